@@ -1,0 +1,85 @@
+// Boundary 1: what core sees of a backend. One call of an op at a time, recorded into a list that is replayed.
+// A backend includes this header and bpt/ops.h; core includes this header and nothing else of backends/.
+#ifndef BPT_BACKEND_H
+#define BPT_BACKEND_H
+
+#include "bpt/ops.h"
+
+BPT_BEGIN_DECLS
+
+typedef struct bpt_device bpt_device_t;  // an open device; the first member of every backend's own struct
+typedef struct bpt_buffer bpt_buffer_t;  // device memory
+typedef struct bpt_list bpt_list_t;      // recorded work
+typedef uint64_t bpt_ticket_t;           // a submission
+
+typedef struct {
+    char name[128], driver[128], reason[256];  // reason: why it cannot be used, "" when usable
+    char type[16];                             // "cpu", "discrete", "integrated", "software"
+    char features[512];                        // blank-separated words, e.g. "avx512 bf16 fma"
+    uint64_t memory_bytes;
+    uint64_t max_buffer_bytes;
+    int32_t units;  // cores, compute units
+    bool usable, bf16, f16;
+} bpt_device_info_t;
+
+typedef struct {
+    int32_t threads;  // cpu: 0 = all
+} bpt_device_options_t;
+
+// A tensor operand: `buffer` NULL = absent. In a dry run buffers may be NULL; `present` tells.
+typedef struct {
+    bpt_buffer_t *buffer;
+    size_t offset_bytes;
+    bpt_dtype_t dtype;
+    bpt_shape_t shape;
+    bool present;
+} bpt_operand_t;
+
+typedef struct {
+    bpt_op_t op;
+    bpt_attrs_t attrs;
+    bpt_operand_t in[BPT_MAX_INPUTS], out[BPT_MAX_OUTPUTS];
+    bpt_operand_t scratch;  // as large as the dry run asked for, 64-byte aligned
+} bpt_op_call_t;
+
+typedef struct bpt_backend {
+    const char *name;         // "cpu"
+    const char *description;  // one line for `bpt devices`
+
+    // Fills up to `capacity` entries, *count = devices seen (unusable ones included, with the reason).
+    bpt_status_t (*enumerate)(bpt_device_info_t *infos, int capacity, int *count);
+    bpt_status_t (*open)(int index, const bpt_device_options_t *options, bpt_device_t **out);
+    void (*close)(bpt_device_t *device);
+
+    bpt_status_t (*buffer_create)(bpt_device_t *device, size_t bytes, bpt_buffer_t **out);  // zeroed
+    void (*buffer_destroy)(bpt_device_t *device, bpt_buffer_t *buffer);
+    bpt_status_t (*write)(bpt_device_t *device, bpt_buffer_t *buffer, size_t offset, const void *source, size_t bytes);
+    bpt_status_t (*read)(bpt_device_t *device, bpt_buffer_t *buffer, size_t offset, void *target, size_t bytes);
+
+    // One function per op answers "can you, and how much scratch" (list NULL: dry run, *scratch_bytes is set) and records
+    // (list not NULL). BPT_ERR_UNSUPPORTED says what is missing.
+    bpt_status_t (*op)(bpt_device_t *device, const bpt_op_call_t *call, bpt_list_t *list, size_t *scratch_bytes);
+
+    bpt_status_t (*list_create)(bpt_device_t *device, bpt_list_t **out);
+    void (*list_destroy)(bpt_device_t *device, bpt_list_t *list);
+    bpt_status_t (*list_barrier)(bpt_list_t *list);  // everything before is visible to everything after
+    bpt_status_t (*list_seal)(bpt_list_t *list);     // no more recording; from now on it can be submitted, again and again
+    bpt_status_t (*submit)(bpt_device_t *device, bpt_list_t *list, bpt_ticket_t *ticket);
+    bpt_status_t (*wait)(bpt_device_t *device, bpt_ticket_t ticket, uint64_t timeout_ns);
+    // Seconds of each recorded op in the last finished submission, in recording order; switched on with timings_enable.
+    bpt_status_t (*timings_enable)(bpt_list_t *list, bool on);
+    bpt_status_t (*timings)(bpt_list_t *list, double *seconds, int capacity, int *count);
+} bpt_backend_t;
+
+struct bpt_device {
+    const bpt_backend_t *backend;
+    bpt_device_info_t info;
+};
+
+// The compiled-in backends, in the order of preference of `auto`. Ends with NULL.
+BPT_API extern const bpt_backend_t *const bpt_backends[];
+BPT_API const bpt_backend_t *bpt_backend_find(const char *name);
+
+BPT_END_DECLS
+
+#endif

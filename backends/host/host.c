@@ -1,0 +1,164 @@
+// Buffers, lists and replay in host memory (see host.h).
+#include "backends/host/host.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "bpt/alloc.h"
+
+struct bpt_buffer {
+    size_t bytes;
+    char *data;
+};
+
+struct bpt_list {
+    bpt_host_device_t *device;
+    bpt_op_call_t *calls;
+    bpt_host_run_t *runs;
+    double *seconds;
+    size_t count, capacity;
+    bool sealed, timed;
+};
+
+void bpt_host_close(bpt_device_t *device) { bpt_free(device); }
+
+bpt_status_t bpt_host_buffer_create(bpt_device_t *device, size_t bytes, bpt_buffer_t **out) {
+    bpt_host_device_t *host = (bpt_host_device_t *)device;
+    bpt_buffer_t *buffer;
+    BPT_TRY(bpt_alloc(1, sizeof *buffer, &buffer));
+    const bpt_status_t status = bpt_alloc_aligned(bytes, &buffer->data);
+    if (status != BPT_OK) {
+        bpt_free(buffer);
+        return status;
+    }
+    memset(buffer->data, 0, bytes);
+    buffer->bytes = bytes;
+    host->live_bytes += bytes;
+    if (host->live_bytes > host->peak_bytes) host->peak_bytes = host->live_bytes;
+    *out = buffer;
+    return BPT_OK;
+}
+
+void bpt_host_buffer_destroy(bpt_device_t *device, bpt_buffer_t *buffer) {
+    if (!buffer) return;
+    ((bpt_host_device_t *)device)->live_bytes -= buffer->bytes;
+    bpt_free_aligned(buffer->data);
+    bpt_free(buffer);
+}
+
+static bpt_status_t check_range(const bpt_buffer_t *buffer, size_t offset, size_t bytes) {
+    if (offset > buffer->bytes || bytes > buffer->bytes - offset)
+        return bpt_fail(BPT_ERR_INTERNAL, "access to bytes %zu..%zu of a buffer of %zu bytes", offset, offset + bytes, buffer->bytes);
+    return BPT_OK;
+}
+
+bpt_status_t bpt_host_write(bpt_device_t *device, bpt_buffer_t *buffer, size_t offset, const void *source, size_t bytes) {
+    (void)device;
+    BPT_TRY(check_range(buffer, offset, bytes));
+    if (bytes) memcpy(buffer->data + offset, source, bytes);
+    return BPT_OK;
+}
+
+bpt_status_t bpt_host_read(bpt_device_t *device, bpt_buffer_t *buffer, size_t offset, void *target, size_t bytes) {
+    (void)device;
+    BPT_TRY(check_range(buffer, offset, bytes));
+    if (bytes) memcpy(target, buffer->data + offset, bytes);
+    return BPT_OK;
+}
+
+bpt_status_t bpt_host_list_create(bpt_device_t *device, bpt_list_t **out) {
+    BPT_TRY(bpt_alloc(1, sizeof **out, out));
+    (*out)->device = (bpt_host_device_t *)device;
+    return BPT_OK;
+}
+
+void bpt_host_list_destroy(bpt_device_t *device, bpt_list_t *list) {
+    (void)device;
+    if (!list) return;
+    bpt_free(list->calls);
+    bpt_free(list->runs);
+    bpt_free(list->seconds);
+    bpt_free(list);
+}
+
+bpt_status_t bpt_host_op(bpt_device_t *device, const bpt_op_call_t *call, bpt_list_t *list, size_t *scratch_bytes) {
+    bpt_host_device_t *host = (bpt_host_device_t *)device;
+    const bpt_host_op_t *op = &host->ops[call->op];
+    if (!op->run) return bpt_fail(BPT_ERR_UNSUPPORTED, "backend %s has no op %s", device->backend->name, bpt_op_name(call->op));
+    size_t scratch = 0;
+    if (op->plan) BPT_TRY(op->plan(call, host->threads, &scratch));
+    if (scratch_bytes) *scratch_bytes = scratch;
+    if (!list) return BPT_OK;
+    if (list->sealed) return bpt_fail(BPT_ERR_INTERNAL, "recording into a sealed list");
+    BPT_TRY(bpt_grow(&list->calls, list->count, &list->capacity, sizeof *list->calls));
+    list->calls[list->count++] = *call;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_host_list_barrier(bpt_list_t *list) {
+    (void)list;  // ops of one list run one after the other
+    return BPT_OK;
+}
+
+static bpt_status_t resolve(const bpt_operand_t *operand, void **out) {
+    *out = NULL;
+    if (!operand->buffer) return BPT_OK;
+    const size_t bytes = (size_t)bpt_shape_count(&operand->shape) * bpt_dtype_size(operand->dtype);
+    BPT_TRY(check_range(operand->buffer, operand->offset_bytes, bytes));
+    *out = operand->buffer->data + operand->offset_bytes;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_host_list_seal(bpt_list_t *list) {
+    if (list->sealed) return BPT_OK;
+    BPT_TRY(bpt_alloc(list->count, sizeof *list->runs, &list->runs));
+    BPT_TRY(bpt_alloc(list->count, sizeof *list->seconds, &list->seconds));
+    for (size_t i = 0; i < list->count; ++i) {
+        const bpt_op_call_t *call = &list->calls[i];
+        bpt_host_run_t *run = &list->runs[i];
+        run->call = call;
+        run->attrs = &call->attrs;
+        run->threads = list->device->threads;
+        for (int j = 0; j < BPT_MAX_INPUTS; ++j)
+            BPT_TRY(bpt_context(resolve(&call->in[j], &run->in[j]), "%s input %d", bpt_op_name(call->op), j));
+        for (int j = 0; j < BPT_MAX_OUTPUTS; ++j)
+            BPT_TRY(bpt_context(resolve(&call->out[j], &run->out[j]), "%s output %d", bpt_op_name(call->op), j));
+        BPT_TRY(bpt_context(resolve(&call->scratch, &run->scratch), "%s scratch", bpt_op_name(call->op)));
+    }
+    list->sealed = true;
+    return BPT_OK;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+bpt_status_t bpt_host_submit(bpt_device_t *device, bpt_list_t *list, bpt_ticket_t *ticket) {
+    if (!list->sealed) return bpt_fail(BPT_ERR_INTERNAL, "submitting a list that is not sealed");
+    const bpt_host_op_t *ops = ((bpt_host_device_t *)device)->ops;
+    for (size_t i = 0; i < list->count; ++i) {
+        const double start = list->timed ? now() : 0;
+        ops[list->calls[i].op].run(&list->runs[i]);
+        if (list->timed) list->seconds[i] = now() - start;
+    }
+    if (ticket) *ticket = 1;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_host_wait(bpt_device_t *device, bpt_ticket_t ticket, uint64_t timeout_ns) {
+    (void)device, (void)ticket, (void)timeout_ns;  // submit runs to the end
+    return BPT_OK;
+}
+
+bpt_status_t bpt_host_timings_enable(bpt_list_t *list, bool on) {
+    list->timed = on;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_host_timings(bpt_list_t *list, double *seconds, int capacity, int *count) {
+    *count = (int)list->count;
+    for (int i = 0; i < *count && i < capacity; ++i) seconds[i] = list->seconds[i];
+    return BPT_OK;
+}

@@ -1,0 +1,51 @@
+// What the two backends in host memory (ref and cpu) share: buffers, recorded lists and their replay. An op is a pair of
+// functions in a table; this file knows nothing of what they compute.
+#ifndef BPT_HOST_H
+#define BPT_HOST_H
+
+#include "backends/backend.h"
+
+// A call with its operands resolved to pointers (NULL = absent).
+typedef struct {
+    const bpt_op_call_t *call;
+    const bpt_attrs_t *attrs;
+    void *in[BPT_MAX_INPUTS], *out[BPT_MAX_OUTPUTS], *scratch;
+    int threads;
+} bpt_host_run_t;
+
+typedef struct {
+    // Says whether the call can be done (BPT_ERR_UNSUPPORTED with the reason) and how much scratch it needs.
+    bpt_status_t (*plan)(const bpt_op_call_t *call, int threads, size_t *scratch_bytes);
+    void (*run)(const bpt_host_run_t *run);
+} bpt_host_op_t;
+
+typedef struct {
+    bpt_device_t base;
+    const bpt_host_op_t *ops;  // BPT_OP_COUNT entries; run NULL = not supported
+    int threads;
+    size_t live_bytes, peak_bytes;
+} bpt_host_device_t;
+
+// The operations of bpt_backend_t, to be put into a backend's table. `open` of a backend allocates a bpt_host_device_t.
+void bpt_host_close(bpt_device_t *device);
+bpt_status_t bpt_host_buffer_create(bpt_device_t *device, size_t bytes, bpt_buffer_t **out);
+void bpt_host_buffer_destroy(bpt_device_t *device, bpt_buffer_t *buffer);
+bpt_status_t bpt_host_write(bpt_device_t *device, bpt_buffer_t *buffer, size_t offset, const void *source, size_t bytes);
+bpt_status_t bpt_host_read(bpt_device_t *device, bpt_buffer_t *buffer, size_t offset, void *target, size_t bytes);
+bpt_status_t bpt_host_op(bpt_device_t *device, const bpt_op_call_t *call, bpt_list_t *list, size_t *scratch_bytes);
+bpt_status_t bpt_host_list_create(bpt_device_t *device, bpt_list_t **out);
+void bpt_host_list_destroy(bpt_device_t *device, bpt_list_t *list);
+bpt_status_t bpt_host_list_barrier(bpt_list_t *list);
+bpt_status_t bpt_host_list_seal(bpt_list_t *list);
+bpt_status_t bpt_host_submit(bpt_device_t *device, bpt_list_t *list, bpt_ticket_t *ticket);
+bpt_status_t bpt_host_wait(bpt_device_t *device, bpt_ticket_t ticket, uint64_t timeout_ns);
+bpt_status_t bpt_host_timings_enable(bpt_list_t *list, bool on);
+bpt_status_t bpt_host_timings(bpt_list_t *list, double *seconds, int capacity, int *count);
+
+#define BPT_HOST_BACKEND_FUNCTIONS                                                                           \
+    .close = bpt_host_close, .buffer_create = bpt_host_buffer_create, .buffer_destroy = bpt_host_buffer_destroy, \
+    .write = bpt_host_write, .read = bpt_host_read, .op = bpt_host_op, .list_create = bpt_host_list_create,     \
+    .list_destroy = bpt_host_list_destroy, .list_barrier = bpt_host_list_barrier, .list_seal = bpt_host_list_seal, \
+    .submit = bpt_host_submit, .wait = bpt_host_wait, .timings_enable = bpt_host_timings_enable, .timings = bpt_host_timings
+
+#endif

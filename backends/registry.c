@@ -1,0 +1,14 @@
+// The compiled-in backends, in the order in which `auto` prefers them. One line per backend.
+#include <string.h>
+
+#include "backends/backend.h"
+
+extern const bpt_backend_t bpt_cpu_backend, bpt_ref_backend;
+
+const bpt_backend_t *const bpt_backends[] = {&bpt_cpu_backend, &bpt_ref_backend, NULL};
+
+const bpt_backend_t *bpt_backend_find(const char *name) {
+    for (int i = 0; bpt_backends[i]; ++i)
+        if (!strcmp(bpt_backends[i]->name, name)) return bpt_backends[i];
+    return NULL;
+}

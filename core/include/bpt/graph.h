@@ -1,0 +1,124 @@
+// A model as a graph of ops on values (tensors). The builder infers shapes, bpt_graph_gradients differentiates from graph
+// to graph, bpt_graph_optimise fuses, bpt_program_compile (program.h) schedules, plans memory and records.
+//
+// Values are numbers, valid for the life of their graph; nodes are kept in execution order. A builder function that fails
+// returns BPT_NO_VALUE and the graph remembers the first failure (bpt_graph_status), so that model code reads like formulas:
+// check once at the end. BPT_NO_VALUE as an input means "absent" where ops.h allows it.
+#ifndef BPT_GRAPH_H
+#define BPT_GRAPH_H
+
+#include "bpt/ops.h"
+
+BPT_BEGIN_DECLS
+
+typedef struct bpt_graph bpt_graph_t;
+typedef int32_t bpt_value_t;
+#define BPT_NO_VALUE ((bpt_value_t)-1)
+
+typedef enum {
+    BPT_VALUE_TEMP,   // made by a node, lives in the planned workspace
+    BPT_VALUE_INPUT,  // written by the host before a run, kept between runs
+    BPT_VALUE_STATE,  // a range of a buffer that outlives the program (parameters, gradients, moments, caches)
+    BPT_VALUE_VIEW,   // a contiguous range of another value
+} bpt_value_kind_t;
+
+typedef struct {
+    bpt_value_kind_t kind;
+    bpt_dtype_t dtype;
+    bpt_shape_t shape;
+    const char *name;     // owned by the graph, "" if none
+    bpt_value_t base;     // VIEW: the viewed value
+    size_t offset_bytes;  // VIEW: from the start of base
+    int32_t state;        // STATE: which buffer
+    int32_t node;         // TEMP: the node that makes it, else -1
+} bpt_value_info_t;
+
+static inline bpt_shape_t bpt_shape1(int64_t a) { return (bpt_shape_t){1, {a}}; }
+static inline bpt_shape_t bpt_shape2(int64_t a, int64_t b) { return (bpt_shape_t){2, {a, b}}; }
+
+BPT_API bpt_status_t bpt_graph_create(bpt_graph_t **out) BPT_MUST_USE;
+BPT_API void bpt_graph_destroy(bpt_graph_t *graph);
+BPT_API bpt_status_t bpt_graph_status(const bpt_graph_t *graph) BPT_MUST_USE;  // the first failure; restores its message
+BPT_API const bpt_value_info_t *bpt_graph_value(const bpt_graph_t *graph, bpt_value_t value);
+
+// ---- Leaves of the graph -------------------------------------------------------------------------------------------
+BPT_API bpt_value_t bpt_input(bpt_graph_t *g, const char *name, bpt_dtype_t dtype, bpt_shape_t shape);
+// A whole persistent buffer number `state` (chosen by the caller, bound at compile time).
+BPT_API bpt_value_t bpt_state(bpt_graph_t *g, const char *name, int32_t state, bpt_dtype_t dtype, bpt_shape_t shape);
+BPT_API bpt_value_t bpt_view(bpt_graph_t *g, bpt_value_t base, size_t offset_bytes, bpt_shape_t shape);
+// Rows [row, row + rows) of a value seen as [rows, columns].
+BPT_API bpt_value_t bpt_rows(bpt_graph_t *g, bpt_value_t x, int64_t row, int64_t rows);
+BPT_API void bpt_name(bpt_graph_t *g, bpt_value_t x, const char *name);
+
+// ---- Ops (ops.h has their semantics) --------------------------------------------------------------------------------
+BPT_API bpt_value_t bpt_add(bpt_graph_t *g, bpt_value_t a, bpt_value_t b);
+BPT_API bpt_value_t bpt_mul(bpt_graph_t *g, bpt_value_t a, bpt_value_t b);
+BPT_API bpt_value_t bpt_add_row(bpt_graph_t *g, bpt_value_t a, bpt_value_t row);
+BPT_API bpt_value_t bpt_mul_scalar(bpt_graph_t *g, bpt_value_t a, bpt_value_t scalar);
+BPT_API bpt_value_t bpt_scale(bpt_graph_t *g, bpt_value_t a, float factor);
+BPT_API bpt_value_t bpt_relu(bpt_graph_t *g, bpt_value_t a);
+
+// Where random numbers of a program come from. row_keys may be BPT_NO_VALUE when p is 0 everywhere.
+typedef struct {
+    bpt_value_t row_keys, rng;
+} bpt_random_t;
+// Every call takes the next uid of the graph, so the same model code gives the same streams on every backend and bucket.
+BPT_API bpt_value_t bpt_dropout(bpt_graph_t *g, bpt_value_t a, float p, bpt_random_t random);
+
+typedef struct {
+    bool transpose_a, transpose_b;
+    bpt_value_t acc, bias;  // BPT_NO_VALUE: none
+    bpt_dtype_t dtype;      // of the result
+} bpt_matmul_options_t;
+BPT_API bpt_value_t bpt_matmul(bpt_graph_t *g, bpt_value_t a, bpt_value_t b, bpt_matmul_options_t options);
+// y = x W^T + bias: x [R,in], w [out,in], bias [out] or BPT_NO_VALUE; y has x's dtype.
+BPT_API bpt_value_t bpt_linear(bpt_graph_t *g, bpt_value_t x, bpt_value_t w, bpt_value_t bias);
+
+// y = LayerNorm(dropout(x) + residual); *low (may be NULL): y in `low_dtype`, y itself when that is f32.
+BPT_API bpt_value_t bpt_layernorm(bpt_graph_t *g, bpt_value_t x, bpt_value_t residual, bpt_value_t gamma, bpt_value_t beta, float p,
+                                  bpt_random_t random, bpt_dtype_t low_dtype, bpt_value_t *low);
+BPT_API bpt_value_t bpt_gather(bpt_graph_t *g, bpt_value_t table, bpt_value_t ids);
+BPT_API void bpt_scatter(bpt_graph_t *g, bpt_value_t destination, bpt_value_t x, bpt_value_t ids);
+BPT_API bpt_value_t bpt_add_rows(bpt_graph_t *g, bpt_value_t a, bpt_value_t b, int64_t row, int64_t rows);
+BPT_API bpt_value_t bpt_column_sum(bpt_graph_t *g, bpt_value_t x);
+BPT_API bpt_value_t bpt_square_sum(bpt_graph_t *g, bpt_value_t x);
+
+typedef struct {
+    bpt_value_t q, kv, rel, lengths, row_keys, rng, table;
+} bpt_attention_inputs_t;
+// attrs.uid is filled in.
+BPT_API bpt_value_t bpt_attention(bpt_graph_t *g, const bpt_attention_attrs_t *attrs, const bpt_attention_inputs_t *in);
+
+typedef struct {
+    bpt_value_t loss, nll;
+} bpt_xent_t;
+BPT_API bpt_xent_t bpt_xent(bpt_graph_t *g, bpt_value_t h, bpt_value_t w, bpt_value_t bias, bpt_value_t targets, bpt_value_t weights);
+BPT_API void bpt_adam(bpt_graph_t *g, bpt_value_t p, bpt_value_t grad, bpt_value_t m, bpt_value_t v, bpt_value_t hyper, bpt_value_t square_sum,
+                      const bpt_adam_attrs_t *attrs);
+BPT_API void bpt_accumulate(bpt_graph_t *g, bpt_value_t acc, bpt_value_t x, bpt_value_t keep);
+BPT_API bpt_value_t bpt_cast(bpt_graph_t *g, bpt_value_t x, bpt_dtype_t dtype);  // x itself when it has the dtype
+BPT_API bpt_value_t bpt_fill(bpt_graph_t *g, bpt_dtype_t dtype, bpt_shape_t shape, float value);
+BPT_API bpt_value_t bpt_copy(bpt_graph_t *g, bpt_value_t x);
+
+// ---- Whole-graph operations -----------------------------------------------------------------------------------------
+// Marks `value` as a result that the host reads, or that must exist for another reason: it and what it needs stay.
+BPT_API void bpt_graph_keep(bpt_graph_t *g, bpt_value_t value);
+// The storage of `value` (a TEMP) becomes `target` (a view of a STATE, or a STATE, of the same dtype and count).
+BPT_API void bpt_graph_place(bpt_graph_t *g, bpt_value_t value, bpt_value_t target);
+// Nodes added between begin and end form a region whose inner values `recompute` may forget and compute again.
+BPT_API void bpt_graph_region_begin(bpt_graph_t *g);
+BPT_API void bpt_graph_region_end(bpt_graph_t *g);
+
+// Reverse-mode differentiation of the scalar `loss`: appends the backward nodes and writes to grads[i] the gradient of
+// loss with respect to wrt[i] (f32 for weights, else the dtype of the value), BPT_NO_VALUE where loss does not depend on it.
+BPT_API bpt_status_t bpt_graph_gradients(bpt_graph_t *g, bpt_value_t loss, const bpt_value_t *wrt, int n_wrt, bpt_value_t *grads) BPT_MUST_USE;
+// Rewrites, each on its own: fuse pointwise chains, matmul + epilogue, accumulation into products; drop what nobody needs.
+BPT_API bpt_status_t bpt_graph_fuse(bpt_graph_t *g) BPT_MUST_USE;
+BPT_API bpt_status_t bpt_graph_recompute(bpt_graph_t *g) BPT_MUST_USE;  // after gradients: forget and recompute inside regions
+BPT_API bpt_status_t bpt_graph_eliminate(bpt_graph_t *g) BPT_MUST_USE;  // dead code
+
+
+
+BPT_END_DECLS
+
+#endif

@@ -1,0 +1,79 @@
+// Attention graphs as intervals: for every query row a short list of contiguous key ranges, computed by index arithmetic.
+// No edge is ever stored. Sources: Ye et al. 2019, "BP-Transformer: modelling long-range context via binary partitioning";
+// Ye et al. 2019, "SegTree-Transformer". Knows nothing of tensors or devices.
+//
+// Nodes. Level sizes n_0 = n, n_(j+1) = ceil(n_j / 2) down to 1; nodes are numbered level by level, leaves first, root last.
+// Node (j,m) covers leaves [m 2^j, min(n, (m+1) 2^j)). In a batch a sequence of true length n' <= n lies in a *bucket* of n
+// leaves: its nodes keep the bucket's numbering, (j,m) exists when m < n'_j, and its root is (ceil(log2 n'), 0).
+// dense and window graphs have n leaves and, with `root`, one virtual root with number n that reads every leaf.
+#ifndef BPT_INTERVALS_H
+#define BPT_INTERVALS_H
+
+#include "bpt/status.h"
+
+BPT_BEGIN_DECLS
+
+typedef enum {
+    BPT_GRAPH_BPT,      // BP-Transformer, rule `paper` or `reference`
+    BPT_GRAPH_SEGTREE,  // minimal disjoint cover
+    BPT_GRAPH_DENSE,    // every leaf (causal: every earlier leaf and itself)
+    BPT_GRAPH_WINDOW,   // leaves at distance <= window
+    BPT_GRAPH_TABLE,    // explicit interval tables (op input), any other graph; batch 1
+} bpt_graph_kind_t;
+
+typedef struct {
+    bpt_graph_kind_t kind;
+    bool causal;          // left side only
+    bool reference_rule;  // bpt: the released code's rule instead of the paper's
+    bool span_self;       // segtree: spans also read themselves
+    bool root;            // dense, window: one virtual root
+    int32_t k;            // bpt: nodes per level and side, >= 1 (segtree ignores it)
+    int32_t window;       // window: largest distance
+    int32_t rel_levels;   // L of the relative position table (bpt, segtree), or largest distance (dense, window); 0 = no table
+    int64_t n;            // leaves of the bucket, 1 <= n <= 2^26
+} bpt_intervals_t;
+
+enum { BPT_MAX_LEVELS = 27, BPT_MAX_SLOTS = 4 * BPT_MAX_LEVELS + 2 };
+
+// One contiguous key range of a query: keys [begin, end), node numbers of the bucket. The key `begin + t` uses row
+// rel_row + t * rel_step of the relative position table; rel_row = -1: no row (and rel_step 0).
+typedef struct {
+    int64_t begin, end;
+    int32_t rel_row, rel_step;
+} bpt_slot_t;
+
+// Checks k, n, window, rel_levels; the message names the field.
+BPT_API bpt_status_t bpt_intervals_check(const bpt_intervals_t *g) BPT_MUST_USE;
+
+BPT_API int bpt_levels(int64_t n);                              // number of levels: ceil(log2 n) + 1
+BPT_API int64_t bpt_level_size(int64_t n, int level);           // n_level
+BPT_API int64_t bpt_level_offset(int64_t n, int level);         // number of the first node of a level
+BPT_API int64_t bpt_node_count(const bpt_intervals_t *g);       // all nodes of the bucket (leaves + spans / virtual root)
+BPT_API int64_t bpt_root_node(const bpt_intervals_t *g, int64_t n_true);  // node number of the root; n_true 1: the leaf (bpt, segtree)
+BPT_API void bpt_node_position(const bpt_intervals_t *g, int64_t node, int *level, int64_t *index);
+BPT_API uint32_t bpt_intervals_node_code(const bpt_intervals_t *g, int64_t node);  // rng.h node code; a virtual root is (1, 0)
+BPT_API bool bpt_node_exists(const bpt_intervals_t *g, int64_t n_true, int64_t node);
+
+// Rows of the relative position table: bpt 1 + 2L(k+1); segtree 1 + 2L (+ L with span_self); dense, window 1 + 2 * rel_levels; 0 without.
+BPT_API int64_t bpt_rel_rows(const bpt_intervals_t *g);
+// Default L: max(1, ceil(log2 n)).
+BPT_API int32_t bpt_default_rel_levels(int64_t n);
+
+// The keys of query node `query` in a sequence of n_true leaves. Returns the number of slots written (empty ones are left
+// out); 0 when the query does not exist. Slots of one query never overlap in keys (reference rule: neither).
+// Order: self, left from near to far, right from near to far. A span has one slot: its leaves (+ itself with span_self).
+BPT_API int bpt_intervals_keys(const bpt_intervals_t *g, int64_t n_true, int64_t query, bpt_slot_t slots[BPT_MAX_SLOTS]);
+
+// The transposed graph by the consumer formulas: the queries that read node `key`, as ranges [begin, end) of query node
+// numbers. rel_row and rel_step of these ranges describe the row that query begin + t uses only where it is linear in t
+// within a range; else rel_row = -2 and bpt_intervals_rel_row tells. Every (query, key) pair appears exactly once.
+BPT_API int bpt_intervals_consumers(const bpt_intervals_t *g, int64_t n_true, int64_t key, bpt_slot_t slots[BPT_MAX_SLOTS]);
+// Row of the table used by the edge query <- key, -1 for none, -2 when the edge does not exist.
+BPT_API int32_t bpt_intervals_rel_row(const bpt_intervals_t *g, int64_t n_true, int64_t query, int64_t key);
+
+// Number of edges: all, and contextual ones only (not self, not span <- leaf), by summing interval lengths.
+BPT_API void bpt_intervals_count(const bpt_intervals_t *g, int64_t n_true, int64_t *all, int64_t *contextual);
+
+BPT_END_DECLS
+
+#endif

@@ -1,0 +1,166 @@
+// The ops: identifiers, attributes and exact semantics. This is the contract that every backend implements.
+//
+// Tensors are dense, row-major, contiguous. "[R,d]" gives the shape; R rows. "F" below means f32, bf16 or f16: kernels read
+// to f32, accumulate in f32 (ref: double) and round once on writing. An input that is absent has no value (BPT_NO_VALUE).
+// Row keys: `row_keys` is u32 [R,2]: word 0 = node code, word 1 = sequence index (rng.h). `rng` is u32 [2], the step's key.
+// A dropout with p > 0 needs both; p == 0 needs neither. The inverse keep probability is 1/(1-p).
+// Reductions have a fixed order: the same inputs give the same bits, whatever the number of threads.
+#ifndef BPT_OPS_H
+#define BPT_OPS_H
+
+#include "bpt/dtype.h"
+#include "bpt/intervals.h"
+
+BPT_BEGIN_DECLS
+
+typedef enum {
+#define BPT_OP(id, name, family) BPT_OP_##id,
+#include "bpt/ops.def"
+#undef BPT_OP
+    BPT_OP_COUNT
+} bpt_op_t;
+
+BPT_API const char *bpt_op_name(bpt_op_t op);
+
+enum { BPT_MAX_RANK = 4, BPT_MAX_INPUTS = 12, BPT_MAX_OUTPUTS = 5, BPT_MAX_STEPS = 6 };
+
+typedef struct {
+    int32_t rank;  // 0 = scalar: one element
+    int64_t dim[BPT_MAX_RANK];
+} bpt_shape_t;
+
+static inline int64_t bpt_shape_count(const bpt_shape_t *s) {
+    int64_t n = 1;
+    for (int i = 0; i < s->rank; ++i) n *= s->dim[i];
+    return n;
+}
+// Every tensor can be seen as [rows, columns]: columns = last dimension (1 for rank 0), rows = the product of the others.
+static inline int64_t bpt_shape_columns(const bpt_shape_t *s) { return s->rank ? s->dim[s->rank - 1] : 1; }
+static inline int64_t bpt_shape_rows(const bpt_shape_t *s) {
+    int64_t n = 1;
+    for (int i = 0; i + 1 < s->rank; ++i) n *= s->dim[i];
+    return n;
+}
+
+// One step of a pointwise chain; `x` is the running value in f32, `in[arg]` an input of the op of the same shape unless said otherwise.
+typedef enum {
+    BPT_STEP_ADD,         // x += in[arg]
+    BPT_STEP_MUL,         // x *= in[arg]
+    BPT_STEP_ADD_ROW,     // x += in[arg][column], in[arg] is [columns]
+    BPT_STEP_MUL_SCALAR,  // x *= in[arg][0]
+    BPT_STEP_SCALE,       // x *= c
+    BPT_STEP_RELU,        // x = max(x, 0)
+    BPT_STEP_MASK,        // x = in[arg] != 0 ? x * c : 0   (gradient of relu and of dropout(relu) through the saved output)
+    BPT_STEP_DROPOUT,     // dropout with rate c; element = column, row = the op's row, stream = uid << 8
+} bpt_step_code_t;
+
+typedef struct {
+    bpt_step_code_t code;
+    int32_t arg;   // input slot
+    float c;
+    uint32_t uid;  // DROPOUT: identity of the random stream, kept by fusion and recomputation
+} bpt_step_t;
+
+enum { BPT_IN_ROW_KEYS = 6, BPT_IN_RNG = 7 };  // the same slots in every op with a dropout, but attention
+
+// pointwise: out F [shape] = steps(in[0]); in[1..5] are extras, in[6] row_keys, in[7] rng.
+typedef struct {
+    int32_t n_steps;
+    bpt_step_t step[BPT_MAX_STEPS];
+} bpt_pointwise_attrs_t;
+
+// matmul: out F [M,N] = steps( op(A) op(B) + acc + bias ), op(A) is [M,K], op(B) is [K,N]; transpose_a: A is stored [K,M].
+// in: 0 A F, 1 B F, 2 acc [M,N] f32 or absent (out may share its storage), 3 bias f32 [N] or absent, 4-5 extras of the steps, 6 row_keys, 7 rng.
+typedef struct {
+    bool transpose_a, transpose_b;
+    bpt_pointwise_attrs_t epilogue;
+} bpt_matmul_attrs_t;
+
+// layernorm: z = dropout_p(x) + residual; y = (z - mean) / sqrt(var + eps) * gamma + beta, per row.
+// in: 0 x F [R,d], 1 residual f32 [R,d] or absent, 2 gamma f32 [d], 3 beta f32 [d], 6 row_keys, 7 rng. Dropout element = column.
+// out: 0 y f32 [R,d], 1 z f32 [R,d] (absent when nobody needs it), 2 stats f32 [R,2] = mean, 1/sqrt(var + eps) (absent likewise),
+//      3 y rounded to a low-precision dtype [R,d] (absent in f32 programs).
+// layernorm_grad: in 0 dy f32 [R,d], 1 z, 2 stats, 3 gamma, 4 dy of output 3 (F) or absent, 6 row_keys, 7 rng.
+// out: 0 dz f32 [R,d] (gradient of the residual), 1 dx F [R,d] = dropout mask applied to dz (absent when p == 0 and dx has dtype f32: dx is dz),
+//      2 dgamma f32 [d], 3 dbeta f32 [d].
+typedef struct {
+    float eps, p;
+    uint32_t uid;
+} bpt_layernorm_attrs_t;
+
+// gather: in 0 table F [V,d], 1 ids u32 [N]; out F [N,d] = table[ids]; id BPT_NO_ROW gives a zero row.
+// gather_grad: in 0 dy F [N,d], 1 ids, 2 acc f32 [V,d] or absent; out f32 [V,d] = acc + sum over equal ids, in order of N.
+// scatter: in 0 destination F [V,d] (changed in place), 1 x F [N,d], 2 ids u32 [N] distinct; destination[ids[r]] = x[r]; BPT_NO_ROW is skipped.
+#define BPT_NO_ROW 0xFFFFFFFFu
+
+// add_rows: in 0 a F [R,d] or absent (zeros), 1 b F [r,d]; out F [R,d] = a, plus b on rows row .. row+r-1. out may share a's storage.
+typedef struct {
+    int64_t row, rows;  // rows = R
+} bpt_rows_attrs_t;
+
+// column_sum: in 0 x F [R,C]; out f32 [C].      square_sum: in 0 x f32 (any shape); out f32 [1] (ref and cpu: double inside).
+
+// attention: interval attention (intervals.h), all heads. With s = scale * (q . k + q . rel[row]):
+//   out[query] = sum over its keys of dropout_p(softmax(s)) v.
+// Rows. A batch holds B sequences in buckets of n leaves with S other nodes each; "all rows" are R = B*n + B*S rows: first
+// the leaves of sequence 0, 1, .., then the other nodes of sequence 0, 1, .. (node number - n). `leaf rows` are the first B*n.
+//   queries ALL: R query rows; LEAVES: the B*n leaf rows; ROOTS: B rows, the root of each sequence by its true length.
+//   zero_spans: q, k, v of all other nodes are zero and not stored (first layer): the key/value tensor has only leaf rows, and
+//   with queries ALL so has the query tensor (with packed). The output still has R rows. Needs head_dim * heads = d columns a part.
+//   packed: one tensor qkv [rows, 3d] (q at column 0, k at d, v at 2d) is both in[0] and in[1]; allowed with ALL, and with LEAVES when S = 0 or zero_spans.
+//   otherwise in[0] = q [query rows, d], in[1] = kv [key rows, 2d] (k at column 0, v at d).
+// in: 0 q or qkv F, 1 kv or qkv F, 2 rel F [rel_rows, head_dim] or absent, 3 lengths u32 [B] (true lengths, 1..n),
+//     4 row_keys u32 [R,2] of all rows (p > 0 only), 5 rng u32 [2] (p > 0 only),
+//     6 table (kind TABLE only) u32 [query rows, slots, 4] = begin, end, rel row (BPT_NO_ROW: none), rel step (as int32); kv rows are numbered
+//       directly, B = 1, lengths/row_keys absent, ALL, no dropout, not packed.
+// out: 0 out F [query rows (zero_spans + ALL: R), d], 1 lse f32 [query rows, heads] = log sum exp of the scores (absent when not needed).
+// Dropout: element = node code of the key (row_keys word 0), row and sequence of the query, stream = uid << 8 | head.
+// Rows of nodes that do not exist are zero in out (and lse), get and give no gradient. Results never depend on padding or batch mates.
+//
+// attention_grad: in 0-6 as above, 7 out, 8 dout F, 9 lse. No gradient for TABLE graphs.
+// out: 0 dq or dqkv, F, shape of in[0]; 1 dkv, shape of in[1] (absent when packed); 2 drel f32 [rel_rows, head_dim] (absent without rel).
+typedef enum { BPT_QUERIES_ALL, BPT_QUERIES_LEAVES, BPT_QUERIES_ROOTS } bpt_queries_t;
+
+typedef struct {
+    bpt_intervals_t graph;
+    int64_t batch;
+    int32_t heads, head_dim;
+    bpt_queries_t queries;
+    bool zero_spans, packed;
+    float scale, p;
+    uint32_t uid;
+} bpt_attention_attrs_t;
+
+// xent: linear layer + cross-entropy in chunks of rows; the logits [N,V] are never whole in memory. logits = h W^T + b.
+// in: 0 h F [N,d], 1 W F [V,d], 2 b f32 [V] or absent, 3 targets u32 [N], 4 weights f32 [N]. A row of weight 0 costs nothing and has nll 0.
+// out: 0 loss f32 [1] = sum weights * nll, 1 nll f32 [N] (nats).
+// xent_grad: in 0-4 as above, 5 dloss f32 [1]; out: 0 loss, 1 nll, 2 dh F [N,d], 3 dW f32 [V,d], 4 db f32 [V] (absent without b).
+
+// adam: in 0 p f32 (changed), 1 g f32, 2 m f32 (changed), 3 v f32 (changed), 4 hyper f32 [8], 5 square_sum of all gradients f32 [1].
+//   No outputs. hyper = {lr, 1 - beta1^t, 1 - beta2^t, clip norm (0 = none), inverse loss scale, 0, 0, 0}.
+//   g' = g * hyper[4] * min(1, clip / (norm + 1e-6)); coupled decay: g' += decay * p; m, v, Kingma & Ba 2015, p -= lr * m^ / (sqrt(v^) + eps);
+//   decoupled (AdamW): p -= lr * decay * p first. A non-finite square_sum changes nothing at all.
+typedef struct {
+    float beta1, beta2, eps, weight_decay, lr_scale;
+    bool decoupled;
+} bpt_adam_attrs_t;
+// accumulate: in 0 acc f32 (changed), 1 x f32, 2 keep f32 [1]: acc = (keep == 0 ? 0 : acc * keep) + x. No outputs.
+
+// cast: in 0 F -> out F of another dtype.   fill: no inputs, out F = value.   copy: in 0 -> out, same dtype and count.
+typedef struct {
+    float value;
+} bpt_fill_attrs_t;
+
+typedef union {
+    bpt_pointwise_attrs_t pointwise;
+    bpt_matmul_attrs_t matmul;
+    bpt_layernorm_attrs_t layernorm;
+    bpt_rows_attrs_t rows;
+    bpt_attention_attrs_t attention;
+    bpt_adam_attrs_t adam;
+    bpt_fill_attrs_t fill;
+} bpt_attrs_t;
+
+BPT_END_DECLS
+
+#endif

@@ -1,0 +1,19 @@
+# The libraries, each because it is the well-kept one for its job (core/README.md has the table).
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS C)
+find_package(PkgConfig REQUIRED)
+
+function(bpt_require name module package)
+  pkg_check_modules(${name} IMPORTED_TARGET ${module})
+  if(NOT ${name}_FOUND)
+    message(FATAL_ERROR "${module} was not found. On Debian: sudo apt-get install ${package}. tools/scripts/setup installs all that is missing.")
+  endif()
+endfunction()
+bpt_require(JANSSON jansson libjansson-dev)
+bpt_require(UTF8PROC libutf8proc libutf8proc-dev)
+bpt_require(XXHASH libxxhash libxxhash-dev)
+bpt_require(OPENBLAS openblas libopenblas-openmp-dev)
+
+add_library(bpt_private_dependencies INTERFACE)
+target_link_libraries(bpt_private_dependencies INTERFACE PkgConfig::JANSSON PkgConfig::UTF8PROC PkgConfig::XXHASH PkgConfig::OPENBLAS
+  OpenMP::OpenMP_C Threads::Threads m ${CMAKE_DL_LIBS})

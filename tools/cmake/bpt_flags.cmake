@@ -1,0 +1,8 @@
+# Warnings for all code; optimisation that keeps IEEE semantics (no -ffast-math: NaN checks must work), contraction to FMA allowed.
+add_compile_options(-Wall -Wextra -Wshadow -Wvla -Wundef -Wpointer-arith -Wstrict-prototypes -Wno-missing-field-initializers -ffp-contract=fast
+  -fno-math-errno -fno-trapping-math)
+add_compile_definitions(_GNU_SOURCE)
+if(BPT_SANITIZE)
+  add_compile_options(-fsanitize=${BPT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${BPT_SANITIZE})
+endif()
