@@ -1,0 +1,53 @@
+// What a model is and how it is trained: plain structs, filled by the option table of the program or from a file's metadata.
+#ifndef BPT_MODELS_CONFIG_H
+#define BPT_MODELS_CONFIG_H
+
+#include "bpt/dtype.h"
+#include "bpt/intervals.h"
+#include "bpt/status.h"
+
+typedef enum { BPT_TASK_LM, BPT_TASK_CLASSIFY } bpt_task_t;
+typedef enum { BPT_MODEL_BPT, BPT_MODEL_SEGTREE, BPT_MODEL_TRANSFORMER } bpt_model_kind_t;
+typedef enum { BPT_ATTENTION_DENSE, BPT_ATTENTION_WINDOW } bpt_transformer_attention_t;  // of BPT_MODEL_TRANSFORMER
+typedef enum { BPT_POSITIONS_RELATIVE, BPT_POSITIONS_ABSOLUTE, BPT_POSITIONS_NONE } bpt_positions_t;
+
+// The model part of config.json; the same keys are in the `config` metadata of a model file (interfaces.md).
+typedef struct {
+    bpt_task_t task;
+    bpt_model_kind_t model;
+    bpt_transformer_attention_t attention;
+    bpt_positions_t positions;  // bpt, segtree: relative; transformer: absolute unless told otherwise
+    bool causal, reference_rule, tied;
+    int32_t layers, d_model, d_embed, d_ff, heads;
+    int32_t k, window, rel_levels;  // rel_levels: L (bpt, segtree) or largest distance (transformer with relative positions)
+    int32_t max_positions;          // rows of pos_embed (absolute positions)
+    int64_t vocab, classes;
+    float dropout_input, dropout_hidden, dropout_attention, dropout_head;  // p_i, p_h, p_a, p_c
+} bpt_model_config_t;
+
+typedef enum { BPT_SCHEDULE_CONSTANT, BPT_SCHEDULE_COSINE, BPT_SCHEDULE_NOAM, BPT_SCHEDULE_EXPONENTIAL, BPT_SCHEDULE_PLATEAU } bpt_schedule_t;
+typedef enum { BPT_OPTIMIZER_ADAM, BPT_OPTIMIZER_ADAMW } bpt_optimizer_t;
+
+typedef struct {
+    int64_t steps;      // horizon of the schedule, > 0 once resolved
+    int64_t stop_at;    // end earlier, 0 = at the horizon
+    double epochs;      // used to resolve steps when steps is 0
+    int64_t accumulate;
+    uint64_t seed;
+    bpt_dtype_t precision;
+    bool recompute;
+    bpt_optimizer_t optimizer;
+    double lr, beta1, beta2, eps, weight_decay, clip;
+    bpt_schedule_t schedule;
+    int64_t warmup;          // steps of linear warm-up (cosine, plateau, constant, exponential), or Noam's warm-up
+    double lr_decay;         // exponential: factor per epoch; plateau: factor at a non-improving evaluation
+    double lr_factor;        // noam: factor * d^-0.5 * min(step^-0.5, step * warmup^-1.5)
+    bool deep_supervision;   // lm: average the losses of the layers i > layers * epoch / epochs (released character models)
+    bool freeze_embed, freeze_rel;
+    int64_t eval_every;      // steps, 0 = at the end of every epoch
+    int64_t save_every;      // steps, 0 = with every evaluation
+    int64_t log_every;
+    int64_t keep;            // checkpoints kept besides those that `latest` and `best` name
+} bpt_train_config_t;
+
+#endif
