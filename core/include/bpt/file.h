@@ -1,0 +1,59 @@
+// Files and folders that survive a crash: whole reads, atomic replacement, links swapped by rename, a folder lock, free
+// space. Knows nothing of tensors, models or runs.
+//
+// Every failure is one sentence with the path, the reason of the operating system and what to do about it (BPT_ERR_IO).
+// A program that wants EFBIG (ulimit -f) as an error instead of a signal must ignore SIGXFSZ.
+#ifndef BPT_FILE_H
+#define BPT_FILE_H
+
+#include "bpt/status.h"
+
+BPT_BEGIN_DECLS
+
+// A new string in printf format; the caller frees *out with bpt_free.
+BPT_API bpt_status_t bpt_path_format(char **out, const char *format, ...) BPT_PRINTF(2, 3) BPT_MUST_USE;
+BPT_API bool bpt_file_exists(const char *path);    // anything that is not a folder; links are followed
+BPT_API bool bpt_folder_exists(const char *path);  // links are followed
+
+// The whole file (a pipe is fine too). *data is NUL-terminated after *length bytes and freed with bpt_free. A file of more than
+// `limit` bytes is BPT_ERR_INPUT.
+BPT_API bpt_status_t bpt_file_read(const char *path, size_t limit, char **data, size_t *length) BPT_MUST_USE;
+// Appends at the end, all or nothing: when the disk is full the file keeps its old length.
+BPT_API bpt_status_t bpt_file_append(const char *path, const void *bytes, size_t length) BPT_MUST_USE;
+// Replaces the file: after a crash or an error at any moment it has either the old or the new content.
+BPT_API bpt_status_t bpt_file_write(const char *path, const void *bytes, size_t length) BPT_MUST_USE;
+
+// The same for content that comes in pieces: written beside (as .tmp-*), synced, renamed and the folder synced by
+// bpt_file_writer_commit. A path that is a device or a pipe is written directly.
+typedef struct bpt_file_writer bpt_file_writer_t;
+BPT_API bpt_status_t bpt_file_writer_open(const char *path, bpt_file_writer_t **out) BPT_MUST_USE;
+BPT_API bpt_status_t bpt_file_writer_write(bpt_file_writer_t *writer, const void *bytes, size_t length) BPT_MUST_USE;
+BPT_API bpt_status_t bpt_file_writer_commit(bpt_file_writer_t *writer) BPT_MUST_USE;
+BPT_API void bpt_file_writer_close(bpt_file_writer_t *writer);  // without a commit the old file stays
+
+// One level; a folder that is there already is fine.
+BPT_API bpt_status_t bpt_folder_create(const char *path) BPT_MUST_USE;
+// Names in the folder sorted by bytes, without "." and ".."; freed with bpt_names_free.
+BPT_API bpt_status_t bpt_folder_list(const char *path, char ***names, size_t *count) BPT_MUST_USE;
+BPT_API void bpt_names_free(char **names, size_t count);
+// Syncs every file of the folder (one level) and the folder itself.
+BPT_API bpt_status_t bpt_folder_sync(const char *path) BPT_MUST_USE;
+// Renames a folder and syncs its parent. A folder already called `to` trades places with `from` in one step.
+BPT_API bpt_status_t bpt_folder_rename(const char *from, const char *to) BPT_MUST_USE;
+// Removes a file or a folder with all it holds; links are removed, not followed. Nothing there is fine.
+BPT_API bpt_status_t bpt_path_remove(const char *path) BPT_MUST_USE;
+// Makes `link` a symbolic link to `target` (kept as given, so usually relative); an old link is replaced in one step.
+BPT_API bpt_status_t bpt_link_swap(const char *link, const char *target) BPT_MUST_USE;
+
+// Lock of a folder, through FOLDER/.lock: held until released or until the process ends, however it ends.
+// BPT_ERR_USAGE names the process that holds it.
+typedef struct bpt_folder_lock bpt_folder_lock_t;
+BPT_API bpt_status_t bpt_folder_lock_acquire(const char *folder, bpt_folder_lock_t **out) BPT_MUST_USE;
+BPT_API void bpt_folder_lock_release(bpt_folder_lock_t *lock);
+
+// BPT_ERR_IO unless `bytes` are free for this user on the file system of `path`; `purpose` begins the sentence ("the next checkpoint").
+BPT_API bpt_status_t bpt_disk_require(const char *path, uint64_t bytes, const char *purpose) BPT_MUST_USE;
+
+BPT_END_DECLS
+
+#endif

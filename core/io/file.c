@@ -1,0 +1,229 @@
+// Whole files: read, append, atomic replacement (see bpt/file.h).
+#include "bpt/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bpt/alloc.h"
+#include "core/io/path_error.h"
+#include "core/io/temporary.h"
+
+bpt_status_t bpt_path_format(char **out, const char *format, ...) {
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    const int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    bpt_status_t status = length < 0 ? bpt_fail(BPT_ERR_INTERNAL, "unprintable path") : bpt_alloc((size_t)length + 1, 1, out);
+    if (status == BPT_OK) vsnprintf(*out, (size_t)length + 1, format, again);
+    va_end(again);
+    return status;
+}
+
+bool bpt_file_exists(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
+}
+
+bool bpt_folder_exists(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+// ---- reading
+
+static bpt_status_t read_all(int fd, const char *path, size_t limit, char **data, size_t *length) {
+    struct stat info;
+    if (fstat(fd, &info)) return bpt_fail_path("read", path, errno);
+    size_t capacity = S_ISREG(info.st_mode) && info.st_size >= 0 && (uint64_t)info.st_size < limit ? (size_t)info.st_size + 1 : 4096;
+    for (*length = 0;;) {
+        if (*length + 1 >= capacity || !*data) {
+            if (*data) capacity *= 2;
+            BPT_TRY(bpt_realloc(data, capacity + 1, 1));
+        }
+        const ssize_t got = read(fd, *data + *length, capacity - *length);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return bpt_fail_path("read", path, errno);
+        if (got == 0) break;
+        *length += (size_t)got;
+        if (*length > limit)
+            return bpt_fail(BPT_ERR_INPUT, "%s is larger than the %zu bytes expected at most; check that it is the right file", path,
+                            limit);
+    }
+    (*data)[*length] = 0;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_file_read(const char *path, size_t limit, char **data, size_t *length) {
+    *data = NULL;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return bpt_fail_path("open", path, errno);
+    const bpt_status_t status = read_all(fd, path, limit, data, length);
+    close(fd);
+    if (status != BPT_OK) {
+        bpt_free(*data);
+        *data = NULL;
+    }
+    return status;
+}
+
+// ---- writing
+
+static int write_all(int fd, const char *bytes, size_t length) {  // 0 or an errno value
+    while (length) {
+        const ssize_t put = write(fd, bytes, length);
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return errno;
+        if (put == 0) return ENOSPC;
+        bytes += put;
+        length -= (size_t)put;
+    }
+    return 0;
+}
+
+bpt_status_t bpt_file_append(const char *path, const void *bytes, size_t length) {
+    const int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) return bpt_fail_path("open", path, errno);
+    struct stat info;
+    int error = fstat(fd, &info) ? errno : write_all(fd, bytes, length);
+    if (error && S_ISREG(info.st_mode) && ftruncate(fd, info.st_size)) error = errno;
+    if (close(fd) && !error) error = errno;
+    return error ? bpt_fail_path("write", path, error) : BPT_OK;
+}
+
+enum { BUFFER_BYTES = 1 << 16 };
+struct bpt_file_writer {
+    int fd;
+    char *path;       // the name the caller knows, for messages
+    char *target;     // the file that is replaced: `path` with links followed
+    char *temporary;  // NULL once renamed, and for devices and pipes
+    size_t used;
+    char buffer[BUFFER_BYTES];
+};
+
+bpt_status_t bpt_temporary_name(const char *beside, char **out) {
+    static atomic_uint serial;
+    const char *slash = strrchr(beside, '/');
+    const int folder = slash ? (int)(slash - beside) + 1 : 0;
+    return bpt_path_format(out, "%.*s.tmp-%ld-%u", folder, beside, (long)getpid(), atomic_fetch_add(&serial, 1));
+}
+
+bpt_status_t bpt_parent_sync(const char *path) {
+    char *copy;
+    BPT_TRY(bpt_strdup(path, &copy));
+    const char *parent = dirname(copy);
+    int error = 0;
+    const int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || (fsync(fd) && errno != EINVAL)) error = errno;  // EINVAL: a file system without folder sync
+    if (fd >= 0) close(fd);
+    const bpt_status_t status = error ? bpt_fail_path("sync folder", parent, error) : BPT_OK;
+    bpt_free(copy);
+    return status;
+}
+
+static bpt_status_t open_temporary(bpt_file_writer_t *w, mode_t mode, bool keep_mode) {
+    for (int attempt = 0; attempt < 1000; ++attempt) {  // names of a killed process with our number may be in the way
+        BPT_TRY(bpt_temporary_name(w->target, &w->temporary));
+        w->fd = open(w->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        const int error = errno;
+        if (w->fd >= 0) {
+            if (keep_mode && fchmod(w->fd, mode)) return bpt_fail_path("write", w->path, errno);
+            return BPT_OK;
+        }
+        bpt_free(w->temporary);
+        w->temporary = NULL;
+        if (error != EEXIST) return bpt_fail_path("write", w->path, error);
+    }
+    return bpt_fail(BPT_ERR_IO, "cannot write %s: too many .tmp-* files of killed programs beside it; remove them", w->path);
+}
+
+static bpt_status_t open_target(bpt_file_writer_t *w) {
+    struct stat info;
+    if (stat(w->path, &info)) {
+        if (errno != ENOENT) return bpt_fail_path("write", w->path, errno);
+        BPT_TRY(bpt_strdup(w->path, &w->target));
+        return open_temporary(w, 0666, false);
+    }
+    if (S_ISDIR(info.st_mode)) return bpt_fail_path("write", w->path, EISDIR);
+    if (!S_ISREG(info.st_mode)) {
+        w->fd = open(w->path, O_WRONLY | O_CLOEXEC);
+        return w->fd < 0 ? bpt_fail_path("write", w->path, errno) : BPT_OK;
+    }
+    if (access(w->path, W_OK)) return bpt_fail_path("write", w->path, errno);
+    char *resolved = realpath(w->path, NULL);
+    if (!resolved) return bpt_fail_path("write", w->path, errno);
+    const bpt_status_t status = bpt_strdup(resolved, &w->target);
+    free(resolved);
+    return status == BPT_OK ? open_temporary(w, info.st_mode & 07777, true) : status;
+}
+
+bpt_status_t bpt_file_writer_open(const char *path, bpt_file_writer_t **out) {
+    bpt_file_writer_t *w;
+    BPT_TRY(bpt_alloc(1, sizeof *w, &w));
+    w->fd = -1;
+    bpt_status_t status = bpt_strdup(path, &w->path);
+    if (status == BPT_OK) status = open_target(w);
+    if (status != BPT_OK) {
+        bpt_file_writer_close(w);
+        return status;
+    }
+    *out = w;
+    return BPT_OK;
+}
+
+static bpt_status_t flush(bpt_file_writer_t *w) {
+    const int error = write_all(w->fd, w->buffer, w->used);
+    w->used = 0;
+    return error ? bpt_fail_path("write", w->path, error) : BPT_OK;
+}
+
+bpt_status_t bpt_file_writer_write(bpt_file_writer_t *w, const void *bytes, size_t length) {
+    if (length > BUFFER_BYTES - w->used) BPT_TRY(flush(w));
+    if (length >= BUFFER_BYTES) {
+        const int error = write_all(w->fd, bytes, length);
+        return error ? bpt_fail_path("write", w->path, error) : BPT_OK;
+    }
+    if (length) memcpy(w->buffer + w->used, bytes, length);
+    w->used += length;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_file_writer_commit(bpt_file_writer_t *w) {
+    BPT_TRY(flush(w));
+    if (w->temporary && fsync(w->fd)) return bpt_fail_path("write", w->path, errno);
+    const int closed = close(w->fd);
+    w->fd = -1;
+    if (closed) return bpt_fail_path("write", w->path, errno);
+    if (!w->temporary) return BPT_OK;
+    if (rename(w->temporary, w->target)) return bpt_fail_path("write", w->path, errno);
+    bpt_free(w->temporary);
+    w->temporary = NULL;
+    return bpt_parent_sync(w->target);
+}
+
+void bpt_file_writer_close(bpt_file_writer_t *w) {
+    if (!w) return;
+    if (w->fd >= 0) close(w->fd);
+    if (w->temporary) unlink(w->temporary);
+    bpt_free(w->temporary);
+    bpt_free(w->target);
+    bpt_free(w->path);
+    bpt_free(w);
+}
+
+bpt_status_t bpt_file_write(const char *path, const void *bytes, size_t length) {
+    bpt_file_writer_t *writer;
+    BPT_TRY(bpt_file_writer_open(path, &writer));
+    bpt_status_t status = bpt_file_writer_write(writer, bytes, length);
+    if (status == BPT_OK) status = bpt_file_writer_commit(writer);
+    bpt_file_writer_close(writer);
+    return status;
+}

@@ -1,0 +1,12 @@
+// What atomic replacement of files, links and folders has in common. Internal to core/io.
+#ifndef BPT_IO_TEMPORARY_H
+#define BPT_IO_TEMPORARY_H
+
+#include "bpt/status.h"
+
+// A short unused-looking name (.tmp-PID-SERIAL) in the folder of `beside`; *out is freed with bpt_free.
+bpt_status_t bpt_temporary_name(const char *beside, char **out) BPT_MUST_USE;
+// Makes a rename in the folder of `path` durable.
+bpt_status_t bpt_parent_sync(const char *path) BPT_MUST_USE;
+
+#endif
