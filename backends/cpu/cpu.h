@@ -1,0 +1,21 @@
+// The cpu backend's own boundary: the op table and what the families of ops/ share. Not seen outside backends/cpu.
+#ifndef BPT_CPU_H
+#define BPT_CPU_H
+
+#include "backends/cpu/kernels/isa.h"
+#include "backends/host/host.h"
+
+extern const bpt_host_op_t bpt_cpu_ops[BPT_OP_COUNT];
+
+// ops/<family>.c defines these two for each of its ops, and ops/table.c lists them.
+#define BPT_OP(id, name, family)                                                                             \
+    bpt_status_t bpt_cpu_plan_##id(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) BPT_MUST_USE; \
+    void bpt_cpu_run_##id(const bpt_host_run_t *run);
+#include "bpt/ops.def"
+#undef BPT_OP
+
+static inline bool bpt_cpu_is_float(bpt_dtype_t t) { return t != BPT_U32; }
+static inline int64_t bpt_cpu_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t bpt_cpu_blocks(int64_t n, int64_t block) { return (n + block - 1) / block; }
+
+#endif

@@ -1,0 +1,40 @@
+// The inner loops of the cpu backend, compiled once per instruction set (tools/cmake/bpt_kernels.cmake defines BPT_ISA while it
+// compiles kernels/*.c) and chosen once at run time. One line in kernels.def declares a kernel for all instruction sets; its
+// definition is `void BPT_KERNEL_NAME(steps)(...) {...}` in kernels/<family>.c, and callers write bpt_cpu_kernels()->steps(...).
+// Kernels use one thread, know nothing of devices, lists and threads, and never fail.
+#ifndef BPT_CPU_ISA_H
+#define BPT_CPU_ISA_H
+
+#include "bpt/ops.h"
+
+// A pointwise chain (ops.h) with its operands resolved; `arg` and the keys point to whole tensors.
+typedef struct {
+    const bpt_pointwise_attrs_t *attrs;
+    const void *arg[BPT_MAX_STEPS];   // operand of each step, NULL when it has none
+    bpt_dtype_t dtype[BPT_MAX_STEPS]; // and its element type
+    const uint32_t *row_keys, *rng;
+    int64_t columns;                  // row length of the tensor
+} bpt_cpu_steps_t;
+
+typedef struct {
+    const char *isa;  // "baseline", "avx2", "avx512"
+#define BPT_KERNEL(type, name, args) type(*name) args;
+#include "backends/cpu/kernels/kernels.def"
+#undef BPT_KERNEL
+} bpt_cpu_kernels_t;
+
+#ifdef BPT_ISA  // inside a kernel file
+#define BPT_KERNEL_PASTE(name, isa) bpt_kernel_##name##_##isa
+#define BPT_KERNEL_EXPAND(name, isa) BPT_KERNEL_PASTE(name, isa)
+#define BPT_KERNEL_NAME(name) BPT_KERNEL_EXPAND(name, BPT_ISA)
+#define BPT_KERNEL(type, name, args) type BPT_KERNEL_NAME(name) args;
+#include "backends/cpu/kernels/kernels.def"
+#undef BPT_KERNEL
+#else
+// The instruction set in use: the best one of this machine, or what the environment variable BPT_CPU_ISA names
+// (baseline, avx2, avx512). BPT_ERR_UNAVAILABLE when it is unknown or the machine lacks it. Called when a device is opened.
+bpt_status_t bpt_cpu_kernels_select(void) BPT_MUST_USE;
+const bpt_cpu_kernels_t *bpt_cpu_kernels(void);
+#endif
+
+#endif

@@ -1,0 +1,197 @@
+// Vectors of the instruction set that a kernel file is compiled for, on GCC/clang vector extensions: arithmetic, comparison
+// and shifts are the plain operators; here is what the language lacks. BPT_LANES floats fill one register (native width:
+// wider vectors are legal but compilers spill them). Intrinsics only where no portable spelling compiles well.
+#ifndef BPT_CPU_VEC_H
+#define BPT_CPU_VEC_H
+
+#include <math.h>
+#include <string.h>
+
+#include "bpt/dtype.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#if defined(__AVX512F__)
+#define BPT_LANES 16
+#elif defined(__AVX2__)
+#define BPT_LANES 8
+#else
+#define BPT_LANES 4
+#endif
+
+#define BPT_INLINE static inline __attribute__((always_inline))
+
+typedef float vf __attribute__((vector_size(4 * BPT_LANES)));
+typedef int32_t vi __attribute__((vector_size(4 * BPT_LANES)));   // also the result of comparing vf: -1 or 0
+typedef uint32_t vu __attribute__((vector_size(4 * BPT_LANES)));
+typedef uint16_t vh __attribute__((vector_size(2 * BPT_LANES)));  // low-precision storage
+typedef double vd __attribute__((vector_size(4 * BPT_LANES)));    // half as many lanes
+typedef uint64_t vq __attribute__((vector_size(4 * BPT_LANES)));  // half as many lanes
+
+BPT_INLINE vf vf_load(const float *p) {
+    vf x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+BPT_INLINE void vf_store(float *p, vf x) { memcpy(p, &x, sizeof x); }
+BPT_INLINE vf vf_set1(float x) { return x - (vf){0}; }
+BPT_INLINE vu vu_set1(uint32_t x) { return x + (vu){0}; }
+BPT_INLINE vf vf_select(vi mask, vf yes, vf no) { return (vf)(((vi)yes & mask) | ((vi)no & ~mask)); }
+BPT_INLINE vf vf_if(vi mask, vf yes) { return (vf)((vi)yes & mask); }  // else 0
+
+// max(a, b); b when a is NaN, so that a NaN in the running value passes when it is put second.
+BPT_INLINE vf vf_max(vf a, vf b) {
+#if defined(__AVX512F__)
+    return (vf)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+    return (vf)_mm256_max_ps((__m256)a, (__m256)b);
+#elif defined(__x86_64__)
+    return (vf)_mm_max_ps((__m128)a, (__m128)b);
+#else
+    return vf_select(a > b, a, b);
+#endif
+}
+
+BPT_INLINE vd vd_load(const float *p) {  // widens BPT_LANES / 2 floats
+    typedef float half __attribute__((vector_size(2 * BPT_LANES)));
+    half x;
+    memcpy(&x, p, sizeof x);
+    return __builtin_convertvector(x, vd);
+}
+
+// The sum and maximum of all lanes, halving: the order is fixed for one instruction set.
+BPT_INLINE float vf_sum(vf x) {
+    float t[BPT_LANES];
+    memcpy(t, &x, sizeof t);
+    for (int w = BPT_LANES / 2; w; w /= 2)
+        for (int i = 0; i < w; ++i) t[i] += t[i + w];
+    return t[0];
+}
+BPT_INLINE double vd_sum(vd x) {
+    double t[BPT_LANES / 2];
+    memcpy(t, &x, sizeof t);
+    for (int w = BPT_LANES / 4; w; w /= 2)
+        for (int i = 0; i < w; ++i) t[i] += t[i + w];
+    return t[0];
+}
+BPT_INLINE float vf_hmax(vf x) {
+    float t[BPT_LANES];
+    memcpy(t, &x, sizeof t);
+    for (int w = BPT_LANES / 2; w; w /= 2)
+        for (int i = 0; i < w; ++i) t[i] = t[i] > t[i + w] ? t[i] : t[i + w];
+    return t[0];
+}
+
+// ---- Low-precision storage -------------------------------------------------------------------------------------------
+BPT_INLINE vf vf_from_bf16(vh h) { return (vf)(__builtin_convertvector(h, vu) << 16); }
+BPT_INLINE vh vf_to_bf16(vf x) {  // as bpt_to_bf16
+    const vu bits = (vu)x, quiet = (bits >> 16) | 0x40, rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+    const vu is_nan = (vu)(x != x);
+    return __builtin_convertvector((quiet & is_nan) | (rounded & ~is_nan), vh);
+}
+BPT_INLINE vf vf_from_f16(vh h) {
+#if defined(__AVX512F__)
+    return (vf)_mm512_cvtph_ps((__m256i)h);
+#elif defined(__F16C__)
+    return (vf)_mm256_cvtph_ps((__m128i)h);
+#else
+    vf x;
+    for (int i = 0; i < BPT_LANES; ++i) x[i] = bpt_from_f16(h[i]);
+    return x;
+#endif
+}
+BPT_INLINE vh vf_to_f16(vf x) {
+#if defined(__AVX512F__)
+    return (vh)_mm512_cvtps_ph((__m512)x, _MM_FROUND_TO_NEAREST_INT);
+#elif defined(__F16C__)
+    return (vh)_mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT);
+#else
+    vh h;
+    for (int i = 0; i < BPT_LANES; ++i) h[i] = bpt_to_f16(x[i]);
+    return h;
+#endif
+}
+
+// Elements i .. i + BPT_LANES - 1 of a tensor F. `dtype` should be a constant where the loop is hot.
+BPT_INLINE vf vf_load_as(const void *p, bpt_dtype_t dtype, int64_t i) {
+    if (dtype == BPT_F32) return vf_load((const float *)p + i);
+    vh h;
+    memcpy(&h, (const uint16_t *)p + i, sizeof h);
+    return dtype == BPT_BF16 ? vf_from_bf16(h) : vf_from_f16(h);
+}
+BPT_INLINE void vf_store_as(void *p, bpt_dtype_t dtype, int64_t i, vf x) {
+    if (dtype == BPT_F32) {
+        vf_store((float *)p + i, x);
+        return;
+    }
+    const vh h = dtype == BPT_BF16 ? vf_to_bf16(x) : vf_to_f16(x);
+    memcpy((uint16_t *)p + i, &h, sizeof h);
+}
+// The first n < BPT_LANES of these elements, zeros above.
+BPT_INLINE vf vf_load_part(const void *p, bpt_dtype_t dtype, int64_t i, int64_t n) {
+    const size_t size = bpt_dtype_size(dtype);
+    float t[BPT_LANES] = {0};
+    memcpy(t, (const char *)p + (size_t)i * size, (size_t)n * size);
+    return vf_load_as(t, dtype, 0);
+}
+BPT_INLINE void vf_store_part(void *p, bpt_dtype_t dtype, int64_t i, int64_t n, vf x) {
+    const size_t size = bpt_dtype_size(dtype);
+    float t[BPT_LANES];
+    vf_store_as(t, dtype, 0, x);
+    memcpy((char *)p + (size_t)i * size, t, (size_t)n * size);
+}
+
+// ---- exp -------------------------------------------------------------------------------------------------------------
+// exp(x) with an error below 2 units in the last place: x = n ln 2 + f, |f| <= ln 2 / 2, polynomial of degree 6 in f. Below -87.33
+// exactly 0 (so masks of -1e30 vanish), above 88.37 a large finite number, NaN stays NaN.
+BPT_INLINE vf vf_exp(vf x) {
+    const vi tiny = x < -87.33f;
+    const vf clamped = vf_select(x > 88.37f, vf_set1(88.37f), vf_if(~tiny, x));
+    const vf shifted = clamped * 1.44269504088896341f + 12582912.0f;  // 1.5 * 2^23: n lands in the low bits of the mantissa
+    const vf n = shifted - 12582912.0f;
+    const vf f = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;
+    vf p = f * 1.9875691500e-4f + 1.3981999507e-3f;
+    p = p * f + 8.3334519073e-3f;
+    p = p * f + 4.1665795894e-2f;
+    p = p * f + 1.6666665459e-1f;
+    p = p * f + 5.0000001201e-1f;
+    p = (p * f) * f + f + 1.0f;
+    const vf power = (vf)(((vi)shifted << 23) + (127 << 23));
+    return vf_if(~tiny, p * power);
+}
+
+// ---- Philox ----------------------------------------------------------------------------------------------------------
+// The 64-bit products of the even lanes.
+BPT_INLINE vq vu_mul_even(vu a, vu b) {
+#if defined(__AVX512F__)
+    return (vq)_mm512_mul_epu32((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return (vq)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+#elif defined(__x86_64__)
+    return (vq)_mm_mul_epu32((__m128i)a, (__m128i)b);
+#else
+    return ((vq)a & 0xFFFFFFFFu) * ((vq)b & 0xFFFFFFFFu);
+#endif
+}
+BPT_INLINE void vu_mul_wide(vu a, uint32_t b, vu *high, vu *low) {  // of all lanes (little-endian)
+    const vu factor = vu_set1(b);
+    const vq even = vu_mul_even(a, factor), odd = vu_mul_even((vu)((vq)a >> 32), factor);
+    *low = (vu)((even & 0xFFFFFFFFu) | odd << 32);
+    *high = (vu)(even >> 32 | (odd & ~(uint64_t)0xFFFFFFFFu));
+}
+// bpt_philox (rng.h) of BPT_LANES counters at once; c[i] holds word i of the counters and becomes word i of the outputs.
+BPT_INLINE void vu_philox(vu c[4], uint32_t k0, uint32_t k1) {
+#pragma GCC unroll 10
+    for (int round = 0; round < 10; ++round) {
+        vu h0, l0, h1, l1;
+        vu_mul_wide(c[0], 0xD2511F53u, &h0, &l0);
+        vu_mul_wide(c[2], 0xCD9E8D57u, &h1, &l1);
+        c[0] = h1 ^ c[1] ^ k0, c[1] = l1;
+        c[2] = h0 ^ c[3] ^ k1, c[3] = l0;
+        k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+    }
+}
+
+#endif
