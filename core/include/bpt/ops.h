@@ -112,7 +112,7 @@ typedef struct {
 // in: 0 q or qkv F, 1 kv or qkv F, 2 rel F [rel_rows, head_dim] or absent, 3 lengths u32 [B] (true lengths, 1..n),
 //     4 row_keys u32 [R,2] of all rows (p > 0 only), 5 rng u32 [2] (p > 0 only),
 //     6 table (kind TABLE only) u32 [query rows, slots, 4] = begin, end, rel row (BPT_NO_ROW: none), rel step (as int32); kv rows are numbered
-//       directly, B = 1, lengths/row_keys absent, ALL, no dropout, not packed.
+//       directly, B = 1, lengths/row_keys absent, ALL, no dropout, not packed. A row without keys is zero in out and lse.
 // out: 0 out F [query rows (zero_spans + ALL: R), d], 1 lse f32 [query rows, heads] = log sum exp of the scores (absent when not needed).
 // Dropout: element = node code of the key (row_keys word 0), row and sequence of the query, stream = uid << 8 | head.
 // Rows of nodes that do not exist are zero in out (and lse), get and give no gradient. Results never depend on padding or batch mates.
@@ -138,8 +138,9 @@ typedef struct {
 
 // adam: in 0 p f32 (changed), 1 g f32, 2 m f32 (changed), 3 v f32 (changed), 4 hyper f32 [8], 5 square_sum of all gradients f32 [1].
 //   No outputs. hyper = {lr, 1 - beta1^t, 1 - beta2^t, clip norm (0 = none), inverse loss scale, 0, 0, 0}.
-//   g' = g * hyper[4] * min(1, clip / (norm + 1e-6)); coupled decay: g' += decay * p; m, v, Kingma & Ba 2015, p -= lr * m^ / (sqrt(v^) + eps);
-//   decoupled (AdamW): p -= lr * decay * p first. A non-finite square_sum changes nothing at all.
+//   norm = hyper[4] * sqrt(square_sum); g' = g * hyper[4] * min(1, clip / (norm + 1e-6)); lr = hyper[0] * lr_scale.
+//   Coupled decay: g' += decay * p; m, v, Kingma & Ba 2015, p -= lr * m^ / (sqrt(v^) + eps). Decoupled (AdamW): p -= lr * decay * p
+//   first. A non-finite square_sum changes nothing at all.
 typedef struct {
     float beta1, beta2, eps, weight_decay, lr_scale;
     bool decoupled;
