@@ -83,6 +83,7 @@ void bpt_host_list_destroy(bpt_device_t *device, bpt_list_t *list) {
 
 bpt_status_t bpt_host_op(bpt_device_t *device, const bpt_op_call_t *call, bpt_list_t *list, size_t *scratch_bytes) {
     bpt_host_device_t *host = (bpt_host_device_t *)device;
+    BPT_TRY(bpt_call_check(call));
     const bpt_host_op_t *op = &host->ops[call->op];
     if (!op->run) return bpt_fail(BPT_ERR_UNSUPPORTED, "backend %s has no op %s", device->backend->name, bpt_op_name(call->op));
     size_t scratch = 0;

@@ -26,6 +26,10 @@ typedef struct {
     size_t live_bytes, peak_bytes;
 } bpt_host_device_t;
 
+// Holds the call against the contract of bpt/ops.h: presence, element types and shapes of its operands, attributes that go
+// together. bpt_host_op asks this before an op's own plan, so that plan and run may rely on it.
+bpt_status_t bpt_call_check(const bpt_op_call_t *call);
+
 // The operations of bpt_backend_t, to be put into a backend's table. `open` of a backend allocates a bpt_host_device_t.
 void bpt_host_close(bpt_device_t *device);
 bpt_status_t bpt_host_buffer_create(bpt_device_t *device, size_t bytes, bpt_buffer_t **out);

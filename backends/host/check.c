@@ -1,0 +1,357 @@
+// Operands and attributes of a call against the contract in bpt/ops.h: presence, element types, shapes. The same for every
+// backend in host memory; knows nothing of how an op is computed. A mismatch is a bug of the caller (BPT_ERR_INTERNAL).
+#include <stdio.h>
+
+#include "backends/host/host.h"
+
+// Element types that an operand may have.
+typedef enum { ANY_FLOAT, ONLY_F32, ONLY_U32 } dtype_class_t;
+typedef enum { REQUIRED, OPTIONAL } presence_t;
+
+enum { ANY_ROWS = -1 };  // as `rows`: whatever the operand has
+
+typedef struct {
+    const bpt_op_call_t *call;
+    unsigned seen_in, seen_out;  // bit per slot that the op knows
+} checker_t;
+
+static void describe_shape(const bpt_shape_t *shape, char *text, size_t bytes) {
+    size_t used = (size_t)snprintf(text, bytes, "[");
+    for (int i = 0; i < shape->rank && used < bytes; ++i)
+        used += (size_t)snprintf(text + used, bytes - used, i ? ",%lld" : "%lld", (long long)shape->dim[i]);
+    if (used < bytes) snprintf(text + used, bytes - used, "]");
+}
+
+static bool dtype_fits(bpt_dtype_t dtype, dtype_class_t class) {
+    if (class == ONLY_F32) return dtype == BPT_F32;
+    return class == ONLY_U32 ? dtype == BPT_U32 : dtype != BPT_U32;
+}
+
+// The operand seen as [rows, columns]; a vector or scalar is given as rows = 1, and any rank with that many elements fits.
+static bpt_status_t check_operand(const bpt_op_call_t *call, const bpt_operand_t *operand, const char *kind, int slot, const char *name,
+                                  dtype_class_t class, presence_t presence, int64_t rows, int64_t columns) {
+    static const char *const class_names[] = {"f32, bf16 or f16", "f32", "u32"};
+    if (!operand->present) {
+        if (presence == OPTIONAL) return BPT_OK;
+        return bpt_fail(BPT_ERR_INTERNAL, "%s needs %s %d (%s)", bpt_op_name(call->op), kind, slot, name);
+    }
+    if (!dtype_fits(operand->dtype, class))
+        return bpt_fail(BPT_ERR_INTERNAL, "%s %s %d (%s) has type %s; it must be %s", bpt_op_name(call->op), kind, slot, name,
+                        bpt_dtype_name(operand->dtype), class_names[class]);
+    const bpt_shape_t *shape = &operand->shape;
+    bool fits = shape->rank >= 0 && shape->rank <= BPT_MAX_RANK;
+    for (int i = 0; fits && i < shape->rank; ++i) fits = shape->dim[i] >= 0;
+    if (fits && rows == ANY_ROWS) fits = bpt_shape_columns(shape) == columns;
+    else if (fits && rows == 1) fits = bpt_shape_count(shape) == columns;
+    else if (fits) fits = bpt_shape_rows(shape) == rows && bpt_shape_columns(shape) == columns;
+    if (fits) return BPT_OK;
+    char text[128];
+    describe_shape(shape, text, sizeof text);
+    return bpt_fail(BPT_ERR_INTERNAL, "%s %s %d (%s) has shape %s; it must be [%lld,%lld]", bpt_op_name(call->op), kind, slot, name, text,
+                    (long long)rows, (long long)columns);
+}
+
+static bpt_status_t input(checker_t *c, int slot, const char *name, dtype_class_t class, presence_t presence, int64_t rows, int64_t columns) {
+    c->seen_in |= 1u << slot;
+    return check_operand(c->call, &c->call->in[slot], "input", slot, name, class, presence, rows, columns);
+}
+
+static bpt_status_t output(checker_t *c, int slot, const char *name, dtype_class_t class, presence_t presence, int64_t rows, int64_t columns) {
+    c->seen_out |= 1u << slot;
+    return check_operand(c->call, &c->call->out[slot], "output", slot, name, class, presence, rows, columns);
+}
+
+static int64_t rows_of(const bpt_operand_t *operand) { return bpt_shape_rows(&operand->shape); }
+static int64_t columns_of(const bpt_operand_t *operand) { return bpt_shape_columns(&operand->shape); }
+
+static bpt_status_t check_attribute(const checker_t *c, bool fits, const char *sentence) {
+    if (fits) return BPT_OK;
+    return bpt_fail(BPT_ERR_INTERNAL, "%s: %s", bpt_op_name(c->call->op), sentence);
+}
+
+static bpt_status_t check_random(checker_t *c, int keys_slot, int rng_slot, float p, int64_t rows) {
+    BPT_TRY(check_attribute(c, p >= 0 && p < 1, "the dropout rate must be in [0, 1)"));
+    c->seen_in |= 1u << keys_slot | 1u << rng_slot;
+    if (p <= 0) return BPT_OK;
+    BPT_TRY(input(c, keys_slot, "row_keys", ONLY_U32, REQUIRED, rows, 2));
+    return input(c, rng_slot, "rng", ONLY_U32, REQUIRED, 1, 2);
+}
+
+// Steps of a pointwise chain whose extras may be in the slots first_extra..5.
+static bpt_status_t check_steps(checker_t *c, const bpt_pointwise_attrs_t *steps, int first_extra, int64_t rows, int64_t columns) {
+    BPT_TRY(check_attribute(c, steps->n_steps >= 0 && steps->n_steps <= BPT_MAX_STEPS, "too many steps in the chain"));
+    float p = 0;
+    for (int i = 0; i < steps->n_steps; ++i) {
+        const bpt_step_t *step = &steps->step[i];
+        int64_t extra_rows = rows, extra_columns = columns;
+        switch (step->code) {
+        case BPT_STEP_SCALE:
+        case BPT_STEP_RELU: continue;
+        case BPT_STEP_DROPOUT:
+            BPT_TRY(check_attribute(c, step->c >= 0 && step->c < 1, "the dropout rate must be in [0, 1)"));
+            if (step->c > p) p = step->c;
+            continue;
+        case BPT_STEP_ADD:
+        case BPT_STEP_MUL:
+        case BPT_STEP_MASK: break;
+        case BPT_STEP_ADD_ROW: extra_rows = 1; break;
+        case BPT_STEP_MUL_SCALAR: extra_rows = extra_columns = 1; break;
+        default: return check_attribute(c, false, "unknown step in the chain");
+        }
+        BPT_TRY(check_attribute(c, step->arg >= first_extra && step->arg < BPT_IN_ROW_KEYS, "a step reads a slot that holds no extra operand"));
+        BPT_TRY(input(c, step->arg, "operand of a step", ANY_FLOAT, REQUIRED, extra_rows, extra_columns));
+    }
+    return check_random(c, BPT_IN_ROW_KEYS, BPT_IN_RNG, p, rows);
+}
+
+static bpt_status_t check_pointwise(checker_t *c) {
+    const bpt_operand_t *x = &c->call->in[0];
+    BPT_TRY(input(c, 0, "x", ANY_FLOAT, REQUIRED, rows_of(x), columns_of(x)));
+    BPT_TRY(output(c, 0, "result", ANY_FLOAT, REQUIRED, rows_of(x), columns_of(x)));
+    return check_steps(c, &c->call->attrs.pointwise, 1, rows_of(x), columns_of(x));
+}
+
+static bpt_status_t check_matmul(checker_t *c) {
+    const bpt_operand_t *a = &c->call->in[0], *b = &c->call->in[1];
+    const bpt_matmul_attrs_t *t = &c->call->attrs.matmul;
+    const int64_t m = t->transpose_a ? columns_of(a) : rows_of(a), k = t->transpose_a ? rows_of(a) : columns_of(a);
+    const int64_t n = t->transpose_b ? rows_of(b) : columns_of(b);
+    BPT_TRY(input(c, 0, "A", ANY_FLOAT, REQUIRED, rows_of(a), columns_of(a)));
+    BPT_TRY(input(c, 1, "B", ANY_FLOAT, REQUIRED, t->transpose_b ? n : k, t->transpose_b ? k : n));
+    BPT_TRY(input(c, 2, "acc", ONLY_F32, OPTIONAL, m, n));
+    BPT_TRY(input(c, 3, "bias", ONLY_F32, OPTIONAL, 1, n));
+    BPT_TRY(output(c, 0, "result", ANY_FLOAT, REQUIRED, m, n));
+    return check_steps(c, &t->epilogue, 4, m, n);
+}
+
+static bpt_status_t check_layernorm(checker_t *c) {
+    const bpt_operand_t *x = &c->call->in[0];
+    const int64_t rows = rows_of(x), d = columns_of(x);
+    BPT_TRY(input(c, 0, "x", ANY_FLOAT, REQUIRED, rows, d));
+    BPT_TRY(check_attribute(c, d > 0, "rows of no columns have no mean"));
+    BPT_TRY(input(c, 1, "residual", ONLY_F32, OPTIONAL, rows, d));
+    BPT_TRY(input(c, 2, "gamma", ONLY_F32, REQUIRED, 1, d));
+    BPT_TRY(input(c, 3, "beta", ONLY_F32, REQUIRED, 1, d));
+    BPT_TRY(output(c, 0, "y", ONLY_F32, REQUIRED, rows, d));
+    BPT_TRY(output(c, 1, "z", ONLY_F32, OPTIONAL, rows, d));
+    BPT_TRY(output(c, 2, "stats", ONLY_F32, OPTIONAL, rows, 2));
+    BPT_TRY(output(c, 3, "low", ANY_FLOAT, OPTIONAL, rows, d));
+    return check_random(c, BPT_IN_ROW_KEYS, BPT_IN_RNG, c->call->attrs.layernorm.p, rows);
+}
+
+static bpt_status_t check_layernorm_grad(checker_t *c) {
+    const bpt_operand_t *dy = &c->call->in[0];
+    const int64_t rows = rows_of(dy), d = columns_of(dy);
+    BPT_TRY(input(c, 0, "dy", ONLY_F32, REQUIRED, rows, d));
+    BPT_TRY(check_attribute(c, d > 0, "rows of no columns have no mean"));
+    BPT_TRY(input(c, 1, "z", ONLY_F32, REQUIRED, rows, d));
+    BPT_TRY(input(c, 2, "stats", ONLY_F32, REQUIRED, rows, 2));
+    BPT_TRY(input(c, 3, "gamma", ONLY_F32, REQUIRED, 1, d));
+    BPT_TRY(input(c, 4, "dy of the low-precision output", ANY_FLOAT, OPTIONAL, rows, d));
+    BPT_TRY(output(c, 0, "dz", ONLY_F32, REQUIRED, rows, d));
+    BPT_TRY(output(c, 1, "dx", ANY_FLOAT, OPTIONAL, rows, d));
+    BPT_TRY(output(c, 2, "dgamma", ONLY_F32, REQUIRED, 1, d));
+    BPT_TRY(output(c, 3, "dbeta", ONLY_F32, REQUIRED, 1, d));
+    return check_random(c, BPT_IN_ROW_KEYS, BPT_IN_RNG, c->call->attrs.layernorm.p, rows);
+}
+
+static bpt_status_t check_gather(checker_t *c) {
+    const bpt_operand_t *table = &c->call->in[0];
+    const int64_t n = bpt_shape_count(&c->call->in[1].shape);
+    BPT_TRY(input(c, 0, "table", ANY_FLOAT, REQUIRED, rows_of(table), columns_of(table)));
+    BPT_TRY(input(c, 1, "ids", ONLY_U32, REQUIRED, 1, n));
+    return output(c, 0, "rows", ANY_FLOAT, REQUIRED, n, columns_of(table));
+}
+
+static bpt_status_t check_gather_grad(checker_t *c) {
+    const bpt_operand_t *out = &c->call->out[0];
+    const int64_t n = bpt_shape_count(&c->call->in[1].shape), v = rows_of(out), d = columns_of(out);
+    BPT_TRY(input(c, 0, "dy", ANY_FLOAT, REQUIRED, n, d));
+    BPT_TRY(input(c, 1, "ids", ONLY_U32, REQUIRED, 1, n));
+    BPT_TRY(input(c, 2, "acc", ONLY_F32, OPTIONAL, v, d));
+    return output(c, 0, "gradient of the table", ONLY_F32, REQUIRED, v, d);
+}
+
+static bpt_status_t check_scatter(checker_t *c) {
+    const bpt_operand_t *destination = &c->call->in[0];
+    const int64_t n = bpt_shape_count(&c->call->in[2].shape), d = columns_of(destination);
+    BPT_TRY(input(c, 0, "destination", ANY_FLOAT, REQUIRED, rows_of(destination), d));
+    BPT_TRY(input(c, 1, "x", ANY_FLOAT, REQUIRED, n, d));
+    return input(c, 2, "ids", ONLY_U32, REQUIRED, 1, n);
+}
+
+static bpt_status_t check_add_rows(checker_t *c) {
+    const bpt_rows_attrs_t *t = &c->call->attrs.rows;
+    const bpt_operand_t *b = &c->call->in[1];
+    const int64_t d = columns_of(b);
+    BPT_TRY(input(c, 0, "a", ANY_FLOAT, OPTIONAL, t->rows, d));
+    BPT_TRY(input(c, 1, "b", ANY_FLOAT, REQUIRED, rows_of(b), d));
+    BPT_TRY(check_attribute(c, t->row >= 0 && rows_of(b) <= t->rows && t->row <= t->rows - rows_of(b), "the rows of b lie outside of a"));
+    return output(c, 0, "result", ANY_FLOAT, REQUIRED, t->rows, d);
+}
+
+static bpt_status_t check_column_sum(checker_t *c) {
+    const bpt_operand_t *x = &c->call->in[0];
+    BPT_TRY(input(c, 0, "x", ANY_FLOAT, REQUIRED, rows_of(x), columns_of(x)));
+    return output(c, 0, "sums", ONLY_F32, REQUIRED, 1, columns_of(x));
+}
+
+static bpt_status_t check_square_sum(checker_t *c) {
+    const bpt_operand_t *x = &c->call->in[0];
+    BPT_TRY(input(c, 0, "x", ONLY_F32, REQUIRED, rows_of(x), columns_of(x)));
+    return output(c, 0, "sum", ONLY_F32, REQUIRED, 1, 1);
+}
+
+static bpt_status_t check_attention_attrs(const checker_t *c) {
+    const bpt_attention_attrs_t *t = &c->call->attrs.attention;
+    const bool table = t->graph.kind == BPT_GRAPH_TABLE;
+    if (!table) BPT_TRY(bpt_context(bpt_intervals_check(&t->graph), "%s", bpt_op_name(c->call->op)));
+    BPT_TRY(check_attribute(c, t->batch >= 0 && t->heads > 0 && t->head_dim > 0, "batch, heads and head_dim must be positive"));
+    BPT_TRY(check_attribute(c, t->heads <= 256, "a dropout stream has room for 256 heads"));
+    if (table) {
+        BPT_TRY(check_attribute(c, c->call->op == BPT_OP_ATTENTION, "graphs given as tables have no gradient"));
+        return check_attribute(c, t->batch == 1 && t->queries == BPT_QUERIES_ALL && !t->packed && !t->zero_spans && t->p <= 0,
+                               "graphs given as tables have batch 1, all queries, separate q and kv, and no dropout");
+    }
+    const int64_t n_other = bpt_node_count(&t->graph) - t->graph.n;
+    BPT_TRY(check_attribute(c, !t->packed || t->queries == BPT_QUERIES_ALL || (t->queries == BPT_QUERIES_LEAVES && (n_other == 0 || t->zero_spans)),
+                            "q, k and v in one tensor need a query for every key row"));
+    const bool has_root = t->graph.root || t->graph.kind == BPT_GRAPH_BPT || t->graph.kind == BPT_GRAPH_SEGTREE;
+    return check_attribute(c, t->queries != BPT_QUERIES_ROOTS || has_root, "root queries of a graph without a root");
+}
+
+static bpt_status_t check_attention_inputs(checker_t *c, int64_t *stored_queries, int64_t *out_rows) {
+    const bpt_attention_attrs_t *t = &c->call->attrs.attention;
+    BPT_TRY(check_attention_attrs(c));
+    const int64_t d = (int64_t)t->heads * t->head_dim;
+    if (t->graph.kind == BPT_GRAPH_TABLE) {
+        const bpt_operand_t *q = &c->call->in[0], *slots = &c->call->in[6];
+        *stored_queries = *out_rows = rows_of(q);
+        BPT_TRY(input(c, 0, "q", ANY_FLOAT, REQUIRED, ANY_ROWS, d));
+        BPT_TRY(input(c, 1, "kv", ANY_FLOAT, REQUIRED, ANY_ROWS, 2 * d));
+        BPT_TRY(input(c, 2, "rel", ANY_FLOAT, OPTIONAL, ANY_ROWS, t->head_dim));
+        BPT_TRY(check_attribute(c, slots->present && slots->shape.rank == 3 && slots->shape.dim[0] == rows_of(q) && slots->shape.dim[2] == 4,
+                                "input 6 (table) must be u32 [query rows, slots, 4]"));
+        return input(c, 6, "table", ONLY_U32, REQUIRED, ANY_ROWS, 4);
+    }
+    const int64_t leaf_rows = t->batch * t->graph.n, all_rows = t->batch * bpt_node_count(&t->graph);
+    const int64_t key_rows = t->zero_spans ? leaf_rows : all_rows;
+    *out_rows = t->queries == BPT_QUERIES_ALL ? all_rows : t->queries == BPT_QUERIES_LEAVES ? leaf_rows : t->batch;
+    *stored_queries = t->queries == BPT_QUERIES_ALL && t->zero_spans ? leaf_rows : *out_rows;
+    if (t->packed) {
+        BPT_TRY(input(c, 0, "qkv", ANY_FLOAT, REQUIRED, key_rows, 3 * d));
+        BPT_TRY(input(c, 1, "qkv", ANY_FLOAT, REQUIRED, key_rows, 3 * d));
+    } else {
+        BPT_TRY(input(c, 0, "q", ANY_FLOAT, REQUIRED, *stored_queries, d));
+        BPT_TRY(input(c, 1, "kv", ANY_FLOAT, REQUIRED, key_rows, 2 * d));
+    }
+    BPT_TRY(input(c, 2, "rel", ANY_FLOAT, OPTIONAL, bpt_rel_rows(&t->graph), t->head_dim));
+    BPT_TRY(input(c, 3, "lengths", ONLY_U32, REQUIRED, 1, t->batch));
+    return check_random(c, 4, 5, t->p, all_rows);
+}
+
+static bpt_status_t check_attention(checker_t *c) {
+    const bpt_attention_attrs_t *t = &c->call->attrs.attention;
+    int64_t stored_queries, out_rows;
+    BPT_TRY(check_attention_inputs(c, &stored_queries, &out_rows));
+    BPT_TRY(output(c, 0, "out", ANY_FLOAT, REQUIRED, out_rows, (int64_t)t->heads * t->head_dim));
+    return output(c, 1, "lse", ONLY_F32, OPTIONAL, out_rows, t->heads);
+}
+
+static bpt_status_t check_attention_grad(checker_t *c) {
+    const bpt_attention_attrs_t *t = &c->call->attrs.attention;
+    const bpt_op_call_t *call = c->call;
+    const int64_t d = (int64_t)t->heads * t->head_dim;
+    int64_t stored_queries, out_rows;
+    BPT_TRY(check_attention_inputs(c, &stored_queries, &out_rows));
+    BPT_TRY(input(c, 7, "out", ANY_FLOAT, REQUIRED, out_rows, d));
+    BPT_TRY(input(c, 8, "dout", ANY_FLOAT, REQUIRED, out_rows, d));
+    BPT_TRY(input(c, 9, "lse", ONLY_F32, REQUIRED, out_rows, t->heads));
+    BPT_TRY(output(c, 0, t->packed ? "dqkv" : "dq", ANY_FLOAT, REQUIRED, rows_of(&call->in[0]), columns_of(&call->in[0])));
+    if (!t->packed) BPT_TRY(output(c, 1, "dkv", ANY_FLOAT, REQUIRED, rows_of(&call->in[1]), columns_of(&call->in[1])));
+    if (!call->in[2].present) return BPT_OK;
+    return output(c, 2, "drel", ONLY_F32, REQUIRED, bpt_rel_rows(&t->graph), t->head_dim);
+}
+
+static bpt_status_t check_xent(checker_t *c) {
+    const bpt_operand_t *h = &c->call->in[0], *w = &c->call->in[1];
+    const int64_t n = rows_of(h), v = rows_of(w), d = columns_of(h);
+    BPT_TRY(input(c, 0, "h", ANY_FLOAT, REQUIRED, n, d));
+    BPT_TRY(input(c, 1, "W", ANY_FLOAT, REQUIRED, v, d));
+    BPT_TRY(input(c, 2, "b", ONLY_F32, OPTIONAL, 1, v));
+    BPT_TRY(input(c, 3, "targets", ONLY_U32, REQUIRED, 1, n));
+    BPT_TRY(input(c, 4, "weights", ONLY_F32, REQUIRED, 1, n));
+    BPT_TRY(output(c, 0, "loss", ONLY_F32, REQUIRED, 1, 1));
+    BPT_TRY(output(c, 1, "nll", ONLY_F32, REQUIRED, 1, n));
+    if (c->call->op == BPT_OP_XENT) return BPT_OK;
+    BPT_TRY(input(c, 5, "dloss", ONLY_F32, REQUIRED, 1, 1));
+    BPT_TRY(output(c, 2, "dh", ANY_FLOAT, REQUIRED, n, d));
+    BPT_TRY(output(c, 3, "dW", ONLY_F32, REQUIRED, v, d));
+    if (!c->call->in[2].present) return BPT_OK;
+    return output(c, 4, "db", ONLY_F32, REQUIRED, 1, v);
+}
+
+static bpt_status_t check_adam(checker_t *c) {
+    static const char *const names[] = {"p", "g", "m", "v"};
+    const int64_t count = bpt_shape_count(&c->call->in[0].shape);
+    for (int i = 0; i < 4; ++i) BPT_TRY(input(c, i, names[i], ONLY_F32, REQUIRED, 1, count));
+    BPT_TRY(input(c, 4, "hyper", ONLY_F32, REQUIRED, 1, 8));
+    return input(c, 5, "square_sum", ONLY_F32, REQUIRED, 1, 1);
+}
+
+static bpt_status_t check_accumulate(checker_t *c) {
+    const int64_t count = bpt_shape_count(&c->call->in[0].shape);
+    BPT_TRY(input(c, 0, "acc", ONLY_F32, REQUIRED, 1, count));
+    BPT_TRY(input(c, 1, "x", ONLY_F32, REQUIRED, 1, count));
+    return input(c, 2, "keep", ONLY_F32, REQUIRED, 1, 1);
+}
+
+static bpt_status_t check_cast(checker_t *c) {
+    const int64_t count = bpt_shape_count(&c->call->in[0].shape);
+    BPT_TRY(input(c, 0, "x", ANY_FLOAT, REQUIRED, 1, count));
+    return output(c, 0, "result", ANY_FLOAT, REQUIRED, 1, count);
+}
+
+static bpt_status_t check_fill(checker_t *c) {
+    return output(c, 0, "result", ANY_FLOAT, REQUIRED, 1, bpt_shape_count(&c->call->out[0].shape));
+}
+
+static bpt_status_t check_copy(checker_t *c) {
+    const bpt_operand_t *from = &c->call->in[0], *to = &c->call->out[0];
+    const dtype_class_t class = from->dtype == BPT_U32 ? ONLY_U32 : ANY_FLOAT;
+    BPT_TRY(input(c, 0, "source", class, REQUIRED, 1, bpt_shape_count(&from->shape)));
+    BPT_TRY(output(c, 0, "target", class, REQUIRED, 1, bpt_shape_count(&from->shape)));
+    return check_attribute(c, from->dtype == to->dtype, "source and target of a copy have the same type");
+}
+
+bpt_status_t bpt_call_check(const bpt_op_call_t *call) {
+    checker_t c = {.call = call};
+    if ((unsigned)call->op >= BPT_OP_COUNT) return bpt_fail(BPT_ERR_INTERNAL, "call of op number %d, which does not exist", (int)call->op);
+    switch (call->op) {
+    case BPT_OP_POINTWISE: BPT_TRY(check_pointwise(&c)); break;
+    case BPT_OP_MATMUL: BPT_TRY(check_matmul(&c)); break;
+    case BPT_OP_LAYERNORM: BPT_TRY(check_layernorm(&c)); break;
+    case BPT_OP_LAYERNORM_GRAD: BPT_TRY(check_layernorm_grad(&c)); break;
+    case BPT_OP_GATHER: BPT_TRY(check_gather(&c)); break;
+    case BPT_OP_GATHER_GRAD: BPT_TRY(check_gather_grad(&c)); break;
+    case BPT_OP_SCATTER: BPT_TRY(check_scatter(&c)); break;
+    case BPT_OP_ADD_ROWS: BPT_TRY(check_add_rows(&c)); break;
+    case BPT_OP_COLUMN_SUM: BPT_TRY(check_column_sum(&c)); break;
+    case BPT_OP_SQUARE_SUM: BPT_TRY(check_square_sum(&c)); break;
+    case BPT_OP_ATTENTION: BPT_TRY(check_attention(&c)); break;
+    case BPT_OP_ATTENTION_GRAD: BPT_TRY(check_attention_grad(&c)); break;
+    case BPT_OP_XENT:
+    case BPT_OP_XENT_GRAD: BPT_TRY(check_xent(&c)); break;
+    case BPT_OP_ADAM: BPT_TRY(check_adam(&c)); break;
+    case BPT_OP_ACCUMULATE: BPT_TRY(check_accumulate(&c)); break;
+    case BPT_OP_CAST: BPT_TRY(check_cast(&c)); break;
+    case BPT_OP_FILL: BPT_TRY(check_fill(&c)); break;
+    case BPT_OP_COPY: BPT_TRY(check_copy(&c)); break;
+    case BPT_OP_COUNT: break;
+    }
+    for (int i = 0; i < BPT_MAX_INPUTS; ++i)
+        if (call->in[i].present && !(c.seen_in >> i & 1)) return bpt_fail(BPT_ERR_INTERNAL, "%s has no input %d", bpt_op_name(call->op), i);
+    for (int i = 0; i < BPT_MAX_OUTPUTS; ++i)
+        if (call->out[i].present && !(c.seen_out >> i & 1)) return bpt_fail(BPT_ERR_INTERNAL, "%s has no output %d", bpt_op_name(call->op), i);
+    return BPT_OK;
+}
