@@ -1,0 +1,30 @@
+// Names of the choices (see config_names.h).
+#include "models/config_names.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const bpt_task_names[] = {[BPT_TASK_LM] = "lm", [BPT_TASK_CLASSIFY] = "classify", NULL};
+const char *const bpt_model_names[] = {
+    [BPT_MODEL_BPT] = "bpt", [BPT_MODEL_SEGTREE] = "segtree", [BPT_MODEL_TRANSFORMER] = "transformer", NULL};
+const char *const bpt_attention_names[] = {[BPT_ATTENTION_DENSE] = "dense", [BPT_ATTENTION_WINDOW] = "window", NULL};
+const char *const bpt_positions_names[] = {
+    [BPT_POSITIONS_RELATIVE] = "relative", [BPT_POSITIONS_ABSOLUTE] = "absolute", [BPT_POSITIONS_NONE] = "none", NULL};
+const char *const bpt_rule_names[] = {"paper", "reference", NULL};
+const char *const bpt_schedule_names[] = {
+    [BPT_SCHEDULE_CONSTANT] = "constant",       [BPT_SCHEDULE_COSINE] = "cosine",   [BPT_SCHEDULE_NOAM] = "noam",
+    [BPT_SCHEDULE_EXPONENTIAL] = "exponential", [BPT_SCHEDULE_PLATEAU] = "plateau", NULL};
+const char *const bpt_optimizer_names[] = {[BPT_OPTIMIZER_ADAM] = "adam", [BPT_OPTIMIZER_ADAMW] = "adamw", NULL};
+const char *const bpt_precision_names[] = {[BPT_F32] = "f32", [BPT_BF16] = "bf16", [BPT_F16] = "f16", NULL};
+
+bpt_status_t bpt_name_parse(const char *what, const char *const *names, const char *text, int *out) {
+    for (int i = 0; names[i]; ++i) {
+        if (strcmp(names[i], text)) continue;
+        *out = i;
+        return BPT_OK;
+    }
+    char choices[256] = "";
+    for (size_t i = 0, used = 0; names[i] && used < sizeof choices; ++i)
+        used += (size_t)snprintf(choices + used, sizeof choices - used, "%s%s", i ? (names[i + 1] ? ", " : " or ") : "", names[i]);
+    return bpt_fail(BPT_ERR_USAGE, "%s \"%.100s\" is unknown; choose %s", what, text, choices);
+}

@@ -1,0 +1,168 @@
+// Writing, finding and deleting the checkpoints of a run (see run_dir.h).
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bpt/alloc.h"
+#include "bpt/log.h"
+#include "models/train/run_internal.h"
+
+// "step-N", N in its one decimal form; -1 for any other name.
+static int64_t step_of(const char *name) {
+    if (strncmp(name, "step-", 5)) return -1;
+    const char *digits = name + 5;
+    const size_t length = strlen(digits);
+    if (length == 0 || length > 18 || digits[strspn(digits, "0123456789")] || (digits[0] == '0' && length > 1)) return -1;
+    return strtoll(digits, NULL, 10);
+}
+
+static int ascending(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+bpt_status_t bpt_run_checkpoint_list(const bpt_run_t *run, int64_t **steps, size_t *count) {
+    *steps = NULL;
+    *count = 0;
+    if (!bpt_folder_exists(run->checkpoints)) return BPT_OK;
+    char **names;
+    size_t n_names;
+    BPT_TRY(bpt_folder_list(run->checkpoints, &names, &n_names));
+    const bpt_status_t status = bpt_alloc(n_names, sizeof **steps, steps);
+    for (size_t i = 0; i < n_names && status == BPT_OK; ++i)
+        if (step_of(names[i]) >= 0) (*steps)[(*count)++] = step_of(names[i]);
+    bpt_names_free(names, n_names);
+    if (*count) qsort(*steps, *count, sizeof **steps, ascending);
+    return status;
+}
+
+// ---- writing
+
+bpt_status_t bpt_run_checkpoint_begin(bpt_run_t *run, int64_t step, const char **folder) {
+    if (!run->lock) return bpt_fail(BPT_ERR_INTERNAL, "%s is open for reading only", run->path);
+    bpt_run_checkpoint_abandon(run);
+    char *path;
+    BPT_TRY(bpt_path_format(&path, "%s/.tmp-step-%" PRId64, run->checkpoints, step));
+    bpt_status_t status = bpt_path_remove(path);
+    if (status == BPT_OK) status = bpt_folder_create(path);
+    if (status != BPT_OK) {
+        bpt_free(path);
+        return status;
+    }
+    run->begun = path;
+    run->begun_step = step;
+    *folder = path;
+    return BPT_OK;
+}
+
+void bpt_run_checkpoint_abandon(bpt_run_t *run) {
+    if (!run->begun) return;
+    char reason[1024];  // why the checkpoint was given up: not to be replaced by a failure to clean up
+    snprintf(reason, sizeof reason, "%s", bpt_error_message());
+    // What cannot be removed now is removed when the run is opened the next time.
+    if (bpt_path_remove(run->begun) != BPT_OK) (void)!bpt_fail(BPT_ERR_IO, "%s", reason);
+    bpt_free(run->begun);
+    run->begun = NULL;
+}
+
+int64_t bpt_run_linked_step(const char *link) {
+    char target[4096];
+    const ssize_t length = readlink(link, target, sizeof target - 1);
+    if (length <= 0) return -1;
+    target[length] = 0;
+    const char *slash = strrchr(target, '/');
+    return step_of(slash ? slash + 1 : target);
+}
+
+// Renamed first, so that a checkpoint that is half deleted never looks like one.
+static bpt_status_t delete_checkpoint(const bpt_run_t *run, int64_t step) {
+    char *path, *doomed;
+    BPT_TRY(bpt_path_format(&path, "%s/step-%" PRId64, run->checkpoints, step));
+    bpt_status_t status = bpt_path_format(&doomed, "%s/.tmp-old-%" PRId64, run->checkpoints, step);
+    if (status == BPT_OK) {
+        status = bpt_path_remove(doomed);
+        if (status == BPT_OK) status = bpt_folder_rename(path, doomed);
+        if (status == BPT_OK) status = bpt_path_remove(doomed);
+        bpt_free(doomed);
+    }
+    bpt_free(path);
+    return status;
+}
+
+static bpt_status_t prune(const bpt_run_t *run, int64_t keep) {
+    const int64_t latest = bpt_run_linked_step(run->latest), best = bpt_run_linked_step(run->best);
+    int64_t *steps;
+    size_t count;
+    BPT_TRY(bpt_run_checkpoint_list(run, &steps, &count));
+    bpt_status_t status = BPT_OK;
+    for (size_t i = count; i-- > 0 && status == BPT_OK;) {
+        if (steps[i] == latest || steps[i] == best || keep-- > 0) continue;
+        status = delete_checkpoint(run, steps[i]);
+    }
+    bpt_free(steps);
+    return status;
+}
+
+static bpt_status_t publish(const bpt_run_t *run, bool is_best) {
+    char target[64], *final;
+    snprintf(target, sizeof target, "checkpoints/step-%" PRId64, run->begun_step);
+    BPT_TRY(bpt_folder_sync(run->begun));
+    BPT_TRY(bpt_path_format(&final, "%s/%s", run->path, target));
+    const bpt_status_t status = bpt_folder_rename(run->begun, final);
+    bpt_free(final);
+    BPT_TRY(status);
+    // `best` first: killed in between, the run goes on from the older `latest` and finds the same best again.
+    if (is_best) BPT_TRY(bpt_link_swap(run->best, target));
+    return bpt_link_swap(run->latest, target);
+}
+
+bpt_status_t bpt_run_checkpoint_commit(bpt_run_t *run, bool is_best, int64_t keep) {
+    if (!run->begun) return bpt_fail(BPT_ERR_INTERNAL, "%s: no checkpoint was begun", run->path);
+    const bpt_status_t status = publish(run, is_best);
+    bpt_run_checkpoint_abandon(run);  // after a success only what a replaced checkpoint of the same step left
+    BPT_TRY(status);
+    if (prune(run, keep) != BPT_OK) bpt_warn("an old checkpoint stays: %s", bpt_error_message());
+    return BPT_OK;
+}
+
+// ---- finding
+
+static bpt_status_t missing(const bpt_run_t *run, const char *what) {
+    int64_t *steps;
+    size_t count;
+    BPT_TRY(bpt_run_checkpoint_list(run, &steps, &count));
+    char there[160] = "no checkpoint at all";
+    const size_t first = count > 6 ? count - 6 : 0;
+    for (size_t i = first, used = 0; i < count && used < sizeof there; ++i)
+        used += (size_t)snprintf(there + used, sizeof there - used, "%s%" PRId64,
+                                 i > first ? ", "
+                                 : first   ? "checkpoints .., "
+                                           : "checkpoints ",
+                                 steps[i]);
+    bpt_free(steps);
+    return bpt_fail(BPT_ERR_INPUT, "%s has no checkpoint \"%.100s\"; it has %s", run->path, what, there);
+}
+
+bpt_status_t bpt_run_checkpoint_find(const bpt_run_t *run, const char *which, char **folder) {
+    if (!which) which = bpt_folder_exists(run->best) ? "best" : "latest";
+    const bool is_best = !strcmp(which, "best"), is_latest = !strcmp(which, "latest");
+    char name[64];
+    snprintf(name, sizeof name, "step-%s", which);
+    // A link is followed here, as it may move on while the files behind it are read.
+    const int64_t step = is_best ? bpt_run_linked_step(run->best) : is_latest ? bpt_run_linked_step(run->latest) : step_of(name);
+    char *path;
+    if (step >= 0)
+        BPT_TRY(bpt_path_format(&path, "%s/step-%" PRId64, run->checkpoints, step));
+    else if (is_best || is_latest)
+        BPT_TRY(bpt_strdup(is_best ? run->best : run->latest, &path));  // a copied run may have folders where links were
+    else
+        return bpt_fail(BPT_ERR_USAGE, "\"%.100s\" is not a checkpoint; give best, latest or a step number", which);
+    if (bpt_folder_exists(path)) {
+        *folder = path;
+        return BPT_OK;
+    }
+    bpt_free(path);
+    return missing(run, which);
+}

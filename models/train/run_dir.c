@@ -1,0 +1,188 @@
+// Opening, locking and cleaning a run directory (see run_dir.h); checkpoints are in run_checkpoint.c.
+#include "models/train/run_dir.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bpt/alloc.h"
+#include "bpt/file.h"
+#include "bpt/log.h"
+#include "models/train/run_internal.h"
+
+static bpt_status_t make(const char *path, bpt_run_t **out) {
+    bpt_run_t *run;
+    BPT_TRY(bpt_alloc(1, sizeof *run, &run));
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') --length;
+    const int shown = (int)length;
+    bpt_status_t status = bpt_path_format(&run->path, "%.*s", shown, path);
+    if (status == BPT_OK) status = bpt_path_format(&run->config, "%.*s/config.json", shown, path);
+    if (status == BPT_OK) status = bpt_path_format(&run->vocab, "%.*s/vocab.txt", shown, path);
+    if (status == BPT_OK) status = bpt_path_format(&run->labels, "%.*s/labels.txt", shown, path);
+    if (status == BPT_OK) status = bpt_path_format(&run->metrics, "%.*s/metrics.jsonl", shown, path);
+    if (status == BPT_OK) status = bpt_path_format(&run->checkpoints, "%.*s/checkpoints", shown, path);
+    if (status == BPT_OK) status = bpt_path_format(&run->latest, "%.*s/latest", shown, path);
+    if (status == BPT_OK) status = bpt_path_format(&run->best, "%.*s/best", shown, path);
+    if (status != BPT_OK) {
+        bpt_run_close(run);
+        return status;
+    }
+    *out = run;
+    return BPT_OK;
+}
+
+void bpt_run_close(bpt_run_t *run) {
+    if (!run) return;
+    bpt_run_checkpoint_abandon(run);
+    bpt_folder_lock_release(run->lock);
+    bpt_free(run->path);
+    bpt_free(run->config);
+    bpt_free(run->vocab);
+    bpt_free(run->labels);
+    bpt_free(run->metrics);
+    bpt_free(run->checkpoints);
+    bpt_free(run->latest);
+    bpt_free(run->best);
+    bpt_free(run);
+}
+
+const char *bpt_run_path(const bpt_run_t *run) { return run->path; }
+const char *bpt_run_config_path(const bpt_run_t *run) { return run->config; }
+const char *bpt_run_vocab_path(const bpt_run_t *run) { return run->vocab; }
+const char *bpt_run_labels_path(const bpt_run_t *run) { return run->labels; }
+const char *bpt_run_metrics_path(const bpt_run_t *run) { return run->metrics; }
+
+bpt_status_t bpt_run_require_space(const bpt_run_t *run, uint64_t bytes) {
+    return bpt_disk_require(run->path, bytes, "the next checkpoint");
+}
+
+// ---- what a folder holds
+
+static bool is_temporary(const char *name) { return !strncmp(name, ".tmp-", 5); }
+
+static bpt_status_t has_checkpoints(const bpt_run_t *run, bool *out) {
+    int64_t *steps;
+    size_t count;
+    BPT_TRY(bpt_run_checkpoint_list(run, &steps, &count));
+    bpt_free(steps);
+    *out = count > 0;
+    return BPT_OK;
+}
+
+static bpt_status_t check_free_to_create(const bpt_run_t *run) {
+    static const char *const ours[] = {"config.json", "vocab.txt", "labels.txt", "metrics.jsonl", "checkpoints", "latest", "best", ".lock"};
+    bool taken;
+    BPT_TRY(has_checkpoints(run, &taken));
+    if (taken) return bpt_fail(BPT_ERR_USAGE, "%s already holds a run; add --resume to go on with it, or choose another folder", run->path);
+    char **names;
+    size_t count;
+    BPT_TRY(bpt_folder_list(run->path, &names, &count));
+    bpt_status_t status = BPT_OK;
+    for (size_t i = 0; i < count && status == BPT_OK; ++i) {
+        bool known = is_temporary(names[i]);
+        for (size_t o = 0; o < BPT_COUNT(ours); ++o) known |= !strcmp(names[i], ours[o]);
+        if (!known)
+            status =
+                bpt_fail(BPT_ERR_USAGE, "%s is not empty and not a run (it holds \"%.100s\"); choose a new folder", run->path, names[i]);
+    }
+    bpt_names_free(names, count);
+    return status;
+}
+
+// ---- cleaning, under the lock
+
+static bpt_status_t remove_temporaries(const char *folder) {
+    char **names;
+    size_t count;
+    BPT_TRY(bpt_folder_list(folder, &names, &count));
+    bpt_status_t status = BPT_OK;
+    for (size_t i = 0; i < count && status == BPT_OK; ++i) {
+        if (!is_temporary(names[i])) continue;
+        char *path;
+        BPT_TRY_GOTO(bpt_path_format(&path, "%s/%s", folder, names[i]), done);
+        status = bpt_path_remove(path);
+        bpt_free(path);
+    }
+done:
+    bpt_names_free(names, count);
+    return status;
+}
+
+static bpt_status_t clean(const bpt_run_t *run) {
+    BPT_TRY(bpt_folder_create(run->checkpoints));
+    BPT_TRY(remove_temporaries(run->checkpoints));
+    return remove_temporaries(run->path);
+}
+
+static bpt_status_t remove_unfinished_run(const bpt_run_t *run) {
+    const char *const paths[] = {run->config, run->vocab, run->labels, run->metrics, run->latest, run->best};
+    for (size_t i = 0; i < BPT_COUNT(paths); ++i) BPT_TRY(bpt_path_remove(paths[i]));
+    return BPT_OK;
+}
+
+static bpt_status_t check_is_link(const char *path) {
+    if (!bpt_folder_exists(path) || bpt_run_linked_step(path) >= 0) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT, "%s must be a link to a checkpoint (was the run copied without its links?); delete it", path);
+}
+
+// A trainer killed between its first rename and the link leaves a checkpoint that no link names; a person may delete folders.
+static bpt_status_t mend_links(const bpt_run_t *run) {
+    BPT_TRY(check_is_link(run->best));
+    BPT_TRY(check_is_link(run->latest));
+    if (!bpt_folder_exists(run->best)) BPT_TRY(bpt_path_remove(run->best));
+    if (bpt_folder_exists(run->latest)) return BPT_OK;
+    int64_t *steps;
+    size_t count;
+    BPT_TRY(bpt_run_checkpoint_list(run, &steps, &count));
+    char target[64];
+    snprintf(target, sizeof target, "checkpoints/step-%" PRId64, count ? steps[count - 1] : 0);
+    bpt_free(steps);
+    bpt_warn("%s led nowhere; it is now the last checkpoint, %s", run->latest, target);
+    return bpt_link_swap(run->latest, target);
+}
+
+// ---- opening
+
+static bpt_status_t create(bpt_run_t *run) {
+    BPT_TRY(bpt_folder_create(run->path));
+    BPT_TRY(check_free_to_create(run));
+    BPT_TRY(bpt_folder_lock_acquire(run->path, &run->lock));
+    BPT_TRY(check_free_to_create(run));  // another trainer may have come and gone before we had the lock
+    BPT_TRY(remove_unfinished_run(run));
+    return clean(run);
+}
+
+static bpt_status_t check_is_run(const bpt_run_t *run) {
+    if (!bpt_folder_exists(run->path))
+        return bpt_fail(BPT_ERR_INPUT, "%s is not a run: there is no such folder; check the path", run->path);
+    if (!bpt_file_exists(run->config)) return bpt_fail(BPT_ERR_INPUT, "%s is not a run: it has no config.json; check the path", run->path);
+    return BPT_OK;
+}
+
+static bpt_status_t resume(bpt_run_t *run) {
+    BPT_TRY(check_is_run(run));
+    BPT_TRY(bpt_folder_lock_acquire(run->path, &run->lock));
+    BPT_TRY(clean(run));
+    bool any;
+    BPT_TRY(has_checkpoints(run, &any));
+    if (!any) return bpt_fail(BPT_ERR_INPUT, "%s has no checkpoint to go on from; start it again without --resume", run->path);
+    return mend_links(run);
+}
+
+static bpt_status_t open_with(bpt_status_t (*prepare)(bpt_run_t *), const char *path, bpt_run_t **out) {
+    bpt_run_t *run;
+    BPT_TRY(make(path, &run));
+    const bpt_status_t status = prepare(run);
+    if (status == BPT_OK)
+        *out = run;
+    else
+        bpt_run_close(run);
+    return status;
+}
+
+static bpt_status_t look(bpt_run_t *run) { return check_is_run(run); }
+
+bpt_status_t bpt_run_create(const char *path, bpt_run_t **out) { return open_with(create, path, out); }
+bpt_status_t bpt_run_resume(const char *path, bpt_run_t **out) { return open_with(resume, path, out); }
+bpt_status_t bpt_run_open(const char *path, bpt_run_t **out) { return open_with(look, path, out); }

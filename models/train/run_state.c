@@ -1,0 +1,101 @@
+// state.json (see run_state.h).
+#include "models/train/run_state.h"
+
+#include <float.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bpt/alloc.h"
+#include "bpt/file.h"
+#include "bpt/json.h"
+
+void bpt_run_state_init(bpt_run_state_t *state, uint64_t seed) {
+    *state = (bpt_run_state_t){.seed = seed,
+                               .best_loss = INFINITY,
+                               .best_step = -1,
+                               .plateau_factor = 1,
+                               .plateau_best = INFINITY,
+                               .loss_scale = 1,
+                               .version = BPT_VERSION_STRING};
+}
+
+static bpt_status_t fill(json_t *o, const bpt_run_state_t *s) {
+    BPT_TRY(bpt_json_set_text(o, "version", BPT_VERSION_STRING));
+    BPT_TRY(bpt_json_set_int(o, "step", s->step));
+    BPT_TRY(bpt_json_set_real(o, "epoch", s->epoch));
+    BPT_TRY(bpt_json_set_int(o, "tokens", s->tokens));
+    BPT_TRY(bpt_json_set_real(o, "seconds", s->seconds));
+    BPT_TRY(bpt_json_set_u64(o, "seed", s->seed));
+    if (isfinite(s->best_loss)) BPT_TRY(bpt_json_set_real(o, "best_loss", s->best_loss));  // JSON has no infinity: absent
+    if (s->best_step >= 0) BPT_TRY(bpt_json_set_int(o, "best_step", s->best_step));
+    BPT_TRY(bpt_json_set_real(o, "plateau_factor", s->plateau_factor));
+    if (isfinite(s->plateau_best)) BPT_TRY(bpt_json_set_real(o, "plateau_best", s->plateau_best));
+    BPT_TRY(bpt_json_set_real(o, "loss_scale", s->loss_scale));
+    BPT_TRY(bpt_json_set_int(o, "scale_steps", s->scale_steps));
+    return bpt_json_set_text(o, "data", s->data);
+}
+
+bpt_status_t bpt_run_state_write(const char *folder, const bpt_run_state_t *state) {
+    char *path;
+    BPT_TRY(bpt_path_format(&path, "%s/state.json", folder));
+    json_t *object = json_object();
+    bpt_status_t status = object ? fill(object, state) : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing %s", path);
+    if (status == BPT_OK) status = bpt_json_write(path, object);
+    json_decref(object);
+    bpt_free(path);
+    return status;
+}
+
+static bpt_status_t get_string(const json_t *o, const char *key, char *out, size_t capacity) {
+    const char *text = "";
+    BPT_TRY(bpt_json_get_text(o, key, &text));
+    if (strlen(text) >= capacity) return bpt_fail(BPT_ERR_INPUT, "key \"%s\" is longer than %zu bytes", key, capacity - 1);
+    strcpy(out, text);
+    return BPT_OK;
+}
+
+static bpt_status_t check_keys(const json_t *o) {
+    static const char *const known[] = {"version",    "step",        "epoch", "tokens",    "seconds",   "seed",         "plateau_factor",
+                                        "loss_scale", "scale_steps", "data",  "best_loss", "best_step", "plateau_best", NULL};
+    enum { REQUIRED = 10 };  // the last three are absent before the first evaluation
+    if (!json_is_object(o)) return bpt_fail(BPT_ERR_INPUT, "not a JSON object");
+    for (int i = 0; i < REQUIRED; ++i)
+        if (!json_object_get(o, known[i])) return bpt_fail(BPT_ERR_INPUT, "key \"%s\" is missing", known[i]);
+    const char *unknown = bpt_json_unknown_key(o, known);
+    if (unknown)
+        return bpt_fail(BPT_ERR_INPUT, "unknown key \"%s\"; a newer version may have written it, this is %s", unknown, BPT_VERSION_STRING);
+    return BPT_OK;
+}
+
+static bpt_status_t parse(const json_t *o, bpt_run_state_t *s) {
+    BPT_TRY(check_keys(o));
+    BPT_TRY(get_string(o, "version", s->version, sizeof s->version));
+    BPT_TRY(bpt_json_get_int(o, "step", 0, INT64_MAX, &s->step));
+    BPT_TRY(bpt_json_get_real(o, "epoch", 0, DBL_MAX, &s->epoch));
+    BPT_TRY(bpt_json_get_int(o, "tokens", 0, INT64_MAX, &s->tokens));
+    BPT_TRY(bpt_json_get_real(o, "seconds", 0, DBL_MAX, &s->seconds));
+    BPT_TRY(bpt_json_get_u64(o, "seed", &s->seed));
+    BPT_TRY(bpt_json_get_real(o, "best_loss", -DBL_MAX, DBL_MAX, &s->best_loss));
+    BPT_TRY(bpt_json_get_int(o, "best_step", 0, s->step, &s->best_step));
+    BPT_TRY(bpt_json_get_real(o, "plateau_factor", 0, DBL_MAX, &s->plateau_factor));
+    BPT_TRY(bpt_json_get_real(o, "plateau_best", -DBL_MAX, DBL_MAX, &s->plateau_best));
+    BPT_TRY(bpt_json_get_real(o, "loss_scale", DBL_MIN, DBL_MAX, &s->loss_scale));
+    BPT_TRY(bpt_json_get_int(o, "scale_steps", 0, INT64_MAX, &s->scale_steps));
+    return get_string(o, "data", s->data, sizeof s->data);
+}
+
+bpt_status_t bpt_run_state_read(const char *folder, bpt_run_state_t *state) {
+    char *path;
+    BPT_TRY(bpt_path_format(&path, "%s/state.json", folder));
+    json_t *object = NULL;
+    bpt_status_t status = bpt_json_read(path, &object);
+    if (status == BPT_OK) {
+        bpt_run_state_init(state, 0);
+        status = bpt_context(parse(object, state), "%s", path);
+    }
+    json_decref(object);
+    bpt_free(path);
+    return status;
+}

@@ -1,0 +1,31 @@
+// state.json of a checkpoint: where training stands, beside the weights and the optimiser's moments. The order of batches and
+// dropout are functions of seed and step, so nothing else is needed to go on exactly. Knows nothing of tensors.
+#ifndef BPT_TRAIN_RUN_STATE_H
+#define BPT_TRAIN_RUN_STATE_H
+
+#include "bpt/status.h"
+
+typedef struct {
+    int64_t step;    // optimiser steps done
+    int64_t tokens;  // real leaves seen
+    double epoch;    // epochs done, e.g. 1.25
+    double seconds;  // training time so far, over all resumptions
+    uint64_t seed;
+    double best_loss;       // lowest validation loss, INFINITY before the first evaluation
+    int64_t best_step;      // its step, -1 before the first evaluation
+    double plateau_factor;  // what the plateau schedule has made of the learning rate, 1 at the start
+    double plateau_best;    // the loss that the plateau schedule compares with, INFINITY at the start
+    double loss_scale;      // of f16 training, 1 otherwise
+    int64_t scale_steps;    // steps since the loss scale last changed
+    char version[32];       // of the library that wrote the file
+    char data[256];         // fingerprint of the training data, "" = unknown
+} bpt_run_state_t;
+
+// A run before its first step.
+void bpt_run_state_init(bpt_run_state_t *state, uint64_t seed);
+// FOLDER/state.json. Writing puts this library's version in place of state->version. The reader is strict: a missing or unknown
+// key, a wrong type or value is BPT_ERR_INPUT and names file and key.
+bpt_status_t bpt_run_state_write(const char *folder, const bpt_run_state_t *state) BPT_MUST_USE;
+bpt_status_t bpt_run_state_read(const char *folder, bpt_run_state_t *state) BPT_MUST_USE;
+
+#endif
