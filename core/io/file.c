@@ -45,7 +45,7 @@ static bpt_status_t read_all(int fd, const char *path, size_t limit, char **data
     if (fstat(fd, &info)) return bpt_fail_path("read", path, errno);
     size_t capacity = S_ISREG(info.st_mode) && info.st_size >= 0 && (uint64_t)info.st_size < limit ? (size_t)info.st_size + 1 : 4096;
     for (*length = 0;;) {
-        if (*length + 1 >= capacity || !*data) {
+        if (*length == capacity || !*data) {
             if (*data) capacity *= 2;
             BPT_TRY(bpt_realloc(data, capacity + 1, 1));
         }

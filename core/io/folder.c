@@ -84,12 +84,25 @@ done:
     return status;
 }
 
+// For file systems that cannot exchange two names (NFS): the only moment in which `to` does not exist.
+static int exchange_by_hand(const char *from, const char *to, const char *aside) {  // 0 or an errno value
+    if (rename(to, aside)) return errno;
+    if (!rename(from, to)) return rename(aside, from) ? errno : 0;
+    const int error = errno;
+    return rename(aside, to) ? errno : error;
+}
+
 bpt_status_t bpt_folder_rename(const char *from, const char *to) {
-    if (rename(from, to)) {
-        if (errno != ENOTEMPTY && errno != EEXIST) return bpt_fail_path("rename to", to, errno);
-        if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE)) return bpt_fail_path("replace", to, errno);
+    if (!rename(from, to)) return bpt_parent_sync(to);
+    if (errno != ENOTEMPTY && errno != EEXIST) return bpt_fail_path("rename to", to, errno);
+    int error = renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE) ? errno : 0;
+    if (error == EINVAL || error == ENOSYS) {
+        char *aside;
+        BPT_TRY(bpt_temporary_name(to, &aside));
+        error = exchange_by_hand(from, to, aside);
+        bpt_free(aside);
     }
-    return bpt_parent_sync(to);
+    return error ? bpt_fail_path("replace", to, error) : bpt_parent_sync(to);
 }
 
 static bpt_status_t remove_tree(const char *path, int depth) {

@@ -96,9 +96,12 @@ bpt_status_t bpt_safetensors_writer_declare(bpt_safetensors_writer_t *w, const c
         json_decref(sizes);
         return bpt_fail(BPT_ERR_INPUT, "tensor \"%s\" has a negative or too large size", name);
     }
-    json_t *entry = stored ? json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtypes[dtype].name, "shape", sizes, "data_offsets",
-                                       (json_int_t)w->total, (json_int_t)end)
-                           : NULL;
+    json_t *entry = NULL;
+    if (stored)
+        entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtypes[dtype].name, "shape", sizes, "data_offsets", (json_int_t)w->total,
+                          (json_int_t)end);
+    else
+        json_decref(sizes);
     if (!entry || json_object_set_new(w->header, name, entry))
         return bpt_fail(BPT_ERR_INPUT, "cannot store the tensor name \"%s\": it is not valid UTF-8, or memory is exhausted", name);
     w->total = end;

@@ -1,4 +1,5 @@
 // Safetensors files: what is written reads back, conversions, files of other programs, and a table of broken files.
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -226,6 +228,34 @@ static void every_truncation_of_a_file_is_refused(void **state) {
     bpt_safetensors_close(f);
 }
 
+static void places_beyond_4_gib_are_read(void **state) {
+    (void)state;
+    const char *header = "{\"big\":{\"dtype\":\"U8\",\"shape\":[5368709120],\"data_offsets\":[0,5368709120]},"
+                         "\"tail\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[5368709120,5368709128]}}";
+    const uint64_t length = strlen(header), data = 8 + length;
+    const float wanted[2] = {1.5f, -2};
+    const int fd = open(test_path("large"), O_RDWR | O_CREAT, 0600);
+    assert_int_equal(pwrite(fd, &length, 8, 0) + pwrite(fd, header, length, 8), 8 + length);
+    if (ftruncate(fd, (off_t)(data + 5368709128)) || pwrite(fd, wanted, 8, (off_t)(data + 5368709120)) != 8) {
+        print_message("no room for a sparse file of 5 GiB: left out\n");
+        close(fd);
+        unlink(test_path("large"));
+        skip();
+    }
+    assert_int_equal(pwrite(fd, "z", 1, (off_t)(data + 4294967299)), 1);
+    close(fd);
+    bpt_safetensors_t *f;
+    float got[2];
+    char byte = 0;
+    assert_ok(bpt_safetensors_open(test_path("large"), &f));
+    assert_ok(bpt_safetensors_read_f32(f, bpt_safetensors_find(f, "tail"), 0, 2, got));
+    assert_memory_equal(got, wanted, 8);
+    assert_ok(bpt_safetensors_read(f, bpt_safetensors_find(f, "big"), 4294967299, 1, &byte));
+    assert_int_equal(byte, 'z');
+    bpt_safetensors_close(f);
+    unlink(test_path("large"));
+}
+
 static void what_is_no_file_is_refused_without_waiting(void **state) {
     (void)state;
     bpt_safetensors_t *f;
@@ -290,10 +320,11 @@ static void files_of_other_programs_are_read(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_reads_back_bit_for_bit), cmocka_unit_test(halves_and_doubles_become_floats),
-        cmocka_unit_test(writer_refuses_what_it_was_not_told),    cmocka_unit_test(every_broken_file_is_refused_with_its_reason),
-        cmocka_unit_test(every_truncation_of_a_file_is_refused),  cmocka_unit_test(what_is_no_file_is_refused_without_waiting),
-        cmocka_unit_test(failing_allocations_leak_nothing),       cmocka_unit_test(files_of_other_programs_are_read),
+        cmocka_unit_test(what_is_written_reads_back_bit_for_bit),     cmocka_unit_test(halves_and_doubles_become_floats),
+        cmocka_unit_test(writer_refuses_what_it_was_not_told),        cmocka_unit_test(every_broken_file_is_refused_with_its_reason),
+        cmocka_unit_test(every_truncation_of_a_file_is_refused),      cmocka_unit_test(places_beyond_4_gib_are_read),
+        cmocka_unit_test(what_is_no_file_is_refused_without_waiting), cmocka_unit_test(failing_allocations_leak_nothing),
+        cmocka_unit_test(files_of_other_programs_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
