@@ -12,6 +12,7 @@ typedef struct {
     const bpt_pointwise_attrs_t *attrs;
     const void *arg[BPT_MAX_STEPS];   // operand of each step, NULL when it has none
     bpt_dtype_t dtype[BPT_MAX_STEPS]; // and its element type
+    const float *bias;                // [columns], added before the first step; NULL = none
     const uint32_t *row_keys, *rng;
     int64_t columns;                  // row length of the tensor
 } bpt_cpu_steps_t;

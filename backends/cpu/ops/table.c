@@ -4,5 +4,5 @@
 #define ENTRY(id) [BPT_OP_##id] = {bpt_cpu_plan_##id, bpt_cpu_run_##id}
 
 const bpt_host_op_t bpt_cpu_ops[BPT_OP_COUNT] = {
-    ENTRY(CAST), ENTRY(FILL), ENTRY(COPY),
+    ENTRY(POINTWISE), ENTRY(MATMUL), ENTRY(CAST), ENTRY(FILL), ENTRY(COPY),
 };

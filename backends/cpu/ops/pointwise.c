@@ -1,0 +1,90 @@
+// pointwise, and the preparation of chains (steps.h).
+#include "backends/cpu/steps.h"
+
+enum { PIECE = 1024, BLOCK = 16 * PIECE };  // floats in a thread's buffer (4 KiB: stays in L1), elements of one piece of work
+
+bpt_status_t bpt_cpu_steps_check(const bpt_op_call_t *call, const bpt_pointwise_attrs_t *attrs, const bpt_shape_t *shape) {
+    const char *name = bpt_op_name(call->op);
+    if (attrs->n_steps < 0 || attrs->n_steps > BPT_MAX_STEPS) return bpt_fail(BPT_ERR_INTERNAL, "%s: %d steps", name, attrs->n_steps);
+    for (int i = 0; i < attrs->n_steps; ++i) {
+        const bpt_step_t *step = &attrs->step[i];
+        int64_t count = 0;
+        switch (step->code) {
+        case BPT_STEP_ADD:
+        case BPT_STEP_MUL:
+        case BPT_STEP_MASK: count = bpt_shape_count(shape); break;
+        case BPT_STEP_ADD_ROW: count = bpt_shape_columns(shape); break;
+        case BPT_STEP_MUL_SCALAR: count = 1; break;
+        case BPT_STEP_DROPOUT:
+            if (step->c > 0 && !(call->in[BPT_IN_ROW_KEYS].present && call->in[BPT_IN_RNG].present))
+                return bpt_fail(BPT_ERR_INTERNAL, "%s: dropout needs row keys and the step's key", name);
+            continue;
+        case BPT_STEP_SCALE:
+        case BPT_STEP_RELU: continue;
+        }
+        if (step->arg < 0 || step->arg >= BPT_IN_ROW_KEYS || !call->in[step->arg].present || !bpt_cpu_is_float(call->in[step->arg].dtype) ||
+            bpt_shape_count(&call->in[step->arg].shape) != count)
+            return bpt_fail(BPT_ERR_INTERNAL, "%s: the operand of step %d has the wrong shape or type", name, i);
+    }
+    return BPT_OK;
+}
+
+bpt_cpu_steps_t bpt_cpu_steps_bind(const bpt_host_run_t *run, const bpt_pointwise_attrs_t *attrs, int64_t columns) {
+    bpt_cpu_steps_t s = {.attrs = attrs, .row_keys = run->in[BPT_IN_ROW_KEYS], .rng = run->in[BPT_IN_RNG], .columns = columns};
+    for (int i = 0; i < attrs->n_steps; ++i) {
+        const int32_t arg = attrs->step[i].arg;
+        if (arg < 0 || arg >= BPT_MAX_INPUTS) continue;
+        s.arg[i] = run->in[arg];
+        s.dtype[i] = run->call->in[arg].dtype;
+    }
+    return s;
+}
+
+bool bpt_cpu_steps_use_position(const bpt_pointwise_attrs_t *attrs) {
+    for (int i = 0; i < attrs->n_steps; ++i)
+        if (attrs->step[i].code == BPT_STEP_ADD_ROW || attrs->step[i].code == BPT_STEP_DROPOUT) return true;
+    return false;
+}
+
+bpt_status_t bpt_cpu_plan_POINTWISE(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+    (void)threads, (void)scratch_bytes;
+    const bpt_operand_t *in = &call->in[0], *out = &call->out[0];
+    if (!bpt_cpu_is_float(in->dtype) || !bpt_cpu_is_float(out->dtype) || bpt_shape_count(&in->shape) != bpt_shape_count(&out->shape))
+        return bpt_fail(BPT_ERR_INTERNAL, "pointwise: input and output do not match");
+    return bpt_cpu_steps_check(call, &call->attrs.pointwise, &out->shape);
+}
+
+// Works in a buffer of its own, so that the output may share the storage of any input of its shape and type.
+static void run_piece(const bpt_host_run_t *run, const bpt_cpu_steps_t *s, int64_t row, int64_t column, int64_t n) {
+    const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
+    const bpt_dtype_t from = run->call->in[0].dtype, to = run->call->out[0].dtype;
+    const size_t first = (size_t)(row * s->columns + column);
+    _Alignas(64) float data[PIECE];
+    k->to_f32(data, (const char *)run->in[0] + first * bpt_dtype_size(from), from, n);
+    k->steps(s, data, row, column, n);
+    k->from_f32((char *)run->out[0] + first * bpt_dtype_size(to), to, data, n);
+}
+
+void bpt_cpu_run_POINTWISE(const bpt_host_run_t *run) {
+    const bpt_pointwise_attrs_t *attrs = &run->attrs->pointwise;
+    const bpt_shape_t *shape = &run->call->out[0].shape;
+    const int64_t count = bpt_shape_count(shape);
+    const int64_t columns = bpt_cpu_steps_use_position(attrs) ? bpt_shape_columns(shape) : count;
+    if (!count) return;
+    const bpt_cpu_steps_t s = bpt_cpu_steps_bind(run, attrs, columns);
+    const int64_t rows = count / columns;
+    if (columns >= BLOCK) {  // pieces of a row
+        const int64_t blocks = bpt_cpu_blocks(columns, BLOCK);
+#pragma omp parallel for num_threads(run->threads) schedule(static)
+        for (int64_t b = 0; b < rows * blocks; ++b) {
+            const int64_t row = b / blocks, end = bpt_cpu_min((b % blocks + 1) * BLOCK, columns);
+            for (int64_t c = b % blocks * BLOCK; c < end; c += PIECE) run_piece(run, &s, row, c, bpt_cpu_min(PIECE, end - c));
+        }
+        return;
+    }
+    const int64_t block = BLOCK / columns, blocks = bpt_cpu_blocks(rows, block);  // groups of rows
+#pragma omp parallel for num_threads(run->threads) schedule(static)
+    for (int64_t b = 0; b < blocks; ++b)
+        for (int64_t row = b * block; row < bpt_cpu_min((b + 1) * block, rows); ++row)
+            for (int64_t c = 0; c < columns; c += PIECE) run_piece(run, &s, row, c, bpt_cpu_min(PIECE, columns - c));
+}
