@@ -7,15 +7,20 @@
 
 extern const bpt_host_op_t bpt_cpu_ops[BPT_OP_COUNT];
 
-// ops/<family>.c defines these two for each of its ops, and ops/table.c lists them.
+// ops/<family>.c defines `run` for each of its ops, and `plan` where an op needs scratch or can be refused (bpt_host_op has already
+// held the call against the contract); ops/table.c lists them.
 #define BPT_OP(id, name, family)                                                                             \
     bpt_status_t bpt_cpu_plan_##id(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) BPT_MUST_USE; \
     void bpt_cpu_run_##id(const bpt_host_run_t *run);
 #include "bpt/ops.def"
 #undef BPT_OP
 
-static inline bool bpt_cpu_is_float(bpt_dtype_t t) { return t != BPT_U32; }
 static inline int64_t bpt_cpu_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t bpt_cpu_blocks(int64_t n, int64_t block) { return (n + block - 1) / block; }
+
+// Sums over rows are cut into at most 64 blocks, by the number of rows alone; the blocks' sums are added in order.
+static inline int64_t bpt_cpu_sum_rows(int64_t rows) { return rows <= 64 * 32 ? 32 : (rows + 63) / 64; }
+// out[0 .. n) = the sum of `count` vectors that lie `stride` floats apart, in order.
+void bpt_cpu_sum_partials(const float *partials, int64_t count, int64_t stride, int64_t n, float *out);
 
 #endif

@@ -4,9 +4,7 @@
 
 #include "backends/cpu/cpu.h"
 
-// Checks the operands of the chain against the shape of the tensor that it runs on.
-bpt_status_t bpt_cpu_steps_check(const bpt_op_call_t *call, const bpt_pointwise_attrs_t *attrs, const bpt_shape_t *shape) BPT_MUST_USE;
-// Resolves them. `columns` is the row length by which (row, column) address the tensor.
+// Resolves the operands of the chain. `columns` is the row length by which (row, column) address the tensor.
 bpt_cpu_steps_t bpt_cpu_steps_bind(const bpt_host_run_t *run, const bpt_pointwise_attrs_t *attrs, int64_t columns);
 // True when a step looks at the row or the column of an element, so that the tensor may not be walked as one long row.
 bool bpt_cpu_steps_use_position(const bpt_pointwise_attrs_t *attrs);

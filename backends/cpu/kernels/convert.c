@@ -3,15 +3,11 @@
 #include "backends/cpu/kernels/vec.h"
 
 BPT_INLINE void widen(float *out, const void *x, bpt_dtype_t dtype, int64_t n) {
-    int64_t i = 0;
-    for (; i + BPT_LANES <= n; i += BPT_LANES) vf_store(out + i, vf_load_as(x, dtype, i));
-    if (i < n) vf_store_part(out, BPT_F32, i, n - i, vf_load_part(x, dtype, i, n - i));
+    for (int64_t i = 0; i < n; i += BPT_LANES) vf_write(out, BPT_F32, i, n - i, vf_read(x, dtype, i, n - i));
 }
 
 BPT_INLINE void narrow(void *out, bpt_dtype_t dtype, const float *x, int64_t n) {
-    int64_t i = 0;
-    for (; i + BPT_LANES <= n; i += BPT_LANES) vf_store_as(out, dtype, i, vf_load(x + i));
-    if (i < n) vf_store_part(out, dtype, i, n - i, vf_load_part(x, BPT_F32, i, n - i));
+    for (int64_t i = 0; i < n; i += BPT_LANES) vf_write(out, dtype, i, n - i, vf_read(x, BPT_F32, i, n - i));
 }
 
 void BPT_KERNEL_NAME(to_f32)(float *out, const void *x, bpt_dtype_t dtype, int64_t n) {

@@ -17,6 +17,24 @@ typedef struct {
     int64_t columns;                  // row length of the tensor
 } bpt_cpu_steps_t;
 
+// layernorm and layernorm_grad with their operands resolved; NULL = absent. In the gradient `low` is dy of output 3.
+typedef struct {
+    int64_t d;
+    const void *x;
+    bpt_dtype_t x_dtype, low_dtype, dx_dtype;
+    const float *residual, *gamma, *beta, *dy;
+    float *y, *z, *stats, *dz;
+    void *low, *dx;
+    float eps, p;
+    uint32_t uid;
+    const uint32_t *row_keys, *rng;
+} bpt_cpu_layernorm_t;
+
+// The factors of one update: rate = lr / (1 - beta1^t), inverse_bias2 = 1 / (1 - beta2^t), rest = 1 - beta.
+typedef struct {
+    float gradient_scale, coupled_decay, decoupled_decay, beta1, rest1, beta2, rest2, rate, inverse_bias2, eps;
+} bpt_cpu_adam_t;
+
 typedef struct {
     const char *isa;  // "baseline", "avx2", "avx512"
 #define BPT_KERNEL(type, name, args) type(*name) args;

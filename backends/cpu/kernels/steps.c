@@ -4,28 +4,21 @@
 #include "backends/cpu/kernels/dropout.h"
 
 // data[i] = expression of x = data[i] and a = arg[first + i], for i < n.
-#define BINARY_LOOP(dtype_constant, expression)                                              \
-    do {                                                                                     \
-        int64_t i = 0;                                                                       \
-        for (; i + BPT_LANES <= n; i += BPT_LANES) {                                         \
-            const vf x = vf_load(data + i), a = vf_load_as(arg, dtype_constant, first + i);  \
-            vf_store(data + i, expression);                                                  \
-        }                                                                                    \
-        if (i < n) {                                                                         \
-            const vf x = vf_load_part(data, BPT_F32, i, n - i);                              \
-            const vf a = vf_load_part(arg, dtype_constant, first + i, n - i);                \
-            vf_store_part(data, BPT_F32, i, n - i, expression);                              \
-        }                                                                                    \
-    } while (0)
+#define BINARY_LOOP(constant_dtype, expression)                                                                               \
+    for (int64_t i = 0; i < n; i += BPT_LANES) {                                                                             \
+        const vf x = vf_read(data, BPT_F32, i, n - i), a = vf_read((const char *)arg + at, constant_dtype, i, n - i);        \
+        vf_write(data, BPT_F32, i, n - i, expression);                                                                       \
+    }
 #define BINARY(name, expression)                                                                                          \
     static void name(float *data, const void *arg, bpt_dtype_t dtype, int64_t first, int64_t n, float c) {                \
+        const size_t at = (size_t)first * bpt_dtype_size(dtype);                                                          \
         (void)c;                                                                                                          \
         if (dtype == BPT_F32) {                                                                                           \
-            BINARY_LOOP(BPT_F32, expression);                                                                             \
+            BINARY_LOOP(BPT_F32, expression)                                                                              \
         } else if (dtype == BPT_BF16) {                                                                                   \
-            BINARY_LOOP(BPT_BF16, expression);                                                                            \
+            BINARY_LOOP(BPT_BF16, expression)                                                                             \
         } else {                                                                                                          \
-            BINARY_LOOP(BPT_F16, expression);                                                                             \
+            BINARY_LOOP(BPT_F16, expression)                                                                              \
         }                                                                                                                 \
     }
 BINARY(add, x + a)

@@ -142,6 +142,21 @@ BPT_INLINE void vf_store_part(void *p, bpt_dtype_t dtype, int64_t i, int64_t n, 
     vf_store_as(t, dtype, 0, x);
     memcpy((char *)p + (size_t)i * size, t, (size_t)n * size);
 }
+// Elements i .. of a row that has n more of them: a whole vector where they fill one, else the rest, zeros above.
+BPT_INLINE vf vf_read(const void *p, bpt_dtype_t dtype, int64_t i, int64_t n) {
+    return n >= BPT_LANES ? vf_load_as(p, dtype, i) : vf_load_part(p, dtype, i, n);
+}
+BPT_INLINE void vf_write(void *p, bpt_dtype_t dtype, int64_t i, int64_t n, vf x) {
+    if (n >= BPT_LANES)
+        vf_store_as(p, dtype, i, x);
+    else
+        vf_store_part(p, dtype, i, n, x);
+}
+BPT_INLINE vi vi_first(int64_t n) {  // -1 in the lanes below n
+    vi lane;
+    for (int i = 0; i < BPT_LANES; ++i) lane[i] = i;
+    return lane < (int32_t)(n < BPT_LANES ? n : BPT_LANES);
+}
 
 // ---- exp -------------------------------------------------------------------------------------------------------------
 // exp(x) with an error below 2 units in the last place: x = n ln 2 + f, |f| <= ln 2 / 2, polynomial of degree 6 in f. Below -87.33

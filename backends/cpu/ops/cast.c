@@ -5,20 +5,6 @@
 
 enum { BLOCK = 16384 };  // elements of one piece of work
 
-static bpt_status_t check_counts(const bpt_op_call_t *call) {
-    if (bpt_shape_count(&call->in[0].shape) != bpt_shape_count(&call->out[0].shape))
-        return bpt_fail(BPT_ERR_INTERNAL, "%s: input and output differ in size", bpt_op_name(call->op));
-    return BPT_OK;
-}
-
-bpt_status_t bpt_cpu_plan_CAST(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
-    (void)threads, (void)scratch_bytes;
-    BPT_TRY(check_counts(call));
-    if (!bpt_cpu_is_float(call->in[0].dtype) || !bpt_cpu_is_float(call->out[0].dtype))
-        return bpt_fail(BPT_ERR_UNSUPPORTED, "cast from %s to %s", bpt_dtype_name(call->in[0].dtype), bpt_dtype_name(call->out[0].dtype));
-    return BPT_OK;
-}
-
 void bpt_cpu_run_CAST(const bpt_host_run_t *run) {
     const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
     const bpt_dtype_t from = run->call->in[0].dtype, to = run->call->out[0].dtype;
@@ -43,12 +29,6 @@ void bpt_cpu_run_CAST(const bpt_host_run_t *run) {
     }
 }
 
-bpt_status_t bpt_cpu_plan_FILL(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
-    (void)threads, (void)scratch_bytes;
-    if (!bpt_cpu_is_float(call->out[0].dtype)) return bpt_fail(BPT_ERR_UNSUPPORTED, "fill of %s", bpt_dtype_name(call->out[0].dtype));
-    return BPT_OK;
-}
-
 void bpt_cpu_run_FILL(const bpt_host_run_t *run) {
     const bpt_dtype_t dtype = run->call->out[0].dtype;
     const size_t size = bpt_dtype_size(dtype);
@@ -63,13 +43,6 @@ void bpt_cpu_run_FILL(const bpt_host_run_t *run) {
         for (int64_t i = b * BLOCK; i < end; i += 1024)
             memcpy((char *)run->out[0] + (size_t)i * size, value, (size_t)bpt_cpu_min(1024, end - i) * size);
     }
-}
-
-bpt_status_t bpt_cpu_plan_COPY(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
-    (void)threads, (void)scratch_bytes;
-    BPT_TRY(check_counts(call));
-    if (call->in[0].dtype != call->out[0].dtype) return bpt_fail(BPT_ERR_INTERNAL, "copy between different types");
-    return BPT_OK;
 }
 
 void bpt_cpu_run_COPY(const bpt_host_run_t *run) {

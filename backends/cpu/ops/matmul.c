@@ -37,23 +37,9 @@ static layout_t make_layout(const bpt_op_call_t *call) {
 
 bpt_status_t bpt_cpu_plan_MATMUL(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     (void)threads;
-    const bpt_operand_t *a = &call->in[0], *b = &call->in[1], *acc = &call->in[2], *bias = &call->in[3], *out = &call->out[0];
     const layout_t l = make_layout(call);
-    const bpt_gemm_t *g = &l.gemm;
-    const int64_t a_rows = g->transpose_a ? g->k : g->m, a_columns = g->transpose_a ? g->m : g->k;
-    const int64_t b_rows = g->transpose_b ? g->n : g->k, b_columns = g->transpose_b ? g->k : g->n;
-    if (bpt_shape_rows(&a->shape) != a_rows || bpt_shape_columns(&a->shape) != a_columns || bpt_shape_rows(&b->shape) != b_rows ||
-        bpt_shape_columns(&b->shape) != b_columns)
-        return bpt_fail(BPT_ERR_INTERNAL, "matmul: the shapes of A, B and the output do not match");
-    if (!bpt_cpu_is_float(a->dtype) || !bpt_cpu_is_float(b->dtype) || !bpt_cpu_is_float(out->dtype))
-        return bpt_fail(BPT_ERR_UNSUPPORTED, "matmul of integers");
-    if (acc->present && (acc->dtype != BPT_F32 || bpt_shape_count(&acc->shape) != g->m * g->n))
-        return bpt_fail(BPT_ERR_INTERNAL, "matmul: acc must be f32 and have the output's shape");
-    if (bias->present && (bias->dtype != BPT_F32 || bpt_shape_count(&bias->shape) != g->n))
-        return bpt_fail(BPT_ERR_INTERNAL, "matmul: bias must be f32 and have one element per column");
-    BPT_TRY(bpt_gemm_check(g));
     *scratch_bytes = l.total;
-    return bpt_cpu_steps_check(call, &call->attrs.matmul.epilogue, &out->shape);
+    return bpt_gemm_check(&l.gemm);
 }
 
 typedef struct {

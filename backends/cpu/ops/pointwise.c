@@ -3,32 +3,6 @@
 
 enum { PIECE = 1024, BLOCK = 16 * PIECE };  // floats in a thread's buffer (4 KiB: stays in L1), elements of one piece of work
 
-bpt_status_t bpt_cpu_steps_check(const bpt_op_call_t *call, const bpt_pointwise_attrs_t *attrs, const bpt_shape_t *shape) {
-    const char *name = bpt_op_name(call->op);
-    if (attrs->n_steps < 0 || attrs->n_steps > BPT_MAX_STEPS) return bpt_fail(BPT_ERR_INTERNAL, "%s: %d steps", name, attrs->n_steps);
-    for (int i = 0; i < attrs->n_steps; ++i) {
-        const bpt_step_t *step = &attrs->step[i];
-        int64_t count = 0;
-        switch (step->code) {
-        case BPT_STEP_ADD:
-        case BPT_STEP_MUL:
-        case BPT_STEP_MASK: count = bpt_shape_count(shape); break;
-        case BPT_STEP_ADD_ROW: count = bpt_shape_columns(shape); break;
-        case BPT_STEP_MUL_SCALAR: count = 1; break;
-        case BPT_STEP_DROPOUT:
-            if (step->c > 0 && !(call->in[BPT_IN_ROW_KEYS].present && call->in[BPT_IN_RNG].present))
-                return bpt_fail(BPT_ERR_INTERNAL, "%s: dropout needs row keys and the step's key", name);
-            continue;
-        case BPT_STEP_SCALE:
-        case BPT_STEP_RELU: continue;
-        }
-        if (step->arg < 0 || step->arg >= BPT_IN_ROW_KEYS || !call->in[step->arg].present || !bpt_cpu_is_float(call->in[step->arg].dtype) ||
-            bpt_shape_count(&call->in[step->arg].shape) != count)
-            return bpt_fail(BPT_ERR_INTERNAL, "%s: the operand of step %d has the wrong shape or type", name, i);
-    }
-    return BPT_OK;
-}
-
 bpt_cpu_steps_t bpt_cpu_steps_bind(const bpt_host_run_t *run, const bpt_pointwise_attrs_t *attrs, int64_t columns) {
     bpt_cpu_steps_t s = {.attrs = attrs, .row_keys = run->in[BPT_IN_ROW_KEYS], .rng = run->in[BPT_IN_RNG], .columns = columns};
     for (int i = 0; i < attrs->n_steps; ++i) {
@@ -44,14 +18,6 @@ bool bpt_cpu_steps_use_position(const bpt_pointwise_attrs_t *attrs) {
     for (int i = 0; i < attrs->n_steps; ++i)
         if (attrs->step[i].code == BPT_STEP_ADD_ROW || attrs->step[i].code == BPT_STEP_DROPOUT) return true;
     return false;
-}
-
-bpt_status_t bpt_cpu_plan_POINTWISE(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
-    (void)threads, (void)scratch_bytes;
-    const bpt_operand_t *in = &call->in[0], *out = &call->out[0];
-    if (!bpt_cpu_is_float(in->dtype) || !bpt_cpu_is_float(out->dtype) || bpt_shape_count(&in->shape) != bpt_shape_count(&out->shape))
-        return bpt_fail(BPT_ERR_INTERNAL, "pointwise: input and output do not match");
-    return bpt_cpu_steps_check(call, &call->attrs.pointwise, &out->shape);
 }
 
 // Works in a buffer of its own, so that the output may share the storage of any input of its shape and type.

@@ -1,8 +1,11 @@
-// The op table of the cpu backend: which ops there are.
+// The op table of the cpu backend.
 #include "backends/cpu/cpu.h"
 
-#define ENTRY(id) [BPT_OP_##id] = {bpt_cpu_plan_##id, bpt_cpu_run_##id}
+#define RUN(id) [BPT_OP_##id] = {NULL, bpt_cpu_run_##id}
+#define PLAN_AND_RUN(id) [BPT_OP_##id] = {bpt_cpu_plan_##id, bpt_cpu_run_##id}
 
 const bpt_host_op_t bpt_cpu_ops[BPT_OP_COUNT] = {
-    ENTRY(POINTWISE), ENTRY(MATMUL), ENTRY(CAST), ENTRY(FILL), ENTRY(COPY),
+    RUN(POINTWISE),  PLAN_AND_RUN(MATMUL),     RUN(LAYERNORM), PLAN_AND_RUN(LAYERNORM_GRAD), RUN(GATHER), RUN(GATHER_GRAD),
+    RUN(SCATTER),    RUN(ADD_ROWS),            PLAN_AND_RUN(COLUMN_SUM), PLAN_AND_RUN(SQUARE_SUM), RUN(ADAM),   RUN(ACCUMULATE),
+    RUN(CAST),       RUN(FILL),                RUN(COPY),
 };

@@ -1,0 +1,81 @@
+// gather, gather_grad, scatter. Ids beyond the table count as BPT_NO_ROW, so that bad data never reads or writes outside it.
+#include <string.h>
+
+#include "backends/cpu/cpu.h"
+
+enum { ROWS = 32, PIECE = 1024 };
+
+// out = x, `n` elements between any two float types.
+static void convert(void *out, bpt_dtype_t to, const void *x, bpt_dtype_t from, int64_t n) {
+    const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
+    if (from == to) {
+        memcpy(out, x, (size_t)n * bpt_dtype_size(to));
+    } else if (to == BPT_F32) {
+        k->to_f32(out, x, from, n);
+    } else if (from == BPT_F32) {
+        k->from_f32(out, to, x, n);
+    } else {
+        float wide[PIECE];
+        for (int64_t i = 0; i < n; i += PIECE) {
+            const int64_t m = bpt_cpu_min(PIECE, n - i);
+            k->to_f32(wide, (const uint16_t *)x + i, from, m);
+            k->from_f32((uint16_t *)out + i, to, wide, m);
+        }
+    }
+}
+
+void bpt_cpu_run_GATHER(const bpt_host_run_t *run) {
+    const bpt_operand_t *table = &run->call->in[0], *out = &run->call->out[0];
+    const uint32_t *ids = run->in[1];
+    const int64_t n = bpt_shape_count(&run->call->in[1].shape), d = bpt_shape_columns(&table->shape), v = bpt_shape_rows(&table->shape);
+    const size_t from_bytes = (size_t)d * bpt_dtype_size(table->dtype), to_bytes = (size_t)d * bpt_dtype_size(out->dtype);
+    const int64_t blocks = bpt_cpu_blocks(n, ROWS);
+#pragma omp parallel for num_threads(run->threads) schedule(static)
+    for (int64_t b = 0; b < blocks; ++b)
+        for (int64_t r = b * ROWS; r < bpt_cpu_min((b + 1) * ROWS, n); ++r) {
+            char *to = (char *)run->out[0] + (size_t)r * to_bytes;
+            if (ids[r] < v)
+                convert(to, out->dtype, (const char *)run->in[0] + ids[r] * from_bytes, table->dtype, d);
+            else
+                memset(to, 0, to_bytes);
+        }
+}
+
+// Each thread owns some columns of the table and walks all rows, so every sum is made in the order of the rows.
+void bpt_cpu_run_GATHER_GRAD(const bpt_host_run_t *run) {
+    const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
+    const uint32_t *ids = run->in[1];
+    const bpt_dtype_t dtype = run->call->in[0].dtype;
+    const size_t size = bpt_dtype_size(dtype);
+    const int64_t n = bpt_shape_count(&run->call->in[1].shape);
+    const int64_t v = bpt_shape_rows(&run->call->out[0].shape), d = bpt_shape_columns(&run->call->out[0].shape);
+    if (!d) return;
+    const int64_t width = (bpt_cpu_blocks(d, run->threads) + 15) / 16 * 16, slices = bpt_cpu_blocks(d, width);
+    const float *acc = run->in[2];
+    float *out = run->out[0];
+#pragma omp parallel for num_threads(run->threads) schedule(static)
+    for (int64_t s = 0; s < slices; ++s) {
+        const int64_t first = s * width, count = bpt_cpu_min(width, d - first);
+        for (int64_t row = 0; row < v && acc != out; ++row) {
+            if (acc)
+                memcpy(out + row * d + first, acc + row * d + first, (size_t)count * sizeof *out);
+            else
+                memset(out + row * d + first, 0, (size_t)count * sizeof *out);
+        }
+        for (int64_t r = 0; r < n; ++r)
+            if (ids[r] < v) k->add(out + ids[r] * d + first, (const char *)run->in[0] + (size_t)(r * d + first) * size, dtype, count);
+    }
+}
+
+void bpt_cpu_run_SCATTER(const bpt_host_run_t *run) {
+    const bpt_operand_t *table = &run->call->in[0], *x = &run->call->in[1];
+    const uint32_t *ids = run->in[2];
+    const int64_t n = bpt_shape_count(&run->call->in[2].shape), d = bpt_shape_columns(&table->shape), v = bpt_shape_rows(&table->shape);
+    const size_t to_bytes = (size_t)d * bpt_dtype_size(table->dtype), from_bytes = (size_t)d * bpt_dtype_size(x->dtype);
+    const int64_t blocks = bpt_cpu_blocks(n, ROWS);
+#pragma omp parallel for num_threads(run->threads) schedule(static)
+    for (int64_t b = 0; b < blocks; ++b)
+        for (int64_t r = b * ROWS; r < bpt_cpu_min((b + 1) * ROWS, n); ++r)
+            if (ids[r] < v)
+                convert((char *)run->in[0] + ids[r] * to_bytes, table->dtype, (const char *)run->in[1] + (size_t)r * from_bytes, x->dtype, d);
+}

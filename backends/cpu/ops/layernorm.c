@@ -1,0 +1,41 @@
+// layernorm, layernorm_grad.
+#include "backends/cpu/cpu.h"
+
+enum { ROWS = 16 };  // rows of one piece of work, forward
+
+void bpt_cpu_run_LAYERNORM(const bpt_host_run_t *run) {
+    const bpt_layernorm_attrs_t *attrs = &run->attrs->layernorm;
+    const bpt_op_call_t *call = run->call;
+    const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
+    const int64_t rows = bpt_shape_rows(&call->in[0].shape), blocks = bpt_cpu_blocks(rows, ROWS);
+    const bpt_cpu_layernorm_t t = {
+        .d = bpt_shape_columns(&call->in[0].shape), .x = run->in[0], .x_dtype = call->in[0].dtype, .residual = run->in[1],
+        .gamma = run->in[2], .beta = run->in[3], .y = run->out[0], .z = run->out[1], .stats = run->out[2], .low = run->out[3],
+        .low_dtype = call->out[3].dtype, .eps = attrs->eps, .p = attrs->p, .uid = attrs->uid,
+        .row_keys = run->in[BPT_IN_ROW_KEYS], .rng = run->in[BPT_IN_RNG]};
+#pragma omp parallel for num_threads(run->threads) schedule(static)
+    for (int64_t i = 0; i < blocks; ++i) k->layernorm(&t, i * ROWS, bpt_cpu_min(ROWS, rows - i * ROWS));
+}
+
+bpt_status_t bpt_cpu_plan_LAYERNORM_GRAD(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+    (void)threads;
+    const int64_t rows = bpt_shape_rows(&call->in[0].shape), blocks = bpt_cpu_blocks(rows, bpt_cpu_sum_rows(rows));
+    *scratch_bytes = (size_t)(2 * blocks * bpt_shape_columns(&call->in[0].shape)) * sizeof(float);
+    return BPT_OK;
+}
+
+void bpt_cpu_run_LAYERNORM_GRAD(const bpt_host_run_t *run) {
+    const bpt_layernorm_attrs_t *attrs = &run->attrs->layernorm;
+    const bpt_op_call_t *call = run->call;
+    const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
+    const int64_t rows = bpt_shape_rows(&call->in[0].shape), block = bpt_cpu_sum_rows(rows), blocks = bpt_cpu_blocks(rows, block);
+    const bpt_cpu_layernorm_t t = {
+        .d = bpt_shape_columns(&call->in[0].shape), .dy = run->in[0], .z = run->in[1], .stats = run->in[2], .gamma = run->in[3],
+        .low = run->in[4], .low_dtype = call->in[4].dtype, .dz = run->out[0], .dx = run->out[1], .dx_dtype = call->out[1].dtype,
+        .p = attrs->p, .uid = attrs->uid, .row_keys = run->in[BPT_IN_ROW_KEYS], .rng = run->in[BPT_IN_RNG]};
+    float *partials = run->scratch;
+#pragma omp parallel for num_threads(run->threads) schedule(dynamic)
+    for (int64_t i = 0; i < blocks; ++i) k->layernorm_grad(&t, i * block, bpt_cpu_min(block, rows - i * block), partials + 2 * i * t.d);
+    bpt_cpu_sum_partials(partials, blocks, 2 * t.d, t.d, run->out[2]);
+    bpt_cpu_sum_partials(partials + t.d, blocks, 2 * t.d, t.d, run->out[3]);
+}

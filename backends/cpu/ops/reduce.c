@@ -1,0 +1,49 @@
+// column_sum, square_sum, and the merging of partial sums.
+#include <string.h>
+
+#include "backends/cpu/cpu.h"
+
+enum { SQUARE_BLOCK = 65536 };
+
+void bpt_cpu_sum_partials(const float *partials, int64_t count, int64_t stride, int64_t n, float *out) {
+    const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
+    memset(out, 0, (size_t)n * sizeof *out);
+    for (int64_t i = 0; i < count; ++i) k->add(out, partials + i * stride, BPT_F32, n);
+}
+
+bpt_status_t bpt_cpu_plan_COLUMN_SUM(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+    (void)threads;
+    const int64_t rows = bpt_shape_rows(&call->in[0].shape), blocks = bpt_cpu_blocks(rows, bpt_cpu_sum_rows(rows));
+    *scratch_bytes = (size_t)(blocks * bpt_shape_columns(&call->in[0].shape)) * sizeof(float);
+    return BPT_OK;
+}
+
+void bpt_cpu_run_COLUMN_SUM(const bpt_host_run_t *run) {
+    const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
+    const bpt_dtype_t dtype = run->call->in[0].dtype;
+    const int64_t rows = bpt_shape_rows(&run->call->in[0].shape), columns = bpt_shape_columns(&run->call->in[0].shape);
+    const int64_t block = bpt_cpu_sum_rows(rows), blocks = bpt_cpu_blocks(rows, block);
+    float *partials = run->scratch;
+#pragma omp parallel for num_threads(run->threads) schedule(dynamic)
+    for (int64_t i = 0; i < blocks; ++i)
+        k->column_sum(partials + i * columns, (const char *)run->in[0] + (size_t)(i * block * columns) * bpt_dtype_size(dtype), dtype,
+                      bpt_cpu_min(block, rows - i * block), columns);
+    bpt_cpu_sum_partials(partials, blocks, columns, columns, run->out[0]);
+}
+
+bpt_status_t bpt_cpu_plan_SQUARE_SUM(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+    (void)threads;
+    *scratch_bytes = (size_t)bpt_cpu_blocks(bpt_shape_count(&call->in[0].shape), SQUARE_BLOCK) * sizeof(double);
+    return BPT_OK;
+}
+
+void bpt_cpu_run_SQUARE_SUM(const bpt_host_run_t *run) {
+    const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
+    const float *x = run->in[0];
+    const int64_t n = bpt_shape_count(&run->call->in[0].shape), blocks = bpt_cpu_blocks(n, SQUARE_BLOCK);
+    double *partials = run->scratch, sum = 0;
+#pragma omp parallel for num_threads(run->threads) schedule(static)
+    for (int64_t i = 0; i < blocks; ++i) partials[i] = k->square_sum(x + i * SQUARE_BLOCK, bpt_cpu_min(SQUARE_BLOCK, n - i * SQUARE_BLOCK));
+    for (int64_t i = 0; i < blocks; ++i) sum += partials[i];
+    *(float *)run->out[0] = (float)sum;
+}
