@@ -63,7 +63,8 @@ typedef struct {
 
 enum { BPT_IN_ROW_KEYS = 6, BPT_IN_RNG = 7 };  // the same slots in every op with a dropout, but attention
 
-// pointwise: out F [shape] = steps(in[0]); in[1..5] are extras, in[6] row_keys, in[7] rng.
+// pointwise: out F [shape] = steps(in[0]); in[1..5] are extras, in[6] row_keys, in[7] rng. out may share the storage of any
+// input of the same dtype and shape.
 typedef struct {
     int32_t n_steps;
     bpt_step_t step[BPT_MAX_STEPS];

@@ -1,0 +1,83 @@
+// Inside of a graph, shared by the files of core/graph and core/ops.
+#ifndef BPT_GRAPH_INTERNAL_H
+#define BPT_GRAPH_INTERNAL_H
+
+#include "bpt/alloc.h"
+#include "bpt/graph.h"
+
+typedef struct {
+    bpt_op_t op;
+    bpt_attrs_t attrs;
+    bpt_value_t in[BPT_MAX_INPUTS], out[BPT_MAX_OUTPUTS];
+    int32_t region;  // of recomputation, -1 = none
+    bool backward;   // made by bpt_graph_gradients or after it
+} bpt_node_t;
+
+typedef struct {
+    bpt_value_info_t info;
+    char *name;
+    bpt_value_t place;  // where a TEMP is stored instead of the workspace, else BPT_NO_VALUE
+    bool kept;
+} bpt_value_record_t;
+
+struct bpt_graph {
+    bpt_node_t *nodes;
+    size_t n_nodes, node_capacity;
+    bpt_value_record_t *values;
+    size_t n_values, value_capacity;
+    uint32_t next_uid;
+    int32_t n_regions, region;  // region: the open one, -1 = none
+    bool differentiated;
+    bpt_status_t status;
+    char message[512];
+};
+
+// What core knows of an op: one entry per op, in core/ops/<family>.c.
+typedef struct {
+    // Checks the inputs and creates the outputs of `node` (bpt_new_output).
+    bpt_status_t (*infer)(bpt_graph_t *g, bpt_node_t *node);
+    // Appends nodes that give din[i], the gradient with respect to in[i] (wanted where need[i]), from dout[j] (may be absent).
+    // `node` is a copy: the node array may move.
+    bpt_status_t (*grad)(bpt_graph_t *g, const bpt_node_t *node, const bpt_value_t *dout, const bool *need, bpt_value_t *din);
+    // Floating-point operations; bytes are counted from the operands.
+    double (*flops)(const bpt_graph_t *g, const bpt_node_t *node);
+    uint32_t mutates;           // bit i: in[i] is changed in place
+    uint32_t optional_outputs;  // bit j: out[j] may be absent when nobody reads it
+    // The input whose storage out[0] may take over when that input dies here, -1 = none.
+    int (*share)(const bpt_graph_t *g, const bpt_node_t *node, int nth);
+} bpt_op_info_t;
+
+const bpt_op_info_t *bpt_op_info(bpt_op_t op);
+
+// Records the first failure of a graph; returns the status.
+bpt_status_t bpt_graph_fail(bpt_graph_t *g, bpt_status_t status);
+bpt_value_t bpt_new_value(bpt_graph_t *g, bpt_value_kind_t kind, bpt_dtype_t dtype, bpt_shape_t shape, const char *name);
+// Creates output j of a node that is about to be added.
+bpt_status_t bpt_new_output(bpt_graph_t *g, bpt_node_t *node, int j, bpt_dtype_t dtype, bpt_shape_t shape);
+// A node with all operands absent; fill it, then bpt_add_node infers the outputs and appends it.
+bpt_node_t bpt_node_init(bpt_op_t op);
+bpt_value_t bpt_add_node(bpt_graph_t *g, bpt_node_t *node);  // returns out[0]
+
+static inline const bpt_value_info_t *value_info(const bpt_graph_t *g, bpt_value_t v) { return &g->values[v].info; }
+static inline const bpt_shape_t *value_shape(const bpt_graph_t *g, bpt_value_t v) { return &g->values[v].info.shape; }
+static inline int64_t value_rows(const bpt_graph_t *g, bpt_value_t v) { return bpt_shape_rows(value_shape(g, v)); }
+static inline int64_t value_columns(const bpt_graph_t *g, bpt_value_t v) { return bpt_shape_columns(value_shape(g, v)); }
+static inline bool present(bpt_value_t v) { return v != BPT_NO_VALUE; }
+static inline size_t value_bytes(const bpt_graph_t *g, bpt_value_t v) {
+    return (size_t)bpt_shape_count(value_shape(g, v)) * bpt_dtype_size(value_info(g, v)->dtype);
+}
+// The value whose storage holds v, and v's offset in it: follows views and places.
+bpt_value_t bpt_storage_of(const bpt_graph_t *g, bpt_value_t v, size_t *offset_bytes);
+
+// Orders the nodes so that every value is made before it is read and states are read and written in the order of the
+// program; otherwise keeps the order (stable).
+bpt_status_t bpt_graph_sort(bpt_graph_t *g);
+// How often each value is read by nodes (a view counts for itself and for all that it views), into an array of n_values.
+void bpt_count_uses(const bpt_graph_t *g, int32_t *uses);
+
+#define GRAPH_EXPECT(condition, ...)                                      \
+    do {                                                                  \
+        if (!(condition)) return bpt_fail(BPT_ERR_INTERNAL, __VA_ARGS__); \
+    } while (0)
+
+#endif

@@ -1,0 +1,62 @@
+// A graph made ready for a device: scheduled, its memory planned, recorded once and replayed.
+#ifndef BPT_PROGRAM_H
+#define BPT_PROGRAM_H
+
+#include <stdio.h>
+
+#include "bpt/graph.h"
+
+BPT_BEGIN_DECLS
+
+struct bpt_device;
+struct bpt_buffer;
+typedef struct bpt_plan bpt_plan_t;
+typedef struct bpt_program bpt_program_t;
+
+// Device memory for temporaries, shared by programs that never run at the same time (length buckets, evaluation). It grows to
+// the largest of them; programs record again by themselves when it has moved.
+typedef struct bpt_workspace bpt_workspace_t;
+BPT_API bpt_status_t bpt_workspace_create(struct bpt_device *device, bpt_workspace_t **out) BPT_MUST_USE;
+BPT_API void bpt_workspace_destroy(bpt_workspace_t *workspace);  // after its programs
+BPT_API size_t bpt_workspace_bytes(const bpt_workspace_t *workspace);
+
+// ---- Planning: order, barriers and memory, without touching device memory (also for --dry-run) ---------------------
+typedef struct {
+    size_t workspace_bytes;  // temporaries and scratch, shared by liveness
+    size_t input_bytes;
+    size_t unshared_bytes;  // what the temporaries would take without sharing
+    int32_t n_ops, n_barriers;
+    double flops, bytes_moved;  // of one run
+} bpt_plan_summary_t;
+
+BPT_API bpt_status_t bpt_plan_create(struct bpt_device *device, const bpt_graph_t *graph, bpt_plan_t **out) BPT_MUST_USE;
+BPT_API void bpt_plan_destroy(bpt_plan_t *plan);
+BPT_API bpt_plan_summary_t bpt_plan_summary(const bpt_plan_t *plan);
+// The map: one line per storage with offset, size, first and last op, and what lies in it.
+BPT_API bpt_status_t bpt_plan_print(const bpt_plan_t *plan, const bpt_graph_t *graph, FILE *out) BPT_MUST_USE;
+
+// ---- Programs -------------------------------------------------------------------------------------------------------
+// Takes ownership of the graph, also on failure. states[i] is the buffer of state number i (not owned; must outlive the
+// program). All ops that the device lacks are named in one error.
+BPT_API bpt_status_t bpt_program_compile(bpt_graph_t *graph, bpt_workspace_t *workspace, struct bpt_buffer *const *states, int n_states,
+                                         bpt_program_t **out) BPT_MUST_USE;
+BPT_API void bpt_program_destroy(bpt_program_t *program);
+BPT_API const bpt_graph_t *bpt_program_graph(const bpt_program_t *program);
+BPT_API bpt_plan_summary_t bpt_program_summary(const bpt_program_t *program);
+// Writes a whole INPUT value; reads a whole INPUT, STATE, kept TEMP or a VIEW of one (after a run). BPT_NO_VALUE: nothing.
+BPT_API bpt_status_t bpt_program_write(bpt_program_t *program, bpt_value_t value, const void *data) BPT_MUST_USE;
+BPT_API bpt_status_t bpt_program_read(bpt_program_t *program, bpt_value_t value, void *data) BPT_MUST_USE;
+BPT_API bpt_status_t bpt_program_run(bpt_program_t *program) BPT_MUST_USE;  // submits and waits
+
+// One line per recorded op of the last run, for `bpt bench ops`. Timing is on after bpt_program_time(true).
+typedef struct {
+    const char *op;
+    char detail[64];  // shapes
+    double seconds, flops, bytes;
+} bpt_op_timing_t;
+BPT_API bpt_status_t bpt_program_time(bpt_program_t *program, bool on) BPT_MUST_USE;
+BPT_API bpt_status_t bpt_program_timings(bpt_program_t *program, bpt_op_timing_t *timings, int capacity, int *count) BPT_MUST_USE;
+
+BPT_END_DECLS
+
+#endif
