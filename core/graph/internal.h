@@ -8,6 +8,7 @@
 typedef struct {
     bpt_op_t op;
     bpt_attrs_t attrs;
+    bpt_dtype_t dtype;  // of out[0], where it does not follow from the inputs
     bpt_value_t in[BPT_MAX_INPUTS], out[BPT_MAX_OUTPUTS];
     int32_t region;  // of recomputation, -1 = none
     bool backward;   // made by bpt_graph_gradients or after it

@@ -1,0 +1,84 @@
+// attention: interval attention over all heads, and its gradient. Shapes only; the graphs themselves are core/intervals.
+#include "core/graph/internal.h"
+
+enum { IN_Q, IN_KV, IN_REL, IN_LENGTHS, IN_ROW_KEYS, IN_RNG, IN_TABLE, IN_OUT, IN_DOUT, IN_LSE };
+
+static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
+    const bpt_attention_attrs_t *a = &node->attrs.attention;
+    const bool table = a->graph.kind == BPT_GRAPH_TABLE;
+    const int64_t d = (int64_t)a->heads * a->head_dim, leaves = a->batch * a->graph.n;
+    const int64_t q_rows = value_rows(g, node->in[IN_Q]), kv_rows = value_rows(g, node->in[IN_KV]);
+    GRAPH_EXPECT(value_columns(g, node->in[IN_Q]) == (a->packed ? 3 * d : d), "queries have %lld columns", (long long)value_columns(g, node->in[IN_Q]));
+    GRAPH_EXPECT(value_columns(g, node->in[IN_KV]) == (a->packed ? 3 : 2) * d, "keys and values have %lld columns", (long long)value_columns(g, node->in[IN_KV]));
+    int64_t out_rows = q_rows;
+    if (!table) {
+        BPT_TRY(bpt_intervals_check(&a->graph));
+        const int64_t all = a->batch * bpt_node_count(&a->graph);
+        const int64_t stored = a->zero_spans ? leaves : all;
+        out_rows = a->queries == BPT_QUERIES_ALL ? all : a->queries == BPT_QUERIES_LEAVES ? leaves : a->batch;
+        GRAPH_EXPECT(kv_rows == stored, "%lld rows of keys and values, %lld nodes", (long long)kv_rows, (long long)stored);
+        GRAPH_EXPECT(q_rows == (a->queries == BPT_QUERIES_ALL ? stored : out_rows), "%lld rows of queries", (long long)q_rows);
+        GRAPH_EXPECT(bpt_shape_count(value_shape(g, node->in[IN_LENGTHS])) == a->batch, "one length a sequence is needed");
+        if (present(node->in[IN_REL]))
+            GRAPH_EXPECT(value_rows(g, node->in[IN_REL]) == bpt_rel_rows(&a->graph) && value_columns(g, node->in[IN_REL]) == a->head_dim,
+                         "table of relative positions [%lld,%lld], wanted [%lld,%d]", (long long)value_rows(g, node->in[IN_REL]),
+                         (long long)value_columns(g, node->in[IN_REL]), (long long)bpt_rel_rows(&a->graph), a->head_dim);
+    }
+    BPT_TRY(bpt_new_output(g, node, 0, value_info(g, node->in[IN_Q])->dtype, bpt_shape2(out_rows, d)));
+    return bpt_new_output(g, node, 1, BPT_F32, bpt_shape2(out_rows, a->heads));
+}
+
+bpt_value_t bpt_attention(bpt_graph_t *g, const bpt_attention_attrs_t *attrs, const bpt_attention_inputs_t *in) {
+    if (g->status != BPT_OK) return BPT_NO_VALUE;
+    bpt_node_t node = bpt_node_init(BPT_OP_ATTENTION);
+    node.attrs.attention = *attrs;
+    node.attrs.attention.uid = attrs->p > 0 ? ++g->next_uid : 0;
+    node.in[IN_Q] = in->q;
+    node.in[IN_KV] = in->kv;
+    node.in[IN_REL] = in->rel;
+    node.in[IN_LENGTHS] = in->lengths;
+    if (attrs->p > 0) {
+        node.in[IN_ROW_KEYS] = in->row_keys;
+        node.in[IN_RNG] = in->rng;
+    }
+    node.in[IN_TABLE] = in->table;
+    return bpt_add_node(g, &node);
+}
+
+static bpt_status_t grad(bpt_graph_t *g, const bpt_node_t *node, const bpt_value_t *dout, const bool *need, bpt_value_t *din) {
+    GRAPH_EXPECT(node->attrs.attention.graph.kind != BPT_GRAPH_TABLE, "attention over explicit tables has no gradient");
+    bpt_node_t back = bpt_node_init(BPT_OP_ATTENTION_GRAD);
+    back.attrs = node->attrs;
+    for (int i = 0; i <= IN_TABLE; ++i) back.in[i] = node->in[i];
+    back.in[IN_OUT] = node->out[0];
+    back.in[IN_DOUT] = dout[0];
+    back.in[IN_LSE] = node->out[1];
+    (void)bpt_add_node(g, &back);
+    BPT_TRY(bpt_graph_status(g));
+    if (need[IN_Q]) din[IN_Q] = back.out[0];
+    if (need[IN_KV] && !node->attrs.attention.packed) din[IN_KV] = back.out[1];
+    if (need[IN_REL]) din[IN_REL] = back.out[2];
+    return BPT_OK;
+}
+
+static bpt_status_t infer_grad(bpt_graph_t *g, bpt_node_t *node) {
+    BPT_TRY(bpt_new_output(g, node, 0, value_info(g, node->in[IN_Q])->dtype, *value_shape(g, node->in[IN_Q])));
+    if (!node->attrs.attention.packed) BPT_TRY(bpt_new_output(g, node, 1, value_info(g, node->in[IN_KV])->dtype, *value_shape(g, node->in[IN_KV])));
+    return present(node->in[IN_REL]) ? bpt_new_output(g, node, 2, BPT_F32, *value_shape(g, node->in[IN_REL])) : BPT_OK;
+}
+
+// Edges times head size: scores and weighted sum, 4 operations each; full length assumed.
+static double flops(const bpt_graph_t *g, const bpt_node_t *node) {
+    const bpt_attention_attrs_t *a = &node->attrs.attention;
+    if (a->graph.kind == BPT_GRAPH_TABLE) return 4.0 * (double)bpt_shape_count(value_shape(g, node->in[IN_KV]));
+    int64_t all, contextual;
+    bpt_intervals_count(&a->graph, a->graph.n, &all, &contextual);
+    double edges = (double)all;
+    if (a->queries == BPT_QUERIES_LEAVES) edges = (double)(contextual + a->graph.n);
+    if (a->queries == BPT_QUERIES_ROOTS) edges = (double)a->graph.n;
+    return 4.0 * edges * (double)a->batch * a->heads * a->head_dim;
+}
+static double flops_grad(const bpt_graph_t *g, const bpt_node_t *node) { return 2.5 * flops(g, node); }
+
+const bpt_op_info_t bpt_op_info_ATTENTION = {.infer = infer, .grad = grad, .flops = flops, .optional_outputs = 1u << 1};
+const bpt_op_info_t bpt_op_info_ATTENTION_GRAD = {.infer = infer_grad, .flops = flops_grad};

@@ -1,0 +1,42 @@
+// cast, fill and copy.
+#include "core/graph/internal.h"
+
+static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) { return bpt_new_output(g, node, 0, node->dtype, *value_shape(g, node->in[0])); }
+
+static bpt_value_t convert(bpt_graph_t *g, bpt_op_t op, bpt_value_t x, bpt_dtype_t dtype) {
+    bpt_node_t node = bpt_node_init(op);
+    node.dtype = dtype;
+    node.in[0] = x;
+    return bpt_add_node(g, &node);
+}
+
+bpt_value_t bpt_cast(bpt_graph_t *g, bpt_value_t x, bpt_dtype_t dtype) {
+    if (g->status != BPT_OK) return BPT_NO_VALUE;
+    return value_info(g, x)->dtype == dtype ? x : convert(g, BPT_OP_CAST, x, dtype);
+}
+bpt_value_t bpt_copy(bpt_graph_t *g, bpt_value_t x) {
+    return g->status == BPT_OK ? convert(g, BPT_OP_COPY, x, value_info(g, x)->dtype) : BPT_NO_VALUE;
+}
+
+static bpt_status_t grad_cast(bpt_graph_t *g, const bpt_node_t *node, const bpt_value_t *dout, const bool *need, bpt_value_t *din) {
+    if (need[0]) din[0] = bpt_cast(g, dout[0], value_info(g, node->in[0])->dtype);
+    return bpt_graph_status(g);
+}
+
+// A fill has no inputs: its shape and dtype come through its output, created by the builder.
+static bpt_status_t infer_fill(bpt_graph_t *g, bpt_node_t *node) {
+    (void)g, (void)node;
+    return BPT_OK;
+}
+
+bpt_value_t bpt_fill(bpt_graph_t *g, bpt_dtype_t dtype, bpt_shape_t shape, float value) {
+    if (g->status != BPT_OK) return BPT_NO_VALUE;
+    bpt_node_t node = bpt_node_init(BPT_OP_FILL);
+    node.attrs.fill.value = value;
+    if (bpt_new_output(g, &node, 0, dtype, shape) != BPT_OK) return BPT_NO_VALUE;
+    return bpt_add_node(g, &node);
+}
+
+const bpt_op_info_t bpt_op_info_CAST = {.infer = infer, .grad = grad_cast};
+const bpt_op_info_t bpt_op_info_FILL = {.infer = infer_fill};
+const bpt_op_info_t bpt_op_info_COPY = {.infer = infer, .grad = grad_cast};

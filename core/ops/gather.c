@@ -1,0 +1,55 @@
+// gather: rows of a table by id (embeddings, roots), its gradient, and scatter into a table (caches of keys and values).
+#include "core/graph/internal.h"
+
+static bpt_status_t infer_gather(bpt_graph_t *g, bpt_node_t *node) {
+    GRAPH_EXPECT(value_info(g, node->in[1])->dtype == BPT_U32, "ids must be u32");
+    const int64_t n = bpt_shape_count(value_shape(g, node->in[1]));
+    return bpt_new_output(g, node, 0, value_info(g, node->in[0])->dtype, bpt_shape2(n, value_columns(g, node->in[0])));
+}
+
+bpt_value_t bpt_gather(bpt_graph_t *g, bpt_value_t table, bpt_value_t ids) {
+    if (g->status != BPT_OK) return BPT_NO_VALUE;
+    bpt_node_t node = bpt_node_init(BPT_OP_GATHER);
+    node.in[0] = table;
+    node.in[1] = ids;
+    return bpt_add_node(g, &node);
+}
+
+// The table of a gather is a weight or a stream in f32: its gradient is f32, cast back by accumulation where that differs.
+static bpt_status_t grad_gather(bpt_graph_t *g, const bpt_node_t *node, const bpt_value_t *dout, const bool *need, bpt_value_t *din) {
+    if (!need[0]) return BPT_OK;
+    bpt_node_t back = bpt_node_init(BPT_OP_GATHER_GRAD);
+    back.attrs.rows.rows = value_rows(g, node->in[0]);
+    back.in[0] = dout[0];
+    back.in[1] = node->in[1];
+    din[0] = bpt_add_node(g, &back);
+    return bpt_graph_status(g);
+}
+
+static bpt_status_t infer_gather_grad(bpt_graph_t *g, bpt_node_t *node) {
+    return bpt_new_output(g, node, 0, BPT_F32, bpt_shape2(node->attrs.rows.rows, value_columns(g, node->in[0])));
+}
+
+static int share_gather_grad(const bpt_graph_t *g, const bpt_node_t *node, int nth) {
+    (void)g;
+    return nth == 0 && present(node->in[2]) ? 2 : -1;
+}
+
+static bpt_status_t infer_scatter(bpt_graph_t *g, bpt_node_t *node) {
+    GRAPH_EXPECT(value_columns(g, node->in[0]) == value_columns(g, node->in[1]), "rows of different length");
+    GRAPH_EXPECT(bpt_shape_count(value_shape(g, node->in[2])) == value_rows(g, node->in[1]), "one id a row is needed");
+    return BPT_OK;
+}
+
+void bpt_scatter(bpt_graph_t *g, bpt_value_t destination, bpt_value_t x, bpt_value_t ids) {
+    if (g->status != BPT_OK) return;
+    bpt_node_t node = bpt_node_init(BPT_OP_SCATTER);
+    node.in[0] = destination;
+    node.in[1] = x;
+    node.in[2] = ids;
+    (void)bpt_add_node(g, &node);
+}
+
+const bpt_op_info_t bpt_op_info_GATHER = {.infer = infer_gather, .grad = grad_gather};
+const bpt_op_info_t bpt_op_info_GATHER_GRAD = {.infer = infer_gather_grad, .share = share_gather_grad};
+const bpt_op_info_t bpt_op_info_SCATTER = {.infer = infer_scatter, .mutates = 1};

@@ -1,0 +1,21 @@
+// column_sum (gradient of a bias) and square_sum (norm of all gradients).
+#include "core/graph/internal.h"
+
+static bpt_status_t infer_columns(bpt_graph_t *g, bpt_node_t *node) {
+    return bpt_new_output(g, node, 0, BPT_F32, bpt_shape1(value_columns(g, node->in[0])));
+}
+static bpt_status_t infer_square(bpt_graph_t *g, bpt_node_t *node) { return bpt_new_output(g, node, 0, BPT_F32, bpt_shape1(1)); }
+
+static bpt_value_t reduce(bpt_graph_t *g, bpt_op_t op, bpt_value_t x) {
+    if (g->status != BPT_OK) return BPT_NO_VALUE;
+    bpt_node_t node = bpt_node_init(op);
+    node.in[0] = x;
+    return bpt_add_node(g, &node);
+}
+bpt_value_t bpt_column_sum(bpt_graph_t *g, bpt_value_t x) { return reduce(g, BPT_OP_COLUMN_SUM, x); }
+bpt_value_t bpt_square_sum(bpt_graph_t *g, bpt_value_t x) { return reduce(g, BPT_OP_SQUARE_SUM, x); }
+
+static double flops(const bpt_graph_t *g, const bpt_node_t *node) { return (double)bpt_shape_count(value_shape(g, node->in[0])); }
+
+const bpt_op_info_t bpt_op_info_COLUMN_SUM = {.infer = infer_columns, .flops = flops};
+const bpt_op_info_t bpt_op_info_SQUARE_SUM = {.infer = infer_square, .flops = flops};

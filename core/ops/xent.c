@@ -1,0 +1,63 @@
+// xent: linear layer + cross-entropy in chunks of rows. Its gradient op also gives the loss, so that training computes the
+// logits once: differentiation hands the forward op's results over to it, and the forward op disappears as dead code.
+#include "core/graph/internal.h"
+
+static bpt_status_t check(bpt_graph_t *g, const bpt_node_t *node) {
+    const int64_t n = value_rows(g, node->in[0]), d = value_columns(g, node->in[0]), v = value_rows(g, node->in[1]);
+    GRAPH_EXPECT(value_columns(g, node->in[1]) == d, "weight [%lld,%lld] for rows of %lld", (long long)v, (long long)value_columns(g, node->in[1]), (long long)d);
+    if (present(node->in[2])) GRAPH_EXPECT(bpt_shape_count(value_shape(g, node->in[2])) == v, "bias of another length");
+    for (int i = 3; i < 5; ++i) GRAPH_EXPECT(bpt_shape_count(value_shape(g, node->in[i])) == n, "one target and weight a row is needed");
+    return BPT_OK;
+}
+
+static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
+    BPT_TRY(check(g, node));
+    BPT_TRY(bpt_new_output(g, node, 0, BPT_F32, bpt_shape1(1)));
+    return bpt_new_output(g, node, 1, BPT_F32, bpt_shape1(value_rows(g, node->in[0])));
+}
+
+static bpt_status_t infer_grad(bpt_graph_t *g, bpt_node_t *node) {
+    BPT_TRY(infer(g, node));
+    BPT_TRY(bpt_new_output(g, node, 2, value_info(g, node->in[0])->dtype, *value_shape(g, node->in[0])));
+    BPT_TRY(bpt_new_output(g, node, 3, BPT_F32, *value_shape(g, node->in[1])));
+    return present(node->in[2]) ? bpt_new_output(g, node, 4, BPT_F32, *value_shape(g, node->in[2])) : BPT_OK;
+}
+
+bpt_xent_t bpt_xent(bpt_graph_t *g, bpt_value_t h, bpt_value_t w, bpt_value_t bias, bpt_value_t targets, bpt_value_t weights) {
+    if (g->status != BPT_OK) return (bpt_xent_t){BPT_NO_VALUE, BPT_NO_VALUE};
+    bpt_node_t node = bpt_node_init(BPT_OP_XENT);
+    const bpt_value_t in[] = {h, w, bias, targets, weights};
+    for (int i = 0; i < 5; ++i) node.in[i] = in[i];
+    (void)bpt_add_node(g, &node);
+    return (bpt_xent_t){node.out[0], node.out[1]};
+}
+
+static bpt_status_t grad(bpt_graph_t *g, const bpt_node_t *node, const bpt_value_t *dout, const bool *need, bpt_value_t *din) {
+    GRAPH_EXPECT(present(dout[0]) && !present(dout[1]), "only the loss of xent can be differentiated");
+    bpt_node_t back = bpt_node_init(BPT_OP_XENT_GRAD);
+    for (int i = 0; i < 5; ++i) back.in[i] = node->in[i];
+    back.in[5] = dout[0];
+    (void)bpt_add_node(g, &back);
+    BPT_TRY(bpt_graph_status(g));
+    // The loss and the nll of the forward op are from now on made by the gradient op, under their old numbers.
+    bpt_node_t *forward = &g->nodes[value_info(g, node->out[0])->node], *backward = &g->nodes[g->n_nodes - 1];
+    for (int j = 0; j < 2; ++j) {
+        const bpt_value_t fresh = backward->out[j], old = forward->out[j];
+        if (!present(old)) continue;
+        backward->out[j] = old;
+        forward->out[j] = fresh;
+        g->values[old].info.node = (int32_t)(g->n_nodes - 1);
+        g->values[fresh].info.node = (int32_t)(forward - g->nodes);
+    }
+    for (int i = 0; i < 3; ++i)
+        if (need[i]) din[i] = back.out[2 + i];
+    return BPT_OK;
+}
+
+static double product_flops(const bpt_graph_t *g, const bpt_node_t *node) {
+    return 2.0 * (double)value_rows(g, node->in[0]) * (double)bpt_shape_count(value_shape(g, node->in[1]));
+}
+static double flops_grad(const bpt_graph_t *g, const bpt_node_t *node) { return 3 * product_flops(g, node); }
+
+const bpt_op_info_t bpt_op_info_XENT = {.infer = infer, .grad = grad, .flops = product_flops};
+const bpt_op_info_t bpt_op_info_XENT_GRAD = {.infer = infer_grad, .flops = flops_grad};
