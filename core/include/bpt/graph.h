@@ -112,8 +112,8 @@ BPT_API void bpt_graph_region_end(bpt_graph_t *g);
 // Reverse-mode differentiation of the scalar `loss`: appends the backward nodes and writes to grads[i] the gradient of
 // loss with respect to wrt[i] (f32 for weights, else the dtype of the value), BPT_NO_VALUE where loss does not depend on it.
 BPT_API bpt_status_t bpt_graph_gradients(bpt_graph_t *g, bpt_value_t loss, const bpt_value_t *wrt, int n_wrt, bpt_value_t *grads) BPT_MUST_USE;
-// Fusion. Before gradients only pairs whose joint gradient is known (product + bias + relu + dropout, residual + dropout +
-// LayerNorm); after gradients also pointwise chains, products + pointwise chain, and sums of products (beta = 1).
+// Fusion. Before gradients: product + relu + dropout, whose joint gradient is known. After gradients also pointwise chains,
+// a product and the chain behind it, and sums of products (beta = 1).
 BPT_API bpt_status_t bpt_graph_fuse(bpt_graph_t *g) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_graph_recompute(bpt_graph_t *g) BPT_MUST_USE;  // after gradients: forget and recompute inside regions
 BPT_API bpt_status_t bpt_graph_eliminate(bpt_graph_t *g) BPT_MUST_USE;  // dead code

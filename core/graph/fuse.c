@@ -1,0 +1,115 @@
+// Fusion: a pointwise node is merged into the node that makes its operand when nobody else reads that operand. The merged
+// node stands where the later one stood, so every input exists by then.
+#include <string.h>
+
+#include "core/graph/internal.h"
+
+typedef struct {
+    bpt_graph_t *g;
+    int32_t *uses;
+} fusion_t;
+
+// The node that makes v for one reader alone, NULL otherwise.
+static bpt_node_t *sole_producer(const fusion_t *f, bpt_value_t v) {
+    const bpt_graph_t *g = f->g;
+    if (!present(v) || value_info(g, v)->kind != BPT_VALUE_TEMP || f->uses[v] != 1) return NULL;
+    if (g->values[v].kept || present(g->values[v].place) || value_info(g, v)->node < 0) return NULL;
+    return &g->nodes[value_info(g, v)->node];
+}
+
+static bool reads_other(bpt_step_code_t code) {
+    return code == BPT_STEP_ADD || code == BPT_STEP_MUL || code == BPT_STEP_MASK || code == BPT_STEP_ADD_ROW || code == BPT_STEP_MUL_SCALAR;
+}
+
+// Appends the steps of pointwise node `later` to `steps` of `node`, whose free operand slots are first..last.
+static bool append_steps(bpt_node_t *node, bpt_pointwise_attrs_t *steps, const bpt_node_t *later, int first, int last) {
+    bpt_node_t merged = *node;
+    bpt_pointwise_attrs_t all = *steps;
+    for (int i = 0; i < later->attrs.pointwise.n_steps; ++i) {
+        bpt_step_t s = later->attrs.pointwise.step[i];
+        if (all.n_steps == BPT_MAX_STEPS) return false;
+        if (reads_other(s.code)) {
+            int slot = first;
+            while (slot <= last && present(merged.in[slot])) ++slot;
+            if (slot > last || later->in[s.arg] == later->in[0]) return false;
+            merged.in[slot] = later->in[s.arg];
+            s.arg = slot;
+        }
+        if (s.code == BPT_STEP_DROPOUT) {
+            for (int k = BPT_IN_ROW_KEYS; k <= BPT_IN_RNG; ++k) {
+                if (present(merged.in[k]) && merged.in[k] != later->in[k]) return false;
+                merged.in[k] = later->in[k];
+            }
+        }
+        all.step[all.n_steps++] = s;
+    }
+    *node = merged;
+    *steps = all;
+    return true;
+}
+
+// Before differentiation only {relu}, {relu, dropout} and {dropout} behind a product have a known gradient.
+static bool differentiable(const bpt_pointwise_attrs_t *have, const bpt_node_t *later) {
+    const bpt_pointwise_attrs_t *add = &later->attrs.pointwise;
+    if (add->n_steps != 1) return false;
+    if (have->n_steps == 0) return add->step[0].code == BPT_STEP_RELU || add->step[0].code == BPT_STEP_DROPOUT;
+    return have->n_steps == 1 && have->step[0].code == BPT_STEP_RELU && add->step[0].code == BPT_STEP_DROPOUT;
+}
+
+// sum = a + product, the product with no other reader: the product accumulates onto a.
+static bool accumulate_into(fusion_t *f, const bpt_node_t *sum, int operand, bpt_node_t *merged) {
+    const bpt_graph_t *g = f->g;
+    const bpt_node_t *p = sole_producer(f, sum->in[operand]);
+    const bpt_value_t acc = sum->in[1 - operand];
+    if (!p || acc == sum->in[operand] || value_info(g, acc)->dtype != BPT_F32 || value_info(g, p->out[0])->dtype != BPT_F32) return false;
+    const bool product = p->op == BPT_OP_MATMUL && p->attrs.matmul.epilogue.n_steps == 0;
+    if (!(product || p->op == BPT_OP_GATHER_GRAD) || present(p->in[2])) return false;
+    *merged = *p;
+    merged->in[2] = acc;
+    return true;
+}
+
+// Tries to merge node i with a producer of its operands. True when the graph changed.
+static bool merge(fusion_t *f, size_t i) {
+    bpt_graph_t *g = f->g;
+    bpt_node_t *node = &g->nodes[i];
+    if (node->op != BPT_OP_POINTWISE) return false;
+    const bpt_pointwise_attrs_t *a = &node->attrs.pointwise;
+    const bool sum = a->n_steps == 1 && a->step[0].code == BPT_STEP_ADD;
+    bpt_node_t merged, *producer = NULL;
+    bool found = false;
+    if (g->differentiated && sum)
+        for (int operand = 1; operand >= 0 && !found; --operand) {
+            found = accumulate_into(f, node, operand, &merged);
+            if (found) producer = sole_producer(f, node->in[operand]);
+        }
+    if (!found && (producer = sole_producer(f, node->in[0]))) {
+        merged = *producer;
+        if (producer->op == BPT_OP_MATMUL && (g->differentiated || differentiable(&producer->attrs.matmul.epilogue, node)))
+            found = append_steps(&merged, &merged.attrs.matmul.epilogue, node, 4, 5);
+        else if (producer->op == BPT_OP_POINTWISE && g->differentiated)
+            found = append_steps(&merged, &merged.attrs.pointwise, node, 1, 5);
+    }
+    if (!found) return false;
+    memcpy(merged.out, node->out, sizeof merged.out);
+    merged.region = node->region;
+    merged.backward = node->backward;
+    *node = merged;
+    producer->op = BPT_OP_COUNT;  // removed below
+    return true;
+}
+
+bpt_status_t bpt_graph_fuse(bpt_graph_t *g) {
+    BPT_TRY(bpt_graph_eliminate(g));
+    fusion_t f = {.g = g};
+    BPT_TRY(bpt_alloc(g->n_values, sizeof *f.uses, &f.uses));
+    bpt_count_uses(g, f.uses);
+    for (size_t i = 0; i < g->n_nodes; ++i)
+        while (merge(&f, i)) {}
+    bpt_free(f.uses);
+    size_t k = 0;
+    for (size_t i = 0; i < g->n_nodes; ++i)
+        if (g->nodes[i].op != BPT_OP_COUNT) g->nodes[k++] = g->nodes[i];
+    g->n_nodes = k;
+    return bpt_graph_sort(g);
+}

@@ -1,0 +1,108 @@
+// Reverse-mode differentiation from graph to graph. Knows no op by name but those that carry gradients of views.
+#include "core/graph/internal.h"
+
+typedef struct {
+    bpt_graph_t *g;
+    bpt_value_t *grad;  // of each value of the forward graph, BPT_NO_VALUE = none so far
+    bool *need;         // loss depends on it and it depends on one of the wanted values
+    bool *wanted;
+    size_t n_values;  // of the forward graph
+} pass_t;
+
+// Adds a contribution to the gradient of v. A view hands it on to what it views, unless the view itself was asked for.
+static bpt_status_t contribute(pass_t *p, bpt_value_t v, bpt_value_t gradient) {
+    bpt_graph_t *g = p->g;
+    while (value_info(g, v)->kind == BPT_VALUE_VIEW && !p->wanted[v]) {
+        const bpt_value_info_t view = *value_info(g, v);
+        const bpt_shape_t base = *value_shape(g, view.base);
+        if (!p->need[view.base]) return BPT_OK;
+        if (bpt_shape_count(&base) == bpt_shape_count(&view.shape)) {
+            gradient = bpt_view(g, gradient, 0, base);
+        } else {
+            const int64_t columns = bpt_shape_columns(&base), first = (int64_t)(view.offset_bytes / bpt_dtype_size(view.dtype));
+            const int64_t count = bpt_shape_count(&view.shape);
+            GRAPH_EXPECT(first % columns == 0 && count % columns == 0, "only views of whole rows can be differentiated");
+            const bpt_value_t rows = bpt_view(g, gradient, 0, bpt_shape2(count / columns, columns));
+            bpt_value_t sofar = p->grad[view.base];
+            BPT_TRY(bpt_graph_status(g));
+            if (present(sofar) && value_info(g, sofar)->dtype != value_info(g, rows)->dtype) sofar = bpt_cast(g, sofar, value_info(g, rows)->dtype);
+            p->grad[view.base] = bpt_add_rows(g, sofar, rows, first / columns, bpt_shape_rows(&base));
+            return bpt_graph_status(g);
+        }
+        v = view.base;
+    }
+    if (!p->need[v]) return BPT_OK;
+    BPT_TRY(bpt_graph_status(g));
+    if (present(p->grad[v])) {
+        if (value_info(g, gradient)->dtype != value_info(g, p->grad[v])->dtype) gradient = bpt_cast(g, gradient, value_info(g, p->grad[v])->dtype);
+        gradient = bpt_add(g, p->grad[v], gradient);
+    }
+    p->grad[v] = gradient;
+    return bpt_graph_status(g);
+}
+
+// need = reachable from a wanted value. Values are numbered in order of creation, views after what they view.
+static void find_needed(pass_t *p) {
+    const bpt_graph_t *g = p->g;
+    bool changed = true;
+    while (changed) {  // two rounds at most unless nodes were reordered
+        changed = false;
+        for (size_t v = 0; v < p->n_values; ++v) {
+            const bpt_value_info_t *info = value_info(g, (bpt_value_t)v);
+            if (p->need[v]) continue;
+            bool need = p->wanted[v] || (info->kind == BPT_VALUE_VIEW && p->need[info->base]);
+            if (info->kind == BPT_VALUE_TEMP && info->node >= 0) {
+                const bpt_node_t *node = &g->nodes[info->node];
+                for (int i = 0; i < BPT_MAX_INPUTS && !need; ++i) need = present(node->in[i]) && p->need[node->in[i]];
+            }
+            if (need) p->need[v] = changed = true;
+        }
+    }
+}
+
+static bpt_status_t backward_through(pass_t *p, size_t index) {
+    bpt_graph_t *g = p->g;
+    const bpt_node_t node = g->nodes[index];  // a copy: the array grows
+    bpt_value_t dout[BPT_MAX_OUTPUTS], din[BPT_MAX_INPUTS];
+    bool need[BPT_MAX_INPUTS], any_out = false, any_need = false;
+    for (int j = 0; j < BPT_MAX_OUTPUTS; ++j) {
+        dout[j] = present(node.out[j]) ? p->grad[node.out[j]] : BPT_NO_VALUE;
+        any_out |= present(dout[j]);
+    }
+    for (int i = 0; i < BPT_MAX_INPUTS; ++i) {
+        need[i] = present(node.in[i]) && p->need[node.in[i]];
+        din[i] = BPT_NO_VALUE;
+        any_need |= need[i];
+    }
+    if (!any_out || !any_need) return BPT_OK;
+    const bpt_op_info_t *info = bpt_op_info(node.op);
+    if (!info->grad) return bpt_fail(BPT_ERR_INTERNAL, "op %s has no gradient", bpt_op_name(node.op));
+    BPT_TRY(bpt_context(info->grad(g, &node, dout, need, din), "gradient of %s", bpt_op_name(node.op)));
+    for (int i = 0; i < BPT_MAX_INPUTS; ++i)
+        if (present(din[i])) BPT_TRY(contribute(p, node.in[i], din[i]));
+    return BPT_OK;
+}
+
+bpt_status_t bpt_graph_gradients(bpt_graph_t *g, bpt_value_t loss, const bpt_value_t *wrt, int n_wrt, bpt_value_t *grads) {
+    if (g->status != BPT_OK) return bpt_graph_status(g);
+    pass_t p = {.g = g, .n_values = g->n_values};
+    const size_t n_nodes = g->n_nodes;
+    bpt_status_t status;
+    BPT_TRY_GOTO(bpt_alloc(p.n_values, sizeof *p.grad, &p.grad), done);
+    BPT_TRY_GOTO(bpt_alloc(p.n_values, 1, &p.need), done);
+    BPT_TRY_GOTO(bpt_alloc(p.n_values, 1, &p.wanted), done);
+    for (size_t v = 0; v < p.n_values; ++v) p.grad[v] = BPT_NO_VALUE;
+    for (int i = 0; i < n_wrt; ++i) p.wanted[wrt[i]] = true;
+    find_needed(&p);
+    g->differentiated = true;
+    g->region = -1;
+    if (p.need[loss]) p.grad[loss] = bpt_fill(g, value_info(g, loss)->dtype, *value_shape(g, loss), 1);
+    for (size_t i = n_nodes; i-- > 0;) BPT_TRY_GOTO(backward_through(&p, i), done);
+    for (int i = 0; i < n_wrt; ++i) grads[i] = p.grad[wrt[i]];
+    status = bpt_graph_sort(g);  // results handed from a forward op to its gradient op have moved behind their readers
+done:
+    bpt_free(p.grad);
+    bpt_free(p.need);
+    bpt_free(p.wanted);
+    return bpt_graph_fail(g, status);
+}

@@ -1,0 +1,211 @@
+// Programs: a planned graph recorded into a device list and replayed (bpt/program.h).
+#include <string.h>
+
+#include "core/graph/plan.h"
+
+struct bpt_workspace {
+    bpt_device_t *device;
+    bpt_buffer_t *buffer;
+    size_t bytes;
+    uint64_t generation;  // counts how often the buffer moved
+};
+
+struct bpt_program {
+    bpt_graph_t *graph;
+    bpt_plan_t *plan;
+    bpt_workspace_t *workspace;
+    bpt_buffer_t *inputs;
+    bpt_buffer_t **states;
+    int n_states;
+    bpt_list_t *list;
+    uint64_t generation;  // of the workspace when the list was recorded
+    bool timed;
+};
+
+bpt_status_t bpt_workspace_create(bpt_device_t *device, bpt_workspace_t **out) {
+    BPT_TRY(bpt_alloc(1, sizeof **out, out));
+    (*out)->device = device;
+    return BPT_OK;
+}
+
+void bpt_workspace_destroy(bpt_workspace_t *w) {
+    if (!w) return;
+    w->device->backend->buffer_destroy(w->device, w->buffer);
+    bpt_free(w);
+}
+
+size_t bpt_workspace_bytes(const bpt_workspace_t *w) { return w->bytes; }
+
+static bpt_status_t grow(bpt_workspace_t *w, size_t bytes) {
+    if (bytes <= w->bytes && w->buffer) return BPT_OK;
+    const bpt_backend_t *backend = w->device->backend;
+    backend->buffer_destroy(w->device, w->buffer);  // first: the old and the new one need not fit together
+    w->buffer = NULL;
+    w->bytes = 0;
+    ++w->generation;
+    BPT_TRY(bpt_context(backend->buffer_create(w->device, bytes, &w->buffer), "workspace of %.1f MiB", (double)bytes / 1048576));
+    w->bytes = bytes;
+    return BPT_OK;
+}
+
+static bpt_operand_t locate(const bpt_program_t *p, bpt_value_t v) {
+    const bpt_graph_t *g = p->graph;
+    if (!present(v)) return (bpt_operand_t){0};
+    bpt_operand_t o = {.dtype = value_info(g, v)->dtype, .shape = *value_shape(g, v), .present = true};
+    const bpt_value_t root = bpt_storage_of(g, v, &o.offset_bytes);
+    const bpt_value_info_t *info = value_info(g, root);
+    if (info->kind == BPT_VALUE_TEMP) {
+        const int32_t s = p->plan->storage_of_value[root];
+        if (s < 0) return (bpt_operand_t){0};
+        o.buffer = p->workspace->buffer;
+        o.offset_bytes += p->plan->storage[s].offset;
+    } else if (info->kind == BPT_VALUE_INPUT) {
+        o.buffer = p->inputs;
+        o.offset_bytes += p->plan->input_offset[root];
+    } else {
+        o.buffer = p->states[info->state];
+    }
+    return o;
+}
+
+static bpt_status_t record(bpt_program_t *p) {
+    bpt_device_t *device = p->workspace->device;
+    const bpt_backend_t *backend = device->backend;
+    const bpt_graph_t *g = p->graph;
+    backend->list_destroy(device, p->list);
+    p->list = NULL;
+    BPT_TRY(grow(p->workspace, p->plan->summary.workspace_bytes));
+    BPT_TRY(backend->list_create(device, &p->list));
+    for (size_t i = 0; i < g->n_nodes; ++i) {
+        const bpt_node_t *node = &g->nodes[i];
+        bpt_op_call_t call = {.op = node->op, .attrs = node->attrs};
+        for (int j = 0; j < BPT_MAX_INPUTS; ++j) call.in[j] = locate(p, node->in[j]);
+        for (int j = 0; j < BPT_MAX_OUTPUTS; ++j) call.out[j] = locate(p, node->out[j]);
+        const int32_t s = p->plan->scratch_of_node[i];
+        if (s >= 0)
+            call.scratch = (bpt_operand_t){.buffer = p->workspace->buffer, .offset_bytes = p->plan->storage[s].offset, .dtype = BPT_U32,
+                                           .shape = bpt_shape1((int64_t)(p->plan->storage[s].bytes / 4)), .present = true};
+        if (p->plan->barrier_before[i]) BPT_TRY(backend->list_barrier(p->list));
+        BPT_TRY(backend->op(device, &call, p->list, NULL));
+    }
+    BPT_TRY(backend->list_seal(p->list));
+    BPT_TRY(backend->timings_enable(p->list, p->timed));
+    p->generation = p->workspace->generation;
+    return BPT_OK;
+}
+
+// One error that names every op that the device cannot do, instead of the first.
+static bpt_status_t check_support(bpt_device_t *device, const bpt_graph_t *g) {
+    bool missing[BPT_OP_COUNT] = {0};
+    char names[256] = "", reason[512] = "";
+    bpt_status_t worst = BPT_OK;
+    for (size_t i = 0; i < g->n_nodes; ++i) {
+        bpt_op_call_t call;
+        size_t scratch;
+        bpt_node_call(g, &g->nodes[i], &call);
+        const bpt_status_t status = device->backend->op(device, &call, NULL, &scratch);
+        if (status == BPT_OK) continue;
+        if (status != BPT_ERR_UNSUPPORTED) return status;
+        if (!*reason) snprintf(reason, sizeof reason, "%s", bpt_error_message());
+        worst = status;
+        if (missing[call.op]) continue;
+        missing[call.op] = true;
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", bpt_op_name(call.op));
+    }
+    if (worst == BPT_OK) return BPT_OK;
+    return bpt_fail(worst, "device '%s' of backend %s cannot run: %s (%s)", device->info.name, device->backend->name, names, reason);
+}
+
+bpt_status_t bpt_program_compile(bpt_graph_t *graph, bpt_workspace_t *workspace, bpt_buffer_t *const *states, int n_states, bpt_program_t **out) {
+    bpt_device_t *device = workspace->device;
+    bpt_program_t *p = NULL;
+    bpt_status_t status;
+    BPT_TRY_GOTO(bpt_graph_status(graph), failed);
+    BPT_TRY_GOTO(bpt_alloc(1, sizeof *p, &p), failed);
+    p->graph = graph;
+    p->workspace = workspace;
+    p->n_states = n_states;
+    BPT_TRY_GOTO(bpt_alloc((size_t)n_states, sizeof *p->states, &p->states), failed);
+    if (n_states) memcpy(p->states, states, (size_t)n_states * sizeof *states);
+    BPT_TRY_GOTO(check_support(device, graph), failed);
+    BPT_TRY_GOTO(bpt_plan_create(device, graph, &p->plan), failed);
+    BPT_TRY_GOTO(device->backend->buffer_create(device, p->plan->summary.input_bytes, &p->inputs), failed);
+    BPT_TRY_GOTO(record(p), failed);
+    *out = p;
+    return BPT_OK;
+failed:
+    if (p)
+        p->graph = graph, bpt_program_destroy(p);
+    else
+        bpt_graph_destroy(graph);
+    return status;
+}
+
+void bpt_program_destroy(bpt_program_t *p) {
+    if (!p) return;
+    bpt_device_t *device = p->workspace->device;
+    device->backend->list_destroy(device, p->list);
+    device->backend->buffer_destroy(device, p->inputs);
+    bpt_plan_destroy(p->plan);
+    bpt_graph_destroy(p->graph);
+    bpt_free(p->states);
+    bpt_free(p);
+}
+
+const bpt_graph_t *bpt_program_graph(const bpt_program_t *p) { return p->graph; }
+bpt_plan_summary_t bpt_program_summary(const bpt_program_t *p) { return p->plan->summary; }
+
+bpt_status_t bpt_program_write(bpt_program_t *p, bpt_value_t value, const void *data) {
+    if (!present(value)) return BPT_OK;
+    const bpt_operand_t o = locate(p, value);
+    bpt_device_t *device = p->workspace->device;
+    return device->backend->write(device, o.buffer, o.offset_bytes, data, value_bytes(p->graph, value));
+}
+
+bpt_status_t bpt_program_read(bpt_program_t *p, bpt_value_t value, void *data) {
+    if (!present(value)) return BPT_OK;
+    const bpt_operand_t o = locate(p, value);
+    if (!o.buffer) return bpt_fail(BPT_ERR_INTERNAL, "value '%s' was removed from the program: keep it", value_info(p->graph, value)->name);
+    bpt_device_t *device = p->workspace->device;
+    return device->backend->read(device, o.buffer, o.offset_bytes, data, value_bytes(p->graph, value));
+}
+
+bpt_status_t bpt_program_run(bpt_program_t *p) {
+    bpt_device_t *device = p->workspace->device;
+    if (p->generation != p->workspace->generation) BPT_TRY(record(p));
+    bpt_ticket_t ticket;
+    BPT_TRY(device->backend->submit(device, p->list, &ticket));
+    return device->backend->wait(device, ticket, UINT64_MAX);
+}
+
+bpt_status_t bpt_program_time(bpt_program_t *p, bool on) {
+    p->timed = on;
+    return p->workspace->device->backend->timings_enable(p->list, on);
+}
+
+static void describe(const bpt_graph_t *g, const bpt_node_t *node, char *text, size_t size) {
+    size_t used = 0;
+    text[0] = 0;
+    for (int j = 0; j < 2 && used < size; ++j)
+        if (present(node->in[j]))
+            used += (size_t)snprintf(text + used, size - used, "%s[%lld,%lld]", used ? " " : "", (long long)value_rows(g, node->in[j]),
+                                     (long long)value_columns(g, node->in[j]));
+}
+
+bpt_status_t bpt_program_timings(bpt_program_t *p, bpt_op_timing_t *timings, int capacity, int *count) {
+    const bpt_graph_t *g = p->graph;
+    double *seconds;
+    BPT_TRY(bpt_alloc(g->n_nodes, sizeof *seconds, &seconds));
+    const bpt_status_t status = p->workspace->device->backend->timings(p->list, seconds, (int)g->n_nodes, count);
+    for (int i = 0; status == BPT_OK && i < *count && i < capacity; ++i) {
+        const bpt_node_t *node = &g->nodes[i];
+        timings[i] = (bpt_op_timing_t){.op = bpt_op_name(node->op), .seconds = seconds[i]};
+        if (bpt_op_info(node->op)->flops) timings[i].flops = bpt_op_info(node->op)->flops(g, node);
+        for (int j = 0; j < BPT_MAX_INPUTS; ++j) timings[i].bytes += present(node->in[j]) ? (double)value_bytes(g, node->in[j]) : 0;
+        for (int j = 0; j < BPT_MAX_OUTPUTS; ++j) timings[i].bytes += present(node->out[j]) ? (double)value_bytes(g, node->out[j]) : 0;
+        describe(g, node, timings[i].detail, sizeof timings[i].detail);
+    }
+    bpt_free(seconds);
+    return status;
+}
