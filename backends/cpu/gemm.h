@@ -24,6 +24,8 @@ typedef struct {
 // Largest m, n, k and leading dimension that the libraries take (k and m are cut by ourselves).
 bpt_status_t bpt_gemm_check(const bpt_gemm_t *g) BPT_MUST_USE;
 
+enum { BPT_GEMM_F32_SCRATCH_LIMIT = 16 * 512 * 512 };  // floats that no product of any shape needs more of
+
 // f32 by CBLAS. `scratch` has bpt_gemm_f32_scratch(g) floats, 64-byte aligned: partial sums of long inner dimensions.
 int64_t bpt_gemm_f32_scratch(const bpt_gemm_t *g);
 void bpt_gemm_f32(const bpt_gemm_t *g, const float *a, const float *b, float *c, float *scratch, int threads);

@@ -21,8 +21,8 @@ bpt_status_t bpt_gemm_check(const bpt_gemm_t *g) {
 // in order. The number of parts depends on the shape alone, because it decides the rounding.
 static int64_t count_parts(const bpt_gemm_t *g) {
     if (!g->m || !g->n) return 1;
-    const int64_t tiles = divide_up(g->m, TILE_ROWS) * divide_up(g->n, TILE_ROWS);
-    const int64_t parts = min64(min64(16 / min64(tiles, 16), 8), g->k / 2048);
+    const int64_t tiles = divide_up(g->m, 512) * divide_up(g->n, 512);  // BPT_GEMM_F32_SCRATCH_LIMIT follows from these numbers
+    const int64_t parts = min64(min64(16 / min64(tiles, 17), 8), g->k / 2048);
     return parts < 2 ? 1 : parts;
 }
 

@@ -2,8 +2,7 @@
 #include "backends/cpu/kernels/isa.h"
 #include "backends/cpu/kernels/vec.h"
 
-BPT_INLINE void column_sum(float *restrict sum, const char *x, bpt_dtype_t dtype, int64_t rows, int64_t columns) {
-    const size_t stride = (size_t)columns * bpt_dtype_size(dtype);
+BPT_INLINE void column_sum(float *restrict sum, const char *x, bpt_dtype_t dtype, int64_t rows, int64_t columns, size_t stride) {
     int64_t row = 0;
     for (; row + 4 <= rows; row += 4, x += 4 * stride)  // four rows at a time: the sums are read and written once for all
         for (int64_t i = 0; i < columns; i += BPT_LANES) {
@@ -17,14 +16,14 @@ BPT_INLINE void column_sum(float *restrict sum, const char *x, bpt_dtype_t dtype
             vf_write(sum, BPT_F32, i, columns - i, vf_read(sum, BPT_F32, i, columns - i) + vf_read(x, dtype, i, columns - i));
 }
 
-void BPT_KERNEL_NAME(column_sum)(float *sum, const void *x, bpt_dtype_t dtype, int64_t rows, int64_t columns) {
-    memset(sum, 0, (size_t)columns * sizeof *sum);
+void BPT_KERNEL_NAME(column_sum)(float *sum, const void *x, bpt_dtype_t dtype, int64_t rows, int64_t columns, int64_t stride) {
+    const size_t stride_bytes = (size_t)stride * bpt_dtype_size(dtype);
     if (dtype == BPT_F32)
-        column_sum(sum, x, BPT_F32, rows, columns);
+        column_sum(sum, x, BPT_F32, rows, columns, stride_bytes);
     else if (dtype == BPT_BF16)
-        column_sum(sum, x, BPT_BF16, rows, columns);
+        column_sum(sum, x, BPT_BF16, rows, columns, stride_bytes);
     else
-        column_sum(sum, x, BPT_F16, rows, columns);
+        column_sum(sum, x, BPT_F16, rows, columns, stride_bytes);
 }
 
 double BPT_KERNEL_NAME(square_sum)(const float *x, int64_t n) {

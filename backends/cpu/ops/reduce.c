@@ -25,9 +25,11 @@ void bpt_cpu_run_COLUMN_SUM(const bpt_host_run_t *run) {
     const int64_t block = bpt_cpu_sum_rows(rows), blocks = bpt_cpu_blocks(rows, block);
     float *partials = run->scratch;
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic)
-    for (int64_t i = 0; i < blocks; ++i)
-        k->column_sum(partials + i * columns, (const char *)run->in[0] + (size_t)(i * block * columns) * bpt_dtype_size(dtype), dtype,
-                      bpt_cpu_min(block, rows - i * block), columns);
+    for (int64_t i = 0; i < blocks; ++i) {
+        const char *x = (const char *)run->in[0] + (size_t)(i * block * columns) * bpt_dtype_size(dtype);
+        memset(partials + i * columns, 0, (size_t)columns * sizeof *partials);
+        k->column_sum(partials + i * columns, x, dtype, bpt_cpu_min(block, rows - i * block), columns, columns);
+    }
     bpt_cpu_sum_partials(partials, blocks, columns, columns, run->out[0]);
 }
 
