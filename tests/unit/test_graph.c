@@ -1,0 +1,210 @@
+// The graph: gradients against central differences, and the rewrites (fusion, recomputation, elimination) keep results.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backends/backend.h"
+#include "bpt/alloc.h"
+#include "bpt/program.h"
+#include "bpt/rng.h"
+#include "core/graph/internal.h"
+
+enum { ROWS = 6, D = 8, FF = 12, VOCAB = 5, N_PARAMS = 3 * D * D + FF * D + FF + D * FF + D + 2 * D + VOCAB * D + VOCAB };
+
+typedef struct {
+    bool fuse, recompute;
+} variant_t;
+
+typedef struct {
+    bpt_graph_t *g;
+    bpt_value_t ids, targets, weights, row_keys, rng, lengths, loss, params, grads[9], wrt[9];
+    int n_wrt;
+} net_t;
+
+// A one-layer network that uses every differentiable op family, views of parameters and a view of rows.
+static void build(net_t *n, variant_t variant) {
+    assert_int_equal(bpt_graph_create(&n->g), BPT_OK);
+    bpt_graph_t *g = n->g;
+    n->ids = bpt_input(g, "ids", BPT_U32, bpt_shape1(ROWS));
+    n->targets = bpt_input(g, "targets", BPT_U32, bpt_shape1(ROWS - 2));
+    n->weights = bpt_input(g, "weights", BPT_F32, bpt_shape1(ROWS - 2));
+    n->row_keys = bpt_input(g, "row_keys", BPT_U32, bpt_shape2(ROWS, 2));
+    n->rng = bpt_input(g, "rng", BPT_U32, bpt_shape1(2));
+    n->lengths = bpt_input(g, "lengths", BPT_U32, bpt_shape1(1));
+    n->params = bpt_state(g, "params", 0, BPT_F32, bpt_shape1(N_PARAMS));
+    size_t offset = 0;
+    const bpt_shape_t shapes[] = {bpt_shape2(3 * D, D), bpt_shape2(FF, D), bpt_shape1(FF), bpt_shape2(D, FF), bpt_shape1(D),
+                                  bpt_shape1(D),        bpt_shape1(D),     bpt_shape2(VOCAB, D), bpt_shape1(VOCAB)};
+    n->n_wrt = (int)BPT_COUNT(shapes);
+    for (int i = 0; i < n->n_wrt; ++i) {
+        n->wrt[i] = bpt_view(g, n->params, offset, shapes[i]);
+        offset += (size_t)bpt_shape_count(&shapes[i]) * 4;
+    }
+    const bpt_random_t random = {n->row_keys, n->rng};
+    const bpt_value_t qkv_w = n->wrt[0], embed = n->wrt[7];
+    const bpt_value_t x = bpt_gather(g, embed, n->ids);
+    bpt_graph_region_begin(g);
+    const bpt_attention_attrs_t attrs = {.graph = {.kind = BPT_GRAPH_DENSE, .causal = true, .n = ROWS}, .batch = 1, .heads = 2, .head_dim = D / 2,
+                                         .packed = true, .scale = 0.5f, .p = 0.25f};
+    const bpt_value_t qkv = bpt_linear(g, x, qkv_w, BPT_NO_VALUE);
+    const bpt_value_t a = bpt_attention(g, &attrs, &(bpt_attention_inputs_t){.q = qkv, .kv = qkv, .rel = BPT_NO_VALUE, .lengths = n->lengths,
+                                                                             .row_keys = n->row_keys, .rng = n->rng, .table = BPT_NO_VALUE});
+    const bpt_value_t h = bpt_layernorm(g, a, x, n->wrt[5], n->wrt[6], 0.25f, random, BPT_F32, NULL);
+    const bpt_value_t f = bpt_dropout(g, bpt_relu(g, bpt_linear(g, h, n->wrt[1], n->wrt[2])), 0.25f, random);
+    const bpt_value_t y = bpt_add(g, bpt_scale(g, bpt_linear(g, f, n->wrt[3], n->wrt[4]), 0.5f), h);
+    bpt_graph_region_end(g);
+    const bpt_value_t top = bpt_rows(g, y, 2, ROWS - 2);
+    n->loss = bpt_xent(g, top, embed, n->wrt[8], n->targets, n->weights).loss;
+    bpt_graph_keep(g, n->loss);
+    assert_int_equal(bpt_graph_status(g), BPT_OK);
+    if (variant.fuse) assert_int_equal(bpt_graph_fuse(g), BPT_OK);
+    assert_int_equal(bpt_graph_gradients(g, n->loss, n->wrt, n->n_wrt, n->grads), BPT_OK);
+    for (int i = 0; i < n->n_wrt; ++i) bpt_graph_keep(g, n->grads[i]);
+    if (variant.recompute) assert_int_equal(bpt_graph_recompute(g), BPT_OK);
+    if (variant.fuse) assert_int_equal(bpt_graph_fuse(g), BPT_OK);
+    assert_int_equal(bpt_graph_eliminate(g), BPT_OK);
+}
+
+typedef struct {
+    bpt_device_t *device;
+    bpt_buffer_t *params;
+    bpt_workspace_t *workspace;
+    bpt_program_t *program;
+    net_t net;
+} session_t;
+
+static void start(session_t *s, variant_t variant, const float *params) {
+    const bpt_backend_t *backend = bpt_backend_find("ref");
+    assert_int_equal(backend->open(0, &(bpt_device_options_t){0}, &s->device), BPT_OK);
+    assert_int_equal(backend->buffer_create(s->device, N_PARAMS * 4, &s->params), BPT_OK);
+    assert_int_equal(bpt_workspace_create(s->device, &s->workspace), BPT_OK);
+    build(&s->net, variant);
+    const bpt_status_t status = bpt_program_compile(s->net.g, s->workspace, &s->params, 1, &s->program);
+    if (status != BPT_OK) fail_msg("%s", bpt_error_message());
+    const uint32_t ids[ROWS] = {0, 3, 3, 1, 4, 2}, targets[ROWS - 2] = {3, 1, 4, 0}, keys[ROWS][2] = {{0, 7}, {1, 7}, {2, 7}, {3, 7}, {4, 7}, {5, 7}};
+    const float weights[ROWS - 2] = {0.5f, 0.25f, 0.0f, 1.0f};
+    const uint32_t rng[2] = {11, 22}, length = ROWS;
+    assert_int_equal(bpt_program_write(s->program, s->net.ids, ids), BPT_OK);
+    assert_int_equal(bpt_program_write(s->program, s->net.targets, targets), BPT_OK);
+    assert_int_equal(bpt_program_write(s->program, s->net.weights, weights), BPT_OK);
+    assert_int_equal(bpt_program_write(s->program, s->net.row_keys, keys), BPT_OK);
+    assert_int_equal(bpt_program_write(s->program, s->net.rng, rng), BPT_OK);
+    assert_int_equal(bpt_program_write(s->program, s->net.lengths, &length), BPT_OK);
+    assert_int_equal(backend->write(s->device, s->params, 0, params, N_PARAMS * 4), BPT_OK);
+}
+
+static void stop(session_t *s) {
+    bpt_program_destroy(s->program);
+    bpt_workspace_destroy(s->workspace);
+    s->device->backend->buffer_destroy(s->device, s->params);
+    s->device->backend->close(s->device);
+}
+
+static float run(session_t *s, float *grads) {
+    float loss;
+    if (bpt_program_run(s->program) != BPT_OK) fail_msg("%s", bpt_error_message());
+    assert_int_equal(bpt_program_read(s->program, s->net.loss, &loss), BPT_OK);
+    size_t at = 0;
+    for (int i = 0; grads && i < s->net.n_wrt; ++i) {
+        assert_int_equal(bpt_program_read(s->program, s->net.grads[i], grads + at), BPT_OK);
+        at += (size_t)bpt_shape_count(&bpt_graph_value(s->net.g, s->net.grads[i])->shape);
+    }
+    if (grads) assert_int_equal(at, N_PARAMS);
+    return loss;
+}
+
+static void random_params(float *params) {
+    for (uint32_t i = 0; i < N_PARAMS; ++i) {
+        uint32_t out[4];
+        bpt_philox((uint32_t[4]){i, 0, 0, 0}, (uint32_t[2]){1, 2}, out);
+        params[i] = bpt_uniform01(out[0]) - 0.5f;
+    }
+}
+
+static void gradients_match_central_differences(void **state) {
+    (void)state;
+    float params[N_PARAMS], grads[N_PARAMS];
+    random_params(params);
+    session_t s;
+    start(&s, (variant_t){0}, params);
+    run(&s, grads);
+    double worst = 0;
+    for (int i = 0; i < N_PARAMS; i += 3) {
+        const float h = 2e-3f, old = params[i];
+        float side[2];
+        for (int k = 0; k < 2; ++k) {
+            params[i] = old + (k ? -h : h);
+            s.device->backend->write(s.device, s.params, 0, params, sizeof params);
+            side[k] = run(&s, NULL);
+        }
+        params[i] = old;
+        const double difference = ((double)side[0] - (double)side[1]) / (2 * (double)h);
+        const double error = fabs(difference - (double)grads[i]) / (0.05 + fabs(difference));
+        if (error > worst) worst = error;
+    }
+    stop(&s);
+    assert_true(worst < 0.02);
+}
+
+static void rewrites_keep_results_and_shrink_the_program(void **state) {
+    (void)state;
+    float params[N_PARAMS], want[N_PARAMS], got[N_PARAMS];
+    random_params(params);
+    session_t plain, s;
+    start(&plain, (variant_t){0}, params);
+    const float loss = run(&plain, want);
+    const bpt_plan_summary_t before = bpt_program_summary(plain.program);
+    for (int v = 1; v < 4; ++v) {
+        start(&s, (variant_t){.fuse = v & 1, .recompute = v & 2}, params);
+        assert_float_equal(run(&s, got), loss, 1e-6);
+        for (int i = 0; i < N_PARAMS; ++i) assert_float_equal(got[i], want[i], 1e-6 + 1e-5 * fabs((double)want[i]));
+        const bpt_plan_summary_t after = bpt_program_summary(s.program);
+        if (v == 1) assert_true(after.n_ops < before.n_ops);
+        if (v == 2) {
+            assert_true(after.n_ops > before.n_ops);
+            assert_memory_equal(got, want, sizeof got);  // recomputed values are the same bits
+        }
+        stop(&s);
+    }
+    stop(&plain);
+}
+
+static void plans_reuse_memory_and_leak_nothing(void **state) {
+    (void)state;
+    const size_t live = bpt_alloc_live();
+    float params[N_PARAMS];
+    random_params(params);
+    session_t s;
+    start(&s, (variant_t){.fuse = true}, params);
+    const bpt_plan_summary_t plan = bpt_program_summary(s.program);
+    assert_true(plan.workspace_bytes < plan.unshared_bytes);
+    assert_true(plan.n_barriers < plan.n_ops);
+    stop(&s);
+    assert_int_equal(bpt_alloc_live(), live);
+}
+
+static void a_failing_builder_is_remembered_with_its_reason(void **state) {
+    (void)state;
+    bpt_graph_t *g;
+    assert_int_equal(bpt_graph_create(&g), BPT_OK);
+    const bpt_value_t a = bpt_input(g, "a", BPT_F32, bpt_shape2(2, 3)), b = bpt_input(g, "b", BPT_F32, bpt_shape2(4, 5));
+    assert_int_equal(bpt_relu(g, bpt_linear(g, a, b, BPT_NO_VALUE)), BPT_NO_VALUE);
+    assert_int_equal(bpt_graph_status(g), BPT_ERR_INTERNAL);
+    assert_non_null(strstr(bpt_error_message(), "product of [2,3] and [5,4]"));
+    bpt_graph_destroy(g);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_match_central_differences),
+        cmocka_unit_test(rewrites_keep_results_and_shrink_the_program),
+        cmocka_unit_test(plans_reuse_memory_and_leak_nothing),
+        cmocka_unit_test(a_failing_builder_is_remembered_with_its_reason),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
