@@ -100,7 +100,7 @@ static bool merge(fusion_t *f, size_t i) {
 }
 
 bpt_status_t bpt_graph_fuse(bpt_graph_t *g) {
-    BPT_TRY(bpt_graph_eliminate(g));
+    BPT_TRY(bpt_graph_remove_dead(g, g->differentiated));
     fusion_t f = {.g = g};
     BPT_TRY(bpt_alloc(g->n_values, sizeof *f.uses, &f.uses));
     bpt_count_uses(g, f.uses);

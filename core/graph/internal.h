@@ -73,6 +73,8 @@ bpt_value_t bpt_storage_of(const bpt_graph_t *g, bpt_value_t v, size_t *offset_b
 // Orders the nodes so that every value is made before it is read and states are read and written in the order of the
 // program; otherwise keeps the order (stable).
 bpt_status_t bpt_graph_sort(bpt_graph_t *g);
+// Removes nodes whose results nobody needs; drop_outputs: also outputs that ops.h calls optional (a later differentiation may want them).
+bpt_status_t bpt_graph_remove_dead(bpt_graph_t *g, bool drop_outputs);
 // How often each value is read by nodes (a view counts for itself and for all that it views), into an array of n_values.
 void bpt_count_uses(const bpt_graph_t *g, int32_t *uses);
 

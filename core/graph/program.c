@@ -121,7 +121,7 @@ bpt_status_t bpt_program_compile(bpt_graph_t *graph, bpt_workspace_t *workspace,
     bpt_device_t *device = workspace->device;
     bpt_program_t *p = NULL;
     bpt_status_t status;
-    BPT_TRY_GOTO(bpt_graph_status(graph), failed);
+    BPT_TRY_GOTO(bpt_graph_eliminate(graph), failed);
     BPT_TRY_GOTO(bpt_alloc(1, sizeof *p, &p), failed);
     p->graph = graph;
     p->workspace = workspace;

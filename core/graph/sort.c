@@ -124,7 +124,7 @@ static void mark(const bpt_graph_t *g, bpt_value_t v, bool *needed) {
     for (; present(v); v = value_info(g, v)->base) needed[v] = true;
 }
 
-bpt_status_t bpt_graph_eliminate(bpt_graph_t *g) {
+bpt_status_t bpt_graph_remove_dead(bpt_graph_t *g, bool drop_outputs) {
     if (g->status != BPT_OK) return bpt_graph_status(g);
     bool *needed;
     BPT_TRY(bpt_alloc(g->n_values, 1, &needed));
@@ -141,7 +141,7 @@ bpt_status_t bpt_graph_eliminate(bpt_graph_t *g) {
             continue;
         }
         for (int j = 0; j < BPT_MAX_OUTPUTS; ++j)
-            if (present(node->out[j]) && !needed[node->out[j]] && info->optional_outputs >> j & 1) node->out[j] = BPT_NO_VALUE;
+            if (drop_outputs && present(node->out[j]) && !needed[node->out[j]] && info->optional_outputs >> j & 1) node->out[j] = BPT_NO_VALUE;
         for (int j = 0; j < BPT_MAX_INPUTS; ++j) mark(g, node->in[j], needed);
     }
     size_t k = 0;
@@ -152,3 +152,5 @@ bpt_status_t bpt_graph_eliminate(bpt_graph_t *g) {
     bpt_free(needed);
     return BPT_OK;
 }
+
+bpt_status_t bpt_graph_eliminate(bpt_graph_t *g) { return bpt_graph_remove_dead(g, true); }
