@@ -41,6 +41,7 @@ static bpt_status_t grad(bpt_graph_t *g, const bpt_node_t *node, const bpt_value
     BPT_TRY(bpt_graph_status(g));
     // The loss and the nll of the forward op are from now on made by the gradient op, under their old numbers.
     bpt_node_t *forward = &g->nodes[value_info(g, node->out[0])->node], *backward = &g->nodes[g->n_nodes - 1];
+    backward->backward = false;  // it stands for the forward op: what it reads is a result of the forward pass
     for (int j = 0; j < 2; ++j) {
         const bpt_value_t fresh = backward->out[j], old = forward->out[j];
         if (!present(old)) continue;
