@@ -1,0 +1,48 @@
+// The encoder shared by all models: embedding, layers of interval attention and feed-forward networks with LayerNorm behind the
+// residual sum, and the heads (Ye et al. 2019, section 3; Vaswani et al. 2017). Builds graphs; knows no device.
+//
+// Rows: B sequences in buckets of n leaves: first B * n leaf rows, then the other nodes (bpt/ops.h, attention).
+// Work that no output needs is left out: spans are zero before the first layer; behind the last layer language models go on with
+// leaves only, classifiers with roots only.
+#ifndef BPT_MODELS_ENCODER_H
+#define BPT_MODELS_ENCODER_H
+
+#include "models/model.h"
+#include "models/nn/weights.h"
+
+typedef struct {
+    const bpt_model_config_t *config;
+    int64_t n, batch;
+    bpt_dtype_t precision;
+    bool dropout;
+    bool logits;         // instead of a loss
+    int32_t first_head;  // deep supervision (lm): the layers first_head .. layers, counted from 1, have a loss; 0 = the last only
+} bpt_encoder_options_t;
+
+// What the host writes before a run; BPT_NO_VALUE where the options need none.
+typedef struct {
+    bpt_value_t tokens;     // u32 [B n]
+    bpt_value_t positions;  // u32 [B n]: 0 .. n-1 in every sequence (absolute positions)
+    bpt_value_t lengths;    // u32 [B]
+    bpt_value_t targets;    // u32 [B n], classify [B]
+    bpt_value_t weights;    // f32, as targets: what each nll counts in the loss
+    bpt_value_t row_keys;   // u32 [R, 2] (dropout)
+    bpt_value_t root_rows;  // u32 [B]: row of each root in the input of the last layer, BPT_NO_ROW where it is zero (classify)
+    bpt_value_t root_keys;  // u32 [B, 2] (classify with dropout)
+    bpt_value_t rng;        // u32 [2] (dropout)
+} bpt_encoder_inputs_t;
+
+typedef struct {
+    bpt_encoder_options_t options;
+    bpt_intervals_t graph;
+    int64_t leaf_rows, rows;  // B n, and all nodes
+    bpt_encoder_inputs_t in;
+    bpt_value_t loss;    // f32 [1], BPT_NO_VALUE with logits
+    bpt_value_t nll;     // f32, as targets, of the last layer
+    bpt_value_t logits;  // f32 [B n, V], classify [B, classes]; BPT_NO_VALUE with a loss
+} bpt_encoder_t;
+
+// Appends the forward pass to the graph of `weights`.
+bpt_status_t bpt_encoder_build(bpt_weights_t *weights, const bpt_encoder_options_t *options, bpt_encoder_t *out) BPT_MUST_USE;
+
+#endif

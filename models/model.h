@@ -1,0 +1,24 @@
+// What a configuration means: its attention graph for a length and its parameters. Knows nothing of devices.
+#ifndef BPT_MODELS_MODEL_H
+#define BPT_MODELS_MODEL_H
+
+#include "models/config.h"
+#include "models/nn/params.h"
+
+// The attention graph for a bucket of n leaves. One function a model; bpt_model_intervals chooses.
+bpt_intervals_t bpt_bpt_intervals(const bpt_model_config_t *config, int64_t n);
+bpt_intervals_t bpt_segtree_intervals(const bpt_model_config_t *config, int64_t n);
+bpt_intervals_t bpt_transformer_intervals(const bpt_model_config_t *config, int64_t n);
+bpt_intervals_t bpt_model_intervals(const bpt_model_config_t *config, int64_t n);
+
+// Checks that sequences of n leaves fit (absolute positions have a last row).
+bpt_status_t bpt_model_check_length(const bpt_model_config_t *config, int64_t n) BPT_MUST_USE;
+
+typedef struct {
+    bool embed, rel;  // embed.weight and the tables of relative positions stay as they are
+} bpt_frozen_t;
+
+// The parameters of a checked configuration, laid out. Release with bpt_params_free.
+bpt_status_t bpt_model_params(const bpt_model_config_t *config, bpt_frozen_t frozen, bpt_params_t *out) BPT_MUST_USE;
+
+#endif

@@ -1,0 +1,55 @@
+// The parameters of a model: names, shapes, initial values and their places in one flat f32 arena. Knows nothing of graphs or devices.
+//
+// Order of the arena: trained parameters with weight decay, trained ones without, frozen ones. Gradients and moments have the same
+// layout and end before the frozen ones. A parameter starts at a multiple of 16 elements, unless it is joined to the one before it
+// (query, key and value weights: one [3d,d] matrix); the gaps are zero and stay zero.
+#ifndef BPT_MODELS_NN_PARAMS_H
+#define BPT_MODELS_NN_PARAMS_H
+
+#include "bpt/status.h"
+
+typedef enum { BPT_GROUP_DECAY, BPT_GROUP_NO_DECAY, BPT_GROUP_FROZEN } bpt_param_group_t;
+typedef enum { BPT_INIT_ZERO, BPT_INIT_ONE, BPT_INIT_UNIFORM, BPT_INIT_NORMAL } bpt_param_init_t;
+
+typedef struct {
+    char name[64];  // as in a model file
+    int32_t rank;
+    int64_t shape[2];
+    int64_t count;   // elements
+    int64_t offset;  // elements from the start of the arena, after bpt_params_layout
+    bpt_param_group_t group;
+    bpt_param_init_t init;
+    double bound;  // UNIFORM: values in (-bound, bound)
+    bool joined;   // lies directly behind the parameter before it
+} bpt_param_t;
+
+typedef struct {
+    bpt_param_t *items;
+    size_t count, capacity;
+    int64_t decay_elements, trained_elements, elements;  // ends of the three parts of the arena
+} bpt_params_t;
+
+bpt_status_t bpt_params_add(bpt_params_t *params, const bpt_param_t *param) BPT_MUST_USE;  // count is computed
+void bpt_params_layout(bpt_params_t *params);
+void bpt_params_free(bpt_params_t *params);
+const bpt_param_t *bpt_params_find(const bpt_params_t *params, const char *name);  // NULL: none
+int64_t bpt_params_total(const bpt_params_t *params);                              // elements without gaps
+
+// Initial values of one parameter: a pure function of (seed, name, element), through Philox.
+void bpt_param_init_values(const bpt_param_t *param, uint64_t seed, float *out);
+
+// ---- Files. A set is an arena written under names with a prefix ("" for the weights, "m." and "v." for the moments).
+typedef struct {
+    const char *prefix;
+    float *arena;
+    bool trained_only;
+} bpt_param_set_t;
+
+// Safetensors; metadata format = "bpt" and, when not NULL, config = the text.
+bpt_status_t bpt_params_write(const bpt_params_t *params, const char *path, const char *config, const bpt_param_set_t *sets,
+                              int n_sets) BPT_MUST_USE;
+// Strict: every tensor of the sets must be there with its shape, and nothing else; BPT_ERR_INPUT names the first that is missing,
+// left over or misshapen.
+bpt_status_t bpt_params_read(const bpt_params_t *params, const char *path, const bpt_param_set_t *sets, int n_sets) BPT_MUST_USE;
+
+#endif

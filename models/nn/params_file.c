@@ -1,0 +1,90 @@
+// Parameters to and from safetensors files (see params.h).
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bpt/safetensors.h"
+#include "models/nn/params.h"
+
+typedef bpt_status_t (*visit_t)(const bpt_param_t *param, const char *name, float *values, void *user);
+
+// Every tensor of the sets in the order of a file.
+static bpt_status_t each(const bpt_params_t *params, const bpt_param_set_t *sets, int n_sets, visit_t visit, void *user) {
+    for (int s = 0; s < n_sets; ++s)
+        for (size_t i = 0; i < params->count; ++i) {
+            const bpt_param_t *p = &params->items[i];
+            char name[80];
+            if (sets[s].trained_only && p->group == BPT_GROUP_FROZEN) continue;
+            snprintf(name, sizeof name, "%s%s", sets[s].prefix, p->name);
+            BPT_TRY(visit(p, name, sets[s].arena + p->offset, user));
+        }
+    return BPT_OK;
+}
+
+static bpt_status_t declare(const bpt_param_t *p, const char *name, float *values, void *user) {
+    (void)values;
+    return bpt_safetensors_writer_declare(user, name, BPT_ST_F32, p->rank, p->shape);
+}
+
+static bpt_status_t write_values(const bpt_param_t *p, const char *name, float *values, void *user) {
+    (void)name;
+    return bpt_safetensors_writer_data(user, values, (size_t)p->count * sizeof *values);
+}
+
+bpt_status_t bpt_params_write(const bpt_params_t *params, const char *path, const char *config, const bpt_param_set_t *sets, int n_sets) {
+    bpt_safetensors_writer_t *writer;
+    BPT_TRY(bpt_safetensors_writer_create(path, &writer));
+    bpt_status_t status = bpt_safetensors_writer_metadata(writer, "format", "bpt");
+    if (status == BPT_OK && config) status = bpt_safetensors_writer_metadata(writer, "config", config);
+    if (status == BPT_OK) status = each(params, sets, n_sets, declare, writer);
+    if (status == BPT_OK) status = each(params, sets, n_sets, write_values, writer);
+    if (status == BPT_OK) status = bpt_safetensors_writer_finish(writer);
+    bpt_safetensors_writer_destroy(writer);
+    return status;
+}
+
+static void describe(int32_t rank, const int64_t *shape, char *text, size_t size) {
+    size_t used = (size_t)snprintf(text, size, "[");
+    for (int32_t i = 0; i < rank && used < size; ++i)
+        used += (size_t)snprintf(text + used, size - used, i ? ",%" PRId64 : "%" PRId64, shape[i]);
+    if (used < size) snprintf(text + used, size - used, "]");
+}
+
+static bpt_status_t read_values(const bpt_param_t *p, const char *name, float *values, void *user) {
+    const bpt_safetensors_t *file = user;
+    const bpt_safetensors_tensor_t *tensor = bpt_safetensors_find(file, name);
+    if (!tensor)
+        return bpt_fail(BPT_ERR_INPUT, "%s has no tensor \"%s\"; was it written for another configuration?", bpt_safetensors_path(file), name);
+    bool same = tensor->rank == p->rank;
+    for (int32_t i = 0; same && i < p->rank; ++i) same = tensor->shape[i] == p->shape[i];
+    if (!same) {
+        char got[200], wanted[80];
+        describe(tensor->rank, tensor->shape, got, sizeof got);
+        describe(p->rank, p->shape, wanted, sizeof wanted);
+        return bpt_fail(BPT_ERR_INPUT, "%s: tensor \"%s\" is %s, the configuration asks for %s", bpt_safetensors_path(file), name, got, wanted);
+    }
+    return bpt_safetensors_read_f32(file, tensor, 0, tensor->count, values);
+}
+
+static bool expected(const bpt_params_t *params, const bpt_param_set_t *sets, int n_sets, const char *name) {
+    for (int s = 0; s < n_sets; ++s) {
+        const size_t length = strlen(sets[s].prefix);
+        if (strncmp(name, sets[s].prefix, length)) continue;
+        const bpt_param_t *p = bpt_params_find(params, name + length);
+        if (p && !(sets[s].trained_only && p->group == BPT_GROUP_FROZEN)) return true;
+    }
+    return false;
+}
+
+bpt_status_t bpt_params_read(const bpt_params_t *params, const char *path, const bpt_param_set_t *sets, int n_sets) {
+    bpt_safetensors_t *file;
+    BPT_TRY(bpt_safetensors_open(path, &file));
+    bpt_status_t status = each(params, sets, n_sets, read_values, file);
+    for (size_t i = 0; i < bpt_safetensors_count(file) && status == BPT_OK; ++i) {
+        const char *name = bpt_safetensors_at(file, i)->name;
+        if (!expected(params, sets, n_sets, name))
+            status = bpt_fail(BPT_ERR_INPUT, "%s: tensor \"%s\" belongs to no part of the configured model", path, name);
+    }
+    bpt_safetensors_close(file);
+    return status;
+}
