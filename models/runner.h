@@ -1,0 +1,75 @@
+// A model on a device: its parameters and optimiser state, and what can be done with one micro-batch. Knows no schedule, data
+// source or run directory.
+#ifndef BPT_MODELS_RUNNER_H
+#define BPT_MODELS_RUNNER_H
+
+#include "models/step.h"
+
+typedef struct {
+    bpt_step_options_t step;
+    bpt_frozen_t frozen;
+    bool training;  // memory for gradients and moments
+} bpt_runner_options_t;
+
+typedef struct bpt_runner bpt_runner_t;
+
+// `config` is copied. Parameters are zero until init or load. Programs are compiled when their shape is first seen.
+bpt_status_t bpt_runner_create(const bpt_model_config_t *config, const bpt_runner_options_t *options, struct bpt_device *device,
+                               bpt_runner_t **out) BPT_MUST_USE;
+void bpt_runner_destroy(bpt_runner_t *runner);
+const bpt_model_config_t *bpt_runner_config(const bpt_runner_t *runner);
+const bpt_params_t *bpt_runner_params(const bpt_runner_t *runner);
+struct bpt_device *bpt_runner_device(const bpt_runner_t *runner);
+struct bpt_buffer *bpt_runner_state(const bpt_runner_t *runner, bpt_step_state_t state);
+uint64_t bpt_runner_device_bytes(const bpt_runner_t *runner);  // states and workspace
+
+// ---- Parameters
+bpt_status_t bpt_runner_init(bpt_runner_t *runner, uint64_t seed) BPT_MUST_USE;
+// A model file, strictly of this configuration (the metadata is not read here: bpt_model_config_parse).
+bpt_status_t bpt_runner_load(bpt_runner_t *runner, const char *path) BPT_MUST_USE;
+bpt_status_t bpt_runner_save(bpt_runner_t *runner, const char *path) BPT_MUST_USE;
+bpt_status_t bpt_runner_load_moments(bpt_runner_t *runner, const char *path) BPT_MUST_USE;
+bpt_status_t bpt_runner_save_moments(bpt_runner_t *runner, const char *path) BPT_MUST_USE;
+bpt_status_t bpt_runner_set(bpt_runner_t *runner, const char *name, const float *values) BPT_MUST_USE;  // one whole parameter
+bpt_status_t bpt_runner_get(bpt_runner_t *runner, const char *name, float *values) BPT_MUST_USE;
+
+// ---- Training: one micro-batch; the last one of an optimiser step also updates the parameters.
+typedef struct {
+    uint64_t rng;        // key of the micro-step's random numbers
+    float lr, clip;      // clip 0: none
+    float bias1, bias2;  // 1 - beta^t
+    float loss_scale;    // 1 but for f16
+    int32_t first_head;  // encoder.h
+} bpt_update_t;
+
+typedef struct {
+    double loss;       // this micro-batch's share of the step's mean loss
+    double grad_norm;  // before clipping; of the whole step, when batch->last
+    bool updated;      // false: not the last micro-batch, or a gradient was not finite and nothing was changed
+} bpt_update_result_t;
+
+bpt_status_t bpt_runner_train(bpt_runner_t *runner, const bpt_batch_t *batch, const bpt_update_t *update, bpt_update_result_t *result) BPT_MUST_USE;
+// Compiles what training needs for a shape, so that the first step is not slower and memory runs out early. `alone`: one micro-batch a step.
+bpt_status_t bpt_runner_prepare(bpt_runner_t *runner, int64_t n, int64_t batch, int32_t first_head, bool alone) BPT_MUST_USE;
+// BPT_ERR_NUMERIC that names the first parameter whose gradient is not finite, or the loss when that is not; `step` begins the message.
+bpt_status_t bpt_runner_explain(bpt_runner_t *runner, int64_t step, double loss) BPT_MUST_USE;
+
+// ---- Evaluation, without dropout
+// nll as batch->targets (0 where the weight is 0); NULL: not wanted. *loss = sum of weights * nll.
+bpt_status_t bpt_runner_evaluate(bpt_runner_t *runner, const bpt_batch_t *batch, float *nll, double *loss) BPT_MUST_USE;
+// lm: [batch n, vocab]; classify: [batch, classes].
+bpt_status_t bpt_runner_logits(bpt_runner_t *runner, const bpt_batch_t *batch, float *logits) BPT_MUST_USE;
+// Adds the gradient of sum weights * nll to the sums (first: starts them); *loss as above. Works without options.training.
+bpt_status_t bpt_runner_gradient(bpt_runner_t *runner, const bpt_batch_t *batch, bool first, double *loss) BPT_MUST_USE;
+// Writes the sums times `scale` as safetensors under the parameters' names.
+bpt_status_t bpt_runner_save_gradient(bpt_runner_t *runner, double scale, const char *path) BPT_MUST_USE;
+// The sums, in the layout of the trained part of the arena (params.h).
+bpt_status_t bpt_runner_read_gradient(bpt_runner_t *runner, float *out) BPT_MUST_USE;
+
+// ---- Plans and timings
+// The memory plan of a step, without device memory; a map of it to `map` unless NULL.
+bpt_status_t bpt_runner_plan(bpt_runner_t *runner, const bpt_step_key_t *key, bpt_plan_summary_t *summary, FILE *map) BPT_MUST_USE;
+// The compiled program of a step (for timings), owned by the runner.
+bpt_status_t bpt_runner_program(bpt_runner_t *runner, const bpt_step_key_t *key, bpt_program_t **out) BPT_MUST_USE;
+
+#endif

@@ -1,0 +1,99 @@
+// Parameters and moments of a runner: initial values, files, single parameters (see runner.h).
+#include <stdint.h>
+
+#include "bpt/alloc.h"
+#include "models/config_json.h"
+#include "models/runner_internal.h"
+
+// A host copy of a state; zero where `read` is false.
+static bpt_status_t fetch(bpt_runner_t *r, bpt_step_state_t state, bool read, float **out) {
+    BPT_TRY(bpt_runner_need_state(r, state));
+    BPT_TRY(bpt_alloc(bpt_runner_state_bytes(r, state), 1, out));
+    if (!read) return BPT_OK;
+    const bpt_status_t status = bpt_buffer_read(r->device, r->states[state], 0, *out, bpt_runner_state_bytes(r, state));
+    if (status != BPT_OK) bpt_free(*out);
+    return status;
+}
+
+static bpt_status_t store(bpt_runner_t *r, bpt_step_state_t state, const float *values) {
+    return bpt_buffer_write(r->device, r->states[state], 0, values, bpt_runner_state_bytes(r, state));
+}
+
+bpt_status_t bpt_runner_init(bpt_runner_t *r, uint64_t seed) {
+    float *arena;
+    BPT_TRY(fetch(r, BPT_STATE_PARAMS, false, &arena));
+    for (size_t i = 0; i < r->params.count; ++i) bpt_param_init_values(&r->params.items[i], seed, arena + r->params.items[i].offset);
+    const bpt_status_t status = store(r, BPT_STATE_PARAMS, arena);
+    bpt_free(arena);
+    return status;
+}
+
+bpt_status_t bpt_runner_load(bpt_runner_t *r, const char *path) {
+    float *arena;
+    BPT_TRY(fetch(r, BPT_STATE_PARAMS, false, &arena));
+    const bpt_param_set_t set = {.prefix = "", .arena = arena};
+    bpt_status_t status = bpt_params_read(&r->params, path, &set, 1);
+    if (status == BPT_OK) status = store(r, BPT_STATE_PARAMS, arena);
+    bpt_free(arena);
+    return status;
+}
+
+bpt_status_t bpt_runner_save(bpt_runner_t *r, const char *path) {
+    float *arena;
+    char *config = NULL;
+    BPT_TRY(fetch(r, BPT_STATE_PARAMS, true, &arena));
+    const bpt_param_set_t set = {.prefix = "", .arena = arena};
+    bpt_status_t status = bpt_model_config_format(&r->config, &config);
+    if (status == BPT_OK) status = bpt_params_write(&r->params, path, config, &set, 1);
+    bpt_free(config);
+    bpt_free(arena);
+    return status;
+}
+
+static bpt_status_t moments(bpt_runner_t *r, const char *path, bool load) {
+    float *m, *v;
+    BPT_TRY(fetch(r, BPT_STATE_M, !load, &m));
+    bpt_status_t status = fetch(r, BPT_STATE_V, !load, &v);
+    if (status != BPT_OK) {
+        bpt_free(m);
+        return status;
+    }
+    const bpt_param_set_t sets[] = {{.prefix = "m.", .arena = m, .trained_only = true}, {.prefix = "v.", .arena = v, .trained_only = true}};
+    status = load ? bpt_params_read(&r->params, path, sets, 2) : bpt_params_write(&r->params, path, NULL, sets, 2);
+    if (status == BPT_OK && load) status = store(r, BPT_STATE_M, m);
+    if (status == BPT_OK && load) status = store(r, BPT_STATE_V, v);
+    bpt_free(m);
+    bpt_free(v);
+    return status;
+}
+
+bpt_status_t bpt_runner_load_moments(bpt_runner_t *r, const char *path) { return moments(r, path, true); }
+bpt_status_t bpt_runner_save_moments(bpt_runner_t *r, const char *path) { return moments(r, path, false); }
+
+bpt_status_t bpt_runner_save_gradient(bpt_runner_t *r, double scale, const char *path) {
+    float *sums;
+    BPT_TRY(fetch(r, BPT_STATE_SUMS, true, &sums));
+    for (int64_t i = 0; i < r->params.trained_elements; ++i) sums[i] = (float)((double)sums[i] * scale);
+    const bpt_param_set_t set = {.prefix = "", .arena = sums, .trained_only = true};
+    const bpt_status_t status = bpt_params_write(&r->params, path, NULL, &set, 1);
+    bpt_free(sums);
+    return status;
+}
+
+static bpt_status_t find(bpt_runner_t *r, const char *name, const bpt_param_t **out) {
+    *out = bpt_params_find(&r->params, name);
+    if (!*out) return bpt_fail(BPT_ERR_USAGE, "the model has no parameter \"%s\"", name);
+    return bpt_runner_need_state(r, BPT_STATE_PARAMS);
+}
+
+bpt_status_t bpt_runner_set(bpt_runner_t *r, const char *name, const float *values) {
+    const bpt_param_t *p;
+    BPT_TRY(find(r, name, &p));
+    return bpt_buffer_write(r->device, r->states[BPT_STATE_PARAMS], (size_t)p->offset * sizeof *values, values, (size_t)p->count * sizeof *values);
+}
+
+bpt_status_t bpt_runner_get(bpt_runner_t *r, const char *name, float *values) {
+    const bpt_param_t *p;
+    BPT_TRY(find(r, name, &p));
+    return bpt_buffer_read(r->device, r->states[BPT_STATE_PARAMS], (size_t)p->offset * sizeof *values, values, (size_t)p->count * sizeof *values);
+}

@@ -1,0 +1,197 @@
+// Builds, compiles and feeds the programs of a model (see step.h).
+#include "models/step.h"
+
+#include <string.h>
+
+#include "bpt/alloc.h"
+
+static bool trains(bpt_step_kind_t kind) { return kind == BPT_STEP_TRAIN || kind == BPT_STEP_MICRO; }
+static bool differentiates(bpt_step_kind_t kind) { return trains(kind) || kind == BPT_STEP_GRADIENT; }
+
+// ---- graphs
+
+typedef struct {
+    const bpt_model_config_t *config;
+    const bpt_params_t *params;
+    const bpt_step_options_t *options;
+    bpt_graph_t *g;
+    bpt_model_step_t *step;
+    bpt_value_t state[BPT_N_STATES];  // whole arenas
+} build_t;
+
+static void adam_on(const build_t *b, bpt_value_t grads, int64_t begin, int64_t end, float decay) {
+    if (begin == end) return;
+    const bpt_value_t all[] = {b->state[BPT_STATE_PARAMS], grads, b->state[BPT_STATE_M], b->state[BPT_STATE_V]};
+    bpt_value_t part[4];
+    for (int i = 0; i < 4; ++i) part[i] = bpt_view(b->g, all[i], (size_t)begin * sizeof(float), bpt_shape1(end - begin));
+    const bpt_step_options_t *o = b->options;
+    const bpt_adam_attrs_t attrs = {
+        .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .weight_decay = decay, .lr_scale = 1, .decoupled = o->decoupled};
+    bpt_adam(b->g, part[0], part[1], part[2], part[3], b->step->hyper, b->step->square_sum, &attrs);
+}
+
+// Clipping and Adam over the flat arenas.
+static void update(const build_t *b, bpt_value_t grads) {
+    const bpt_params_t *p = b->params;
+    b->step->hyper = bpt_input(b->g, "hyper", BPT_F32, bpt_shape1(8));
+    b->step->square_sum = bpt_square_sum(b->g, grads);
+    bpt_graph_keep(b->g, b->step->square_sum);
+    const float decay = b->options->weight_decay;
+    const int64_t decayed = decay > 0 ? p->decay_elements : 0;
+    adam_on(b, grads, 0, decayed, decay);
+    adam_on(b, grads, decayed, p->trained_elements, 0);
+}
+
+static bpt_status_t build_model(const build_t *b) {
+    const bpt_step_key_t *key = &b->step->key;
+    bpt_encoder_t *e = &b->step->encoder;
+    const bpt_encoder_options_t options = {
+        .config = b->config,
+        .n = key->n,
+        .batch = key->batch,
+        .precision = b->options->precision,
+        .dropout = trains(key->kind),
+        .logits = key->kind == BPT_STEP_LOGITS,
+        .first_head = trains(key->kind) ? key->first_head : 0,
+    };
+    bpt_weights_t weights;
+    bpt_weights_init(&weights, b->g, b->params, b->state[BPT_STATE_PARAMS], b->options->precision);
+    bpt_status_t status;
+    BPT_TRY_GOTO(bpt_encoder_build(&weights, &options, e), done);
+    bpt_graph_keep(b->g, e->loss);
+    bpt_graph_keep(b->g, e->logits);
+    if (key->kind == BPT_STEP_EVALUATE) bpt_graph_keep(b->g, e->nll);
+    BPT_TRY_GOTO(bpt_graph_fuse(b->g), done);
+    if (differentiates(key->kind)) BPT_TRY_GOTO(bpt_weights_gradients(&weights, e->loss, b->state[BPT_STATE_GRADS]), done);
+done:
+    bpt_weights_free(&weights);
+    return status;
+}
+
+static bpt_status_t build(const build_t *b) {
+    const bpt_step_kind_t kind = b->step->key.kind;
+    if (kind != BPT_STEP_APPLY) BPT_TRY(build_model(b));
+    if (kind == BPT_STEP_TRAIN) update(b, b->state[BPT_STATE_GRADS]);
+    if (kind == BPT_STEP_APPLY) update(b, b->state[BPT_STATE_SUMS]);
+    if (kind == BPT_STEP_MICRO || kind == BPT_STEP_GRADIENT) {
+        b->step->keep = bpt_input(b->g, "keep", BPT_F32, bpt_shape1(1));
+        bpt_accumulate(b->g, b->state[BPT_STATE_SUMS], b->state[BPT_STATE_GRADS], b->step->keep);
+    }
+    if (differentiates(kind)) BPT_TRY(bpt_graph_fuse(b->g));
+    if (differentiates(kind) && b->options->recompute) BPT_TRY(bpt_graph_recompute(b->g));
+    return bpt_graph_eliminate(b->g);
+}
+
+bpt_status_t bpt_step_graph(const bpt_model_config_t *config, const bpt_params_t *params, const bpt_step_options_t *options,
+                            const bpt_step_key_t *key, bpt_model_step_t *step, bpt_graph_t **graph) {
+    static const char *const names[] = {"parameters", "gradients", "gradient sums", "first moments", "second moments"};
+    build_t b = {.config = config, .params = params, .options = options, .step = step};
+    *step = (bpt_model_step_t){.key = *key, .hyper = BPT_NO_VALUE, .keep = BPT_NO_VALUE, .square_sum = BPT_NO_VALUE};
+    BPT_TRY(bpt_graph_create(&b.g));
+    for (int i = 0; i < BPT_N_STATES; ++i)
+        b.state[i] = bpt_state(b.g, names[i], i, BPT_F32, bpt_shape1(i == BPT_STATE_PARAMS ? params->elements : params->trained_elements));
+    const bpt_status_t status = build(&b);
+    if (status == BPT_OK)
+        *graph = b.g;
+    else
+        bpt_graph_destroy(b.g);
+    return status;
+}
+
+// ---- programs
+
+// Row of node `node` of sequence s among all rows.
+static int64_t row_of(const bpt_encoder_t *e, int64_t s, int64_t node) {
+    const int64_t n = e->options.n, batch = e->options.batch, others = e->rows / batch - n;
+    return node < n ? s * n + node : batch * n + s * others + node - n;
+}
+
+// What no batch changes: node codes and positions.
+static bpt_status_t write_constants(bpt_model_step_t *step) {
+    const bpt_encoder_t *e = &step->encoder;
+    const int64_t nodes = e->rows / e->options.batch, n = e->options.n;
+    for (int64_t s = 0; step->row_keys && s < e->options.batch; ++s)
+        for (int64_t node = 0; node < nodes; ++node)
+            step->row_keys[2 * row_of(e, s, node)] = bpt_intervals_node_code(&e->graph, node);
+    if (e->in.positions == BPT_NO_VALUE) return BPT_OK;
+    uint32_t *positions;
+    BPT_TRY(bpt_alloc((size_t)e->leaf_rows, sizeof *positions, &positions));
+    for (int64_t i = 0; i < e->leaf_rows; ++i) positions[i] = (uint32_t)(i % n);
+    const bpt_status_t status = bpt_program_write(step->program, e->in.positions, positions);
+    bpt_free(positions);
+    return status;
+}
+
+static bpt_status_t allocate_staging(bpt_model_step_t *step) {
+    const bpt_encoder_t *e = &step->encoder;
+    const size_t batch = (size_t)e->options.batch;
+    if (e->in.row_keys != BPT_NO_VALUE) BPT_TRY(bpt_alloc((size_t)e->rows * 2, sizeof(uint32_t), &step->row_keys));
+    if (e->in.root_rows != BPT_NO_VALUE) BPT_TRY(bpt_alloc(batch, sizeof(uint32_t), &step->root_rows));
+    if (e->in.root_keys != BPT_NO_VALUE) BPT_TRY(bpt_alloc(batch * 2, sizeof(uint32_t), &step->root_keys));
+    if (e->in.weights != BPT_NO_VALUE) BPT_TRY(bpt_alloc((size_t)e->leaf_rows, sizeof(float), &step->weights));
+    return write_constants(step);
+}
+
+bpt_status_t bpt_step_create(const bpt_model_config_t *config, const bpt_params_t *params, const bpt_step_options_t *options,
+                             const bpt_step_key_t *key, bpt_workspace_t *workspace, struct bpt_buffer *const states[BPT_N_STATES], bpt_model_step_t **out) {
+    bpt_model_step_t *step;
+    bpt_graph_t *graph;
+    BPT_TRY(bpt_alloc(1, sizeof *step, &step));
+    bpt_status_t status = bpt_step_graph(config, params, options, key, step, &graph);
+    if (status == BPT_OK) status = bpt_program_compile(graph, workspace, states, BPT_N_STATES, &step->program);
+    if (status == BPT_OK && key->kind != BPT_STEP_APPLY) status = allocate_staging(step);
+    if (status == BPT_OK)
+        *out = step;
+    else
+        bpt_step_destroy(step);
+    return status;
+}
+
+void bpt_step_destroy(bpt_model_step_t *step) {
+    if (!step) return;
+    bpt_program_destroy(step->program);
+    bpt_free(step->row_keys);
+    bpt_free(step->root_rows);
+    bpt_free(step->root_keys);
+    bpt_free(step->weights);
+    bpt_free(step);
+}
+
+// ---- feeding
+
+static void stage_keys(bpt_model_step_t *step, const bpt_batch_t *batch) {
+    const bpt_encoder_t *e = &step->encoder;
+    const int64_t nodes = e->rows / e->options.batch;
+    for (int64_t s = 0; s < e->options.batch; ++s)
+        for (int64_t node = 0; node < nodes; ++node) step->row_keys[2 * row_of(e, s, node) + 1] = batch->sequences[s];
+}
+
+// The root by true length. Before the first layer only leaves have rows.
+static void stage_roots(bpt_model_step_t *step, const bpt_batch_t *batch) {
+    const bpt_encoder_t *e = &step->encoder;
+    const bool leaves_only = e->options.config->layers == 1;
+    for (int64_t s = 0; s < e->options.batch; ++s) {
+        const int64_t root = bpt_root_node(&e->graph, batch->lengths[s]);
+        step->root_rows[s] = leaves_only && root >= e->options.n ? BPT_NO_ROW : (uint32_t)row_of(e, s, root);
+        if (!step->root_keys) continue;
+        step->root_keys[2 * s] = bpt_intervals_node_code(&e->graph, root);
+        step->root_keys[2 * s + 1] = batch->sequences[s];
+    }
+}
+
+bpt_status_t bpt_step_write(bpt_model_step_t *step, const bpt_batch_t *batch, float weight_scale, uint64_t rng) {
+    const bpt_encoder_t *e = &step->encoder;
+    const uint32_t key[2] = {(uint32_t)rng, (uint32_t)(rng >> 32)};
+    const int64_t outputs = e->options.config->task == BPT_TASK_CLASSIFY ? e->options.batch : e->leaf_rows;
+    BPT_TRY(bpt_program_write(step->program, e->in.tokens, batch->tokens));
+    BPT_TRY(bpt_program_write(step->program, e->in.lengths, batch->lengths));
+    if (step->row_keys) stage_keys(step, batch);
+    if (step->root_rows) stage_roots(step, batch);
+    for (int64_t i = 0; step->weights && i < outputs; ++i) step->weights[i] = batch->weights[i] * weight_scale;
+    BPT_TRY(bpt_program_write(step->program, e->in.targets, batch->targets));
+    BPT_TRY(bpt_program_write(step->program, e->in.weights, step->weights));
+    BPT_TRY(bpt_program_write(step->program, e->in.row_keys, step->row_keys));
+    BPT_TRY(bpt_program_write(step->program, e->in.root_rows, step->root_rows));
+    BPT_TRY(bpt_program_write(step->program, e->in.root_keys, step->root_keys));
+    return bpt_program_write(step->program, e->in.rng, key);
+}

@@ -1,0 +1,55 @@
+// Programs of a model for one shape of micro-batch: training, evaluation, logits; and the update that ends accumulation.
+// Writes a micro-batch into a program's inputs. Knows no schedule and no files; the runner owns the states.
+#ifndef BPT_MODELS_STEP_H
+#define BPT_MODELS_STEP_H
+
+#include "bpt/batch.h"
+#include "bpt/program.h"
+#include "models/encoder.h"
+
+// Buffers that outlive programs; the parts of the arena that are trained (params.h) but the parameters, which are whole.
+typedef enum { BPT_STATE_PARAMS, BPT_STATE_GRADS, BPT_STATE_SUMS, BPT_STATE_M, BPT_STATE_V, BPT_N_STATES } bpt_step_state_t;
+
+typedef enum {
+    BPT_STEP_TRAIN,     // forward, backward, clipping, Adam
+    BPT_STEP_MICRO,     // forward, backward, gradients added to the sums
+    BPT_STEP_APPLY,     // clipping and Adam on the sums; has no shape
+    BPT_STEP_GRADIENT,  // as MICRO, without dropout
+    BPT_STEP_EVALUATE,  // loss and nll, no dropout
+    BPT_STEP_LOGITS,    // no dropout
+} bpt_step_kind_t;
+
+typedef struct {
+    bpt_step_kind_t kind;
+    int64_t n, batch;
+    int32_t first_head;  // encoder.h
+} bpt_step_key_t;
+
+typedef struct {
+    bpt_dtype_t precision;
+    bool recompute;
+    bool decoupled;  // AdamW
+    float beta1, beta2, eps, weight_decay;
+} bpt_step_options_t;
+
+typedef struct {
+    bpt_step_key_t key;
+    bpt_program_t *program;
+    bpt_encoder_t encoder;
+    bpt_value_t hyper, keep, square_sum;
+    uint32_t *row_keys, *root_rows, *root_keys;  // staging
+    float *weights;
+} bpt_model_step_t;
+
+// The graph of a step, optimised and ready to be planned or compiled; *step has its values. The caller owns *graph.
+bpt_status_t bpt_step_graph(const bpt_model_config_t *config, const bpt_params_t *params, const bpt_step_options_t *options,
+                            const bpt_step_key_t *key, bpt_model_step_t *step, bpt_graph_t **graph) BPT_MUST_USE;
+bpt_status_t bpt_step_create(const bpt_model_config_t *config, const bpt_params_t *params, const bpt_step_options_t *options,
+                             const bpt_step_key_t *key, bpt_workspace_t *workspace, struct bpt_buffer *const states[BPT_N_STATES],
+                             bpt_model_step_t **out) BPT_MUST_USE;
+void bpt_step_destroy(bpt_model_step_t *step);
+
+// Writes the micro-batch; each weight times `weight_scale`. `rng` is the key of this micro-step's random numbers.
+bpt_status_t bpt_step_write(bpt_model_step_t *step, const bpt_batch_t *batch, float weight_scale, uint64_t rng) BPT_MUST_USE;
+
+#endif
