@@ -1,0 +1,92 @@
+// Small models, batches and devices for the model tests.
+#ifndef BPT_TEST_MODEL_FIXTURE_H
+#define BPT_TEST_MODEL_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+// cmocka needs the headers above first.
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/backend.h"
+#include "bpt/alloc.h"
+#include "bpt/rng.h"
+#include "models/runner.h"
+#include "support/check.h"
+#include "support/scratch.h"
+#include "support/support.h"
+
+static inline bpt_device_t *fixture_open(const char *backend) {
+    bpt_device_t *device = NULL;
+    const bpt_backend_t *b = bpt_backend_find(backend);
+    const bpt_device_options_t options = {.threads = 2};
+    assert_non_null(b);
+    assert_ok(b->open(0, &options, &device));
+    return device;
+}
+static inline void fixture_close(bpt_device_t *device) { device->backend->close(device); }
+
+static inline bpt_model_config_t fixture_lm(void) {
+    return (bpt_model_config_t){.task = BPT_TASK_LM, .model = BPT_MODEL_BPT, .causal = true, .tied = true, .layers = 2, .d_model = 16, .d_embed = 16,
+                                .d_ff = 24, .heads = 2, .k = 2, .rel_levels = 5, .max_positions = 64, .window = 3, .vocab = 11};
+}
+static inline bpt_model_config_t fixture_classifier(void) {
+    bpt_model_config_t c = fixture_lm();
+    c.task = BPT_TASK_CLASSIFY;
+    c.causal = c.tied = false;
+    c.classes = 3;
+    return c;
+}
+
+static inline bpt_runner_t *fixture_runner(const bpt_model_config_t *config, bpt_device_t *device, bpt_runner_options_t options) {
+    bpt_runner_t *runner = NULL;
+    if (options.step.beta1 == 0) {
+        options.step.beta1 = 0.9f;
+        options.step.beta2 = 0.98f;
+        options.step.eps = 1e-8f;
+    }
+    assert_ok(bpt_runner_create(config, &options, device, &runner));
+    assert_ok(bpt_runner_init(runner, 1));
+    return runner;
+}
+
+// A batch that owns its arrays. Sequence s has lengths[s] tokens that depend on (sequences[s], position) alone.
+typedef struct {
+    bpt_batch_t batch;
+    uint32_t tokens[4096], targets[4096], lengths[64], sequences[64];
+    float weights[4096];
+} fixture_batch_t;
+
+static inline uint32_t fixture_token(uint32_t sequence, int64_t i, int64_t vocab) {
+    return (uint32_t)(bpt_mix64((uint64_t)sequence << 32 | (uint64_t)i) % (uint64_t)vocab);
+}
+
+static inline void fixture_fill(fixture_batch_t *b, const bpt_model_config_t *c, int64_t n, int64_t batch, const uint32_t *lengths, uint32_t first_sequence) {
+    const bool classify = c->task == BPT_TASK_CLASSIFY;
+    memset(b, 0, sizeof *b);
+    b->batch = (bpt_batch_t){.n = n, .batch = batch, .n_real = batch, .tokens = b->tokens, .targets = b->targets, .weights = b->weights,
+                             .lengths = b->lengths, .sequences = b->sequences, .first = true, .last = true};
+    for (int64_t s = 0; s < batch; ++s) {
+        b->lengths[s] = lengths[s];
+        b->sequences[s] = first_sequence + (uint32_t)s;
+        for (uint32_t i = 0; i < lengths[s]; ++i) {
+            b->tokens[s * n + i] = fixture_token(b->sequences[s], i, c->vocab);
+            if (classify) continue;
+            b->targets[s * n + i] = fixture_token(b->sequences[s], (int64_t)i + 1, c->vocab);
+            b->weights[s * n + i] = 1;
+        }
+        if (classify) {
+            b->targets[s] = b->sequences[s] % (uint32_t)c->classes;
+            b->weights[s] = 1;
+        }
+        b->batch.n_tokens += lengths[s];
+        b->batch.n_scored += classify ? 1 : lengths[s];
+    }
+    b->batch.window_scored = b->batch.n_scored;
+}
+
+#endif

@@ -1,0 +1,124 @@
+// Loss, nll, logits and gradients of the golden cases (computed in double precision by an independent program).
+#include "model_fixture.h"
+
+#include <jansson.h>
+
+#include "bpt/file.h"
+#include "bpt/json.h"
+#include "bpt/safetensors.h"
+#include "models/config_json.h"
+
+static const char *const backends[] = {"ref"};
+static const char *const cases[] = {"lm-causal",     "lm-clamped-levels", "lm-reference-rule", "classify-causal",
+                                    "classify-root", "classify-n1",       "classify-n16",      "classify-reference-both"};
+
+typedef struct {
+    json_t *json;
+    bpt_model_config_t config;
+    fixture_batch_t batch;
+    char path[512];
+} golden_t;
+
+static double number(const json_t *list, size_t i) { return json_number_value(json_array_get(list, i)); }
+
+// A bucket of `extra` more leaves than the sequence has: results must not depend on it.
+static golden_t *load(const char *name, int64_t extra) {
+    static golden_t g;
+    char *config;
+    snprintf(g.path, sizeof g.path, "%s/golden/%s", test_shared_dir(), name);
+    assert_ok(bpt_json_read(strcat(strcpy((char[600]){0}, g.path), ".json"), &g.json));
+    assert_ok(bpt_json_format(json_object_get(g.json, "config"), 0, &config));
+    assert_ok(bpt_model_config_parse(config, name, &g.config));
+    bpt_free(config);
+    const json_t *tokens = json_object_get(g.json, "tokens");
+    const bool lm = g.config.task == BPT_TASK_LM;
+    const uint32_t length = (uint32_t)json_array_size(tokens) - lm;
+    fixture_fill(&g.batch, &g.config, length + extra, 1, &length, 0);
+    for (uint32_t i = 0; i < length; ++i) {
+        g.batch.tokens[i] = (uint32_t)number(tokens, i);
+        if (lm) g.batch.targets[i] = (uint32_t)number(tokens, i + 1);
+    }
+    if (!lm) g.batch.targets[0] = (uint32_t)json_integer_value(json_object_get(g.json, "label"));
+    return &g;
+}
+
+static void check_gradients(bpt_runner_t *runner, const golden_t *g, double scale) {
+    const char *path = test_path("grad.safetensors");
+    bpt_safetensors_t *wanted, *got;
+    char golden[600];
+    snprintf(golden, sizeof golden, "%s.grad.safetensors", g->path);
+    assert_ok(bpt_runner_save_gradient(runner, scale, path));
+    assert_ok(bpt_safetensors_open(golden, &wanted));
+    assert_ok(bpt_safetensors_open(path, &got));
+    assert_int_equal(bpt_safetensors_count(wanted), bpt_safetensors_count(got));
+    for (size_t t = 0; t < bpt_safetensors_count(wanted); ++t) {
+        const bpt_safetensors_tensor_t *a = bpt_safetensors_at(wanted, t), *b = bpt_safetensors_find(got, a->name);
+        float *x, *y;
+        if (!b) fail_msg("no gradient of %s", a->name);
+        assert_int_equal(a->count, b->count);
+        assert_ok(bpt_alloc((size_t)a->count, sizeof *x, &x));
+        assert_ok(bpt_alloc((size_t)a->count, sizeof *y, &y));
+        assert_ok(bpt_safetensors_read_f32(wanted, a, 0, a->count, x));
+        assert_ok(bpt_safetensors_read_f32(got, b, 0, a->count, y));
+        double largest = 0, off = 0;
+        int64_t where = 0;
+        for (int64_t i = 0; i < a->count; ++i) {
+            const double d = fabs((double)x[i] - (double)y[i]);
+            if (fabs((double)x[i]) > largest) largest = fabs((double)x[i]);
+            if (d > off || isnan(d)) off = d, where = i;
+        }
+        // A gradient that is zero but for rounding (keys of a single leaf) is measured against the loss's scale.
+        if (!(off <= 1e-4 * largest + 1e-7)) fail_msg("gradient of %s: off by %g at %lld, largest %g", a->name, off, (long long)where, largest);
+        bpt_free(x);
+        bpt_free(y);
+    }
+    bpt_safetensors_close(wanted);
+    bpt_safetensors_close(got);
+}
+
+static void check_case(const char *backend, const char *name, int64_t extra) {
+    golden_t *g = load(name, extra);
+    char weights[600];
+    snprintf(weights, sizeof weights, "%s.safetensors", g->path);
+    bpt_device_t *device = fixture_open(backend);
+    bpt_runner_t *runner = fixture_runner(&g->config, device, (bpt_runner_options_t){0});
+    assert_ok(bpt_runner_load(runner, weights));
+    const double wanted = json_number_value(json_object_get(g->json, "loss"));
+    const json_t *nlls = json_object_get(g->json, "nll"), *logits = json_object_get(g->json, "logits");
+    const double scored = (double)g->batch.batch.n_scored;
+    static float nll[4096], out[4096];
+    double loss;
+    assert_ok(bpt_runner_evaluate(runner, &g->batch.batch, nll, &loss));
+    if (fabs(loss / scored - wanted) > 1e-5) fail_msg("%s %s: loss %.9g, wanted %.9g", backend, name, loss / scored, wanted);
+    for (size_t i = 0; i < json_array_size(nlls); ++i) assert_true(fabs((double)nll[i] - number(nlls, i)) < 3e-5);
+    assert_ok(bpt_runner_logits(runner, &g->batch.batch, out));
+    for (size_t i = 0; i < json_array_size(logits); ++i) assert_true(fabs((double)out[i] - number(logits, i)) < 3e-5);
+    assert_ok(bpt_runner_gradient(runner, &g->batch.batch, true, &loss));
+    assert_true(fabs(loss / scored - wanted) <= 1e-5);
+    check_gradients(runner, g, 1 / scored);
+    bpt_runner_destroy(runner);
+    fixture_close(device);
+    json_decref(g->json);
+}
+
+static void loss_logits_and_gradients_agree_with_the_golden_cases(void **state) {
+    (void)state;
+    if (!test_shared_dir()) skip();
+    for (size_t b = 0; b < BPT_COUNT(backends); ++b)
+        for (size_t c = 0; c < BPT_COUNT(cases); ++c) check_case(backends[b], cases[c], 0);
+}
+
+static void they_agree_in_a_larger_bucket(void **state) {
+    (void)state;
+    if (!test_shared_dir()) skip();
+    for (size_t b = 0; b < BPT_COUNT(backends); ++b)
+        for (size_t c = 0; c < BPT_COUNT(cases); ++c) check_case(backends[b], cases[c], 11);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loss_logits_and_gradients_agree_with_the_golden_cases),
+        cmocka_unit_test(they_agree_in_a_larger_bucket),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
