@@ -18,8 +18,7 @@ typedef struct {
 void bpt_metrics_line_init(bpt_metrics_line_t *line);
 // Appends one whole line; a disk that is full is an error and leaves no half line.
 bpt_status_t bpt_metrics_append(const char *path, const bpt_metrics_line_t *line) BPT_MUST_USE;
-// Keeps the lines up to and including `step` (0 = none but evaluations before the first step), atomically; what is not a metrics line goes
-// too. No file is fine.
+// Keeps the lines up to and including `step`, atomically; what is not a line of metrics goes too. No file is fine.
 bpt_status_t bpt_metrics_cut(const char *path, int64_t step) BPT_MUST_USE;
 // All lines in the order of the file, freed with bpt_free. A last line that was cut off is skipped, other lines that are not JSON
 // or have no step are skipped with a warning; BPT_ERR_INPUT when no usable line is left.
