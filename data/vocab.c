@@ -1,0 +1,267 @@
+// Vocabularies (vocab.h): an open-addressing table over xxHash; the file form is in vocab_file.c.
+#include "data/vocab.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+#include <xxhash.h>
+
+#include "bpt/alloc.h"
+#include "data/vocab_internal.h"
+
+bpt_status_t bpt_vocab_create(bpt_unit_t unit, bool lower, bpt_vocab_t **out) {
+    bpt_vocab_t *v;
+    BPT_TRY(bpt_alloc(1, sizeof *v, &v));
+    *v = (bpt_vocab_t){.unit = unit, .lower = lower, .unk = BPT_NO_TOKEN, .eos = BPT_NO_TOKEN};
+    bpt_status_t status = BPT_OK;
+    if (unit == BPT_UNIT_WORD) {
+        status = bpt_vocab_add(v, "<unk>", 5, 0);
+        if (status == BPT_OK) status = bpt_vocab_add(v, "<eos>", 5, 0);
+        v->unk = 0;
+        v->eos = 1;
+    }
+    for (int b = 0; unit == BPT_UNIT_BYTE && b < 256 && status == BPT_OK; ++b) status = bpt_vocab_add(v, &(char){(char)b}, 1, 0);
+    if (status != BPT_OK) bpt_vocab_destroy(v), v = NULL;
+    *out = v;
+    return status;
+}
+
+void bpt_vocab_destroy(bpt_vocab_t *v) {
+    if (!v) return;
+    bpt_free(v->token);
+    bpt_free(v->slot);
+    bpt_free(v->bytes);
+    bpt_free(v);
+}
+
+static uint64_t hash(const char *token, size_t bytes) { return XXH3_64bits(token, bytes); }
+
+static size_t find_slot(const bpt_vocab_t *v, const char *token, size_t bytes) {
+    size_t i = hash(token, bytes) & v->mask;
+    for (; v->slot[i]; i = (i + 1) & v->mask) {
+        const bpt_token_t *t = &v->token[v->slot[i] - 1];
+        if (t->bytes == bytes && !memcmp(v->bytes + t->offset, token, bytes)) break;
+    }
+    return i;
+}
+
+bpt_status_t bpt_vocab_rehash(bpt_vocab_t *v, size_t slots) {
+    uint32_t *slot;
+    BPT_TRY(bpt_alloc(slots, sizeof *slot, &slot));
+    bpt_free(v->slot);
+    v->slot = slot;
+    v->mask = slots - 1;
+    for (size_t id = 0; id < v->count; ++id) v->slot[find_slot(v, v->bytes + v->token[id].offset, v->token[id].bytes)] = (uint32_t)id + 1;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_vocab_add(bpt_vocab_t *v, const char *token, size_t bytes, uint64_t frequency) {
+    if (!v->slot || v->count * 2 >= v->mask) BPT_TRY(bpt_vocab_rehash(v, v->slot ? (v->mask + 1) * 2 : 1024));
+    const size_t slot = find_slot(v, token, bytes);
+    if (v->slot[slot]) {
+        v->token[v->slot[slot] - 1].frequency += frequency;
+        return BPT_OK;
+    }
+    if (v->count >= UINT32_MAX - 2) return bpt_fail(BPT_ERR_INPUT, "a vocabulary of more than %u tokens is not possible", UINT32_MAX - 2);
+    BPT_TRY(bpt_grow(&v->token, v->count, &v->capacity, sizeof *v->token));
+    while (v->n_bytes + bytes > v->byte_capacity) {
+        const size_t wanted = v->byte_capacity ? v->byte_capacity * 2 : 4096;
+        BPT_TRY(bpt_realloc(&v->bytes, wanted, 1));
+        v->byte_capacity = wanted;
+    }
+    memcpy(v->bytes + v->n_bytes, token, bytes);
+    v->token[v->count] = (bpt_token_t){.offset = v->n_bytes, .bytes = (uint32_t)bytes, .frequency = frequency};
+    v->n_bytes += bytes;
+    v->slot[slot] = (uint32_t)++v->count;
+    return BPT_OK;
+}
+
+const char *bpt_next_token(bpt_range_t *line, size_t *bytes) {
+    const char *p = line->data, *end = p + line->bytes;
+    while (p < end && (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\v' || *p == '\f')) ++p;
+    const char *start = p;
+    while (p < end && !(*p == ' ' || *p == '\t' || *p == '\r' || *p == '\v' || *p == '\f')) ++p;
+    line->bytes = (uint64_t)(end - p);
+    line->data = p;
+    *bytes = (size_t)(p - start);
+    return p == start ? NULL : start;
+}
+
+// Folds a word to lower case into `buf`; words without upper-case letters are returned as they are.
+static bpt_status_t fold(const bpt_vocab_t *v, bpt_strbuf_t *buf, const char **word, size_t *bytes) {
+    if (!v->lower) return BPT_OK;
+    bpt_strbuf_clear(buf);
+    for (size_t i = 0; i < *bytes;) {
+        uint32_t c;
+        utf8proc_uint8_t out[4];
+        const int used = bpt_utf8_next(*word + i, *bytes - i, &c);
+        if (!used) return bpt_fail(BPT_ERR_INPUT, "a word is not valid UTF-8");
+        BPT_TRY(bpt_strbuf_append(buf, out, (size_t)utf8proc_encode_char(utf8proc_tolower((utf8proc_int32_t)c), out)));
+        i += (size_t)used;
+    }
+    *word = buf->data;
+    *bytes = buf->length;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_vocab_count_word(bpt_vocab_t *v, const char *word, size_t bytes) {
+    if (!v->lower) return bpt_vocab_add(v, word, bytes, 1);
+    bpt_strbuf_t buf = {0};
+    bpt_status_t status = fold(v, &buf, &word, &bytes);
+    if (status == BPT_OK) status = bpt_vocab_add(v, word, bytes, 1);
+    bpt_strbuf_free(&buf);
+    return status;
+}
+
+bpt_status_t bpt_vocab_count(bpt_vocab_t *v, const bpt_range_t *text) {
+    bpt_range_t rest = *text, line;
+    if (v->unit == BPT_UNIT_BYTE || v->unit == BPT_UNIT_IDS) return BPT_OK;
+    BPT_TRY(bpt_range_check_utf8(text));
+    if (v->unit == BPT_UNIT_CHAR) {
+        for (uint64_t i = 0; i < text->bytes;) {
+            uint32_t c;
+            const int used = bpt_utf8_next(text->data + i, text->bytes - i, &c);
+            BPT_TRY(bpt_vocab_add(v, text->data + i, (size_t)used, 1));
+            i += (uint64_t)used;
+        }
+        return BPT_OK;
+    }
+    while (bpt_range_next_line(&rest, &line)) {
+        size_t bytes;
+        for (const char *word; (word = bpt_next_token(&line, &bytes));) BPT_TRY(bpt_vocab_count_word(v, word, bytes));
+        v->token[v->eos].frequency += 1;
+    }
+    return BPT_OK;
+}
+
+static const bpt_vocab_t *sorting;  // qsort has no context argument; vocabularies are frozen by one thread at a time
+static int by_bytes(const bpt_token_t *a, const bpt_token_t *b) {
+    const size_t n = a->bytes < b->bytes ? a->bytes : b->bytes;
+    const int order = memcmp(sorting->bytes + a->offset, sorting->bytes + b->offset, n);
+    return order ? order : (a->bytes > b->bytes) - (a->bytes < b->bytes);
+}
+static int in_bytes_order(const void *a, const void *b) { return by_bytes(a, b); }
+static int by_frequency(const void *a, const void *b) {
+    const bpt_token_t *x = a, *y = b;
+    if (x->frequency != y->frequency) return x->frequency < y->frequency ? 1 : -1;
+    return by_bytes(x, y);
+}
+
+bpt_status_t bpt_vocab_freeze(bpt_vocab_t *v) {
+    sorting = v;
+    if (v->unit == BPT_UNIT_WORD) qsort(v->token + 2, v->count - 2, sizeof *v->token, by_frequency);
+    if (v->unit == BPT_UNIT_CHAR) qsort(v->token, v->count, sizeof *v->token, in_bytes_order);
+    return v->count ? bpt_vocab_rehash(v, v->mask + 1) : BPT_OK;
+}
+
+int64_t bpt_vocab_size(const bpt_vocab_t *v) { return (int64_t)v->count; }
+bpt_unit_t bpt_vocab_unit(const bpt_vocab_t *v) { return v->unit; }
+
+const char *bpt_vocab_token(const bpt_vocab_t *v, uint32_t id, size_t *bytes) {
+    *bytes = v->token[id].bytes;
+    return v->bytes + v->token[id].offset;
+}
+
+bool bpt_vocab_find(const bpt_vocab_t *v, const char *token, size_t bytes, uint32_t *id) {
+    if (!v->count) return false;
+    const size_t slot = find_slot(v, token, bytes);
+    if (v->slot[slot]) *id = v->slot[slot] - 1;
+    if (!v->slot[slot]) *id = v->unk;
+    return *id != BPT_NO_TOKEN;
+}
+
+// ---- Text to ids ------------------------------------------------------------------------------------------------------
+typedef struct {
+    uint32_t *id;
+    size_t count, capacity;
+} ids_t;
+
+static bpt_status_t push(ids_t *ids, uint32_t id) {
+    BPT_TRY(bpt_grow(&ids->id, ids->count, &ids->capacity, sizeof *ids->id));
+    ids->id[ids->count++] = id;
+    return BPT_OK;
+}
+
+static bpt_status_t unknown(const bpt_range_t *where, const char *token, size_t bytes) {
+    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: token '%.*s' is not in the vocabulary, which has no <unk>; train with a text that holds it or use --unit byte",
+                    where->path, (unsigned long long)where->line, (int)(bytes > 60 ? 60 : bytes), token);
+}
+
+bpt_status_t bpt_parse_id(const bpt_range_t *where, const char *token, size_t bytes, uint32_t *id) {
+    uint64_t value = 0;
+    bool good = bytes > 0 && bytes <= 10;
+    for (size_t i = 0; i < bytes && good; ++i) {
+        good = token[i] >= '0' && token[i] <= '9';
+        value = value * 10 + (uint64_t)(token[i] - '0');
+    }
+    if (!good || value >= UINT32_MAX)
+        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: '%.*s' is not a token id (decimal, below 4294967295)", where->path,
+                        (unsigned long long)where->line, (int)(bytes > 40 ? 40 : bytes), token);
+    *id = (uint32_t)value;
+    return BPT_OK;
+}
+
+static bpt_status_t encode_words(const bpt_vocab_t *v, const bpt_range_t *text, bool line_ends, ids_t *ids, bpt_strbuf_t *buf) {
+    bpt_range_t rest = *text, line;
+    if (v->lower) BPT_TRY(bpt_range_check_utf8(text));
+    while (bpt_range_next_line(&rest, &line)) {
+        size_t bytes;
+        for (const char *word; (word = bpt_next_token(&line, &bytes));) {
+            uint32_t id;
+            if (v->unit == BPT_UNIT_IDS) {
+                BPT_TRY(bpt_parse_id(&line, word, bytes, &id));
+            } else {
+                BPT_TRY(fold(v, buf, &word, &bytes));
+                if (!bpt_vocab_find(v, word, bytes, &id)) return unknown(&line, word, bytes);
+            }
+            BPT_TRY(push(ids, id));
+        }
+        if (line_ends && v->unit == BPT_UNIT_WORD) BPT_TRY(push(ids, v->eos));
+    }
+    return BPT_OK;
+}
+
+static bpt_status_t encode_chars(const bpt_vocab_t *v, const bpt_range_t *text, ids_t *ids) {
+    BPT_TRY(bpt_range_check_utf8(text));
+    bpt_range_t here = *text;
+    for (uint64_t i = 0; i < text->bytes;) {
+        uint32_t c, id;
+        const int used = bpt_utf8_next(text->data + i, text->bytes - i, &c);
+        if (!bpt_vocab_find(v, text->data + i, (size_t)used, &id)) return unknown(&here, text->data + i, (size_t)used);
+        here.line += text->data[i] == '\n';
+        BPT_TRY(push(ids, id));
+        i += (uint64_t)used;
+    }
+    return BPT_OK;
+}
+
+bpt_status_t bpt_vocab_encode(const bpt_vocab_t *v, const bpt_range_t *text, bool line_ends, uint32_t **out, uint64_t *count) {
+    ids_t ids = {0};
+    bpt_strbuf_t buf = {0};
+    bpt_status_t status = BPT_OK;
+    if (v->unit == BPT_UNIT_BYTE) {
+        status = bpt_realloc(&ids.id, text->bytes ? text->bytes : 1, sizeof *ids.id);
+        for (uint64_t i = 0; i < text->bytes && status == BPT_OK; ++i) ids.id[i] = (unsigned char)text->data[i];
+        ids.count = text->bytes;
+    } else {
+        status = v->unit == BPT_UNIT_CHAR ? encode_chars(v, text, &ids) : encode_words(v, text, line_ends, &ids, &buf);
+    }
+    bpt_strbuf_free(&buf);
+    if (status == BPT_OK && !ids.id) status = bpt_realloc(&ids.id, 1, sizeof *ids.id);
+    if (status != BPT_OK) {
+        bpt_free(ids.id);
+        return status;
+    }
+    *out = ids.id;
+    *count = ids.count;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_vocab_decode(const bpt_vocab_t *v, uint32_t id, bool first, bpt_strbuf_t *out) {
+    if (v->unit == BPT_UNIT_IDS) return bpt_strbuf_printf(out, "%s%u", first ? "" : " ", id);
+    if (id >= v->count) return bpt_fail(BPT_ERR_INTERNAL, "id %u of a vocabulary of %zu", id, v->count);
+    if (v->unit == BPT_UNIT_WORD && id == v->eos) return bpt_strbuf_append(out, "\n", 1);
+    const bool blank = v->unit == BPT_UNIT_WORD && !first && !(out->length && out->data[out->length - 1] == '\n');
+    if (blank) BPT_TRY(bpt_strbuf_append(out, " ", 1));
+    return bpt_strbuf_append(out, v->bytes + v->token[id].offset, v->token[id].bytes);
+}

@@ -1,0 +1,44 @@
+// Vocabularies: bytes, code points, words, or plain ids; their file form (vocab.txt); text to ids and back.
+#ifndef BPT_DATA_VOCAB_H
+#define BPT_DATA_VOCAB_H
+
+#include "bpt/strbuf.h"
+#include "data/text.h"
+
+typedef enum {
+    BPT_UNIT_BYTE,  // 256 ids, id = byte
+    BPT_UNIT_CHAR,  // code points of the training text in ascending order
+    BPT_UNIT_WORD,  // <unk>, <eos>, then words by falling frequency, ties by bytes; blanks separate, <eos> ends every line
+    BPT_UNIT_IDS,   // decimal ids separated by blanks: no vocabulary
+} bpt_unit_t;
+
+typedef struct bpt_vocab bpt_vocab_t;
+
+// An empty vocabulary to be filled by counting texts and then frozen. lower: words are folded to lower case.
+bpt_status_t bpt_vocab_create(bpt_unit_t unit, bool lower, bpt_vocab_t **out) BPT_MUST_USE;
+bpt_status_t bpt_vocab_count(bpt_vocab_t *vocab, const bpt_range_t *text) BPT_MUST_USE;  // every token of the text
+bpt_status_t bpt_vocab_count_word(bpt_vocab_t *vocab, const char *word, size_t bytes) BPT_MUST_USE;
+bpt_status_t bpt_vocab_freeze(bpt_vocab_t *vocab) BPT_MUST_USE;
+void bpt_vocab_destroy(bpt_vocab_t *vocab);
+
+// vocab.txt: line number - 1 = id; escapes \n \t \\ \xHH. Strict; errors name file and line.
+bpt_status_t bpt_vocab_write(const bpt_vocab_t *vocab, const char *path) BPT_MUST_USE;
+bpt_status_t bpt_vocab_read(const char *path, bpt_unit_t unit, bool lower, bpt_vocab_t **out) BPT_MUST_USE;
+
+int64_t bpt_vocab_size(const bpt_vocab_t *vocab);  // 0 for BPT_UNIT_IDS
+bpt_unit_t bpt_vocab_unit(const bpt_vocab_t *vocab);
+const char *bpt_vocab_token(const bpt_vocab_t *vocab, uint32_t id, size_t *bytes);
+// The id of a token; the id of <unk> when it is unknown and there is one; else false.
+bool bpt_vocab_find(const bpt_vocab_t *vocab, const char *token, size_t bytes, uint32_t *id);
+
+// Ids of a text, *ids freed with bpt_free. A token that is neither known nor covered by <unk> is BPT_ERR_INPUT with file and
+// line. line_ends: words get <eos> after every line (also after a last line without newline).
+bpt_status_t bpt_vocab_encode(const bpt_vocab_t *vocab, const bpt_range_t *text, bool line_ends, uint32_t **ids, uint64_t *count) BPT_MUST_USE;
+// Appends the text of one id. `first`: no blank before it (words).
+bpt_status_t bpt_vocab_decode(const bpt_vocab_t *vocab, uint32_t id, bool first, bpt_strbuf_t *out) BPT_MUST_USE;
+// One decimal id, at most 2^32 - 2.
+bpt_status_t bpt_parse_id(const bpt_range_t *where, const char *token, size_t bytes, uint32_t *id) BPT_MUST_USE;
+// Takes the next blank-separated token off a line; NULL at the end.
+const char *bpt_next_token(bpt_range_t *line, size_t *bytes);
+
+#endif

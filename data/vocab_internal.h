@@ -1,0 +1,31 @@
+// Inside of a vocabulary, shared by vocab.c and vocab_file.c.
+#ifndef BPT_DATA_VOCAB_INTERNAL_H
+#define BPT_DATA_VOCAB_INTERNAL_H
+
+#include "data/vocab.h"
+
+#define BPT_NO_TOKEN UINT32_MAX
+
+typedef struct {
+    size_t offset;  // into bytes
+    uint32_t bytes;
+    uint64_t frequency;
+} bpt_token_t;
+
+struct bpt_vocab {
+    bpt_unit_t unit;
+    bool lower;
+    uint32_t unk, eos;  // BPT_NO_TOKEN: none
+    bpt_token_t *token;
+    size_t count, capacity;
+    char *bytes;
+    size_t n_bytes, byte_capacity;
+    uint32_t *slot;  // id + 1, 0 = free
+    size_t mask;     // slots - 1
+};
+
+// Adds a token or to the frequency of a known one.
+bpt_status_t bpt_vocab_add(bpt_vocab_t *vocab, const char *token, size_t bytes, uint64_t frequency) BPT_MUST_USE;
+bpt_status_t bpt_vocab_rehash(bpt_vocab_t *vocab, size_t slots) BPT_MUST_USE;
+
+#endif
