@@ -1,0 +1,154 @@
+// The program as a whole: help, version, global options, output that cannot be written, wrong usage of commands.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "support/process.h"
+
+static void help_lists_every_command_and_every_command_explains_itself(void **state) {
+    (void)state;
+    test_process_t p = test_run_line("--help");
+    assert_int_equal(p.exit_status, 0);
+    assert_string_equal(p.err, "");
+    const char *list = strstr(p.out, "Commands:\n");
+    assert_non_null(list);
+    int count = 0;
+    for (const char *line = strchr(list, '\n') + 1; !strncmp(line, "  ", 2); line = strchr(line, '\n') + 1, ++count) {
+        char command[64];
+        snprintf(command, sizeof command, "%.*s --help", (int)strcspn(line + 2, " "), line + 2);
+        test_process_t q = test_run_line(command);
+        assert_int_equal(q.exit_status, 0);
+        assert_string_equal(q.err, "");
+        assert_non_null(strstr(q.out, "Usage: bpt "));
+        assert_non_null(strstr(q.out, "--backend"));
+        assert_non_null(strstr(q.out, "Examples:\n  bpt "));
+        test_process_free(&q);
+    }
+    assert_true(count >= 3);
+    test_process_free(&p);
+}
+
+static void version_is_the_library_version(void **state) {
+    (void)state;
+    test_process_t p = test_run_line("--version");
+    assert_int_equal(p.exit_status, 0);
+    assert_memory_equal(p.out, "bpt 0.", 6);
+    test_process_free(&p);
+}
+
+static void global_options_mean_the_same_before_and_after_the_command(void **state) {
+    (void)state;
+    test_process_t a = test_run_line("--backend ref devices --json"), b = test_run_line("devices --json --backend=ref");
+    assert_int_equal(a.exit_status, 0);
+    assert_string_equal(a.err, "");
+    assert_string_equal(a.out, b.out);
+    json_t *list = json_loads(a.out, 0, NULL);
+    assert_int_equal(json_array_size(list), 1);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(list, 0), "backend")), "ref");
+    json_decref(list);
+    test_process_free(&a), test_process_free(&b);
+}
+
+static void devices_names_every_backend_and_why_one_cannot_be_used(void **state) {
+    (void)state;
+    test_process_t p = test_run_line("devices --json");
+    assert_int_equal(p.exit_status, 0);
+    json_t *list = json_loads(p.out, 0, NULL), *backend;
+    assert_int_equal(json_array_size(list), 5);
+    size_t i;
+    json_array_foreach(list, i, backend) {
+        const bool has_device = json_array_size(json_object_get(backend, "devices")) > 0;
+        const bool has_reason = *json_string_value(json_object_get(backend, "reason")) != 0;
+        assert_true(has_device || has_reason);
+    }
+    json_decref(list);
+    test_process_free(&p);
+}
+
+static void wrong_usage_is_one_sentence_and_exit_2(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *says;
+    } cases[] = {
+        {"", "no command"},
+        {"trian", "unknown command 'trian'"},
+        {"device", "did you mean devices?"},
+        {"--k 4 devices", "--k"},
+        {"--sed 4 devices", "did you mean --seed?"},
+        {"devices --jsn", "did you mean --json?"},
+        {"devices --no-jsn", "did you mean --no-json?"},
+        {"devices extra", "unexpected argument 'extra'"},
+        {"devices --json=yes", "--json takes no value"},
+        {"devices --threads", "--threads needs a value"},
+        {"devices --threads --json", "--threads needs a value"},
+        {"devices --threads two", "--threads needs a whole number, not 'two'"},
+        {"devices --threads 2x", "--threads needs a whole number, not '2x'"},
+        {"devices --threads 1e3", "--threads needs a whole number, not '1e3'"},
+        {"devices --threads 0x10", "--threads needs a whole number, not '0x10'"},
+        {"devices --threads ' 2'", "--threads needs a whole number, not ' 2'"},
+        {"devices --threads ''", "--threads needs a whole number, not ''"},
+        {"devices --threads -1", "--threads must be at least 0 and at most 4096, not -1"},
+        {"devices --threads 5000", "--threads must be at least 0 and at most 4096"},
+        {"devices --seed 99999999999999999999", "--seed must be at least 0, not 99999999999999999999"},
+        {"devices --seed nan", "--seed needs a whole number, not 'nan'"},
+        {"devices --backend cdua", "did you mean cuda?"},
+        {"devices --backend", "--backend needs a value"},
+        {"devices --precision f64", "--precision must be f32, bf16 or f16, not 'f64'"},
+        {"devices -j", "options of bpt are long"},
+        {"devices -- --json", "unexpected argument '--json'"},
+        {"devices ---json", "unknown option"},
+        {"presets --out x", "no option --out"},
+        {"help trian", "unknown command 'trian'"},
+        {"help a b", "unexpected argument 'b'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        test_process_t p = test_run_line(cases[i].line);
+        const char *newline = strchr(p.err, '\n');
+        if (p.exit_status != 2 || p.out_length || !newline || newline[1] || strncmp(p.err, "bpt: error: ", 12) ||
+            !strstr(p.err, cases[i].says))
+            fail_msg("bpt %s: exit %d, stdout '%s', stderr '%s', wanted '%s'", cases[i].line, p.exit_status, p.out, p.err, cases[i].says);
+        test_process_free(&p);
+    }
+}
+
+static void output_that_cannot_be_written_is_a_failure(void **state) {
+    (void)state;
+    // The pipe's reader has gone before the program writes.
+    static const char *const shells[] = {
+        "\"$BPT_PROGRAM\" --help >/dev/full 2>/dev/null", "\"$BPT_PROGRAM\" --help >&- 2>/dev/null",
+        "{ { sleep 0.3; \"$BPT_PROGRAM\" --help 2>/dev/null; echo $? >&3; } | true; } 3>&1 | grep -qx 1 && exit 1"};
+    for (size_t i = 0; i < sizeof shells / sizeof shells[0]; ++i) {
+        const int status = system(shells[i]);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 1);
+    }
+}
+
+static void errors_have_no_colour_off_a_terminal(void **state) {
+    (void)state;
+    test_process_t p = test_run_line("trian");
+    assert_null(strchr(p.err, '\033'));
+    test_process_free(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(help_lists_every_command_and_every_command_explains_itself),
+        cmocka_unit_test(version_is_the_library_version),
+        cmocka_unit_test(global_options_mean_the_same_before_and_after_the_command),
+        cmocka_unit_test(devices_names_every_backend_and_why_one_cannot_be_used),
+        cmocka_unit_test(wrong_usage_is_one_sentence_and_exit_2),
+        cmocka_unit_test(output_that_cannot_be_written_is_a_failure),
+        cmocka_unit_test(errors_have_no_colour_off_a_terminal),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

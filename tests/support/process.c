@@ -1,0 +1,127 @@
+// Runs the program under test and keeps what it said (see process.h).
+#include "support/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { MAX_ARGUMENTS = 64, MAX_PATH_BYTES = 512, PATH_BUFFERS = 8 };
+
+static char *read_all(const char *path, size_t *length) {
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    char *text = NULL;
+    size_t used = 0, n;
+    do {
+        text = realloc(text, used + 65536 + 1);
+        assert_non_null(text);
+        n = fread(text + used, 1, 65536, file);
+        used += n;
+    } while (n);
+    fclose(file);
+    text[used] = 0;
+    *length = used;
+    return text;
+}
+
+test_process_t test_run(const char *const *arguments) {
+    const char *program = getenv("BPT_PROGRAM");
+    if (!program || !*program) fail_msg("BPT_PROGRAM must name the program under test");
+    const char *argv[MAX_ARGUMENTS + 2] = {program};
+    for (int i = 0; arguments[i]; ++i) {
+        assert_true(i < MAX_ARGUMENTS);
+        argv[i + 1] = arguments[i];
+    }
+    char out[MAX_PATH_BYTES], err[MAX_PATH_BYTES];
+    snprintf(out, sizeof out, "%s", test_path(".stdout"));
+    snprintf(err, sizeof err, "%s", test_path(".stderr"));
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) {
+        const int in_fd = open("/dev/null", O_RDONLY), out_fd = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        const int err_fd = open(err, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        if (dup2(in_fd, 0) < 0 || dup2(out_fd, 1) < 0 || dup2(err_fd, 2) < 0) _exit(126);
+        execv(program, (char *const *)argv);
+        _exit(127);
+    }
+    int status;
+    while (waitpid(pid, &status, 0) < 0) assert_int_equal(errno, EINTR);
+    test_process_t process = {.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
+    process.out = read_all(out, &process.out_length);
+    process.err = read_all(err, &process.err_length);
+    return process;
+}
+
+test_process_t test_run_line(const char *line) {
+    char copy[4096];
+    const char *arguments[MAX_ARGUMENTS + 1];
+    int count = 0;
+    assert_true(strlen(line) < sizeof copy);
+    strcpy(copy, line);
+    for (char *p = copy; *p;) {
+        assert_true(count < MAX_ARGUMENTS);
+        const char end = *p == '\'' ? '\'' : ' ';
+        if (end == '\'') ++p;
+        arguments[count++] = p;
+        p += strcspn(p, end == '\'' ? "'" : " ");
+        if (*p) *p++ = 0;
+        p += strspn(p, " ");
+    }
+    arguments[count] = NULL;
+    return test_run(arguments);
+}
+
+void test_process_free(test_process_t *process) {
+    free(process->out);
+    free(process->err);
+}
+
+// ---- Files
+static char folder[MAX_PATH_BYTES];
+static pid_t owner;
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *walk) {
+    (void)info, (void)type, (void)walk;
+    return remove(path);
+}
+
+static void remove_folder(void) {
+    if (getpid() == owner) nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+const char *test_folder(void) {
+    if (*folder) return folder;
+    const char *base = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/bpt-test-XXXXXX", base && *base ? base : "/tmp");
+    assert_non_null(mkdtemp(folder));
+    owner = getpid();
+    atexit(remove_folder);
+    return folder;
+}
+
+const char *test_path(const char *name) {
+    static char buffers[PATH_BUFFERS][2 * MAX_PATH_BYTES];
+    static int next;
+    char *buffer = buffers[next++ % PATH_BUFFERS];
+    snprintf(buffer, sizeof buffers[0], "%s/%s", test_folder(), name);
+    return buffer;
+}
+
+const char *test_file(const char *name, const char *content) {
+    const char *path = test_path(name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(content, 1, strlen(content), file), strlen(content));
+    assert_int_equal(fclose(file), 0);
+    return path;
+}

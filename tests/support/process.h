@@ -1,0 +1,25 @@
+// Runs the program under test (environment variable BPT_PROGRAM) and keeps what it said.
+#ifndef BPT_TEST_PROCESS_H
+#define BPT_TEST_PROCESS_H
+
+#include <stddef.h>
+
+typedef struct {
+    int exit_status;  // 128 + signal number when a signal ended it
+    char *out, *err;  // NUL-terminated, never NULL
+    size_t out_length, err_length;
+} test_process_t;
+
+// Arguments after the program's name, the last one NULL. Fails the test when the program cannot be run.
+test_process_t test_run(const char *const *arguments);
+// The same from one string: arguments separated by single blanks, with text in '..' kept together.
+test_process_t test_run_line(const char *line);
+void test_process_free(test_process_t *process);
+
+// A folder that is there until the process ends, and a path in it (in a buffer that the next but seven call overwrites).
+const char *test_folder(void);
+const char *test_path(const char *name);
+// Writes a file into test_folder() and returns its path.
+const char *test_file(const char *name, const char *content);
+
+#endif

@@ -1,0 +1,85 @@
+// The list of commands, in the order in which --help shows them, and those that only talk about the program itself.
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "bpt/alloc.h"
+#include "bpt/json.h"
+#include "tools/bpt/program.h"
+
+extern const cli_command_t cli_command_devices;
+
+const cli_command_t *cli_command_find(const char *name) {
+    for (int i = 0; cli_commands[i]; ++i)
+        if (!strcmp(cli_commands[i]->name, name)) return cli_commands[i];
+    return NULL;
+}
+
+bpt_status_t cli_command_unknown(const char *name) {
+    cli_suggestion_t nearest = {.word = name};
+    char hint[64];
+    for (int i = 0; cli_commands[i]; ++i) cli_suggest(&nearest, cli_commands[i]->name);
+    const char *text = cli_suggest_text(&nearest, "", hint, sizeof hint);
+    return bpt_fail(BPT_ERR_USAGE, "unknown command '%.60s'%s", name, *text ? text : "; `bpt --help` lists them");
+}
+
+// ---- help
+static bpt_status_t run_help(cli_options_t *o) {
+    if (!o->n_arguments) {
+        cli_help_program();
+        return BPT_OK;
+    }
+    const cli_command_t *command = cli_command_find(o->arguments[0]);
+    if (!command) return cli_command_unknown(o->arguments[0]);
+    cli_help_command(command);
+    return BPT_OK;
+}
+
+static const cli_command_t command_help = {
+    .bit = CLI_HELP,
+    .name = "help",
+    .arguments = "[COMMAND]",
+    .purpose = "explain a command",
+    .description = "",
+    .examples = "  bpt help train\n",
+    .max_arguments = 1,
+    .run = run_help,
+};
+
+// ---- presets
+static bpt_status_t print_presets_json(void) {
+    json_t *list = json_object();
+    if (!list) return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the presets");
+    bpt_status_t status = BPT_OK;
+    char *text = NULL;
+    for (const cli_preset_t *preset = cli_presets; preset->name && status == BPT_OK; ++preset)
+        status = bpt_json_set_text(list, preset->name, preset->values);
+    if (status == BPT_OK) status = bpt_json_format(list, 2, &text);
+    if (status == BPT_OK) printf("%s\n", text);
+    bpt_free(text);
+    json_decref(list);
+    return status;
+}
+
+static bpt_status_t run_presets(cli_options_t *o) {
+    if (o->use.json) return print_presets_json();
+    cli_help_presets();
+    return BPT_OK;
+}
+
+static const cli_command_t command_presets = {
+    .bit = CLI_PRESETS,
+    .name = "presets",
+    .arguments = "",
+    .purpose = "list the settings of the papers",
+    .description = "Each is a set of options for `bpt train --preset NAME`; options given beside it win.",
+    .examples = "  bpt presets\n  bpt train --preset ptb-6 --print-config\n",
+    .run = run_presets,
+};
+
+const cli_command_t *const cli_commands[] = {
+    &cli_command_devices,
+    &command_presets,
+    &command_help,
+    NULL,
+};

@@ -1,0 +1,186 @@
+// The options of the program. One table (option_table.c) drives the command line, `--help`, config files, the resolved
+// config.json, presets and the "did you mean" suggestions: an option exists once and nowhere else.
+// Knows the configuration structs of models/config.h; knows no command.
+#ifndef BPT_TOOLS_OPTIONS_H
+#define BPT_TOOLS_OPTIONS_H
+
+#include "bpt/json.h"
+#include "bpt/strbuf.h"
+#include "models/config.h"
+
+// ---- What options fill besides bpt_model_config_t and bpt_train_config_t ------------------------------------------------
+typedef enum { CLI_UNIT_AUTO, CLI_UNIT_BYTE, CLI_UNIT_CHAR, CLI_UNIT_WORD, CLI_UNIT_IDS } cli_unit_t;
+typedef enum { CLI_PROTOCOL_CHUNKS, CLI_PROTOCOL_HALF, CLI_PROTOCOL_RELEASED } cli_protocol_t;
+typedef enum { CLI_SCOPE_TRAIN, CLI_SCOPE_ALL } cli_scope_t;
+typedef enum { CLI_SPLIT_TRAIN, CLI_SPLIT_VALID, CLI_SPLIT_TEST } cli_split_t;
+typedef enum { CLI_GRAPH_CSV, CLI_GRAPH_TEXT, CLI_GRAPH_SVG } cli_graph_format_t;
+
+typedef struct {
+    char *path, *vectors;
+    cli_unit_t unit;
+    cli_scope_t vocab_scope;
+    cli_protocol_t protocol;
+    cli_split_t split;
+    bool lower, subtrees;
+    int64_t context, stride, eval_context;  // 0 = as options_resolve says
+    int64_t batch_tokens, batch_examples, max_length;
+} cli_data_options_t;
+
+typedef struct {
+    char *out, *config, *preset, *init;
+    bool resume, dry_run, print_config;
+} cli_run_options_t;
+
+typedef struct {
+    char *backend, *device;
+    int64_t threads;
+    bool quiet, verbose, help, version;
+} cli_global_options_t;
+
+typedef struct {
+    char *nll, *grad, *logits, *prompt, *file;  // files and texts that a command writes or reads
+    int64_t checkpoint, max_tokens, top_k;
+    double temperature, top_p;
+    bool echo, json;
+} cli_use_options_t;
+
+typedef struct {
+    int64_t n, width, height, repeat;
+    int graph_format;
+    char *lengths, *ks;
+} cli_tool_options_t;
+
+// ---- The table --------------------------------------------------------------------------------------------------------
+typedef enum { CLI_BOOL, CLI_INT, CLI_REAL, CLI_TEXT, CLI_CHOICE } cli_type_t;
+
+typedef enum {
+    CLI_TRAIN = 1 << 0,
+    CLI_EVAL = 1 << 1,
+    CLI_GENERATE = 1 << 2,
+    CLI_CLASSIFY = 1 << 3,
+    CLI_GRAPH = 1 << 4,
+    CLI_BENCH = 1 << 5,
+    CLI_PLOT = 1 << 6,
+    CLI_EXPORT = 1 << 7,
+    CLI_IMPORT = 1 << 8,
+    CLI_DEVICES = 1 << 9,
+    CLI_DOCTOR = 1 << 10,
+    CLI_PRESETS = 1 << 11,
+    CLI_HELP = 1 << 12,
+    CLI_ALL = (1 << 13) - 1,
+} cli_command_bit_t;
+
+typedef enum {
+    CLI_GROUP_TASK,
+    CLI_GROUP_RUN,
+    CLI_GROUP_DATA,
+    CLI_GROUP_MODEL,
+    CLI_GROUP_REGULAR,
+    CLI_GROUP_OPTIMISER,
+    CLI_GROUP_LENGTH,
+    CLI_GROUP_COMMAND,
+    CLI_GROUP_GLOBAL,
+    CLI_GROUP_COUNT
+} cli_group_t;
+
+typedef struct {
+    const char *name;  // "d-model": the flag is --d-model, the key of a config file d_model
+    cli_type_t type;
+    size_t offset, size;         // of the field in cli_options_t
+    const char *fallback;        // the default, read by the same parser as a flag's value
+    const char *shown;           // what --help prints as the default when it depends on something, else NULL
+    double min, max;             // CLI_INT, CLI_REAL: inclusive range
+    bool open_min, open_max;     // CLI_REAL: the bound itself is not allowed
+    const char *const *choices;  // CLI_CHOICE: the names of the values 0, 1, ..; CLI_TEXT: the allowed texts; ends with NULL
+    const char *metavar;         // in --help, for CLI_INT, CLI_REAL and CLI_TEXT
+    const char *help;            // one line
+    cli_group_t group;
+    unsigned commands;  // cli_command_bit_t
+    bool key;           // belongs into a config file and config.json
+    bool no_flag;       // only a key (found out from the data, kept in config.json)
+    bool resumable;     // a resumed run may change it
+} cli_option_t;
+
+extern const cli_option_t cli_option_table[];
+extern const int cli_option_count;
+extern const char *const cli_group_titles[CLI_GROUP_COUNT];
+
+enum { CLI_MAX_OPTIONS = 128, CLI_MAX_ARGUMENTS = 64 };
+
+// Later sources win, whatever the order in which values arrive.
+typedef enum { CLI_FROM_DEFAULT, CLI_FROM_RUN, CLI_FROM_PRESET, CLI_FROM_FILE, CLI_FROM_FLAG } cli_source_t;
+
+typedef struct {
+    bpt_model_config_t model;
+    bpt_train_config_t train;
+    cli_data_options_t data;
+    cli_run_options_t run;
+    cli_global_options_t global;
+    cli_use_options_t use;
+    cli_tool_options_t tool;
+    unsigned command;  // whose options these are, one cli_command_bit_t
+    const char *command_name;
+    const char *arguments[CLI_MAX_ARGUMENTS];  // positional, borrowed from argv
+    int n_arguments;
+    uint8_t source[CLI_MAX_OPTIONS];
+} cli_options_t;
+
+// ---- Setting and reading -----------------------------------------------------------------------------------------------
+// All options at their defaults for `command`.
+bpt_status_t cli_options_init(cli_options_t *o, unsigned command, const char *command_name) BPT_MUST_USE;
+void cli_options_destroy(cli_options_t *o);
+
+// The option `name` ("d-model") as `command` knows it, NULL if there is none.
+const cli_option_t *cli_option_find(unsigned command, const char *name);
+// Where the value of an option comes from; `name` must exist for o's command.
+cli_source_t cli_option_source(const cli_options_t *o, const char *name);
+// Parses and checks `text`, and stores it unless a stronger source has set the option already. `where` names the option in
+// messages ("--lr", "key \"lr\"").
+bpt_status_t cli_option_set(cli_options_t *o, const cli_option_t *option, const char *text, cli_source_t source,
+                            const char *where) BPT_MUST_USE;
+// The value as text that cli_option_set reads back to the same bits.
+bpt_status_t cli_option_text(const cli_options_t *o, const cli_option_t *option, bpt_strbuf_t *out) BPT_MUST_USE;
+
+// Parses the arguments in front of the command (global options only) and returns its position in *index (argc if none).
+bpt_status_t cli_options_parse_globals(cli_options_t *o, int argc, char **argv, int *index) BPT_MUST_USE;
+// Parses flags and positional arguments argv[first] .. argv[last - 1].
+bpt_status_t cli_options_parse(cli_options_t *o, int first, int last, char **argv) BPT_MUST_USE;
+
+// "8192" or "512,8192": up to `capacity` whole numbers between min and max. `where` names the option in messages.
+bpt_status_t cli_parse_list(const char *text, const char *where, int64_t min, int64_t max, int64_t *out, int capacity,
+                            int *count) BPT_MUST_USE;
+
+// ---- Config files (options_json.c) --------------------------------------------------------------------------------------
+// Applies the keys of a JSON file that holds one object. Strict: an unknown key is an error with a suggestion; otherwise
+// (files written by the program, perhaps by a later version) a warning.
+bpt_status_t cli_options_from_file(cli_options_t *o, const char *path, cli_source_t source, bool strict) BPT_MUST_USE;
+// The resolved configuration: every key that the command knows, defaults included. *out is released with json_decref.
+bpt_status_t cli_options_to_json(const cli_options_t *o, json_t **out) BPT_MUST_USE;
+// Takes over the values of the run whose config.json is at `path`, and checks that no option given here changes what a
+// resumed run has to keep.
+bpt_status_t cli_options_resume(cli_options_t *o, const char *path) BPT_MUST_USE;
+
+// ---- Resolving (resolve.c) ------------------------------------------------------------------------------------------------
+// Applies --preset and --config in their order of precedence: defaults < preset < config file < flags.
+bpt_status_t cli_options_layer(cli_options_t *o) BPT_MUST_USE;
+// Fills in what follows from other options (context -> stride, task -> causal ..) and checks the combinations of `train`.
+bpt_status_t cli_options_resolve(cli_options_t *o) BPT_MUST_USE;
+
+// ---- Presets (presets.c) -------------------------------------------------------------------------------------------------
+typedef struct {
+    const char *name, *about, *values;  // values: "key=value key=value ..", in the order of application
+} cli_preset_t;
+extern const cli_preset_t cli_presets[];  // ends with a NULL name
+bpt_status_t cli_preset_apply(cli_options_t *o, const char *name) BPT_MUST_USE;
+
+// ---- Suggestions (suggest.c) ----------------------------------------------------------------------------------------------
+// Collects the candidate that is nearest to a misspelt word.
+typedef struct {
+    const char *word, *best;
+    int distance;
+} cli_suggestion_t;
+void cli_suggest(cli_suggestion_t *s, const char *candidate);
+// "; did you mean --best?" or "" when nothing is near enough. `prefix` is "--" or "".
+const char *cli_suggest_text(const cli_suggestion_t *s, const char *prefix, char *buffer, size_t bytes);
+
+#endif

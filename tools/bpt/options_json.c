@@ -1,0 +1,187 @@
+// Options as JSON: config files given by the user, the resolved config.json of a run, and the rules of a resumed run.
+// Keys are option names with _ for -. Knows no command.
+#include <jansson.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bpt/alloc.h"
+#include "bpt/file.h"
+#include "bpt/log.h"
+#include "tools/bpt/options.h"
+
+enum { MAX_KEY = 64, MAX_CONFIG_BYTES = 1 << 24 };
+
+static void key_of(const cli_option_t *option, char key[MAX_KEY]) {
+    snprintf(key, MAX_KEY, "%s", option->name);
+    for (char *p = key; *p; ++p)
+        if (*p == '-') *p = '_';
+}
+
+static const cli_option_t *find_key(unsigned command, const char *key) {
+    char name[MAX_KEY];
+    for (int i = 0; i < cli_option_count; ++i) {
+        if (!cli_option_table[i].key || !(cli_option_table[i].commands & command)) continue;
+        key_of(&cli_option_table[i], name);
+        if (!strcmp(name, key)) return &cli_option_table[i];
+    }
+    return NULL;
+}
+
+// Line of a key of the outermost object in valid JSON text: jansson keeps no positions of values.
+static int line_of_key(const char *text, const char *key) {
+    const size_t length = strlen(key);
+    int line = 1, depth = 0;
+    for (const char *p = text; *p; ++p) {
+        if (*p == '\n') ++line;
+        if (*p == '{' || *p == '[') ++depth;
+        if (*p == '}' || *p == ']') --depth;
+        if (*p != '"') continue;
+        const char *begin = ++p;
+        for (; *p && *p != '"'; ++p)
+            if (*p == '\\' && p[1]) ++p;
+        if (!*p) break;
+        const char *after = p + 1 + strspn(p + 1, " \t\r\n");
+        if (depth == 1 && *after == ':' && (size_t)(p - begin) == length && !memcmp(begin, key, length)) return line;
+    }
+    return 1;
+}
+
+static bpt_status_t unknown_key(unsigned command, const char *key, const char *path, bool strict) {
+    cli_suggestion_t nearest = {.word = key};
+    char names[CLI_MAX_OPTIONS][MAX_KEY];
+    for (int i = 0; i < cli_option_count; ++i) {
+        if (!cli_option_table[i].key || !(cli_option_table[i].commands & command)) continue;
+        key_of(&cli_option_table[i], names[i]);
+        cli_suggest(&nearest, names[i]);
+    }
+    char hint[128];
+    if (strict) return bpt_fail(BPT_ERR_USAGE, "unknown key \"%.60s\"%s", key, cli_suggest_text(&nearest, "", hint, sizeof hint));
+    bpt_warn("%s: unknown key \"%.60s\" is ignored; a newer version may have written it", path, key);
+    return BPT_OK;
+}
+
+static const char *type_name(const json_t *value) {
+    switch (json_typeof(value)) {
+    case JSON_OBJECT: return "an object";
+    case JSON_ARRAY: return "a list";
+    case JSON_STRING: return "a string";
+    case JSON_INTEGER: return "a whole number";
+    case JSON_REAL: return "a number";
+    case JSON_NULL: return "null";
+    default: return "true or false";
+    }
+}
+
+// The JSON types must be right ("4" is no number); after that the text goes through the parser of the command line.
+static bpt_status_t apply_value(cli_options_t *o, const cli_option_t *option, const json_t *value, cli_source_t source) {
+    static const char *const wanted[] = {"true or false", "a whole number", "a number", "a string", "a string"};
+    const bool fits = option->type == CLI_BOOL   ? json_is_boolean(value)
+                      : option->type == CLI_INT  ? json_is_integer(value)
+                      : option->type == CLI_REAL ? json_is_number(value)
+                                                 : json_is_string(value);
+    char where[MAX_KEY + 8] = "key \"";
+    key_of(option, where + 5);
+    strcat(where, "\"");
+    if (!fits) return bpt_fail(BPT_ERR_USAGE, "%s must be %s, not %s", where, wanted[option->type], type_name(value));
+    if (json_is_boolean(value)) return cli_option_set(o, option, json_is_true(value) ? "yes" : "no", source, where);
+    if (json_is_string(value)) return cli_option_set(o, option, json_string_value(value), source, where);
+    char text[40];
+    if (json_is_integer(value))
+        snprintf(text, sizeof text, "%lld", (long long)json_integer_value(value));
+    else
+        snprintf(text, sizeof text, "%.17g", json_real_value(value));
+    return cli_option_set(o, option, text, source, where);
+}
+
+static bpt_status_t apply_object(cli_options_t *o, const json_t *object, const char *text, const char *path, cli_source_t source,
+                                 bool strict) {
+    if (!json_is_object(object)) return bpt_fail(BPT_ERR_USAGE, "%s: needs one JSON object of options, not %s", path, type_name(object));
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)object, key, value) {
+        const cli_option_t *option = find_key(o->command, key);
+        const bpt_status_t status = option ? apply_value(o, option, value, source) : unknown_key(o->command, key, path, strict);
+        if (status != BPT_OK) return bpt_context(status, "%s: line %d", path, line_of_key(text, key));
+    }
+    return BPT_OK;
+}
+
+bpt_status_t cli_options_from_file(cli_options_t *o, const char *path, cli_source_t source, bool strict) {
+    char *text = NULL;
+    size_t length;
+    json_t *object = NULL;
+    bpt_status_t status;
+    BPT_TRY_GOTO(bpt_file_read(path, MAX_CONFIG_BYTES, &text, &length), done);
+    BPT_TRY_GOTO(bpt_json_parse(text, length, path, &object), done);
+    BPT_TRY_GOTO(apply_object(o, object, text, path, source, strict), done);
+done:
+    json_decref(object);
+    bpt_free(text);
+    // A config file is part of the command line: what is wrong in it is wrong usage.
+    return status == BPT_ERR_INPUT && strict ? BPT_ERR_USAGE : status;
+}
+
+static bpt_status_t write_key(json_t *object, const cli_options_t *o, const cli_option_t *option) {
+    char key[MAX_KEY];
+    key_of(option, key);
+    const void *field = (const char *)o + option->offset;
+    bpt_strbuf_t text = {0};
+    bpt_status_t status = BPT_OK;
+    switch (option->type) {
+    case CLI_BOOL: return bpt_json_set_bool(object, key, *(const bool *)field);
+    case CLI_REAL:
+        return option->size == sizeof(float) ? bpt_json_set_float(object, key, *(const float *)field)
+                                             : bpt_json_set_real(object, key, *(const double *)field);
+    case CLI_INT: return bpt_json_set_int(object, key, option->size == sizeof(int64_t) ? *(const int64_t *)field : *(const int32_t *)field);
+    case CLI_TEXT:
+    case CLI_CHOICE:
+        status = cli_option_text(o, option, &text);
+        if (status == BPT_OK) status = bpt_json_set_text(object, key, text.data ? text.data : "");
+        bpt_strbuf_free(&text);
+        return status;
+    }
+    return status;
+}
+
+bpt_status_t cli_options_to_json(const cli_options_t *o, json_t **out) {
+    json_t *object = json_object();
+    if (!object) return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the configuration");
+    bpt_status_t status = BPT_OK;
+    for (int i = 0; i < cli_option_count && status == BPT_OK; ++i)
+        if (cli_option_table[i].key && (cli_option_table[i].commands & o->command)) status = write_key(object, o, &cli_option_table[i]);
+    if (status == BPT_OK)
+        *out = object;
+    else
+        json_decref(object);
+    return status;
+}
+
+// ---- Resume -----------------------------------------------------------------------------------------------------------
+static bpt_status_t resume_option(cli_options_t *o, const cli_options_t *stored, const cli_option_t *option, bpt_strbuf_t *given,
+                                  bpt_strbuf_t *kept) {
+    bpt_strbuf_clear(given);
+    bpt_strbuf_clear(kept);
+    BPT_TRY(cli_option_text(o, option, given));
+    BPT_TRY(cli_option_text(stored, option, kept));
+    const char *new_value = given->data ? given->data : "", *old_value = kept->data ? kept->data : "";
+    if (cli_option_source(o, option->name) == CLI_FROM_DEFAULT) return cli_option_set(o, option, old_value, CLI_FROM_RUN, option->name);
+    if (option->resumable || !strcmp(new_value, old_value)) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE, "--%s cannot change when a run is resumed: it was '%s', not '%s'; start a new run for that",
+                    option->name, old_value, new_value);
+}
+
+bpt_status_t cli_options_resume(cli_options_t *o, const char *path) {
+    cli_options_t stored;
+    bpt_strbuf_t given = {0}, kept = {0};
+    bpt_status_t status = cli_options_init(&stored, o->command, o->command_name);
+    if (status == BPT_OK) status = cli_options_from_file(&stored, path, CLI_FROM_RUN, false);
+    for (int i = 0; i < cli_option_count && status == BPT_OK; ++i) {
+        const cli_option_t *option = &cli_option_table[i];
+        if (option->key && (option->commands & o->command)) status = resume_option(o, &stored, option, &given, &kept);
+    }
+    bpt_strbuf_free(&given);
+    bpt_strbuf_free(&kept);
+    cli_options_destroy(&stored);
+    return status;
+}

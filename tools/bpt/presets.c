@@ -1,0 +1,122 @@
+// Presets: the settings of the papers (and one for newcomers) as overrides of the option table. Where the papers and the
+// released configurations are known to differ the paper is followed. Knows no command.
+//
+// Sources: Ye et al. 2019, "BP-Transformer: modelling long-range context via binary partitioning", tables 7-10, and its released
+// configurations; Ye et al. 2019, "SegTree-Transformer", section 4. rel-levels is the released `clip_dist` + 1.
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/bpt/options.h"
+
+#define SMALL                                                                                                              \
+    "task=lm model=bpt unit=byte layers=4 d-model=192 d-ff=768 heads=4 k=4 context=256 batch-tokens=4096 dropout-input=0 " \
+    "dropout-hidden=0 dropout-attention=0 dropout-head=0 lr=0.002 schedule=cosine warmup=50 clip=1 steps=600 eval-every=200 log-every=10"
+
+// Character models: 12 layers, windows that overlap by half, deep supervision, second halves scored.
+#define CHAR_MODEL                                                                                                       \
+    "task=lm model=bpt layers=12 d-model=512 d-ff=2048 heads=8 tied=yes dropout-input=0.1 dropout-hidden=0.1 "           \
+    "dropout-attention=0.1 dropout-head=0.1 deep-supervision=yes protocol=half beta1=0.9 beta2=0.98 eps=1e-8 clip=0.25 " \
+    "schedule=cosine warmup=4000 save-every=2000 log-every=50 "
+#define ENWIK8 CHAR_MODEL "unit=byte k=64 epochs=72 "
+#define TEXT8 CHAR_MODEL "unit=char k=64 "
+
+#define WORD_MODEL                                                                                                            \
+    "task=lm model=bpt unit=word layers=6 d-model=320 d-ff=1024 heads=8 k=4 rel-levels=5 tied=yes dropout-input=0.5 "         \
+    "dropout-hidden=0.1 dropout-attention=0.1 dropout-head=0.5 context=320 batch-tokens=5120 eval-context=320 protocol=half " \
+    "beta1=0.9 beta2=0.98 eps=1e-8 clip=0.25 lr=0.001 schedule=plateau lr-decay=0.5 warmup=1600 epochs=25"
+
+// SegTree: disjoint chunks, lower case, L2 on weights.
+#define SEGTREE                                                                                                                \
+    "task=lm model=segtree unit=word lower=yes d-model=320 d-ff=1024 heads=8 tied=yes dropout-input=0.5 dropout-hidden=0.1 "   \
+    "dropout-attention=0.1 dropout-head=0.5 protocol=chunks beta1=0.9 beta2=0.999 eps=1e-8 weight-decay=5e-5 clip=2 lr=0.001 " \
+    "schedule=plateau lr-decay=0.5 warmup=400 epochs=50 "
+#define SEGTREE_70 SEGTREE "context=70 batch-tokens=4480 "
+#define SEGTREE_320 SEGTREE "context=320 batch-tokens=5120 "
+
+// Classifiers: both sides, frozen GloVe vectors, vocabulary of all files, L2 on weights, no clipping.
+#define CLASSIFIER                                                                                                                    \
+    "task=classify model=bpt unit=word lower=yes vocab-scope=all causal=no rule=paper d-model=300 d-ff=600 heads=6 freeze-embed=yes " \
+    "freeze-rel=no beta1=0.9 beta2=0.999 eps=1e-8 weight-decay=5e-5 clip=0 warmup=0 dropout-attention=0.3 dropout-hidden=0.1 "
+#define SST5                                                                                                                           \
+    CLASSIFIER "subtrees=yes layers=4 dropout-input=0.4 dropout-head=0.4 batch-examples=1024 batch-tokens=32768 lr=0.00025 epochs=40 " \
+               "schedule=exponential "
+#define IMDB \
+    CLASSIFIER "layers=5 dropout-input=0.5 dropout-head=0.5 batch-examples=32 batch-tokens=16384 lr=0.0001 epochs=40 schedule=constant "
+
+#define SEGTREE_SIZES(corpus, about)                                                                             \
+    {"segtree-" corpus "-70-3", "SegTree on " about ", 3 layers, chunks of 70", SEGTREE_70 "layers=3"},          \
+        {"segtree-" corpus "-70-4", "SegTree on " about ", 4 layers, chunks of 70", SEGTREE_70 "layers=4"},      \
+        {"segtree-" corpus "-70-5", "SegTree on " about ", 5 layers, chunks of 70", SEGTREE_70 "layers=5"},      \
+        {"segtree-" corpus "-70-6", "SegTree on " about ", 6 layers, chunks of 70", SEGTREE_70 "layers=6"},      \
+        {"segtree-" corpus "-320-3", "SegTree on " about ", 3 layers, chunks of 320", SEGTREE_320 "layers=3"},   \
+        {"segtree-" corpus "-320-4", "SegTree on " about ", 4 layers, chunks of 320", SEGTREE_320 "layers=4"},   \
+        {"segtree-" corpus "-320-5", "SegTree on " about ", 5 layers, chunks of 320", SEGTREE_320 "layers=5"}, { \
+        "segtree-" corpus "-320-6", "SegTree on " about ", 6 layers, chunks of 320", SEGTREE_320 "layers=6"      \
+    }
+
+// Windows of n leaves that move by n/2; 32,768 leaves a batch, 65,536 for the longest.
+#define WINDOW_512 "context=512 stride=256 eval-context=1024 rel-levels=3 batch-tokens=32768 lr=0.00041 "
+#define WINDOW_1024 "context=1024 stride=512 eval-context=2048 rel-levels=4 batch-tokens=32768 lr=0.00041 "
+#define WINDOW_2048 "context=2048 stride=1024 eval-context=4096 rel-levels=5 batch-tokens=32768 lr=0.00041 "
+#define WINDOW_4096 "context=4096 stride=2048 eval-context=8192 rel-levels=6 batch-tokens=32768 lr=0.00041 "
+#define WINDOW_8192 "context=8192 stride=4096 eval-context=8192 rel-levels=7 batch-tokens=65536 lr=0.00058 "
+
+const cli_preset_t cli_presets[] = {
+    {"small", "byte model for any text: minutes on two cores", SMALL},
+    {"ptb-6", "BPT on Penn Treebank, 6 layers, k = 4", WORD_MODEL},
+    {"wiki-6", "BPT on WikiText-2, 6 layers, k = 4", WORD_MODEL},
+    {"enwik8-512", "BPT on enwik8, windows of 512, k = 64", ENWIK8 WINDOW_512 "steps=400000 eval-every=66000"},
+    {"enwik8-1024", "BPT on enwik8, windows of 1024, k = 64", ENWIK8 WINDOW_1024 "steps=400000 eval-every=66000"},
+    {"enwik8-2048", "BPT on enwik8, windows of 2048, k = 64", ENWIK8 WINDOW_2048 "steps=400000 eval-every=66000"},
+    {"enwik8-4096", "BPT on enwik8, windows of 4096, k = 64", ENWIK8 WINDOW_4096 "steps=400000 eval-every=66000"},
+    {"enwik8-8192", "BPT on enwik8, windows of 8192, k = 64", ENWIK8 WINDOW_8192 "steps=200000 eval-every=33000"},
+    {"text8-512", "BPT on text8, windows of 512, k = 64", TEXT8 WINDOW_512 "steps=400000 epochs=72 eval-every=66000"},
+    {"text8-1024", "BPT on text8, windows of 1024, k = 64", TEXT8 WINDOW_1024 "steps=600000 epochs=108 eval-every=99000"},
+    {"text8-2048", "BPT on text8, windows of 2048, k = 64", TEXT8 WINDOW_2048 "steps=600000 epochs=108 eval-every=99000"},
+    {"text8-4096", "BPT on text8, windows of 4096, k = 64", TEXT8 WINDOW_4096 "steps=600000 epochs=108 eval-every=99000"},
+    {"text8-8192", "BPT on text8, windows of 8192, k = 64", TEXT8 WINDOW_8192 "steps=400000 epochs=144 eval-every=66000"},
+    {"sst5-1", "BPT on SST-5 trees, k = 1", SST5 "k=1 rel-levels=4 lr-decay=0.97"},
+    {"sst5-2", "BPT on SST-5 trees, k = 2", SST5 "k=2 rel-levels=3 lr-decay=0.98"},
+    {"sst5-4", "BPT on SST-5 trees, k = 4", SST5 "k=4 rel-levels=2 lr-decay=0.99"},
+    {"sst5-8", "BPT on SST-5 trees, k = 8", SST5 "k=8 rel-levels=2 lr-decay=0.99"},
+    {"sst5-16", "BPT on SST-5 trees, k = 16", SST5 "k=16 rel-levels=2 lr-decay=1"},
+    {"imdb-1", "BPT on IMDB reviews, k = 1", IMDB "k=1 rel-levels=8"},
+    {"imdb-2", "BPT on IMDB reviews, k = 2", IMDB "k=2 rel-levels=7"},
+    {"imdb-4", "BPT on IMDB reviews, k = 4", IMDB "k=4 rel-levels=6"},
+    {"imdb-8", "BPT on IMDB reviews, k = 8", IMDB "k=8 rel-levels=5"},
+    {"imdb-16", "BPT on IMDB reviews, k = 16", IMDB "k=16 rel-levels=4"},
+    {"imdb-32", "BPT on IMDB reviews, k = 32", IMDB "k=32 rel-levels=3"},
+    {"imdb-64", "BPT on IMDB reviews, k = 64", IMDB "k=64 rel-levels=2"},
+    SEGTREE_SIZES("ptb", "Penn Treebank"),
+    SEGTREE_SIZES("wiki", "WikiText-2"),
+    {NULL, NULL, NULL},
+};
+
+static const cli_preset_t *find(const char *name) {
+    for (const cli_preset_t *preset = cli_presets; preset->name; ++preset)
+        if (!strcmp(preset->name, name)) return preset;
+    return NULL;
+}
+
+bpt_status_t cli_preset_apply(cli_options_t *o, const char *name) {
+    const cli_preset_t *preset = find(name);
+    if (!preset) {
+        cli_suggestion_t nearest = {.word = name};
+        char hint[64];
+        for (const cli_preset_t *p = cli_presets; p->name; ++p) cli_suggest(&nearest, p->name);
+        const char *text = cli_suggest_text(&nearest, "", hint, sizeof hint);
+        return bpt_fail(BPT_ERR_USAGE, "unknown preset '%s'%s", name, *text ? text : "; `bpt presets` lists them");
+    }
+    for (const char *p = preset->values; *p;) {
+        char pair[64];
+        const size_t length = strcspn(p, " ");
+        snprintf(pair, sizeof pair, "%.*s", (int)length, p);
+        p += length + strspn(p + length, " ");
+        char *value = strchr(pair, '=');
+        if (value) *value++ = 0;
+        const cli_option_t *option = cli_option_find(o->command, pair);
+        if (!option || !value) return bpt_fail(BPT_ERR_INTERNAL, "preset %s has a wrong entry %s", name, pair);
+        BPT_TRY(cli_option_set(o, option, value, CLI_FROM_PRESET, pair));
+    }
+    return BPT_OK;
+}

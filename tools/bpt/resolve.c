@@ -1,0 +1,112 @@
+// What follows from other options: presets and config files in their order, values left open, combinations that cannot be.
+// Knows no command but `train`, whose configuration this is.
+#include <stdlib.h>
+
+#include "bpt/alloc.h"
+#include "models/config_json.h"
+#include "tools/bpt/options.h"
+
+// A run goes on from any directory, so its paths must not depend on one. A path that leads nowhere stays: its reader reports it.
+static bpt_status_t make_absolute(char **path) {
+    if (!**path) return BPT_OK;
+    char *absolute = realpath(*path, NULL);
+    if (!absolute) return BPT_OK;
+    char *copy;
+    const bpt_status_t status = bpt_strdup(absolute, &copy);
+    free(absolute);
+    if (status != BPT_OK) return status;
+    bpt_free(*path);
+    *path = copy;
+    return BPT_OK;
+}
+
+bpt_status_t cli_options_layer(cli_options_t *o) {
+    if (*o->run.config) BPT_TRY(cli_options_from_file(o, o->run.config, CLI_FROM_FILE, true));
+    if (*o->run.preset) BPT_TRY(cli_preset_apply(o, o->run.preset));
+    BPT_TRY(make_absolute(&o->data.path));
+    BPT_TRY(make_absolute(&o->data.vectors));
+    return make_absolute(&o->run.init);
+}
+
+static bool open_choice(const cli_options_t *o, const char *name) { return cli_option_source(o, name) == CLI_FROM_DEFAULT; }
+
+static int32_t default_rel_levels(const cli_options_t *o) {
+    if (o->model.model != BPT_MODEL_TRANSFORMER) return bpt_default_rel_levels(o->data.context);
+    const int64_t farthest = o->model.attention == BPT_ATTENTION_WINDOW ? o->model.window : o->data.context - 1;
+    return farthest < 1 ? 1 : (int32_t)farthest;
+}
+
+static void fill_data(cli_options_t *o) {
+    const bool lm = o->model.task == BPT_TASK_LM;
+    if (o->data.unit == CLI_UNIT_AUTO) o->data.unit = lm ? CLI_UNIT_BYTE : CLI_UNIT_WORD;
+    if (!o->data.stride) o->data.stride = o->data.context;
+    if (!o->data.eval_context) o->data.eval_context = o->data.context;
+}
+
+static void fill_model(cli_options_t *o) {
+    bpt_model_config_t *m = &o->model;
+    const bool lm = m->task == BPT_TASK_LM, vectors = *o->data.vectors != 0;
+    if (!m->d_ff) m->d_ff = 4 * m->d_model;
+    if (!m->d_embed && !vectors) m->d_embed = m->d_model;  // with vectors: their width, when the file is read
+    if (open_choice(o, "causal")) m->causal = lm;
+    if (open_choice(o, "tied")) m->tied = lm && !vectors && m->d_embed == m->d_model;
+    if (open_choice(o, "freeze-embed")) o->train.freeze_embed = vectors;
+    if (open_choice(o, "positions") && m->model == BPT_MODEL_TRANSFORMER) m->positions = BPT_POSITIONS_ABSOLUTE;
+    if (!lm) return;  // a classifier's longest input is known when its data are read
+    if (!m->rel_levels && m->positions == BPT_POSITIONS_RELATIVE) m->rel_levels = default_rel_levels(o);
+    if (!m->max_positions && m->positions == BPT_POSITIONS_ABSOLUTE)
+        m->max_positions = (int32_t)(o->data.eval_context > o->data.context ? o->data.eval_context : o->data.context);
+}
+
+static bpt_status_t check_model(const cli_options_t *o) {
+    bpt_model_config_t m = o->model;  // what only the data can tell is replaced by something possible
+    if (!m.vocab) m.vocab = 1;
+    if (!m.classes) m.classes = 2;
+    if (!m.d_embed) m.d_embed = m.d_model;
+    if (!m.rel_levels) m.rel_levels = 1;
+    if (!m.max_positions) m.max_positions = 1;
+    return bpt_model_config_check(&m);
+}
+
+static bpt_status_t check_data(const cli_options_t *o) {
+    const cli_data_options_t *d = &o->data;
+    const bool lm = o->model.task == BPT_TASK_LM;
+    if (lm && (d->subtrees || d->max_length || d->batch_examples))
+        return bpt_fail(BPT_ERR_USAGE, "--%s is for --task classify only",
+                        d->subtrees     ? "subtrees"
+                        : d->max_length ? "max-length"
+                                        : "batch-examples");
+    if (!lm && o->train.deep_supervision) return bpt_fail(BPT_ERR_USAGE, "--deep-supervision is for --task lm only");
+    if (!lm && (d->unit == CLI_UNIT_BYTE || d->unit == CLI_UNIT_CHAR))
+        return bpt_fail(BPT_ERR_USAGE, "--task classify reads words or ids: --unit byte and char are for --task lm");
+    if (!lm) return BPT_OK;
+    if (d->stride > d->context)
+        return bpt_fail(BPT_ERR_USAGE, "--stride %lld would leave out text between windows of --context %lld", (long long)d->stride,
+                        (long long)d->context);
+    if (d->batch_tokens < d->context)
+        return bpt_fail(BPT_ERR_USAGE, "--batch-tokens %lld has no room for one window of --context %lld", (long long)d->batch_tokens,
+                        (long long)d->context);
+    if (d->protocol != CLI_PROTOCOL_CHUNKS && d->eval_context < 4)
+        return bpt_fail(BPT_ERR_USAGE, "--eval-context must be at least 4 for windows that overlap by half");
+    return BPT_OK;
+}
+
+bpt_status_t cli_options_resolve(cli_options_t *o) {
+    if (!*o->data.path && !o->run.print_config) return bpt_fail(BPT_ERR_USAGE, "bpt train needs --data PATH, a text file or a directory");
+    if (!*o->run.out && !o->run.print_config && !o->run.dry_run)
+        return bpt_fail(BPT_ERR_USAGE, "bpt train needs --out RUN, the directory to write");
+    fill_data(o);
+    fill_model(o);
+    BPT_TRY(check_data(o));
+    BPT_TRY(check_model(o));
+    if (o->train.freeze_embed && !*o->data.vectors && !*o->run.init && !o->run.print_config)
+        return bpt_fail(BPT_ERR_USAGE,
+                        "a frozen embedding needs --vectors FILE (GloVe text) or --init RUN; --no-freeze-embed trains it%s%s",
+                        *o->run.preset ? " against preset " : "", o->run.preset);
+    if (o->train.schedule == BPT_SCHEDULE_NOAM && !o->train.warmup)
+        return bpt_fail(BPT_ERR_USAGE, "--schedule noam needs --warmup of at least 1");
+    if (o->train.stop_at && o->train.steps && o->train.stop_at > o->train.steps)
+        return bpt_fail(BPT_ERR_USAGE, "--stop-at %lld is behind the end of training at --steps %lld", (long long)o->train.stop_at,
+                        (long long)o->train.steps);
+    return BPT_OK;
+}
