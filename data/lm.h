@@ -1,0 +1,31 @@
+// Batches of a language model: windows over one long row of token ids. The ids are borrowed and must outlive the source.
+#ifndef BPT_DATA_LM_H
+#define BPT_DATA_LM_H
+
+#include "bpt/batch.h"
+
+typedef struct {
+    int64_t context;       // n: leaves of a window, made of n + 1 tokens
+    int64_t stride;        // distance of two windows, 1..context
+    int64_t batch_tokens;  // leaves of a micro-batch: max(1, batch_tokens / context) windows
+    int64_t accumulate;    // micro-batches of an optimiser step
+    uint64_t seed;
+} bpt_lm_options_t;
+
+// Training, without end. The order of the windows is a pure function of (seed, epoch). The last window may be shorter, the last
+// step of an epoch smaller: nothing is dropped. BPT_ERR_INPUT when there are fewer than two tokens.
+bpt_status_t bpt_lm_train_source(const uint32_t *ids, uint64_t count, const bpt_lm_options_t *options, bpt_batch_source_t **out) BPT_MUST_USE;
+
+typedef enum {
+    BPT_PROTOCOL_CHUNKS,    // windows of E targets, every token but the first scored once
+    BPT_PROTOCOL_HALF,      // stride E/2; the second half of a window scored, all of the first one
+    BPT_PROTOCOL_RELEASED,  // as half, without the first token of each half, as the authors' code
+} bpt_protocol_t;
+
+// One pass in file order; scored targets come in file order when rows are walked from left to right. Even context for half.
+bpt_status_t bpt_lm_eval_source(const uint32_t *ids, uint64_t count, int64_t context, int64_t batch_tokens, bpt_protocol_t protocol,
+                                bpt_batch_source_t **out) BPT_MUST_USE;
+// Sequences of their own: sequence s is ids[offsets[s]] .. ids[offsets[s+1] - 1]; tokens 2..m are scored. Sequences of one token score nothing.
+bpt_status_t bpt_lm_lines_source(const uint32_t *ids, const uint64_t *offsets, uint64_t n_sequences, bpt_batch_source_t **out) BPT_MUST_USE;
+
+#endif

@@ -1,0 +1,19 @@
+// Where training, validation and test text come from: `--data PATH` is a folder of three files or one file cut 90/5/5.
+#ifndef BPT_DATA_SPLIT_H
+#define BPT_DATA_SPLIT_H
+
+#include "data/vocab.h"
+
+enum { BPT_TRAIN, BPT_VALID, BPT_TEST, BPT_PARTS };
+
+typedef struct {
+    bpt_text_t *text[BPT_PARTS];   // owned; one file cut in three has only text[0]
+    bpt_range_t part[BPT_PARTS];   // bytes 0: absent
+} bpt_split_t;
+
+// by_lines: one file is cut at line ends (words, classification), else anywhere (bytes) or between code points (chars).
+// In a folder the files are those whose names hold "train", "valid" or "dev", "test"; two matches are an error; train must be there.
+bpt_status_t bpt_split_open(const char *path, bpt_unit_t unit, bool by_lines, bpt_split_t *out) BPT_MUST_USE;
+void bpt_split_close(bpt_split_t *split);
+
+#endif
