@@ -5,12 +5,17 @@
 
 #include "backends/ref/ops/element.h"
 
-// Columns [offset, offset + d) of a tensor whose rows have `stride` columns.
+// Columns [offset, offset + d) of an input whose rows have `stride` columns, as double; data NULL: zeros.
 typedef struct {
-    void *data;
-    bpt_dtype_t dtype;
+    const double *data;
     int64_t stride, offset;
 } part_t;
+
+// The same columns of an output.
+typedef struct {
+    int slot;
+    int64_t stride, offset;
+} target_t;
 
 typedef struct {
     const bpt_host_run_t *run;
@@ -19,6 +24,7 @@ typedef struct {
     const uint32_t *lengths;  // NULL with a table
     int64_t query_rows, key_rows, other;  // `other`: nodes of a bucket that are not leaves
     bpt_slot_t *slots;        // scratch for the slots of one query or key
+    double *scratch;          // what is left of it
 } problem_t;
 
 // A query or key: its sequence, its node, its row in a tensor of all rows, and its row where it is stored (-1: it is zero).
@@ -30,15 +36,31 @@ static int64_t max_slots(const bpt_op_call_t *call) {
     return call->attrs.attention.graph.kind == BPT_GRAPH_TABLE ? call->in[6].shape.dim[1] : BPT_MAX_SLOTS;
 }
 
-static part_t part_of(const bpt_operand_t *operand, void *data, int64_t offset) {
-    return (part_t){data, operand->dtype, bpt_ref_columns(operand), offset};
+static double at(const part_t *part, int64_t row, int64_t column) {
+    return row < 0 || !part->data ? 0 : part->data[row * part->stride + part->offset + column];
+}
+static void put(const bpt_host_run_t *run, const target_t *target, int64_t row, int64_t column, double x) {
+    bpt_ref_out(run, target->slot, row * target->stride + target->offset + column, x);
 }
 
-static double at(const part_t *part, int64_t row, int64_t column) {
-    return row < 0 || !part->data ? 0 : bpt_ref_load(part->data, part->dtype, row * part->stride + part->offset + column);
+// Scratch of both ops: slots, then the inputs as double, then `more` doubles.
+static size_t scratch_for(const bpt_op_call_t *call, size_t more) {
+    static const int expanded[] = {0, 1, 2, 7, 8};
+    size_t doubles = more;
+    for (size_t i = 0; i < BPT_COUNT(expanded); ++i)
+        if (call->in[expanded[i]].present && !(expanded[i] == 1 && call->attrs.attention.packed))
+            doubles += (size_t)bpt_shape_count(&call->in[expanded[i]].shape);
+    return (size_t)max_slots(call) * sizeof(bpt_slot_t) + doubles * sizeof(double);
 }
-static void put(const part_t *part, int64_t row, int64_t column, double x) {
-    bpt_ref_store(part->data, part->dtype, row * part->stride + part->offset + column, x);
+
+static part_t expand(problem_t *a, int slot) {
+    if (!a->run->in[slot]) return (part_t){0};
+    const bpt_operand_t *operand = &a->run->call->in[slot];
+    const int64_t count = bpt_shape_count(&operand->shape);
+    const part_t part = {.data = a->scratch, .stride = bpt_ref_columns(operand)};
+    for (int64_t i = 0; i < count; ++i) a->scratch[i] = bpt_ref_in(a->run, slot, i);
+    a->scratch += count;
+    return part;
 }
 
 static problem_t problem_of(const bpt_host_run_t *run) {
@@ -46,14 +68,15 @@ static problem_t problem_of(const bpt_host_run_t *run) {
     const bpt_attention_attrs_t *t = &call->attrs.attention;
     const int64_t d = (int64_t)t->heads * t->head_dim;
     problem_t a = {.run = run, .t = t, .lengths = run->in[3], .slots = run->scratch};
-    a.q = part_of(&call->in[0], run->in[0], 0);
-    a.k = part_of(&call->in[1], run->in[1], t->packed ? d : 0);
-    a.v = part_of(&call->in[1], run->in[1], t->packed ? 2 * d : d);
-    a.rel = part_of(&call->in[2], run->in[2], 0);
-    a.query_rows = bpt_ref_rows(&call->out[0]);
+    a.scratch = (double *)(a.slots + max_slots(call));
+    a.q = expand(&a, 0);
+    a.k = a.v = t->packed ? a.q : expand(&a, 1);
+    a.k.offset = t->packed ? d : 0;
+    a.v.offset = a.k.offset + d;
+    a.rel = expand(&a, 2);
+    a.query_rows = bpt_ref_rows(call->op == BPT_OP_ATTENTION ? &call->out[0] : &call->in[7]);
     a.key_rows = bpt_ref_rows(&call->in[1]);
     if (t->graph.kind != BPT_GRAPH_TABLE) a.other = bpt_node_count(&t->graph) - t->graph.n;
-    if (call->op == BPT_OP_ATTENTION_GRAD) a.query_rows = bpt_ref_rows(&call->in[7]);
     return a;
 }
 
@@ -114,10 +137,10 @@ static double dropout(const problem_t *a, const position_t *query, const positio
 
 // ---- Forward ---------------------------------------------------------------------------------------------------------
 
-// Scratch: slots, then one head of output.
+// Further scratch: one head of output.
 bpt_status_t bpt_ref_plan_ATTENTION(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     (void)threads;
-    *scratch_bytes = (size_t)max_slots(call) * sizeof(bpt_slot_t) + (size_t)call->attrs.attention.head_dim * sizeof(double);
+    *scratch_bytes = scratch_for(call, (size_t)call->attrs.attention.head_dim);
     return BPT_OK;
 }
 
@@ -147,7 +170,7 @@ static double attend(const problem_t *a, const position_t *query, int n_slots, i
 void bpt_ref_ATTENTION(const bpt_host_run_t *run) {
     const problem_t a = problem_of(run);
     const int64_t heads = a.t->heads, head_dim = a.t->head_dim;
-    double *sum = (double *)(a.slots + max_slots(run->call));
+    double *sum = a.scratch;
     for (int64_t row = 0; row < a.query_rows; ++row) {
         const position_t query = query_of_row(&a, row);
         const int n_slots = slots_of(&a, row, &query);
@@ -164,18 +187,18 @@ void bpt_ref_ATTENTION(const bpt_host_run_t *run) {
 //   ds = w (f dout . v - D) scale,   dq = sum over keys ds (k + rel),   dk = sum over consumers ds q,
 //   dv = sum over consumers w f dout,   drel[row] = sum over the edges that use the row of ds q.
 
-// Scratch: slots, D of every query row and head, sums of drel, two heads of sums.
+// Further scratch: D of every query row and head, sums of drel, two heads of sums.
 bpt_status_t bpt_ref_plan_ATTENTION_GRAD(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     (void)threads;
     const size_t rel = call->in[2].present ? (size_t)bpt_shape_count(&call->in[2].shape) : 0;
-    const size_t doubles = (size_t)bpt_shape_count(&call->in[9].shape) + rel + 2 * (size_t)call->attrs.attention.head_dim;
-    *scratch_bytes = (size_t)max_slots(call) * sizeof(bpt_slot_t) + doubles * sizeof(double);
+    *scratch_bytes = scratch_for(call, (size_t)bpt_shape_count(&call->in[9].shape) + rel + 2 * (size_t)call->attrs.attention.head_dim);
     return BPT_OK;
 }
 
 typedef struct {
     problem_t a;
-    part_t dout, out, dq, dk, dv;
+    part_t dout, out;
+    target_t dq, dk, dv;
     double *dots, *drel;  // D [query rows, heads]; [rel rows, head_dim]
 } gradient_t;
 
@@ -241,7 +264,7 @@ static void all_query_gradients(const gradient_t *g, double *dq) {
             *dot = 0;
             for (int64_t c = 0; c < head_dim; ++c) *dot += at(&g->dout, row, head * head_dim + c) * at(&g->out, row, head * head_dim + c);
             query_gradient(g, row, &query, n_slots, head, dq);
-            for (int64_t c = 0; query.stored >= 0 && c < head_dim; ++c) put(&g->dq, query.stored, head * head_dim + c, dq[c]);
+            for (int64_t c = 0; query.stored >= 0 && c < head_dim; ++c) put(a->run, &g->dq, query.stored, head * head_dim + c, dq[c]);
         }
     }
 }
@@ -255,8 +278,8 @@ static void all_key_gradients(const gradient_t *g, double *dk, double *dv) {
         for (int head = 0; head < a->t->heads; ++head) {
             key_gradient(g, &key, n_slots, head, dk, dv);
             for (int64_t c = 0; c < head_dim; ++c) {
-                put(&g->dk, row, head * head_dim + c, dk[c]);
-                put(&g->dv, row, head * head_dim + c, dv[c]);
+                put(a->run, &g->dk, row, head * head_dim + c, dk[c]);
+                put(a->run, &g->dv, row, head * head_dim + c, dv[c]);
             }
         }
     }
@@ -265,15 +288,14 @@ static void all_key_gradients(const gradient_t *g, double *dk, double *dv) {
 void bpt_ref_ATTENTION_GRAD(const bpt_host_run_t *run) {
     const bpt_op_call_t *call = run->call;
     gradient_t g = {.a = problem_of(run)};
-    const int64_t d = (int64_t)g.a.t->heads * g.a.t->head_dim;
     const int64_t n_rel = run->in[2] ? bpt_shape_count(&call->in[2].shape) : 0;
     const int key_slot = g.a.t->packed ? 0 : 1;
-    g.out = part_of(&call->in[7], run->in[7], 0);
-    g.dout = part_of(&call->in[8], run->in[8], 0);
-    g.dq = part_of(&call->out[0], run->out[0], 0);
-    g.dk = part_of(&call->out[key_slot], run->out[key_slot], g.a.t->packed ? d : 0);
-    g.dv = part_of(&call->out[key_slot], run->out[key_slot], g.a.t->packed ? 2 * d : d);
-    g.dots = (double *)(g.a.slots + max_slots(call));
+    g.out = expand(&g.a, 7);
+    g.dout = expand(&g.a, 8);
+    g.dq = (target_t){0, g.a.q.stride, 0};
+    g.dk = (target_t){key_slot, g.a.k.stride, g.a.k.offset};
+    g.dv = (target_t){key_slot, g.a.v.stride, g.a.v.offset};
+    g.dots = g.a.scratch;
     g.drel = n_rel ? g.dots + bpt_shape_count(&call->in[9].shape) : NULL;
     double *sums = g.dots + bpt_shape_count(&call->in[9].shape) + n_rel;
     for (int64_t i = 0; i < n_rel; ++i) g.drel[i] = 0;
