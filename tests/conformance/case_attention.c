@@ -1,0 +1,259 @@
+// Interval attention and its gradient: all graphs, lengths, head sizes, ways to store q, k and v, and optional operands. A
+// covering subset of the product: every graph with every length, the other properties drawn by a fixed hash (the gate in
+// test_attention.c checks that every value of every property occurs with every graph).
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bpt/rng.h"
+#include "support/attention.h"
+
+static const struct {
+    const char *name;
+    bpt_graph_kind_t kind;
+    bool reference_rule, span_self, root;
+} graphs[] = {
+    {"bpt", BPT_GRAPH_BPT, false, false, false},          {"bpt_reference", BPT_GRAPH_BPT, true, false, false},
+    {"segtree", BPT_GRAPH_SEGTREE, false, false, false},  {"segtree_self", BPT_GRAPH_SEGTREE, false, true, false},
+    {"dense", BPT_GRAPH_DENSE, false, false, false},      {"dense_root", BPT_GRAPH_DENSE, false, false, true},
+    {"window", BPT_GRAPH_WINDOW, false, false, false},    {"window_root", BPT_GRAPH_WINDOW, false, false, true},
+};
+static const int64_t lengths[] = {1, 2, 3, 5, 16, 17, 33, 64, 100, 257, 1000};
+static const int32_t ks[] = {1, 2, 4, 16, 64}, head_dims[] = {10, 20, 40, 50, 64, 100}, windows[] = {1, 2, 7, 40};
+
+// Chosen by hand: the settings of the papers' models, and extremes.
+typedef struct {
+    bpt_graph_kind_t kind;
+    bool causal, zero_spans, packed, rel;
+    int32_t k, heads, head_dim;
+    int64_t n, batch;
+    bpt_queries_t queries;
+    float p;
+    bpt_dtype_t dtype;
+    double amplitude;  // of the queries: 2 gives scores around 1, 80 around 50
+} chosen_t;
+
+static const chosen_t chosen[] = {
+    {BPT_GRAPH_BPT, true, true, true, true, 4, 4, 16, 320, 2, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},      // first layer
+    {BPT_GRAPH_BPT, true, false, true, true, 4, 4, 16, 320, 2, BPT_QUERIES_ALL, 0.1f, BPT_BF16, 2},    // middle layer
+    {BPT_GRAPH_BPT, true, false, false, true, 4, 4, 16, 320, 2, BPT_QUERIES_LEAVES, 0.1f, BPT_F32, 2},  // last layer, language model
+    {BPT_GRAPH_BPT, false, false, false, true, 2, 2, 50, 51, 3, BPT_QUERIES_ROOTS, 0.1f, BPT_F32, 2},   // last layer, classifier
+    {BPT_GRAPH_BPT, false, true, true, false, 2, 2, 50, 51, 3, BPT_QUERIES_LEAVES, 0, BPT_F32, 2},      // the only layer
+    {BPT_GRAPH_BPT, true, false, true, true, 64, 1, 64, 513, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    {BPT_GRAPH_BPT, true, false, true, true, 4, 2, 20, 2049, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    {BPT_GRAPH_BPT, false, false, true, true, 4, 2, 20, 64, 2, BPT_QUERIES_ALL, 0, BPT_F32, 80},
+    {BPT_GRAPH_DENSE, false, false, true, false, 1, 2, 20, 129, 2, BPT_QUERIES_ALL, 0, BPT_F32, 80},
+    {BPT_GRAPH_SEGTREE, false, false, true, true, 1, 2, 20, 31, 40, BPT_QUERIES_ALL, 0.2f, BPT_F32, 2},
+    {BPT_GRAPH_WINDOW, true, false, true, true, 1, 1, 4, 65537, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    {BPT_GRAPH_BPT, true, false, false, true, 2, 1, 10, 7, 0, BPT_QUERIES_ALL, 0, BPT_F32, 2},  // no sequences at all
+};
+
+// Graphs given as tables; forward only.
+static const struct {
+    int64_t queries, keys;
+    int32_t slots, heads, head_dim;
+    int64_t rel_rows;
+    bpt_dtype_t dtype;
+} tables[] = {
+    {0, 3, 2, 1, 10, 0, BPT_F32},   {1, 1, 1, 1, 20, 1, BPT_F32},   {5, 2, 3, 2, 40, 7, BPT_F32},    {33, 17, 1, 2, 64, 0, BPT_BF16},
+    {31, 129, 6, 3, 10, 9, BPT_F16}, {129, 33, 150, 1, 50, 3, BPT_F32}, {257, 1000, 4, 2, 20, 300, BPT_F32},
+};
+
+enum {
+    N_GRAPHS = BPT_COUNT(graphs),
+    N_LENGTHS = BPT_COUNT(lengths),
+    N_DRAWN = 2 * N_GRAPHS * N_LENGTHS,
+    N_CHOSEN = BPT_COUNT(chosen),
+    N_TABLES = BPT_COUNT(tables),
+    LARGE = 1500000
+};
+
+// Each setting forward and backward, then the tables.
+static size_t count(void) { return 2 * (N_DRAWN + N_CHOSEN) + N_TABLES; }
+
+typedef struct {
+    bpt_attention_attrs_t attrs;
+    char graph_name[32];
+    bpt_dtype_t dtype;
+    bool rel, lse;
+    double amplitude;
+} setting_t;
+
+static double edges_times_columns(const bpt_attention_attrs_t *t) {
+    int64_t all, contextual;
+    bpt_intervals_count(&t->graph, t->graph.n, &all, &contextual);
+    return (double)all * (double)(t->batch * t->heads * t->head_dim);
+}
+
+static void draw(size_t index, setting_t *s) {
+    const size_t graph = index % N_GRAPHS;
+    const uint64_t h = bpt_mix64(index + 1), h2 = bpt_mix64(h);
+    const int64_t n = lengths[index / (2 * N_GRAPHS)];
+    const bpt_dtype_t dtypes[] = {BPT_F32, BPT_F32, BPT_BF16, BPT_F16};
+    bpt_attention_attrs_t *t = &s->attrs;
+    t->graph = (bpt_intervals_t){.kind = graphs[graph].kind, .causal = index / N_GRAPHS % 2, .reference_rule = graphs[graph].reference_rule,
+                                 .span_self = graphs[graph].span_self, .root = graphs[graph].root, .k = ks[h % 5],
+                                 .window = windows[(h >> 4) % 4], .n = n};
+    const int32_t levels[] = {bpt_default_rel_levels(n), 1, 2, 9};
+    s->rel = (h >> 8) % 4 != 0;
+    t->graph.rel_levels = s->rel ? levels[(h >> 12) % 4] : 0;
+    t->head_dim = head_dims[(h >> 16) % 6];
+    t->heads = 1 + (int32_t)((h >> 20) % 3);
+    t->batch = 1 + (int64_t)((h >> 24) % 3);
+    const bool has_root = graph < 4 || graphs[graph].root;
+    t->queries = (bpt_queries_t)((h >> 28) % (has_root ? 3 : 2));
+    t->zero_spans = (h >> 32) % 3 == 0;
+    t->packed = (h >> 36) % 2 && (t->queries == BPT_QUERIES_ALL || (t->queries == BPT_QUERIES_LEAVES && (t->zero_spans || bpt_node_count(&t->graph) == n)));
+    t->p = (h >> 40) % 3 == 0 ? 0.25f : 0;
+    s->dtype = dtypes[(h >> 44) % 4];
+    s->lse = h2 % 2;
+    s->amplitude = 2;
+    // Large ones stay quick: fewer heads, then one sequence, then short heads.
+    if (edges_times_columns(t) > LARGE) t->heads = 1;
+    if (edges_times_columns(t) > LARGE) t->batch = 1;
+    if (edges_times_columns(t) > LARGE) t->head_dim = head_dims[(h >> 16) % 2];
+    snprintf(s->graph_name, sizeof s->graph_name, "%s", graphs[graph].name);
+}
+
+static void choose(size_t index, setting_t *s) {
+    const chosen_t *k = &chosen[index];
+    bpt_attention_attrs_t *t = &s->attrs;
+    t->graph = (bpt_intervals_t){.kind = k->kind, .causal = k->causal, .k = k->k, .window = 3, .n = k->n,
+                                 .rel_levels = !k->rel ? 0 : k->kind == BPT_GRAPH_WINDOW ? 2 : bpt_default_rel_levels(k->n)};
+    t->head_dim = k->head_dim, t->heads = k->heads, t->batch = k->batch;
+    t->queries = k->queries, t->zero_spans = k->zero_spans, t->packed = k->packed, t->p = k->p;
+    s->dtype = k->dtype, s->rel = k->rel, s->lse = true, s->amplitude = k->amplitude;
+    snprintf(s->graph_name, sizeof s->graph_name, "chosen%zu", index);
+}
+
+static void put_lengths_and_keys(const test_case_t *c, void *const in[]) {
+    const bpt_attention_attrs_t *t = &c->call.attrs.attention;
+    const int64_t n = t->graph.n, nodes = bpt_node_count(&t->graph);
+    uint32_t *true_lengths = in[3], *row_keys = in[4];
+    for (int64_t b = 0; b < t->batch; ++b) {
+        const uint64_t h = bpt_mix64((uint64_t)(n * 1000 + b * 10 + t->graph.k));
+        true_lengths[b] = b == 0 && h % 2 ? (uint32_t)n : b == 2 ? 1 : 1 + (uint32_t)(h % (uint64_t)n);
+        for (int64_t node = 0; row_keys && node < nodes; ++node) {
+            uint32_t *key = row_keys + 2 * test_key_row(t, b, node);
+            key[0] = bpt_intervals_node_code(&t->graph, node);
+            key[1] = 17 + 3 * (uint32_t)b;
+        }
+    }
+}
+
+static void make_setting(const setting_t *s, bpt_op_t op, test_case_t *c) {
+    static const char *const queries_names[] = {"all", "leaves", "roots"};
+    const bpt_attention_attrs_t *t = &s->attrs;
+    const test_attention_rows_t rows = test_attention_rows(t);
+    const int64_t d = (int64_t)t->heads * t->head_dim;
+    test_case_init(c, op);
+    c->call.attrs.attention = *t;
+    c->call.attrs.attention.scale = (float)(1 / sqrt((double)t->head_dim));
+    c->call.attrs.attention.uid = 11;
+    test_case_name(c, "%s%s-n%lld-k%d-%dx%d-b%lld/%s%s%s%s%s/%s", s->graph_name, t->graph.causal ? "-causal" : "", (long long)t->graph.n, (int)t->graph.k,
+                   (int)t->heads, (int)t->head_dim, (long long)t->batch, queries_names[t->queries], t->zero_spans ? "-zero_spans" : "",
+                   t->packed ? "-packed" : "", s->rel ? "-rel" : "", t->p > 0 ? "-dropout" : "", bpt_dtype_name(s->dtype));
+    c->tolerance = (64 + test_sum_tolerance(rows.keys)) * s->amplitude / 2;
+    c->prepare = put_lengths_and_keys;
+    if (t->packed) {
+        test_in(c, 0, s->dtype, bpt_shape2(rows.keys, 3 * d), TEST_UNIFORM, -s->amplitude, s->amplitude);
+        test_in(c, 1, s->dtype, bpt_shape2(rows.keys, 3 * d), TEST_PREPARED, 0, 0);
+    } else {
+        test_in(c, 0, s->dtype, bpt_shape2(rows.stored_queries, d), TEST_UNIFORM, -s->amplitude, s->amplitude);
+        test_in(c, 1, s->dtype, bpt_shape2(rows.keys, 2 * d), TEST_UNIFORM, -2, 2);
+    }
+    if (s->rel) test_in(c, 2, s->dtype, bpt_shape2(bpt_rel_rows(&t->graph), t->head_dim), TEST_UNIFORM, -1, 1);
+    test_in(c, 3, BPT_U32, bpt_shape1(t->batch), TEST_PREPARED, 0, 0);
+    if (t->p > 0) {
+        test_in(c, 4, BPT_U32, bpt_shape2(rows.all, 2), TEST_PREPARED, 0, 0);
+        test_in(c, 5, BPT_U32, bpt_shape1(2), TEST_RNG, 0, 0);
+    }
+    test_out(c, 0, s->dtype, bpt_shape2(rows.out, d));
+    if (s->lse) test_out(c, 1, BPT_F32, bpt_shape2(rows.out, t->heads));
+}
+
+// Inputs of the gradient that the forward pass gives: out and lse.
+static void run_forward(const test_case_t *c, void *const in[]) {
+    test_case_t forward = *c;
+    test_data_t data;
+    put_lengths_and_keys(c, in);
+    test_attention_forward(c, &forward);
+    test_data_allocate(&forward.call, &data);
+    for (int i = 0; i < 6; ++i)
+        if (data.in[i]) memcpy(data.in[i], in[i], test_operand_bytes(&c->call.in[i]));
+    test_must_execute(test_ref_device(), &forward, &data);
+    memcpy(in[7], data.out[0], test_operand_bytes(&c->call.in[7]));
+    memcpy(in[9], data.out[1], test_operand_bytes(&c->call.in[9]));
+    test_data_destroy(&data);
+}
+
+static void make_gradient(const setting_t *s, test_case_t *c) {
+    make_setting(s, BPT_OP_ATTENTION_GRAD, c);
+    const bpt_attention_attrs_t *t = &s->attrs;
+    const bpt_shape_t out = c->call.out[0].shape;
+    c->prepare = run_forward;
+    test_in(c, 7, s->dtype, out, TEST_PREPARED, 0, 0);
+    test_in(c, 8, s->dtype, out, TEST_UNIFORM, -1, 1);
+    test_in(c, 9, BPT_F32, bpt_shape2(out.dim[0], t->heads), TEST_PREPARED, 0, 0);
+    memset(c->call.out, 0, sizeof c->call.out);
+    test_out(c, 0, s->dtype, c->call.in[0].shape);
+    if (!t->packed) test_out(c, 1, s->dtype, c->call.in[1].shape);
+    if (s->rel) test_out(c, 2, BPT_F32, c->call.in[2].shape);
+    c->more[2] = test_sum_tolerance(c->call.in[9].shape.dim[0] * t->heads);
+}
+
+// Slot s of a query lies in the s-th part of the keys; about a third of the slots, and every seventh query, are empty.
+static void put_table(const test_case_t *c, void *const in[]) {
+    const bpt_shape_t *shape = &c->call.in[6].shape;
+    const int64_t n_slots = shape->dim[1], keys = bpt_shape_rows(&c->call.in[1].shape);
+    const int64_t rel_rows = c->call.in[2].present ? c->call.in[2].shape.dim[0] : 0;
+    uint32_t *entry = in[6];
+    for (int64_t i = 0; i < shape->dim[0] * n_slots; ++i, entry += 4) {
+        const uint64_t h = bpt_mix64((uint64_t)i);
+        const int64_t low = keys * (i % n_slots) / n_slots, high = keys * (i % n_slots + 1) / n_slots;
+        const bool empty = i / n_slots % 7 == 6 || h % 3 == 0 || low == high;
+        const int64_t begin = empty ? low : low + (int64_t)((h >> 8) % (uint64_t)(high - low));
+        const int64_t end = empty ? low : begin + 1 + (int64_t)((h >> 24) % (uint64_t)(high - begin));
+        const int64_t room = rel_rows - (end - begin);
+        const int32_t step = room < 0 ? 0 : (int32_t)((h >> 40) % 3) - 1;
+        entry[0] = (uint32_t)begin, entry[1] = (uint32_t)end, entry[2] = BPT_NO_ROW, entry[3] = 0;
+        if (empty || rel_rows == 0 || (h >> 44) % 4 == 0) continue;
+        const int64_t first = (int64_t)((h >> 48) % (uint64_t)(step ? room + 1 : rel_rows));
+        entry[2] = (uint32_t)(step < 0 ? first + end - begin - 1 : first);
+        entry[3] = (uint32_t)step;
+    }
+}
+
+static void make_table(size_t index, test_case_t *c) {
+    const int32_t heads = tables[index].heads, head_dim = tables[index].head_dim;
+    const int64_t queries = tables[index].queries, keys = tables[index].keys, d = (int64_t)heads * head_dim;
+    const bpt_dtype_t dtype = tables[index].dtype;
+    test_case_init(c, BPT_OP_ATTENTION);
+    test_case_name(c, "table-%lldx%lld-%dslots-%dx%d%s/%s", (long long)queries, (long long)keys, (int)tables[index].slots, (int)heads, (int)head_dim,
+                   tables[index].rel_rows ? "/rel" : "", bpt_dtype_name(dtype));
+    c->call.attrs.attention = (bpt_attention_attrs_t){.graph = {.kind = BPT_GRAPH_TABLE, .n = queries}, .batch = 1, .heads = heads, .head_dim = head_dim,
+                                                      .scale = (float)(1 / sqrt((double)head_dim))};
+    c->tolerance = 64 + test_sum_tolerance(keys);
+    c->prepare = put_table;
+    test_in(c, 0, dtype, bpt_shape2(queries, d), TEST_UNIFORM, -2, 2);
+    test_in(c, 1, dtype, bpt_shape2(keys, 2 * d), TEST_UNIFORM, -2, 2);
+    if (tables[index].rel_rows) test_in(c, 2, dtype, bpt_shape2(tables[index].rel_rows, head_dim), TEST_UNIFORM, -1, 1);
+    test_in(c, 6, BPT_U32, (bpt_shape_t){3, {queries, tables[index].slots, 4}}, TEST_PREPARED, 0, 0);
+    test_out(c, 0, dtype, bpt_shape2(queries, d));
+    if (index % 2) test_out(c, 1, BPT_F32, bpt_shape2(queries, heads));
+}
+
+static void make(size_t index, test_case_t *c) {
+    setting_t s = {0};
+    const size_t i = index / 2;
+    if (i >= N_DRAWN + N_CHOSEN) {
+        make_table(index - 2 * (N_DRAWN + N_CHOSEN), c);
+        return;
+    }
+    if (i < N_DRAWN) draw(i, &s);
+    else choose(i - N_DRAWN, &s);
+    if (index % 2) make_gradient(&s, c);
+    else make_setting(&s, BPT_OP_ATTENTION, c);
+}
+
+const test_family_t test_attention_cases = {"attention", count, make};

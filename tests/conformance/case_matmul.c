@@ -1,0 +1,84 @@
+// Products: shapes around block sizes, all transpositions, types, addends, biases and epilogues.
+#include <string.h>
+
+#include "support/case.h"
+
+static const int64_t sizes[][3] = {  // M, K, N
+    {1, 1, 1},    {2, 31, 33},   {31, 2, 129},  {33, 127, 1},  {127, 129, 31}, {129, 33, 127},
+    {1025, 31, 2}, {2, 1025, 33}, {31, 33, 1025}, {0, 5, 7},     {5, 0, 7},      {7, 5, 0},      {65537, 3, 2},
+};
+
+static const struct {
+    const char *name;
+    bpt_dtype_t a, b, out;
+} types[] = {
+    {"f32", BPT_F32, BPT_F32, BPT_F32},      {"bf16", BPT_BF16, BPT_BF16, BPT_BF16}, {"bf16_to_f32", BPT_BF16, BPT_BF16, BPT_F32},
+    {"f16", BPT_F16, BPT_F16, BPT_F16},      {"f16_to_f32", BPT_F16, BPT_F16, BPT_F32}, {"f32_to_bf16", BPT_F32, BPT_F32, BPT_BF16},
+    {"bf16_and_f32", BPT_BF16, BPT_F32, BPT_F32},
+};
+
+// What happens to the product; the extras of the steps are in slots 4 and 5.
+static const struct {
+    const char *name;
+    bool acc, shared, bias;
+    int n_steps;
+    bpt_step_t step[3];
+} epilogues[] = {
+    {"plain", false, false, false, 0, {{0}}},
+    {"bias", false, false, true, 0, {{0}}},
+    {"acc", true, false, false, 0, {{0}}},
+    {"acc_in_place", true, true, false, 0, {{0}}},
+    {"acc_bias", true, false, true, 0, {{0}}},
+    {"bias_relu", false, false, true, 1, {{BPT_STEP_RELU}}},
+    {"bias_relu_dropout", false, false, true, 2, {{BPT_STEP_RELU}, {BPT_STEP_DROPOUT, .c = 0.25f, .uid = 4}}},
+    {"mask", false, false, false, 1, {{BPT_STEP_MASK, 4, 1.25f}}},
+    {"bias_dropout_add", false, false, true, 2, {{BPT_STEP_DROPOUT, .c = 0.1f, .uid = 5}, {BPT_STEP_ADD, 5}}},
+    {"scale_mul_add_row", false, false, false, 3, {{BPT_STEP_SCALE, .c = 0.5f}, {BPT_STEP_MUL, 4}, {BPT_STEP_ADD_ROW, 5}}},
+};
+
+enum { N_SIZES = BPT_COUNT(sizes), N_TYPES = BPT_COUNT(types), N_EPILOGUES = BPT_COUNT(epilogues), MIDDLE = 5 };
+
+// Every size in every transposition (types and epilogues in turn), then every epilogue in every type.
+static size_t count(void) { return 4 * N_SIZES + N_EPILOGUES * N_TYPES; }
+
+static void add_steps(test_case_t *c, const bpt_step_t *steps, int n_steps, bpt_dtype_t extra, bpt_shape_t shape) {
+    bpt_pointwise_attrs_t *epilogue = &c->call.attrs.matmul.epilogue;
+    epilogue->n_steps = n_steps;
+    memcpy(epilogue->step, steps, (size_t)n_steps * sizeof *steps);
+    for (int i = 0; i < n_steps; ++i)
+        switch (steps[i].code) {
+        case BPT_STEP_ADD:
+        case BPT_STEP_MUL: test_in(c, steps[i].arg, extra, shape, TEST_UNIFORM, -1, 1); break;
+        case BPT_STEP_MASK: test_in(c, steps[i].arg, extra, shape, TEST_WEIGHTS, 0, 1); break;
+        case BPT_STEP_ADD_ROW: test_in(c, steps[i].arg, extra, bpt_shape1(shape.dim[1]), TEST_UNIFORM, -1, 1); break;
+        case BPT_STEP_DROPOUT: test_random(c, shape.dim[0]); break;
+        default: break;
+        }
+}
+
+static void make(size_t index, test_case_t *c) {
+    const bool by_size = index < 4 * N_SIZES;
+    const size_t size = by_size ? index / 4 : MIDDLE, rest = index - 4 * N_SIZES;
+    size_t type = by_size ? (index * 3 + index / 4) % N_TYPES : rest % N_TYPES;
+    const size_t epilogue = by_size ? (index * 7 + index / 8) % N_EPILOGUES : rest / N_TYPES;
+    const int transpose = by_size ? (int)(index % 4) : (int)(rest % 4);
+    const int64_t m = sizes[size][0], k = sizes[size][1], n = sizes[size][2];
+    if (epilogues[epilogue].shared && types[type].out != BPT_F32) type = types[type].a == BPT_BF16 ? 2 : types[type].a == BPT_F16 ? 4 : 0;
+    const bpt_dtype_t out = types[type].out;
+    test_case_init(c, BPT_OP_MATMUL);
+    test_case_name(c, "%lldx%lldx%lld/%c%c/%s/%s", (long long)m, (long long)k, (long long)n, transpose & 1 ? 't' : 'n', transpose & 2 ? 't' : 'n',
+                   epilogues[epilogue].name, types[type].name);
+    c->tolerance = test_sum_tolerance(k);
+    c->call.attrs.matmul.transpose_a = transpose & 1;
+    c->call.attrs.matmul.transpose_b = transpose & 2;
+    test_in(c, 0, types[type].a, transpose & 1 ? bpt_shape2(k, m) : bpt_shape2(m, k), TEST_UNIFORM, -1, 1);
+    test_in(c, 1, types[type].b, transpose & 2 ? bpt_shape2(n, k) : bpt_shape2(k, n), TEST_UNIFORM, -1, 1);
+    if (epilogues[epilogue].acc) test_in(c, 2, BPT_F32, bpt_shape2(m, n), TEST_UNIFORM, -3, 3);
+    if (epilogues[epilogue].bias) test_in(c, 3, BPT_F32, bpt_shape1(n), TEST_UNIFORM, -1, 1);
+    c->shares_input = epilogues[epilogue].shared;
+    c->shared_input = 2;
+    test_out(c, 0, out, bpt_shape2(m, n));
+    add_steps(c, epilogues[epilogue].step, epilogues[epilogue].n_steps, out, bpt_shape2(m, n));
+}
+
+const test_family_t test_matmul_cases = {"matmul", count, make};

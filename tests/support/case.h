@@ -1,0 +1,85 @@
+// A conformance case: one call of an op with the shapes, types and values of its operands, the same on every run and machine.
+// Case tables are in tests/conformance/case_<family>.c; knows no backend.
+#ifndef BPT_TEST_CASE_H
+#define BPT_TEST_CASE_H
+
+#include "backends/backend.h"
+#include "bpt/graph.h"
+
+// How the elements of an input are made. The generator is keyed by the operand's slot and element number: values are spread
+// evenly, so that ties (which could hide an error, or make the order of a sum matter) do not happen in f32.
+typedef enum {
+    TEST_UNIFORM,       // [a, b)
+    TEST_AWAY,          // as UNIFORM but at least a tenth of the range away from 0: kinks lie between the values
+    TEST_CONSTANT,      // a
+    TEST_IDS,           // u32 in [0, a); with b > 0 about one in eight is BPT_NO_ROW
+    TEST_DISTINCT_IDS,  // as IDS, but none twice
+    TEST_ROW_KEYS,      // u32 [R,2]: arbitrary node codes and sequence numbers, no two rows alike
+    TEST_RNG,           // u32 [2]
+    TEST_WEIGHTS,       // [0.25, 1.5), with b > 0 about a third of them 0
+    TEST_PREPARED,      // zeros; the case's `prepare` fills them
+} test_fill_kind_t;
+
+typedef struct {
+    test_fill_kind_t kind;
+    double a, b;
+} test_fill_t;
+
+enum { TEST_EXACT = 0 };  // as `tolerance`: the same bits (any NaN equals any NaN)
+
+typedef struct test_case test_case_t;
+struct test_case {
+    char name[192];
+    bpt_op_call_t call;  // operands without buffers
+    test_fill_t fill[BPT_MAX_INPUTS];
+    unsigned changed;    // bit per input that the op changes: compared like an output
+    bool shares_input;   // output 0 is stored in the place of input `shared_input`
+    int shared_input;
+    // Allowed error of an element x: the spacing of x's type around x, plus t * 2^-24 * largest |x| of the tensor, with
+    // t = tolerance + more[output]; where all results are small because they cancel, `least` counts as the largest.
+    double tolerance, more[BPT_MAX_OUTPUTS], least;
+    // After the fills: operands that depend on others. in[i] is NULL where input i is absent.
+    void (*prepare)(const test_case_t *c, void *const in[]);
+};
+
+// Host copies of the operands, dense, NULL = absent.
+typedef struct {
+    void *in[BPT_MAX_INPUTS], *out[BPT_MAX_OUTPUTS];
+} test_data_t;
+
+void test_case_init(test_case_t *c, bpt_op_t op);
+void test_case_name(test_case_t *c, const char *format, ...) BPT_PRINTF(2, 3);
+void test_in(test_case_t *c, int slot, bpt_dtype_t dtype, bpt_shape_t shape, test_fill_kind_t kind, double a, double b);
+void test_out(test_case_t *c, int slot, bpt_dtype_t dtype, bpt_shape_t shape);
+// row_keys and rng of an op with a dropout (slots BPT_IN_ROW_KEYS and BPT_IN_RNG).
+void test_random(test_case_t *c, int64_t rows);
+// The tolerance of a sum of `terms` products in f32.
+double test_sum_tolerance(int64_t terms);
+
+// Attention with q, k and v in one tensor, which is in slots 0 and 1.
+static inline bool test_is_packed(const bpt_op_call_t *call) {
+    return (call->op == BPT_OP_ATTENTION || call->op == BPT_OP_ATTENTION_GRAD) && call->attrs.attention.packed;
+}
+
+size_t test_operand_bytes(const bpt_operand_t *operand);
+double test_load(const bpt_operand_t *operand, const void *data, int64_t i);
+void test_store(const bpt_operand_t *operand, void *data, int64_t i, double x);
+
+// Allocates all operands and fills the inputs. Outputs hold NaN.
+void test_data_create(const test_case_t *c, test_data_t *data);
+// Only the allocation and NaN everywhere, for a call that the test fills itself.
+void test_data_allocate(const bpt_op_call_t *call, test_data_t *data);
+void test_data_destroy(test_data_t *data);
+void test_poison(const bpt_operand_t *operand, void *data);  // NaN in every element (0xDEADBEEF for u32)
+
+// A case table: `count` cases, made one at a time.
+typedef struct {
+    const char *name;
+    size_t (*count)(void);
+    void (*make)(size_t index, test_case_t *c);
+} test_family_t;
+
+extern const test_family_t test_pointwise_cases, test_matmul_cases, test_layernorm_cases, test_gather_cases, test_rows_cases, test_reduce_cases,
+    test_attention_cases, test_xent_cases, test_adam_cases, test_cast_cases;
+
+#endif

@@ -1,0 +1,198 @@
+// The conformance run (see conformance.h).
+#include "support/conformance.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MAX_BACKENDS = 8 };
+
+// A backend under test: its device, and a second opening of it with one thread.
+typedef struct {
+    const bpt_backend_t *backend;
+    bpt_device_t *device, *single;
+    char reason[1024];  // why it is not tested, "" when it is
+    int cases, skipped;
+    double worst;
+    char worst_case[192];
+} subject_t;
+
+static subject_t subjects[MAX_BACKENDS];
+static int n_subjects;
+
+typedef struct {
+    char name[256];
+    subject_t *subject;
+    const test_family_t *family;
+    size_t index;
+    const test_suite_t *suite;
+} item_t;
+
+bool test_selected(const char *name) {
+    const char *wanted = getenv("BPT_CASE");
+    return !wanted || strstr(name, wanted);
+}
+
+// ---- Devices ---------------------------------------------------------------------------------------------------------
+
+static void open_subject(subject_t *s) {
+    bpt_device_info_t infos[8];
+    int count = 0;
+    if (s->backend->enumerate(infos, (int)BPT_COUNT(infos), &count) != BPT_OK) {
+        snprintf(s->reason, sizeof s->reason, "%s", bpt_error_message());
+        return;
+    }
+    snprintf(s->reason, sizeof s->reason, "no device");
+    for (int i = 0; i < count && i < (int)BPT_COUNT(infos) && !s->device; ++i) {
+        const bpt_device_options_t single = {.threads = 1};
+        if (!infos[i].usable) snprintf(s->reason, sizeof s->reason, "%s", infos[i].reason);
+        else if (s->backend->open(i, NULL, &s->device) != BPT_OK || s->backend->open(i, &single, &s->single) != BPT_OK)
+            snprintf(s->reason, sizeof s->reason, "%s", bpt_error_message());
+        else s->reason[0] = 0;
+    }
+}
+
+static void open_subjects(void) {
+    for (int i = 0; bpt_backends[i] && n_subjects < MAX_BACKENDS; ++i) {
+        subject_t *s = &subjects[n_subjects++];
+        s->backend = bpt_backends[i];
+        open_subject(s);
+        if (s->reason[0]) print_message("%s: not tested (%s)\n", s->backend->name, s->reason);
+        else print_message("%s: %s, %s\n", s->backend->name, s->device->info.name, s->device->info.driver);
+    }
+}
+
+static void report_and_close(void) {
+    for (int i = 0; i < n_subjects; ++i) {
+        subject_t *s = &subjects[i];
+        if (s->device) {
+            print_message("%s on %s: %d cases passed, %d skipped for want of a number type", s->backend->name, s->device->info.name, s->cases, s->skipped);
+            print_message("; worst error %.2f of what is allowed (%s)\n", s->worst, s->worst_case);
+            s->backend->close(s->device);
+        }
+        if (s->single) s->backend->close(s->single);
+    }
+}
+
+// ---- One case --------------------------------------------------------------------------------------------------------
+
+static bool uses_dtype(const bpt_op_call_t *call, bpt_dtype_t dtype) {
+    for (int i = 0; i < BPT_MAX_INPUTS; ++i)
+        if (call->in[i].present && call->in[i].dtype == dtype) return true;
+    for (int i = 0; i < BPT_MAX_OUTPUTS; ++i)
+        if (call->out[i].present && call->out[i].dtype == dtype) return true;
+    return false;
+}
+
+// A device may decline a number type that it says it lacks, nothing else.
+static void check_refusal(const subject_t *s, const bpt_op_call_t *call) {
+    const bpt_device_info_t *info = &s->device->info;
+    if ((!info->bf16 && uses_dtype(call, BPT_BF16)) || (!info->f16 && uses_dtype(call, BPT_F16))) return;
+    fail_msg("%s does not support this case: %s", s->backend->name, bpt_error_message());
+}
+
+static void run_again(const char *what, bpt_device_t *device, const test_case_t *c, test_placement_t placement, const test_data_t *first, bool exact) {
+    test_data_t again;
+    test_data_create(c, &again);
+    if (test_execute(device, c, placement, 1, &again) != BPT_OK) fail_msg("%s: %s", what, bpt_error_message());
+    if (exact) test_same_bits(what, c, &again, first);
+    else test_compare(what, c, &again, first);
+    test_data_destroy(&again);
+}
+
+static void run_case(void **state) {
+    const item_t *item = *state;
+    subject_t *s = item->subject;
+    test_case_t c;
+    test_data_t want, got;
+    item->family->make(item->index, &c);
+    test_data_create(&c, &want);
+    test_data_create(&c, &got);
+    if (test_execute(s->device, &c, TEST_ALIGNED, 3, &got) == BPT_ERR_UNSUPPORTED) {
+        check_refusal(s, &c.call);
+        test_data_destroy(&want), test_data_destroy(&got);
+        s->skipped++;
+        skip();
+    }
+    test_must_execute(test_ref_device(), &c, &want);
+    const double error = test_compare("against ref", &c, &got, &want);
+    run_again("a second run", s->device, &c, TEST_ALIGNED, &got, true);
+    run_again("with one thread", s->single, &c, TEST_ALIGNED, &got, true);
+    run_again("unaligned operands", s->device, &c, TEST_UNALIGNED, &want, false);
+    if (item->suite->extra) item->suite->extra(s->device, &c, &got);
+    test_data_destroy(&want), test_data_destroy(&got);
+    s->cases++;
+    if (error >= s->worst) {
+        s->worst = error;
+        snprintf(s->worst_case, sizeof s->worst_case, "%s", c.name);
+    }
+}
+
+// ---- The list of tests -----------------------------------------------------------------------------------------------
+
+static void backend_is_usable(void **state) {
+    const char *name = *state;
+    for (int i = 0; i < n_subjects; ++i)
+        if (!strcmp(subjects[i].backend->name, name)) {
+            if (subjects[i].reason[0]) fail_msg("backend %s is required, but: %s", name, subjects[i].reason);
+            return;
+        }
+    fail_msg("backend %s is required, but not compiled in", name);
+}
+
+typedef struct {
+    struct CMUnitTest *tests;
+    size_t count, capacity;
+} test_list_t;
+
+static void append(test_list_t *list, const char *name, CMUnitTestFunction function, void *state) {
+    if (list->count == list->capacity) {
+        list->capacity = list->capacity ? 2 * list->capacity : 256;
+        list->tests = realloc(list->tests, list->capacity * sizeof *list->tests);
+        if (!list->tests) abort();
+    }
+    list->tests[list->count++] = (struct CMUnitTest){.name = name, .test_func = function, .initial_state = state};
+}
+
+static void append_required(test_list_t *list, char *names) {
+    char *rest = NULL;
+    for (char *name = strtok_r(names, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) append(list, name, backend_is_usable, name);
+}
+
+static void append_cases(test_list_t *list, const test_suite_t *suite) {
+    for (int i = 0; i < n_subjects; ++i)
+        for (int f = 0; suite->families[f] && !subjects[i].reason[0]; ++f)
+            for (size_t index = 0; index < suite->families[f]->count(); ++index) {
+                test_case_t c;
+                item_t item = {.subject = &subjects[i], .family = suite->families[f], .index = index, .suite = suite};
+                suite->families[f]->make(index, &c);
+                snprintf(item.name, sizeof item.name, "%s/%s", subjects[i].backend->name, c.name);
+                if (!test_selected(item.name)) continue;
+                item_t *kept = malloc(sizeof *kept);
+                if (!kept) abort();
+                *kept = item;
+                append(list, kept->name, run_case, kept);
+            }
+}
+
+int test_conformance_main(const test_suite_t *suite) {
+    test_list_t list = {0};
+    char required[256];
+    snprintf(required, sizeof required, "%s", getenv("BPT_REQUIRE_BACKENDS") ? getenv("BPT_REQUIRE_BACKENDS") : "");
+    open_subjects();
+    append_required(&list, required);
+    append_cases(&list, suite);
+    if (!list.count && n_subjects) print_error("no case is named like BPT_CASE=%s\n", getenv("BPT_CASE"));
+    const int failed = list.count ? _cmocka_run_group_tests(suite->name, list.tests, list.count, NULL, NULL) : 1;
+    report_and_close();
+    for (size_t i = 0; i < list.count; ++i)
+        if (list.tests[i].test_func == run_case) free(list.tests[i].initial_state);
+    free(list.tests);
+    return failed;
+}
