@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -15,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { MAX_ARGUMENTS = 64, MAX_PATH_BYTES = 512, PATH_BUFFERS = 8 };
+enum { MAX_ARGUMENTS = 64, MAX_PATH_BYTES = 512 };
 
 static char *read_all(const char *path, size_t *length) {
     FILE *file = fopen(path, "rb");
@@ -86,39 +85,8 @@ void test_process_free(test_process_t *process) {
     free(process->err);
 }
 
-// ---- Files
-static char folder[MAX_PATH_BYTES];
-static pid_t owner;
-
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *walk) {
-    (void)info, (void)type, (void)walk;
-    return remove(path);
-}
-
-static void remove_folder(void) {
-    if (getpid() == owner) nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-const char *test_folder(void) {
-    if (*folder) return folder;
-    const char *base = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/bpt-test-XXXXXX", base && *base ? base : "/tmp");
-    assert_non_null(mkdtemp(folder));
-    owner = getpid();
-    atexit(remove_folder);
-    return folder;
-}
-
-const char *test_path(const char *name) {
-    static char buffers[PATH_BUFFERS][2 * MAX_PATH_BYTES];
-    static int next;
-    char *buffer = buffers[next++ % PATH_BUFFERS];
-    snprintf(buffer, sizeof buffers[0], "%s/%s", test_folder(), name);
-    return buffer;
-}
-
 const char *test_file(const char *name, const char *content) {
-    const char *path = test_path(name);
+    const char *path = test_path("%s", name);
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(content, 1, strlen(content), file), strlen(content));

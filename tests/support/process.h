@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "support/scratch.h"
+
 typedef struct {
     int exit_status;  // 128 + signal number when a signal ended it
     char *out, *err;  // NUL-terminated, never NULL
@@ -16,10 +18,7 @@ test_process_t test_run(const char *const *arguments);
 test_process_t test_run_line(const char *line);
 void test_process_free(test_process_t *process);
 
-// A folder that is there until the process ends, and a path in it (in a buffer that the next but seven call overwrites).
-const char *test_folder(void);
-const char *test_path(const char *name);
-// Writes a file into test_folder() and returns its path.
+// Writes a file into test_scratch_dir() and returns its path.
 const char *test_file(const char *name, const char *content);
 
 #endif
