@@ -176,8 +176,9 @@ bpt_status_t bpt_runner_train(bpt_runner_t *r, const bpt_batch_t *batch, const b
     BPT_TRY(read_scalar(step->program, step->encoder.loss, &result->loss));
     result->loss /= (double)u->loss_scale;
     r->summed = !alone;
+    r->finite = (batch->first || r->finite) && isfinite(result->loss);
     if (alone) return finish_update(step, u, result);
-    return batch->last ? apply(r, u, result) : BPT_OK;
+    return batch->last && r->finite ? apply(r, u, result) : BPT_OK;
 }
 
 bpt_status_t bpt_runner_explain(bpt_runner_t *r, int64_t step, double loss) {

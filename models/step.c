@@ -35,6 +35,9 @@ static void update(const build_t *b, bpt_value_t grads) {
     const bpt_params_t *p = b->params;
     b->step->hyper = bpt_input(b->g, "hyper", BPT_F32, bpt_shape1(8));
     b->step->square_sum = bpt_square_sum(b->g, grads);
+    // A loss that is not finite must not change the parameters either: 0 * loss is 0 or NaN.
+    const bpt_value_t loss = b->step->encoder.loss;
+    if (b->step->key.kind == BPT_STEP_TRAIN) b->step->square_sum = bpt_add(b->g, b->step->square_sum, bpt_scale(b->g, loss, 0));
     bpt_graph_keep(b->g, b->step->square_sum);
     const float decay = b->options->weight_decay;
     const int64_t decayed = decay > 0 ? p->decay_elements : 0;

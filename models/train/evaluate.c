@@ -1,0 +1,174 @@
+// Evaluation of a whole source (see evaluate.h).
+#include "models/train/evaluate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpt/alloc.h"
+#include "models/train/clock.h"
+
+typedef struct {
+    float *nll, *logits;
+    size_t n_nll, n_logits;  // capacity
+} outputs_t;
+
+static bpt_status_t reserve(float **array, size_t *capacity, int64_t wanted) {
+    if ((size_t)wanted <= *capacity) return BPT_OK;
+    BPT_TRY(bpt_realloc(array, (size_t)wanted, sizeof **array));
+    *capacity = (size_t)wanted;
+    return BPT_OK;
+}
+
+static double log_sum_exp(const float *x, int64_t n, int64_t *best) {
+    double sum = 0;
+    *best = 0;
+    for (int64_t i = 1; i < n; ++i)
+        if (x[i] > x[*best]) *best = i;
+    for (int64_t i = 0; i < n; ++i) sum += exp((double)x[i] - (double)x[*best]);
+    return (double)x[*best] + log(sum);
+}
+
+int64_t bpt_softmax(const float *logits, int64_t classes, float *probabilities) {
+    int64_t best;
+    const double total = log_sum_exp(logits, classes, &best);
+    for (int64_t i = 0; i < classes; ++i) probabilities[i] = (float)exp((double)logits[i] - total);
+    return best;
+}
+
+// One forward pass serves loss, accuracy and probabilities.
+static bpt_status_t classify(bpt_runner_t *r, const bpt_batch_t *batch, outputs_t *o, double *loss, int64_t *right) {
+    const int64_t classes = bpt_runner_config(r)->classes;
+    BPT_TRY(reserve(&o->logits, &o->n_logits, batch->batch * classes));
+    BPT_TRY(bpt_runner_logits(r, batch, o->logits));
+    *loss = 0;
+    for (int64_t s = 0; s < batch->batch; ++s) {
+        int64_t best;
+        const float *row = o->logits + s * classes;
+        const double nll = log_sum_exp(row, classes, &best) - (double)row[batch->targets[s]];
+        o->nll[s] = batch->weights[s] > 0 ? (float)nll : 0;
+        *loss += (double)batch->weights[s] * nll;
+        if (batch->weights[s] > 0) *right += best == batch->targets[s];
+    }
+    return BPT_OK;
+}
+
+static bpt_status_t one_batch(bpt_runner_t *r, const bpt_batch_t *batch, outputs_t *o, double *loss, int64_t *right) {
+    const bool lm = bpt_runner_config(r)->task == BPT_TASK_LM;
+    BPT_TRY(reserve(&o->nll, &o->n_nll, lm ? batch->batch * batch->n : batch->batch));
+    return lm ? bpt_runner_evaluate(r, batch, o->nll, loss) : classify(r, batch, o, loss, right);
+}
+
+static bpt_status_t finish(bpt_evaluation_t *out, double loss) {
+    if (out->n_scored == 0) return bpt_fail(BPT_ERR_INPUT, "nothing to evaluate: the data hold no scored token or example");
+    out->loss = loss / (double)out->n_scored;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_evaluate(bpt_runner_t *r, bpt_batch_source_t *source, bpt_on_batch_t on_batch, void *user, bpt_evaluation_t *out) {
+    const double start = bpt_clock_seconds();
+    outputs_t o = {0};
+    double total = 0;
+    int64_t right = 0;
+    *out = (bpt_evaluation_t){.accuracy = NAN};
+    BPT_TRY(source->seek(source, 0));
+    bpt_status_t status;
+    for (;;) {
+        bpt_batch_t batch;
+        bool end = false;
+        double loss;
+        BPT_TRY_GOTO(source->next(source, &batch, &end), done);
+        if (end) break;
+        BPT_TRY_GOTO(one_batch(r, &batch, &o, &loss, &right), done);
+        if (on_batch) BPT_TRY_GOTO(on_batch(user, &batch, o.nll, o.logits), done);
+        total += loss;
+        out->n_scored += batch.n_scored;
+        out->n_tokens += batch.n_tokens;
+    }
+    status = finish(out, total);
+    if (bpt_runner_config(r)->task == BPT_TASK_CLASSIFY) out->accuracy = (double)right / (double)out->n_scored;
+    out->seconds = bpt_clock_seconds() - start;
+done:
+    bpt_free(o.nll);
+    bpt_free(o.logits);
+    return status;
+}
+
+bpt_status_t bpt_evaluate_gradient(bpt_runner_t *r, bpt_batch_source_t *source, bpt_evaluation_t *out) {
+    const double start = bpt_clock_seconds();
+    double total = 0;
+    *out = (bpt_evaluation_t){.accuracy = NAN};
+    BPT_TRY(source->seek(source, 0));
+    for (bool first = true;; first = false) {
+        bpt_batch_t batch;
+        bool end = false;
+        double loss;
+        BPT_TRY(source->next(source, &batch, &end));
+        if (end) break;
+        BPT_TRY(bpt_runner_gradient(r, &batch, first, &loss));
+        total += loss;
+        out->n_scored += batch.n_scored;
+        out->n_tokens += batch.n_tokens;
+    }
+    out->seconds = bpt_clock_seconds() - start;
+    return finish(out, total);
+}
+
+// ---- every nll in file order: batches may come in any order of sequences
+
+typedef struct {
+    uint32_t sequence;
+    size_t first, count;  // in `nll`
+} piece_t;
+
+typedef struct {
+    bool per_token;
+    float *nll;
+    size_t count, capacity;
+    piece_t *pieces;
+    size_t n_pieces, piece_capacity;
+} collector_t;
+
+static bpt_status_t collect(void *user, const bpt_batch_t *batch, const float *nll, const float *logits) {
+    collector_t *c = user;
+    const int64_t row = c->per_token ? batch->n : 1;
+    (void)logits;
+    for (int64_t s = 0; s < batch->n_real; ++s) {
+        BPT_TRY(bpt_grow(&c->pieces, c->n_pieces, &c->piece_capacity, sizeof *c->pieces));
+        piece_t *piece = &c->pieces[c->n_pieces++];
+        *piece = (piece_t){batch->sequences[s], c->count, 0};
+        for (int64_t i = s * row; i < (s + 1) * row; ++i) {
+            if (batch->weights[i] == 0) continue;
+            BPT_TRY(bpt_grow(&c->nll, c->count, &c->capacity, sizeof *c->nll));
+            c->nll[c->count++] = nll[i];
+            ++piece->count;
+        }
+    }
+    return BPT_OK;
+}
+
+static int by_sequence(const void *a, const void *b) {
+    const piece_t *x = a, *y = b;
+    if (x->sequence != y->sequence) return x->sequence < y->sequence ? -1 : 1;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+bpt_status_t bpt_evaluate_nll(bpt_runner_t *r, bpt_batch_source_t *source, bpt_evaluation_t *out, float **nll, size_t *count) {
+    collector_t c = {.per_token = bpt_runner_config(r)->task == BPT_TASK_LM};
+    float *sorted = NULL;
+    size_t filled = 0;
+    bpt_status_t status = bpt_evaluate(r, source, collect, &c, out);
+    if (status == BPT_OK) status = bpt_alloc(c.count, sizeof *sorted, &sorted);
+    if (status == BPT_OK) {
+        qsort(c.pieces, c.n_pieces, sizeof *c.pieces, by_sequence);
+        for (size_t i = 0; i < c.n_pieces; ++i) {
+            if (c.pieces[i].count) memcpy(sorted + filled, c.nll + c.pieces[i].first, c.pieces[i].count * sizeof *sorted);
+            filled += c.pieces[i].count;
+        }
+        *nll = sorted;
+        *count = filled;
+    }
+    bpt_free(c.nll);
+    bpt_free(c.pieces);
+    return status;
+}

@@ -1,0 +1,29 @@
+// A whole source of batches through a model, without dropout: mean nll, accuracy, every nll in file order, logits, the gradient.
+#ifndef BPT_TRAIN_EVALUATE_H
+#define BPT_TRAIN_EVALUATE_H
+
+#include "models/runner.h"
+
+typedef struct {
+    double loss;      // mean nll over what is scored, nats
+    double accuracy;  // classify; NaN otherwise
+    int64_t n_scored, n_tokens;
+    double seconds;
+} bpt_evaluation_t;
+
+// Called for every batch: nll as batch->targets; logits [batch, classes] (classify; NULL for lm). Stops when it fails.
+typedef bpt_status_t (*bpt_on_batch_t)(void *user, const bpt_batch_t *batch, const float *nll, const float *logits);
+
+// Goes through the source from its start. `on_batch` may be NULL. BPT_ERR_INPUT when nothing is scored.
+bpt_status_t bpt_evaluate(bpt_runner_t *runner, bpt_batch_source_t *source, bpt_on_batch_t on_batch, void *user, bpt_evaluation_t *out) BPT_MUST_USE;
+
+// As bpt_evaluate, with the nll of everything scored, in the order of batch->sequences and positions. *nll is freed with bpt_free.
+bpt_status_t bpt_evaluate_nll(bpt_runner_t *runner, bpt_batch_source_t *source, bpt_evaluation_t *out, float **nll, size_t *count) BPT_MUST_USE;
+
+// The gradient of the mean nll (eval --grad-out), left in the runner: bpt_runner_save_gradient with scale 1 / out->n_scored.
+bpt_status_t bpt_evaluate_gradient(bpt_runner_t *runner, bpt_batch_source_t *source, bpt_evaluation_t *out) BPT_MUST_USE;
+
+// Softmax of one row of logits into probabilities (may be the same array); returns the index of the largest.
+int64_t bpt_softmax(const float *logits, int64_t classes, float *probabilities);
+
+#endif

@@ -1,0 +1,143 @@
+// Making a trainer, checkpoints and resumption (see trainer.h); the loop is in trainer_run.c.
+#include "models/train/trainer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bpt/alloc.h"
+#include "bpt/file.h"
+#include "models/train/schedule.h"
+#include "models/train/trainer_internal.h"
+
+bpt_runner_options_t bpt_trainer_runner_options(const bpt_train_config_t *t) {
+    return (bpt_runner_options_t){
+        .step = {.precision = t->precision,
+                 .recompute = t->recompute,
+                 .decoupled = t->optimizer == BPT_OPTIMIZER_ADAMW,
+                 .beta1 = (float)t->beta1,
+                 .beta2 = (float)t->beta2,
+                 .eps = (float)t->eps,
+                 .weight_decay = (float)t->weight_decay},
+        .frozen = {.embed = t->freeze_embed, .rel = t->freeze_rel},
+        .training = true,
+    };
+}
+
+bpt_status_t bpt_trainer_resolve_steps(bpt_train_config_t *t, int64_t steps_per_epoch) {
+    if (t->steps > 0) return BPT_OK;
+    if (!(t->epochs > 0)) return bpt_fail(BPT_ERR_USAGE, "neither steps nor epochs are given; say how long to train");
+    t->steps = (int64_t)ceil(t->epochs * (double)steps_per_epoch - 1e-9);
+    return BPT_OK;
+}
+
+uint64_t bpt_trainer_checkpoint_bytes(const bpt_params_t *p) {
+    return (uint64_t)(p->elements + 2 * p->trained_elements) * sizeof(float) + p->count * 3 * 256 + 65536;
+}
+
+static bpt_status_t apply_resumed_state(bpt_trainer_t *t, const char *folder) {
+    const bpt_trainer_options_t *o = &t->options;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, BPT_MODEL_FILE);
+    BPT_TRY(bpt_runner_load(t->runner, path));
+    snprintf(path, sizeof path, "%s/%s", folder, BPT_OPTIMIZER_FILE);
+    BPT_TRY(bpt_runner_load_moments(t->runner, path));
+    BPT_TRY(bpt_run_state_read(folder, &t->state));
+    if (t->state.seed != t->train.seed)
+        return bpt_fail(BPT_ERR_USAGE, "the run was started with seed %" PRIu64 ", not %" PRIu64 "; resume it with the same", t->state.seed, t->train.seed);
+    if (o->data && t->state.data[0] && strcmp(o->data, t->state.data))
+        return bpt_fail(BPT_ERR_USAGE, "the training data are not those the run was started with; resume it with the same files");
+    t->saved_step = t->state.step;
+    return bpt_metrics_cut(bpt_run_metrics_path(o->run), t->state.step);
+}
+
+static bpt_status_t resume(bpt_trainer_t *t) {
+    char *folder;
+    if (!t->options.run) return bpt_fail(BPT_ERR_USAGE, "there is no run to resume");
+    BPT_TRY(bpt_run_checkpoint_find(t->options.run, "latest", &folder));
+    const bpt_status_t status = apply_resumed_state(t, folder);
+    bpt_free(folder);
+    return status;
+}
+
+static bpt_status_t start(bpt_trainer_t *t) {
+    const bpt_trainer_options_t *o = &t->options;
+    if (o->resume) return resume(t);
+    if (o->data) snprintf(t->state.data, sizeof t->state.data, "%s", o->data);
+    return o->init ? bpt_runner_load(t->runner, o->init) : bpt_runner_init(t->runner, t->train.seed);
+}
+
+bpt_status_t bpt_trainer_prepare(bpt_trainer_t *t, int64_t epoch) {
+    const bpt_batch_source_t *source = t->options.train_data;
+    const int32_t first_head = bpt_schedule_first_head(&t->train, t->model.layers, epoch, t->epochs);
+    if (first_head == t->first_head) return BPT_OK;
+    t->first_head = first_head;
+    for (int64_t i = 0; i < source->n_shapes; ++i)
+        BPT_TRY(bpt_runner_prepare(t->runner, source->shapes[i][0], source->shapes[i][1], first_head, t->train.accumulate <= 1));
+    return BPT_OK;
+}
+
+static bpt_status_t set_up(bpt_trainer_t *t) {
+    const bpt_trainer_options_t *o = &t->options;
+    const int64_t steps_per_epoch = o->train_data->steps_per_epoch;
+    BPT_TRY(bpt_trainer_resolve_steps(&t->train, steps_per_epoch));
+    t->epochs = t->train.epochs > 0 ? t->train.epochs : (double)t->train.steps / (double)(steps_per_epoch > 0 ? steps_per_epoch : 1);
+    bpt_run_state_init(&t->state, t->train.seed);
+    if (t->train.precision == BPT_F16 && !o->resume) t->state.loss_scale = 65536;
+    const bpt_runner_options_t options = bpt_trainer_runner_options(&t->train);
+    BPT_TRY(bpt_runner_create(&t->model, &options, o->device, &t->runner));
+    if (o->run) BPT_TRY(bpt_run_require_space(o->run, bpt_trainer_checkpoint_bytes(bpt_runner_params(t->runner))));
+    BPT_TRY(start(t));
+    BPT_TRY(o->train_data->seek(o->train_data, t->state.step));
+    return bpt_trainer_prepare(t, (int64_t)floor(t->state.epoch + 1e-9));
+}
+
+bpt_status_t bpt_trainer_create(const bpt_trainer_options_t *options, bpt_trainer_t **out) {
+    bpt_trainer_t *t;
+    BPT_TRY(bpt_alloc(1, sizeof *t, &t));
+    t->options = *options;
+    t->model = *options->model;
+    t->train = *options->train;
+    t->saved_step = -1;
+    const bpt_status_t status = set_up(t);
+    if (status == BPT_OK)
+        *out = t;
+    else
+        bpt_trainer_destroy(t);
+    return status;
+}
+
+void bpt_trainer_destroy(bpt_trainer_t *t) {
+    if (!t) return;
+    bpt_runner_destroy(t->runner);
+    bpt_free(t);
+}
+
+bpt_runner_t *bpt_trainer_runner(bpt_trainer_t *t) { return t->runner; }
+const bpt_run_state_t *bpt_trainer_state(const bpt_trainer_t *t) { return &t->state; }
+const bpt_train_config_t *bpt_trainer_config(const bpt_trainer_t *t) { return &t->train; }
+
+static bpt_status_t write_checkpoint(bpt_trainer_t *t, const char *folder) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, BPT_MODEL_FILE);
+    BPT_TRY(bpt_runner_save(t->runner, path));
+    snprintf(path, sizeof path, "%s/%s", folder, BPT_OPTIMIZER_FILE);
+    BPT_TRY(bpt_runner_save_moments(t->runner, path));
+    return bpt_run_state_write(folder, &t->state);
+}
+
+bpt_status_t bpt_trainer_save(bpt_trainer_t *t, bool is_best) {
+    bpt_run_t *run = t->options.run;
+    const char *folder;
+    if (!run) return BPT_OK;
+    BPT_TRY(bpt_run_checkpoint_begin(run, t->state.step, &folder));
+    const bpt_status_t status = write_checkpoint(t, folder);
+    if (status != BPT_OK) {
+        bpt_run_checkpoint_abandon(run);
+        return bpt_context(status, "the checkpoint of step %" PRId64 " was not written", t->state.step);
+    }
+    BPT_TRY(bpt_run_checkpoint_commit(run, is_best, t->train.keep));
+    t->saved_step = t->state.step;
+    return BPT_OK;
+}

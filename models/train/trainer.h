@@ -1,0 +1,47 @@
+// Trains a model: steps of accumulated micro-batches, schedules, evaluation, logs, checkpoints, exact resumption.
+// Knows no command line and no file format of data.
+#ifndef BPT_TRAIN_TRAINER_H
+#define BPT_TRAIN_TRAINER_H
+
+#include "models/runner.h"
+#include "models/train/metrics.h"
+#include "models/train/run_dir.h"
+#include "models/train/run_state.h"
+
+typedef struct {
+    const bpt_model_config_t *model;  // copied
+    const bpt_train_config_t *train;  // copied; steps 0 is resolved from epochs
+    struct bpt_device *device;
+    bpt_batch_source_t *train_data, *valid_data;  // valid_data may be NULL: no evaluation
+    bpt_run_t *run;     // created or resumed; NULL: nothing is written
+    bool resume;        // go on from run's latest checkpoint
+    const char *init;   // model file to start from, NULL: initial values from train->seed
+    const char *data;   // fingerprint of the data; a resumed run must have the same. NULL: unknown
+    bool characters;    // lm: evaluations have bits per character, else perplexity
+    // Called after every line of metrics, of training and of evaluations (line->eval), once it is written. May be NULL.
+    void (*on_line)(void *user, const bpt_metrics_line_t *line);
+    bool (*should_stop)(void *user);  // asked before every step; true: save, BPT_ERR_INTERRUPTED. May be NULL.
+    void *user;
+} bpt_trainer_options_t;
+
+typedef struct bpt_trainer bpt_trainer_t;
+
+// Loads or initialises the parameters, and compiles the programs of all shapes that can occur.
+bpt_status_t bpt_trainer_create(const bpt_trainer_options_t *options, bpt_trainer_t **out) BPT_MUST_USE;
+void bpt_trainer_destroy(bpt_trainer_t *trainer);
+bpt_runner_t *bpt_trainer_runner(bpt_trainer_t *trainer);  // for word vectors before the first step, evaluation after the last
+const bpt_run_state_t *bpt_trainer_state(const bpt_trainer_t *trainer);
+const bpt_train_config_t *bpt_trainer_config(const bpt_trainer_t *trainer);  // with steps resolved
+
+// To the end (train->steps, or stop_at). BPT_ERR_INTERRUPTED after a saved stop; BPT_ERR_NUMERIC when a loss or gradient is not
+// finite: the parameters are those of the step before. Nothing is allocated between logs but on a first-seen shape.
+bpt_status_t bpt_trainer_run(bpt_trainer_t *trainer) BPT_MUST_USE;
+
+// What bpt_trainer_create makes of a train configuration; for benchmarks and plans.
+bpt_runner_options_t bpt_trainer_runner_options(const bpt_train_config_t *train);
+// Optimiser steps of the configuration: steps, or else epochs * steps_per_epoch; BPT_ERR_USAGE when neither is given.
+bpt_status_t bpt_trainer_resolve_steps(bpt_train_config_t *train, int64_t steps_per_epoch) BPT_MUST_USE;
+// Size of a checkpoint's files.
+uint64_t bpt_trainer_checkpoint_bytes(const bpt_params_t *params);
+
+#endif

@@ -1,0 +1,26 @@
+// Inside of a trainer, shared by trainer.c and trainer_run.c.
+#ifndef BPT_TRAIN_TRAINER_INTERNAL_H
+#define BPT_TRAIN_TRAINER_INTERNAL_H
+
+#include "models/train/trainer.h"
+
+struct bpt_trainer {
+    bpt_trainer_options_t options;
+    bpt_model_config_t model;
+    bpt_train_config_t train;
+    double epochs;  // of the whole schedule
+    bpt_runner_t *runner;
+    bpt_run_state_t state;
+    int32_t first_head;  // what the programs were made for
+    int64_t saved_step;  // -1: nothing saved yet
+    struct {
+        double loss, start;
+        int64_t steps, tokens;
+    } window;  // since the last line
+};
+
+// Makes the programs of all shapes for the active heads of an epoch.
+bpt_status_t bpt_trainer_prepare(bpt_trainer_t *trainer, int64_t epoch) BPT_MUST_USE;
+bpt_status_t bpt_trainer_save(bpt_trainer_t *trainer, bool is_best) BPT_MUST_USE;
+
+#endif

@@ -1,0 +1,188 @@
+// The training loop (see trainer.h).
+#include <math.h>
+#include <stdio.h>
+
+#include "bpt/log.h"
+#include "models/train/clock.h"
+#include "models/train/evaluate.h"
+#include "models/train/schedule.h"
+#include "models/train/trainer_internal.h"
+
+// What one optimiser step came to.
+typedef struct {
+    double loss, lr, grad_norm;
+    int64_t tokens;
+    double epoch_end;
+} step_result_t;
+
+// ---- one step
+
+static bpt_update_t update_of(const bpt_trainer_t *t, const bpt_batch_t *batch, int64_t micro) {
+    const double steps = (double)(t->state.step + 1);
+    return (bpt_update_t){
+        .rng = bpt_schedule_rng(t->train.seed, t->state.step, micro),
+        .lr = (float)bpt_schedule_lr(&t->train, t->model.d_model, t->state.step + 1, batch->epoch, t->state.plateau_factor),
+        .clip = (float)t->train.clip,
+        .bias1 = (float)(1 - pow(t->train.beta1, steps)),
+        .bias2 = (float)(1 - pow(t->train.beta2, steps)),
+        .loss_scale = (float)t->state.loss_scale,
+        .first_head = t->first_head,
+    };
+}
+
+static bpt_status_t run_step(bpt_trainer_t *t, step_result_t *out) {
+    bpt_batch_source_t *source = t->options.train_data;
+    *out = (step_result_t){0};
+    bool updated = false;
+    bpt_batch_t batch = {0};
+    for (int64_t micro = 0; !batch.last; ++micro) {
+        bool end = false;
+        BPT_TRY(source->next(source, &batch, &end));
+        if (end) return bpt_fail(BPT_ERR_INTERNAL, "the training data came to an end inside an epoch");
+        if (micro == 0) BPT_TRY(bpt_trainer_prepare(t, batch.epoch));
+        const bpt_update_t update = update_of(t, &batch, micro);
+        bpt_update_result_t result;
+        BPT_TRY(bpt_runner_train(t->runner, &batch, &update, &result));
+        out->loss += result.loss;
+        out->tokens += batch.n_tokens;
+        out->grad_norm = result.grad_norm;
+        out->lr = (double)update.lr;
+        updated = result.updated;
+    }
+    out->epoch_end = batch.epoch_end;
+    if (updated) return BPT_OK;
+    // f16: the loss was scaled too far; the step is passed over.
+    if (t->train.precision == BPT_F16 && t->state.loss_scale > 1) {
+        t->state.loss_scale /= 2;
+        t->state.scale_steps = -1;
+        return BPT_OK;
+    }
+    return bpt_runner_explain(t->runner, t->state.step + 1, out->loss);
+}
+
+enum { SCALE_STEPS = 2000 };  // f16: as many good steps double the loss scale (Micikevicius et al. 2018)
+
+static void advance(bpt_trainer_t *t, const step_result_t *step) {
+    bpt_run_state_t *s = &t->state;
+    ++s->step;
+    s->tokens += step->tokens;
+    s->epoch = step->epoch_end;
+    if (t->train.precision != BPT_F16) return;
+    if (++s->scale_steps < SCALE_STEPS) return;
+    s->scale_steps = 0;
+    if (s->loss_scale < 65536) s->loss_scale *= 2;
+}
+
+// ---- lines of metrics
+
+static bpt_status_t write_line(const bpt_trainer_t *t, const bpt_metrics_line_t *line) {
+    const bpt_trainer_options_t *o = &t->options;
+    if (o->run) BPT_TRY(bpt_metrics_append(bpt_run_metrics_path(o->run), line));
+    if (o->on_line) o->on_line(o->user, line);
+    return BPT_OK;
+}
+
+static void start_window(bpt_trainer_t *t) {
+    t->window.loss = 0;
+    t->window.steps = t->window.tokens = 0;
+    t->window.start = bpt_clock_seconds();
+}
+
+static void begin_line(const bpt_trainer_t *t, bpt_metrics_line_t *line) {
+    bpt_metrics_line_init(line);
+    line->step = t->state.step;
+    line->tokens = t->state.tokens;
+    line->epoch = t->state.epoch;
+    line->seconds = t->state.seconds;
+    line->peak_host_bytes = bpt_peak_host_bytes();
+    line->peak_device_bytes = (int64_t)bpt_runner_device_bytes(t->runner);
+}
+
+static bpt_status_t log_window(bpt_trainer_t *t, const step_result_t *step) {
+    bpt_metrics_line_t line;
+    const double seconds = bpt_clock_seconds() - t->window.start;
+    begin_line(t, &line);
+    line.loss = t->window.loss / (double)t->window.steps;
+    line.lr = step->lr;
+    line.grad_norm = step->grad_norm;
+    line.tokens_per_s = seconds > 0 ? (double)t->window.tokens / seconds : NAN;
+    BPT_TRY(write_line(t, &line));
+    start_window(t);
+    return BPT_OK;
+}
+
+// ---- evaluation
+
+// The factor falls at every evaluation that is not better than the best before it.
+static void follow_plateau(bpt_trainer_t *t, double loss) {
+    if (loss < t->state.plateau_best) t->state.plateau_best = loss;
+    else t->state.plateau_factor *= t->train.lr_decay;
+}
+
+// `scheduled`: not the extra evaluation at the end, which must leave the schedule as if training had gone on.
+static bpt_status_t evaluate(bpt_trainer_t *t, bool scheduled, bool *improved) {
+    const bool lm = t->model.task == BPT_TASK_LM;
+    bpt_evaluation_t result;
+    bpt_metrics_line_t line;
+    BPT_TRY(bpt_evaluate(t->runner, t->options.valid_data, NULL, NULL, &result));
+    begin_line(t, &line);
+    snprintf(line.eval, sizeof line.eval, "valid");
+    line.loss = result.loss;
+    line.accuracy = result.accuracy;
+    if (lm && t->options.characters) line.bits_per_char = result.loss / log(2);
+    if (lm && !t->options.characters) line.perplexity = exp(result.loss);
+    line.tokens_per_s = result.seconds > 0 ? (double)result.n_tokens / result.seconds : NAN;
+    if (!isfinite(result.loss)) return bpt_fail(BPT_ERR_NUMERIC, "the validation loss is not finite");
+    *improved = result.loss < t->state.best_loss;
+    if (*improved) {
+        t->state.best_loss = result.loss;
+        t->state.best_step = t->state.step;
+    }
+    if (scheduled && t->train.schedule == BPT_SCHEDULE_PLATEAU) follow_plateau(t, result.loss);
+    return write_line(t, &line);
+}
+
+// ---- the loop
+
+static bool due(int64_t every, int64_t step) { return every > 0 && step % every == 0; }
+
+// What comes after a step: log, evaluation, checkpoint.
+static bpt_status_t after_step(bpt_trainer_t *t, const step_result_t *step, bool new_epoch, bool last) {
+    const bpt_train_config_t *c = &t->train;
+    const int64_t done = t->state.step;
+    bool improved = false;
+    const bool scheduled = c->eval_every > 0 ? due(c->eval_every, done) : new_epoch;
+    const bool evaluated = t->options.valid_data && (scheduled || last);
+    if (due(c->log_every > 0 ? c->log_every : 100, done) || last) BPT_TRY(log_window(t, step));
+    const double pause = bpt_clock_seconds();
+    if (evaluated) BPT_TRY(evaluate(t, scheduled, &improved));
+    const bool save = c->save_every > 0 ? due(c->save_every, done) : scheduled;
+    if (save || improved || last) BPT_TRY(bpt_trainer_save(t, improved));
+    t->window.start += bpt_clock_seconds() - pause;  // throughput is that of training
+    return BPT_OK;
+}
+
+static bpt_status_t stop(bpt_trainer_t *t) {
+    if (t->saved_step != t->state.step) BPT_TRY(bpt_trainer_save(t, false));
+    return bpt_fail(BPT_ERR_INTERRUPTED, "stopped after step %lld%s", (long long)t->state.step, t->options.run ? "; the state is saved" : "");
+}
+
+bpt_status_t bpt_trainer_run(bpt_trainer_t *t) {
+    const bpt_trainer_options_t *o = &t->options;
+    const int64_t end = t->train.stop_at > 0 && t->train.stop_at < t->train.steps ? t->train.stop_at : t->train.steps;
+    start_window(t);
+    while (t->state.step < end) {
+        const double start = bpt_clock_seconds(), epoch = t->state.epoch;
+        step_result_t step;
+        if (o->should_stop && o->should_stop(o->user)) return stop(t);
+        BPT_TRY(run_step(t, &step));
+        advance(t, &step);
+        t->state.seconds += bpt_clock_seconds() - start;
+        t->window.loss += step.loss;
+        t->window.tokens += step.tokens;
+        ++t->window.steps;
+        const bool new_epoch = floor(step.epoch_end + 1e-9) > floor(epoch + 1e-9);
+        BPT_TRY(after_step(t, &step, new_epoch, t->state.step == end));
+    }
+    return BPT_OK;
+}

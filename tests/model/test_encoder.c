@@ -1,0 +1,165 @@
+// What a model may depend on: causality, padding, batch mates, buckets; and that all models and depths can be differentiated.
+#include "model_fixture.h"
+
+typedef struct {
+    const char *name;
+    bpt_model_kind_t model;
+    bpt_transformer_attention_t attention;
+    bpt_positions_t positions;
+    bool reference_rule, causal_classifier;
+    int32_t layers;
+} variant_t;
+
+static const variant_t variants[] = {
+    {.name = "bpt", .layers = 3},
+    {.name = "bpt, one layer", .layers = 1},
+    {.name = "bpt, reference rule", .reference_rule = true, .layers = 3},
+    {.name = "bpt, causal classifier", .causal_classifier = true, .layers = 2},
+    {.name = "segtree", .model = BPT_MODEL_SEGTREE, .layers = 2},
+    {.name = "dense, absolute", .model = BPT_MODEL_TRANSFORMER, .positions = BPT_POSITIONS_ABSOLUTE, .layers = 2},
+    {.name = "dense, one layer", .model = BPT_MODEL_TRANSFORMER, .positions = BPT_POSITIONS_ABSOLUTE, .layers = 1},
+    {.name = "dense, relative", .model = BPT_MODEL_TRANSFORMER, .layers = 2},
+    {.name = "window, no positions", .model = BPT_MODEL_TRANSFORMER, .attention = BPT_ATTENTION_WINDOW, .positions = BPT_POSITIONS_NONE, .layers = 2},
+};
+
+static bpt_model_config_t config_of(const variant_t *v, bpt_task_t task) {
+    bpt_model_config_t c = task == BPT_TASK_LM ? fixture_lm() : fixture_classifier();
+    c.model = v->model;
+    c.attention = v->attention;
+    c.positions = v->positions;
+    c.reference_rule = v->reference_rule;
+    c.layers = v->layers;
+    if (v->causal_classifier) c.causal = true;
+    return c;
+}
+
+static fixture_batch_t a, b;
+static float x[8192], y[8192];
+
+static void compare(const float *p, const float *q, int64_t count, bool bitwise, const char *what) {
+    for (int64_t i = 0; i < count; ++i) {
+        const double off = fabs((double)p[i] - (double)q[i]);
+        if (bitwise ? memcmp(p + i, q + i, sizeof *p) != 0 : !(off <= 1e-5)) fail_msg("%s: element %lld is off by %g", what, (long long)i, off);
+    }
+}
+
+static void with_each(bpt_task_t task, void (*check)(bpt_runner_t *, const bpt_model_config_t *, bool bitwise, const char *what)) {
+    static const char *const backends[] = {"ref"};
+    for (size_t d = 0; d < BPT_COUNT(backends); ++d) {
+        bpt_device_t *device = fixture_open(backends[d]);
+        for (size_t v = 0; v < BPT_COUNT(variants); ++v) {
+            const bpt_model_config_t c = config_of(&variants[v], task);
+            char what[80];
+            snprintf(what, sizeof what, "%s on %s", variants[v].name, backends[d]);
+            bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){0});
+            check(r, &c, d == 0, what);
+            bpt_runner_destroy(r);
+        }
+        fixture_close(device);
+    }
+}
+
+static void check_causal(bpt_runner_t *r, const bpt_model_config_t *c, bool bitwise, const char *what) {
+    const uint32_t length = 21;
+    fixture_fill(&a, c, length, 1, &length, 5);
+    assert_ok(bpt_runner_logits(r, &a.batch, x));
+    for (uint32_t changed = 1; changed < length; changed += 4) {
+        a.tokens[changed] = (a.tokens[changed] + 1) % (uint32_t)c->vocab;
+        assert_ok(bpt_runner_logits(r, &a.batch, y));
+        a.tokens[changed] = (a.tokens[changed] + (uint32_t)c->vocab - 1) % (uint32_t)c->vocab;
+        compare(x, y, changed * c->vocab, bitwise, what);
+        assert_true(memcmp(x + changed * c->vocab, y + changed * c->vocab, (size_t)c->vocab * sizeof *x) != 0);
+    }
+}
+
+static void a_language_model_never_sees_later_tokens(void **state) {
+    (void)state;
+    with_each(BPT_TASK_LM, check_causal);
+}
+
+// Sequence 3 alone, and among others in a larger bucket.
+static void check_mates(bpt_runner_t *r, const bpt_model_config_t *c, bool bitwise, const char *what) {
+    const bool lm = c->task == BPT_TASK_LM;
+    const uint32_t lengths[] = {1, 9, 17, 13, 2};
+    const int64_t n = 17, columns = lm ? c->vocab : c->classes;
+    fixture_fill(&a, c, 13, 1, &lengths[3], 3);
+    fixture_fill(&b, c, n, 5, lengths, 0);
+    assert_ok(bpt_runner_logits(r, &a.batch, x));
+    assert_ok(bpt_runner_logits(r, &b.batch, y));
+    compare(x, y + 3 * (lm ? n : 1) * columns, (lm ? 13 : 1) * columns, bitwise, what);
+}
+
+static void padding_and_batch_mates_change_no_logits_of_a_language_model(void **state) {
+    (void)state;
+    with_each(BPT_TASK_LM, check_mates);
+}
+static void padding_and_batch_mates_change_no_logits_of_a_classifier(void **state) {
+    (void)state;
+    with_each(BPT_TASK_CLASSIFY, check_mates);
+}
+
+// Central differences of the loss along a random direction of all parameters.
+static double loss_at(bpt_runner_t *r, const float *params, const float *direction, float step, int64_t count) {
+    struct bpt_buffer *buffer = bpt_runner_state(r, BPT_STATE_PARAMS);
+    bpt_device_t *device = bpt_runner_device(r);
+    double loss;
+    for (int64_t i = 0; i < count; ++i) y[i] = params[i] + step * direction[i];
+    assert_ok(device->backend->write(device, buffer, 0, y, (size_t)count * sizeof *y));
+    assert_ok(bpt_runner_evaluate(r, &b.batch, NULL, &loss));
+    return loss;
+}
+
+static void check_gradient(bpt_runner_t *r, const bpt_model_config_t *c, bool bitwise, const char *what) {
+    const uint32_t lengths[] = {1, 7, 12, 5};
+    const int64_t count = bpt_runner_params(r)->elements;
+    static float params[8192], direction[8192];
+    bpt_device_t *device = bpt_runner_device(r);
+    double loss, slope = 0;
+    (void)bitwise;
+    assert_true(count <= 8192);
+    fixture_fill(&b, c, 12, 4, lengths, 0);
+    assert_ok(bpt_runner_gradient(r, &b.batch, true, &loss));
+    assert_ok(bpt_runner_read_gradient(r, x));
+    assert_ok(device->backend->read(device, bpt_runner_state(r, BPT_STATE_PARAMS), 0, params, (size_t)count * sizeof *params));
+    for (int64_t i = 0; i < count; ++i) {
+        direction[i] = params[i] == 0 ? 0 : bpt_uniform01((uint32_t)bpt_mix64((uint64_t)i)) - 0.5f;
+        slope += (double)direction[i] * (double)x[i];
+    }
+    const float h = 2e-4f;
+    const double measured = (loss_at(r, params, direction, h, count) - loss_at(r, params, direction, -h, count)) / (2 * (double)h);
+    if (fabs(measured - slope) > 0.02 * fmax(1, fabs(slope))) fail_msg("%s: slope %g, by differences %g", what, slope, measured);
+}
+
+static void gradients_of_every_language_model_agree_with_differences(void **state) {
+    (void)state;
+    with_each(BPT_TASK_LM, check_gradient);
+}
+static void gradients_of_every_classifier_agree_with_differences(void **state) {
+    (void)state;
+    with_each(BPT_TASK_CLASSIFY, check_gradient);
+}
+
+static void a_sequence_beyond_the_last_position_is_refused(void **state) {
+    (void)state;
+    bpt_model_config_t c = config_of(&variants[5], BPT_TASK_LM);
+    c.max_positions = 8;
+    bpt_device_t *device = fixture_open("ref");
+    bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){0});
+    const uint32_t length = 9;
+    fixture_fill(&a, &c, 9, 1, &length, 0);
+    assert_fails(bpt_runner_logits(r, &a.batch, x), BPT_ERR_USAGE, "8 positions");
+    bpt_runner_destroy(r);
+    fixture_close(device);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_language_model_never_sees_later_tokens),
+        cmocka_unit_test(padding_and_batch_mates_change_no_logits_of_a_language_model),
+        cmocka_unit_test(padding_and_batch_mates_change_no_logits_of_a_classifier),
+        cmocka_unit_test(gradients_of_every_language_model_agree_with_differences),
+        cmocka_unit_test(gradients_of_every_classifier_agree_with_differences),
+        cmocka_unit_test(a_sequence_beyond_the_last_position_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,377 @@
+// Training: accumulation, overfitting, exact resumption, recomputation, frozen parameters, numeric failures.
+#include "fixture_source.h"
+
+#include "models/train/evaluate.h"
+#include "models/train/schedule.h"
+#include "models/train/trainer.h"
+
+static const char *const backends[] = {"ref", "cpu"};
+static float first[16384], second[16384];
+
+static bpt_train_config_t plain_training(int64_t steps) {
+    return (bpt_train_config_t){.steps = steps, .accumulate = 1, .seed = 7, .lr = 3e-3, .beta1 = 0.9, .beta2 = 0.98, .eps = 1e-8, .clip = 0.5,
+                                .warmup = 3, .lr_decay = 0.9, .lr_factor = 1, .log_every = 5, .keep = 3};
+}
+
+static void read_params(bpt_runner_t *r, float *out) {
+    bpt_device_t *device = bpt_runner_device(r);
+    const int64_t count = bpt_runner_params(r)->elements;
+    assert_true(count <= 16384);
+    assert_ok(device->backend->read(device, bpt_runner_state(r, BPT_STATE_PARAMS), 0, out, (size_t)count * sizeof *out));
+}
+
+static void expect_equal_bits(bpt_runner_t *r) {
+    const bpt_params_t *p = bpt_runner_params(r);
+    for (size_t i = 0; i < p->count; ++i)
+        if (memcmp(first + p->items[i].offset, second + p->items[i].offset, (size_t)p->items[i].count * sizeof *first))
+            fail_msg("%s differs", p->items[i].name);
+}
+
+// One optimiser step on the same eight ragged sequences in micro-batches of `batch`.
+static void one_step(bpt_device_t *device, const bpt_model_config_t *c, int64_t batch, float *gradient_norm, float *out) {
+    fixture_source_t source;
+    fixture_source(&source, c, 12, batch, 8 / batch);
+    bpt_runner_t *r = fixture_runner(c, device, (bpt_runner_options_t){.training = true});
+    const bpt_update_t update = {.lr = 1e-3f, .clip = 0.25f, .bias1 = 0.1f, .bias2 = 0.02f, .loss_scale = 1};
+    bpt_update_result_t result = {0};
+    bool end;
+    for (bpt_batch_t b = {0}; !b.last;) {
+        assert_ok(source.base.next(&source.base, &b, &end));
+        assert_ok(bpt_runner_train(r, &b, &update, &result));
+    }
+    assert_true(result.updated);
+    *gradient_norm = (float)result.grad_norm;
+    read_params(r, out);
+    bpt_runner_destroy(r);
+}
+
+static void micro_batches_of_any_size_make_the_same_step(void **state) {
+    (void)state;
+    const bpt_model_config_t configs[] = {fixture_lm(), fixture_classifier()};
+    for (size_t d = 0; d < BPT_COUNT(backends); ++d)
+        for (size_t c = 0; c < BPT_COUNT(configs); ++c) {
+            bpt_device_t *device = fixture_open(backends[d]);
+            float norm, other;
+            one_step(device, &configs[c], 8, &norm, first);
+            for (int64_t batch = 1; batch <= 4; batch *= 4) {
+                one_step(device, &configs[c], batch, &other, second);
+                assert_true(fabsf(norm - other) < 1e-4f * norm);
+                int64_t far = 0;  // Adam's first step is the sign of the gradient: where that is nothing but rounding it may flip
+                for (int64_t i = 0; i < 16384; ++i) far += fabsf(first[i] - second[i]) > 2e-5f;
+                assert_true(far < 100);
+            }
+            fixture_close(device);
+        }
+}
+
+static bpt_trainer_t *trainer(const bpt_model_config_t *c, const bpt_train_config_t *t, bpt_device_t *device, fixture_source_t *data,
+                              fixture_source_t *valid, bpt_run_t *run, bool resume) {
+    bpt_trainer_t *out;
+    const bpt_trainer_options_t options = {.model = c, .train = t, .device = device, .train_data = &data->base, .valid_data = valid ? &valid->base : NULL,
+                                           .run = run, .resume = resume, .data = "fixture", .characters = true};
+    assert_ok(bpt_trainer_create(&options, &out));
+    return out;
+}
+
+static bpt_model_config_t with_dropout(bpt_model_config_t c) {
+    c.dropout_input = c.dropout_hidden = c.dropout_attention = c.dropout_head = 0.2f;
+    return c;
+}
+
+static void write_config(const char *path) {
+    char name[600];
+    snprintf(name, sizeof name, "%s/config.json", path);
+    test_write_file(name, "{}", 2);
+}
+
+static void twenty_steps_are_ten_and_ten_more_bit_for_bit(void **state) {
+    (void)state;
+    for (size_t d = 0; d < BPT_COUNT(backends); ++d)
+        for (int64_t micro_batches = 1; micro_batches <= 2; ++micro_batches) {
+            const bpt_model_config_t c = with_dropout(fixture_lm());
+            bpt_train_config_t t = plain_training(20);
+            t.schedule = BPT_SCHEDULE_PLATEAU;
+            t.eval_every = 5;
+            t.accumulate = micro_batches;
+            bpt_device_t *device = fixture_open(backends[d]);
+            fixture_source_t data, valid;
+            fixture_source(&data, &c, 12, 4, micro_batches);
+            fixture_source(&valid, &c, 16, 2, 1)->ends = true;
+            bpt_trainer_t *whole = trainer(&c, &t, device, &data, &valid, NULL, false);
+            assert_ok(bpt_trainer_run(whole));
+            read_params(bpt_trainer_runner(whole), first);
+            bpt_trainer_destroy(whole);
+            for (int part = 0; part < 2; ++part) {
+                const char *path = test_path("run-%s-%d", backends[d], (int)micro_batches);
+                bpt_run_t *run;
+                t.stop_at = part == 0 ? 10 : 0;
+                assert_ok(part ? bpt_run_resume(path, &run) : bpt_run_create(path, &run));
+                if (part == 0) write_config(path);
+                bpt_trainer_t *half = trainer(&c, &t, device, &data, &valid, run, part == 1);
+                assert_ok(bpt_trainer_run(half));
+                read_params(bpt_trainer_runner(half), second);
+                if (part) expect_equal_bits(bpt_trainer_runner(half));
+                bpt_trainer_destroy(half);
+                bpt_run_close(run);
+            }
+            fixture_close(device);
+        }
+}
+
+static bool stop_at_once(void *user) { return (*(int *)user)-- == 0; }
+
+static void a_stop_is_saved_and_reported(void **state) {
+    (void)state;
+    const bpt_model_config_t c = fixture_lm();
+    const bpt_train_config_t t = plain_training(20);
+    bpt_device_t *device = fixture_open("cpu");
+    fixture_source_t data;
+    fixture_source(&data, &c, 12, 4, 1);
+    bpt_run_t *run;
+    bpt_trainer_t *tr;
+    int left = 3;
+    char *folder;
+    assert_ok(bpt_run_create(test_path("stopped"), &run));
+    const bpt_trainer_options_t options = {.model = &c, .train = &t, .device = device, .train_data = &data.base, .run = run, .should_stop = stop_at_once, .user = &left};
+    assert_ok(bpt_trainer_create(&options, &tr));
+    assert_fails(bpt_trainer_run(tr), BPT_ERR_INTERRUPTED, "step 3");
+    assert_ok(bpt_run_checkpoint_find(run, "3", &folder));
+    bpt_free(folder);
+    bpt_trainer_destroy(tr);
+    bpt_run_close(run);
+    fixture_close(device);
+}
+
+static void a_small_text_is_learnt_by_heart(void **state) {
+    (void)state;
+    const bpt_model_config_t configs[] = {fixture_lm(), fixture_classifier()};
+    for (size_t c = 0; c < BPT_COUNT(configs); ++c) {
+        bpt_train_config_t t = plain_training(150);
+        t.lr = 1e-2;
+        t.clip = 0;
+        bpt_device_t *device = fixture_open("cpu");
+        fixture_source_t data, valid;
+        fixture_source(&data, &configs[c], 8, 4, 1)->steps_per_epoch = 1;
+        fixture_source(&valid, &configs[c], 8, 4, 1)->steps_per_epoch = 1;
+        valid.ends = true;
+        bpt_trainer_t *tr = trainer(&configs[c], &t, device, &data, &valid, NULL, false);
+        assert_ok(bpt_trainer_run(tr));
+        assert_true(bpt_trainer_state(tr)->best_loss < 0.1);
+        bpt_trainer_destroy(tr);
+        fixture_close(device);
+    }
+}
+
+static void train_once(bpt_device_t *device, const bpt_model_config_t *c, bpt_train_config_t t, float *out) {
+    fixture_source_t data;
+    fixture_source(&data, c, 12, 4, 1);
+    bpt_trainer_t *tr = trainer(c, &t, device, &data, NULL, NULL, false);
+    assert_ok(bpt_trainer_run(tr));
+    read_params(bpt_trainer_runner(tr), out);
+    bpt_trainer_destroy(tr);
+}
+
+static void recomputation_changes_no_bit(void **state) {
+    (void)state;
+    const bpt_model_config_t configs[] = {with_dropout(fixture_lm()), with_dropout(fixture_classifier())};
+    for (size_t d = 0; d < BPT_COUNT(backends); ++d)
+        for (size_t c = 0; c < BPT_COUNT(configs); ++c) {
+            bpt_train_config_t t = plain_training(3);
+            bpt_device_t *device = fixture_open(backends[d]);
+            train_once(device, &configs[c], t, first);
+            t.recompute = true;
+            train_once(device, &configs[c], t, second);
+            assert_memory_equal(first, second, sizeof first);
+            fixture_close(device);
+        }
+}
+
+static void backends_train_alike(void **state) {
+    (void)state;
+    const bpt_model_config_t configs[] = {with_dropout(fixture_lm()), with_dropout(fixture_classifier())};
+    for (size_t c = 0; c < BPT_COUNT(configs); ++c) {
+        const bpt_train_config_t t = plain_training(4);
+        bpt_device_t *ref = fixture_open("ref"), *cpu = fixture_open("cpu");
+        train_once(ref, &configs[c], t, first);
+        train_once(cpu, &configs[c], t, second);
+        int64_t far = 0;
+        for (int64_t i = 0; i < 16384; ++i) far += fabsf(first[i] - second[i]) > 1e-3f;
+        assert_true(far < 100);
+        fixture_close(ref);
+        fixture_close(cpu);
+    }
+}
+
+static void frozen_parameters_stay(void **state) {
+    (void)state;
+    bpt_model_config_t c = fixture_classifier();
+    bpt_train_config_t t = plain_training(3);
+    t.freeze_embed = t.freeze_rel = true;
+    t.weight_decay = 0.1;
+    bpt_device_t *device = fixture_open("cpu");
+    fixture_source_t data;
+    fixture_source(&data, &c, 12, 4, 1);
+    bpt_trainer_t *tr = trainer(&c, &t, device, &data, NULL, NULL, false);
+    const bpt_params_t *p = bpt_runner_params(bpt_trainer_runner(tr));
+    read_params(bpt_trainer_runner(tr), first);
+    assert_ok(bpt_trainer_run(tr));
+    read_params(bpt_trainer_runner(tr), second);
+    for (size_t i = 0; i < p->count; ++i) {
+        const bpt_param_t *q = &p->items[i];
+        const bool same = !memcmp(first + q->offset, second + q->offset, (size_t)q->count * sizeof *first);
+        assert_int_equal(same, !strcmp(q->name, "embed.weight") || strstr(q->name, "rel_key") != NULL);
+    }
+    bpt_trainer_destroy(tr);
+    fixture_close(device);
+}
+
+static void weights_that_are_not_finite_stop_training_and_are_named(void **state) {
+    (void)state;
+    for (int64_t micro_batches = 1; micro_batches <= 2; ++micro_batches) {
+        const bpt_model_config_t c = fixture_lm();
+        bpt_train_config_t t = plain_training(5);
+        t.accumulate = micro_batches;
+        bpt_device_t *device = fixture_open("cpu");
+        fixture_source_t data;
+        fixture_source(&data, &c, 12, 4, micro_batches);
+        bpt_trainer_t *tr = trainer(&c, &t, device, &data, NULL, NULL, false);
+        float bias[16] = {0, NAN};
+        assert_ok(bpt_runner_set(bpt_trainer_runner(tr), "layers.1.ffn.fc2.bias", bias));
+        read_params(bpt_trainer_runner(tr), first);
+        assert_fails(bpt_trainer_run(tr), BPT_ERR_NUMERIC, "step 1: the loss is not finite");
+        read_params(bpt_trainer_runner(tr), second);
+        assert_memory_equal(first, second, sizeof first);
+        bpt_trainer_destroy(tr);
+        fixture_close(device);
+    }
+}
+
+static void deep_supervision_moves_from_all_layers_to_the_last(void **state) {
+    (void)state;
+    const bpt_train_config_t on = {.deep_supervision = true}, off = {0};
+    const int32_t wanted[] = {1, 1, 2, 2, 3, 3};
+    for (int64_t epoch = 0; epoch < 6; ++epoch) assert_int_equal(bpt_schedule_first_head(&on, 3, epoch, 6), wanted[epoch]);
+    assert_int_equal(bpt_schedule_first_head(&on, 12, 71, 72), 12);
+    assert_int_equal(bpt_schedule_first_head(&off, 3, 0, 6), 3);
+    bpt_model_config_t c = fixture_lm();
+    c.layers = 3;
+    bpt_train_config_t t = plain_training(12);
+    t.deep_supervision = true;
+    bpt_device_t *device = fixture_open("cpu");
+    fixture_source_t data;
+    fixture_source(&data, &c, 12, 4, 1);  // three epochs of four steps
+    bpt_trainer_t *tr = trainer(&c, &t, device, &data, NULL, NULL, false);
+    assert_ok(bpt_trainer_run(tr));
+    bpt_trainer_destroy(tr);
+    fixture_close(device);
+}
+
+static void learning_rates_follow_their_formulas(void **state) {
+    (void)state;
+    const struct {
+        bpt_schedule_t schedule;
+        int64_t step, epoch;
+        double lr;
+    } cases[] = {
+        {BPT_SCHEDULE_CONSTANT, 1, 0, 0.5},      {BPT_SCHEDULE_CONSTANT, 5, 0, 1},     {BPT_SCHEDULE_COSINE, 2, 0, 1},
+        {BPT_SCHEDULE_COSINE, 51, 0, 0.5},       {BPT_SCHEDULE_COSINE, 101, 0, 0},     {BPT_SCHEDULE_EXPONENTIAL, 9, 2, 0.25},
+        {BPT_SCHEDULE_PLATEAU, 9, 0, 0.125},     {BPT_SCHEDULE_NOAM, 4, 0, 0.125},     {BPT_SCHEDULE_NOAM, 1, 0, 0.25 * 0.35355339059327373},
+    };
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        const bpt_train_config_t t = {.schedule = cases[i].schedule, .steps = 100, .warmup = 2, .lr = 1, .lr_decay = 0.5, .lr_factor = 1};
+        const double plateau = cases[i].schedule == BPT_SCHEDULE_PLATEAU ? 0.125 : 1;
+        assert_true(fabs(bpt_schedule_lr(&t, 16, cases[i].step, cases[i].epoch, plateau) - cases[i].lr) < 1e-12);
+    }
+}
+
+static void every_nll_comes_in_file_order(void **state) {
+    (void)state;
+    const bpt_model_config_t configs[] = {fixture_lm(), fixture_classifier()};
+    for (size_t i = 0; i < BPT_COUNT(configs); ++i) {
+        bpt_device_t *device = fixture_open("cpu");
+        fixture_source_t source;
+        fixture_source(&source, &configs[i], 12, 4, 2)->ends = true;
+        bpt_runner_t *r = fixture_runner(&configs[i], device, (bpt_runner_options_t){0});
+        bpt_evaluation_t result, other;
+        float *nll;
+        size_t count;
+        double sum = 0;
+        assert_ok(bpt_evaluate_nll(r, &source.base, &result, &nll, &count));
+        assert_int_equal(count, result.n_scored);
+        for (size_t k = 0; k < count; ++k) sum += (double)nll[k];
+        assert_true(fabs(sum / (double)count - result.loss) < 1e-5);
+        assert_int_equal(isnan(result.accuracy), configs[i].task == BPT_TASK_LM);
+        assert_ok(bpt_evaluate_gradient(r, &source.base, &other));
+        assert_true(fabs(other.loss - result.loss) < 1e-5);
+        bpt_free(nll);
+        bpt_runner_destroy(r);
+        fixture_close(device);
+    }
+}
+
+static void initial_values_depend_on_seed_and_name_alone(void **state) {
+    (void)state;
+    bpt_model_config_t c = fixture_lm();
+    bpt_device_t *ref = fixture_open("ref"), *cpu = fixture_open("cpu");
+    bpt_runner_t *a = fixture_runner(&c, ref, (bpt_runner_options_t){0});
+    c.layers = 3;
+    bpt_runner_t *b = fixture_runner(&c, cpu, (bpt_runner_options_t){.frozen = {.embed = true}});
+    static const char *const names[] = {"embed.weight", "layers.1.attn.rel_key.weight", "head.bias"};
+    for (size_t i = 0; i < BPT_COUNT(names); ++i) {
+        memset(first, 0, sizeof first);
+        memset(second, 0, sizeof second);
+        assert_ok(bpt_runner_get(a, names[i], first));
+        assert_ok(bpt_runner_get(b, names[i], second));
+        assert_memory_equal(first, second, sizeof first);
+    }
+    const float bound = sqrtf(6.0f / (31 + 8));
+    float largest = 0;
+    assert_ok(bpt_runner_get(a, names[1], first));
+    for (int i = 0; i < 31 * 8; ++i) largest = fmaxf(largest, fabsf(first[i]));
+    assert_true(largest < bound && largest > 0.9f * bound);
+    bpt_runner_destroy(a);
+    bpt_runner_destroy(b);
+    fixture_close(ref);
+    fixture_close(cpu);
+}
+
+static void a_model_file_of_another_shape_is_refused(void **state) {
+    (void)state;
+    bpt_model_config_t c = fixture_lm();
+    bpt_device_t *device = fixture_open("ref");
+    const char *path = test_path("model.safetensors");
+    bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){0});
+    assert_ok(bpt_runner_save(r, path));
+    bpt_runner_destroy(r);
+    const struct {
+        int32_t layers, d_ff;
+        const char *part;
+    } cases[] = {{3, 24, "no tensor \"layers.2."}, {1, 24, "belongs to no part"}, {2, 25, "is [24,16], the configuration asks for [25,16]"}};
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        c.layers = cases[i].layers;
+        c.d_ff = cases[i].d_ff;
+        r = fixture_runner(&c, device, (bpt_runner_options_t){0});
+        assert_fails(bpt_runner_load(r, path), BPT_ERR_INPUT, cases[i].part);
+        bpt_runner_destroy(r);
+    }
+    fixture_close(device);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(learning_rates_follow_their_formulas),
+        cmocka_unit_test(initial_values_depend_on_seed_and_name_alone),
+        cmocka_unit_test(a_model_file_of_another_shape_is_refused),
+        cmocka_unit_test(micro_batches_of_any_size_make_the_same_step),
+        cmocka_unit_test(recomputation_changes_no_bit),
+        cmocka_unit_test(backends_train_alike),
+        cmocka_unit_test(frozen_parameters_stay),
+        cmocka_unit_test(weights_that_are_not_finite_stop_training_and_are_named),
+        cmocka_unit_test(deep_supervision_moves_from_all_layers_to_the_last),
+        cmocka_unit_test(every_nll_comes_in_file_order),
+        cmocka_unit_test(a_small_text_is_learnt_by_heart),
+        cmocka_unit_test(twenty_steps_are_ten_and_ten_more_bit_for_bit),
+        cmocka_unit_test(a_stop_is_saved_and_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
