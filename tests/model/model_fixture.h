@@ -61,7 +61,9 @@ typedef struct {
     float weights[4096];
 } fixture_batch_t;
 
+// The first token tells sequences apart, so that all later ones can be known.
 static inline uint32_t fixture_token(uint32_t sequence, int64_t i, int64_t vocab) {
+    if (i == 0) return sequence % (uint32_t)vocab;
     return (uint32_t)(bpt_mix64((uint64_t)sequence << 32 | (uint64_t)i) % (uint64_t)vocab);
 }
 
