@@ -94,6 +94,7 @@ static bpt_status_t find_storages(bpt_plan_t *plan, bpt_device_t *device, const 
         size_t scratch = 0;
         bpt_node_call(g, node, &call);
         BPT_TRY(device->backend->op(device, &call, NULL, &scratch));
+        plan->summary.unshared_bytes += align(scratch);
         if (scratch)
             BPT_TRY(add_storage(plan, &capacity, (bpt_storage_t){.bytes = align(scratch), .first = (int32_t)i, .last = (int32_t)i, .value = BPT_NO_VALUE},
                                 &plan->scratch_of_node[i]));

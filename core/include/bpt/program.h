@@ -24,7 +24,7 @@ BPT_API size_t bpt_workspace_bytes(const bpt_workspace_t *workspace);
 typedef struct {
     size_t workspace_bytes;  // temporaries and scratch, shared by liveness
     size_t input_bytes;
-    size_t unshared_bytes;  // what the temporaries would take without sharing
+    size_t unshared_bytes;  // what temporaries and scratch would take without sharing
     int32_t n_ops, n_barriers;
     double flops, bytes_moved;  // of one run
 } bpt_plan_summary_t;
