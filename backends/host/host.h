@@ -30,7 +30,8 @@ typedef struct {
 // together. bpt_host_op asks this before an op's own plan, so that plan and run may rely on it.
 bpt_status_t bpt_call_check(const bpt_op_call_t *call);
 
-// The operations of bpt_backend_t, to be put into a backend's table. `open` of a backend allocates a bpt_host_device_t.
+// The operations of bpt_backend_t, to be put into a backend's table (`close` may have more to do, so it is not in the macro). `open` of a
+// backend allocates a bpt_host_device_t.
 void bpt_host_close(bpt_device_t *device);
 bpt_status_t bpt_host_buffer_create(bpt_device_t *device, size_t bytes, bpt_buffer_t **out);
 void bpt_host_buffer_destroy(bpt_device_t *device, bpt_buffer_t *buffer);
@@ -47,7 +48,7 @@ bpt_status_t bpt_host_timings_enable(bpt_list_t *list, bool on);
 bpt_status_t bpt_host_timings(bpt_list_t *list, double *seconds, int capacity, int *count);
 
 #define BPT_HOST_BACKEND_FUNCTIONS                                                                           \
-    .close = bpt_host_close, .buffer_create = bpt_host_buffer_create, .buffer_destroy = bpt_host_buffer_destroy, \
+    .buffer_create = bpt_host_buffer_create, .buffer_destroy = bpt_host_buffer_destroy, \
     .write = bpt_host_write, .read = bpt_host_read, .op = bpt_host_op, .list_create = bpt_host_list_create,     \
     .list_destroy = bpt_host_list_destroy, .list_barrier = bpt_host_list_barrier, .list_seal = bpt_host_list_seal, \
     .submit = bpt_host_submit, .wait = bpt_host_wait, .timings_enable = bpt_host_timings_enable, .timings = bpt_host_timings

@@ -35,5 +35,6 @@ const bpt_backend_t bpt_ref_backend = {
     .description = "naive loops with double accumulation: slow, the oracle of the tests",
     .enumerate = ref_enumerate,
     .open = ref_open,
+    .close = bpt_host_close,
     BPT_HOST_BACKEND_FUNCTIONS,
 };
