@@ -20,6 +20,7 @@ typedef struct {
     uint64_t max_buffer_bytes;
     int32_t units;  // cores, compute units
     bool usable, bf16, f16;
+    char bf16_reason[256];  // why bf16 is false, where there is more to say than that the device has none
 } bpt_device_info_t;
 
 typedef struct {
