@@ -2,12 +2,13 @@
 #include <cblas.h>
 #include <omp.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/onednn.h"
 #include "bpt/alloc.h"
 
 extern const bpt_backend_t bpt_cpu_backend;
@@ -15,7 +16,7 @@ extern const bpt_backend_t bpt_cpu_backend;
 // The first line "<key> : <value>" of /proc/cpuinfo; false when there is none.
 static bool read_cpuinfo(const char *key, char *out, size_t capacity) {
     FILE *file = fopen("/proc/cpuinfo", "r");
-    char line[4096];
+    char line[8192];
     bool found = false;
     while (file && !found && fgets(line, sizeof line, file)) {
         char *value = strchr(line, ':');
@@ -29,48 +30,76 @@ static bool read_cpuinfo(const char *key, char *out, size_t capacity) {
     return found;
 }
 
-static void add_word(char *list, size_t capacity, const char *word) {
-    const size_t used = strlen(list);
-    snprintf(list + used, capacity - used, "%s%s", used ? " " : "", word);
-}
+// What this process can know once and for all about the machine.
+static struct {
+    int threads;
+    char name[128], features[512], bf16_reason[256];
+} machine;
 
 // The features that decide speed or precision here, under the kernel's names for them.
-static void describe_features(char *out, size_t capacity) {
-    static const char *const interesting[] = {"avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512_bf16", "amx_bf16", "asimd", "asimdhp", "bf16"};
-    char flags[4096] = "";
+static void read_features(void) {
+    static const char *const interesting[] = {"avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512_bf16", "amx_bf16", "asimd", "asimdhp"};
+    char flags[8192] = "";
     if (!read_cpuinfo("flags", flags, sizeof flags)) read_cpuinfo("Features", flags, sizeof flags);
     char *rest = NULL;
+    bool bf16 = false;
     for (char *word = strtok_r(flags, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
-        for (size_t i = 0; i < BPT_COUNT(interesting); ++i)
-            if (!strcmp(word, interesting[i])) add_word(out, capacity, word);
+        for (size_t i = 0; i < BPT_COUNT(interesting); ++i) {
+            if (strcmp(word, interesting[i])) continue;
+            const size_t used = strlen(machine.features);
+            snprintf(machine.features + used, sizeof machine.features - used, "%s%s", used ? " " : "", word);
+            if (strstr(word, "_bf16")) bf16 = true;
+        }
+    if (!bf16)
+        snprintf(machine.bf16_reason, sizeof machine.bf16_reason, "bf16 needs a CPU with AVX512_BF16 or AMX");
+    else if (*bpt_onednn_reason())
+        snprintf(machine.bf16_reason, sizeof machine.bf16_reason, "bf16 needs oneDNN; %.200s", bpt_onednn_reason());
 }
 
-// Read before anything here changes OpenMP's setting: OMP_NUM_THREADS, else the cores that this process may use.
-static int default_threads;
-static void read_default_threads(void) { default_threads = omp_get_max_threads(); }
-static int all_threads(void) {
+static void read_machine(void) {
+    machine.threads = omp_get_max_threads();  // OMP_NUM_THREADS, else the cores that this process may use
+    if (!read_cpuinfo("model name", machine.name, sizeof machine.name)) snprintf(machine.name, sizeof machine.name, "CPU");
+    read_features();
+}
+
+static void know_machine(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, read_default_threads);
-    return default_threads;
+    pthread_once(&once, read_machine);
+}
+
+const char *bpt_cpu_bf16_reason(void) {
+    know_machine();
+    return machine.bf16_reason;
 }
 
 static bpt_status_t cpu_enumerate(bpt_device_info_t *infos, int capacity, int *count) {
     *count = 1;
     if (capacity < 1) return BPT_OK;
+    know_machine();
     bpt_device_info_t *info = &infos[0];
-    *info = (bpt_device_info_t){.type = "cpu", .usable = true, .units = omp_get_num_procs()};
-    all_threads();
-    if (!read_cpuinfo("model name", info->name, sizeof info->name)) snprintf(info->name, sizeof info->name, "CPU");
-    snprintf(info->driver, sizeof info->driver, "OpenBLAS for %s", openblas_get_corename());
-    describe_features(info->features, sizeof info->features);
+    *info = (bpt_device_info_t){.type = "cpu", .usable = true, .units = omp_get_num_procs(), .bf16 = !*machine.bf16_reason};
+    snprintf(info->name, sizeof info->name, "%s", machine.name);
+    const char *onednn = bpt_onednn_version();
+    snprintf(info->driver, sizeof info->driver, "OpenBLAS (%s kernels)%s%s", openblas_get_corename(), *onednn ? ", oneDNN " : "", onednn);
+    snprintf(info->features, sizeof info->features, "%s", machine.features);
+    snprintf(info->bf16_reason, sizeof info->bf16_reason, "%s", machine.bf16_reason);
     info->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     info->max_buffer_bytes = info->memory_bytes;
     return BPT_OK;
 }
 
+static atomic_int open_devices;
+
+static void cpu_close(bpt_device_t *device) {
+    if (!device) return;
+    bpt_host_close(device);
+    if (atomic_fetch_sub(&open_devices, 1) == 1) bpt_onednn_clear();
+}
+
 static bpt_status_t cpu_open(int index, const bpt_device_options_t *options, bpt_device_t **out) {
     if (index != 0) return bpt_fail(BPT_ERR_UNAVAILABLE, "backend cpu has one device, 0; device %d was asked for", index);
-    const int threads = options && options->threads ? options->threads : all_threads();
+    know_machine();
+    const int threads = options && options->threads ? options->threads : machine.threads;
     if (threads < 1 || threads > 4096) return bpt_fail(BPT_ERR_USAGE, "%d threads: the number must be from 1 to 4096 (0 = all cores)", threads);
     BPT_TRY(bpt_cpu_kernels_select());
     openblas_set_num_threads(1);  // the threads are ours (gemm.h)
@@ -86,6 +115,7 @@ static bpt_status_t cpu_open(int index, const bpt_device_options_t *options, bpt
     host->base.info.units = threads;
     host->ops = bpt_cpu_ops;
     host->threads = threads;
+    atomic_fetch_add(&open_devices, 1);
     *out = &host->base;
     return BPT_OK;
 }
@@ -95,5 +125,6 @@ const bpt_backend_t bpt_cpu_backend = {
     .description = "vectorised kernels on all cores, matrix products by OpenBLAS and oneDNN",
     .enumerate = cpu_enumerate,
     .open = cpu_open,
+    .close = cpu_close,
     BPT_HOST_BACKEND_FUNCTIONS,
 };

@@ -1,35 +1,32 @@
-// f32 products by CBLAS, one thread a tile (gemm.h).
-#include <cblas.h>
-#include <limits.h>
-#include <string.h>
-
+// Tiles of matrix products, and f32 tiles by CBLAS (gemm.h).
 #include "backends/cpu/gemm.h"
 
-enum { TILE_ROWS = 512, TILE_COLUMNS = 2048, MIN_ROWS = 128, MIN_COLUMNS = 256, MAX_K = 1 << 24 };
+#include <cblas.h>
+#include <limits.h>
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "backends/cpu/onednn.h"
+
+enum { TILE_ROWS = 512, TILE_COLUMNS = 2048, MIN_ROWS = 128, MIN_COLUMNS = 256, LINES = 16, MAX_K = 1 << 24 };
 static const int64_t small_work = 1 << 20;  // multiply-adds that are not worth waking another thread
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-bpt_status_t bpt_gemm_check(const bpt_gemm_t *g) {
-    if (g->lda > INT_MAX || g->ldb > INT_MAX || g->ldc > INT_MAX)
-        return bpt_fail(BPT_ERR_UNSUPPORTED, "a matrix product with rows longer than %d elements", INT_MAX);
-    return BPT_OK;
-}
+static size_t round_up64(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // Long inner dimensions over few outputs (weight gradients: k is the number of rows of the batch) are cut into parts that are summed
 // in order. The number of parts depends on the shape alone, because it decides the rounding.
 static int64_t count_parts(const bpt_gemm_t *g) {
     if (!g->m || !g->n) return 1;
-    const int64_t tiles = divide_up(g->m, 512) * divide_up(g->n, 512);  // BPT_GEMM_F32_SCRATCH_LIMIT follows from these numbers
+    const int64_t tiles = divide_up(g->m, 512) * divide_up(g->n, 512);  // BPT_GEMM_F32_SCRATCH_BYTES follows from these numbers
     const int64_t parts = min64(min64(16 / min64(tiles, 17), 8), g->k / 2048);
     return parts < 2 ? 1 : parts;
 }
 
-int64_t bpt_gemm_f32_scratch(const bpt_gemm_t *g) {
-    const int64_t parts = count_parts(g);
-    return parts < 2 ? 0 : parts * g->m * g->n;
-}
+bool bpt_gemm_is_split(const bpt_gemm_t *g) { return count_parts(g) > 1; }
 
 typedef struct {
     int64_t rows, columns, down, across;  // size and number of tiles
@@ -52,19 +49,52 @@ static grid_t choose_grid(const bpt_gemm_t *g, int64_t parts) {
         }
     }
     t.rows = min64(t.rows, (divide_up(g->m, t.down) + 15) / 16 * 16);  // as even as can be
+    t.down = divide_up(g->m, t.rows);
     return t;
 }
 
-// c = or += the product over inner indices [first, first + k), for one tile.
-static void multiply(const bpt_gemm_t *g, const float *a, const float *b, float *c, int64_t ldc, const bpt_gemm_tile_t *tile, int64_t first,
-                     int64_t k, bool accumulate) {
-    if (k == 0 && !accumulate)
-        for (int64_t i = 0; i < tile->rows; ++i) memset(c + i * ldc, 0, (size_t)tile->columns * sizeof *c);
-    while (k > 0) {
-        const int64_t step = min64(k, MAX_K);
-        const float *a0 = g->transpose_a ? a + first * g->lda + tile->row : a + tile->row * g->lda + first;
-        const float *b0 = g->transpose_b ? b + tile->column * g->ldb + first : b + first * g->ldb + tile->column;
-        const float beta = accumulate ? 1 : 0;
+// The whole product, how it is cut, and where things are in the scratch.
+typedef struct {
+    const bpt_gemm_t *g;
+    const void *a, *b;
+    char *c, *scratch;
+    int threads;
+    int64_t parts, part_k;
+    grid_t grid;
+    size_t partials_bytes, buffer_bytes, library_bytes;  // of all, of a thread, of a thread
+} job_t;
+
+static bpt_gemm_tile_t tile_at(const bpt_gemm_t *g, const grid_t *grid, int64_t index) {
+    bpt_gemm_tile_t t = {.row = index / grid->across * grid->rows, .column = index % grid->across * grid->columns};
+    t.rows = min64(grid->rows, g->m - t.row), t.columns = min64(grid->columns, g->n - t.column);
+    return t;
+}
+
+static job_t make_job(const bpt_gemm_t *g, int threads) {
+    job_t j = {.g = g, .threads = threads, .parts = count_parts(g)};
+    if (!g->m || !g->n) return j;
+    j.part_k = divide_up(g->k, j.parts);
+    j.grid = choose_grid(g, j.parts);
+    if (j.parts > 1) j.partials_bytes = round_up64((size_t)(j.parts * g->m * g->n) * sizeof(float));
+    if (g->transient) j.buffer_bytes = round_up64((size_t)(j.parts > 1 ? LINES * g->n : j.grid.rows * j.grid.columns) * sizeof(float));
+    return j;
+}
+
+// ---- One tile of the product over inner indices [first, first + k) ---------------------------------------------------
+typedef struct {
+    int64_t first, k, ldc;
+    bool accumulate;
+    bpt_dtype_t c_dtype;
+} slice_t;
+
+static void multiply_f32(const bpt_gemm_t *g, const float *a, const float *b, float *c, const bpt_gemm_tile_t *tile, slice_t s) {
+    if (s.k == 0 && !s.accumulate)
+        for (int64_t i = 0; i < tile->rows; ++i) memset(c + i * s.ldc, 0, (size_t)tile->columns * sizeof *c);
+    while (s.k > 0) {
+        const int64_t step = min64(s.k, MAX_K);
+        const float *a0 = g->transpose_a ? a + s.first * g->lda + tile->row : a + tile->row * g->lda + s.first;
+        const float *b0 = g->transpose_b ? b + tile->column * g->ldb + s.first : b + s.first * g->ldb + tile->column;
+        const float beta = s.accumulate ? 1 : 0;
         const int rows = (int)tile->rows, columns = (int)tile->columns, inner = (int)step, lda = (int)g->lda, ldb = (int)g->ldb;
         if (g->m == 1) {  // the product of a vector reads B once, without packing it
             const int stride = g->transpose_a ? lda : 1;
@@ -74,66 +104,166 @@ static void multiply(const bpt_gemm_t *g, const float *a, const float *b, float 
                 cblas_sgemv(CblasRowMajor, CblasTrans, inner, columns, 1, b0, ldb, a0, stride, beta, c, 1);
         } else {
             cblas_sgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans, rows,
-                        columns, inner, 1, a0, lda, b0, ldb, beta, c, (int)ldc);
+                        columns, inner, 1, a0, lda, b0, ldb, beta, c, (int)s.ldc);
         }
-        accumulate = true, first += step, k -= step;
+        s.accumulate = true, s.first += step, s.k -= step;
     }
 }
 
-static bpt_gemm_tile_t tile_at(const bpt_gemm_t *g, const grid_t *grid, int64_t index) {
-    bpt_gemm_tile_t t = {.row = index / grid->across * grid->rows, .column = index % grid->across * grid->columns};
-    t.rows = min64(grid->rows, g->m - t.row), t.columns = min64(grid->columns, g->n - t.column);
-    return t;
+static bpt_onednn_product_t product_of(const bpt_gemm_t *g, const bpt_gemm_tile_t *tile, slice_t s) {
+    return (bpt_onednn_product_t){.m = tile->rows, .n = tile->columns, .k = s.k, .lda = g->lda, .ldb = g->ldb, .ldc = s.ldc,
+                                  .transpose_a = g->transpose_a, .transpose_b = g->transpose_b, .accumulate = s.accumulate,
+                                  .c_dtype = s.c_dtype};
+}
+
+static void fill_nan(void *c, const bpt_gemm_tile_t *tile, slice_t s) {
+    for (int64_t i = 0; i < tile->rows; ++i)
+        for (int64_t j = 0; j < tile->columns; ++j) {
+            if (s.c_dtype == BPT_F32)
+                ((float *)c)[i * s.ldc + j] = NAN;
+            else
+                ((uint16_t *)c)[i * s.ldc + j] = bpt_to_bf16(NAN);
+        }
+}
+
+static void multiply_bf16(const job_t *j, void *c, const bpt_gemm_tile_t *tile, slice_t s) {
+    const bpt_gemm_t *g = j->g;
+    if (s.k == 0) {
+        if (!s.accumulate)
+            for (int64_t i = 0; i < tile->rows; ++i)
+                memset((char *)c + (size_t)(i * s.ldc) * bpt_dtype_size(s.c_dtype), 0, (size_t)tile->columns * bpt_dtype_size(s.c_dtype));
+        return;
+    }
+    const uint16_t *a = j->a, *b = j->b;
+    const uint16_t *a0 = g->transpose_a ? a + s.first * g->lda + tile->row : a + tile->row * g->lda + s.first;
+    const uint16_t *b0 = g->transpose_b ? b + tile->column * g->ldb + s.first : b + s.first * g->ldb + tile->column;
+    const int thread = omp_get_thread_num();
+    char *room = j->scratch + j->partials_bytes + (size_t)thread * (j->buffer_bytes + j->library_bytes) + j->buffer_bytes;
+    const bpt_onednn_product_t p = product_of(g, tile, s);
+    if (!bpt_onednn_multiply(&p, a0, b0, c, room, thread)) fill_nan(c, tile, s);
+}
+
+static void multiply(const job_t *j, void *c, const bpt_gemm_tile_t *tile, slice_t s) {
+    if (j->g->dtype == BPT_F32)
+        multiply_f32(j->g, j->a, j->b, c, tile, s);
+    else
+        multiply_bf16(j, c, tile, s);
+}
+
+// ---- Preparation -----------------------------------------------------------------------------------------------------
+static slice_t slice_of(const job_t *j, int64_t part, int64_t ldc) {
+    const bpt_gemm_t *g = j->g;
+    const int64_t first = part * j->part_k;
+    slice_t s = {.first = first, .k = min64(j->part_k, g->k - first), .ldc = ldc, .accumulate = g->accumulate, .c_dtype = g->c_dtype};
+    if (j->parts > 1) s.accumulate = false, s.c_dtype = BPT_F32, s.ldc = g->n;
+    return s;
+}
+
+// Every shape of tile that the grid has: whole ones and those of the right and lower edge.
+static bpt_status_t prepare_tiles(job_t *j) {
+    const grid_t *grid = &j->grid;
+    const int64_t corner[4] = {0, grid->across - 1, (grid->down - 1) * grid->across, grid->down * grid->across - 1};
+    for (int part = 0; part < 2; ++part)  // the last part may be shorter
+        for (int i = 0; i < 4; ++i) {
+            const bpt_gemm_tile_t tile = tile_at(j->g, grid, corner[i]);
+            const slice_t s = slice_of(j, part ? j->parts - 1 : 0, j->g->transient ? tile.columns : j->g->ldc);
+            const bpt_onednn_product_t p = product_of(j->g, &tile, s);
+            size_t bytes = 0;
+            if (s.k) BPT_TRY(bpt_onednn_prepare(&p, j->threads, &bytes));
+            if (bytes > j->library_bytes) j->library_bytes = bytes;
+        }
+    return BPT_OK;
+}
+
+bpt_status_t bpt_gemm_plan(const bpt_gemm_t *g, int threads, size_t *scratch_bytes) {
+    if (max64(g->lda, max64(g->ldb, g->ldc)) > INT_MAX || g->n > INT_MAX)
+        return bpt_fail(BPT_ERR_UNSUPPORTED, "a matrix product with rows longer than %d elements", INT_MAX);
+    job_t j = make_job(g, threads);
+    if (g->dtype != BPT_F32 && g->m && g->n) {
+        bpt_onednn_lock();
+        const bpt_status_t status = prepare_tiles(&j);
+        bpt_onednn_unlock();
+        BPT_TRY(status);
+    }
+    *scratch_bytes = j.partials_bytes + (size_t)threads * (j.buffer_bytes + j.library_bytes);
+    return BPT_OK;
+}
+
+// ---- Running ---------------------------------------------------------------------------------------------------------
+static void place(const job_t *j, bpt_gemm_tile_t *tile) {
+    if (j->g->transient) {
+        tile->c = (float *)(void *)(j->scratch + j->partials_bytes + (size_t)omp_get_thread_num() * (j->buffer_bytes + j->library_bytes));
+        tile->ldc = tile->columns;
+    } else {
+        const size_t at = (size_t)(tile->row * j->g->ldc + tile->column);
+        tile->c = (float *)(void *)(j->c + at * bpt_dtype_size(j->g->c_dtype));
+        tile->ldc = j->g->ldc;
+    }
 }
 
 // c (+)= the parts, in order.
-static void sum_parts(const bpt_gemm_t *g, const float *parts, int64_t count, float *c, const bpt_gemm_tile_t *tile) {
-    for (int64_t i = tile->row; i < tile->row + tile->rows; ++i) {
-        float *out = c + i * g->ldc + tile->column;
-        for (int64_t p = 0; p < count; ++p) {
-            const float *x = parts + (p * g->m + i) * g->n + tile->column;
+static void sum_parts(const job_t *j, const bpt_gemm_tile_t *tile) {
+    const bpt_gemm_t *g = j->g;
+    const float *partials = (const float *)(const void *)j->scratch;
+    for (int64_t i = 0; i < tile->rows; ++i) {
+        float *out = tile->c + i * tile->ldc;
+        for (int64_t p = 0; p < j->parts; ++p) {
+            const float *x = partials + (p * g->m + tile->row + i) * g->n + tile->column;
             if (p == 0 && !g->accumulate) {
                 memcpy(out, x, (size_t)tile->columns * sizeof *out);
             } else {
-                for (int64_t j = 0; j < tile->columns; ++j) out[j] += x[j];
+                for (int64_t k = 0; k < tile->columns; ++k) out[k] += x[k];
             }
         }
     }
 }
 
-static void run_parts(const bpt_gemm_t *g, const float *a, const float *b, float *c, float *scratch, int64_t parts, int threads) {
-    const grid_t grid = choose_grid(g, parts);
-    const int64_t tiles = grid.down * grid.across, step = divide_up(g->k, parts);
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-    for (int64_t i = 0; i < tiles * parts; ++i) {
-        const int64_t p = i / tiles, first = p * step;
-        const bpt_gemm_tile_t tile = tile_at(g, &grid, i % tiles);
-        multiply(g, a, b, scratch + (p * g->m + tile.row) * g->n + tile.column, g->n, &tile, first, min64(step, g->k - first), false);
+static void run_split(const job_t *j) {
+    const bpt_gemm_t *g = j->g;
+    const int64_t tiles = j->grid.down * j->grid.across;
+    float *partials = (float *)(void *)j->scratch;
+#pragma omp parallel for num_threads(j->threads) schedule(dynamic)
+    for (int64_t i = 0; i < tiles * j->parts; ++i) {
+        const bpt_gemm_tile_t tile = tile_at(g, &j->grid, i % tiles);
+        multiply(j, partials + (i / tiles * g->m + tile.row) * g->n + tile.column, &tile, slice_of(j, i / tiles, g->n));
     }
-    const grid_t lines = {.rows = 16, .columns = g->n, .down = divide_up(g->m, 16), .across = 1};
-#pragma omp parallel for num_threads(threads) schedule(static)
+    const grid_t lines = {.rows = LINES, .columns = g->n, .down = divide_up(g->m, LINES), .across = 1};
+#pragma omp parallel for num_threads(j->threads) schedule(static)
     for (int64_t i = 0; i < lines.down; ++i) {
-        const bpt_gemm_tile_t tile = tile_at(g, &lines, i);
+        bpt_gemm_tile_t tile = tile_at(g, &lines, i);
+        place(j, &tile);
         if (g->prepare) g->prepare(g->context, &tile);
-        sum_parts(g, scratch, parts, c, &tile);
+        sum_parts(j, &tile);
         if (g->finish) g->finish(g->context, &tile);
     }
 }
 
-void bpt_gemm_f32(const bpt_gemm_t *g, const float *a, const float *b, float *c, float *scratch, int threads) {
-    if (!g->m || !g->n) return;
-    const int64_t parts = count_parts(g);
-    if (parts > 1) {
-        run_parts(g, a, b, c, scratch, parts, threads);
-        return;
-    }
-    const grid_t grid = choose_grid(g, 1);
-    const int64_t tiles = grid.down * grid.across;
-#pragma omp parallel for num_threads(threads) schedule(dynamic) if (tiles > 1)
+static void run_whole(const job_t *j) {
+    const bpt_gemm_t *g = j->g;
+    const int64_t tiles = j->grid.down * j->grid.across;
+#pragma omp parallel for num_threads(j->threads) schedule(dynamic) if (tiles > 1)
     for (int64_t i = 0; i < tiles; ++i) {
-        const bpt_gemm_tile_t tile = tile_at(g, &grid, i);
+        bpt_gemm_tile_t tile = tile_at(g, &j->grid, i);
+        place(j, &tile);
         if (g->prepare) g->prepare(g->context, &tile);
-        multiply(g, a, b, c + tile.row * g->ldc + tile.column, g->ldc, &tile, 0, g->k, g->accumulate);
+        multiply(j, tile.c, &tile, slice_of(j, 0, tile.ldc));
         if (g->finish) g->finish(g->context, &tile);
     }
+}
+
+void bpt_gemm_run(const bpt_gemm_t *g, const void *a, const void *b, void *c, void *scratch, int threads) {
+    if (!g->m || !g->n) return;
+    job_t j = make_job(g, threads);
+    j.a = a, j.b = b, j.c = c, j.scratch = scratch;
+    const bool library = g->dtype != BPT_F32;
+    if (library) {
+        bpt_onednn_lock();
+        const bpt_status_t status = prepare_tiles(&j);  // a look-up: the plan has made them
+        (void)status;                                   // what is missing gives NaN
+    }
+    if (j.parts > 1)
+        run_split(&j);
+    else
+        run_whole(&j);
+    if (library) bpt_onednn_unlock();
 }

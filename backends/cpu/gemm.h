@@ -1,33 +1,43 @@
 // Matrix products C = op(A) op(B) (+ C) on row-major matrices with leading dimensions, cut into tiles that threads take one
-// by one; each tile is one single-threaded product of the library, so the bits do not depend on the number of threads, and
-// whoever computes a tile also prepares and finishes it while it is in its cache. Knows nothing of ops.
+// by one; each tile is one single-threaded product of the library (f32: CBLAS, bf16: oneDNN), so the bits do not depend on the
+// number of threads, and whoever computes a tile also prepares and finishes it while it is in its cache. Knows nothing of ops.
 #ifndef BPT_CPU_GEMM_H
 #define BPT_CPU_GEMM_H
 
 #include "bpt/dtype.h"
 #include "bpt/status.h"
 
+// Rows and columns of C that are being worked on, and the f32 element (row, column) in memory; rows are ldc floats apart.
 typedef struct {
     int64_t row, rows, column, columns;
+    float *c;
+    int64_t ldc;
 } bpt_gemm_tile_t;
 
 typedef struct {
+    bpt_dtype_t dtype;              // of A and B: BPT_F32, or BPT_BF16 where bpt_onednn_reason() is ""
     bool transpose_a, transpose_b;  // A is stored [k,m], B is stored [n,k]
     bool accumulate;                // C += instead of C =
-    int64_t m, n, k, lda, ldb, ldc;
+    int64_t m, n, k, lda, ldb;
+    // Where C goes: into memory with rows ldc apart, as f32 or (of bf16 operands, without accumulate, prepare and finish) rounded to
+    // bf16; or nowhere (transient): a tile exists in its thread's buffer until `finish` has taken it away.
+    bpt_dtype_t c_dtype;
+    bool transient;
+    int64_t ldc;
     // Called for every tile of C by the thread that works on it; NULL = nothing. `prepare` fills it when accumulate is set.
     void (*prepare)(void *context, const bpt_gemm_tile_t *tile);
     void (*finish)(void *context, const bpt_gemm_tile_t *tile);
     void *context;
 } bpt_gemm_t;
 
-// Largest m, n, k and leading dimension that the libraries take (k and m are cut by ourselves).
-bpt_status_t bpt_gemm_check(const bpt_gemm_t *g) BPT_MUST_USE;
+// Says whether the product can be made (BPT_ERR_UNSUPPORTED, BPT_ERR_NO_MEMORY) and how much scratch it needs; readies the library.
+bpt_status_t bpt_gemm_plan(const bpt_gemm_t *g, int threads, size_t *scratch_bytes) BPT_MUST_USE;
+// `scratch` is aligned to 64 bytes. Tiles that the library could not compute are NaN.
+void bpt_gemm_run(const bpt_gemm_t *g, const void *a, const void *b, void *c, void *scratch, int threads);
 
-enum { BPT_GEMM_F32_SCRATCH_LIMIT = 16 * 512 * 512 };  // floats that no product of any shape needs more of
-
-// f32 by CBLAS. `scratch` has bpt_gemm_f32_scratch(g) floats, 64-byte aligned: partial sums of long inner dimensions.
-int64_t bpt_gemm_f32_scratch(const bpt_gemm_t *g);
-void bpt_gemm_f32(const bpt_gemm_t *g, const float *a, const float *b, float *c, float *scratch, int threads);
+// True when k is cut into parts that are summed: then C must be f32 or transient.
+bool bpt_gemm_is_split(const bpt_gemm_t *g);
+// Scratch that suffices for f32 products of any shape whose C is in memory.
+enum { BPT_GEMM_F32_SCRATCH_BYTES = 16 * 512 * 512 * 4 };
 
 #endif

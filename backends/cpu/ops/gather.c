@@ -3,26 +3,7 @@
 
 #include "backends/cpu/cpu.h"
 
-enum { ROWS = 32, PIECE = 1024 };
-
-// out = x, `n` elements between any two float types.
-static void convert(void *out, bpt_dtype_t to, const void *x, bpt_dtype_t from, int64_t n) {
-    const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
-    if (from == to) {
-        memcpy(out, x, (size_t)n * bpt_dtype_size(to));
-    } else if (to == BPT_F32) {
-        k->to_f32(out, x, from, n);
-    } else if (from == BPT_F32) {
-        k->from_f32(out, to, x, n);
-    } else {
-        float wide[PIECE];
-        for (int64_t i = 0; i < n; i += PIECE) {
-            const int64_t m = bpt_cpu_min(PIECE, n - i);
-            k->to_f32(wide, (const uint16_t *)x + i, from, m);
-            k->from_f32((uint16_t *)out + i, to, wide, m);
-        }
-    }
-}
+enum { ROWS = 32 };
 
 void bpt_cpu_run_GATHER(const bpt_host_run_t *run) {
     const bpt_operand_t *table = &run->call->in[0], *out = &run->call->out[0];
@@ -35,7 +16,7 @@ void bpt_cpu_run_GATHER(const bpt_host_run_t *run) {
         for (int64_t r = b * ROWS; r < bpt_cpu_min((b + 1) * ROWS, n); ++r) {
             char *to = (char *)run->out[0] + (size_t)r * to_bytes;
             if (ids[r] < v)
-                convert(to, out->dtype, (const char *)run->in[0] + ids[r] * from_bytes, table->dtype, d);
+                bpt_cpu_convert_piece(to, out->dtype, (const char *)run->in[0] + ids[r] * from_bytes, table->dtype, d);
             else
                 memset(to, 0, to_bytes);
         }
@@ -77,5 +58,5 @@ void bpt_cpu_run_SCATTER(const bpt_host_run_t *run) {
     for (int64_t b = 0; b < blocks; ++b)
         for (int64_t r = b * ROWS; r < bpt_cpu_min((b + 1) * ROWS, n); ++r)
             if (ids[r] < v)
-                convert((char *)run->in[0] + ids[r] * to_bytes, table->dtype, (const char *)run->in[1] + (size_t)r * from_bytes, x->dtype, d);
+                bpt_cpu_convert_piece((char *)run->in[0] + ids[r] * to_bytes, table->dtype, (const char *)run->in[1] + (size_t)r * from_bytes, x->dtype, d);
 }

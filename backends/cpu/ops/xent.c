@@ -29,25 +29,20 @@ static layout_t make_layout(const bpt_op_call_t *call) {
     l.h = reserve(&l.total, l.chunk * l.d, sizeof(float));
     if (call->op == BPT_OP_XENT_GRAD) l.dh = reserve(&l.total, l.chunk * l.d, sizeof(float));
     if (call->in[1].dtype != BPT_F32) l.w = reserve(&l.total, l.v * l.d, sizeof(float));
-    l.partials = reserve(&l.total, BPT_GEMM_F32_SCRATCH_LIMIT, sizeof(float));
+    l.partials = reserve(&l.total, BPT_GEMM_F32_SCRATCH_BYTES, 1);
     return l;
 }
 
-static bpt_status_t plan(const bpt_op_call_t *call, size_t *scratch_bytes) {
-    const layout_t l = make_layout(call);
-    const bpt_gemm_t g = {.lda = l.v > l.d ? l.v : l.d};
-    *scratch_bytes = l.total;
-    return bpt_gemm_check(&g);
-}
-
 bpt_status_t bpt_cpu_plan_XENT(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
-    (void)threads;
-    return plan(call, scratch_bytes);
+    const layout_t l = make_layout(call);
+    const bpt_gemm_t g = {.m = l.chunk, .n = l.v, .k = l.d, .lda = l.d, .ldb = l.d, .ldc = l.v};
+    BPT_TRY(bpt_gemm_plan(&g, threads, scratch_bytes));
+    *scratch_bytes = l.total;
+    return BPT_OK;
 }
 
 bpt_status_t bpt_cpu_plan_XENT_GRAD(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
-    (void)threads;
-    return plan(call, scratch_bytes);
+    return bpt_cpu_plan_XENT(call, threads, scratch_bytes);
 }
 
 // The state of one run.
@@ -56,7 +51,8 @@ typedef struct {
     layout_t l;
     int64_t *scored;  // numbers of the rows that count
     int64_t n_scored;
-    float *logits, *h_wide, *dh_wide, *partials;
+    float *logits, *h_wide, *dh_wide;
+    void *partials;
     const float *w;
 } state_t;
 
@@ -82,7 +78,7 @@ static void run_rows(const state_t *s, const int64_t *rows, int64_t count, const
     float *nll = run->out[1];
     const int64_t v = s->l.v, d = s->l.d;
     const bpt_gemm_t g = {.transpose_b = true, .m = count, .n = v, .k = d, .lda = d, .ldb = d, .ldc = v};
-    bpt_gemm_f32(&g, h, s->w, s->logits, s->partials, run->threads);
+    bpt_gemm_run(&g, h, s->w, s->logits, s->partials, run->threads);
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic, ROWS)
     for (int64_t i = 0; i < count; ++i) {
         const float scale = weights[rows[i]] * dloss;
@@ -99,9 +95,9 @@ static void run_gradients(const state_t *s, const int64_t *rows, int64_t count, 
     const bool direct = dtype == BPT_F32 && is_dense(rows, count);
     float *dh = direct ? (float *)run->out[2] + rows[0] * d : s->dh_wide;
     const bpt_gemm_t to_h = {.m = count, .n = d, .k = v, .lda = v, .ldb = d, .ldc = d};
-    bpt_gemm_f32(&to_h, s->logits, s->w, dh, s->partials, run->threads);
+    bpt_gemm_run(&to_h, s->logits, s->w, dh, s->partials, run->threads);
     const bpt_gemm_t to_w = {.transpose_a = true, .accumulate = !first, .m = v, .n = d, .k = count, .lda = v, .ldb = d, .ldc = d};
-    bpt_gemm_f32(&to_w, s->logits, h, run->out[3], s->partials, run->threads);
+    bpt_gemm_run(&to_w, s->logits, h, run->out[3], s->partials, run->threads);
     if (!direct) {
 #pragma omp parallel for num_threads(run->threads) schedule(static)
         for (int64_t i = 0; i < count; ++i)

@@ -1,0 +1,315 @@
+// oneDNN by dlopen (onednn.h). Its handles are opaque pointers; version 2 passes descriptors as structs in the caller's memory where
+// version 3 creates them, so those calls are written twice, with room for the structs of any version 2.
+#include "backends/cpu/onednn.h"
+
+#include <dlfcn.h>
+#include <omp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bpt/alloc.h"
+
+typedef int64_t dims_t[12];
+typedef struct {
+    int major, minor, patch;
+    const char *hash;
+    unsigned cpu_runtime, gpu_runtime;
+} version_t;
+typedef struct {
+    int argument;
+    void *memory;
+} argument_t;
+
+enum { KIND_CPU = 1, STREAM_DEFAULT = 1, TYPE_BF16 = 2, TYPE_F32 = 3, SCRATCHPAD_USER = 1, QUERY_SCRATCHPAD = 136 };
+enum { ARG_SRC = 1, ARG_DST = 17, ARG_WEIGHTS = 33, ARG_SCRATCHPAD = 80 };
+enum { V2_DESCRIPTOR_BYTES = 4096, V2_OPERATION_BYTES = 16384 };  // at least four times sizeof(dnnl_memory_desc_t, dnnl_matmul_desc_t) of 2.x
+
+// SYMBOL(versions, name, return type, arguments): versions 0 = both, else the one that has it in this form.
+#define SYMBOLS                                                                                                            \
+    SYMBOL(0, version, const version_t *, (void))                                                                          \
+    SYMBOL(0, engine_create, int, (void **engine, int kind, size_t index))                                                 \
+    SYMBOL(0, stream_create, int, (void **stream, void *engine, unsigned flags))                                           \
+    SYMBOL(0, stream_wait, int, (void *stream))                                                                            \
+    SYMBOL(0, stream_destroy, int, (void *stream))                                                                         \
+    SYMBOL(0, primitive_attr_create, int, (void **attr))                                                                   \
+    SYMBOL(0, primitive_attr_destroy, int, (void *attr))                                                                   \
+    SYMBOL(0, primitive_attr_set_scratchpad_mode, int, (void *attr, int mode))                                             \
+    SYMBOL(0, primitive_attr_set_post_ops, int, (void *attr, const void *ops))                                             \
+    SYMBOL(0, post_ops_create, int, (void **ops))                                                                          \
+    SYMBOL(0, post_ops_destroy, int, (void *ops))                                                                          \
+    SYMBOL(0, primitive_desc_destroy, int, (void *desc))                                                                   \
+    SYMBOL(0, primitive_desc_query_md, const void *, (const void *desc, int what, int index))                              \
+    SYMBOL(0, memory_desc_get_size, size_t, (const void *desc))                                                            \
+    SYMBOL(0, primitive_create, int, (void **primitive, const void *desc))                                                 \
+    SYMBOL(0, primitive_destroy, int, (void *primitive))                                                                   \
+    SYMBOL(0, memory_create, int, (void **memory, const void *desc, void *engine, void *data))                             \
+    SYMBOL(0, memory_destroy, int, (void *memory))                                                                         \
+    SYMBOL(0, memory_set_data_handle, int, (void *memory, void *data))                                                     \
+    SYMBOL(0, primitive_execute, int, (const void *primitive, void *stream, int count, const argument_t *arguments))       \
+    SYMBOL(2, memory_desc_init_by_strides, int, (void *desc, int rank, const dims_t dims, int type, const dims_t strides)) \
+    SYMBOL(2, matmul_desc_init, int, (void *op, const void *a, const void *b, const void *bias, const void *c))            \
+    SYMBOL(2, primitive_desc_create, int, (void **desc, const void *op, const void *attr, void *engine, const void *hint)) \
+    SYMBOL(2, post_ops_append_sum, int, (void *ops, float scale))                                                          \
+    SYMBOL(3, memory_desc_create_with_strides, int, (void **desc, int rank, const dims_t dims, int type, const dims_t strides)) \
+    SYMBOL(3, memory_desc_destroy, int, (void *desc))                                                                      \
+    SYMBOL(3, matmul_primitive_desc_create, int,                                                                           \
+           (void **desc, void *engine, const void *a, const void *b, const void *bias, const void *c, const void *attr))   \
+    SYMBOL(3, post_ops_append_sum_v3, int, (void *ops, float scale, int32_t zero_point, int type))
+
+static struct {
+#define SYMBOL(versions, name, type, args) type(*name) args;
+    SYMBOLS
+#undef SYMBOL
+} lib;
+
+enum { BUCKETS = 1024 };
+
+// The memory objects of one thread: A, B, C, scratch.
+typedef struct {
+    void *object[4];
+} slots_t;
+
+// A compiled product; kept, because the same shapes come back in every step.
+typedef struct entry {
+    struct entry *next;
+    bpt_onednn_product_t product;
+    void *primitive;
+    size_t scratch_bytes;
+    slots_t *slots;
+    int threads;
+} entry_t;
+
+static struct {
+    int major;
+    char reason[256], version[32];
+    void *engine;
+    void **streams;  // one a thread number
+    int n_streams;
+    entry_t *buckets[BUCKETS];
+} state;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void *open_library(void) {
+    const char *wanted = getenv("BPT_ONEDNN");
+    void *handle = NULL;
+    if (wanted && !strcmp(wanted, "none")) {
+        snprintf(state.reason, sizeof state.reason, "oneDNN is switched off by BPT_ONEDNN=none");
+        return NULL;
+    }
+    if (wanted && *wanted) {
+        handle = dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
+    } else {
+        handle = dlopen("libdnnl.so.3", RTLD_NOW | RTLD_LOCAL);
+        if (!handle) handle = dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL);
+    }
+    if (!handle) snprintf(state.reason, sizeof state.reason, "oneDNN was not found: %s (Debian: apt-get install libdnnl2)", dlerror());
+    return handle;
+}
+
+static bool load_symbol(void *handle, int versions, const char *name, void *target) {
+    char full[64];
+    if (versions && versions != state.major) return true;
+    snprintf(full, sizeof full, "dnnl_%s", strcmp(name, "post_ops_append_sum_v3") ? name : "post_ops_append_sum");
+    void *symbol = dlsym(handle, full);
+    memcpy(target, &symbol, sizeof symbol);
+    if (!symbol) snprintf(state.reason, sizeof state.reason, "oneDNN %s has no function %s", state.version, full);
+    return symbol != NULL;
+}
+
+static void load(void) {
+    void *handle = open_library();
+    if (!handle || !load_symbol(handle, 0, "version", &lib.version)) return;
+    const version_t *v = lib.version();
+    state.major = v->major;
+    snprintf(state.version, sizeof state.version, "%d.%d.%d", v->major, v->minor, v->patch);
+    if (v->major != 2 && v->major != 3) {
+        snprintf(state.reason, sizeof state.reason, "oneDNN %s is neither version 2 nor 3", state.version);
+        return;
+    }
+#define SYMBOL(versions, name, type, args) \
+    if (!load_symbol(handle, versions, #name, &lib.name)) return;
+    SYMBOLS
+#undef SYMBOL
+    const int status = lib.engine_create(&state.engine, KIND_CPU, 0);
+    if (status) snprintf(state.reason, sizeof state.reason, "oneDNN %s gives no CPU engine (status %d)", state.version, status);
+}
+
+const char *bpt_onednn_reason(void) {
+    pthread_once(&once, load);
+    return state.reason;
+}
+
+const char *bpt_onednn_version(void) { return *bpt_onednn_reason() ? "" : state.version; }
+
+void bpt_onednn_lock(void) { pthread_mutex_lock(&mutex); }
+void bpt_onednn_unlock(void) { pthread_mutex_unlock(&mutex); }
+
+// ---- Descriptors, in both versions -----------------------------------------------------------------------------------
+typedef struct {
+    void *a, *b, *c;
+} descriptors_t;
+
+static int make_descriptor(void **out, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride, int type) {
+    const dims_t dims = {rows, columns}, strides = {row_stride, column_stride};
+    if (state.major == 3) return lib.memory_desc_create_with_strides(out, 2, dims, type, strides);
+    return lib.memory_desc_init_by_strides(*out, 2, dims, type, strides);
+}
+
+static int make_descriptors(const bpt_onednn_product_t *p, descriptors_t *d) {
+    int status = make_descriptor(&d->a, p->m, p->k, p->transpose_a ? 1 : p->lda, p->transpose_a ? p->lda : 1, TYPE_BF16);
+    if (!status) status = make_descriptor(&d->b, p->k, p->n, p->transpose_b ? 1 : p->ldb, p->transpose_b ? p->ldb : 1, TYPE_BF16);
+    if (!status) status = make_descriptor(&d->c, p->m, p->n, p->ldc, 1, p->c_dtype == BPT_F32 ? TYPE_F32 : TYPE_BF16);
+    return status;
+}
+
+static int make_attributes(const bpt_onednn_product_t *p, void **attr) {
+    int status = lib.primitive_attr_create(attr);
+    if (!status) status = lib.primitive_attr_set_scratchpad_mode(*attr, SCRATCHPAD_USER);
+    if (status || !p->accumulate) return status;
+    void *ops;
+    status = lib.post_ops_create(&ops);
+    if (status) return status;
+    status = state.major == 3 ? lib.post_ops_append_sum_v3(ops, 1, 0, 0) : lib.post_ops_append_sum(ops, 1);
+    if (!status) status = lib.primitive_attr_set_post_ops(*attr, ops);
+    lib.post_ops_destroy(ops);
+    return status;
+}
+
+static int make_primitive_descriptor(const descriptors_t *d, const void *attr, void **out) {
+    if (state.major == 3) return lib.matmul_primitive_desc_create(out, state.engine, d->a, d->b, NULL, d->c, attr);
+    _Alignas(64) char operation[V2_OPERATION_BYTES];
+    const int status = lib.matmul_desc_init(operation, d->a, d->b, NULL, d->c);
+    return status ? status : lib.primitive_desc_create(out, operation, attr, state.engine, NULL);
+}
+
+// Memory objects for threads [e->threads, threads).
+static int add_slots(entry_t *e, const descriptors_t *d, const void *scratchpad, int threads) {
+    const void *const descriptors[4] = {d->a, d->b, d->c, scratchpad};
+    for (; e->threads < threads; ++e->threads) {
+        slots_t *s = &e->slots[e->threads];
+        *s = (slots_t){{NULL}};
+        for (int i = 0; i < 4; ++i) {
+            const int status = lib.memory_create(&s->object[i], descriptors[i], state.engine, NULL);
+            if (!status) continue;
+            while (i-- > 0) lib.memory_destroy(s->object[i]);
+            return status;
+        }
+    }
+    return 0;
+}
+
+// Compiles the product (once) and makes the objects for more threads.
+static int build(entry_t *e, const descriptors_t *d, int threads) {
+    void *attr = NULL, *desc = NULL;
+    int status = make_attributes(&e->product, &attr);
+    if (!status) status = make_primitive_descriptor(d, attr, &desc);
+    if (!status && !e->primitive) status = lib.primitive_create(&e->primitive, desc);
+    if (!status) {
+        const void *scratchpad = lib.primitive_desc_query_md(desc, QUERY_SCRATCHPAD, 0);
+        e->scratch_bytes = (lib.memory_desc_get_size(scratchpad) + 63) / 64 * 64;
+        status = add_slots(e, d, scratchpad, threads);
+    }
+    if (desc) lib.primitive_desc_destroy(desc);
+    if (attr) lib.primitive_attr_destroy(attr);
+    return status;
+}
+
+static int build_entry(entry_t *e, int threads) {
+    _Alignas(64) char room[3][V2_DESCRIPTOR_BYTES];
+    descriptors_t d = {NULL, NULL, NULL};
+    if (state.major == 2) d = (descriptors_t){room[0], room[1], room[2]};
+    const int before = omp_get_max_threads();
+    omp_set_num_threads(1);  // the kernel is made for as many threads as there are now
+    int status = make_descriptors(&e->product, &d);
+    if (!status) status = build(e, &d, threads);
+    omp_set_num_threads(before);
+    if (state.major == 3) {
+        if (d.a) lib.memory_desc_destroy(d.a);
+        if (d.b) lib.memory_desc_destroy(d.b);
+        if (d.c) lib.memory_desc_destroy(d.c);
+    }
+    return status;
+}
+
+static bool same_product(const bpt_onednn_product_t *a, const bpt_onednn_product_t *b) {
+    return a->m == b->m && a->n == b->n && a->k == b->k && a->lda == b->lda && a->ldb == b->ldb && a->ldc == b->ldc &&
+           a->transpose_a == b->transpose_a && a->transpose_b == b->transpose_b && a->accumulate == b->accumulate && a->c_dtype == b->c_dtype;
+}
+
+static entry_t **bucket_of(const bpt_onednn_product_t *p) {
+    const int64_t words[] = {p->m, p->n, p->k, p->lda, p->ldb, p->ldc, p->transpose_a * 4 + p->transpose_b * 2 + p->accumulate};
+    uint64_t h = 0;
+    for (size_t i = 0; i < BPT_COUNT(words); ++i) h = (h ^ (uint64_t)words[i]) * 0x9E3779B97F4A7C15u, h ^= h >> 29;
+    return &state.buckets[h % BUCKETS];
+}
+
+static entry_t *find(const bpt_onednn_product_t *p) {
+    entry_t *e = *bucket_of(p);
+    while (e && !same_product(&e->product, p)) e = e->next;
+    return e;
+}
+
+static bpt_status_t add_streams(int threads) {
+    if (threads <= state.n_streams) return BPT_OK;
+    BPT_TRY(bpt_realloc(&state.streams, (size_t)threads, sizeof *state.streams));
+    for (; state.n_streams < threads; ++state.n_streams) {
+        const int status = lib.stream_create(&state.streams[state.n_streams], state.engine, STREAM_DEFAULT);
+        if (status) return bpt_fail(BPT_ERR_UNAVAILABLE, "oneDNN %s gives no stream (status %d)", state.version, status);
+    }
+    return BPT_OK;
+}
+
+bpt_status_t bpt_onednn_prepare(const bpt_onednn_product_t *p, int threads, size_t *scratch_bytes) {
+    if (*bpt_onednn_reason()) return bpt_fail(BPT_ERR_UNAVAILABLE, "%s", state.reason);
+    BPT_TRY(add_streams(threads));
+    entry_t *e = find(p);
+    if (!e) {
+        BPT_TRY(bpt_alloc(1, sizeof *e, &e));
+        e->product = *p;
+        e->next = *bucket_of(p);
+        *bucket_of(p) = e;
+    }
+    if (e->threads < threads || !e->primitive) {
+        BPT_TRY(bpt_realloc(&e->slots, (size_t)threads, sizeof *e->slots));
+        const int status = build_entry(e, threads);
+        if (status)
+            return bpt_fail(BPT_ERR_UNSUPPORTED, "oneDNN %s cannot make the bf16 product %lldx%lldx%lld (status %d)", state.version,
+                            (long long)p->m, (long long)p->n, (long long)p->k, status);
+    }
+    *scratch_bytes = e->scratch_bytes;
+    return BPT_OK;
+}
+
+bool bpt_onednn_multiply(const bpt_onednn_product_t *p, const void *a, const void *b, void *c, void *scratch, int thread) {
+    static const int numbers[4] = {ARG_SRC, ARG_WEIGHTS, ARG_DST, ARG_SCRATCHPAD};
+    const void *const data[4] = {a, b, c, scratch};
+    const entry_t *e = find(p);
+    if (!e || !e->primitive || thread >= e->threads) return false;
+    argument_t arguments[4];
+    for (int i = 0; i < 4; ++i) {
+        arguments[i] = (argument_t){numbers[i], e->slots[thread].object[i]};
+        if (lib.memory_set_data_handle(arguments[i].memory, (void *)(uintptr_t)data[i])) return false;
+    }
+    return !lib.primitive_execute(e->primitive, state.streams[thread], 4, arguments) && !lib.stream_wait(state.streams[thread]);
+}
+
+void bpt_onednn_clear(void) {
+    bpt_onednn_lock();
+    for (int b = 0; b < BUCKETS; ++b)
+        for (entry_t *e = state.buckets[b], *next; e; e = next) {
+            next = e->next;
+            for (int t = 0; t < e->threads; ++t)
+                for (int i = 0; i < 4; ++i) lib.memory_destroy(e->slots[t].object[i]);
+            if (e->primitive) lib.primitive_destroy(e->primitive);
+            bpt_free(e->slots);
+            bpt_free(e);
+            state.buckets[b] = next;
+        }
+    for (int i = 0; i < state.n_streams; ++i) lib.stream_destroy(state.streams[i]);
+    bpt_free(state.streams);
+    state.streams = NULL, state.n_streams = 0;
+    bpt_onednn_unlock();
+}

@@ -1,0 +1,29 @@
+// bf16 matrix products by oneDNN, loaded when first asked for: version 3 (libdnnl.so.3) or 2 (libdnnl.so.2). The environment variable
+// BPT_ONEDNN names another file, or "none". Nothing of its headers is needed to build.
+#ifndef BPT_CPU_ONEDNN_H
+#define BPT_CPU_ONEDNN_H
+
+#include "bpt/dtype.h"
+#include "bpt/status.h"
+
+// C[m,n] = op(A) op(B) (+ C) for one thread; as in bpt_gemm_t.
+typedef struct {
+    int64_t m, n, k, lda, ldb, ldc;
+    bool transpose_a, transpose_b, accumulate;
+    bpt_dtype_t c_dtype;
+} bpt_onednn_product_t;
+
+const char *bpt_onednn_reason(void);   // why there is none, "" when there is
+const char *bpt_onednn_version(void);  // "2.6.3", "" when there is none
+
+// Between lock and unlock one product of the program runs, on any number of threads: the state of the library is per thread number.
+void bpt_onednn_lock(void);
+void bpt_onednn_unlock(void);
+// Makes the kernel for this shape, for `threads` threads; *scratch_bytes = what one thread needs. Only with the lock.
+bpt_status_t bpt_onednn_prepare(const bpt_onednn_product_t *p, int threads, size_t *scratch_bytes) BPT_MUST_USE;
+// Runs a prepared product as thread number `thread`; false when it was not prepared or the library failed.
+bool bpt_onednn_multiply(const bpt_onednn_product_t *p, const void *a, const void *b, void *c, void *scratch, int thread);
+// Forgets all kernels, when no device is open any more.
+void bpt_onednn_clear(void);
+
+#endif
