@@ -1,5 +1,5 @@
-// matmul: products of f32 matrices by CBLAS, of bf16 matrices by oneDNN where the machine has instructions for them; every other mix
-// of types is brought to one of the two first. Bias and epilogue run on a tile of the product in the cache of the thread that made it.
+// matmul: products of f32 matrices by CBLAS, of bf16 matrices by oneDNN where the machine has instructions for them; in every other
+// mix of types both are widened to f32 first (exact, but slow: programs cast what they multiply). Bias and epilogue run on a tile of the product in the cache of the thread that made it.
 #include <string.h>
 
 #include "backends/cpu/gemm.h"
@@ -21,9 +21,9 @@ static size_t reserve(size_t *total, int64_t count, bpt_dtype_t dtype) {
 static layout_t make_layout(const bpt_op_call_t *call) {
     const bpt_matmul_attrs_t *attrs = &call->attrs.matmul;
     const bpt_operand_t *a = &call->in[0], *b = &call->in[1], *out = &call->out[0];
-    const bool any_bf16 = a->dtype == BPT_BF16 || b->dtype == BPT_BF16, any_f16 = a->dtype == BPT_F16 || b->dtype == BPT_F16;
+    const bool both_bf16 = a->dtype == BPT_BF16 && b->dtype == BPT_BF16;
     const bool has_epilogue = call->in[3].present || attrs->epilogue.n_steps;
-    layout_t l = {.gemm = {.dtype = any_bf16 && !any_f16 && !*bpt_cpu_bf16_reason() ? BPT_BF16 : BPT_F32}};
+    layout_t l = {.gemm = {.dtype = both_bf16 && !*bpt_cpu_bf16_reason() ? BPT_BF16 : BPT_F32}};
     bpt_gemm_t *g = &l.gemm;
     g->transpose_a = attrs->transpose_a, g->transpose_b = attrs->transpose_b;
     g->m = bpt_shape_rows(&out->shape), g->n = bpt_shape_columns(&out->shape);
