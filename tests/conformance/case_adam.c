@@ -40,7 +40,7 @@ static void put_hyper(const test_case_t *c, void *const in[]) {
 
 static void make_adam(size_t index, test_case_t *c) {
     const update_t *u = update_of(index);
-    const int64_t n = counts[index < N_COUNTS ? index : 6];
+    const int64_t n = index < N_COUNTS ? counts[index] : 500;
     const bpt_shape_t shape = bpt_shape1(n);
     test_case_init(c, BPT_OP_ADAM);
     test_case_name(c, "%lld/%s", (long long)n, u->name);

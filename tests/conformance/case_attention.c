@@ -87,7 +87,7 @@ static double edges_times_columns(const bpt_attention_attrs_t *t) {
 
 static void draw(size_t index, setting_t *s) {
     const size_t graph = index % N_GRAPHS;
-    const uint64_t h = bpt_mix64(index + 1), h2 = bpt_mix64(h);
+    const uint64_t h = bpt_mix64(index + 2), h2 = bpt_mix64(h);
     const int64_t n = lengths[index / (2 * N_GRAPHS)];
     const bpt_dtype_t dtypes[] = {BPT_F32, BPT_F32, BPT_BF16, BPT_F16};
     bpt_attention_attrs_t *t = &s->attrs;

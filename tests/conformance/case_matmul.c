@@ -6,6 +6,7 @@
 static const int64_t sizes[][3] = {  // M, K, N
     {1, 1, 1},    {2, 31, 33},   {31, 2, 129},  {33, 127, 1},  {127, 129, 31}, {129, 33, 127},
     {1025, 31, 2}, {2, 1025, 33}, {31, 33, 1025}, {0, 5, 7},     {5, 0, 7},      {7, 5, 0},      {65537, 3, 2},
+    {130, 65, 96},  // for the epilogues and types
 };
 
 static const struct {
@@ -36,7 +37,7 @@ static const struct {
     {"scale_mul_add_row", false, false, false, 3, {{BPT_STEP_SCALE, .c = 0.5f}, {BPT_STEP_MUL, 4}, {BPT_STEP_ADD_ROW, 5}}},
 };
 
-enum { N_SIZES = BPT_COUNT(sizes), N_TYPES = BPT_COUNT(types), N_EPILOGUES = BPT_COUNT(epilogues), MIDDLE = 5 };
+enum { N_SIZES = BPT_COUNT(sizes) - 1, N_TYPES = BPT_COUNT(types), N_EPILOGUES = BPT_COUNT(epilogues) };
 
 // Every size in every transposition (types and epilogues in turn), then every epilogue in every type.
 static size_t count(void) { return 4 * N_SIZES + N_EPILOGUES * N_TYPES; }
@@ -58,7 +59,7 @@ static void add_steps(test_case_t *c, const bpt_step_t *steps, int n_steps, bpt_
 
 static void make(size_t index, test_case_t *c) {
     const bool by_size = index < 4 * N_SIZES;
-    const size_t size = by_size ? index / 4 : MIDDLE, rest = index - 4 * N_SIZES;
+    const size_t size = by_size ? index / 4 : N_SIZES, rest = index - 4 * N_SIZES;
     size_t type = by_size ? (index * 3 + index / 4) % N_TYPES : rest % N_TYPES;
     const size_t epilogue = by_size ? (index * 7 + index / 8) % N_EPILOGUES : rest / N_TYPES;
     const int transpose = by_size ? (int)(index % 4) : (int)(rest % 4);

@@ -1,0 +1,168 @@
+// What the case tables must hold: no op without a case, none without the sizes where kernels break, no graph of attention
+// without every property, no case that the contract refuses.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backends/host/host.h"
+#include "support/case.h"
+
+static const test_family_t *const families[] = {
+    &test_pointwise_cases, &test_matmul_cases, &test_layernorm_cases, &test_gather_cases,    &test_rows_cases,
+    &test_reduce_cases,    &test_xent_cases,   &test_adam_cases,      &test_attention_cases, &test_cast_cases,
+};
+
+static void for_each_case(void (*visit)(const test_case_t *c, void *context), void *context) {
+    for (size_t f = 0; f < BPT_COUNT(families); ++f)
+        for (size_t i = 0; i < families[f]->count(); ++i) {
+            test_case_t c;
+            families[f]->make(i, &c);
+            visit(&c, context);
+        }
+}
+
+static void count_op(const test_case_t *c, void *counts) { ((int *)counts)[c->call.op]++; }
+
+static void every_op_has_a_case(void **state) {
+    (void)state;
+    int counts[BPT_OP_COUNT] = {0};
+    for_each_case(count_op, counts);
+    for (int op = 0; op < BPT_OP_COUNT; ++op)
+        if (!counts[op]) fail_msg("op %s has no conformance case", bpt_op_name((bpt_op_t)op));
+}
+
+// Sizes around powers of two and blocks; the last stands for every size above 65,535 (a limit of some devices' grids).
+static const int64_t sizes[] = {0, 1, 2, 31, 33, 127, 129, 1025, 65536};
+enum { N_SIZES = BPT_COUNT(sizes) };
+
+static void note_sizes(const bpt_operand_t *operand, bool seen[N_SIZES]) {
+    for (int r = 0; operand->present && r < operand->shape.rank; ++r)
+        for (int i = 0; i < N_SIZES; ++i)
+            if (operand->shape.dim[r] == sizes[i] || (i == N_SIZES - 1 && operand->shape.dim[r] >= sizes[i])) seen[i] = true;
+}
+
+static void note_case_sizes(const test_case_t *c, void *context) {
+    bool(*seen)[N_SIZES] = context;
+    for (int i = 0; i < BPT_MAX_INPUTS; ++i) note_sizes(&c->call.in[i], seen[c->call.op]);
+    for (int i = 0; i < BPT_MAX_OUTPUTS; ++i) note_sizes(&c->call.out[i], seen[c->call.op]);
+}
+
+static void every_op_meets_every_size(void **state) {
+    (void)state;
+    bool seen[BPT_OP_COUNT][N_SIZES] = {{0}};
+    for_each_case(note_case_sizes, seen);
+    for (int op = 0; op < BPT_OP_COUNT; ++op)
+        for (int i = 0; i < N_SIZES && op != BPT_OP_ATTENTION && op != BPT_OP_ATTENTION_GRAD; ++i)
+            if (!seen[op][i]) fail_msg("no case of op %s has a dimension of %lld", bpt_op_name((bpt_op_t)op), (long long)sizes[i]);
+    assert_true(seen[BPT_OP_ATTENTION][N_SIZES - 1] && seen[BPT_OP_ATTENTION_GRAD][N_SIZES - 1]);
+}
+
+// ---- Attention -------------------------------------------------------------------------------------------------------
+// Per op and graph: a bit for each value of each property.
+
+enum { N_GRAPHS = 8 };
+static const int64_t lengths[] = {1, 2, 3, 5, 16, 17, 33, 64, 100, 257, 1000}, ks[] = {1, 2, 4, 16, 64}, head_dims[] = {10, 20, 40, 50, 64, 100};
+
+typedef struct {
+    uint64_t lengths, ks, head_dims, others;
+} coverage_t;
+
+enum {
+    CAUSAL, BOTH_SIDES, ALL, LEAVES, ROOTS, ZERO_SPANS, STORED_SPANS, PACKED, SEPARATE, WITH_REL, WITHOUT_REL, DROPOUT, NO_DROPOUT, F32, BF16, F16, N_OTHERS
+};
+static const char *const other_names[] = {"causal", "both sides", "queries all", "queries leaves", "queries roots", "zero_spans", "stored spans", "packed",
+                                          "separate q and kv", "rel", "no rel", "dropout", "no dropout", "f32", "bf16", "f16"};
+
+static uint64_t bit_of(const int64_t *values, size_t n, int64_t value) {
+    for (size_t i = 0; i < n; ++i)
+        if (values[i] == value) return UINT64_C(1) << i;
+    return 0;
+}
+
+static int graph_number(const bpt_intervals_t *g) { return 2 * (int)g->kind + (g->reference_rule || g->span_self || g->root); }
+
+static void note_attention(const test_case_t *c, void *context) {
+    coverage_t(*seen)[N_GRAPHS] = context;
+    const bpt_attention_attrs_t *t = &c->call.attrs.attention;
+    if (c->call.op != BPT_OP_ATTENTION && c->call.op != BPT_OP_ATTENTION_GRAD) return;
+    if (t->graph.kind == BPT_GRAPH_TABLE) return;
+    coverage_t *s = &seen[c->call.op == BPT_OP_ATTENTION_GRAD][graph_number(&t->graph)];
+    const bool has[N_OTHERS] = {[CAUSAL] = t->graph.causal, [BOTH_SIDES] = !t->graph.causal, [ALL] = t->queries == BPT_QUERIES_ALL,
+                                [LEAVES] = t->queries == BPT_QUERIES_LEAVES, [ROOTS] = t->queries == BPT_QUERIES_ROOTS, [ZERO_SPANS] = t->zero_spans,
+                                [STORED_SPANS] = !t->zero_spans, [PACKED] = t->packed, [SEPARATE] = !t->packed, [WITH_REL] = c->call.in[2].present,
+                                [WITHOUT_REL] = !c->call.in[2].present, [DROPOUT] = t->p > 0, [NO_DROPOUT] = t->p <= 0,
+                                [F32] = c->call.in[0].dtype == BPT_F32, [BF16] = c->call.in[0].dtype == BPT_BF16, [F16] = c->call.in[0].dtype == BPT_F16};
+    s->lengths |= bit_of(lengths, BPT_COUNT(lengths), t->graph.n);
+    s->ks |= bit_of(ks, BPT_COUNT(ks), t->graph.k);
+    s->head_dims |= bit_of(head_dims, BPT_COUNT(head_dims), t->head_dim);
+    for (int i = 0; i < N_OTHERS; ++i) s->others |= (uint64_t)has[i] << i;
+}
+
+static void every_graph_meets_every_property_of_attention(void **state) {
+    (void)state;
+    coverage_t seen[2][N_GRAPHS] = {{{0}}};
+    for_each_case(note_attention, seen);
+    for (int gradient = 0; gradient < 2; ++gradient)
+        for (int graph = 0; graph < N_GRAPHS; ++graph) {
+            const coverage_t *s = &seen[gradient][graph];
+            const bool rootless = graph == 2 * BPT_GRAPH_DENSE || graph == 2 * BPT_GRAPH_WINDOW;
+            assert_int_equal(s->lengths, (1 << BPT_COUNT(lengths)) - 1);
+            if (graph < 2) assert_int_equal(s->ks, (1 << BPT_COUNT(ks)) - 1);  // the others ignore k
+            assert_int_equal(s->head_dims, (1 << BPT_COUNT(head_dims)) - 1);
+            for (int i = 0; i < N_OTHERS; ++i)
+                if (!(s->others >> i & 1) && !(i == ROOTS && rootless))
+                    fail_msg("no case of %s graph %d with: %s", gradient ? "attention_grad" : "attention", graph, other_names[i]);
+        }
+}
+
+// ---- Names and contract ----------------------------------------------------------------------------------------------
+
+static void check_contract(const test_case_t *c, void *context) {
+    (void)context;
+    if (bpt_call_check(&c->call) != BPT_OK) fail_msg("%s: %s", c->name, bpt_error_message());
+}
+
+static void every_case_keeps_the_contract(void **state) {
+    (void)state;
+    for_each_case(check_contract, NULL);
+}
+
+typedef struct {
+    char (*names)[192];
+    size_t count;
+} names_t;
+
+static void take_name(const test_case_t *c, void *context) {
+    names_t *n = context;
+    memcpy(n->names[n->count++], c->name, sizeof c->name);
+}
+
+static int compare_names(const void *a, const void *b) { return strcmp(a, b); }
+
+static void no_two_cases_have_the_same_name(void **state) {
+    (void)state;
+    size_t total = 0;
+    for (size_t f = 0; f < BPT_COUNT(families); ++f) total += families[f]->count();
+    names_t n = {.names = calloc(total, sizeof *n.names)};
+    assert_non_null(n.names);
+    for_each_case(take_name, &n);
+    qsort(n.names, n.count, sizeof *n.names, compare_names);
+    for (size_t i = 1; i < n.count; ++i) assert_string_not_equal(n.names[i - 1], n.names[i]);
+    free(n.names);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_op_has_a_case),
+        cmocka_unit_test(every_op_meets_every_size),
+        cmocka_unit_test(every_graph_meets_every_property_of_attention),
+        cmocka_unit_test(every_case_keeps_the_contract),
+        cmocka_unit_test(no_two_cases_have_the_same_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,303 @@
+// The oracle itself: ref's gradient ops against central differences of its forward ops. Inputs are multiples of 2^-12 and
+// the step is 2^-6, so that no input is rounded; fourth-order differences, sums in double.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/attention.h"
+
+static const double step = 0x1p-6;
+
+static void quantise(const bpt_operand_t *operand, void *data) {
+    if (operand->dtype != BPT_F32) return;
+    float *x = data;
+    for (int64_t i = 0; i < bpt_shape_count(&operand->shape); ++i) x[i] = roundf(x[i] * 4096) / 4096;
+}
+
+static void create_quantised(const test_case_t *c, test_data_t *data) {
+    test_data_create(c, data);
+    for (int i = 0; i < BPT_MAX_INPUTS; ++i)
+        if (data->in[i]) quantise(&c->call.in[i], data->in[i]);
+    if (test_is_packed(&c->call)) memcpy(data->in[1], data->in[0], test_operand_bytes(&c->call.in[0]));
+}
+
+// weights[o] (NULL: 0) is the gradient of the loss with respect to output o: loss = sum over o of weights[o] . out[o].
+static double loss(const test_case_t *forward, test_data_t *data, const float *const weights[]) {
+    double sum = 0;
+    if (test_is_packed(&forward->call)) memcpy(data->in[1], data->in[0], test_operand_bytes(&forward->call.in[0]));
+    test_must_execute(test_ref_device(), forward, data);
+    for (int o = 0; o < BPT_MAX_OUTPUTS; ++o)
+        for (int64_t i = 0; weights[o] && i < bpt_shape_count(&forward->call.out[o].shape); ++i)
+            sum += (double)weights[o][i] * test_load(&forward->call.out[o], data->out[o], i);
+    return sum;
+}
+
+static double slope(const test_case_t *forward, test_data_t *data, const float *const weights[], float *x) {
+    static const double at[] = {-2, -1, 1, 2}, factor[] = {1, -8, 8, -1};
+    const float value = *x;
+    double sum = 0;
+    for (int i = 0; i < 4; ++i) {
+        *x = value + (float)(at[i] * step);
+        sum += factor[i] * loss(forward, data, weights);
+    }
+    *x = value;
+    return sum / (12 * step);
+}
+
+// Holds `gradient` (with respect to input `slot` of the forward case) against differences, at up to 60 elements of it.
+static void check_gradient(const test_case_t *forward, test_data_t *data, const float *const weights[], int slot, const float *gradient) {
+    const int64_t n = bpt_shape_count(&forward->call.in[slot].shape), stride = n > 60 ? n / 60 | 1 : 1;
+    double largest = 0;
+    for (int64_t i = 0; i < n; ++i) largest = fmax(largest, fabs((double)gradient[i]));
+    for (int64_t i = 0; i < n; i += stride) {
+        const double expected = slope(forward, data, weights, (float *)data->in[slot] + i), got = (double)gradient[i];
+        if (!(fabs(got - expected) <= 1e-4 * largest + 2e-5))
+            fail_msg("%s: gradient of input %d, element %lld: %.7g, by differences %.7g (largest %.3g)", forward->name, slot, (long long)i, got, expected,
+                     largest);
+    }
+}
+
+// ---- Ops with a gradient op of their own -----------------------------------------------------------------------------
+
+static void layernorm_with(float p, bool residual, bool low) {
+    enum { ROWS = 4, D = 7 };
+    const bpt_shape_t shape = bpt_shape2(ROWS, D), row = bpt_shape1(D);
+    test_case_t forward, gradient;
+    test_data_t x, g;
+    test_case_init(&forward, BPT_OP_LAYERNORM);
+    test_case_name(&forward, "p%g", (double)p);
+    forward.call.attrs.layernorm = (bpt_layernorm_attrs_t){1e-5f, p, 5};
+    test_in(&forward, 0, BPT_F32, shape, TEST_UNIFORM, -2, 2);
+    if (residual) test_in(&forward, 1, BPT_F32, shape, TEST_UNIFORM, -2, 2);
+    test_in(&forward, 2, BPT_F32, row, TEST_UNIFORM, 0.5, 1.5);
+    test_in(&forward, 3, BPT_F32, row, TEST_UNIFORM, -1, 1);
+    if (p > 0) test_random(&forward, ROWS);
+    for (int o = 0; o < 4; ++o)
+        if (o < 3 || low) test_out(&forward, o, BPT_F32, o == 2 ? bpt_shape2(ROWS, 2) : shape);
+    create_quantised(&forward, &x);
+    test_must_execute(test_ref_device(), &forward, &x);
+
+    test_case_init(&gradient, BPT_OP_LAYERNORM_GRAD);
+    gradient.call.attrs = forward.call.attrs;
+    test_in(&gradient, 0, BPT_F32, shape, TEST_UNIFORM, -1, 1);
+    test_in(&gradient, 1, BPT_F32, shape, TEST_PREPARED, 0, 0);
+    test_in(&gradient, 2, BPT_F32, bpt_shape2(ROWS, 2), TEST_PREPARED, 0, 0);
+    test_in(&gradient, 3, BPT_F32, row, TEST_PREPARED, 0, 0);
+    if (low) test_in(&gradient, 4, BPT_F32, shape, TEST_UNIFORM, -1, 1);
+    if (p > 0) test_random(&gradient, ROWS);
+    for (int o = 0; o < 4; ++o) test_out(&gradient, o, BPT_F32, o < 2 ? shape : row);
+    test_data_create(&gradient, &g);
+    memcpy(g.in[1], x.out[1], test_operand_bytes(&gradient.call.in[1]));
+    memcpy(g.in[2], x.out[2], test_operand_bytes(&gradient.call.in[2]));
+    memcpy(g.in[3], x.in[2], test_operand_bytes(&gradient.call.in[3]));
+    test_must_execute(test_ref_device(), &gradient, &g);
+
+    const float *const weights[BPT_MAX_OUTPUTS] = {g.in[0], NULL, NULL, g.in[4]};
+    check_gradient(&forward, &x, weights, 0, g.out[1]);
+    if (residual) check_gradient(&forward, &x, weights, 1, g.out[0]);
+    check_gradient(&forward, &x, weights, 2, g.out[2]);
+    check_gradient(&forward, &x, weights, 3, g.out[3]);
+    test_data_destroy(&x), test_data_destroy(&g);
+}
+
+static void layernorm_gradient_matches_differences(void **state) {
+    (void)state;
+    layernorm_with(0, true, false);
+    layernorm_with(0, false, true);
+    layernorm_with(0.4f, true, true);
+    layernorm_with(0.4f, false, false);
+}
+
+// One f32 gradient case of the table; the inputs that the forward pass gives are made again after quantising.
+static void check_attention_case(const test_case_t *gradient) {
+    test_case_t forward;
+    test_data_t x, g;
+    test_attention_forward(gradient, &forward);
+    forward.prepare = NULL;
+    test_data_create(gradient, &g);
+    test_data_allocate(&forward.call, &x);
+    for (int i = 0; i < 6; ++i)
+        if (g.in[i]) {
+            quantise(&gradient->call.in[i], g.in[i]);
+            memcpy(x.in[i], g.in[i], test_operand_bytes(&gradient->call.in[i]));
+        }
+    test_must_execute(test_ref_device(), &forward, &x);
+    memcpy(g.in[7], x.out[0], test_operand_bytes(&gradient->call.in[7]));
+    memcpy(g.in[9], x.out[1], test_operand_bytes(&gradient->call.in[9]));
+    test_must_execute(test_ref_device(), gradient, &g);
+    const float *const weights[BPT_MAX_OUTPUTS] = {g.in[8]};
+    check_gradient(&forward, &x, weights, 0, g.out[0]);
+    if (!test_is_packed(&gradient->call)) check_gradient(&forward, &x, weights, 1, g.out[1]);
+    if (x.in[2]) check_gradient(&forward, &x, weights, 2, g.out[2]);
+    test_data_destroy(&x), test_data_destroy(&g);
+}
+
+static void attention_gradients_match_differences(void **state) {
+    (void)state;
+    int checked = 0;
+    for (size_t i = 0; i < test_attention_cases.count(); ++i) {
+        test_case_t c;
+        test_attention_cases.make(i, &c);
+        if (c.call.op != BPT_OP_ATTENTION_GRAD || c.call.in[0].dtype != BPT_F32 || c.call.attrs.attention.graph.n > 33 || strstr(c.name, "chosen")) continue;
+        check_attention_case(&c);
+        ++checked;
+    }
+    print_message("%d attention graphs checked\n", checked);
+    assert_true(checked >= 30);
+}
+
+// The loss is taken apart into its rows: a sum of many in f32 would drown the differences.
+static void cross_entropy_gradient_matches_differences(void **state) {
+    (void)state;
+    int checked = 0;
+    for (size_t i = 0; i < test_xent_cases.count(); ++i) {
+        test_case_t c, forward;
+        test_data_t x, g;
+        float row_weights[64];
+        test_xent_cases.make(i, &c);
+        const int64_t n = c.call.in[0].shape.dim[0];
+        if (c.call.op != BPT_OP_XENT_GRAD || c.call.in[0].dtype != BPT_F32 || n > 64 || c.call.in[1].shape.dim[0] > 200) continue;
+        forward = c;
+        forward.call.op = BPT_OP_XENT;
+        forward.call.in[5].present = forward.call.out[2].present = forward.call.out[3].present = forward.call.out[4].present = false;
+        create_quantised(&c, &g);
+        create_quantised(&forward, &x);
+        test_must_execute(test_ref_device(), &c, &g);
+        for (int64_t r = 0; r < n; ++r) row_weights[r] = ((const float *)x.in[4])[r] * *(const float *)g.in[5];
+        const float *const weights[BPT_MAX_OUTPUTS] = {NULL, row_weights};
+        check_gradient(&forward, &x, weights, 0, g.out[2]);
+        check_gradient(&forward, &x, weights, 1, g.out[3]);
+        if (x.in[2]) check_gradient(&forward, &x, weights, 2, g.out[4]);
+        test_data_destroy(&x), test_data_destroy(&g);
+        ++checked;
+    }
+    assert_true(checked >= 5);
+}
+
+static void gather_gradient_matches_differences(void **state) {
+    (void)state;
+    enum { N = 9, V = 4, D = 3 };
+    for (int holes = 0; holes < 2; ++holes) {
+        test_case_t forward, gradient;
+        test_data_t x, g;
+        test_case_init(&forward, BPT_OP_GATHER);
+        test_in(&forward, 0, BPT_F32, bpt_shape2(V, D), TEST_UNIFORM, -1, 1);
+        test_in(&forward, 1, BPT_U32, bpt_shape1(N), TEST_IDS, V, holes);
+        test_out(&forward, 0, BPT_F32, bpt_shape2(N, D));
+        test_case_init(&gradient, BPT_OP_GATHER_GRAD);
+        test_in(&gradient, 0, BPT_F32, bpt_shape2(N, D), TEST_UNIFORM, -1, 1);
+        test_in(&gradient, 1, BPT_U32, bpt_shape1(N), TEST_IDS, V, holes);
+        test_out(&gradient, 0, BPT_F32, bpt_shape2(V, D));
+        create_quantised(&forward, &x);
+        test_data_create(&gradient, &g);
+        test_must_execute(test_ref_device(), &gradient, &g);
+        const float *const weights[BPT_MAX_OUTPUTS] = {g.in[0]};
+        check_gradient(&forward, &x, weights, 0, g.out[0]);
+        test_data_destroy(&x), test_data_destroy(&g);
+    }
+}
+
+// ---- Ops whose gradient is made of other ops -------------------------------------------------------------------------
+
+static void set_steps(bpt_pointwise_attrs_t *chain, int n, const bpt_step_t *steps) {
+    chain->n_steps = n;
+    memcpy(chain->step, steps, (size_t)n * sizeof *steps);
+}
+
+// relu(x + row) * dropout: the gradient masks by the saved output, which is 0 exactly where one of the two cut.
+static void mask_is_the_gradient_of_bias_relu_and_dropout(void **state) {
+    (void)state;
+    enum { ROWS = 5, COLUMNS = 6 };
+    const bpt_shape_t shape = bpt_shape2(ROWS, COLUMNS);
+    test_case_t forward, gradient, sum;
+    test_data_t x, g, s;
+    test_case_init(&forward, BPT_OP_POINTWISE);
+    set_steps(&forward.call.attrs.pointwise, 3,
+              (const bpt_step_t[]){{BPT_STEP_ADD_ROW, 1}, {BPT_STEP_RELU}, {BPT_STEP_DROPOUT, .c = 0.25f, .uid = 2}});
+    test_in(&forward, 0, BPT_F32, shape, TEST_AWAY, -2, 2);
+    test_in(&forward, 1, BPT_F32, bpt_shape1(COLUMNS), TEST_UNIFORM, -0.1, 0.1);
+    test_random(&forward, ROWS);
+    test_out(&forward, 0, BPT_F32, shape);
+    create_quantised(&forward, &x);
+    test_must_execute(test_ref_device(), &forward, &x);
+
+    test_case_init(&gradient, BPT_OP_POINTWISE);
+    set_steps(&gradient.call.attrs.pointwise, 1, (const bpt_step_t[]){{BPT_STEP_MASK, 1, 1 / 0.75f}});
+    test_in(&gradient, 0, BPT_F32, shape, TEST_UNIFORM, -1, 1);
+    test_in(&gradient, 1, BPT_F32, shape, TEST_PREPARED, 0, 0);
+    test_out(&gradient, 0, BPT_F32, shape);
+    test_data_create(&gradient, &g);
+    memcpy(g.in[1], x.out[0], test_operand_bytes(&gradient.call.in[1]));
+    test_must_execute(test_ref_device(), &gradient, &g);
+
+    test_case_init(&sum, BPT_OP_COLUMN_SUM);
+    test_in(&sum, 0, BPT_F32, shape, TEST_PREPARED, 0, 0);
+    test_out(&sum, 0, BPT_F32, bpt_shape1(COLUMNS));
+    test_data_create(&sum, &s);
+    memcpy(s.in[0], g.out[0], test_operand_bytes(&sum.call.in[0]));
+    test_must_execute(test_ref_device(), &sum, &s);
+
+    const float *const weights[BPT_MAX_OUTPUTS] = {g.in[0]};
+    check_gradient(&forward, &x, weights, 0, g.out[0]);
+    check_gradient(&forward, &x, weights, 1, s.out[0]);
+    test_data_destroy(&x), test_data_destroy(&g), test_data_destroy(&s);
+}
+
+// y = op(A) op(B) + bias: dA and dB are products of dy with the other factor, for every transposition.
+static void product_gradients_are_products(void **state) {
+    (void)state;
+    enum { M = 5, K = 4, N = 3 };
+    for (int transpose = 0; transpose < 4; ++transpose) {
+        const bool ta = transpose & 1, tb = transpose & 2;
+        test_case_t forward, da, db;
+        test_data_t x, ga, gb;
+        test_case_init(&forward, BPT_OP_MATMUL);
+        forward.call.attrs.matmul = (bpt_matmul_attrs_t){ta, tb, {0}};
+        test_in(&forward, 0, BPT_F32, ta ? bpt_shape2(K, M) : bpt_shape2(M, K), TEST_UNIFORM, -1, 1);
+        test_in(&forward, 1, BPT_F32, tb ? bpt_shape2(N, K) : bpt_shape2(K, N), TEST_UNIFORM, -1, 1);
+        test_in(&forward, 3, BPT_F32, bpt_shape1(N), TEST_UNIFORM, -1, 1);
+        test_out(&forward, 0, BPT_F32, bpt_shape2(M, N));
+        create_quantised(&forward, &x);
+        // A as stored: dy op(B)^T, or its transpose op(B) dy^T.
+        test_case_init(&da, BPT_OP_MATMUL);
+        da.call.attrs.matmul = ta ? (bpt_matmul_attrs_t){tb, true, {0}} : (bpt_matmul_attrs_t){false, !tb, {0}};
+        test_in(&da, ta ? 1 : 0, BPT_F32, bpt_shape2(M, N), TEST_UNIFORM, -1, 1);
+        test_in(&da, ta ? 0 : 1, BPT_F32, forward.call.in[1].shape, TEST_PREPARED, 0, 0);
+        test_out(&da, 0, BPT_F32, forward.call.in[0].shape);
+        test_data_create(&da, &ga);
+        const float *dy = ga.in[ta ? 1 : 0];
+        memcpy(ga.in[ta ? 0 : 1], x.in[1], test_operand_bytes(&forward.call.in[1]));
+        test_must_execute(test_ref_device(), &da, &ga);
+        // B as stored: op(A)^T dy, or its transpose dy^T op(A).
+        test_case_init(&db, BPT_OP_MATMUL);
+        db.call.attrs.matmul = tb ? (bpt_matmul_attrs_t){true, ta, {0}} : (bpt_matmul_attrs_t){!ta, false, {0}};
+        test_in(&db, tb ? 1 : 0, BPT_F32, forward.call.in[0].shape, TEST_PREPARED, 0, 0);
+        test_in(&db, tb ? 0 : 1, BPT_F32, bpt_shape2(M, N), TEST_PREPARED, 0, 0);
+        test_out(&db, 0, BPT_F32, forward.call.in[1].shape);
+        test_data_create(&db, &gb);
+        memcpy(gb.in[tb ? 1 : 0], x.in[0], test_operand_bytes(&forward.call.in[0]));
+        memcpy(gb.in[tb ? 0 : 1], dy, sizeof(float) * M * N);
+        test_must_execute(test_ref_device(), &db, &gb);
+        const float *const weights[BPT_MAX_OUTPUTS] = {dy};
+        check_gradient(&forward, &x, weights, 0, ga.out[0]);
+        check_gradient(&forward, &x, weights, 1, gb.out[0]);
+        test_data_destroy(&x), test_data_destroy(&ga), test_data_destroy(&gb);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layernorm_gradient_matches_differences),
+        cmocka_unit_test(attention_gradients_match_differences),
+        cmocka_unit_test(cross_entropy_gradient_matches_differences),
+        cmocka_unit_test(gather_gradient_matches_differences),
+        cmocka_unit_test(mask_is_the_gradient_of_bias_relu_and_dropout),
+        cmocka_unit_test(product_gradients_are_products),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,252 @@
+// The oracle's values: small results worked out by hand or by another route, and calls that the contract refuses.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bpt/rng.h"
+#include "support/attention.h"
+
+static void assert_near(double got, double want) {
+    if (!(fabs(got - want) <= 1e-6 * (1 + fabs(want)))) fail_msg("got %.9g, expected %.9g", got, want);
+}
+
+static void put(void *data, int n, const float *values) { memcpy(data, values, (size_t)n * sizeof *values); }
+
+static void product_of_two_matrices(void **state) {
+    (void)state;
+    test_case_t c;
+    test_data_t data;
+    test_case_init(&c, BPT_OP_MATMUL);
+    c.call.attrs.matmul.transpose_b = true;
+    test_in(&c, 0, BPT_F32, bpt_shape2(2, 2), TEST_PREPARED, 0, 0);
+    test_in(&c, 1, BPT_F32, bpt_shape2(2, 2), TEST_PREPARED, 0, 0);
+    test_in(&c, 3, BPT_F32, bpt_shape1(2), TEST_PREPARED, 0, 0);
+    test_out(&c, 0, BPT_F32, bpt_shape2(2, 2));
+    test_data_create(&c, &data);
+    put(data.in[0], 4, (const float[]){1, 2, 3, 4});
+    put(data.in[1], 4, (const float[]){5, 6, 7, 8});
+    put(data.in[3], 2, (const float[]){100, 200});
+    test_must_execute(test_ref_device(), &c, &data);
+    assert_memory_equal(data.out[0], ((const float[]){117, 223, 139, 253}), 16);
+    test_data_destroy(&data);
+}
+
+static void layernorm_of_one_row(void **state) {
+    (void)state;
+    test_case_t c;
+    test_data_t data;
+    test_case_init(&c, BPT_OP_LAYERNORM);
+    c.call.attrs.layernorm.eps = 1;
+    for (int i = 0; i < 4; ++i) test_in(&c, i, BPT_F32, i < 2 ? bpt_shape2(1, 4) : bpt_shape1(4), TEST_PREPARED, 0, 0);
+    for (int i = 0; i < 3; ++i) test_out(&c, i, BPT_F32, i < 2 ? bpt_shape2(1, 4) : bpt_shape2(1, 2));
+    test_data_create(&c, &data);
+    put(data.in[0], 4, (const float[]){1, 1, 2, 2});
+    put(data.in[1], 4, (const float[]){0, 4, 1, 5});  // z = 1 5 3 7: mean 4, variance 5
+    put(data.in[2], 4, (const float[]){1, 1, 2, 1});
+    put(data.in[3], 4, (const float[]){0, 0, 0, 10});
+    test_must_execute(test_ref_device(), &c, &data);
+    const float *y = data.out[0], *stats = data.out[2];
+    assert_near((double)y[0], -3 / sqrt(6));
+    assert_near((double)y[1], 1 / sqrt(6));
+    assert_near((double)y[2], -2 / sqrt(6));
+    assert_near((double)y[3], 10 + 3 / sqrt(6));
+    assert_near((double)stats[0], 4);
+    assert_near((double)stats[1], 1 / sqrt(6));
+    test_data_destroy(&data);
+}
+
+static void cross_entropy_of_equal_logits_is_log_of_the_vocabulary(void **state) {
+    (void)state;
+    test_case_t c;
+    test_data_t data;
+    test_case_init(&c, BPT_OP_XENT_GRAD);
+    test_in(&c, 0, BPT_F32, bpt_shape2(3, 2), TEST_PREPARED, 0, 0);
+    test_in(&c, 1, BPT_F32, bpt_shape2(5, 2), TEST_UNIFORM, -1, 1);
+    test_in(&c, 2, BPT_F32, bpt_shape1(5), TEST_CONSTANT, 0.5, 0);
+    test_in(&c, 3, BPT_U32, bpt_shape1(3), TEST_CONSTANT, 2, 0);
+    test_in(&c, 4, BPT_F32, bpt_shape1(3), TEST_PREPARED, 0, 0);
+    test_in(&c, 5, BPT_F32, bpt_shape1(1), TEST_CONSTANT, 2, 0);
+    test_out(&c, 0, BPT_F32, bpt_shape1(1));
+    test_out(&c, 1, BPT_F32, bpt_shape1(3));
+    test_out(&c, 2, BPT_F32, bpt_shape2(3, 2));
+    test_out(&c, 3, BPT_F32, bpt_shape2(5, 2));
+    test_out(&c, 4, BPT_F32, bpt_shape1(5));
+    test_data_create(&c, &data);
+    put(data.in[4], 3, (const float[]){1, 0, 0.5f});
+    test_must_execute(test_ref_device(), &c, &data);
+    const float *nll = data.out[1], *db = data.out[4];
+    assert_near((double)*(float *)data.out[0], 1.5 * log(5));
+    assert_near((double)nll[0], log(5));
+    assert_near((double)nll[1], 0);
+    assert_near((double)nll[2], log(5));
+    for (int v = 0; v < 5; ++v) assert_near((double)db[v], 2 * 1.5 * (0.2 - (v == 2)));
+    test_data_destroy(&data);
+}
+
+static void dropout_keeps_what_the_generator_says(void **state) {
+    (void)state;
+    enum { ROWS = 40, COLUMNS = 50 };
+    test_case_t c;
+    test_data_t data;
+    int kept = 0;
+    test_case_init(&c, BPT_OP_POINTWISE);
+    c.call.attrs.pointwise = (bpt_pointwise_attrs_t){1, {{BPT_STEP_DROPOUT, .c = 0.25f, .uid = 6}}};
+    test_in(&c, 0, BPT_F32, bpt_shape2(ROWS, COLUMNS), TEST_CONSTANT, 3, 0);
+    test_random(&c, ROWS);
+    test_out(&c, 0, BPT_F32, bpt_shape2(ROWS, COLUMNS));
+    test_data_create(&c, &data);
+    test_must_execute(test_ref_device(), &c, &data);
+    const uint32_t *keys = data.in[BPT_IN_ROW_KEYS], *rng = data.in[BPT_IN_RNG];
+    for (uint32_t i = 0; i < ROWS * COLUMNS; ++i) {
+        const uint32_t row = i / COLUMNS, bits = bpt_dropout_bits(i % COLUMNS, keys[2 * row], keys[2 * row + 1], 6 << 8, rng);
+        assert_near((double)((float *)data.out[0])[i], bits < 16384 ? 0 : 4);
+        kept += bits >= 16384;
+    }
+    assert_in_range(kept, 1400, 1600);  // 1500 expected, standard deviation 19
+    test_data_destroy(&data);
+}
+
+static void adam_moves_by_the_learning_rate_at_first(void **state) {
+    (void)state;
+    test_case_t c;
+    test_data_t data;
+    test_case_init(&c, BPT_OP_ADAM);
+    c.call.attrs.adam = (bpt_adam_attrs_t){0.9f, 0.999f, 1e-8f, 0, 1, false};
+    c.changed = 1u << 0 | 1u << 2 | 1u << 3;
+    for (int i = 0; i < 4; ++i) test_in(&c, i, BPT_F32, bpt_shape1(2), TEST_PREPARED, 0, 0);
+    test_in(&c, 4, BPT_F32, bpt_shape1(8), TEST_PREPARED, 0, 0);
+    test_in(&c, 5, BPT_F32, bpt_shape1(1), TEST_CONSTANT, 25, 0);
+    test_data_create(&c, &data);
+    put(data.in[0], 2, (const float[]){1, 1});
+    put(data.in[1], 2, (const float[]){3, -4});
+    put(data.in[4], 5, (const float[]){0.01f, 1 - 0.9f, 1 - 0.999f, 1, 0.5f});  // norm 5 * 0.5: clipped by 1 / 2.5
+    test_must_execute(test_ref_device(), &c, &data);
+    const float *p = data.in[0], *m = data.in[2], *v = data.in[3];
+    assert_near((double)p[0], 0.99);
+    assert_near((double)p[1], 1.01);
+    assert_near((double)m[0], 0.1 * 0.6);
+    assert_near((double)v[1], 0.001 * 0.64);
+    test_data_destroy(&data);
+}
+
+// Zero queries: every query takes the mean of the values of its keys, and log sum exp is the log of their number.
+static void attention_without_queries_is_a_mean(void **state) {
+    (void)state;
+    enum { N = 6, D = 2 };
+    test_case_t c;
+    test_data_t data;
+    test_case_init(&c, BPT_OP_ATTENTION);
+    c.call.attrs.attention = (bpt_attention_attrs_t){
+        .graph = {.kind = BPT_GRAPH_DENSE, .causal = true, .root = true, .n = N}, .batch = 1, .heads = 1, .head_dim = D, .scale = 1};
+    test_in(&c, 0, BPT_F32, bpt_shape2(N + 1, D), TEST_PREPARED, 0, 0);
+    test_in(&c, 1, BPT_F32, bpt_shape2(N + 1, 2 * D), TEST_UNIFORM, -1, 1);
+    test_in(&c, 3, BPT_U32, bpt_shape1(1), TEST_CONSTANT, 5, 0);
+    test_out(&c, 0, BPT_F32, bpt_shape2(N + 1, D));
+    test_out(&c, 1, BPT_F32, bpt_shape2(N + 1, 1));
+    test_data_create(&c, &data);
+    test_must_execute(test_ref_device(), &c, &data);
+    const float *kv = data.in[1], *out = data.out[0], *lse = data.out[1];
+    for (int q = 0; q <= N; ++q) {
+        const int n_keys = q < 5 ? q + 1 : q == N ? 5 : 0;  // leaf 5 does not exist; the root reads all five leaves
+        for (int d = 0; d < D; ++d) {
+            double mean = 0;
+            for (int key = 0; key < n_keys; ++key) mean += (double)kv[key * 2 * D + D + d] / n_keys;
+            assert_near((double)out[q * D + d], mean);
+        }
+        assert_near((double)lse[q], n_keys ? log(n_keys) : 0);
+    }
+    test_data_destroy(&data);
+}
+
+// The same graph as index arithmetic and as an explicit table: the same bits.
+static void a_graph_and_its_table_agree(void **state) {
+    (void)state;
+    enum { MAX_TABLE_SLOTS = BPT_MAX_SLOTS };
+    const bpt_intervals_t graphs[] = {
+        {.kind = BPT_GRAPH_BPT, .k = 2, .n = 29, .rel_levels = 4}, {.kind = BPT_GRAPH_BPT, .k = 1, .n = 33, .rel_levels = 6, .reference_rule = true},
+        {.kind = BPT_GRAPH_SEGTREE, .n = 21, .rel_levels = 5, .span_self = true}, {.kind = BPT_GRAPH_WINDOW, .n = 17, .window = 3, .rel_levels = 3, .root = true},
+    };
+    for (size_t i = 0; i < BPT_COUNT(graphs); ++i) {
+        const int64_t rows = bpt_node_count(&graphs[i]);
+        test_case_t c, t;
+        test_data_t data, table;
+        test_case_init(&c, BPT_OP_ATTENTION);
+        c.call.attrs.attention = (bpt_attention_attrs_t){.graph = graphs[i], .batch = 1, .heads = 2, .head_dim = 3, .scale = 0.5f};
+        test_in(&c, 0, BPT_F32, bpt_shape2(rows, 6), TEST_UNIFORM, -2, 2);
+        test_in(&c, 1, BPT_F32, bpt_shape2(rows, 12), TEST_UNIFORM, -2, 2);
+        test_in(&c, 2, BPT_F32, bpt_shape2(bpt_rel_rows(&graphs[i]), 3), TEST_UNIFORM, -2, 2);
+        test_out(&c, 0, BPT_F32, bpt_shape2(rows, 6));
+        t = c;
+        t.call.attrs.attention.graph = (bpt_intervals_t){.kind = BPT_GRAPH_TABLE, .n = rows};
+        test_in(&c, 3, BPT_U32, bpt_shape1(1), TEST_CONSTANT, (double)graphs[i].n, 0);
+        test_in(&t, 6, BPT_U32, (bpt_shape_t){3, {rows, MAX_TABLE_SLOTS, 4}}, TEST_PREPARED, 0, 0);
+        test_data_create(&c, &data);
+        test_data_create(&t, &table);
+        for (int64_t q = 0; q < rows; ++q) {
+            bpt_slot_t slots[BPT_MAX_SLOTS];
+            const int n_slots = bpt_intervals_keys(&graphs[i], graphs[i].n, q, slots);
+            uint32_t *entry = (uint32_t *)table.in[6] + q * MAX_TABLE_SLOTS * 4;
+            for (int s = 0; s < n_slots; ++s, entry += 4)
+                entry[0] = (uint32_t)slots[s].begin, entry[1] = (uint32_t)slots[s].end, entry[2] = (uint32_t)slots[s].rel_row,
+                entry[3] = (uint32_t)slots[s].rel_step;
+        }
+        test_must_execute(test_ref_device(), &c, &data);
+        test_must_execute(test_ref_device(), &t, &table);
+        assert_memory_equal(data.out[0], table.out[0], test_operand_bytes(&c.call.out[0]));
+        test_data_destroy(&data), test_data_destroy(&table);
+    }
+}
+
+// ---- Calls that are refused ------------------------------------------------------------------------------------------
+
+static void assert_refused(const bpt_op_call_t *call, const char *part_of_message) {
+    bpt_device_t *device = test_ref_device();
+    size_t scratch;
+    assert_int_equal(device->backend->op(device, call, NULL, &scratch), BPT_ERR_INTERNAL);
+    if (!strstr(bpt_error_message(), part_of_message)) fail_msg("the message \"%s\" does not say \"%s\"", bpt_error_message(), part_of_message);
+}
+
+static void wrong_calls_are_refused_with_the_operand_named(void **state) {
+    (void)state;
+    test_case_t good, c;
+    test_matmul_cases.make(4 * 5, &good);  // 129 x 33 x 127
+    c = good, c.call.in[1].present = false;
+    assert_refused(&c.call, "matmul needs input 1 (B)");
+    c = good, c.call.in[1].shape.dim[0] += 1;
+    assert_refused(&c.call, "matmul input 1 (B) has shape");
+    c = good, c.call.in[0].dtype = BPT_U32;
+    assert_refused(&c.call, "matmul input 0 (A) has type u32; it must be f32, bf16 or f16");
+    c = good, c.call.in[9] = c.call.in[0];
+    assert_refused(&c.call, "matmul has no input 9");
+    c = good, c.call.attrs.matmul.epilogue = (bpt_pointwise_attrs_t){1, {{BPT_STEP_ADD, 1}}};
+    assert_refused(&c.call, "holds no extra operand");
+    c = good, c.call.attrs.matmul.epilogue = (bpt_pointwise_attrs_t){1, {{BPT_STEP_DROPOUT, .c = 1}}};
+    assert_refused(&c.call, "dropout rate");
+    test_rows_cases.make(3, &good);
+    c = good, c.call.attrs.rows.row = 1;
+    assert_refused(&c.call, "outside");
+    test_attention_cases.make(0, &good);
+    c = good, c.call.attrs.attention.packed = true, c.call.attrs.attention.queries = BPT_QUERIES_ROOTS;
+    assert_refused(&c.call, "a query for every key row");
+    c = good, c.call.op = (bpt_op_t)99;
+    assert_refused(&c.call, "99");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(product_of_two_matrices),
+        cmocka_unit_test(layernorm_of_one_row),
+        cmocka_unit_test(cross_entropy_of_equal_logits_is_log_of_the_vocabulary),
+        cmocka_unit_test(dropout_keeps_what_the_generator_says),
+        cmocka_unit_test(adam_moves_by_the_learning_rate_at_first),
+        cmocka_unit_test(attention_without_queries_is_a_mean),
+        cmocka_unit_test(a_graph_and_its_table_agree),
+        cmocka_unit_test(wrong_calls_are_refused_with_the_operand_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
