@@ -1,0 +1,204 @@
+// `bpt plot`: loss and throughput of one or more runs as a picture. Knows metrics.jsonl only through models/train/metrics.h.
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bpt/alloc.h"
+#include "bpt/file.h"
+#include "models/train/metrics.h"
+#include "tools/bpt/chart.h"
+#include "tools/bpt/program.h"
+
+typedef struct {
+    const char *path;  // as given
+    char *name;
+    bpt_metrics_line_t *lines;
+    size_t n;
+} plot_run_t;
+
+// ---- Reading
+// "runs/a/" is called "a".
+static bpt_status_t name_of(const char *path, char **out) {
+    char *real = realpath(path, NULL);
+    const char *text = real ? real : path, *slash = strrchr(text, '/');
+    const bpt_status_t status = bpt_strdup(slash && slash[1] ? slash + 1 : text, out);
+    free(real);
+    return status;
+}
+
+static bpt_status_t read_run(const char *path, plot_run_t *run) {
+    run->path = path;
+    char *file = NULL;
+    if (bpt_folder_exists(path))
+        BPT_TRY(bpt_path_format(&file, "%s/metrics.jsonl", path));
+    else
+        BPT_TRY(bpt_strdup(path, &file));
+    bpt_status_t status = bpt_metrics_read(file, &run->lines, &run->n);
+    bpt_free(file);
+    return status == BPT_OK ? name_of(path, &run->name) : status;
+}
+
+// ---- What is drawn
+typedef struct {
+    bool bits;      // bits per character instead of nats per token
+    bool words;     // perplexities
+    bool accuracy;  // some run has it
+} plot_kind_t;
+
+static plot_kind_t kind_of(const plot_run_t *runs, int n_runs) {
+    plot_kind_t kind = {0};
+    for (int r = 0; r < n_runs; ++r)
+        for (size_t i = 0; i < runs[r].n; ++i) {
+            kind.bits |= !isnan(runs[r].lines[i].bits_per_char);
+            kind.words |= !isnan(runs[r].lines[i].perplexity);
+            kind.accuracy |= !isnan(runs[r].lines[i].accuracy);
+        }
+    if (kind.words || kind.accuracy) kind.bits = false;
+    return kind;
+}
+
+typedef double (*field_t)(const bpt_metrics_line_t *line, plot_kind_t kind);
+static double loss_of(const bpt_metrics_line_t *line, plot_kind_t kind) { return kind.bits ? line->loss / log(2) : line->loss; }
+static double rate_of(const bpt_metrics_line_t *line, plot_kind_t kind) { return (void)kind, line->tokens_per_s; }
+static double accuracy_of(const bpt_metrics_line_t *line, plot_kind_t kind) { return (void)kind, 100 * line->accuracy; }
+
+static bpt_status_t add_curve(chart_panel_t *panel, const plot_run_t *run, int colour, const char *eval, field_t field, plot_kind_t kind) {
+    chart_series_t *series;
+    BPT_TRY(chart_add_series(panel, colour, *eval ? CHART_POINTS : CHART_LINE, &series));
+    for (size_t i = 0; i < run->n; ++i) {
+        const double y = field(&run->lines[i], kind);
+        if (!strcmp(run->lines[i].eval, eval) && isfinite(y)) BPT_TRY(chart_add_point(series, (double)run->lines[i].step, y));
+    }
+    return BPT_OK;
+}
+
+// "name: train 1.83, valid 1.95 (dashed), best 1.94 at step 400"
+static bpt_status_t add_legend(chart_t *chart, const plot_run_t *run, plot_kind_t kind) {
+    double train = NAN, valid = NAN, best = NAN;
+    int64_t best_step = 0;
+    for (size_t i = 0; i < run->n; ++i) {
+        const double loss = loss_of(&run->lines[i], kind);
+        if (!*run->lines[i].eval) train = loss;
+        if (strcmp(run->lines[i].eval, "valid")) continue;
+        valid = loss;
+        if (isnan(best) || loss < best) best = loss, best_step = run->lines[i].step;
+    }
+    bpt_strbuf_t text = {0};
+    bpt_status_t status = bpt_strbuf_printf(&text, "%s: ", run->name);
+    if (status == BPT_OK && !isnan(train)) status = bpt_strbuf_printf(&text, "train %.3f%s", train, isnan(valid) ? "" : ", ");
+    if (status == BPT_OK && !isnan(valid))
+        status = bpt_strbuf_printf(&text, "valid %.3f (dashed), best %.3f at step %lld", valid, best, (long long)best_step);
+    if (status == BPT_OK && !isnan(best) && kind.words) status = bpt_strbuf_printf(&text, ", perplexity %.2f", exp(best));
+    if (status == BPT_OK) status = chart_add_legend(chart, text.data);
+    bpt_strbuf_free(&text);
+    return status;
+}
+
+static bpt_status_t fill_chart(chart_t *chart, const plot_run_t *runs, int n_runs) {
+    const plot_kind_t kind = kind_of(runs, n_runs);
+    chart_panel_t *loss = &chart->panel[chart->n_panels++];
+    *loss = (chart_panel_t){.title = kind.bits ? "bits per character" : "loss (nats)", .share = 2};
+    chart_panel_t *accuracy = kind.accuracy ? &chart->panel[chart->n_panels++] : NULL;
+    if (accuracy) *accuracy = (chart_panel_t){.title = "accuracy (%)", .share = 1};
+    chart_panel_t *rate = &chart->panel[chart->n_panels++];
+    *rate = (chart_panel_t){.title = "tokens/s", .share = 1, .from_zero = true};
+    for (int r = 0; r < n_runs; ++r) {
+        BPT_TRY(add_legend(chart, &runs[r], kind));
+        BPT_TRY(add_curve(loss, &runs[r], r, "", loss_of, kind));
+        BPT_TRY(add_curve(loss, &runs[r], r, "valid", loss_of, kind));
+        if (accuracy) BPT_TRY(add_curve(accuracy, &runs[r], r, "valid", accuracy_of, kind));
+        BPT_TRY(add_curve(rate, &runs[r], r, "", rate_of, kind));
+    }
+    return BPT_OK;
+}
+
+// ---- Writing
+static bpt_status_t convert(const char *svg, size_t length, FILE *in, FILE *out) {
+    if (fwrite(svg, 1, length, in) != length || fflush(in) || fseek(in, 0, SEEK_SET))
+        return bpt_fail(BPT_ERR_IO, "cannot write a temporary file: %s", strerror(errno));
+    const pid_t pid = fork();
+    if (pid < 0) return bpt_fail(BPT_ERR_IO, "cannot start rsvg-convert: %s", strerror(errno));
+    if (!pid) {
+        if (dup2(fileno(in), STDIN_FILENO) < 0 || dup2(fileno(out), STDOUT_FILENO) < 0) _exit(126);
+        execlp("rsvg-convert", "rsvg-convert", "--format", "png", (char *)NULL);
+        _exit(127);
+    }
+    int status;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+        return bpt_fail(BPT_ERR_UNAVAILABLE,
+                        "PNG needs the program rsvg-convert (Debian: sudo apt-get install librsvg2-bin); an .svg needs nothing");
+    if (!WIFEXITED(status) || WEXITSTATUS(status)) return bpt_fail(BPT_ERR_IO, "rsvg-convert failed to make the PNG");
+    return BPT_OK;
+}
+
+static bpt_status_t copy_file(FILE *from, const char *path) {
+    bpt_strbuf_t bytes = {0};
+    char block[65536];
+    bpt_status_t status = BPT_OK;
+    rewind(from);
+    for (size_t n; status == BPT_OK && (n = fread(block, 1, sizeof block, from)) > 0;) status = bpt_strbuf_append(&bytes, block, n);
+    if (status == BPT_OK) status = bpt_file_write(path, bytes.data, bytes.length);
+    bpt_strbuf_free(&bytes);
+    return status;
+}
+
+static bpt_status_t write_png(const bpt_strbuf_t *svg, const char *path) {
+    FILE *in = tmpfile(), *out = tmpfile();
+    bpt_status_t status = in && out ? BPT_OK : bpt_fail(BPT_ERR_IO, "cannot make a temporary file: %s", strerror(errno));
+    if (status == BPT_OK) status = convert(svg->data, svg->length, in, out);
+    if (status == BPT_OK) status = copy_file(out, path);
+    if (in) fclose(in);
+    if (out) fclose(out);
+    return status;
+}
+
+static bool ends_with(const char *text, const char *end) {
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && !strcmp(text + n - m, end);
+}
+
+static bpt_status_t write_picture(const bpt_strbuf_t *svg, const char *path) {
+    if (ends_with(path, ".png")) return write_png(svg, path);
+    if (*path) return bpt_file_write(path, svg->data, svg->length);
+    fwrite(svg->data, 1, svg->length, stdout);
+    return BPT_OK;
+}
+
+static bpt_status_t run_plot(cli_options_t *o) {
+    if (*o->use.file && !ends_with(o->use.file, ".svg") && !ends_with(o->use.file, ".png"))
+        return bpt_fail(BPT_ERR_USAGE, "--out %s must end in .svg or .png", o->use.file);
+    plot_run_t runs[CLI_MAX_ARGUMENTS] = {0};
+    chart_t chart = {.x_title = "step", .width = (int)o->tool.width, .height = (int)o->tool.height};
+    bpt_strbuf_t svg = {0};
+    bpt_status_t status = BPT_OK;
+    for (int i = 0; i < o->n_arguments && status == BPT_OK; ++i) status = read_run(o->arguments[i], &runs[i]);
+    if (status == BPT_OK) status = fill_chart(&chart, runs, o->n_arguments);
+    if (status == BPT_OK) status = chart_write(&chart, &svg);
+    if (status == BPT_OK) status = write_picture(&svg, o->use.file);
+    bpt_strbuf_free(&svg);
+    chart_free(&chart);
+    for (int i = 0; i < o->n_arguments; ++i) {
+        bpt_free(runs[i].name);
+        bpt_free(runs[i].lines);
+    }
+    return status;
+}
+
+const cli_command_t cli_command_plot = {
+    .bit = CLI_PLOT,
+    .name = "plot",
+    .arguments = "RUN...",
+    .purpose = "draw the loss and throughput curves of runs",
+    .description =
+        "RUN is a run directory or a metrics.jsonl file; a run that is still being trained is fine. Several runs are drawn into one "
+        "picture.",
+    .examples = "  bpt plot RUN --out curves.svg\n  bpt plot RUN-A RUN-B --out both.png\n",
+    .min_arguments = 1,
+    .max_arguments = CLI_MAX_ARGUMENTS,
+    .run = run_plot,
+};

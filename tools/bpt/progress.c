@@ -1,0 +1,155 @@
+// Progress on stderr (see progress.h).
+#include "tools/bpt/progress.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bpt/log.h"
+#include "tools/bpt/program.h"
+
+enum { PLAIN_LINE_SECONDS = 10, MIN_RATES = 8, PART_BYTES = 64 };
+static const double drop = 0.7;  // of the usual rate: below it is worth a warning
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void cli_progress_start(cli_progress_t *progress, bool quiet, cli_loss_kind_t kind) {
+    *progress = (cli_progress_t){.quiet = quiet, .terminal = isatty(STDERR_FILENO) != 0, .kind = kind, .line_seconds = PLAIN_LINE_SECONDS};
+    progress->last_line = -INFINITY;
+}
+
+void cli_duration_text(double seconds, char *buffer, size_t bytes) {
+    if (!(seconds >= 0) || seconds > 1e8)
+        snprintf(buffer, bytes, "?");
+    else if (seconds < 100)
+        snprintf(buffer, bytes, "%.0f s", seconds);
+    else if (seconds < 3600)
+        snprintf(buffer, bytes, "%d:%02d", (int)seconds / 60, (int)seconds % 60);
+    else
+        snprintf(buffer, bytes, "%d:%02d:%02d", (int)seconds / 3600, (int)seconds / 60 % 60, (int)seconds % 60);
+}
+
+void cli_loss_text(cli_loss_kind_t kind, double loss, char *buffer, size_t bytes) {
+    if (kind == CLI_LOSS_BITS)
+        snprintf(buffer, bytes, "loss %.4f (%.3f bits)", loss, loss / log(2));
+    else if (kind == CLI_LOSS_PERPLEXITY)
+        snprintf(buffer, bytes, "loss %.4f (perplexity %.2f)", loss, exp(loss));
+    else
+        snprintf(buffer, bytes, "loss %.4f", loss);
+}
+
+// ---- Throughput
+static int compare(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double cli_progress_rate(const cli_progress_t *progress) {
+    if (!progress->n_rates) return NAN;
+    double sorted[CLI_RATE_WINDOW];
+    memcpy(sorted, progress->rate, sizeof(double) * (size_t)progress->n_rates);
+    qsort(sorted, (size_t)progress->n_rates, sizeof(double), compare);
+    return sorted[progress->n_rates / 2];
+}
+
+// The median of the last few rates against the best median so far: one slow step is no reason to warn.
+static void watch_rate(cli_progress_t *progress, double rate) {
+    if (!(rate > 0)) return;
+    progress->rate[progress->next_rate] = rate;
+    progress->next_rate = (progress->next_rate + 1) % CLI_RATE_WINDOW;
+    if (progress->n_rates < CLI_RATE_WINDOW) ++progress->n_rates;
+    double recent[MIN_RATES];
+    if (progress->n_rates < MIN_RATES) return;
+    for (int i = 0; i < MIN_RATES; ++i) recent[i] = progress->rate[(progress->next_rate - 1 - i + CLI_RATE_WINDOW) % CLI_RATE_WINDOW];
+    qsort(recent, MIN_RATES, sizeof(double), compare);
+    const double median = recent[MIN_RATES / 2];
+    if (median > progress->usual_rate) progress->usual_rate = median;
+    if (median > 0.9 * progress->usual_rate) progress->warned = false;
+    if (progress->warned || median >= drop * progress->usual_rate) return;
+    progress->warned = true;
+    cli_progress_clear(progress);
+    bpt_warn("throughput fell to %.0f tokens/s from %.0f: another program, heat or a power limit may slow this machine", median,
+             progress->usual_rate);
+}
+
+// ---- The line
+typedef struct {
+    char text[10][PART_BYTES];
+    int n;
+} parts_t;
+
+static void add_part(parts_t *parts, bool shown, const char *format, ...) BPT_PRINTF(3, 4);
+static void add_part(parts_t *parts, bool shown, const char *format, ...) {
+    if (!shown) return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(parts->text[parts->n++], PART_BYTES, format, args);
+    va_end(args);
+}
+
+// The parts that fit into `width` columns, most important first in their own order; at least the first one.
+static void join(const parts_t *parts, int width, char *line, size_t bytes) {
+    size_t used = 0;
+    line[0] = 0;
+    for (int i = 0; i < parts->n; ++i) {
+        const size_t need = strlen(parts->text[i]) + (i ? 2 : 0);
+        if (used + need >= bytes || (i && width && (int)(used + need) > width)) break;
+        used += (size_t)snprintf(line + used, bytes - used, "%s%s", i ? "  " : "", parts->text[i]);
+    }
+}
+
+static void fill_parts(const cli_progress_t *progress, const cli_progress_point_t *point, parts_t *parts) {
+    char loss[PART_BYTES], left[PART_BYTES];
+    const double rate = cli_progress_rate(progress);
+    cli_loss_text(progress->kind, point->loss, loss, sizeof loss);
+    cli_duration_text((double)(point->steps - point->step) * point->seconds_per_step, left, sizeof left);
+    if (point->steps > 0)
+        add_part(parts, true, "step %lld/%lld", (long long)point->step, (long long)point->steps);
+    else
+        add_part(parts, true, "step %lld", (long long)point->step);
+    add_part(parts, !isnan(point->loss), "%s", loss);
+    add_part(parts, !isnan(rate), "%.0f tokens/s", rate);
+    add_part(parts, point->steps > 0 && !isnan(point->seconds_per_step), "%s left", left);
+    add_part(parts, !isnan(point->epoch), "epoch %.2f", point->epoch);
+    add_part(parts, !isnan(point->lr), "lr %.2e", point->lr);
+    add_part(parts, !isnan(point->grad_norm), "grad %.2f", point->grad_norm);
+}
+
+void cli_progress_clear(cli_progress_t *progress) {
+    if (progress->line_open) fputs("\r\033[K", stderr);
+    progress->line_open = false;
+}
+
+void cli_progress_update(cli_progress_t *progress, const cli_progress_point_t *point) {
+    watch_rate(progress, point->tokens_per_s);
+    if (progress->quiet) return;
+    const double time = now();
+    if (!progress->terminal && point->step != point->steps && time - progress->last_line < progress->line_seconds) return;
+    progress->last_line = time;
+    parts_t parts = {0};
+    char line[512];
+    fill_parts(progress, point, &parts);
+    join(&parts, progress->terminal ? cli_columns(STDERR_FILENO, 80) - 1 : 0, line, sizeof line);
+    fprintf(stderr, progress->terminal ? "\r%s\033[K" : "%s\n", line);
+    fflush(stderr);
+    progress->line_open = progress->terminal;
+}
+
+void cli_progress_say(cli_progress_t *progress, const char *format, ...) {
+    if (progress->quiet) return;
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    cli_progress_clear(progress);
+    fprintf(stderr, "%s\n", text);
+}
