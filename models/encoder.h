@@ -43,6 +43,6 @@ typedef struct {
 } bpt_encoder_t;
 
 // Appends the forward pass to the graph of `weights`.
-bpt_status_t bpt_encoder_build(bpt_weights_t *weights, const bpt_encoder_options_t *options, bpt_encoder_t *out) BPT_MUST_USE;
+bpt_status_t bpt_encoder_build(bpt_weights_t *weights, const bpt_encoder_options_t *options, bpt_encoder_t *encoder) BPT_MUST_USE;
 
 #endif
