@@ -33,6 +33,7 @@ void bpt_runner_destroy(bpt_runner_t *r) {
 
 const bpt_model_config_t *bpt_runner_config(const bpt_runner_t *r) { return &r->config; }
 const bpt_params_t *bpt_runner_params(const bpt_runner_t *r) { return &r->params; }
+bpt_dtype_t bpt_runner_precision(const bpt_runner_t *r) { return r->options.step.precision; }
 struct bpt_device *bpt_runner_device(const bpt_runner_t *r) { return r->device; }
 struct bpt_buffer *bpt_runner_state(const bpt_runner_t *r, bpt_step_state_t state) { return r->states[state]; }
 

@@ -19,6 +19,7 @@ bpt_status_t bpt_runner_create(const bpt_model_config_t *config, const bpt_runne
 void bpt_runner_destroy(bpt_runner_t *runner);
 const bpt_model_config_t *bpt_runner_config(const bpt_runner_t *runner);
 const bpt_params_t *bpt_runner_params(const bpt_runner_t *runner);
+bpt_dtype_t bpt_runner_precision(const bpt_runner_t *runner);
 struct bpt_device *bpt_runner_device(const bpt_runner_t *runner);
 struct bpt_buffer *bpt_runner_state(const bpt_runner_t *runner, bpt_step_state_t state);
 uint64_t bpt_runner_device_bytes(const bpt_runner_t *runner);  // states and workspace

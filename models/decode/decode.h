@@ -1,0 +1,24 @@
+// Incremental decoding: the keys and values of every leaf and complete span are cached per layer, so that a token costs the
+// O(k log(n/k)) keys of its own leaf and, amortised, O(log n) for the spans that it completes (Ye et al. 2019, causal graphs:
+// a leaf reads only nodes that end before it; span (j,m) is complete when its last leaf arrives).
+// Logits equal those of the full forward pass up to rounding. Knows no sampling and no text.
+#ifndef BPT_MODELS_DECODE_H
+#define BPT_MODELS_DECODE_H
+
+#include "models/runner.h"
+
+typedef struct bpt_decoder bpt_decoder_t;
+
+// A causal language model whose parameters are loaded; the runner must outlive the decoder, its parameters must not change.
+// capacity: tokens that fit. BPT_ERR_USAGE for classifiers and more tokens than the model has positions.
+bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, bpt_decoder_t **out) BPT_MUST_USE;
+void bpt_decoder_destroy(bpt_decoder_t *decoder);
+
+// Appends tokens (a prompt in blocks, or one token); logits f32 [vocab] of what follows the last of them, NULL: not wanted.
+// BPT_ERR_USAGE when they do not fit: nothing is appended. `count` 0 does nothing.
+bpt_status_t bpt_decoder_feed(bpt_decoder_t *decoder, const uint32_t *tokens, int64_t count, float *logits) BPT_MUST_USE;
+int64_t bpt_decoder_length(const bpt_decoder_t *decoder);  // tokens so far
+int64_t bpt_decoder_capacity(const bpt_decoder_t *decoder);
+void bpt_decoder_rewind(bpt_decoder_t *decoder, int64_t length);  // forgets tokens from `length` on (0 <= length <= tokens so far)
+
+#endif

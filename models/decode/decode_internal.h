@@ -1,0 +1,35 @@
+// Inside of a decoder, shared by decode.c and decode_graph.c.
+#ifndef BPT_MODELS_DECODE_INTERNAL_H
+#define BPT_MODELS_DECODE_INTERNAL_H
+
+#include "models/decode/decode.h"
+
+typedef enum { DECODE_PARAMS, DECODE_LOW, DECODE_CACHE, DECODE_N_STATES } decode_state_t;
+
+// One program: up to `rows` new nodes, leaves first.
+typedef struct {
+    int64_t rows;
+    bpt_program_t *program;
+    bpt_value_t tokens;      // u32 [rows], BPT_NO_ROW for spans
+    bpt_value_t positions;   // u32 [rows], likewise; only absolute positions
+    bpt_value_t leaf;        // u32 [rows]: its own number for a leaf, BPT_NO_ROW: the row starts as zero
+    bpt_value_t nodes;       // u32 [rows]: row of the cache, BPT_NO_ROW: none
+    bpt_value_t table;       // u32 [rows, slots, 4]
+    bpt_value_t last;        // u32 [1]: the row whose logits are wanted
+    bpt_value_t last_table;  // u32 [1, slots, 4]
+    bpt_value_t logits;      // f32 [1, vocab]
+} decode_program_t;
+
+typedef struct {
+    const bpt_model_config_t *config;
+    const bpt_params_t *params;
+    bpt_dtype_t precision;
+    int64_t nodes, slots;  // rows of a layer's cache; slots of a query
+} decode_shape_t;
+
+// The graph of a program of `program->rows` rows; the values are set. The caller owns *graph.
+bpt_status_t bpt_decode_graph(const decode_shape_t *shape, decode_program_t *program, bpt_graph_t **graph) BPT_MUST_USE;
+// Casts the parameters once into DECODE_LOW.
+bpt_status_t bpt_decode_cast_graph(const decode_shape_t *shape, bpt_graph_t **graph) BPT_MUST_USE;
+
+#endif

@@ -1,0 +1,173 @@
+// Incremental decoding against the full forward pass, and sampling.
+#include "model_fixture.h"
+
+#include "models/decode/decode.h"
+#include "models/decode/sample.h"
+
+static const struct {
+    const char *name;
+    bpt_model_kind_t model;
+    bpt_transformer_attention_t attention;
+    bpt_positions_t positions;
+    bool reference_rule;
+    int32_t layers, rel_levels;
+} variants[] = {
+    {"bpt", .layers = 3, .rel_levels = 5},
+    {"bpt, one layer", .layers = 1, .rel_levels = 5},
+    {"bpt, clamped levels", .layers = 2, .rel_levels = 2},
+    {"bpt, reference rule", .reference_rule = true, .layers = 3, .rel_levels = 5},
+    {"segtree", .model = BPT_MODEL_SEGTREE, .layers = 3, .rel_levels = 5},
+    {"dense, absolute", .model = BPT_MODEL_TRANSFORMER, .positions = BPT_POSITIONS_ABSOLUTE, .layers = 2},
+    {"dense, relative", .model = BPT_MODEL_TRANSFORMER, .layers = 2, .rel_levels = 5},
+    {"window, relative", .model = BPT_MODEL_TRANSFORMER, .attention = BPT_ATTENTION_WINDOW, .layers = 2, .rel_levels = 3},
+};
+static const char *const backends[] = {"ref"};
+
+static fixture_batch_t full;
+static float wanted[8192], got[64];
+
+static void expect_logits(const char *what, int64_t position, int64_t vocab) {
+    float largest = 0;
+    for (int64_t i = 0; i < vocab; ++i) largest = fmaxf(largest, fabsf(wanted[position * vocab + i]));
+    for (int64_t i = 0; i < vocab; ++i) {
+        const float off = fabsf(got[i] - wanted[position * vocab + i]);
+        if (!(off <= 1e-4f * largest)) fail_msg("%s, position %lld: %g instead of %g", what, (long long)position, (double)got[i], (double)wanted[position * vocab + i]);
+    }
+}
+
+static bpt_model_config_t config_of(size_t v) {
+    bpt_model_config_t c = fixture_lm();
+    c.model = variants[v].model;
+    c.attention = variants[v].attention;
+    c.positions = variants[v].positions;
+    c.reference_rule = variants[v].reference_rule;
+    c.layers = variants[v].layers;
+    c.rel_levels = variants[v].rel_levels;
+    c.max_positions = 600;
+    return c;
+}
+
+// A prompt, then single tokens, in a context with room for more than is used.
+static void check(const char *backend, size_t v, uint32_t length, int64_t prompt, int64_t capacity) {
+    const bpt_model_config_t c = config_of(v);
+    bpt_device_t *device = fixture_open(backend);
+    bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){0});
+    bpt_decoder_t *d;
+    char what[80];
+    snprintf(what, sizeof what, "%s on %s", variants[v].name, backend);
+    fixture_fill(&full, &c, length, 1, &length, 3);
+    assert_ok(bpt_runner_logits(r, &full.batch, wanted));
+    assert_ok(bpt_decoder_create(r, capacity, &d));
+    for (int round = 0; round < 2; ++round) {  // the second after forgetting half
+        int64_t done = bpt_decoder_length(d);
+        if (round == 0 && prompt) {
+            assert_ok(bpt_decoder_feed(d, full.tokens, prompt, got));
+            expect_logits(what, prompt - 1, c.vocab);
+            done = prompt;
+        }
+        for (; done < length; ++done) {
+            assert_ok(bpt_decoder_feed(d, full.tokens + done, 1, got));
+            expect_logits(what, done, c.vocab);
+        }
+        bpt_decoder_rewind(d, length / 2);
+    }
+    bpt_decoder_destroy(d);
+    bpt_runner_destroy(r);
+    fixture_close(device);
+}
+
+static void logits_are_those_of_the_full_pass(void **state) {
+    (void)state;
+    for (size_t b = 0; b < BPT_COUNT(backends); ++b)
+        for (size_t v = 0; v < BPT_COUNT(variants); ++v) {
+            check(backends[b], v, 37, 0, 37);
+            check(backends[b], v, 37, 21, 64);
+            check(backends[b], v, 40, 40, 45);
+        }
+}
+
+static void long_prompts_go_in_blocks(void **state) {
+    (void)state;
+    check(backends[BPT_COUNT(backends) - 1], 0, 300, 299, 310);
+    check(backends[BPT_COUNT(backends) - 1], 5, 300, 241, 300);
+}
+
+static void a_full_context_and_a_classifier_are_refused(void **state) {
+    (void)state;
+    bpt_device_t *device = fixture_open("ref");
+    const bpt_model_config_t lm = fixture_lm(), classifier = fixture_classifier();
+    const uint32_t tokens[5] = {1, 2, 3, 4, 5};
+    bpt_decoder_t *d;
+    bpt_runner_t *r = fixture_runner(&lm, device, (bpt_runner_options_t){0});
+    assert_ok(bpt_decoder_create(r, 4, &d));
+    assert_fails(bpt_decoder_feed(d, tokens, 5, NULL), BPT_ERR_USAGE, "context is full");
+    assert_int_equal(bpt_decoder_length(d), 0);
+    assert_ok(bpt_decoder_feed(d, tokens, 4, NULL));
+    bpt_decoder_destroy(d);
+    bpt_runner_destroy(r);
+    r = fixture_runner(&classifier, device, (bpt_runner_options_t){0});
+    assert_fails(bpt_decoder_create(r, 4, &d), BPT_ERR_USAGE, "classifier");
+    bpt_runner_destroy(r);
+    fixture_close(device);
+}
+
+// ---- sampling
+
+static void draw_counts(bpt_sample_options_t options, const float *logits, int64_t vocab, int64_t *counts) {
+    bpt_sampler_t *s;
+    assert_ok(bpt_sampler_create(&options, vocab, &s));
+    memset(counts, 0, (size_t)vocab * sizeof *counts);
+    for (uint64_t i = 0; i < 4000; ++i) {
+        uint32_t token;
+        assert_ok(bpt_sampler_draw(s, logits, i, &token));
+        ++counts[token];
+    }
+    bpt_sampler_destroy(s);
+}
+
+static void samples_follow_temperature_top_k_and_top_p(void **state) {
+    (void)state;
+    const float logits[5] = {logf(0.1f), logf(0.4f), logf(0.2f), logf(0.25f), logf(0.05f)};
+    const struct {
+        bpt_sample_options_t options;
+        double share[5];
+    } cases[] = {
+        {{.temperature = 1, .top_p = 1, .seed = 1}, {0.1, 0.4, 0.2, 0.25, 0.05}},
+        {{.temperature = 0, .top_p = 1, .seed = 1}, {0, 1, 0, 0, 0}},
+        {{.temperature = 1, .top_k = 2, .top_p = 1, .seed = 2}, {0, 0.4 / 0.65, 0, 0.25 / 0.65, 0}},
+        {{.temperature = 1, .top_p = 0.6, .seed = 3}, {0, 0.4 / 0.65, 0, 0.25 / 0.65, 0}},
+        {{.temperature = 0.5, .top_p = 1, .seed = 4}, {0.01 / 0.275, 0.16 / 0.275, 0.04 / 0.275, 0.0625 / 0.275, 0.0025 / 0.275}},
+    };
+    int64_t counts[5], again[5];
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        draw_counts(cases[i].options, logits, 5, counts);
+        draw_counts(cases[i].options, logits, 5, again);
+        assert_memory_equal(counts, again, sizeof counts);
+        for (int t = 0; t < 5; ++t) {
+            assert_true(fabs((double)counts[t] / 4000 - cases[i].share[t]) < 0.03);
+            if (cases[i].share[t] == 0) assert_int_equal(counts[t], 0);
+        }
+    }
+}
+
+static void senseless_sampling_options_are_refused(void **state) {
+    (void)state;
+    bpt_sampler_t *s;
+    uint32_t token;
+    const float nothing[2] = {NAN, -INFINITY};
+    assert_fails(bpt_sampler_create(&(bpt_sample_options_t){.temperature = -1, .top_p = 1}, 2, &s), BPT_ERR_USAGE, "temperature");
+    assert_fails(bpt_sampler_create(&(bpt_sample_options_t){.top_p = 0}, 2, &s), BPT_ERR_USAGE, "top-p");
+    assert_fails(bpt_sampler_create(&(bpt_sample_options_t){.top_p = 1, .top_k = -1}, 2, &s), BPT_ERR_USAGE, "top-k");
+    assert_ok(bpt_sampler_create(&(bpt_sample_options_t){.top_p = 1}, 2, &s));
+    assert_fails(bpt_sampler_draw(s, nothing, 0, &token), BPT_ERR_NUMERIC, "finite");
+    bpt_sampler_destroy(s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(logits_are_those_of_the_full_pass),         cmocka_unit_test(long_prompts_go_in_blocks),
+        cmocka_unit_test(a_full_context_and_a_classifier_are_refused), cmocka_unit_test(samples_follow_temperature_top_k_and_top_p),
+        cmocka_unit_test(senseless_sampling_options_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
