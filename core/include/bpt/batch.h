@@ -11,10 +11,11 @@ BPT_BEGIN_DECLS
 typedef struct {
     int64_t n, batch, n_real;
     const uint32_t *tokens;     // [batch, n]
-    const uint32_t *targets;    // lm: [batch, n], classify: [batch]
+    const uint32_t *targets;    // [n_targets]; lm: [batch, n], classify: [batch]
     const float *weights;       // as targets: 1 = scored, 0 = not
     const uint32_t *lengths;    // [batch], 1..n
     const uint32_t *sequences;  // [batch]: index in the epoch's order while training, index in the file when evaluating
+    int64_t n_targets;          // lm: batch * n, classify: batch
     int64_t n_scored;           // targets of weight 1 in this micro-batch
     int64_t n_tokens;           // real leaves in this micro-batch
     int64_t window_scored;      // targets of weight 1 in the whole optimiser step this micro-batch belongs to
