@@ -133,6 +133,21 @@ static void check_untouched(const test_case_t *c, const layout_t *layout, const 
     fail_msg("the op wrote where it must not: %s", where);
 }
 
+// No element of an output may still hold the poison that it held before the run.
+static void check_written(const test_case_t *c, const layout_t *layout, const char *result) {
+    for (int o = 0; o < BPT_MAX_OUTPUTS; ++o) {
+        const bpt_operand_t *operand = &c->call.out[o];
+        if (!operand->present || (o == 0 && c->shares_input)) continue;
+        const size_t size = bpt_dtype_size(operand->dtype), bytes = test_operand_bytes(operand);
+        _Alignas(8) char poison[8];
+        bpt_operand_t one = *operand;
+        one.shape = bpt_shape1(1);
+        test_poison(&one, poison);
+        for (size_t i = 0; i < bytes; i += size)
+            if (!memcmp(result + layout->out[o] + i, poison, size)) fail_msg("element %zu of output %d was not written", i / size, o);
+    }
+}
+
 bpt_status_t test_execute(bpt_device_t *device, const test_case_t *c, test_placement_t placement, int times, test_data_t *data) {
     const bpt_backend_t *backend = device->backend;
     size_t scratch_bytes = 0;
@@ -152,6 +167,7 @@ bpt_status_t test_execute(bpt_device_t *device, const test_case_t *c, test_place
         run_once(&s, image, result, layout.total);
         take_written(c, &layout, result, image);
         check_untouched(c, &layout, image, result);
+        if (t == 0) check_written(c, &layout, result);
         if (t == 0) memcpy(first, result, layout.total);
         memcpy(result + layout.scratch, first + layout.scratch, layout.scratch_bytes);  // scratch may differ
         if (memcmp(first, result, layout.total)) fail_msg("run %d of the same list gave other bits than the first", t + 1);
