@@ -1,4 +1,5 @@
-// `bpt train`: options to corpus, device, run directory and trainer; progress while it runs.
+// `bpt train`: options, data, device and run directory are put together and handed to the trainer. Knows no training loop.
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -8,54 +9,63 @@
 #include "bpt/file.h"
 #include "bpt/log.h"
 #include "models/train/trainer.h"
-#include "tools/bpt/dataset.h"
+#include "tools/bpt/corpus.h"
 #include "tools/bpt/device.h"
+#include "tools/bpt/plan.h"
 #include "tools/bpt/program.h"
 #include "tools/bpt/progress.h"
 
 typedef struct {
     cli_options_t *o;
-    cli_dataset_t data;
+    cli_corpus_t corpus;
     bpt_device_t *device;
     bpt_run_t *run;
-    bpt_batch_source_t *train, *valid;
     bpt_trainer_t *trainer;
+    char *init;  // model file of --init
     cli_progress_t progress;
-    double last_seconds;
-    int64_t last_step;
+    bpt_metrics_line_t last;  // training line before, for the time a step takes
 } job_t;
 
-static bool stop_asked(void *user) {
-    (void)user;
-    return cli_interrupted != 0;
+// ---- Progress
+static bool stop_asked(void *user) { return (void)user, cli_interrupted != 0; }
+
+static void show_evaluation(job_t *job, const bpt_metrics_line_t *line) {
+    char loss[96];
+    cli_loss_text(job->progress.kind, line->loss, loss, sizeof loss);
+    if (isnan(line->accuracy))
+        cli_progress_say(&job->progress, "step %" PRId64 ": %s %s", line->step, line->eval, loss);
+    else
+        cli_progress_say(&job->progress, "step %" PRId64 ": %s %s, accuracy %.2f %%", line->step, line->eval, loss, 100 * line->accuracy);
 }
 
-static void on_line(void *user, const bpt_metrics_line_t *line) {
+static void show_line(void *user, const bpt_metrics_line_t *line) {
     job_t *job = user;
     if (*line->eval) {
-        char loss[64];
-        cli_loss_text(job->progress.kind, line->loss, loss, sizeof loss);
-        if (isnan(line->accuracy))
-            cli_progress_say(&job->progress, "step %lld, epoch %.2f: %s %s", (long long)line->step, line->epoch, line->eval, loss);
-        else
-            cli_progress_say(&job->progress, "step %lld, epoch %.2f: %s %s, accuracy %.4f", (long long)line->step, line->epoch, line->eval, loss, line->accuracy);
+        show_evaluation(job, line);
         return;
     }
-    const int64_t horizon = bpt_trainer_config(job->trainer)->steps, stop_at = job->o->train.stop_at;
-    const double steps = (double)(line->step - job->last_step);
-    const cli_progress_point_t point = {
-        .step = line->step,
-        .steps = stop_at && stop_at < horizon ? stop_at : horizon,
-        .epoch = line->epoch,
-        .loss = line->loss,
-        .lr = line->lr,
-        .grad_norm = line->grad_norm,
-        .tokens_per_s = line->tokens_per_s,
-        .seconds_per_step = steps > 0 && line->seconds > job->last_seconds ? (line->seconds - job->last_seconds) / steps : NAN,
-    };
-    job->last_seconds = line->seconds;
-    job->last_step = line->step;
+    const bpt_train_config_t *train = bpt_trainer_config(job->trainer);
+    const int64_t end = train->stop_at && train->stop_at < train->steps ? train->stop_at : train->steps;
+    const double steps = (double)(line->step - job->last.step), seconds = line->seconds - job->last.seconds;
+    const cli_progress_point_t point = {.step = line->step,
+                                        .steps = end,
+                                        .epoch = line->epoch,
+                                        .loss = line->loss,
+                                        .lr = line->lr,
+                                        .grad_norm = line->grad_norm,
+                                        .tokens_per_s = line->tokens_per_s,
+                                        .seconds_per_step = steps > 0 ? seconds / steps : NAN};
     cli_progress_update(&job->progress, &point);
+    job->last = *line;
+}
+
+// ---- Files of the run
+static bpt_status_t write_config(const cli_options_t *o, const char *path) {
+    json_t *config;
+    BPT_TRY(cli_options_to_json(o, &config));
+    const bpt_status_t status = bpt_json_write(path, config);
+    json_decref(config);
+    return status;
 }
 
 static bpt_status_t print_config(const cli_options_t *o) {
@@ -69,115 +79,126 @@ static bpt_status_t print_config(const cli_options_t *o) {
     return status;
 }
 
-// A new run is written as soon as everything about it is known; a resumed one only changes what it may.
-static bpt_status_t write_run(job_t *job) {
-    json_t *config;
-    if (!job->o->run.resume) {
-        BPT_TRY(bpt_run_create(job->o->run.out, &job->run));
-        BPT_TRY(bpt_vocab_write(job->data.vocab, bpt_run_vocab_path(job->run)));
-    }
-    BPT_TRY(cli_options_to_json(job->o, &config));
-    const bpt_status_t status = bpt_json_write(bpt_run_config_path(job->run), config);
-    json_decref(config);
+static bpt_status_t open_run(job_t *job) {
+    const cli_run_options_t *run = &job->o->run;
+    return run->resume ? bpt_run_resume(run->out, &job->run) : bpt_run_create(run->out, &job->run);
+}
+
+// After the trainer has accepted everything: a resumption that is refused changes nothing.
+static bpt_status_t write_files(const job_t *job) {
+    const cli_options_t *o = job->o;
+    if (!o->run.resume && o->data.unit != BPT_UNIT_IDS) BPT_TRY(bpt_vocab_write(job->corpus.vocab, bpt_run_vocab_path(job->run)));
+    return write_config(o, bpt_run_config_path(job->run));
+}
+
+static bpt_status_t find_init(job_t *job) {
+    bpt_run_t *run;
+    char *folder = NULL;
+    if (!*job->o->run.init || job->o->run.resume) return BPT_OK;
+    BPT_TRY(bpt_run_open(job->o->run.init, &run));
+    bpt_status_t status = bpt_run_checkpoint_find(run, NULL, &folder);
+    if (status == BPT_OK) status = bpt_path_format(&job->init, "%s/%s", folder, BPT_MODEL_FILE);
+    bpt_free(folder);
+    bpt_run_close(run);
     return status;
 }
 
-// What only the data can tell, completed in the model's configuration.
-static bpt_status_t complete_model(job_t *job) {
-    bpt_model_config_t *m = &job->o->model;
-    const int64_t vocab = bpt_vocab_size(job->data.vocab);
-    if (vocab) m->vocab = vocab;
-    if (!vocab && !m->vocab) return bpt_fail(BPT_ERR_USAGE, "--unit ids needs --vocab-size, the number of different ids");
+// ---- The command
+static bpt_status_t open_trainer(job_t *job) {
+    cli_options_t *o = job->o;
+    const bpt_trainer_options_t options = {.model = &o->model,
+                                           .train = &o->train,
+                                           .device = job->device,
+                                           .train_data = job->corpus.train,
+                                           .valid_data = job->corpus.valid,
+                                           .run = job->run,
+                                           .resume = o->run.resume,
+                                           .init = job->init,
+                                           .data = job->corpus.fingerprint,
+                                           .characters = o->data.unit == BPT_UNIT_BYTE || o->data.unit == BPT_UNIT_CHAR,
+                                           .on_line = show_line,
+                                           .should_stop = stop_asked,
+                                           .user = job};
+    BPT_TRY(bpt_trainer_create(&options, &job->trainer));
+    const bpt_run_state_t *state = bpt_trainer_state(job->trainer);
+    job->last.step = state->step;
+    job->last.seconds = state->seconds;
     return BPT_OK;
 }
 
-static bpt_status_t open_data(job_t *job) {
-    cli_options_t *o = job->o;
-    if (o->model.task == BPT_TASK_CLASSIFY) return bpt_fail(BPT_ERR_UNSUPPORTED, "--task classify cannot be trained by this version yet");
-    if (*o->data.vectors) return bpt_fail(BPT_ERR_UNSUPPORTED, "--vectors cannot be read by this version yet");
-    BPT_TRY(cli_dataset_open(o, o->run.resume ? bpt_run_vocab_path(job->run) : NULL, &job->data));
-    BPT_TRY(complete_model(job));
-    BPT_TRY(cli_dataset_train_source(&job->data, o, &job->train));
-    BPT_TRY(cli_dataset_eval_source(&job->data, o, BPT_VALID, &job->valid));
-    return bpt_trainer_resolve_steps(&o->train, job->train->steps_per_epoch);
-}
-
-static bpt_status_t dry_run(job_t *job) {
-    const bpt_train_config_t *t = &job->o->train;
-    const bpt_runner_options_t options = bpt_trainer_runner_options(t);
-    bpt_runner_t *runner;
-    bpt_plan_summary_t plan;
-    BPT_TRY(bpt_runner_create(&job->o->model, &options, job->device, &runner));
-    const bpt_step_key_t key = {.kind = t->accumulate > 1 ? BPT_STEP_MICRO : BPT_STEP_TRAIN, .n = job->train->shapes[0][0], .batch = job->train->shapes[0][1]};
-    const bpt_status_t status = bpt_runner_plan(runner, &key, &plan, stdout);
-    if (status == BPT_OK) {
-        const double mib = 1048576, states = (double)bpt_runner_device_bytes(runner) / mib, work = (double)plan.workspace_bytes / mib;
-        printf("\nparameters       %lld\n", (long long)bpt_params_total(bpt_runner_params(runner)));
-        printf("training tokens  %llu, vocabulary %lld\n", (unsigned long long)job->data.count[BPT_TRAIN], (long long)job->o->model.vocab);
-        printf("steps            %lld (%lld an epoch), %lld sequences of %lld leaves a micro-batch, %lld micro-batches a step\n", (long long)t->steps,
-               (long long)job->train->steps_per_epoch, (long long)key.batch, (long long)key.n, (long long)t->accumulate);
-        printf("one micro-batch  %.1f GFLOP in %d ops with %d barriers\n", plan.flops * 1e-9, plan.n_ops, plan.n_barriers);
-        printf("memory           %.1f MiB: parameters and optimiser %.1f, workspace %.1f (%.1f without sharing), inputs %.1f\n",
-               states + work + (double)plan.input_bytes / mib, states, work, (double)plan.unshared_bytes / mib, (double)plan.input_bytes / mib);
-    }
-    bpt_runner_destroy(runner);
-    return status;
+static void describe(const job_t *job) {
+    const cli_options_t *o = job->o;
+    const cli_corpus_t *c = &job->corpus;
+    bpt_info("data: %" PRIu64 " training tokens, %" PRIu64 " for validation, vocabulary %" PRId64, c->count[BPT_TRAIN], c->count[BPT_VALID],
+             o->model.vocab);
+    bpt_info("training: %" PRId64 " steps, %" PRId64 " an epoch%s%s", o->train.steps, c->train->steps_per_epoch,
+             o->run.resume ? ", going on with " : ", into ", o->run.out);
 }
 
 static bpt_status_t train(job_t *job) {
     cli_options_t *o = job->o;
-    BPT_TRY(write_run(job));
-    const bool characters = o->data.unit == CLI_UNIT_BYTE || o->data.unit == CLI_UNIT_CHAR;
-    const cli_loss_kind_t kind = o->model.task == BPT_TASK_CLASSIFY ? CLI_LOSS_NATS : characters ? CLI_LOSS_BITS : CLI_LOSS_PERPLEXITY;
-    cli_progress_start(&job->progress, o->global.quiet, kind);
-    const bpt_trainer_options_t options = {
-        .model = &o->model,
-        .train = &o->train,
-        .device = job->device,
-        .train_data = job->train,
-        .valid_data = job->valid,
-        .run = job->run,
-        .resume = o->run.resume,
-        .init = *o->run.init ? o->run.init : NULL,
-        .data = job->data.fingerprint,
-        .characters = characters,
-        .on_line = on_line,
-        .should_stop = stop_asked,
-        .user = job,
-    };
-    BPT_TRY(bpt_trainer_create(&options, &job->trainer));
-    job->last_step = bpt_trainer_state(job->trainer)->step;
+    BPT_TRY(open_run(job));
+    describe(job);
+    BPT_TRY(open_trainer(job));
+    BPT_TRY(write_files(job));
+    const bool characters = o->data.unit == BPT_UNIT_BYTE || o->data.unit == BPT_UNIT_CHAR;
+    cli_progress_start(&job->progress, o->global.quiet,
+                       o->model.task == BPT_TASK_CLASSIFY ? CLI_LOSS_NATS
+                       : characters                       ? CLI_LOSS_BITS
+                                                          : CLI_LOSS_PERPLEXITY);
     const bpt_status_t status = bpt_trainer_run(job->trainer);
-    cli_progress_clear(&job->progress);
-    if (status == BPT_OK) bpt_info("done: step %lld, %s", (long long)bpt_trainer_state(job->trainer)->step, o->run.out);
+    if (job->progress.line_open) fputc('\n', stderr);
+    BPT_TRY(status);
+    const bpt_run_state_t *state = bpt_trainer_state(job->trainer);
+    char time[32];
+    cli_duration_text(state->seconds, time, sizeof time);
+    bpt_info("done: step %" PRId64 " after %s of training", state->step, time);
+    if (isfinite(state->best_loss)) bpt_info("best validation loss %.4f at step %" PRId64, state->best_loss, state->best_step);
+    bpt_info("next: bpt eval %s, bpt plot %s --out curve.svg", o->run.out, o->run.out);
+    return BPT_OK;
+}
+
+static bpt_status_t prepare(job_t *job) {
+    cli_options_t *o = job->o;
+    char *config = NULL, *vocab = NULL;
+    bpt_status_t status = BPT_OK;
+    BPT_TRY(cli_options_layer(o));
+    if (o->run.resume) {
+        if (!*o->run.out) return bpt_fail(BPT_ERR_USAGE, "--resume needs --out RUN, the run to go on with");
+        BPT_TRY_GOTO(bpt_path_format(&config, "%s/config.json", o->run.out), done);
+        BPT_TRY_GOTO(bpt_path_format(&vocab, "%s/vocab.txt", o->run.out), done);
+        BPT_TRY_GOTO(cli_options_resume(o, config), done);
+    }
+    BPT_TRY_GOTO(cli_options_resolve(o), done);
+    if (o->run.print_config) goto done;
+    BPT_TRY_GOTO(cli_corpus_open(o, vocab, &job->corpus), done);
+    BPT_TRY_GOTO(bpt_trainer_resolve_steps(&o->train, job->corpus.train->steps_per_epoch), done);
+    BPT_TRY_GOTO(cli_device_open(o, &job->device), done);
+    status = find_init(job);
+done:
+    bpt_free(config);
+    bpt_free(vocab);
     return status;
 }
 
-static bpt_status_t prepare_and_train(job_t *job) {
-    cli_options_t *o = job->o;
-    if (o->run.resume) {
-        if (!*o->run.out) return bpt_fail(BPT_ERR_USAGE, "--resume needs --out RUN, the run to go on with");
-        BPT_TRY(bpt_run_resume(o->run.out, &job->run));
-        BPT_TRY(cli_options_resume(o, bpt_run_config_path(job->run)));
-    } else {
-        BPT_TRY(cli_options_layer(o));
-        BPT_TRY(cli_options_resolve(o));
+static bpt_status_t run_train(cli_options_t *o) {
+    if (!strcmp(o->run.preset, "help")) {
+        cli_help_presets();
+        return BPT_OK;
     }
-    if (o->run.print_config) return print_config(o);
-    BPT_TRY(open_data(job));
-    BPT_TRY(cli_device_open(o, &job->device));
-    return o->run.dry_run ? dry_run(job) : train(job);
-}
-
-static bpt_status_t run(cli_options_t *o) {
-    job_t job = {.o = o, .last_seconds = 0};
-    const bpt_status_t status = prepare_and_train(&job);
+    job_t job = {.o = o};
+    bpt_status_t status = prepare(&job);
+    if (status == BPT_OK && o->run.print_config)
+        status = print_config(o);
+    else if (status == BPT_OK && o->run.dry_run)
+        status = cli_plan_print(o, job.device, job.corpus.train);
+    else if (status == BPT_OK)
+        status = train(&job);
     bpt_trainer_destroy(job.trainer);
-    if (job.train) job.train->destroy(job.train);
-    if (job.valid) job.valid->destroy(job.valid);
     bpt_run_close(job.run);
-    cli_dataset_close(&job.data);
     cli_device_close(job.device);
+    cli_corpus_close(&job.corpus);
+    bpt_free(job.init);
     return status;
 }
 
@@ -185,13 +206,14 @@ const cli_command_t cli_command_train = {
     .bit = CLI_TRAIN,
     .name = "train",
     .arguments = "",
-    .purpose = "train a model on a text",
-    .description = "Writes a run directory: configuration, vocabulary, metrics and checkpoints. Ctrl-C saves and stops; --resume goes on\n"
-                   "exactly where the last checkpoint ended. --preset takes the settings of a paper (`bpt presets`).",
-    .examples = "  bpt train --data book.txt --out runs/book --preset small\n"
-                "  bpt train --preset ptb-6 --data ptb/ --out runs/ptb\n"
-                "  bpt train --out runs/book --resume --steps 5000\n"
-                "  bpt train --data book.txt --preset small --dry-run\n",
+    .purpose = "train a model",
+    .description = "Writes a run directory with the configuration, metrics and checkpoints. Ctrl-C finishes the step, saves and exits with "
+                   "status 130; "
+                   "--resume goes on exactly there.\n"
+                   "Options come from, weakest first: defaults, --preset, --config, the command line.",
+    .examples = "  bpt train --preset small --data text.txt --out run\n"
+                "  bpt train --out run --resume --steps 2000\n"
+                "  bpt train --preset ptb-6 --data ptb/ --out run-ptb --dry-run\n",
     .polls = true,
-    .run = run,
+    .run = run_train,
 };

@@ -78,6 +78,5 @@ static const cli_command_t command_presets = {
 };
 
 const cli_command_t *const cli_commands[] = {
-    &cli_command_train,
-    &cli_command_train, &cli_command_plot, &cli_command_devices, &command_presets, &command_help, NULL,
+    &cli_command_train, &cli_command_devices, &cli_command_plot, &command_presets, &command_help, NULL,
 };

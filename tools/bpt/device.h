@@ -1,13 +1,11 @@
-// Opening the device that the global options name.
+// Opens the device that --backend, --device, --precision and --threads ask for. Knows backends only through backends/backend.h.
 #ifndef BPT_TOOLS_DEVICE_H
 #define BPT_TOOLS_DEVICE_H
 
 #include "backends/backend.h"
 #include "tools/bpt/options.h"
 
-enum { CLI_MAX_DEVICES = 32 };
-
-// Says on stderr what was chosen. BPT_ERR_UNAVAILABLE or BPT_ERR_UNSUPPORTED with reason and remedy; never another backend.
+// A named backend or an error, never another one; `auto` says on stderr what it chose. The device is usable and has the precision.
 bpt_status_t cli_device_open(const cli_options_t *o, bpt_device_t **out) BPT_MUST_USE;
 void cli_device_close(bpt_device_t *device);  // NULL is fine
 

@@ -72,11 +72,16 @@ static void print_option(const cli_option_t *option, int width) {
     print_wrapped(text, LEFT_COLUMNS, LEFT_COLUMNS, width);
 }
 
+// Only train has so many options that they need groups of their own.
+static cli_group_t group_of(const cli_option_t *option, unsigned command) {
+    return command == CLI_TRAIN || option->group == CLI_GROUP_GLOBAL ? option->group : CLI_GROUP_COMMAND;
+}
+
 static void print_group(unsigned command, cli_group_t group, int width) {
     bool any = false;
     for (int i = 0; i < cli_option_count; ++i) {
         const cli_option_t *option = &cli_option_table[i];
-        if (option->group != group || !(option->commands & command) || option->no_flag) continue;
+        if (!(option->commands & command) || option->no_flag || group_of(option, command) != group) continue;
         if (!any) printf("\n%s:\n", cli_group_titles[group]);
         any = true;
         print_option(option, width);

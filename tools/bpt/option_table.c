@@ -52,7 +52,7 @@ const cli_option_t cli_option_table[] = {
      .help = "print parameters, memory plan and number of steps, and exit"},
 
     // ---- data
-    {CHOICE("unit", data.unit, LIST("auto", "byte", "char", "word", "ids")), .fallback = "auto", .shown = "byte for lm, word for classify",
+    {CHOICE("unit", data.unit, LIST("byte", "char", "word", "ids")), .fallback = "byte", .shown = "byte for lm, word for classify",
      .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
      .help = "what a token is: byte, code point, blank-separated word, or number"},
     {BOOL("lower", data.lower), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
@@ -155,8 +155,8 @@ const cli_option_t cli_option_table[] = {
     // ---- length, evaluation, checkpoints
     {INT("steps", train.steps, 0, MAX_COUNT), .fallback = "0", .shown = "by --epochs", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN,
      .key = true, .resumable = true, .help = "optimiser steps: the horizon of the schedule"},
-    {REAL("epochs", train.epochs, 0, 1e9), .open_min = true, .fallback = "1", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN, .key = true,
-     .help = "passes over the training data, when --steps is not given"},
+    {REAL("epochs", train.epochs, 0, 1e9), .fallback = "0", .shown = "1 without --steps", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN,
+     .key = true, .help = "passes over the training data, when --steps is not given"},
     {INT("stop-at", train.stop_at, 0, MAX_COUNT), .fallback = "0", .shown = "0, at the end", .group = CLI_GROUP_LENGTH,
      .commands = CLI_TRAIN, .key = true, .resumable = true, .help = "stop after this step; the schedule keeps its horizon"},
     {INT("eval-every", train.eval_every, 0, MAX_COUNT), .fallback = "0", .shown = "0, after every epoch", .group = CLI_GROUP_LENGTH,
@@ -168,10 +168,29 @@ const cli_option_t cli_option_table[] = {
     {INT("keep", train.keep, 0, 1000000), .fallback = "2", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN, .key = true, .resumable = true,
      .help = "older checkpoints to keep besides `latest` and `best`"},
     {CHOICE("protocol", data.protocol, LIST("chunks", "half", "released")), .fallback = "chunks", .group = CLI_GROUP_LENGTH,
-     .commands = CLI_TRAIN | CLI_EVAL, .key = true,
-     .help = "lm evaluation: disjoint chunks, second halves of overlapping windows, or as released"},
+     .commands = CLI_TRAIN, .key = true, .help = "lm evaluation: disjoint chunks, second halves of overlapping windows, or as released"},
     {INT("eval-context", data.eval_context, 0, 67108864), .fallback = "0", .shown = "the training context", .group = CLI_GROUP_LENGTH,
-     .commands = CLI_TRAIN | CLI_EVAL, .key = true, .help = "lm: leaves of an evaluation window"},
+     .commands = CLI_TRAIN, .key = true, .help = "lm: leaves of an evaluation window"},
+
+    // ---- eval, generate, classify
+    {TEXT("data", data.path, "PATH"), .fallback = "", .shown = "the data of the run", .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
+     .help = "a file, or a directory with train, valid and test files"},
+    {CHOICE("split", data.part, LIST("train", "valid", "test")), .fallback = "test", .shown = "test; a file named by --data is used whole",
+     .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL, .help = "which part of the data"},
+    {CHOICE("unit", data.unit, LIST("byte", "char", "word", "ids")), .fallback = "byte", .shown = "as trained", .group = CLI_GROUP_COMMAND,
+     .commands = USE, .help = "what a token is; ids: every line is a sequence of token numbers"},
+    {CHOICE("protocol", data.protocol, LIST("chunks", "half", "released")), .fallback = "chunks", .shown = "as trained",
+     .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL, .help = "lm: disjoint chunks, second halves of overlapping windows, or as released"},
+    {INT("eval-context", data.eval_context, 0, 67108864), .fallback = "0", .shown = "as trained", .group = CLI_GROUP_COMMAND,
+     .commands = CLI_EVAL, .help = "lm: leaves of a window"},
+    {INT("batch-tokens", data.batch_tokens, 1, MAX_COUNT), .fallback = "8192", .group = CLI_GROUP_COMMAND,
+     .commands = CLI_EVAL | CLI_CLASSIFY, .help = "leaves of one batch"},
+    {TEXT("checkpoint", use.checkpoint, "N|latest|best"), .fallback = "", .shown = "best, else latest", .group = CLI_GROUP_COMMAND,
+     .commands = USE | CLI_EXPORT, .help = "which checkpoint of the run"},
+    {TEXT("nll-out", use.nll, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
+     .help = "write a JSON list: the negative log-likelihood of every scored token or example"},
+    {TEXT("grad-out", use.grad, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
+     .help = "write the gradient of the mean loss as safetensors"},
 
     // ---- graph
     {CHOICE("model", model.model, bpt_model_names), .fallback = "bpt", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
@@ -188,12 +207,17 @@ const cli_option_t cli_option_table[] = {
      .help = "edge list, readable ranges, or a picture of the adjacency matrix"},
 
     // ---- plot
-    {TEXT("out", use.file, "FILE"), .fallback = "", .shown = "standard output, as SVG", .group = CLI_GROUP_COMMAND,
-     .commands = CLI_PLOT | CLI_GRAPH, .help = "file to write; plot: .svg, or .png through rsvg-convert"},
+    {TEXT("out", use.file, "FILE"), .fallback = "", .shown = "standard output, as SVG", .group = CLI_GROUP_COMMAND, .commands = CLI_PLOT,
+     .help = "file to write: .svg, or .png through rsvg-convert"},
     {INT("width", tool.width, 320, 8192), .fallback = "960", .group = CLI_GROUP_COMMAND, .commands = CLI_PLOT,
      .help = "width of the picture"},
     {INT("height", tool.height, 240, 8192), .fallback = "720", .group = CLI_GROUP_COMMAND, .commands = CLI_PLOT,
      .help = "height of the picture"},
+
+    // ---- export, import
+    {TEXT("out", use.file, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_EXPORT,
+     .help = "safetensors file to write"},
+    {TEXT("out", use.file, "RUN"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_IMPORT, .help = "run directory to make"},
 
     {BOOL("json", use.json), .fallback = "no", .group = CLI_GROUP_COMMAND,
      .commands = CLI_DEVICES | CLI_EVAL | CLI_CLASSIFY | CLI_BENCH | CLI_PRESETS, .help = "machine-readable output"},

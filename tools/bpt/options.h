@@ -1,26 +1,25 @@
 // The options of the program. One table (option_table.c) drives the command line, `--help`, config files, the resolved
 // config.json, presets and the "did you mean" suggestions: an option exists once and nowhere else.
-// Knows the configuration structs of models/config.h; knows no command.
+// Knows the configuration structs of models/config.h and the choices of data/; knows no command.
 #ifndef BPT_TOOLS_OPTIONS_H
 #define BPT_TOOLS_OPTIONS_H
 
 #include "bpt/json.h"
 #include "bpt/strbuf.h"
+#include "data/lm.h"
+#include "data/split.h"
 #include "models/config.h"
 
 // ---- What options fill besides bpt_model_config_t and bpt_train_config_t ------------------------------------------------
-typedef enum { CLI_UNIT_AUTO, CLI_UNIT_BYTE, CLI_UNIT_CHAR, CLI_UNIT_WORD, CLI_UNIT_IDS } cli_unit_t;
-typedef enum { CLI_PROTOCOL_CHUNKS, CLI_PROTOCOL_HALF, CLI_PROTOCOL_RELEASED } cli_protocol_t;
 typedef enum { CLI_SCOPE_TRAIN, CLI_SCOPE_ALL } cli_scope_t;
-typedef enum { CLI_SPLIT_TRAIN, CLI_SPLIT_VALID, CLI_SPLIT_TEST } cli_split_t;
 typedef enum { CLI_GRAPH_CSV, CLI_GRAPH_TEXT, CLI_GRAPH_SVG } cli_graph_format_t;
 
 typedef struct {
     char *path, *vectors;
-    cli_unit_t unit;
+    bpt_unit_t unit;
     cli_scope_t vocab_scope;
-    cli_protocol_t protocol;
-    cli_split_t split;
+    bpt_protocol_t protocol;
+    int part;  // BPT_TRAIN, BPT_VALID or BPT_TEST
     bool lower, subtrees;
     int64_t context, stride, eval_context;  // 0 = as options_resolve says
     int64_t batch_tokens, batch_examples, max_length;
@@ -39,7 +38,8 @@ typedef struct {
 
 typedef struct {
     char *nll, *grad, *logits, *prompt, *file;  // files and texts that a command writes or reads
-    int64_t checkpoint, max_tokens, top_k;
+    char *checkpoint;                           // "", a step, "latest" or "best"
+    int64_t max_tokens, top_k;
     double temperature, top_p;
     bool echo, json;
 } cli_use_options_t;

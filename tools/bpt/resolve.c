@@ -38,7 +38,8 @@ static int32_t default_rel_levels(const cli_options_t *o) {
 
 static void fill_data(cli_options_t *o) {
     const bool lm = o->model.task == BPT_TASK_LM;
-    if (o->data.unit == CLI_UNIT_AUTO) o->data.unit = lm ? CLI_UNIT_BYTE : CLI_UNIT_WORD;
+    if (open_choice(o, "unit")) o->data.unit = lm ? BPT_UNIT_BYTE : BPT_UNIT_WORD;
+    if (!o->train.steps && !(o->train.epochs > 0)) o->train.epochs = 1;
     if (!o->data.stride) o->data.stride = o->data.context;
     if (!o->data.eval_context) o->data.eval_context = o->data.context;
 }
@@ -77,7 +78,7 @@ static bpt_status_t check_data(const cli_options_t *o) {
                         : d->max_length ? "max-length"
                                         : "batch-examples");
     if (!lm && o->train.deep_supervision) return bpt_fail(BPT_ERR_USAGE, "--deep-supervision is for --task lm only");
-    if (!lm && (d->unit == CLI_UNIT_BYTE || d->unit == CLI_UNIT_CHAR))
+    if (!lm && (d->unit == BPT_UNIT_BYTE || d->unit == BPT_UNIT_CHAR))
         return bpt_fail(BPT_ERR_USAGE, "--task classify reads words or ids: --unit byte and char are for --task lm");
     if (!lm) return BPT_OK;
     if (d->stride > d->context)
@@ -86,8 +87,8 @@ static bpt_status_t check_data(const cli_options_t *o) {
     if (d->batch_tokens < d->context)
         return bpt_fail(BPT_ERR_USAGE, "--batch-tokens %lld has no room for one window of --context %lld", (long long)d->batch_tokens,
                         (long long)d->context);
-    if (d->protocol != CLI_PROTOCOL_CHUNKS && d->eval_context < 4)
-        return bpt_fail(BPT_ERR_USAGE, "--eval-context must be at least 4 for windows that overlap by half");
+    if (d->protocol != BPT_PROTOCOL_CHUNKS && d->eval_context % 2)
+        return bpt_fail(BPT_ERR_USAGE, "--eval-context %lld must be even for windows that overlap by half", (long long)d->eval_context);
     return BPT_OK;
 }
 

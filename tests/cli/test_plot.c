@@ -1,0 +1,126 @@
+// `bpt plot` on metrics that the test writes.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/process.h"
+
+static const char *metrics(const char *name, int steps, const char *extra) {
+    static char text[65536];
+    size_t used = 0;
+    for (int step = 1; step <= steps; ++step) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "{\"step\": %d, \"loss\": %.3f, \"tokens_per_s\": %d, \"seconds\": %d}\n",
+                                 step, 5.0 / step, 1000 + step, step);
+        if (step % 10 == 0)
+            used += (size_t)snprintf(text + used, sizeof text - used, "{\"eval\": \"valid\", \"step\": %d, \"loss\": %.3f%s}\n", step,
+                                     6.0 / step, extra);
+    }
+    return test_file(name, text);
+}
+
+static int count(const char *text, const char *word) {
+    int n = 0;
+    for (; (text = strstr(text, word)) != NULL; text += strlen(word)) ++n;
+    return n;
+}
+
+static test_process_t plot(const char *format, const char *a, const char *b) {
+    char line[2048];
+    snprintf(line, sizeof line, format, a, b);
+    return test_run_line(line);
+}
+
+static void one_run_has_a_training_curve_and_a_dot_for_every_evaluation(void **state) {
+    (void)state;
+    test_process_t p = plot("plot %s%s", metrics("one.jsonl", 50, ""), "");
+    assert_int_equal(p.exit_status, 0);
+    assert_string_equal(p.err, "");
+    assert_memory_equal(p.out, "<svg ", 5);
+    assert_non_null(strstr(p.out, "</svg>\n"));
+    assert_int_equal(count(p.out, "<circle"), 5);
+    assert_int_equal(count(p.out, "<text"), count(p.out, "</text>"));
+    assert_non_null(strstr(p.out, "one.jsonl: train 0.100, valid 0.120 (dashed), best 0.120 at step 50"));
+    assert_non_null(strstr(p.out, ">tokens/s<"));
+    assert_null(strstr(p.out, "nan"));
+    test_process_free(&p);
+}
+
+static void characters_are_drawn_in_bits_and_words_with_their_perplexity(void **state) {
+    (void)state;
+    test_process_t bits = plot("plot %s%s", metrics("bits.jsonl", 20, ", \"bits_per_char\": 0.43"), "");
+    assert_non_null(strstr(bits.out, "bits per character"));
+    test_process_t words = plot("plot %s%s", metrics("words.jsonl", 20, ", \"perplexity\": 1.35"), "");
+    assert_non_null(strstr(words.out, "perplexity 1.35"));
+    test_process_t classes = plot("plot %s%s", metrics("classes.jsonl", 20, ", \"accuracy\": 0.5"), "");
+    assert_non_null(strstr(classes.out, ">accuracy (%)<"));
+    test_process_free(&bits), test_process_free(&words), test_process_free(&classes);
+}
+
+static void several_runs_share_one_picture_and_names_are_escaped(void **state) {
+    (void)state;
+    char first[1024];
+    snprintf(first, sizeof first, "%s", metrics("a<b>&c.jsonl", 30, ""));
+    test_process_t p = plot("plot %s %s", first, metrics("second.jsonl", 40, ""));
+    assert_int_equal(p.exit_status, 0);
+    assert_non_null(strstr(p.out, "a&lt;b&gt;&amp;c.jsonl: train"));
+    assert_non_null(strstr(p.out, "second.jsonl: train"));
+    assert_int_equal(count(p.out, "<circle"), 7);
+    test_process_free(&p);
+}
+
+static void png_is_written_or_the_remedy_is_named(void **state) {
+    (void)state;
+    const char *out = test_path("curve.png");
+    test_process_t p = plot("plot %s --out %s", metrics("png.jsonl", 30, ""), out);
+    if (p.exit_status == 0) {
+        size_t length;
+        char *bytes = test_read_file(out, &length);
+        assert_memory_equal(bytes, "\x89PNG", 4);
+        free(bytes);
+    } else {
+        assert_int_equal(p.exit_status, 1);
+        assert_non_null(strstr(p.err, "librsvg2-bin"));
+    }
+    test_process_free(&p);
+}
+
+static void what_cannot_be_drawn_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *line;
+        int exit_status;
+        const char *says;
+    } cases[] = {
+        {"plot", 2, "bpt plot needs RUN"},
+        {"plot /nowhere/run", 1, "/nowhere/run"},
+        {"plot x --out curve.pdf", 2, "must end in .svg or .png"},
+        {"plot x --width 10", 2, "--width must be at least 320"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        test_process_t p = test_run_line(cases[i].line);
+        if (p.exit_status != cases[i].exit_status || p.out_length || !strstr(p.err, cases[i].says))
+            fail_msg("bpt %s: %d '%s'", cases[i].line, p.exit_status, p.err);
+        test_process_free(&p);
+    }
+    test_process_t p = plot("plot %s%s", test_file("empty.jsonl", ""), "");
+    assert_int_equal(p.exit_status, 1);
+    test_process_free(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_run_has_a_training_curve_and_a_dot_for_every_evaluation),
+        cmocka_unit_test(characters_are_drawn_in_bits_and_words_with_their_perplexity),
+        cmocka_unit_test(several_runs_share_one_picture_and_names_are_escaped),
+        cmocka_unit_test(png_is_written_or_the_remedy_is_named),
+        cmocka_unit_test(what_cannot_be_drawn_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,333 @@
+// Options of `bpt train`: strictness, config files, presets, precedence, resumption. Nothing is trained but a few tiny steps.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "support/process.h"
+
+static void expect_refusal(const char *line, int exit_status, const char *says) {
+    test_process_t p = test_run_line(line);
+    const char *newline = strchr(p.err, '\n');
+    if (p.exit_status != exit_status || p.out_length || !newline || newline[1] || strncmp(p.err, "bpt: error: ", 12) ||
+        !strstr(p.err, says))
+        fail_msg("bpt %s: exit %d, stdout '%s', stderr '%s', wanted %d and '%s'", line, p.exit_status, p.out, p.err, exit_status, says);
+    test_process_free(&p);
+}
+
+// The resolved configuration of `bpt train LINE --print-config`.
+static json_t *resolved(const char *line) {
+    char full[2048];
+    snprintf(full, sizeof full, "train --print-config %s", line);
+    test_process_t p = test_run_line(full);
+    if (p.exit_status || p.err_length) fail_msg("bpt %s: exit %d, stderr '%s'", full, p.exit_status, p.err);
+    json_t *config = json_loads(p.out, 0, NULL);
+    assert_non_null(config);
+    test_process_free(&p);
+    return config;
+}
+
+static double number(const json_t *config, const char *key) {
+    const json_t *value = json_object_get(config, key);
+    if (!json_is_number(value)) fail_msg("no number %s", key);
+    return json_number_value(value);
+}
+static const char *text(const json_t *config, const char *key) { return json_string_value(json_object_get(config, key)); }
+static bool yes(const json_t *config, const char *key) { return json_is_true(json_object_get(config, key)); }
+
+static void flags_that_cannot_be_are_refused_by_name(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"--layrs 3", "did you mean --layers?"},
+        {"--dropuot-input 0.1", "did you mean --dropout-input?"},
+        {"--no-causl", "did you mean --no-causal?"},
+        {"--vocab 4", "unknown option --vocab"},
+        {"--temperature 1", "--temperature"},
+        {"--lr nan", "--lr needs a finite number, not 'nan'"},
+        {"--lr inf", "--lr needs a finite number"},
+        {"--lr 1e999", "--lr is too large"},
+        {"--lr 1e-3k", "--lr needs a finite number, not '1e-3k'"},
+        {"--lr 0x1p-3", "--lr needs a finite number"},
+        {"--lr -0.1", "--lr must be at least 0"},
+        {"--lr ''", "--lr needs a finite number, not ''"},
+        {"--lr", "--lr needs a value"},
+        {"--dropout-input 1", "--dropout-input must be at least 0 and less than 1, not 1"},
+        {"--beta2 1.5", "--beta2 must be at least 0 and less than 1"},
+        {"--eps 0", "--eps must be greater than 0"},
+        {"--k 0", "--k must be at least 1"},
+        {"--k -4", "--k must be at least 1"},
+        {"--k 4.5", "--k needs a whole number, not '4.5'"},
+        {"--layers 99999999999999999999", "--layers must be at least 1"},
+        {"--layers 5000", "--layers must be at least 1 and at most 1024"},
+        {"--steps 10k", "--steps needs a whole number, not '10k'"},
+        {"--context 0", "--context must be at least 1"},
+        {"--schedule cosin", "did you mean cosine?"},
+        {"--task nli", "--task must be lm or classify, not 'nli'"},
+        {"--model lstm", "--model must be bpt, segtree or transformer"},
+        {"--unit bytes", "did you mean byte?"},
+        {"--rule released", "--rule must be paper or reference"},
+        {"--heads 3", "heads do not divide d_model"},
+        {"--tied --d-embed 10", "tied embeddings need d_embed = d_model"},
+        {"--no-causal", "a language model must be causal"},
+        {"--stride 600", "--stride 600 would leave out text"},
+        {"--batch-tokens 100", "--batch-tokens 100 has no room for one window of --context 512"},
+        {"--protocol half --eval-context 33", "--eval-context 33 must be even"},
+        {"--subtrees", "--subtrees is for --task classify only"},
+        {"--task classify --deep-supervision", "--deep-supervision is for --task lm only"},
+        {"--task classify --unit byte", "--unit byte and char are for --task lm"},
+        {"--freeze-embed", "a frozen embedding needs --vectors"},
+        {"--schedule noam --warmup 0", "--schedule noam needs --warmup"},
+        {"--steps 10 --stop-at 20", "--stop-at 20 is behind the end"},
+        {"--preset ptb6", "did you mean ptb-6?"},
+        {"--preset nothing-like-it", "`bpt presets` lists them"},
+        {"--resume=yes", "--resume takes no value"},
+        {"extra", "unexpected argument 'extra'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        char line[512];
+        snprintf(line, sizeof line, "train --data x --out y %s", cases[i][0]);
+        expect_refusal(line, 2, cases[i][1]);
+    }
+    expect_refusal("train", 2, "needs --data");
+    expect_refusal("train --data x", 2, "needs --out");
+    expect_refusal("train --resume", 2, "--resume needs --out");
+}
+
+static void config_files_are_read_strictly(void **state) {
+    (void)state;
+    static const struct {
+        const char *json, *says;
+    } cases[] = {
+        {"{\n  \"k\": 4,\n  \"lr\" 0.1\n}", "line 3"},
+        {"{\n  \"k\": 4,\n  \"layrs\": 2\n}", "line 3: unknown key \"layrs\"; did you mean layers?"},
+        {"{\n  \"k\": \"4\"\n}", "line 2: key \"k\" must be a whole number, not a string"},
+        {"{\"k\": 4.0}", "key \"k\" must be a whole number"},
+        {"{\"k\": 0}", "key \"k\" must be at least 1"},
+        {"{\"lr\": true}", "key \"lr\" must be a number, not true or false"},
+        {"{\"lr\": -1}", "key \"lr\" must be at least 0"},
+        {"{\"causal\": 1}", "key \"causal\" must be true or false, not a whole number"},
+        {"{\"schedule\": \"linear\"}", "key \"schedule\" must be constant, cosine"},
+        {"{\"data\": null}", "key \"data\" must be a string, not null"},
+        {"{\"d-model\": 64}", "unknown key \"d-model\"; did you mean d_model?"},
+        {"{\"out\": \"run\"}", "unknown key \"out\""},
+        {"{\"k\": 4, \"k\": 5}", "line 1"},
+        {"[1, 2]", "needs one JSON object of options, not a list"},
+        {"", "line 1"},
+        {"{\"seed\": 99999999999999999999}", "line 1"},
+        {"{\"lr\": NaN}", "line 1"},
+        {"{\"k\": 4} x", "line 1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        char line[1024];
+        snprintf(line, sizeof line, "train --data x --out y --config %s", test_file("config.json", cases[i].json));
+        expect_refusal(line, 2, cases[i].says);
+    }
+    expect_refusal("train --data x --out y --config /nowhere/at/all.json", 1, "/nowhere/at/all.json");
+}
+
+static void flags_win_over_the_config_file_and_that_over_the_preset(void **state) {
+    (void)state;
+    char line[1024];
+    const char *path = test_file("layers.json", "{\"preset\": \"ptb-6\", \"lr\": 0.5, \"layers\": 3}");
+    snprintf(line, sizeof line, "--layers 2 --config %s", path);
+    json_t *c = resolved(line);
+    assert_int_equal(number(c, "layers"), 2);      // flag
+    assert_true(number(c, "lr") == 0.5);           // file
+    assert_int_equal(number(c, "d_model"), 320);   // preset
+    assert_int_equal(number(c, "accumulate"), 1);  // default
+    json_decref(c);
+}
+
+static void the_resolved_configuration_reads_back_to_itself(void **state) {
+    (void)state;
+    json_t *c = resolved("--preset enwik8-512 --seed 9007199254740992 --lr 0.1 --dropout-input 0.3 --data some/path");
+    assert_int_equal(json_object_set_new(c, "preset", json_string("")), 0);  // all of it is in the other keys
+    char *written = json_dumps(c, 0), line[1024];
+    snprintf(line, sizeof line, "--config %s", test_file("resolved.json", written));
+    json_t *again = resolved(line);
+    assert_true(json_equal(c, again));
+    free(written);
+    json_decref(c), json_decref(again);
+}
+
+static void what_is_left_open_follows_from_the_task_and_the_context(void **state) {
+    (void)state;
+    json_t *lm = resolved("--context 1000 --d-model 64"), *classify = resolved("--task classify"),
+           *dense = resolved("--model transformer --context 64");
+    assert_true(yes(lm, "causal") && yes(lm, "tied"));
+    assert_string_equal(text(lm, "unit"), "byte");
+    assert_int_equal(number(lm, "stride"), 1000);
+    assert_int_equal(number(lm, "eval_context"), 1000);
+    assert_int_equal(number(lm, "d_ff"), 256);
+    assert_int_equal(number(lm, "d_embed"), 64);
+    assert_int_equal(number(lm, "rel_levels"), 10);
+    assert_false(yes(classify, "causal") || yes(classify, "tied"));
+    assert_string_equal(text(classify, "unit"), "word");
+    assert_string_equal(text(dense, "positions"), "absolute");
+    assert_int_equal(number(dense, "max_positions"), 64);
+    json_decref(lm), json_decref(classify), json_decref(dense);
+}
+
+static void presets_have_the_values_of_the_papers(void **state) {
+    (void)state;
+    static const struct {
+        const char *preset, *key;
+        double value;
+    } cases[] = {
+        {"ptb-6", "k", 4},
+        {"ptb-6", "rel_levels", 5},
+        {"ptb-6", "d_model", 320},
+        {"ptb-6", "batch_tokens", 16 * 320},
+        {"ptb-6", "epochs", 25},
+        {"wiki-6", "lr", 1e-3},
+        {"wiki-6", "clip", 0.25},
+        {"enwik8-512", "k", 64},
+        {"enwik8-512", "stride", 256},
+        {"enwik8-512", "rel_levels", 3},
+        {"enwik8-512", "lr", 4.1e-4},
+        {"enwik8-8192", "batch_tokens", 65536},
+        {"enwik8-8192", "lr", 5.8e-4},
+        {"enwik8-8192", "steps", 200000},
+        {"enwik8-4096", "eval_context", 8192},
+        {"text8-1024", "epochs", 108},
+        {"text8-8192", "rel_levels", 7},
+        {"sst5-1", "rel_levels", 4},
+        {"sst5-2", "lr_decay", 0.98},
+        {"sst5-16", "rel_levels", 2},
+        {"sst5-4", "batch_examples", 1024},
+        {"imdb-64", "rel_levels", 2},
+        {"imdb-1", "rel_levels", 8},
+        {"imdb-4", "lr", 1e-4},
+        {"imdb-4", "weight_decay", 5e-5},
+        {"imdb-4", "heads", 6},
+        {"segtree-ptb-70-3", "layers", 3},
+        {"segtree-ptb-70-3", "batch_tokens", 64 * 70},
+        {"segtree-wiki-320-6", "layers", 6},
+        {"segtree-wiki-320-6", "warmup", 400},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        char line[64];
+        snprintf(line, sizeof line, "--preset %s", cases[i].preset);
+        json_t *c = resolved(line);
+        if (number(c, cases[i].key) != cases[i].value) fail_msg("%s: %s is %g", cases[i].preset, cases[i].key, number(c, cases[i].key));
+        json_decref(c);
+    }
+}
+
+static void every_preset_can_be_resolved(void **state) {
+    (void)state;
+    test_process_t p = test_run_line("presets --json");
+    json_t *presets = json_loads(p.out, 0, NULL), *value;
+    const char *name;
+    assert_int_equal(json_object_size(presets), 41);
+    json_object_foreach(presets, name, value) {
+        char line[64];
+        snprintf(line, sizeof line, "--preset %s", name);
+        json_t *c = resolved(line);
+        assert_string_equal(text(c, "preset"), name);
+        json_decref(c);
+    }
+    json_decref(presets);
+    test_process_free(&p);
+}
+
+// ---- Resumption
+enum { TEXT_BYTES = 4000 };
+#define TINY "--backend ref --layers 1 --d-model 8 --heads 2 --context 16 --batch-tokens 64 --log-every 1 --eval-every 2 --quiet"
+
+static const char *sample(void) {
+    static char bytes[TEXT_BYTES + 1];
+    for (int i = 0; i < TEXT_BYTES; ++i) bytes[i] = (char)('a' + (i * 7 + i / 11) % 26);
+    return test_file("sample.txt", bytes);
+}
+
+static int run(const char *format, const char *a, const char *b) {
+    char line[2048];
+    snprintf(line, sizeof line, format, a, b);
+    test_process_t p = test_run_line(line);
+    const int status = p.exit_status;
+    if (status) fprintf(stderr, "bpt %s: %s", line, p.err);
+    assert_string_equal(p.out, "");
+    test_process_free(&p);
+    return status;
+}
+
+static void a_resumed_run_changes_only_what_it_may(void **state) {
+    (void)state;
+    char line[2048], out[512], data[512];
+    snprintf(out, sizeof out, "%s", test_path("run-resumed"));
+    snprintf(data, sizeof data, "%s", sample());
+    assert_int_equal(run("train --data %s --out %s --steps 4 " TINY, data, out), 0);
+    static const char *const refused[][2] = {{"--lr 0.5", "--lr cannot change when a run is resumed: it was '0.001', not '0.5'"},
+                                             {"--k 2", "--k cannot change"},
+                                             {"--seed 2", "--seed cannot change"},
+                                             {"--context 8", "--context cannot change"},
+                                             {"--preset small", "cannot change"}};
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; ++i) {
+        snprintf(line, sizeof line, "train --out %s --resume %s", out, refused[i][0]);
+        expect_refusal(line, 2, refused[i][1]);
+    }
+    assert_int_equal(run("train --out %s --resume --steps 6 --eval-every 3 --save-every 1 --keep 9 --threads 1 --quiet%s", out, ""), 0);
+    // The same command line once more, with --resume: nothing left to do.
+    assert_int_equal(run("train --data %s --out %s --resume --steps 6 " TINY, data, out), 0);
+    expect_refusal("train --out /nowhere/run --resume", 1, "/nowhere/run");
+    snprintf(line, sizeof line, "train --data %s --out %s --steps 4 " TINY, data, out);
+    expect_refusal(line, 2, "--resume");
+}
+
+static void a_refused_resumption_leaves_the_run_alone(void **state) {
+    (void)state;
+    const char *out = test_path("run-other-data"), *data = sample();
+    char line[2048], config[1024];
+    assert_int_equal(run("train --data %s --out %s --steps 2 " TINY, data, out), 0);
+    snprintf(config, sizeof config, "%s/config.json", out);
+    size_t length;
+    char *before = test_read_file(config, &length);
+    test_file(
+        "sample.txt",
+        "abcdefghijklmnopqrstuvwxyz is another text that is long enough for a window of sixteen letters and its test parts, it seems; "
+        "some more words are needed for the parts of validation and test to have more than a letter or two in them");
+    snprintf(line, sizeof line, "train --out %s --resume --steps 9 --quiet", out);
+    expect_refusal(line, 2, "data");
+    char *after = test_read_file(config, &length);
+    assert_string_equal(before, after);
+    free(before), free(after);
+}
+
+static void dry_run_tells_the_size_and_writes_nothing(void **state) {
+    (void)state;
+    const char *out = test_path("run-dry");
+    char line[2048];
+    snprintf(line, sizeof line, "train --dry-run --data %s --out %s --epochs 2 " TINY, sample(), out);
+    test_process_t p = test_run_line(line);
+    assert_int_equal(p.exit_status, 0);
+    assert_non_null(strstr(p.out, "parameters "));
+    assert_non_null(strstr(p.out, "workspace "));
+    assert_non_null(strstr(p.out, "steps             114, 57 an epoch"));
+    assert_int_equal(access(out, F_OK), -1);
+    test_process_free(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(flags_that_cannot_be_are_refused_by_name),
+        cmocka_unit_test(config_files_are_read_strictly),
+        cmocka_unit_test(flags_win_over_the_config_file_and_that_over_the_preset),
+        cmocka_unit_test(the_resolved_configuration_reads_back_to_itself),
+        cmocka_unit_test(what_is_left_open_follows_from_the_task_and_the_context),
+        cmocka_unit_test(presets_have_the_values_of_the_papers),
+        cmocka_unit_test(every_preset_can_be_resolved),
+        cmocka_unit_test(a_resumed_run_changes_only_what_it_may),
+        cmocka_unit_test(a_refused_resumption_leaves_the_run_alone),
+        cmocka_unit_test(dry_run_tells_the_size_and_writes_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

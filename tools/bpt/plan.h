@@ -1,0 +1,12 @@
+// `--dry-run`: what a training run would need. Knows the runner; trains nothing.
+#ifndef BPT_TOOLS_PLAN_H
+#define BPT_TOOLS_PLAN_H
+
+#include "backends/backend.h"
+#include "bpt/batch.h"
+#include "tools/bpt/options.h"
+
+// Prints parameters, memory and steps to stdout; with --verbose the map of the largest shape's workspace too.
+bpt_status_t cli_plan_print(const cli_options_t *o, bpt_device_t *device, const bpt_batch_source_t *source) BPT_MUST_USE;
+
+#endif
