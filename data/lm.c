@@ -130,6 +130,7 @@ static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end
     out->weights = s->weights;
     out->lengths = s->lengths;
     out->sequences = s->sequences;
+    out->n_targets = out->batch * out->n;
     return BPT_OK;
 }
 
