@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
-#include "bpt/rng.h"
+#include "data/order.h"
 
 // One window: inputs ids[begin .. begin + length), targets one later; targets before `scored` positions count for nothing.
 typedef struct {
@@ -40,22 +40,9 @@ static window_t window_at(const lm_t *s, int64_t w) {
     return out;
 }
 
-// Fisher-Yates, one Philox call a position: a pure function of (seed, epoch).
 static void shuffle(lm_t *s, int64_t epoch) {
-    if (s->epoch == epoch) return;
+    if (s->epoch != epoch) bpt_epoch_order(s->seed, epoch, s->order, s->n_windows);
     s->epoch = epoch;
-    const uint64_t mixed = bpt_mix64(s->seed ^ bpt_mix64((uint64_t)epoch + 0x5EED));
-    const uint32_t key[2] = {(uint32_t)mixed, (uint32_t)(mixed >> 32)};
-    for (int64_t i = 0; i < s->n_windows; ++i) s->order[i] = (uint32_t)i;
-    for (int64_t i = s->n_windows - 1; i > 0; --i) {
-        uint32_t out[4];
-        bpt_philox((const uint32_t[4]){(uint32_t)i, (uint32_t)((uint64_t)i >> 32), 0, 0}, key, out);
-        const uint64_t wide = (uint64_t)out[0] << 32 | out[1];
-        const int64_t j = (int64_t)(wide % (uint64_t)(i + 1));
-        const uint32_t swap = s->order[i];
-        s->order[i] = s->order[j];
-        s->order[j] = swap;
-    }
 }
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -125,12 +112,12 @@ static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end
     lm_t *s = (lm_t *)source;
     BPT_TRY(s->train ? next_train(source, out, end) : next_eval(source, out, end));
     if (*end) return BPT_OK;
+    out->n_targets = out->n * out->batch;
     out->tokens = s->tokens;
     out->targets = s->targets;
     out->weights = s->weights;
     out->lengths = s->lengths;
     out->sequences = s->sequences;
-    out->n_targets = out->batch * out->n;
     return BPT_OK;
 }
 

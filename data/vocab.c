@@ -201,19 +201,26 @@ bpt_status_t bpt_parse_id(const bpt_range_t *where, const char *token, size_t by
     return BPT_OK;
 }
 
+static bpt_status_t encode_word(const bpt_vocab_t *v, const bpt_range_t *where, const char *word, size_t bytes, bpt_strbuf_t *buf, uint32_t *id) {
+    if (v->unit == BPT_UNIT_IDS) return bpt_parse_id(where, word, bytes, id);
+    BPT_TRY(bpt_context(fold(v, buf, &word, &bytes), "%s: line %llu", where->path, (unsigned long long)where->line));
+    return bpt_vocab_find(v, word, bytes, id) ? BPT_OK : unknown(where, word, bytes);
+}
+
+bpt_status_t bpt_vocab_encode_word(const bpt_vocab_t *v, const bpt_range_t *where, const char *word, size_t bytes, uint32_t *id) {
+    bpt_strbuf_t buf = {0};
+    const bpt_status_t status = encode_word(v, where, word, bytes, &buf, id);
+    bpt_strbuf_free(&buf);
+    return status;
+}
+
 static bpt_status_t encode_words(const bpt_vocab_t *v, const bpt_range_t *text, bool line_ends, ids_t *ids, bpt_strbuf_t *buf) {
     bpt_range_t rest = *text, line;
-    if (v->lower) BPT_TRY(bpt_range_check_utf8(text));
     while (bpt_range_next_line(&rest, &line)) {
         size_t bytes;
         for (const char *word; (word = bpt_next_token(&line, &bytes));) {
             uint32_t id;
-            if (v->unit == BPT_UNIT_IDS) {
-                BPT_TRY(bpt_parse_id(&line, word, bytes, &id));
-            } else {
-                BPT_TRY(fold(v, buf, &word, &bytes));
-                if (!bpt_vocab_find(v, word, bytes, &id)) return unknown(&line, word, bytes);
-            }
+            BPT_TRY(encode_word(v, &line, word, bytes, buf, &id));
             BPT_TRY(push(ids, id));
         }
         if (line_ends && v->unit == BPT_UNIT_WORD) BPT_TRY(push(ids, v->eos));

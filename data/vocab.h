@@ -34,6 +34,8 @@ bool bpt_vocab_find(const bpt_vocab_t *vocab, const char *token, size_t bytes, u
 // Ids of a text, *ids freed with bpt_free. A token that is neither known nor covered by <unk> is BPT_ERR_INPUT with file and
 // line. line_ends: words get <eos> after every line (also after a last line without newline).
 bpt_status_t bpt_vocab_encode(const bpt_vocab_t *vocab, const bpt_range_t *text, bool line_ends, uint32_t **ids, uint64_t *count) BPT_MUST_USE;
+// The id of one word (folded when the vocabulary is), errors as above.
+bpt_status_t bpt_vocab_encode_word(const bpt_vocab_t *vocab, const bpt_range_t *where, const char *word, size_t bytes, uint32_t *id) BPT_MUST_USE;
 // Appends the text of one id. `first`: no blank before it (words).
 bpt_status_t bpt_vocab_decode(const bpt_vocab_t *vocab, uint32_t id, bool first, bpt_strbuf_t *out) BPT_MUST_USE;
 // One decimal id, at most 2^32 - 2.

@@ -8,6 +8,7 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "bpt/log.h"
+#include "data/vectors.h"
 #include "models/train/trainer.h"
 #include "tools/bpt/corpus.h"
 #include "tools/bpt/device.h"
@@ -88,6 +89,7 @@ static bpt_status_t open_run(job_t *job) {
 static bpt_status_t write_files(const job_t *job) {
     const cli_options_t *o = job->o;
     if (!o->run.resume && o->data.unit != BPT_UNIT_IDS) BPT_TRY(bpt_vocab_write(job->corpus.vocab, bpt_run_vocab_path(job->run)));
+    if (!o->run.resume && job->corpus.labels.count) BPT_TRY(bpt_labels_write(&job->corpus.labels, bpt_run_labels_path(job->run)));
     return write_config(o, bpt_run_config_path(job->run));
 }
 
@@ -126,6 +128,21 @@ static bpt_status_t open_trainer(job_t *job) {
     return BPT_OK;
 }
 
+// Word vectors replace the initial embedding of a new run.
+static bpt_status_t load_vectors(const job_t *job) {
+    const cli_options_t *o = job->o;
+    const int64_t columns = o->model.d_embed;
+    float *rows;
+    int64_t found;
+    if (!*o->data.vectors || o->run.resume) return BPT_OK;
+    BPT_TRY(bpt_alloc((size_t)(o->model.vocab * columns), sizeof *rows, &rows));
+    bpt_status_t status = bpt_vectors_read(o->data.vectors, job->corpus.vocab, columns, rows, &found);
+    if (status == BPT_OK) status = bpt_runner_set(bpt_trainer_runner(job->trainer), "embed.weight", rows);
+    if (status == BPT_OK) bpt_info("vectors for %" PRId64 " of %" PRId64 " words, zero for the others: %s", found, o->model.vocab, o->data.vectors);
+    bpt_free(rows);
+    return status;
+}
+
 static void describe(const job_t *job) {
     const cli_options_t *o = job->o;
     const cli_corpus_t *c = &job->corpus;
@@ -140,6 +157,7 @@ static bpt_status_t train(job_t *job) {
     BPT_TRY(open_run(job));
     describe(job);
     BPT_TRY(open_trainer(job));
+    BPT_TRY(load_vectors(job));
     BPT_TRY(write_files(job));
     const bool characters = o->data.unit == BPT_UNIT_BYTE || o->data.unit == BPT_UNIT_CHAR;
     cli_progress_start(&job->progress, o->global.quiet,
@@ -160,24 +178,26 @@ static bpt_status_t train(job_t *job) {
 
 static bpt_status_t prepare(job_t *job) {
     cli_options_t *o = job->o;
-    char *config = NULL, *vocab = NULL;
+    char *config = NULL, *vocab = NULL, *labels = NULL;
     bpt_status_t status = BPT_OK;
     BPT_TRY(cli_options_layer(o));
     if (o->run.resume) {
         if (!*o->run.out) return bpt_fail(BPT_ERR_USAGE, "--resume needs --out RUN, the run to go on with");
         BPT_TRY_GOTO(bpt_path_format(&config, "%s/config.json", o->run.out), done);
         BPT_TRY_GOTO(bpt_path_format(&vocab, "%s/vocab.txt", o->run.out), done);
+        BPT_TRY_GOTO(bpt_path_format(&labels, "%s/labels.txt", o->run.out), done);
         BPT_TRY_GOTO(cli_options_resume(o, config), done);
     }
     BPT_TRY_GOTO(cli_options_resolve(o), done);
     if (o->run.print_config) goto done;
-    BPT_TRY_GOTO(cli_corpus_open(o, vocab, &job->corpus), done);
+    BPT_TRY_GOTO(cli_corpus_open(o, vocab, labels, &job->corpus), done);
     BPT_TRY_GOTO(bpt_trainer_resolve_steps(&o->train, job->corpus.train->steps_per_epoch), done);
     BPT_TRY_GOTO(cli_device_open(o, &job->device), done);
     status = find_init(job);
 done:
     bpt_free(config);
     bpt_free(vocab);
+    bpt_free(labels);
     return status;
 }
 

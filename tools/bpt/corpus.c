@@ -7,21 +7,47 @@
 
 #include "bpt/alloc.h"
 #include "bpt/log.h"
+#include "data/classify.h"
+#include "data/vectors.h"
 
-static bpt_status_t make_vocab(const cli_options_t *o, const bpt_split_t *split, bpt_vocab_t **out) {
-    BPT_TRY(bpt_vocab_create(o->data.unit, o->data.lower, out));
-    const int parts = o->data.vocab_scope == CLI_SCOPE_ALL ? BPT_PARTS : 1;
-    for (int part = 0; part < parts; ++part)
-        if (split->part[part].bytes) BPT_TRY(bpt_vocab_count(*out, &split->part[part]));
-    return bpt_vocab_freeze(*out);
+static bool classifies(const cli_options_t *o) { return o->model.task == BPT_TASK_CLASSIFY; }
+
+static bpt_examples_options_t examples_options(const cli_options_t *o, int part) {
+    return (bpt_examples_options_t){.subtrees = o->data.subtrees && part == BPT_TRAIN, .labelled = true, .longest = o->data.max_length};
+}
+
+// Counts words and collects labels, of which `corpus` takes what it does not have from a run already.
+static bpt_status_t scan(const cli_options_t *o, const bpt_split_t *split, bool make_vocab, bool make_labels, cli_corpus_t *corpus) {
+    if (make_vocab) BPT_TRY(bpt_vocab_create(o->data.unit, o->data.lower, &corpus->vocab));
+    for (int part = 0; part < BPT_PARTS; ++part) {
+        const bool count = make_vocab && (part == BPT_TRAIN || o->data.vocab_scope == CLI_SCOPE_ALL), label = make_labels && part == BPT_TRAIN;
+        const bpt_examples_options_t options = examples_options(o, part);
+        if (!split->part[part].bytes) continue;
+        if (classifies(o) && (count || label))
+            BPT_TRY(bpt_examples_scan(&split->part[part], &options, count ? corpus->vocab : NULL, label ? &corpus->labels : NULL));
+        else if (count)
+            BPT_TRY(bpt_vocab_count(corpus->vocab, &split->part[part]));
+    }
+    if (make_labels) bpt_labels_freeze(&corpus->labels);
+    return make_vocab ? bpt_vocab_freeze(corpus->vocab) : BPT_OK;
 }
 
 static bpt_status_t encode(const cli_options_t *o, const bpt_split_t *split, cli_corpus_t *corpus) {
-    for (int part = 0; part < BPT_PARTS; ++part)
-        if (split->part[part].bytes)
+    for (int part = 0; part < BPT_PARTS; ++part) {
+        const bpt_examples_options_t options = examples_options(o, part);
+        if (!split->part[part].bytes) continue;
+        if (classifies(o))
+            BPT_TRY(bpt_examples_read(&split->part[part], &options, corpus->vocab, &corpus->labels, &corpus->examples[part]));
+        else
             BPT_TRY(bpt_vocab_encode(corpus->vocab, &split->part[part], o->data.unit == BPT_UNIT_WORD, &corpus->ids[part],
                                      &corpus->count[part]));
+        if (classifies(o)) corpus->count[part] = corpus->examples[part].n_tokens;
+    }
     return BPT_OK;
+}
+
+static const uint32_t *tokens_of(const cli_corpus_t *corpus, int part) {
+    return corpus->ids[part] ? corpus->ids[part] : corpus->examples[part].tokens;
 }
 
 static int64_t vocab_size(const cli_corpus_t *corpus) {
@@ -30,11 +56,23 @@ static int64_t vocab_size(const cli_corpus_t *corpus) {
     if (size) return size;
     for (int part = 0; part < BPT_PARTS; ++part)  // ids: as many as the largest says
         for (uint64_t i = 0; i < corpus->count[part]; ++i)
-            if (corpus->ids[part][i] > largest) largest = corpus->ids[part][i];
+            if (tokens_of(corpus, part)[i] > largest) largest = tokens_of(corpus, part)[i];
     return (int64_t)largest + 1;
 }
 
+static bpt_status_t open_classify(const cli_options_t *o, cli_corpus_t *corpus) {
+    const bpt_classify_options_t options = {.batch_examples = o->data.batch_examples,
+                                            .batch_tokens = o->data.batch_tokens,
+                                            .accumulate = o->train.accumulate,
+                                            .seed = o->train.seed};
+    BPT_TRY(bpt_classify_train_source(&corpus->examples[BPT_TRAIN], &options, &corpus->train));
+    if (corpus->examples[BPT_VALID].count) return bpt_classify_eval_source(&corpus->examples[BPT_VALID], o->data.batch_tokens, &corpus->valid);
+    bpt_warn("there are no examples for validation, so `best` will not be known");
+    return BPT_OK;
+}
+
 static bpt_status_t open_sources(const cli_options_t *o, cli_corpus_t *corpus) {
+    if (classifies(o)) return open_classify(o, corpus);
     const bpt_lm_options_t options = {.context = o->data.context,
                                       .stride = o->data.stride,
                                       .batch_tokens = o->data.batch_tokens,
@@ -49,13 +87,36 @@ static bpt_status_t open_sources(const cli_options_t *o, cli_corpus_t *corpus) {
                               o->data.protocol, &corpus->valid);
 }
 
-static bpt_status_t read_corpus(cli_options_t *o, const bpt_split_t *split, const char *vocab_path, cli_corpus_t *corpus) {
-    if (vocab_path && o->data.unit != BPT_UNIT_IDS)
-        BPT_TRY(bpt_vocab_read(vocab_path, o->data.unit, o->data.lower, &corpus->vocab));
-    else
-        BPT_TRY(make_vocab(o, split, &corpus->vocab));
+// What only the data can tell about a classifier.
+static bpt_status_t complete_model(cli_options_t *o, const cli_corpus_t *corpus) {
+    bpt_model_config_t *m = &o->model;
+    int64_t longest = 1;
+    if (*o->data.vectors && !m->d_embed) {
+        int64_t columns;
+        BPT_TRY(bpt_vectors_dimension(o->data.vectors, &columns));
+        m->d_embed = (int32_t)columns;
+    }
+    if (!classifies(o)) return BPT_OK;
+    m->classes = (int64_t)corpus->labels.count;
+    if (m->classes < 2) return bpt_fail(BPT_ERR_INPUT, "%s: fewer than two different labels; there is nothing to learn", o->data.path);
+    for (int part = 0; part < BPT_PARTS; ++part)
+        for (uint64_t e = 0; e < corpus->examples[part].count; ++e) {
+            const int64_t length = (int64_t)(corpus->examples[part].offsets[e + 1] - corpus->examples[part].offsets[e]);
+            if (length > longest) longest = length;
+        }
+    if (!m->rel_levels && m->positions == BPT_POSITIONS_RELATIVE)
+        m->rel_levels = m->model == BPT_MODEL_TRANSFORMER ? (int32_t)longest : bpt_default_rel_levels(longest);
+    if (!m->max_positions && m->positions == BPT_POSITIONS_ABSOLUTE) m->max_positions = (int32_t)longest;
+    return BPT_OK;
+}
+
+static bpt_status_t read_corpus(cli_options_t *o, const bpt_split_t *split, const char *vocab_path, const char *labels_path, cli_corpus_t *corpus) {
+    const bool read_vocab = vocab_path && o->data.unit != BPT_UNIT_IDS, read_labels = labels_path && classifies(o);
+    if (read_vocab) BPT_TRY(bpt_vocab_read(vocab_path, o->data.unit, o->data.lower, &corpus->vocab));
+    if (read_labels) BPT_TRY(bpt_labels_read(labels_path, &corpus->labels));
+    BPT_TRY(scan(o, split, !read_vocab, classifies(o) && !read_labels, corpus));
     BPT_TRY(encode(o, split, corpus));
-    const uint64_t hash = XXH3_64bits(corpus->ids[BPT_TRAIN], corpus->count[BPT_TRAIN] * sizeof(uint32_t));
+    const uint64_t hash = XXH3_64bits(tokens_of(corpus, BPT_TRAIN), corpus->count[BPT_TRAIN] * sizeof(uint32_t));
     snprintf(corpus->fingerprint, sizeof corpus->fingerprint, "xxh3 %016" PRIx64 ", %" PRIu64 " tokens", hash, corpus->count[BPT_TRAIN]);
     const int64_t size = vocab_size(corpus);
     if (!vocab_path) o->model.vocab = size;
@@ -63,15 +124,16 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_split_t *split, cons
         return bpt_fail(BPT_ERR_INPUT,
                         "the data have %" PRId64 " different tokens, the model knows %" PRId64 "; they belong to another run", size,
                         o->model.vocab);
+    BPT_TRY(complete_model(o, corpus));
     return open_sources(o, corpus);
 }
 
-bpt_status_t cli_corpus_open(cli_options_t *o, const char *vocab_path, cli_corpus_t *out) {
+bpt_status_t cli_corpus_open(cli_options_t *o, const char *vocab_path, const char *labels_path, cli_corpus_t *out) {
     *out = (cli_corpus_t){0};
     bpt_split_t split;
     const bool lines = o->data.unit == BPT_UNIT_WORD || o->data.unit == BPT_UNIT_IDS;
     BPT_TRY(bpt_split_open(o->data.path, o->data.unit, lines, &split));
-    const bpt_status_t status = read_corpus(o, &split, vocab_path, out);
+    const bpt_status_t status = read_corpus(o, &split, vocab_path, labels_path, out);
     bpt_split_close(&split);
     if (status != BPT_OK) cli_corpus_close(out);
     return status;
@@ -80,7 +142,11 @@ bpt_status_t cli_corpus_open(cli_options_t *o, const char *vocab_path, cli_corpu
 void cli_corpus_close(cli_corpus_t *corpus) {
     if (corpus->train) corpus->train->destroy(corpus->train);
     if (corpus->valid) corpus->valid->destroy(corpus->valid);
-    for (int part = 0; part < BPT_PARTS; ++part) bpt_free(corpus->ids[part]);
+    for (int part = 0; part < BPT_PARTS; ++part) {
+        bpt_free(corpus->ids[part]);
+        bpt_examples_free(&corpus->examples[part]);
+    }
+    bpt_labels_free(&corpus->labels);
     bpt_vocab_destroy(corpus->vocab);
     *corpus = (cli_corpus_t){0};
 }

@@ -2,18 +2,22 @@
 #ifndef BPT_TOOLS_CORPUS_H
 #define BPT_TOOLS_CORPUS_H
 
+#include "data/examples.h"
 #include "tools/bpt/options.h"
 
 typedef struct {
     bpt_vocab_t *vocab;
     uint32_t *ids[BPT_PARTS];  // lm: the tokens of each part, NULL where there is none
     uint64_t count[BPT_PARTS];
+    bpt_labels_t labels;       // classify
+    bpt_examples_t examples[BPT_PARTS];
     char fingerprint[64];               // of the training tokens
     bpt_batch_source_t *train, *valid;  // valid NULL: none
 } cli_corpus_t;
 
-// Reads o->data.path. `vocab_path`: the vocabulary of a run that goes on, NULL: one is made from the data. Fills o->model.vocab.
-bpt_status_t cli_corpus_open(cli_options_t *o, const char *vocab_path, cli_corpus_t *out) BPT_MUST_USE;
+// Reads o->data.path. `vocab_path`, `labels_path`: the files of a run that goes on, NULL: made from the data. Fills what only the
+// data can tell into o->model: vocab, and for a classifier classes, d_embed, rel_levels, max_positions.
+bpt_status_t cli_corpus_open(cli_options_t *o, const char *vocab_path, const char *labels_path, cli_corpus_t *out) BPT_MUST_USE;
 void cli_corpus_close(cli_corpus_t *corpus);
 
 #endif

@@ -68,7 +68,7 @@ const cli_option_t cli_option_table[] = {
     {INT("stride", data.stride, 0, 67108864), .fallback = "0", .shown = "the context", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
      .key = true, .help = "lm: how far the training window moves"},
     {INT("max-length", data.max_length, 0, 67108864), .fallback = "0", .shown = "0, no limit", .group = CLI_GROUP_DATA,
-     .commands = CLI_TRAIN, .key = true, .help = "classify: cut training texts after N tokens"},
+     .commands = CLI_TRAIN, .key = true, .help = "classify: refuse texts of more than N tokens; 0 takes all"},
     {INT("batch-tokens", data.batch_tokens, 1, MAX_COUNT), .fallback = "8192", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
      .help = "real leaves of one micro-batch"},
     {INT("batch-examples", data.batch_examples, 0, MAX_COUNT), .fallback = "0", .shown = "0, no limit", .group = CLI_GROUP_DATA,

@@ -1,0 +1,228 @@
+// Reading labelled sequences (examples.h). One parser hands every example to a visitor; both passes are visitors.
+#include "data/examples.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpt/alloc.h"
+#include "bpt/file.h"
+
+typedef struct {
+    const char *data;
+    size_t bytes;
+} word_t;
+
+typedef struct {
+    const bpt_examples_options_t *options;
+    bpt_vocab_t *counted;
+    bpt_labels_t *collected;
+    const bpt_vocab_t *vocab;
+    const bpt_labels_t *labels;
+    bpt_examples_t *out;
+    word_t *word;  // of the current line
+    size_t n_words, word_capacity;
+    bpt_status_t (*visit)(void *reader, const bpt_range_t *where, const word_t *label, const word_t *words, size_t n_words);
+} reader_t;
+
+static bpt_status_t at(const bpt_range_t *where, const char *what) {
+    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: %s", where->path, (unsigned long long)where->line, what);
+}
+
+static bpt_status_t push_word(reader_t *r, const char *data, size_t bytes) {
+    BPT_TRY(bpt_grow(&r->word, r->n_words, &r->word_capacity, sizeof *r->word));
+    r->word[r->n_words++] = (word_t){data, bytes};
+    return BPT_OK;
+}
+
+// ---- label<TAB>text, or text alone
+static bpt_status_t parse_line(reader_t *r, const bpt_range_t *line) {
+    bpt_range_t rest = *line;
+    word_t label = {0};
+    const char *tab = memchr(line->data, '\t', line->bytes);
+    if (r->options->labelled || tab) {
+        if (!tab) return at(line, "no tab; a line is label<TAB>text");
+        label = (word_t){line->data, (size_t)(tab - line->data)};
+        if (label.bytes == 0) return at(line, "the label is empty; a line is label<TAB>text");
+        rest.data = tab + 1;
+        rest.bytes = line->bytes - label.bytes - 1;
+    }
+    size_t bytes;
+    r->n_words = 0;
+    for (const char *word; (word = bpt_next_token(&rest, &bytes));) BPT_TRY(push_word(r, word, bytes));
+    if (r->n_words == 0) return at(line, "no text; every example needs at least one word");
+    return r->visit(r, line, label.data ? &label : NULL, r->word, r->n_words);
+}
+
+// ---- (label (label word) (label (label word) ...))
+enum { DEEPEST = 1000 };
+
+typedef struct {
+    word_t label;
+    size_t first;  // word
+} open_t;
+
+static bpt_status_t parse_tree(reader_t *r, const bpt_range_t *line) {
+    static _Thread_local open_t open[DEEPEST];
+    const char *p = line->data, *end = p + line->bytes;
+    size_t depth = 0;
+    bool closed = false;
+    r->n_words = 0;
+    while (p < end) {
+        if (*p == ' ' || *p == '\t') {
+            ++p;
+        } else if (closed) {
+            return at(line, "text behind the end of the tree; one tree a line");
+        } else if (*p == '(') {
+            if (depth == DEEPEST) return at(line, "brackets are nested too deeply (1000 levels)");
+            const char *start = ++p;
+            while (p < end && *p != ' ' && *p != '(' && *p != ')') ++p;
+            if (p == start) return at(line, "a bracket without a label");
+            open[depth++] = (open_t){{start, (size_t)(p - start)}, r->n_words};
+        } else if (*p == ')') {
+            if (depth == 0) return at(line, "a closing bracket too many");
+            const open_t *node = &open[--depth];
+            if (node->first == r->n_words) return at(line, "a bracket without a word");
+            closed = depth == 0;
+            if (closed || r->options->subtrees) BPT_TRY(r->visit(r, line, &node->label, r->word + node->first, r->n_words - node->first));
+            ++p;
+        } else {
+            const char *start = p;
+            while (p < end && *p != ' ' && *p != '(' && *p != ')') ++p;
+            if (depth == 0) return at(line, "a word outside the brackets");
+            BPT_TRY(push_word(r, start, (size_t)(p - start)));
+        }
+    }
+    return closed ? BPT_OK : at(line, "brackets are not closed; the line is cut off");
+}
+
+static bpt_status_t parse(reader_t *r, const bpt_range_t *text) {
+    bpt_range_t rest = *text, line;
+    bpt_status_t status = BPT_OK;
+    while (status == BPT_OK && bpt_range_next_line(&rest, &line)) {
+        if (line.bytes == 0 && rest.bytes == 0 && line.line > text->line) break;  // an empty last line
+        const bool tree = line.bytes && line.data[0] == '(' && !memchr(line.data, '\t', line.bytes) && r->options->labelled;
+        status = tree ? parse_tree(r, &line) : parse_line(r, &line);
+    }
+    bpt_free(r->word);
+    return status;
+}
+
+// ---- First pass
+static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static bool find_label(const bpt_labels_t *labels, const word_t *label, uint32_t *index) {
+    for (size_t i = 0; i < labels->count; ++i)
+        if (strlen(labels->name[i]) == label->bytes && !memcmp(labels->name[i], label->data, label->bytes)) {
+            *index = (uint32_t)i;
+            return true;
+        }
+    return false;
+}
+
+static bpt_status_t add_label(bpt_labels_t *labels, const bpt_range_t *where, const word_t *label) {
+    uint32_t index;
+    if (find_label(labels, label, &index)) return BPT_OK;
+    if (memchr(label->data, 0, label->bytes)) return at(where, "a NUL byte in the label");
+    if (labels->count == 65536) return at(where, "more than 65,536 different labels; is this label<TAB>text?");
+    BPT_TRY(bpt_grow(&labels->name, labels->count, &labels->capacity, sizeof *labels->name));
+    char *name;
+    BPT_TRY(bpt_alloc(label->bytes + 1, 1, &name));
+    memcpy(name, label->data, label->bytes);
+    labels->name[labels->count++] = name;
+    return BPT_OK;
+}
+
+static bpt_status_t scan(void *reader, const bpt_range_t *where, const word_t *label, const word_t *words, size_t n_words) {
+    reader_t *r = reader;
+    if (r->collected && label) BPT_TRY(add_label(r->collected, where, label));
+    for (size_t i = 0; r->counted && i < n_words; ++i)
+        BPT_TRY(bpt_context(bpt_vocab_count_word(r->counted, words[i].data, words[i].bytes), "%s: line %llu", where->path, (unsigned long long)where->line));
+    return BPT_OK;
+}
+
+bpt_status_t bpt_examples_scan(const bpt_range_t *text, const bpt_examples_options_t *options, bpt_vocab_t *vocab, bpt_labels_t *labels) {
+    reader_t r = {.options = options, .counted = vocab && bpt_vocab_unit(vocab) == BPT_UNIT_WORD ? vocab : NULL, .collected = labels, .visit = scan};
+    return parse(&r, text);
+}
+
+void bpt_labels_freeze(bpt_labels_t *labels) {
+    if (labels->count) qsort(labels->name, labels->count, sizeof *labels->name, compare_names);
+}
+
+// ---- Second pass
+static bpt_status_t read_example(void *reader, const bpt_range_t *where, const word_t *label, const word_t *words, size_t n_words) {
+    reader_t *r = reader;
+    bpt_examples_t *e = r->out;
+    uint32_t class = BPT_NO_LABEL;
+    if (label && r->labels && !find_label(r->labels, label, &class))
+        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: label '%.*s' is not one of the %zu that the model knows", where->path, (unsigned long long)where->line,
+                        (int)(label->bytes > 40 ? 40 : label->bytes), label->data, r->labels->count);
+    if (r->options->longest && n_words > (size_t)r->options->longest)
+        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: %zu tokens, more than --max-length %lld", where->path, (unsigned long long)where->line, n_words,
+                        (long long)r->options->longest);
+    if (e->count == e->capacity) {
+        const size_t wanted = e->capacity ? e->capacity * 2 : 256;
+        BPT_TRY(bpt_realloc(&e->labels, wanted, sizeof *e->labels));
+        BPT_TRY(bpt_realloc(&e->offsets, wanted + 1, sizeof *e->offsets));
+        e->capacity = wanted;
+    }
+    for (size_t i = 0; i < n_words; ++i) {
+        BPT_TRY(bpt_grow(&e->tokens, e->n_tokens, &e->token_capacity, sizeof *e->tokens));
+        BPT_TRY(bpt_vocab_encode_word(r->vocab, where, words[i].data, words[i].bytes, &e->tokens[e->n_tokens]));
+        ++e->n_tokens;
+    }
+    e->labels[e->count++] = class;
+    e->offsets[e->count] = e->n_tokens;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_examples_read(const bpt_range_t *text, const bpt_examples_options_t *options, const bpt_vocab_t *vocab, const bpt_labels_t *labels,
+                               bpt_examples_t *out) {
+    *out = (bpt_examples_t){0};
+    reader_t r = {.options = options, .vocab = vocab, .labels = labels, .out = out, .visit = read_example};
+    bpt_status_t status = bpt_alloc(1, sizeof *out->offsets, &out->offsets);
+    if (status == BPT_OK) status = parse(&r, text);
+    if (status == BPT_OK && out->count == 0) status = bpt_fail(BPT_ERR_INPUT, "%s: no example in it", text->path);
+    if (status != BPT_OK) bpt_examples_free(out);
+    return status;
+}
+
+void bpt_examples_free(bpt_examples_t *e) {
+    bpt_free(e->tokens);
+    bpt_free(e->offsets);
+    bpt_free(e->labels);
+    *e = (bpt_examples_t){0};
+}
+
+// ---- labels.txt
+bpt_status_t bpt_labels_write(const bpt_labels_t *labels, const char *path) {
+    bpt_strbuf_t text = {0};
+    bpt_status_t status = BPT_OK;
+    for (size_t i = 0; i < labels->count && status == BPT_OK; ++i) status = bpt_strbuf_printf(&text, "%s\n", labels->name[i]);
+    if (status == BPT_OK) status = bpt_file_write(path, text.length ? text.data : "", text.length);
+    bpt_strbuf_free(&text);
+    return status;
+}
+
+bpt_status_t bpt_labels_read(const char *path, bpt_labels_t *out) {
+    *out = (bpt_labels_t){0};
+    bpt_text_t *text;
+    BPT_TRY(bpt_text_open(path, &text));
+    bpt_range_t rest = bpt_text_range(text), line;
+    bpt_status_t status = BPT_OK;
+    while (status == BPT_OK && bpt_range_next_line(&rest, &line)) {
+        const size_t before = out->count;
+        status = line.bytes ? add_label(out, &line, &(word_t){line.data, line.bytes}) : at(&line, "a label cannot be empty");
+        if (status == BPT_OK && out->count == before) status = at(&line, "this label is there twice");
+        if (status == BPT_OK && before && strcmp(out->name[before - 1], out->name[before]) > 0) status = at(&line, "labels must be sorted");
+    }
+    bpt_text_close(text);
+    if (status != BPT_OK) bpt_labels_free(out);
+    return status;
+}
+
+void bpt_labels_free(bpt_labels_t *labels) {
+    for (size_t i = 0; i < labels->count; ++i) bpt_free(labels->name[i]);
+    bpt_free(labels->name);
+    *labels = (bpt_labels_t){0};
+}
