@@ -1,83 +1,99 @@
-// Levels and numbers of nodes, checks, and the shape of the relative position table (bpt/intervals.h).
-#include "bpt/intervals.h"
+// Levels and node numbers (see bpt/intervals.h): the part that knows trees but no edges.
+#include "bpt/rng.h"
+#include "core/intervals/rule.h"
+
+static bool is_tree(const bpt_intervals_t *g) { return g->kind == BPT_GRAPH_BPT || g->kind == BPT_GRAPH_SEGTREE; }
 
 int bpt_levels(int64_t n) {
     int levels = 1;
-    for (; n > 1; n = (n + 1) / 2) ++levels;
+    while (((int64_t)1 << (levels - 1)) < n) ++levels;
     return levels;
 }
 
-int64_t bpt_level_size(int64_t n, int level) { return (n + ((int64_t)1 << level) - 1) >> level; }
+int64_t bpt_level_size(int64_t n, int level) { return level >= 0 && level < bpt_levels(n) ? level_nodes(n, level) : 0; }
 
+// Sum of (N >> i) + 1 over i < level, N = n - 1. Legendre: the sum of N >> i over all i >= 0 is 2N - popcount(N), and the
+// terms from `level` on are the same sum for N >> level.
 int64_t bpt_level_offset(int64_t n, int level) {
-    int64_t offset = 0;
-    for (int j = 0; j < level; ++j) offset += bpt_level_size(n, j);
-    return offset;
-}
-
-static bool has_tree(const bpt_intervals_t *g) { return g->kind == BPT_GRAPH_BPT || g->kind == BPT_GRAPH_SEGTREE; }
-
-bpt_status_t bpt_intervals_check(const bpt_intervals_t *g) {
-    if (g->n < 1 || g->n > (int64_t)1 << 26)
-        return bpt_fail(BPT_ERR_USAGE, "a sequence of %lld leaves is not possible (1 to 67108864)", (long long)g->n);
-    if (g->kind == BPT_GRAPH_BPT && (g->k < 1 || g->k > 1 << 20)) return bpt_fail(BPT_ERR_USAGE, "k = %d is not possible (1 to 1048576)", g->k);
-    if (g->kind == BPT_GRAPH_WINDOW && g->window < 0) return bpt_fail(BPT_ERR_USAGE, "window = %d is not possible (0 or more)", g->window);
-    if (g->rel_levels < 0 || (has_tree(g) && g->rel_levels > 64))
-        return bpt_fail(BPT_ERR_USAGE, "rel_levels = %d is not possible (0 to %s)", g->rel_levels, has_tree(g) ? "64" : "any distance");
-    return BPT_OK;
+    const int64_t all = n - 1, rest = all >> level;
+    return 2 * (all - rest) - __builtin_popcountll((uint64_t)all) + __builtin_popcountll((uint64_t)rest) + level;
 }
 
 int64_t bpt_node_count(const bpt_intervals_t *g) {
-    if (has_tree(g)) return bpt_level_offset(g->n, bpt_levels(g->n));
-    return g->n + (g->root ? 1 : 0);
+    if (is_tree(g)) return bpt_level_offset(g->n, bpt_levels(g->n));
+    return g->n + (g->root && g->kind != BPT_GRAPH_TABLE);
 }
 
 int64_t bpt_root_node(const bpt_intervals_t *g, int64_t n_true) {
-    return has_tree(g) ? bpt_level_offset(g->n, bpt_levels(n_true) - 1) : g->n;
+    if (n_true < 1 || n_true > g->n) return -1;
+    if (is_tree(g)) return bpt_level_offset(g->n, bpt_levels(n_true) - 1);
+    return g->root && g->kind != BPT_GRAPH_TABLE ? g->n : -1;
 }
 
 void bpt_node_position(const bpt_intervals_t *g, int64_t node, int *level, int64_t *index) {
-    if (!has_tree(g)) {
-        *level = node >= g->n;
-        *index = node >= g->n ? node - g->n : node;
+    *level = 0;
+    *index = node;
+    if (node < g->n) return;
+    if (!is_tree(g)) {
+        *level = 1;
+        *index = node - g->n;
         return;
     }
-    int j = 0;
-    for (int64_t size = g->n; node >= size && size > 1; size = (size + 1) / 2) {
-        node -= size;
-        ++j;
+    for (int64_t size = g->n; *index >= size; size = level_nodes(g->n, *level)) {
+        *index -= size;
+        ++*level;
     }
-    *level = j;
-    *index = node;
 }
 
 uint32_t bpt_intervals_node_code(const bpt_intervals_t *g, int64_t node) {
     int level;
     int64_t index;
     bpt_node_position(g, node, &level, &index);
-    return (uint32_t)level << 26 | (uint32_t)index;
+    return bpt_node_code((uint32_t)level, (uint32_t)index);
 }
 
 bool bpt_node_exists(const bpt_intervals_t *g, int64_t n_true, int64_t node) {
-    if (node < 0 || node >= bpt_node_count(g)) return false;
-    if (!has_tree(g)) return node >= g->n || node < n_true;
+    if (n_true < 1 || n_true > g->n || node < 0) return false;
+    if (node < g->n) return node < n_true;
+    if (node >= bpt_node_count(g)) return false;
+    if (!is_tree(g)) return true;
     int level;
     int64_t index;
     bpt_node_position(g, node, &level, &index);
-    return level < bpt_levels(n_true) && index < bpt_level_size(n_true, level);
+    return index < bpt_level_size(n_true, level);
 }
+
+int32_t bpt_default_rel_levels(int64_t n) { return n <= 2 ? 1 : bpt_levels(n) - 1; }
 
 int64_t bpt_rel_rows(const bpt_intervals_t *g) {
     const int64_t levels = g->rel_levels;
     if (levels == 0) return 0;
     switch (g->kind) {
     case BPT_GRAPH_BPT: return 1 + 2 * levels * ((int64_t)g->k + 1);
-    case BPT_GRAPH_SEGTREE: return 1 + 2 * levels + (g->span_self ? levels : 0);
+    case BPT_GRAPH_SEGTREE: return 1 + (g->span_self ? 3 : 2) * levels;
     case BPT_GRAPH_DENSE:
     case BPT_GRAPH_WINDOW: return 1 + 2 * levels;
-    case BPT_GRAPH_TABLE: break;
+    case BPT_GRAPH_TABLE: break;  // its table has as many rows as the op's input
     }
     return 0;
 }
 
-int32_t bpt_default_rel_levels(int64_t n) { return n > 2 ? bpt_levels(n) - 1 : 1; }
+bpt_status_t bpt_intervals_check(const bpt_intervals_t *g) {
+    const int64_t most = (int64_t)1 << (BPT_MAX_LEVELS - 1);
+    if ((int)g->kind < BPT_GRAPH_BPT || g->kind > BPT_GRAPH_TABLE)
+        return bpt_fail(BPT_ERR_USAGE, "graph: kind %d is unknown", (int)g->kind);
+    if (g->n < 1 || g->n > most)
+        return bpt_fail(BPT_ERR_USAGE, "graph: n is %lld; the number of leaves must be 1 to %lld", (long long)g->n, (long long)most);
+    if (g->kind == BPT_GRAPH_TABLE) return BPT_OK;
+    if (g->kind == BPT_GRAPH_BPT && g->k < 1)
+        return bpt_fail(BPT_ERR_USAGE, "graph: k is %d; the number of nodes per level and side must be at least 1", g->k);
+    if (g->kind == BPT_GRAPH_WINDOW && g->window < 0)
+        return bpt_fail(BPT_ERR_USAGE, "graph: window is %d; the largest distance must be at least 0", g->window);
+    if (g->rel_levels < 0)
+        return bpt_fail(BPT_ERR_USAGE, "graph: rel_levels is %d; it must be at least 0 (0 = no relative positions)", g->rel_levels);
+    const int64_t width = g->kind == BPT_GRAPH_BPT ? 2 * ((int64_t)g->k + 1) : 3;
+    if (g->rel_levels > (INT32_MAX - 1) / width)
+        return bpt_fail(BPT_ERR_USAGE, "graph: rel_levels is %d; the relative position table would have more than 2^31 rows, use fewer levels%s",
+                        g->rel_levels, g->kind == BPT_GRAPH_BPT ? " or a smaller k" : "");
+    return BPT_OK;
+}
