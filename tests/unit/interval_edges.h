@@ -1,0 +1,75 @@
+// All edges of a small graph as a matrix, for the tests of interval graphs. edge[query * nodes + key] is the row of the relative
+// position table, -1 for an edge without a row, NONE where there is no edge.
+#ifndef BPT_TEST_INTERVAL_EDGES_H
+#define BPT_TEST_INTERVAL_EDGES_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bpt/intervals.h"
+
+enum { NONE = -2 };
+
+typedef struct {
+    int64_t nodes;
+    int32_t *edge;
+} edges_t;
+
+static inline edges_t edges_empty(const bpt_intervals_t *g) {
+    edges_t e = {bpt_node_count(g), NULL};
+    e.edge = malloc((size_t)(e.nodes * e.nodes) * sizeof *e.edge);
+    assert_non_null(e.edge);
+    for (int64_t i = 0; i < e.nodes * e.nodes; ++i) e.edge[i] = NONE;
+    return e;
+}
+
+static inline int32_t *edge_at(const edges_t *e, int64_t query, int64_t key) { return &e->edge[query * e->nodes + key]; }
+
+// Adds an edge that must not be there yet.
+static inline void edges_add(edges_t *e, int64_t query, int64_t key, int32_t row) {
+    assert_in_range(query, 0, e->nodes - 1);
+    assert_in_range(key, 0, e->nodes - 1);
+    assert_int_equal(*edge_at(e, query, key), NONE);
+    *edge_at(e, query, key) = row;
+}
+
+static inline edges_t edges_by_keys(const bpt_intervals_t *g, int64_t n_true) {
+    edges_t e = edges_empty(g);
+    bpt_slot_t slots[BPT_MAX_SLOTS];
+    for (int64_t query = 0; query < e.nodes; ++query) {
+        const int count = bpt_intervals_keys(g, n_true, query, slots);
+        assert_in_range(count, 0, BPT_MAX_SLOTS);
+        for (int s = 0; s < count; ++s) {
+            assert_true(slots[s].begin < slots[s].end);
+            for (int64_t t = 0; t < slots[s].end - slots[s].begin; ++t)
+                edges_add(&e, query, slots[s].begin + t, slots[s].rel_row + (int32_t)t * slots[s].rel_step);
+        }
+    }
+    return e;
+}
+
+static inline void edges_free(edges_t *e) { free(e->edge); }
+
+// Says which graph a failing assertion was about.
+static inline void describe(const bpt_intervals_t *g, int64_t n_true) {
+    fprintf(stderr, "graph: kind %d n %lld of %lld k %d window %d L %d%s%s%s%s\n", (int)g->kind, (long long)n_true, (long long)g->n, g->k, g->window,
+            g->rel_levels, g->causal ? " causal" : "", g->reference_rule ? " reference" : "", g->span_self ? " span_self" : "", g->root ? " root" : "");
+}
+
+static inline void assert_same_edges(const bpt_intervals_t *g, int64_t n_true, const edges_t *have, const edges_t *want) {
+    assert_int_equal(have->nodes, want->nodes);
+    for (int64_t i = 0; i < have->nodes * have->nodes; ++i) {
+        if (have->edge[i] == want->edge[i]) continue;
+        describe(g, n_true);
+        fail_msg("query %lld key %lld: row %d, expected %d", (long long)(i / have->nodes), (long long)(i % have->nodes), have->edge[i], want->edge[i]);
+    }
+}
+
+#endif
