@@ -110,6 +110,9 @@ static bpt_status_t resolve(const bpt_operand_t *operand, void **out) {
     return BPT_OK;
 }
 
+// Where the scratch of an op that needs none points: kernels may compute addresses in it.
+static _Alignas(64) char no_scratch[64];
+
 bpt_status_t bpt_host_list_seal(bpt_list_t *list) {
     if (list->sealed) return BPT_OK;
     BPT_TRY(bpt_alloc(list->count, sizeof *list->runs, &list->runs));
@@ -125,6 +128,7 @@ bpt_status_t bpt_host_list_seal(bpt_list_t *list) {
         for (int j = 0; j < BPT_MAX_OUTPUTS; ++j)
             BPT_TRY(bpt_context(resolve(&call->out[j], &run->out[j]), "%s output %d", bpt_op_name(call->op), j));
         BPT_TRY(bpt_context(resolve(&call->scratch, &run->scratch), "%s scratch", bpt_op_name(call->op)));
+        if (!run->scratch) run->scratch = no_scratch;
     }
     list->sealed = true;
     return BPT_OK;

@@ -5,7 +5,7 @@
 
 #include "backends/backend.h"
 
-// A call with its operands resolved to pointers (NULL = absent).
+// A call with its operands resolved to pointers (NULL = absent; scratch is never NULL).
 typedef struct {
     const bpt_op_call_t *call;
     const bpt_attrs_t *attrs;

@@ -84,7 +84,7 @@ static void fill_float(const bpt_operand_t *operand, const test_fill_t *fill, in
 
 static void fill_u32(const bpt_operand_t *operand, const test_fill_t *fill, int slot, uint32_t *data) {
     const int64_t count = bpt_shape_count(&operand->shape);
-    const uint32_t range = (uint32_t)fill->a;
+    const uint32_t range = fill->a > 0 ? (uint32_t)fill->a : 0;
     for (int64_t i = 0; i < count; ++i) {
         const bool hole = fill->b > 0 && random_word(slot + 100, i) % 8 == 0;
         switch (fill->kind) {
