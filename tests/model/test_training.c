@@ -203,6 +203,53 @@ static void backends_train_alike(void **state) {
     }
 }
 
+// bf16 has 8 bits: losses agree to a percent, the gradient's length to a few.
+static void low_precision_is_close_to_f32(void **state) {
+    (void)state;
+    const bpt_model_config_t configs[] = {fixture_lm(), fixture_classifier()};
+    const bpt_dtype_t precisions[] = {BPT_BF16, BPT_F16};
+    const uint32_t lengths[] = {12, 5, 9, 1};
+    static fixture_batch_t b;
+    for (size_t c = 0; c < BPT_COUNT(configs); ++c) {
+        bpt_device_t *device = fixture_open("ref");
+        double loss[3], norm[3];
+        for (int p = 0; p < 3; ++p) {
+            bpt_runner_t *r = fixture_runner(&configs[c], device, (bpt_runner_options_t){.step.precision = p ? precisions[p - 1] : BPT_F32});
+            fixture_fill(&b, &configs[c], 12, 4, lengths, 0);
+            assert_ok(bpt_runner_gradient(r, &b.batch, true, &loss[p]));
+            assert_ok(bpt_runner_read_gradient(r, first));
+            norm[p] = 0;
+            for (int64_t i = 0; i < bpt_runner_params(r)->trained_elements; ++i) norm[p] += (double)first[i] * (double)first[i];
+            norm[p] = sqrt(norm[p]);
+            bpt_runner_destroy(r);
+        }
+        for (int p = 1; p < 3; ++p) {
+            assert_true(fabs(loss[p] - loss[0]) < (p == 1 ? 0.01 : 0.002) * loss[0]);
+            assert_true(fabs(norm[p] - norm[0]) < (p == 1 ? 0.04 : 0.01) * norm[0]);
+            assert_true(loss[p] != loss[0]);
+        }
+        fixture_close(device);
+    }
+}
+
+static void f16_finds_a_loss_scale_and_learns(void **state) {
+    (void)state;
+    const bpt_model_config_t c = fixture_lm();
+    bpt_train_config_t t = plain_training(40);
+    t.precision = BPT_F16;
+    t.lr = 1e-2;
+    bpt_device_t *device = fixture_open("ref");
+    fixture_source_t data, valid;
+    fixture_source(&data, &c, 8, 4, 1)->steps_per_epoch = 1;
+    fixture_source(&valid, &c, 8, 4, 1)->ends = true;
+    bpt_trainer_t *tr = trainer(&c, &t, device, &data, &valid, NULL, false);
+    assert_ok(bpt_trainer_run(tr));
+    const bpt_run_state_t *s = bpt_trainer_state(tr);
+    if (!(s->best_loss < 1.5 && s->loss_scale >= 1)) fail_msg("loss %g, scale %g", s->best_loss, s->loss_scale);
+    bpt_trainer_destroy(tr);
+    fixture_close(device);
+}
+
 static void frozen_parameters_stay(void **state) {
     (void)state;
     bpt_model_config_t c = fixture_classifier();
@@ -366,6 +413,8 @@ int main(void) {
         cmocka_unit_test(micro_batches_of_any_size_make_the_same_step),
         cmocka_unit_test(recomputation_changes_no_bit),
         cmocka_unit_test(backends_train_alike),
+        cmocka_unit_test(low_precision_is_close_to_f32),
+        cmocka_unit_test(f16_finds_a_loss_scale_and_learns),
         cmocka_unit_test(frozen_parameters_stay),
         cmocka_unit_test(weights_that_are_not_finite_stop_training_and_are_named),
         cmocka_unit_test(deep_supervision_moves_from_all_layers_to_the_last),
