@@ -17,6 +17,7 @@ static void read_params(bpt_runner_t *r, float *out) {
     bpt_device_t *device = bpt_runner_device(r);
     const int64_t count = bpt_runner_params(r)->elements;
     assert_true(count <= 16384);
+    memset(out, 0, 16384 * sizeof *out);
     assert_ok(device->backend->read(device, bpt_runner_state(r, BPT_STATE_PARAMS), 0, out, (size_t)count * sizeof *out));
 }
 
