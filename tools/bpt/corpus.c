@@ -78,7 +78,8 @@ static bpt_status_t open_sources(const cli_options_t *o, cli_corpus_t *corpus) {
                                       .batch_tokens = o->data.batch_tokens,
                                       .accumulate = o->train.accumulate,
                                       .seed = o->train.seed};
-    BPT_TRY(bpt_context(bpt_lm_train_source(corpus->ids[BPT_TRAIN], corpus->count[BPT_TRAIN], &options, &corpus->train), "%s", o->data.path));
+    BPT_TRY(
+        bpt_context(bpt_lm_train_source(corpus->ids[BPT_TRAIN], corpus->count[BPT_TRAIN], &options, &corpus->train), "%s", o->data.path));
     if (corpus->count[BPT_VALID] < 2) {
         bpt_warn("there is no validation text, so `best` will not be known");
         return BPT_OK;

@@ -192,6 +192,20 @@ const cli_option_t cli_option_table[] = {
     {TEXT("grad-out", use.grad, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
      .help = "write the gradient of the mean loss as safetensors"},
 
+    {TEXT("prompt", use.prompt, "TEXT"), .fallback = "", .shown = "a line end", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
+     .help = "text to go on from (--unit ids: token numbers)"},
+    {INT("max-tokens", use.max_tokens, 1, MAX_INT32), .fallback = "256", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
+     .help = "how many tokens to generate"},
+    {REAL("temperature", use.temperature, 0, 1e3), .fallback = "1", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
+     .help = "below 1: safer, above 1: wilder, 0: always the most likely token"},
+    {INT("top-k", use.top_k, 0, MAX_INT32), .fallback = "0", .shown = "0, all", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
+     .help = "choose among the N most likely tokens only"},
+    {REAL("top-p", use.top_p, 0, 1), .open_min = true, .fallback = "1", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
+     .help = "choose among the most likely tokens that together have this probability"},
+    {BOOL("echo", use.echo), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE, .help = "print the prompt too"},
+    {TEXT("logits-out", use.logits, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
+     .help = "write a JSON list with the logits that each token was chosen from"},
+
     // ---- graph
     {CHOICE("model", model.model, bpt_model_names), .fallback = "bpt", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
      .help = "whose attention graph"},

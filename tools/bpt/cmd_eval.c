@@ -1,0 +1,122 @@
+// `bpt eval`: the metric of a trained model on a text, every nll, the gradient. Knows no training.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "bpt/alloc.h"
+#include "bpt/file.h"
+#include "models/train/evaluate.h"
+#include "tools/bpt/examples.h"
+#include "tools/bpt/program.h"
+#include "tools/bpt/trained.h"
+
+// ---- Results
+static bpt_status_t write_nll(const char *path, const float *nll, size_t count) {
+    bpt_strbuf_t text = {0};
+    bpt_file_writer_t *file;
+    BPT_TRY(bpt_file_writer_open(path, &file));
+    bpt_status_t status = bpt_strbuf_printf(&text, "[");
+    for (size_t i = 0; i < count && status == BPT_OK; ++i) {
+        status = bpt_strbuf_printf(&text, "%s%.9g", i ? ", " : "", (double)nll[i]);
+        if (status != BPT_OK || text.length < 65536) continue;
+        status = bpt_file_writer_write(file, text.data, text.length);
+        bpt_strbuf_clear(&text);
+    }
+    if (status == BPT_OK) status = bpt_strbuf_printf(&text, "]\n");
+    if (status == BPT_OK) status = bpt_file_writer_write(file, text.data, text.length);
+    if (status == BPT_OK) status = bpt_file_writer_commit(file);
+    bpt_strbuf_free(&text);
+    bpt_file_writer_close(file);
+    return status;
+}
+
+static bool counts_characters(const cli_trained_t *t) { return t->unit == BPT_UNIT_BYTE || t->unit == BPT_UNIT_CHAR; }
+
+static bpt_status_t fill_json(json_t *object, const cli_trained_t *t, const bpt_evaluation_t *e) {
+    const bool lm = t->config.task == BPT_TASK_LM;
+    BPT_TRY(bpt_json_set_text(object, "checkpoint", t->folder));
+    BPT_TRY(bpt_json_set_real(object, "loss", e->loss));
+    if (lm && counts_characters(t)) BPT_TRY(bpt_json_set_real(object, "bits_per_char", e->loss / log(2)));
+    if (lm && !counts_characters(t)) BPT_TRY(bpt_json_set_real(object, "perplexity", exp(e->loss)));
+    if (!lm) BPT_TRY(bpt_json_set_real(object, "accuracy", e->accuracy));
+    BPT_TRY(bpt_json_set_int(object, "scored", e->n_scored));
+    BPT_TRY(bpt_json_set_int(object, "tokens", e->n_tokens));
+    return bpt_json_set_real(object, "seconds", e->seconds);
+}
+
+static bpt_status_t print_json(const cli_trained_t *t, const bpt_evaluation_t *e) {
+    json_t *object = json_object();
+    char *text = NULL;
+    bpt_status_t status = object ? fill_json(object, t, e) : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the result");
+    if (status == BPT_OK) status = bpt_json_format(object, 0, &text);
+    if (status == BPT_OK) printf("%s\n", text);
+    bpt_free(text);
+    json_decref(object);
+    return status;
+}
+
+static void print_text(const cli_trained_t *t, const bpt_evaluation_t *e) {
+    printf("checkpoint   %s\n", t->folder);
+    printf("loss         %.6f nats\n", e->loss);
+    if (t->config.task == BPT_TASK_CLASSIFY)
+        printf("accuracy     %.4f %%\n", 100 * e->accuracy);
+    else if (counts_characters(t))
+        printf("bits         %.6f per %s\n", e->loss / log(2), t->unit == BPT_UNIT_BYTE ? "byte" : "character");
+    else
+        printf("perplexity   %.4f\n", exp(e->loss));
+    printf("scored       %" PRId64 " %s in %.1f s\n", e->n_scored, t->config.task == BPT_TASK_CLASSIFY ? "examples" : "tokens", e->seconds);
+}
+
+// ---- The command
+static bpt_status_t write_gradient(const cli_options_t *o, cli_trained_t *t, bpt_batch_source_t *source) {
+    bpt_evaluation_t e;
+    if (!*o->use.grad) return BPT_OK;
+    BPT_TRY(bpt_evaluate_gradient(t->runner, source, &e));
+    return bpt_runner_save_gradient(t->runner, 1.0 / (double)e.n_scored, o->use.grad);
+}
+
+static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, bpt_batch_source_t *source) {
+    bpt_evaluation_t e;
+    float *nll = NULL;
+    size_t count = 0;
+    if (*o->use.nll)
+        BPT_TRY(bpt_evaluate_nll(t->runner, source, &e, &nll, &count));
+    else
+        BPT_TRY(bpt_evaluate(t->runner, source, NULL, NULL, &e));
+    bpt_status_t status = *o->use.nll ? write_nll(o->use.nll, nll, count) : BPT_OK;
+    bpt_free(nll);
+    if (status == BPT_OK) status = write_gradient(o, t, source);
+    if (status == BPT_OK && o->use.json)
+        status = print_json(t, &e);
+    else if (status == BPT_OK)
+        print_text(t, &e);
+    return status;
+}
+
+static bpt_status_t run_eval(cli_options_t *o) {
+    cli_trained_t trained;
+    cli_examples_t examples = {0};
+    BPT_TRY(cli_trained_open(o, &trained));
+    bpt_status_t status = cli_examples_open(o, &trained, &examples);
+    if (status == BPT_OK) status = evaluate(o, &trained, examples.source);
+    cli_examples_close(&examples);
+    cli_trained_close(&trained);
+    return status;
+}
+
+const cli_command_t cli_command_eval = {
+    .bit = CLI_EVAL,
+    .name = "eval",
+    .arguments = "RUN",
+    .purpose = "evaluate a trained model",
+    .description = "Prints the mean negative log-likelihood and, by task, perplexity, bits per character or accuracy. Without --data the "
+                   "test part of the "
+                   "data that the run was trained on is used.",
+    .examples = "  bpt eval run\n  bpt eval run --data other.txt --json\n  bpt eval run --data ids.txt --unit ids --nll-out nll.json "
+                "--grad-out grad.safetensors\n",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .run = run_eval,
+};

@@ -1,0 +1,128 @@
+// A trained model opened for use (see trained.h).
+#include "tools/bpt/trained.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bpt/alloc.h"
+#include "bpt/file.h"
+#include "bpt/safetensors.h"
+#include "models/config_json.h"
+#include "tools/bpt/device.h"
+
+enum { MAX_LABELS_BYTES = 1 << 26 };
+
+static bpt_status_t read_model_config(const char *folder, bpt_model_config_t *config) {
+    char *path;
+    bpt_safetensors_t *file;
+    BPT_TRY(bpt_path_format(&path, "%s/%s", folder, BPT_MODEL_FILE));
+    bpt_status_t status = bpt_safetensors_open(path, &file);
+    if (status == BPT_OK) {
+        const char *text = bpt_safetensors_metadata(file, "config");
+        status = text ? bpt_model_config_parse(text, path, config)
+                      : bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"config\" is missing, so this is no model of bpt", path);
+        bpt_safetensors_close(file);
+    }
+    bpt_free(path);
+    return status;
+}
+
+bpt_status_t cli_trained_open_files(const cli_options_t *o, cli_trained_t *t) {
+    *t = (cli_trained_t){0};
+    const char *checkpoint = o->use.checkpoint && *o->use.checkpoint ? o->use.checkpoint : NULL;
+    bpt_status_t status = cli_options_init(&t->stored, CLI_TRAIN, "train");
+    if (status == BPT_OK) status = bpt_run_open(o->arguments[0], &t->run);
+    if (status == BPT_OK) status = bpt_run_checkpoint_find(t->run, checkpoint, &t->folder);
+    if (status == BPT_OK) status = read_model_config(t->folder, &t->config);
+    if (status == BPT_OK) status = cli_options_from_file(&t->stored, bpt_run_config_path(t->run), CLI_FROM_RUN, false);
+    if (status != BPT_OK)
+        cli_trained_close(t);
+    else
+        t->unit = t->stored.data.unit;
+    return status;
+}
+
+// The vocabulary of the run, unless --unit asks for something that needs none.
+static bpt_status_t open_vocab(const cli_options_t *o, cli_trained_t *t) {
+    const char *path = bpt_run_vocab_path(t->run);
+    const bool there = bpt_file_exists(path);
+    if (cli_option_source(o, "unit") == CLI_FROM_FLAG) {
+        if (o->data.unit != BPT_UNIT_IDS && o->data.unit != t->unit && there)
+            return bpt_fail(BPT_ERR_USAGE, "--unit does not fit the vocabulary in %s; leave it out, or use ids", path);
+        t->unit = o->data.unit;
+    }
+    if (t->unit == BPT_UNIT_IDS) return BPT_OK;
+    if (there) {
+        BPT_TRY(bpt_vocab_read(path, t->unit, t->stored.data.lower, &t->vocab));
+    } else if (t->unit == BPT_UNIT_BYTE) {  // needs no file: token = byte
+        BPT_TRY(bpt_vocab_create(BPT_UNIT_BYTE, false, &t->vocab));
+        BPT_TRY(bpt_vocab_freeze(t->vocab));
+    } else {
+        return bpt_fail(BPT_ERR_USAGE, "%s has no vocab.txt; use --unit ids and token numbers", bpt_run_path(t->run));
+    }
+    if (bpt_vocab_size(t->vocab) > t->config.vocab)
+        return bpt_fail(BPT_ERR_INPUT, "%s has %" PRId64 " tokens, the model %" PRId64 "; they do not belong together", path,
+                        bpt_vocab_size(t->vocab), t->config.vocab);
+    return BPT_OK;
+}
+
+static bpt_status_t read_labels(cli_trained_t *t) {
+    const char *path = bpt_run_labels_path(t->run);
+    if (t->config.task != BPT_TASK_CLASSIFY || !bpt_file_exists(path)) return BPT_OK;
+    char *text;
+    size_t length, capacity = 0;
+    BPT_TRY(bpt_file_read(path, MAX_LABELS_BYTES, &text, &length));
+    bpt_status_t status = BPT_OK;
+    for (char *line = text, *end; status == BPT_OK && *line; line = end + 1) {
+        end = strchr(line, '\n');
+        if (end) *end = 0;
+        status = bpt_grow(&t->labels, t->n_labels, &capacity, sizeof *t->labels);
+        if (status == BPT_OK) status = bpt_strdup(line, &t->labels[t->n_labels]);
+        if (status == BPT_OK) ++t->n_labels;
+        if (!end) break;
+    }
+    bpt_free(text);
+    if (status == BPT_OK && (int64_t)t->n_labels != t->config.classes)
+        status = bpt_fail(BPT_ERR_INPUT, "%s has %zu labels, the model %" PRId64 " classes; they do not belong together", path, t->n_labels,
+                          t->config.classes);
+    return status;
+}
+
+const char *cli_trained_label(const cli_trained_t *t, int64_t index, char *buffer, size_t bytes) {
+    if (index < (int64_t)t->n_labels) return t->labels[index];
+    snprintf(buffer, bytes, "class %" PRId64, index);
+    return buffer;
+}
+
+static bpt_status_t open_runner(const cli_options_t *o, cli_trained_t *t) {
+    char *path;
+    const bpt_runner_options_t options = {.step = {.precision = o->train.precision}};
+    BPT_TRY(cli_device_open(o, &t->device));
+    BPT_TRY(bpt_runner_create(&t->config, &options, t->device, &t->runner));
+    BPT_TRY(bpt_path_format(&path, "%s/%s", t->folder, BPT_MODEL_FILE));
+    const bpt_status_t status = bpt_runner_load(t->runner, path);
+    bpt_free(path);
+    return status;
+}
+
+bpt_status_t cli_trained_open(const cli_options_t *o, cli_trained_t *t) {
+    BPT_TRY(cli_trained_open_files(o, t));
+    bpt_status_t status = open_vocab(o, t);
+    if (status == BPT_OK) status = read_labels(t);
+    if (status == BPT_OK) status = open_runner(o, t);
+    if (status != BPT_OK) cli_trained_close(t);
+    return status;
+}
+
+void cli_trained_close(cli_trained_t *t) {
+    bpt_runner_destroy(t->runner);
+    cli_device_close(t->device);
+    bpt_vocab_destroy(t->vocab);
+    for (size_t i = 0; i < t->n_labels; ++i) bpt_free(t->labels[i]);
+    bpt_free(t->labels);
+    if (t->stored.command) cli_options_destroy(&t->stored);
+    bpt_free(t->folder);
+    bpt_run_close(t->run);
+    *t = (cli_trained_t){0};
+}
