@@ -8,7 +8,7 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "models/train/evaluate.h"
-#include "tools/bpt/examples.h"
+#include "tools/bpt/eval_data.h"
 #include "tools/bpt/program.h"
 #include "tools/bpt/trained.h"
 
@@ -97,11 +97,11 @@ static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, bpt_batch
 
 static bpt_status_t run_eval(cli_options_t *o) {
     cli_trained_t trained;
-    cli_examples_t examples = {0};
+    cli_eval_data_t data = {0};
     BPT_TRY(cli_trained_open(o, &trained));
-    bpt_status_t status = cli_examples_open(o, &trained, &examples);
-    if (status == BPT_OK) status = evaluate(o, &trained, examples.source);
-    cli_examples_close(&examples);
+    bpt_status_t status = cli_eval_data_open(o, &trained, &data);
+    if (status == BPT_OK) status = evaluate(o, &trained, data.source);
+    cli_eval_data_close(&data);
     cli_trained_close(&trained);
     return status;
 }

@@ -7,8 +7,8 @@
 #include "bpt/file.h"
 #include "models/decode/decode.h"
 #include "models/decode/sample.h"
+#include "tools/bpt/eval_data.h"
 #include "tools/bpt/program.h"
-#include "tools/bpt/trained.h"
 
 typedef struct {
     const cli_options_t *o;
@@ -22,41 +22,21 @@ typedef struct {
 } job_t;
 
 // ---- The prompt
-static bpt_status_t read_ids(const bpt_range_t *text, int64_t vocab, uint32_t **out, uint64_t *count) {
-    bpt_range_t rest = *text;
-    size_t bytes, capacity = 0;
-    *count = 0;
-    for (const char *token; (token = bpt_next_token(&rest, &bytes)) != NULL; ++*count) {
-        BPT_TRY(bpt_grow(out, *count, &capacity, sizeof **out));
-        BPT_TRY(bpt_parse_id(text, token, bytes, &(*out)[*count]));
-        if ((int64_t)(*out)[*count] >= vocab)
-            return bpt_fail(BPT_ERR_USAGE, "--prompt: token %u is outside the model's vocabulary of %lld", (unsigned)(*out)[*count],
-                            (long long)vocab);
-    }
-    return BPT_OK;
-}
-
 static bpt_status_t read_prompt(const job_t *job, uint32_t **ids, uint64_t *count) {
     const cli_trained_t *t = job->trained;
     const char *prompt = *job->o->use.prompt ? job->o->use.prompt : "\n";
     const bpt_range_t range = {.path = "--prompt", .data = prompt, .bytes = strlen(prompt), .line = 1};
     *ids = NULL;
-    if (t->unit == BPT_UNIT_IDS)
-        BPT_TRY(read_ids(&range, t->config.vocab, ids, count));
-    else
-        BPT_TRY(bpt_vocab_encode(t->vocab, &range, strchr(prompt, '\n') != NULL, ids, count));
+    BPT_TRY(bpt_vocab_encode(t->vocab, &range, strchr(prompt, '\n') != NULL, ids, count));
+    BPT_TRY(cli_check_ids(t, *ids, *count, "--prompt"));
     if (!*count) return bpt_fail(BPT_ERR_USAGE, "--prompt holds no token; at least one is needed to go on from");
     return BPT_OK;
 }
 
 // ---- Output
 static bpt_status_t put(job_t *job, uint32_t id) {
-    const cli_trained_t *t = job->trained;
     bpt_strbuf_clear(&job->text);
-    if (t->vocab)
-        BPT_TRY(bpt_vocab_decode(t->vocab, id, job->line_start, &job->text));
-    else
-        BPT_TRY(bpt_strbuf_printf(&job->text, "%s%u", job->line_start ? "" : " ", (unsigned)id));
+    BPT_TRY(bpt_vocab_decode(job->trained->vocab, id, job->line_start, &job->text));
     job->line_start = job->text.length && job->text.data[job->text.length - 1] == '\n';
     if (job->text.length) fwrite(job->text.data, 1, job->text.length, stdout);
     return cli_flush_output();

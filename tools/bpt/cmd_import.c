@@ -1,6 +1,7 @@
 // `bpt import`: a run directory from one safetensors file. The weights are checked against the configuration before anything is
 // written. Knows no device.
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <jansson.h>
 
@@ -41,12 +42,21 @@ static bpt_status_t write_side_file(const model_file_t *m, const char *key, cons
     return text ? bpt_file_write(path, text, strlen(text)) : BPT_OK;
 }
 
+// What `bpt eval` uses unless told otherwise; a file from elsewhere may not say it.
+static bpt_status_t set_context(json_t *config, const char *text) {
+    char *end;
+    const long long context = text ? strtoll(text, &end, 10) : 0;
+    if (context < 1 || *end || context > CLI_MAX_CONTEXT) return BPT_OK;
+    return bpt_json_set_int(config, "eval_context", context);
+}
+
 static bpt_status_t write_config(const model_file_t *m, bool has_vocab, const char *path) {
     const char *unit = bpt_safetensors_metadata(m->file, "unit"), *lower = bpt_safetensors_metadata(m->file, "lower");
     json_t *config;
     BPT_TRY(bpt_model_config_to_json(&m->config, &config));
     bpt_status_t status = bpt_json_set_text(config, "unit", has_vocab && unit ? unit : "ids");
     if (status == BPT_OK) status = bpt_json_set_bool(config, "lower", lower && !strcmp(lower, "true"));
+    if (status == BPT_OK) status = set_context(config, bpt_safetensors_metadata(m->file, "eval_context"));
     if (status == BPT_OK) status = bpt_json_write(path, config);
     json_decref(config);
     return status;

@@ -138,7 +138,8 @@ static bpt_status_t load_vectors(const job_t *job) {
     BPT_TRY(bpt_alloc((size_t)(o->model.vocab * columns), sizeof *rows, &rows));
     bpt_status_t status = bpt_vectors_read(o->data.vectors, job->corpus.vocab, columns, rows, &found);
     if (status == BPT_OK) status = bpt_runner_set(bpt_trainer_runner(job->trainer), "embed.weight", rows);
-    if (status == BPT_OK) bpt_info("vectors for %" PRId64 " of %" PRId64 " words, zero for the others: %s", found, o->model.vocab, o->data.vectors);
+    if (status == BPT_OK)
+        bpt_info("vectors for %" PRId64 " of %" PRId64 " words, zero for the others: %s", found, o->model.vocab, o->data.vectors);
     bpt_free(rows);
     return status;
 }

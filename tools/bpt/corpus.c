@@ -20,7 +20,8 @@ static bpt_examples_options_t examples_options(const cli_options_t *o, int part)
 static bpt_status_t scan(const cli_options_t *o, const bpt_split_t *split, bool make_vocab, bool make_labels, cli_corpus_t *corpus) {
     if (make_vocab) BPT_TRY(bpt_vocab_create(o->data.unit, o->data.lower, &corpus->vocab));
     for (int part = 0; part < BPT_PARTS; ++part) {
-        const bool count = make_vocab && (part == BPT_TRAIN || o->data.vocab_scope == CLI_SCOPE_ALL), label = make_labels && part == BPT_TRAIN;
+        const bool count = make_vocab && (part == BPT_TRAIN || o->data.vocab_scope == CLI_SCOPE_ALL),
+                   label = make_labels && part == BPT_TRAIN;
         const bpt_examples_options_t options = examples_options(o, part);
         if (!split->part[part].bytes) continue;
         if (classifies(o) && (count || label))
@@ -66,7 +67,8 @@ static bpt_status_t open_classify(const cli_options_t *o, cli_corpus_t *corpus) 
                                             .accumulate = o->train.accumulate,
                                             .seed = o->train.seed};
     BPT_TRY(bpt_classify_train_source(&corpus->examples[BPT_TRAIN], &options, &corpus->train));
-    if (corpus->examples[BPT_VALID].count) return bpt_classify_eval_source(&corpus->examples[BPT_VALID], o->data.batch_tokens, &corpus->valid);
+    if (corpus->examples[BPT_VALID].count)
+        return bpt_classify_eval_source(&corpus->examples[BPT_VALID], o->data.batch_tokens, &corpus->valid);
     bpt_warn("there are no examples for validation, so `best` will not be known");
     return BPT_OK;
 }
@@ -111,7 +113,8 @@ static bpt_status_t complete_model(cli_options_t *o, const cli_corpus_t *corpus)
     return BPT_OK;
 }
 
-static bpt_status_t read_corpus(cli_options_t *o, const bpt_split_t *split, const char *vocab_path, const char *labels_path, cli_corpus_t *corpus) {
+static bpt_status_t read_corpus(cli_options_t *o, const bpt_split_t *split, const char *vocab_path, const char *labels_path,
+                                cli_corpus_t *corpus) {
     const bool read_vocab = vocab_path && o->data.unit != BPT_UNIT_IDS, read_labels = labels_path && classifies(o);
     if (read_vocab) BPT_TRY(bpt_vocab_read(vocab_path, o->data.unit, o->data.lower, &corpus->vocab));
     if (read_labels) BPT_TRY(bpt_labels_read(labels_path, &corpus->labels));

@@ -9,7 +9,7 @@ typedef struct {
     bpt_vocab_t *vocab;
     uint32_t *ids[BPT_PARTS];  // lm: the tokens of each part, NULL where there is none
     uint64_t count[BPT_PARTS];
-    bpt_labels_t labels;       // classify
+    bpt_labels_t labels;  // classify
     bpt_examples_t examples[BPT_PARTS];
     char fingerprint[64];               // of the training tokens
     bpt_batch_source_t *train, *valid;  // valid NULL: none

@@ -11,8 +11,6 @@
 #include "models/config_json.h"
 #include "tools/bpt/device.h"
 
-enum { MAX_LABELS_BYTES = 1 << 26 };
-
 static bpt_status_t read_model_config(const char *folder, bpt_model_config_t *config) {
     char *path;
     bpt_safetensors_t *file;
@@ -43,6 +41,11 @@ bpt_status_t cli_trained_open_files(const cli_options_t *o, cli_trained_t *t) {
     return status;
 }
 
+static bpt_status_t empty_vocab(bpt_unit_t unit, bpt_vocab_t **out) {
+    BPT_TRY(bpt_vocab_create(unit, false, out));
+    return bpt_vocab_freeze(*out);
+}
+
 // The vocabulary of the run, unless --unit asks for something that needs none.
 static bpt_status_t open_vocab(const cli_options_t *o, cli_trained_t *t) {
     const char *path = bpt_run_vocab_path(t->run);
@@ -52,47 +55,37 @@ static bpt_status_t open_vocab(const cli_options_t *o, cli_trained_t *t) {
             return bpt_fail(BPT_ERR_USAGE, "--unit does not fit the vocabulary in %s; leave it out, or use ids", path);
         t->unit = o->data.unit;
     }
-    if (t->unit == BPT_UNIT_IDS) return BPT_OK;
-    if (there) {
+    if (t->unit == BPT_UNIT_IDS || (t->unit == BPT_UNIT_BYTE && !there))
+        BPT_TRY(empty_vocab(t->unit, &t->vocab));
+    else if (there)
         BPT_TRY(bpt_vocab_read(path, t->unit, t->stored.data.lower, &t->vocab));
-    } else if (t->unit == BPT_UNIT_BYTE) {  // needs no file: token = byte
-        BPT_TRY(bpt_vocab_create(BPT_UNIT_BYTE, false, &t->vocab));
-        BPT_TRY(bpt_vocab_freeze(t->vocab));
-    } else {
+    else
         return bpt_fail(BPT_ERR_USAGE, "%s has no vocab.txt; use --unit ids and token numbers", bpt_run_path(t->run));
-    }
     if (bpt_vocab_size(t->vocab) > t->config.vocab)
         return bpt_fail(BPT_ERR_INPUT, "%s has %" PRId64 " tokens, the model %" PRId64 "; they do not belong together", path,
                         bpt_vocab_size(t->vocab), t->config.vocab);
     return BPT_OK;
 }
 
-static bpt_status_t read_labels(cli_trained_t *t) {
-    const char *path = bpt_run_labels_path(t->run);
-    if (t->config.task != BPT_TASK_CLASSIFY || !bpt_file_exists(path)) return BPT_OK;
-    char *text;
-    size_t length, capacity = 0;
-    BPT_TRY(bpt_file_read(path, MAX_LABELS_BYTES, &text, &length));
-    bpt_status_t status = BPT_OK;
-    for (char *line = text, *end; status == BPT_OK && *line; line = end + 1) {
-        end = strchr(line, '\n');
-        if (end) *end = 0;
-        status = bpt_grow(&t->labels, t->n_labels, &capacity, sizeof *t->labels);
-        if (status == BPT_OK) status = bpt_strdup(line, &t->labels[t->n_labels]);
-        if (status == BPT_OK) ++t->n_labels;
-        if (!end) break;
+static bpt_status_t number_labels(cli_trained_t *t) {
+    for (int64_t i = 0; i < t->config.classes; ++i) {
+        char name[24];
+        snprintf(name, sizeof name, "%" PRId64, i);
+        BPT_TRY(bpt_grow(&t->labels.name, t->labels.count, &t->labels.capacity, sizeof *t->labels.name));
+        BPT_TRY(bpt_strdup(name, &t->labels.name[t->labels.count]));
+        ++t->labels.count;
     }
-    bpt_free(text);
-    if (status == BPT_OK && (int64_t)t->n_labels != t->config.classes)
-        status = bpt_fail(BPT_ERR_INPUT, "%s has %zu labels, the model %" PRId64 " classes; they do not belong together", path, t->n_labels,
-                          t->config.classes);
-    return status;
+    return BPT_OK;
 }
 
-const char *cli_trained_label(const cli_trained_t *t, int64_t index, char *buffer, size_t bytes) {
-    if (index < (int64_t)t->n_labels) return t->labels[index];
-    snprintf(buffer, bytes, "class %" PRId64, index);
-    return buffer;
+static bpt_status_t open_labels(cli_trained_t *t) {
+    const char *path = bpt_run_labels_path(t->run);
+    if (t->config.task != BPT_TASK_CLASSIFY) return BPT_OK;
+    if (!bpt_file_exists(path)) return number_labels(t);
+    BPT_TRY(bpt_labels_read(path, &t->labels));
+    if ((int64_t)t->labels.count == t->config.classes) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT, "%s has %zu labels, the model %" PRId64 " classes; they do not belong together", path, t->labels.count,
+                    t->config.classes);
 }
 
 static bpt_status_t open_runner(const cli_options_t *o, cli_trained_t *t) {
@@ -109,7 +102,7 @@ static bpt_status_t open_runner(const cli_options_t *o, cli_trained_t *t) {
 bpt_status_t cli_trained_open(const cli_options_t *o, cli_trained_t *t) {
     BPT_TRY(cli_trained_open_files(o, t));
     bpt_status_t status = open_vocab(o, t);
-    if (status == BPT_OK) status = read_labels(t);
+    if (status == BPT_OK) status = open_labels(t);
     if (status == BPT_OK) status = open_runner(o, t);
     if (status != BPT_OK) cli_trained_close(t);
     return status;
@@ -119,8 +112,7 @@ void cli_trained_close(cli_trained_t *t) {
     bpt_runner_destroy(t->runner);
     cli_device_close(t->device);
     bpt_vocab_destroy(t->vocab);
-    for (size_t i = 0; i < t->n_labels; ++i) bpt_free(t->labels[i]);
-    bpt_free(t->labels);
+    bpt_labels_free(&t->labels);
     if (t->stored.command) cli_options_destroy(&t->stored);
     bpt_free(t->folder);
     bpt_run_close(t->run);

@@ -3,6 +3,7 @@
 #define BPT_TOOLS_TRAINED_H
 
 #include "backends/backend.h"
+#include "data/examples.h"
 #include "models/runner.h"
 #include "models/train/run_dir.h"
 #include "tools/bpt/options.h"
@@ -13,9 +14,8 @@ typedef struct {
     bpt_model_config_t config;  // from the model file's metadata
     cli_options_t stored;       // the run's config.json, as of `train`
     bpt_unit_t unit;
-    bpt_vocab_t *vocab;  // NULL: token numbers only
-    char **labels;       // classify: names of the classes, NULL when the run has none
-    size_t n_labels;
+    bpt_vocab_t *vocab;   // of the run, or of --unit ids
+    bpt_labels_t labels;  // classify: names of the classes; their numbers when the run has no labels.txt
     bpt_device_t *device;
     bpt_runner_t *runner;
 } cli_trained_t;
@@ -26,8 +26,5 @@ void cli_trained_close(cli_trained_t *trained);
 
 // What opening a run needs first, for commands that use no device: run, folder, config, stored, unit.
 bpt_status_t cli_trained_open_files(const cli_options_t *o, cli_trained_t *out) BPT_MUST_USE;
-
-// A name for class `index`: its label, or its number ("class 3") when the run has no labels.
-const char *cli_trained_label(const cli_trained_t *trained, int64_t index, char *buffer, size_t bytes);
 
 #endif

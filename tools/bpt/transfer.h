@@ -1,8 +1,8 @@
 // What export and import share: the metadata of a model file beyond `format` and `config` is `unit` (byte, char, word, ids),
-// `lower` (true, false), `vocab` and `labels` (the text of vocab.txt and labels.txt). All four may be absent.
+// `lower` (true, false), `eval_context` (a number), `vocab` and `labels` (the text of vocab.txt and labels.txt). All may be absent.
 #ifndef BPT_TOOLS_TRANSFER_H
 #define BPT_TOOLS_TRANSFER_H
 
-enum { CLI_MAX_SIDE_FILE_BYTES = 64 << 20 };
+enum { CLI_MAX_SIDE_FILE_BYTES = 64 << 20, CLI_MAX_CONTEXT = 1 << 26 };
 
 #endif

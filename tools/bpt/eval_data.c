@@ -1,10 +1,19 @@
-// Data for a trained model to be evaluated on (see examples.h).
-#include "tools/bpt/examples.h"
+// Data for a trained model to be evaluated on (see eval_data.h).
+#include "tools/bpt/eval_data.h"
 
 #include <inttypes.h>
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
+#include "data/classify.h"
+
+bpt_status_t cli_check_ids(const cli_trained_t *t, const uint32_t *ids, uint64_t count, const char *where) {
+    for (uint64_t i = 0; i < count; ++i)
+        if ((int64_t)ids[i] >= t->config.vocab)
+            return bpt_fail(BPT_ERR_INPUT, "%s: token %" PRIu32 " is outside the model's vocabulary of %" PRId64, where, ids[i],
+                            t->config.vocab);
+    return BPT_OK;
+}
 
 // ---- Token numbers: every line a sequence of its own
 typedef struct {
@@ -12,33 +21,30 @@ typedef struct {
     size_t id_capacity, line_capacity;
 } sizes_t;
 
-static bpt_status_t read_line(const bpt_range_t *line, int64_t vocab, cli_examples_t *e, sizes_t *n) {
+static bpt_status_t read_line(const bpt_range_t *line, cli_eval_data_t *e, sizes_t *n) {
     bpt_range_t rest = *line;
     size_t bytes;
-    for (const char *token; (token = bpt_next_token(&rest, &bytes)) != NULL;) {
+    for (const char *token; (token = bpt_next_token(&rest, &bytes)) != NULL; ++n->n_ids) {
         BPT_TRY(bpt_grow(&e->ids, n->n_ids, &n->id_capacity, sizeof *e->ids));
         BPT_TRY(bpt_parse_id(line, token, bytes, &e->ids[n->n_ids]));
-        if ((int64_t)e->ids[n->n_ids] >= vocab)
-            return bpt_fail(BPT_ERR_INPUT, "%s: line %" PRIu64 ": token %u is outside the model's vocabulary of %" PRId64, line->path,
-                            line->line, (unsigned)e->ids[n->n_ids], vocab);
-        ++n->n_ids;
     }
     BPT_TRY(bpt_grow(&e->offsets, n->n_lines + 1, &n->line_capacity, sizeof *e->offsets));
     e->offsets[++n->n_lines] = n->n_ids;
     return BPT_OK;
 }
 
-static bpt_status_t open_lines(const bpt_range_t *text, const cli_trained_t *t, cli_examples_t *e) {
+static bpt_status_t open_lines(const bpt_range_t *text, const cli_trained_t *t, cli_eval_data_t *e) {
     sizes_t n = {0};
     bpt_range_t rest = *text, line;
     BPT_TRY(bpt_grow(&e->offsets, 0, &n.line_capacity, sizeof *e->offsets));
     e->offsets[0] = 0;
-    while (bpt_range_next_line(&rest, &line)) BPT_TRY(read_line(&line, t->config.vocab, e, &n));
+    while (bpt_range_next_line(&rest, &line)) BPT_TRY(read_line(&line, e, &n));
+    BPT_TRY(cli_check_ids(t, e->ids, n.n_ids, text->path));
     return bpt_lm_lines_source(e->ids, e->offsets, n.n_lines, &e->source);
 }
 
 // ---- Text
-static bpt_status_t open_windows(const cli_options_t *o, const bpt_range_t *text, const cli_trained_t *t, cli_examples_t *e) {
+static bpt_status_t open_windows(const cli_options_t *o, const bpt_range_t *text, const cli_trained_t *t, cli_eval_data_t *e) {
     uint64_t count;
     const int64_t trained_context = t->stored.data.eval_context ? t->stored.data.eval_context : t->stored.data.context;
     const int64_t context = o->data.eval_context ? o->data.eval_context : trained_context;
@@ -47,12 +53,19 @@ static bpt_status_t open_windows(const cli_options_t *o, const bpt_range_t *text
     return bpt_context(bpt_lm_eval_source(e->ids, count, context, o->data.batch_tokens, protocol, &e->source), "%s", text->path);
 }
 
-static bpt_status_t open_range(const cli_options_t *o, const bpt_range_t *text, const cli_trained_t *t, cli_examples_t *e) {
-    if (t->config.task == BPT_TASK_CLASSIFY) return bpt_fail(BPT_ERR_UNSUPPORTED, "classifiers cannot be evaluated by this version");
+static bpt_status_t open_examples(const cli_options_t *o, const bpt_range_t *text, const cli_trained_t *t, cli_eval_data_t *e) {
+    const bpt_examples_options_t options = {.labelled = true};
+    BPT_TRY(bpt_examples_read(text, &options, t->vocab, &t->labels, &e->examples));
+    BPT_TRY(cli_check_ids(t, e->examples.tokens, e->examples.n_tokens, text->path));
+    return bpt_classify_eval_source(&e->examples, o->data.batch_tokens, &e->source);
+}
+
+static bpt_status_t open_range(const cli_options_t *o, const bpt_range_t *text, const cli_trained_t *t, cli_eval_data_t *e) {
+    if (t->config.task == BPT_TASK_CLASSIFY) return open_examples(o, text, t, e);
     return t->unit == BPT_UNIT_IDS ? open_lines(text, t, e) : open_windows(o, text, t, e);
 }
 
-static bpt_status_t open_part(const cli_options_t *o, const char *path, const cli_trained_t *t, cli_examples_t *e) {
+static bpt_status_t open_part(const cli_options_t *o, const char *path, const cli_trained_t *t, cli_eval_data_t *e) {
     static const char *const names[] = {"train", "valid", "test"};
     bpt_split_t split;
     BPT_TRY(bpt_split_open(path, t->unit, t->unit == BPT_UNIT_WORD || t->unit == BPT_UNIT_IDS, &split));
@@ -62,7 +75,7 @@ static bpt_status_t open_part(const cli_options_t *o, const char *path, const cl
     return status;
 }
 
-static bpt_status_t open_whole(const cli_options_t *o, const char *path, const cli_trained_t *t, cli_examples_t *e) {
+static bpt_status_t open_whole(const cli_options_t *o, const char *path, const cli_trained_t *t, cli_eval_data_t *e) {
     bpt_text_t *text;
     BPT_TRY(bpt_text_open(path, &text));
     const bpt_range_t range = bpt_text_range(text);
@@ -71,20 +84,21 @@ static bpt_status_t open_whole(const cli_options_t *o, const char *path, const c
     return status;
 }
 
-bpt_status_t cli_examples_open(const cli_options_t *o, const cli_trained_t *t, cli_examples_t *e) {
-    *e = (cli_examples_t){0};
+bpt_status_t cli_eval_data_open(const cli_options_t *o, const cli_trained_t *t, cli_eval_data_t *e) {
+    *e = (cli_eval_data_t){0};
     const bool named = *o->data.path != 0;
     const char *path = named ? o->data.path : t->stored.data.path;
     if (!*path) return bpt_fail(BPT_ERR_USAGE, "bpt eval needs --data PATH: the run does not say what it was trained on");
     const bool whole = named && !bpt_folder_exists(path) && cli_option_source(o, "split") != CLI_FROM_FLAG;
     const bpt_status_t status = whole ? open_whole(o, path, t, e) : open_part(o, path, t, e);
-    if (status != BPT_OK) cli_examples_close(e);
+    if (status != BPT_OK) cli_eval_data_close(e);
     return status;
 }
 
-void cli_examples_close(cli_examples_t *e) {
+void cli_eval_data_close(cli_eval_data_t *e) {
     if (e->source) e->source->destroy(e->source);
     bpt_free(e->ids);
     bpt_free(e->offsets);
-    *e = (cli_examples_t){0};
+    bpt_examples_free(&e->examples);
+    *e = (cli_eval_data_t){0};
 }

@@ -1,0 +1,21 @@
+// Data for a trained model to be evaluated on, as batches in file order. Knows data/ and trained models, no command.
+#ifndef BPT_TOOLS_EVAL_DATA_H
+#define BPT_TOOLS_EVAL_DATA_H
+
+#include "tools/bpt/trained.h"
+
+typedef struct {
+    bpt_batch_source_t *source;
+    uint32_t *ids;            // lm
+    uint64_t *offsets;        // lm, --unit ids: where each line begins, one more than lines
+    bpt_examples_t examples;  // classify
+} cli_eval_data_t;
+
+// What --data, --split, --protocol, --eval-context and --batch-tokens say, each as trained when not given.
+bpt_status_t cli_eval_data_open(const cli_options_t *o, const cli_trained_t *trained, cli_eval_data_t *out) BPT_MUST_USE;
+void cli_eval_data_close(cli_eval_data_t *data);
+
+// Fails unless all `count` token numbers are in the model's vocabulary; `where` begins the message.
+bpt_status_t cli_check_ids(const cli_trained_t *trained, const uint32_t *ids, uint64_t count, const char *where) BPT_MUST_USE;
+
+#endif
