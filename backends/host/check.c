@@ -41,9 +41,12 @@ static bpt_status_t check_operand(const bpt_op_call_t *call, const bpt_operand_t
     const bpt_shape_t *shape = &operand->shape;
     bool fits = shape->rank >= 0 && shape->rank <= BPT_MAX_RANK;
     for (int i = 0; fits && i < shape->rank; ++i) fits = shape->dim[i] >= 0;
-    if (fits && rows == ANY_ROWS) fits = bpt_shape_columns(shape) == columns;
-    else if (fits && rows == 1) fits = bpt_shape_count(shape) == columns;
-    else if (fits) fits = bpt_shape_rows(shape) == rows && bpt_shape_columns(shape) == columns;
+    if (fits && rows == ANY_ROWS)
+        fits = bpt_shape_columns(shape) == columns;
+    else if (fits && rows == 1)
+        fits = bpt_shape_count(shape) == columns;
+    else if (fits)
+        fits = bpt_shape_rows(shape) == rows && bpt_shape_columns(shape) == columns;
     if (fits) return BPT_OK;
     char text[128];
     describe_shape(shape, text, sizeof text);
@@ -51,12 +54,14 @@ static bpt_status_t check_operand(const bpt_op_call_t *call, const bpt_operand_t
                     (long long)rows, (long long)columns);
 }
 
-static bpt_status_t input(checker_t *c, int slot, const char *name, dtype_class_t class, presence_t presence, int64_t rows, int64_t columns) {
+static bpt_status_t input(checker_t *c, int slot, const char *name, dtype_class_t class, presence_t presence, int64_t rows,
+                          int64_t columns) {
     c->seen_in |= 1u << slot;
     return check_operand(c->call, &c->call->in[slot], "input", slot, name, class, presence, rows, columns);
 }
 
-static bpt_status_t output(checker_t *c, int slot, const char *name, dtype_class_t class, presence_t presence, int64_t rows, int64_t columns) {
+static bpt_status_t output(checker_t *c, int slot, const char *name, dtype_class_t class, presence_t presence, int64_t rows,
+                           int64_t columns) {
     c->seen_out |= 1u << slot;
     return check_operand(c->call, &c->call->out[slot], "output", slot, name, class, presence, rows, columns);
 }
@@ -98,7 +103,8 @@ static bpt_status_t check_steps(checker_t *c, const bpt_pointwise_attrs_t *steps
         case BPT_STEP_MUL_SCALAR: extra_rows = extra_columns = 1; break;
         default: return check_attribute(c, false, "unknown step in the chain");
         }
-        BPT_TRY(check_attribute(c, step->arg >= first_extra && step->arg < BPT_IN_ROW_KEYS, "a step reads a slot that holds no extra operand"));
+        BPT_TRY(
+            check_attribute(c, step->arg >= first_extra && step->arg < BPT_IN_ROW_KEYS, "a step reads a slot that holds no extra operand"));
         BPT_TRY(input(c, step->arg, "operand of a step", ANY_FLOAT, REQUIRED, extra_rows, extra_columns));
     }
     return check_random(c, BPT_IN_ROW_KEYS, BPT_IN_RNG, p, rows);
@@ -214,8 +220,9 @@ static bpt_status_t check_attention_attrs(const checker_t *c) {
                                "graphs given as tables have batch 1, all queries, separate q and kv, and no dropout");
     }
     const int64_t n_other = bpt_node_count(&t->graph) - t->graph.n;
-    BPT_TRY(check_attribute(c, !t->packed || t->queries == BPT_QUERIES_ALL || (t->queries == BPT_QUERIES_LEAVES && (n_other == 0 || t->zero_spans)),
-                            "q, k and v in one tensor need a query for every key row"));
+    BPT_TRY(check_attribute(
+        c, !t->packed || t->queries == BPT_QUERIES_ALL || (t->queries == BPT_QUERIES_LEAVES && (n_other == 0 || t->zero_spans)),
+        "q, k and v in one tensor need a query for every key row"));
     const bool has_root = t->graph.root || t->graph.kind == BPT_GRAPH_BPT || t->graph.kind == BPT_GRAPH_SEGTREE;
     return check_attribute(c, t->queries != BPT_QUERIES_ROOTS || has_root, "root queries of a graph without a root");
 }
@@ -230,7 +237,8 @@ static bpt_status_t check_attention_inputs(checker_t *c, int64_t *stored_queries
         BPT_TRY(input(c, 0, "q", ANY_FLOAT, REQUIRED, ANY_ROWS, d));
         BPT_TRY(input(c, 1, "kv", ANY_FLOAT, REQUIRED, ANY_ROWS, 2 * d));
         BPT_TRY(input(c, 2, "rel", ANY_FLOAT, OPTIONAL, ANY_ROWS, t->head_dim));
-        BPT_TRY(check_attribute(c, slots->present && slots->shape.rank == 3 && slots->shape.dim[0] == rows_of(q) && slots->shape.dim[2] == 4,
+        BPT_TRY(check_attribute(c,
+                                slots->present && slots->shape.rank == 3 && slots->shape.dim[0] == rows_of(q) && slots->shape.dim[2] == 4,
                                 "input 6 (table) must be u32 [query rows, slots, 4]"));
         return input(c, 6, "table", ONLY_U32, REQUIRED, ANY_ROWS, 4);
     }
@@ -352,6 +360,7 @@ bpt_status_t bpt_call_check(const bpt_op_call_t *call) {
     for (int i = 0; i < BPT_MAX_INPUTS; ++i)
         if (call->in[i].present && !(c.seen_in >> i & 1)) return bpt_fail(BPT_ERR_INTERNAL, "%s has no input %d", bpt_op_name(call->op), i);
     for (int i = 0; i < BPT_MAX_OUTPUTS; ++i)
-        if (call->out[i].present && !(c.seen_out >> i & 1)) return bpt_fail(BPT_ERR_INTERNAL, "%s has no output %d", bpt_op_name(call->op), i);
+        if (call->out[i].present && !(c.seen_out >> i & 1))
+            return bpt_fail(BPT_ERR_INTERNAL, "%s has no output %d", bpt_op_name(call->op), i);
     return BPT_OK;
 }

@@ -11,7 +11,8 @@ typedef struct {
     float lr, correction1, correction2, clip, inverse_scale, square_sum;
 } update_t;
 
-#define ADAM(decay, scale, is_decoupled) {.beta1 = 0.9f, .beta2 = 0.98f, .eps = 1e-8f, .weight_decay = decay, .lr_scale = scale, .decoupled = is_decoupled}
+#define ADAM(decay, scale, is_decoupled) \
+    { .beta1 = 0.9f, .beta2 = 0.98f, .eps = 1e-8f, .weight_decay = decay, .lr_scale = scale, .decoupled = is_decoupled }
 static const update_t updates[] = {
     {"plain", ADAM(0, 1, false), 1e-2f, 0.1f, 0.02f, 0, 1, 12},
     {"clipped", ADAM(0, 1, false), 1e-2f, 0.271f, 0.0588f, 0.25f, 1, 12},
@@ -72,8 +73,10 @@ static void make_accumulate(size_t index, test_case_t *c) {
 }
 
 static void make(size_t index, test_case_t *c) {
-    if (index < N_ADAM) make_adam(index, c);
-    else make_accumulate(index - N_ADAM, c);
+    if (index < N_ADAM)
+        make_adam(index, c);
+    else
+        make_accumulate(index - N_ADAM, c);
 }
 
 const test_family_t test_adam_cases = {"adam", count, make};

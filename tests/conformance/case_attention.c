@@ -13,10 +13,10 @@ static const struct {
     bpt_graph_kind_t kind;
     bool reference_rule, span_self, root;
 } graphs[] = {
-    {"bpt", BPT_GRAPH_BPT, false, false, false},          {"bpt_reference", BPT_GRAPH_BPT, true, false, false},
-    {"segtree", BPT_GRAPH_SEGTREE, false, false, false},  {"segtree_self", BPT_GRAPH_SEGTREE, false, true, false},
-    {"dense", BPT_GRAPH_DENSE, false, false, false},      {"dense_root", BPT_GRAPH_DENSE, false, false, true},
-    {"window", BPT_GRAPH_WINDOW, false, false, false},    {"window_root", BPT_GRAPH_WINDOW, false, false, true},
+    {"bpt", BPT_GRAPH_BPT, false, false, false},         {"bpt_reference", BPT_GRAPH_BPT, true, false, false},
+    {"segtree", BPT_GRAPH_SEGTREE, false, false, false}, {"segtree_self", BPT_GRAPH_SEGTREE, false, true, false},
+    {"dense", BPT_GRAPH_DENSE, false, false, false},     {"dense_root", BPT_GRAPH_DENSE, false, false, true},
+    {"window", BPT_GRAPH_WINDOW, false, false, false},   {"window_root", BPT_GRAPH_WINDOW, false, false, true},
 };
 static const int64_t lengths[] = {1, 2, 3, 5, 16, 17, 33, 64, 100, 257, 1000};
 static const int32_t ks[] = {1, 2, 4, 16, 64}, head_dims[] = {10, 20, 40, 50, 64, 100}, windows[] = {1, 2, 7, 40};
@@ -34,8 +34,8 @@ typedef struct {
 } chosen_t;
 
 static const chosen_t chosen[] = {
-    {BPT_GRAPH_BPT, true, true, true, true, 4, 4, 16, 320, 2, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},      // first layer
-    {BPT_GRAPH_BPT, true, false, true, true, 4, 4, 16, 320, 2, BPT_QUERIES_ALL, 0.1f, BPT_BF16, 2},    // middle layer
+    {BPT_GRAPH_BPT, true, true, true, true, 4, 4, 16, 320, 2, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},       // first layer
+    {BPT_GRAPH_BPT, true, false, true, true, 4, 4, 16, 320, 2, BPT_QUERIES_ALL, 0.1f, BPT_BF16, 2},     // middle layer
     {BPT_GRAPH_BPT, true, false, false, true, 4, 4, 16, 320, 2, BPT_QUERIES_LEAVES, 0.1f, BPT_F32, 2},  // last layer, language model
     {BPT_GRAPH_BPT, false, false, false, true, 2, 2, 50, 51, 3, BPT_QUERIES_ROOTS, 0.1f, BPT_F32, 2},   // last layer, classifier
     {BPT_GRAPH_BPT, false, true, true, false, 2, 2, 50, 51, 3, BPT_QUERIES_LEAVES, 0, BPT_F32, 2},      // the only layer
@@ -55,8 +55,9 @@ static const struct {
     int64_t rel_rows;
     bpt_dtype_t dtype;
 } tables[] = {
-    {0, 3, 2, 1, 10, 0, BPT_F32},   {1, 1, 1, 1, 20, 1, BPT_F32},   {5, 2, 3, 2, 40, 7, BPT_F32},    {33, 17, 1, 2, 64, 0, BPT_BF16},
-    {31, 129, 6, 3, 10, 9, BPT_F16}, {129, 33, 150, 1, 50, 3, BPT_F32}, {257, 1000, 4, 2, 20, 300, BPT_F32},
+    {0, 3, 2, 1, 10, 0, BPT_F32},        {1, 1, 1, 1, 20, 1, BPT_F32},    {5, 2, 3, 2, 40, 7, BPT_F32},
+    {33, 17, 1, 2, 64, 0, BPT_BF16},     {31, 129, 6, 3, 10, 9, BPT_F16}, {129, 33, 150, 1, 50, 3, BPT_F32},
+    {257, 1000, 4, 2, 20, 300, BPT_F32},
 };
 
 enum {
@@ -91,9 +92,14 @@ static void draw(size_t index, setting_t *s) {
     const int64_t n = lengths[index / (2 * N_GRAPHS)];
     const bpt_dtype_t dtypes[] = {BPT_F32, BPT_F32, BPT_BF16, BPT_F16};
     bpt_attention_attrs_t *t = &s->attrs;
-    t->graph = (bpt_intervals_t){.kind = graphs[graph].kind, .causal = index / N_GRAPHS % 2, .reference_rule = graphs[graph].reference_rule,
-                                 .span_self = graphs[graph].span_self, .root = graphs[graph].root, .k = ks[h % 5],
-                                 .window = windows[(h >> 4) % 4], .n = n};
+    t->graph = (bpt_intervals_t){.kind = graphs[graph].kind,
+                                 .causal = index / N_GRAPHS % 2,
+                                 .reference_rule = graphs[graph].reference_rule,
+                                 .span_self = graphs[graph].span_self,
+                                 .root = graphs[graph].root,
+                                 .k = ks[h % 5],
+                                 .window = windows[(h >> 4) % 4],
+                                 .n = n};
     const int32_t levels[] = {bpt_default_rel_levels(n), 1, 2, 9};
     s->rel = (h >> 8) % 4 != 0;
     t->graph.rel_levels = s->rel ? levels[(h >> 12) % 4] : 0;
@@ -103,7 +109,8 @@ static void draw(size_t index, setting_t *s) {
     const bool has_root = graph < 4 || graphs[graph].root;
     t->queries = (bpt_queries_t)((h >> 28) % (has_root ? 3 : 2));
     t->zero_spans = (h >> 32) % 3 == 0;
-    t->packed = (h >> 36) % 2 && (t->queries == BPT_QUERIES_ALL || (t->queries == BPT_QUERIES_LEAVES && (t->zero_spans || bpt_node_count(&t->graph) == n)));
+    t->packed = (h >> 36) % 2 &&
+                (t->queries == BPT_QUERIES_ALL || (t->queries == BPT_QUERIES_LEAVES && (t->zero_spans || bpt_node_count(&t->graph) == n)));
     t->p = (h >> 40) % 3 == 0 ? 0.25f : 0;
     s->dtype = dtypes[(h >> 44) % 4];
     s->lse = h2 % 2;
@@ -118,8 +125,14 @@ static void draw(size_t index, setting_t *s) {
 static void choose(size_t index, setting_t *s) {
     const chosen_t *k = &chosen[index];
     bpt_attention_attrs_t *t = &s->attrs;
-    t->graph = (bpt_intervals_t){.kind = k->kind, .causal = k->causal, .k = k->k, .window = 3, .n = k->n,
-                                 .rel_levels = !k->rel ? 0 : k->kind == BPT_GRAPH_WINDOW ? 2 : bpt_default_rel_levels(k->n)};
+    t->graph = (bpt_intervals_t){.kind = k->kind,
+                                 .causal = k->causal,
+                                 .k = k->k,
+                                 .window = 3,
+                                 .n = k->n,
+                                 .rel_levels = !k->rel                       ? 0
+                                               : k->kind == BPT_GRAPH_WINDOW ? 2
+                                                                             : bpt_default_rel_levels(k->n)};
     t->head_dim = k->head_dim, t->heads = k->heads, t->batch = k->batch;
     t->queries = k->queries, t->zero_spans = k->zero_spans, t->packed = k->packed, t->p = k->p;
     s->dtype = k->dtype, s->rel = k->rel, s->lse = true, s->amplitude = k->amplitude;
@@ -150,9 +163,10 @@ static void make_setting(const setting_t *s, bpt_op_t op, test_case_t *c) {
     c->call.attrs.attention = *t;
     c->call.attrs.attention.scale = (float)(1 / sqrt((double)t->head_dim));
     c->call.attrs.attention.uid = 11;
-    test_case_name(c, "%s%s-n%lld-k%d-%dx%d-b%lld/%s%s%s%s%s/%s", s->graph_name, t->graph.causal ? "-causal" : "", (long long)t->graph.n, (int)t->graph.k,
-                   (int)t->heads, (int)t->head_dim, (long long)t->batch, queries_names[t->queries], t->zero_spans ? "-zero_spans" : "",
-                   t->packed ? "-packed" : "", s->rel ? "-rel" : "", t->p > 0 ? "-dropout" : "", bpt_dtype_name(s->dtype));
+    test_case_name(c, "%s%s-n%lld-k%d-%dx%d-b%lld/%s%s%s%s%s/%s", s->graph_name, t->graph.causal ? "-causal" : "", (long long)t->graph.n,
+                   (int)t->graph.k, (int)t->heads, (int)t->head_dim, (long long)t->batch, queries_names[t->queries],
+                   t->zero_spans ? "-zero_spans" : "", t->packed ? "-packed" : "", s->rel ? "-rel" : "", t->p > 0 ? "-dropout" : "",
+                   bpt_dtype_name(s->dtype));
     c->tolerance = (64 + test_sum_tolerance(rows.keys)) * s->amplitude / 2;
     c->prepare = put_lengths_and_keys;
     if (t->packed) {
@@ -229,9 +243,12 @@ static void make_table(size_t index, test_case_t *c) {
     const int64_t queries = tables[index].queries, keys = tables[index].keys, d = (int64_t)heads * head_dim;
     const bpt_dtype_t dtype = tables[index].dtype;
     test_case_init(c, BPT_OP_ATTENTION);
-    test_case_name(c, "table-%lldx%lld-%dslots-%dx%d%s/%s", (long long)queries, (long long)keys, (int)tables[index].slots, (int)heads, (int)head_dim,
-                   tables[index].rel_rows ? "/rel" : "", bpt_dtype_name(dtype));
-    c->call.attrs.attention = (bpt_attention_attrs_t){.graph = {.kind = BPT_GRAPH_TABLE, .n = queries}, .batch = 1, .heads = heads, .head_dim = head_dim,
+    test_case_name(c, "table-%lldx%lld-%dslots-%dx%d%s/%s", (long long)queries, (long long)keys, (int)tables[index].slots, (int)heads,
+                   (int)head_dim, tables[index].rel_rows ? "/rel" : "", bpt_dtype_name(dtype));
+    c->call.attrs.attention = (bpt_attention_attrs_t){.graph = {.kind = BPT_GRAPH_TABLE, .n = queries},
+                                                      .batch = 1,
+                                                      .heads = heads,
+                                                      .head_dim = head_dim,
                                                       .scale = (float)(1 / sqrt((double)head_dim))};
     c->tolerance = 64 + test_sum_tolerance(keys);
     c->prepare = put_table;
@@ -250,10 +267,14 @@ static void make(size_t index, test_case_t *c) {
         make_table(index - 2 * (N_DRAWN + N_CHOSEN), c);
         return;
     }
-    if (i < N_DRAWN) draw(i, &s);
-    else choose(i - N_DRAWN, &s);
-    if (index % 2) make_gradient(&s, c);
-    else make_setting(&s, BPT_OP_ATTENTION, c);
+    if (i < N_DRAWN)
+        draw(i, &s);
+    else
+        choose(i - N_DRAWN, &s);
+    if (index % 2)
+        make_gradient(&s, c);
+    else
+        make_setting(&s, BPT_OP_ATTENTION, c);
 }
 
 const test_family_t test_attention_cases = {"attention", count, make};

@@ -12,9 +12,10 @@ static size_t count(void) { return N_CASTS + N_FILLS + N_COPIES; }
 
 // Every eighth value is one where rounding is delicate.
 static void put_special_values(const test_case_t *c, void *const in[]) {
-    static const double special[] = {0,          -0.0,      INFINITY,        -INFINITY,     NAN,           65504,        65519.996,      65520,
-                                     -65536,     3.4e38,    1.17549435e-38,  1e-40,         0x1p-24,       0x1.8p-24,    0x1p-25,        0x1.000002p-25,
-                                     1.00390625, 1.01171875, 1.0048828125,   1.00048828125, 1.00146484375, 6.1035156e-5, 6.0975552e-5,   -1e-45};
+    static const double special[] = {
+        0,          -0.0,       INFINITY,       -INFINITY,     NAN,           65504,        65519.996,    65520,
+        -65536,     3.4e38,     1.17549435e-38, 1e-40,         0x1p-24,       0x1.8p-24,    0x1p-25,      0x1.000002p-25,
+        1.00390625, 1.01171875, 1.0048828125,   1.00048828125, 1.00146484375, 6.1035156e-5, 6.0975552e-5, -1e-45};
     const int64_t n = bpt_shape_count(&c->call.in[0].shape);
     for (int64_t i = 0; i < n; i += 8) test_store(&c->call.in[0], in[0], i, special[i / 8 % (int64_t)BPT_COUNT(special)]);
 }

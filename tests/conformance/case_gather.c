@@ -6,10 +6,10 @@ static const struct {
     bool holes;
     bpt_dtype_t from, to;
 } rows[] = {
-    {0, 3, 5, false, BPT_F32, BPT_F32},       {1, 1, 1, false, BPT_F32, BPT_F32},        {2, 31, 33, true, BPT_F32, BPT_F32},
-    {31, 2, 129, true, BPT_BF16, BPT_BF16},   {33, 127, 31, false, BPT_F16, BPT_F16},    {127, 129, 10, true, BPT_F32, BPT_BF16},
-    {129, 1025, 50, true, BPT_BF16, BPT_F32}, {1025, 33, 2, false, BPT_F32, BPT_F32},    {65537, 7, 2, true, BPT_F32, BPT_F32},
-    {1025, 70001, 3, true, BPT_F32, BPT_F32}, {40, 5, 1025, true, BPT_BF16, BPT_BF16},   {513, 11, 64, true, BPT_F16, BPT_F32},
+    {0, 3, 5, false, BPT_F32, BPT_F32},       {1, 1, 1, false, BPT_F32, BPT_F32},      {2, 31, 33, true, BPT_F32, BPT_F32},
+    {31, 2, 129, true, BPT_BF16, BPT_BF16},   {33, 127, 31, false, BPT_F16, BPT_F16},  {127, 129, 10, true, BPT_F32, BPT_BF16},
+    {129, 1025, 50, true, BPT_BF16, BPT_F32}, {1025, 33, 2, false, BPT_F32, BPT_F32},  {65537, 7, 2, true, BPT_F32, BPT_F32},
+    {1025, 70001, 3, true, BPT_F32, BPT_F32}, {40, 5, 1025, true, BPT_BF16, BPT_BF16}, {513, 11, 64, true, BPT_F16, BPT_F32},
 };
 
 enum { N_ROWS = BPT_COUNT(rows) };
@@ -26,8 +26,9 @@ static void make(size_t index, test_case_t *c) {
     const int64_t table_rows = ops[index % 4] == BPT_OP_SCATTER && rows[r].table_rows < n ? n + 3 : rows[r].table_rows;
     const bpt_shape_t table = bpt_shape2(table_rows, d), picked = bpt_shape2(n, d), ids = bpt_shape1(n);
     test_case_init(c, ops[index % 4]);
-    test_case_name(c, "%lldof%lldx%lld%s%s/%s_to_%s", (long long)n, (long long)table_rows, (long long)d, rows[r].holes ? "/holes" : "", acc ? "/acc" : "",
-                   bpt_dtype_name(rows[r].from), bpt_dtype_name(ops[index % 4] == BPT_OP_GATHER_GRAD ? BPT_F32 : rows[r].to));
+    test_case_name(c, "%lldof%lldx%lld%s%s/%s_to_%s", (long long)n, (long long)table_rows, (long long)d, rows[r].holes ? "/holes" : "",
+                   acc ? "/acc" : "", bpt_dtype_name(rows[r].from),
+                   bpt_dtype_name(ops[index % 4] == BPT_OP_GATHER_GRAD ? BPT_F32 : rows[r].to));
     switch (c->call.op) {
     case BPT_OP_GATHER:
         test_in(c, 0, rows[r].from, table, TEST_UNIFORM, -1, 1);

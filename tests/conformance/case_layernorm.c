@@ -12,13 +12,20 @@ typedef struct {
 } forward_t;
 
 static const forward_t forwards[] = {
-    {0, 8, 0, true, true, true, BPT_F32, -1},        {1, 1, 0, true, true, true, BPT_F32, -1},
-    {1, 2, 0, false, false, false, BPT_F32, -1},     {2, 31, 0.1f, true, true, true, BPT_F32, -1},
-    {31, 33, 0, false, true, true, BPT_BF16, BPT_BF16}, {33, 127, 0.5f, true, false, true, BPT_BF16, BPT_BF16},
-    {127, 129, 0.1f, true, true, false, BPT_F16, BPT_F16}, {129, 300, 0, true, true, true, BPT_F16, -1},
-    {7, 1025, 0.1f, true, true, true, BPT_F32, BPT_BF16}, {1025, 10, 0.2f, false, true, true, BPT_F32, BPT_F16},
-    {65537, 3, 0.1f, true, true, true, BPT_F32, -1}, {65537, 2, 0, true, false, true, BPT_BF16, BPT_BF16},
-    {5, 64, 0, true, false, false, BPT_F32, -1},     {5, 64, 0.1f, false, false, false, BPT_BF16, -1},
+    {0, 8, 0, true, true, true, BPT_F32, -1},
+    {1, 1, 0, true, true, true, BPT_F32, -1},
+    {1, 2, 0, false, false, false, BPT_F32, -1},
+    {2, 31, 0.1f, true, true, true, BPT_F32, -1},
+    {31, 33, 0, false, true, true, BPT_BF16, BPT_BF16},
+    {33, 127, 0.5f, true, false, true, BPT_BF16, BPT_BF16},
+    {127, 129, 0.1f, true, true, false, BPT_F16, BPT_F16},
+    {129, 300, 0, true, true, true, BPT_F16, -1},
+    {7, 1025, 0.1f, true, true, true, BPT_F32, BPT_BF16},
+    {1025, 10, 0.2f, false, true, true, BPT_F32, BPT_F16},
+    {65537, 3, 0.1f, true, true, true, BPT_F32, -1},
+    {65537, 2, 0, true, false, true, BPT_BF16, BPT_BF16},
+    {5, 64, 0, true, false, false, BPT_F32, -1},
+    {5, 64, 0.1f, false, false, false, BPT_BF16, -1},
 };
 
 typedef struct {
@@ -28,9 +35,18 @@ typedef struct {
 } gradient_t;
 
 static const gradient_t gradients[] = {
-    {0, 8, 0, -1, -1},         {1, 1, 0, -1, BPT_F32},     {1, 2, 0.5f, -1, BPT_F32},       {2, 31, 0, BPT_F32, -1},
-    {31, 33, 0, BPT_BF16, BPT_BF16}, {33, 127, 0.3f, BPT_BF16, BPT_BF16}, {127, 129, 0.1f, BPT_F16, BPT_F16}, {129, 300, 0.1f, -1, BPT_F32},
-    {7, 1025, 0.2f, BPT_BF16, BPT_F32}, {1025, 10, 0, -1, -1},      {65537, 3, 0.1f, -1, BPT_F32},   {65537, 2, 0, BPT_BF16, BPT_BF16},
+    {0, 8, 0, -1, -1},
+    {1, 1, 0, -1, BPT_F32},
+    {1, 2, 0.5f, -1, BPT_F32},
+    {2, 31, 0, BPT_F32, -1},
+    {31, 33, 0, BPT_BF16, BPT_BF16},
+    {33, 127, 0.3f, BPT_BF16, BPT_BF16},
+    {127, 129, 0.1f, BPT_F16, BPT_F16},
+    {129, 300, 0.1f, -1, BPT_F32},
+    {7, 1025, 0.2f, BPT_BF16, BPT_F32},
+    {1025, 10, 0, -1, -1},
+    {65537, 3, 0.1f, -1, BPT_F32},
+    {65537, 2, 0, BPT_BF16, BPT_BF16},
     {64, 512, 0.1f, -1, BPT_BF16},
 };
 
@@ -44,8 +60,9 @@ static double tolerance_of(int64_t d) { return d < 8 ? 2000 : 40; }
 static void make_forward(const forward_t *f, test_case_t *c) {
     const bpt_shape_t shape = bpt_shape2(f->rows, f->d), row = bpt_shape1(f->d);
     test_case_init(c, BPT_OP_LAYERNORM);
-    test_case_name(c, "%lldx%lld/%s/p%g%s%s%s%s%s", (long long)f->rows, (long long)f->d, bpt_dtype_name(f->x), (double)f->p, f->residual ? "/residual" : "",
-                   f->z ? "/z" : "", f->stats ? "/stats" : "", f->low < 0 ? "" : "/low-", f->low < 0 ? "" : bpt_dtype_name((bpt_dtype_t)f->low));
+    test_case_name(c, "%lldx%lld/%s/p%g%s%s%s%s%s", (long long)f->rows, (long long)f->d, bpt_dtype_name(f->x), (double)f->p,
+                   f->residual ? "/residual" : "", f->z ? "/z" : "", f->stats ? "/stats" : "", f->low < 0 ? "" : "/low-",
+                   f->low < 0 ? "" : bpt_dtype_name((bpt_dtype_t)f->low));
     c->call.attrs.layernorm = (bpt_layernorm_attrs_t){.eps = 1e-5f, .p = f->p, .uid = 3};
     c->tolerance = tolerance_of(f->d);
     test_in(c, 0, f->x, shape, TEST_UNIFORM, -2, 3);
@@ -76,7 +93,8 @@ static void make_gradient(const gradient_t *g, test_case_t *c) {
     const bpt_shape_t shape = bpt_shape2(g->rows, g->d), row = bpt_shape1(g->d);
     test_case_init(c, BPT_OP_LAYERNORM_GRAD);
     test_case_name(c, "%lldx%lld/p%g%s%s%s%s", (long long)g->rows, (long long)g->d, (double)g->p, g->low < 0 ? "" : "/low-",
-                   g->low < 0 ? "" : bpt_dtype_name((bpt_dtype_t)g->low), g->dx < 0 ? "" : "/dx-", g->dx < 0 ? "" : bpt_dtype_name((bpt_dtype_t)g->dx));
+                   g->low < 0 ? "" : bpt_dtype_name((bpt_dtype_t)g->low), g->dx < 0 ? "" : "/dx-",
+                   g->dx < 0 ? "" : bpt_dtype_name((bpt_dtype_t)g->dx));
     c->call.attrs.layernorm = (bpt_layernorm_attrs_t){.eps = 1e-5f, .p = g->p, .uid = 3};
     c->tolerance = tolerance_of(g->d);
     c->least = 1;
@@ -95,8 +113,10 @@ static void make_gradient(const gradient_t *g, test_case_t *c) {
 }
 
 static void make(size_t index, test_case_t *c) {
-    if (index < N_FORWARDS) make_forward(&forwards[index], c);
-    else make_gradient(&gradients[index - N_FORWARDS], c);
+    if (index < N_FORWARDS)
+        make_forward(&forwards[index], c);
+    else
+        make_gradient(&gradients[index - N_FORWARDS], c);
 }
 
 const test_family_t test_layernorm_cases = {"layernorm", count, make};

@@ -3,18 +3,18 @@
 
 #include "support/case.h"
 
-static const int64_t sizes[][3] = {  // M, K, N
-    {1, 1, 1},    {2, 31, 33},   {31, 2, 129},  {33, 127, 1},  {127, 129, 31}, {129, 33, 127},
-    {1025, 31, 2}, {2, 1025, 33}, {31, 33, 1025}, {0, 5, 7},     {5, 0, 7},      {7, 5, 0},      {65537, 3, 2},
-    {130, 65, 96},  // for the epilogues and types
+static const int64_t sizes[][3] = {
+    // M, K, N
+    {1, 1, 1},      {2, 31, 33}, {31, 2, 129}, {33, 127, 1}, {127, 129, 31}, {129, 33, 127}, {1025, 31, 2}, {2, 1025, 33},
+    {31, 33, 1025}, {0, 5, 7},   {5, 0, 7},    {7, 5, 0},    {65537, 3, 2},  {130, 65, 96},  // for the epilogues and types
 };
 
 static const struct {
     const char *name;
     bpt_dtype_t a, b, out;
 } types[] = {
-    {"f32", BPT_F32, BPT_F32, BPT_F32},      {"bf16", BPT_BF16, BPT_BF16, BPT_BF16}, {"bf16_to_f32", BPT_BF16, BPT_BF16, BPT_F32},
-    {"f16", BPT_F16, BPT_F16, BPT_F16},      {"f16_to_f32", BPT_F16, BPT_F16, BPT_F32}, {"f32_to_bf16", BPT_F32, BPT_F32, BPT_BF16},
+    {"f32", BPT_F32, BPT_F32, BPT_F32},           {"bf16", BPT_BF16, BPT_BF16, BPT_BF16},    {"bf16_to_f32", BPT_BF16, BPT_BF16, BPT_F32},
+    {"f16", BPT_F16, BPT_F16, BPT_F16},           {"f16_to_f32", BPT_F16, BPT_F16, BPT_F32}, {"f32_to_bf16", BPT_F32, BPT_F32, BPT_BF16},
     {"bf16_and_f32", BPT_BF16, BPT_F32, BPT_F32},
 };
 
@@ -46,8 +46,7 @@ static void add_steps(test_case_t *c, const bpt_step_t *steps, int n_steps, bpt_
     bpt_pointwise_attrs_t *epilogue = &c->call.attrs.matmul.epilogue;
     epilogue->n_steps = n_steps;
     memcpy(epilogue->step, steps, (size_t)n_steps * sizeof *steps);
-    for (int i = 0; i < n_steps; ++i)
-        switch (steps[i].code) {
+    for (int i = 0; i < n_steps; ++i) switch (steps[i].code) {
         case BPT_STEP_ADD:
         case BPT_STEP_MUL: test_in(c, steps[i].arg, extra, shape, TEST_UNIFORM, -1, 1); break;
         case BPT_STEP_MASK: test_in(c, steps[i].arg, extra, shape, TEST_WEIGHTS, 0, 1); break;
@@ -67,8 +66,8 @@ static void make(size_t index, test_case_t *c) {
     if (epilogues[epilogue].shared && types[type].out != BPT_F32) type = types[type].a == BPT_BF16 ? 2 : types[type].a == BPT_F16 ? 4 : 0;
     const bpt_dtype_t out = types[type].out;
     test_case_init(c, BPT_OP_MATMUL);
-    test_case_name(c, "%lldx%lldx%lld/%c%c/%s/%s", (long long)m, (long long)k, (long long)n, transpose & 1 ? 't' : 'n', transpose & 2 ? 't' : 'n',
-                   epilogues[epilogue].name, types[type].name);
+    test_case_name(c, "%lldx%lldx%lld/%c%c/%s/%s", (long long)m, (long long)k, (long long)n, transpose & 1 ? 't' : 'n',
+                   transpose & 2 ? 't' : 'n', epilogues[epilogue].name, types[type].name);
     c->tolerance = test_sum_tolerance(k);
     c->call.attrs.matmul.transpose_a = transpose & 1;
     c->call.attrs.matmul.transpose_b = transpose & 2;

@@ -30,15 +30,15 @@ static const chain_t chains[] = {
 };
 
 static const bpt_shape_t shapes[] = {
-    {2, {0, 7}}, {0, {0}}, {1, {129}}, {2, {1, 1}}, {2, {2, 31}}, {2, {33, 127}}, {2, {129, 2}}, {3, {3, 11, 33}}, {2, {7, 1025}}, {2, {65537, 2}},
-    {2, {35, 130}},  // for the types
+    {2, {0, 7}},   {0, {0}},         {1, {129}},     {2, {1, 1}},     {2, {2, 31}},   {2, {33, 127}},
+    {2, {129, 2}}, {3, {3, 11, 33}}, {2, {7, 1025}}, {2, {65537, 2}}, {2, {35, 130}},  // for the types
 };
 
 static const struct {
     const char *name;
     bpt_dtype_t x, extra, out;
 } types[] = {
-    {"f32", BPT_F32, BPT_F32, BPT_F32},        {"bf16", BPT_BF16, BPT_BF16, BPT_BF16}, {"f16", BPT_F16, BPT_F16, BPT_F16},
+    {"f32", BPT_F32, BPT_F32, BPT_F32},          {"bf16", BPT_BF16, BPT_BF16, BPT_BF16},        {"f16", BPT_F16, BPT_F16, BPT_F16},
     {"f32_to_bf16", BPT_F32, BPT_F32, BPT_BF16}, {"bf16_and_f32", BPT_BF16, BPT_F32, BPT_BF16}, {"f16_to_f32", BPT_F16, BPT_F32, BPT_F32},
 };
 
@@ -55,7 +55,8 @@ static void make(size_t index, test_case_t *c) {
     const int64_t columns = bpt_shape_columns(&shape);
     bool random = false;
     test_case_init(c, BPT_OP_POINTWISE);
-    test_case_name(c, "%s/rank%d-%lldx%lld/%s", chain->name, shape.rank, (long long)bpt_shape_rows(&shape), (long long)columns, types[type].name);
+    test_case_name(c, "%s/rank%d-%lldx%lld/%s", chain->name, shape.rank, (long long)bpt_shape_rows(&shape), (long long)columns,
+                   types[type].name);
     c->call.attrs.pointwise.n_steps = chain->n_steps;
     memcpy(c->call.attrs.pointwise.step, chain->step, sizeof chain->step);
     c->tolerance = 8;

@@ -5,8 +5,8 @@ static const struct {
     int64_t rows, columns;
     bpt_dtype_t dtype;
 } shapes[] = {
-    {0, 5, BPT_F32},    {1, 1, BPT_F32},    {2, 31, BPT_BF16},  {31, 33, BPT_F32}, {33, 127, BPT_F16},   {127, 129, BPT_F32},   {129, 2, BPT_BF16},
-    {1025, 50, BPT_F32}, {3, 1025, BPT_F32}, {65537, 3, BPT_F32}, {65537, 2, BPT_F16}, {70000, 1, BPT_BF16},
+    {0, 5, BPT_F32},    {1, 1, BPT_F32},     {2, 31, BPT_BF16},  {31, 33, BPT_F32},   {33, 127, BPT_F16},  {127, 129, BPT_F32},
+    {129, 2, BPT_BF16}, {1025, 50, BPT_F32}, {3, 1025, BPT_F32}, {65537, 3, BPT_F32}, {65537, 2, BPT_F16}, {70000, 1, BPT_BF16},
 };
 
 enum { N_SHAPES = BPT_COUNT(shapes) };

@@ -9,13 +9,13 @@ static const struct {
     scored_t scored;
     bpt_dtype_t h, w, dh;
 } rows[] = {
-    {0, 4, 7, true, ALL_SCORED, BPT_F32, BPT_F32, BPT_F32},         {1, 1, 1, true, ALL_SCORED, BPT_F32, BPT_F32, BPT_F32},
-    {2, 31, 33, false, ALL_SCORED, BPT_F32, BPT_F32, BPT_F32},      {31, 33, 2, true, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32},
+    {0, 4, 7, true, ALL_SCORED, BPT_F32, BPT_F32, BPT_F32},          {1, 1, 1, true, ALL_SCORED, BPT_F32, BPT_F32, BPT_F32},
+    {2, 31, 33, false, ALL_SCORED, BPT_F32, BPT_F32, BPT_F32},       {31, 33, 2, true, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32},
     {33, 127, 129, true, SOME_SCORED, BPT_BF16, BPT_BF16, BPT_BF16}, {129, 20, 1025, true, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32},
-    {127, 50, 256, false, SOME_SCORED, BPT_F16, BPT_F16, BPT_F16},  {1025, 5, 31, true, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32},
-    {40, 16, 10000, true, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32},  {3, 4, 70001, true, ALL_SCORED, BPT_F32, BPT_F32, BPT_F32},
-    {65537, 2, 3, true, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32},    {33, 10, 31, true, NONE_SCORED, BPT_F32, BPT_F32, BPT_F32},
-    {64, 64, 1000, true, SOME_SCORED, BPT_BF16, BPT_F32, BPT_F32},  {65, 30, 500, true, ALL_SCORED, BPT_BF16, BPT_BF16, BPT_F32},
+    {127, 50, 256, false, SOME_SCORED, BPT_F16, BPT_F16, BPT_F16},   {1025, 5, 31, true, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32},
+    {40, 16, 10000, true, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32},   {3, 4, 70001, true, ALL_SCORED, BPT_F32, BPT_F32, BPT_F32},
+    {65537, 2, 3, true, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32},     {33, 10, 31, true, NONE_SCORED, BPT_F32, BPT_F32, BPT_F32},
+    {64, 64, 1000, true, SOME_SCORED, BPT_BF16, BPT_F32, BPT_F32},   {65, 30, 500, true, ALL_SCORED, BPT_BF16, BPT_BF16, BPT_F32},
 };
 
 enum { N_ROWS = BPT_COUNT(rows) };
@@ -35,8 +35,8 @@ static void make(size_t index, test_case_t *c) {
     const bool gradient = index % 2;
     const int64_t n = rows[r].n, d = rows[r].d, vocabulary = rows[r].vocabulary;
     test_case_init(c, gradient ? BPT_OP_XENT_GRAD : BPT_OP_XENT);
-    test_case_name(c, "%lldx%lldx%lld/%s/%s_scored/%s_%s", (long long)n, (long long)d, (long long)vocabulary, rows[r].bias ? "bias" : "no_bias",
-                   scored_names[rows[r].scored], bpt_dtype_name(rows[r].h), bpt_dtype_name(rows[r].w));
+    test_case_name(c, "%lldx%lldx%lld/%s/%s_scored/%s_%s", (long long)n, (long long)d, (long long)vocabulary,
+                   rows[r].bias ? "bias" : "no_bias", scored_names[rows[r].scored], bpt_dtype_name(rows[r].h), bpt_dtype_name(rows[r].w));
     c->tolerance = 32 + test_sum_tolerance(d);
     c->more[2] = test_sum_tolerance(vocabulary);
     c->more[3] = c->more[4] = test_sum_tolerance(n);
@@ -45,8 +45,10 @@ static void make(size_t index, test_case_t *c) {
     test_in(c, 1, rows[r].w, bpt_shape2(vocabulary, d), TEST_UNIFORM, -1, 1);
     if (rows[r].bias) test_in(c, 2, BPT_F32, bpt_shape1(vocabulary), TEST_UNIFORM, -1, 1);
     test_in(c, 3, BPT_U32, bpt_shape1(n), TEST_IDS, (double)vocabulary, 0);
-    if (rows[r].scored == NONE_SCORED) test_in(c, 4, BPT_F32, bpt_shape1(n), TEST_CONSTANT, 0, 0);
-    else test_in(c, 4, BPT_F32, bpt_shape1(n), TEST_WEIGHTS, 0, rows[r].scored == SOME_SCORED);
+    if (rows[r].scored == NONE_SCORED)
+        test_in(c, 4, BPT_F32, bpt_shape1(n), TEST_CONSTANT, 0, 0);
+    else
+        test_in(c, 4, BPT_F32, bpt_shape1(n), TEST_WEIGHTS, 0, rows[r].scored == SOME_SCORED);
     test_out(c, 0, BPT_F32, bpt_shape1(1));
     test_out(c, 1, BPT_F32, bpt_shape1(n));
     if (!gradient) return;

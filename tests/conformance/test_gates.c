@@ -66,17 +66,35 @@ static void every_op_meets_every_size(void **state) {
 // Per op and graph: a bit for each value of each property.
 
 enum { N_GRAPHS = 8 };
-static const int64_t lengths[] = {1, 2, 3, 5, 16, 17, 33, 64, 100, 257, 1000}, ks[] = {1, 2, 4, 16, 64}, head_dims[] = {10, 20, 40, 50, 64, 100};
+static const int64_t lengths[] = {1, 2, 3, 5, 16, 17, 33, 64, 100, 257, 1000}, ks[] = {1, 2, 4, 16, 64},
+                     head_dims[] = {10, 20, 40, 50, 64, 100};
 
 typedef struct {
     uint64_t lengths, ks, head_dims, others;
 } coverage_t;
 
 enum {
-    CAUSAL, BOTH_SIDES, ALL, LEAVES, ROOTS, ZERO_SPANS, STORED_SPANS, PACKED, SEPARATE, WITH_REL, WITHOUT_REL, DROPOUT, NO_DROPOUT, F32, BF16, F16, N_OTHERS
+    CAUSAL,
+    BOTH_SIDES,
+    ALL,
+    LEAVES,
+    ROOTS,
+    ZERO_SPANS,
+    STORED_SPANS,
+    PACKED,
+    SEPARATE,
+    WITH_REL,
+    WITHOUT_REL,
+    DROPOUT,
+    NO_DROPOUT,
+    F32,
+    BF16,
+    F16,
+    N_OTHERS
 };
-static const char *const other_names[] = {"causal", "both sides", "queries all", "queries leaves", "queries roots", "zero_spans", "stored spans", "packed",
-                                          "separate q and kv", "rel", "no rel", "dropout", "no dropout", "f32", "bf16", "f16"};
+static const char *const other_names[] = {
+    "causal", "both sides", "queries all", "queries leaves", "queries roots", "zero_spans", "stored spans", "packed", "separate q and kv",
+    "rel",    "no rel",     "dropout",     "no dropout",     "f32",           "bf16",       "f16"};
 
 static uint64_t bit_of(const int64_t *values, size_t n, int64_t value) {
     for (size_t i = 0; i < n; ++i)
@@ -92,11 +110,22 @@ static void note_attention(const test_case_t *c, void *context) {
     if (c->call.op != BPT_OP_ATTENTION && c->call.op != BPT_OP_ATTENTION_GRAD) return;
     if (t->graph.kind == BPT_GRAPH_TABLE) return;
     coverage_t *s = &seen[c->call.op == BPT_OP_ATTENTION_GRAD][graph_number(&t->graph)];
-    const bool has[N_OTHERS] = {[CAUSAL] = t->graph.causal, [BOTH_SIDES] = !t->graph.causal, [ALL] = t->queries == BPT_QUERIES_ALL,
-                                [LEAVES] = t->queries == BPT_QUERIES_LEAVES, [ROOTS] = t->queries == BPT_QUERIES_ROOTS, [ZERO_SPANS] = t->zero_spans,
-                                [STORED_SPANS] = !t->zero_spans, [PACKED] = t->packed, [SEPARATE] = !t->packed, [WITH_REL] = c->call.in[2].present,
-                                [WITHOUT_REL] = !c->call.in[2].present, [DROPOUT] = t->p > 0, [NO_DROPOUT] = t->p <= 0,
-                                [F32] = c->call.in[0].dtype == BPT_F32, [BF16] = c->call.in[0].dtype == BPT_BF16, [F16] = c->call.in[0].dtype == BPT_F16};
+    const bool has[N_OTHERS] = {[CAUSAL] = t->graph.causal,
+                                [BOTH_SIDES] = !t->graph.causal,
+                                [ALL] = t->queries == BPT_QUERIES_ALL,
+                                [LEAVES] = t->queries == BPT_QUERIES_LEAVES,
+                                [ROOTS] = t->queries == BPT_QUERIES_ROOTS,
+                                [ZERO_SPANS] = t->zero_spans,
+                                [STORED_SPANS] = !t->zero_spans,
+                                [PACKED] = t->packed,
+                                [SEPARATE] = !t->packed,
+                                [WITH_REL] = c->call.in[2].present,
+                                [WITHOUT_REL] = !c->call.in[2].present,
+                                [DROPOUT] = t->p > 0,
+                                [NO_DROPOUT] = t->p <= 0,
+                                [F32] = c->call.in[0].dtype == BPT_F32,
+                                [BF16] = c->call.in[0].dtype == BPT_BF16,
+                                [F16] = c->call.in[0].dtype == BPT_F16};
     s->lengths |= bit_of(lengths, BPT_COUNT(lengths), t->graph.n);
     s->ks |= bit_of(ks, BPT_COUNT(ks), t->graph.k);
     s->head_dims |= bit_of(head_dims, BPT_COUNT(head_dims), t->head_dim);

@@ -57,8 +57,8 @@ static void check_gradient(const test_case_t *forward, test_data_t *data, const 
     for (int64_t i = 0; i < n; i += stride) {
         const double expected = slope(forward, data, weights, (float *)data->in[slot] + i), got = (double)gradient[i];
         if (!(fabs(got - expected) <= 1e-4 * largest + 2e-5))
-            fail_msg("%s: gradient of input %d, element %lld: %.7g, by differences %.7g (largest %.3g)", forward->name, slot, (long long)i, got, expected,
-                     largest);
+            fail_msg("%s: gradient of input %d, element %lld: %.7g, by differences %.7g (largest %.3g)", forward->name, slot, (long long)i,
+                     got, expected, largest);
     }
 }
 
@@ -143,7 +143,9 @@ static void attention_gradients_match_differences(void **state) {
     for (size_t i = 0; i < test_attention_cases.count(); ++i) {
         test_case_t c;
         test_attention_cases.make(i, &c);
-        if (c.call.op != BPT_OP_ATTENTION_GRAD || c.call.in[0].dtype != BPT_F32 || c.call.attrs.attention.graph.n > 33 || strstr(c.name, "chosen")) continue;
+        if (c.call.op != BPT_OP_ATTENTION_GRAD || c.call.in[0].dtype != BPT_F32 || c.call.attrs.attention.graph.n > 33 ||
+            strstr(c.name, "chosen"))
+            continue;
         check_attention_case(&c);
         ++checked;
     }
@@ -292,12 +294,9 @@ static void product_gradients_are_products(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layernorm_gradient_matches_differences),
-        cmocka_unit_test(attention_gradients_match_differences),
-        cmocka_unit_test(cross_entropy_gradient_matches_differences),
-        cmocka_unit_test(gather_gradient_matches_differences),
-        cmocka_unit_test(mask_is_the_gradient_of_bias_relu_and_dropout),
-        cmocka_unit_test(product_gradients_are_products),
+        cmocka_unit_test(layernorm_gradient_matches_differences),        cmocka_unit_test(attention_gradients_match_differences),
+        cmocka_unit_test(cross_entropy_gradient_matches_differences),    cmocka_unit_test(gather_gradient_matches_differences),
+        cmocka_unit_test(mask_is_the_gradient_of_bias_relu_and_dropout), cmocka_unit_test(product_gradients_are_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

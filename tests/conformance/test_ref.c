@@ -168,8 +168,10 @@ static void a_graph_and_its_table_agree(void **state) {
     (void)state;
     enum { MAX_TABLE_SLOTS = BPT_MAX_SLOTS };
     const bpt_intervals_t graphs[] = {
-        {.kind = BPT_GRAPH_BPT, .k = 2, .n = 29, .rel_levels = 4}, {.kind = BPT_GRAPH_BPT, .k = 1, .n = 33, .rel_levels = 6, .reference_rule = true},
-        {.kind = BPT_GRAPH_SEGTREE, .n = 21, .rel_levels = 5, .span_self = true}, {.kind = BPT_GRAPH_WINDOW, .n = 17, .window = 3, .rel_levels = 3, .root = true},
+        {.kind = BPT_GRAPH_BPT, .k = 2, .n = 29, .rel_levels = 4},
+        {.kind = BPT_GRAPH_BPT, .k = 1, .n = 33, .rel_levels = 6, .reference_rule = true},
+        {.kind = BPT_GRAPH_SEGTREE, .n = 21, .rel_levels = 5, .span_self = true},
+        {.kind = BPT_GRAPH_WINDOW, .n = 17, .window = 3, .rel_levels = 3, .root = true},
     };
     for (size_t i = 0; i < BPT_COUNT(graphs); ++i) {
         const int64_t rows = bpt_node_count(&graphs[i]);
@@ -208,7 +210,8 @@ static void assert_refused(const bpt_op_call_t *call, const char *part_of_messag
     bpt_device_t *device = test_ref_device();
     size_t scratch;
     assert_int_equal(device->backend->op(device, call, NULL, &scratch), BPT_ERR_INTERNAL);
-    if (!strstr(bpt_error_message(), part_of_message)) fail_msg("the message \"%s\" does not say \"%s\"", bpt_error_message(), part_of_message);
+    if (!strstr(bpt_error_message(), part_of_message))
+        fail_msg("the message \"%s\" does not say \"%s\"", bpt_error_message(), part_of_message);
 }
 
 static void wrong_calls_are_refused_with_the_operand_named(void **state) {

@@ -123,7 +123,8 @@ void test_attention_reads_only_its_keys(bpt_device_t *device, const test_case_t 
         const uint64_t h = bpt_mix64((uint64_t)(nodes * 100 + try));
         const int64_t sequence = (int64_t)(h % (uint64_t)t->batch);
         const uint32_t *lengths = result->in[3];
-        const int64_t node = t->queries == BPT_QUERIES_ROOTS ? bpt_root_node(&t->graph, lengths[sequence]) : (int64_t)((h >> 20) % (uint64_t)nodes);
+        const int64_t node =
+            t->queries == BPT_QUERIES_ROOTS ? bpt_root_node(&t->graph, lengths[sequence]) : (int64_t)((h >> 20) % (uint64_t)nodes);
         const int64_t row = test_query_row(t, lengths, sequence, node);
         bool *read = calloc((size_t)test_attention_rows(t).keys + 1, sizeof *read);
         if (row >= 0 && mark_keys(c, result, sequence, node, read)) {
@@ -199,7 +200,8 @@ static void make_alone(const test_case_t *c, const test_data_t *all, int64_t seq
     t->graph.n = lengths[sequence];
     const test_attention_rows_t rows = test_attention_rows(t);
     for (int i = 0; i < BPT_MAX_INPUTS; ++i)
-        if (kind_of_input(&c->call, i) != BY_NOTHING) alone->call.in[i].shape = resized(&c->call.in[i], rows_of_kind(kind_of_input(&c->call, i), &rows));
+        if (kind_of_input(&c->call, i) != BY_NOTHING)
+            alone->call.in[i].shape = resized(&c->call.in[i], rows_of_kind(kind_of_input(&c->call, i), &rows));
     alone->call.in[3].shape = bpt_shape1(1);
     alone->call.in[4].shape = bpt_shape2(rows.all, 2);
     for (int i = 0; i < 2; ++i) alone->call.out[i].shape = resized(&c->call.out[i], rows_of_kind(kind_of_output(&c->call, i), &rows));
@@ -215,7 +217,8 @@ static void make_alone(const test_case_t *c, const test_data_t *all, int64_t seq
             if (!data->in[i] || (kind == BY_NOTHING && i != 4)) continue;
             const int64_t to = i == 4 ? test_key_row(t, 0, node) : row_of(kind, t, own_length, 0, node);
             const int64_t from = i == 4 ? test_key_row(bucket, sequence, node_there) : row_of(kind, bucket, lengths, sequence, node_there);
-            if (to >= 0) memcpy((char *)data->in[i] + (size_t)to * row_bytes, (const char *)all->in[i] + (size_t)from * row_bytes, row_bytes);
+            if (to >= 0)
+                memcpy((char *)data->in[i] + (size_t)to * row_bytes, (const char *)all->in[i] + (size_t)from * row_bytes, row_bytes);
         }
     }
 }
@@ -228,7 +231,8 @@ static void compare_row(const test_case_t *c, int slot, const void *got, int64_t
         // Values are of the order of 1: differences in rounding only.
         const double allowed = exact ? 0 : test_spacing(operand->dtype, w) + c->tolerance * 0x1p-24 * 4;
         if (!(fabs(g - w) <= allowed))
-            fail_msg("a sequence alone: output %d, row %lld, column %lld: %.9g, in its bucket %.9g", slot, (long long)got_row, (long long)i, g, w);
+            fail_msg("a sequence alone: output %d, row %lld, column %lld: %.9g, in its bucket %.9g", slot, (long long)got_row, (long long)i,
+                     g, w);
     }
 }
 

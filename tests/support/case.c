@@ -101,8 +101,7 @@ static void fill_u32(const bpt_operand_t *operand, const test_fill_t *fill, int 
 
 void test_poison(const bpt_operand_t *operand, void *data) {
     const int64_t count = bpt_shape_count(&operand->shape);
-    for (int64_t i = 0; i < count; ++i)
-        switch (operand->dtype) {
+    for (int64_t i = 0; i < count; ++i) switch (operand->dtype) {
         case BPT_F32: ((uint32_t *)data)[i] = 0x7FC0BEEFu; break;
         case BPT_BF16: ((uint16_t *)data)[i] = 0x7FC1u; break;
         case BPT_F16: ((uint16_t *)data)[i] = 0x7E01u; break;
@@ -128,8 +127,10 @@ void test_data_create(const test_case_t *c, test_data_t *data) {
     for (int i = 0; i < BPT_MAX_INPUTS; ++i) {
         const bpt_operand_t *operand = &c->call.in[i];
         if (!operand->present) continue;
-        if (operand->dtype == BPT_U32) fill_u32(operand, &c->fill[i], i, data->in[i]);
-        else fill_float(operand, &c->fill[i], i, data->in[i]);
+        if (operand->dtype == BPT_U32)
+            fill_u32(operand, &c->fill[i], i, data->in[i]);
+        else
+            fill_float(operand, &c->fill[i], i, data->in[i]);
     }
     if (test_is_packed(&c->call)) memcpy(data->in[1], data->in[0], test_operand_bytes(&c->call.in[0]));
     if (c->prepare) c->prepare(c, data->in);

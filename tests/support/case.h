@@ -32,8 +32,8 @@ struct test_case {
     char name[192];
     bpt_op_call_t call;  // operands without buffers
     test_fill_t fill[BPT_MAX_INPUTS];
-    unsigned changed;    // bit per input that the op changes: compared like an output
-    bool shares_input;   // output 0 is stored in the place of input `shared_input`
+    unsigned changed;   // bit per input that the op changes: compared like an output
+    bool shares_input;  // output 0 is stored in the place of input `shared_input`
     int shared_input;
     // Allowed error of an element x: the spacing of x's type around x, plus t * 2^-24 * largest |x| of the tensor, with
     // t = tolerance + more[output]; where all results are small because they cancel, `least` counts as the largest.
@@ -79,7 +79,7 @@ typedef struct {
     void (*make)(size_t index, test_case_t *c);
 } test_family_t;
 
-extern const test_family_t test_pointwise_cases, test_matmul_cases, test_layernorm_cases, test_gather_cases, test_rows_cases, test_reduce_cases,
-    test_attention_cases, test_xent_cases, test_adam_cases, test_cast_cases;
+extern const test_family_t test_pointwise_cases, test_matmul_cases, test_layernorm_cases, test_gather_cases, test_rows_cases,
+    test_reduce_cases, test_attention_cases, test_xent_cases, test_adam_cases, test_cast_cases;
 
 #endif

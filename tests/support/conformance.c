@@ -51,10 +51,12 @@ static void open_subject(subject_t *s) {
     snprintf(s->reason, sizeof s->reason, "no device");
     for (int i = 0; i < count && i < (int)BPT_COUNT(infos) && !s->device; ++i) {
         const bpt_device_options_t single = {.threads = 1};
-        if (!infos[i].usable) snprintf(s->reason, sizeof s->reason, "%s", infos[i].reason);
+        if (!infos[i].usable)
+            snprintf(s->reason, sizeof s->reason, "%s", infos[i].reason);
         else if (s->backend->open(i, NULL, &s->device) != BPT_OK || s->backend->open(i, &single, &s->single) != BPT_OK)
             snprintf(s->reason, sizeof s->reason, "%s", bpt_error_message());
-        else s->reason[0] = 0;
+        else
+            s->reason[0] = 0;
     }
 }
 
@@ -63,8 +65,10 @@ static void open_subjects(void) {
         subject_t *s = &subjects[n_subjects++];
         s->backend = bpt_backends[i];
         open_subject(s);
-        if (s->reason[0]) print_message("%s: not tested (%s)\n", s->backend->name, s->reason);
-        else print_message("%s: %s, %s\n", s->backend->name, s->device->info.name, s->device->info.driver);
+        if (s->reason[0])
+            print_message("%s: not tested (%s)\n", s->backend->name, s->reason);
+        else
+            print_message("%s: %s, %s\n", s->backend->name, s->device->info.name, s->device->info.driver);
     }
 }
 
@@ -72,7 +76,8 @@ static void report_and_close(void) {
     for (int i = 0; i < n_subjects; ++i) {
         subject_t *s = &subjects[i];
         if (s->device) {
-            print_message("%s on %s: %d cases passed, %d skipped for want of a number type", s->backend->name, s->device->info.name, s->cases, s->skipped);
+            print_message("%s on %s: %d cases passed, %d skipped for want of a number type", s->backend->name, s->device->info.name,
+                          s->cases, s->skipped);
             print_message("; worst error %.2f of what is allowed (%s)\n", s->worst, s->worst_case);
             s->backend->close(s->device);
         }
@@ -97,12 +102,15 @@ static void check_refusal(const subject_t *s, const bpt_op_call_t *call) {
     fail_msg("%s does not support this case: %s", s->backend->name, bpt_error_message());
 }
 
-static void run_again(const char *what, bpt_device_t *device, const test_case_t *c, test_placement_t placement, const test_data_t *first, bool exact) {
+static void run_again(const char *what, bpt_device_t *device, const test_case_t *c, test_placement_t placement, const test_data_t *first,
+                      bool exact) {
     test_data_t again;
     test_data_create(c, &again);
     if (test_execute(device, c, placement, 1, &again) != BPT_OK) fail_msg("%s: %s", what, bpt_error_message());
-    if (exact) test_same_bits(what, c, &again, first);
-    else test_compare(what, c, &again, first);
+    if (exact)
+        test_same_bits(what, c, &again, first);
+    else
+        test_compare(what, c, &again, first);
     test_data_destroy(&again);
 }
 

@@ -9,7 +9,7 @@
 #include "support/execute.h"
 
 typedef struct {
-    const char *name;  // of the group
+    const char *name;                      // of the group
     const test_family_t *const *families;  // ends with NULL
     // More checks of a case that gave `result` on `device` (NULL: none).
     void (*extra)(bpt_device_t *device, const test_case_t *c, const test_data_t *result);

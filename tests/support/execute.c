@@ -36,8 +36,10 @@ static layout_t layout_of(const test_case_t *c, size_t scratch_bytes, test_place
     }
     for (int i = 0; i < BPT_MAX_OUTPUTS; ++i) {
         const size_t skew = placement == TEST_UNALIGNED ? bpt_dtype_size(call->out[i].dtype) * (size_t)(2 * i + 3) : 0;
-        if (i == 0 && c->shares_input) layout.out[0] = layout.in[c->shared_input];
-        else if (call->out[i].present) layout.out[i] = place(&layout.total, test_operand_bytes(&call->out[i]), skew);
+        if (i == 0 && c->shares_input)
+            layout.out[0] = layout.in[c->shared_input];
+        else if (call->out[i].present)
+            layout.out[i] = place(&layout.total, test_operand_bytes(&call->out[i]), skew);
     }
     if (test_is_packed(call)) layout.in[1] = layout.in[0];
     layout.scratch = place(&layout.total, scratch_bytes, 0);
@@ -81,8 +83,10 @@ static void name_place(const test_case_t *c, const layout_t *layout, size_t byte
         if (!operand->present || offset > byte || offset < best) continue;
         best = offset;
         const size_t inside = byte - offset, bytes = test_operand_bytes(operand);
-        if (inside < bytes) snprintf(text, capacity, "byte %zu of %s %d", inside, input ? "input" : "output", slot);
-        else snprintf(text, capacity, "the guard, %zu bytes after the end of %s %d", inside - bytes, input ? "input" : "output", slot);
+        if (inside < bytes)
+            snprintf(text, capacity, "byte %zu of %s %d", inside, input ? "input" : "output", slot);
+        else
+            snprintf(text, capacity, "the guard, %zu bytes after the end of %s %d", inside - bytes, input ? "input" : "output", slot);
     }
 }
 
@@ -212,8 +216,8 @@ static double compare_operand(const char *what, const char *kind, int slot, cons
         const double allowed = tolerance == TEST_EXACT ? 0 : test_spacing(operand->dtype, w) + tolerance * 0x1p-24 * largest;
         const double error = fabs(g - w) / allowed;  // infinite or NaN where it must be exact, or one of the two is not finite
         if (!(error <= 1))
-            fail_msg("%s: %s %d, element %lld of %lld: got %.9g, expected %.9g (error %.3g of what is allowed)", what, kind, slot, (long long)i,
-                     (long long)count, g, w, error);
+            fail_msg("%s: %s %d, element %lld of %lld: got %.9g, expected %.9g (error %.3g of what is allowed)", what, kind, slot,
+                     (long long)i, (long long)count, g, w, error);
         if (error > worst) worst = error;
     }
     return worst;
@@ -223,7 +227,8 @@ double test_compare(const char *what, const test_case_t *c, const test_data_t *g
     double worst = 0;
     for (int i = 0; i < BPT_MAX_OUTPUTS; ++i) {
         if (!c->call.out[i].present) continue;
-        const double error = compare_operand(what, "output", i, &c->call.out[i], got->out[i], want->out[i], c->tolerance + c->more[i], c->least);
+        const double error =
+            compare_operand(what, "output", i, &c->call.out[i], got->out[i], want->out[i], c->tolerance + c->more[i], c->least);
         if (error > worst) worst = error;
     }
     for (int i = 0; i < BPT_MAX_INPUTS; ++i) {

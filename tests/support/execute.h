@@ -13,7 +13,8 @@ typedef enum {
 
 // Runs the call of `c` on the inputs of `data`, `times` times in one recorded list; fails the running test when something of
 // the above happens. Outputs, and inputs that the op changes, are written back to `data`. BPT_ERR_UNSUPPORTED comes back as status.
-bpt_status_t test_execute(bpt_device_t *device, const test_case_t *c, test_placement_t placement, int times, test_data_t *data) BPT_MUST_USE;
+bpt_status_t test_execute(bpt_device_t *device, const test_case_t *c, test_placement_t placement, int times,
+                          test_data_t *data) BPT_MUST_USE;
 
 // The same for a call that must work: any error fails the running test.
 void test_must_execute(bpt_device_t *device, const test_case_t *c, test_data_t *data);

@@ -16,8 +16,10 @@ void bpt_ref_ADAM(const bpt_host_run_t *run) {
     if (clip > 0 && clip < norm + 1e-6) scale *= clip / (norm + 1e-6);
     for (int64_t i = 0; i < count; ++i) {
         double x = (double)p[i], gradient = (double)g[i] * scale;
-        if (t->decoupled) x -= lr * decay * x;
-        else gradient += decay * x;
+        if (t->decoupled)
+            x -= lr * decay * x;
+        else
+            gradient += decay * x;
         const double first = beta1 * (double)m[i] + (1 - beta1) * gradient;
         const double second = beta2 * (double)v[i] + (1 - beta2) * gradient * gradient;
         x -= lr * (first / (double)hyper[1]) / (sqrt(second / (double)hyper[2]) + (double)t->eps);

@@ -20,11 +20,11 @@ typedef struct {
 typedef struct {
     const bpt_host_run_t *run;
     const bpt_attention_attrs_t *t;
-    part_t q, k, v, rel;      // rel.data NULL: no relative positions
-    const uint32_t *lengths;  // NULL with a table
+    part_t q, k, v, rel;                  // rel.data NULL: no relative positions
+    const uint32_t *lengths;              // NULL with a table
     int64_t query_rows, key_rows, other;  // `other`: nodes of a bucket that are not leaves
-    bpt_slot_t *slots;        // scratch for the slots of one query or key
-    double *scratch;          // what is left of it
+    bpt_slot_t *slots;                    // scratch for the slots of one query or key
+    double *scratch;                      // what is left of it
 } problem_t;
 
 // A query or key: its sequence, its node, its row in a tensor of all rows, and its row where it is stored (-1: it is zero).
@@ -203,8 +203,8 @@ typedef struct {
 } gradient_t;
 
 // The gradient of the score of an edge, and the weight of its value in the output.
-static double edge_gradient(const gradient_t *g, int64_t query_row, const position_t *query, const position_t *key, int64_t rel_row, int head,
-                            double *weight) {
+static double edge_gradient(const gradient_t *g, int64_t query_row, const position_t *query, const position_t *key, int64_t rel_row,
+                            int head, double *weight) {
     const problem_t *a = &g->a;
     const int64_t first = (int64_t)head * a->t->head_dim, heads = a->t->heads;
     const double w = exp(score(a, query->stored, key->stored, rel_row, first) - bpt_ref_in(a->run, 9, query_row * heads + head));

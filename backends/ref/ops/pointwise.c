@@ -1,7 +1,8 @@
 // Chains of elementwise steps.
 #include "backends/ref/ops/element.h"
 
-double bpt_ref_steps(const bpt_host_run_t *run, const bpt_pointwise_attrs_t *steps, double x, int64_t row, int64_t column, int64_t columns) {
+double bpt_ref_steps(const bpt_host_run_t *run, const bpt_pointwise_attrs_t *steps, double x, int64_t row, int64_t column,
+                     int64_t columns) {
     const int64_t i = row * columns + column;
     for (int s = 0; s < steps->n_steps; ++s) {
         const bpt_step_t *step = &steps->step[s];
