@@ -3,40 +3,27 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <utf8proc.h>
 
 #include "bpt/alloc.h"
+#include "bpt/file.h"
 
 struct bpt_text {
     char *path;
     char *data;
-    uint64_t bytes;
+    size_t bytes;
 };
 
-static bpt_status_t map_file(int fd, const char *path, bpt_text_t *text) {
-    struct stat info;
-    if (fstat(fd, &info) != 0) return bpt_fail(BPT_ERR_IO, "%s: cannot be examined: %s", path, strerror(errno));
-    if (S_ISDIR(info.st_mode)) return bpt_fail(BPT_ERR_INPUT, "%s: is a folder; name a file", path);
-    if (!S_ISREG(info.st_mode)) return bpt_fail(BPT_ERR_INPUT, "%s: is not a regular file; copy its contents into one", path);
-    if (info.st_size == 0) return bpt_fail(BPT_ERR_INPUT, "%s: is empty; a text is needed", path);
-    void *data = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED) return bpt_fail(BPT_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
-    text->data = data;
-    text->bytes = (uint64_t)info.st_size;
-    return BPT_OK;
-}
-
 bpt_status_t bpt_text_open(const char *path, bpt_text_t **out) {
+    const bool standard_input = !strcmp(path, "-");
     bpt_text_t *text;
     BPT_TRY(bpt_alloc(1, sizeof *text, &text));
-    bpt_status_t status = bpt_strdup(path, &text->path);
-    const int fd = status == BPT_OK ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    if (status == BPT_OK) status = fd < 0 ? bpt_fail(BPT_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno)) : map_file(fd, path, text);
-    if (fd >= 0) close(fd);
+    bpt_status_t status = bpt_strdup(standard_input ? "standard input" : path, &text->path);
+    if (status == BPT_OK) status = bpt_file_read(standard_input ? "/dev/stdin" : path, SIZE_MAX / 4, &text->data, &text->bytes);
+    if (status == BPT_OK && !text->bytes) status = bpt_fail(BPT_ERR_INPUT, "%s is empty; name a file that holds text", text->path);
     if (status != BPT_OK) {
         bpt_text_close(text);
         return status;
@@ -47,25 +34,34 @@ bpt_status_t bpt_text_open(const char *path, bpt_text_t **out) {
 
 void bpt_text_close(bpt_text_t *text) {
     if (!text) return;
-    if (text->data) munmap(text->data, text->bytes);
+    bpt_free(text->data);
     bpt_free(text->path);
     bpt_free(text);
 }
 
-bpt_range_t bpt_text_range(const bpt_text_t *text) { return (bpt_range_t){text->path, text->data, text->bytes, 0, 1}; }
+bpt_range_t bpt_text_range(const bpt_text_t *text) { return bpt_range_of(text->path, text->data, text->bytes); }
+
+bpt_range_t bpt_range_of(const char *path, const void *data, uint64_t bytes) { return (bpt_range_t){path, data, bytes, 0, 1}; }
+
+static void skip(bpt_range_t *rest, uint64_t bytes) {
+    rest->data += bytes;
+    rest->bytes -= bytes;
+    rest->offset += bytes;
+}
 
 bool bpt_range_next_line(bpt_range_t *rest, bpt_range_t *line) {
+    if (rest->offset == 0 && rest->bytes >= 3 && !memcmp(rest->data, "\xEF\xBB\xBF", 3)) skip(rest, 3);
     if (rest->bytes == 0) return false;
     const char *newline = memchr(rest->data, '\n', rest->bytes);
-    const uint64_t length = newline ? (uint64_t)(newline - rest->data) : rest->bytes, step = newline ? length + 1 : length;
+    const uint64_t length = newline ? (uint64_t)(newline - rest->data) : rest->bytes;
     *line = *rest;
-    line->bytes = length && rest->data[length - 1] == '\r' ? length - 1 : length;
-    rest->data += step;
-    rest->bytes -= step;
-    rest->offset += step;
+    line->bytes = newline && length && rest->data[length - 1] == '\r' ? length - 1 : length;
+    skip(rest, newline ? length + 1 : length);
     ++rest->line;
     return true;
 }
+
+// ---- UTF-8
 
 int bpt_utf8_next(const char *data, uint64_t bytes, uint32_t *code_point) {
     utf8proc_int32_t c;
@@ -75,21 +71,124 @@ int bpt_utf8_next(const char *data, uint64_t bytes, uint32_t *code_point) {
     return (int)used;
 }
 
+static uint64_t count_newlines(const char *data, uint64_t bytes) {
+    uint64_t lines = 0;
+    for (const char *p = data, *end = data + bytes; p < end && (p = memchr(p, '\n', (size_t)(end - p))); ++p) ++lines;
+    return lines;
+}
+
+// Bytes at the front that are ASCII, in steps of 8.
+static uint64_t ascii_front(const char *data, uint64_t bytes) {
+    uint64_t i = 0;
+    for (; i + 8 <= bytes; i += 8) {
+        uint64_t word;
+        memcpy(&word, data + i, 8);
+        if (word & 0x8080808080808080u) break;
+    }
+    return i;
+}
+
 bpt_status_t bpt_range_check_utf8(const bpt_range_t *range) {
-    uint64_t line = range->line;
     for (uint64_t i = 0; i < range->bytes;) {
-        const unsigned char c = (unsigned char)range->data[i];
-        if (c < 0x80) {
-            line += c == '\n';
-            ++i;
-            continue;
-        }
+        i += ascii_front(range->data + i, range->bytes - i);
+        if (i == range->bytes) break;
         uint32_t code_point;
         const int used = bpt_utf8_next(range->data + i, range->bytes - i, &code_point);
         if (!used)
             return bpt_fail(BPT_ERR_INPUT, "%s: line %llu, byte %llu: not valid UTF-8 (byte 0x%02X); use --unit byte or convert the file", range->path,
-                            (unsigned long long)line, (unsigned long long)(range->offset + i), c);
+                            (unsigned long long)(range->line + count_newlines(range->data, i)), (unsigned long long)(range->offset + i),
+                            (unsigned char)range->data[i]);
         i += (uint64_t)used;
     }
     return BPT_OK;
+}
+
+// ---- blocks
+
+struct bpt_text_blocks {
+    int fd;
+    char *name, *buffer;
+    size_t capacity;
+    size_t used, consumed;  // bytes in the buffer, and of them those given out as whole lines
+    uint64_t first_byte, first_line;
+    bool at_end;
+};
+
+bpt_status_t bpt_text_blocks_open(const char *path, size_t block_bytes, bpt_text_blocks_t **out) {
+    bpt_text_blocks_t *b;
+    BPT_TRY(bpt_alloc(1, sizeof *b, &b));
+    b->fd = -1;
+    b->capacity = block_bytes;
+    b->first_line = 1;
+    bpt_status_t status = bpt_strdup(path, &b->name);
+    if (status == BPT_OK) status = bpt_alloc(b->capacity, 1, &b->buffer);
+    if (status == BPT_OK) {
+        b->fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (b->fd < 0) status = bpt_fail(BPT_ERR_IO, "cannot open %s: %s; check the path", path, strerror(errno));
+    }
+    if (status != BPT_OK) {
+        bpt_text_blocks_close(b);
+        return status;
+    }
+    *out = b;
+    return BPT_OK;
+}
+
+void bpt_text_blocks_close(bpt_text_blocks_t *b) {
+    if (!b) return;
+    if (b->fd >= 0) close(b->fd);
+    bpt_free(b->name);
+    bpt_free(b->buffer);
+    bpt_free(b);
+}
+
+static bpt_status_t fill_block(bpt_text_blocks_t *b) {
+    while (b->used < b->capacity && !b->at_end) {
+        const ssize_t got = read(b->fd, b->buffer + b->used, b->capacity - b->used);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return bpt_fail(BPT_ERR_IO, "cannot read %s: %s; name a file that can be read", b->name, strerror(errno));
+        b->at_end = got == 0;
+        b->used += (size_t)got;
+    }
+    return BPT_OK;
+}
+
+bpt_status_t bpt_text_blocks_next(bpt_text_blocks_t *b, bpt_range_t *lines, bool *end) {
+    for (size_t i = 0; i < b->consumed; ++i) b->first_line += b->buffer[i] == '\n';
+    b->first_byte += b->consumed;
+    b->used -= b->consumed;
+    memmove(b->buffer, b->buffer + b->consumed, b->used);
+    for (;;) {
+        BPT_TRY(fill_block(b));
+        b->consumed = b->used;
+        if (!b->at_end)
+            while (b->consumed && b->buffer[b->consumed - 1] != '\n') --b->consumed;
+        if (b->consumed || b->at_end) break;
+        if (b->capacity >= (size_t)1 << 30)
+            return bpt_fail(BPT_ERR_INPUT, "%s: line %llu is longer than 1 GiB; check that it is a text file", b->name, (unsigned long long)b->first_line);
+        BPT_TRY(bpt_realloc(&b->buffer, 2 * b->capacity, 1));
+        b->capacity *= 2;
+    }
+    *end = b->consumed == 0;
+    *lines = (bpt_range_t){b->name, b->buffer, b->consumed, b->first_byte, b->first_line};
+    return BPT_OK;
+}
+
+bpt_shown_t bpt_show(const char *data, uint64_t bytes) {
+    bpt_shown_t shown;
+    size_t used = 0;
+    uint64_t i = 0;
+    for (int characters = 0; i < bytes && characters < 40; ++characters) {
+        utf8proc_int32_t code_point;
+        const utf8proc_ssize_t length = utf8proc_iterate((const uint8_t *)data + i, bytes - i > 4 ? 4 : (utf8proc_ssize_t)(bytes - i), &code_point);
+        if (length > 0 && code_point >= 32 && (code_point < 127 || code_point > 159)) {
+            memcpy(shown.text + used, data + i, (size_t)length);
+            used += (size_t)length;
+            i += (uint64_t)length;
+        } else {
+            used += (size_t)snprintf(shown.text + used, 5, "\\x%02x", (unsigned char)data[i++]);
+        }
+    }
+    memcpy(shown.text + used, i < bytes ? "..." : "", i < bytes ? 4 : 1);
+    return shown;
 }

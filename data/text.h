@@ -1,4 +1,7 @@
-// A text file in memory, mapped, not copied. 64-bit sizes; no unit, no vocabulary.
+// Text files in memory and their lines. 64-bit sizes; no unit, no vocabulary.
+//
+// Corpora are read whole, not mapped: a file that another program shortens or rewrites meanwhile can then neither kill the
+// process (SIGBUS) nor change what a run trains on. Word vectors, which may be larger than memory, come in blocks.
 #ifndef BPT_DATA_TEXT_H
 #define BPT_DATA_TEXT_H
 
@@ -6,7 +9,7 @@
 
 typedef struct bpt_text bpt_text_t;
 
-// Opens a regular file that is not empty. BPT_ERR_IO / BPT_ERR_INPUT name the path and the remedy.
+// Reads a file or a pipe; "-" is the standard input. An empty one is BPT_ERR_INPUT; BPT_ERR_IO and BPT_ERR_INPUT name path and remedy.
 bpt_status_t bpt_text_open(const char *path, bpt_text_t **out) BPT_MUST_USE;
 void bpt_text_close(bpt_text_t *text);
 
@@ -20,11 +23,27 @@ typedef struct {
 } bpt_range_t;
 bpt_range_t bpt_text_range(const bpt_text_t *text);
 
-// Takes the next line (without its newline, without a final \r) off the front of `rest`; false at the end. *line is its number.
+// A range over bytes that somebody else owns, as if they were the file `path`.
+bpt_range_t bpt_range_of(const char *path, const void *data, uint64_t bytes);
+
+// Takes the next line (without its newline, without a final \r) off the front of `rest`; false at the end. line->line is its number.
+// A byte order mark at the start of a file is no part of its first line.
 bool bpt_range_next_line(bpt_range_t *rest, bpt_range_t *line);
 // BPT_ERR_INPUT with line and byte offset unless the range is valid UTF-8.
 bpt_status_t bpt_range_check_utf8(const bpt_range_t *range) BPT_MUST_USE;
 // Decodes one code point of valid or invalid UTF-8; returns its bytes, 0 when invalid.
 int bpt_utf8_next(const char *data, uint64_t bytes, uint32_t *code_point);
+
+// A file in blocks of whole lines, for files that need not fit in memory. *lines stays valid until the next call; *end = true: no more.
+typedef struct bpt_text_blocks bpt_text_blocks_t;
+bpt_status_t bpt_text_blocks_open(const char *path, size_t block_bytes, bpt_text_blocks_t **out) BPT_MUST_USE;
+bpt_status_t bpt_text_blocks_next(bpt_text_blocks_t *blocks, bpt_range_t *lines, bool *end) BPT_MUST_USE;
+void bpt_text_blocks_close(bpt_text_blocks_t *blocks);
+
+// A token for a message: control characters and what is not UTF-8 as escapes, at most about 40 characters.
+typedef struct {
+    char text[192];
+} bpt_shown_t;
+bpt_shown_t bpt_show(const char *data, uint64_t bytes);
 
 #endif

@@ -1,95 +1,204 @@
-// Reading word vectors (vectors.h): one pass over the mapped file; only lines of words in the vocabulary are converted.
+// Word vectors in text form (see vectors.h).
 #include "data/vectors.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bpt/alloc.h"
 
-static int64_t count_tokens(bpt_range_t line) {
-    size_t bytes;
-    int64_t n = 0;
-    while (bpt_next_token(&line, &bytes)) ++n;
-    return n;
+enum { BLOCK_BYTES = 1 << 24 };
+
+typedef struct {
+    const bpt_vocab_t *vocab;
+    int64_t dim;              // 0 before the first line
+    int64_t wanted;           // dimension that the caller wants
+    int64_t promised, lines;  // vectors that the first line announces (-1: it does not), vectors seen
+    bool *seen;               // [vocabulary]
+    float *rows, *scratch;    // [vocabulary, dim]; [dim]: numbers that nobody wants
+    int64_t found;
+} reader_t;
+
+// A decimal number with at most 18 digits that count: exact to well below a float's rounding. No locale, no hexadecimal, no nan or inf.
+static bool parse_number(const char *p, size_t bytes, float *out) {
+    static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    const char *end = p + bytes;
+    const bool negative = p < end && *p == '-';
+    uint64_t mantissa = 0;
+    int exponent = 0, digits = 0, written = 0;
+    bool fraction = false;
+    if (p < end && (*p == '-' || *p == '+')) ++p;
+    for (int seen = 0; p < end && ((*p >= '0' && *p <= '9') || (*p == '.' && !seen)); ++p) {
+        if (*p == '.') {
+            seen = fraction = true;
+            continue;
+        }
+        digits = 1;
+        if (mantissa < 100000000000000000u) mantissa = mantissa * 10 + (uint64_t)(*p - '0');
+        else written = 1;
+        exponent += (written ? 1 : 0) - (fraction ? 1 : 0);
+    }
+    if (!digits) return false;
+    if (p < end && (*p == 'e' || *p == 'E')) {
+        const bool down = ++p < end && *p == '-';
+        int given = 0;
+        if (p < end && (*p == '-' || *p == '+')) ++p;
+        if (p == end) return false;
+        for (; p < end && *p >= '0' && *p <= '9'; ++p)
+            if (given < 100000) given = given * 10 + (*p - '0');
+        exponent += down ? -given : given;
+    }
+    const int distance = exponent < 0 ? -exponent : exponent;
+    double value = (double)mantissa;
+    if (mantissa && distance) {
+        const double power = distance <= 22 ? powers[distance] : pow(10, distance);
+        value = exponent < 0 ? value / power : value * power;
+    }
+    *out = (float)(negative ? -value : value);
+    return p == end && isfinite(*out);
 }
 
-// word2vec begins with a line of two whole numbers.
-static bool is_header(const bpt_range_t *line) {
-    if (count_tokens(*line) != 2) return false;
-    for (uint64_t i = 0; i < line->bytes; ++i)
-        if (line->data[i] != ' ' && (line->data[i] < '0' || line->data[i] > '9')) return false;
+static bpt_status_t wrong_count(const bpt_range_t *line, int64_t numbers, int64_t dim) {
+    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu has %lld numbers, the vectors have %lld; the file is damaged or cut off", line->path,
+                    (unsigned long long)line->line, (long long)numbers, (long long)dim);
+}
+
+static bool parse_count(const char *word, size_t bytes, int64_t *count) {
+    *count = 0;
+    if (bytes < 1 || bytes > 12) return false;
+    for (size_t i = 0; i < bytes; ++i) {
+        if (word[i] < '0' || word[i] > '9') return false;
+        *count = *count * 10 + (word[i] - '0');
+    }
     return true;
 }
 
-static bpt_status_t first_line(bpt_range_t *rest, int64_t *dimension) {
-    bpt_range_t line, after = *rest;
-    const bpt_range_t start = *rest;
-    if (!bpt_range_next_line(&after, &line)) return bpt_fail(BPT_ERR_INPUT, "%s: no vectors in it", start.path);
-    if (is_header(&line)) {
-        *rest = after;
-        if (!bpt_range_next_line(&after, &line)) return bpt_fail(BPT_ERR_INPUT, "%s: a header and no vectors", start.path);
+static int64_t count_fields(bpt_range_t line) {
+    size_t bytes;
+    int64_t fields = 0;
+    while (bpt_next_token(&line, &bytes)) ++fields;
+    return fields;
+}
+
+// word2vec begins with a line of two whole numbers, `count d`.
+static bool is_header(bpt_range_t line, int64_t *count, int64_t *dim) {
+    size_t count_bytes, dim_bytes;
+    if (count_fields(line) != 2) return false;
+    const char *first = bpt_next_token(&line, &count_bytes), *second = bpt_next_token(&line, &dim_bytes);
+    return parse_count(first, count_bytes, count) && parse_count(second, dim_bytes, dim);
+}
+
+// The dimension from the first line, or the first two, of a file; *promised as in reader_t.
+static bpt_status_t read_dimension(bpt_range_t rest, int64_t *dim, int64_t *promised) {
+    bpt_range_t line;
+    *promised = -1;
+    const bool any = bpt_range_next_line(&rest, &line);
+    if (any && is_header(line, promised, dim)) return BPT_OK;
+    *promised = -1;
+    *dim = any ? count_fields(line) - 1 : 0;
+    if (*dim >= 1) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu is not a word followed by numbers", rest.path, (unsigned long long)(any ? line.line : 1));
+}
+
+static bpt_status_t start(reader_t *r, const bpt_range_t *lines) {
+    BPT_TRY(read_dimension(*lines, &r->dim, &r->promised));
+    if (r->dim != r->wanted)
+        return bpt_fail(BPT_ERR_USAGE, "%s: vectors of %lld numbers where the model's embedding has %lld; set --d-embed %lld", lines->path,
+                        (long long)r->dim, (long long)r->wanted, (long long)r->dim);
+    BPT_TRY(bpt_alloc((size_t)r->dim, sizeof *r->scratch, &r->scratch));
+    return bpt_alloc((size_t)bpt_vocab_size(r->vocab), sizeof *r->seen, &r->seen);
+}
+
+// Skips the fields of the word. With more fields than numbers the word holds blanks, unless its second part is a number.
+static bpt_status_t take_word(const reader_t *r, bpt_range_t *rest, int64_t fields, const char **word, size_t *bytes) {
+    const bpt_range_t line = *rest;
+    size_t length;
+    float number;
+    *word = bpt_next_token(rest, bytes);
+    if (fields < r->dim + 1) return wrong_count(&line, fields - 1, r->dim);
+    for (int64_t i = fields - r->dim - 1; i > 0; --i) {
+        const char *part = bpt_next_token(rest, &length);
+        if (i == fields - r->dim - 1 && parse_number(part, length, &number)) return wrong_count(&line, fields - 1, r->dim);
+        *bytes = (size_t)(part - *word) + length;
     }
-    *dimension = count_tokens(line) - 1;
-    if (*dimension < 1) return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: not a word followed by numbers", start.path, (unsigned long long)line.line);
     return BPT_OK;
 }
 
-bpt_status_t bpt_vectors_dimension(const char *path, int64_t *dimension) {
-    bpt_text_t *text;
-    BPT_TRY(bpt_text_open(path, &text));
-    bpt_range_t rest = bpt_text_range(text);
-    const bpt_status_t status = first_line(&rest, dimension);
-    bpt_text_close(text);
+static float *row_of(reader_t *r, const char *word, size_t bytes) {
+    uint32_t id;
+    size_t token_bytes;
+    if (!bpt_vocab_find(r->vocab, word, bytes, &id)) return r->scratch;
+    const char *token = bpt_vocab_token(r->vocab, id, &token_bytes);
+    if (token_bytes != bytes || memcmp(token, word, bytes) != 0 || r->seen[id]) return r->scratch;  // <unk> stands for the unknown
+    r->seen[id] = true;
+    ++r->found;
+    return r->rows + (int64_t)id * r->dim;
+}
+
+static bpt_status_t add_line(reader_t *r, const bpt_range_t *line) {
+    bpt_range_t rest = *line;
+    const char *word;
+    size_t bytes;
+    BPT_TRY(take_word(r, &rest, count_fields(*line), &word, &bytes));
+    float *row = row_of(r, word, bytes);
+    for (int64_t i = 0; i < r->dim; ++i) {
+        size_t length;
+        const char *text = bpt_next_token(&rest, &length);
+        if (!parse_number(text, length, &row[i]))
+            return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: '%s' is not a finite number", line->path, (unsigned long long)line->line,
+                            bpt_show(text, length).text);
+    }
+    ++r->lines;
+    return BPT_OK;
+}
+
+static bpt_status_t add_lines(reader_t *r, const bpt_range_t *lines) {
+    bpt_range_t rest = *lines, line;
+    const bool first = r->dim == 0;
+    if (first) BPT_TRY(start(r, lines));
+    if (first && r->promised >= 0) (void)bpt_range_next_line(&rest, &line);
+    while (bpt_range_next_line(&rest, &line)) BPT_TRY(add_line(r, &line));
+    return BPT_OK;
+}
+
+static bpt_status_t finish(reader_t *r, bpt_status_t status, const char *path, int64_t *found) {
+    bpt_free(r->seen);
+    bpt_free(r->scratch);
+    *found = r->found;
+    if (status == BPT_OK && r->lines == 0) status = bpt_fail(BPT_ERR_INPUT, "%s holds no vector; a line is `word x1 .. xd`", path);
+    if (status == BPT_OK && r->promised >= 0 && r->promised != r->lines)
+        status = bpt_fail(BPT_ERR_INPUT, "%s: its first line says %lld vectors, there are %lld; the file is damaged or cut off", path,
+                          (long long)r->promised, (long long)r->lines);
     return status;
 }
 
-static bpt_status_t read_row(const bpt_range_t *whole, int64_t dimension, float *row) {
-    bpt_range_t line = *whole;
-    size_t bytes;
-    if (count_tokens(line) != dimension + 1)
-        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: %lld values where the first line has %lld", line.path, (unsigned long long)line.line,
-                        (long long)count_tokens(line) - 1, (long long)dimension);
-    (void)bpt_next_token(&line, &bytes);
-    for (int64_t i = 0; i < dimension; ++i) {
-        const char *token = bpt_next_token(&line, &bytes);
-        char number[64], *end;
-        if (bytes >= sizeof number) bytes = sizeof number - 1;
-        memcpy(number, token, bytes);
-        number[bytes] = 0;
-        row[i] = strtof(number, &end);
-        if (*end || !isfinite(row[i]))
-            return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: '%s' is not a finite number", line.path, (unsigned long long)line.line, number);
-    }
-    return BPT_OK;
+bpt_status_t bpt_vectors_parse(const bpt_range_t *text, const bpt_vocab_t *vocab, int64_t dimension, float *rows, int64_t *found) {
+    reader_t reader = {.vocab = vocab, .wanted = dimension, .rows = rows};
+    return finish(&reader, add_lines(&reader, text), text->path, found);
 }
+
+// Gives the blocks of a file to the reader; only the first one when there is none.
+static bpt_status_t read_blocks(const char *path, size_t block_bytes, reader_t *reader, int64_t *dimension) {
+    bpt_text_blocks_t *blocks;
+    BPT_TRY(bpt_text_blocks_open(path, block_bytes, &blocks));
+    bpt_range_t lines;
+    bool end = false;
+    int64_t promised;
+    bpt_status_t status = BPT_OK;
+    while (status == BPT_OK && !end) {
+        status = bpt_text_blocks_next(blocks, &lines, &end);
+        if (status == BPT_OK && !reader) {
+            status = read_dimension(lines, dimension, &promised);
+            break;
+        }
+        if (status == BPT_OK && !end) status = add_lines(reader, &lines);
+    }
+    bpt_text_blocks_close(blocks);
+    return status;
+}
+
+bpt_status_t bpt_vectors_dimension(const char *path, int64_t *dimension) { return read_blocks(path, 1 << 16, NULL, dimension); }
 
 bpt_status_t bpt_vectors_read(const char *path, const bpt_vocab_t *vocab, int64_t dimension, float *rows, int64_t *found) {
-    bpt_text_t *text;
-    bool *seen = NULL;
-    int64_t file_dimension;
-    uint32_t unk = UINT32_MAX;
-    *found = 0;
-    BPT_TRY(bpt_text_open(path, &text));
-    bpt_range_t rest = bpt_text_range(text), line;
-    bpt_status_t status = bpt_alloc((size_t)bpt_vocab_size(vocab), 1, &seen);
-    if (status == BPT_OK) status = first_line(&rest, &file_dimension);
-    if (status == BPT_OK && file_dimension != dimension)
-        status = bpt_fail(BPT_ERR_USAGE, "%s: vectors of %lld numbers where the model's embedding has %lld; set --d-embed %lld", path,
-                          (long long)file_dimension, (long long)dimension, (long long)file_dimension);
-    (void)bpt_vocab_find(vocab, "<unk>", 5, &unk);
-    while (status == BPT_OK && bpt_range_next_line(&rest, &line)) {
-        bpt_range_t left = line;
-        size_t bytes;
-        uint32_t id;
-        const char *word = bpt_next_token(&left, &bytes);
-        if (!word) continue;
-        if (!bpt_vocab_find(vocab, word, bytes, &id) || (id == unk && !(bytes == 5 && !memcmp(word, "<unk>", 5))) || seen[id]) continue;
-        seen[id] = true;
-        ++*found;
-        status = read_row(&line, dimension, rows + (int64_t)id * dimension);
-    }
-    bpt_free(seen);
-    bpt_text_close(text);
-    return status;
+    reader_t reader = {.vocab = vocab, .wanted = dimension, .rows = rows};
+    return finish(&reader, read_blocks(path, BLOCK_BYTES, &reader, NULL), path, found);
 }
