@@ -6,7 +6,7 @@
 
 #include "bpt/alloc.h"
 
-enum { BLOCK_BYTES = 1 << 24 };
+enum { BLOCK_BYTES = 1 << 24, LARGEST_DIM = 65536 };
 
 typedef struct {
     const bpt_vocab_t *vocab;
@@ -92,11 +92,14 @@ static bpt_status_t read_dimension(bpt_range_t rest, int64_t *dim, int64_t *prom
     bpt_range_t line;
     *promised = -1;
     const bool any = bpt_range_next_line(&rest, &line);
-    if (any && is_header(line, promised, dim)) return BPT_OK;
-    *promised = -1;
-    *dim = any ? count_fields(line) - 1 : 0;
-    if (*dim >= 1) return BPT_OK;
-    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu is not a word followed by numbers", rest.path, (unsigned long long)(any ? line.line : 1));
+    const bool header = any && is_header(line, promised, dim);
+    if (!header) {
+        *promised = -1;
+        *dim = any ? count_fields(line) - 1 : 0;
+    }
+    if (*dim >= 1 && *dim <= LARGEST_DIM) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu is not a word followed by 1 to %d numbers", rest.path, (unsigned long long)(any ? line.line : 1),
+                    LARGEST_DIM);
 }
 
 static bpt_status_t start(reader_t *r, const bpt_range_t *lines) {

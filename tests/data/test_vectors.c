@@ -1,0 +1,163 @@
+// Word vectors in text form.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bpt/alloc.h"
+#include "data/vectors.h"
+#include "support/check.h"
+#include "support/scratch.h"
+#include "support/support.h"
+
+static bpt_vocab_t *vocab_of(const char *text) {
+    bpt_vocab_t *vocab;
+    const bpt_range_t range = bpt_range_of("words", text, strlen(text));
+    assert_ok(bpt_vocab_create(BPT_UNIT_WORD, false, &vocab));
+    assert_ok(bpt_vocab_count(vocab, &range));
+    assert_ok(bpt_vocab_freeze(vocab));
+    return vocab;
+}
+
+static bpt_status_t parse(const char *text, const bpt_vocab_t *vocab, int64_t dim, float *rows, int64_t *found) {
+    const bpt_range_t range = bpt_range_of("v.txt", text, strlen(text));
+    memset(rows, 0, (size_t)(bpt_vocab_size(vocab) * dim) * sizeof *rows);
+    return bpt_vectors_parse(&range, vocab, dim, rows, found);
+}
+
+static void rows_belong_to_words_and_others_stay_zero(void **state) {
+    (void)state;
+    bpt_vocab_t *vocab = vocab_of("b b a");  // <unk> <eos> b a
+    float rows[8];
+    int64_t found;
+    static const char *const forms[] = {
+        "a 1 2\nzz 5 6\nb 3 -4e-1\n",
+        "3 2\na 1 2\nzz 5 6\nb 3 -0.4\n",                        // word2vec
+        "a 1.0 +2\r\na 9 9\r\n. . . 7 7\r\nb 3.0 -4E-01 \r\n",  // the first vector of a word counts; a word with blanks
+        "a\t1\t2\nb 3 -.4",
+        "\xEF\xBB\xBF" "a 1 2\nb 3 -0.40000000000000000000000000001\n",
+    };
+    for (size_t i = 0; i < BPT_COUNT(forms); ++i) {
+        assert_ok(parse(forms[i], vocab, 2, rows, &found));
+        assert_int_equal(found, 2);
+        const float want[8] = {0, 0, 0, 0, 3, -0.4f, 1, 2};
+        assert_memory_equal(rows, want, sizeof want);
+    }
+    assert_ok(parse("<unk> 1 2\nA 3 4\n", vocab, 2, rows, &found));  // case counts, and only <unk> itself is <unk>
+    assert_int_equal(found, 1);
+    assert_true(rows[0] == 1 && rows[1] == 2 && rows[4] == 0 && rows[6] == 0);
+    bpt_vocab_destroy(vocab);
+}
+
+static void damage_is_named_by_line(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *message;
+        bpt_status_t status;
+    } cases[] = {
+        {"a 1 2\nb 1\n", "v.txt: line 2 has 1 numbers, the vectors have 2", BPT_ERR_INPUT},
+        {"a 1 2\nzz 1 2 3\n", "line 2 has 3 numbers", BPT_ERR_INPUT},
+        {"a 1 2\nzz\n", "line 2 has 0 numbers", BPT_ERR_INPUT},
+        {"a 1 2\n\nb 1 2\n", "line 2 has", BPT_ERR_INPUT},
+        {"a 1 nan\n", "line 1: 'nan' is not a finite number", BPT_ERR_INPUT},
+        {"zz 1 inf\n", "'inf' is not", BPT_ERR_INPUT},
+        {"a 1 2\nb 1 1e39\n", "line 2: '1e39' is not", BPT_ERR_INPUT},
+        {"a 1 1e999999999999\n", "is not a finite", BPT_ERR_INPUT},
+        {"a 1 0x10\n", "'0x10' is not", BPT_ERR_INPUT},
+        {"a 1 1.2.3\n", "'1.2.3' is not", BPT_ERR_INPUT},
+        {"a 1 2e\n", "'2e' is not", BPT_ERR_INPUT},
+        {"a 1 -\n", "'-' is not", BPT_ERR_INPUT},
+        {"3 2\na 1 2\nb 3 4\n", "its first line says 3 vectors, there are 2", BPT_ERR_INPUT},
+        {"1 2\na 1 2\nb 3 4\n", "its first line says 1 vectors, there are 2", BPT_ERR_INPUT},
+        {"3 2\n", "holds no vector", BPT_ERR_INPUT},
+        {"a\n", "line 1 is not a word followed by", BPT_ERR_INPUT},
+        {"", "line 1 is not a word followed by", BPT_ERR_INPUT},
+        {"5 900000000\n", "followed by 1 to 65536 numbers", BPT_ERR_INPUT},
+        {"a 1 2 3\n", "set --d-embed 3", BPT_ERR_USAGE},
+    };
+    bpt_vocab_t *vocab = vocab_of("a b");
+    float rows[8];
+    int64_t found;
+    const size_t live = bpt_alloc_live();
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i)
+        assert_fails(parse(cases[i].text, vocab, 2, rows, &found), cases[i].status, cases[i].message);
+    assert_int_equal(bpt_alloc_live(), live);
+    bpt_vocab_destroy(vocab);
+}
+
+static void numbers_round_as_strtof_does(void **state) {
+    (void)state;
+    bpt_vocab_t *vocab = vocab_of("a");
+    uint64_t x = 88172645463325252u;
+    for (int i = 0; i < 20000; ++i) {
+        char text[128], number[64];
+        float rows[3];
+        int64_t found;
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        const double value = ((double)(int64_t)x) * pow(10, (int)(x % 50) - 45);
+        snprintf(number, sizeof number, i % 3 ? "%.*g" : "%.*f", 1 + (int)(x >> 32) % 17, i % 3 ? value : fmod(value, 1e3));
+        snprintf(text, sizeof text, "a %s\n", number);
+        const float want = strtof(number, NULL);
+        if (!isfinite(want)) continue;
+        assert_ok(parse(text, vocab, 1, rows, &found));
+        const float next = nextafterf(want, rows[2]);  // ties between two floats may fall to either
+        if (rows[2] != want && fabs((double)rows[2] - strtod(number, NULL)) > fabs((double)next - strtod(number, NULL)) * (1 + 1e-7))
+            fail_msg("%s: %a, strtof %a", number, (double)rows[2], (double)want);
+    }
+    bpt_vocab_destroy(vocab);
+}
+
+static void a_file_gives_the_same_as_a_text(void **state) {
+    (void)state;
+    const char *path = test_path("vectors.txt");
+    static char text[400000];
+    size_t size = 0;
+    for (int i = 0; i < 10000; ++i) size += (size_t)snprintf(text + size, sizeof text - size, "w%d %d.5 -%d %.10g\n", i, i, i, i / 8.0);
+    test_write_file(path, text, size);
+    bpt_vocab_t *vocab = vocab_of("w7 w9999 w0 other");
+    float rows[6 * 3] = {0};
+    int64_t found, dim;
+    assert_ok(bpt_vectors_dimension(path, &dim));
+    assert_int_equal(dim, 3);
+    assert_ok(bpt_vectors_read(path, vocab, 3, rows, &found));
+    assert_int_equal(found, 3);
+    uint32_t id;
+    assert_true(bpt_vocab_find(vocab, "w9999", 5, &id));
+    assert_true(rows[3 * id] == 9999.5f && rows[3 * id + 1] == -9999 && rows[3 * id + 2] == (float)(9999 / 8.0));
+    assert_fails(bpt_vectors_read(test_path("none"), vocab, 3, rows, &found), BPT_ERR_IO, "No such file");
+    assert_fails(bpt_vectors_dimension(test_path("none"), &dim), BPT_ERR_IO, "No such file");
+    bpt_vocab_destroy(vocab);
+}
+
+static void the_glove_sample_reads_completely(void **state) {
+    (void)state;
+    if (!test_shared_dir()) skip();
+    char path[512];
+    snprintf(path, sizeof path, "%s/data/glove/glove.50d.txt", test_shared_dir());
+    int64_t dim, found;
+    assert_ok(bpt_vectors_dimension(path, &dim));
+    assert_int_equal(dim, 50);
+    bpt_vocab_t *vocab = vocab_of("the , zebra-that-is-not-there");
+    float rows[5 * 50] = {0};
+    assert_ok(bpt_vectors_read(path, vocab, dim, rows, &found));
+    assert_int_equal(found, 2);
+    uint32_t id;
+    assert_true(bpt_vocab_find(vocab, "the", 3, &id));
+    assert_true(rows[50 * id] == 0.418f && rows[50 * id + 49] == -0.78581f);
+    bpt_vocab_destroy(vocab);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_belong_to_words_and_others_stay_zero), cmocka_unit_test(damage_is_named_by_line),
+        cmocka_unit_test(numbers_round_as_strtof_does),              cmocka_unit_test(a_file_gives_the_same_as_a_text),
+        cmocka_unit_test(the_glove_sample_reads_completely),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
