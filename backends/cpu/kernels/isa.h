@@ -5,6 +5,7 @@
 #ifndef BPT_CPU_ISA_H
 #define BPT_CPU_ISA_H
 
+#include "backends/cpu/kernels/attention.h"
 #include "bpt/ops.h"
 
 // A pointwise chain (ops.h) with its operands resolved; `arg` and the keys point to whole tensors.

@@ -1,0 +1,119 @@
+// What the attention kernels share with ops/attention.c: the call with its operands resolved, one unit of work (a head of a sequence)
+// and a thread's workspace. Knows nothing of vectors or threads.
+//
+// Inside a unit everything is f32 and head-major: row `node` of k, v, dk, dv has `columns` floats, head_dim rounded up to whole
+// tile widths with zeros above. Scores of a tile are stored [key][query], 16 queries side by side: every vector operation
+// works on 16 queries, whatever the instruction set.
+#ifndef BPT_CPU_ATTENTION_H
+#define BPT_CPU_ATTENTION_H
+
+#include "bpt/ops.h"
+
+enum {
+    BPT_TILE = 16,               // queries of a tile
+    BPT_ATTENTION_BLOCK = 32,    // leaves of one step of the walk for span queries
+    BPT_ATTENTION_CHUNK = 8192,  // leaves of a piece of work; the cut of a sequence decides the order of sums, so it is fixed
+    BPT_ATTENTION_KEYS = 256,    // keys of a block in dense and window graphs
+    BPT_ATTENTION_LOW = 4,       // spans up to this level lie inside a tile of leaves
+    BPT_ATTENTION_LANES = 32,    // most spans that a leaf has above that level, in whole tiles
+    BPT_ATTENTION_WHOLE = 62,    // level of a virtual root in the walk: one span of all leaves
+    BPT_ATTENTION_GROUPS = 512,
+    BPT_ATTENTION_SLACK = 8,      // score arrays: products are computed for up to 8 keys at a time
+    BPT_ATTENTION_ROW_KEYS = 64,  // keys of a block of single queries (kind TABLE)
+};
+
+// One part (q, k, ..) of a tensor F: element (row, column) is number row * stride + column. data NULL: absent.
+typedef struct {
+    void *data;
+    bpt_dtype_t dtype;
+    int64_t stride;
+} bpt_attention_part_t;
+
+typedef struct {
+    const bpt_attention_attrs_t *t;
+    int64_t n, other, nodes;  // of a bucket: leaves, other nodes, all
+    int64_t columns, rel_rows;
+    bool tree;        // bpt, segtree: spans; else dense, window
+    bool mean_spans;  // span outputs are plain means: zero_spans, all queries, no dropout
+    bpt_attention_part_t q, k, v, out, dout, dq, dk, dv;
+    float *lse;        // [query rows, heads]; NULL: not wanted
+    const float *rel;  // [rel_rows][columns]; NULL: none
+    const uint32_t *lengths, *row_keys, *rng;
+    uint32_t threshold;  // of dropout
+    float inverse;
+    const uint32_t *table;  // kind TABLE: [query rows, slots, 4]
+    int64_t slots;
+} bpt_attention_t;
+
+// Key rows of one chunk for the sums of dk and dv: node (j,m) lies in row base[j] + m, m in [low[j], high[j]).
+typedef struct {
+    int levels;
+    int64_t base[BPT_MAX_LEVELS], low[BPT_MAX_LEVELS], high[BPT_MAX_LEVELS], rows;
+} bpt_attention_range_t;
+
+// One head of one sequence.
+typedef struct {
+    int64_t sequence, length;
+    int head, levels;                   // of the true length
+    int64_t first[BPT_MAX_LEVELS + 1];  // node numbers of the bucket's levels
+    float *k, *v, *dk, *dv;             // [key rows of a sequence][columns]
+    float *spans;                       // parts of spans longer than a chunk: [chunk][lane][columns + 2]
+} bpt_attention_unit_t;
+
+// Queries of consecutive lanes that read the same keys: entries key .. of the tile's key list, with entries rel, rel + step, .. of its
+// list of table rows (rel -1: none).
+typedef struct {
+    int32_t key, keys, rel, step, lane, lanes;
+} bpt_attention_group_t;
+
+// Key lists of 16 consecutive leaf queries: the union of their intervals, nearest level first.
+typedef struct {
+    int32_t n_keys, n_leaves, n_rel, n_groups;  // n_leaves: how many of the keys (the first ones) are leaves
+    int32_t *keys, *rel;                        // node numbers; rows of the table
+    bpt_attention_group_t group[BPT_ATTENTION_GROUPS];
+} bpt_attention_tile_t;
+
+// Span queries during the walk over the leaves: one lane per level, the ancestor of the current leaf. Only lanes [0, n) are in use.
+typedef struct {
+    int n, level[BPT_ATTENTION_LANES];
+    bool low;  // also the spans inside a tile
+    float max[BPT_ATTENTION_LANES], sum[BPT_ATTENTION_LANES], constant[BPT_ATTENTION_LANES];
+    float lse[BPT_ATTENTION_LANES], delta[BPT_ATTENTION_LANES], score_sum[BPT_ATTENTION_LANES];
+    uint32_t code[BPT_ATTENTION_LANES], sequence[BPT_ATTENTION_LANES];
+    float *q, *out, *dout;  // [lane][columns]; out: the running output, or dq
+    float *qt, *doutt;      // [tile of lanes][column][16]
+} bpt_attention_walk_t;
+
+// Workspace of a thread. Score arrays have room for the longest key list.
+typedef struct {
+    bpt_attention_tile_t tile;
+    bpt_attention_walk_t walk;
+    float *q, *qt, *dout, *doutt, *out, *outt;  // tiles [16][columns], transposed [columns][16]
+    float *raw, *score, *product;               // [keys][16]
+    float *rel_score;                           // [table rows in use][16]
+    int32_t *order;                             // key list of dense blocks and of the walk
+    int32_t *sum_row;                           // rows of a key list in the chunk's sums
+    float *dk, *dv, *drel;                      // sums of the chunk: rows of `range`; [rel_rows][columns], NULL without a table
+    bpt_attention_range_t range;
+    float *own_dk, *own_dv, *own_drel;  // memory for them, when a sequence has several chunks; else they are the unit's
+} bpt_attention_work_t;
+
+// Row of a node in a tensor of all rows.
+static inline int64_t bpt_attention_row(const bpt_attention_t *a, int64_t sequence, int64_t node) {
+    return node < a->n ? sequence * a->n + node : a->t->batch * a->n + sequence * a->other + node - a->n;
+}
+// Row of a query in out, dout and lse, and where it is stored in q and dq (-1: it is zero and not stored).
+static inline int64_t bpt_attention_out_row(const bpt_attention_t *a, int64_t sequence, int64_t node) {
+    return a->t->queries == BPT_QUERIES_ROOTS ? sequence : bpt_attention_row(a, sequence, node);
+}
+static inline int64_t bpt_attention_query_row(const bpt_attention_t *a, int64_t sequence, int64_t node) {
+    if (a->t->queries == BPT_QUERIES_ALL && a->t->zero_spans && node >= a->n) return -1;
+    return bpt_attention_out_row(a, sequence, node);
+}
+
+// The key lists of leaf queries [first, first + 16) of a bpt or segtree graph (ops/attention_tile.c).
+void bpt_attention_tile(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t first, bpt_attention_tile_t *tile);
+// Longest key list and list of table rows that it makes.
+int64_t bpt_attention_tile_keys(const bpt_attention_t *a);
+
+#endif

@@ -1,0 +1,96 @@
+// Tiles of 16 leaf queries of bpt and segtree graphs, forward and backward: whole columns of scores, no online rescaling.
+#include "backends/cpu/kernels/attention_tile.h"
+
+// With zero_spans only leaves have keys and values: the other scores are q . rel alone.
+BPT_INLINE int64_t stored_keys(const bpt_attention_t *a, const bpt_attention_tile_t *tile) {
+    return a->t->zero_spans ? tile->n_leaves : tile->n_keys;
+}
+
+// w->score[key][query] of the tile's keys, masked where the query does not read the key. q . rel is one product with the table
+// rows in use, read back by the key's distance for every group of queries that read the same keys.
+BPT_INLINE void tile_scores(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w) {
+    const bpt_attention_tile_t *tile = &w->tile;
+    const int64_t stored = stored_keys(a, tile), head_dim = a->t->head_dim;
+    bpt_scores(unit->k, a->columns, tile->keys, stored, w->qt, head_dim, w->raw);
+    if (stored < tile->n_keys) memset(w->raw + stored * BPT_TILE, 0, (size_t)((tile->n_keys - stored) * BPT_TILE) * sizeof *w->raw);
+    if (a->rel) bpt_scores(a->rel, a->columns, tile->rel, tile->n_rel, w->qt, head_dim, w->rel_score);
+    for (int64_t p = 0; p < tile->n_keys; ++p) tile_store(w->score + p * BPT_TILE, tile_set1(BPT_MASKED));
+    for (int g = 0; g < tile->n_groups; ++g) {
+        const bpt_attention_group_t *group = &tile->group[g];
+        const lanes_t lanes = lanes_between(group->lane, group->lane + group->lanes);
+        const float *raw = w->raw + (int64_t)group->key * BPT_TILE, *rel = w->rel_score + (int64_t)group->rel * BPT_TILE;
+        float *score = w->score + (int64_t)group->key * BPT_TILE;
+        const int64_t step = group->step * BPT_TILE;
+        for (int64_t i = 0; i < group->keys; ++i, raw += BPT_TILE, score += BPT_TILE) {
+            tile_t x = tile_load(raw);
+            if (group->rel >= 0) {
+                const tile_t y = tile_load(rel + i * step);
+                for (int u = 0; u < TV; ++u) x.v[u] += y.v[u];
+            }
+            tile_store_lanes(score, lanes, x);
+        }
+    }
+}
+
+void BPT_KERNEL_NAME(attention_leaves)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w, int64_t first) {
+    bpt_attention_tile_t *tile = &w->tile;
+    leaves_t t = leaves_begin(a, unit, first);
+    bpt_attention_tile(a, unit, first, tile);
+    leaves_read_queries(a, &t, w);
+    tile_scores(a, unit, w);
+    const tile_t max = tile_max(tile_load(w->score), w->score, tile->n_keys);
+    const tile_t sum = softmax_weights(a, unit, &t.dropout, tile->keys, tile->n_keys, max, tile_set1(0), w->score);
+    memset(w->out, 0, (size_t)(BPT_TILE * a->columns) * sizeof *w->out);
+    bpt_mix(unit->v, a->columns, tile->keys, stored_keys(a, tile), w->score, w->out);
+    leaves_write(a, unit, &t, w->out, max, sum);
+}
+
+// w->rel_score = gradient of the product with the table: the scores' gradients, summed over the keys that use a row.
+BPT_INLINE void rel_gradient(bpt_attention_work_t *w) {
+    const bpt_attention_tile_t *tile = &w->tile;
+    memset(w->rel_score, 0, (size_t)(tile->n_rel * BPT_TILE) * sizeof *w->rel_score);
+    for (int g = 0; g < tile->n_groups; ++g) {
+        const bpt_attention_group_t *group = &tile->group[g];
+        if (group->rel < 0) continue;
+        const lanes_t lanes = lanes_between(group->lane, group->lane + group->lanes);
+        const float *product = w->product + (int64_t)group->key * BPT_TILE;
+        float *rel = w->rel_score + (int64_t)group->rel * BPT_TILE;
+        const int64_t step = group->step * BPT_TILE;
+        for (int64_t i = 0; i < group->keys; ++i, product += BPT_TILE, rel += step)
+            for (int u = 0; u < TV; ++u)
+                vf_store(rel + u * BPT_LANES, vf_load(rel + u * BPT_LANES) + vf_if(lanes.v[u], vf_load(product + u * BPT_LANES)));
+    }
+}
+
+// Rows of the tile's keys in the chunk's sums; the list is ordered by level.
+BPT_INLINE void find_sum_rows(const bpt_attention_unit_t *unit, bpt_attention_work_t *w, int64_t n) {
+    int level = 0;
+    for (int64_t p = 0; p < n; ++p) {
+        const int32_t node = w->tile.keys[p];
+        while (node >= unit->first[level + 1]) ++level;
+        w->sum_row[p] = (int32_t)(w->range.base[level] + node - unit->first[level]);
+    }
+}
+
+void BPT_KERNEL_NAME(attention_leaves_grad)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w,
+                                            int64_t first) {
+    bpt_attention_tile_t *tile = &w->tile;
+    leaves_t t = leaves_begin(a, unit, first);
+    bpt_attention_tile(a, unit, first, tile);
+    leaves_read_gradient(a, unit, &t, w);
+    tile_scores(a, unit, w);
+    const int64_t stored = stored_keys(a, tile);
+    bpt_scores(unit->v, a->columns, tile->keys, stored, w->doutt, a->t->head_dim, w->product);
+    if (stored < tile->n_keys) memset(w->product + stored * BPT_TILE, 0, (size_t)((tile->n_keys - stored) * BPT_TILE) * sizeof *w->product);
+    softmax_gradient(a, unit, &t.dropout, tile->keys, tile->n_keys, t.lse, t.delta, w->score, w->product);
+    find_sum_rows(unit, w, stored);
+    bpt_outer(w->dv, a->columns, w->sum_row, stored, w->score, w->dout);
+    bpt_outer(w->dk, a->columns, w->sum_row, stored, w->product, w->q);
+    bpt_mix(unit->k, a->columns, tile->keys, stored, w->product, w->out);
+    if (a->rel) {
+        rel_gradient(w);
+        bpt_outer(w->drel, a->columns, tile->rel, tile->n_rel, w->rel_score, w->q);
+        bpt_mix(a->rel, a->columns, tile->rel, tile->n_rel, w->rel_score, w->out);
+    }
+    for (int q = 0; q < t.lanes; ++q) bpt_write_row(&a->dq, t.row + q, a->t->head_dim, w->out + q * a->columns, a->t->scale);
+}
