@@ -1,0 +1,168 @@
+// `bpt doctor`: what works on this machine, and how to mend what does not. Drivers are touched in child processes only.
+#include <errno.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "bpt/alloc.h"
+#include "bpt/file.h"
+#include "tools/bpt/child.h"
+#include "tools/bpt/probe.h"
+#include "tools/bpt/program.h"
+#include "tools/bpt/selftest.h"
+
+enum { SELFTEST_SECONDS = 120 };
+
+typedef struct {
+    const cli_options_t *o;
+    cli_probe_t probe;
+    cli_selftest_t selftest;
+    int tested, failed;
+} checkup_t;
+
+// ---- The machine
+static void check_machine(void) {
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    const char *threads = getenv("OMP_NUM_THREADS");
+    printf("machine\n  %ld cores online, %.1f GiB of memory\n", cores, (double)pages * (double)page / (1 << 30));
+    if (threads && *threads) printf("  OMP_NUM_THREADS=%s decides the number of threads; unset it to use all cores\n", threads);
+}
+
+// A GPU's device node that this user may not open is the usual reason for "no device".
+static void check_render_nodes(void) {
+    char **names;
+    size_t count;
+    if (!bpt_folder_exists("/dev/dri") || bpt_folder_list("/dev/dri", &names, &count) != BPT_OK) {
+        printf("  no GPU device nodes (/dev/dri is missing); in a container pass them with --device /dev/dri\n");
+        return;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        char path[512];
+        snprintf(path, sizeof path, "/dev/dri/%s", names[i]);
+        if (strncmp(names[i], "renderD", 7)) continue;
+        if (!access(path, R_OK | W_OK))
+            printf("  %s can be used\n", path);
+        else
+            printf("  %s cannot be opened: add this user to its group (sudo usermod -aG %s $USER) and log in again\n", path,
+                   getgrnam("render") ? "render" : "video");
+    }
+    bpt_names_free(names, count);
+}
+
+// ---- Backends
+static const char *remedy(const char *backend) {
+    if (!strcmp(backend, "opencl"))
+        return "needs libOpenCL.so.1 and a driver (Debian: ocl-icd-libopencl1 with pocl-opencl-icd, intel-opencl-icd or mesa-opencl-icd)";
+    if (!strcmp(backend, "vulkan")) return "needs libvulkan.so.1 and a driver (Debian: libvulkan1 with mesa-vulkan-drivers)";
+    if (!strcmp(backend, "cuda")) return "needs an NVIDIA driver with libcuda.so.1 (Debian: nvidia-driver)";
+    return "";
+}
+
+typedef struct {
+    const bpt_backend_t *backend;
+    int index;
+    bpt_dtype_t precision;
+    int32_t threads;
+} task_t;
+
+static void selftest(const void *input, void *result) {
+    const task_t *task = input;
+    cli_selftest(task->backend, task->index, task->precision, task->threads, result);
+}
+
+static void print_selftest(const cli_selftest_t *t) {
+    double worst = 0;
+    for (int i = 0; i < t->count; ++i) {
+        if (*t->result[i].detail)
+            printf("     FAILED %s: %s\n", t->result[i].name, t->result[i].detail);
+        else if (t->result[i].deviation > worst)
+            worst = t->result[i].deviation;
+    }
+    printf("     self-test: %d of %d cases agree with the reference (largest deviation %.1e)\n", t->count - t->failed, t->count, worst);
+}
+
+static bpt_status_t test_device(checkup_t *c, const bpt_backend_t *backend, int index) {
+    const task_t task = {.backend = backend, .index = index, .precision = c->o->train.precision, .threads = (int32_t)c->o->global.threads};
+    const cli_child_t child = {.work = selftest,
+                               .input = &task,
+                               .result = &c->selftest,
+                               .result_bytes = sizeof c->selftest,
+                               .seconds = SELFTEST_SECONDS,
+                               .verbose = c->o->global.verbose};
+    bool done;
+    char why[128];
+    BPT_TRY(cli_child_run(&child, &done, why, sizeof why));
+    ++c->tested;
+    if (!done || *c->selftest.problem) {
+        ++c->failed;
+        printf("     FAILED: %s%s\n", done ? "" : "the self-test ", done ? c->selftest.problem : why);
+        return BPT_OK;
+    }
+    c->failed += c->selftest.failed > 0;
+    print_selftest(&c->selftest);
+    return BPT_OK;
+}
+
+static bpt_status_t check_backend(checkup_t *c, const bpt_backend_t *backend) {
+    BPT_TRY(cli_probe(backend, c->o->global.verbose, &c->probe));
+    printf("\n%s: %s\n", backend->name, backend->description);
+    if (*c->probe.reason)
+        printf("  not usable: %s\n", c->probe.reason);
+    else if (!c->probe.count)
+        printf("  no device\n");
+    if ((*c->probe.reason || !c->probe.count) && *remedy(backend->name)) printf("  %s\n", remedy(backend->name));
+    for (int i = 0; i < c->probe.count; ++i) {
+        const bpt_device_info_t *d = &c->probe.device[i];
+        printf("  %d  %s (%s, %s)\n", i, d->name, d->type, d->driver);
+        if (!d->usable)
+            printf("     not usable: %s\n", d->reason);
+        else
+            BPT_TRY(test_device(c, backend, i));
+    }
+    return BPT_OK;
+}
+
+static bool wanted(const checkup_t *c, const char *name) {
+    const char *only = c->o->global.backend;
+    return !strcmp(only, "auto") || !strcmp(only, name);
+}
+
+static bpt_status_t print_missing(void *user, const char *name) {
+    const checkup_t *c = user;
+    if (wanted(c, name)) printf("\n%s: this program was built without it\n", name);
+    return BPT_OK;
+}
+
+static bpt_status_t check_all(checkup_t *c) {
+    check_machine();
+    check_render_nodes();
+    for (int i = 0; bpt_backends[i]; ++i)
+        if (wanted(c, bpt_backends[i]->name)) BPT_TRY(check_backend(c, bpt_backends[i]));
+    BPT_TRY(cli_each_missing_backend(print_missing, c));
+    if (!c->tested) return bpt_fail(BPT_ERR_UNAVAILABLE, "no device could be tested");
+    if (c->failed)
+        return bpt_fail(BPT_ERR_INTERNAL, "%d of %d devices failed the self-test; do not trust their results", c->failed, c->tested);
+    printf("\nAll %d tested devices compute what the reference computes.\n", c->tested);
+    return BPT_OK;
+}
+
+static bpt_status_t run_doctor(cli_options_t *o) {
+    checkup_t *c;
+    BPT_TRY(bpt_alloc(1, sizeof *c, &c));
+    c->o = o;
+    const bpt_status_t status = check_all(c);
+    bpt_free(c);
+    return status;
+}
+
+const cli_command_t cli_command_doctor = {
+    .bit = CLI_DOCTOR,
+    .name = "doctor",
+    .arguments = "",
+    .purpose = "test every device and say how to mend what is missing",
+    .description = "Runs one training step of small models of every kind on each usable device and compares it with the reference backend. "
+                   "--backend NAME tests only that one; --precision tests another precision. Exit status 1 when a device fails.",
+    .examples = "  bpt doctor\n  bpt doctor --backend cpu --precision bf16\n",
+    .run = run_doctor,
+};

@@ -1,0 +1,154 @@
+// A device against the reference backend (see selftest.h).
+#include "tools/bpt/selftest.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "bpt/alloc.h"
+#include "bpt/rng.h"
+#include "models/runner.h"
+
+enum { LEAVES = 48, SEQUENCES = 2, VOCAB = 37, CLASSES = 3 };
+
+#define SMALL \
+    .layers = 2, .d_model = 24, .d_embed = 24, .d_ff = 40, .heads = 2, .vocab = VOCAB, .dropout_hidden = 0.1f, .dropout_attention = 0.1f
+static const struct {
+    const char *name;
+    bpt_model_config_t config;
+} cases[] = {
+    {"bpt lm", {SMALL, .model = BPT_MODEL_BPT, .causal = true, .tied = true, .k = 2, .rel_levels = 5}},
+    {"bpt lm, reference rule", {SMALL, .model = BPT_MODEL_BPT, .causal = true, .reference_rule = true, .k = 3, .rel_levels = 3}},
+    {"bpt classify", {SMALL, .task = BPT_TASK_CLASSIFY, .model = BPT_MODEL_BPT, .k = 1, .rel_levels = 6, .classes = CLASSES}},
+    {"segtree lm", {SMALL, .model = BPT_MODEL_SEGTREE, .causal = true, .tied = true, .rel_levels = 6}},
+    {"transformer lm, dense",
+     {SMALL, .model = BPT_MODEL_TRANSFORMER, .causal = true, .tied = true, .positions = BPT_POSITIONS_ABSOLUTE, .max_positions = LEAVES}},
+    {"transformer classify, window",
+     {SMALL, .task = BPT_TASK_CLASSIFY, .model = BPT_MODEL_TRANSFORMER, .attention = BPT_ATTENTION_WINDOW, .window = 7, .rel_levels = 7,
+      .classes = CLASSES}},
+};
+_Static_assert(BPT_COUNT(cases) <= CLI_MAX_SELFTESTS, "raise CLI_MAX_SELFTESTS");
+
+typedef struct {
+    bpt_batch_t batch;
+    uint32_t tokens[SEQUENCES * LEAVES], targets[SEQUENCES * LEAVES], lengths[SEQUENCES], sequences[SEQUENCES];
+    float weights[SEQUENCES * LEAVES];
+} sample_t;
+
+// Two sequences of unequal length; the shorter one ends in padding.
+static void fill(sample_t *s, const bpt_model_config_t *c) {
+    const bool lm = c->task == BPT_TASK_LM;
+    *s = (sample_t){.lengths = {LEAVES, LEAVES - 11}, .sequences = {0, 1}};
+    for (int b = 0; b < SEQUENCES; ++b) {
+        for (uint32_t i = 0; i < s->lengths[b]; ++i) {
+            s->tokens[b * LEAVES + (int)i] = (uint32_t)(bpt_mix64((uint64_t)b << 32 | i) % VOCAB);
+            if (lm)
+                s->targets[b * LEAVES + (int)i] = (uint32_t)(bpt_mix64((uint64_t)b << 32 | (i + 1)) % VOCAB),
+                                        s->weights[b * LEAVES + (int)i] = 1;
+        }
+        if (!lm) s->targets[b] = (uint32_t)b, s->weights[b] = 1;
+    }
+    const int64_t tokens = 2 * LEAVES - 11, scored = lm ? tokens : SEQUENCES;
+    s->batch = (bpt_batch_t){.n = LEAVES,
+                             .batch = SEQUENCES,
+                             .n_real = SEQUENCES,
+                             .tokens = s->tokens,
+                             .targets = s->targets,
+                             .weights = s->weights,
+                             .lengths = s->lengths,
+                             .sequences = s->sequences,
+                             .n_scored = scored,
+                             .n_tokens = tokens,
+                             .window_scored = scored,
+                             .first = true,
+                             .last = true};
+}
+
+typedef struct {
+    bpt_runner_t *runner;
+    float *gradients, *params;  // after the step
+    double loss;
+} side_t;
+
+static bpt_status_t compute(bpt_device_t *device, const bpt_model_config_t *c, bpt_dtype_t precision, const sample_t *s, side_t *side) {
+    const bpt_runner_options_t options = {.training = true, .step = {.precision = precision, .beta1 = 0.9f, .beta2 = 0.98f, .eps = 1e-8f}};
+    const bpt_update_t update = {.rng = 99, .lr = 1e-3f, .clip = 1, .bias1 = 0.1f, .bias2 = 0.02f, .loss_scale = 1};
+    bpt_update_result_t result;
+    BPT_TRY(bpt_runner_create(c, &options, device, &side->runner));
+    BPT_TRY(bpt_runner_init(side->runner, 1));
+    const bpt_params_t *p = bpt_runner_params(side->runner);
+    BPT_TRY(bpt_alloc((size_t)p->elements, sizeof *side->params, &side->params));
+    BPT_TRY(bpt_alloc((size_t)p->elements, sizeof *side->gradients, &side->gradients));
+    BPT_TRY(bpt_runner_gradient(side->runner, &s->batch, true, &side->loss));
+    BPT_TRY(bpt_runner_read_gradient(side->runner, side->gradients));
+    BPT_TRY(bpt_runner_train(side->runner, &s->batch, &update, &result));
+    if (!result.updated) return bpt_fail(BPT_ERR_NUMERIC, "the training step was refused: a gradient is not finite");
+    for (size_t i = 0; i < p->count; ++i) BPT_TRY(bpt_runner_get(side->runner, p->items[i].name, side->params + p->items[i].offset));
+    return BPT_OK;
+}
+
+static void release(side_t *side) {
+    bpt_runner_destroy(side->runner);
+    bpt_free(side->gradients);
+    bpt_free(side->params);
+}
+
+// Largest deviation of one tensor, relative to its largest value.
+static double deviation(const float *a, const float *b, int64_t n) {
+    double largest = 1e-6, off = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        largest = fmax(largest, fabs((double)a[i]));
+        off = fmax(off, fabs((double)a[i] - (double)b[i]));
+        if (isnan(b[i])) return INFINITY;
+    }
+    return off / largest;
+}
+
+static void compare(const side_t *wanted, const side_t *got, double tolerance, cli_selftest_case_t *out) {
+    const bpt_params_t *p = bpt_runner_params(wanted->runner);
+    out->deviation = fabs(wanted->loss - got->loss) / fmax(1, fabs(wanted->loss));
+    if (!(out->deviation <= tolerance)) snprintf(out->detail, sizeof out->detail, "the loss is %.6g, not %.6g", got->loss, wanted->loss);
+    for (size_t i = 0; i < p->count; ++i) {
+        const bpt_param_t *item = &p->items[i];
+        const double gradient = deviation(wanted->gradients + item->offset, got->gradients + item->offset, item->count);
+        // Adam's first step is the sign of the gradient where that is all rounding: such elements move by twice the learning rate.
+        const double param = deviation(wanted->params + item->offset, got->params + item->offset, item->count) - 2.1e-3;
+        if (gradient > out->deviation) out->deviation = gradient;
+        if (*out->detail) continue;
+        if (!(gradient <= tolerance))
+            snprintf(out->detail, sizeof out->detail, "the gradient of %s is off by %.1e of its size", item->name, gradient);
+        else if (!(param <= tolerance))
+            snprintf(out->detail, sizeof out->detail, "%s is off by %.1e of its size after a step", item->name, param);
+    }
+}
+
+static void run_case(size_t c, bpt_device_t *reference, bpt_device_t *device, bpt_dtype_t precision, cli_selftest_case_t *out) {
+    static sample_t sample;
+    side_t wanted = {0}, got = {0};
+    fill(&sample, &cases[c].config);
+    snprintf(out->name, sizeof out->name, "%s", cases[c].name);
+    bpt_status_t status = compute(reference, &cases[c].config, BPT_F32, &sample, &wanted);
+    if (status == BPT_OK) status = compute(device, &cases[c].config, precision, &sample, &got);
+    if (status == BPT_OK)
+        compare(&wanted, &got, precision == BPT_F32 ? 2e-4 : 0.1, out);
+    else
+        snprintf(out->detail, sizeof out->detail, "%s", bpt_error_message());
+    release(&wanted);
+    release(&got);
+}
+
+void cli_selftest(const bpt_backend_t *backend, int index, bpt_dtype_t precision, int32_t threads, cli_selftest_t *out) {
+    *out = (cli_selftest_t){0};
+    const bpt_backend_t *ref = bpt_backend_find("ref");
+    const bpt_device_options_t options = {.threads = threads};
+    bpt_device_t *reference = NULL, *device = NULL;
+    bpt_status_t status = ref ? ref->open(0, NULL, &reference) : bpt_fail(BPT_ERR_UNAVAILABLE, "the reference backend is not built in");
+    if (status == BPT_OK) status = backend->open(index, &options, &device);
+    if (status != BPT_OK) snprintf(out->problem, sizeof out->problem, "%s", bpt_error_message());
+    for (size_t c = 0; c < BPT_COUNT(cases) && status == BPT_OK; ++c) {
+        run_case(c, reference, device, precision, &out->result[c]);
+        ++out->count;
+        out->failed += *out->result[c].detail != 0;
+    }
+    if (device) backend->close(device);
+    if (reference) ref->close(reference);
+}
