@@ -1,0 +1,286 @@
+// Using trained models: eval, generate, classify, export, import, doctor, on models that the test trains in a few steps.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "support/process.h"
+
+#define ON "--backend ref --quiet"
+
+static test_process_t bpt(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static test_process_t bpt(const char *format, ...) {
+    char line[4096];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    test_process_t p = test_run_line(line);
+    if (p.exit_status) fail_msg("bpt %s: exit %d: %s", line, p.exit_status, p.err);
+    return p;
+}
+static void run(const char *format, const char *a, const char *b) {
+    char line[4096];
+    snprintf(line, sizeof line, format, a, b);
+    test_process_t p = bpt("%s", line);
+    test_process_free(&p);
+}
+
+static json_t *json_of(test_process_t p) {
+    json_t *value = json_loads(p.out, 0, NULL);
+    if (!value) fail_msg("not JSON: %s", p.out);
+    test_process_free(&p);
+    return value;
+}
+static double number(const json_t *object, const char *key) { return json_number_value(json_object_get(object, key)); }
+
+// ---- Models, trained once
+static char lm[512], classifier[512], text[512], examples[512];
+
+static int train_models(void **state) {
+    (void)state;
+    static char bytes[3001], lines[8192];
+    for (int i = 0; i < 3000; ++i) bytes[i] = (char)('a' + i % 7 + (i / 50) % 3);
+    size_t used = 0;
+    for (int i = 0; i < 120; ++i)
+        used +=
+            (size_t)snprintf(lines + used, sizeof lines - used, i % 2 ? "bad\tawful dull film %d\n" : "good\tfine warm play %d\n", i % 10);
+    snprintf(text, sizeof text, "%s", test_file("text.txt", bytes));
+    snprintf(examples, sizeof examples, "%s", test_file("examples.tsv", lines));
+    snprintf(lm, sizeof lm, "%s", test_path("lm"));
+    snprintf(classifier, sizeof classifier, "%s", test_path("classifier"));
+    run("train --data %s --out %s --layers 1 --d-model 16 --heads 2 --context 32 --batch-tokens 128 --steps 30 --warmup 2 --lr 0.01 " ON,
+        text, lm);
+    run("train --task classify --data %s --out %s --layers 1 --d-model 16 --heads 2 --batch-examples 16 --steps 40 --warmup 2 --lr "
+        "0.01 " ON,
+        examples, classifier);
+    return 0;
+}
+
+// ---- eval
+static void the_mean_of_every_nll_is_the_loss(void **state) {
+    (void)state;
+    const char *models[] = {lm, classifier}, *data[] = {text, examples};
+    for (int m = 0; m < 2; ++m) {
+        char file[512];
+        snprintf(file, sizeof file, "%s", test_path("nll.json"));
+        json_t *result = json_of(bpt("eval %s --data %s --nll-out %s --json " ON, models[m], data[m], file)),
+               *nll = json_load_file(file, 0, NULL);
+        double sum = 0;
+        assert_int_equal(json_array_size(nll), (int)number(result, "scored"));
+        for (size_t i = 0; i < json_array_size(nll); ++i) sum += json_number_value(json_array_get(nll, i));
+        assert_true(fabs(sum / (double)json_array_size(nll) - number(result, "loss")) < 1e-5);
+        if (m == 0) assert_int_equal((int)number(result, "scored"), 2999);
+        if (m == 0) assert_true(fabs(number(result, "bits_per_char") - number(result, "loss") / log(2)) < 1e-9);
+        if (m == 1) assert_int_equal((int)number(result, "scored"), 120);
+        json_decref(result), json_decref(nll);
+    }
+}
+
+static void training_has_taught_both_models_something(void **state) {
+    (void)state;
+    json_t *text_result = json_of(bpt("eval %s --json " ON, lm)), *label_result = json_of(bpt("eval %s --json " ON, classifier));
+    assert_true(number(text_result, "loss") < 2.5);  // ln 256 = 5.5
+    assert_true(number(label_result, "accuracy") == 1);
+    json_decref(text_result), json_decref(label_result);
+}
+
+static void splits_and_protocols_choose_what_is_scored(void **state) {
+    (void)state;
+    static const struct {
+        const char *options;
+        int scored;
+    } cases[] = {{"--split valid", 149},
+                 {"--split test", 149},
+                 {"--split train", 2699},
+                 {"--split valid --protocol half --eval-context 16", 149},
+                 {"--split valid --protocol released --eval-context 16", 131}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        json_t *result = json_of(bpt("eval %s %s --json " ON, lm, cases[i].options));
+        if ((int)number(result, "scored") != cases[i].scored) fail_msg("%s: %g scored", cases[i].options, number(result, "scored"));
+        json_decref(result);
+    }
+}
+
+// ---- export, import
+static void an_exported_model_comes_back_the_same(void **state) {
+    (void)state;
+    const char *models[] = {lm, classifier}, *data[] = {text, examples};
+    for (int m = 0; m < 2; ++m) {
+        char file[512], back[512];
+        snprintf(file, sizeof file, "%s", test_path("model-%d.safetensors", m));
+        snprintf(back, sizeof back, "%s", test_path("back-%d", m));
+        run("export %s --out %s " ON, models[m], file);
+        run("import %s --out %s " ON, file, back);
+        json_t *a = json_of(bpt("eval %s --data %s --json " ON, models[m], data[m])),
+               *b = json_of(bpt("eval %s --data %s --json " ON, back, data[m]));
+        assert_true(number(a, "loss") == number(b, "loss"));
+        json_decref(a), json_decref(b);
+        // Training can start from it.
+        if (m == 0) {
+            char line[2048];
+            snprintf(
+                line, sizeof line,
+                "train --data %s --init %s --out %s-more --layers 1 --d-model 16 --heads 2 --context 32 --batch-tokens 128 --steps 1 " ON,
+                text, back, back);
+            test_process_t p = bpt("%s", line);
+            test_process_free(&p);
+        }
+    }
+}
+
+// ---- generate
+static void generation_is_a_function_of_the_seed(void **state) {
+    (void)state;
+    test_process_t a = bpt("generate %s --prompt abc --max-tokens 40 --seed 3 " ON, lm),
+                   b = bpt("generate %s --prompt abc --max-tokens 40 --seed 3 " ON, lm);
+    test_process_t c = bpt("generate %s --prompt abc --max-tokens 40 --seed 4 " ON, lm),
+                   echo = bpt("generate %s --prompt abc --max-tokens 40 --seed 3 --echo " ON, lm);
+    assert_int_equal(a.out_length, 40);
+    assert_string_equal(a.out, b.out);
+    assert_string_not_equal(a.out, c.out);
+    assert_memory_equal(echo.out, "abc", 3);
+    assert_string_equal(echo.out + 3, a.out);
+    test_process_free(&a), test_process_free(&b), test_process_free(&c), test_process_free(&echo);
+}
+
+static void temperature_zero_takes_the_largest_logit(void **state) {
+    (void)state;
+    char file[512];
+    snprintf(file, sizeof file, "%s", test_path("logits.json"));
+    test_process_t p = bpt("generate %s --prompt abc --max-tokens 12 --temperature 0 --logits-out %s " ON, lm, file);
+    json_t *rows = json_load_file(file, 0, NULL);
+    assert_int_equal(json_array_size(rows), 12);
+    for (size_t i = 0; i < 12; ++i) {
+        const json_t *row = json_array_get(rows, i);
+        assert_int_equal(json_array_size(row), 256);
+        const double chosen = json_number_value(json_array_get(row, (unsigned char)p.out[i]));
+        for (size_t v = 0; v < 256; ++v) assert_true(json_number_value(json_array_get(row, v)) <= chosen);
+    }
+    json_decref(rows);
+    test_process_free(&p);
+}
+
+// ---- classify
+static void every_line_gets_a_label_and_probabilities(void **state) {
+    (void)state;
+    const char *file = test_file("lines.txt", "awful dull film 3\nfine play\nwarm words nobody knows\n");
+    char line[1024];
+    test_process_t p = bpt("classify %s %s " ON, classifier, file);
+    char first[64], second[64];
+    double probability;
+    assert_int_equal(sscanf(p.out, "%63s %lf %63s", first, &probability, second), 3);
+    assert_string_equal(first, "bad");
+    assert_string_equal(second, "good");
+    assert_true(probability > 0.5 && probability <= 1);
+    test_process_free(&p);
+
+    snprintf(line, sizeof line, "\"$BPT_PROGRAM\" classify %s --json " ON " <%s >%s", classifier, file, test_path("classes.jsonl"));
+    assert_int_equal(system(line), 0);
+    size_t length, count = 0;
+    char *lines = test_read_file(test_path("classes.jsonl"), &length), *rest = NULL;
+    for (char *one = strtok_r(lines, "\n", &rest); one; one = strtok_r(NULL, "\n", &rest), ++count) {
+        json_t *object = json_loads(one, 0, NULL), *probabilities = json_object_get(object, "probabilities");
+        assert_int_equal(json_array_size(probabilities), 2);
+        assert_int_equal(json_array_size(json_object_get(object, "logits")), 2);
+        assert_true(fabs(json_number_value(json_array_get(probabilities, 0)) + json_number_value(json_array_get(probabilities, 1)) - 1) <
+                    1e-6);
+        assert_string_equal(json_string_value(json_object_get(object, "label")), count == 0 ? "bad"
+                                                                                 : count == 1
+                                                                                     ? "good"
+                                                                                     : json_string_value(json_object_get(object, "label")));
+        json_decref(object);
+    }
+    free(lines);
+    assert_int_equal(count, 3);
+}
+
+// ---- doctor
+static void the_doctor_finds_the_reference_healthy(void **state) {
+    (void)state;
+    test_process_t p = bpt("doctor --backend ref");
+    assert_non_null(strstr(p.out, "6 of 6 cases agree"));
+    test_process_free(&p);
+}
+
+// ---- What cannot be done
+static void misuse_is_one_sentence(void **state) {
+    (void)state;
+    char no_labels[512], empty[512], ids[512], nul[512];
+    snprintf(no_labels, sizeof no_labels, "%s", test_file("no-labels.tsv", "good\tfine play\njust text\n"));
+    snprintf(empty, sizeof empty, "%s", test_file("empty.txt", ""));
+    snprintf(ids, sizeof ids, "%s", test_file("ids.txt", "1 2 3\n4 999 5\n"));
+    snprintf(nul, sizeof nul, "%s", test_file("other-label.tsv", "ugly\tfine play\n"));
+    const struct {
+        const char *format, *run, *file;
+        int exit_status;
+        const char *says;
+    } cases[] = {
+        {"eval %s%s", "/nowhere/run", "", 1, "/nowhere/run"},
+        {"eval%s%s", "", "", 2, "bpt eval needs RUN"},
+        {"eval %s --data %s", lm, "/nowhere/text.txt", 1, "/nowhere/text.txt"},
+        {"eval %s --data %s", lm, empty, 1, "is empty"},
+        {"eval %s --data %s --unit ids", lm, ids, 1, "token 999 is outside the model's vocabulary of 256"},
+        {"eval %s --data %s --unit ids", lm, text, 1, "text.txt: line 1"},
+        {"eval %s --unit word%s", lm, "", 2, "--unit does not fit the vocabulary"},
+        {"eval %s --checkpoint 12345%s", lm, "", 1, "has no checkpoint"},
+        {"eval %s --checkpoint newest%s", lm, "", 2, "newest"},
+        {"eval %s --nll-out %s", lm, "/nowhere/nll.json", 1, "/nowhere"},
+        {"eval %s --grad-out %s", lm, "/nowhere/grad.safetensors", 1, "/nowhere"},
+        {"eval %s --eval-context 15 --protocol half%s", lm, "", 2, "even"},
+        {"eval %s --data %s", classifier, no_labels, 1, "no-labels.tsv: line 2"},
+        {"eval %s --data %s", classifier, nul, 1, "label 'ugly'"},
+        {"eval %s --precision bf16 --backend cuda%s", lm, "", 1, "backend cuda is not built into this program"},
+        {"eval %s --device 7%s", lm, "", 1, "--device 7"},
+        {"eval %s --device quantum%s", lm, "", 1, "no device called 'quantum'"},
+        {"classify %s %s", lm, text, 2, "is a language model, not a classifier"},
+        {"classify %s %s", classifier, "/nowhere/lines.txt", 1, "/nowhere/lines.txt"},
+        {"generate %s --prompt x%s", classifier, "", 2, "classif"},
+        {"generate %s --prompt '1 x' --unit ids%s", lm, "", 1, "--prompt"},
+        {"generate %s --prompt 300 --unit ids%s", lm, "", 1, "token 300"},
+        {"generate %s --temperature -1%s", lm, "", 2, "--temperature must be at least 0"},
+        {"generate %s --top-p 0%s", lm, "", 2, "--top-p must be greater than 0"},
+        {"generate %s --max-tokens 0%s", lm, "", 2, "--max-tokens must be at least 1"},
+        {"export %s%s", lm, "", 2, "needs --out FILE"},
+        {"export %s --out %s", lm, "/nowhere/model.safetensors", 1, "/nowhere"},
+        {"import %s --out %s", "/nowhere/model.safetensors", "x", 1, "/nowhere/model.safetensors"},
+        {"import %s --out %s", text, "x", 1, "text.txt"},
+        {"import %s --out %s", empty, "x", 1, "empty.txt"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        char line[2048];
+        snprintf(line, sizeof line, cases[i].format, cases[i].run, cases[i].file);
+        if (!strstr(line, "--backend")) strcat(line, " " ON);
+        test_process_t p = test_run_line(line);
+        const char *newline = strchr(p.err, '\n');
+        if (p.exit_status != cases[i].exit_status || p.out_length || !newline || newline[1] || strncmp(p.err, "bpt: error: ", 12) ||
+            !strstr(p.err, cases[i].says))
+            fail_msg("bpt %s: exit %d, stdout '%s', stderr '%s', wanted %d and '%s'", line, p.exit_status, p.out, p.err,
+                     cases[i].exit_status, cases[i].says);
+        test_process_free(&p);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_mean_of_every_nll_is_the_loss),
+        cmocka_unit_test(training_has_taught_both_models_something),
+        cmocka_unit_test(splits_and_protocols_choose_what_is_scored),
+        cmocka_unit_test(an_exported_model_comes_back_the_same),
+        cmocka_unit_test(generation_is_a_function_of_the_seed),
+        cmocka_unit_test(temperature_zero_takes_the_largest_logit),
+        cmocka_unit_test(every_line_gets_a_label_and_probabilities),
+        cmocka_unit_test(the_doctor_finds_the_reference_healthy),
+        cmocka_unit_test(misuse_is_one_sentence),
+    };
+    return cmocka_run_group_tests(tests, train_models, NULL);
+}
