@@ -73,9 +73,9 @@ bpt_status_t bpt_trainer_prepare(bpt_trainer_t *t, int64_t epoch) {
     const int32_t first_head = bpt_schedule_first_head(&t->train, t->model.layers, epoch, t->epochs);
     if (first_head == t->first_head) return BPT_OK;
     t->first_head = first_head;
-    for (int64_t i = 0; i < source->n_shapes; ++i)
-        BPT_TRY(bpt_runner_prepare(t->runner, source->shapes[i][0], source->shapes[i][1], first_head, t->train.accumulate <= 1));
-    return BPT_OK;
+    // The largest shape, so that memory runs out here if it does; the steps of classifiers are several micro-batches as a rule.
+    const bool alone = t->model.task == BPT_TASK_LM && t->train.accumulate <= 1;
+    return source->n_shapes ? bpt_runner_prepare(t->runner, source->shapes[0][0], source->shapes[0][1], first_head, alone) : BPT_OK;
 }
 
 static bpt_status_t set_up(bpt_trainer_t *t) {

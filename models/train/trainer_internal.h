@@ -19,7 +19,7 @@ struct bpt_trainer {
     } window;  // since the last line
 };
 
-// Makes the programs of all shapes for the active heads of an epoch.
+// Makes the program of the largest shape for the active heads of an epoch.
 bpt_status_t bpt_trainer_prepare(bpt_trainer_t *trainer, int64_t epoch) BPT_MUST_USE;
 bpt_status_t bpt_trainer_save(bpt_trainer_t *trainer, bool is_best) BPT_MUST_USE;
 

@@ -92,6 +92,26 @@ static void long_prompts_go_in_blocks(void **state) {
     check(backends[BPT_COUNT(backends) - 1], 5, 300, 241, 300);
 }
 
+// The cache holds bf16: about what the full pass in bf16 gives.
+static void low_precision_decodes_too(void **state) {
+    (void)state;
+    const bpt_model_config_t c = config_of(0);
+    const uint32_t length = 37;
+    bpt_device_t *device = fixture_open("ref");
+    bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){.step.precision = BPT_BF16});
+    bpt_decoder_t *d;
+    fixture_fill(&full, &c, length, 1, &length, 3);
+    assert_ok(bpt_runner_logits(r, &full.batch, wanted));
+    assert_ok(bpt_decoder_create(r, length, &d));
+    for (int64_t i = 0; i < length; ++i) {
+        assert_ok(bpt_decoder_feed(d, full.tokens + i, 1, got));
+        for (int64_t v = 0; v < c.vocab; ++v) assert_true(fabsf(got[v] - wanted[i * c.vocab + v]) < 0.02f);
+    }
+    bpt_decoder_destroy(d);
+    bpt_runner_destroy(r);
+    fixture_close(device);
+}
+
 static void a_full_context_and_a_classifier_are_refused(void **state) {
     (void)state;
     bpt_device_t *device = fixture_open("ref");
@@ -166,6 +186,7 @@ static void senseless_sampling_options_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(logits_are_those_of_the_full_pass),         cmocka_unit_test(long_prompts_go_in_blocks),
+        cmocka_unit_test(low_precision_decodes_too),
         cmocka_unit_test(a_full_context_and_a_classifier_are_refused), cmocka_unit_test(samples_follow_temperature_top_k_and_top_p),
         cmocka_unit_test(senseless_sampling_options_are_refused),
     };
