@@ -6,70 +6,105 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 
-static const char *const words[BPT_PARTS][2] = {{"train", "train"}, {"valid", "dev"}, {"test", "test"}};
+// ---- A folder
 
-static bpt_status_t open_folder(const char *path, bpt_split_t *split) {
-    char **names = NULL, *found[BPT_PARTS] = {0};
-    size_t count = 0;
-    BPT_TRY(bpt_folder_list(path, &names, &count));
-    bpt_status_t status = BPT_OK;
-    for (size_t i = 0; i < count && status == BPT_OK; ++i) {
-        if (names[i][0] == '.') continue;
-        for (int p = 0; p < BPT_PARTS && status == BPT_OK; ++p) {
-            if (!strstr(names[i], words[p][0]) && !strstr(names[i], words[p][1])) continue;
-            if (found[p])
-                status = bpt_fail(BPT_ERR_INPUT, "%s: both '%s' and '%s' could be the %s part; keep one or name a file", path, found[p], names[i], words[p][0]);
-            found[p] = names[i];
-        }
+static const char *const part_names[BPT_PARTS][2] = {{"train", "train"}, {"valid", "dev"}, {"test", "test"}};
+
+static bpt_status_t match_name(const char *folder, const char *name, const char *found[BPT_PARTS]) {
+    int matched = -1;
+    for (int p = 0; p < BPT_PARTS; ++p) {
+        if (!strstr(name, part_names[p][0]) && !strstr(name, part_names[p][1])) continue;
+        if (matched >= 0)
+            return bpt_fail(BPT_ERR_INPUT, "%s: '%s' could be the %s part and the %s part; rename it", folder, name, part_names[matched][0], part_names[p][0]);
+        if (found[p])
+            return bpt_fail(BPT_ERR_INPUT, "%s: both '%s' and '%s' could be the %s part; keep one or name a file", folder, found[p], name, part_names[p][0]);
+        found[p] = name;
+        matched = p;
     }
-    if (status == BPT_OK && !found[BPT_TRAIN])
-        status = bpt_fail(BPT_ERR_INPUT, "%s: no file whose name holds 'train'; name a file instead, or rename yours", path);
+    return BPT_OK;
+}
+
+static bpt_status_t match_names(const char *folder, char **names, size_t count, const char *found[BPT_PARTS]) {
+    for (size_t i = 0; i < count; ++i) {
+        char *path;
+        if (names[i][0] == '.') continue;
+        BPT_TRY(bpt_path_format(&path, "%s/%s", folder, names[i]));
+        const bool file = bpt_file_exists(path);
+        bpt_free(path);
+        if (file) BPT_TRY(match_name(folder, names[i], found));
+    }
+    if (found[BPT_TRAIN]) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT, "%s: no file whose name holds 'train'; name a file instead, or rename yours", folder);
+}
+
+static bpt_status_t open_folder(const char *folder, bpt_split_t *split) {
+    char **names = NULL;
+    const char *found[BPT_PARTS] = {0};
+    size_t count = 0;
+    BPT_TRY(bpt_folder_list(folder, &names, &count));
+    bpt_status_t status = match_names(folder, names, count, found);
     for (int p = 0; p < BPT_PARTS && status == BPT_OK; ++p) {
+        char *path = NULL;
         if (!found[p]) continue;
-        char *file = NULL;
-        status = bpt_path_format(&file, "%s/%s", path, found[p]);
-        if (status == BPT_OK) status = bpt_text_open(file, &split->text[p]);
+        status = bpt_path_format(&path, "%s/%s", folder, found[p]);
+        if (status == BPT_OK) status = bpt_text_open(path, &split->text[p]);
         if (status == BPT_OK) split->part[p] = bpt_text_range(split->text[p]);
-        bpt_free(file);
+        bpt_free(path);
     }
     bpt_names_free(names, count);
     return status;
 }
 
-// Moves a cut between two code points.
-static uint64_t between_chars(const bpt_range_t *text, uint64_t at) {
-    while (at < text->bytes && ((unsigned char)text->data[at] & 0xC0) == 0x80) ++at;
-    return at;
-}
+// ---- One file, cut 90/5/5
 
-static uint64_t count_lines(const char *data, uint64_t bytes) {
+static uint64_t count_lines(const char *data, uint64_t bytes) {  // ends of lines
     uint64_t lines = 0;
-    for (const char *p = data, *end = data + bytes; (p = memchr(p, '\n', (size_t)(end - p))); ++p) ++lines;
+    for (const char *p = data, *end = data + bytes; p < end && (p = memchr(p, '\n', (size_t)(end - p))); ++p) ++lines;
     return lines;
 }
 
-// The byte where line number `line` (from 0) begins.
-static uint64_t line_start(const bpt_range_t *text, uint64_t line) {
-    const char *p = text->data, *end = p + text->bytes;
-    for (; line > 0 && p < end; --line) {
-        const char *newline = memchr(p, '\n', (size_t)(end - p));
-        p = newline ? newline + 1 : end;
-    }
-    return (uint64_t)(p - text->data);
+static bool starts_char(char c) { return (c & 0xC0) != 0x80; }
+
+// Things that are counted: lines, code points or bytes.
+static uint64_t count_things(const bpt_range_t *text, bpt_unit_t unit, bool by_lines) {
+    if (by_lines) return count_lines(text->data, text->bytes) + (text->data[text->bytes - 1] != '\n');
+    if (unit != BPT_UNIT_CHAR) return text->bytes;
+    uint64_t chars = 0;
+    for (uint64_t i = 0; i < text->bytes; ++i) chars += starts_char(text->data[i]);
+    return chars;
 }
+
+// The byte where thing number `index` (from 0) begins.
+static uint64_t place_of(const bpt_range_t *text, bpt_unit_t unit, bool by_lines, uint64_t index) {
+    uint64_t at = 0;
+    if (by_lines) {
+        for (const char *p; index > 0 && at < text->bytes; --index) {
+            p = memchr(text->data + at, '\n', text->bytes - at);
+            at = p ? (uint64_t)(p - text->data) + 1 : text->bytes;
+        }
+        return at;
+    }
+    if (unit != BPT_UNIT_CHAR) return index;
+    for (uint64_t chars = 0; at < text->bytes; ++at)
+        if (starts_char(text->data[at]) && chars++ == index) break;
+    return at;
+}
+
+static uint64_t share(uint64_t count, uint64_t percent) { return count / 100 * percent + count % 100 * percent / 100; }
 
 static bpt_status_t open_file(const char *path, bpt_unit_t unit, bool by_lines, bpt_split_t *split) {
     BPT_TRY(bpt_text_open(path, &split->text[0]));
     const bpt_range_t whole = bpt_text_range(split->text[0]);
-    uint64_t at[BPT_PARTS + 1] = {0, 0, 0, whole.bytes};
-    const uint64_t lines = by_lines ? count_lines(whole.data, whole.bytes) : 0;
-    for (int p = 1; p < BPT_PARTS; ++p) {
-        const uint64_t share = p == 1 ? 90 : 95;
-        const uint64_t byte = whole.bytes / 100 * share + whole.bytes % 100 * share / 100;
-        at[p] = by_lines ? line_start(&whole, lines * share / 100) : unit == BPT_UNIT_CHAR ? between_chars(&whole, byte) : byte;
-    }
+    if (unit == BPT_UNIT_CHAR || unit == BPT_UNIT_WORD) BPT_TRY(bpt_range_check_utf8(&whole));
+    const uint64_t count = count_things(&whole, unit, by_lines);
+    if (count < 3)
+        return bpt_fail(BPT_ERR_INPUT, "%s has %llu %s, too few to be cut into train, validation and test parts; name a folder of three files", whole.path,
+                        (unsigned long long)count, by_lines ? count == 1 ? "line" : "lines" : unit == BPT_UNIT_CHAR ? "code points" : "bytes");
+    uint64_t cut[BPT_PARTS + 1] = {0, share(count, 90), share(count, 95), count};
+    if (cut[1] == cut[2] || cut[2] == count) cut[1] = count - 2, cut[2] = count - 1;  // small: one thing for each of the last two
+    for (int p = 0; p <= BPT_PARTS; ++p) cut[p] = p == BPT_PARTS ? whole.bytes : place_of(&whole, unit, by_lines, cut[p]);
     for (int p = 0; p < BPT_PARTS; ++p)
-        split->part[p] = (bpt_range_t){path, whole.data + at[p], at[p + 1] - at[p], at[p], 1 + count_lines(whole.data, at[p])};
+        split->part[p] = (bpt_range_t){whole.path, whole.data + cut[p], cut[p + 1] - cut[p], cut[p], 1 + count_lines(whole.data, cut[p])};
     return BPT_OK;
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
+
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "bpt/alloc.h"
@@ -34,13 +36,12 @@ void bpt_vocab_destroy(bpt_vocab_t *v) {
     bpt_free(v);
 }
 
-static uint64_t hash(const char *token, size_t bytes) { return XXH3_64bits(token, bytes); }
-
-static size_t find_slot(const bpt_vocab_t *v, const char *token, size_t bytes) {
-    size_t i = hash(token, bytes) & v->mask;
+// Slot that holds the token, or the free one where it belongs. There are always free slots.
+static size_t find_slot(const bpt_vocab_t *v, const char *token, size_t bytes, uint64_t hash) {
+    size_t i = (size_t)hash & v->mask;
     for (; v->slot[i]; i = (i + 1) & v->mask) {
         const bpt_token_t *t = &v->token[v->slot[i] - 1];
-        if (t->bytes == bytes && !memcmp(v->bytes + t->offset, token, bytes)) break;
+        if (t->hash == hash && t->bytes == bytes && !memcmp(v->bytes + t->offset, token, bytes)) break;
     }
     return i;
 }
@@ -51,13 +52,24 @@ bpt_status_t bpt_vocab_rehash(bpt_vocab_t *v, size_t slots) {
     bpt_free(v->slot);
     v->slot = slot;
     v->mask = slots - 1;
-    for (size_t id = 0; id < v->count; ++id) v->slot[find_slot(v, v->bytes + v->token[id].offset, v->token[id].bytes)] = (uint32_t)id + 1;
+    for (size_t id = 0; id < v->count; ++id) {
+        size_t i = (size_t)v->token[id].hash & v->mask;
+        while (slot[i]) i = (i + 1) & v->mask;
+        slot[i] = (uint32_t)id + 1;
+    }
     return BPT_OK;
+}
+
+uint32_t bpt_vocab_lookup(const bpt_vocab_t *v, const char *token, size_t bytes) {
+    if (!v->count) return BPT_NO_TOKEN;
+    const uint32_t found = v->slot[find_slot(v, token, bytes, XXH3_64bits(token, bytes))];
+    return found ? found - 1 : BPT_NO_TOKEN;
 }
 
 bpt_status_t bpt_vocab_add(bpt_vocab_t *v, const char *token, size_t bytes, uint64_t frequency) {
     if (!v->slot || v->count * 2 >= v->mask) BPT_TRY(bpt_vocab_rehash(v, v->slot ? (v->mask + 1) * 2 : 1024));
-    const size_t slot = find_slot(v, token, bytes);
+    const uint64_t hash = XXH3_64bits(token, bytes);
+    const size_t slot = find_slot(v, token, bytes, hash);
     if (v->slot[slot]) {
         v->token[v->slot[slot] - 1].frequency += frequency;
         return BPT_OK;
@@ -70,32 +82,37 @@ bpt_status_t bpt_vocab_add(bpt_vocab_t *v, const char *token, size_t bytes, uint
         v->byte_capacity = wanted;
     }
     memcpy(v->bytes + v->n_bytes, token, bytes);
-    v->token[v->count] = (bpt_token_t){.offset = v->n_bytes, .bytes = (uint32_t)bytes, .frequency = frequency};
+    v->token[v->count] = (bpt_token_t){hash, v->n_bytes, bytes, frequency};
     v->n_bytes += bytes;
     v->slot[slot] = (uint32_t)++v->count;
     return BPT_OK;
 }
 
+static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }  // also \n \v \f
+
 const char *bpt_next_token(bpt_range_t *line, size_t *bytes) {
     const char *p = line->data, *end = p + line->bytes;
-    while (p < end && (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\v' || *p == '\f')) ++p;
+    while (p < end && is_blank(*p)) ++p;
     const char *start = p;
-    while (p < end && !(*p == ' ' || *p == '\t' || *p == '\r' || *p == '\v' || *p == '\f')) ++p;
+    while (p < end && !is_blank(*p)) ++p;
     line->bytes = (uint64_t)(end - p);
     line->data = p;
     *bytes = (size_t)(p - start);
     return p == start ? NULL : start;
 }
 
-// Folds a word to lower case into `buf`; words without upper-case letters are returned as they are.
+// Points word and bytes to the lower case of the word: itself when nothing changes, else in `buf`.
 static bpt_status_t fold(const bpt_vocab_t *v, bpt_strbuf_t *buf, const char **word, size_t *bytes) {
-    if (!v->lower) return BPT_OK;
+    size_t same = 0;
+    while (same < *bytes && (signed char)(*word)[same] >= 0 && !((*word)[same] >= 'A' && (*word)[same] <= 'Z')) ++same;
+    if (!v->lower || same == *bytes) return BPT_OK;
     bpt_strbuf_clear(buf);
-    for (size_t i = 0; i < *bytes;) {
+    BPT_TRY(bpt_strbuf_append(buf, *word, same));
+    for (size_t i = same; i < *bytes;) {
         uint32_t c;
         utf8proc_uint8_t out[4];
         const int used = bpt_utf8_next(*word + i, *bytes - i, &c);
-        if (!used) return bpt_fail(BPT_ERR_INPUT, "a word is not valid UTF-8");
+        if (!used) return bpt_fail(BPT_ERR_INPUT, "the word '%s' is not valid UTF-8", bpt_show(*word, *bytes).text);
         BPT_TRY(bpt_strbuf_append(buf, out, (size_t)utf8proc_encode_char(utf8proc_tolower((utf8proc_int32_t)c), out)));
         i += (size_t)used;
     }
@@ -134,23 +151,22 @@ bpt_status_t bpt_vocab_count(bpt_vocab_t *v, const bpt_range_t *text) {
     return BPT_OK;
 }
 
-static const bpt_vocab_t *sorting;  // qsort has no context argument; vocabularies are frozen by one thread at a time
-static int by_bytes(const bpt_token_t *a, const bpt_token_t *b) {
-    const size_t n = a->bytes < b->bytes ? a->bytes : b->bytes;
-    const int order = memcmp(sorting->bytes + a->offset, sorting->bytes + b->offset, n);
-    return order ? order : (a->bytes > b->bytes) - (a->bytes < b->bytes);
+static int by_bytes(const void *a, const void *b, void *vocab) {
+    const bpt_vocab_t *v = vocab;
+    const bpt_token_t *x = a, *y = b;
+    const int order = memcmp(v->bytes + x->offset, v->bytes + y->offset, x->bytes < y->bytes ? x->bytes : y->bytes);
+    return order ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
-static int in_bytes_order(const void *a, const void *b) { return by_bytes(a, b); }
-static int by_frequency(const void *a, const void *b) {
+
+static int by_frequency(const void *a, const void *b, void *vocab) {
     const bpt_token_t *x = a, *y = b;
     if (x->frequency != y->frequency) return x->frequency < y->frequency ? 1 : -1;
-    return by_bytes(x, y);
+    return by_bytes(a, b, vocab);
 }
 
 bpt_status_t bpt_vocab_freeze(bpt_vocab_t *v) {
-    sorting = v;
-    if (v->unit == BPT_UNIT_WORD) qsort(v->token + 2, v->count - 2, sizeof *v->token, by_frequency);
-    if (v->unit == BPT_UNIT_CHAR) qsort(v->token, v->count, sizeof *v->token, in_bytes_order);
+    if (v->unit == BPT_UNIT_WORD) qsort_r(v->token + 2, v->count - 2, sizeof *v->token, by_frequency, v);
+    if (v->unit == BPT_UNIT_CHAR && v->count) qsort_r(v->token, v->count, sizeof *v->token, by_bytes, v);
     return v->count ? bpt_vocab_rehash(v, v->mask + 1) : BPT_OK;
 }
 
@@ -163,10 +179,8 @@ const char *bpt_vocab_token(const bpt_vocab_t *v, uint32_t id, size_t *bytes) {
 }
 
 bool bpt_vocab_find(const bpt_vocab_t *v, const char *token, size_t bytes, uint32_t *id) {
-    if (!v->count) return false;
-    const size_t slot = find_slot(v, token, bytes);
-    if (v->slot[slot]) *id = v->slot[slot] - 1;
-    if (!v->slot[slot]) *id = v->unk;
+    *id = bpt_vocab_lookup(v, token, bytes);
+    if (*id == BPT_NO_TOKEN) *id = v->unk;
     return *id != BPT_NO_TOKEN;
 }
 
@@ -183,8 +197,8 @@ static bpt_status_t push(ids_t *ids, uint32_t id) {
 }
 
 static bpt_status_t unknown(const bpt_range_t *where, const char *token, size_t bytes) {
-    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: token '%.*s' is not in the vocabulary, which has no <unk>; train with a text that holds it or use --unit byte",
-                    where->path, (unsigned long long)where->line, (int)(bytes > 60 ? 60 : bytes), token);
+    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: '%s' is not in the vocabulary, which has no <unk>; train with a text that holds it or use --unit byte",
+                    where->path, (unsigned long long)where->line, bpt_show(token, bytes).text);
 }
 
 bpt_status_t bpt_parse_id(const bpt_range_t *where, const char *token, size_t bytes, uint32_t *id) {
@@ -195,8 +209,8 @@ bpt_status_t bpt_parse_id(const bpt_range_t *where, const char *token, size_t by
         value = value * 10 + (uint64_t)(token[i] - '0');
     }
     if (!good || value >= UINT32_MAX)
-        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: '%.*s' is not a token id (decimal, below 4294967295)", where->path,
-                        (unsigned long long)where->line, (int)(bytes > 40 ? 40 : bytes), token);
+        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: '%s' is not a token id (decimal, below 4294967295)", where->path,
+                        (unsigned long long)where->line, bpt_show(token, bytes).text);
     *id = (uint32_t)value;
     return BPT_OK;
 }
@@ -216,6 +230,7 @@ bpt_status_t bpt_vocab_encode_word(const bpt_vocab_t *v, const bpt_range_t *wher
 
 static bpt_status_t encode_words(const bpt_vocab_t *v, const bpt_range_t *text, bool line_ends, ids_t *ids, bpt_strbuf_t *buf) {
     bpt_range_t rest = *text, line;
+    if (v->unit == BPT_UNIT_WORD) BPT_TRY(bpt_range_check_utf8(text));
     while (bpt_range_next_line(&rest, &line)) {
         size_t bytes;
         for (const char *word; (word = bpt_next_token(&line, &bytes));) {
@@ -223,7 +238,8 @@ static bpt_status_t encode_words(const bpt_vocab_t *v, const bpt_range_t *text, 
             BPT_TRY(encode_word(v, &line, word, bytes, buf, &id));
             BPT_TRY(push(ids, id));
         }
-        if (line_ends && v->unit == BPT_UNIT_WORD) BPT_TRY(push(ids, v->eos));
+        const bool newline = rest.data[-1] == '\n';
+        if (v->unit == BPT_UNIT_WORD && (newline || line_ends)) BPT_TRY(push(ids, v->eos));
     }
     return BPT_OK;
 }

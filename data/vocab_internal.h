@@ -7,8 +7,8 @@
 #define BPT_NO_TOKEN UINT32_MAX
 
 typedef struct {
-    size_t offset;  // into bytes
-    uint32_t bytes;
+    uint64_t hash;
+    size_t offset, bytes;  // offset into the vocabulary's bytes
     uint64_t frequency;
 } bpt_token_t;
 
@@ -24,6 +24,8 @@ struct bpt_vocab {
     size_t mask;     // slots - 1
 };
 
+// The id of exactly this token, BPT_NO_TOKEN when it is not there.
+uint32_t bpt_vocab_lookup(const bpt_vocab_t *vocab, const char *token, size_t bytes);
 // Adds a token or to the frequency of a known one.
 bpt_status_t bpt_vocab_add(bpt_vocab_t *vocab, const char *token, size_t bytes, uint64_t frequency) BPT_MUST_USE;
 bpt_status_t bpt_vocab_rehash(bpt_vocab_t *vocab, size_t slots) BPT_MUST_USE;
