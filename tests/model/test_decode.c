@@ -21,7 +21,7 @@ static const struct {
     {"dense, relative", .model = BPT_MODEL_TRANSFORMER, .layers = 2, .rel_levels = 5},
     {"window, relative", .model = BPT_MODEL_TRANSFORMER, .attention = BPT_ATTENTION_WINDOW, .layers = 2, .rel_levels = 3},
 };
-static const char *const backends[] = {"ref"};
+static const char *const backends[] = {"ref", "cpu"};
 
 static fixture_batch_t full;
 static float wanted[8192], got[64];

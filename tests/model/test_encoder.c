@@ -44,7 +44,7 @@ static void compare(const float *p, const float *q, int64_t count, bool bitwise,
 }
 
 static void with_each(bpt_task_t task, void (*check)(bpt_runner_t *, const bpt_model_config_t *, bool bitwise, const char *what)) {
-    static const char *const backends[] = {"ref"};
+    static const char *const backends[] = {"ref", "cpu"};
     for (size_t d = 0; d < BPT_COUNT(backends); ++d) {
         bpt_device_t *device = fixture_open(backends[d]);
         for (size_t v = 0; v < BPT_COUNT(variants); ++v) {

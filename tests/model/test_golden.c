@@ -1,4 +1,4 @@
-// Loss, nll, logits and gradients of the golden cases (computed in double precision by an independent program).
+// Loss, nll, logits and gradients of the golden cases (computed in double precision by an independent program), on ref and cpu.
 #include "model_fixture.h"
 
 #include <jansson.h>
@@ -8,7 +8,7 @@
 #include "bpt/safetensors.h"
 #include "models/config_json.h"
 
-static const char *const backends[] = {"ref"};
+static const char *const backends[] = {"ref", "cpu"};
 static const char *const cases[] = {"lm-causal",     "lm-clamped-levels", "lm-reference-rule", "classify-causal",
                                     "classify-root", "classify-n1",       "classify-n16",      "classify-reference-both"};
 

@@ -5,7 +5,7 @@
 #include "models/train/schedule.h"
 #include "models/train/trainer.h"
 
-static const char *const backends[] = {"ref"};
+static const char *const backends[] = {"ref", "cpu"};
 static float first[16384], second[16384];
 
 static bpt_train_config_t plain_training(int64_t steps) {
@@ -125,7 +125,7 @@ static void a_stop_is_saved_and_reported(void **state) {
     (void)state;
     const bpt_model_config_t c = fixture_lm();
     const bpt_train_config_t t = plain_training(20);
-    bpt_device_t *device = fixture_open("ref");
+    bpt_device_t *device = fixture_open("cpu");
     fixture_source_t data;
     fixture_source(&data, &c, 12, 4, 1);
     bpt_run_t *run;
@@ -150,7 +150,7 @@ static void a_small_text_is_learnt_by_heart(void **state) {
         bpt_train_config_t t = plain_training(150);
         t.lr = 1e-2;
         t.clip = 0;
-        bpt_device_t *device = fixture_open("ref");
+        bpt_device_t *device = fixture_open("cpu");
         fixture_source_t data, valid;
         fixture_source(&data, &configs[c], 8, 4, 1)->steps_per_epoch = 1;
         fixture_source(&valid, &configs[c], 8, 4, 1)->steps_per_epoch = 1;
@@ -188,12 +188,30 @@ static void recomputation_changes_no_bit(void **state) {
         }
 }
 
+static void recomputation_saves_memory(void **state) {
+    (void)state;
+    bpt_model_config_t c = with_dropout(fixture_lm());
+    c.layers = 8;
+    bpt_device_t *device = fixture_open("ref");
+    size_t bytes[2];
+    for (int recompute = 0; recompute < 2; ++recompute) {
+        bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){.step.recompute = recompute, .training = true});
+        const bpt_step_key_t key = {.kind = BPT_STEP_TRAIN, .n = 64, .batch = 8};
+        bpt_plan_summary_t summary;
+        assert_ok(bpt_runner_plan(r, &key, &summary, NULL));
+        bytes[recompute] = summary.workspace_bytes;
+        bpt_runner_destroy(r);
+    }
+    if (bytes[1] * 2 > bytes[0]) fail_msg("%zu bytes with recomputation, %zu without", bytes[1], bytes[0]);
+    fixture_close(device);
+}
+
 static void backends_train_alike(void **state) {
     (void)state;
     const bpt_model_config_t configs[] = {with_dropout(fixture_lm()), with_dropout(fixture_classifier())};
     for (size_t c = 0; c < BPT_COUNT(configs); ++c) {
         const bpt_train_config_t t = plain_training(4);
-        bpt_device_t *ref = fixture_open("ref"), *cpu = fixture_open("ref");
+        bpt_device_t *ref = fixture_open("ref"), *cpu = fixture_open("cpu");
         train_once(ref, &configs[c], t, first);
         train_once(cpu, &configs[c], t, second);
         int64_t far = 0;
@@ -257,7 +275,7 @@ static void frozen_parameters_stay(void **state) {
     bpt_train_config_t t = plain_training(3);
     t.freeze_embed = t.freeze_rel = true;
     t.weight_decay = 0.1;
-    bpt_device_t *device = fixture_open("ref");
+    bpt_device_t *device = fixture_open("cpu");
     fixture_source_t data;
     fixture_source(&data, &c, 12, 4, 1);
     bpt_trainer_t *tr = trainer(&c, &t, device, &data, NULL, NULL, false);
@@ -280,7 +298,7 @@ static void weights_that_are_not_finite_stop_training_and_are_named(void **state
         const bpt_model_config_t c = fixture_lm();
         bpt_train_config_t t = plain_training(5);
         t.accumulate = micro_batches;
-        bpt_device_t *device = fixture_open("ref");
+        bpt_device_t *device = fixture_open("cpu");
         fixture_source_t data;
         fixture_source(&data, &c, 12, 4, micro_batches);
         bpt_trainer_t *tr = trainer(&c, &t, device, &data, NULL, NULL, false);
@@ -306,7 +324,7 @@ static void deep_supervision_moves_from_all_layers_to_the_last(void **state) {
     c.layers = 3;
     bpt_train_config_t t = plain_training(12);
     t.deep_supervision = true;
-    bpt_device_t *device = fixture_open("ref");
+    bpt_device_t *device = fixture_open("cpu");
     fixture_source_t data;
     fixture_source(&data, &c, 12, 4, 1);  // three epochs of four steps
     bpt_trainer_t *tr = trainer(&c, &t, device, &data, NULL, NULL, false);
@@ -337,7 +355,7 @@ static void every_nll_comes_in_file_order(void **state) {
     (void)state;
     const bpt_model_config_t configs[] = {fixture_lm(), fixture_classifier()};
     for (size_t i = 0; i < BPT_COUNT(configs); ++i) {
-        bpt_device_t *device = fixture_open("ref");
+        bpt_device_t *device = fixture_open("cpu");
         fixture_source_t source;
         fixture_source(&source, &configs[i], 12, 4, 2)->ends = true;
         bpt_runner_t *r = fixture_runner(&configs[i], device, (bpt_runner_options_t){0});
@@ -361,7 +379,7 @@ static void every_nll_comes_in_file_order(void **state) {
 static void initial_values_depend_on_seed_and_name_alone(void **state) {
     (void)state;
     bpt_model_config_t c = fixture_lm();
-    bpt_device_t *ref = fixture_open("ref"), *cpu = fixture_open("ref");
+    bpt_device_t *ref = fixture_open("ref"), *cpu = fixture_open("cpu");
     bpt_runner_t *a = fixture_runner(&c, ref, (bpt_runner_options_t){0});
     c.layers = 3;
     bpt_runner_t *b = fixture_runner(&c, cpu, (bpt_runner_options_t){.frozen = {.embed = true}});
@@ -413,6 +431,7 @@ int main(void) {
         cmocka_unit_test(a_model_file_of_another_shape_is_refused),
         cmocka_unit_test(micro_batches_of_any_size_make_the_same_step),
         cmocka_unit_test(recomputation_changes_no_bit),
+        cmocka_unit_test(recomputation_saves_memory),
         cmocka_unit_test(backends_train_alike),
         cmocka_unit_test(low_precision_is_close_to_f32),
         cmocka_unit_test(f16_finds_a_loss_scale_and_learns),
