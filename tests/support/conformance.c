@@ -169,8 +169,13 @@ static void append(test_list_t *list, const char *name, CMUnitTestFunction funct
 }
 
 static void append_required(test_list_t *list, char *names) {
+    static char titles[MAX_BACKENDS][64];
     char *rest = NULL;
-    for (char *name = strtok_r(names, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) append(list, name, backend_is_usable, name);
+    int n = 0;
+    for (char *name = strtok_r(names, ",", &rest); name && n < MAX_BACKENDS; name = strtok_r(NULL, ",", &rest), ++n) {
+        snprintf(titles[n], sizeof titles[n], "%s/is_usable", name);
+        append(list, titles[n], backend_is_usable, name);
+    }
 }
 
 static void append_cases(test_list_t *list, const test_suite_t *suite) {
