@@ -22,7 +22,8 @@ typedef struct {
     bpt_device_t *device;
     bpt_run_t *run;
     bpt_trainer_t *trainer;
-    char *init;  // model file of --init
+    char *init;      // model file of --init
+    float *vectors;  // rows of the embedding, until the trainer has them
     cli_progress_t progress;
     bpt_metrics_line_t last;  // training line before, for the time a step takes
 } job_t;
@@ -129,19 +130,23 @@ static bpt_status_t open_trainer(job_t *job) {
 }
 
 // Word vectors replace the initial embedding of a new run.
-static bpt_status_t load_vectors(const job_t *job) {
+static bpt_status_t read_vectors(job_t *job) {
     const cli_options_t *o = job->o;
     const int64_t columns = o->model.d_embed;
-    float *rows;
     int64_t found;
     if (!*o->data.vectors || o->run.resume) return BPT_OK;
-    BPT_TRY(bpt_alloc((size_t)(o->model.vocab * columns), sizeof *rows, &rows));
-    bpt_status_t status = bpt_vectors_read(o->data.vectors, job->corpus.vocab, columns, rows, &found);
-    if (status == BPT_OK) status = bpt_runner_set(bpt_trainer_runner(job->trainer), "embed.weight", rows);
-    if (status == BPT_OK)
-        bpt_info("vectors for %" PRId64 " of %" PRId64 " words, zero for the others: %s", found, o->model.vocab, o->data.vectors);
-    bpt_free(rows);
-    return status;
+    BPT_TRY(bpt_alloc((size_t)(o->model.vocab * columns), sizeof *job->vectors, &job->vectors));
+    BPT_TRY(bpt_vectors_read(o->data.vectors, job->corpus.vocab, columns, job->vectors, &found));
+    bpt_info("vectors for %" PRId64 " of %" PRId64 " words, zero for the others: %s", found, o->model.vocab, o->data.vectors);
+    return BPT_OK;
+}
+
+static bpt_status_t set_vectors(job_t *job) {
+    if (!job->vectors) return BPT_OK;
+    BPT_TRY(bpt_runner_set(bpt_trainer_runner(job->trainer), "embed.weight", job->vectors));
+    bpt_free(job->vectors);
+    job->vectors = NULL;
+    return BPT_OK;
 }
 
 static void describe(const job_t *job) {
@@ -158,7 +163,7 @@ static bpt_status_t train(job_t *job) {
     BPT_TRY(open_run(job));
     describe(job);
     BPT_TRY(open_trainer(job));
-    BPT_TRY(load_vectors(job));
+    BPT_TRY(set_vectors(job));
     BPT_TRY(write_files(job));
     const bool characters = o->data.unit == BPT_UNIT_BYTE || o->data.unit == BPT_UNIT_CHAR;
     cli_progress_start(&job->progress, o->global.quiet,
@@ -166,7 +171,7 @@ static bpt_status_t train(job_t *job) {
                        : characters                       ? CLI_LOSS_BITS
                                                           : CLI_LOSS_PERPLEXITY);
     const bpt_status_t status = bpt_trainer_run(job->trainer);
-    if (job->progress.line_open) fputc('\n', stderr);
+    if (job->progress.line_open && !cli_interrupted) fputc('\n', stderr);  // else the signal handler has done it
     BPT_TRY(status);
     const bpt_run_state_t *state = bpt_trainer_state(job->trainer);
     char time[32];
@@ -194,7 +199,8 @@ static bpt_status_t prepare(job_t *job) {
     BPT_TRY_GOTO(cli_corpus_open(o, vocab, labels, &job->corpus), done);
     BPT_TRY_GOTO(bpt_trainer_resolve_steps(&o->train, job->corpus.train->steps_per_epoch), done);
     BPT_TRY_GOTO(cli_device_open(o, &job->device), done);
-    status = find_init(job);
+    BPT_TRY_GOTO(find_init(job), done);
+    status = o->run.dry_run ? BPT_OK : read_vectors(job);
 done:
     bpt_free(config);
     bpt_free(vocab);
@@ -220,6 +226,7 @@ static bpt_status_t run_train(cli_options_t *o) {
     cli_device_close(job.device);
     cli_corpus_close(&job.corpus);
     bpt_free(job.init);
+    bpt_free(job.vectors);
     return status;
 }
 

@@ -158,7 +158,7 @@ const cli_option_t cli_option_table[] = {
     {REAL("epochs", train.epochs, 0, 1e9), .fallback = "0", .shown = "1 without --steps", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN,
      .key = true, .help = "passes over the training data, when --steps is not given"},
     {INT("stop-at", train.stop_at, 0, MAX_COUNT), .fallback = "0", .shown = "0, at the end", .group = CLI_GROUP_LENGTH,
-     .commands = CLI_TRAIN, .key = true, .resumable = true, .help = "stop after this step; the schedule keeps its horizon"},
+     .commands = CLI_TRAIN, .key = true, .once = true, .resumable = true, .help = "stop after this step; the schedule keeps its horizon"},
     {INT("eval-every", train.eval_every, 0, MAX_COUNT), .fallback = "0", .shown = "0, after every epoch", .group = CLI_GROUP_LENGTH,
      .commands = CLI_TRAIN, .key = true, .resumable = true, .help = "steps between evaluations on the validation data"},
     {INT("save-every", train.save_every, 0, MAX_COUNT), .fallback = "0", .shown = "0, with every evaluation", .group = CLI_GROUP_LENGTH,

@@ -99,6 +99,7 @@ typedef struct {
     bool key;           // belongs into a config file and config.json
     bool no_flag;       // only a key (found out from the data, kept in config.json)
     bool resumable;     // a resumed run may change it
+    bool once;          // a resumed run does not inherit it
 } cli_option_t;
 
 extern const cli_option_t cli_option_table[];

@@ -118,8 +118,9 @@ bpt_status_t cli_options_from_file(cli_options_t *o, const char *path, cli_sourc
 done:
     json_decref(object);
     bpt_free(text);
-    // A config file is part of the command line: what is wrong in it is wrong usage.
-    return status == BPT_ERR_INPUT && strict ? BPT_ERR_USAGE : status;
+    // A config file is part of the command line: what is wrong in it is wrong usage. A run's config.json is data.
+    if (strict && status == BPT_ERR_INPUT) return BPT_ERR_USAGE;
+    return !strict && status == BPT_ERR_USAGE ? BPT_ERR_INPUT : status;
 }
 
 static bpt_status_t write_key(json_t *object, const cli_options_t *o, const cli_option_t *option) {
@@ -178,7 +179,7 @@ bpt_status_t cli_options_resume(cli_options_t *o, const char *path) {
     if (status == BPT_OK) status = cli_options_from_file(&stored, path, CLI_FROM_RUN, false);
     for (int i = 0; i < cli_option_count && status == BPT_OK; ++i) {
         const cli_option_t *option = &cli_option_table[i];
-        if (option->key && (option->commands & o->command)) status = resume_option(o, &stored, option, &given, &kept);
+        if (option->key && !option->once && (option->commands & o->command)) status = resume_option(o, &stored, option, &given, &kept);
     }
     bpt_strbuf_free(&given);
     bpt_strbuf_free(&kept);

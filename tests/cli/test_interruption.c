@@ -1,0 +1,190 @@
+// Ctrl-C, kill -9 and a full disk while training: what was saved stays readable, and going on gives the bits of a run that was
+// never interrupted.
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/process.h"
+
+enum { STEPS = 400, DEADLINE_SECONDS = 120 };
+#define SHAPE                                                                                                                              \
+    "--backend cpu --threads 1 --quiet --layers 1 --d-model 16 --heads 2 --context 32 --batch-tokens 64 --save-every 20 --eval-every 100 " \
+    "--log-every 1"
+
+static char text[512];
+
+static int write_text(void **state) {
+    (void)state;
+    static char bytes[20001];
+    for (int i = 0; i < 20000; ++i) bytes[i] = (char)('a' + (i * 5 + i / 13) % 26);
+    snprintf(text, sizeof text, "%s", test_file("text.txt", bytes));
+    return 0;
+}
+
+static pid_t start(const char *run, bool resume) {
+    const char *program = getenv("BPT_PROGRAM");
+    char line[2048];
+    snprintf(line, sizeof line, "exec \"%s\" train --data %s --out %s %s --steps %d " SHAPE " >/dev/null", program, text, run,
+             resume ? "--resume" : "", STEPS);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) {
+        execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+        _exit(127);
+    }
+    return pid;
+}
+
+static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL); }
+
+static int64_t lines_of(const char *run) {
+    char path[600];
+    size_t length;
+    snprintf(path, sizeof path, "%s/metrics.jsonl", run);
+    char *bytes = test_read_file(path, &length);
+    int64_t lines = 0;
+    for (size_t i = 0; bytes && i < length; ++i) lines += bytes[i] == '\n';
+    free(bytes);
+    return lines;
+}
+
+// Waits until the run has written `lines` lines of metrics; false when the process ended before.
+static bool wait_for_lines(pid_t pid, const char *run, int64_t lines) {
+    const time_t end = time(NULL) + DEADLINE_SECONDS;
+    while (lines_of(run) < lines) {
+        if (time(NULL) > end) fail_msg("no %d lines of metrics in %s after %d s", (int)lines, run, DEADLINE_SECONDS);
+        int status;
+        if (waitpid(pid, &status, WNOHANG) == pid) return false;
+        nap();
+    }
+    return true;
+}
+
+static int finish(pid_t pid) {
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static char *weights(const char *run, size_t *length) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/checkpoints/step-%d/model.safetensors", run, STEPS);
+    char *bytes = test_read_file(path, length);
+    if (!bytes) fail_msg("%s is missing", path);
+    return bytes;
+}
+
+static void expect_same_weights(const char *a, const char *b) {
+    size_t n, m;
+    char *x = weights(a, &n), *y = weights(b, &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(x, y, n);
+    free(x), free(y);
+}
+
+static const char *whole_run(void) {
+    static char run[512];
+    if (*run) return run;
+    snprintf(run, sizeof run, "%s", test_path("whole"));
+    assert_int_equal(finish(start(run, false)), 0);
+    return run;
+}
+
+static void the_first_signal_saves_and_exits_130_and_going_on_loses_nothing(void **state) {
+    (void)state;
+    static const int signals[] = {SIGINT, SIGTERM};
+    for (size_t s = 0; s < 2; ++s) {
+        char run[512], latest[600];
+        snprintf(run, sizeof run, "%s", test_path("stopped-%d", (int)s));
+        pid_t pid = start(run, false);
+        assert_true(wait_for_lines(pid, run, 33));
+        kill(pid, signals[s]);
+        assert_int_equal(finish(pid), 130);
+        snprintf(latest, sizeof latest, "%s/latest/model.safetensors", run);
+        assert_int_equal(access(latest, R_OK), 0);
+        assert_int_equal(finish(start(run, true)), 0);
+        expect_same_weights(whole_run(), run);
+    }
+}
+
+static void a_killed_run_goes_on_from_its_last_checkpoint(void **state) {
+    (void)state;
+    char run[512], line[1024];
+    snprintf(run, sizeof run, "%s", test_path("killed"));
+    pid_t pid = start(run, false);
+    for (int kills = 0; kills < 4; ++kills) {
+        // Past the first checkpoint, somewhere between two others.
+        if (!wait_for_lines(pid, run, 25 + 83 * kills)) break;
+        for (int i = 0; i < 3 * kills; ++i) nap();
+        kill(pid, SIGKILL);
+        assert_int_equal(finish(pid), 128 + SIGKILL);
+        snprintf(line, sizeof line, "eval %s --checkpoint latest --backend ref --quiet", run);
+        test_process_t p = test_run_line(line);
+        if (p.exit_status) fail_msg("after kill %d: %s", kills, p.err);
+        test_process_free(&p);
+        pid = start(run, true);
+    }
+    assert_int_equal(finish(pid), 0);
+    expect_same_weights(whole_run(), run);
+}
+
+static void two_trainers_cannot_write_one_run(void **state) {
+    (void)state;
+    char run[512], line[2048];
+    snprintf(run, sizeof run, "%s", test_path("shared"));
+    const pid_t pid = start(run, false);
+    assert_true(wait_for_lines(pid, run, 22));
+    kill(pid, SIGSTOP);
+    static const char *const again[] = {"--resume", ""};
+    for (int i = 0; i < 2; ++i) {
+        snprintf(line, sizeof line, "train --data %s --out %s %s --steps %d " SHAPE, text, run, again[i], STEPS);
+        test_process_t p = test_run_line(line);
+        if (p.exit_status != 2 || strncmp(p.err, "bpt: error: ", 12)) fail_msg("exit %d: %s", p.exit_status, p.err);
+        test_process_free(&p);
+    }
+    kill(pid, SIGCONT);
+    assert_int_equal(finish(pid), 0);
+    expect_same_weights(whole_run(), run);
+}
+
+// A file size limit stands for a disk that fills up: the write fails in the middle of a checkpoint.
+static void a_disk_that_fills_up_leaves_the_last_checkpoint(void **state) {
+    (void)state;
+    char run[512], line[2048];
+    snprintf(run, sizeof run, "%s", test_path("full"));
+    snprintf(line, sizeof line, "\"$BPT_PROGRAM\" train --data %s --out %s --stop-at 20 --steps %d " SHAPE, text, run, STEPS);
+    assert_int_equal(system(line), 0);
+    snprintf(line, sizeof line, "ulimit -f 8; \"$BPT_PROGRAM\" train --out %s --resume --quiet 2>%s", run, test_path("message"));
+    const int status = system(line);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 1);
+    size_t length;
+    char *message = test_read_file(test_path("message"), &length);
+    assert_memory_equal(message, "bpt: error: ", 12);
+    free(message);
+    snprintf(line, sizeof line, "\"$BPT_PROGRAM\" train --out %s --resume --quiet", run);
+    assert_int_equal(system(line), 0);
+    expect_same_weights(whole_run(), run);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_signal_saves_and_exits_130_and_going_on_loses_nothing),
+        cmocka_unit_test(a_killed_run_goes_on_from_its_last_checkpoint),
+        cmocka_unit_test(two_trainers_cannot_write_one_run),
+        cmocka_unit_test(a_disk_that_fills_up_leaves_the_last_checkpoint),
+    };
+    return cmocka_run_group_tests(tests, write_text, NULL);
+}
