@@ -220,6 +220,21 @@ const cli_option_t cli_option_table[] = {
     {CHOICE("format", tool.graph_format, LIST("csv", "text", "svg")), .fallback = "csv", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
      .help = "edge list, readable ranges, or a picture of the adjacency matrix"},
 
+    // ---- bench
+    {TEXT("n", tool.lengths, "N,N.."), .fallback = "8192", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH, .help = "sequence lengths"},
+    {TEXT("k", tool.ks, "K,K.."), .fallback = "4", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
+     .help = "bpt: context nodes per level and side"},
+    {INT("tokens", tool.n, 1, 67108864), .fallback = "8192", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
+     .help = "leaves of a batch; at least one sequence"},
+    {INT("repeat", tool.repeat, 1, 1000), .fallback = "5", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
+     .help = "timed runs after one that warms up; medians are printed"},
+    {INT("layers", model.layers, 1, 1000), .fallback = "6", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH, .help = "layers of the model"},
+    {INT("d-model", model.d_model, 1, 65536), .fallback = "512", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH, .help = "width"},
+    {INT("d-ff", model.d_ff, 1, 1048576), .fallback = "2048", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH, .help = "width of the feed-forward layer"},
+    {INT("heads", model.heads, 1, 255), .fallback = "8", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH, .help = "heads of attention"},
+    {BOOL("recompute", train.recompute), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
+     .help = "forget activations inside layers and compute them again in the backward pass"},
+
     // ---- plot
     {TEXT("out", use.file, "FILE"), .fallback = "", .shown = "standard output, as SVG", .group = CLI_GROUP_COMMAND, .commands = CLI_PLOT,
      .help = "file to write: .svg, or .png through rsvg-convert"},

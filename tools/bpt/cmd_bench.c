@@ -1,0 +1,414 @@
+// `bpt bench`: how fast this machine trains, infers, decodes and multiplies. The default is the throughput setting of the BPT
+// paper: 6 layers, d 512, d_ff 2048, 8 heads, 8192 tokens a batch, vocabulary 256, causal language model, Adam.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "bpt/alloc.h"
+#include "models/decode/decode.h"
+#include "models/train/trainer.h"
+#include "tools/bpt/device.h"
+#include "tools/bpt/program.h"
+
+enum { VOCAB = 256, MAX_CELLS = 32, MAX_OPS = 4096, DECODED = 200 };
+
+typedef struct {
+    cli_options_t *o;
+    bpt_device_t *device;
+    int64_t n, k;
+} bench_t;
+
+typedef struct {
+    double s_per_step, p99, tokens_per_s, gflops, gbytes_per_s;  // NaN: does not apply
+    uint64_t device_bytes;
+} result_t;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int compare(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double quantile(double *values, int count, double q) {
+    qsort(values, (size_t)count, sizeof *values, compare);
+    return values[(int)(q * (count - 1) + 0.5)];
+}
+
+// ---- Output
+static void print_result(const bench_t *b, const char *what, const result_t *r) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    const char *precision = bpt_dtype_name(b->o->train.precision);
+    if (!b->o->use.json) {
+        printf("%-10s n %-7" PRId64 " k %-3" PRId64 " %-4s", what, b->n, b->k, precision);
+        if (!isnan(r->s_per_step)) printf("  %10.3f ms", 1e3 * r->s_per_step);
+        if (!isnan(r->p99)) printf("  p99 %8.3f ms", 1e3 * r->p99);
+        if (!isnan(r->tokens_per_s)) printf("  %9.0f tokens/s", r->tokens_per_s);
+        if (!isnan(r->gflops)) printf("  %8.1f GFLOP/s", r->gflops);
+        if (r->device_bytes) printf("  %8.1f MiB", (double)r->device_bytes / 1048576);
+        printf("\n");
+        return;
+    }
+    printf("{\"bench\": \"%s\", \"n\": %" PRId64 ", \"k\": %" PRId64 ", \"precision\": \"%s\", \"backend\": \"%s\", \"device\": \"%s\"", what, b->n, b->k,
+           precision, b->device->backend->name, b->device->info.name);
+    const struct {
+        const char *key;
+        double value;
+    } fields[] = {{"s_per_step", r->s_per_step}, {"s_per_step_p99", r->p99}, {"tokens_per_s", r->tokens_per_s}, {"gflops", r->gflops}, {"gbytes_per_s", r->gbytes_per_s}};
+    for (size_t i = 0; i < BPT_COUNT(fields); ++i)
+        if (!isnan(fields[i].value)) printf(", \"%s\": %.6g", fields[i].key, fields[i].value);
+    if (r->device_bytes) printf(", \"peak_device_bytes\": %" PRIu64, r->device_bytes);
+    printf(", \"peak_host_bytes\": %" PRIu64 "}\n", (uint64_t)usage.ru_maxrss * 1024);
+}
+
+static result_t empty_result(void) { return (result_t){NAN, NAN, NAN, NAN, NAN, 0}; }
+
+// ---- The model and a batch of random tokens
+static bpt_model_config_t config_of(const bench_t *b) {
+    bpt_model_config_t c = b->o->model;
+    c.task = BPT_TASK_LM;
+    c.causal = true;
+    c.k = (int32_t)b->k;
+    c.d_embed = c.d_model;
+    c.vocab = VOCAB;
+    c.positions = c.model == BPT_MODEL_TRANSFORMER ? BPT_POSITIONS_ABSOLUTE : BPT_POSITIONS_RELATIVE;
+    c.rel_levels = c.model == BPT_MODEL_TRANSFORMER ? 0 : bpt_default_rel_levels(b->n);
+    c.max_positions = (int32_t)b->n;
+    c.tied = false;
+    c.dropout_input = c.dropout_hidden = c.dropout_attention = c.dropout_head = 0;
+    return c;
+}
+
+static bpt_status_t open_runner(const bench_t *b, bool training, bpt_runner_t **out) {
+    const bpt_model_config_t config = config_of(b);
+    bpt_train_config_t train = b->o->train;
+    train.beta1 = 0.9, train.beta2 = 0.999, train.eps = 1e-8;
+    bpt_runner_options_t options = bpt_trainer_runner_options(&train);
+    options.training = training;
+    BPT_TRY(bpt_runner_create(&config, &options, b->device, out));
+    const bpt_status_t status = bpt_runner_init(*out, 1);
+    if (status != BPT_OK) bpt_runner_destroy(*out), *out = NULL;
+    return status;
+}
+
+typedef struct {
+    bpt_batch_t batch;
+    uint32_t *words;  // tokens, targets, lengths, sequences
+    float *weights;
+} tokens_t;
+
+static void free_tokens(tokens_t *t) {
+    bpt_free(t->words);
+    bpt_free(t->weights);
+}
+
+static bpt_status_t make_tokens(const bench_t *b, tokens_t *t) {
+    const int64_t rows = b->o->tool.n / b->n > 0 ? b->o->tool.n / b->n : 1, leaves = rows * b->n;
+    *t = (tokens_t){0};
+    bpt_status_t status = bpt_alloc((size_t)(2 * leaves + 2 * rows), sizeof *t->words, &t->words);
+    if (status == BPT_OK) status = bpt_alloc((size_t)leaves, sizeof *t->weights, &t->weights);
+    if (status != BPT_OK) {
+        free_tokens(t);
+        return status;
+    }
+    uint32_t *lengths = t->words + 2 * leaves, *sequences = lengths + rows;
+    for (int64_t i = 0; i < 2 * leaves; ++i) t->words[i] = (uint32_t)(i * 2654435761u >> 7) % VOCAB;
+    for (int64_t i = 0; i < leaves; ++i) t->weights[i] = 1;
+    for (int64_t i = 0; i < rows; ++i) lengths[i] = (uint32_t)b->n, sequences[i] = (uint32_t)i;
+    t->batch = (bpt_batch_t){.n = b->n, .batch = rows, .n_real = rows, .tokens = t->words, .targets = t->words + leaves, .weights = t->weights,
+                             .lengths = lengths, .sequences = sequences, .n_targets = leaves, .n_scored = leaves, .n_tokens = leaves,
+                             .window_scored = leaves, .first = true, .last = true};
+    return BPT_OK;
+}
+
+static bpt_status_t step(bpt_runner_t *runner, const tokens_t *t, bool training, float *logits) {
+    const bpt_update_t update = {.rng = 1, .lr = 1e-4f, .bias1 = 0.1f, .bias2 = 0.001f, .loss_scale = 1};
+    bpt_update_result_t result;
+    return training ? bpt_runner_train(runner, &t->batch, &update, &result) : bpt_runner_logits(runner, &t->batch, logits);
+}
+
+static bpt_step_key_t key_of(const tokens_t *t, bool training) {
+    return (bpt_step_key_t){.kind = training ? BPT_STEP_TRAIN : BPT_STEP_LOGITS, .n = t->batch.n, .batch = t->batch.batch};
+}
+
+// ---- train, infer
+static bpt_status_t time_steps(const bench_t *b, bpt_runner_t *runner, const tokens_t *t, bool training, float *logits) {
+    double *seconds;
+    const int repeat = (int)b->o->tool.repeat;
+    BPT_TRY(bpt_alloc((size_t)repeat, sizeof *seconds, &seconds));
+    bpt_status_t status = step(runner, t, training, logits);
+    for (int i = 0; i < repeat && status == BPT_OK && !cli_interrupted; ++i) {
+        const double start = now();
+        status = step(runner, t, training, logits);
+        seconds[i] = now() - start;
+    }
+    bpt_program_t *program = NULL;
+    const bpt_step_key_t key = key_of(t, training);
+    if (status == BPT_OK) status = bpt_runner_program(runner, &key, &program);
+    if (status == BPT_OK) {
+        result_t r = empty_result();
+        const bpt_plan_summary_t plan = bpt_program_summary(program);
+        r.s_per_step = quantile(seconds, repeat, 0.5);
+        r.tokens_per_s = (double)t->batch.n_tokens / r.s_per_step;
+        r.gflops = plan.flops / r.s_per_step * 1e-9;
+        r.gbytes_per_s = plan.bytes_moved / r.s_per_step * 1e-9;
+        r.device_bytes = bpt_runner_device_bytes(runner);
+        print_result(b, training ? "train" : "infer", &r);
+    }
+    bpt_free(seconds);
+    return status;
+}
+
+static bpt_status_t bench_steps(const bench_t *b, bool training) {
+    bpt_runner_t *runner = NULL;
+    tokens_t t = {0};
+    float *logits = NULL;
+    bpt_status_t status;
+    BPT_TRY_GOTO(open_runner(b, training, &runner), done);
+    BPT_TRY_GOTO(make_tokens(b, &t), done);
+    if (!training) BPT_TRY_GOTO(bpt_alloc((size_t)t.batch.n_targets * VOCAB, sizeof *logits, &logits), done);
+    status = time_steps(b, runner, &t, training, logits);
+done:
+    bpt_free(logits);
+    free_tokens(&t);
+    bpt_runner_destroy(runner);
+    return status;
+}
+static bpt_status_t bench_train(const bench_t *b) { return bench_steps(b, true); }
+static bpt_status_t bench_infer(const bench_t *b) { return bench_steps(b, false); }
+
+// ---- ops, attention: the recorded ops of one training step
+typedef struct {
+    bpt_op_timing_t one;
+    int count;
+} group_t;
+
+static int slower_first(const void *a, const void *b) {
+    const double x = ((const group_t *)a)->one.seconds, y = ((const group_t *)b)->one.seconds;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+static bpt_status_t time_ops(const bench_t *b, bpt_op_timing_t *timings, int *count) {
+    bpt_runner_t *runner = NULL;
+    bpt_program_t *program;
+    tokens_t t = {0};
+    bpt_status_t status;
+    BPT_TRY_GOTO(open_runner(b, true, &runner), done);
+    BPT_TRY_GOTO(make_tokens(b, &t), done);
+    const bpt_step_key_t key = key_of(&t, true);
+    BPT_TRY_GOTO(bpt_runner_prepare(runner, b->n, t.batch.batch, 0, true), done);
+    BPT_TRY_GOTO(bpt_runner_program(runner, &key, &program), done);
+    BPT_TRY_GOTO(bpt_program_time(program, true), done);
+    for (int i = 0; i < 2; ++i) BPT_TRY_GOTO(step(runner, &t, true, NULL), done);
+    status = bpt_program_timings(program, timings, MAX_OPS, count);
+    if (*count > MAX_OPS) *count = MAX_OPS;
+done:
+    free_tokens(&t);
+    bpt_runner_destroy(runner);
+    return status;
+}
+
+static int group_ops(const bpt_op_timing_t *timings, int count, group_t *groups) {
+    int n = 0;
+    for (int i = 0; i < count; ++i) {
+        int g = 0;
+        while (g < n && (strcmp(groups[g].one.op, timings[i].op) || strcmp(groups[g].one.detail, timings[i].detail))) ++g;
+        if (g == n) groups[n++] = (group_t){.one = {.op = timings[i].op}}, memcpy(groups[g].one.detail, timings[i].detail, sizeof timings[i].detail);
+        groups[g].one.seconds += timings[i].seconds;
+        groups[g].one.flops += timings[i].flops;
+        groups[g].one.bytes += timings[i].bytes;
+        ++groups[g].count;
+    }
+    qsort(groups, (size_t)n, sizeof *groups, slower_first);
+    return n;
+}
+
+static bpt_status_t bench_ops(const bench_t *b) {
+    bpt_op_timing_t *timings = NULL;
+    group_t *groups = NULL;
+    int count = 0;
+    bpt_status_t status;
+    BPT_TRY_GOTO(bpt_alloc(MAX_OPS, sizeof *timings, &timings), done);
+    BPT_TRY_GOTO(bpt_alloc(MAX_OPS, sizeof *groups, &groups), done);
+    BPT_TRY_GOTO(time_ops(b, timings, &count), done);
+    double total = 0;
+    for (int i = 0; i < count; ++i) total += timings[i].seconds;
+    const int n = group_ops(timings, count, groups);
+    if (!b->o->use.json) printf("%-16s %-28s %5s %10s %7s %10s %8s\n", "op", "operands", "calls", "ms", "share", "GFLOP/s", "GB/s");
+    for (int g = 0; g < n; ++g) {
+        const bpt_op_timing_t *t = &groups[g].one;
+        if (b->o->use.json)
+            printf("{\"bench\": \"ops\", \"n\": %" PRId64 ", \"k\": %" PRId64 ", \"op\": \"%s\", \"operands\": \"%s\", \"calls\": %d, \"seconds\": %.6g, \"share\": %.4f, "
+                   "\"gflops\": %.4g, \"gbytes_per_s\": %.4g}\n",
+                   b->n, b->k, t->op, t->detail, groups[g].count, t->seconds, t->seconds / total, t->flops / t->seconds * 1e-9, t->bytes / t->seconds * 1e-9);
+        else
+            printf("%-16s %-28s %5d %10.2f %6.1f%% %10.1f %8.1f\n", t->op, t->detail, groups[g].count, 1e3 * t->seconds, 100 * t->seconds / total,
+                   t->flops / t->seconds * 1e-9, t->bytes / t->seconds * 1e-9);
+    }
+    if (!b->o->use.json) printf("%-16s %-28s %5d %10.2f\n", "all", "", count, 1e3 * total);
+done:
+    bpt_free(groups);
+    bpt_free(timings);
+    return status;
+}
+
+// Forward and backward of one middle layer, where every node asks: the attention ops with the most work.
+static bpt_status_t bench_attention(const bench_t *b) {
+    bpt_op_timing_t *timings;
+    int count = 0;
+    bench_t small = *b;
+    cli_options_t o = *b->o;  // a shallow copy with a model whose other ops are cheap
+    o.model.layers = 3;
+    o.model.d_ff = 64;
+    small.o = &o;
+    BPT_TRY(bpt_alloc(MAX_OPS, sizeof *timings, &timings));
+    const bpt_status_t status = time_ops(&small, timings, &count);
+    double seconds = 0, flops = 0;
+    const char *const ops[] = {"attention", "attention_grad"};
+    for (size_t k = 0; k < BPT_COUNT(ops); ++k) {
+        const bpt_op_timing_t *best = NULL;
+        for (int i = 0; i < count; ++i)
+            if (!strcmp(timings[i].op, ops[k]) && (!best || timings[i].flops > best->flops || (timings[i].flops == best->flops && timings[i].bytes > best->bytes)))
+                best = &timings[i];
+        if (best) seconds += best->seconds, flops += best->flops;
+    }
+    if (status == BPT_OK) {
+        result_t r = empty_result();
+        r.s_per_step = seconds;
+        r.tokens_per_s = (double)(b->o->tool.n / b->n > 0 ? b->o->tool.n / b->n * b->n : b->n) / seconds;
+        r.gflops = flops / seconds * 1e-9;
+        print_result(b, "attention", &r);
+    }
+    bpt_free(timings);
+    return status;
+}
+
+// ---- gemm: the products of a training step at the backend's own rate
+static bpt_status_t time_product(const bench_t *b, int64_t m, int64_t n, int64_t k, bool weight_gradient) {
+    const bpt_dtype_t dtype = b->o->train.precision;
+    bpt_graph_t *g;
+    bpt_workspace_t *workspace = NULL;
+    bpt_program_t *program = NULL;
+    double seconds[MAX_CELLS];
+    const int repeat = b->o->tool.repeat < MAX_CELLS ? (int)b->o->tool.repeat : MAX_CELLS;
+    BPT_TRY(bpt_graph_create(&g));
+    const bpt_value_t x = bpt_input(g, "x", dtype, weight_gradient ? bpt_shape2(k, m) : bpt_shape2(m, k));
+    const bpt_value_t w = bpt_input(g, "w", dtype, weight_gradient ? bpt_shape2(k, n) : bpt_shape2(n, k));
+    bpt_graph_keep(g, bpt_matmul(g, x, w, (bpt_matmul_options_t){.transpose_a = weight_gradient, .transpose_b = !weight_gradient, .acc = BPT_NO_VALUE,
+                                                                 .bias = BPT_NO_VALUE, .dtype = weight_gradient ? BPT_F32 : dtype}));
+    bpt_status_t status = bpt_workspace_create(b->device, &workspace);
+    if (status != BPT_OK) bpt_graph_destroy(g);
+    if (status == BPT_OK) status = bpt_program_compile(g, workspace, NULL, 0, &program);
+    for (int i = -1; i < repeat && status == BPT_OK; ++i) {
+        const double start = now();
+        status = bpt_program_run(program);
+        if (i >= 0) seconds[i] = now() - start;
+    }
+    if (status == BPT_OK) {
+        const double median = quantile(seconds, repeat, 0.5), gflops = 2e-9 * (double)m * (double)n * (double)k / median;
+        if (b->o->use.json)
+            printf("{\"bench\": \"gemm\", \"m\": %" PRId64 ", \"n\": %" PRId64 ", \"k\": %" PRId64 ", \"weight_gradient\": %s, \"precision\": \"%s\", \"backend\": \"%s\", "
+                   "\"device\": \"%s\", \"s_per_step\": %.6g, \"gflops\": %.5g}\n",
+                   m, n, k, weight_gradient ? "true" : "false", bpt_dtype_name(dtype), b->device->backend->name, b->device->info.name, median, gflops);
+        else
+            printf("gemm %-4s [%6" PRId64 ",%6" PRId64 "] x [%6" PRId64 ",%6" PRId64 "]%s  %8.3f ms  %8.1f GFLOP/s\n", bpt_dtype_name(dtype), m, k, k, n,
+                   weight_gradient ? " (weight gradient)" : "                  ", 1e3 * median, gflops);
+    }
+    bpt_program_destroy(program);
+    bpt_workspace_destroy(workspace);
+    return status;
+}
+
+static bpt_status_t bench_gemm(const bench_t *b) {
+    const int64_t rows = 2 * b->o->tool.n, d = b->o->model.d_model, ff = b->o->model.d_ff;
+    const int64_t shapes[][2] = {{3 * d, d}, {d, d}, {ff, d}, {d, ff}};
+    for (size_t i = 0; i < BPT_COUNT(shapes); ++i) {
+        BPT_TRY(time_product(b, rows, shapes[i][0], shapes[i][1], false));
+        BPT_TRY(time_product(b, shapes[i][0], shapes[i][1], rows, true));
+    }
+    return BPT_OK;
+}
+
+// ---- decode: one token after n - 200 others
+static bpt_status_t bench_decode(const bench_t *b) {
+    bpt_runner_t *runner = NULL;
+    bpt_decoder_t *decoder = NULL;
+    uint32_t *tokens = NULL;
+    double seconds[DECODED];
+    float logits[VOCAB];
+    const int64_t prompt = b->n > DECODED ? b->n - DECODED : 1, count = b->n - prompt < DECODED ? b->n - prompt : DECODED;
+    bpt_status_t status;
+    if (count < 1) return bpt_fail(BPT_ERR_USAGE, "bench decode needs --n of at least 2");
+    BPT_TRY_GOTO(open_runner(b, false, &runner), done);
+    BPT_TRY_GOTO(bpt_decoder_create(runner, b->n, &decoder), done);
+    BPT_TRY_GOTO(bpt_alloc((size_t)b->n, sizeof *tokens, &tokens), done);
+    for (int64_t i = 0; i < b->n; ++i) tokens[i] = (uint32_t)(i * 2654435761u >> 7) % VOCAB;
+    BPT_TRY_GOTO(bpt_decoder_feed(decoder, tokens, prompt, logits), done);
+    for (int64_t i = 0; i < count; ++i) {
+        const double start = now();
+        BPT_TRY_GOTO(bpt_decoder_feed(decoder, tokens + prompt + i, 1, logits), done);
+        seconds[i] = now() - start;
+    }
+    result_t r = empty_result();
+    r.s_per_step = quantile(seconds, (int)count, 0.5);
+    r.p99 = quantile(seconds, (int)count, 0.99);
+    r.tokens_per_s = 1 / r.s_per_step;
+    r.device_bytes = bpt_runner_device_bytes(runner);
+    print_result(b, "decode", &r);
+done:
+    bpt_free(tokens);
+    bpt_decoder_destroy(decoder);
+    bpt_runner_destroy(runner);
+    return status;
+}
+
+// ---- The command
+static const struct {
+    const char *name;
+    bpt_status_t (*run)(const bench_t *b);
+    bool once;  // does not depend on n and k
+} benches[] = {{"train", bench_train, false}, {"infer", bench_infer, false}, {"attention", bench_attention, false},
+               {"gemm", bench_gemm, true},    {"ops", bench_ops, false},     {"decode", bench_decode, false}};
+
+static bpt_status_t run_bench(cli_options_t *o) {
+    int64_t ns[MAX_CELLS], ks[MAX_CELLS];
+    int n_ns, n_ks, which = 0;
+    const int known = (int)BPT_COUNT(benches);
+    while (which < known && strcmp(benches[which].name, o->arguments[0])) ++which;
+    if (which == known) return bpt_fail(BPT_ERR_USAGE, "bpt bench %s: choose train, infer, attention, gemm, ops or decode", o->arguments[0]);
+    BPT_TRY(cli_parse_list(o->tool.lengths, "--n", 1, 67108864, ns, MAX_CELLS, &n_ns));
+    BPT_TRY(cli_parse_list(o->tool.ks, "--k", 1, 65536, ks, MAX_CELLS, &n_ks));
+    bench_t b = {.o = o};
+    BPT_TRY(cli_device_open(o, &b.device));
+    bpt_status_t status = BPT_OK;
+    for (int j = 0; j < n_ks && status == BPT_OK; ++j)
+        for (int i = 0; i < n_ns && status == BPT_OK; ++i) {
+            b.n = ns[i], b.k = ks[j];
+            if (!benches[which].once || (i == 0 && j == 0)) status = benches[which].run(&b);
+            if (status == BPT_OK) status = cli_flush_output();
+        }
+    cli_device_close(b.device);
+    return status;
+}
+
+const cli_command_t cli_command_bench = {
+    .bit = CLI_BENCH,
+    .name = "bench",
+    .arguments = "train|infer|attention|gemm|ops|decode",
+    .purpose = "measure speed and memory",
+    .description = "The default is the throughput setting of the BPT paper: 6 layers, d 512, d_ff 2048, 8 heads, 8192 tokens a batch, vocabulary 256.\n"
+                   "attention: forward and backward of one layer. ops: every op of one training step. decode: one token at a time near the end of n.",
+    .examples = "  bpt bench train --n 512,8192 --k 4,64 --json\n  bpt bench ops --n 8192\n  bpt bench decode --n 1024,131072\n",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .run = run_bench,
+};
