@@ -78,7 +78,20 @@ static const cli_command_t command_presets = {
     .run = run_presets,
 };
 
+// clang-format off
 const cli_command_t *const cli_commands[] = {
-    &cli_command_train,  &cli_command_eval,    &cli_command_generate, &cli_command_classify, &cli_command_plot, &cli_command_export,
-    &cli_command_import, &cli_command_devices, &cli_command_doctor,   &command_presets,      &command_help,     NULL,
+    &cli_command_train,
+    &cli_command_eval,
+    &cli_command_generate,
+    &cli_command_classify,
+    &cli_command_plot,
+    &cli_command_bench,
+    &cli_command_export,
+    &cli_command_import,
+    &cli_command_devices,
+    &cli_command_doctor,
+    &command_presets,
+    &command_help,
+    NULL,
 };
+// clang-format on
