@@ -8,6 +8,7 @@
 #include "bpt/alloc.h"
 #include "bpt/log.h"
 #include "data/classify.h"
+#include "data/prefetch.h"
 #include "data/vectors.h"
 
 static bool classifies(const cli_options_t *o) { return o->model.task == BPT_TASK_CLASSIFY; }
@@ -129,7 +130,12 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_split_t *split, cons
                         "the data have %" PRId64 " different tokens, the model knows %" PRId64 "; they belong to another run", size,
                         o->model.vocab);
     BPT_TRY(complete_model(o, corpus));
-    return open_sources(o, corpus);
+    BPT_TRY(open_sources(o, corpus));
+    bpt_batch_source_t *direct = corpus->train;  // from here on the next batch is prepared while the device works
+    corpus->train = NULL;
+    const bpt_status_t status = bpt_prefetch_create(&direct, 0, &corpus->train);
+    if (status != BPT_OK) corpus->train = direct;
+    return status;
 }
 
 bpt_status_t cli_corpus_open(cli_options_t *o, const char *vocab_path, const char *labels_path, cli_corpus_t *out) {
