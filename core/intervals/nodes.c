@@ -93,7 +93,8 @@ bpt_status_t bpt_intervals_check(const bpt_intervals_t *g) {
         return bpt_fail(BPT_ERR_USAGE, "graph: rel_levels is %d; it must be at least 0 (0 = no relative positions)", g->rel_levels);
     const int64_t width = g->kind == BPT_GRAPH_BPT ? 2 * ((int64_t)g->k + 1) : 3;
     if (g->rel_levels > (INT32_MAX - 1) / width)
-        return bpt_fail(BPT_ERR_USAGE, "graph: rel_levels is %d; the relative position table would have more than 2^31 rows, use fewer levels%s",
+        return bpt_fail(BPT_ERR_USAGE,
+                        "graph: rel_levels is %d; the relative position table would have more than 2^31 rows, use fewer levels%s",
                         g->rel_levels, g->kind == BPT_GRAPH_BPT ? " or a smaller k" : "");
     return BPT_OK;
 }

@@ -47,7 +47,8 @@ static int consumers(const bpt_intervals_t *g, int64_t n_true, int j, int64_t m,
     count = put_slot(g, slots, count, first, min64(first + ranks * scale, n_true), j == 0 ? block_row(g, 0, LEFT, k + 1) : NOT_LINEAR, +1);
     if (g->causal) return count;
     const int64_t end = m * scale - right_origin(scale, k) + 1, begin = max64(end - (k + (m & 1)) * scale, 0);
-    return put_slot(g, slots, count, begin, min64(end, n_true), j == 0 ? block_row(g, 0, RIGHT, k + 1) + (end - 1 - begin) : NOT_LINEAR, -1);
+    return put_slot(g, slots, count, begin, min64(end, n_true), j == 0 ? block_row(g, 0, RIGHT, k + 1) + (end - 1 - begin) : NOT_LINEAR,
+                    -1);
 }
 
 static int32_t rel_row(const bpt_intervals_t *g, int64_t n_true, int64_t i, int j, int64_t m) {

@@ -56,7 +56,8 @@ static int consumers(const bpt_intervals_t *g, int64_t n_true, int j, int64_t m,
     int count = j == 0 ? put_slot(g, slots, 0, m, m + 1, 0, 0) : 0;
     const int64_t after = (m + 1) * scale;
     count = put_slot(g, slots, count, after + skip, min64(after + reach, n_true), j == 0 ? block_row(g, 0, LEFT, k + 1) : NOT_LINEAR, +1);
-    if (!(m & 1)) count = put_slot(g, slots, count, after + reach, min64(after + reach + scale, n_true), block_row(g, j + 1, LEFT, k + 1), 0);
+    if (!(m & 1))
+        count = put_slot(g, slots, count, after + reach, min64(after + reach + scale, n_true), block_row(g, j + 1, LEFT, k + 1), 0);
     if (g->causal) return count;
     const int64_t before = m * scale, begin = max64(before - reach, 0);
     count = put_slot(g, slots, count, begin, before - skip, j == 0 ? block_row(g, 0, RIGHT, k + 1) + (before - 1 - begin) : NOT_LINEAR, -1);

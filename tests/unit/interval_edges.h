@@ -59,8 +59,9 @@ static inline void edges_free(edges_t *e) { free(e->edge); }
 
 // Says which graph a failing assertion was about.
 static inline void describe(const bpt_intervals_t *g, int64_t n_true) {
-    fprintf(stderr, "graph: kind %d n %lld of %lld k %d window %d L %d%s%s%s%s\n", (int)g->kind, (long long)n_true, (long long)g->n, g->k, g->window,
-            g->rel_levels, g->causal ? " causal" : "", g->reference_rule ? " reference" : "", g->span_self ? " span_self" : "", g->root ? " root" : "");
+    fprintf(stderr, "graph: kind %d n %lld of %lld k %d window %d L %d%s%s%s%s\n", (int)g->kind, (long long)n_true, (long long)g->n, g->k,
+            g->window, g->rel_levels, g->causal ? " causal" : "", g->reference_rule ? " reference" : "", g->span_self ? " span_self" : "",
+            g->root ? " root" : "");
 }
 
 static inline void assert_same_edges(const bpt_intervals_t *g, int64_t n_true, const edges_t *have, const edges_t *want) {
@@ -68,7 +69,8 @@ static inline void assert_same_edges(const bpt_intervals_t *g, int64_t n_true, c
     for (int64_t i = 0; i < have->nodes * have->nodes; ++i) {
         if (have->edge[i] == want->edge[i]) continue;
         describe(g, n_true);
-        fail_msg("query %lld key %lld: row %d, expected %d", (long long)(i / have->nodes), (long long)(i % have->nodes), have->edge[i], want->edge[i]);
+        fail_msg("query %lld key %lld: row %d, expected %d", (long long)(i / have->nodes), (long long)(i % have->nodes), have->edge[i],
+                 want->edge[i]);
     }
 }
 

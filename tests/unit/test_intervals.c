@@ -14,7 +14,8 @@ static void for_each_tree(int64_t n, int64_t n_true, int32_t rel_levels, graph_c
     for (int causal = 0; causal < 2; ++causal) {
         for (size_t w = 0; w < BPT_COUNT(widths); ++w)
             for (int reference = 0; reference < 2; ++reference) {
-                const bpt_intervals_t g = {BPT_GRAPH_BPT, .causal = causal, .reference_rule = reference, .k = widths[w], .rel_levels = rel_levels, .n = n};
+                const bpt_intervals_t g = {BPT_GRAPH_BPT,  .causal = causal,         .reference_rule = reference,
+                                           .k = widths[w], .rel_levels = rel_levels, .n = n};
                 check(&g, n_true);
             }
         for (int span_self = 0; span_self < 2; ++span_self) {
@@ -31,7 +32,8 @@ static void for_each_graph(int64_t n, int64_t n_true, int32_t rel_levels, graph_
             const bpt_intervals_t dense = {BPT_GRAPH_DENSE, .causal = causal, .root = root, .rel_levels = rel_levels, .n = n};
             check(&dense, n_true);
             for (int32_t window = 0; window < 12; window = 2 * window + 1) {
-                const bpt_intervals_t g = {BPT_GRAPH_WINDOW, .causal = causal, .root = root, .window = window, .rel_levels = rel_levels, .n = n};
+                const bpt_intervals_t g = {BPT_GRAPH_WINDOW, .causal = causal,         .root = root,
+                                           .window = window, .rel_levels = rel_levels, .n = n};
                 check(&g, n_true);
             }
         }
@@ -151,7 +153,8 @@ static void walk_paper(const bpt_intervals_t *g, int64_t n, int64_t leaf, edges_
     index = leaf + 1;
     for (int level = 0; !g->causal && index < bpt_level_size(n, level); ++level, index /= 2) {
         const int64_t size = bpt_level_size(n, level);
-        for (rank = 0; rank < g->k && index < size; ++rank, ++index) edges_add(e, leaf, node_of(g, level, index), bpt_row(g, level, 1, rank));
+        for (rank = 0; rank < g->k && index < size; ++rank, ++index)
+            edges_add(e, leaf, node_of(g, level, index), bpt_row(g, level, 1, rank));
         if (index % 2 == 1) {
             if (index < size) edges_add(e, leaf, node_of(g, level, index), bpt_row(g, level, 1, rank));
             ++index;
@@ -268,7 +271,8 @@ static void check_transposed(const bpt_intervals_t *g, int64_t n) {
         for (int s = 0; s < count; ++s)
             for (int64_t t = 0; t < slots[s].end - slots[s].begin; ++t) {
                 const int64_t query = slots[s].begin + t;
-                const int32_t row = slots[s].rel_row == -2 ? *edge_at(&want, query, key) : slots[s].rel_row + (int32_t)t * slots[s].rel_step;
+                const int32_t row =
+                    slots[s].rel_row == -2 ? *edge_at(&want, query, key) : slots[s].rel_row + (int32_t)t * slots[s].rel_step;
                 edges_add(&have, query, key, row);
             }
     }
@@ -363,11 +367,16 @@ static void longest_sequences_fit_the_slots_and_agree_both_ways(void **state) {
     const int64_t n = (int64_t)1 << 26;
     uint64_t random = 1;
     for (int shape = 0; shape < 12; ++shape) {
-        const bpt_intervals_t g = {shape % 3 == 2 ? BPT_GRAPH_SEGTREE : BPT_GRAPH_BPT, .causal = shape & 4, .reference_rule = shape % 3, .k = shape < 6 ? 1 : 5,
-                                   .rel_levels = 26, .n = n};
+        const bpt_intervals_t g = {shape % 3 == 2 ? BPT_GRAPH_SEGTREE : BPT_GRAPH_BPT,
+                                   .causal = shape & 4,
+                                   .reference_rule = shape % 3,
+                                   .k = shape < 6 ? 1 : 5,
+                                   .rel_levels = 26,
+                                   .n = n};
         assert_int_equal(bpt_intervals_check(&g), BPT_OK);
         for (int trial = 0; trial < 60; ++trial) {
-            const int64_t n_true = n - (int64_t)(bpt_mix64(random++) % 1000), leaf = trial == 0 ? 0 : (int64_t)(bpt_mix64(random++) % (uint64_t)n_true);
+            const int64_t n_true = n - (int64_t)(bpt_mix64(random++) % 1000),
+                          leaf = trial == 0 ? 0 : (int64_t)(bpt_mix64(random++) % (uint64_t)n_true);
             bpt_slot_t slots[BPT_MAX_SLOTS], back[BPT_MAX_SLOTS];
             const int count = bpt_intervals_keys(&g, n_true, leaf, slots);
             assert_in_range(count, 1, BPT_MAX_SLOTS);
@@ -376,7 +385,8 @@ static void longest_sequences_fit_the_slots_and_agree_both_ways(void **state) {
                     const int64_t key = slots[s].begin + t;
                     assert_int_equal(bpt_intervals_rel_row(&g, n_true, leaf, key), slots[s].rel_row + (int32_t)t * slots[s].rel_step);
                     int found = 0;
-                    for (int b = bpt_intervals_consumers(&g, n_true, key, back) - 1; b >= 0; --b) found += back[b].begin <= leaf && leaf < back[b].end;
+                    for (int b = bpt_intervals_consumers(&g, n_true, key, back) - 1; b >= 0; --b)
+                        found += back[b].begin <= leaf && leaf < back[b].end;
                     assert_int_equal(found, 1);
                 }
         }
