@@ -44,7 +44,7 @@ static int append(char *buffer, int used, int bytes, const char *text) {
 }
 
 static void flag_text(const cli_option_t *option, char *buffer, int bytes) {
-    int used = append(buffer, 0, bytes, option->type == CLI_BOOL && option->group != CLI_GROUP_GLOBAL ? "--[no-]" : "--");
+    int used = append(buffer, 0, bytes, option->type == CLI_BOOL && option->key ? "--[no-]" : "--");
     used = append(buffer, used, bytes, option->name);
     if (option->type == CLI_BOOL) return;
     used = append(buffer, used, bytes, " ");
@@ -65,7 +65,7 @@ static void print_option(const cli_option_t *option, int width) {
     const char *fallback = option->shown                                                 ? option->shown
                            : option->type == CLI_BOOL && !strcmp(option->fallback, "no") ? ""
                                                                                          : option->fallback;
-    if (*fallback) snprintf(text + used, sizeof text - (size_t)used, " (default: %s)", fallback);
+    if (*fallback) snprintf(text + used, sizeof text - (size_t)used, " [%s]", fallback);
     int column = printf("  %s", flag);
     if (column + 2 > LEFT_COLUMNS) putchar('\n'), column = 0;
     printf("%*s", LEFT_COLUMNS - column, "");
@@ -88,6 +88,8 @@ static void print_group(unsigned command, cli_group_t group, int width) {
     }
 }
 
+static const char *const default_note = "\nDefaults are in square brackets.\n";
+
 void cli_help_presets(void) {
     for (const cli_preset_t *preset = cli_presets; preset->name; ++preset) printf("  %-18s %s\n", preset->name, preset->about);
 }
@@ -103,6 +105,7 @@ void cli_help_command(const cli_command_t *command) {
         print_wrapped(command->description, 0, 0, width);
     }
     for (int group = 0; group < CLI_GROUP_COUNT; ++group) print_group(command->bit, (cli_group_t)group, width);
+    fputs(default_note, stdout);
     if (command->bit == CLI_TRAIN) {
         printf("\nPresets:\n");
         cli_help_presets();
@@ -117,5 +120,6 @@ void cli_help_program(void) {
     printf("\nCommands:\n");
     for (int i = 0; cli_commands[i]; ++i) printf("  %-12s %s\n", cli_commands[i]->name, cli_commands[i]->purpose);
     print_group(CLI_HELP, CLI_GROUP_GLOBAL, width);
+    fputs(default_note, stdout);
     printf("\n`bpt COMMAND --help` explains a command.\nExit status: 0 success, 1 failure, 2 wrong usage, 130 after Ctrl-C.\n");
 }

@@ -68,7 +68,7 @@ const cli_option_t cli_option_table[] = {
     {INT("stride", data.stride, 0, 67108864), .fallback = "0", .shown = "the context", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
      .key = true, .help = "lm: how far the training window moves"},
     {INT("max-length", data.max_length, 0, 67108864), .fallback = "0", .shown = "0, no limit", .group = CLI_GROUP_DATA,
-     .commands = CLI_TRAIN, .key = true, .help = "classify: refuse texts of more than N tokens; 0 takes all"},
+     .commands = CLI_TRAIN, .key = true, .help = "classify: refuse texts of more than N tokens"},
     {INT("batch-tokens", data.batch_tokens, 1, MAX_COUNT), .fallback = "8192", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
      .help = "real leaves of one micro-batch"},
     {INT("batch-examples", data.batch_examples, 0, MAX_COUNT), .fallback = "0", .shown = "0, no limit", .group = CLI_GROUP_DATA,
@@ -97,7 +97,7 @@ const cli_option_t cli_option_table[] = {
      .commands = CLI_TRAIN | CLI_GRAPH, .key = true, .help = "transformer: every token, or those within --window"},
     {INT("window", model.window, 1, 67108864), .fallback = "128", .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN | CLI_GRAPH, .key = true,
      .help = "transformer: largest distance of window attention"},
-    {CHOICE("positions", model.positions, bpt_positions_names), .fallback = "relative", .shown = "absolute for transformer",
+    {CHOICE("positions", model.positions, bpt_positions_names), .fallback = "relative", .shown = "relative; transformer: absolute",
      .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN, .key = true, .help = "how positions enter the model"},
     {INT("max-positions", model.max_positions, 0, 67108864), .fallback = "0", .shown = "by the contexts", .group = CLI_GROUP_MODEL,
      .commands = CLI_TRAIN, .key = true, .help = "rows of the absolute position table: the longest input ever"},
@@ -155,8 +155,8 @@ const cli_option_t cli_option_table[] = {
     // ---- length, evaluation, checkpoints
     {INT("steps", train.steps, 0, MAX_COUNT), .fallback = "0", .shown = "by --epochs", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN,
      .key = true, .resumable = true, .help = "optimiser steps: the horizon of the schedule"},
-    {REAL("epochs", train.epochs, 0, 1e9), .fallback = "0", .shown = "1 without --steps", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN,
-     .key = true, .help = "passes over the training data, when --steps is not given"},
+    {REAL("epochs", train.epochs, 0, 1e9), .fallback = "0", .shown = "1", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN,
+     .key = true, .help = "passes over the training data, where --steps is not given"},
     {INT("stop-at", train.stop_at, 0, MAX_COUNT), .fallback = "0", .shown = "0, at the end", .group = CLI_GROUP_LENGTH,
      .commands = CLI_TRAIN, .key = true, .once = true, .resumable = true, .help = "stop after this step; the schedule keeps its horizon"},
     {INT("eval-every", train.eval_every, 0, MAX_COUNT), .fallback = "0", .shown = "0, after every epoch", .group = CLI_GROUP_LENGTH,
@@ -217,7 +217,7 @@ const cli_option_t cli_option_table[] = {
      .help = "bpt: contextual edges of the paper's text or of the released code"},
     {INT("rel-levels", model.rel_levels, 0, 65536), .fallback = "0", .shown = "by --n", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
      .help = "levels with rows of their own in the table of relative positions"},
-    {CHOICE("format", tool.graph_format, LIST("csv", "text", "svg")), .fallback = "csv", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
+    {CHOICE("format", tool.format, LIST("csv", "text", "svg")), .fallback = "csv", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
      .help = "edge list, readable ranges, or a picture of the adjacency matrix"},
 
     // ---- bench

@@ -4,6 +4,7 @@
 #ifndef BPT_TOOLS_OPTIONS_H
 #define BPT_TOOLS_OPTIONS_H
 
+#include "bpt/graph_writer.h"
 #include "bpt/json.h"
 #include "bpt/strbuf.h"
 #include "data/lm.h"
@@ -12,7 +13,6 @@
 
 // ---- What options fill besides bpt_model_config_t and bpt_train_config_t ------------------------------------------------
 typedef enum { CLI_SCOPE_TRAIN, CLI_SCOPE_ALL } cli_scope_t;
-typedef enum { CLI_GRAPH_CSV, CLI_GRAPH_TEXT, CLI_GRAPH_SVG } cli_graph_format_t;
 
 typedef struct {
     char *path, *vectors;
@@ -46,7 +46,7 @@ typedef struct {
 
 typedef struct {
     int64_t n, width, height, repeat;
-    int graph_format;
+    bpt_graph_format_t format;
     char *lengths, *ks;
 } cli_tool_options_t;
 

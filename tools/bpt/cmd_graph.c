@@ -1,0 +1,31 @@
+// `bpt graph`: the attention graph of a model for one length, as edges, ranges or a picture. Knows graphs, no tensors.
+#include <stdio.h>
+
+#include "bpt/graph_writer.h"
+#include "models/model.h"
+#include "tools/bpt/program.h"
+
+static int32_t default_rel_levels(const cli_options_t *o) {
+    if (o->model.model != BPT_MODEL_TRANSFORMER) return bpt_default_rel_levels(o->tool.n);
+    const int64_t farthest = o->model.attention == BPT_ATTENTION_WINDOW ? o->model.window : o->tool.n - 1;
+    return farthest < 1 ? 1 : (int32_t)farthest;
+}
+
+static bpt_status_t run_graph(cli_options_t *o) {
+    if (!o->model.rel_levels) o->model.rel_levels = default_rel_levels(o);
+    const bpt_intervals_t graph = bpt_model_intervals(&o->model, o->tool.n);
+    return bpt_graph_write(&graph, o->tool.format, stdout);
+}
+
+const cli_command_t cli_command_graph = {
+    .bit = CLI_GRAPH,
+    .name = "graph",
+    .arguments = "",
+    .purpose = "show which nodes attend to which",
+    .description = "Nodes are numbered level by level, leaves first, the root last. csv: one edge a line, `dst,src,rel`, sorted by dst and src, where rel is "
+                   "the row of the table of relative positions, -1 for none.",
+    .examples = "  bpt graph --model bpt --n 16 --k 2 --causal --format text\n"
+                "  bpt graph --n 8192 --k 4 --causal | wc -l\n"
+                "  bpt graph --model segtree --n 64 --format svg > segtree.svg\n",
+    .run = run_graph,
+};
