@@ -1,0 +1,120 @@
+// `bpt graph`: the numbers of edges that the papers' rules give, in a form that scripts rely on.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/process.h"
+
+typedef struct {
+    int64_t all, contextual;  // contextual: neither a node itself (row 0) nor a span and its leaves (-1)
+} count_t;
+
+// Counts the edges and checks the order by dst, then src.
+static count_t count_edges(const char *options) {
+    char line[256];
+    snprintf(line, sizeof line, "graph %s", options);
+    test_process_t p = test_run_line(line);
+    if (p.exit_status || p.err_length) fail_msg("bpt %s: exit %d, %s", line, p.exit_status, p.err);
+    assert_memory_equal(p.out, "dst,src,rel\n", 12);
+    count_t count = {0};
+    long long last_dst = -1, last_src = -1;
+    for (char *row = p.out + 12, *end; *row; row = end + 1) {
+        char *rest;
+        const long long dst = strtoll(row, &rest, 10), src = strtoll(rest + 1, &rest, 10), rel = strtoll(rest + 1, &end, 10);
+        if (*end != '\n' || dst < last_dst || (dst == last_dst && src <= last_src)) fail_msg("%s: bad row %.40s", line, row);
+        last_dst = dst, last_src = src;
+        ++count.all;
+        count.contextual += rel > 0;
+    }
+    test_process_free(&p);
+    return count;
+}
+
+static void edges_are_as_many_as_published(void **state) {
+    (void)state;
+    static const struct {
+        const char *options;
+        int64_t all, contextual;  // all -1: not published
+    } cases[] = {
+        {"--n 8192 --k 1 --causal", -1, 135184},
+        {"--n 8192 --k 4 --causal", -1, 344274},
+        {"--n 512 --k 64 --causal", -1, 68000},
+        {"--n 1024 --k 64 --causal", -1, 187200},
+        {"--n 8 --k 1 --causal --rule reference", 49, 17},
+        {"--n 8 --k 2 --causal --rule reference", 54, 22},
+        {"--n 8 --k 1 --rule reference", 66, 34},
+        {"--n 8 --k 2 --rule reference", 76, 44},
+        {"--n 100 --k 4 --rule reference", -1, 2817},
+        {"--n 512 --k 64 --rule reference", 140912, 135792},
+        {"--n 7 --model transformer", 49, 42},
+        {"--n 7 --model transformer --causal", 28, 21},
+        {"--n 7 --model transformer --attention window --window 2 --causal", 18, 11},
+        {"--n 1 --k 4", 1, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        const count_t got = count_edges(cases[i].options);
+        if (got.contextual != cases[i].contextual || (cases[i].all >= 0 && got.all != cases[i].all))
+            fail_msg("%s: %lld edges, %lld contextual", cases[i].options, (long long)got.all, (long long)got.contextual);
+    }
+}
+
+static void rows_of_relative_positions_follow_rel_levels(void **state) {
+    (void)state;
+    test_process_t a = test_run_line("graph --n 64 --k 1 --causal --rel-levels 1"),
+                   b = test_run_line("graph --n 64 --k 1 --causal --rel-levels 20");
+    assert_null(strstr(a.out, ",5\n"));      // one level of 2(k+1) rows
+    assert_non_null(strstr(b.out, ",5\n"));  // level 1, left
+    test_process_free(&a), test_process_free(&b);
+}
+
+static void text_and_picture_are_written(void **state) {
+    (void)state;
+    test_process_t text = test_run_line("graph --n 8 --k 2 --format text"), picture = test_run_line("graph --n 300 --k 2 --format svg");
+    assert_int_equal(text.exit_status, 0);
+    assert_non_null(strstr(text.out, "k = 2"));
+    assert_int_equal(picture.exit_status, 0);
+    assert_non_null(strstr(picture.out, "<svg"));
+    assert_non_null(strstr(picture.out, "</svg>"));
+    test_process_free(&text), test_process_free(&picture);
+}
+
+static void graphs_that_cannot_be_are_refused(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {{"--n 0", "--n must be at least 1"},
+                                           {"--k 0", "--k must be at least 1"},
+                                           {"--n 100000000", "--n must be at least 1"},
+                                           {"--rule released", "--rule must be paper or reference"},
+                                           {"--format png", "--format must be csv, text or svg"},
+                                           {"--model star", "--model must be bpt"},
+                                           {"--causal yes", "unexpected argument 'yes'"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        char line[256];
+        snprintf(line, sizeof line, "graph %s", cases[i][0]);
+        test_process_t p = test_run_line(line);
+        if (p.exit_status != 2 || p.out_length || !strstr(p.err, cases[i][1])) fail_msg("bpt %s: exit %d, %s", line, p.exit_status, p.err);
+        test_process_free(&p);
+    }
+}
+
+static void a_reader_that_goes_away_is_a_failure(void **state) {
+    (void)state;
+    const int status =
+        system("{ { \"$BPT_PROGRAM\" graph --n 8192 --k 64 2>/dev/null; echo $? >&3; } | head -n 1 >/dev/null; } 3>&1 | grep -qx 1");
+    assert_int_equal(status, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(edges_are_as_many_as_published),       cmocka_unit_test(rows_of_relative_positions_follow_rel_levels),
+        cmocka_unit_test(text_and_picture_are_written),         cmocka_unit_test(graphs_that_cannot_be_are_refused),
+        cmocka_unit_test(a_reader_that_goes_away_is_a_failure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
