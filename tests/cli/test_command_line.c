@@ -133,6 +133,27 @@ static void output_that_cannot_be_written_is_a_failure(void **state) {
     }
 }
 
+static void the_manual_page_and_the_completion_know_every_command(void **state) {
+    (void)state;
+    static const char *const commands[] = {"train",  "eval",  "generate", "classify", "graph", "devices",
+                                           "doctor", "bench", "plot",     "export",   "import"};
+    test_process_t man = test_run_line("help --man"), completion = test_run_line("help --completion");
+    assert_memory_equal(man.out, ".TH BPT 1", 9);
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; ++i) {
+        char heading[64], words[64];
+        snprintf(heading, sizeof heading, "\n.SS bpt %s", commands[i]);
+        snprintf(words, sizeof words, "        %s) words=\" --", commands[i]);
+        assert_non_null(strstr(man.out, heading));
+        assert_non_null(strstr(completion.out, words));
+    }
+    test_process_free(&man), test_process_free(&completion);
+    if (system("bash -c true 2>/dev/null")) return;
+    assert_int_equal(
+        system("bash -c 'source <(\"$BPT_PROGRAM\" help --completion); COMP_WORDS=(bpt train --rule \"\"); COMP_CWORD=3; _bpt; "
+               "test \"${COMPREPLY[*]}\" = \"paper reference\"'"),
+        0);
+}
+
 static void errors_have_no_colour_off_a_terminal(void **state) {
     (void)state;
     test_process_t p = test_run_line("trian");
@@ -148,6 +169,7 @@ int main(void) {
         cmocka_unit_test(devices_names_every_backend_and_why_one_cannot_be_used),
         cmocka_unit_test(wrong_usage_is_one_sentence_and_exit_2),
         cmocka_unit_test(output_that_cannot_be_written_is_a_failure),
+        cmocka_unit_test(the_manual_page_and_the_completion_know_every_command),
         cmocka_unit_test(errors_have_no_colour_off_a_terminal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

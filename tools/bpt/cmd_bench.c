@@ -58,12 +58,16 @@ static void print_result(const bench_t *b, const char *what, const result_t *r) 
         printf("\n");
         return;
     }
-    printf("{\"bench\": \"%s\", \"n\": %" PRId64 ", \"k\": %" PRId64 ", \"precision\": \"%s\", \"backend\": \"%s\", \"device\": \"%s\"", what, b->n, b->k,
-           precision, b->device->backend->name, b->device->info.name);
+    printf("{\"bench\": \"%s\", \"n\": %" PRId64 ", \"k\": %" PRId64 ", \"precision\": \"%s\", \"backend\": \"%s\", \"device\": \"%s\"",
+           what, b->n, b->k, precision, b->device->backend->name, b->device->info.name);
     const struct {
         const char *key;
         double value;
-    } fields[] = {{"s_per_step", r->s_per_step}, {"s_per_step_p99", r->p99}, {"tokens_per_s", r->tokens_per_s}, {"gflops", r->gflops}, {"gbytes_per_s", r->gbytes_per_s}};
+    } fields[] = {{"s_per_step", r->s_per_step},
+                  {"s_per_step_p99", r->p99},
+                  {"tokens_per_s", r->tokens_per_s},
+                  {"gflops", r->gflops},
+                  {"gbytes_per_s", r->gbytes_per_s}};
     for (size_t i = 0; i < BPT_COUNT(fields); ++i)
         if (!isnan(fields[i].value)) printf(", \"%s\": %.6g", fields[i].key, fields[i].value);
     if (r->device_bytes) printf(", \"peak_device_bytes\": %" PRIu64, r->device_bytes);
@@ -124,9 +128,20 @@ static bpt_status_t make_tokens(const bench_t *b, tokens_t *t) {
     for (int64_t i = 0; i < 2 * leaves; ++i) t->words[i] = (uint32_t)(i * 2654435761u >> 7) % VOCAB;
     for (int64_t i = 0; i < leaves; ++i) t->weights[i] = 1;
     for (int64_t i = 0; i < rows; ++i) lengths[i] = (uint32_t)b->n, sequences[i] = (uint32_t)i;
-    t->batch = (bpt_batch_t){.n = b->n, .batch = rows, .n_real = rows, .tokens = t->words, .targets = t->words + leaves, .weights = t->weights,
-                             .lengths = lengths, .sequences = sequences, .n_targets = leaves, .n_scored = leaves, .n_tokens = leaves,
-                             .window_scored = leaves, .first = true, .last = true};
+    t->batch = (bpt_batch_t){.n = b->n,
+                             .batch = rows,
+                             .n_real = rows,
+                             .tokens = t->words,
+                             .targets = t->words + leaves,
+                             .weights = t->weights,
+                             .lengths = lengths,
+                             .sequences = sequences,
+                             .n_targets = leaves,
+                             .n_scored = leaves,
+                             .n_tokens = leaves,
+                             .window_scored = leaves,
+                             .first = true,
+                             .last = true};
     return BPT_OK;
 }
 
@@ -222,7 +237,9 @@ static int group_ops(const bpt_op_timing_t *timings, int count, group_t *groups)
     for (int i = 0; i < count; ++i) {
         int g = 0;
         while (g < n && (strcmp(groups[g].one.op, timings[i].op) || strcmp(groups[g].one.detail, timings[i].detail))) ++g;
-        if (g == n) groups[n++] = (group_t){.one = {.op = timings[i].op}}, memcpy(groups[g].one.detail, timings[i].detail, sizeof timings[i].detail);
+        if (g == n)
+            groups[n++] = (group_t){.one = {.op = timings[i].op}},
+            memcpy(groups[g].one.detail, timings[i].detail, sizeof timings[i].detail);
         groups[g].one.seconds += timings[i].seconds;
         groups[g].one.flops += timings[i].flops;
         groups[g].one.bytes += timings[i].bytes;
@@ -247,12 +264,14 @@ static bpt_status_t bench_ops(const bench_t *b) {
     for (int g = 0; g < n; ++g) {
         const bpt_op_timing_t *t = &groups[g].one;
         if (b->o->use.json)
-            printf("{\"bench\": \"ops\", \"n\": %" PRId64 ", \"k\": %" PRId64 ", \"op\": \"%s\", \"operands\": \"%s\", \"calls\": %d, \"seconds\": %.6g, \"share\": %.4f, "
+            printf("{\"bench\": \"ops\", \"n\": %" PRId64 ", \"k\": %" PRId64
+                   ", \"op\": \"%s\", \"operands\": \"%s\", \"calls\": %d, \"seconds\": %.6g, \"share\": %.4f, "
                    "\"gflops\": %.4g, \"gbytes_per_s\": %.4g}\n",
-                   b->n, b->k, t->op, t->detail, groups[g].count, t->seconds, t->seconds / total, t->flops / t->seconds * 1e-9, t->bytes / t->seconds * 1e-9);
+                   b->n, b->k, t->op, t->detail, groups[g].count, t->seconds, t->seconds / total, t->flops / t->seconds * 1e-9,
+                   t->bytes / t->seconds * 1e-9);
         else
-            printf("%-16s %-28s %5d %10.2f %6.1f%% %10.1f %8.1f\n", t->op, t->detail, groups[g].count, 1e3 * t->seconds, 100 * t->seconds / total,
-                   t->flops / t->seconds * 1e-9, t->bytes / t->seconds * 1e-9);
+            printf("%-16s %-28s %5d %10.2f %6.1f%% %10.1f %8.1f\n", t->op, t->detail, groups[g].count, 1e3 * t->seconds,
+                   100 * t->seconds / total, t->flops / t->seconds * 1e-9, t->bytes / t->seconds * 1e-9);
     }
     if (!b->o->use.json) printf("%-16s %-28s %5d %10.2f\n", "all", "", count, 1e3 * total);
 done:
@@ -277,7 +296,8 @@ static bpt_status_t bench_attention(const bench_t *b) {
     for (size_t k = 0; k < BPT_COUNT(ops); ++k) {
         const bpt_op_timing_t *best = NULL;
         for (int i = 0; i < count; ++i)
-            if (!strcmp(timings[i].op, ops[k]) && (!best || timings[i].flops > best->flops || (timings[i].flops == best->flops && timings[i].bytes > best->bytes)))
+            if (!strcmp(timings[i].op, ops[k]) &&
+                (!best || timings[i].flops > best->flops || (timings[i].flops == best->flops && timings[i].bytes > best->bytes)))
                 best = &timings[i];
         if (best) seconds += best->seconds, flops += best->flops;
     }
@@ -303,8 +323,12 @@ static bpt_status_t time_product(const bench_t *b, int64_t m, int64_t n, int64_t
     BPT_TRY(bpt_graph_create(&g));
     const bpt_value_t x = bpt_input(g, "x", dtype, weight_gradient ? bpt_shape2(k, m) : bpt_shape2(m, k));
     const bpt_value_t w = bpt_input(g, "w", dtype, weight_gradient ? bpt_shape2(k, n) : bpt_shape2(n, k));
-    bpt_graph_keep(g, bpt_matmul(g, x, w, (bpt_matmul_options_t){.transpose_a = weight_gradient, .transpose_b = !weight_gradient, .acc = BPT_NO_VALUE,
-                                                                 .bias = BPT_NO_VALUE, .dtype = weight_gradient ? BPT_F32 : dtype}));
+    bpt_graph_keep(g, bpt_matmul(g, x, w,
+                                 (bpt_matmul_options_t){.transpose_a = weight_gradient,
+                                                        .transpose_b = !weight_gradient,
+                                                        .acc = BPT_NO_VALUE,
+                                                        .bias = BPT_NO_VALUE,
+                                                        .dtype = weight_gradient ? BPT_F32 : dtype}));
     bpt_status_t status = bpt_workspace_create(b->device, &workspace);
     if (status != BPT_OK) bpt_graph_destroy(g);
     if (status == BPT_OK) status = bpt_program_compile(g, workspace, NULL, 0, &program);
@@ -316,12 +340,14 @@ static bpt_status_t time_product(const bench_t *b, int64_t m, int64_t n, int64_t
     if (status == BPT_OK) {
         const double median = quantile(seconds, repeat, 0.5), gflops = 2e-9 * (double)m * (double)n * (double)k / median;
         if (b->o->use.json)
-            printf("{\"bench\": \"gemm\", \"m\": %" PRId64 ", \"n\": %" PRId64 ", \"k\": %" PRId64 ", \"weight_gradient\": %s, \"precision\": \"%s\", \"backend\": \"%s\", "
+            printf("{\"bench\": \"gemm\", \"m\": %" PRId64 ", \"n\": %" PRId64 ", \"k\": %" PRId64
+                   ", \"weight_gradient\": %s, \"precision\": \"%s\", \"backend\": \"%s\", "
                    "\"device\": \"%s\", \"s_per_step\": %.6g, \"gflops\": %.5g}\n",
-                   m, n, k, weight_gradient ? "true" : "false", bpt_dtype_name(dtype), b->device->backend->name, b->device->info.name, median, gflops);
+                   m, n, k, weight_gradient ? "true" : "false", bpt_dtype_name(dtype), b->device->backend->name, b->device->info.name,
+                   median, gflops);
         else
-            printf("gemm %-4s [%6" PRId64 ",%6" PRId64 "] x [%6" PRId64 ",%6" PRId64 "]%s  %8.3f ms  %8.1f GFLOP/s\n", bpt_dtype_name(dtype), m, k, k, n,
-                   weight_gradient ? " (weight gradient)" : "                  ", 1e3 * median, gflops);
+            printf("gemm %-4s [%6" PRId64 ",%6" PRId64 "] x [%6" PRId64 ",%6" PRId64 "]%s  %8.3f ms  %8.1f GFLOP/s\n",
+                   bpt_dtype_name(dtype), m, k, k, n, weight_gradient ? " (weight gradient)" : "                  ", 1e3 * median, gflops);
     }
     bpt_program_destroy(program);
     bpt_workspace_destroy(workspace);
@@ -384,7 +410,8 @@ static bpt_status_t run_bench(cli_options_t *o) {
     int n_ns, n_ks, which = 0;
     const int known = (int)BPT_COUNT(benches);
     while (which < known && strcmp(benches[which].name, o->arguments[0])) ++which;
-    if (which == known) return bpt_fail(BPT_ERR_USAGE, "bpt bench %s: choose train, infer, attention, gemm, ops or decode", o->arguments[0]);
+    if (which == known)
+        return bpt_fail(BPT_ERR_USAGE, "bpt bench %s: choose train, infer, attention, gemm, ops or decode", o->arguments[0]);
     BPT_TRY(cli_parse_list(o->tool.lengths, "--n", 1, 67108864, ns, MAX_CELLS, &n_ns));
     BPT_TRY(cli_parse_list(o->tool.ks, "--k", 1, 65536, ks, MAX_CELLS, &n_ks));
     bench_t b = {.o = o};
@@ -405,8 +432,10 @@ const cli_command_t cli_command_bench = {
     .name = "bench",
     .arguments = "train|infer|attention|gemm|ops|decode",
     .purpose = "measure speed and memory",
-    .description = "The default is the throughput setting of the BPT paper: 6 layers, d 512, d_ff 2048, 8 heads, 8192 tokens a batch, vocabulary 256.\n"
-                   "attention: forward and backward of one layer. ops: every op of one training step. decode: one token at a time near the end of n.",
+    .description =
+        "The default is the throughput setting of the BPT paper: 6 layers, d 512, d_ff 2048, 8 heads, 8192 tokens a batch, vocabulary "
+        "256.\n"
+        "attention: forward and backward of one layer. ops: every op of one training step. decode: one token at a time near the end of n.",
     .examples = "  bpt bench train --n 512,8192 --k 4,64 --json\n  bpt bench ops --n 8192\n  bpt bench decode --n 1024,131072\n",
     .min_arguments = 1,
     .max_arguments = 1,

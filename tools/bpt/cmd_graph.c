@@ -22,7 +22,8 @@ const cli_command_t cli_command_graph = {
     .name = "graph",
     .arguments = "",
     .purpose = "show which nodes attend to which",
-    .description = "Nodes are numbered level by level, leaves first, the root last. csv: one edge a line, `dst,src,rel`, sorted by dst and src, where rel is "
+    .description = "Nodes are numbered level by level, leaves first, the root last. csv: one edge a line, `dst,src,rel`, sorted by dst and "
+                   "src, where rel is "
                    "the row of the table of relative positions, -1 for none.",
     .examples = "  bpt graph --model bpt --n 16 --k 2 --causal --format text\n"
                 "  bpt graph --n 8192 --k 4 --causal | wc -l\n"

@@ -5,10 +5,11 @@
 
 #include "bpt/alloc.h"
 #include "bpt/json.h"
+#include "tools/bpt/manual.h"
 #include "tools/bpt/program.h"
 
-extern const cli_command_t cli_command_train, cli_command_bench, cli_command_eval, cli_command_generate, cli_command_classify, cli_command_plot,
-    cli_command_export, cli_command_import, cli_command_devices, cli_command_doctor, cli_command_graph;
+extern const cli_command_t cli_command_train, cli_command_bench, cli_command_eval, cli_command_generate, cli_command_classify,
+    cli_command_plot, cli_command_export, cli_command_import, cli_command_devices, cli_command_doctor, cli_command_graph;
 
 const cli_command_t *cli_command_find(const char *name) {
     for (int i = 0; cli_commands[i]; ++i)
@@ -26,6 +27,9 @@ bpt_status_t cli_command_unknown(const char *name) {
 
 // ---- help
 static bpt_status_t run_help(cli_options_t *o) {
+    if (o->use.man) cli_print_man_page();
+    if (o->use.completion) cli_print_completion();
+    if (o->use.man || o->use.completion) return BPT_OK;
     if (!o->n_arguments) {
         cli_help_program();
         return BPT_OK;
@@ -42,7 +46,7 @@ static const cli_command_t command_help = {
     .arguments = "[COMMAND]",
     .purpose = "explain a command",
     .description = "",
-    .examples = "  bpt help train\n",
+    .examples = "  bpt help train\n  bpt help --man | man -l -\n  source <(bpt help --completion)\n",
     .max_arguments = 1,
     .run = run_help,
 };

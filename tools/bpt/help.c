@@ -119,7 +119,7 @@ void cli_help_program(void) {
     print_wrapped("Trains and runs BP-Transformers and other models with sparse graph attention, on the CPU or any GPU.", 0, 0, width);
     printf("\nCommands:\n");
     for (int i = 0; cli_commands[i]; ++i) printf("  %-12s %s\n", cli_commands[i]->name, cli_commands[i]->purpose);
-    print_group(CLI_HELP, CLI_GROUP_GLOBAL, width);
+    print_group(CLI_GLOBALS, CLI_GROUP_GLOBAL, width);
     fputs(default_note, stdout);
     printf("\n`bpt COMMAND --help` explains a command.\nExit status: 0 success, 1 failure, 2 wrong usage, 130 after Ctrl-C.\n");
 }

@@ -59,7 +59,7 @@ static bpt_status_t run_command(const cli_command_t *command, cli_options_t *o) 
 // What comes before the command; *index is the command's position, 0 when --help or --version already said it all.
 static bpt_status_t find_command(int argc, char **argv, int *index) {
     cli_options_t globals;
-    bpt_status_t status = cli_options_init(&globals, CLI_HELP, "");
+    bpt_status_t status = cli_options_init(&globals, CLI_GLOBALS, "");
     if (status == BPT_OK) status = cli_options_parse_globals(&globals, argc, argv, index);
     const bool help = globals.global.help, version = globals.global.version;
     cli_options_destroy(&globals);

@@ -155,8 +155,8 @@ const cli_option_t cli_option_table[] = {
     // ---- length, evaluation, checkpoints
     {INT("steps", train.steps, 0, MAX_COUNT), .fallback = "0", .shown = "by --epochs", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN,
      .key = true, .resumable = true, .help = "optimiser steps: the horizon of the schedule"},
-    {REAL("epochs", train.epochs, 0, 1e9), .fallback = "0", .shown = "1", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN,
-     .key = true, .help = "passes over the training data, where --steps is not given"},
+    {REAL("epochs", train.epochs, 0, 1e9), .fallback = "0", .shown = "1", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN, .key = true,
+     .help = "passes over the training data, where --steps is not given"},
     {INT("stop-at", train.stop_at, 0, MAX_COUNT), .fallback = "0", .shown = "0, at the end", .group = CLI_GROUP_LENGTH,
      .commands = CLI_TRAIN, .key = true, .once = true, .resumable = true, .help = "stop after this step; the schedule keeps its horizon"},
     {INT("eval-every", train.eval_every, 0, MAX_COUNT), .fallback = "0", .shown = "0, after every epoch", .group = CLI_GROUP_LENGTH,
@@ -228,9 +228,11 @@ const cli_option_t cli_option_table[] = {
      .help = "leaves of a batch; at least one sequence"},
     {INT("repeat", tool.repeat, 1, 1000), .fallback = "5", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
      .help = "timed runs after one that warms up; medians are printed"},
-    {INT("layers", model.layers, 1, 1000), .fallback = "6", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH, .help = "layers of the model"},
+    {INT("layers", model.layers, 1, 1000), .fallback = "6", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
+     .help = "layers of the model"},
     {INT("d-model", model.d_model, 1, 65536), .fallback = "512", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH, .help = "width"},
-    {INT("d-ff", model.d_ff, 1, 1048576), .fallback = "2048", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH, .help = "width of the feed-forward layer"},
+    {INT("d-ff", model.d_ff, 1, 1048576), .fallback = "2048", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
+     .help = "width of the feed-forward layer"},
     {INT("heads", model.heads, 1, 255), .fallback = "8", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH, .help = "heads of attention"},
     {BOOL("recompute", train.recompute), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
      .help = "forget activations inside layers and compute them again in the backward pass"},
@@ -247,6 +249,11 @@ const cli_option_t cli_option_table[] = {
     {TEXT("out", use.file, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_EXPORT,
      .help = "safetensors file to write"},
     {TEXT("out", use.file, "RUN"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_IMPORT, .help = "run directory to make"},
+
+    // ---- help
+    {BOOL("man", use.man), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_HELP, .help = "print the manual page (roff)"},
+    {BOOL("completion", use.completion), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_HELP,
+     .help = "print the completion for bash"},
 
     {BOOL("json", use.json), .fallback = "no", .group = CLI_GROUP_COMMAND,
      .commands = CLI_DEVICES | CLI_EVAL | CLI_CLASSIFY | CLI_BENCH | CLI_PRESETS, .help = "machine-readable output"},

@@ -41,7 +41,7 @@ typedef struct {
     char *checkpoint;                           // "", a step, "latest" or "best"
     int64_t max_tokens, top_k;
     double temperature, top_p;
-    bool echo, json;
+    bool echo, json, man, completion;
 } cli_use_options_t;
 
 typedef struct {
@@ -67,7 +67,8 @@ typedef enum {
     CLI_DOCTOR = 1 << 10,
     CLI_PRESETS = 1 << 11,
     CLI_HELP = 1 << 12,
-    CLI_ALL = (1 << 13) - 1,
+    CLI_GLOBALS = 1 << 13,  // in front of the command
+    CLI_ALL = (1 << 14) - 1,
 } cli_command_bit_t;
 
 typedef enum {
