@@ -8,6 +8,13 @@ get_target_property(bpt_type bpt TYPE)
 install(TARGETS bpt EXPORT bptTargets)
 if(TARGET bpt_program)
   install(TARGETS bpt_program)
+  if(NOT CMAKE_CROSSCOMPILING) # the program writes its own manual page and completion
+    add_custom_command(TARGET bpt_program POST_BUILD VERBATIM
+      COMMAND bpt_program help --man > ${CMAKE_BINARY_DIR}/bpt.1
+      COMMAND bpt_program help --completion > ${CMAKE_BINARY_DIR}/bpt.bash)
+    install(FILES ${CMAKE_BINARY_DIR}/bpt.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+    install(FILES ${CMAKE_BINARY_DIR}/bpt.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME bpt)
+  endif()
 endif()
 install(DIRECTORY core/include/bpt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 install(FILES backends/backend.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/bpt)
