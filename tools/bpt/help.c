@@ -116,7 +116,7 @@ void cli_help_command(const cli_command_t *command) {
 void cli_help_program(void) {
     const int width = page_width();
     printf("Usage: bpt [global options] COMMAND [options]\n\n");
-    print_wrapped("Trains and runs BP-Transformers and other models with sparse graph attention, on the CPU or any GPU.", 0, 0, width);
+    print_wrapped("Trains and runs BP-Transformers and other models with sparse graph attention, on the CPU.", 0, 0, width);
     printf("\nCommands:\n");
     for (int i = 0; cli_commands[i]; ++i) printf("  %-12s %s\n", cli_commands[i]->name, cli_commands[i]->purpose);
     print_group(CLI_GLOBALS, CLI_GROUP_GLOBAL, width);

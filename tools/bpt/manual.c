@@ -70,7 +70,7 @@ static void put_command(const cli_command_t *command) {
 void cli_print_man_page(void) {
     printf(".TH BPT 1 \"\" \"bpt %s\" \"User Commands\"\n.SH NAME\nbpt \\- train and run BP\\-Transformers\n", BPT_VERSION_STRING);
     puts(".SH SYNOPSIS\n.B bpt\n[\\fIglobal options\\fR] \\fICOMMAND\\fR [\\fIoptions\\fR]\n.SH DESCRIPTION");
-    puts("Trains and runs BP\\-Transformers and other models with sparse graph attention, on the CPU or any GPU.\nDefaults are in square "
+    puts("Trains and runs BP\\-Transformers and other models with sparse graph attention, on the CPU.\nDefaults are in square "
          "brackets.");
     puts(".SH COMMANDS");
     for (int i = 0; cli_commands[i]; ++i) put_command(cli_commands[i]);
