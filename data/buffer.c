@@ -1,4 +1,4 @@
-// Arrays of a micro-batch (see buffer.h).
+// Arrays and shapes of micro-batches (see buffer.h).
 #include "data/buffer.h"
 
 #include <string.h>
@@ -15,19 +15,19 @@ void bpt_batch_buffer_free(bpt_batch_buffer_t *b) {
 }
 
 static bpt_status_t reserve(bpt_batch_buffer_t *b, size_t tokens, size_t targets, size_t rows) {
-    if (tokens > b->tokens_capacity) {
+    if (tokens > b->n_tokens) {
         BPT_TRY(bpt_realloc(&b->tokens, tokens, sizeof *b->tokens));
-        b->tokens_capacity = tokens;
+        b->n_tokens = tokens;
     }
-    if (targets > b->targets_capacity) {
+    if (targets > b->n_targets) {
         BPT_TRY(bpt_realloc(&b->targets, targets, sizeof *b->targets));
         BPT_TRY(bpt_realloc(&b->weights, targets, sizeof *b->weights));
-        b->targets_capacity = targets;
+        b->n_targets = targets;
     }
-    if (rows > b->batch_capacity) {
+    if (rows > b->n_rows) {
         BPT_TRY(bpt_realloc(&b->lengths, rows, sizeof *b->lengths));
         BPT_TRY(bpt_realloc(&b->sequences, rows, sizeof *b->sequences));
-        b->batch_capacity = rows;
+        b->n_rows = rows;
     }
     return BPT_OK;
 }
@@ -42,15 +42,16 @@ static void point(const bpt_batch_buffer_t *b, bpt_batch_t *batch) {
 
 bpt_status_t bpt_batch_buffer_start(bpt_batch_buffer_t *b, int64_t n, int64_t rows, bool per_leaf, bpt_batch_t *batch) {
     int64_t tokens;
-    if (__builtin_mul_overflow(n, rows, &tokens)) return bpt_fail(BPT_ERR_NO_MEMORY, "a batch of %lld x %lld", (long long)rows, (long long)n);
-    const int64_t targets = per_leaf ? tokens : rows;
-    BPT_TRY(reserve(b, (size_t)tokens, (size_t)targets, (size_t)rows));
+    if (__builtin_mul_overflow(n, rows, &tokens))
+        return bpt_fail(BPT_ERR_NO_MEMORY, "a batch of %lld sequences of %lld tokens is too large; lower --batch-tokens", (long long)rows, (long long)n);
+    const size_t targets = (size_t)(per_leaf ? tokens : rows);
+    BPT_TRY(reserve(b, (size_t)tokens, targets, (size_t)rows));
     memset(b->tokens, 0, (size_t)tokens * sizeof *b->tokens);
-    memset(b->targets, 0, (size_t)targets * sizeof *b->targets);
-    memset(b->weights, 0, (size_t)targets * sizeof *b->weights);
+    memset(b->targets, 0, targets * sizeof *b->targets);
+    memset(b->weights, 0, targets * sizeof *b->weights);
     memset(b->sequences, 0, (size_t)rows * sizeof *b->sequences);
     for (int64_t i = 0; i < rows; ++i) b->lengths[i] = 1;
-    *batch = (bpt_batch_t){.n = n, .batch = rows, .n_targets = targets};
+    *batch = (bpt_batch_t){.n = n, .batch = rows, .n_targets = (int64_t)targets};
     point(b, batch);
     return BPT_OK;
 }
@@ -68,17 +69,36 @@ bpt_status_t bpt_batch_buffer_copy(bpt_batch_buffer_t *b, const bpt_batch_t *bat
     return BPT_OK;
 }
 
-int64_t bpt_bucket_of(int64_t length) {
+int64_t bpt_length_bucket(int64_t length) {
     if (length <= 4) return 4;
     int64_t n = 8;
     while (n < length) n *= 2;
-    return n / 4 * 3 >= length ? n / 4 * 3 : n;
+    return n / 4 * 3 >= length && n > 8 ? n / 4 * 3 : n;
 }
 
-int bpt_bucket_rows(int64_t n, int64_t batch_tokens, int64_t most, int64_t rows[BPT_MAX_ROW_COUNTS]) {
-    int64_t largest = batch_tokens / n < most ? batch_tokens / n : most;
-    int count = 0;
-    if (largest < 1) largest = 1;
-    for (; count < BPT_MAX_ROW_COUNTS && largest; largest /= 4) rows[count++] = largest;
-    return count;
+int64_t bpt_row_count(int64_t most, int64_t count) {
+    while (most > 1 && (most + 3) / 4 >= count) most = (most + 3) / 4;
+    return most;
+}
+
+static bool larger(const int64_t a[2], const int64_t b[2]) {
+    const double x = (double)a[0] * (double)a[1], y = (double)b[0] * (double)b[1];
+    return x != y ? x > y : a[0] > b[0];
+}
+
+bpt_status_t bpt_shapes_add(bpt_shapes_t *s, int64_t n, int64_t rows) {
+    const int64_t shape[2] = {n, rows};
+    size_t at = 0;
+    for (; at < s->count && !larger(shape, s->items[at]); ++at)
+        if (s->items[at][0] == n && s->items[at][1] == rows) return BPT_OK;
+    BPT_TRY(bpt_grow(&s->items, s->count, &s->capacity, sizeof *s->items));
+    memmove(s->items + at + 1, s->items + at, (s->count - at) * sizeof *s->items);
+    memcpy(s->items[at], shape, sizeof shape);
+    ++s->count;
+    return BPT_OK;
+}
+
+void bpt_shapes_free(bpt_shapes_t *s) {
+    bpt_free(s->items);
+    *s = (bpt_shapes_t){0};
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "data/buffer.h"
 #include "data/order.h"
 
 typedef struct {
@@ -35,14 +36,6 @@ typedef struct {
     float *weights;
     int64_t shapes[MAX_SHAPES][2];
 } source_t;
-
-int64_t bpt_length_bucket(int64_t length) {
-    int64_t n = 4;
-    if (length <= 12) return length <= 4 ? 4 : length <= 8 ? 8 : 12;
-    for (n = 16; n < length; n *= 2)
-        if (n + n / 2 >= length) return n + n / 2;
-    return n;
-}
 
 static int64_t largest_batch(const source_t *s, int64_t bucket) { return s->batch_tokens / bucket > 0 ? s->batch_tokens / bucket : 1; }
 

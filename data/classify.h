@@ -17,7 +17,5 @@ typedef struct {
 bpt_status_t bpt_classify_train_source(const bpt_examples_t *examples, const bpt_classify_options_t *options, bpt_batch_source_t **out) BPT_MUST_USE;
 // One pass, grouped by length; sequences[] is the place in the file. Examples without a label have weight 1 and target 0.
 bpt_status_t bpt_classify_eval_source(const bpt_examples_t *examples, int64_t batch_tokens, bpt_batch_source_t **out) BPT_MUST_USE;
-// Bucket of a length: 4, 8, 12, 16, 24, 32, 48, 64, ..
-int64_t bpt_length_bucket(int64_t length);
 
 #endif
