@@ -91,9 +91,12 @@ static bpt_stream_t attend(const builder_t *b, int layer, bpt_stream_t x, const 
     attention_t a = {.attrs = bpt_layer_attention_attrs(&b->l)};
     a.attrs.graph = e->graph;
     a.attrs.batch = e->options.batch;
-    if (!last) ask_all(b, first, x, prefix, &a);
-    else if (b->l.config->task == BPT_TASK_CLASSIFY) ask_roots(b, x, prefix, &a);
-    else ask_leaves(b, first, x, prefix, &a);
+    if (!last)
+        ask_all(b, first, x, prefix, &a);
+    else if (b->l.config->task == BPT_TASK_CLASSIFY)
+        ask_roots(b, x, prefix, &a);
+    else
+        ask_leaves(b, first, x, prefix, &a);
     const bpt_attention_inputs_t in = {
         .q = a.q,
         .kv = a.kv,
@@ -136,8 +139,10 @@ static void run_layers(const builder_t *b) {
         bpt_graph_region_end(b->l.g);
         if (i + 1 < first_head) continue;
         const place_t leaves = first_rows(b, e->leaf_rows);
-        if (i + 1 == layers) head(b, x, &place);
-        else head(b, stream_rows(b, x, e->leaf_rows), &leaves);
+        if (i + 1 == layers)
+            head(b, x, &place);
+        else
+            head(b, stream_rows(b, x, e->leaf_rows), &leaves);
     }
     if (e->loss != BPT_NO_VALUE && first_head < layers) e->loss = bpt_scale(b->l.g, e->loss, 1 / (float)(layers - first_head + 1));
 }

@@ -6,7 +6,8 @@
 #include "bpt/alloc.h"
 #include "models/runner_internal.h"
 
-bpt_status_t bpt_runner_create(const bpt_model_config_t *config, const bpt_runner_options_t *options, struct bpt_device *device, bpt_runner_t **out) {
+bpt_status_t bpt_runner_create(const bpt_model_config_t *config, const bpt_runner_options_t *options, struct bpt_device *device,
+                               bpt_runner_t **out) {
     bpt_runner_t *r;
     BPT_TRY(bpt_alloc(1, sizeof *r, &r));
     r->config = *config;
@@ -34,8 +35,12 @@ void bpt_runner_destroy(bpt_runner_t *r) {
 const bpt_model_config_t *bpt_runner_config(const bpt_runner_t *r) { return &r->config; }
 const bpt_params_t *bpt_runner_params(const bpt_runner_t *r) { return &r->params; }
 bpt_dtype_t bpt_runner_precision(const bpt_runner_t *r) { return r->options.step.precision; }
-struct bpt_device *bpt_runner_device(const bpt_runner_t *r) { return r->device; }
-struct bpt_buffer *bpt_runner_state(const bpt_runner_t *r, bpt_step_state_t state) { return r->states[state]; }
+struct bpt_device *bpt_runner_device(const bpt_runner_t *r) {
+    return r->device;
+}
+struct bpt_buffer *bpt_runner_state(const bpt_runner_t *r, bpt_step_state_t state) {
+    return r->states[state];
+}
 
 size_t bpt_runner_state_bytes(const bpt_runner_t *r, bpt_step_state_t state) {
     return (size_t)(state == BPT_STATE_PARAMS ? r->params.elements : r->params.trained_elements) * sizeof(float);
@@ -198,7 +203,8 @@ bpt_status_t bpt_runner_explain(bpt_runner_t *r, int64_t step, double loss) {
     BPT_TRY(status);
     static const char *const remedy = "the parameters were not changed; lower the learning rate or clip gradients";
     if (!isfinite(loss))
-        return bpt_fail(BPT_ERR_NUMERIC, "step %" PRId64 ": the loss is not finite (first gradient that is not: %s); %s", step, first ? first : "none", remedy);
+        return bpt_fail(BPT_ERR_NUMERIC, "step %" PRId64 ": the loss is not finite (first gradient that is not: %s); %s", step,
+                        first ? first : "none", remedy);
     if (first) return bpt_fail(BPT_ERR_NUMERIC, "step %" PRId64 ": the gradient of %s is not finite; %s", step, first, remedy);
     return bpt_fail(BPT_ERR_NUMERIC, "step %" PRId64 ": the norm of the gradient overflows; %s", step, remedy);
 }

@@ -49,8 +49,10 @@ typedef struct {
     bool updated;      // false: not the last micro-batch, or a gradient was not finite and nothing was changed
 } bpt_update_result_t;
 
-bpt_status_t bpt_runner_train(bpt_runner_t *runner, const bpt_batch_t *batch, const bpt_update_t *update, bpt_update_result_t *result) BPT_MUST_USE;
-// Compiles what training needs for a shape, so that the first step is not slower and memory runs out early. `alone`: one micro-batch a step.
+bpt_status_t bpt_runner_train(bpt_runner_t *runner, const bpt_batch_t *batch, const bpt_update_t *update,
+                              bpt_update_result_t *result) BPT_MUST_USE;
+// Compiles what training needs for a shape, so that the first step is not slower and memory runs out early. `alone`: one micro-batch a
+// step.
 bpt_status_t bpt_runner_prepare(bpt_runner_t *runner, int64_t n, int64_t batch, int32_t first_head, bool alone) BPT_MUST_USE;
 // BPT_ERR_NUMERIC that names the first parameter whose gradient is not finite, or the loss when that is not; `step` begins the message.
 bpt_status_t bpt_runner_explain(bpt_runner_t *runner, int64_t step, double loss) BPT_MUST_USE;

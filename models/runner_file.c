@@ -89,11 +89,13 @@ static bpt_status_t find(bpt_runner_t *r, const char *name, const bpt_param_t **
 bpt_status_t bpt_runner_set(bpt_runner_t *r, const char *name, const float *values) {
     const bpt_param_t *p;
     BPT_TRY(find(r, name, &p));
-    return bpt_buffer_write(r->device, r->states[BPT_STATE_PARAMS], (size_t)p->offset * sizeof *values, values, (size_t)p->count * sizeof *values);
+    return bpt_buffer_write(r->device, r->states[BPT_STATE_PARAMS], (size_t)p->offset * sizeof *values, values,
+                            (size_t)p->count * sizeof *values);
 }
 
 bpt_status_t bpt_runner_get(bpt_runner_t *r, const char *name, float *values) {
     const bpt_param_t *p;
     BPT_TRY(find(r, name, &p));
-    return bpt_buffer_read(r->device, r->states[BPT_STATE_PARAMS], (size_t)p->offset * sizeof *values, values, (size_t)p->count * sizeof *values);
+    return bpt_buffer_read(r->device, r->states[BPT_STATE_PARAMS], (size_t)p->offset * sizeof *values, values,
+                           (size_t)p->count * sizeof *values);
 }

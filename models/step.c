@@ -114,8 +114,7 @@ static bpt_status_t write_constants(bpt_model_step_t *step) {
     const bpt_encoder_t *e = &step->encoder;
     const int64_t nodes = e->rows / e->options.batch, n = e->options.n;
     for (int64_t s = 0; step->row_keys && s < e->options.batch; ++s)
-        for (int64_t node = 0; node < nodes; ++node)
-            step->row_keys[2 * row_of(e, s, node)] = bpt_intervals_node_code(&e->graph, node);
+        for (int64_t node = 0; node < nodes; ++node) step->row_keys[2 * row_of(e, s, node)] = bpt_intervals_node_code(&e->graph, node);
     if (e->in.positions == BPT_NO_VALUE) return BPT_OK;
     uint32_t *positions;
     BPT_TRY(bpt_alloc((size_t)e->leaf_rows, sizeof *positions, &positions));
@@ -136,7 +135,8 @@ static bpt_status_t allocate_staging(bpt_model_step_t *step) {
 }
 
 bpt_status_t bpt_step_create(const bpt_model_config_t *config, const bpt_params_t *params, const bpt_step_options_t *options,
-                             const bpt_step_key_t *key, bpt_workspace_t *workspace, struct bpt_buffer *const states[BPT_N_STATES], bpt_model_step_t **out) {
+                             const bpt_step_key_t *key, bpt_workspace_t *workspace, struct bpt_buffer *const states[BPT_N_STATES],
+                             bpt_model_step_t **out) {
     bpt_model_step_t *step;
     bpt_graph_t *graph;
     BPT_TRY(bpt_alloc(1, sizeof *step, &step));

@@ -52,7 +52,8 @@ static bpt_status_t allocate(bpt_decoder_t *d) {
     const size_t rows = (size_t)sizes[N_SIZES - 1];
     const size_t cache = (size_t)c->layers * (size_t)d->shape.nodes * 2 * (size_t)c->d_model * bpt_dtype_size(d->shape.precision);
     BPT_TRY(bpt_workspace_create(d->device, &d->workspace));
-    BPT_TRY(bpt_context(bpt_buffer_create(d->device, cache, &d->states[DECODE_CACHE]), "keys and values of %" PRId64 " tokens", d->capacity));
+    BPT_TRY(
+        bpt_context(bpt_buffer_create(d->device, cache, &d->states[DECODE_CACHE]), "keys and values of %" PRId64 " tokens", d->capacity));
     BPT_TRY(bpt_alloc(rows, sizeof(uint32_t), &d->tokens));
     BPT_TRY(bpt_alloc(rows, sizeof(uint32_t), &d->positions));
     BPT_TRY(bpt_alloc(rows, sizeof(uint32_t), &d->leaf));

@@ -21,7 +21,8 @@ static void make_inputs(bpt_graph_t *g, const decode_shape_t *s, decode_program_
 }
 
 // Only one row asks in the last layer: the one whose logits are wanted.
-static bpt_stream_t layer(const bpt_layers_t *l, const decode_shape_t *s, const decode_program_t *p, bpt_value_t cache, int32_t index, bpt_stream_t x) {
+static bpt_stream_t layer(const bpt_layers_t *l, const decode_shape_t *s, const decode_program_t *p, bpt_value_t cache, int32_t index,
+                          bpt_stream_t x) {
     const bool last = index == l->config->layers - 1;
     const int64_t row_bytes = 2 * (int64_t)l->config->d_model * (int64_t)bpt_dtype_size(s->precision);
     const bpt_random_t none = {BPT_NO_VALUE, BPT_NO_VALUE};

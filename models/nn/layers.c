@@ -39,7 +39,8 @@ bpt_stream_t bpt_layer_feed_forward(const bpt_layers_t *l, bpt_stream_t x, bpt_r
 
 bpt_attention_attrs_t bpt_layer_attention_attrs(const bpt_layers_t *l) {
     const int32_t head_dim = l->config->d_model / l->config->heads;
-    return (bpt_attention_attrs_t){.heads = l->config->heads, .head_dim = head_dim, .scale = 1 / sqrtf((float)head_dim), .p = l->p_attention};
+    return (bpt_attention_attrs_t){
+        .heads = l->config->heads, .head_dim = head_dim, .scale = 1 / sqrtf((float)head_dim), .p = l->p_attention};
 }
 
 bpt_value_t bpt_layer_head_weight(const bpt_layers_t *l) {

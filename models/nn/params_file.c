@@ -54,14 +54,16 @@ static bpt_status_t read_values(const bpt_param_t *p, const char *name, float *v
     const bpt_safetensors_t *file = user;
     const bpt_safetensors_tensor_t *tensor = bpt_safetensors_find(file, name);
     if (!tensor)
-        return bpt_fail(BPT_ERR_INPUT, "%s has no tensor \"%s\"; was it written for another configuration?", bpt_safetensors_path(file), name);
+        return bpt_fail(BPT_ERR_INPUT, "%s has no tensor \"%s\"; was it written for another configuration?", bpt_safetensors_path(file),
+                        name);
     bool same = tensor->rank == p->rank;
     for (int32_t i = 0; same && i < p->rank; ++i) same = tensor->shape[i] == p->shape[i];
     if (!same) {
         char got[200], wanted[80];
         describe(tensor->rank, tensor->shape, got, sizeof got);
         describe(p->rank, p->shape, wanted, sizeof wanted);
-        return bpt_fail(BPT_ERR_INPUT, "%s: tensor \"%s\" is %s, the configuration asks for %s", bpt_safetensors_path(file), name, got, wanted);
+        return bpt_fail(BPT_ERR_INPUT, "%s: tensor \"%s\" is %s, the configuration asks for %s", bpt_safetensors_path(file), name, got,
+                        wanted);
     }
     return bpt_safetensors_read_f32(file, tensor, 0, tensor->count, values);
 }

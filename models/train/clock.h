@@ -4,7 +4,7 @@
 
 #include "bpt/base.h"
 
-double bpt_clock_seconds(void);      // monotonic
-int64_t bpt_peak_host_bytes(void);   // largest resident size so far, -1 = unknown
+double bpt_clock_seconds(void);     // monotonic
+int64_t bpt_peak_host_bytes(void);  // largest resident size so far, -1 = unknown
 
 #endif

@@ -45,7 +45,8 @@ static bpt_status_t apply_resumed_state(bpt_trainer_t *t, const char *folder) {
     BPT_TRY(bpt_runner_load_moments(t->runner, path));
     BPT_TRY(bpt_run_state_read(folder, &t->state));
     if (t->state.seed != t->train.seed)
-        return bpt_fail(BPT_ERR_USAGE, "the run was started with seed %" PRIu64 ", not %" PRIu64 "; resume it with the same", t->state.seed, t->train.seed);
+        return bpt_fail(BPT_ERR_USAGE, "the run was started with seed %" PRIu64 ", not %" PRIu64 "; resume it with the same", t->state.seed,
+                        t->train.seed);
     if (o->data && t->state.data[0] && strcmp(o->data, t->state.data))
         return bpt_fail(BPT_ERR_USAGE, "the training data are not those the run was started with; resume it with the same files");
     t->saved_step = t->state.step;
@@ -81,6 +82,8 @@ bpt_status_t bpt_trainer_prepare(bpt_trainer_t *t, int64_t epoch) {
 static bpt_status_t set_up(bpt_trainer_t *t) {
     const bpt_trainer_options_t *o = &t->options;
     const int64_t steps_per_epoch = o->train_data->steps_per_epoch;
+    if (t->train.deep_supervision && t->model.task != BPT_TASK_LM)
+        return bpt_fail(BPT_ERR_USAGE, "deep supervision is for language models; leave it out");
     BPT_TRY(bpt_trainer_resolve_steps(&t->train, steps_per_epoch));
     t->epochs = t->train.epochs > 0 ? t->train.epochs : (double)t->train.steps / (double)(steps_per_epoch > 0 ? steps_per_epoch : 1);
     bpt_run_state_init(&t->state, t->train.seed);

@@ -13,14 +13,14 @@ typedef struct {
     const bpt_train_config_t *train;  // copied; steps 0 is resolved from epochs
     struct bpt_device *device;
     bpt_batch_source_t *train_data, *valid_data;  // valid_data may be NULL: no evaluation
-    bpt_run_t *run;     // created or resumed; NULL: nothing is written
-    bool resume;        // go on from run's latest checkpoint
-    const char *init;   // model file to start from, NULL: initial values from train->seed
-    const char *data;   // fingerprint of the data; a resumed run must have the same. NULL: unknown
-    bool characters;    // lm: evaluations have bits per character, else perplexity
+    bpt_run_t *run;                               // created or resumed; NULL: nothing is written
+    bool resume;                                  // go on from run's latest checkpoint
+    const char *init;                             // model file to start from, NULL: initial values from train->seed
+    const char *data;                             // fingerprint of the data; a resumed run must have the same. NULL: unknown
+    bool characters;                              // lm: evaluations have bits per character, else perplexity
     // Called after every line of metrics, of training and of evaluations (line->eval), once it is written. May be NULL.
     void (*on_line)(void *user, const bpt_metrics_line_t *line);
-    bool (*should_stop)(void *user);  // asked before every step; true: save, BPT_ERR_INTERRUPTED. May be NULL.
+    bool (*should_stop)(void *user);  // asked before every step and in evaluations; true: save, BPT_ERR_INTERRUPTED. May be NULL.
     void *user;
 } bpt_trainer_options_t;
 

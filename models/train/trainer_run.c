@@ -115,8 +115,19 @@ static bpt_status_t log_window(bpt_trainer_t *t, const step_result_t *step) {
 
 // The factor falls at every evaluation that is not better than the best before it.
 static void follow_plateau(bpt_trainer_t *t, double loss) {
-    if (loss < t->state.plateau_best) t->state.plateau_best = loss;
-    else t->state.plateau_factor *= t->train.lr_decay;
+    if (loss < t->state.plateau_best)
+        t->state.plateau_best = loss;
+    else
+        t->state.plateau_factor *= t->train.lr_decay;
+}
+
+// A long evaluation can be left as well, but not one that the schedule depends on: resuming would not do it again.
+static bpt_status_t ask_to_stop(void *user, const bpt_batch_t *batch, const float *nll, const float *logits) {
+    const bpt_trainer_t *t = user;
+    const bpt_trainer_options_t *o = &t->options;
+    (void)batch, (void)nll, (void)logits;
+    if (t->train.schedule == BPT_SCHEDULE_PLATEAU || !o->should_stop || !o->should_stop(o->user)) return BPT_OK;
+    return bpt_fail(BPT_ERR_INTERRUPTED, "stopped while evaluating");
 }
 
 // `scheduled`: not the extra evaluation at the end, which must leave the schedule as if training had gone on.
@@ -124,7 +135,7 @@ static bpt_status_t evaluate(bpt_trainer_t *t, bool scheduled, bool *improved) {
     const bool lm = t->model.task == BPT_TASK_LM;
     bpt_evaluation_t result;
     bpt_metrics_line_t line;
-    BPT_TRY(bpt_evaluate(t->runner, t->options.valid_data, NULL, NULL, &result));
+    BPT_TRY(bpt_evaluate(t->runner, t->options.valid_data, ask_to_stop, t, &result));
     begin_line(t, &line);
     snprintf(line.eval, sizeof line.eval, "valid");
     line.loss = result.loss;
@@ -146,6 +157,12 @@ static bpt_status_t evaluate(bpt_trainer_t *t, bool scheduled, bool *improved) {
 
 static bool due(int64_t every, int64_t step) { return every > 0 && step % every == 0; }
 
+static bpt_status_t stop(bpt_trainer_t *t) {
+    if (t->saved_step != t->state.step) BPT_TRY(bpt_trainer_save(t, false));
+    return bpt_fail(BPT_ERR_INTERRUPTED, "stopped after step %lld%s", (long long)t->state.step,
+                    t->options.run ? "; the state is saved" : "");
+}
+
 // What comes after a step: log, evaluation, checkpoint.
 static bpt_status_t after_step(bpt_trainer_t *t, const step_result_t *step, bool new_epoch, bool last) {
     const bpt_train_config_t *c = &t->train;
@@ -155,16 +172,13 @@ static bpt_status_t after_step(bpt_trainer_t *t, const step_result_t *step, bool
     const bool evaluated = t->options.valid_data && (scheduled || last);
     if (due(c->log_every > 0 ? c->log_every : 100, done) || last) BPT_TRY(log_window(t, step));
     const double pause = bpt_clock_seconds();
-    if (evaluated) BPT_TRY(evaluate(t, scheduled, &improved));
+    const bpt_status_t status = evaluated ? evaluate(t, scheduled, &improved) : BPT_OK;
+    if (status == BPT_ERR_INTERRUPTED) return stop(t);
+    BPT_TRY(status);
     const bool save = c->save_every > 0 ? due(c->save_every, done) : scheduled;
     if (save || improved || last) BPT_TRY(bpt_trainer_save(t, improved));
     t->window.start += bpt_clock_seconds() - pause;  // throughput is that of training
     return BPT_OK;
-}
-
-static bpt_status_t stop(bpt_trainer_t *t) {
-    if (t->saved_step != t->state.step) BPT_TRY(bpt_trainer_save(t, false));
-    return bpt_fail(BPT_ERR_INTERRUPTED, "stopped after step %lld%s", (long long)t->state.step, t->options.run ? "; the state is saved" : "");
 }
 
 bpt_status_t bpt_trainer_run(bpt_trainer_t *t) {

@@ -31,8 +31,20 @@ static inline bpt_device_t *fixture_open(const char *backend) {
 static inline void fixture_close(bpt_device_t *device) { device->backend->close(device); }
 
 static inline bpt_model_config_t fixture_lm(void) {
-    return (bpt_model_config_t){.task = BPT_TASK_LM, .model = BPT_MODEL_BPT, .causal = true, .tied = true, .layers = 2, .d_model = 16, .d_embed = 16,
-                                .d_ff = 24, .heads = 2, .k = 2, .rel_levels = 5, .max_positions = 64, .window = 3, .vocab = 11};
+    return (bpt_model_config_t){.task = BPT_TASK_LM,
+                                .model = BPT_MODEL_BPT,
+                                .causal = true,
+                                .tied = true,
+                                .layers = 2,
+                                .d_model = 16,
+                                .d_embed = 16,
+                                .d_ff = 24,
+                                .heads = 2,
+                                .k = 2,
+                                .rel_levels = 5,
+                                .max_positions = 64,
+                                .window = 3,
+                                .vocab = 11};
 }
 static inline bpt_model_config_t fixture_classifier(void) {
     bpt_model_config_t c = fixture_lm();
@@ -67,11 +79,20 @@ static inline uint32_t fixture_token(uint32_t sequence, int64_t i, int64_t vocab
     return (uint32_t)(bpt_mix64((uint64_t)sequence << 32 | (uint64_t)i) % (uint64_t)vocab);
 }
 
-static inline void fixture_fill(fixture_batch_t *b, const bpt_model_config_t *c, int64_t n, int64_t batch, const uint32_t *lengths, uint32_t first_sequence) {
+static inline void fixture_fill(fixture_batch_t *b, const bpt_model_config_t *c, int64_t n, int64_t batch, const uint32_t *lengths,
+                                uint32_t first_sequence) {
     const bool classify = c->task == BPT_TASK_CLASSIFY;
     memset(b, 0, sizeof *b);
-    b->batch = (bpt_batch_t){.n = n, .batch = batch, .n_real = batch, .tokens = b->tokens, .targets = b->targets, .weights = b->weights,
-                             .lengths = b->lengths, .sequences = b->sequences, .first = true, .last = true};
+    b->batch = (bpt_batch_t){.n = n,
+                             .batch = batch,
+                             .n_real = batch,
+                             .tokens = b->tokens,
+                             .targets = b->targets,
+                             .weights = b->weights,
+                             .lengths = b->lengths,
+                             .sequences = b->sequences,
+                             .first = true,
+                             .last = true};
     for (int64_t s = 0; s < batch; ++s) {
         b->lengths[s] = lengths[s];
         b->sequences[s] = first_sequence + (uint32_t)s;

@@ -31,7 +31,9 @@ static void expect_logits(const char *what, int64_t position, int64_t vocab) {
     for (int64_t i = 0; i < vocab; ++i) largest = fmaxf(largest, fabsf(wanted[position * vocab + i]));
     for (int64_t i = 0; i < vocab; ++i) {
         const float off = fabsf(got[i] - wanted[position * vocab + i]);
-        if (!(off <= 1e-4f * largest)) fail_msg("%s, position %lld: %g instead of %g", what, (long long)position, (double)got[i], (double)wanted[position * vocab + i]);
+        if (!(off <= 1e-4f * largest))
+            fail_msg("%s, position %lld: %g instead of %g", what, (long long)position, (double)got[i],
+                     (double)wanted[position * vocab + i]);
     }
 }
 
@@ -185,9 +187,11 @@ static void senseless_sampling_options_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(logits_are_those_of_the_full_pass),         cmocka_unit_test(long_prompts_go_in_blocks),
+        cmocka_unit_test(logits_are_those_of_the_full_pass),
+        cmocka_unit_test(long_prompts_go_in_blocks),
         cmocka_unit_test(low_precision_decodes_too),
-        cmocka_unit_test(a_full_context_and_a_classifier_are_refused), cmocka_unit_test(samples_follow_temperature_top_k_and_top_p),
+        cmocka_unit_test(a_full_context_and_a_classifier_are_refused),
+        cmocka_unit_test(samples_follow_temperature_top_k_and_top_p),
         cmocka_unit_test(senseless_sampling_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,11 @@ static const variant_t variants[] = {
     {.name = "dense, absolute", .model = BPT_MODEL_TRANSFORMER, .positions = BPT_POSITIONS_ABSOLUTE, .layers = 2},
     {.name = "dense, one layer", .model = BPT_MODEL_TRANSFORMER, .positions = BPT_POSITIONS_ABSOLUTE, .layers = 1},
     {.name = "dense, relative", .model = BPT_MODEL_TRANSFORMER, .layers = 2},
-    {.name = "window, no positions", .model = BPT_MODEL_TRANSFORMER, .attention = BPT_ATTENTION_WINDOW, .positions = BPT_POSITIONS_NONE, .layers = 2},
+    {.name = "window, no positions",
+     .model = BPT_MODEL_TRANSFORMER,
+     .attention = BPT_ATTENTION_WINDOW,
+     .positions = BPT_POSITIONS_NONE,
+     .layers = 2},
 };
 
 static bpt_model_config_t config_of(const variant_t *v, bpt_task_t task) {
@@ -39,7 +43,8 @@ static float x[8192], y[8192];
 static void compare(const float *p, const float *q, int64_t count, bool bitwise, const char *what) {
     for (int64_t i = 0; i < count; ++i) {
         const double off = fabs((double)p[i] - (double)q[i]);
-        if (bitwise ? memcmp(p + i, q + i, sizeof *p) != 0 : !(off <= 1e-5)) fail_msg("%s: element %lld is off by %g", what, (long long)i, off);
+        if (bitwise ? memcmp(p + i, q + i, sizeof *p) != 0 : !(off <= 1e-5))
+            fail_msg("%s: element %lld is off by %g", what, (long long)i, off);
     }
 }
 
@@ -112,7 +117,8 @@ static double loss_at(bpt_runner_t *r, const float *params, const float *directi
     return sum;
 }
 
-// Along the gradient g the loss rises by |g| for a step of length 1, if g is the gradient: where the sum is largest, rounding least. A relu may bend on the way.
+// Along the gradient g the loss rises by |g| for a step of length 1, if g is the gradient: where the sum is largest, rounding least. A relu
+// may bend on the way.
 static void check_gradient(bpt_runner_t *r, const bpt_model_config_t *c, bool bitwise, const char *what) {
     const uint32_t lengths[] = {1, 7, 12, 5};
     const int64_t count = bpt_runner_params(r)->elements;

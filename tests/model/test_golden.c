@@ -68,7 +68,8 @@ static void check_gradients(bpt_runner_t *runner, const golden_t *g, double scal
             if (d > off || isnan(d)) off = d, where = i;
         }
         // A gradient that is zero but for rounding (keys of a single leaf) is measured against the loss's scale.
-        if (!(off <= 1e-4 * largest + 1e-7)) fail_msg("gradient of %s: off by %g at %lld, largest %g", a->name, off, (long long)where, largest);
+        if (!(off <= 1e-4 * largest + 1e-7))
+            fail_msg("gradient of %s: off by %g at %lld, largest %g", a->name, off, (long long)where, largest);
         bpt_free(x);
         bpt_free(y);
     }
