@@ -7,29 +7,25 @@
 
 enum { BPT_DROPOUT_SLACK = 8 * BPT_LANES };  // elements that bpt_dropout_words may write beyond those wanted
 
-#if BPT_LANES == 16
-#define BPT_ZIP_LOW(a, b) __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
-#define BPT_ZIP_HIGH(a, b) __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
-#elif BPT_LANES == 8
-#define BPT_ZIP_LOW(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
-#define BPT_ZIP_HIGH(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
-#else
-#define BPT_ZIP_LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
-#define BPT_ZIP_HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
-#endif
-
 // bits[8 i + j] = the 16 bits of element 8 (block + i) + j, for i < blocks.
 BPT_INLINE void bpt_dropout_words(uint16_t *bits, int64_t block, int64_t blocks, uint32_t row_code, uint32_t sequence, uint32_t stream,
                                   const uint32_t key[2]) {
-    vu lane;
-    for (int i = 0; i < BPT_LANES; ++i) lane[i] = (uint32_t)i;
-    for (int64_t i = 0; i < blocks; i += BPT_LANES) {
-        vu c[4] = {lane + (uint32_t)(block + i), vu_set1(row_code), vu_set1(sequence), vu_set1(stream)};
-        vu_philox(c, key[0], key[1]);
-        // four vectors of one word each to BPT_LANES groups of four words
-        const vu a = BPT_ZIP_LOW(c[0], c[2]), b = BPT_ZIP_HIGH(c[0], c[2]), d = BPT_ZIP_LOW(c[1], c[3]), e = BPT_ZIP_HIGH(c[1], c[3]);
-        const vu words[4] = {BPT_ZIP_LOW(a, d), BPT_ZIP_HIGH(a, d), BPT_ZIP_LOW(b, e), BPT_ZIP_HIGH(b, e)};
-        memcpy(bits + 8 * i, words, sizeof words);
+    enum { COUNTERS = BPT_LANES / 2, GROUPS = 2 };  // two groups at a time hide each other's latency
+    vq lane;
+    for (int i = 0; i < COUNTERS; ++i) lane[i] = (uint64_t)i;
+    const vq zero = {0}, codes = zero + row_code, sequences = zero + sequence, streams = zero + stream;
+    for (int64_t i = 0; i < blocks; i += GROUPS * COUNTERS) {
+        vq c[GROUPS][4];
+        for (int g = 0; g < GROUPS; ++g) {
+            c[g][0] = lane + (uint64_t)(block + i + g * COUNTERS);
+            c[g][1] = codes, c[g][2] = sequences, c[g][3] = streams;
+            vq_philox(c[g], key[0], key[1]);
+        }
+        for (int g = 0; g < GROUPS; ++g) {  // words 0 and 1, then 2 and 3, of each counter
+            const vq first = (c[g][0] & 0xFFFFFFFFu) | c[g][1] << 32, second = (c[g][2] & 0xFFFFFFFFu) | c[g][3] << 32;
+            const vq words[2] = {BPT_ZIP64_LOW(first, second), BPT_ZIP64_HIGH(first, second)};
+            memcpy(bits + 8 * (i + g * COUNTERS), words, sizeof words);
+        }
     }
 }
 

@@ -84,6 +84,24 @@ BPT_INLINE float vf_hmax(vf x) {
     return t[0];
 }
 
+// a0 b0 a1 b1 ..: of the lower half of the lanes, and of the upper; of 32-bit lanes, and of 64-bit lanes.
+#if BPT_LANES == 16
+#define BPT_ZIP_LOW(a, b) __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define BPT_ZIP_HIGH(a, b) __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#define BPT_ZIP64_LOW(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define BPT_ZIP64_HIGH(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#elif BPT_LANES == 8
+#define BPT_ZIP_LOW(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define BPT_ZIP_HIGH(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#define BPT_ZIP64_LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define BPT_ZIP64_HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#else
+#define BPT_ZIP_LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define BPT_ZIP_HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#define BPT_ZIP64_LOW(a, b) __builtin_shufflevector(a, b, 0, 2)
+#define BPT_ZIP64_HIGH(a, b) __builtin_shufflevector(a, b, 1, 3)
+#endif
+
 // ---- Low-precision storage -------------------------------------------------------------------------------------------
 BPT_INLINE vf vf_from_bf16(vh h) { return (vf)(__builtin_convertvector(h, vu) << 16); }
 BPT_INLINE vh vf_to_bf16(vf x) {  // as bpt_to_bf16
@@ -178,35 +196,36 @@ BPT_INLINE vf vf_exp(vf x) {
 }
 
 // ---- Philox ----------------------------------------------------------------------------------------------------------
-// The 64-bit products of the even lanes.
-BPT_INLINE vq vu_mul_even(vu a, vu b) {
+// The products of the low halves of the 64-bit lanes.
+BPT_INLINE vq vq_mul_low(vq a, uint32_t b) {
 #if defined(__AVX512F__)
-    return (vq)_mm512_mul_epu32((__m512i)a, (__m512i)b);
+    return (vq)_mm512_mul_epu32((__m512i)a, _mm512_set1_epi64(b));
 #elif defined(__AVX2__)
-    return (vq)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+    return (vq)_mm256_mul_epu32((__m256i)a, _mm256_set1_epi64x(b));
 #elif defined(__x86_64__)
-    return (vq)_mm_mul_epu32((__m128i)a, (__m128i)b);
+    return (vq)_mm_mul_epu32((__m128i)a, _mm_set1_epi64x(b));
 #else
-    return ((vq)a & 0xFFFFFFFFu) * ((vq)b & 0xFFFFFFFFu);
+    return (a & 0xFFFFFFFFu) * (uint64_t)b;
 #endif
 }
-BPT_INLINE void vu_mul_wide(vu a, uint32_t b, vu *high, vu *low) {  // of all lanes (little-endian)
-    const vu factor = vu_set1(b);
-    const vq even = vu_mul_even(a, factor), odd = vu_mul_even((vu)((vq)a >> 32), factor);
-    *low = (vu)((even & 0xFFFFFFFFu) | odd << 32);
-    *high = (vu)(even >> 32 | (odd & ~(uint64_t)0xFFFFFFFFu));
-}
-// bpt_philox (rng.h) of BPT_LANES counters at once; c[i] holds word i of the counters and becomes word i of the outputs.
-BPT_INLINE void vu_philox(vu c[4], uint32_t k0, uint32_t k1) {
+// bpt_philox (rng.h) of BPT_LANES / 2 counters at once: c[i] holds word i of each in the low halves and becomes word i of the outputs.
+// The high halves may hold anything, before and after: that saves a third of the instructions.
+BPT_INLINE void vq_philox(vq c[4], uint32_t k0, uint32_t k1) {
 #pragma GCC unroll 10
     for (int round = 0; round < 10; ++round) {
-        vu h0, l0, h1, l1;
-        vu_mul_wide(c[0], 0xD2511F53u, &h0, &l0);
-        vu_mul_wide(c[2], 0xCD9E8D57u, &h1, &l1);
-        c[0] = h1 ^ c[1] ^ k0, c[1] = l1;
-        c[2] = h0 ^ c[3] ^ k1, c[3] = l0;
+        const vq p0 = vq_mul_low(c[0], 0xD2511F53u), p1 = vq_mul_low(c[2], 0xCD9E8D57u);
+        c[0] = (p1 >> 32) ^ c[1] ^ k0, c[1] = p1;
+        c[2] = (p0 >> 32) ^ c[3] ^ k1, c[3] = p0;
         k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
     }
+}
+// The same for BPT_LANES counters, one word a lane.
+BPT_INLINE void vu_philox(vu c[4], uint32_t k0, uint32_t k1) {
+    vq even[4], odd[4];
+    for (int i = 0; i < 4; ++i) even[i] = (vq)c[i], odd[i] = (vq)c[i] >> 32;
+    vq_philox(even, k0, k1);
+    vq_philox(odd, k0, k1);
+    for (int i = 0; i < 4; ++i) c[i] = (vu)((even[i] & 0xFFFFFFFFu) | odd[i] << 32);
 }
 
 #endif
