@@ -1,4 +1,4 @@
-// Arrays and shapes of micro-batches (see buffer.h).
+// Arrays of micro-batches (see buffer.h).
 #include "data/buffer.h"
 
 #include <string.h>
@@ -67,38 +67,4 @@ bpt_status_t bpt_batch_buffer_copy(bpt_batch_buffer_t *b, const bpt_batch_t *bat
     *copy = *batch;
     point(b, copy);
     return BPT_OK;
-}
-
-int64_t bpt_length_bucket(int64_t length) {
-    if (length <= 4) return 4;
-    int64_t n = 8;
-    while (n < length) n *= 2;
-    return n / 4 * 3 >= length && n > 8 ? n / 4 * 3 : n;
-}
-
-int64_t bpt_row_count(int64_t most, int64_t count) {
-    while (most > 1 && (most + 3) / 4 >= count) most = (most + 3) / 4;
-    return most;
-}
-
-static bool larger(const int64_t a[2], const int64_t b[2]) {
-    const double x = (double)a[0] * (double)a[1], y = (double)b[0] * (double)b[1];
-    return x != y ? x > y : a[0] > b[0];
-}
-
-bpt_status_t bpt_shapes_add(bpt_shapes_t *s, int64_t n, int64_t rows) {
-    const int64_t shape[2] = {n, rows};
-    size_t at = 0;
-    for (; at < s->count && !larger(shape, s->items[at]); ++at)
-        if (s->items[at][0] == n && s->items[at][1] == rows) return BPT_OK;
-    BPT_TRY(bpt_grow(&s->items, s->count, &s->capacity, sizeof *s->items));
-    memmove(s->items + at + 1, s->items + at, (s->count - at) * sizeof *s->items);
-    memcpy(s->items[at], shape, sizeof shape);
-    ++s->count;
-    return BPT_OK;
-}
-
-void bpt_shapes_free(bpt_shapes_t *s) {
-    bpt_free(s->items);
-    *s = (bpt_shapes_t){0};
 }

@@ -4,6 +4,7 @@
 #include "bpt/alloc.h"
 #include "data/buffer.h"
 #include "data/lm.h"
+#include "data/shapes.h"
 
 enum { BATCH_LEAVES = 8192 };  // of a micro-batch, padding included, but at least one sequence
 
@@ -26,8 +27,6 @@ static int64_t leaves_of(const lines_t *s, uint64_t sequence) {  // one token le
     return tokens > 1 ? (int64_t)tokens - 1 : 0;
 }
 
-static int64_t most_rows(int64_t bucket) { return BATCH_LEAVES / bucket > 0 ? BATCH_LEAVES / bucket : 1; }
-
 // The sequences from `first` on that go together: as many as fit, none more than twice as wide as another.
 static group_t group_at(const lines_t *s, uint64_t first) {
     group_t g = {0, 0, first, first};
@@ -36,13 +35,15 @@ static group_t group_at(const lines_t *s, uint64_t first) {
         if (!leaves_of(s, g.last)) continue;
         const int64_t bucket = bpt_length_bucket(leaves_of(s, g.last));
         const int64_t wide = bucket > g.bucket ? bucket : g.bucket, narrow = g.rows && narrowest < bucket ? narrowest : bucket;
-        if (g.rows && (g.rows >= most_rows(wide) || wide > 2 * narrow)) break;
+        if (g.rows && (g.rows >= bpt_most_rows(wide, BATCH_LEAVES) || wide > 2 * narrow)) break;
         g.bucket = wide;
         narrowest = narrow;
         ++g.rows;
     }
     return g;
 }
+
+static int64_t rows_of(const group_t *g) { return bpt_row_count(bpt_most_rows(g->bucket, BATCH_LEAVES), g->rows); }
 
 static void fill_row(const lines_t *s, uint64_t sequence, int64_t row, bpt_batch_t *out) {
     const int64_t leaves = leaves_of(s, sequence), at = row * out->n;
@@ -62,7 +63,7 @@ static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end
     const group_t g = group_at(s, s->next);
     *end = g.rows == 0;
     if (*end) return BPT_OK;
-    BPT_TRY(bpt_batch_buffer_start(&s->buffer, g.bucket, bpt_row_count(most_rows(g.bucket), g.rows), true, out));
+    BPT_TRY(bpt_batch_buffer_start(&s->buffer, g.bucket, rows_of(&g), true, out));
     for (uint64_t i = g.first; i < g.last; ++i)
         if (leaves_of(s, i)) fill_row(s, i, out->n_real, out);
     out->window_scored = out->n_scored;
@@ -92,7 +93,7 @@ static bpt_status_t plan(lines_t *s) {
         const group_t g = group_at(s, first);
         if (g.rows == 0) break;
         if (g.bucket > UINT32_MAX) return bpt_fail(BPT_ERR_INPUT, "sequence %llu is longer than 2^32 tokens", (unsigned long long)g.first + 1);
-        BPT_TRY(bpt_shapes_add(&s->shapes, g.bucket, bpt_row_count(most_rows(g.bucket), g.rows)));
+        BPT_TRY(bpt_shapes_add(&s->shapes, g.bucket, rows_of(&g)));
         ++s->base.steps_per_epoch;
         first = g.last;
     }
