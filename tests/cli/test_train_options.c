@@ -84,6 +84,8 @@ static void flags_that_cannot_be_are_refused_by_name(void **state) {
         {"--task classify --deep-supervision", "--deep-supervision is for --task lm only"},
         {"--task classify --unit byte", "--unit byte and char are for --task lm"},
         {"--freeze-embed", "a frozen embedding needs --vectors"},
+        {"--vectors v", "--vectors are for words"},
+        {"--task classify --unit ids --vectors v", "--vectors are for words"},
         {"--schedule noam --warmup 0", "--schedule noam needs --warmup"},
         {"--steps 10 --stop-at 20", "--stop-at 20 is behind the end"},
         {"--preset ptb6", "did you mean ptb-6?"},
@@ -144,6 +146,24 @@ static void flags_win_over_the_config_file_and_that_over_the_preset(void **state
     assert_int_equal(number(c, "d_model"), 320);   // preset
     assert_int_equal(number(c, "accumulate"), 1);  // default
     json_decref(c);
+}
+
+static void steps_and_epochs_of_a_preset_give_way_to_a_flag_of_either(void **state) {
+    (void)state;
+    static const struct {
+        const char *line;
+        double steps, epochs;
+    } cases[] = {
+        {"--preset enwik8-512", 400000, 72}, {"--preset enwik8-512 --epochs 2", 0, 2}, {"--preset enwik8-512 --steps 10", 10, 0},
+        {"--preset small --epochs 3", 0, 3}, {"--preset ptb-6 --steps 10", 10, 0},     {"--steps 10 --epochs 3", 10, 3},
+        {"--preset small", 600, 0},          {"", 0, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        json_t *c = resolved(cases[i].line);
+        if (number(c, "steps") != cases[i].steps || number(c, "epochs") != cases[i].epochs)
+            fail_msg("%s: %g steps, %g epochs", cases[i].line, number(c, "steps"), number(c, "epochs"));
+        json_decref(c);
+    }
 }
 
 static void the_resolved_configuration_reads_back_to_itself(void **state) {
@@ -283,6 +303,19 @@ static void a_resumed_run_changes_only_what_it_may(void **state) {
     expect_refusal(line, 2, "--resume");
 }
 
+static void a_run_that_overrode_its_preset_resumes_with_the_preset_named_again(void **state) {
+    (void)state;
+    char out[512], config[1024];
+    snprintf(out, sizeof out, "%s", test_path("run-of-preset"));
+    snprintf(config, sizeof config, "%s/config.json", out);
+    assert_int_equal(run("train --preset small --data %s --out %s --lr 0.01 --warmup 0 --steps 2 " TINY, sample(), out), 0);
+    assert_int_equal(run("train --preset small --out %s --resume --quiet%s", out, ""), 0);
+    json_t *c = json_load_file(config, 0, NULL);
+    assert_int_equal(number(c, "steps"), 2);  // not the preset's 600
+    assert_true(number(c, "lr") == 0.01);
+    json_decref(c);
+}
+
 static void a_refused_resumption_leaves_the_run_alone(void **state) {
     (void)state;
     const char *out = test_path("run-other-data"), *data = sample();
@@ -321,11 +354,13 @@ int main(void) {
         cmocka_unit_test(flags_that_cannot_be_are_refused_by_name),
         cmocka_unit_test(config_files_are_read_strictly),
         cmocka_unit_test(flags_win_over_the_config_file_and_that_over_the_preset),
+        cmocka_unit_test(steps_and_epochs_of_a_preset_give_way_to_a_flag_of_either),
         cmocka_unit_test(the_resolved_configuration_reads_back_to_itself),
         cmocka_unit_test(what_is_left_open_follows_from_the_task_and_the_context),
         cmocka_unit_test(presets_have_the_values_of_the_papers),
         cmocka_unit_test(every_preset_can_be_resolved),
         cmocka_unit_test(a_resumed_run_changes_only_what_it_may),
+        cmocka_unit_test(a_run_that_overrode_its_preset_resumes_with_the_preset_named_again),
         cmocka_unit_test(a_refused_resumption_leaves_the_run_alone),
         cmocka_unit_test(dry_run_tells_the_size_and_writes_nothing),
     };

@@ -10,6 +10,7 @@
 #include "data/classify.h"
 #include "data/prefetch.h"
 #include "data/vectors.h"
+#include "models/config_json.h"
 
 static bool classifies(const cli_options_t *o) { return o->model.task == BPT_TASK_CLASSIFY; }
 
@@ -114,6 +115,15 @@ static bpt_status_t complete_model(cli_options_t *o, const cli_corpus_t *corpus)
     return BPT_OK;
 }
 
+// Of all that training reads: tokens, and of a classifier where examples end and their labels.
+static void take_fingerprint(cli_corpus_t *corpus) {
+    const bpt_examples_t *e = &corpus->examples[BPT_TRAIN];
+    uint64_t hash = XXH3_64bits(tokens_of(corpus, BPT_TRAIN), corpus->count[BPT_TRAIN] * sizeof(uint32_t));
+    if (e->count) hash = XXH3_64bits_withSeed(e->offsets, e->count * sizeof *e->offsets, hash);
+    if (e->count) hash = XXH3_64bits_withSeed(e->labels, e->count * sizeof *e->labels, hash);
+    snprintf(corpus->fingerprint, sizeof corpus->fingerprint, "xxh3 %016" PRIx64 ", %" PRIu64 " tokens", hash, corpus->count[BPT_TRAIN]);
+}
+
 static bpt_status_t read_corpus(cli_options_t *o, const bpt_split_t *split, const char *vocab_path, const char *labels_path,
                                 cli_corpus_t *corpus) {
     const bool read_vocab = vocab_path && o->data.unit != BPT_UNIT_IDS, read_labels = labels_path && classifies(o);
@@ -121,8 +131,7 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_split_t *split, cons
     if (read_labels) BPT_TRY(bpt_labels_read(labels_path, &corpus->labels));
     BPT_TRY(scan(o, split, !read_vocab, classifies(o) && !read_labels, corpus));
     BPT_TRY(encode(o, split, corpus));
-    const uint64_t hash = XXH3_64bits(tokens_of(corpus, BPT_TRAIN), corpus->count[BPT_TRAIN] * sizeof(uint32_t));
-    snprintf(corpus->fingerprint, sizeof corpus->fingerprint, "xxh3 %016" PRIx64 ", %" PRIu64 " tokens", hash, corpus->count[BPT_TRAIN]);
+    take_fingerprint(corpus);
     const int64_t size = vocab_size(corpus);
     if (!vocab_path) o->model.vocab = size;
     if (size > o->model.vocab)
@@ -130,6 +139,7 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_split_t *split, cons
                         "the data have %" PRId64 " different tokens, the model knows %" PRId64 "; they belong to another run", size,
                         o->model.vocab);
     BPT_TRY(complete_model(o, corpus));
+    BPT_TRY(bpt_model_config_check(&o->model));
     BPT_TRY(open_sources(o, corpus));
     bpt_batch_source_t *direct = corpus->train;  // from here on the next batch is prepared while the device works
     corpus->train = NULL;

@@ -166,7 +166,9 @@ static bpt_status_t resume_option(cli_options_t *o, const cli_options_t *stored,
     BPT_TRY(cli_option_text(o, option, given));
     BPT_TRY(cli_option_text(stored, option, kept));
     const char *new_value = given->data ? given->data : "", *old_value = kept->data ? kept->data : "";
-    if (cli_option_source(o, option->name) == CLI_FROM_DEFAULT) return cli_option_set(o, option, old_value, CLI_FROM_RUN, option->name);
+    const cli_source_t source = cli_option_source(o, option->name);  // the run was started with its preset: what it kept is the later word
+    if (source == CLI_FROM_DEFAULT || source == CLI_FROM_PRESET)
+        return cli_option_set(o, option, old_value, source == CLI_FROM_PRESET ? source : CLI_FROM_RUN, option->name);
     if (option->resumable || !strcmp(new_value, old_value)) return BPT_OK;
     return bpt_fail(BPT_ERR_USAGE, "--%s cannot change when a run is resumed: it was '%s', not '%s'; start a new run for that",
                     option->name, old_value, new_value);

@@ -36,8 +36,17 @@ static int32_t default_rel_levels(const cli_options_t *o) {
     return farthest < 1 ? 1 : (int32_t)farthest;
 }
 
+// Of --steps and --epochs the one that was said louder decides: a flag replaces both numbers of a preset. Equally loud, --steps
+// is the length of training and --epochs that of deep supervision.
+static void settle_length(cli_options_t *o) {
+    const cli_source_t steps = cli_option_source(o, "steps"), epochs = cli_option_source(o, "epochs");
+    if (steps > epochs && o->train.steps > 0) o->train.epochs = 0;
+    if (epochs > steps && o->train.epochs > 0 && !o->run.resume) o->train.steps = 0;
+}
+
 static void fill_data(cli_options_t *o) {
     const bool lm = o->model.task == BPT_TASK_LM;
+    settle_length(o);
     if (open_choice(o, "unit")) o->data.unit = lm ? BPT_UNIT_BYTE : BPT_UNIT_WORD;
     if (!o->train.steps && !(o->train.epochs > 0)) o->train.epochs = 1;
     if (!o->data.stride) o->data.stride = o->data.context;
@@ -80,6 +89,7 @@ static bpt_status_t check_data(const cli_options_t *o) {
     if (!lm && o->train.deep_supervision) return bpt_fail(BPT_ERR_USAGE, "--deep-supervision is for --task lm only");
     if (!lm && (d->unit == BPT_UNIT_BYTE || d->unit == BPT_UNIT_CHAR))
         return bpt_fail(BPT_ERR_USAGE, "--task classify reads words or ids: --unit byte and char are for --task lm");
+    if (*d->vectors && d->unit != BPT_UNIT_WORD) return bpt_fail(BPT_ERR_USAGE, "--vectors are for words: they need --unit word");
     if (!lm) return BPT_OK;
     if (d->stride > d->context)
         return bpt_fail(BPT_ERR_USAGE, "--stride %lld would leave out text between windows of --context %lld", (long long)d->stride,
