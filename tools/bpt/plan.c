@@ -21,13 +21,16 @@ static void print_parameters(const bpt_params_t *params) {
            params->elements, params->trained_elements, table, layers, params->elements - table - layers);
 }
 
+// Whether gradients are summed over micro-batches; a classifier's step has one for every length of text.
+static bool accumulates(const cli_options_t *o) { return o->train.accumulate > 1 || o->model.task == BPT_TASK_CLASSIFY; }
+
 // The step with the largest workspace among the shapes that can occur.
 static bpt_status_t largest(bpt_runner_t *runner, const cli_options_t *o, const bpt_batch_source_t *source, bpt_step_key_t *key,
                             bpt_plan_summary_t *summary) {
     const double epochs = o->train.epochs > 0 ? o->train.epochs : (double)o->train.steps / (double)source->steps_per_epoch;
     const int32_t first_head = bpt_schedule_first_head(&o->train, o->model.layers, 0, epochs);
     for (int64_t i = 0; i < source->n_shapes; ++i) {
-        const bpt_step_key_t shape = {.kind = o->train.accumulate > 1 ? BPT_STEP_MICRO : BPT_STEP_TRAIN,
+        const bpt_step_key_t shape = {.kind = accumulates(o) ? BPT_STEP_MICRO : BPT_STEP_TRAIN,
                                       .n = source->shapes[i][0],
                                       .batch = source->shapes[i][1],
                                       .first_head = first_head};
@@ -42,7 +45,7 @@ static bpt_status_t largest(bpt_runner_t *runner, const cli_options_t *o, const 
 
 static void print_memory(const cli_options_t *o, const bpt_params_t *params, const bpt_plan_summary_t *plan) {
     const double arena = 4.0 * (double)params->elements, trained = 4.0 * (double)params->trained_elements;
-    const double gradients = trained * (o->train.accumulate > 1 ? 2 : 1), moments = 2 * trained;
+    const double gradients = trained * (accumulates(o) ? 2 : 1), moments = 2 * trained;
     const double workspace = (double)plan->workspace_bytes, inputs = (double)plan->input_bytes;
     printf("memory            %.1f MiB on the device\n", mebibytes(arena + gradients + moments + workspace + inputs));
     printf("  parameters      %.1f MiB\n  gradients       %.1f MiB\n  moments         %.1f MiB\n", mebibytes(arena), mebibytes(gradients),
@@ -59,8 +62,11 @@ static bpt_status_t print_plan(const cli_options_t *o, bpt_runner_t *runner, con
     BPT_TRY(largest(runner, o, source, &key, &plan));
     print_parameters(bpt_runner_params(runner));
     print_memory(o, bpt_runner_params(runner), &plan);
-    printf("micro-batch       %" PRId64 " sequences of %" PRId64 " leaves; %" PRId64 " micro-batches a step\n", key.batch, key.n,
-           o->train.accumulate);
+    printf("micro-batch       %" PRId64 " sequences of %" PRId64 " leaves", key.batch, key.n);
+    if (o->model.task == BPT_TASK_CLASSIFY)
+        printf(" at most; micro-batches of a step by length of text\n");
+    else
+        printf("; %" PRId64 " micro-batch%s a step\n", o->train.accumulate, o->train.accumulate == 1 ? "" : "es");
     printf("work              %.1f GFLOP and %.2f GB a micro-batch in %d ops\n", plan.flops * 1e-9, plan.bytes_moved * 1e-9, plan.n_ops);
     printf("steps             %" PRId64 ", %" PRId64 " an epoch: %.2f epochs\n", o->train.steps, source->steps_per_epoch,
            (double)o->train.steps / (double)source->steps_per_epoch);
