@@ -11,7 +11,7 @@ typedef enum { BPT_MODEL_BPT, BPT_MODEL_SEGTREE, BPT_MODEL_TRANSFORMER } bpt_mod
 typedef enum { BPT_ATTENTION_DENSE, BPT_ATTENTION_WINDOW } bpt_transformer_attention_t;  // of BPT_MODEL_TRANSFORMER
 typedef enum { BPT_POSITIONS_RELATIVE, BPT_POSITIONS_ABSOLUTE, BPT_POSITIONS_NONE } bpt_positions_t;
 
-// The model part of config.json; the same keys are in the `config` metadata of a model file (interfaces.md).
+// The model part of config.json; the same keys are in the `config` metadata of a model file (config_json.h).
 typedef struct {
     bpt_task_t task;
     bpt_model_kind_t model;

@@ -153,7 +153,6 @@ void bpt_program_destroy(bpt_program_t *p) {
     bpt_free(p);
 }
 
-const bpt_graph_t *bpt_program_graph(const bpt_program_t *p) { return p->graph; }
 bpt_plan_summary_t bpt_program_summary(const bpt_program_t *p) { return p->plan->summary; }
 
 bpt_status_t bpt_program_write(bpt_program_t *p, bpt_value_t value, const void *data) {

@@ -97,7 +97,6 @@ void bpt_decoder_destroy(bpt_decoder_t *d) {
 }
 
 int64_t bpt_decoder_length(const bpt_decoder_t *d) { return d->length; }
-int64_t bpt_decoder_capacity(const bpt_decoder_t *d) { return d->capacity; }
 void bpt_decoder_rewind(bpt_decoder_t *d, int64_t length) { d->length = length < d->length ? length : d->length; }
 
 static bpt_status_t program_for(bpt_decoder_t *d, int64_t rows, decode_program_t **out) {

@@ -47,12 +47,6 @@ const bpt_param_t *bpt_params_find(const bpt_params_t *params, const char *name)
     return NULL;
 }
 
-int64_t bpt_params_total(const bpt_params_t *params) {
-    int64_t total = 0;
-    for (size_t i = 0; i < params->count; ++i) total += params->items[i].count;
-    return total;
-}
-
 // Four words for elements 4 b .. 4 b + 3.
 static void block_words(uint64_t block, uint64_t key, uint32_t words[4]) {
     const uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), 0, 0};

@@ -33,7 +33,6 @@ bpt_status_t bpt_params_add(bpt_params_t *params, const bpt_param_t *param) BPT_
 void bpt_params_layout(bpt_params_t *params);
 void bpt_params_free(bpt_params_t *params);
 const bpt_param_t *bpt_params_find(const bpt_params_t *params, const char *name);  // NULL: none
-int64_t bpt_params_total(const bpt_params_t *params);                              // elements without gaps
 
 // Initial values of one parameter: a pure function of (seed, name, element), through Philox.
 void bpt_param_init_values(const bpt_param_t *param, uint64_t seed, float *out);

@@ -161,7 +161,7 @@ static bpt_status_t time_steps(const bench_t *b, bpt_runner_t *runner, const tok
     const int repeat = (int)b->o->tool.repeat;
     BPT_TRY(bpt_alloc((size_t)repeat, sizeof *seconds, &seconds));
     bpt_status_t status = step(runner, t, training, logits);
-    for (int i = 0; i < repeat && status == BPT_OK && !cli_interrupted; ++i) {
+    for (int i = 0; i < repeat && status == BPT_OK; ++i) {
         const double start = now();
         status = step(runner, t, training, logits);
         seconds[i] = now() - start;

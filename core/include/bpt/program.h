@@ -41,7 +41,6 @@ BPT_API bpt_status_t bpt_plan_print(const bpt_plan_t *plan, const bpt_graph_t *g
 BPT_API bpt_status_t bpt_program_compile(bpt_graph_t *graph, bpt_workspace_t *workspace, struct bpt_buffer *const *states, int n_states,
                                          bpt_program_t **out) BPT_MUST_USE;
 BPT_API void bpt_program_destroy(bpt_program_t *program);
-BPT_API const bpt_graph_t *bpt_program_graph(const bpt_program_t *program);
 BPT_API bpt_plan_summary_t bpt_program_summary(const bpt_program_t *program);
 // Writes a whole INPUT value; reads a whole INPUT, STATE, kept TEMP or a VIEW of one (after a run). BPT_NO_VALUE: nothing.
 BPT_API bpt_status_t bpt_program_write(bpt_program_t *program, bpt_value_t value, const void *data) BPT_MUST_USE;
