@@ -136,6 +136,7 @@ typedef struct {
 // in: 0 h F [N,d], 1 W F [V,d], 2 b f32 [V] or absent, 3 targets u32 [N], 4 weights f32 [N]. A row of weight 0 costs nothing and has nll 0.
 // out: 0 loss f32 [1] = sum weights * nll, 1 nll f32 [N] (nats).
 // xent_grad: in 0-4 as above, 5 dloss f32 [1]; out: 0 loss, 1 nll, 2 dh F [N,d], 3 dW f32 [V,d], 4 db f32 [V] (absent without b).
+//   With h and W both in bf16, the gradient of the logits may be rounded to bf16 for dh and dW (not for db).
 
 // adam: in 0 p f32 (changed), 1 g f32, 2 m f32 (changed), 3 v f32 (changed), 4 hyper f32 [8], 5 square_sum of all gradients f32 [1].
 //   No outputs. hyper = {lr, 1 - beta1^t, 1 - beta2^t, clip norm (0 = none), inverse loss scale, 0, 0, 0}.
