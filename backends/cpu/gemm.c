@@ -21,7 +21,7 @@ static size_t round_up64(size_t bytes) { return (bytes + 63) / 64 * 64; }
 // in order. The number of parts depends on the shape alone, because it decides the rounding.
 static int64_t count_parts(const bpt_gemm_t *g) {
     if (!g->m || !g->n) return 1;
-    const int64_t tiles = divide_up(g->m, 512) * divide_up(g->n, 512);  // BPT_GEMM_F32_SCRATCH_BYTES follows from these numbers
+    const int64_t tiles = divide_up(g->m, 512) * divide_up(g->n, 512);
     const int64_t parts = min64(min64(16 / min64(tiles, 17), 8), g->k / 2048);
     return parts < 2 ? 1 : parts;
 }

@@ -37,7 +37,5 @@ void bpt_gemm_run(const bpt_gemm_t *g, const void *a, const void *b, void *c, vo
 
 // True when k is cut into parts that are summed: then C must be f32 or transient.
 bool bpt_gemm_is_split(const bpt_gemm_t *g);
-// Scratch that suffices for f32 products of any shape whose C is in memory.
-enum { BPT_GEMM_F32_SCRATCH_BYTES = 16 * 512 * 512 * 4 };
 
 #endif

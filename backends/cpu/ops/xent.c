@@ -1,16 +1,19 @@
 // xent, xent_grad: the logits of a chunk of rows at a time, turned in place into their gradient. Rows of weight 0 are left out: the
-// others are numbered first, and a chunk whose rows do not lie together is gathered.
+// others are numbered first, and a chunk whose rows do not lie together is gathered. With h and W in bf16 the products run in bf16
+// where the machine can; the gradient of the logits is then rounded to bf16 for its two products (but not for db).
 #include <string.h>
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/gemm.h"
 
-enum { CHUNK_BYTES = 32 << 20, MIN_CHUNK = 256, MAX_CHUNK = 4096, ROWS = 16, STRIP = 256 };
+enum { CHUNK_BYTES = 32 << 20, MIN_CHUNK = 256, MAX_CHUNK = 4096, BLOCK = 32, SMALLEST = 64 };
 
-// Sizes, and where things are in the scratch (bytes).
+// Sizes, and where things are in the scratch (bytes). `type` is that of the products.
 typedef struct {
     int64_t n, d, v, chunk;
-    size_t scored, logits, h, dh, w, partials, total;
+    bpt_dtype_t type;
+    bool gradient;
+    size_t scored, logits, h, dh, w, db, products, total;
 } layout_t;
 
 static size_t reserve(size_t *total, int64_t count, size_t size) {
@@ -20,24 +23,56 @@ static size_t reserve(size_t *total, int64_t count, size_t size) {
 }
 
 static layout_t make_layout(const bpt_op_call_t *call) {
-    layout_t l = {.n = bpt_shape_rows(&call->in[0].shape), .d = bpt_shape_columns(&call->in[0].shape), .v = bpt_shape_rows(&call->in[1].shape)};
-    l.chunk = CHUNK_BYTES / (int64_t)sizeof(float) / (l.v ? l.v : 1) / 64 * 64;
-    l.chunk = l.chunk < MIN_CHUNK ? MIN_CHUNK : l.chunk > MAX_CHUNK ? MAX_CHUNK : l.chunk;
-    l.chunk = bpt_cpu_min(l.chunk, l.n);
+    const bpt_operand_t *h = &call->in[0], *w = &call->in[1];
+    layout_t l = {.n = bpt_shape_rows(&h->shape), .d = bpt_shape_columns(&h->shape), .v = bpt_shape_rows(&w->shape), .chunk = MAX_CHUNK};
+    l.gradient = call->op == BPT_OP_XENT_GRAD;
+    l.type = h->dtype == BPT_BF16 && w->dtype == BPT_BF16 && !*bpt_cpu_bf16_reason() ? BPT_BF16 : BPT_F32;
+    while (l.chunk > MIN_CHUNK && l.chunk * l.v * (int64_t)sizeof(float) > CHUNK_BYTES) l.chunk /= 2;
+    while (l.chunk > SMALLEST && l.chunk / 2 >= l.n) l.chunk /= 2;
+    const size_t size = bpt_dtype_size(l.type);
     l.scored = reserve(&l.total, l.n, sizeof(int64_t));
     l.logits = reserve(&l.total, l.chunk * l.v, sizeof(float));
-    l.h = reserve(&l.total, l.chunk * l.d, sizeof(float));
-    if (call->op == BPT_OP_XENT_GRAD) l.dh = reserve(&l.total, l.chunk * l.d, sizeof(float));
-    if (call->in[1].dtype != BPT_F32) l.w = reserve(&l.total, l.v * l.d, sizeof(float));
-    l.partials = reserve(&l.total, BPT_GEMM_F32_SCRATCH_BYTES, 1);
+    l.h = reserve(&l.total, l.chunk * l.d, size);
+    if (l.gradient) l.dh = reserve(&l.total, l.chunk * l.d, sizeof(float));
+    if (l.gradient && call->in[2].present) l.db = reserve(&l.total, bpt_cpu_blocks(l.chunk, BLOCK) * l.v, sizeof(float));
+    if (w->dtype != l.type) l.w = reserve(&l.total, l.v * l.d, size);
+    l.products = l.total;
     return l;
+}
+
+// The three products of `rows` rows: logits = h W^T, dh = dlogits W, dW (+)= dlogits^T h. A bf16 dlogits lies in place of the f32 one,
+// so that its rows are twice as far apart as they are long.
+static bpt_gemm_t logits_product(const layout_t *l, int64_t rows) {
+    return (bpt_gemm_t){.dtype = l->type, .transpose_b = true, .m = rows, .n = l->v, .k = l->d, .lda = l->d, .ldb = l->d, .ldc = l->v};
+}
+static int64_t dlogits_stride(const layout_t *l) { return l->type == BPT_F32 ? l->v : 2 * l->v; }
+static bpt_gemm_t dh_product(const layout_t *l, int64_t rows) {
+    return (bpt_gemm_t){.dtype = l->type, .m = rows, .n = l->d, .k = l->v, .lda = dlogits_stride(l), .ldb = l->d, .ldc = l->d};
+}
+static bpt_gemm_t dw_product(const layout_t *l, int64_t rows, bool first) {
+    return (bpt_gemm_t){.dtype = l->type, .transpose_a = true, .accumulate = !first, .m = l->v, .n = l->d, .k = rows,
+                        .lda = dlogits_stride(l), .ldb = l->d, .ldc = l->d};
+}
+
+// Rows are taken a chunk at a time, then by falling powers of two, the last ones filled up to SMALLEST with rows of zeros: so there are
+// few shapes of products, whatever the weights.
+static int64_t piece_size(int64_t chunk, int64_t left) {
+    while (chunk > SMALLEST && chunk > left) chunk /= 2;
+    return chunk;
 }
 
 bpt_status_t bpt_cpu_plan_XENT(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     const layout_t l = make_layout(call);
-    const bpt_gemm_t g = {.m = l.chunk, .n = l.v, .k = l.d, .lda = l.d, .ldb = l.d, .ldc = l.v};
-    BPT_TRY(bpt_gemm_plan(&g, threads, scratch_bytes));
-    *scratch_bytes = l.total;
+    size_t most = 0;
+    for (int64_t rows = l.chunk; rows >= SMALLEST; rows /= 2) {
+        const bpt_gemm_t products[] = {logits_product(&l, rows), dh_product(&l, rows), dw_product(&l, rows, true), dw_product(&l, rows, false)};
+        for (size_t i = 0; i < (l.gradient ? BPT_COUNT(products) : 1); ++i) {
+            size_t bytes;
+            BPT_TRY(bpt_gemm_plan(&products[i], threads, &bytes));
+            if (bytes > most) most = bytes;
+        }
+    }
+    *scratch_bytes = l.total + most;
     return BPT_OK;
 }
 
@@ -51,102 +86,127 @@ typedef struct {
     layout_t l;
     int64_t *scored;  // numbers of the rows that count
     int64_t n_scored;
-    float *logits, *h_wide, *dh_wide;
-    void *partials;
-    const float *w;
+    float *logits, *dh, *db_parts;
+    void *h_rows, *products;
+    const void *w;
 } state_t;
 
-static void *part(const state_t *s, size_t at) { return (char *)s->run->scratch + at; }
+// Some of the scored rows, and their h: `count` rows, made up to `size` with rows of zeros.
+typedef struct {
+    const int64_t *rows;
+    int64_t count, size;
+    const void *h;
+} piece_t;
 
-static void widen_rows(float *out, const void *x, bpt_dtype_t dtype, const int64_t *rows, int64_t count, int64_t d, int threads) {
-    const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < count; ++i)
-        k->to_f32(out + i * d, (const char *)x + (size_t)((rows ? rows[i] : i) * d) * bpt_dtype_size(dtype), dtype, d);
+static bool is_dense(const piece_t *p) { return p->rows[p->count - 1] - p->rows[0] == p->count - 1; }
+
+static void gather_h(const state_t *s, piece_t *p) {
+    const bpt_dtype_t from = s->run->call->in[0].dtype, to = s->l.type;
+    const size_t from_bytes = (size_t)s->l.d * bpt_dtype_size(from), to_bytes = (size_t)s->l.d * bpt_dtype_size(to);
+    p->h = (const char *)s->run->in[0] + (size_t)p->rows[0] * from_bytes;
+    if (from == to && is_dense(p) && p->count == p->size) return;
+    p->h = s->h_rows;
+#pragma omp parallel for num_threads(s->run->threads) schedule(static)
+    for (int64_t i = 0; i < p->size; ++i) {
+        char *out = (char *)s->h_rows + (size_t)i * to_bytes;
+        if (i < p->count)
+            bpt_cpu_convert_piece(out, to, (const char *)s->run->in[0] + (size_t)p->rows[i] * from_bytes, from, s->l.d);
+        else
+            memset(out, 0, to_bytes);
+    }
 }
 
-static bool is_dense(const int64_t *rows, int64_t count) { return rows[count - 1] - rows[0] == count - 1; }
-
-// Logits, nll and, with a gradient, dlogits of a chunk.
-static void run_rows(const state_t *s, const int64_t *rows, int64_t count, const float *h) {
+// nll of a block of rows; with a gradient the logits become dlogits, and their column sums are added to `db` (NULL = none).
+static void run_block(const state_t *s, const piece_t *p, int64_t first, int64_t end, float *db) {
     const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
     const bpt_host_run_t *run = s->run;
     const uint32_t *targets = run->in[3];
-    const float *weights = run->in[4], *bias = run->in[2];
-    const bool gradient = run->call->op == BPT_OP_XENT_GRAD;
-    const float dloss = gradient ? *(const float *)run->in[5] : 0;
-    float *nll = run->out[1];
-    const int64_t v = s->l.v, d = s->l.d;
-    const bpt_gemm_t g = {.transpose_b = true, .m = count, .n = v, .k = d, .lda = d, .ldb = d, .ldc = v};
-    bpt_gemm_run(&g, h, s->w, s->logits, s->partials, run->threads);
-#pragma omp parallel for num_threads(run->threads) schedule(dynamic, ROWS)
-    for (int64_t i = 0; i < count; ++i) {
-        const float scale = weights[rows[i]] * dloss;
-        nll[rows[i]] = k->xent_row(s->logits + i * v, bias, v, targets[rows[i]], gradient ? &scale : NULL);
+    const float *weights = run->in[4], *bias = run->in[2], dloss = s->l.gradient ? *(const float *)run->in[5] : 0;
+    const int64_t v = s->l.v;
+    if (db) memset(db, 0, (size_t)v * sizeof *db);
+    for (int64_t i = first; i < end; ++i) {
+        float *logits = s->logits + i * v;
+        if (i >= p->count) {  // a row that only fills up
+            memset(logits, 0, (size_t)v * sizeof *logits);
+            continue;
+        }
+        const int64_t row = p->rows[i];
+        const float scale = weights[row] * dloss;
+        ((float *)run->out[1])[row] = k->xent_row(logits, bias, v, targets[row], s->l.gradient ? &scale : NULL);
+        if (db) k->add(db, logits, BPT_F32, v);
+        if (s->l.gradient) k->from_f32(logits, s->l.type, logits, v);
     }
 }
 
-static void run_gradients(const state_t *s, const int64_t *rows, int64_t count, const float *h, bool first) {
-    const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
+static void run_rows(const state_t *s, const piece_t *p) {
     const bpt_host_run_t *run = s->run;
-    const int64_t v = s->l.v, d = s->l.d;
-    const bpt_dtype_t dtype = run->call->out[2].dtype;
+    const bpt_gemm_t g = logits_product(&s->l, p->size);
+    bpt_gemm_run(&g, p->h, s->w, s->logits, s->products, run->threads);
+    const int64_t blocks = bpt_cpu_blocks(p->size, BLOCK), v = s->l.v;
     float *db = run->out[4];
-    const bool direct = dtype == BPT_F32 && is_dense(rows, count);
-    float *dh = direct ? (float *)run->out[2] + rows[0] * d : s->dh_wide;
-    const bpt_gemm_t to_h = {.m = count, .n = d, .k = v, .lda = v, .ldb = d, .ldc = d};
-    bpt_gemm_run(&to_h, s->logits, s->w, dh, s->partials, run->threads);
-    const bpt_gemm_t to_w = {.transpose_a = true, .accumulate = !first, .m = v, .n = d, .k = count, .lda = v, .ldb = d, .ldc = d};
-    bpt_gemm_run(&to_w, s->logits, h, run->out[3], s->partials, run->threads);
-    if (!direct) {
+#pragma omp parallel for num_threads(run->threads) schedule(dynamic)
+    for (int64_t b = 0; b < blocks; ++b)
+        run_block(s, p, b * BLOCK, bpt_cpu_min((b + 1) * BLOCK, p->size), db ? s->db_parts + b * v : NULL);
+    for (int64_t b = 0; db && b < blocks; ++b) bpt_cpu_kernels()->add(db, s->db_parts + b * v, BPT_F32, v);
+}
+
+static void run_gradients(const state_t *s, const piece_t *p, bool first) {
+    const bpt_host_run_t *run = s->run;
+    const bpt_dtype_t dtype = run->call->out[2].dtype;
+    const int64_t d = s->l.d;
+    const bpt_gemm_t to_h = dh_product(&s->l, p->size), to_w = dw_product(&s->l, p->size, first);
+    const bool direct = dtype == BPT_F32 && is_dense(p) && p->count == p->size;
+    float *dh = direct ? (float *)run->out[2] + p->rows[0] * d : s->dh;
+    bpt_gemm_run(&to_h, s->logits, s->w, dh, s->products, run->threads);
+    bpt_gemm_run(&to_w, s->logits, p->h, run->out[3], s->products, run->threads);
+    if (direct) return;
 #pragma omp parallel for num_threads(run->threads) schedule(static)
-        for (int64_t i = 0; i < count; ++i)
-            k->from_f32((char *)run->out[2] + (size_t)(rows[i] * d) * bpt_dtype_size(dtype), dtype, dh + i * d, d);
+    for (int64_t i = 0; i < p->count; ++i)
+        bpt_cpu_convert_piece((char *)run->out[2] + (size_t)(p->rows[i] * d) * bpt_dtype_size(dtype), dtype, dh + i * d, BPT_F32, d);
+}
+
+// Numbers the scored rows, and gives everything that they may leave unwritten its value.
+static void begin(state_t *s) {
+    const bpt_op_call_t *call = s->run->call;
+    const layout_t *l = &s->l;
+    const float *weights = s->run->in[4];
+    float *nll = s->run->out[1];
+    void *const *out = s->run->out;
+    for (int64_t r = 0; r < l->n; ++r) {
+        if (weights[r] != 0)
+            s->scored[s->n_scored++] = r;
+        else
+            nll[r] = 0;
     }
-    if (!db) return;
-    const int64_t strips = bpt_cpu_blocks(v, STRIP);
-#pragma omp parallel for num_threads(run->threads) schedule(static)
-    for (int64_t i = 0; i < strips; ++i)
-        k->column_sum(db + i * STRIP, s->logits + i * STRIP, BPT_F32, count, bpt_cpu_min(STRIP, v - i * STRIP), v);
+    if (!l->gradient) return;
+    if (s->n_scored < l->n) memset(out[2], 0, (size_t)(l->n * l->d) * bpt_dtype_size(call->out[2].dtype));
+    if (!s->n_scored) memset(out[3], 0, (size_t)(l->v * l->d) * sizeof(float));
+    if (out[4]) memset(out[4], 0, (size_t)l->v * sizeof(float));
 }
 
 static void run_xent(const bpt_host_run_t *run) {
     const bpt_op_call_t *call = run->call;
-    const bool gradient = call->op == BPT_OP_XENT_GRAD;
-    state_t s = {.run = run, .l = make_layout(call)};
+    state_t s = {.run = run, .l = make_layout(call), .w = run->in[1]};
     const layout_t *l = &s.l;
-    const float *weights = run->in[4];
-    float *nll = run->out[1];
-    s.scored = part(&s, l->scored), s.logits = part(&s, l->logits), s.h_wide = part(&s, l->h), s.dh_wide = part(&s, l->dh);
-    s.partials = part(&s, l->partials), s.w = run->in[1];
-    for (int64_t r = 0; r < l->n; ++r) {
-        if (weights[r] != 0)
-            s.scored[s.n_scored++] = r;
-        else
-            nll[r] = 0;
+    char *scratch = run->scratch;
+    s.scored = (int64_t *)(void *)(scratch + l->scored);
+    s.logits = (float *)(void *)(scratch + l->logits), s.dh = (float *)(void *)(scratch + l->dh), s.db_parts = (float *)(void *)(scratch + l->db);
+    s.h_rows = scratch + l->h, s.products = scratch + l->products;
+    begin(&s);
+    if (call->in[1].dtype != l->type) {
+        bpt_cpu_convert(scratch + l->w, l->type, run->in[1], call->in[1].dtype, l->v * l->d, run->threads);
+        s.w = scratch + l->w;
     }
-    const size_t h_size = bpt_dtype_size(call->in[0].dtype);
-    if (call->in[1].dtype != BPT_F32) {
-        widen_rows(part(&s, l->w), run->in[1], call->in[1].dtype, NULL, l->v, l->d, run->threads);
-        s.w = part(&s, l->w);
-    }
-    if (gradient) {
-        if (s.n_scored < l->n) memset(run->out[2], 0, (size_t)(l->n * l->d) * bpt_dtype_size(call->out[2].dtype));
-        if (!s.n_scored) memset(run->out[3], 0, (size_t)(l->v * l->d) * sizeof(float));
-        if (run->out[4]) memset(run->out[4], 0, (size_t)l->v * sizeof(float));
-    }
-    for (int64_t i = 0; i < s.n_scored; i += l->chunk) {
-        const int64_t *rows = s.scored + i, count = bpt_cpu_min(l->chunk, s.n_scored - i);
-        const float *h = (const float *)(const void *)((const char *)run->in[0] + (size_t)(rows[0] * l->d) * h_size);
-        if (call->in[0].dtype != BPT_F32 || !is_dense(rows, count)) {
-            widen_rows(s.h_wide, run->in[0], call->in[0].dtype, rows, count, l->d, run->threads);
-            h = s.h_wide;
-        }
-        run_rows(&s, rows, count, h);
-        if (gradient) run_gradients(&s, rows, count, h, i == 0);
+    for (int64_t i = 0; i < s.n_scored;) {
+        const int64_t left = s.n_scored - i, size = piece_size(l->chunk, left);
+        piece_t p = {.rows = s.scored + i, .count = bpt_cpu_min(size, left), .size = size};
+        gather_h(&s, &p);
+        run_rows(&s, &p);
+        if (l->gradient) run_gradients(&s, &p, i == 0);
+        i += p.count;
     }
     double loss = 0;
-    for (int64_t i = 0; i < s.n_scored; ++i) loss += (double)weights[s.scored[i]] * (double)nll[s.scored[i]];
+    for (int64_t i = 0; i < s.n_scored; ++i) loss += (double)((const float *)run->in[4])[s.scored[i]] * (double)((float *)run->out[1])[s.scored[i]];
     *(float *)run->out[0] = (float)loss;
 }
 
