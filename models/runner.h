@@ -8,7 +8,6 @@
 typedef struct {
     bpt_step_options_t step;
     bpt_frozen_t frozen;
-    bool training;  // memory for gradients and moments
 } bpt_runner_options_t;
 
 typedef struct bpt_runner bpt_runner_t;
@@ -62,7 +61,7 @@ bpt_status_t bpt_runner_explain(bpt_runner_t *runner, int64_t step, double loss)
 bpt_status_t bpt_runner_evaluate(bpt_runner_t *runner, const bpt_batch_t *batch, float *nll, double *loss) BPT_MUST_USE;
 // lm: [batch n, vocab]; classify: [batch, classes].
 bpt_status_t bpt_runner_logits(bpt_runner_t *runner, const bpt_batch_t *batch, float *logits) BPT_MUST_USE;
-// Adds the gradient of sum weights * nll to the sums (first: starts them); *loss as above. Works without options.training.
+// Adds the gradient of sum weights * nll to the sums (first: starts them); *loss as above.
 bpt_status_t bpt_runner_gradient(bpt_runner_t *runner, const bpt_batch_t *batch, bool first, double *loss) BPT_MUST_USE;
 // Writes the sums times `scale` as safetensors under the parameters' names.
 bpt_status_t bpt_runner_save_gradient(bpt_runner_t *runner, double scale, const char *path) BPT_MUST_USE;

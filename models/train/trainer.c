@@ -21,7 +21,6 @@ bpt_runner_options_t bpt_trainer_runner_options(const bpt_train_config_t *t) {
                  .eps = (float)t->eps,
                  .weight_decay = (float)t->weight_decay},
         .frozen = {.embed = t->freeze_embed, .rel = t->freeze_rel},
-        .training = true,
     };
 }
 

@@ -43,7 +43,7 @@ static void expect_equal_bits(bpt_runner_t *r) {
 static void one_step(bpt_device_t *device, const bpt_model_config_t *c, int64_t batch, float *gradient_norm, float *out) {
     fixture_source_t source;
     fixture_source(&source, c, 12, batch, 8 / batch);
-    bpt_runner_t *r = fixture_runner(c, device, (bpt_runner_options_t){.training = true});
+    bpt_runner_t *r = fixture_runner(c, device, (bpt_runner_options_t){0});
     const bpt_update_t update = {.lr = 1e-3f, .clip = 0.25f, .bias1 = 0.1f, .bias2 = 0.02f, .loss_scale = 1};
     bpt_update_result_t result = {0};
     bool end;
@@ -248,7 +248,7 @@ static void recomputation_saves_memory(void **state) {
     bpt_device_t *device = fixture_open("ref");
     size_t bytes[2];
     for (int recompute = 0; recompute < 2; ++recompute) {
-        bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){.step.recompute = recompute, .training = true});
+        bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){.step.recompute = recompute});
         const bpt_step_key_t key = {.kind = BPT_STEP_TRAIN, .n = 64, .batch = 8};
         bpt_plan_summary_t summary;
         assert_ok(bpt_runner_plan(r, &key, &summary, NULL));

@@ -92,12 +92,11 @@ static bpt_model_config_t config_of(const bench_t *b) {
     return c;
 }
 
-static bpt_status_t open_runner(const bench_t *b, bool training, bpt_runner_t **out) {
+static bpt_status_t open_runner(const bench_t *b, bpt_runner_t **out) {
     const bpt_model_config_t config = config_of(b);
     bpt_train_config_t train = b->o->train;
     train.beta1 = 0.9, train.beta2 = 0.999, train.eps = 1e-8;
-    bpt_runner_options_t options = bpt_trainer_runner_options(&train);
-    options.training = training;
+    const bpt_runner_options_t options = bpt_trainer_runner_options(&train);
     BPT_TRY(bpt_runner_create(&config, &options, b->device, out));
     const bpt_status_t status = bpt_runner_init(*out, 1);
     if (status != BPT_OK) bpt_runner_destroy(*out), *out = NULL;
@@ -188,7 +187,7 @@ static bpt_status_t bench_steps(const bench_t *b, bool training) {
     tokens_t t = {0};
     float *logits = NULL;
     bpt_status_t status;
-    BPT_TRY_GOTO(open_runner(b, training, &runner), done);
+    BPT_TRY_GOTO(open_runner(b, &runner), done);
     BPT_TRY_GOTO(make_tokens(b, &t), done);
     if (!training) BPT_TRY_GOTO(bpt_alloc((size_t)t.batch.n_targets * VOCAB, sizeof *logits, &logits), done);
     status = time_steps(b, runner, &t, training, logits);
@@ -217,7 +216,7 @@ static bpt_status_t time_ops(const bench_t *b, bpt_op_timing_t *timings, int *co
     bpt_program_t *program;
     tokens_t t = {0};
     bpt_status_t status;
-    BPT_TRY_GOTO(open_runner(b, true, &runner), done);
+    BPT_TRY_GOTO(open_runner(b, &runner), done);
     BPT_TRY_GOTO(make_tokens(b, &t), done);
     const bpt_step_key_t key = key_of(&t, true);
     BPT_TRY_GOTO(bpt_runner_prepare(runner, b->n, t.batch.batch, 0, true), done);
@@ -374,7 +373,7 @@ static bpt_status_t bench_decode(const bench_t *b) {
     const int64_t prompt = b->n > DECODED ? b->n - DECODED : 1, count = b->n - prompt < DECODED ? b->n - prompt : DECODED;
     bpt_status_t status;
     if (count < 1) return bpt_fail(BPT_ERR_USAGE, "bench decode needs --n of at least 2");
-    BPT_TRY_GOTO(open_runner(b, false, &runner), done);
+    BPT_TRY_GOTO(open_runner(b, &runner), done);
     BPT_TRY_GOTO(bpt_decoder_create(runner, b->n, &decoder), done);
     BPT_TRY_GOTO(bpt_alloc((size_t)b->n, sizeof *tokens, &tokens), done);
     for (int64_t i = 0; i < b->n; ++i) tokens[i] = (uint32_t)(i * 2654435761u >> 7) % VOCAB;
