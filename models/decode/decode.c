@@ -21,6 +21,7 @@ struct bpt_decoder {
     int64_t capacity, length;
     bpt_workspace_t *workspace;
     struct bpt_buffer *states[DECODE_N_STATES];  // the parameters belong to the runner
+    size_t state_bytes;                          // of its own states
     decode_program_t programs[N_SIZES];
     uint32_t *tokens, *positions, *leaf, *nodes, *table;  // staging, of the largest program
 };
@@ -40,6 +41,7 @@ static bpt_status_t make_low_weights(bpt_decoder_t *d) {
     bpt_program_t *program;
     const size_t bytes = (size_t)d->shape.params->elements * bpt_dtype_size(d->shape.precision);
     BPT_TRY(bpt_buffer_create(d->device, bytes, &d->states[DECODE_LOW]));
+    d->state_bytes += bytes;
     BPT_TRY(bpt_decode_cast_graph(&d->shape, &graph));
     BPT_TRY(bpt_program_compile(graph, d->workspace, d->states, DECODE_N_STATES, &program));
     const bpt_status_t status = bpt_program_run(program);
@@ -54,6 +56,7 @@ static bpt_status_t allocate(bpt_decoder_t *d) {
     BPT_TRY(bpt_workspace_create(d->device, &d->workspace));
     BPT_TRY(
         bpt_context(bpt_buffer_create(d->device, cache, &d->states[DECODE_CACHE]), "keys and values of %" PRId64 " tokens", d->capacity));
+    d->state_bytes += cache;
     BPT_TRY(bpt_alloc(rows, sizeof(uint32_t), &d->tokens));
     BPT_TRY(bpt_alloc(rows, sizeof(uint32_t), &d->positions));
     BPT_TRY(bpt_alloc(rows, sizeof(uint32_t), &d->leaf));
@@ -96,6 +99,7 @@ void bpt_decoder_destroy(bpt_decoder_t *d) {
     bpt_free(d);
 }
 
+uint64_t bpt_decoder_device_bytes(const bpt_decoder_t *d) { return d->state_bytes + bpt_workspace_bytes(d->workspace); }
 int64_t bpt_decoder_length(const bpt_decoder_t *d) { return d->length; }
 void bpt_decoder_rewind(bpt_decoder_t *d, int64_t length) { d->length = length < d->length ? length : d->length; }
 

@@ -18,6 +18,7 @@ void bpt_decoder_destroy(bpt_decoder_t *decoder);
 // BPT_ERR_USAGE when they do not fit: nothing is appended. `count` 0 does nothing.
 bpt_status_t bpt_decoder_feed(bpt_decoder_t *decoder, const uint32_t *tokens, int64_t count, float *logits) BPT_MUST_USE;
 int64_t bpt_decoder_length(const bpt_decoder_t *decoder);  // tokens so far
+uint64_t bpt_decoder_device_bytes(const bpt_decoder_t *decoder);  // cache, workspace, parameters in low precision
 void bpt_decoder_rewind(bpt_decoder_t *decoder, int64_t length);  // forgets tokens from `length` on (0 <= length <= tokens so far)
 
 #endif

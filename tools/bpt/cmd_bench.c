@@ -14,7 +14,7 @@
 #include "tools/bpt/device.h"
 #include "tools/bpt/program.h"
 
-enum { VOCAB = 256, MAX_CELLS = 32, MAX_OPS = 4096, DECODED = 200 };
+enum { VOCAB = 256, MAX_CELLS = 32, MAX_REPEAT = 1000, MAX_OPS = 4096, DECODED = 200 };
 
 typedef struct {
     cli_options_t *o;
@@ -211,21 +211,31 @@ static int slower_first(const void *a, const void *b) {
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
+// The ops of a step, each with the median of its times.
 static bpt_status_t time_ops(const bench_t *b, bpt_op_timing_t *timings, int *count) {
+    const int repeat = (int)b->o->tool.repeat;
     bpt_runner_t *runner = NULL;
     bpt_program_t *program;
+    double *seconds = NULL;  // [ops][repeat]
     tokens_t t = {0};
     bpt_status_t status;
+    BPT_TRY_GOTO(bpt_alloc((size_t)repeat * MAX_OPS, sizeof *seconds, &seconds), done);
     BPT_TRY_GOTO(open_runner(b, &runner), done);
     BPT_TRY_GOTO(make_tokens(b, &t), done);
     const bpt_step_key_t key = key_of(&t, true);
     BPT_TRY_GOTO(bpt_runner_prepare(runner, b->n, t.batch.batch, 0, true), done);
     BPT_TRY_GOTO(bpt_runner_program(runner, &key, &program), done);
     BPT_TRY_GOTO(bpt_program_time(program, true), done);
-    for (int i = 0; i < 2; ++i) BPT_TRY_GOTO(step(runner, &t, true, NULL), done);
-    status = bpt_program_timings(program, timings, MAX_OPS, count);
-    if (*count > MAX_OPS) *count = MAX_OPS;
+    BPT_TRY_GOTO(step(runner, &t, true, NULL), done);
+    for (int i = 0; i < repeat; ++i) {
+        BPT_TRY_GOTO(step(runner, &t, true, NULL), done);
+        BPT_TRY_GOTO(bpt_program_timings(program, timings, MAX_OPS, count), done);
+        if (*count > MAX_OPS) *count = MAX_OPS;
+        for (int op = 0; op < *count; ++op) seconds[op * repeat + i] = timings[op].seconds;
+    }
+    for (int op = 0; op < *count; ++op) timings[op].seconds = quantile(seconds + op * repeat, repeat, 0.5);
 done:
+    bpt_free(seconds);
     free_tokens(&t);
     bpt_runner_destroy(runner);
     return status;
@@ -264,10 +274,10 @@ static bpt_status_t bench_ops(const bench_t *b) {
         const bpt_op_timing_t *t = &groups[g].one;
         if (b->o->use.json)
             printf("{\"bench\": \"ops\", \"n\": %" PRId64 ", \"k\": %" PRId64
-                   ", \"op\": \"%s\", \"operands\": \"%s\", \"calls\": %d, \"seconds\": %.6g, \"share\": %.4f, "
-                   "\"gflops\": %.4g, \"gbytes_per_s\": %.4g}\n",
-                   b->n, b->k, t->op, t->detail, groups[g].count, t->seconds, t->seconds / total, t->flops / t->seconds * 1e-9,
-                   t->bytes / t->seconds * 1e-9);
+                   ", \"precision\": \"%s\", \"backend\": \"%s\", \"device\": \"%s\", \"op\": \"%s\", \"operands\": \"%s\", "
+                   "\"calls\": %d, \"seconds\": %.6g, \"share\": %.4f, \"gflops\": %.4g, \"gbytes_per_s\": %.4g}\n",
+                   b->n, b->k, bpt_dtype_name(b->o->train.precision), b->device->backend->name, b->device->info.name, t->op, t->detail,
+                   groups[g].count, t->seconds, t->seconds / total, t->flops / t->seconds * 1e-9, t->bytes / t->seconds * 1e-9);
         else
             printf("%-16s %-28s %5d %10.2f %6.1f%% %10.1f %8.1f\n", t->op, t->detail, groups[g].count, 1e3 * t->seconds,
                    100 * t->seconds / total, t->flops / t->seconds * 1e-9, t->bytes / t->seconds * 1e-9);
@@ -317,8 +327,8 @@ static bpt_status_t time_product(const bench_t *b, int64_t m, int64_t n, int64_t
     bpt_graph_t *g;
     bpt_workspace_t *workspace = NULL;
     bpt_program_t *program = NULL;
-    double seconds[MAX_CELLS];
-    const int repeat = b->o->tool.repeat < MAX_CELLS ? (int)b->o->tool.repeat : MAX_CELLS;
+    double seconds[MAX_REPEAT];
+    const int repeat = (int)b->o->tool.repeat;
     BPT_TRY(bpt_graph_create(&g));
     const bpt_value_t x = bpt_input(g, "x", dtype, weight_gradient ? bpt_shape2(k, m) : bpt_shape2(m, k));
     const bpt_value_t w = bpt_input(g, "w", dtype, weight_gradient ? bpt_shape2(k, n) : bpt_shape2(n, k));
@@ -387,7 +397,7 @@ static bpt_status_t bench_decode(const bench_t *b) {
     r.s_per_step = quantile(seconds, (int)count, 0.5);
     r.p99 = quantile(seconds, (int)count, 0.99);
     r.tokens_per_s = 1 / r.s_per_step;
-    r.device_bytes = bpt_runner_device_bytes(runner);
+    r.device_bytes = bpt_runner_device_bytes(runner) + bpt_decoder_device_bytes(decoder);
     print_result(b, "decode", &r);
 done:
     bpt_free(tokens);
