@@ -12,7 +12,7 @@
 
 // ---- checks
 
-enum { MAX_LAYERS = 1000, MAX_WIDTH = 1 << 20, MAX_K = 1 << 20, MAX_POSITIONS = 1 << 26 };
+enum { MAX_HEADS = 256, MAX_LAYERS = 1000, MAX_WIDTH = 1 << 20, MAX_K = 1 << 20, MAX_POSITIONS = 1 << 26 };
 static const int64_t max_vocab = 1000000000;
 
 static bool uses_levels(const bpt_model_config_t *c) { return c->model == BPT_MODEL_BPT || c->model == BPT_MODEL_SEGTREE; }
@@ -29,7 +29,7 @@ static bpt_status_t check_share(const char *name, float value) {
 }
 
 static bpt_status_t check_heads(const bpt_model_config_t *c) {
-    BPT_TRY(check_range("heads", c->heads, 1, c->d_model));
+    BPT_TRY(check_range("heads", c->heads, 1, c->d_model < MAX_HEADS ? c->d_model : MAX_HEADS));  // ops.h: a dropout stream's room
     if (c->d_model % c->heads == 0) return BPT_OK;
     int32_t fewer = c->heads;
     while (c->d_model % fewer) --fewer;

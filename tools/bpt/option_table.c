@@ -75,7 +75,7 @@ const cli_option_t cli_option_table[] = {
      .commands = CLI_TRAIN, .key = true, .help = "classify: largest number of examples of one optimiser step"},
 
     // ---- model
-    {INT("layers", model.layers, 1, 1024), .fallback = "4", .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN, .key = true,
+    {INT("layers", model.layers, 1, 1000), .fallback = "4", .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN, .key = true,
      .help = "number of layers"},
     {INT("d-model", model.d_model, 1, 65536), .fallback = "256", .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN, .key = true,
      .help = "width of the model"},
@@ -83,7 +83,7 @@ const cli_option_t cli_option_table[] = {
      .commands = CLI_TRAIN, .key = true, .help = "width of the token embedding"},
     {INT("d-ff", model.d_ff, 0, 1048576), .fallback = "0", .shown = "4 x d-model", .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN,
      .key = true, .help = "width of the feed-forward layer"},
-    {INT("heads", model.heads, 1, 1024), .fallback = "4", .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN, .key = true,
+    {INT("heads", model.heads, 1, 256), .fallback = "4", .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN, .key = true,
      .help = "attention heads"},
     {INT("k", model.k, 1, 65536), .fallback = "4", .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN, .key = true,
      .help = "bpt: context nodes per level and side"},
@@ -233,7 +233,7 @@ const cli_option_t cli_option_table[] = {
     {INT("d-model", model.d_model, 1, 65536), .fallback = "512", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH, .help = "width"},
     {INT("d-ff", model.d_ff, 1, 1048576), .fallback = "2048", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
      .help = "width of the feed-forward layer"},
-    {INT("heads", model.heads, 1, 255), .fallback = "8", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH, .help = "heads of attention"},
+    {INT("heads", model.heads, 1, 256), .fallback = "8", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH, .help = "heads of attention"},
     {BOOL("recompute", train.recompute), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
      .help = "forget activations inside layers and compute them again in the backward pass"},
 
