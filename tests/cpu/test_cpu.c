@@ -1,0 +1,166 @@
+// What is the cpu backend's own: choice of instruction set and of matrix library, thread numbers, clean-up.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bpt/alloc.h"
+#include "bpt/graph.h"
+#include "support/check.h"
+#include "support/execute.h"
+
+static const bpt_backend_t *cpu;
+
+static bpt_device_t *open_threads(int threads) {
+    bpt_device_t *device;
+    const bpt_device_options_t options = {.threads = threads};
+    assert_ok(cpu->open(0, &options, &device));
+    return device;
+}
+
+static void make_product(test_case_t *c, bpt_dtype_t dtype, bool transpose_a, int64_t m, int64_t k, int64_t n) {
+    test_case_init(c, BPT_OP_MATMUL);
+    test_case_name(c, "%s %lldx%lldx%lld", bpt_dtype_name(dtype), (long long)m, (long long)k, (long long)n);
+    c->call.attrs.matmul.transpose_a = transpose_a;
+    test_in(c, 0, dtype, transpose_a ? bpt_shape2(k, m) : bpt_shape2(m, k), TEST_UNIFORM, -1, 1);
+    test_in(c, 1, dtype, bpt_shape2(k, n), TEST_UNIFORM, -1, 1);
+    test_out(c, 0, BPT_F32, bpt_shape2(m, n));
+}
+
+static void make_dropout(test_case_t *c) {
+    test_case_init(c, BPT_OP_POINTWISE);
+    test_case_name(c, "dropout");
+    c->call.attrs.pointwise = (bpt_pointwise_attrs_t){.n_steps = 1, .step = {{BPT_STEP_DROPOUT, .c = 0.3f, .uid = 7}}};
+    test_in(c, 0, BPT_F32, bpt_shape2(5, 1100), TEST_UNIFORM, -1, 1);
+    test_random(c, 5);
+    test_out(c, 0, BPT_F32, bpt_shape2(5, 1100));
+}
+
+static void without_onednn_the_device_says_why_there_is_no_bf16(void **state) {
+    (void)state;
+    const pid_t child = fork();  // the library is looked for once in a process
+    if (child == 0) {
+        bpt_device_info_t info;
+        int count;
+        setenv("BPT_ONEDNN", "none", 1);
+        const bool ok = cpu->enumerate(&info, 1, &count) == BPT_OK && !info.bf16 && *info.bf16_reason;
+        const bool told = !strstr(info.features, "avx512_bf16") || strstr(info.bf16_reason, "BPT_ONEDNN");
+        setenv("BPT_ONEDNN", "/nonexistent/libdnnl.so.3", 1);
+        _exit(ok && told ? 0 : 1);
+    }
+    int status = 1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void every_instruction_set_gives_the_same_dropout(void **state) {
+    (void)state;
+    static const char *const sets[] = {"baseline", "avx2", "avx512"};
+    test_case_t c;
+    test_data_t first, data;
+    make_dropout(&c);
+    for (size_t i = 0; i < BPT_COUNT(sets); ++i) {
+        bpt_device_t *device;
+        setenv("BPT_CPU_ISA", sets[i], 1);
+        const bpt_status_t status = cpu->open(0, NULL, &device);
+        unsetenv("BPT_CPU_ISA");
+        if (status != BPT_OK) {
+            assert_int_equal(status, BPT_ERR_UNAVAILABLE);
+            assert_non_null(strstr(bpt_error_message(), sets[i]));
+            assert_true(i > 0);  // the baseline runs everywhere
+            continue;
+        }
+        test_data_create(&c, &data);
+        test_must_execute(device, &c, &data);
+        cpu->close(device);
+        if (i == 0) {
+            first = data;
+            continue;
+        }
+        test_same_bits(sets[i], &c, &data, &first);
+        test_data_destroy(&data);
+    }
+    test_data_destroy(&first);
+}
+
+static void an_unknown_instruction_set_is_refused(void **state) {
+    (void)state;
+    bpt_device_t *device;
+    setenv("BPT_CPU_ISA", "sse9", 1);
+    assert_fails(cpu->open(0, NULL, &device), BPT_ERR_UNAVAILABLE, "sse9");
+    unsetenv("BPT_CPU_ISA");
+}
+
+static void impossible_thread_numbers_and_devices_are_refused(void **state) {
+    (void)state;
+    bpt_device_t *device;
+    const bpt_device_options_t negative = {.threads = -1}, huge = {.threads = 1 << 20};
+    assert_fails(cpu->open(0, &negative, &device), BPT_ERR_USAGE, "-1");
+    assert_fails(cpu->open(0, &huge, &device), BPT_ERR_USAGE, "4096");
+    assert_fails(cpu->open(1, NULL, &device), BPT_ERR_UNAVAILABLE, "device 1");
+}
+
+static void products_have_the_same_bits_with_any_number_of_threads(void **state) {
+    (void)state;
+    static const struct {
+        bpt_dtype_t dtype;
+        bool transpose_a;
+        int64_t m, k, n;
+    } products[] = {
+        {BPT_F32, false, 1100, 300, 530}, {BPT_F32, true, 260, 4500, 130},  {BPT_F32, false, 1, 700, 900},
+        {BPT_BF16, false, 1100, 300, 530}, {BPT_BF16, true, 260, 4500, 130}, {BPT_BF16, false, 3, 64, 2500},
+    };
+    for (size_t i = 0; i < BPT_COUNT(products); ++i) {
+        test_case_t c;
+        test_data_t first;
+        make_product(&c, products[i].dtype, products[i].transpose_a, products[i].m, products[i].k, products[i].n);
+        for (int threads = 1; threads <= 5; ++threads) {
+            test_data_t data;
+            bpt_device_t *device = open_threads(threads);
+            test_data_create(&c, &data);
+            test_must_execute(device, &c, &data);
+            cpu->close(device);
+            if (threads == 1) {
+                first = data;
+                continue;
+            }
+            test_same_bits(c.name, &c, &data, &first);
+            test_data_destroy(&data);
+        }
+        test_data_destroy(&first);
+    }
+}
+
+static void closing_the_last_device_frees_everything(void **state) {
+    (void)state;
+    const size_t before = bpt_alloc_live();
+    bpt_device_t *one = open_threads(2), *two = open_threads(1);
+    test_case_t c;
+    size_t scratch;
+    make_product(&c, BPT_BF16, false, 600, 70, 90);
+    assert_ok(cpu->op(one, &c.call, NULL, &scratch));
+    cpu->close(one);
+    assert_ok(cpu->op(two, &c.call, NULL, &scratch));
+    cpu->close(two);
+    assert_int_equal(bpt_alloc_live(), before);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_onednn_the_device_says_why_there_is_no_bf16),
+        cmocka_unit_test(every_instruction_set_gives_the_same_dropout),
+        cmocka_unit_test(an_unknown_instruction_set_is_refused),
+        cmocka_unit_test(impossible_thread_numbers_and_devices_are_refused),
+        cmocka_unit_test(products_have_the_same_bits_with_any_number_of_threads),
+        cmocka_unit_test(closing_the_last_device_frees_everything),
+    };
+    cpu = bpt_backend_find("cpu");
+    return cmocka_run_group_tests_name("cpu", tests, NULL, NULL);
+}
