@@ -27,10 +27,21 @@ static void expect(const char *line, int exit_status, const char *says) {
     test_process_free(&p);
 }
 
+// Paths that outlive the ring of test_path; freed at the end.
+static char *kept_paths[128];
+static size_t n_kept_paths;
+
 static char *keep(const char *path) {
+    assert_true(n_kept_paths < sizeof kept_paths / sizeof kept_paths[0]);
     char *copy = strdup(path);
     assert_non_null(copy);
-    return copy;
+    return kept_paths[n_kept_paths++] = copy;
+}
+
+static int free_kept_paths(void **state) {
+    (void)state;
+    while (n_kept_paths) free(kept_paths[--n_kept_paths]);
+    return 0;
 }
 
 static void write_bytes(const char *path, const char *bytes, size_t length) { test_write_file(path, bytes, length); }
@@ -295,5 +306,5 @@ int main(void) {
         cmocka_unit_test(damaged_runs_are_refused_and_left_as_they_are),
         cmocka_unit_test(a_read_only_run_can_be_evaluated_but_not_resumed),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, free_kept_paths);
 }
