@@ -13,14 +13,22 @@ typedef struct {
 } word_t;
 
 typedef struct {
+    word_t label;
+    size_t first;   // number of its first word
+    bool has_word;  // it is (label word
+} open_t;
+
+typedef struct {
     const bpt_examples_options_t *options;
     bpt_vocab_t *counted;
     bpt_labels_t *collected;
     const bpt_vocab_t *vocab;
     const bpt_labels_t *labels;
     bpt_examples_t *out;
-    word_t *word;  // of the current line
+    word_t *words;  // of the current line
     size_t n_words, word_capacity;
+    open_t *open;  // brackets that are not closed yet
+    size_t depth, open_capacity;
     bpt_status_t (*visit)(void *reader, const bpt_range_t *where, const word_t *label, const word_t *words, size_t n_words);
 } reader_t;
 
@@ -29,12 +37,13 @@ static bpt_status_t at(const bpt_range_t *where, const char *what) {
 }
 
 static bpt_status_t push_word(reader_t *r, const char *data, size_t bytes) {
-    BPT_TRY(bpt_grow(&r->word, r->n_words, &r->word_capacity, sizeof *r->word));
-    r->word[r->n_words++] = (word_t){data, bytes};
+    BPT_TRY(bpt_grow(&r->words, r->n_words, &r->word_capacity, sizeof *r->words));
+    r->words[r->n_words++] = (word_t){data, bytes};
     return BPT_OK;
 }
 
 // ---- label<TAB>text, or text alone
+
 static bpt_status_t parse_line(reader_t *r, const bpt_range_t *line) {
     bpt_range_t rest = *line;
     word_t label = {0};
@@ -45,51 +54,68 @@ static bpt_status_t parse_line(reader_t *r, const bpt_range_t *line) {
         if (label.bytes == 0) return at(line, "the label is empty; a line is label<TAB>text");
         rest.data = tab + 1;
         rest.bytes = line->bytes - label.bytes - 1;
+        if (memchr(rest.data, '\t', rest.bytes)) return at(line, "more than one tab; a line is label<TAB>text");
     }
     size_t bytes;
     r->n_words = 0;
     for (const char *word; (word = bpt_next_token(&rest, &bytes));) BPT_TRY(push_word(r, word, bytes));
     if (r->n_words == 0) return at(line, "no text; every example needs at least one word");
-    return r->visit(r, line, label.data ? &label : NULL, r->word, r->n_words);
+    return r->visit(r, line, label.data ? &label : NULL, r->words, r->n_words);
 }
 
-// ---- (label (label word) (label (label word) ...))
-enum { DEEPEST = 1000 };
+// ---- (label word) or (label (label word) (label (label word) ..)): a bracket holds one word or any number of brackets
 
-typedef struct {
-    word_t label;
-    size_t first;  // word
-} open_t;
+static bool in_name(char c) { return c != '(' && c != ')' && c != ' ' && c != '\t'; }
+
+// Takes what stands between brackets and blanks.
+static word_t take_name(const char **p, const char *end) {
+    const char *start = *p;
+    while (*p < end && in_name(**p)) ++*p;
+    return (word_t){start, (size_t)(*p - start)};
+}
+
+static bpt_status_t open_bracket(reader_t *r, const bpt_range_t *line, const char **p, const char *end) {
+    if (r->depth && r->open[r->depth - 1].has_word) return at(line, "a bracket behind a word; a bracket holds one word or brackets");
+    ++*p;
+    const word_t label = take_name(p, end);
+    if (label.bytes == 0) return at(line, "a bracket without a label");
+    BPT_TRY(bpt_grow(&r->open, r->depth, &r->open_capacity, sizeof *r->open));
+    r->open[r->depth++] = (open_t){label, r->n_words, false};
+    return BPT_OK;
+}
+
+static bpt_status_t close_bracket(reader_t *r, const bpt_range_t *line, const char **p) {
+    if (r->depth == 0) return at(line, "a closing bracket too many");
+    const open_t *node = &r->open[--r->depth];
+    if (node->first == r->n_words) return at(line, "a bracket without a word");
+    ++*p;
+    if (r->depth && !r->options->subtrees) return BPT_OK;
+    return r->visit(r, line, &node->label, r->words + node->first, r->n_words - node->first);
+}
+
+static bpt_status_t take_word(reader_t *r, const bpt_range_t *line, const char **p, const char *end) {
+    if (r->depth == 0) return at(line, "a word outside the brackets");
+    open_t *node = &r->open[r->depth - 1];
+    if (node->has_word || node->first != r->n_words) return at(line, "two words or a word behind a bracket; a bracket holds one word or brackets");
+    node->has_word = true;
+    const word_t word = take_name(p, end);
+    return push_word(r, word.data, word.bytes);
+}
 
 static bpt_status_t parse_tree(reader_t *r, const bpt_range_t *line) {
-    static _Thread_local open_t open[DEEPEST];
     const char *p = line->data, *end = p + line->bytes;
-    size_t depth = 0;
     bool closed = false;
-    r->n_words = 0;
+    r->n_words = r->depth = 0;
     while (p < end) {
         if (*p == ' ' || *p == '\t') {
             ++p;
         } else if (closed) {
             return at(line, "text behind the end of the tree; one tree a line");
-        } else if (*p == '(') {
-            if (depth == DEEPEST) return at(line, "brackets are nested too deeply (1000 levels)");
-            const char *start = ++p;
-            while (p < end && *p != ' ' && *p != '(' && *p != ')') ++p;
-            if (p == start) return at(line, "a bracket without a label");
-            open[depth++] = (open_t){{start, (size_t)(p - start)}, r->n_words};
         } else if (*p == ')') {
-            if (depth == 0) return at(line, "a closing bracket too many");
-            const open_t *node = &open[--depth];
-            if (node->first == r->n_words) return at(line, "a bracket without a word");
-            closed = depth == 0;
-            if (closed || r->options->subtrees) BPT_TRY(r->visit(r, line, &node->label, r->word + node->first, r->n_words - node->first));
-            ++p;
+            BPT_TRY(close_bracket(r, line, &p));
+            closed = r->depth == 0;
         } else {
-            const char *start = p;
-            while (p < end && *p != ' ' && *p != '(' && *p != ')') ++p;
-            if (depth == 0) return at(line, "a word outside the brackets");
-            BPT_TRY(push_word(r, start, (size_t)(p - start)));
+            BPT_TRY(*p == '(' ? open_bracket(r, line, &p, end) : take_word(r, line, &p, end));
         }
     }
     return closed ? BPT_OK : at(line, "brackets are not closed; the line is cut off");
@@ -97,13 +123,14 @@ static bpt_status_t parse_tree(reader_t *r, const bpt_range_t *line) {
 
 static bpt_status_t parse(reader_t *r, const bpt_range_t *text) {
     bpt_range_t rest = *text, line;
-    bpt_status_t status = BPT_OK;
+    bpt_status_t status = bpt_range_check_utf8(text);
     while (status == BPT_OK && bpt_range_next_line(&rest, &line)) {
         if (line.bytes == 0 && rest.bytes == 0 && line.line > text->line) break;  // an empty last line
         const bool tree = line.bytes && line.data[0] == '(' && !memchr(line.data, '\t', line.bytes) && r->options->labelled;
         status = tree ? parse_tree(r, &line) : parse_line(r, &line);
     }
-    bpt_free(r->word);
+    bpt_free(r->words);
+    bpt_free(r->open);
     return status;
 }
 
@@ -122,8 +149,9 @@ static bool find_label(const bpt_labels_t *labels, const word_t *label, uint32_t
 static bpt_status_t add_label(bpt_labels_t *labels, const bpt_range_t *where, const word_t *label) {
     uint32_t index;
     if (find_label(labels, label, &index)) return BPT_OK;
-    if (memchr(label->data, 0, label->bytes)) return at(where, "a NUL byte in the label");
-    if (labels->count == 65536) return at(where, "more than 65,536 different labels; is this label<TAB>text?");
+    for (size_t i = 0; i < label->bytes; ++i)
+        if ((unsigned char)label->data[i] < 0x20) return at(where, "a control character in the label");
+    if (labels->count == 10000) return at(where, "more than 10,000 different labels; is this label<TAB>text?");
     BPT_TRY(bpt_grow(&labels->name, labels->count, &labels->capacity, sizeof *labels->name));
     char *name;
     BPT_TRY(bpt_alloc(label->bytes + 1, 1, &name));
@@ -155,8 +183,8 @@ static bpt_status_t read_example(void *reader, const bpt_range_t *where, const w
     bpt_examples_t *e = r->out;
     uint32_t class = BPT_NO_LABEL;
     if (label && r->labels && !find_label(r->labels, label, &class))
-        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: label '%.*s' is not one of the %zu that the model knows", where->path, (unsigned long long)where->line,
-                        (int)(label->bytes > 40 ? 40 : label->bytes), label->data, r->labels->count);
+        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: label '%s' is not one of the %zu that the model knows", where->path, (unsigned long long)where->line,
+                        bpt_show(label->data, label->bytes).text, r->labels->count);
     if (r->options->longest && n_words > (size_t)r->options->longest)
         return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: %zu tokens, more than --max-length %lld", where->path, (unsigned long long)where->line, n_words,
                         (long long)r->options->longest);

@@ -30,14 +30,14 @@ static double price(int64_t n, int64_t count, int64_t batch_tokens) {
     return full + (left ? (double)bpt_row_count(most, left) * (double)n + MICRO_BATCH_PRICE : 0);
 }
 
-static size_t emit(int64_t n, size_t first, size_t count, int64_t batch_tokens, bpt_micro_t *out) {
-    const int64_t most = bpt_most_rows(n, batch_tokens);
+// Micro-batches for the sequences [first, end), each in the bucket of its own longest.
+static size_t emit(const int64_t *buckets, size_t first, size_t end, int64_t batch_tokens, bpt_micro_t *out) {
     size_t made = 0;
-    while (count) {
-        const size_t taken = count < (size_t)most ? count : (size_t)most;
-        out[made++] = (bpt_micro_t){n, bpt_row_count(most, (int64_t)taken), first, taken};
-        first += taken;
-        count -= taken;
+    while (first < end) {
+        const int64_t most = bpt_most_rows(buckets[first], batch_tokens);
+        const size_t count = end - first < (size_t)most ? end - first : (size_t)most;
+        out[made++] = (bpt_micro_t){buckets[first], bpt_row_count(most, (int64_t)count), first, count};
+        first += count;
     }
     return made;
 }
@@ -59,7 +59,7 @@ size_t bpt_cut_step(const int64_t *buckets, size_t count, int64_t batch_tokens, 
             cut[i] = j;
         }
     }
-    for (size_t i = 0; i < runs; i = cut[i]) made += emit(buckets[start[i]], start[i], start[cut[i]] - start[i], batch_tokens, out + made);
+    for (size_t i = 0; i < runs; i = cut[i]) made += emit(buckets, start[i], start[cut[i]], batch_tokens, out + made);
     return made;
 }
 

@@ -1,0 +1,243 @@
+// Labelled sequences: label<TAB>text, trees, ids, text without labels; labels.txt.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bpt/alloc.h"
+#include "data/examples.h"
+#include "data/split.h"
+#include "support/check.h"
+#include "support/scratch.h"
+#include "support/support.h"
+
+typedef struct {
+    bpt_vocab_t *vocab;
+    bpt_labels_t labels;
+    bpt_examples_t examples;
+} set_t;
+
+static bpt_status_t read_set(const bpt_range_t *text, bpt_unit_t unit, const bpt_examples_options_t *options, set_t *set) {
+    *set = (set_t){0};
+    BPT_TRY(bpt_vocab_create(unit, false, &set->vocab));
+    BPT_TRY(bpt_examples_scan(text, options, set->vocab, &set->labels));
+    bpt_labels_freeze(&set->labels);
+    BPT_TRY(bpt_vocab_freeze(set->vocab));
+    return bpt_examples_read(text, options, set->vocab, options->labelled ? &set->labels : NULL, &set->examples);
+}
+
+static void free_set(set_t *set) {
+    bpt_vocab_destroy(set->vocab);
+    bpt_labels_free(&set->labels);
+    bpt_examples_free(&set->examples);
+}
+
+static bpt_status_t read_text(const char *text, bpt_unit_t unit, bpt_examples_options_t options, set_t *set) {
+    const bpt_range_t range = bpt_range_of("x.tsv", text, strlen(text));
+    const bpt_status_t status = read_set(&range, unit, &options, set);
+    if (status != BPT_OK) free_set(set);
+    return status;
+}
+
+// "label: word word" of example e.
+static const char *shown(const set_t *set, uint64_t e) {
+    static char text[512];
+    const uint32_t label = set->examples.labels[e];
+    size_t used = (size_t)snprintf(text, sizeof text, "%s:", label == BPT_NO_LABEL ? "-" : set->labels.name[label]);
+    for (uint64_t i = set->examples.offsets[e]; i < set->examples.offsets[e + 1]; ++i) {
+        const uint32_t id = set->examples.tokens[i];
+        size_t bytes = 0;
+        const char *token = bpt_vocab_unit(set->vocab) == BPT_UNIT_IDS ? "" : bpt_vocab_token(set->vocab, id, &bytes);
+        used += bytes ? (size_t)snprintf(text + used, sizeof text - used, " %.*s", (int)bytes, token)
+                      : (size_t)snprintf(text + used, sizeof text - used, " #%u", id);
+    }
+    return text;
+}
+
+static void lines_and_trees_give_their_examples(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        bpt_unit_t unit;
+        bpt_examples_options_t options;
+        int n;
+        const char *examples[8];
+    } cases[] = {
+        {"pos\tgood  film !\r\nneg\tbad\n", BPT_UNIT_WORD, {.labelled = true}, 2, {"pos: good film !", "neg: bad"}},
+        {"\xEF\xBB\xBF" "b b\tx\na\ty", BPT_UNIT_WORD, {.labelled = true}, 2, {"b b: x", "a: y"}},
+        {"good film\nbad\n", BPT_UNIT_WORD, {0}, 2, {"-: good film", "-: bad"}},
+        {"(3 (2 The) (4 (2 big) (2 -LRB-)))\n(0 no)\n", BPT_UNIT_WORD, {.labelled = true}, 2, {"3: The big -LRB-", "0: no"}},
+        {"(3 (2 The) (4 (2 big) (2 cat)))\n", BPT_UNIT_WORD, {.labelled = true, .subtrees = true}, 5,
+         {"2: The", "2: big", "2: cat", "4: big cat", "3: The big cat"}},
+        {"(1 \t( 1\n", BPT_UNIT_WORD, {.labelled = true}, 1, {"(1 : ( 1"}},  // a tab: not a tree
+        {"(not a tree\n", BPT_UNIT_WORD, {0}, 1, {"-: (not a tree"}},
+        {"1\t5 6 7\n0\t8\n", BPT_UNIT_IDS, {.labelled = true}, 2, {"1: #5 #6 #7", "0: #8"}},
+        {"5 6 7\n8\n", BPT_UNIT_IDS, {0}, 2, {"-: #5 #6 #7", "-: #8"}},
+        {"pos\tx y\n\n", BPT_UNIT_WORD, {.labelled = true, .longest = 2}, 1, {"pos: x y"}},  // an empty last line
+    };
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        set_t set;
+        assert_ok(read_text(cases[i].text, cases[i].unit, cases[i].options, &set));
+        assert_int_equal(set.examples.count, cases[i].n);
+        for (int e = 0; e < cases[i].n; ++e) assert_string_equal(shown(&set, (uint64_t)e), cases[i].examples[e]);
+        assert_int_equal(set.examples.offsets[set.examples.count], set.examples.n_tokens);
+        free_set(&set);
+    }
+}
+
+static void broken_lines_are_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        bpt_unit_t unit;
+        bpt_examples_options_t options;
+        const char *message;
+    } cases[] = {
+        {"pos\ta\nno label here\n", BPT_UNIT_WORD, {.labelled = true}, "x.tsv: line 2: no tab"},
+        {"pos\ta\n\tb\n", BPT_UNIT_WORD, {.labelled = true}, "line 2: the label is empty"},
+        {"pos\ta\npos\t \n", BPT_UNIT_WORD, {.labelled = true}, "line 2: no text"},
+        {"pos\ta\n\npos\tb\n", BPT_UNIT_WORD, {.labelled = true}, "line 2: no tab"},
+        {"pos\ta\tb\n", BPT_UNIT_WORD, {.labelled = true}, "line 1: more than one tab"},
+        {"pos\ta b c\n", BPT_UNIT_WORD, {.labelled = true, .longest = 2}, "line 1: 3 tokens, more than"},
+        {"p\x01s\ta\n", BPT_UNIT_WORD, {.labelled = true}, "line 1: a control character in the label"},
+        {"pos\ta\npos\t\xFF\n", BPT_UNIT_WORD, {.labelled = true}, "line 2, byte 10: not valid UTF-8"},
+        {"pos\ta\n\xFF\ta\n", BPT_UNIT_IDS, {.labelled = true}, "line 2, byte 6: not valid UTF-8"},
+        {"1\t5 six\n", BPT_UNIT_IDS, {.labelled = true}, "line 1: 'six' is not a token id"},
+        {"a\n\nb\n", BPT_UNIT_WORD, {0}, "line 2: no text"},
+        {"\n", BPT_UNIT_WORD, {0}, "line 1: no text"},
+        {"(1 a)\n(1 (1 a) (2 b)\n", BPT_UNIT_WORD, {.labelled = true}, "line 2: brackets are not closed"},
+        {"(1 a))\n", BPT_UNIT_WORD, {.labelled = true}, "line 1: text behind the end of the tree"},
+        {"(1 a) (2 b)\n", BPT_UNIT_WORD, {.labelled = true}, "text behind the end of the tree"},
+        {"( (S a))\n", BPT_UNIT_WORD, {.labelled = true}, "a bracket without a label"},
+        {"(1)\n", BPT_UNIT_WORD, {.labelled = true}, "a bracket without a word"},
+        {"(1 (2))\n", BPT_UNIT_WORD, {.labelled = true}, "a bracket without a word"},
+        {"(1 a b)\n", BPT_UNIT_WORD, {.labelled = true}, "two words or a word behind a bracket"},
+        {"(1 (2 a) b)\n", BPT_UNIT_WORD, {.labelled = true}, "two words or a word behind a bracket"},
+        {"(1 a (2 b))\n", BPT_UNIT_WORD, {.labelled = true}, "a bracket behind a word"},
+        {"(", BPT_UNIT_WORD, {.labelled = true}, "a bracket without a label"},
+    };
+    const size_t live = bpt_alloc_live();
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        set_t set;
+        assert_fails(read_text(cases[i].text, cases[i].unit, cases[i].options, &set), BPT_ERR_INPUT, cases[i].message);
+    }
+    assert_int_equal(bpt_alloc_live(), live);
+}
+
+static void deep_trees_need_no_deep_stack(void **state) {
+    (void)state;
+    enum { DEPTH = 200000 };
+    char *text = malloc(DEPTH * 4 + 2);
+    for (int i = 0; i < DEPTH; ++i) memcpy(text + 3 * i, i + 1 < DEPTH ? "(1 " : "(2 ", 3);
+    memset(text + 3 * DEPTH, 'w', 1);
+    memset(text + 3 * DEPTH + 1, ')', DEPTH);
+    text[4 * DEPTH + 1] = 0;
+    set_t set;
+    assert_ok(read_text(text, BPT_UNIT_WORD, (bpt_examples_options_t){.labelled = true}, &set));
+    assert_int_equal(set.examples.count, 1);
+    assert_string_equal(shown(&set, 0), "1: w");
+    free_set(&set);
+    free(text);
+}
+
+static void labels_are_sorted_and_must_be_known(void **state) {
+    (void)state;
+    set_t set;
+    assert_ok(read_text("b\tx\n10\tx\na\tx\n9\tx\nb\ty\n", BPT_UNIT_WORD, (bpt_examples_options_t){.labelled = true}, &set));
+    static const char *const sorted[] = {"10", "9", "a", "b"};
+    assert_int_equal(set.labels.count, 4);
+    for (size_t i = 0; i < 4; ++i) assert_string_equal(set.labels.name[i], sorted[i]);
+    assert_true(set.examples.labels[0] == 3 && set.examples.labels[1] == 0 && set.examples.labels[4] == 3);
+    bpt_examples_t valid;
+    const bpt_range_t text = bpt_range_of("valid.tsv", "a\tx\nc\tx\n", 8);
+    const bpt_examples_options_t options = {.labelled = true};
+    assert_fails(bpt_examples_read(&text, &options, set.vocab, &set.labels, &valid), BPT_ERR_INPUT, "valid.tsv: line 2: label 'c' is not one of the 4");
+    free_set(&set);
+}
+
+static void labels_txt_reads_back(void **state) {
+    (void)state;
+    set_t set;
+    bpt_labels_t again;
+    const char *path = test_path("labels.txt");
+    assert_ok(read_text("very good\tx\nbad\tx\n\xC3\xA9\tx\n", BPT_UNIT_WORD, (bpt_examples_options_t){.labelled = true}, &set));
+    assert_ok(bpt_labels_write(&set.labels, path));
+    size_t length;
+    char *file = test_read_file(path, &length);
+    assert_string_equal(file, "bad\nvery good\n\xC3\xA9\n");
+    free(file);
+    assert_ok(bpt_labels_read(path, &again));
+    assert_int_equal(again.count, 3);
+    for (size_t i = 0; i < 3; ++i) assert_string_equal(again.name[i], set.labels.name[i]);
+    bpt_labels_free(&again);
+    free_set(&set);
+    static const struct {
+        const char *text, *message;
+    } bad[] = {{"a\na\n", "line 2: this label is there twice"}, {"b\na\n", "line 2: labels must be sorted"}, {"a\n\nb\n", "line 2: a label cannot be empty"},
+               {"a\tb\n", "line 1: a control character"}};
+    for (size_t i = 0; i < BPT_COUNT(bad); ++i) {
+        test_write_file(path, bad[i].text, strlen(bad[i].text));
+        assert_fails(bpt_labels_read(path, &again), BPT_ERR_INPUT, bad[i].message);
+    }
+}
+
+static void failing_memory_leaks_nothing(void **state) {
+    (void)state;
+    const size_t live = bpt_alloc_live();
+    for (size_t nth = 1;; ++nth) {
+        set_t set;
+        bpt_alloc_fail_after(nth);
+        const bpt_status_t status = read_text("(3 (2 The) (4 (2 big) (2 cat)))\npos\tx y\n", BPT_UNIT_WORD,
+                                              (bpt_examples_options_t){.labelled = true, .subtrees = true}, &set);
+        bpt_alloc_fail_after(0);
+        if (status == BPT_OK) free_set(&set);
+        assert_int_equal(bpt_alloc_live(), live);
+        if (status == BPT_OK) break;
+        assert_int_equal(status, BPT_ERR_NO_MEMORY);
+    }
+}
+
+static void published_counts_of_sst_are_met(void **state) {
+    (void)state;
+    if (!test_shared_dir()) skip();
+    static const struct {
+        const char *folder;
+        bool subtrees;
+        int part;
+        uint64_t examples;
+    } cases[] = {
+        {"sst-trees", false, BPT_TRAIN, 8544}, {"sst-trees", true, BPT_TRAIN, 318582}, {"sst-trees", false, BPT_VALID, 1101},
+        {"sst-trees", false, BPT_TEST, 2210},  {"sst5", false, BPT_TRAIN, 8544},       {"imdb", false, BPT_TEST, 5000},
+    };
+    uint64_t tokens[2] = {0};  // of the sentences in both forms
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        char path[512];
+        set_t set;
+        bpt_split_t split;
+        snprintf(path, sizeof path, "%s/data/%s", test_shared_dir(), cases[i].folder);
+        assert_ok(bpt_split_open(path, BPT_UNIT_WORD, true, &split));
+        const bpt_examples_options_t options = {.labelled = true, .subtrees = cases[i].subtrees};
+        assert_ok(read_set(&split.part[cases[i].part], BPT_UNIT_WORD, &options, &set));
+        assert_int_equal(set.examples.count, cases[i].examples);
+        assert_int_equal(set.labels.count, !strcmp(cases[i].folder, "imdb") ? 2 : 5);
+        if (i == 0 || i == 4) tokens[i / 4] = set.examples.n_tokens;
+        free_set(&set);
+        bpt_split_close(&split);
+    }
+    assert_int_equal(tokens[0], tokens[1]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_and_trees_give_their_examples), cmocka_unit_test(broken_lines_are_named),
+        cmocka_unit_test(deep_trees_need_no_deep_stack),       cmocka_unit_test(labels_are_sorted_and_must_be_known),
+        cmocka_unit_test(labels_txt_reads_back),               cmocka_unit_test(failing_memory_leaks_nothing),
+        cmocka_unit_test(published_counts_of_sst_are_met),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
