@@ -182,10 +182,18 @@ static void stage_roots(bpt_model_step_t *step, const bpt_batch_t *batch) {
     }
 }
 
+// A bucket may be longer than the table of absolute positions, which then has zeros for the padding; a sequence may not.
+static bpt_status_t check_lengths(const bpt_encoder_t *e, const bpt_batch_t *batch) {
+    for (int64_t s = 0; e->in.positions != BPT_NO_VALUE && s < e->options.batch; ++s)
+        BPT_TRY(bpt_model_check_length(e->options.config, batch->lengths[s]));
+    return BPT_OK;
+}
+
 bpt_status_t bpt_step_write(bpt_model_step_t *step, const bpt_batch_t *batch, float weight_scale, uint64_t rng) {
     const bpt_encoder_t *e = &step->encoder;
     const uint32_t key[2] = {(uint32_t)rng, (uint32_t)(rng >> 32)};
     const int64_t outputs = e->options.config->task == BPT_TASK_CLASSIFY ? e->options.batch : e->leaf_rows;
+    BPT_TRY(check_lengths(e, batch));
     BPT_TRY(bpt_program_write(step->program, e->in.tokens, batch->tokens));
     BPT_TRY(bpt_program_write(step->program, e->in.lengths, batch->lengths));
     if (step->row_keys) stage_keys(step, batch);

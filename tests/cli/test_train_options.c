@@ -67,6 +67,7 @@ static void flags_that_cannot_be_are_refused_by_name(void **state) {
         {"--k 4.5", "--k needs a whole number, not '4.5'"},
         {"--layers 99999999999999999999", "--layers must be at least 1"},
         {"--layers 5000", "--layers must be at least 1 and at most 1000"},
+        {"--model transformer --max-positions 8", "--max-positions 8 is less than the 512"},
         {"--heads 512 --d-model 512", "--heads must be at least 1 and at most 256"},
         {"--steps 10k", "--steps needs a whole number, not '10k'"},
         {"--context 0", "--context must be at least 1"},
@@ -336,6 +337,23 @@ static void a_refused_resumption_leaves_the_run_alone(void **state) {
     free(before), free(after);
 }
 
+// Texts of 7 tokens lie in a bucket of 8, for which the table has no position.
+static void absolute_positions_of_a_classifier_reach_to_its_longest_text(void **state) {
+    (void)state;
+    static const char text[] = "x\ta b c d e f g\ny\tb c d\nx\ta b\ny\tc d e\nx\tb b\n";
+    static const char *const options = "--task classify --model transformer --positions absolute --layers 1 --d-model 8 --heads 2 --steps 2 --quiet";
+    char line[2048], data[512], out[512], longer[512];
+    snprintf(data, sizeof data, "%s", test_file("short.tsv", text));
+    snprintf(longer, sizeof longer, "%s", test_file("longer.tsv", "x\ta b c d e f g a\n"));
+    snprintf(out, sizeof out, "%s", test_path("run-positions"));
+    snprintf(line, sizeof line, "train --data %s --out %s %s --max-positions 6", data, out, options);
+    expect_refusal(line, 1, "a text of 7 tokens is longer than --max-positions 6");
+    snprintf(line, sizeof line, "train --data %s --out %s %s", data, out, options);
+    assert_int_equal(run("%s%s", line, ""), 0);
+    snprintf(line, sizeof line, "eval %s --data %s --quiet", out, longer);
+    expect_refusal(line, 2, "8 tokens are more than the model's 7 positions");
+}
+
 static void dry_run_tells_the_size_and_writes_nothing(void **state) {
     (void)state;
     const char *out = test_path("run-dry");
@@ -363,6 +381,7 @@ int main(void) {
         cmocka_unit_test(a_resumed_run_changes_only_what_it_may),
         cmocka_unit_test(a_run_that_overrode_its_preset_resumes_with_the_preset_named_again),
         cmocka_unit_test(a_refused_resumption_leaves_the_run_alone),
+        cmocka_unit_test(absolute_positions_of_a_classifier_reach_to_its_longest_text),
         cmocka_unit_test(dry_run_tells_the_size_and_writes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -112,6 +112,9 @@ static bpt_status_t complete_model(cli_options_t *o, const cli_corpus_t *corpus)
     if (!m->rel_levels && m->positions == BPT_POSITIONS_RELATIVE)
         m->rel_levels = m->model == BPT_MODEL_TRANSFORMER ? (int32_t)longest : bpt_default_rel_levels(longest);
     if (!m->max_positions && m->positions == BPT_POSITIONS_ABSOLUTE) m->max_positions = (int32_t)longest;
+    if (m->positions == BPT_POSITIONS_ABSOLUTE && longest > m->max_positions)
+        return bpt_fail(BPT_ERR_INPUT, "%s: a text of %" PRId64 " tokens is longer than --max-positions %d", o->data.path, longest,
+                        m->max_positions);
     return BPT_OK;
 }
 

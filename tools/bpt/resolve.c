@@ -97,6 +97,11 @@ static bpt_status_t check_data(const cli_options_t *o) {
     if (d->batch_tokens < d->context)
         return bpt_fail(BPT_ERR_USAGE, "--batch-tokens %lld has no room for one window of --context %lld", (long long)d->batch_tokens,
                         (long long)d->context);
+    const bpt_model_config_t *m = &o->model;
+    const int64_t longest = d->eval_context > d->context ? d->eval_context : d->context;
+    if (m->positions == BPT_POSITIONS_ABSOLUTE && m->max_positions < longest)
+        return bpt_fail(BPT_ERR_USAGE, "--max-positions %d is less than the %lld of --context and --eval-context", m->max_positions,
+                        (long long)longest);
     if (d->protocol != BPT_PROTOCOL_CHUNKS && d->eval_context % 2)
         return bpt_fail(BPT_ERR_USAGE, "--eval-context %lld must be even for windows that overlap by half", (long long)d->eval_context);
     return BPT_OK;
