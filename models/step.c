@@ -118,7 +118,7 @@ static bpt_status_t write_constants(bpt_model_step_t *step) {
     if (e->in.positions == BPT_NO_VALUE) return BPT_OK;
     uint32_t *positions;
     BPT_TRY(bpt_alloc((size_t)e->leaf_rows, sizeof *positions, &positions));
-    for (int64_t i = 0; i < e->leaf_rows; ++i) positions[i] = (uint32_t)(i % n);
+    for (int64_t i = 0; i < e->leaf_rows; ++i) positions[i] = i % n < e->options.config->max_positions ? (uint32_t)(i % n) : BPT_NO_ROW;
     const bpt_status_t status = bpt_program_write(step->program, e->in.positions, positions);
     bpt_free(positions);
     return status;
