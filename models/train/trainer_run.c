@@ -144,8 +144,10 @@ static bpt_status_t evaluate(bpt_trainer_t *t, bool scheduled, bool *improved) {
     if (lm && !t->options.characters) line.perplexity = exp(result.loss);
     line.tokens_per_s = result.seconds > 0 ? (double)result.n_tokens / result.seconds : NAN;
     if (!isfinite(result.loss))
-        return bpt_fail(BPT_ERR_NUMERIC, "step %lld: the validation loss is not finite; lower the learning rate or clip gradients, and go on from the last checkpoint",
-                        (long long)t->state.step);
+        return bpt_fail(
+            BPT_ERR_NUMERIC,
+            "step %lld: the validation loss is not finite; lower the learning rate or clip gradients, and go on from the last checkpoint",
+            (long long)t->state.step);
     *improved = result.loss < t->state.best_loss;
     if (*improved) {
         t->state.best_loss = result.loss;

@@ -156,9 +156,14 @@ static void steps_and_epochs_of_a_preset_give_way_to_a_flag_of_either(void **sta
         const char *line;
         double steps, epochs;
     } cases[] = {
-        {"--preset enwik8-512", 400000, 72}, {"--preset enwik8-512 --epochs 2", 0, 2}, {"--preset enwik8-512 --steps 10", 10, 0},
-        {"--preset small --epochs 3", 0, 3}, {"--preset ptb-6 --steps 10", 10, 0},     {"--steps 10 --epochs 3", 10, 3},
-        {"--preset small", 600, 0},          {"", 0, 1},
+        {"--preset enwik8-512", 400000, 72},
+        {"--preset enwik8-512 --epochs 2", 0, 2},
+        {"--preset enwik8-512 --steps 10", 10, 0},
+        {"--preset small --epochs 3", 0, 3},
+        {"--preset ptb-6 --steps 10", 10, 0},
+        {"--steps 10 --epochs 3", 10, 3},
+        {"--preset small", 600, 0},
+        {"", 0, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         json_t *c = resolved(cases[i].line);
@@ -341,8 +346,9 @@ static void a_refused_resumption_leaves_the_run_alone(void **state) {
 static void absolute_positions_of_a_classifier_reach_to_its_longest_text(void **state) {
     (void)state;
     static const char text[] = "x\ta b c d e f g\ny\tb c d\nx\ta b\ny\tc d e\nx\tb b\n";
-    static const char *const options = "--task classify --model transformer --positions absolute --layers 1 --d-model 8 --heads 2 --steps 2 "
-                                "--backend ref --quiet";
+    static const char *const options =
+        "--task classify --model transformer --positions absolute --layers 1 --d-model 8 --heads 2 --steps 2 "
+        "--backend ref --quiet";
     char line[2048], data[512], out[512], longer[512];
     snprintf(data, sizeof data, "%s", test_file("short.tsv", text));
     snprintf(longer, sizeof longer, "%s", test_file("longer.tsv", "x\ta b c d e f g a\n"));
