@@ -44,7 +44,7 @@ static bpt_status_t unescape(const bpt_range_t *line, bpt_strbuf_t *out) {
     bpt_strbuf_clear(out);
     for (uint64_t i = 0; i < line->bytes; ++i) {
         char c = line->data[i];
-        if ((c >= 0 && c < 0x20) || c == 0x7F) return bpt_fail(BPT_ERR_INPUT, "a control character, to be written as \\x%02X", (unsigned char)c);
+        if ((unsigned char)c < 0x20 || c == 0x7F) return bpt_fail(BPT_ERR_INPUT, "a control character, to be written as \\x%02X", (unsigned char)c);
         if (c == '\\') {
             const char e = ++i < line->bytes ? line->data[i] : 0;
             const int high = e == 'x' && i + 2 < line->bytes ? hex(line->data[i + 1]) : -1, low = high >= 0 ? hex(line->data[i + 2]) : -1;
