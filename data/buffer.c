@@ -43,7 +43,8 @@ static void point(const bpt_batch_buffer_t *b, bpt_batch_t *batch) {
 bpt_status_t bpt_batch_buffer_start(bpt_batch_buffer_t *b, int64_t n, int64_t rows, bool per_leaf, bpt_batch_t *batch) {
     int64_t tokens;
     if (__builtin_mul_overflow(n, rows, &tokens))
-        return bpt_fail(BPT_ERR_NO_MEMORY, "a batch of %lld sequences of %lld tokens is too large; lower --batch-tokens", (long long)rows, (long long)n);
+        return bpt_fail(BPT_ERR_NO_MEMORY, "a batch of %lld sequences of %lld tokens is too large; lower --batch-tokens", (long long)rows,
+                        (long long)n);
     const size_t targets = (size_t)(per_leaf ? tokens : rows);
     BPT_TRY(reserve(b, (size_t)tokens, targets, (size_t)rows));
     memset(b->tokens, 0, (size_t)tokens * sizeof *b->tokens);

@@ -19,9 +19,9 @@ typedef struct {
     int64_t a_step, batch_tokens;  // examples of an optimiser step; evaluation: all of them
     uint64_t seed;
     bool train;
-    uint32_t *order;  // train: examples in the order of epoch `ordered`
-    int64_t ordered;  // -1: none yet
-    int64_t step;     // whose micro-batches come next
+    uint32_t *order;       // train: examples in the order of epoch `ordered`
+    int64_t ordered;       // -1: none yet
+    int64_t step;          // whose micro-batches come next
     size_t next, n_micro;  // n_micro 0: they are not laid out yet
     member_t *members;     // of the step, by falling bucket
     int64_t *buckets;      // theirs
@@ -131,7 +131,8 @@ static bpt_status_t allocate(source_t *s) {
     return list_shapes(s);
 }
 
-static bpt_status_t create(const bpt_examples_t *examples, int64_t a_step, int64_t batch_tokens, bool train, uint64_t seed, bpt_batch_source_t **out) {
+static bpt_status_t create(const bpt_examples_t *examples, int64_t a_step, int64_t batch_tokens, bool train, uint64_t seed,
+                           bpt_batch_source_t **out) {
     const int64_t count = (int64_t)examples->count;
     source_t *s;
     if (batch_tokens < 1 || a_step < 1) return bpt_fail(BPT_ERR_USAGE, "a batch needs at least one token and one example");

@@ -13,10 +13,12 @@ typedef struct {
 } bpt_classify_options_t;
 
 // Training, without end: a step takes the next examples of the epoch's order (a pure function of (seed, epoch)) and splits them
-// by length into micro-batches (shapes.h), whose gradients add up to the step's: that changes nothing but speed. The last step of an epoch has the examples
-// that are left.
-bpt_status_t bpt_classify_train_source(const bpt_examples_t *examples, const bpt_classify_options_t *options, bpt_batch_source_t **out) BPT_MUST_USE;
-// One pass, as one step whose micro-batches are grouped by length; sequences[] is the place in the file. Examples without a label have weight 1 and target 0.
+// by length into micro-batches (shapes.h), whose gradients add up to the step's: that changes nothing but speed. The last step of an epoch
+// has the examples that are left.
+bpt_status_t bpt_classify_train_source(const bpt_examples_t *examples, const bpt_classify_options_t *options,
+                                       bpt_batch_source_t **out) BPT_MUST_USE;
+// One pass, as one step whose micro-batches are grouped by length; sequences[] is the place in the file. Examples without a label have
+// weight 1 and target 0.
 bpt_status_t bpt_classify_eval_source(const bpt_examples_t *examples, int64_t batch_tokens, bpt_batch_source_t **out) BPT_MUST_USE;
 
 #endif

@@ -96,7 +96,8 @@ static bpt_status_t close_bracket(reader_t *r, const bpt_range_t *line, const ch
 static bpt_status_t take_word(reader_t *r, const bpt_range_t *line, const char **p, const char *end) {
     if (r->depth == 0) return at(line, "a word outside the brackets");
     open_t *node = &r->open[r->depth - 1];
-    if (node->has_word || node->first != r->n_words) return at(line, "two words or a word behind a bracket; a bracket holds one word or brackets");
+    if (node->has_word || node->first != r->n_words)
+        return at(line, "two words or a word behind a bracket; a bracket holds one word or brackets");
     node->has_word = true;
     const word_t word = take_name(p, end);
     return push_word(r, word.data, word.bytes);
@@ -164,12 +165,14 @@ static bpt_status_t scan(void *reader, const bpt_range_t *where, const word_t *l
     reader_t *r = reader;
     if (r->collected && label) BPT_TRY(add_label(r->collected, where, label));
     for (size_t i = 0; r->counted && i < n_words; ++i)
-        BPT_TRY(bpt_context(bpt_vocab_count_word(r->counted, words[i].data, words[i].bytes), "%s: line %llu", where->path, (unsigned long long)where->line));
+        BPT_TRY(bpt_context(bpt_vocab_count_word(r->counted, words[i].data, words[i].bytes), "%s: line %llu", where->path,
+                            (unsigned long long)where->line));
     return BPT_OK;
 }
 
 bpt_status_t bpt_examples_scan(const bpt_range_t *text, const bpt_examples_options_t *options, bpt_vocab_t *vocab, bpt_labels_t *labels) {
-    reader_t r = {.options = options, .counted = vocab && bpt_vocab_unit(vocab) == BPT_UNIT_WORD ? vocab : NULL, .collected = labels, .visit = scan};
+    reader_t r = {
+        .options = options, .counted = vocab && bpt_vocab_unit(vocab) == BPT_UNIT_WORD ? vocab : NULL, .collected = labels, .visit = scan};
     return parse(&r, text);
 }
 
@@ -183,11 +186,11 @@ static bpt_status_t read_example(void *reader, const bpt_range_t *where, const w
     bpt_examples_t *e = r->out;
     uint32_t class = BPT_NO_LABEL;
     if (label && r->labels && !find_label(r->labels, label, &class))
-        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: label '%s' is not one of the %zu that the model knows", where->path, (unsigned long long)where->line,
-                        bpt_show(label->data, label->bytes).text, r->labels->count);
+        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: label '%s' is not one of the %zu that the model knows", where->path,
+                        (unsigned long long)where->line, bpt_show(label->data, label->bytes).text, r->labels->count);
     if (r->options->longest && n_words > (size_t)r->options->longest)
-        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: %zu tokens, more than --max-length %lld", where->path, (unsigned long long)where->line, n_words,
-                        (long long)r->options->longest);
+        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: %zu tokens, more than --max-length %lld", where->path,
+                        (unsigned long long)where->line, n_words, (long long)r->options->longest);
     if (e->count == e->capacity) {
         const size_t wanted = e->capacity ? e->capacity * 2 : 256;
         BPT_TRY(bpt_realloc(&e->labels, wanted, sizeof *e->labels));
@@ -204,8 +207,8 @@ static bpt_status_t read_example(void *reader, const bpt_range_t *where, const w
     return BPT_OK;
 }
 
-bpt_status_t bpt_examples_read(const bpt_range_t *text, const bpt_examples_options_t *options, const bpt_vocab_t *vocab, const bpt_labels_t *labels,
-                               bpt_examples_t *out) {
+bpt_status_t bpt_examples_read(const bpt_range_t *text, const bpt_examples_options_t *options, const bpt_vocab_t *vocab,
+                               const bpt_labels_t *labels, bpt_examples_t *out) {
     *out = (bpt_examples_t){0};
     reader_t r = {.options = options, .vocab = vocab, .labels = labels, .out = out, .visit = read_example};
     bpt_status_t status = bpt_alloc(1, sizeof *out->offsets, &out->offsets);

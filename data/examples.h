@@ -30,14 +30,15 @@ typedef struct {
     int64_t longest;  // more tokens than this are an error; 0 = any number
 } bpt_examples_options_t;
 
-// Lines are `label<TAB>text` with one tab; or, when a labelled line begins with a bracket, a tree: (label word) or (label (label word) ..), whose words are kept
-// as they stand (-LRB-). A line without labels is text, split at blanks. The text must be UTF-8, also for --unit ids.
+// Lines are `label<TAB>text` with one tab; or, when a labelled line begins with a bracket, a tree: (label word) or (label (label word) ..),
+// whose words are kept as they stand (-LRB-). A line without labels is text, split at blanks. The text must be UTF-8, also for --unit ids.
 
 // First pass over a text: counts its words in `vocab` and collects its labels. Either may be NULL.
-bpt_status_t bpt_examples_scan(const bpt_range_t *text, const bpt_examples_options_t *options, bpt_vocab_t *vocab, bpt_labels_t *labels) BPT_MUST_USE;
+bpt_status_t bpt_examples_scan(const bpt_range_t *text, const bpt_examples_options_t *options, bpt_vocab_t *vocab,
+                               bpt_labels_t *labels) BPT_MUST_USE;
 void bpt_labels_freeze(bpt_labels_t *labels);
 // Second pass. BPT_ERR_INPUT with file and line: a missing or unknown label, an empty text, broken brackets, an unknown word.
-bpt_status_t bpt_examples_read(const bpt_range_t *text, const bpt_examples_options_t *options, const bpt_vocab_t *vocab, const bpt_labels_t *labels,
-                               bpt_examples_t *out) BPT_MUST_USE;
+bpt_status_t bpt_examples_read(const bpt_range_t *text, const bpt_examples_options_t *options, const bpt_vocab_t *vocab,
+                               const bpt_labels_t *labels, bpt_examples_t *out) BPT_MUST_USE;
 
 #endif

@@ -101,7 +101,8 @@ static void destroy(bpt_batch_source_t *source) {
 static bpt_status_t create(const lm_t *plan, int64_t batch_tokens, int64_t accumulate, bpt_batch_source_t **out) {
     const int64_t rest = plan->n_targets > plan->n ? plan->n_targets - plan->n : 0, windows = 1 + (rest + plan->stride - 1) / plan->stride;
     if (windows > UINT32_MAX || plan->n > UINT32_MAX)
-        return bpt_fail(BPT_ERR_USAGE, "context %lld and stride %lld give windows beyond 2^32; choose others", (long long)plan->n, (long long)plan->stride);
+        return bpt_fail(BPT_ERR_USAGE, "context %lld and stride %lld give windows beyond 2^32; choose others", (long long)plan->n,
+                        (long long)plan->stride);
     lm_t *s;
     BPT_TRY(bpt_alloc(1, sizeof *s, &s));
     *s = *plan;
@@ -123,27 +124,34 @@ static bpt_status_t create(const lm_t *plan, int64_t batch_tokens, int64_t accum
 
 static bpt_status_t check(uint64_t count, int64_t context, int64_t stride, int64_t batch_tokens, int64_t accumulate) {
     if (context < 1 || stride < 1 || stride > context || batch_tokens < 1 || accumulate < 1)
-        return bpt_fail(BPT_ERR_USAGE, "context %lld, stride %lld, batch of %lld tokens, accumulate %lld: all must be positive and the stride at most the context",
-                        (long long)context, (long long)stride, (long long)batch_tokens, (long long)accumulate);
+        return bpt_fail(
+            BPT_ERR_USAGE,
+            "context %lld, stride %lld, batch of %lld tokens, accumulate %lld: all must be positive and the stride at most the context",
+            (long long)context, (long long)stride, (long long)batch_tokens, (long long)accumulate);
     if (count < 2)
-        return bpt_fail(BPT_ERR_INPUT, "a text of %llu token%s has nothing to predict; at least 2 are needed", (unsigned long long)count, count == 1 ? "" : "s");
+        return bpt_fail(BPT_ERR_INPUT, "a text of %llu token%s has nothing to predict; at least 2 are needed", (unsigned long long)count,
+                        count == 1 ? "" : "s");
     return BPT_OK;
 }
 
 bpt_status_t bpt_lm_train_source(const uint32_t *ids, uint64_t count, const bpt_lm_options_t *o, bpt_batch_source_t **out) {
     BPT_TRY(check(count, o->context, o->stride, o->batch_tokens, o->accumulate));
     if (count <= (uint64_t)o->context)
-        return bpt_fail(BPT_ERR_INPUT, "the training text has %llu tokens, fewer than one window of --context %lld needs; use --context %llu or a longer text",
-                        (unsigned long long)count, (long long)o->context, (unsigned long long)(count - 1));
+        return bpt_fail(
+            BPT_ERR_INPUT,
+            "the training text has %llu tokens, fewer than one window of --context %lld needs; use --context %llu or a longer text",
+            (unsigned long long)count, (long long)o->context, (unsigned long long)(count - 1));
     const lm_t plan = {.ids = ids, .n_targets = (int64_t)count - 1, .n = o->context, .stride = o->stride, .train = true, .seed = o->seed};
     return create(&plan, o->batch_tokens, o->accumulate, out);
 }
 
-bpt_status_t bpt_lm_eval_source(const uint32_t *ids, uint64_t count, int64_t context, int64_t batch_tokens, bpt_protocol_t protocol, bpt_batch_source_t **out) {
+bpt_status_t bpt_lm_eval_source(const uint32_t *ids, uint64_t count, int64_t context, int64_t batch_tokens, bpt_protocol_t protocol,
+                                bpt_batch_source_t **out) {
     const bool halves = protocol != BPT_PROTOCOL_CHUNKS;
     const int64_t least = protocol == BPT_PROTOCOL_RELEASED ? 4 : 2;
     if (halves && (context < least || context % 2))
-        return bpt_fail(BPT_ERR_USAGE, "--eval-context %lld: this protocol needs an even number of at least %lld", (long long)context, (long long)least);
+        return bpt_fail(BPT_ERR_USAGE, "--eval-context %lld: this protocol needs an even number of at least %lld", (long long)context,
+                        (long long)least);
     const int64_t stride = halves ? context / 2 : context;
     BPT_TRY(check(count, context, stride, batch_tokens, 1));
     lm_t plan = {.ids = ids, .n_targets = (int64_t)count - 1, .n = context, .stride = stride};

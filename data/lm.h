@@ -12,9 +12,11 @@ typedef struct {
     uint64_t seed;
 } bpt_lm_options_t;
 
-// Training, without end. All batches have the same (n, batch). The order of the windows is a pure function of (seed, epoch). The last window may be
-// shorter, the last step of an epoch smaller: nothing is dropped, what is missing is padding. BPT_ERR_INPUT when the text is shorter than a window.
-bpt_status_t bpt_lm_train_source(const uint32_t *ids, uint64_t count, const bpt_lm_options_t *options, bpt_batch_source_t **out) BPT_MUST_USE;
+// Training, without end. All batches have the same (n, batch). The order of the windows is a pure function of (seed, epoch). The last
+// window may be shorter, the last step of an epoch smaller: nothing is dropped, what is missing is padding. BPT_ERR_INPUT when the text is
+// shorter than a window.
+bpt_status_t bpt_lm_train_source(const uint32_t *ids, uint64_t count, const bpt_lm_options_t *options,
+                                 bpt_batch_source_t **out) BPT_MUST_USE;
 
 typedef enum {
     BPT_PROTOCOL_CHUNKS,    // windows of E targets, every token but the first scored once
@@ -22,12 +24,12 @@ typedef enum {
     BPT_PROTOCOL_RELEASED,  // as half, without the first token of each half, as the authors' code
 } bpt_protocol_t;
 
-// One pass in file order; scored targets come in file order when rows are walked from left to right. An even context for half (at least 2) and
-// released (at least 4). A text shorter than the context is one shorter window; fewer than two tokens are BPT_ERR_INPUT.
+// One pass in file order; scored targets come in file order when rows are walked from left to right. An even context for half (at least 2)
+// and released (at least 4). A text shorter than the context is one shorter window; fewer than two tokens are BPT_ERR_INPUT.
 bpt_status_t bpt_lm_eval_source(const uint32_t *ids, uint64_t count, int64_t context, int64_t batch_tokens, bpt_protocol_t protocol,
                                 bpt_batch_source_t **out) BPT_MUST_USE;
-// Sequences of their own, one pass in their order: sequence s is ids[offsets[s]] .. ids[offsets[s+1] - 1]; tokens 2..m are scored given all earlier ones of
-// the sequence. Sequences of fewer than two tokens score nothing. sequences[] is s.
+// Sequences of their own, one pass in their order: sequence s is ids[offsets[s]] .. ids[offsets[s+1] - 1]; tokens 2..m are scored given all
+// earlier ones of the sequence. Sequences of fewer than two tokens score nothing. sequences[] is s.
 bpt_status_t bpt_lm_lines_source(const uint32_t *ids, const uint64_t *offsets, uint64_t n_sequences, bpt_batch_source_t **out) BPT_MUST_USE;
 
 #endif

@@ -92,7 +92,8 @@ static bpt_status_t plan(lines_t *s) {
     for (uint64_t first = 0;;) {
         const group_t g = group_at(s, first);
         if (g.rows == 0) break;
-        if (g.bucket > UINT32_MAX) return bpt_fail(BPT_ERR_INPUT, "sequence %llu is longer than 2^32 tokens", (unsigned long long)g.first + 1);
+        if (g.bucket > UINT32_MAX)
+            return bpt_fail(BPT_ERR_INPUT, "sequence %llu is longer than 2^32 tokens", (unsigned long long)g.first + 1);
         BPT_TRY(bpt_shapes_add(&s->shapes, g.bucket, rows_of(&g)));
         ++s->base.steps_per_epoch;
         first = g.last;

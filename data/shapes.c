@@ -85,7 +85,8 @@ bpt_status_t bpt_shapes_add(bpt_shapes_t *s, int64_t n, int64_t rows) {
 bpt_status_t bpt_shapes_add_cuts(bpt_shapes_t *s, int64_t longest, int64_t most_sequences, int64_t batch_tokens) {
     for (int64_t n = 1; n <= longest; n = bpt_length_bucket(n + 1)) {
         const int64_t most = bpt_most_rows(n, batch_tokens), top = most_sequences < most ? most_sequences : most;
-        for (int64_t count = 1; count <= top; count = bpt_row_count(most, count) + 1) BPT_TRY(bpt_shapes_add(s, n, bpt_row_count(most, count)));
+        for (int64_t count = 1; count <= top; count = bpt_row_count(most, count) + 1)
+            BPT_TRY(bpt_shapes_add(s, n, bpt_row_count(most, count)));
     }
     return BPT_OK;
 }

@@ -18,8 +18,8 @@ typedef struct {
     size_t first, count;
 } bpt_micro_t;
 
-// Cuts `count` sequences, given by their buckets in falling order, into at most `count` micro-batches, largest bucket first; returns how many. Sequences of
-// different buckets may share one, so that the sum of padded leaves and of a fixed price for every micro-batch is small.
+// Cuts `count` sequences, given by their buckets in falling order, into at most `count` micro-batches, largest bucket first; returns how
+// many. Sequences of different buckets may share one, so that the sum of padded leaves and of a fixed price for every micro-batch is small.
 size_t bpt_cut_step(const int64_t *buckets, size_t count, int64_t batch_tokens, bpt_micro_t *out);
 
 // The (n, rows) pairs of a source, largest first, for bpt_batch_source_t.shapes. Zero-initialised: empty.

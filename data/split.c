@@ -15,9 +15,11 @@ static bpt_status_t match_name(const char *folder, const char *name, const char 
     for (int p = 0; p < BPT_PARTS; ++p) {
         if (!strstr(name, part_names[p][0]) && !strstr(name, part_names[p][1])) continue;
         if (matched >= 0)
-            return bpt_fail(BPT_ERR_INPUT, "%s: '%s' could be the %s part and the %s part; rename it", folder, name, part_names[matched][0], part_names[p][0]);
+            return bpt_fail(BPT_ERR_INPUT, "%s: '%s' could be the %s part and the %s part; rename it", folder, name, part_names[matched][0],
+                            part_names[p][0]);
         if (found[p])
-            return bpt_fail(BPT_ERR_INPUT, "%s: both '%s' and '%s' could be the %s part; keep one or name a file", folder, found[p], name, part_names[p][0]);
+            return bpt_fail(BPT_ERR_INPUT, "%s: both '%s' and '%s' could be the %s part; keep one or name a file", folder, found[p], name,
+                            part_names[p][0]);
         found[p] = name;
         matched = p;
     }
@@ -98,8 +100,12 @@ static bpt_status_t open_file(const char *path, bpt_unit_t unit, bool by_lines, 
     if (unit == BPT_UNIT_CHAR || unit == BPT_UNIT_WORD) BPT_TRY(bpt_range_check_utf8(&whole));
     const uint64_t count = count_things(&whole, unit, by_lines);
     if (count < 3)
-        return bpt_fail(BPT_ERR_INPUT, "%s has %llu %s, too few to be cut into train, validation and test parts; name a folder of three files", whole.path,
-                        (unsigned long long)count, by_lines ? count == 1 ? "line" : "lines" : unit == BPT_UNIT_CHAR ? "code points" : "bytes");
+        return bpt_fail(BPT_ERR_INPUT,
+                        "%s has %llu %s, too few to be cut into train, validation and test parts; name a folder of three files", whole.path,
+                        (unsigned long long)count,
+                        by_lines                ? count == 1 ? "line" : "lines"
+                        : unit == BPT_UNIT_CHAR ? "code points"
+                                                : "bytes");
     uint64_t cut[BPT_PARTS + 1] = {0, share(count, 90), share(count, 95), count};
     if (cut[1] == cut[2] || cut[2] == count) cut[1] = count - 2, cut[2] = count - 1;  // small: one thing for each of the last two
     for (int p = 0; p <= BPT_PARTS; ++p) cut[p] = p == BPT_PARTS ? whole.bytes : place_of(&whole, unit, by_lines, cut[p]);

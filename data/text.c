@@ -95,9 +95,9 @@ bpt_status_t bpt_range_check_utf8(const bpt_range_t *range) {
         uint32_t code_point;
         const int used = bpt_utf8_next(range->data + i, range->bytes - i, &code_point);
         if (!used)
-            return bpt_fail(BPT_ERR_INPUT, "%s: line %llu, byte %llu: not valid UTF-8 (byte 0x%02X); use --unit byte or convert the file", range->path,
-                            (unsigned long long)(range->line + count_newlines(range->data, i)), (unsigned long long)(range->offset + i),
-                            (unsigned char)range->data[i]);
+            return bpt_fail(BPT_ERR_INPUT, "%s: line %llu, byte %llu: not valid UTF-8 (byte 0x%02X); use --unit byte or convert the file",
+                            range->path, (unsigned long long)(range->line + count_newlines(range->data, i)),
+                            (unsigned long long)(range->offset + i), (unsigned char)range->data[i]);
         i += (uint64_t)used;
     }
     return BPT_OK;
@@ -165,7 +165,8 @@ bpt_status_t bpt_text_blocks_next(bpt_text_blocks_t *b, bpt_range_t *lines, bool
             while (b->consumed && b->buffer[b->consumed - 1] != '\n') --b->consumed;
         if (b->consumed || b->at_end) break;
         if (b->capacity >= (size_t)1 << 30)
-            return bpt_fail(BPT_ERR_INPUT, "%s: line %llu is longer than 1 GiB; check that it is a text file", b->name, (unsigned long long)b->first_line);
+            return bpt_fail(BPT_ERR_INPUT, "%s: line %llu is longer than 1 GiB; check that it is a text file", b->name,
+                            (unsigned long long)b->first_line);
         BPT_TRY(bpt_realloc(&b->buffer, 2 * b->capacity, 1));
         b->capacity *= 2;
     }
@@ -180,7 +181,8 @@ bpt_shown_t bpt_show(const char *data, uint64_t bytes) {
     uint64_t i = 0;
     for (int characters = 0; i < bytes && characters < 40; ++characters) {
         utf8proc_int32_t code_point;
-        const utf8proc_ssize_t length = utf8proc_iterate((const uint8_t *)data + i, bytes - i > 4 ? 4 : (utf8proc_ssize_t)(bytes - i), &code_point);
+        const utf8proc_ssize_t length =
+            utf8proc_iterate((const uint8_t *)data + i, bytes - i > 4 ? 4 : (utf8proc_ssize_t)(bytes - i), &code_point);
         if (length > 0 && code_point >= 32 && (code_point < 127 || code_point > 159)) {
             memcpy(shown.text + used, data + i, (size_t)length);
             used += (size_t)length;

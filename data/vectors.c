@@ -20,7 +20,8 @@ typedef struct {
 
 // A decimal number with at most 18 digits that count: exact to well below a float's rounding. No locale, no hexadecimal, no nan or inf.
 static bool parse_number(const char *p, size_t bytes, float *out) {
-    static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    static const double powers[] = {1,    1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     const char *end = p + bytes;
     const bool negative = p < end && *p == '-';
     uint64_t mantissa = 0;
@@ -33,8 +34,10 @@ static bool parse_number(const char *p, size_t bytes, float *out) {
             continue;
         }
         digits = 1;
-        if (mantissa < 100000000000000000u) mantissa = mantissa * 10 + (uint64_t)(*p - '0');
-        else written = 1;
+        if (mantissa < 100000000000000000u)
+            mantissa = mantissa * 10 + (uint64_t)(*p - '0');
+        else
+            written = 1;
         exponent += (written ? 1 : 0) - (fraction ? 1 : 0);
     }
     if (!digits) return false;
@@ -98,8 +101,8 @@ static bpt_status_t read_dimension(bpt_range_t rest, int64_t *dim, int64_t *prom
         *dim = any ? count_fields(line) - 1 : 0;
     }
     if (*dim >= 1 && *dim <= LARGEST_DIM) return BPT_OK;
-    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu is not a word followed by 1 to %d numbers", rest.path, (unsigned long long)(any ? line.line : 1),
-                    LARGEST_DIM);
+    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu is not a word followed by 1 to %d numbers", rest.path,
+                    (unsigned long long)(any ? line.line : 1), LARGEST_DIM);
 }
 
 static bpt_status_t start(reader_t *r, const bpt_range_t *lines) {

@@ -197,7 +197,8 @@ static bpt_status_t push(ids_t *ids, uint32_t id) {
 }
 
 static bpt_status_t unknown(const bpt_range_t *where, const char *token, size_t bytes) {
-    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: '%s' is not in the vocabulary, which has no <unk>; train with a text that holds it or use --unit byte",
+    return bpt_fail(BPT_ERR_INPUT,
+                    "%s: line %llu: '%s' is not in the vocabulary, which has no <unk>; train with a text that holds it or use --unit byte",
                     where->path, (unsigned long long)where->line, bpt_show(token, bytes).text);
 }
 
@@ -215,7 +216,8 @@ bpt_status_t bpt_parse_id(const bpt_range_t *where, const char *token, size_t by
     return BPT_OK;
 }
 
-static bpt_status_t encode_word(const bpt_vocab_t *v, const bpt_range_t *where, const char *word, size_t bytes, bpt_strbuf_t *buf, uint32_t *id) {
+static bpt_status_t encode_word(const bpt_vocab_t *v, const bpt_range_t *where, const char *word, size_t bytes, bpt_strbuf_t *buf,
+                                uint32_t *id) {
     if (v->unit == BPT_UNIT_IDS) return bpt_parse_id(where, word, bytes, id);
     BPT_TRY(bpt_context(fold(v, buf, &word, &bytes), "%s: line %llu", where->path, (unsigned long long)where->line));
     return bpt_vocab_find(v, word, bytes, id) ? BPT_OK : unknown(where, word, bytes);

@@ -21,8 +21,9 @@ bpt_status_t bpt_vocab_count_word(bpt_vocab_t *vocab, const char *word, size_t b
 bpt_status_t bpt_vocab_freeze(bpt_vocab_t *vocab) BPT_MUST_USE;
 void bpt_vocab_destroy(bpt_vocab_t *vocab);
 
-// vocab.txt: line number - 1 = id; escapes \n \t \\ \xHH for what a line cannot hold. Strict: unknown escapes, raw control characters, empty or
-// repeated tokens, tokens that are none of the unit, a file that does not begin as the unit's vocabularies do are BPT_ERR_INPUT with file and line.
+// vocab.txt: line number - 1 = id; escapes \n \t \\ \xHH for what a line cannot hold. Strict: unknown escapes, raw control characters,
+// empty or repeated tokens, tokens that are none of the unit, a file that does not begin as the unit's vocabularies do are BPT_ERR_INPUT
+// with file and line.
 bpt_status_t bpt_vocab_write(const bpt_vocab_t *vocab, const char *path) BPT_MUST_USE;
 bpt_status_t bpt_vocab_format(const bpt_vocab_t *vocab, bpt_strbuf_t *out) BPT_MUST_USE;  // appends the text of the file
 bpt_status_t bpt_vocab_read(const char *path, bpt_unit_t unit, bool lower, bpt_vocab_t **out) BPT_MUST_USE;
@@ -36,9 +37,11 @@ bool bpt_vocab_find(const bpt_vocab_t *vocab, const char *token, size_t bytes, u
 
 // Ids of a text, *ids freed with bpt_free. A token that is neither known nor covered by <unk> is BPT_ERR_INPUT with file and
 // line. Words get <eos> for every newline, with line_ends also after a last line without one (a corpus; a prompt goes on).
-bpt_status_t bpt_vocab_encode(const bpt_vocab_t *vocab, const bpt_range_t *text, bool line_ends, uint32_t **ids, uint64_t *count) BPT_MUST_USE;
+bpt_status_t bpt_vocab_encode(const bpt_vocab_t *vocab, const bpt_range_t *text, bool line_ends, uint32_t **ids,
+                              uint64_t *count) BPT_MUST_USE;
 // The id of one word (folded when the vocabulary is), errors as above.
-bpt_status_t bpt_vocab_encode_word(const bpt_vocab_t *vocab, const bpt_range_t *where, const char *word, size_t bytes, uint32_t *id) BPT_MUST_USE;
+bpt_status_t bpt_vocab_encode_word(const bpt_vocab_t *vocab, const bpt_range_t *where, const char *word, size_t bytes,
+                                   uint32_t *id) BPT_MUST_USE;
 // Appends the text of one id. `first`: no blank before it (words).
 bpt_status_t bpt_vocab_decode(const bpt_vocab_t *vocab, uint32_t id, bool first, bpt_strbuf_t *out) BPT_MUST_USE;
 // One decimal id, at most 2^32 - 2.

@@ -44,11 +44,13 @@ static bpt_status_t unescape(const bpt_range_t *line, bpt_strbuf_t *out) {
     bpt_strbuf_clear(out);
     for (uint64_t i = 0; i < line->bytes; ++i) {
         char c = line->data[i];
-        if ((unsigned char)c < 0x20 || c == 0x7F) return bpt_fail(BPT_ERR_INPUT, "a control character, to be written as \\x%02X", (unsigned char)c);
+        if ((unsigned char)c < 0x20 || c == 0x7F)
+            return bpt_fail(BPT_ERR_INPUT, "a control character, to be written as \\x%02X", (unsigned char)c);
         if (c == '\\') {
             const char e = ++i < line->bytes ? line->data[i] : 0;
             const int high = e == 'x' && i + 2 < line->bytes ? hex(line->data[i + 1]) : -1, low = high >= 0 ? hex(line->data[i + 2]) : -1;
-            if (e != 'n' && e != 't' && e != '\\' && low < 0) return bpt_fail(BPT_ERR_INPUT, "unknown escape; \\n, \\t, \\\\ and \\xHH are known");
+            if (e != 'n' && e != 't' && e != '\\' && low < 0)
+                return bpt_fail(BPT_ERR_INPUT, "unknown escape; \\n, \\t, \\\\ and \\xHH are known");
             c = e == 'n' ? '\n' : e == 't' ? '\t' : e == '\\' ? '\\' : (char)(high * 16 + low);
             if (e == 'x') i += 2;
         }
@@ -65,7 +67,8 @@ static bpt_status_t check_token(const bpt_vocab_t *v, const bpt_strbuf_t *token,
         return bpt_fail(BPT_ERR_INPUT, "'%s' is out of place; a byte vocabulary has its 256 bytes in order", shown.text);
     if (v->unit == BPT_UNIT_BYTE) return BPT_OK;
     if (v->unit == BPT_UNIT_WORD && id < 2)
-        return known == id ? BPT_OK : bpt_fail(BPT_ERR_INPUT, "'%s' is out of place; a word vocabulary begins with <unk> and <eos>", shown.text);
+        return known == id ? BPT_OK
+                           : bpt_fail(BPT_ERR_INPUT, "'%s' is out of place; a word vocabulary begins with <unk> and <eos>", shown.text);
     if (known != BPT_NO_TOKEN) return bpt_fail(BPT_ERR_INPUT, "'%s' is there twice", shown.text);
     bpt_range_t rest = bpt_range_of("the token", token->data, token->length);
     uint32_t c;
@@ -89,7 +92,9 @@ static bpt_status_t read_lines(bpt_vocab_t *v, const bpt_range_t *text, bpt_strb
     }
     if (lines && lines == v->count) return BPT_OK;
     return bpt_fail(BPT_ERR_INPUT, "%s has %zu tokens where %s are needed; the file is cut off", text->path, lines,
-                    v->unit == BPT_UNIT_BYTE ? "256" : v->unit == BPT_UNIT_WORD ? "2 or more" : "some");
+                    v->unit == BPT_UNIT_BYTE   ? "256"
+                    : v->unit == BPT_UNIT_WORD ? "2 or more"
+                                               : "some");
 }
 
 bpt_status_t bpt_vocab_parse(const bpt_range_t *text, bpt_unit_t unit, bool lower, bpt_vocab_t **out) {

@@ -33,7 +33,8 @@ static int setup(void **state) {
 }
 
 static const bpt_classify_options_t trainings[] = {
-    {64, 512, 1, 1}, {1, 512, 1, 2}, {700, 4096, 1, 3}, {701, 100, 1, 4}, {699, 1000000, 1, 5}, {0, 512, 1, 6}, {0, 512, 4, 7}, {32, 1, 1, 8}, {0, 1, 1, 9},
+    {64, 512, 1, 1}, {1, 512, 1, 2}, {700, 4096, 1, 3}, {701, 100, 1, 4}, {699, 1000000, 1, 5},
+    {0, 512, 1, 6},  {0, 512, 4, 7}, {32, 1, 1, 8},     {0, 1, 1, 9},
 };
 
 static bpt_batch_source_t *training(size_t i) {
@@ -82,7 +83,8 @@ static void an_epoch_has_every_example_once(void **state) {
                     scored += b.n_scored;
                 }
                 assert_int_equal(scored, b.window_scored);
-                if (trainings[c].batch_examples && step + 1 < source->steps_per_epoch) assert_int_equal(scored, trainings[c].batch_examples);
+                if (trainings[c].batch_examples && step + 1 < source->steps_per_epoch)
+                    assert_int_equal(scored, trainings[c].batch_examples);
                 if (step + 1 == source->steps_per_epoch) assert_true(b.epoch_end == (double)epoch + 1);
             }
             for (int e = 0; e < EXAMPLES; ++e) assert_true(seen[e] == 1 && ranks[e] == 1);
@@ -245,7 +247,8 @@ static void failing_memory_leaks_nothing(void **state) {
             bpt_batch_t b;
             bool end;
             bpt_alloc_fail_after(nth);
-            bpt_status_t status = kind ? bpt_classify_eval_source(&examples, 512, &source) : bpt_classify_train_source(&examples, &trainings[0], &source);
+            bpt_status_t status =
+                kind ? bpt_classify_eval_source(&examples, 512, &source) : bpt_classify_train_source(&examples, &trainings[0], &source);
             if (status == BPT_OK) status = source->next(source, &b, &end);
             bpt_alloc_fail_after(0);
             if (source) source->destroy(source);

@@ -69,10 +69,18 @@ static void lines_and_trees_give_their_examples(void **state) {
         const char *examples[8];
     } cases[] = {
         {"pos\tgood  film !\r\nneg\tbad\n", BPT_UNIT_WORD, {.labelled = true}, 2, {"pos: good film !", "neg: bad"}},
-        {"\xEF\xBB\xBF" "b b\tx\na\ty", BPT_UNIT_WORD, {.labelled = true}, 2, {"b b: x", "a: y"}},
+        {"\xEF\xBB\xBF"
+         "b b\tx\na\ty",
+         BPT_UNIT_WORD,
+         {.labelled = true},
+         2,
+         {"b b: x", "a: y"}},
         {"good film\nbad\n", BPT_UNIT_WORD, {0}, 2, {"-: good film", "-: bad"}},
         {"(3 (2 The) (4 (2 big) (2 -LRB-)))\n(0 no)\n", BPT_UNIT_WORD, {.labelled = true}, 2, {"3: The big -LRB-", "0: no"}},
-        {"(3 (2 The) (4 (2 big) (2 cat)))\n", BPT_UNIT_WORD, {.labelled = true, .subtrees = true}, 5,
+        {"(3 (2 The) (4 (2 big) (2 cat)))\n",
+         BPT_UNIT_WORD,
+         {.labelled = true, .subtrees = true},
+         5,
          {"2: The", "2: big", "2: cat", "4: big cat", "3: The big cat"}},
         {"(1 \t( 1\n", BPT_UNIT_WORD, {.labelled = true}, 1, {"(1 : ( 1"}},  // a tab: not a tree
         {"(not a tree\n", BPT_UNIT_WORD, {0}, 1, {"-: (not a tree"}},
@@ -156,7 +164,8 @@ static void labels_are_sorted_and_must_be_known(void **state) {
     bpt_examples_t valid;
     const bpt_range_t text = bpt_range_of("valid.tsv", "a\tx\nc\tx\n", 8);
     const bpt_examples_options_t options = {.labelled = true};
-    assert_fails(bpt_examples_read(&text, &options, set.vocab, &set.labels, &valid), BPT_ERR_INPUT, "valid.tsv: line 2: label 'c' is not one of the 4");
+    assert_fails(bpt_examples_read(&text, &options, set.vocab, &set.labels, &valid), BPT_ERR_INPUT,
+                 "valid.tsv: line 2: label 'c' is not one of the 4");
     free_set(&set);
 }
 
@@ -178,7 +187,9 @@ static void labels_txt_reads_back(void **state) {
     free_set(&set);
     static const struct {
         const char *text, *message;
-    } bad[] = {{"a\na\n", "line 2: this label is there twice"}, {"b\na\n", "line 2: labels must be sorted"}, {"a\n\nb\n", "line 2: a label cannot be empty"},
+    } bad[] = {{"a\na\n", "line 2: this label is there twice"},
+               {"b\na\n", "line 2: labels must be sorted"},
+               {"a\n\nb\n", "line 2: a label cannot be empty"},
                {"a\tb\n", "line 1: a control character"}};
     for (size_t i = 0; i < BPT_COUNT(bad); ++i) {
         test_write_file(path, bad[i].text, strlen(bad[i].text));
@@ -234,9 +245,12 @@ static void published_counts_of_sst_are_met(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_and_trees_give_their_examples), cmocka_unit_test(broken_lines_are_named),
-        cmocka_unit_test(deep_trees_need_no_deep_stack),       cmocka_unit_test(labels_are_sorted_and_must_be_known),
-        cmocka_unit_test(labels_txt_reads_back),               cmocka_unit_test(failing_memory_leaks_nothing),
+        cmocka_unit_test(lines_and_trees_give_their_examples),
+        cmocka_unit_test(broken_lines_are_named),
+        cmocka_unit_test(deep_trees_need_no_deep_stack),
+        cmocka_unit_test(labels_are_sorted_and_must_be_known),
+        cmocka_unit_test(labels_txt_reads_back),
+        cmocka_unit_test(failing_memory_leaks_nothing),
         cmocka_unit_test(published_counts_of_sst_are_met),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,9 +26,9 @@ static const struct {
     uint64_t count;
     bpt_lm_options_t options;  // context, stride, batch_tokens, accumulate, seed
 } trainings[] = {
-    {1000, {16, 16, 64, 1, 1}}, {1000, {16, 8, 64, 3, 2}},    {1000, {16, 5, 100, 2, 3}}, {17, {16, 16, 64, 1, 4}}, {18, {16, 16, 64, 4, 5}},
-    {2, {1, 1, 1, 1, 6}},       {161, {16, 16, 48, 3, 6}},    {160, {16, 16, 16, 7, 7}},  {999, {1, 1, 10, 3, 8}},  {3000, {300, 300, 1, 1, 9}},
-    {2000, {64, 32, 1024, 1000000, 10}}, {97, {32, 1, 64, 2, 11}},
+    {1000, {16, 16, 64, 1, 1}}, {1000, {16, 8, 64, 3, 2}},   {1000, {16, 5, 100, 2, 3}},          {17, {16, 16, 64, 1, 4}},
+    {18, {16, 16, 64, 4, 5}},   {2, {1, 1, 1, 1, 6}},        {161, {16, 16, 48, 3, 6}},           {160, {16, 16, 16, 7, 7}},
+    {999, {1, 1, 10, 3, 8}},    {3000, {300, 300, 1, 1, 9}}, {2000, {64, 32, 1024, 1000000, 10}}, {97, {32, 1, 64, 2, 11}},
 };
 
 static bpt_batch_source_t *training(size_t i) {
@@ -264,7 +264,8 @@ static void impossible_evaluation_is_refused(void **state) {
     assert_fails(bpt_lm_eval_source(ids, 1, 16, 64, BPT_PROTOCOL_CHUNKS, &source), BPT_ERR_INPUT, "a text of 1 token");
     assert_fails(bpt_lm_eval_source(ids, 100, 0, 64, BPT_PROTOCOL_CHUNKS, &source), BPT_ERR_USAGE, "context 0");
     assert_fails(bpt_lm_eval_source(ids, 100, 16, 0, BPT_PROTOCOL_CHUNKS, &source), BPT_ERR_USAGE, "batch of 0");
-    assert_fails(bpt_lm_eval_source(ids, 100, 15, 64, BPT_PROTOCOL_HALF, &source), BPT_ERR_USAGE, "--eval-context 15: this protocol needs an even number");
+    assert_fails(bpt_lm_eval_source(ids, 100, 15, 64, BPT_PROTOCOL_HALF, &source), BPT_ERR_USAGE,
+                 "--eval-context 15: this protocol needs an even number");
     assert_fails(bpt_lm_eval_source(ids, 100, 2, 64, BPT_PROTOCOL_RELEASED, &source), BPT_ERR_USAGE, "at least 4");
 }
 

@@ -111,7 +111,14 @@ static bpt_status_t faulty_next(bpt_batch_source_t *source, bpt_batch_t *batch, 
     if (f->at++ == f->bad) return bpt_fail(BPT_ERR_INPUT, "batch %lld is broken", (long long)f->bad);
     f->words[0] = (uint32_t)f->at;
     *end = false;
-    *batch = (bpt_batch_t){.n = 1, .batch = 1, .n_real = 1, .n_targets = 1, .tokens = f->words, .targets = f->words, .lengths = f->words, .sequences = f->words,
+    *batch = (bpt_batch_t){.n = 1,
+                           .batch = 1,
+                           .n_real = 1,
+                           .n_targets = 1,
+                           .tokens = f->words,
+                           .targets = f->words,
+                           .lengths = f->words,
+                           .sequences = f->words,
                            .weights = f->weights};
     return BPT_OK;
 }

@@ -72,7 +72,10 @@ static void lines_end_at_newlines_with_or_without_carriage_return(void **state) 
         {"a\r\nb\r\n", 2, {"a", "b"}},
         {"a\n\nb\n", 3, {"a", "", "b"}},
         {"a\rb\n", 1, {"a\rb"}},
-        {"\xEF\xBB\xBF" "a\nb", 2, {"a", "b"}},
+        {"\xEF\xBB\xBF"
+         "a\nb",
+         2,
+         {"a", "b"}},
         {"\xEF\xBB\xBF", 0, {0}},
     };
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {

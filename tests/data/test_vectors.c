@@ -38,10 +38,11 @@ static void rows_belong_to_words_and_others_stay_zero(void **state) {
     int64_t found;
     static const char *const forms[] = {
         "a 1 2\nzz 5 6\nb 3 -4e-1\n",
-        "3 2\na 1 2\nzz 5 6\nb 3 -0.4\n",                        // word2vec
+        "3 2\na 1 2\nzz 5 6\nb 3 -0.4\n",                       // word2vec
         "a 1.0 +2\r\na 9 9\r\n. . . 7 7\r\nb 3.0 -4E-01 \r\n",  // the first vector of a word counts; a word with blanks
         "a\t1\t2\nb 3 -.4",
-        "\xEF\xBB\xBF" "a 1 2\nb 3 -0.40000000000000000000000000001\n",
+        "\xEF\xBB\xBF"
+        "a 1 2\nb 3 -0.40000000000000000000000000001\n",
     };
     for (size_t i = 0; i < BPT_COUNT(forms); ++i) {
         assert_ok(parse(forms[i], vocab, 2, rows, &found));
@@ -155,8 +156,10 @@ static void the_glove_sample_reads_completely(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_belong_to_words_and_others_stay_zero), cmocka_unit_test(damage_is_named_by_line),
-        cmocka_unit_test(numbers_round_as_strtof_does),              cmocka_unit_test(a_file_gives_the_same_as_a_text),
+        cmocka_unit_test(rows_belong_to_words_and_others_stay_zero),
+        cmocka_unit_test(damage_is_named_by_line),
+        cmocka_unit_test(numbers_round_as_strtof_does),
+        cmocka_unit_test(a_file_gives_the_same_as_a_text),
         cmocka_unit_test(the_glove_sample_reads_completely),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,7 +67,10 @@ static void words_come_by_frequency_then_bytes(void **state) {
     assert_ids(vocab, "a b\n\nzzz <unk> <eos> c", true, "2 3 1 1 0 0 1 6 1");
     assert_ids(vocab, "a b\n\nc\n", true, "2 3 1 1 6 1");
     assert_ids(vocab, "a b\nc", false, "2 3 1 6");
-    assert_ids(vocab, "\xEF\xBB\xBF" "a\r\nb \v\f\r\n", true, "2 1 3 1");
+    assert_ids(vocab,
+               "\xEF\xBB\xBF"
+               "a\r\nb \v\f\r\n",
+               true, "2 1 3 1");
     bpt_vocab_destroy(vocab);
 }
 
@@ -87,7 +90,10 @@ static void lower_case_folds_words_of_every_script(void **state) {
 
 static void code_points_come_in_order_and_unknown_ones_are_errors(void **state) {
     (void)state;
-    bpt_vocab_t *vocab = made_from(BPT_UNIT_CHAR, false, "b\xE2\x82\xAC" "a\n\xC3\xA9" "b");
+    bpt_vocab_t *vocab = made_from(BPT_UNIT_CHAR, false,
+                                   "b\xE2\x82\xAC"
+                                   "a\n\xC3\xA9"
+                                   "b");
     static const char *const tokens[] = {"\n", "a", "b", "\xC3\xA9", "\xE2\x82\xAC"};
     assert_tokens(vocab, tokens, BPT_COUNT(tokens));
     assert_ids(vocab, "a\xE2\x82\xAC\n\nb", true, "1 4 0 0 2");
@@ -137,7 +143,8 @@ static void decoding_undoes_encoding(void **state) {
         const char *text;
     } cases[] = {
         {BPT_UNIT_BYTE, "ab\xFF\n c"},
-        {BPT_UNIT_CHAR, "gr\xC3\xBC\xC3\x9F" "e\n\nx"},
+        {BPT_UNIT_CHAR, "gr\xC3\xBC\xC3\x9F"
+                        "e\n\nx"},
         {BPT_UNIT_WORD, "a b\nc d e\n\nf\n"},
         {BPT_UNIT_IDS, "1 22 333"},
     };
@@ -166,7 +173,8 @@ static void vocab_txt_reads_back_as_it_was(void **state) {
         {BPT_UNIT_BYTE, "x"},
         {BPT_UNIT_CHAR, "\xEF\xBB\xBF"},  // a vocabulary of one code point that looks like a byte order mark
         {BPT_UNIT_CHAR, "a\\\n\t\r \x01\x7F\xC2\x85\xE2\x80\xA8\xF0\x9F\x98\x80"},
-        {BPT_UNIT_WORD, "back\\slash bell\x07 \xE2\x80\xA8 n\xC3\xBC#\n <eos> a\x1C" "b"},
+        {BPT_UNIT_WORD, "back\\slash bell\x07 \xE2\x80\xA8 n\xC3\xBC#\n <eos> a\x1C"
+                        "b"},
     };
     const char *path = test_path("vocab.txt");
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {

@@ -51,7 +51,8 @@ static void check_decoding(const bpt_vocab_t *vocab, const bpt_range_t *text, co
     } else {
         uint32_t *again;
         uint64_t again_count;
-        const bpt_range_t range = {"again", out.data ? out.data : "", out.length, 1, 1};  // offset 1: a first word may look like a byte order mark
+        const bpt_range_t range = {"again", out.data ? out.data : "", out.length, 1,
+                                   1};  // offset 1: a first word may look like a byte order mark
         require(bpt_vocab_encode(vocab, &range, false, &again, &again_count) == BPT_OK);
         require(again_count == count && !memcmp(again, ids, count * sizeof *ids));
         bpt_free(again);

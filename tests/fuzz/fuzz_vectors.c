@@ -23,7 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(bpt_alloc(size - 1, 1, &bytes) == BPT_OK);
     memcpy(bytes, data + 1, size - 1);
     const bpt_range_t text = bpt_range_of("input", bytes, size - 1);
-    require(bpt_vocab_create(BPT_UNIT_WORD, false, &vocab) == BPT_OK && bpt_vocab_count(vocab, &corpus) == BPT_OK && bpt_vocab_freeze(vocab) == BPT_OK);
+    require(bpt_vocab_create(BPT_UNIT_WORD, false, &vocab) == BPT_OK && bpt_vocab_count(vocab, &corpus) == BPT_OK &&
+            bpt_vocab_freeze(vocab) == BPT_OK);
     const bpt_status_t status = bpt_vectors_parse(&text, vocab, dim, rows, &found);
     require(status == BPT_OK || ((status == BPT_ERR_INPUT || status == BPT_ERR_USAGE) && *bpt_error_message()));
     require(found >= 0 && found <= 5);
