@@ -1,0 +1,86 @@
+// Boundary 2: what a GPU API implements for the lowering, one dispatch at a time. A driver knows memory, programs and command lists;
+// it never names an op. All of a device's calls come from one thread at a time.
+#ifndef BPT_GPU_DRIVER_H
+#define BPT_GPU_DRIVER_H
+
+#include "backends/backend.h"
+#include "backends/gpu/kernel.h"
+
+typedef struct bpt_gpu_api bpt_gpu_api_t;            // an open device of one API; the first member of every driver's own struct
+typedef struct bpt_gpu_memory bpt_gpu_memory_t;      // device memory
+typedef struct bpt_gpu_program bpt_gpu_program_t;    // a kernel compiled with its constants
+typedef struct bpt_gpu_commands bpt_gpu_commands_t;  // recorded dispatches, submitted again and again
+
+// What the device allows and has. Faked downwards by BPT_LIMITS (limits.h) before anything else reads it.
+typedef struct {
+    uint32_t max_groups[3];         // work-groups per axis
+    uint32_t max_group_size;        // work-items of a group
+    uint32_t local_bytes;           // local (shared) memory of a group
+    uint64_t max_binding_bytes;     // range of one binding
+    uint64_t max_allocation_bytes;  // one block of memory
+    uint64_t memory_bytes;
+    uint32_t offset_alignment;      // of a binding's offset; a power of two, 1 = any
+    uint32_t subgroup_size;         // 0 = unknown or not to be relied on
+    bool f16;                       // 16-bit elements in storage
+    bool unified;                   // host and device share the memory
+} bpt_gpu_limits_t;
+
+struct bpt_gpu_api {
+    const struct bpt_gpu_driver *driver;
+    bpt_gpu_limits_t limits;
+};
+
+// A program's key: a kernel and the values of its constants (kernel.h).
+typedef struct {
+    bpt_gpu_kernel_t kernel;
+    uint32_t group_size;
+    uint32_t constants[BPT_GPU_MAX_CONSTANTS];  // in the order of the kernel's CONSTANTS
+    uint8_t dtypes[BPT_GPU_MAX_BINDINGS];       // element type (bpt_dtype_t) of each binding
+} bpt_gpu_variant_t;
+
+typedef struct {
+    bpt_gpu_memory_t *memory;  // NULL: the kernel never reads it; the driver binds something harmless
+    size_t offset_bytes;       // a multiple of limits.offset_alignment
+    size_t bytes;              // <= limits.max_binding_bytes
+} bpt_gpu_binding_t;
+
+typedef struct {
+    bpt_gpu_program_t *program;
+    bpt_gpu_binding_t bindings[BPT_GPU_MAX_BINDINGS];
+    uint8_t params[BPT_GPU_PARAMS_BYTES];  // the kernel's parameter block as in kernel.h
+    uint32_t params_bytes;
+    uint32_t groups[3];
+} bpt_gpu_dispatch_t;
+
+typedef struct bpt_gpu_driver {
+    // As in bpt_backend_t. `index` counts the devices in the order of `enumerate`.
+    bpt_status_t (*enumerate)(bpt_device_info_t *infos, int capacity, int *count);
+    bpt_status_t (*open)(int index, bpt_gpu_api_t **out);  // fills `limits`
+    void (*close)(bpt_gpu_api_t *api);                     // everything made from it has been destroyed; safe after a device loss
+
+    bpt_status_t (*memory_create)(bpt_gpu_api_t *api, size_t bytes, bpt_gpu_memory_t **out);  // zeroed
+    void (*memory_destroy)(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory);
+    // The device is idle when these are called; they return when the bytes are there.
+    bpt_status_t (*write)(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory, size_t offset, const void *source, size_t bytes);
+    bpt_status_t (*read)(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory, size_t offset, void *target, size_t bytes);
+
+    // A build failure is BPT_ERR_UNSUPPORTED with the first line of the compiler's log.
+    bpt_status_t (*program_create)(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out);
+    void (*program_destroy)(bpt_gpu_api_t *api, bpt_gpu_program_t *program);
+
+    bpt_status_t (*commands_create)(bpt_gpu_api_t *api, bpt_gpu_commands_t **out);
+    void (*commands_destroy)(bpt_gpu_api_t *api, bpt_gpu_commands_t *commands);
+    bpt_status_t (*dispatch)(bpt_gpu_commands_t *commands, const bpt_gpu_dispatch_t *dispatch);
+    bpt_status_t (*barrier)(bpt_gpu_commands_t *commands);  // everything before is visible to everything after
+    // Marks a moment: after all dispatches before it. Marks are numbered from 0 in recording order.
+    bpt_status_t (*mark)(bpt_gpu_commands_t *commands);
+    bpt_status_t (*finish)(bpt_gpu_commands_t *commands);  // no more recording
+    // Commands of one device run one after the other, in the order of submission, each seeing the writes of those before.
+    bpt_status_t (*submit)(bpt_gpu_api_t *api, bpt_gpu_commands_t *commands, uint64_t *ticket);
+    // All up to `ticket` have finished. BPT_ERR_DEVICE_LOST when the driver gave up or the time is over.
+    bpt_status_t (*wait)(bpt_gpu_api_t *api, uint64_t ticket, uint64_t timeout_ns);
+    // Seconds of each mark of the last finished submission, from a common origin; count as recorded.
+    bpt_status_t (*marks)(bpt_gpu_commands_t *commands, double *seconds, int capacity, int *count);
+} bpt_gpu_driver_t;
+
+#endif

@@ -1,0 +1,48 @@
+// The kernels by name, and what C must know of each: its constants, bindings and parameter block, all read from cl/<kernel>.inc, which
+// the kernel texts read too. Knows no API and no op.
+#ifndef BPT_GPU_KERNEL_H
+#define BPT_GPU_KERNEL_H
+
+#include "bpt/base.h"
+
+enum {
+    BPT_GPU_MAX_CONSTANTS = 32,
+    BPT_GPU_MAX_BINDINGS = 16,
+    BPT_GPU_PARAMS_BYTES = 128,  // what every Vulkan device has for push constants
+};
+
+// Every parameter block begins with this. The work-groups of one dispatch may be a part of a kernel's whole range; a binding begins
+// `skew` elements before the operand, where an API can bind multiples of some alignment only (Vulkan; elsewhere 0).
+#define BPT_GPU_PARAMS_HEAD \
+    uint32_t first_group;   \
+    uint8_t skew[BPT_GPU_MAX_BINDINGS];
+
+// Per kernel: <kernel>_params_t, and enumerators <kernel>_<constant>, <kernel>_<binding> for their numbers.
+#define BPT_PASTE3_(a, b, c) a##b##c
+#define BPT_PASTE3(a, b, c) BPT_PASTE3_(a, b, c)
+#define BPT_GPU_VISIT "backends/gpu/kernel_types.h"
+#include "backends/gpu/kernels.def"
+#undef BPT_GPU_VISIT
+
+typedef enum {
+#define BPT_GPU_VISIT "backends/gpu/kernel_enum.h"
+#include "backends/gpu/kernels.def"
+#undef BPT_GPU_VISIT
+    BPT_GPU_KERNEL_COUNT
+} bpt_gpu_kernel_t;
+
+typedef enum { BPT_GPU_BINDING_F, BPT_GPU_BINDING_R, BPT_GPU_BINDING_U } bpt_gpu_binding_kind_t;  // any float type, f32, u32
+
+typedef struct {
+    const char *name;
+    const char *constants[BPT_GPU_MAX_CONSTANTS];  // NULL after the last
+    struct {
+        const char *name;  // NULL after the last
+        bpt_gpu_binding_kind_t kind;
+    } bindings[BPT_GPU_MAX_BINDINGS];
+    uint32_t params_bytes;
+} bpt_gpu_kernel_info_t;
+
+extern const bpt_gpu_kernel_info_t bpt_gpu_kernels[BPT_GPU_KERNEL_COUNT];
+
+#endif

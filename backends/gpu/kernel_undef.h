@@ -1,0 +1,5 @@
+// Forgets one kernel's .inc.
+#undef KERNEL
+#undef CONSTANTS
+#undef BINDINGS
+#undef PARAMS

@@ -1,0 +1,58 @@
+// The kernel dialect in OpenCL C 1.2 (README.md has the words). The driver puts -D for WG, the constants and the element types DT_<binding>
+// in front, then this file, the other includes, the kernel's .inc and its .cl.
+#define FUNCTION
+#define TO_FLOAT(x) ((float)(x))
+#define TO_INT(x) ((int)(x))
+#define TO_UINT(x) ((uint)(x))
+#define AS_UINT(x) as_uint(x)
+#define AS_FLOAT(x) as_float(x)
+#define MUL_HI(a, b) mul_hi((uint)(a), (uint)(b))
+#define POPCOUNT(x) popcount(x)
+#define INT4(a, b, c, d) ((int4)(a, b, c, d))
+#define FLOAT4(a, b, c, d) ((float4)(a, b, c, d))
+#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
+
+#define LOCAL_ID ((uint)get_local_id(0))
+#define GROUP_ID                                                                                                        \
+    (p.first_group + (uint)get_group_id(0) +                                                                            \
+     (uint)get_num_groups(0) * ((uint)get_group_id(1) + (uint)get_num_groups(1) * (uint)get_group_id(2)))
+#define GLOBAL_ID (GROUP_ID * WG + LOCAL_ID)
+
+// Element types as in bpt/dtype.h: 0 f32, 1 bf16, 2 f16.
+float load_element(uint dtype, __global const void *data, uint i) {
+    if (dtype == 0u) return ((__global const float *)data)[i];
+    if (dtype == 2u) return vload_half(i, (__global const half *)data);
+    return as_float((uint)((__global const ushort *)data)[i] << 16);
+}
+void store_element(uint dtype, __global void *data, uint i, float v) {
+    if (dtype == 0u)
+        ((__global float *)data)[i] = v;
+    else if (dtype == 2u)
+        vstore_half_rte(v, i, (__global half *)data);
+    else {
+        const uint bits = as_uint(v);
+        ((__global ushort *)data)[i] =
+            (bits & 0x7FFFFFFFu) > 0x7F800000u ? (ushort)(bits >> 16 | 0x40u) : (ushort)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
+    }
+}
+#define LOAD(x, i) load_element(DT_##x, x, i)
+#define STORE(x, i, v) store_element(DT_##x, x, i, v)
+#define AT(x, i) x[i]
+
+#define ARGUMENT(number, kind, name) __global uchar *name##_base, ulong name##_offset,
+#define POINTER_F(name) __global void *name = name##_base + name##_offset;
+#define POINTER_R(name) __global float *name = (__global float *)(name##_base + name##_offset);
+#define POINTER_U(name) __global uint *name = (__global uint *)(name##_base + name##_offset);
+#define POINTER(number, kind, name) POINTER_##kind(name)
+#define FIELD(type, name) type name;
+#define LOCAL_ARRAY(type, name, size) __local type name[size];
+#define KERNEL_BEGIN                                                                                                    \
+    typedef struct {                                                                                                    \
+        uint first_group;                                                                                               \
+        uchar skew[16];                                                                                                 \
+        PARAMS(FIELD)                                                                                                   \
+    } params_t;                                                                                                         \
+    __kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void KERNEL(BINDINGS(ARGUMENT) const params_t p) {         \
+        BINDINGS(POINTER)                                                                                               \
+        LOCALS(LOCAL_ARRAY)
+#define KERNEL_END }

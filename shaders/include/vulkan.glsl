@@ -1,0 +1,74 @@
+// The kernel dialect in GLSL (cl/README.md has the words). Specialisation constants: 0 the work-group's size, 1.. the kernel's constants, 64.. the
+// element types of the bindings. With BPT_F16 a shader reads and writes 16-bit elements too.
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#ifdef BPT_F16
+#extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#endif
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 0) const uint WG = 64;
+
+#define FUNCTION
+#define TO_FLOAT(x) float(x)
+#define TO_INT(x) int(x)
+#define TO_UINT(x) uint(x)
+#define AS_UINT(x) floatBitsToUint(x)
+#define AS_FLOAT(x) uintBitsToFloat(x)
+#define POPCOUNT(x) bitCount(x)
+#define int4 ivec4
+#define float4 vec4
+#define INT4(a, b, c, d) ivec4(a, b, c, d)
+#define FLOAT4(a, b, c, d) vec4(a, b, c, d)
+#define BARRIER memoryBarrierShared(); barrier()
+uint MUL_HI(uint a, uint b) {
+    uint high, low;
+    umulExtended(a, b, high, low);
+    return high;
+}
+
+#define LOCAL_ID gl_LocalInvocationID.x
+#define GROUP_ID (p.first_group + gl_WorkGroupID.x + gl_NumWorkGroups.x * (gl_WorkGroupID.y + gl_NumWorkGroups.y * gl_WorkGroupID.z))
+#define GLOBAL_ID (GROUP_ID * WG + LOCAL_ID)
+
+// Each binding begins `skew` elements before the operand, a byte of p.skew per binding.
+#ifdef BPT_F16
+#define LOAD(x, i) (DT_##x == 2u ? float(x##_half[x##_skew + (i)]) : x[x##_skew + (i)])
+#define STORE(x, i, v) { if (DT_##x == 2u) x##_half[x##_skew + (i)] = float16_t(v); else x[x##_skew + (i)] = v; }
+#else
+#define LOAD(x, i) x[x##_skew + (i)]
+#define STORE(x, i, v) x[x##_skew + (i)] = v
+#endif
+#define AT(x, i) x[x##_skew + (i)]
+
+#define CONSTANT(number, name) layout(constant_id = 1 + number) const uint name = 0;
+#ifdef BPT_F16
+#define BUFFER_F(number, name)                                                                          \
+    layout(constant_id = 64 + number) const uint DT_##name = 0;                                         \
+    layout(std430, set = 0, binding = number) buffer name##_block { float name[]; };                    \
+    layout(std430, set = 0, binding = number) buffer name##_half_block { float16_t name##_half[]; };
+#else
+#define BUFFER_F(number, name) layout(std430, set = 0, binding = number) buffer name##_block { float name[]; };
+#endif
+#define BUFFER_R(number, name) layout(std430, set = 0, binding = number) buffer name##_block { float name[]; };
+#define BUFFER_U(number, name) layout(std430, set = 0, binding = number) buffer name##_block { uint name[]; };
+#define BUFFER(number, kind, name) BUFFER_##kind(number, name)
+#define SKEW(number, kind, name) const uint name##_skew = bitfieldExtract(p.skew[number / 4], 8 * (number % 4), 8);
+#define FIELD(type, name) type name;
+#define LOCAL_ARRAY(type, name, size) shared type name[size];
+#define KERNEL_BEGIN                                                                      \
+    CONSTANTS(CONSTANT)                                                                   \
+    BINDINGS(BUFFER)                                                                      \
+    layout(push_constant) uniform params_block {                                          \
+        uint first_group;                                                                 \
+        uint skew[4];                                                                     \
+        PARAMS(FIELD)                                                                     \
+    } p;                                                                                  \
+    LOCALS(LOCAL_ARRAY)                                                                   \
+    void main() {                                                                         \
+        BINDINGS(SKEW)
+#define KERNEL_END }
+
+#include "random.h"
+#include "steps.h"
