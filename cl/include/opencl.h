@@ -1,5 +1,5 @@
 // The kernel dialect in OpenCL C 1.2 (README.md has the words). The driver puts -D for WG, the constants and the element types DT_<binding>
-// in front, then this file, the other includes, the kernel's .inc and its .cl.
+// in front, then this file, the kernel's .inc and its .cl; the build replaces #include lines by the files of cl/include.
 #define FUNCTION
 #define TO_FLOAT(x) ((float)(x))
 #define TO_INT(x) ((int)(x))
@@ -56,3 +56,6 @@ void store_element(uint dtype, __global void *data, uint i, float v) {
         BINDINGS(POINTER)                                                                                               \
         LOCALS(LOCAL_ARRAY)
 #define KERNEL_END }
+
+#include "random.h"
+#include "steps.h"
