@@ -1,0 +1,221 @@
+// The interval functions of the GPU kernels (cl/include/intervals.h), compiled here as C, against bpt/intervals.h: the same keys, the same
+// consumers, the same rows, for every graph; and at the largest sizes, where 32 bits are narrow.
+#include "backends/gpu/lower/attention.h"
+#include "bpt/rng.h"
+#include "unit/interval_edges.h"
+
+// The kernel dialect in C, as much of it as the functions use.
+typedef uint32_t uint;
+typedef struct {
+    int32_t x, y, z, w;
+} int4;
+#define FUNCTION static inline
+#define INT4(a, b, c, d) ((int4){a, b, c, d})
+#define TO_INT(x) ((int32_t)(x))
+#define TO_UINT(x) ((uint)(x))
+#define POPCOUNT(x) __builtin_popcount(x)
+#define min(a, b) ((a) < (b) ? (a) : (b))
+#define max(a, b) ((a) > (b) ? (a) : (b))
+#include "cl/include/intervals.h"
+#undef min
+#undef max
+
+static int4 graph_of(const bpt_intervals_t *g) {
+    int32_t word[4];
+    bpt_gpu_graph_words(g, word);
+    return INT4(word[0], word[1], word[2], word[3]);
+}
+
+// ---- The graphs ------------------------------------------------------------------------------------------------------
+
+typedef void (*check_t)(const bpt_intervals_t *g, int64_t n_true);
+
+static void for_each_graph(int64_t n, int64_t n_true, int32_t rel_levels, check_t check) {
+    static const int32_t widths[] = {1, 2, 3, 4, 7, 64, 1000, INT32_MAX};
+    for (int causal = 0; causal < 2; ++causal) {
+        for (size_t w = 0; w < BPT_COUNT(widths); ++w)
+            for (int reference = 0; reference < 2; ++reference) {
+                const bpt_intervals_t g = {BPT_GRAPH_BPT,  .causal = causal,         .reference_rule = reference,
+                                           .k = widths[w], .rel_levels = rel_levels, .n = n};
+                if (bpt_intervals_check(&g) == BPT_OK) check(&g, n_true);
+            }
+        for (int variant = 0; variant < 2; ++variant) {
+            const bpt_intervals_t segtree = {BPT_GRAPH_SEGTREE, .causal = causal, .span_self = variant, .rel_levels = rel_levels, .n = n};
+            const bpt_intervals_t dense = {BPT_GRAPH_DENSE, .causal = causal, .root = variant, .rel_levels = rel_levels, .n = n};
+            check(&segtree, n_true);
+            check(&dense, n_true);
+            for (int32_t window = 0; window < 12; window = 2 * window + 1) {
+                const bpt_intervals_t g = {BPT_GRAPH_WINDOW, .causal = causal,         .root = variant,
+                                           .window = window, .rel_levels = rel_levels, .n = n};
+                check(&g, n_true);
+            }
+        }
+    }
+}
+
+// ---- Small graphs: all edges ------------------------------------------------------------------------------------------
+
+static void check_position(const bpt_intervals_t *g, int64_t n_true, int64_t node) {
+    int level;
+    int64_t index;
+    const int4 k = graph_of(g), position = node_position(k, (int32_t)node);
+    bpt_node_position(g, node, &level, &index);
+    assert_int_equal(position.x, level);
+    assert_int_equal(position.y, index);
+    assert_int_equal(node_exists(k, (int32_t)n_true, position), bpt_node_exists(g, n_true, node));
+}
+
+static edges_t kernel_keys(const bpt_intervals_t *g, int64_t n_true) {
+    edges_t e = edges_empty(g);
+    const int4 k = graph_of(g);
+    for (int32_t query = 0; query < (int32_t)e.nodes; ++query) {
+        const int4 position = node_position(k, query);
+        if (!node_exists(k, (int32_t)n_true, position)) continue;
+        for (int s = 0; s < query_ranges(k, (int32_t)n_true, position.x); ++s) {
+            const int4 range = query_range(k, (int32_t)n_true, position, s);
+            assert_true(range.x <= range.y);
+            for (int32_t key = range.x; key < range.y; ++key) edges_add(&e, query, key, range.z + (key - range.x) * range.w);
+        }
+    }
+    return e;
+}
+
+static edges_t kernel_consumers(const bpt_intervals_t *g, int64_t n_true) {
+    edges_t e = edges_empty(g);
+    const int4 k = graph_of(g);
+    for (int32_t key = 0; key < (int32_t)e.nodes; ++key) {
+        const int4 position = node_position(k, key);
+        if (!node_exists(k, (int32_t)n_true, position)) continue;
+        for (int s = 0; s < key_ranges(k, (int32_t)n_true, position.x); ++s) {
+            const int4 range = key_range(k, (int32_t)n_true, position, s);
+            assert_true(range.x <= range.y);
+            for (int32_t query = range.x; query < range.y; ++query)
+                edges_add(&e, query, key, edge_row(k, node_position(k, query), position));
+        }
+    }
+    return e;
+}
+
+static void check_small(const bpt_intervals_t *g, int64_t n_true) {
+    edges_t want = edges_by_keys(g, n_true), keys = kernel_keys(g, n_true), consumers = kernel_consumers(g, n_true);
+    assert_same_edges(g, n_true, &keys, &want);
+    assert_same_edges(g, n_true, &consumers, &want);
+    for (int64_t node = 0; node < want.nodes; ++node) check_position(g, n_true, node);
+    const int64_t root = bpt_root_node(g, n_true);
+    if (root >= 0) assert_int_equal(root_node(graph_of(g), (int32_t)n_true), root);
+    edges_free(&want);
+    edges_free(&keys);
+    edges_free(&consumers);
+}
+
+static void small_graphs_have_the_same_edges(void **state) {
+    (void)state;
+    for (int64_t n = 1; n <= 130; n += n < 35 ? 1 : 19) for_each_graph(n, n, n % 3 == 0 ? 2 : bpt_default_rel_levels(n), check_small);
+    for_each_graph(130, 130, 0, check_small);
+}
+
+static void shorter_sequences_of_a_bucket_have_the_same_edges(void **state) {
+    (void)state;
+    for (int64_t n_true = 1; n_true <= 37; n_true += 3) for_each_graph(37, n_true, 3, check_small);
+    for_each_graph(100, 64, 7, check_small);
+}
+
+// ---- Large graphs: some nodes ------------------------------------------------------------------------------------------
+
+static int by_begin(const void *a, const void *b) {
+    const bpt_slot_t *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+// Sorted, neighbours joined.
+static int join(bpt_slot_t *slots, int count) {
+    int joined = 0;
+    qsort(slots, (size_t)count, sizeof *slots, by_begin);
+    for (int s = 0; s < count; ++s) {
+        if (joined > 0 && slots[joined - 1].end == slots[s].begin)
+            slots[joined - 1].end = slots[s].end;
+        else
+            slots[joined++] = slots[s];
+    }
+    return joined;
+}
+
+static void assert_same_ranges(const bpt_intervals_t *g, int64_t n_true, int64_t node, bpt_slot_t *have, int n_have, bpt_slot_t *want,
+                               int n_want) {
+    n_have = join(have, n_have);
+    n_want = join(want, n_want);
+    bool same = n_have == n_want;
+    for (int s = 0; same && s < n_have; ++s) same = have[s].begin == want[s].begin && have[s].end == want[s].end;
+    if (same) return;
+    describe(g, n_true);
+    fail_msg("node %lld: other ranges than core's", (long long)node);
+}
+
+static void check_node(const bpt_intervals_t *g, int64_t n_true, int64_t node) {
+    bpt_slot_t have[BPT_MAX_SLOTS + 8], want[BPT_MAX_SLOTS];
+    const int4 k = graph_of(g), position = node_position(k, (int32_t)node);
+    check_position(g, n_true, node);
+    if (!node_exists(k, (int32_t)n_true, position)) return;
+    int count = 0, ranges = query_ranges(k, (int32_t)n_true, position.x);
+    assert_in_range(ranges, 1, BPT_GPU_MAX_RANGES);
+    for (int s = 0; s < ranges; ++s) {
+        const int4 range = query_range(k, (int32_t)n_true, position, s);
+        if (range.x == range.y) continue;
+        have[count++] = (bpt_slot_t){range.x, range.y, 0, 0};
+        assert_int_equal(range.z, bpt_intervals_rel_row(g, n_true, node, range.x));
+        assert_int_equal(range.z + (range.y - 1 - range.x) * range.w, bpt_intervals_rel_row(g, n_true, node, range.y - 1));
+    }
+    assert_same_ranges(g, n_true, node, have, count, want, bpt_intervals_keys(g, n_true, node, want));
+    count = 0, ranges = key_ranges(k, (int32_t)n_true, position.x);
+    assert_in_range(ranges, 1, BPT_GPU_MAX_RANGES);
+    for (int s = 0; s < ranges; ++s) {
+        const int4 range = key_range(k, (int32_t)n_true, position, s);
+        if (range.x == range.y) continue;
+        have[count++] = (bpt_slot_t){range.x, range.y, 0, 0};
+        for (int end = 0; end < 2; ++end) {
+            const int32_t query = end ? range.y - 1 : range.x;
+            assert_int_equal(edge_row(k, node_position(k, query), position), bpt_intervals_rel_row(g, n_true, query, node));
+        }
+    }
+    assert_same_ranges(g, n_true, node, have, count, want, bpt_intervals_consumers(g, n_true, node, want));
+}
+
+static void check_large(const bpt_intervals_t *g, int64_t n_true) {
+    const int64_t nodes = bpt_node_count(g);
+    for (int64_t node = 0; node < 20; ++node) {
+        check_node(g, n_true, node < nodes ? node : nodes - 1);
+        check_node(g, n_true, nodes - 1 - node);
+        check_node(g, n_true, n_true - 1 - node);
+    }
+    for (uint64_t i = 0; i < 300; ++i) check_node(g, n_true, (int64_t)(bpt_mix64(i) % (uint64_t)nodes));
+}
+
+static void large_graphs_have_the_same_ranges(void **state) {
+    (void)state;
+    static const int64_t lengths[] = {1000, 8192, 131073, 1000003, (1 << 26) - 1, 1 << 26};
+    for (size_t i = 0; i < BPT_COUNT(lengths); ++i) {
+        for_each_graph(lengths[i], lengths[i], bpt_default_rel_levels(lengths[i]), check_large);
+        for_each_graph(lengths[i], lengths[i] / 3 + 21, 5, check_large);
+    }
+}
+
+static void half_of_the_largest_graph_a_level(void **state) {
+    (void)state;
+    static const int32_t widths[] = {1 << 10, (1 << 20) + 1, (1 << 25) - 1, 1 << 25, (1 << 26) - 1, 1 << 26};
+    for (size_t w = 0; w < BPT_COUNT(widths); ++w)
+        for (int reference = 0; reference < 2; ++reference) {
+            const bpt_intervals_t g = {BPT_GRAPH_BPT, .reference_rule = reference, .k = widths[w], .rel_levels = 2, .n = 1 << 26};
+            check_large(&g, g.n);
+            check_large(&g, g.n / 2 + 12345);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_graphs_have_the_same_edges),
+        cmocka_unit_test(shorter_sequences_of_a_bucket_have_the_same_edges),
+        cmocka_unit_test(large_graphs_have_the_same_ranges),
+        cmocka_unit_test(half_of_the_largest_graph_a_level),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
