@@ -18,6 +18,9 @@ typedef struct {
     bool has_word;  // it is (label word
 } open_t;
 
+// Takes one example: `label` NULL where there is none.
+typedef bpt_status_t visit_t(void *reader, const bpt_range_t *where, const word_t *label, const word_t *words, size_t n_words);
+
 typedef struct {
     const bpt_examples_options_t *options;
     bpt_vocab_t *counted;
@@ -29,7 +32,7 @@ typedef struct {
     size_t n_words, word_capacity;
     open_t *open;  // brackets that are not closed yet
     size_t depth, open_capacity;
-    bpt_status_t (*visit)(void *reader, const bpt_range_t *where, const word_t *label, const word_t *words, size_t n_words);
+    visit_t *visit;
 } reader_t;
 
 static bpt_status_t at(const bpt_range_t *where, const char *what) {
@@ -122,13 +125,33 @@ static bpt_status_t parse_tree(reader_t *r, const bpt_range_t *line) {
     return closed ? BPT_OK : at(line, "brackets are not closed; the line is cut off");
 }
 
+static bpt_status_t pass_over(void *reader, const bpt_range_t *where, const word_t *label, const word_t *words, size_t n_words) {
+    (void)reader, (void)where, (void)label, (void)words, (void)n_words;
+    return BPT_OK;
+}
+
+// A labelled line that begins with a bracket must be a tree. One without labels may also be a text about (for example) this.
+static bpt_status_t is_tree(reader_t *r, const bpt_range_t *line, bool *tree) {
+    *tree = line->bytes && line->data[0] == '(' && !memchr(line->data, '\t', line->bytes);
+    if (!*tree || r->options->labelled) return BPT_OK;
+    visit_t *const visit = r->visit;
+    r->visit = pass_over;
+    const bpt_status_t status = parse_tree(r, line);
+    r->visit = visit;
+    *tree = status == BPT_OK;
+    if (status != BPT_ERR_INPUT) return status;
+    bpt_error_clear();
+    return BPT_OK;
+}
+
 static bpt_status_t parse(reader_t *r, const bpt_range_t *text) {
     bpt_range_t rest = *text, line;
     bpt_status_t status = bpt_range_check_utf8(text);
     while (status == BPT_OK && bpt_range_next_line(&rest, &line)) {
         if (line.bytes == 0 && rest.bytes == 0 && line.line > text->line) break;  // an empty last line
-        const bool tree = line.bytes && line.data[0] == '(' && !memchr(line.data, '\t', line.bytes) && r->options->labelled;
-        status = tree ? parse_tree(r, &line) : parse_line(r, &line);
+        bool tree;
+        status = is_tree(r, &line, &tree);
+        if (status == BPT_OK) status = tree ? parse_tree(r, &line) : parse_line(r, &line);
     }
     bpt_free(r->words);
     bpt_free(r->open);

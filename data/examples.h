@@ -1,4 +1,4 @@
-// Labelled sequences for classification: `label<TAB>text`, labelled PTB brackets, decimal ids, or text without labels.
+// Labelled sequences for classification: `label<TAB>text`, labelled PTB brackets, decimal ids, or text without labels (trees too).
 #ifndef BPT_DATA_EXAMPLES_H
 #define BPT_DATA_EXAMPLES_H
 
@@ -31,7 +31,8 @@ typedef struct {
 } bpt_examples_options_t;
 
 // Lines are `label<TAB>text` with one tab; or, when a labelled line begins with a bracket, a tree: (label word) or (label (label word) ..),
-// whose words are kept as they stand (-LRB-). A line without labels is text, split at blanks. The text must be UTF-8, also for --unit ids.
+// whose words are kept as they stand (-LRB-). A line without labels is a whole tree, of which the words are read, or else text, split at
+// blanks. The text must be UTF-8, also for --unit ids.
 
 // First pass over a text: counts its words in `vocab` and collects its labels. Either may be NULL.
 bpt_status_t bpt_examples_scan(const bpt_range_t *text, const bpt_examples_options_t *options, bpt_vocab_t *vocab,

@@ -204,6 +204,15 @@ static void every_line_gets_a_label_and_probabilities(void **state) {
     assert_int_equal(count, 3);
 }
 
+static void a_tree_is_classified_by_its_words(void **state) {
+    (void)state;
+    const char *words = test_file("words.txt", "awful dull film 3\nfine play\n"),
+               *trees = test_file("trees.txt", "(0 (1 awful) (0 (1 dull) (1 (1 film) (1 3))))\n(good (x fine) (y play))\n");
+    test_process_t a = bpt("classify %s %s --json " ON, classifier, words), b = bpt("classify %s %s --json " ON, classifier, trees);
+    assert_string_equal(a.out, b.out);
+    test_process_free(&a), test_process_free(&b);
+}
+
 // ---- doctor
 static void the_doctor_finds_the_reference_healthy(void **state) {
     (void)state;
@@ -279,6 +288,7 @@ int main(void) {
         cmocka_unit_test(generation_is_a_function_of_the_seed),
         cmocka_unit_test(temperature_zero_takes_the_largest_logit),
         cmocka_unit_test(every_line_gets_a_label_and_probabilities),
+        cmocka_unit_test(a_tree_is_classified_by_its_words),
         cmocka_unit_test(the_doctor_finds_the_reference_healthy),
         cmocka_unit_test(misuse_is_one_sentence),
     };

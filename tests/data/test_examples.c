@@ -84,6 +84,9 @@ static void lines_and_trees_give_their_examples(void **state) {
          {"2: The", "2: big", "2: cat", "4: big cat", "3: The big cat"}},
         {"(1 \t( 1\n", BPT_UNIT_WORD, {.labelled = true}, 1, {"(1 : ( 1"}},  // a tab: not a tree
         {"(not a tree\n", BPT_UNIT_WORD, {0}, 1, {"-: (not a tree"}},
+        {"(3 (2 The) (4 (2 big) (2 -LRB-)))\nbig\n", BPT_UNIT_WORD, {0}, 2, {"-: The big -LRB-", "-: big"}},
+        {"(0 (1 5) (2 6))\n7\n", BPT_UNIT_IDS, {0}, 2, {"-: #5 #6", "-: #7"}},
+        {"(good) film\n(so) (so)\n( a b )\n", BPT_UNIT_WORD, {0}, 3, {"-: (good) film", "-: (so) (so)", "-: ( a b )"}},
         {"1\t5 6 7\n0\t8\n", BPT_UNIT_IDS, {.labelled = true}, 2, {"1: #5 #6 #7", "0: #8"}},
         {"5 6 7\n8\n", BPT_UNIT_IDS, {0}, 2, {"-: #5 #6 #7", "-: #8"}},
         {"pos\tx y\n\n", BPT_UNIT_WORD, {.labelled = true, .longest = 2}, 1, {"pos: x y"}},  // an empty last line

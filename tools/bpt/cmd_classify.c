@@ -110,9 +110,10 @@ const cli_command_t cli_command_classify = {
     .name = "classify",
     .arguments = "RUN [FILE]",
     .purpose = "label every line of a text with a trained classifier",
-    .description = "Reads FILE or standard input, one text a line, tokens separated by blanks; a line may also be `label<TAB>text`, whose "
-                   "label is not "
-                   "looked at. Prints label and probability, or with --json one object a line with label, probabilities and logits.",
+    .description =
+        "Reads FILE or standard input, one text a line, tokens separated by blanks; a line may also be `label<TAB>text` or one labelled "
+        "tree in brackets, whose labels are not looked at. Prints label and probability, or with --json one object a line with label, "
+        "probabilities and logits.",
     .examples = "  bpt classify run reviews.txt\n  echo 'a moving and funny film' | bpt classify run --json\n",
     .min_arguments = 1,
     .max_arguments = 2,
