@@ -20,6 +20,8 @@
 #define ENWIK8 CHAR_MODEL "unit=byte k=64 epochs=72 "
 #define TEXT8 CHAR_MODEL "unit=char k=64 "
 
+// Word models: windows that do not overlap. (The released code moves them by half their length and trains on every token twice an epoch;
+// --stride 160 does that.)
 #define WORD_MODEL                                                                                                            \
     "task=lm model=bpt unit=word layers=6 d-model=320 d-ff=1024 heads=8 k=4 rel-levels=5 tied=yes dropout-input=0.5 "         \
     "dropout-hidden=0.1 dropout-attention=0.1 dropout-head=0.5 context=320 batch-tokens=5120 eval-context=320 protocol=half " \
@@ -63,8 +65,8 @@
 
 const cli_preset_t cli_presets[] = {
     {"small", "byte model for any text: minutes on two cores", SMALL},
-    {"ptb-6", "BPT on Penn Treebank, 6 layers, k = 4", WORD_MODEL},
-    {"wiki-6", "BPT on WikiText-2, 6 layers, k = 4", WORD_MODEL},
+    {"ptb-6", "BPT on Penn Treebank, 6 layers, k = 4, disjoint windows (released code: --stride 160)", WORD_MODEL},
+    {"wiki-6", "BPT on WikiText-2, 6 layers, k = 4, disjoint windows (released code: --stride 160)", WORD_MODEL},
     {"enwik8-512", "BPT on enwik8, windows of 512, k = 64", ENWIK8 WINDOW_512 "steps=400000 eval-every=66000"},
     {"enwik8-1024", "BPT on enwik8, windows of 1024, k = 64", ENWIK8 WINDOW_1024 "steps=400000 eval-every=66000"},
     {"enwik8-2048", "BPT on enwik8, windows of 2048, k = 64", ENWIK8 WINDOW_2048 "steps=400000 eval-every=66000"},
