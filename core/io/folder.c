@@ -159,7 +159,7 @@ static bpt_status_t held_by_another(int fd, const char *folder) {
     const long pid = got > 0 ? strtol(holder, NULL, 10) : 0;
     char who[64] = "another process";
     if (pid > 0) snprintf(who, sizeof who, "process %ld", pid);
-    return bpt_fail(BPT_ERR_USAGE, "%s is in use by %s; wait for it to end, stop it, or choose another folder", folder, who);
+    return bpt_fail(BPT_ERR_IO, "%s is in use by %s; wait for it to end, stop it, or choose another folder", folder, who);
 }
 
 static bpt_status_t lock_file(int fd, const char *folder, const char *path) {

@@ -70,11 +70,15 @@ static bpt_status_t has_checkpoints(const bpt_run_t *run, bool *out) {
     return BPT_OK;
 }
 
-static bpt_status_t check_free_to_create(const bpt_run_t *run) {
-    static const char *const ours[] = {"config.json", "vocab.txt", "labels.txt", "metrics.jsonl", "checkpoints", "latest", "best", ".lock"};
+static bpt_status_t check_no_checkpoint(const bpt_run_t *run) {
     bool taken;
     BPT_TRY(has_checkpoints(run, &taken));
-    if (taken) return bpt_fail(BPT_ERR_USAGE, "%s already holds a run; add --resume to go on with it, or choose another folder", run->path);
+    if (!taken) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE, "%s already holds a run; add --resume to go on with it, or choose another folder", run->path);
+}
+
+static bpt_status_t check_nothing_foreign(const bpt_run_t *run) {
+    static const char *const ours[] = {"config.json", "vocab.txt", "labels.txt", "metrics.jsonl", "checkpoints", "latest", "best", ".lock"};
     char **names;
     size_t count;
     BPT_TRY(bpt_folder_list(run->path, &names, &count));
@@ -146,9 +150,9 @@ static bpt_status_t mend_links(const bpt_run_t *run) {
 
 static bpt_status_t create(bpt_run_t *run) {
     BPT_TRY(bpt_folder_create(run->path));
-    BPT_TRY(check_free_to_create(run));
+    BPT_TRY(check_nothing_foreign(run));  // before the lock, which is a file in the folder
     BPT_TRY(bpt_folder_lock_acquire(run->path, &run->lock));
-    BPT_TRY(check_free_to_create(run));  // another trainer may have come and gone before we had the lock
+    BPT_TRY(check_no_checkpoint(run));
     BPT_TRY(remove_unfinished_run(run));
     return clean(run);
 }

@@ -259,13 +259,13 @@ static void a_second_opener_is_told_who_holds_the_lock(void **state) {
     assert_int_equal(read(ready[0], &byte, 1), 1);
     assert_int_equal(byte, 1);
     snprintf(wanted, sizeof wanted, "in use by process %ld", (long)child);
-    assert_fails(bpt_folder_lock_acquire(folder, &lock), BPT_ERR_USAGE, wanted);
+    assert_fails(bpt_folder_lock_acquire(folder, &lock), BPT_ERR_IO, wanted);
     kill(child, SIGKILL);
     int how;
     assert_int_equal(waitpid(child, &how, 0), child);
     assert_ok(bpt_folder_lock_acquire(folder, &lock));  // a killed holder leaves no lock
     bpt_folder_lock_t *second;
-    assert_fails(bpt_folder_lock_acquire(folder, &second), BPT_ERR_USAGE, "in use by process");
+    assert_fails(bpt_folder_lock_acquire(folder, &second), BPT_ERR_IO, "in use by process");
     bpt_folder_lock_release(lock);
     assert_ok(bpt_folder_lock_acquire(folder, &lock));
     bpt_folder_lock_release(lock);

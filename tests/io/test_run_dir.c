@@ -167,10 +167,10 @@ static void a_run_is_not_overwritten(void **state) {
     (void)state;
     bpt_run_t *run, *other;
     assert_ok(start(test_path("run"), &run));
-    assert_fails(bpt_run_create(test_path("run"), &other), BPT_ERR_USAGE, "in use by process");
+    assert_fails(bpt_run_create(test_path("run"), &other), BPT_ERR_IO, "in use by process");
     assert_ok(save(run, 1, false, 1));
-    assert_fails(bpt_run_create(test_path("run"), &other), BPT_ERR_USAGE, "already holds a run; add --resume");
-    assert_fails(bpt_run_resume(test_path("run"), &other), BPT_ERR_USAGE, "in use by process");
+    assert_fails(bpt_run_create(test_path("run"), &other), BPT_ERR_IO, "in use by process");
+    assert_fails(bpt_run_resume(test_path("run"), &other), BPT_ERR_IO, "in use by process");
     assert_ok(bpt_run_open(test_path("run"), &other));  // a reader needs no lock
     bpt_run_close(other);
     bpt_run_close(run);

@@ -46,7 +46,7 @@ BPT_API bpt_status_t bpt_path_remove(const char *path) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_link_swap(const char *link, const char *target) BPT_MUST_USE;
 
 // Lock of a folder, through FOLDER/.lock: held until released or until the process ends, however it ends.
-// BPT_ERR_USAGE names the process that holds it.
+// BPT_ERR_IO names the process that holds it.
 typedef struct bpt_folder_lock bpt_folder_lock_t;
 BPT_API bpt_status_t bpt_folder_lock_acquire(const char *folder, bpt_folder_lock_t **out) BPT_MUST_USE;
 BPT_API void bpt_folder_lock_release(bpt_folder_lock_t *lock);
