@@ -125,9 +125,13 @@ static void an_exported_model_comes_back_the_same(void **state) {
                *b = json_of(bpt("eval %s --data %s --json " ON, back, data[m]));
         assert_true(number(a, "loss") == number(b, "loss"));
         json_decref(a), json_decref(b);
-        // Training can start from it.
+        // Training can start from it, but not go on with it.
         if (m == 0) {
             char line[2048];
+            snprintf(line, sizeof line, "train --out %s --resume --steps 40 " ON, back);
+            test_process_t refused = test_run_line(line);
+            if (refused.exit_status != 2 || !strstr(refused.err, "--init")) fail_msg("exit %d: %s", refused.exit_status, refused.err);
+            test_process_free(&refused);
             snprintf(
                 line, sizeof line,
                 "train --data %s --init %s --out %s-more --layers 1 --d-model 16 --heads 2 --context 32 --batch-tokens 128 --steps 1 " ON,

@@ -109,7 +109,7 @@ const cli_command_t cli_command_import = {
     .purpose = "make a run directory from a safetensors file",
     .description = "FILE has the tensors under the names that `bpt export` writes and the model's configuration in its metadata. The new "
                    "run is accepted by "
-                   "eval, classify, generate and `train --init`.",
+                   "eval, classify, generate and `train --init`; it has no state of training, so `train --resume` refuses it.",
     .examples = "  bpt import model.safetensors --out run\n  bpt eval run --data ids.txt --unit ids\n",
     .min_arguments = 1,
     .max_arguments = 1,

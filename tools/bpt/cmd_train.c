@@ -94,6 +94,25 @@ static bpt_status_t write_files(const job_t *job) {
     return write_config(o, bpt_run_config_path(job->run));
 }
 
+// An imported model has no optimiser state. A run without a usable `latest` is left to bpt_run_resume, which mends or explains it.
+static bpt_status_t check_was_trained(const char *path) {
+    bpt_run_t *run;
+    char *folder, *moments = NULL;
+    BPT_TRY(bpt_run_open(path, &run));
+    bpt_status_t status = bpt_run_checkpoint_find(run, "latest", &folder);
+    bpt_run_close(run);
+    if (status != BPT_OK) return BPT_OK;
+    status = bpt_path_format(&moments, "%s/%s", folder, BPT_OPTIMIZER_FILE);
+    if (status == BPT_OK && !bpt_file_exists(moments))
+        status = bpt_fail(BPT_ERR_USAGE,
+                          "%s holds weights but no state of training (`bpt import` makes such runs), so --resume cannot go on with it; "
+                          "start a new run from its weights: --init %s --out NEW",
+                          path, path);
+    bpt_free(moments);
+    bpt_free(folder);
+    return status;
+}
+
 static bpt_status_t find_init(job_t *job) {
     bpt_run_t *run;
     char *folder = NULL;
@@ -189,6 +208,7 @@ static bpt_status_t prepare(job_t *job) {
     BPT_TRY(cli_options_layer(o));
     if (o->run.resume) {
         if (!*o->run.out) return bpt_fail(BPT_ERR_USAGE, "--resume needs --out RUN, the run to go on with");
+        BPT_TRY(check_was_trained(o->run.out));
         BPT_TRY_GOTO(bpt_path_format(&config, "%s/config.json", o->run.out), done);
         BPT_TRY_GOTO(bpt_path_format(&vocab, "%s/vocab.txt", o->run.out), done);
         BPT_TRY_GOTO(bpt_path_format(&labels, "%s/labels.txt", o->run.out), done);
