@@ -35,14 +35,27 @@ uint64_t bpt_trainer_checkpoint_bytes(const bpt_params_t *p) {
     return (uint64_t)(p->elements + 2 * p->trained_elements) * sizeof(float) + p->count * 3 * 256 + 65536;
 }
 
+int64_t bpt_trainer_end(const bpt_train_config_t *train) {
+    return train->stop_at > 0 && train->stop_at < train->steps ? train->stop_at : train->steps;
+}
+
+// Loads or saves one file of a checkpoint.
+static bpt_status_t with_file(bpt_trainer_t *t, bpt_status_t (*use)(bpt_runner_t *, const char *), const char *folder, const char *name) {
+    char *path;
+    BPT_TRY(bpt_path_format(&path, "%s/%s", folder, name));
+    const bpt_status_t status = use(t->runner, path);
+    bpt_free(path);
+    return status;
+}
+
 static bpt_status_t apply_resumed_state(bpt_trainer_t *t, const char *folder) {
     const bpt_trainer_options_t *o = &t->options;
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", folder, BPT_MODEL_FILE);
-    BPT_TRY(bpt_runner_load(t->runner, path));
-    snprintf(path, sizeof path, "%s/%s", folder, BPT_OPTIMIZER_FILE);
-    BPT_TRY(bpt_runner_load_moments(t->runner, path));
+    BPT_TRY(with_file(t, bpt_runner_load, folder, BPT_MODEL_FILE));
+    BPT_TRY(with_file(t, bpt_runner_load_moments, folder, BPT_OPTIMIZER_FILE));
     BPT_TRY(bpt_run_state_read(folder, &t->state));
+    if (bpt_trainer_end(&t->train) < t->state.step)
+        return bpt_fail(BPT_ERR_USAGE, "the run has reached step %" PRId64 ", so it cannot end at step %" PRId64 "; give a later end",
+                        t->state.step, bpt_trainer_end(&t->train));
     if (t->state.seed != t->train.seed)
         return bpt_fail(BPT_ERR_USAGE, "the run was started with seed %" PRIu64 ", not %" PRIu64 "; resume it with the same", t->state.seed,
                         t->train.seed);
@@ -121,11 +134,8 @@ const bpt_run_state_t *bpt_trainer_state(const bpt_trainer_t *t) { return &t->st
 const bpt_train_config_t *bpt_trainer_config(const bpt_trainer_t *t) { return &t->train; }
 
 static bpt_status_t write_checkpoint(bpt_trainer_t *t, const char *folder) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", folder, BPT_MODEL_FILE);
-    BPT_TRY(bpt_runner_save(t->runner, path));
-    snprintf(path, sizeof path, "%s/%s", folder, BPT_OPTIMIZER_FILE);
-    BPT_TRY(bpt_runner_save_moments(t->runner, path));
+    BPT_TRY(with_file(t, bpt_runner_save, folder, BPT_MODEL_FILE));
+    BPT_TRY(with_file(t, bpt_runner_save_moments, folder, BPT_OPTIMIZER_FILE));
     return bpt_run_state_write(folder, &t->state);
 }
 

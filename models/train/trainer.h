@@ -26,7 +26,7 @@ typedef struct {
 
 typedef struct bpt_trainer bpt_trainer_t;
 
-// Loads or initialises the parameters, and compiles the program of the largest shape; others follow when first seen.
+// Loads or initialises the parameters (BPT_ERR_USAGE when a resumed run is behind its end already), and compiles the program of the largest shape; others follow when first seen.
 bpt_status_t bpt_trainer_create(const bpt_trainer_options_t *options, bpt_trainer_t **out) BPT_MUST_USE;
 void bpt_trainer_destroy(bpt_trainer_t *trainer);
 bpt_runner_t *bpt_trainer_runner(bpt_trainer_t *trainer);  // for word vectors before the first step, evaluation after the last
@@ -41,6 +41,8 @@ bpt_status_t bpt_trainer_run(bpt_trainer_t *trainer) BPT_MUST_USE;
 bpt_runner_options_t bpt_trainer_runner_options(const bpt_train_config_t *train);
 // Optimiser steps of the configuration: steps, or else epochs * steps_per_epoch; BPT_ERR_USAGE when neither is given.
 bpt_status_t bpt_trainer_resolve_steps(bpt_train_config_t *train, int64_t steps_per_epoch) BPT_MUST_USE;
+// The step after which a run ends: stop_at or steps.
+int64_t bpt_trainer_end(const bpt_train_config_t *train);
 // Size of a checkpoint's files.
 uint64_t bpt_trainer_checkpoint_bytes(const bpt_params_t *params);
 

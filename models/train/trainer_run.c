@@ -187,7 +187,7 @@ static bpt_status_t after_step(bpt_trainer_t *t, const step_result_t *step, bool
 
 bpt_status_t bpt_trainer_run(bpt_trainer_t *t) {
     const bpt_trainer_options_t *o = &t->options;
-    const int64_t end = t->train.stop_at > 0 && t->train.stop_at < t->train.steps ? t->train.stop_at : t->train.steps;
+    const int64_t end = bpt_trainer_end(&t->train);
     start_window(t);
     while (t->state.step < end) {
         const double start = bpt_clock_seconds(), epoch = t->state.epoch;

@@ -308,6 +308,19 @@ static void a_resumed_run_changes_only_what_it_may(void **state) {
     assert_int_equal(run("train --out %s --resume --steps 6 --eval-every 3 --save-every 1 --keep 9 --threads 1 --quiet%s", out, ""), 0);
     // The same command line once more, with --resume: nothing left to do.
     assert_int_equal(run("train --data %s --out %s --resume --steps 6 " TINY, data, out), 0);
+    static const char *const too_early[] = {"--steps 5", "--steps 9 --stop-at 5"};
+    char config[600];
+    size_t length;
+    snprintf(config, sizeof config, "%s/config.json", out);
+    char *before = test_read_file(config, &length);
+    for (int i = 0; i < 2; ++i) {
+        snprintf(line, sizeof line, "train --out %s --resume %s --quiet", out, too_early[i]);
+        expect_refusal(line, 2, "the run has reached step 6, so it cannot end at step 5");
+        char *after = test_read_file(config, &length);
+        assert_string_equal(before, after);
+        free(after);
+    }
+    free(before);
     expect_refusal("train --out /nowhere/run --resume", 1, "/nowhere/run");
     snprintf(line, sizeof line, "train --data %s --out %s --steps 4 " TINY, data, out);
     expect_refusal(line, 2, "--resume");

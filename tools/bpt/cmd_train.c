@@ -47,10 +47,9 @@ static void show_line(void *user, const bpt_metrics_line_t *line) {
         return;
     }
     const bpt_train_config_t *train = bpt_trainer_config(job->trainer);
-    const int64_t end = train->stop_at && train->stop_at < train->steps ? train->stop_at : train->steps;
     const double steps = (double)(line->step - job->last.step), seconds = line->seconds - job->last.seconds;
     const cli_progress_point_t point = {.step = line->step,
-                                        .steps = end,
+                                        .steps = bpt_trainer_end(train),
                                         .epoch = line->epoch,
                                         .loss = line->loss,
                                         .lr = line->lr,
