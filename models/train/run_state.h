@@ -17,6 +17,8 @@ typedef struct {
     double plateau_best;    // the loss that the plateau schedule compares with, INFINITY at the start
     double loss_scale;      // of f16 training, 1 otherwise
     int64_t scale_steps;    // steps since the loss scale last changed
+    double window_loss;     // sum of the finite losses of the steps since the last regular line of metrics
+    int64_t window_steps;   // their number
     char version[32];       // of the library that wrote the file
     char data[256];         // fingerprint of the training data, "" = unknown
 } bpt_run_state_t;

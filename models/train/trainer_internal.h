@@ -14,9 +14,9 @@ struct bpt_trainer {
     int32_t first_head;  // what the programs were made for
     int64_t saved_step;  // -1: nothing saved yet
     struct {
-        double loss, start;
-        int64_t steps, tokens;
-    } window;  // since the last line
+        double start;
+        int64_t tokens;
+    } window;  // for the throughput since the last line of this process; losses are in state
 };
 
 // Makes the program of the largest shape for the active heads of an epoch.

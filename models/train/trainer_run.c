@@ -67,6 +67,10 @@ static void advance(bpt_trainer_t *t, const step_result_t *step) {
     ++s->step;
     s->tokens += step->tokens;
     s->epoch = step->epoch_end;
+    if (isfinite(step->loss)) {  // else an f16 step that was passed over
+        s->window_loss += step->loss;
+        ++s->window_steps;
+    }
     if (t->train.precision != BPT_F16) return;
     if (++s->scale_steps < SCALE_STEPS) return;
     s->scale_steps = 0;
@@ -83,8 +87,7 @@ static bpt_status_t write_line(const bpt_trainer_t *t, const bpt_metrics_line_t 
 }
 
 static void start_window(bpt_trainer_t *t) {
-    t->window.loss = 0;
-    t->window.steps = t->window.tokens = 0;
+    t->window.tokens = 0;
     t->window.start = bpt_clock_seconds();
 }
 
@@ -98,15 +101,20 @@ static void begin_line(const bpt_trainer_t *t, bpt_metrics_line_t *line) {
     line->peak_device_bytes = (int64_t)bpt_runner_device_bytes(t->runner);
 }
 
-static bpt_status_t log_window(bpt_trainer_t *t, const step_result_t *step) {
+// `regular`: not the extra line at the end, which must leave the window as if training had gone on.
+static bpt_status_t log_window(bpt_trainer_t *t, const step_result_t *step, bool regular) {
     bpt_metrics_line_t line;
     const double seconds = bpt_clock_seconds() - t->window.start;
     begin_line(t, &line);
-    line.loss = t->window.loss / (double)t->window.steps;
+    line.loss = t->state.window_loss / (double)t->state.window_steps;
     line.lr = step->lr;
     line.grad_norm = step->grad_norm;
     line.tokens_per_s = seconds > 0 ? (double)t->window.tokens / seconds : NAN;
     BPT_TRY(write_line(t, &line));
+    if (regular) {
+        t->state.window_loss = 0;
+        t->state.window_steps = 0;
+    }
     start_window(t);
     return BPT_OK;
 }
@@ -174,7 +182,8 @@ static bpt_status_t after_step(bpt_trainer_t *t, const step_result_t *step, bool
     bool improved = false;
     const bool scheduled = c->eval_every > 0 ? due(c->eval_every, done) : new_epoch;
     const bool evaluated = t->options.valid_data && (scheduled || last);
-    if (due(c->log_every > 0 ? c->log_every : 100, done) || last) BPT_TRY(log_window(t, step));
+    const bool regular = due(c->log_every > 0 ? c->log_every : 100, done);
+    if (regular || last) BPT_TRY(log_window(t, step, regular));
     const double pause = bpt_clock_seconds();
     const bpt_status_t status = evaluated ? evaluate(t, scheduled, &improved) : BPT_OK;
     if (status == BPT_ERR_INTERRUPTED) return stop(t);
@@ -196,9 +205,7 @@ bpt_status_t bpt_trainer_run(bpt_trainer_t *t) {
         BPT_TRY(run_step(t, &step));
         advance(t, &step);
         t->state.seconds += bpt_clock_seconds() - start;
-        t->window.loss += step.loss;
         t->window.tokens += step.tokens;
-        ++t->window.steps;
         const bool new_epoch = floor(step.epoch_end + 1e-9) > floor(epoch + 1e-9);
         BPT_TRY(after_step(t, &step, new_epoch, t->state.step == end));
     }

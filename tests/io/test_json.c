@@ -279,6 +279,7 @@ static void state_reads_back_exactly(void **state) {
     assert_string_equal(b.version, BPT_VERSION_STRING);
     a.step = 1234567890123, a.tokens = 99, a.epoch = 1.0 / 3, a.seconds = 12.5, a.best_loss = M_PI, a.best_step = 1200;
     a.plateau_factor = 0.125, a.plateau_best = 1e-300, a.loss_scale = 65536, a.scale_steps = 17;
+    a.window_loss = 100.0 / 3, a.window_steps = 7;
     strcpy(a.data, "xxh3:0123456789abcdef");
     assert_ok(bpt_run_state_write(test_scratch_dir(), &a));
     assert_ok(bpt_run_state_read(test_scratch_dir(), &b));

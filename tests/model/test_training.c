@@ -1,6 +1,8 @@
 // Training: accumulation, overfitting, exact resumption, recomputation, frozen parameters, numeric failures.
 #include "fixture_source.h"
 
+#include <stdlib.h>
+
 #include "models/train/evaluate.h"
 #include "models/train/schedule.h"
 #include "models/train/trainer.h"
@@ -137,7 +139,68 @@ static void twenty_steps_are_ten_and_ten_more_bit_for_bit(void **state) {
         }
 }
 
-static bool stop_at_once(void *user) { return (*(int *)user)-- == 0; }
+// What every line of metrics says whatever the machine and the time: one text.
+static char *timeless_metrics(const char *path) {
+    bpt_metrics_line_t *lines;
+    size_t count, used = 0;
+    static char text[8192];
+    assert_ok(bpt_metrics_read(path, &lines, &count));
+    for (size_t i = 0; i < count; ++i)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s %d %d %.17g %.17g %.17g %.17g\n", lines[i].eval, (int)lines[i].step,
+                                 (int)lines[i].tokens, lines[i].epoch, lines[i].loss, lines[i].lr, lines[i].grad_norm);
+    assert_true(used < sizeof text);
+    bpt_free(lines);
+    return text;
+}
+
+static bool stop_after(void *user) { return (*(int *)user)-- == 0; }
+
+static void run_interrupted(const bpt_model_config_t *c, const bpt_train_config_t *t, bpt_device_t *device, const char *path, int steps,
+                            bool resume) {
+    fixture_source_t data, valid;
+    bpt_run_t *run;
+    bpt_trainer_t *tr;
+    fixture_source(&data, c, 12, 4, 1);
+    fixture_source(&valid, c, 16, 2, 1)->ends = true;
+    assert_ok(resume ? bpt_run_resume(path, &run) : bpt_run_create(path, &run));
+    if (!resume) write_config(path);
+    const bpt_trainer_options_t options = {.model = c,
+                                           .train = t,
+                                           .device = device,
+                                           .train_data = &data.base,
+                                           .valid_data = &valid.base,
+                                           .run = run,
+                                           .resume = resume,
+                                           .should_stop = stop_after,
+                                           .user = &steps};
+    assert_ok(bpt_trainer_create(&options, &tr));
+    const bool whole = steps < 0;
+    const bpt_status_t status = bpt_trainer_run(tr);
+    assert_int_equal(status, whole ? BPT_OK : BPT_ERR_INTERRUPTED);
+    bpt_trainer_destroy(tr);
+    bpt_run_close(run);
+}
+
+// Lines every 4 steps, stopped after 2, 7 and 12 of 18: the lines average the same steps as without stopping.
+static void metrics_of_a_resumed_run_are_those_of_one_that_never_stopped(void **state) {
+    (void)state;
+    const bpt_model_config_t c = with_dropout(fixture_lm());
+    bpt_train_config_t t = plain_training(18);
+    t.log_every = 4;
+    t.eval_every = 9;
+    t.schedule = BPT_SCHEDULE_PLATEAU;  // whose evaluations are never left half done
+    bpt_device_t *device = fixture_open("cpu");
+    run_interrupted(&c, &t, device, test_path("never-stopped"), -1, false);
+    run_interrupted(&c, &t, device, test_path("often-stopped"), 2, false);
+    run_interrupted(&c, &t, device, test_path("often-stopped"), 5, true);
+    run_interrupted(&c, &t, device, test_path("often-stopped"), 5, true);
+    run_interrupted(&c, &t, device, test_path("often-stopped"), -1, true);
+    char *wanted = strdup(timeless_metrics(test_path("never-stopped/metrics.jsonl")));
+    assert_non_null(wanted);
+    assert_string_equal(timeless_metrics(test_path("often-stopped/metrics.jsonl")), wanted);
+    free(wanted);
+    fixture_close(device);
+}
 
 static void a_stop_is_saved_and_reported(void **state) {
     (void)state;
@@ -152,7 +215,7 @@ static void a_stop_is_saved_and_reported(void **state) {
     char *folder;
     assert_ok(bpt_run_create(test_path("stopped"), &run));
     const bpt_trainer_options_t options = {
-        .model = &c, .train = &t, .device = device, .train_data = &data.base, .run = run, .should_stop = stop_at_once, .user = &left};
+        .model = &c, .train = &t, .device = device, .train_data = &data.base, .run = run, .should_stop = stop_after, .user = &left};
     assert_ok(bpt_trainer_create(&options, &tr));
     assert_fails(bpt_trainer_run(tr), BPT_ERR_INTERRUPTED, "step 3");
     assert_ok(bpt_run_checkpoint_find(run, "3", &folder));
@@ -181,7 +244,7 @@ static void a_stop_during_evaluation_is_saved_too(void **state) {
                                            .train_data = &data.base,
                                            .valid_data = &valid.base,
                                            .run = run,
-                                           .should_stop = stop_at_once,
+                                           .should_stop = stop_after,
                                            .user = &left};
     assert_ok(bpt_trainer_create(&options, &tr));
     assert_fails(bpt_trainer_run(tr), BPT_ERR_INTERRUPTED, "step 2");
@@ -426,6 +489,7 @@ int main(void) {
         cmocka_unit_test(every_nll_comes_in_file_order),
         cmocka_unit_test(a_small_text_is_learnt_by_heart),
         cmocka_unit_test(twenty_steps_are_ten_and_ten_more_bit_for_bit),
+        cmocka_unit_test(metrics_of_a_resumed_run_are_those_of_one_that_never_stopped),
         cmocka_unit_test(a_stop_is_saved_and_reported),
         cmocka_unit_test(a_stop_during_evaluation_is_saved_too),
     };
