@@ -160,7 +160,7 @@ bpt_status_t bpt_evaluate_nll(bpt_runner_t *r, bpt_batch_source_t *source, bpt_e
     bpt_status_t status = bpt_evaluate(r, source, collect, &c, out);
     if (status == BPT_OK) status = bpt_alloc(c.count, sizeof *sorted, &sorted);
     if (status == BPT_OK) {
-        qsort(c.pieces, c.n_pieces, sizeof *c.pieces, by_sequence);
+        if (c.n_pieces) qsort(c.pieces, c.n_pieces, sizeof *c.pieces, by_sequence);
         for (size_t i = 0; i < c.n_pieces; ++i) {
             if (c.pieces[i].count) memcpy(sorted + filled, c.nll + c.pieces[i].first, c.pieces[i].count * sizeof *sorted);
             filled += c.pieces[i].count;
