@@ -252,6 +252,38 @@ static void presets_have_the_values_of_the_papers(void **state) {
     }
 }
 
+static void what_belongs_to_a_presets_window_follows_its_context(void **state) {
+    (void)state;
+    static const struct {
+        const char *line;
+        double stride, eval_context, rel_levels;
+    } cases[] = {
+        {"--preset enwik8-512", 256, 1024, 3},
+        {"--preset enwik8-512 --context 512", 256, 1024, 3},
+        {"--preset enwik8-512 --context 2048", 1024, 4096, 5},  // as enwik8-2048
+        {"--preset enwik8-4096 --context 512", 256, 1024, 3},   // as enwik8-512
+        {"--preset enwik8-512 --context 300", 150, 600, 3},
+        {"--preset enwik8-512 --context 2", 1, 4, 1},
+        {"--preset enwik8-8192 --context 33", 16, 34, 1},
+        {"--preset enwik8-512 --context 2048 --stride 2048 --eval-context 512 --rel-levels 9", 2048, 512, 9},
+        {"--preset ptb-6 --context 640", 640, 640, 6},
+        {"--preset small --context 64", 64, 64, 6},
+        {NULL, 512, 2048, 4},  // a config file with the preset and another context
+    };
+    char file[512];
+    snprintf(file, sizeof file, "%s", test_file("longer.json", "{\"preset\": \"text8-512\", \"context\": 1024}"));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        char line[1024];
+        snprintf(line, sizeof line, "%s%s", cases[i].line ? "" : "--config ", cases[i].line ? cases[i].line : file);
+        json_t *c = resolved(line);
+        if (number(c, "stride") != cases[i].stride || number(c, "eval_context") != cases[i].eval_context ||
+            number(c, "rel_levels") != cases[i].rel_levels)
+            fail_msg("%s: stride %g, eval-context %g, rel-levels %g", line, number(c, "stride"), number(c, "eval_context"),
+                     number(c, "rel_levels"));
+        json_decref(c);
+    }
+}
+
 static void every_preset_can_be_resolved(void **state) {
     (void)state;
     test_process_t p = test_run_line("presets --json");
@@ -400,6 +432,7 @@ int main(void) {
         cmocka_unit_test(the_resolved_configuration_reads_back_to_itself),
         cmocka_unit_test(what_is_left_open_follows_from_the_task_and_the_context),
         cmocka_unit_test(presets_have_the_values_of_the_papers),
+        cmocka_unit_test(what_belongs_to_a_presets_window_follows_its_context),
         cmocka_unit_test(every_preset_can_be_resolved),
         cmocka_unit_test(a_resumed_run_changes_only_what_it_may),
         cmocka_unit_test(a_run_that_overrode_its_preset_resumes_with_the_preset_named_again),

@@ -4,9 +4,12 @@
 // Sources: Ye et al. 2019, "BP-Transformer: modelling long-range context via binary partitioning", tables 7-10, and its released
 // configurations; Ye et al. 2019, "SegTree-Transformer", section 4. rel-levels is the released `clip_dist` + 1.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/bpt/options.h"
+
+enum { PAIR_BYTES = 64 };
 
 #define SMALL                                                                                                              \
     "task=lm model=bpt unit=byte layers=4 d-model=192 d-ff=768 heads=4 k=4 context=256 batch-tokens=4096 dropout-input=0 " \
@@ -100,25 +103,64 @@ static const cli_preset_t *find(const char *name) {
     return NULL;
 }
 
+static bpt_status_t unknown_preset(const char *name) {
+    cli_suggestion_t nearest = {.word = name};
+    char hint[64];
+    for (const cli_preset_t *p = cli_presets; p->name; ++p) cli_suggest(&nearest, p->name);
+    const char *text = cli_suggest_text(&nearest, "", hint, sizeof hint);
+    return bpt_fail(BPT_ERR_USAGE, "unknown preset '%s'%s", name, *text ? text : "; `bpt presets` lists them");
+}
+
+// The next "key=value" of a preset in two strings; false at the end.
+static bool next_pair(const char **values, char pair[PAIR_BYTES], char **value) {
+    const size_t length = strcspn(*values, " ");
+    if (!length) return false;
+    snprintf(pair, PAIR_BYTES, "%.*s", (int)length, *values);
+    *values += length + strspn(*values + length, " ");
+    *value = strchr(pair, '=');
+    if (*value) *(*value)++ = 0;
+    return true;
+}
+
+// 0 when the preset has no context.
+static int64_t context_of(const cli_preset_t *preset) {
+    char pair[PAIR_BYTES], *value;
+    for (const char *p = preset->values; next_pair(&p, pair, &value);)
+        if (value && !strcmp(pair, "context")) return strtoll(value, NULL, 10);
+    return 0;
+}
+
+// What belongs to the preset's window belongs to one of `context` leaves in the same proportion: a twice as long one moves twice as far
+// and has one more level of relative positions.
+static void follow_context(const char *key, char value[PAIR_BYTES], int64_t from, int64_t context) {
+    int64_t number = strtoll(value, NULL, 10);
+    if (!strcmp(key, "stride")) {
+        number = number * context / from;
+        if (number < 1) number = 1;
+    } else if (!strcmp(key, "eval-context")) {
+        number = number * context / from;
+        number += number % 2;  // protocols with overlapping windows cut it in half
+    } else if (!strcmp(key, "rel-levels")) {
+        for (; from < context; from *= 2) ++number;
+        for (; from >= 2 * context && number > 1; from /= 2) --number;
+    } else {
+        return;
+    }
+    snprintf(value, PAIR_BYTES, "%lld", (long long)number);
+}
+
 bpt_status_t cli_preset_apply(cli_options_t *o, const char *name) {
     const cli_preset_t *preset = find(name);
-    if (!preset) {
-        cli_suggestion_t nearest = {.word = name};
-        char hint[64];
-        for (const cli_preset_t *p = cli_presets; p->name; ++p) cli_suggest(&nearest, p->name);
-        const char *text = cli_suggest_text(&nearest, "", hint, sizeof hint);
-        return bpt_fail(BPT_ERR_USAGE, "unknown preset '%s'%s", name, *text ? text : "; `bpt presets` lists them");
-    }
-    for (const char *p = preset->values; *p;) {
-        char pair[64];
-        const size_t length = strcspn(p, " ");
-        snprintf(pair, sizeof pair, "%.*s", (int)length, p);
-        p += length + strspn(p + length, " ");
-        char *value = strchr(pair, '=');
-        if (value) *value++ = 0;
+    if (!preset) return unknown_preset(name);
+    const int64_t from = context_of(preset);
+    const bool moved = from && cli_option_source(o, "context") > CLI_FROM_PRESET && o->data.context != from;
+    char pair[PAIR_BYTES], number[PAIR_BYTES], *value;
+    for (const char *p = preset->values; next_pair(&p, pair, &value);) {
         const cli_option_t *option = cli_option_find(o->command, pair);
         if (!option || !value) return bpt_fail(BPT_ERR_INTERNAL, "preset %s has a wrong entry %s", name, pair);
-        BPT_TRY(cli_option_set(o, option, value, CLI_FROM_PRESET, pair));
+        snprintf(number, sizeof number, "%s", value);
+        if (moved) follow_context(pair, number, from, o->data.context);
+        BPT_TRY(cli_option_set(o, option, number, CLI_FROM_PRESET, pair));
     }
     return BPT_OK;
 }
