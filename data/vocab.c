@@ -14,7 +14,7 @@
 bpt_status_t bpt_vocab_create(bpt_unit_t unit, bool lower, bpt_vocab_t **out) {
     bpt_vocab_t *v;
     BPT_TRY(bpt_alloc(1, sizeof *v, &v));
-    *v = (bpt_vocab_t){.unit = unit, .lower = lower, .unk = BPT_NO_TOKEN, .eos = BPT_NO_TOKEN};
+    *v = (bpt_vocab_t){.unit = unit, .lower = lower, .unk = BPT_NO_TOKEN, .eos = BPT_NO_TOKEN, .id_limit = UINT32_MAX};
     bpt_status_t status = BPT_OK;
     if (unit == BPT_UNIT_WORD) {
         status = bpt_vocab_add(v, "<unk>", 5, 0);
@@ -27,6 +27,8 @@ bpt_status_t bpt_vocab_create(bpt_unit_t unit, bool lower, bpt_vocab_t **out) {
     *out = v;
     return status;
 }
+
+void bpt_vocab_limit_ids(bpt_vocab_t *v, int64_t limit) { v->id_limit = limit < UINT32_MAX ? limit : UINT32_MAX; }
 
 void bpt_vocab_destroy(bpt_vocab_t *v) {
     if (!v) return;
@@ -202,23 +204,24 @@ static bpt_status_t unknown(const bpt_range_t *where, const char *token, size_t 
                     where->path, (unsigned long long)where->line, bpt_show(token, bytes).text);
 }
 
-bpt_status_t bpt_parse_id(const bpt_range_t *where, const char *token, size_t bytes, uint32_t *id) {
-    uint64_t value = 0;
-    bool good = bytes > 0 && bytes <= 10;
-    for (size_t i = 0; i < bytes && good; ++i) {
-        good = token[i] >= '0' && token[i] <= '9';
-        value = value * 10 + (uint64_t)(token[i] - '0');
+static bpt_status_t parse_id(const bpt_vocab_t *v, const bpt_range_t *where, const char *token, size_t bytes, uint32_t *id) {
+    int64_t value = 0;
+    for (size_t i = 0; i < bytes; ++i) {
+        if (token[i] < '0' || token[i] > '9')
+            return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: '%s' is not a token id (a decimal number)", where->path,
+                            (unsigned long long)where->line, bpt_show(token, bytes).text);
+        if (value < v->id_limit) value = value * 10 + (token[i] - '0');  // from there on it is too large whatever follows
     }
-    if (!good || value >= UINT32_MAX)
-        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: '%s' is not a token id (decimal, below 4294967295)", where->path,
-                        (unsigned long long)where->line, bpt_show(token, bytes).text);
+    if (value >= v->id_limit)
+        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: token %s is outside the vocabulary, whose ids are 0 to %lld", where->path,
+                        (unsigned long long)where->line, bpt_show(token, bytes).text, (long long)v->id_limit - 1);
     *id = (uint32_t)value;
     return BPT_OK;
 }
 
 static bpt_status_t encode_word(const bpt_vocab_t *v, const bpt_range_t *where, const char *word, size_t bytes, bpt_strbuf_t *buf,
                                 uint32_t *id) {
-    if (v->unit == BPT_UNIT_IDS) return bpt_parse_id(where, word, bytes, id);
+    if (v->unit == BPT_UNIT_IDS) return parse_id(v, where, word, bytes, id);
     BPT_TRY(bpt_context(fold(v, buf, &word, &bytes), "%s: line %llu", where->path, (unsigned long long)where->line));
     return bpt_vocab_find(v, word, bytes, id) ? BPT_OK : unknown(where, word, bytes);
 }

@@ -16,6 +16,8 @@ typedef struct bpt_vocab bpt_vocab_t;
 
 // An empty vocabulary to be filled by counting texts and then frozen. lower: words are folded to lower case.
 bpt_status_t bpt_vocab_create(bpt_unit_t unit, bool lower, bpt_vocab_t **out) BPT_MUST_USE;
+// BPT_UNIT_IDS: ids from `limit` on are BPT_ERR_INPUT when texts are encoded; without a call the limit is 2^32 - 1.
+void bpt_vocab_limit_ids(bpt_vocab_t *vocab, int64_t limit);
 bpt_status_t bpt_vocab_count(bpt_vocab_t *vocab, const bpt_range_t *text) BPT_MUST_USE;  // every token of the text
 bpt_status_t bpt_vocab_count_word(bpt_vocab_t *vocab, const char *word, size_t bytes) BPT_MUST_USE;
 bpt_status_t bpt_vocab_freeze(bpt_vocab_t *vocab) BPT_MUST_USE;
@@ -35,8 +37,9 @@ const char *bpt_vocab_token(const bpt_vocab_t *vocab, uint32_t id, size_t *bytes
 // The id of a token; the id of <unk> when it is unknown and there is one; else false.
 bool bpt_vocab_find(const bpt_vocab_t *vocab, const char *token, size_t bytes, uint32_t *id);
 
-// Ids of a text, *ids freed with bpt_free. A token that is neither known nor covered by <unk> is BPT_ERR_INPUT with file and
-// line. Words get <eos> for every newline, with line_ends also after a last line without one (a corpus; a prompt goes on).
+// Ids of a text, *ids freed with bpt_free. A token that is neither known nor covered by <unk>, or an id that is not below the limit, is
+// BPT_ERR_INPUT with file and line. Words get <eos> for every newline, with line_ends also after a last line without one (a corpus; a
+// prompt goes on).
 bpt_status_t bpt_vocab_encode(const bpt_vocab_t *vocab, const bpt_range_t *text, bool line_ends, uint32_t **ids,
                               uint64_t *count) BPT_MUST_USE;
 // The id of one word (folded when the vocabulary is), errors as above.
@@ -44,8 +47,6 @@ bpt_status_t bpt_vocab_encode_word(const bpt_vocab_t *vocab, const bpt_range_t *
                                    uint32_t *id) BPT_MUST_USE;
 // Appends the text of one id. `first`: no blank before it (words).
 bpt_status_t bpt_vocab_decode(const bpt_vocab_t *vocab, uint32_t id, bool first, bpt_strbuf_t *out) BPT_MUST_USE;
-// One decimal id, at most 2^32 - 2.
-bpt_status_t bpt_parse_id(const bpt_range_t *where, const char *token, size_t bytes, uint32_t *id) BPT_MUST_USE;
 // Takes the next blank-separated token off a line; NULL at the end.
 const char *bpt_next_token(bpt_range_t *line, size_t *bytes);
 

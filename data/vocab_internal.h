@@ -16,6 +16,7 @@ struct bpt_vocab {
     bpt_unit_t unit;
     bool lower;
     uint32_t unk, eos;  // BPT_NO_TOKEN: none
+    int64_t id_limit;   // BPT_UNIT_IDS
     bpt_token_t *token;
     size_t count, capacity;
     char *bytes;

@@ -28,6 +28,8 @@ typedef struct {
 typedef enum { BPT_SCHEDULE_CONSTANT, BPT_SCHEDULE_COSINE, BPT_SCHEDULE_NOAM, BPT_SCHEDULE_EXPONENTIAL, BPT_SCHEDULE_PLATEAU } bpt_schedule_t;
 typedef enum { BPT_OPTIMIZER_ADAM, BPT_OPTIMIZER_ADAMW } bpt_optimizer_t;
 
+enum { BPT_MAX_VOCAB = 1000000000 };  // largest `vocab`
+
 typedef struct {
     int64_t steps;      // horizon of the schedule, > 0 once resolved
     int64_t stop_at;    // end earlier, 0 = at the horizon

@@ -13,7 +13,6 @@
 // ---- checks
 
 enum { MAX_HEADS = 256, MAX_LAYERS = 1000, MAX_WIDTH = 1 << 20, MAX_K = 1 << 20, MAX_POSITIONS = 1 << 26 };
-static const int64_t max_vocab = 1000000000;
 
 static bool uses_levels(const bpt_model_config_t *c) { return c->model == BPT_MODEL_BPT || c->model == BPT_MODEL_SEGTREE; }
 static bool uses_window(const bpt_model_config_t *c) { return c->model == BPT_MODEL_TRANSFORMER && c->attention == BPT_ATTENTION_WINDOW; }
@@ -38,9 +37,9 @@ static bpt_status_t check_heads(const bpt_model_config_t *c) {
 }
 
 static bpt_status_t check_task(const bpt_model_config_t *c) {
-    BPT_TRY(check_range("vocab", c->vocab, 1, max_vocab));
+    BPT_TRY(check_range("vocab", c->vocab, 1, BPT_MAX_VOCAB));
     if (c->task == BPT_TASK_CLASSIFY) {
-        BPT_TRY(check_range("classes", c->classes, 2, max_vocab));
+        BPT_TRY(check_range("classes", c->classes, 2, BPT_MAX_VOCAB));
         if (c->tied) return bpt_fail(BPT_ERR_USAGE, "a classifier cannot be tied: its head has classes, not words; leave tied out");
         return BPT_OK;
     }

@@ -73,6 +73,7 @@ static void texts_that_cannot_be_trained_on_are_refused(void **state) {
          *shorter = keep(test_file("short.txt", "twelve bytes"));
     char *latin = repeated("latin1.txt", "caf\xe9 and tea and something to eat with it, please, as soon as you can\n", 20);
     char *letters = repeated("letters.txt", "1 2 three 4\n", 50), *huge = repeated("huge.txt", "1 2 99999999999999999999 4\n", 50);
+    char *large = repeated("large.txt", "1 2 1000000000 4\n", 50);
     char *no_train = folder_of("no-train", NULL, long_line), *other_chars = folder_of("other-chars", long_line, "Ω\n");
     char *two_trains = folder_of("two-trains", long_line, NULL), *one_word = keep(test_file("one-word.txt", "word"));
     write_bytes(test_path("two-trains/train2.txt"), long_line, strlen(long_line));
@@ -86,7 +87,8 @@ static void texts_that_cannot_be_trained_on_are_refused(void **state) {
         {shorter, "", 1, "--context"},
         {latin, "--unit char", 1, "UTF-8"},
         {letters, "--unit ids", 1, "three"},
-        {huge, "--unit ids", 1, "line 1"},
+        {huge, "--unit ids", 1, "huge.txt: line 1: token 99999999999999999999 is outside the vocabulary"},
+        {large, "--unit ids", 1, "large.txt: line 1: token 1000000000 is outside the vocabulary"},
         {no_train, "", 1, "train"},
         {two_trains, "", 1, "train"},
         {other_chars, "--unit char", 1, "valid.txt"},
@@ -275,6 +277,18 @@ static void damaged_runs_are_refused_and_left_as_they_are(void **state) {
     }
 }
 
+static void ids_that_a_resumed_model_does_not_know_are_named(void **state) {
+    (void)state;
+    char line[2048], *data = repeated("numbers.txt", "1 2 3 4 5 6 7 8 9\n", 50), *run = keep(test_path("of-numbers"));
+    snprintf(line, sizeof line, "train --data %s --unit ids --out %s " TINY, data, run);
+    test_process_t p = test_run_line(line);
+    assert_int_equal(p.exit_status, 0);
+    test_process_free(&p);
+    repeated("numbers.txt", "1 2 3 4 5 6 7 8 10\n", 50);
+    snprintf(line, sizeof line, "train --out %s --resume --steps 4 --quiet", run);
+    expect(line, 1, "numbers.txt: line 1: token 10 is outside the vocabulary, whose ids are 0 to 9");
+}
+
 // As a user who may read but not write the run.
 static void a_read_only_run_can_be_evaluated_but_not_resumed(void **state) {
     (void)state;
@@ -304,6 +318,7 @@ int main(void) {
         cmocka_unit_test(model_files_that_are_broken_are_refused),
         cmocka_unit_test(folders_that_cannot_be_written_are_refused),
         cmocka_unit_test(damaged_runs_are_refused_and_left_as_they_are),
+        cmocka_unit_test(ids_that_a_resumed_model_does_not_know_are_named),
         cmocka_unit_test(a_read_only_run_can_be_evaluated_but_not_resumed),
     };
     return cmocka_run_group_tests(tests, NULL, free_kept_paths);

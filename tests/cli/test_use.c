@@ -228,11 +228,12 @@ static void the_doctor_finds_the_reference_healthy(void **state) {
 // ---- What cannot be done
 static void misuse_is_one_sentence(void **state) {
     (void)state;
-    char no_labels[512], empty[512], ids[512], nul[512];
+    char no_labels[512], empty[512], ids[512], nul[512], id_examples[512];
     snprintf(no_labels, sizeof no_labels, "%s", test_file("no-labels.tsv", "good\tfine play\njust text\n"));
     snprintf(empty, sizeof empty, "%s", test_file("empty.txt", ""));
     snprintf(ids, sizeof ids, "%s", test_file("ids.txt", "1 2 3\n4 999 5\n"));
     snprintf(nul, sizeof nul, "%s", test_file("other-label.tsv", "ugly\tfine play\n"));
+    snprintf(id_examples, sizeof id_examples, "%s", test_file("id-examples.tsv", "good\t1 2\nbad\t3 999999\n"));
     const struct {
         const char *format, *run, *file;
         int exit_status;
@@ -242,7 +243,9 @@ static void misuse_is_one_sentence(void **state) {
         {"eval%s%s", "", "", 2, "bpt eval needs RUN"},
         {"eval %s --data %s", lm, "/nowhere/text.txt", 1, "/nowhere/text.txt"},
         {"eval %s --data %s", lm, empty, 1, "is empty"},
-        {"eval %s --data %s --unit ids", lm, ids, 1, "token 999 is outside the model's vocabulary of 256"},
+        {"eval %s --data %s --unit ids", lm, ids, 1, "ids.txt: line 2: token 999 is outside the vocabulary, whose ids are 0 to 255"},
+        {"eval %s --data %s --unit ids", classifier, id_examples, 1, "id-examples.tsv: line 2: token 999999 is outside the vocabulary"},
+        {"classify %s %s --unit ids", classifier, ids, 1, "ids.txt: line 2: token 999 is outside the vocabulary"},
         {"eval %s --data %s --unit ids", lm, text, 1, "text.txt: line 1"},
         {"eval %s --unit word%s", lm, "", 2, "--unit does not fit the vocabulary"},
         {"eval %s --checkpoint 12345%s", lm, "", 1, "has no checkpoint"},

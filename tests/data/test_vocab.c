@@ -121,8 +121,14 @@ static void ids_are_decimal_numbers(void **state) {
     bpt_vocab_t *vocab = made_from(BPT_UNIT_IDS, false, "");
     assert_int_equal(bpt_vocab_size(vocab), 0);
     assert_ids(vocab, "3 0\n007\t4294967294\n", true, "3 0 7 4294967294");
-    static const char *const bad[] = {"4294967295", "1 x", "-1", "+1", "1.0", "99999999999999999999999", "0x1"};
+    static const char *const bad[] = {"1 x", "-1", "+1", "1.0", "0x1"}, *const large[] = {"1 4294967295", "99999999999999999999999"};
     for (size_t i = 0; i < BPT_COUNT(bad); ++i) assert_fails(encode(vocab, bad[i]), BPT_ERR_INPUT, "line 1: '");
+    for (size_t i = 0; i < BPT_COUNT(large); ++i)
+        assert_fails(encode(vocab, large[i]), BPT_ERR_INPUT, "is outside the vocabulary, whose ids are 0 to 4294967294");
+    bpt_vocab_limit_ids(vocab, 5);
+    assert_ids(vocab, "4 00004\n", true, "4 4");
+    assert_fails(encode(vocab, "4\n5\n"), BPT_ERR_INPUT, "corpus.txt: line 2: token 5 is outside the vocabulary, whose ids are 0 to 4");
+    bpt_vocab_limit_ids(vocab, INT64_MAX);
     assert_fails(encode(vocab, "1\n2\nx\n"), BPT_ERR_INPUT, "corpus.txt: line 3: 'x' is not a token id");
     bpt_vocab_destroy(vocab);
 }

@@ -76,7 +76,6 @@ static bpt_status_t classify(const cli_options_t *o, cli_trained_t *t, const bpt
     results_t results = {.classes = t->config.classes};
     bpt_evaluation_t evaluation;
     bpt_status_t status = bpt_examples_read(text, &options, t->vocab, NULL, &examples);
-    if (status == BPT_OK) status = cli_check_ids(t, examples.tokens, examples.n_tokens, text->path);
     if (status == BPT_OK) status = bpt_classify_eval_source(&examples, o->data.batch_tokens, &source);
     if (status == BPT_OK) status = bpt_alloc((size_t)examples.count * (size_t)results.classes, sizeof *results.logits, &results.logits);
     if (status == BPT_OK) status = bpt_evaluate(t->runner, source, keep, &results, &evaluation);

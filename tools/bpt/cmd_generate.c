@@ -28,7 +28,6 @@ static bpt_status_t read_prompt(const job_t *job, uint32_t **ids, uint64_t *coun
     const bpt_range_t range = {.path = "--prompt", .data = prompt, .bytes = strlen(prompt), .line = 1};
     *ids = NULL;
     BPT_TRY(bpt_vocab_encode(t->vocab, &range, false, ids, count));
-    BPT_TRY(cli_check_ids(t, *ids, *count, "--prompt"));
     if (!*count) return bpt_fail(BPT_ERR_USAGE, "--prompt holds no token; at least one is needed to go on from");
     return BPT_OK;
 }

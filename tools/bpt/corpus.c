@@ -19,8 +19,11 @@ static bpt_examples_options_t examples_options(const cli_options_t *o, int part)
 }
 
 // Counts words and collects labels, of which `corpus` takes what it does not have from a run already.
-static bpt_status_t scan(const cli_options_t *o, const bpt_split_t *split, bool make_vocab, bool make_labels, cli_corpus_t *corpus) {
+// --unit ids: tokens must be below `id_limit`.
+static bpt_status_t scan(const cli_options_t *o, const bpt_split_t *split, bool make_vocab, bool make_labels, int64_t id_limit,
+                         cli_corpus_t *corpus) {
     if (make_vocab) BPT_TRY(bpt_vocab_create(o->data.unit, o->data.lower, &corpus->vocab));
+    if (make_vocab) bpt_vocab_limit_ids(corpus->vocab, id_limit);
     for (int part = 0; part < BPT_PARTS; ++part) {
         const bool count = make_vocab && (part == BPT_TRAIN || o->data.vocab_scope == CLI_SCOPE_ALL),
                    label = make_labels && part == BPT_TRAIN;
@@ -132,7 +135,8 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_split_t *split, cons
     const bool read_vocab = vocab_path && o->data.unit != BPT_UNIT_IDS, read_labels = labels_path && classifies(o);
     if (read_vocab) BPT_TRY(bpt_vocab_read(vocab_path, o->data.unit, o->data.lower, &corpus->vocab));
     if (read_labels) BPT_TRY(bpt_labels_read(labels_path, &corpus->labels));
-    BPT_TRY(scan(o, split, !read_vocab, classifies(o) && !read_labels, corpus));
+    const int64_t id_limit = vocab_path ? o->model.vocab : BPT_MAX_VOCAB;
+    BPT_TRY(scan(o, split, !read_vocab, classifies(o) && !read_labels, id_limit, corpus));
     BPT_TRY(encode(o, split, corpus));
     take_fingerprint(corpus);
     const int64_t size = vocab_size(corpus);

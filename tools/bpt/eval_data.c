@@ -1,19 +1,9 @@
 // Data for a trained model to be evaluated on (see eval_data.h).
 #include "tools/bpt/eval_data.h"
 
-#include <inttypes.h>
-
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "data/classify.h"
-
-bpt_status_t cli_check_ids(const cli_trained_t *t, const uint32_t *ids, uint64_t count, const char *where) {
-    for (uint64_t i = 0; i < count; ++i)
-        if ((int64_t)ids[i] >= t->config.vocab)
-            return bpt_fail(BPT_ERR_INPUT, "%s: token %" PRIu32 " is outside the model's vocabulary of %" PRId64, where, ids[i],
-                            t->config.vocab);
-    return BPT_OK;
-}
 
 // ---- Token numbers: every line a sequence of its own
 typedef struct {
@@ -21,12 +11,12 @@ typedef struct {
     size_t id_capacity, line_capacity;
 } sizes_t;
 
-static bpt_status_t read_line(const bpt_range_t *line, cli_eval_data_t *e, sizes_t *n) {
+static bpt_status_t read_line(const bpt_range_t *line, const bpt_vocab_t *vocab, cli_eval_data_t *e, sizes_t *n) {
     bpt_range_t rest = *line;
     size_t bytes;
     for (const char *token; (token = bpt_next_token(&rest, &bytes)) != NULL; ++n->n_ids) {
         BPT_TRY(bpt_grow(&e->ids, n->n_ids, &n->id_capacity, sizeof *e->ids));
-        BPT_TRY(bpt_parse_id(line, token, bytes, &e->ids[n->n_ids]));
+        BPT_TRY(bpt_vocab_encode_word(vocab, line, token, bytes, &e->ids[n->n_ids]));
     }
     BPT_TRY(bpt_grow(&e->offsets, n->n_lines + 1, &n->line_capacity, sizeof *e->offsets));
     e->offsets[++n->n_lines] = n->n_ids;
@@ -38,8 +28,7 @@ static bpt_status_t open_lines(const bpt_range_t *text, const cli_trained_t *t, 
     bpt_range_t rest = *text, line;
     BPT_TRY(bpt_grow(&e->offsets, 0, &n.line_capacity, sizeof *e->offsets));
     e->offsets[0] = 0;
-    while (bpt_range_next_line(&rest, &line)) BPT_TRY(read_line(&line, e, &n));
-    BPT_TRY(cli_check_ids(t, e->ids, n.n_ids, text->path));
+    while (bpt_range_next_line(&rest, &line)) BPT_TRY(read_line(&line, t->vocab, e, &n));
     return bpt_lm_lines_source(e->ids, e->offsets, n.n_lines, &e->source);
 }
 
@@ -56,7 +45,6 @@ static bpt_status_t open_windows(const cli_options_t *o, const bpt_range_t *text
 static bpt_status_t open_examples(const cli_options_t *o, const bpt_range_t *text, const cli_trained_t *t, cli_eval_data_t *e) {
     const bpt_examples_options_t options = {.labelled = true};
     BPT_TRY(bpt_examples_read(text, &options, t->vocab, &t->labels, &e->examples));
-    BPT_TRY(cli_check_ids(t, e->examples.tokens, e->examples.n_tokens, text->path));
     return bpt_classify_eval_source(&e->examples, o->data.batch_tokens, &e->source);
 }
 

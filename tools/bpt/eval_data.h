@@ -15,7 +15,4 @@ typedef struct {
 bpt_status_t cli_eval_data_open(const cli_options_t *o, const cli_trained_t *trained, cli_eval_data_t *out) BPT_MUST_USE;
 void cli_eval_data_close(cli_eval_data_t *data);
 
-// Fails unless all `count` token numbers are in the model's vocabulary; `where` begins the message.
-bpt_status_t cli_check_ids(const cli_trained_t *trained, const uint32_t *ids, uint64_t count, const char *where) BPT_MUST_USE;
-
 #endif

@@ -41,8 +41,9 @@ bpt_status_t cli_trained_open_files(const cli_options_t *o, cli_trained_t *t) {
     return status;
 }
 
-static bpt_status_t empty_vocab(bpt_unit_t unit, bpt_vocab_t **out) {
+static bpt_status_t empty_vocab(bpt_unit_t unit, int64_t id_limit, bpt_vocab_t **out) {
     BPT_TRY(bpt_vocab_create(unit, false, out));
+    bpt_vocab_limit_ids(*out, id_limit);
     return bpt_vocab_freeze(*out);
 }
 
@@ -56,7 +57,7 @@ static bpt_status_t open_vocab(const cli_options_t *o, cli_trained_t *t) {
         t->unit = o->data.unit;
     }
     if (t->unit == BPT_UNIT_IDS || (t->unit == BPT_UNIT_BYTE && !there))
-        BPT_TRY(empty_vocab(t->unit, &t->vocab));
+        BPT_TRY(empty_vocab(t->unit, t->config.vocab, &t->vocab));
     else if (there)
         BPT_TRY(bpt_vocab_read(path, t->unit, t->stored.data.lower, &t->vocab));
     else
