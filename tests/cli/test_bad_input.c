@@ -16,7 +16,8 @@
 
 #include "support/process.h"
 
-#define TINY "--backend ref --quiet --layers 1 --d-model 8 --heads 2 --context 16 --batch-tokens 64 --steps 2"
+#define SMALL "--backend ref --quiet --layers 1 --d-model 8 --heads 2 --batch-tokens 64 --steps 2"
+#define TINY SMALL " --context 16"
 
 static void expect(const char *line, int exit_status, const char *says) {
     test_process_t p = test_run_line(line);
@@ -138,14 +139,14 @@ static void examples_that_cannot_be_learnt_from_are_refused(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         char line[2048], *folder = folder_of(cases[i].name, cases[i].train, "good\tfine play\n");
-        snprintf(line, sizeof line, "train --task classify --data %s --out %s " TINY, folder, test_path("no-run"));
+        snprintf(line, sizeof line, "train --task classify --data %s --out %s " SMALL, folder, test_path("no-run"));
         expect(line, 1, cases[i].says);
         assert_int_equal(access(test_path("no-run"), F_OK), -1);
     }
     char line[2048], *folder = folder_of("unknown-label", "good\tfine play\nbad\tdull film\n", "ugly\tfine play\n");
-    snprintf(line, sizeof line, "train --task classify --data %s --out %s " TINY, folder, test_path("no-run"));
+    snprintf(line, sizeof line, "train --task classify --data %s --out %s " SMALL, folder, test_path("no-run"));
     expect(line, 1, "ugly");
-    snprintf(line, sizeof line, "train --task classify --data %s --out %s " TINY " --max-length 1",
+    snprintf(line, sizeof line, "train --task classify --data %s --out %s " SMALL " --max-length 1",
              folder_of("too-long", "good\ta b\nbad\ta\n", NULL), test_path("no-run"));
     expect(line, 1, "--max-length 1");
 }
@@ -166,7 +167,7 @@ static void word_vectors_that_do_not_fit_are_refused(void **state) {
     char *folder = folder_of("vector-data", "good\tfine play\nbad\tdull film\n", "good\tfine\n");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         char line[2048], *vectors = keep(test_file(cases[i].name, cases[i].vectors));
-        snprintf(line, sizeof line, "train --task classify --data %s --vectors %s --out %s %s " TINY, folder, vectors,
+        snprintf(line, sizeof line, "train --task classify --data %s --vectors %s --out %s %s " SMALL, folder, vectors,
                  test_path("vector-run-%d", (int)i), cases[i].options);
         expect(line, cases[i].exit_status, cases[i].says);
         assert_int_equal(access(test_path("vector-run-%d", (int)i), F_OK), -1);

@@ -83,6 +83,11 @@ static void flags_that_cannot_be_are_refused_by_name(void **state) {
         {"--batch-tokens 100", "--batch-tokens 100 has no room for one window of --context 512"},
         {"--protocol half --eval-context 33", "--eval-context 33 must be even"},
         {"--subtrees", "--subtrees is for --task classify only"},
+        {"--task classify --context 64", "--context is for --task lm only"},
+        {"--task classify --stride 64", "--stride is for --task lm only"},
+        {"--task classify --eval-context 64", "--eval-context is for --task lm only"},
+        {"--preset sst5-1 --protocol half", "--protocol is for --task lm only"},
+        {"--preset sst5-1 --accumulate 2", "--accumulate has no meaning with --batch-examples 1024"},
         {"--task classify --deep-supervision", "--deep-supervision is for --task lm only"},
         {"--task classify --unit byte", "--unit byte and char are for --task lm"},
         {"--freeze-embed", "a frozen embedding needs --vectors"},
@@ -179,6 +184,18 @@ static void the_resolved_configuration_reads_back_to_itself(void **state) {
     assert_int_equal(json_object_set_new(c, "preset", json_string("")), 0);  // all of it is in the other keys
     char *written = json_dumps(c, 0), line[1024];
     snprintf(line, sizeof line, "--config %s", test_file("resolved.json", written));
+    json_t *again = resolved(line);
+    assert_true(json_equal(c, again));
+    free(written);
+    json_decref(c), json_decref(again);
+}
+
+static void the_resolved_configuration_of_a_classifier_reads_back_too(void **state) {
+    (void)state;
+    json_t *c = resolved("--preset sst5-1 --data some/path");
+    assert_int_equal(json_object_set_new(c, "preset", json_string("")), 0);
+    char *written = json_dumps(c, 0), line[1024];
+    snprintf(line, sizeof line, "--config %s", test_file("classifier.json", written));
     json_t *again = resolved(line);
     assert_true(json_equal(c, again));
     free(written);
@@ -430,6 +447,7 @@ int main(void) {
         cmocka_unit_test(flags_win_over_the_config_file_and_that_over_the_preset),
         cmocka_unit_test(steps_and_epochs_of_a_preset_give_way_to_a_flag_of_either),
         cmocka_unit_test(the_resolved_configuration_reads_back_to_itself),
+        cmocka_unit_test(the_resolved_configuration_of_a_classifier_reads_back_too),
         cmocka_unit_test(what_is_left_open_follows_from_the_task_and_the_context),
         cmocka_unit_test(presets_have_the_values_of_the_papers),
         cmocka_unit_test(what_belongs_to_a_presets_window_follows_its_context),

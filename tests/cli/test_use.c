@@ -253,6 +253,7 @@ static void misuse_is_one_sentence(void **state) {
         {"eval %s --nll-out %s", lm, "/nowhere/nll.json", 1, "/nowhere"},
         {"eval %s --grad-out %s", lm, "/nowhere/grad.safetensors", 1, "/nowhere"},
         {"eval %s --eval-context 15 --protocol half%s", lm, "", 2, "even"},
+        {"eval %s --protocol half%s", classifier, "", 2, "--protocol is for language models"},
         {"eval %s --data %s", classifier, no_labels, 1, "no-labels.tsv: line 2"},
         {"eval %s --data %s", classifier, nul, 1, "label 'ugly'"},
         {"eval %s --precision bf16 --backend cuda%s", lm, "", 1, "backend cuda is not built into this program"},

@@ -43,7 +43,11 @@ static bpt_status_t open_windows(const cli_options_t *o, const bpt_range_t *text
 }
 
 static bpt_status_t open_examples(const cli_options_t *o, const bpt_range_t *text, const cli_trained_t *t, cli_eval_data_t *e) {
+    static const char *const of_windows[] = {"eval-context", "protocol"};
     const bpt_examples_options_t options = {.labelled = true};
+    for (size_t i = 0; i < BPT_COUNT(of_windows); ++i)
+        if (cli_option_source(o, of_windows[i]) == CLI_FROM_FLAG)
+            return bpt_fail(BPT_ERR_USAGE, "--%s is for language models: a classifier reads whole texts", of_windows[i]);
     BPT_TRY(bpt_examples_read(text, &options, t->vocab, &t->labels, &e->examples));
     return bpt_classify_eval_source(&e->examples, o->data.batch_tokens, &e->source);
 }

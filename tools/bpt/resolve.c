@@ -78,6 +78,23 @@ static bpt_status_t check_model(const cli_options_t *o) {
     return bpt_model_config_check(&m);
 }
 
+// Options without a meaning for the task are refused where a person gives them; a resolved configuration has every key.
+static bpt_status_t check_classify(const cli_options_t *o) {
+    static const char *const of_windows[] = {"context", "stride", "eval-context", "protocol"};
+    const cli_data_options_t *d = &o->data;
+    for (size_t i = 0; i < BPT_COUNT(of_windows); ++i)
+        if (cli_option_source(o, of_windows[i]) == CLI_FROM_FLAG)
+            return bpt_fail(BPT_ERR_USAGE, "--%s is for --task lm only: a classifier reads whole texts", of_windows[i]);
+    if (o->train.deep_supervision) return bpt_fail(BPT_ERR_USAGE, "--deep-supervision is for --task lm only");
+    if (d->batch_examples && o->train.accumulate > 1)
+        return bpt_fail(BPT_ERR_USAGE,
+                        "--accumulate has no meaning with --batch-examples %lld, the examples of a whole step; give one of them",
+                        (long long)d->batch_examples);
+    if (d->unit == BPT_UNIT_BYTE || d->unit == BPT_UNIT_CHAR)
+        return bpt_fail(BPT_ERR_USAGE, "--task classify reads words or ids: --unit byte and char are for --task lm");
+    return BPT_OK;
+}
+
 static bpt_status_t check_data(const cli_options_t *o) {
     const cli_data_options_t *d = &o->data;
     const bool lm = o->model.task == BPT_TASK_LM;
@@ -86,9 +103,7 @@ static bpt_status_t check_data(const cli_options_t *o) {
                         d->subtrees     ? "subtrees"
                         : d->max_length ? "max-length"
                                         : "batch-examples");
-    if (!lm && o->train.deep_supervision) return bpt_fail(BPT_ERR_USAGE, "--deep-supervision is for --task lm only");
-    if (!lm && (d->unit == BPT_UNIT_BYTE || d->unit == BPT_UNIT_CHAR))
-        return bpt_fail(BPT_ERR_USAGE, "--task classify reads words or ids: --unit byte and char are for --task lm");
+    if (!lm) BPT_TRY(check_classify(o));
     if (*d->vectors && d->unit != BPT_UNIT_WORD) return bpt_fail(BPT_ERR_USAGE, "--vectors are for words: they need --unit word");
     if (!lm) return BPT_OK;
     if (d->stride > d->context)
