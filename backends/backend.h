@@ -40,7 +40,7 @@ typedef struct {
     bpt_op_t op;
     bpt_attrs_t attrs;
     bpt_operand_t in[BPT_MAX_INPUTS], out[BPT_MAX_OUTPUTS];
-    bpt_operand_t scratch;  // as large as the dry run asked for, 64-byte aligned
+    bpt_operand_t scratch;  // as large as the dry run asked for, aligned to BPT_TENSOR_ALIGNMENT
 } bpt_op_call_t;
 
 typedef struct bpt_backend {

@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-
-enum { ALIGNMENT = 256 };  // the largest storage buffer offset alignment that devices ask for
-
-static size_t align(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+static size_t align(size_t bytes) { return (bytes + BPT_TENSOR_ALIGNMENT - 1) / BPT_TENSOR_ALIGNMENT * BPT_TENSOR_ALIGNMENT; }
 
 static bpt_operand_t operand(const bpt_graph_t *g, bpt_value_t v) {
     if (!present(v)) return (bpt_operand_t){0};

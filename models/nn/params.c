@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "bpt/ops.h"
 #include "bpt/rng.h"
 
-enum { ALIGNMENT = 16 };  // elements: 64 bytes
+enum { ALIGNMENT = BPT_TENSOR_ALIGNMENT / sizeof(float) };  // elements
 
 bpt_status_t bpt_params_add(bpt_params_t *params, const bpt_param_t *param) {
     BPT_TRY(bpt_grow(&params->items, params->count, &params->capacity, sizeof *params->items));

@@ -1,7 +1,7 @@
 // The parameters of a model: names, shapes, initial values and their places in one flat f32 arena. Knows nothing of graphs or devices.
 //
 // Order of the arena: trained parameters with weight decay, trained ones without, frozen ones. Gradients and moments have the same
-// layout and end before the frozen ones. A parameter starts at a multiple of 16 elements, unless it is joined to the one before it
+// layout and end before the frozen ones. A parameter starts at a multiple of BPT_TENSOR_ALIGNMENT, unless it is joined to the one before it
 // (query, key and value weights: one [3d,d] matrix); the gaps are zero and stay zero.
 #ifndef BPT_MODELS_NN_PARAMS_H
 #define BPT_MODELS_NN_PARAMS_H

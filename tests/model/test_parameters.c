@@ -49,6 +49,23 @@ static void initial_values_depend_on_seed_and_name_alone(void **state) {
     fixture_close(cpu);
 }
 
+static void parameters_begin_where_every_device_can_bind_them(void **state) {
+    (void)state;
+    const bpt_model_config_t c = fixture_lm();
+    bpt_device_t *device = fixture_open("ref");
+    bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){.frozen = {.embed = true}});
+    const bpt_params_t *p = bpt_runner_params(r);
+    int64_t joined = 0;
+    for (size_t i = 0; i < p->count; ++i) {
+        joined += p->items[i].joined;
+        if (!p->items[i].joined) assert_int_equal((size_t)p->items[i].offset * sizeof(float) % BPT_TENSOR_ALIGNMENT, 0);
+    }
+    assert_int_equal(joined, 2 * c.layers);
+    assert_int_equal((size_t)p->trained_elements * sizeof(float) % BPT_TENSOR_ALIGNMENT, 0);
+    bpt_runner_destroy(r);
+    fixture_close(device);
+}
+
 static void a_model_file_of_another_shape_is_refused(void **state) {
     (void)state;
     bpt_model_config_t c = fixture_lm();
@@ -76,6 +93,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(learning_rates_follow_their_formulas),
         cmocka_unit_test(initial_values_depend_on_seed_and_name_alone),
+        cmocka_unit_test(parameters_begin_where_every_device_can_bind_them),
         cmocka_unit_test(a_model_file_of_another_shape_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

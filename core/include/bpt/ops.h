@@ -24,6 +24,10 @@ BPT_API const char *bpt_op_name(bpt_op_t op);
 
 enum { BPT_MAX_RANK = 4, BPT_MAX_INPUTS = 12, BPT_MAX_OUTPUTS = 5, BPT_MAX_STEPS = 6 };
 
+// Bytes. The graph's tensors, scratch areas and a model's parameters begin at multiples of it: the largest storage buffer offset
+// alignment that devices ask for. Views begin anywhere.
+enum { BPT_TENSOR_ALIGNMENT = 256 };
+
 typedef struct {
     int32_t rank;  // 0 = scalar: one element
     int64_t dim[BPT_MAX_RANK];
