@@ -18,6 +18,7 @@ typedef struct {
     bpt_transformer_attention_t attention;
     bpt_positions_t positions;  // bpt, segtree: relative; transformer: absolute unless told otherwise
     bool causal, reference_rule, tied;
+    bool span_self;  // segtree: spans also read themselves, as the released code
     int32_t layers, d_model, d_embed, d_ff, heads;
     int32_t k, window, rel_levels;  // rel_levels: L (bpt, segtree) or largest distance (transformer with relative positions)
     int32_t max_positions;          // rows of pos_embed (absolute positions)

@@ -52,6 +52,8 @@ static bpt_status_t check_task(const bpt_model_config_t *c) {
 
 static bpt_status_t check_graph(const bpt_model_config_t *c) {
     if (c->model == BPT_MODEL_BPT) BPT_TRY(check_range("k", c->k, 1, MAX_K));
+    if (c->model != BPT_MODEL_SEGTREE && c->span_self)
+        return bpt_fail(BPT_ERR_USAGE, "span_self is for segtree: spans of other models do not read themselves; leave it out");
     if (uses_window(c)) BPT_TRY(check_range("window", c->window, 1, MAX_POSITIONS));
     if (c->positions == BPT_POSITIONS_ABSOLUTE) BPT_TRY(check_range("max_positions", c->max_positions, 1, MAX_POSITIONS));
     if (c->positions == BPT_POSITIONS_RELATIVE)
@@ -91,6 +93,7 @@ static bpt_status_t fill(json_t *o, const bpt_model_config_t *c) {
     BPT_TRY(set_size(o, "window", uses_window(c), c->window));
     BPT_TRY(set_size(o, "k", c->model == BPT_MODEL_BPT, c->k));
     BPT_TRY(bpt_json_set_bool(o, "causal", c->causal));
+    if (c->model == BPT_MODEL_SEGTREE) BPT_TRY(bpt_json_set_bool(o, "span_self", c->span_self));
     if (c->model == BPT_MODEL_BPT) BPT_TRY(bpt_json_set_text(o, "rule", bpt_rule_names[c->reference_rule]));
     BPT_TRY(bpt_json_set_text(o, "positions", bpt_positions_names[c->positions]));
     BPT_TRY(set_size(o, "rel_levels", c->positions == BPT_POSITIONS_RELATIVE, c->rel_levels));
@@ -126,10 +129,9 @@ bpt_status_t bpt_model_config_format(const bpt_model_config_t *config, char **ou
 // ---- reading
 
 static const char *const known_keys[] = {
-    "model",         "task",   "layers",  "d_model", "d_embed",       "d_ff",           "heads",
-    "attention",     "window", "k",       "causal",  "rule",          "positions",      "rel_levels",
-    "max_positions", "vocab",  "classes", "tied",    "dropout_input", "dropout_hidden", "dropout_attention",
-    "dropout_head",  NULL};
+    "model",   "task", "layers",        "d_model",        "d_embed",           "d_ff",         "heads",         "attention",
+    "window",  "k",    "causal",        "rule",           "positions",         "rel_levels",   "max_positions", "vocab",
+    "classes", "tied", "dropout_input", "dropout_hidden", "dropout_attention", "dropout_head", "span_self",     NULL};
 
 static void warn_of_unknown_keys(const json_t *object, const char *where) {
     const char *key;
@@ -184,6 +186,7 @@ static bpt_status_t read_kind(const json_t *o, bpt_model_config_t *c) {
                               .reference_rule = rule == 1,
                               .causal = task == BPT_TASK_LM};
     BPT_TRY(bpt_json_get_bool(o, "causal", &c->causal));
+    BPT_TRY(bpt_json_get_bool(o, "span_self", &c->span_self));
     return bpt_json_get_bool(o, "tied", &c->tied);
 }
 

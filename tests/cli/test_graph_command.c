@@ -65,6 +65,14 @@ static void edges_are_as_many_as_published(void **state) {
     }
 }
 
+// Each of the 7 spans over 8 leaves gets an edge, and the rows of the 24 edges span <- leaf then matter.
+static void spans_of_a_segtree_may_read_themselves(void **state) {
+    (void)state;
+    const count_t without = count_edges("--model segtree --n 8"), with = count_edges("--model segtree --n 8 --span-self");
+    assert_int_equal(with.all - without.all, 7);
+    assert_int_equal(with.contextual - without.contextual, 24);
+}
+
 static void rows_of_relative_positions_follow_rel_levels(void **state) {
     (void)state;
     test_process_t a = test_run_line("graph --n 64 --k 1 --causal --rel-levels 1"),
@@ -91,6 +99,7 @@ static void graphs_that_cannot_be_are_refused(void **state) {
                                            {"--k 0", "--k must be at least 1"},
                                            {"--n 100000000", "--n must be at least 1"},
                                            {"--rule released", "--rule must be paper or reference"},
+                                           {"--model bpt --span-self", "--span-self is for --model segtree"},
                                            {"--format png", "--format must be csv, text or svg"},
                                            {"--model star", "--model must be bpt"},
                                            {"--causal yes", "unexpected argument 'yes'"}};
@@ -112,8 +121,11 @@ static void a_reader_that_goes_away_is_a_failure(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(edges_are_as_many_as_published),       cmocka_unit_test(rows_of_relative_positions_follow_rel_levels),
-        cmocka_unit_test(text_and_picture_are_written),         cmocka_unit_test(graphs_that_cannot_be_are_refused),
+        cmocka_unit_test(edges_are_as_many_as_published),
+        cmocka_unit_test(spans_of_a_segtree_may_read_themselves),
+        cmocka_unit_test(rows_of_relative_positions_follow_rel_levels),
+        cmocka_unit_test(text_and_picture_are_written),
+        cmocka_unit_test(graphs_that_cannot_be_are_refused),
         cmocka_unit_test(a_reader_that_goes_away_is_a_failure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

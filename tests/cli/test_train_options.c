@@ -73,6 +73,7 @@ static void flags_that_cannot_be_are_refused_by_name(void **state) {
         {"--context 0", "--context must be at least 1"},
         {"--schedule cosin", "did you mean cosine?"},
         {"--task nli", "--task must be lm or classify, not 'nli'"},
+        {"--span-self", "span_self is for segtree"},
         {"--model lstm", "--model must be bpt, segtree or transformer"},
         {"--unit bytes", "did you mean byte?"},
         {"--rule released", "--rule must be paper or reference"},

@@ -135,7 +135,7 @@ static void every_model_survives_its_json(void **state) {
     bpt_model_config_t models[5];
     for (int i = 0; i < 5; ++i) models[i] = good;
     models[1].model = BPT_MODEL_SEGTREE, models[1].k = 0, models[1].task = BPT_TASK_CLASSIFY, models[1].classes = 5, models[1].tied = false;
-    models[1].causal = false;
+    models[1].causal = false, models[1].span_self = true;
     models[2].reference_rule = true;
     models[3].model = BPT_MODEL_TRANSFORMER, models[3].positions = BPT_POSITIONS_ABSOLUTE, models[3].max_positions = 5000, models[3].k = 0;
     models[3].rel_levels = 0;
@@ -154,6 +154,7 @@ static void every_model_survives_its_json(void **state) {
         assert_int_equal(back.causal, models[i].causal);
         assert_int_equal(back.tied, models[i].tied);
         assert_int_equal(back.reference_rule, models[i].reference_rule);
+        assert_int_equal(back.span_self, models[i].span_self);
         assert_int_equal(back.k, models[i].k);
         assert_int_equal(back.window, models[i].window);
         assert_int_equal(back.classes, models[i].classes);
@@ -185,6 +186,7 @@ static void wrong_models_are_refused_with_a_remedy(void **state) {
     CASE(rel_levels, 0, "rel_levels is 0")
     CASE(rel_levels, 40, "rel_levels is 40")
     CASE(causal, false, "must be causal")
+    CASE(span_self, true, "span_self is for segtree")
     CASE(task, BPT_TASK_CLASSIFY, "classes is 0")
     CASE(dropout_hidden, 1, "dropout_hidden is 1")
     CASE(dropout_head, NAN, "dropout_head is")

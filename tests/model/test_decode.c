@@ -9,7 +9,7 @@ static const struct {
     bpt_model_kind_t model;
     bpt_transformer_attention_t attention;
     bpt_positions_t positions;
-    bool reference_rule;
+    bool reference_rule, span_self;
     int32_t layers, rel_levels;
 } variants[] = {
     {"bpt", .layers = 3, .rel_levels = 5},
@@ -17,6 +17,7 @@ static const struct {
     {"bpt, clamped levels", .layers = 2, .rel_levels = 2},
     {"bpt, reference rule", .reference_rule = true, .layers = 3, .rel_levels = 5},
     {"segtree", .model = BPT_MODEL_SEGTREE, .layers = 3, .rel_levels = 5},
+    {"segtree, spans read themselves", .model = BPT_MODEL_SEGTREE, .span_self = true, .layers = 3, .rel_levels = 5},
     {"dense, absolute", .model = BPT_MODEL_TRANSFORMER, .positions = BPT_POSITIONS_ABSOLUTE, .layers = 2},
     {"dense, relative", .model = BPT_MODEL_TRANSFORMER, .layers = 2, .rel_levels = 5},
     {"window, relative", .model = BPT_MODEL_TRANSFORMER, .attention = BPT_ATTENTION_WINDOW, .layers = 2, .rel_levels = 3},
@@ -43,6 +44,7 @@ static bpt_model_config_t config_of(size_t v) {
     c.attention = variants[v].attention;
     c.positions = variants[v].positions;
     c.reference_rule = variants[v].reference_rule;
+    c.span_self = variants[v].span_self;
     c.layers = variants[v].layers;
     c.rel_levels = variants[v].rel_levels;
     c.max_positions = 600;

@@ -6,7 +6,7 @@ typedef struct {
     bpt_model_kind_t model;
     bpt_transformer_attention_t attention;
     bpt_positions_t positions;
-    bool reference_rule, causal_classifier;
+    bool reference_rule, span_self, causal_classifier;
     int32_t layers;
 } variant_t;
 
@@ -24,6 +24,7 @@ static const variant_t variants[] = {
      .attention = BPT_ATTENTION_WINDOW,
      .positions = BPT_POSITIONS_NONE,
      .layers = 2},
+    {.name = "segtree, spans read themselves", .model = BPT_MODEL_SEGTREE, .span_self = true, .layers = 2},
 };
 
 static bpt_model_config_t config_of(const variant_t *v, bpt_task_t task) {
@@ -32,6 +33,7 @@ static bpt_model_config_t config_of(const variant_t *v, bpt_task_t task) {
     c.attention = v->attention;
     c.positions = v->positions;
     c.reference_rule = v->reference_rule;
+    c.span_self = v->span_self;
     c.layers = v->layers;
     if (v->causal_classifier) c.causal = true;
     return c;
