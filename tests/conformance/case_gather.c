@@ -1,4 +1,4 @@
-// Rows of a table: gather, its gradient and scatter, with and without BPT_NO_ROW.
+// Rows of a table: gather, its gradient and scatter, with and without ids that name no row.
 #include "support/case.h"
 
 static const struct {

@@ -82,15 +82,20 @@ static void fill_float(const bpt_operand_t *operand, const test_fill_t *fill, in
     }
 }
 
+// An id that names no row of a table of `rows` rows: mostly BPT_NO_ROW, else the first one behind the table or one far behind it.
+static uint32_t no_row(uint32_t rows, uint32_t random) {
+    return random % 4 == 0 ? rows : random % 4 == 1 ? rows + (random & 0x7FFFFFFFu) : BPT_NO_ROW;
+}
+
 static void fill_u32(const bpt_operand_t *operand, const test_fill_t *fill, int slot, uint32_t *data) {
     const int64_t count = bpt_shape_count(&operand->shape);
     const uint32_t range = fill->a > 0 ? (uint32_t)fill->a : 0;
     for (int64_t i = 0; i < count; ++i) {
         const bool hole = fill->b > 0 && random_word(slot + 100, i) % 8 == 0;
         switch (fill->kind) {
-        case TEST_IDS: data[i] = hole ? BPT_NO_ROW : random_word(slot, i) % range; break;
+        case TEST_IDS: data[i] = hole ? no_row(range, random_word(slot + 200, i)) : random_word(slot, i) % range; break;
         // 7919 is a prime: its multiples modulo a range that it does not divide are all different
-        case TEST_DISTINCT_IDS: data[i] = hole ? BPT_NO_ROW : (uint32_t)((uint64_t)i * 7919 % range); break;
+        case TEST_DISTINCT_IDS: data[i] = hole ? no_row(range, random_word(slot + 200, i)) : (uint32_t)((uint64_t)i * 7919 % range); break;
         case TEST_ROW_KEYS: data[i] = i & 1 ? (uint32_t)(i / 2) / 5 + 3 : (uint32_t)(i / 2) % 5 << 26 | (uint32_t)(i / 2); break;
         case TEST_CONSTANT: data[i] = range; break;
         case TEST_PREPARED: data[i] = 0; break;

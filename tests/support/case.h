@@ -12,8 +12,8 @@ typedef enum {
     TEST_UNIFORM,       // [a, b)
     TEST_AWAY,          // as UNIFORM but at least a tenth of the range away from 0: kinks lie between the values
     TEST_CONSTANT,      // a
-    TEST_IDS,           // u32 in [0, a); with b > 0 about one in eight is BPT_NO_ROW
-    TEST_DISTINCT_IDS,  // as IDS, but none twice
+    TEST_IDS,           // u32 in [0, a); with b > 0 about one in eight names no row: BPT_NO_ROW, a or more than a
+    TEST_DISTINCT_IDS,  // as IDS, but no row twice
     TEST_ROW_KEYS,      // u32 [R,2]: arbitrary node codes and sequence numbers, no two rows alike
     TEST_RNG,           // u32 [2]
     TEST_WEIGHTS,       // [0.25, 1.5), with b > 0 about a third of them 0

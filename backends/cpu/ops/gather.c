@@ -1,4 +1,4 @@
-// gather, gather_grad, scatter. Ids beyond the table count as BPT_NO_ROW, so that bad data never reads or writes outside it.
+// gather, gather_grad, scatter. An id beyond the table names no row (ops.h), so bad data never reads or writes outside it.
 #include <string.h>
 
 #include "backends/cpu/cpu.h"

@@ -93,10 +93,11 @@ typedef struct {
     uint32_t uid;
 } bpt_layernorm_attrs_t;
 
-// gather: in 0 table F [V,d], 1 ids u32 [N]; out F [N,d] = table[ids]; id BPT_NO_ROW gives a zero row.
+// gather: in 0 table F [V,d], 1 ids u32 [N]; out F [N,d] = table[ids].
 // gather_grad: in 0 dy F [N,d], 1 ids, 2 acc f32 [V,d] or absent; out f32 [V,d] = acc + sum over equal ids, in order of N.
-// scatter: in 0 destination F [V,d] (changed in place), 1 x F [N,d], 2 ids u32 [N] distinct; destination[ids[r]] = x[r]; BPT_NO_ROW is skipped.
-#define BPT_NO_ROW 0xFFFFFFFFu
+// scatter: in 0 destination F [V,d] (changed in place), 1 x F [N,d], 2 ids u32 [N], none below V twice; destination[ids[r]] = x[r].
+// In all three an id of V or more names no row, BPT_NO_ROW among them: it gathers zeros, has no gradient, is not scattered.
+#define BPT_NO_ROW 0xFFFFFFFFu  // at least V in every table
 
 // add_rows: in 0 a F [R,d] or absent (zeros), 1 b F [r,d]; out F [R,d] = a, plus b on rows row .. row+r-1. out may share a's storage.
 typedef struct {
