@@ -2,9 +2,9 @@
 #include "backends/host/host.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "bpt/alloc.h"
+#include "bpt/clock.h"
 
 struct bpt_buffer {
     size_t bytes;
@@ -134,19 +134,13 @@ bpt_status_t bpt_host_list_seal(bpt_list_t *list) {
     return BPT_OK;
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 bpt_status_t bpt_host_submit(bpt_device_t *device, bpt_list_t *list, bpt_ticket_t *ticket) {
     if (!list->sealed) return bpt_fail(BPT_ERR_INTERNAL, "submitting a list that is not sealed");
     const bpt_host_op_t *ops = ((bpt_host_device_t *)device)->ops;
     for (size_t i = 0; i < list->count; ++i) {
-        const double start = list->timed ? now() : 0;
+        const double start = list->timed ? bpt_clock_seconds() : 0;
         ops[list->calls[i].op].run(&list->runs[i]);
-        if (list->timed) list->seconds[i] = now() - start;
+        if (list->timed) list->seconds[i] = bpt_clock_seconds() - start;
     }
     if (ticket) *ticket = 1;
     return BPT_OK;

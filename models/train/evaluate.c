@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
-#include "models/train/clock.h"
+#include "bpt/clock.h"
 
 typedef struct {
     float *nll, *logits;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "bpt/log.h"
-#include "models/train/clock.h"
+#include "bpt/clock.h"
 #include "models/train/evaluate.h"
 #include "models/train/schedule.h"
 #include "models/train/trainer_internal.h"

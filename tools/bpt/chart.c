@@ -3,10 +3,10 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "tools/bpt/sort.h"
 
 enum { LEFT = 76, RIGHT = 24, TOP = 20, LEGEND_LINE = 20, BOTTOM = 52, GAP = 40, SMOOTH_FROM = 80, MAX_TICKS = 16 };
 
@@ -185,11 +185,6 @@ static axis_t common_x(const chart_t *chart) {
     return axis_for(fmin(min, 0), max, chart->width / 110, false);
 }
 
-static int compare(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 // The first steps of a long run are far above all others: when a few points need more than half of the height they are cut off.
 static bpt_status_t upper_end(const chart_panel_t *panel, double min, double *max) {
     size_t n = 0;
@@ -202,7 +197,7 @@ static bpt_status_t upper_end(const chart_panel_t *panel, double min, double *ma
         memcpy(all + used, panel->series[i].y, panel->series[i].n * sizeof *all);
         used += panel->series[i].n;
     }
-    qsort(all, n, sizeof *all, compare);
+    cli_sort(all, n);
     const double usual = all[n - 1 - n / 33];
     bpt_free(all);
     if (*max > min + 2 * (usual - min)) *max = usual + 0.1 * (usual - min);

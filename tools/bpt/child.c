@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "bpt/clock.h"
 
 static void in_child(const cli_child_t *child, int out) {
     const int nowhere = open("/dev/null", O_WRONLY);
@@ -27,18 +28,12 @@ static void in_child(const cli_child_t *child, int out) {
     _exit(0);  // no exit handlers: drivers that crash in theirs have done their work
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 // True when the whole result has come before the time is up.
 static bool receive(const cli_child_t *child, int in, bool *timed_out) {
-    const double end = now() + child->seconds;
+    const double end = bpt_clock_seconds() + child->seconds;
     char *p = child->result;
     for (size_t left = child->result_bytes; left;) {
-        const double remaining = end - now();
+        const double remaining = end - bpt_clock_seconds();
         struct pollfd wait = {.fd = in, .events = POLLIN};
         const int ready = remaining > 0 ? poll(&wait, 1, (int)(remaining * 1000) + 1) : 0;
         if (ready < 0 && errno == EINTR) continue;

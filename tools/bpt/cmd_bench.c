@@ -1,18 +1,17 @@
 // `bpt bench`: how fast this machine trains, infers, decodes and multiplies. The default is the throughput setting of the BPT
 // paper: 6 layers, d 512, d_ff 2048, 8 heads, 8192 tokens a batch, vocabulary 256, causal language model, Adam.
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
 
 #include "bpt/alloc.h"
+#include "bpt/clock.h"
 #include "models/decode/decode.h"
 #include "models/train/trainer.h"
+#include "tools/bpt/bench_report.h"
 #include "tools/bpt/device.h"
 #include "tools/bpt/program.h"
+#include "tools/bpt/sort.h"
 
 enum { VOCAB = 256, MAX_CELLS = 32, MAX_REPEAT = 1000, MAX_OPS = 4096, DECODED = 200 };
 
@@ -22,59 +21,19 @@ typedef struct {
     int64_t n, k;
 } bench_t;
 
-typedef struct {
-    double s_per_step, p99, tokens_per_s, gflops, gbytes_per_s;  // NaN: does not apply
-    uint64_t device_bytes;
-} result_t;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+static cli_bench_place_t place_of(const bench_t *b) {
+    return (cli_bench_place_t){.device = b->device, .precision = b->o->train.precision, .json = b->o->use.json};
 }
 
-static int compare(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+static cli_bench_result_t empty_result(const bench_t *b, const char *bench) {
+    return (cli_bench_result_t){
+        .bench = bench, .n = b->n, .k = b->k, .s_per_step = NAN, .p99 = NAN, .tokens_per_s = NAN, .gflops = NAN, .gbytes_per_s = NAN};
 }
 
-static double quantile(double *values, int count, double q) {
-    qsort(values, (size_t)count, sizeof *values, compare);
-    return values[(int)(q * (count - 1) + 0.5)];
+static bpt_status_t print(const bench_t *b, const cli_bench_result_t *result) {
+    const cli_bench_place_t place = place_of(b);
+    return cli_bench_print(&place, result);
 }
-
-// ---- Output
-static void print_result(const bench_t *b, const char *what, const result_t *r) {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    const char *precision = bpt_dtype_name(b->o->train.precision);
-    if (!b->o->use.json) {
-        printf("%-10s n %-7" PRId64 " k %-3" PRId64 " %-4s", what, b->n, b->k, precision);
-        if (!isnan(r->s_per_step)) printf("  %10.3f ms", 1e3 * r->s_per_step);
-        if (!isnan(r->p99)) printf("  p99 %8.3f ms", 1e3 * r->p99);
-        if (!isnan(r->tokens_per_s)) printf("  %9.0f tokens/s", r->tokens_per_s);
-        if (!isnan(r->gflops)) printf("  %8.1f GFLOP/s", r->gflops);
-        if (r->device_bytes) printf("  %8.1f MiB", (double)r->device_bytes / 1048576);
-        printf("\n");
-        return;
-    }
-    printf("{\"bench\": \"%s\", \"n\": %" PRId64 ", \"k\": %" PRId64 ", \"precision\": \"%s\", \"backend\": \"%s\", \"device\": \"%s\"",
-           what, b->n, b->k, precision, b->device->backend->name, b->device->info.name);
-    const struct {
-        const char *key;
-        double value;
-    } fields[] = {{"s_per_step", r->s_per_step},
-                  {"s_per_step_p99", r->p99},
-                  {"tokens_per_s", r->tokens_per_s},
-                  {"gflops", r->gflops},
-                  {"gbytes_per_s", r->gbytes_per_s}};
-    for (size_t i = 0; i < BPT_COUNT(fields); ++i)
-        if (!isnan(fields[i].value)) printf(", \"%s\": %.6g", fields[i].key, fields[i].value);
-    if (r->device_bytes) printf(", \"peak_device_bytes\": %" PRIu64, r->device_bytes);
-    printf(", \"peak_host_bytes\": %" PRIu64 "}\n", (uint64_t)usage.ru_maxrss * 1024);
-}
-
-static result_t empty_result(void) { return (result_t){NAN, NAN, NAN, NAN, NAN, 0}; }
 
 // ---- The model and a batch of random tokens
 static bpt_model_config_t config_of(const bench_t *b) {
@@ -161,22 +120,22 @@ static bpt_status_t time_steps(const bench_t *b, bpt_runner_t *runner, const tok
     BPT_TRY(bpt_alloc((size_t)repeat, sizeof *seconds, &seconds));
     bpt_status_t status = step(runner, t, training, logits);
     for (int i = 0; i < repeat && status == BPT_OK; ++i) {
-        const double start = now();
+        const double start = bpt_clock_seconds();
         status = step(runner, t, training, logits);
-        seconds[i] = now() - start;
+        seconds[i] = bpt_clock_seconds() - start;
     }
     bpt_program_t *program = NULL;
     const bpt_step_key_t key = key_of(t, training);
     if (status == BPT_OK) status = bpt_runner_program(runner, &key, &program);
     if (status == BPT_OK) {
-        result_t r = empty_result();
+        cli_bench_result_t r = empty_result(b, training ? "train" : "infer");
         const bpt_plan_summary_t plan = bpt_program_summary(program);
-        r.s_per_step = quantile(seconds, repeat, 0.5);
+        r.s_per_step = cli_quantile(seconds, (size_t)repeat, 0.5);
         r.tokens_per_s = (double)t->batch.n_tokens / r.s_per_step;
         r.gflops = plan.flops / r.s_per_step * 1e-9;
         r.gbytes_per_s = plan.bytes_moved / r.s_per_step * 1e-9;
         r.device_bytes = bpt_runner_device_bytes(runner);
-        print_result(b, training ? "train" : "infer", &r);
+        status = print(b, &r);
     }
     bpt_free(seconds);
     return status;
@@ -201,13 +160,8 @@ static bpt_status_t bench_train(const bench_t *b) { return bench_steps(b, true);
 static bpt_status_t bench_infer(const bench_t *b) { return bench_steps(b, false); }
 
 // ---- ops, attention: the recorded ops of one training step
-typedef struct {
-    bpt_op_timing_t one;
-    int count;
-} group_t;
-
 static int slower_first(const void *a, const void *b) {
-    const double x = ((const group_t *)a)->one.seconds, y = ((const group_t *)b)->one.seconds;
+    const double x = ((const cli_bench_ops_t *)a)->one.seconds, y = ((const cli_bench_ops_t *)b)->one.seconds;
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
@@ -233,7 +187,7 @@ static bpt_status_t time_ops(const bench_t *b, bpt_op_timing_t *timings, int *co
         if (*count > MAX_OPS) *count = MAX_OPS;
         for (int op = 0; op < *count; ++op) seconds[op * repeat + i] = timings[op].seconds;
     }
-    for (int op = 0; op < *count; ++op) timings[op].seconds = quantile(seconds + op * repeat, repeat, 0.5);
+    for (int op = 0; op < *count; ++op) timings[op].seconds = cli_quantile(seconds + op * repeat, (size_t)repeat, 0.5);
 done:
     bpt_free(seconds);
     free_tokens(&t);
@@ -241,13 +195,13 @@ done:
     return status;
 }
 
-static int group_ops(const bpt_op_timing_t *timings, int count, group_t *groups) {
+static int group_ops(const bpt_op_timing_t *timings, int count, cli_bench_ops_t *groups) {
     int n = 0;
     for (int i = 0; i < count; ++i) {
         int g = 0;
         while (g < n && (strcmp(groups[g].one.op, timings[i].op) || strcmp(groups[g].one.detail, timings[i].detail))) ++g;
         if (g == n)
-            groups[n++] = (group_t){.one = {.op = timings[i].op}},
+            groups[n++] = (cli_bench_ops_t){.one = {.op = timings[i].op}},
             memcpy(groups[g].one.detail, timings[i].detail, sizeof timings[i].detail);
         groups[g].one.seconds += timings[i].seconds;
         groups[g].one.flops += timings[i].flops;
@@ -260,29 +214,15 @@ static int group_ops(const bpt_op_timing_t *timings, int count, group_t *groups)
 
 static bpt_status_t bench_ops(const bench_t *b) {
     bpt_op_timing_t *timings = NULL;
-    group_t *groups = NULL;
+    cli_bench_ops_t *groups = NULL;
     int count = 0;
     bpt_status_t status;
     BPT_TRY_GOTO(bpt_alloc(MAX_OPS, sizeof *timings, &timings), done);
     BPT_TRY_GOTO(bpt_alloc(MAX_OPS, sizeof *groups, &groups), done);
     BPT_TRY_GOTO(time_ops(b, timings, &count), done);
-    double total = 0;
-    for (int i = 0; i < count; ++i) total += timings[i].seconds;
     const int n = group_ops(timings, count, groups);
-    if (!b->o->use.json) printf("%-16s %-28s %5s %10s %7s %10s %8s\n", "op", "operands", "calls", "ms", "share", "GFLOP/s", "GB/s");
-    for (int g = 0; g < n; ++g) {
-        const bpt_op_timing_t *t = &groups[g].one;
-        if (b->o->use.json)
-            printf("{\"bench\": \"ops\", \"n\": %" PRId64 ", \"k\": %" PRId64
-                   ", \"precision\": \"%s\", \"backend\": \"%s\", \"device\": \"%s\", \"op\": \"%s\", \"operands\": \"%s\", "
-                   "\"calls\": %d, \"seconds\": %.6g, \"share\": %.4f, \"gflops\": %.4g, \"gbytes_per_s\": %.4g}\n",
-                   b->n, b->k, bpt_dtype_name(b->o->train.precision), b->device->backend->name, b->device->info.name, t->op, t->detail,
-                   groups[g].count, t->seconds, t->seconds / total, t->flops / t->seconds * 1e-9, t->bytes / t->seconds * 1e-9);
-        else
-            printf("%-16s %-28s %5d %10.2f %6.1f%% %10.1f %8.1f\n", t->op, t->detail, groups[g].count, 1e3 * t->seconds,
-                   100 * t->seconds / total, t->flops / t->seconds * 1e-9, t->bytes / t->seconds * 1e-9);
-    }
-    if (!b->o->use.json) printf("%-16s %-28s %5d %10.2f\n", "all", "", count, 1e3 * total);
+    const cli_bench_place_t place = place_of(b);
+    status = cli_bench_print_ops(&place, b->n, b->k, groups, n);
 done:
     bpt_free(groups);
     bpt_free(timings);
@@ -299,7 +239,7 @@ static bpt_status_t bench_attention(const bench_t *b) {
     o.model.d_ff = 64;
     small.o = &o;
     BPT_TRY(bpt_alloc(MAX_OPS, sizeof *timings, &timings));
-    const bpt_status_t status = time_ops(&small, timings, &count);
+    bpt_status_t status = time_ops(&small, timings, &count);
     double seconds = 0, flops = 0;
     const char *const ops[] = {"attention", "attention_grad"};
     for (size_t k = 0; k < BPT_COUNT(ops); ++k) {
@@ -311,11 +251,11 @@ static bpt_status_t bench_attention(const bench_t *b) {
         if (best) seconds += best->seconds, flops += best->flops;
     }
     if (status == BPT_OK) {
-        result_t r = empty_result();
+        cli_bench_result_t r = empty_result(b, "attention");
         r.s_per_step = seconds;
         r.tokens_per_s = (double)(b->o->tool.n / b->n > 0 ? b->o->tool.n / b->n * b->n : b->n) / seconds;
         r.gflops = flops / seconds * 1e-9;
-        print_result(b, "attention", &r);
+        status = print(b, &r);
     }
     bpt_free(timings);
     return status;
@@ -342,21 +282,14 @@ static bpt_status_t time_product(const bench_t *b, int64_t m, int64_t n, int64_t
     if (status != BPT_OK) bpt_graph_destroy(g);
     if (status == BPT_OK) status = bpt_program_compile(g, workspace, NULL, 0, &program);
     for (int i = -1; i < repeat && status == BPT_OK; ++i) {
-        const double start = now();
+        const double start = bpt_clock_seconds();
         status = bpt_program_run(program);
-        if (i >= 0) seconds[i] = now() - start;
+        if (i >= 0) seconds[i] = bpt_clock_seconds() - start;
     }
     if (status == BPT_OK) {
-        const double median = quantile(seconds, repeat, 0.5), gflops = 2e-9 * (double)m * (double)n * (double)k / median;
-        if (b->o->use.json)
-            printf("{\"bench\": \"gemm\", \"m\": %" PRId64 ", \"n\": %" PRId64 ", \"k\": %" PRId64
-                   ", \"weight_gradient\": %s, \"precision\": \"%s\", \"backend\": \"%s\", "
-                   "\"device\": \"%s\", \"s_per_step\": %.6g, \"gflops\": %.5g}\n",
-                   m, n, k, weight_gradient ? "true" : "false", bpt_dtype_name(dtype), b->device->backend->name, b->device->info.name,
-                   median, gflops);
-        else
-            printf("gemm %-4s [%6" PRId64 ",%6" PRId64 "] x [%6" PRId64 ",%6" PRId64 "]%s  %8.3f ms  %8.1f GFLOP/s\n",
-                   bpt_dtype_name(dtype), m, k, k, n, weight_gradient ? " (weight gradient)" : "                  ", 1e3 * median, gflops);
+        const cli_bench_place_t place = place_of(b);
+        const cli_bench_product_t product = {m, n, k, weight_gradient, cli_quantile(seconds, (size_t)repeat, 0.5)};
+        status = cli_bench_print_product(&place, &product);
     }
     bpt_program_destroy(program);
     bpt_workspace_destroy(workspace);
@@ -389,16 +322,16 @@ static bpt_status_t bench_decode(const bench_t *b) {
     for (int64_t i = 0; i < b->n; ++i) tokens[i] = (uint32_t)(i * 2654435761u >> 7) % VOCAB;
     BPT_TRY_GOTO(bpt_decoder_feed(decoder, tokens, prompt, logits), done);
     for (int64_t i = 0; i < count; ++i) {
-        const double start = now();
+        const double start = bpt_clock_seconds();
         BPT_TRY_GOTO(bpt_decoder_feed(decoder, tokens + prompt + i, 1, logits), done);
-        seconds[i] = now() - start;
+        seconds[i] = bpt_clock_seconds() - start;
     }
-    result_t r = empty_result();
-    r.s_per_step = quantile(seconds, (int)count, 0.5);
-    r.p99 = quantile(seconds, (int)count, 0.99);
+    cli_bench_result_t r = empty_result(b, "decode");
+    r.s_per_step = cli_quantile(seconds, (size_t)count, 0.5);
+    r.p99 = cli_quantile(seconds, (size_t)count, 0.99);
     r.tokens_per_s = 1 / r.s_per_step;
     r.device_bytes = bpt_runner_device_bytes(runner) + bpt_decoder_device_bytes(decoder);
-    print_result(b, "decode", &r);
+    status = print(b, &r);
 done:
     bpt_free(tokens);
     bpt_decoder_destroy(decoder);

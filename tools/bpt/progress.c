@@ -4,22 +4,16 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bpt/clock.h"
 #include "bpt/log.h"
 #include "tools/bpt/program.h"
+#include "tools/bpt/sort.h"
 
 enum { PLAIN_LINE_SECONDS = 10, MIN_RATES = 8, PART_BYTES = 64 };
 static const double drop = 0.7;  // of the usual rate: below it is worth a warning
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void cli_progress_start(cli_progress_t *progress, bool quiet, cli_loss_kind_t kind) {
     *progress = (cli_progress_t){.quiet = quiet, .terminal = isatty(STDERR_FILENO) != 0, .kind = kind, .line_seconds = PLAIN_LINE_SECONDS};
@@ -47,17 +41,11 @@ void cli_loss_text(cli_loss_kind_t kind, double loss, char *buffer, size_t bytes
 }
 
 // ---- Throughput
-static int compare(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double cli_progress_rate(const cli_progress_t *progress) {
     if (!progress->n_rates) return NAN;
     double sorted[CLI_RATE_WINDOW];
     memcpy(sorted, progress->rate, sizeof(double) * (size_t)progress->n_rates);
-    qsort(sorted, (size_t)progress->n_rates, sizeof(double), compare);
-    return sorted[progress->n_rates / 2];
+    return cli_quantile(sorted, (size_t)progress->n_rates, 0.5);
 }
 
 // The median of the last few rates against the best median so far: one slow step is no reason to warn.
@@ -69,8 +57,7 @@ static void watch_rate(cli_progress_t *progress, double rate) {
     double recent[MIN_RATES];
     if (progress->n_rates < MIN_RATES) return;
     for (int i = 0; i < MIN_RATES; ++i) recent[i] = progress->rate[(progress->next_rate - 1 - i + CLI_RATE_WINDOW) % CLI_RATE_WINDOW];
-    qsort(recent, MIN_RATES, sizeof(double), compare);
-    const double median = recent[MIN_RATES / 2];
+    const double median = cli_quantile(recent, MIN_RATES, 0.5);
     if (median > progress->usual_rate) progress->usual_rate = median;
     if (median > 0.9 * progress->usual_rate) progress->warned = false;
     if (progress->warned || median >= drop * progress->usual_rate) return;
@@ -131,7 +118,7 @@ void cli_progress_clear(cli_progress_t *progress) {
 void cli_progress_update(cli_progress_t *progress, const cli_progress_point_t *point) {
     watch_rate(progress, point->tokens_per_s);
     if (progress->quiet) return;
-    const double time = now();
+    const double time = bpt_clock_seconds();
     if (!progress->terminal && point->step != point->steps && time - progress->last_line < progress->line_seconds) return;
     progress->last_line = time;
     parts_t parts = {0};

@@ -1,5 +1,5 @@
-// Time and memory of this process (see clock.h).
-#include "models/train/clock.h"
+// Time and memory of this process (see bpt/clock.h).
+#include "bpt/clock.h"
 
 #include <sys/resource.h>
 #include <time.h>

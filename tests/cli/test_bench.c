@@ -1,0 +1,77 @@
+// `bpt bench`: every measurement is a line of JSON with the keys that scripts read.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "support/process.h"
+
+#define TINY "--backend cpu --threads 1 --quiet --tokens 32 --layers 2 --d-model 16 --d-ff 32 --heads 2 --repeat 2"
+
+static void expect_positive(const json_t *object, const char *key, const char *line) {
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_number(value) || !(json_number_value(value) > 0)) fail_msg("%s: no positive %s", line, key);
+}
+
+static void every_measurement_is_a_line_of_json(void **state) {
+    (void)state;
+    static const struct {
+        const char *what, *keys[6];
+        int lines;  // 0: any number
+    } cases[] = {
+        {"train --n 16,32 --k 2", {"n", "k", "s_per_step", "tokens_per_s", "gflops", "peak_device_bytes"}, 2},
+        {"infer --n 32 --k 1,2", {"s_per_step", "tokens_per_s", "gflops", "gbytes_per_s", "peak_host_bytes"}, 2},
+        {"attention --n 32", {"s_per_step", "tokens_per_s", "gflops"}, 1},
+        {"decode --n 32", {"s_per_step", "s_per_step_p99", "tokens_per_s"}, 1},
+        {"gemm", {"m", "n", "k", "s_per_step", "gflops"}, 8},
+        {"ops --n 32", {"n", "k", "calls"}, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        char line[512];
+        snprintf(line, sizeof line, "bench %s --json " TINY, cases[i].what);
+        test_process_t p = test_run_line(line);
+        if (p.exit_status) fail_msg("bpt %s: exit %d: %s", line, p.exit_status, p.err);
+        int lines = 0;
+        char *rest = NULL;
+        for (char *one = strtok_r(p.out, "\n", &rest); one; one = strtok_r(NULL, "\n", &rest), ++lines) {
+            json_t *object = json_loads(one, JSON_REJECT_DUPLICATES, NULL);
+            if (!object) fail_msg("bpt %s: not JSON: %s", line, one);
+            for (int k = 0; k < 6 && cases[i].keys[k]; ++k) expect_positive(object, cases[i].keys[k], line);
+            assert_memory_equal(cases[i].what, json_string_value(json_object_get(object, "bench")), 3);
+            assert_string_equal(json_string_value(json_object_get(object, "backend")), "cpu");
+            assert_string_equal(json_string_value(json_object_get(object, "precision")), "f32");
+            assert_true(json_string_length(json_object_get(object, "device")) > 0);
+            json_decref(object);
+        }
+        if (!lines || (cases[i].lines && lines != cases[i].lines)) fail_msg("bpt %s: %d lines", line, lines);
+        test_process_free(&p);
+    }
+}
+
+static void shares_of_ops_add_up_to_one(void **state) {
+    (void)state;
+    test_process_t p = test_run_line("bench ops --n 32 --json " TINY);
+    double sum = 0;
+    char *rest = NULL;
+    for (char *one = strtok_r(p.out, "\n", &rest); one; one = strtok_r(NULL, "\n", &rest)) {
+        json_t *object = json_loads(one, 0, NULL);
+        sum += json_number_value(json_object_get(object, "share"));
+        json_decref(object);
+    }
+    assert_true(sum > 0.999 && sum < 1.001);
+    test_process_free(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_measurement_is_a_line_of_json),
+        cmocka_unit_test(shares_of_ops_add_up_to_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

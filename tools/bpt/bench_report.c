@@ -1,0 +1,129 @@
+// Printing the results of `bpt bench` (see bench_report.h).
+#include "tools/bpt/bench_report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "bpt/alloc.h"
+#include "bpt/clock.h"
+#include "bpt/json.h"
+
+// ---- JSON
+static bpt_status_t set_number(json_t *object, const char *key, double value) {
+    return isfinite(value) ? bpt_json_set_real(object, key, value) : BPT_OK;
+}
+
+static bpt_status_t set_place(json_t *object, const cli_bench_place_t *place) {
+    BPT_TRY(bpt_json_set_text(object, "precision", bpt_dtype_name(place->precision)));
+    BPT_TRY(bpt_json_set_text(object, "backend", place->device->backend->name));
+    return bpt_json_set_text(object, "device", place->device->info.name);
+}
+
+static bpt_status_t set_cell(json_t *object, const char *bench, int64_t n, int64_t k) {
+    BPT_TRY(bpt_json_set_text(object, "bench", bench));
+    BPT_TRY(bpt_json_set_int(object, "n", n));
+    return bpt_json_set_int(object, "k", k);
+}
+
+// Prints what `fill` makes of an empty object.
+static bpt_status_t print_object(bpt_status_t (*fill)(json_t *object, const cli_bench_place_t *place, const void *what),
+                                 const cli_bench_place_t *place, const void *what) {
+    json_t *object = json_object();
+    char *text = NULL;
+    bpt_status_t status = object ? fill(object, place, what) : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing a result");
+    if (status == BPT_OK) status = bpt_json_format(object, 0, &text);
+    if (status == BPT_OK) printf("%s\n", text);
+    bpt_free(text);
+    json_decref(object);
+    return status;
+}
+
+// ---- One cell
+static bpt_status_t fill_result(json_t *object, const cli_bench_place_t *place, const void *what) {
+    const cli_bench_result_t *r = what;
+    BPT_TRY(set_cell(object, r->bench, r->n, r->k));
+    BPT_TRY(set_place(object, place));
+    BPT_TRY(set_number(object, "s_per_step", r->s_per_step));
+    BPT_TRY(set_number(object, "s_per_step_p99", r->p99));
+    BPT_TRY(set_number(object, "tokens_per_s", r->tokens_per_s));
+    BPT_TRY(set_number(object, "gflops", r->gflops));
+    BPT_TRY(set_number(object, "gbytes_per_s", r->gbytes_per_s));
+    if (r->device_bytes) BPT_TRY(bpt_json_set_u64(object, "peak_device_bytes", r->device_bytes));
+    return bpt_json_set_int(object, "peak_host_bytes", bpt_peak_host_bytes());
+}
+
+bpt_status_t cli_bench_print(const cli_bench_place_t *place, const cli_bench_result_t *r) {
+    if (place->json) return print_object(fill_result, place, r);
+    printf("%-10s n %-7" PRId64 " k %-3" PRId64 " %-4s", r->bench, r->n, r->k, bpt_dtype_name(place->precision));
+    if (!isnan(r->s_per_step)) printf("  %10.3f ms", 1e3 * r->s_per_step);
+    if (!isnan(r->p99)) printf("  p99 %8.3f ms", 1e3 * r->p99);
+    if (!isnan(r->tokens_per_s)) printf("  %9.0f tokens/s", r->tokens_per_s);
+    if (!isnan(r->gflops)) printf("  %8.1f GFLOP/s", r->gflops);
+    if (r->device_bytes) printf("  %8.1f MiB", (double)r->device_bytes / 1048576);
+    printf("\n");
+    return BPT_OK;
+}
+
+// ---- Ops
+typedef struct {
+    const cli_bench_ops_t *group;
+    int64_t n, k;
+    double total;
+} ops_line_t;
+
+static bpt_status_t fill_ops(json_t *object, const cli_bench_place_t *place, const void *what) {
+    const ops_line_t *line = what;
+    const bpt_op_timing_t *t = &line->group->one;
+    BPT_TRY(set_cell(object, "ops", line->n, line->k));
+    BPT_TRY(set_place(object, place));
+    BPT_TRY(bpt_json_set_text(object, "op", t->op));
+    BPT_TRY(bpt_json_set_text(object, "operands", t->detail));
+    BPT_TRY(bpt_json_set_int(object, "calls", line->group->count));
+    BPT_TRY(set_number(object, "seconds", t->seconds));
+    BPT_TRY(set_number(object, "share", t->seconds / line->total));
+    BPT_TRY(set_number(object, "gflops", t->flops / t->seconds * 1e-9));
+    return set_number(object, "gbytes_per_s", t->bytes / t->seconds * 1e-9);
+}
+
+bpt_status_t cli_bench_print_ops(const cli_bench_place_t *place, int64_t n, int64_t k, const cli_bench_ops_t *groups, int count) {
+    double total = 0;
+    int calls = 0;
+    for (int g = 0; g < count; ++g) total += groups[g].one.seconds, calls += groups[g].count;
+    if (!place->json) printf("%-16s %-28s %5s %10s %7s %10s %8s\n", "op", "operands", "calls", "ms", "share", "GFLOP/s", "GB/s");
+    for (int g = 0; g < count; ++g) {
+        const bpt_op_timing_t *t = &groups[g].one;
+        if (place->json)
+            BPT_TRY(print_object(fill_ops, place, &(ops_line_t){&groups[g], n, k, total}));
+        else
+            printf("%-16s %-28s %5d %10.2f %6.1f%% %10.1f %8.1f\n", t->op, t->detail, groups[g].count, 1e3 * t->seconds,
+                   100 * t->seconds / total, t->flops / t->seconds * 1e-9, t->bytes / t->seconds * 1e-9);
+    }
+    if (!place->json) printf("%-16s %-28s %5d %10.2f\n", "all", "", calls, 1e3 * total);
+    return BPT_OK;
+}
+
+// ---- Products
+static double gflops_of(const cli_bench_product_t *p) { return 2e-9 * (double)p->m * (double)p->n * (double)p->k / p->seconds; }
+
+static bpt_status_t fill_product(json_t *object, const cli_bench_place_t *place, const void *what) {
+    const cli_bench_product_t *p = what;
+    BPT_TRY(bpt_json_set_text(object, "bench", "gemm"));
+    BPT_TRY(bpt_json_set_int(object, "m", p->m));
+    BPT_TRY(bpt_json_set_int(object, "n", p->n));
+    BPT_TRY(bpt_json_set_int(object, "k", p->k));
+    BPT_TRY(bpt_json_set_bool(object, "weight_gradient", p->weight_gradient));
+    BPT_TRY(set_place(object, place));
+    BPT_TRY(set_number(object, "s_per_step", p->seconds));
+    return set_number(object, "gflops", gflops_of(p));
+}
+
+bpt_status_t cli_bench_print_product(const cli_bench_place_t *place, const cli_bench_product_t *p) {
+    if (place->json) return print_object(fill_product, place, p);
+    printf("gemm %-4s [%6" PRId64 ",%6" PRId64 "] x [%6" PRId64 ",%6" PRId64 "]%s  %8.3f ms  %8.1f GFLOP/s\n",
+           bpt_dtype_name(place->precision), p->m, p->k, p->k, p->n, p->weight_gradient ? " (weight gradient)" : "                  ",
+           1e3 * p->seconds, gflops_of(p));
+    return BPT_OK;
+}

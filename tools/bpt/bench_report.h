@@ -1,0 +1,39 @@
+// Results of `bpt bench`, as text or as one JSON object a line. Knows nothing of how they are measured.
+#ifndef BPT_TOOLS_BENCH_REPORT_H
+#define BPT_TOOLS_BENCH_REPORT_H
+
+#include "backends/backend.h"
+#include "bpt/program.h"
+
+// What every line says of its place.
+typedef struct {
+    const bpt_device_t *device;
+    bpt_dtype_t precision;
+    bool json;
+} cli_bench_place_t;
+
+typedef struct {
+    const char *bench;
+    int64_t n, k;
+    double s_per_step, p99, tokens_per_s, gflops, gbytes_per_s;  // NaN: does not apply
+    uint64_t device_bytes;                                       // 0: does not apply
+} cli_bench_result_t;
+
+// Ops of one kind and shape in a step.
+typedef struct {
+    bpt_op_timing_t one;  // their sums
+    int count;
+} cli_bench_ops_t;
+
+typedef struct {
+    int64_t m, n, k;
+    bool weight_gradient;
+    double seconds;
+} cli_bench_product_t;
+
+bpt_status_t cli_bench_print(const cli_bench_place_t *place, const cli_bench_result_t *result) BPT_MUST_USE;
+bpt_status_t cli_bench_print_ops(const cli_bench_place_t *place, int64_t n, int64_t k, const cli_bench_ops_t *groups,
+                                 int count) BPT_MUST_USE;
+bpt_status_t cli_bench_print_product(const cli_bench_place_t *place, const cli_bench_product_t *product) BPT_MUST_USE;
+
+#endif
