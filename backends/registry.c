@@ -3,9 +3,9 @@
 
 #include "backends/backend.h"
 
-extern const bpt_backend_t bpt_cpu_backend, bpt_ref_backend;
+extern const bpt_backend_t bpt_cpu_backend, bpt_opencl_backend, bpt_ref_backend;
 
-const bpt_backend_t *const bpt_backends[] = {&bpt_cpu_backend, &bpt_ref_backend, NULL};
+const bpt_backend_t *const bpt_backends[] = {&bpt_cpu_backend, &bpt_opencl_backend, &bpt_ref_backend, NULL};
 
 const bpt_backend_t *bpt_backend_find(const char *name) {
     for (int i = 0; bpt_backends[i]; ++i)

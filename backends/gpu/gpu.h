@@ -1,8 +1,9 @@
 // The op-level boundary (backends/backend.h) on top of any driver (driver.h): buffers, lists, submits and the lowering of ops to dispatches.
-// Knows no API. A backend is made from its driver by BPT_GPU_BACKEND.
+// Knows no API.
 #ifndef BPT_GPU_H
 #define BPT_GPU_H
 
+#include "backends/gpu/backend.h"
 #include "backends/gpu/driver.h"
 
 typedef struct {
@@ -74,6 +75,9 @@ void bpt_lower_emit_items(bpt_lower_t *l, const bpt_kernel_call_t *k, void *para
 void bpt_lower_barrier(bpt_lower_t *l);  // between dispatches of one op
 void bpt_lower_refuse(bpt_lower_t *l, const char *format, ...) BPT_PRINTF(2, 3);  // BPT_ERR_UNSUPPORTED
 
+// Rows of `row_bytes` that one binding holds, at most `rows`; lowerings of ops that work row by row go window by window.
+int64_t bpt_lower_window(const bpt_lower_t *l, int64_t rows, size_t row_bytes);
+static inline int64_t bpt_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t bpt_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static inline int64_t bpt_rows(const bpt_operand_t *operand) { return bpt_shape_rows(&operand->shape); }
 static inline int64_t bpt_columns(const bpt_operand_t *operand) { return bpt_shape_columns(&operand->shape); }
@@ -87,52 +91,21 @@ typedef void (*bpt_lowering_t)(bpt_lower_t *l);
 // Shared parts of lowerings (lower/<family>.c).
 // c = steps(op(a) op(b) + acc + bias) on views; m, n, k as in bpt/ops.h. Steps may be NULL; extras[0..1] are their slots 4 and 5.
 typedef struct {
-    bpt_view_t a, b, acc, bias, extras[2], row_keys, rng, c;
+    bpt_view_t a, b, acc, bias, extras[2], row_keys, rng, c;  // c and acc may be the same place
     int64_t m, n, k;
     bool transpose_a, transpose_b;
     const bpt_pointwise_attrs_t *steps;
 } bpt_gemm_t;
 void bpt_lower_gemm(bpt_lower_t *l, const bpt_gemm_t *g);
 // result[columns] = sums over the rows of x [rows, columns] (any float type), in a fixed order.
-void bpt_lower_sum_rows(bpt_lower_t *l, const bpt_view_t *x, int64_t rows, int64_t columns, const bpt_view_t *result);
+// With `add` they are added to what is there.
+void bpt_lower_sum_rows(bpt_lower_t *l, const bpt_view_t *x, int64_t rows, int64_t columns, const bpt_view_t *result, bool add);
+// result[0] = sum of x[i], or of x[i]^2.
+void bpt_lower_sum_all(bpt_lower_t *l, const bpt_view_t *x, int64_t count, bool square, const bpt_view_t *result);
+// Sets the constants and parameters of a chain of steps (cl/include/steps.h): STEP0 is constants[first + 1], N_STEPS constants[first].
+void bpt_lower_steps(const bpt_pointwise_attrs_t *steps, uint32_t *constants, float *c, uint32_t *uid);
 // The constant of a dropout: its threshold (bpt/rng.h), and the factor 1 / (1 - p) of what is kept.
 uint32_t bpt_lower_threshold(float p);
-
-// ---- The backend -----------------------------------------------------------------------------------------------------
-
-bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const bpt_gpu_driver_t *driver, int index, bpt_device_t **out);
-void bpt_gpu_close(bpt_device_t *device);
-bpt_status_t bpt_gpu_buffer_create(bpt_device_t *device, size_t bytes, bpt_buffer_t **out);
-void bpt_gpu_buffer_destroy(bpt_device_t *device, bpt_buffer_t *buffer);
-bpt_status_t bpt_gpu_write(bpt_device_t *device, bpt_buffer_t *buffer, size_t offset, const void *source, size_t bytes);
-bpt_status_t bpt_gpu_read(bpt_device_t *device, bpt_buffer_t *buffer, size_t offset, void *target, size_t bytes);
-bpt_status_t bpt_gpu_op(bpt_device_t *device, const bpt_op_call_t *call, bpt_list_t *list, size_t *scratch_bytes);
-bpt_status_t bpt_gpu_list_create(bpt_device_t *device, bpt_list_t **out);
-void bpt_gpu_list_destroy(bpt_device_t *device, bpt_list_t *list);
-bpt_status_t bpt_gpu_list_barrier(bpt_list_t *list);
-bpt_status_t bpt_gpu_list_seal(bpt_list_t *list);
-bpt_status_t bpt_gpu_submit(bpt_device_t *device, bpt_list_t *list, bpt_ticket_t *ticket);
-bpt_status_t bpt_gpu_wait(bpt_device_t *device, bpt_ticket_t ticket, uint64_t timeout_ns);
-bpt_status_t bpt_gpu_timings_enable(bpt_list_t *list, bool on);
-bpt_status_t bpt_gpu_timings(bpt_list_t *list, double *seconds, int capacity, int *count);
-
-// Defines bpt_<name>_backend on bpt_<name>_driver.
-#define BPT_GPU_BACKEND(api_name, text)                                                                                       \
-    extern const bpt_backend_t bpt_##api_name##_backend;                                                                      \
-    static bpt_status_t enumerate_devices(bpt_device_info_t *infos, int capacity, int *count) {                               \
-        return bpt_##api_name##_driver.enumerate(infos, capacity, count);                                                     \
-    }                                                                                                                         \
-    static bpt_status_t open_device(int index, const bpt_device_options_t *options, bpt_device_t **out) {                     \
-        (void)options;                                                                                                        \
-        return bpt_gpu_open(&bpt_##api_name##_backend, &bpt_##api_name##_driver, index, out);                                 \
-    }                                                                                                                         \
-    const bpt_backend_t bpt_##api_name##_backend = {                                                                          \
-        .name = #api_name, .description = text, .enumerate = enumerate_devices, .open = open_device, .close = bpt_gpu_close,  \
-        .buffer_create = bpt_gpu_buffer_create, .buffer_destroy = bpt_gpu_buffer_destroy, .write = bpt_gpu_write,             \
-        .read = bpt_gpu_read, .op = bpt_gpu_op, .list_create = bpt_gpu_list_create, .list_destroy = bpt_gpu_list_destroy,     \
-        .list_barrier = bpt_gpu_list_barrier, .list_seal = bpt_gpu_list_seal, .submit = bpt_gpu_submit, .wait = bpt_gpu_wait, \
-        .timings_enable = bpt_gpu_timings_enable, .timings = bpt_gpu_timings,                                                 \
-    }
 
 // ---- Inside ----------------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 // Operands and attributes of a call against the contract in bpt/ops.h: presence, element types, shapes. The same for every
-// backend in host memory; knows nothing of how an op is computed. A mismatch is a bug of the caller (BPT_ERR_INTERNAL).
+// backend; knows nothing of how an op is computed. A mismatch is a bug of the caller (BPT_ERR_INTERNAL).
 #include <stdio.h>
 
-#include "backends/host/host.h"
+#include "backends/host/check.h"
 
 // Element types that an operand may have.
 typedef enum { ANY_FLOAT, ONLY_F32, ONLY_U32 } dtype_class_t;

@@ -3,7 +3,7 @@
 #ifndef BPT_HOST_H
 #define BPT_HOST_H
 
-#include "backends/backend.h"
+#include "backends/host/check.h"
 
 // A call with its operands resolved to pointers (NULL = absent; scratch is never NULL).
 typedef struct {
@@ -25,10 +25,6 @@ typedef struct {
     int threads;
     size_t live_bytes, peak_bytes;
 } bpt_host_device_t;
-
-// Holds the call against the contract of bpt/ops.h: presence, element types and shapes of its operands, attributes that go
-// together. bpt_host_op asks this before an op's own plan, so that plan and run may rely on it.
-bpt_status_t bpt_call_check(const bpt_op_call_t *call);
 
 // The operations of bpt_backend_t, to be put into a backend's table (`close` may have more to do, so it is not in the macro). `open` of a
 // backend allocates a bpt_host_device_t.

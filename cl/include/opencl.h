@@ -11,6 +11,7 @@
 #define INT4(a, b, c, d) ((int4)(a, b, c, d))
 #define FLOAT4(a, b, c, d) ((float4)(a, b, c, d))
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
+#define BARRIER_GLOBAL barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 
 #define LOCAL_ID ((uint)get_local_id(0))
 #define GROUP_ID                                                                                                        \
@@ -59,3 +60,4 @@ void store_element(uint dtype, __global void *data, uint i, float v) {
 
 #include "random.h"
 #include "steps.h"
+#include "reduce.h"

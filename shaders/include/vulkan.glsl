@@ -22,6 +22,7 @@ layout(constant_id = 0) const uint WG = 64;
 #define INT4(a, b, c, d) ivec4(a, b, c, d)
 #define FLOAT4(a, b, c, d) vec4(a, b, c, d)
 #define BARRIER memoryBarrierShared(); barrier()
+#define BARRIER_GLOBAL memoryBarrierBuffer(); memoryBarrierShared(); barrier()
 uint MUL_HI(uint a, uint b) {
     uint high, low;
     umulExtended(a, b, high, low);
@@ -42,7 +43,7 @@ uint MUL_HI(uint a, uint b) {
 #endif
 #define AT(x, i) x[x##_skew + (i)]
 
-#define CONSTANT(number, name) layout(constant_id = 1 + number) const uint name = 0;
+#define CONSTANT(number, name) layout(constant_id = 1 + number) const uint name = 1;
 #ifdef BPT_F16
 #define BUFFER_F(number, name)                                                                          \
     layout(constant_id = 64 + number) const uint DT_##name = 0;                                         \
@@ -72,3 +73,4 @@ uint MUL_HI(uint a, uint b) {
 
 #include "random.h"
 #include "steps.h"
+#include "reduce.h"

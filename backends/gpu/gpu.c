@@ -1,0 +1,177 @@
+// Devices, buffers, programs and the entry of ops on top of a driver (see gpu.h).
+#include "backends/gpu/gpu.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "backends/host/check.h"
+#include "bpt/alloc.h"
+
+enum { GROUP_SIZE = 64 };  // the usual one: a whole number of subgroups everywhere, and within every device's limit
+
+static const bpt_lowering_t lowerings[BPT_OP_COUNT] = {
+#define BPT_OP(id, name, family) [BPT_OP_##id] = bpt_lower_##id,
+#include "bpt/ops.def"
+#undef BPT_OP
+};
+
+// ---- Devices ---------------------------------------------------------------------------------------------------------
+
+// Assumed until submissions have been timed. The budget keeps a submission far below the 2 s after which drivers kill it, also on a
+// machine that has throttled itself; nothing kills work on a software device.
+static void assume_rates(bpt_gpu_device_t *g) {
+    const char *type = g->base.info.type;
+    const bool software = !strcmp(type, "software") || !strcmp(type, "cpu"), discrete = !strcmp(type, "discrete");
+    g->flops = software ? 1e10 : discrete ? 1e12 : 1e11;
+    g->bytes_s = software ? 5e9 : discrete ? 1e11 : 1e10;
+    g->budget_s = software ? (double)INFINITY : 0.1;
+    g->wait_s = software ? 3600 : 60;
+}
+
+bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const bpt_gpu_driver_t *driver, int index, bpt_device_t **out) {
+    enum { MOST = 32 };
+    bpt_device_info_t *infos = NULL;
+    bpt_gpu_device_t *g = NULL;
+    bpt_status_t status;
+    int count = 0;
+    BPT_TRY_GOTO(bpt_alloc(MOST, sizeof *infos, &infos), failed);
+    BPT_TRY_GOTO(driver->enumerate(infos, MOST, &count), failed);
+    if (index < 0 || index >= count || index >= MOST) {
+        status = bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s has %d device%s; device %d was asked for", backend->name, count, count == 1 ? "" : "s", index);
+        goto failed;
+    }
+    if (!infos[index].usable) {
+        status = bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s, device %d (%s): %s", backend->name, index, infos[index].name, infos[index].reason);
+        goto failed;
+    }
+    BPT_TRY_GOTO(bpt_alloc(1, sizeof *g, &g), failed);
+    g->base.backend = backend;
+    g->base.info = infos[index];
+    BPT_TRY_GOTO(driver->open(index, &g->api), failed);
+    BPT_TRY_GOTO(bpt_gpu_limits_fake(&g->api->limits), failed);
+    g->base.info.f16 = g->api->limits.f16;
+    assume_rates(g);
+    BPT_TRY_GOTO(driver->memory_create(g->api, 256, &g->canary), failed);
+    bpt_free(infos);
+    *out = &g->base;
+    return BPT_OK;
+failed:
+    bpt_free(infos);
+    if (g) bpt_gpu_close(&g->base);
+    return status;
+}
+
+void bpt_gpu_close(bpt_device_t *device) {
+    if (!device) return;
+    bpt_gpu_device_t *g = (bpt_gpu_device_t *)device;
+    if (g->api) {
+        const bpt_gpu_driver_t *driver = g->api->driver;
+        for (size_t i = 0; i < g->n_programs; ++i) driver->program_destroy(g->api, g->programs[i].program);
+        driver->memory_destroy(g->api, g->canary);
+        driver->close(g->api);
+    }
+    bpt_free(g->programs);
+    bpt_free(g);
+}
+
+bpt_status_t bpt_gpu_program(bpt_gpu_device_t *g, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out) {
+    for (size_t i = 0; i < g->n_programs; ++i)
+        if (!memcmp(&g->programs[i].variant, variant, sizeof *variant)) {
+            *out = g->programs[i].program;
+            return BPT_OK;
+        }
+    BPT_TRY(bpt_grow(&g->programs, g->n_programs, &g->programs_capacity, sizeof *g->programs));
+    bpt_gpu_cached_program_t *slot = &g->programs[g->n_programs];
+    slot->variant = *variant;
+    BPT_TRY(bpt_context(g->api->driver->program_create(g->api, variant, &slot->program), "kernel %s", bpt_gpu_kernels[variant->kernel].name));
+    g->n_programs++;
+    *out = slot->program;
+    return BPT_OK;
+}
+
+// ---- Buffers ---------------------------------------------------------------------------------------------------------
+
+bpt_status_t bpt_gpu_buffer_create(bpt_device_t *device, size_t bytes, bpt_buffer_t **out) {
+    bpt_gpu_device_t *g = (bpt_gpu_device_t *)device;
+    if (bytes > g->api->limits.max_allocation_bytes)
+        return bpt_fail(BPT_ERR_NO_MEMORY, "%.1f MiB in one block; device '%s' allows %.1f MiB: lower --batch-tokens or --context, or use --recompute",
+                        (double)bytes / 1048576, device->info.name, (double)g->api->limits.max_allocation_bytes / 1048576);
+    bpt_buffer_t *buffer;
+    BPT_TRY(bpt_alloc(1, sizeof *buffer, &buffer));
+    // Kernels may read whole vectors at the end, and no API likes an empty block.
+    const bpt_status_t status = g->api->driver->memory_create(g->api, (bytes + 255 + 256) / 256 * 256, &buffer->memory);
+    if (status != BPT_OK) {
+        bpt_free(buffer);
+        return status;
+    }
+    buffer->bytes = bytes;
+    *out = buffer;
+    return BPT_OK;
+}
+
+// Everything submitted has finished.
+static bpt_status_t settle(bpt_gpu_device_t *g) { return bpt_gpu_wait(&g->base, g->last_ticket, UINT64_MAX); }
+
+void bpt_gpu_buffer_destroy(bpt_device_t *device, bpt_buffer_t *buffer) {
+    if (!buffer) return;
+    bpt_gpu_device_t *g = (bpt_gpu_device_t *)device;
+    (void)settle(g);  // after a device loss there is nothing left to wait for
+    g->api->driver->memory_destroy(g->api, buffer->memory);
+    bpt_free(buffer);
+}
+
+static bpt_status_t check_range(const bpt_buffer_t *buffer, size_t offset, size_t bytes) {
+    if (offset > buffer->bytes || bytes > buffer->bytes - offset)
+        return bpt_fail(BPT_ERR_INTERNAL, "access to bytes %zu..%zu of a buffer of %zu bytes", offset, offset + bytes, buffer->bytes);
+    return BPT_OK;
+}
+
+bpt_status_t bpt_gpu_write(bpt_device_t *device, bpt_buffer_t *buffer, size_t offset, const void *source, size_t bytes) {
+    bpt_gpu_device_t *g = (bpt_gpu_device_t *)device;
+    BPT_TRY(check_range(buffer, offset, bytes));
+    BPT_TRY(settle(g));
+    return bytes ? g->api->driver->write(g->api, buffer->memory, offset, source, bytes) : BPT_OK;
+}
+
+bpt_status_t bpt_gpu_read(bpt_device_t *device, bpt_buffer_t *buffer, size_t offset, void *target, size_t bytes) {
+    bpt_gpu_device_t *g = (bpt_gpu_device_t *)device;
+    BPT_TRY(check_range(buffer, offset, bytes));
+    BPT_TRY(settle(g));
+    return bytes ? g->api->driver->read(g->api, buffer->memory, offset, target, bytes) : BPT_OK;
+}
+
+// ---- Ops -------------------------------------------------------------------------------------------------------------
+
+static bpt_status_t check_types(const bpt_gpu_device_t *g, const bpt_op_call_t *call) {
+    for (int i = 0; i < BPT_MAX_INPUTS + BPT_MAX_OUTPUTS; ++i) {
+        const bpt_operand_t *o = i < BPT_MAX_INPUTS ? &call->in[i] : &call->out[i - BPT_MAX_INPUTS];
+        if (!o->present) continue;
+        if ((o->dtype == BPT_BF16 && !g->base.info.bf16) || (o->dtype == BPT_F16 && !g->base.info.f16))
+            return bpt_fail(BPT_ERR_UNSUPPORTED, "device '%s' has no %s", g->base.info.name, bpt_dtype_name(o->dtype));
+        if (bpt_count(o) > UINT32_MAX)
+            return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: a tensor of %lld elements; GPU kernels count to 2^32", bpt_op_name(call->op), (long long)bpt_count(o));
+    }
+    return BPT_OK;
+}
+
+static bpt_status_t check_operands(const bpt_op_call_t *call) {
+    for (int i = 0; i < BPT_MAX_INPUTS + BPT_MAX_OUTPUTS; ++i) {
+        const bpt_operand_t *o = i < BPT_MAX_INPUTS ? &call->in[i] : &call->out[i - BPT_MAX_INPUTS];
+        if (o->present && o->buffer)
+            BPT_TRY(bpt_context(check_range(o->buffer, o->offset_bytes, (size_t)bpt_count(o) * bpt_dtype_size(o->dtype)), "%s operand %d", bpt_op_name(call->op), i));
+    }
+    return BPT_OK;
+}
+
+bpt_status_t bpt_gpu_op(bpt_device_t *device, const bpt_op_call_t *call, bpt_list_t *list, size_t *scratch_bytes) {
+    bpt_lower_t l = {.device = (bpt_gpu_device_t *)device, .call = call, .list = list};
+    BPT_TRY(bpt_call_check(call));
+    BPT_TRY(check_types(l.device, call));
+    if (list) {
+        BPT_TRY(check_operands(call));
+        BPT_TRY(bpt_gpu_list_op(list));
+    }
+    lowerings[call->op](&l);
+    if (scratch_bytes) *scratch_bytes = l.scratch_bytes;
+    return l.status;
+}

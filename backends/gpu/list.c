@@ -1,0 +1,256 @@
+// Recorded work: dispatches as data, cut into submissions that stay within the device's time budget, replayed; what they really took corrects
+// the estimates. Every submission ends by counting up the canary, so that a driver that drops work is found out.
+#include <math.h>
+#include <string.h>
+
+#include "backends/gpu/gpu.h"
+#include "bpt/alloc.h"
+
+typedef enum { ENTRY_DISPATCH, ENTRY_BARRIER, ENTRY_OP } entry_kind_t;
+
+typedef struct {
+    entry_kind_t kind;
+    bpt_gpu_dispatch_t dispatch;
+    int64_t groups;
+    double seconds;  // estimated, of all groups
+} entry_t;
+
+struct bpt_list {
+    bpt_gpu_device_t *device;
+    entry_t *entries;
+    size_t n_entries, entries_capacity;
+    size_t n_ops;
+    bpt_gpu_commands_t **segments;
+    double *estimates;  // seconds of each segment
+    size_t n_segments, segments_capacity, estimates_capacity;
+    bool sealed, timed, encoded_timed;
+    double budget_s;  // with which it was encoded
+    double *op_seconds;
+};
+
+bpt_status_t bpt_gpu_list_create(bpt_device_t *device, bpt_list_t **out) {
+    BPT_TRY(bpt_alloc(1, sizeof **out, out));
+    (*out)->device = (bpt_gpu_device_t *)device;
+    return BPT_OK;
+}
+
+static void drop_segments(bpt_list_t *list) {
+    bpt_gpu_api_t *api = list->device->api;
+    for (size_t i = 0; i < list->n_segments; ++i) api->driver->commands_destroy(api, list->segments[i]);
+    list->n_segments = 0;
+}
+
+void bpt_gpu_list_destroy(bpt_device_t *device, bpt_list_t *list) {
+    if (!list) return;
+    bpt_gpu_device_t *g = (bpt_gpu_device_t *)device;
+    (void)bpt_gpu_wait(device, g->last_ticket, UINT64_MAX);
+    drop_segments(list);
+    bpt_free(list->entries);
+    bpt_free(list->segments);
+    bpt_free(list->estimates);
+    bpt_free(list->op_seconds);
+    bpt_free(list);
+}
+
+static bpt_status_t append(bpt_list_t *list, entry_kind_t kind, entry_t **out) {
+    if (list->sealed) return bpt_fail(BPT_ERR_INTERNAL, "recording into a sealed list");
+    BPT_TRY(bpt_grow(&list->entries, list->n_entries, &list->entries_capacity, sizeof *list->entries));
+    *out = &list->entries[list->n_entries++];
+    **out = (entry_t){.kind = kind};
+    return BPT_OK;
+}
+
+bpt_status_t bpt_gpu_list_op(bpt_list_t *list) {
+    entry_t *entry = NULL;
+    list->n_ops++;
+    return append(list, ENTRY_OP, &entry);
+}
+
+bpt_status_t bpt_gpu_list_barrier(bpt_list_t *list) {
+    entry_t *entry = NULL;
+    return append(list, ENTRY_BARRIER, &entry);
+}
+
+bpt_status_t bpt_gpu_list_dispatch(bpt_list_t *list, const bpt_gpu_dispatch_t *dispatch, int64_t groups, double seconds) {
+    entry_t *entry = NULL;
+    if (groups > UINT32_MAX) return bpt_fail(BPT_ERR_UNSUPPORTED, "a dispatch of %lld work-groups; kernels count to 2^32", (long long)groups);
+    BPT_TRY(append(list, ENTRY_DISPATCH, &entry));
+    entry->dispatch = *dispatch;
+    entry->groups = groups;
+    entry->seconds = seconds;
+    return BPT_OK;
+}
+
+// ---- Encoding --------------------------------------------------------------------------------------------------------
+
+typedef struct {
+    bpt_list_t *list;
+    bpt_gpu_commands_t *commands;
+    double seconds;  // estimated, of the open segment
+} encoder_t;
+
+static bpt_status_t open_segment(encoder_t *e) {
+    bpt_list_t *list = e->list;
+    bpt_gpu_api_t *api = list->device->api;
+    BPT_TRY(bpt_grow(&list->segments, list->n_segments, &list->segments_capacity, sizeof(bpt_gpu_commands_t *)));
+    BPT_TRY(bpt_grow(&list->estimates, list->n_segments, &list->estimates_capacity, sizeof(double)));
+    BPT_TRY(api->driver->commands_create(api, &e->commands));
+    list->segments[list->n_segments++] = e->commands;
+    e->seconds = 0;
+    return api->driver->mark(e->commands);
+}
+
+static bpt_status_t close_segment(encoder_t *e) {
+    bpt_list_t *list = e->list;
+    const bpt_gpu_driver_t *driver = list->device->api->driver;
+    bpt_gpu_dispatch_t canary = {.groups = {1, 1, 1}, .params_bytes = bpt_gpu_kernels[BPT_GPU_canary].params_bytes};
+    const bpt_gpu_variant_t variant = {.kernel = BPT_GPU_canary, .group_size = 1};
+    list->estimates[list->n_segments - 1] = e->seconds;
+    BPT_TRY(driver->mark(e->commands));
+    BPT_TRY(driver->barrier(e->commands));
+    BPT_TRY(bpt_gpu_program(list->device, &variant, &canary.program));
+    canary.bindings[canary_counter] = (bpt_gpu_binding_t){list->device->canary, 0, sizeof(uint32_t)};
+    BPT_TRY(driver->dispatch(e->commands, &canary));
+    const bpt_status_t status = driver->finish(e->commands);
+    e->commands = NULL;
+    return status;
+}
+
+// One exact box of groups.
+static bpt_status_t dispatch_box(encoder_t *e, bpt_gpu_dispatch_t *d, int64_t first, uint32_t x, uint32_t y, uint32_t z) {
+    const uint32_t first_group = (uint32_t)first;
+    memcpy(d->params, &first_group, sizeof first_group);
+    d->groups[0] = x, d->groups[1] = y, d->groups[2] = z;
+    return e->list->device->api->driver->dispatch(e->commands, d);
+}
+
+// Groups first .. first + count - 1 as boxes that hold these and no others, so that kernels need not ask.
+static bpt_status_t dispatch_folded(encoder_t *e, bpt_gpu_dispatch_t *d, int64_t first, int64_t count) {
+    const uint32_t *most = e->list->device->api->limits.max_groups;
+    const int64_t row = most[0], plane = row * most[1];
+    while (count >= plane) {
+        const int64_t z = count / plane < most[2] ? count / plane : most[2];
+        BPT_TRY(dispatch_box(e, d, first, most[0], most[1], (uint32_t)z));
+        first += z * plane, count -= z * plane;
+    }
+    if (count >= row) {
+        const int64_t y = count / row;
+        BPT_TRY(dispatch_box(e, d, first, most[0], (uint32_t)y, 1));
+        first += y * row, count -= y * row;
+    }
+    return count ? dispatch_box(e, d, first, (uint32_t)count, 1, 1) : BPT_OK;
+}
+
+// A dispatch that does not fit into what is left of the open segment goes into new ones, piece by piece.
+static bpt_status_t encode_dispatch(encoder_t *e, entry_t *entry) {
+    const double budget = e->list->budget_s, each = entry->seconds / (double)entry->groups;
+    for (int64_t first = 0; first < entry->groups;) {
+        int64_t count = entry->groups - first;
+        const double left = budget - e->seconds;
+        if ((double)count * each > left) {
+            const int64_t room = each > 0 && left > 0 ? (int64_t)(left / each) : 0, whole = (int64_t)(budget / each);
+            if (e->seconds > 0 && (room < 1 || (double)count * each <= budget)) {
+                BPT_TRY(close_segment(e));
+                BPT_TRY(open_segment(e));
+                continue;
+            }
+            count = whole > 1 ? (whole < count ? whole : count) : 1;
+        }
+        BPT_TRY(dispatch_folded(e, &entry->dispatch, first, count));
+        e->seconds += (double)count * each;
+        first += count;
+    }
+    return BPT_OK;
+}
+
+static bpt_status_t encode(bpt_list_t *list) {
+    encoder_t e = {.list = list};
+    drop_segments(list);
+    list->budget_s = list->device->budget_s;
+    list->encoded_timed = list->timed;
+    BPT_TRY(open_segment(&e));
+    for (size_t i = 0; i < list->n_entries; ++i) {
+        entry_t *entry = &list->entries[i];
+        if (entry->kind == ENTRY_DISPATCH) BPT_TRY(encode_dispatch(&e, entry));
+        if (entry->kind == ENTRY_BARRIER) BPT_TRY(list->device->api->driver->barrier(e.commands));
+        if (entry->kind == ENTRY_OP && list->timed) BPT_TRY(list->device->api->driver->mark(e.commands));
+    }
+    return close_segment(&e);
+}
+
+bpt_status_t bpt_gpu_list_seal(bpt_list_t *list) {
+    if (list->sealed) return BPT_OK;
+    list->sealed = true;
+    return encode(list);
+}
+
+// ---- Submission ------------------------------------------------------------------------------------------------------
+
+bpt_status_t bpt_gpu_submit(bpt_device_t *device, bpt_list_t *list, bpt_ticket_t *ticket) {
+    bpt_gpu_device_t *g = (bpt_gpu_device_t *)device;
+    if (!list->sealed) return bpt_fail(BPT_ERR_INTERNAL, "submitting a list that is not sealed");
+    if (list->timed != list->encoded_timed || g->budget_s < list->budget_s) {
+        BPT_TRY(bpt_gpu_wait(device, g->last_ticket, UINT64_MAX));
+        BPT_TRY(encode(list));
+    }
+    for (size_t i = 0; i < list->n_segments; ++i) {
+        BPT_TRY(g->api->driver->submit(g->api, list->segments[i], &g->last_ticket));
+        g->canary_expected++;
+    }
+    if (ticket) *ticket = g->last_ticket;
+    return BPT_OK;
+}
+
+static bpt_status_t check_canary(bpt_gpu_device_t *g) {
+    uint32_t seen = 0;
+    BPT_TRY(g->api->driver->read(g->api, g->canary, 0, &seen, sizeof seen));
+    if (seen == g->canary_expected) return BPT_OK;
+    return bpt_fail(BPT_ERR_DEVICE_LOST, "device '%s' reported success, but %u of %u submissions did not run to their end (the driver was probably reset)",
+                    g->base.info.name, g->canary_expected - seen, g->canary_expected);
+}
+
+bpt_status_t bpt_gpu_wait(bpt_device_t *device, bpt_ticket_t ticket, uint64_t timeout_ns) {
+    bpt_gpu_device_t *g = (bpt_gpu_device_t *)device;
+    if (!ticket) return BPT_OK;
+    const uint64_t most = (uint64_t)(g->wait_s * 1e9);
+    BPT_TRY(bpt_context(g->api->driver->wait(g->api, ticket, timeout_ns < most ? timeout_ns : most), "device '%s'", device->info.name));
+    if (ticket != g->last_ticket) return BPT_OK;
+    g->last_ticket = 0;  // idle
+    return check_canary(g);
+}
+
+// ---- Timings ---------------------------------------------------------------------------------------------------------
+
+bpt_status_t bpt_gpu_timings_enable(bpt_list_t *list, bool on) {
+    list->timed = on;
+    return BPT_OK;
+}
+
+// Marks of a timed segment: its beginning, then one before each op that begins in it, its end. An op may run on into the next segments.
+static bpt_status_t collect(bpt_list_t *list, double *marks, int capacity) {
+    const bpt_gpu_driver_t *driver = list->device->api->driver;
+    size_t op = 0;  // ops begun so far
+    memset(list->op_seconds, 0, list->n_ops * sizeof *list->op_seconds);
+    for (size_t s = 0; s < list->n_segments; ++s) {
+        int count = 0;
+        BPT_TRY(driver->marks(list->segments[s], marks, capacity, &count));
+        for (int i = 0; i + 1 < count; ++i) {
+            if (op > 0 && op <= list->n_ops) list->op_seconds[op - 1] += marks[i + 1] - marks[i];
+            if (i + 2 < count) ++op;
+        }
+    }
+    return BPT_OK;
+}
+
+bpt_status_t bpt_gpu_timings(bpt_list_t *list, double *seconds, int capacity, int *count) {
+    double *marks;
+    const int most = (int)list->n_ops + 2;
+    if (!list->op_seconds) BPT_TRY(bpt_alloc(list->n_ops, sizeof *list->op_seconds, &list->op_seconds));
+    BPT_TRY(bpt_alloc((size_t)most, sizeof *marks, &marks));
+    const bpt_status_t status = list->encoded_timed ? collect(list, marks, most) : bpt_fail(BPT_ERR_INTERNAL, "timings of a list that was not timed");
+    bpt_free(marks);
+    BPT_TRY(status);
+    *count = (int)list->n_ops;
+    for (int i = 0; i < *count && i < capacity; ++i) seconds[i] = list->op_seconds[i];
+    return BPT_OK;
+}

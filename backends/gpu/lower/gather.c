@@ -1,0 +1,99 @@
+// Rows of a table by number: read, gradient, write. The gradient sorts the ids (stable, by 4 bits a pass), so that the rows of one id can be
+// added in their order without atomics.
+#include "backends/gpu/gpu.h"
+
+enum { SORT_CHUNK = 256, DIGIT_BITS = 4, DIGITS = 1 << DIGIT_BITS };
+
+void bpt_lower_GATHER(bpt_lower_t *l) {
+    const int64_t n = bpt_count(&l->call->in[1]), d = bpt_columns(&l->call->in[0]), v = bpt_rows(&l->call->in[0]);
+    const bpt_view_t table = bpt_lower_in(l, 0), ids = bpt_lower_in(l, 1), y = bpt_lower_out(l, 0);
+    const int64_t rows = bpt_lower_window(l, n, (size_t)d * 4), entries = bpt_lower_window(l, v, (size_t)d * bpt_dtype_size(table.dtype));
+    bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_gather);
+    for (int64_t row = 0; row < n && d; row += rows) {
+        const int64_t m = bpt_min(rows, n - row);
+        k.bindings[gather_ids] = bpt_lower_part(&ids, row, m);
+        k.bindings[gather_y] = bpt_lower_part(&y, row * d, m * d);
+        int64_t first = 0;
+        do {  // once even for an empty table
+            const int64_t w = bpt_min(entries, v - first);
+            gather_params_t p = {.count = (uint32_t)(m * d), .columns = (uint32_t)d, .first_id = (uint32_t)first, .n_ids = (uint32_t)w};
+            k.constants[gather_CLEAR] = first == 0;
+            k.bindings[gather_table] = w ? bpt_lower_part(&table, first * d, w * d) : (bpt_view_t){0};
+            if (first) bpt_lower_barrier(l);
+            bpt_lower_emit_items(l, &k, &p, m * d);
+            first += entries;
+        } while (first < v);
+    }
+}
+
+void bpt_lower_SCATTER(bpt_lower_t *l) {
+    const int64_t n = bpt_count(&l->call->in[2]), d = bpt_columns(&l->call->in[0]), v = bpt_rows(&l->call->in[0]);
+    const bpt_view_t target = bpt_lower_in(l, 0), x = bpt_lower_in(l, 1), ids = bpt_lower_in(l, 2);
+    const int64_t rows = bpt_lower_window(l, n, (size_t)d * 4), entries = bpt_lower_window(l, v, (size_t)d * 4);
+    bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_scatter);
+    for (int64_t row = 0; row < n && d; row += rows)
+        for (int64_t first = 0; first < v; first += entries) {
+            const int64_t m = bpt_min(rows, n - row), w = bpt_min(entries, v - first);
+            scatter_params_t p = {.count = (uint32_t)(m * d), .columns = (uint32_t)d, .first_id = (uint32_t)first, .n_ids = (uint32_t)w};
+            k.bindings[scatter_target] = bpt_lower_part(&target, first * d, w * d);
+            k.bindings[scatter_x] = bpt_lower_part(&x, row * d, m * d);
+            k.bindings[scatter_ids] = bpt_lower_part(&ids, row, m);
+            bpt_lower_emit_items(l, &k, &p, m * d);
+        }
+}
+
+typedef struct {
+    bpt_view_t ids, places[2], counts;
+    int64_t n, chunks;
+} sort_t;
+
+static void sort_pass(bpt_lower_t *l, const sort_t *s, int pass) {
+    const bpt_view_t *from = &s->places[pass & 1], *to = &s->places[~pass & 1];
+    bpt_kernel_call_t count = bpt_lower_kernel(l, BPT_GPU_sort_count), scan = bpt_lower_kernel(l, BPT_GPU_sort_scan), move = bpt_lower_kernel(l, BPT_GPU_sort_move);
+    sort_count_params_t p = {.count = (uint32_t)s->n, .shift = (uint32_t)(pass * DIGIT_BITS), .n_chunks = (uint32_t)s->chunks};
+    sort_move_params_t q = {.count = p.count, .shift = p.shift, .n_chunks = p.n_chunks};
+    sort_scan_params_t r = {.n = (uint32_t)(s->chunks * DIGITS)};
+    count.group_size = move.group_size = DIGITS;
+    count.constants[sort_count_FIRST] = move.constants[sort_move_FIRST] = pass == 0;
+    count.constants[sort_count_CHUNK] = move.constants[sort_move_CHUNK] = SORT_CHUNK;
+    count.bindings[sort_count_ids] = move.bindings[sort_move_ids] = s->ids;
+    if (pass) count.bindings[sort_count_places] = move.bindings[sort_move_places] = *from;
+    count.bindings[sort_count_counts] = scan.bindings[sort_scan_counts] = move.bindings[sort_move_counts] = s->counts;
+    move.bindings[sort_move_sorted] = *to;
+    bpt_lower_emit(l, &count, &p, s->chunks);
+    bpt_lower_barrier(l);
+    bpt_lower_emit(l, &scan, &r, 1);
+    bpt_lower_barrier(l);
+    bpt_lower_emit(l, &move, &q, s->chunks);
+    bpt_lower_barrier(l);
+}
+
+// The places 0 .. n - 1 in the order of their ids, all 32 bits of them: BPT_NO_ROW comes last.
+static bpt_view_t sort(bpt_lower_t *l, const bpt_view_t *ids, int64_t n) {
+    sort_t s = {.ids = *ids, .n = n, .chunks = bpt_ceil_div(n, SORT_CHUNK)};
+    for (int i = 0; i < 2; ++i) s.places[i] = bpt_lower_scratch(l, BPT_U32, n);
+    s.counts = bpt_lower_scratch(l, BPT_U32, s.chunks * DIGITS);
+    const int passes = 32 / DIGIT_BITS;
+    for (int pass = 0; pass < passes; ++pass) sort_pass(l, &s, pass);
+    return s.places[passes & 1];
+}
+
+void bpt_lower_GATHER_GRAD(bpt_lower_t *l) {
+    const int64_t n = bpt_count(&l->call->in[1]), d = bpt_columns(&l->call->out[0]), v = bpt_rows(&l->call->out[0]);
+    const bpt_view_t dy = bpt_lower_in(l, 0), ids = bpt_lower_in(l, 1), acc = bpt_lower_in(l, 2), result = bpt_lower_out(l, 0);
+    bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_gather_sum);
+    if (n) {
+        k.bindings[gather_sum_sorted] = sort(l, &ids, n);
+        k.bindings[gather_sum_dy] = dy;
+        k.bindings[gather_sum_ids] = ids;
+    }
+    k.constants[gather_sum_HAS_ACC] = acc.present;
+    const int64_t window = bpt_lower_window(l, v, (size_t)d * 4), blocks = bpt_ceil_div(d, k.group_size);
+    for (int64_t first = 0; first < v && d; first += window) {
+        const int64_t w = bpt_min(window, v - first);
+        gather_sum_params_t p = {.count = (uint32_t)n, .columns = (uint32_t)d, .first_id = (uint32_t)first, .column_blocks = (uint32_t)blocks};
+        k.bindings[gather_sum_acc] = bpt_lower_part(&acc, first * d, w * d);
+        k.bindings[gather_sum_result] = bpt_lower_part(&result, first * d, w * d);
+        bpt_lower_emit(l, &k, &p, w * blocks);
+    }
+}

@@ -1,0 +1,98 @@
+// What all lowerings share (see gpu.h): views of operands, scratch, and the way of a kernel call into a list.
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/gpu/gpu.h"
+
+enum { ALIGNMENT = 256 };
+
+uint32_t bpt_lower_threshold(float p) { return (uint32_t)(p * 65536.0f + 0.5f); }
+
+bpt_view_t bpt_lower_view(const bpt_operand_t *o) {
+    if (!o->present) return (bpt_view_t){0};
+    return (bpt_view_t){o->buffer, o->offset_bytes, (size_t)bpt_count(o) * bpt_dtype_size(o->dtype), o->dtype, true};
+}
+
+bpt_view_t bpt_lower_part(const bpt_view_t *view, int64_t first, int64_t count) {
+    bpt_view_t part = *view;
+    if (!view->present) return part;
+    const size_t size = bpt_dtype_size(view->dtype);
+    part.offset_bytes += (size_t)first * size;
+    part.bytes = (size_t)count * size;
+    return part;
+}
+
+bpt_view_t bpt_lower_scratch(bpt_lower_t *l, bpt_dtype_t dtype, int64_t count) {
+    const size_t bytes = (size_t)count * bpt_dtype_size(dtype);
+    const bpt_view_t view = {l->list ? l->call->scratch.buffer : NULL, l->call->scratch.offset_bytes + l->scratch_bytes, bytes, dtype, true};
+    l->scratch_bytes += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return view;
+}
+
+void bpt_lower_refuse(bpt_lower_t *l, const char *format, ...) {
+    if (l->status != BPT_OK) return;
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    l->status = bpt_fail(BPT_ERR_UNSUPPORTED, "%s: %s", bpt_op_name(l->call->op), text);
+}
+
+bpt_kernel_call_t bpt_lower_kernel(const bpt_lower_t *l, bpt_gpu_kernel_t kernel) {
+    const uint32_t most = l->device->api->limits.max_group_size;
+    return (bpt_kernel_call_t){.kernel = kernel, .group_size = most < 64 ? most : 64};
+}
+
+// The largest multiple of the alignment before the view, and what is left to its first element.
+static void bind(const bpt_gpu_limits_t *limits, const bpt_view_t *view, bpt_gpu_binding_t *binding, uint8_t *skew) {
+    const size_t rest = view->offset_bytes % limits->offset_alignment;
+    *binding = (bpt_gpu_binding_t){view->buffer->memory, view->offset_bytes - rest, view->bytes + rest};
+    *skew = (uint8_t)(rest / bpt_dtype_size(view->dtype));
+}
+
+static bool fits(bpt_lower_t *l, const bpt_kernel_call_t *k) {
+    const bpt_gpu_limits_t *limits = &l->device->api->limits;
+    for (int i = 0; i < BPT_GPU_MAX_BINDINGS; ++i)
+        if (k->bindings[i].present && k->bindings[i].bytes + limits->offset_alignment > limits->max_binding_bytes) {
+            bpt_lower_refuse(l, "operand '%s' has %.1f MiB; the device binds at most %.1f MiB at once: lower --batch-tokens or --context",
+                             bpt_gpu_kernels[k->kernel].bindings[i].name, (double)k->bindings[i].bytes / 1048576,
+                             (double)limits->max_binding_bytes / 1048576);
+            return false;
+        }
+    return true;
+}
+
+static double estimate(const bpt_gpu_device_t *g, const bpt_kernel_call_t *k) {
+    double bytes = k->bytes;
+    for (int i = 0; i < BPT_GPU_MAX_BINDINGS && k->bytes <= 0; ++i) bytes += k->bindings[i].present ? (double)k->bindings[i].bytes : 0;
+    const double arithmetic = k->flops / g->flops, memory = bytes / g->bytes_s;
+    return arithmetic > memory ? arithmetic : memory;
+}
+
+void bpt_lower_emit(bpt_lower_t *l, const bpt_kernel_call_t *k, void *params, int64_t groups) {
+    if (l->status != BPT_OK || groups <= 0 || !fits(l, k) || !l->list) return;
+    const bpt_gpu_kernel_info_t *info = &bpt_gpu_kernels[k->kernel];
+    bpt_gpu_variant_t variant = {.kernel = k->kernel, .group_size = k->group_size};
+    bpt_gpu_dispatch_t dispatch = {.params_bytes = info->params_bytes};
+    memcpy(variant.constants, k->constants, sizeof variant.constants);
+    memcpy(dispatch.params, params, info->params_bytes);
+    uint8_t *skew = dispatch.params + sizeof(uint32_t);
+    for (int i = 0; i < BPT_GPU_MAX_BINDINGS; ++i) {
+        skew[i] = 0;
+        if (!k->bindings[i].present) continue;
+        if (info->bindings[i].kind == BPT_GPU_BINDING_F) variant.dtypes[i] = (uint8_t)k->bindings[i].dtype;
+        bind(&l->device->api->limits, &k->bindings[i], &dispatch.bindings[i], &skew[i]);
+    }
+    l->status = bpt_gpu_program(l->device, &variant, &dispatch.program);
+    if (l->status == BPT_OK) l->status = bpt_gpu_list_dispatch(l->list, &dispatch, groups, estimate(l->device, k));
+}
+
+void bpt_lower_emit_items(bpt_lower_t *l, const bpt_kernel_call_t *k, void *params, int64_t count) {
+    bpt_lower_emit(l, k, params, bpt_ceil_div(count, k->group_size));
+}
+
+void bpt_lower_barrier(bpt_lower_t *l) {
+    if (l->status == BPT_OK && l->list) l->status = bpt_gpu_list_barrier(l->list);
+}

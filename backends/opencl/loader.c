@@ -1,0 +1,54 @@
+// Finds libOpenCL.so.1 and its functions (see loader.h). The library stays loaded: drivers do not survive being unloaded.
+#include "backends/opencl/loader.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+
+static struct {
+    bpt_opencl_functions_t functions;
+    char reason[512];  // "" when loaded
+} library;
+
+static void load(void) {
+    void *handle = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+        snprintf(library.reason, sizeof library.reason,
+                 "no OpenCL loader (%s); install one and a driver: Debian ocl-icd-libopencl1 with intel-opencl-icd, mesa-opencl-icd or pocl-opencl-icd, "
+                 "Fedora ocl-icd with intel-compute-runtime, mesa-libOpenCL or pocl, Arch ocl-icd with intel-compute-runtime, opencl-mesa or pocl",
+                 dlerror());
+        return;
+    }
+#define BPT_OPENCL_FIND(name)                                                                                   \
+    library.functions.name = (__typeof__(library.functions.name))dlsym(handle, #name);                          \
+    if (!library.functions.name)                                                                                \
+        snprintf(library.reason, sizeof library.reason, "the OpenCL loader is too old: it has no %s (OpenCL 1.2)", #name);
+    BPT_OPENCL_FUNCTIONS(BPT_OPENCL_FIND)
+#undef BPT_OPENCL_FIND
+}
+
+bpt_status_t bpt_opencl_load(const bpt_opencl_functions_t **out) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load);
+    if (*library.reason) return bpt_fail(BPT_ERR_UNAVAILABLE, "%s", library.reason);
+    *out = &library.functions;
+    return BPT_OK;
+}
+
+const char *bpt_opencl_error_name(cl_int code) {
+    switch (code) {
+    case CL_DEVICE_NOT_AVAILABLE: return "CL_DEVICE_NOT_AVAILABLE";
+    case CL_COMPILER_NOT_AVAILABLE: return "CL_COMPILER_NOT_AVAILABLE";
+    case CL_MEM_OBJECT_ALLOCATION_FAILURE: return "CL_MEM_OBJECT_ALLOCATION_FAILURE";
+    case CL_OUT_OF_RESOURCES: return "CL_OUT_OF_RESOURCES";
+    case CL_OUT_OF_HOST_MEMORY: return "CL_OUT_OF_HOST_MEMORY";
+    case CL_BUILD_PROGRAM_FAILURE: return "CL_BUILD_PROGRAM_FAILURE";
+    case CL_INVALID_VALUE: return "CL_INVALID_VALUE";
+    case CL_INVALID_BUFFER_SIZE: return "CL_INVALID_BUFFER_SIZE";
+    case CL_INVALID_WORK_GROUP_SIZE: return "CL_INVALID_WORK_GROUP_SIZE";
+    case CL_INVALID_KERNEL_ARGS: return "CL_INVALID_KERNEL_ARGS";
+    case CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST: return "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST";
+    case -1001: return "CL_PLATFORM_NOT_FOUND_KHR";
+    default: return "OpenCL error";
+    }
+}

@@ -1,0 +1,60 @@
+// What the files of the OpenCL driver share.
+#ifndef BPT_OPENCL_H
+#define BPT_OPENCL_H
+
+#include <pthread.h>
+
+#include "backends/gpu/driver.h"
+#include "backends/opencl/loader.h"
+
+typedef struct {
+    cl_platform_id platform;
+    cl_device_id device;
+} bpt_opencl_id_t;
+
+typedef struct {
+    bpt_gpu_api_t base;
+    const bpt_opencl_functions_t *cl;
+    bpt_opencl_id_t id;
+    cl_context context;
+    cl_command_queue queue;
+    uint64_t submitted;
+    // Written by the driver's callback threads.
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    uint64_t finished;
+    int pending;  // callbacks that have not come yet
+    bool failed;
+} bpt_opencl_api_t;
+
+// Devices, discrete before integrated before software (devices.c).
+bpt_status_t bpt_opencl_enumerate(bpt_device_info_t *infos, int capacity, int *count);
+bpt_status_t bpt_opencl_find(int index, bpt_opencl_id_t *id, bpt_device_info_t *info);
+bpt_status_t bpt_opencl_limits(const bpt_opencl_functions_t *cl, cl_device_id device, bpt_gpu_limits_t *limits);
+
+// `what` begins the sentence. The status follows from the code: memory, device lost, or a bug of ours.
+bpt_status_t bpt_opencl_fail(cl_int code, const char *what);
+static inline bpt_status_t bpt_opencl_check(cl_int code, const char *what) { return code == CL_SUCCESS ? BPT_OK : bpt_opencl_fail(code, what); }
+
+// Programs and commands (program.c, commands.c): see driver.h.
+struct bpt_gpu_program {
+    cl_program program;
+    const bpt_gpu_kernel_info_t *info;
+    uint32_t group_size;
+};
+struct bpt_gpu_memory {
+    cl_mem buffer;
+};
+bpt_status_t bpt_opencl_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out);
+void bpt_opencl_program_destroy(bpt_gpu_api_t *api, bpt_gpu_program_t *program);
+bpt_status_t bpt_opencl_commands_create(bpt_gpu_api_t *api, bpt_gpu_commands_t **out);
+void bpt_opencl_commands_destroy(bpt_gpu_api_t *api, bpt_gpu_commands_t *commands);
+bpt_status_t bpt_opencl_dispatch(bpt_gpu_commands_t *commands, const bpt_gpu_dispatch_t *dispatch);
+bpt_status_t bpt_opencl_barrier(bpt_gpu_commands_t *commands);
+bpt_status_t bpt_opencl_mark(bpt_gpu_commands_t *commands);
+bpt_status_t bpt_opencl_finish(bpt_gpu_commands_t *commands);
+bpt_status_t bpt_opencl_submit(bpt_gpu_api_t *api, bpt_gpu_commands_t *commands, uint64_t *ticket);
+bpt_status_t bpt_opencl_wait(bpt_gpu_api_t *api, uint64_t ticket, uint64_t timeout_ns);
+bpt_status_t bpt_opencl_marks(bpt_gpu_commands_t *commands, double *seconds, int capacity, int *count);
+
+#endif

@@ -1,0 +1,45 @@
+#define STEP_OPERAND(step, i) ((step >> 8 & 255u) == 4u ? LOAD(extra4, i) : LOAD(extra5, i))
+#define ITEMS_N (BN / TN)
+#define ITEMS_M (BM / TM)
+#define LOCALS(L) L(float, tile_a, BK *BM) L(float, tile_b, BK *BN)
+KERNEL_BEGIN
+    const uint tiles_n = (p.n + BN - 1u) / BN;
+    const uint row_tile = GROUP_ID / tiles_n * BM, column_tile = (GROUP_ID - GROUP_ID / tiles_n * tiles_n) * BN;
+    const uint item_m = LOCAL_ID / ITEMS_N, item_n = LOCAL_ID - item_m * ITEMS_N;
+    float sum[TM * TN];
+    for (uint i = 0u; i < TM * TN; ++i) sum[i] = 0.0f;
+    for (uint k0 = 0u; k0 < p.k; k0 += BK) {
+        for (uint e = LOCAL_ID; e < BK * BM; e += WG) {
+            const uint depth = TRANSPOSE_A != 0u ? e / BM : e % BK, row = TRANSPOSE_A != 0u ? e % BM : e / BK;
+            const uint gk = k0 + depth, gm = row_tile + row;
+            tile_a[depth * BM + row] = gk < p.k && gm < p.m ? LOAD(a, TRANSPOSE_A != 0u ? gk * p.lda + gm : gm * p.lda + gk) : 0.0f;
+        }
+        for (uint e = LOCAL_ID; e < BK * BN; e += WG) {
+            const uint depth = TRANSPOSE_B != 0u ? e % BK : e / BN, column = TRANSPOSE_B != 0u ? e / BK : e % BN;
+            const uint gk = k0 + depth, gn = column_tile + column;
+            tile_b[depth * BN + column] = gk < p.k && gn < p.n ? LOAD(b, TRANSPOSE_B != 0u ? gn * p.ldb + gk : gk * p.ldb + gn) : 0.0f;
+        }
+        BARRIER;
+        for (uint depth = 0u; depth < BK; ++depth) {
+            float right[TN];
+            for (uint j = 0u; j < TN; ++j) right[j] = tile_b[depth * BN + item_n + j * ITEMS_N];
+            for (uint i = 0u; i < TM; ++i) {
+                const float left = tile_a[depth * BM + item_m + i * ITEMS_M];
+                for (uint j = 0u; j < TN; ++j) sum[i * TN + j] += left * right[j];
+            }
+        }
+        BARRIER;
+    }
+    for (uint i = 0u; i < TM; ++i)
+        for (uint j = 0u; j < TN; ++j) {
+            const uint row = row_tile + item_m + i * ITEMS_M, column = column_tile + item_n + j * ITEMS_N;
+            if (row < p.m && column < p.n) {
+                const uint place = row * p.ldc + column;
+                float v = sum[i * TN + j];
+                if (HAS_ADDEND != 0u) v += AT(addend, place);
+                if (HAS_BIAS != 0u) v += AT(bias, column);
+                APPLY_STEPS(v, place, row, column + p.column0)
+                STORE(c, place, v);
+            }
+        }
+KERNEL_END

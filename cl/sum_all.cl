@@ -1,0 +1,12 @@
+#define LOCALS(L) L(float, sums, WG)
+KERNEL_BEGIN
+    const uint begin = GROUP_ID * p.chunk, end = min(begin + p.chunk, p.count);
+    float sum = 0.0f;
+    for (uint i = begin + LOCAL_ID; i < end; i += WG) {
+        const float v = AT(x, i);
+        sum += SQUARE != 0u ? v * v : v;
+    }
+    sums[LOCAL_ID] = sum;
+    REDUCE_ADD(sums)
+    if (LOCAL_ID == 0u) AT(result, GROUP_ID) = sums[0];
+KERNEL_END
