@@ -1,0 +1,42 @@
+// Opens libvulkan.so.1 and looks up its functions (loader.h).
+#include "backends/vulkan/loader.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bpt_vulkan_functions_t bpt_vk;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char reason[768];  // why there is no loader, "" when there is
+
+static void find(void *library, const char *name, void *target) {
+    void *symbol = dlsym(library, name);
+    memcpy(target, &symbol, sizeof symbol);
+    if (!symbol && !*reason)
+        snprintf(reason, sizeof reason, "the Vulkan loader is older than Vulkan 1.2 (it has no %s); update it: " BPT_VULKAN_PACKAGES, name);
+}
+
+static void load(void) {
+    const char *path = getenv("BPT_VULKAN_LOADER");
+    void *library = dlopen(path && *path ? path : "libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);  // never closed: drivers dislike that
+    if (!library) {
+        snprintf(reason, sizeof reason, "the Vulkan loader cannot be opened (%s); " BPT_VULKAN_PACKAGES, dlerror());
+        return;
+    }
+#define FUNCTION(name) find(library, "vk" #name, &bpt_vk.name);
+    BPT_VULKAN_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+    uint32_t version = 0;
+    if (*reason) return;
+    if (bpt_vk.EnumerateInstanceVersion(&version) != VK_SUCCESS || version < VK_API_VERSION_1_2)
+        snprintf(reason, sizeof reason, "the Vulkan loader offers Vulkan %u.%u, bpt needs 1.2; update it: " BPT_VULKAN_PACKAGES,
+                 VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
+}
+
+bpt_status_t bpt_vulkan_load(void) {
+    pthread_once(&once, load);
+    return *reason ? bpt_fail(BPT_ERR_UNAVAILABLE, "%s", reason) : BPT_OK;
+}

@@ -1,0 +1,214 @@
+// The devices of an instance and what they allow (internal.h).
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/vulkan/internal.h"
+#include "bpt/alloc.h"
+
+// Is the word in BPT_DISABLE, a list with commas?
+static bool disabled(const char *word) {
+    const char *list = getenv("BPT_DISABLE");
+    const size_t length = strlen(word);
+    for (const char *at = list; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (strcspn(at, ",") == length && !strncmp(at, word, length)) return true;
+    return false;
+}
+
+static bool has_extension(const VkExtensionProperties *extensions, uint32_t count, const char *name) {
+    for (uint32_t i = 0; i < count; ++i)
+        if (!strcmp(extensions[i].extensionName, name)) return true;
+    return false;
+}
+
+// Dedicated compute queues come first: long work in them does not stop a desktop from being drawn.
+static void choose_queue(bpt_vulkan_physical_t *p) {
+    VkQueueFamilyProperties families[32];
+    uint32_t count = BPT_COUNT(families);
+    int best = -1;
+    bpt_vk.GetPhysicalDeviceQueueFamilyProperties(p->handle, &count, families);
+    for (uint32_t i = 0; i < count; ++i) {
+        if (!(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) || !families[i].queueCount) continue;
+        const int rank = !!families[i].timestampValidBits * 2 + !(families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT);
+        if (rank <= best) continue;
+        best = rank;
+        p->queue_family = i;
+        p->timestamp_bits = families[i].timestampValidBits;
+    }
+    if (best < 0) snprintf(p->reason, sizeof p->reason, "it has no queue for compute work");
+}
+
+// Memory: a device that shares the host's has all heaps that the host can map; another one its largest own heap.
+static void know_memory(bpt_vulkan_physical_t *p) {
+    const VkPhysicalDeviceType type = p->properties.deviceType;
+    uint64_t shared = 0, own = 0;
+    uint32_t shared_heaps = 0;
+    bool mappable = false;
+    bpt_vk.GetPhysicalDeviceMemoryProperties(p->handle, &p->memory);
+    for (uint32_t i = 0; i < p->memory.memoryTypeCount; ++i) {
+        const VkMemoryType *t = &p->memory.memoryTypes[i];
+        const uint64_t bytes = p->memory.memoryHeaps[t->heapIndex].size;
+        const bool host = t->propertyFlags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
+                   device = t->propertyFlags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+        mappable = mappable || (host && device);
+        if (host && !(shared_heaps >> t->heapIndex & 1)) {
+            shared_heaps |= 1u << t->heapIndex;
+            shared += bytes;
+        }
+        if (device && bytes > own) own = bytes;
+    }
+    p->mapped = !disabled("unified");
+    p->limits.unified = mappable && p->mapped && (type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU || type == VK_PHYSICAL_DEVICE_TYPE_CPU);
+    p->limits.memory_bytes = p->limits.unified ? shared : own;
+}
+
+static void know_features(bpt_vulkan_physical_t *p) {
+    VkPhysicalDeviceVulkan12Features f12 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+    VkPhysicalDeviceVulkan11Features f11 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, .pNext = &f12};
+    VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &f11};
+    bpt_vk.GetPhysicalDeviceFeatures2(p->handle, &features);
+    p->limits.f16 = f11.storageBuffer16BitAccess && f12.shaderFloat16 && !disabled("f16");
+    if (!f12.timelineSemaphore) snprintf(p->reason, sizeof p->reason, "its driver has no timeline semaphores");
+}
+
+static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+static void know_limits(bpt_vulkan_physical_t *p, const VkExtensionProperties *extensions, uint32_t n_extensions) {
+    VkPhysicalDeviceMaintenance4PropertiesKHR maintenance = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES_KHR};
+    VkPhysicalDeviceSubgroupSizeControlPropertiesEXT subgroup = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES_EXT};
+    p->properties12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
+    p->properties11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
+    p->properties11.pNext = &p->properties12;
+    VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &p->properties11};
+    if (has_extension(extensions, n_extensions, VK_KHR_MAINTENANCE_4_EXTENSION_NAME)) {
+        maintenance.pNext = all.pNext;
+        all.pNext = &maintenance;
+    }
+    if (has_extension(extensions, n_extensions, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME)) {
+        subgroup.pNext = all.pNext;
+        all.pNext = &subgroup;
+    }
+    bpt_vk.GetPhysicalDeviceProperties2(p->handle, &all);
+    p->properties11.pNext = p->properties12.pNext = NULL;
+    const VkPhysicalDeviceLimits *l = &p->properties.limits;
+    bpt_gpu_limits_t *out = &p->limits;
+    for (int axis = 0; axis < 3; ++axis) out->max_groups[axis] = l->maxComputeWorkGroupCount[axis];
+    out->max_group_size = (uint32_t)min_u64(l->maxComputeWorkGroupInvocations, l->maxComputeWorkGroupSize[0]);
+    out->local_bytes = l->maxComputeSharedMemorySize;
+    out->max_binding_bytes = l->maxStorageBufferRange;
+    out->max_allocation_bytes = p->properties11.maxMemoryAllocationSize;
+    if (maintenance.maxBufferSize) out->max_allocation_bytes = min_u64(out->max_allocation_bytes, maintenance.maxBufferSize);
+    out->offset_alignment = (uint32_t)l->minStorageBufferOffsetAlignment;
+    if (subgroup.minSubgroupSize && subgroup.minSubgroupSize == subgroup.maxSubgroupSize) out->subgroup_size = subgroup.minSubgroupSize;
+}
+
+static bpt_status_t know(VkPhysicalDevice handle, bpt_vulkan_physical_t *p) {
+    VkExtensionProperties *extensions = NULL;
+    uint32_t n_extensions = 0;
+    p->handle = handle;
+    bpt_vk.GetPhysicalDeviceProperties(handle, &p->properties);
+    know_memory(p);
+    if (p->properties.apiVersion < VK_API_VERSION_1_2) {
+        snprintf(p->reason, sizeof p->reason, "its driver offers Vulkan %u.%u, bpt needs 1.2",
+                 VK_API_VERSION_MAJOR(p->properties.apiVersion), VK_API_VERSION_MINOR(p->properties.apiVersion));
+        return BPT_OK;
+    }
+    if (bpt_vk.EnumerateDeviceExtensionProperties(handle, NULL, &n_extensions, NULL) != VK_SUCCESS) n_extensions = 0;
+    BPT_TRY(bpt_alloc(n_extensions, sizeof *extensions, &extensions));
+    if (bpt_vk.EnumerateDeviceExtensionProperties(handle, NULL, &n_extensions, extensions) < 0) n_extensions = 0;
+    know_limits(p, extensions, n_extensions);
+    bpt_free(extensions);
+    know_features(p);
+    choose_queue(p);
+    return BPT_OK;
+}
+
+static int type_rank(const bpt_vulkan_physical_t *p) {
+    switch (p->properties.deviceType) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return 0;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return 1;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return 3;
+    default: return 2;
+    }
+}
+
+bpt_status_t bpt_vulkan_physical_list(VkInstance instance, bpt_vulkan_physical_t **out, int *count) {
+    VkPhysicalDevice handles[64];
+    uint32_t n = BPT_COUNT(handles);
+    bpt_vulkan_physical_t *list;
+    const VkResult result = bpt_vk.EnumeratePhysicalDevices(instance, &n, handles);
+    if (result < 0)
+        return bpt_fail(BPT_ERR_UNAVAILABLE, "Vulkan cannot list the devices: vkEnumeratePhysicalDevices gives %d", (int)result);
+    BPT_TRY(bpt_alloc(n, sizeof *list, &list));
+    for (uint32_t i = 0; i < n; ++i) {
+        bpt_vulkan_physical_t p = {0};
+        const bpt_status_t status = know(handles[i], &p);
+        if (status != BPT_OK) {
+            bpt_free(list);
+            return status;
+        }
+        uint32_t at = i;  // a stable insertion
+        for (; at > 0 && type_rank(&list[at - 1]) > type_rank(&p); --at) list[at] = list[at - 1];
+        list[at] = p;
+    }
+    *out = list;
+    *count = (int)n;
+    return BPT_OK;
+}
+
+static void describe(const bpt_vulkan_physical_t *p, bpt_device_info_t *info) {
+    static const char *const types[] = {"discrete", "integrated", "other", "software"};
+    const uint32_t version = p->properties.apiVersion;
+    *info = (bpt_device_info_t){.memory_bytes = p->limits.memory_bytes,
+                                .max_buffer_bytes = p->limits.max_allocation_bytes,
+                                .f16 = p->limits.f16,
+                                .usable = !*p->reason};
+    snprintf(info->name, sizeof info->name, "%s", p->properties.deviceName);
+    snprintf(info->driver, sizeof info->driver, "%.63s %.63s", p->properties12.driverName, p->properties12.driverInfo);
+    snprintf(info->type, sizeof info->type, "%s", types[type_rank(p)]);
+    snprintf(info->reason, sizeof info->reason, "%s", p->reason);
+    snprintf(info->bf16_reason, sizeof info->bf16_reason, "the Vulkan backend computes in f32 and f16");
+    int used =
+        snprintf(info->features, sizeof info->features, "vulkan-%u.%u", VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
+    if (p->limits.f16) used += snprintf(info->features + used, sizeof info->features - (size_t)used, " f16");
+    if (p->properties11.subgroupSize)
+        used += snprintf(info->features + used, sizeof info->features - (size_t)used, " subgroup-%u", p->properties11.subgroupSize);
+    if (p->timestamp_bits) used += snprintf(info->features + used, sizeof info->features - (size_t)used, " timestamps");
+    if (p->limits.unified) snprintf(info->features + used, sizeof info->features - (size_t)used, " unified");
+}
+
+// GPUs that this user may not open are invisible to Vulkan; they are listed behind its devices, with the reason.
+static void list_forbidden(bpt_device_info_t *infos, int capacity, int *count) {
+    glob_t nodes;
+    if (glob("/dev/dri/renderD*", 0, NULL, &nodes)) return;
+    for (size_t i = 0; i < nodes.gl_pathc; ++i) {
+        if (access(nodes.gl_pathv[i], R_OK | W_OK) == 0) continue;
+        if (*count < capacity) {
+            bpt_device_info_t *info = &infos[*count];
+            *info = (bpt_device_info_t){.type = "other"};
+            snprintf(info->name, sizeof info->name, "%s", nodes.gl_pathv[i]);
+            snprintf(info->reason, sizeof info->reason,
+                     "no permission to open it; join its group, usually \"render\": sudo usermod -aG render $USER, then log in again");
+        }
+        ++*count;
+    }
+    globfree(&nodes);
+}
+
+bpt_status_t bpt_vulkan_enumerate(bpt_device_info_t *infos, int capacity, int *count) {
+    bpt_vulkan_instance_t instance;
+    bpt_vulkan_physical_t *list = NULL;
+    *count = 0;
+    BPT_TRY(bpt_vulkan_instance_create(&instance));
+    bpt_status_t status = bpt_vulkan_physical_list(instance.handle, &list, count);
+    for (int i = 0; status == BPT_OK && i < *count && i < capacity; ++i) describe(&list[i], &infos[i]);
+    bpt_free(list);
+    bpt_vulkan_instance_destroy(&instance);
+    if (status != BPT_OK) return status;
+    list_forbidden(infos, capacity, count);
+    if (*count == 0) return bpt_fail(BPT_ERR_UNAVAILABLE, "Vulkan finds no device; " BPT_VULKAN_PACKAGES);
+    return bpt_vulkan_instance_check(&instance);
+}

@@ -1,0 +1,130 @@
+// Kernels as compute pipelines: SPIR-V with specialisation constants (internal.h). The numbers of the constants are those of
+// shaders/include/vulkan.glsl: 0 the group's size, 1.. the kernel's constants, 64.. the element types of the bindings.
+#include <stddef.h>
+
+#include "backends/vulkan/internal.h"
+#include "backends/vulkan/shaders.h"
+#include "bpt/alloc.h"
+#include "bpt/dtype.h"
+
+enum { FIRST_CONSTANT = 1, FIRST_DTYPE = 64 };
+
+static bpt_status_t layout_create(bpt_vulkan_t *v, bpt_gpu_kernel_t kernel) {
+    const bpt_gpu_kernel_info_t *info = &bpt_gpu_kernels[kernel];
+    bpt_vulkan_layout_t *layout = &v->layouts[kernel];
+    VkDescriptorSetLayoutBinding bindings[BPT_GPU_MAX_BINDINGS];
+    uint32_t n = 0;
+    if (layout->pipeline) return BPT_OK;
+    for (; n < BPT_GPU_MAX_BINDINGS && info->bindings[n].name; ++n)
+        bindings[n] = (VkDescriptorSetLayoutBinding){.binding = n,
+                                                     .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                                     .descriptorCount = 1,
+                                                     .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+    layout->n_bindings = n;
+    layout->params_bytes = info->params_bytes;
+    const VkDescriptorSetLayoutCreateInfo set = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = n, .pBindings = bindings};
+    const VkPushConstantRange params = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = info->params_bytes};
+    const VkPipelineLayoutCreateInfo pipeline = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                                 .setLayoutCount = 1,
+                                                 .pSetLayouts = &layout->set,
+                                                 .pushConstantRangeCount = 1,
+                                                 .pPushConstantRanges = &params};
+    VkResult result = VK_SUCCESS;
+    if (!layout->set) result = bpt_vk.CreateDescriptorSetLayout(v->device, &set, NULL, &layout->set);
+    if (result == VK_SUCCESS) result = bpt_vk.CreatePipelineLayout(v->device, &pipeline, NULL, &layout->pipeline);
+    return result == VK_SUCCESS ? BPT_OK : bpt_vulkan_fail(v, result, "preparing a kernel's layout");
+}
+
+void bpt_vulkan_layouts_destroy(bpt_vulkan_t *v) {
+    for (int kernel = 0; kernel < BPT_GPU_KERNEL_COUNT; ++kernel) {
+        bpt_vk.DestroyPipelineLayout(v->device, v->layouts[kernel].pipeline, NULL);
+        bpt_vk.DestroyDescriptorSetLayout(v->device, v->layouts[kernel].set, NULL);
+    }
+}
+
+// Does the variant hold 16-bit elements? The element types of bindings that are not of kind F say nothing.
+static bpt_status_t check_dtypes(const bpt_vulkan_t *v, const bpt_gpu_variant_t *variant, bool *f16) {
+    const bpt_gpu_kernel_info_t *info = &bpt_gpu_kernels[variant->kernel];
+    *f16 = false;
+    for (int b = 0; b < BPT_GPU_MAX_BINDINGS && info->bindings[b].name; ++b) {
+        if (info->bindings[b].kind != BPT_GPU_BINDING_F || variant->dtypes[b] == BPT_F32) continue;
+        if (variant->dtypes[b] != BPT_F16 || !v->physical.limits.f16)
+            return bpt_fail(BPT_ERR_UNSUPPORTED, "kernel %s on %s: %s has %s elements, which it cannot read or write", info->name,
+                            v->physical.properties.deviceName, info->bindings[b].name, bpt_dtype_name((bpt_dtype_t)variant->dtypes[b]));
+        *f16 = true;
+    }
+    return BPT_OK;
+}
+
+typedef struct {
+    uint32_t values[1 + BPT_GPU_MAX_CONSTANTS + BPT_GPU_MAX_BINDINGS];
+    VkSpecializationMapEntry entries[1 + BPT_GPU_MAX_CONSTANTS + BPT_GPU_MAX_BINDINGS];
+    uint32_t count;
+} specialisation_t;
+
+static void specialise(specialisation_t *s, uint32_t id, uint32_t value) {
+    s->values[s->count] = value;
+    s->entries[s->count] = (VkSpecializationMapEntry){id, (uint32_t)(s->count * sizeof value), sizeof value};
+    ++s->count;
+}
+
+static VkResult create_pipeline(bpt_vulkan_t *v, const bpt_gpu_variant_t *variant, VkShaderModule module, VkPipeline *out) {
+    const bpt_gpu_kernel_info_t *info = &bpt_gpu_kernels[variant->kernel];
+    specialisation_t s = {.count = 0};
+    specialise(&s, 0, variant->group_size);
+    for (uint32_t c = 0; c < BPT_GPU_MAX_CONSTANTS && info->constants[c]; ++c) specialise(&s, FIRST_CONSTANT + c, variant->constants[c]);
+    for (uint32_t b = 0; b < BPT_GPU_MAX_BINDINGS && info->bindings[b].name; ++b)
+        if (info->bindings[b].kind == BPT_GPU_BINDING_F) specialise(&s, FIRST_DTYPE + b, variant->dtypes[b]);
+    const VkSpecializationInfo specialisation = {s.count, s.entries, s.count * sizeof s.values[0], s.values};
+    const VkComputePipelineCreateInfo pipeline = {
+        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                  .module = module,
+                  .pName = "main",
+                  .pSpecializationInfo = &specialisation},
+        .layout = v->layouts[variant->kernel].pipeline,
+    };
+    return bpt_vk.CreateComputePipelines(v->device, VK_NULL_HANDLE, 1, &pipeline, NULL, out);
+}
+
+bpt_status_t bpt_vulkan_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out) {
+    bpt_vulkan_t *v = (bpt_vulkan_t *)api;
+    const char *name = bpt_gpu_kernels[variant->kernel].name;
+    bool f16;
+    bpt_gpu_program_t *program;
+    VkShaderModule module;
+    BPT_TRY(check_dtypes(v, variant, &f16));
+    if (variant->group_size < 1 || variant->group_size > v->physical.limits.max_group_size)
+        return bpt_fail(BPT_ERR_UNSUPPORTED, "kernel %s on %s: a work-group of %u items; the device allows %u", name,
+                        v->physical.properties.deviceName, variant->group_size, v->physical.limits.max_group_size);
+    BPT_TRY(layout_create(v, variant->kernel));
+    const bpt_vulkan_shader_t *shader = bpt_vulkan_shaders[variant->kernel];
+    const VkShaderModuleCreateInfo module_info = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+                                                  .codeSize = f16 ? shader->f16_bytes : shader->f32_bytes,
+                                                  .pCode = f16 ? shader->f16 : shader->f32};
+    BPT_TRY(bpt_alloc(1, sizeof *program, &program));
+    program->kernel = variant->kernel;
+    VkResult result = bpt_vk.CreateShaderModule(v->device, &module_info, NULL, &module);
+    if (result == VK_SUCCESS) {
+        result = create_pipeline(v, variant, module, &program->pipeline);
+        bpt_vk.DestroyShaderModule(v->device, module, NULL);
+    }
+    if (result == VK_SUCCESS) {
+        *out = program;
+        return BPT_OK;
+    }
+    bpt_free(program);
+    if (result == VK_ERROR_DEVICE_LOST || result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY)
+        return bpt_vulkan_fail(v, result, "compiling a kernel");
+    return bpt_fail(BPT_ERR_UNSUPPORTED, "kernel %s on %s: the driver's compiler refuses it (Vulkan gives %d)", name,
+                    v->physical.properties.deviceName, (int)result);
+}
+
+void bpt_vulkan_program_destroy(bpt_gpu_api_t *api, bpt_gpu_program_t *program) {
+    bpt_vulkan_t *v = (bpt_vulkan_t *)api;
+    if (!program) return;
+    if (bpt_vulkan_idle(v)) bpt_vk.DestroyPipeline(v->device, program->pipeline, NULL);
+    bpt_free(program);
+}

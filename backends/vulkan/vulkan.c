@@ -1,0 +1,25 @@
+// The table of the Vulkan driver (vulkan.h).
+#include "backends/vulkan/vulkan.h"
+
+#include "backends/vulkan/internal.h"
+
+const bpt_gpu_driver_t bpt_vulkan_driver = {
+    .enumerate = bpt_vulkan_enumerate,
+    .open = bpt_vulkan_open,
+    .close = bpt_vulkan_close,
+    .memory_create = bpt_vulkan_memory_create,
+    .memory_destroy = bpt_vulkan_memory_destroy,
+    .write = bpt_vulkan_write,
+    .read = bpt_vulkan_read,
+    .program_create = bpt_vulkan_program_create,
+    .program_destroy = bpt_vulkan_program_destroy,
+    .commands_create = bpt_vulkan_commands_create,
+    .commands_destroy = bpt_vulkan_commands_destroy,
+    .dispatch = bpt_vulkan_dispatch,
+    .barrier = bpt_vulkan_barrier,
+    .mark = bpt_vulkan_mark,
+    .finish = bpt_vulkan_finish,
+    .submit = bpt_vulkan_submit,
+    .wait = bpt_vulkan_wait,
+    .marks = bpt_vulkan_marks,
+};
