@@ -26,7 +26,13 @@ typedef struct {
     float dropout_input, dropout_hidden, dropout_attention, dropout_head;  // p_i, p_h, p_a, p_c
 } bpt_model_config_t;
 
-typedef enum { BPT_SCHEDULE_CONSTANT, BPT_SCHEDULE_COSINE, BPT_SCHEDULE_NOAM, BPT_SCHEDULE_EXPONENTIAL, BPT_SCHEDULE_PLATEAU } bpt_schedule_t;
+typedef enum {
+    BPT_SCHEDULE_CONSTANT,
+    BPT_SCHEDULE_COSINE,
+    BPT_SCHEDULE_NOAM,
+    BPT_SCHEDULE_EXPONENTIAL,
+    BPT_SCHEDULE_PLATEAU,
+} bpt_schedule_t;
 typedef enum { BPT_OPTIMIZER_ADAM, BPT_OPTIMIZER_ADAMW } bpt_optimizer_t;
 
 enum { BPT_MAX_VOCAB = 1000000000 };  // largest `vocab`

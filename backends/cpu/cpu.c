@@ -100,7 +100,8 @@ static bpt_status_t cpu_open(int index, const bpt_device_options_t *options, bpt
     if (index != 0) return bpt_fail(BPT_ERR_UNAVAILABLE, "backend cpu has one device, 0; device %d was asked for", index);
     know_machine();
     const int threads = options && options->threads ? options->threads : machine.threads;
-    if (threads < 1 || threads > 4096) return bpt_fail(BPT_ERR_USAGE, "%d threads: the number must be from 1 to 4096 (0 = all cores)", threads);
+    if (threads < 1 || threads > 4096)
+        return bpt_fail(BPT_ERR_USAGE, "%d threads: the number must be from 1 to 4096 (0 = all cores)", threads);
     BPT_TRY(bpt_cpu_kernels_select());
     openblas_set_num_threads(1);  // the threads are ours (gemm.h)
     bpt_host_device_t *host;

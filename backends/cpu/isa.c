@@ -43,7 +43,8 @@ bpt_status_t bpt_cpu_kernels_select(void) {
             atomic_store_explicit(&selected, kernels, memory_order_relaxed);
             return BPT_OK;
         }
-        if (wanted) return bpt_fail(BPT_ERR_UNAVAILABLE, "BPT_CPU_ISA=%s: this machine lacks these instructions; unset the variable", wanted);
+        if (wanted)
+            return bpt_fail(BPT_ERR_UNAVAILABLE, "BPT_CPU_ISA=%s: this machine lacks these instructions; unset the variable", wanted);
     }
     return bpt_fail(BPT_ERR_UNAVAILABLE, "BPT_CPU_ISA=%s is not an instruction set of this build (baseline%s)", wanted,
                     BPT_COUNT(sets) > 1 ? ", avx2, avx512" : "");

@@ -23,7 +23,8 @@ typedef struct {
 
 enum { KIND_CPU = 1, STREAM_DEFAULT = 1, TYPE_BF16 = 2, TYPE_F32 = 3, SCRATCHPAD_USER = 1, QUERY_SCRATCHPAD = 136 };
 enum { ARG_SRC = 1, ARG_DST = 17, ARG_WEIGHTS = 33, ARG_SCRATCHPAD = 80 };
-enum { V2_DESCRIPTOR_BYTES = 4096, V2_OPERATION_BYTES = 16384 };  // at least four times sizeof(dnnl_memory_desc_t, dnnl_matmul_desc_t) of 2.x
+// At least four times sizeof(dnnl_memory_desc_t, dnnl_matmul_desc_t) of 2.x.
+enum { V2_DESCRIPTOR_BYTES = 4096, V2_OPERATION_BYTES = 16384 };
 
 // SYMBOL(versions, name, return type, arguments): versions 0 = both, else the one that has it in this form.
 #define SYMBOLS                                                                                                            \
@@ -236,7 +237,8 @@ static int build_entry(entry_t *e, int threads) {
 
 static bool same_product(const bpt_onednn_product_t *a, const bpt_onednn_product_t *b) {
     return a->m == b->m && a->n == b->n && a->k == b->k && a->lda == b->lda && a->ldb == b->ldb && a->ldc == b->ldc &&
-           a->transpose_a == b->transpose_a && a->transpose_b == b->transpose_b && a->accumulate == b->accumulate && a->c_dtype == b->c_dtype;
+           a->transpose_a == b->transpose_a && a->transpose_b == b->transpose_b && a->accumulate == b->accumulate &&
+           a->c_dtype == b->c_dtype;
 }
 
 static entry_t **bucket_of(const bpt_onednn_product_t *p) {

@@ -25,7 +25,8 @@ static bpt_status_t contribute(pass_t *p, bpt_value_t v, bpt_value_t gradient) {
             const bpt_value_t rows = bpt_view(g, gradient, 0, bpt_shape2(count / columns, columns));
             bpt_value_t sofar = p->grad[view.base];
             BPT_TRY(bpt_graph_status(g));
-            if (present(sofar) && value_info(g, sofar)->dtype != value_info(g, rows)->dtype) sofar = bpt_cast(g, sofar, value_info(g, rows)->dtype);
+            if (present(sofar) && value_info(g, sofar)->dtype != value_info(g, rows)->dtype)
+                sofar = bpt_cast(g, sofar, value_info(g, rows)->dtype);
             p->grad[view.base] = bpt_add_rows(g, sofar, rows, first / columns, bpt_shape_rows(&base));
             return bpt_graph_status(g);
         }
@@ -34,7 +35,8 @@ static bpt_status_t contribute(pass_t *p, bpt_value_t v, bpt_value_t gradient) {
     if (!p->need[v]) return BPT_OK;
     BPT_TRY(bpt_graph_status(g));
     if (present(p->grad[v])) {
-        if (value_info(g, gradient)->dtype != value_info(g, p->grad[v])->dtype) gradient = bpt_cast(g, gradient, value_info(g, p->grad[v])->dtype);
+        if (value_info(g, gradient)->dtype != value_info(g, p->grad[v])->dtype)
+            gradient = bpt_cast(g, gradient, value_info(g, p->grad[v])->dtype);
         gradient = bpt_add(g, p->grad[v], gradient);
     }
     p->grad[v] = gradient;

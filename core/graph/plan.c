@@ -84,7 +84,8 @@ static bpt_status_t find_storages(bpt_plan_t *plan, bpt_device_t *device, const 
             if (s >= 0)
                 plan->storage[s].last = end;
             else
-                BPT_TRY(add_storage(plan, &capacity, (bpt_storage_t){.bytes = align(value_bytes(g, v)), .first = (int32_t)i, .last = end, .value = v}, &s));
+                BPT_TRY(add_storage(plan, &capacity,
+                                    (bpt_storage_t){.bytes = align(value_bytes(g, v)), .first = (int32_t)i, .last = end, .value = v}, &s));
             plan->storage_of_value[v] = s;
         }
         bpt_op_call_t call;
@@ -93,7 +94,8 @@ static bpt_status_t find_storages(bpt_plan_t *plan, bpt_device_t *device, const 
         BPT_TRY(device->backend->op(device, &call, NULL, &scratch));
         plan->summary.unshared_bytes += align(scratch);
         if (scratch)
-            BPT_TRY(add_storage(plan, &capacity, (bpt_storage_t){.bytes = align(scratch), .first = (int32_t)i, .last = (int32_t)i, .value = BPT_NO_VALUE},
+            BPT_TRY(add_storage(plan, &capacity,
+                                (bpt_storage_t){.bytes = align(scratch), .first = (int32_t)i, .last = (int32_t)i, .value = BPT_NO_VALUE},
                                 &plan->scratch_of_node[i]));
     }
     return BPT_OK;

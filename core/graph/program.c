@@ -117,7 +117,8 @@ static bpt_status_t check_support(bpt_device_t *device, const bpt_graph_t *g) {
     return bpt_fail(worst, "device '%s' of backend %s cannot run: %s (%s)", device->info.name, device->backend->name, names, reason);
 }
 
-bpt_status_t bpt_program_compile(bpt_graph_t *graph, bpt_workspace_t *workspace, bpt_buffer_t *const *states, int n_states, bpt_program_t **out) {
+bpt_status_t bpt_program_compile(bpt_graph_t *graph, bpt_workspace_t *workspace, bpt_buffer_t *const *states, int n_states,
+                                 bpt_program_t **out) {
     bpt_device_t *device = workspace->device;
     bpt_program_t *p = NULL;
     bpt_status_t status;

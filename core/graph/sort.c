@@ -27,7 +27,8 @@ typedef struct {
 
 static bool same_storage(const bpt_graph_t *g, bpt_value_t a, bpt_value_t b) {
     if (a == b) return true;  // two values may name the same buffer: states are told apart by their number
-    return value_info(g, a)->kind == BPT_VALUE_STATE && value_info(g, b)->kind == BPT_VALUE_STATE && value_info(g, a)->state == value_info(g, b)->state;
+    return value_info(g, a)->kind == BPT_VALUE_STATE && value_info(g, b)->kind == BPT_VALUE_STATE &&
+           value_info(g, a)->state == value_info(g, b)->state;
 }
 
 // Two accesses of one state at overlapping bytes, one of them a write, stay in program order.
@@ -141,7 +142,8 @@ bpt_status_t bpt_graph_remove_dead(bpt_graph_t *g, bool drop_outputs) {
             continue;
         }
         for (int j = 0; j < BPT_MAX_OUTPUTS; ++j)
-            if (drop_outputs && present(node->out[j]) && !needed[node->out[j]] && info->optional_outputs >> j & 1) node->out[j] = BPT_NO_VALUE;
+            if (drop_outputs && present(node->out[j]) && !needed[node->out[j]] && info->optional_outputs >> j & 1)
+                node->out[j] = BPT_NO_VALUE;
         for (int j = 0; j < BPT_MAX_INPUTS; ++j) mark(g, node->in[j], needed);
     }
     size_t k = 0;

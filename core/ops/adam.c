@@ -18,7 +18,8 @@ void bpt_adam(bpt_graph_t *g, bpt_value_t p, bpt_value_t grad, bpt_value_t m, bp
 }
 
 static bpt_status_t infer_accumulate(bpt_graph_t *g, bpt_node_t *node) {
-    GRAPH_EXPECT(bpt_shape_count(value_shape(g, node->in[0])) == bpt_shape_count(value_shape(g, node->in[1])), "operands of different size");
+    GRAPH_EXPECT(bpt_shape_count(value_shape(g, node->in[0])) == bpt_shape_count(value_shape(g, node->in[1])),
+                 "operands of different size");
     return BPT_OK;
 }
 

@@ -8,8 +8,10 @@ static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
     const bool table = a->graph.kind == BPT_GRAPH_TABLE;
     const int64_t d = (int64_t)a->heads * a->head_dim, leaves = a->batch * a->graph.n;
     const int64_t q_rows = value_rows(g, node->in[IN_Q]), kv_rows = value_rows(g, node->in[IN_KV]);
-    GRAPH_EXPECT(value_columns(g, node->in[IN_Q]) == (a->packed ? 3 * d : d), "queries have %lld columns", (long long)value_columns(g, node->in[IN_Q]));
-    GRAPH_EXPECT(value_columns(g, node->in[IN_KV]) == (a->packed ? 3 : 2) * d, "keys and values have %lld columns", (long long)value_columns(g, node->in[IN_KV]));
+    GRAPH_EXPECT(value_columns(g, node->in[IN_Q]) == (a->packed ? 3 * d : d), "queries have %lld columns",
+                 (long long)value_columns(g, node->in[IN_Q]));
+    GRAPH_EXPECT(value_columns(g, node->in[IN_KV]) == (a->packed ? 3 : 2) * d, "keys and values have %lld columns",
+                 (long long)value_columns(g, node->in[IN_KV]));
     int64_t out_rows = q_rows;
     if (!table) {
         BPT_TRY(bpt_intervals_check(&a->graph));
@@ -63,7 +65,8 @@ static bpt_status_t grad(bpt_graph_t *g, const bpt_node_t *node, const bpt_value
 
 static bpt_status_t infer_grad(bpt_graph_t *g, bpt_node_t *node) {
     BPT_TRY(bpt_new_output(g, node, 0, value_info(g, node->in[IN_Q])->dtype, *value_shape(g, node->in[IN_Q])));
-    if (!node->attrs.attention.packed) BPT_TRY(bpt_new_output(g, node, 1, value_info(g, node->in[IN_KV])->dtype, *value_shape(g, node->in[IN_KV])));
+    if (!node->attrs.attention.packed)
+        BPT_TRY(bpt_new_output(g, node, 1, value_info(g, node->in[IN_KV])->dtype, *value_shape(g, node->in[IN_KV])));
     return present(node->in[IN_REL]) ? bpt_new_output(g, node, 2, BPT_F32, *value_shape(g, node->in[IN_REL])) : BPT_OK;
 }
 

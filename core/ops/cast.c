@@ -1,7 +1,9 @@
 // cast, fill and copy.
 #include "core/graph/internal.h"
 
-static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) { return bpt_new_output(g, node, 0, node->dtype, *value_shape(g, node->in[0])); }
+static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
+    return bpt_new_output(g, node, 0, node->dtype, *value_shape(g, node->in[0]));
+}
 
 static bpt_value_t convert(bpt_graph_t *g, bpt_op_t op, bpt_value_t x, bpt_dtype_t dtype) {
     bpt_node_t node = bpt_node_init(op);

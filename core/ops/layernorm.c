@@ -5,7 +5,8 @@ static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
     const bpt_shape_t shape = *value_shape(g, node->in[0]);
     const int64_t d = bpt_shape_columns(&shape), rows = bpt_shape_rows(&shape);
     if (present(node->in[1])) GRAPH_EXPECT(bpt_shape_count(value_shape(g, node->in[1])) == rows * d, "residual of another shape");
-    GRAPH_EXPECT(bpt_shape_count(value_shape(g, node->in[2])) == d && bpt_shape_count(value_shape(g, node->in[3])) == d, "gamma or beta of another length");
+    GRAPH_EXPECT(bpt_shape_count(value_shape(g, node->in[2])) == d && bpt_shape_count(value_shape(g, node->in[3])) == d,
+                 "gamma or beta of another length");
     BPT_TRY(bpt_new_output(g, node, 0, BPT_F32, bpt_shape2(rows, d)));
     BPT_TRY(bpt_new_output(g, node, 1, BPT_F32, bpt_shape2(rows, d)));
     BPT_TRY(bpt_new_output(g, node, 2, BPT_F32, bpt_shape2(rows, 2)));
@@ -13,8 +14,8 @@ static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
     return BPT_OK;
 }
 
-bpt_value_t bpt_layernorm(bpt_graph_t *g, bpt_value_t x, bpt_value_t residual, bpt_value_t gamma, bpt_value_t beta, float p, bpt_random_t random,
-                          bpt_dtype_t low_dtype, bpt_value_t *low) {
+bpt_value_t bpt_layernorm(bpt_graph_t *g, bpt_value_t x, bpt_value_t residual, bpt_value_t gamma, bpt_value_t beta, float p,
+                          bpt_random_t random, bpt_dtype_t low_dtype, bpt_value_t *low) {
     if (g->status != BPT_OK) return BPT_NO_VALUE;
     bpt_node_t node = bpt_node_init(BPT_OP_LAYERNORM);
     node.attrs.layernorm = (bpt_layernorm_attrs_t){.eps = 1e-5f, .p = p, .uid = p > 0 ? ++g->next_uid : 0};

@@ -34,11 +34,13 @@ bpt_value_t bpt_matmul(bpt_graph_t *g, bpt_value_t a, bpt_value_t b, bpt_matmul_
 
 bpt_value_t bpt_linear(bpt_graph_t *g, bpt_value_t x, bpt_value_t w, bpt_value_t bias) {
     if (g->status != BPT_OK) return BPT_NO_VALUE;
-    return bpt_matmul(g, x, w, (bpt_matmul_options_t){.transpose_b = true, .acc = BPT_NO_VALUE, .bias = bias, .dtype = value_info(g, x)->dtype});
+    return bpt_matmul(g, x, w,
+                      (bpt_matmul_options_t){.transpose_b = true, .acc = BPT_NO_VALUE, .bias = bias, .dtype = value_info(g, x)->dtype});
 }
 
 static bpt_value_t product(bpt_graph_t *g, bpt_value_t a, bool ta, bpt_value_t b, bool tb, bpt_dtype_t dtype) {
-    return bpt_matmul(g, a, b, (bpt_matmul_options_t){.transpose_a = ta, .transpose_b = tb, .acc = BPT_NO_VALUE, .bias = BPT_NO_VALUE, .dtype = dtype});
+    return bpt_matmul(
+        g, a, b, (bpt_matmul_options_t){.transpose_a = ta, .transpose_b = tb, .acc = BPT_NO_VALUE, .bias = BPT_NO_VALUE, .dtype = dtype});
 }
 
 // C = op(A) op(B). The right operand is a weight in every model: its gradient is f32 whatever its dtype.

@@ -4,7 +4,8 @@
 
 static bpt_status_t check(bpt_graph_t *g, const bpt_node_t *node) {
     const int64_t n = value_rows(g, node->in[0]), d = value_columns(g, node->in[0]), v = value_rows(g, node->in[1]);
-    GRAPH_EXPECT(value_columns(g, node->in[1]) == d, "weight [%lld,%lld] for rows of %lld", (long long)v, (long long)value_columns(g, node->in[1]), (long long)d);
+    GRAPH_EXPECT(value_columns(g, node->in[1]) == d, "weight [%lld,%lld] for rows of %lld", (long long)v,
+                 (long long)value_columns(g, node->in[1]), (long long)d);
     if (present(node->in[2])) GRAPH_EXPECT(bpt_shape_count(value_shape(g, node->in[2])) == v, "bias of another length");
     for (int i = 3; i < 5; ++i) GRAPH_EXPECT(bpt_shape_count(value_shape(g, node->in[i])) == n, "one target and weight a row is needed");
     return BPT_OK;

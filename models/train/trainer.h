@@ -26,7 +26,8 @@ typedef struct {
 
 typedef struct bpt_trainer bpt_trainer_t;
 
-// Loads or initialises the parameters (BPT_ERR_USAGE when a resumed run is behind its end already), and compiles the program of the largest shape; others follow when first seen.
+// Loads or initialises the parameters (BPT_ERR_USAGE when a resumed run is behind its end already), and compiles the program of the largest
+// shape; others follow when first seen.
 bpt_status_t bpt_trainer_create(const bpt_trainer_options_t *options, bpt_trainer_t **out) BPT_MUST_USE;
 void bpt_trainer_destroy(bpt_trainer_t *trainer);
 bpt_runner_t *bpt_trainer_runner(bpt_trainer_t *trainer);  // for word vectors before the first step, evaluation after the last

@@ -49,11 +49,22 @@ static void build(net_t *n, variant_t variant) {
     const bpt_value_t qkv_w = n->wrt[0], embed = n->wrt[7];
     const bpt_value_t x = bpt_gather(g, embed, n->ids);
     bpt_graph_region_begin(g);
-    const bpt_attention_attrs_t attrs = {.graph = {.kind = BPT_GRAPH_DENSE, .causal = true, .n = ROWS}, .batch = 1, .heads = 2, .head_dim = D / 2,
-                                         .packed = true, .scale = 0.5f, .p = 0.25f};
+    const bpt_attention_attrs_t attrs = {.graph = {.kind = BPT_GRAPH_DENSE, .causal = true, .n = ROWS},
+                                         .batch = 1,
+                                         .heads = 2,
+                                         .head_dim = D / 2,
+                                         .packed = true,
+                                         .scale = 0.5f,
+                                         .p = 0.25f};
     const bpt_value_t qkv = bpt_linear(g, x, qkv_w, BPT_NO_VALUE);
-    const bpt_value_t a = bpt_attention(g, &attrs, &(bpt_attention_inputs_t){.q = qkv, .kv = qkv, .rel = BPT_NO_VALUE, .lengths = n->lengths,
-                                                                             .row_keys = n->row_keys, .rng = n->rng, .table = BPT_NO_VALUE});
+    const bpt_value_t a = bpt_attention(g, &attrs,
+                                        &(bpt_attention_inputs_t){.q = qkv,
+                                                                  .kv = qkv,
+                                                                  .rel = BPT_NO_VALUE,
+                                                                  .lengths = n->lengths,
+                                                                  .row_keys = n->row_keys,
+                                                                  .rng = n->rng,
+                                                                  .table = BPT_NO_VALUE});
     const bpt_value_t h = bpt_layernorm(g, a, x, n->wrt[5], n->wrt[6], 0.25f, random, BPT_F32, NULL);
     const bpt_value_t f = bpt_dropout(g, bpt_relu(g, bpt_linear(g, h, n->wrt[1], n->wrt[2])), 0.25f, random);
     const bpt_value_t y = bpt_add(g, bpt_scale(g, bpt_linear(g, f, n->wrt[3], n->wrt[4]), 0.5f), h);
@@ -86,7 +97,8 @@ static void start(session_t *s, variant_t variant, const float *params) {
     build(&s->net, variant);
     const bpt_status_t status = bpt_program_compile(s->net.g, s->workspace, &s->params, 1, &s->program);
     if (status != BPT_OK) fail_msg("%s", bpt_error_message());
-    const uint32_t ids[ROWS] = {0, 3, 3, 1, 4, 2}, targets[ROWS - 2] = {3, 1, 4, 0}, keys[ROWS][2] = {{0, 7}, {1, 7}, {2, 7}, {3, 7}, {4, 7}, {5, 7}};
+    const uint32_t ids[ROWS] = {0, 3, 3, 1, 4, 2}, targets[ROWS - 2] = {3, 1, 4, 0},
+                   keys[ROWS][2] = {{0, 7}, {1, 7}, {2, 7}, {3, 7}, {4, 7}, {5, 7}};
     const float weights[ROWS - 2] = {0.5f, 0.25f, 0.0f, 1.0f};
     const uint32_t rng[2] = {11, 22}, length = ROWS;
     assert_int_equal(bpt_program_write(s->program, s->net.ids, ids), BPT_OK);

@@ -41,5 +41,6 @@ double BPT_KERNEL_NAME(square_sum)(const float *x, int64_t n) {
 }
 
 void BPT_KERNEL_NAME(add)(float *sum, const void *x, bpt_dtype_t dtype, int64_t n) {
-    for (int64_t i = 0; i < n; i += BPT_LANES) vf_write(sum, BPT_F32, i, n - i, vf_read(sum, BPT_F32, i, n - i) + vf_read(x, dtype, i, n - i));
+    for (int64_t i = 0; i < n; i += BPT_LANES)
+        vf_write(sum, BPT_F32, i, n - i, vf_read(sum, BPT_F32, i, n - i) + vf_read(x, dtype, i, n - i));
 }

@@ -30,7 +30,8 @@ void bpt_cpu_convert(void *out, bpt_dtype_t to, const void *x, bpt_dtype_t from,
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t b = 0; b < blocks; ++b) {
         const size_t first = (size_t)b * BLOCK;
-        bpt_cpu_convert_piece((char *)out + first * to_size, to, (const char *)x + first * from_size, from, bpt_cpu_min(BLOCK, n - b * BLOCK));
+        bpt_cpu_convert_piece((char *)out + first * to_size, to, (const char *)x + first * from_size, from,
+                              bpt_cpu_min(BLOCK, n - b * BLOCK));
     }
 }
 

@@ -58,5 +58,6 @@ void bpt_cpu_run_SCATTER(const bpt_host_run_t *run) {
     for (int64_t b = 0; b < blocks; ++b)
         for (int64_t r = b * ROWS; r < bpt_cpu_min((b + 1) * ROWS, n); ++r)
             if (ids[r] < v)
-                bpt_cpu_convert_piece((char *)run->in[0] + ids[r] * to_bytes, table->dtype, (const char *)run->in[1] + (size_t)r * from_bytes, x->dtype, d);
+                bpt_cpu_convert_piece((char *)run->in[0] + ids[r] * to_bytes, table->dtype,
+                                      (const char *)run->in[1] + (size_t)r * from_bytes, x->dtype, d);
 }

@@ -1,5 +1,6 @@
 // matmul: products of f32 matrices by CBLAS, of bf16 matrices by oneDNN where the machine has instructions for them; in every other
-// mix of types both are widened to f32 first (exact, but slow: programs cast what they multiply). Bias and epilogue run on a tile of the product in the cache of the thread that made it.
+// mix of types both are widened to f32 first (exact, but slow: programs cast what they multiply). Bias and epilogue run on a tile of the
+// product in the cache of the thread that made it.
 #include <string.h>
 
 #include "backends/cpu/gemm.h"
@@ -87,8 +88,12 @@ void bpt_cpu_run_MATMUL(const bpt_host_run_t *run) {
         bpt_cpu_convert(scratch + l.b, g->dtype, b, call->in[1].dtype, bpt_shape_count(&call->in[1].shape), run->threads);
         b = scratch + l.b;
     }
-    tile_context_t t = {.steps = bpt_cpu_steps_bind(run, epilogue, g->n), .acc = run->in[2], .out = run->out[0], .dtype = call->out[0].dtype,
-                        .n = g->n, .transient = g->transient};
+    tile_context_t t = {.steps = bpt_cpu_steps_bind(run, epilogue, g->n),
+                        .acc = run->in[2],
+                        .out = run->out[0],
+                        .dtype = call->out[0].dtype,
+                        .n = g->n,
+                        .transient = g->transient};
     t.steps.bias = run->in[3];
     t.has_steps = t.steps.bias || epilogue->n_steps;
     g->context = &t;

@@ -65,7 +65,8 @@ bpt_status_t bpt_cpu_plan_XENT(const bpt_op_call_t *call, int threads, size_t *s
     const layout_t l = make_layout(call);
     size_t most = 0;
     for (int64_t rows = l.chunk; rows >= SMALLEST; rows /= 2) {
-        const bpt_gemm_t products[] = {logits_product(&l, rows), dh_product(&l, rows), dw_product(&l, rows, true), dw_product(&l, rows, false)};
+        const bpt_gemm_t products[] = {logits_product(&l, rows), dh_product(&l, rows), dw_product(&l, rows, true),
+                                       dw_product(&l, rows, false)};
         for (size_t i = 0; i < (l.gradient ? BPT_COUNT(products) : 1); ++i) {
             size_t bytes;
             BPT_TRY(bpt_gemm_plan(&products[i], threads, &bytes));
@@ -190,7 +191,8 @@ static void run_xent(const bpt_host_run_t *run) {
     const layout_t *l = &s.l;
     char *scratch = run->scratch;
     s.scored = (int64_t *)(void *)(scratch + l->scored);
-    s.logits = (float *)(void *)(scratch + l->logits), s.dh = (float *)(void *)(scratch + l->dh), s.db_parts = (float *)(void *)(scratch + l->db);
+    s.logits = (float *)(void *)(scratch + l->logits), s.dh = (float *)(void *)(scratch + l->dh),
+    s.db_parts = (float *)(void *)(scratch + l->db);
     s.h_rows = scratch + l->h, s.products = scratch + l->products;
     begin(&s);
     if (call->in[1].dtype != l->type) {
@@ -206,7 +208,8 @@ static void run_xent(const bpt_host_run_t *run) {
         i += p.count;
     }
     double loss = 0;
-    for (int64_t i = 0; i < s.n_scored; ++i) loss += (double)((const float *)run->in[4])[s.scored[i]] * (double)((float *)run->out[1])[s.scored[i]];
+    for (int64_t i = 0; i < s.n_scored; ++i)
+        loss += (double)((const float *)run->in[4])[s.scored[i]] * (double)((float *)run->out[1])[s.scored[i]];
     *(float *)run->out[0] = (float)loss;
 }
 

@@ -93,8 +93,8 @@ typedef struct {
     bpt_value_t loss, nll;
 } bpt_xent_t;
 BPT_API bpt_xent_t bpt_xent(bpt_graph_t *g, bpt_value_t h, bpt_value_t w, bpt_value_t bias, bpt_value_t targets, bpt_value_t weights);
-BPT_API void bpt_adam(bpt_graph_t *g, bpt_value_t p, bpt_value_t grad, bpt_value_t m, bpt_value_t v, bpt_value_t hyper, bpt_value_t square_sum,
-                      const bpt_adam_attrs_t *attrs);
+BPT_API void bpt_adam(bpt_graph_t *g, bpt_value_t p, bpt_value_t grad, bpt_value_t m, bpt_value_t v, bpt_value_t hyper,
+                      bpt_value_t square_sum, const bpt_adam_attrs_t *attrs);
 BPT_API void bpt_accumulate(bpt_graph_t *g, bpt_value_t acc, bpt_value_t x, bpt_value_t keep);
 BPT_API bpt_value_t bpt_cast(bpt_graph_t *g, bpt_value_t x, bpt_dtype_t dtype);  // x itself when it has the dtype
 BPT_API bpt_value_t bpt_fill(bpt_graph_t *g, bpt_dtype_t dtype, bpt_shape_t shape, float value);
@@ -111,7 +111,8 @@ BPT_API void bpt_graph_region_end(bpt_graph_t *g);
 
 // Reverse-mode differentiation of the scalar `loss`: appends the backward nodes and writes to grads[i] the gradient of
 // loss with respect to wrt[i] (f32 for weights, else the dtype of the value), BPT_NO_VALUE where loss does not depend on it.
-BPT_API bpt_status_t bpt_graph_gradients(bpt_graph_t *g, bpt_value_t loss, const bpt_value_t *wrt, int n_wrt, bpt_value_t *grads) BPT_MUST_USE;
+BPT_API bpt_status_t bpt_graph_gradients(bpt_graph_t *g, bpt_value_t loss, const bpt_value_t *wrt, int n_wrt,
+                                         bpt_value_t *grads) BPT_MUST_USE;
 // Fusion. Before gradients: product + relu + dropout, whose joint gradient is known. After gradients also pointwise chains,
 // a product and the chain behind it, and sums of products (beta = 1).
 BPT_API bpt_status_t bpt_graph_fuse(bpt_graph_t *g) BPT_MUST_USE;

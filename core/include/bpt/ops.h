@@ -75,7 +75,8 @@ typedef struct {
 } bpt_pointwise_attrs_t;
 
 // matmul: out F [M,N] = steps( op(A) op(B) + acc + bias ), op(A) is [M,K], op(B) is [K,N]; transpose_a: A is stored [K,M].
-// in: 0 A F, 1 B F, 2 acc [M,N] f32 or absent (out may share its storage), 3 bias f32 [N] or absent, 4-5 extras of the steps, 6 row_keys, 7 rng.
+// in: 0 A F, 1 B F, 2 acc [M,N] f32 or absent (out may share its storage), 3 bias f32 [N] or absent, 4-5 extras of the steps,
+//     6 row_keys, 7 rng.
 typedef struct {
     bool transpose_a, transpose_b;
     bpt_pointwise_attrs_t epilogue;
@@ -86,7 +87,8 @@ typedef struct {
 // out: 0 y f32 [R,d], 1 z f32 [R,d] (absent when nobody needs it), 2 stats f32 [R,2] = mean, 1/sqrt(var + eps) (absent likewise),
 //      3 y rounded to a low-precision dtype [R,d] (absent in f32 programs).
 // layernorm_grad: in 0 dy f32 [R,d], 1 z, 2 stats, 3 gamma, 4 dy of output 3 (F) or absent, 6 row_keys, 7 rng.
-// out: 0 dz f32 [R,d] (gradient of the residual), 1 dx F [R,d] = dropout mask applied to dz (absent when p == 0 and dx has dtype f32: dx is dz),
+// out: 0 dz f32 [R,d] (gradient of the residual), 1 dx F [R,d] = dropout mask applied to dz (absent when p == 0 and dx has dtype f32:
+//      dx is dz),
 //      2 dgamma f32 [d], 3 dbeta f32 [d].
 typedef struct {
     float eps, p;
@@ -113,12 +115,13 @@ typedef struct {
 //   queries ALL: R query rows; LEAVES: the B*n leaf rows; ROOTS: B rows, the root of each sequence by its true length.
 //   zero_spans: q, k, v of all other nodes are zero and not stored (first layer): the key/value tensor has only leaf rows, and
 //   with queries ALL so has the query tensor (with packed). The output still has R rows. Needs head_dim * heads = d columns a part.
-//   packed: one tensor qkv [rows, 3d] (q at column 0, k at d, v at 2d) is both in[0] and in[1]; allowed with ALL, and with LEAVES when S = 0 or zero_spans.
+//   packed: one tensor qkv [rows, 3d] (q at column 0, k at d, v at 2d) is both in[0] and in[1]; allowed with ALL, and with LEAVES when
+//   S = 0 or zero_spans.
 //   otherwise in[0] = q [query rows, d], in[1] = kv [key rows, 2d] (k at column 0, v at d).
 // in: 0 q or qkv F, 1 kv or qkv F, 2 rel F [rel_rows, head_dim] or absent, 3 lengths u32 [B] (true lengths, 1..n),
 //     4 row_keys u32 [R,2] of all rows (p > 0 only), 5 rng u32 [2] (p > 0 only),
-//     6 table (kind TABLE only) u32 [query rows, slots, 4] = begin, end, rel row (BPT_NO_ROW: none), rel step (as int32); kv rows are numbered
-//       directly, B = 1, lengths/row_keys absent, ALL, no dropout, not packed. A row without keys is zero in out and lse.
+//     6 table (kind TABLE only) u32 [query rows, slots, 4] = begin, end, rel row (BPT_NO_ROW: none), rel step (as int32); kv rows are
+//       numbered directly, B = 1, lengths/row_keys absent, ALL, no dropout, not packed. A row without keys is zero in out and lse.
 // out: 0 out F [query rows (zero_spans + ALL: R), d], 1 lse f32 [query rows, heads] = log sum exp of the scores (absent when not needed).
 // Dropout: element = node code of the key (row_keys word 0), row and sequence of the query, stream = uid << 8 | head.
 // Rows of nodes that do not exist are zero in out (and lse), get and give no gradient. Results never depend on padding or batch mates.
