@@ -67,7 +67,8 @@ static void build(net_t *n, variant_t variant) {
                                                                   .table = BPT_NO_VALUE});
     const bpt_value_t h = bpt_layernorm(g, a, x, n->wrt[5], n->wrt[6], 0.25f, random, BPT_F32, NULL);
     const bpt_value_t f = bpt_dropout(g, bpt_relu(g, bpt_linear(g, h, n->wrt[1], n->wrt[2])), 0.25f, random);
-    const bpt_value_t y = bpt_add(g, bpt_scale(g, bpt_linear(g, f, n->wrt[3], n->wrt[4]), 0.5f), h);
+    const bpt_value_t back = bpt_add_row(g, bpt_linear(g, f, n->wrt[3], BPT_NO_VALUE), n->wrt[4]);
+    const bpt_value_t y = bpt_add(g, bpt_scale(g, back, 0.5f), bpt_copy(g, h));
     bpt_graph_region_end(g);
     const bpt_value_t top = bpt_rows(g, y, 2, ROWS - 2);
     n->loss = bpt_xent(g, top, embed, n->wrt[8], n->targets, n->weights).loss;
