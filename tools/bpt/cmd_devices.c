@@ -8,12 +8,6 @@
 #include "tools/bpt/probe.h"
 #include "tools/bpt/program.h"
 
-typedef struct {
-    const cli_options_t *o;
-    json_t *list;  // NULL: text
-    cli_probe_t probe;
-} report_t;
-
 static void size_text(uint64_t bytes, char *buffer, size_t capacity) {
     if (!bytes || bytes >= (uint64_t)1 << 60)
         snprintf(buffer, capacity, "-");
@@ -71,51 +65,30 @@ static bpt_status_t fill_backend(json_t *object, const char *backend, const char
     return BPT_OK;
 }
 
-// Adds one backend to the report: printed at once as text, collected in the list as JSON.
-static bpt_status_t add(report_t *r, const char *backend, const char *description) {
-    if (!r->list) {
-        print_backend(backend, description, &r->probe);
-        return BPT_OK;
-    }
+static const char *description_of(const bpt_backend_t *backend) { return backend ? backend->description : "not built in"; }
+
+static bpt_status_t print(void *user, const char *name, const bpt_backend_t *backend, const cli_probe_t *probe) {
+    (void)user;
+    print_backend(name, description_of(backend), probe);
+    return BPT_OK;
+}
+
+static bpt_status_t append(void *list, const char *name, const bpt_backend_t *backend, const cli_probe_t *probe) {
     json_t *object = json_object();
-    if (json_array_append_new(r->list, object)) return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while listing devices");
-    return fill_backend(object, backend, description, &r->probe);
-}
-
-static bool wanted(const report_t *r, const char *name) {
-    const char *only = r->o->global.backend;
-    return !strcmp(only, "auto") || !strcmp(only, name);
-}
-
-static bpt_status_t add_missing(void *user, const char *name) {
-    report_t *r = user;
-    if (!wanted(r, name)) return BPT_OK;
-    r->probe = (cli_probe_t){.reason = "this program was built without it"};
-    return add(r, name, "not built in");
-}
-
-static bpt_status_t list_all(report_t *r) {
-    for (int i = 0; bpt_backends[i]; ++i) {
-        if (!wanted(r, bpt_backends[i]->name)) continue;
-        BPT_TRY(cli_probe(bpt_backends[i], r->o->global.verbose, &r->probe));
-        BPT_TRY(add(r, bpt_backends[i]->name, bpt_backends[i]->description));
-    }
-    return cli_each_missing_backend(add_missing, r);
+    if (json_array_append_new(list, object)) return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while listing devices");
+    return fill_backend(object, name, description_of(backend), probe);
 }
 
 static bpt_status_t run_devices(cli_options_t *o) {
-    report_t *r;
+    if (!o->use.json) return cli_each_backend(o, print, NULL);
     char *text = NULL;
-    BPT_TRY(bpt_alloc(1, sizeof *r, &r));
-    r->o = o;
-    bpt_status_t status = BPT_OK;
-    if (o->use.json && !(r->list = json_array())) status = bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while listing devices");
-    if (status == BPT_OK) status = list_all(r);
-    if (status == BPT_OK && r->list) status = bpt_json_format(r->list, 2, &text);
-    if (status == BPT_OK && r->list) printf("%s\n", text);
+    json_t *list = json_array();
+    bpt_status_t status =
+        list ? cli_each_backend(o, append, list) : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while listing devices");
+    if (status == BPT_OK) status = bpt_json_format(list, 2, &text);
+    if (status == BPT_OK) printf("%s\n", text);
     bpt_free(text);
-    json_decref(r->list);
-    bpt_free(r);
+    json_decref(list);
     return status;
 }
 

@@ -16,7 +16,6 @@ enum { SELFTEST_SECONDS = 120 };
 
 typedef struct {
     const cli_options_t *o;
-    cli_probe_t probe;
     cli_selftest_t selftest;
     int tested, failed;
 } checkup_t;
@@ -104,16 +103,20 @@ static bpt_status_t test_device(checkup_t *c, const bpt_backend_t *backend, int 
     return BPT_OK;
 }
 
-static bpt_status_t check_backend(checkup_t *c, const bpt_backend_t *backend) {
-    BPT_TRY(cli_probe(backend, c->o->global.verbose, &c->probe));
-    printf("\n%s: %s\n", backend->name, backend->description);
-    if (*c->probe.reason)
-        printf("  not usable: %s\n", c->probe.reason);
-    else if (!c->probe.count)
+static bpt_status_t check_backend(void *user, const char *name, const bpt_backend_t *backend, const cli_probe_t *probe) {
+    checkup_t *c = user;
+    if (!backend) {
+        printf("\n%s: %s\n", name, probe->reason);
+        return BPT_OK;
+    }
+    printf("\n%s: %s\n", name, backend->description);
+    if (*probe->reason)
+        printf("  not usable: %s\n", probe->reason);
+    else if (!probe->count)
         printf("  no device\n");
-    if ((*c->probe.reason || !c->probe.count) && *remedy(backend->name)) printf("  %s\n", remedy(backend->name));
-    for (int i = 0; i < c->probe.count; ++i) {
-        const bpt_device_info_t *d = &c->probe.device[i];
+    if ((*probe->reason || !probe->count) && *remedy(name)) printf("  %s\n", remedy(name));
+    for (int i = 0; i < probe->count; ++i) {
+        const bpt_device_info_t *d = &probe->device[i];
         printf("  %d  %s (%s, %s)\n", i, d->name, d->type, d->driver);
         if (!d->usable)
             printf("     not usable: %s\n", d->reason);
@@ -123,23 +126,10 @@ static bpt_status_t check_backend(checkup_t *c, const bpt_backend_t *backend) {
     return BPT_OK;
 }
 
-static bool wanted(const checkup_t *c, const char *name) {
-    const char *only = c->o->global.backend;
-    return !strcmp(only, "auto") || !strcmp(only, name);
-}
-
-static bpt_status_t print_missing(void *user, const char *name) {
-    const checkup_t *c = user;
-    if (wanted(c, name)) printf("\n%s: this program was built without it\n", name);
-    return BPT_OK;
-}
-
 static bpt_status_t check_all(checkup_t *c) {
     check_machine();
     check_render_nodes();
-    for (int i = 0; bpt_backends[i]; ++i)
-        if (wanted(c, bpt_backends[i]->name)) BPT_TRY(check_backend(c, bpt_backends[i]));
-    BPT_TRY(cli_each_missing_backend(print_missing, c));
+    BPT_TRY(cli_each_backend(c->o, check_backend, c));
     if (!c->tested) return bpt_fail(BPT_ERR_UNAVAILABLE, "no device could be tested");
     if (c->failed)
         return bpt_fail(BPT_ERR_INTERNAL, "%d of %d devices failed the self-test; do not trust their results", c->failed, c->tested);

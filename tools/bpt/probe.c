@@ -1,10 +1,11 @@
-// Devices of a backend, asked for in a child process (see probe.h).
+// Backends and their devices (see probe.h).
 #include "tools/bpt/probe.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "bpt/alloc.h"
 #include "tools/bpt/child.h"
-#include "tools/bpt/options.h"
 
 enum { PROBE_SECONDS = 20 };
 
@@ -18,7 +19,7 @@ static void enumerate(const void *input, void *result) {
     snprintf(probe->reason, sizeof probe->reason, "%s", bpt_error_message());
 }
 
-bpt_status_t cli_probe(const bpt_backend_t *backend, bool verbose, cli_probe_t *out) {
+static bpt_status_t probe(const bpt_backend_t *backend, bool verbose, cli_probe_t *out) {
     const cli_child_t child = {
         .work = enumerate, .input = backend, .result = out, .result_bytes = sizeof *out, .seconds = PROBE_SECONDS, .verbose = verbose};
     bool done;
@@ -30,9 +31,27 @@ bpt_status_t cli_probe(const bpt_backend_t *backend, bool verbose, cli_probe_t *
     return BPT_OK;
 }
 
-bpt_status_t cli_each_missing_backend(bpt_status_t (*visit)(void *user, const char *name), void *user) {
-    const cli_option_t *option = cli_option_find(CLI_DEVICES, "backend");
-    for (int i = 1; option->choices[i]; ++i)  // 0 is auto
-        if (!bpt_backend_find(option->choices[i])) BPT_TRY(visit(user, option->choices[i]));
+static bool wanted(const cli_options_t *o, const char *name) {
+    return !strcmp(o->global.backend, "auto") || !strcmp(o->global.backend, name);
+}
+
+static bpt_status_t visit_all(const cli_options_t *o, cli_visit_backend_t *visit, void *user, cli_probe_t *found) {
+    for (int i = 0; bpt_backends[i]; ++i) {
+        if (!wanted(o, bpt_backends[i]->name)) continue;
+        BPT_TRY(probe(bpt_backends[i], o->global.verbose, found));
+        BPT_TRY(visit(user, bpt_backends[i]->name, bpt_backends[i], found));
+    }
+    *found = (cli_probe_t){.reason = "this program was built without it"};
+    const char *const *names = cli_option_find(o->command, "backend")->choices;
+    for (int i = 1; names[i]; ++i)  // 0 is auto
+        if (wanted(o, names[i]) && !bpt_backend_find(names[i])) BPT_TRY(visit(user, names[i], NULL, found));
     return BPT_OK;
+}
+
+bpt_status_t cli_each_backend(const cli_options_t *o, cli_visit_backend_t *visit, void *user) {
+    cli_probe_t *found;  // too large for the stack of every machine
+    BPT_TRY(bpt_alloc(1, sizeof *found, &found));
+    const bpt_status_t status = visit_all(o, visit, user, found);
+    bpt_free(found);
+    return status;
 }

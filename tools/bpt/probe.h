@@ -1,8 +1,9 @@
-// Devices of a backend, asked for in a child process. Knows backends only through backends/backend.h.
+// The backends that a command is about and their devices, asked for in child processes. Knows backends only through backends/backend.h.
 #ifndef BPT_TOOLS_PROBE_H
 #define BPT_TOOLS_PROBE_H
 
 #include "backends/backend.h"
+#include "tools/bpt/options.h"
 
 enum { CLI_MAX_DEVICES = 32 };
 
@@ -12,10 +13,11 @@ typedef struct {
     bpt_device_info_t device[CLI_MAX_DEVICES];
 } cli_probe_t;
 
-// Fails only when no process can be started.
-bpt_status_t cli_probe(const bpt_backend_t *backend, bool verbose, cli_probe_t *out) BPT_MUST_USE;
+// `backend` NULL: this program was built without it, which is the probe's reason.
+typedef bpt_status_t cli_visit_backend_t(void *user, const char *name, const bpt_backend_t *backend, const cli_probe_t *probe);
 
-// Backends that this program could have been built with but was not: calls `visit` for each name of --backend that has no backend.
-bpt_status_t cli_each_missing_backend(bpt_status_t (*visit)(void *user, const char *name), void *user) BPT_MUST_USE;
+// The backend that --backend names, or all: those of the program in their order of preference, then those that it could have been
+// built with. Fails when a visit fails or no process can be started.
+bpt_status_t cli_each_backend(const cli_options_t *o, cli_visit_backend_t *visit, void *user) BPT_MUST_USE;
 
 #endif
