@@ -220,8 +220,14 @@ static void a_tree_is_classified_by_its_words(void **state) {
 // ---- doctor
 static void the_doctor_finds_the_reference_healthy(void **state) {
     (void)state;
-    test_process_t p = bpt("doctor --backend ref");
-    assert_non_null(strstr(p.out, "6 of 6 cases agree"));
+    static const char *const precisions[] = {"f32", "bf16", "f16"};
+    for (int i = 0; i < 3; ++i) {
+        test_process_t p = bpt("doctor --backend ref --precision %s", precisions[i]);
+        assert_non_null(strstr(p.out, "23 of 23 cases agree"));
+        test_process_free(&p);
+    }
+    test_process_t p = bpt("doctor --backend cpu");
+    assert_non_null(strstr(p.out, "23 of 23 cases agree"));
     test_process_free(&p);
 }
 
@@ -289,16 +295,11 @@ static void misuse_is_one_sentence(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_mean_of_every_nll_is_the_loss),
-        cmocka_unit_test(training_has_taught_both_models_something),
-        cmocka_unit_test(splits_and_protocols_choose_what_is_scored),
-        cmocka_unit_test(an_exported_model_comes_back_the_same),
-        cmocka_unit_test(generation_is_a_function_of_the_seed),
-        cmocka_unit_test(temperature_zero_takes_the_largest_logit),
-        cmocka_unit_test(every_line_gets_a_label_and_probabilities),
-        cmocka_unit_test(a_tree_is_classified_by_its_words),
-        cmocka_unit_test(the_doctor_finds_the_reference_healthy),
-        cmocka_unit_test(misuse_is_one_sentence),
+        cmocka_unit_test(the_mean_of_every_nll_is_the_loss),          cmocka_unit_test(training_has_taught_both_models_something),
+        cmocka_unit_test(splits_and_protocols_choose_what_is_scored), cmocka_unit_test(an_exported_model_comes_back_the_same),
+        cmocka_unit_test(generation_is_a_function_of_the_seed),       cmocka_unit_test(temperature_zero_takes_the_largest_logit),
+        cmocka_unit_test(every_line_gets_a_label_and_probabilities),  cmocka_unit_test(a_tree_is_classified_by_its_words),
+        cmocka_unit_test(the_doctor_finds_the_reference_healthy),     cmocka_unit_test(misuse_is_one_sentence),
     };
     return cmocka_run_group_tests(tests, train_models, NULL);
 }

@@ -151,7 +151,8 @@ const cli_command_t cli_command_doctor = {
     .name = "doctor",
     .arguments = "",
     .purpose = "test every device and say how to mend what is missing",
-    .description = "Runs one training step of small models of every kind on each usable device and compares it with the reference backend. "
+    .description = "Runs every op and one training step of small models of every kind on each usable device and compares them with the "
+                   "reference backend; an op that computes something else is named. "
                    "--backend NAME tests only that one; --precision tests another precision. Exit status 1 when a device fails.",
     .examples = "  bpt doctor\n  bpt doctor --backend cpu --precision bf16\n",
     .run = run_doctor,
