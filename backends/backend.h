@@ -24,7 +24,8 @@ typedef struct {
 } bpt_device_info_t;
 
 typedef struct {
-    int32_t threads;  // cpu: 0 = all
+    int32_t threads;   // cpu: 0 = all
+    double submit_ms;  // GPUs: longest submission; 0 = what suits the kind of device
 } bpt_device_options_t;
 
 // A tensor operand: `buffer` NULL = absent. In a dry run buffers may be NULL; `present` tells.

@@ -6,7 +6,8 @@
 
 struct bpt_gpu_driver;
 
-bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const struct bpt_gpu_driver *driver, int index, bpt_device_t **out);
+bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const struct bpt_gpu_driver *driver, int index,
+                          const bpt_device_options_t *options, bpt_device_t **out);
 void bpt_gpu_close(bpt_device_t *device);
 bpt_status_t bpt_gpu_buffer_create(bpt_device_t *device, size_t bytes, bpt_buffer_t **out);
 void bpt_gpu_buffer_destroy(bpt_device_t *device, bpt_buffer_t *buffer);
@@ -29,8 +30,7 @@ bpt_status_t bpt_gpu_timings(bpt_list_t *list, double *seconds, int capacity, in
         return bpt_##api_name##_driver.enumerate(infos, capacity, count);                                                     \
     }                                                                                                                         \
     static bpt_status_t open_device(int index, const bpt_device_options_t *options, bpt_device_t **out) {                     \
-        (void)options;                                                                                                        \
-        return bpt_gpu_open(&bpt_##api_name##_backend, &bpt_##api_name##_driver, index, out);                                 \
+        return bpt_gpu_open(&bpt_##api_name##_backend, &bpt_##api_name##_driver, index, options, out);                        \
     }                                                                                                                         \
     const bpt_backend_t bpt_##api_name##_backend = {                                                                          \
         .name = #api_name, .description = text, .enumerate = enumerate_devices, .open = open_device, .close = bpt_gpu_close,  \

@@ -19,16 +19,19 @@ static const bpt_lowering_t lowerings[BPT_OP_COUNT] = {
 
 // Assumed until submissions have been timed. The budget keeps a submission far below the 2 s after which drivers kill it, also on a
 // machine that has throttled itself; nothing kills work on a software device.
-static void assume_rates(bpt_gpu_device_t *g) {
+static void assume_rates(bpt_gpu_device_t *g, const bpt_device_options_t *options) {
     const char *type = g->base.info.type;
     const bool software = !strcmp(type, "software") || !strcmp(type, "cpu"), discrete = !strcmp(type, "discrete");
     g->flops = software ? 1e10 : discrete ? 1e12 : 1e11;
     g->bytes_s = software ? 5e9 : discrete ? 1e11 : 1e10;
     g->budget_s = software ? (double)INFINITY : 0.1;
+    if (options && options->submit_ms > 0) g->budget_s = options->submit_ms * 1e-3;
+    g->slowdown = 1;
     g->wait_s = software ? 3600 : 60;
 }
 
-bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const bpt_gpu_driver_t *driver, int index, bpt_device_t **out) {
+bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const bpt_gpu_driver_t *driver, int index, const bpt_device_options_t *options,
+                          bpt_device_t **out) {
     enum { MOST = 32 };
     bpt_device_info_t *infos = NULL;
     bpt_gpu_device_t *g = NULL;
@@ -50,7 +53,7 @@ bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const bpt_gpu_driver_t *
     BPT_TRY_GOTO(driver->open(index, &g->api), failed);
     BPT_TRY_GOTO(bpt_gpu_limits_fake(&g->api->limits), failed);
     g->base.info.f16 = g->api->limits.f16;
-    assume_rates(g);
+    assume_rates(g, options);
     BPT_TRY_GOTO(driver->memory_create(g->api, 256, &g->canary), failed);
     bpt_free(infos);
     *out = &g->base;

@@ -20,8 +20,10 @@ typedef struct {
     uint32_t canary_expected;
     uint64_t last_ticket;
     double budget_s;        // longest submission; INFINITY where nothing kills long ones
-    double flops, bytes_s;  // assumed rates of the device, corrected by what submissions took
+    double flops, bytes_s;  // assumed rates of the device
+    double slowdown;        // what dispatches really take is this many times their estimate; learnt from submissions (list.c)
     double wait_s;          // longest wait before the device counts as lost
+    bpt_list_t *running;    // whose submissions have not been looked at yet
 } bpt_gpu_device_t;
 
 struct bpt_buffer {

@@ -24,8 +24,8 @@ struct bpt_list {
     double *estimates;  // seconds of each segment
     size_t n_segments, segments_capacity, estimates_capacity;
     bool sealed, timed, encoded_timed;
-    double budget_s;  // with which it was encoded
-    double *op_seconds;
+    double slowdown;  // with which it was encoded
+    double *op_seconds, *marks;
 };
 
 bpt_status_t bpt_gpu_list_create(bpt_device_t *device, bpt_list_t **out) {
@@ -49,6 +49,7 @@ void bpt_gpu_list_destroy(bpt_device_t *device, bpt_list_t *list) {
     bpt_free(list->segments);
     bpt_free(list->estimates);
     bpt_free(list->op_seconds);
+    bpt_free(list->marks);
     bpt_free(list);
 }
 
@@ -143,7 +144,7 @@ static bpt_status_t dispatch_folded(encoder_t *e, bpt_gpu_dispatch_t *d, int64_t
 
 // A dispatch that does not fit into what is left of the open segment goes into new ones, piece by piece.
 static bpt_status_t encode_dispatch(encoder_t *e, entry_t *entry) {
-    const double budget = e->list->budget_s, each = entry->seconds / (double)entry->groups;
+    const double budget = e->list->device->budget_s, each = entry->seconds * e->list->slowdown / (double)entry->groups;
     for (int64_t first = 0; first < entry->groups;) {
         int64_t count = entry->groups - first;
         const double left = budget - e->seconds;
@@ -166,7 +167,7 @@ static bpt_status_t encode_dispatch(encoder_t *e, entry_t *entry) {
 static bpt_status_t encode(bpt_list_t *list) {
     encoder_t e = {.list = list};
     drop_segments(list);
-    list->budget_s = list->device->budget_s;
+    list->slowdown = list->device->slowdown;
     list->encoded_timed = list->timed;
     BPT_TRY(open_segment(&e));
     for (size_t i = 0; i < list->n_entries; ++i) {
@@ -189,7 +190,7 @@ bpt_status_t bpt_gpu_list_seal(bpt_list_t *list) {
 bpt_status_t bpt_gpu_submit(bpt_device_t *device, bpt_list_t *list, bpt_ticket_t *ticket) {
     bpt_gpu_device_t *g = (bpt_gpu_device_t *)device;
     if (!list->sealed) return bpt_fail(BPT_ERR_INTERNAL, "submitting a list that is not sealed");
-    if (list->timed != list->encoded_timed || g->budget_s < list->budget_s) {
+    if (list->timed != list->encoded_timed || g->slowdown != list->slowdown) {
         BPT_TRY(bpt_gpu_wait(device, g->last_ticket, UINT64_MAX));
         BPT_TRY(encode(list));
     }
@@ -197,7 +198,25 @@ bpt_status_t bpt_gpu_submit(bpt_device_t *device, bpt_list_t *list, bpt_ticket_t
         BPT_TRY(g->api->driver->submit(g->api, list->segments[i], &g->last_ticket));
         g->canary_expected++;
     }
+    g->running = list;
     if (ticket) *ticket = g->last_ticket;
+    return BPT_OK;
+}
+
+// Holds the estimates against what the submissions took: too long ones are cut finer from now on, needlessly short ones coarser.
+static bpt_status_t calibrate(bpt_gpu_device_t *g, bpt_list_t *list) {
+    const int most = (int)list->n_ops + 2;
+    double longest = 0, ratio = 0;
+    if (!list->marks) BPT_TRY(bpt_alloc((size_t)most, sizeof *list->marks, &list->marks));
+    for (size_t s = 0; s < list->n_segments; ++s) {
+        int count = 0;
+        BPT_TRY(g->api->driver->marks(list->segments[s], list->marks, most, &count));
+        const double took = list->marks[count - 1] - list->marks[0];
+        longest = fmax(longest, took);
+        if (list->estimates[s] > 0) ratio = fmax(ratio, took / list->estimates[s]);
+    }
+    const bool long_ones = longest > 1.5 * g->budget_s, short_ones = list->n_segments > 1 && longest < 0.25 * g->budget_s;
+    if ((long_ones || short_ones) && ratio > 0) g->slowdown = fmin(fmax(g->slowdown * ratio, 1e-4), 1e4);
     return BPT_OK;
 }
 
@@ -216,7 +235,10 @@ bpt_status_t bpt_gpu_wait(bpt_device_t *device, bpt_ticket_t ticket, uint64_t ti
     BPT_TRY(bpt_context(g->api->driver->wait(g->api, ticket, timeout_ns < most ? timeout_ns : most), "device '%s'", device->info.name));
     if (ticket != g->last_ticket) return BPT_OK;
     g->last_ticket = 0;  // idle
-    return check_canary(g);
+    BPT_TRY(check_canary(g));
+    bpt_list_t *list = g->running;
+    g->running = NULL;
+    return list && isfinite(g->budget_s) ? calibrate(g, list) : BPT_OK;
 }
 
 // ---- Timings ---------------------------------------------------------------------------------------------------------
@@ -227,15 +249,16 @@ bpt_status_t bpt_gpu_timings_enable(bpt_list_t *list, bool on) {
 }
 
 // Marks of a timed segment: its beginning, then one before each op that begins in it, its end. An op may run on into the next segments.
-static bpt_status_t collect(bpt_list_t *list, double *marks, int capacity) {
+static bpt_status_t collect(bpt_list_t *list) {
     const bpt_gpu_driver_t *driver = list->device->api->driver;
+    const int most = (int)list->n_ops + 2;
     size_t op = 0;  // ops begun so far
     memset(list->op_seconds, 0, list->n_ops * sizeof *list->op_seconds);
     for (size_t s = 0; s < list->n_segments; ++s) {
         int count = 0;
-        BPT_TRY(driver->marks(list->segments[s], marks, capacity, &count));
+        BPT_TRY(driver->marks(list->segments[s], list->marks, most, &count));
         for (int i = 0; i + 1 < count; ++i) {
-            if (op > 0 && op <= list->n_ops) list->op_seconds[op - 1] += marks[i + 1] - marks[i];
+            if (op > 0) list->op_seconds[op - 1] += list->marks[i + 1] - list->marks[i];
             if (i + 2 < count) ++op;
         }
     }
@@ -243,13 +266,10 @@ static bpt_status_t collect(bpt_list_t *list, double *marks, int capacity) {
 }
 
 bpt_status_t bpt_gpu_timings(bpt_list_t *list, double *seconds, int capacity, int *count) {
-    double *marks;
-    const int most = (int)list->n_ops + 2;
+    if (!list->encoded_timed) return bpt_fail(BPT_ERR_INTERNAL, "timings of a list that was not timed");
     if (!list->op_seconds) BPT_TRY(bpt_alloc(list->n_ops, sizeof *list->op_seconds, &list->op_seconds));
-    BPT_TRY(bpt_alloc((size_t)most, sizeof *marks, &marks));
-    const bpt_status_t status = list->encoded_timed ? collect(list, marks, most) : bpt_fail(BPT_ERR_INTERNAL, "timings of a list that was not timed");
-    bpt_free(marks);
-    BPT_TRY(status);
+    if (!list->marks) BPT_TRY(bpt_alloc(list->n_ops + 2, sizeof *list->marks, &list->marks));
+    BPT_TRY(collect(list));
     *count = (int)list->n_ops;
     for (int i = 0; i < *count && i < capacity; ++i) seconds[i] = list->op_seconds[i];
     return BPT_OK;

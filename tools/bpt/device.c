@@ -110,7 +110,7 @@ bpt_status_t cli_device_open(const cli_options_t *o, bpt_device_t **out) {
         return bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s is not built into this program; `bpt devices` lists those that are",
                         o->global.backend);
     BPT_TRY(any ? choose_any(o->global.device, &backend, &index) : choose_in(backend, o->global.device, &index));
-    const bpt_device_options_t options = {.threads = (int32_t)o->global.threads};
+    const bpt_device_options_t options = {.threads = (int32_t)o->global.threads, .submit_ms = o->global.submit_ms};
     bpt_device_t *device;
     BPT_TRY(backend->open(index, &options, &device));
     const bpt_status_t status = check_precision(device, o->train.precision);

@@ -41,7 +41,7 @@ const cli_option_t cli_option_table[] = {
 
     {TEXT("out", run.out, "RUN"), .fallback = "", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN, .help = "run directory to write"},
     {BOOL("resume", run.resume), .fallback = "no", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN,
-     .help = "go on with the run in --out; only lengths, cadences, --threads, --backend and --device may change"},
+     .help = "go on with the run in --out; only lengths, cadences, --threads, --backend, --device and --submit-ms may change"},
     {TEXT("init", run.init, "RUN"), .fallback = "", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN, .key = true,
      .help = "start from the weights of another run of the same shape"},
     {TEXT("config", run.config, "FILE"), .fallback = "", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN,
@@ -271,6 +271,8 @@ const cli_option_t cli_option_table[] = {
      .help = "everything random is a function of it"},
     {INT("threads", global.threads, 0, 4096), .fallback = "0", .shown = "0, all cores", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL,
      .key = true, .resumable = true, .help = "threads of the cpu backend"},
+    {REAL("submit-ms", global.submit_ms, 0, 10000), .fallback = "0", .shown = "0, by kind of device", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL,
+     .key = true, .resumable = true, .help = "longest submission to a GPU in milliseconds; lower it where the driver's watchdog resets the device"},
     {BOOL("quiet", global.quiet), .fallback = "no", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL,
      .help = "no progress and no remarks on stderr"},
     {BOOL("verbose", global.verbose), .fallback = "no", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL, .help = "more remarks on stderr"},

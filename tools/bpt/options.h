@@ -33,6 +33,7 @@ typedef struct {
 typedef struct {
     char *backend, *device;
     int64_t threads;
+    double submit_ms;
     bool quiet, verbose, help, version;
 } cli_global_options_t;
 

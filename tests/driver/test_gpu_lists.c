@@ -1,0 +1,365 @@
+// The op level of GPU backends on a driver that only takes notes: every work-group is dispatched once within every limit of the grid,
+// submissions stay within their budget and learn from what they took, lost work is noticed.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backends/gpu/backend.h"
+#include "backends/gpu/driver.h"
+#include "bpt/alloc.h"
+
+// ---- The driver ------------------------------------------------------------------------------------------------------
+
+struct bpt_gpu_memory {
+    size_t bytes;
+    uint32_t canary;
+};
+struct bpt_gpu_program {
+    bpt_gpu_kernel_t kernel;
+};
+struct bpt_gpu_commands {
+    int64_t groups;  // of all kernels but the canary
+    int marks;
+    bool canary;
+};
+
+enum { MOST_BOXES = 4096 };
+
+// What was dispatched, and how the device behaves.
+static struct {
+    bpt_gpu_api_t api;
+    struct {
+        uint32_t first, groups[3];
+    } box[MOST_BOXES];
+    int n_boxes, n_submits;
+    double seconds_per_group;  // what the device really takes
+    int64_t longest;           // groups of the largest submission
+    bool drops_work, times_out;
+    uint32_t max_groups[3];
+    char type[16];
+    bpt_gpu_memory_t *canary;
+} fake;
+
+extern const bpt_gpu_driver_t fake_driver;
+
+static bpt_status_t fake_enumerate(bpt_device_info_t *infos, int capacity, int *count) {
+    *count = 1;
+    if (capacity < 1) return BPT_OK;
+    infos[0] = (bpt_device_info_t){.name = "a device of notes", .usable = true};
+    memcpy(infos[0].type, fake.type, sizeof fake.type);
+    return BPT_OK;
+}
+
+static bpt_status_t fake_open(int index, bpt_gpu_api_t **out) {
+    (void)index;
+    fake.api = (bpt_gpu_api_t){.driver = &fake_driver,
+                               .limits = {.max_group_size = 128, .local_bytes = 16384, .max_binding_bytes = UINT64_C(1) << 34,
+                                          .max_allocation_bytes = UINT64_C(1) << 34, .memory_bytes = UINT64_C(1) << 34, .offset_alignment = 64}};
+    memcpy(fake.api.limits.max_groups, fake.max_groups, sizeof fake.max_groups);
+    *out = &fake.api;
+    return BPT_OK;
+}
+
+static void fake_close(bpt_gpu_api_t *api) { (void)api; }
+
+static bpt_status_t fake_memory_create(bpt_gpu_api_t *api, size_t bytes, bpt_gpu_memory_t **out) {
+    (void)api;
+    BPT_TRY(bpt_alloc(1, sizeof **out, out));
+    (*out)->bytes = bytes;
+    if (!fake.canary) fake.canary = *out;  // the first memory of a device
+    return BPT_OK;
+}
+
+static void fake_memory_destroy(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory) {
+    (void)api;
+    bpt_free(memory);
+}
+
+static bpt_status_t fake_write(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory, size_t offset, const void *source, size_t bytes) {
+    (void)api, (void)memory, (void)offset, (void)source, (void)bytes;
+    return BPT_OK;
+}
+
+static bpt_status_t fake_read(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory, size_t offset, void *target, size_t bytes) {
+    (void)api, (void)offset;
+    memset(target, 0, bytes);
+    if (bytes == sizeof memory->canary) memcpy(target, &memory->canary, bytes);
+    return BPT_OK;
+}
+
+static bpt_status_t fake_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out) {
+    (void)api;
+    BPT_TRY(bpt_alloc(1, sizeof **out, out));
+    (*out)->kernel = variant->kernel;
+    return BPT_OK;
+}
+
+static void fake_program_destroy(bpt_gpu_api_t *api, bpt_gpu_program_t *program) {
+    (void)api;
+    bpt_free(program);
+}
+
+static bpt_status_t fake_commands_create(bpt_gpu_api_t *api, bpt_gpu_commands_t **out) {
+    (void)api;
+    return bpt_alloc(1, sizeof **out, out);
+}
+
+static void fake_commands_destroy(bpt_gpu_api_t *api, bpt_gpu_commands_t *commands) {
+    (void)api;
+    bpt_free(commands);
+}
+
+static bpt_status_t fake_dispatch(bpt_gpu_commands_t *c, const bpt_gpu_dispatch_t *d) {
+    if (d->program->kernel == BPT_GPU_canary) {
+        c->canary = true;
+        return BPT_OK;
+    }
+    for (int axis = 0; axis < 3; ++axis) assert_in_range(d->groups[axis], 1, fake.max_groups[axis]);
+    assert_true(fake.n_boxes < MOST_BOXES);
+    memcpy(&fake.box[fake.n_boxes].first, d->params, sizeof(uint32_t));
+    memcpy(fake.box[fake.n_boxes++].groups, d->groups, sizeof d->groups);
+    c->groups += (int64_t)d->groups[0] * d->groups[1] * d->groups[2];
+    return BPT_OK;
+}
+
+static bpt_status_t fake_barrier(bpt_gpu_commands_t *c) {
+    (void)c;
+    return BPT_OK;
+}
+
+static bpt_status_t fake_mark(bpt_gpu_commands_t *c) {
+    c->marks++;
+    return BPT_OK;
+}
+
+static bpt_status_t fake_finish(bpt_gpu_commands_t *c) {
+    assert_true(c->canary);  // every submission ends with it
+    if (c->groups > fake.longest) fake.longest = c->groups;
+    return BPT_OK;
+}
+
+static bpt_status_t fake_submit(bpt_gpu_api_t *api, bpt_gpu_commands_t *c, uint64_t *ticket) {
+    (void)api, (void)c;
+    if (!fake.drops_work) fake.canary->canary++;
+    *ticket = (uint64_t)++fake.n_submits;
+    return BPT_OK;
+}
+
+static bpt_status_t fake_wait(bpt_gpu_api_t *api, uint64_t ticket, uint64_t timeout_ns) {
+    (void)api, (void)ticket;
+    assert_true(timeout_ns < UINT64_C(4000000000000));  // never for ever
+    return fake.times_out ? bpt_fail(BPT_ERR_DEVICE_LOST, "no answer") : BPT_OK;
+}
+
+// All of the time between the first two marks.
+static bpt_status_t fake_marks(bpt_gpu_commands_t *c, double *seconds, int capacity, int *count) {
+    *count = c->marks;
+    for (int i = 0; i < c->marks && i < capacity; ++i) seconds[i] = i ? (double)c->groups * fake.seconds_per_group : 0;
+    return BPT_OK;
+}
+
+const bpt_gpu_driver_t fake_driver = {
+    fake_enumerate,      fake_open,           fake_close,           fake_memory_create,    fake_memory_destroy, fake_write,   fake_read,
+    fake_program_create, fake_program_destroy, fake_commands_create, fake_commands_destroy, fake_dispatch,       fake_barrier, fake_mark,
+    fake_finish,         fake_submit,         fake_wait,            fake_marks,
+};
+
+static bpt_status_t unused(bpt_device_info_t *infos, int capacity, int *count) { return fake_enumerate(infos, capacity, count); }
+static const bpt_backend_t fake_backend = {.name = "fake", .enumerate = unused};
+
+static bpt_device_t *open_fake(const char *type, uint32_t x, uint32_t y, uint32_t z) {
+    bpt_device_t *device;
+    memset(&fake, 0, sizeof fake);
+    strncpy(fake.type, type, sizeof fake.type - 1);
+    fake.max_groups[0] = x, fake.max_groups[1] = y, fake.max_groups[2] = z;
+    fake.seconds_per_group = 1e-9;
+    assert_int_equal(bpt_gpu_open(&fake_backend, &fake_driver, 0, NULL, &device), BPT_OK);
+    return device;
+}
+
+typedef struct {
+    bpt_buffer_t *buffer;
+    bpt_list_t *list;
+} recorded_t;
+
+// A list with one op: a fill of so many elements.
+static recorded_t record_fill(bpt_device_t *device, int64_t elements) {
+    recorded_t r;
+    const bpt_op_call_t call = {.op = BPT_OP_FILL, .out[0] = {.dtype = BPT_F32, .shape = {1, {elements}}, .present = true}};
+    bpt_op_call_t real = call;
+    assert_int_equal(bpt_gpu_buffer_create(device, (size_t)elements * 4, &r.buffer), BPT_OK);
+    real.out[0].buffer = r.buffer;
+    assert_int_equal(bpt_gpu_list_create(device, &r.list), BPT_OK);
+    assert_int_equal(bpt_gpu_op(device, &real, r.list, NULL), BPT_OK);
+    assert_int_equal(bpt_gpu_list_seal(r.list), BPT_OK);
+    return r;
+}
+
+static void release(bpt_device_t *device, const recorded_t *r) {
+    bpt_gpu_list_destroy(device, r->list);
+    bpt_gpu_buffer_destroy(device, r->buffer);
+}
+
+static bpt_status_t run(bpt_device_t *device, const recorded_t *r) {
+    bpt_ticket_t ticket;
+    BPT_TRY(bpt_gpu_submit(device, r->list, &ticket));
+    return bpt_gpu_wait(device, ticket, UINT64_MAX);
+}
+
+// ---- Tests -----------------------------------------------------------------------------------------------------------
+
+// The boxes in their order hold 0, 1, .. groups - 1.
+static void check_cover(int64_t groups) {
+    int64_t next = 0;
+    for (int i = 0; i < fake.n_boxes; ++i) {
+        assert_int_equal(fake.box[i].first, next);
+        next += (int64_t)fake.box[i].groups[0] * fake.box[i].groups[1] * fake.box[i].groups[2];
+    }
+    assert_int_equal(next, groups);
+}
+
+static void every_group_is_dispatched_once_within_the_grid(void **state) {
+    (void)state;
+    static const uint32_t grids[][3] = {{65535, 65535, 65535}, {7, 5, 3}, {4, 4, 4}, {1000, 2, 1}};
+    static const int64_t groups[] = {1, 6, 7, 8, 34, 35, 36, 104, 105, 106, 211, 1000, 65535, 65536, 200000};
+    for (size_t g = 0; g < BPT_COUNT(grids); ++g)
+        for (size_t i = 0; i < BPT_COUNT(groups); ++i) {
+            if (groups[i] / ((int64_t)grids[g][0] * grids[g][1] * grids[g][2]) > 1000) continue;
+            bpt_device_t *device = open_fake("software", grids[g][0], grids[g][1], grids[g][2]);
+            const recorded_t r = record_fill(device, groups[i] * 64);
+            check_cover(groups[i]);
+            release(device, &r);
+            bpt_gpu_close(device);
+        }
+}
+
+static void long_work_is_cut_into_submissions_within_the_budget(void **state) {
+    (void)state;
+    bpt_device_t *device = open_fake("integrated", 65535, 65535, 65535);
+    const int64_t groups = 16 << 20;  // 4 GiB at an assumed 10 GB/s: over 0.4 s, four times the budget
+    const recorded_t r = record_fill(device, groups * 64);
+    check_cover(groups);
+    assert_int_equal(run(device, &r), BPT_OK);
+    assert_in_range(fake.n_submits, 4, 8);
+    release(device, &r);
+    bpt_gpu_close(device);
+}
+
+static void a_slow_device_gets_shorter_submissions(void **state) {
+    (void)state;
+    bpt_device_t *device = open_fake("integrated", 65535, 65535, 65535);
+    const int64_t groups = 1 << 20;
+    fake.seconds_per_group = 1e-6;  // one second in all, forty times the estimate
+    const recorded_t r = record_fill(device, groups * 64);
+    assert_int_equal(run(device, &r), BPT_OK);
+    assert_int_equal(fake.n_submits, 1);
+    fake.n_boxes = fake.n_submits = 0;
+    fake.longest = 0;
+    assert_int_equal(run(device, &r), BPT_OK);
+    check_cover(groups);
+    assert_in_range(fake.n_submits, 10, 15);
+    assert_true((double)fake.longest * fake.seconds_per_group <= 0.11);
+    release(device, &r);
+    bpt_gpu_close(device);
+}
+
+static void a_fast_device_gets_fewer_submissions(void **state) {
+    (void)state;
+    bpt_device_t *device = open_fake("integrated", 65535, 65535, 65535);
+    const recorded_t r = record_fill(device, (int64_t)(16 << 20) * 64);
+    assert_int_equal(run(device, &r), BPT_OK);
+    assert_true(fake.n_submits >= 4);
+    fake.n_submits = fake.n_boxes = 0;
+    assert_int_equal(run(device, &r), BPT_OK);
+    assert_int_equal(fake.n_submits, 1);
+    release(device, &r);
+    bpt_gpu_close(device);
+}
+
+static void the_user_sets_the_budget(void **state) {
+    (void)state;
+    bpt_device_t *device;
+    bpt_device_options_t options = {.submit_ms = 5};
+    bpt_gpu_close(open_fake("software", 65535, 65535, 65535));
+    fake.canary = NULL;
+    assert_int_equal(bpt_gpu_open(&fake_backend, &fake_driver, 0, &options, &device), BPT_OK);
+    const recorded_t r = record_fill(device, (int64_t)(1 << 20) * 64);  // 256 MiB at an assumed 5 GB/s: 54 ms
+    assert_int_equal(run(device, &r), BPT_OK);
+    assert_in_range(fake.n_submits, 10, 12);
+    release(device, &r);
+    bpt_gpu_close(device);
+}
+
+static void work_that_a_driver_drops_is_noticed(void **state) {
+    (void)state;
+    bpt_device_t *device = open_fake("discrete", 65535, 65535, 65535);
+    const recorded_t r = record_fill(device, 1000);
+    assert_int_equal(run(device, &r), BPT_OK);
+    fake.drops_work = true;
+    assert_int_equal(run(device, &r), BPT_ERR_DEVICE_LOST);
+    assert_non_null(strstr(bpt_error_message(), "1 of 2 submissions"));
+    release(device, &r);
+    bpt_gpu_close(device);
+}
+
+static void a_device_that_does_not_answer_is_lost(void **state) {
+    (void)state;
+    bpt_device_t *device = open_fake("discrete", 65535, 65535, 65535);
+    const recorded_t r = record_fill(device, 1000);
+    fake.times_out = true;
+    assert_int_equal(run(device, &r), BPT_ERR_DEVICE_LOST);
+    assert_non_null(strstr(bpt_error_message(), "a device of notes"));
+    release(device, &r);
+    bpt_gpu_close(device);
+}
+
+static void limits_can_be_faked_downwards_only(void **state) {
+    (void)state;
+    setenv("BPT_LIMITS", "groups=100,local=1024,binding=4096", 1);
+    bpt_device_t *device = open_fake("software", 65535, 50, 65535);
+    unsetenv("BPT_LIMITS");
+    assert_int_equal(fake.api.limits.max_groups[0], 100);
+    assert_int_equal(fake.api.limits.max_groups[1], 50);
+    assert_int_equal(fake.api.limits.local_bytes, 1024);
+    assert_int_equal(fake.api.limits.max_binding_bytes, 4096);
+    bpt_gpu_close(device);
+    static const char *const wrong[] = {"colour=3", "groups", "groups=many", "groups=3x"};
+    for (size_t i = 0; i < BPT_COUNT(wrong); ++i) {
+        setenv("BPT_LIMITS", wrong[i], 1);
+        fake.canary = NULL;
+        assert_int_equal(bpt_gpu_open(&fake_backend, &fake_driver, 0, NULL, &device), BPT_ERR_USAGE);
+    }
+    unsetenv("BPT_LIMITS");
+}
+
+static void a_tensor_beyond_one_binding_goes_window_by_window(void **state) {
+    (void)state;
+    setenv("BPT_LIMITS", "binding=4096", 1);
+    bpt_device_t *device = open_fake("software", 65535, 65535, 65535);
+    unsetenv("BPT_LIMITS");
+    const recorded_t r = record_fill(device, 10000);
+    assert_true(fake.n_boxes >= 10);
+    release(device, &r);
+    bpt_gpu_close(device);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_group_is_dispatched_once_within_the_grid),
+        cmocka_unit_test(long_work_is_cut_into_submissions_within_the_budget),
+        cmocka_unit_test(a_slow_device_gets_shorter_submissions),
+        cmocka_unit_test(a_fast_device_gets_fewer_submissions),
+        cmocka_unit_test(the_user_sets_the_budget),
+        cmocka_unit_test(work_that_a_driver_drops_is_noticed),
+        cmocka_unit_test(a_device_that_does_not_answer_is_lost),
+        cmocka_unit_test(limits_can_be_faked_downwards_only),
+        cmocka_unit_test(a_tensor_beyond_one_binding_goes_window_by_window),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
