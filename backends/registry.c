@@ -3,9 +3,17 @@
 
 #include "backends/backend.h"
 
-extern const bpt_backend_t bpt_cpu_backend, bpt_opencl_backend, bpt_ref_backend;
+extern const bpt_backend_t bpt_cpu_backend, bpt_opencl_backend, bpt_ref_backend, bpt_vulkan_backend;
 
-const bpt_backend_t *const bpt_backends[] = {&bpt_cpu_backend, &bpt_opencl_backend, &bpt_ref_backend, NULL};
+const bpt_backend_t *const bpt_backends[] = {
+    &bpt_cpu_backend,
+#ifdef BPT_WITH_VULKAN
+    &bpt_vulkan_backend,
+#endif
+    &bpt_opencl_backend,
+    &bpt_ref_backend,
+    NULL,
+};
 
 const bpt_backend_t *bpt_backend_find(const char *name) {
     for (int i = 0; bpt_backends[i]; ++i)

@@ -25,10 +25,12 @@ static bpt_status_t fake(bpt_gpu_limits_t *limits, const char *key, uint64_t val
         lower64(&limits->max_allocation_bytes, value);
     else if (!strcmp(key, "subgroup"))
         limits->subgroup_size = (uint32_t)value;
+    else if (!strcmp(key, "loops"))
+        limits->max_loops = limits->max_loops && limits->max_loops < value ? limits->max_loops : (uint32_t)value;
     else if (!strcmp(key, "f16"))
         limits->f16 = limits->f16 && value;
     else
-        return bpt_fail(BPT_ERR_USAGE, "BPT_LIMITS: unknown limit '%s'; known are local, groups, group_size, binding, allocation, subgroup, f16", key);
+        return bpt_fail(BPT_ERR_USAGE, "BPT_LIMITS: unknown limit '%s'; known are local, groups, group_size, binding, allocation, subgroup, loops, f16", key);
     return BPT_OK;
 }
 

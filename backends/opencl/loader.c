@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static struct {
     bpt_opencl_functions_t functions;
@@ -11,7 +12,8 @@ static struct {
 } library;
 
 static void load(void) {
-    void *handle = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+    const char *other = getenv("BPT_OPENCL_LIBRARY");
+    void *handle = dlopen(other && *other ? other : "libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         snprintf(library.reason, sizeof library.reason,
                  "no OpenCL loader (%s); install one and a driver: Debian ocl-icd-libopencl1 with intel-opencl-icd, mesa-opencl-icd or pocl-opencl-icd, "

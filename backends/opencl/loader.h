@@ -1,4 +1,5 @@
-// The OpenCL functions, from the ICD loader that is there at run time (libOpenCL.so.1), never linked. Knows nothing of kernels.
+// The OpenCL functions, from the ICD loader that is there at run time (libOpenCL.so.1, or what
+// BPT_OPENCL_LIBRARY names), never linked. Knows nothing of kernels.
 #ifndef BPT_OPENCL_LOADER_H
 #define BPT_OPENCL_LOADER_H
 

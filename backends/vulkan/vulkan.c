@@ -1,6 +1,7 @@
 // The table of the Vulkan driver (vulkan.h).
 #include "backends/vulkan/vulkan.h"
 
+#include "backends/gpu/backend.h"
 #include "backends/vulkan/internal.h"
 
 const bpt_gpu_driver_t bpt_vulkan_driver = {
@@ -23,3 +24,5 @@ const bpt_gpu_driver_t bpt_vulkan_driver = {
     .wait = bpt_vulkan_wait,
     .marks = bpt_vulkan_marks,
 };
+
+BPT_GPU_BACKEND(vulkan, "compute shaders on any Vulkan 1.2 driver");

@@ -23,7 +23,8 @@ typedef struct {
     bpt_run_t *run;
     bpt_trainer_t *trainer;
     char *init;      // model file of --init
-    float *vectors;  // rows of the embedding, until the trainer has them
+    float *vectors;  // rows of the embedding for a new run
+    bool resumed;    // the trainer goes on from a checkpoint
     cli_progress_t progress;
     bpt_metrics_line_t last;  // training line before, for the time a step takes
 } job_t;
@@ -133,7 +134,7 @@ static bpt_status_t open_trainer(job_t *job) {
                                            .train_data = job->corpus.train,
                                            .valid_data = job->corpus.valid,
                                            .run = job->run,
-                                           .resume = o->run.resume,
+                                           .resume = job->resumed,
                                            .init = job->init,
                                            .data = job->corpus.fingerprint,
                                            .characters = o->data.unit == BPT_UNIT_BYTE || o->data.unit == BPT_UNIT_CHAR,
@@ -141,6 +142,7 @@ static bpt_status_t open_trainer(job_t *job) {
                                            .should_stop = stop_asked,
                                            .user = job};
     BPT_TRY(bpt_trainer_create(&options, &job->trainer));
+    if (job->vectors && !job->resumed) BPT_TRY(bpt_runner_set(bpt_trainer_runner(job->trainer), "embed.weight", job->vectors));
     const bpt_run_state_t *state = bpt_trainer_state(job->trainer);
     job->last.step = state->step;
     job->last.seconds = state->seconds;
@@ -159,14 +161,6 @@ static bpt_status_t read_vectors(job_t *job) {
     return BPT_OK;
 }
 
-static bpt_status_t set_vectors(job_t *job) {
-    if (!job->vectors) return BPT_OK;
-    BPT_TRY(bpt_runner_set(bpt_trainer_runner(job->trainer), "embed.weight", job->vectors));
-    bpt_free(job->vectors);
-    job->vectors = NULL;
-    return BPT_OK;
-}
-
 static void describe(const job_t *job) {
     const cli_options_t *o = job->o;
     const cli_corpus_t *c = &job->corpus;
@@ -176,19 +170,54 @@ static void describe(const job_t *job) {
              o->run.resume ? ", going on with " : ", into ", o->run.out);
 }
 
+// ---- A lost device
+enum { MOST_LOSSES = 3, FIRST_SUBMIT_MS = 50 };
+
+static bpt_status_t has_checkpoint(const job_t *job, bool *has) {
+    char *folder = NULL;
+    *has = bpt_run_checkpoint_find(job->run, "latest", &folder) == BPT_OK;
+    bpt_free(folder);
+    return *has ? BPT_OK : bpt_metrics_cut(bpt_run_metrics_path(job->run), 0);  // what was logged will be logged again
+}
+
+// A fresh device, submissions half as long, and on from the last checkpoint, or again from the beginning.
+static bpt_status_t recover(job_t *job) {
+    cli_options_t *o = job->o;
+    bpt_trainer_destroy(job->trainer);
+    job->trainer = NULL;
+    cli_device_close(job->device);
+    job->device = NULL;
+    o->global.submit_ms = o->global.submit_ms > 0 ? o->global.submit_ms / 2 : FIRST_SUBMIT_MS;
+    cli_progress_say(&job->progress, "%s; going on from the last checkpoint with submissions of at most %g ms", bpt_error_message(), o->global.submit_ms);
+    BPT_TRY(has_checkpoint(job, &job->resumed));
+    BPT_TRY(cli_device_open(o, &job->device));
+    return open_trainer(job);
+}
+
+static bpt_status_t run_through_losses(job_t *job) {
+    bpt_status_t status = bpt_trainer_run(job->trainer);
+    for (int loss = 0; loss < MOST_LOSSES && status == BPT_ERR_DEVICE_LOST; ++loss) {
+        status = recover(job);
+        if (status == BPT_OK) status = bpt_trainer_run(job->trainer);
+    }
+    if (status != BPT_ERR_DEVICE_LOST) return status;
+    return bpt_context(status, "the device was lost %d times, the last time with --submit-ms %g; the checkpoints are intact, try a lower one, a smaller "
+                       "--batch-tokens, or another driver", MOST_LOSSES + 1, job->o->global.submit_ms);
+}
+
 static bpt_status_t train(job_t *job) {
     cli_options_t *o = job->o;
     BPT_TRY(open_run(job));
     describe(job);
+    job->resumed = o->run.resume;
     BPT_TRY(open_trainer(job));
-    BPT_TRY(set_vectors(job));
     BPT_TRY(write_files(job));
     const bool characters = o->data.unit == BPT_UNIT_BYTE || o->data.unit == BPT_UNIT_CHAR;
     cli_progress_start(&job->progress, o->global.quiet,
                        o->model.task == BPT_TASK_CLASSIFY ? CLI_LOSS_NATS
                        : characters                       ? CLI_LOSS_BITS
                                                           : CLI_LOSS_PERPLEXITY);
-    const bpt_status_t status = bpt_trainer_run(job->trainer);
+    const bpt_status_t status = run_through_losses(job);
     if (job->progress.line_open && !cli_interrupted) fputc('\n', stderr);  // else the signal handler has done it
     BPT_TRY(status);
     const bpt_run_state_t *state = bpt_trainer_state(job->trainer);

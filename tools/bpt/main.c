@@ -10,7 +10,7 @@
 #include "bpt/log.h"
 #include "tools/bpt/program.h"
 
-enum { EXIT_WRONG_USAGE = 2, EXIT_INTERRUPTED = 130 };
+enum { EXIT_WRONG_USAGE = 2, EXIT_DEVICE_LOST = 3, EXIT_INTERRUPTED = 130 };
 
 int cli_columns(int fd, int fallback) {
     struct winsize size;
@@ -34,7 +34,7 @@ static int report(bpt_status_t status) {
         return EXIT_INTERRUPTED;
     }
     fprintf(stderr, "bpt: %serror:%s %s\n", coloured ? "\033[31m" : "", coloured ? "\033[0m" : "", text);
-    return status == BPT_ERR_USAGE ? EXIT_WRONG_USAGE : EXIT_FAILURE;
+    return status == BPT_ERR_USAGE ? EXIT_WRONG_USAGE : status == BPT_ERR_DEVICE_LOST ? EXIT_DEVICE_LOST : EXIT_FAILURE;
 }
 
 // A descriptor 0, 1 or 2 that is closed would be given to the next file opened, and output would go into that file.

@@ -82,7 +82,7 @@ void cli_print_man_page(void) {
         put_roff(preset->about);
         putchar('\n');
     }
-    puts(".SH EXIT STATUS\n0 success, 1 failure, 2 wrong usage, 130 after Ctrl\\-C.");
+    puts(".SH EXIT STATUS\n0 success, 1 failure, 2 wrong usage, 3 the GPU was lost, 130 after Ctrl\\-C.");
     puts(".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nno colours, also on a terminal\n.TP\n.B OMP_NUM_THREADS\nthreads of the cpu backend without "
          "\\-\\-threads");
 }

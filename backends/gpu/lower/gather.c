@@ -78,14 +78,15 @@ static bpt_view_t sort(bpt_lower_t *l, const bpt_view_t *ids, int64_t n) {
     return s.places[passes & 1];
 }
 
-void bpt_lower_GATHER_GRAD(bpt_lower_t *l) {
-    const int64_t n = bpt_count(&l->call->in[1]), d = bpt_columns(&l->call->out[0]), v = bpt_rows(&l->call->out[0]);
-    const bpt_view_t dy = bpt_lower_in(l, 0), ids = bpt_lower_in(l, 1), acc = bpt_lower_in(l, 2), result = bpt_lower_out(l, 0);
+// The gradient of n rows of dy, added to acc.
+static void sum_by_id(bpt_lower_t *l, const bpt_view_t *dy, const bpt_view_t *ids, int64_t n, bpt_view_t acc) {
+    const int64_t d = bpt_columns(&l->call->out[0]), v = bpt_rows(&l->call->out[0]);
+    const bpt_view_t result = bpt_lower_out(l, 0);
     bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_gather_sum);
     if (n) {
-        k.bindings[gather_sum_sorted] = sort(l, &ids, n);
-        k.bindings[gather_sum_dy] = dy;
-        k.bindings[gather_sum_ids] = ids;
+        k.bindings[gather_sum_sorted] = sort(l, ids, n);
+        k.bindings[gather_sum_dy] = *dy;
+        k.bindings[gather_sum_ids] = *ids;
     }
     k.constants[gather_sum_HAS_ACC] = acc.present;
     const int64_t window = bpt_lower_window(l, v, (size_t)d * 4), blocks = bpt_ceil_div(d, k.group_size);
@@ -96,4 +97,25 @@ void bpt_lower_GATHER_GRAD(bpt_lower_t *l) {
         k.bindings[gather_sum_result] = bpt_lower_part(&result, first * d, w * d);
         bpt_lower_emit(l, &k, &p, w * blocks);
     }
+}
+
+// As many rows at once as one binding holds and one item may loop over, if all had the same id.
+void bpt_lower_GATHER_GRAD(bpt_lower_t *l) {
+    const int64_t n = bpt_count(&l->call->in[1]), d = bpt_columns(&l->call->out[0]);
+    const bpt_view_t dy = bpt_lower_in(l, 0), ids = bpt_lower_in(l, 1), result = bpt_lower_out(l, 0);
+    const uint32_t loops = l->device->api->limits.max_loops;
+    const int64_t fit = bpt_lower_window(l, n, (size_t)d * bpt_dtype_size(dy.dtype)), rows = loops ? bpt_min(fit, loops / 2) : fit;
+    const size_t scratch = l->scratch_bytes;
+    size_t most = scratch;
+    int64_t row = 0;
+    do {
+        const int64_t m = bpt_min(rows, n - row);
+        const bpt_view_t part = bpt_lower_part(&dy, row * d, m * d), part_ids = bpt_lower_part(&ids, row, m);
+        if (row) bpt_lower_barrier(l);
+        l->scratch_bytes = scratch;  // the rows before have been summed up
+        sum_by_id(l, &part, &part_ids, m, row ? result : bpt_lower_in(l, 2));
+        if (l->scratch_bytes > most) most = l->scratch_bytes;
+        row += rows;
+    } while (row < n);
+    l->scratch_bytes = most;
 }

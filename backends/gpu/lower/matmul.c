@@ -36,10 +36,16 @@ static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, 
     bpt_lower_emit(l, &k, &p, bpt_ceil_div(g->m, tile.bm) * bpt_ceil_div(g->n, tile.bn));
 }
 
-static bool is_row(const bpt_gemm_t *g, int slot) {
-    for (int s = 0; g->steps && s < g->steps->n_steps; ++s)
-        if (g->steps->step[s].arg == slot && (g->steps->step[s].code == BPT_STEP_ADD_ROW || g->steps->step[s].code == BPT_STEP_MUL_SCALAR)) return true;
-    return false;
+// What the steps read through slot 4 + e: a value per element of c, per column, or one.
+typedef enum { PER_ELEMENT, PER_COLUMN, SCALAR } extra_t;
+
+static extra_t extra_of(const bpt_gemm_t *g, int e) {
+    for (int s = 0; g->steps && s < g->steps->n_steps; ++s) {
+        const bpt_step_t *step = &g->steps->step[s];
+        if (step->arg == 4 + e && step->code == BPT_STEP_ADD_ROW) return PER_COLUMN;
+        if (step->arg == 4 + e && step->code == BPT_STEP_MUL_SCALAR) return SCALAR;
+    }
+    return PER_ELEMENT;
 }
 
 // Rows m0 .. m0 + m - 1 of c.
@@ -51,67 +57,68 @@ static bpt_gemm_t take_rows(const bpt_gemm_t *g, int64_t m0, int64_t m) {
     part.c = bpt_lower_part(&g->c, m0 * g->n, m * g->n);
     part.row_keys = bpt_lower_part(&g->row_keys, 2 * m0, 2 * m);
     for (int e = 0; e < 2; ++e)
-        if (!is_row(g, 4 + e)) part.extras[e] = bpt_lower_part(&g->extras[e], m0 * g->n, m * g->n);
+        if (extra_of(g, e) == PER_ELEMENT) part.extras[e] = bpt_lower_part(&g->extras[e], m0 * g->n, m * g->n);
     return part;
 }
 
-// The product of one panel of rows: `lda` as stored. b is cut where it is too large.
-static void multiply_panel(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda) {
-    const int64_t ldb = g->transpose_b ? g->k : g->n, size = (int64_t)bpt_dtype_size(g->b.dtype);
-    const int64_t rows = g->transpose_b ? g->n : g->k, window = bpt_lower_window(l, rows, (size_t)(ldb * size));
-    if (window >= rows) {
-        emit(l, g, lda, ldb, g->n, 0, true);
+// The depth of one dispatch: the parts of a and b that lie along it fit into a binding, and no item loops longer than the device allows.
+static int64_t longest_depth(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb) {
+    int64_t depth = g->k;
+    if (g->transpose_a) depth = bpt_min(depth, bpt_lower_window(l, g->k, (size_t)lda * bpt_dtype_size(g->a.dtype)));
+    if (!g->transpose_b) depth = bpt_min(depth, bpt_lower_window(l, g->k, (size_t)ldb * bpt_dtype_size(g->b.dtype)));
+    const uint32_t loops = l->device->api->limits.max_loops;
+    return loops ? bpt_min(depth, loops / 2) : depth;  // an item goes round once per element of depth, and some more
+}
+
+// c of these rows and columns. A long product is summed up part by part, in c itself or, when c is not f32, in scratch.
+static void multiply_depth(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, int64_t column0) {
+    const int64_t depth = longest_depth(l, g, lda, ldb);
+    if (depth >= g->k) {
+        emit(l, g, lda, ldb, ldc, column0, true);
         return;
     }
-    for (int64_t first = 0; first < rows; first += window) {
-        const int64_t n = bpt_min(window, rows - first);
+    const bpt_view_t sum = g->c.dtype == BPT_F32 ? g->c : bpt_lower_scratch(l, BPT_F32, (g->m - 1) * ldc + g->n);
+    for (int64_t first = 0; first < g->k; first += depth) {
+        const bool last = first + depth >= g->k;
         bpt_gemm_t part = *g;
-        part.b = bpt_lower_part(&g->b, first * ldb, n * ldb);
-        if (g->transpose_b) {  // columns of c
-            part.n = n;
-            part.bias = bpt_lower_part(&g->bias, first, n);
-            const int64_t reach = (g->m - 1) * g->n + n;
-            part.acc = bpt_lower_part(&g->acc, first, reach);
-            part.c = bpt_lower_part(&g->c, first, reach);
-            for (int e = 0; e < 2; ++e) part.extras[e] = bpt_lower_part(&g->extras[e], first, is_row(g, 4 + e) ? g->n - first : reach);
-            emit(l, &part, lda, ldb, g->n, first, true);
-            continue;
-        }
-        const bool last = first + n == rows;  // a part of the depth
-        if (g->c.dtype != BPT_F32) bpt_lower_refuse(l, "the right operand does not fit into one binding and the result is not f32");
-        part.k = n;
-        part.a = g->transpose_a ? bpt_lower_part(&g->a, first * lda, (n - 1) * lda + g->m) : bpt_lower_part(&g->a, first, (g->m - 1) * lda + n);
+        part.k = bpt_min(depth, g->k - first);
+        part.a = g->transpose_a ? bpt_lower_part(&g->a, first * lda, (part.k - 1) * lda + g->m) : bpt_lower_part(&g->a, first, (g->m - 1) * lda + part.k);
+        part.b = g->transpose_b ? bpt_lower_part(&g->b, first, (g->n - 1) * ldb + part.k) : bpt_lower_part(&g->b, first * ldb, (part.k - 1) * ldb + g->n);
         if (first) {
-            part.acc = g->c;
+            part.acc = sum;
             bpt_lower_barrier(l);
         }
-        if (!last) part.bias = (bpt_view_t){0};
-        emit(l, &part, lda, ldb, g->n, 0, last);
+        if (!last) part.bias = (bpt_view_t){0}, part.c = sum;
+        emit(l, &part, lda, ldb, ldc, column0, last);
     }
+}
+
+// Columns first .. first + n - 1 of a panel.
+static bpt_gemm_t take_columns(const bpt_gemm_t *g, int64_t ldb, int64_t first, int64_t n) {
+    const int64_t reach = (g->m - 1) * g->n + n;
+    bpt_gemm_t part = *g;
+    part.n = n;
+    part.b = bpt_lower_part(&g->b, first * ldb, n * ldb);
+    part.bias = bpt_lower_part(&g->bias, first, n);
+    part.acc = bpt_lower_part(&g->acc, first, reach);
+    part.c = bpt_lower_part(&g->c, first, reach);
+    for (int e = 0; e < 2; ++e)
+        if (extra_of(g, e) != SCALAR) part.extras[e] = bpt_lower_part(&g->extras[e], first, extra_of(g, e) == PER_COLUMN ? n : reach);
+    return part;
 }
 
 void bpt_lower_gemm(bpt_lower_t *l, const bpt_gemm_t *g) {
     if (g->m == 0 || g->n == 0) return;
-    const int64_t lda = g->transpose_a ? g->m : g->k, window_c = bpt_lower_window(l, g->m, (size_t)g->n * 4);
-    const int64_t window_a = g->transpose_a ? g->m : bpt_lower_window(l, g->m, (size_t)(g->k * (int64_t)bpt_dtype_size(g->a.dtype)));
-    const int64_t window = bpt_min(window_a, window_c), depth = g->transpose_a ? bpt_lower_window(l, g->k, (size_t)g->m * bpt_dtype_size(g->a.dtype)) : g->k;
-    if (g->transpose_a && depth < g->k) {  // a by parts of the depth
-        for (int64_t first = 0; first < g->k; first += depth) {
-            const int64_t n = bpt_min(depth, g->k - first);
-            bpt_gemm_t part = *g;
-            if (g->c.dtype != BPT_F32 || (g->steps && g->steps->n_steps)) bpt_lower_refuse(l, "the left operand does not fit into one binding");
-            part.k = n;
-            part.a = bpt_lower_part(&g->a, first * g->m, n * g->m);
-            part.b = g->transpose_b ? g->b : bpt_lower_part(&g->b, first * g->n, n * g->n);
-            if (g->transpose_b) bpt_lower_refuse(l, "both operands are transposed and do not fit into one binding");
-            if (first) part.acc = g->c, part.bias = (bpt_view_t){0}, bpt_lower_barrier(l);
-            bpt_lower_gemm(l, &part);
+    const int64_t lda = g->transpose_a ? g->m : g->k, ldb = g->transpose_b ? g->k : g->n;
+    const int64_t window_a = g->transpose_a ? g->m : bpt_lower_window(l, g->m, (size_t)lda * bpt_dtype_size(g->a.dtype));
+    const int64_t rows = bpt_min(window_a, bpt_lower_window(l, g->m, (size_t)g->n * 4));
+    const int64_t columns = g->transpose_b ? bpt_lower_window(l, g->n, (size_t)ldb * bpt_dtype_size(g->b.dtype)) : g->n;
+    for (int64_t m0 = 0; m0 < g->m; m0 += rows) {
+        const bpt_gemm_t panel = take_rows(g, m0, bpt_min(rows, g->m - m0));
+        for (int64_t n0 = 0; n0 < g->n; n0 += columns) {
+            const bpt_gemm_t part = columns < g->n ? take_columns(&panel, ldb, n0, bpt_min(columns, g->n - n0)) : panel;
+            multiply_depth(l, &part, lda, ldb, g->n, n0);
         }
-        return;
-    }
-    for (int64_t m0 = 0; m0 < g->m; m0 += window) {
-        const bpt_gemm_t part = take_rows(g, m0, bpt_min(window, g->m - m0));
-        multiply_panel(l, &part, lda);
     }
 }
 
