@@ -65,7 +65,7 @@ static void memory_destroy(bpt_gpu_api_t *base, bpt_gpu_memory_t *memory) {
 
 static bpt_status_t memory_create(bpt_gpu_api_t *base, size_t bytes, bpt_gpu_memory_t **out) {
     bpt_opencl_api_t *api = (bpt_opencl_api_t *)base;
-    const cl_uint zero = 0;
+    const cl_uchar zero = 0;
     bpt_gpu_memory_t *memory;
     cl_int code;
     BPT_TRY(bpt_alloc(1, sizeof *memory, &memory));
@@ -84,11 +84,13 @@ static bpt_status_t memory_create(bpt_gpu_api_t *base, size_t bytes, bpt_gpu_mem
 
 static bpt_status_t write_memory(bpt_gpu_api_t *base, bpt_gpu_memory_t *memory, size_t offset, const void *source, size_t bytes) {
     bpt_opencl_api_t *api = (bpt_opencl_api_t *)base;
+    if (bytes == 0) return BPT_OK;  // which OpenCL 1.2 would refuse
     return bpt_opencl_check(api->cl->clEnqueueWriteBuffer(api->queue, memory->buffer, CL_TRUE, offset, bytes, source, 0, NULL, NULL), "writing to the device");
 }
 
 static bpt_status_t read_memory(bpt_gpu_api_t *base, bpt_gpu_memory_t *memory, size_t offset, void *target, size_t bytes) {
     bpt_opencl_api_t *api = (bpt_opencl_api_t *)base;
+    if (bytes == 0) return BPT_OK;
     return bpt_opencl_check(api->cl->clEnqueueReadBuffer(api->queue, memory->buffer, CL_TRUE, offset, bytes, target, 0, NULL, NULL), "reading from the device");
 }
 
