@@ -117,14 +117,12 @@ void bpt_vulkan_close(bpt_gpu_api_t *api) {
 }
 
 bool bpt_vulkan_idle(bpt_vulkan_t *v) {
-    if (!v->overdue) return true;
+    if (v->finished == v->submitted) return true;
     const VkSemaphoreWaitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, .semaphoreCount = 1, .pSemaphores = &v->timeline, .pValues = &v->submitted};
-    if (bpt_vk.WaitSemaphores(v->device, &info, v->stuck ? 0 : GRACE_NS) == VK_TIMEOUT)
-        v->stuck = true;
-    else
-        v->overdue = false;  // finished, or lost: nothing runs on a lost device
-    return !v->overdue;
+    v->stuck = bpt_vk.WaitSemaphores(v->device, &info, v->stuck ? 0 : GRACE_NS) == VK_TIMEOUT;
+    if (!v->stuck) v->finished = v->submitted;  // or lost: nothing runs on a lost device
+    return !v->stuck;
 }
 
 void bpt_vulkan_full_barrier(VkCommandBuffer commands) {
@@ -136,8 +134,7 @@ void bpt_vulkan_full_barrier(VkCommandBuffer commands) {
 }
 
 bpt_status_t bpt_vulkan_queue_submit(bpt_vulkan_t *v, VkCommandBuffer commands, uint64_t *ticket) {
-    if (v->lost || v->overdue)
-        return bpt_fail(BPT_ERR_DEVICE_LOST, "%s was lost earlier; open it again", v->physical.properties.deviceName);
+    if (v->lost) return bpt_fail(BPT_ERR_DEVICE_LOST, "%s was lost earlier; open it again", v->physical.properties.deviceName);
     const uint64_t value = v->submitted + 1;
     const VkTimelineSemaphoreSubmitInfo timeline = {
         .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO, .signalSemaphoreValueCount = 1, .pSignalSemaphoreValues = &value};
@@ -159,10 +156,11 @@ bpt_status_t bpt_vulkan_wait(bpt_gpu_api_t *api, uint64_t ticket, uint64_t timeo
         .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, .semaphoreCount = 1, .pSemaphores = &v->timeline, .pValues = &ticket};
     const VkResult result = bpt_vk.WaitSemaphores(v->device, &info, timeout_ns);
     if (result == VK_TIMEOUT) {
-        v->overdue = true;
+        v->lost = true;
         return bpt_fail(BPT_ERR_DEVICE_LOST, "%s did not finish its work within %g s, and no watchdog of its driver ended it",
                         v->physical.properties.deviceName, (double)timeout_ns * 1e-9);
     }
     if (result != VK_SUCCESS) return bpt_vulkan_fail(v, result, "waiting for work");
+    if (ticket > v->finished) v->finished = ticket;
     return bpt_vulkan_instance_check(&v->instance);
 }

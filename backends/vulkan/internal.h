@@ -60,8 +60,9 @@ typedef struct {
     VkCommandPool command_pool;
     VkSemaphore timeline;   // counts the submissions that have finished
     uint64_t submitted;     // number of the last submission
+    uint64_t finished;      // submissions known to have finished
     bool lost;              // nothing is submitted any more
-    bool overdue, stuck;    // a wait was given up: something may still run; so did bpt_vulkan_idle
+    bool stuck;             // bpt_vulkan_idle has waited in vain
     uint64_t memory_bytes;  // allocated
     bpt_vulkan_layout_t layouts[BPT_GPU_KERNEL_COUNT];
     bpt_gpu_memory_t *dummy, *staging;  // staging: made when first needed
@@ -71,8 +72,8 @@ bpt_status_t bpt_vulkan_open(int index, bpt_gpu_api_t **out);
 void bpt_vulkan_close(bpt_gpu_api_t *api);
 // A failure of a Vulkan call as a status: "<device>: <what>: <result>". Remembers that a device is lost.
 bpt_status_t bpt_vulkan_fail(bpt_vulkan_t *vulkan, VkResult result, const char *what) BPT_MUST_USE;
-// Is nothing running that uses the device's objects? After a wait that was given up, a short time is granted; if that does not suffice,
-// objects in use are left behind, because destroying them could take the process down.
+// Is nothing running that uses the device's objects? What still runs is granted a short time; if that does not suffice, objects in use
+// are left behind, because destroying them could take the process down.
 bool bpt_vulkan_idle(bpt_vulkan_t *vulkan);
 // Makes everything before, on the device and by earlier submissions, visible to everything after, on the device and the host.
 void bpt_vulkan_full_barrier(VkCommandBuffer commands);

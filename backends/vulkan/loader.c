@@ -20,7 +20,7 @@ static void find(void *library, const char *name, void *target) {
 }
 
 static void load(void) {
-    const char *path = getenv("BPT_VULKAN_LOADER");
+    const char *path = getenv("BPT_VULKAN_LIBRARY");
     void *library = dlopen(path && *path ? path : "libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);  // never closed: drivers dislike that
     if (!library) {
         snprintf(reason, sizeof reason, "the Vulkan loader cannot be opened (%s); " BPT_VULKAN_PACKAGES, dlerror());

@@ -32,7 +32,7 @@ typedef struct {
 
 extern bpt_vulkan_functions_t bpt_vk;  // filled by bpt_vulkan_load
 
-// Opens the loader, once in a process. BPT_VULKAN_LOADER names another library than libvulkan.so.1.
+// Opens the loader, once in a process. BPT_VULKAN_LIBRARY names another library than libvulkan.so.1.
 bpt_status_t bpt_vulkan_load(void) BPT_MUST_USE;
 
 // Packages that hold the loader and the drivers, for messages.

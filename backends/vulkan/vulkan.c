@@ -1,4 +1,4 @@
-// The table of the Vulkan driver (vulkan.h).
+// The Vulkan driver and the backend on top of it (vulkan.h).
 #include "backends/vulkan/vulkan.h"
 
 #include "backends/gpu/backend.h"

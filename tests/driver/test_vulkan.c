@@ -33,7 +33,7 @@ static bool refuses(const char *variable, const char *value, const char *part) {
 
 static void without_a_loader_it_names_the_packages(void **state) {
     (void)state;
-    assert_true(refuses("BPT_VULKAN_LOADER", "/nonexistent/libvulkan.so.1", "vulkan-icd-loader"));
+    assert_true(refuses("BPT_VULKAN_LIBRARY", "/nonexistent/libvulkan.so.1", "vulkan-icd-loader"));
 }
 
 static void without_a_driver_it_names_the_packages(void **state) {
