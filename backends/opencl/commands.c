@@ -92,13 +92,14 @@ bpt_status_t bpt_opencl_finish(bpt_gpu_commands_t *c) {
 
 static void CL_CALLBACK on_finished(cl_event event, cl_int status, void *user) {
     bpt_opencl_api_t *api = user;
+    const bpt_opencl_functions_t *cl = api->cl;  // `api` may be gone as soon as the mutex is free
     pthread_mutex_lock(&api->mutex);
     api->finished++;
     api->pending--;
     if (status < 0) api->failed = true;
     pthread_cond_broadcast(&api->changed);
     pthread_mutex_unlock(&api->mutex);
-    api->cl->clReleaseEvent(event);
+    cl->clReleaseEvent(event);
 }
 
 bpt_status_t bpt_opencl_submit(bpt_gpu_api_t *base, bpt_gpu_commands_t *c, uint64_t *ticket) {
