@@ -18,7 +18,7 @@ typedef struct {
     char features[512];                        // blank-separated words, e.g. "avx512 bf16 fma"
     uint64_t memory_bytes;
     uint64_t max_buffer_bytes;
-    int32_t units;  // cores, compute units
+    int32_t units;  // cores, compute units; 0 = unknown
     bool usable, bf16, f16;
     char bf16_reason[256];  // why bf16 is false, where there is more to say than that the device has none
 } bpt_device_info_t;

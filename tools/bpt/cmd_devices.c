@@ -25,12 +25,13 @@ static void print_backend(const char *backend, const char *description, const cl
         printf("  no device\n");
     for (int i = 0; i < probe->count; ++i) {
         const bpt_device_info_t *d = &probe->device[i];
-        char memory[32], buffer[32];
+        char memory[32], buffer[32], units[32] = "";
         size_text(d->memory_bytes, memory, sizeof memory);
         size_text(d->max_buffer_bytes, buffer, sizeof buffer);
         printf("  %d  %s\n", i, d->name);
-        printf("     type %s, %d unit%s, memory %s, largest buffer %s, precision f32%s%s\n", d->type, d->units, d->units == 1 ? "" : "s",
-               memory, buffer, d->bf16 ? " bf16" : "", d->f16 ? " f16" : "");
+        if (d->units) snprintf(units, sizeof units, " %d unit%s,", d->units, d->units == 1 ? "" : "s");  // 0: the API does not tell
+        printf("     type %s,%s memory %s, largest buffer %s, precision f32%s%s\n", d->type, units, memory, buffer, d->bf16 ? " bf16" : "",
+               d->f16 ? " f16" : "");
         printf("     driver %s%s%s\n", d->driver, *d->features ? ", features " : "", d->features);
         if (!d->usable) printf("     not usable: %s\n", d->reason);
     }

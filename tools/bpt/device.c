@@ -118,8 +118,9 @@ bpt_status_t cli_device_open(const cli_options_t *o, bpt_device_t **out) {
         cli_device_close(device);
         return status;
     }
-    bpt_info("backend %s%s: %s, %d unit%s", backend->name, any ? " (chosen by auto: the first usable one)" : "", device->info.name,
-             device->info.units, device->info.units == 1 ? "" : "s");
+    char units[32] = "";
+    if (device->info.units) snprintf(units, sizeof units, ", %d unit%s", device->info.units, device->info.units == 1 ? "" : "s");
+    bpt_info("backend %s%s: %s%s", backend->name, any ? " (chosen by auto: the first usable one)" : "", device->info.name, units);
     *out = device;
     return BPT_OK;
 }

@@ -13,6 +13,11 @@ bpt_require(JANSSON jansson libjansson-dev)
 bpt_require(UTF8PROC libutf8proc libutf8proc-dev)
 bpt_require(XXHASH libxxhash libxxhash-dev)
 bpt_require(OPENBLAS openblas libopenblas-openmp-dev)
+find_path(BPT_OPENCL_HEADERS CL/cl.h)
+mark_as_advanced(BPT_OPENCL_HEADERS)
+if(NOT BPT_OPENCL_HEADERS)
+  message(FATAL_ERROR "CL/cl.h was not found. On Debian: sudo apt-get install opencl-c-headers. tools/scripts/setup installs all that is missing.")
+endif()
 
 add_library(bpt_private_dependencies INTERFACE)
 target_link_libraries(bpt_private_dependencies INTERFACE PkgConfig::JANSSON PkgConfig::UTF8PROC PkgConfig::XXHASH PkgConfig::OPENBLAS
