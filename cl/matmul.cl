@@ -7,7 +7,7 @@ KERNEL_BEGIN
     const uint row_tile = GROUP_ID / tiles_n * BM, column_tile = (GROUP_ID - GROUP_ID / tiles_n * tiles_n) * BN;
     const uint item_m = LOCAL_ID / ITEMS_N, item_n = LOCAL_ID - item_m * ITEMS_N;
     float sum[TM * TN];
-    for (uint i = 0u; i < TM * TN; ++i) sum[i] = 0.0f;
+    UNROLL for (uint i = 0u; i < TM * TN; ++i) sum[i] = 0.0f;
     for (uint k0 = 0u; k0 < p.k; k0 += BK) {
         for (uint e = LOCAL_ID; e < BK * BM; e += WG) {
             const uint depth = TRANSPOSE_A != 0u ? e / BM : e % BK, row = TRANSPOSE_A != 0u ? e % BM : e / BK;
@@ -22,16 +22,16 @@ KERNEL_BEGIN
         BARRIER;
         for (uint depth = 0u; depth < BK; ++depth) {
             float right[TN];
-            for (uint j = 0u; j < TN; ++j) right[j] = tile_b[depth * BN + item_n + j * ITEMS_N];
-            for (uint i = 0u; i < TM; ++i) {
+            UNROLL for (uint j = 0u; j < TN; ++j) right[j] = tile_b[depth * BN + item_n + j * ITEMS_N];
+            UNROLL for (uint i = 0u; i < TM; ++i) {
                 const float left = tile_a[depth * BM + item_m + i * ITEMS_M];
-                for (uint j = 0u; j < TN; ++j) sum[i * TN + j] += left * right[j];
+                UNROLL for (uint j = 0u; j < TN; ++j) sum[i * TN + j] += left * right[j];
             }
         }
         BARRIER;
     }
-    for (uint i = 0u; i < TM; ++i)
-        for (uint j = 0u; j < TN; ++j) {
+    UNROLL for (uint i = 0u; i < TM; ++i)
+        UNROLL for (uint j = 0u; j < TN; ++j) {
             const uint row = row_tile + item_m + i * ITEMS_M, column = column_tile + item_n + j * ITEMS_N;
             if (row < p.m && column < p.n) {
                 const uint place = row * p.ldc + column;

@@ -10,6 +10,7 @@
 #define POPCOUNT(x) popcount(x)
 #define INT4(a, b, c, d) ((int4)(a, b, c, d))
 #define FLOAT4(a, b, c, d) ((float4)(a, b, c, d))
+#define UNROLL _Pragma("unroll")
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
 #define BARRIER_GLOBAL barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 

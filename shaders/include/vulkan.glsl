@@ -21,6 +21,7 @@ layout(constant_id = 0) const uint WG = 64;
 #define float4 vec4
 #define INT4(a, b, c, d) ivec4(a, b, c, d)
 #define FLOAT4(a, b, c, d) vec4(a, b, c, d)
+#define UNROLL [[unroll]]
 #define BARRIER memoryBarrierShared(); barrier()
 #define BARRIER_GLOBAL memoryBarrierBuffer(); memoryBarrierShared(); barrier()
 uint MUL_HI(uint a, uint b) {
