@@ -30,16 +30,21 @@ KERNEL_BEGIN
         }
         BARRIER;
     }
-    UNROLL for (uint i = 0u; i < TM; ++i)
-        UNROLL for (uint j = 0u; j < TN; ++j) {
-            const uint row = row_tile + item_m + i * ITEMS_M, column = column_tile + item_n + j * ITEMS_N;
+    // Row by row of the items through local memory: short code, and neighbours write neighbouring elements.
+    UNROLL for (uint i = 0u; i < TM; ++i) {
+        UNROLL for (uint j = 0u; j < TN; ++j) tile_a[item_m * BN + item_n + j * ITEMS_N] = sum[i * TN + j];
+        BARRIER;
+        for (uint e = LOCAL_ID; e < ITEMS_M * BN; e += WG) {
+            const uint row = row_tile + i * ITEMS_M + e / BN, column = column_tile + e % BN;
             if (row < p.m && column < p.n) {
                 const uint place = row * p.ldc + column;
-                float v = sum[i * TN + j];
+                float v = tile_a[e];
                 if (HAS_ADDEND != 0u) v += AT(addend, place);
                 if (HAS_BIAS != 0u) v += AT(bias, column);
                 APPLY_STEPS(v, place, row, column + p.column0)
                 STORE(c, place, v);
             }
         }
+        BARRIER;
+    }
 KERNEL_END

@@ -11,9 +11,18 @@ typedef struct {
     bpt_gpu_program_t *program;
 } bpt_gpu_cached_program_t;
 
+// Choices between kernels that compute the same, by class of device (tuning.c).
+typedef struct {
+    // Products on devices that are processors (matmul_wide); rows 0: products by tiles in local memory.
+    uint32_t wide_rows, wide_columns, wide_group;
+} bpt_gpu_tuning_t;
+
+bpt_gpu_tuning_t bpt_gpu_tuning(const bpt_device_info_t *info);
+
 typedef struct {
     bpt_device_t base;
     bpt_gpu_api_t *api;
+    bpt_gpu_tuning_t tuning;
     bpt_gpu_cached_program_t *programs;
     size_t n_programs, programs_capacity;
     bpt_gpu_memory_t *canary;  // u32: submissions that ran to their end

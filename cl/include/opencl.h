@@ -45,6 +45,7 @@ void store_element(uint dtype, __global void *data, uint i, float v) {
 #define POINTER_F(name) __global void *name = name##_base + name##_offset;
 #define POINTER_R(name) __global float *name = (__global float *)(name##_base + name##_offset);
 #define POINTER_U(name) __global uint *name = (__global uint *)(name##_base + name##_offset);
+#define POINTER_V(name) __global float4 *name = (__global float4 *)(name##_base + name##_offset);
 #define POINTER(number, kind, name) POINTER_##kind(name)
 #define FIELD(type, name) type name;
 #define LOCAL_ARRAY(type, name, size) __local type name[size];

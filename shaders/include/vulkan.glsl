@@ -34,7 +34,7 @@ uint MUL_HI(uint a, uint b) {
 #define GROUP_ID (p.first_group + gl_WorkGroupID.x + gl_NumWorkGroups.x * (gl_WorkGroupID.y + gl_NumWorkGroups.y * gl_WorkGroupID.z))
 #define GLOBAL_ID (GROUP_ID * WG + LOCAL_ID)
 
-// Each binding begins `skew` elements before the operand, a byte of p.skew per binding.
+// Each binding begins `skew` elements before the operand, a byte of p.skew per binding; those of kind V by whole vectors.
 #ifdef BPT_F16
 #define LOAD(x, i) (DT_##x == 2u ? float(x##_half[x##_skew + (i)]) : x[x##_skew + (i)])
 #define STORE(x, i, v) { if (DT_##x == 2u) x##_half[x##_skew + (i)] = float16_t(v); else x[x##_skew + (i)] = v; }
@@ -55,8 +55,13 @@ uint MUL_HI(uint a, uint b) {
 #endif
 #define BUFFER_R(number, name) layout(std430, set = 0, binding = number) buffer name##_block { float name[]; };
 #define BUFFER_U(number, name) layout(std430, set = 0, binding = number) buffer name##_block { uint name[]; };
+#define BUFFER_V(number, name) layout(std430, set = 0, binding = number) buffer name##_block { vec4 name[]; };
 #define BUFFER(number, kind, name) BUFFER_##kind(number, name)
-#define SKEW(number, kind, name) const uint name##_skew = bitfieldExtract(p.skew[number / 4], 8 * (number % 4), 8);
+#define SKEW_F(number, name) const uint name##_skew = bitfieldExtract(p.skew[number / 4], 8 * (number % 4), 8);
+#define SKEW_R(number, name) SKEW_F(number, name)
+#define SKEW_U(number, name) SKEW_F(number, name)
+#define SKEW_V(number, name) const uint name##_skew = bitfieldExtract(p.skew[number / 4], 8 * (number % 4), 8) / 4;
+#define SKEW(number, kind, name) SKEW_##kind(number, name)
 #define FIELD(type, name) type name;
 #define LOCAL_ARRAY(type, name, size) shared type name[size];
 #define KERNEL_BEGIN                                                                      \

@@ -12,11 +12,59 @@ static tile_t choose_tile(const bpt_lower_t *l, const bpt_gemm_t *g) {
     return small ? (tile_t){32, 32, 16, 4, 4} : (tile_t){64, 64, 16, 8, 8};
 }
 
+static bool by_fours(const bpt_view_t *v) { return !v->present || (v->dtype == BPT_F32 && v->offset_bytes % 16 == 0); }
+
+// Whether a product can go without local memory (matmul_wide), once b is not transposed.
+static bool is_wide(const bpt_lower_t *l, const bpt_gemm_t *g) {
+    return l->device->tuning.wide_rows && g->k && g->k % 4 == 0 && g->n % 4 == 0 && (!g->transpose_a || g->m % 4 == 0) && by_fours(&g->a) &&
+           by_fours(&g->acc) && by_fours(&g->bias) && by_fours(&g->c) && g->b.dtype == BPT_F32;
+}
+
+// The steps by themselves, in place.
+static void apply_steps(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc) {
+    bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_pointwise);
+    pointwise_params_t p = {.count = (uint32_t)(g->m * ldc), .columns = (uint32_t)ldc};
+    bpt_lower_steps(g->steps, &k.constants[pointwise_N_STEPS], &p.c0, &p.uid0);
+    k.bindings[pointwise_x] = k.bindings[pointwise_y] = g->c;
+    k.bindings[pointwise_extra4] = g->extras[0];
+    k.bindings[pointwise_extra5] = g->extras[1];
+    k.bindings[pointwise_row_keys] = g->row_keys;
+    k.bindings[pointwise_rng] = g->rng;
+    bpt_lower_barrier(l);
+    bpt_lower_emit_items(l, &k, &p, g->m * ldc);
+}
+
+static void emit_wide(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc) {
+    const bpt_gpu_tuning_t *t = &l->device->tuning;
+    bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_matmul_wide);
+    matmul_wide_params_t p = {.m = (uint32_t)g->m, .n4 = (uint32_t)(g->n / 4), .k4 = (uint32_t)(g->k / 4), .lda4 = (uint32_t)(lda / 4),
+                              .ldb4 = (uint32_t)(ldb / 4), .ldc4 = (uint32_t)(ldc / 4)};
+    k.group_size = t->wide_group;
+    k.constants[matmul_wide_TRANSPOSE_A] = g->transpose_a;
+    k.constants[matmul_wide_HAS_ADDEND] = g->acc.present;
+    k.constants[matmul_wide_HAS_BIAS] = g->bias.present;
+    k.constants[matmul_wide_ROWS] = t->wide_rows;
+    k.constants[matmul_wide_COLUMNS] = t->wide_columns;
+    k.bindings[matmul_wide_a] = g->a;
+    k.bindings[matmul_wide_b] = g->b;
+    k.bindings[matmul_wide_addend] = g->acc;
+    k.bindings[matmul_wide_bias] = g->bias;
+    k.bindings[matmul_wide_c] = g->c;
+    k.flops = 2.0 * (double)g->m * (double)g->n * (double)g->k;
+    bpt_lower_emit(l, &k, &p, bpt_ceil_div(g->m, t->wide_rows) * bpt_ceil_div(g->n / 4, (int64_t)t->wide_group * t->wide_columns));
+}
+
 static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, int64_t column0, bool with_steps) {
+    const bool steps = with_steps && g->steps && g->steps->n_steps;
+    if (is_wide(l, g) && !g->transpose_b && by_fours(&g->b) && lda % 4 == 0 && ldb % 4 == 0 && ldc % 4 == 0 && (!steps || ldc == g->n)) {
+        emit_wide(l, g, lda, ldb, ldc);
+        if (steps) apply_steps(l, g, ldc);
+        return;
+    }
     const tile_t tile = choose_tile(l, g);
     bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_matmul);
     matmul_params_t p = {.m = (uint32_t)g->m, .n = (uint32_t)g->n, .k = (uint32_t)g->k, .lda = (uint32_t)lda, .ldb = (uint32_t)ldb, .ldc = (uint32_t)ldc, .column0 = (uint32_t)column0};
-    if (with_steps && g->steps) bpt_lower_steps(g->steps, &k.constants[matmul_N_STEPS], &p.c0, &p.uid0);
+    if (steps) bpt_lower_steps(g->steps, &k.constants[matmul_N_STEPS], &p.c0, &p.uid0);
     k.group_size = tile.bm / tile.tm * (tile.bn / tile.tn);
     k.constants[matmul_TRANSPOSE_A] = g->transpose_a;
     k.constants[matmul_TRANSPOSE_B] = g->transpose_b;
@@ -107,8 +155,27 @@ static bpt_gemm_t take_columns(const bpt_gemm_t *g, int64_t ldb, int64_t first, 
     return part;
 }
 
+// The product with b transposed in memory: a copy is cheap next to a product of more than a few rows.
+static bool transpose_first(bpt_lower_t *l, const bpt_gemm_t *g, bpt_gemm_t *copy) {
+    enum { FEW_ROWS = 32 };
+    const int64_t count = g->n * g->k;
+    if (!g->transpose_b || g->m < FEW_ROWS || !is_wide(l, g) || bpt_lower_window(l, count, 4) < count) return false;
+    bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_transpose);
+    transpose_params_t p = {.count = (uint32_t)count, .rows = (uint32_t)g->n, .columns = (uint32_t)g->k};
+    *copy = *g;
+    copy->b = bpt_lower_scratch(l, BPT_F32, count);
+    copy->transpose_b = false;
+    k.bindings[transpose_x] = g->b;
+    k.bindings[transpose_y] = copy->b;
+    bpt_lower_emit_items(l, &k, &p, count);
+    bpt_lower_barrier(l);
+    return true;
+}
+
 void bpt_lower_gemm(bpt_lower_t *l, const bpt_gemm_t *g) {
+    bpt_gemm_t copy;
     if (g->m == 0 || g->n == 0) return;
+    if (transpose_first(l, g, &copy)) g = &copy;
     const int64_t lda = g->transpose_a ? g->m : g->k, ldb = g->transpose_b ? g->k : g->n;
     const int64_t window_a = g->transpose_a ? g->m : bpt_lower_window(l, g->m, (size_t)lda * bpt_dtype_size(g->a.dtype));
     const int64_t rows = bpt_min(window_a, bpt_lower_window(l, g->m, (size_t)g->n * 4));
