@@ -39,7 +39,7 @@ static test_process_t train(const char *run, const char *fail_at, bool always) {
     if (always) setenv("SHIM_FAIL_ALWAYS", "1", 1);
     snprintf(line, sizeof line,
              "train --backend opencl --data %s --out %s --steps 12 --layers 1 --d-model 16 --heads 2 --k 2 --context 16 --batch-tokens 32 "
-             "--save-every 4 --eval-every 100 --log-every 1 --dropout 0.1",
+             "--save-every 4 --eval-every 100 --log-every 1 --dropout-hidden 0.1",
              text, run);
     const test_process_t p = test_run_line(line);
     unsetenv("SHIM_FAIL_AT");
