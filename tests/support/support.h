@@ -2,7 +2,12 @@
 #ifndef BPT_TEST_SUPPORT_H
 #define BPT_TEST_SUPPORT_H
 
+#include <stdbool.h>
+
 // Folder with extra material (golden cases, corpora), NULL when there is none: tests may use it in addition.
 const char *test_shared_dir(void);
+
+// Whether a backend has a usable device here. Prints the reason once when it has none; a failure when BPT_REQUIRE_BACKENDS names it.
+bool test_backend_usable(const char *name);
 
 #endif

@@ -1,0 +1,189 @@
+// The same work on every GPU backend as on the cpu: training gives the same losses and, repeated, the same bits; a run that was begun on the
+// cpu goes on elsewhere; eval, generate and classify agree.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "bpt/base.h"
+#include "support/process.h"
+#include "support/support.h"
+
+enum { STEPS = 12, HALF = 6 };
+static const char *const backends[] = {"opencl", "vulkan", "cuda"};
+
+static char text[512], examples[512];
+
+static test_process_t bpt(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static test_process_t bpt(const char *format, ...) {
+    char line[4096];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    const test_process_t p = test_run_line(line);
+    if (p.exit_status) fail_msg("bpt %s: exit %d: %s", line, p.exit_status, p.err);
+    return p;
+}
+
+static int write_texts(void **state) {
+    (void)state;
+    static char bytes[6001], lines[8192];
+    size_t used = 0;
+    for (int i = 0; i < 6000; ++i) bytes[i] = (char)('a' + (i * 7 + i / 11 + i * i / 97) % 26);
+    for (int i = 0; i < 60; ++i)
+        used += (size_t)snprintf(lines + used, sizeof lines - used, i % 2 ? "bad\tawful dull film %d\n" : "good\tfine warm play of %d\n", i % 10);
+    snprintf(text, sizeof text, "%s", test_file("text.txt", bytes));
+    snprintf(examples, sizeof examples, "%s", test_file("examples.tsv", lines));
+    return 0;
+}
+
+// A language model with every kind of dropout, tied embeddings and relative positions.
+static void train(const char *backend, const char *run, const char *more) {
+    test_process_t p = bpt("train --backend %s --data %s --out %s --layers 2 --d-model 24 --heads 2 --k 2 --context 32 --batch-tokens 96 --steps %d "
+                           "--warmup 4 --lr 0.003 --save-every %d --eval-every %d --log-every 1 --quiet %s",
+                           backend, text, run, STEPS, HALF, STEPS, more);
+    test_process_free(&p);
+}
+
+static const char *cpu_run(void) {
+    static char run[512];
+    if (*run) return run;
+    snprintf(run, sizeof run, "%s", test_path("cpu"));
+    train("cpu", run, "");
+    return run;
+}
+
+// The losses of the training lines; a run that stops on the way has more evaluations.
+static int losses(const char *run, double *loss, int capacity) {
+    char path[600], *rest = NULL;
+    size_t length;
+    int n = 0;
+    snprintf(path, sizeof path, "%s/metrics.jsonl", run);
+    char *lines = test_read_file(path, &length);
+    if (!lines) fail_msg("%s is missing", path);
+    for (char *line = strtok_r(lines, "\n", &rest); line && n < capacity; line = strtok_r(NULL, "\n", &rest)) {
+        json_t *object = json_loads(line, 0, NULL);
+        if (!json_object_get(object, "eval")) loss[n++] = json_number_value(json_object_get(object, "loss"));
+        json_decref(object);
+    }
+    free(lines);
+    return n;
+}
+
+static void expect_losses_of_the_cpu(const char *run) {
+    double wanted[64], got[64];
+    const int n = losses(cpu_run(), wanted, 64), m = losses(run, got, 64);
+    assert_int_equal(n, STEPS);
+    assert_int_equal(m, n);
+    for (int i = 0; i < n; ++i)
+        if (!(fabs(got[i] - wanted[i]) <= 1e-3 * wanted[i])) fail_msg("line %d of %s: loss %g, on the cpu %g", i + 1, run, got[i], wanted[i]);
+}
+
+static void expect_same_weights(const char *a, const char *b) {
+    char path[600];
+    size_t n, m;
+    snprintf(path, sizeof path, "%s/latest/model.safetensors", a);
+    char *x = test_read_file(path, &n);
+    snprintf(path, sizeof path, "%s/latest/model.safetensors", b);
+    char *y = test_read_file(path, &m);
+    assert_non_null(x);
+    assert_non_null(y);
+    assert_int_equal(n, m);
+    assert_memory_equal(x, y, n);
+    free(x), free(y);
+}
+
+static void training_gives_the_losses_of_the_cpu_and_the_same_bits_again(void **state) {
+    (void)state;
+    for (size_t b = 0; b < BPT_COUNT(backends); ++b) {
+        char run[512], again[512];
+        if (!test_backend_usable(backends[b])) continue;
+        snprintf(run, sizeof run, "%s", test_path("%s", backends[b]));
+        snprintf(again, sizeof again, "%s", test_path("%s-again", backends[b]));
+        train(backends[b], run, "");
+        expect_losses_of_the_cpu(run);
+        train(backends[b], again, "--stop-at 6");
+        test_process_t p = bpt("train --resume --out %s --stop-at %d --quiet", again, STEPS);
+        test_process_free(&p);
+        expect_same_weights(run, again);
+    }
+}
+
+static void a_run_begun_on_the_cpu_goes_on_elsewhere_and_back(void **state) {
+    (void)state;
+    for (size_t b = 0; b < BPT_COUNT(backends); ++b) {
+        char run[512];
+        if (!test_backend_usable(backends[b])) continue;
+        snprintf(run, sizeof run, "%s", test_path("from-cpu-to-%s", backends[b]));
+        train("cpu", run, "--stop-at 6");
+        test_process_t p = bpt("train --resume --out %s --stop-at 9 --quiet --backend %s", run, backends[b]);
+        test_process_free(&p);
+        p = bpt("train --resume --out %s --stop-at %d --quiet --backend cpu", run, STEPS);
+        test_process_free(&p);
+        expect_losses_of_the_cpu(run);
+    }
+}
+
+static double evaluate(const char *run, const char *backend) {
+    test_process_t p = bpt("eval %s --json --quiet --backend %s", run, backend);
+    json_t *result = json_loads(p.out, 0, NULL);
+    const double loss = json_number_value(json_object_get(result, "loss"));
+    assert_true(loss > 0);
+    json_decref(result);
+    test_process_free(&p);
+    return loss;
+}
+
+static void eval_and_generate_agree_with_the_cpu(void **state) {
+    (void)state;
+    const double wanted = evaluate(cpu_run(), "cpu");
+    test_process_t cpu = bpt("generate %s --prompt abcdefgh --max-tokens 40 --temperature 0 --quiet --backend cpu", cpu_run());
+    for (size_t b = 0; b < BPT_COUNT(backends); ++b) {
+        if (!test_backend_usable(backends[b])) continue;
+        const double got = evaluate(cpu_run(), backends[b]);
+        if (!(fabs(got - wanted) <= 1e-5 * wanted)) fail_msg("eval on %s: %.9g, on the cpu %.9g", backends[b], got, wanted);
+        test_process_t p = bpt("generate %s --prompt abcdefgh --max-tokens 40 --temperature 0 --quiet --backend %s", cpu_run(), backends[b]);
+        assert_string_equal(p.out, cpu.out);
+        test_process_free(&p);
+    }
+    test_process_free(&cpu);
+}
+
+static void classifiers_train_and_agree_with_the_cpu(void **state) {
+    (void)state;
+    for (size_t b = 0; b < BPT_COUNT(backends); ++b) {
+        char run[512];
+        if (!test_backend_usable(backends[b])) continue;
+        snprintf(run, sizeof run, "%s", test_path("classify-%s", backends[b]));
+        test_process_t p = bpt("train --task classify --backend %s --data %s --out %s --layers 1 --d-model 16 --heads 2 --batch-examples 12 --steps 20 "
+                               "--warmup 2 --lr 0.01 --quiet",
+                               backends[b], examples, run);
+        test_process_free(&p);
+        p = bpt("classify %s %s --quiet --backend %s", run, examples, backends[b]);
+        test_process_t cpu = bpt("classify %s %s --quiet --backend cpu", run, examples);
+        assert_true(p.out_length > 0);
+        assert_int_equal(p.out[0], cpu.out[0]);
+        assert_true(fabs(evaluate(run, backends[b]) - evaluate(run, "cpu")) < 1e-4);
+        test_process_free(&p);
+        test_process_free(&cpu);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(training_gives_the_losses_of_the_cpu_and_the_same_bits_again),
+        cmocka_unit_test(a_run_begun_on_the_cpu_goes_on_elsewhere_and_back),
+        cmocka_unit_test(eval_and_generate_agree_with_the_cpu),
+        cmocka_unit_test(classifiers_train_and_agree_with_the_cpu),
+    };
+    return cmocka_run_group_tests(tests, write_texts, NULL);
+}
