@@ -15,14 +15,11 @@ KERNEL_BEGIN
     const uint first_head = GROUP_ID % head_groups * p.group_heads, n_heads = min(p.group_heads, p.heads - first_head);
     const uint first_column = first_head * p.head_dim, n_columns = n_heads * p.head_dim;
     const uint batch = min(TO_UINT(MOST_KEYS), SCORES / p.group_heads);
-    const uint first_unit = GROUP_ID / head_groups * p.group_units, end_unit = min(first_unit + p.group_units, p.units);
+    const uint first_unit = p.first_unit + GROUP_ID / head_groups * p.group_units, end_unit = min(first_unit + p.group_units, p.units);
     // The rows of the table's sums are dealt out to as many teams of items as fit, a row to one team and a column to one item of it.
     const uint team_size = min(WG, p.head_dim), teams = WG / team_size, team = LOCAL_ID / team_size;
     const uint team_column = LOCAL_ID - team * team_size, area = GROUP_ID * p.rel_rows * p.head_dim;
     const bool has_rel = (p.calls & CALL_REL) != 0u;
-    if (has_rel && team < teams)
-        for (uint row = team; row < p.rel_rows; row += teams)
-            for (uint c = team_column; c < p.head_dim; c += team_size) AT(drel, area + row * p.head_dim + c) = 0.0f;
 
     for (uint unit = first_unit; unit < end_unit; ++unit) {
         const uint part = unit % p.parts, sequence = unit / p.parts / p.n_nodes;

@@ -46,7 +46,7 @@ static const chosen_t chosen[] = {
     {BPT_GRAPH_SEGTREE, false, false, true, true, 1, 2, 20, 31, 40, BPT_QUERIES_ALL, 0.2f, BPT_F32, 2},
     {BPT_GRAPH_WINDOW, true, false, true, true, 1, 1, 4, 65537, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
     {BPT_GRAPH_BPT, false, false, true, true, 1, 1, 10, 20000, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},  // longer than a piece of work
-    {BPT_GRAPH_BPT, true, false, false, true, 2, 1, 10, 7, 0, BPT_QUERIES_ALL, 0, BPT_F32, 2},  // no sequences at all
+    {BPT_GRAPH_BPT, true, false, false, true, 2, 1, 10, 7, 0, BPT_QUERIES_ALL, 0, BPT_F32, 2},      // no sequences at all
 };
 
 // Graphs given as tables; forward only.
@@ -56,9 +56,9 @@ static const struct {
     int64_t rel_rows;
     bpt_dtype_t dtype;
 } tables[] = {
-    {0, 3, 2, 1, 10, 0, BPT_F32},        {1, 1, 1, 1, 20, 1, BPT_F32},    {5, 2, 3, 2, 40, 7, BPT_F32},
-    {33, 17, 1, 2, 64, 0, BPT_BF16},     {31, 129, 6, 3, 10, 9, BPT_F16}, {129, 33, 150, 1, 50, 3, BPT_F32},
-    {257, 1000, 4, 2, 20, 300, BPT_F32},
+    {0, 3, 2, 1, 10, 0, BPT_F32},        {1, 1, 1, 1, 20, 1, BPT_F32},     {5, 2, 3, 2, 40, 7, BPT_F32},
+    {33, 17, 1, 2, 64, 0, BPT_BF16},     {31, 129, 6, 3, 10, 9, BPT_F16},  {129, 33, 150, 1, 50, 3, BPT_F32},
+    {257, 1000, 4, 2, 20, 300, BPT_F32}, {13, 50000, 1, 4, 16, 0, BPT_F32},
 };
 
 enum {
