@@ -1,6 +1,8 @@
 // The OpenCL driver: a context and an in-order queue per open device, memory, and the table of functions (driver.h). OpenCL 1.2.
 #include "backends/opencl/opencl.h"
 
+#include <string.h>
+
 #include "backends/gpu/backend.h"
 #include "bpt/alloc.h"
 
@@ -45,6 +47,8 @@ static bpt_status_t opencl_open(int index, bpt_gpu_api_t **out) {
     BPT_TRY(bpt_alloc(1, sizeof *api, &api));
     api->base.driver = &bpt_opencl_driver;
     api->id = id;
+    memcpy(api->name, info.name, sizeof api->name);
+    memcpy(api->version, info.driver, sizeof api->version);
     pthread_mutex_init(&api->mutex, NULL);
     pthread_cond_init(&api->changed, NULL);
     bpt_status_t status = bpt_opencl_load(&api->cl);

@@ -16,6 +16,7 @@ typedef struct {
     bpt_gpu_api_t base;
     const bpt_opencl_functions_t *cl;
     bpt_opencl_id_t id;
+    char name[128], version[128];  // of the device and of its driver
     cl_context context;
     cl_command_queue queue;
     uint64_t submitted;
@@ -39,6 +40,7 @@ static inline bpt_status_t bpt_opencl_check(cl_int code, const char *what) { ret
 // Programs and commands (program.c, commands.c): see driver.h.
 struct bpt_gpu_program {
     cl_program program;
+    bpt_gpu_kernel_t kernel;
     const bpt_gpu_kernel_info_t *info;
     uint32_t group_size;
 };

@@ -1,10 +1,12 @@
-// Kernels compiled from their text with the constants of a variant.
+// Kernels compiled from their text with the constants of a variant, or taken from the cache.
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/gpu/cache.h"
 #include "backends/opencl/opencl.h"
 #include "backends/opencl/texts.h"
 #include "bpt/alloc.h"
+#include "bpt/log.h"
 
 // -D for the group size, the kernel's constants and the element types of its bindings.
 static void write_options(const bpt_gpu_variant_t *variant, char *text, size_t bytes) {
@@ -32,9 +34,8 @@ static void first_error(const bpt_opencl_api_t *api, cl_program program, char *l
     bpt_free(log);
 }
 
-static bpt_status_t build(const bpt_opencl_api_t *api, const bpt_gpu_variant_t *variant, cl_program program) {
-    char options[2048], line[400];
-    write_options(variant, options, sizeof options);
+static bpt_status_t build(const bpt_opencl_api_t *api, const char *options, cl_program program) {
+    char line[400];
     const cl_int code = api->cl->clBuildProgram(program, 1, &api->id.device, options, NULL, NULL);
     if (code == CL_SUCCESS) return BPT_OK;
     if (code != CL_BUILD_PROGRAM_FAILURE) return bpt_opencl_fail(code, "compiling");
@@ -55,21 +56,64 @@ static bpt_status_t check_group(const bpt_opencl_api_t *api, const bpt_gpu_progr
     return bpt_fail(BPT_ERR_UNSUPPORTED, "the driver runs it in groups of at most %zu work-items, %u are needed", most, p->group_size);
 }
 
+static bpt_status_t from_text(const bpt_opencl_api_t *api, const char *options, bpt_gpu_program_t *p) {
+    cl_int code;
+    p->program = api->cl->clCreateProgramWithSource(api->context, 1, &bpt_gpu_opencl_text[p->kernel], NULL, &code);
+    BPT_TRY(bpt_opencl_check(code, "loading its text"));
+    BPT_TRY(build(api, options, p->program));
+    return check_group(api, p);
+}
+
+// ---- Compiled kernels in the cache -----------------------------------------------------------------------------------
+
+static bpt_cache_key_t key_of(const bpt_opencl_api_t *api, const char *options, bpt_gpu_kernel_t kernel) {
+    const char *const parts[] = {bpt_gpu_opencl_text[kernel], options, api->name, api->version};
+    return bpt_cache_key("opencl", parts, (int)BPT_COUNT(parts));
+}
+
+// Drivers may crash on damaged binaries: only what a checksum proves is handed over. False: not there, or the driver wants it no more.
+static bool from_cache(const bpt_opencl_api_t *api, const bpt_cache_key_t *key, const char *options, bpt_gpu_program_t *p) {
+    void *binary;
+    size_t bytes;
+    cl_int code, loaded = CL_SUCCESS;
+    if (!bpt_cache_get(key, &binary, &bytes)) return false;
+    p->program = api->cl->clCreateProgramWithBinary(api->context, 1, &api->id.device, &bytes, (const unsigned char **)&binary, &loaded, &code);
+    bpt_free(binary);
+    const bool good = code == CL_SUCCESS && loaded == CL_SUCCESS && build(api, options, p->program) == BPT_OK && check_group(api, p) == BPT_OK;
+    if (good) return true;
+    if (p->program) api->cl->clReleaseProgram(p->program);
+    p->program = NULL;
+    bpt_error_clear();
+    bpt_debug("cache: the driver refuses the binary of kernel %s; it is compiled again", p->info->name);
+    return false;
+}
+
+static void into_cache(const bpt_opencl_api_t *api, const bpt_cache_key_t *key, const bpt_gpu_program_t *p) {
+    size_t bytes = 0;
+    unsigned char *binary;
+    if (api->cl->clGetProgramInfo(p->program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS || !bytes) return;
+    if (bpt_alloc(bytes, 1, &binary) != BPT_OK) return;
+    if (api->cl->clGetProgramInfo(p->program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS) bpt_cache_put(key, binary, bytes);
+    bpt_free(binary);
+}
+
 bpt_status_t bpt_opencl_program_create(bpt_gpu_api_t *base, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out) {
     bpt_opencl_api_t *api = (bpt_opencl_api_t *)base;
-    const char *text = bpt_gpu_opencl_text[variant->kernel];
+    char options[2048];
     bpt_gpu_program_t *p;
-    cl_int code;
+    write_options(variant, options, sizeof options);
+    const bpt_cache_key_t key = key_of(api, options, variant->kernel);
     BPT_TRY(bpt_alloc(1, sizeof *p, &p));
+    p->kernel = variant->kernel;
     p->info = &bpt_gpu_kernels[variant->kernel];
     p->group_size = variant->group_size;
-    p->program = api->cl->clCreateProgramWithSource(api->context, 1, &text, NULL, &code);
-    bpt_status_t status = bpt_opencl_check(code, "loading its text");
-    if (status == BPT_OK) status = build(api, variant, p->program);
-    if (status == BPT_OK) status = check_group(api, p);
-    if (status != BPT_OK) {
-        bpt_opencl_program_destroy(base, p);
-        return status;
+    if (!from_cache(api, &key, options, p)) {
+        const bpt_status_t status = from_text(api, options, p);
+        if (status != BPT_OK) {
+            bpt_opencl_program_destroy(base, p);
+            return status;
+        }
+        into_cache(api, &key, p);
     }
     *out = p;
     return BPT_OK;

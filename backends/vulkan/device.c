@@ -88,6 +88,7 @@ bpt_status_t bpt_vulkan_open(int index, bpt_gpu_api_t **out) {
     BPT_TRY_GOTO(choose(v, index), failed);
     BPT_TRY_GOTO(create_device(v), failed);
     BPT_TRY_GOTO(create_queue_objects(v), failed);
+    bpt_vulkan_pipelines_load(v);
     BPT_TRY_GOTO(bpt_vulkan_instance_check(&v->instance), failed);
     *out = &v->base;
     return BPT_OK;
@@ -107,6 +108,7 @@ void bpt_vulkan_close(bpt_gpu_api_t *api) {
         return;  // `v` stays: the validation layer may still speak to it
     }
     if (v->device) {
+        bpt_vulkan_pipelines_save(v);
         bpt_vulkan_layouts_destroy(v);
         bpt_vk.DestroySemaphore(v->device, v->timeline, NULL);
         bpt_vk.DestroyCommandPool(v->device, v->command_pool, NULL);

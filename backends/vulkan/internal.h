@@ -64,6 +64,8 @@ typedef struct {
     bool lost;              // nothing is submitted any more
     bool stuck;             // bpt_vulkan_idle has waited in vain
     uint64_t memory_bytes;  // allocated
+    VkPipelineCache pipelines;  // what the driver has compiled; NULL: it keeps nothing
+    size_t pipelines_bytes;     // as loaded
     bpt_vulkan_layout_t layouts[BPT_GPU_KERNEL_COUNT];
     bpt_gpu_memory_t *dummy, *staging;  // staging: made when first needed
 } bpt_vulkan_t;
@@ -105,6 +107,9 @@ struct bpt_gpu_program {
 bpt_status_t bpt_vulkan_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out);
 void bpt_vulkan_program_destroy(bpt_gpu_api_t *api, bpt_gpu_program_t *program);
 void bpt_vulkan_layouts_destroy(bpt_vulkan_t *vulkan);
+// What the driver compiles, from and into the cache of bpt.
+void bpt_vulkan_pipelines_load(bpt_vulkan_t *vulkan);
+void bpt_vulkan_pipelines_save(bpt_vulkan_t *vulkan);
 
 // ---- commands.c ------------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@
     F(CreateComputePipelines) F(DestroyPipeline) F(CreateDescriptorPool) F(DestroyDescriptorPool) F(AllocateDescriptorSets)     \
     F(UpdateDescriptorSets) F(CreateQueryPool) F(DestroyQueryPool) F(GetQueryPoolResults) F(CmdBindPipeline)                    \
     F(CmdBindDescriptorSets) F(CmdPushConstants) F(CmdDispatch) F(CmdPipelineBarrier) F(CmdCopyBuffer) F(CmdFillBuffer)         \
-    F(CmdResetQueryPool) F(CmdWriteTimestamp)
+    F(CmdResetQueryPool) F(CmdWriteTimestamp) F(CreatePipelineCache) F(DestroyPipelineCache) F(GetPipelineCacheData)
 // clang-format on
 
 typedef struct {

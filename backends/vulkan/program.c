@@ -1,7 +1,9 @@
 // Kernels as compute pipelines: SPIR-V with specialisation constants (internal.h). The numbers of the constants are those of
 // shaders/include/vulkan.glsl: 0 the group's size, 1.. the kernel's constants, 64.. the element types of the bindings.
 #include <stddef.h>
+#include <stdio.h>
 
+#include "backends/gpu/cache.h"
 #include "backends/vulkan/internal.h"
 #include "backends/vulkan/shaders.h"
 #include "bpt/alloc.h"
@@ -86,7 +88,7 @@ static VkResult create_pipeline(bpt_vulkan_t *v, const bpt_gpu_variant_t *varian
                   .pSpecializationInfo = &specialisation},
         .layout = v->layouts[variant->kernel].pipeline,
     };
-    return bpt_vk.CreateComputePipelines(v->device, VK_NULL_HANDLE, 1, &pipeline, NULL, out);
+    return bpt_vk.CreateComputePipelines(v->device, v->pipelines, 1, &pipeline, NULL, out);
 }
 
 bpt_status_t bpt_vulkan_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out) {
@@ -127,4 +129,37 @@ void bpt_vulkan_program_destroy(bpt_gpu_api_t *api, bpt_gpu_program_t *program) 
     if (!program) return;
     if (bpt_vulkan_idle(v)) bpt_vk.DestroyPipeline(v->device, program->pipeline, NULL);
     bpt_free(program);
+}
+
+// ---- What the driver has compiled, from one process to the next ------------------------------------------------------
+
+static bpt_cache_key_t pipelines_key(const bpt_vulkan_t *v) {
+    const VkPhysicalDeviceProperties *p = &v->physical.properties;
+    char driver[64], uuid[2 * VK_UUID_SIZE + 1];
+    snprintf(driver, sizeof driver, "%x %x %x", p->vendorID, p->deviceID, p->driverVersion);
+    for (size_t i = 0; i < VK_UUID_SIZE; ++i) snprintf(uuid + 2 * i, 3, "%02x", p->pipelineCacheUUID[i]);
+    const char *const parts[] = {p->deviceName, driver, uuid};
+    return bpt_cache_key("vulkan", parts, (int)BPT_COUNT(parts));
+}
+
+void bpt_vulkan_pipelines_load(bpt_vulkan_t *v) {
+    const bpt_cache_key_t key = pipelines_key(v);
+    void *data = NULL;
+    VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+    if (bpt_cache_get(&key, &data, &info.initialDataSize)) info.pInitialData = data;
+    v->pipelines_bytes = info.initialDataSize;
+    if (bpt_vk.CreatePipelineCache(v->device, &info, NULL, &v->pipelines) != VK_SUCCESS) v->pipelines = VK_NULL_HANDLE;
+    bpt_free(data);
+}
+
+void bpt_vulkan_pipelines_save(bpt_vulkan_t *v) {
+    const bpt_cache_key_t key = pipelines_key(v);
+    size_t bytes = 0;
+    void *data;
+    const bool ask = v->pipelines && !v->lost && bpt_vk.GetPipelineCacheData(v->device, v->pipelines, &bytes, NULL) == VK_SUCCESS;
+    if (ask && bytes != v->pipelines_bytes && bpt_alloc(bytes, 1, &data) == BPT_OK) {
+        if (bpt_vk.GetPipelineCacheData(v->device, v->pipelines, &bytes, data) == VK_SUCCESS) bpt_cache_put(&key, data, bytes);
+        bpt_free(data);
+    }
+    bpt_vk.DestroyPipelineCache(v->device, v->pipelines, NULL);
 }
