@@ -65,10 +65,13 @@ static void share_heads(problem_t *a) {
 }
 
 // Kernels count elements in 32 bits.
+static void check_size(bpt_lower_t *l, const bpt_operand_t *operand, const char *direction, int slot) {
+    if (operand->present && bpt_count(operand) > (int64_t)UINT32_MAX)
+        bpt_lower_refuse(l, "%s %d has more than 2^32 elements: lower --batch-tokens or --context", direction, slot);
+}
 static void check_sizes(bpt_lower_t *l) {
-    for (int i = 0; i < BPT_MAX_INPUTS; ++i)
-        if (l->call->in[i].present && bpt_count(&l->call->in[i]) > (int64_t)UINT32_MAX)
-            bpt_lower_refuse(l, "input %d has more than 2^32 elements: lower --batch-tokens or --context", i);
+    for (int i = 0; i < BPT_MAX_INPUTS; ++i) check_size(l, &l->call->in[i], "input", i);
+    for (int i = 0; i < BPT_MAX_OUTPUTS; ++i) check_size(l, &l->call->out[i], "output", i);
 }
 
 static problem_t problem_of(bpt_lower_t *l) {
