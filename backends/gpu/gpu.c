@@ -54,7 +54,7 @@ bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const bpt_gpu_driver_t *
     BPT_TRY_GOTO(bpt_gpu_limits_fake(&g->api->limits), failed);
     g->base.info.f16 = g->api->limits.f16;
     assume_rates(g, options);
-    g->tuning = bpt_gpu_tuning(&g->base.info);
+    BPT_TRY_GOTO(bpt_gpu_tuning(&g->base.info, &g->tuning), failed);
     BPT_TRY_GOTO(driver->memory_create(g->api, 256, &g->canary), failed);
     bpt_free(infos);
     *out = &g->base;

@@ -17,7 +17,7 @@ typedef struct {
     uint32_t wide_rows, wide_columns, wide_group;
 } bpt_gpu_tuning_t;
 
-bpt_gpu_tuning_t bpt_gpu_tuning(const bpt_device_info_t *info);
+bpt_status_t bpt_gpu_tuning(const bpt_device_info_t *info, bpt_gpu_tuning_t *tuning);
 
 typedef struct {
     bpt_device_t base;

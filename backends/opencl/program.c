@@ -57,8 +57,9 @@ static bpt_status_t check_group(const bpt_opencl_api_t *api, const bpt_gpu_progr
 }
 
 static bpt_status_t from_text(const bpt_opencl_api_t *api, const char *options, bpt_gpu_program_t *p) {
+    const char *text = bpt_gpu_opencl_text[p->kernel];
     cl_int code;
-    p->program = api->cl->clCreateProgramWithSource(api->context, 1, &bpt_gpu_opencl_text[p->kernel], NULL, &code);
+    p->program = api->cl->clCreateProgramWithSource(api->context, 1, &text, NULL, &code);
     BPT_TRY(bpt_opencl_check(code, "loading its text"));
     BPT_TRY(build(api, options, p->program));
     return check_group(api, p);
