@@ -2,9 +2,12 @@
 # shaders/<kernel>.comp wraps them for glslc.
 #
 # OpenCL: one C string per kernel, for the driver's compiler at run time (backends/opencl/texts.h).
+# CUDA: one C++ string per kernel, for NVRTC at run time (backends/cuda/texts.h). Without the toolkit's headers the backend is left out;
+# with them BPT_WITH_CUDA is defined and BPT_CUDA_HEADERS is their folder. Neither toolkit nor driver is linked.
 # Vulkan: SPIR-V, with and without 16-bit elements (backends/vulkan/shaders.h). Without glslc or the headers the backend is left out;
 # with them BPT_WITH_VULKAN is defined.
 # Sets bpt_kernel_text_sources: the generated C files.
+option(BPT_CUDA "Build the CUDA backend where the headers of the CUDA toolkit are there" ON)
 option(BPT_VULKAN "Build the Vulkan backend where glslc and the Vulkan headers are there" ON)
 
 set(kernel_list ${CMAKE_CURRENT_SOURCE_DIR}/backends/gpu/kernels.def)
@@ -16,12 +19,39 @@ file(GLOB kernel_texts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cl/*.inc ${
   ${CMAKE_CURRENT_SOURCE_DIR}/cl/include/*.h)
 
 string(REPLACE ";" "," gpu_kernel_names "${gpu_kernels}")
-add_custom_command(OUTPUT ${kernel_text_dir}/opencl_texts.c VERBATIM
-  COMMAND ${CMAKE_COMMAND} -D KERNELS=${gpu_kernel_names} -D SOURCE_DIR=${CMAKE_CURRENT_SOURCE_DIR} -D OUTPUT=${kernel_text_dir}/opencl_texts.c
-    -P ${CMAKE_CURRENT_LIST_DIR}/embed_opencl.cmake
-  DEPENDS ${kernel_list} ${kernel_texts} ${CMAKE_CURRENT_LIST_DIR}/embed_opencl.cmake
-  COMMENT "Embedding the OpenCL kernels")
-set(bpt_kernel_text_sources ${kernel_text_dir}/opencl_texts.c)
+set(bpt_kernel_text_sources "")
+macro(embed_texts api)
+  add_custom_command(OUTPUT ${kernel_text_dir}/${api}_texts.c VERBATIM
+    COMMAND ${CMAKE_COMMAND} -D API=${api} -D KERNELS=${gpu_kernel_names} -D SOURCE_DIR=${CMAKE_CURRENT_SOURCE_DIR}
+      -D OUTPUT=${kernel_text_dir}/${api}_texts.c -P ${CMAKE_CURRENT_LIST_DIR}/embed_texts.cmake
+    DEPENDS ${kernel_list} ${kernel_texts} ${CMAKE_CURRENT_LIST_DIR}/embed_texts.cmake
+    COMMENT "Embedding the kernels for ${api}")
+  list(APPEND bpt_kernel_text_sources ${kernel_text_dir}/${api}_texts.c)
+endmacro()
+embed_texts(opencl)
+
+find_path(BPT_CUDA_HEADERS NAMES nvrtc.h HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda /opt/cuda PATH_SUFFIXES include)
+mark_as_advanced(BPT_CUDA_HEADERS)
+set(why_no_cuda "")
+if(NOT BPT_CUDA)
+  set(why_no_cuda "BPT_CUDA is off")
+elseif(NOT BPT_CUDA_HEADERS OR NOT EXISTS ${BPT_CUDA_HEADERS}/cuda.h)
+  set(why_no_cuda "cuda.h and nvrtc.h of the CUDA toolkit, version 12 or later, were not found (set CUDA_PATH)")
+else()
+  file(STRINGS ${BPT_CUDA_HEADERS}/cuda.h cuda_version REGEX "^#define CUDA_VERSION ")
+  string(REGEX REPLACE "[^0-9]" "" cuda_version "${cuda_version}")
+  if(cuda_version LESS 12000)
+    set(why_no_cuda "the toolkit in ${BPT_CUDA_HEADERS} is older than version 12")
+  endif()
+endif()
+if(why_no_cuda)
+  message(STATUS "The CUDA backend is left out: ${why_no_cuda}")
+  list(FILTER bpt_sources EXCLUDE REGEX "/backends/cuda/")
+else()
+  add_compile_definitions(BPT_WITH_CUDA)
+  set(BPT_WITH_CUDA TRUE)
+  embed_texts(cuda)
+endif()
 
 find_program(BPT_GLSLC glslc)
 find_program(BPT_SPIRV_VAL spirv-val)

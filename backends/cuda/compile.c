@@ -1,0 +1,102 @@
+// Kernels compiled from their text with the constants of a variant (see compile.h). Knows no device.
+#include "backends/cuda/compile.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/cuda/texts.h"
+#include "bpt/alloc.h"
+
+// Machine code runs on devices of the same major capability and the same or a later minor one.
+bpt_status_t bpt_cuda_arch(const bpt_nvrtc_functions_t *nvrtc, int capability, char arch[24]) {
+    int best = 0;
+    for (int i = 0; i < nvrtc->n_archs; ++i)
+        if (nvrtc->archs[i] <= capability && nvrtc->archs[i] > best) best = nvrtc->archs[i];
+    snprintf(arch, 24, "%s_%d", best / 10 == capability / 10 ? "sm" : "compute", best);
+    if (best) return BPT_OK;
+    return bpt_fail(BPT_ERR_UNSUPPORTED,
+                    "it has compute capability %d.%d; NVRTC %d.%d compiles for %d.%d and later: install an older NVRTC", capability / 10,
+                    capability % 10, nvrtc->major, nvrtc->minor, nvrtc->archs[0] / 10, nvrtc->archs[0] % 10);
+}
+
+// ---- Options ---------------------------------------------------------------------------------------------------------
+
+enum { MOST_OPTIONS = 2 + BPT_GPU_MAX_CONSTANTS + BPT_GPU_MAX_BINDINGS };
+
+typedef struct {
+    char text[MOST_OPTIONS][64];
+    const char *list[MOST_OPTIONS];
+    int count;
+} options_t;
+
+static void add_number(options_t *o, const char *prefix, const char *name, uint32_t value) {
+    snprintf(o->text[o->count], sizeof o->text[0], "-D%s%s=%uu", prefix, name, value);
+    o->list[o->count] = o->text[o->count];
+    o->count++;
+}
+
+// The architecture, and -D for the group size, the kernel's constants and the element types of its bindings.
+static void make_options(const bpt_gpu_variant_t *variant, const char *arch, options_t *o) {
+    const bpt_gpu_kernel_info_t *info = &bpt_gpu_kernels[variant->kernel];
+    snprintf(o->text[0], sizeof o->text[0], "--gpu-architecture=%s", arch);
+    o->list[0] = o->text[0];
+    o->count = 1;
+    add_number(o, "", "WG", variant->group_size);
+    for (int i = 0; i < BPT_GPU_MAX_CONSTANTS && info->constants[i]; ++i) add_number(o, "", info->constants[i], variant->constants[i]);
+    for (int i = 0; i < BPT_GPU_MAX_BINDINGS && info->bindings[i].name; ++i)
+        if (info->bindings[i].kind == BPT_GPU_BINDING_F) add_number(o, "DT_", info->bindings[i].name, variant->dtypes[i]);
+}
+
+// ---- Compiling -------------------------------------------------------------------------------------------------------
+
+static bpt_status_t check(const bpt_nvrtc_functions_t *nvrtc, nvrtcResult code, const char *what) {
+    if (code == NVRTC_SUCCESS) return BPT_OK;
+    return bpt_fail(code == NVRTC_ERROR_OUT_OF_MEMORY ? BPT_ERR_NO_MEMORY : BPT_ERR_UNSUPPORTED, "NVRTC %d.%d: %s failed with %s",
+                    nvrtc->major, nvrtc->minor, what, nvrtc->nvrtcGetErrorString(code));
+}
+
+// The first line of the log that speaks of an error, else its first line.
+static bpt_status_t fail_with_log(const bpt_nvrtc_functions_t *nvrtc, nvrtcProgram program, const options_t *options) {
+    char line[400] = "it gives no reason", *log;
+    size_t bytes = 0;
+    if (nvrtc->nvrtcGetProgramLogSize(program, &bytes) == NVRTC_SUCCESS && bytes > 1) {
+        BPT_TRY(bpt_alloc(bytes + 1, 1, &log));
+        if (nvrtc->nvrtcGetProgramLog(program, log) == NVRTC_SUCCESS) {
+            const char *start = strstr(log, "error");
+            while (start && start > log && start[-1] != '\n') --start;
+            if (!start) start = log + strspn(log, "\n ");
+            snprintf(line, sizeof line, "%.*s", (int)strcspn(start, "\n"), start);
+        }
+        bpt_free(log);
+    }
+    return bpt_fail(BPT_ERR_UNSUPPORTED, "NVRTC %d.%d cannot compile it (%s): %s", nvrtc->major, nvrtc->minor, options->text[0], line);
+}
+
+static bpt_status_t take_image(const bpt_nvrtc_functions_t *nvrtc, nvrtcProgram program, bool binary, char **image, size_t *bytes) {
+    BPT_TRY(
+        check(nvrtc, binary ? nvrtc->nvrtcGetCUBINSize(program, bytes) : nvrtc->nvrtcGetPTXSize(program, bytes), "the size of a program"));
+    BPT_TRY(bpt_alloc(*bytes, 1, image));
+    const bpt_status_t status =
+        check(nvrtc, binary ? nvrtc->nvrtcGetCUBIN(program, *image) : nvrtc->nvrtcGetPTX(program, *image), "taking a program");
+    if (status == BPT_OK) return BPT_OK;
+    bpt_free(*image);
+    *image = NULL;
+    return status;
+}
+
+bpt_status_t bpt_cuda_compile(const bpt_nvrtc_functions_t *nvrtc, const bpt_gpu_variant_t *variant, const char *arch, char **image,
+                              size_t *bytes) {
+    options_t options;
+    nvrtcProgram program = NULL;
+    bpt_status_t status;
+    make_options(variant, arch, &options);
+    BPT_TRY_GOTO(
+        check(nvrtc, nvrtc->nvrtcCreateProgram(&program, bpt_gpu_cuda_text[variant->kernel], "kernel.cu", 0, NULL, NULL), "loading a text"),
+        done);
+    const nvrtcResult code = nvrtc->nvrtcCompileProgram(program, options.count, options.list);
+    status = code == NVRTC_ERROR_COMPILATION ? fail_with_log(nvrtc, program, &options) : check(nvrtc, code, options.text[0]);
+    if (status == BPT_OK) status = take_image(nvrtc, program, !strncmp(arch, "sm_", 3), image, bytes);
+done:
+    if (program) nvrtc->nvrtcDestroyProgram(&program);
+    return status;
+}

@@ -1,0 +1,114 @@
+// Finds libcuda and NVRTC and their functions (see loader.h). The libraries stay loaded.
+#include "backends/cuda/loader.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DRIVER_PACKAGES "Debian nvidia-driver, Fedora akmod-nvidia of RPM Fusion, Arch nvidia"
+#define NVRTC_PACKAGES                                                                                              \
+    "the CUDA toolkit (Debian nvidia-cuda-toolkit, Fedora cuda-toolkit of NVIDIA's repository, Arch cuda) has it; " \
+    "BPT_NVRTC_LIBRARY names one elsewhere"
+
+static struct {
+    bpt_cuda_functions_t functions;
+    char reason[512];  // why it cannot be used, "" when it can
+} cuda;
+
+static struct {
+    bpt_nvrtc_functions_t functions;
+    char reason[512];
+} nvrtc;
+
+static void *find(void *library, const char *symbol, const char *what, char *reason, size_t bytes) {
+    void *function = dlsym(library, symbol);
+    if (!function && !*reason) snprintf(reason, bytes, "%s is too old: it has no %s; update it", what, symbol);
+    return function;
+}
+
+// ---- The driver ------------------------------------------------------------------------------------------------------
+
+static void say_why_not(CUresult code) {
+    const char *text = NULL;
+    if (cuda.functions.cuGetErrorString(code, &text) != CUDA_SUCCESS || !text) text = "unknown error";
+    snprintf(cuda.reason, sizeof cuda.reason,
+             code == CUDA_ERROR_NO_DEVICE ? "the NVIDIA driver sees no GPU (%s, %d)"
+                                          : "the NVIDIA driver does not start (%s, %d); after an update of the driver, restart the machine",
+             text, (int)code);
+}
+
+static void load_cuda(void) {
+    const char *other = getenv("BPT_CUDA_LIBRARY");
+    void *library = dlopen(other && *other ? other : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        snprintf(cuda.reason, sizeof cuda.reason, "no CUDA driver (%s); for an NVIDIA GPU install its driver: " DRIVER_PACKAGES, dlerror());
+        return;
+    }
+#define BPT_CUDA_FIND(name, symbol) \
+    cuda.functions.name = (__typeof__(cuda.functions.name))find(library, symbol, "the NVIDIA driver", cuda.reason, sizeof cuda.reason);
+    BPT_CUDA_FUNCTIONS(BPT_CUDA_FIND)
+#undef BPT_CUDA_FIND
+    if (*cuda.reason) return;
+    CUresult code = cuda.functions.cuInit(0);
+    if (code == CUDA_SUCCESS) code = cuda.functions.cuDriverGetVersion(&cuda.functions.version);
+    if (code != CUDA_SUCCESS) say_why_not(code);
+}
+
+bpt_status_t bpt_cuda_load(const bpt_cuda_functions_t **out) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load_cuda);
+    if (*cuda.reason) return bpt_fail(BPT_ERR_UNAVAILABLE, "%s", cuda.reason);
+    *out = &cuda.functions;
+    return BPT_OK;
+}
+
+// ---- The compiler ----------------------------------------------------------------------------------------------------
+
+// Where the loader looks, then where toolkits lie that it was not told of.
+static void *open_release(const char *name) {
+    const char *const folders[] = {getenv("CUDA_PATH"), getenv("CUDA_HOME"), "/usr/local/cuda", "/opt/cuda"};
+    char path[4096];
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; i < BPT_COUNT(folders) && !library; ++i) {
+        if (!folders[i] || (size_t)snprintf(path, sizeof path, "%s/lib64/%s", folders[i], name) >= sizeof path) continue;
+        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    }
+    return library;
+}
+
+static void *open_nvrtc(void) {
+    const bpt_cuda_functions_t *driver;
+    const char *other = getenv("BPT_NVRTC_LIBRARY"), *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
+    if (other && *other) return dlopen(other, RTLD_NOW | RTLD_LOCAL);
+    const size_t first = bpt_cuda_load(&driver) == BPT_OK && driver->version < 13000 ? 1 : 0;
+    void *library = open_release(names[first]);
+    return library ? library : open_release(names[1 - first]);
+}
+
+static void load_nvrtc(void) {
+    bpt_nvrtc_functions_t *f = &nvrtc.functions;
+    void *library = open_nvrtc();
+    if (!library) {
+        const char *why = dlerror();
+        snprintf(nvrtc.reason, sizeof nvrtc.reason, "no NVRTC, which compiles the kernels (%.150s); " NVRTC_PACKAGES,
+                 why ? why : "not found");
+        return;
+    }
+#define BPT_NVRTC_FIND(name) f->name = (__typeof__(f->name))find(library, #name, "NVRTC", nvrtc.reason, sizeof nvrtc.reason);
+    BPT_NVRTC_FUNCTIONS(BPT_NVRTC_FIND)
+#undef BPT_NVRTC_FIND
+    if (*nvrtc.reason) return;
+    if (f->nvrtcVersion(&f->major, &f->minor) != NVRTC_SUCCESS || f->nvrtcGetNumSupportedArchs(&f->n_archs) != NVRTC_SUCCESS ||
+        f->n_archs < 1 || f->n_archs > (int)BPT_COUNT(f->archs) || f->nvrtcGetSupportedArchs(f->archs) != NVRTC_SUCCESS)
+        snprintf(nvrtc.reason, sizeof nvrtc.reason, "NVRTC does not say what it compiles for; " NVRTC_PACKAGES);
+}
+
+bpt_status_t bpt_nvrtc_load(const bpt_nvrtc_functions_t **out) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load_nvrtc);
+    if (*nvrtc.reason) return bpt_fail(BPT_ERR_UNAVAILABLE, "%s", nvrtc.reason);
+    *out = &nvrtc.functions;
+    return BPT_OK;
+}

@@ -1,0 +1,76 @@
+// The functions of the CUDA driver (libcuda.so.1, or what BPT_CUDA_LIBRARY names) and of the compiler NVRTC (libnvrtc.so.13 or .12, or what
+// BPT_NVRTC_LIBRARY names), opened at run time, never linked. Knows nothing of kernels.
+#ifndef BPT_CUDA_LOADER_H
+#define BPT_CUDA_LOADER_H
+
+#include <cuda.h>
+#include <nvrtc.h>
+
+#include "bpt/status.h"
+
+// Of each function the symbol whose signature the headers declare: cuda.h renames functions from version to version.
+#define BPT_CUDA_FUNCTIONS(X)                                                                                                       \
+    X(cuInit, "cuInit")                                                                                                             \
+    X(cuDriverGetVersion, "cuDriverGetVersion")                                                                                     \
+    X(cuGetErrorName, "cuGetErrorName")                                                                                             \
+    X(cuGetErrorString, "cuGetErrorString")                                                                                         \
+    X(cuDeviceGetCount, "cuDeviceGetCount")                                                                                         \
+    X(cuDeviceGet, "cuDeviceGet")                                                                                                   \
+    X(cuDeviceGetName, "cuDeviceGetName")                                                                                           \
+    X(cuDeviceGetAttribute, "cuDeviceGetAttribute")                                                                                 \
+    X(cuDeviceTotalMem, "cuDeviceTotalMem_v2")                                                                                      \
+    X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain")                                                                         \
+    X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2")                                                                    \
+    X(cuCtxSetCurrent, "cuCtxSetCurrent")                                                                                           \
+    X(cuMemAlloc, "cuMemAlloc_v2")                                                                                                  \
+    X(cuMemFree, "cuMemFree_v2")                                                                                                    \
+    X(cuMemsetD8Async, "cuMemsetD8Async")                                                                                           \
+    X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2")                                                                                    \
+    X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2")                                                                                    \
+    X(cuModuleLoadData, "cuModuleLoadData")                                                                                         \
+    X(cuModuleUnload, "cuModuleUnload")                                                                                             \
+    X(cuModuleGetFunction, "cuModuleGetFunction")                                                                                   \
+    X(cuFuncGetAttribute, "cuFuncGetAttribute")                                                                                     \
+    X(cuLaunchKernel, "cuLaunchKernel")                                                                                             \
+    X(cuStreamCreate, "cuStreamCreate")                                                                                             \
+    X(cuStreamDestroy, "cuStreamDestroy_v2")                                                                                        \
+    X(cuStreamQuery, "cuStreamQuery")                                                                                               \
+    X(cuStreamSynchronize, "cuStreamSynchronize")                                                                                   \
+    X(cuStreamBeginCapture, "cuStreamBeginCapture_v2")                                                                              \
+    X(cuStreamEndCapture, "cuStreamEndCapture")                                                                                     \
+    X(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags")                                                                   \
+    X(cuGraphLaunch, "cuGraphLaunch")                                                                                               \
+    X(cuGraphExecDestroy, "cuGraphExecDestroy")                                                                                     \
+    X(cuGraphDestroy, "cuGraphDestroy")                                                                                             \
+    X(cuEventCreate, "cuEventCreate")                                                                                               \
+    X(cuEventDestroy, "cuEventDestroy_v2")                                                                                          \
+    X(cuEventRecordWithFlags, "cuEventRecordWithFlags")                                                                             \
+    X(cuEventQuery, "cuEventQuery")                                                                                                 \
+    X(cuEventElapsedTime, "cuEventElapsedTime")
+
+#define BPT_NVRTC_FUNCTIONS(X)                                                                                                      \
+    X(nvrtcVersion) X(nvrtcGetErrorString) X(nvrtcGetNumSupportedArchs) X(nvrtcGetSupportedArchs) X(nvrtcCreateProgram)              \
+    X(nvrtcDestroyProgram) X(nvrtcCompileProgram) X(nvrtcGetPTXSize) X(nvrtcGetPTX) X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN)            \
+    X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog)
+
+typedef struct {
+#define BPT_CUDA_POINTER(name, symbol) __typeof__(name) *name;
+    BPT_CUDA_FUNCTIONS(BPT_CUDA_POINTER)
+#undef BPT_CUDA_POINTER
+    int version;  // of CUDA, as the driver says: 12040 is 12.4
+} bpt_cuda_functions_t;
+
+typedef struct {
+#define BPT_NVRTC_POINTER(name) __typeof__(name) *name;
+    BPT_NVRTC_FUNCTIONS(BPT_NVRTC_POINTER)
+#undef BPT_NVRTC_POINTER
+    int major, minor;
+    int archs[64], n_archs;  // what it compiles for, in rising order: 90 is compute capability 9.0
+} bpt_nvrtc_functions_t;
+
+// Load the library on the first call; *out stays valid to the end of the process. BPT_ERR_UNAVAILABLE says what to install.
+bpt_status_t bpt_cuda_load(const bpt_cuda_functions_t **out);
+// With a driver the release that it understands comes first, else the newest.
+bpt_status_t bpt_nvrtc_load(const bpt_nvrtc_functions_t **out);
+
+#endif

@@ -1,0 +1,82 @@
+// The kernel dialect in CUDA C++ as NVRTC compiles it, without any header (README.md has the words). The driver puts -D for WG, the
+// constants and the element types DT_<binding> in front, then this file, the kernel's .inc and its .cl; the build replaces #include lines by
+// the files of cl/include. A binding is a pointer to its first element, NULL where the kernel never reads it.
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+
+#define FUNCTION static __device__
+#define TO_FLOAT(x) ((float)(x))
+#define TO_INT(x) ((int)(x))
+#define TO_UINT(x) ((uint)(x))
+#define AS_UINT(x) __float_as_uint(x)
+#define AS_FLOAT(x) __uint_as_float(x)
+#define MUL_HI(a, b) __umulhi((uint)(a), (uint)(b))
+#define POPCOUNT(x) __popc(x)
+#define INT4(a, b, c, d) make_int4(a, b, c, d)
+#define FLOAT4(a, b, c, d) make_float4(a, b, c, d)
+#define UNROLL _Pragma("unroll")
+#define BARRIER __syncthreads()  // orders bindings too, for the items of the group
+#define BARRIER_GLOBAL __syncthreads()
+
+#define LOCAL_ID threadIdx.x
+#define GROUP_ID (p.first_group + blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z))
+#define GLOBAL_ID (GROUP_ID * WG + LOCAL_ID)
+
+// What kernels do with float4s; CUDA has the type without its arithmetic.
+static __device__ __forceinline__ float4 operator*(float s, float4 v) { return make_float4(s * v.x, s * v.y, s * v.z, s * v.w); }
+static __device__ __forceinline__ void operator+=(float4 &sum, float4 v) {
+    sum.x += v.x;
+    sum.y += v.y;
+    sum.z += v.z;
+    sum.w += v.w;
+}
+
+// Element types as in bpt/dtype.h: 0 f32, 1 bf16, 2 f16. The f16 instructions belong to every architecture that NVRTC knows.
+static __device__ __forceinline__ float load_element(uint dtype, const void *data, uint i) {
+    if (dtype == 0u) return ((const float *)data)[i];
+    const ushort bits = ((const ushort *)data)[i];
+    if (dtype != 2u) return __uint_as_float((uint)bits << 16);
+    float v;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(v) : "h"(bits));
+    return v;
+}
+static __device__ __forceinline__ void store_element(uint dtype, void *data, uint i, float v) {
+    const uint bits = __float_as_uint(v);
+    ushort low;
+    if (dtype == 0u) {
+        ((float *)data)[i] = v;
+        return;
+    }
+    if (dtype == 2u)
+        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(low) : "f"(v));
+    else
+        low = (bits & 0x7FFFFFFFu) > 0x7F800000u ? (ushort)(bits >> 16 | 0x40u) : (ushort)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
+    ((ushort *)data)[i] = low;
+}
+#define LOAD(x, i) load_element(DT_##x, x, i)
+#define STORE(x, i, v) store_element(DT_##x, x, i, v)
+#define AT(x, i) x[i]
+
+#define ARGUMENT(number, kind, name) void *name##_base,
+#define POINTER_F(name) void *name = name##_base;
+#define POINTER_R(name) float *name = (float *)name##_base;
+#define POINTER_U(name) uint *name = (uint *)name##_base;
+#define POINTER_V(name) float4 *name = (float4 *)name##_base;
+#define POINTER(number, kind, name) POINTER_##kind(name)
+#define FIELD(type, name) type name;
+#define LOCAL_ARRAY(type, name, size) __shared__ type name[size];
+#define KERNEL_BEGIN                                                                                             \
+    struct params_t {                                                                                            \
+        uint first_group;                                                                                        \
+        uchar skew[16];                                                                                          \
+        PARAMS(FIELD)                                                                                            \
+    };                                                                                                           \
+    extern "C" __global__ void __launch_bounds__(WG) KERNEL(BINDINGS(ARGUMENT) const params_t p) {               \
+        BINDINGS(POINTER)                                                                                        \
+        LOCALS(LOCAL_ARRAY)
+#define KERNEL_END }
+
+#include "random.h"
+#include "steps.h"
+#include "reduce.h"

@@ -1,0 +1,307 @@
+// Every kernel in CUDA, compiled by NVRTC, which needs no GPU. Of the variants that the lowering asks for on all cases of the conformance
+// tests the first and the last one of each kernel, with BPT_ALL_VARIANTS=1 all of them, become assembly for sm_75 and machine code for
+// sm_80, sm_90a and sm_120. Without NVRTC the tests are skipped, or fail when BPT_REQUIRE_CUDA_COMPILE=1.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#ifdef BPT_WITH_CUDA
+#include "backends/cuda/compile.h"
+#include "backends/gpu/backend.h"
+#include "bpt/alloc.h"
+#include "support/case.h"
+#include "support/check.h"
+
+// ---- A driver that notes the variants --------------------------------------------------------------------------------
+
+struct bpt_gpu_memory {
+    char unused;
+};
+struct bpt_gpu_program {
+    char unused;
+};
+struct bpt_gpu_commands {
+    char unused;
+};
+
+static struct {
+    bpt_gpu_api_t api;
+    const char *type;  // of device
+    bpt_gpu_variant_t *variants;
+    size_t count, capacity;
+} notes;
+
+extern const bpt_gpu_driver_t notes_driver;
+
+static bpt_status_t enumerate(bpt_device_info_t *infos, int capacity, int *count) {
+    *count = 1;
+    if (capacity < 1) return BPT_OK;
+    infos[0] = (bpt_device_info_t){.name = "a device of notes", .usable = true, .bf16 = true};
+    snprintf(infos[0].type, sizeof infos[0].type, "%s", notes.type);
+    return BPT_OK;
+}
+
+static bpt_status_t open_notes(int index, bpt_gpu_api_t **out) {
+    (void)index;
+    notes.api = (bpt_gpu_api_t){.driver = &notes_driver,
+                                .limits = {.max_groups = {INT32_MAX, 65535, 65535},
+                                           .max_group_size = 1024,
+                                           .local_bytes = 49152,
+                                           .max_binding_bytes = UINT64_C(1) << 36,
+                                           .max_allocation_bytes = UINT64_C(1) << 36,
+                                           .memory_bytes = UINT64_C(1) << 36,
+                                           .offset_alignment = 1,
+                                           .f16 = true}};
+    *out = &notes.api;
+    return BPT_OK;
+}
+
+static void close_notes(bpt_gpu_api_t *api) { (void)api; }
+
+static bpt_status_t memory_create(bpt_gpu_api_t *api, size_t bytes, bpt_gpu_memory_t **out) {
+    (void)api, (void)bytes;
+    return bpt_alloc(1, sizeof **out, out);
+}
+
+static void memory_destroy(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory) {
+    (void)api;
+    bpt_free(memory);
+}
+
+static bpt_status_t program_create(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out) {
+    (void)api;
+    BPT_TRY(bpt_grow(&notes.variants, notes.count, &notes.capacity, sizeof *notes.variants));
+    notes.variants[notes.count++] = *variant;
+    return bpt_alloc(1, sizeof **out, out);
+}
+
+static void program_destroy(bpt_gpu_api_t *api, bpt_gpu_program_t *program) {
+    (void)api;
+    bpt_free(program);
+}
+
+static bpt_status_t commands_create(bpt_gpu_api_t *api, bpt_gpu_commands_t **out) {
+    (void)api;
+    return bpt_alloc(1, sizeof **out, out);
+}
+
+static void commands_destroy(bpt_gpu_api_t *api, bpt_gpu_commands_t *commands) {
+    (void)api;
+    bpt_free(commands);
+}
+
+static bpt_status_t dispatch(bpt_gpu_commands_t *commands, const bpt_gpu_dispatch_t *d) {
+    (void)commands, (void)d;
+    return BPT_OK;
+}
+
+static bpt_status_t nothing(bpt_gpu_commands_t *commands) {
+    (void)commands;
+    return BPT_OK;
+}
+
+const bpt_gpu_driver_t notes_driver = {
+    .enumerate = enumerate,
+    .open = open_notes,
+    .close = close_notes,
+    .memory_create = memory_create,
+    .memory_destroy = memory_destroy,
+    .program_create = program_create,
+    .program_destroy = program_destroy,
+    .commands_create = commands_create,
+    .commands_destroy = commands_destroy,
+    .dispatch = dispatch,
+    .barrier = nothing,
+    .mark = nothing,
+    .finish = nothing,
+};
+
+static const bpt_backend_t notes_backend = {.name = "notes"};
+
+// ---- What the lowering asks for --------------------------------------------------------------------------------------
+
+static const test_family_t *const families[] = {
+    &test_pointwise_cases, &test_matmul_cases, &test_layernorm_cases, &test_gather_cases,    &test_rows_cases,
+    &test_reduce_cases,    &test_xent_cases,   &test_adam_cases,      &test_attention_cases, &test_cast_cases,
+};
+
+// Records the call of a case with all operands in one buffer; nothing is computed, so they may overlap.
+static void record(bpt_device_t *device, const test_case_t *c) {
+    bpt_op_call_t call = c->call;
+    bpt_buffer_t *buffer;
+    bpt_list_t *list;
+    size_t bytes = 0, largest = 1;
+    assert_ok(bpt_gpu_op(device, &call, NULL, &bytes));
+    for (int i = 0; i < BPT_MAX_INPUTS + BPT_MAX_OUTPUTS; ++i) {
+        const bpt_operand_t *o = i < BPT_MAX_INPUTS ? &call.in[i] : &call.out[i - BPT_MAX_INPUTS];
+        if (o->present && test_operand_bytes(o) > largest) largest = test_operand_bytes(o);
+    }
+    assert_ok(bpt_gpu_buffer_create(device, largest, &buffer));
+    for (int i = 0; i < BPT_MAX_INPUTS; ++i) call.in[i].buffer = buffer;
+    for (int i = 0; i < BPT_MAX_OUTPUTS; ++i) call.out[i].buffer = buffer;
+    call.scratch = (bpt_operand_t){.buffer = buffer, .present = true};
+    assert_ok(bpt_gpu_list_create(device, &list));
+    assert_ok(bpt_gpu_op(device, &call, list, NULL));
+    assert_ok(bpt_gpu_list_seal(list));
+    bpt_gpu_list_destroy(device, list);
+    bpt_gpu_buffer_destroy(device, buffer);
+}
+
+// On a GPU, and on a device in software, whose products take another kernel.
+static int note_variants(void **state) {
+    static const char *const types[] = {"discrete", "software"};
+    (void)state;
+    for (size_t t = 0; t < BPT_COUNT(types); ++t) {
+        bpt_device_t *device;
+        notes.type = types[t];
+        assert_ok(bpt_gpu_open(&notes_backend, &notes_driver, 0, NULL, &device));
+        for (size_t f = 0; f < BPT_COUNT(families); ++f)
+            for (size_t i = 0; i < families[f]->count(); ++i) {
+                test_case_t c;
+                families[f]->make(i, &c);
+                record(device, &c);
+            }
+        bpt_gpu_close(device);
+    }
+    return 0;
+}
+
+static int forget_variants(void **state) {
+    (void)state;
+    bpt_free(notes.variants);
+    return 0;
+}
+
+static bool seen_before(size_t v) {
+    for (size_t i = 0; i < v; ++i)
+        if (!memcmp(&notes.variants[i], &notes.variants[v], sizeof *notes.variants)) return true;
+    return false;
+}
+
+// Whether a variant is compiled: the first and the last one of its kernel, or every one.
+static bool is_chosen(size_t v) {
+    bool before = false, after = false;
+    for (size_t i = 0; i < notes.count; ++i)
+        if (i != v && notes.variants[i].kernel == notes.variants[v].kernel) *(i < v ? &before : &after) = true;
+    return !before || !after || (getenv("BPT_ALL_VARIANTS") && !seen_before(v));
+}
+
+// ---- Tests -----------------------------------------------------------------------------------------------------------
+
+static void not_tested(const char *why) {
+    const char *required = getenv("BPT_REQUIRE_CUDA_COMPILE");
+    if (required && !strcmp(required, "1")) fail_msg("BPT_REQUIRE_CUDA_COMPILE=1, but: %s", why);
+    print_message("not tested: %s\n", why);
+    skip();
+}
+
+static const bpt_nvrtc_functions_t *compiler(void) {
+    const bpt_nvrtc_functions_t *nvrtc = NULL;
+    if (bpt_nvrtc_load(&nvrtc) != BPT_OK) not_tested(bpt_error_message());
+    return nvrtc;
+}
+
+static void compile(const bpt_nvrtc_functions_t *nvrtc, size_t v, const char *arch, const char *beginning) {
+    char *image = NULL;
+    size_t bytes = 0;
+    if (bpt_cuda_compile(nvrtc, &notes.variants[v], arch, &image, &bytes) != BPT_OK)
+        fail_msg("%s: %s", bpt_gpu_kernels[notes.variants[v].kernel].name, bpt_error_message());
+    assert_true(bytes > 64);
+    assert_memory_equal(image, beginning, strlen(beginning));
+    bpt_free(image);
+}
+
+static void every_kernel_is_asked_for(void **state) {
+    bool asked[BPT_GPU_KERNEL_COUNT] = {false};
+    (void)state;
+    for (size_t v = 0; v < notes.count; ++v) asked[notes.variants[v].kernel] = true;
+    for (int k = 0; k < BPT_GPU_KERNEL_COUNT; ++k)
+        if (!asked[k]) fail_msg("no case of the conformance tests uses the kernel %s", bpt_gpu_kernels[k].name);
+}
+
+static void compile_chosen(const bpt_nvrtc_functions_t *nvrtc, const char *arch, const char *beginning) {
+    int count = 0;
+    for (size_t v = 0; v < notes.count; ++v) {
+        if (!is_chosen(v)) continue;
+        compile(nvrtc, v, arch, beginning);
+        ++count;
+    }
+    print_message("NVRTC %d.%d: %d variants of %d kernels for %s\n", nvrtc->major, nvrtc->minor, count, (int)BPT_GPU_KERNEL_COUNT, arch);
+}
+
+static void kernels_become_assembly(void **state) {
+    (void)state;
+    compile_chosen(compiler(), "compute_75", "//");
+}
+
+static void kernels_become_machine_code(void **state) {
+    const char *arch = *state;
+    const bpt_nvrtc_functions_t *nvrtc = compiler();
+    bool known = false;
+    for (int i = 0; i < nvrtc->n_archs; ++i) known = known || nvrtc->archs[i] == atoi(arch + 3);
+    if (!known) not_tested("NVRTC does not know the architecture");
+    compile_chosen(nvrtc, arch,
+                   "\x7F"
+                   "ELF");
+}
+
+static void an_error_is_told_with_its_place(void **state) {
+    const bpt_nvrtc_functions_t *nvrtc = compiler();
+    const bpt_gpu_variant_t variant = {.kernel = BPT_GPU_sum_all, .group_size = 0};  // local arrays without elements
+    char *image = NULL;
+    size_t bytes;
+    (void)state;
+    assert_fails(bpt_cuda_compile(nvrtc, &variant, "sm_80", &image, &bytes), BPT_ERR_UNSUPPORTED, "cl/sum_all.cl");
+    assert_null(image);
+    assert_fails(bpt_cuda_compile(nvrtc, &variant, "sm_1", &image, &bytes), BPT_ERR_UNSUPPORTED, "sm_1");
+}
+
+static void the_image_suits_the_device(void **state) {
+    const bpt_nvrtc_functions_t nvrtc = {.major = 13, .archs = {75, 80, 86, 90, 100, 120}, .n_archs = 6};
+    static const struct {
+        int capability;
+        const char *arch;
+    } cases[] = {{75, "sm_75"},   {80, "sm_80"},        {89, "sm_86"},   {90, "sm_90"},
+                 {103, "sm_100"}, {110, "compute_100"}, {121, "sm_120"}, {130, "compute_120"}};
+    char arch[24];
+    (void)state;
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        assert_ok(bpt_cuda_arch(&nvrtc, cases[i].capability, arch));
+        assert_string_equal(arch, cases[i].arch);
+    }
+    assert_fails(bpt_cuda_arch(&nvrtc, 61, arch), BPT_ERR_UNSUPPORTED, "6.1");
+}
+
+int main(void) {
+    static const char *const archs[] = {"sm_80", "sm_90a", "sm_120"};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kernel_is_asked_for),
+        cmocka_unit_test(kernels_become_assembly),
+        {.name = "kernels_become_machine_code/sm_80", .test_func = kernels_become_machine_code, .initial_state = (void *)archs[0]},
+        {.name = "kernels_become_machine_code/sm_90a", .test_func = kernels_become_machine_code, .initial_state = (void *)archs[1]},
+        {.name = "kernels_become_machine_code/sm_120", .test_func = kernels_become_machine_code, .initial_state = (void *)archs[2]},
+        cmocka_unit_test(an_error_is_told_with_its_place),
+        cmocka_unit_test(the_image_suits_the_device),
+    };
+    return cmocka_run_group_tests(tests, note_variants, forget_variants);
+}
+#else
+static void not_compiled_in(void **state) {
+    const char *required = getenv("BPT_REQUIRE_CUDA_COMPILE");
+    (void)state;
+    if (required && !strcmp(required, "1")) fail_msg("BPT_REQUIRE_CUDA_COMPILE=1, but the CUDA backend is not compiled in");
+    print_message("cuda: not compiled in\n");
+    skip();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(not_compiled_in)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#endif
