@@ -16,16 +16,21 @@ typedef struct {
     char name[128], driver[128], reason[256];  // reason: why it cannot be used, "" when usable
     char type[16];                             // "cpu", "discrete", "integrated", "software"
     char features[512];                        // blank-separated words, e.g. "avx512 bf16 fma"
+    char pci[16];  // place on the bus, "0000:03:00.0"; "" when there is none or the driver does not tell
     uint64_t memory_bytes;
     uint64_t max_buffer_bytes;
+    // GPUs, 0 = not said: range and alignment of a binding, work-items and local memory of a work-group.
+    uint64_t max_binding_bytes;
+    uint32_t binding_alignment, max_group_size, max_local_bytes;
     int32_t units;  // cores, compute units; 0 = unknown
     bool usable, bf16, f16;
     char bf16_reason[256];  // why bf16 is false, where there is more to say than that the device has none
 } bpt_device_info_t;
 
 typedef struct {
-    int32_t threads;   // cpu: 0 = all
-    double submit_ms;  // GPUs: longest submission; 0 = what suits the kind of device
+    int32_t threads;        // cpu: 0 = all
+    double submit_ms;       // GPUs: longest submission; 0 = what suits the kind of device
+    uint64_t memory_bytes;  // GPUs: most to use of its memory; 0 = all
 } bpt_device_options_t;
 
 // A tensor operand: `buffer` NULL = absent. In a dry run buffers may be NULL; `present` tells.
@@ -47,6 +52,7 @@ typedef struct {
 typedef struct bpt_backend {
     const char *name;         // "cpu"
     const char *description;  // one line for `bpt devices`
+    bool gpu;                 // its devices belong to drivers, which may crash while they are asked
 
     // Fills up to `capacity` entries, *count = devices seen (unusable ones included, with the reason).
     bpt_status_t (*enumerate)(bpt_device_info_t *infos, int capacity, int *count);

@@ -1,4 +1,4 @@
-// The compiled-in backends, in the order in which `auto` prefers them. One line per backend.
+// The compiled-in backends, in the order in which `auto` prefers them: cuda, vulkan, opencl, cpu. One line per backend.
 #include <string.h>
 
 #include "backends/backend.h"
@@ -6,11 +6,11 @@
 extern const bpt_backend_t bpt_cpu_backend, bpt_opencl_backend, bpt_ref_backend, bpt_vulkan_backend;
 
 const bpt_backend_t *const bpt_backends[] = {
-    &bpt_cpu_backend,
 #ifdef BPT_WITH_VULKAN
     &bpt_vulkan_backend,
 #endif
     &bpt_opencl_backend,
+    &bpt_cpu_backend,
     &bpt_ref_backend,
     NULL,
 };

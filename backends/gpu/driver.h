@@ -84,4 +84,7 @@ typedef struct bpt_gpu_driver {
     bpt_status_t (*marks)(bpt_gpu_commands_t *commands, double *seconds, int capacity, int *count);
 } bpt_gpu_driver_t;
 
+// For `enumerate`: appends the GPUs that this user may not open, which drivers therefore pass over, with the remedy (nodes.c).
+void bpt_gpu_list_forbidden(bpt_device_info_t *infos, int capacity, int *count);
+
 #endif

@@ -54,6 +54,8 @@ bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const bpt_gpu_driver_t *
     BPT_TRY_GOTO(bpt_gpu_limits_fake(&g->api->limits), failed);
     g->base.info.f16 = g->api->limits.f16;
     assume_rates(g, options);
+    g->memory_bytes = g->api->limits.memory_bytes;
+    if (options && options->memory_bytes && options->memory_bytes < g->memory_bytes) g->memory_bytes = options->memory_bytes;
     BPT_TRY_GOTO(bpt_gpu_tuning(&g->base.info, &g->tuning), failed);
     BPT_TRY_GOTO(driver->memory_create(g->api, 256, &g->canary), failed);
     bpt_free(infos);
@@ -97,18 +99,17 @@ bpt_status_t bpt_gpu_program(bpt_gpu_device_t *g, const bpt_gpu_variant_t *varia
 
 bpt_status_t bpt_gpu_buffer_create(bpt_device_t *device, size_t bytes, bpt_buffer_t **out) {
     bpt_gpu_device_t *g = (bpt_gpu_device_t *)device;
-    if (bytes > g->api->limits.max_allocation_bytes)
-        return bpt_fail(BPT_ERR_NO_MEMORY, "%.1f MiB in one block; device '%s' allows %.1f MiB: lower --batch-tokens or --context, or use --recompute",
-                        (double)bytes / 1048576, device->info.name, (double)g->api->limits.max_allocation_bytes / 1048576);
+    BPT_TRY(bpt_gpu_room(g, bytes));
     bpt_buffer_t *buffer;
     BPT_TRY(bpt_alloc(1, sizeof *buffer, &buffer));
     // Kernels may read whole vectors at the end, and no API likes an empty block.
     const bpt_status_t status = g->api->driver->memory_create(g->api, (bytes + 255 + 256) / 256 * 256, &buffer->memory);
     if (status != BPT_OK) {
         bpt_free(buffer);
-        return status;
+        return status == BPT_ERR_NO_MEMORY ? bpt_gpu_no_room(g, bytes, bpt_error_message()) : status;
     }
     buffer->bytes = bytes;
+    g->used_bytes += bytes;
     *out = buffer;
     return BPT_OK;
 }
@@ -121,6 +122,7 @@ void bpt_gpu_buffer_destroy(bpt_device_t *device, bpt_buffer_t *buffer) {
     bpt_gpu_device_t *g = (bpt_gpu_device_t *)device;
     (void)settle(g);  // after a device loss there is nothing left to wait for
     g->api->driver->memory_destroy(g->api, buffer->memory);
+    g->used_bytes -= buffer->bytes;
     bpt_free(buffer);
 }
 

@@ -32,6 +32,8 @@ typedef struct {
     double flops, bytes_s;  // assumed rates of the device
     double slowdown;        // what dispatches really take is this many times their estimate; learnt from submissions (list.c)
     double wait_s;          // longest wait before the device counts as lost
+    uint64_t memory_bytes;  // that buffers may use together
+    uint64_t used_bytes;    // that they use
     bpt_list_t *running;    // whose submissions have not been looked at yet
 } bpt_gpu_device_t;
 
@@ -120,6 +122,9 @@ uint32_t bpt_lower_threshold(float p);
 
 // ---- Inside ----------------------------------------------------------------------------------------------------------
 
+// BPT_ERR_NO_MEMORY, with what is needed, what there is and what to lower (room.c).
+bpt_status_t bpt_gpu_room(const bpt_gpu_device_t *device, size_t bytes);
+bpt_status_t bpt_gpu_no_room(const bpt_gpu_device_t *device, size_t bytes, const char *why);
 bpt_status_t bpt_gpu_program(bpt_gpu_device_t *device, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out);
 // Records one dispatch of a list (list.c). `seconds`: its estimated time. `groups` may be any number.
 bpt_status_t bpt_gpu_list_dispatch(bpt_list_t *list, const bpt_gpu_dispatch_t *dispatch, int64_t groups, double seconds);

@@ -23,6 +23,8 @@ static bpt_status_t fake(bpt_gpu_limits_t *limits, const char *key, uint64_t val
         lower64(&limits->max_binding_bytes, value);
     else if (!strcmp(key, "allocation"))
         lower64(&limits->max_allocation_bytes, value);
+    else if (!strcmp(key, "memory"))
+        lower64(&limits->memory_bytes, value);
     else if (!strcmp(key, "subgroup"))
         limits->subgroup_size = (uint32_t)value;
     else if (!strcmp(key, "loops"))
@@ -30,7 +32,7 @@ static bpt_status_t fake(bpt_gpu_limits_t *limits, const char *key, uint64_t val
     else if (!strcmp(key, "f16"))
         limits->f16 = limits->f16 && value;
     else
-        return bpt_fail(BPT_ERR_USAGE, "BPT_LIMITS: unknown limit '%s'; known are local, groups, group_size, binding, allocation, subgroup, loops, f16", key);
+        return bpt_fail(BPT_ERR_USAGE, "BPT_LIMITS: unknown limit '%s'; known are local, groups, group_size, binding, allocation, memory, subgroup, loops, f16", key);
     return BPT_OK;
 }
 

@@ -41,11 +41,34 @@ static void judge(const bpt_opencl_functions_t *cl, cl_device_id device, bpt_dev
     info->usable = !*info->reason;
 }
 
+// The place on the bus, as the standard's or a vendor's query tells it.
+static void know_pci(const bpt_opencl_functions_t *cl, cl_device_id device, const char *extensions, bpt_device_info_t *info) {
+    enum { PCI_BUS_INFO_KHR = 0x410F, PCI_BUS_ID_NV = 0x4008, PCI_SLOT_ID_NV = 0x4009, PCI_DOMAIN_ID_NV = 0x400A, TOPOLOGY_AMD = 0x4037 };
+    cl_uint place[4] = {0};  // domain, bus, device, function
+    uint8_t topology[24] = {0};
+    bool known = false;
+    if (strstr(extensions, "cl_khr_pci_bus_info"))
+        known = cl->clGetDeviceInfo(device, PCI_BUS_INFO_KHR, sizeof place, place, NULL) == CL_SUCCESS;
+    else if (strstr(extensions, "cl_nv_device_attribute_query")) {
+        const cl_uint slot = NUMBER(cl_uint, cl, device, PCI_SLOT_ID_NV);
+        known = cl->clGetDeviceInfo(device, PCI_BUS_ID_NV, sizeof place[1], &place[1], NULL) == CL_SUCCESS;
+        place[0] = NUMBER(cl_uint, cl, device, PCI_DOMAIN_ID_NV);
+        place[2] = slot >> 3;
+        place[3] = slot & 7;
+    } else if (strstr(extensions, "cl_amd_device_attribute_query")) {
+        known = cl->clGetDeviceInfo(device, TOPOLOGY_AMD, sizeof topology, topology, NULL) == CL_SUCCESS && topology[0] == 1;  // PCIe
+        for (int i = 0; i < 3; ++i) place[1 + i] = topology[21 + i];
+    }
+    if (known) snprintf(info->pci, sizeof info->pci, "%04x:%02x:%02x.%x", place[0] & 0xffff, place[1] & 0xff, place[2] & 0xff, place[3] & 0xf);
+}
+
 static void describe(const bpt_opencl_functions_t *cl, const bpt_opencl_id_t *id, bpt_device_info_t *info) {
-    char driver[64], platform[60] = "", extensions[4096];
+    char driver[64], platform[60] = "", extensions[4096], version[32] = "opencl-";
     *info = (bpt_device_info_t){.f16 = true};  // stored only: vload_half and vstore_half belong to every OpenCL
     text_of(cl, id->device, CL_DEVICE_NAME, info->name, sizeof info->name);
     text_of(cl, id->device, CL_DRIVER_VERSION, driver, sizeof driver);
+    text_of(cl, id->device, CL_DEVICE_VERSION, extensions, sizeof extensions);
+    sscanf(extensions, "OpenCL %24s", version + strlen(version));
     text_of(cl, id->device, CL_DEVICE_EXTENSIONS, extensions, sizeof extensions);
     cl->clGetPlatformInfo(id->platform, CL_PLATFORM_NAME, sizeof platform, platform, NULL);
     platform[sizeof platform - 1] = '\0';
@@ -53,21 +76,29 @@ static void describe(const bpt_opencl_functions_t *cl, const bpt_opencl_id_t *id
     const cl_device_type type = NUMBER(cl_device_type, cl, id->device, CL_DEVICE_TYPE);
     const bool unified = NUMBER(cl_bool, cl, id->device, CL_DEVICE_HOST_UNIFIED_MEMORY);
     snprintf(info->type, sizeof info->type, "%s", type & CL_DEVICE_TYPE_CPU ? "software" : unified ? "integrated" : "discrete");
-    snprintf(info->features, sizeof info->features, "local-%lluKiB group-%zu%s%s", (unsigned long long)NUMBER(cl_ulong, cl, id->device, CL_DEVICE_LOCAL_MEM_SIZE) / 1024,
-             NUMBER(size_t, cl, id->device, CL_DEVICE_MAX_WORK_GROUP_SIZE), strstr(extensions, "cl_khr_fp16") ? " fp16" : "",
+    snprintf(info->features, sizeof info->features, "%s%s%s", version, strstr(extensions, "cl_khr_fp16") ? " fp16" : "",
              strstr(extensions, "cl_khr_subgroups") ? " subgroups" : "");
     info->memory_bytes = NUMBER(cl_ulong, cl, id->device, CL_DEVICE_GLOBAL_MEM_SIZE);
     info->max_buffer_bytes = NUMBER(cl_ulong, cl, id->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+    info->max_binding_bytes = info->max_buffer_bytes;
+    info->binding_alignment = 1;
+    info->max_group_size = (uint32_t)NUMBER(size_t, cl, id->device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+    info->max_local_bytes = (uint32_t)NUMBER(cl_ulong, cl, id->device, CL_DEVICE_LOCAL_MEM_SIZE);
+    know_pci(cl, id->device, extensions, info);
     info->units = (int32_t)NUMBER(cl_uint, cl, id->device, CL_DEVICE_MAX_COMPUTE_UNITS);
     judge(cl, id->device, info);
 }
 
-static bpt_status_t no_platform(cl_int code) {
+static bpt_status_t no_driver(const char *what) {
+    bpt_device_info_t forbidden;
+    int count = 0;
+    bpt_gpu_list_forbidden(&forbidden, 1, &count);
+    if (count) return bpt_fail(BPT_ERR_UNAVAILABLE, "the OpenCL loader finds %s; %s: %s", what, forbidden.name, forbidden.reason);
     return bpt_fail(BPT_ERR_UNAVAILABLE,
-                    "the OpenCL loader finds no driver (%s %d); install one: Debian intel-opencl-icd, mesa-opencl-icd or pocl-opencl-icd, Fedora "
+                    "the OpenCL loader finds %s; install a driver: Debian intel-opencl-icd, mesa-opencl-icd or pocl-opencl-icd, Fedora "
                     "intel-compute-runtime, mesa-libOpenCL or pocl, Arch intel-compute-runtime, opencl-mesa or pocl; drivers are listed in "
                     "/etc/OpenCL/vendors unless OCL_ICD_VENDORS says otherwise",
-                    bpt_opencl_error_name(code), code);
+                    what);
 }
 
 static bpt_status_t find_all(found_t *found, int *count) {
@@ -77,7 +108,7 @@ static bpt_status_t find_all(found_t *found, int *count) {
     *count = 0;
     BPT_TRY(bpt_opencl_load(&cl));
     const cl_int code = cl->clGetPlatformIDs(MAX_PLATFORMS, platforms, &n_platforms);
-    if (code != CL_SUCCESS || !n_platforms) return no_platform(code);
+    if (code != CL_SUCCESS || !n_platforms) return no_driver("no driver");
     for (cl_uint p = 0; p < n_platforms && p < MAX_PLATFORMS; ++p) {
         cl_device_id devices[MAX_DEVICES];
         cl_uint n = 0;
@@ -98,6 +129,8 @@ bpt_status_t bpt_opencl_enumerate(bpt_device_info_t *infos, int capacity, int *c
     found_t found[MAX_DEVICES];
     BPT_TRY(find_all(found, count));
     for (int i = 0; i < *count && i < capacity; ++i) infos[i] = found[i].info;
+    bpt_gpu_list_forbidden(infos, capacity, count);
+    if (!*count) return no_driver("no device");
     return BPT_OK;
 }
 

@@ -80,7 +80,7 @@ static bpt_status_t memory_create(bpt_gpu_api_t *base, size_t bytes, bpt_gpu_mem
     if (status == BPT_OK) status = bpt_opencl_check(api->cl->clFinish(api->queue), "clearing memory");
     if (status != BPT_OK) {
         memory_destroy(base, memory);
-        return bpt_context(status, "%.1f MiB on the device, which has %.1f MiB", (double)bytes / 1048576, (double)base->limits.memory_bytes / 1048576);
+        return bpt_context(status, "a block of %.1f MiB", (double)bytes / 1048576);
     }
     *out = memory;
     return BPT_OK;

@@ -27,10 +27,14 @@ static void first_error(const bpt_opencl_api_t *api, cl_program program, char *l
     if (api->cl->clGetProgramBuildInfo(program, api->id.device, CL_PROGRAM_BUILD_LOG, 0, NULL, &length) != CL_SUCCESS || length < 2) return;
     if (bpt_alloc(length + 1, 1, &log) != BPT_OK) return;
     api->cl->clGetProgramBuildInfo(program, api->id.device, CL_PROGRAM_BUILD_LOG, length, log, NULL);
-    const char *start = strstr(log, "error");
+    const char *start = strstr(log, "error:");
     while (start && start > log && start[-1] != '\n') --start;
     if (!start) start = log + strspn(log, "\n ");
-    snprintf(line, bytes, "%.*s", (int)strcspn(start, "\n"), start);
+    size_t end = strcspn(start, "\n");
+    if (end && start[end - 1] == ':') end += strspn(start + end, "\n "), end += strcspn(start + end, "\n");  // a heading
+    snprintf(line, bytes, "%.*s", (int)end, start);
+    for (char *c = line; *c; ++c)
+        if (*c == '\n') *c = ' ';
     bpt_free(log);
 }
 

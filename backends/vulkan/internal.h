@@ -32,7 +32,9 @@ typedef struct {
     VkPhysicalDeviceVulkan11Properties properties11;
     VkPhysicalDeviceVulkan12Properties properties12;
     VkPhysicalDeviceMemoryProperties memory;
+    VkPhysicalDevicePCIBusInfoPropertiesEXT pci;
     uint32_t queue_family, timestamp_bits;
+    bool on_pci;  // `pci` is filled
     bool mapped;  // its memory may be mapped into the host's
     bpt_gpu_limits_t limits;
     char reason[256];  // why it cannot be used, "" when it can

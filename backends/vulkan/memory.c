@@ -71,12 +71,7 @@ static bpt_status_t create(bpt_vulkan_t *v, size_t bytes, purpose_t purpose, bpt
         return BPT_OK;
     }
     bpt_vulkan_memory_destroy(&v->base, m);
-    if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY && result != VK_ERROR_OUT_OF_HOST_MEMORY)
-        return bpt_vulkan_fail(v, result, "allocating memory");
-    return bpt_fail(BPT_ERR_NO_MEMORY,
-                    "%s: %.1f MiB more are needed; of the device's %.1f MiB this program has %.1f MiB, and there is no room left",
-                    v->physical.properties.deviceName, (double)bytes / MIB, (double)v->physical.limits.memory_bytes / MIB,
-                    (double)v->memory_bytes / MIB);
+    return bpt_vulkan_fail(v, result, "allocating memory");
 }
 
 // ---- Copies ----------------------------------------------------------------------------------------------------------

@@ -1,9 +1,7 @@
 // The devices of an instance and what they allow (internal.h).
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "backends/vulkan/internal.h"
 #include "bpt/alloc.h"
@@ -79,6 +77,7 @@ static void know_limits(bpt_vulkan_physical_t *p, const VkExtensionProperties *e
     VkPhysicalDeviceMaintenance4PropertiesKHR maintenance = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES_KHR};
     VkPhysicalDeviceSubgroupSizeControlPropertiesEXT subgroup = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES_EXT};
+    VkPhysicalDevicePCIBusInfoPropertiesEXT pci = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT};
     p->properties12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
     p->properties11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
     p->properties11.pNext = &p->properties12;
@@ -91,7 +90,13 @@ static void know_limits(bpt_vulkan_physical_t *p, const VkExtensionProperties *e
         subgroup.pNext = all.pNext;
         all.pNext = &subgroup;
     }
+    if (has_extension(extensions, n_extensions, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME)) {
+        pci.pNext = all.pNext;
+        all.pNext = &pci;
+        p->on_pci = true;
+    }
     bpt_vk.GetPhysicalDeviceProperties2(p->handle, &all);
+    p->pci = pci;
     p->properties11.pNext = p->properties12.pNext = NULL;
     const VkPhysicalDeviceLimits *l = &p->properties.limits;
     bpt_gpu_limits_t *out = &p->limits;
@@ -114,7 +119,7 @@ static bpt_status_t know(VkPhysicalDevice handle, bpt_vulkan_physical_t *p) {
     bpt_vk.GetPhysicalDeviceProperties(handle, &p->properties);
     know_memory(p);
     if (p->properties.apiVersion < VK_API_VERSION_1_2) {
-        snprintf(p->reason, sizeof p->reason, "its driver offers Vulkan %u.%u, bpt needs 1.2",
+        snprintf(p->reason, sizeof p->reason, "its driver offers Vulkan %u.%u, bpt needs 1.2: update the driver (mesa-vulkan-drivers, or the vendor's)",
                  VK_API_VERSION_MAJOR(p->properties.apiVersion), VK_API_VERSION_MINOR(p->properties.apiVersion));
         return BPT_OK;
     }
@@ -166,9 +171,16 @@ static void describe(const bpt_vulkan_physical_t *p, bpt_device_info_t *info) {
     const uint32_t version = p->properties.apiVersion;
     *info = (bpt_device_info_t){.memory_bytes = p->limits.memory_bytes,
                                 .max_buffer_bytes = p->limits.max_allocation_bytes,
+                                .max_binding_bytes = p->limits.max_binding_bytes,
+                                .binding_alignment = p->limits.offset_alignment,
+                                .max_group_size = p->limits.max_group_size,
+                                .max_local_bytes = p->limits.local_bytes,
                                 .f16 = p->limits.f16,
                                 .usable = !*p->reason};
     snprintf(info->name, sizeof info->name, "%s", p->properties.deviceName);
+    if (p->on_pci)
+        snprintf(info->pci, sizeof info->pci, "%04x:%02x:%02x.%x", p->pci.pciDomain & 0xffff, p->pci.pciBus & 0xff, p->pci.pciDevice & 0xff,
+                 p->pci.pciFunction & 0xf);
     snprintf(info->driver, sizeof info->driver, "%.63s %.63s", p->properties12.driverName, p->properties12.driverInfo);
     snprintf(info->type, sizeof info->type, "%s", types[type_rank(p)]);
     snprintf(info->reason, sizeof info->reason, "%s", p->reason);
@@ -182,24 +194,6 @@ static void describe(const bpt_vulkan_physical_t *p, bpt_device_info_t *info) {
     if (p->limits.unified) snprintf(info->features + used, sizeof info->features - (size_t)used, " unified");
 }
 
-// GPUs that this user may not open are invisible to Vulkan; they are listed behind its devices, with the reason.
-static void list_forbidden(bpt_device_info_t *infos, int capacity, int *count) {
-    glob_t nodes;
-    if (glob("/dev/dri/renderD*", 0, NULL, &nodes)) return;
-    for (size_t i = 0; i < nodes.gl_pathc; ++i) {
-        if (access(nodes.gl_pathv[i], R_OK | W_OK) == 0) continue;
-        if (*count < capacity) {
-            bpt_device_info_t *info = &infos[*count];
-            *info = (bpt_device_info_t){.type = "other"};
-            snprintf(info->name, sizeof info->name, "%s", nodes.gl_pathv[i]);
-            snprintf(info->reason, sizeof info->reason,
-                     "no permission to open it; join its group, usually \"render\": sudo usermod -aG render $USER, then log in again");
-        }
-        ++*count;
-    }
-    globfree(&nodes);
-}
-
 bpt_status_t bpt_vulkan_enumerate(bpt_device_info_t *infos, int capacity, int *count) {
     bpt_vulkan_instance_t instance;
     bpt_vulkan_physical_t *list = NULL;
@@ -210,7 +204,7 @@ bpt_status_t bpt_vulkan_enumerate(bpt_device_info_t *infos, int capacity, int *c
     bpt_free(list);
     bpt_vulkan_instance_destroy(&instance);
     if (status != BPT_OK) return status;
-    list_forbidden(infos, capacity, count);
+    bpt_gpu_list_forbidden(infos, capacity, count);
     if (*count == 0) return bpt_fail(BPT_ERR_UNAVAILABLE, "Vulkan finds no device; " BPT_VULKAN_PACKAGES);
     return bpt_vulkan_instance_check(&instance);
 }

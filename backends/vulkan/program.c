@@ -52,7 +52,7 @@ static bpt_status_t check_dtypes(const bpt_vulkan_t *v, const bpt_gpu_variant_t 
     for (int b = 0; b < BPT_GPU_MAX_BINDINGS && info->bindings[b].name; ++b) {
         if (info->bindings[b].kind != BPT_GPU_BINDING_F || variant->dtypes[b] == BPT_F32) continue;
         if (variant->dtypes[b] != BPT_F16 || !v->physical.limits.f16)
-            return bpt_fail(BPT_ERR_UNSUPPORTED, "kernel %s on %s: %s has %s elements, which it cannot read or write", info->name,
+            return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: %s has %s elements, which it cannot read or write",
                             v->physical.properties.deviceName, info->bindings[b].name, bpt_dtype_name((bpt_dtype_t)variant->dtypes[b]));
         *f16 = true;
     }
@@ -93,13 +93,12 @@ static VkResult create_pipeline(bpt_vulkan_t *v, const bpt_gpu_variant_t *varian
 
 bpt_status_t bpt_vulkan_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out) {
     bpt_vulkan_t *v = (bpt_vulkan_t *)api;
-    const char *name = bpt_gpu_kernels[variant->kernel].name;
     bool f16;
     bpt_gpu_program_t *program;
     VkShaderModule module;
     BPT_TRY(check_dtypes(v, variant, &f16));
     if (variant->group_size < 1 || variant->group_size > v->physical.limits.max_group_size)
-        return bpt_fail(BPT_ERR_UNSUPPORTED, "kernel %s on %s: a work-group of %u items; the device allows %u", name,
+        return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: a work-group of %u items; the device allows %u",
                         v->physical.properties.deviceName, variant->group_size, v->physical.limits.max_group_size);
     BPT_TRY(layout_create(v, variant->kernel));
     const bpt_vulkan_shader_t *shader = bpt_vulkan_shaders[variant->kernel];
@@ -120,7 +119,7 @@ bpt_status_t bpt_vulkan_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant
     bpt_free(program);
     if (result == VK_ERROR_DEVICE_LOST || result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY)
         return bpt_vulkan_fail(v, result, "compiling a kernel");
-    return bpt_fail(BPT_ERR_UNSUPPORTED, "kernel %s on %s: the driver's compiler refuses it (Vulkan gives %d)", name,
+    return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: the driver's compiler refuses it (Vulkan gives %d)",
                     v->physical.properties.deviceName, (int)result);
 }
 
