@@ -17,6 +17,14 @@ static void size_text(uint64_t bytes, char *buffer, size_t capacity) {
         snprintf(buffer, capacity, "%.0f MiB", (double)bytes / (1 << 20));
 }
 
+static void print_limits(const bpt_device_info_t *d) {
+    char binding[32];
+    if (!d->max_group_size) return;  // no GPU
+    size_text(d->max_binding_bytes, binding, sizeof binding);
+    printf("     limits: work-group %u, local memory %u KiB, binding %s aligned to %u\n", d->max_group_size, d->max_local_bytes / 1024, binding,
+           d->binding_alignment);
+}
+
 static void print_backend(const char *backend, const char *description, const cli_probe_t *probe) {
     printf("%s: %s\n", backend, description);
     if (*probe->reason)
@@ -28,10 +36,11 @@ static void print_backend(const char *backend, const char *description, const cl
         char memory[32], buffer[32], units[32] = "";
         size_text(d->memory_bytes, memory, sizeof memory);
         size_text(d->max_buffer_bytes, buffer, sizeof buffer);
-        printf("  %d  %s\n", i, d->name);
+        printf("  %d  %s%s%s\n", i, d->name, *d->pci ? ", PCI " : "", d->pci);
         if (d->units) snprintf(units, sizeof units, " %d unit%s,", d->units, d->units == 1 ? "" : "s");  // 0: the API does not tell
         printf("     type %s,%s memory %s, largest buffer %s, precision f32%s%s\n", d->type, units, memory, buffer, d->bf16 ? " bf16" : "",
                d->f16 ? " f16" : "");
+        print_limits(d);
         printf("     driver %s%s%s\n", d->driver, *d->features ? ", features " : "", d->features);
         if (!d->usable) printf("     not usable: %s\n", d->reason);
     }
@@ -41,10 +50,15 @@ static bpt_status_t fill_device(json_t *object, int index, const bpt_device_info
     BPT_TRY(bpt_json_set_int(object, "index", index));
     BPT_TRY(bpt_json_set_text(object, "name", d->name));
     BPT_TRY(bpt_json_set_text(object, "type", d->type));
+    BPT_TRY(bpt_json_set_text(object, "pci", d->pci));
     BPT_TRY(bpt_json_set_text(object, "driver", d->driver));
     BPT_TRY(bpt_json_set_text(object, "features", d->features));
     BPT_TRY(bpt_json_set_u64(object, "memory_bytes", d->memory_bytes));
     BPT_TRY(bpt_json_set_u64(object, "max_buffer_bytes", d->max_buffer_bytes));
+    BPT_TRY(bpt_json_set_u64(object, "max_binding_bytes", d->max_binding_bytes));
+    BPT_TRY(bpt_json_set_u64(object, "binding_alignment", d->binding_alignment));
+    BPT_TRY(bpt_json_set_u64(object, "max_group_size", d->max_group_size));
+    BPT_TRY(bpt_json_set_u64(object, "max_local_bytes", d->max_local_bytes));
     BPT_TRY(bpt_json_set_int(object, "units", d->units));
     BPT_TRY(bpt_json_set_bool(object, "bf16", d->bf16));
     BPT_TRY(bpt_json_set_bool(object, "f16", d->f16));

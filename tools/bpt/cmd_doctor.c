@@ -8,11 +8,13 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "tools/bpt/child.h"
+#include "tools/bpt/device.h"
 #include "tools/bpt/probe.h"
 #include "tools/bpt/program.h"
 #include "tools/bpt/selftest.h"
+#include "tools/bpt/verdict.h"
 
-enum { SELFTEST_SECONDS = 120 };
+enum { SELFTEST_SECONDS = 600 };  // a driver that compiles every kernel for the first time takes minutes
 
 typedef struct {
     const cli_options_t *o;
@@ -81,7 +83,22 @@ static void print_selftest(const cli_selftest_t *t) {
     printf("     self-test: %d of %d cases agree with the reference (largest deviation %.1e)\n", t->count - t->failed, t->count, worst);
 }
 
-static bpt_status_t test_device(checkup_t *c, const bpt_backend_t *backend, int index) {
+// The first problem, "" if there is none.
+static const char *problem_of(const cli_selftest_t *t, char *text, size_t bytes) {
+    text[0] = '\0';
+    if (*t->problem) snprintf(text, bytes, "%s", t->problem);
+    for (int i = 0; i < t->count && !*text; ++i)
+        if (*t->result[i].detail) snprintf(text, bytes, "%s: %s", t->result[i].name, t->result[i].detail);
+    return text;
+}
+
+static void print_verdict(const char *backend, const bpt_device_info_t *info, bpt_dtype_t precision) {
+    cli_verdict_t verdict;
+    if (!cli_verdict_recall(backend, info, precision, &verdict)) return;
+    printf("     on %s, with this driver: %s%s\n", verdict.date, *verdict.problem ? "FAILED " : "the self-test passed", verdict.problem);
+}
+
+static bpt_status_t test_device(checkup_t *c, const bpt_backend_t *backend, int index, const bpt_device_info_t *info) {
     const task_t task = {.backend = backend, .index = index, .precision = c->o->train.precision, .threads = (int32_t)c->o->global.threads};
     const cli_child_t child = {.work = selftest,
                                .input = &task,
@@ -90,12 +107,18 @@ static bpt_status_t test_device(checkup_t *c, const bpt_backend_t *backend, int 
                                .seconds = SELFTEST_SECONDS,
                                .verbose = c->o->global.verbose};
     bool done;
-    char why[128];
+    char why[128], problem[sizeof c->selftest.problem];
+    print_verdict(backend->name, info, task.precision);
     BPT_TRY(cli_child_run(&child, &done, why, sizeof why));
     ++c->tested;
+    if (!done)
+        snprintf(problem, sizeof problem, "the self-test %s", why);
+    else
+        problem_of(&c->selftest, problem, sizeof problem);
+    cli_verdict_remember(backend->name, info, task.precision, problem);
     if (!done || *c->selftest.problem) {
         ++c->failed;
-        printf("     FAILED: %s%s\n", done ? "" : "the self-test ", done ? c->selftest.problem : why);
+        printf("     FAILED: %s\n", problem);
         return BPT_OK;
     }
     c->failed += c->selftest.failed > 0;
@@ -117,11 +140,12 @@ static bpt_status_t check_backend(void *user, const char *name, const bpt_backen
     if ((*probe->reason || !probe->count) && *remedy(name)) printf("  %s\n", remedy(name));
     for (int i = 0; i < probe->count; ++i) {
         const bpt_device_info_t *d = &probe->device[i];
+        if (*c->o->global.device && !cli_device_fits(d, i, c->o->global.device)) continue;
         printf("  %d  %s (%s, %s)\n", i, d->name, d->type, d->driver);
         if (!d->usable)
             printf("     not usable: %s\n", d->reason);
         else
-            BPT_TRY(test_device(c, backend, i));
+            BPT_TRY(test_device(c, backend, i, d));
     }
     return BPT_OK;
 }
@@ -130,7 +154,7 @@ static bpt_status_t check_all(checkup_t *c) {
     check_machine();
     check_render_nodes();
     BPT_TRY(cli_each_backend(c->o, check_backend, c));
-    if (!c->tested) return bpt_fail(BPT_ERR_UNAVAILABLE, "no device could be tested");
+    if (!c->tested) return bpt_fail(BPT_ERR_UNAVAILABLE, "no device could be tested; the lines above say why");
     if (c->failed)
         return bpt_fail(BPT_ERR_INTERNAL, "%d of %d devices failed the self-test; do not trust their results", c->failed, c->tested);
     printf("\nAll %d tested devices compute what the reference computes.\n", c->tested);
@@ -153,7 +177,8 @@ const cli_command_t cli_command_doctor = {
     .purpose = "test every device and say how to mend what is missing",
     .description = "Runs every op and one training step of small models of every kind on each usable device and compares them with the "
                    "reference backend; an op that computes something else is named. "
-                   "--backend NAME tests only that one; --precision tests another precision. Exit status 1 when a device fails.",
+                   "What was found is remembered until the driver or bpt changes; using a device that failed warns. "
+                   "--backend and --device test only that one; --precision tests another precision. Exit status 1 when a device fails.",
     .examples = "  bpt doctor\n  bpt doctor --backend cpu --precision bf16\n",
     .run = run_doctor,
 };

@@ -2,23 +2,17 @@
 #include "tools/bpt/device.h"
 
 #include <ctype.h>
+#include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "bpt/alloc.h"
 #include "bpt/log.h"
+#include "tools/bpt/probe.h"
+#include "tools/bpt/verdict.h"
 
-enum { MAX_DEVICES = 32 };
-
-typedef struct {
-    bpt_device_info_t info[MAX_DEVICES];
-    int count;
-} devices_t;
-
-static bpt_status_t enumerate(const bpt_backend_t *backend, devices_t *devices) {
-    devices->count = 0;
-    BPT_TRY(bpt_context(backend->enumerate(devices->info, MAX_DEVICES, &devices->count), "backend %s", backend->name));
-    if (devices->count > MAX_DEVICES) devices->count = MAX_DEVICES;
-    return BPT_OK;
-}
+// ---- What --device says ----------------------------------------------------------------------------------------------
 
 static bool contains(const char *text, const char *part) {  // whatever the case
     const size_t length = strlen(part);
@@ -30,65 +24,144 @@ static bool contains(const char *text, const char *part) {  // whatever the case
     return false;
 }
 
-// --device N or NAME among the devices of one backend.
-static bpt_status_t find_device(const bpt_backend_t *backend, const devices_t *devices, const char *wanted, int *index) {
-    char *end;
-    const long number = strtol(wanted, &end, 10);
-    if (!*end && isdigit((unsigned char)*wanted)) {
-        if (number >= devices->count)
-            return bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s has %d device%s, numbered from 0; --device %s is not among them",
-                            backend->name, devices->count, devices->count == 1 ? "" : "s", wanted);
-        *index = (int)number;
-        return BPT_OK;
+static bool is_number(const char *text) { return *text && strspn(text, "0123456789") == strlen(text); }
+
+// "0000:03:00.0" or "03:00.0", written as drivers' places are.
+static bool is_place(const char *text, char place[16]) {
+    unsigned domain = 0, bus, device, function;
+    int used = 0;
+    if (sscanf(text, "%4x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &used) != 4 || text[used]) {
+        domain = used = 0;
+        if (sscanf(text, "%2x:%2x.%1x%n", &bus, &device, &function, &used) != 3 || text[used]) return false;
     }
+    snprintf(place, 16, "%04x:%02x:%02x.%x", domain & 0xffff, bus & 0xff, device & 0xff, function & 0xf);
+    return true;
+}
+
+bool cli_device_fits(const bpt_device_info_t *info, int index, const char *wanted) {
+    char place[16];
+    if (is_number(wanted)) return strtol(wanted, NULL, 10) == index;
+    if (is_place(wanted, place)) return !strcmp(info->pci, place);
+    return contains(info->name, wanted);
+}
+
+// The device among those of one backend that --device means; *index < 0: none. A name of one device may be a part of another's.
+static bpt_status_t find_device(const cli_probe_t *devices, const char *wanted, int *index) {
     *index = -1;
+    for (int i = 0; i < devices->count; ++i)
+        if (!is_number(wanted) && !strcmp(devices->device[i].name, wanted) && *index < 0) *index = i;
+    if (*index >= 0) return BPT_OK;
     for (int i = 0; i < devices->count; ++i) {
-        if (!contains(devices->info[i].name, wanted)) continue;
+        if (!cli_device_fits(&devices->device[i], i, wanted)) continue;
         if (*index >= 0)
-            return bpt_fail(BPT_ERR_USAGE, "--device %s fits '%s' and '%s'; give its number", wanted, devices->info[*index].name,
-                            devices->info[i].name);
+            return bpt_fail(BPT_ERR_USAGE, "--device %s fits '%s' and '%s'; give its number or its place on the PCI bus", wanted,
+                            devices->device[*index].name, devices->device[i].name);
         *index = i;
     }
-    if (*index < 0)
-        return bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s has no device called '%s'; `bpt devices` lists them", backend->name, wanted);
     return BPT_OK;
 }
 
-static bpt_status_t choose_in(const bpt_backend_t *backend, const char *wanted, int *index) {
-    devices_t devices;
-    BPT_TRY(enumerate(backend, &devices));
-    *index = -1;
-    if (*wanted) BPT_TRY(find_device(backend, &devices, wanted, index));
-    for (int i = 0; i < devices.count && *index < 0; ++i)
-        if (devices.info[i].usable) *index = i;
-    if (!devices.count)
+// ---- A named backend -------------------------------------------------------------------------------------------------
+
+static bpt_status_t choose_in(const bpt_backend_t *backend, const char *wanted, cli_probe_t *devices, int *index) {
+    BPT_TRY(bpt_context(backend->enumerate(devices->device, CLI_MAX_DEVICES, &devices->count), "backend %s", backend->name));
+    if (devices->count > CLI_MAX_DEVICES) devices->count = CLI_MAX_DEVICES;
+    if (!devices->count)
         return bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s has no device here; `bpt doctor` says what is missing", backend->name);
+    *index = -1;
+    if (*wanted) BPT_TRY(find_device(devices, wanted, index));
+    if (*wanted && *index < 0)
+        return bpt_fail(BPT_ERR_UNAVAILABLE, "--device %s: backend %s has no such device; `bpt devices` lists them by number, name and place on the PCI bus",
+                        wanted, backend->name);
+    for (int i = 0; i < devices->count && *index < 0; ++i)
+        if (devices->device[i].usable) *index = i;
     if (*index < 0) *index = 0;
-    const bpt_device_info_t *info = &devices.info[*index];
-    if (!info->usable)
-        return bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s, device %d (%s) cannot be used: %s", backend->name, *index, info->name,
-                        info->reason);
+    const bpt_device_info_t *info = &devices->device[*index];
+    if (info->usable) return BPT_OK;
+    return bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s, device %d (%s) cannot be used: %s", backend->name, *index, info->name, info->reason);
+}
+
+// ---- auto ------------------------------------------------------------------------------------------------------------
+
+// Without a device file there is no GPU, and no driver needs to be asked, which takes time. BPT_PROBE=1 asks all the same.
+static bool machine_has_gpu(void) {
+    static const char *const files[] = {"/dev/dri/renderD*", "/dev/nvidia*", "/dev/dxg"};
+    const char *asked = getenv("BPT_PROBE");
+    bool found = asked && !strcmp(asked, "1");
+    for (size_t i = 0; i < BPT_COUNT(files) && !found; ++i) {
+        glob_t names;
+        if (glob(files[i], GLOB_NOSORT, NULL, &names)) continue;
+        found = names.gl_pathc > 0;
+        globfree(&names);
+    }
+    return found;
+}
+
+// Without --device auto takes discrete GPUs and the CPU alone: integrated GPUs are often slower than the CPU beside them, software devices always.
+static bpt_status_t choose_among(const bpt_backend_t *backend, const char *wanted, const cli_probe_t *devices, int *index) {
+    *index = -1;
+    if (*wanted) {
+        BPT_TRY(find_device(devices, wanted, index));
+        if (*index >= 0 && !devices->device[*index].usable) {
+            bpt_info("%s: %s is passed over: %s", backend->name, devices->device[*index].name, devices->device[*index].reason);
+            *index = -1;
+        }
+        return BPT_OK;
+    }
+    for (int i = 0; i < devices->count && *index < 0; ++i) {
+        const bpt_device_info_t *d = &devices->device[i];
+        if (d->usable && (!backend->gpu || !strcmp(d->type, "discrete")))
+            *index = i;
+        else
+            bpt_debug("auto passes over %s %d, %s (%s)%s%s", backend->name, i, d->name, d->type, d->usable ? "" : ": ", d->reason);
+    }
     return BPT_OK;
 }
 
-// The first backend, in the registry's order of preference, with a usable device that is no software imitation of one.
-static bpt_status_t choose_any(const char *wanted, const bpt_backend_t **backend, int *index) {
-    devices_t devices;
+static bpt_status_t choose_any(const char *wanted, bool verbose, cli_probe_t *devices, const bpt_backend_t **backend, int *index) {
+    const bool ask = *wanted || machine_has_gpu();
     for (int b = 0; bpt_backends[b]; ++b) {
-        if (enumerate(bpt_backends[b], &devices) != BPT_OK) {
-            bpt_debug("%s", bpt_error_message());
-            continue;
-        }
-        for (int i = 0; i < devices.count; ++i) {
-            const bpt_device_info_t *info = &devices.info[i];
-            if (!info->usable || !strcmp(info->type, "software") || (*wanted && !contains(info->name, wanted))) continue;
-            *backend = bpt_backends[b];
-            *index = i;
-            return BPT_OK;
-        }
+        *backend = bpt_backends[b];
+        if ((*backend)->gpu && !ask) continue;
+        BPT_TRY(cli_probe(*backend, verbose, devices));
+        if (*devices->reason) bpt_debug("auto passes over %s: %s", (*backend)->name, devices->reason);
+        BPT_TRY(choose_among(*backend, wanted, devices, index));
+        if (*index >= 0) return BPT_OK;
     }
-    if (*wanted) return bpt_fail(BPT_ERR_UNAVAILABLE, "no backend has a device called '%s'; `bpt devices` lists them", wanted);
+    if (*wanted) return bpt_fail(BPT_ERR_UNAVAILABLE, "--device %s: no backend has such a device that can be used; `bpt devices` lists them", wanted);
     return bpt_fail(BPT_ERR_UNAVAILABLE, "no usable device; `bpt devices` says why");
+}
+
+static const char *why(const cli_options_t *o, const bpt_backend_t *backend) {
+    if (strcmp(o->global.backend, "auto")) return "";
+    if (*o->global.device) return " (auto: the first backend that has it)";
+    if (backend->gpu) return " (auto: the first usable discrete GPU)";
+    return machine_has_gpu() ? " (auto: no usable discrete GPU; others must be named, see `bpt devices`)" : " (auto: this machine has no GPU)";
+}
+
+// ---- Opening ---------------------------------------------------------------------------------------------------------
+
+static bpt_status_t choose(const cli_options_t *o, const bpt_backend_t **backend, int *index) {
+    const bool any = !strcmp(o->global.backend, "auto");
+    cli_probe_t *devices;  // too large for the stack of every machine
+    if (any && is_number(o->global.device))
+        return bpt_fail(BPT_ERR_USAGE, "--device %s needs --backend: devices are numbered within a backend", o->global.device);
+    *backend = any ? NULL : bpt_backend_find(o->global.backend);
+    if (!any && !*backend)
+        return bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s is not built into this program; `bpt devices` lists those that are", o->global.backend);
+    BPT_TRY(bpt_alloc(1, sizeof *devices, &devices));
+    const bpt_status_t status = any ? choose_any(o->global.device, o->global.verbose, devices, backend, index)
+                                    : choose_in(*backend, o->global.device, devices, index);
+    bpt_free(devices);
+    return status;
+}
+
+static void warn_of_verdict(const cli_options_t *o, const bpt_device_t *device) {
+    const char *backend = device->backend->name;
+    cli_verdict_t verdict;
+    if (!cli_verdict_recall(backend, &device->info, o->train.precision, &verdict) || !*verdict.problem) return;
+    bpt_warn("do not trust the results: on %s the self-test of %s through %s failed (%s); update the driver and run `bpt doctor --backend %s`",
+             verdict.date, device->info.name, backend, verdict.problem, backend);
 }
 
 static bpt_status_t check_precision(const bpt_device_t *device, bpt_dtype_t precision) {
@@ -100,17 +173,12 @@ static bpt_status_t check_precision(const bpt_device_t *device, bpt_dtype_t prec
 }
 
 bpt_status_t cli_device_open(const cli_options_t *o, bpt_device_t **out) {
-    const bool any = !strcmp(o->global.backend, "auto");
-    const bool by_number = isdigit((unsigned char)*o->global.device);
-    if (any && by_number)
-        return bpt_fail(BPT_ERR_USAGE, "--device %s needs --backend: devices are numbered within a backend", o->global.device);
-    const bpt_backend_t *backend = any ? NULL : bpt_backend_find(o->global.backend);
+    const bpt_backend_t *backend = NULL;
     int index = 0;
-    if (!any && !backend)
-        return bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s is not built into this program; `bpt devices` lists those that are",
-                        o->global.backend);
-    BPT_TRY(any ? choose_any(o->global.device, &backend, &index) : choose_in(backend, o->global.device, &index));
-    const bpt_device_options_t options = {.threads = (int32_t)o->global.threads, .submit_ms = o->global.submit_ms};
+    BPT_TRY(choose(o, &backend, &index));
+    const bpt_device_options_t options = {.threads = (int32_t)o->global.threads,
+                                          .submit_ms = o->global.submit_ms,
+                                          .memory_bytes = (uint64_t)(o->global.max_mem_mib * 1048576)};
     bpt_device_t *device;
     BPT_TRY(backend->open(index, &options, &device));
     const bpt_status_t status = check_precision(device, o->train.precision);
@@ -120,7 +188,8 @@ bpt_status_t cli_device_open(const cli_options_t *o, bpt_device_t **out) {
     }
     char units[32] = "";
     if (device->info.units) snprintf(units, sizeof units, ", %d unit%s", device->info.units, device->info.units == 1 ? "" : "s");
-    bpt_info("backend %s%s: %s%s", backend->name, any ? " (chosen by auto: the first usable one)" : "", device->info.name, units);
+    bpt_info("backend %s: %s%s%s", backend->name, device->info.name, units, why(o, backend));
+    warn_of_verdict(o, device);
     *out = device;
     return BPT_OK;
 }

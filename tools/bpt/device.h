@@ -5,8 +5,10 @@
 #include "backends/backend.h"
 #include "tools/bpt/options.h"
 
-// A named backend or an error, never another one; `auto` says on stderr what it chose. The device is usable and has the precision.
+// A named backend or an error, never another one; `auto` takes the first usable discrete GPU, else the CPU, and says on stderr what it chose. The device is usable and has the precision.
 bpt_status_t cli_device_open(const cli_options_t *o, bpt_device_t **out) BPT_MUST_USE;
+// Is it the device that `wanted` means: its number, its place on the PCI bus (with or without the domain) or a part of its name?
+bool cli_device_fits(const bpt_device_info_t *info, int index, const char *wanted);
 void cli_device_close(bpt_device_t *device);  // NULL is fine
 
 #endif

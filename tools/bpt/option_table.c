@@ -41,7 +41,7 @@ const cli_option_t cli_option_table[] = {
 
     {TEXT("out", run.out, "RUN"), .fallback = "", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN, .help = "run directory to write"},
     {BOOL("resume", run.resume), .fallback = "no", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN,
-     .help = "go on with the run in --out; only lengths, cadences, --threads, --backend, --device and --submit-ms may change"},
+     .help = "go on with the run in --out; only lengths, cadences, --threads, --backend, --device, --submit-ms and --max-mem may change"},
     {TEXT("init", run.init, "RUN"), .fallback = "", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN, .key = true,
      .help = "start from the weights of another run of the same shape"},
     {TEXT("config", run.config, "FILE"), .fallback = "", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN,
@@ -262,9 +262,9 @@ const cli_option_t cli_option_table[] = {
 
     // ---- global
     {TEXT("backend", global.backend, "NAME"), .choices = LIST("auto", "cpu", "opencl", "vulkan", "cuda", "ref"), .fallback = "auto",
-     .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL, .key = true, .resumable = true, .help = "a promise: this backend or an error"},
-    {TEXT("device", global.device, "N|NAME"), .fallback = "", .shown = "the first usable one", .group = CLI_GROUP_GLOBAL,
-     .commands = CLI_ALL, .key = true, .resumable = true, .help = "device of the backend, see `bpt devices`"},
+     .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL, .key = true, .resumable = true, .help = "a promise: this backend or an error; auto takes the first usable discrete GPU of cuda, vulkan, opencl, else the cpu"},
+    {TEXT("device", global.device, "N|NAME|PCI"), .fallback = "", .shown = "the first usable one", .group = CLI_GROUP_GLOBAL,
+     .commands = CLI_ALL, .key = true, .resumable = true, .help = "device of the backend: its number, its place on the PCI bus or a part of its name, see `bpt devices`"},
     {CHOICE("precision", train.precision, bpt_precision_names), .fallback = "f32", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL,
      .key = true, .help = "storage of activations and operands of products"},
     {INT("seed", train.seed, 0, MAX_COUNT), .fallback = "1", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL, .key = true,
@@ -273,6 +273,8 @@ const cli_option_t cli_option_table[] = {
      .key = true, .resumable = true, .help = "threads of the cpu backend"},
     {REAL("submit-ms", global.submit_ms, 0, 10000), .fallback = "0", .shown = "0, by kind of device", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL,
      .key = true, .resumable = true, .help = "longest submission to a GPU in milliseconds; lower it where the driver's watchdog resets the device"},
+    {REAL("max-mem", global.max_mem_mib, 0, 1e9), .fallback = "0", .shown = "0, all", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL,
+     .key = true, .resumable = true, .help = "most memory to use of a GPU, in MiB"},
     {BOOL("quiet", global.quiet), .fallback = "no", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL,
      .help = "no progress and no remarks on stderr"},
     {BOOL("verbose", global.verbose), .fallback = "no", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL, .help = "more remarks on stderr"},

@@ -33,7 +33,7 @@ typedef struct {
 typedef struct {
     char *backend, *device;
     int64_t threads;
-    double submit_ms;
+    double submit_ms, max_mem_mib;
     bool quiet, verbose, help, version;
 } cli_global_options_t;
 

@@ -19,7 +19,7 @@ static void enumerate(const void *input, void *result) {
     snprintf(probe->reason, sizeof probe->reason, "%s", bpt_error_message());
 }
 
-static bpt_status_t probe(const bpt_backend_t *backend, bool verbose, cli_probe_t *out) {
+bpt_status_t cli_probe(const bpt_backend_t *backend, bool verbose, cli_probe_t *out) {
     const cli_child_t child = {
         .work = enumerate, .input = backend, .result = out, .result_bytes = sizeof *out, .seconds = PROBE_SECONDS, .verbose = verbose};
     bool done;
@@ -38,7 +38,7 @@ static bool wanted(const cli_options_t *o, const char *name) {
 static bpt_status_t visit_all(const cli_options_t *o, cli_visit_backend_t *visit, void *user, cli_probe_t *found) {
     for (int i = 0; bpt_backends[i]; ++i) {
         if (!wanted(o, bpt_backends[i]->name)) continue;
-        BPT_TRY(probe(bpt_backends[i], o->global.verbose, found));
+        BPT_TRY(cli_probe(bpt_backends[i], o->global.verbose, found));
         BPT_TRY(visit(user, bpt_backends[i]->name, bpt_backends[i], found));
     }
     *found = (cli_probe_t){.reason = "this program was built without it"};

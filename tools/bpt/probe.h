@@ -13,6 +13,9 @@ typedef struct {
     bpt_device_info_t device[CLI_MAX_DEVICES];
 } cli_probe_t;
 
+// What the backend has. A driver that crashes or hangs is the probe's reason; fails when no process can be started.
+bpt_status_t cli_probe(const bpt_backend_t *backend, bool verbose, cli_probe_t *out) BPT_MUST_USE;
+
 // `backend` NULL: this program was built without it, which is the probe's reason.
 typedef bpt_status_t cli_visit_backend_t(void *user, const char *name, const bpt_backend_t *backend, const cli_probe_t *probe);
 
