@@ -1,19 +1,92 @@
-// An OpenCL library whose SHIM_FAIL_AT-th kernel launch (and, with SHIM_FAIL_ALWAYS, every later one) fails as if the driver had reset the
-// device. Everything else is the real library's.
+// An OpenCL library that misbehaves on demand and passes everything else on to the real one. Environment variables:
+//   SHIM_FAIL_AT=N         the N-th kernel launch fails as if the driver had reset the device; with SHIM_FAIL_ALWAYS all later ones too
+//   SHIM_CRASH             the process dies when it asks for platforms
+//   SHIM_VERSION=TEXT      what the devices say they offer
+//   SHIM_TYPE=KIND         all devices are "discrete" or "integrated" GPUs at 0000:03:00.0
+//   SHIM_BREAK_BUILD       kernels are compiled with an option that breaks their text
+//   SHIM_NO_TEXT           kernels can be made from binaries only;  SHIM_NO_BINARY: from their text only
+//   SHIM_MAX_BLOCK=BYTES   larger blocks of memory cannot be had
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <dlfcn.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-__attribute__((visibility("default"))) cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
-                                                                     const size_t *offset, const size_t *global, const size_t *local,
-                                                                     cl_uint n_events, const cl_event *events, cl_event *event) {
-    static __typeof__(clEnqueueNDRangeKernel) *real;
+#define EXPORT __attribute__((visibility("default")))
+#define REAL(name)                                                  \
+    static __typeof__(name) *real;                                  \
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, #name)
+
+EXPORT cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset, const size_t *global,
+                                     const size_t *local, cl_uint n_events, const cl_event *events, cl_event *event) {
+    REAL(clEnqueueNDRangeKernel);
     static long launches;
     const char *fail_at = getenv("SHIM_FAIL_AT");
     const long first = fail_at ? atol(fail_at) : 0;
     ++launches;
     if (first && (launches == first || (launches > first && getenv("SHIM_FAIL_ALWAYS")))) return CL_OUT_OF_RESOURCES;
-    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "clEnqueueNDRangeKernel");
     return real(queue, kernel, dimensions, offset, global, local, n_events, events, event);
+}
+
+EXPORT cl_int clGetPlatformIDs(cl_uint capacity, cl_platform_id *platforms, cl_uint *count) {
+    REAL(clGetPlatformIDs);
+    if (getenv("SHIM_CRASH")) raise(SIGSEGV);
+    return real(capacity, platforms, count);
+}
+
+static cl_int give(const void *value, size_t bytes, size_t capacity, void *out, size_t *length) {
+    if (length) *length = bytes;
+    if (out && capacity < bytes) return CL_INVALID_VALUE;
+    if (out) memcpy(out, value, bytes);
+    return CL_SUCCESS;
+}
+
+EXPORT cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t capacity, void *out, size_t *length) {
+    REAL(clGetDeviceInfo);
+    enum { PCI_BUS_INFO_KHR = 0x410F };
+    const char *version = getenv("SHIM_VERSION"), *type = getenv("SHIM_TYPE");
+    const cl_device_type gpu = CL_DEVICE_TYPE_GPU;
+    const cl_bool unified = type && !strcmp(type, "integrated");
+    const cl_uint place[4] = {0, 3, 0, 0};
+    static const char extensions[] = "cl_khr_pci_bus_info";
+    if (version && what == CL_DEVICE_VERSION) return give(version, strlen(version) + 1, capacity, out, length);
+    if (type && what == CL_DEVICE_TYPE) return give(&gpu, sizeof gpu, capacity, out, length);
+    if (type && what == CL_DEVICE_HOST_UNIFIED_MEMORY) return give(&unified, sizeof unified, capacity, out, length);
+    if (type && what == CL_DEVICE_EXTENSIONS) return give(extensions, sizeof extensions, capacity, out, length);
+    if (type && what == PCI_BUS_INFO_KHR) return give(place, sizeof place, capacity, out, length);
+    return real(device, what, capacity, out, length);
+}
+
+EXPORT cl_int clBuildProgram(cl_program program, cl_uint n_devices, const cl_device_id *devices, const char *options,
+                             void(CL_CALLBACK *notify)(cl_program, void *), void *user) {
+    REAL(clBuildProgram);
+    char broken[4096];
+    snprintf(broken, sizeof broken, "%s -DWG=broken", options);
+    return real(program, n_devices, devices, getenv("SHIM_BREAK_BUILD") ? broken : options, notify, user);
+}
+
+EXPORT cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const char **texts, const size_t *lengths, cl_int *code) {
+    REAL(clCreateProgramWithSource);
+    if (!getenv("SHIM_NO_TEXT")) return real(context, count, texts, lengths, code);
+    *code = CL_INVALID_OPERATION;
+    return NULL;
+}
+
+EXPORT cl_program clCreateProgramWithBinary(cl_context context, cl_uint n_devices, const cl_device_id *devices, const size_t *lengths,
+                                            const unsigned char **binaries, cl_int *statuses, cl_int *code) {
+    REAL(clCreateProgramWithBinary);
+    if (!getenv("SHIM_NO_BINARY")) return real(context, n_devices, devices, lengths, binaries, statuses, code);
+    *code = CL_INVALID_BINARY;
+    return NULL;
+}
+
+EXPORT cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t bytes, void *host, cl_int *code) {
+    REAL(clCreateBuffer);
+    const char *most = getenv("SHIM_MAX_BLOCK");
+    if (!most || bytes <= strtoull(most, NULL, 10)) return real(context, flags, bytes, host, code);
+    *code = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    return NULL;
 }

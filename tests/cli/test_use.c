@@ -264,7 +264,7 @@ static void misuse_is_one_sentence(void **state) {
         {"eval %s --data %s", classifier, nul, 1, "label 'ugly'"},
         {"eval %s --precision bf16 --backend cuda%s", lm, "", 1, "backend cuda is not built into this program"},
         {"eval %s --device 7%s", lm, "", 1, "--device 7"},
-        {"eval %s --device quantum%s", lm, "", 1, "no device called 'quantum'"},
+        {"eval %s --device quantum%s", lm, "", 1, "--device quantum"},
         {"classify %s %s", lm, text, 2, "is a language model, not a classifier"},
         {"classify %s %s", classifier, "/nowhere/lines.txt", 1, "/nowhere/lines.txt"},
         {"generate %s --prompt x%s", classifier, "", 2, "classif"},

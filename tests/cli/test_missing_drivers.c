@@ -1,0 +1,167 @@
+// GPU backends where something is missing: training through them ends at once with exit status 1 and one sentence that holds the remedy, and
+// `bpt devices` gives the same reason without failing.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bpt/file.h"
+#include "support/gpu_fault.h"
+
+static bool built_in(const char *backend) {
+    char line[64];
+    snprintf(line, sizeof line, "devices --backend %s", backend);
+    test_process_t p = test_run_line(line);
+    const bool found = !strstr(p.out, "built without it");
+    test_process_free(&p);
+    return found;
+}
+
+// With the variable set: the error of training and the reason in the list of devices hold the remedy. Nothing is left behind.
+static void expect_refusal(const char *backend, const char *variable, const char *value, const char *remedy) {
+    char line[64];
+    const char *run = test_path("run");
+    if (!built_in(backend)) skip();
+    setenv(variable, value, 1);
+    test_process_t p = test_train_tiny(backend, run, "");
+    snprintf(line, sizeof line, "devices --backend %s", backend);
+    test_process_t list = test_run_line(line);
+    unsetenv(variable);
+    expect_error(&p, 1, backend, remedy);
+    assert_false(bpt_folder_exists(run));
+    if (list.exit_status || !strstr(list.out, "not usable") || !strstr(list.out, remedy)) fail_msg("bpt devices: %s%s", list.out, list.err);
+    test_process_free(&list);
+}
+
+static void opencl_without_a_loader(void **state) {
+    (void)state;
+    expect_refusal("opencl", "BPT_OPENCL_LIBRARY", "/nonexistent/libOpenCL.so.1", "Debian ocl-icd-libopencl1");
+}
+
+static void opencl_without_a_driver(void **state) {
+    (void)state;
+    char empty[600];
+    snprintf(empty, sizeof empty, "%s", test_path("no-vendors"));
+    assert_int_equal(mkdir(empty, 0700), 0);
+    expect_refusal("opencl", "OCL_ICD_VENDORS", empty, "Fedora intel-compute-runtime");
+}
+
+static void opencl_with_an_old_driver(void **state) {
+    (void)state;
+    if (!test_shim_use("opencl")) skip();
+    expect_refusal("opencl", "SHIM_VERSION", "OpenCL 1.1 old", "OpenCL 1.2 is needed: update the driver");
+    test_shim_drop();
+}
+
+static void vulkan_without_a_loader(void **state) {
+    (void)state;
+    expect_refusal("vulkan", "BPT_VULKAN_LIBRARY", "/nonexistent/libvulkan.so.1", "Arch vulkan-icd-loader");
+}
+
+static void vulkan_without_a_driver(void **state) {
+    (void)state;
+    expect_refusal("vulkan", "VK_DRIVER_FILES", "/nonexistent/icd.json", "Debian libvulkan1 and mesa-vulkan-drivers");
+    expect_refusal("vulkan", "VK_ICD_FILENAMES", "/nonexistent/icd.json", "Debian libvulkan1 and mesa-vulkan-drivers");
+}
+
+static void vulkan_with_an_old_driver(void **state) {
+    (void)state;
+    if (!test_shim_use("vulkan")) skip();
+    expect_refusal("vulkan", "SHIM_OLD", "1", "offers Vulkan 1.1, bpt needs 1.2: update the driver");
+    test_shim_drop();
+}
+
+static void a_library_that_is_no_loader(void **state) {
+    (void)state;
+    expect_refusal("opencl", "BPT_OPENCL_LIBRARY", "libm.so.6", "too old");
+    expect_refusal("vulkan", "BPT_VULKAN_LIBRARY", "libm.so.6", "older than Vulkan 1.2");
+}
+
+static void other_backends_do_not_care(void **state) {
+    (void)state;
+    setenv("BPT_OPENCL_LIBRARY", "/nonexistent/libOpenCL.so.1", 1);
+    setenv("BPT_VULKAN_LIBRARY", "/nonexistent/libvulkan.so.1", 1);
+    test_process_t p = test_train_tiny("cpu", test_path("cpu-run"), "");
+    if (p.exit_status) fail_msg("%s", p.err);
+    test_process_free(&p);
+    test_shim_drop();
+}
+
+// ---- A device file that may not be opened ----------------------------------------------------------------------------
+
+enum { NOT_POSSIBLE = 77 };
+
+static void write_text(const char *path, const char *text) {
+    FILE *file = fopen(path, "w");
+    if (!file || fputs(text, file) < 0 || fclose(file)) _exit(NOT_POSSIBLE);
+}
+
+// A view of the machine in which there is /dev/dri/renderD128, and this process is a user that may not open it.
+static void forbid_a_gpu(void) {
+    char users[64], groups[64];
+    snprintf(users, sizeof users, "1000 %u 1", (unsigned)getuid());
+    snprintf(groups, sizeof groups, "1000 %u 1", (unsigned)getgid());
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS)) _exit(NOT_POSSIBLE);
+    write_text("/proc/self/setgroups", "deny");
+    write_text("/proc/self/uid_map", users);
+    write_text("/proc/self/gid_map", groups);
+    if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL)) _exit(NOT_POSSIBLE);
+    const char *aside = test_path("null");
+    write_text(aside, "");
+    if (mount("/dev/null", aside, NULL, MS_BIND, NULL) || mount("none", "/dev", "tmpfs", 0, NULL)) _exit(NOT_POSSIBLE);
+    write_text("/dev/null", "");
+    if (mount(aside, "/dev/null", NULL, MS_BIND, NULL) || mkdir("/dev/dri", 0755)) _exit(NOT_POSSIBLE);
+    write_text("/dev/dri/renderD128", "");
+    if (chmod("/dev/dri/renderD128", 0)) _exit(NOT_POSSIBLE);
+}
+
+static bool names_the_group(const char *command, int exit_status) {
+    test_process_t p = test_run_line(command);
+    const bool named = p.exit_status == exit_status && (strstr(p.out, "/dev/dri/renderD128") || strstr(p.err, "/dev/dri/renderD128")) &&
+                       (strstr(p.out, "usermod -aG render") || strstr(p.err, "usermod -aG render"));
+    if (!named) print_error("%s: %d\n%s%s", command, p.exit_status, p.out, p.err);
+    test_process_free(&p);
+    return named;
+}
+
+static void a_gpu_without_permission_names_the_group(void **state) {
+    (void)state;
+    const bool vulkan = built_in("vulkan");
+    const pid_t child = fork();
+    if (child == 0) {
+        forbid_a_gpu();
+        bool ok = names_the_group("devices --backend opencl", 0) && (!vulkan || names_the_group("devices --backend vulkan", 0));
+        setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
+        ok = ok && names_the_group("bench gemm --backend opencl", 1);
+        _exit(!ok);
+    }
+    int status = 1;
+    assert_true(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
+    if (WEXITSTATUS(status) == NOT_POSSIBLE) skip();  // no user namespaces here
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opencl_without_a_loader),
+        cmocka_unit_test(opencl_without_a_driver),
+        cmocka_unit_test(opencl_with_an_old_driver),
+        cmocka_unit_test(vulkan_without_a_loader),
+        cmocka_unit_test(vulkan_without_a_driver),
+        cmocka_unit_test(vulkan_with_an_old_driver),
+        cmocka_unit_test(a_library_that_is_no_loader),
+        cmocka_unit_test(other_backends_do_not_care),
+        cmocka_unit_test(a_gpu_without_permission_names_the_group),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
