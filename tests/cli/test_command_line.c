@@ -133,6 +133,29 @@ static void output_that_cannot_be_written_is_a_failure(void **state) {
     }
 }
 
+static void the_manual_page_and_the_readme_name_the_same_variables(void **state) {
+    (void)state;
+    char path[600];
+    size_t length;
+    int count = 0;
+    snprintf(path, sizeof path, "%s/README.md", getenv("BPT_SOURCE_DIR"));
+    char *readme = test_read_file(path, &length);
+    assert_non_null(readme);
+    test_process_t man = test_run_line("help --man");
+    const char *at = strstr(man.out, ".SH ENVIRONMENT");
+    assert_non_null(at);
+    while ((at = strstr(at, "\n.B BPT_"))) {
+        char name[64];
+        at += strlen("\n.B ");
+        snprintf(name, sizeof name, "`%.*s", (int)strcspn(at, "\n"), at);
+        if (!strstr(readme, name)) fail_msg("README.md does not explain %s", name + 1);
+        ++count;
+    }
+    assert_true(count > 5);
+    test_process_free(&man);
+    free(readme);
+}
+
 static void the_manual_page_and_the_completion_know_every_command(void **state) {
     (void)state;
     static const char *const commands[] = {"train",  "eval",  "generate", "classify", "graph", "devices",
@@ -169,6 +192,7 @@ int main(void) {
         cmocka_unit_test(devices_names_every_backend_and_why_one_cannot_be_used),
         cmocka_unit_test(wrong_usage_is_one_sentence_and_exit_2),
         cmocka_unit_test(output_that_cannot_be_written_is_a_failure),
+        cmocka_unit_test(the_manual_page_and_the_readme_name_the_same_variables),
         cmocka_unit_test(the_manual_page_and_the_completion_know_every_command),
         cmocka_unit_test(errors_have_no_colour_off_a_terminal),
     };

@@ -67,10 +67,31 @@ static void put_command(const cli_command_t *command) {
     fputs(".EE\n", stdout);
 }
 
+// README.md has the same table.
+static const struct {
+    const char *name, *effect;
+} environment[] = {
+    {"BPT_CACHE_DIR", "folder for compiled kernels and verdicts of bpt doctor [$XDG_CACHE_HOME/bpt, else ~/.cache/bpt]; may be deleted at any time"},
+    {"BPT_CACHE", "0: no such folder"},
+    {"BPT_OPENCL_LIBRARY", "another OpenCL loader than libOpenCL.so.1"},
+    {"BPT_VULKAN_LIBRARY", "another Vulkan loader than libvulkan.so.1"},
+    {"BPT_PROBE", "1: --backend auto asks the drivers also where it sees no device file of a GPU"},
+    {"BPT_DISABLE", "features of GPUs not to use, with commas: f16, unified"},
+    {"BPT_LIMITS",
+     "makes a GPU look smaller, for tests: local, groups, group_size, binding, allocation, memory, subgroup, loops, f16, as in local=16384,f16=0"},
+    {"BPT_TUNING", "rows,columns,group of the products of the GPU backends; 0,0,0: products by tiles in local memory"},
+    {"BPT_VULKAN_VALIDATION", "1: Vulkan under its validation layer; every message is an error"},
+    {"BPT_CPU_ISA", "instruction set of the cpu backend: baseline, avx2, avx512"},
+    {"BPT_ONEDNN", "oneDNN library of the cpu backend, none for no bf16"},
+    {"OMP_NUM_THREADS", "threads of the cpu backend without --threads"},
+    {"OCL_ICD_VENDORS, VK_DRIVER_FILES", "the loaders' own: which drivers there are"},
+    {"NO_COLOR", "no colours, also on a terminal"},
+};
+
 void cli_print_man_page(void) {
     printf(".TH BPT 1 \"\" \"bpt %s\" \"User Commands\"\n.SH NAME\nbpt \\- train and run BP\\-Transformers\n", BPT_VERSION_STRING);
     puts(".SH SYNOPSIS\n.B bpt\n[\\fIglobal options\\fR] \\fICOMMAND\\fR [\\fIoptions\\fR]\n.SH DESCRIPTION");
-    puts("Trains and runs BP\\-Transformers and other models with sparse graph attention, on the CPU.\nDefaults are in square "
+    puts("Trains and runs BP\\-Transformers and other models with sparse graph attention, on CPUs and GPUs.\nDefaults are in square "
          "brackets.");
     puts(".SH COMMANDS");
     for (int i = 0; cli_commands[i]; ++i) put_command(cli_commands[i]);
@@ -83,8 +104,12 @@ void cli_print_man_page(void) {
         putchar('\n');
     }
     puts(".SH EXIT STATUS\n0 success, 1 failure, 2 wrong usage, 3 the GPU was lost, 130 after Ctrl\\-C.");
-    puts(".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nno colours, also on a terminal\n.TP\n.B OMP_NUM_THREADS\nthreads of the cpu backend without "
-         "\\-\\-threads");
+    puts(".SH ENVIRONMENT");
+    for (size_t i = 0; i < BPT_COUNT(environment); ++i) {
+        put_section(".TP\n.B", environment[i].name);
+        put_roff(environment[i].effect);
+        putchar('\n');
+    }
 }
 
 // ---- Completion
