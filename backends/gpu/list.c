@@ -117,9 +117,11 @@ static bpt_status_t close_segment(encoder_t *e) {
     return status;
 }
 
-// One exact box of groups.
-static bpt_status_t dispatch_box(encoder_t *e, bpt_gpu_dispatch_t *d, int64_t first, uint32_t x, uint32_t y, uint32_t z) {
+// One exact box of groups. The boxes of a dispatch write other elements of one binding; a driver and its validation see the binding only,
+// hence a barrier between them.
+static bpt_status_t dispatch_box(encoder_t *e, bpt_gpu_dispatch_t *d, bool another, int64_t first, uint32_t x, uint32_t y, uint32_t z) {
     const uint32_t first_group = (uint32_t)first;
+    if (another) BPT_TRY(e->list->device->api->driver->barrier(e->commands));
     memcpy(d->params, &first_group, sizeof first_group);
     d->groups[0] = x, d->groups[1] = y, d->groups[2] = z;
     return e->list->device->api->driver->dispatch(e->commands, d);
@@ -128,18 +130,18 @@ static bpt_status_t dispatch_box(encoder_t *e, bpt_gpu_dispatch_t *d, int64_t fi
 // Groups first .. first + count - 1 as boxes that hold these and no others, so that kernels need not ask.
 static bpt_status_t dispatch_folded(encoder_t *e, bpt_gpu_dispatch_t *d, int64_t first, int64_t count) {
     const uint32_t *most = e->list->device->api->limits.max_groups;
-    const int64_t row = most[0], plane = row * most[1];
+    const int64_t row = most[0], plane = row * most[1], begin = first;
     while (count >= plane) {
         const int64_t z = count / plane < most[2] ? count / plane : most[2];
-        BPT_TRY(dispatch_box(e, d, first, most[0], most[1], (uint32_t)z));
+        BPT_TRY(dispatch_box(e, d, first > begin, first, most[0], most[1], (uint32_t)z));
         first += z * plane, count -= z * plane;
     }
     if (count >= row) {
         const int64_t y = count / row;
-        BPT_TRY(dispatch_box(e, d, first, most[0], (uint32_t)y, 1));
+        BPT_TRY(dispatch_box(e, d, first > begin, first, most[0], (uint32_t)y, 1));
         first += y * row, count -= y * row;
     }
-    return count ? dispatch_box(e, d, first, (uint32_t)count, 1, 1) : BPT_OK;
+    return count ? dispatch_box(e, d, first > begin, first, (uint32_t)count, 1, 1) : BPT_OK;
 }
 
 // A dispatch that does not fit into what is left of the open segment goes into new ones, piece by piece.

@@ -284,10 +284,16 @@ void bpt_lower_ATTENTION(bpt_lower_t *l) {
     if (l->status != BPT_OK) return;
     pieces_t queries = query_pieces(&a, most_keys(&a, key_rounds(&a, SCORES, 2, false)));
     reserve_partials(&a, &queries, a.d + 2 * a.t->heads);
-    for (int i = 0; i < queries.count; ++i) emit_rows(&a, &queries.piece[i]);
-    bpt_lower_barrier(l);
+    // Pieces write other rows of one binding; a driver (and its validation) sees the binding only, hence a barrier after each.
+    for (int i = 0; i < queries.count; ++i) {
+        emit_rows(&a, &queries.piece[i]);
+        bpt_lower_barrier(l);
+    }
     for (int i = 0; i < queries.count; ++i)
-        if (queries.piece[i].parts > 1) emit_merge(&a, &queries.piece[i]);
+        if (queries.piece[i].parts > 1) {
+            emit_merge(&a, &queries.piece[i]);
+            bpt_lower_barrier(l);
+        }
 }
 
 // ---- Gradient ----------------------------------------------------------------------------------------------------------
@@ -427,16 +433,25 @@ void bpt_lower_ATTENTION_GRAD(bpt_lower_t *l) {
     emit_dots(&g);
     clear_table_sums(&g);
     bpt_lower_barrier(l);
-    for (int i = 0; i < g.queries.count; ++i) emit_dq(&g, i);
-    for (int i = 0; i < g.keys.count; ++i) emit_dkv(&g, &g.keys.piece[i]);
-    bpt_lower_barrier(l);
+    for (int i = 0; i < g.queries.count; ++i) {
+        emit_dq(&g, i);
+        bpt_lower_barrier(l);
+    }
+    for (int i = 0; i < g.keys.count; ++i) {
+        emit_dkv(&g, &g.keys.piece[i]);
+        bpt_lower_barrier(l);
+    }
     for (int i = 0; i < g.queries.count; ++i)
-        if (g.queries.piece[i].parts > 1)
+        if (g.queries.piece[i].parts > 1) {
             emit_sum(a, &g.queries.piece[i], a->calls, a->d, bpt_lower_out(l, 0), a->t->packed ? 3 * a->d : a->d, 0);
+            bpt_lower_barrier(l);
+        }
     for (int i = 0; i < g.keys.count; ++i)
-        if (g.keys.piece[i].parts > 1)
+        if (g.keys.piece[i].parts > 1) {
             emit_sum(a, &g.keys.piece[i], 0, 2 * a->d, bpt_lower_out(l, a->t->packed ? 0 : 1), a->t->packed ? 3 * a->d : 2 * a->d,
                      a->t->packed ? a->d : 0);
+            bpt_lower_barrier(l);
+        }
     if (!l->call->out[2].present) return;
     const bpt_view_t drel = bpt_lower_out(l, 2);
     bpt_lower_sum_rows(l, &g.table_sums, g.areas, g.area, &drel, false);

@@ -115,7 +115,7 @@ static int64_t longest_depth(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t 
     if (g->transpose_a) depth = bpt_min(depth, bpt_lower_window(l, g->k, (size_t)lda * bpt_dtype_size(g->a.dtype)));
     if (!g->transpose_b) depth = bpt_min(depth, bpt_lower_window(l, g->k, (size_t)ldb * bpt_dtype_size(g->b.dtype)));
     const uint32_t loops = l->device->api->limits.max_loops;
-    return loops ? bpt_min(depth, loops / 2) : depth;  // an item goes round once per element of depth, and some more
+    return loops ? bpt_min(depth, loops / 4) : depth;  // rounds of all loops: about three per element of depth, and a few at the end
 }
 
 // c of these rows and columns. A long product is summed up part by part, in c itself or, when c is not f32, in scratch.
