@@ -76,6 +76,7 @@ static bpt_status_t choose(bpt_vulkan_t *v, int index) {
     if (*v->physical.reason)
         return bpt_fail(BPT_ERR_UNAVAILABLE, "%s cannot be used: %s", v->physical.properties.deviceName, v->physical.reason);
     v->base.limits = v->physical.limits;
+    v->base.limits.memory_bytes = v->physical.free_bytes;
     return BPT_OK;
 }
 

@@ -37,6 +37,7 @@ typedef struct {
     bool on_pci;  // `pci` is filled
     bool mapped;  // its memory may be mapped into the host's
     bpt_gpu_limits_t limits;
+    uint64_t free_bytes;  // of the limits' memory_bytes
     char reason[256];  // why it cannot be used, "" when it can
 } bpt_vulkan_physical_t;
 

@@ -12,7 +12,7 @@
 #define BPT_VULKAN_FUNCTIONS(F)                                                                                                 \
     F(GetInstanceProcAddr) F(EnumerateInstanceVersion) F(EnumerateInstanceLayerProperties) F(CreateInstance) F(DestroyInstance) \
     F(EnumeratePhysicalDevices) F(GetPhysicalDeviceProperties) F(GetPhysicalDeviceProperties2) F(GetPhysicalDeviceFeatures2)    \
-    F(GetPhysicalDeviceMemoryProperties) F(GetPhysicalDeviceQueueFamilyProperties) F(EnumerateDeviceExtensionProperties)        \
+    F(GetPhysicalDeviceMemoryProperties2) F(GetPhysicalDeviceQueueFamilyProperties) F(EnumerateDeviceExtensionProperties)        \
     F(CreateDevice) F(DestroyDevice) F(GetDeviceQueue) F(CreateSemaphore) F(DestroySemaphore) F(WaitSemaphores)                 \
     F(QueueSubmit) F(CreateCommandPool) F(DestroyCommandPool) F(AllocateCommandBuffers) F(FreeCommandBuffers)                   \
     F(BeginCommandBuffer) F(EndCommandBuffer) F(CreateBuffer) F(DestroyBuffer) F(GetBufferMemoryRequirements)                   \

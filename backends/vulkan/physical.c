@@ -38,28 +38,43 @@ static void choose_queue(bpt_vulkan_physical_t *p) {
     if (best < 0) snprintf(p->reason, sizeof p->reason, "it has no queue for compute work");
 }
 
+static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+// What the driver says a heap has left for this program. Some say more than the heap holds, some say nothing.
+static uint64_t heap_room(uint64_t size, uint64_t budget) { return budget ? min_u64(size, budget) : size; }
+
 // Memory: a device that shares the host's has all heaps that the host can map; another one its largest own heap.
-static void know_memory(bpt_vulkan_physical_t *p) {
+static void know_memory(bpt_vulkan_physical_t *p, const VkDeviceSize *budgets) {
     const VkPhysicalDeviceType type = p->properties.deviceType;
-    uint64_t shared = 0, own = 0;
+    uint64_t shared = 0, shared_free = 0, own = 0, own_free = 0;
     uint32_t shared_heaps = 0;
     bool mappable = false;
-    bpt_vk.GetPhysicalDeviceMemoryProperties(p->handle, &p->memory);
     for (uint32_t i = 0; i < p->memory.memoryTypeCount; ++i) {
         const VkMemoryType *t = &p->memory.memoryTypes[i];
-        const uint64_t bytes = p->memory.memoryHeaps[t->heapIndex].size;
+        const uint64_t bytes = p->memory.memoryHeaps[t->heapIndex].size, room = heap_room(bytes, budgets[t->heapIndex]);
         const bool host = t->propertyFlags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
                    device = t->propertyFlags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
         mappable = mappable || (host && device);
         if (host && !(shared_heaps >> t->heapIndex & 1)) {
             shared_heaps |= 1u << t->heapIndex;
             shared += bytes;
+            shared_free += room;
         }
-        if (device && bytes > own) own = bytes;
+        if (device && bytes > own) own = bytes, own_free = room;
     }
     p->mapped = !disabled("unified");
     p->limits.unified = mappable && p->mapped && (type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU || type == VK_PHYSICAL_DEVICE_TYPE_CPU);
     p->limits.memory_bytes = p->limits.unified ? shared : own;
+    p->free_bytes = p->limits.unified ? shared_free : own_free;
+}
+
+static void ask_memory(bpt_vulkan_physical_t *p, const VkExtensionProperties *extensions, uint32_t n_extensions) {
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+    VkPhysicalDeviceMemoryProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
+    if (has_extension(extensions, n_extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME)) all.pNext = &budget;
+    bpt_vk.GetPhysicalDeviceMemoryProperties2(p->handle, &all);
+    p->memory = all.memoryProperties;
+    know_memory(p, budget.heapBudget);
 }
 
 static void know_features(bpt_vulkan_physical_t *p) {
@@ -70,8 +85,6 @@ static void know_features(bpt_vulkan_physical_t *p) {
     p->limits.f16 = f11.storageBuffer16BitAccess && f12.shaderFloat16 && !disabled("f16");
     if (!f12.timelineSemaphore) snprintf(p->reason, sizeof p->reason, "its driver has no timeline semaphores");
 }
-
-static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 static void know_limits(bpt_vulkan_physical_t *p, const VkExtensionProperties *extensions, uint32_t n_extensions) {
     VkPhysicalDeviceMaintenance4PropertiesKHR maintenance = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES_KHR};
@@ -117,7 +130,6 @@ static bpt_status_t know(VkPhysicalDevice handle, bpt_vulkan_physical_t *p) {
     uint32_t n_extensions = 0;
     p->handle = handle;
     bpt_vk.GetPhysicalDeviceProperties(handle, &p->properties);
-    know_memory(p);
     if (p->properties.apiVersion < VK_API_VERSION_1_2) {
         snprintf(p->reason, sizeof p->reason, "its driver offers Vulkan %u.%u, bpt needs 1.2: update the driver (mesa-vulkan-drivers, or the vendor's)",
                  VK_API_VERSION_MAJOR(p->properties.apiVersion), VK_API_VERSION_MINOR(p->properties.apiVersion));
@@ -126,6 +138,7 @@ static bpt_status_t know(VkPhysicalDevice handle, bpt_vulkan_physical_t *p) {
     if (bpt_vk.EnumerateDeviceExtensionProperties(handle, NULL, &n_extensions, NULL) != VK_SUCCESS) n_extensions = 0;
     BPT_TRY(bpt_alloc(n_extensions, sizeof *extensions, &extensions));
     if (bpt_vk.EnumerateDeviceExtensionProperties(handle, NULL, &n_extensions, extensions) < 0) n_extensions = 0;
+    ask_memory(p, extensions, n_extensions);
     know_limits(p, extensions, n_extensions);
     bpt_free(extensions);
     know_features(p);

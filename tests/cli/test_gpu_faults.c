@@ -76,6 +76,22 @@ static void without_memory_it_says_what_to_lower(void **state) {
     }
 }
 
+// Other programs use the GPU too. Drivers tell what is left, and some of them lie.
+static void what_a_driver_says_is_left_is_believed_within_reason(void **state) {
+    (void)state;
+    if (!test_shim_use("vulkan")) skip();
+    setenv("SHIM_BUDGET", "104858", 1);
+    test_process_t p = test_train_tiny("vulkan", test_path("budget"), "");
+    expect_error(&p, 1, "it has 0.1 MiB", "Lower --batch-tokens");
+    setenv("SHIM_BUDGET", "0", 1);  // nothing is known
+    expect_trained("vulkan", test_path("no-budget"), "");
+    setenv("SHIM_BUDGET", "1152921504606846976", 1);  // more than there is
+    p = test_train_tiny("vulkan", test_path("large-budget"), "--max-mem 0.1");
+    expect_error(&p, 1, "it has 0.1 MiB");
+    unsetenv("SHIM_BUDGET");
+    test_shim_drop();
+}
+
 // PoCL with a limit of its own: blocks of a quarter of it at most.
 static void a_driver_out_of_memory_is_one_sentence(void **state) {
     (void)state;
@@ -240,6 +256,7 @@ static void a_device_that_computes_nonsense_is_remembered(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_memory_it_says_what_to_lower),
+        cmocka_unit_test(what_a_driver_says_is_left_is_believed_within_reason),
         cmocka_unit_test(a_driver_out_of_memory_is_one_sentence),
         cmocka_unit_test(a_kernel_that_does_not_compile_is_named),
         cmocka_unit_test(kernels_come_from_the_cache_and_survive_its_damage),

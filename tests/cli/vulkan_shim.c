@@ -2,6 +2,7 @@
 //   SHIM_OLD               the devices' drivers offer Vulkan 1.1
 //   SHIM_BREAK_BUILD       no shader can be compiled
 //   SHIM_MAX_BLOCK=BYTES   larger blocks of memory cannot be had
+//   SHIM_BUDGET=BYTES      what the driver says is left of every heap of memory
 //   SHIM_WRONG             the last row of work-groups of every larger dispatch is not run
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -16,6 +17,29 @@ EXPORT VKAPI_ATTR void VKAPI_CALL vkGetPhysicalDeviceProperties(VkPhysicalDevice
     REAL(vkGetPhysicalDeviceProperties);
     real(device, properties);
     if (getenv("SHIM_OLD")) properties->apiVersion = VK_API_VERSION_1_1;
+}
+
+EXPORT VKAPI_ATTR VkResult VKAPI_CALL vkEnumerateDeviceExtensionProperties(VkPhysicalDevice device, const char *layer, uint32_t *count,
+                                                                          VkExtensionProperties *list) {
+    REAL(vkEnumerateDeviceExtensionProperties);
+    const uint32_t capacity = *count;
+    if (!getenv("SHIM_BUDGET")) return real(device, layer, count, list);
+    const VkResult result = real(device, layer, count, list);
+    if (list && *count < capacity)
+        list[*count] = (VkExtensionProperties){.extensionName = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, .specVersion = 1};
+    ++*count;
+    return result;
+}
+
+EXPORT VKAPI_ATTR void VKAPI_CALL vkGetPhysicalDeviceMemoryProperties2(VkPhysicalDevice device, VkPhysicalDeviceMemoryProperties2 *properties) {
+    REAL(vkGetPhysicalDeviceMemoryProperties2);
+    const char *budget = getenv("SHIM_BUDGET");
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT *asked = properties->pNext;
+    if (budget) properties->pNext = NULL;
+    real(device, properties);
+    properties->pNext = asked;
+    if (budget && asked)
+        for (uint32_t i = 0; i < VK_MAX_MEMORY_HEAPS; ++i) asked->heapBudget[i] = strtoull(budget, NULL, 10);
 }
 
 EXPORT VKAPI_ATTR VkResult VKAPI_CALL vkCreateComputePipelines(VkDevice device, VkPipelineCache cache, uint32_t count,
