@@ -1,4 +1,5 @@
 // Ctrl-C and SIGTERM: the first asks the command to stop at the next good moment, the second ends the program.
+#include <errno.h>
 #include <unistd.h>
 
 #include "tools/bpt/program.h"
@@ -7,16 +8,18 @@ enum { EXIT_INTERRUPTED = 130 };
 
 volatile sig_atomic_t cli_interrupted;
 
-// Only async-signal-safe calls here.
+// Only async-signal-safe calls here, and errno is left as it was: the interrupted code may be about to read it.
 static void on_first_or_second(int signal_number) {
     (void)signal_number;
     if (cli_interrupted) _exit(EXIT_INTERRUPTED);
     cli_interrupted = 1;
     static const char text[] = "\nbpt: stopping at the next safe moment; once more ends at once without saving\n";
+    const int before = errno;
     if (isatty(STDERR_FILENO)) {
         const ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
         (void)written;
     }
+    errno = before;
 }
 
 static void on_any(int signal_number) {
