@@ -34,7 +34,8 @@ bpt_cache_key_t bpt_cache_key(const char *kind, const char *const *parts, int n_
 
 static header_t header_of(const bpt_cache_key_t *key, const void *data, size_t length) {
     const XXH128_hash_t checksum = XXH3_128bits(data, length);
-    header_t header = {.key_low = key->low, .key_high = key->high, .length = length, .checksum_low = checksum.low64, .checksum_high = checksum.high64};
+    header_t header = {
+        .key_low = key->low, .key_high = key->high, .length = length, .checksum_low = checksum.low64, .checksum_high = checksum.high64};
     memcpy(header.magic, MAGIC, sizeof MAGIC);
     return header;
 }

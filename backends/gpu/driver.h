@@ -19,11 +19,11 @@ typedef struct {
     uint64_t max_binding_bytes;     // range of one binding
     uint64_t max_allocation_bytes;  // one block of memory
     uint64_t memory_bytes;
-    uint32_t offset_alignment;      // of a binding's offset; a power of two, 1 = any
-    uint32_t subgroup_size;         // 0 = unknown or not to be relied on
-    uint32_t max_loops;             // rounds of all loops of a work-item together, after which the driver silently stops; 0 = none
-    bool f16;                       // 16-bit elements in storage
-    bool unified;                   // host and device share the memory
+    uint32_t offset_alignment;  // of a binding's offset; a power of two, 1 = any
+    uint32_t subgroup_size;     // 0 = unknown or not to be relied on
+    uint32_t max_loops;         // rounds of all loops of a work-item together, after which the driver silently stops; 0 = none
+    bool f16;                   // 16-bit elements in storage
+    bool unified;               // host and device share the memory
 } bpt_gpu_limits_t;
 
 struct bpt_gpu_api {

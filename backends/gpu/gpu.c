@@ -40,11 +40,13 @@ bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const bpt_gpu_driver_t *
     BPT_TRY_GOTO(bpt_alloc(MOST, sizeof *infos, &infos), failed);
     BPT_TRY_GOTO(driver->enumerate(infos, MOST, &count), failed);
     if (index < 0 || index >= count || index >= MOST) {
-        status = bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s has %d device%s; device %d was asked for", backend->name, count, count == 1 ? "" : "s", index);
+        status = bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s has %d device%s; device %d was asked for", backend->name, count,
+                          count == 1 ? "" : "s", index);
         goto failed;
     }
     if (!infos[index].usable) {
-        status = bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s, device %d (%s): %s", backend->name, index, infos[index].name, infos[index].reason);
+        status =
+            bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s, device %d (%s): %s", backend->name, index, infos[index].name, infos[index].reason);
         goto failed;
     }
     BPT_TRY_GOTO(bpt_alloc(1, sizeof *g, &g), failed);
@@ -89,7 +91,8 @@ bpt_status_t bpt_gpu_program(bpt_gpu_device_t *g, const bpt_gpu_variant_t *varia
     BPT_TRY(bpt_grow(&g->programs, g->n_programs, &g->programs_capacity, sizeof *g->programs));
     bpt_gpu_cached_program_t *slot = &g->programs[g->n_programs];
     slot->variant = *variant;
-    BPT_TRY(bpt_context(g->api->driver->program_create(g->api, variant, &slot->program), "kernel %s", bpt_gpu_kernels[variant->kernel].name));
+    BPT_TRY(
+        bpt_context(g->api->driver->program_create(g->api, variant, &slot->program), "kernel %s", bpt_gpu_kernels[variant->kernel].name));
     g->n_programs++;
     *out = slot->program;
     return BPT_OK;
@@ -155,7 +158,8 @@ static bpt_status_t check_types(const bpt_gpu_device_t *g, const bpt_op_call_t *
         if ((o->dtype == BPT_BF16 && !g->base.info.bf16) || (o->dtype == BPT_F16 && !g->base.info.f16))
             return bpt_fail(BPT_ERR_UNSUPPORTED, "device '%s' has no %s", g->base.info.name, bpt_dtype_name(o->dtype));
         if (bpt_count(o) > UINT32_MAX)
-            return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: a tensor of %lld elements; GPU kernels count to 2^32", bpt_op_name(call->op), (long long)bpt_count(o));
+            return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: a tensor of %lld elements; GPU kernels count to 2^32", bpt_op_name(call->op),
+                            (long long)bpt_count(o));
     }
     return BPT_OK;
 }
@@ -164,7 +168,8 @@ static bpt_status_t check_operands(const bpt_op_call_t *call) {
     for (int i = 0; i < BPT_MAX_INPUTS + BPT_MAX_OUTPUTS; ++i) {
         const bpt_operand_t *o = i < BPT_MAX_INPUTS ? &call->in[i] : &call->out[i - BPT_MAX_INPUTS];
         if (o->present && o->buffer)
-            BPT_TRY(bpt_context(check_range(o->buffer, o->offset_bytes, (size_t)bpt_count(o) * bpt_dtype_size(o->dtype)), "%s operand %d", bpt_op_name(call->op), i));
+            BPT_TRY(bpt_context(check_range(o->buffer, o->offset_bytes, (size_t)bpt_count(o) * bpt_dtype_size(o->dtype)), "%s operand %d",
+                                bpt_op_name(call->op), i));
     }
     return BPT_OK;
 }

@@ -1,5 +1,5 @@
-// The op-level boundary (backends/backend.h) on top of any driver (driver.h): buffers, lists, submits and the lowering of ops to dispatches.
-// Knows no API.
+// The op-level boundary (backends/backend.h) on top of any driver (driver.h): buffers, lists, submits and the lowering of ops to
+// dispatches. Knows no API.
 #ifndef BPT_GPU_H
 #define BPT_GPU_H
 
@@ -85,7 +85,7 @@ bpt_kernel_call_t bpt_lower_kernel(const bpt_lower_t *l, bpt_gpu_kernel_t kernel
 void bpt_lower_emit(bpt_lower_t *l, const bpt_kernel_call_t *k, void *params, int64_t groups);
 // One work-item per element of 0 .. count - 1, rounded up to groups.
 void bpt_lower_emit_items(bpt_lower_t *l, const bpt_kernel_call_t *k, void *params, int64_t count);
-void bpt_lower_barrier(bpt_lower_t *l);  // between dispatches of one op
+void bpt_lower_barrier(bpt_lower_t *l);                                           // between dispatches of one op
 void bpt_lower_refuse(bpt_lower_t *l, const char *format, ...) BPT_PRINTF(2, 3);  // BPT_ERR_UNSUPPORTED
 
 // Rows of `row_bytes` that one binding holds, at most `rows`; lowerings of ops that work row by row go window by window.

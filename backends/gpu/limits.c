@@ -32,7 +32,9 @@ static bpt_status_t fake(bpt_gpu_limits_t *limits, const char *key, uint64_t val
     else if (!strcmp(key, "f16"))
         limits->f16 = limits->f16 && value;
     else
-        return bpt_fail(BPT_ERR_USAGE, "BPT_LIMITS: unknown limit '%s'; known are local, groups, group_size, binding, allocation, memory, subgroup, loops, f16", key);
+        return bpt_fail(
+            BPT_ERR_USAGE,
+            "BPT_LIMITS: unknown limit '%s'; known are local, groups, group_size, binding, allocation, memory, subgroup, loops, f16", key);
     return BPT_OK;
 }
 

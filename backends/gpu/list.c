@@ -1,5 +1,5 @@
-// Recorded work: dispatches as data, cut into submissions that stay within the device's time budget, replayed; what they really took corrects
-// the estimates. Every submission ends by counting up the canary, so that a driver that drops work is found out.
+// Recorded work: dispatches as data, cut into submissions that stay within the device's time budget, replayed; what they really took
+// corrects the estimates. Every submission ends by counting up the canary, so that a driver that drops work is found out.
 #include <math.h>
 #include <string.h>
 
@@ -74,7 +74,8 @@ bpt_status_t bpt_gpu_list_barrier(bpt_list_t *list) {
 
 bpt_status_t bpt_gpu_list_dispatch(bpt_list_t *list, const bpt_gpu_dispatch_t *dispatch, int64_t groups, double seconds) {
     entry_t *entry = NULL;
-    if (groups > UINT32_MAX) return bpt_fail(BPT_ERR_UNSUPPORTED, "a dispatch of %lld work-groups; kernels count to 2^32", (long long)groups);
+    if (groups > UINT32_MAX)
+        return bpt_fail(BPT_ERR_UNSUPPORTED, "a dispatch of %lld work-groups; kernels count to 2^32", (long long)groups);
     BPT_TRY(append(list, ENTRY_DISPATCH, &entry));
     entry->dispatch = *dispatch;
     entry->groups = groups;
@@ -226,7 +227,8 @@ static bpt_status_t check_canary(bpt_gpu_device_t *g) {
     uint32_t seen = 0;
     BPT_TRY(g->api->driver->read(g->api, g->canary, 0, &seen, sizeof seen));
     if (seen == g->canary_expected) return BPT_OK;
-    return bpt_fail(BPT_ERR_DEVICE_LOST, "device '%s' reported success, but %u of %u submissions did not run to their end (the driver was probably reset)",
+    return bpt_fail(BPT_ERR_DEVICE_LOST,
+                    "device '%s' reported success, but %u of %u submissions did not run to their end (the driver was probably reset)",
                     g->base.info.name, g->canary_expected - seen, g->canary_expected);
 }
 

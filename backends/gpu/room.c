@@ -1,11 +1,11 @@
-// Is there room for one more block of device memory? Asked before the driver is: some drivers grant more than there is, and where the device
-// shares the host's memory that takes the desktop down. Knows no API.
+// Is there room for one more block of device memory? Asked before the driver is: some drivers grant more than there is, and where the
+// device shares the host's memory that takes the desktop down. Knows no API.
 #include <stdio.h>
 
 #include "backends/gpu/gpu.h"
 
 static const double MIB = 1 << 20;
-static const uint64_t SMALL_BYTES = 64 << 20;         // blocks that cannot take the host down
+static const uint64_t SMALL_BYTES = 64 << 20;          // blocks that cannot take the host down
 static const uint64_t MAX_RESERVE_BYTES = 2ull << 30;  // what the host keeps, at most
 
 // Of the host: memory that can be had without swapping, less a reserve of a quarter of the whole. UINT64_MAX when it cannot be known.
@@ -25,10 +25,11 @@ static uint64_t host_room(void) {
 }
 
 bpt_status_t bpt_gpu_no_room(const bpt_gpu_device_t *g, size_t bytes, const char *why) {
-    return bpt_fail(BPT_ERR_NO_MEMORY,
-                    "device '%s' has no room for a block of %.1f MiB: it has %.1f MiB, of which this program uses %.1f MiB; %s. Lower --batch-tokens, "
-                    "--context or the size of the model, or use --recompute",
-                    g->base.info.name, (double)bytes / MIB, (double)g->memory_bytes / MIB, (double)g->used_bytes / MIB, why);
+    return bpt_fail(
+        BPT_ERR_NO_MEMORY,
+        "device '%s' has no room for a block of %.1f MiB: it has %.1f MiB, of which this program uses %.1f MiB; %s. Lower --batch-tokens, "
+        "--context or the size of the model, or use --recompute",
+        g->base.info.name, (double)bytes / MIB, (double)g->memory_bytes / MIB, (double)g->used_bytes / MIB, why);
 }
 
 bpt_status_t bpt_gpu_room(const bpt_gpu_device_t *g, size_t bytes) {

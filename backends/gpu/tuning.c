@@ -21,8 +21,11 @@ bpt_status_t bpt_gpu_tuning(const bpt_device_info_t *info, bpt_gpu_tuning_t *tun
     if (!wanted || !*wanted) return BPT_OK;
     const int read = sscanf(wanted, "%u,%u,%u%c", &tuning->wide_rows, &tuning->wide_columns, &tuning->wide_group, &rest);
     const bool tiles = tuning->wide_rows == 0, power = tuning->wide_group && !(tuning->wide_group & (tuning->wide_group - 1));
-    const bool wide = tuning->wide_rows % 4 == 0 && tuning->wide_rows <= 64 && tuning->wide_columns >= 1 && tuning->wide_columns <= 8 && power;
+    const bool wide =
+        tuning->wide_rows % 4 == 0 && tuning->wide_rows <= 64 && tuning->wide_columns >= 1 && tuning->wide_columns <= 8 && power;
     if (read == 3 && (tiles || wide)) return BPT_OK;
-    return bpt_fail(BPT_ERR_USAGE, "BPT_TUNING: '%s' must be rows,columns,group with rows a multiple of 4 up to 64 (0: tiles), columns from 1 to 8 "
-                    "and group a power of two", wanted);
+    return bpt_fail(BPT_ERR_USAGE,
+                    "BPT_TUNING: '%s' must be rows,columns,group with rows a multiple of 4 up to 64 (0: tiles), columns from 1 to 8 "
+                    "and group a power of two",
+                    wanted);
 }

@@ -109,7 +109,8 @@ bpt_status_t bpt_opencl_submit(bpt_gpu_api_t *base, bpt_gpu_commands_t *c, uint6
     for (size_t i = 0; i < c->n_steps; ++i) {
         step_t *s = &c->steps[i];
         cl_event *event = i + 1 == c->n_steps ? &last : s->timed ? &s->event : NULL;
-        BPT_TRY(bpt_opencl_check(api->cl->clEnqueueNDRangeKernel(api->queue, s->kernel, 3, NULL, s->global, s->local, 0, NULL, event), "starting a kernel"));
+        BPT_TRY(bpt_opencl_check(api->cl->clEnqueueNDRangeKernel(api->queue, s->kernel, 3, NULL, s->global, s->local, 0, NULL, event),
+                                 "starting a kernel"));
     }
     if (c->n_steps && c->steps[c->n_steps - 1].timed && api->cl->clRetainEvent(last) == CL_SUCCESS) c->steps[c->n_steps - 1].event = last;
     pthread_mutex_lock(&api->mutex);
@@ -133,7 +134,9 @@ bpt_status_t bpt_opencl_wait(bpt_gpu_api_t *base, uint64_t ticket, uint64_t time
     while (api->finished < ticket && waited != ETIMEDOUT) waited = pthread_cond_timedwait(&api->changed, &api->mutex, &end);
     const bool late = api->finished < ticket, failed = api->failed;
     pthread_mutex_unlock(&api->mutex);
-    if (late) return bpt_fail(BPT_ERR_DEVICE_LOST, "no answer within %.0f s; the kernels are too long for it, or the driver hangs", (double)timeout_ns * 1e-9);
+    if (late)
+        return bpt_fail(BPT_ERR_DEVICE_LOST, "no answer within %.0f s; the kernels are too long for it, or the driver hangs",
+                        (double)timeout_ns * 1e-9);
     if (failed) return bpt_fail(BPT_ERR_DEVICE_LOST, "a kernel was ended by the driver, probably by its watchdog");
     return BPT_OK;
 }

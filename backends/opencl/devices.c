@@ -20,7 +20,12 @@ static void text_of(const bpt_opencl_functions_t *cl, cl_device_id device, cl_de
     snprintf(text, bytes, "%.*s", (int)bytes - 1, start);
 }
 
-#define NUMBER(type, cl, device, what) __extension__({ type value_ = 0; if ((cl)->clGetDeviceInfo(device, what, sizeof value_, &value_, NULL) != CL_SUCCESS) value_ = 0; value_; })
+#define NUMBER(type, cl, device, what)                                                                   \
+    __extension__({                                                                                      \
+        type value_ = 0;                                                                                 \
+        if ((cl)->clGetDeviceInfo(device, what, sizeof value_, &value_, NULL) != CL_SUCCESS) value_ = 0; \
+        value_;                                                                                          \
+    })
 
 static int rank(const bpt_device_info_t *info) { return !strcmp(info->type, "discrete") ? 0 : !strcmp(info->type, "integrated") ? 1 : 2; }
 
@@ -59,7 +64,8 @@ static void know_pci(const bpt_opencl_functions_t *cl, cl_device_id device, cons
         known = cl->clGetDeviceInfo(device, TOPOLOGY_AMD, sizeof topology, topology, NULL) == CL_SUCCESS && topology[0] == 1;  // PCIe
         for (int i = 0; i < 3; ++i) place[1 + i] = topology[21 + i];
     }
-    if (known) snprintf(info->pci, sizeof info->pci, "%04x:%02x:%02x.%x", place[0] & 0xffff, place[1] & 0xff, place[2] & 0xff, place[3] & 0xf);
+    if (known)
+        snprintf(info->pci, sizeof info->pci, "%04x:%02x:%02x.%x", place[0] & 0xffff, place[1] & 0xff, place[2] & 0xff, place[3] & 0xf);
 }
 
 static void describe(const bpt_opencl_functions_t *cl, const bpt_opencl_id_t *id, bpt_device_info_t *info) {
@@ -146,12 +152,15 @@ bpt_status_t bpt_opencl_find(int index, bpt_opencl_id_t *id, bpt_device_info_t *
 
 bpt_status_t bpt_opencl_limits(const bpt_opencl_functions_t *cl, cl_device_id device, bpt_gpu_limits_t *limits) {
     size_t sizes[3] = {1, 1, 1};
-    BPT_TRY(bpt_opencl_check(cl->clGetDeviceInfo(device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof sizes, sizes, NULL), "the sizes of work-groups"));
+    BPT_TRY(bpt_opencl_check(cl->clGetDeviceInfo(device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof sizes, sizes, NULL),
+                             "the sizes of work-groups"));
     const size_t group = NUMBER(size_t, cl, device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
     *limits = (bpt_gpu_limits_t){
         .max_groups = {1u << 20, 65535, 65535},  // OpenCL names none; a global size must fit into 32 bits on some drivers
         .max_group_size = (uint32_t)(sizes[0] < group ? sizes[0] : group),
-        .local_bytes = (uint32_t)(NUMBER(cl_ulong, cl, device, CL_DEVICE_LOCAL_MEM_SIZE) < (1u << 30) ? NUMBER(cl_ulong, cl, device, CL_DEVICE_LOCAL_MEM_SIZE) : 1u << 30),
+        .local_bytes = (uint32_t)(NUMBER(cl_ulong, cl, device, CL_DEVICE_LOCAL_MEM_SIZE) < (1u << 30)
+                                      ? NUMBER(cl_ulong, cl, device, CL_DEVICE_LOCAL_MEM_SIZE)
+                                      : 1u << 30),
         .max_binding_bytes = NUMBER(cl_ulong, cl, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE),
         .max_allocation_bytes = NUMBER(cl_ulong, cl, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE),
         .memory_bytes = NUMBER(cl_ulong, cl, device, CL_DEVICE_GLOBAL_MEM_SIZE),

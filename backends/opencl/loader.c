@@ -16,14 +16,16 @@ static void load(void) {
     void *handle = dlopen(other && *other ? other : "libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         snprintf(library.reason, sizeof library.reason,
-                 "no OpenCL loader (%s); install one and a driver: Debian ocl-icd-libopencl1 with intel-opencl-icd, mesa-opencl-icd or pocl-opencl-icd, "
-                 "Fedora ocl-icd with intel-compute-runtime, mesa-libOpenCL or pocl, Arch ocl-icd with intel-compute-runtime, opencl-mesa or pocl",
+                 "no OpenCL loader (%s); install one and a driver: Debian ocl-icd-libopencl1 with intel-opencl-icd, mesa-opencl-icd or "
+                 "pocl-opencl-icd, "
+                 "Fedora ocl-icd with intel-compute-runtime, mesa-libOpenCL or pocl, Arch ocl-icd with intel-compute-runtime, opencl-mesa "
+                 "or pocl",
                  dlerror());
         return;
     }
-#define BPT_OPENCL_FIND(name)                                                                                   \
-    library.functions.name = (__typeof__(library.functions.name))dlsym(handle, #name);                          \
-    if (!library.functions.name)                                                                                \
+#define BPT_OPENCL_FIND(name)                                                          \
+    library.functions.name = (__typeof__(library.functions.name))dlsym(handle, #name); \
+    if (!library.functions.name)                                                       \
         snprintf(library.reason, sizeof library.reason, "the OpenCL loader is too old: it has no %s (OpenCL 1.2)", #name);
     BPT_OPENCL_FUNCTIONS(BPT_OPENCL_FIND)
 #undef BPT_OPENCL_FIND

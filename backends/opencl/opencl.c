@@ -8,9 +8,12 @@
 
 bpt_status_t bpt_opencl_fail(cl_int code, const char *what) {
     const bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY || code == CL_INVALID_BUFFER_SIZE;
-    const bool lost = code == CL_OUT_OF_RESOURCES || code == CL_DEVICE_NOT_AVAILABLE || code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
-    return bpt_fail(memory ? BPT_ERR_NO_MEMORY : lost ? BPT_ERR_DEVICE_LOST : BPT_ERR_INTERNAL, "OpenCL: %s failed with %s (%d)", what,
-                    bpt_opencl_error_name(code), code);
+    const bool lost =
+        code == CL_OUT_OF_RESOURCES || code == CL_DEVICE_NOT_AVAILABLE || code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+    return bpt_fail(memory ? BPT_ERR_NO_MEMORY
+                    : lost ? BPT_ERR_DEVICE_LOST
+                           : BPT_ERR_INTERNAL,
+                    "OpenCL: %s failed with %s (%d)", what, bpt_opencl_error_name(code), code);
 }
 
 static void opencl_close(bpt_gpu_api_t *base) {
@@ -76,7 +79,8 @@ static bpt_status_t memory_create(bpt_gpu_api_t *base, size_t bytes, bpt_gpu_mem
     memory->buffer = api->cl->clCreateBuffer(api->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
     bpt_status_t status = bpt_opencl_check(code, "allocating memory");
     if (status == BPT_OK)
-        status = bpt_opencl_check(api->cl->clEnqueueFillBuffer(api->queue, memory->buffer, &zero, sizeof zero, 0, bytes, 0, NULL, NULL), "clearing memory");
+        status = bpt_opencl_check(api->cl->clEnqueueFillBuffer(api->queue, memory->buffer, &zero, sizeof zero, 0, bytes, 0, NULL, NULL),
+                                  "clearing memory");
     if (status == BPT_OK) status = bpt_opencl_check(api->cl->clFinish(api->queue), "clearing memory");
     if (status != BPT_OK) {
         memory_destroy(base, memory);
@@ -89,13 +93,15 @@ static bpt_status_t memory_create(bpt_gpu_api_t *base, size_t bytes, bpt_gpu_mem
 static bpt_status_t write_memory(bpt_gpu_api_t *base, bpt_gpu_memory_t *memory, size_t offset, const void *source, size_t bytes) {
     bpt_opencl_api_t *api = (bpt_opencl_api_t *)base;
     if (bytes == 0) return BPT_OK;  // which OpenCL 1.2 would refuse
-    return bpt_opencl_check(api->cl->clEnqueueWriteBuffer(api->queue, memory->buffer, CL_TRUE, offset, bytes, source, 0, NULL, NULL), "writing to the device");
+    return bpt_opencl_check(api->cl->clEnqueueWriteBuffer(api->queue, memory->buffer, CL_TRUE, offset, bytes, source, 0, NULL, NULL),
+                            "writing to the device");
 }
 
 static bpt_status_t read_memory(bpt_gpu_api_t *base, bpt_gpu_memory_t *memory, size_t offset, void *target, size_t bytes) {
     bpt_opencl_api_t *api = (bpt_opencl_api_t *)base;
     if (bytes == 0) return BPT_OK;
-    return bpt_opencl_check(api->cl->clEnqueueReadBuffer(api->queue, memory->buffer, CL_TRUE, offset, bytes, target, 0, NULL, NULL), "reading from the device");
+    return bpt_opencl_check(api->cl->clEnqueueReadBuffer(api->queue, memory->buffer, CL_TRUE, offset, bytes, target, 0, NULL, NULL),
+                            "reading from the device");
 }
 
 const bpt_gpu_driver_t bpt_opencl_driver = {

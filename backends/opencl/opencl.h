@@ -35,7 +35,9 @@ bpt_status_t bpt_opencl_limits(const bpt_opencl_functions_t *cl, cl_device_id de
 
 // `what` begins the sentence. The status follows from the code: memory, device lost, or a bug of ours.
 bpt_status_t bpt_opencl_fail(cl_int code, const char *what);
-static inline bpt_status_t bpt_opencl_check(cl_int code, const char *what) { return code == CL_SUCCESS ? BPT_OK : bpt_opencl_fail(code, what); }
+static inline bpt_status_t bpt_opencl_check(cl_int code, const char *what) {
+    return code == CL_SUCCESS ? BPT_OK : bpt_opencl_fail(code, what);
+}
 
 // Programs and commands (program.c, commands.c): see driver.h.
 struct bpt_gpu_program {

@@ -82,9 +82,11 @@ static bool from_cache(const bpt_opencl_api_t *api, const bpt_cache_key_t *key, 
     size_t bytes;
     cl_int code, loaded = CL_SUCCESS;
     if (!bpt_cache_get(key, &binary, &bytes)) return false;
-    p->program = api->cl->clCreateProgramWithBinary(api->context, 1, &api->id.device, &bytes, (const unsigned char **)&binary, &loaded, &code);
+    p->program =
+        api->cl->clCreateProgramWithBinary(api->context, 1, &api->id.device, &bytes, (const unsigned char **)&binary, &loaded, &code);
     bpt_free(binary);
-    const bool good = code == CL_SUCCESS && loaded == CL_SUCCESS && build(api, options, p->program) == BPT_OK && check_group(api, p) == BPT_OK;
+    const bool good =
+        code == CL_SUCCESS && loaded == CL_SUCCESS && build(api, options, p->program) == BPT_OK && check_group(api, p) == BPT_OK;
     if (good) return true;
     if (p->program) api->cl->clReleaseProgram(p->program);
     p->program = NULL;
@@ -98,7 +100,8 @@ static void into_cache(const bpt_opencl_api_t *api, const bpt_cache_key_t *key, 
     unsigned char *binary;
     if (api->cl->clGetProgramInfo(p->program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS || !bytes) return;
     if (bpt_alloc(bytes, 1, &binary) != BPT_OK) return;
-    if (api->cl->clGetProgramInfo(p->program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS) bpt_cache_put(key, binary, bytes);
+    if (api->cl->clGetProgramInfo(p->program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS)
+        bpt_cache_put(key, binary, bytes);
     bpt_free(binary);
 }
 

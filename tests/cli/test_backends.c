@@ -1,5 +1,5 @@
-// The same work on every GPU backend as on the cpu: training gives the same losses and, repeated, the same bits; a run that was begun on the
-// cpu goes on elsewhere; eval, generate and classify agree.
+// The same work on every GPU backend as on the cpu: training gives the same losses and, repeated, the same bits; a run that was begun on
+// the cpu goes on elsewhere; eval, generate and classify agree.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +40,8 @@ static int write_texts(void **state) {
     size_t used = 0;
     for (int i = 0; i < 6000; ++i) bytes[i] = (char)('a' + (i * 7 + i / 11 + i * i / 97) % 26);
     for (int i = 0; i < 60; ++i)
-        used += (size_t)snprintf(lines + used, sizeof lines - used, i % 2 ? "bad\tawful dull film %d\n" : "good\tfine warm play of %d\n", i % 10);
+        used += (size_t)snprintf(lines + used, sizeof lines - used, i % 2 ? "bad\tawful dull film %d\n" : "good\tfine warm play of %d\n",
+                                 i % 10);
     snprintf(text, sizeof text, "%s", test_file("text.txt", bytes));
     snprintf(examples, sizeof examples, "%s", test_file("examples.tsv", lines));
     return 0;
@@ -48,9 +49,10 @@ static int write_texts(void **state) {
 
 // A language model with every kind of dropout, tied embeddings and relative positions.
 static void train(const char *backend, const char *run, const char *more) {
-    test_process_t p = bpt("train --backend %s --data %s --out %s --layers 2 --d-model 24 --heads 2 --k 2 --context 32 --batch-tokens 96 --steps %d "
-                           "--warmup 4 --lr 0.003 --save-every %d --eval-every %d --log-every 1 --quiet %s",
-                           backend, text, run, STEPS, HALF, STEPS, more);
+    test_process_t p =
+        bpt("train --backend %s --data %s --out %s --layers 2 --d-model 24 --heads 2 --k 2 --context 32 --batch-tokens 96 --steps %d "
+            "--warmup 4 --lr 0.003 --save-every %d --eval-every %d --log-every 1 --quiet %s",
+            backend, text, run, STEPS, HALF, STEPS, more);
     test_process_free(&p);
 }
 
@@ -85,7 +87,8 @@ static void expect_losses_of_the_cpu(const char *run) {
     assert_int_equal(n, STEPS);
     assert_int_equal(m, n);
     for (int i = 0; i < n; ++i)
-        if (!(fabs(got[i] - wanted[i]) <= 1e-3 * wanted[i])) fail_msg("line %d of %s: loss %g, on the cpu %g", i + 1, run, got[i], wanted[i]);
+        if (!(fabs(got[i] - wanted[i]) <= 1e-3 * wanted[i]))
+            fail_msg("line %d of %s: loss %g, on the cpu %g", i + 1, run, got[i], wanted[i]);
 }
 
 static void expect_same_weights(const char *a, const char *b) {
@@ -151,7 +154,8 @@ static void eval_and_generate_agree_with_the_cpu(void **state) {
         if (!test_backend_usable(backends[b])) continue;
         const double got = evaluate(cpu_run(), backends[b]);
         if (!(fabs(got - wanted) <= 1e-5 * wanted)) fail_msg("eval on %s: %.9g, on the cpu %.9g", backends[b], got, wanted);
-        test_process_t p = bpt("generate %s --prompt abcdefgh --max-tokens 40 --temperature 0 --quiet --backend %s", cpu_run(), backends[b]);
+        test_process_t p =
+            bpt("generate %s --prompt abcdefgh --max-tokens 40 --temperature 0 --quiet --backend %s", cpu_run(), backends[b]);
         assert_string_equal(p.out, cpu.out);
         test_process_free(&p);
     }
@@ -164,9 +168,10 @@ static void classifiers_train_and_agree_with_the_cpu(void **state) {
         char run[512];
         if (!test_backend_usable(backends[b])) continue;
         snprintf(run, sizeof run, "%s", test_path("classify-%s", backends[b]));
-        test_process_t p = bpt("train --task classify --backend %s --data %s --out %s --layers 1 --d-model 16 --heads 2 --batch-examples 12 --steps 20 "
-                               "--warmup 2 --lr 0.01 --quiet",
-                               backends[b], examples, run);
+        test_process_t p =
+            bpt("train --task classify --backend %s --data %s --out %s --layers 1 --d-model 16 --heads 2 --batch-examples 12 --steps 20 "
+                "--warmup 2 --lr 0.01 --quiet",
+                backends[b], examples, run);
         test_process_free(&p);
         p = bpt("classify %s %s --quiet --backend %s", run, examples, backends[b]);
         test_process_t cpu = bpt("classify %s %s --quiet --backend cpu", run, examples);

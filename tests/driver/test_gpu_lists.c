@@ -1,10 +1,10 @@
 // The op level of GPU backends on a driver that only takes notes: every work-group is dispatched once within every limit of the grid,
 // submissions stay within their budget and learn from what they took, lost work is noticed.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,8 +59,12 @@ static bpt_status_t fake_enumerate(bpt_device_info_t *infos, int capacity, int *
 static bpt_status_t fake_open(int index, bpt_gpu_api_t **out) {
     (void)index;
     fake.api = (bpt_gpu_api_t){.driver = &fake_driver,
-                               .limits = {.max_group_size = 128, .local_bytes = 16384, .max_binding_bytes = UINT64_C(1) << 34,
-                                          .max_allocation_bytes = UINT64_C(1) << 34, .memory_bytes = UINT64_C(1) << 34, .offset_alignment = 64}};
+                               .limits = {.max_group_size = 128,
+                                          .local_bytes = 16384,
+                                          .max_binding_bytes = UINT64_C(1) << 34,
+                                          .max_allocation_bytes = UINT64_C(1) << 34,
+                                          .memory_bytes = UINT64_C(1) << 34,
+                                          .offset_alignment = 64}};
     memcpy(fake.api.limits.max_groups, fake.max_groups, sizeof fake.max_groups);
     *out = &fake.api;
     return BPT_OK;
@@ -165,9 +169,24 @@ static bpt_status_t fake_marks(bpt_gpu_commands_t *c, double *seconds, int capac
 }
 
 const bpt_gpu_driver_t fake_driver = {
-    fake_enumerate,      fake_open,           fake_close,           fake_memory_create,    fake_memory_destroy, fake_write,   fake_read,
-    fake_program_create, fake_program_destroy, fake_commands_create, fake_commands_destroy, fake_dispatch,       fake_barrier, fake_mark,
-    fake_finish,         fake_submit,         fake_wait,            fake_marks,
+    fake_enumerate,
+    fake_open,
+    fake_close,
+    fake_memory_create,
+    fake_memory_destroy,
+    fake_write,
+    fake_read,
+    fake_program_create,
+    fake_program_destroy,
+    fake_commands_create,
+    fake_commands_destroy,
+    fake_dispatch,
+    fake_barrier,
+    fake_mark,
+    fake_finish,
+    fake_submit,
+    fake_wait,
+    fake_marks,
 };
 
 static bpt_status_t unused(bpt_device_info_t *infos, int capacity, int *count) { return fake_enumerate(infos, capacity, count); }

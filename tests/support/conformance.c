@@ -88,8 +88,8 @@ static void report_and_close(void) {
     for (int i = 0; i < n_subjects; ++i) {
         subject_t *s = &subjects[i];
         if (s->device) {
-            print_message("%s on %s: %d cases passed, %d skipped for want of a number type or of room", s->backend->name, s->device->info.name,
-                          s->cases, s->skipped);
+            print_message("%s on %s: %d cases passed, %d skipped for want of a number type or of room", s->backend->name,
+                          s->device->info.name, s->cases, s->skipped);
             print_message("; worst error %.2f of what is allowed (%s)\n", s->worst, s->worst_case);
             s->backend->close(s->device);
         }

@@ -188,7 +188,8 @@ static bpt_status_t recover(job_t *job) {
     cli_device_close(job->device);
     job->device = NULL;
     o->global.submit_ms = o->global.submit_ms > 0 ? o->global.submit_ms / 2 : FIRST_SUBMIT_MS;
-    cli_progress_say(&job->progress, "%s; going on from the last checkpoint with submissions of at most %g ms", bpt_error_message(), o->global.submit_ms);
+    cli_progress_say(&job->progress, "%s; going on from the last checkpoint with submissions of at most %g ms", bpt_error_message(),
+                     o->global.submit_ms);
     BPT_TRY(has_checkpoint(job, &job->resumed));
     BPT_TRY(cli_device_open(o, &job->device));
     return open_trainer(job);
@@ -201,8 +202,11 @@ static bpt_status_t run_through_losses(job_t *job) {
         if (status == BPT_OK) status = bpt_trainer_run(job->trainer);
     }
     if (status != BPT_ERR_DEVICE_LOST) return status;
-    return bpt_context(status, "the device was lost %d times, the last time with --submit-ms %g; the checkpoints are intact, try a lower one, a smaller "
-                       "--batch-tokens, or another driver", MOST_LOSSES + 1, job->o->global.submit_ms);
+    return bpt_context(
+        status,
+        "the device was lost %d times, the last time with --submit-ms %g; the checkpoints are intact, try a lower one, a smaller "
+        "--batch-tokens, or another driver",
+        MOST_LOSSES + 1, job->o->global.submit_ms);
 }
 
 static bpt_status_t train(job_t *job) {

@@ -10,7 +10,12 @@ void bpt_lower_ADAM(bpt_lower_t *l) {
     k.bindings[adam_square_sum] = bpt_lower_in(l, 5);
     for (int64_t i = 0; i < all; i += window) {
         const int64_t n = bpt_min(window, all - i);
-        adam_params_t p = {.count = (uint32_t)n, .beta1 = t->beta1, .beta2 = t->beta2, .eps = t->eps, .weight_decay = t->weight_decay, .lr_scale = t->lr_scale};
+        adam_params_t p = {.count = (uint32_t)n,
+                           .beta1 = t->beta1,
+                           .beta2 = t->beta2,
+                           .eps = t->eps,
+                           .weight_decay = t->weight_decay,
+                           .lr_scale = t->lr_scale};
         for (int slot = 0; slot < 4; ++slot) {
             const bpt_view_t view = bpt_lower_in(l, slot);
             k.bindings[adam_value + slot] = bpt_lower_part(&view, i, n);

@@ -1,5 +1,5 @@
-// Rows of a table by number: read, gradient, write. The gradient sorts the ids (stable, by 4 bits a pass), so that the rows of one id can be
-// added in their order without atomics.
+// Rows of a table by number: read, gradient, write. The gradient sorts the ids (stable, by 4 bits a pass), so that the rows of one id can
+// be added in their order without atomics.
 #include "backends/gpu/gpu.h"
 
 enum { SORT_CHUNK = 256, DIGIT_BITS = 4, DIGITS = 1 << DIGIT_BITS };
@@ -49,7 +49,8 @@ typedef struct {
 
 static void sort_pass(bpt_lower_t *l, const sort_t *s, int pass) {
     const bpt_view_t *from = &s->places[pass & 1], *to = &s->places[~pass & 1];
-    bpt_kernel_call_t count = bpt_lower_kernel(l, BPT_GPU_sort_count), scan = bpt_lower_kernel(l, BPT_GPU_sort_scan), move = bpt_lower_kernel(l, BPT_GPU_sort_move);
+    bpt_kernel_call_t count = bpt_lower_kernel(l, BPT_GPU_sort_count), scan = bpt_lower_kernel(l, BPT_GPU_sort_scan),
+                      move = bpt_lower_kernel(l, BPT_GPU_sort_move);
     sort_count_params_t p = {.count = (uint32_t)s->n, .shift = (uint32_t)(pass * DIGIT_BITS), .n_chunks = (uint32_t)s->chunks};
     sort_move_params_t q = {.count = p.count, .shift = p.shift, .n_chunks = p.n_chunks};
     sort_scan_params_t r = {.n = (uint32_t)(s->chunks * DIGITS)};
@@ -92,7 +93,8 @@ static void sum_by_id(bpt_lower_t *l, const bpt_view_t *dy, const bpt_view_t *id
     const int64_t window = bpt_lower_window(l, v, (size_t)d * 4), blocks = bpt_ceil_div(d, k.group_size);
     for (int64_t first = 0; first < v && d; first += window) {
         const int64_t w = bpt_min(window, v - first);
-        gather_sum_params_t p = {.count = (uint32_t)n, .columns = (uint32_t)d, .first_id = (uint32_t)first, .column_blocks = (uint32_t)blocks};
+        gather_sum_params_t p = {
+            .count = (uint32_t)n, .columns = (uint32_t)d, .first_id = (uint32_t)first, .column_blocks = (uint32_t)blocks};
         k.bindings[gather_sum_acc] = bpt_lower_part(&acc, first * d, w * d);
         k.bindings[gather_sum_result] = bpt_lower_part(&result, first * d, w * d);
         bpt_lower_emit(l, &k, &p, w * blocks);

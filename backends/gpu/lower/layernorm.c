@@ -79,7 +79,8 @@ static void split_sums(bpt_lower_t *l, const bpt_view_t *sums, int64_t d) {
 
 void bpt_lower_LAYERNORM_GRAD(bpt_lower_t *l) {
     const int64_t rows = bpt_rows(&l->call->in[0]), d = bpt_columns(&l->call->in[0]);
-    const int64_t fit = bpt_lower_window(l, rows, (size_t)d * 4), window = fit < rows && fit > ROW_CHUNK ? fit / ROW_CHUNK * ROW_CHUNK : fit;
+    const int64_t fit = bpt_lower_window(l, rows, (size_t)d * 4),
+                  window = fit < rows && fit > ROW_CHUNK ? fit / ROW_CHUNK * ROW_CHUNK : fit;
     int64_t chunks = 0;
     for (int64_t row = 0; row < rows; row += window) chunks += bpt_ceil_div(bpt_min(window, rows - row), ROW_CHUNK);
     const bpt_view_t partial = bpt_lower_scratch(l, BPT_F32, (chunks ? chunks : 1) * 2 * d), sums = bpt_lower_scratch(l, BPT_F32, 2 * d);

@@ -25,7 +25,8 @@ bpt_view_t bpt_lower_part(const bpt_view_t *view, int64_t first, int64_t count) 
 
 bpt_view_t bpt_lower_scratch(bpt_lower_t *l, bpt_dtype_t dtype, int64_t count) {
     const size_t bytes = (size_t)count * bpt_dtype_size(dtype);
-    const bpt_view_t view = {l->list ? l->call->scratch.buffer : NULL, l->call->scratch.offset_bytes + l->scratch_bytes, bytes, dtype, true};
+    const bpt_view_t view = {l->list ? l->call->scratch.buffer : NULL, l->call->scratch.offset_bytes + l->scratch_bytes, bytes, dtype,
+                             true};
     l->scratch_bytes += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     return view;
 }

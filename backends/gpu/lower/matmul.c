@@ -37,8 +37,12 @@ static void apply_steps(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc) {
 static void emit_wide(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc) {
     const bpt_gpu_tuning_t *t = &l->device->tuning;
     bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_matmul_wide);
-    matmul_wide_params_t p = {.m = (uint32_t)g->m, .n4 = (uint32_t)(g->n / 4), .k4 = (uint32_t)(g->k / 4), .lda4 = (uint32_t)(lda / 4),
-                              .ldb4 = (uint32_t)(ldb / 4), .ldc4 = (uint32_t)(ldc / 4)};
+    matmul_wide_params_t p = {.m = (uint32_t)g->m,
+                              .n4 = (uint32_t)(g->n / 4),
+                              .k4 = (uint32_t)(g->k / 4),
+                              .lda4 = (uint32_t)(lda / 4),
+                              .ldb4 = (uint32_t)(ldb / 4),
+                              .ldc4 = (uint32_t)(ldc / 4)};
     k.group_size = t->wide_group;
     k.constants[matmul_wide_TRANSPOSE_A] = g->transpose_a;
     k.constants[matmul_wide_HAS_ADDEND] = g->acc.present;
@@ -63,7 +67,13 @@ static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, 
     }
     const tile_t tile = choose_tile(l, g);
     bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_matmul);
-    matmul_params_t p = {.m = (uint32_t)g->m, .n = (uint32_t)g->n, .k = (uint32_t)g->k, .lda = (uint32_t)lda, .ldb = (uint32_t)ldb, .ldc = (uint32_t)ldc, .column0 = (uint32_t)column0};
+    matmul_params_t p = {.m = (uint32_t)g->m,
+                         .n = (uint32_t)g->n,
+                         .k = (uint32_t)g->k,
+                         .lda = (uint32_t)lda,
+                         .ldb = (uint32_t)ldb,
+                         .ldc = (uint32_t)ldc,
+                         .column0 = (uint32_t)column0};
     if (steps) bpt_lower_steps(g->steps, &k.constants[matmul_N_STEPS], &p.c0, &p.uid0);
     k.group_size = tile.bm / tile.tm * (tile.bn / tile.tn);
     k.constants[matmul_TRANSPOSE_A] = g->transpose_a;
@@ -130,8 +140,10 @@ static void multiply_depth(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int
         const bool last = first + depth >= g->k;
         bpt_gemm_t part = *g;
         part.k = bpt_min(depth, g->k - first);
-        part.a = g->transpose_a ? bpt_lower_part(&g->a, first * lda, (part.k - 1) * lda + g->m) : bpt_lower_part(&g->a, first, (g->m - 1) * lda + part.k);
-        part.b = g->transpose_b ? bpt_lower_part(&g->b, first, (g->n - 1) * ldb + part.k) : bpt_lower_part(&g->b, first * ldb, (part.k - 1) * ldb + g->n);
+        part.a = g->transpose_a ? bpt_lower_part(&g->a, first * lda, (part.k - 1) * lda + g->m)
+                                : bpt_lower_part(&g->a, first, (g->m - 1) * lda + part.k);
+        part.b = g->transpose_b ? bpt_lower_part(&g->b, first, (g->n - 1) * ldb + part.k)
+                                : bpt_lower_part(&g->b, first * ldb, (part.k - 1) * ldb + g->n);
         if (first) {
             part.acc = sum;
             bpt_lower_barrier(l);
@@ -192,9 +204,17 @@ void bpt_lower_gemm(bpt_lower_t *l, const bpt_gemm_t *g) {
 void bpt_lower_MATMUL(bpt_lower_t *l) {
     const bpt_matmul_attrs_t *t = &l->call->attrs.matmul;
     const bpt_operand_t *a = &l->call->in[0];
-    bpt_gemm_t g = {.a = bpt_lower_in(l, 0), .b = bpt_lower_in(l, 1), .acc = bpt_lower_in(l, 2), .bias = bpt_lower_in(l, 3), .extras = {bpt_lower_in(l, 4), bpt_lower_in(l, 5)},
-                    .row_keys = bpt_lower_in(l, BPT_IN_ROW_KEYS), .rng = bpt_lower_in(l, BPT_IN_RNG), .c = bpt_lower_out(l, 0), .steps = &t->epilogue,
-                    .transpose_a = t->transpose_a, .transpose_b = t->transpose_b};
+    bpt_gemm_t g = {.a = bpt_lower_in(l, 0),
+                    .b = bpt_lower_in(l, 1),
+                    .acc = bpt_lower_in(l, 2),
+                    .bias = bpt_lower_in(l, 3),
+                    .extras = {bpt_lower_in(l, 4), bpt_lower_in(l, 5)},
+                    .row_keys = bpt_lower_in(l, BPT_IN_ROW_KEYS),
+                    .rng = bpt_lower_in(l, BPT_IN_RNG),
+                    .c = bpt_lower_out(l, 0),
+                    .steps = &t->epilogue,
+                    .transpose_a = t->transpose_a,
+                    .transpose_b = t->transpose_b};
     g.m = t->transpose_a ? bpt_columns(a) : bpt_rows(a);
     g.k = t->transpose_a ? bpt_rows(a) : bpt_columns(a);
     g.n = bpt_columns(&l->call->out[0]);

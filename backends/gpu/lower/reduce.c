@@ -4,7 +4,8 @@
 enum { ROW_CHUNK = 128, ITEM_CHUNK = 4096 };
 
 // Parts of `chunk` rows each; rows 0: one part without rows, whose sum is zero.
-static void sum_parts(bpt_lower_t *l, const bpt_view_t *x, int64_t rows, int64_t columns, int64_t chunk, const bpt_view_t *result, bool add) {
+static void sum_parts(bpt_lower_t *l, const bpt_view_t *x, int64_t rows, int64_t columns, int64_t chunk, const bpt_view_t *result,
+                      bool add) {
     const int64_t count = (rows ? bpt_ceil_div(rows, chunk) : 1) * columns;
     bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_sum_rows);
     sum_rows_params_t p = {.rows = (uint32_t)rows, .columns = (uint32_t)columns, .chunk = (uint32_t)chunk, .count = (uint32_t)count};

@@ -1,4 +1,5 @@
-// The head of a model: linear layer and cross-entropy in chunks of rows, so that the logits of a large vocabulary are never whole in memory.
+// The head of a model: linear layer and cross-entropy in chunks of rows, so that the logits of a large vocabulary are never whole in
+// memory.
 #include "backends/gpu/gpu.h"
 
 enum { LOGITS_BYTES = 32 << 20 };  // of one chunk
@@ -10,8 +11,13 @@ typedef struct {
 } head_t;
 
 static head_t head_of(bpt_lower_t *l) {
-    head_t x = {.h = bpt_lower_in(l, 0), .w = bpt_lower_in(l, 1), .b = bpt_lower_in(l, 2), .targets = bpt_lower_in(l, 3), .weights = bpt_lower_in(l, 4),
-                .nll = bpt_lower_out(l, 1), .grad = l->call->op == BPT_OP_XENT_GRAD};
+    head_t x = {.h = bpt_lower_in(l, 0),
+                .w = bpt_lower_in(l, 1),
+                .b = bpt_lower_in(l, 2),
+                .targets = bpt_lower_in(l, 3),
+                .weights = bpt_lower_in(l, 4),
+                .nll = bpt_lower_out(l, 1),
+                .grad = l->call->op == BPT_OP_XENT_GRAD};
     x.n = bpt_rows(&l->call->in[0]), x.d = bpt_columns(&l->call->in[0]), x.v = bpt_rows(&l->call->in[1]);
     const int64_t fit = bpt_lower_window(l, x.n, (size_t)x.v * 4), wanted = LOGITS_BYTES / (x.v ? x.v * 4 : 4);
     x.chunk = bpt_min(fit, wanted < 64 ? 64 : wanted);
@@ -21,8 +27,14 @@ static head_t head_of(bpt_lower_t *l) {
 }
 
 static void multiply_logits(bpt_lower_t *l, const head_t *x, int64_t row, int64_t n) {
-    const bpt_gemm_t g = {.a = bpt_lower_part(&x->h, row * x->d, n * x->d), .b = x->w, .bias = x->b, .c = bpt_lower_part(&x->logits, 0, n * x->v),
-                          .m = n, .n = x->v, .k = x->d, .transpose_b = true};
+    const bpt_gemm_t g = {.a = bpt_lower_part(&x->h, row * x->d, n * x->d),
+                          .b = x->w,
+                          .bias = x->b,
+                          .c = bpt_lower_part(&x->logits, 0, n * x->v),
+                          .m = n,
+                          .n = x->v,
+                          .k = x->d,
+                          .transpose_b = true};
     bpt_lower_gemm(l, &g);
 }
 
@@ -41,10 +53,17 @@ static void score_rows(bpt_lower_t *l, const head_t *x, int64_t row, int64_t n) 
 
 // With the logits' gradient G of these rows: dh = G W, dW += G^T h, db += column sums of G.
 static void add_gradients(bpt_lower_t *l, const head_t *x, int64_t row, int64_t n) {
-    const bpt_view_t dh = bpt_lower_out(l, 2), dw = bpt_lower_out(l, 3), db = bpt_lower_out(l, 4), g = bpt_lower_part(&x->logits, 0, n * x->v);
+    const bpt_view_t dh = bpt_lower_out(l, 2), dw = bpt_lower_out(l, 3), db = bpt_lower_out(l, 4),
+                     g = bpt_lower_part(&x->logits, 0, n * x->v);
     const bpt_gemm_t rows = {.a = g, .b = x->w, .c = bpt_lower_part(&dh, row * x->d, n * x->d), .m = n, .n = x->d, .k = x->v};
-    const bpt_gemm_t weights = {.a = g, .b = bpt_lower_part(&x->h, row * x->d, n * x->d), .acc = row ? dw : (bpt_view_t){0}, .c = dw,
-                                .m = x->v, .n = x->d, .k = n, .transpose_a = true};
+    const bpt_gemm_t weights = {.a = g,
+                                .b = bpt_lower_part(&x->h, row * x->d, n * x->d),
+                                .acc = row ? dw : (bpt_view_t){0},
+                                .c = dw,
+                                .m = x->v,
+                                .n = x->d,
+                                .k = n,
+                                .transpose_a = true};
     bpt_lower_gemm(l, &rows);
     bpt_lower_gemm(l, &weights);
     if (db.present) bpt_lower_sum_rows(l, &g, n, x->v, &db, row > 0);
