@@ -1,15 +1,19 @@
-// The compiled-in backends, in the order in which `auto` prefers them: cuda, vulkan, opencl, cpu. One line per backend.
+// The compiled-in backends, in the order in which `auto` prefers them: vulkan, opencl, cuda, cpu; cuda comes first once it has been measured
+// on a GPU. One line per backend.
 #include <string.h>
 
 #include "backends/backend.h"
 
-extern const bpt_backend_t bpt_cpu_backend, bpt_opencl_backend, bpt_ref_backend, bpt_vulkan_backend;
+extern const bpt_backend_t bpt_cpu_backend, bpt_cuda_backend, bpt_opencl_backend, bpt_ref_backend, bpt_vulkan_backend;
 
 const bpt_backend_t *const bpt_backends[] = {
 #ifdef BPT_WITH_VULKAN
     &bpt_vulkan_backend,
 #endif
     &bpt_opencl_backend,
+#ifdef BPT_WITH_CUDA
+    &bpt_cuda_backend,
+#endif
     &bpt_cpu_backend,
     &bpt_ref_backend,
     NULL,

@@ -1,10 +1,11 @@
-// Kernels compiled from their text with the constants of a variant (see compile.h). Knows no device.
+// Kernels compiled from their text with the constants of a variant, or taken from the cache (see compile.h). Knows no device.
 #include "backends/cuda/compile.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "backends/cuda/texts.h"
+#include "backends/gpu/cache.h"
 #include "bpt/alloc.h"
 
 // Machine code runs on devices of the same major capability and the same or a later minor one.
@@ -62,7 +63,8 @@ static bpt_status_t fail_with_log(const bpt_nvrtc_functions_t *nvrtc, nvrtcProgr
     if (nvrtc->nvrtcGetProgramLogSize(program, &bytes) == NVRTC_SUCCESS && bytes > 1) {
         BPT_TRY(bpt_alloc(bytes + 1, 1, &log));
         if (nvrtc->nvrtcGetProgramLog(program, log) == NVRTC_SUCCESS) {
-            const char *start = strstr(log, "error");
+            const char *start = strstr(log, "error:");
+            if (!start) start = strstr(log, "error");
             while (start && start > log && start[-1] != '\n') --start;
             if (!start) start = log + strspn(log, "\n ");
             snprintf(line, sizeof line, "%.*s", (int)strcspn(start, "\n"), start);
@@ -84,19 +86,40 @@ static bpt_status_t take_image(const bpt_nvrtc_functions_t *nvrtc, nvrtcProgram 
     return status;
 }
 
+static bpt_status_t compile(const bpt_nvrtc_functions_t *nvrtc, const char *text, const options_t *options, bool binary, char **image,
+                            size_t *bytes) {
+    nvrtcProgram program = NULL;
+    BPT_TRY(check(nvrtc, nvrtc->nvrtcCreateProgram(&program, text, "kernel.cu", 0, NULL, NULL), "loading a text"));
+    const nvrtcResult code = nvrtc->nvrtcCompileProgram(program, options->count, options->list);
+    bpt_status_t status = code == NVRTC_ERROR_COMPILATION ? fail_with_log(nvrtc, program, options) : check(nvrtc, code, options->text[0]);
+    if (status == BPT_OK) status = take_image(nvrtc, program, binary, image, bytes);
+    nvrtc->nvrtcDestroyProgram(&program);
+    return status;
+}
+
+// All that decides the image; neither device nor driver does.
+static bpt_cache_key_t key_of(const bpt_nvrtc_functions_t *nvrtc, const char *text, const options_t *options) {
+    const char *parts[MOST_OPTIONS + 2];
+    char version[32];
+    snprintf(version, sizeof version, "%d.%d", nvrtc->major, nvrtc->minor);
+    parts[0] = text;
+    parts[1] = version;
+    for (int i = 0; i < options->count; ++i) parts[2 + i] = options->list[i];
+    return bpt_cache_key("cuda", parts, 2 + options->count);
+}
+
 bpt_status_t bpt_cuda_compile(const bpt_nvrtc_functions_t *nvrtc, const bpt_gpu_variant_t *variant, const char *arch, char **image,
                               size_t *bytes) {
+    const char *text = bpt_gpu_cuda_text[variant->kernel];
     options_t options;
-    nvrtcProgram program = NULL;
-    bpt_status_t status;
+    void *cached;
     make_options(variant, arch, &options);
-    BPT_TRY_GOTO(
-        check(nvrtc, nvrtc->nvrtcCreateProgram(&program, bpt_gpu_cuda_text[variant->kernel], "kernel.cu", 0, NULL, NULL), "loading a text"),
-        done);
-    const nvrtcResult code = nvrtc->nvrtcCompileProgram(program, options.count, options.list);
-    status = code == NVRTC_ERROR_COMPILATION ? fail_with_log(nvrtc, program, &options) : check(nvrtc, code, options.text[0]);
-    if (status == BPT_OK) status = take_image(nvrtc, program, !strncmp(arch, "sm_", 3), image, bytes);
-done:
-    if (program) nvrtc->nvrtcDestroyProgram(&program);
-    return status;
+    const bpt_cache_key_t key = key_of(nvrtc, text, &options);
+    if (bpt_cache_get(&key, &cached, bytes)) {
+        *image = cached;
+        return BPT_OK;
+    }
+    BPT_TRY(compile(nvrtc, text, &options, !strncmp(arch, "sm_", 3), image, bytes));
+    bpt_cache_put(&key, *image, *bytes);
+    return BPT_OK;
 }

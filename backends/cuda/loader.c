@@ -8,9 +8,9 @@
 #include <string.h>
 
 #define DRIVER_PACKAGES "Debian nvidia-driver, Fedora akmod-nvidia of RPM Fusion, Arch nvidia"
-#define NVRTC_PACKAGES                                                                                              \
-    "the CUDA toolkit (Debian nvidia-cuda-toolkit, Fedora cuda-toolkit of NVIDIA's repository, Arch cuda) has it; " \
-    "BPT_NVRTC_LIBRARY names one elsewhere"
+#define NVRTC_PACKAGES                                                                                                           \
+    "install the CUDA toolkit (Debian nvidia-cuda-toolkit, Fedora cuda-toolkit of NVIDIA's repository, Arch cuda), or name the " \
+    "library by BPT_NVRTC_LIBRARY"
 
 static struct {
     bpt_cuda_functions_t functions;
@@ -81,21 +81,22 @@ static void *open_release(const char *name) {
 static void *open_nvrtc(void) {
     const bpt_cuda_functions_t *driver;
     const char *other = getenv("BPT_NVRTC_LIBRARY"), *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
-    if (other && *other) return dlopen(other, RTLD_NOW | RTLD_LOCAL);
+    if (other && *other) {
+        void *library = dlopen(other, RTLD_NOW | RTLD_LOCAL);
+        if (!library) snprintf(nvrtc.reason, sizeof nvrtc.reason, "BPT_NVRTC_LIBRARY: %s", dlerror());
+        return library;
+    }
     const size_t first = bpt_cuda_load(&driver) == BPT_OK && driver->version < 13000 ? 1 : 0;
     void *library = open_release(names[first]);
-    return library ? library : open_release(names[1 - first]);
+    if (!library) library = open_release(names[1 - first]);
+    if (!library) snprintf(nvrtc.reason, sizeof nvrtc.reason, "no libnvrtc.so.13 or .12, which compiles the kernels: " NVRTC_PACKAGES);
+    return library;
 }
 
 static void load_nvrtc(void) {
     bpt_nvrtc_functions_t *f = &nvrtc.functions;
     void *library = open_nvrtc();
-    if (!library) {
-        const char *why = dlerror();
-        snprintf(nvrtc.reason, sizeof nvrtc.reason, "no NVRTC, which compiles the kernels (%.150s); " NVRTC_PACKAGES,
-                 why ? why : "not found");
-        return;
-    }
+    if (!library) return;
 #define BPT_NVRTC_FIND(name) f->name = (__typeof__(f->name))find(library, #name, "NVRTC", nvrtc.reason, sizeof nvrtc.reason);
     BPT_NVRTC_FUNCTIONS(BPT_NVRTC_FIND)
 #undef BPT_NVRTC_FIND

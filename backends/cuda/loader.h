@@ -9,49 +9,50 @@
 #include "bpt/status.h"
 
 // Of each function the symbol whose signature the headers declare: cuda.h renames functions from version to version.
-#define BPT_CUDA_FUNCTIONS(X)                                                                                                       \
-    X(cuInit, "cuInit")                                                                                                             \
-    X(cuDriverGetVersion, "cuDriverGetVersion")                                                                                     \
-    X(cuGetErrorName, "cuGetErrorName")                                                                                             \
-    X(cuGetErrorString, "cuGetErrorString")                                                                                         \
-    X(cuDeviceGetCount, "cuDeviceGetCount")                                                                                         \
-    X(cuDeviceGet, "cuDeviceGet")                                                                                                   \
-    X(cuDeviceGetName, "cuDeviceGetName")                                                                                           \
-    X(cuDeviceGetAttribute, "cuDeviceGetAttribute")                                                                                 \
-    X(cuDeviceTotalMem, "cuDeviceTotalMem_v2")                                                                                      \
-    X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain")                                                                         \
-    X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2")                                                                    \
-    X(cuCtxSetCurrent, "cuCtxSetCurrent")                                                                                           \
-    X(cuMemAlloc, "cuMemAlloc_v2")                                                                                                  \
-    X(cuMemFree, "cuMemFree_v2")                                                                                                    \
-    X(cuMemsetD8Async, "cuMemsetD8Async")                                                                                           \
-    X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2")                                                                                    \
-    X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2")                                                                                    \
-    X(cuModuleLoadData, "cuModuleLoadData")                                                                                         \
-    X(cuModuleUnload, "cuModuleUnload")                                                                                             \
-    X(cuModuleGetFunction, "cuModuleGetFunction")                                                                                   \
-    X(cuFuncGetAttribute, "cuFuncGetAttribute")                                                                                     \
-    X(cuLaunchKernel, "cuLaunchKernel")                                                                                             \
-    X(cuStreamCreate, "cuStreamCreate")                                                                                             \
-    X(cuStreamDestroy, "cuStreamDestroy_v2")                                                                                        \
-    X(cuStreamQuery, "cuStreamQuery")                                                                                               \
-    X(cuStreamSynchronize, "cuStreamSynchronize")                                                                                   \
-    X(cuStreamBeginCapture, "cuStreamBeginCapture_v2")                                                                              \
-    X(cuStreamEndCapture, "cuStreamEndCapture")                                                                                     \
-    X(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags")                                                                   \
-    X(cuGraphLaunch, "cuGraphLaunch")                                                                                               \
-    X(cuGraphExecDestroy, "cuGraphExecDestroy")                                                                                     \
-    X(cuGraphDestroy, "cuGraphDestroy")                                                                                             \
-    X(cuEventCreate, "cuEventCreate")                                                                                               \
-    X(cuEventDestroy, "cuEventDestroy_v2")                                                                                          \
-    X(cuEventRecordWithFlags, "cuEventRecordWithFlags")                                                                             \
-    X(cuEventQuery, "cuEventQuery")                                                                                                 \
+#define BPT_CUDA_FUNCTIONS(X)                                     \
+    X(cuInit, "cuInit")                                           \
+    X(cuDriverGetVersion, "cuDriverGetVersion")                   \
+    X(cuGetErrorName, "cuGetErrorName")                           \
+    X(cuGetErrorString, "cuGetErrorString")                       \
+    X(cuDeviceGetCount, "cuDeviceGetCount")                       \
+    X(cuDeviceGet, "cuDeviceGet")                                 \
+    X(cuDeviceGetName, "cuDeviceGetName")                         \
+    X(cuDeviceGetAttribute, "cuDeviceGetAttribute")               \
+    X(cuDeviceTotalMem, "cuDeviceTotalMem_v2")                    \
+    X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain")       \
+    X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2")  \
+    X(cuCtxSetCurrent, "cuCtxSetCurrent")                         \
+    X(cuMemAlloc, "cuMemAlloc_v2")                                \
+    X(cuMemFree, "cuMemFree_v2")                                  \
+    X(cuMemsetD8Async, "cuMemsetD8Async")                         \
+    X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2")                  \
+    X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2")                  \
+    X(cuModuleLoadData, "cuModuleLoadData")                       \
+    X(cuModuleUnload, "cuModuleUnload")                           \
+    X(cuModuleGetFunction, "cuModuleGetFunction")                 \
+    X(cuFuncGetAttribute, "cuFuncGetAttribute")                   \
+    X(cuLaunchKernel, "cuLaunchKernel")                           \
+    X(cuStreamCreate, "cuStreamCreate")                           \
+    X(cuStreamDestroy, "cuStreamDestroy_v2")                      \
+    X(cuStreamQuery, "cuStreamQuery")                             \
+    X(cuStreamSynchronize, "cuStreamSynchronize")                 \
+    X(cuStreamBeginCapture, "cuStreamBeginCapture_v2")            \
+    X(cuStreamEndCapture, "cuStreamEndCapture")                   \
+    X(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags") \
+    X(cuGraphLaunch, "cuGraphLaunch")                             \
+    X(cuGraphExecDestroy, "cuGraphExecDestroy")                   \
+    X(cuGraphDestroy, "cuGraphDestroy")                           \
+    X(cuEventCreate, "cuEventCreate")                             \
+    X(cuEventDestroy, "cuEventDestroy_v2")                        \
+    X(cuEventRecordWithFlags, "cuEventRecordWithFlags")           \
+    X(cuEventQuery, "cuEventQuery")                               \
     X(cuEventElapsedTime, "cuEventElapsedTime")
 
-#define BPT_NVRTC_FUNCTIONS(X)                                                                                                      \
-    X(nvrtcVersion) X(nvrtcGetErrorString) X(nvrtcGetNumSupportedArchs) X(nvrtcGetSupportedArchs) X(nvrtcCreateProgram)              \
-    X(nvrtcDestroyProgram) X(nvrtcCompileProgram) X(nvrtcGetPTXSize) X(nvrtcGetPTX) X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN)            \
-    X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog)
+#define BPT_NVRTC_FUNCTIONS(X)                                                                                                   \
+    X(nvrtcVersion)                                                                                                              \
+    X(nvrtcGetErrorString) X(nvrtcGetNumSupportedArchs) X(nvrtcGetSupportedArchs) X(nvrtcCreateProgram) X(nvrtcDestroyProgram)   \
+        X(nvrtcCompileProgram) X(nvrtcGetPTXSize) X(nvrtcGetPTX) X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN) X(nvrtcGetProgramLogSize) \
+            X(nvrtcGetProgramLog)
 
 typedef struct {
 #define BPT_CUDA_POINTER(name, symbol) __typeof__(name) *name;

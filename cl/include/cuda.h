@@ -1,6 +1,6 @@
-// The kernel dialect in CUDA C++ as NVRTC compiles it, without any header (README.md has the words). The driver puts -D for WG, the
-// constants and the element types DT_<binding> in front, then this file, the kernel's .inc and its .cl; the build replaces #include lines by
-// the files of cl/include. A binding is a pointer to its first element, NULL where the kernel never reads it.
+// The kernel dialect in CUDA C++ as NVRTC compiles it, without any header (README.md has the words). The driver gives -D for WG, the
+// constants and the element types DT_<binding>; then come this file, the kernel's .inc and its .cl; the build replaces #include lines by the
+// files of cl/include. A binding is a pointer to its first element, NULL where the kernel never reads it.
 typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;

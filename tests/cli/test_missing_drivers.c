@@ -63,6 +63,11 @@ static void opencl_with_an_old_driver(void **state) {
     test_shim_drop();
 }
 
+static void cuda_without_a_driver(void **state) {
+    (void)state;
+    expect_refusal("cuda", "BPT_CUDA_LIBRARY", "/nonexistent/libcuda.so.1", "Debian nvidia-driver");
+}
+
 static void vulkan_without_a_loader(void **state) {
     (void)state;
     expect_refusal("vulkan", "BPT_VULKAN_LIBRARY", "/nonexistent/libvulkan.so.1", "Arch vulkan-icd-loader");
@@ -156,6 +161,7 @@ int main(void) {
         cmocka_unit_test(opencl_without_a_loader),
         cmocka_unit_test(opencl_without_a_driver),
         cmocka_unit_test(opencl_with_an_old_driver),
+        cmocka_unit_test(cuda_without_a_driver),
         cmocka_unit_test(vulkan_without_a_loader),
         cmocka_unit_test(vulkan_without_a_driver),
         cmocka_unit_test(vulkan_with_an_old_driver),

@@ -262,7 +262,7 @@ const cli_option_t cli_option_table[] = {
 
     // ---- global
     {TEXT("backend", global.backend, "NAME"), .choices = LIST("auto", "cpu", "opencl", "vulkan", "cuda", "ref"), .fallback = "auto",
-     .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL, .key = true, .resumable = true, .help = "a promise: this backend or an error; auto takes the first usable discrete GPU of cuda, vulkan, opencl, else the cpu"},
+     .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL, .key = true, .resumable = true, .help = "a promise: this backend or an error; auto takes the first usable discrete GPU of vulkan, opencl, cuda, else the cpu"},
     {TEXT("device", global.device, "N|NAME|PCI"), .fallback = "", .shown = "the first usable one", .group = CLI_GROUP_GLOBAL,
      .commands = CLI_ALL, .key = true, .resumable = true, .help = "device of the backend: its number, its place on the PCI bus or a part of its name, see `bpt devices`"},
     {CHOICE("precision", train.precision, bpt_precision_names), .fallback = "f32", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL,

@@ -1,0 +1,176 @@
+// The CUDA driver: the primary context and one stream per open device, memory, and the table of functions (driver.h).
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "backends/cuda/internal.h"
+#include "backends/gpu/backend.h"
+#include "bpt/alloc.h"
+#include "bpt/clock.h"
+#include "bpt/log.h"
+
+// ---- Errors ----------------------------------------------------------------------------------------------------------
+
+// Errors of kernels and of the machine, after which every call on the context fails.
+static bool is_loss(CUresult code) {
+    switch ((int)code) {
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case 226:  // CUDA_ERROR_CONTAINED of later headers
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_MPS_CLIENT_TERMINATED:
+    case CUDA_ERROR_EXTERNAL_DEVICE:
+    case CUDA_ERROR_UNKNOWN: return true;
+    default: return false;
+    }
+}
+
+bpt_status_t bpt_cuda_fail(bpt_cuda_api_t *api, CUresult code, const char *what) {
+    const char *name = NULL, *remedy = "";
+    const bool loss = is_loss(code);
+    const bpt_status_t status = code == CUDA_ERROR_OUT_OF_MEMORY        ? BPT_ERR_NO_MEMORY
+                                : code == CUDA_ERROR_DEVICE_UNAVAILABLE ? BPT_ERR_UNAVAILABLE
+                                : loss                                  ? BPT_ERR_DEVICE_LOST
+                                                                        : BPT_ERR_INTERNAL;
+    if (api->cuda->cuGetErrorName(code, &name) != CUDA_SUCCESS || !name) name = "an unknown error";
+    if (code == CUDA_ERROR_LAUNCH_TIMEOUT) remedy = ": the watchdog of a GPU with a display; lower --submit-ms";
+    if (code == CUDA_ERROR_DEVICE_UNAVAILABLE) remedy = ": another program has it for itself (nvidia-smi shows which)";
+    api->lost = api->lost || loss;
+    return bpt_fail(status, "CUDA: %s failed with %s (%d)%s", what, name, (int)code, remedy);
+}
+
+bpt_status_t bpt_cuda_enter(bpt_cuda_api_t *api) {
+    if (api->lost) return bpt_fail(BPT_ERR_DEVICE_LOST, "%s was lost earlier; open it again", api->name);
+    return bpt_cuda_check(api, api->cuda->cuCtxSetCurrent(api->context), "entering the context");
+}
+
+bool bpt_cuda_idle(bpt_cuda_api_t *api) {
+    enum { GRACE_S = 3 };
+    const double end = bpt_clock_seconds() + (api->stuck ? 0 : GRACE_S);
+    if (!api->stream) return true;
+    api->cuda->cuCtxSetCurrent(api->context);
+    do {
+        if (api->cuda->cuStreamQuery(api->stream) != CUDA_ERROR_NOT_READY) {  // done, or lost: nothing runs in a lost context
+            api->finished = api->submitted;
+            api->stuck = false;
+            return true;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    } while (bpt_clock_seconds() < end);
+    api->stuck = true;
+    return false;
+}
+
+// ---- Devices ---------------------------------------------------------------------------------------------------------
+
+static void cuda_close(bpt_gpu_api_t *base) {
+    bpt_cuda_api_t *api = (bpt_cuda_api_t *)base;
+    if (!api) return;
+    if (api->context && bpt_cuda_idle(api)) {
+        for (int i = 0; i < BPT_CUDA_MOST_PENDING; ++i)
+            if (api->done[i]) api->cuda->cuEventDestroy(api->done[i]);
+        if (api->stream) api->cuda->cuStreamDestroy(api->stream);
+        api->cuda->cuDevicePrimaryCtxRelease(api->device);
+    } else if (api->context) {
+        bpt_log(BPT_LOG_WARN, "%s still works; its memory is kept until this process ends", api->name);
+    }
+    bpt_free(api);
+}
+
+extern const bpt_gpu_driver_t bpt_cuda_driver;
+
+static bpt_status_t cuda_open(int index, bpt_gpu_api_t **out) {
+    const char *graph = getenv("BPT_CUDA_GRAPH");
+    bpt_cuda_api_t *api;
+    bpt_status_t status;
+    BPT_TRY(bpt_alloc(1, sizeof *api, &api));
+    api->base.driver = &bpt_cuda_driver;
+    api->graphs = !graph || strcmp(graph, "0");
+    BPT_TRY_GOTO(bpt_cuda_find(index, api), failed);
+    BPT_TRY_GOTO(bpt_cuda_check(api, api->cuda->cuDevicePrimaryCtxRetain(&api->context, api->device), "opening the device"), failed);
+    BPT_TRY_GOTO(bpt_cuda_enter(api), failed);
+    BPT_TRY_GOTO(bpt_cuda_check(api, api->cuda->cuStreamCreate(&api->stream, CU_STREAM_NON_BLOCKING), "creating a stream"), failed);
+    *out = &api->base;
+    return BPT_OK;
+failed:
+    cuda_close(&api->base);
+    return status;
+}
+
+// ---- Memory ----------------------------------------------------------------------------------------------------------
+// Everything goes through the stream of the kernels; the stream is waited for, because an asynchronous copy may return before its bytes are
+// there.
+
+static bpt_status_t finish_copy(bpt_cuda_api_t *api, CUresult code, const char *what) {
+    BPT_TRY(bpt_cuda_check(api, code, what));
+    return bpt_cuda_check(api, api->cuda->cuStreamSynchronize(api->stream), what);
+}
+
+static void memory_destroy(bpt_gpu_api_t *base, bpt_gpu_memory_t *memory) {
+    bpt_cuda_api_t *api = (bpt_cuda_api_t *)base;
+    if (!memory) return;
+    if (memory->address && bpt_cuda_idle(api)) api->cuda->cuMemFree(memory->address);
+    bpt_free(memory);
+}
+
+static bpt_status_t memory_create(bpt_gpu_api_t *base, size_t bytes, bpt_gpu_memory_t **out) {
+    bpt_cuda_api_t *api = (bpt_cuda_api_t *)base;
+    bpt_gpu_memory_t *memory;
+    BPT_TRY(bpt_cuda_enter(api));
+    BPT_TRY(bpt_alloc(1, sizeof *memory, &memory));
+    bpt_status_t status = bpt_cuda_check(api, api->cuda->cuMemAlloc(&memory->address, bytes), "allocating memory");
+    if (status == BPT_OK) status = finish_copy(api, api->cuda->cuMemsetD8Async(memory->address, 0, bytes, api->stream), "clearing memory");
+    if (status != BPT_OK) {
+        memory_destroy(base, memory);
+        return bpt_context(status, "a block of %.1f MiB", (double)bytes / 1048576);
+    }
+    *out = memory;
+    return BPT_OK;
+}
+
+static bpt_status_t write_memory(bpt_gpu_api_t *base, bpt_gpu_memory_t *memory, size_t offset, const void *source, size_t bytes) {
+    bpt_cuda_api_t *api = (bpt_cuda_api_t *)base;
+    BPT_TRY(bpt_cuda_enter(api));
+    if (bytes == 0) return BPT_OK;
+    return finish_copy(api, api->cuda->cuMemcpyHtoDAsync(memory->address + offset, source, bytes, api->stream), "writing to the device");
+}
+
+static bpt_status_t read_memory(bpt_gpu_api_t *base, bpt_gpu_memory_t *memory, size_t offset, void *target, size_t bytes) {
+    bpt_cuda_api_t *api = (bpt_cuda_api_t *)base;
+    BPT_TRY(bpt_cuda_enter(api));
+    if (bytes == 0) return BPT_OK;
+    return finish_copy(api, api->cuda->cuMemcpyDtoHAsync(target, memory->address + offset, bytes, api->stream), "reading from the device");
+}
+
+const bpt_gpu_driver_t bpt_cuda_driver = {
+    .enumerate = bpt_cuda_enumerate,
+    .open = cuda_open,
+    .close = cuda_close,
+    .memory_create = memory_create,
+    .memory_destroy = memory_destroy,
+    .write = write_memory,
+    .read = read_memory,
+    .program_create = bpt_cuda_program_create,
+    .program_destroy = bpt_cuda_program_destroy,
+    .commands_create = bpt_cuda_commands_create,
+    .commands_destroy = bpt_cuda_commands_destroy,
+    .dispatch = bpt_cuda_dispatch,
+    .barrier = bpt_cuda_barrier,
+    .mark = bpt_cuda_mark,
+    .finish = bpt_cuda_finish,
+    .submit = bpt_cuda_submit,
+    .wait = bpt_cuda_wait,
+    .marks = bpt_cuda_marks,
+};
+
+BPT_GPU_BACKEND(cuda, "kernels through the driver of NVIDIA GPUs");

@@ -1,0 +1,64 @@
+// What the files of the CUDA driver share.
+#ifndef BPT_CUDA_INTERNAL_H
+#define BPT_CUDA_INTERNAL_H
+
+#include "backends/cuda/compile.h"
+#include "backends/cuda/loader.h"
+#include "backends/gpu/driver.h"
+
+enum { BPT_CUDA_MOST_PENDING = 256 };  // submissions that nobody has waited for yet
+
+typedef struct {
+    bpt_gpu_api_t base;
+    const bpt_cuda_functions_t *cuda;
+    const bpt_nvrtc_functions_t *nvrtc;
+    CUdevice device;
+    CUcontext context;  // the device's primary one, which all of a process shares
+    CUstream stream;    // everything runs in it, in order
+    char name[128], arch[24];
+    bool graphs;                          // lists are replayed as CUDA graphs
+    CUevent done[BPT_CUDA_MOST_PENDING];  // the end of submission t is done[t % BPT_CUDA_MOST_PENDING]
+    uint64_t submitted, finished;
+    bool lost;   // an error after which the context is of no use, or a wait that was given up
+    bool stuck;  // what was given up still runs: its objects are left to the end of the process
+} bpt_cuda_api_t;
+
+struct bpt_gpu_memory {
+    CUdeviceptr address;
+};
+struct bpt_gpu_program {
+    CUmodule module;
+    CUfunction function;
+    const bpt_gpu_kernel_info_t *info;
+    uint32_t group_size;
+};
+
+// Devices in CUDA's own order, the fastest first (devices.c).
+bpt_status_t bpt_cuda_enumerate(bpt_device_info_t *infos, int capacity, int *count);
+// Fills device, name, arch and limits.
+bpt_status_t bpt_cuda_find(int index, bpt_cuda_api_t *api);
+
+// `what` begins the sentence. The status follows from the code: memory, device lost, or a bug of ours. Notes a loss.
+bpt_status_t bpt_cuda_fail(bpt_cuda_api_t *api, CUresult code, const char *what);
+static inline bpt_status_t bpt_cuda_check(bpt_cuda_api_t *api, CUresult code, const char *what) {
+    return code == CUDA_SUCCESS ? BPT_OK : bpt_cuda_fail(api, code, what);
+}
+// Before any other call of a function: makes the context the thread's. Fails once the device is lost.
+bpt_status_t bpt_cuda_enter(bpt_cuda_api_t *api);
+// Before objects are destroyed: nothing runs any more. False when that cannot be waited for; they are left alone then.
+bool bpt_cuda_idle(bpt_cuda_api_t *api);
+
+// See driver.h (program.c, commands.c).
+bpt_status_t bpt_cuda_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out);
+void bpt_cuda_program_destroy(bpt_gpu_api_t *api, bpt_gpu_program_t *program);
+bpt_status_t bpt_cuda_commands_create(bpt_gpu_api_t *api, bpt_gpu_commands_t **out);
+void bpt_cuda_commands_destroy(bpt_gpu_api_t *api, bpt_gpu_commands_t *commands);
+bpt_status_t bpt_cuda_dispatch(bpt_gpu_commands_t *commands, const bpt_gpu_dispatch_t *dispatch);
+bpt_status_t bpt_cuda_barrier(bpt_gpu_commands_t *commands);
+bpt_status_t bpt_cuda_mark(bpt_gpu_commands_t *commands);
+bpt_status_t bpt_cuda_finish(bpt_gpu_commands_t *commands);
+bpt_status_t bpt_cuda_submit(bpt_gpu_api_t *api, bpt_gpu_commands_t *commands, uint64_t *ticket);
+bpt_status_t bpt_cuda_wait(bpt_gpu_api_t *api, uint64_t ticket, uint64_t timeout_ns);
+bpt_status_t bpt_cuda_marks(bpt_gpu_commands_t *commands, double *seconds, int capacity, int *count);
+
+#endif
