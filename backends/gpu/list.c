@@ -152,13 +152,14 @@ static bpt_status_t encode_dispatch(encoder_t *e, entry_t *entry) {
         int64_t count = entry->groups - first;
         const double left = budget - e->seconds;
         if ((double)count * each > left) {
-            const int64_t room = each > 0 && left > 0 ? (int64_t)(left / each) : 0, whole = (int64_t)(budget / each);
-            if (e->seconds > 0 && (room < 1 || (double)count * each <= budget)) {
+            const int64_t room = left > 0 ? (int64_t)(left / each) : 0;
+            const bool fresh = e->seconds <= 0;
+            if (!fresh && (room < 1 || (double)count * each <= budget)) {  // nothing fits here, or all of it into the next one
                 BPT_TRY(close_segment(e));
                 BPT_TRY(open_segment(e));
                 continue;
             }
-            count = whole > 1 ? (whole < count ? whole : count) : 1;
+            count = room > 1 ? room : 1;
         }
         BPT_TRY(dispatch_folded(e, &entry->dispatch, first, count));
         e->seconds += (double)count * each;
