@@ -10,21 +10,24 @@
 #include <cmocka.h>
 
 #include "backends/host/host.h"
-#include "support/case.h"
+#include "support/cover.h"
 
 static const test_family_t *const families[] = {
     &test_pointwise_cases, &test_matmul_cases, &test_layernorm_cases, &test_gather_cases,    &test_rows_cases,
     &test_reduce_cases,    &test_xent_cases,   &test_adam_cases,      &test_attention_cases, &test_cast_cases,
 };
 
-static void for_each_case(void (*visit)(const test_case_t *c, void *context), void *context) {
+// With `cover`, the cases that it takes.
+static void visit_cases(test_cover_t *cover, void (*visit)(const test_case_t *c, void *context), void *context) {
     for (size_t f = 0; f < BPT_COUNT(families); ++f)
         for (size_t i = 0; i < families[f]->count(); ++i) {
             test_case_t c;
             families[f]->make(i, &c);
-            visit(&c, context);
+            if (!cover || test_cover_adds(cover, &c)) visit(&c, context);
         }
 }
+
+static void for_each_case(void (*visit)(const test_case_t *c, void *context), void *context) { visit_cases(NULL, visit, context); }
 
 static void count_op(const test_case_t *c, void *counts) { ((int *)counts)[c->call.op]++; }
 
@@ -52,14 +55,18 @@ static void note_case_sizes(const test_case_t *c, void *context) {
     for (int i = 0; i < BPT_MAX_OUTPUTS; ++i) note_sizes(&c->call.out[i], seen[c->call.op]);
 }
 
-static void every_op_meets_every_size(void **state) {
-    (void)state;
+static void check_sizes(test_cover_t *cover) {
     bool seen[BPT_OP_COUNT][N_SIZES] = {{0}};
-    for_each_case(note_case_sizes, seen);
+    visit_cases(cover, note_case_sizes, seen);
     for (int op = 0; op < BPT_OP_COUNT; ++op)
         for (int i = 0; i < N_SIZES && op != BPT_OP_ATTENTION && op != BPT_OP_ATTENTION_GRAD; ++i)
             if (!seen[op][i]) fail_msg("no case of op %s has a dimension of %lld", bpt_op_name((bpt_op_t)op), (long long)sizes[i]);
     assert_true(seen[BPT_OP_ATTENTION][N_SIZES - 1] && seen[BPT_OP_ATTENTION_GRAD][N_SIZES - 1]);
+}
+
+static void every_op_meets_every_size(void **state) {
+    (void)state;
+    check_sizes(NULL);
 }
 
 // ---- Attention -------------------------------------------------------------------------------------------------------
@@ -132,6 +139,13 @@ static void note_attention(const test_case_t *c, void *context) {
     for (int i = 0; i < N_OTHERS; ++i) s->others |= (uint64_t)has[i] << i;
 }
 
+static void check_settings(const coverage_t *seen, int gradient, int graph) {
+    const bool rootless = graph == 2 * BPT_GRAPH_DENSE || graph == 2 * BPT_GRAPH_WINDOW;
+    for (int i = 0; i < N_OTHERS; ++i)
+        if (!(seen->others >> i & 1) && !(i == ROOTS && rootless))
+            fail_msg("no case of %s graph %d with: %s", gradient ? "attention_grad" : "attention", graph, other_names[i]);
+}
+
 static void every_graph_meets_every_property_of_attention(void **state) {
     (void)state;
     coverage_t seen[2][N_GRAPHS] = {{{0}}};
@@ -139,14 +153,54 @@ static void every_graph_meets_every_property_of_attention(void **state) {
     for (int gradient = 0; gradient < 2; ++gradient)
         for (int graph = 0; graph < N_GRAPHS; ++graph) {
             const coverage_t *s = &seen[gradient][graph];
-            const bool rootless = graph == 2 * BPT_GRAPH_DENSE || graph == 2 * BPT_GRAPH_WINDOW;
             assert_int_equal(s->lengths, (1 << BPT_COUNT(lengths)) - 1);
             if (graph < 2) assert_int_equal(s->ks, (1 << BPT_COUNT(ks)) - 1);  // the others ignore k
             assert_int_equal(s->head_dims, (1 << BPT_COUNT(head_dims)) - 1);
-            for (int i = 0; i < N_OTHERS; ++i)
-                if (!(s->others >> i & 1) && !(i == ROOTS && rootless))
-                    fail_msg("no case of %s graph %d with: %s", gradient ? "attention_grad" : "attention", graph, other_names[i]);
+            check_settings(s, gradient, graph);
         }
+}
+
+// ---- The covering cases ----------------------------------------------------------------------------------------------
+
+static bool has_dtype(const test_case_t *c, bpt_dtype_t dtype) {
+    for (int i = 0; i < BPT_MAX_INPUTS; ++i)
+        if (c->call.in[i].present && c->call.in[i].dtype == dtype) return true;
+    return c->call.out[0].present && c->call.out[0].dtype == dtype;
+}
+
+static void note_dtypes(const test_case_t *c, void *context) {
+    unsigned *seen = context;
+    for (int dtype = 0; dtype <= BPT_F16; ++dtype) seen[c->call.op] |= (unsigned)has_dtype(c, (bpt_dtype_t)dtype) << dtype;
+}
+
+static void the_covering_cases_have_every_op_size_and_type(void **state) {
+    (void)state;
+    unsigned all[BPT_OP_COUNT] = {0}, covered[BPT_OP_COUNT] = {0};
+    test_cover_t cover = {.seen = NULL}, again = {.seen = NULL};
+    check_sizes(&cover);
+    for_each_case(note_dtypes, all);
+    visit_cases(&again, note_dtypes, covered);
+    assert_memory_equal(covered, all, sizeof all);
+    test_cover_free(&cover), test_cover_free(&again);
+}
+
+static void the_covering_cases_have_every_setting_of_every_graph(void **state) {
+    (void)state;
+    coverage_t seen[2][N_GRAPHS] = {{{0}}};
+    test_cover_t cover = {.seen = NULL};
+    visit_cases(&cover, note_attention, seen);
+    for (int gradient = 0; gradient < 2; ++gradient) {
+        coverage_t any = {0};
+        for (int graph = 0; graph < N_GRAPHS; ++graph) {
+            const coverage_t *s = &seen[gradient][graph];
+            check_settings(s, gradient, graph);
+            any = (coverage_t){any.lengths | s->lengths, any.ks | s->ks, any.head_dims | s->head_dims, 0};
+        }
+        assert_int_equal(any.lengths, (1 << BPT_COUNT(lengths)) - 1);
+        assert_int_equal(any.ks, (1 << BPT_COUNT(ks)) - 1);
+        assert_int_equal(any.head_dims, (1 << BPT_COUNT(head_dims)) - 1);
+    }
+    test_cover_free(&cover);
 }
 
 // ---- Names and contract ----------------------------------------------------------------------------------------------
@@ -190,6 +244,8 @@ int main(void) {
         cmocka_unit_test(every_op_has_a_case),
         cmocka_unit_test(every_op_meets_every_size),
         cmocka_unit_test(every_graph_meets_every_property_of_attention),
+        cmocka_unit_test(the_covering_cases_have_every_op_size_and_type),
+        cmocka_unit_test(the_covering_cases_have_every_setting_of_every_graph),
         cmocka_unit_test(every_case_keeps_the_contract),
         cmocka_unit_test(no_two_cases_have_the_same_name),
     };

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "support/cover.h"
+
 enum { MAX_BACKENDS = 8 };
 
 // A backend under test: its device, and a second opening of it with one thread.
@@ -107,10 +109,13 @@ static bool uses_dtype(const bpt_op_call_t *call, bpt_dtype_t dtype) {
     return false;
 }
 
+static bool lacks_type(const bpt_device_info_t *info, const bpt_op_call_t *call) {
+    return (!info->bf16 && uses_dtype(call, BPT_BF16)) || (!info->f16 && uses_dtype(call, BPT_F16));
+}
+
 // A device may decline a number type that it says it lacks, and, where its limits are faked, an operand that does not fit; nothing else.
 static void check_refusal(const subject_t *s, const bpt_op_call_t *call) {
-    const bpt_device_info_t *info = &s->device->info;
-    if ((!info->bf16 && uses_dtype(call, BPT_BF16)) || (!info->f16 && uses_dtype(call, BPT_F16))) return;
+    if (lacks_type(&s->device->info, call)) return;
     if (getenv("BPT_LIMITS") && strstr(bpt_error_message(), "the device binds at most")) return;
     fail_msg("%s does not support this case: %s", s->backend->name, bpt_error_message());
 }
@@ -191,9 +196,15 @@ static void append_required(test_list_t *list, char *names) {
     }
 }
 
+// A GPU in software takes a part of the cases unless some are asked for: each costs a compilation or a slow run.
+static bool is_slow(const subject_t *s) {
+    return s->device && !strcmp(s->device->info.type, "software") && !getenv("BPT_CASE") && !getenv("BPT_CASE_EVERY");
+}
+
 static void append_cases(test_list_t *list, const test_suite_t *suite) {
     size_t number = 0;
-    for (int i = 0; i < n_subjects; ++i)
+    for (int i = 0; i < n_subjects; ++i) {
+        test_cover_t cover = {.seen = NULL}, declined = {.seen = NULL};  // what is declined shows nothing
         for (int f = 0; suite->families[f] && !subjects[i].reason[0]; ++f)
             for (size_t index = 0; index < suite->families[f]->count(); ++index) {
                 test_case_t c;
@@ -201,11 +212,16 @@ static void append_cases(test_list_t *list, const test_suite_t *suite) {
                 suite->families[f]->make(index, &c);
                 snprintf(item.name, sizeof item.name, "%s/%s", subjects[i].backend->name, c.name);
                 if (!test_selected(item.name) || !is_sampled(number++)) continue;
+                if (is_slow(item.subject) && !test_cover_adds(lacks_type(&item.subject->device->info, &c.call) ? &declined : &cover, &c))
+                    continue;
                 item_t *kept = malloc(sizeof *kept);
                 if (!kept) abort();
                 *kept = item;
                 append(list, kept->name, run_case, kept);
             }
+        test_cover_free(&cover);
+        test_cover_free(&declined);
+    }
 }
 
 int test_conformance_main(const test_suite_t *suite) {
