@@ -25,12 +25,15 @@ typedef struct {
     int32_t units;  // cores, compute units; 0 = unknown
     bool usable, bf16, f16;
     char bf16_reason[256];  // why bf16 is false, where there is more to say than that the device has none
+    // GPUs: the rule for products of matrices, by what it applies ("shipped", "tuned", "BPT_TUNING"), and why no other one does.
+    char products[112], products_origin[16], products_note[400];
 } bpt_device_info_t;
 
 typedef struct {
     int32_t threads;        // cpu: 0 = all
     double submit_ms;       // GPUs: longest submission; 0 = what suits the kind of device
     uint64_t memory_bytes;  // GPUs: most to use of its memory; 0 = all
+    const char *products;   // GPUs: the rule for products in place of the recorded one, as in bpt_device_info_t; NULL = none
 } bpt_device_options_t;
 
 // A tensor operand: `buffer` NULL = absent. In a dry run buffers may be NULL; `present` tells.
@@ -58,6 +61,8 @@ typedef struct bpt_backend {
     bpt_status_t (*enumerate)(bpt_device_info_t *infos, int capacity, int *count);
     bpt_status_t (*open)(int index, const bpt_device_options_t *options, bpt_device_t **out);
     void (*close)(bpt_device_t *device);
+    // The library of products that a rule may name, or why there is none; NULL: this backend knows none. True: it is there.
+    bool (*library)(char *text, size_t bytes);
 
     bpt_status_t (*buffer_create)(bpt_device_t *device, size_t bytes, bpt_buffer_t **out);  // zeroed
     void (*buffer_destroy)(bpt_device_t *device, bpt_buffer_t *buffer);

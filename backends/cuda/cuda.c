@@ -173,4 +173,4 @@ const bpt_gpu_driver_t bpt_cuda_driver = {
     .marks = bpt_cuda_marks,
 };
 
-BPT_GPU_BACKEND(cuda, "kernels through the driver of NVIDIA GPUs");
+BPT_GPU_BACKEND(cuda, "kernels through the driver of NVIDIA GPUs", NULL);

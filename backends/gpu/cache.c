@@ -57,23 +57,13 @@ static bpt_status_t folder_path(char **out) {
     return home ? bpt_path_format(out, "%s/.cache/bpt", home) : BPT_OK;
 }
 
-static bpt_status_t create_folders(char *path) {
-    for (char *slash = path; (slash = strchr(slash + 1, '/'));) {
-        *slash = '\0';
-        const bpt_status_t status = bpt_folder_exists(path) ? BPT_OK : bpt_folder_create(path);
-        *slash = '/';
-        BPT_TRY(status);
-    }
-    return bpt_folder_exists(path) ? BPT_OK : bpt_folder_create(path);
-}
-
 // *out NULL: there is no cache.
 static bpt_status_t entry_path(const bpt_cache_key_t *key, bool create, char **out) {
     char *folder;
     *out = NULL;
     BPT_TRY(folder_path(&folder));
     if (!folder) return BPT_OK;
-    bpt_status_t status = create ? create_folders(folder) : BPT_OK;
+    bpt_status_t status = create ? bpt_folders_create(folder) : BPT_OK;
     if (status == BPT_OK) status = bpt_path_format(out, "%s/%s-%016" PRIx64 "%016" PRIx64, folder, key->kind, key->high, key->low);
     bpt_free(folder);
     return status;

@@ -53,6 +53,15 @@ typedef struct {
     uint32_t groups[3];
 } bpt_gpu_dispatch_t;
 
+// A product of f32 matrices by a library of the API, stored by rows: c = op(a) op(b), added to what c holds where `add` says so.
+// m x n is the size of c, k the depth; lda, ldb, ldc are the elements of a stored row.
+typedef struct {
+    bpt_gpu_binding_t a, b, c;  // offsets are multiples of 4 bytes
+    bpt_gpu_binding_t scratch;  // of product_scratch
+    uint32_t m, n, k, lda, ldb, ldc;
+    bool transpose_a, transpose_b, add;
+} bpt_gpu_product_t;
+
 typedef struct bpt_gpu_driver {
     // As in bpt_backend_t. `index` counts the devices in the order of `enumerate`.
     bpt_status_t (*enumerate)(bpt_device_info_t *infos, int capacity, int *count);
@@ -82,6 +91,13 @@ typedef struct bpt_gpu_driver {
     bpt_status_t (*wait)(bpt_gpu_api_t *api, uint64_t ticket, uint64_t timeout_ns);
     // Seconds of each mark of the last finished submission, from a common origin; count as recorded.
     bpt_status_t (*marks)(bpt_gpu_commands_t *commands, double *seconds, int capacity, int *count);
+
+    // Products by a library, all NULL where the API has none. The bits of a result depend on nothing but the product's fields other than
+    // the places of its operands.
+    bool (*library)(char *text, size_t bytes);  // its name and version, or why it is not there
+    // Scratch that a product needs wherever its operands lie; `memory` of the bindings is not looked at.
+    bpt_status_t (*product_scratch)(bpt_gpu_api_t *api, const bpt_gpu_product_t *product, size_t *bytes);
+    bpt_status_t (*product)(bpt_gpu_commands_t *commands, const bpt_gpu_product_t *product);  // ordered like a dispatch
 } bpt_gpu_driver_t;
 
 // For `enumerate`: appends the GPUs that this user may not open, which drivers therefore pass over, with the remedy (nodes.c).

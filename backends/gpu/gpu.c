@@ -2,10 +2,12 @@
 #include "backends/gpu/gpu.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "backends/host/check.h"
 #include "bpt/alloc.h"
+#include "bpt/log.h"
 
 enum { GROUP_SIZE = 64 };  // the usual one: a whole number of subgroups everywhere, and within every device's limit
 
@@ -28,6 +30,41 @@ static void assume_rates(bpt_gpu_device_t *g, const bpt_device_options_t *option
     if (options && options->submit_ms > 0) g->budget_s = options->submit_ms * 1e-3;
     g->slowdown = 1;
     g->wait_s = software ? 3600 : 60;
+}
+
+static void describe_rule(const bpt_gpu_rule_t *rule, bpt_device_info_t *info) {
+    bpt_gpu_tuning_text(&rule->tuning, info->products);
+    snprintf(info->products_origin, sizeof info->products_origin, "%s", rule->origin);
+    snprintf(info->products_note, sizeof info->products_note, "%s", rule->note);
+}
+
+bpt_status_t bpt_gpu_enumerate(const bpt_backend_t *backend, const bpt_gpu_driver_t *driver, bpt_device_info_t *infos, int capacity,
+                               int *count) {
+    BPT_TRY(driver->enumerate(infos, capacity, count));
+    for (int i = 0; i < *count && i < capacity; ++i) {
+        bpt_gpu_rule_t rule;
+        if (!infos[i].usable) continue;
+        if (bpt_gpu_rule(backend->name, &infos[i], NULL, &rule) == BPT_OK)
+            describe_rule(&rule, &infos[i]);
+        else
+            snprintf(infos[i].products_note, sizeof infos[i].products_note, "%s", bpt_error_message());
+        bpt_error_clear();
+    }
+    return BPT_OK;
+}
+
+static bpt_status_t choose_products(bpt_gpu_device_t *g, const bpt_device_options_t *options) {
+    bpt_device_info_t *info = &g->base.info;
+    bpt_gpu_rule_t rule;
+    info->max_group_size = g->api->limits.max_group_size;
+    info->max_local_bytes = g->api->limits.local_bytes;
+    BPT_TRY(bpt_gpu_rule(g->base.backend->name, info, options ? options->products : NULL, &rule));
+    g->tuning = rule.tuning;
+    if (bpt_gpu_tuning_has(&rule.tuning, BPT_PRODUCT_LIBRARY)) BPT_TRY(bpt_gpu_library_check(g, &rule));
+    if (*rule.note) bpt_warn("%s", rule.note);
+    g->tuning = rule.tuning;
+    describe_rule(&rule, info);
+    return BPT_OK;
 }
 
 bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const bpt_gpu_driver_t *driver, int index, const bpt_device_options_t *options,
@@ -58,8 +95,8 @@ bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const bpt_gpu_driver_t *
     assume_rates(g, options);
     g->memory_bytes = g->api->limits.memory_bytes;
     if (options && options->memory_bytes && options->memory_bytes < g->memory_bytes) g->memory_bytes = options->memory_bytes;
-    BPT_TRY_GOTO(bpt_gpu_tuning(&g->base.info, &g->tuning), failed);
     BPT_TRY_GOTO(driver->memory_create(g->api, 256, &g->canary), failed);
+    BPT_TRY_GOTO(choose_products(g, options), failed);
     bpt_free(infos);
     *out = &g->base;
     return BPT_OK;

@@ -5,19 +5,12 @@
 
 #include "backends/gpu/backend.h"
 #include "backends/gpu/driver.h"
+#include "backends/gpu/tuning.h"
 
 typedef struct {
     bpt_gpu_variant_t variant;
     bpt_gpu_program_t *program;
 } bpt_gpu_cached_program_t;
-
-// Choices between kernels that compute the same, by class of device (tuning.c).
-typedef struct {
-    // Products on devices that are processors (matmul_wide); rows 0: products by tiles in local memory.
-    uint32_t wide_rows, wide_columns, wide_group;
-} bpt_gpu_tuning_t;
-
-bpt_status_t bpt_gpu_tuning(const bpt_device_info_t *info, bpt_gpu_tuning_t *tuning);
 
 typedef struct {
     bpt_device_t base;
@@ -85,6 +78,9 @@ bpt_kernel_call_t bpt_lower_kernel(const bpt_lower_t *l, bpt_gpu_kernel_t kernel
 void bpt_lower_emit(bpt_lower_t *l, const bpt_kernel_call_t *k, void *params, int64_t groups);
 // One work-item per element of 0 .. count - 1, rounded up to groups.
 void bpt_lower_emit_items(bpt_lower_t *l, const bpt_kernel_call_t *k, void *params, int64_t count);
+// A product by the driver's library, in pieces whose size follows from the shape. Operands are f32; the bindings' places are filled in
+// here.
+void bpt_lower_product(bpt_lower_t *l, const bpt_view_t *a, const bpt_view_t *b, const bpt_view_t *c, bpt_gpu_product_t *product);
 void bpt_lower_barrier(bpt_lower_t *l);                                           // between dispatches of one op
 void bpt_lower_refuse(bpt_lower_t *l, const char *format, ...) BPT_PRINTF(2, 3);  // BPT_ERR_UNSUPPORTED
 
@@ -108,6 +104,7 @@ typedef struct {
     int64_t m, n, k;
     bool transpose_a, transpose_b;
     const bpt_pointwise_attrs_t *steps;
+    const bpt_product_rule_t *rule;  // filled in by bpt_lower_gemm
 } bpt_gemm_t;
 void bpt_lower_gemm(bpt_lower_t *l, const bpt_gemm_t *g);
 // result[columns] = sums over the rows of x [rows, columns] (any float type), in a fixed order.
@@ -128,7 +125,13 @@ bpt_status_t bpt_gpu_no_room(const bpt_gpu_device_t *device, size_t bytes, const
 bpt_status_t bpt_gpu_program(bpt_gpu_device_t *device, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out);
 // Records one dispatch of a list (list.c). `seconds`: its estimated time. `groups` may be any number.
 bpt_status_t bpt_gpu_list_dispatch(bpt_list_t *list, const bpt_gpu_dispatch_t *dispatch, int64_t groups, double seconds);
+// Records a product by the driver's library in pieces of `rows` rows of c, which the bits of the result may depend on, so that they follow
+// from the shape alone; a submission takes whole pieces.
+bpt_status_t bpt_gpu_list_product(bpt_list_t *list, const bpt_gpu_product_t *product, int64_t rows, double seconds);
 bpt_status_t bpt_gpu_list_op(bpt_list_t *list);  // the next dispatches belong to a new op (timings)
+// Before a rule that names the library is used: is the library there, and does it compute what our own kernels do? A file's rule gives way
+// to the shipped one, with a note; any other is an error (library.c).
+bpt_status_t bpt_gpu_library_check(bpt_gpu_device_t *device, bpt_gpu_rule_t *rule);
 // BPT_LIMITS lowers what the device reports, BPT_DISABLE switches features off (limits.c).
 bpt_status_t bpt_gpu_limits_fake(bpt_gpu_limits_t *limits);
 

@@ -6,12 +6,16 @@
 #include "backends/gpu/gpu.h"
 #include "bpt/alloc.h"
 
-typedef enum { ENTRY_DISPATCH, ENTRY_BARRIER, ENTRY_OP } entry_kind_t;
+typedef enum { ENTRY_DISPATCH, ENTRY_PRODUCT, ENTRY_BARRIER, ENTRY_OP } entry_kind_t;
 
 typedef struct {
     entry_kind_t kind;
-    bpt_gpu_dispatch_t dispatch;
-    int64_t groups;
+    union {
+        bpt_gpu_dispatch_t dispatch;
+        bpt_gpu_product_t product;
+    };
+    int64_t groups;  // of a dispatch, pieces of a product
+    int64_t rows;    // of a piece
     double seconds;  // estimated, of all groups
 } entry_t;
 
@@ -83,6 +87,16 @@ bpt_status_t bpt_gpu_list_dispatch(bpt_list_t *list, const bpt_gpu_dispatch_t *d
     return BPT_OK;
 }
 
+bpt_status_t bpt_gpu_list_product(bpt_list_t *list, const bpt_gpu_product_t *product, int64_t rows, double seconds) {
+    entry_t *entry = NULL;
+    BPT_TRY(append(list, ENTRY_PRODUCT, &entry));
+    entry->product = *product;
+    entry->groups = bpt_ceil_div(product->m, rows);
+    entry->rows = rows;
+    entry->seconds = seconds;
+    return BPT_OK;
+}
+
 // ---- Encoding --------------------------------------------------------------------------------------------------------
 
 typedef struct {
@@ -145,8 +159,23 @@ static bpt_status_t dispatch_folded(encoder_t *e, bpt_gpu_dispatch_t *d, int64_t
     return count ? dispatch_box(e, d, first > begin, first, (uint32_t)count, 1, 1) : BPT_OK;
 }
 
+// Pieces first .. first + count - 1 of a product. They share its scratch, hence the barriers.
+static bpt_status_t multiply_pieces(encoder_t *e, const entry_t *entry, int64_t first, int64_t count) {
+    const bpt_gpu_driver_t *driver = e->list->device->api->driver;
+    for (int64_t i = first; i < first + count; ++i) {
+        const int64_t row = i * entry->rows;
+        bpt_gpu_product_t piece = entry->product;
+        piece.m = (uint32_t)bpt_min(entry->rows, entry->product.m - row);
+        piece.a.offset_bytes += (size_t)(piece.transpose_a ? row : row * piece.lda) * sizeof(float);
+        piece.c.offset_bytes += (size_t)(row * piece.ldc) * sizeof(float);
+        if (i > first) BPT_TRY(driver->barrier(e->commands));
+        BPT_TRY(driver->product(e->commands, &piece));
+    }
+    return BPT_OK;
+}
+
 // A dispatch that does not fit into what is left of the open segment goes into new ones, piece by piece.
-static bpt_status_t encode_dispatch(encoder_t *e, entry_t *entry) {
+static bpt_status_t encode_groups(encoder_t *e, entry_t *entry) {
     const double budget = e->list->device->budget_s, each = entry->seconds * e->list->slowdown / (double)entry->groups;
     for (int64_t first = 0; first < entry->groups;) {
         int64_t count = entry->groups - first;
@@ -161,7 +190,8 @@ static bpt_status_t encode_dispatch(encoder_t *e, entry_t *entry) {
             }
             count = room > 1 ? room : 1;
         }
-        BPT_TRY(dispatch_folded(e, &entry->dispatch, first, count));
+        BPT_TRY(entry->kind == ENTRY_PRODUCT ? multiply_pieces(e, entry, first, count)
+                                             : dispatch_folded(e, &entry->dispatch, first, count));
         e->seconds += (double)count * each;
         first += count;
     }
@@ -176,7 +206,7 @@ static bpt_status_t encode(bpt_list_t *list) {
     BPT_TRY(open_segment(&e));
     for (size_t i = 0; i < list->n_entries; ++i) {
         entry_t *entry = &list->entries[i];
-        if (entry->kind == ENTRY_DISPATCH) BPT_TRY(encode_dispatch(&e, entry));
+        if (entry->kind == ENTRY_DISPATCH || entry->kind == ENTRY_PRODUCT) BPT_TRY(encode_groups(&e, entry));
         if (entry->kind == ENTRY_BARRIER) BPT_TRY(list->device->api->driver->barrier(e.commands));
         if (entry->kind == ENTRY_OP && list->timed) BPT_TRY(list->device->api->driver->mark(e.commands));
     }

@@ -1,31 +1,159 @@
-// Which kernel runs where several compute the same: a rule by class of device, never a timing, so that runs repeat bit for bit.
+// Texts of rules, the shipped rules, and which rule applies (see tuning.h).
+#include "backends/gpu/tuning.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/gpu/gpu.h"
+// ---- Texts -----------------------------------------------------------------------------------------------------------
 
-static bpt_gpu_tuning_t shipped(const bpt_device_info_t *info) {
-    if (strcmp(info->type, "software")) return (bpt_gpu_tuning_t){0};
-    // Mesa's rasterizer runs eight items side by side and pays for every load of each: large tiles in registers. OpenCL drivers for
-    // processors make vectors of float4s.
-    if (strstr(info->name, "llvmpipe")) return (bpt_gpu_tuning_t){.wide_rows = 16, .wide_columns = 4, .wide_group = 8};
-    return (bpt_gpu_tuning_t){.wide_rows = 8, .wide_columns = 2, .wide_group = 8};
+static bool power_of_two(uint32_t x) { return x && !(x & (x - 1)); }
+
+// What cl/matmul.cl and cl/matmul_wide.cl ask of their constants.
+static bool possible(const bpt_product_rule_t *r) {
+    const uint32_t *s = r->size;
+    if (r->kind == BPT_PRODUCT_LIBRARY) return true;
+    if (r->kind == BPT_PRODUCT_WIDE)
+        return s[BPT_WIDE_ROWS] && s[BPT_WIDE_ROWS] % 4 == 0 && s[BPT_WIDE_ROWS] <= 64 && s[BPT_WIDE_COLUMNS] >= 1 &&
+               s[BPT_WIDE_COLUMNS] <= 8 && power_of_two(s[BPT_WIDE_GROUP]) && s[BPT_WIDE_GROUP] <= 1024;
+    for (int i = 0; i < 5; ++i)
+        if (!power_of_two(s[i]) || s[i] > 256) return false;
+    return s[BPT_TILE_ITEM_ROWS] <= s[BPT_TILE_ROWS] && s[BPT_TILE_ITEM_COLUMNS] <= s[BPT_TILE_COLUMNS] &&
+           s[BPT_TILE_COLUMNS] <= s[BPT_TILE_DEPTH] * s[BPT_TILE_ITEM_ROWS];
 }
 
-// BPT_TUNING=rows,columns,group overrides the rule for matmul_wide; 0,0,0 stands for products by tiles.
-bpt_status_t bpt_gpu_tuning(const bpt_device_info_t *info, bpt_gpu_tuning_t *tuning) {
-    const char *wanted = getenv("BPT_TUNING");
+static bool parse_rule(const char *text, bpt_product_rule_t *r) {
     char rest;
-    *tuning = shipped(info);
-    if (!wanted || !*wanted) return BPT_OK;
-    const int read = sscanf(wanted, "%u,%u,%u%c", &tuning->wide_rows, &tuning->wide_columns, &tuning->wide_group, &rest);
-    const bool tiles = tuning->wide_rows == 0, power = tuning->wide_group && !(tuning->wide_group & (tuning->wide_group - 1));
-    const bool wide =
-        tuning->wide_rows % 4 == 0 && tuning->wide_rows <= 64 && tuning->wide_columns >= 1 && tuning->wide_columns <= 8 && power;
-    if (read == 3 && (tiles || wide)) return BPT_OK;
-    return bpt_fail(BPT_ERR_USAGE,
-                    "BPT_TUNING: '%s' must be rows,columns,group with rows a multiple of 4 up to 64 (0: tiles), columns from 1 to 8 "
-                    "and group a power of two",
-                    wanted);
+    uint32_t *s = r->size;
+    *r = (bpt_product_rule_t){.kind = BPT_PRODUCT_TILES, .size = {64, 64, 16, 8, 8}};
+    if (!strcmp(text, "tiles") || !strcmp(text, "0,0,0")) return true;
+    if (sscanf(text, "tiles:%u,%u,%u,%u,%u%c", &s[0], &s[1], &s[2], &s[3], &s[4], &rest) == 5) return possible(r);
+    *r = (bpt_product_rule_t){.kind = BPT_PRODUCT_LIBRARY};
+    if (!strcmp(text, "library")) return true;
+    r->kind = BPT_PRODUCT_WIDE;
+    if (!strncmp(text, "wide:", 5)) text += 5;
+    return sscanf(text, "%u,%u,%u%c", &s[0], &s[1], &s[2], &rest) == 3 && possible(r);
+}
+
+bool bpt_gpu_tuning_parse(const char *text, bpt_gpu_tuning_t *out) {
+    char copy[BPT_TUNING_TEXT], *part = copy;
+    if (strlen(text) >= sizeof copy) return false;
+    strcpy(copy, text);
+    for (int f = 0; f < BPT_PRODUCT_FORMS; ++f) {
+        char *slash = part ? strchr(part, '/') : NULL;
+        if (slash) *slash = '\0';
+        if (!part || !parse_rule(part, &out->form[f])) return false;
+        part = slash ? slash + 1 : NULL;
+        if (f == 0 && !part) {
+            out->form[1] = out->form[2] = out->form[0];
+            return true;
+        }
+    }
+    return !part;
+}
+
+static size_t rule_text(const bpt_product_rule_t *r, char *text, size_t bytes) {
+    const uint32_t *s = r->size;
+    if (r->kind == BPT_PRODUCT_LIBRARY) return (size_t)snprintf(text, bytes, "library");
+    if (r->kind == BPT_PRODUCT_WIDE) return (size_t)snprintf(text, bytes, "wide:%u,%u,%u", s[0], s[1], s[2]);
+    return (size_t)snprintf(text, bytes, "tiles:%u,%u,%u,%u,%u", s[0], s[1], s[2], s[3], s[4]);
+}
+
+static bool same_rule(const bpt_product_rule_t *a, const bpt_product_rule_t *b) {
+    return a->kind == b->kind && !memcmp(a->size, b->size, sizeof a->size);
+}
+
+void bpt_gpu_tuning_text(const bpt_gpu_tuning_t *t, char text[BPT_TUNING_TEXT]) {
+    size_t used = rule_text(&t->form[0], text, BPT_TUNING_TEXT);
+    if (same_rule(&t->form[0], &t->form[1]) && same_rule(&t->form[0], &t->form[2])) return;
+    for (int f = 1; f < BPT_PRODUCT_FORMS; ++f) {
+        text[used++] = '/';
+        used += rule_text(&t->form[f], text + used, BPT_TUNING_TEXT - used);
+    }
+}
+
+bool bpt_gpu_tuning_has(const bpt_gpu_tuning_t *t, bpt_product_kind_t kind) {
+    for (int f = 0; f < BPT_PRODUCT_FORMS; ++f)
+        if (t->form[f].kind == kind) return true;
+    return false;
+}
+
+// ---- By class of device ----------------------------------------------------------------------------------------------
+
+static bool is_software(const bpt_device_info_t *info) { return !strcmp(info->type, "software"); }
+
+static const char *shipped(const bpt_device_info_t *info) {
+    if (!is_software(info)) return "tiles:64,64,16,8,8";
+    // Mesa's rasterizer runs eight items side by side and pays for every load of each: large tiles in registers. OpenCL drivers for
+    // processors make vectors of float4s.
+    return strstr(info->name, "llvmpipe") ? "wide:16,4,8" : "wide:8,2,8";
+}
+
+void bpt_gpu_tuning_shipped(const bpt_device_info_t *info, bpt_gpu_tuning_t *out) { (void)bpt_gpu_tuning_parse(shipped(info), out); }
+
+const char *const *bpt_gpu_tuning_candidates(const bpt_device_info_t *info) {
+    static const char *const processor[] = {"wide:8,2,8",  "library",    "wide:16,2,8", "wide:8,4,8",         "wide:16,4,8",
+                                            "wide:4,4,16", "wide:8,2,4", "wide:8,1,16", "tiles:64,64,16,8,8", NULL};
+    static const char *const gpu[] = {"tiles:64,64,16,8,8",  "library",     "tiles:64,64,16,4,4", "tiles:128,64,16,8,8",
+                                      "tiles:64,128,16,8,8", "wide:8,1,64", "tiles:32,32,16,4,4", NULL};
+    return is_software(info) ? processor : gpu;
+}
+
+// ---- The rule that applies -------------------------------------------------------------------------------------------
+
+// What the device lacks for a rule, "" if nothing. Limits of 0 are not known.
+static void check_fit(const bpt_product_rule_t *r, const bpt_device_info_t *info, char *why, size_t bytes) {
+    const uint32_t *s = r->size;
+    const bool wide = r->kind == BPT_PRODUCT_WIDE;
+    if (r->kind == BPT_PRODUCT_LIBRARY) return;
+    const uint32_t group =
+        wide ? s[BPT_WIDE_GROUP] : s[BPT_TILE_ROWS] / s[BPT_TILE_ITEM_ROWS] * (s[BPT_TILE_COLUMNS] / s[BPT_TILE_ITEM_COLUMNS]);
+    const uint32_t local = wide ? 0 : (s[BPT_TILE_ROWS] + s[BPT_TILE_COLUMNS]) * s[BPT_TILE_DEPTH] * (uint32_t)sizeof(float);
+    if (info->max_group_size && group > info->max_group_size)
+        snprintf(why, bytes, "work-groups of %u, the device has %u", group, info->max_group_size);
+    else if (info->max_local_bytes && local > info->max_local_bytes)
+        snprintf(why, bytes, "%u bytes of local memory, the device has %u", local, info->max_local_bytes);
+}
+
+static bpt_status_t from_text(const char *origin, const char *text, const bpt_device_info_t *info, bpt_gpu_rule_t *out) {
+    char why[128] = "";
+    out->origin = origin;
+    if (!bpt_gpu_tuning_parse(text, &out->tuning))
+        return bpt_fail(BPT_ERR_USAGE,
+                        "%s: '%.100s' must be tiles:ROWS,COLUMNS,DEPTH,ROWS,COLUMNS (of a tile and of an item, powers of two), "
+                        "wide:ROWS,COLUMNS,GROUP (rows a multiple of 4 up to 64, columns from 1 to 8, group a power of two) or library, "
+                        "for all products or as FORWARD/BACKWARD/WEIGHTS",
+                        origin, text);
+    for (int f = 0; f < BPT_PRODUCT_FORMS && !*why; ++f) check_fit(&out->tuning.form[f], info, why, sizeof why);
+    return *why ? bpt_fail(BPT_ERR_USAGE, "%s: '%.100s' needs %s", origin, text, why) : BPT_OK;
+}
+
+// A file is a convenience: what is wrong with it is said, and the shipped rule applies.
+static bpt_status_t from_file(const char *backend, const bpt_device_info_t *info, bpt_gpu_rule_t *out) {
+    bool found = false;
+    char why[128] = "";
+    const bpt_status_t status = bpt_gpu_tuning_read(backend, info, &found, &out->tuning);
+    if (status == BPT_ERR_NO_MEMORY) return status;
+    for (int f = 0; f < BPT_PRODUCT_FORMS && found && !*why; ++f) check_fit(&out->tuning.form[f], info, why, sizeof why);
+    if (found && !*why) {
+        out->origin = "tuned";
+        return BPT_OK;
+    }
+    if (status != BPT_OK)
+        snprintf(out->note, sizeof out->note, "%.300s; the shipped rule for products is used, `bpt tune` makes a new file",
+                 bpt_error_message());
+    else if (found)
+        snprintf(out->note, sizeof out->note, "the tuned rule for products needs %s; the shipped one is used, `bpt tune` finds another",
+                 why);
+    bpt_error_clear();
+    bpt_gpu_tuning_shipped(info, &out->tuning);
+    return BPT_OK;
+}
+
+bpt_status_t bpt_gpu_rule(const char *backend, const bpt_device_info_t *info, const char *wanted, bpt_gpu_rule_t *out) {
+    const char *variable = getenv("BPT_TUNING");
+    *out = (bpt_gpu_rule_t){.origin = "shipped"};
+    if (wanted) return from_text("asked for", wanted, info, out);
+    if (variable && *variable) return from_text("BPT_TUNING", variable, info, out);
+    return from_file(backend, info, out);
 }

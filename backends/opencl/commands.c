@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <time.h>
 
+#include "backends/opencl/clblast.h"
 #include "backends/opencl/opencl.h"
 #include "bpt/alloc.h"
 
 typedef struct {
-    cl_kernel kernel;
+    cl_kernel kernel;               // or
+    bpt_opencl_product_t *product;  // by CLBlast
     size_t global[3], local[3];
     bool timed;  // a mark stands before or after it
     cl_event event;
@@ -17,7 +19,8 @@ struct bpt_gpu_commands {
     bpt_opencl_api_t *api;
     step_t *steps;
     size_t n_steps, steps_capacity;
-    size_t *marks;  // the number of dispatches before each mark
+    cl_event begin;  // of a submission that begins with a product, whose own event tells of its last kernel only
+    size_t *marks;   // the number of dispatches before each mark
     size_t n_marks, marks_capacity;
 };
 
@@ -28,6 +31,8 @@ bpt_status_t bpt_opencl_commands_create(bpt_gpu_api_t *api, bpt_gpu_commands_t *
 }
 
 static void release_events(bpt_gpu_commands_t *c) {
+    if (c->begin) c->api->cl->clReleaseEvent(c->begin);
+    c->begin = NULL;
     for (size_t i = 0; i < c->n_steps; ++i) {
         if (c->steps[i].event) c->api->cl->clReleaseEvent(c->steps[i].event);
         c->steps[i].event = NULL;
@@ -38,8 +43,10 @@ void bpt_opencl_commands_destroy(bpt_gpu_api_t *api, bpt_gpu_commands_t *c) {
     (void)api;
     if (!c) return;
     release_events(c);
-    for (size_t i = 0; i < c->n_steps; ++i)
+    for (size_t i = 0; i < c->n_steps; ++i) {
         if (c->steps[i].kernel) c->api->cl->clReleaseKernel(c->steps[i].kernel);
+        bpt_clblast_forget(c->api, c->steps[i].product);
+    }
     bpt_free(c->steps);
     bpt_free(c->marks);
     bpt_free(c);
@@ -60,17 +67,32 @@ static cl_int set_arguments(const bpt_opencl_functions_t *cl, cl_kernel kernel, 
     return code == CL_SUCCESS ? cl->clSetKernelArg(kernel, argument, d->params_bytes, d->params) : code;
 }
 
+static bpt_status_t append(bpt_gpu_commands_t *c, step_t **out) {
+    BPT_TRY(bpt_grow(&c->steps, c->n_steps, &c->steps_capacity, sizeof *c->steps));
+    *out = &c->steps[c->n_steps];
+    **out = (step_t){.timed = c->n_marks && c->marks[c->n_marks - 1] == c->n_steps};
+    c->n_steps++;
+    return BPT_OK;
+}
+
 bpt_status_t bpt_opencl_dispatch(bpt_gpu_commands_t *c, const bpt_gpu_dispatch_t *d) {
     const bpt_opencl_functions_t *cl = c->api->cl;
+    step_t *step = NULL;
     cl_int code;
-    BPT_TRY(bpt_grow(&c->steps, c->n_steps, &c->steps_capacity, sizeof *c->steps));
-    step_t *step = &c->steps[c->n_steps];
-    *step = (step_t){.local = {d->program->group_size, 1, 1}, .timed = c->n_marks && c->marks[c->n_marks - 1] == c->n_steps};
-    for (int axis = 0; axis < 3; ++axis) step->global[axis] = step->local[axis] * d->groups[axis];
+    BPT_TRY(append(c, &step));
+    for (int axis = 0; axis < 3; ++axis) {
+        step->local[axis] = axis ? 1 : d->program->group_size;
+        step->global[axis] = step->local[axis] * d->groups[axis];
+    }
     step->kernel = cl->clCreateKernel(d->program->program, d->program->info->name, &code);
     BPT_TRY(bpt_opencl_check(code, "making a kernel object"));
-    c->n_steps++;
     return bpt_opencl_check(set_arguments(cl, step->kernel, d), "setting a kernel's arguments");
+}
+
+bpt_status_t bpt_opencl_product(bpt_gpu_commands_t *c, const bpt_gpu_product_t *product) {
+    step_t *step = NULL;
+    BPT_TRY(append(c, &step));
+    return bpt_clblast_record(c->api, product, &step->product);
 }
 
 bpt_status_t bpt_opencl_barrier(bpt_gpu_commands_t *c) {
@@ -102,15 +124,21 @@ static void CL_CALLBACK on_finished(cl_event event, cl_int status, void *user) {
     cl->clReleaseEvent(event);
 }
 
+static bpt_status_t enqueue(bpt_opencl_api_t *api, const step_t *s, cl_event *event) {
+    if (s->product) return bpt_clblast_enqueue(api, s->product, event);
+    return bpt_opencl_check(api->cl->clEnqueueNDRangeKernel(api->queue, s->kernel, 3, NULL, s->global, s->local, 0, NULL, event),
+                            "starting a kernel");
+}
+
 bpt_status_t bpt_opencl_submit(bpt_gpu_api_t *base, bpt_gpu_commands_t *c, uint64_t *ticket) {
     bpt_opencl_api_t *api = (bpt_opencl_api_t *)base;
     cl_event last = NULL;
     release_events(c);
+    if (c->n_steps && c->steps[0].product && c->steps[0].timed)
+        BPT_TRY(bpt_opencl_check(api->cl->clEnqueueMarkerWithWaitList(api->queue, 0, NULL, &c->begin), "marking a moment"));
     for (size_t i = 0; i < c->n_steps; ++i) {
         step_t *s = &c->steps[i];
-        cl_event *event = i + 1 == c->n_steps ? &last : s->timed ? &s->event : NULL;
-        BPT_TRY(bpt_opencl_check(api->cl->clEnqueueNDRangeKernel(api->queue, s->kernel, 3, NULL, s->global, s->local, 0, NULL, event),
-                                 "starting a kernel"));
+        BPT_TRY(enqueue(api, s, i + 1 == c->n_steps ? &last : s->timed ? &s->event : NULL));
     }
     if (c->n_steps && c->steps[c->n_steps - 1].timed && api->cl->clRetainEvent(last) == CL_SUCCESS) c->steps[c->n_steps - 1].event = last;
     pthread_mutex_lock(&api->mutex);
@@ -141,9 +169,9 @@ bpt_status_t bpt_opencl_wait(bpt_gpu_api_t *base, uint64_t ticket, uint64_t time
     return BPT_OK;
 }
 
-static bpt_status_t time_of(const bpt_gpu_commands_t *c, size_t step, cl_profiling_info which, double *seconds) {
+static bpt_status_t time_of(const bpt_gpu_commands_t *c, cl_event event, cl_profiling_info which, double *seconds) {
     cl_ulong ns = 0;
-    const cl_int code = c->api->cl->clGetEventProfilingInfo(c->steps[step].event, which, sizeof ns, &ns, NULL);
+    const cl_int code = c->api->cl->clGetEventProfilingInfo(event, which, sizeof ns, &ns, NULL);
     *seconds = (double)ns * 1e-9;
     return bpt_opencl_check(code, "reading times");
 }
@@ -152,10 +180,12 @@ bpt_status_t bpt_opencl_marks(bpt_gpu_commands_t *c, double *seconds, int capaci
     *count = (int)c->n_marks;
     for (int i = 0; i < *count && i < capacity; ++i) {
         const size_t before = c->marks[i];
-        if (before == 0)
-            BPT_TRY(time_of(c, 0, CL_PROFILING_COMMAND_START, &seconds[i]));
+        if (before > 0)
+            BPT_TRY(time_of(c, c->steps[before - 1].event, CL_PROFILING_COMMAND_END, &seconds[i]));
+        else if (c->begin)
+            BPT_TRY(time_of(c, c->begin, CL_PROFILING_COMMAND_END, &seconds[i]));
         else
-            BPT_TRY(time_of(c, before - 1, CL_PROFILING_COMMAND_END, &seconds[i]));
+            BPT_TRY(time_of(c, c->steps[0].event, CL_PROFILING_COMMAND_START, &seconds[i]));
     }
     return BPT_OK;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/gpu/backend.h"
+#include "backends/opencl/clblast.h"
 #include "bpt/alloc.h"
 
 bpt_status_t bpt_opencl_fail(cl_int code, const char *what) {
@@ -19,6 +20,7 @@ bpt_status_t bpt_opencl_fail(cl_int code, const char *what) {
 static void opencl_close(bpt_gpu_api_t *base) {
     bpt_opencl_api_t *api = (bpt_opencl_api_t *)base;
     if (!api) return;
+    bpt_clblast_close();
     if (api->queue) api->cl->clReleaseCommandQueue(api->queue);
     if (api->context) api->cl->clReleaseContext(api->context);
     pthread_mutex_lock(&api->mutex);
@@ -123,6 +125,9 @@ const bpt_gpu_driver_t bpt_opencl_driver = {
     .submit = bpt_opencl_submit,
     .wait = bpt_opencl_wait,
     .marks = bpt_opencl_marks,
+    .library = bpt_clblast_describe,
+    .product_scratch = bpt_clblast_scratch,
+    .product = bpt_opencl_product,
 };
 
-BPT_GPU_BACKEND(opencl, "kernels through any OpenCL 1.2 driver");
+BPT_GPU_BACKEND(opencl, "kernels through any OpenCL 1.2 driver", bpt_clblast_describe);

@@ -54,6 +54,7 @@ void bpt_opencl_program_destroy(bpt_gpu_api_t *api, bpt_gpu_program_t *program);
 bpt_status_t bpt_opencl_commands_create(bpt_gpu_api_t *api, bpt_gpu_commands_t **out);
 void bpt_opencl_commands_destroy(bpt_gpu_api_t *api, bpt_gpu_commands_t *commands);
 bpt_status_t bpt_opencl_dispatch(bpt_gpu_commands_t *commands, const bpt_gpu_dispatch_t *dispatch);
+bpt_status_t bpt_opencl_product(bpt_gpu_commands_t *commands, const bpt_gpu_product_t *product);
 bpt_status_t bpt_opencl_barrier(bpt_gpu_commands_t *commands);
 bpt_status_t bpt_opencl_mark(bpt_gpu_commands_t *commands);
 bpt_status_t bpt_opencl_finish(bpt_gpu_commands_t *commands);

@@ -22,6 +22,19 @@ bpt_status_t bpt_folder_create(const char *path) {
     return bpt_fail_path("create folder", path, error);
 }
 
+bpt_status_t bpt_folders_create(const char *path) {
+    char *above;
+    BPT_TRY(bpt_strdup(path, &above));
+    bpt_status_t status = BPT_OK;
+    for (char *slash = above; status == BPT_OK && (slash = strchr(slash + 1, '/'));) {
+        *slash = '\0';
+        if (!bpt_folder_exists(above)) status = bpt_folder_create(above);
+        *slash = '/';
+    }
+    bpt_free(above);
+    return status == BPT_OK && !bpt_folder_exists(path) ? bpt_folder_create(path) : status;
+}
+
 static int by_bytes(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 void bpt_names_free(char **names, size_t count) {

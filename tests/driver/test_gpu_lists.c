@@ -12,7 +12,10 @@
 
 #include "backends/gpu/backend.h"
 #include "backends/gpu/driver.h"
+#include "backends/gpu/tuning.h"
 #include "bpt/alloc.h"
+#include "bpt/file.h"
+#include "support/scratch.h"
 
 // ---- The driver ------------------------------------------------------------------------------------------------------
 
@@ -40,7 +43,12 @@ static struct {
     int n_boxes, n_submits;
     double seconds_per_group;  // what the device really takes
     int64_t longest;           // groups of the largest submission
-    bool drops_work, times_out;
+    bool drops_work, times_out, has_library, library_is_wrong, library_ran;
+    struct {
+        uint32_t m;
+        size_t a, c;
+    } product[64];
+    int n_products, n_scratches;
     uint32_t max_groups[3];
     char type[16];
     bpt_gpu_memory_t *canary;
@@ -93,6 +101,7 @@ static bpt_status_t fake_write(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory, siz
 static bpt_status_t fake_read(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory, size_t offset, void *target, size_t bytes) {
     (void)api, (void)offset;
     memset(target, 0, bytes);
+    if (fake.library_ran && fake.library_is_wrong && bytes > sizeof memory->canary) memset(target, 0x41, bytes);  // numbers of about 12
     if (bytes == sizeof memory->canary) memcpy(target, &memory->canary, bytes);
     return BPT_OK;
 }
@@ -128,6 +137,7 @@ static bpt_status_t fake_dispatch(bpt_gpu_commands_t *c, const bpt_gpu_dispatch_
     assert_true(fake.n_boxes < MOST_BOXES);
     memcpy(&fake.box[fake.n_boxes].first, d->params, sizeof(uint32_t));
     memcpy(fake.box[fake.n_boxes++].groups, d->groups, sizeof d->groups);
+    fake.library_ran = false;
     c->groups += (int64_t)d->groups[0] * d->groups[1] * d->groups[2];
     return BPT_OK;
 }
@@ -168,6 +178,31 @@ static bpt_status_t fake_marks(bpt_gpu_commands_t *c, double *seconds, int capac
     return BPT_OK;
 }
 
+static bool fake_library(char *text, size_t bytes) {
+    strncpy(text, fake.has_library ? "a library of notes" : "no library here", bytes);
+    return fake.has_library;
+}
+
+static bpt_status_t fake_product_scratch(bpt_gpu_api_t *api, const bpt_gpu_product_t *product, size_t *bytes) {
+    (void)api;
+    *bytes = (size_t)product->m * product->n * sizeof(float);
+    fake.n_scratches++;
+    return BPT_OK;
+}
+
+static bpt_status_t fake_product(bpt_gpu_commands_t *c, const bpt_gpu_product_t *p) {
+    fake.library_ran = true;
+    c->groups++;
+    assert_true(p->scratch.bytes >= (size_t)p->m * p->n * sizeof(float));
+    if (fake.n_products < (int)BPT_COUNT(fake.product)) {
+        fake.product[fake.n_products].m = p->m;
+        fake.product[fake.n_products].a = p->a.offset_bytes;
+        fake.product[fake.n_products].c = p->c.offset_bytes;
+    }
+    fake.n_products++;
+    return BPT_OK;
+}
+
 const bpt_gpu_driver_t fake_driver = {
     fake_enumerate,
     fake_open,
@@ -187,6 +222,9 @@ const bpt_gpu_driver_t fake_driver = {
     fake_submit,
     fake_wait,
     fake_marks,
+    fake_library,
+    fake_product_scratch,
+    fake_product,
 };
 
 static bpt_status_t unused(bpt_device_info_t *infos, int capacity, int *count) { return fake_enumerate(infos, capacity, count); }
@@ -368,6 +406,137 @@ static void a_tensor_beyond_one_binding_goes_window_by_window(void **state) {
     bpt_gpu_close(device);
 }
 
+// ---- Products by a library -------------------------------------------------------------------------------------------
+
+static bpt_status_t open_ruled(const char *products, double submit_ms, bpt_device_t **device) {
+    const bpt_device_options_t options = {.products = products, .submit_ms = submit_ms};
+    return bpt_gpu_open(&fake_backend, &fake_driver, 0, &options, device);
+}
+
+static void prepare_library(const char *type) {
+    memset(&fake, 0, sizeof fake);
+    strncpy(fake.type, type, sizeof fake.type - 1);
+    for (int axis = 0; axis < 3; ++axis) fake.max_groups[axis] = 65535;
+    fake.has_library = true;
+    setenv("BPT_CACHE_DIR", test_path("cache"), 1);
+    assert_int_equal(bpt_path_remove(test_path("cache")), BPT_OK);
+}
+
+typedef struct {
+    bpt_buffer_t *buffer;
+    bpt_list_t *list;
+    size_t scratch_bytes;
+} product_t;
+
+static bpt_operand_t matrix(int64_t rows, int64_t columns, bpt_buffer_t *buffer, size_t offset) {
+    return (bpt_operand_t){.buffer = buffer, .offset_bytes = offset, .dtype = BPT_F32, .shape = {2, {rows, columns}}, .present = true};
+}
+
+static product_t record_product(bpt_device_t *device, int64_t m, int64_t n, int64_t k, bool transpose_a) {
+    product_t r;
+    const size_t a = (size_t)(m * k) * 4, b = (size_t)(k * n) * 4, c = (size_t)(m * n) * 4, scratch = (a + b + c + 255) / 256 * 256;
+    bpt_op_call_t call = {.op = BPT_OP_MATMUL, .attrs.matmul.transpose_a = transpose_a};
+    call.in[0] = transpose_a ? matrix(k, m, NULL, 0) : matrix(m, k, NULL, 0);
+    call.in[1] = matrix(k, n, NULL, a);
+    call.out[0] = matrix(m, n, NULL, a + b);
+    assert_int_equal(bpt_gpu_op(device, &call, NULL, &r.scratch_bytes), BPT_OK);
+    assert_int_equal(bpt_gpu_buffer_create(device, scratch + r.scratch_bytes, &r.buffer), BPT_OK);
+    call.in[0].buffer = call.in[1].buffer = call.out[0].buffer = r.buffer;
+    call.scratch = (bpt_operand_t){.buffer = r.buffer, .offset_bytes = scratch, .present = true};
+    assert_int_equal(bpt_gpu_list_create(device, &r.list), BPT_OK);
+    fake.n_products = fake.n_boxes = 0;
+    assert_int_equal(bpt_gpu_op(device, &call, r.list, NULL), BPT_OK);
+    assert_int_equal(bpt_gpu_list_seal(r.list), BPT_OK);
+    return r;
+}
+
+static void a_library_multiplies_in_pieces_that_follow_from_the_shape(void **state) {
+    (void)state;
+    static const double budgets[] = {0, 1, 10000};
+    for (size_t i = 0; i < BPT_COUNT(budgets); ++i)
+        for (int transpose = 0; transpose < 2; ++transpose) {
+            bpt_device_t *device;
+            prepare_library("integrated");
+            assert_int_equal(open_ruled("library", budgets[i], &device), BPT_OK);
+            const product_t r = record_product(device, 1000, 2048, 2048, transpose);  // 8.4 GFLOP
+            assert_int_equal(r.scratch_bytes, 512 * 2048 * 4);                        // of one piece
+            assert_int_equal(fake.n_products, 2);
+            assert_int_equal(fake.n_boxes, 0);
+            assert_int_equal(fake.product[0].m, 512);
+            assert_int_equal(fake.product[1].m, 488);
+            assert_int_equal(fake.product[1].a - fake.product[0].a, transpose ? 512 * 4 : 512 * 2048 * 4);
+            assert_int_equal(fake.product[1].c - fake.product[0].c, 512 * 2048 * 4);
+            bpt_gpu_list_destroy(device, r.list);
+            bpt_gpu_buffer_destroy(device, r.buffer);
+            bpt_gpu_close(device);
+        }
+}
+
+static void a_submission_takes_whole_pieces_within_its_budget(void **state) {
+    (void)state;
+    bpt_device_t *device;
+    prepare_library("integrated");
+    assert_int_equal(open_ruled("library", 90, &device), BPT_OK);
+    const product_t r = record_product(device, 512 * 6, 2048, 2048, false);  // six pieces of 43 ms at an assumed 100 GFLOP/s
+    fake.n_submits = 0;
+    bpt_ticket_t ticket;
+    assert_int_equal(bpt_gpu_submit(device, r.list, &ticket), BPT_OK);
+    assert_int_equal(bpt_gpu_wait(device, ticket, UINT64_MAX), BPT_OK);
+    assert_int_equal(fake.n_submits, 3);
+    assert_int_equal(fake.n_products, 6);
+    bpt_gpu_list_destroy(device, r.list);
+    bpt_gpu_buffer_destroy(device, r.buffer);
+    bpt_gpu_close(device);
+}
+
+static void a_library_that_agrees_is_checked_once(void **state) {
+    (void)state;
+    bpt_device_t *device;
+    prepare_library("discrete");
+    assert_int_equal(open_ruled("library", 0, &device), BPT_OK);
+    assert_true(fake.n_products >= 3);
+    assert_string_equal(device->info.products, "library");
+    bpt_gpu_close(device);
+    fake.n_products = 0;
+    fake.canary = NULL;
+    assert_int_equal(open_ruled("library", 0, &device), BPT_OK);
+    assert_int_equal(fake.n_products, 0);
+    bpt_gpu_close(device);
+}
+
+static void a_library_that_computes_something_else_is_not_used(void **state) {
+    (void)state;
+    bpt_device_t *device;
+    prepare_library("discrete");
+    fake.library_is_wrong = true;
+    assert_int_equal(open_ruled("library", 0, &device), BPT_ERR_UNAVAILABLE);
+    assert_non_null(strstr(bpt_error_message(), "a library of notes: its product of"));
+    // The verdict stays, and a tuned rule gives way to the shipped one.
+    fake.library_is_wrong = false;
+    fake.n_products = 0;
+    fake.canary = NULL;
+    bpt_gpu_tuning_t tuning;
+    bpt_device_info_t info;
+    int count;
+    const double gflops[BPT_PRODUCT_FORMS] = {1, 1, 1};
+    setenv("BPT_CONFIG_DIR", test_path("config"), 1);
+    assert_int_equal(fake_enumerate(&info, 1, &count), BPT_OK);
+    assert_true(bpt_gpu_tuning_parse("tiles/tiles/library", &tuning));
+    assert_int_equal(bpt_gpu_tuning_write("fake", &info, &tuning, gflops), BPT_OK);
+    assert_int_equal(open_ruled(NULL, 0, &device), BPT_OK);
+    assert_int_equal(fake.n_products, 0);
+    assert_string_equal(device->info.products, "tiles:64,64,16,8,8");
+    assert_string_equal(device->info.products_origin, "shipped");
+    assert_non_null(strstr(device->info.products_note, "a library of notes is not used: its product of"));
+    bpt_gpu_close(device);
+    fake.canary = NULL;
+    fake.has_library = false;
+    assert_int_equal(open_ruled(NULL, 0, &device), BPT_OK);
+    assert_non_null(strstr(device->info.products_note, "no library here"));
+    bpt_gpu_close(device);
+    unsetenv("BPT_CONFIG_DIR");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_group_is_dispatched_once_within_the_grid),
@@ -379,6 +548,10 @@ int main(void) {
         cmocka_unit_test(a_device_that_does_not_answer_is_lost),
         cmocka_unit_test(limits_can_be_faked_downwards_only),
         cmocka_unit_test(a_tensor_beyond_one_binding_goes_window_by_window),
+        cmocka_unit_test(a_library_multiplies_in_pieces_that_follow_from_the_shape),
+        cmocka_unit_test(a_submission_takes_whole_pieces_within_its_budget),
+        cmocka_unit_test(a_library_that_agrees_is_checked_once),
+        cmocka_unit_test(a_library_that_computes_something_else_is_not_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

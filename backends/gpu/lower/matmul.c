@@ -8,16 +8,19 @@ typedef struct {
 // Local memory: (bm + bn) * bk * 4 bytes <= 16 KiB; bm / tm * bn / tn work-items.
 static tile_t choose_tile(const bpt_lower_t *l, const bpt_gemm_t *g) {
     const bool small = g->m <= 32 || g->n <= 32, few = l->device->api->limits.max_group_size < 64;
+    const uint32_t *s = g->rule->size;
     if (few) return (tile_t){16, 16, 16, 4, 4};
-    return small ? (tile_t){32, 32, 16, 4, 4} : (tile_t){64, 64, 16, 8, 8};
+    if (small) return (tile_t){32, 32, 16, 4, 4};
+    if (g->rule->kind != BPT_PRODUCT_TILES) return (tile_t){64, 64, 16, 8, 8};
+    return (tile_t){s[BPT_TILE_ROWS], s[BPT_TILE_COLUMNS], s[BPT_TILE_DEPTH], s[BPT_TILE_ITEM_ROWS], s[BPT_TILE_ITEM_COLUMNS]};
 }
 
 static bool by_fours(const bpt_view_t *v) { return !v->present || (v->dtype == BPT_F32 && v->offset_bytes % 16 == 0); }
 
 // Whether a product can go without local memory (matmul_wide), once b is not transposed.
-static bool is_wide(const bpt_lower_t *l, const bpt_gemm_t *g) {
-    return l->device->tuning.wide_rows && g->k && g->k % 4 == 0 && g->n % 4 == 0 && (!g->transpose_a || g->m % 4 == 0) && by_fours(&g->a) &&
-           by_fours(&g->acc) && by_fours(&g->bias) && by_fours(&g->c) && g->b.dtype == BPT_F32;
+static bool is_wide(const bpt_gemm_t *g) {
+    return g->rule->kind == BPT_PRODUCT_WIDE && g->k && g->k % 4 == 0 && g->n % 4 == 0 && (!g->transpose_a || g->m % 4 == 0) &&
+           by_fours(&g->a) && by_fours(&g->acc) && by_fours(&g->bias) && by_fours(&g->c) && g->b.dtype == BPT_F32;
 }
 
 // The steps by themselves, in place.
@@ -35,7 +38,7 @@ static void apply_steps(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc) {
 }
 
 static void emit_wide(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc) {
-    const bpt_gpu_tuning_t *t = &l->device->tuning;
+    const uint32_t rows = g->rule->size[BPT_WIDE_ROWS], columns = g->rule->size[BPT_WIDE_COLUMNS], group = g->rule->size[BPT_WIDE_GROUP];
     bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_matmul_wide);
     matmul_wide_params_t p = {.m = (uint32_t)g->m,
                               .n4 = (uint32_t)(g->n / 4),
@@ -43,24 +46,72 @@ static void emit_wide(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t 
                               .lda4 = (uint32_t)(lda / 4),
                               .ldb4 = (uint32_t)(ldb / 4),
                               .ldc4 = (uint32_t)(ldc / 4)};
-    k.group_size = t->wide_group;
+    k.group_size = group;
     k.constants[matmul_wide_TRANSPOSE_A] = g->transpose_a;
     k.constants[matmul_wide_HAS_ADDEND] = g->acc.present;
     k.constants[matmul_wide_HAS_BIAS] = g->bias.present;
-    k.constants[matmul_wide_ROWS] = t->wide_rows;
-    k.constants[matmul_wide_COLUMNS] = t->wide_columns;
+    k.constants[matmul_wide_ROWS] = rows;
+    k.constants[matmul_wide_COLUMNS] = columns;
     k.bindings[matmul_wide_a] = g->a;
     k.bindings[matmul_wide_b] = g->b;
     k.bindings[matmul_wide_addend] = g->acc;
     k.bindings[matmul_wide_bias] = g->bias;
     k.bindings[matmul_wide_c] = g->c;
     k.flops = 2.0 * (double)g->m * (double)g->n * (double)g->k;
-    bpt_lower_emit(l, &k, &p, bpt_ceil_div(g->m, t->wide_rows) * bpt_ceil_div(g->n / 4, (int64_t)t->wide_group * t->wide_columns));
+    bpt_lower_emit(l, &k, &p, bpt_ceil_div(g->m, rows) * bpt_ceil_div(g->n / 4, (int64_t)group * columns));
+}
+
+// ---- By the driver's library -----------------------------------------------------------------------------------------
+
+static bool same_place(const bpt_view_t *a, const bpt_view_t *b) { return a->buffer == b->buffer && a->offset_bytes == b->offset_bytes; }
+
+// Passes over c around the product take it whole: where it is a panel of wider rows there may be none.
+static bool by_library(const bpt_gemm_t *g, int64_t ldc, bool steps) {
+    const bool passes = steps || g->bias.present || (g->acc.present && !same_place(&g->acc, &g->c));
+    return g->rule->kind == BPT_PRODUCT_LIBRARY && g->k && g->a.dtype == BPT_F32 && g->b.dtype == BPT_F32 && g->c.dtype == BPT_F32 &&
+           (ldc == g->n || !passes);
+}
+
+static void copy_addend(bpt_lower_t *l, const bpt_gemm_t *g) {
+    bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_copy);
+    copy_params_t p = {.count = (uint32_t)(g->m * g->n)};
+    k.bindings[copy_x] = g->acc;
+    k.bindings[copy_y] = g->c;
+    bpt_lower_emit_items(l, &k, &p, g->m * g->n);
+    bpt_lower_barrier(l);
+}
+
+static void add_bias(bpt_lower_t *l, const bpt_gemm_t *g) {
+    const bpt_pointwise_attrs_t add = {.n_steps = 1, .step = {{.code = BPT_STEP_ADD_ROW, .arg = 4}}};
+    bpt_gemm_t pass = *g;
+    pass.steps = &add;
+    pass.extras[0] = g->bias;
+    apply_steps(l, &pass, g->n);
+}
+
+static void emit_library(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, bool steps) {
+    bpt_gpu_product_t p = {.m = (uint32_t)g->m,
+                           .n = (uint32_t)g->n,
+                           .k = (uint32_t)g->k,
+                           .lda = (uint32_t)lda,
+                           .ldb = (uint32_t)ldb,
+                           .ldc = (uint32_t)ldc,
+                           .transpose_a = g->transpose_a,
+                           .transpose_b = g->transpose_b,
+                           .add = g->acc.present};
+    if (g->acc.present && !same_place(&g->acc, &g->c)) copy_addend(l, g);
+    bpt_lower_product(l, &g->a, &g->b, &g->c, &p);
+    if (g->bias.present) add_bias(l, g);
+    if (steps) apply_steps(l, g, ldc);
 }
 
 static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, int64_t column0, bool with_steps) {
     const bool steps = with_steps && g->steps && g->steps->n_steps;
-    if (is_wide(l, g) && !g->transpose_b && by_fours(&g->b) && lda % 4 == 0 && ldb % 4 == 0 && ldc % 4 == 0 && (!steps || ldc == g->n)) {
+    if (by_library(g, ldc, steps)) {
+        emit_library(l, g, lda, ldb, ldc, steps);
+        return;
+    }
+    if (is_wide(g) && !g->transpose_b && by_fours(&g->b) && lda % 4 == 0 && ldb % 4 == 0 && ldc % 4 == 0 && (!steps || ldc == g->n)) {
         emit_wide(l, g, lda, ldb, ldc);
         if (steps) apply_steps(l, g, ldc);
         return;
@@ -171,7 +222,7 @@ static bpt_gemm_t take_columns(const bpt_gemm_t *g, int64_t ldb, int64_t first, 
 static bool transpose_first(bpt_lower_t *l, const bpt_gemm_t *g, bpt_gemm_t *copy) {
     enum { FEW_ROWS = 32 };
     const int64_t count = g->n * g->k;
-    if (!g->transpose_b || g->m < FEW_ROWS || !is_wide(l, g) || bpt_lower_window(l, count, 4) < count) return false;
+    if (!g->transpose_b || g->m < FEW_ROWS || !is_wide(g) || bpt_lower_window(l, count, 4) < count) return false;
     bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_transpose);
     transpose_params_t p = {.count = (uint32_t)count, .rows = (uint32_t)g->n, .columns = (uint32_t)g->k};
     *copy = *g;
@@ -184,9 +235,13 @@ static bool transpose_first(bpt_lower_t *l, const bpt_gemm_t *g, bpt_gemm_t *cop
     return true;
 }
 
-void bpt_lower_gemm(bpt_lower_t *l, const bpt_gemm_t *g) {
-    bpt_gemm_t copy;
+void bpt_lower_gemm(bpt_lower_t *l, const bpt_gemm_t *wanted) {
+    bpt_gemm_t ruled = *wanted, copy;
+    const bpt_gemm_t *g = &ruled;
     if (g->m == 0 || g->n == 0) return;
+    ruled.rule = &l->device->tuning.form[g->transpose_a   ? BPT_PRODUCT_WEIGHTS
+                                         : g->transpose_b ? BPT_PRODUCT_FORWARD
+                                                          : BPT_PRODUCT_BACKWARD];
     if (transpose_first(l, g, &copy)) g = &copy;
     const int64_t lda = g->transpose_a ? g->m : g->k, ldb = g->transpose_b ? g->k : g->n;
     const int64_t window_a = g->transpose_a ? g->m : bpt_lower_window(l, g->m, (size_t)lda * bpt_dtype_size(g->a.dtype));

@@ -33,6 +33,7 @@ BPT_API void bpt_file_writer_close(bpt_file_writer_t *writer);  // without a com
 
 // One level; a folder that is there already is fine.
 BPT_API bpt_status_t bpt_folder_create(const char *path) BPT_MUST_USE;
+BPT_API bpt_status_t bpt_folders_create(const char *path) BPT_MUST_USE;  // with those above it
 // Names in the folder sorted by bytes, without "." and ".."; freed with bpt_names_free.
 BPT_API bpt_status_t bpt_folder_list(const char *path, char ***names, size_t *count) BPT_MUST_USE;
 BPT_API void bpt_names_free(char **names, size_t count);

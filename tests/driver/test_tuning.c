@@ -1,0 +1,189 @@
+// Rules for products of matrices: their texts, which one applies, and the file of a tuned one, damaged or not.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backends/gpu/tuning.h"
+#include "bpt/alloc.h"
+#include "bpt/file.h"
+#include "support/scratch.h"
+
+static const bpt_device_info_t processor = {
+    .name = "two cores", .driver = "1.0", .type = "software", .max_group_size = 1024, .max_local_bytes = 32768};
+static const bpt_device_info_t gpu = {
+    .name = "a GPU", .driver = "1.0", .type = "discrete", .max_group_size = 128, .max_local_bytes = 16384};
+static const double gflops[BPT_PRODUCT_FORMS] = {1.5, 2, 3};
+
+static int set_up(void **state) {
+    (void)state;
+    setenv("BPT_CONFIG_DIR", test_path("config/deep"), 1);
+    return 0;
+}
+
+// ---- Texts -----------------------------------------------------------------------------------------------------------
+
+static void a_text_comes_back(void **state) {
+    (void)state;
+    static const char *const texts[][2] = {{"tiles", "tiles:64,64,16,8,8"},
+                                           {"0,0,0", "tiles:64,64,16,8,8"},
+                                           {"8,2,8", "wide:8,2,8"},
+                                           {"tiles:128,64,16,8,8", "tiles:128,64,16,8,8"},
+                                           {"library", "library"},
+                                           {"wide:16,4,8/library/tiles", "wide:16,4,8/library/tiles:64,64,16,8,8"},
+                                           {"library/library/library", "library"}};
+    for (size_t i = 0; i < BPT_COUNT(texts); ++i) {
+        bpt_gpu_tuning_t tuning, again;
+        char text[BPT_TUNING_TEXT];
+        if (!bpt_gpu_tuning_parse(texts[i][0], &tuning)) fail_msg("%s", texts[i][0]);
+        bpt_gpu_tuning_text(&tuning, text);
+        assert_string_equal(text, texts[i][1]);
+        assert_true(bpt_gpu_tuning_parse(text, &again));
+        assert_memory_equal(&tuning, &again, sizeof tuning);
+    }
+}
+
+static void wrong_texts_are_refused(void **state) {
+    (void)state;
+    static const char *const texts[] = {"",
+                                        "fast",
+                                        "8,2",
+                                        "8,2,8,1",
+                                        "7,2,8",
+                                        "8,9,8",
+                                        "8,2,7",
+                                        "wide:0,2,8",
+                                        "68,2,8",
+                                        "tiles:64,64,16",
+                                        "tiles:64,64,4,8,8",
+                                        "tiles:48,64,16,8,8",
+                                        "tiles:512,64,16,8,8",
+                                        "library/tiles",
+                                        "tiles/tiles/tiles/tiles",
+                                        "tiles//tiles",
+                                        "-4,1,1"};
+    for (size_t i = 0; i < BPT_COUNT(texts); ++i) {
+        bpt_gpu_tuning_t tuning;
+        if (bpt_gpu_tuning_parse(texts[i], &tuning)) fail_msg("'%s' was taken", texts[i]);
+    }
+}
+
+static void every_candidate_is_a_rule_of_its_own(void **state) {
+    (void)state;
+    const bpt_device_info_t *infos[] = {&processor, &gpu};
+    for (int i = 0; i < 2; ++i) {
+        const char *const *candidates = bpt_gpu_tuning_candidates(infos[i]);
+        for (int c = 0; candidates[c]; ++c) {
+            bpt_gpu_tuning_t tuning;
+            char text[BPT_TUNING_TEXT];
+            assert_true(bpt_gpu_tuning_parse(candidates[c], &tuning));
+            bpt_gpu_tuning_text(&tuning, text);
+            assert_string_equal(text, candidates[c]);
+            for (int other = 0; other < c; ++other) assert_string_not_equal(candidates[other], candidates[c]);
+        }
+    }
+}
+
+// ---- Which applies ---------------------------------------------------------------------------------------------------
+
+static void expect_rule(const bpt_device_info_t *info, const char *wanted, const char *text, const char *origin, const char *note) {
+    bpt_gpu_rule_t rule;
+    char got[BPT_TUNING_TEXT];
+    if (bpt_gpu_rule("test", info, wanted, &rule) != BPT_OK) fail_msg("%s", bpt_error_message());
+    bpt_gpu_tuning_text(&rule.tuning, got);
+    assert_string_equal(got, text);
+    assert_string_equal(rule.origin, origin);
+    if (*note ? !strstr(rule.note, note) : *rule.note) fail_msg("'%s' was said, not '%s'", rule.note, note);
+}
+
+static void write_rule(const bpt_device_info_t *info, const char *text) {
+    bpt_gpu_tuning_t tuning;
+    assert_true(bpt_gpu_tuning_parse(text, &tuning));
+    assert_int_equal(bpt_gpu_tuning_prepare("test", info), BPT_OK);
+    if (bpt_gpu_tuning_write("test", info, &tuning, gflops) != BPT_OK) fail_msg("%s", bpt_error_message());
+}
+
+static void what_is_asked_for_goes_before_the_file_before_what_is_shipped(void **state) {
+    (void)state;
+    bpt_device_info_t newer = processor;
+    strcpy(newer.driver, "1.1");
+    expect_rule(&processor, NULL, "wide:8,2,8", "shipped", "");
+    expect_rule(&gpu, NULL, "tiles:64,64,16,8,8", "shipped", "");
+    write_rule(&processor, "wide:16,2,8/library/tiles");
+    expect_rule(&processor, NULL, "wide:16,2,8/library/tiles:64,64,16,8,8", "tuned", "");
+    expect_rule(&gpu, NULL, "tiles:64,64,16,8,8", "shipped", "");
+    expect_rule(&newer, NULL, "wide:8,2,8", "shipped", "");  // it was measured with another driver
+    setenv("BPT_TUNING", "8,4,8", 1);
+    expect_rule(&processor, NULL, "wide:8,4,8", "BPT_TUNING", "");
+    expect_rule(&processor, "library", "library", "asked for", "");
+    unsetenv("BPT_TUNING");
+}
+
+static void a_wrong_variable_is_wrong_usage(void **state) {
+    (void)state;
+    static const char *const texts[] = {"fast", "wide:8,2,256"};
+    for (size_t i = 0; i < BPT_COUNT(texts); ++i) {
+        bpt_gpu_rule_t rule;
+        setenv("BPT_TUNING", texts[i], 1);
+        assert_int_equal(bpt_gpu_rule("test", &gpu, NULL, &rule), BPT_ERR_USAGE);
+        assert_non_null(strstr(bpt_error_message(), texts[i]));
+    }
+    unsetenv("BPT_TUNING");
+}
+
+// ---- The file --------------------------------------------------------------------------------------------------------
+
+static void whatever_is_wrong_with_the_file_the_shipped_rule_applies(void **state) {
+    (void)state;
+    static const char *const contents[][2] = {
+        {"", "line 1"},
+        {"{\"products\": \"wide:8", "line 1"},
+        {"[1, 2]", "it holds no JSON object"},
+        {"{}", "another device or driver"},
+        {"{\"device\": \"two cores\", \"driver\": \"1.0\"}", "\"products\" is ''"},
+        {"{\"device\": \"two cores\", \"driver\": \"1.0\", \"products\": \"fastest\"}", "\"products\" is 'fastest'"},
+        {"{\"device\": \"two cores\", \"driver\": \"1.0\", \"products\": 7}", "products"},
+        {"{\"device\": \"two cores\", \"driver\": \"1.0\", \"products\": \"wide:8,2,2048\"}", "\"products\" is 'wide:8,2,2048'"},
+        {"{\"device\": \"two cores\", \"driver\": \"1.0\", \"products\": \"tiles:256,256,64,16,16\"}", "131072 bytes of local memory"},
+    };
+    write_rule(&processor, "wide:16,2,8");
+    char *path, name[700];
+    assert_int_equal(bpt_gpu_tuning_path("test", &processor, &path), BPT_OK);
+    snprintf(name, sizeof name, "%s", path);
+    bpt_free(path);
+    for (size_t i = 0; i < BPT_COUNT(contents); ++i) {
+        test_write_file(name, contents[i][0], strlen(contents[i][0]));
+        expect_rule(&processor, NULL, "wide:8,2,8", "shipped", contents[i][1]);
+    }
+    write_rule(&processor, "wide:16,2,8");  // and can be replaced
+    expect_rule(&processor, NULL, "wide:16,2,8", "tuned", "");
+    assert_int_equal(bpt_path_remove(name), BPT_OK);
+}
+
+static void without_a_folder_nothing_is_tuned(void **state) {
+    (void)state;
+    test_write_file(test_path("no-folder"), "", 0);
+    setenv("BPT_CONFIG_DIR", test_path("no-folder/config"), 1);
+    expect_rule(&processor, NULL, "wide:8,2,8", "shipped", "");
+    assert_int_equal(bpt_gpu_tuning_prepare("test", &processor), BPT_ERR_IO);
+    assert_non_null(strstr(bpt_error_message(), "no-folder"));
+    setenv("BPT_CONFIG_DIR", test_path("config/deep"), 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_text_comes_back),
+        cmocka_unit_test(wrong_texts_are_refused),
+        cmocka_unit_test(every_candidate_is_a_rule_of_its_own),
+        cmocka_unit_test(what_is_asked_for_goes_before_the_file_before_what_is_shipped),
+        cmocka_unit_test(a_wrong_variable_is_wrong_usage),
+        cmocka_unit_test(whatever_is_wrong_with_the_file_the_shipped_rule_applies),
+        cmocka_unit_test(without_a_folder_nothing_is_tuned),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}
