@@ -70,9 +70,15 @@ bpt_status_t cli_bench_print(const cli_bench_place_t *place, const cli_bench_res
 // ---- Ops
 typedef struct {
     const cli_bench_ops_t *group;
+    const cli_bench_limits_t *limits;
     int64_t n, k;
     double total;
 } ops_line_t;
+
+// The least time that the op's arithmetic and its traffic take at the device's limits, as a share of what it took.
+static double share_of_limits(const bpt_op_timing_t *t, const cli_bench_limits_t *limits) {
+    return fmax(t->flops / limits->gflops, t->bytes / limits->gbytes_per_s) * 1e-9 / t->seconds;
+}
 
 static bpt_status_t fill_ops(json_t *object, const cli_bench_place_t *place, const void *what) {
     const ops_line_t *line = what;
@@ -85,45 +91,68 @@ static bpt_status_t fill_ops(json_t *object, const cli_bench_place_t *place, con
     BPT_TRY(set_number(object, "seconds", t->seconds));
     BPT_TRY(set_number(object, "share", t->seconds / line->total));
     BPT_TRY(set_number(object, "gflops", t->flops / t->seconds * 1e-9));
-    return set_number(object, "gbytes_per_s", t->bytes / t->seconds * 1e-9);
+    BPT_TRY(set_number(object, "gbytes_per_s", t->bytes / t->seconds * 1e-9));
+    BPT_TRY(set_number(object, "limit_gflops", line->limits->gflops));
+    BPT_TRY(set_number(object, "limit_gbytes_per_s", line->limits->gbytes_per_s));
+    return set_number(object, "share_of_limits", share_of_limits(t, line->limits));
 }
 
-bpt_status_t cli_bench_print_ops(const cli_bench_place_t *place, int64_t n, int64_t k, const cli_bench_ops_t *groups, int count) {
+bpt_status_t cli_bench_print_ops(const cli_bench_place_t *place, int64_t n, int64_t k, const cli_bench_limits_t *limits,
+                                 const cli_bench_ops_t *groups, int count) {
     double total = 0;
     int calls = 0;
     for (int g = 0; g < count; ++g) total += groups[g].one.seconds, calls += groups[g].count;
-    if (!place->json) printf("%-16s %-28s %5s %10s %7s %10s %8s\n", "op", "operands", "calls", "ms", "share", "GFLOP/s", "GB/s");
+    if (!place->json) {
+        printf("limits: %.1f GFLOP/s in products, %.1f GB/s in a copy\n", limits->gflops, limits->gbytes_per_s);
+        printf("%-16s %-28s %5s %10s %7s %10s %8s %9s\n", "op", "operands", "calls", "ms", "share", "GFLOP/s", "GB/s", "of limits");
+    }
     for (int g = 0; g < count; ++g) {
         const bpt_op_timing_t *t = &groups[g].one;
         if (place->json)
-            BPT_TRY(print_object(fill_ops, place, &(ops_line_t){&groups[g], n, k, total}));
+            BPT_TRY(print_object(fill_ops, place, &(ops_line_t){&groups[g], limits, n, k, total}));
         else
-            printf("%-16s %-28s %5d %10.2f %6.1f%% %10.1f %8.1f\n", t->op, t->detail, groups[g].count, 1e3 * t->seconds,
-                   100 * t->seconds / total, t->flops / t->seconds * 1e-9, t->bytes / t->seconds * 1e-9);
+            printf("%-16s %-28s %5d %10.2f %6.1f%% %10.1f %8.1f %8.0f%%\n", t->op, t->detail, groups[g].count, 1e3 * t->seconds,
+                   100 * t->seconds / total, t->flops / t->seconds * 1e-9, t->bytes / t->seconds * 1e-9, 100 * share_of_limits(t, limits));
     }
     if (!place->json) printf("%-16s %-28s %5d %10.2f\n", "all", "", calls, 1e3 * total);
     return BPT_OK;
 }
 
 // ---- Products
-static double gflops_of(const cli_bench_product_t *p) { return 2e-9 * (double)p->m * (double)p->n * (double)p->k / p->seconds; }
+typedef struct {
+    const cli_bench_product_t *one;
+    double best;  // GFLOP/s
+} product_line_t;
+
+static double gflops_of(const cli_bench_product_t *p) { return cli_product_flops(&p->product) / p->seconds * 1e-9; }
 
 static bpt_status_t fill_product(json_t *object, const cli_bench_place_t *place, const void *what) {
-    const cli_bench_product_t *p = what;
+    const product_line_t *line = what;
+    const cli_product_t *p = &line->one->product;
     BPT_TRY(bpt_json_set_text(object, "bench", "gemm"));
     BPT_TRY(bpt_json_set_int(object, "m", p->m));
     BPT_TRY(bpt_json_set_int(object, "n", p->n));
     BPT_TRY(bpt_json_set_int(object, "k", p->k));
-    BPT_TRY(bpt_json_set_bool(object, "weight_gradient", p->weight_gradient));
+    BPT_TRY(bpt_json_set_text(object, "form", cli_product_forms[p->form]));
+    BPT_TRY(bpt_json_set_text(object, "rule", line->one->rule));
     BPT_TRY(set_place(object, place));
-    BPT_TRY(set_number(object, "s_per_step", p->seconds));
-    return set_number(object, "gflops", gflops_of(p));
+    BPT_TRY(set_number(object, "s_per_step", line->one->seconds));
+    BPT_TRY(set_number(object, "gflops", gflops_of(line->one)));
+    return set_number(object, "share_of_best", gflops_of(line->one) / line->best);
 }
 
-bpt_status_t cli_bench_print_product(const cli_bench_place_t *place, const cli_bench_product_t *p) {
-    if (place->json) return print_object(fill_product, place, p);
-    printf("gemm %-4s [%6" PRId64 ",%6" PRId64 "] x [%6" PRId64 ",%6" PRId64 "]%s  %8.3f ms  %8.1f GFLOP/s\n",
-           bpt_dtype_name(place->precision), p->m, p->k, p->k, p->n, p->weight_gradient ? " (weight gradient)" : "                  ",
-           1e3 * p->seconds, gflops_of(p));
+bpt_status_t cli_bench_print_products(const cli_bench_place_t *place, const cli_bench_product_t *products, int count) {
+    double best = 0;
+    for (int i = 0; i < count; ++i) best = fmax(best, gflops_of(&products[i]));
+    for (int i = 0; i < count; ++i) {
+        const cli_product_t *p = &products[i].product;
+        if (place->json) {
+            BPT_TRY(print_object(fill_product, place, &(product_line_t){&products[i], best}));
+            continue;
+        }
+        printf("gemm %-4s %-8s [%6" PRId64 ",%6" PRId64 "] x [%6" PRId64 ",%6" PRId64 "] %10.3f ms %9.1f GFLOP/s %4.0f%% of the best%s%s\n",
+               bpt_dtype_name(place->precision), cli_product_forms[p->form], p->m, p->k, p->k, p->n, 1e3 * products[i].seconds,
+               gflops_of(&products[i]), 100 * gflops_of(&products[i]) / best, *products[i].rule ? "  " : "", products[i].rule);
+    }
     return BPT_OK;
 }

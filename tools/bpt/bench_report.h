@@ -4,6 +4,7 @@
 
 #include "backends/backend.h"
 #include "bpt/program.h"
+#include "tools/bpt/rates.h"
 
 // What every line says of its place.
 typedef struct {
@@ -25,15 +26,21 @@ typedef struct {
     int count;
 } cli_bench_ops_t;
 
+// The fastest that the device does.
 typedef struct {
-    int64_t m, n, k;
-    bool weight_gradient;
+    double gflops, gbytes_per_s;
+} cli_bench_limits_t;
+
+typedef struct {
+    cli_product_t product;
+    const char *rule;  // which product ran, "" on the cpu
     double seconds;
 } cli_bench_product_t;
 
 bpt_status_t cli_bench_print(const cli_bench_place_t *place, const cli_bench_result_t *result) BPT_MUST_USE;
-bpt_status_t cli_bench_print_ops(const cli_bench_place_t *place, int64_t n, int64_t k, const cli_bench_ops_t *groups,
-                                 int count) BPT_MUST_USE;
-bpt_status_t cli_bench_print_product(const cli_bench_place_t *place, const cli_bench_product_t *product) BPT_MUST_USE;
+bpt_status_t cli_bench_print_ops(const cli_bench_place_t *place, int64_t n, int64_t k, const cli_bench_limits_t *limits,
+                                 const cli_bench_ops_t *groups, int count) BPT_MUST_USE;
+// Each with its share of the best rate among all.
+bpt_status_t cli_bench_print_products(const cli_bench_place_t *place, const cli_bench_product_t *products, int count) BPT_MUST_USE;
 
 #endif

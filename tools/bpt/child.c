@@ -7,12 +7,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "bpt/clock.h"
 
 static void in_child(const cli_child_t *child, int out) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // after Ctrl-C nothing goes on computing
     const int nowhere = open("/dev/null", O_WRONLY);
     if (nowhere >= 0 && !child->verbose) dup2(nowhere, STDERR_FILENO);
     if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);

@@ -6,14 +6,16 @@
 
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
+#include "bpt/log.h"
 #include "models/decode/decode.h"
 #include "models/train/trainer.h"
 #include "tools/bpt/bench_report.h"
 #include "tools/bpt/device.h"
 #include "tools/bpt/program.h"
+#include "tools/bpt/rates.h"
 #include "tools/bpt/sort.h"
 
-enum { VOCAB = 256, MAX_CELLS = 32, MAX_REPEAT = 1000, MAX_OPS = 4096, DECODED = 200 };
+enum { VOCAB = 256, MAX_CELLS = 32, MAX_OPS = 4096, DECODED = 200 };
 
 typedef struct {
     cli_options_t *o;
@@ -24,6 +26,8 @@ typedef struct {
 static cli_bench_place_t place_of(const bench_t *b) {
     return (cli_bench_place_t){.device = b->device, .precision = b->o->train.precision, .json = b->o->use.json};
 }
+
+static cli_timing_t timing_of(const bench_t *b) { return (cli_timing_t){.repeat = (int)b->o->tool.repeat, .quantile = 0.5}; }
 
 static cli_bench_result_t empty_result(const bench_t *b, const char *bench) {
     return (cli_bench_result_t){
@@ -212,17 +216,36 @@ static int group_ops(const bpt_op_timing_t *timings, int count, cli_bench_ops_t 
     return n;
 }
 
+// The device's own limits: the best of the products of a large layer, and a copy of 64 MiB.
+static bpt_status_t measure_limits(const bench_t *b, cli_bench_limits_t *limits) {
+    const int64_t rows = b->o->tool.n < 4096 ? b->o->tool.n : 4096, copied = (int64_t)16 << 20;
+    double seconds = 0;
+    for (int form = 0; form < BPT_PRODUCT_FORMS; ++form) {
+        cli_product_t products[CLI_LAYER_PRODUCTS];
+        cli_layer_products((bpt_product_form_t)form, rows, b->o->model.d_model, b->o->model.d_ff, products);
+        for (int i = 0; i < CLI_LAYER_PRODUCTS; ++i) {
+            BPT_TRY(cli_time_product(b->device, &products[i], b->o->train.precision, timing_of(b), &seconds));
+            limits->gflops = fmax(limits->gflops, cli_product_flops(&products[i]) / seconds * 1e-9);
+        }
+    }
+    BPT_TRY(cli_time_copy(b->device, copied, timing_of(b), &seconds));
+    limits->gbytes_per_s = 2 * sizeof(float) * (double)copied / seconds * 1e-9;
+    return BPT_OK;
+}
+
 static bpt_status_t bench_ops(const bench_t *b) {
     bpt_op_timing_t *timings = NULL;
     cli_bench_ops_t *groups = NULL;
+    cli_bench_limits_t limits = {0};
     int count = 0;
     bpt_status_t status;
     BPT_TRY_GOTO(bpt_alloc(MAX_OPS, sizeof *timings, &timings), done);
     BPT_TRY_GOTO(bpt_alloc(MAX_OPS, sizeof *groups, &groups), done);
     BPT_TRY_GOTO(time_ops(b, timings, &count), done);
+    BPT_TRY_GOTO(measure_limits(b, &limits), done);
     const int n = group_ops(timings, count, groups);
     const cli_bench_place_t place = place_of(b);
-    status = cli_bench_print_ops(&place, b->n, b->k, groups, n);
+    status = cli_bench_print_ops(&place, b->n, b->k, &limits, groups, n);
 done:
     bpt_free(groups);
     bpt_free(timings);
@@ -261,49 +284,61 @@ static bpt_status_t bench_attention(const bench_t *b) {
     return status;
 }
 
-// ---- gemm: the products of a training step at the backend's own rate
-static bpt_status_t time_product(const bench_t *b, int64_t m, int64_t n, int64_t k, bool weight_gradient) {
-    const bpt_dtype_t dtype = b->o->train.precision;
-    bpt_graph_t *g;
-    bpt_workspace_t *workspace = NULL;
-    bpt_program_t *program = NULL;
-    double seconds[MAX_REPEAT];
-    const int repeat = (int)b->o->tool.repeat;
-    BPT_TRY(bpt_graph_create(&g));
-    const bpt_value_t x = bpt_input(g, "x", dtype, weight_gradient ? bpt_shape2(k, m) : bpt_shape2(m, k));
-    const bpt_value_t w = bpt_input(g, "w", dtype, weight_gradient ? bpt_shape2(k, n) : bpt_shape2(n, k));
-    bpt_graph_keep(g, bpt_matmul(g, x, w,
-                                 (bpt_matmul_options_t){.transpose_a = weight_gradient,
-                                                        .transpose_b = !weight_gradient,
-                                                        .acc = BPT_NO_VALUE,
-                                                        .bias = BPT_NO_VALUE,
-                                                        .dtype = weight_gradient ? BPT_F32 : dtype}));
-    bpt_status_t status = bpt_workspace_create(b->device, &workspace);
-    if (status != BPT_OK) bpt_graph_destroy(g);
-    if (status == BPT_OK) status = bpt_program_compile(g, workspace, NULL, 0, &program);
-    for (int i = -1; i < repeat && status == BPT_OK; ++i) {
-        const double start = bpt_clock_seconds();
-        status = bpt_program_run(program);
-        if (i >= 0) seconds[i] = bpt_clock_seconds() - start;
+// ---- gemm: the products of a training step at the backend's own rate, and beside them at its library's
+enum { MAX_PRODUCTS = 2 * BPT_PRODUCT_FORMS * CLI_LAYER_PRODUCTS };
+
+typedef struct {
+    bpt_device_t *own, *library;  // library NULL: there is none
+    cli_bench_product_t result[MAX_PRODUCTS];
+    int count;
+} gemm_t;
+
+// The device with our own kernels, and with its library, each opened anew where the rule says something else.
+static bpt_status_t open_gemm(const bench_t *b, gemm_t *g) {
+    const bpt_backend_t *backend = b->device->backend;
+    bpt_gpu_tuning_t rule;
+    char text[BPT_TUNING_TEXT], library[256];
+    g->own = b->device;
+    if (!backend->library) return BPT_OK;
+    const bool there = backend->library(library, sizeof library);
+    if (bpt_gpu_tuning_parse(b->device->info.products, &rule) && bpt_gpu_tuning_has(&rule, BPT_PRODUCT_LIBRARY)) {
+        bpt_gpu_tuning_shipped(&b->device->info, &rule);
+        bpt_gpu_tuning_text(&rule, text);
+        BPT_TRY(cli_device_open_with(b->o, text, &g->own));
     }
-    if (status == BPT_OK) {
-        const cli_bench_place_t place = place_of(b);
-        const cli_bench_product_t product = {m, n, k, weight_gradient, cli_quantile(seconds, (size_t)repeat, 0.5)};
-        status = cli_bench_print_product(&place, &product);
+    if (there && b->o->train.precision == BPT_F32) return cli_device_open_with(b->o, "library", &g->library);
+    bpt_info("products by a library are not measured: %s", there ? "it is for f32" : library);
+    return BPT_OK;
+}
+
+static bpt_status_t time_on(const bench_t *b, bpt_device_t *device, const cli_product_t *product, gemm_t *g) {
+    cli_bench_product_t *r = &g->result[g->count++];
+    *r = (cli_bench_product_t){.product = *product, .rule = device->info.products};
+    return cli_time_product(device, product, b->o->train.precision, timing_of(b), &r->seconds);
+}
+
+static bpt_status_t time_products(const bench_t *b, gemm_t *g) {
+    const cli_bench_place_t place = place_of(b);
+    for (int form = 0; form < BPT_PRODUCT_FORMS; ++form) {
+        cli_product_t products[CLI_LAYER_PRODUCTS];
+        cli_layer_products((bpt_product_form_t)form, 2 * b->o->tool.n, b->o->model.d_model, b->o->model.d_ff, products);
+        for (int i = 0; i < CLI_LAYER_PRODUCTS; ++i) {
+            BPT_TRY(time_on(b, g->own, &products[i], g));
+            if (g->library) BPT_TRY(time_on(b, g->library, &products[i], g));
+        }
     }
-    bpt_program_destroy(program);
-    bpt_workspace_destroy(workspace);
-    return status;
+    return cli_bench_print_products(&place, g->result, g->count);
 }
 
 static bpt_status_t bench_gemm(const bench_t *b) {
-    const int64_t rows = 2 * b->o->tool.n, d = b->o->model.d_model, ff = b->o->model.d_ff;
-    const int64_t shapes[][2] = {{3 * d, d}, {d, d}, {ff, d}, {d, ff}};
-    for (size_t i = 0; i < BPT_COUNT(shapes); ++i) {
-        BPT_TRY(time_product(b, rows, shapes[i][0], shapes[i][1], false));
-        BPT_TRY(time_product(b, shapes[i][0], shapes[i][1], rows, true));
-    }
-    return BPT_OK;
+    gemm_t *g;
+    BPT_TRY(bpt_alloc(1, sizeof *g, &g));
+    bpt_status_t status = open_gemm(b, g);
+    if (status == BPT_OK) status = time_products(b, g);
+    cli_device_close(g->library);
+    if (g->own != b->device) cli_device_close(g->own);
+    bpt_free(g);
+    return status;
 }
 
 // ---- decode: one token after n - 200 others
@@ -377,8 +412,11 @@ const cli_command_t cli_command_bench = {
     .description =
         "The default is the throughput setting of the BPT paper: 6 layers, d 512, d_ff 2048, 8 heads, 8192 tokens a batch, vocabulary "
         "256.\n"
-        "attention: forward and backward of one layer. ops: every op of one training step. decode: one token at a time near the end of n.",
-    .examples = "  bpt bench train --n 512,8192 --k 4,64 --json\n  bpt bench ops --n 8192\n  bpt bench decode --n 1024,131072\n",
+        "attention: forward and backward of one layer. gemm: the products of a training step; on OpenCL also by CLBlast where it is "
+        "installed, each with its share of the best. ops: every op of one training step, with its share of what the device reaches at most "
+        "in products and in a copy. decode: one token at a time near the end of n.",
+    .examples = "  bpt bench train --n 512,8192 --k 4,64 --json\n  bpt bench ops --n 8192\n  bpt bench gemm --backend opencl\n  bpt bench "
+                "decode --n 1024,131072\n",
     .min_arguments = 1,
     .max_arguments = 1,
     .run = run_bench,

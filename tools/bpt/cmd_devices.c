@@ -21,8 +21,13 @@ static void print_limits(const bpt_device_info_t *d) {
     char binding[32];
     if (!d->max_group_size) return;  // no GPU
     size_text(d->max_binding_bytes, binding, sizeof binding);
-    printf("     limits: work-group %u, local memory %u KiB, binding %s aligned to %u\n", d->max_group_size, d->max_local_bytes / 1024, binding,
-           d->binding_alignment);
+    printf("     limits: work-group %u, local memory %u KiB, binding %s aligned to %u\n", d->max_group_size, d->max_local_bytes / 1024,
+           binding, d->binding_alignment);
+}
+
+static void print_products(const bpt_device_info_t *d) {
+    if (*d->products) printf("     products %s (%s)\n", d->products, d->products_origin);
+    if (*d->products_note) printf("     products: %s\n", d->products_note);
 }
 
 static void print_backend(const char *backend, const char *description, const cli_probe_t *probe) {
@@ -31,6 +36,7 @@ static void print_backend(const char *backend, const char *description, const cl
         printf("  not usable: %s\n", probe->reason);
     else if (!probe->count)
         printf("  no device\n");
+    if (*probe->library) printf("  library of products: %s\n", probe->library);
     for (int i = 0; i < probe->count; ++i) {
         const bpt_device_info_t *d = &probe->device[i];
         char memory[32], buffer[32], units[32] = "";
@@ -41,6 +47,7 @@ static void print_backend(const char *backend, const char *description, const cl
         printf("     type %s,%s memory %s, largest buffer %s, precision f32%s%s\n", d->type, units, memory, buffer, d->bf16 ? " bf16" : "",
                d->f16 ? " f16" : "");
         print_limits(d);
+        print_products(d);
         printf("     driver %s%s%s\n", d->driver, *d->features ? ", features " : "", d->features);
         if (!d->usable) printf("     not usable: %s\n", d->reason);
     }
@@ -60,6 +67,9 @@ static bpt_status_t fill_device(json_t *object, int index, const bpt_device_info
     BPT_TRY(bpt_json_set_u64(object, "max_group_size", d->max_group_size));
     BPT_TRY(bpt_json_set_u64(object, "max_local_bytes", d->max_local_bytes));
     BPT_TRY(bpt_json_set_int(object, "units", d->units));
+    BPT_TRY(bpt_json_set_text(object, "products", d->products));
+    BPT_TRY(bpt_json_set_text(object, "products_origin", d->products_origin));
+    BPT_TRY(bpt_json_set_text(object, "products_note", d->products_note));
     BPT_TRY(bpt_json_set_bool(object, "bf16", d->bf16));
     BPT_TRY(bpt_json_set_bool(object, "f16", d->f16));
     BPT_TRY(bpt_json_set_bool(object, "usable", d->usable));
@@ -70,6 +80,7 @@ static bpt_status_t fill_backend(json_t *object, const char *backend, const char
     BPT_TRY(bpt_json_set_text(object, "backend", backend));
     BPT_TRY(bpt_json_set_text(object, "description", description));
     BPT_TRY(bpt_json_set_text(object, "reason", probe->reason));
+    BPT_TRY(bpt_json_set_text(object, "library", probe->library));
     json_t *devices = json_array();
     if (json_object_set_new(object, "devices", devices)) return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while listing devices");
     for (int i = 0; i < probe->count; ++i) {

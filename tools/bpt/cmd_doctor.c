@@ -138,14 +138,16 @@ static bpt_status_t check_backend(void *user, const char *name, const bpt_backen
     else if (!probe->count)
         printf("  no device\n");
     if ((*probe->reason || !probe->count) && *remedy(name)) printf("  %s\n", remedy(name));
+    if (*probe->library && c->o->global.verbose) printf("  library of products: %s\n", probe->library);
     for (int i = 0; i < probe->count; ++i) {
         const bpt_device_info_t *d = &probe->device[i];
         if (*c->o->global.device && !cli_device_fits(d, i, c->o->global.device)) continue;
         printf("  %d  %s (%s, %s)\n", i, d->name, d->type, d->driver);
         if (!d->usable)
             printf("     not usable: %s\n", d->reason);
-        else
-            BPT_TRY(test_device(c, backend, i, d));
+        else if (*d->products && c->o->global.verbose)
+            printf("     products %s (%s)\n", d->products, d->products_origin);
+        if (d->usable) BPT_TRY(test_device(c, backend, i, d));
     }
     return BPT_OK;
 }

@@ -233,6 +233,18 @@ static bpt_status_t train(job_t *job) {
     return BPT_OK;
 }
 
+// Which kernels multiply decides the last bits of a run.
+static bpt_status_t record_products(job_t *job) {
+    cli_options_t *o = job->o;
+    const bpt_device_info_t *info = &job->device->info;
+    if (*o->run.products && *info->products && strcmp(o->run.products, info->products))
+        bpt_warn("this run's products of matrices were computed by %s, from here on by %s (%s): results agree with the run so far but for "
+                 "their last digits; "
+                 "BPT_TUNING=%s keeps to the former",
+                 o->run.products, info->products, info->products_origin, o->run.products);
+    return cli_option_set(o, cli_option_find(CLI_TRAIN, "products"), info->products, CLI_FROM_FLAG, "products");
+}
+
 static bpt_status_t prepare(job_t *job) {
     cli_options_t *o = job->o;
     char *config = NULL, *vocab = NULL, *labels = NULL;
@@ -251,6 +263,7 @@ static bpt_status_t prepare(job_t *job) {
     BPT_TRY_GOTO(cli_corpus_open(o, vocab, labels, &job->corpus), done);
     BPT_TRY_GOTO(bpt_trainer_resolve_steps(&o->train, job->corpus.train->steps_per_epoch), done);
     BPT_TRY_GOTO(cli_device_open(o, &job->device), done);
+    BPT_TRY_GOTO(record_products(job), done);
     BPT_TRY_GOTO(find_init(job), done);
     status = o->run.dry_run ? BPT_OK : read_vectors(job);
 done:

@@ -9,7 +9,6 @@
 
 #include "bpt/alloc.h"
 #include "bpt/log.h"
-#include "tools/bpt/probe.h"
 #include "tools/bpt/verdict.h"
 
 // ---- What --device says ----------------------------------------------------------------------------------------------
@@ -63,15 +62,20 @@ static bpt_status_t find_device(const cli_probe_t *devices, const char *wanted, 
 
 // ---- A named backend -------------------------------------------------------------------------------------------------
 
-static bpt_status_t choose_in(const bpt_backend_t *backend, const char *wanted, cli_probe_t *devices, int *index) {
+static bpt_status_t enumerate_in(const bpt_backend_t *backend, cli_probe_t *devices) {
     BPT_TRY(bpt_context(backend->enumerate(devices->device, CLI_MAX_DEVICES, &devices->count), "backend %s", backend->name));
     if (devices->count > CLI_MAX_DEVICES) devices->count = CLI_MAX_DEVICES;
+    return BPT_OK;
+}
+
+static bpt_status_t choose_in(const bpt_backend_t *backend, const char *wanted, const cli_probe_t *devices, int *index) {
     if (!devices->count)
         return bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s has no device here; `bpt doctor` says what is missing", backend->name);
     *index = -1;
     if (*wanted) BPT_TRY(find_device(devices, wanted, index));
     if (*wanted && *index < 0)
-        return bpt_fail(BPT_ERR_UNAVAILABLE, "--device %s: backend %s has no such device; `bpt devices` lists them by number, name and place on the PCI bus",
+        return bpt_fail(BPT_ERR_UNAVAILABLE,
+                        "--device %s: backend %s has no such device; `bpt devices` lists them by number, name and place on the PCI bus",
                         wanted, backend->name);
     for (int i = 0; i < devices->count && *index < 0; ++i)
         if (devices->device[i].usable) *index = i;
@@ -97,7 +101,8 @@ static bool machine_has_gpu(void) {
     return found;
 }
 
-// Without --device auto takes discrete GPUs and the CPU alone: integrated GPUs are often slower than the CPU beside them, software devices always.
+// Without --device auto takes discrete GPUs and the CPU alone: integrated GPUs are often slower than the CPU beside them, software devices
+// always.
 static bpt_status_t choose_among(const bpt_backend_t *backend, const char *wanted, const cli_probe_t *devices, int *index) {
     *index = -1;
     if (*wanted) {
@@ -128,7 +133,9 @@ static bpt_status_t choose_any(const char *wanted, bool verbose, cli_probe_t *de
         BPT_TRY(choose_among(*backend, wanted, devices, index));
         if (*index >= 0) return BPT_OK;
     }
-    if (*wanted) return bpt_fail(BPT_ERR_UNAVAILABLE, "--device %s: no backend has such a device that can be used; `bpt devices` lists them", wanted);
+    if (*wanted)
+        return bpt_fail(BPT_ERR_UNAVAILABLE, "--device %s: no backend has such a device that can be used; `bpt devices` lists them",
+                        wanted);
     return bpt_fail(BPT_ERR_UNAVAILABLE, "no usable device; `bpt devices` says why");
 }
 
@@ -136,32 +143,38 @@ static const char *why(const cli_options_t *o, const bpt_backend_t *backend) {
     if (strcmp(o->global.backend, "auto")) return "";
     if (*o->global.device) return " (auto: the first backend that has it)";
     if (backend->gpu) return " (auto: the first usable discrete GPU)";
-    return machine_has_gpu() ? " (auto: no usable discrete GPU; others must be named, see `bpt devices`)" : " (auto: this machine has no GPU)";
+    return machine_has_gpu() ? " (auto: no usable discrete GPU; others must be named, see `bpt devices`)"
+                             : " (auto: this machine has no GPU)";
 }
 
 // ---- Opening ---------------------------------------------------------------------------------------------------------
 
-static bpt_status_t choose(const cli_options_t *o, const bpt_backend_t **backend, int *index) {
+// `here`: a named backend's driver is asked in this process, which is about to use it.
+static bpt_status_t choose(const cli_options_t *o, bool here, const bpt_backend_t **backend, int *index, cli_probe_t *devices) {
     const bool any = !strcmp(o->global.backend, "auto");
-    cli_probe_t *devices;  // too large for the stack of every machine
     if (any && is_number(o->global.device))
         return bpt_fail(BPT_ERR_USAGE, "--device %s needs --backend: devices are numbered within a backend", o->global.device);
-    *backend = any ? NULL : bpt_backend_find(o->global.backend);
-    if (!any && !*backend)
-        return bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s is not built into this program; `bpt devices` lists those that are", o->global.backend);
-    BPT_TRY(bpt_alloc(1, sizeof *devices, &devices));
-    const bpt_status_t status = any ? choose_any(o->global.device, o->global.verbose, devices, backend, index)
-                                    : choose_in(*backend, o->global.device, devices, index);
-    bpt_free(devices);
-    return status;
+    if (any) return choose_any(o->global.device, o->global.verbose, devices, backend, index);
+    *backend = bpt_backend_find(o->global.backend);
+    if (!*backend)
+        return bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s is not built into this program; `bpt devices` lists those that are",
+                        o->global.backend);
+    BPT_TRY(here ? enumerate_in(*backend, devices) : cli_probe(*backend, o->global.verbose, devices));
+    if (*devices->reason) return bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s: %s", (*backend)->name, devices->reason);
+    return choose_in(*backend, o->global.device, devices, index);
+}
+
+bpt_status_t cli_device_find(const cli_options_t *o, const bpt_backend_t **backend, int *index, cli_probe_t *devices) {
+    return choose(o, false, backend, index, devices);
 }
 
 static void warn_of_verdict(const cli_options_t *o, const bpt_device_t *device) {
     const char *backend = device->backend->name;
     cli_verdict_t verdict;
     if (!cli_verdict_recall(backend, &device->info, o->train.precision, &verdict) || !*verdict.problem) return;
-    bpt_warn("do not trust the results: on %s the self-test of %s through %s failed (%s); update the driver and run `bpt doctor --backend %s`",
-             verdict.date, device->info.name, backend, verdict.problem, backend);
+    bpt_warn(
+        "do not trust the results: on %s the self-test of %s through %s failed (%s); update the driver and run `bpt doctor --backend %s`",
+        verdict.date, device->info.name, backend, verdict.problem, backend);
 }
 
 static bpt_status_t check_precision(const bpt_device_t *device, bpt_dtype_t precision) {
@@ -172,15 +185,33 @@ static bpt_status_t check_precision(const bpt_device_t *device, bpt_dtype_t prec
                     *device->info.features ? device->info.features : "none");
 }
 
+bpt_device_options_t cli_device_options(const cli_options_t *o) {
+    return (bpt_device_options_t){.threads = (int32_t)o->global.threads,
+                                  .submit_ms = o->global.submit_ms,
+                                  .memory_bytes = (uint64_t)(o->global.max_mem_mib * 1048576)};
+}
+
+static bpt_status_t open_chosen(const cli_options_t *o, const char *products, const bpt_backend_t **backend, bpt_device_t **out) {
+    int index = 0;
+    cli_probe_t *devices;  // too large for the stack of every machine
+    bpt_device_options_t options = cli_device_options(o);
+    options.products = products;
+    BPT_TRY(bpt_alloc(1, sizeof *devices, &devices));
+    bpt_status_t status = choose(o, true, backend, &index, devices);
+    bpt_free(devices);
+    if (status == BPT_OK) status = (*backend)->open(index, &options, out);
+    return status;
+}
+
+bpt_status_t cli_device_open_with(const cli_options_t *o, const char *products, bpt_device_t **out) {
+    const bpt_backend_t *backend = NULL;
+    return open_chosen(o, products, &backend, out);
+}
+
 bpt_status_t cli_device_open(const cli_options_t *o, bpt_device_t **out) {
     const bpt_backend_t *backend = NULL;
-    int index = 0;
-    BPT_TRY(choose(o, &backend, &index));
-    const bpt_device_options_t options = {.threads = (int32_t)o->global.threads,
-                                          .submit_ms = o->global.submit_ms,
-                                          .memory_bytes = (uint64_t)(o->global.max_mem_mib * 1048576)};
     bpt_device_t *device;
-    BPT_TRY(backend->open(index, &options, &device));
+    BPT_TRY(open_chosen(o, NULL, &backend, &device));
     const bpt_status_t status = check_precision(device, o->train.precision);
     if (status != BPT_OK) {
         cli_device_close(device);

@@ -71,7 +71,8 @@ static void put_command(const cli_command_t *command) {
 static const struct {
     const char *name, *effect;
 } environment[] = {
-    {"BPT_CACHE_DIR", "folder for compiled kernels and verdicts of bpt doctor [$XDG_CACHE_HOME/bpt, else ~/.cache/bpt]; may be deleted at any time"},
+    {"BPT_CACHE_DIR",
+     "folder for compiled kernels and verdicts of bpt doctor [$XDG_CACHE_HOME/bpt, else ~/.cache/bpt]; may be deleted at any time"},
     {"BPT_CACHE", "0: no such folder"},
     {"BPT_OPENCL_LIBRARY", "another OpenCL loader than libOpenCL.so.1"},
     {"BPT_VULKAN_LIBRARY", "another Vulkan loader than libvulkan.so.1"},
@@ -80,9 +81,13 @@ static const struct {
     {"BPT_CUDA_GRAPH", "0: CUDA starts kernels one by one, not as graphs"},
     {"BPT_PROBE", "1: --backend auto asks the drivers also where it sees no device file of a GPU"},
     {"BPT_DISABLE", "features of GPUs not to use, with commas: f16, unified"},
-    {"BPT_LIMITS",
-     "makes a GPU look smaller, for tests: local, groups, group_size, binding, allocation, memory, subgroup, loops, f16, as in local=16384,f16=0"},
-    {"BPT_TUNING", "rows,columns,group of the products of the GPU backends; 0,0,0: products by tiles in local memory"},
+    {"BPT_LIMITS", "makes a GPU look smaller, for tests: local, groups, group_size, binding, allocation, memory, subgroup, loops, f16, as "
+                   "in local=16384,f16=0"},
+    {"BPT_CONFIG_DIR", "folder of the rules that bpt tune records [$XDG_CONFIG_HOME/bpt, else ~/.config/bpt]"},
+    {"BPT_TUNING", "rule for the products of the GPU backends in place of the recorded one: wide:8,2,8 (rows, columns, group), tiles, "
+                   "tiles:64,64,16,8,8 (of a tile: rows, columns, depth; of an item: rows, columns) or library; one for all, or "
+                   "FORWARD/BACKWARD/WEIGHTS"},
+    {"BPT_CLBLAST", "another CLBlast than libclblast.so.1; none: not used"},
     {"BPT_VULKAN_VALIDATION", "1: Vulkan under its validation layer; every message is an error"},
     {"BPT_CPU_ISA", "instruction set of the cpu backend: baseline, avx2, avx512"},
     {"BPT_ONEDNN", "oneDNN library of the cpu backend, none for no bf16"},

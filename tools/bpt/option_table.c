@@ -107,6 +107,8 @@ const cli_option_t cli_option_table[] = {
      .commands = CLI_TRAIN, .key = true, .help = "the output layer shares the embedding's matrix"},
     {INT("vocab", model.vocab, 0, 4294967295.0), .fallback = "0", .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN, .key = true,
      .no_flag = true, .help = "number of tokens, found from the data"},
+    {TEXT("products", run.products, "RULE"), .fallback = "", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN, .key = true, .no_flag = true,
+     .resumable = true, .help = "rule for products of matrices of the GPU that ran last"},
     {INT("classes", model.classes, 0, 4294967295.0), .fallback = "0", .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN, .key = true,
      .no_flag = true, .help = "number of labels, found from the data"},
 
@@ -239,6 +241,14 @@ const cli_option_t cli_option_table[] = {
     {BOOL("recompute", train.recompute), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
      .help = "forget activations inside layers and compute them again in the backward pass"},
 
+    // ---- tune
+    {INT("seconds", tool.seconds, 1, 86400), .fallback = "60", .group = CLI_GROUP_COMMAND, .commands = CLI_TUNE,
+     .help = "longest time to measure"},
+    {BOOL("dry-run", run.dry_run), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_TUNE,
+     .help = "measure and print, record nothing"},
+    {BOOL("reset", tool.reset), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_TUNE,
+     .help = "forget what was recorded for the device: the shipped rule applies"},
+
     // ---- plot
     {TEXT("out", use.file, "FILE"), .fallback = "", .shown = "standard output, as SVG", .group = CLI_GROUP_COMMAND, .commands = CLI_PLOT,
      .help = "file to write: .svg, or .png through rsvg-convert"},
@@ -262,17 +272,20 @@ const cli_option_t cli_option_table[] = {
 
     // ---- global
     {TEXT("backend", global.backend, "NAME"), .choices = LIST("auto", "cpu", "opencl", "vulkan", "cuda", "ref"), .fallback = "auto",
-     .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL, .key = true, .resumable = true, .help = "a promise: this backend or an error; auto takes the first usable discrete GPU of vulkan, opencl, cuda, else the cpu"},
+     .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL, .key = true, .resumable = true,
+     .help = "a promise: this backend or an error; auto takes the first usable discrete GPU of vulkan, opencl, cuda, else the cpu"},
     {TEXT("device", global.device, "N|NAME|PCI"), .fallback = "", .shown = "the first usable one", .group = CLI_GROUP_GLOBAL,
-     .commands = CLI_ALL, .key = true, .resumable = true, .help = "device of the backend: its number, its place on the PCI bus or a part of its name, see `bpt devices`"},
+     .commands = CLI_ALL, .key = true, .resumable = true,
+     .help = "device of the backend: its number, its place on the PCI bus or a part of its name, see `bpt devices`"},
     {CHOICE("precision", train.precision, bpt_precision_names), .fallback = "f32", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL,
      .key = true, .help = "storage of activations and operands of products"},
     {INT("seed", train.seed, 0, MAX_COUNT), .fallback = "1", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL, .key = true,
      .help = "everything random is a function of it"},
     {INT("threads", global.threads, 0, 4096), .fallback = "0", .shown = "0, all cores", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL,
      .key = true, .resumable = true, .help = "threads of the cpu backend"},
-    {REAL("submit-ms", global.submit_ms, 0, 10000), .fallback = "0", .shown = "0, by kind of device", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL,
-     .key = true, .resumable = true, .help = "longest submission to a GPU in milliseconds; lower it where the driver's watchdog resets the device"},
+    {REAL("submit-ms", global.submit_ms, 0, 10000), .fallback = "0", .shown = "0, by kind of device", .group = CLI_GROUP_GLOBAL,
+     .commands = CLI_ALL, .key = true, .resumable = true,
+     .help = "longest submission to a GPU in milliseconds; lower it where the driver's watchdog resets the device"},
     {REAL("max-mem", global.max_mem_mib, 0, 1e9), .fallback = "0", .shown = "0, all", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL,
      .key = true, .resumable = true, .help = "most memory to use of a GPU, in MiB"},
     {BOOL("quiet", global.quiet), .fallback = "no", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL,

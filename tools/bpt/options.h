@@ -27,6 +27,7 @@ typedef struct {
 
 typedef struct {
     char *out, *config, *preset, *init;
+    char *products;  // what computes the products of matrices of the run
     bool resume, dry_run, print_config;
 } cli_run_options_t;
 
@@ -46,9 +47,10 @@ typedef struct {
 } cli_use_options_t;
 
 typedef struct {
-    int64_t n, width, height, repeat;
+    int64_t n, width, height, repeat, seconds;
     bpt_graph_format_t format;
     char *lengths, *ks;
+    bool reset;
 } cli_tool_options_t;
 
 // ---- The table --------------------------------------------------------------------------------------------------------
@@ -68,8 +70,9 @@ typedef enum {
     CLI_DOCTOR = 1 << 10,
     CLI_PRESETS = 1 << 11,
     CLI_HELP = 1 << 12,
-    CLI_GLOBALS = 1 << 13,  // in front of the command
-    CLI_ALL = (1 << 14) - 1,
+    CLI_TUNE = 1 << 13,
+    CLI_GLOBALS = 1 << 14,  // in front of the command
+    CLI_ALL = (1 << 15) - 1,
 } cli_command_bit_t;
 
 typedef enum {

@@ -14,6 +14,7 @@ static void enumerate(const void *input, void *result) {
     cli_probe_t *probe = result;
     const bpt_status_t status = backend->enumerate(probe->device, CLI_MAX_DEVICES, &probe->count);
     if (probe->count > CLI_MAX_DEVICES) probe->count = CLI_MAX_DEVICES;
+    if (status == BPT_OK && backend->library) probe->has_library = backend->library(probe->library, sizeof probe->library);
     if (status == BPT_OK) return;
     probe->count = 0;
     snprintf(probe->reason, sizeof probe->reason, "%s", bpt_error_message());

@@ -8,7 +8,9 @@
 enum { CLI_MAX_DEVICES = 32 };
 
 typedef struct {
-    char reason[512];  // why there are no devices to speak of, "" when the backend answered
+    char reason[512];   // why there are no devices to speak of, "" when the backend answered
+    char library[200];  // of products, as the backend tells it, or why there is none; "" when it knows no such thing
+    bool has_library;
     int count;
     bpt_device_info_t device[CLI_MAX_DEVICES];
 } cli_probe_t;
