@@ -1,15 +1,13 @@
 // Windows over a row of tokens as batches, for training and for evaluation (lm.h).
 #include "data/lm.h"
 
-#include <string.h>
-
 #include "bpt/alloc.h"
 #include "data/buffer.h"
 #include "data/order.h"
 
 typedef struct {
     bpt_batch_source_t base;
-    const uint32_t *ids;
+    bpt_ids_t ids;      // borrowed
     int64_t n_targets;  // tokens - 1
     int64_t n, stride, windows;
     int64_t rows, a_step;  // windows of a micro-batch and of an optimiser step
@@ -41,8 +39,8 @@ static int64_t count_scored(const lm_t *s, const window_t *w) {
 
 static void fill_row(lm_t *s, int64_t row, const window_t *w, bpt_batch_t *out) {
     float *weights = s->buffer.weights + row * s->n;
-    memcpy(s->buffer.tokens + row * s->n, s->ids + w->begin, (size_t)w->length * sizeof *s->ids);
-    memcpy(s->buffer.targets + row * s->n, s->ids + w->begin + 1, (size_t)w->length * sizeof *s->ids);
+    bpt_ids_copy(&s->ids, (uint64_t)w->begin, (uint64_t)w->length, s->buffer.tokens + row * s->n);
+    bpt_ids_copy(&s->ids, (uint64_t)w->begin + 1, (uint64_t)w->length, s->buffer.targets + row * s->n);
     for (int64_t i = w->from; i < w->length; ++i) weights[i] = s->drop && (w->begin + 1 + i) % s->drop == 0 ? 0.0f : 1.0f;
     s->buffer.lengths[row] = (uint32_t)w->length;
     out->n_scored += count_scored(s, w);
@@ -134,18 +132,19 @@ static bpt_status_t check(uint64_t count, int64_t context, int64_t stride, int64
     return BPT_OK;
 }
 
-bpt_status_t bpt_lm_train_source(const uint32_t *ids, uint64_t count, const bpt_lm_options_t *o, bpt_batch_source_t **out) {
-    BPT_TRY(check(count, o->context, o->stride, o->batch_tokens, o->accumulate));
-    if (count <= (uint64_t)o->context)
+bpt_status_t bpt_lm_train_source(const bpt_ids_t *ids, const bpt_lm_options_t *o, bpt_batch_source_t **out) {
+    BPT_TRY(check(ids->count, o->context, o->stride, o->batch_tokens, o->accumulate));
+    if (ids->count <= (uint64_t)o->context)
         return bpt_fail(
             BPT_ERR_INPUT,
             "the training text has %llu tokens, fewer than one window of --context %lld needs; use --context %llu or a longer text",
-            (unsigned long long)count, (long long)o->context, (unsigned long long)(count - 1));
-    const lm_t plan = {.ids = ids, .n_targets = (int64_t)count - 1, .n = o->context, .stride = o->stride, .train = true, .seed = o->seed};
+            (unsigned long long)ids->count, (long long)o->context, (unsigned long long)(ids->count - 1));
+    const lm_t plan = {
+        .ids = *ids, .n_targets = (int64_t)ids->count - 1, .n = o->context, .stride = o->stride, .train = true, .seed = o->seed};
     return create(&plan, o->batch_tokens, o->accumulate, out);
 }
 
-bpt_status_t bpt_lm_eval_source(const uint32_t *ids, uint64_t count, int64_t context, int64_t batch_tokens, bpt_protocol_t protocol,
+bpt_status_t bpt_lm_eval_source(const bpt_ids_t *ids, int64_t context, int64_t batch_tokens, bpt_protocol_t protocol,
                                 bpt_batch_source_t **out) {
     const bool halves = protocol != BPT_PROTOCOL_CHUNKS;
     const int64_t least = protocol == BPT_PROTOCOL_RELEASED ? 4 : 2;
@@ -153,8 +152,8 @@ bpt_status_t bpt_lm_eval_source(const uint32_t *ids, uint64_t count, int64_t con
         return bpt_fail(BPT_ERR_USAGE, "--eval-context %lld: this protocol needs an even number of at least %lld", (long long)context,
                         (long long)least);
     const int64_t stride = halves ? context / 2 : context;
-    BPT_TRY(check(count, context, stride, batch_tokens, 1));
-    lm_t plan = {.ids = ids, .n_targets = (int64_t)count - 1, .n = context, .stride = stride};
+    BPT_TRY(check(ids->count, context, stride, batch_tokens, 1));
+    lm_t plan = {.ids = *ids, .n_targets = (int64_t)ids->count - 1, .n = context, .stride = stride};
     if (protocol == BPT_PROTOCOL_RELEASED) plan.drop = stride;
     if (plan.n > plan.n_targets) plan.n = plan.stride = plan.n_targets;  // one window has it all
     return create(&plan, batch_tokens, 1, out);

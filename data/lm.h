@@ -1,8 +1,9 @@
-// Batches of a language model: windows over one long row of token ids. The ids are borrowed and must outlive the source.
+// Batches of a language model: windows over one long row of token ids. The data of the ids must outlive the source.
 #ifndef BPT_DATA_LM_H
 #define BPT_DATA_LM_H
 
 #include "bpt/batch.h"
+#include "data/ids.h"
 
 typedef struct {
     int64_t context;       // n: leaves of a window, made of n + 1 tokens
@@ -15,8 +16,7 @@ typedef struct {
 // Training, without end. All batches have the same (n, batch). The order of the windows is a pure function of (seed, epoch). The last
 // window may be shorter, the last step of an epoch smaller: nothing is dropped, what is missing is padding. BPT_ERR_INPUT when the text is
 // shorter than a window.
-bpt_status_t bpt_lm_train_source(const uint32_t *ids, uint64_t count, const bpt_lm_options_t *options,
-                                 bpt_batch_source_t **out) BPT_MUST_USE;
+bpt_status_t bpt_lm_train_source(const bpt_ids_t *ids, const bpt_lm_options_t *options, bpt_batch_source_t **out) BPT_MUST_USE;
 
 typedef enum {
     BPT_PROTOCOL_CHUNKS,    // windows of E targets, every token but the first scored once
@@ -26,7 +26,7 @@ typedef enum {
 
 // One pass in file order; scored targets come in file order when rows are walked from left to right. An even context for half (at least 2)
 // and released (at least 4). A text shorter than the context is one shorter window; fewer than two tokens are BPT_ERR_INPUT.
-bpt_status_t bpt_lm_eval_source(const uint32_t *ids, uint64_t count, int64_t context, int64_t batch_tokens, bpt_protocol_t protocol,
+bpt_status_t bpt_lm_eval_source(const bpt_ids_t *ids, int64_t context, int64_t batch_tokens, bpt_protocol_t protocol,
                                 bpt_batch_source_t **out) BPT_MUST_USE;
 // Sequences of their own, one pass in their order: sequence s is ids[offsets[s]] .. ids[offsets[s+1] - 1]; tokens 2..m are scored given all
 // earlier ones of the sequence. Sequences of fewer than two tokens score nothing. sequences[] is s.

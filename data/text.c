@@ -1,28 +1,44 @@
 // Text files in memory (text.h).
 #include "data/text.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #include <utf8proc.h>
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
+#include "data/store.h"
 
 struct bpt_text {
     char *path;
-    char *data;
-    size_t bytes;
+    bpt_store_t store;
+    const void *data;
+    uint64_t bytes;
 };
+
+static bpt_status_t read_file(const char *path, bpt_text_t *text) {
+    bpt_file_reader_t *reader;
+    bpt_status_t status;
+    BPT_TRY(bpt_file_reader_open(path, &reader));
+    for (size_t got = 1; got;) {
+        char *at;
+        size_t room;
+        BPT_TRY_GOTO(bpt_store_room(&text->store, &at, &room), done);
+        BPT_TRY_GOTO(bpt_file_reader_read(reader, at, room, &got), done);
+        bpt_store_added(&text->store, got);
+    }
+    status = bpt_store_finish(&text->store, &text->data, &text->bytes);
+done:
+    bpt_file_reader_close(reader);
+    return status;
+}
 
 bpt_status_t bpt_text_open(const char *path, bpt_text_t **out) {
     const bool standard_input = !strcmp(path, "-");
     bpt_text_t *text;
     BPT_TRY(bpt_alloc(1, sizeof *text, &text));
     bpt_status_t status = bpt_strdup(standard_input ? "standard input" : path, &text->path);
-    if (status == BPT_OK) status = bpt_file_read(standard_input ? "/dev/stdin" : path, SIZE_MAX / 4, &text->data, &text->bytes);
+    if (status == BPT_OK) status = read_file(standard_input ? "/dev/stdin" : path, text);
     if (status == BPT_OK && !text->bytes) status = bpt_fail(BPT_ERR_INPUT, "%s is empty; name a file that holds text", text->path);
     if (status != BPT_OK) {
         bpt_text_close(text);
@@ -34,7 +50,7 @@ bpt_status_t bpt_text_open(const char *path, bpt_text_t **out) {
 
 void bpt_text_close(bpt_text_t *text) {
     if (!text) return;
-    bpt_free(text->data);
+    bpt_store_free(&text->store);
     bpt_free(text->path);
     bpt_free(text);
 }
@@ -106,7 +122,7 @@ bpt_status_t bpt_range_check_utf8(const bpt_range_t *range) {
 // ---- blocks
 
 struct bpt_text_blocks {
-    int fd;
+    bpt_file_reader_t *reader;
     char *name, *buffer;
     size_t capacity;
     size_t used, consumed;  // bytes in the buffer, and of them those given out as whole lines
@@ -117,15 +133,11 @@ struct bpt_text_blocks {
 bpt_status_t bpt_text_blocks_open(const char *path, size_t block_bytes, bpt_text_blocks_t **out) {
     bpt_text_blocks_t *b;
     BPT_TRY(bpt_alloc(1, sizeof *b, &b));
-    b->fd = -1;
     b->capacity = block_bytes;
     b->first_line = 1;
     bpt_status_t status = bpt_strdup(path, &b->name);
     if (status == BPT_OK) status = bpt_alloc(b->capacity, 1, &b->buffer);
-    if (status == BPT_OK) {
-        b->fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (b->fd < 0) status = bpt_fail(BPT_ERR_IO, "cannot open %s: %s; check the path", path, strerror(errno));
-    }
+    if (status == BPT_OK) status = bpt_file_reader_open(path, &b->reader);
     if (status != BPT_OK) {
         bpt_text_blocks_close(b);
         return status;
@@ -136,7 +148,7 @@ bpt_status_t bpt_text_blocks_open(const char *path, size_t block_bytes, bpt_text
 
 void bpt_text_blocks_close(bpt_text_blocks_t *b) {
     if (!b) return;
-    if (b->fd >= 0) close(b->fd);
+    bpt_file_reader_close(b->reader);
     bpt_free(b->name);
     bpt_free(b->buffer);
     bpt_free(b);
@@ -144,11 +156,10 @@ void bpt_text_blocks_close(bpt_text_blocks_t *b) {
 
 static bpt_status_t fill_block(bpt_text_blocks_t *b) {
     while (b->used < b->capacity && !b->at_end) {
-        const ssize_t got = read(b->fd, b->buffer + b->used, b->capacity - b->used);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return bpt_fail(BPT_ERR_IO, "cannot read %s: %s; name a file that can be read", b->name, strerror(errno));
+        size_t got;
+        BPT_TRY(bpt_file_reader_read(b->reader, b->buffer + b->used, b->capacity - b->used, &got));
         b->at_end = got == 0;
-        b->used += (size_t)got;
+        b->used += got;
     }
     return BPT_OK;
 }

@@ -1,7 +1,7 @@
-// Text files in memory and their lines. 64-bit sizes; no unit, no vocabulary.
+// Texts and their lines. 64-bit sizes; no unit, no vocabulary.
 //
-// Corpora are read whole, not mapped: a file that another program shortens or rewrites meanwhile can then neither kill the
-// process (SIGBUS) nor change what a run trains on. Word vectors, which may be larger than memory, come in blocks.
+// Corpora are copied (store.h), not mapped: a file that another program shortens or rewrites meanwhile can then neither kill the process
+// (SIGBUS) nor change what a run trains on. Word vectors, of which little is kept, come in blocks.
 #ifndef BPT_DATA_TEXT_H
 #define BPT_DATA_TEXT_H
 

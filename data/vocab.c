@@ -187,17 +187,6 @@ bool bpt_vocab_find(const bpt_vocab_t *v, const char *token, size_t bytes, uint3
 }
 
 // ---- Text to ids ------------------------------------------------------------------------------------------------------
-typedef struct {
-    uint32_t *id;
-    size_t count, capacity;
-} ids_t;
-
-static bpt_status_t push(ids_t *ids, uint32_t id) {
-    BPT_TRY(bpt_grow(&ids->id, ids->count, &ids->capacity, sizeof *ids->id));
-    ids->id[ids->count++] = id;
-    return BPT_OK;
-}
-
 static bpt_status_t unknown(const bpt_range_t *where, const char *token, size_t bytes) {
     return bpt_fail(BPT_ERR_INPUT,
                     "%s: line %llu: '%s' is not in the vocabulary, which has no <unk>; train with a text that holds it or use --unit byte",
@@ -233,7 +222,7 @@ bpt_status_t bpt_vocab_encode_word(const bpt_vocab_t *v, const bpt_range_t *wher
     return status;
 }
 
-static bpt_status_t encode_words(const bpt_vocab_t *v, const bpt_range_t *text, bool line_ends, ids_t *ids, bpt_strbuf_t *buf) {
+static bpt_status_t encode_words(const bpt_vocab_t *v, const bpt_range_t *text, bool line_ends, bpt_ids_t *ids, bpt_strbuf_t *buf) {
     bpt_range_t rest = *text, line;
     if (v->unit == BPT_UNIT_WORD) BPT_TRY(bpt_range_check_utf8(text));
     while (bpt_range_next_line(&rest, &line)) {
@@ -241,15 +230,15 @@ static bpt_status_t encode_words(const bpt_vocab_t *v, const bpt_range_t *text, 
         for (const char *word; (word = bpt_next_token(&line, &bytes));) {
             uint32_t id;
             BPT_TRY(encode_word(v, &line, word, bytes, buf, &id));
-            BPT_TRY(push(ids, id));
+            BPT_TRY(bpt_ids_push(ids, id));
         }
         const bool newline = rest.data[-1] == '\n';
-        if (v->unit == BPT_UNIT_WORD && (newline || line_ends)) BPT_TRY(push(ids, v->eos));
+        if (v->unit == BPT_UNIT_WORD && (newline || line_ends)) BPT_TRY(bpt_ids_push(ids, v->eos));
     }
     return BPT_OK;
 }
 
-static bpt_status_t encode_chars(const bpt_vocab_t *v, const bpt_range_t *text, ids_t *ids) {
+static bpt_status_t encode_chars(const bpt_vocab_t *v, const bpt_range_t *text, bpt_ids_t *ids) {
     BPT_TRY(bpt_range_check_utf8(text));
     bpt_range_t here = *text;
     for (uint64_t i = 0; i < text->bytes;) {
@@ -257,32 +246,25 @@ static bpt_status_t encode_chars(const bpt_vocab_t *v, const bpt_range_t *text, 
         const int used = bpt_utf8_next(text->data + i, text->bytes - i, &c);
         if (!bpt_vocab_find(v, text->data + i, (size_t)used, &id)) return unknown(&here, text->data + i, (size_t)used);
         here.line += text->data[i] == '\n';
-        BPT_TRY(push(ids, id));
+        BPT_TRY(bpt_ids_push(ids, id));
         i += (uint64_t)used;
     }
     return BPT_OK;
 }
 
-bpt_status_t bpt_vocab_encode(const bpt_vocab_t *v, const bpt_range_t *text, bool line_ends, uint32_t **out, uint64_t *count) {
-    ids_t ids = {0};
-    bpt_strbuf_t buf = {0};
-    bpt_status_t status = BPT_OK;
+bpt_status_t bpt_vocab_encode(const bpt_vocab_t *v, const bpt_range_t *text, bool line_ends, bpt_ids_t *out) {
     if (v->unit == BPT_UNIT_BYTE) {
-        status = bpt_realloc(&ids.id, text->bytes ? text->bytes : 1, sizeof *ids.id);
-        for (uint64_t i = 0; i < text->bytes && status == BPT_OK; ++i) ids.id[i] = (unsigned char)text->data[i];
-        ids.count = text->bytes;
-    } else {
-        status = v->unit == BPT_UNIT_CHAR ? encode_chars(v, text, &ids) : encode_words(v, text, line_ends, &ids, &buf);
+        *out = bpt_ids_of_bytes(text->data, text->bytes);
+        return BPT_OK;
     }
+    bpt_ids_t ids = bpt_ids_begin(bpt_vocab_size(v));
+    bpt_strbuf_t buf = {0};
+    bpt_status_t status = v->unit == BPT_UNIT_CHAR ? encode_chars(v, text, &ids) : encode_words(v, text, line_ends, &ids, &buf);
+    if (status == BPT_OK) status = bpt_ids_finish(&ids);
     bpt_strbuf_free(&buf);
-    if (status == BPT_OK && !ids.id) status = bpt_realloc(&ids.id, 1, sizeof *ids.id);
-    if (status != BPT_OK) {
-        bpt_free(ids.id);
-        return status;
-    }
-    *out = ids.id;
-    *count = ids.count;
-    return BPT_OK;
+    if (status != BPT_OK) bpt_ids_free(&ids);
+    *out = ids;
+    return status;
 }
 
 bpt_status_t bpt_vocab_decode(const bpt_vocab_t *v, uint32_t id, bool first, bpt_strbuf_t *out) {

@@ -3,6 +3,7 @@
 #define BPT_DATA_VOCAB_H
 
 #include "bpt/strbuf.h"
+#include "data/ids.h"
 #include "data/text.h"
 
 typedef enum {
@@ -37,11 +38,10 @@ const char *bpt_vocab_token(const bpt_vocab_t *vocab, uint32_t id, size_t *bytes
 // The id of a token; the id of <unk> when it is unknown and there is one; else false.
 bool bpt_vocab_find(const bpt_vocab_t *vocab, const char *token, size_t bytes, uint32_t *id);
 
-// Ids of a text, *ids freed with bpt_free. A token that is neither known nor covered by <unk>, or an id that is not below the limit, is
-// BPT_ERR_INPUT with file and line. Words get <eos> for every newline, with line_ends also after a last line without one (a corpus; a
-// prompt goes on).
-bpt_status_t bpt_vocab_encode(const bpt_vocab_t *vocab, const bpt_range_t *text, bool line_ends, uint32_t **ids,
-                              uint64_t *count) BPT_MUST_USE;
+// Ids of a text, freed with bpt_ids_free; those of BPT_UNIT_BYTE are the text itself, which must outlive them. A token that is neither
+// known nor covered by <unk>, or an id that is not below the limit, is BPT_ERR_INPUT with file and line. Words get <eos> for every newline,
+// with line_ends also after a last line without one (a corpus; a prompt goes on).
+bpt_status_t bpt_vocab_encode(const bpt_vocab_t *vocab, const bpt_range_t *text, bool line_ends, bpt_ids_t *ids) BPT_MUST_USE;
 // The id of one word (folded when the vocabulary is), errors as above.
 bpt_status_t bpt_vocab_encode_word(const bpt_vocab_t *vocab, const bpt_range_t *where, const char *word, size_t bytes,
                                    uint32_t *id) BPT_MUST_USE;

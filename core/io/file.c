@@ -75,6 +75,40 @@ bpt_status_t bpt_file_read(const char *path, size_t limit, char **data, size_t *
     return status;
 }
 
+struct bpt_file_reader {
+    int fd;
+    char *path;
+};
+
+bpt_status_t bpt_file_reader_open(const char *path, bpt_file_reader_t **out) {
+    bpt_file_reader_t *r;
+    BPT_TRY(bpt_alloc(1, sizeof *r, &r));
+    r->fd = open(path, O_RDONLY | O_CLOEXEC);
+    bpt_status_t status = r->fd < 0 ? bpt_fail_path("open", path, errno) : bpt_strdup(path, &r->path);
+    if (status != BPT_OK) {
+        bpt_file_reader_close(r);
+        return status;
+    }
+    *out = r;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_file_reader_read(bpt_file_reader_t *r, void *buffer, size_t room, size_t *got) {
+    ssize_t bytes;
+    do bytes = read(r->fd, buffer, room);
+    while (bytes < 0 && errno == EINTR);
+    if (bytes < 0) return bpt_fail_path("read", r->path, errno);
+    *got = (size_t)bytes;
+    return BPT_OK;
+}
+
+void bpt_file_reader_close(bpt_file_reader_t *r) {
+    if (!r) return;
+    if (r->fd >= 0) close(r->fd);
+    bpt_free(r->path);
+    bpt_free(r);
+}
+
 // ---- writing
 
 static int write_all(int fd, const char *bytes, size_t length) {  // 0 or an errno value

@@ -16,6 +16,12 @@
 enum { LONGEST = 3000 };
 static uint32_t ids[LONGEST];  // token i of the text is 1000 + i, so that a token tells its place
 
+static const bpt_ids_t *first_ids(uint64_t count) {
+    static bpt_ids_t text;
+    text = bpt_ids_of(ids, count);
+    return &text;
+}
+
 static int setup(void **state) {
     (void)state;
     for (uint32_t i = 0; i < LONGEST; ++i) ids[i] = 1000 + i;
@@ -33,7 +39,7 @@ static const struct {
 
 static bpt_batch_source_t *training(size_t i) {
     bpt_batch_source_t *source;
-    assert_ok(bpt_lm_train_source(ids, trainings[i].count, &trainings[i].options, &source));
+    assert_ok(bpt_lm_train_source(first_ids(trainings[i].count), &trainings[i].options, &source));
     return source;
 }
 
@@ -155,7 +161,7 @@ static int64_t epoch_order(uint64_t seed, int64_t batch_tokens, int64_t accumula
     bpt_batch_source_t *source;
     bpt_batch_t b;
     int64_t count = 0;
-    assert_ok(bpt_lm_train_source(ids, 1000, &o, &source));
+    assert_ok(bpt_lm_train_source(first_ids(1000), &o, &source));
     assert_ok(source->seek(source, epoch * source->steps_per_epoch));
     do {
         next(source, &b);
@@ -200,7 +206,7 @@ static void impossible_training_is_refused(void **state) {
     };
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
         bpt_batch_source_t *source;
-        assert_fails(bpt_lm_train_source(ids, cases[i].count, &cases[i].options, &source), cases[i].status, cases[i].message);
+        assert_fails(bpt_lm_train_source(first_ids(cases[i].count), &cases[i].options, &source), cases[i].status, cases[i].message);
     }
 }
 
@@ -228,7 +234,7 @@ static void every_protocol_scores_what_its_definition_says(void **state) {
                     bpt_batch_t b;
                     bool end = false;
                     if ((protocol == BPT_PROTOCOL_HALF && E < 2) || (protocol == BPT_PROTOCOL_RELEASED && E < 4)) continue;
-                    assert_ok(bpt_lm_eval_source(ids, count, E, batch_tokens[t], (bpt_protocol_t)protocol, &source));
+                    assert_ok(bpt_lm_eval_source(first_ids(count), E, batch_tokens[t], (bpt_protocol_t)protocol, &source));
                     int64_t target = 1, batches = 0;  // the next that may be scored, in file order
                     for (;; ++batches) {
                         assert_ok(source->next(source, &b, &end));
@@ -261,12 +267,12 @@ static void every_protocol_scores_what_its_definition_says(void **state) {
 static void impossible_evaluation_is_refused(void **state) {
     (void)state;
     bpt_batch_source_t *source;
-    assert_fails(bpt_lm_eval_source(ids, 1, 16, 64, BPT_PROTOCOL_CHUNKS, &source), BPT_ERR_INPUT, "a text of 1 token");
-    assert_fails(bpt_lm_eval_source(ids, 100, 0, 64, BPT_PROTOCOL_CHUNKS, &source), BPT_ERR_USAGE, "context 0");
-    assert_fails(bpt_lm_eval_source(ids, 100, 16, 0, BPT_PROTOCOL_CHUNKS, &source), BPT_ERR_USAGE, "batch of 0");
-    assert_fails(bpt_lm_eval_source(ids, 100, 15, 64, BPT_PROTOCOL_HALF, &source), BPT_ERR_USAGE,
+    assert_fails(bpt_lm_eval_source(first_ids(1), 16, 64, BPT_PROTOCOL_CHUNKS, &source), BPT_ERR_INPUT, "a text of 1 token");
+    assert_fails(bpt_lm_eval_source(first_ids(100), 0, 64, BPT_PROTOCOL_CHUNKS, &source), BPT_ERR_USAGE, "context 0");
+    assert_fails(bpt_lm_eval_source(first_ids(100), 16, 0, BPT_PROTOCOL_CHUNKS, &source), BPT_ERR_USAGE, "batch of 0");
+    assert_fails(bpt_lm_eval_source(first_ids(100), 15, 64, BPT_PROTOCOL_HALF, &source), BPT_ERR_USAGE,
                  "--eval-context 15: this protocol needs an even number");
-    assert_fails(bpt_lm_eval_source(ids, 100, 2, 64, BPT_PROTOCOL_RELEASED, &source), BPT_ERR_USAGE, "at least 4");
+    assert_fails(bpt_lm_eval_source(first_ids(100), 2, 64, BPT_PROTOCOL_RELEASED, &source), BPT_ERR_USAGE, "at least 4");
 }
 
 static void lines_are_sequences_of_their_own(void **state) {
@@ -348,8 +354,8 @@ static void failing_memory_leaks_nothing(void **state) {
             bpt_batch_t b;
             bool end;
             bpt_alloc_fail_after(nth);
-            bpt_status_t status = kind == 0   ? bpt_lm_train_source(ids, 100, &o, &source)
-                                  : kind == 1 ? bpt_lm_eval_source(ids, 100, 16, 64, BPT_PROTOCOL_HALF, &source)
+            bpt_status_t status = kind == 0   ? bpt_lm_train_source(first_ids(100), &o, &source)
+                                  : kind == 1 ? bpt_lm_eval_source(first_ids(100), 16, 64, BPT_PROTOCOL_HALF, &source)
                                               : bpt_lm_lines_source(ids, offsets, 2, &source);
             if (status == BPT_OK) status = source->next(source, &b, &end);
             bpt_alloc_fail_after(0);

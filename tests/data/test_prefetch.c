@@ -20,14 +20,16 @@ static uint32_t ids[2000];
 static bpt_batch_source_t *training(void) {
     const bpt_lm_options_t o = {16, 8, 64, 3, 7};
     bpt_batch_source_t *source;
+    const bpt_ids_t text = bpt_ids_of(ids, BPT_COUNT(ids));
     for (uint32_t i = 0; i < BPT_COUNT(ids); ++i) ids[i] = i * 7 % 256;
-    assert_ok(bpt_lm_train_source(ids, BPT_COUNT(ids), &o, &source));
+    assert_ok(bpt_lm_train_source(&text, &o, &source));
     return source;
 }
 
 static bpt_batch_source_t *evaluation(void) {
     bpt_batch_source_t *source;
-    assert_ok(bpt_lm_eval_source(ids, BPT_COUNT(ids), 32, 64, BPT_PROTOCOL_HALF, &source));
+    const bpt_ids_t text = bpt_ids_of(ids, BPT_COUNT(ids));
+    assert_ok(bpt_lm_eval_source(&text, 32, 64, BPT_PROTOCOL_HALF, &source));
     return source;
 }
 

@@ -36,25 +36,29 @@ static void assert_tokens(const bpt_vocab_t *vocab, const char *const *tokens, i
     }
 }
 
+static uint32_t id_at(const bpt_ids_t *ids, uint64_t i) {
+    uint32_t id;
+    bpt_ids_copy(ids, i, 1, &id);
+    return id;
+}
+
 // "3 1 4" -> compares
 static void assert_ids(const bpt_vocab_t *vocab, const char *text, bool line_ends, const char *want) {
-    uint32_t *ids;
-    uint64_t count;
+    bpt_ids_t ids;
     char got[256] = "";
     size_t used = 0;
     const bpt_range_t range = range_of(text);
-    assert_ok(bpt_vocab_encode(vocab, &range, line_ends, &ids, &count));
-    for (uint64_t i = 0; i < count; ++i) used += (size_t)snprintf(got + used, sizeof got - used, "%s%u", i ? " " : "", ids[i]);
+    assert_ok(bpt_vocab_encode(vocab, &range, line_ends, &ids));
+    for (uint64_t i = 0; i < ids.count; ++i) used += (size_t)snprintf(got + used, sizeof got - used, "%s%u", i ? " " : "", id_at(&ids, i));
     assert_string_equal(got, want);
-    bpt_free(ids);
+    bpt_ids_free(&ids);
 }
 
 static bpt_status_t encode(const bpt_vocab_t *vocab, const char *text) {
-    uint32_t *ids = NULL;
-    uint64_t count;
+    bpt_ids_t ids;
     const bpt_range_t range = range_of(text);
-    const bpt_status_t status = bpt_vocab_encode(vocab, &range, true, &ids, &count);
-    if (status == BPT_OK) bpt_free(ids);
+    const bpt_status_t status = bpt_vocab_encode(vocab, &range, true, &ids);
+    if (status == BPT_OK) bpt_ids_free(&ids);
     return status;
 }
 
@@ -107,12 +111,12 @@ static void bytes_are_their_own_ids(void **state) {
     bpt_vocab_t *vocab = made_from(BPT_UNIT_BYTE, false, "x");
     assert_int_equal(bpt_vocab_size(vocab), 256);
     const bpt_range_t range = bpt_range_of("x", "\xFF\0\n", 3);
-    uint32_t *ids;
-    uint64_t count;
-    assert_ok(bpt_vocab_encode(vocab, &range, true, &ids, &count));
-    assert_int_equal(count, 3);
-    assert_true(ids[0] == 255 && ids[1] == 0 && ids[2] == 10);
-    bpt_free(ids);
+    bpt_ids_t ids;
+    assert_ok(bpt_vocab_encode(vocab, &range, true, &ids));
+    assert_int_equal(ids.count, 3);
+    assert_ptr_equal(ids.data, range.data);  // no copy
+    assert_true(id_at(&ids, 0) == 255 && id_at(&ids, 1) == 0 && id_at(&ids, 2) == 10);
+    bpt_ids_free(&ids);
     bpt_vocab_destroy(vocab);
 }
 
@@ -157,14 +161,13 @@ static void decoding_undoes_encoding(void **state) {
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
         bpt_vocab_t *vocab = made_from(cases[i].unit, false, cases[i].text);
         const bpt_range_t range = range_of(cases[i].text);
-        uint32_t *ids;
-        uint64_t count;
+        bpt_ids_t ids;
         bpt_strbuf_t out = {0};
-        assert_ok(bpt_vocab_encode(vocab, &range, true, &ids, &count));
-        for (uint64_t t = 0; t < count; ++t) assert_ok(bpt_vocab_decode(vocab, ids[t], t == 0, &out));
+        assert_ok(bpt_vocab_encode(vocab, &range, true, &ids));
+        for (uint64_t t = 0; t < ids.count; ++t) assert_ok(bpt_vocab_decode(vocab, id_at(&ids, t), t == 0, &out));
         assert_string_equal(out.data, cases[i].text);
         if (cases[i].unit != BPT_UNIT_IDS) assert_fails(bpt_vocab_decode(vocab, 100000, false, &out), BPT_ERR_INTERNAL, "100000");
-        bpt_free(ids);
+        bpt_ids_free(&ids);
         bpt_strbuf_free(&out);
         bpt_vocab_destroy(vocab);
     }
@@ -288,19 +291,18 @@ static void failing_memory_leaks_nothing(void **state) {
     const size_t live = bpt_alloc_live();
     for (size_t nth = 1;; ++nth) {
         bpt_vocab_t *vocab = NULL, *again = NULL;
-        uint32_t *ids = NULL;
-        uint64_t count;
+        bpt_ids_t ids = {0};
         bpt_strbuf_t text = {0};
         bpt_alloc_fail_after(nth);
         bpt_status_t status = bpt_vocab_create(BPT_UNIT_WORD, true, &vocab);
         if (status == BPT_OK) status = bpt_vocab_count(vocab, &range);
         if (status == BPT_OK) status = bpt_vocab_freeze(vocab);
-        if (status == BPT_OK) status = bpt_vocab_encode(vocab, &range, true, &ids, &count);
+        if (status == BPT_OK) status = bpt_vocab_encode(vocab, &range, true, &ids);
         if (status == BPT_OK) status = bpt_vocab_format(vocab, &text);
         const bpt_range_t file = bpt_range_of("v", text.data, text.length);
         if (status == BPT_OK) status = bpt_vocab_parse(&file, BPT_UNIT_WORD, true, &again);
         bpt_alloc_fail_after(0);
-        bpt_free(ids);
+        bpt_ids_free(&ids);
         bpt_strbuf_free(&text);
         bpt_vocab_destroy(vocab);
         bpt_vocab_destroy(again);
@@ -333,18 +335,17 @@ static void published_counts_of_corpora_are_met(void **state) {
         snprintf(file, sizeof file, "%s/data/%s", test_shared_dir(), cases[i].file);
         bpt_text_t *train_text, *text;
         bpt_vocab_t *vocab;
-        uint32_t *ids;
-        uint64_t count;
+        bpt_ids_t ids;
         assert_ok(bpt_text_open(train, &train_text));
         assert_ok(bpt_text_open(file, &text));
         const bpt_range_t train_range = bpt_text_range(train_text), range = bpt_text_range(text);
         assert_ok(bpt_vocab_create(BPT_UNIT_WORD, false, &vocab));
         assert_ok(bpt_vocab_count(vocab, &train_range));
         assert_ok(bpt_vocab_freeze(vocab));
-        assert_ok(bpt_vocab_encode(vocab, &range, true, &ids, &count));
+        assert_ok(bpt_vocab_encode(vocab, &range, true, &ids));
         assert_int_equal(bpt_vocab_size(vocab), cases[i].vocabulary);
-        assert_int_equal(count, cases[i].tokens);
-        bpt_free(ids);
+        assert_int_equal(ids.count, cases[i].tokens);
+        bpt_ids_free(&ids);
         bpt_vocab_destroy(vocab);
         bpt_text_close(text);
         bpt_text_close(train_text);

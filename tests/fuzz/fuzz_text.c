@@ -26,11 +26,12 @@ static void check_source(bpt_batch_source_t *source, uint64_t wanted) {
 static void check_batches(const uint32_t *ids, uint64_t count, uint8_t option) {
     bpt_batch_source_t *source;
     const int64_t context = 2 + 2 * (option % 7);
+    const bpt_ids_t text = bpt_ids_of(ids, count);
     if (count < 2) {
-        require(bpt_lm_eval_source(ids, count, context, 64, BPT_PROTOCOL_CHUNKS, &source) == BPT_ERR_INPUT);
+        require(bpt_lm_eval_source(&text, context, 64, BPT_PROTOCOL_CHUNKS, &source) == BPT_ERR_INPUT);
         return;
     }
-    require(bpt_lm_eval_source(ids, count, context, 64, option & 32 ? BPT_PROTOCOL_CHUNKS : BPT_PROTOCOL_HALF, &source) == BPT_OK);
+    require(bpt_lm_eval_source(&text, context, 64, option & 32 ? BPT_PROTOCOL_CHUNKS : BPT_PROTOCOL_HALF, &source) == BPT_OK);
     check_source(source, count - 1);
     const uint64_t middle = count / (1 + option % 5), offsets[] = {0, middle, middle, count};
     require(bpt_lm_lines_source(ids, offsets, 3, &source) == BPT_OK);
@@ -49,13 +50,17 @@ static void check_decoding(const bpt_vocab_t *vocab, const bpt_range_t *text, co
     if (bpt_vocab_unit(vocab) == BPT_UNIT_BYTE || bpt_vocab_unit(vocab) == BPT_UNIT_CHAR) {
         require(out.length == text->bytes && !memcmp(out.data ? out.data : "", text->data, out.length));
     } else {
-        uint32_t *again;
-        uint64_t again_count;
+        bpt_ids_t again;
         const bpt_range_t range = {"again", out.data ? out.data : "", out.length, 1,
                                    1};  // offset 1: a first word may look like a byte order mark
-        require(bpt_vocab_encode(vocab, &range, false, &again, &again_count) == BPT_OK);
-        require(again_count == count && !memcmp(again, ids, count * sizeof *ids));
-        bpt_free(again);
+        require(bpt_vocab_encode(vocab, &range, false, &again) == BPT_OK);
+        require(again.count == count);
+        for (uint64_t i = 0; i < count; ++i) {
+            uint32_t id;
+            bpt_ids_copy(&again, i, 1, &id);
+            require(id == ids[i]);
+        }
+        bpt_ids_free(&again);
     }
     bpt_strbuf_free(&out);
 }
@@ -74,11 +79,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(status == BPT_OK || status == BPT_ERR_INPUT);
     if (status == BPT_OK) {
         uint32_t *ids;
-        uint64_t count;
+        bpt_ids_t encoded;
         require(bpt_vocab_freeze(vocab) == BPT_OK);
-        status = bpt_vocab_encode(vocab, &text, unit == BPT_UNIT_WORD, &ids, &count);
+        status = bpt_vocab_encode(vocab, &text, unit == BPT_UNIT_WORD, &encoded);
         require(status == BPT_OK || (status == BPT_ERR_INPUT && unit == BPT_UNIT_IDS));
         if (status == BPT_OK) {
+            const uint64_t count = encoded.count;
+            require(bpt_alloc(count ? count : 1, sizeof *ids, &ids) == BPT_OK);
+            bpt_ids_copy(&encoded, 0, count, ids);
+            bpt_ids_free(&encoded);
             for (uint64_t i = 0; i < count; ++i) require(unit == BPT_UNIT_IDS || (int64_t)ids[i] < bpt_vocab_size(vocab));
             check_decoding(vocab, &text, ids, count);
             check_batches(ids, count, data[1]);

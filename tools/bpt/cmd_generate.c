@@ -26,10 +26,15 @@ static bpt_status_t read_prompt(const job_t *job, uint32_t **ids, uint64_t *coun
     const cli_trained_t *t = job->trained;
     const char *prompt = *job->o->use.prompt ? job->o->use.prompt : "\n";
     const bpt_range_t range = {.path = "--prompt", .data = prompt, .bytes = strlen(prompt), .line = 1};
+    bpt_ids_t encoded = {0};
     *ids = NULL;
-    BPT_TRY(bpt_vocab_encode(t->vocab, &range, false, ids, count));
-    if (!*count) return bpt_fail(BPT_ERR_USAGE, "--prompt holds no token; at least one is needed to go on from");
-    return BPT_OK;
+    BPT_TRY(bpt_vocab_encode(t->vocab, &range, false, &encoded));
+    *count = encoded.count;
+    bpt_status_t status = *count ? bpt_alloc(*count, sizeof **ids, ids)
+                                 : bpt_fail(BPT_ERR_USAGE, "--prompt holds no token; at least one is needed to go on from");
+    if (status == BPT_OK) bpt_ids_copy(&encoded, 0, *count, *ids);
+    bpt_ids_free(&encoded);
+    return status;
 }
 
 // ---- Output

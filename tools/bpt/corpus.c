@@ -45,24 +45,31 @@ static bpt_status_t encode(const cli_options_t *o, const bpt_split_t *split, cli
         if (classifies(o))
             BPT_TRY(bpt_examples_read(&split->part[part], &options, corpus->vocab, &corpus->labels, &corpus->examples[part]));
         else
-            BPT_TRY(bpt_vocab_encode(corpus->vocab, &split->part[part], o->data.unit == BPT_UNIT_WORD, &corpus->ids[part],
-                                     &corpus->count[part]));
-        if (classifies(o)) corpus->count[part] = corpus->examples[part].n_tokens;
+            BPT_TRY(bpt_vocab_encode(corpus->vocab, &split->part[part], o->data.unit == BPT_UNIT_WORD, &corpus->ids[part]));
+        corpus->count[part] = classifies(o) ? corpus->examples[part].n_tokens : corpus->ids[part].count;
     }
     return BPT_OK;
 }
 
-static const uint32_t *tokens_of(const cli_corpus_t *corpus, int part) {
-    return corpus->ids[part] ? corpus->ids[part] : corpus->examples[part].tokens;
+// The tokens of a part in blocks: a corpus may be larger than memory. False at the end.
+enum { BLOCK = 4096 };
+static bool next_block(const cli_corpus_t *corpus, int part, uint64_t *at, uint32_t *block, uint64_t *n) {
+    const bpt_examples_t *e = &corpus->examples[part];
+    const bpt_ids_t ids = e->tokens ? bpt_ids_of(e->tokens, e->n_tokens) : corpus->ids[part];
+    *n = ids.count - *at < BLOCK ? ids.count - *at : BLOCK;
+    bpt_ids_copy(&ids, *at, *n, block);
+    *at += *n;
+    return *n > 0;
 }
 
 static int64_t vocab_size(const cli_corpus_t *corpus) {
     const int64_t size = bpt_vocab_size(corpus->vocab);
-    uint32_t largest = 0;
+    uint32_t largest = 0, block[BLOCK];
     if (size) return size;
     for (int part = 0; part < BPT_PARTS; ++part)  // ids: as many as the largest says
-        for (uint64_t i = 0; i < corpus->count[part]; ++i)
-            if (tokens_of(corpus, part)[i] > largest) largest = tokens_of(corpus, part)[i];
+        for (uint64_t at = 0, n; next_block(corpus, part, &at, block, &n);)
+            for (uint64_t i = 0; i < n; ++i)
+                if (block[i] > largest) largest = block[i];
     return (int64_t)largest + 1;
 }
 
@@ -85,14 +92,12 @@ static bpt_status_t open_sources(const cli_options_t *o, cli_corpus_t *corpus) {
                                       .batch_tokens = o->data.batch_tokens,
                                       .accumulate = o->train.accumulate,
                                       .seed = o->train.seed};
-    BPT_TRY(
-        bpt_context(bpt_lm_train_source(corpus->ids[BPT_TRAIN], corpus->count[BPT_TRAIN], &options, &corpus->train), "%s", o->data.path));
+    BPT_TRY(bpt_context(bpt_lm_train_source(&corpus->ids[BPT_TRAIN], &options, &corpus->train), "%s", o->data.path));
     if (corpus->count[BPT_VALID] < 2) {
         bpt_warn("there is no validation text, so `best` will not be known");
         return BPT_OK;
     }
-    return bpt_lm_eval_source(corpus->ids[BPT_VALID], corpus->count[BPT_VALID], o->data.eval_context, o->data.batch_tokens,
-                              o->data.protocol, &corpus->valid);
+    return bpt_lm_eval_source(&corpus->ids[BPT_VALID], o->data.eval_context, o->data.batch_tokens, o->data.protocol, &corpus->valid);
 }
 
 // What only the data can tell about a classifier.
@@ -122,23 +127,30 @@ static bpt_status_t complete_model(cli_options_t *o, const cli_corpus_t *corpus)
 }
 
 // Of all that training reads: tokens, and of a classifier where examples end and their labels.
-static void take_fingerprint(cli_corpus_t *corpus) {
+static bpt_status_t take_fingerprint(cli_corpus_t *corpus) {
     const bpt_examples_t *e = &corpus->examples[BPT_TRAIN];
-    uint64_t hash = XXH3_64bits(tokens_of(corpus, BPT_TRAIN), corpus->count[BPT_TRAIN] * sizeof(uint32_t));
+    uint32_t block[BLOCK];
+    XXH3_state_t *state = XXH3_createState();
+    if (!state) return bpt_fail(BPT_ERR_NO_MEMORY, "no memory for a checksum of the training tokens; close other programs");
+    XXH3_64bits_reset(state);
+    for (uint64_t at = 0, n; next_block(corpus, BPT_TRAIN, &at, block, &n);) XXH3_64bits_update(state, block, n * sizeof *block);
+    uint64_t hash = XXH3_64bits_digest(state);
+    XXH3_freeState(state);
     if (e->count) hash = XXH3_64bits_withSeed(e->offsets, e->count * sizeof *e->offsets, hash);
     if (e->count) hash = XXH3_64bits_withSeed(e->labels, e->count * sizeof *e->labels, hash);
     snprintf(corpus->fingerprint, sizeof corpus->fingerprint, "xxh3 %016" PRIx64 ", %" PRIu64 " tokens", hash, corpus->count[BPT_TRAIN]);
+    return BPT_OK;
 }
 
-static bpt_status_t read_corpus(cli_options_t *o, const bpt_split_t *split, const char *vocab_path, const char *labels_path,
-                                cli_corpus_t *corpus) {
+static bpt_status_t read_corpus(cli_options_t *o, const char *vocab_path, const char *labels_path, cli_corpus_t *corpus) {
     const bool read_vocab = vocab_path && o->data.unit != BPT_UNIT_IDS, read_labels = labels_path && classifies(o);
     if (read_vocab) BPT_TRY(bpt_vocab_read(vocab_path, o->data.unit, o->data.lower, &corpus->vocab));
     if (read_labels) BPT_TRY(bpt_labels_read(labels_path, &corpus->labels));
     const int64_t id_limit = vocab_path ? o->model.vocab : BPT_MAX_VOCAB;
-    BPT_TRY(scan(o, split, !read_vocab, classifies(o) && !read_labels, id_limit, corpus));
-    BPT_TRY(encode(o, split, corpus));
-    take_fingerprint(corpus);
+    BPT_TRY(scan(o, &corpus->split, !read_vocab, classifies(o) && !read_labels, id_limit, corpus));
+    BPT_TRY(encode(o, &corpus->split, corpus));
+    if (o->data.unit != BPT_UNIT_BYTE) bpt_split_close(&corpus->split);
+    BPT_TRY(take_fingerprint(corpus));
     const int64_t size = vocab_size(corpus);
     if (!vocab_path) o->model.vocab = size;
     if (size > o->model.vocab)
@@ -157,11 +169,9 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_split_t *split, cons
 
 bpt_status_t cli_corpus_open(cli_options_t *o, const char *vocab_path, const char *labels_path, cli_corpus_t *out) {
     *out = (cli_corpus_t){0};
-    bpt_split_t split;
     const bool lines = o->data.unit == BPT_UNIT_WORD || o->data.unit == BPT_UNIT_IDS;
-    BPT_TRY(bpt_split_open(o->data.path, o->data.unit, lines, &split));
-    const bpt_status_t status = read_corpus(o, &split, vocab_path, labels_path, out);
-    bpt_split_close(&split);
+    BPT_TRY(bpt_split_open(o->data.path, o->data.unit, lines, &out->split));
+    const bpt_status_t status = read_corpus(o, vocab_path, labels_path, out);
     if (status != BPT_OK) cli_corpus_close(out);
     return status;
 }
@@ -170,10 +180,11 @@ void cli_corpus_close(cli_corpus_t *corpus) {
     if (corpus->train) corpus->train->destroy(corpus->train);
     if (corpus->valid) corpus->valid->destroy(corpus->valid);
     for (int part = 0; part < BPT_PARTS; ++part) {
-        bpt_free(corpus->ids[part]);
+        bpt_ids_free(&corpus->ids[part]);
         bpt_examples_free(&corpus->examples[part]);
     }
     bpt_labels_free(&corpus->labels);
     bpt_vocab_destroy(corpus->vocab);
+    bpt_split_close(&corpus->split);
     *corpus = (cli_corpus_t){0};
 }

@@ -3,13 +3,15 @@
 #define BPT_TOOLS_CORPUS_H
 
 #include "data/examples.h"
+#include "data/split.h"
 #include "tools/bpt/options.h"
 
 typedef struct {
+    bpt_split_t split;  // open as long as ids are its bytes
     bpt_vocab_t *vocab;
-    uint32_t *ids[BPT_PARTS];  // lm: the tokens of each part, NULL where there is none
-    uint64_t count[BPT_PARTS];
-    bpt_labels_t labels;  // classify
+    bpt_ids_t ids[BPT_PARTS];   // lm: the tokens of each part
+    uint64_t count[BPT_PARTS];  // tokens of each part
+    bpt_labels_t labels;        // classify
     bpt_examples_t examples[BPT_PARTS];
     char fingerprint[64];               // of the training tokens
     bpt_batch_source_t *train, *valid;  // valid NULL: none

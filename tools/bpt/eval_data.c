@@ -15,8 +15,8 @@ static bpt_status_t read_line(const bpt_range_t *line, const bpt_vocab_t *vocab,
     bpt_range_t rest = *line;
     size_t bytes;
     for (const char *token; (token = bpt_next_token(&rest, &bytes)) != NULL; ++n->n_ids) {
-        BPT_TRY(bpt_grow(&e->ids, n->n_ids, &n->id_capacity, sizeof *e->ids));
-        BPT_TRY(bpt_vocab_encode_word(vocab, line, token, bytes, &e->ids[n->n_ids]));
+        BPT_TRY(bpt_grow(&e->line_ids, n->n_ids, &n->id_capacity, sizeof *e->line_ids));
+        BPT_TRY(bpt_vocab_encode_word(vocab, line, token, bytes, &e->line_ids[n->n_ids]));
     }
     BPT_TRY(bpt_grow(&e->offsets, n->n_lines + 1, &n->line_capacity, sizeof *e->offsets));
     e->offsets[++n->n_lines] = n->n_ids;
@@ -29,17 +29,16 @@ static bpt_status_t open_lines(const bpt_range_t *text, const cli_trained_t *t, 
     BPT_TRY(bpt_grow(&e->offsets, 0, &n.line_capacity, sizeof *e->offsets));
     e->offsets[0] = 0;
     while (bpt_range_next_line(&rest, &line)) BPT_TRY(read_line(&line, t->vocab, e, &n));
-    return bpt_lm_lines_source(e->ids, e->offsets, n.n_lines, &e->source);
+    return bpt_lm_lines_source(e->line_ids, e->offsets, n.n_lines, &e->source);
 }
 
 // ---- Text
 static bpt_status_t open_windows(const cli_options_t *o, const bpt_range_t *text, const cli_trained_t *t, cli_eval_data_t *e) {
-    uint64_t count;
     const int64_t trained_context = t->stored.data.eval_context ? t->stored.data.eval_context : t->stored.data.context;
     const int64_t context = o->data.eval_context ? o->data.eval_context : trained_context;
     const bpt_protocol_t protocol = cli_option_source(o, "protocol") == CLI_FROM_FLAG ? o->data.protocol : t->stored.data.protocol;
-    BPT_TRY(bpt_vocab_encode(t->vocab, text, t->unit == BPT_UNIT_WORD, &e->ids, &count));
-    return bpt_context(bpt_lm_eval_source(e->ids, count, context, o->data.batch_tokens, protocol, &e->source), "%s", text->path);
+    BPT_TRY(bpt_vocab_encode(t->vocab, text, t->unit == BPT_UNIT_WORD, &e->ids));
+    return bpt_context(bpt_lm_eval_source(&e->ids, context, o->data.batch_tokens, protocol, &e->source), "%s", text->path);
 }
 
 static bpt_status_t open_examples(const cli_options_t *o, const bpt_range_t *text, const cli_trained_t *t, cli_eval_data_t *e) {
@@ -59,21 +58,15 @@ static bpt_status_t open_range(const cli_options_t *o, const bpt_range_t *text, 
 
 static bpt_status_t open_part(const cli_options_t *o, const char *path, const cli_trained_t *t, cli_eval_data_t *e) {
     static const char *const names[] = {"train", "valid", "test"};
-    bpt_split_t split;
-    BPT_TRY(bpt_split_open(path, t->unit, t->unit == BPT_UNIT_WORD || t->unit == BPT_UNIT_IDS, &split));
-    const bpt_range_t *part = &split.part[o->data.part];
-    bpt_status_t status = part->bytes ? open_range(o, part, t, e) : bpt_fail(BPT_ERR_INPUT, "%s has no %s part", path, names[o->data.part]);
-    bpt_split_close(&split);
-    return status;
+    BPT_TRY(bpt_split_open(path, t->unit, t->unit == BPT_UNIT_WORD || t->unit == BPT_UNIT_IDS, &e->split));
+    const bpt_range_t *part = &e->split.part[o->data.part];
+    return part->bytes ? open_range(o, part, t, e) : bpt_fail(BPT_ERR_INPUT, "%s has no %s part", path, names[o->data.part]);
 }
 
 static bpt_status_t open_whole(const cli_options_t *o, const char *path, const cli_trained_t *t, cli_eval_data_t *e) {
-    bpt_text_t *text;
-    BPT_TRY(bpt_text_open(path, &text));
-    const bpt_range_t range = bpt_text_range(text);
-    const bpt_status_t status = open_range(o, &range, t, e);
-    bpt_text_close(text);
-    return status;
+    BPT_TRY(bpt_text_open(path, &e->text));
+    const bpt_range_t range = bpt_text_range(e->text);
+    return open_range(o, &range, t, e);
 }
 
 bpt_status_t cli_eval_data_open(const cli_options_t *o, const cli_trained_t *t, cli_eval_data_t *e) {
@@ -89,8 +82,11 @@ bpt_status_t cli_eval_data_open(const cli_options_t *o, const cli_trained_t *t, 
 
 void cli_eval_data_close(cli_eval_data_t *e) {
     if (e->source) e->source->destroy(e->source);
-    bpt_free(e->ids);
+    bpt_ids_free(&e->ids);
+    bpt_free(e->line_ids);
     bpt_free(e->offsets);
     bpt_examples_free(&e->examples);
+    bpt_split_close(&e->split);
+    bpt_text_close(e->text);
     *e = (cli_eval_data_t){0};
 }

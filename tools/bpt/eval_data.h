@@ -2,12 +2,16 @@
 #ifndef BPT_TOOLS_EVAL_DATA_H
 #define BPT_TOOLS_EVAL_DATA_H
 
+#include "data/split.h"
 #include "tools/bpt/trained.h"
 
 typedef struct {
     bpt_batch_source_t *source;
-    uint32_t *ids;            // lm
-    uint64_t *offsets;        // lm, --unit ids: where each line begins, one more than lines
+    bpt_split_t split;  // the text: of a part, or whole; open as long as ids are its bytes
+    bpt_text_t *text;
+    bpt_ids_t ids;            // lm
+    uint32_t *line_ids;       // lm, --unit ids
+    uint64_t *offsets;        // and where each line begins, one more than lines
     bpt_examples_t examples;  // classify
 } cli_eval_data_t;
 

@@ -74,6 +74,8 @@ static const struct {
     {"BPT_CACHE_DIR",
      "folder for compiled kernels and verdicts of bpt doctor [$XDG_CACHE_HOME/bpt, else ~/.cache/bpt]; may be deleted at any time"},
     {"BPT_CACHE", "0: no such folder"},
+    {"BPT_TEXT_MEMORY",
+     "MiB of memory that a text and its tokens may take each [256]; larger ones lie in a nameless file in $TMPDIR, else /var/tmp"},
     {"BPT_OPENCL_LIBRARY", "another OpenCL loader than libOpenCL.so.1"},
     {"BPT_VULKAN_LIBRARY", "another Vulkan loader than libvulkan.so.1"},
     {"BPT_CUDA_LIBRARY", "another CUDA driver than libcuda.so.1"},
@@ -88,6 +90,7 @@ static const struct {
                    "tiles:64,64,16,8,8 (of a tile: rows, columns, depth; of an item: rows, columns) or library; one for all, or "
                    "FORWARD/BACKWARD/WEIGHTS"},
     {"BPT_CLBLAST", "another CLBlast than libclblast.so.1; none: not used"},
+    {"BPT_TUNING", "rows,columns,group of the products of the GPU backends; 0,0,0: products by tiles in local memory"},
     {"BPT_VULKAN_VALIDATION", "1: Vulkan under its validation layer; every message is an error"},
     {"BPT_CPU_ISA", "instruction set of the cpu backend: baseline, avx2, avx512"},
     {"BPT_ONEDNN", "oneDNN library of the cpu backend, none for no bf16"},
