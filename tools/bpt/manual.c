@@ -90,7 +90,6 @@ static const struct {
                    "tiles:64,64,16,8,8 (of a tile: rows, columns, depth; of an item: rows, columns) or library; one for all, or "
                    "FORWARD/BACKWARD/WEIGHTS"},
     {"BPT_CLBLAST", "another CLBlast than libclblast.so.1; none: not used"},
-    {"BPT_TUNING", "rows,columns,group of the products of the GPU backends; 0,0,0: products by tiles in local memory"},
     {"BPT_VULKAN_VALIDATION", "1: Vulkan under its validation layer; every message is an error"},
     {"BPT_CPU_ISA", "instruction set of the cpu backend: baseline, avx2, avx512"},
     {"BPT_ONEDNN", "oneDNN library of the cpu backend, none for no bf16"},
