@@ -107,6 +107,10 @@ typedef struct {
     const bpt_product_rule_t *rule;  // filled in by bpt_lower_gemm
 } bpt_gemm_t;
 void bpt_lower_gemm(bpt_lower_t *l, const bpt_gemm_t *g);
+// Whether a part of a product, with ldc elements from row to row of c, can go without local memory (lower/matmul_wide.c), and doing so;
+// steps are the caller's.
+bool bpt_lower_is_wide(const bpt_gemm_t *g, int64_t ldc);
+void bpt_lower_wide(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc);
 // result[columns] = sums over the rows of x [rows, columns] (any float type), in a fixed order.
 // With `add` they are added to what is there.
 void bpt_lower_sum_rows(bpt_lower_t *l, const bpt_view_t *x, int64_t rows, int64_t columns, const bpt_view_t *result, bool add);

@@ -15,14 +15,6 @@ static tile_t choose_tile(const bpt_lower_t *l, const bpt_gemm_t *g) {
     return (tile_t){s[BPT_TILE_ROWS], s[BPT_TILE_COLUMNS], s[BPT_TILE_DEPTH], s[BPT_TILE_ITEM_ROWS], s[BPT_TILE_ITEM_COLUMNS]};
 }
 
-static bool by_fours(const bpt_view_t *v) { return !v->present || (v->dtype == BPT_F32 && v->offset_bytes % 16 == 0); }
-
-// Whether a product can go without local memory (matmul_wide), once b is not transposed.
-static bool is_wide(const bpt_gemm_t *g) {
-    return g->rule->kind == BPT_PRODUCT_WIDE && g->k && g->k % 4 == 0 && g->n % 4 == 0 && (!g->transpose_a || g->m % 4 == 0) &&
-           by_fours(&g->a) && by_fours(&g->acc) && by_fours(&g->bias) && by_fours(&g->c) && g->b.dtype == BPT_F32;
-}
-
 // The steps by themselves, in place.
 static void apply_steps(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc) {
     bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_pointwise);
@@ -35,30 +27,6 @@ static void apply_steps(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc) {
     k.bindings[pointwise_rng] = g->rng;
     bpt_lower_barrier(l);
     bpt_lower_emit_items(l, &k, &p, g->m * ldc);
-}
-
-static void emit_wide(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc) {
-    const uint32_t rows = g->rule->size[BPT_WIDE_ROWS], columns = g->rule->size[BPT_WIDE_COLUMNS], group = g->rule->size[BPT_WIDE_GROUP];
-    bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_matmul_wide);
-    matmul_wide_params_t p = {.m = (uint32_t)g->m,
-                              .n4 = (uint32_t)(g->n / 4),
-                              .k4 = (uint32_t)(g->k / 4),
-                              .lda4 = (uint32_t)(lda / 4),
-                              .ldb4 = (uint32_t)(ldb / 4),
-                              .ldc4 = (uint32_t)(ldc / 4)};
-    k.group_size = group;
-    k.constants[matmul_wide_TRANSPOSE_A] = g->transpose_a;
-    k.constants[matmul_wide_HAS_ADDEND] = g->acc.present;
-    k.constants[matmul_wide_HAS_BIAS] = g->bias.present;
-    k.constants[matmul_wide_ROWS] = rows;
-    k.constants[matmul_wide_COLUMNS] = columns;
-    k.bindings[matmul_wide_a] = g->a;
-    k.bindings[matmul_wide_b] = g->b;
-    k.bindings[matmul_wide_addend] = g->acc;
-    k.bindings[matmul_wide_bias] = g->bias;
-    k.bindings[matmul_wide_c] = g->c;
-    k.flops = 2.0 * (double)g->m * (double)g->n * (double)g->k;
-    bpt_lower_emit(l, &k, &p, bpt_ceil_div(g->m, rows) * bpt_ceil_div(g->n / 4, (int64_t)group * columns));
 }
 
 // ---- By the driver's library -----------------------------------------------------------------------------------------
@@ -111,8 +79,8 @@ static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, 
         emit_library(l, g, lda, ldb, ldc, steps);
         return;
     }
-    if (is_wide(g) && !g->transpose_b && by_fours(&g->b) && lda % 4 == 0 && ldb % 4 == 0 && ldc % 4 == 0 && (!steps || ldc == g->n)) {
-        emit_wide(l, g, lda, ldb, ldc);
+    if (bpt_lower_is_wide(g, ldc) && (!steps || ldc == g->n)) {
+        bpt_lower_wide(l, g, lda, ldb, ldc);
         if (steps) apply_steps(l, g, ldc);
         return;
     }
@@ -218,31 +186,13 @@ static bpt_gemm_t take_columns(const bpt_gemm_t *g, int64_t ldb, int64_t first, 
     return part;
 }
 
-// The product with b transposed in memory: a copy is cheap next to a product of more than a few rows.
-static bool transpose_first(bpt_lower_t *l, const bpt_gemm_t *g, bpt_gemm_t *copy) {
-    enum { FEW_ROWS = 32 };
-    const int64_t count = g->n * g->k;
-    if (!g->transpose_b || g->m < FEW_ROWS || !is_wide(g) || bpt_lower_window(l, count, 4) < count) return false;
-    bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_transpose);
-    transpose_params_t p = {.count = (uint32_t)count, .rows = (uint32_t)g->n, .columns = (uint32_t)g->k};
-    *copy = *g;
-    copy->b = bpt_lower_scratch(l, BPT_F32, count);
-    copy->transpose_b = false;
-    k.bindings[transpose_x] = g->b;
-    k.bindings[transpose_y] = copy->b;
-    bpt_lower_emit_items(l, &k, &p, count);
-    bpt_lower_barrier(l);
-    return true;
-}
-
 void bpt_lower_gemm(bpt_lower_t *l, const bpt_gemm_t *wanted) {
-    bpt_gemm_t ruled = *wanted, copy;
+    bpt_gemm_t ruled = *wanted;
     const bpt_gemm_t *g = &ruled;
     if (g->m == 0 || g->n == 0) return;
     ruled.rule = &l->device->tuning.form[g->transpose_a   ? BPT_PRODUCT_WEIGHTS
                                          : g->transpose_b ? BPT_PRODUCT_FORWARD
                                                           : BPT_PRODUCT_BACKWARD];
-    if (transpose_first(l, g, &copy)) g = &copy;
     const int64_t lda = g->transpose_a ? g->m : g->k, ldb = g->transpose_b ? g->k : g->n;
     const int64_t window_a = g->transpose_a ? g->m : bpt_lower_window(l, g->m, (size_t)lda * bpt_dtype_size(g->a.dtype));
     const int64_t rows = bpt_min(window_a, bpt_lower_window(l, g->m, (size_t)g->n * 4));

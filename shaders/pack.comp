@@ -1,5 +1,5 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "vulkan.glsl"
-#include "transpose.inc"
-#include "transpose.cl"
+#include "pack.inc"
+#include "pack.cl"
