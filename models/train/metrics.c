@@ -24,8 +24,21 @@ static const struct {
     { #name, offsetof(bpt_metrics_line_t, name), true }
 #define COUNT(name) \
     { #name, offsetof(bpt_metrics_line_t, name), false }
-    COUNT(step), REAL(epoch),     COUNT(tokens),      REAL(loss),    REAL(perplexity),       REAL(bits_per_char),      REAL(accuracy),
-    REAL(lr),    REAL(grad_norm), REAL(tokens_per_s), REAL(seconds), COUNT(peak_host_bytes), COUNT(peak_device_bytes),
+    COUNT(step),
+    REAL(epoch),
+    COUNT(tokens),
+    REAL(loss),
+    REAL(perplexity),
+    REAL(bits_per_char),
+    REAL(accuracy),
+    REAL(lr),
+    REAL(grad_norm),
+    REAL(tokens_per_s),
+    REAL(seconds),
+    COUNT(peak_host_bytes),
+    COUNT(peak_device_bytes),
+    REAL(loss_scale),
+    COUNT(skipped_steps),
 #undef REAL
 #undef COUNT
 };

@@ -11,6 +11,8 @@ typedef struct {
     double epoch, loss;
     double lr, grad_norm, tokens_per_s, seconds;  // seconds: training time since the start of the run
     int64_t peak_host_bytes, peak_device_bytes;
+    double loss_scale;  // of f16 training, and its steps so far that changed nothing
+    int64_t skipped_steps;
     double perplexity, bits_per_char, accuracy;  // of evaluations
 } bpt_metrics_line_t;
 

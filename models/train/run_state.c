@@ -34,6 +34,7 @@ static bpt_status_t fill(json_t *o, const bpt_run_state_t *s) {
     if (isfinite(s->plateau_best)) BPT_TRY(bpt_json_set_real(o, "plateau_best", s->plateau_best));
     BPT_TRY(bpt_json_set_real(o, "loss_scale", s->loss_scale));
     BPT_TRY(bpt_json_set_int(o, "scale_steps", s->scale_steps));
+    BPT_TRY(bpt_json_set_int(o, "skipped_steps", s->skipped_steps));
     BPT_TRY(bpt_json_set_real(o, "window_loss", s->window_loss));
     BPT_TRY(bpt_json_set_int(o, "window_steps", s->window_steps));
     return bpt_json_set_text(o, "data", s->data);
@@ -59,10 +60,12 @@ static bpt_status_t get_string(const json_t *o, const char *key, char *out, size
 }
 
 static bpt_status_t check_keys(const json_t *o) {
-    static const char *const known[] = {"version",        "step",        "epoch",        "tokens", "seconds",   "seed",
-                                        "plateau_factor", "loss_scale",  "scale_steps",  "data",   "best_loss", "best_step",
-                                        "plateau_best",   "window_loss", "window_steps", NULL};
-    enum { REQUIRED = 10 };  // of the others three are absent before the first evaluation, two where a development version wrote the file
+    static const char *const known[] = {"version",        "step",        "epoch",        "tokens",        "seconds",   "seed",
+                                        "plateau_factor", "loss_scale",  "scale_steps",  "data",          "best_loss", "best_step",
+                                        "plateau_best",   "window_loss", "window_steps", "skipped_steps", NULL};
+    enum {
+        REQUIRED = 10
+    };  // of the others three are absent before the first evaluation, the rest where a development version wrote the file
     if (!json_is_object(o)) return bpt_fail(BPT_ERR_INPUT, "not a JSON object");
     for (int i = 0; i < REQUIRED; ++i)
         if (!json_object_get(o, known[i])) return bpt_fail(BPT_ERR_INPUT, "key \"%s\" is missing", known[i]);
@@ -86,6 +89,7 @@ static bpt_status_t parse(const json_t *o, bpt_run_state_t *s) {
     BPT_TRY(bpt_json_get_real(o, "plateau_best", -DBL_MAX, DBL_MAX, &s->plateau_best));
     BPT_TRY(bpt_json_get_real(o, "loss_scale", DBL_MIN, DBL_MAX, &s->loss_scale));
     BPT_TRY(bpt_json_get_int(o, "scale_steps", 0, INT64_MAX, &s->scale_steps));
+    BPT_TRY(bpt_json_get_int(o, "skipped_steps", 0, s->step, &s->skipped_steps));
     BPT_TRY(bpt_json_get_real(o, "window_loss", -DBL_MAX, DBL_MAX, &s->window_loss));
     BPT_TRY(bpt_json_get_int(o, "window_steps", 0, s->step, &s->window_steps));
     return get_string(o, "data", s->data, sizeof s->data);

@@ -17,6 +17,7 @@ typedef struct {
     double plateau_best;    // the loss that the plateau schedule compares with, INFINITY at the start
     double loss_scale;      // of f16 training, 1 otherwise
     int64_t scale_steps;    // steps since the loss scale last changed
+    int64_t skipped_steps;  // of all steps, those that changed nothing because the scaled gradient was not finite
     double window_loss;     // sum of the finite losses of the steps since the last regular line of metrics
     int64_t window_steps;   // their number
     char version[32];       // of the library that wrote the file

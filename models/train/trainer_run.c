@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "bpt/log.h"
 #include "bpt/clock.h"
+#include "bpt/log.h"
 #include "models/train/evaluate.h"
 #include "models/train/schedule.h"
 #include "models/train/trainer_internal.h"
@@ -55,6 +55,7 @@ static bpt_status_t run_step(bpt_trainer_t *t, step_result_t *out) {
     if (t->train.precision == BPT_F16 && t->state.loss_scale > 1) {
         t->state.loss_scale /= 2;
         t->state.scale_steps = -1;
+        ++t->state.skipped_steps;
         return BPT_OK;
     }
     return bpt_runner_explain(t->runner, t->state.step + 1, out->loss);
@@ -109,6 +110,7 @@ static bpt_status_t log_window(bpt_trainer_t *t, const step_result_t *step, bool
     line.loss = t->state.window_loss / (double)t->state.window_steps;
     line.lr = step->lr;
     line.grad_norm = step->grad_norm;
+    if (t->train.precision == BPT_F16) line.loss_scale = t->state.loss_scale, line.skipped_steps = t->state.skipped_steps;
     line.tokens_per_s = seconds > 0 ? (double)t->window.tokens / seconds : NAN;
     BPT_TRY(write_line(t, &line));
     if (regular) {

@@ -379,9 +379,13 @@ static void f16_finds_a_loss_scale_and_learns(void **state) {
     fixture_source(&data, &c, 8, 4, 1)->steps_per_epoch = 1;
     fixture_source(&valid, &c, 8, 4, 1)->ends = true;
     bpt_trainer_t *tr = trainer(&c, &t, device, &data, &valid, NULL, false);
+    ((bpt_run_state_t *)bpt_trainer_state(tr))->loss_scale = 0x1p30;  // no gradient fits
     assert_ok(bpt_trainer_run(tr));
     const bpt_run_state_t *s = bpt_trainer_state(tr);
-    if (!(s->best_loss < 1.5 && s->loss_scale >= 1)) fail_msg("loss %g, scale %g", s->best_loss, s->loss_scale);
+    if (!(s->best_loss < 1.5))
+        fail_msg("loss %g, scale %g, %lld steps passed over", s->best_loss, s->loss_scale, (long long)s->skipped_steps);
+    assert_in_range(s->skipped_steps, 1, 20);
+    assert_true(s->loss_scale == ldexp(0x1p30, (int)-s->skipped_steps));  // each step that was passed over halved it
     bpt_trainer_destroy(tr);
     fixture_close(device);
 }

@@ -55,6 +55,8 @@ static void show_line(void *user, const bpt_metrics_line_t *line) {
                                         .loss = line->loss,
                                         .lr = line->lr,
                                         .grad_norm = line->grad_norm,
+                                        .loss_scale = line->loss_scale,
+                                        .skipped_steps = line->skipped_steps,
                                         .tokens_per_s = line->tokens_per_s,
                                         .seconds_per_step = steps > 0 ? seconds / steps : NAN};
     cli_progress_update(&job->progress, &point);

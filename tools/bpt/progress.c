@@ -108,6 +108,7 @@ static void fill_parts(const cli_progress_t *progress, const cli_progress_point_
     add_part(parts, !isnan(point->epoch), "epoch %.2f", point->epoch);
     add_part(parts, !isnan(point->lr), "lr %.2e", point->lr);
     add_part(parts, !isnan(point->grad_norm), "grad %.2f", point->grad_norm);
+    add_part(parts, point->skipped_steps > 0, "skipped %lld, loss scale %g", (long long)point->skipped_steps, point->loss_scale);
 }
 
 void cli_progress_clear(cli_progress_t *progress) {

@@ -24,6 +24,8 @@ typedef struct {
 // A number that is NaN is not shown.
 typedef struct {
     int64_t step, steps;
+    double loss_scale;      // of f16 training; NaN: not shown
+    int64_t skipped_steps;  // and steps that changed nothing
     double epoch, loss, lr, grad_norm, tokens_per_s;
     double seconds_per_step;  // for the time left
 } cli_progress_point_t;
