@@ -8,30 +8,40 @@
 #include "bpt/buffer.h"
 #include "models/decode/decode_internal.h"
 
-// Programs by rows: one token with its spans mostly fits the first; a prompt goes in blocks of BLOCK tokens, which complete at
-// most BLOCK - 1 spans of its own and one of each level that began before.
-enum { N_SIZES = 3, BLOCK = 240 };
-static const int64_t sizes[N_SIZES] = {4, 32, 512};
-_Static_assert(2 * BLOCK + BPT_MAX_LEVELS <= 512, "a block must fit the largest program");
+// Programs by rows. A token completes no span half of the time, one a quarter of the time, and so on, at most one of each level; so many
+// rows come together when all sequences do so at once. A prompt goes in blocks of BLOCK tokens, which complete at most BLOCK - 1 spans of
+// its own and one of each level that began before.
+enum { N_SIZES = 6, BLOCK = 240, BLOCK_ROWS = 512, TOKEN_ROWS = 32 };
+static const int64_t sizes[N_SIZES] = {1, 2, 4, 8, TOKEN_ROWS, TOKEN_ROWS};  // for each sequence
+_Static_assert(2 * BLOCK + BPT_MAX_LEVELS <= BLOCK_ROWS, "a block must fit the largest program");
+_Static_assert(1 + BPT_MAX_LEVELS <= TOKEN_ROWS, "a token and its spans must fit");
 
 struct bpt_decoder {
     struct bpt_device *device;
     decode_shape_t shape;
     bpt_intervals_t graph;
-    int64_t capacity, length;
+    int64_t capacity;
+    int64_t *length;         // [sequences]
+    int64_t sizes[N_SIZES];  // rows of the programs, rising
     bpt_workspace_t *workspace;
     struct bpt_buffer *states[DECODE_N_STATES];  // the parameters belong to the runner
     size_t state_bytes;                          // of its own states
     decode_program_t programs[N_SIZES];
     uint32_t *tokens, *positions, *leaf, *nodes, *table;  // staging, of the largest program
+    uint32_t *last, *last_table;
+    float *logits;  // [sequences, vocab]
 };
+
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static bool has_spans(const bpt_decoder_t *d) { return d->graph.kind == BPT_GRAPH_BPT || d->graph.kind == BPT_GRAPH_SEGTREE; }
 
-static bpt_status_t check(const bpt_model_config_t *c, int64_t capacity) {
+static bpt_status_t check(const bpt_model_config_t *c, int64_t capacity, int64_t sequences) {
     if (c->task != BPT_TASK_LM || !c->causal)
         return bpt_fail(BPT_ERR_USAGE, "only causal language models generate text; this one is a classifier");
     if (capacity < 1) return bpt_fail(BPT_ERR_USAGE, "room for %" PRId64 " tokens is no context", capacity);
+    if (sequences < 1 || sequences > BPT_NO_ROW / TOKEN_ROWS)
+        return bpt_fail(BPT_ERR_USAGE, "%" PRId64 " sequences side by side are not possible", sequences);
     return bpt_model_check_length(c, capacity);
 }
 
@@ -51,8 +61,9 @@ static bpt_status_t make_low_weights(bpt_decoder_t *d) {
 
 static bpt_status_t allocate(bpt_decoder_t *d) {
     const bpt_model_config_t *c = d->shape.config;
-    const size_t rows = (size_t)sizes[N_SIZES - 1];
-    const size_t cache = (size_t)c->layers * (size_t)d->shape.nodes * 2 * (size_t)c->d_model * bpt_dtype_size(d->shape.precision);
+    const size_t rows = (size_t)d->sizes[N_SIZES - 1], sequences = (size_t)d->shape.sequences, table = (size_t)d->shape.slots * 4;
+    const size_t cache =
+        (size_t)c->layers * sequences * (size_t)d->shape.nodes * 2 * (size_t)c->d_model * bpt_dtype_size(d->shape.precision);
     BPT_TRY(bpt_workspace_create(d->device, &d->workspace));
     BPT_TRY(
         bpt_context(bpt_buffer_create(d->device, cache, &d->states[DECODE_CACHE]), "keys and values of %" PRId64 " tokens", d->capacity));
@@ -61,21 +72,32 @@ static bpt_status_t allocate(bpt_decoder_t *d) {
     BPT_TRY(bpt_alloc(rows, sizeof(uint32_t), &d->positions));
     BPT_TRY(bpt_alloc(rows, sizeof(uint32_t), &d->leaf));
     BPT_TRY(bpt_alloc(rows, sizeof(uint32_t), &d->nodes));
-    BPT_TRY(bpt_alloc(rows * (size_t)d->shape.slots * 4, sizeof(uint32_t), &d->table));
+    BPT_TRY(bpt_alloc(rows * table, sizeof(uint32_t), &d->table));
+    BPT_TRY(bpt_alloc(sequences, sizeof(uint32_t), &d->last));
+    BPT_TRY(bpt_alloc(sequences * table, sizeof(uint32_t), &d->last_table));
+    BPT_TRY(bpt_alloc(sequences * (size_t)c->vocab, sizeof(float), &d->logits));
+    BPT_TRY(bpt_alloc(sequences, sizeof *d->length, &d->length));
     return make_low_weights(d);
 }
 
-bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, bpt_decoder_t **out) {
+bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t sequences, bpt_decoder_t **out) {
     const bpt_model_config_t *c = bpt_runner_config(runner);
     bpt_decoder_t *d;
-    BPT_TRY(check(c, capacity));
+    BPT_TRY(check(c, capacity, sequences));
     BPT_TRY(bpt_alloc(1, sizeof *d, &d));
     d->device = bpt_runner_device(runner);
     d->graph = bpt_model_intervals(c, capacity);
     d->capacity = capacity;
     d->states[DECODE_PARAMS] = bpt_runner_state(runner, BPT_STATE_PARAMS);
     d->shape = (decode_shape_t){.config = c, .params = bpt_runner_params(runner), .precision = bpt_runner_precision(runner)};
+    d->shape.sequences = sequences;
     d->shape.nodes = bpt_node_count(&d->graph);
+    if (d->shape.nodes > BPT_NO_ROW / sequences) {
+        bpt_free(d);
+        return bpt_fail(BPT_ERR_USAGE, "%" PRId64 " sequences of %" PRId64 " tokens are too many; lower --batch", sequences, capacity);
+    }
+    for (int i = 0; i < N_SIZES; ++i) d->sizes[i] = most(4, sizes[i] * sequences);
+    d->sizes[N_SIZES - 1] = most(BLOCK_ROWS, d->sizes[N_SIZES - 1]);
     d->shape.slots = has_spans(d) ? 1 + 2 * bpt_levels(capacity) : 3;  // two a level; itself, near, beyond the table
     const bpt_status_t status = allocate(d);
     if (status == BPT_OK)
@@ -96,61 +118,84 @@ void bpt_decoder_destroy(bpt_decoder_t *d) {
     bpt_free(d->leaf);
     bpt_free(d->nodes);
     bpt_free(d->table);
+    bpt_free(d->last);
+    bpt_free(d->last_table);
+    bpt_free(d->logits);
+    bpt_free(d->length);
     bpt_free(d);
 }
 
 uint64_t bpt_decoder_device_bytes(const bpt_decoder_t *d) { return d->state_bytes + bpt_workspace_bytes(d->workspace); }
-int64_t bpt_decoder_length(const bpt_decoder_t *d) { return d->length; }
-void bpt_decoder_rewind(bpt_decoder_t *d, int64_t length) { d->length = length < d->length ? length : d->length; }
+int64_t bpt_decoder_length(const bpt_decoder_t *d, int64_t sequence) { return d->length[sequence]; }
+void bpt_decoder_rewind(bpt_decoder_t *d, int64_t sequence, int64_t length) {
+    if (length < d->length[sequence]) d->length[sequence] = length;
+}
 
 static bpt_status_t program_for(bpt_decoder_t *d, int64_t rows, decode_program_t **out) {
     int i = 0;
-    while (sizes[i] < rows) ++i;
+    while (d->sizes[i] < rows) ++i;
     decode_program_t *p = *out = &d->programs[i];
     if (p->program) return BPT_OK;
     bpt_graph_t *graph;
-    p->rows = sizes[i];
+    p->rows = d->sizes[i];
     BPT_TRY(bpt_decode_graph(&d->shape, p, &graph));
     return bpt_program_compile(graph, d->workspace, d->states, DECODE_N_STATES, &p->program);
 }
 
 // ---- staging
 
+// Keys and values of a sequence's first node in the cache.
+static int64_t first_row(const bpt_decoder_t *d, int64_t sequence) { return sequence * d->shape.nodes; }
+
 // The keys of a node as a row of the table. Causal leaves read only nodes that end before them, so that the tree of the whole
 // capacity gives the same keys and rows of relative positions as the tree of the text so far.
-static bpt_status_t fill_table(const bpt_decoder_t *d, int64_t node, uint32_t *entry) {
+static bpt_status_t fill_table(const bpt_decoder_t *d, int64_t sequence, int64_t node, uint32_t *entry) {
     bpt_slot_t slots[BPT_MAX_SLOTS];
     const int count = bpt_intervals_keys(&d->graph, d->capacity, node, slots);
+    const int64_t first = first_row(d, sequence);
     if (count > d->shape.slots) return bpt_fail(BPT_ERR_INTERNAL, "node %" PRId64 " has %d intervals", node, count);
     memset(entry, 0, (size_t)d->shape.slots * 4 * sizeof *entry);
     for (int s = 0; s < count; ++s, entry += 4) {
-        entry[0] = (uint32_t)slots[s].begin;
-        entry[1] = (uint32_t)slots[s].end;
+        entry[0] = (uint32_t)(first + slots[s].begin);
+        entry[1] = (uint32_t)(first + slots[s].end);
         entry[2] = slots[s].rel_row < 0 ? BPT_NO_ROW : (uint32_t)slots[s].rel_row;
         entry[3] = (uint32_t)slots[s].rel_step;
     }
     return BPT_OK;
 }
 
-static bpt_status_t stage_node(bpt_decoder_t *d, int64_t row, int64_t node, uint32_t token) {
+static bpt_status_t stage_node(bpt_decoder_t *d, int64_t row, int64_t sequence, int64_t node, uint32_t token) {
     const bool leaf = node < d->capacity;
     d->tokens[row] = leaf ? token : BPT_NO_ROW;
     d->positions[row] = leaf ? (uint32_t)node : BPT_NO_ROW;
     d->leaf[row] = leaf ? (uint32_t)row : BPT_NO_ROW;
-    d->nodes[row] = (uint32_t)node;
-    return fill_table(d, node, d->table + row * d->shape.slots * 4);
+    d->nodes[row] = (uint32_t)(first_row(d, sequence) + node);
+    return fill_table(d, sequence, node, d->table + row * d->shape.slots * 4);
 }
 
-// Leaves first, then the spans whose last leaf is among them.
-static bpt_status_t stage(bpt_decoder_t *d, const uint32_t *tokens, int64_t count, int64_t *rows) {
-    const int64_t begin = d->length, end = begin + count;
-    *rows = 0;
-    for (int64_t i = 0; i < count; ++i) BPT_TRY(stage_node(d, (*rows)++, begin + i, tokens[i]));
-    if (!has_spans(d)) return BPT_OK;
-    for (int level = 1; level < bpt_levels(d->capacity); ++level)
-        for (int64_t m = begin >> level; (m + 1) << level <= end; ++m)
-            BPT_TRY(stage_node(d, (*rows)++, bpt_level_offset(d->capacity, level) + m, 0));
+static bpt_status_t stage_leaves(bpt_decoder_t *d, int64_t sequence, const uint32_t *tokens, int64_t count, int64_t *rows) {
+    for (int64_t i = 0; i < count; ++i) BPT_TRY(stage_node(d, (*rows)++, sequence, d->length[sequence] + i, tokens[i]));
     return BPT_OK;
+}
+
+// The spans whose last leaf is among the next `count` leaves.
+static bpt_status_t stage_spans(bpt_decoder_t *d, int64_t sequence, int64_t count, int64_t *rows) {
+    const int64_t begin = d->length[sequence], end = begin + count;
+    for (int level = 1; has_spans(d) && level < bpt_levels(d->capacity); ++level)
+        for (int64_t m = begin >> level; (m + 1) << level <= end; ++m)
+            BPT_TRY(stage_node(d, (*rows)++, sequence, bpt_level_offset(d->capacity, level) + m, 0));
+    return BPT_OK;
+}
+
+static void forget_last(bpt_decoder_t *d) {
+    for (int64_t s = 0; s < d->shape.sequences; ++s) d->last[s] = BPT_NO_ROW;
+    memset(d->last_table, 0, (size_t)(d->shape.sequences * d->shape.slots * 4) * sizeof *d->last_table);
+}
+
+static void set_last(bpt_decoder_t *d, int64_t sequence, int64_t row) {
+    const int64_t entries = d->shape.slots * 4;
+    d->last[sequence] = (uint32_t)row;
+    memcpy(d->last_table + sequence * entries, d->table + row * entries, (size_t)entries * sizeof *d->table);
 }
 
 static void pad(bpt_decoder_t *d, int64_t rows, int64_t wanted) {
@@ -158,32 +203,63 @@ static void pad(bpt_decoder_t *d, int64_t rows, int64_t wanted) {
     memset(d->table + rows * d->shape.slots * 4, 0, (size_t)((wanted - rows) * d->shape.slots * 4) * sizeof *d->table);
 }
 
-static bpt_status_t feed_block(bpt_decoder_t *d, const uint32_t *tokens, int64_t count, float *logits) {
-    int64_t rows;
+// Runs the staged rows; `logits` [sequences, vocab] or NULL.
+static bpt_status_t run(bpt_decoder_t *d, int64_t rows, float *logits) {
     decode_program_t *p;
-    BPT_TRY(stage(d, tokens, count, &rows));
     BPT_TRY(program_for(d, rows, &p));
     pad(d, rows, p->rows);
-    const uint32_t last = (uint32_t)(count - 1);
     BPT_TRY(bpt_program_write(p->program, p->tokens, d->tokens));
     BPT_TRY(bpt_program_write(p->program, p->positions, d->positions));
     BPT_TRY(bpt_program_write(p->program, p->leaf, d->leaf));
     BPT_TRY(bpt_program_write(p->program, p->nodes, d->nodes));
     BPT_TRY(bpt_program_write(p->program, p->table, d->table));
-    BPT_TRY(bpt_program_write(p->program, p->last, &last));
-    BPT_TRY(bpt_program_write(p->program, p->last_table, d->table + (count - 1) * d->shape.slots * 4));
+    BPT_TRY(bpt_program_write(p->program, p->last, d->last));
+    BPT_TRY(bpt_program_write(p->program, p->last_table, d->last_table));
     BPT_TRY(bpt_program_run(p->program));
-    d->length += count;
     return logits ? bpt_program_read(p->program, p->logits, logits) : BPT_OK;
 }
 
-bpt_status_t bpt_decoder_feed(bpt_decoder_t *d, const uint32_t *tokens, int64_t count, float *logits) {
-    if (count > d->capacity - d->length)
-        return bpt_fail(BPT_ERR_USAGE, "the context is full: %" PRId64 " tokens more do not fit in %" PRId64, count, d->capacity);
+static bpt_status_t feed_block(bpt_decoder_t *d, int64_t sequence, const uint32_t *tokens, int64_t count, float *logits) {
+    const int64_t vocab = d->shape.config->vocab;
+    int64_t rows = 0;
+    forget_last(d);
+    BPT_TRY(stage_leaves(d, sequence, tokens, count, &rows));
+    BPT_TRY(stage_spans(d, sequence, count, &rows));
+    set_last(d, sequence, count - 1);
+    BPT_TRY(run(d, rows, logits ? d->logits : NULL));
+    d->length[sequence] += count;
+    if (logits) memcpy(logits, d->logits + sequence * vocab, (size_t)vocab * sizeof *logits);
+    return BPT_OK;
+}
+
+static bpt_status_t check_room(const bpt_decoder_t *d, int64_t sequence, int64_t count) {
+    if (count <= d->capacity - d->length[sequence]) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE, "the context is full: %" PRId64 " tokens more do not fit in %" PRId64, count, d->capacity);
+}
+
+bpt_status_t bpt_decoder_feed(bpt_decoder_t *d, int64_t sequence, const uint32_t *tokens, int64_t count, float *logits) {
+    BPT_TRY(check_room(d, sequence, count));
     for (int64_t done = 0; done < count;) {
         const int64_t block = count - done < BLOCK ? count - done : BLOCK;
-        BPT_TRY(feed_block(d, tokens + done, block, done + block == count ? logits : NULL));
+        BPT_TRY(feed_block(d, sequence, tokens + done, block, done + block == count ? logits : NULL));
         done += block;
     }
+    return BPT_OK;
+}
+
+bpt_status_t bpt_decoder_step(bpt_decoder_t *d, const uint32_t *tokens, float *logits) {
+    int64_t rows = 0;
+    for (int64_t s = 0; s < d->shape.sequences; ++s)
+        if (tokens[s] != BPT_NO_ROW) BPT_TRY(check_room(d, s, 1));
+    forget_last(d);
+    for (int64_t s = 0; s < d->shape.sequences; ++s) {
+        if (tokens[s] == BPT_NO_ROW) continue;
+        BPT_TRY(stage_leaves(d, s, tokens + s, 1, &rows));
+        set_last(d, s, rows - 1);
+    }
+    for (int64_t s = 0; s < d->shape.sequences; ++s)
+        if (tokens[s] != BPT_NO_ROW) BPT_TRY(stage_spans(d, s, 1, &rows));
+    if (rows) BPT_TRY(run(d, rows, logits));
+    for (int64_t s = 0; s < d->shape.sequences; ++s) d->length[s] += tokens[s] != BPT_NO_ROW;
     return BPT_OK;
 }

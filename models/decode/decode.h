@@ -10,15 +10,19 @@
 typedef struct bpt_decoder bpt_decoder_t;
 
 // A causal language model whose parameters are loaded; the runner must outlive the decoder, its parameters must not change.
-// capacity: tokens that fit. BPT_ERR_USAGE for classifiers and more tokens than the model has positions.
-bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, bpt_decoder_t **out) BPT_MUST_USE;
+// sequences: texts side by side, which read the weights together and do not see each other; capacity: tokens that fit in each.
+// BPT_ERR_USAGE for classifiers and more tokens than the model has positions.
+bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t sequences, bpt_decoder_t **out) BPT_MUST_USE;
 void bpt_decoder_destroy(bpt_decoder_t *decoder);
 
-// Appends tokens (a prompt in blocks, or one token); logits f32 [vocab] of what follows the last of them, NULL: not wanted.
+// Appends tokens to one sequence (a prompt in blocks, or one token); logits f32 [vocab] of what follows the last of them, NULL: not wanted.
 // BPT_ERR_USAGE when they do not fit: nothing is appended. `count` 0 does nothing.
-bpt_status_t bpt_decoder_feed(bpt_decoder_t *decoder, const uint32_t *tokens, int64_t count, float *logits) BPT_MUST_USE;
-int64_t bpt_decoder_length(const bpt_decoder_t *decoder);  // tokens so far
-uint64_t bpt_decoder_device_bytes(const bpt_decoder_t *decoder);  // cache, workspace, parameters in low precision
-void bpt_decoder_rewind(bpt_decoder_t *decoder, int64_t length);  // forgets tokens from `length` on (0 <= length <= tokens so far)
+bpt_status_t bpt_decoder_feed(bpt_decoder_t *decoder, int64_t sequence, const uint32_t *tokens, int64_t count, float *logits) BPT_MUST_USE;
+// Appends tokens[s] to every sequence s, BPT_NO_ROW: that one rests. logits f32 [sequences, vocab], rows of those that rest say nothing.
+bpt_status_t bpt_decoder_step(bpt_decoder_t *decoder, const uint32_t *tokens, float *logits) BPT_MUST_USE;
+int64_t bpt_decoder_length(const bpt_decoder_t *decoder, int64_t sequence);  // tokens so far
+uint64_t bpt_decoder_device_bytes(const bpt_decoder_t *decoder);             // cache, workspace, parameters in low precision
+// Forgets the tokens of a sequence from `length` on (0 <= length <= tokens so far).
+void bpt_decoder_rewind(bpt_decoder_t *decoder, int64_t sequence, int64_t length);
 
 #endif

@@ -16,11 +16,11 @@ static void make_inputs(bpt_graph_t *g, const decode_shape_t *s, decode_program_
     p->leaf = bpt_input(g, "leaf", BPT_U32, rows);
     p->nodes = bpt_input(g, "nodes", BPT_U32, rows);
     p->table = table_input(g, "table", p->rows, s->slots);
-    p->last = bpt_input(g, "last", BPT_U32, bpt_shape1(1));
-    p->last_table = table_input(g, "last_table", 1, s->slots);
+    p->last = bpt_input(g, "last", BPT_U32, bpt_shape1(s->sequences));
+    p->last_table = table_input(g, "last_table", s->sequences, s->slots);
 }
 
-// Only one row asks in the last layer: the one whose logits are wanted.
+// Only one row of each sequence asks in the last layer: the one whose logits are wanted.
 static bpt_stream_t layer(const bpt_layers_t *l, const decode_shape_t *s, const decode_program_t *p, bpt_value_t cache, int32_t index,
                           bpt_stream_t x) {
     const bool last = index == l->config->layers - 1;
@@ -28,7 +28,8 @@ static bpt_stream_t layer(const bpt_layers_t *l, const decode_shape_t *s, const 
     const bpt_random_t none = {BPT_NO_VALUE, BPT_NO_VALUE};
     char prefix[32];
     snprintf(prefix, sizeof prefix, "layers.%d.", index);
-    const bpt_value_t kv = bpt_view(l->g, cache, (size_t)(index * s->nodes * row_bytes), bpt_shape2(s->nodes, 2 * l->config->d_model));
+    const int64_t rows = s->sequences * s->nodes;
+    const bpt_value_t kv = bpt_view(l->g, cache, (size_t)(index * rows * row_bytes), bpt_shape2(rows, 2 * l->config->d_model));
     bpt_scatter(l->g, kv, bpt_layer_project(l, x.low, prefix, "attn.k_proj.weight", 2), p->nodes);
     if (last) {
         x.full = bpt_gather(l->g, x.full, p->last);
@@ -65,7 +66,8 @@ static bpt_status_t build(bpt_graph_t *g, const decode_shape_t *s, decode_progra
     bpt_weights_t w;
     bpt_weights_init(&w, g, s->params, bpt_state(g, "parameters", DECODE_PARAMS, BPT_F32, arena), BPT_F32);
     if (s->precision != BPT_F32) w.low = bpt_state(g, "parameters in low precision", DECODE_LOW, s->precision, arena);
-    const bpt_value_t cache = bpt_state(g, "cache", DECODE_CACHE, s->precision, bpt_shape2(c->layers * s->nodes, 2 * c->d_model));
+    const bpt_value_t cache =
+        bpt_state(g, "cache", DECODE_CACHE, s->precision, bpt_shape2(c->layers * s->sequences * s->nodes, 2 * c->d_model));
     const bpt_layers_t l = {.g = g, .w = &w, .config = c, .precision = s->precision};
     make_inputs(g, s, p);
     bpt_stream_t x = embed(&l, p);

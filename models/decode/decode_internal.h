@@ -15,16 +15,16 @@ typedef struct {
     bpt_value_t leaf;        // u32 [rows]: its own number for a leaf, BPT_NO_ROW: the row starts as zero
     bpt_value_t nodes;       // u32 [rows]: row of the cache, BPT_NO_ROW: none
     bpt_value_t table;       // u32 [rows, slots, 4]
-    bpt_value_t last;        // u32 [1]: the row whose logits are wanted
-    bpt_value_t last_table;  // u32 [1, slots, 4]
-    bpt_value_t logits;      // f32 [1, vocab]
+    bpt_value_t last;        // u32 [sequences]: the row of each sequence whose logits are wanted, BPT_NO_ROW: none
+    bpt_value_t last_table;  // u32 [sequences, slots, 4]
+    bpt_value_t logits;      // f32 [sequences, vocab]
 } decode_program_t;
 
 typedef struct {
     const bpt_model_config_t *config;
     const bpt_params_t *params;
     bpt_dtype_t precision;
-    int64_t nodes, slots;  // rows of a layer's cache; slots of a query
+    int64_t sequences, nodes, slots;  // nodes of a sequence; slots of a query. A layer's cache has sequences * nodes rows
 } decode_shape_t;
 
 // The graph of a program of `program->rows` rows; the values are set. The caller owns *graph.

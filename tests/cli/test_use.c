@@ -157,6 +157,37 @@ static void generation_is_a_function_of_the_seed(void **state) {
     test_process_free(&a), test_process_free(&b), test_process_free(&c), test_process_free(&echo);
 }
 
+// Side by side in groups of any size: the text of each line is what it gets alone, in the order of the file.
+static void prompts_of_a_file_go_on_as_they_do_alone(void **state) {
+    (void)state;
+    static const char *const prompts[] = {"abc", "the quick brown fox", "z", "ab", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
+    const char *file = test_file("prompts.txt", "abc\nthe quick brown fox\nz\nab\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n");
+    char alone[5][256], path[512];
+    snprintf(path, sizeof path, "%s", file);
+    for (int i = 0; i < 5; ++i) {
+        test_process_t p = bpt("generate %s --prompt '%s' --max-tokens 40 --temperature 0 --echo " ON, lm, prompts[i]);
+        char *to = alone[i];
+        for (const char *c = p.out; *c; ++c)  // bytes that are no text are U+FFFD in JSON
+            to += sprintf(to, (unsigned char)*c < 0x80 ? "%c" : "\xEF\xBF\xBD", *c);
+        test_process_free(&p);
+    }
+    for (int batch = 1; batch <= 8; batch += batch == 1 ? 1 : 6) {  // 1, 2, 8
+        test_process_t p = bpt("generate %s --prompts %s --batch %d --max-tokens 40 --temperature 0 --echo " ON, lm, path, batch);
+        char *line = p.out;
+        for (int i = 0; i < 5; ++i) {
+            char *end = strchr(line, '\n');
+            assert_non_null(end);
+            json_t *object = json_loadb(line, (size_t)(end - line), 0, NULL);
+            assert_string_equal(json_string_value(json_object_get(object, "prompt")), prompts[i]);
+            assert_string_equal(json_string_value(json_object_get(object, "text")), alone[i]);
+            json_decref(object);
+            line = end + 1;
+        }
+        assert_int_equal(*line, 0);
+        test_process_free(&p);
+    }
+}
+
 static void temperature_zero_takes_the_largest_logit(void **state) {
     (void)state;
     char file[512];
@@ -234,7 +265,8 @@ static void the_doctor_finds_the_reference_healthy(void **state) {
 // ---- What cannot be done
 static void misuse_is_one_sentence(void **state) {
     (void)state;
-    char no_labels[512], empty[512], ids[512], nul[512], id_examples[512];
+    char no_labels[512], empty[512], ids[512], nul[512], id_examples[512], blank[512];
+    snprintf(blank, sizeof blank, "%s", test_file("blank.txt", "abc\n\nabc\n"));
     snprintf(no_labels, sizeof no_labels, "%s", test_file("no-labels.tsv", "good\tfine play\njust text\n"));
     snprintf(empty, sizeof empty, "%s", test_file("empty.txt", ""));
     snprintf(ids, sizeof ids, "%s", test_file("ids.txt", "1 2 3\n4 999 5\n"));
@@ -271,6 +303,10 @@ static void misuse_is_one_sentence(void **state) {
         {"generate %s --prompt x%s", classifier, "", 2, "classif"},
         {"generate %s --prompt '1 x' --unit ids%s", lm, "", 1, "--prompt"},
         {"generate %s --prompt 300 --unit ids%s", lm, "", 1, "token 300"},
+        {"generate %s --prompts %s", lm, blank, 1, "blank.txt: line 2 holds no token"},
+        {"generate %s --prompts %s", lm, "/nowhere/prompts.txt", 1, "/nowhere/prompts.txt"},
+        {"generate %s --prompts %s --prompt x", lm, text, 2, "--prompts goes without --prompt"},
+        {"generate %s --batch 0%s", lm, "", 2, "--batch must be at least 1"},
         {"generate %s --temperature -1%s", lm, "", 2, "--temperature must be at least 0"},
         {"generate %s --top-p 0%s", lm, "", 2, "--top-p must be greater than 0"},
         {"generate %s --max-tokens 0%s", lm, "", 2, "--max-tokens must be at least 1"},
@@ -296,11 +332,17 @@ static void misuse_is_one_sentence(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_mean_of_every_nll_is_the_loss),          cmocka_unit_test(training_has_taught_both_models_something),
-        cmocka_unit_test(splits_and_protocols_choose_what_is_scored), cmocka_unit_test(an_exported_model_comes_back_the_same),
-        cmocka_unit_test(generation_is_a_function_of_the_seed),       cmocka_unit_test(temperature_zero_takes_the_largest_logit),
-        cmocka_unit_test(every_line_gets_a_label_and_probabilities),  cmocka_unit_test(a_tree_is_classified_by_its_words),
-        cmocka_unit_test(the_doctor_finds_the_reference_healthy),     cmocka_unit_test(misuse_is_one_sentence),
+        cmocka_unit_test(the_mean_of_every_nll_is_the_loss),
+        cmocka_unit_test(training_has_taught_both_models_something),
+        cmocka_unit_test(splits_and_protocols_choose_what_is_scored),
+        cmocka_unit_test(an_exported_model_comes_back_the_same),
+        cmocka_unit_test(generation_is_a_function_of_the_seed),
+        cmocka_unit_test(prompts_of_a_file_go_on_as_they_do_alone),
+        cmocka_unit_test(temperature_zero_takes_the_largest_logit),
+        cmocka_unit_test(every_line_gets_a_label_and_probabilities),
+        cmocka_unit_test(a_tree_is_classified_by_its_words),
+        cmocka_unit_test(the_doctor_finds_the_reference_healthy),
+        cmocka_unit_test(misuse_is_one_sentence),
     };
     return cmocka_run_group_tests(tests, train_models, NULL);
 }

@@ -61,19 +61,19 @@ static void check(const char *backend, size_t v, uint32_t length, int64_t prompt
     snprintf(what, sizeof what, "%s on %s", variants[v].name, backend);
     fixture_fill(&full, &c, length, 1, &length, 3);
     assert_ok(bpt_runner_logits(r, &full.batch, wanted));
-    assert_ok(bpt_decoder_create(r, capacity, &d));
+    assert_ok(bpt_decoder_create(r, capacity, 1, &d));
     for (int round = 0; round < 2; ++round) {  // the second after forgetting half
-        int64_t done = bpt_decoder_length(d);
+        int64_t done = bpt_decoder_length(d, 0);
         if (round == 0 && prompt) {
-            assert_ok(bpt_decoder_feed(d, full.tokens, prompt, got));
+            assert_ok(bpt_decoder_feed(d, 0, full.tokens, prompt, got));
             expect_logits(what, prompt - 1, c.vocab);
             done = prompt;
         }
         for (; done < length; ++done) {
-            assert_ok(bpt_decoder_feed(d, full.tokens + done, 1, got));
+            assert_ok(bpt_decoder_feed(d, 0, full.tokens + done, 1, got));
             expect_logits(what, done, c.vocab);
         }
-        bpt_decoder_rewind(d, length / 2);
+        bpt_decoder_rewind(d, 0, length / 2);
     }
     bpt_decoder_destroy(d);
     bpt_runner_destroy(r);
@@ -96,6 +96,45 @@ static void long_prompts_go_in_blocks(void **state) {
     check(backends[BPT_COUNT(backends) - 1], 5, 300, 241, 300);
 }
 
+// Texts of different lengths side by side: each gets the logits that it gets alone, also when some rest.
+static void sequences_side_by_side_do_not_see_each_other(void **state) {
+    (void)state;
+    enum { SEQUENCES = 5, STEPS = 33 };
+    static float side[SEQUENCES][64], alone[64];
+    for (size_t b = 0; b < BPT_COUNT(backends); ++b)
+        for (size_t v = 0; v < BPT_COUNT(variants); ++v) {
+            const bpt_model_config_t c = config_of(v);
+            const int64_t capacity = 64;
+            bpt_device_t *device = fixture_open(backends[b]);
+            bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){0});
+            bpt_decoder_t *many, *one;
+            uint32_t text[SEQUENCES][64], tokens[SEQUENCES];
+            for (uint32_t s = 0; s < SEQUENCES; ++s)
+                for (uint32_t i = 0; i < 64; ++i) text[s][i] = (s * 31 + i * 7 + i * i) % (uint32_t)c.vocab;
+            assert_ok(bpt_decoder_create(r, capacity, SEQUENCES, &many));
+            assert_ok(bpt_decoder_create(r, capacity, 1, &one));
+            for (int64_t s = 0; s < SEQUENCES; ++s) assert_ok(bpt_decoder_feed(many, s, text[s], s * 4, side[s]));  // prompts of 0 .. 16
+            for (int step = 0; step < STEPS; ++step) {
+                for (int64_t s = 0; s < SEQUENCES; ++s) tokens[s] = step % (s + 2) == 1 ? BPT_NO_ROW : text[s][bpt_decoder_length(many, s)];
+                assert_ok(bpt_decoder_step(many, tokens, side[0]));
+                for (int64_t s = 0; s < SEQUENCES; ++s) {
+                    const float *got_here = &side[0][0] + s * c.vocab;
+                    if (tokens[s] == BPT_NO_ROW || step % 8) continue;
+                    bpt_decoder_rewind(one, 0, 0);
+                    assert_ok(bpt_decoder_feed(one, 0, text[s], bpt_decoder_length(many, s), alone));
+                    for (int64_t i = 0; i < c.vocab; ++i)
+                        if (!(fabsf(got_here[i] - alone[i]) <= 1e-4f * (1 + fabsf(alone[i]))))
+                            fail_msg("%s on %s, step %d, sequence %lld: %g instead of %g", variants[v].name, backends[b], step,
+                                     (long long)s, (double)got_here[i], (double)alone[i]);
+                }
+            }
+            bpt_decoder_destroy(one);
+            bpt_decoder_destroy(many);
+            bpt_runner_destroy(r);
+            fixture_close(device);
+        }
+}
+
 // The cache holds bf16: about what the full pass in bf16 gives.
 static void low_precision_decodes_too(void **state) {
     (void)state;
@@ -106,9 +145,9 @@ static void low_precision_decodes_too(void **state) {
     bpt_decoder_t *d;
     fixture_fill(&full, &c, length, 1, &length, 3);
     assert_ok(bpt_runner_logits(r, &full.batch, wanted));
-    assert_ok(bpt_decoder_create(r, length, &d));
+    assert_ok(bpt_decoder_create(r, length, 1, &d));
     for (int64_t i = 0; i < length; ++i) {
-        assert_ok(bpt_decoder_feed(d, full.tokens + i, 1, got));
+        assert_ok(bpt_decoder_feed(d, 0, full.tokens + i, 1, got));
         for (int64_t v = 0; v < c.vocab; ++v) assert_true(fabsf(got[v] - wanted[i * c.vocab + v]) < 0.02f);
     }
     bpt_decoder_destroy(d);
@@ -123,14 +162,14 @@ static void a_full_context_and_a_classifier_are_refused(void **state) {
     const uint32_t tokens[5] = {1, 2, 3, 4, 5};
     bpt_decoder_t *d;
     bpt_runner_t *r = fixture_runner(&lm, device, (bpt_runner_options_t){0});
-    assert_ok(bpt_decoder_create(r, 4, &d));
-    assert_fails(bpt_decoder_feed(d, tokens, 5, NULL), BPT_ERR_USAGE, "context is full");
-    assert_int_equal(bpt_decoder_length(d), 0);
-    assert_ok(bpt_decoder_feed(d, tokens, 4, NULL));
+    assert_ok(bpt_decoder_create(r, 4, 1, &d));
+    assert_fails(bpt_decoder_feed(d, 0, tokens, 5, NULL), BPT_ERR_USAGE, "context is full");
+    assert_int_equal(bpt_decoder_length(d, 0), 0);
+    assert_ok(bpt_decoder_feed(d, 0, tokens, 4, NULL));
     bpt_decoder_destroy(d);
     bpt_runner_destroy(r);
     r = fixture_runner(&classifier, device, (bpt_runner_options_t){0});
-    assert_fails(bpt_decoder_create(r, 4, &d), BPT_ERR_USAGE, "classifier");
+    assert_fails(bpt_decoder_create(r, 4, 1, &d), BPT_ERR_USAGE, "classifier");
     bpt_runner_destroy(r);
     fixture_close(device);
 }
@@ -191,6 +230,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(logits_are_those_of_the_full_pass),
         cmocka_unit_test(long_prompts_go_in_blocks),
+        cmocka_unit_test(sequences_side_by_side_do_not_see_each_other),
         cmocka_unit_test(low_precision_decodes_too),
         cmocka_unit_test(a_full_context_and_a_classifier_are_refused),
         cmocka_unit_test(samples_follow_temperature_top_k_and_top_p),

@@ -341,33 +341,39 @@ static bpt_status_t bench_gemm(const bench_t *b) {
     return status;
 }
 
-// ---- decode: one token after n - 200 others
+// ---- decode: one token of each text after n - 200 others
 static bpt_status_t bench_decode(const bench_t *b) {
     bpt_runner_t *runner = NULL;
     bpt_decoder_t *decoder = NULL;
-    uint32_t *tokens = NULL;
+    uint32_t *tokens = NULL, *next = NULL;
+    float *logits = NULL;
     double seconds[DECODED];
-    float logits[VOCAB];
+    const int64_t texts = b->o->use.batch;
     const int64_t prompt = b->n > DECODED ? b->n - DECODED : 1, count = b->n - prompt < DECODED ? b->n - prompt : DECODED;
     bpt_status_t status;
     if (count < 1) return bpt_fail(BPT_ERR_USAGE, "bench decode needs --n of at least 2");
     BPT_TRY_GOTO(open_runner(b, &runner), done);
-    BPT_TRY_GOTO(bpt_decoder_create(runner, b->n, &decoder), done);
+    BPT_TRY_GOTO(bpt_decoder_create(runner, b->n, texts, &decoder), done);
     BPT_TRY_GOTO(bpt_alloc((size_t)b->n, sizeof *tokens, &tokens), done);
+    BPT_TRY_GOTO(bpt_alloc((size_t)texts, sizeof *next, &next), done);
+    BPT_TRY_GOTO(bpt_alloc((size_t)texts * VOCAB, sizeof *logits, &logits), done);
     for (int64_t i = 0; i < b->n; ++i) tokens[i] = (uint32_t)(i * 2654435761u >> 7) % VOCAB;
-    BPT_TRY_GOTO(bpt_decoder_feed(decoder, tokens, prompt, logits), done);
+    for (int64_t s = 0; s < texts; ++s) BPT_TRY_GOTO(bpt_decoder_feed(decoder, s, tokens, prompt, logits), done);
     for (int64_t i = 0; i < count; ++i) {
+        for (int64_t s = 0; s < texts; ++s) next[s] = tokens[prompt + i];
         const double start = bpt_clock_seconds();
-        BPT_TRY_GOTO(bpt_decoder_feed(decoder, tokens + prompt + i, 1, logits), done);
+        BPT_TRY_GOTO(bpt_decoder_step(decoder, next, logits), done);
         seconds[i] = bpt_clock_seconds() - start;
     }
     cli_bench_result_t r = empty_result(b, "decode");
     r.s_per_step = cli_quantile(seconds, (size_t)count, 0.5);
     r.p99 = cli_quantile(seconds, (size_t)count, 0.99);
-    r.tokens_per_s = 1 / r.s_per_step;
+    r.tokens_per_s = (double)texts / r.s_per_step;
     r.device_bytes = bpt_runner_device_bytes(runner) + bpt_decoder_device_bytes(decoder);
     status = print(b, &r);
 done:
+    bpt_free(logits);
+    bpt_free(next);
     bpt_free(tokens);
     bpt_decoder_destroy(decoder);
     bpt_runner_destroy(runner);
@@ -414,7 +420,7 @@ const cli_command_t cli_command_bench = {
         "256.\n"
         "attention: forward and backward of one layer. gemm: the products of a training step; on OpenCL also by CLBlast where it is "
         "installed, each with its share of the best. ops: every op of one training step, with its share of what the device reaches at most "
-        "in products and in a copy. decode: one token at a time near the end of n.",
+        "in products and in a copy. decode: one token at a time near the end of n, of --batch texts side by side.",
     .examples = "  bpt bench train --n 512,8192 --k 4,64 --json\n  bpt bench ops --n 8192\n  bpt bench gemm --backend opencl\n  bpt bench "
                 "decode --n 1024,131072\n",
     .min_arguments = 1,

@@ -198,6 +198,12 @@ const cli_option_t cli_option_table[] = {
 
     {TEXT("prompt", use.prompt, "TEXT"), .fallback = "", .shown = "a line end", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
      .help = "text to go on from (--unit ids: token numbers)"},
+    {TEXT("prompts", use.prompts, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
+     .help = "go on from every line of a file (-: standard input); prints a line of JSON for each, with prompt and text"},
+    {INT("batch", use.batch, 1, 65536), .fallback = "16", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
+     .help = "prompts of the file that are decoded side by side; more are faster and take more memory"},
+    {INT("batch", use.batch, 1, 65536), .fallback = "1", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
+     .help = "decode: texts side by side"},
     {INT("max-tokens", use.max_tokens, 1, MAX_INT32), .fallback = "256", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
      .help = "how many tokens to generate"},
     {REAL("temperature", use.temperature, 0, 1e3), .fallback = "1", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,

@@ -39,9 +39,9 @@ typedef struct {
 } cli_global_options_t;
 
 typedef struct {
-    char *nll, *grad, *logits, *prompt, *file;  // files and texts that a command writes or reads
-    char *checkpoint;                           // "", a step, "latest" or "best"
-    int64_t max_tokens, top_k;
+    char *nll, *grad, *logits, *prompt, *prompts, *file;  // files and texts that a command writes or reads
+    char *checkpoint;                                     // "", a step, "latest" or "best"
+    int64_t max_tokens, top_k, batch;
     double temperature, top_p;
     bool echo, json, man, completion;
 } cli_use_options_t;
