@@ -60,7 +60,7 @@ static size_t files_in(const char *folder) {
 static void a_dry_run_records_nothing(void **state) {
     (void)state;
     need_gpu();
-    expect_said("tune --backend %s --dry-run --seconds 30%s", "", "fastest: ");
+    expect_said("tune --backend %s --dry-run --seconds 15%s", "", "fastest: ");
     assert_int_equal(files_in(test_path("config")), 0);
 }
 
@@ -68,7 +68,7 @@ static void it_records_what_every_start_reads(void **state) {
     (void)state;
     need_gpu();
     expect_said("devices --backend %s%s", "", "(shipped)");
-    test_process_t p = bpt("tune --backend %s --seconds 30%s", "");
+    test_process_t p = bpt("tune --backend %s --seconds 15%s", "");
     if (p.exit_status || !strstr(p.out, "(shipped)") || !strstr(p.out, "weights")) fail_msg("%s%s", p.out, p.err);
     const char *path = strstr(p.out, "recorded in "), *end = path ? strchr(path, ';') : NULL;
     if (!end) fail_msg("%s", p.out);
