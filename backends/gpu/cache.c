@@ -1,9 +1,12 @@
 // Entries of the cache (see cache.h): one file each, a header and the payload.
 #include "backends/gpu/cache.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <xxhash.h>
 
 #include "bpt/alloc.h"
@@ -57,6 +60,20 @@ static bpt_status_t folder_path(char **out) {
     return home ? bpt_path_format(out, "%s/.cache/bpt", home) : BPT_OK;
 }
 
+static uint64_t most_bytes(void) {
+    enum { DEFAULT_MIB = 512 };
+    const char *text = variable("BPT_CACHE_MIB");
+    char *end;
+    const unsigned long long mib = text ? strtoull(text, &end, 10) : 0;
+    return (uint64_t)(mib > 0 && mib < (1u << 30) && !*end ? mib : DEFAULT_MIB) << 20;
+}
+
+// Once in a process, before it writes its first entry.
+static bpt_status_t prune_once(const char *folder) {
+    static atomic_flag pruned = ATOMIC_FLAG_INIT;
+    return atomic_flag_test_and_set(&pruned) ? BPT_OK : bpt_cache_prune(folder, most_bytes());
+}
+
 // *out NULL: there is no cache.
 static bpt_status_t entry_path(const bpt_cache_key_t *key, bool create, char **out) {
     char *folder;
@@ -64,6 +81,7 @@ static bpt_status_t entry_path(const bpt_cache_key_t *key, bool create, char **o
     BPT_TRY(folder_path(&folder));
     if (!folder) return BPT_OK;
     bpt_status_t status = create ? bpt_folders_create(folder) : BPT_OK;
+    if (status == BPT_OK && create) status = prune_once(folder);
     if (status == BPT_OK) status = bpt_path_format(out, "%s/%s-%016" PRIx64 "%016" PRIx64, folder, key->kind, key->high, key->low);
     bpt_free(folder);
     return status;
@@ -84,6 +102,7 @@ static bpt_status_t read_entry(const bpt_cache_key_t *key, char **file, size_t *
     BPT_TRY(entry_path(key, false, &path));
     bpt_status_t status = BPT_OK;
     if (path && bpt_file_exists(path)) {
+        utimensat(AT_FDCWD, path, NULL, 0);  // used now
         status = bpt_file_read(path, MAX_ENTRY_BYTES, file, bytes);
         if (status == BPT_OK && !proved(key, *file, *bytes)) status = bpt_fail(BPT_ERR_INPUT, "%s is damaged", path);
     }

@@ -160,6 +160,37 @@ static void a_link_to_nowhere_is_a_miss(void **state) {
     assert_false(holds(&key, payload, sizeof payload));
 }
 
+static void a_full_cache_loses_what_was_unused_longest_and_nothing_else(void **state) {
+    (void)state;
+    enum { N = 10, BYTES = 1000 };
+    static char bytes[BYTES];
+    char folder[600], numbers[N][8];
+    bpt_cache_key_t keys[N];
+    snprintf(folder, sizeof folder, "%s", fresh_folder("full"));
+    for (int i = 0; i < N; ++i) {
+        snprintf(numbers[i], sizeof numbers[i], "%d", i);
+        keys[i] = key_of("entry", numbers[i]);
+        bpt_cache_put(&keys[i], bytes, BYTES);
+        usleep(20000);  // so that the times of their files differ
+    }
+    test_write_file(test_path("full/notes.txt"), bytes, BYTES);
+    test_write_file(test_path("full/notes-0123"), bytes, BYTES);
+    assert_ok(bpt_cache_prune(folder, N * (BYTES + 100)));  // all fit
+    for (int i = 0; i < N; ++i) {
+        assert_true(holds(&keys[i], bytes, BYTES));
+        usleep(20000);
+    }
+    assert_true(holds(&keys[0], bytes, BYTES));            // the oldest one was used just now
+    assert_ok(bpt_cache_prune(folder, 8 * (BYTES + 40)));  // leaves at most six, each with a header of 48 bytes
+    int kept = 0;
+    for (int i = 0; i < N; ++i) kept += holds(&keys[i], bytes, BYTES);
+    assert_in_range(kept, 4, 6);
+    assert_true(holds(&keys[0], bytes, BYTES));
+    assert_false(holds(&keys[1], bytes, BYTES));
+    assert_true(holds(&keys[N - 1], bytes, BYTES));
+    assert_true(bpt_file_exists(test_path("full/notes.txt")) && bpt_file_exists(test_path("full/notes-0123")));
+}
+
 // ---- No cache --------------------------------------------------------------------------------------------------------
 
 static void without_a_folder_there_is_no_cache_and_no_error(void **state) {
@@ -228,6 +259,7 @@ int main(void) {
         cmocka_unit_test(other_damage_is_noticed_and_mended),
         cmocka_unit_test(an_entry_of_another_key_is_a_miss),
         cmocka_unit_test(a_link_to_nowhere_is_a_miss),
+        cmocka_unit_test(a_full_cache_loses_what_was_unused_longest_and_nothing_else),
         cmocka_unit_test(without_a_folder_there_is_no_cache_and_no_error),
         cmocka_unit_test(the_folder_follows_the_environment),
         cmocka_unit_test(running_out_of_memory_is_a_miss),

@@ -74,6 +74,7 @@ static const struct {
     {"BPT_CACHE_DIR",
      "folder for compiled kernels and verdicts of bpt doctor [$XDG_CACHE_HOME/bpt, else ~/.cache/bpt]; may be deleted at any time"},
     {"BPT_CACHE", "0: no such folder"},
+    {"BPT_CACHE_MIB", "its size [512]; what was not used for the longest time goes"},
     {"BPT_TEXT_MEMORY",
      "MiB of memory that a text and its tokens may take each [256]; larger ones lie in a nameless file in $TMPDIR, else /var/tmp"},
     {"BPT_OPENCL_LIBRARY", "another OpenCL loader than libOpenCL.so.1"},
