@@ -44,6 +44,7 @@ bpt_status_t bpt_gpu_enumerate(const bpt_backend_t *backend, const bpt_gpu_drive
     for (int i = 0; i < *count && i < capacity; ++i) {
         bpt_gpu_rule_t rule;
         if (!infos[i].usable) continue;
+        bpt_gpu_quirks_describe(backend->name, &infos[i]);
         if (bpt_gpu_rule(backend->name, &infos[i], NULL, &rule) == BPT_OK)
             describe_rule(&rule, &infos[i]);
         else
@@ -90,6 +91,7 @@ bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const bpt_gpu_driver_t *
     g->base.backend = backend;
     g->base.info = infos[index];
     BPT_TRY_GOTO(driver->open(index, &g->api), failed);
+    BPT_TRY_GOTO(bpt_gpu_quirks_apply(backend->name, &g->base.info, &g->api->limits), failed);
     BPT_TRY_GOTO(bpt_gpu_limits_fake(&g->api->limits), failed);
     g->base.info.f16 = g->api->limits.f16;
     assume_rates(g, options);

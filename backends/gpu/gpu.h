@@ -136,7 +136,11 @@ bpt_status_t bpt_gpu_list_op(bpt_list_t *list);  // the next dispatches belong t
 // Before a rule that names the library is used: is the library there, and does it compute what our own kernels do? A file's rule gives way
 // to the shipped one, with a note; any other is an error (library.c).
 bpt_status_t bpt_gpu_library_check(bpt_gpu_device_t *device, bpt_gpu_rule_t *rule);
-// BPT_LIMITS lowers what the device reports, BPT_DISABLE switches features off (limits.c).
+// BPT_LIMITS lowers what the device reports, BPT_DISABLE switches features off (limits.c); the same for a text like that of BPT_LIMITS.
 bpt_status_t bpt_gpu_limits_fake(bpt_gpu_limits_t *limits);
+bpt_status_t bpt_gpu_limits_lower(bpt_gpu_limits_t *limits, const char *text);
+// Known faults of drivers, as limits (quirks.c); describing them appends to info->features.
+bpt_status_t bpt_gpu_quirks_apply(const char *backend, const bpt_device_info_t *info, bpt_gpu_limits_t *limits);
+void bpt_gpu_quirks_describe(const char *backend, bpt_device_info_t *info);
 
 #endif

@@ -38,8 +38,10 @@ static bpt_status_t fake(bpt_gpu_limits_t *limits, const char *key, uint64_t val
     return BPT_OK;
 }
 
-static bpt_status_t fake_limits(bpt_gpu_limits_t *limits, char *text) {
-    char *rest = NULL;
+bpt_status_t bpt_gpu_limits_lower(bpt_gpu_limits_t *limits, const char *wanted) {
+    char text[512], *rest = NULL;
+    if (strlen(wanted) >= sizeof text) return bpt_fail(BPT_ERR_USAGE, "BPT_LIMITS is longer than %zu characters", sizeof text - 1);
+    strcpy(text, wanted);
     for (char *item = strtok_r(text, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
         char *value = strchr(item, '='), *end = NULL;
         if (value) *value++ = '\0';
@@ -52,12 +54,7 @@ static bpt_status_t fake_limits(bpt_gpu_limits_t *limits, char *text) {
 
 bpt_status_t bpt_gpu_limits_fake(bpt_gpu_limits_t *limits) {
     const char *wanted = getenv("BPT_LIMITS"), *disabled = getenv("BPT_DISABLE");
-    char text[512];
-    if (wanted) {
-        if (strlen(wanted) >= sizeof text) return bpt_fail(BPT_ERR_USAGE, "BPT_LIMITS is longer than %zu characters", sizeof text - 1);
-        strcpy(text, wanted);
-        BPT_TRY(fake_limits(limits, text));
-    }
+    if (wanted) BPT_TRY(bpt_gpu_limits_lower(limits, wanted));
     if (disabled && strstr(disabled, "f16")) limits->f16 = false;
     return BPT_OK;
 }

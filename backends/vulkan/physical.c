@@ -120,8 +120,6 @@ static void know_limits(bpt_vulkan_physical_t *p, const VkExtensionProperties *e
     out->max_allocation_bytes = p->properties11.maxMemoryAllocationSize;
     if (maintenance.maxBufferSize) out->max_allocation_bytes = min_u64(out->max_allocation_bytes, maintenance.maxBufferSize);
     out->offset_alignment = (uint32_t)l->minStorageBufferOffsetAlignment;
-    // Mesa's software rasterizer leaves a shader's loops after 65,535 rounds in all, without a word.
-    if (p->properties12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE) out->max_loops = 65535;
     if (subgroup.minSubgroupSize && subgroup.minSubgroupSize == subgroup.maxSubgroupSize) out->subgroup_size = subgroup.minSubgroupSize;
 }
 

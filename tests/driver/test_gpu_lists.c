@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 
 #include "backends/gpu/backend.h"
 #include "backends/gpu/driver.h"
+#include "backends/gpu/gpu.h"
 #include "backends/gpu/tuning.h"
 #include "bpt/alloc.h"
 #include "bpt/file.h"
@@ -395,6 +397,29 @@ static void limits_can_be_faked_downwards_only(void **state) {
     unsetenv("BPT_LIMITS");
 }
 
+static void known_faults_of_drivers_are_limits(void **state) {
+    (void)state;
+    static const struct {
+        const char *backend, *driver, *switched;
+        uint32_t loops;
+    } cases[] = {
+        {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", NULL, 65535}, {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", "1", 65535},
+        {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", "0", 0},      {"vulkan", "radv Mesa 24.0", NULL, 0},
+        {"opencl", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", NULL, 0},
+    };
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        bpt_device_info_t info = {.features = "vulkan-1.3"};
+        bpt_gpu_limits_t limits = {0};
+        snprintf(info.driver, sizeof info.driver, "%s", cases[i].driver);
+        if (cases[i].switched) setenv("BPT_QUIRKS", cases[i].switched, 1);
+        assert_int_equal(bpt_gpu_quirks_apply(cases[i].backend, &info, &limits), BPT_OK);
+        bpt_gpu_quirks_describe(cases[i].backend, &info);
+        unsetenv("BPT_QUIRKS");
+        assert_int_equal(limits.max_loops, cases[i].loops);
+        assert_string_equal(info.features, cases[i].loops ? "vulkan-1.3 quirk:loops=65535" : "vulkan-1.3");
+    }
+}
+
 static void a_tensor_beyond_one_binding_goes_window_by_window(void **state) {
     (void)state;
     setenv("BPT_LIMITS", "binding=4096", 1);
@@ -547,6 +572,7 @@ int main(void) {
         cmocka_unit_test(work_that_a_driver_drops_is_noticed),
         cmocka_unit_test(a_device_that_does_not_answer_is_lost),
         cmocka_unit_test(limits_can_be_faked_downwards_only),
+        cmocka_unit_test(known_faults_of_drivers_are_limits),
         cmocka_unit_test(a_tensor_beyond_one_binding_goes_window_by_window),
         cmocka_unit_test(a_library_multiplies_in_pieces_that_follow_from_the_shape),
         cmocka_unit_test(a_submission_takes_whole_pieces_within_its_budget),
