@@ -1,103 +1,146 @@
-// dk = sum over the queries of g q, dv = sum of w f dy, with g, w and f of attention_dq. The weights are computed again from lse.
-#include "attention.h"
-#define MOST_QUERIES 64
-#define LOCALS(L)                                                                                                      \
-    RANGE_LOCALS(L) L(uint, all_row, MOST_QUERIES) L(uint, result_row, MOST_QUERIES) L(uint, q_row, MOST_QUERIES)       \
-    L(int, edge_rel, MOST_QUERIES) L(float, key, COLUMNS) L(float, value, COLUMNS) L(float, dkey, COLUMNS)              \
-    L(float, dvalue, COLUMNS) L(float, score, SCORES) L(float, weight, SCORES)
-#define KEY_TERM(c) LOAD(q, at + c) * key[from + c]
-#define REL_TERM(c) LOAD(q, at + c) * LOAD(rel, row + c)
-#define VALUE_TERM(c) LOAD(dy, d + c) * value[from + c]
+// dk = sum over the queries of g q, dv = sum of w f dy, with g, w and f of attention_dq. The weights are computed again from lse. The lanes
+// of the tile are keys, the list holds the queries that read them.
+#include "tiles.h"
+#define LOCALS(L)                                                                                                        \
+    RANGE_LOCALS_OF(L, RANGES) L(int, low, RANGES * TILE) L(int, high, RANGES * TILE) L(uint, list_row, BATCH)           \
+    L(uint, list_result, BATCH) L(uint, list_all, BATCH) L(int, edge, BATCH * TILE) L(float4, key, MOST_COLUMNS * TILE4)     \
+    L(float4, value, MOST_COLUMNS * TILE4) L(float4, dkey, MOST_COLUMNS * TILE4) L(float4, dvalue, MOST_COLUMNS * TILE4)             \
+    L(float4, score, BATCH * TILE4) L(float4, weight, BATCH * TILE4)
+#define NO_EDGE (-2)
+#define NO_REL (-1)
+#define Q_ELEMENT(t, c) LOAD(q, list_row[t] * p.q_stride + head * HEAD_DIM + c)
+#define DY_ELEMENT(t, c) LOAD(dy, list_result[t] * columns + head * HEAD_DIM + c)
+#define EVERY_NODE(t) true
+// One lane of an edge: its weight, and the gradient of its score.
+#define KEY_EDGE(lane, component)                                                                                       \
+    if (edge[at + lane] == NO_EDGE) {                                                                                    \
+        x.component = 0.0f;                                                                                              \
+        y.component = 0.0f;                                                                                              \
+    } else {                                                                                                             \
+        const float w = exp((x.component + (edge[at + lane] >= 0 ? r.component : 0.0f)) * p.scale - log_sum);            \
+        const float kept = (dropped & 1u << lane) != 0u ? 0.0f : p.inverse;                                              \
+        x.component = w * (kept * y.component - dot_sum) * p.scale;                                                      \
+        y.component = w * kept;                                                                                          \
+    }
+#define PUT_PARTIAL(i, v) AT(partial, i) = v
+#define PUT_DKV(i, v) STORE(dkv, i, v)
+// Nodes of a level of the bucket, and the first one.
+FUNCTION int level_size(int4 g, uint other, int level) { return level == 0 ? g.y : graph_is_flat(g) ? TO_INT(other) : level_nodes(g.y, level); }
+FUNCTION int level_first(int4 g, int level) { return graph_is_flat(g) ? level * g.y : level_offset(g.y, level); }
 KERNEL_BEGIN
     const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
-    const uint head_groups = (p.heads + p.group_heads - 1u) / p.group_heads, columns = p.heads * p.head_dim;
-    const uint first_head = GROUP_ID % head_groups * p.group_heads, n_heads = min(p.group_heads, p.heads - first_head);
-    const uint unit = GROUP_ID / head_groups, part = unit % p.parts, sequence = unit / p.parts / p.n_nodes;
-    const uint first_column = first_head * p.head_dim, n_columns = n_heads * p.head_dim;
-    const uint batch = min(TO_UINT(MOST_QUERIES), SCORES / p.group_heads);
-
-    const int n_true = TO_INT(AT(lengths, sequence)), node = p.first_node + TO_INT(unit / p.parts % p.n_nodes);
-    const int4 position = node_position(g, node);
-    const uint key_row = row_of_node(g, p.leaf_rows, p.other, sequence, node), k = key_row * p.kv_stride + p.k_offset + first_column;
-    const int n_ranges = node_exists(g, n_true, position) ? key_ranges(g, n_true, position.x) : 0;
-    const bool roots = (p.calls & CALL_ROOTS) != 0u;
-    // Of the queries that read the key, those that this call asks for.
+    const bool has_rel = (p.calls & CALL_REL) != 0u, roots = (p.calls & CALL_ROOTS) != 0u;
+    const uint head_turns = (p.heads + p.turn_heads - 1u) / p.turn_heads, columns = p.heads * HEAD_DIM;
+    const uint unit = GROUP_ID / head_turns, part_number = unit % p.parts, sequence = unit / p.parts / p.n_tiles;
+    const uint head0 = GROUP_ID % head_turns * p.turn_heads;
+    const uint vector0 = LOCAL_ID % LANE_ITEMS * VECTORS, part = LOCAL_ID / LANE_ITEMS;
+    const int n_true = TO_INT(AT(lengths, sequence));
+    // The tile's level and its first node there.
+    int level = p.first_level, index = TO_INT(unit / p.parts % p.n_tiles * TILE);
+    while (index >= level_size(g, p.other, level)) {
+        index -= (level_size(g, p.other, level) + TO_INT(TILE) - 1) / TO_INT(TILE) * TO_INT(TILE);
+        ++level;
+    }
+    const int node0 = level_first(g, level) + index;
+    const uint row0 = row_of_node(g, p.leaf_rows, p.other, sequence, node0);
+    const uint last_lane = min(TILE, TO_UINT(level_size(g, p.other, level) - index)) - 1u;
+    int n_existing = 0;
+    for (int lane = 0; lane <= TO_INT(last_lane); ++lane) n_existing += node_exists(g, n_true, INT4(level, index + lane, 0, 0)) ? 1 : 0;
+    const uint existing = TO_UINT(n_existing);
+    const int n_ranges = existing > 0u ? key_ranges(g, n_true, level) : 0;
+    // Of the queries that read the keys, those that this call asks for.
     const int first_query = roots ? root_node(g, n_true) : 0;
     const int end_query = roots ? first_query + 1 : (p.calls & CALL_LEAVES) != 0u ? g.y : 0x7FFFFFFF;
-    const uint key_code = p.threshold > 0u ? AT(row_keys, 2u * key_row) : 0u;
 
-    for (uint c = LOCAL_ID; c < n_columns; c += WG) {
-        key[c] = n_ranges > 0 ? LOAD(kv, k + c) : 0.0f;
-        value[c] = n_ranges > 0 ? LOAD(kv, k + columns + c) : 0.0f;
-        dkey[c] = 0.0f;
-        dvalue[c] = 0.0f;
-    }
-    for (int r = TO_INT(LOCAL_ID); r < n_ranges; r += TO_INT(WG)) {
-        const int4 range = key_range(g, n_true, position, r);
-        const int begin = max(range.x, first_query);
-        range_begin[r] = begin;
-        range_end[r] = max(min(range.y, end_query), begin);
+    for (uint u = LOCAL_ID; u < TO_UINT(n_ranges) * TILE; u += WG) {
+        int4 range = INT4(0, 0, -1, 0);
+        if (u % TILE < existing) range = tile_key_range(g, n_true, INT4(level, index + TO_INT(u % TILE), 0, 0), TO_INT(u / TILE));
+        low[u] = max(range.x, first_query);
+        high[u] = range.x < range.y ? min(range.y, end_query) : low[u];
     }
     BARRIER;
-    START_RANGES(n_ranges)
-    BARRIER;
-    const int all_queries = range_start[n_ranges], first_place = p.parts > 1u ? TO_INT(part) * p.part_keys : 0;
-    const int end_place = p.parts > 1u ? min(first_place + p.part_keys, all_queries) : all_queries;
-    for (int first = first_place; first < end_place; first += TO_INT(batch)) {
-        const uint n_queries = min(batch, TO_UINT(end_place - first)), n_scores = n_queries * n_heads;
-        for (uint t = LOCAL_ID; t < n_queries; t += WG) {
-            const int place = first + TO_INT(t);
-            FIND_RANGE(r, n_ranges, place)
-            const int query_node = range_begin[r] + place - range_start[r];
-            const uint row = row_of_node(g, p.leaf_rows, p.other, sequence, query_node);
-            all_row[t] = row;
-            result_row[t] = roots ? sequence : row;
-            q_row[t] = roots ? sequence : stored_row(g, p.calls, row, query_node);
-            edge_rel[t] = (p.calls & CALL_REL) != 0u ? edge_row(g, node_position(g, query_node), position) : -1;
+    TILE_UNIONS(NO_NOTE)
+    const int begin_place = p.parts > 1u ? TO_INT(part_number) * p.part_nodes : 0;
+    const int end_place = p.parts > 1u ? min(begin_place + p.part_nodes, range_start[n_ranges]) : range_start[n_ranges];
+
+    for (uint head = head0; head < min(head0 + p.turn_heads, p.heads); ++head) {
+        TILE_READ(key, kv, p.kv_stride, p.k_offset, 1.0f)
+        TILE_READ(value, kv, p.kv_stride, p.k_offset + columns, 1.0f)
+        for (uint u = LOCAL_ID; u < HEAD_DIM * TILE4; u += WG) {
+            dkey[u] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+            dvalue[u] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
         }
-        BARRIER;
-        for (uint s = LOCAL_ID; s < n_scores; s += WG) {
-            const uint t = s / n_heads, h = s - t * n_heads, from = h * p.head_dim, d = result_row[t] * columns + first_column + from;
-            float dot_product = 0.0f, dot_value = 0.0f;
-            if (q_row[t] != NO_ROW) {
-                const uint at = q_row[t] * p.q_stride + first_column + from;
-                ADD_TERMS(dot_product, p.head_dim, KEY_TERM)
-                if (edge_rel[t] >= 0) {
-                    const uint row = TO_UINT(edge_rel[t]) * p.head_dim;
-                    ADD_TERMS(dot_product, p.head_dim, REL_TERM)
+        for (int first = begin_place; first < end_place; first += TO_INT(BATCH)) {
+            const uint n_queries = min(BATCH, TO_UINT(end_place - first)), n_filled = FILLED(n_queries);
+            BARRIER;
+            for (uint t = LOCAL_ID; t < n_filled; t += WG) {
+                const int place = first + TO_INT(min(t, n_queries - 1u));
+                FIND_RANGE(r, n_ranges, place)
+                const int node = range_begin[r] + place - range_start[r];
+                const uint row = row_of_node(g, p.leaf_rows, p.other, sequence, node);
+                const int4 position = node_position(g, node);
+                list_all[t] = row;
+                list_result[t] = roots ? sequence : row;
+                list_row[t] = roots ? sequence : stored_row(g, p.calls, row, node);
+                for (uint lane = 0u; lane < TILE; ++lane) {
+                    const uint at = TO_UINT(r) * TILE + lane;
+                    int row_of_edge = NO_EDGE;
+                    if (t < n_queries && node >= low[at] && node < high[at])
+                        row_of_edge = has_rel ? edge_row(g, position, INT4(level, index + TO_INT(lane), 0, 0)) : NO_REL;
+                    edge[t * TILE + lane] = row_of_edge;
                 }
             }
-            ADD_TERMS(dot_value, p.head_dim, VALUE_TERM)
-            float kept = p.inverse;
-            if (p.threshold > 0u && dropout_bits(key_code, AT(row_keys, 2u * all_row[t]), AT(row_keys, 2u * all_row[t] + 1u),
-                                                 p.uid << 8 | (first_head + h), AT(rng, 0u), AT(rng, 1u)) < p.threshold)
-                kept = 0.0f;
-            const uint at = result_row[t] * p.heads + first_head + h;
-            const float w = exp(dot_product * p.scale - AT(lse, at));
-            weight[s] = w * kept;
-            score[s] = w * (kept * dot_value - AT(dots, at)) * p.scale;
-        }
-        BARRIER;
-        for (uint c = LOCAL_ID; c < n_columns; c += WG) {
-            const uint h = c / p.head_dim;
-            float dk = dkey[c], dv = dvalue[c];
-            for (uint t = 0u; t < n_queries; ++t) {
-                if (q_row[t] != NO_ROW) dk += score[t * n_heads + h] * LOAD(q, q_row[t] * p.q_stride + first_column + c);
-                dv += weight[t * n_heads + h] * LOAD(dy, result_row[t] * columns + first_column + c);
+            BARRIER;
+            for (uint t = part; t < n_filled; t += PARTS * NODES) {
+                TILE_PRODUCTS(s, key, q, list_row, p.q_stride, 0u)
+                TILE_PRODUCTS(d, value, dy, list_result, columns, 0u)
+                UNROLL for (uint j = 0u; j < NODES; ++j)
+                    UNROLL for (uint v = 0u; v < VECTORS; ++v) {
+                        score[(t + j * PARTS) * TILE4 + vector0 + v] = s[j * VECTORS + v];
+                        weight[(t + j * PARTS) * TILE4 + vector0 + v] = d[j * VECTORS + v];
+                    }
             }
-            dkey[c] = dk;
-            dvalue[c] = dv;
+            for (uint t = part; t < n_filled; t += PARTS)
+                for (uint vector = vector0; vector < vector0 + VECTORS; ++vector) {
+                    const uint lane0 = 4u * vector, at = t * TILE + lane0, all_row = 2u * list_all[t];
+                    const float log_sum = AT(lse, list_result[t] * p.heads + head), dot_sum = AT(dots, list_result[t] * p.heads + head);
+                    const int4 row = INT4(edge[at], edge[at + 1u], edge[at + 2u], edge[at + 3u]);
+                    float4 r = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f), x = score[t * TILE4 + vector], y = weight[t * TILE4 + vector];
+                    if (max(max(row.x, row.y), max(row.z, row.w)) >= 0 && list_row[t] != NO_ROW) {
+                        const uint rx = TO_UINT(max(row.x, 0)) * HEAD_DIM, ry = TO_UINT(max(row.y, 0)) * HEAD_DIM;
+                        const uint rz = TO_UINT(max(row.z, 0)) * HEAD_DIM, rw = TO_UINT(max(row.w, 0)) * HEAD_DIM;
+                        const uint from = list_row[t] * p.q_stride + head * HEAD_DIM;
+                        for (uint c = 0u; c < HEAD_DIM; ++c)
+                            r += LOAD(q, from + c) * FLOAT4(LOAD(rel, rx + c), LOAD(rel, ry + c), LOAD(rel, rz + c), LOAD(rel, rw + c));
+                    }
+                    uint dropped = 0u;
+                    if (p.threshold > 0u)
+                        for (uint lane = 0u; lane < 4u; ++lane) {
+                            const uint code = AT(row_keys, 2u * (row0 + min(lane0 + lane, last_lane)));
+                            if (dropout_bits(code, AT(row_keys, all_row), AT(row_keys, all_row + 1u), p.uid << 8 | head, AT(rng, 0u),
+                                             AT(rng, 1u)) < p.threshold)
+                                dropped |= 1u << lane;
+                        }
+                    KEY_EDGE(0u, x)
+                    KEY_EDGE(1u, y)
+                    KEY_EDGE(2u, z)
+                    KEY_EDGE(3u, w)
+                    score[t * TILE4 + vector] = x;
+                    weight[t * TILE4 + vector] = y;
+                }
+            BARRIER;
+            TILE_SUM(dkey, UNCHANGED, n_queries, score, NODE_IS_STORED, Q_ELEMENT)
+            TILE_SUM(dvalue, UNCHANGED, n_queries, weight, EVERY_NODE, DY_ELEMENT)
         }
         BARRIER;
-    }
-    BARRIER;
-    for (uint c = LOCAL_ID; c < n_columns; c += WG) {
         if (p.parts > 1u) {
-            AT(partial, unit * 2u * columns + first_column + c) = dkey[c];
-            AT(partial, (unit * 2u + 1u) * columns + first_column + c) = dvalue[c];
+            const uint unit0 = (sequence * p.n_nodes + TO_UINT(node0 - p.first_node)) * p.parts + part_number, stride = 2u * columns;
+            TILE_WRITE(dkey, PUT_PARTIAL, unit0 * stride, p.parts * stride)
+            TILE_WRITE(dvalue, PUT_PARTIAL, unit0 * stride + columns, p.parts * stride)
         } else {
-            STORE(dkv, k + c, dkey[c]);
-            STORE(dkv, k + columns + c, dvalue[c]);
+            TILE_WRITE(dkey, PUT_DKV, row0 * p.kv_stride + p.k_offset, p.kv_stride)
+            TILE_WRITE(dvalue, PUT_DKV, row0 * p.kv_stride + p.k_offset + columns, p.kv_stride)
         }
+        BARRIER;
     }
 KERNEL_END

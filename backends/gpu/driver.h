@@ -24,6 +24,7 @@ typedef struct {
     uint32_t max_loops;         // rounds of all loops of a work-item together, after which the driver silently stops; 0 = none
     bool f16;                   // 16-bit elements in storage
     bool unified;               // host and device share the memory
+    bool software;              // the device is a processor (set by gpu.c)
 } bpt_gpu_limits_t;
 
 struct bpt_gpu_api {

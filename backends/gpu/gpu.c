@@ -92,6 +92,7 @@ bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const bpt_gpu_driver_t *
     g->base.info = infos[index];
     BPT_TRY_GOTO(driver->open(index, &g->api), failed);
     BPT_TRY_GOTO(bpt_gpu_quirks_apply(backend->name, &g->base.info, &g->api->limits), failed);
+    g->api->limits.software = !strcmp(g->base.info.type, "software");
     BPT_TRY_GOTO(bpt_gpu_limits_fake(&g->api->limits), failed);
     g->base.info.f16 = g->api->limits.f16;
     assume_rates(g, options);

@@ -35,7 +35,8 @@ FUNCTION uint stored_row(int4 g, uint calls, uint row, int node) { return node >
 
 // Ranges in local memory: range_begin[r] .. range_end[r] - 1 are nodes, range_start[r] is the place of the first one in the list of all
 // ranges' nodes; one more start is the length of the list.
-#define RANGE_LOCALS(L) L(int, range_begin, MOST_RANGES) L(int, range_end, MOST_RANGES) L(int, range_start, MOST_RANGES + 1)
+#define RANGE_LOCALS_OF(L, most) L(int, range_begin, most) L(int, range_end, most) L(int, range_start, most + 1)
+#define RANGE_LOCALS(L) RANGE_LOCALS_OF(L, MOST_RANGES)
 // Starts from lengths: every item adds up those before its own ranges. (A loop inside of if (LOCAL_ID == 0u) miscompiles in PoCL 3.1.)
 #define START_RANGES(n_ranges)                                                                       \
     for (int r = TO_INT(LOCAL_ID); r <= n_ranges; r += TO_INT(WG)) {                                 \

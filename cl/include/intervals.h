@@ -165,6 +165,16 @@ FUNCTION int4 query_range(int4 g, int n_true, int4 position, int number) {
     return graph_kind(g) == GRAPH_SEGTREE ? segtree_range(g, n_true, index, rest, side) : paper_range(g, n_true, index, rest, side);
 }
 
+// The same for a leaf in a tile of leaves, whose ranges of one number are walked together. Where the nearest leaves on the left and the leaf
+// itself have evenly spaced rows they are one range, number 0, and number 1 is empty.
+FUNCTION int4 leaf_range(int4 g, int n_true, int i, int number) {
+    if (graph_kind(g) != GRAPH_BPT || number > 1) return query_range(g, n_true, INT4(0, i, 0, 0), number);
+    if (number == 1) return INT4(0, 0, -1, 0);
+    const int4 left = query_range(g, n_true, INT4(0, i, 0, 0), 1);
+    if (left.x < left.y) return INT4(left.x, i + 1, left.z, left.w);
+    return g.w == 0 ? INT4(i, i + 1, -1, 0) : INT4(i, i + 1, 0, -1);
+}
+
 // ---- Queries of a key: the same graph from the other end. Only begin and end: edge_row has the rows.
 
 // Before any 2^level is multiplied the bounds are compared shifted down, so that what lies outside of the sequence cannot overflow.
@@ -236,6 +246,15 @@ FUNCTION int4 key_range(int4 g, int n_true, int4 position, int number) {
     if (number >= 3) return INT4(0, 0, -1, 0);
     return graph_kind(g) == GRAPH_SEGTREE ? segtree_consumers(g, n_true, level, index, side)
                                           : paper_consumers(g, n_true, level, index, side);
+}
+
+// The same for a key in a tile of keys: the leaf itself and the leaves after it, which have it on their left, are one range, number 0, and
+// number 1 is empty.
+FUNCTION int4 tile_key_range(int4 g, int n_true, int4 position, int number) {
+    if (position.x > 0 || number > 1) return key_range(g, n_true, position, number);
+    if (number == 1) return INT4(0, 0, -1, 0);
+    const int4 after = key_range(g, n_true, position, 1);
+    return INT4(position.y, after.x < after.y ? after.y : position.y + 1, -1, 0);
 }
 
 // ---- The row of an edge that exists; -1: none

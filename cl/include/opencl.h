@@ -11,7 +11,11 @@
 #define INT4(a, b, c, d) ((int4)(a, b, c, d))
 #define FLOAT4(a, b, c, d) ((float4)(a, b, c, d))
 #define UNROLL _Pragma("unroll")
+#if WG == 1  // compilers for processors make much better code of kernels without barriers
+#define BARRIER
+#else
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
+#endif
 #define BARRIER_GLOBAL barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 
 #define LOCAL_ID ((uint)get_local_id(0))

@@ -47,6 +47,17 @@ static const chosen_t chosen[] = {
     {BPT_GRAPH_WINDOW, true, false, true, true, 1, 1, 4, 65537, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
     {BPT_GRAPH_BPT, false, false, true, true, 1, 1, 10, 20000, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},  // longer than a piece of work
     {BPT_GRAPH_BPT, true, false, false, true, 2, 1, 10, 7, 0, BPT_QUERIES_ALL, 0, BPT_F32, 2},      // no sequences at all
+    // Around whole tiles of 16 leaves, and of 8 and 4; sequences of other lengths beside them.
+    {BPT_GRAPH_BPT, false, false, true, true, 4, 2, 20, 15, 3, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    {BPT_GRAPH_BPT, true, false, false, true, 4, 3, 30, 16, 3, BPT_QUERIES_LEAVES, 0.1f, BPT_F32, 2},
+    {BPT_GRAPH_BPT, false, false, false, true, 16, 2, 20, 35, 3, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    {BPT_GRAPH_DENSE, true, false, true, true, 1, 1, 50, 35, 3, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    {BPT_GRAPH_SEGTREE, false, true, true, true, 1, 1, 10, 19, 3, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    {BPT_GRAPH_BPT, false, false, true, true, 2, 1, 200, 40, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},  // a head as large as the models have
+    // Several sequences, for bindings that hold only some of them.
+    {BPT_GRAPH_BPT, false, false, true, true, 4, 2, 20, 100, 7, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},
+    {BPT_GRAPH_BPT, false, false, false, true, 4, 2, 30, 100, 7, BPT_QUERIES_ROOTS, 0, BPT_F16, 2},
+    {BPT_GRAPH_WINDOW, true, false, false, false, 1, 2, 20, 100, 7, BPT_QUERIES_LEAVES, 0, BPT_F32, 2},
 };
 
 // Graphs given as tables; forward only.
@@ -56,8 +67,8 @@ static const struct {
     int64_t rel_rows;
     bpt_dtype_t dtype;
 } tables[] = {
-    {0, 3, 2, 1, 10, 0, BPT_F32},        {1, 1, 1, 1, 20, 1, BPT_F32},     {5, 2, 3, 2, 40, 7, BPT_F32},
-    {33, 17, 1, 2, 64, 0, BPT_BF16},     {31, 129, 6, 3, 10, 9, BPT_F16},  {129, 33, 150, 1, 50, 3, BPT_F32},
+    {0, 3, 2, 1, 10, 0, BPT_F32},        {1, 1, 1, 1, 20, 1, BPT_F32},      {5, 2, 3, 2, 40, 7, BPT_F32},
+    {33, 17, 1, 2, 64, 0, BPT_BF16},     {31, 129, 6, 3, 10, 9, BPT_F16},   {129, 33, 150, 1, 50, 3, BPT_F32},
     {257, 1000, 4, 2, 20, 300, BPT_F32}, {13, 50000, 1, 4, 16, 0, BPT_F32},
 };
 

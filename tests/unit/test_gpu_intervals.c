@@ -96,10 +96,45 @@ static edges_t kernel_consumers(const bpt_intervals_t *g, int64_t n_true) {
     return e;
 }
 
+// The ranges of tiles: other cuts of the same keys and consumers. The rows of a range are evenly spaced, from which kernels work them out.
+static edges_t tile_keys(const bpt_intervals_t *g, int64_t n_true) {
+    edges_t e = edges_empty(g);
+    const int4 k = graph_of(g);
+    for (int32_t query = 0; query < (int32_t)e.nodes; ++query) {
+        const int4 position = node_position(k, query);
+        if (!node_exists(k, (int32_t)n_true, position)) continue;
+        for (int s = 0; s < query_ranges(k, (int32_t)n_true, position.x); ++s) {
+            const int4 range = query < k.y ? leaf_range(k, (int32_t)n_true, query, s) : query_range(k, (int32_t)n_true, position, s);
+            for (int32_t key = range.x; key < range.y; ++key) edges_add(&e, query, key, range.z + (key - range.x) * range.w);
+        }
+    }
+    return e;
+}
+
+static edges_t tile_consumers(const bpt_intervals_t *g, int64_t n_true) {
+    edges_t e = edges_empty(g);
+    const int4 k = graph_of(g);
+    for (int32_t key = 0; key < (int32_t)e.nodes; ++key) {
+        const int4 position = node_position(k, key);
+        if (!node_exists(k, (int32_t)n_true, position)) continue;
+        for (int s = 0; s < key_ranges(k, (int32_t)n_true, position.x); ++s) {
+            const int4 range = tile_key_range(k, (int32_t)n_true, position, s);
+            for (int32_t query = range.x; query < range.y; ++query)
+                edges_add(&e, query, key, edge_row(k, node_position(k, query), position));
+        }
+    }
+    return e;
+}
+
 static void check_small(const bpt_intervals_t *g, int64_t n_true) {
     edges_t want = edges_by_keys(g, n_true), keys = kernel_keys(g, n_true), consumers = kernel_consumers(g, n_true);
     assert_same_edges(g, n_true, &keys, &want);
     assert_same_edges(g, n_true, &consumers, &want);
+    edges_t of_tiles = tile_keys(g, n_true), to_tiles = tile_consumers(g, n_true);
+    assert_same_edges(g, n_true, &of_tiles, &want);
+    assert_same_edges(g, n_true, &to_tiles, &want);
+    edges_free(&of_tiles);
+    edges_free(&to_tiles);
     for (int64_t node = 0; node < want.nodes; ++node) check_position(g, n_true, node);
     const int64_t root = bpt_root_node(g, n_true);
     if (root >= 0) assert_int_equal(root_node(graph_of(g), (int32_t)n_true), root);
@@ -118,6 +153,72 @@ static void shorter_sequences_of_a_bucket_have_the_same_edges(void **state) {
     (void)state;
     for (int64_t n_true = 1; n_true <= 37; n_true += 3) for_each_graph(37, n_true, 3, check_small);
     for_each_graph(100, 64, 7, check_small);
+}
+
+// ---- Tiles of leaves: rows of the table that a batch of the list uses (cl/include/tiles.h) --------------------------------
+
+enum { MOST_TILE = 16, TILE_RANGES = 128 };
+
+typedef struct {
+    int4 lane[TILE_RANGES][MOST_TILE];
+    int32_t begin[TILE_RANGES], end[TILE_RANGES], start[TILE_RANGES + 1], step[TILE_RANGES];
+    int ranges;
+} tile_t;
+
+static void make_tile(const bpt_intervals_t *g, int32_t n_true, int32_t first_leaf, int size, tile_t *t) {
+    const int4 k = graph_of(g);
+    t->ranges = query_ranges(k, n_true, 0);
+    for (int r = 0; r < t->ranges; ++r) {
+        t->begin[r] = INT32_MAX, t->end[r] = 0, t->step[r] = 0;
+        for (int lane = 0; lane < size; ++lane) {
+            const int4 range = first_leaf + lane < n_true ? leaf_range(k, n_true, first_leaf + lane, r) : INT4(0, 0, -1, 0);
+            t->lane[r][lane] = range;
+            if (range.x == range.y) continue;
+            if (t->begin[r] < INT32_MAX) assert_int_equal(t->step[r], range.w);
+            t->begin[r] = range.x < t->begin[r] ? range.x : t->begin[r], t->end[r] = range.y > t->end[r] ? range.y : t->end[r];
+            t->step[r] = range.w;
+        }
+        t->begin[r] = t->begin[r] < t->end[r] ? t->begin[r] : t->end[r];
+        t->start[r + 1] = (r ? t->start[r] : 0) + t->end[r] - t->begin[r];
+    }
+}
+
+static int entries_of(const tile_t *t, int size, int32_t first, int batch) {
+    int entries = 0;
+    for (int r = 0; r < t->ranges; ++r) {
+        const int32_t start = r ? t->start[r] : 0, from = t->begin[r] + (first > start ? first - start : 0);
+        const int32_t to = t->begin[r] + (first + batch < t->start[r + 1] ? first + batch : t->start[r + 1]) - start;
+        int32_t low = INT32_MAX, high = -1;
+        for (int lane = 0; lane < size; ++lane) {
+            const int4 range = t->lane[r][lane];
+            const int32_t begin = range.x > from ? range.x : from, end = range.y < to ? range.y : to;
+            for (int32_t key = begin; key < end; key += key < end - 1 ? end - 1 - key : 1) {  // the first and the last one
+                const int32_t row = range.z + (key - range.x) * range.w;
+                low = row < low ? row : low, high = row > high ? row : high;
+            }
+        }
+        if (low <= high) entries += (high - low) / (t->step[r] == 2 || t->step[r] == -2 ? 2 : 1) + 1;
+    }
+    return entries;
+}
+
+static void check_entries(const bpt_intervals_t *g, int64_t n_true) {
+    static tile_t t;
+    if (g->rel_levels == 0) return;
+    for (int size = 4; size <= MOST_TILE; size *= 2)
+        for (int32_t leaf = 0; leaf < n_true; leaf += size) {
+            make_tile(g, (int32_t)n_true, leaf, size, &t);
+            for (int batch = 16; batch <= 64; batch *= 4)
+                for (int32_t first = 0; first < t.start[t.ranges]; first += batch)
+                    assert_in_range(entries_of(&t, size, first, batch), 0, batch + 2 * size + 8);
+        }
+}
+
+static void a_batch_of_a_tile_uses_few_rows(void **state) {
+    (void)state;
+    for (int64_t n = 1; n <= 100; n += 11) for_each_graph(n, n, n % 3 == 0 ? 2 : bpt_default_rel_levels(n), check_entries);
+    for_each_graph(300, 211, bpt_default_rel_levels(300), check_entries);
+    for_each_graph(300, 300, 90, check_entries);
 }
 
 // ---- Large graphs: some nodes ------------------------------------------------------------------------------------------
@@ -212,9 +313,8 @@ static void half_of_the_largest_graph_a_level(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_graphs_have_the_same_edges),
-        cmocka_unit_test(shorter_sequences_of_a_bucket_have_the_same_edges),
-        cmocka_unit_test(large_graphs_have_the_same_ranges),
+        cmocka_unit_test(small_graphs_have_the_same_edges),  cmocka_unit_test(shorter_sequences_of_a_bucket_have_the_same_edges),
+        cmocka_unit_test(a_batch_of_a_tile_uses_few_rows),   cmocka_unit_test(large_graphs_have_the_same_ranges),
         cmocka_unit_test(half_of_the_largest_graph_a_level),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

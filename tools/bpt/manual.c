@@ -86,7 +86,7 @@ static const struct {
     {"BPT_QUIRKS", "0: without the workarounds for known faults of drivers, which bpt devices lists among the features"},
     {"BPT_DISABLE", "features of GPUs not to use, with commas: f16, unified"},
     {"BPT_LIMITS", "makes a GPU look smaller, for tests: local, groups, group_size, binding, allocation, memory, subgroup, loops, f16, as "
-                   "in local=16384,f16=0"},
+                   "in local=16384,f16=0; software=0: attention as on a GPU"},
     {"BPT_CONFIG_DIR", "folder of the rules that bpt tune records [$XDG_CONFIG_HOME/bpt, else ~/.config/bpt]"},
     {"BPT_TUNING", "rule for the products of the GPU backends in place of the recorded one: wide:8,2,8 (rows, columns, group), tiles, "
                    "tiles:64,64,16,8,8 (of a tile: rows, columns, depth; of an item: rows, columns) or library; one for all, or "

@@ -1,0 +1,194 @@
+// An attention call cut into pieces: nodes that are worked on alike. Queries of few keys (and keys of few queries) are worked on whole;
+// those of many are cut into parts, so that no group runs for long and high spans keep the device busy. Knows no driver.
+#include "backends/gpu/lower/attention_problem.h"
+
+enum {
+    COLUMNS = 512,             // columns of a group that takes single queries, unless one head has more
+    OTHER_LOCAL_BYTES = 3328,  // its local memory for ranges and keys of a batch, rounded up
+};
+
+typedef bpt_attention_problem_t problem_t;
+typedef bpt_attention_piece_t piece_t;
+typedef bpt_attention_pieces_t pieces_t;
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// ---- The call ----------------------------------------------------------------------------------------------------------
+
+// Local memory of attention_dq: three arrays of columns and the scores.
+static void share_heads(problem_t *a) {
+    const int64_t head_dim = a->t->head_dim, most = (a->l->device->api->limits.local_bytes - OTHER_LOCAL_BYTES) / 4 - BPT_ATTENTION_SCORES;
+    a->columns = (uint32_t)(head_dim > COLUMNS ? head_dim : COLUMNS);
+    if (4 * (int64_t)a->columns > most) a->columns = (uint32_t)(most / 4);
+    if (head_dim > a->columns) {
+        bpt_lower_refuse(a->l, "a head has %lld columns; the local memory of the device (%u bytes) has room for %u: use more heads",
+                         (long long)head_dim, a->l->device->api->limits.local_bytes, a->columns);
+        return;
+    }
+    const int64_t fit = min64(a->columns / head_dim, BPT_ATTENTION_MOST_HEADS);
+    a->head_groups = (uint32_t)bpt_ceil_div(a->t->heads, fit);
+    a->group_heads = (uint32_t)bpt_ceil_div(a->t->heads, a->head_groups);
+}
+
+// Kernels count elements in 32 bits.
+static void check_size(bpt_lower_t *l, const bpt_operand_t *operand, const char *direction, int slot) {
+    if (operand->present && bpt_count(operand) > (int64_t)UINT32_MAX)
+        bpt_lower_refuse(l, "%s %d has more than 2^32 elements: lower --batch-tokens or --context", direction, slot);
+}
+static void check_sizes(bpt_lower_t *l) {
+    for (int i = 0; i < BPT_MAX_INPUTS; ++i) check_size(l, &l->call->in[i], "input", i);
+    for (int i = 0; i < BPT_MAX_OUTPUTS; ++i) check_size(l, &l->call->out[i], "output", i);
+}
+
+problem_t bpt_lower_attention_problem(bpt_lower_t *l) {
+    const bpt_attention_attrs_t *t = &l->call->attrs.attention;
+    problem_t a = {.l = l, .t = t, .batch = t->batch, .d = (int64_t)t->heads * t->head_dim};
+    for (int i = 0; i < BPT_MAX_INPUTS; ++i) a.in[i] = bpt_lower_in(l, i);
+    for (int i = 0; i < BPT_MAX_OUTPUTS; ++i) a.out[i] = bpt_lower_out(l, i);
+    a.tree = t->graph.kind == BPT_GRAPH_BPT || t->graph.kind == BPT_GRAPH_SEGTREE;
+    a.table = t->graph.kind == BPT_GRAPH_TABLE;
+    a.other = a.table ? 0 : bpt_node_count(&t->graph) - t->graph.n;
+    a.rel_rows = l->call->in[2].present ? bpt_rows(&l->call->in[2]) : 0;
+    a.calls = (t->queries == BPT_QUERIES_ROOTS ? BPT_ATTENTION_CALL_ROOTS : 0) |
+              (t->queries == BPT_QUERIES_LEAVES ? BPT_ATTENTION_CALL_LEAVES : 0) | (t->zero_spans ? BPT_ATTENTION_CALL_ZERO_SPANS : 0);
+    bpt_gpu_graph_words(&t->graph, a.graph);
+    check_sizes(l);
+    share_heads(&a);
+    return a;
+}
+
+// ---- Loops -------------------------------------------------------------------------------------------------------------
+// Where a driver stops a work-item after so many rounds of all its loops, a group takes no more keys than fit; elsewhere any number.
+
+enum { BATCH_ROUNDS = 48, DROPOUT_ROUNDS = 10 };  // of a batch of keys, of random numbers
+
+// Rounds of the busiest item per key (or query), at most. `dots`: products of a column pair per score; `sums`: it sums up the table too.
+int64_t bpt_lower_attention_key_rounds(const problem_t *a, int dots, bool sums) {
+    const int64_t heads = a->group_heads, head_dim = a->t->head_dim, size = bpt_lower_attention_group(a->l);
+    const int64_t batch = min64(64, BPT_ATTENTION_SCORES / heads), team = min64(size, head_dim);
+    const int64_t dot = dots * (bpt_ceil_div(head_dim, 4) + 4) + DROPOUT_ROUNDS + 1;
+    const int64_t table = sums && a->rel_rows ? 1 + bpt_ceil_div(head_dim, team) * (heads + 1) : 0;
+    const int64_t rounds = bpt_ceil_div(batch * heads, size) * dot + bpt_ceil_div(heads, size) * 2 * batch +
+                           bpt_ceil_div(heads * head_dim, size) * (batch + 1) + batch * table + BATCH_ROUNDS;
+    return bpt_ceil_div(rounds, batch);
+}
+
+// Keys of a group, at most.
+int64_t bpt_lower_attention_most_keys(const problem_t *a, int64_t rounds) {
+    const int64_t loops = a->l->device->api->limits.max_loops;
+    if (loops == 0) return INT32_MAX;
+    return loops > BPT_ATTENTION_UNIT_ROUNDS + 64 * rounds ? (loops - BPT_ATTENTION_UNIT_ROUNDS) / rounds : 64;
+}
+
+// ---- Pieces ------------------------------------------------------------------------------------------------------------
+
+// Nodes of up to `keys` keys each, in parts of `most` keys.
+static void add_piece(pieces_t *p, piece_t piece, int64_t most) {
+    if (piece.nodes <= 0) return;
+    piece.parts = piece.keys > most ? bpt_ceil_div(piece.keys, most) : 1;
+    piece.part_keys = most;
+    p->piece[p->count++] = piece;
+}
+
+static double leaf_edges(const problem_t *a) {
+    int64_t all, contextual;
+    bpt_intervals_count(&a->t->graph, a->t->graph.n, &all, &contextual);
+    return (double)(contextual + a->t->graph.n) * (double)a->batch;
+}
+
+// Keys of a leaf, and queries of a leaf that are leaves, at most.
+static int64_t leaf_keys(const problem_t *a) {
+    const bpt_intervals_t *g = &a->t->graph;
+    if (g->kind == BPT_GRAPH_DENSE) return g->n;
+    if (g->kind == BPT_GRAPH_WINDOW) return min64(g->n, 2 * (int64_t)g->window + 1);
+    return min64(g->n, 3 + 2 * (int64_t)bpt_levels(g->n) * (g->kind == BPT_GRAPH_SEGTREE ? 2 : (int64_t)g->k + 1));
+}
+
+// Levels from 1 up with at most a part of keys a node are one piece, each higher level is one. keys[j]: of a node of level j.
+static void add_levels(const problem_t *a, const int64_t keys[BPT_MAX_LEVELS], int64_t most, double level_edges, bool rel, pieces_t *p) {
+    const int64_t n = a->t->graph.n;
+    const int levels = bpt_levels(n);
+    int light = 1;
+    while (light < levels && keys[light] <= most) ++light;
+    add_piece(
+        p,
+        (piece_t){
+            .first = n, .nodes = bpt_level_offset(n, light) - n, .keys = keys[light - 1], .edges = level_edges * (light - 1), .rel = rel},
+        most);
+    for (int j = light; j < levels; ++j)
+        add_piece(
+            p, (piece_t){.first = bpt_level_offset(n, j), .nodes = bpt_level_size(n, j), .keys = keys[j], .edges = level_edges, .rel = rel},
+            most);
+}
+
+static pieces_t table_pieces(const problem_t *a, int64_t most) {
+    const int64_t queries = bpt_rows(&a->l->call->in[0]), keys = bpt_rows(&a->l->call->in[1]), slots = a->l->call->in[6].shape.dim[1];
+    pieces_t p = {.count = 0};
+    add_piece(&p, (piece_t){.nodes = queries, .keys = keys, .edges = (double)queries * (double)keys, .rel = true}, most);
+    if (slots > BPT_GPU_MAX_RANGES && keys > most)
+        bpt_lower_refuse(a->l, "a table of %lld slots a query and %lld keys needs longer loops than the device allows", (long long)slots,
+                         (long long)keys);
+    return p;
+}
+
+// The queries of the call, for a kernel whose groups take `most` keys. Spans read leaves, without a row of the table unless they read
+// themselves too.
+pieces_t bpt_lower_attention_queries(const problem_t *a, int64_t most) {
+    const bpt_attention_attrs_t *t = a->t;
+    const int64_t n = t->graph.n, part = min64(BPT_ATTENTION_PART, most);
+    const double leaves = (double)n * (double)a->batch;
+    pieces_t p = {.count = 0};
+    if (a->table) return table_pieces(a, most);
+    if (t->queries == BPT_QUERIES_ROOTS) {
+        add_piece(&p, (piece_t){.nodes = 1, .keys = n, .edges = leaves, .rel = true}, part);  // the root may be a leaf
+        return p;
+    }
+    add_piece(&p, (piece_t){.nodes = n, .keys = leaf_keys(a), .edges = leaf_edges(a), .rel = true}, most);
+    if (t->queries == BPT_QUERIES_LEAVES) return p;
+    int64_t keys[BPT_MAX_LEVELS];
+    for (int j = 0; j < BPT_MAX_LEVELS; ++j) keys[j] = min64(n, (int64_t)1 << j) + (t->graph.span_self && j > 0);
+    if (a->tree)
+        add_levels(a, keys, part, leaves, t->graph.kind == BPT_GRAPH_SEGTREE && t->graph.span_self, &p);
+    else
+        add_piece(&p, (piece_t){.first = n, .nodes = a->other, .keys = n, .edges = leaves}, part);
+    return p;
+}
+
+// The stored keys by tiles of `tile` nodes. A span is read by at most k + 1 nodes' worth of leaves on either side, and one more where a
+// node may be left over; for the next key of a tile they all lie one node further.
+pieces_t bpt_lower_attention_keys(const problem_t *a, int64_t tile, int64_t most) {
+    const bpt_attention_attrs_t *t = a->t;
+    const int64_t n = t->graph.n, width = 2 * (t->graph.kind == BPT_GRAPH_BPT ? min64(t->graph.k, n) + 3 : 4) + 4 * tile;
+    const bool roots = t->queries == BPT_QUERIES_ROOTS;
+    const int levels = a->tree ? bpt_levels(n) : 1;
+    const double edges = roots ? (double)n * (double)a->batch : leaf_edges(a) / levels * 2;  // of a level
+    int64_t keys[BPT_MAX_LEVELS];
+    for (int j = 0; j < BPT_MAX_LEVELS; ++j) keys[j] = roots ? tile : min64(4 * n, width << j) + tile;
+    keys[0] = roots ? tile : a->tree ? min64(4 * n, width) + tile * levels : 2 * leaf_keys(a) + 3 * tile;
+    pieces_t p = {.count = 0};
+    add_piece(&p, (piece_t){.nodes = n, .keys = keys[0], .edges = edges, .rel = true}, most);
+    if (!t->zero_spans && a->tree) add_levels(a, keys, most, edges, true, &p);
+    if (!t->zero_spans && !a->tree) add_piece(&p, (piece_t){.first = n, .nodes = a->other, .keys = 1}, most);
+    for (int i = 0; i < p.count; ++i) {
+        piece_t *piece = &p.piece[i];
+        int level = 0;
+        int64_t index;
+        bpt_node_position(&t->graph, piece->first, &level, &index);
+        piece->level = level;
+        for (int64_t node = piece->first; node < piece->first + piece->nodes; ++level) {
+            const int64_t size = a->tree ? bpt_level_size(n, level) : piece->nodes;
+            piece->tiles += bpt_ceil_div(size, tile);
+            node += size;
+        }
+    }
+    return p;
+}
+
+int64_t bpt_lower_attention_units(const problem_t *a, const piece_t *piece) { return a->batch * piece->nodes * piece->parts; }
+
+// Scratch for the partial results of all pieces with several parts.
+void bpt_lower_attention_reserve(const problem_t *a, pieces_t *p, int64_t columns) {
+    for (int i = 0; i < p->count; ++i)
+        if (p->piece[i].parts > 1)
+            p->piece[i].partial = bpt_lower_scratch(a->l, BPT_F32, bpt_lower_attention_units(a, &p->piece[i]) * columns);
+}

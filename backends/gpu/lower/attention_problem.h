@@ -1,0 +1,92 @@
+// An attention call as its lowering sees it, shared by the files of that family: the call, or some of its sequences, with its operands as
+// views; nodes that are worked on alike; tiles of leaves. Knows no API.
+#ifndef BPT_GPU_LOWER_ATTENTION_PROBLEM_H
+#define BPT_GPU_LOWER_ATTENTION_PROBLEM_H
+
+#include "backends/gpu/gpu.h"
+#include "backends/gpu/lower/attention.h"
+
+// As in cl/include/attention.h.
+enum {
+    BPT_ATTENTION_CALL_ROOTS = 1,
+    BPT_ATTENTION_CALL_LEAVES = 2,
+    BPT_ATTENTION_CALL_ZERO_SPANS = 4,
+    BPT_ATTENTION_CALL_REL = 8,
+    BPT_ATTENTION_CALL_LSE = 16
+};
+
+enum {
+    BPT_ATTENTION_PART = 1024,        // keys of a query, or queries of a key, that one work-group takes
+    BPT_ATTENTION_SCORES = 1024,      // scores of a batch of keys of single queries
+    BPT_ATTENTION_MOST_HEADS = 32,    // heads of a group that takes single queries
+    BPT_ATTENTION_UNIT_ROUNDS = 800,  // of loops, of a single query beside its keys
+};
+
+typedef struct {
+    bpt_lower_t *l;
+    const bpt_attention_attrs_t *t;
+    bpt_view_t in[BPT_MAX_INPUTS], out[BPT_MAX_OUTPUTS];
+    int64_t batch;  // sequences
+    int32_t graph[4];
+    bool tree, table;
+    int64_t d, other, rel_rows;
+    uint32_t calls, columns, group_heads, head_groups;
+} bpt_attention_problem_t;
+
+// Nodes first .. first + nodes - 1 of every sequence (or its root), each in `parts` parts.
+typedef struct {
+    int64_t first, nodes;
+    int64_t keys;              // most keys (or queries) of a node
+    int64_t parts, part_keys;  // of a node
+    double edges;              // of all sequences
+    bool rel;                  // edges may have rows of the table
+    int64_t level, tiles;      // by tiles of keys: the first level, tiles of all levels together
+    bpt_view_t partial;
+} bpt_attention_piece_t;
+
+enum { BPT_ATTENTION_MAX_PIECES = BPT_MAX_LEVELS + 2 };
+
+typedef struct {
+    bpt_attention_piece_t piece[BPT_ATTENTION_MAX_PIECES];
+    int count;
+} bpt_attention_pieces_t;
+
+// The call; refuses what no kernel can do.
+bpt_attention_problem_t bpt_lower_attention_problem(bpt_lower_t *l);
+
+// Work-groups for single queries (attention_rows, attention_dq): rounds of an item's loops per key, with `dots` products of a column pair
+// per score, and with sums of the table's gradient or without; keys that a group may take at so many rounds.
+int64_t bpt_lower_attention_key_rounds(const bpt_attention_problem_t *a, int dots, bool sums);
+int64_t bpt_lower_attention_most_keys(const bpt_attention_problem_t *a, int64_t rounds);
+
+// The queries of the call, for groups that take `most` keys.
+bpt_attention_pieces_t bpt_lower_attention_queries(const bpt_attention_problem_t *a, int64_t most);
+// The stored keys, by tiles of `tile` nodes for groups that take `most` queries.
+bpt_attention_pieces_t bpt_lower_attention_keys(const bpt_attention_problem_t *a, int64_t tile, int64_t most);
+// Nodes times parts of all sequences.
+int64_t bpt_lower_attention_units(const bpt_attention_problem_t *a, const bpt_attention_piece_t *piece);
+// Scratch for the partial results of all pieces with several parts.
+void bpt_lower_attention_reserve(const bpt_attention_problem_t *a, bpt_attention_pieces_t *p, int64_t columns);
+
+// Work-groups for tiles of neighbouring nodes (cl/include/tiles.h). tile4 0: there is no room for any.
+typedef struct {
+    uint32_t group_size, tile4, vectors, nodes, columns, ranges, batch, most_columns;
+    int64_t tiles;        // of a sequence
+    int64_t rounds;       // of all loops of an item for one tile, at most
+    uint32_t turn_heads;  // that a group takes one after the other
+} bpt_attention_tile_t;
+
+// Work-items of a group that takes single queries.
+uint32_t bpt_lower_attention_group(const bpt_lower_t *l);
+
+// The tile of a kernel with so many arrays of a tile's columns in local memory.
+bpt_attention_tile_t bpt_lower_attention_tile(const bpt_attention_problem_t *a, int64_t tile_arrays);
+// The same for tiles of keys, and how many queries of the `part` that are wished for one group may take. Refuses what has no room.
+bpt_attention_tile_t bpt_lower_attention_key_tile(const bpt_attention_problem_t *a, int64_t part, int64_t *part_nodes);
+
+// A whole call, or a part of its sequences; `first`: the first part, which gives drel its value while later ones add to it.
+typedef void (*bpt_attention_lowering_t)(const bpt_attention_problem_t *a, bool first);
+// Runs a lowering once, or where operands are larger than the device's bindings once for every window of sequences.
+void bpt_lower_attention_windows(const bpt_attention_problem_t *a, bpt_attention_lowering_t run);
+
+#endif

@@ -1,0 +1,151 @@
+// Which tiles of leaves fit a device: constants of the kernels that include cl/include/tiles.h.
+#include <string.h>
+
+#include "backends/gpu/lower/attention_problem.h"
+
+// What a class of device wants: vectors of four nodes of a tile, at most; items of a group, vectors of an item and sums that it has in
+// registers, nodes of a batch, all powers of two; heads that a group takes one after the other.
+typedef struct {
+    uint32_t tile4, group_size, vectors, sums, batch, heads;
+} rule_t;
+
+// By class, never by timing, so that runs repeat bit for bit. Mesa's rasterizer runs eight items side by side and pays for every load of
+// each: large tiles in registers. OpenCL drivers for processors make vectors of float4s, and much better code without barriers: groups of
+// one item.
+static const rule_t *rule_of(const bpt_lower_t *l) {
+    static const rule_t gpu = {4, 64, 1, 4, 64, 1}, rasterizer = {2, 8, 2, 16, 64, 8}, processor = {4, 1, 4, 16, 64, 8};
+    if (!l->device->api->limits.software) return &gpu;
+    return strstr(l->device->base.info.name, "llvmpipe") ? &rasterizer : &processor;
+}
+
+uint32_t bpt_lower_attention_group(const bpt_lower_t *l) {
+    return rule_of(l)->group_size == 1 ? 1 : bpt_lower_kernel(l, BPT_GPU_attention_rows).group_size;
+}
+
+// Key ranges of a leaf.
+static int64_t ranges_of(const bpt_attention_problem_t *a) {
+    const bpt_intervals_t *g = &a->t->graph;
+    return a->tree ? 1 + (int64_t)bpt_levels(g->n) * (g->causal ? 1 : 2) * (g->kind == BPT_GRAPH_BPT && g->reference_rule ? 2 : 1) : 5;
+}
+
+static int64_t parts_of(const bpt_attention_tile_t *t) { return t->group_size / (t->tile4 / t->vectors); }
+
+// As TILE_LOCALS and the LOCALS of the kernels count them: tables, the list and its entries; tiles of columns, scores, sums of parts.
+static int64_t local_bytes(const bpt_attention_tile_t *t, int64_t tile_arrays) {
+    const int64_t tile = 4 * (int64_t)t->tile4, batch = t->batch, entries = batch + 2 * tile + 8;
+    return 4 * (3 * (int64_t)t->ranges * tile + 7 * (int64_t)t->ranges + 1 + 4 * batch + batch * t->tile4 + 2 * entries +
+                (tile_arrays * t->most_columns + entries + batch + 2 * parts_of(t) + 2) * tile);
+}
+
+// Longest list of a tile: what one leaf reads, and of every range what its neighbours read beside it.
+static int64_t list_nodes(const bpt_attention_problem_t *a, const bpt_attention_tile_t *t) {
+    const bpt_intervals_t *g = &a->t->graph;
+    const int64_t tile = 4 * (int64_t)t->tile4, width = g->kind == BPT_GRAPH_BPT ? bpt_min(g->k, g->n) + 2 : 2;
+    const int64_t leaf = a->tree                       ? 2 * bpt_levels(g->n) * width
+                         : g->kind == BPT_GRAPH_WINDOW ? bpt_min(g->n, 2 * (int64_t)g->window + 1)
+                                                       : g->n;
+    return leaf + (a->tree ? 8 * tile + (int64_t)t->ranges : 5 * tile);
+}
+
+// Rounds of all loops of the busiest item of the larger kernel, attention_tile_dq, for one head; the terms are its phases in their order.
+static int64_t tile_rounds(const bpt_attention_problem_t *a, const bpt_attention_tile_t *t) {
+    const int64_t tile = 4 * (int64_t)t->tile4, size = t->group_size, ranges = t->ranges, batch = t->batch, parts = parts_of(t);
+    const int64_t entries = a->rel_rows ? batch + 2 * tile + 8 : 0, d = a->t->head_dim, own = bpt_ceil_div(batch, parts);
+    const int64_t some_ranges = bpt_ceil_div(ranges, size);
+    const int64_t setup = bpt_ceil_div(ranges * tile, size) + some_ranges * (tile + ranges + 1) + 64;
+    const int64_t list = 8 * bpt_ceil_div(batch, size) + some_ranges * (tile + ranges + 1) + ranges + entries;
+    const int64_t rel = bpt_ceil_div(entries, 4 * parts) * (d + 1) + bpt_ceil_div(d, parts * t->columns) * (entries + 1);
+    const int64_t edges = own * (1 + t->vectors * (a->t->p > 0 ? 1 + 4 * 11 : 1)), products = bpt_ceil_div(own, t->nodes) * 2 * (d + 1);
+    const int64_t softmax = t->vectors * (parts + own + 1), sums = bpt_ceil_div(d, parts * t->columns) * (batch + 1);
+    const int64_t pull = bpt_ceil_div(entries * t->tile4, size) * 9 + 4 * batch + bpt_ceil_div(d, size) * (entries + 1);
+    const int64_t ends = 8 * bpt_ceil_div(d * t->tile4, size) + 2 * parts;
+    return setup + ends + bpt_ceil_div(list_nodes(a, t), batch) * (list + rel + edges + products + softmax + sums + pull);
+}
+
+// Sizes of local arrays are rounded up, so that problems that differ a little share compiled kernels.
+static int64_t round_up(int64_t count) {
+    int64_t size = 16;
+    while (size < count && size < 64) size *= 2;
+    return count <= size ? size : bpt_ceil_div(count, 64) * 64;
+}
+
+// A tile of so many vectors, with what the class of device wants of registers and groups.
+static bpt_attention_tile_t shape_of(const bpt_attention_problem_t *a, uint32_t tile4, int64_t ranges) {
+    const rule_t *rule = rule_of(a->l);
+    const uint32_t most = a->l->device->api->limits.max_group_size;
+    bpt_attention_tile_t t = {.group_size = rule->group_size < most ? rule->group_size : most,
+                              .tile4 = tile4,
+                              .vectors = rule->vectors < tile4 ? rule->vectors : tile4,
+                              .ranges = (uint32_t)round_up(ranges),
+                              .most_columns = (uint32_t)round_up(a->t->head_dim),
+                              .turn_heads = (uint32_t)bpt_min(rule->heads, a->t->heads)};
+    const int64_t parts = parts_of(&t), sums = rule->sums / t.vectors;
+    t.batch = (uint32_t)(parts > rule->batch ? parts : rule->batch);
+    t.nodes = (uint32_t)bpt_min(sums, t.batch / parts);
+    t.columns = (uint32_t)sums;
+    return t;
+}
+
+bpt_attention_tile_t bpt_lower_attention_tile(const bpt_attention_problem_t *a, int64_t tile_arrays) {
+    const bpt_gpu_limits_t *limits = &a->l->device->api->limits;
+    for (uint32_t tile4 = rule_of(a->l)->tile4; tile4 >= 1; tile4 /= 2) {
+        bpt_attention_tile_t t = shape_of(a, tile4, ranges_of(a));
+        t.tiles = bpt_ceil_div(a->t->graph.n, 4 * (int64_t)tile4);
+        t.rounds = tile_rounds(a, &t);
+        if (limits->max_loops) t.turn_heads = (uint32_t)bpt_min(t.turn_heads, limits->max_loops / t.rounds);
+        t.rounds *= t.turn_heads;
+        if (t.turn_heads && local_bytes(&t, tile_arrays) <= limits->local_bytes) return t;
+    }
+    return (bpt_attention_tile_t){0};
+}
+
+// ---- Tiles of keys ---------------------------------------------------------------------------------------------------------
+
+// As many keys as make at least half of the edges of a tile real ones: the queries of neighbouring keys of level j lie 2^j leaves apart,
+// and a key is read from about k 2^j leaves away.
+static uint32_t most_tile4(const bpt_attention_problem_t *a) {
+    const bpt_intervals_t *g = &a->t->graph;
+    const int64_t reach = g->kind == BPT_GRAPH_DENSE ? g->n : g->kind == BPT_GRAPH_WINDOW ? g->window : g->kind == BPT_GRAPH_BPT ? g->k : 1;
+    const uint32_t most = reach >= 16 ? 4 : reach >= 8 ? 2 : 1;
+    return most < rule_of(a->l)->tile4 ? most : rule_of(a->l)->tile4;
+}
+
+static int64_t key_local_bytes(const bpt_attention_tile_t *t) {
+    const int64_t tile = 4 * (int64_t)t->tile4;
+    return 4 * (2 * (int64_t)t->ranges * tile + 3 * (int64_t)t->ranges + 1 + 3 * (int64_t)t->batch + 3 * (int64_t)t->batch * tile +
+                4 * (int64_t)t->most_columns * tile);
+}
+
+// Rounds of the loops of attention_dkv, of an item: to begin with, of a batch of queries, to end a head.
+typedef struct {
+    int64_t setup, batch, head;
+} key_rounds_t;
+
+static key_rounds_t key_rounds(const bpt_attention_problem_t *a, const bpt_attention_tile_t *t) {
+    const int64_t tile = 4 * (int64_t)t->tile4, size = t->group_size, ranges = t->ranges, batch = t->batch, parts = parts_of(t);
+    const int64_t d = a->t->head_dim, own = bpt_ceil_div(batch, parts), some_ranges = bpt_ceil_div(ranges, size);
+    const int64_t edges = own * t->vectors * ((a->rel_rows ? d + 2 : 2) + (a->t->p > 0 ? 4 * 11 : 0));
+    return (key_rounds_t){.setup = 128 + 2 * tile + bpt_ceil_div(ranges * tile, size) * 32 + some_ranges * (tile + ranges + 2),
+                          .batch = bpt_ceil_div(batch, size) * (40 + tile) + bpt_ceil_div(own, t->nodes) * 2 * (d + 1) + edges +
+                                   2 * bpt_ceil_div(d, parts * t->columns) * (batch + 1),
+                          .head = 5 * bpt_ceil_div(d * t->tile4, size)};
+}
+
+bpt_attention_tile_t bpt_lower_attention_key_tile(const bpt_attention_problem_t *a, int64_t part, int64_t *part_nodes) {
+    const bpt_gpu_limits_t *limits = &a->l->device->api->limits;
+    for (uint32_t tile4 = most_tile4(a); tile4 >= 1; tile4 /= 2) {
+        bpt_attention_tile_t t = shape_of(a, tile4, a->tree ? 4 + bpt_levels(a->t->graph.n) : 6);
+        const key_rounds_t r = key_rounds(a, &t);
+        *part_nodes = part;
+        if (limits->max_loops) {
+            const int64_t fit = (limits->max_loops - r.setup - r.head) / r.batch;
+            *part_nodes = bpt_min(part, (fit > 1 ? fit : 1) * t.batch);
+            const int64_t heads = (limits->max_loops - r.setup) / (r.head + bpt_ceil_div(*part_nodes, t.batch) * r.batch);
+            t.turn_heads = (uint32_t)bpt_min(t.turn_heads, heads > 1 ? heads : 1);
+        }
+        if (key_local_bytes(&t) <= limits->local_bytes) return t;
+    }
+    bpt_lower_refuse(a->l, "a head has %lld columns, more than the local memory of the device (%u bytes) has room for: use more heads",
+                     (long long)a->t->head_dim, limits->local_bytes);
+    return (bpt_attention_tile_t){0};
+}

@@ -1,0 +1,92 @@
+// Scores of a batch of keys for all queries of the tile, then a running softmax (largest score, sum of weights, weighted sum of values),
+// batch by batch in order.
+#include "tiles.h"
+#define LOCALS(L)                                                                                                      \
+    TILE_LOCALS(L) L(float4, query, MOST_COLUMNS * TILE4) L(float4, value, MOST_COLUMNS * TILE4) L(float4, mix, ENTRIES * TILE4) \
+    L(float4, score, BATCH * TILE4) L(float4, top, TILE4) L(float4, factor, TILE4) L(float4, part_top, PARTS * TILE4)   \
+    L(float4, part_total, PARTS * TILE4)
+#define SHARE(sum, weights) (weights == 0.0f ? 0.0f : sum * p.inverse / weights)
+#define LSE(lane, component)                                                                                           \
+    if (4u * u + lane <= last_lane)                                                                                    \
+        AT(lse, (row0 + 4u * u + lane) * p.heads + head) = weights.component == 0.0f ? 0.0f : top[u].component + log(weights.component);
+#define PUT_RESULT(i, v) STORE(result, i, v)
+KERNEL_BEGIN
+    const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
+    const bool has_rel = (p.calls & CALL_REL) != 0u;
+    const uint head_turns = (p.heads + p.turn_heads - 1u) / p.turn_heads, columns = p.heads * HEAD_DIM;
+    const uint unit = GROUP_ID / head_turns, sequence = unit / p.n_tiles, head0 = GROUP_ID % head_turns * p.turn_heads;
+    const int first_leaf = TO_INT(unit % p.n_tiles * TILE), n_true = TO_INT(AT(lengths, sequence));
+    const uint row0 = sequence * TO_UINT(p.n) + TO_UINT(first_leaf), last_lane = min(TILE, TO_UINT(p.n - first_leaf)) - 1u;
+    const uint existing = TO_UINT(max(n_true - first_leaf, 0));
+    const uint vector0 = LOCAL_ID % LANE_ITEMS * VECTORS, part = LOCAL_ID / LANE_ITEMS;
+    const int n_ranges = query_ranges(g, n_true, 0);
+    TILE_RANGES
+
+    for (uint head = head0; head < min(head0 + p.turn_heads, p.heads); ++head) {
+        TILE_READ(query, q, p.q_stride, 0u, p.scale)
+        for (uint u = LOCAL_ID; u < HEAD_DIM * TILE4; u += WG) value[u] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+        for (uint u = LOCAL_ID; u < PARTS * TILE4; u += WG) part_total[u] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
+        for (uint u = LOCAL_ID; u < TILE4; u += WG) top[u] = FLOAT4(LOWEST, LOWEST, LOWEST, LOWEST);
+
+        for (int first = 0; first < all_nodes; first += TO_INT(BATCH)) {
+            BARRIER;
+            TILE_LIST
+            TILE_ENTRIES
+            TILE_REL
+            TILE_EDGES
+            UNROLL for (uint v = 0u; v < VECTORS; ++v) part_top[part * TILE4 + vector0 + v] = top[vector0 + v];
+            for (uint t = part; t < n_filled; t += PARTS * NODES) {
+                TILE_PRODUCTS(s, query, kv, list_row, p.kv_stride, p.k_offset)
+                UNROLL for (uint v = 0u; v < VECTORS; ++v) {
+                    float4 largest = part_top[part * TILE4 + vector0 + v];
+                    UNROLL for (uint j = 0u; j < NODES; ++j) {
+                        const uint at = (t + j * PARTS) * TILE4 + vector0 + v;
+                        const float4 x = add4(s[j * VECTORS + v], score[at]);
+                        score[at] = x;
+                        largest = max4(largest, x);
+                    }
+                    part_top[part * TILE4 + vector0 + v] = largest;
+                }
+            }
+            BARRIER;
+            for (uint vector = vector0; vector < vector0 + VECTORS; ++vector) {
+                float4 largest = top[vector];
+                for (uint other = 0u; other < PARTS; ++other) largest = max4(largest, part_top[other * TILE4 + vector]);
+                const float4 shrink = weights_of(top[vector], largest);
+                float4 total = mul4(part_total[part * TILE4 + vector], shrink);
+                for (uint t = part; t < n_filled; t += PARTS) {
+                    float4 weight = weights_of(score[t * TILE4 + vector], largest);
+                    total = add4(total, weight);
+                    KEEP(t, vector, weight)
+                    score[t * TILE4 + vector] = weight;
+                }
+                part_total[part * TILE4 + vector] = total;
+                if (part == 0u) factor[vector] = shrink;
+            }
+            BARRIER;
+            for (uint u = LOCAL_ID; u < TILE4; u += WG)
+                for (uint other = 0u; other < PARTS; ++other) top[u] = max4(top[u], part_top[other * TILE4 + u]);
+            TILE_SUM(value, TIMES_FACTOR, n_nodes, score, NODE_IS_STORED, VALUE_ELEMENT)
+        }
+        BARRIER;
+        for (uint u = LOCAL_ID; u < TILE4; u += WG) {
+            float4 weights = part_total[u];
+            for (uint other = 1u; other < PARTS; ++other) weights = add4(weights, part_total[other * TILE4 + u]);
+            part_total[u] = weights;
+            if ((p.calls & CALL_LSE) != 0u) {
+                LSE(0u, x)
+                LSE(1u, y)
+                LSE(2u, z)
+                LSE(3u, w)
+            }
+        }
+        BARRIER;
+        for (uint u = LOCAL_ID; u < HEAD_DIM * TILE4; u += WG) {
+            const float4 x = value[u], weights = part_total[u % TILE4];
+            value[u] = FLOAT4(SHARE(x.x, weights.x), SHARE(x.y, weights.y), SHARE(x.z, weights.z), SHARE(x.w, weights.w));
+        }
+        BARRIER;
+        TILE_WRITE(value, PUT_RESULT, row0 * columns, columns)
+        BARRIER;
+    }
+KERNEL_END
