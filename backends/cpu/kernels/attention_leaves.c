@@ -18,12 +18,13 @@ BPT_INLINE void tile_scores(const bpt_attention_t *a, const bpt_attention_unit_t
     for (int g = 0; g < tile->n_groups; ++g) {
         const bpt_attention_group_t *group = &tile->group[g];
         const lanes_t lanes = lanes_between(group->lane, group->lane + group->lanes);
-        const float *raw = w->raw + (int64_t)group->key * BPT_TILE, *rel = w->rel_score + (int64_t)group->rel * BPT_TILE;
+        const float *raw = w->raw + (int64_t)group->key * BPT_TILE;
+        const float *rel = group->rel >= 0 ? w->rel_score + (int64_t)group->rel * BPT_TILE : NULL;
         float *score = w->score + (int64_t)group->key * BPT_TILE;
         const int64_t step = group->step * BPT_TILE;
         for (int64_t i = 0; i < group->keys; ++i, raw += BPT_TILE, score += BPT_TILE) {
             tile_t x = tile_load(raw);
-            if (group->rel >= 0) {
+            if (rel) {
                 const tile_t y = tile_load(rel + i * step);
                 for (int u = 0; u < TV; ++u) x.v[u] += y.v[u];
             }
