@@ -88,6 +88,9 @@ typedef struct {
 } slice_t;
 
 static void multiply_f32(const bpt_gemm_t *g, const float *a, const float *b, float *c, const bpt_gemm_tile_t *tile, slice_t s) {
+    // For this task of the region only. In a team of one the library would start threads of its own, and newer ones (OpenBLAS 0.3.29) cut
+    // the inner dimension otherwise when they do: other bits.
+    omp_set_num_threads(1);
     if (s.k == 0 && !s.accumulate)
         for (int64_t i = 0; i < tile->rows; ++i) memset(c + i * s.ldc, 0, (size_t)tile->columns * sizeof *c);
     while (s.k > 0) {
@@ -111,8 +114,15 @@ static void multiply_f32(const bpt_gemm_t *g, const float *a, const float *b, fl
 }
 
 static bpt_onednn_product_t product_of(const bpt_gemm_t *g, const bpt_gemm_tile_t *tile, slice_t s) {
-    return (bpt_onednn_product_t){.m = tile->rows, .n = tile->columns, .k = s.k, .lda = g->lda, .ldb = g->ldb, .ldc = s.ldc,
-                                  .transpose_a = g->transpose_a, .transpose_b = g->transpose_b, .accumulate = s.accumulate,
+    return (bpt_onednn_product_t){.m = tile->rows,
+                                  .n = tile->columns,
+                                  .k = s.k,
+                                  .lda = g->lda,
+                                  .ldb = g->ldb,
+                                  .ldc = s.ldc,
+                                  .transpose_a = g->transpose_a,
+                                  .transpose_b = g->transpose_b,
+                                  .accumulate = s.accumulate,
                                   .c_dtype = s.c_dtype};
 }
 
