@@ -182,7 +182,8 @@ static void make_setting(const setting_t *s, bpt_op_t op, test_case_t *c) {
     c->tolerance = (64 + test_sum_tolerance(rows.keys)) * s->amplitude / 2;
     c->prepare = put_lengths_and_keys;
     if (t->packed) {
-        test_in(c, 0, s->dtype, bpt_shape2(rows.keys, 3 * d), TEST_UNIFORM, -s->amplitude, s->amplitude);
+        const double each = 2 * sqrt(s->amplitude / 2);  // queries and keys come in one tensor: both have a share in the scores
+        test_in(c, 0, s->dtype, bpt_shape2(rows.keys, 3 * d), TEST_UNIFORM, -each, each);
         test_in(c, 1, s->dtype, bpt_shape2(rows.keys, 3 * d), TEST_PREPARED, 0, 0);
     } else {
         test_in(c, 0, s->dtype, bpt_shape2(rows.stored_queries, d), TEST_UNIFORM, -s->amplitude, s->amplitude);
