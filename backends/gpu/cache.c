@@ -45,26 +45,18 @@ static header_t header_of(const bpt_cache_key_t *key, const void *data, size_t l
 
 // ---- The folder ------------------------------------------------------------------------------------------------------
 
-static const char *variable(const char *name) {
-    const char *value = getenv(name);
-    return value && *value ? value : NULL;
-}
-
 // *out NULL: there is none.
 static bpt_status_t folder_path(char **out) {
-    const char *own = variable("BPT_CACHE_DIR"), *xdg = variable("XDG_CACHE_HOME"), *home = variable("HOME"), *on = variable("BPT_CACHE");
+    const char *on = getenv("BPT_CACHE");
     *out = NULL;
-    if (on && !strcmp(on, "0")) return BPT_OK;
-    if (own) return bpt_strdup(own, out);
-    if (xdg && *xdg == '/') return bpt_path_format(out, "%s/bpt", xdg);
-    return home ? bpt_path_format(out, "%s/.cache/bpt", home) : BPT_OK;
+    return on && !strcmp(on, "0") ? BPT_OK : bpt_user_folder("BPT_CACHE_DIR", "XDG_CACHE_HOME", ".cache", out);
 }
 
 static uint64_t most_bytes(void) {
     enum { DEFAULT_MIB = 512 };
-    const char *text = variable("BPT_CACHE_MIB");
+    const char *text = getenv("BPT_CACHE_MIB");
     char *end;
-    const unsigned long long mib = text ? strtoull(text, &end, 10) : 0;
+    const unsigned long long mib = text && *text ? strtoull(text, &end, 10) : 0;
     return (uint64_t)(mib > 0 && mib < (1u << 30) && !*end ? mib : DEFAULT_MIB) << 20;
 }
 

@@ -1,7 +1,6 @@
 // The file of a tuned rule (see tuning.h): a small JSON object that also says what it was measured on.
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <xxhash.h>
@@ -15,19 +14,7 @@
 
 enum { MAX_BYTES = 65536 };
 
-static const char *variable(const char *name) {
-    const char *value = getenv(name);
-    return value && *value ? value : NULL;
-}
-
-// *out NULL: there is none.
-static bpt_status_t folder_path(char **out) {
-    const char *own = variable("BPT_CONFIG_DIR"), *xdg = variable("XDG_CONFIG_HOME"), *home = variable("HOME");
-    *out = NULL;
-    if (own) return bpt_strdup(own, out);
-    if (xdg && *xdg == '/') return bpt_path_format(out, "%s/bpt", xdg);
-    return home ? bpt_path_format(out, "%s/.config/bpt", home) : BPT_OK;
-}
+static bpt_status_t folder_path(char **out) { return bpt_user_folder("BPT_CONFIG_DIR", "XDG_CONFIG_HOME", ".config", out); }
 
 bpt_status_t bpt_gpu_tuning_path(const char *backend, const bpt_device_info_t *info, char **out) {
     char key[sizeof info->name + sizeof info->driver + 2], *folder;

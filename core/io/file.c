@@ -40,6 +40,15 @@ bool bpt_folder_exists(const char *path) {
 
 // ---- reading
 
+static bpt_status_t read_some(int fd, const char *path, void *buffer, size_t room, size_t *got) {
+    ssize_t bytes;
+    do bytes = read(fd, buffer, room);
+    while (bytes < 0 && errno == EINTR);
+    if (bytes < 0) return bpt_fail_path("read", path, errno);
+    *got = (size_t)bytes;
+    return BPT_OK;
+}
+
 static bpt_status_t read_all(int fd, const char *path, size_t limit, char **data, size_t *length) {
     struct stat info;
     if (fstat(fd, &info)) return bpt_fail_path("read", path, errno);
@@ -49,11 +58,10 @@ static bpt_status_t read_all(int fd, const char *path, size_t limit, char **data
             if (*data) capacity *= 2;
             BPT_TRY(bpt_realloc(data, capacity + 1, 1));
         }
-        const ssize_t got = read(fd, *data + *length, capacity - *length);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return bpt_fail_path("read", path, errno);
+        size_t got = 0;
+        BPT_TRY(read_some(fd, path, *data + *length, capacity - *length, &got));
         if (got == 0) break;
-        *length += (size_t)got;
+        *length += got;
         if (*length > limit)
             return bpt_fail(BPT_ERR_INPUT, "%s is larger than the %zu bytes expected at most; check that it is the right file", path,
                             limit);
@@ -94,12 +102,7 @@ bpt_status_t bpt_file_reader_open(const char *path, bpt_file_reader_t **out) {
 }
 
 bpt_status_t bpt_file_reader_read(bpt_file_reader_t *r, void *buffer, size_t room, size_t *got) {
-    ssize_t bytes;
-    do bytes = read(r->fd, buffer, room);
-    while (bytes < 0 && errno == EINTR);
-    if (bytes < 0) return bpt_fail_path("read", r->path, errno);
-    *got = (size_t)bytes;
-    return BPT_OK;
+    return read_some(r->fd, r->path, buffer, room, got);
 }
 
 void bpt_file_reader_close(bpt_file_reader_t *r) {

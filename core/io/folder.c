@@ -22,6 +22,19 @@ bpt_status_t bpt_folder_create(const char *path) {
     return bpt_fail_path("create folder", path, error);
 }
 
+static const char *variable(const char *name) {
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+bpt_status_t bpt_user_folder(const char *own, const char *xdg, const char *below_home, char **out) {
+    const char *first = variable(own), *second = variable(xdg), *home = variable("HOME");
+    *out = NULL;
+    if (first) return bpt_strdup(first, out);
+    if (second && *second == '/') return bpt_path_format(out, "%s/bpt", second);
+    return home ? bpt_path_format(out, "%s/%s/bpt", home, below_home) : BPT_OK;
+}
+
 bpt_status_t bpt_folders_create(const char *path) {
     char *above;
     BPT_TRY(bpt_strdup(path, &above));

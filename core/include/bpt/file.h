@@ -38,6 +38,9 @@ BPT_API void bpt_file_writer_close(bpt_file_writer_t *writer);  // without a com
 
 // One level; a folder that is there already is fine.
 BPT_API bpt_status_t bpt_folder_create(const char *path) BPT_MUST_USE;
+// Where bpt keeps files of this user: $OWN, else $XDG/bpt, else ~/BELOW_HOME/bpt; *out is freed with bpt_free, NULL when none of them is
+// set.
+BPT_API bpt_status_t bpt_user_folder(const char *own, const char *xdg, const char *below_home, char **out) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_folders_create(const char *path) BPT_MUST_USE;  // with those above it
 // Names in the folder sorted by bytes, without "." and ".."; freed with bpt_names_free.
 BPT_API bpt_status_t bpt_folder_list(const char *path, char ***names, size_t *count) BPT_MUST_USE;
