@@ -111,6 +111,8 @@ void bpt_lower_gemm(bpt_lower_t *l, const bpt_gemm_t *g);
 // steps are the caller's.
 bool bpt_lower_is_wide(const bpt_gemm_t *g, int64_t ldc);
 void bpt_lower_wide(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc);
+// to[i] = from[i], i < count, views of the same type.
+void bpt_lower_copy(bpt_lower_t *l, const bpt_view_t *from, const bpt_view_t *to, int64_t count);
 // result[columns] = sums over the rows of x [rows, columns] (any float type), in a fixed order.
 // With `add` they are added to what is there.
 void bpt_lower_sum_rows(bpt_lower_t *l, const bpt_view_t *x, int64_t rows, int64_t columns, const bpt_view_t *result, bool add);

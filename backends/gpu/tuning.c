@@ -82,11 +82,11 @@ bool bpt_gpu_tuning_has(const bpt_gpu_tuning_t *t, bpt_product_kind_t kind) {
 
 static bool is_software(const bpt_device_info_t *info) { return !strcmp(info->type, "software"); }
 
+bool bpt_gpu_is_rasterizer(const bpt_device_info_t *info) { return strstr(info->name, "llvmpipe") != NULL; }
+
 static const char *shipped(const bpt_device_info_t *info) {
     if (!is_software(info)) return "tiles:64,64,16,8,8";
-    // Mesa's rasterizer runs eight items side by side and pays for every load of each: large tiles in registers. OpenCL drivers for
-    // processors make vectors of float4s.
-    return strstr(info->name, "llvmpipe") ? "wide:16,4,8" : "wide:8,2,8";
+    return bpt_gpu_is_rasterizer(info) ? "wide:16,4,8" : "wide:8,2,8";
 }
 
 void bpt_gpu_tuning_shipped(const bpt_device_info_t *info, bpt_gpu_tuning_t *out) { (void)bpt_gpu_tuning_parse(shipped(info), out); }

@@ -29,6 +29,9 @@ enum { BPT_TUNING_TEXT = 112 };  // room for the text of a tuning
 bool bpt_gpu_tuning_parse(const char *text, bpt_gpu_tuning_t *out);
 void bpt_gpu_tuning_text(const bpt_gpu_tuning_t *tuning, char text[BPT_TUNING_TEXT]);
 bool bpt_gpu_tuning_has(const bpt_gpu_tuning_t *tuning, bpt_product_kind_t kind);
+// Of the devices in software, Mesa's rasterizer runs eight items side by side and pays for every load of each: it wants large tiles in
+// registers. OpenCL drivers for processors make vectors of float4s.
+bool bpt_gpu_is_rasterizer(const bpt_device_info_t *info);
 // The rule of a class of device as it is shipped.
 void bpt_gpu_tuning_shipped(const bpt_device_info_t *info, bpt_gpu_tuning_t *out);
 // What is worth measuring on a device, as texts, likely ones first; ends with NULL. The shipped rule is not always among them.

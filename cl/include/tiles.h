@@ -117,6 +117,18 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
         BARRIER;                                                                                                \
     }
 
+// sum[j][vector] = the products of `count` rows of a tensor, which begin at `from`, with the lanes of a tile.
+#define TILE_DOTS(sum, count, from, tile, tensor)                                                               \
+    UNROLL for (uint j = 0u; j < count * VECTORS; ++j) sum[j] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);                 \
+    for (uint c = 0u; c < HEAD_DIM; ++c) {                                                                      \
+        float4 x[VECTORS];                                                                                      \
+        UNROLL for (uint v = 0u; v < VECTORS; ++v) x[v] = tile[c * TILE4 + vector0 + v];                        \
+        UNROLL for (uint j = 0u; j < count; ++j) {                                                              \
+            const float y = LOAD(tensor, from[j] + c);                                                          \
+            UNROLL for (uint v = 0u; v < VECTORS; ++v) sum[j * VECTORS + v] += y * x[v];                        \
+        }                                                                                                       \
+    }
+
 // mix[entry] = q . rel of every lane.
 #define TILE_REL                                                                                                \
     for (uint e0 = part; TO_INT(e0) < n_entries; e0 += PARTS * BLOCK) {                                         \
@@ -124,15 +136,7 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
         float4 sum[BLOCK * VECTORS];                                                                            \
         UNROLL for (uint j = 0u; j < BLOCK; ++j)                                                                \
             row[j] = TO_UINT(entry_row[min(TO_INT(e0 + j * PARTS), n_entries - 1)]) * HEAD_DIM;                 \
-        UNROLL for (uint j = 0u; j < BLOCK * VECTORS; ++j) sum[j] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);             \
-        for (uint c = 0u; c < HEAD_DIM; ++c) {                                                                  \
-            float4 x[VECTORS];                                                                                  \
-            UNROLL for (uint v = 0u; v < VECTORS; ++v) x[v] = query[c * TILE4 + vector0 + v];                   \
-            UNROLL for (uint j = 0u; j < BLOCK; ++j) {                                                          \
-                const float y = LOAD(rel, row[j] + c);                                                          \
-                UNROLL for (uint v = 0u; v < VECTORS; ++v) sum[j * VECTORS + v] += y * x[v];                    \
-            }                                                                                                   \
-        }                                                                                                       \
+        TILE_DOTS(sum, BLOCK, row, query, rel)                                                                  \
         UNROLL for (uint j = 0u; j < BLOCK; ++j)                                                                \
             if (TO_INT(e0 + j * PARTS) < n_entries)                                                             \
                 UNROLL for (uint v = 0u; v < VECTORS; ++v)                                                      \
@@ -214,15 +218,7 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
             const uint row = rows[t + j * PARTS];                                                           \
             from[j] = (row == NO_ROW ? 0u : row) * row_stride + offset + head * HEAD_DIM;                      \
         }                                                                                                       \
-        UNROLL for (uint j = 0u; j < NODES * VECTORS; ++j) sum[j] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);             \
-        for (uint c = 0u; c < HEAD_DIM; ++c) {                                                                  \
-            float4 x[VECTORS];                                                                                  \
-            UNROLL for (uint v = 0u; v < VECTORS; ++v) x[v] = tile[c * TILE4 + vector0 + v];                    \
-            UNROLL for (uint j = 0u; j < NODES; ++j) {                                                          \
-                const float y = LOAD(tensor, from[j] + c);                                                         \
-                UNROLL for (uint v = 0u; v < VECTORS; ++v) sum[j * VECTORS + v] += y * x[v];                    \
-            }                                                                                                   \
-        }                                                                                                       \
+        TILE_DOTS(sum, NODES, from, tile, tensor)                                                               \
         UNROLL for (uint j = 0u; j < NODES; ++j)                                                                \
             if (rows[t + j * PARTS] == NO_ROW)                                                              \
                 UNROLL for (uint v = 0u; v < VECTORS; ++v) sum[j * VECTORS + v] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f); \

@@ -65,60 +65,36 @@ static void check_position(const bpt_intervals_t *g, int64_t n_true, int64_t nod
     assert_int_equal(node_exists(k, (int32_t)n_true, position), bpt_node_exists(g, n_true, node));
 }
 
-static edges_t kernel_keys(const bpt_intervals_t *g, int64_t n_true) {
+// Keys, or consumers, of every node. `tiles`: in the ranges of tiles, other cuts of the same. The rows of a range are evenly spaced, from
+// which kernels work them out.
+static int4 keys_of(int4 k, int32_t n_true, int32_t query, int4 position, int range, bool tiles) {
+    return tiles && query < k.y ? leaf_range(k, n_true, query, range) : query_range(k, n_true, position, range);
+}
+
+static edges_t kernel_keys(const bpt_intervals_t *g, int64_t n_true, bool tiles) {
     edges_t e = edges_empty(g);
     const int4 k = graph_of(g);
     for (int32_t query = 0; query < (int32_t)e.nodes; ++query) {
         const int4 position = node_position(k, query);
         if (!node_exists(k, (int32_t)n_true, position)) continue;
         for (int s = 0; s < query_ranges(k, (int32_t)n_true, position.x); ++s) {
-            const int4 range = query_range(k, (int32_t)n_true, position, s);
-            assert_true(range.x <= range.y);
+            const int4 range = keys_of(k, (int32_t)n_true, query, position, s, tiles);
+            assert_true(tiles || range.x <= range.y);
             for (int32_t key = range.x; key < range.y; ++key) edges_add(&e, query, key, range.z + (key - range.x) * range.w);
         }
     }
     return e;
 }
 
-static edges_t kernel_consumers(const bpt_intervals_t *g, int64_t n_true) {
+static edges_t kernel_consumers(const bpt_intervals_t *g, int64_t n_true, bool tiles) {
     edges_t e = edges_empty(g);
     const int4 k = graph_of(g);
     for (int32_t key = 0; key < (int32_t)e.nodes; ++key) {
         const int4 position = node_position(k, key);
         if (!node_exists(k, (int32_t)n_true, position)) continue;
         for (int s = 0; s < key_ranges(k, (int32_t)n_true, position.x); ++s) {
-            const int4 range = key_range(k, (int32_t)n_true, position, s);
-            assert_true(range.x <= range.y);
-            for (int32_t query = range.x; query < range.y; ++query)
-                edges_add(&e, query, key, edge_row(k, node_position(k, query), position));
-        }
-    }
-    return e;
-}
-
-// The ranges of tiles: other cuts of the same keys and consumers. The rows of a range are evenly spaced, from which kernels work them out.
-static edges_t tile_keys(const bpt_intervals_t *g, int64_t n_true) {
-    edges_t e = edges_empty(g);
-    const int4 k = graph_of(g);
-    for (int32_t query = 0; query < (int32_t)e.nodes; ++query) {
-        const int4 position = node_position(k, query);
-        if (!node_exists(k, (int32_t)n_true, position)) continue;
-        for (int s = 0; s < query_ranges(k, (int32_t)n_true, position.x); ++s) {
-            const int4 range = query < k.y ? leaf_range(k, (int32_t)n_true, query, s) : query_range(k, (int32_t)n_true, position, s);
-            for (int32_t key = range.x; key < range.y; ++key) edges_add(&e, query, key, range.z + (key - range.x) * range.w);
-        }
-    }
-    return e;
-}
-
-static edges_t tile_consumers(const bpt_intervals_t *g, int64_t n_true) {
-    edges_t e = edges_empty(g);
-    const int4 k = graph_of(g);
-    for (int32_t key = 0; key < (int32_t)e.nodes; ++key) {
-        const int4 position = node_position(k, key);
-        if (!node_exists(k, (int32_t)n_true, position)) continue;
-        for (int s = 0; s < key_ranges(k, (int32_t)n_true, position.x); ++s) {
-            const int4 range = tile_key_range(k, (int32_t)n_true, position, s);
+            const int4 range = tiles ? tile_key_range(k, (int32_t)n_true, position, s) : key_range(k, (int32_t)n_true, position, s);
+            assert_true(tiles || range.x <= range.y);
             for (int32_t query = range.x; query < range.y; ++query)
                 edges_add(&e, query, key, edge_row(k, node_position(k, query), position));
         }
@@ -127,10 +103,10 @@ static edges_t tile_consumers(const bpt_intervals_t *g, int64_t n_true) {
 }
 
 static void check_small(const bpt_intervals_t *g, int64_t n_true) {
-    edges_t want = edges_by_keys(g, n_true), keys = kernel_keys(g, n_true), consumers = kernel_consumers(g, n_true);
+    edges_t want = edges_by_keys(g, n_true), keys = kernel_keys(g, n_true, false), consumers = kernel_consumers(g, n_true, false);
     assert_same_edges(g, n_true, &keys, &want);
     assert_same_edges(g, n_true, &consumers, &want);
-    edges_t of_tiles = tile_keys(g, n_true), to_tiles = tile_consumers(g, n_true);
+    edges_t of_tiles = kernel_keys(g, n_true, true), to_tiles = kernel_consumers(g, n_true, true);
     assert_same_edges(g, n_true, &of_tiles, &want);
     assert_same_edges(g, n_true, &to_tiles, &want);
     edges_free(&of_tiles);

@@ -1,6 +1,4 @@
 // Which tiles of leaves fit a device: constants of the kernels that include cl/include/tiles.h.
-#include <string.h>
-
 #include "backends/gpu/lower/attention_problem.h"
 
 // What a class of device wants: vectors of four nodes of a tile, at most; items of a group, vectors of an item and sums that it has in
@@ -9,13 +7,12 @@ typedef struct {
     uint32_t tile4, group_size, vectors, sums, batch, heads;
 } rule_t;
 
-// By class, never by timing, so that runs repeat bit for bit. Mesa's rasterizer runs eight items side by side and pays for every load of
-// each: large tiles in registers. OpenCL drivers for processors make vectors of float4s, and much better code without barriers: groups of
-// one item.
+// By class, never by timing, so that runs repeat bit for bit. OpenCL drivers for processors make much better code without barriers: groups
+// of one item.
 static const rule_t *rule_of(const bpt_lower_t *l) {
     static const rule_t gpu = {4, 64, 1, 4, 64, 1}, rasterizer = {2, 8, 2, 16, 64, 8}, processor = {4, 1, 4, 16, 64, 8};
     if (!l->device->api->limits.software) return &gpu;
-    return strstr(l->device->base.info.name, "llvmpipe") ? &rasterizer : &processor;
+    return bpt_gpu_is_rasterizer(&l->device->base.info) ? &rasterizer : &processor;
 }
 
 uint32_t bpt_lower_attention_group(const bpt_lower_t *l) {

@@ -7,8 +7,6 @@
 enum { LENGTHS = 3 };
 static const int row_inputs[] = {0, 1, 4, 7, 8, 9}, row_outputs[] = {0, 1};
 
-static int64_t elements_of(const bpt_view_t *v) { return (int64_t)(v->bytes / bpt_dtype_size(v->dtype)); }
-
 static bool has_two_regions(const bpt_attention_problem_t *a, const bpt_operand_t *o) {
     return a->other > 0 && bpt_count(o) == a->batch * (a->t->graph.n + a->other) * bpt_columns(o);
 }
@@ -34,24 +32,6 @@ static int64_t window_of(const bpt_attention_problem_t *a) {
     return window;
 }
 
-// Elements of the same type.
-static void copy(bpt_lower_t *l, const bpt_view_t *from, const bpt_view_t *to) {
-    const int64_t count = elements_of(from);
-    if (bpt_dtype_size(from->dtype) == 4) {
-        bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_copy);
-        copy_params_t p = {.count = (uint32_t)count};
-        k.bindings[copy_x] = *from;
-        k.bindings[copy_y] = *to;
-        bpt_lower_emit_items(l, &k, &p, count);
-    } else {
-        bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_pointwise);
-        pointwise_params_t p = {.count = (uint32_t)count, .columns = (uint32_t)count};
-        k.bindings[pointwise_x] = *from;
-        k.bindings[pointwise_y] = *to;
-        bpt_lower_emit_items(l, &k, &p, count);
-    }
-}
-
 typedef struct {
     int64_t first, count;  // sequences
 } window_t;
@@ -63,7 +43,8 @@ static void copy_rows(const bpt_attention_problem_t *a, const bpt_operand_t *o, 
     const bpt_view_t there[2] = {bpt_lower_part(&all, w->first * leaves, w->count * leaves),
                                  bpt_lower_part(&all, a->batch * leaves + w->first * other, w->count * other)};
     const bpt_view_t here[2] = {bpt_lower_part(part, 0, w->count * leaves), bpt_lower_part(part, w->count * leaves, w->count * other)};
-    for (int i = 0; i < 2; ++i) copy(a->l, back ? &here[i] : &there[i], back ? &there[i] : &here[i]);
+    const int64_t counts[2] = {w->count * leaves, w->count * other};
+    for (int i = 0; i < 2; ++i) bpt_lower_copy(a->l, back ? &here[i] : &there[i], back ? &there[i] : &here[i], counts[i]);
 }
 
 // The rows of a window's sequences: a part of the tensor, or new scratch.
