@@ -10,6 +10,7 @@
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 #include "bpt/json.h"
+#include "tools/bpt/program.h"
 
 // ---- JSON
 static bpt_status_t set_number(json_t *object, const char *key, double value) {
@@ -32,11 +33,8 @@ static bpt_status_t set_cell(json_t *object, const char *bench, int64_t n, int64
 static bpt_status_t print_object(bpt_status_t (*fill)(json_t *object, const cli_bench_place_t *place, const void *what),
                                  const cli_bench_place_t *place, const void *what) {
     json_t *object = json_object();
-    char *text = NULL;
     bpt_status_t status = object ? fill(object, place, what) : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing a result");
-    if (status == BPT_OK) status = bpt_json_format(object, 0, &text);
-    if (status == BPT_OK) printf("%s\n", text);
-    bpt_free(text);
+    if (status == BPT_OK) status = cli_print_json(object, 0);
     json_decref(object);
     return status;
 }

@@ -40,13 +40,10 @@ static bpt_status_t fill_list(json_t *object, const char *key, const float *valu
 
 static bpt_status_t print_json(const char *label, const float *probabilities, const float *logits, int64_t classes) {
     json_t *object = json_object();
-    char *text = NULL;
     bpt_status_t status = bpt_json_set_text(object, "label", label);
     if (status == BPT_OK) status = fill_list(object, "probabilities", probabilities, classes);
     if (status == BPT_OK) status = fill_list(object, "logits", logits, classes);
-    if (status == BPT_OK) status = bpt_json_format(object, 0, &text);
-    if (status == BPT_OK) printf("%s\n", text);
-    bpt_free(text);
+    if (status == BPT_OK) status = cli_print_json(object, 0);
     json_decref(object);
     return status;
 }

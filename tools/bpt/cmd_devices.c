@@ -107,13 +107,10 @@ static bpt_status_t append(void *list, const char *name, const bpt_backend_t *ba
 
 static bpt_status_t run_devices(cli_options_t *o) {
     if (!o->use.json) return cli_each_backend(o, print, NULL);
-    char *text = NULL;
     json_t *list = json_array();
     bpt_status_t status =
         list ? cli_each_backend(o, append, list) : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while listing devices");
-    if (status == BPT_OK) status = bpt_json_format(list, 2, &text);
-    if (status == BPT_OK) printf("%s\n", text);
-    bpt_free(text);
+    if (status == BPT_OK) status = cli_print_json(list, 2);
     json_decref(list);
     return status;
 }

@@ -48,11 +48,8 @@ static bpt_status_t fill_json(json_t *object, const cli_trained_t *t, const bpt_
 
 static bpt_status_t print_json(const cli_trained_t *t, const bpt_evaluation_t *e) {
     json_t *object = json_object();
-    char *text = NULL;
     bpt_status_t status = object ? fill_json(object, t, e) : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the result");
-    if (status == BPT_OK) status = bpt_json_format(object, 0, &text);
-    if (status == BPT_OK) printf("%s\n", text);
-    bpt_free(text);
+    if (status == BPT_OK) status = cli_print_json(object, 0);
     json_decref(object);
     return status;
 }

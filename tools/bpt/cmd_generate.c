@@ -137,14 +137,11 @@ static bpt_status_t set_text(json_t *object, const char *key, const char *data, 
 }
 
 static bpt_status_t print_prompt(const prompt_t *p) {
-    char *text = NULL;
     json_t *object = json_object();
     if (!object) return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing a result");
     bpt_status_t status = set_text(object, "prompt", p->text, p->bytes);
     if (status == BPT_OK) status = set_text(object, "text", p->out.data, p->out.length);
-    if (status == BPT_OK) status = bpt_json_format(object, 0, &text);
-    if (status == BPT_OK) puts(text);
-    bpt_free(text);
+    if (status == BPT_OK) status = cli_print_json(object, 0);
     json_decref(object);
     return status == BPT_OK ? cli_flush_output() : status;
 }

@@ -74,11 +74,8 @@ static bpt_status_t write_config(const cli_options_t *o, const char *path) {
 
 static bpt_status_t print_config(const cli_options_t *o) {
     json_t *config;
-    char *text = NULL;
     BPT_TRY(cli_options_to_json(o, &config));
-    const bpt_status_t status = bpt_json_format(config, 2, &text);
-    if (status == BPT_OK) printf("%s\n", text);
-    bpt_free(text);
+    const bpt_status_t status = cli_print_json(config, 2);
     json_decref(config);
     return status;
 }
@@ -166,8 +163,8 @@ static bpt_status_t read_vectors(job_t *job) {
 static void describe(const job_t *job) {
     const cli_options_t *o = job->o;
     const cli_corpus_t *c = &job->corpus;
-    bpt_info("data: %" PRIu64 " training tokens, %" PRIu64 " for validation, vocabulary %" PRId64, c->count[BPT_TRAIN], c->count[BPT_VALID],
-             o->model.vocab);
+    bpt_info("data: %" PRIu64 " training tokens, %" PRIu64 " for validation, vocabulary %" PRId64, cli_corpus_tokens(c, BPT_TRAIN).count,
+             cli_corpus_tokens(c, BPT_VALID).count, o->model.vocab);
     bpt_info("training: %" PRId64 " steps, %" PRId64 " an epoch%s%s", o->train.steps, c->train->steps_per_epoch,
              o->run.resume ? ", going on with " : ", into ", o->run.out);
 }

@@ -56,12 +56,9 @@ static bpt_status_t print_presets_json(void) {
     json_t *list = json_object();
     if (!list) return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the presets");
     bpt_status_t status = BPT_OK;
-    char *text = NULL;
     for (const cli_preset_t *preset = cli_presets; preset->name && status == BPT_OK; ++preset)
         status = bpt_json_set_text(list, preset->name, preset->values);
-    if (status == BPT_OK) status = bpt_json_format(list, 2, &text);
-    if (status == BPT_OK) printf("%s\n", text);
-    bpt_free(text);
+    if (status == BPT_OK) status = cli_print_json(list, 2);
     json_decref(list);
     return status;
 }

@@ -46,16 +46,19 @@ static bpt_status_t encode(const cli_options_t *o, const bpt_split_t *split, cli
             BPT_TRY(bpt_examples_read(&split->part[part], &options, corpus->vocab, &corpus->labels, &corpus->examples[part]));
         else
             BPT_TRY(bpt_vocab_encode(corpus->vocab, &split->part[part], o->data.unit == BPT_UNIT_WORD, &corpus->ids[part]));
-        corpus->count[part] = classifies(o) ? corpus->examples[part].n_tokens : corpus->ids[part].count;
     }
     return BPT_OK;
+}
+
+bpt_ids_t cli_corpus_tokens(const cli_corpus_t *corpus, int part) {
+    const bpt_examples_t *e = &corpus->examples[part];
+    return e->tokens ? bpt_ids_of(e->tokens, e->n_tokens) : corpus->ids[part];
 }
 
 // The tokens of a part in blocks: a corpus may be larger than memory. False at the end.
 enum { BLOCK = 4096 };
 static bool next_block(const cli_corpus_t *corpus, int part, uint64_t *at, uint32_t *block, uint64_t *n) {
-    const bpt_examples_t *e = &corpus->examples[part];
-    const bpt_ids_t ids = e->tokens ? bpt_ids_of(e->tokens, e->n_tokens) : corpus->ids[part];
+    const bpt_ids_t ids = cli_corpus_tokens(corpus, part);
     *n = ids.count - *at < BLOCK ? ids.count - *at : BLOCK;
     bpt_ids_copy(&ids, *at, *n, block);
     *at += *n;
@@ -93,7 +96,7 @@ static bpt_status_t open_sources(const cli_options_t *o, cli_corpus_t *corpus) {
                                       .accumulate = o->train.accumulate,
                                       .seed = o->train.seed};
     BPT_TRY(bpt_context(bpt_lm_train_source(&corpus->ids[BPT_TRAIN], &options, &corpus->train), "%s", o->data.path));
-    if (corpus->count[BPT_VALID] < 2) {
+    if (corpus->ids[BPT_VALID].count < 2) {
         bpt_warn("there is no validation text, so `best` will not be known");
         return BPT_OK;
     }
@@ -138,7 +141,8 @@ static bpt_status_t take_fingerprint(cli_corpus_t *corpus) {
     XXH3_freeState(state);
     if (e->count) hash = XXH3_64bits_withSeed(e->offsets, e->count * sizeof *e->offsets, hash);
     if (e->count) hash = XXH3_64bits_withSeed(e->labels, e->count * sizeof *e->labels, hash);
-    snprintf(corpus->fingerprint, sizeof corpus->fingerprint, "xxh3 %016" PRIx64 ", %" PRIu64 " tokens", hash, corpus->count[BPT_TRAIN]);
+    snprintf(corpus->fingerprint, sizeof corpus->fingerprint, "xxh3 %016" PRIx64 ", %" PRIu64 " tokens", hash,
+             cli_corpus_tokens(corpus, BPT_TRAIN).count);
     return BPT_OK;
 }
 

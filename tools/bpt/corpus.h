@@ -9,9 +9,8 @@
 typedef struct {
     bpt_split_t split;  // open as long as ids are its bytes
     bpt_vocab_t *vocab;
-    bpt_ids_t ids[BPT_PARTS];   // lm: the tokens of each part
-    uint64_t count[BPT_PARTS];  // tokens of each part
-    bpt_labels_t labels;        // classify
+    bpt_ids_t ids[BPT_PARTS];  // lm: the tokens of each part
+    bpt_labels_t labels;       // classify
     bpt_examples_t examples[BPT_PARTS];
     char fingerprint[64];               // of the training tokens
     bpt_batch_source_t *train, *valid;  // valid NULL: none
@@ -21,5 +20,8 @@ typedef struct {
 // data can tell into o->model: vocab, and for a classifier classes, d_embed, rel_levels, max_positions.
 bpt_status_t cli_corpus_open(cli_options_t *o, const char *vocab_path, const char *labels_path, cli_corpus_t *out) BPT_MUST_USE;
 void cli_corpus_close(cli_corpus_t *corpus);
+
+// The tokens of a part, of all its examples for a classifier; they belong to the corpus.
+bpt_ids_t cli_corpus_tokens(const cli_corpus_t *corpus, int part);
 
 #endif

@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "bpt/alloc.h"
+#include "bpt/json.h"
 #include "bpt/log.h"
 #include "tools/bpt/program.h"
 
@@ -23,6 +25,14 @@ bpt_status_t cli_flush_output(void) {
     if (fflush(stdout) == 0 && !lost_before) return BPT_OK;
     if (errno == EPIPE) return bpt_fail(BPT_ERR_IO, "cannot write to standard output: its reader has gone");
     return bpt_fail(BPT_ERR_IO, "cannot write to standard output%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
+}
+
+bpt_status_t cli_print_json(const json_t *value, int indent) {
+    char *text = NULL;
+    BPT_TRY(bpt_json_format(value, indent, &text));
+    printf("%s\n", text);
+    bpt_free(text);
+    return BPT_OK;
 }
 
 static int report(bpt_status_t status) {

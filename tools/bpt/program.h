@@ -32,6 +32,9 @@ void cli_help_presets(void);
 // ---- Output
 // Flushes stdout; BPT_ERR_IO when anything written to it was lost (full disk, closed pipe).
 bpt_status_t cli_flush_output(void) BPT_MUST_USE;
+// A JSON value and a line end on stdout; on one line with indent 0.
+struct json_t;
+bpt_status_t cli_print_json(const struct json_t *value, int indent) BPT_MUST_USE;
 // Columns of the terminal behind `fd`, `fallback` when there is none.
 int cli_columns(int fd, int fallback);
 
