@@ -32,27 +32,36 @@ static __device__ __forceinline__ void operator+=(float4 &sum, float4 v) {
     sum.w += v.w;
 }
 
-// Element types as in bpt/dtype.h: 0 f32, 1 bf16, 2 f16. The f16 instructions belong to every architecture that NVRTC knows.
-static __device__ __forceinline__ float load_element(uint dtype, const void *data, uint i) {
-    if (dtype == 0u) return ((const float *)data)[i];
-    const ushort bits = ((const ushort *)data)[i];
-    if (dtype != 2u) return __uint_as_float((uint)bits << 16);
+// The instructions of f16 belong to every architecture that NVRTC knows. tests/emulator, which compiles this for the processor, has what is
+// assembly here (also in warp.h) in C++.
+#ifndef BPT_EMULATED
+static __device__ __forceinline__ float half_to_float(ushort bits) {
     float v;
     asm("cvt.f32.f16 %0, %1;" : "=f"(v) : "h"(bits));
     return v;
 }
+static __device__ __forceinline__ ushort float_to_half(float v) {
+    ushort bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(v));
+    return bits;
+}
+#endif
+
+// Element types as in bpt/dtype.h: 0 f32, 1 bf16, 2 f16.
+static __device__ __forceinline__ float load_element(uint dtype, const void *data, uint i) {
+    if (dtype == 0u) return ((const float *)data)[i];
+    const ushort bits = ((const ushort *)data)[i];
+    return dtype == 2u ? half_to_float(bits) : __uint_as_float((uint)bits << 16);
+}
 static __device__ __forceinline__ void store_element(uint dtype, void *data, uint i, float v) {
     const uint bits = __float_as_uint(v);
-    ushort low;
-    if (dtype == 0u) {
+    if (dtype == 0u)
         ((float *)data)[i] = v;
-        return;
-    }
-    if (dtype == 2u)
-        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(low) : "f"(v));
+    else if (dtype == 2u)
+        ((ushort *)data)[i] = float_to_half(v);
     else
-        low = (bits & 0x7FFFFFFFu) > 0x7F800000u ? (ushort)(bits >> 16 | 0x40u) : (ushort)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
-    ((ushort *)data)[i] = low;
+        ((ushort *)data)[i] =
+            (bits & 0x7FFFFFFFu) > 0x7F800000u ? (ushort)(bits >> 16 | 0x40u) : (ushort)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
 }
 #define LOAD(x, i) load_element(DT_##x, x, i)
 #define STORE(x, i, v) store_element(DT_##x, x, i, v)

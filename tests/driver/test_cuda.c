@@ -1,5 +1,5 @@
-// The host side of the CUDA driver, on a driver and a compiler that take notes (fake_cuda.c): what is launched, graphs and replay, times,
-// errors and their consequences, what is said where something is missing. No kernel runs here.
+// The host side of the CUDA driver, on one without a GPU (tests/emulator), which takes notes: what is launched, graphs and replay, times,
+// errors and their consequences, what is said where something is missing.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#ifdef BPT_WITH_CUDA
+#ifdef CUDA_EMULATOR
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,13 +19,13 @@
 #include "bpt/alloc.h"
 #include "bpt/graph.h"
 #include "bpt/log.h"
-#include "driver/fake_cuda.h"
+#include "emulator/emulator.h"
 #include "support/check.h"
 
 extern const bpt_gpu_driver_t bpt_cuda_driver;
 extern const bpt_backend_t bpt_cuda_backend;
 
-static fake_cuda_t *fake;
+static emulator_t *fake;
 static const uint64_t PATIENCE_NS = 60000000000;
 
 // ---- What is missing -------------------------------------------------------------------------------------------------
@@ -48,8 +48,8 @@ static bool says(void (*prepare)(void), bpt_status_t status, const char *part) {
 }
 
 static void open_fake(void) {
-    void *library = dlopen(FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
-    fake = library ? dlsym(library, "fake_cuda") : NULL;
+    void *library = dlopen(CUDA_EMULATOR, RTLD_NOW | RTLD_LOCAL);
+    fake = library ? dlsym(library, "emulator") : NULL;
     if (!fake) fail_msg("%s", dlerror());
 }
 static void no_library(void) { setenv("BPT_CUDA_LIBRARY", "/nonexistent/libcuda.so.1", 1); }
@@ -96,9 +96,11 @@ typedef struct {
 
 static int set_up(void **state) {
     (void)state;
-    const fake_cuda_t fresh = {.version = 13000, .n_devices = 1, .capability = 90, .memory_bytes = (size_t)1 << 30, .not_ready = 2};
     if (!fake) open_fake();
-    *fake = fresh;
+    *fake = (emulator_t)EMULATOR_AT_START;
+    fake->memory_bytes = (size_t)1 << 30;
+    fake->most_threads = 512;
+    fake->group_seconds = 1e-3;
     unsetenv("BPT_CUDA_GRAPH");
     return 0;
 }
@@ -152,7 +154,7 @@ static void check_launches(const device_t *d, int times, bool in_graph) {
     uint64_t base = 0;
     assert_int_equal(fake->n_launches, 2 * times);
     for (int i = 0; i < fake->n_launches; ++i) {
-        const fake_launch_t *l = &fake->launches[i];
+        const emulator_launch_t *l = &fake->launches[i];
         fill_params_t params;
         memcpy(&params, l->params, sizeof params);
         if (i == 0) base = l->bindings[fill_result];
@@ -187,7 +189,7 @@ static void check_marks(device_t *d) {
     assert_ok(bpt_cuda_driver.marks(d->commands, seconds, 4, &count));
     assert_int_equal(count, 3);
     assert_true(seconds[0] == 0);
-    assert_true(seconds[1] > 0.0059 && seconds[1] < 0.0061);  // the fake device takes a millisecond a group
+    assert_true(seconds[1] > 0.0059 && seconds[1] < 0.0061);  // a millisecond a group
     assert_true(seconds[2] > 0.0079 && seconds[2] < 0.0081);
     assert_true(seconds[3] == -1);
 }
@@ -339,7 +341,7 @@ static void a_device_that_hangs_is_left_alone(void **state) {
     bpt_log_set_level(BPT_LOG_INFO);
     assert_int_equal(fake->n_frees, 0);
     assert_int_equal(fake->contexts, 1);
-    *fake = (fake_cuda_t){.version = 13000};  // what was left is forgotten
+    *fake = (emulator_t)EMULATOR_AT_START;  // what was left is forgotten
 }
 
 static void a_device_in_use_by_another_is_unavailable(void **state) {
@@ -408,15 +410,15 @@ int main(void) {
         TEST(a_device_in_use_by_another_is_unavailable),
         TEST(an_op_goes_through_the_backend),
     };
-    setenv("BPT_CUDA_LIBRARY", FAKE_CUDA, 1);
-    setenv("BPT_NVRTC_LIBRARY", FAKE_CUDA, 1);
+    setenv("BPT_CUDA_LIBRARY", CUDA_EMULATOR, 1);
+    setenv("BPT_NVRTC_LIBRARY", CUDA_EMULATOR, 1);
     setenv("BPT_CACHE", "0", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else
 static void not_compiled_in(void **state) {
     (void)state;
-    print_message("cuda: not compiled in\n");
+    print_message("not tested: %s\n", NO_CUDA_EMULATOR);
     skip();
 }
 

@@ -17,6 +17,7 @@
 #include "bpt/alloc.h"
 #include "support/case.h"
 #include "support/check.h"
+#include "support/dialect.h"
 
 // ---- A driver that notes the variants --------------------------------------------------------------------------------
 
@@ -262,6 +263,25 @@ static void an_error_is_told_with_its_place(void **state) {
     assert_fails(bpt_cuda_compile(nvrtc, &variant, "sm_1", &image, &bytes), BPT_ERR_UNSUPPORTED, "sm_1");
 }
 
+// cl/include/warp.h, by the probe of the emulator's tests.
+static void operations_of_warps_become_machine_code(void **state) {
+    static const char *const archs[] = {"--gpu-architecture=sm_80", "--gpu-architecture=sm_90"};
+    const bpt_nvrtc_functions_t *nvrtc = compiler();
+    char *text = test_cuda_text("tests/emulator/probe_warp.cl"), log[2000] = "";
+    (void)state;
+    for (size_t i = 0; i < BPT_COUNT(archs); ++i) {
+        const char *options[] = {archs[i], "-DWG=64u"};
+        nvrtcProgram program;
+        size_t bytes = 0;
+        assert_int_equal(nvrtc->nvrtcCreateProgram(&program, text, "probe_warp.cu", 0, NULL, NULL), NVRTC_SUCCESS);
+        const nvrtcResult code = nvrtc->nvrtcCompileProgram(program, 2, options);
+        if (nvrtc->nvrtcGetProgramLogSize(program, &bytes) == NVRTC_SUCCESS && bytes <= sizeof log) nvrtc->nvrtcGetProgramLog(program, log);
+        nvrtc->nvrtcDestroyProgram(&program);
+        if (code != NVRTC_SUCCESS) fail_msg("%s: %s", archs[i], log);
+    }
+    free(text);
+}
+
 static void the_image_suits_the_device(void **state) {
     const bpt_nvrtc_functions_t nvrtc = {.major = 13, .archs = {75, 80, 86, 90, 100, 120}, .n_archs = 6};
     static const struct {
@@ -286,6 +306,7 @@ int main(void) {
         {.name = "kernels_become_machine_code/sm_80", .test_func = kernels_become_machine_code, .initial_state = (void *)archs[0]},
         {.name = "kernels_become_machine_code/sm_90a", .test_func = kernels_become_machine_code, .initial_state = (void *)archs[1]},
         {.name = "kernels_become_machine_code/sm_120", .test_func = kernels_become_machine_code, .initial_state = (void *)archs[2]},
+        cmocka_unit_test(operations_of_warps_become_machine_code),
         cmocka_unit_test(an_error_is_told_with_its_place),
         cmocka_unit_test(the_image_suits_the_device),
     };

@@ -27,7 +27,6 @@ typedef struct {
     const bpt_gpu_driver_t *driver;
     unsigned (*complaints)(void);  // of a layer that watches the driver's calls
     bool destroys_in_use;          // what still runs may be destroyed: that waits, and leaves nothing behind
-    bool no_kernels;               // the device is a stand-in whose kernels do nothing
     int index;                     // of the device
     bpt_gpu_api_t *api;            // open during a test
     char reason[1024];             // why there is no device
@@ -69,7 +68,6 @@ static void find_device(subject_t *s) {
     for (int i = 0; i < count && i < (int)BPT_COUNT(infos) && s->index < 0; ++i) {
         if (infos[i].usable) s->index = i;
         snprintf(s->reason, sizeof s->reason, "%s", infos[i].reason);
-        s->no_kernels = strstr(infos[i].name, "kernels do nothing");
         if (s->index >= 0) print_message("%s: %s, %s, %s\n", s->name, infos[i].name, infos[i].driver, infos[i].features);
     }
 }
@@ -568,27 +566,24 @@ static void a_device_that_is_not_there_is_refused(void **state) {
 }
 
 #define TEST(function) \
-    { #function, function, false }
-#define KERNEL_TEST(function) \
-    { #function, function, true }
+    { #function, function }
 static const struct {
     const char *name;
     CMUnitTestFunction function;
-    bool needs_kernels;  // looks at what kernels have computed
 } tests[] = {
     TEST(limits_are_filled),
     TEST(memory_is_zeroed_written_and_read),
     TEST(memory_beyond_the_limit_is_refused),
-    KERNEL_TEST(fill_writes_what_it_shall_and_no_more),
-    KERNEL_TEST(fill_in_16_bits),
-    KERNEL_TEST(many_groups_are_folded_and_split),
-    KERNEL_TEST(pointwise_runs_its_chain),
-    KERNEL_TEST(barriers_and_submissions_keep_their_order),
-    KERNEL_TEST(what_the_host_writes_reaches_the_next_submission),
+    TEST(fill_writes_what_it_shall_and_no_more),
+    TEST(fill_in_16_bits),
+    TEST(many_groups_are_folded_and_split),
+    TEST(pointwise_runs_its_chain),
+    TEST(barriers_and_submissions_keep_their_order),
+    TEST(what_the_host_writes_reaches_the_next_submission),
     TEST(canary_counts_submissions),
     TEST(marks_increase),
-    KERNEL_TEST(many_dispatches_of_one_list),
-    KERNEL_TEST(two_devices_do_not_meet),
+    TEST(many_dispatches_of_one_list),
+    TEST(two_devices_do_not_meet),
     TEST(a_wait_that_is_given_up_loses_the_device),
     TEST(a_device_that_is_not_there_is_refused),
 };
@@ -602,7 +597,7 @@ int main(void) {
         find_device(s);
         for (size_t t = 0; t < BPT_COUNT(tests); ++t) {
             snprintf(names[count], sizeof names[count], "%s/%s", s->name, tests[t].name);
-            if ((wanted && !strstr(names[count], wanted)) || (s->no_kernels && tests[t].needs_kernels)) continue;
+            if (wanted && !strstr(names[count], wanted)) continue;
             list[count] = (struct CMUnitTest){
                 .name = names[count], .test_func = tests[t].function, .setup_func = set_up, .teardown_func = tear_down, .initial_state = s};
             ++count;
