@@ -86,7 +86,8 @@ typedef struct bpt_gpu_driver {
     // Marks a moment: after all dispatches before it. Marks are numbered from 0 in recording order.
     bpt_status_t (*mark)(bpt_gpu_commands_t *commands);
     bpt_status_t (*finish)(bpt_gpu_commands_t *commands);  // no more recording
-    // Commands of one device run one after the other, in the order of submission, each seeing the writes of those before.
+    // Commands of one device run one after the other, in the order of submission, each seeing the writes of those before. Tickets count
+    // up from 1.
     bpt_status_t (*submit)(bpt_gpu_api_t *api, bpt_gpu_commands_t *commands, uint64_t *ticket);
     // All up to `ticket` have finished. BPT_ERR_DEVICE_LOST when the driver gave up or the time is over.
     bpt_status_t (*wait)(bpt_gpu_api_t *api, uint64_t ticket, uint64_t timeout_ns);

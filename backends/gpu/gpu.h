@@ -20,11 +20,12 @@ typedef struct {
     size_t n_programs, programs_capacity;
     bpt_gpu_memory_t *canary;  // u32: submissions that ran to their end
     uint32_t canary_expected;
-    uint64_t last_ticket;
+    uint64_t last_ticket;    // 0: idle
+    uint64_t waited_ticket;  // all up to it have finished
     double budget_s;        // longest submission; INFINITY where nothing kills long ones
     double flops, bytes_s;  // assumed rates of the device
     double slowdown;        // what dispatches really take is this many times their estimate; learnt from submissions (list.c)
-    double wait_s;          // longest wait before the device counts as lost
+    double wait_s;          // longest wait for a submission before the device counts as lost
     uint64_t memory_bytes;  // that buffers may use together
     uint64_t used_bytes;    // that they use
     bpt_list_t *running;    // whose submissions have not been looked at yet

@@ -5,6 +5,7 @@
 
 #include "backends/gpu/gpu.h"
 #include "bpt/alloc.h"
+#include "bpt/clock.h"
 
 typedef enum { ENTRY_DISPATCH, ENTRY_PRODUCT, ENTRY_BARRIER, ENTRY_OP } entry_kind_t;
 
@@ -263,11 +264,22 @@ static bpt_status_t check_canary(bpt_gpu_device_t *g) {
                     g->base.info.name, g->canary_expected - seen, g->canary_expected);
 }
 
+// Submission by submission: patience is for one of them, as the list of a slow device may take minutes.
+static bpt_status_t wait_in_turn(bpt_gpu_device_t *g, uint64_t ticket, uint64_t timeout_ns) {
+    const uint64_t most = (uint64_t)(g->wait_s * 1e9);
+    const double start = bpt_clock_seconds();
+    while (g->waited_ticket < ticket) {
+        const double passed = (bpt_clock_seconds() - start) * 1e9, left = fmax((double)timeout_ns - passed, 0);
+        BPT_TRY(g->api->driver->wait(g->api, g->waited_ticket + 1, left < (double)most ? (uint64_t)left : most));
+        g->waited_ticket++;
+    }
+    return BPT_OK;
+}
+
 bpt_status_t bpt_gpu_wait(bpt_device_t *device, bpt_ticket_t ticket, uint64_t timeout_ns) {
     bpt_gpu_device_t *g = (bpt_gpu_device_t *)device;
     if (!ticket) return BPT_OK;
-    const uint64_t most = (uint64_t)(g->wait_s * 1e9);
-    BPT_TRY(bpt_context(g->api->driver->wait(g->api, ticket, timeout_ns < most ? timeout_ns : most), "device '%s'", device->info.name));
+    BPT_TRY(bpt_context(wait_in_turn(g, ticket, timeout_ns), "device '%s'", device->info.name));
     if (ticket != g->last_ticket) return BPT_OK;
     g->last_ticket = 0;  // idle
     BPT_TRY(check_canary(g));

@@ -43,6 +43,7 @@ static struct {
         uint32_t first, groups[3];
     } box[MOST_BOXES];
     int n_boxes, n_submits;
+    uint64_t tickets, waited;
     double seconds_per_group;  // what the device really takes
     int64_t longest;           // groups of the largest submission
     bool drops_work, times_out, has_library, library_is_wrong, library_ran;
@@ -163,13 +164,16 @@ static bpt_status_t fake_finish(bpt_gpu_commands_t *c) {
 static bpt_status_t fake_submit(bpt_gpu_api_t *api, bpt_gpu_commands_t *c, uint64_t *ticket) {
     (void)api, (void)c;
     if (!fake.drops_work) fake.canary->canary++;
-    *ticket = (uint64_t)++fake.n_submits;
+    fake.n_submits++;
+    *ticket = ++fake.tickets;
     return BPT_OK;
 }
 
 static bpt_status_t fake_wait(bpt_gpu_api_t *api, uint64_t ticket, uint64_t timeout_ns) {
-    (void)api, (void)ticket;
+    (void)api;
     assert_true(timeout_ns < UINT64_C(4000000000000));  // never for ever
+    assert_int_equal(ticket, fake.waited + 1);          // and for one submission, not for all of a list
+    fake.waited += !fake.times_out;
     return fake.times_out ? bpt_fail(BPT_ERR_DEVICE_LOST, "no answer") : BPT_OK;
 }
 
@@ -306,6 +310,7 @@ static void long_work_is_cut_into_submissions_within_the_budget(void **state) {
     check_cover(groups);
     assert_int_equal(run(device, &r), BPT_OK);
     assert_in_range(fake.n_submits, 4, 8);
+    assert_int_equal(fake.waited, fake.tickets);
     release(device, &r);
     bpt_gpu_close(device);
 }
