@@ -1,26 +1,56 @@
 // dk = sum over the queries of g q, dv = sum of w f dy, with g, w and f of attention_dq. The weights are computed again from lse. The lanes
 // of the tile are keys, the list holds the queries that read them.
 #include "tiles.h"
-#define LOCALS(L)                                                                                                        \
-    RANGE_LOCALS_OF(L, RANGES) L(int, low, RANGES * TILE) L(int, high, RANGES * TILE) L(uint, list_row, BATCH)           \
-    L(uint, list_result, BATCH) L(uint, list_all, BATCH) L(int, edge, BATCH * TILE) L(float4, key, MOST_COLUMNS * TILE4)     \
-    L(float4, value, MOST_COLUMNS * TILE4) L(float4, dkey, MOST_COLUMNS * TILE4) L(float4, dvalue, MOST_COLUMNS * TILE4)             \
-    L(float4, score, BATCH * TILE4) L(float4, weight, BATCH * TILE4)
+#define LOCALS(L)                                                                                                     \
+    RANGE_LOCALS_OF(L, RANGES) L(int, low, RANGES * TILE) L(int, high, RANGES * TILE) L(uint, list_row, BATCH)        \
+    L(uint, list_result, BATCH) L(uint, list_all, BATCH) L(int, edge, BATCH * TILE) L(float4, key, MOST_COLUMNS * TILE4)\
+    L(float4, value, MOST_COLUMNS * TILE4) L(float4, dkey, MOST_COLUMNS * TILE4) L(float4, dvalue, MOST_COLUMNS * TILE4)\
+    L(float4, score, BATCH * TILE4) L(float4, weight, BATCH * TILE4)                                                  \
+    L(float4, table_dots, MATRIX_SIZE(BATCH * TILE4)) L(uint, used, MATRIX_SIZE(TABLE_BLOCKS))
 #define NO_EDGE (-2)
 #define NO_REL (-1)
-#define Q_ELEMENT(t, c) LOAD(q, list_row[t] * p.q_stride + head * HEAD_DIM + c)
-#define DY_ELEMENT(t, c) LOAD(dy, list_result[t] * columns + head * HEAD_DIM + c)
+#define Q_ROW(t) ROW_PLACE(list_row[t], p.q_stride, 0u)
+#define DY_ROW(t) ROW_PLACE(list_result[t], columns, 0u)
+#define Q_PLACE(t, c) (list_row[t] * p.q_stride + head * HEAD_DIM + (c))
+#define DY_PLACE(t, c) (list_result[t] * columns + head * HEAD_DIM + (c))
 #define EVERY_NODE(t) true
 // One lane of an edge: its weight, and the gradient of its score.
-#define KEY_EDGE(lane, component)                                                                                       \
-    if (edge[at + lane] == NO_EDGE) {                                                                                    \
-        x.component = 0.0f;                                                                                              \
-        y.component = 0.0f;                                                                                              \
-    } else {                                                                                                             \
-        const float w = exp((x.component + (edge[at + lane] >= 0 ? r.component : 0.0f)) * p.scale - log_sum);            \
-        const float kept = (dropped & 1u << lane) != 0u ? 0.0f : p.inverse;                                              \
-        x.component = w * (kept * y.component - dot_sum) * p.scale;                                                      \
-        y.component = w * kept;                                                                                          \
+#define KEY_EDGE(lane, component)                                                                                     \
+    if (edge[at + lane] == NO_EDGE) {                                                                                 \
+        x.component = 0.0f;                                                                                           \
+        y.component = 0.0f;                                                                                           \
+    } else {                                                                                                          \
+        const float w = exp((x.component + (edge[at + lane] >= 0 ? r.component : 0.0f)) * p.scale - log_sum);         \
+        const float kept = (dropped & 1u << lane) != 0u ? 0.0f : p.inverse;                                           \
+        x.component = w * (kept * y.component - dot_sum) * p.scale;                                                   \
+        y.component = w * kept;                                                                                       \
+    }
+// With matrix units: scores += q . rel, from the products of the queries with 16 rows of the table at a time, those that some edge uses.
+#define TABLE_LANE(lane, component)                                                                                   \
+    if (edge[t * TILE + 4u * vector + lane] >= 0 && TO_UINT(edge[t * TILE + 4u * vector + lane]) / 16u == block)      \
+        x.component += ONE_NUMBER(table_dots, t * 16u + TO_UINT(edge[t * TILE + 4u * vector + lane]) % 16u);
+#define ADD_TABLE_DOTS                                                                                                \
+    if (BY_MATRIX && has_rel) {                                                                                       \
+        for (uint block = LOCAL_ID; block < TABLE_BLOCKS; block += WG) used[block] = 0u;                              \
+        BARRIER;                                                                                                      \
+        for (uint u = LOCAL_ID; u < n_filled * TILE; u += WG)                                                         \
+            if (edge[u] >= 0) used[TO_UINT(edge[u]) / 16u] = 1u;                                                      \
+        BARRIER;                                                                                                      \
+        for (uint block = 0u; block < (p.rel_rows + 15u) / 16u; ++block)                                              \
+            if (used[block] != 0u) {                                                                                  \
+                MATRIX_TABLE_ROWS(table_dots, block * 16u, p.rel_rows, n_filled, Q_ROW)                               \
+                BARRIER;                                                                                              \
+                for (uint t = part; t < n_filled; t += PARTS)                                                         \
+                    for (uint vector = vector0; vector < vector0 + VECTORS; ++vector) {                               \
+                        float4 x = score[t * TILE4 + vector];                                                         \
+                        TABLE_LANE(0u, x)                                                                             \
+                        TABLE_LANE(1u, y)                                                                             \
+                        TABLE_LANE(2u, z)                                                                             \
+                        TABLE_LANE(3u, w)                                                                             \
+                        score[t * TILE4 + vector] = x;                                                                \
+                    }                                                                                                 \
+                BARRIER;                                                                                              \
+            }                                                                                                         \
     }
 #define PUT_PARTIAL(i, v) AT(partial, i) = v
 #define PUT_DKV(i, v) STORE(dkv, i, v)
@@ -91,7 +121,10 @@ KERNEL_BEGIN
                 }
             }
             BARRIER;
-            for (uint t = part; t < n_filled; t += PARTS * NODES) {
+            TILE_MATRIX_DOTS(score, false, false, key, q, Q_ROW)
+            TILE_MATRIX_DOTS(weight, false, false, value, dy, DY_ROW)
+            ADD_TABLE_DOTS
+            for (uint t = part; t < n_filled && !BY_MATRIX; t += PARTS * NODES) {
                 TILE_PRODUCTS(s, key, q, list_row, p.q_stride, 0u)
                 TILE_PRODUCTS(d, value, dy, list_result, columns, 0u)
                 UNROLL for (uint j = 0u; j < NODES; ++j)
@@ -106,7 +139,7 @@ KERNEL_BEGIN
                     const float log_sum = AT(lse, list_result[t] * p.heads + head), dot_sum = AT(dots, list_result[t] * p.heads + head);
                     const int4 row = INT4(edge[at], edge[at + 1u], edge[at + 2u], edge[at + 3u]);
                     float4 r = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f), x = score[t * TILE4 + vector], y = weight[t * TILE4 + vector];
-                    if (max(max(row.x, row.y), max(row.z, row.w)) >= 0 && list_row[t] != NO_ROW) {
+                    if (!BY_MATRIX && max(max(row.x, row.y), max(row.z, row.w)) >= 0 && list_row[t] != NO_ROW) {
                         const uint rx = TO_UINT(max(row.x, 0)) * HEAD_DIM, ry = TO_UINT(max(row.y, 0)) * HEAD_DIM;
                         const uint rz = TO_UINT(max(row.z, 0)) * HEAD_DIM, rw = TO_UINT(max(row.w, 0)) * HEAD_DIM;
                         const uint from = list_row[t] * p.q_stride + head * HEAD_DIM;
@@ -129,8 +162,8 @@ KERNEL_BEGIN
                     weight[t * TILE4 + vector] = y;
                 }
             BARRIER;
-            TILE_SUM(dkey, UNCHANGED, n_queries, score, NODE_IS_STORED, Q_ELEMENT)
-            TILE_SUM(dvalue, UNCHANGED, n_queries, weight, EVERY_NODE, DY_ELEMENT)
+            TILE_SUM(dkey, UNCHANGED, n_queries, score, NODE_IS_STORED, q, Q_PLACE)
+            TILE_SUM(dvalue, UNCHANGED, n_queries, weight, EVERY_NODE, dy, DY_PLACE)
         }
         BARRIER;
         if (p.parts > 1u) {

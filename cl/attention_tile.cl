@@ -35,6 +35,7 @@ KERNEL_BEGIN
             TILE_REL
             TILE_EDGES
             UNROLL for (uint v = 0u; v < VECTORS; ++v) part_top[part * TILE4 + vector0 + v] = top[vector0 + v];
+            TILE_MATRIX_DOTS(score, true, true, query, kv, KEY_ROW)
             for (uint t = part; t < n_filled; t += PARTS * NODES) {
                 TILE_PRODUCTS(s, query, kv, list_row, p.kv_stride, p.k_offset)
                 UNROLL for (uint v = 0u; v < VECTORS; ++v) {
@@ -66,7 +67,7 @@ KERNEL_BEGIN
             BARRIER;
             for (uint u = LOCAL_ID; u < TILE4; u += WG)
                 for (uint other = 0u; other < PARTS; ++other) top[u] = max4(top[u], part_top[other * TILE4 + u]);
-            TILE_SUM(value, TIMES_FACTOR, n_nodes, score, NODE_IS_STORED, VALUE_ELEMENT)
+            TILE_SUM(value, TIMES_FACTOR, n_nodes, score, NODE_IS_STORED, kv, VALUE_PLACE)
         }
         BARRIER;
         for (uint u = LOCAL_ID; u < TILE4; u += WG) {

@@ -2,17 +2,42 @@
 // sum over the keys of g (k + rel), drel[row] = sum over the edges of the row of g q scale. An edge's g is passed to its row's entry, so that
 // both sums with the table go over entries, not edges.
 #include "tiles.h"
-#define LOCALS(L)                                                                                                         \
-    TILE_LOCALS(L) L(float4, query, MOST_COLUMNS * TILE4) L(float4, upper, MOST_COLUMNS * TILE4) L(float4, gradient, MOST_COLUMNS * TILE4) \
-    L(float4, mix, ENTRIES * TILE4) L(float4, score, BATCH * TILE4)
+#define LOCALS(L)                                                                                                     \
+    TILE_LOCALS(L) L(float4, query, MOST_COLUMNS * TILE4) L(float4, upper, MOST_COLUMNS * TILE4) L(float4, gradient, MOST_COLUMNS * TILE4)\
+    L(float4, mix, ENTRIES * TILE4) L(float4, score, BATCH * TILE4)                                                   \
+    L(float4, upper_dots, MATRIX_SIZE(BATCH * TILE4))
 // The sum of an entry's edges with one lane: one edge, or where all nodes of the range have one row, those of the batch.
-#define PULL(lane, component)                                                                                          \
-    {                                                                                                                  \
-        const uint at = TO_UINT(r) * TILE + 4u * vector + lane;                                                        \
-        const int begin = max(from, low[at]), end = min(to, high[at]);                                                 \
-        const int node = step == 0 ? begin : (entry_row[e] - base[at]) / divisor;                                        \
-        const int last = step == 0 ? end : node < begin ? begin : min(end, node + 1);                                  \
-        for (int m = max(node, begin); m < last; ++m) sum.component += score[TO_UINT(m + to_place) * TILE4 + vector].component; \
+#define PULL(lane, component)                                                                                         \
+    {                                                                                                                 \
+        const uint at = TO_UINT(r) * TILE + 4u * vector + lane;                                                       \
+        const int begin = max(from, low[at]), end = min(to, high[at]);                                                \
+        const int node = step == 0 ? begin : (entry_row[e] - base[at]) / divisor;                                     \
+        const int last = step == 0 ? end : node < begin ? begin : min(end, node + 1);                                 \
+        for (int m = max(node, begin); m < last; ++m) sum.component += score[TO_UINT(m + to_place) * TILE4 + vector].component;\
+    }
+// The table's sums += those of the batch, entry by entry, as several may have one row. With matrix units blocks of 16 entries by 64 columns
+// go through `score`, whose edges have been pulled.
+#define TABLE_GRADIENT                                                                                                \
+    if (BY_MATRIX) {                                                                                                  \
+        for (uint e0 = 0u; e0 < TO_UINT(n_entries); e0 += 16u)                                                        \
+            for (uint c0 = 0u; c0 < HEAD_DIM; c0 += 64u) {                                                            \
+                BARRIER;                                                                                              \
+                MATRIX_TABLE_GRADIENT(score, e0, TO_UINT(n_entries), c0)                                              \
+                BARRIER;                                                                                              \
+                for (uint c = LOCAL_ID; c < min(64u, HEAD_DIM - c0); c += WG)                                         \
+                    for (uint e = e0; e < min(e0 + 16u, TO_UINT(n_entries)); ++e)                                     \
+                        AT(drel, area + TO_UINT(entry_row[e]) * HEAD_DIM + c0 + c) += ONE_NUMBER(score, (e - e0) * 64u + c);\
+            }                                                                                                         \
+    } else {                                                                                                          \
+        for (uint c = LOCAL_ID; c < HEAD_DIM; c += WG) {                                                              \
+            float4 x[TILE4];                                                                                          \
+            UNROLL for (uint v = 0u; v < TILE4; ++v) x[v] = query[c * TILE4 + v];                                     \
+            for (uint e = 0u; e < TO_UINT(n_entries); ++e) {                                                          \
+                float4 row = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);                                                          \
+                UNROLL for (uint v = 0u; v < TILE4; ++v) row = add4(row, mul4(mix[e * TILE4 + v], x[v]));             \
+                AT(drel, area + TO_UINT(entry_row[e]) * HEAD_DIM + c) += (row.x + row.y) + (row.z + row.w);           \
+            }                                                                                                         \
+        }                                                                                                             \
     }
 #define PUT_DQ(i, v) STORE(dq, i, v)
 KERNEL_BEGIN
@@ -42,6 +67,8 @@ KERNEL_BEGIN
                 TILE_ENTRIES
                 TILE_REL
                 TILE_EDGES
+                TILE_MATRIX_DOTS(score, true, true, query, kv, KEY_ROW)
+                TILE_MATRIX_DOTS(upper_dots, false, false, upper, kv, VALUE_ROW)
                 for (uint t = part; t < n_filled; t += PARTS * NODES) {
                     TILE_PRODUCTS(s, query, kv, list_row, p.kv_stride, p.k_offset)
                     TILE_PRODUCTS(d, upper, kv, list_row, p.kv_stride, p.k_offset + columns)
@@ -51,14 +78,15 @@ KERNEL_BEGIN
                         UNROLL for (uint j = 0u; j < NODES; ++j) {
                             const uint at = (t + j * PARTS) * TILE4 + vector0 + v;
                             const float4 x = add4(s[j * VECTORS + v], score[at]);
+                            const float4 y = BY_MATRIX ? upper_dots[at] : d[j * VECTORS + v];
                             float4 kept = FLOAT4(p.inverse, p.inverse, p.inverse, p.inverse);
                             KEEP(t + j * PARTS, vector0 + v, kept)
-                            score[at] = mul4(weights_of(x, log_sum), add4(mul4(kept, d[j * VECTORS + v]), -1.0f * dot_sum));
+                            score[at] = mul4(weights_of(x, log_sum), add4(mul4(kept, y), -1.0f * dot_sum));
                         }
                     }
                 }
                 BARRIER;
-                TILE_SUM(gradient, UNCHANGED, n_nodes, score, NODE_IS_STORED, KEY_ELEMENT)
+                TILE_SUM(gradient, UNCHANGED, n_nodes, score, NODE_IS_STORED, kv, KEY_PLACE)
                 if (has_rel) {
                     for (uint u = LOCAL_ID; u < TO_UINT(n_entries) * TILE4; u += WG) {
                         const uint e = u / TILE4, vector = u % TILE4;
@@ -73,16 +101,8 @@ KERNEL_BEGIN
                         mix[u] = sum;
                     }
                     BARRIER;
-                    TILE_SUM(gradient, UNCHANGED, TO_UINT(n_entries), mix, EVERY_ENTRY, REL_ELEMENT)
-                    for (uint c = LOCAL_ID; c < HEAD_DIM; c += WG) {
-                        float4 x[TILE4];
-                        UNROLL for (uint v = 0u; v < TILE4; ++v) x[v] = query[c * TILE4 + v];
-                        for (uint e = 0u; e < TO_UINT(n_entries); ++e) {
-                            float4 row = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
-                            UNROLL for (uint v = 0u; v < TILE4; ++v) row = add4(row, mul4(mix[e * TILE4 + v], x[v]));
-                            AT(drel, area + TO_UINT(entry_row[e]) * HEAD_DIM + c) += (row.x + row.y) + (row.z + row.w);
-                        }
-                    }
+                    TILE_SUM(gradient, UNCHANGED, TO_UINT(n_entries), mix, EVERY_ENTRY, rel, REL_PLACE)
+                    TABLE_GRADIENT
                 }
             }
             BARRIER;

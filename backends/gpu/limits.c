@@ -60,5 +60,6 @@ bpt_status_t bpt_gpu_limits_fake(bpt_gpu_limits_t *limits) {
     const char *wanted = getenv("BPT_LIMITS"), *disabled = getenv("BPT_DISABLE");
     if (wanted) BPT_TRY(bpt_gpu_limits_lower(limits, wanted));
     if (disabled && strstr(disabled, "f16")) limits->f16 = false;
+    if (disabled && strstr(disabled, "matrix")) limits->matrix_units = false;
     return BPT_OK;
 }

@@ -6,6 +6,9 @@ typedef unsigned short ushort;
 typedef unsigned int uint;
 
 #define FUNCTION static __device__
+#if __CUDA_ARCH__ >= 800
+#define MATRIX_UNITS  // see matrix.h
+#endif
 #define TO_FLOAT(x) ((float)(x))
 #define TO_INT(x) ((int)(x))
 #define TO_UINT(x) ((uint)(x))

@@ -3,11 +3,12 @@
 // is walked in batches of BATCH nodes. LANE_ITEMS work-items share a node of the list, each with its own VECTORS vectors of lanes; there are
 // PARTS such groups of items. In registers an item has NODES nodes or COLUMNS columns side by side, times its vectors; what lasts longer than
 // a loop is in local memory. A lane's own bounds mask what only its neighbours read. Constants: TILE4 VECTORS NODES COLUMNS RANGES MOST_COLUMNS
-// BATCH; tile and work-group are powers of two, BATCH is a multiple of PARTS * NODES.
+// BATCH MATRIX; tile and work-group are powers of two, BATCH is a multiple of PARTS * NODES.
 //
 // Rows of the relative position table that a batch uses are listed once, as entries: a lane reads node m of range r with row base + step m,
 // so the rows of a range in a batch are few and evenly spaced, and q . rel is computed once for all nodes at the same distance.
 #include "attention.h"
+#include "matrix.h"
 #define TILE (4u * TILE4)
 #define HEAD_DIM p.head_dim  // at most MOST_COLUMNS, for which there is local memory
 #define LANE_ITEMS (TILE4 / VECTORS)
@@ -27,10 +28,10 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
     return FLOAT4(weight_of(score.x, top.x), weight_of(score.y, top.y), weight_of(score.z, top.z), weight_of(score.w, top.w));
 }
 
-#define TILE_LOCALS(L)                                                                                                       \
-    RANGE_LOCALS_OF(L, RANGES) L(int, low, RANGES * TILE) L(int, high, RANGES * TILE) L(int, base, RANGES * TILE)             \
-    L(int, range_step, RANGES) L(int, range_row, RANGES) L(int, range_rows, RANGES) L(int, range_entry, RANGES)              \
-    L(int, list_node, BATCH) L(int, list_range, BATCH) L(uint, list_row, BATCH) L(uint, list_code, BATCH) L(int, entry_row, ENTRIES)    \
+#define TILE_LOCALS(L)                                                                                          \
+    RANGE_LOCALS_OF(L, RANGES) L(int, low, RANGES * TILE) L(int, high, RANGES * TILE) L(int, base, RANGES * TILE)\
+    L(int, range_step, RANGES) L(int, range_row, RANGES) L(int, range_rows, RANGES) L(int, range_entry, RANGES) \
+    L(int, list_node, BATCH) L(int, list_range, BATCH) L(uint, list_row, BATCH) L(uint, list_code, BATCH) L(int, entry_row, ENTRIES)\
     L(int, entry_range, ENTRIES) L(uint, dropped, BATCH * TILE4)
 
 // The list from the lanes' bounds. NOTE(r, lane): whatever else is to be known of range r, which this lane has (end 0: no lane).
@@ -59,7 +60,7 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
 #define TILE_RANGES                                                                                             \
     for (uint u = LOCAL_ID; u < TO_UINT(n_ranges) * TILE; u += WG) {                                            \
         int4 range = INT4(0, 0, -1, 0);                                                                         \
-        if (u % TILE < existing) range = leaf_range(g, n_true, first_leaf + TO_INT(u % TILE), TO_INT(u / TILE)); \
+        if (u % TILE < existing) range = leaf_range(g, n_true, first_leaf + TO_INT(u % TILE), TO_INT(u / TILE));\
         low[u] = range.x;                                                                                       \
         high[u] = range.y;                                                                                      \
         base[u] = range.z - range.x * range.w;                                                                  \
@@ -71,7 +72,7 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
 // The nodes of the list from place `first` on; places beyond its end are nodes that nobody reads.
 #define TILE_LIST                                                                                               \
     const uint n_nodes = min(BATCH, TO_UINT(all_nodes - first)), n_filled = FILLED(n_nodes);                    \
-    for (uint t = LOCAL_ID; t < n_filled; t += WG) {                                                             \
+    for (uint t = LOCAL_ID; t < n_filled; t += WG) {                                                            \
         const int place = first + TO_INT(min(t, n_nodes - 1u));                                                 \
         FIND_RANGE(r, n_ranges, place)                                                                          \
         const int node = range_begin[r] + place - range_start[r];                                               \
@@ -91,17 +92,17 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
         for (int r = range0 + TO_INT(LOCAL_ID); r <= range1; r += TO_INT(WG)) {                                 \
             const int from = range_begin[r] + max(first - range_start[r], 0), step = range_step[r];             \
             const int to = range_begin[r] + min(first + TO_INT(BATCH), range_start[r + 1]) - range_start[r];    \
-            int first_row = 0x7FFFFFFF, last_row = -1;                                                                  \
+            int first_row = 0x7FFFFFFF, last_row = -1;                                                          \
             for (uint u = TO_UINT(r) * TILE; u < TO_UINT(r + 1) * TILE; ++u) {                                  \
                 const int begin = max(from, low[u]), end = min(to, high[u]);                                    \
                 if (begin < end) {                                                                              \
                     const int row0 = base[u] + begin * step, row1 = base[u] + (end - 1) * step;                 \
-                    first_row = min(first_row, min(row0, row1));                                                        \
-                    last_row = max(last_row, max(row0, row1));                                                          \
+                    first_row = min(first_row, min(row0, row1));                                                \
+                    last_row = max(last_row, max(row0, row1));                                                  \
                 }                                                                                               \
             }                                                                                                   \
-            range_row[r] = first_row;                                                                               \
-            range_rows[r] = last_row < first_row ? 0 : (last_row - first_row) / ROW_STRIDE(step) + 1;                           \
+            range_row[r] = first_row;                                                                           \
+            range_rows[r] = last_row < first_row ? 0 : (last_row - first_row) / ROW_STRIDE(step) + 1;           \
         }                                                                                                       \
         BARRIER;                                                                                                \
         for (int r = range0; r <= range1; ++r) n_entries += range_rows[r];                                      \
@@ -130,17 +131,22 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
     }
 
 // mix[entry] = q . rel of every lane.
+#define ENTRY_PLACE(e) (TO_UINT(entry_row[e]) * HEAD_DIM)
 #define TILE_REL                                                                                                \
-    for (uint e0 = part; TO_INT(e0) < n_entries; e0 += PARTS * BLOCK) {                                         \
-        uint row[BLOCK];                                                                                        \
-        float4 sum[BLOCK * VECTORS];                                                                            \
-        UNROLL for (uint j = 0u; j < BLOCK; ++j)                                                                \
-            row[j] = TO_UINT(entry_row[min(TO_INT(e0 + j * PARTS), n_entries - 1)]) * HEAD_DIM;                 \
-        TILE_DOTS(sum, BLOCK, row, query, rel)                                                                  \
-        UNROLL for (uint j = 0u; j < BLOCK; ++j)                                                                \
-            if (TO_INT(e0 + j * PARTS) < n_entries)                                                             \
-                UNROLL for (uint v = 0u; v < VECTORS; ++v)                                                      \
-                    mix[(e0 + j * PARTS) * TILE4 + vector0 + v] = sum[j * VECTORS + v];                         \
+    if (BY_MATRIX) {                                                                                            \
+        MATRIX_DOTS(mix, false, true, TO_UINT(n_entries), query, rel, ENTRY_PLACE)                              \
+    } else {                                                                                                    \
+        for (uint e0 = part; TO_INT(e0) < n_entries; e0 += PARTS * BLOCK) {                                     \
+            uint row[BLOCK];                                                                                    \
+            float4 sum[BLOCK * VECTORS];                                                                        \
+            UNROLL for (uint j = 0u; j < BLOCK; ++j)                                                            \
+                row[j] = ENTRY_PLACE(min(TO_INT(e0 + j * PARTS), n_entries - 1));                               \
+            TILE_DOTS(sum, BLOCK, row, query, rel)                                                              \
+            UNROLL for (uint j = 0u; j < BLOCK; ++j)                                                            \
+                if (TO_INT(e0 + j * PARTS) < n_entries)                                                         \
+                    UNROLL for (uint v = 0u; v < VECTORS; ++v)                                                  \
+                        mix[(e0 + j * PARTS) * TILE4 + vector0 + v] = sum[j * VECTORS + v];                     \
+        }                                                                                                       \
     }                                                                                                           \
     BARRIER;
 
@@ -150,9 +156,9 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
     if (m >= low[at + lane] && m < high[at + lane])                                                             \
         edge.component = has_rel ? mix[TO_UINT(entry0 + (base[at + lane] + offset) / stride) * TILE4 + vector].component : 0.0f;
 #define TILE_EDGES                                                                                              \
-    for (uint t = part; t < n_filled; t += PARTS) {                                                                \
+    for (uint t = part; t < n_filled; t += PARTS) {                                                             \
         const int m = list_node[t], r = list_range[t], stride = ROW_STRIDE(range_step[r]);                      \
-        const int entry0 = has_rel ? range_entry[r] : 0, offset = has_rel ? m * range_step[r] - range_row[r] : 0; \
+        const int entry0 = has_rel ? range_entry[r] : 0, offset = has_rel ? m * range_step[r] - range_row[r] : 0;\
         for (uint vector = vector0; vector < vector0 + VECTORS; ++vector) {                                     \
             const uint at = TO_UINT(r) * TILE + 4u * vector;                                                    \
             float4 edge = FLOAT4(LOWEST, LOWEST, LOWEST, LOWEST);                                               \
@@ -164,8 +170,8 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
             if (p.threshold > 0u) {                                                                             \
                 uint bits = 0u;                                                                                 \
                 for (uint lane = 0u; lane < 4u; ++lane) {                                                       \
-                    const uint row = 2u * (row0 + min(4u * vector + lane, last_lane));                      \
-                    if (dropout_bits(list_code[t], AT(row_keys, row), AT(row_keys, row + 1u), p.uid << 8 | head, AT(rng, 0u), \
+                    const uint row = 2u * (row0 + min(4u * vector + lane, last_lane));                          \
+                    if (dropout_bits(list_code[t], AT(row_keys, row), AT(row_keys, row + 1u), p.uid << 8 | head, AT(rng, 0u),\
                                      AT(rng, 1u)) < p.threshold)                                                \
                         bits |= 1u << lane;                                                                     \
                 }                                                                                               \
@@ -185,7 +191,7 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
 // tile[column][vector] = rows of the tile's leaves in a tensor, this head's columns, times a factor.
 #define TILE_READ(tile, tensor, row_stride, offset, factor)                                                     \
     for (uint u = LOCAL_ID; u < HEAD_DIM * TILE4; u += WG) {                                                    \
-        const uint c = u % HEAD_DIM, lane = u / HEAD_DIM * 4u, from = offset + head * HEAD_DIM + c;              \
+        const uint c = u % HEAD_DIM, lane = u / HEAD_DIM * 4u, from = offset + head * HEAD_DIM + c;             \
         tile[c * TILE4 + lane / 4u] = FLOAT4(TILE_ELEMENT(tensor, lane, row_stride, from, factor),              \
                                              TILE_ELEMENT(tensor, lane + 1u, row_stride, from, factor),         \
                                              TILE_ELEMENT(tensor, lane + 2u, row_stride, from, factor),         \
@@ -194,61 +200,80 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
 // PUT(place, element) for the elements of a tile in local memory: those of lane and column c have the place start + lane stride + c.
 #define TILE_WRITE(tile, PUT, start, lane_stride)                                                               \
     for (uint u = LOCAL_ID; u < HEAD_DIM * TILE4; u += WG) {                                                    \
-        const uint c = u % HEAD_DIM, lane = u / HEAD_DIM * 4u, to = start + lane * (lane_stride) + head * HEAD_DIM + c; \
+        const uint c = u % HEAD_DIM, lane = u / HEAD_DIM * 4u, to = start + lane * (lane_stride) + head * HEAD_DIM + c;\
         const float4 x = tile[c * TILE4 + lane / 4u];                                                           \
         if (lane <= last_lane) PUT(to, x.x);                                                                    \
         if (lane + 1u <= last_lane) PUT(to + (lane_stride), x.y);                                               \
         if (lane + 2u <= last_lane) PUT(to + 2u * (lane_stride), x.z);                                          \
         if (lane + 3u <= last_lane) PUT(to + 3u * (lane_stride), x.w);                                          \
     }
-#define TILE_ELEMENT(tensor, lane, row_stride, from, factor) \
+#define TILE_ELEMENT(tensor, lane, row_stride, from, factor)                                                    \
     (lane < existing ? LOAD(tensor, (row0 + lane) * row_stride + from) * factor : 0.0f)
 
 // A number per row and head, for four lanes.
 #define TILE_NUMBER(tensor, lane) (lane < existing ? AT(tensor, (row0 + lane) * p.heads + head) : 0.0f)
-#define TILE_NUMBERS(tensor, lane) \
+#define TILE_NUMBERS(tensor, lane)                                                                              \
     FLOAT4(TILE_NUMBER(tensor, lane), TILE_NUMBER(tensor, lane + 1u), TILE_NUMBER(tensor, lane + 2u), TILE_NUMBER(tensor, lane + 3u))
 
-// sum = the products of nodes t, t + PARTS, .. with the lanes of a tile; rows that are not stored are zero.
-#define TILE_PRODUCTS(sum, tile, tensor, rows, row_stride, offset)                                                                        \
+// Before TILE_PRODUCTS, for all nodes at once: target[node][lane] = the same products, added to what is there where ADD says so.
+#define ROW_PLACE(row, row_stride, offset) ((row) == NO_ROW ? NO_ROW : (row) * (row_stride) + (offset) + head * HEAD_DIM)
+#define TILE_MATRIX_DOTS(target, ADD, LOW, tile, tensor, PLACE)                                                 \
+    if (BY_MATRIX) {                                                                                            \
+        BARRIER;                                                                                                \
+        MATRIX_DOTS(target, ADD, LOW, n_filled, tile, tensor, PLACE)                                            \
+        BARRIER;                                                                                                \
+    }
+
+// sum = the products of nodes t, t + PARTS, .. with the lanes of a tile; rows that are not stored are zero. With matrix units the sums stay
+// zero, as TILE_MATRIX_DOTS has put them into local memory.
+#define TILE_PRODUCTS(sum, tile, tensor, rows, row_stride, offset)                                              \
     float4 sum[NODES * VECTORS];                                                                                \
-    {                                                                                                           \
+    if (BY_MATRIX) {                                                                                            \
+        UNROLL for (uint j = 0u; j < NODES * VECTORS; ++j) sum[j] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);             \
+    } else {                                                                                                    \
         uint from[NODES];                                                                                       \
         UNROLL for (uint j = 0u; j < NODES; ++j) {                                                              \
-            const uint row = rows[t + j * PARTS];                                                           \
-            from[j] = (row == NO_ROW ? 0u : row) * row_stride + offset + head * HEAD_DIM;                      \
+            const uint row = rows[t + j * PARTS];                                                               \
+            from[j] = (row == NO_ROW ? 0u : row) * row_stride + offset + head * HEAD_DIM;                       \
         }                                                                                                       \
         TILE_DOTS(sum, NODES, from, tile, tensor)                                                               \
         UNROLL for (uint j = 0u; j < NODES; ++j)                                                                \
-            if (rows[t + j * PARTS] == NO_ROW)                                                              \
-                UNROLL for (uint v = 0u; v < VECTORS; ++v) sum[j * VECTORS + v] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f); \
+            if (rows[t + j * PARTS] == NO_ROW)                                                                  \
+                UNROLL for (uint v = 0u; v < VECTORS; ++v) sum[j * VECTORS + v] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);\
     }
 
-// Column blocks of the item: total[column][vector] = total factor + sum over i < count of weight[i][vector] times element(i, column).
-#define TILE_SUM(total, FACTOR, count, weight, ROW_EXISTS, ELEMENT)                                             \
-    for (uint c0 = part * COLUMNS; c0 < HEAD_DIM; c0 += PARTS * COLUMNS) {                                      \
-        uint column[COLUMNS];                                                                                   \
-        float4 sum[COLUMNS * VECTORS];                                                                          \
-        UNROLL for (uint j = 0u; j < COLUMNS; ++j) column[j] = min(c0 + j, HEAD_DIM - 1u);                      \
-        UNROLL for (uint j = 0u; j < COLUMNS; ++j)                                                              \
-            UNROLL for (uint v = 0u; v < VECTORS; ++v) sum[j * VECTORS + v] = FACTOR(total[column[j] * TILE4 + vector0 + v], vector0 + v); \
-        for (uint i = 0u; i < count; ++i)                                                                       \
-            if (ROW_EXISTS(i)) {                                                                                \
-                float4 x[VECTORS];                                                                              \
-                UNROLL for (uint v = 0u; v < VECTORS; ++v) x[v] = weight[i * TILE4 + vector0 + v];              \
-                UNROLL for (uint j = 0u; j < COLUMNS; ++j) {                                                    \
-                    const float y = ELEMENT(i, column[j]);                                                      \
-                    UNROLL for (uint v = 0u; v < VECTORS; ++v) sum[j * VECTORS + v] += y * x[v];                \
+// Column blocks of the item: total[column][vector] = total factor + sum over i < count of weight[i][vector] times the tensor's element at
+// PLACE(i, column).
+#define TILE_SUM(total, FACTOR, count, weight, ROW_EXISTS, tensor, PLACE)                                       \
+    if (BY_MATRIX) {                                                                                            \
+        MATRIX_SUM(total, MATRIX_##FACTOR, count, weight, ROW_EXISTS, tensor, PLACE)                            \
+    } else {                                                                                                    \
+        for (uint c0 = part * COLUMNS; c0 < HEAD_DIM; c0 += PARTS * COLUMNS) {                                  \
+            uint column[COLUMNS];                                                                               \
+            float4 sum[COLUMNS * VECTORS];                                                                      \
+            UNROLL for (uint j = 0u; j < COLUMNS; ++j) column[j] = min(c0 + j, HEAD_DIM - 1u);                  \
+            UNROLL for (uint j = 0u; j < COLUMNS; ++j)                                                          \
+                UNROLL for (uint v = 0u; v < VECTORS; ++v) sum[j * VECTORS + v] = FACTOR(total[column[j] * TILE4 + vector0 + v], vector0 + v);\
+            for (uint i = 0u; i < count; ++i)                                                                   \
+                if (ROW_EXISTS(i)) {                                                                            \
+                    float4 x[VECTORS];                                                                          \
+                    UNROLL for (uint v = 0u; v < VECTORS; ++v) x[v] = weight[i * TILE4 + vector0 + v];          \
+                    UNROLL for (uint j = 0u; j < COLUMNS; ++j) {                                                \
+                        const float y = LOAD(tensor, PLACE(i, column[j]));                                      \
+                        UNROLL for (uint v = 0u; v < VECTORS; ++v) sum[j * VECTORS + v] += y * x[v];            \
+                    }                                                                                           \
                 }                                                                                               \
-            }                                                                                                   \
-        UNROLL for (uint j = 0u; j < COLUMNS; ++j)                                                              \
-            if (c0 + j < HEAD_DIM)                                                                              \
-                UNROLL for (uint v = 0u; v < VECTORS; ++v) total[(c0 + j) * TILE4 + vector0 + v] = sum[j * VECTORS + v]; \
+            UNROLL for (uint j = 0u; j < COLUMNS; ++j)                                                          \
+                if (c0 + j < HEAD_DIM)                                                                          \
+                    UNROLL for (uint v = 0u; v < VECTORS; ++v) total[(c0 + j) * TILE4 + vector0 + v] = sum[j * VECTORS + v];\
+        }                                                                                                       \
     }
 #define UNCHANGED(total, vector) total
 #define TIMES_FACTOR(total, vector) mul4(total, factor[vector])
 #define NODE_IS_STORED(t) list_row[t] != NO_ROW
 #define EVERY_ENTRY(e) true
-#define KEY_ELEMENT(t, c) LOAD(kv, list_row[t] * p.kv_stride + p.k_offset + head * HEAD_DIM + c)
-#define VALUE_ELEMENT(t, c) LOAD(kv, list_row[t] * p.kv_stride + p.k_offset + columns + head * HEAD_DIM + c)
-#define REL_ELEMENT(e, c) LOAD(rel, TO_UINT(entry_row[e]) * HEAD_DIM + c)
+#define KEY_ROW(t) ROW_PLACE(list_row[t], p.kv_stride, p.k_offset)
+#define VALUE_ROW(t) ROW_PLACE(list_row[t], p.kv_stride, p.k_offset + columns)
+#define KEY_PLACE(t, c) (list_row[t] * p.kv_stride + p.k_offset + head * HEAD_DIM + (c))
+#define VALUE_PLACE(t, c) (list_row[t] * p.kv_stride + p.k_offset + columns + head * HEAD_DIM + (c))
+#define REL_PLACE(e, c) (ENTRY_PLACE(e) + (c))

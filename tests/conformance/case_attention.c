@@ -54,6 +54,14 @@ static const chosen_t chosen[] = {
     {BPT_GRAPH_DENSE, true, false, true, true, 1, 1, 50, 35, 3, BPT_QUERIES_ALL, 0, BPT_F32, 2},
     {BPT_GRAPH_SEGTREE, false, true, true, true, 1, 1, 10, 19, 3, BPT_QUERIES_ALL, 0, BPT_F32, 2},
     {BPT_GRAPH_BPT, false, false, true, true, 2, 1, 200, 40, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},  // a head as large as the models have
+    // Heads and types that matrix units take.
+    {BPT_GRAPH_BPT, true, false, true, true, 4, 2, 64, 150, 2, BPT_QUERIES_ALL, 0.1f, BPT_BF16, 2},
+    {BPT_GRAPH_BPT, false, false, true, true, 64, 1, 64, 300, 1, BPT_QUERIES_ALL, 0, BPT_BF16, 2},
+    {BPT_GRAPH_BPT, false, true, false, true, 2, 3, 48, 50, 2, BPT_QUERIES_LEAVES, 0.1f, BPT_F16, 2},
+    {BPT_GRAPH_BPT, true, false, true, true, 2, 1, 128, 40, 1, BPT_QUERIES_ALL, 0, BPT_BF16, 2},
+    {BPT_GRAPH_SEGTREE, false, false, true, true, 1, 1, 32, 70, 2, BPT_QUERIES_ALL, 0, BPT_F16, 2},
+    {BPT_GRAPH_DENSE, true, false, true, true, 1, 2, 16, 129, 1, BPT_QUERIES_ALL, 0, BPT_BF16, 2},
+    {BPT_GRAPH_WINDOW, true, false, false, false, 1, 2, 32, 100, 2, BPT_QUERIES_LEAVES, 0, BPT_F16, 2},
     // Several sequences, for bindings that hold only some of them.
     {BPT_GRAPH_BPT, false, false, true, true, 4, 2, 20, 100, 7, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},
     {BPT_GRAPH_BPT, false, false, false, true, 4, 2, 30, 100, 7, BPT_QUERIES_ROOTS, 0, BPT_F16, 2},

@@ -1,6 +1,6 @@
 // Every kernel in CUDA, compiled by NVRTC, which needs no GPU. Of the variants that the lowering asks for on all cases of the conformance
-// tests the last one of each kernel, with BPT_ALL_VARIANTS=1 every one, becomes assembly for sm_75 and machine code for
-// sm_80, sm_90a and sm_120. Without NVRTC the tests are skipped, or fail when BPT_REQUIRE_CUDA_COMPILE=1.
+// tests the last one of each kernel (and the last with matrix units, from sm_80 on), with BPT_ALL_VARIANTS=1 every one, becomes assembly
+// for sm_75 and machine code for sm_80, sm_90a and sm_120. Without NVRTC the tests are skipped, or fail when BPT_REQUIRE_CUDA_COMPILE=1.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,8 @@ struct bpt_gpu_commands {
 
 static struct {
     bpt_gpu_api_t api;
-    const char *type;  // of device
+    const char *type;   // of device
+    bool matrix_units;  // that it has
     bpt_gpu_variant_t *variants;
     size_t count, capacity;
 } notes;
@@ -58,7 +59,8 @@ static bpt_status_t open_notes(int index, bpt_gpu_api_t **out) {
                                            .max_allocation_bytes = UINT64_C(1) << 36,
                                            .memory_bytes = UINT64_C(1) << 36,
                                            .offset_alignment = 1,
-                                           .f16 = true}};
+                                           .f16 = true,
+                                           .matrix_units = notes.matrix_units}};
     *out = &notes.api;
     return BPT_OK;
 }
@@ -154,13 +156,13 @@ static void record(bpt_device_t *device, const test_case_t *c) {
     bpt_gpu_buffer_destroy(device, buffer);
 }
 
-// On a GPU, and on a device in software, whose products take another kernel.
+// On a device in software, whose products take another kernel, and on GPUs without and with matrix units.
 static int note_variants(void **state) {
-    static const char *const types[] = {"discrete", "software"};
     (void)state;
-    for (size_t t = 0; t < BPT_COUNT(types); ++t) {
+    for (int d = 0; d < 3; ++d) {
         bpt_device_t *device;
-        notes.type = types[t];
+        notes.type = d == 0 ? "software" : "discrete";
+        notes.matrix_units = d == 2;
         assert_ok(bpt_gpu_open(&notes_backend, &notes_driver, 0, NULL, &device));
         for (size_t f = 0; f < BPT_COUNT(families); ++f)
             for (size_t i = 0; i < families[f]->count(); ++i) {
@@ -185,11 +187,19 @@ static bool seen_before(size_t v) {
     return false;
 }
 
-// Whether a variant is compiled: the last one of its kernel, or every one.
+// Whether its products are for matrix units.
+static bool needs_matrix_units(size_t v) {
+    const char *const *names = bpt_gpu_kernels[notes.variants[v].kernel].constants;
+    for (int c = 0; names[c]; ++c)
+        if (!strcmp(names[c], "MATRIX")) return notes.variants[v].constants[c] != 0;
+    return false;
+}
+
+// Whether a variant is compiled: the last one of its kernel, without and with matrix units, or every one.
 static bool is_chosen(size_t v) {
     if (getenv("BPT_ALL_VARIANTS")) return !seen_before(v);
     for (size_t i = v + 1; i < notes.count; ++i)
-        if (notes.variants[i].kernel == notes.variants[v].kernel) return false;
+        if (notes.variants[i].kernel == notes.variants[v].kernel && needs_matrix_units(i) == needs_matrix_units(v)) return false;
     return true;
 }
 
@@ -226,19 +236,22 @@ static void every_kernel_is_asked_for(void **state) {
         if (!asked[k]) fail_msg("no case of the conformance tests uses the kernel %s", bpt_gpu_kernels[k].name);
 }
 
-static void compile_chosen(const bpt_nvrtc_functions_t *nvrtc, const char *arch, const char *beginning) {
-    int count = 0;
+static void compile_chosen(const bpt_nvrtc_functions_t *nvrtc, const char *arch, bool matrix_units, const char *beginning) {
+    int count = 0, with_matrix_units = 0;
     for (size_t v = 0; v < notes.count; ++v) {
-        if (!is_chosen(v)) continue;
+        if (!is_chosen(v) || (needs_matrix_units(v) && !matrix_units)) continue;
         compile(nvrtc, v, arch, beginning);
         ++count;
+        with_matrix_units += needs_matrix_units(v);
     }
-    print_message("NVRTC %d.%d: %d variants of %d kernels for %s\n", nvrtc->major, nvrtc->minor, count, (int)BPT_GPU_KERNEL_COUNT, arch);
+    assert_true(with_matrix_units > 0 || !matrix_units);
+    print_message("NVRTC %d.%d: %d variants of %d kernels for %s, %d of them with matrix units\n", nvrtc->major, nvrtc->minor, count,
+                  (int)BPT_GPU_KERNEL_COUNT, arch, with_matrix_units);
 }
 
 static void kernels_become_assembly(void **state) {
     (void)state;
-    compile_chosen(compiler(), "compute_75", "//");
+    compile_chosen(compiler(), "compute_75", false, "//");
 }
 
 static void kernels_become_machine_code(void **state) {
@@ -247,7 +260,7 @@ static void kernels_become_machine_code(void **state) {
     bool known = false;
     for (int i = 0; i < nvrtc->n_archs; ++i) known = known || nvrtc->archs[i] == atoi(arch + 3);
     if (!known) not_tested("NVRTC does not know the architecture");
-    compile_chosen(nvrtc, arch,
+    compile_chosen(nvrtc, arch, true,
                    "\x7F"
                    "ELF");
 }

@@ -18,6 +18,7 @@ struct _nvrtcProgram {
     char *text, *log, *image;
     size_t image_bytes;
     bool assembly;
+    char architecture[32];  // as a definition for the compiler
 };
 
 enum { MOST_OPTIONS = 64, OWN_OPTIONS = 20 };
@@ -130,6 +131,7 @@ static bool compile(nvrtcProgram program, const char *folder, int n_options, con
     for (size_t i = 0; i < sizeof flags / sizeof *flags; ++i) arguments[n++] = flags[i];
     for (int i = 0; i < n_options; ++i)
         if (!strncmp(options[i], "-D", 2)) arguments[n++] = options[i];
+    arguments[n++] = program->architecture;
     arguments[n++] = "-o";
     arguments[n++] = object;
     arguments[n++] = text;
@@ -148,6 +150,7 @@ static bool take_architecture(nvrtcProgram program, int n_options, const char *c
         const char *value = options[i] + sizeof name - 1;
         program->assembly = !strncmp(value, "compute_", 8);
         const int number = atoi(value + (program->assembly ? 8 : 3));
+        snprintf(program->architecture, sizeof program->architecture, "-D__CUDA_ARCH__=%d0", number);
         return (program->assembly || !strncmp(value, "sm_", 3)) && (number == 75 || number == 80 || number == 90);
     }
     return false;

@@ -67,6 +67,7 @@ static int64_t view_count(const bpt_view_t *v) { return (int64_t)(v->bytes / bpt
         (k).constants[kernel##_RANGES] = (tile)->ranges;             \
         (k).constants[kernel##_BATCH] = (tile)->batch;               \
         (k).constants[kernel##_MOST_COLUMNS] = (tile)->most_columns; \
+        (k).constants[kernel##_MATRIX] = (tile)->matrix;             \
         (k).bindings[kernel##_q] = (a)->in[0];                       \
         (k).bindings[kernel##_kv] = (a)->in[1];                      \
         (k).bindings[kernel##_rel] = (a)->in[2];                     \
@@ -278,9 +279,11 @@ static void emit_dkv(const gradient_t *g, const piece_t *piece) {
                                      .first_level = (int32_t)piece->level,
                                      .n_nodes = (uint32_t)piece->nodes,
                                      .parts = (uint32_t)piece->parts,
-                                     .part_nodes = (int32_t)piece->part_keys};
+                                     .part_nodes = (int32_t)piece->part_keys,
+                                     .rel_rows = (uint32_t)a->rel_rows};
     params.n_tiles = (uint32_t)piece->tiles;
     TILE_CALL(k, a, attention_dkv, tile);
+    k.constants[attention_dkv_TABLE_BLOCKS] = tile->matrix ? tile->table_blocks : 1;
     k.bindings[attention_dkv_dy] = a->in[8];
     k.bindings[attention_dkv_lse] = a->in[9];
     k.bindings[attention_dkv_dots] = g->dots;

@@ -71,6 +71,8 @@ void bpt_lower_attention_reserve(const bpt_attention_problem_t *a, bpt_attention
 // Work-groups for tiles of neighbouring nodes (cl/include/tiles.h). tile4 0: there is no room for any.
 typedef struct {
     uint32_t group_size, tile4, vectors, nodes, columns, ranges, batch, most_columns;
+    uint32_t matrix;        // 1: products by matrix units
+    uint32_t table_blocks;  // of 16 rows
     int64_t tiles;        // of a sequence
     int64_t rounds;       // of all loops of an item for one tile, at most
     uint32_t turn_heads;  // that a group takes one after the other

@@ -27,11 +27,22 @@ static int64_t ranges_of(const bpt_attention_problem_t *a) {
 
 static int64_t parts_of(const bpt_attention_tile_t *t) { return t->group_size / (t->tile4 / t->vectors); }
 
+// A view that matrix units read: 16-bit elements by pairs.
+static bool is_paired(const bpt_attention_problem_t *a, int input) {
+    const bpt_view_t *v = &a->in[input];
+    return !v->present || (v->dtype != BPT_F32 && v->dtype == a->in[0].dtype && v->offset_bytes % 4 == 0);
+}
+// What cl/include/matrix.h asks of the device, the tile and the call.
+static bool by_matrix(const bpt_attention_problem_t *a, const bpt_attention_tile_t *t) {
+    return a->l->device->api->limits.matrix_units && t->tile4 == 4 && t->group_size % 32 == 0 && t->batch == 64 &&
+           a->t->head_dim % 16 == 0 && is_paired(a, 0) && is_paired(a, 1) && is_paired(a, 2) && is_paired(a, 8);
+}
+
 // As TILE_LOCALS and the LOCALS of the kernels count them: tables, the list and its entries; tiles of columns, scores, sums of parts.
 static int64_t local_bytes(const bpt_attention_tile_t *t, int64_t tile_arrays) {
     const int64_t tile = 4 * (int64_t)t->tile4, batch = t->batch, entries = batch + 2 * tile + 8;
     return 4 * (3 * (int64_t)t->ranges * tile + 7 * (int64_t)t->ranges + 1 + 4 * batch + batch * t->tile4 + 2 * entries +
-                (tile_arrays * t->most_columns + entries + batch + 2 * parts_of(t) + 2) * tile);
+                (tile_arrays * t->most_columns + entries + batch + 2 * parts_of(t) + 2 + (t->matrix ? batch : 0)) * tile);
 }
 
 // Longest list of a tile: what one leaf reads, and of every range what its neighbours read beside it.
@@ -80,6 +91,8 @@ static bpt_attention_tile_t shape_of(const bpt_attention_problem_t *a, uint32_t 
     t.batch = (uint32_t)(parts > rule->batch ? parts : rule->batch);
     t.nodes = (uint32_t)bpt_min(sums, t.batch / parts);
     t.columns = (uint32_t)sums;
+    t.matrix = by_matrix(a, &t);
+    t.table_blocks = (uint32_t)round_up(bpt_ceil_div(a->rel_rows, 16));
     return t;
 }
 
@@ -109,8 +122,9 @@ static uint32_t most_tile4(const bpt_attention_problem_t *a) {
 
 static int64_t key_local_bytes(const bpt_attention_tile_t *t) {
     const int64_t tile = 4 * (int64_t)t->tile4;
+    const int64_t matrix = t->matrix ? (int64_t)t->batch * tile + t->table_blocks : 0;
     return 4 * (2 * (int64_t)t->ranges * tile + 3 * (int64_t)t->ranges + 1 + 3 * (int64_t)t->batch + 3 * (int64_t)t->batch * tile +
-                4 * (int64_t)t->most_columns * tile);
+                4 * (int64_t)t->most_columns * tile + matrix);
 }
 
 // Rounds of the loops of attention_dkv, of an item: to begin with, of a batch of queries, to end a head.
