@@ -12,6 +12,11 @@ typedef struct bpt_buffer bpt_buffer_t;  // device memory
 typedef struct bpt_list bpt_list_t;      // recorded work
 typedef uint64_t bpt_ticket_t;           // a submission
 
+// Units of a device for products of small matrices, rows x depth by depth x columns, which a subgroup of work-items holds together.
+typedef struct {
+    uint32_t rows, columns, depth, subgroup;
+} bpt_matrix_units_t;
+
 typedef struct {
     char name[128], driver[128], reason[256];  // reason: why it cannot be used, "" when usable
     char type[16];                             // "cpu", "discrete", "integrated", "software"
@@ -22,11 +27,12 @@ typedef struct {
     // GPUs, 0 = not said: range and alignment of a binding, work-items and local memory of a work-group.
     uint64_t max_binding_bytes;
     uint32_t binding_alignment, max_group_size, max_local_bytes;
+    bpt_matrix_units_t matrix;  // of f16 with f32 sums
     int32_t units;  // cores, compute units; 0 = unknown
     bool usable, bf16, f16;
     char bf16_reason[256];  // why bf16 is false, where there is more to say than that the device has none
     // GPUs: the rule for products of matrices, by what it applies ("shipped", "tuned", "BPT_TUNING"), and why no other one does.
-    char products[112], products_origin[16], products_note[400];
+    char products[160], products_origin[16], products_note[400];
 } bpt_device_info_t;
 
 typedef struct {

@@ -1,4 +1,4 @@
-#define STEP_OPERAND(step, i) ((step >> 8 & 255u) == 4u ? LOAD(extra4, i) : LOAD(extra5, i))
+#include "product.h"
 #define ITEMS_N (BN / TN)
 #define ITEMS_M (BM / TM)
 #define LOCALS(L) L(float, tile_a, BK *BM) L(float, tile_b, BK *BN)
@@ -36,14 +36,7 @@ KERNEL_BEGIN
         BARRIER;
         for (uint e = LOCAL_ID; e < ITEMS_M * BN; e += WG) {
             const uint row = row_tile + i * ITEMS_M + e / BN, column = column_tile + e % BN;
-            if (row < p.m && column < p.n) {
-                const uint place = row * p.ldc + column;
-                float v = tile_a[e];
-                if (HAS_ADDEND != 0u) v += AT(addend, place);
-                if (HAS_BIAS != 0u) v += AT(bias, column);
-                APPLY_STEPS(v, place, row, column + p.column0)
-                STORE(c, place, v);
-            }
+            FINISH_PRODUCT(row, column, tile_a[e])
         }
         BARRIER;
     }

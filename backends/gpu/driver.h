@@ -22,6 +22,7 @@ typedef struct {
     uint32_t offset_alignment;  // of a binding's offset; a power of two, 1 = any
     uint32_t subgroup_size;     // 0 = unknown or not to be relied on
     uint32_t max_loops;         // rounds of all loops of a work-item together, after which the driver silently stops; 0 = none
+    bpt_matrix_units_t matrix;  // that cl/matmul_matrix.cl can use: f16 operands, f32 sums; 0 = none
     bool f16;                   // 16-bit elements in storage
     bool matrix_units;          // 16-bit products of the kernels by the device's matrix units (cl/include/matrix.h)
     bool unified;               // host and device share the memory

@@ -59,6 +59,7 @@ static bpt_status_t choose_products(bpt_gpu_device_t *g, const bpt_device_option
     bpt_gpu_rule_t rule;
     info->max_group_size = g->api->limits.max_group_size;
     info->max_local_bytes = g->api->limits.local_bytes;
+    info->matrix = g->api->limits.matrix;
     BPT_TRY(bpt_gpu_rule(g->base.backend->name, info, options ? options->products : NULL, &rule));
     g->tuning = rule.tuning;
     if (bpt_gpu_tuning_has(&rule.tuning, BPT_PRODUCT_LIBRARY)) BPT_TRY(bpt_gpu_library_check(g, &rule));

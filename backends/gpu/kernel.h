@@ -31,7 +31,8 @@ typedef enum {
     BPT_GPU_KERNEL_COUNT
 } bpt_gpu_kernel_t;
 
-typedef enum { BPT_GPU_BINDING_F, BPT_GPU_BINDING_R, BPT_GPU_BINDING_U, BPT_GPU_BINDING_V } bpt_gpu_binding_kind_t;  // any float type, f32, u32, f32 by fours
+// Any float type, f32, u32, f32 by fours, f16 (alone or by eights).
+typedef enum { BPT_GPU_BINDING_F, BPT_GPU_BINDING_R, BPT_GPU_BINDING_U, BPT_GPU_BINDING_V, BPT_GPU_BINDING_E } bpt_gpu_binding_kind_t;
 
 typedef struct {
     const char *name;

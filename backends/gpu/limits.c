@@ -61,5 +61,6 @@ bpt_status_t bpt_gpu_limits_fake(bpt_gpu_limits_t *limits) {
     if (wanted) BPT_TRY(bpt_gpu_limits_lower(limits, wanted));
     if (disabled && strstr(disabled, "f16")) limits->f16 = false;
     if (disabled && strstr(disabled, "matrix")) limits->matrix_units = false;
+    if (!limits->f16) limits->matrix = (bpt_matrix_units_t){0};
     return BPT_OK;
 }

@@ -9,7 +9,7 @@
 
 static bool power_of_two(uint32_t x) { return x && !(x & (x - 1)); }
 
-// What cl/matmul.cl and cl/matmul_wide.cl ask of their constants.
+// What the kernels (cl/matmul.cl, matmul_wide.cl, matmul_matrix.cl) ask of their constants.
 static bool possible(const bpt_product_rule_t *r) {
     const uint32_t *s = r->size;
     if (r->kind == BPT_PRODUCT_LIBRARY) return true;
@@ -18,6 +18,9 @@ static bool possible(const bpt_product_rule_t *r) {
                s[BPT_WIDE_COLUMNS] <= 8 && power_of_two(s[BPT_WIDE_GROUP]) && s[BPT_WIDE_GROUP] <= 1024;
     for (int i = 0; i < 5; ++i)
         if (!power_of_two(s[i]) || s[i] > 256) return false;
+    if (r->kind == BPT_PRODUCT_MATRIX)
+        return s[BPT_MATRIX_ROWS] <= 8 && s[BPT_MATRIX_COLUMNS] <= 8 && s[BPT_MATRIX_GROUP_ROWS] <= 8 && s[BPT_MATRIX_GROUP_COLUMNS] <= 8 &&
+               s[BPT_MATRIX_DEPTH] >= 8;
     return s[BPT_TILE_ITEM_ROWS] <= s[BPT_TILE_ROWS] && s[BPT_TILE_ITEM_COLUMNS] <= s[BPT_TILE_COLUMNS] &&
            s[BPT_TILE_COLUMNS] <= s[BPT_TILE_DEPTH] * s[BPT_TILE_ITEM_ROWS];
 }
@@ -28,6 +31,9 @@ static bool parse_rule(const char *text, bpt_product_rule_t *r) {
     *r = (bpt_product_rule_t){.kind = BPT_PRODUCT_TILES, .size = {64, 64, 16, 8, 8}};
     if (!strcmp(text, "tiles") || !strcmp(text, "0,0,0")) return true;
     if (sscanf(text, "tiles:%u,%u,%u,%u,%u%c", &s[0], &s[1], &s[2], &s[3], &s[4], &rest) == 5) return possible(r);
+    *r = (bpt_product_rule_t){.kind = BPT_PRODUCT_MATRIX, .size = {2, 2, 2, 2, 32}};
+    if (!strcmp(text, "matrix")) return true;
+    if (sscanf(text, "matrix:%u,%u,%u,%u,%u%c", &s[0], &s[1], &s[2], &s[3], &s[4], &rest) == 5) return possible(r);
     *r = (bpt_product_rule_t){.kind = BPT_PRODUCT_LIBRARY};
     if (!strcmp(text, "library")) return true;
     r->kind = BPT_PRODUCT_WIDE;
@@ -35,47 +41,110 @@ static bool parse_rule(const char *text, bpt_product_rule_t *r) {
     return sscanf(text, "%u,%u,%u%c", &s[0], &s[1], &s[2], &rest) == 3 && possible(r);
 }
 
-bool bpt_gpu_tuning_parse(const char *text, bpt_gpu_tuning_t *out) {
-    char copy[BPT_TUNING_TEXT], *part = copy;
-    if (strlen(text) >= sizeof copy) return false;
-    strcpy(copy, text);
+// One for all forms, or one for each. Writes into `part`.
+static bool parse_forms(char *part, bpt_product_rule_t form[BPT_PRODUCT_FORMS]) {
     for (int f = 0; f < BPT_PRODUCT_FORMS; ++f) {
         char *slash = part ? strchr(part, '/') : NULL;
         if (slash) *slash = '\0';
-        if (!part || !parse_rule(part, &out->form[f])) return false;
+        if (!part || !parse_rule(part, &form[f])) return false;
         part = slash ? slash + 1 : NULL;
         if (f == 0 && !part) {
-            out->form[1] = out->form[2] = out->form[0];
+            form[1] = form[2] = form[0];
             return true;
         }
     }
     return !part;
 }
 
+static bool has_kind(const bpt_product_rule_t form[BPT_PRODUCT_FORMS], bpt_product_kind_t kind) {
+    for (int f = 0; f < BPT_PRODUCT_FORMS; ++f)
+        if (form[f].kind == kind) return true;
+    return false;
+}
+
+bool bpt_gpu_tuning_parse(const char *text, bpt_gpu_tuning_t *out) {
+    char copy[BPT_TUNING_TEXT];
+    if (strlen(text) >= sizeof copy) return false;
+    strcpy(copy, text);
+    char *plus = strchr(copy, '+');
+    if (plus) *plus = '\0';
+    if (!parse_forms(copy, out->form) || has_kind(out->form, BPT_PRODUCT_MATRIX)) return false;
+    if (plus) return parse_forms(plus + 1, out->half);
+    memcpy(out->half, out->form, sizeof out->half);
+    return true;
+}
+
 static size_t rule_text(const bpt_product_rule_t *r, char *text, size_t bytes) {
     const uint32_t *s = r->size;
     if (r->kind == BPT_PRODUCT_LIBRARY) return (size_t)snprintf(text, bytes, "library");
     if (r->kind == BPT_PRODUCT_WIDE) return (size_t)snprintf(text, bytes, "wide:%u,%u,%u", s[0], s[1], s[2]);
-    return (size_t)snprintf(text, bytes, "tiles:%u,%u,%u,%u,%u", s[0], s[1], s[2], s[3], s[4]);
+    return (size_t)snprintf(text, bytes, "%s:%u,%u,%u,%u,%u", r->kind == BPT_PRODUCT_MATRIX ? "matrix" : "tiles", s[0], s[1], s[2], s[3],
+                            s[4]);
 }
 
 static bool same_rule(const bpt_product_rule_t *a, const bpt_product_rule_t *b) {
     return a->kind == b->kind && !memcmp(a->size, b->size, sizeof a->size);
 }
 
-void bpt_gpu_tuning_text(const bpt_gpu_tuning_t *t, char text[BPT_TUNING_TEXT]) {
-    size_t used = rule_text(&t->form[0], text, BPT_TUNING_TEXT);
-    if (same_rule(&t->form[0], &t->form[1]) && same_rule(&t->form[0], &t->form[2])) return;
+static size_t forms_text(const bpt_product_rule_t form[BPT_PRODUCT_FORMS], char *text, size_t bytes) {
+    size_t used = rule_text(&form[0], text, bytes);
+    if (same_rule(&form[0], &form[1]) && same_rule(&form[0], &form[2])) return used;
     for (int f = 1; f < BPT_PRODUCT_FORMS; ++f) {
         text[used++] = '/';
-        used += rule_text(&t->form[f], text + used, BPT_TUNING_TEXT - used);
+        used += rule_text(&form[f], text + used, bytes - used);
     }
+    return used;
 }
 
-bool bpt_gpu_tuning_has(const bpt_gpu_tuning_t *t, bpt_product_kind_t kind) {
-    for (int f = 0; f < BPT_PRODUCT_FORMS; ++f)
-        if (t->form[f].kind == kind) return true;
-    return false;
+void bpt_gpu_tuning_text(const bpt_gpu_tuning_t *t, char text[BPT_TUNING_TEXT]) {
+    size_t used = forms_text(t->form, text, BPT_TUNING_TEXT);
+    bool same = true;
+    for (int f = 0; f < BPT_PRODUCT_FORMS; ++f) same = same && same_rule(&t->form[f], &t->half[f]);
+    if (same) return;
+    text[used++] = '+';
+    (void)forms_text(t->half, text + used, BPT_TUNING_TEXT - used);
+}
+
+bool bpt_gpu_tuning_has(const bpt_gpu_tuning_t *t, bpt_product_kind_t kind) { return has_kind(t->form, kind) || has_kind(t->half, kind); }
+
+// ---- What fits a device ----------------------------------------------------------------------------------------------
+
+static uint32_t group_of(const bpt_product_rule_t *r, const bpt_device_info_t *info) {
+    const uint32_t *s = r->size;
+    if (r->kind == BPT_PRODUCT_WIDE) return s[BPT_WIDE_GROUP];
+    if (r->kind == BPT_PRODUCT_MATRIX) return s[BPT_MATRIX_GROUP_ROWS] * s[BPT_MATRIX_GROUP_COLUMNS] * info->matrix.subgroup;
+    return s[BPT_TILE_ROWS] / s[BPT_TILE_ITEM_ROWS] * (s[BPT_TILE_COLUMNS] / s[BPT_TILE_ITEM_COLUMNS]);
+}
+
+// Local memory of a work-group. Tiles of matrix units: the larger way in which an operand may be stored, and a fragment per subgroup.
+static uint32_t local_of(const bpt_product_rule_t *r, const bpt_device_info_t *info) {
+    const uint32_t *s = r->size;
+    if (r->kind == BPT_PRODUCT_WIDE) return 0;
+    if (r->kind == BPT_PRODUCT_TILES) return (s[BPT_TILE_ROWS] + s[BPT_TILE_COLUMNS]) * s[BPT_TILE_DEPTH] * (uint32_t)sizeof(float);
+    const uint32_t groups = s[BPT_MATRIX_GROUP_ROWS] * s[BPT_MATRIX_GROUP_COLUMNS], depth = s[BPT_MATRIX_DEPTH];
+    const uint32_t rows = s[BPT_MATRIX_GROUP_ROWS] * s[BPT_MATRIX_ROWS] * info->matrix.rows;
+    const uint32_t columns = s[BPT_MATRIX_GROUP_COLUMNS] * s[BPT_MATRIX_COLUMNS] * info->matrix.columns;
+    const uint32_t padding_a = 8 * (rows > depth ? rows : depth), padding_b = 8 * (columns > depth ? columns : depth);
+    return 2 * ((rows + columns) * depth + padding_a + padding_b) + 4 * groups * info->matrix.rows * info->matrix.columns;
+}
+
+// What the device lacks for a rule, "" if nothing. Limits of 0 are not known.
+static void check_fit(const bpt_product_rule_t *r, const bpt_device_info_t *info, char *why, size_t bytes) {
+    if (r->kind == BPT_PRODUCT_LIBRARY) return;
+    const uint32_t group = group_of(r, info), local = local_of(r, info);
+    if (r->kind == BPT_PRODUCT_MATRIX && !info->matrix.rows)
+        snprintf(why, bytes, "units for products of f16 matrices, which the device, its driver or this build of bpt lacks");
+    else if (r->kind == BPT_PRODUCT_MATRIX && r->size[BPT_MATRIX_DEPTH] % info->matrix.depth)
+        snprintf(why, bytes, "a depth that is a multiple of %u, which the device's units take at once", info->matrix.depth);
+    else if (info->max_group_size && group > info->max_group_size)
+        snprintf(why, bytes, "work-groups of %u, the device has %u", group, info->max_group_size);
+    else if (info->max_local_bytes && local > info->max_local_bytes)
+        snprintf(why, bytes, "%u bytes of local memory, the device has %u", local, info->max_local_bytes);
+}
+
+static void check_fits(const bpt_gpu_tuning_t *t, const bpt_device_info_t *info, char *why, size_t bytes) {
+    for (int f = 0; f < BPT_PRODUCT_FORMS && !*why; ++f) check_fit(&t->form[f], info, why, bytes);
+    for (int f = 0; f < BPT_PRODUCT_FORMS && !*why; ++f) check_fit(&t->half[f], info, why, bytes);
 }
 
 // ---- By class of device ----------------------------------------------------------------------------------------------
@@ -89,7 +158,15 @@ static const char *shipped(const bpt_device_info_t *info) {
     return bpt_gpu_is_rasterizer(info) ? "wide:16,4,8" : "wide:8,2,8";
 }
 
-void bpt_gpu_tuning_shipped(const bpt_device_info_t *info, bpt_gpu_tuning_t *out) { (void)bpt_gpu_tuning_parse(shipped(info), out); }
+// Units for products of matrices go before all else on GPUs; a driver in software only says that it has them.
+void bpt_gpu_tuning_shipped(const bpt_device_info_t *info, bpt_gpu_tuning_t *out) {
+    bpt_product_rule_t units;
+    char why[128] = "";
+    (void)bpt_gpu_tuning_parse(shipped(info), out);
+    (void)parse_rule("matrix", &units);
+    check_fit(&units, info, why, sizeof why);
+    for (int f = 0; f < BPT_PRODUCT_FORMS && !is_software(info) && !*why; ++f) out->half[f] = units;
+}
 
 const char *const *bpt_gpu_tuning_candidates(const bpt_device_info_t *info) {
     static const char *const processor[] = {"wide:8,2,8",  "library",    "wide:16,2,8", "wide:8,4,8",         "wide:16,4,8",
@@ -99,21 +176,15 @@ const char *const *bpt_gpu_tuning_candidates(const bpt_device_info_t *info) {
     return is_software(info) ? processor : gpu;
 }
 
-// ---- The rule that applies -------------------------------------------------------------------------------------------
-
-// What the device lacks for a rule, "" if nothing. Limits of 0 are not known.
-static void check_fit(const bpt_product_rule_t *r, const bpt_device_info_t *info, char *why, size_t bytes) {
-    const uint32_t *s = r->size;
-    const bool wide = r->kind == BPT_PRODUCT_WIDE;
-    if (r->kind == BPT_PRODUCT_LIBRARY) return;
-    const uint32_t group =
-        wide ? s[BPT_WIDE_GROUP] : s[BPT_TILE_ROWS] / s[BPT_TILE_ITEM_ROWS] * (s[BPT_TILE_COLUMNS] / s[BPT_TILE_ITEM_COLUMNS]);
-    const uint32_t local = wide ? 0 : (s[BPT_TILE_ROWS] + s[BPT_TILE_COLUMNS]) * s[BPT_TILE_DEPTH] * (uint32_t)sizeof(float);
-    if (info->max_group_size && group > info->max_group_size)
-        snprintf(why, bytes, "work-groups of %u, the device has %u", group, info->max_group_size);
-    else if (info->max_local_bytes && local > info->max_local_bytes)
-        snprintf(why, bytes, "%u bytes of local memory, the device has %u", local, info->max_local_bytes);
+const char *const *bpt_gpu_tuning_half_candidates(const bpt_device_info_t *info) {
+    static const char *const units[] = {"matrix:2,2,2,2,32", "matrix:4,4,2,2,32",  "matrix:4,2,2,2,32",
+                                        "matrix:2,4,2,2,32", "matrix:4,4,1,1,32",  "matrix:2,2,2,2,16",
+                                        "matrix:2,2,2,4,32", "tiles:64,64,16,8,8", NULL};
+    static const char *const none[] = {NULL};
+    return info->matrix.rows ? units : none;
 }
+
+// ---- The rule that applies -------------------------------------------------------------------------------------------
 
 static bpt_status_t from_text(const char *origin, const char *text, const bpt_device_info_t *info, bpt_gpu_rule_t *out) {
     char why[128] = "";
@@ -122,9 +193,10 @@ static bpt_status_t from_text(const char *origin, const char *text, const bpt_de
         return bpt_fail(BPT_ERR_USAGE,
                         "%s: '%.100s' must be tiles:ROWS,COLUMNS,DEPTH,ROWS,COLUMNS (of a tile and of an item, powers of two), "
                         "wide:ROWS,COLUMNS,GROUP (rows a multiple of 4 up to 64, columns from 1 to 8, group a power of two) or library, "
-                        "for all products or as FORWARD/BACKWARD/WEIGHTS",
+                        "for all products or as FORWARD/BACKWARD/WEIGHTS; after a + the same for products of f16 matrices, or "
+                        "matrix:ROWS,COLUMNS,ROWS,COLUMNS,DEPTH (fragments of a subgroup, subgroups, powers of two up to 8)",
                         origin, text);
-    for (int f = 0; f < BPT_PRODUCT_FORMS && !*why; ++f) check_fit(&out->tuning.form[f], info, why, sizeof why);
+    check_fits(&out->tuning, info, why, sizeof why);
     return *why ? bpt_fail(BPT_ERR_USAGE, "%s: '%.100s' needs %s", origin, text, why) : BPT_OK;
 }
 
@@ -134,7 +206,7 @@ static bpt_status_t from_file(const char *backend, const bpt_device_info_t *info
     char why[128] = "";
     const bpt_status_t status = bpt_gpu_tuning_read(backend, info, &found, &out->tuning);
     if (status == BPT_ERR_NO_MEMORY) return status;
-    for (int f = 0; f < BPT_PRODUCT_FORMS && found && !*why; ++f) check_fit(&out->tuning.form[f], info, why, sizeof why);
+    if (found) check_fits(&out->tuning, info, why, sizeof why);
     if (found && !*why) {
         out->origin = "tuned";
         return BPT_OK;

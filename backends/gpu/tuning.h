@@ -5,10 +5,12 @@
 
 #include "backends/backend.h"
 
-typedef enum { BPT_PRODUCT_TILES, BPT_PRODUCT_WIDE, BPT_PRODUCT_LIBRARY } bpt_product_kind_t;
+typedef enum { BPT_PRODUCT_TILES, BPT_PRODUCT_WIDE, BPT_PRODUCT_LIBRARY, BPT_PRODUCT_MATRIX } bpt_product_kind_t;
 
 enum { BPT_TILE_ROWS, BPT_TILE_COLUMNS, BPT_TILE_DEPTH, BPT_TILE_ITEM_ROWS, BPT_TILE_ITEM_COLUMNS };  // sizes of tiles in local memory
 enum { BPT_WIDE_ROWS, BPT_WIDE_COLUMNS, BPT_WIDE_GROUP };                                             // of products without it
+// Of products by the device's units: their fragments that a subgroup holds, the subgroups of a work-group, the depth of tiles.
+enum { BPT_MATRIX_ROWS, BPT_MATRIX_COLUMNS, BPT_MATRIX_GROUP_ROWS, BPT_MATRIX_GROUP_COLUMNS, BPT_MATRIX_DEPTH };
 
 typedef struct {
     bpt_product_kind_t kind;
@@ -20,11 +22,13 @@ typedef enum { BPT_PRODUCT_FORWARD, BPT_PRODUCT_BACKWARD, BPT_PRODUCT_WEIGHTS, B
 
 typedef struct {
     bpt_product_rule_t form[BPT_PRODUCT_FORMS];
+    bpt_product_rule_t half[BPT_PRODUCT_FORMS];  // where both operands are f16
 } bpt_gpu_tuning_t;
 
-enum { BPT_TUNING_TEXT = 112 };  // room for the text of a tuning
+enum { BPT_TUNING_TEXT = 160 };  // room for the text of a tuning
 
 // "tiles:64,64,16,8,8", "wide:8,2,8", "library"; one for all forms or forward/backward/weights. Also "tiles", "8,2,8" and "0,0,0".
+// After a +, in the same way, what products of two f16 matrices do instead, "matrix:2,2,2,2,32" (also "matrix") among them.
 // False: not such a text.
 bool bpt_gpu_tuning_parse(const char *text, bpt_gpu_tuning_t *out);
 void bpt_gpu_tuning_text(const bpt_gpu_tuning_t *tuning, char text[BPT_TUNING_TEXT]);
@@ -34,8 +38,10 @@ bool bpt_gpu_tuning_has(const bpt_gpu_tuning_t *tuning, bpt_product_kind_t kind)
 bool bpt_gpu_is_rasterizer(const bpt_device_info_t *info);
 // The rule of a class of device as it is shipped.
 void bpt_gpu_tuning_shipped(const bpt_device_info_t *info, bpt_gpu_tuning_t *out);
-// What is worth measuring on a device, as texts, likely ones first; ends with NULL. The shipped rule is not always among them.
+// What is worth measuring on a device, as texts, likely ones first; ends with NULL. The shipped rule is not always among them. The others
+// are for products of two f16 matrices on a device with units for them.
 const char *const *bpt_gpu_tuning_candidates(const bpt_device_info_t *info);
+const char *const *bpt_gpu_tuning_half_candidates(const bpt_device_info_t *info);
 
 // ---- The rule that applies -------------------------------------------------------------------------------------------
 

@@ -42,12 +42,29 @@ static bpt_status_t create_device(bpt_vulkan_t *v) {
                                            .queueFamilyIndex = v->physical.queue_family,
                                            .queueCount = 1,
                                            .pQueuePriorities = &priority};
-    VkPhysicalDeviceVulkan12Features f12 = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, .timelineSemaphore = VK_TRUE, .shaderFloat16 = v->base.limits.f16};
+    const bool subgroups = v->physical.subgroup_size > 0, matrix = v->physical.limits.matrix.rows > 0;
+    const char *extensions[2];
+    uint32_t n_extensions = 0;
+    if (subgroups) extensions[n_extensions++] = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME;
+    if (matrix) extensions[n_extensions++] = BPT_VULKAN_MATRIX_EXTENSION;
+    VkPhysicalDeviceSubgroupSizeControlFeaturesEXT control = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT,
+                                                              .pNext = bpt_vulkan_matrix_feature(&v->physical),
+                                                              .subgroupSizeControl = VK_TRUE,
+                                                              .computeFullSubgroups = VK_TRUE};
+    VkPhysicalDeviceVulkan12Features f12 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                                            .pNext = subgroups ? &control : NULL,  // without subgroups there is no matrix either
+                                            .timelineSemaphore = VK_TRUE,
+                                            .shaderFloat16 = v->base.limits.f16,
+                                            .vulkanMemoryModel = matrix,
+                                            .vulkanMemoryModelDeviceScope = matrix};  // the barriers of the other kernels have it
     const VkPhysicalDeviceVulkan11Features f11 = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, .pNext = &f12, .storageBuffer16BitAccess = v->base.limits.f16};
-    const VkDeviceCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = &f11, .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue};
+    const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                     .pNext = &f11,
+                                     .queueCreateInfoCount = 1,
+                                     .pQueueCreateInfos = &queue,
+                                     .enabledExtensionCount = n_extensions,
+                                     .ppEnabledExtensionNames = extensions};
     const VkResult result = bpt_vk.CreateDevice(v->physical.handle, &info, NULL, &v->device);
     if (result != VK_SUCCESS) return bpt_vulkan_fail(v, result, "opening the device");
     bpt_vk.GetDeviceQueue(v->device, v->physical.queue_family, 0, &v->queue);

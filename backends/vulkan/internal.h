@@ -36,6 +36,9 @@ typedef struct {
     uint32_t queue_family, timestamp_bits;
     bool on_pci;  // `pci` is filled
     bool mapped;  // its memory may be mapped into the host's
+    uint32_t subgroup_size;   // that a kernel may ask for, whose subgroups are then full; 0: none
+    uint32_t most_subgroups;  // of such a work-group
+    bool matrix_left_out;     // it has units for products of matrices, which this build knows nothing of
     bpt_gpu_limits_t limits;
     uint64_t free_bytes;  // of the limits' memory_bytes
     char reason[256];  // why it cannot be used, "" when it can
@@ -44,6 +47,14 @@ typedef struct {
 // The devices in the order of their numbers: discrete, integrated, others, software. *out is freed with bpt_free.
 bpt_status_t bpt_vulkan_physical_list(VkInstance instance, bpt_vulkan_physical_t **out, int *count);
 bpt_status_t bpt_vulkan_enumerate(bpt_device_info_t *infos, int capacity, int *count);
+
+// ---- matrix.c --------------------------------------------------------------------------------------------------------
+
+#define BPT_VULKAN_MATRIX_EXTENSION "VK_KHR_cooperative_matrix"
+// Of a device with the extension and a subgroup size: limits.matrix, all 0 where no size suits cl/matmul_matrix.cl.
+bpt_status_t bpt_vulkan_matrix_know(VkInstance instance, bpt_vulkan_physical_t *p);
+// The last link of the features that a device with limits.matrix is opened with, else NULL.
+void *bpt_vulkan_matrix_feature(const bpt_vulkan_physical_t *p);
 
 // ---- device.c --------------------------------------------------------------------------------------------------------
 

@@ -86,6 +86,20 @@ static void know_features(bpt_vulkan_physical_t *p) {
     if (!f12.timelineSemaphore) snprintf(p->reason, sizeof p->reason, "its driver has no timeline semaphores");
 }
 
+// A kernel that relies on its subgroups asks for their size, the one that the driver takes by itself.
+static void know_subgroups(bpt_vulkan_physical_t *p, const VkPhysicalDeviceSubgroupSizeControlPropertiesEXT *sizes) {
+    VkPhysicalDeviceSubgroupSizeControlFeaturesEXT control = {.sType =
+                                                                  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT};
+    VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &control};
+    const uint32_t size = p->properties11.subgroupSize;
+    bpt_vk.GetPhysicalDeviceFeatures2(p->handle, &features);
+    if (!control.subgroupSizeControl || !control.computeFullSubgroups || size < sizes->minSubgroupSize || size > sizes->maxSubgroupSize ||
+        !(sizes->requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT))
+        return;
+    p->subgroup_size = size;
+    p->most_subgroups = sizes->maxComputeWorkgroupSubgroups;
+}
+
 static void know_limits(bpt_vulkan_physical_t *p, const VkExtensionProperties *extensions, uint32_t n_extensions) {
     VkPhysicalDeviceMaintenance4PropertiesKHR maintenance = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES_KHR};
     VkPhysicalDeviceSubgroupSizeControlPropertiesEXT subgroup = {
@@ -121,9 +135,10 @@ static void know_limits(bpt_vulkan_physical_t *p, const VkExtensionProperties *e
     if (maintenance.maxBufferSize) out->max_allocation_bytes = min_u64(out->max_allocation_bytes, maintenance.maxBufferSize);
     out->offset_alignment = (uint32_t)l->minStorageBufferOffsetAlignment;
     if (subgroup.minSubgroupSize && subgroup.minSubgroupSize == subgroup.maxSubgroupSize) out->subgroup_size = subgroup.minSubgroupSize;
+    if (subgroup.minSubgroupSize) know_subgroups(p, &subgroup);
 }
 
-static bpt_status_t know(VkPhysicalDevice handle, bpt_vulkan_physical_t *p) {
+static bpt_status_t know(VkInstance instance, VkPhysicalDevice handle, bpt_vulkan_physical_t *p) {
     VkExtensionProperties *extensions = NULL;
     uint32_t n_extensions = 0;
     p->handle = handle;
@@ -138,10 +153,11 @@ static bpt_status_t know(VkPhysicalDevice handle, bpt_vulkan_physical_t *p) {
     if (bpt_vk.EnumerateDeviceExtensionProperties(handle, NULL, &n_extensions, extensions) < 0) n_extensions = 0;
     ask_memory(p, extensions, n_extensions);
     know_limits(p, extensions, n_extensions);
+    const bool matrix = has_extension(extensions, n_extensions, BPT_VULKAN_MATRIX_EXTENSION);
     bpt_free(extensions);
     know_features(p);
     choose_queue(p);
-    return BPT_OK;
+    return matrix && p->subgroup_size && p->limits.f16 && !disabled("matrix") ? bpt_vulkan_matrix_know(instance, p) : BPT_OK;
 }
 
 static int type_rank(const bpt_vulkan_physical_t *p) {
@@ -163,7 +179,7 @@ bpt_status_t bpt_vulkan_physical_list(VkInstance instance, bpt_vulkan_physical_t
     BPT_TRY(bpt_alloc(n, sizeof *list, &list));
     for (uint32_t i = 0; i < n; ++i) {
         bpt_vulkan_physical_t p = {0};
-        const bpt_status_t status = know(handles[i], &p);
+        const bpt_status_t status = know(instance, handles[i], &p);
         if (status != BPT_OK) {
             bpt_free(list);
             return status;
@@ -177,15 +193,27 @@ bpt_status_t bpt_vulkan_physical_list(VkInstance instance, bpt_vulkan_physical_t
     return BPT_OK;
 }
 
+static void describe_features(const bpt_vulkan_physical_t *p, char *text, size_t bytes) {
+    const uint32_t version = p->properties.apiVersion;
+    const bpt_matrix_units_t *m = &p->limits.matrix;
+    size_t used = (size_t)snprintf(text, bytes, "vulkan-%u.%u", VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
+    if (p->limits.f16) used += (size_t)snprintf(text + used, bytes - used, " f16");
+    if (m->rows) used += (size_t)snprintf(text + used, bytes - used, " matrix-%ux%ux%u", m->rows, m->columns, m->depth);
+    if (p->matrix_left_out) used += (size_t)snprintf(text + used, bytes - used, " matrix-not-in-this-build");
+    if (p->properties11.subgroupSize) used += (size_t)snprintf(text + used, bytes - used, " subgroup-%u", p->properties11.subgroupSize);
+    if (p->timestamp_bits) used += (size_t)snprintf(text + used, bytes - used, " timestamps");
+    if (p->limits.unified) (void)snprintf(text + used, bytes - used, " unified");
+}
+
 static void describe(const bpt_vulkan_physical_t *p, bpt_device_info_t *info) {
     static const char *const types[] = {"discrete", "integrated", "other", "software"};
-    const uint32_t version = p->properties.apiVersion;
     *info = (bpt_device_info_t){.memory_bytes = p->limits.memory_bytes,
                                 .max_buffer_bytes = p->limits.max_allocation_bytes,
                                 .max_binding_bytes = p->limits.max_binding_bytes,
                                 .binding_alignment = p->limits.offset_alignment,
                                 .max_group_size = p->limits.max_group_size,
                                 .max_local_bytes = p->limits.local_bytes,
+                                .matrix = p->limits.matrix,
                                 .f16 = p->limits.f16,
                                 .usable = !*p->reason};
     snprintf(info->name, sizeof info->name, "%s", p->properties.deviceName);
@@ -196,13 +224,7 @@ static void describe(const bpt_vulkan_physical_t *p, bpt_device_info_t *info) {
     snprintf(info->type, sizeof info->type, "%s", types[type_rank(p)]);
     snprintf(info->reason, sizeof info->reason, "%s", p->reason);
     snprintf(info->bf16_reason, sizeof info->bf16_reason, "the Vulkan backend computes in f32 and f16");
-    int used =
-        snprintf(info->features, sizeof info->features, "vulkan-%u.%u", VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
-    if (p->limits.f16) used += snprintf(info->features + used, sizeof info->features - (size_t)used, " f16");
-    if (p->properties11.subgroupSize)
-        used += snprintf(info->features + used, sizeof info->features - (size_t)used, " subgroup-%u", p->properties11.subgroupSize);
-    if (p->timestamp_bits) used += snprintf(info->features + used, sizeof info->features - (size_t)used, " timestamps");
-    if (p->limits.unified) snprintf(info->features + used, sizeof info->features - (size_t)used, " unified");
+    describe_features(p, info->features, sizeof info->features);
 }
 
 bpt_status_t bpt_vulkan_enumerate(bpt_device_info_t *infos, int capacity, int *count) {

@@ -45,11 +45,12 @@ void bpt_vulkan_layouts_destroy(bpt_vulkan_t *v) {
     }
 }
 
-// Does the variant hold 16-bit elements? The element types of bindings that are not of kind F say nothing.
+// Does the variant hold 16-bit elements? The element types of bindings of other kinds than F say nothing.
 static bpt_status_t check_dtypes(const bpt_vulkan_t *v, const bpt_gpu_variant_t *variant, bool *f16) {
     const bpt_gpu_kernel_info_t *info = &bpt_gpu_kernels[variant->kernel];
     *f16 = false;
     for (int b = 0; b < BPT_GPU_MAX_BINDINGS && info->bindings[b].name; ++b) {
+        *f16 = *f16 || info->bindings[b].kind == BPT_GPU_BINDING_E;
         if (info->bindings[b].kind != BPT_GPU_BINDING_F || variant->dtypes[b] == BPT_F32) continue;
         if (variant->dtypes[b] != BPT_F16 || !v->physical.limits.f16)
             return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: %s has %s elements, which it cannot read or write",
@@ -71,7 +72,8 @@ static void specialise(specialisation_t *s, uint32_t id, uint32_t value) {
     ++s->count;
 }
 
-static VkResult create_pipeline(bpt_vulkan_t *v, const bpt_gpu_variant_t *variant, VkShaderModule module, VkPipeline *out) {
+// With `subgroups` the group consists of full subgroups of the device's one size.
+static VkResult create_pipeline(bpt_vulkan_t *v, const bpt_gpu_variant_t *variant, bool subgroups, VkShaderModule module, VkPipeline *out) {
     const bpt_gpu_kernel_info_t *info = &bpt_gpu_kernels[variant->kernel];
     specialisation_t s = {.count = 0};
     specialise(&s, 0, variant->group_size);
@@ -79,9 +81,14 @@ static VkResult create_pipeline(bpt_vulkan_t *v, const bpt_gpu_variant_t *varian
     for (uint32_t b = 0; b < BPT_GPU_MAX_BINDINGS && info->bindings[b].name; ++b)
         if (info->bindings[b].kind == BPT_GPU_BINDING_F) specialise(&s, FIRST_DTYPE + b, variant->dtypes[b]);
     const VkSpecializationInfo specialisation = {s.count, s.entries, s.count * sizeof s.values[0], s.values};
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT size = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT,
+        .requiredSubgroupSize = v->physical.subgroup_size};
     const VkComputePipelineCreateInfo pipeline = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                  .pNext = subgroups ? &size : NULL,
+                  .flags = subgroups ? VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT : 0,
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                   .module = module,
                   .pName = "main",
@@ -90,6 +97,9 @@ static VkResult create_pipeline(bpt_vulkan_t *v, const bpt_gpu_variant_t *varian
     };
     return bpt_vk.CreateComputePipelines(v->device, v->pipelines, 1, &pipeline, NULL, out);
 }
+
+// The kernel for units of matrices, which is asked for only where they are, knows no other way.
+static bool by_subgroups(const bpt_gpu_variant_t *variant) { return variant->kernel == BPT_GPU_matmul_matrix; }
 
 bpt_status_t bpt_vulkan_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out) {
     bpt_vulkan_t *v = (bpt_vulkan_t *)api;
@@ -101,15 +111,15 @@ bpt_status_t bpt_vulkan_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant
         return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: a work-group of %u items; the device allows %u",
                         v->physical.properties.deviceName, variant->group_size, v->physical.limits.max_group_size);
     BPT_TRY(layout_create(v, variant->kernel));
-    const bpt_vulkan_shader_t *shader = bpt_vulkan_shaders[variant->kernel];
-    const VkShaderModuleCreateInfo module_info = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-                                                  .codeSize = f16 ? shader->f16_bytes : shader->f32_bytes,
-                                                  .pCode = f16 ? shader->f16 : shader->f32};
+    const bool subgroups = by_subgroups(variant);
+    const bpt_vulkan_words_t *words = &bpt_vulkan_shaders[variant->kernel]->variant[subgroups][f16];
+    const VkShaderModuleCreateInfo module_info = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = words->bytes, .pCode = words->words};
     BPT_TRY(bpt_alloc(1, sizeof *program, &program));
     program->kernel = variant->kernel;
     VkResult result = bpt_vk.CreateShaderModule(v->device, &module_info, NULL, &module);
     if (result == VK_SUCCESS) {
-        result = create_pipeline(v, variant, module, &program->pipeline);
+        result = create_pipeline(v, variant, subgroups, module, &program->pipeline);
         bpt_vk.DestroyShaderModule(v->device, module, NULL);
     }
     if (result == VK_SUCCESS) {

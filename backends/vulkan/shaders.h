@@ -5,10 +5,13 @@
 #include "backends/gpu/kernel.h"
 
 typedef struct {
-    const uint32_t *f32;
-    size_t f32_bytes;
-    const uint32_t *f16;  // reads and writes 16-bit elements too
-    size_t f16_bytes;
+    const uint32_t *words;
+    size_t bytes;
+} bpt_vulkan_words_t;
+
+// By whether it relies on subgroups, and whether it reads and writes 16-bit elements. A kernel need not have them all.
+typedef struct {
+    bpt_vulkan_words_t variant[2][2];
 } bpt_vulkan_shader_t;
 
 extern const bpt_vulkan_shader_t *const bpt_vulkan_shaders[BPT_GPU_KERNEL_COUNT];

@@ -13,6 +13,9 @@ static const int64_t sizes[][3] = {
     {130, 65, 96},  // for the epilogues and types
 };
 
+// Products of two f16 matrices, which some devices have units for: whole vectors and fragments, whole vectors only, neither.
+static const int64_t half_sizes[][3] = {{64, 96, 128}, {136, 72, 152}, {75, 50, 133}};
+
 static const struct {
     const char *name;
     bpt_dtype_t a, b, out;
@@ -42,9 +45,11 @@ static const struct {
 };
 
 enum { N_SIZES = BPT_COUNT(sizes) - 1, N_TYPES = BPT_COUNT(types), N_EPILOGUES = BPT_COUNT(epilogues) };
+enum { N_PLAIN = 4 * N_SIZES + N_EPILOGUES * N_TYPES, N_HALF = 4 * 2 * BPT_COUNT(half_sizes), F16 = 3 };
 
-// Every size in every transposition (types and epilogues in turn), then every epilogue in every type.
-static size_t count(void) { return 4 * N_SIZES + N_EPILOGUES * N_TYPES; }
+// Every size in every transposition (types and epilogues in turn), then every epilogue in every type, then the sizes for f16 in every
+// transposition with results in f16 and in f32.
+static size_t count(void) { return N_PLAIN + N_HALF; }
 
 static void add_steps(test_case_t *c, const bpt_step_t *steps, int n_steps, bpt_dtype_t extra, bpt_shape_t shape) {
     bpt_pointwise_attrs_t *epilogue = &c->call.attrs.matmul.epilogue;
@@ -61,12 +66,13 @@ static void add_steps(test_case_t *c, const bpt_step_t *steps, int n_steps, bpt_
 }
 
 static void make(size_t index, test_case_t *c) {
-    const bool by_size = index < 4 * N_SIZES;
-    const size_t size = by_size ? index / 4 : N_SIZES, rest = index - 4 * N_SIZES;
-    size_t type = by_size ? (index * 3 + index / 4) % N_TYPES : rest % N_TYPES;
-    const size_t epilogue = by_size ? (index * 7 + index / 8) % N_EPILOGUES : rest / N_TYPES;
+    const bool by_size = index < 4 * N_SIZES, half = index >= N_PLAIN;
+    const size_t rest = half ? index - N_PLAIN : index - 4 * N_SIZES;
+    const int64_t *size = half ? half_sizes[rest / 8] : sizes[by_size ? index / 4 : N_SIZES];
+    size_t type = half ? F16 + rest / 4 % 2 : by_size ? (index * 3 + index / 4) % N_TYPES : rest % N_TYPES;
+    const size_t epilogue = half ? rest * 3 % N_EPILOGUES : by_size ? (index * 7 + index / 8) % N_EPILOGUES : rest / N_TYPES;
     const int transpose = by_size ? (int)(index % 4) : (int)(rest % 4);
-    const int64_t m = sizes[size][0], k = sizes[size][1], n = sizes[size][2];
+    const int64_t m = size[0], k = size[1], n = size[2];
     if (epilogues[epilogue].shared && types[type].out != BPT_F32) type = types[type].a == BPT_BF16 ? 2 : types[type].a == BPT_F16 ? 4 : 0;
     const bpt_dtype_t out = types[type].out;
     test_case_init(c, BPT_OP_MATMUL);

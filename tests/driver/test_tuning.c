@@ -18,6 +18,12 @@ static const bpt_device_info_t processor = {
     .name = "two cores", .driver = "1.0", .type = "software", .max_group_size = 1024, .max_local_bytes = 32768};
 static const bpt_device_info_t gpu = {
     .name = "a GPU", .driver = "1.0", .type = "discrete", .max_group_size = 128, .max_local_bytes = 16384};
+static const bpt_device_info_t units = {.name = "a GPU with units",
+                                        .driver = "1.0",
+                                        .type = "integrated",
+                                        .max_group_size = 256,
+                                        .max_local_bytes = 16384,
+                                        .matrix = {.rows = 16, .columns = 16, .depth = 16, .subgroup = 32}};
 static const double gflops[BPT_PRODUCT_FORMS] = {1.5, 2, 3};
 
 static int set_up(void **state) {
@@ -30,13 +36,18 @@ static int set_up(void **state) {
 
 static void a_text_comes_back(void **state) {
     (void)state;
-    static const char *const texts[][2] = {{"tiles", "tiles:64,64,16,8,8"},
-                                           {"0,0,0", "tiles:64,64,16,8,8"},
-                                           {"8,2,8", "wide:8,2,8"},
-                                           {"tiles:128,64,16,8,8", "tiles:128,64,16,8,8"},
-                                           {"library", "library"},
-                                           {"wide:16,4,8/library/tiles", "wide:16,4,8/library/tiles:64,64,16,8,8"},
-                                           {"library/library/library", "library"}};
+    static const char *const texts[][2] = {
+        {"tiles", "tiles:64,64,16,8,8"},
+        {"0,0,0", "tiles:64,64,16,8,8"},
+        {"8,2,8", "wide:8,2,8"},
+        {"tiles:128,64,16,8,8", "tiles:128,64,16,8,8"},
+        {"library", "library"},
+        {"wide:16,4,8/library/tiles", "wide:16,4,8/library/tiles:64,64,16,8,8"},
+        {"library/library/library", "library"},
+        {"tiles+matrix", "tiles:64,64,16,8,8+matrix:2,2,2,2,32"},
+        {"8,2,8/tiles/tiles+matrix:4,4,2,2,16/tiles/matrix",
+         "wide:8,2,8/tiles:64,64,16,8,8/tiles:64,64,16,8,8+matrix:4,4,2,2,16/tiles:64,64,16,8,8/matrix:2,2,2,2,32"},
+        {"tiles+tiles", "tiles:64,64,16,8,8"}};
     for (size_t i = 0; i < BPT_COUNT(texts); ++i) {
         bpt_gpu_tuning_t tuning, again;
         char text[BPT_TUNING_TEXT];
@@ -66,26 +77,40 @@ static void wrong_texts_are_refused(void **state) {
                                         "library/tiles",
                                         "tiles/tiles/tiles/tiles",
                                         "tiles//tiles",
-                                        "-4,1,1"};
+                                        "-4,1,1",
+                                        "matrix",
+                                        "tiles/matrix/tiles",
+                                        "tiles+",
+                                        "tiles+matrix:2,2,2,2",
+                                        "tiles+matrix:3,2,2,2,32",
+                                        "tiles+matrix:16,2,2,2,32",
+                                        "tiles+matrix:2,2,2,2,4",
+                                        "tiles+matrix+matrix"};
     for (size_t i = 0; i < BPT_COUNT(texts); ++i) {
         bpt_gpu_tuning_t tuning;
         if (bpt_gpu_tuning_parse(texts[i], &tuning)) fail_msg("'%s' was taken", texts[i]);
     }
 }
 
+static void expect_candidates(const char *const *candidates, const char *before, bool some) {
+    assert_int_equal(candidates[0] != NULL, some);
+    for (int c = 0; candidates[c]; ++c) {
+        bpt_gpu_tuning_t tuning;
+        char given[2 * BPT_TUNING_TEXT], text[BPT_TUNING_TEXT];
+        snprintf(given, sizeof given, "%s%s", before, candidates[c]);
+        assert_true(bpt_gpu_tuning_parse(given, &tuning));
+        bpt_gpu_tuning_text(&tuning, text);
+        assert_string_equal(text, given);
+        for (int other = 0; other < c; ++other) assert_string_not_equal(candidates[other], candidates[c]);
+    }
+}
+
 static void every_candidate_is_a_rule_of_its_own(void **state) {
     (void)state;
-    const bpt_device_info_t *infos[] = {&processor, &gpu};
-    for (int i = 0; i < 2; ++i) {
-        const char *const *candidates = bpt_gpu_tuning_candidates(infos[i]);
-        for (int c = 0; candidates[c]; ++c) {
-            bpt_gpu_tuning_t tuning;
-            char text[BPT_TUNING_TEXT];
-            assert_true(bpt_gpu_tuning_parse(candidates[c], &tuning));
-            bpt_gpu_tuning_text(&tuning, text);
-            assert_string_equal(text, candidates[c]);
-            for (int other = 0; other < c; ++other) assert_string_not_equal(candidates[other], candidates[c]);
-        }
+    const bpt_device_info_t *infos[] = {&processor, &gpu, &units};
+    for (int i = 0; i < 3; ++i) {
+        expect_candidates(bpt_gpu_tuning_candidates(infos[i]), "", true);
+        expect_candidates(bpt_gpu_tuning_half_candidates(infos[i]), "wide:8,2,8+", i == 2);
     }
 }
 
@@ -114,6 +139,7 @@ static void what_is_asked_for_goes_before_the_file_before_what_is_shipped(void *
     strcpy(newer.driver, "1.1");
     expect_rule(&processor, NULL, "wide:8,2,8", "shipped", "");
     expect_rule(&gpu, NULL, "tiles:64,64,16,8,8", "shipped", "");
+    expect_rule(&units, NULL, "tiles:64,64,16,8,8+matrix:2,2,2,2,32", "shipped", "");
     write_rule(&processor, "wide:16,2,8/library/tiles");
     expect_rule(&processor, NULL, "wide:16,2,8/library/tiles:64,64,16,8,8", "tuned", "");
     expect_rule(&gpu, NULL, "tiles:64,64,16,8,8", "shipped", "");
@@ -134,6 +160,31 @@ static void a_wrong_variable_is_wrong_usage(void **state) {
         assert_non_null(strstr(bpt_error_message(), texts[i]));
     }
     unsetenv("BPT_TUNING");
+}
+
+// Units for products of matrices are the shipped rule where they are, fit and belong to a GPU; asked for, they must be there and fit.
+static void units_are_used_where_they_fit(void **state) {
+    (void)state;
+    bpt_device_info_t software = units, small = units, narrow = units, deep = units;
+    strcpy(software.type, "software");
+    small.max_local_bytes = 14335;  // two tiles of 64 x 32 halves with a vector between the lines, and a fragment per subgroup
+    narrow.max_group_size = 64;
+    deep.matrix.depth = 64;
+    expect_rule(&software, NULL, "wide:8,2,8", "shipped", "");
+    expect_rule(&software, "tiles+matrix", "tiles:64,64,16,8,8+matrix:2,2,2,2,32", "asked for", "");
+    const struct {
+        const bpt_device_info_t *info;
+        const char *why;
+    } faults[] = {{&gpu, "units for products"},
+                  {&small, "14336 bytes of local memory"},
+                  {&narrow, "work-groups of 128"},
+                  {&deep, "a multiple of 64"}};
+    for (size_t i = 0; i < BPT_COUNT(faults); ++i) {
+        bpt_gpu_rule_t rule;
+        expect_rule(faults[i].info, NULL, "tiles:64,64,16,8,8", "shipped", "");
+        assert_int_equal(bpt_gpu_rule("test", faults[i].info, "tiles+matrix", &rule), BPT_ERR_USAGE);
+        if (!strstr(bpt_error_message(), faults[i].why)) fail_msg("%s", bpt_error_message());
+    }
 }
 
 // ---- The file --------------------------------------------------------------------------------------------------------
@@ -182,6 +233,7 @@ int main(void) {
         cmocka_unit_test(every_candidate_is_a_rule_of_its_own),
         cmocka_unit_test(what_is_asked_for_goes_before_the_file_before_what_is_shipped),
         cmocka_unit_test(a_wrong_variable_is_wrong_usage),
+        cmocka_unit_test(units_are_used_where_they_fit),
         cmocka_unit_test(whatever_is_wrong_with_the_file_the_shipped_rule_applies),
         cmocka_unit_test(without_a_folder_nothing_is_tuned),
     };

@@ -24,6 +24,7 @@ typedef struct {
     int index;
     bpt_device_options_t options;
     int64_t rows;  // 0: as many as make a product long enough
+    bpt_dtype_t dtype;
 } task_t;
 
 typedef struct {
@@ -45,28 +46,29 @@ typedef struct {
     int index;
     cli_probe_t devices;
     const bpt_device_info_t *info;
+    bpt_dtype_t dtype;  // of the operands that are measured now
     candidate_t candidate[MOST_CANDIDATES];
     int count;
 } tune_t;
 
 // ---- One candidate, in the child --------------------------------------------------------------------------------------
 
-static bpt_status_t choose_rows(bpt_device_t *device, int64_t *rows) {
+static bpt_status_t choose_rows(bpt_device_t *device, bpt_dtype_t dtype, int64_t *rows) {
     double seconds = 0;
     for (*rows = LEAST_ROWS;; *rows *= 2) {
         const cli_product_t product = {BPT_PRODUCT_FORWARD, *rows, D_FF, D_MODEL};
-        BPT_TRY(cli_time_product(device, &product, BPT_F32, (cli_timing_t){1, 0}, &seconds));
+        BPT_TRY(cli_time_product(device, &product, dtype, (cli_timing_t){1, 0}, &seconds));
         if (seconds >= LONG_ENOUGH_S || *rows >= MOST_ROWS) return BPT_OK;
     }
 }
 
-static bpt_status_t measure_form(bpt_device_t *device, bpt_product_form_t form, int64_t rows, double *gflops) {
+static bpt_status_t measure_form(bpt_device_t *device, bpt_product_form_t form, bpt_dtype_t dtype, int64_t rows, double *gflops) {
     cli_product_t products[CLI_LAYER_PRODUCTS];
     double seconds = 0, flops = 0;
     cli_layer_products(form, rows, D_MODEL, D_FF, products);
     for (int i = 0; i < CLI_LAYER_PRODUCTS; ++i) {
         double one = 0;
-        BPT_TRY(cli_time_product(device, &products[i], BPT_F32, TIMING, &one));
+        BPT_TRY(cli_time_product(device, &products[i], dtype, TIMING, &one));
         seconds += one;
         flops += cli_product_flops(&products[i]);
     }
@@ -74,10 +76,11 @@ static bpt_status_t measure_form(bpt_device_t *device, bpt_product_form_t form, 
     return BPT_OK;
 }
 
-static bpt_status_t measure_on(bpt_device_t *device, int64_t rows, rates_t *rates) {
-    rates->rows = rows;
-    if (!rows) BPT_TRY(choose_rows(device, &rates->rows));
-    for (int f = 0; f < BPT_PRODUCT_FORMS; ++f) BPT_TRY(measure_form(device, (bpt_product_form_t)f, rates->rows, &rates->gflops[f]));
+static bpt_status_t measure_on(bpt_device_t *device, const task_t *task, rates_t *rates) {
+    rates->rows = task->rows;
+    if (!task->rows) BPT_TRY(choose_rows(device, task->dtype, &rates->rows));
+    for (int f = 0; f < BPT_PRODUCT_FORMS; ++f)
+        BPT_TRY(measure_form(device, (bpt_product_form_t)f, task->dtype, rates->rows, &rates->gflops[f]));
     return BPT_OK;
 }
 
@@ -86,7 +89,7 @@ static void measure(const void *input, void *result) {
     rates_t *rates = result;
     bpt_device_t *device = NULL;
     bpt_status_t status = task->backend->open(task->index, &task->options, &device);
-    if (status == BPT_OK) status = measure_on(device, task->rows, rates);
+    if (status == BPT_OK) status = measure_on(device, task, rates);
     if (status != BPT_OK) snprintf(rates->problem, sizeof rates->problem, "%s", bpt_error_message());
     cli_device_close(device);
 }
@@ -100,15 +103,24 @@ static void add_candidate(tune_t *t, const char *text) {
     if (t->count < MOST_CANDIDATES) snprintf(t->candidate[t->count++].text, BPT_TUNING_TEXT, "%s", text);
 }
 
-// The shipped rule first: all others are held against it.
+// The shipped rule first: all others are held against it. What it says of products of two f16 matrices stands after its +, and is of no
+// matter for the others.
 static void list_candidates(tune_t *t) {
+    const bool half = t->dtype == BPT_F16;
+    const char *const *others = half ? bpt_gpu_tuning_half_candidates(t->info) : bpt_gpu_tuning_candidates(t->info);
     bpt_gpu_tuning_t shipped;
-    char text[BPT_TUNING_TEXT];
-    const char *const *others = bpt_gpu_tuning_candidates(t->info);
+    char text[BPT_TUNING_TEXT], joined[2 * BPT_TUNING_TEXT];
+    t->count = 0;
+    memset(t->candidate, 0, sizeof t->candidate);
     bpt_gpu_tuning_shipped(t->info, &shipped);
     bpt_gpu_tuning_text(&shipped, text);
-    add_candidate(t, text);
-    while (*others) add_candidate(t, *others++);
+    if (half) add_candidate(t, text);
+    text[strcspn(text, "+")] = '\0';
+    if (!half) add_candidate(t, text);
+    for (; *others; ++others) {
+        snprintf(joined, sizeof joined, "%s+%s", text, *others);
+        add_candidate(t, half ? joined : *others);
+    }
 }
 
 static bpt_status_t try_candidate(tune_t *t, candidate_t *c, double seconds_left) {
@@ -116,7 +128,11 @@ static bpt_status_t try_candidate(tune_t *t, candidate_t *c, double seconds_left
         snprintf(c->why, sizeof c->why, "no time left");
         return BPT_OK;
     }
-    task_t task = {.backend = t->backend, .index = t->index, .options = cli_device_options(t->o), .rows = t->candidate[0].rates.rows};
+    task_t task = {.backend = t->backend,
+                   .index = t->index,
+                   .options = cli_device_options(t->o),
+                   .rows = t->candidate[0].rates.rows,
+                   .dtype = t->dtype};
     task.options.products = c->text;
     const cli_child_t child = {.work = measure,
                                .input = &task,
@@ -145,9 +161,7 @@ static void print_candidate(const candidate_t *c, const char *remark) {
 }
 
 static void print_heading(const tune_t *t) {
-    printf("%s: %s\n", t->backend->name, t->info->name);
-    if (*t->devices.library) printf("library: %s\n", t->devices.library);
-    printf("%-32s", "GFLOP/s of the products");
+    printf("%-32s", t->dtype == BPT_F16 ? "GFLOP/s of products of f16" : "GFLOP/s of the products");
     for (int f = 0; f < BPT_PRODUCT_FORMS; ++f) printf(" %10s", cli_product_forms[f]);
     printf("\n");
 }
@@ -168,8 +182,8 @@ static bpt_status_t measure_again(tune_t *t, double seconds_left) {
     return BPT_OK;
 }
 
-static bpt_status_t measure_all(tune_t *t) {
-    const double start = bpt_clock_seconds(), end = start + (double)t->o->tool.seconds;
+static bpt_status_t measure_all(tune_t *t, double seconds) {
+    const double start = bpt_clock_seconds(), end = start + seconds;
     double reserve = 0;  // for the shipped rule at the end
     print_heading(t);
     for (int i = 0; i < t->count; ++i) {
@@ -181,12 +195,13 @@ static bpt_status_t measure_all(tune_t *t) {
             return bpt_fail(BPT_ERR_UNAVAILABLE,
                             "the shipped rule, against which all others are held, could not be measured (%s); nothing was changed",
                             t->candidate[0].why);
-        reserve = fmin(1.5 * (bpt_clock_seconds() - start), 0.25 * (double)t->o->tool.seconds);
+        reserve = fmin(1.5 * (bpt_clock_seconds() - start), 0.25 * seconds);
     }
     return measure_again(t, end - bpt_clock_seconds());
 }
 
-// Form by form the fastest, where it is clearly faster than the shipped rule.
+// Form by form the fastest, where it is clearly faster than the shipped rule. What is found for f32 holds for f16 too until that is
+// measured.
 static void choose_winner(const tune_t *t, bpt_gpu_tuning_t *winner, double gflops[BPT_PRODUCT_FORMS]) {
     for (int f = 0; f < BPT_PRODUCT_FORMS; ++f) {
         const candidate_t *best = &t->candidate[0];
@@ -197,8 +212,27 @@ static void choose_winner(const tune_t *t, bpt_gpu_tuning_t *winner, double gflo
             if (c->measured && c->rates.gflops[f] > least) best = c;
         }
         gflops[f] = best->rates.gflops[f];
-        if (bpt_gpu_tuning_parse(best->text, &tuning)) winner->form[f] = tuning.form[f];
+        if (!bpt_gpu_tuning_parse(best->text, &tuning)) continue;
+        winner->half[f] = tuning.half[f];
+        if (t->dtype == BPT_F32) winner->form[f] = tuning.form[f];
     }
+}
+
+// Products of f32, and where the device has units for them those of f16.
+static bpt_status_t find_winner(tune_t *t, bpt_gpu_tuning_t *winner, double gflops[BPT_PRODUCT_FORMS]) {
+    const bool units = t->info->matrix.rows > 0;
+    const double seconds = (double)t->o->tool.seconds / (units ? 2 : 1);
+    double half_gflops[BPT_PRODUCT_FORMS];
+    t->dtype = BPT_F32;
+    list_candidates(t);
+    BPT_TRY(measure_all(t, seconds));
+    choose_winner(t, winner, gflops);
+    if (!units) return BPT_OK;
+    t->dtype = BPT_F16;
+    list_candidates(t);
+    BPT_TRY(measure_all(t, seconds));
+    choose_winner(t, winner, half_gflops);
+    return BPT_OK;
 }
 
 static bpt_status_t tune(tune_t *t) {
@@ -206,9 +240,9 @@ static bpt_status_t tune(tune_t *t) {
     double gflops[BPT_PRODUCT_FORMS];
     char text[BPT_TUNING_TEXT], *path;
     if (!t->o->run.dry_run) BPT_TRY(bpt_gpu_tuning_prepare(t->backend->name, t->info));
-    list_candidates(t);
-    BPT_TRY(measure_all(t));
-    choose_winner(t, &winner, gflops);
+    printf("%s: %s\n", t->backend->name, t->info->name);
+    if (*t->devices.library) printf("library: %s\n", t->devices.library);
+    BPT_TRY(find_winner(t, &winner, gflops));
     bpt_gpu_tuning_text(&winner, text);
     printf("fastest: %s (products of %lld rows)\n", text, (long long)t->candidate[0].rates.rows);
     if (t->o->run.dry_run) return BPT_OK;
@@ -259,7 +293,9 @@ const cli_command_t cli_command_tune = {
     .description =
         "Measures the ways to multiply matrices that the device can do, on the f32 products of a training step of the default model of "
         "`bpt "
-        "bench train`: forward, backward, and gradients of weights. The fastest become the rule for this device and version of its driver, "
+        "bench train`: forward, backward, and gradients of weights; and on those of `--precision f16` where the device has units for "
+        "products of "
+        "matrices. The fastest become the rule for this device and version of its driver, "
         "in a "
         "file that every later start reads; without one the shipped rule applies. Nothing is ever measured at a start, so runs repeat bit "
         "for bit, until you tune. `bpt devices` shows the rule.\n"

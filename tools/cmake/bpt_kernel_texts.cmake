@@ -5,7 +5,7 @@
 # CUDA: one C++ string per kernel, for NVRTC at run time (backends/cuda/texts.h). Without the toolkit's headers the backend is left out;
 # with them BPT_WITH_CUDA is defined and BPT_CUDA_HEADERS is their folder. Neither toolkit nor driver is linked.
 # Vulkan: SPIR-V, with and without 16-bit elements (backends/vulkan/shaders.h). Without glslc or the headers the backend is left out;
-# with them BPT_WITH_VULKAN is defined.
+# with them BPT_WITH_VULKAN is defined, and BPT_VULKAN_MATRIX where they know cooperative matrices (glslc from 2024 on).
 # Sets bpt_kernel_text_sources: the generated C files.
 option(BPT_CUDA "Build the CUDA backend where the headers of the CUDA toolkit are there" ON)
 option(BPT_VULKAN "Build the Vulkan backend where glslc and the Vulkan headers are there" ON)
@@ -14,11 +14,14 @@ set(kernel_list ${CMAKE_CURRENT_SOURCE_DIR}/backends/gpu/kernels.def)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${kernel_list})
 file(STRINGS ${kernel_list} gpu_kernels REGEX "^#include \"cl/")
 list(TRANSFORM gpu_kernels REPLACE "^#include \"cl/([a-z_0-9]+)\\.inc\".*$" "\\1")
+set(matrix_kernels matmul_matrix) # by units that only the Vulkan driver asks for
 set(kernel_text_dir ${CMAKE_BINARY_DIR}/kernel_texts)
 file(GLOB kernel_texts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cl/*.inc ${CMAKE_CURRENT_SOURCE_DIR}/cl/*.cl
   ${CMAKE_CURRENT_SOURCE_DIR}/cl/include/*.h)
 
-string(REPLACE ";" "," gpu_kernel_names "${gpu_kernels}")
+set(gpu_kernel_names ${gpu_kernels})
+list(REMOVE_ITEM gpu_kernel_names ${matrix_kernels})
+string(REPLACE ";" "," gpu_kernel_names "${gpu_kernel_names}")
 set(bpt_kernel_text_sources "")
 macro(embed_texts api)
   add_custom_command(OUTPUT ${kernel_text_dir}/${api}_texts.c VERBATIM
@@ -75,22 +78,45 @@ set(BPT_WITH_VULKAN TRUE)
 
 set(shader_dir ${kernel_text_dir}/vulkan)
 file(MAKE_DIRECTORY ${shader_dir})
+file(WRITE ${shader_dir}/matrix_probe.comp "#version 450\n#extension GL_KHR_cooperative_matrix : require\nvoid main() {}\n")
+execute_process(COMMAND ${BPT_GLSLC} --target-env=vulkan1.2 -o ${shader_dir}/matrix_probe.spv ${shader_dir}/matrix_probe.comp
+  RESULT_VARIABLE matrix_probe OUTPUT_QUIET ERROR_QUIET)
+file(STRINGS ${BPT_VULKAN_HEADERS}/vulkan/vulkan_core.h matrix_header REGEX "^#define VK_KHR_cooperative_matrix ")
+if(matrix_probe EQUAL 0 AND matrix_header)
+  add_compile_definitions(BPT_VULKAN_MATRIX)
+  set(BPT_VULKAN_MATRIX TRUE)
+else()
+  message(STATUS "Vulkan's cooperative matrices are left out: glslc or the Vulkan headers are older than 2024")
+  list(REMOVE_ITEM gpu_kernels ${matrix_kernels})
+endif()
+
 set(shader_declarations "")
 set(shader_entries "")
 foreach(kernel IN LISTS gpu_kernels)
   set(shader ${shader_dir}/${kernel})
+  set(variants f32 f16)
+  if(kernel IN_LIST matrix_kernels)
+    set(variants subgroup_f16)
+  endif()
   set(compile ${BPT_GLSLC} --target-env=vulkan1.2 -O -I ${CMAKE_CURRENT_SOURCE_DIR}/shaders/include -I ${CMAKE_CURRENT_SOURCE_DIR}/cl/include
     -I ${CMAKE_CURRENT_SOURCE_DIR}/cl ${CMAKE_CURRENT_SOURCE_DIR}/shaders/${kernel}.comp)
-  set(validate "")
-  if(BPT_SPIRV_VAL AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
-    set(validate COMMAND ${BPT_SPIRV_VAL} --target-env vulkan1.2 ${shader}.f32.spv
-      COMMAND ${BPT_SPIRV_VAL} --target-env vulkan1.2 ${shader}.f16.spv)
-  endif()
+  set(depfile -MD -MF ${shader}.d -MT ${shader}.c) # of the first variant: all include the same
+  set(commands "")
+  foreach(variant IN LISTS variants)
+    set(f16 "")
+    if(variant MATCHES "f16")
+      set(f16 -DBPT_F16)
+    endif()
+    list(APPEND commands COMMAND ${compile} ${f16} ${depfile} -o ${shader}.${variant}.spv)
+    if(BPT_SPIRV_VAL AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+      list(APPEND commands COMMAND ${BPT_SPIRV_VAL} --target-env vulkan1.2 ${shader}.${variant}.spv)
+    endif()
+    set(depfile "")
+  endforeach()
+  string(REPLACE ";" "," variants "${variants}")
   add_custom_command(OUTPUT ${shader}.c VERBATIM
-    COMMAND ${compile} -MD -MF ${shader}.d -MT ${shader}.c -o ${shader}.f32.spv
-    COMMAND ${compile} -DBPT_F16 -o ${shader}.f16.spv
-    ${validate}
-    COMMAND ${CMAKE_COMMAND} -D KERNEL=${kernel} -D SHADER=${shader} -P ${CMAKE_CURRENT_LIST_DIR}/embed_spirv.cmake
+    ${commands}
+    COMMAND ${CMAKE_COMMAND} -D KERNEL=${kernel} -D SHADER=${shader} -D VARIANTS=${variants} -P ${CMAKE_CURRENT_LIST_DIR}/embed_spirv.cmake
     DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/shaders/${kernel}.comp ${CMAKE_CURRENT_LIST_DIR}/embed_spirv.cmake
     DEPFILE ${shader}.d
     COMMENT "Compiling the shader ${kernel}")

@@ -1,18 +1,62 @@
-// Products of matrices by tiles. Operands larger than one binding are cut: rows of c, columns of c, or the depth with sums added up.
+// Products of matrices by tiles, also of the device's units for them. Operands larger than one binding are cut: rows of c, columns of c, or
+// the depth with sums added up.
 #include "backends/gpu/gpu.h"
+
+// ---- By tiles ----------------------------------------------------------------------------------------------------------
 
 typedef struct {
     uint32_t bm, bn, bk, tm, tn;
 } tile_t;
 
+static bool is_small(const bpt_gemm_t *g) { return g->m <= 32 || g->n <= 32; }
+
 // Local memory: (bm + bn) * bk * 4 bytes <= 16 KiB; bm / tm * bn / tn work-items.
 static tile_t choose_tile(const bpt_lower_t *l, const bpt_gemm_t *g) {
-    const bool small = g->m <= 32 || g->n <= 32, few = l->device->api->limits.max_group_size < 64;
+    const bool small = is_small(g), few = l->device->api->limits.max_group_size < 64;
     const uint32_t *s = g->rule->size;
     if (few) return (tile_t){16, 16, 16, 4, 4};
     if (small) return (tile_t){32, 32, 16, 4, 4};
     if (g->rule->kind != BPT_PRODUCT_TILES) return (tile_t){64, 64, 16, 8, 8};
     return (tile_t){s[BPT_TILE_ROWS], s[BPT_TILE_COLUMNS], s[BPT_TILE_DEPTH], s[BPT_TILE_ITEM_ROWS], s[BPT_TILE_ITEM_COLUMNS]};
+}
+
+// Constants and work-groups of the kernel; the same of the one for the device's units, which has the same parameters and bindings and
+// begins with the same constants.
+static int64_t set_tile(const bpt_lower_t *l, const bpt_gemm_t *g, bpt_kernel_call_t *k) {
+    const tile_t tile = choose_tile(l, g);
+    k->group_size = tile.bm / tile.tm * (tile.bn / tile.tn);
+    k->constants[matmul_BM] = tile.bm, k->constants[matmul_BN] = tile.bn, k->constants[matmul_BK] = tile.bk;
+    k->constants[matmul_TM] = tile.tm, k->constants[matmul_TN] = tile.tn;
+    return bpt_ceil_div(g->m, tile.bm) * bpt_ceil_div(g->n, tile.bn);
+}
+
+_Static_assert(sizeof(matmul_params_t) == sizeof(matmul_matrix_params_t) && (int)matmul_c == (int)matmul_matrix_c &&
+                   (int)matmul_HAS_BIAS == (int)matmul_matrix_HAS_BIAS,
+               "cl/matmul.inc and cl/matmul_matrix.inc differ in what they share");
+
+static bool by_units(const bpt_gemm_t *g) {
+    return g->rule->kind == BPT_PRODUCT_MATRIX && g->k && g->a.dtype == BPT_F16 && g->b.dtype == BPT_F16 && !is_small(g);
+}
+
+// Does an operand, whose stored lines are `count` of `ld` elements, consist of whole vectors of eight halves?
+static bool by_eights(const bpt_view_t *v, int64_t ld, int64_t count) { return v->offset_bytes % 16 == 0 && ld % 8 == 0 && count % 8 == 0; }
+
+static int64_t set_units(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, bpt_kernel_call_t *k) {
+    const bpt_matrix_units_t *units = &l->device->api->limits.matrix;
+    const uint32_t *s = g->rule->size;
+    k->group_size = s[BPT_MATRIX_GROUP_ROWS] * s[BPT_MATRIX_GROUP_COLUMNS] * units->subgroup;
+    k->constants[matmul_matrix_FRAGMENT_M] = units->rows;
+    k->constants[matmul_matrix_FRAGMENT_N] = units->columns;
+    k->constants[matmul_matrix_FRAGMENT_K] = units->depth;
+    k->constants[matmul_matrix_ROWS] = s[BPT_MATRIX_ROWS];
+    k->constants[matmul_matrix_COLUMNS] = s[BPT_MATRIX_COLUMNS];
+    k->constants[matmul_matrix_GROUP_ROWS] = s[BPT_MATRIX_GROUP_ROWS];
+    k->constants[matmul_matrix_GROUP_COLUMNS] = s[BPT_MATRIX_GROUP_COLUMNS];
+    k->constants[matmul_matrix_DEPTH] = s[BPT_MATRIX_DEPTH];
+    k->constants[matmul_matrix_EIGHTS_A] = by_eights(&g->a, lda, g->transpose_a ? g->m : g->k);
+    k->constants[matmul_matrix_EIGHTS_B] = by_eights(&g->b, ldb, g->transpose_b ? g->k : g->n);
+    return bpt_ceil_div(g->m, (int64_t)units->rows * s[BPT_MATRIX_ROWS] * s[BPT_MATRIX_GROUP_ROWS]) *
+           bpt_ceil_div(g->n, (int64_t)units->columns * s[BPT_MATRIX_COLUMNS] * s[BPT_MATRIX_GROUP_COLUMNS]);
 }
 
 // The steps by themselves, in place.
@@ -84,8 +128,9 @@ static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, 
         if (steps) apply_steps(l, g, ldc);
         return;
     }
-    const tile_t tile = choose_tile(l, g);
-    bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_matmul);
+    const bool units = by_units(g);
+    bpt_kernel_call_t k = bpt_lower_kernel(l, units ? BPT_GPU_matmul_matrix : BPT_GPU_matmul);
+    const int64_t groups = units ? set_units(l, g, lda, ldb, &k) : set_tile(l, g, &k);
     matmul_params_t p = {.m = (uint32_t)g->m,
                          .n = (uint32_t)g->n,
                          .k = (uint32_t)g->k,
@@ -94,13 +139,10 @@ static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, 
                          .ldc = (uint32_t)ldc,
                          .column0 = (uint32_t)column0};
     if (steps) bpt_lower_steps(g->steps, &k.constants[matmul_N_STEPS], &p.c0, &p.uid0);
-    k.group_size = tile.bm / tile.tm * (tile.bn / tile.tn);
     k.constants[matmul_TRANSPOSE_A] = g->transpose_a;
     k.constants[matmul_TRANSPOSE_B] = g->transpose_b;
     k.constants[matmul_HAS_ADDEND] = g->acc.present;
     k.constants[matmul_HAS_BIAS] = g->bias.present;
-    k.constants[matmul_BM] = tile.bm, k.constants[matmul_BN] = tile.bn, k.constants[matmul_BK] = tile.bk;
-    k.constants[matmul_TM] = tile.tm, k.constants[matmul_TN] = tile.tn;
     if (g->k) k.bindings[matmul_a] = g->a, k.bindings[matmul_b] = g->b;
     k.bindings[matmul_addend] = g->acc;
     k.bindings[matmul_bias] = g->bias;
@@ -110,8 +152,10 @@ static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, 
     k.bindings[matmul_rng] = g->rng;
     k.bindings[matmul_c] = g->c;
     k.flops = 2.0 * (double)g->m * (double)g->n * (double)g->k;
-    bpt_lower_emit(l, &k, &p, bpt_ceil_div(g->m, tile.bm) * bpt_ceil_div(g->n, tile.bn));
+    bpt_lower_emit(l, &k, &p, groups);
 }
+
+// ---- In parts --------------------------------------------------------------------------------------------------------
 
 // What the steps read through slot 4 + e: a value per element of c, per column, or one.
 typedef enum { PER_ELEMENT, PER_COLUMN, SCALAR } extra_t;
@@ -190,9 +234,9 @@ void bpt_lower_gemm(bpt_lower_t *l, const bpt_gemm_t *wanted) {
     bpt_gemm_t ruled = *wanted;
     const bpt_gemm_t *g = &ruled;
     if (g->m == 0 || g->n == 0) return;
-    ruled.rule = &l->device->tuning.form[g->transpose_a   ? BPT_PRODUCT_WEIGHTS
-                                         : g->transpose_b ? BPT_PRODUCT_FORWARD
-                                                          : BPT_PRODUCT_BACKWARD];
+    const bpt_gpu_tuning_t *tuning = &l->device->tuning;
+    const bpt_product_rule_t *rules = g->a.dtype == BPT_F16 && g->b.dtype == BPT_F16 ? tuning->half : tuning->form;
+    ruled.rule = &rules[g->transpose_a ? BPT_PRODUCT_WEIGHTS : g->transpose_b ? BPT_PRODUCT_FORWARD : BPT_PRODUCT_BACKWARD];
     const int64_t lda = g->transpose_a ? g->m : g->k, ldb = g->transpose_b ? g->k : g->n;
     const int64_t window_a = g->transpose_a ? g->m : bpt_lower_window(l, g->m, (size_t)lda * bpt_dtype_size(g->a.dtype));
     const int64_t rows = bpt_min(window_a, bpt_lower_window(l, g->m, (size_t)g->n * 4));
