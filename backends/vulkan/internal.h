@@ -38,6 +38,7 @@ typedef struct {
     bool mapped;  // its memory may be mapped into the host's
     uint32_t subgroup_size;   // that a kernel may ask for, whose subgroups are then full; 0: none
     uint32_t most_subgroups;  // of such a work-group
+    bool shuffles;            // kernels may pass values between the items of a subgroup of that size
     bool matrix_left_out;     // it has units for products of matrices, which this build knows nothing of
     bpt_gpu_limits_t limits;
     uint64_t free_bytes;  // of the limits' memory_bytes

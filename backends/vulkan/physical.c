@@ -98,6 +98,9 @@ static void know_subgroups(bpt_vulkan_physical_t *p, const VkPhysicalDeviceSubgr
         return;
     p->subgroup_size = size;
     p->most_subgroups = sizes->maxComputeWorkgroupSubgroups;
+    const VkSubgroupFeatureFlags operations = VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
+    p->shuffles = (p->properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+                  (p->properties11.subgroupSupportedOperations & operations) == operations && !disabled("subgroup");
 }
 
 static void know_limits(bpt_vulkan_physical_t *p, const VkExtensionProperties *extensions, uint32_t n_extensions) {

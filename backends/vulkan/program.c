@@ -98,8 +98,13 @@ static VkResult create_pipeline(bpt_vulkan_t *v, const bpt_gpu_variant_t *varian
     return bpt_vk.CreateComputePipelines(v->device, v->pipelines, 1, &pipeline, NULL, out);
 }
 
-// The kernel for units of matrices, which is asked for only where they are, knows no other way.
-static bool by_subgroups(const bpt_gpu_variant_t *variant) { return variant->kernel == BPT_GPU_matmul_matrix; }
+// The kernel for units of matrices, which is asked for only where they are, knows no other way. Reductions have two, with the same bits: on
+// GPUs their last folds go without barriers; in software that takes less time or more, by the width of the processor's vectors.
+static bool by_subgroups(const bpt_vulkan_t *v, const bpt_gpu_variant_t *variant, bool f16) {
+    if (variant->kernel == BPT_GPU_matmul_matrix) return true;
+    return bpt_vulkan_shaders[variant->kernel]->variant[1][f16].words && v->physical.shuffles && !v->base.limits.software &&
+           variant->group_size % v->physical.subgroup_size == 0;
+}
 
 bpt_status_t bpt_vulkan_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out) {
     bpt_vulkan_t *v = (bpt_vulkan_t *)api;
@@ -111,7 +116,10 @@ bpt_status_t bpt_vulkan_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant
         return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: a work-group of %u items; the device allows %u",
                         v->physical.properties.deviceName, variant->group_size, v->physical.limits.max_group_size);
     BPT_TRY(layout_create(v, variant->kernel));
-    const bool subgroups = by_subgroups(variant);
+    const bool subgroups = by_subgroups(v, variant, f16);
+    if (subgroups && variant->group_size > v->physical.subgroup_size * v->physical.most_subgroups)
+        return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: a work-group of %u items in subgroups of %u; the device allows %u subgroups",
+                        v->physical.properties.deviceName, variant->group_size, v->physical.subgroup_size, v->physical.most_subgroups);
     const bpt_vulkan_words_t *words = &bpt_vulkan_shaders[variant->kernel]->variant[subgroups][f16];
     const VkShaderModuleCreateInfo module_info = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = words->bytes, .pCode = words->words};

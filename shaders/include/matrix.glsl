@@ -1,9 +1,7 @@
 // Small matrices that a subgroup holds together, for kernels that multiply by the device's units for them (cl/README.md has the words).
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
-#extension GL_KHR_shader_subgroup_basic : require
 
-#define SUBGROUP_ID gl_SubgroupID
 #define MATRIX_LEFT(m, k) coopmat<float16_t, gl_ScopeSubgroup, m, k, gl_MatrixUseA>
 #define MATRIX_RIGHT(k, n) coopmat<float16_t, gl_ScopeSubgroup, k, n, gl_MatrixUseB>
 #define MATRIX_SUM(m, n) coopmat<float, gl_ScopeSubgroup, m, n, gl_MatrixUseAccumulator>

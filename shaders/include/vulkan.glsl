@@ -1,10 +1,19 @@
 // The kernel dialect in GLSL (cl/README.md has the words). Specialisation constants: 0 the work-group's size, 1.. the kernel's constants, 64.. the
-// element types of the bindings. With BPT_F16 a shader reads and writes 16-bit elements too.
+// element types of the bindings. With BPT_F16 a shader reads and writes 16-bit elements too; with BPT_SUBGROUPS it may rely on subgroups that
+// are full and of one size.
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #ifdef BPT_F16
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#endif
+#ifdef BPT_SUBGROUPS
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#define SUBGROUP_ID gl_SubgroupID
+#define SUBGROUP_LANE gl_SubgroupInvocationID
+#define SUBGROUP_SIZE gl_SubgroupSize
+#define SUBGROUP_XOR(value, mask) subgroupShuffleXor(value, mask)
 #endif
 
 layout(local_size_x_id = 0) in;

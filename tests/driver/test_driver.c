@@ -1,5 +1,6 @@
 // What every GPU driver (backends/gpu/driver.h) must do, on the first usable device of each that is compiled in. A driver without one is
 // skipped, or a failure when BPT_REQUIRE_BACKENDS names it; BPT_CASE=text chooses tests by name.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -501,6 +502,56 @@ static void many_dispatches_of_one_list(void **state) {
     api->driver->program_destroy(api, program);
 }
 
+// nll of ROWS rows of logits, in groups of so many items: a maximum and a sum of each row, by whatever way the device is given.
+enum { ROWS = 40, COLUMNS = 301 };
+static void reduce_rows(bpt_gpu_api_t *api, uint32_t group_size, float nll[ROWS]) {
+    bpt_gpu_program_t *program = make_program(api, (bpt_gpu_variant_t){.kernel = BPT_GPU_xent_rows, .group_size = group_size});
+    bpt_gpu_memory_t *logits = make_memory(api, sizeof(float) * ROWS * COLUMNS), *numbers = make_memory(api, sizeof(float) * 4 * ROWS);
+    bpt_gpu_commands_t *commands = make_commands(api);
+    bpt_gpu_dispatch_t d = {.program = program};
+    float *values = make_floats((size_t)ROWS * COLUMNS, -3.7f, 0.0123f), *ones = make_floats(ROWS, 1, 0);
+    const uint32_t columns = COLUMNS;
+    values[2 * COLUMNS + 17] = NAN;
+    assert_ok(api->driver->write(api, logits, 0, values, sizeof(float) * ROWS * COLUMNS));
+    assert_ok(api->driver->write(api, numbers, sizeof(float) * ROWS, ones, sizeof(float) * ROWS));
+    bind(api, &d, xent_rows_logits, logits, sizeof(float), 0, (size_t)ROWS * COLUMNS);
+    bind(api, &d, xent_rows_targets, numbers, sizeof(float), 0, ROWS);
+    bind(api, &d, xent_rows_weights, numbers, sizeof(float), ROWS, ROWS);
+    bind(api, &d, xent_rows_nll, numbers, sizeof(float), 2 * ROWS, ROWS);
+    bind(api, &d, xent_rows_terms, numbers, sizeof(float), 3 * ROWS, ROWS);
+    set_params(&d, &columns, sizeof columns);
+    set_groups(&d, ROWS, 1, 0);
+    assert_ok(api->driver->dispatch(commands, &d));
+    assert_ok(api->driver->finish(commands));
+    run(api, commands);
+    assert_ok(api->driver->read(api, numbers, sizeof(float) * 2 * ROWS, nll, sizeof(float) * ROWS));
+    bpt_free(values);
+    bpt_free(ones);
+    api->driver->commands_destroy(api, commands);
+    api->driver->memory_destroy(api, logits);
+    api->driver->memory_destroy(api, numbers);
+    api->driver->program_destroy(api, program);
+}
+
+static void reductions_have_the_same_bits_without_subgroups(void **state) {
+    subject_t *s = subject_of(state);
+    bpt_gpu_api_t *plain;
+    const char *given = getenv("BPT_DISABLE");
+    char before[64];
+    snprintf(before, sizeof before, "%s", given ? given : "");
+    setenv("BPT_DISABLE", "subgroup", 1);
+    assert_ok(s->driver->open(s->index, &plain));
+    setenv("BPT_DISABLE", before, 1);
+    for (uint32_t group_size = 1; group_size <= 128; group_size *= 2) {
+        float with[ROWS], without[ROWS];
+        reduce_rows(s->api, group_size, with);
+        reduce_rows(plain, group_size, without);
+        if (memcmp(with, without, sizeof with)) fail_msg("groups of %u", group_size);
+        assert_true(isnan(with[2]) && with[3] > 4 && with[3] < 20);
+    }
+    s->driver->close(plain);
+}
+
 static void two_devices_do_not_meet(void **state) {
     enum { COUNT = 5000 };
     subject_t *s = subject_of(state);
@@ -583,6 +634,7 @@ static const struct {
     TEST(canary_counts_submissions),
     TEST(marks_increase),
     TEST(many_dispatches_of_one_list),
+    TEST(reductions_have_the_same_bits_without_subgroups),
     TEST(two_devices_do_not_meet),
     TEST(a_wait_that_is_given_up_loses_the_device),
     TEST(a_device_that_is_not_there_is_refused),

@@ -4,7 +4,7 @@
 # OpenCL: one C string per kernel, for the driver's compiler at run time (backends/opencl/texts.h).
 # CUDA: one C++ string per kernel, for NVRTC at run time (backends/cuda/texts.h). Without the toolkit's headers the backend is left out;
 # with them BPT_WITH_CUDA is defined and BPT_CUDA_HEADERS is their folder. Neither toolkit nor driver is linked.
-# Vulkan: SPIR-V, with and without 16-bit elements (backends/vulkan/shaders.h). Without glslc or the headers the backend is left out;
+# Vulkan: SPIR-V, with and without 16-bit elements, reductions also by subgroups (backends/vulkan/shaders.h). Without glslc or the headers the backend is left out;
 # with them BPT_WITH_VULKAN is defined, and BPT_VULKAN_MATRIX where they know cooperative matrices (glslc from 2024 on).
 # Sets bpt_kernel_text_sources: the generated C files.
 option(BPT_CUDA "Build the CUDA backend where the headers of the CUDA toolkit are there" ON)
@@ -95,19 +95,25 @@ set(shader_entries "")
 foreach(kernel IN LISTS gpu_kernels)
   set(shader ${shader_dir}/${kernel})
   set(variants f32 f16)
+  file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/cl/${kernel}.cl reductions REGEX "REDUCE_")
   if(kernel IN_LIST matrix_kernels)
     set(variants subgroup_f16)
+  elseif(reductions)
+    list(APPEND variants subgroup_f32 subgroup_f16)
   endif()
   set(compile ${BPT_GLSLC} --target-env=vulkan1.2 -O -I ${CMAKE_CURRENT_SOURCE_DIR}/shaders/include -I ${CMAKE_CURRENT_SOURCE_DIR}/cl/include
     -I ${CMAKE_CURRENT_SOURCE_DIR}/cl ${CMAKE_CURRENT_SOURCE_DIR}/shaders/${kernel}.comp)
   set(depfile -MD -MF ${shader}.d -MT ${shader}.c) # of the first variant: all include the same
   set(commands "")
   foreach(variant IN LISTS variants)
-    set(f16 "")
+    set(defines "")
     if(variant MATCHES "f16")
-      set(f16 -DBPT_F16)
+      list(APPEND defines -DBPT_F16)
     endif()
-    list(APPEND commands COMMAND ${compile} ${f16} ${depfile} -o ${shader}.${variant}.spv)
+    if(variant MATCHES "subgroup")
+      list(APPEND defines -DBPT_SUBGROUPS)
+    endif()
+    list(APPEND commands COMMAND ${compile} ${defines} ${depfile} -o ${shader}.${variant}.spv)
     if(BPT_SPIRV_VAL AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
       list(APPEND commands COMMAND ${BPT_SPIRV_VAL} --target-env vulkan1.2 ${shader}.${variant}.spv)
     endif()
