@@ -1,5 +1,5 @@
-// The same work on every GPU backend as on the cpu: training gives the same losses and, repeated, the same bits; a run that was begun on
-// the cpu goes on elsewhere; eval, generate and classify agree.
+// The same work on every GPU backend as on the cpu: training gives the same losses (in bf16 and f16 those of ref) and, repeated, the same
+// bits; a run that was begun on the cpu goes on elsewhere; eval, generate and classify agree. BPT_CASE=cuda/ asks for one of them.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,8 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "bpt/base.h"
+#include "backends/backend.h"
+#include "support/conformance.h"
 #include "support/process.h"
 #include "support/support.h"
 
@@ -21,6 +22,12 @@ enum { STEPS = 12, HALF = 6 };
 static const char *const backends[] = {"opencl", "vulkan", "cuda"};
 
 static char text[512], examples[512];
+
+static bool is_tested(const char *backend) {
+    char name[32];
+    snprintf(name, sizeof name, "%s/", backend);
+    return test_selected(name) && test_backend_usable(backend);
+}
 
 static test_process_t bpt(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static test_process_t bpt(const char *format, ...) {
@@ -81,14 +88,14 @@ static int losses(const char *run, double *loss, int capacity) {
     return n;
 }
 
-static void expect_losses_of_the_cpu(const char *run) {
+static void expect_losses_of(const char *other, const char *run) {
     double wanted[64], got[64];
-    const int n = losses(cpu_run(), wanted, 64), m = losses(run, got, 64);
+    const int n = losses(other, wanted, 64), m = losses(run, got, 64);
     assert_int_equal(n, STEPS);
     assert_int_equal(m, n);
     for (int i = 0; i < n; ++i)
         if (!(fabs(got[i] - wanted[i]) <= 1e-3 * wanted[i]))
-            fail_msg("line %d of %s: loss %g, on the cpu %g", i + 1, run, got[i], wanted[i]);
+            fail_msg("line %d of %s: loss %g, in %s %g", i + 1, run, got[i], other, wanted[i]);
 }
 
 static void expect_same_weights(const char *a, const char *b) {
@@ -109,11 +116,11 @@ static void training_gives_the_losses_of_the_cpu_and_the_same_bits_again(void **
     (void)state;
     for (size_t b = 0; b < BPT_COUNT(backends); ++b) {
         char run[512], again[512];
-        if (!test_backend_usable(backends[b])) continue;
+        if (!is_tested(backends[b])) continue;
         snprintf(run, sizeof run, "%s", test_path("%s", backends[b]));
         snprintf(again, sizeof again, "%s", test_path("%s-again", backends[b]));
         train(backends[b], run, "");
-        expect_losses_of_the_cpu(run);
+        expect_losses_of(cpu_run(), run);
         train(backends[b], again, "--stop-at 6");
         test_process_t p = bpt("train --resume --out %s --stop-at %d --quiet", again, STEPS);
         test_process_free(&p);
@@ -121,18 +128,49 @@ static void training_gives_the_losses_of_the_cpu_and_the_same_bits_again(void **
     }
 }
 
+static bool has_type(const char *backend, bpt_dtype_t dtype) {
+    bpt_device_info_t infos[8];
+    int count = 0;
+    assert_int_equal(bpt_backend_find(backend)->enumerate(infos, (int)BPT_COUNT(infos), &count), BPT_OK);
+    for (int i = 0; i < count && i < (int)BPT_COUNT(infos); ++i)
+        if (infos[i].usable) return dtype == BPT_BF16 ? infos[i].bf16 : infos[i].f16;
+    return false;
+}
+
+static void training_in_16_bits_gives_the_losses_of_ref(void **state) {
+    static const struct {
+        const char *name;
+        bpt_dtype_t dtype;
+    } precisions[] = {{"bf16", BPT_BF16}, {"f16", BPT_F16}};
+    (void)state;
+    for (size_t p = 0; p < BPT_COUNT(precisions); ++p) {
+        char ref[512] = "", run[512], option[64];
+        snprintf(option, sizeof option, "--precision %s", precisions[p].name);
+        for (size_t b = 0; b < BPT_COUNT(backends); ++b) {
+            if (!is_tested(backends[b]) || !has_type(backends[b], precisions[p].dtype)) continue;
+            if (!*ref) {
+                snprintf(ref, sizeof ref, "%s", test_path("ref-%s", precisions[p].name));
+                train("ref", ref, option);
+            }
+            snprintf(run, sizeof run, "%s", test_path("%s-%s", backends[b], precisions[p].name));
+            train(backends[b], run, option);
+            expect_losses_of(ref, run);
+        }
+    }
+}
+
 static void a_run_begun_on_the_cpu_goes_on_elsewhere_and_back(void **state) {
     (void)state;
     for (size_t b = 0; b < BPT_COUNT(backends); ++b) {
         char run[512];
-        if (!test_backend_usable(backends[b])) continue;
+        if (!is_tested(backends[b])) continue;
         snprintf(run, sizeof run, "%s", test_path("from-cpu-to-%s", backends[b]));
         train("cpu", run, "--stop-at 6");
         test_process_t p = bpt("train --resume --out %s --stop-at 9 --quiet --backend %s", run, backends[b]);
         test_process_free(&p);
         p = bpt("train --resume --out %s --stop-at %d --quiet --backend cpu", run, STEPS);
         test_process_free(&p);
-        expect_losses_of_the_cpu(run);
+        expect_losses_of(cpu_run(), run);
     }
 }
 
@@ -151,7 +189,7 @@ static void eval_and_generate_agree_with_the_cpu(void **state) {
     const double wanted = evaluate(cpu_run(), "cpu");
     test_process_t cpu = bpt("generate %s --prompt abcdefgh --max-tokens 40 --temperature 0 --quiet --backend cpu", cpu_run());
     for (size_t b = 0; b < BPT_COUNT(backends); ++b) {
-        if (!test_backend_usable(backends[b])) continue;
+        if (!is_tested(backends[b])) continue;
         const double got = evaluate(cpu_run(), backends[b]);
         if (!(fabs(got - wanted) <= 1e-5 * wanted)) fail_msg("eval on %s: %.9g, on the cpu %.9g", backends[b], got, wanted);
         test_process_t p =
@@ -166,7 +204,7 @@ static void classifiers_train_and_agree_with_the_cpu(void **state) {
     (void)state;
     for (size_t b = 0; b < BPT_COUNT(backends); ++b) {
         char run[512];
-        if (!test_backend_usable(backends[b])) continue;
+        if (!is_tested(backends[b])) continue;
         snprintf(run, sizeof run, "%s", test_path("classify-%s", backends[b]));
         test_process_t p =
             bpt("train --task classify --backend %s --data %s --out %s --layers 1 --d-model 16 --heads 2 --batch-examples 12 --steps 20 "
@@ -186,6 +224,7 @@ static void classifiers_train_and_agree_with_the_cpu(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(training_gives_the_losses_of_the_cpu_and_the_same_bits_again),
+        cmocka_unit_test(training_in_16_bits_gives_the_losses_of_ref),
         cmocka_unit_test(a_run_begun_on_the_cpu_goes_on_elsewhere_and_back),
         cmocka_unit_test(eval_and_generate_agree_with_the_cpu),
         cmocka_unit_test(classifiers_train_and_agree_with_the_cpu),
