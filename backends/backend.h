@@ -29,10 +29,10 @@ typedef struct {
     uint32_t binding_alignment, max_group_size, max_local_bytes;
     bpt_matrix_units_t matrix;  // of f16 with f32 sums
     int32_t units;  // cores, compute units; 0 = unknown
-    bool usable, bf16, f16;
+    bool usable, bf16, f16, library;  // library: products by that of the API, where it can be trusted, are what suits the device
     char bf16_reason[256];  // why bf16 is false, where there is more to say than that the device has none
     // GPUs: the rule for products of matrices, by what it applies ("shipped", "tuned", "BPT_TUNING"), and why no other one does.
-    char products[160], products_origin[16], products_note[400];
+    char products[160], products_origin[16], products_note[560];
 } bpt_device_info_t;
 
 typedef struct {

@@ -3,12 +3,14 @@
 #include <sched.h>
 #include <time.h>
 
+#include "backends/cuda/cublaslt.h"
 #include "backends/cuda/internal.h"
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 
 typedef struct {
-    CUfunction function;  // NULL: a mark
+    CUfunction function;              // or
+    bpt_cublaslt_product_t *product;  // or
     CUevent mark;
     uint32_t groups[3], group_size;
     int n_bindings;
@@ -31,6 +33,13 @@ bpt_status_t bpt_cuda_commands_create(bpt_gpu_api_t *api, bpt_gpu_commands_t **o
     return BPT_OK;
 }
 
+static void forget_steps(bpt_gpu_commands_t *c) {
+    for (size_t i = 0; i < c->n_steps; ++i) bpt_cublaslt_forget(c->steps[i].product);
+    bpt_free(c->steps);
+    c->steps = NULL;
+    c->n_steps = c->steps_capacity = 0;
+}
+
 void bpt_cuda_commands_destroy(bpt_gpu_api_t *base, bpt_gpu_commands_t *c) {
     bpt_cuda_api_t *api = (bpt_cuda_api_t *)base;
     if (!c) return;
@@ -38,7 +47,7 @@ void bpt_cuda_commands_destroy(bpt_gpu_api_t *base, bpt_gpu_commands_t *c) {
         if (c->graph) api->cuda->cuGraphExecDestroy(c->graph);
         for (size_t i = 0; i < c->n_marks; ++i) api->cuda->cuEventDestroy(c->marks[i]);
     }
-    bpt_free(c->steps);
+    forget_steps(c);
     bpt_free(c->marks);
     bpt_free(c);
 }
@@ -63,6 +72,14 @@ bpt_status_t bpt_cuda_dispatch(bpt_gpu_commands_t *c, const bpt_gpu_dispatch_t *
     return append(c, &step);
 }
 
+bpt_status_t bpt_cuda_product(bpt_gpu_commands_t *c, const bpt_gpu_product_t *product) {
+    step_t step = {.function = NULL};
+    bpt_status_t status = bpt_cublaslt_record(c->api, product, &step.product);
+    if (status == BPT_OK) status = append(c, &step);
+    if (status != BPT_OK) bpt_cublaslt_forget(step.product);
+    return status;
+}
+
 bpt_status_t bpt_cuda_barrier(bpt_gpu_commands_t *c) {
     (void)c;
     return BPT_OK;
@@ -83,6 +100,10 @@ static bpt_status_t enqueue(bpt_gpu_commands_t *c, unsigned event_flags) {
     for (size_t i = 0; i < c->n_steps; ++i) {
         step_t *s = &c->steps[i];
         void *arguments[BPT_GPU_MAX_BINDINGS + 1];
+        if (s->product) {
+            BPT_TRY(bpt_cublaslt_enqueue(api, s->product));
+            continue;
+        }
         if (!s->function) {
             BPT_TRY(bpt_cuda_check(api, api->cuda->cuEventRecordWithFlags(s->mark, api->stream, event_flags), "recording a mark"));
             continue;
@@ -110,9 +131,7 @@ bpt_status_t bpt_cuda_finish(bpt_gpu_commands_t *c) {
     if (status == BPT_OK) status = bpt_cuda_check(api, api->cuda->cuGraphInstantiateWithFlags(&c->graph, graph, 0), "building a graph");
     if (graph) api->cuda->cuGraphDestroy(graph);
     if (status != BPT_OK) return status;
-    bpt_free(c->steps);
-    c->steps = NULL;
-    c->n_steps = c->steps_capacity = 0;
+    forget_steps(c);
     return BPT_OK;
 }
 

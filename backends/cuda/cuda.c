@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "backends/cuda/cublaslt.h"
 #include "backends/cuda/internal.h"
 #include "backends/gpu/backend.h"
 #include "bpt/alloc.h"
@@ -77,6 +78,7 @@ static void cuda_close(bpt_gpu_api_t *base) {
     bpt_cuda_api_t *api = (bpt_cuda_api_t *)base;
     if (!api) return;
     if (api->context && bpt_cuda_idle(api)) {
+        bpt_cublaslt_close(api);
         for (int i = 0; i < BPT_CUDA_MOST_PENDING; ++i)
             if (api->done[i]) api->cuda->cuEventDestroy(api->done[i]);
         if (api->stream) api->cuda->cuStreamDestroy(api->stream);
@@ -171,6 +173,11 @@ const bpt_gpu_driver_t bpt_cuda_driver = {
     .submit = bpt_cuda_submit,
     .wait = bpt_cuda_wait,
     .marks = bpt_cuda_marks,
+    .library = bpt_cublaslt_describe,
+    .product_flops = BPT_CUBLASLT_FLOPS,
+    .product_can = bpt_cublaslt_can,
+    .product_scratch = bpt_cublaslt_scratch,
+    .product = bpt_cuda_product,
 };
 
-BPT_GPU_BACKEND(cuda, "kernels through the driver of NVIDIA GPUs", NULL);
+BPT_GPU_BACKEND(cuda, "kernels through the driver of NVIDIA GPUs", bpt_cublaslt_describe);

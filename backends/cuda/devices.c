@@ -29,6 +29,7 @@ static void describe(const bpt_cuda_functions_t *cuda, CUdevice device, bpt_devi
     const bpt_nvrtc_functions_t *nvrtc;
     const int capability = capability_of(cuda, device);
     size_t bytes = 0;
+    char library[256];
     *info = (bpt_device_info_t){.bf16 = true, .f16 = true};  // stored only: the kernels compute in f32
     if (cuda->cuDeviceGetName(info->name, (int)sizeof info->name, device) != CUDA_SUCCESS)
         snprintf(info->name, sizeof info->name, "NVIDIA GPU");
@@ -47,6 +48,7 @@ static void describe(const bpt_cuda_functions_t *cuda, CUdevice device, bpt_devi
     info->max_local_bytes = (uint32_t)number(cuda, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
     info->units = number(cuda, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     judge(cuda, device, info);
+    info->library = info->usable && bpt_cublaslt_describe(library, sizeof library);
 }
 
 static bpt_status_t count_devices(const bpt_cuda_functions_t **cuda, int *count) {
@@ -94,7 +96,8 @@ bpt_status_t bpt_cuda_find(int index, bpt_cuda_api_t *api) {
     if (index < 0 || index >= count) return bpt_fail(BPT_ERR_UNAVAILABLE, "CUDA has %d devices; device %d was asked for", count, index);
     BPT_TRY(bpt_nvrtc_load(&api->nvrtc));
     BPT_TRY(bpt_cuda_check(api, api->cuda->cuDeviceGet(&api->device, index), "finding the device"));
-    BPT_TRY(bpt_cuda_arch(api->nvrtc, capability_of(api->cuda, api->device), api->arch));
+    api->capability = capability_of(api->cuda, api->device);
+    BPT_TRY(bpt_cuda_arch(api->nvrtc, api->capability, api->arch));
     describe(api->cuda, api->device, &info);
     snprintf(api->name, sizeof api->name, "%s", info.name);
     api->base.limits = limits_of(api->cuda, api->device, &info);

@@ -13,9 +13,11 @@ typedef struct {
     const bpt_cuda_functions_t *cuda;
     const bpt_nvrtc_functions_t *nvrtc;
     CUdevice device;
-    CUcontext context;  // the device's primary one, which all of a process shares
-    CUstream stream;    // everything runs in it, in order
+    CUcontext context;          // the device's primary one, which all of a process shares
+    CUstream stream;            // everything runs in it, in order
+    cublasLtHandle_t cublaslt;  // NULL until its first product
     char name[128], arch[24];
+    int capability;                       // 90 = 9.0
     bool graphs;                          // lists are replayed as CUDA graphs
     CUevent done[BPT_CUDA_MOST_PENDING];  // the end of submission t is done[t % BPT_CUDA_MOST_PENDING]
     uint64_t submitted, finished;
@@ -54,6 +56,7 @@ void bpt_cuda_program_destroy(bpt_gpu_api_t *api, bpt_gpu_program_t *program);
 bpt_status_t bpt_cuda_commands_create(bpt_gpu_api_t *api, bpt_gpu_commands_t **out);
 void bpt_cuda_commands_destroy(bpt_gpu_api_t *api, bpt_gpu_commands_t *commands);
 bpt_status_t bpt_cuda_dispatch(bpt_gpu_commands_t *commands, const bpt_gpu_dispatch_t *dispatch);
+bpt_status_t bpt_cuda_product(bpt_gpu_commands_t *commands, const bpt_gpu_product_t *product);
 bpt_status_t bpt_cuda_barrier(bpt_gpu_commands_t *commands);
 bpt_status_t bpt_cuda_mark(bpt_gpu_commands_t *commands);
 bpt_status_t bpt_cuda_finish(bpt_gpu_commands_t *commands);

@@ -1,4 +1,4 @@
-// Finds libcuda and NVRTC and their functions (see loader.h). The libraries stay loaded.
+// Finds libcuda, NVRTC and cuBLASLt and their functions (see loader.h). The libraries stay loaded.
 #include "backends/cuda/loader.h"
 
 #include <dlfcn.h>
@@ -12,6 +12,9 @@
     "install the CUDA toolkit (Debian nvidia-cuda-toolkit, Fedora cuda-toolkit of NVIDIA's repository, Arch cuda), or name the " \
     "library by BPT_NVRTC_LIBRARY"
 
+#define CUBLASLT_PACKAGES \
+    "it is optional, a part of the CUDA toolkit: Debian nvidia-cuda-toolkit, Fedora libcublas of NVIDIA's repository, Arch cuda"
+
 static struct {
     bpt_cuda_functions_t functions;
     char reason[512];  // why it cannot be used, "" when it can
@@ -21,6 +24,12 @@ static struct {
     bpt_nvrtc_functions_t functions;
     char reason[512];
 } nvrtc;
+
+static struct {
+    bpt_cublaslt_functions_t functions;
+    char text[256];  // name and version, or why it cannot be used
+    bool there;
+} cublaslt;
 
 static void *find(void *library, const char *symbol, const char *what, char *reason, size_t bytes) {
     void *function = dlsym(library, symbol);
@@ -111,5 +120,68 @@ bpt_status_t bpt_nvrtc_load(const bpt_nvrtc_functions_t **out) {
     pthread_once(&once, load_nvrtc);
     if (*nvrtc.reason) return bpt_fail(BPT_ERR_UNAVAILABLE, "%s", nvrtc.reason);
     *out = &nvrtc.functions;
+    return BPT_OK;
+}
+
+// ---- The library of products -----------------------------------------------------------------------------------------
+
+// The release of the driver, then an older one, which it understands too.
+static void *open_cublaslt(int driver_major) {
+    const char *other = getenv("BPT_CUBLASLT_LIBRARY");
+    void *library = NULL;
+    if (other && !strcmp(other, "none")) {
+        snprintf(cublaslt.text, sizeof cublaslt.text, "cuBLASLt is switched off by BPT_CUBLASLT_LIBRARY=none");
+    } else if (other && *other) {
+        library = dlopen(other, RTLD_NOW | RTLD_LOCAL);
+        if (!library) snprintf(cublaslt.text, sizeof cublaslt.text, "BPT_CUBLASLT_LIBRARY: %.200s", dlerror());
+    } else {
+        if (driver_major >= 13) library = open_release("libcublasLt.so.13");
+        if (!library) library = open_release("libcublasLt.so.12");
+        if (!library)
+            snprintf(cublaslt.text, sizeof cublaslt.text, "no cuBLASLt (libcublasLt.so.%s12); " CUBLASLT_PACKAGES,
+                     driver_major >= 13 ? "13 or ." : "");
+    }
+    return library;
+}
+
+static void load_cublaslt(void) {
+    const bpt_cuda_functions_t *driver;
+    bpt_cublaslt_functions_t *f = &cublaslt.functions;
+    if (bpt_cuda_load(&driver) != BPT_OK) {
+        snprintf(cublaslt.text, sizeof cublaslt.text, "%.250s", bpt_error_message());
+        bpt_error_clear();
+        return;
+    }
+    const int driver_major = driver->version / 1000;
+    void *library = open_cublaslt(driver_major);
+    if (!library) return;
+#define BPT_CUBLASLT_FIND(name) f->name = (__typeof__(f->name))find(library, #name, "cuBLASLt", cublaslt.text, sizeof cublaslt.text);
+    BPT_CUBLASLT_FUNCTIONS(BPT_CUBLASLT_FIND)
+#undef BPT_CUBLASLT_FIND
+    if (*cublaslt.text) return;
+    const int version = (int)f->cublasLtGetVersion();  // 130100 is 13.1.0
+    f->major = version / 10000, f->minor = version / 100 % 100;
+    cublaslt.there = f->major >= 12 && f->major <= driver_major;
+    if (f->major < 12)
+        snprintf(cublaslt.text, sizeof cublaslt.text, "cuBLASLt %d.%d is too old; 12 or newer is needed", f->major, f->minor);
+    else if (!cublaslt.there)
+        snprintf(cublaslt.text, sizeof cublaslt.text,
+                 "cuBLASLt %d.%d needs a driver of CUDA %d, this one is of %d.%d; update the driver or install cuBLASLt %d", f->major,
+                 f->minor, f->major, driver_major, driver->version % 1000 / 10, driver_major);
+    else
+        snprintf(cublaslt.text, sizeof cublaslt.text, "cuBLASLt %d.%d.%d", f->major, f->minor, version % 100);
+}
+
+bool bpt_cublaslt_describe(char *text, size_t bytes) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load_cublaslt);
+    snprintf(text, bytes, "%s", cublaslt.text);
+    return cublaslt.there;
+}
+
+bpt_status_t bpt_cublaslt_load(const bpt_cublaslt_functions_t **out) {
+    char text[sizeof cublaslt.text];
+    if (!bpt_cublaslt_describe(text, sizeof text)) return bpt_fail(BPT_ERR_UNAVAILABLE, "%s", text);
+    *out = &cublaslt.functions;
     return BPT_OK;
 }

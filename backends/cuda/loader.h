@@ -1,8 +1,10 @@
 // The functions of the CUDA driver (libcuda.so.1, or what BPT_CUDA_LIBRARY names) and of the compiler NVRTC (libnvrtc.so.13 or .12, or what
-// BPT_NVRTC_LIBRARY names), opened at run time, never linked. Knows nothing of kernels.
+// BPT_NVRTC_LIBRARY names), and of the library of products cuBLASLt (libcublasLt.so.13 or .12, or what BPT_CUBLASLT_LIBRARY names), opened
+// at run time, never linked. Knows nothing of kernels.
 #ifndef BPT_CUDA_LOADER_H
 #define BPT_CUDA_LOADER_H
 
+#include <cublasLt.h>
 #include <cuda.h>
 #include <nvrtc.h>
 
@@ -48,11 +50,18 @@
     X(cuEventQuery, "cuEventQuery")                               \
     X(cuEventElapsedTime, "cuEventElapsedTime")
 
-#define BPT_NVRTC_FUNCTIONS(X)                                                                                                   \
-    X(nvrtcVersion)                                                                                                              \
-    X(nvrtcGetErrorString) X(nvrtcGetNumSupportedArchs) X(nvrtcGetSupportedArchs) X(nvrtcCreateProgram) X(nvrtcDestroyProgram)   \
-        X(nvrtcCompileProgram) X(nvrtcGetPTXSize) X(nvrtcGetPTX) X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN) X(nvrtcGetProgramLogSize) \
-            X(nvrtcGetProgramLog)
+#define BPT_NVRTC_FUNCTIONS(X)                                                                                                 \
+    X(nvrtcVersion)                                                                                                            \
+    X(nvrtcGetErrorString)                                                                                                     \
+    X(nvrtcGetNumSupportedArchs) X(nvrtcGetSupportedArchs) X(nvrtcCreateProgram) X(nvrtcDestroyProgram) X(nvrtcCompileProgram) \
+        X(nvrtcGetPTXSize) X(nvrtcGetPTX) X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN) X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog)
+
+#define BPT_CUBLASLT_FUNCTIONS(X)                                                                                                         \
+    X(cublasLtGetVersion)                                                                                                                 \
+    X(cublasLtGetStatusName)                                                                                                              \
+    X(cublasLtCreate) X(cublasLtDestroy) X(cublasLtMatmulDescCreate) X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute)       \
+        X(cublasLtMatrixLayoutCreate) X(cublasLtMatrixLayoutDestroy) X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy) \
+            X(cublasLtMatmulPreferenceSetAttribute) X(cublasLtMatmulAlgoGetHeuristic) X(cublasLtMatmul)
 
 typedef struct {
 #define BPT_CUDA_POINTER(name, symbol) __typeof__(name) *name;
@@ -69,9 +78,19 @@ typedef struct {
     int archs[64], n_archs;  // what it compiles for, in rising order: 90 is compute capability 9.0
 } bpt_nvrtc_functions_t;
 
+typedef struct {
+#define BPT_CUBLASLT_POINTER(name) __typeof__(name) *name;
+    BPT_CUBLASLT_FUNCTIONS(BPT_CUBLASLT_POINTER)
+#undef BPT_CUBLASLT_POINTER
+    int major, minor;
+} bpt_cublaslt_functions_t;
+
 // Load the library on the first call; *out stays valid to the end of the process. BPT_ERR_UNAVAILABLE says what to install.
 bpt_status_t bpt_cuda_load(const bpt_cuda_functions_t **out);
 // With a driver the release that it understands comes first, else the newest.
 bpt_status_t bpt_nvrtc_load(const bpt_nvrtc_functions_t **out);
+// Of a release that the driver understands; BPT_CUBLASLT_LIBRARY=none: it is not used.
+bpt_status_t bpt_cublaslt_load(const bpt_cublaslt_functions_t **out);
+bool bpt_cublaslt_describe(char *text, size_t bytes);  // as bpt_gpu_driver_t's library
 
 #endif

@@ -62,7 +62,7 @@ static bpt_status_t choose_products(bpt_gpu_device_t *g, const bpt_device_option
     info->matrix = g->api->limits.matrix;
     BPT_TRY(bpt_gpu_rule(g->base.backend->name, info, options ? options->products : NULL, &rule));
     g->tuning = rule.tuning;
-    if (bpt_gpu_tuning_has(&rule.tuning, BPT_PRODUCT_LIBRARY)) BPT_TRY(bpt_gpu_library_check(g, &rule));
+    BPT_TRY(bpt_gpu_library_check(g, &rule));
     if (*rule.note) bpt_warn("%s", rule.note);
     g->tuning = rule.tuning;
     describe_rule(&rule, info);

@@ -79,9 +79,9 @@ bpt_kernel_call_t bpt_lower_kernel(const bpt_lower_t *l, bpt_gpu_kernel_t kernel
 void bpt_lower_emit(bpt_lower_t *l, const bpt_kernel_call_t *k, void *params, int64_t groups);
 // One work-item per element of 0 .. count - 1, rounded up to groups.
 void bpt_lower_emit_items(bpt_lower_t *l, const bpt_kernel_call_t *k, void *params, int64_t count);
-// A product by the driver's library, in pieces whose size follows from the shape. Operands are f32; the bindings' places are filled in
-// here.
-void bpt_lower_product(bpt_lower_t *l, const bpt_view_t *a, const bpt_view_t *b, const bpt_view_t *c, bpt_gpu_product_t *product);
+// A product by the driver's library, in pieces whose size follows from the shape. The bindings are filled in here.
+void bpt_lower_product(bpt_lower_t *l, const bpt_view_t *a, const bpt_view_t *b, const bpt_view_t *bias, const bpt_view_t *c,
+                       bpt_gpu_product_t *product);
 void bpt_lower_barrier(bpt_lower_t *l);                                           // between dispatches of one op
 void bpt_lower_refuse(bpt_lower_t *l, const char *format, ...) BPT_PRINTF(2, 3);  // BPT_ERR_UNSUPPORTED
 
@@ -112,8 +112,15 @@ void bpt_lower_gemm(bpt_lower_t *l, const bpt_gemm_t *g);
 // steps are the caller's.
 bool bpt_lower_is_wide(const bpt_gemm_t *g, int64_t ldc);
 void bpt_lower_wide(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc);
+// The same for the driver's library (lower/matmul_library.c), with the steps of g, which may be NULL. False: nothing was emitted.
+bool bpt_lower_library(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc);
+// A chain of steps, or an added bias where `bias` is present, by itself: y = steps(x) on m rows of ldc columns, extras as of g.
+void bpt_lower_steps_alone(bpt_lower_t *l, const bpt_gemm_t *g, const bpt_pointwise_attrs_t *steps, const bpt_view_t *x,
+                           const bpt_view_t *y, int64_t ldc);
 // to[i] = from[i], i < count, views of the same type.
 void bpt_lower_copy(bpt_lower_t *l, const bpt_view_t *from, const bpt_view_t *to, int64_t count);
+// The same between float types.
+void bpt_lower_convert(bpt_lower_t *l, const bpt_view_t *from, const bpt_view_t *to, int64_t count);
 // result[columns] = sums over the rows of x [rows, columns] (any float type), in a fixed order.
 // With `add` they are added to what is there.
 void bpt_lower_sum_rows(bpt_lower_t *l, const bpt_view_t *x, int64_t rows, int64_t columns, const bpt_view_t *result, bool add);
@@ -136,8 +143,8 @@ bpt_status_t bpt_gpu_list_dispatch(bpt_list_t *list, const bpt_gpu_dispatch_t *d
 // from the shape alone; a submission takes whole pieces.
 bpt_status_t bpt_gpu_list_product(bpt_list_t *list, const bpt_gpu_product_t *product, int64_t rows, double seconds);
 bpt_status_t bpt_gpu_list_op(bpt_list_t *list);  // the next dispatches belong to a new op (timings)
-// Before a rule that names the library is used: is the library there, and does it compute what our own kernels do? A file's rule gives way
-// to the shipped one, with a note; any other is an error (library.c).
+// Where a rule names the library: is it there, and does it compute what our own kernels do? A file's rule gives way to the shipped one, and
+// that one to our own kernels, with a note; what was asked for is an error (library.c).
 bpt_status_t bpt_gpu_library_check(bpt_gpu_device_t *device, bpt_gpu_rule_t *rule);
 // BPT_LIMITS lowers what the device reports, BPT_DISABLE switches features off (limits.c); the same for a text like that of BPT_LIMITS.
 bpt_status_t bpt_gpu_limits_fake(bpt_gpu_limits_t *limits);

@@ -167,8 +167,8 @@ static bpt_status_t multiply_pieces(encoder_t *e, const entry_t *entry, int64_t 
         const int64_t row = i * entry->rows;
         bpt_gpu_product_t piece = entry->product;
         piece.m = (uint32_t)bpt_min(entry->rows, entry->product.m - row);
-        piece.a.offset_bytes += (size_t)(piece.transpose_a ? row : row * piece.lda) * sizeof(float);
-        piece.c.offset_bytes += (size_t)(row * piece.ldc) * sizeof(float);
+        piece.a.offset_bytes += (size_t)(piece.transpose_a ? row : row * piece.lda) * bpt_dtype_size(piece.operands);
+        piece.c.offset_bytes += (size_t)(row * piece.ldc) * bpt_dtype_size(piece.result);
         if (i > first) BPT_TRY(driver->barrier(e->commands));
         BPT_TRY(driver->product(e->commands, &piece));
     }

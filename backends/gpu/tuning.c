@@ -36,6 +36,8 @@ static bool parse_rule(const char *text, bpt_product_rule_t *r) {
     if (sscanf(text, "matrix:%u,%u,%u,%u,%u%c", &s[0], &s[1], &s[2], &s[3], &s[4], &rest) == 5) return possible(r);
     *r = (bpt_product_rule_t){.kind = BPT_PRODUCT_LIBRARY};
     if (!strcmp(text, "library")) return true;
+    s[BPT_LIBRARY_TF32] = 1;
+    if (!strcmp(text, "library-tf32")) return true;
     r->kind = BPT_PRODUCT_WIDE;
     if (!strncmp(text, "wide:", 5)) text += 5;
     return sscanf(text, "%u,%u,%u%c", &s[0], &s[1], &s[2], &rest) == 3 && possible(r);
@@ -76,7 +78,7 @@ bool bpt_gpu_tuning_parse(const char *text, bpt_gpu_tuning_t *out) {
 
 static size_t rule_text(const bpt_product_rule_t *r, char *text, size_t bytes) {
     const uint32_t *s = r->size;
-    if (r->kind == BPT_PRODUCT_LIBRARY) return (size_t)snprintf(text, bytes, "library");
+    if (r->kind == BPT_PRODUCT_LIBRARY) return (size_t)snprintf(text, bytes, s[BPT_LIBRARY_TF32] ? "library-tf32" : "library");
     if (r->kind == BPT_PRODUCT_WIDE) return (size_t)snprintf(text, bytes, "wide:%u,%u,%u", s[0], s[1], s[2]);
     return (size_t)snprintf(text, bytes, "%s:%u,%u,%u,%u,%u", r->kind == BPT_PRODUCT_MATRIX ? "matrix" : "tiles", s[0], s[1], s[2], s[3],
                             s[4]);
@@ -154,6 +156,7 @@ static bool is_software(const bpt_device_info_t *info) { return !strcmp(info->ty
 bool bpt_gpu_is_rasterizer(const bpt_device_info_t *info) { return strstr(info->name, "llvmpipe") != NULL; }
 
 static const char *shipped(const bpt_device_info_t *info) {
+    if (info->library) return "library";
     if (!is_software(info)) return "tiles:64,64,16,8,8";
     return bpt_gpu_is_rasterizer(info) ? "wide:16,4,8" : "wide:8,2,8";
 }
@@ -190,12 +193,13 @@ static bpt_status_t from_text(const char *origin, const char *text, const bpt_de
     char why[128] = "";
     out->origin = origin;
     if (!bpt_gpu_tuning_parse(text, &out->tuning))
-        return bpt_fail(BPT_ERR_USAGE,
-                        "%s: '%.100s' must be tiles:ROWS,COLUMNS,DEPTH,ROWS,COLUMNS (of a tile and of an item, powers of two), "
-                        "wide:ROWS,COLUMNS,GROUP (rows a multiple of 4 up to 64, columns from 1 to 8, group a power of two) or library, "
-                        "for all products or as FORWARD/BACKWARD/WEIGHTS; after a + the same for products of f16 matrices, or "
-                        "matrix:ROWS,COLUMNS,ROWS,COLUMNS,DEPTH (fragments of a subgroup, subgroups, powers of two up to 8)",
-                        origin, text);
+        return bpt_fail(
+            BPT_ERR_USAGE,
+            "%s: '%.100s' must be tiles:ROWS,COLUMNS,DEPTH,ROWS,COLUMNS (of a tile and of an item, powers of two), "
+            "wide:ROWS,COLUMNS,GROUP (rows a multiple of 4 up to 64, columns from 1 to 8, group a power of two), library or "
+            "library-tf32, for all products or as FORWARD/BACKWARD/WEIGHTS; after a + the same for products of f16 matrices, or "
+            "matrix:ROWS,COLUMNS,ROWS,COLUMNS,DEPTH (fragments of a subgroup, subgroups, powers of two up to 8)",
+            origin, text);
     check_fits(&out->tuning, info, why, sizeof why);
     return *why ? bpt_fail(BPT_ERR_USAGE, "%s: '%.100s' needs %s", origin, text, why) : BPT_OK;
 }

@@ -11,6 +11,7 @@ enum { BPT_TILE_ROWS, BPT_TILE_COLUMNS, BPT_TILE_DEPTH, BPT_TILE_ITEM_ROWS, BPT_
 enum { BPT_WIDE_ROWS, BPT_WIDE_COLUMNS, BPT_WIDE_GROUP };                                             // of products without it
 // Of products by the device's units: their fragments that a subgroup holds, the subgroups of a work-group, the depth of tiles.
 enum { BPT_MATRIX_ROWS, BPT_MATRIX_COLUMNS, BPT_MATRIX_GROUP_ROWS, BPT_MATRIX_GROUP_COLUMNS, BPT_MATRIX_DEPTH };
+enum { BPT_LIBRARY_TF32 };  // 1: f32 operands may be rounded to TF32
 
 typedef struct {
     bpt_product_kind_t kind;
@@ -27,7 +28,7 @@ typedef struct {
 
 enum { BPT_TUNING_TEXT = 160 };  // room for the text of a tuning
 
-// "tiles:64,64,16,8,8", "wide:8,2,8", "library"; one for all forms or forward/backward/weights. Also "tiles", "8,2,8" and "0,0,0".
+// "tiles:64,64,16,8,8", "wide:8,2,8", "library", "library-tf32"; one for all forms or forward/backward/weights. Also "tiles", "8,2,8" and "0,0,0".
 // After a +, in the same way, what products of two f16 matrices do instead, "matrix:2,2,2,2,32" (also "matrix") among them.
 // False: not such a text.
 bool bpt_gpu_tuning_parse(const char *text, bpt_gpu_tuning_t *out);
@@ -48,7 +49,7 @@ const char *const *bpt_gpu_tuning_half_candidates(const bpt_device_info_t *info)
 typedef struct {
     bpt_gpu_tuning_t tuning;
     const char *origin;  // "shipped", "tuned" (the file), "BPT_TUNING" or "asked for"
-    char note[400];      // a sentence on why a file is not used, "" otherwise
+    char note[560];      // a sentence on why a file is not used, "" otherwise
 } bpt_gpu_rule_t;
 
 // `wanted` (NULL: none) before BPT_TUNING before the file before the shipped rule. A file that is damaged, or asks for what the device does

@@ -97,6 +97,11 @@ static bpt_status_t need(void) {
 
 static int transposition(bool transposed) { return transposed ? TRANSPOSED : AS_IT_IS; }
 
+bool bpt_clblast_can(bpt_gpu_api_t *api, const bpt_gpu_product_t *p) {
+    (void)api;
+    return p->operands == BPT_F32 && p->result == BPT_F32 && !p->has_bias && !p->relu && !p->tf32;
+}
+
 // Bytes of which the beginning of a part of a block must be a multiple.
 static size_t alignment_of(const bpt_opencl_api_t *api) {
     cl_uint bits = 0;

@@ -11,7 +11,10 @@ typedef struct {
     cl_mem scratch;
 } bpt_opencl_product_t;
 
+#define BPT_CLBLAST_FLOPS 4294967296.0  // of one product: some 4 GFLOP, for slow devices too
+
 bool bpt_clblast_describe(char *text, size_t bytes);  // as bpt_gpu_driver_t's library
+bool bpt_clblast_can(bpt_gpu_api_t *api, const bpt_gpu_product_t *product);
 bpt_status_t bpt_clblast_scratch(bpt_gpu_api_t *api, const bpt_gpu_product_t *product, size_t *bytes);
 bpt_status_t bpt_clblast_record(bpt_opencl_api_t *api, const bpt_gpu_product_t *product, bpt_opencl_product_t **out);
 void bpt_clblast_forget(bpt_opencl_api_t *api, bpt_opencl_product_t *product);

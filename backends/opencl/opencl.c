@@ -126,6 +126,8 @@ const bpt_gpu_driver_t bpt_opencl_driver = {
     .wait = bpt_opencl_wait,
     .marks = bpt_opencl_marks,
     .library = bpt_clblast_describe,
+    .product_flops = BPT_CLBLAST_FLOPS,
+    .product_can = bpt_clblast_can,
     .product_scratch = bpt_clblast_scratch,
     .product = bpt_opencl_product,
 };

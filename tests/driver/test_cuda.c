@@ -412,6 +412,7 @@ int main(void) {
     };
     setenv("BPT_CUDA_LIBRARY", CUDA_EMULATOR, 1);
     setenv("BPT_NVRTC_LIBRARY", CUDA_EMULATOR, 1);
+    setenv("BPT_CUBLASLT_LIBRARY", "none", 1);
     setenv("BPT_CACHE", "0", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -189,6 +189,11 @@ static bool fake_library(char *text, size_t bytes) {
     return fake.has_library;
 }
 
+static bool fake_product_can(bpt_gpu_api_t *api, const bpt_gpu_product_t *p) {
+    (void)api;
+    return p->operands == BPT_F32 && p->result == BPT_F32 && !p->has_bias && !p->relu && !p->tf32;
+}
+
 static bpt_status_t fake_product_scratch(bpt_gpu_api_t *api, const bpt_gpu_product_t *product, size_t *bytes) {
     (void)api;
     *bytes = (size_t)product->m * product->n * sizeof(float);
@@ -229,6 +234,8 @@ const bpt_gpu_driver_t fake_driver = {
     fake_wait,
     fake_marks,
     fake_library,
+    4294967296.0,
+    fake_product_can,
     fake_product_scratch,
     fake_product,
 };

@@ -42,6 +42,7 @@ static void a_text_comes_back(void **state) {
         {"8,2,8", "wide:8,2,8"},
         {"tiles:128,64,16,8,8", "tiles:128,64,16,8,8"},
         {"library", "library"},
+        {"library-tf32/library/library", "library-tf32/library/library"},
         {"wide:16,4,8/library/tiles", "wide:16,4,8/library/tiles:64,64,16,8,8"},
         {"library/library/library", "library"},
         {"tiles+matrix", "tiles:64,64,16,8,8+matrix:2,2,2,2,32"},
@@ -139,6 +140,8 @@ static void what_is_asked_for_goes_before_the_file_before_what_is_shipped(void *
     strcpy(newer.driver, "1.1");
     expect_rule(&processor, NULL, "wide:8,2,8", "shipped", "");
     expect_rule(&gpu, NULL, "tiles:64,64,16,8,8", "shipped", "");
+    const bpt_device_info_t nvidia = {.name = "a GPU", .driver = "1.0", .type = "discrete", .library = true};
+    expect_rule(&nvidia, NULL, "library", "shipped", "");
     expect_rule(&units, NULL, "tiles:64,64,16,8,8+matrix:2,2,2,2,32", "shipped", "");
     write_rule(&processor, "wide:16,2,8/library/tiles");
     expect_rule(&processor, NULL, "wide:16,2,8/library/tiles:64,64,16,8,8", "tuned", "");

@@ -23,7 +23,9 @@ struct CUevent_st {
     bool timing;
 };
 typedef struct {
-    CUevent event;  // NULL: a launch
+    CUevent event;  // or
+    CUhostFn host;  // or a launch
+    void *user;
     CUfunction function;
     emulator_launch_t launch;
 } action_t;
@@ -146,6 +148,11 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
 CUresult cuCtxSetCurrent(CUcontext context) {
     MAY_FAIL;
     current = context;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetCurrent(CUcontext *context) {
+    *context = current;
     return CUDA_SUCCESS;
 }
 
@@ -325,6 +332,14 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned 
     return CUDA_SUCCESS;
 }
 
+// What libraries put into a stream (fake_cublaslt.c).
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user) {
+    NEEDS_HEALTH;
+    if (stream->capturing) return capture(stream->capturing, &(action_t){.host = function, .user = user});
+    function(user);
+    return CUDA_SUCCESS;
+}
+
 // ---- Streams, events and graphs --------------------------------------------------------------------------------------
 
 CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
@@ -436,6 +451,8 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
     for (int i = 0; i < graph->n_actions; ++i)
         if (graph->actions[i].event)
             record(graph->actions[i].event);
+        else if (graph->actions[i].host)
+            graph->actions[i].host(graph->actions[i].user);
         else
             run(&graph->actions[i], true);
     return CUDA_SUCCESS;

@@ -21,8 +21,8 @@ typedef struct {
     size_t in[BPT_MAX_INPUTS], out[BPT_MAX_OUTPUTS], scratch, scratch_bytes, total;
 } layout_t;
 
-static size_t place(size_t *total, size_t bytes, size_t skew) {
-    const size_t offset = (*total + GUARD_BYTES + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + skew;
+static size_t place(size_t *total, size_t bytes, size_t alignment, size_t skew) {
+    const size_t offset = (*total + GUARD_BYTES + alignment - 1) / alignment * alignment + skew;
     *total = offset + bytes;
     return offset;
 }
@@ -32,17 +32,17 @@ static layout_t layout_of(const test_case_t *c, size_t scratch_bytes, test_place
     const bpt_op_call_t *call = &c->call;
     for (int i = 0; i < BPT_MAX_INPUTS; ++i) {
         const size_t skew = placement == TEST_UNALIGNED ? bpt_dtype_size(call->in[i].dtype) * (size_t)(2 * i + 1) : 0;
-        if (call->in[i].present) layout.in[i] = place(&layout.total, test_operand_bytes(&call->in[i]), skew);
+        if (call->in[i].present) layout.in[i] = place(&layout.total, test_operand_bytes(&call->in[i]), ALIGNMENT, skew);
     }
     for (int i = 0; i < BPT_MAX_OUTPUTS; ++i) {
         const size_t skew = placement == TEST_UNALIGNED ? bpt_dtype_size(call->out[i].dtype) * (size_t)(2 * i + 3) : 0;
         if (i == 0 && c->shares_input)
             layout.out[0] = layout.in[c->shared_input];
         else if (call->out[i].present)
-            layout.out[i] = place(&layout.total, test_operand_bytes(&call->out[i]), skew);
+            layout.out[i] = place(&layout.total, test_operand_bytes(&call->out[i]), ALIGNMENT, skew);
     }
     if (test_is_packed(call)) layout.in[1] = layout.in[0];
-    layout.scratch = place(&layout.total, scratch_bytes, 0);
+    layout.scratch = place(&layout.total, scratch_bytes, BPT_TENSOR_ALIGNMENT, 0);
     layout.total += GUARD_BYTES;
     return layout;
 }

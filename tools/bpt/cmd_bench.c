@@ -296,17 +296,20 @@ typedef struct {
 // The device with our own kernels, and with its library, each opened anew where the rule says something else.
 static bpt_status_t open_gemm(const bench_t *b, gemm_t *g) {
     const bpt_backend_t *backend = b->device->backend;
+    bpt_device_info_t info = b->device->info;
     bpt_gpu_tuning_t rule;
     char text[BPT_TUNING_TEXT], library[256];
     g->own = b->device;
     if (!backend->library) return BPT_OK;
     const bool there = backend->library(library, sizeof library);
-    if (bpt_gpu_tuning_parse(b->device->info.products, &rule) && bpt_gpu_tuning_has(&rule, BPT_PRODUCT_LIBRARY)) {
-        bpt_gpu_tuning_shipped(&b->device->info, &rule);
+    const bool all = info.library;  // in every precision
+    info.library = false;
+    if (bpt_gpu_tuning_parse(info.products, &rule) && bpt_gpu_tuning_has(&rule, BPT_PRODUCT_LIBRARY)) {
+        bpt_gpu_tuning_shipped(&info, &rule);
         bpt_gpu_tuning_text(&rule, text);
         BPT_TRY(cli_device_open_with(b->o, text, &g->own));
     }
-    if (there && b->o->train.precision == BPT_F32) return cli_device_open_with(b->o, "library", &g->library);
+    if (there && (all || b->o->train.precision == BPT_F32)) return cli_device_open_with(b->o, "library", &g->library);
     bpt_info("products by a library are not measured: %s", there ? "it is for f32" : library);
     return BPT_OK;
 }

@@ -81,6 +81,7 @@ static const struct {
     {"BPT_VULKAN_LIBRARY", "another Vulkan loader than libvulkan.so.1"},
     {"BPT_CUDA_LIBRARY", "another CUDA driver than libcuda.so.1"},
     {"BPT_NVRTC_LIBRARY", "another compiler of CUDA kernels than libnvrtc.so.13 or .12"},
+    {"BPT_CUBLASLT_LIBRARY", "another cuBLASLt for CUDA than libcublasLt.so.13 or .12; none: not used"},
     {"BPT_CUDA_GRAPH", "0: CUDA starts kernels one by one, not as graphs"},
     {"BPT_PROBE", "1: --backend auto asks the drivers also where it sees no device file of a GPU"},
     {"BPT_QUIRKS", "0: without the workarounds for known faults of drivers, which bpt devices lists among the features"},
@@ -88,10 +89,12 @@ static const struct {
     {"BPT_LIMITS", "makes a GPU look smaller, for tests: local, groups, group_size, binding, allocation, memory, subgroup, loops, f16, as "
                    "in local=16384,f16=0; software=0: attention as on a GPU"},
     {"BPT_CONFIG_DIR", "folder of the rules that bpt tune records [$XDG_CONFIG_HOME/bpt, else ~/.config/bpt]"},
-    {"BPT_TUNING", "rule for the products of the GPU backends in place of the recorded one: wide:8,2,8 (rows, columns, group), tiles, "
-                   "tiles:64,64,16,8,8 (of a tile: rows, columns, depth; of an item: rows, columns) or library; one for all, or "
-                   "FORWARD/BACKWARD/WEIGHTS; after a + the same for products of two f16 matrices, where matrix:2,2,2,2,32 (fragments of a "
-                   "subgroup, subgroups, depth) or matrix uses the device's units for them (Vulkan)"},
+    {"BPT_TUNING",
+     "rule for the products of the GPU backends in place of the recorded one: wide:8,2,8 (rows, columns, group), tiles, "
+     "tiles:64,64,16,8,8 (of a tile: rows, columns, depth; of an item: rows, columns), library or library-tf32 (cuBLASLt, f32 rounded "
+     "to TF32); one for all, or "
+     "FORWARD/BACKWARD/WEIGHTS; after a + the same for products of two f16 matrices, where matrix:2,2,2,2,32 (fragments of a "
+     "subgroup, subgroups, depth) or matrix uses the device's units for them (Vulkan)"},
     {"BPT_CLBLAST", "another CLBlast than libclblast.so.1; none: not used"},
     {"BPT_VULKAN_VALIDATION", "1: Vulkan under its validation layer; every message is an error"},
     {"BPT_CPU_ISA", "instruction set of the cpu backend: baseline, avx2, avx512"},

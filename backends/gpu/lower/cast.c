@@ -1,7 +1,7 @@
 // Conversion, constant and copy, window by window.
 #include "backends/gpu/gpu.h"
 
-static void convert(bpt_lower_t *l, const bpt_view_t *from, const bpt_view_t *to, int64_t all) {
+void bpt_lower_convert(bpt_lower_t *l, const bpt_view_t *from, const bpt_view_t *to, int64_t all) {
     const int64_t window = bpt_lower_window(l, all, 4);
     bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_pointwise);
     for (int64_t i = 0; i < all; i += window) {
@@ -15,7 +15,7 @@ static void convert(bpt_lower_t *l, const bpt_view_t *from, const bpt_view_t *to
 
 void bpt_lower_copy(bpt_lower_t *l, const bpt_view_t *from, const bpt_view_t *to, int64_t all) {
     if (bpt_dtype_size(from->dtype) != 4) {  // a conversion to the same type: pairs of elements may straddle words
-        convert(l, from, to, all);
+        bpt_lower_convert(l, from, to, all);
         return;
     }
     const int64_t window = bpt_lower_window(l, all, 4);
@@ -31,7 +31,7 @@ void bpt_lower_copy(bpt_lower_t *l, const bpt_view_t *from, const bpt_view_t *to
 
 void bpt_lower_CAST(bpt_lower_t *l) {
     const bpt_view_t from = bpt_lower_in(l, 0), to = bpt_lower_out(l, 0);
-    convert(l, &from, &to, bpt_count(&l->call->in[0]));
+    bpt_lower_convert(l, &from, &to, bpt_count(&l->call->in[0]));
 }
 
 void bpt_lower_COPY(bpt_lower_t *l) {

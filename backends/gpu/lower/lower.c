@@ -94,23 +94,24 @@ static bpt_gpu_binding_t whole(const bpt_view_t *view) {
     return (bpt_gpu_binding_t){view->buffer ? view->buffer->memory : NULL, view->offset_bytes, view->bytes};
 }
 
-// A piece is at most some 4 GFLOP: within the budget of a submission also on slow devices, and never cut.
-static int64_t rows_of_piece(const bpt_gpu_product_t *p) {
-    const double row = 2.0 * p->n * p->k, most = 4294967296.0;
+// A piece is within the budget of a submission also on slow devices, and never cut.
+static int64_t rows_of_piece(const bpt_gpu_product_t *p, double most) {
+    const double row = 2.0 * p->n * p->k;
     const int64_t rows = (int64_t)(most / row) / 64 * 64;
     return rows < 64 ? 64 : bpt_min(rows, p->m);
 }
 
-void bpt_lower_product(bpt_lower_t *l, const bpt_view_t *a, const bpt_view_t *b, const bpt_view_t *c, bpt_gpu_product_t *p) {
+void bpt_lower_product(bpt_lower_t *l, const bpt_view_t *a, const bpt_view_t *b, const bpt_view_t *bias, const bpt_view_t *c,
+                       bpt_gpu_product_t *p) {
     bpt_gpu_api_t *api = l->device->api;
-    const int64_t rows = rows_of_piece(p);
+    const int64_t rows = rows_of_piece(p, api->driver->product_flops);
     bpt_gpu_product_t piece = *p;
     size_t bytes = 0;
     piece.m = (uint32_t)bpt_min(rows, p->m);
     if (l->status == BPT_OK) l->status = api->driver->product_scratch(api, &piece, &bytes);
     const bpt_view_t scratch = bpt_lower_scratch(l, BPT_F32, bpt_ceil_div((int64_t)bytes, sizeof(float)));
     if (l->status != BPT_OK || !l->list) return;
-    p->a = whole(a), p->b = whole(b), p->c = whole(c);
+    p->a = whole(a), p->b = whole(b), p->c = whole(c), p->bias = whole(bias);
     if (bytes) p->scratch = whole(&scratch);
     l->status = bpt_gpu_list_product(l->list, p, rows, 2.0 * p->m * p->n * p->k / l->device->flops);
 }

@@ -59,12 +59,13 @@ static int64_t set_units(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda,
            bpt_ceil_div(g->n, (int64_t)units->columns * s[BPT_MATRIX_COLUMNS] * s[BPT_MATRIX_GROUP_COLUMNS]);
 }
 
-// The steps by themselves, in place.
-static void apply_steps(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc) {
+void bpt_lower_steps_alone(bpt_lower_t *l, const bpt_gemm_t *g, const bpt_pointwise_attrs_t *steps, const bpt_view_t *x,
+                           const bpt_view_t *y, int64_t ldc) {
     bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_pointwise);
     pointwise_params_t p = {.count = (uint32_t)(g->m * ldc), .columns = (uint32_t)ldc};
-    bpt_lower_steps(g->steps, &k.constants[pointwise_N_STEPS], &p.c0, &p.uid0);
-    k.bindings[pointwise_x] = k.bindings[pointwise_y] = g->c;
+    bpt_lower_steps(steps, &k.constants[pointwise_N_STEPS], &p.c0, &p.uid0);
+    k.bindings[pointwise_x] = *x;
+    k.bindings[pointwise_y] = *y;
     k.bindings[pointwise_extra4] = g->extras[0];
     k.bindings[pointwise_extra5] = g->extras[1];
     k.bindings[pointwise_row_keys] = g->row_keys;
@@ -73,59 +74,12 @@ static void apply_steps(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc) {
     bpt_lower_emit_items(l, &k, &p, g->m * ldc);
 }
 
-// ---- By the driver's library -----------------------------------------------------------------------------------------
-
-static bool same_place(const bpt_view_t *a, const bpt_view_t *b) { return a->buffer == b->buffer && a->offset_bytes == b->offset_bytes; }
-
-// Passes over c around the product take it whole: where it is a panel of wider rows there may be none.
-static bool by_library(const bpt_gemm_t *g, int64_t ldc, bool steps) {
-    const bool passes = steps || g->bias.present || (g->acc.present && !same_place(&g->acc, &g->c));
-    return g->rule->kind == BPT_PRODUCT_LIBRARY && g->k && g->a.dtype == BPT_F32 && g->b.dtype == BPT_F32 && g->c.dtype == BPT_F32 &&
-           (ldc == g->n || !passes);
-}
-
-static void copy_addend(bpt_lower_t *l, const bpt_gemm_t *g) {
-    bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_copy);
-    copy_params_t p = {.count = (uint32_t)(g->m * g->n)};
-    k.bindings[copy_x] = g->acc;
-    k.bindings[copy_y] = g->c;
-    bpt_lower_emit_items(l, &k, &p, g->m * g->n);
-    bpt_lower_barrier(l);
-}
-
-static void add_bias(bpt_lower_t *l, const bpt_gemm_t *g) {
-    const bpt_pointwise_attrs_t add = {.n_steps = 1, .step = {{.code = BPT_STEP_ADD_ROW, .arg = 4}}};
-    bpt_gemm_t pass = *g;
-    pass.steps = &add;
-    pass.extras[0] = g->bias;
-    apply_steps(l, &pass, g->n);
-}
-
-static void emit_library(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, bool steps) {
-    bpt_gpu_product_t p = {.m = (uint32_t)g->m,
-                           .n = (uint32_t)g->n,
-                           .k = (uint32_t)g->k,
-                           .lda = (uint32_t)lda,
-                           .ldb = (uint32_t)ldb,
-                           .ldc = (uint32_t)ldc,
-                           .transpose_a = g->transpose_a,
-                           .transpose_b = g->transpose_b,
-                           .add = g->acc.present};
-    if (g->acc.present && !same_place(&g->acc, &g->c)) copy_addend(l, g);
-    bpt_lower_product(l, &g->a, &g->b, &g->c, &p);
-    if (g->bias.present) add_bias(l, g);
-    if (steps) apply_steps(l, g, ldc);
-}
-
-static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, int64_t column0, bool with_steps) {
-    const bool steps = with_steps && g->steps && g->steps->n_steps;
-    if (by_library(g, ldc, steps)) {
-        emit_library(l, g, lda, ldb, ldc, steps);
-        return;
-    }
+static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, int64_t column0) {
+    const bool steps = g->steps && g->steps->n_steps;
+    if (bpt_lower_library(l, g, lda, ldb, ldc)) return;
     if (bpt_lower_is_wide(g, ldc) && (!steps || ldc == g->n)) {
         bpt_lower_wide(l, g, lda, ldb, ldc);
-        if (steps) apply_steps(l, g, ldc);
+        if (steps) bpt_lower_steps_alone(l, g, g->steps, &g->c, &g->c, ldc);
         return;
     }
     const bool units = by_units(g);
@@ -195,7 +149,7 @@ static int64_t longest_depth(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t 
 static void multiply_depth(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, int64_t column0) {
     const int64_t depth = longest_depth(l, g, lda, ldb);
     if (depth >= g->k) {
-        emit(l, g, lda, ldb, ldc, column0, true);
+        emit(l, g, lda, ldb, ldc, column0);
         return;
     }
     const bpt_view_t sum = g->c.dtype == BPT_F32 ? g->c : bpt_lower_scratch(l, BPT_F32, (g->m - 1) * ldc + g->n);
@@ -211,8 +165,8 @@ static void multiply_depth(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int
             part.acc = sum;
             bpt_lower_barrier(l);
         }
-        if (!last) part.bias = (bpt_view_t){0}, part.c = sum;
-        emit(l, &part, lda, ldb, ldc, column0, last);
+        if (!last) part.bias = (bpt_view_t){0}, part.c = sum, part.steps = NULL;
+        emit(l, &part, lda, ldb, ldc, column0);
     }
 }
 

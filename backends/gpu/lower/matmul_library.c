@@ -1,0 +1,91 @@
+// Products by the driver's library: what it fuses goes into the product, passes of our own kernels do the rest. Knows no library.
+#include "backends/gpu/gpu.h"
+
+typedef struct {
+    bpt_gpu_product_t product;
+    bpt_pointwise_attrs_t rest;  // steps of the passes
+    bool adds_bias;              // a pass adds the bias
+    bool apart;                  // the product goes into f32 scratch, so that only the last pass rounds to c's type
+} plan_t;
+
+static bool same_place(const bpt_view_t *a, const bpt_view_t *b) { return a->buffer == b->buffer && a->offset_bytes == b->offset_bytes; }
+
+// Steps whose results need no rounding when the value had been rounded before.
+static bool are_exact(const bpt_pointwise_attrs_t *steps) {
+    for (int i = 0; i < steps->n_steps; ++i) {
+        const bpt_step_t *s = &steps->step[i];
+        if (s->code != BPT_STEP_RELU && !(s->code == BPT_STEP_MASK && s->c == 1)) return false;
+    }
+    return true;
+}
+
+static void drop_first(bpt_pointwise_attrs_t *steps) {
+    for (int i = 1; i < steps->n_steps; ++i) steps->step[i - 1] = steps->step[i];
+    steps->n_steps--;
+}
+
+// With the bias and a first relu inside of the product, or without; with its result in scratch or in c.
+static plan_t plan_of(const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, bool fused, bool apart) {
+    plan_t plan = {.product = {.operands = g->a.dtype,
+                               .result = apart ? BPT_F32 : g->c.dtype,
+                               .m = (uint32_t)g->m,
+                               .n = (uint32_t)g->n,
+                               .k = (uint32_t)g->k,
+                               .lda = (uint32_t)lda,
+                               .ldb = (uint32_t)ldb,
+                               .ldc = (uint32_t)ldc,
+                               .transpose_a = g->transpose_a,
+                               .transpose_b = g->transpose_b,
+                               .add = g->acc.present,
+                               .has_bias = fused && g->bias.present,
+                               .tf32 = g->rule->size[BPT_LIBRARY_TF32] && g->a.dtype == BPT_F32},
+                   .adds_bias = !fused && g->bias.present,
+                   .apart = apart};
+    if (g->steps) plan.rest = *g->steps;
+    plan.product.relu = fused && plan.rest.n_steps && plan.rest.step[0].code == BPT_STEP_RELU;
+    if (plan.product.relu) drop_first(&plan.rest);
+    return plan;
+}
+
+// Passes take c whole: where it is a panel of wider rows there may be none. What is added is f32.
+static bool is_possible(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, const plan_t *plan) {
+    const bool copies = g->acc.present && !same_place(&g->acc, &g->c), f32 = plan->product.result == BPT_F32;
+    if (ldc != g->n && (plan->apart || copies || plan->adds_bias || plan->rest.n_steps)) return false;
+    if (!f32 && (g->acc.present || plan->adds_bias || !are_exact(&plan->rest))) return false;
+    return l->device->api->driver->product_can(l->device->api, &plan->product);
+}
+
+static bool find_plan(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, plan_t *plan) {
+    for (int way = 0; way < 4; ++way) {  // as much inside as possible goes before no scratch
+        const bool fused = way < 2, apart = way % 2;
+        if (apart && g->c.dtype == BPT_F32) continue;
+        *plan = plan_of(g, lda, ldb, ldc, fused, apart);
+        if (is_possible(l, g, ldc, plan)) return true;
+    }
+    return false;
+}
+
+static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, plan_t *plan) {
+    const bpt_view_t target = plan->apart ? bpt_lower_scratch(l, BPT_F32, g->m * g->n) : g->c;
+    const bpt_view_t bias = plan->product.has_bias ? g->bias : (bpt_view_t){0};
+    if (g->acc.present && !same_place(&g->acc, &target)) {
+        bpt_lower_copy(l, &g->acc, &target, g->m * g->n);
+        bpt_lower_barrier(l);
+    }
+    bpt_lower_product(l, &g->a, &g->b, &bias, &target, &plan->product);
+    if (plan->adds_bias) {
+        const bpt_pointwise_attrs_t add = {.n_steps = 1, .step = {{.code = BPT_STEP_ADD_ROW, .arg = 4}}};
+        bpt_gemm_t pass = *g;
+        pass.extras[0] = g->bias;
+        bpt_lower_steps_alone(l, &pass, &add, &target, &target, ldc);
+    }
+    if (plan->apart || plan->rest.n_steps) bpt_lower_steps_alone(l, g, &plan->rest, &target, &g->c, ldc);
+}
+
+bool bpt_lower_library(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc) {
+    plan_t plan;
+    if (g->rule->kind != BPT_PRODUCT_LIBRARY || !g->k || g->a.dtype != g->b.dtype) return false;
+    if (!find_plan(l, g, lda, ldb, ldc, &plan)) return false;
+    emit(l, g, ldc, &plan);
+    return true;
+}
