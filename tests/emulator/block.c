@@ -2,6 +2,7 @@
 // order is done in one that changes from launch to launch and from block to block (BPT_EMULATOR_ORDER: forward, backward or mixed), so
 // that a race shows as bits that differ. Barriers that not all threads reach, and the like, are faults, told with their place.
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,34 @@ static void tell(emulated_fault_t fault, const char *file, int line, const char 
 static void stop(emulated_fault_t fault, const char *file, int line, const char *what) {
     tell(fault, file, line, what);
     emulated_switch(&now.threads[now.running].fiber, now.outside);
+}
+
+// A fault that the processor sees: an address that is nowhere, or misaligned for an instruction (which x86 tells without an address), or
+// the end of a fiber's stack. Once outside, nothing of the thread or of the handler goes on.
+static void processor_fault(int signal, siginfo_t *info, void *context) {
+    (void)context;
+    const bool misaligned = signal == SIGBUS || info->si_code == SI_KERNEL;
+    stop(misaligned ? EMULATED_MISALIGNED_ADDRESS : EMULATED_ILLEGAL_ADDRESS, "", 0,
+         misaligned ? "a misaligned address" : "an address that is none");
+}
+
+typedef struct {
+    struct sigaction segv, bus;
+    stack_t stack;
+} handlers_t;
+
+static void set_handlers(handlers_t *before) {
+    static char stack[65536];
+    const struct sigaction action = {.sa_sigaction = processor_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, &before->stack);
+    sigaction(SIGSEGV, &action, &before->segv);
+    sigaction(SIGBUS, &action, &before->bus);
+}
+
+static void restore_handlers(const handlers_t *before) {
+    sigaction(SIGSEGV, &before->segv, NULL);
+    sigaction(SIGBUS, &before->bus, NULL);
+    sigaltstack(&before->stack, NULL);
 }
 
 // ---- Switching -------------------------------------------------------------------------------------------------------
@@ -167,6 +196,7 @@ int emulated_launch(const emulated_kernel_t *kernel, const char *name, const uns
     pthread_mutex_lock(&now.lock);
     const uint32_t n = grid[0] * grid[1] * grid[2], launch = now.n_launches++;
     const bool last_first = backward(launch);
+    handlers_t handlers;
     now.kernel = kernel;
     now.name = name;
     now.arguments = arguments;
@@ -175,12 +205,14 @@ int emulated_launch(const emulated_kernel_t *kernel, const char *name, const uns
     *kernel->block = &block;
     block.grid = (emulated_index_t){grid[0], grid[1], grid[2]};
     block.block_size = (emulated_index_t){threads, 1, 1};
+    set_handlers(&handlers);
     for (uint32_t i = 0; i < n && !now.fault; ++i) {
         const uint32_t b = last_first ? n - 1 - i : i;
         block.block = (emulated_index_t){b % grid[0], b / grid[0] % grid[1], b / grid[0] / grid[1]};
         now.step = backward(launch * 31 + b) ? -1 : 1;
         run_block();
     }
+    restore_handlers(&handlers);
     const int fault = now.fault;
     pthread_mutex_unlock(&now.lock);
     return fault;

@@ -23,19 +23,12 @@ struct _nvrtcProgram {
 
 enum { MOST_OPTIONS = 64, OWN_OPTIONS = 20 };
 
-static const char *const flags[] = {"-x",
-                                    "c++",
-                                    "-std=gnu++17",
-                                    "-w",
-                                    "-shared",
-                                    "-fPIC",
-                                    "-fvisibility=hidden",
-                                    "-nostdlib",
-                                    "-O1",
-                                    "-include",
-                                    EMULATOR_FOLDER "/device.h",
-                                    "-fsanitize=alignment,bounds,shift,integer-divide-by-zero",
-                                    "-fno-sanitize-recover=all"};
+// clang-format off
+static const char *const flags[] = {
+    "-x", "c++", "-std=gnu++17", "-w", "-O1", "-fno-strict-aliasing", "-include", EMULATOR_FOLDER "/device.h",
+    "-shared", "-fPIC", "-fvisibility=hidden", "-nostdlib", "-Wl,-Bsymbolic",  // its own handlers, also in a process with the sanitizer's
+    "-fsanitize=alignment,bounds,shift,integer-divide-by-zero", "-fno-sanitize-recover=all"};
+// clang-format on
 
 // ---- Files -----------------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 #define KERNEL probe_faults
 #define BINDINGS(B) B(0, U, result) B(1, V, vectors)
 #define PARAMS(P) P(uint, mode) P(uint, other)
-#define LOCALS(L) L(uint, numbers, WG) L(float, never_written, 4)
+#define LOCALS(L) L(uint, numbers, WG) L(float, unwritten, 4)
 KERNEL_BEGIN
     numbers[LOCAL_ID] = LOCAL_ID;
     if (p.mode == 1u && LOCAL_ID < 3u) {
@@ -23,7 +23,9 @@ KERNEL_BEGIN
     if (p.mode == 7u) numbers[LOCAL_ID] = load_matrix_x1((const char *)numbers + p.other);
     if (p.mode == 8u) numbers[LOCAL_ID] <<= p.other;
     if (p.mode == 9u) AT(result, LOCAL_ID) = numbers[(LOCAL_ID + 1u) % WG];  // a race
-    if (p.mode == 10u) AT(result, LOCAL_ID) = AS_UINT(never_written[LOCAL_ID % 4u]);
+    if (p.mode == 10u) AT(result, LOCAL_ID) = AS_UINT(unwritten[LOCAL_ID % 4u]);
+    if (p.mode == 11u) AT(result, 0x3FFFFFFFu) = 1u;
+    if (p.mode == 12u) unwritten[LOCAL_ID % 4u] = 1.0f;
     BARRIER;
     if (p.mode == 0u && LOCAL_ID == 0u) {
         uint sum = 0u;

@@ -208,8 +208,9 @@ static void what_is_forbidden_is_seen(void **state) {
         {{.mode = 5}, 0, CUDA_ERROR_LAUNCH_FAILED},              // an operation of the warp without one of its lanes
         {{.mode = 6}, 0, CUDA_ERROR_LAUNCH_FAILED},              // two operations of the warp at once
         {{.mode = 7, .other = 4}, 0, CUDA_ERROR_LAUNCH_FAILED},  // a row of a matrix at no multiple of 16 bytes
-        {{.mode = 7, .other = 4 * WG}, 0, CUDA_ERROR_LAUNCH_FAILED},
+        {{.mode = 7, .other = 4096}, 0, CUDA_ERROR_LAUNCH_FAILED},
         {{.mode = 8, .other = 32}, 0, CUDA_ERROR_LAUNCH_FAILED},
+        {{.mode = 11}, 0, CUDA_ERROR_ILLEGAL_ADDRESS},  // far beyond all memory
     };
     (void)state;
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
