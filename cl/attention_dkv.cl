@@ -2,7 +2,7 @@
 // of the tile are keys, the list holds the queries that read them.
 #include "tiles.h"
 #define LOCALS(L)                                                                                                     \
-    RANGE_LOCALS_OF(L, RANGES) L(int, low, RANGES * TILE) L(int, high, RANGES * TILE) L(uint, list_row, BATCH)        \
+    RANGE_LOCALS_OF(L, RANGES) LANE_LOCALS(L) L(int, low, RANGES * TILE) L(int, high, RANGES * TILE) L(uint, list_row, BATCH)        \
     L(uint, list_result, BATCH) L(uint, list_all, BATCH) L(int, edge, BATCH * TILE) L(float4, key, MOST_COLUMNS * TILE4)\
     L(float4, value, MOST_COLUMNS * TILE4) L(float4, dkey, MOST_COLUMNS * TILE4) L(float4, dvalue, MOST_COLUMNS * TILE4)\
     L(float4, score, BATCH * TILE4) L(float4, weight, BATCH * TILE4)                                                  \
@@ -54,6 +54,10 @@
     }
 #define PUT_PARTIAL(i, v) AT(partial, i) = v
 #define PUT_DKV(i, v) STORE(dkv, i, v)
+#define DKEY_PLACE(lane) lane_row[lane] * p.kv_stride + p.k_offset
+#define DVALUE_PLACE(lane) DKEY_PLACE(lane) + columns
+#define DKEY_PART(lane) ((sequence * p.n_nodes + TO_UINT(node0 - p.first_node) + (lane)) * p.parts + part_number) * 2u * columns
+#define DVALUE_PART(lane) DKEY_PART(lane) + columns
 // Nodes of a level of the bucket, and the first one.
 FUNCTION int level_size(int4 g, uint other, int level) { return level == 0 ? g.y : graph_is_flat(g) ? TO_INT(other) : level_nodes(g.y, level); }
 FUNCTION int level_first(int4 g, int level) { return graph_is_flat(g) ? level * g.y : level_offset(g.y, level); }
@@ -72,11 +76,14 @@ KERNEL_BEGIN
         ++level;
     }
     const int node0 = level_first(g, level) + index;
-    const uint row0 = row_of_node(g, p.leaf_rows, p.other, sequence, node0);
-    const uint last_lane = min(TILE, TO_UINT(level_size(g, p.other, level) - index)) - 1u;
+    const uint row0 = row_of_node(g, p.leaf_rows, p.other, sequence, node0), lanes = min(TILE, TO_UINT(level_size(g, p.other, level) - index));
     int n_existing = 0;
-    for (int lane = 0; lane <= TO_INT(last_lane); ++lane) n_existing += node_exists(g, n_true, INT4(level, index + lane, 0, 0)) ? 1 : 0;
+    for (int lane = 0; lane < TO_INT(lanes); ++lane) n_existing += node_exists(g, n_true, INT4(level, index + lane, 0, 0)) ? 1 : 0;
     const uint existing = TO_UINT(n_existing);
+    for (uint u = LOCAL_ID; u < TILE; u += WG) {
+        lane_row[u] = u < lanes ? row0 + u : NO_ROW;
+        lane_source[u] = u < existing ? row0 + u : NO_ROW;
+    }
     const int n_ranges = existing > 0u ? key_ranges(g, n_true, level) : 0;
     // Of the queries that read the keys, those that this call asks for.
     const int first_query = roots ? root_node(g, n_true) : 0;
@@ -149,7 +156,7 @@ KERNEL_BEGIN
                     uint dropped = 0u;
                     if (p.threshold > 0u)
                         for (uint lane = 0u; lane < 4u; ++lane) {
-                            const uint code = AT(row_keys, 2u * (row0 + min(lane0 + lane, last_lane)));
+                            const uint code = AT(row_keys, 2u * (row0 + min(lane0 + lane, lanes - 1u)));
                             if (dropout_bits(code, AT(row_keys, all_row), AT(row_keys, all_row + 1u), p.uid << 8 | head, AT(rng, 0u),
                                              AT(rng, 1u)) < p.threshold)
                                 dropped |= 1u << lane;
@@ -167,12 +174,11 @@ KERNEL_BEGIN
         }
         BARRIER;
         if (p.parts > 1u) {
-            const uint unit0 = (sequence * p.n_nodes + TO_UINT(node0 - p.first_node)) * p.parts + part_number, stride = 2u * columns;
-            TILE_WRITE(dkey, PUT_PARTIAL, unit0 * stride, p.parts * stride)
-            TILE_WRITE(dvalue, PUT_PARTIAL, unit0 * stride + columns, p.parts * stride)
+            TILE_WRITE(dkey, PUT_PARTIAL, DKEY_PART)
+            TILE_WRITE(dvalue, PUT_PARTIAL, DVALUE_PART)
         } else {
-            TILE_WRITE(dkey, PUT_DKV, row0 * p.kv_stride + p.k_offset, p.kv_stride)
-            TILE_WRITE(dvalue, PUT_DKV, row0 * p.kv_stride + p.k_offset + columns, p.kv_stride)
+            TILE_WRITE(dkey, PUT_DKV, DKEY_PLACE)
+            TILE_WRITE(dvalue, PUT_DKV, DVALUE_PLACE)
         }
         BARRIER;
     }

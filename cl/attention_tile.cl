@@ -2,24 +2,32 @@
 // batch by batch in order.
 #include "tiles.h"
 #define LOCALS(L)                                                                                                      \
-    TILE_LOCALS(L) L(float4, query, MOST_COLUMNS * TILE4) L(float4, value, MOST_COLUMNS * TILE4) L(float4, mix, ENTRIES * TILE4) \
-    L(float4, score, BATCH * TILE4) L(float4, top, TILE4) L(float4, factor, TILE4) L(float4, part_top, PARTS * TILE4)   \
+    TILE_LOCALS(L) L(float4, query, MOST_COLUMNS * TILE4) L(float4, value, MOST_COLUMNS * TILE4) L(float4, mix, ENTRIES * TILE4)\
+    L(float4, score, BATCH * TILE4) L(float4, top, TILE4) L(float4, factor, TILE4) L(float4, part_top, PARTS * TILE4)  \
     L(float4, part_total, PARTS * TILE4)
 #define SHARE(sum, weights) (weights == 0.0f ? 0.0f : sum * p.inverse / weights)
 #define LSE(lane, component)                                                                                           \
-    if (4u * u + lane <= last_lane)                                                                                    \
-        AT(lse, (row0 + 4u * u + lane) * p.heads + head) = weights.component == 0.0f ? 0.0f : top[u].component + log(weights.component);
+    if (lane_row[4u * u + lane] != NO_ROW)                                                                             \
+        AT(lse, lane_row[4u * u + lane] * p.heads + head) = weights.component == 0.0f ? 0.0f : top[u].component + log(weights.component);
+// Of a part: the largest score and the sum of weights of a lane, behind the sums of the values.
+#define PUT_SUMS(lane, component)                                                                                      \
+    if (lane_row[4u * u + lane] != NO_ROW) {                                                                           \
+        AT(partial, PARTIAL_PLACE(4u * u + lane, columns + 2u * p.heads) + columns + head) = top[u].component;         \
+        AT(partial, PARTIAL_PLACE(4u * u + lane, columns + 2u * p.heads) + columns + p.heads + head) = weights.component;\
+    }
+#define RESULT_PLACE(lane) lane_row[lane] * columns
+#define PART_PLACE(lane) PARTIAL_PLACE(lane, columns + 2u * p.heads)
+#define PUT_PARTIAL(i, v) AT(partial, i) = v
 #define PUT_RESULT(i, v) STORE(result, i, v)
 KERNEL_BEGIN
     const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
     const bool has_rel = (p.calls & CALL_REL) != 0u;
     const uint head_turns = (p.heads + p.turn_heads - 1u) / p.turn_heads, columns = p.heads * HEAD_DIM;
-    const uint unit = GROUP_ID / head_turns, sequence = unit / p.n_tiles, head0 = GROUP_ID % head_turns * p.turn_heads;
-    const int first_leaf = TO_INT(unit % p.n_tiles * TILE), n_true = TO_INT(AT(lengths, sequence));
-    const uint row0 = sequence * TO_UINT(p.n) + TO_UINT(first_leaf), last_lane = min(TILE, TO_UINT(p.n - first_leaf)) - 1u;
-    const uint existing = TO_UINT(max(n_true - first_leaf, 0));
+    const uint unit = GROUP_ID / head_turns, part_number = unit % p.parts, sequence = unit / p.parts / p.n_tiles;
+    const uint head0 = GROUP_ID % head_turns * p.turn_heads;
+    const int tile = TO_INT(unit / p.parts % p.n_tiles), n_true = TO_INT(AT(lengths, sequence));
     const uint vector0 = LOCAL_ID % LANE_ITEMS * VECTORS, part = LOCAL_ID / LANE_ITEMS;
-    const int n_ranges = query_ranges(g, n_true, 0);
+    const int n_ranges = tile_ranges(g, n_true, TO_INT(TILE), p.level);
     TILE_RANGES
 
     for (uint head = head0; head < min(head0 + p.turn_heads, p.heads); ++head) {
@@ -28,7 +36,7 @@ KERNEL_BEGIN
         for (uint u = LOCAL_ID; u < PARTS * TILE4; u += WG) part_total[u] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
         for (uint u = LOCAL_ID; u < TILE4; u += WG) top[u] = FLOAT4(LOWEST, LOWEST, LOWEST, LOWEST);
 
-        for (int first = 0; first < all_nodes; first += TO_INT(BATCH)) {
+        for (int first = begin_place; first < end_place; first += TO_INT(BATCH)) {
             BARRIER;
             TILE_LIST
             TILE_ENTRIES
@@ -74,7 +82,12 @@ KERNEL_BEGIN
             float4 weights = part_total[u];
             for (uint other = 1u; other < PARTS; ++other) weights = add4(weights, part_total[other * TILE4 + u]);
             part_total[u] = weights;
-            if ((p.calls & CALL_LSE) != 0u) {
+            if (p.parts > 1u) {
+                PUT_SUMS(0u, x)
+                PUT_SUMS(1u, y)
+                PUT_SUMS(2u, z)
+                PUT_SUMS(3u, w)
+            } else if ((p.calls & CALL_LSE) != 0u) {
                 LSE(0u, x)
                 LSE(1u, y)
                 LSE(2u, z)
@@ -82,12 +95,16 @@ KERNEL_BEGIN
             }
         }
         BARRIER;
-        for (uint u = LOCAL_ID; u < HEAD_DIM * TILE4; u += WG) {
-            const float4 x = value[u], weights = part_total[u % TILE4];
-            value[u] = FLOAT4(SHARE(x.x, weights.x), SHARE(x.y, weights.y), SHARE(x.z, weights.z), SHARE(x.w, weights.w));
+        if (p.parts > 1u) {
+            TILE_WRITE(value, PUT_PARTIAL, PART_PLACE)
+        } else {
+            for (uint u = LOCAL_ID; u < HEAD_DIM * TILE4; u += WG) {
+                const float4 x = value[u], weights = part_total[u % TILE4];
+                value[u] = FLOAT4(SHARE(x.x, weights.x), SHARE(x.y, weights.y), SHARE(x.z, weights.z), SHARE(x.w, weights.w));
+            }
+            BARRIER;
+            TILE_WRITE(value, PUT_RESULT, RESULT_PLACE)
         }
-        BARRIER;
-        TILE_WRITE(value, PUT_RESULT, row0 * columns, columns)
         BARRIER;
     }
 KERNEL_END

@@ -2,44 +2,47 @@
 // sum over the keys of g (k + rel), drel[row] = sum over the edges of the row of g q scale. An edge's g is passed to its row's entry, so that
 // both sums with the table go over entries, not edges.
 #include "tiles.h"
-#define LOCALS(L)                                                                                                     \
+#define LOCALS(L)                                                                                                      \
     TILE_LOCALS(L) L(float4, query, MOST_COLUMNS * TILE4) L(float4, upper, MOST_COLUMNS * TILE4) L(float4, gradient, MOST_COLUMNS * TILE4)\
-    L(float4, mix, ENTRIES * TILE4) L(float4, score, BATCH * TILE4)                                                   \
+    L(float4, mix, ENTRIES * TILE4) L(float4, score, BATCH * TILE4)                                                    \
     L(float4, upper_dots, MATRIX_SIZE(BATCH * TILE4))
-// The sum of an entry's edges with one lane: one edge, or where all nodes of the range have one row, those of the batch.
-#define PULL(lane, component)                                                                                         \
-    {                                                                                                                 \
-        const uint at = TO_UINT(r) * TILE + 4u * vector + lane;                                                       \
-        const int begin = max(from, low[at]), end = min(to, high[at]);                                                \
-        const int node = step == 0 ? begin : (entry_row[e] - base[at]) / divisor;                                     \
-        const int last = step == 0 ? end : node < begin ? begin : min(end, node + 1);                                 \
+// The sum of an entry's edges with one lane: one edge, or where all nodes of the lane's range have one row, those of the batch.
+#define PULL(lane, component)                                                                                          \
+    {                                                                                                                  \
+        const uint at = TO_UINT(r) * TILE + 4u * vector + lane;                                                        \
+        const int begin = max(from, low[at]), end = min(to, high[at]);                                                 \
+        const int node = step == 0 ? begin : (entry_row[e] - base[at]) / divisor;                                      \
+        const int last = step == 0 ? (entry_row[e] == base[at] ? end : begin) : node < begin ? begin : min(end, node + 1);\
         for (int m = max(node, begin); m < last; ++m) sum.component += score[TO_UINT(m + to_place) * TILE4 + vector].component;\
     }
 // The table's sums += those of the batch, entry by entry, as several may have one row. With matrix units blocks of 16 entries by 64 columns
 // go through `score`, whose edges have been pulled.
-#define TABLE_GRADIENT                                                                                                \
-    if (BY_MATRIX) {                                                                                                  \
-        for (uint e0 = 0u; e0 < TO_UINT(n_entries); e0 += 16u)                                                        \
-            for (uint c0 = 0u; c0 < HEAD_DIM; c0 += 64u) {                                                            \
-                BARRIER;                                                                                              \
-                MATRIX_TABLE_GRADIENT(score, e0, TO_UINT(n_entries), c0)                                              \
-                BARRIER;                                                                                              \
-                for (uint c = LOCAL_ID; c < min(64u, HEAD_DIM - c0); c += WG)                                         \
-                    for (uint e = e0; e < min(e0 + 16u, TO_UINT(n_entries)); ++e)                                     \
+#define TABLE_GRADIENT                                                                                                 \
+    if (BY_MATRIX) {                                                                                                   \
+        for (uint e0 = 0u; e0 < TO_UINT(n_entries); e0 += 16u)                                                         \
+            for (uint c0 = 0u; c0 < HEAD_DIM; c0 += 64u) {                                                             \
+                BARRIER;                                                                                               \
+                MATRIX_TABLE_GRADIENT(score, e0, TO_UINT(n_entries), c0)                                               \
+                BARRIER;                                                                                               \
+                for (uint c = LOCAL_ID; c < min(64u, HEAD_DIM - c0); c += WG)                                          \
+                    for (uint e = e0; e < min(e0 + 16u, TO_UINT(n_entries)); ++e)                                      \
                         AT(drel, area + TO_UINT(entry_row[e]) * HEAD_DIM + c0 + c) += ONE_NUMBER(score, (e - e0) * 64u + c);\
-            }                                                                                                         \
-    } else {                                                                                                          \
-        for (uint c = LOCAL_ID; c < HEAD_DIM; c += WG) {                                                              \
-            float4 x[TILE4];                                                                                          \
-            UNROLL for (uint v = 0u; v < TILE4; ++v) x[v] = query[c * TILE4 + v];                                     \
-            for (uint e = 0u; e < TO_UINT(n_entries); ++e) {                                                          \
-                float4 row = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);                                                          \
-                UNROLL for (uint v = 0u; v < TILE4; ++v) row = add4(row, mul4(mix[e * TILE4 + v], x[v]));             \
-                AT(drel, area + TO_UINT(entry_row[e]) * HEAD_DIM + c) += (row.x + row.y) + (row.z + row.w);           \
-            }                                                                                                         \
-        }                                                                                                             \
+            }                                                                                                          \
+    } else {                                                                                                           \
+        for (uint c = LOCAL_ID; c < HEAD_DIM; c += WG) {                                                               \
+            float4 x[TILE4];                                                                                           \
+            UNROLL for (uint v = 0u; v < TILE4; ++v) x[v] = query[c * TILE4 + v];                                      \
+            for (uint e = 0u; e < TO_UINT(n_entries); ++e) {                                                           \
+                float4 row = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);                                                           \
+                UNROLL for (uint v = 0u; v < TILE4; ++v) row = add4(row, mul4(mix[e * TILE4 + v], x[v]));              \
+                AT(drel, area + TO_UINT(entry_row[e]) * HEAD_DIM + c) += (row.x + row.y) + (row.z + row.w);            \
+            }                                                                                                          \
+        }                                                                                                              \
     }
 #define PUT_DQ(i, v) STORE(dq, i, v)
+#define DQ_PLACE(lane) lane_row[lane] * p.q_stride
+#define PART_PLACE(lane) PARTIAL_PLACE(lane, columns)
+#define PUT_PARTIAL(i, v) AT(partial, i) = v
 KERNEL_BEGIN
     const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
     const bool has_rel = (p.calls & CALL_REL) != 0u;
@@ -49,11 +52,9 @@ KERNEL_BEGIN
     const uint vector0 = LOCAL_ID % LANE_ITEMS * VECTORS, part = LOCAL_ID / LANE_ITEMS;
 
     for (uint unit = first_unit; unit < end_unit; ++unit) {
-        const uint sequence = unit / p.n_tiles;
-        const int first_leaf = TO_INT(unit % p.n_tiles * TILE), n_true = TO_INT(AT(lengths, sequence));
-        const uint row0 = sequence * TO_UINT(p.n) + TO_UINT(first_leaf), last_lane = min(TILE, TO_UINT(p.n - first_leaf)) - 1u;
-        const uint existing = TO_UINT(max(n_true - first_leaf, 0));
-        const int n_ranges = query_ranges(g, n_true, 0);
+        const uint part_number = unit % p.parts, sequence = unit / p.parts / p.n_tiles;
+        const int tile = TO_INT(unit / p.parts % p.n_tiles), n_true = TO_INT(AT(lengths, sequence));
+        const int n_ranges = tile_ranges(g, n_true, TO_INT(TILE), p.level);
         TILE_RANGES
 
         for (uint head = head0; head < min(head0 + p.turn_heads, p.heads); ++head) {
@@ -61,7 +62,7 @@ KERNEL_BEGIN
             TILE_READ(upper, dy, columns, 0u, 1.0f)
             for (uint u = LOCAL_ID; u < HEAD_DIM * TILE4; u += WG) gradient[u] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
 
-            for (int first = 0; first < all_nodes; first += TO_INT(BATCH)) {
+            for (int first = begin_place; first < end_place; first += TO_INT(BATCH)) {
                 BARRIER;
                 TILE_LIST
                 TILE_ENTRIES
@@ -108,7 +109,11 @@ KERNEL_BEGIN
             BARRIER;
             for (uint u = LOCAL_ID; u < HEAD_DIM * TILE4; u += WG) gradient[u] = p.scale * gradient[u];
             BARRIER;
-            TILE_WRITE(gradient, PUT_DQ, row0 * p.q_stride, p.q_stride)
+            if (p.parts > 1u) {
+                TILE_WRITE(gradient, PUT_PARTIAL, PART_PLACE)
+            } else {
+                TILE_WRITE(gradient, PUT_DQ, DQ_PLACE)
+            }
             BARRIER;
         }
     }

@@ -175,6 +175,39 @@ FUNCTION int4 leaf_range(int4 g, int n_true, int i, int number) {
     return g.w == 0 ? INT4(i, i + 1, -1, 0) : INT4(i, i + 1, 0, -1);
 }
 
+// ---- Tiles of queries. `level` 0: of leaves, lanes are neighbours. From level 1 on: of spans, all those under one node, of as many levels as
+// halve the lanes: with 16 lanes 8 spans of `level`, 4 of the next one, 2, 1, and a lane without a node. They read the same leaves.
+
+FUNCTION int tile_levels(int lanes) {
+    int levels = 0;
+    while (2 << levels <= lanes) ++levels;
+    return levels;
+}
+// The position of a lane; index -1: no node.
+FUNCTION int4 tile_position(int lanes, int level, int tile, int lane) {
+    int width = lanes / 2, above = level, place = lane;
+    if (level == 0) return INT4(0, tile * lanes + lane, 0, 0);
+    while (width > 0 && place >= width) {
+        place -= width;
+        width /= 2;
+        ++above;
+    }
+    return INT4(above, width == 0 ? -1 : tile * width + place, 0, 0);
+}
+FUNCTION bool is_in_bucket(int4 g, int4 position) {
+    return position.y >= 0 && position.x < level_count(g.y) && position.y < level_nodes(g.y, position.x);
+}
+// Ranges of spans: 0 their leaves, then, level by level, themselves.
+FUNCTION int tile_ranges(int4 g, int n_true, int lanes, int level) {
+    if (level == 0) return query_ranges(g, n_true, 0);
+    return graph_has(g, GRAPH_SPAN_SELF) ? 1 + tile_levels(lanes) : 1;
+}
+FUNCTION int4 tile_range(int4 g, int n_true, int level, int4 position, int number) {
+    if (level == 0) return leaf_range(g, n_true, position.y, number);
+    if (number == 0) return query_range(g, n_true, position, 1);
+    return position.x == level + number - 1 ? query_range(g, n_true, position, 0) : INT4(0, 0, -1, 0);
+}
+
 // ---- Queries of a key: the same graph from the other end. Only begin and end: edge_row has the rows.
 
 // Before any 2^level is multiplied the bounds are compared shifted down, so that what lies outside of the sequence cannot overflow.

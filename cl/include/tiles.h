@@ -28,10 +28,13 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
     return FLOAT4(weight_of(score.x, top.x), weight_of(score.y, top.y), weight_of(score.z, top.z), weight_of(score.w, top.w));
 }
 
+// Of a lane: its node's row in a tensor of all rows, NO_ROW: it has no node; and the same where the node exists and is stored.
+#define LANE_LOCALS(L) L(uint, lane_row, TILE) L(uint, lane_source, TILE)
+
 #define TILE_LOCALS(L)                                                                                          \
     RANGE_LOCALS_OF(L, RANGES) L(int, low, RANGES * TILE) L(int, high, RANGES * TILE) L(int, base, RANGES * TILE)\
     L(int, range_step, RANGES) L(int, range_row, RANGES) L(int, range_rows, RANGES) L(int, range_entry, RANGES) \
-    L(int, list_node, BATCH) L(int, list_range, BATCH) L(uint, list_row, BATCH) L(uint, list_code, BATCH) L(int, entry_row, ENTRIES)\
+    LANE_LOCALS(L) L(int, list_node, BATCH) L(int, list_range, BATCH) L(uint, list_row, BATCH) L(uint, list_code, BATCH) L(int, entry_row, ENTRIES)\
     L(int, entry_range, ENTRIES) L(uint, dropped, BATCH * TILE4)
 
 // The list from the lanes' bounds. NOTE(r, lane): whatever else is to be known of range r, which this lane has (end 0: no lane).
@@ -54,24 +57,46 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
     START_RANGES(n_ranges)                                                                                      \
     BARRIER;
 #define NO_NOTE(r, lane)
-#define NOTE_STEP(r, lane) range_step[r] = end > 0 ? leaf_range(g, n_true, first_leaf + lane, r).w : 0;
+#define NOTE_STEP(r, lane)                                                                                      \
+    range_step[r] = end > 0 ? tile_range(g, n_true, p.level, tile_position(TO_INT(TILE), p.level, tile, lane), r).w : 0;
 
-// Bounds and rows of every lane of the leaves from `first_leaf` on, and the list.
+// Rows, bounds and rows of the table of every lane of a tile of queries, and the list.
 #define TILE_RANGES                                                                                             \
+    for (uint u = LOCAL_ID; u < TILE; u += WG) {                                                                \
+        const int4 position = tile_position(TO_INT(TILE), p.level, tile, TO_INT(u));                            \
+        lane_row[u] = NO_ROW;                                                                                   \
+        lane_source[u] = NO_ROW;                                                                                \
+        if (is_in_bucket(g, position)) {                                                                        \
+            const int node = position.x == 0 ? position.y : level_offset(g.y, position.x) + position.y;         \
+            const uint row = row_of_node(g, p.leaf_rows, p.other, sequence, node);                              \
+            lane_row[u] = row;                                                                                  \
+            if (node_exists(g, n_true, position)) lane_source[u] = stored_row(g, p.calls, row, node);           \
+        }                                                                                                       \
+    }                                                                                                           \
     for (uint u = LOCAL_ID; u < TO_UINT(n_ranges) * TILE; u += WG) {                                            \
+        const int4 position = tile_position(TO_INT(TILE), p.level, tile, TO_INT(u % TILE));                     \
         int4 range = INT4(0, 0, -1, 0);                                                                         \
-        if (u % TILE < existing) range = leaf_range(g, n_true, first_leaf + TO_INT(u % TILE), TO_INT(u / TILE));\
+        if (is_in_bucket(g, position) && node_exists(g, n_true, position))                                      \
+            range = tile_range(g, n_true, p.level, position, TO_INT(u / TILE));                                 \
         low[u] = range.x;                                                                                       \
         high[u] = range.y;                                                                                      \
         base[u] = range.z - range.x * range.w;                                                                  \
     }                                                                                                           \
     BARRIER;                                                                                                    \
     TILE_UNIONS(NOTE_STEP)                                                                                      \
-    const int all_nodes = range_start[n_ranges];
+    const int begin_place = p.parts > 1u ? TO_INT(part_number) * p.part_nodes : 0;                              \
+    const int end_place = p.parts > 1u ? min(begin_place + p.part_nodes, range_start[n_ranges]) : range_start[n_ranges];
+
+// Where a lane's partial results lie, by `size` elements: those of a node, part by part. The nodes are those of the tile's levels.
+#define FIRST_NODE level_offset(g.y, p.level)
+#define GROUP_NODES (level_offset(g.y, min(p.level + tile_levels(TO_INT(TILE)), level_count(g.y))) - FIRST_NODE)
+#define PARTIAL_PLACE(lane, size)                                                                               \
+    (((lane_row[lane] - p.leaf_rows - sequence * p.other - TO_UINT(FIRST_NODE - g.y) + sequence * TO_UINT(GROUP_NODES)) * p.parts +\
+      part_number) * (size))
 
 // The nodes of the list from place `first` on; places beyond its end are nodes that nobody reads.
 #define TILE_LIST                                                                                               \
-    const uint n_nodes = min(BATCH, TO_UINT(all_nodes - first)), n_filled = FILLED(n_nodes);                    \
+    const uint n_nodes = min(BATCH, TO_UINT(end_place - first)), n_filled = FILLED(n_nodes);                    \
     for (uint t = LOCAL_ID; t < n_filled; t += WG) {                                                            \
         const int place = first + TO_INT(min(t, n_nodes - 1u));                                                 \
         FIND_RANGE(r, n_ranges, place)                                                                          \
@@ -170,7 +195,7 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
             if (p.threshold > 0u) {                                                                             \
                 uint bits = 0u;                                                                                 \
                 for (uint lane = 0u; lane < 4u; ++lane) {                                                       \
-                    const uint row = 2u * (row0 + min(4u * vector + lane, last_lane));                          \
+                    const uint own = lane_row[4u * vector + lane], row = 2u * (own == NO_ROW ? 0u : own);       \
                     if (dropout_bits(list_code[t], AT(row_keys, row), AT(row_keys, row + 1u), p.uid << 8 | head, AT(rng, 0u),\
                                      AT(rng, 1u)) < p.threshold)                                                \
                         bits |= 1u << lane;                                                                     \
@@ -188,7 +213,7 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
 
 // ---- Products
 
-// tile[column][vector] = rows of the tile's leaves in a tensor, this head's columns, times a factor.
+// tile[column][vector] = rows of the tile's nodes in a tensor, this head's columns, times a factor.
 #define TILE_READ(tile, tensor, row_stride, offset, factor)                                                     \
     for (uint u = LOCAL_ID; u < HEAD_DIM * TILE4; u += WG) {                                                    \
         const uint c = u % HEAD_DIM, lane = u / HEAD_DIM * 4u, from = offset + head * HEAD_DIM + c;             \
@@ -197,21 +222,23 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
                                              TILE_ELEMENT(tensor, lane + 2u, row_stride, from, factor),         \
                                              TILE_ELEMENT(tensor, lane + 3u, row_stride, from, factor));        \
     }
-// PUT(place, element) for the elements of a tile in local memory: those of lane and column c have the place start + lane stride + c.
-#define TILE_WRITE(tile, PUT, start, lane_stride)                                                               \
+// PUT(place, element) for the elements of a tile in local memory; PLACE(lane) is the place of a lane's first column of all heads.
+#define PUT_LANE(PUT, PLACE, lane, c, element)                                                                  \
+    if (lane_row[lane] != NO_ROW) PUT(PLACE(lane) + head * HEAD_DIM + c, element);
+#define TILE_WRITE(tile, PUT, PLACE)                                                                            \
     for (uint u = LOCAL_ID; u < HEAD_DIM * TILE4; u += WG) {                                                    \
-        const uint c = u % HEAD_DIM, lane = u / HEAD_DIM * 4u, to = start + lane * (lane_stride) + head * HEAD_DIM + c;\
-        const float4 x = tile[c * TILE4 + lane / 4u];                                                           \
-        if (lane <= last_lane) PUT(to, x.x);                                                                    \
-        if (lane + 1u <= last_lane) PUT(to + (lane_stride), x.y);                                               \
-        if (lane + 2u <= last_lane) PUT(to + 2u * (lane_stride), x.z);                                          \
-        if (lane + 3u <= last_lane) PUT(to + 3u * (lane_stride), x.w);                                          \
+        const uint c = u % HEAD_DIM, lane = u / HEAD_DIM * 4u;                                                  \
+        const float4 element = tile[c * TILE4 + lane / 4u];                                                     \
+        PUT_LANE(PUT, PLACE, lane, c, element.x)                                                                \
+        PUT_LANE(PUT, PLACE, lane + 1u, c, element.y)                                                           \
+        PUT_LANE(PUT, PLACE, lane + 2u, c, element.z)                                                           \
+        PUT_LANE(PUT, PLACE, lane + 3u, c, element.w)                                                           \
     }
 #define TILE_ELEMENT(tensor, lane, row_stride, from, factor)                                                    \
-    (lane < existing ? LOAD(tensor, (row0 + lane) * row_stride + from) * factor : 0.0f)
+    (lane_source[lane] != NO_ROW ? LOAD(tensor, lane_source[lane] * row_stride + from) * factor : 0.0f)
 
 // A number per row and head, for four lanes.
-#define TILE_NUMBER(tensor, lane) (lane < existing ? AT(tensor, (row0 + lane) * p.heads + head) : 0.0f)
+#define TILE_NUMBER(tensor, lane) (lane_source[lane] != NO_ROW ? AT(tensor, lane_source[lane] * p.heads + head) : 0.0f)
 #define TILE_NUMBERS(tensor, lane)                                                                              \
     FLOAT4(TILE_NUMBER(tensor, lane), TILE_NUMBER(tensor, lane + 1u), TILE_NUMBER(tensor, lane + 2u), TILE_NUMBER(tensor, lane + 3u))
 

@@ -65,24 +65,49 @@ static void check_position(const bpt_intervals_t *g, int64_t n_true, int64_t nod
     assert_int_equal(node_exists(k, (int32_t)n_true, position), bpt_node_exists(g, n_true, node));
 }
 
-// Keys, or consumers, of every node. `tiles`: in the ranges of tiles, other cuts of the same. The rows of a range are evenly spaced, from
-// which kernels work them out.
-static int4 keys_of(int4 k, int32_t n_true, int32_t query, int4 position, int range, bool tiles) {
-    return tiles && query < k.y ? leaf_range(k, n_true, query, range) : query_range(k, n_true, position, range);
+// Keys, or consumers, of every node, one by one or in the ranges of tiles, other cuts of the same. The rows of a range are evenly spaced,
+// from which kernels work them out.
+static void add_range(edges_t *e, int32_t query, int4 range) {
+    for (int32_t key = range.x; key < range.y; ++key) edges_add(e, query, key, range.z + (key - range.x) * range.w);
 }
 
-static edges_t kernel_keys(const bpt_intervals_t *g, int64_t n_true, bool tiles) {
+static edges_t kernel_keys(const bpt_intervals_t *g, int64_t n_true) {
     edges_t e = edges_empty(g);
     const int4 k = graph_of(g);
     for (int32_t query = 0; query < (int32_t)e.nodes; ++query) {
         const int4 position = node_position(k, query);
         if (!node_exists(k, (int32_t)n_true, position)) continue;
         for (int s = 0; s < query_ranges(k, (int32_t)n_true, position.x); ++s) {
-            const int4 range = keys_of(k, (int32_t)n_true, query, position, s, tiles);
-            assert_true(tiles || range.x <= range.y);
-            for (int32_t key = range.x; key < range.y; ++key) edges_add(&e, query, key, range.z + (key - range.x) * range.w);
+            const int4 range = query_range(k, (int32_t)n_true, position, s);
+            assert_true(range.x <= range.y);
+            add_range(&e, query, range);
         }
     }
+    return e;
+}
+
+// The lanes of a tile; every node of the tile's levels must be a lane once, which the edges tell.
+static void add_tile(edges_t *e, int4 k, int32_t n_true, int lanes, int level, int tile) {
+    for (int lane = 0; lane < lanes; ++lane) {
+        const int4 position = tile_position(lanes, level, tile, lane);
+        if (!is_in_bucket(k, position) || !node_exists(k, n_true, position)) continue;
+        for (int r = 0; r < tile_ranges(k, n_true, lanes, level); ++r)
+            add_range(e, (position.x ? level_offset(k.y, position.x) : 0) + position.y, tile_range(k, n_true, level, position, r));
+    }
+}
+
+static edges_t tile_keys(const bpt_intervals_t *g, int64_t n_true, int lanes) {
+    edges_t e = edges_empty(g);
+    const int4 k = graph_of(g);
+    const int32_t length = (int32_t)n_true;
+    for (int tile = 0; tile * lanes < k.y; ++tile) add_tile(&e, k, length, lanes, 0, tile);
+    if (graph_is_flat(k)) {  // the root goes by itself
+        for (int32_t query = k.y; query < (int32_t)e.nodes; ++query)
+            for (int s = 0; s < 2; ++s) add_range(&e, query, query_range(k, length, node_position(k, query), s));
+        return e;
+    }
+    for (int level = 1; level < level_count(k.y); level += tile_levels(lanes))
+        for (int tile = 0; tile * (lanes / 2) < level_nodes(k.y, level); ++tile) add_tile(&e, k, length, lanes, level, tile);
     return e;
 }
 
@@ -103,14 +128,17 @@ static edges_t kernel_consumers(const bpt_intervals_t *g, int64_t n_true, bool t
 }
 
 static void check_small(const bpt_intervals_t *g, int64_t n_true) {
-    edges_t want = edges_by_keys(g, n_true), keys = kernel_keys(g, n_true, false), consumers = kernel_consumers(g, n_true, false);
+    edges_t want = edges_by_keys(g, n_true), keys = kernel_keys(g, n_true), consumers = kernel_consumers(g, n_true, false);
     assert_same_edges(g, n_true, &keys, &want);
     assert_same_edges(g, n_true, &consumers, &want);
-    edges_t of_tiles = kernel_keys(g, n_true, true), to_tiles = kernel_consumers(g, n_true, true);
-    assert_same_edges(g, n_true, &of_tiles, &want);
+    edges_t to_tiles = kernel_consumers(g, n_true, true);
     assert_same_edges(g, n_true, &to_tiles, &want);
-    edges_free(&of_tiles);
     edges_free(&to_tiles);
+    for (int lanes = 4; lanes <= 16; lanes *= 2) {
+        edges_t of_tiles = tile_keys(g, n_true, lanes);
+        assert_same_edges(g, n_true, &of_tiles, &want);
+        edges_free(&of_tiles);
+    }
     for (int64_t node = 0; node < want.nodes; ++node) check_position(g, n_true, node);
     const int64_t root = bpt_root_node(g, n_true);
     if (root >= 0) assert_int_equal(root_node(graph_of(g), (int32_t)n_true), root);

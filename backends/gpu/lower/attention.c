@@ -48,14 +48,14 @@ static int64_t view_count(const bpt_view_t *v) { return (int64_t)(v->bytes / bpt
         (k).bindings[kernel##_rng] = (a)->in[5];                  \
     } while (0)
 
-// The same of the kernels for tiles.
-#define TILE_PARAMS(a, tile)                                                                                                \
-    .graph = (a)->graph[0], .n = (a)->graph[1], .reach = (a)->graph[2], .rel_levels = (a)->graph[3],                        \
-    .calls = (a)->calls | ((a)->rel_rows ? CALL_REL : 0), .leaf_rows = (uint32_t)((a)->batch * (a)->t->graph.n),            \
-    .other = (uint32_t)(a)->other, .heads = (uint32_t)(a)->t->heads, .head_dim = (uint32_t)(a)->t->head_dim,                \
-    .turn_heads = (tile)->turn_heads, .q_stride = (uint32_t)((a)->t->packed ? 3 * (a)->d : (a)->d),                         \
-    .kv_stride = (uint32_t)((a)->t->packed ? 3 * (a)->d : 2 * (a)->d), .k_offset = (uint32_t)((a)->t->packed ? (a)->d : 0), \
-    .n_tiles = (uint32_t)(tile)->tiles, .scale = (a)->t->scale, .inverse = 1 / (1 - (a)->t->p),                             \
+// The same of the kernels for tiles of queries, and of keys, whose level the tile has.
+#define TILE_PARAMS(a, tile, piece)                                                                                              \
+    .graph = (a)->graph[0], .n = (a)->graph[1], .reach = (a)->graph[2], .rel_levels = (a)->graph[3],                             \
+    .calls = (a)->calls | ((a)->rel_rows && (piece)->rel ? CALL_REL : 0), .leaf_rows = (uint32_t)((a)->batch * (a)->t->graph.n), \
+    .other = (uint32_t)(a)->other, .heads = (uint32_t)(a)->t->heads, .head_dim = (uint32_t)(a)->t->head_dim,                     \
+    .turn_heads = (tile)->turn_heads, .q_stride = (uint32_t)((a)->t->packed ? 3 * (a)->d : (a)->d),                              \
+    .kv_stride = (uint32_t)((a)->t->packed ? 3 * (a)->d : 2 * (a)->d), .k_offset = (uint32_t)((a)->t->packed ? (a)->d : 0),      \
+    .n_tiles = (uint32_t)(piece)->tiles, .scale = (a)->t->scale, .inverse = 1 / (1 - (a)->t->p),                                 \
     .threshold = (a)->t->p > 0 ? bpt_lower_threshold((a)->t->p) : 0, .uid = (a)->t->uid
 #define TILE_CALL(k, a, kernel, tile)                                \
     do {                                                             \
@@ -92,16 +92,18 @@ static void emit_rows(const problem_t *a, const piece_t *piece) {
     bpt_lower_emit(l, &k, &params, bpt_lower_attention_units(a, piece) * a->head_groups);
 }
 
-// Leaf queries by tiles.
+// Queries by tiles.
 static void emit_tiles(const problem_t *a, const bpt_attention_tile_t *tile, const piece_t *piece) {
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_tile);
-    attention_tile_params_t params = {TILE_PARAMS(a, tile)};
+    attention_tile_params_t params = {TILE_PARAMS(a, tile, piece), .level = (int32_t)piece->level, .parts = (uint32_t)piece->parts,
+                                      .part_nodes = (int32_t)piece->part_keys};
     if (a->out[1].present) params.calls |= CALL_LSE;
     TILE_CALL(k, a, attention_tile, tile);
     k.bindings[attention_tile_result] = a->out[0];
     k.bindings[attention_tile_lse] = a->out[1];
+    k.bindings[attention_tile_partial] = piece->partial;
     k.flops = piece->edges * (double)a->d * 6;
-    bpt_lower_emit(a->l, &k, &params, a->batch * tile->tiles * bpt_ceil_div(a->t->heads, tile->turn_heads));
+    bpt_lower_emit(a->l, &k, &params, a->batch * piece->tiles * piece->parts * bpt_ceil_div(a->t->heads, tile->turn_heads));
 }
 
 static void emit_merge(const problem_t *a, const piece_t *piece) {
@@ -126,21 +128,23 @@ static void emit_merge(const problem_t *a, const piece_t *piece) {
     bpt_lower_emit_items(l, &k, &params, count);
 }
 
-// Tiles for the first piece of the queries, where it is leaves and a tile fits.
-static bpt_attention_tile_t leaf_tile(const problem_t *a, int64_t tile_arrays) {
-    if (a->table || a->t->queries == BPT_QUERIES_ROOTS) return (bpt_attention_tile_t){0};
-    return bpt_lower_attention_tile(a, tile_arrays);
+// The queries of a call, and the tile of those that go by tiles; `rounds` of a key of those that do not.
+static pieces_t queries_of(const problem_t *a, int64_t rounds, int64_t tile_arrays, bpt_attention_tile_t *tile) {
+    const int64_t most = bpt_lower_attention_most_keys(a, rounds);
+    *tile = (bpt_attention_tile_t){0};
+    if (!a->table && a->t->queries != BPT_QUERIES_ROOTS) *tile = bpt_lower_attention_tile(a, tile_arrays);
+    return tile->tile4 ? bpt_lower_attention_query_tiles(a, 4 * tile->tile4, tile->part, bpt_min(BPT_ATTENTION_PART, most))
+                       : bpt_lower_attention_queries(a, most);
 }
 
 static void lower_rows(const problem_t *a, bool first) {
     (void)first;
-    pieces_t queries = bpt_lower_attention_queries(a, bpt_lower_attention_most_keys(a, bpt_lower_attention_key_rounds(a, 2, false)));
-    const bpt_attention_tile_t tile = leaf_tile(a, 2);
-    if (tile.tile4) queries.piece[0].parts = 1;
+    bpt_attention_tile_t tile;
+    pieces_t queries = queries_of(a, bpt_lower_attention_key_rounds(a, 2, false), 2, &tile);
     bpt_lower_attention_reserve(a, &queries, a->d + 2 * a->t->heads);
     // Pieces write other rows of one binding; a driver (and its validation) sees the binding only, hence a barrier after each.
     for (int i = 0; i < queries.count; ++i) {
-        if (i == 0 && tile.tile4)
+        if (queries.piece[i].tiles)
             emit_tiles(a, &tile, &queries.piece[i]);
         else
             emit_rows(a, &queries.piece[i]);
@@ -165,7 +169,7 @@ typedef struct {
     bpt_view_t dots, table_sums;
     int64_t area;  // elements of one private sum of the table
     pieces_t queries, keys;
-    bpt_attention_tile_t tile;  // of the first piece of the queries, where there is one
+    bpt_attention_tile_t tile;  // of the queries that go by tiles
     bpt_attention_tile_t key_tile;
     int64_t groups[BPT_ATTENTION_MAX_PIECES];  // of the queries' pieces
     int64_t turn[BPT_ATTENTION_MAX_PIECES];    // queries that a group takes in one dispatch
@@ -174,12 +178,12 @@ typedef struct {
 
 enum { MAX_TURN = 64 };
 
-static bool by_tiles(const gradient_t *g, int index) { return index == 0 && g->tile.tile4; }
 static int64_t query_units(const gradient_t *g, int index) {
-    return by_tiles(g, index) ? g->a.batch * g->tile.tiles : bpt_lower_attention_units(&g->a, &g->queries.piece[index]);
+    const piece_t *piece = &g->queries.piece[index];
+    return piece->tiles ? g->a.batch * piece->tiles * piece->parts : bpt_lower_attention_units(&g->a, piece);
 }
 static int64_t head_groups_of(const gradient_t *g, int index) {
-    return by_tiles(g, index) ? bpt_ceil_div(g->a.t->heads, g->tile.turn_heads) : g->a.head_groups;
+    return g->queries.piece[index].tiles ? bpt_ceil_div(g->a.t->heads, g->tile.turn_heads) : g->a.head_groups;
 }
 
 // A group takes one query, unless that makes too many private sums of the table. Then a group has several dispatches, turns, that add to
@@ -195,7 +199,7 @@ static void share_queries(gradient_t *g, int64_t rounds) {
         const int64_t head_groups = head_groups_of(g, i), units = query_units(g, i);
         const int64_t most = g->area && with_rel ? bytes / (4 * g->area) / (with_rel * head_groups) : 0;  // groups of heads of a piece
         const int64_t unit_rounds =
-            by_tiles(g, i) ? g->tile.rounds : BPT_ATTENTION_UNIT_ROUNDS + min64(piece->keys, piece->part_keys) * rounds;
+            piece->tiles ? g->tile.rounds : BPT_ATTENTION_UNIT_ROUNDS + min64(piece->keys, piece->part_keys) * rounds;
         const bool sums = g->area && piece->rel;
         const int64_t groups = sums && units > most ? (most > 0 ? most : 1) : units;
         const int64_t fit = limits->max_loops > unit_rounds ? limits->max_loops / unit_rounds : limits->max_loops ? 1 : MAX_TURN;
@@ -250,23 +254,28 @@ static void emit_dq(const gradient_t *g, int index) {
     }
 }
 
-static void emit_tile_dq(const gradient_t *g) {
+static void emit_tile_dq(const gradient_t *g, int index) {
     const problem_t *a = &g->a;
+    const piece_t *piece = &g->queries.piece[index];
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_tile_dq);
-    const int64_t units = query_units(g, 0), step = g->groups[0] / head_groups_of(g, 0) * g->turn[0];
-    attention_tile_dq_params_t params = {TILE_PARAMS(a, &g->tile), .units = (uint32_t)units, .group_units = (uint32_t)g->turn[0],
-                                         .rel_rows = (uint32_t)a->rel_rows};
+    const int64_t units = query_units(g, index), step = g->groups[index] / head_groups_of(g, index) * g->turn[index];
+    attention_tile_dq_params_t params = {TILE_PARAMS(a, &g->tile, piece),         .units = (uint32_t)units,
+                                         .group_units = (uint32_t)g->turn[index], .rel_rows = (uint32_t)a->rel_rows,
+                                         .level = (int32_t)piece->level,          .parts = (uint32_t)piece->parts,
+                                         .part_nodes = (int32_t)piece->part_keys};
     TILE_CALL(k, a, attention_tile_dq, &g->tile);
     k.bindings[attention_tile_dq_dy] = a->in[8];
     k.bindings[attention_tile_dq_lse] = a->in[9];
     k.bindings[attention_tile_dq_dots] = g->dots;
     k.bindings[attention_tile_dq_dq] = a->out[0];
-    if (g->area) k.bindings[attention_tile_dq_drel] = bpt_lower_part(&g->table_sums, g->first_area[0] * g->area, g->groups[0] * g->area);
-    k.flops = g->queries.piece[0].edges * (double)a->d * 10 * (units > step ? (double)step / (double)units : 1);
+    k.bindings[attention_tile_dq_partial] = piece->partial;
+    if (g->area && piece->rel)
+        k.bindings[attention_tile_dq_drel] = bpt_lower_part(&g->table_sums, g->first_area[index] * g->area, g->groups[index] * g->area);
+    k.flops = piece->edges * (double)a->d * 10 * (units > step ? (double)step / (double)units : 1);
     for (int64_t first = 0; first < units; first += step) {
         if (first > 0) bpt_lower_barrier(a->l);
         params.first_unit = (uint32_t)first;
-        bpt_lower_emit(a->l, &k, &params, g->groups[0]);
+        bpt_lower_emit(a->l, &k, &params, g->groups[index]);
     }
 }
 
@@ -274,14 +283,10 @@ static void emit_dkv(const gradient_t *g, const piece_t *piece) {
     const problem_t *a = &g->a;
     const bpt_attention_tile_t *tile = &g->key_tile;
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_dkv);
-    attention_dkv_params_t params = {TILE_PARAMS(a, tile),
-                                     .first_node = (int32_t)piece->first,
-                                     .first_level = (int32_t)piece->level,
-                                     .n_nodes = (uint32_t)piece->nodes,
-                                     .parts = (uint32_t)piece->parts,
-                                     .part_nodes = (int32_t)piece->part_keys,
+    attention_dkv_params_t params = {TILE_PARAMS(a, tile, piece),          .first_node = (int32_t)piece->first,
+                                     .first_level = (int32_t)piece->level, .n_nodes = (uint32_t)piece->nodes,
+                                     .parts = (uint32_t)piece->parts,      .part_nodes = (int32_t)piece->part_keys,
                                      .rel_rows = (uint32_t)a->rel_rows};
-    params.n_tiles = (uint32_t)piece->tiles;
     TILE_CALL(k, a, attention_dkv, tile);
     k.constants[attention_dkv_TABLE_BLOCKS] = tile->matrix ? tile->table_blocks : 1;
     k.bindings[attention_dkv_dy] = a->in[8];
@@ -319,13 +324,11 @@ static gradient_t gradient_of(const problem_t *a) {
     gradient_t g = {.a = *a};
     const int64_t query_rounds = bpt_lower_attention_key_rounds(&g.a, 3, true);
     int64_t part = 0;
-    g.queries = bpt_lower_attention_queries(&g.a, bpt_lower_attention_most_keys(&g.a, query_rounds));
+    g.queries = queries_of(&g.a, query_rounds, 3, &g.tile);
     if (g.a.t->queries == BPT_QUERIES_ALL && g.a.t->zero_spans) g.queries.count = 1;  // other queries are not stored: no gradient
     g.key_tile = bpt_lower_attention_key_tile(&g.a, BPT_ATTENTION_PART, &part);
     if (l->status != BPT_OK) return g;
     g.keys = bpt_lower_attention_keys(&g.a, 4 * g.key_tile.tile4, part);
-    g.tile = leaf_tile(&g.a, 3);
-    if (g.tile.tile4) g.queries.piece[0].parts = 1;
     g.dots = bpt_lower_scratch(l, BPT_F32, view_count(&g.a.in[9]));
     bpt_lower_attention_reserve(&g.a, &g.queries, g.a.d);
     bpt_lower_attention_reserve(&g.a, &g.keys, 2 * g.a.d);
@@ -342,8 +345,8 @@ static void lower_gradient(const problem_t *a, bool first) {
     clear_table_sums(&g);
     bpt_lower_barrier(l);
     for (int i = 0; i < g.queries.count; ++i) {
-        if (by_tiles(&g, i))
-            emit_tile_dq(&g);
+        if (g.queries.piece[i].tiles)
+            emit_tile_dq(&g, i);
         else
             emit_dq(&g, i);
         bpt_lower_barrier(l);

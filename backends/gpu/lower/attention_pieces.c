@@ -154,6 +154,31 @@ pieces_t bpt_lower_attention_queries(const problem_t *a, int64_t most) {
     return p;
 }
 
+// Leaves are one piece. Spans are one for every few levels, whose nodes under one of the highest level are a tile (cl/include/intervals.h).
+pieces_t bpt_lower_attention_query_tiles(const problem_t *a, int64_t lanes, int64_t part, int64_t most) {
+    const bpt_attention_attrs_t *t = a->t;
+    const int64_t n = t->graph.n;
+    const int all_levels = a->tree ? bpt_levels(n) : 1, levels = bpt_levels(lanes) - 1;
+    pieces_t p = {.count = 0};
+    add_piece(&p, (piece_t){.nodes = n, .keys = leaf_keys(a), .edges = leaf_edges(a), .rel = true, .tiles = bpt_ceil_div(n, lanes)},
+              INT32_MAX);
+    if (t->queries != BPT_QUERIES_ALL) return p;
+    if (!a->tree) add_piece(&p, (piece_t){.first = n, .nodes = a->other, .keys = n, .edges = (double)n * (double)a->batch}, most);
+    for (int j = 1; j < all_levels; j += levels) {
+        const int end = j + levels < all_levels ? j + levels : all_levels;
+        add_piece(&p,
+                  (piece_t){.first = bpt_level_offset(n, j),
+                            .nodes = bpt_level_offset(n, end) - bpt_level_offset(n, j),
+                            .keys = min64(n, (int64_t)1 << (j + levels - 1)) + (t->graph.span_self ? lanes : 0),
+                            .edges = (double)n * (double)a->batch * (end - j),
+                            .rel = t->graph.kind == BPT_GRAPH_SEGTREE && t->graph.span_self,
+                            .level = j,
+                            .tiles = bpt_ceil_div(bpt_level_size(n, j), lanes / 2)},
+                  part);
+    }
+    return p;
+}
+
 // The stored keys by tiles of `tile` nodes. A span is read by at most k + 1 nodes' worth of leaves on either side, and one more where a
 // node may be left over; for the next key of a tile they all lie one node further.
 pieces_t bpt_lower_attention_keys(const problem_t *a, int64_t tile, int64_t most) {

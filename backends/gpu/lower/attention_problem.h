@@ -40,7 +40,7 @@ typedef struct {
     int64_t parts, part_keys;  // of a node
     double edges;              // of all sequences
     bool rel;                  // edges may have rows of the table
-    int64_t level, tiles;      // by tiles of keys: the first level, tiles of all levels together
+    int64_t level, tiles;      // by tiles: the first level, tiles of a sequence (of keys: of all its levels)
     bpt_view_t partial;
 } bpt_attention_piece_t;
 
@@ -61,6 +61,9 @@ int64_t bpt_lower_attention_most_keys(const bpt_attention_problem_t *a, int64_t 
 
 // The queries of the call, for groups that take `most` keys.
 bpt_attention_pieces_t bpt_lower_attention_queries(const bpt_attention_problem_t *a, int64_t most);
+// The same where leaves and spans go by tiles of so many lanes, whose groups take `part` nodes of what spans read; what goes one by one has no
+// tiles.
+bpt_attention_pieces_t bpt_lower_attention_query_tiles(const bpt_attention_problem_t *a, int64_t lanes, int64_t part, int64_t most);
 // The stored keys, by tiles of `tile` nodes for groups that take `most` queries.
 bpt_attention_pieces_t bpt_lower_attention_keys(const bpt_attention_problem_t *a, int64_t tile, int64_t most);
 // Nodes times parts of all sequences.
@@ -73,9 +76,9 @@ typedef struct {
     uint32_t group_size, tile4, vectors, nodes, columns, ranges, batch, most_columns;
     uint32_t matrix;        // 1: products by matrix units
     uint32_t table_blocks;  // of 16 rows
-    int64_t tiles;        // of a sequence
-    int64_t rounds;       // of all loops of an item for one tile, at most
-    uint32_t turn_heads;  // that a group takes one after the other
+    int64_t rounds;        // of all loops of an item for one tile, or part of a tile of spans, at most
+    int64_t part;          // nodes of a part of what spans read
+    uint32_t turn_heads;   // that a group takes one after the other
 } bpt_attention_tile_t;
 
 // Work-items of a group that takes single queries.

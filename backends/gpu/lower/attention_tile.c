@@ -41,7 +41,7 @@ static bool by_matrix(const bpt_attention_problem_t *a, const bpt_attention_tile
 // As TILE_LOCALS and the LOCALS of the kernels count them: tables, the list and its entries; tiles of columns, scores, sums of parts.
 static int64_t local_bytes(const bpt_attention_tile_t *t, int64_t tile_arrays) {
     const int64_t tile = 4 * (int64_t)t->tile4, batch = t->batch, entries = batch + 2 * tile + 8;
-    return 4 * (3 * (int64_t)t->ranges * tile + 7 * (int64_t)t->ranges + 1 + 4 * batch + batch * t->tile4 + 2 * entries +
+    return 4 * (2 * tile + 3 * (int64_t)t->ranges * tile + 7 * (int64_t)t->ranges + 1 + 4 * batch + batch * t->tile4 + 2 * entries +
                 (tile_arrays * t->most_columns + entries + batch + 2 * parts_of(t) + 2 + (t->matrix ? batch : 0)) * tile);
 }
 
@@ -55,19 +55,24 @@ static int64_t list_nodes(const bpt_attention_problem_t *a, const bpt_attention_
     return leaf + (a->tree ? 8 * tile + (int64_t)t->ranges : 5 * tile);
 }
 
-// Rounds of all loops of the busiest item of the larger kernel, attention_tile_dq, for one head; the terms are its phases in their order.
-static int64_t tile_rounds(const bpt_attention_problem_t *a, const bpt_attention_tile_t *t) {
+// Rounds of all loops of the busiest item of the larger kernel, attention_tile_dq, for one head: to begin and end with, of a batch.
+typedef struct {
+    int64_t ends, batch;
+} tile_rounds_t;
+
+static tile_rounds_t tile_rounds(const bpt_attention_problem_t *a, const bpt_attention_tile_t *t) {
     const int64_t tile = 4 * (int64_t)t->tile4, size = t->group_size, ranges = t->ranges, batch = t->batch, parts = parts_of(t);
     const int64_t entries = a->rel_rows ? batch + 2 * tile + 8 : 0, d = a->t->head_dim, own = bpt_ceil_div(batch, parts);
-    const int64_t some_ranges = bpt_ceil_div(ranges, size);
-    const int64_t setup = bpt_ceil_div(ranges * tile, size) + some_ranges * (tile + ranges + 1) + 64;
+    const int64_t some_ranges = bpt_ceil_div(ranges, size), position = 5;
+    const int64_t setup = (bpt_ceil_div(ranges * tile, size) + bpt_ceil_div(tile, size)) * (position + BPT_MAX_LEVELS) +
+                          some_ranges * (tile + ranges + 1 + position) + 64;
     const int64_t list = 8 * bpt_ceil_div(batch, size) + some_ranges * (tile + ranges + 1) + ranges + entries;
     const int64_t rel = bpt_ceil_div(entries, 4 * parts) * (d + 1) + bpt_ceil_div(d, parts * t->columns) * (entries + 1);
     const int64_t edges = own * (1 + t->vectors * (a->t->p > 0 ? 1 + 4 * 11 : 1)), products = bpt_ceil_div(own, t->nodes) * 2 * (d + 1);
     const int64_t softmax = t->vectors * (parts + own + 1), sums = bpt_ceil_div(d, parts * t->columns) * (batch + 1);
     const int64_t pull = bpt_ceil_div(entries * t->tile4, size) * 9 + 4 * batch + bpt_ceil_div(d, size) * (entries + 1);
-    const int64_t ends = 8 * bpt_ceil_div(d * t->tile4, size) + 2 * parts;
-    return setup + ends + bpt_ceil_div(list_nodes(a, t), batch) * (list + rel + edges + products + softmax + sums + pull);
+    return (tile_rounds_t){.ends = setup + 8 * bpt_ceil_div(d * t->tile4, size) + 2 * parts,
+                           .batch = list + rel + edges + products + softmax + sums + pull};
 }
 
 // Sizes of local arrays are rounded up, so that problems that differ a little share compiled kernels.
@@ -96,14 +101,26 @@ static bpt_attention_tile_t shape_of(const bpt_attention_problem_t *a, uint32_t 
     return t;
 }
 
+// Heads one after the other, and parts of spans, as the loops of the device allow; turn_heads 0: no head fits.
+static void fit_loops(const bpt_attention_problem_t *a, bpt_attention_tile_t *t) {
+    const int64_t loops = a->l->device->api->limits.max_loops, batch = t->batch;
+    const tile_rounds_t r = tile_rounds(a, t);
+    const int64_t leaf = r.ends + bpt_ceil_div(list_nodes(a, t), batch) * r.batch, spans = r.ends + r.batch;  // at least a batch
+    t->part = BPT_ATTENTION_PART / batch * batch;
+    t->rounds = leaf > spans ? leaf : spans;
+    if (loops) {
+        t->turn_heads = (uint32_t)bpt_min(t->turn_heads, loops / t->rounds);
+        if (t->turn_heads) t->part = bpt_min(t->part, (loops / t->turn_heads - r.ends) / r.batch * batch);
+    }
+    const int64_t part = r.ends + t->part / batch * r.batch;
+    t->rounds = (part > t->rounds ? part : t->rounds) * t->turn_heads;
+}
+
 bpt_attention_tile_t bpt_lower_attention_tile(const bpt_attention_problem_t *a, int64_t tile_arrays) {
     const bpt_gpu_limits_t *limits = &a->l->device->api->limits;
     for (uint32_t tile4 = rule_of(a->l)->tile4; tile4 >= 1; tile4 /= 2) {
         bpt_attention_tile_t t = shape_of(a, tile4, ranges_of(a));
-        t.tiles = bpt_ceil_div(a->t->graph.n, 4 * (int64_t)tile4);
-        t.rounds = tile_rounds(a, &t);
-        if (limits->max_loops) t.turn_heads = (uint32_t)bpt_min(t.turn_heads, limits->max_loops / t.rounds);
-        t.rounds *= t.turn_heads;
+        fit_loops(a, &t);
         if (t.turn_heads && local_bytes(&t, tile_arrays) <= limits->local_bytes) return t;
     }
     return (bpt_attention_tile_t){0};
@@ -123,8 +140,8 @@ static uint32_t most_tile4(const bpt_attention_problem_t *a) {
 static int64_t key_local_bytes(const bpt_attention_tile_t *t) {
     const int64_t tile = 4 * (int64_t)t->tile4;
     const int64_t matrix = t->matrix ? (int64_t)t->batch * tile + t->table_blocks : 0;
-    return 4 * (2 * (int64_t)t->ranges * tile + 3 * (int64_t)t->ranges + 1 + 3 * (int64_t)t->batch + 3 * (int64_t)t->batch * tile +
-                4 * (int64_t)t->most_columns * tile + matrix);
+    return 4 * (2 * tile + 2 * (int64_t)t->ranges * tile + 3 * (int64_t)t->ranges + 1 + 3 * (int64_t)t->batch +
+                3 * (int64_t)t->batch * tile + 4 * (int64_t)t->most_columns * tile + matrix);
 }
 
 // Rounds of the loops of attention_dkv, of an item: to begin with, of a batch of queries, to end a head.
