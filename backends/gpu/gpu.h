@@ -114,6 +114,8 @@ bool bpt_lower_is_wide(const bpt_gemm_t *g, int64_t ldc);
 void bpt_lower_wide(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc);
 // The same for the driver's library (lower/matmul_library.c), with the steps of g, which may be NULL. False: nothing was emitted.
 bool bpt_lower_library(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc);
+// Whether the gradients of a product of two bf16 matrices are the library's, once their other operand is bf16 too.
+bool bpt_lower_has_bf16_library(const bpt_lower_t *l);
 // A chain of steps, or an added bias where `bias` is present, by itself: y = steps(x) on m rows of ldc columns, extras as of g.
 void bpt_lower_steps_alone(bpt_lower_t *l, const bpt_gemm_t *g, const bpt_pointwise_attrs_t *steps, const bpt_view_t *x,
                            const bpt_view_t *y, int64_t ldc);

@@ -6,6 +6,8 @@ enum { LOGITS_BYTES = 32 << 20 };  // of one chunk
 
 typedef struct {
     bpt_view_t h, w, b, targets, weights, logits, terms, nll;
+    bpt_view_t
+        rounded;  // the gradient of the logits in bf16, for a library that multiplies nothing but two of it; absent: f32 is multiplied
     int64_t n, d, v, chunk;
     bool grad;
 } head_t;
@@ -23,6 +25,8 @@ static head_t head_of(bpt_lower_t *l) {
     x.chunk = bpt_min(fit, wanted < 64 ? 64 : wanted);
     x.logits = bpt_lower_scratch(l, BPT_F32, bpt_min(x.chunk, x.n) * x.v);
     x.terms = bpt_lower_scratch(l, BPT_F32, x.n);
+    if (x.grad && x.h.dtype == BPT_BF16 && x.w.dtype == BPT_BF16 && bpt_lower_has_bf16_library(l))
+        x.rounded = bpt_lower_scratch(l, BPT_BF16, bpt_min(x.chunk, x.n) * x.v);
     return x;
 }
 
@@ -54,7 +58,12 @@ static void score_rows(bpt_lower_t *l, const head_t *x, int64_t row, int64_t n) 
 // With the logits' gradient G of these rows: dh = G W, dW += G^T h, db += column sums of G.
 static void add_gradients(bpt_lower_t *l, const head_t *x, int64_t row, int64_t n) {
     const bpt_view_t dh = bpt_lower_out(l, 2), dw = bpt_lower_out(l, 3), db = bpt_lower_out(l, 4),
-                     g = bpt_lower_part(&x->logits, 0, n * x->v);
+                     exact = bpt_lower_part(&x->logits, 0, n * x->v), rounded = bpt_lower_part(&x->rounded, 0, n * x->v),
+                     g = rounded.present ? rounded : exact;
+    if (rounded.present) {
+        bpt_lower_convert(l, &exact, &rounded, n * x->v);
+        bpt_lower_barrier(l);
+    }
     const bpt_gemm_t rows = {.a = g, .b = x->w, .c = bpt_lower_part(&dh, row * x->d, n * x->d), .m = n, .n = x->d, .k = x->v};
     const bpt_gemm_t weights = {.a = g,
                                 .b = bpt_lower_part(&x->h, row * x->d, n * x->d),
@@ -66,7 +75,7 @@ static void add_gradients(bpt_lower_t *l, const head_t *x, int64_t row, int64_t 
                                 .transpose_a = true};
     bpt_lower_gemm(l, &rows);
     bpt_lower_gemm(l, &weights);
-    if (db.present) bpt_lower_sum_rows(l, &g, n, x->v, &db, row > 0);
+    if (db.present) bpt_lower_sum_rows(l, &exact, n, x->v, &db, row > 0);
 }
 
 static void lower_head(bpt_lower_t *l) {
