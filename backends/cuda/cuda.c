@@ -79,6 +79,7 @@ static void cuda_close(bpt_gpu_api_t *base) {
     if (!api) return;
     if (api->context && bpt_cuda_idle(api)) {
         bpt_cublaslt_close(api);
+        if (api->staging) api->cuda->cuMemFreeHost(api->staging);
         for (int i = 0; i < BPT_CUDA_MOST_PENDING; ++i)
             if (api->done[i]) api->cuda->cuEventDestroy(api->done[i]);
         if (api->stream) api->cuda->cuStreamDestroy(api->stream);
@@ -110,8 +111,11 @@ failed:
 }
 
 // ---- Memory ----------------------------------------------------------------------------------------------------------
-// Everything goes through the stream of the kernels; the stream is waited for, because an asynchronous copy may return before its bytes are
-// there.
+// Everything goes through the stream of the kernels. Allocations, reads and large writes wait for it, because an asynchronous copy may
+// return before its bytes are there. Small writes, as of a batch, are copied into pinned memory first, from where they go to the device
+// behind each other while the host goes on; the stream is waited for only when all of that memory has been used.
+
+enum { STAGING_BYTES = 8 << 20, STAGING_ALIGNMENT = 256 };
 
 static bpt_status_t finish_copy(bpt_cuda_api_t *api, CUresult code, const char *what) {
     BPT_TRY(bpt_cuda_check(api, code, what));
@@ -140,10 +144,24 @@ static bpt_status_t memory_create(bpt_gpu_api_t *base, size_t bytes, bpt_gpu_mem
     return BPT_OK;
 }
 
+static bpt_status_t stage(bpt_cuda_api_t *api, CUdeviceptr target, const void *source, size_t bytes) {
+    if (!api->staging)
+        BPT_TRY(bpt_cuda_check(api, api->cuda->cuMemHostAlloc((void **)&api->staging, STAGING_BYTES, 0), "allocating pinned memory"));
+    if (api->staged + bytes > STAGING_BYTES) {
+        BPT_TRY(bpt_cuda_check(api, api->cuda->cuStreamSynchronize(api->stream), "writing to the device"));
+        api->staged = 0;
+    }
+    char *place = api->staging + api->staged;
+    memcpy(place, source, bytes);
+    api->staged += (bytes + STAGING_ALIGNMENT - 1) / STAGING_ALIGNMENT * STAGING_ALIGNMENT;
+    return bpt_cuda_check(api, api->cuda->cuMemcpyHtoDAsync(target, place, bytes, api->stream), "writing to the device");
+}
+
 static bpt_status_t write_memory(bpt_gpu_api_t *base, bpt_gpu_memory_t *memory, size_t offset, const void *source, size_t bytes) {
     bpt_cuda_api_t *api = (bpt_cuda_api_t *)base;
     BPT_TRY(bpt_cuda_enter(api));
     if (bytes == 0) return BPT_OK;
+    if (bytes <= STAGING_BYTES / 2) return stage(api, memory->address + offset, source, bytes);
     return finish_copy(api, api->cuda->cuMemcpyHtoDAsync(memory->address + offset, source, bytes, api->stream), "writing to the device");
 }
 

@@ -16,6 +16,8 @@ typedef struct {
     CUcontext context;          // the device's primary one, which all of a process shares
     CUstream stream;            // everything runs in it, in order
     cublasLtHandle_t cublaslt;  // NULL until its first product
+    char *staging;              // pinned memory of the host, through which small writes go (cuda.c); NULL until the first
+    size_t staged;              // bytes of it from which copies may still be under way
     char name[128], arch[24];
     int capability;                       // 90 = 9.0
     bool graphs;                          // lists are replayed as CUDA graphs

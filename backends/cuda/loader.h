@@ -27,6 +27,8 @@
     X(cuMemAlloc, "cuMemAlloc_v2")                                \
     X(cuMemFree, "cuMemFree_v2")                                  \
     X(cuMemsetD8Async, "cuMemsetD8Async")                         \
+    X(cuMemHostAlloc, "cuMemHostAlloc")                           \
+    X(cuMemFreeHost, "cuMemFreeHost")                             \
     X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2")                  \
     X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2")                  \
     X(cuModuleLoadData, "cuModuleLoadData")                       \
@@ -50,16 +52,18 @@
     X(cuEventQuery, "cuEventQuery")                               \
     X(cuEventElapsedTime, "cuEventElapsedTime")
 
-#define BPT_NVRTC_FUNCTIONS(X)                                                                                                 \
-    X(nvrtcVersion)                                                                                                            \
-    X(nvrtcGetErrorString)                                                                                                     \
-    X(nvrtcGetNumSupportedArchs) X(nvrtcGetSupportedArchs) X(nvrtcCreateProgram) X(nvrtcDestroyProgram) X(nvrtcCompileProgram) \
-        X(nvrtcGetPTXSize) X(nvrtcGetPTX) X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN) X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog)
+#define BPT_NVRTC_FUNCTIONS(X)                                                                                                      \
+    X(nvrtcVersion)                                                                                                                 \
+    X(nvrtcGetErrorString)                                                                                                          \
+    X(nvrtcGetNumSupportedArchs)                                                                                                    \
+    X(nvrtcGetSupportedArchs) X(nvrtcCreateProgram) X(nvrtcDestroyProgram) X(nvrtcCompileProgram) X(nvrtcGetPTXSize) X(nvrtcGetPTX) \
+        X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN) X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog)
 
 #define BPT_CUBLASLT_FUNCTIONS(X)                                                                                                         \
     X(cublasLtGetVersion)                                                                                                                 \
     X(cublasLtGetStatusName)                                                                                                              \
-    X(cublasLtCreate) X(cublasLtDestroy) X(cublasLtMatmulDescCreate) X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute)       \
+    X(cublasLtCreate)                                                                                                                     \
+    X(cublasLtDestroy) X(cublasLtMatmulDescCreate) X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute)                         \
         X(cublasLtMatrixLayoutCreate) X(cublasLtMatrixLayoutDestroy) X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy) \
             X(cublasLtMatmulPreferenceSetAttribute) X(cublasLtMatmulAlgoGetHeuristic) X(cublasLtMatmul)
 

@@ -77,7 +77,8 @@ typedef struct bpt_gpu_driver {
 
     bpt_status_t (*memory_create)(bpt_gpu_api_t *api, size_t bytes, bpt_gpu_memory_t **out);  // zeroed
     void (*memory_destroy)(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory);
-    // The device is idle when these are called; they return when the bytes are there.
+    // The device is idle when these are called. `write` is done with its source when it returns, and everything that comes after it sees
+    // the bytes; `read` returns when they are there.
     bpt_status_t (*write)(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory, size_t offset, const void *source, size_t bytes);
     bpt_status_t (*read)(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory, size_t offset, void *target, size_t bytes);
 

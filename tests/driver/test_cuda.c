@@ -108,7 +108,8 @@ static int set_up(void **state) {
 // Nothing is left on device or host.
 static int tear_down(void **state) {
     (void)state;
-    const int left = fake->contexts + fake->streams + fake->events + fake->modules + fake->graphs + fake->execs + fake->blocks;
+    const int left =
+        fake->contexts + fake->streams + fake->events + fake->modules + fake->graphs + fake->execs + fake->blocks + fake->pinned;
     if (left) print_error("%d objects left on the device\n", left);
     if (bpt_alloc_live()) print_error("%zu blocks left on the host\n", bpt_alloc_live());
     return left || bpt_alloc_live() ? -1 : 0;
@@ -276,6 +277,45 @@ static void memory_that_is_not_there_is_no_loss(void **state) {
     close_device(&d);
 }
 
+// Each is done with its source when it returns, though the device reads it later; what follows sees the bytes.
+static void small_writes_do_not_wait(void **state) {
+    (void)state;
+    enum { N = 100, WORDS = 50000, LARGE = 5 << 20 };  // more than the pinned memory holds at once
+    device_t d = open_device();
+    bpt_gpu_memory_t *memory;
+    uint32_t *words;
+    assert_ok(bpt_alloc(LARGE, 1, &words));
+    assert_ok(bpt_cuda_driver.memory_create(d.api, (size_t)N * WORDS * 4 + LARGE, &memory));
+    for (uint32_t i = 0; i < N; ++i) {
+        for (uint32_t w = 0; w < WORDS; ++w) words[w] = i * WORDS + w;
+        assert_ok(bpt_cuda_driver.write(d.api, memory, (size_t)i * WORDS * 4, words, WORDS * 4));
+    }
+    assert_int_equal(fake->pinned, 1);
+    for (uint32_t w = 0; w < LARGE / 4; ++w) words[w] = N * WORDS + w;
+    assert_ok(bpt_cuda_driver.write(d.api, memory, (size_t)N * WORDS * 4, words, LARGE));
+    memset(words, 0, LARGE);
+    for (uint32_t i = 0; i < N + LARGE / (WORDS * 4); ++i) {
+        assert_ok(bpt_cuda_driver.read(d.api, memory, (size_t)i * WORDS * 4, words, WORDS * 4));
+        for (uint32_t w = 0; w < WORDS; ++w)
+            if (words[w] != i * WORDS + w) fail_msg("write %u, word %u: %u", i, w, words[w]);
+    }
+    bpt_cuda_driver.memory_destroy(d.api, memory);
+    bpt_free(words);
+    close_device(&d);
+}
+
+static void without_pinned_memory_a_write_fails(void **state) {
+    (void)state;
+    uint32_t word = 1;
+    device_t d = open_device();
+    fake->fails = "cuMemHostAlloc";
+    fake->fails_with = CUDA_ERROR_OUT_OF_MEMORY;
+    assert_fails(bpt_cuda_driver.write(d.api, d.memory, 0, &word, 4), BPT_ERR_NO_MEMORY, "allocating pinned memory");
+    fake->fails = NULL;
+    assert_ok(bpt_cuda_driver.write(d.api, d.memory, 0, &word, 4));
+    close_device(&d);
+}
+
 static void more_submissions_than_events_wait_for_the_oldest(void **state) {
     (void)state;
     device_t d = open_device();
@@ -403,6 +443,8 @@ int main(void) {
         TEST(a_device_newer_than_the_compiler_gets_assembly),
         TEST(what_does_not_compile_is_refused_with_the_reason),
         TEST(memory_that_is_not_there_is_no_loss),
+        TEST(small_writes_do_not_wait),
+        TEST(without_pinned_memory_a_write_fails),
         TEST(more_submissions_than_events_wait_for_the_oldest),
         TEST(an_error_of_a_kernel_loses_the_device),
         TEST(a_failure_in_a_capture_leaves_the_stream_free),

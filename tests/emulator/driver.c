@@ -179,6 +179,53 @@ static bool is_memory(uint64_t address) {
     return false;
 }
 
+// Copies from pinned memory read it as late as they may: when something else happens in the stream.
+static struct {
+    void *to;
+    const void *from;
+    size_t bytes;
+} late[64];
+static int n_late;
+
+static void catch_up(void) {
+    for (int i = 0; i < n_late; ++i) memcpy(late[i].to, late[i].from, late[i].bytes);
+    n_late = 0;
+}
+
+static struct {
+    char *start;
+    size_t bytes;
+} pinned[16];
+
+CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned flags) {
+    NEEDS_HEALTH;
+    for (size_t i = 0; i < sizeof pinned / sizeof *pinned && !flags; ++i) {
+        if (pinned[i].start) continue;
+        *out = pinned[i].start = malloc(bytes);
+        pinned[i].bytes = bytes;
+        emulator.pinned += *out != NULL;
+        return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuMemFreeHost(void *start) {
+    NEEDS_CONTEXT;
+    for (size_t i = 0; i < sizeof pinned / sizeof *pinned; ++i) {
+        if (pinned[i].start != start) continue;
+        catch_up();
+        free(start);
+        pinned[i].start = NULL;
+        emulator.pinned--;
+        return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+static bool is_pinned(const char *at, size_t bytes) {
+    for (size_t i = 0; i < sizeof pinned / sizeof *pinned; ++i)
+        if (pinned[i].start && at >= pinned[i].start && at + bytes <= pinned[i].start + pinned[i].bytes) return true;
+    return false;
+}
+
 CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
     NEEDS_HEALTH;
     void *start = NULL;
@@ -194,6 +241,7 @@ CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
 }
 CUresult cuMemFree(CUdeviceptr address) {
     NEEDS_CONTEXT;
+    catch_up();
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) {
         if (blocks[i].start != (char *)(uintptr_t)address) continue;
         free(blocks[i].start);
@@ -206,6 +254,7 @@ CUresult cuMemFree(CUdeviceptr address) {
 }
 CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, size_t bytes, CUstream stream) {
     NEEDS_HEALTH;
+    catch_up();
     (void)stream;
     memset((void *)(uintptr_t)address, value, bytes);
     return CUDA_SUCCESS;
@@ -213,11 +262,20 @@ CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, size_t bytes,
 CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
     NEEDS_HEALTH;
     (void)stream;
+    if (is_pinned(from, bytes)) {
+        if (n_late == sizeof late / sizeof *late) catch_up();
+        late[n_late].to = (void *)(uintptr_t)to;
+        late[n_late].from = from;
+        late[n_late++].bytes = bytes;
+        return CUDA_SUCCESS;
+    }
+    catch_up();
     memcpy((void *)(uintptr_t)to, from, bytes);
     return CUDA_SUCCESS;
 }
 CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream stream) {
     NEEDS_HEALTH;
+    catch_up();
     (void)stream;
     memcpy(to, (const void *)(uintptr_t)from, bytes);
     return CUDA_SUCCESS;
@@ -321,6 +379,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned 
     action_t action = {.function = function, .launch = {.groups = {gx, gy, gz}, .group_size = bx}};
     const int n = function->kernel->n_arguments - 1;
     NEEDS_HEALTH;
+    catch_up();
     if (!gx || !gy || !gz || !bx || by != 1 || bz != 1 || shared || extra || gx > INT32_MAX || gy > 65535 || gz > 65535 ||
         (int)bx > function->kernel->most_threads)
         return CUDA_ERROR_INVALID_VALUE;
@@ -335,6 +394,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned 
 // What libraries put into a stream (fake_cublaslt.c).
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user) {
     NEEDS_HEALTH;
+    catch_up();
     if (stream->capturing) return capture(stream->capturing, &(action_t){.host = function, .user = user});
     function(user);
     return CUDA_SUCCESS;
@@ -356,11 +416,13 @@ CUresult cuStreamDestroy(CUstream stream) {
 }
 CUresult cuStreamQuery(CUstream stream) {
     NEEDS_HEALTH;
+    catch_up();
     if (stream->capturing) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     return emulator.hung ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 CUresult cuStreamSynchronize(CUstream stream) {
     NEEDS_HEALTH;
+    catch_up();
     return stream->capturing ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
 }
 CUresult cuEventCreate(CUevent *event, unsigned flags) {
@@ -384,6 +446,7 @@ static void record(CUevent event) {
 }
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
     NEEDS_HEALTH;
+    catch_up();
     const bool external = flags == CU_EVENT_RECORD_EXTERNAL;
     if (external && !stream->capturing) return CUDA_ERROR_INVALID_VALUE;
     if (stream->capturing) return external ? capture(stream->capturing, &(action_t){.event = event}) : CUDA_SUCCESS;
@@ -445,6 +508,7 @@ CUresult cuGraphExecDestroy(CUgraphExec exec) {
 }
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
     NEEDS_HEALTH;
+    catch_up();
     const CUgraph graph = (CUgraph)exec;
     if (stream->capturing) return CUDA_ERROR_ILLEGAL_STATE;
     emulator.n_graph_launches++;

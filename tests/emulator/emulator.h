@@ -32,7 +32,7 @@ typedef struct {
     int n_launches, n_graphs_built, n_graph_launches, n_compiled, n_frees;
     char options[2048];  // of the last compilation, blank-separated
     // Objects that exist.
-    int contexts, streams, events, modules, graphs, execs, blocks;
+    int contexts, streams, events, modules, graphs, execs, blocks, pinned;
 } emulator_t;
 
 extern emulator_t emulator;
