@@ -1,5 +1,8 @@
 // dk = sum over the queries of g q, dv = sum of w f dy, with g, w and f of attention_dq. The weights are computed again from lse. The lanes
-// of the tile are keys, the list holds the queries that read them.
+// of the tile are keys, the list holds the queries that read them. With PIECES a head has more columns than local memory has room for: dk and
+// dv are made for MOST_COLUMNS of them at a time, each time with all scores, which are added up piece by piece.
+#define FIRST_COLUMN (PIECES != 0u ? column0 : 0u)
+#define TILE_COLUMNS (PIECES != 0u ? min(MOST_COLUMNS, HEAD_DIM - column0) : HEAD_DIM)
 #include "tiles.h"
 #define LOCALS(L)                                                                                                     \
     RANGE_LOCALS_OF(L, RANGES) LANE_LOCALS(L) L(int, low, RANGES * TILE) L(int, high, RANGES * TILE) L(uint, list_row, BATCH)        \
@@ -100,10 +103,16 @@ KERNEL_BEGIN
     const int begin_place = p.parts > 1u ? TO_INT(part_number) * p.part_nodes : 0;
     const int end_place = p.parts > 1u ? min(begin_place + p.part_nodes, range_start[n_ranges]) : range_start[n_ranges];
 
-    for (uint head = head0; head < min(head0 + p.turn_heads, p.heads); ++head) {
-        TILE_READ(key, kv, p.kv_stride, p.k_offset, 1.0f)
-        TILE_READ(value, kv, p.kv_stride, p.k_offset + columns, 1.0f)
-        for (uint u = LOCAL_ID; u < HEAD_DIM * TILE4; u += WG) {
+    const uint pieces = PIECES != 0u ? (HEAD_DIM + MOST_COLUMNS - 1u) / MOST_COLUMNS : 1u;
+    const uint turns = (min(head0 + p.turn_heads, p.heads) - head0) * pieces;
+    for (uint turn = 0u; turn < turns; ++turn) {
+        const uint head = head0 + turn / pieces, own_column = turn % pieces * MOST_COLUMNS;
+        uint column0 = own_column;
+        if (PIECES == 0u) {
+            TILE_READ(key, kv, p.kv_stride, p.k_offset, 1.0f)
+            TILE_READ(value, kv, p.kv_stride, p.k_offset + columns, 1.0f)
+        }
+        for (uint u = LOCAL_ID; u < TILE_COLUMNS * TILE4; u += WG) {
             dkey[u] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
             dvalue[u] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);
         }
@@ -131,15 +140,32 @@ KERNEL_BEGIN
             TILE_MATRIX_DOTS(score, false, false, key, q, Q_ROW)
             TILE_MATRIX_DOTS(weight, false, false, value, dy, DY_ROW)
             ADD_TABLE_DOTS
-            for (uint t = part; t < n_filled && !BY_MATRIX; t += PARTS * NODES) {
-                TILE_PRODUCTS(s, key, q, list_row, p.q_stride, 0u)
-                TILE_PRODUCTS(d, value, dy, list_result, columns, 0u)
-                UNROLL for (uint j = 0u; j < NODES; ++j)
-                    UNROLL for (uint v = 0u; v < VECTORS; ++v) {
-                        score[(t + j * PARTS) * TILE4 + vector0 + v] = s[j * VECTORS + v];
-                        weight[(t + j * PARTS) * TILE4 + vector0 + v] = d[j * VECTORS + v];
-                    }
+            for (uint number = 0u; number < pieces; ++number) {
+                column0 = number * MOST_COLUMNS;
+                if (PIECES != 0u) {
+                    TILE_READ(key, kv, p.kv_stride, p.k_offset, 1.0f)
+                    TILE_READ(value, kv, p.kv_stride, p.k_offset + columns, 1.0f)
+                    BARRIER;
+                }
+                for (uint t = part; t < n_filled && !BY_MATRIX; t += PARTS * NODES) {
+                    TILE_PRODUCTS(s, key, q, list_row, p.q_stride, 0u)
+                    TILE_PRODUCTS(d, value, dy, list_result, columns, 0u)
+                    UNROLL for (uint j = 0u; j < NODES; ++j)
+                        UNROLL for (uint v = 0u; v < VECTORS; ++v) {
+                            const uint at = (t + j * PARTS) * TILE4 + vector0 + v;
+                            if (PIECES != 0u && number > 0u) {
+                                s[j * VECTORS + v] = add4(score[at], s[j * VECTORS + v]);
+                                d[j * VECTORS + v] = add4(weight[at], d[j * VECTORS + v]);
+                            }
+                            score[at] = s[j * VECTORS + v];
+                            weight[at] = d[j * VECTORS + v];
+                        }
+                }
+                if (PIECES != 0u) {
+                    BARRIER;
+                }
             }
+            column0 = own_column;
             for (uint t = part; t < n_filled; t += PARTS)
                 for (uint vector = vector0; vector < vector0 + VECTORS; ++vector) {
                     const uint lane0 = 4u * vector, at = t * TILE + lane0, all_row = 2u * list_all[t];

@@ -10,7 +10,11 @@
 #include "attention.h"
 #include "matrix.h"
 #define TILE (4u * TILE4)
-#define HEAD_DIM p.head_dim  // at most MOST_COLUMNS, for which there is local memory
+#define HEAD_DIM p.head_dim
+#ifndef FIRST_COLUMN  // the columns of a head that are in local memory: all of them, unless a kernel walks them in pieces
+#define FIRST_COLUMN 0u
+#define TILE_COLUMNS HEAD_DIM  // at most MOST_COLUMNS
+#endif
 #define LANE_ITEMS (TILE4 / VECTORS)
 #define PARTS (WG / LANE_ITEMS)
 #define FILLED(count) (((count) + PARTS * NODES - 1u) / (PARTS * NODES) * PARTS * NODES)  // whole blocks of nodes of all parts
@@ -146,7 +150,7 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
 // sum[j][vector] = the products of `count` rows of a tensor, which begin at `from`, with the lanes of a tile.
 #define TILE_DOTS(sum, count, from, tile, tensor)                                                               \
     UNROLL for (uint j = 0u; j < count * VECTORS; ++j) sum[j] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);                 \
-    for (uint c = 0u; c < HEAD_DIM; ++c) {                                                                      \
+    for (uint c = 0u; c < TILE_COLUMNS; ++c) {                                                                  \
         float4 x[VECTORS];                                                                                      \
         UNROLL for (uint v = 0u; v < VECTORS; ++v) x[v] = tile[c * TILE4 + vector0 + v];                        \
         UNROLL for (uint j = 0u; j < count; ++j) {                                                              \
@@ -215,8 +219,8 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
 
 // tile[column][vector] = rows of the tile's nodes in a tensor, this head's columns, times a factor.
 #define TILE_READ(tile, tensor, row_stride, offset, factor)                                                     \
-    for (uint u = LOCAL_ID; u < HEAD_DIM * TILE4; u += WG) {                                                    \
-        const uint c = u % HEAD_DIM, lane = u / HEAD_DIM * 4u, from = offset + head * HEAD_DIM + c;             \
+    for (uint u = LOCAL_ID; u < TILE_COLUMNS * TILE4; u += WG) {                                                \
+        const uint c = u % TILE_COLUMNS, lane = u / TILE_COLUMNS * 4u, from = offset + head * HEAD_DIM + FIRST_COLUMN + c;\
         tile[c * TILE4 + lane / 4u] = FLOAT4(TILE_ELEMENT(tensor, lane, row_stride, from, factor),              \
                                              TILE_ELEMENT(tensor, lane + 1u, row_stride, from, factor),         \
                                              TILE_ELEMENT(tensor, lane + 2u, row_stride, from, factor),         \
@@ -224,10 +228,10 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
     }
 // PUT(place, element) for the elements of a tile in local memory; PLACE(lane) is the place of a lane's first column of all heads.
 #define PUT_LANE(PUT, PLACE, lane, c, element)                                                                  \
-    if (lane_row[lane] != NO_ROW) PUT(PLACE(lane) + head * HEAD_DIM + c, element);
+    if (lane_row[lane] != NO_ROW) PUT(PLACE(lane) + head * HEAD_DIM + FIRST_COLUMN + c, element);
 #define TILE_WRITE(tile, PUT, PLACE)                                                                            \
-    for (uint u = LOCAL_ID; u < HEAD_DIM * TILE4; u += WG) {                                                    \
-        const uint c = u % HEAD_DIM, lane = u / HEAD_DIM * 4u;                                                  \
+    for (uint u = LOCAL_ID; u < TILE_COLUMNS * TILE4; u += WG) {                                                \
+        const uint c = u % TILE_COLUMNS, lane = u / TILE_COLUMNS * 4u;                                          \
         const float4 element = tile[c * TILE4 + lane / 4u];                                                     \
         PUT_LANE(PUT, PLACE, lane, c, element.x)                                                                \
         PUT_LANE(PUT, PLACE, lane + 1u, c, element.y)                                                           \
@@ -261,7 +265,7 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
         uint from[NODES];                                                                                       \
         UNROLL for (uint j = 0u; j < NODES; ++j) {                                                              \
             const uint row = rows[t + j * PARTS];                                                               \
-            from[j] = (row == NO_ROW ? 0u : row) * row_stride + offset + head * HEAD_DIM;                       \
+            from[j] = (row == NO_ROW ? 0u : row) * row_stride + offset + head * HEAD_DIM + FIRST_COLUMN;        \
         }                                                                                                       \
         TILE_DOTS(sum, NODES, from, tile, tensor)                                                               \
         UNROLL for (uint j = 0u; j < NODES; ++j)                                                                \
@@ -275,10 +279,10 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
     if (BY_MATRIX) {                                                                                            \
         MATRIX_SUM(total, MATRIX_##FACTOR, count, weight, ROW_EXISTS, tensor, PLACE)                            \
     } else {                                                                                                    \
-        for (uint c0 = part * COLUMNS; c0 < HEAD_DIM; c0 += PARTS * COLUMNS) {                                  \
+        for (uint c0 = part * COLUMNS; c0 < TILE_COLUMNS; c0 += PARTS * COLUMNS) {                              \
             uint column[COLUMNS];                                                                               \
             float4 sum[COLUMNS * VECTORS];                                                                      \
-            UNROLL for (uint j = 0u; j < COLUMNS; ++j) column[j] = min(c0 + j, HEAD_DIM - 1u);                  \
+            UNROLL for (uint j = 0u; j < COLUMNS; ++j) column[j] = min(c0 + j, TILE_COLUMNS - 1u);              \
             UNROLL for (uint j = 0u; j < COLUMNS; ++j)                                                          \
                 UNROLL for (uint v = 0u; v < VECTORS; ++v) sum[j * VECTORS + v] = FACTOR(total[column[j] * TILE4 + vector0 + v], vector0 + v);\
             for (uint i = 0u; i < count; ++i)                                                                   \
@@ -286,12 +290,12 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
                     float4 x[VECTORS];                                                                          \
                     UNROLL for (uint v = 0u; v < VECTORS; ++v) x[v] = weight[i * TILE4 + vector0 + v];          \
                     UNROLL for (uint j = 0u; j < COLUMNS; ++j) {                                                \
-                        const float y = LOAD(tensor, PLACE(i, column[j]));                                      \
+                        const float y = LOAD(tensor, PLACE(i, FIRST_COLUMN + column[j]));                       \
                         UNROLL for (uint v = 0u; v < VECTORS; ++v) sum[j * VECTORS + v] += y * x[v];            \
                     }                                                                                           \
                 }                                                                                               \
             UNROLL for (uint j = 0u; j < COLUMNS; ++j)                                                          \
-                if (c0 + j < HEAD_DIM)                                                                          \
+                if (c0 + j < TILE_COLUMNS)                                                                      \
                     UNROLL for (uint v = 0u; v < VECTORS; ++v) total[(c0 + j) * TILE4 + vector0 + v] = sum[j * VECTORS + v];\
         }                                                                                                       \
     }

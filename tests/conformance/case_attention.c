@@ -66,6 +66,11 @@ static const chosen_t chosen[] = {
     {BPT_GRAPH_BPT, false, false, true, true, 4, 2, 20, 100, 7, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},
     {BPT_GRAPH_BPT, false, false, false, true, 4, 2, 30, 100, 7, BPT_QUERIES_ROOTS, 0, BPT_F16, 2},
     {BPT_GRAPH_WINDOW, true, false, false, false, 1, 2, 20, 100, 7, BPT_QUERIES_LEAVES, 0, BPT_F32, 2},
+    // Heads of which little local memory has room for one array, or for a part of one.
+    {BPT_GRAPH_BPT, true, false, true, true, 4, 2, 160, 35, 2, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},
+    {BPT_GRAPH_BPT, false, false, false, true, 2, 1, 256, 21, 2, BPT_QUERIES_LEAVES, 0, BPT_F32, 2},
+    {BPT_GRAPH_DENSE, true, false, true, true, 1, 2, 256, 17, 1, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},
+    {BPT_GRAPH_SEGTREE, false, true, true, true, 1, 1, 700, 9, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
 };
 
 // Graphs given as tables; forward only.
@@ -156,7 +161,7 @@ static void choose(size_t index, setting_t *s) {
     t->head_dim = k->head_dim, t->heads = k->heads, t->batch = k->batch;
     t->queries = k->queries, t->zero_spans = k->zero_spans, t->packed = k->packed, t->p = k->p;
     s->dtype = k->dtype, s->rel = k->rel, s->lse = true, s->amplitude = k->amplitude;
-    snprintf(s->graph_name, sizeof s->graph_name, "chosen%zu", index);
+    snprintf(s->graph_name, sizeof s->graph_name, k->head_dim > 128 ? "wide%zu" : "chosen%zu", index);
 }
 
 static void put_lengths_and_keys(const test_case_t *c, void *const in[]) {

@@ -39,7 +39,7 @@ static int64_t view_count(const bpt_view_t *v) { return (int64_t)(v->bytes / bpt
         (k).group_size = bpt_lower_attention_group((a)->l);       \
         (k).constants[kernel##_COLUMNS] = (a)->columns;           \
         (k).constants[kernel##_HEADS] = BPT_ATTENTION_MOST_HEADS; \
-        (k).constants[kernel##_SCORES] = BPT_ATTENTION_SCORES;    \
+        (k).constants[kernel##_SCORES] = (a)->scores;             \
         (k).bindings[kernel##_q] = (a)->in[0];                    \
         (k).bindings[kernel##_kv] = (a)->in[1];                   \
         (k).bindings[kernel##_rel] = (a)->in[2];                  \
@@ -288,6 +288,7 @@ static void emit_dkv(const gradient_t *g, const piece_t *piece) {
                                      .parts = (uint32_t)piece->parts,      .part_nodes = (int32_t)piece->part_keys,
                                      .rel_rows = (uint32_t)a->rel_rows};
     TILE_CALL(k, a, attention_dkv, tile);
+    k.constants[attention_dkv_PIECES] = tile->most_columns < (uint32_t)a->t->head_dim;
     k.constants[attention_dkv_TABLE_BLOCKS] = tile->matrix ? tile->table_blocks : 1;
     k.bindings[attention_dkv_dy] = a->in[8];
     k.bindings[attention_dkv_lse] = a->in[9];

@@ -17,7 +17,7 @@ enum {
 
 enum {
     BPT_ATTENTION_PART = 1024,        // keys of a query, or queries of a key, that one work-group takes
-    BPT_ATTENTION_SCORES = 1024,      // scores of a batch of keys of single queries
+    BPT_ATTENTION_SCORES = 1024,      // scores of a batch of keys of single queries, unless a head is very wide
     BPT_ATTENTION_MOST_HEADS = 32,    // heads of a group that takes single queries
     BPT_ATTENTION_UNIT_ROUNDS = 800,  // of loops, of a single query beside its keys
 };
@@ -30,7 +30,7 @@ typedef struct {
     int32_t graph[4];
     bool tree, table;
     int64_t d, other, rel_rows;
-    uint32_t calls, columns, group_heads, head_groups;
+    uint32_t calls, columns, scores, group_heads, head_groups;
 } bpt_attention_problem_t;
 
 // Nodes first .. first + nodes - 1 of every sequence (or its root), each in `parts` parts.

@@ -144,7 +144,8 @@ static int64_t key_local_bytes(const bpt_attention_tile_t *t) {
                 3 * (int64_t)t->batch * tile + 4 * (int64_t)t->most_columns * tile + matrix);
 }
 
-// Rounds of the loops of attention_dkv, of an item: to begin with, of a batch of queries, to end a head.
+// Rounds of the loops of attention_dkv, of an item: to begin with, of a batch of queries, to end a head. A head in pieces has all of them
+// for each piece, and reads keys and values with every batch.
 typedef struct {
     int64_t setup, batch, head;
 } key_rounds_t;
@@ -153,27 +154,45 @@ static key_rounds_t key_rounds(const bpt_attention_problem_t *a, const bpt_atten
     const int64_t tile = 4 * (int64_t)t->tile4, size = t->group_size, ranges = t->ranges, batch = t->batch, parts = parts_of(t);
     const int64_t d = a->t->head_dim, own = bpt_ceil_div(batch, parts), some_ranges = bpt_ceil_div(ranges, size);
     const int64_t edges = own * t->vectors * ((a->rel_rows ? d + 2 : 2) + (a->t->p > 0 ? 4 * 11 : 0));
+    const int64_t pieces = bpt_ceil_div(d, t->most_columns), reads = pieces > 1 ? 2 * bpt_ceil_div(d * t->tile4, size) + 8 * pieces : 0;
     return (key_rounds_t){.setup = 128 + 2 * tile + bpt_ceil_div(ranges * tile, size) * 32 + some_ranges * (tile + ranges + 2),
-                          .batch = bpt_ceil_div(batch, size) * (40 + tile) + bpt_ceil_div(own, t->nodes) * 2 * (d + 1) + edges +
-                                   2 * bpt_ceil_div(d, parts * t->columns) * (batch + 1),
-                          .head = 5 * bpt_ceil_div(d * t->tile4, size)};
+                          .batch = pieces * (bpt_ceil_div(batch, size) * (40 + tile) + bpt_ceil_div(own, t->nodes) * 2 * (d + pieces) +
+                                             edges + 2 * bpt_ceil_div(d, parts * t->columns) * (batch + 1) + reads),
+                          .head = pieces * 5 * bpt_ceil_div(d * t->tile4, size)};
+}
+
+// Queries and heads that a group may take within the loops that the device allows.
+static void limit_loops(const bpt_attention_problem_t *a, bpt_attention_tile_t *t, int64_t *part_nodes) {
+    const uint32_t most = a->l->device->api->limits.max_loops;
+    const key_rounds_t r = key_rounds(a, t);
+    if (!most) return;
+    const int64_t fit = (most - r.setup - r.head) / r.batch;
+    *part_nodes = bpt_min(*part_nodes, (fit > 1 ? fit : 1) * t->batch);
+    const int64_t heads = (most - r.setup) / (r.head + bpt_ceil_div(*part_nodes, t->batch) * r.batch);
+    t->turn_heads = (uint32_t)bpt_min(t->turn_heads, heads > 1 ? heads : 1);
+}
+
+// Pieces of equal size, of as many columns as there is room for; 0: there is room for none.
+static uint32_t piece_columns(const bpt_attention_problem_t *a, bpt_attention_tile_t t) {
+    const int64_t d = a->t->head_dim, unit = 16;
+    t.most_columns = 0;
+    const int64_t room = (int64_t)a->l->device->api->limits.local_bytes - key_local_bytes(&t);
+    const int64_t most = room / (4 * 4 * 4 * (int64_t)t.tile4) / unit * unit;
+    if (most < unit) return 0;
+    return (uint32_t)(bpt_ceil_div(bpt_ceil_div(d, bpt_ceil_div(d, most)), unit) * unit);
 }
 
 bpt_attention_tile_t bpt_lower_attention_key_tile(const bpt_attention_problem_t *a, int64_t part, int64_t *part_nodes) {
-    const bpt_gpu_limits_t *limits = &a->l->device->api->limits;
-    for (uint32_t tile4 = most_tile4(a); tile4 >= 1; tile4 /= 2) {
-        bpt_attention_tile_t t = shape_of(a, tile4, a->tree ? 4 + bpt_levels(a->t->graph.n) : 6);
-        const key_rounds_t r = key_rounds(a, &t);
-        *part_nodes = part;
-        if (limits->max_loops) {
-            const int64_t fit = (limits->max_loops - r.setup - r.head) / r.batch;
-            *part_nodes = bpt_min(part, (fit > 1 ? fit : 1) * t.batch);
-            const int64_t heads = (limits->max_loops - r.setup) / (r.head + bpt_ceil_div(*part_nodes, t.batch) * r.batch);
-            t.turn_heads = (uint32_t)bpt_min(t.turn_heads, heads > 1 ? heads : 1);
-        }
-        if (key_local_bytes(&t) <= limits->local_bytes) return t;
-    }
-    bpt_lower_refuse(a->l, "a head has %lld columns, more than the local memory of the device (%u bytes) has room for: use more heads",
-                     (long long)a->t->head_dim, limits->local_bytes);
-    return (bpt_attention_tile_t){0};
+    const int64_t ranges = a->tree ? 4 + bpt_levels(a->t->graph.n) : 6;
+    uint32_t tile4 = most_tile4(a);
+    bpt_attention_tile_t t = shape_of(a, tile4, ranges);
+    while (tile4 > 1 && key_local_bytes(&t) > a->l->device->api->limits.local_bytes) t = shape_of(a, tile4 /= 2, ranges);
+    if (key_local_bytes(&t) > a->l->device->api->limits.local_bytes) t.most_columns = piece_columns(a, t);
+    *part_nodes = part;
+    if (t.most_columns)
+        limit_loops(a, &t, part_nodes);
+    else
+        bpt_lower_refuse(a->l, "tiles of %u keys have no room in the local memory of the device (%u bytes)", 4 * tile4,
+                         a->l->device->api->limits.local_bytes);
+    return t;
 }
