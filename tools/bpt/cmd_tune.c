@@ -100,7 +100,7 @@ static void add_candidate(tune_t *t, const char *text) {
     for (int i = 0; i < t->count; ++i)
         if (!strcmp(t->candidate[i].text, text)) return;
     if (!strcmp(text, "library") && !t->devices.has_library) return;
-    if (t->count < MOST_CANDIDATES) snprintf(t->candidate[t->count++].text, BPT_TUNING_TEXT, "%s", text);
+    if (t->count < MOST_CANDIDATES) snprintf(t->candidate[t->count++].text, BPT_TUNING_TEXT, "%.*s", BPT_TUNING_TEXT - 1, text);
 }
 
 // The shipped rule first: all others are held against it. What it says of products of two f16 matrices stands after its +, and is of no
