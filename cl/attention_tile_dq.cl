@@ -29,13 +29,14 @@
                         AT(drel, area + TO_UINT(entry_row[e]) * HEAD_DIM + c0 + c) += ONE_NUMBER(score, (e - e0) * 64u + c);\
             }                                                                                                          \
     } else {                                                                                                           \
-        for (uint c = LOCAL_ID; c < HEAD_DIM; c += WG) {                                                               \
-            float4 x[TILE4];                                                                                           \
-            UNROLL for (uint v = 0u; v < TILE4; ++v) x[v] = query[c * TILE4 + v];                                      \
-            for (uint e = 0u; e < TO_UINT(n_entries); ++e) {                                                           \
-                float4 row = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);                                                           \
-                UNROLL for (uint v = 0u; v < TILE4; ++v) row = add4(row, mul4(mix[e * TILE4 + v], x[v]));              \
-                AT(drel, area + TO_UINT(entry_row[e]) * HEAD_DIM + c) += (row.x + row.y) + (row.z + row.w);            \
+        for (uint e = 0u; e < TO_UINT(n_entries); ++e) {                                                               \
+            for (uint c0 = 0u; c0 < HEAD_DIM; c0 += WG) {                                                              \
+                const uint c = c0 + LOCAL_ID;                                                                          \
+                if (c < HEAD_DIM) {                                                                                    \
+                    float4 row = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);                                                       \
+                    UNROLL for (uint v = 0u; v < TILE4; ++v) row = add4(row, mul4(mix[e * TILE4 + v], query[c * TILE4 + v]));\
+                    AT(drel, area + TO_UINT(entry_row[e]) * HEAD_DIM + c) += (row.x + row.y) + (row.z + row.w);        \
+                }                                                                                                      \
             }                                                                                                          \
         }                                                                                                              \
     }
