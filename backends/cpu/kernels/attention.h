@@ -1,4 +1,4 @@
-// What the attention kernels share with ops/attention.c: the call with its operands resolved, one unit of work (a head of a sequence)
+// What the attention kernels share with ops/attention*.c: the call with its operands resolved, one unit of work (a head of a sequence)
 // and a thread's workspace. Knows nothing of vectors or threads.
 //
 // Inside a unit everything is f32 and head-major: row `node` of k, v, dk, dv has `columns` floats, head_dim rounded up to whole

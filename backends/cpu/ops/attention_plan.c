@@ -1,0 +1,180 @@
+// An attention call resolved, and its scratch laid out.
+#include <string.h>
+
+#include "backends/cpu/ops/attention_plan.h"
+#include "bpt/rng.h"
+
+enum { MAX_GROUPS = 128 };  // groups of units with an own sum of the table's gradient
+
+// Cuts scratch into pieces; with memory NULL only the sizes are counted.
+typedef struct {
+    char *memory;
+    size_t used;
+} cursor_t;
+
+static void *take(cursor_t *cursor, int64_t count, size_t size) {
+    const size_t offset = cursor->used;
+    cursor->used += ((size_t)count * size + 63) / 64 * 64;
+    return cursor->memory ? cursor->memory + offset : NULL;
+}
+static float *take_floats(cursor_t *cursor, int64_t count) { return take(cursor, count, sizeof(float)); }
+
+static bpt_attention_part_t part_of(const bpt_operand_t *operand, void *data, int64_t column) {
+    if (!data) return (bpt_attention_part_t){0};
+    return (bpt_attention_part_t){(char *)data + (size_t)column * bpt_dtype_size(operand->dtype), operand->dtype,
+                                  bpt_shape_columns(&operand->shape)};
+}
+
+// What the call asks for; operands of a run (NULL: only the sizes are wanted).
+static void resolve(bpt_attention_plan_t *p, const bpt_op_call_t *call, const bpt_host_run_t *run) {
+    const bpt_attention_attrs_t *t = &call->attrs.attention;
+    const int64_t d = (int64_t)t->heads * t->head_dim;
+    bpt_attention_t *a = &p->a;
+    *a = (bpt_attention_t){.t = t, .n = t->graph.n, .columns = bpt_cpu_blocks(t->head_dim, BPT_TILE) * BPT_TILE};
+    a->tree = t->graph.kind == BPT_GRAPH_BPT || t->graph.kind == BPT_GRAPH_SEGTREE;
+    if (t->graph.kind != BPT_GRAPH_TABLE) a->nodes = bpt_node_count(&t->graph), a->other = a->nodes - a->n;
+    a->mean_spans = t->zero_spans && t->queries == BPT_QUERIES_ALL && t->p <= 0 && a->other > 0;
+    a->rel_rows = call->in[2].present ? bpt_shape_rows(&call->in[2].shape) : 0;
+    a->threshold = bpt_dropout_threshold(t->p), a->inverse = 1 / (1 - t->p);
+    p->grad = call->op == BPT_OP_ATTENTION_GRAD;
+    if (!run) return;
+    void *const *in = run->in, *const *out = run->out;
+    const int kv = t->packed ? 0 : 1;
+    a->q = part_of(&call->in[0], in[0], 0);
+    a->k = part_of(&call->in[kv], in[kv], t->packed ? d : 0);
+    a->v = part_of(&call->in[kv], in[kv], t->packed ? 2 * d : d);
+    a->lengths = in[3], a->row_keys = in[4], a->rng = in[5], a->table = in[6];
+    a->slots = a->table ? call->in[6].shape.dim[1] : 0;
+    a->out = p->grad ? part_of(&call->in[7], in[7], 0) : part_of(&call->out[0], out[0], 0);
+    a->lse = p->grad ? in[9] : out[1];
+    if (!p->grad) return;
+    a->dout = part_of(&call->in[8], in[8], 0);
+    a->dq = part_of(&call->out[0], out[0], 0);
+    a->dk = part_of(&call->out[kv], out[kv], t->packed ? d : 0);
+    a->dv = part_of(&call->out[kv], out[kv], t->packed ? 2 * d : d);
+}
+
+// ---- Scratch ---------------------------------------------------------------------------------------------------------
+
+static int64_t key_rows(const bpt_attention_t *a) { return a->tree && !a->t->zero_spans ? a->nodes : a->n; }
+
+void bpt_attention_range(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t begin, int64_t end, bpt_attention_range_t *r) {
+    const bpt_intervals_t *graph = &a->t->graph;
+    const int64_t reach = a->tree                           ? 2 * (graph->kind == BPT_GRAPH_SEGTREE ? 1 : (int64_t)graph->k) + 3
+                          : graph->kind == BPT_GRAPH_WINDOW ? graph->window
+                                                            : unit->length;
+    r->levels = a->tree && !a->t->zero_spans ? unit->levels : 1;
+    r->rows = 0;
+    for (int j = 0; j < r->levels; ++j) {
+        const int64_t size = (unit->length + ((int64_t)1 << j) - 1) >> j, low = (begin >> j) - reach;
+        r->low[j] = low > 0 ? low : 0;
+        r->high[j] = bpt_cpu_min(size, ((end - 1) >> j) + 1 + (graph->causal ? 0 : reach));
+        r->base[j] = r->rows - r->low[j];
+        r->rows += r->high[j] - r->low[j];
+    }
+}
+
+// Most rows of bpt_attention_range for a chunk of a bucket.
+static int64_t chunk_rows(const bpt_attention_t *a) {
+    const bpt_intervals_t *graph = &a->t->graph;
+    if (!a->tree) return graph->kind == BPT_GRAPH_WINDOW ? bpt_cpu_min(a->n, BPT_ATTENTION_CHUNK + 2 * (int64_t)graph->window) : a->n;
+    int64_t rows = 0;
+    for (int j = 0; j < (a->t->zero_spans ? 1 : bpt_levels(a->n)); ++j)
+        rows += bpt_cpu_min(bpt_level_size(a->n, j),
+                            (BPT_ATTENTION_CHUNK >> j) + 4 * (graph->kind == BPT_GRAPH_SEGTREE ? 1 : (int64_t)graph->k) + 8);
+    return rows;
+}
+
+static void layout_work(bpt_attention_plan_t *p, cursor_t *cursor, bpt_attention_work_t *w) {
+    const bpt_attention_t *a = &p->a;
+    const int64_t tile = BPT_TILE * a->columns, lanes = BPT_ATTENTION_LANES * a->columns;
+    const int64_t keys = (a->tree ? bpt_attention_tile_keys(a) : BPT_ATTENTION_KEYS) + BPT_ATTENTION_SLACK;
+    const int64_t rel = (a->tree ? a->rel_rows : BPT_ATTENTION_KEYS + BPT_TILE) + BPT_ATTENTION_SLACK;
+    bpt_attention_work_t x;
+    memset(&x, 0, sizeof x);
+    x.q = take_floats(cursor, tile), x.qt = take_floats(cursor, tile), x.out = take_floats(cursor, tile);
+    x.walk.q = take_floats(cursor, lanes), x.walk.qt = take_floats(cursor, lanes), x.walk.out = take_floats(cursor, lanes);
+    x.raw = take_floats(cursor, keys * BPT_TILE), x.score = take_floats(cursor, keys * BPT_TILE);
+    x.tile.keys = take(cursor, keys, sizeof *x.tile.keys), x.order = take(cursor, keys, sizeof *x.order);
+    if (a->rel_rows) x.rel_score = take_floats(cursor, rel * BPT_TILE), x.tile.rel = take(cursor, rel, sizeof *x.tile.rel);
+    if (p->grad) {
+        x.dout = take_floats(cursor, tile), x.doutt = take_floats(cursor, tile), x.outt = take_floats(cursor, tile);
+        x.walk.dout = take_floats(cursor, lanes), x.walk.doutt = take_floats(cursor, lanes);
+        x.product = take_floats(cursor, keys * BPT_TILE);
+        x.sum_row = take(cursor, keys, sizeof *x.sum_row);
+        x.own_dk = take_floats(cursor, p->sum_rows * a->columns), x.own_dv = take_floats(cursor, p->sum_rows * a->columns);
+        x.own_drel = take_floats(cursor, p->sum_rows ? a->rel_rows * a->columns : 0);
+    }
+    if (w) {
+        *w = x;
+        memset(w->walk.q, 0, (size_t)lanes * sizeof(float)), memset(w->walk.qt, 0, (size_t)lanes * sizeof(float));
+        memset(w->walk.out, 0, (size_t)lanes * sizeof(float));
+        if (p->grad) memset(w->walk.dout, 0, (size_t)lanes * sizeof(float)), memset(w->walk.doutt, 0, (size_t)lanes * sizeof(float));
+    }
+}
+
+static void layout_rows(bpt_attention_plan_t *p, cursor_t *cursor) {
+    const bpt_attention_t *a = &p->a;
+    p->rel = take_floats(cursor, a->rel_rows * a->columns);
+    p->row_q = take_floats(cursor, p->threads * a->t->heads * a->columns);
+    p->row_parts = take_floats(cursor, (p->threads > BPT_ATTENTION_ROW_PIECES ? p->threads : BPT_ATTENTION_ROW_PIECES) * a->t->heads *
+                                           (a->columns + 2));
+}
+
+static void layout(bpt_attention_plan_t *p, int threads, cursor_t *cursor) {
+    const bpt_attention_t *a = &p->a;
+    p->threads = threads;
+    if (a->t->graph.kind == BPT_GRAPH_TABLE) {
+        layout_rows(p, cursor);
+        return;
+    }
+    p->units = a->t->batch * a->t->heads;
+    p->groups = bpt_cpu_min(p->units, MAX_GROUPS);
+    p->areas = bpt_cpu_min(p->units, threads);
+    p->chunks = bpt_cpu_blocks(a->n, BPT_ATTENTION_CHUNK);
+    p->sum_rows = p->grad && p->chunks > 1 ? chunk_rows(a) : 0;
+    p->rel = take_floats(cursor, a->rel_rows * a->columns);
+    p->drel = take_floats(cursor, p->grad ? p->groups * a->rel_rows * a->columns : 0);
+    p->unit = take(cursor, p->areas, sizeof *p->unit);
+    p->means = take(cursor, p->areas, sizeof *p->means);
+    p->work = take(cursor, threads, sizeof *p->work);
+    for (int64_t i = 0; i < p->areas; ++i) {
+        const int64_t floats = key_rows(a) * a->columns;
+        bpt_attention_unit_t u = {.k = take_floats(cursor, floats), .v = take_floats(cursor, floats)};
+        if (p->grad) u.dk = take_floats(cursor, floats), u.dv = take_floats(cursor, floats);
+        if (p->chunks > 1) u.spans = take_floats(cursor, p->chunks * BPT_ATTENTION_LANES * (a->columns + 2));
+        float *means = take_floats(cursor, a->mean_spans ? a->other * a->columns : 0);
+        if (cursor->memory) p->unit[i] = u, p->means[i] = means;
+    }
+    for (int i = 0; i < threads; ++i) layout_work(p, cursor, cursor->memory ? &p->work[i] : NULL);
+}
+
+static bpt_status_t plan(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+    bpt_attention_plan_t p = {0};
+    cursor_t cursor = {0};
+    resolve(&p, call, NULL);
+    if (p.a.nodes > INT32_MAX || (p.a.tree && p.a.t->graph.k > INT32_MAX / 8))
+        return bpt_fail(BPT_ERR_UNSUPPORTED, "attention over %lld nodes with k = %d is beyond the cpu backend", (long long)p.a.nodes,
+                        (int)p.a.t->graph.k);
+    layout(&p, threads, &cursor);
+    *scratch_bytes = cursor.used;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_cpu_plan_ATTENTION(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+    return plan(call, threads, scratch_bytes);
+}
+bpt_status_t bpt_cpu_plan_ATTENTION_GRAD(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+    return plan(call, threads, scratch_bytes);
+}
+
+void bpt_attention_begin(bpt_attention_plan_t *p, const bpt_host_run_t *run) {
+    cursor_t cursor = {.memory = run->scratch};
+    resolve(p, run->call, run);
+    layout(p, run->threads, &cursor);
+    p->k = bpt_cpu_kernels();
+    if (!p->a.rel_rows) return;
+    const bpt_attention_part_t table = part_of(&run->call->in[2], run->in[2], 0);
+    p->k->attention_read(&table, 0, p->a.rel_rows, p->a.t->head_dim, p->a.columns, p->rel);
+    p->a.rel = p->rel;
+}

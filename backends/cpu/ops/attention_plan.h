@@ -1,0 +1,78 @@
+// An attention call cut into pieces of work: attention_plan.c resolves the call and lays out scratch, attention_unit.c does one unit,
+// attention_rows.c kind TABLE, attention.c has the threads. The arithmetic is in kernels/attention_*.c.
+//
+// A unit is one head of one sequence: its keys and values are gathered head-major, then its queries run over the leaves from left to
+// right. With at least as many units as threads, a thread takes whole units; with fewer, long sequences are cut into chunks. The
+// cuts and the order of all sums depend on the shapes alone, so the result does not depend on the number of threads.
+#ifndef BPT_CPU_ATTENTION_PLAN_H
+#define BPT_CPU_ATTENTION_PLAN_H
+
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/kernels/attention.h"
+
+enum { BPT_ATTENTION_ROW_PIECES = 64 };  // kind TABLE: most pieces of a query's keys
+
+// The call and its scratch.
+typedef struct {
+    bpt_attention_t a;
+    const bpt_cpu_kernels_t *k;
+    bool grad;
+    int threads;
+    int64_t units, groups, areas;  // areas: units in work at the same time
+    int64_t chunks;                // of the longest possible sequence
+    int64_t sum_rows;              // of a thread's private sums, 0: none
+    bpt_attention_unit_t *unit;    // [areas]
+    bpt_attention_work_t *work;    // [threads]
+    float **means;                 // [areas], workspace of the mean kernels
+    float *rel, *drel;             // [rel_rows][columns]; [groups] of them
+    float *row_q, *row_parts;      // kind TABLE: [threads][heads][columns]; [threads or pieces][heads][columns + 2]
+} bpt_attention_plan_t;
+
+// The plan of a run, with its operands, its scratch laid out and the table of relative positions read.
+void bpt_attention_begin(bpt_attention_plan_t *p, const bpt_host_run_t *run);
+// The range of keys (and of spans that read themselves) that queries [begin, end) of a unit touch.
+void bpt_attention_range(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t begin, int64_t end, bpt_attention_range_t *r);
+
+// ---- Units -----------------------------------------------------------------------------------------------------------
+
+// Which part of a unit's rows a thread takes: one of `shares`.
+typedef struct {
+    int share, shares;
+} bpt_attention_share_t;
+
+// The call as one head sees it: all parts start at its first column.
+bpt_attention_t bpt_attention_of_head(const bpt_attention_t *all, int head);
+// Unit number `index` of the call; keeps the memory of *unit.
+void bpt_attention_begin_unit(const bpt_attention_plan_t *p, int64_t index, bpt_attention_unit_t *unit);
+int64_t bpt_attention_chunks(const bpt_attention_unit_t *unit);
+// Gathers keys and values, clears what is summed and what no query or key will write.
+void bpt_attention_open_unit(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
+                             bpt_attention_share_t s);
+// All queries of a chunk's leaves, and the spans that end there.
+void bpt_attention_run_chunk(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
+                             bpt_attention_work_t *w, int64_t chunk);
+// What needs all chunks of the unit.
+void bpt_attention_close_unit(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
+                              bpt_attention_work_t *w, float *means);
+
+// ---- Sums of the gradient --------------------------------------------------------------------------------------------
+
+// The sum of the table's gradient of a unit's group, NULL without a table.
+float *bpt_attention_group_table(const bpt_attention_plan_t *p, int64_t index);
+// A sequence of one chunk sums into the unit's rows and the group's table directly. With several, each chunk sums into the
+// thread's own rows, which are added to the unit's in the order of the chunks.
+void bpt_attention_begin_sums(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
+                              bpt_attention_work_t *w, int64_t chunk, float *drel);
+// Adds a chunk's sums to the unit's, a share of the rows.
+void bpt_attention_merge_sums(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
+                              const bpt_attention_work_t *w, float *drel, bpt_attention_share_t s);
+// Writes the unit's gradients of keys and values, a share of the rows; nothing in the forward pass.
+void bpt_attention_write_sums(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
+                              bpt_attention_share_t s);
+
+// ---- Kind TABLE ------------------------------------------------------------------------------------------------------
+
+// All of the call's queries, one by one.
+void bpt_attention_run_rows(const bpt_attention_plan_t *p, int64_t queries);
+
+#endif
