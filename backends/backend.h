@@ -21,16 +21,17 @@ typedef struct {
     char name[128], driver[128], reason[256];  // reason: why it cannot be used, "" when usable
     char type[16];                             // "cpu", "discrete", "integrated", "software"
     char features[512];                        // blank-separated words, e.g. "avx512 bf16 fma"
-    char pci[16];  // place on the bus, "0000:03:00.0"; "" when there is none or the driver does not tell
+    char pci[16];                              // place on the bus, "0000:03:00.0"; "" when there is none or the driver does not tell
     uint64_t memory_bytes;
     uint64_t max_buffer_bytes;
     // GPUs, 0 = not said: range and alignment of a binding, work-items and local memory of a work-group.
     uint64_t max_binding_bytes;
     uint32_t binding_alignment, max_group_size, max_local_bytes;
-    bpt_matrix_units_t matrix;  // of f16 with f32 sums
-    int32_t units;  // cores, compute units; 0 = unknown
+    bpt_matrix_units_t matrix;        // of f16 with f32 sums
+    uint32_t vector_lanes;            // OpenCL on processors: floats of a vector register
+    int32_t units;                    // cores, compute units; 0 = unknown
     bool usable, bf16, f16, library;  // library: products by that of the API, where it can be trusted, are what suits the device
-    char bf16_reason[256];  // why bf16 is false, where there is more to say than that the device has none
+    char bf16_reason[256];            // why bf16 is false, where there is more to say than that the device has none
     // GPUs: the rule for products of matrices, by what it applies ("shipped", "tuned", "BPT_TUNING"), and why no other one does.
     char products[160], products_origin[16], products_note[560];
 } bpt_device_info_t;

@@ -15,7 +15,8 @@ static bool possible(const bpt_product_rule_t *r) {
     if (r->kind == BPT_PRODUCT_LIBRARY) return true;
     if (r->kind == BPT_PRODUCT_WIDE)
         return s[BPT_WIDE_ROWS] && s[BPT_WIDE_ROWS] % 4 == 0 && s[BPT_WIDE_ROWS] <= 64 && s[BPT_WIDE_COLUMNS] >= 1 &&
-               s[BPT_WIDE_COLUMNS] <= 8 && power_of_two(s[BPT_WIDE_GROUP]) && s[BPT_WIDE_GROUP] <= 1024;
+               s[BPT_WIDE_COLUMNS] <= 8 && power_of_two(s[BPT_WIDE_GROUP]) && s[BPT_WIDE_GROUP] <= 1024 &&
+               (s[BPT_WIDE_LANES] == 4 || s[BPT_WIDE_LANES] == 8 || s[BPT_WIDE_LANES] == 16);
     for (int i = 0; i < 5; ++i)
         if (!power_of_two(s[i]) || s[i] > 256) return false;
     if (r->kind == BPT_PRODUCT_MATRIX)
@@ -38,9 +39,10 @@ static bool parse_rule(const char *text, bpt_product_rule_t *r) {
     if (!strcmp(text, "library")) return true;
     s[BPT_LIBRARY_TF32] = 1;
     if (!strcmp(text, "library-tf32")) return true;
-    r->kind = BPT_PRODUCT_WIDE;
+    *r = (bpt_product_rule_t){.kind = BPT_PRODUCT_WIDE, .size = {[BPT_WIDE_LANES] = 4}};
     if (!strncmp(text, "wide:", 5)) text += 5;
-    return sscanf(text, "%u,%u,%u%c", &s[0], &s[1], &s[2], &rest) == 3 && possible(r);
+    const bool lanes = sscanf(text, "%u,%u,%u,%u%c", &s[0], &s[1], &s[2], &s[3], &rest) == 4;
+    return (lanes || sscanf(text, "%u,%u,%u%c", &s[0], &s[1], &s[2], &rest) == 3) && possible(r);
 }
 
 // One for all forms, or one for each. Writes into `part`.
@@ -79,7 +81,8 @@ bool bpt_gpu_tuning_parse(const char *text, bpt_gpu_tuning_t *out) {
 static size_t rule_text(const bpt_product_rule_t *r, char *text, size_t bytes) {
     const uint32_t *s = r->size;
     if (r->kind == BPT_PRODUCT_LIBRARY) return (size_t)snprintf(text, bytes, s[BPT_LIBRARY_TF32] ? "library-tf32" : "library");
-    if (r->kind == BPT_PRODUCT_WIDE) return (size_t)snprintf(text, bytes, "wide:%u,%u,%u", s[0], s[1], s[2]);
+    if (r->kind == BPT_PRODUCT_WIDE && s[BPT_WIDE_LANES] == 4) return (size_t)snprintf(text, bytes, "wide:%u,%u,%u", s[0], s[1], s[2]);
+    if (r->kind == BPT_PRODUCT_WIDE) return (size_t)snprintf(text, bytes, "wide:%u,%u,%u,%u", s[0], s[1], s[2], s[3]);
     return (size_t)snprintf(text, bytes, "%s:%u,%u,%u,%u,%u", r->kind == BPT_PRODUCT_MATRIX ? "matrix" : "tiles", s[0], s[1], s[2], s[3],
                             s[4]);
 }
@@ -138,6 +141,8 @@ static void check_fit(const bpt_product_rule_t *r, const bpt_device_info_t *info
         snprintf(why, bytes, "units for products of f16 matrices, which the device, its driver or this build of bpt lacks");
     else if (r->kind == BPT_PRODUCT_MATRIX && r->size[BPT_MATRIX_DEPTH] % info->matrix.depth)
         snprintf(why, bytes, "a depth that is a multiple of %u, which the device's units take at once", info->matrix.depth);
+    else if (r->kind == BPT_PRODUCT_WIDE && r->size[BPT_WIDE_LANES] > 4 && !info->vector_lanes)
+        snprintf(why, bytes, "vectors of %u columns, which only OpenCL on a processor has", r->size[BPT_WIDE_LANES]);
     else if (info->max_group_size && group > info->max_group_size)
         snprintf(why, bytes, "work-groups of %u, the device has %u", group, info->max_group_size);
     else if (info->max_local_bytes && local > info->max_local_bytes)
@@ -158,7 +163,8 @@ bool bpt_gpu_is_rasterizer(const bpt_device_info_t *info) { return strstr(info->
 static const char *shipped(const bpt_device_info_t *info) {
     if (info->library) return "library";
     if (!is_software(info)) return "tiles:64,64,16,8,8";
-    return bpt_gpu_is_rasterizer(info) ? "wide:16,4,8" : "wide:8,2,8";
+    if (bpt_gpu_is_rasterizer(info)) return "wide:16,4,8";
+    return info->vector_lanes >= 16 ? "wide:8,2,1,16" : info->vector_lanes >= 8 ? "wide:4,2,1,8" : "wide:8,2,8";
 }
 
 // Units for products of matrices go before all else on GPUs; a driver in software only says that it has them.
@@ -172,11 +178,14 @@ void bpt_gpu_tuning_shipped(const bpt_device_info_t *info, bpt_gpu_tuning_t *out
 }
 
 const char *const *bpt_gpu_tuning_candidates(const bpt_device_info_t *info) {
+    static const char *const vectors[] = {
+        "wide:8,2,1,16", "wide:4,2,1,8", "library", "wide:12,2,1,16", "wide:16,1,1,16", "wide:8,3,1,16", "wide:8,1,1,8", "wide:12,1,1,8",
+        "wide:4,4,1,8",  "wide:8,2,8",   NULL};
     static const char *const processor[] = {"wide:8,2,8",  "library",    "wide:16,2,8", "wide:8,4,8",         "wide:16,4,8",
                                             "wide:4,4,16", "wide:8,2,4", "wide:8,1,16", "tiles:64,64,16,8,8", NULL};
     static const char *const gpu[] = {"tiles:64,64,16,8,8",  "library",     "tiles:64,64,16,4,4", "tiles:128,64,16,8,8",
                                       "tiles:64,128,16,8,8", "wide:8,1,64", "tiles:32,32,16,4,4", NULL};
-    return is_software(info) ? processor : gpu;
+    return !is_software(info) ? gpu : info->vector_lanes >= 8 ? vectors : processor;
 }
 
 const char *const *bpt_gpu_tuning_half_candidates(const bpt_device_info_t *info) {
@@ -196,7 +205,8 @@ static bpt_status_t from_text(const char *origin, const char *text, const bpt_de
         return bpt_fail(
             BPT_ERR_USAGE,
             "%s: '%.100s' must be tiles:ROWS,COLUMNS,DEPTH,ROWS,COLUMNS (of a tile and of an item, powers of two), "
-            "wide:ROWS,COLUMNS,GROUP (rows a multiple of 4 up to 64, columns from 1 to 8, group a power of two), library or "
+            "wide:ROWS,COLUMNS,GROUP or wide:ROWS,COLUMNS,GROUP,LANES (rows a multiple of 4 up to 64, columns from 1 to 8, group a power "
+            "of two, lanes 4, 8 or 16), library or "
             "library-tf32, for all products or as FORWARD/BACKWARD/WEIGHTS; after a + the same for products of f16 matrices, or "
             "matrix:ROWS,COLUMNS,ROWS,COLUMNS,DEPTH (fragments of a subgroup, subgroups, powers of two up to 8)",
             origin, text);

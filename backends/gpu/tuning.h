@@ -8,7 +8,7 @@
 typedef enum { BPT_PRODUCT_TILES, BPT_PRODUCT_WIDE, BPT_PRODUCT_LIBRARY, BPT_PRODUCT_MATRIX } bpt_product_kind_t;
 
 enum { BPT_TILE_ROWS, BPT_TILE_COLUMNS, BPT_TILE_DEPTH, BPT_TILE_ITEM_ROWS, BPT_TILE_ITEM_COLUMNS };  // sizes of tiles in local memory
-enum { BPT_WIDE_ROWS, BPT_WIDE_COLUMNS, BPT_WIDE_GROUP };                                             // of products without it
+enum { BPT_WIDE_ROWS, BPT_WIDE_COLUMNS, BPT_WIDE_GROUP, BPT_WIDE_LANES };  // of products without it: vectors of LANES columns
 // Of products by the device's units: their fragments that a subgroup holds, the subgroups of a work-group, the depth of tiles.
 enum { BPT_MATRIX_ROWS, BPT_MATRIX_COLUMNS, BPT_MATRIX_GROUP_ROWS, BPT_MATRIX_GROUP_COLUMNS, BPT_MATRIX_DEPTH };
 enum { BPT_LIBRARY_TF32 };  // 1: f32 operands may be rounded to TF32
@@ -28,14 +28,14 @@ typedef struct {
 
 enum { BPT_TUNING_TEXT = 160 };  // room for the text of a tuning
 
-// "tiles:64,64,16,8,8", "wide:8,2,8", "library", "library-tf32"; one for all forms or forward/backward/weights. Also "tiles", "8,2,8" and "0,0,0".
+// "tiles:64,64,16,8,8", "wide:8,2,8", "wide:8,2,1,16", "library", "library-tf32"; one for all forms or forward/backward/weights. Also "tiles", "8,2,8" and "0,0,0".
 // After a +, in the same way, what products of two f16 matrices do instead, "matrix:2,2,2,2,32" (also "matrix") among them.
 // False: not such a text.
 bool bpt_gpu_tuning_parse(const char *text, bpt_gpu_tuning_t *out);
 void bpt_gpu_tuning_text(const bpt_gpu_tuning_t *tuning, char text[BPT_TUNING_TEXT]);
 bool bpt_gpu_tuning_has(const bpt_gpu_tuning_t *tuning, bpt_product_kind_t kind);
 // Of the devices in software, Mesa's rasterizer runs eight items side by side and pays for every load of each: it wants large tiles in
-// registers. OpenCL drivers for processors make vectors of float4s.
+// registers. OpenCL on processors has vectors as long as their registers.
 bool bpt_gpu_is_rasterizer(const bpt_device_info_t *info);
 // The rule of a class of device as it is shipped.
 void bpt_gpu_tuning_shipped(const bpt_device_info_t *info, bpt_gpu_tuning_t *out);

@@ -90,6 +90,7 @@ static void describe(const bpt_opencl_functions_t *cl, const bpt_opencl_id_t *id
     info->binding_alignment = 1;
     info->max_group_size = (uint32_t)NUMBER(size_t, cl, id->device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
     info->max_local_bytes = (uint32_t)NUMBER(cl_ulong, cl, id->device, CL_DEVICE_LOCAL_MEM_SIZE);
+    if (type & CL_DEVICE_TYPE_CPU) info->vector_lanes = NUMBER(cl_uint, cl, id->device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
     know_pci(cl, id->device, extensions, info);
     info->units = (int32_t)NUMBER(cl_uint, cl, id->device, CL_DEVICE_MAX_COMPUTE_UNITS);
     judge(cl, id->device, info);

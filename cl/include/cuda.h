@@ -69,6 +69,11 @@ static __device__ __forceinline__ void store_element(uint dtype, void *data, uin
 #define LOAD(x, i) load_element(DT_##x, x, i)
 #define STORE(x, i, v) store_element(DT_##x, x, i, v)
 #define AT(x, i) x[i]
+// Vectors of LANES floats: of four here.
+#define VECTOR float4
+#define VECTOR_AT(x, i) AT(x, i)
+#define VECTOR_PART(v, part) (v)
+#define VECTOR_ZERO FLOAT4(0.0f, 0.0f, 0.0f, 0.0f)
 
 #define ARGUMENT(number, kind, name) void *name##_base,
 #define POINTER_F(name) void *name = name##_base;

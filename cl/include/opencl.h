@@ -41,6 +41,22 @@ void store_element(uint dtype, __global void *data, uint i, float v) {
             (bits & 0x7FFFFFFFu) > 0x7F800000u ? (ushort)(bits >> 16 | 0x40u) : (ushort)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
     }
 }
+// Vectors of LANES floats, a constant of the kernels that have them.
+#if LANES == 16
+#define VECTOR float16
+#define VECTOR_AT(x, i) vload16(i, (__global const float *)x)
+#define VECTOR_PART(v, part) (part == 0u ? v.s0123 : part == 1u ? v.s4567 : part == 2u ? v.s89ab : v.scdef)
+#elif LANES == 8
+#define VECTOR float8
+#define VECTOR_AT(x, i) vload8(i, (__global const float *)x)
+#define VECTOR_PART(v, part) (part == 0u ? v.s0123 : v.s4567)
+#else
+#define VECTOR float4
+#define VECTOR_AT(x, i) AT(x, i)
+#define VECTOR_PART(v, part) (v)
+#endif
+#define VECTOR_ZERO ((VECTOR)(0.0f))
+
 #define LOAD(x, i) load_element(DT_##x, x, i)
 #define STORE(x, i, v) store_element(DT_##x, x, i, v)
 #define AT(x, i) x[i]

@@ -52,6 +52,11 @@ uint MUL_HI(uint a, uint b) {
 #define STORE(x, i, v) x[x##_skew + (i)] = v
 #endif
 #define AT(x, i) x[x##_skew + (i)]
+// Vectors of LANES floats: of four here.
+#define VECTOR float4
+#define VECTOR_AT(x, i) AT(x, i)
+#define VECTOR_PART(v, part) (v)
+#define VECTOR_ZERO FLOAT4(0.0f, 0.0f, 0.0f, 0.0f)
 
 #define CONSTANT(number, name) layout(constant_id = 1 + number) const uint name = 1;
 #ifdef BPT_F16

@@ -40,6 +40,8 @@ static void a_text_comes_back(void **state) {
         {"tiles", "tiles:64,64,16,8,8"},
         {"0,0,0", "tiles:64,64,16,8,8"},
         {"8,2,8", "wide:8,2,8"},
+        {"8,2,8,4", "wide:8,2,8"},
+        {"wide:8,2,1,16", "wide:8,2,1,16"},
         {"tiles:128,64,16,8,8", "tiles:128,64,16,8,8"},
         {"library", "library"},
         {"library-tf32/library/library", "library-tf32/library/library"},
@@ -66,6 +68,8 @@ static void wrong_texts_are_refused(void **state) {
                                         "fast",
                                         "8,2",
                                         "8,2,8,1",
+                                        "8,2,8,32",
+                                        "8,2,8,16,1",
                                         "7,2,8",
                                         "8,9,8",
                                         "8,2,7",
@@ -108,8 +112,10 @@ static void expect_candidates(const char *const *candidates, const char *before,
 
 static void every_candidate_is_a_rule_of_its_own(void **state) {
     (void)state;
-    const bpt_device_info_t *infos[] = {&processor, &gpu, &units};
-    for (int i = 0; i < 3; ++i) {
+    bpt_device_info_t vectors = processor;
+    vectors.vector_lanes = 16;
+    const bpt_device_info_t *infos[] = {&processor, &gpu, &units, &vectors};
+    for (int i = 0; i < 4; ++i) {
         expect_candidates(bpt_gpu_tuning_candidates(infos[i]), "", true);
         expect_candidates(bpt_gpu_tuning_half_candidates(infos[i]), "wide:8,2,8+", i == 2);
     }
@@ -140,6 +146,11 @@ static void what_is_asked_for_goes_before_the_file_before_what_is_shipped(void *
     strcpy(newer.driver, "1.1");
     expect_rule(&processor, NULL, "wide:8,2,8", "shipped", "");
     expect_rule(&gpu, NULL, "tiles:64,64,16,8,8", "shipped", "");
+    bpt_device_info_t vectors = processor;
+    vectors.vector_lanes = 8;
+    expect_rule(&vectors, NULL, "wide:4,2,1,8", "shipped", "");
+    vectors.vector_lanes = 16;
+    expect_rule(&vectors, NULL, "wide:8,2,1,16", "shipped", "");
     const bpt_device_info_t nvidia = {.name = "a GPU", .driver = "1.0", .type = "discrete", .library = true};
     expect_rule(&nvidia, NULL, "library", "shipped", "");
     expect_rule(&units, NULL, "tiles:64,64,16,8,8+matrix:2,2,2,2,32", "shipped", "");
@@ -155,7 +166,7 @@ static void what_is_asked_for_goes_before_the_file_before_what_is_shipped(void *
 
 static void a_wrong_variable_is_wrong_usage(void **state) {
     (void)state;
-    static const char *const texts[] = {"fast", "wide:8,2,256"};
+    static const char *const texts[] = {"fast", "wide:8,2,256", "wide:8,2,1,16"};
     for (size_t i = 0; i < BPT_COUNT(texts); ++i) {
         bpt_gpu_rule_t rule;
         setenv("BPT_TUNING", texts[i], 1);

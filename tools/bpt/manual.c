@@ -90,7 +90,8 @@ static const struct {
                    "in local=16384,f16=0; software=0: attention as on a GPU"},
     {"BPT_CONFIG_DIR", "folder of the rules that bpt tune records [$XDG_CONFIG_HOME/bpt, else ~/.config/bpt]"},
     {"BPT_TUNING",
-     "rule for the products of the GPU backends in place of the recorded one: wide:8,2,8 (rows, columns, group), tiles, "
+     "rule for the products of the GPU backends in place of the recorded one: wide:8,2,8 (rows, columns, group), wide:8,2,1,16 (and "
+     "lanes), tiles, "
      "tiles:64,64,16,8,8 (of a tile: rows, columns, depth; of an item: rows, columns), library or library-tf32 (cuBLASLt, f32 rounded "
      "to TF32); one for all, or "
      "FORWARD/BACKWARD/WEIGHTS; after a + the same for products of two f16 matrices, where matrix:2,2,2,2,32 (fragments of a "

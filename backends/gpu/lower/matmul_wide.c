@@ -10,9 +10,11 @@ typedef struct {
     bpt_lower_t *l;
     const bpt_gemm_t *g;
     int64_t lda, ldb, ldc;
-    uint32_t rows, columns, group;  // of the rule
-    bpt_view_t a, b;                // panels
+    uint32_t rows, columns, group, lanes;  // of the rule
+    bpt_view_t a, b;                       // panels
 } wide_t;
+
+static int64_t panel_columns(const wide_t *w) { return (int64_t)w->lanes * w->group * w->columns; }
 
 static bool by_fours(const bpt_view_t *v) { return !v->present || (v->dtype == BPT_F32 && v->offset_bytes % 16 == 0); }
 
@@ -49,13 +51,14 @@ static void multiply(const wide_t *w, int64_t m0, int64_t m, int64_t n0, int64_t
     k.constants[matmul_wide_HAS_BIAS] = bias->present;
     k.constants[matmul_wide_ROWS] = w->rows;
     k.constants[matmul_wide_COLUMNS] = w->columns;
+    k.constants[matmul_wide_LANES] = w->lanes;
     k.bindings[matmul_wide_a] = w->a;
     k.bindings[matmul_wide_b] = w->b;
     k.bindings[matmul_wide_addend] = bpt_lower_part(acc, first, count);
     k.bindings[matmul_wide_bias] = bpt_lower_part(bias, n0, n);
     k.bindings[matmul_wide_c] = bpt_lower_part(&w->g->c, first, count);
     k.flops = 2.0 * (double)m * (double)n * (double)depth;
-    bpt_lower_emit(w->l, &k, &p, bpt_ceil_div(m, w->rows) * bpt_ceil_div(n, 4 * (int64_t)w->group * w->columns));
+    bpt_lower_emit(w->l, &k, &p, bpt_ceil_div(m, w->rows) * bpt_ceil_div(n, panel_columns(w)));
 }
 
 // All rows of some columns.
@@ -65,7 +68,7 @@ static void multiply_columns(const wide_t *w, int64_t n0, int64_t n) {
     for (int64_t k0 = 0; k0 < g->k; k0 += DEPTH) {
         const int64_t depth = bpt_min(DEPTH, g->k - k0);
         if (n0 || k0) bpt_lower_barrier(w->l);
-        pack(w, &g->b, g->transpose_b, w->ldb, n0, n, k0, depth, 4 * w->group * w->columns, false, &w->b);
+        pack(w, &g->b, g->transpose_b, w->ldb, n0, n, k0, depth, (uint32_t)panel_columns(w), false, &w->b);
         for (int64_t m0 = 0; m0 < g->m; m0 += ROWS) {
             const int64_t m = bpt_min(ROWS, g->m - m0);
             if (m0) bpt_lower_barrier(w->l);
@@ -83,8 +86,8 @@ static bpt_view_t panels(bpt_lower_t *l, int64_t lines, int64_t width, int64_t d
 void bpt_lower_wide(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc) {
     const uint32_t *size = g->rule->size;
     wide_t w = {.l = l, .g = g, .lda = lda, .ldb = ldb, .ldc = ldc};
-    w.rows = size[BPT_WIDE_ROWS], w.columns = size[BPT_WIDE_COLUMNS], w.group = size[BPT_WIDE_GROUP];
+    w.rows = size[BPT_WIDE_ROWS], w.columns = size[BPT_WIDE_COLUMNS], w.group = size[BPT_WIDE_GROUP], w.lanes = size[BPT_WIDE_LANES];
     w.a = panels(l, bpt_min(g->m, ROWS), w.rows, bpt_min(g->k, DEPTH));
-    w.b = panels(l, bpt_min(g->n, COLUMNS), 4 * (int64_t)w.group * w.columns, bpt_min(g->k, DEPTH));
+    w.b = panels(l, bpt_min(g->n, COLUMNS), panel_columns(&w), bpt_min(g->k, DEPTH));
     for (int64_t n0 = 0; n0 < g->n; n0 += COLUMNS) multiply_columns(&w, n0, bpt_min(COLUMNS, g->n - n0));
 }
