@@ -153,12 +153,13 @@ KERNEL_BEGIN
                     UNROLL for (uint j = 0u; j < NODES; ++j)
                         UNROLL for (uint v = 0u; v < VECTORS; ++v) {
                             const uint at = (t + j * PARTS) * TILE4 + vector0 + v;
+                            float4 x = SUM_LANES(s, j, v), y = SUM_LANES(d, j, v);
                             if (PIECES != 0u && number > 0u) {
-                                s[j * VECTORS + v] = add4(score[at], s[j * VECTORS + v]);
-                                d[j * VECTORS + v] = add4(weight[at], d[j * VECTORS + v]);
+                                x = add4(score[at], x);
+                                y = add4(weight[at], y);
                             }
-                            score[at] = s[j * VECTORS + v];
-                            weight[at] = d[j * VECTORS + v];
+                            score[at] = x;
+                            weight[at] = y;
                         }
                 }
                 if (PIECES != 0u) {
@@ -176,7 +177,18 @@ KERNEL_BEGIN
                         const uint rx = TO_UINT(max(row.x, 0)) * HEAD_DIM, ry = TO_UINT(max(row.y, 0)) * HEAD_DIM;
                         const uint rz = TO_UINT(max(row.z, 0)) * HEAD_DIM, rw = TO_UINT(max(row.w, 0)) * HEAD_DIM;
                         const uint from = list_row[t] * p.q_stride + head * HEAD_DIM;
-                        for (uint c = 0u; c < HEAD_DIM; ++c)
+                        uint c = 0u;
+                        float4 sx = r, sy = r, sz = r, sw = r;
+                        for (; c + 3u < HEAD_DIM; c += 4u) {
+                            const float4 own = LOAD4(q, from + c);
+                            sx += mul4(own, LOAD4(rel, rx + c));
+                            sy += mul4(own, LOAD4(rel, ry + c));
+                            sz += mul4(own, LOAD4(rel, rz + c));
+                            sw += mul4(own, LOAD4(rel, rw + c));
+                        }
+                        r = FLOAT4((sx.x + sx.y) + (sx.z + sx.w), (sy.x + sy.y) + (sy.z + sy.w), (sz.x + sz.y) + (sz.z + sz.w),
+                                   (sw.x + sw.y) + (sw.z + sw.w));
+                        for (; c < HEAD_DIM; ++c)
                             r += LOAD(q, from + c) * FLOAT4(LOAD(rel, rx + c), LOAD(rel, ry + c), LOAD(rel, rz + c), LOAD(rel, rw + c));
                     }
                     uint dropped = 0u;

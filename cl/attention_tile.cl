@@ -50,7 +50,7 @@ KERNEL_BEGIN
                     float4 largest = part_top[part * TILE4 + vector0 + v];
                     UNROLL for (uint j = 0u; j < NODES; ++j) {
                         const uint at = (t + j * PARTS) * TILE4 + vector0 + v;
-                        const float4 x = add4(s[j * VECTORS + v], score[at]);
+                        const float4 x = add4(SUM_LANES(s, j, v), score[at]);
                         score[at] = x;
                         largest = max4(largest, x);
                     }

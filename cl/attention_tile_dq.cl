@@ -34,7 +34,10 @@
                 const uint c = c0 + LOCAL_ID;                                                                          \
                 if (c < HEAD_DIM) {                                                                                    \
                     float4 row = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);                                                       \
-                    UNROLL for (uint v = 0u; v < TILE4; ++v) row = add4(row, mul4(mix[e * TILE4 + v], query[c * TILE4 + v]));\
+                    UNROLL for (uint v = 0u; v < TILE4; v += WIDE) {                                                   \
+                        const VECTOR x = VECTOR_OF(mix, e * TILE4 + v) * VECTOR_OF(query, c * TILE4 + v);              \
+                        UNROLL for (uint four = 0u; four < WIDE; ++four) row = add4(row, VECTOR_PART(x, four));        \
+                    }                                                                                                  \
                     AT(drel, area + TO_UINT(entry_row[e]) * HEAD_DIM + c) += (row.x + row.y) + (row.z + row.w);        \
                 }                                                                                                      \
             }                                                                                                          \
@@ -79,8 +82,8 @@ KERNEL_BEGIN
                         const float4 log_sum = TILE_NUMBERS(lse, lane), dot_sum = TILE_NUMBERS(dots, lane);
                         UNROLL for (uint j = 0u; j < NODES; ++j) {
                             const uint at = (t + j * PARTS) * TILE4 + vector0 + v;
-                            const float4 x = add4(s[j * VECTORS + v], score[at]);
-                            const float4 y = BY_MATRIX ? upper_dots[at] : d[j * VECTORS + v];
+                            const float4 x = add4(SUM_LANES(s, j, v), score[at]);
+                            const float4 y = BY_MATRIX ? upper_dots[at] : SUM_LANES(d, j, v);
                             float4 kept = FLOAT4(p.inverse, p.inverse, p.inverse, p.inverse);
                             KEEP(t + j * PARTS, vector0 + v, kept)
                             score[at] = mul4(weights_of(x, log_sum), add4(mul4(kept, y), -1.0f * dot_sum));

@@ -23,8 +23,8 @@ KERNEL_BEGIN
     const uint row0 = panel_a * ROWS, vector0 = panel_b * WG * COLUMNS + LOCAL_ID;
     UNROLL for (uint i = 0u; i < ROWS; ++i)
         UNROLL for (uint j = 0u; j < COLUMNS; ++j)
-            UNROLL for (uint part = 0u; part < LANES / 4u; ++part) {
-                const uint row = row0 + i, column4 = (vector0 + j * WG) * (LANES / 4u) + part;
+            UNROLL for (uint part = 0u; part < VECTOR_FOURS; ++part) {
+                const uint row = row0 + i, column4 = (vector0 + j * WG) * VECTOR_FOURS + part;
                 if (row < p.m && column4 < p.n4) {
                     float4 v = VECTOR_PART(sum[i * COLUMNS + j], part);
                     if (HAS_ADDEND != 0u) v += AT(addend, row * p.ldc4 + column4);

@@ -28,6 +28,7 @@ typedef unsigned int uint;
 
 // What kernels do with float4s; CUDA has the type without its arithmetic.
 static __device__ __forceinline__ float4 operator*(float s, float4 v) { return make_float4(s * v.x, s * v.y, s * v.z, s * v.w); }
+static __device__ __forceinline__ float4 operator*(float4 a, float4 b) { return make_float4(a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w); }
 static __device__ __forceinline__ void operator+=(float4 &sum, float4 v) {
     sum.x += v.x;
     sum.y += v.y;
@@ -69,9 +70,13 @@ static __device__ __forceinline__ void store_element(uint dtype, void *data, uin
 #define LOAD(x, i) load_element(DT_##x, x, i)
 #define STORE(x, i, v) store_element(DT_##x, x, i, v)
 #define AT(x, i) x[i]
+#define LOAD4(x, i) FLOAT4(LOAD(x, i), LOAD(x, (i) + 1u), LOAD(x, (i) + 2u), LOAD(x, (i) + 3u))
 // Vectors of LANES floats: of four here.
 #define VECTOR float4
+#define VECTOR_FOURS 1u
 #define VECTOR_AT(x, i) AT(x, i)
+#define VECTOR_OF(array, i) array[i]
+#define VECTOR_PUT(array, i, v) array[i] = v
 #define VECTOR_PART(v, part) (v)
 #define VECTOR_ZERO FLOAT4(0.0f, 0.0f, 0.0f, 0.0f)
 

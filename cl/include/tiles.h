@@ -3,13 +3,15 @@
 // is walked in batches of BATCH nodes. LANE_ITEMS work-items share a node of the list, each with its own VECTORS vectors of lanes; there are
 // PARTS such groups of items. In registers an item has NODES nodes or COLUMNS columns side by side, times its vectors; what lasts longer than
 // a loop is in local memory. A lane's own bounds mask what only its neighbours read. Constants: TILE4 VECTORS NODES COLUMNS RANGES MOST_COLUMNS
-// BATCH MATRIX; tile and work-group are powers of two, BATCH is a multiple of PARTS * NODES.
+// BATCH MATRIX LANES (of an item's vectors in registers: 4, in OpenCL also 8 or 16, where VECTORS is enough); tile and work-group are powers of two, BATCH is a multiple of PARTS * NODES.
 //
 // Rows of the relative position table that a batch uses are listed once, as entries: a lane reads node m of range r with row base + step m,
 // so the rows of a range in a batch are few and evenly spaced, and q . rel is computed once for all nodes at the same distance.
 #include "attention.h"
 #include "matrix.h"
 #define TILE (4u * TILE4)
+#define WIDE VECTOR_FOURS              // vectors of four lanes in one of those in registers
+#define ITEM_VECTORS (VECTORS / WIDE)  // an item's
 #define HEAD_DIM p.head_dim
 #ifndef FIRST_COLUMN  // the columns of a head that are in local memory: all of them, unless a kernel walks them in pieces
 #define FIRST_COLUMN 0u
@@ -149,15 +151,17 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
 
 // sum[j][vector] = the products of `count` rows of a tensor, which begin at `from`, with the lanes of a tile.
 #define TILE_DOTS(sum, count, from, tile, tensor)                                                               \
-    UNROLL for (uint j = 0u; j < count * VECTORS; ++j) sum[j] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);                 \
+    UNROLL for (uint j = 0u; j < count * ITEM_VECTORS; ++j) sum[j] = VECTOR_ZERO;                               \
     for (uint c = 0u; c < TILE_COLUMNS; ++c) {                                                                  \
-        float4 x[VECTORS];                                                                                      \
-        UNROLL for (uint v = 0u; v < VECTORS; ++v) x[v] = tile[c * TILE4 + vector0 + v];                        \
+        VECTOR x[ITEM_VECTORS];                                                                                 \
+        UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v) x[v] = VECTOR_OF(tile, c * TILE4 + vector0 + v * WIDE); \
         UNROLL for (uint j = 0u; j < count; ++j) {                                                              \
             const float y = LOAD(tensor, from[j] + c);                                                          \
-            UNROLL for (uint v = 0u; v < VECTORS; ++v) sum[j * VECTORS + v] += y * x[v];                        \
+            UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v) sum[j * ITEM_VECTORS + v] += y * x[v];              \
         }                                                                                                       \
     }
+// Four lanes of the item's sums: those of row j, vector v.
+#define SUM_LANES(sum, j, v) VECTOR_PART(sum[(j) * ITEM_VECTORS + (v) / WIDE], (v) % WIDE)
 
 // mix[entry] = q . rel of every lane.
 #define ENTRY_PLACE(e) (TO_UINT(entry_row[e]) * HEAD_DIM)
@@ -167,14 +171,14 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
     } else {                                                                                                    \
         for (uint e0 = part; TO_INT(e0) < n_entries; e0 += PARTS * BLOCK) {                                     \
             uint row[BLOCK];                                                                                    \
-            float4 sum[BLOCK * VECTORS];                                                                        \
+            VECTOR sum[BLOCK * ITEM_VECTORS];                                                                   \
             UNROLL for (uint j = 0u; j < BLOCK; ++j)                                                            \
                 row[j] = ENTRY_PLACE(min(TO_INT(e0 + j * PARTS), n_entries - 1));                               \
             TILE_DOTS(sum, BLOCK, row, query, rel)                                                              \
             UNROLL for (uint j = 0u; j < BLOCK; ++j)                                                            \
                 if (TO_INT(e0 + j * PARTS) < n_entries)                                                         \
-                    UNROLL for (uint v = 0u; v < VECTORS; ++v)                                                  \
-                        mix[(e0 + j * PARTS) * TILE4 + vector0 + v] = sum[j * VECTORS + v];                     \
+                    UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v)                                             \
+                        VECTOR_PUT(mix, (e0 + j * PARTS) * TILE4 + vector0 + v * WIDE, sum[j * ITEM_VECTORS + v]);\
         }                                                                                                       \
     }                                                                                                           \
     BARRIER;
@@ -258,9 +262,9 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
 // sum = the products of nodes t, t + PARTS, .. with the lanes of a tile; rows that are not stored are zero. With matrix units the sums stay
 // zero, as TILE_MATRIX_DOTS has put them into local memory.
 #define TILE_PRODUCTS(sum, tile, tensor, rows, row_stride, offset)                                              \
-    float4 sum[NODES * VECTORS];                                                                                \
+    VECTOR sum[NODES * ITEM_VECTORS];                                                                           \
     if (BY_MATRIX) {                                                                                            \
-        UNROLL for (uint j = 0u; j < NODES * VECTORS; ++j) sum[j] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);             \
+        UNROLL for (uint j = 0u; j < NODES * ITEM_VECTORS; ++j) sum[j] = VECTOR_ZERO;                           \
     } else {                                                                                                    \
         uint from[NODES];                                                                                       \
         UNROLL for (uint j = 0u; j < NODES; ++j) {                                                              \
@@ -270,7 +274,7 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
         TILE_DOTS(sum, NODES, from, tile, tensor)                                                               \
         UNROLL for (uint j = 0u; j < NODES; ++j)                                                                \
             if (rows[t + j * PARTS] == NO_ROW)                                                                  \
-                UNROLL for (uint v = 0u; v < VECTORS; ++v) sum[j * VECTORS + v] = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);\
+                UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v) sum[j * ITEM_VECTORS + v] = VECTOR_ZERO;        \
     }
 
 // Column blocks of the item: total[column][vector] = total factor + sum over i < count of weight[i][vector] times the tensor's element at
@@ -281,26 +285,28 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
     } else {                                                                                                    \
         for (uint c0 = part * COLUMNS; c0 < TILE_COLUMNS; c0 += PARTS * COLUMNS) {                              \
             uint column[COLUMNS];                                                                               \
-            float4 sum[COLUMNS * VECTORS];                                                                      \
+            VECTOR sum[COLUMNS * ITEM_VECTORS];                                                                 \
             UNROLL for (uint j = 0u; j < COLUMNS; ++j) column[j] = min(c0 + j, TILE_COLUMNS - 1u);              \
             UNROLL for (uint j = 0u; j < COLUMNS; ++j)                                                          \
-                UNROLL for (uint v = 0u; v < VECTORS; ++v) sum[j * VECTORS + v] = FACTOR(total[column[j] * TILE4 + vector0 + v], vector0 + v);\
+                UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v)                                                 \
+                    sum[j * ITEM_VECTORS + v] = FACTOR(VECTOR_OF(total, column[j] * TILE4 + vector0 + v * WIDE), vector0 + v * WIDE);\
             for (uint i = 0u; i < count; ++i)                                                                   \
                 if (ROW_EXISTS(i)) {                                                                            \
-                    float4 x[VECTORS];                                                                          \
-                    UNROLL for (uint v = 0u; v < VECTORS; ++v) x[v] = weight[i * TILE4 + vector0 + v];          \
+                    VECTOR x[ITEM_VECTORS];                                                                     \
+                    UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v) x[v] = VECTOR_OF(weight, i * TILE4 + vector0 + v * WIDE);\
                     UNROLL for (uint j = 0u; j < COLUMNS; ++j) {                                                \
                         const float y = LOAD(tensor, PLACE(i, FIRST_COLUMN + column[j]));                       \
-                        UNROLL for (uint v = 0u; v < VECTORS; ++v) sum[j * VECTORS + v] += y * x[v];            \
+                        UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v) sum[j * ITEM_VECTORS + v] += y * x[v];  \
                     }                                                                                           \
                 }                                                                                               \
             UNROLL for (uint j = 0u; j < COLUMNS; ++j)                                                          \
                 if (c0 + j < TILE_COLUMNS)                                                                      \
-                    UNROLL for (uint v = 0u; v < VECTORS; ++v) total[(c0 + j) * TILE4 + vector0 + v] = sum[j * VECTORS + v];\
+                    UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v)                                             \
+                        VECTOR_PUT(total, (c0 + j) * TILE4 + vector0 + v * WIDE, sum[j * ITEM_VECTORS + v]);    \
         }                                                                                                       \
     }
 #define UNCHANGED(total, vector) total
-#define TIMES_FACTOR(total, vector) mul4(total, factor[vector])
+#define TIMES_FACTOR(total, vector) total * VECTOR_OF(factor, vector)
 #define NODE_IS_STORED(t) list_row[t] != NO_ROW
 #define EVERY_ENTRY(e) true
 #define KEY_ROW(t) ROW_PLACE(list_row[t], p.kv_stride, p.k_offset)

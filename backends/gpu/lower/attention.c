@@ -68,6 +68,7 @@ static int64_t view_count(const bpt_view_t *v) { return (int64_t)(v->bytes / bpt
         (k).constants[kernel##_BATCH] = (tile)->batch;               \
         (k).constants[kernel##_MOST_COLUMNS] = (tile)->most_columns; \
         (k).constants[kernel##_MATRIX] = (tile)->matrix;             \
+        (k).constants[kernel##_LANES] = (tile)->lanes;               \
         (k).bindings[kernel##_q] = (a)->in[0];                       \
         (k).bindings[kernel##_kv] = (a)->in[1];                      \
         (k).bindings[kernel##_rel] = (a)->in[2];                     \

@@ -75,6 +75,7 @@ void bpt_lower_attention_reserve(const bpt_attention_problem_t *a, bpt_attention
 typedef struct {
     uint32_t group_size, tile4, vectors, nodes, columns, ranges, batch, most_columns;
     uint32_t matrix;        // 1: products by matrix units
+    uint32_t lanes;         // of a vector in registers
     uint32_t table_blocks;  // of 16 rows
     int64_t rounds;        // of all loops of an item for one tile, or part of a tile of spans, at most
     int64_t part;          // nodes of a part of what spans read

@@ -15,6 +15,13 @@ static const rule_t *rule_of(const bpt_lower_t *l) {
     return bpt_gpu_is_rasterizer(&l->device->base.info) ? &rasterizer : &processor;
 }
 
+// Floats of the vectors that an item has in registers: those of the device, but no more lanes than an item's.
+static uint32_t lanes_of(const bpt_lower_t *l, uint32_t vectors) {
+    uint32_t lanes = 4;
+    while (lanes < 16 && 2 * lanes <= l->device->base.info.vector_lanes && 2 * lanes <= 4 * vectors) lanes *= 2;
+    return lanes;
+}
+
 uint32_t bpt_lower_attention_group(const bpt_lower_t *l) {
     return rule_of(l)->group_size == 1 ? 1 : bpt_lower_kernel(l, BPT_GPU_attention_rows).group_size;
 }
@@ -92,7 +99,8 @@ static bpt_attention_tile_t shape_of(const bpt_attention_problem_t *a, uint32_t 
                               .ranges = (uint32_t)round_up(ranges),
                               .most_columns = (uint32_t)round_up(a->t->head_dim),
                               .turn_heads = (uint32_t)bpt_min(rule->heads, a->t->heads)};
-    const int64_t parts = parts_of(&t), sums = rule->sums / t.vectors;
+    t.lanes = lanes_of(a->l, t.vectors);
+    const int64_t parts = parts_of(&t), sums = rule->sums * (t.lanes == 16 ? 2 : 1) / t.vectors;
     t.batch = (uint32_t)(parts > rule->batch ? parts : rule->batch);
     t.nodes = (uint32_t)bpt_min(sums, t.batch / parts);
     t.columns = (uint32_t)sums;

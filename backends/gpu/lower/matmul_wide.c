@@ -36,7 +36,7 @@ static void pack(const wide_t *w, const bpt_view_t *x, bool along, int64_t ld, i
         along ? bpt_lower_part(x, line0 * ld + k0, (lines - 1) * ld + depth) : bpt_lower_part(x, k0 * ld + line0, (depth - 1) * ld + lines);
     k.bindings[pack_y] = bpt_lower_part(panels, 0, bpt_ceil_div(lines, width) * width * filled);
     k.bytes = 8.0 * (double)lines * (double)depth;
-    bpt_lower_emit(w->l, &k, &p, bpt_ceil_div(lines, width) * bpt_ceil_div(filled / 4 * width, k.group_size));
+    bpt_lower_emit(w->l, &k, &p, bpt_ceil_div(lines, width) * bpt_ceil_div(filled / 4 * (width / 4), k.group_size));
 }
 
 // c of these rows and columns: the panels' product, added to `acc` where there is one.
