@@ -21,6 +21,7 @@ typedef struct {
     uint64_t memory_bytes;
     uint32_t offset_alignment;  // of a binding's offset; a power of two, 1 = any
     uint32_t subgroup_size;     // 0 = unknown or not to be relied on
+    uint32_t vector_lanes;      // floats of a vector register, of processors through OpenCL; 0 = kernels use vectors of four
     uint32_t max_loops;         // rounds of all loops of a work-item together, after which the driver silently stops; 0 = none
     bpt_matrix_units_t matrix;  // that cl/matmul_matrix.cl can use: f16 operands, f32 sums; 0 = none
     bool f16;                   // 16-bit elements in storage

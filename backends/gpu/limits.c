@@ -28,6 +28,8 @@ static bpt_status_t fake(bpt_gpu_limits_t *limits, const char *key, uint64_t val
         lower64(&limits->memory_bytes, value);
     else if (!strcmp(key, "subgroup"))
         limits->subgroup_size = (uint32_t)value;
+    else if (!strcmp(key, "vector"))
+        lower32(&limits->vector_lanes, value);
     else if (!strcmp(key, "loops"))
         limits->max_loops = limits->max_loops && limits->max_loops < value ? limits->max_loops : (uint32_t)value;
     else if (!strcmp(key, "f16"))
@@ -37,7 +39,7 @@ static bpt_status_t fake(bpt_gpu_limits_t *limits, const char *key, uint64_t val
     else
         return bpt_fail(BPT_ERR_USAGE,
                         "BPT_LIMITS: unknown limit '%s'; known are local, groups, group_size, binding, allocation, memory, subgroup, "
-                        "loops, f16, software",
+                        "vector, loops, f16, software",
                         key);
     return BPT_OK;
 }

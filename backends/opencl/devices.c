@@ -68,6 +68,12 @@ static void know_pci(const bpt_opencl_functions_t *cl, cl_device_id device, cons
         snprintf(info->pci, sizeof info->pci, "%04x:%02x:%02x.%x", place[0] & 0xffff, place[1] & 0xff, place[2] & 0xff, place[3] & 0xf);
 }
 
+// Floats of a vector register, of processors; compilers for GPUs make no use of vectors.
+static uint32_t vector_lanes(const bpt_opencl_functions_t *cl, cl_device_id device) {
+    const bool processor = NUMBER(cl_device_type, cl, device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU;
+    return processor ? NUMBER(cl_uint, cl, device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT) : 0;
+}
+
 static void describe(const bpt_opencl_functions_t *cl, const bpt_opencl_id_t *id, bpt_device_info_t *info) {
     char driver[64], platform[60] = "", extensions[4096], version[32] = "opencl-";
     *info = (bpt_device_info_t){.f16 = true};  // stored only: vload_half and vstore_half belong to every OpenCL
@@ -90,7 +96,7 @@ static void describe(const bpt_opencl_functions_t *cl, const bpt_opencl_id_t *id
     info->binding_alignment = 1;
     info->max_group_size = (uint32_t)NUMBER(size_t, cl, id->device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
     info->max_local_bytes = (uint32_t)NUMBER(cl_ulong, cl, id->device, CL_DEVICE_LOCAL_MEM_SIZE);
-    if (type & CL_DEVICE_TYPE_CPU) info->vector_lanes = NUMBER(cl_uint, cl, id->device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
+    info->vector_lanes = vector_lanes(cl, id->device);
     know_pci(cl, id->device, extensions, info);
     info->units = (int32_t)NUMBER(cl_uint, cl, id->device, CL_DEVICE_MAX_COMPUTE_UNITS);
     judge(cl, id->device, info);
@@ -166,6 +172,7 @@ bpt_status_t bpt_opencl_limits(const bpt_opencl_functions_t *cl, cl_device_id de
         .max_allocation_bytes = NUMBER(cl_ulong, cl, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE),
         .memory_bytes = NUMBER(cl_ulong, cl, device, CL_DEVICE_GLOBAL_MEM_SIZE),
         .offset_alignment = 1,
+        .vector_lanes = vector_lanes(cl, device),
         .f16 = true,
         .unified = NUMBER(cl_bool, cl, device, CL_DEVICE_HOST_UNIFIED_MEMORY),
     };

@@ -86,8 +86,9 @@ static const struct {
     {"BPT_PROBE", "1: --backend auto asks the drivers also where it sees no device file of a GPU"},
     {"BPT_QUIRKS", "0: without the workarounds for known faults of drivers, which bpt devices lists among the features"},
     {"BPT_DISABLE", "features of GPUs not to use, with commas: f16, matrix, subgroup, unified"},
-    {"BPT_LIMITS", "makes a GPU look smaller, for tests: local, groups, group_size, binding, allocation, memory, subgroup, loops, f16, as "
-                   "in local=16384,f16=0; software=0: attention as on a GPU"},
+    {"BPT_LIMITS",
+     "makes a GPU look smaller, for tests: local, groups, group_size, binding, allocation, memory, subgroup, vector, loops, f16, as "
+     "in local=16384,f16=0; software=0: attention as on a GPU"},
     {"BPT_CONFIG_DIR", "folder of the rules that bpt tune records [$XDG_CONFIG_HOME/bpt, else ~/.config/bpt]"},
     {"BPT_TUNING",
      "rule for the products of the GPU backends in place of the recorded one: wide:8,2,8 (rows, columns, group), wide:8,2,1,16 (and "

@@ -18,7 +18,7 @@ static const rule_t *rule_of(const bpt_lower_t *l) {
 // Floats of the vectors that an item has in registers: those of the device, but no more lanes than an item's.
 static uint32_t lanes_of(const bpt_lower_t *l, uint32_t vectors) {
     uint32_t lanes = 4;
-    while (lanes < 16 && 2 * lanes <= l->device->base.info.vector_lanes && 2 * lanes <= 4 * vectors) lanes *= 2;
+    while (lanes < 16 && 2 * lanes <= l->device->api->limits.vector_lanes && 2 * lanes <= 4 * vectors) lanes *= 2;
     return lanes;
 }
 
