@@ -71,14 +71,6 @@ static __device__ __forceinline__ void store_element(uint dtype, void *data, uin
 #define STORE(x, i, v) store_element(DT_##x, x, i, v)
 #define AT(x, i) x[i]
 #define LOAD4(x, i) FLOAT4(LOAD(x, i), LOAD(x, (i) + 1u), LOAD(x, (i) + 2u), LOAD(x, (i) + 3u))
-// Vectors of LANES floats: of four here.
-#define VECTOR float4
-#define VECTOR_FOURS 1u
-#define VECTOR_AT(x, i) AT(x, i)
-#define VECTOR_OF(array, i) array[i]
-#define VECTOR_PUT(array, i, v) array[i] = v
-#define VECTOR_PART(v, part) (v)
-#define VECTOR_ZERO FLOAT4(0.0f, 0.0f, 0.0f, 0.0f)
 
 #define ARGUMENT(number, kind, name) void *name##_base,
 #define POINTER_F(name) void *name = name##_base;
@@ -99,6 +91,7 @@ static __device__ __forceinline__ void store_element(uint dtype, void *data, uin
         LOCALS(LOCAL_ARRAY)
 #define KERNEL_END }
 
+#include "vector.h"
 #include "random.h"
 #include "steps.h"
 #include "reduce.h"

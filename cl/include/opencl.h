@@ -42,27 +42,25 @@ void store_element(uint dtype, __global void *data, uint i, float v) {
     }
 }
 // Vectors of LANES floats, a constant of the kernels that have them.
-#define VECTOR_FOURS (LANES / 4u)
 #if LANES == 16
 #define VECTOR float16
+#define VECTOR_FOURS 4u
 #define VECTOR_AT(x, i) vload16(i, (__global const float *)x)
 #define VECTOR_OF(array, i) vload16(0, (__local const float *)(array + (i)))
 #define VECTOR_PUT(array, i, v) vstore16(v, 0, (__local float *)(array + (i)))
 #define VECTOR_PART(v, part) ((part) == 0u ? (v).s0123 : (part) == 1u ? (v).s4567 : (part) == 2u ? (v).s89ab : (v).scdef)
+#define VECTOR_ZERO ((float16)(0.0f))
 #elif LANES == 8
 #define VECTOR float8
+#define VECTOR_FOURS 2u
 #define VECTOR_AT(x, i) vload8(i, (__global const float *)x)
 #define VECTOR_OF(array, i) vload8(0, (__local const float *)(array + (i)))
 #define VECTOR_PUT(array, i, v) vstore8(v, 0, (__local float *)(array + (i)))
 #define VECTOR_PART(v, part) ((part) == 0u ? (v).s0123 : (v).s4567)
+#define VECTOR_ZERO ((float8)(0.0f))
 #else
-#define VECTOR float4
-#define VECTOR_AT(x, i) AT(x, i)
-#define VECTOR_OF(array, i) array[i]
-#define VECTOR_PUT(array, i, v) array[i] = v
-#define VECTOR_PART(v, part) (v)
+#include "vector.h"
 #endif
-#define VECTOR_ZERO ((VECTOR)(0.0f))
 
 #define LOAD(x, i) load_element(DT_##x, x, i)
 #define STORE(x, i, v) store_element(DT_##x, x, i, v)

@@ -3,7 +3,8 @@
 // is walked in batches of BATCH nodes. LANE_ITEMS work-items share a node of the list, each with its own VECTORS vectors of lanes; there are
 // PARTS such groups of items. In registers an item has NODES nodes or COLUMNS columns side by side, times its vectors; what lasts longer than
 // a loop is in local memory. A lane's own bounds mask what only its neighbours read. Constants: TILE4 VECTORS NODES COLUMNS RANGES MOST_COLUMNS
-// BATCH MATRIX LANES (of an item's vectors in registers: 4, in OpenCL also 8 or 16, where VECTORS is enough); tile and work-group are powers of two, BATCH is a multiple of PARTS * NODES.
+// BATCH MATRIX LANES (of an item's vectors in registers: 4, in OpenCL also 8 or 16, where VECTORS is enough); tile and work-group are powers
+// of two, BATCH is a multiple of PARTS * NODES.
 //
 // Rows of the relative position table that a batch uses are listed once, as entries: a lane reads node m of range r with row base + step m,
 // so the rows of a range in a batch are few and evenly spaced, and q . rel is computed once for all nodes at the same distance.

@@ -53,14 +53,6 @@ uint MUL_HI(uint a, uint b) {
 #endif
 #define AT(x, i) x[x##_skew + (i)]
 #define LOAD4(x, i) FLOAT4(LOAD(x, i), LOAD(x, (i) + 1u), LOAD(x, (i) + 2u), LOAD(x, (i) + 3u))
-// Vectors of LANES floats: of four here.
-#define VECTOR float4
-#define VECTOR_FOURS 1u
-#define VECTOR_AT(x, i) AT(x, i)
-#define VECTOR_OF(array, i) array[i]
-#define VECTOR_PUT(array, i, v) array[i] = v
-#define VECTOR_PART(v, part) (v)
-#define VECTOR_ZERO FLOAT4(0.0f, 0.0f, 0.0f, 0.0f)
 
 #define CONSTANT(number, name) layout(constant_id = 1 + number) const uint name = 1;
 #ifdef BPT_F16
@@ -95,6 +87,7 @@ uint MUL_HI(uint a, uint b) {
         BINDINGS(SKEW)
 #define KERNEL_END }
 
+#include "vector.h"
 #include "random.h"
 #include "steps.h"
 #include "reduce.h"

@@ -99,7 +99,7 @@ static bpt_attention_tile_t shape_of(const bpt_attention_problem_t *a, uint32_t 
                               .ranges = (uint32_t)round_up(ranges),
                               .most_columns = (uint32_t)round_up(a->t->head_dim),
                               .turn_heads = (uint32_t)bpt_min(rule->heads, a->t->heads)};
-    t.lanes = lanes_of(a->l, t.vectors);
+    t.lanes = lanes_of(a->l, t.vectors);  // with 16 of them, devices have twice the registers too
     const int64_t parts = parts_of(&t), sums = rule->sums * (t.lanes == 16 ? 2 : 1) / t.vectors;
     t.batch = (uint32_t)(parts > rule->batch ? parts : rule->batch);
     t.nodes = (uint32_t)bpt_min(sums, t.batch / parts);
