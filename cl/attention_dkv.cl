@@ -181,10 +181,10 @@ KERNEL_BEGIN
                         float4 sx = r, sy = r, sz = r, sw = r;
                         for (; c + 3u < HEAD_DIM; c += 4u) {
                             const float4 own = LOAD4(q, from + c);
-                            sx += mul4(own, LOAD4(rel, rx + c));
-                            sy += mul4(own, LOAD4(rel, ry + c));
-                            sz += mul4(own, LOAD4(rel, rz + c));
-                            sw += mul4(own, LOAD4(rel, rw + c));
+                            sx += own * LOAD4(rel, rx + c);
+                            sy += own * LOAD4(rel, ry + c);
+                            sz += own * LOAD4(rel, rz + c);
+                            sw += own * LOAD4(rel, rw + c);
                         }
                         r = FLOAT4((sx.x + sx.y) + (sx.z + sx.w), (sy.x + sy.y) + (sy.z + sy.w), (sz.x + sz.y) + (sz.z + sz.w),
                                    (sw.x + sw.y) + (sw.z + sw.w));

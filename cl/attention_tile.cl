@@ -62,7 +62,7 @@ KERNEL_BEGIN
                 float4 largest = top[vector];
                 for (uint other = 0u; other < PARTS; ++other) largest = max4(largest, part_top[other * TILE4 + vector]);
                 const float4 shrink = weights_of(top[vector], largest);
-                float4 total = mul4(part_total[part * TILE4 + vector], shrink);
+                float4 total = part_total[part * TILE4 + vector] * shrink;
                 for (uint t = part; t < n_filled; t += PARTS) {
                     float4 weight = weights_of(score[t * TILE4 + vector], largest);
                     total = add4(total, weight);

@@ -86,7 +86,7 @@ KERNEL_BEGIN
                             const float4 y = BY_MATRIX ? upper_dots[at] : SUM_LANES(d, j, v);
                             float4 kept = FLOAT4(p.inverse, p.inverse, p.inverse, p.inverse);
                             KEEP(t + j * PARTS, vector0 + v, kept)
-                            score[at] = mul4(weights_of(x, log_sum), add4(mul4(kept, y), -1.0f * dot_sum));
+                            score[at] = weights_of(x, log_sum) * add4(kept * y, -1.0f * dot_sum);
                         }
                     }
                 }

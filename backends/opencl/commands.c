@@ -146,6 +146,10 @@ bpt_status_t bpt_opencl_submit(bpt_gpu_api_t *base, bpt_gpu_commands_t *c, uint6
     pthread_mutex_unlock(&api->mutex);
     BPT_TRY(bpt_opencl_check(api->cl->clSetEventCallback(last, CL_COMPLETE, on_finished, api), "asking for the end of a submission"));
     BPT_TRY(bpt_opencl_check(api->cl->clFlush(api->queue), "submitting"));
+    pthread_mutex_lock(&api->mutex);
+    api->to_help++;
+    if (api->has_helper) pthread_cond_broadcast(&api->changed);
+    pthread_mutex_unlock(&api->mutex);
     *ticket = ++api->submitted;
     return BPT_OK;
 }

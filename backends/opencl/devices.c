@@ -68,6 +68,11 @@ static void know_pci(const bpt_opencl_functions_t *cl, cl_device_id device, cons
         snprintf(info->pci, sizeof info->pci, "%04x:%02x:%02x.%x", place[0] & 0xffff, place[1] & 0xff, place[2] & 0xff, place[3] & 0xf);
 }
 
+bool bpt_opencl_is_processor(const bpt_opencl_functions_t *cl, cl_device_id device) {
+    const cl_device_type type = NUMBER(cl_device_type, cl, device, CL_DEVICE_TYPE);
+    return (type & CL_DEVICE_TYPE_CPU) && !(type & (CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR));
+}
+
 // Floats of a vector register, of processors; compilers for GPUs make no use of vectors.
 static uint32_t vector_lanes(const bpt_opencl_functions_t *cl, cl_device_id device) {
     const bool processor = NUMBER(cl_device_type, cl, device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU;

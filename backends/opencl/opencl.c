@@ -20,6 +20,7 @@ bpt_status_t bpt_opencl_fail(cl_int code, const char *what) {
 static void opencl_close(bpt_gpu_api_t *base) {
     bpt_opencl_api_t *api = (bpt_opencl_api_t *)base;
     if (!api) return;
+    bpt_opencl_helper_stop(api);
     bpt_clblast_close();
     if (api->queue) api->cl->clReleaseCommandQueue(api->queue);
     if (api->context) api->cl->clReleaseContext(api->context);
@@ -39,6 +40,7 @@ static bpt_status_t open_queue(bpt_opencl_api_t *api) {
     BPT_TRY(bpt_opencl_check(code, "opening the device"));
     api->queue = api->cl->clCreateCommandQueue(api->context, api->id.device, CL_QUEUE_PROFILING_ENABLE, &code);
     BPT_TRY(bpt_opencl_check(code, "creating a queue"));
+    BPT_TRY(bpt_opencl_helper_start(api));
     return bpt_opencl_limits(api->cl, api->id.device, &api->base.limits);
 }
 

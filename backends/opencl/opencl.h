@@ -20,18 +20,28 @@ typedef struct {
     cl_context context;
     cl_command_queue queue;
     uint64_t submitted;
-    // Written by the driver's callback threads.
+    pthread_t helper;  // helper.c, where has_helper
+    bool has_helper;
+    // Shared with the helper and with the driver's callback threads.
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     uint64_t finished;
     int pending;  // callbacks that have not come yet
     bool failed;
+    uint64_t to_help;  // submissions that the helper should help with
+    bool closing;
 } bpt_opencl_api_t;
 
 // Devices, discrete before integrated before software (devices.c).
 bpt_status_t bpt_opencl_enumerate(bpt_device_info_t *infos, int capacity, int *count);
 bpt_status_t bpt_opencl_find(int index, bpt_opencl_id_t *id, bpt_device_info_t *info);
+// A processor and nothing else: simulators say that they are everything.
+bool bpt_opencl_is_processor(const bpt_opencl_functions_t *cl, cl_device_id device);
 bpt_status_t bpt_opencl_limits(const bpt_opencl_functions_t *cl, cl_device_id device, bpt_gpu_limits_t *limits);
+
+// The thread that helps the driver of a processor (helper.c); for other devices there is none.
+bpt_status_t bpt_opencl_helper_start(bpt_opencl_api_t *api);
+void bpt_opencl_helper_stop(bpt_opencl_api_t *api);
 
 // `what` begins the sentence. The status follows from the code: memory, device lost, or a bug of ours.
 bpt_status_t bpt_opencl_fail(cl_int code, const char *what);
