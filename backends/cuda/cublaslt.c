@@ -11,6 +11,7 @@ struct bpt_cublaslt_product {
     cublasLtMatmulAlgo_t algorithm;
     CUdeviceptr place_a, place_b, place_c, workspace;
     size_t workspace_bytes;
+    float scale;
     bool add;
 };
 
@@ -27,6 +28,7 @@ static bpt_status_t check(const bpt_cublaslt_functions_t *lt, cublasStatus_t cod
 bool bpt_cublaslt_can(bpt_gpu_api_t *base, const bpt_gpu_product_t *p) {
     const bool modern = ((bpt_cuda_api_t *)base)->capability >= 80;  // has units for bf16 and TF32
     if (p->has_bias && p->result != BPT_F32) return false;           // it takes a bias in the result's type only
+    if (p->masked && (p->result == BPT_F32 || p->add || p->has_bias || p->relu)) return false;
     if (p->operands == BPT_F32) return p->result == BPT_F32 && (modern || !p->tf32);
     if (p->tf32 || (p->operands == BPT_BF16 && !modern)) return false;
     return (p->operands == BPT_BF16 || p->operands == BPT_F16) && (p->result == p->operands || p->result == BPT_F32);
@@ -54,11 +56,15 @@ static bpt_status_t set(const bpt_cublaslt_functions_t *lt, cublasLtMatmulDesc_t
 }
 
 static bpt_status_t set_epilogue(const bpt_cublaslt_functions_t *lt, cublasLtMatmulDesc_t operation, const bpt_gpu_product_t *p) {
-    const cublasLtEpilogue_t epilogue = p->has_bias ? (p->relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS)
-                                        : p->relu   ? CUBLASLT_EPILOGUE_RELU
-                                                    : CUBLASLT_EPILOGUE_DEFAULT;
-    const CUdeviceptr bias = address_of(&p->bias);
+    const cublasLtEpilogue_t epilogue = p->masked     ? CUBLASLT_EPILOGUE_DRELU
+                                        : p->has_bias ? (p->relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS)
+                                        : p->relu     ? CUBLASLT_EPILOGUE_RELU
+                                                      : CUBLASLT_EPILOGUE_DEFAULT;
+    const CUdeviceptr bias = address_of(&p->bias), mask = address_of(&p->mask);
+    const int64_t ldmask = p->ldmask;
     BPT_TRY(set(lt, operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
+    if (p->masked) BPT_TRY(set(lt, operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &mask, sizeof mask));
+    if (p->masked) BPT_TRY(set(lt, operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &ldmask, sizeof ldmask));
     return p->has_bias ? set(lt, operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias) : BPT_OK;
 }
 
@@ -137,6 +143,7 @@ bpt_status_t bpt_cublaslt_record(bpt_cuda_api_t *api, const bpt_gpu_product_t *p
     p->workspace = address_of(&product->scratch);
     p->workspace_bytes = workspace_bytes(api);
     p->add = product->add;
+    p->scale = product->masked ? product->scale : 1;
     BPT_TRY(describe(product, p));
     return choose(api->cublaslt, p);
 }
@@ -155,9 +162,9 @@ void bpt_cublaslt_forget(bpt_cublaslt_product_t *p) {
 static void *pointer(CUdeviceptr place) { return (void *)(uintptr_t)place; }
 
 bpt_status_t bpt_cublaslt_enqueue(bpt_cuda_api_t *api, const bpt_cublaslt_product_t *p) {
-    const float alpha = 1, beta = p->add ? 1 : 0;
+    const float beta = p->add ? 1 : 0;
     return check(p->lt,
-                 p->lt->cublasLtMatmul(api->cublaslt, p->operation, &alpha, pointer(p->place_a), p->a, pointer(p->place_b), p->b, &beta,
+                 p->lt->cublasLtMatmul(api->cublaslt, p->operation, &p->scale, pointer(p->place_a), p->a, pointer(p->place_b), p->b, &beta,
                                        pointer(p->place_c), p->c, pointer(p->place_c), p->c, &p->algorithm, pointer(p->workspace),
                                        p->workspace_bytes, api->stream),
                  "starting a product");

@@ -59,14 +59,17 @@ typedef struct {
 
 // A product of matrices by a library of the API, stored by rows: c = op(a) op(b), added to what c holds where `add` says so, then the
 // bias, one value per column, then relu. Sums are f32 and rounded once. m x n is the size of c, k the depth; lda, ldb, ldc are the
-// elements of a stored row.
+// elements of a stored row. Where `masked` says so (and `add`, `has_bias`, `relu` do not) c is the gradient of a relu: `scale` times the
+// product where the mask has a bit, else 0; a row of the mask has ldmask bits, as cl/mask_bits.cl lays them out.
 typedef struct {
-    bpt_gpu_binding_t a, b, c, bias;  // offsets are multiples of their elements' size
-    bpt_gpu_binding_t scratch;        // of product_scratch
-    bpt_dtype_t operands, result;     // of a and b; of c; a bias is f32
+    bpt_gpu_binding_t a, b, c, bias, mask;  // offsets are multiples of their elements' size, of the mask's of 16
+    bpt_gpu_binding_t scratch;              // of product_scratch
+    bpt_dtype_t operands, result;           // of a and b; of c; a bias is f32
     uint32_t m, n, k, lda, ldb, ldc;
     bool transpose_a, transpose_b, add;
-    bool has_bias, relu;
+    bool has_bias, relu, masked;
+    uint32_t ldmask;  // a multiple of 128
+    float scale;
     bool tf32;  // f32 operands may be rounded to 10 bits of mantissa
 } bpt_gpu_product_t;
 
@@ -102,11 +105,11 @@ typedef struct bpt_gpu_driver {
     // Seconds of each mark of the last finished submission, from a common origin; count as recorded.
     bpt_status_t (*marks)(bpt_gpu_commands_t *commands, double *seconds, int capacity, int *count);
 
-    // Products by a library, all NULL where the API has none. The bits of a result depend on nothing but the product's fields; of the places
-    // of its operands only their alignment may matter.
+    // Products by a library, all NULL where the API has none. The bits of a result depend on nothing but the product's fields; of the
+    // places of its operands only their alignment may matter.
     bool (*library)(char *text, size_t bytes);  // its name and version, or why it is not there
     double product_flops;                       // the most that one product may do, so that no submission is long
-    // Whether the library computes this product: its types, with this bias and relu. The bindings are not looked at.
+    // Whether the library computes this product: its types, with this bias, relu and mask. The bindings are not looked at.
     bool (*product_can)(bpt_gpu_api_t *api, const bpt_gpu_product_t *product);
     // Scratch that a product needs wherever its operands lie; `memory` of the bindings is not looked at.
     bpt_status_t (*product_scratch)(bpt_gpu_api_t *api, const bpt_gpu_product_t *product, size_t *bytes);

@@ -16,19 +16,20 @@ typedef struct {
     bpt_device_t base;
     bpt_gpu_api_t *api;
     bpt_gpu_tuning_t tuning;
+    bool library_masks;  // the driver's library passed its self-check of masked products
     bpt_gpu_cached_program_t *programs;
     size_t n_programs, programs_capacity;
     bpt_gpu_memory_t *canary;  // u32: submissions that ran to their end
     uint32_t canary_expected;
     uint64_t last_ticket;    // 0: idle
     uint64_t waited_ticket;  // all up to it have finished
-    double budget_s;        // longest submission; INFINITY where nothing kills long ones
-    double flops, bytes_s;  // assumed rates of the device
-    double slowdown;        // what dispatches really take is this many times their estimate; learnt from submissions (list.c)
-    double wait_s;          // longest wait for a submission before the device counts as lost
-    uint64_t memory_bytes;  // that buffers may use together
-    uint64_t used_bytes;    // that they use
-    bpt_list_t *running;    // whose submissions have not been looked at yet
+    double budget_s;         // longest submission; INFINITY where nothing kills long ones
+    double flops, bytes_s;   // assumed rates of the device
+    double slowdown;         // what dispatches really take is this many times their estimate; learnt from submissions (list.c)
+    double wait_s;           // longest wait for a submission before the device counts as lost
+    uint64_t memory_bytes;   // that buffers may use together
+    uint64_t used_bytes;     // that they use
+    bpt_list_t *running;     // whose submissions have not been looked at yet
 } bpt_gpu_device_t;
 
 struct bpt_buffer {
@@ -80,8 +81,8 @@ void bpt_lower_emit(bpt_lower_t *l, const bpt_kernel_call_t *k, void *params, in
 // One work-item per element of 0 .. count - 1, rounded up to groups.
 void bpt_lower_emit_items(bpt_lower_t *l, const bpt_kernel_call_t *k, void *params, int64_t count);
 // A product by the driver's library, in pieces whose size follows from the shape. The bindings are filled in here.
-void bpt_lower_product(bpt_lower_t *l, const bpt_view_t *a, const bpt_view_t *b, const bpt_view_t *bias, const bpt_view_t *c,
-                       bpt_gpu_product_t *product);
+void bpt_lower_product(bpt_lower_t *l, const bpt_view_t *a, const bpt_view_t *b, const bpt_view_t *bias, const bpt_view_t *mask,
+                       const bpt_view_t *c, bpt_gpu_product_t *product);
 void bpt_lower_barrier(bpt_lower_t *l);                                           // between dispatches of one op
 void bpt_lower_refuse(bpt_lower_t *l, const char *format, ...) BPT_PRINTF(2, 3);  // BPT_ERR_UNSUPPORTED
 

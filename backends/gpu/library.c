@@ -15,28 +15,30 @@ typedef struct {
     bool add;
 } shape_t;
 
-// What is in the matrices: of the operands, and of the result; whether it is added to, gets a bias, a relu.
+// What is in the matrices: of the operands, and of the result; whether it is added to, gets a bias, a relu, the gradient of one.
 typedef struct {
     bpt_dtype_t operands, result;
-    bool add, bias, relu;
+    bool add, bias, relu, mask;
 } kind_t;
 
 // Below and above the size from which libraries copy operands into padded ones; no dimension suits any tile.
 static const shape_t shapes[] = {{1, 1, 1, false}, {37, 53, 29, true}, {5, 301, 130, false}, {515, 463, 507, true}, {517, 512, 461, false}};
 // Every further kind on rows that begin anywhere, and on such as hardware for matrices likes. Few, as each needs kernels of ours too.
 static const shape_t few_shapes[] = {{131, 77, 203, false}, {256, 384, 192, false}};
-static const kind_t kinds[] = {{BPT_F32, BPT_F32, false, true, true},
-                               {BPT_BF16, BPT_BF16, false, false, true},
-                               {BPT_BF16, BPT_F32, true, true, false},
-                               {BPT_F16, BPT_F16, false, false, true},
-                               {BPT_F16, BPT_F32, true, true, false}};
+static const kind_t kinds[] = {
+    {BPT_F32, BPT_F32, false, true, true, false},  {BPT_BF16, BPT_BF16, false, false, true, false},
+    {BPT_BF16, BPT_F32, true, true, false, false}, {BPT_F16, BPT_F16, false, false, true, false},
+    {BPT_F16, BPT_F32, true, true, false, false},  {BPT_BF16, BPT_BF16, false, false, false, true},
+    {BPT_F16, BPT_F16, false, false, false, true},
+};
 
 typedef struct {
     bpt_gpu_device_t *device;
     bpt_product_rule_t rule;  // of the library
     bpt_buffer_t *buffer;     // all operands
     float *values, *results[2];
-    int64_t capacity;  // elements of a, b, c and bias each
+    int64_t capacity;  // elements of a, b, c and of the bias or the mask each
+    bool masks;        // it is about masked products, or about all others
 } check_t;
 
 // ---- One product, twice ----------------------------------------------------------------------------------------------
@@ -56,7 +58,7 @@ static bpt_operand_t operand(const check_t *c, int place, bpt_dtype_t dtype, int
                            .present = true};
 }
 
-// c = op(a) op(b) and what the kind adds; a, b, c and the bias lie one behind the other.
+// c = op(a) op(b) and what the kind adds; a, b, c and the bias or the mask lie one behind the other.
 static bpt_op_call_t call_of(const check_t *c, const shape_t *s, const kind_t *kind, bpt_product_form_t form) {
     const bool ta = form == BPT_PRODUCT_WEIGHTS, tb = form == BPT_PRODUCT_FORWARD;
     bpt_op_call_t call = {.op = BPT_OP_MATMUL, .attrs.matmul = {.transpose_a = ta, .transpose_b = tb}};
@@ -66,6 +68,10 @@ static bpt_op_call_t call_of(const check_t *c, const shape_t *s, const kind_t *k
     if (kind->add) call.in[2] = call.out[0];
     if (kind->bias) call.in[3] = operand(c, 3, BPT_F32, 1, s->n);
     if (kind->bias) call.in[3].shape = (bpt_shape_t){1, {s->n}};
+    if (kind->mask) {
+        call.in[4] = operand(c, 3, kind->result, s->m, s->n);
+        call.attrs.matmul.epilogue = (bpt_pointwise_attrs_t){.n_steps = 1, .step = {{.code = BPT_STEP_MASK, .arg = 4, .c = 1.25f}}};
+    }
     if (kind->relu) call.attrs.matmul.epilogue = (bpt_pointwise_attrs_t){.n_steps = 1, .step = {{.code = BPT_STEP_RELU}}};
     return call;
 }
@@ -99,7 +105,7 @@ static bpt_status_t run(const check_t *c, bpt_op_call_t *call, const bpt_product
     BPT_TRY(bpt_gpu_op(device, call, NULL, &scratch_bytes));
     if (scratch_bytes) BPT_TRY(bpt_gpu_buffer_create(device, scratch_bytes, &call->scratch.buffer));
     call->scratch.present = scratch_bytes > 0;
-    const bpt_operand_t *const operands[] = {&call->in[0], &call->in[1], &call->out[0], &call->in[3]};
+    const bpt_operand_t *const operands[] = {&call->in[0], &call->in[1], &call->out[0], &call->in[3], &call->in[4]};
     for (size_t i = 0; i < BPT_COUNT(operands); ++i)
         if (operands[i]->present) BPT_TRY_GOTO(write_operand(c, operands[i]), done);
     BPT_TRY_GOTO(bpt_gpu_list_create(device, &list), done);
@@ -133,13 +139,15 @@ static bpt_status_t compare(const check_t *c, const shape_t *s, const kind_t *ki
     static const bpt_product_rule_t own = {.kind = BPT_PRODUCT_TILES, .size = {64, 64, 16, 8, 8}};
     bpt_op_call_t call = call_of(c, s, kind, form);
     fill(c->values, 4 * c->capacity, (uint32_t)(s->m * BPT_PRODUCT_FORMS) + (uint32_t)form);
+    for (int64_t i = 3 * c->capacity; kind->mask && i < 4 * c->capacity; ++i) c->values[i] = fmaxf(c->values[i], 0);
     BPT_TRY(run(c, &call, &own, c->results[0]));
     BPT_TRY(run(c, &call, &c->rule, c->results[1]));
     if (agree(c, &call.out[0], s->k)) return BPT_OK;
     return bpt_fail(BPT_ERR_UNSUPPORTED,
-                    "its product of %lld x %lld by %lld x %lld (%s, %s to %s%s%s%s) is not what our own kernel computes", (long long)s->m,
+                    "its product of %lld x %lld by %lld x %lld (%s, %s to %s%s%s%s%s) is not what our own kernel computes", (long long)s->m,
                     (long long)s->k, (long long)s->k, (long long)s->n, names[form], bpt_dtype_name(kind->operands),
-                    bpt_dtype_name(kind->result), kind->add ? ", added up" : "", kind->bias ? ", bias" : "", kind->relu ? ", relu" : "");
+                    bpt_dtype_name(kind->result), kind->add ? ", added up" : "", kind->bias ? ", bias" : "", kind->relu ? ", relu" : "",
+                    kind->mask ? ", masked" : "");
 }
 
 static bool is_offered(const check_t *c, const kind_t *kind) {
@@ -148,6 +156,7 @@ static bool is_offered(const check_t *c, const kind_t *kind) {
                                        .add = kind->add,
                                        .has_bias = kind->bias,
                                        .relu = kind->relu,
+                                       .masked = kind->mask,
                                        .tf32 = c->rule.size[BPT_LIBRARY_TF32] && kind->operands == BPT_F32};
     if (kind->operands == BPT_BF16 && !c->device->base.info.bf16) return false;
     if (kind->operands == BPT_F16 && !c->device->base.info.f16) return false;
@@ -156,18 +165,19 @@ static bool is_offered(const check_t *c, const kind_t *kind) {
 
 static bpt_status_t compare_all(const check_t *c) {
     for (int form = 0; form < BPT_PRODUCT_FORMS; ++form) {
-        for (size_t i = 0; i < BPT_COUNT(shapes); ++i)
-            BPT_TRY(compare(c, &shapes[i], &(kind_t){BPT_F32, BPT_F32, shapes[i].add, false, false}, (bpt_product_form_t)form));
+        for (size_t i = 0; i < BPT_COUNT(shapes) && !c->masks; ++i)
+            BPT_TRY(compare(c, &shapes[i], &(kind_t){BPT_F32, BPT_F32, .add = shapes[i].add}, (bpt_product_form_t)form));
         for (size_t i = 0; i < BPT_COUNT(kinds) * BPT_COUNT(few_shapes); ++i) {
             const kind_t *kind = &kinds[i / BPT_COUNT(few_shapes)];
-            if (is_offered(c, kind)) BPT_TRY(compare(c, &few_shapes[i % BPT_COUNT(few_shapes)], kind, (bpt_product_form_t)form));
+            if (kind->mask == c->masks && is_offered(c, kind))
+                BPT_TRY(compare(c, &few_shapes[i % BPT_COUNT(few_shapes)], kind, (bpt_product_form_t)form));
         }
     }
     return BPT_OK;
 }
 
-static bpt_status_t self_check(bpt_gpu_device_t *device, const bpt_product_rule_t *rule) {
-    check_t c = {.device = device, .rule = *rule};
+static bpt_status_t self_check(bpt_gpu_device_t *device, const bpt_product_rule_t *rule, bool masks) {
+    check_t c = {.device = device, .rule = *rule, .masks = masks};
     bpt_status_t status = BPT_OK;
     for (size_t i = 0; i < BPT_COUNT(shapes); ++i) {
         const shape_t *s = &shapes[i];
@@ -187,18 +197,19 @@ done:
 
 // ---- The verdict -----------------------------------------------------------------------------------------------------
 
-static bpt_cache_key_t verdict_key(const bpt_gpu_device_t *g, const char *library, bool tf32) {
+static bpt_cache_key_t verdict_key(const bpt_gpu_device_t *g, const char *library, bool tf32, bool masks) {
     const bpt_device_info_t *info = &g->base.info;
     const char *limits = getenv("BPT_LIMITS");
-    const char *const parts[] = {g->base.backend->name, info->name,        info->pci, info->driver, library,
-                                 limits ? limits : "",  tf32 ? "tf32" : ""};
+    const char *const parts[] = {
+        g->base.backend->name, info->name, info->pci, info->driver, library, limits ? limits : "", masks ? "masks" : tf32 ? "tf32" : ""};
     return bpt_cache_key("verdict", parts, (int)BPT_COUNT(parts));
 }
 
-// `problem`: "" when the library may be used. Fails only where no verdict can be had.
-static bpt_status_t judge(bpt_gpu_device_t *g, const char *library, const bpt_product_rule_t *rule, char *problem, size_t bytes) {
+// `problem`: "" when the library may be used, or may for masked products. Fails only where no verdict can be had.
+static bpt_status_t judge(bpt_gpu_device_t *g, const char *library, const bpt_product_rule_t *rule, bool masks, char *problem,
+                          size_t bytes) {
     const bool tf32 = rule->size[BPT_LIBRARY_TF32];
-    const bpt_cache_key_t key = verdict_key(g, library, tf32);
+    const bpt_cache_key_t key = verdict_key(g, library, tf32, masks);
     void *known;
     size_t length;
     if (tf32 && !g->api->driver->product_can(g->api, &(bpt_gpu_product_t){.operands = BPT_F32, .result = BPT_F32, .tf32 = true})) {
@@ -210,7 +221,7 @@ static bpt_status_t judge(bpt_gpu_device_t *g, const char *library, const bpt_pr
         bpt_free(known);
         return BPT_OK;
     }
-    const bpt_status_t status = self_check(g, rule);
+    const bpt_status_t status = self_check(g, rule, masks);
     if (status == BPT_ERR_NO_MEMORY) return status;
     snprintf(problem, bytes, "%s", status == BPT_OK ? "" : bpt_error_message());
     bpt_cache_put(&key, problem, strlen(problem));
@@ -229,14 +240,26 @@ static const bpt_product_rule_t *library_rule(const bpt_gpu_tuning_t *t) {
     return found;
 }
 
+// A library whose masked products are wrong, or that has none, is used for all others.
+static bpt_status_t check_masks(bpt_gpu_device_t *g, const char *library, const bpt_product_rule_t *wanted, bpt_gpu_rule_t *rule) {
+    const bpt_gpu_product_t masked = {.operands = BPT_F16, .result = BPT_F16, .masked = true};
+    char problem[200] = "";
+    if (!g->api->driver->product_can(g->api, &masked)) return BPT_OK;
+    g->library_masks = true;
+    const bpt_status_t status = judge(g, library, wanted, true, problem, sizeof problem);
+    g->library_masks = status == BPT_OK && !*problem;
+    if (*problem) snprintf(rule->note, sizeof rule->note, "%s computes no gradients of relu: %s", library, problem);
+    return bpt_context(status, "the self-check of %s", library);
+}
+
 bpt_status_t bpt_gpu_library_check(bpt_gpu_device_t *g, bpt_gpu_rule_t *rule) {
     const bpt_gpu_driver_t *driver = g->api->driver;
     const bpt_product_rule_t *wanted = library_rule(&rule->tuning);
     char library[200] = "this backend knows no library of products", problem[200] = "";
     if (!wanted) return BPT_OK;
     const bool there = driver->library && driver->library(library, sizeof library);
-    if (there) BPT_TRY(bpt_context(judge(g, library, wanted, problem, sizeof problem), "the self-check of %s", library));
-    if (there && !*problem) return BPT_OK;
+    if (there) BPT_TRY(bpt_context(judge(g, library, wanted, false, problem, sizeof problem), "the self-check of %s", library));
+    if (there && !*problem) return check_masks(g, library, wanted, rule);
     if (strcmp(rule->origin, "tuned") && strcmp(rule->origin, "shipped"))
         return bpt_fail(BPT_ERR_UNAVAILABLE, "%s: no products by a library: %s%s%s", rule->origin, library, *problem ? ": " : "", problem);
     snprintf(rule->note, sizeof rule->note, "%s%s%s; %s", library, *problem ? " is not used: " : "", problem,

@@ -169,6 +169,7 @@ static bpt_status_t multiply_pieces(encoder_t *e, const entry_t *entry, int64_t 
         piece.m = (uint32_t)bpt_min(entry->rows, entry->product.m - row);
         piece.a.offset_bytes += (size_t)(piece.transpose_a ? row : row * piece.lda) * bpt_dtype_size(piece.operands);
         piece.c.offset_bytes += (size_t)(row * piece.ldc) * bpt_dtype_size(piece.result);
+        piece.mask.offset_bytes += (size_t)(row * piece.ldmask) / 8;
         if (i > first) BPT_TRY(driver->barrier(e->commands));
         BPT_TRY(driver->product(e->commands, &piece));
     }

@@ -99,7 +99,7 @@ static int transposition(bool transposed) { return transposed ? TRANSPOSED : AS_
 
 bool bpt_clblast_can(bpt_gpu_api_t *api, const bpt_gpu_product_t *p) {
     (void)api;
-    return p->operands == BPT_F32 && p->result == BPT_F32 && !p->has_bias && !p->relu && !p->tf32;
+    return p->operands == BPT_F32 && p->result == BPT_F32 && !p->has_bias && !p->relu && !p->masked && !p->tf32;
 }
 
 // Bytes of which the beginning of a part of a block must be a multiple.

@@ -28,6 +28,8 @@ typedef struct {
     cublasOperation_t of_a, of_b;
     cublasLtEpilogue_t epilogue;
     const void *bias;
+    const unsigned char *mask;
+    int64_t ldmask;
 } operation_t;
 typedef struct {
     kind_t kind;
@@ -148,6 +150,16 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasL
         memcpy(&operation->bias, value, bytes);
         return CUBLAS_STATUS_SUCCESS;
     }
+    if (which == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER) {
+        DEMAND(bytes == sizeof operation->mask, "the size of an attribute");
+        memcpy(&operation->mask, value, bytes);
+        return CUBLAS_STATUS_SUCCESS;
+    }
+    if (which == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD) {
+        DEMAND(bytes == sizeof operation->ldmask, "the size of an attribute");
+        memcpy(&operation->ldmask, value, bytes);
+        return CUBLAS_STATUS_SUCCESS;
+    }
     DEMAND(bytes == sizeof number, "the size of an attribute");
     memcpy(&number, value, bytes);
     switch ((int)which) {
@@ -227,6 +239,9 @@ static cublasStatus_t check_problem(const problem_t *p) {
     DEMAND(!memcmp(&p->c, &p->d, sizeof p->c), "c and d that differ");
     DEMAND(o->scale == CUDA_R_32F, "a type of scale that does not fit");
     DEMAND(!(o->epilogue & CUBLASLT_EPILOGUE_BIAS) == !o->bias, "a bias without its place, or a place without a bias");
+    DEMAND((o->epilogue == CUBLASLT_EPILOGUE_DRELU) == !!o->mask, "a mask without its gradient, or a gradient without its mask");
+    DEMAND(!o->mask || (o->ldmask % 128 == 0 && (uint64_t)o->ldmask >= p->d.rows && (uintptr_t)o->mask % 16 == 0),
+           "rows of a mask that are too short or not aligned");
     DEMAND(p->a.type == p->b.type && (p->d.type == p->a.type || p->d.type == CUDA_R_32F), "types that are not offered");
     DEMAND(o->compute == CUBLAS_COMPUTE_32F || (o->compute == CUBLAS_COMPUTE_32F_FAST_TF32 && p->a.type == CUDA_R_32F),
            "a type of sums that is not offered");
@@ -308,6 +323,11 @@ static double dot(const job_t *j, uint64_t row, uint64_t column) {
     return sum;
 }
 
+static bool has_bit(const operation_t *o, uint64_t row, uint64_t column) {
+    const uint64_t bit = column * (uint64_t)o->ldmask + row;
+    return o->mask[bit / 8] >> (fake_cublaslt.bits_differ ? 7 - bit % 8 : bit % 8) & 1;
+}
+
 static void run(void *user) {
     const job_t *j = user;
     const problem_t *p = &j->problem;
@@ -318,6 +338,7 @@ static void run(void *user) {
             double x = (double)j->alpha * dot(j, row, column);
             if (j->beta != 0) x += (double)j->beta * (double)get(j->c, p->c.type, place);
             if (epilogue & CUBLASLT_EPILOGUE_BIAS) x += (double)get(p->operation.bias, p->d.type, row);
+            if (epilogue == CUBLASLT_EPILOGUE_DRELU && !has_bit(&p->operation, row, column)) x = 0;
             if (fake_cublaslt.is_wrong) x += 0.25;
             put(j->c, p->d.type, place, epilogue & CUBLASLT_EPILOGUE_RELU && x < 0 ? 0 : (float)x);
         }

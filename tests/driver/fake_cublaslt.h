@@ -12,6 +12,7 @@ typedef struct {
     const char *fails;  // this function fails
     int fails_with;     // with this code
     bool is_wrong;      // every product is off by a little
+    bool bits_differ;   // masks have their first element in the highest bit of a byte
     // Notes.
     char complaint[256];  // what was first done against the manual, "" when nothing was
     int n_products;       // that ran

@@ -22,6 +22,7 @@
 #include "bpt/log.h"
 #include "driver/fake_cublaslt.h"
 #include "support/check.h"
+#include "support/library.h"
 
 extern const bpt_gpu_driver_t bpt_cuda_driver;
 extern const bpt_backend_t bpt_cuda_backend;
@@ -118,7 +119,7 @@ static void the_real_library_has_all_functions(void **state) {
 
 // ---- A device --------------------------------------------------------------------------------------------------------
 
-enum { ROOM = 1 << 16, PLACES = 4 };  // bytes per operand, operands
+enum { ROOM = 1 << 16, PLACES = 5 };  // bytes per operand, operands
 
 typedef struct {
     bpt_gpu_api_t *api;
@@ -198,6 +199,20 @@ static float element(const unsigned char *bytes, bpt_dtype_t dtype, size_t i) {
     return dtype == BPT_F32 ? x : dtype == BPT_BF16 ? bpt_from_bf16(half) : bpt_from_f16(half);
 }
 
+// A mask that has no order in it.
+static bool has_bit(const bpt_gpu_product_t *p, uint32_t i, uint32_t j) { return ((i * p->n + j) * 2654435761u) >> 31; }
+
+static bpt_gpu_binding_t place_mask(const device_t *d, bpt_gpu_product_t *p) {
+    unsigned char bytes[ROOM] = {0};
+    p->ldmask = (p->n + 127) / 128 * 128;
+    p->scale = 1.25f;
+    for (uint32_t i = 0; i < p->m; ++i)
+        for (uint32_t j = 0; j < p->n; ++j)
+            if (has_bit(p, i, j)) bytes[(i * p->ldmask + j) / 8] |= (unsigned char)(1u << j % 8);
+    assert_ok(bpt_cuda_driver.write(d->api, d->memory, 4 * ROOM, bytes, sizeof bytes));
+    return (bpt_gpu_binding_t){d->memory, 4 * ROOM, p->m * p->ldmask / 8};
+}
+
 // c[i][j] after it was multiplied so many times.
 static double expected(const bpt_gpu_product_t *p, const operand_t *a, const operand_t *b, const operand_t *c, const operand_t *bias,
                        uint32_t i, uint32_t j, int times) {
@@ -208,6 +223,7 @@ static double expected(const bpt_gpu_product_t *p, const operand_t *a, const ope
     while (times-- > 0) {
         x = (p->add ? x : 0) + sum + (p->has_bias ? (double)bias->values[j] : 0);
         if (p->relu && x < 0) x = 0;
+        if (p->masked) x = has_bit(p, i, j) ? (double)p->scale * x : 0;
         x = (double)rounded((float)x, p->result);
     }
     return x;
@@ -238,6 +254,7 @@ static void multiply(const device_t *d, bpt_gpu_product_t p, uint32_t padding, s
     p.b = place(d, &b, (size_t)(p.transpose_b ? p.n : p.k) * p.ldb);
     p.c = place(d, &c, (size_t)p.m * p.ldc);
     if (p.has_bias) p.bias = place(d, &bias, p.n);
+    if (p.masked) p.mask = place_mask(d, &p);
     p.scratch = (bpt_gpu_binding_t){d->scratch, 0, d->scratch_bytes};
     assert_true(bpt_cuda_driver.product_can(d->api, &p));
     run_twice(d, &p);
@@ -248,16 +265,16 @@ static void multiply(const device_t *d, bpt_gpu_product_t p, uint32_t padding, s
             const double want = j < p.n ? expected(&p, &a, &b, &c, &bias, i, j, 2) : (double)c.values[i * p.ldc + j];
             const double last_bit = p.result == BPT_F32 ? 0x1p-20 : p.result == BPT_BF16 ? 0x1p-7 : 0x1p-10;
             if (!(fabs((double)got - want) <= (j < p.n ? last_bit * (fabs(want) + 1) : 0)))
-                fail_msg("%u x %u x %u, %s to %s, a%s b%s%s%s%s, element %u, %u: %g, not %g", p.m, p.n, p.k, bpt_dtype_name(p.operands),
+                fail_msg("%u x %u x %u, %s to %s, a%s b%s%s%s%s%s, element %u, %u: %g, not %g", p.m, p.n, p.k, bpt_dtype_name(p.operands),
                          bpt_dtype_name(p.result), p.transpose_a ? "'" : "", p.transpose_b ? "'" : "", p.add ? ", added" : "",
-                         p.has_bias ? ", bias" : "", p.relu ? ", relu" : "", i, j, (double)got, want);
+                         p.has_bias ? ", bias" : "", p.relu ? ", relu" : "", p.masked ? ", masked" : "", i, j, (double)got, want);
         }
 }
 
 static const bpt_dtype_t types[][2] = {
     {BPT_F32, BPT_F32}, {BPT_BF16, BPT_BF16}, {BPT_BF16, BPT_F32}, {BPT_F16, BPT_F16}, {BPT_F16, BPT_F32}};
 
-enum { TRANSPOSE_A = 1, TRANSPOSE_B = 2, ADD = 4, BIAS = 8, RELU = 16 };  // bits of a form
+enum { TRANSPOSE_A = 1, TRANSPOSE_B = 2, ADD = 4, BIAS = 8, RELU = 16, MASK = 32 };  // bits of a form
 
 static bpt_gpu_product_t product_of(size_t type, int form, uint32_t m, uint32_t n, uint32_t k) {
     return (bpt_gpu_product_t){.operands = types[type][0],
@@ -269,7 +286,8 @@ static bpt_gpu_product_t product_of(size_t type, int form, uint32_t m, uint32_t 
                                .transpose_b = form & TRANSPOSE_B,
                                .add = form & ADD,
                                .has_bias = form & BIAS,
-                               .relu = form & RELU};
+                               .relu = form & RELU,
+                               .masked = form & MASK};
 }
 
 // ---- Products --------------------------------------------------------------------------------------------------------
@@ -288,6 +306,19 @@ static void every_product_is_what_loops_compute(void **state) {
         close_device(&d);
     }
     assert_int_equal(lt->n_products, 2 * 2 * 2 * (3 * 32 + 2 * 16));
+}
+
+static void gradients_of_relu_are_masked(void **state) {
+    (void)state;
+    static const uint32_t sizes[][3] = {{13, 9, 17}, {1, 1, 1}, {3, 130, 2}, {17, 128, 5}, {5, 300, 9}};
+    device_t d = open_device();
+    for (size_t type = 0; type < BPT_COUNT(types); ++type) {
+        if (types[type][1] == BPT_F32) continue;
+        for (size_t i = 0; i < BPT_COUNT(sizes); ++i)
+            for (int form = 0; form < ADD; ++form) multiply(&d, product_of(type, MASK | form, sizes[i][0], sizes[i][1], sizes[i][2]), i, 0);
+    }
+    assert_int_equal(lt->epilogue, CUBLASLT_EPILOGUE_DRELU);
+    close_device(&d);
 }
 
 static void thin_products_too(void **state) {
@@ -337,6 +368,9 @@ static void what_it_cannot_do_is_not_offered(void **state) {
                  {{.operands = BPT_BF16, .result = BPT_BF16, .relu = true}, true},
                  {{.operands = BPT_BF16, .result = BPT_BF16, .has_bias = true}, false},
                  {{.operands = BPT_F16, .result = BPT_F32, .tf32 = true}, false},
+                 {{.operands = BPT_BF16, .result = BPT_BF16, .masked = true}, true},
+                 {{.operands = BPT_BF16, .result = BPT_F32, .masked = true}, false},
+                 {{.operands = BPT_F16, .result = BPT_F16, .masked = true, .relu = true}, false},
                  {{.operands = BPT_U32, .result = BPT_F32}, false}};
     device_t d = open_device();
     for (size_t i = 0; i < BPT_COUNT(asked); ++i) assert_true(bpt_cuda_driver.product_can(d.api, &asked[i].product) == asked[i].can);
@@ -400,6 +434,7 @@ typedef struct {
     bpt_dtype_t operands, result;
     bool transpose_a, transpose_b, acc, bias;
     bpt_pointwise_attrs_t steps;
+    bool masked;  // by a relu of random numbers
 } op_t;
 
 enum { M = 70, N = 45, K = 33 };
@@ -416,17 +451,18 @@ static bpt_op_call_t call_of(const op_t *t, bpt_buffer_t *buffer) {
     call.out[0] = (bpt_operand_t){buffer, 65536, t->result, matrix(M, N), true};
     if (t->acc) call.in[2] = call.out[0];
     if (t->bias) call.in[3] = (bpt_operand_t){buffer, 98304, BPT_F32, {1, {N}}, true};
+    if (t->masked) call.in[4] = (bpt_operand_t){buffer, 131072, t->result, matrix(M, N), true};
     return call;
 }
 
-static void fill(const bpt_backend_t *backend, bpt_device_t *device, bpt_buffer_t *buffer, const bpt_operand_t *o) {
+static void fill(const bpt_backend_t *backend, bpt_device_t *device, bpt_buffer_t *buffer, const bpt_operand_t *o, bool relu) {
     const size_t count = (size_t)bpt_shape_count(&o->shape), size = bpt_dtype_size(o->dtype);
     static unsigned char bytes[32768];
     uint32_t seed = (uint32_t)o->offset_bytes + 5;
     assert_true(count * size <= sizeof bytes);
     for (size_t i = 0; i < count; ++i) {
         seed = seed * 1664525u + 1013904223u;
-        const float x = (float)(int32_t)seed * 0x1p-31f;
+        const float any = (float)(int32_t)seed * 0x1p-31f, x = relu ? fmaxf(any, 0) : any;
         const uint16_t half = o->dtype == BPT_BF16 ? bpt_to_bf16(x) : bpt_to_f16(x);
         memcpy(bytes + i * size, o->dtype == BPT_F32 ? (const void *)&x : (const void *)&half, size);
     }
@@ -439,11 +475,12 @@ static void run_op(const bpt_backend_t *backend, bpt_device_t *device, const op_
     bpt_list_t *list;
     bpt_ticket_t ticket;
     size_t scratch = 0;
-    assert_ok(backend->buffer_create(device, 131072, &buffer));
+    assert_ok(backend->buffer_create(device, 163840, &buffer));
     bpt_op_call_t call = call_of(t, buffer);
     const bpt_operand_t *const operands[] = {&call.in[0], &call.in[1], &call.out[0], &call.in[3]};
     for (size_t i = 0; i < BPT_COUNT(operands); ++i)
-        if (operands[i]->present) fill(backend, device, buffer, operands[i]);
+        if (operands[i]->present) fill(backend, device, buffer, operands[i], false);
+    if (t->masked) fill(backend, device, buffer, &call.in[4], true);
     assert_ok(backend->op(device, &call, NULL, &scratch));
     if (scratch) assert_ok(backend->buffer_create(device, scratch, &call.scratch.buffer));
     call.scratch.present = scratch > 0;
@@ -459,12 +496,11 @@ static void run_op(const bpt_backend_t *backend, bpt_device_t *device, const op_
     backend->buffer_destroy(device, buffer);
 }
 
-// With the library's rule, which no self-check has looked at.
 static bpt_device_t *open_with_library(void) {
     const bpt_device_options_t options = {.products = "tiles"};
     bpt_device_t *device;
     assert_ok(bpt_cuda_backend.open(0, &options, &device));
-    assert_true(bpt_gpu_tuning_parse("library", &((bpt_gpu_device_t *)device)->tuning));
+    test_take_library(device);
     return device;
 }
 
@@ -473,13 +509,23 @@ static bpt_device_t *open_with_library(void) {
         .n_steps = 1, .step = { {.code = BPT_STEP_RELU} } \
     }
 
+#define MASK_ONLY                                                               \
+    {                                                                           \
+        .n_steps = 1, .step = { {.code = BPT_STEP_MASK, .arg = 4, .c = 1.25f} } \
+    }
+
 static void ops_are_what_ref_computes(void **state) {
     (void)state;
-    static const op_t ops[] = {
-        {BPT_F32, BPT_F32, false, true, false, true, RELU_ONLY}, {BPT_F32, BPT_F32, true, false, true, false, {0}},
-        {BPT_F32, BPT_F32, false, false, true, true, RELU_ONLY}, {BPT_BF16, BPT_BF16, false, true, false, false, RELU_ONLY},
-        {BPT_BF16, BPT_F32, false, true, false, true, {0}},      {BPT_BF16, BPT_F32, true, false, true, false, {0}},
-        {BPT_F16, BPT_F16, false, false, false, false, {0}}};
+    static const op_t ops[] = {{BPT_F32, BPT_F32, false, true, false, true, RELU_ONLY},
+                               {BPT_F32, BPT_F32, true, false, true, false, {0}},
+                               {BPT_F32, BPT_F32, false, false, true, true, RELU_ONLY},
+                               {BPT_BF16, BPT_BF16, false, true, false, false, RELU_ONLY},
+                               {BPT_BF16, BPT_F32, false, true, false, true, {0}},
+                               {BPT_BF16, BPT_F32, true, false, true, false, {0}},
+                               {BPT_F16, BPT_F16, false, false, false, false, {0}},
+                               {BPT_BF16, BPT_BF16, false, false, false, false, MASK_ONLY, true},
+                               {BPT_F16, BPT_F16, false, true, false, false, MASK_ONLY, true},
+                               {BPT_F32, BPT_F32, false, false, false, false, MASK_ONLY, true}};
     static float got[M * N], want[M * N];
     const bpt_backend_t *ref = bpt_backend_find("ref");
     bpt_device_t *device = open_with_library(), *oracle;
@@ -507,6 +553,8 @@ static void steps_go_where_they_are_rounded_once(void **state) {
     } cases[] = {
         {{BPT_BF16, BPT_BF16, false, true, false, false, RELU_ONLY}, 1, CUBLASLT_EPILOGUE_RELU, CUDA_R_16BF},
         {{BPT_BF16, BPT_BF16, false, true, false, true, RELU_ONLY}, 1, CUBLASLT_EPILOGUE_RELU_BIAS, CUDA_R_32F},
+        {{BPT_BF16, BPT_BF16, false, false, false, false, MASK_ONLY, true}, 1, CUBLASLT_EPILOGUE_DRELU, CUDA_R_16BF},
+        {{BPT_F32, BPT_F32, false, false, false, false, MASK_ONLY, true}, 1, CUBLASLT_EPILOGUE_DEFAULT, CUDA_R_32F},
         {{BPT_BF16, BPT_BF16, false, true, false, true, {2, {{.code = BPT_STEP_RELU}, {.code = BPT_STEP_SCALE, .c = 3}}}},
          1,
          CUBLASLT_EPILOGUE_RELU_BIAS,
@@ -542,6 +590,26 @@ static void a_library_that_agrees_is_used(void **state) {
     bpt_cuda_backend.close(device);
 }
 
+// Then a pass of ours masks, and all else is the library's.
+static void one_whose_masks_are_wrong_is_used_without(void **state) {
+    (void)state;
+    static const op_t masked = {BPT_BF16, BPT_BF16, false, false, false, false, MASK_ONLY, true};
+    static float got[2][M * N];
+    for (int wrong = 0; wrong < 2; ++wrong) {
+        bpt_device_t *device;
+        lt->bits_differ = wrong;
+        bpt_log_set_level(wrong ? BPT_LOG_OFF : BPT_LOG_INFO);
+        assert_ok(bpt_cuda_backend.open(0, NULL, &device));
+        bpt_log_set_level(BPT_LOG_INFO);
+        assert_string_equal(device->info.products, "library");
+        assert_true(wrong == !!strstr(device->info.products_note, "computes no gradients of relu: its product of"));
+        run_op(&bpt_cuda_backend, device, &masked, got[wrong]);
+        assert_int_equal(lt->epilogue, wrong ? CUBLASLT_EPILOGUE_DEFAULT : CUBLASLT_EPILOGUE_DRELU);
+        bpt_cuda_backend.close(device);
+    }
+    for (size_t i = 0; i < M * N; ++i) assert_true(fabsf(got[0][i] - got[1][i]) <= 0x1p-7f * fabsf(got[0][i]));
+}
+
 static void a_library_that_is_wrong_is_not_used(void **state) {
     (void)state;
     bpt_device_t *device;
@@ -570,6 +638,7 @@ int main(void) {
         cmocka_unit_test(the_real_library_has_all_functions),
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         TEST(every_product_is_what_loops_compute),
+        TEST(gradients_of_relu_are_masked),
         TEST(thin_products_too),
         TEST(nothing_is_left_to_chance),
         TEST(what_it_cannot_do_is_not_offered),
@@ -577,6 +646,7 @@ int main(void) {
         TEST(ops_are_what_ref_computes),
         TEST(steps_go_where_they_are_rounded_once),
         TEST(a_library_that_agrees_is_used),
+        TEST(one_whose_masks_are_wrong_is_used_without),
         TEST(a_library_that_is_wrong_is_not_used),
     };
     setenv("BPT_CUDA_LIBRARY", CUDA_EMULATOR, 1);

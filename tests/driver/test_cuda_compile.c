@@ -19,6 +19,7 @@
 #include "support/case.h"
 #include "support/check.h"
 #include "support/dialect.h"
+#include "support/library.h"
 
 // ---- A driver that notes the variants --------------------------------------------------------------------------------
 
@@ -110,6 +111,22 @@ static bpt_status_t nothing(bpt_gpu_commands_t *commands) {
     return BPT_OK;
 }
 
+static bool product_can(bpt_gpu_api_t *api, const bpt_gpu_product_t *p) {
+    (void)api;
+    return !p->masked || p->result != BPT_F32;
+}
+
+static bpt_status_t product_scratch(bpt_gpu_api_t *api, const bpt_gpu_product_t *p, size_t *bytes) {
+    (void)api, (void)p;
+    *bytes = 0;
+    return BPT_OK;
+}
+
+static bpt_status_t product(bpt_gpu_commands_t *commands, const bpt_gpu_product_t *p) {
+    (void)commands, (void)p;
+    return BPT_OK;
+}
+
 const bpt_gpu_driver_t notes_driver = {
     .enumerate = enumerate,
     .open = open_notes,
@@ -124,6 +141,10 @@ const bpt_gpu_driver_t notes_driver = {
     .barrier = nothing,
     .mark = nothing,
     .finish = nothing,
+    .product_flops = 1e12,
+    .product_can = product_can,
+    .product_scratch = product_scratch,
+    .product = product,
 };
 
 static const bpt_backend_t notes_backend = {.name = "notes"};
@@ -157,14 +178,16 @@ static void record(bpt_device_t *device, const test_case_t *c) {
     bpt_gpu_buffer_destroy(device, buffer);
 }
 
-// On a device in software, whose products take another kernel, and on GPUs without and with matrix units.
+// On a device in software, whose products take another kernel, on GPUs without and with matrix units, and on one with a library of
+// products.
 static int note_variants(void **state) {
     (void)state;
-    for (int d = 0; d < 3; ++d) {
+    for (int d = 0; d < 4; ++d) {
         bpt_device_t *device;
         notes.type = d == 0 ? "software" : "discrete";
         notes.matrix_units = d == 2;
         assert_ok(bpt_gpu_open(&notes_backend, &notes_driver, 0, NULL, &device));
+        if (d == 3) test_take_library(device);
         for (size_t f = 0; f < BPT_COUNT(families); ++f)
             for (size_t i = 0; i < families[f]->count(); ++i) {
                 test_case_t c;

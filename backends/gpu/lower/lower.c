@@ -101,8 +101,8 @@ static int64_t rows_of_piece(const bpt_gpu_product_t *p, double most) {
     return rows < 64 ? 64 : bpt_min(rows, p->m);
 }
 
-void bpt_lower_product(bpt_lower_t *l, const bpt_view_t *a, const bpt_view_t *b, const bpt_view_t *bias, const bpt_view_t *c,
-                       bpt_gpu_product_t *p) {
+void bpt_lower_product(bpt_lower_t *l, const bpt_view_t *a, const bpt_view_t *b, const bpt_view_t *bias, const bpt_view_t *mask,
+                       const bpt_view_t *c, bpt_gpu_product_t *p) {
     bpt_gpu_api_t *api = l->device->api;
     const int64_t rows = rows_of_piece(p, api->driver->product_flops);
     bpt_gpu_product_t piece = *p;
@@ -111,7 +111,7 @@ void bpt_lower_product(bpt_lower_t *l, const bpt_view_t *a, const bpt_view_t *b,
     if (l->status == BPT_OK) l->status = api->driver->product_scratch(api, &piece, &bytes);
     const bpt_view_t scratch = bpt_lower_scratch(l, BPT_F32, bpt_ceil_div((int64_t)bytes, sizeof(float)));
     if (l->status != BPT_OK || !l->list) return;
-    p->a = whole(a), p->b = whole(b), p->c = whole(c), p->bias = whole(bias);
+    p->a = whole(a), p->b = whole(b), p->c = whole(c), p->bias = whole(bias), p->mask = whole(mask);
     if (bytes) p->scratch = whole(&scratch);
     l->status = bpt_gpu_list_product(l->list, p, rows, 2.0 * p->m * p->n * p->k / l->device->flops);
 }

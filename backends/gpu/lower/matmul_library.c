@@ -4,6 +4,7 @@
 typedef struct {
     bpt_gpu_product_t product;
     bpt_pointwise_attrs_t rest;  // steps of the passes
+    bpt_view_t mask;             // of a masked product: elements like c's
     bool adds_bias;              // a pass adds the bias
     bool apart;                  // the product goes into f32 scratch, so that only the last pass rounds to c's type
 } plan_t;
@@ -24,8 +25,11 @@ static void drop_first(bpt_pointwise_attrs_t *steps) {
     steps->n_steps--;
 }
 
-// With the bias and a first relu inside of the product, or without; with its result in scratch or in c.
-static plan_t plan_of(const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, bool fused, bool apart) {
+// The gradient of a relu as the first step: where what the relu had left is not 0.
+static bool is_masked(const bpt_gemm_t *g) { return g->steps && g->steps->n_steps && g->steps->step[0].code == BPT_STEP_MASK; }
+
+// With the bias and a first relu inside of the product, or without; a first mask too; with its result in scratch or in c.
+static plan_t plan_of(const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, bool masked, bool fused, bool apart) {
     plan_t plan = {.product = {.operands = g->a.dtype,
                                .result = apart ? BPT_F32 : g->c.dtype,
                                .m = (uint32_t)g->m,
@@ -43,26 +47,44 @@ static plan_t plan_of(const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc
                    .apart = apart};
     if (g->steps) plan.rest = *g->steps;
     plan.product.relu = fused && plan.rest.n_steps && plan.rest.step[0].code == BPT_STEP_RELU;
-    if (plan.product.relu) drop_first(&plan.rest);
+    if (masked) {
+        plan.mask = g->extras[plan.rest.step[0].arg - 4];
+        plan.product.masked = true;
+        plan.product.ldmask = (uint32_t)bpt_ceil_div(g->n, 128) * 128;
+        plan.product.scale = plan.rest.step[0].c;
+    }
+    if (plan.product.relu || masked) drop_first(&plan.rest);
     return plan;
 }
 
 // Passes take c whole: where it is a panel of wider rows there may be none. What is added is f32.
 static bool is_possible(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, const plan_t *plan) {
     const bool copies = g->acc.present && !same_place(&g->acc, &g->c), f32 = plan->product.result == BPT_F32;
-    if (ldc != g->n && (plan->apart || copies || plan->adds_bias || plan->rest.n_steps)) return false;
+    if (ldc != g->n && (plan->apart || plan->product.masked || copies || plan->adds_bias || plan->rest.n_steps)) return false;
     if (!f32 && (g->acc.present || plan->adds_bias || !are_exact(&plan->rest))) return false;
     return l->device->api->driver->product_can(l->device->api, &plan->product);
 }
 
 static bool find_plan(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, plan_t *plan) {
-    for (int way = 0; way < 4; ++way) {  // as much inside as possible goes before no scratch
-        const bool fused = way < 2, apart = way % 2;
-        if (apart && g->c.dtype == BPT_F32) continue;
-        *plan = plan_of(g, lda, ldb, ldc, fused, apart);
+    for (int way = 0; way < 8; ++way) {  // as much inside as possible goes before no scratch
+        const bool masked = way < 4, fused = way / 2 % 2 == 0, apart = way % 2;
+        if ((apart && g->c.dtype == BPT_F32) || (masked && !(l->device->library_masks && is_masked(g)))) continue;
+        *plan = plan_of(g, lda, ldb, ldc, masked, fused, apart);
         if (is_possible(l, g, ldc, plan)) return true;
     }
     return false;
+}
+
+// The mask of a product as bits.
+static void emit_mask(bpt_lower_t *l, const bpt_gemm_t *g, plan_t *plan, bpt_view_t *bits) {
+    bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_mask_bits);
+    const int64_t words = plan->product.ldmask / 32;
+    mask_bits_params_t p = {.count = (uint32_t)(g->m * words), .columns = (uint32_t)g->n, .words = (uint32_t)words};
+    *bits = bpt_lower_scratch(l, BPT_U32, g->m * words);
+    k.bindings[mask_bits_x] = plan->mask;
+    k.bindings[mask_bits_bits] = *bits;
+    bpt_lower_emit(l, &k, &p, bpt_ceil_div(g->m * words, k.group_size / 8));
+    bpt_lower_barrier(l);
 }
 
 static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, plan_t *plan) {
@@ -72,7 +94,9 @@ static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, plan_t *plan)
         bpt_lower_copy(l, &g->acc, &target, g->m * g->n);
         bpt_lower_barrier(l);
     }
-    bpt_lower_product(l, &g->a, &g->b, &bias, &target, &plan->product);
+    bpt_view_t bits = {0};
+    if (plan->product.masked) emit_mask(l, g, plan, &bits);
+    bpt_lower_product(l, &g->a, &g->b, &bias, &bits, &target, &plan->product);
     if (plan->adds_bias) {
         const bpt_pointwise_attrs_t add = {.n_steps = 1, .step = {{.code = BPT_STEP_ADD_ROW, .arg = 4}}};
         bpt_gemm_t pass = *g;

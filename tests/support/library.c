@@ -1,0 +1,11 @@
+#include "support/library.h"
+
+#include <stdlib.h>
+
+#include "backends/gpu/gpu.h"
+
+void test_take_library(bpt_device_t *device) {
+    bpt_gpu_device_t *g = (bpt_gpu_device_t *)device;
+    if (!bpt_gpu_tuning_parse("library", &g->tuning)) abort();
+    g->library_masks = true;
+}
