@@ -4,10 +4,8 @@ KERNEL_BEGIN
     const uint word = GROUP_ID * (WG / 8u) + LOCAL_ID / 8u, row = word / p.words, column = 32u * (word - row * p.words) + 4u * (LOCAL_ID % 8u);
     fours[LOCAL_ID] = word < p.count ? IS_SET(0u) | IS_SET(1u) | IS_SET(2u) | IS_SET(3u) : 0u;
     BARRIER;
-    const uint mine = GROUP_ID * (WG / 8u) + LOCAL_ID;
-    if (LOCAL_ID < WG / 8u && mine < p.count) {
-        uint bits_of_word = 0u;
-        UNROLL for (uint i = 0u; i < 8u; ++i) bits_of_word |= fours[8u * LOCAL_ID + i] << (4u * i);
-        AT(bits, mine) = bits_of_word;
-    }
+    const uint own = LOCAL_ID % (WG / 8u), mine = GROUP_ID * (WG / 8u) + own;
+    uint bits_of_word = 0u;
+    UNROLL for (uint i = 0u; i < 8u; ++i) bits_of_word |= fours[8u * own + i] << (4u * i);
+    if (LOCAL_ID < WG / 8u && mine < p.count) AT(bits, mine) = bits_of_word;
 KERNEL_END

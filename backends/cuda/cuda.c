@@ -111,9 +111,10 @@ failed:
 }
 
 // ---- Memory ----------------------------------------------------------------------------------------------------------
-// Everything goes through the stream of the kernels. Allocations, reads and large writes wait for it, because an asynchronous copy may
-// return before its bytes are there. Small writes, as of a batch, are copied into pinned memory first, from where they go to the device
-// behind each other while the host goes on; the stream is waited for only when all of that memory has been used.
+// Everything goes through the stream of the kernels, allocations and their end too where the device has pools of memory: nobody waits for
+// them. Reads and large writes wait, because an asynchronous copy may return before its bytes are there. Small writes, as of a batch, are
+// copied into pinned memory first, from where they go to the device behind each other while the host goes on; the stream is waited for only
+// when all of that memory has been used.
 
 enum { STAGING_BYTES = 8 << 20, STAGING_ALIGNMENT = 256 };
 
@@ -125,7 +126,12 @@ static bpt_status_t finish_copy(bpt_cuda_api_t *api, CUresult code, const char *
 static void memory_destroy(bpt_gpu_api_t *base, bpt_gpu_memory_t *memory) {
     bpt_cuda_api_t *api = (bpt_cuda_api_t *)base;
     if (!memory) return;
-    if (memory->address && bpt_cuda_idle(api)) api->cuda->cuMemFree(memory->address);
+    if (memory->address && api->pools && !api->stuck) {
+        api->cuda->cuCtxSetCurrent(api->context);
+        api->cuda->cuMemFreeAsync(memory->address, api->stream);
+    } else if (memory->address && !api->pools && bpt_cuda_idle(api)) {
+        api->cuda->cuMemFree(memory->address);
+    }
     bpt_free(memory);
 }
 
@@ -134,8 +140,11 @@ static bpt_status_t memory_create(bpt_gpu_api_t *base, size_t bytes, bpt_gpu_mem
     bpt_gpu_memory_t *memory;
     BPT_TRY(bpt_cuda_enter(api));
     BPT_TRY(bpt_alloc(1, sizeof *memory, &memory));
-    bpt_status_t status = bpt_cuda_check(api, api->cuda->cuMemAlloc(&memory->address, bytes), "allocating memory");
-    if (status == BPT_OK) status = finish_copy(api, api->cuda->cuMemsetD8Async(memory->address, 0, bytes, api->stream), "clearing memory");
+    const CUresult code =
+        api->pools ? api->cuda->cuMemAllocAsync(&memory->address, bytes, api->stream) : api->cuda->cuMemAlloc(&memory->address, bytes);
+    bpt_status_t status = bpt_cuda_check(api, code, "allocating memory");
+    if (status == BPT_OK)
+        status = bpt_cuda_check(api, api->cuda->cuMemsetD8Async(memory->address, 0, bytes, api->stream), "clearing memory");
     if (status != BPT_OK) {
         memory_destroy(base, memory);
         return bpt_context(status, "a block of %.1f MiB", (double)bytes / 1048576);

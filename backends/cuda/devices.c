@@ -97,6 +97,7 @@ bpt_status_t bpt_cuda_find(int index, bpt_cuda_api_t *api) {
     BPT_TRY(bpt_nvrtc_load(&api->nvrtc));
     BPT_TRY(bpt_cuda_check(api, api->cuda->cuDeviceGet(&api->device, index), "finding the device"));
     api->capability = capability_of(api->cuda, api->device);
+    api->pools = number(api->cuda, api->device, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
     BPT_TRY(bpt_cuda_arch(api->nvrtc, api->capability, api->arch));
     describe(api->cuda, api->device, &info);
     snprintf(api->name, sizeof api->name, "%s", info.name);

@@ -21,6 +21,7 @@ typedef struct {
     char name[128], arch[24];
     int capability;                       // 90 = 9.0
     bool graphs;                          // lists are replayed as CUDA graphs
+    bool pools;                           // memory comes and goes in the order of the stream
     CUevent done[BPT_CUDA_MOST_PENDING];  // the end of submission t is done[t % BPT_CUDA_MOST_PENDING]
     uint64_t submitted, finished;
     bool lost;   // an error after which the context is of no use, or a wait that was given up

@@ -269,12 +269,38 @@ static void what_does_not_compile_is_refused_with_the_reason(void **state) {
 
 static void memory_that_is_not_there_is_no_loss(void **state) {
     (void)state;
-    bpt_gpu_memory_t *memory;
-    device_t d = open_device();
-    assert_fails(bpt_cuda_driver.memory_create(d.api, ((size_t)1 << 30) + 1, &memory), BPT_ERR_NO_MEMORY, "1024.0 MiB");
-    record(&d);
-    submit(&d, 1);
-    close_device(&d);
+    for (int pools = 0; pools < 2; ++pools) {
+        fake->has_pools = pools;
+        bpt_gpu_memory_t *memory;
+        device_t d = open_device();
+        assert_fails(bpt_cuda_driver.memory_create(d.api, ((size_t)1 << 30) + 1, &memory), BPT_ERR_NO_MEMORY, "1024.0 MiB");
+        record(&d);
+        submit(&d, 1);
+        close_device(&d);
+    }
+}
+
+// In the order of the stream where the device can: then neither is waited for.
+static void memory_comes_and_goes_with_and_without_pools(void **state) {
+    (void)state;
+    for (int pools = 0; pools < 2; ++pools) {
+        unsigned char bytes[500];
+        bpt_gpu_memory_t *memory;
+        fake->has_pools = pools;
+        device_t d = open_device();
+        const int blocks = fake->blocks;
+        fake->fails = "cuStreamSynchronize";
+        fake->fails_with = CUDA_ERROR_UNKNOWN;
+        assert_ok(bpt_cuda_driver.memory_create(d.api, sizeof bytes, &memory));
+        fake->fails = NULL;
+        memset(bytes, 1, sizeof bytes);
+        assert_ok(bpt_cuda_driver.read(d.api, memory, 0, bytes, sizeof bytes));
+        for (size_t i = 0; i < sizeof bytes; ++i) assert_int_equal(bytes[i], 0);
+        assert_int_equal(fake->blocks, blocks + 1);
+        bpt_cuda_driver.memory_destroy(d.api, memory);
+        assert_int_equal(fake->blocks, blocks);
+        close_device(&d);
+    }
 }
 
 // Each is done with its source when it returns, though the device reads it later; what follows sees the bytes.
@@ -443,6 +469,7 @@ int main(void) {
         TEST(a_device_newer_than_the_compiler_gets_assembly),
         TEST(what_does_not_compile_is_refused_with_the_reason),
         TEST(memory_that_is_not_there_is_no_loss),
+        TEST(memory_comes_and_goes_with_and_without_pools),
         TEST(small_writes_do_not_wait),
         TEST(without_pinned_memory_a_write_fails),
         TEST(more_submissions_than_events_wait_for_the_oldest),

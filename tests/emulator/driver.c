@@ -129,6 +129,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute what, CUdevice devi
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK: *value = 49152; break;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 132; break;
     case CU_DEVICE_ATTRIBUTE_WARP_SIZE: *value = 32; break;
+    case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED: *value = emulator.has_pools; break;
     default: *value = 0;
     }
     return CUDA_SUCCESS;
@@ -161,13 +162,15 @@ CUresult cuCtxGetCurrent(CUcontext *context) {
 static struct {
     char *start;
     size_t bytes;
+    bool of_pool;
 } blocks[4096];
 
-static CUresult add_block(void *start, size_t bytes) {
+static CUresult add_block(void *start, size_t bytes, bool of_pool) {
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) {
         if (blocks[i].start) continue;
         blocks[i].start = start;
         blocks[i].bytes = bytes;
+        blocks[i].of_pool = of_pool;
         return CUDA_SUCCESS;
     }
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -226,11 +229,10 @@ static bool is_pinned(const char *at, size_t bytes) {
     return false;
 }
 
-CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
-    NEEDS_HEALTH;
+static CUresult take(CUdeviceptr *address, size_t bytes, bool of_pool) {
     void *start = NULL;
     if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-    if (bytes > emulator.memory_bytes || posix_memalign(&start, 256, bytes) || add_block(start, bytes)) {
+    if (bytes > emulator.memory_bytes || posix_memalign(&start, 256, bytes) || add_block(start, bytes, of_pool)) {
         free(start);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -239,11 +241,11 @@ CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
     emulator.blocks++;
     return CUDA_SUCCESS;
 }
-CUresult cuMemFree(CUdeviceptr address) {
-    NEEDS_CONTEXT;
+static CUresult give(CUdeviceptr address, bool to_pool) {
     catch_up();
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; ++i) {
         if (blocks[i].start != (char *)(uintptr_t)address) continue;
+        if (to_pool && !blocks[i].of_pool) return CUDA_ERROR_INVALID_VALUE;
         free(blocks[i].start);
         blocks[i].start = NULL;
         emulator.blocks--;
@@ -251,6 +253,22 @@ CUresult cuMemFree(CUdeviceptr address) {
         return CUDA_SUCCESS;
     }
     return CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
+    NEEDS_HEALTH;
+    return take(address, bytes, false);
+}
+CUresult cuMemFree(CUdeviceptr address) {
+    NEEDS_CONTEXT;
+    return give(address, false);
+}
+CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream) {
+    NEEDS_HEALTH;
+    return !emulator.has_pools ? CUDA_ERROR_NOT_SUPPORTED : !stream ? CUDA_ERROR_INVALID_VALUE : take(address, bytes, true);
+}
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
+    NEEDS_CONTEXT;
+    return stream ? give(address, true) : CUDA_ERROR_INVALID_VALUE;
 }
 CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, size_t bytes, CUstream stream) {
     NEEDS_HEALTH;

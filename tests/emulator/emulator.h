@@ -18,7 +18,7 @@ typedef struct {
 
 typedef struct {
     // Set by tests before the library is used: what there is.
-    int version, n_devices, capability, compute_mode, most_threads;
+    int version, n_devices, capability, compute_mode, most_threads, has_pools;
     size_t memory_bytes;
     // How it behaves.
     double group_seconds;     // what a group takes, by the clock of events
@@ -37,10 +37,10 @@ typedef struct {
 
 extern emulator_t emulator;
 
-#define EMULATOR_AT_START                                                                                                                 \
-    {                                                                                                                                     \
-        .version = 13000, .n_devices = 1, .capability = 90, .most_threads = 1024, .memory_bytes = (size_t)4 << 30, .group_seconds = 1e-6, \
-        .not_ready = 2                                                                                                                    \
+#define EMULATOR_AT_START                                                                                                          \
+    {                                                                                                                              \
+        .version = 13000, .n_devices = 1, .capability = 90, .most_threads = 1024, .has_pools = 1, .memory_bytes = (size_t)4 << 30, \
+        .group_seconds = 1e-6, .not_ready = 2                                                                                      \
     }
 
 #endif
