@@ -1,4 +1,4 @@
-// The CUDA driver: the primary context and one stream per open device, memory, and the table of functions (driver.h).
+// The CUDA driver: the primary context and one stream per open device, and the table of functions (driver.h).
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +79,7 @@ static void cuda_close(bpt_gpu_api_t *base) {
     if (!api) return;
     if (api->context && bpt_cuda_idle(api)) {
         bpt_cublaslt_close(api);
-        if (api->staging) api->cuda->cuMemFreeHost(api->staging);
+        bpt_cuda_staging_free(api);
         for (int i = 0; i < BPT_CUDA_MOST_PENDING; ++i)
             if (api->done[i]) api->cuda->cuEventDestroy(api->done[i]);
         if (api->stream) api->cuda->cuStreamDestroy(api->stream);
@@ -110,85 +110,14 @@ failed:
     return status;
 }
 
-// ---- Memory ----------------------------------------------------------------------------------------------------------
-// Everything goes through the stream of the kernels, allocations and their end too where the device has pools of memory: nobody waits for
-// them. Reads and large writes wait, because an asynchronous copy may return before its bytes are there. Small writes, as of a batch, are
-// copied into pinned memory first, from where they go to the device behind each other while the host goes on; the stream is waited for only
-// when all of that memory has been used.
-
-enum { STAGING_BYTES = 8 << 20, STAGING_ALIGNMENT = 256 };
-
-static bpt_status_t finish_copy(bpt_cuda_api_t *api, CUresult code, const char *what) {
-    BPT_TRY(bpt_cuda_check(api, code, what));
-    return bpt_cuda_check(api, api->cuda->cuStreamSynchronize(api->stream), what);
-}
-
-static void memory_destroy(bpt_gpu_api_t *base, bpt_gpu_memory_t *memory) {
-    bpt_cuda_api_t *api = (bpt_cuda_api_t *)base;
-    if (!memory) return;
-    if (memory->address && api->pools && !api->stuck) {
-        api->cuda->cuCtxSetCurrent(api->context);
-        api->cuda->cuMemFreeAsync(memory->address, api->stream);
-    } else if (memory->address && !api->pools && bpt_cuda_idle(api)) {
-        api->cuda->cuMemFree(memory->address);
-    }
-    bpt_free(memory);
-}
-
-static bpt_status_t memory_create(bpt_gpu_api_t *base, size_t bytes, bpt_gpu_memory_t **out) {
-    bpt_cuda_api_t *api = (bpt_cuda_api_t *)base;
-    bpt_gpu_memory_t *memory;
-    BPT_TRY(bpt_cuda_enter(api));
-    BPT_TRY(bpt_alloc(1, sizeof *memory, &memory));
-    const CUresult code =
-        api->pools ? api->cuda->cuMemAllocAsync(&memory->address, bytes, api->stream) : api->cuda->cuMemAlloc(&memory->address, bytes);
-    bpt_status_t status = bpt_cuda_check(api, code, "allocating memory");
-    if (status == BPT_OK)
-        status = bpt_cuda_check(api, api->cuda->cuMemsetD8Async(memory->address, 0, bytes, api->stream), "clearing memory");
-    if (status != BPT_OK) {
-        memory_destroy(base, memory);
-        return bpt_context(status, "a block of %.1f MiB", (double)bytes / 1048576);
-    }
-    *out = memory;
-    return BPT_OK;
-}
-
-static bpt_status_t stage(bpt_cuda_api_t *api, CUdeviceptr target, const void *source, size_t bytes) {
-    if (!api->staging)
-        BPT_TRY(bpt_cuda_check(api, api->cuda->cuMemHostAlloc((void **)&api->staging, STAGING_BYTES, 0), "allocating pinned memory"));
-    if (api->staged + bytes > STAGING_BYTES) {
-        BPT_TRY(bpt_cuda_check(api, api->cuda->cuStreamSynchronize(api->stream), "writing to the device"));
-        api->staged = 0;
-    }
-    char *place = api->staging + api->staged;
-    memcpy(place, source, bytes);
-    api->staged += (bytes + STAGING_ALIGNMENT - 1) / STAGING_ALIGNMENT * STAGING_ALIGNMENT;
-    return bpt_cuda_check(api, api->cuda->cuMemcpyHtoDAsync(target, place, bytes, api->stream), "writing to the device");
-}
-
-static bpt_status_t write_memory(bpt_gpu_api_t *base, bpt_gpu_memory_t *memory, size_t offset, const void *source, size_t bytes) {
-    bpt_cuda_api_t *api = (bpt_cuda_api_t *)base;
-    BPT_TRY(bpt_cuda_enter(api));
-    if (bytes == 0) return BPT_OK;
-    if (bytes <= STAGING_BYTES / 2) return stage(api, memory->address + offset, source, bytes);
-    return finish_copy(api, api->cuda->cuMemcpyHtoDAsync(memory->address + offset, source, bytes, api->stream), "writing to the device");
-}
-
-static bpt_status_t read_memory(bpt_gpu_api_t *base, bpt_gpu_memory_t *memory, size_t offset, void *target, size_t bytes) {
-    bpt_cuda_api_t *api = (bpt_cuda_api_t *)base;
-    BPT_TRY(bpt_cuda_enter(api));
-    if (bytes == 0) return BPT_OK;
-    return finish_copy(api, api->cuda->cuMemcpyDtoHAsync(target, memory->address + offset, bytes, api->stream), "reading from the device");
-}
-
 const bpt_gpu_driver_t bpt_cuda_driver = {
     .enumerate = bpt_cuda_enumerate,
     .open = cuda_open,
     .close = cuda_close,
-    .memory_create = memory_create,
-    .memory_destroy = memory_destroy,
-    .write = write_memory,
-    .read = read_memory,
+    .memory_create = bpt_cuda_memory_create,
+    .memory_destroy = bpt_cuda_memory_destroy,
+    .write = bpt_cuda_write,
+    .read = bpt_cuda_read,
     .program_create = bpt_cuda_program_create,
     .program_destroy = bpt_cuda_program_destroy,
     .commands_create = bpt_cuda_commands_create,

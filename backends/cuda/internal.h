@@ -8,6 +8,15 @@
 
 enum { BPT_CUDA_MOST_PENDING = 256 };  // submissions that nobody has waited for yet
 
+// Pinned memory of the host in two halves (memory.c), NULL until the first write.
+typedef struct {
+    char *memory;
+    CUevent read[2];  // behind the copies from a half
+    bool pending[2];  // that event was recorded, and nobody has waited for it
+    int half;         // that is being filled
+    size_t used;      // bytes of it
+} bpt_cuda_staging_t;
+
 typedef struct {
     bpt_gpu_api_t base;
     const bpt_cuda_functions_t *cuda;
@@ -16,8 +25,7 @@ typedef struct {
     CUcontext context;          // the device's primary one, which all of a process shares
     CUstream stream;            // everything runs in it, in order
     cublasLtHandle_t cublaslt;  // NULL until its first product
-    char *staging;              // pinned memory of the host, through which small writes go (cuda.c); NULL until the first
-    size_t staged;              // bytes of it from which copies may still be under way
+    bpt_cuda_staging_t staging;
     char name[128], arch[24];
     int capability;                       // 90 = 9.0
     bool graphs;                          // lists are replayed as CUDA graphs
@@ -53,7 +61,12 @@ bpt_status_t bpt_cuda_enter(bpt_cuda_api_t *api);
 // Before objects are destroyed: nothing runs any more. False when that cannot be waited for; they are left alone then.
 bool bpt_cuda_idle(bpt_cuda_api_t *api);
 
-// See driver.h (program.c, commands.c).
+// See driver.h (memory.c, program.c, commands.c).
+bpt_status_t bpt_cuda_memory_create(bpt_gpu_api_t *api, size_t bytes, bpt_gpu_memory_t **out);
+void bpt_cuda_memory_destroy(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory);
+bpt_status_t bpt_cuda_write(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory, size_t offset, const void *source, size_t bytes);
+bpt_status_t bpt_cuda_read(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory, size_t offset, void *target, size_t bytes);
+void bpt_cuda_staging_free(bpt_cuda_api_t *api);
 bpt_status_t bpt_cuda_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out);
 void bpt_cuda_program_destroy(bpt_gpu_api_t *api, bpt_gpu_program_t *program);
 bpt_status_t bpt_cuda_commands_create(bpt_gpu_api_t *api, bpt_gpu_commands_t **out);

@@ -52,6 +52,7 @@
     X(cuEventDestroy, "cuEventDestroy_v2")                        \
     X(cuEventRecordWithFlags, "cuEventRecordWithFlags")           \
     X(cuEventQuery, "cuEventQuery")                               \
+    X(cuEventSynchronize, "cuEventSynchronize")                   \
     X(cuEventElapsedTime, "cuEventElapsedTime")
 
 #define BPT_NVRTC_FUNCTIONS(X)                                                                                                 \

@@ -304,7 +304,7 @@ static void memory_comes_and_goes_with_and_without_pools(void **state) {
 }
 
 // Each is done with its source when it returns, though the device reads it later; what follows sees the bytes.
-static void small_writes_do_not_wait(void **state) {
+static void writes_do_not_wait(void **state) {
     (void)state;
     enum { N = 100, WORDS = 50000, LARGE = 5 << 20 };  // more than the pinned memory holds at once
     device_t d = open_device();
@@ -470,7 +470,7 @@ int main(void) {
         TEST(what_does_not_compile_is_refused_with_the_reason),
         TEST(memory_that_is_not_there_is_no_loss),
         TEST(memory_comes_and_goes_with_and_without_pools),
-        TEST(small_writes_do_not_wait),
+        TEST(writes_do_not_wait),
         TEST(without_pinned_memory_a_write_fails),
         TEST(more_submissions_than_events_wait_for_the_oldest),
         TEST(an_error_of_a_kernel_loses_the_device),

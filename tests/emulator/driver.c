@@ -182,7 +182,7 @@ static bool is_memory(uint64_t address) {
     return false;
 }
 
-// Copies from pinned memory read it as late as they may: when something else happens in the stream.
+// Copies from pinned memory read it as late as they may: when something else is done in the stream, or somebody knows that they have.
 static struct {
     void *to;
     const void *from;
@@ -464,7 +464,6 @@ static void record(CUevent event) {
 }
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
     NEEDS_HEALTH;
-    catch_up();
     const bool external = flags == CU_EVENT_RECORD_EXTERNAL;
     if (external && !stream->capturing) return CUDA_ERROR_INVALID_VALUE;
     if (stream->capturing) return external ? capture(stream->capturing, &(action_t){.event = event}) : CUDA_SUCCESS;
@@ -474,7 +473,13 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) 
 CUresult cuEventQuery(CUevent event) {
     NEEDS_HEALTH;
     if (event->time < 0) return CUDA_ERROR_INVALID_HANDLE;
+    catch_up();
     return emulator.hung || event->queries-- > 0 ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+CUresult cuEventSynchronize(CUevent event) {
+    NEEDS_HEALTH;
+    catch_up();
+    return event->time < 0 ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
 }
 CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end);
 CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end) {
