@@ -29,6 +29,7 @@ bool bpt_cublaslt_can(bpt_gpu_api_t *base, const bpt_gpu_product_t *p) {
     const bool modern = ((bpt_cuda_api_t *)base)->capability >= 80;  // has units for bf16 and TF32
     if (p->has_bias && p->result != BPT_F32) return false;           // it takes a bias in the result's type only
     if (p->masked && (p->result == BPT_F32 || p->add || p->has_bias || p->relu)) return false;
+    if (p->masked && (p->n | p->lda | p->ldb | p->ldc) % 8) return false;  // its manual does not say what else it takes
     if (p->operands == BPT_F32) return p->result == BPT_F32 && (modern || !p->tf32);
     if (p->tf32 || (p->operands == BPT_BF16 && !modern)) return false;
     return (p->operands == BPT_BF16 || p->operands == BPT_F16) && (p->result == p->operands || p->result == BPT_F32);

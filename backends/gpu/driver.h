@@ -109,7 +109,8 @@ typedef struct bpt_gpu_driver {
     // places of its operands only their alignment may matter.
     bool (*library)(char *text, size_t bytes);  // its name and version, or why it is not there
     double product_flops;                       // the most that one product may do, so that no submission is long
-    // Whether the library computes this product: its types, with this bias, relu and mask. The bindings are not looked at.
+    // Whether the library computes this product: its types, with this bias, relu and mask, masked ones with these sizes too. The bindings
+    // are not looked at.
     bool (*product_can)(bpt_gpu_api_t *api, const bpt_gpu_product_t *product);
     // Scratch that a product needs wherever its operands lie; `memory` of the bindings is not looked at.
     bpt_status_t (*product_scratch)(bpt_gpu_api_t *api, const bpt_gpu_product_t *product, size_t *bytes);
