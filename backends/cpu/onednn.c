@@ -93,6 +93,18 @@ static struct {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
+// Its own name for version 3, then Debian's, which end in the minor version, the latest first, then version 2.
+static void *open_installed(void) {
+    enum { LATEST_MINOR = 40 };
+    char name[24];
+    void *handle = dlopen("libdnnl.so.3", RTLD_NOW | RTLD_LOCAL);
+    for (int minor = LATEST_MINOR; minor >= 0 && !handle; --minor) {
+        snprintf(name, sizeof name, "libdnnl.so.3.%d", minor);
+        handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    }
+    return handle ? handle : dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL);
+}
+
 static void *open_library(void) {
     const char *wanted = getenv("BPT_ONEDNN");
     void *handle = NULL;
@@ -100,13 +112,10 @@ static void *open_library(void) {
         snprintf(state.reason, sizeof state.reason, "oneDNN is switched off by BPT_ONEDNN=none");
         return NULL;
     }
-    if (wanted && *wanted) {
-        handle = dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
-    } else {
-        handle = dlopen("libdnnl.so.3", RTLD_NOW | RTLD_LOCAL);
-        if (!handle) handle = dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL);
-    }
-    if (!handle) snprintf(state.reason, sizeof state.reason, "oneDNN was not found: %s (Debian: apt-get install libdnnl2)", dlerror());
+    handle = wanted && *wanted ? dlopen(wanted, RTLD_NOW | RTLD_LOCAL) : open_installed();
+    if (!handle)
+        snprintf(state.reason, sizeof state.reason, "oneDNN was not found: %s (Debian 12: apt-get install libdnnl2, Debian 13: libdnnl3.6)",
+                 dlerror());
     return handle;
 }
 
