@@ -143,13 +143,10 @@ bpt_status_t bpt_opencl_submit(bpt_gpu_api_t *base, bpt_gpu_commands_t *c, uint6
     if (c->n_steps && c->steps[c->n_steps - 1].timed && api->cl->clRetainEvent(last) == CL_SUCCESS) c->steps[c->n_steps - 1].event = last;
     pthread_mutex_lock(&api->mutex);
     api->pending++;
+    pthread_cond_broadcast(&api->changed);  // for the helper
     pthread_mutex_unlock(&api->mutex);
     BPT_TRY(bpt_opencl_check(api->cl->clSetEventCallback(last, CL_COMPLETE, on_finished, api), "asking for the end of a submission"));
     BPT_TRY(bpt_opencl_check(api->cl->clFlush(api->queue), "submitting"));
-    pthread_mutex_lock(&api->mutex);
-    api->to_help++;
-    if (api->has_helper) pthread_cond_broadcast(&api->changed);
-    pthread_mutex_unlock(&api->mutex);
     *ticket = ++api->submitted;
     return BPT_OK;
 }

@@ -4,14 +4,15 @@
 
 static void *help(void *user) {
     bpt_opencl_api_t *api = user;
-    uint64_t helped = 0;
+    uint64_t helped = 0;  // submissions
     pthread_mutex_lock(&api->mutex);
     while (!api->closing) {
-        if (helped == api->to_help) {
+        const uint64_t begun = api->finished + (uint64_t)api->pending;
+        if (helped == begun) {
             pthread_cond_wait(&api->changed, &api->mutex);
             continue;
         }
-        helped = api->to_help;
+        helped = begun;
         pthread_mutex_unlock(&api->mutex);
         api->cl->clFinish(api->queue);  // an error comes with the submission's callback
         pthread_mutex_lock(&api->mutex);
@@ -24,10 +25,10 @@ static void *help(void *user) {
 bpt_status_t bpt_opencl_helper_start(bpt_opencl_api_t *api) {
     if (!bpt_opencl_is_processor(api->cl, api->id.device)) return BPT_OK;
     BPT_TRY(bpt_opencl_check(api->cl->clRetainCommandQueue(api->queue), "starting the driver's helper"));
-    if (pthread_create(&api->helper, NULL, help, api) != 0)
-        return bpt_fail(BPT_ERR_NO_MEMORY, "no thread could be started for the device's driver");
-    api->has_helper = true;
-    return BPT_OK;
+    api->has_helper = pthread_create(&api->helper, NULL, help, api) == 0;
+    if (api->has_helper) return BPT_OK;
+    api->cl->clReleaseCommandQueue(api->queue);
+    return bpt_fail(BPT_ERR_NO_MEMORY, "no thread could be started for the device's driver");
 }
 
 void bpt_opencl_helper_stop(bpt_opencl_api_t *api) {

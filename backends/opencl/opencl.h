@@ -28,7 +28,6 @@ typedef struct {
     uint64_t finished;
     int pending;  // callbacks that have not come yet
     bool failed;
-    uint64_t to_help;  // submissions that the helper should help with
     bool closing;
 } bpt_opencl_api_t;
 

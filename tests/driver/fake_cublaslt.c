@@ -43,6 +43,8 @@ typedef struct {
     uint32_t reductions, alignment[4];
 } preference_t;
 
+_Static_assert(sizeof(cublasOperation_t) == sizeof(int32_t) && sizeof(cublasLtEpilogue_t) == sizeof(int32_t), "attributes are copied");
+
 // Everything that its caller describes; compared between choosing and running.
 typedef struct {
     operation_t operation;
@@ -142,32 +144,21 @@ cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t operation) { retur
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t which, const void *value,
                                               size_t bytes) {
     operation_t *operation = (operation_t *)(void *)desc;
-    int32_t number;
+    void *place = NULL;
+    size_t size = sizeof(int32_t);
     MAY_FAIL;
     DEMAND(operation && operation->kind == OPERATION, "an attribute of no operation");
-    if (which == CUBLASLT_MATMUL_DESC_BIAS_POINTER) {
-        DEMAND(bytes == sizeof operation->bias, "the size of an attribute");
-        memcpy(&operation->bias, value, bytes);
-        return CUBLAS_STATUS_SUCCESS;
-    }
-    if (which == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER) {
-        DEMAND(bytes == sizeof operation->mask, "the size of an attribute");
-        memcpy(&operation->mask, value, bytes);
-        return CUBLAS_STATUS_SUCCESS;
-    }
-    if (which == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD) {
-        DEMAND(bytes == sizeof operation->ldmask, "the size of an attribute");
-        memcpy(&operation->ldmask, value, bytes);
-        return CUBLAS_STATUS_SUCCESS;
-    }
-    DEMAND(bytes == sizeof number, "the size of an attribute");
-    memcpy(&number, value, bytes);
     switch ((int)which) {
-    case CUBLASLT_MATMUL_DESC_TRANSA: operation->of_a = (cublasOperation_t)number; break;
-    case CUBLASLT_MATMUL_DESC_TRANSB: operation->of_b = (cublasOperation_t)number; break;
-    case CUBLASLT_MATMUL_DESC_EPILOGUE: operation->epilogue = (cublasLtEpilogue_t)number; break;
+    case CUBLASLT_MATMUL_DESC_TRANSA: place = &operation->of_a; break;
+    case CUBLASLT_MATMUL_DESC_TRANSB: place = &operation->of_b; break;
+    case CUBLASLT_MATMUL_DESC_EPILOGUE: place = &operation->epilogue; break;
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER: place = &operation->bias, size = sizeof operation->bias; break;
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER: place = &operation->mask, size = sizeof operation->mask; break;
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD: place = &operation->ldmask, size = sizeof operation->ldmask; break;
     default: return complain("an attribute of operations that this stand-in does not know");
     }
+    DEMAND(bytes == size, "the size of an attribute");
+    memcpy(place, value, bytes);
     return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *out, cudaDataType_t type, uint64_t rows, uint64_t columns, int64_t ld) {

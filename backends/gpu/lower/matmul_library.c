@@ -25,10 +25,12 @@ static void drop_first(bpt_pointwise_attrs_t *steps) {
     steps->n_steps--;
 }
 
-// The gradient of a relu as the first step: where what the relu had left is not 0.
-static bool is_masked(const bpt_gemm_t *g) { return g->steps && g->steps->n_steps && g->steps->step[0].code == BPT_STEP_MASK; }
+// The gradient of a relu right behind the product: where what the relu had left is not 0.
+static bool is_masked(const bpt_gemm_t *g) {
+    return !g->acc.present && !g->bias.present && g->steps && g->steps->n_steps && g->steps->step[0].code == BPT_STEP_MASK;
+}
 
-// With the bias and a first relu inside of the product, or without; a first mask too; with its result in scratch or in c.
+// With the mask, the bias and a first relu inside of the product, or without; with its result in scratch or in c.
 static plan_t plan_of(const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, bool masked, bool fused, bool apart) {
     plan_t plan = {.product = {.operands = g->a.dtype,
                                .result = apart ? BPT_F32 : g->c.dtype,
@@ -66,9 +68,10 @@ static bool is_possible(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, 
 }
 
 static bool find_plan(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, plan_t *plan) {
-    for (int way = 0; way < 8; ++way) {  // as much inside as possible goes before no scratch
-        const bool masked = way < 4, fused = way / 2 % 2 == 0, apart = way % 2;
-        if ((apart && g->c.dtype == BPT_F32) || (masked && !(l->device->library_masks && is_masked(g)))) continue;
+    const bool masks = l->device->library_masks && is_masked(g);
+    for (int way = masks ? 0 : 2; way < 6; ++way) {  // as much inside as possible goes before no scratch
+        const bool masked = way < 2, fused = way < 4, apart = way % 2;
+        if (apart && g->c.dtype == BPT_F32) continue;
         *plan = plan_of(g, lda, ldb, ldc, masked, fused, apart);
         if (is_possible(l, g, ldc, plan)) return true;
     }
@@ -76,15 +79,16 @@ static bool find_plan(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, in
 }
 
 // The mask of a product as bits.
-static void emit_mask(bpt_lower_t *l, const bpt_gemm_t *g, plan_t *plan, bpt_view_t *bits) {
+static bpt_view_t emit_mask(bpt_lower_t *l, const bpt_gemm_t *g, const plan_t *plan) {
     bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_mask_bits);
     const int64_t words = plan->product.ldmask / 32;
     mask_bits_params_t p = {.count = (uint32_t)(g->m * words), .columns = (uint32_t)g->n, .words = (uint32_t)words};
-    *bits = bpt_lower_scratch(l, BPT_U32, g->m * words);
+    const bpt_view_t bits = bpt_lower_scratch(l, BPT_U32, g->m * words);
     k.bindings[mask_bits_x] = plan->mask;
-    k.bindings[mask_bits_bits] = *bits;
+    k.bindings[mask_bits_bits] = bits;
     bpt_lower_emit(l, &k, &p, bpt_ceil_div(g->m * words, k.group_size / 8));
     bpt_lower_barrier(l);
+    return bits;
 }
 
 static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, plan_t *plan) {
@@ -94,8 +98,7 @@ static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, plan_t *plan)
         bpt_lower_copy(l, &g->acc, &target, g->m * g->n);
         bpt_lower_barrier(l);
     }
-    bpt_view_t bits = {0};
-    if (plan->product.masked) emit_mask(l, g, plan, &bits);
+    const bpt_view_t bits = plan->product.masked ? emit_mask(l, g, plan) : (bpt_view_t){0};
     bpt_lower_product(l, &g->a, &g->b, &bias, &bits, &target, &plan->product);
     if (plan->adds_bias) {
         const bpt_pointwise_attrs_t add = {.n_steps = 1, .step = {{.code = BPT_STEP_ADD_ROW, .arg = 4}}};
