@@ -180,16 +180,16 @@ KERNEL_BEGIN
                         uint c = 0u;
                         float4 sx = r, sy = r, sz = r, sw = r;
                         for (; c + 3u < HEAD_DIM; c += 4u) {
-                            const float4 own = LOAD4(q, from + c);
-                            sx += own * LOAD4(rel, rx + c);
-                            sy += own * LOAD4(rel, ry + c);
-                            sz += own * LOAD4(rel, rz + c);
-                            sw += own * LOAD4(rel, rw + c);
+                            const float4 own = READ4(q, from + c);
+                            sx += own * READ4(rel, rx + c);
+                            sy += own * READ4(rel, ry + c);
+                            sz += own * READ4(rel, rz + c);
+                            sw += own * READ4(rel, rw + c);
                         }
                         r = FLOAT4((sx.x + sx.y) + (sx.z + sx.w), (sy.x + sy.y) + (sy.z + sy.w), (sz.x + sz.y) + (sz.z + sz.w),
                                    (sw.x + sw.y) + (sw.z + sw.w));
                         for (; c < HEAD_DIM; ++c)
-                            r += LOAD(q, from + c) * FLOAT4(LOAD(rel, rx + c), LOAD(rel, ry + c), LOAD(rel, rz + c), LOAD(rel, rw + c));
+                            r += READ(q, from + c) * FLOAT4(READ(rel, rx + c), READ(rel, ry + c), READ(rel, rz + c), READ(rel, rw + c));
                     }
                     uint dropped = 0u;
                     if (p.threshold > 0u)

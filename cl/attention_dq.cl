@@ -6,9 +6,9 @@
     RANGE_LOCALS(L) L(int, range_row, MOST_RANGES) L(int, range_step, MOST_RANGES) L(uint, key_row, MOST_KEYS)           \
     L(uint, key_code, MOST_KEYS) L(int, key_rel, MOST_KEYS) L(float, query, COLUMNS) L(float, upper, COLUMNS)            \
     L(float, sum, COLUMNS) L(float, score, SCORES)
-#define KEY_TERM(c) query[from + c] * LOAD(kv, k + c)
-#define VALUE_TERM(c) upper[from + c] * LOAD(kv, k + columns + c)
-#define REL_TERM(c) query[from + c] * LOAD(rel, k + c)
+#define KEY_TERM(c) query[from + c] * READ(kv, k + c)
+#define VALUE_TERM(c) upper[from + c] * READ(kv, k + columns + c)
+#define REL_TERM(c) query[from + c] * READ(rel, k + c)
 KERNEL_BEGIN
     const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
     const uint head_groups = (p.heads + p.group_heads - 1u) / p.group_heads, columns = p.heads * p.head_dim;
@@ -30,8 +30,8 @@ KERNEL_BEGIN
         const uint result_row = (p.calls & CALL_ROOTS) != 0u ? sequence : all_row;
         const int n_ranges = node_exists(g, n_true, position) ? query_ranges(g, n_true, position.x) : 0;
         for (uint c = LOCAL_ID; c < n_columns; c += WG) {
-            query[c] = n_ranges > 0 ? LOAD(q, result_row * p.q_stride + first_column + c) : 0.0f;
-            upper[c] = n_ranges > 0 ? LOAD(dy, result_row * columns + first_column + c) : 0.0f;
+            query[c] = n_ranges > 0 ? READ(q, result_row * p.q_stride + first_column + c) : 0.0f;
+            upper[c] = n_ranges > 0 ? READ(dy, result_row * columns + first_column + c) : 0.0f;
             sum[c] = 0.0f;
         }
         for (int r = TO_INT(LOCAL_ID); r < n_ranges; r += TO_INT(WG)) {
@@ -82,8 +82,8 @@ KERNEL_BEGIN
                 const uint h = c / p.head_dim, along = c - h * p.head_dim, k = p.k_offset + first_column + c;
                 float gradient = sum[c];
                 for (uint t = 0u; t < n_keys; ++t) {
-                    float x = key_row[t] != NO_ROW ? LOAD(kv, key_row[t] * p.kv_stride + k) : 0.0f;
-                    if (key_rel[t] >= 0) x += LOAD(rel, TO_UINT(key_rel[t]) * p.head_dim + along);
+                    float x = key_row[t] != NO_ROW ? READ(kv, key_row[t] * p.kv_stride + k) : 0.0f;
+                    if (key_rel[t] >= 0) x += READ(rel, TO_UINT(key_rel[t]) * p.head_dim + along);
                     gradient += score[t * n_heads + h] * x;
                 }
                 sum[c] = gradient;

@@ -5,8 +5,8 @@
     RANGE_LOCALS(L) L(int, range_row, MOST_RANGES) L(int, range_step, MOST_RANGES) L(uint, key_row, MOST_KEYS)            \
     L(uint, key_code, MOST_KEYS) L(int, key_rel, MOST_KEYS) L(float, query, COLUMNS) L(float, sum, COLUMNS)               \
     L(float, score, SCORES) L(float, largest, HEADS) L(float, total, HEADS) L(float, factor, HEADS)
-#define KEY_TERM(c) query[from + c] * LOAD(kv, k + c)
-#define REL_TERM(c) query[from + c] * LOAD(rel, k + c)
+#define KEY_TERM(c) query[from + c] * READ(kv, k + c)
+#define REL_TERM(c) query[from + c] * READ(rel, k + c)
 KERNEL_BEGIN
     const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
     const bool is_table = graph_kind(g) == GRAPH_TABLE;
@@ -26,7 +26,7 @@ KERNEL_BEGIN
     const int all_ranges = is_table ? TO_INT(p.table_ranges) : exists ? query_ranges(g, n_true, position.x) : 0;
 
     for (uint c = LOCAL_ID; c < n_columns; c += WG) {
-        query[c] = exists && q_row != NO_ROW ? LOAD(q, q_row * p.q_stride + first_column + c) : 0.0f;
+        query[c] = exists && q_row != NO_ROW ? READ(q, q_row * p.q_stride + first_column + c) : 0.0f;
         sum[c] = 0.0f;
     }
     for (uint h = LOCAL_ID; h < n_heads; h += WG) {
@@ -106,7 +106,7 @@ KERNEL_BEGIN
                 const uint h = c / p.head_dim, v = p.k_offset + columns + first_column + c;
                 float values = sum[c] * factor[h];
                 for (uint t = 0u; t < n_keys; ++t)
-                    if (key_row[t] != NO_ROW) values += max(score[t * n_heads + h], 0.0f) * LOAD(kv, key_row[t] * p.kv_stride + v);
+                    if (key_row[t] != NO_ROW) values += max(score[t * n_heads + h], 0.0f) * READ(kv, key_row[t] * p.kv_stride + v);
                 sum[c] = values;
             }
             BARRIER;

@@ -7,9 +7,9 @@ KERNEL_BEGIN
     UNROLL for (uint i = 0u; i < ROWS * COLUMNS; ++i) sum[i] = VECTOR_ZERO;
     for (uint k = 0u; k < p.k4; ++k) {
         VECTOR right[4 * COLUMNS];
-        UNROLL for (uint j = 0u; j < 4u * COLUMNS; ++j) right[j] = VECTOR_AT(b, at_b + j * WG);
+        UNROLL for (uint j = 0u; j < 4u * COLUMNS; ++j) right[j] = VECTOR_FETCH(b, at_b + j * WG);
         UNROLL for (uint i = 0u; i < ROWS; ++i) {
-            const float4 left = AT(a, at_a + i);
+            const float4 left = FETCH(a, at_a + i);
             UNROLL for (uint j = 0u; j < COLUMNS; ++j) {
                 sum[i * COLUMNS + j] += left.x * right[j];
                 sum[i * COLUMNS + j] += left.y * right[COLUMNS + j];

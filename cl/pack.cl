@@ -1,4 +1,4 @@
-#define ELEMENT(k, line) ((line) < p.lines && (k) < p.depth ? LOAD(x, ALONG != 0u ? (line) * p.ld + (k) : (k) * p.ld + (line)) : 0.0f)
+#define ELEMENT(k, line) ((line) < p.lines && (k) < p.depth ? READ(x, ALONG != 0u ? (line) * p.ld + (k) : (k) * p.ld + (line)) : 0.0f)
 #define PIECE(i, j) ELEMENT(k + (ALONG != 0u ? j : i), line + (ALONG != 0u ? i : j))
 #define LOCALS(L)
 KERNEL_BEGIN
@@ -10,10 +10,10 @@ KERNEL_BEGIN
         float4 a, b, c, d;  // lines where ALONG, else steps
         if (line + 3u < p.lines && k + 3u < p.depth) {
             const uint from = ALONG != 0u ? line * p.ld + k : k * p.ld + line;
-            a = LOAD4(x, from);
-            b = LOAD4(x, from + p.ld);
-            c = LOAD4(x, from + 2u * p.ld);
-            d = LOAD4(x, from + 3u * p.ld);
+            a = READ4(x, from);
+            b = READ4(x, from + p.ld);
+            c = READ4(x, from + 2u * p.ld);
+            d = READ4(x, from + 3u * p.ld);
         } else {
             a = FLOAT4(PIECE(0u, 0u), PIECE(0u, 1u), PIECE(0u, 2u), PIECE(0u, 3u));
             b = FLOAT4(PIECE(1u, 0u), PIECE(1u, 1u), PIECE(1u, 2u), PIECE(1u, 3u));

@@ -45,7 +45,7 @@ static void make_options(const bpt_gpu_variant_t *variant, const char *arch, opt
     add_number(o, "", "WG", variant->group_size);
     for (int i = 0; i < BPT_GPU_MAX_CONSTANTS && info->constants[i]; ++i) add_number(o, "", info->constants[i], variant->constants[i]);
     for (int i = 0; i < BPT_GPU_MAX_BINDINGS && info->bindings[i].name; ++i)
-        if (info->bindings[i].kind == BPT_GPU_BINDING_F) add_number(o, "DT_", info->bindings[i].name, variant->dtypes[i]);
+        if (bpt_gpu_binding_is_typed(info->bindings[i].kind)) add_number(o, "DT_", info->bindings[i].name, variant->dtypes[i]);
 }
 
 // ---- Compiling -------------------------------------------------------------------------------------------------------

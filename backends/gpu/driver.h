@@ -22,6 +22,7 @@ typedef struct {
     uint32_t offset_alignment;  // of a binding's offset; a power of two, 1 = any
     uint32_t subgroup_size;     // 0 = unknown or not to be relied on
     uint32_t vector_lanes;      // floats of a vector register, of processors through OpenCL; 0 = kernels use vectors of four
+    uint32_t max_texels;        // floats that a kernel can read as texels, which is faster than from a buffer; 0 = it is not
     uint32_t max_loops;         // rounds of all loops of a work-item together, after which the driver silently stops; 0 = none
     bpt_matrix_units_t matrix;  // that cl/matmul_matrix.cl can use: f16 operands, f32 sums; 0 = none
     bool f16;                   // 16-bit elements in storage
@@ -41,6 +42,7 @@ typedef struct {
     uint32_t group_size;
     uint32_t constants[BPT_GPU_MAX_CONSTANTS];  // in the order of the kernel's CONSTANTS
     uint8_t dtypes[BPT_GPU_MAX_BINDINGS];       // element type (bpt_dtype_t) of each binding
+    bool texels;                                // bindings of kinds G and T are texel buffers, of f32
 } bpt_gpu_variant_t;
 
 typedef struct {

@@ -31,8 +31,20 @@ typedef enum {
     BPT_GPU_KERNEL_COUNT
 } bpt_gpu_kernel_t;
 
-// Any float type, f32, u32, f32 by fours, f16 (alone or by eights).
-typedef enum { BPT_GPU_BINDING_F, BPT_GPU_BINDING_R, BPT_GPU_BINDING_U, BPT_GPU_BINDING_V, BPT_GPU_BINDING_E } bpt_gpu_binding_kind_t;
+typedef enum {
+    BPT_GPU_BINDING_F,  // any float type
+    BPT_GPU_BINDING_G,  // any float type, only read
+    BPT_GPU_BINDING_R,  // f32
+    BPT_GPU_BINDING_U,  // u32
+    BPT_GPU_BINDING_V,  // f32 by fours
+    BPT_GPU_BINDING_T,  // f32 by fours, only read
+    BPT_GPU_BINDING_E,  // f16, alone or by eights
+} bpt_gpu_binding_kind_t;
+
+// Is the element type of such a binding part of a variant?
+static inline bool bpt_gpu_binding_is_typed(bpt_gpu_binding_kind_t kind) { return kind == BPT_GPU_BINDING_F || kind == BPT_GPU_BINDING_G; }
+// May a variant read such a binding as texels?
+static inline bool bpt_gpu_binding_has_texels(bpt_gpu_binding_kind_t kind) { return kind == BPT_GPU_BINDING_G || kind == BPT_GPU_BINDING_T; }
 
 typedef struct {
     const char *name;

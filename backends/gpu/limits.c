@@ -1,5 +1,5 @@
 // Limits and features as tests and users want them: BPT_LIMITS=local=16384,groups=65535,group_size=128,binding=134217728,f16=0 makes a
-// device look smaller than it is (never larger), software=0 has attention on a device in software worked on as on a GPU;
+// device look smaller than it is (never larger), software=0 has a device in software worked on as a GPU;
 // BPT_DISABLE=f16,... switches features off. Knows no API.
 #include <stdlib.h>
 #include <string.h>
@@ -30,16 +30,18 @@ static bpt_status_t fake(bpt_gpu_limits_t *limits, const char *key, uint64_t val
         limits->subgroup_size = (uint32_t)value;
     else if (!strcmp(key, "vector"))
         lower32(&limits->vector_lanes, value);
+    else if (!strcmp(key, "texels"))
+        lower32(&limits->max_texels, value);
     else if (!strcmp(key, "loops"))
         limits->max_loops = limits->max_loops && limits->max_loops < value ? limits->max_loops : (uint32_t)value;
     else if (!strcmp(key, "f16"))
         limits->f16 = limits->f16 && value;
     else if (!strcmp(key, "software"))
-        limits->software = limits->software && value;
+        limits->software = limits->software && value, limits->max_texels = value ? limits->max_texels : 0;
     else
         return bpt_fail(BPT_ERR_USAGE,
                         "BPT_LIMITS: unknown limit '%s'; known are local, groups, group_size, binding, allocation, memory, subgroup, "
-                        "vector, loops, f16, software",
+                        "vector, texels, loops, f16, software",
                         key);
     return BPT_OK;
 }

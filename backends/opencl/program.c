@@ -15,7 +15,7 @@ static void write_options(const bpt_gpu_variant_t *variant, char *text, size_t b
     for (int i = 0; i < BPT_GPU_MAX_CONSTANTS && info->constants[i] && used < bytes; ++i)
         used += (size_t)snprintf(text + used, bytes - used, " -D%s=%uu", info->constants[i], variant->constants[i]);
     for (int i = 0; i < BPT_GPU_MAX_BINDINGS && info->bindings[i].name && used < bytes; ++i)
-        if (info->bindings[i].kind == BPT_GPU_BINDING_F)
+        if (bpt_gpu_binding_is_typed(info->bindings[i].kind))
             used += (size_t)snprintf(text + used, bytes - used, " -DDT_%s=%uu", info->bindings[i].name, (unsigned)variant->dtypes[i]);
 }
 

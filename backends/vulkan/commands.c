@@ -4,15 +4,17 @@
 #include "backends/vulkan/internal.h"
 #include "bpt/alloc.h"
 
-enum { FIRST_POOL_SETS = 32, MOST_POOL_SETS = 4096, BINDINGS_PER_SET = 8, QUERIES_PER_POOL = 256 };
+enum { FIRST_POOL_SETS = 32, MOST_POOL_SETS = 4096, BINDINGS_PER_SET = 8, TEXELS_PER_SET = 4, QUERIES_PER_POOL = 256 };
 
 struct bpt_gpu_commands {
     bpt_vulkan_t *vulkan;
     VkCommandBuffer buffer;
     uint64_t ticket;          // of the last submission, 0 = none
-    VkDescriptorPool *pools;  // the last one has room for free_sets and free_bindings
+    VkDescriptorPool *pools;  // the last one has room for free_sets, free_bindings and free_texels
     size_t n_pools, pools_capacity;
-    uint32_t free_sets, free_bindings;
+    uint32_t free_sets, free_bindings, free_texels;
+    VkBufferView *views;  // of bindings that are texel buffers
+    size_t n_views, views_capacity;
     bpt_gpu_dispatch_t last;  // what is bound in `buffer` when `set` is
     VkDescriptorSet set;
     VkQueryPool *queries;
@@ -48,9 +50,11 @@ void bpt_vulkan_commands_destroy(bpt_gpu_api_t *api, bpt_gpu_commands_t *c) {
     if (bpt_vulkan_idle(v)) {
         if (c->buffer) bpt_vk.FreeCommandBuffers(v->device, v->command_pool, 1, &c->buffer);
         for (size_t i = 0; i < c->n_pools; ++i) bpt_vk.DestroyDescriptorPool(v->device, c->pools[i], NULL);
+        for (size_t i = 0; i < c->n_views; ++i) bpt_vk.DestroyBufferView(v->device, c->views[i], NULL);
         for (size_t i = 0; i < c->n_queries; ++i) bpt_vk.DestroyQueryPool(v->device, c->queries[i], NULL);
     }
     bpt_free(c->pools);
+    bpt_free(c->views);
     bpt_free(c->queries);
     bpt_free(c);
 }
@@ -62,42 +66,67 @@ static bpt_status_t add_pool(bpt_gpu_commands_t *c) {
     bpt_vulkan_t *v = c->vulkan;
     uint32_t sets = FIRST_POOL_SETS;
     for (size_t i = 0; i < c->n_pools && sets < MOST_POOL_SETS; ++i) sets *= 2;
-    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, sets * BINDINGS_PER_SET};
+    const uint32_t bindings = sets * BINDINGS_PER_SET, texels = v->physical.limits.max_texels ? sets * TEXELS_PER_SET : 0;
+    const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, bindings}, {VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, texels}};
     const VkDescriptorPoolCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, .maxSets = sets, .poolSizeCount = 1, .pPoolSizes = &size};
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, .maxSets = sets, .poolSizeCount = texels ? 2 : 1, .pPoolSizes = sizes};
     BPT_TRY(bpt_grow(&c->pools, c->n_pools, &c->pools_capacity, sizeof *c->pools));
     const VkResult result = bpt_vk.CreateDescriptorPool(v->device, &info, NULL, &c->pools[c->n_pools]);
     if (result != VK_SUCCESS) return bpt_vulkan_fail(v, result, "recording work");
     ++c->n_pools;
     c->free_sets = sets;
-    c->free_bindings = size.descriptorCount;
+    c->free_bindings = bindings;
+    c->free_texels = texels;
+    return BPT_OK;
+}
+
+static bpt_status_t add_view(bpt_gpu_commands_t *c, const VkDescriptorBufferInfo *buffer, VkFormat format, VkBufferView *out) {
+    const VkBufferViewCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO,
+                                         .buffer = buffer->buffer,
+                                         .format = format,
+                                         .offset = buffer->offset,
+                                         .range = buffer->range};
+    BPT_TRY(bpt_grow(&c->views, c->n_views, &c->views_capacity, sizeof *c->views));
+    const VkResult result = bpt_vk.CreateBufferView(c->vulkan->device, &info, NULL, out);
+    if (result != VK_SUCCESS) return bpt_vulkan_fail(c->vulkan, result, "recording work");
+    c->views[c->n_views++] = *out;
+    return BPT_OK;
+}
+
+static bpt_status_t allocate_set(bpt_gpu_commands_t *c, const bpt_vulkan_layout_t *layout) {
+    if (c->free_sets == 0 || c->free_bindings < layout->n_bindings || c->free_texels < layout->n_texels) BPT_TRY(add_pool(c));
+    const VkDescriptorSetAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+                                              .descriptorPool = c->pools[c->n_pools - 1],
+                                              .descriptorSetCount = 1,
+                                              .pSetLayouts = &layout->set};
+    const VkResult result = bpt_vk.AllocateDescriptorSets(c->vulkan->device, &info, &c->set);
+    if (result != VK_SUCCESS) return bpt_vulkan_fail(c->vulkan, result, "recording work");
+    --c->free_sets;
+    c->free_bindings -= layout->n_bindings - layout->n_texels;
+    c->free_texels -= layout->n_texels;
     return BPT_OK;
 }
 
 static bpt_status_t make_set(bpt_gpu_commands_t *c, const bpt_gpu_dispatch_t *d, const bpt_vulkan_layout_t *layout) {
     bpt_vulkan_t *v = c->vulkan;
     VkDescriptorBufferInfo buffers[BPT_GPU_MAX_BINDINGS];
-    if (c->free_sets == 0 || c->free_bindings < layout->n_bindings) BPT_TRY(add_pool(c));
-    const VkDescriptorSetAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-                                              .descriptorPool = c->pools[c->n_pools - 1],
-                                              .descriptorSetCount = 1,
-                                              .pSetLayouts = &layout->set};
-    const VkResult result = bpt_vk.AllocateDescriptorSets(v->device, &info, &c->set);
-    if (result != VK_SUCCESS) return bpt_vulkan_fail(v, result, "recording work");
-    --c->free_sets;
-    c->free_bindings -= layout->n_bindings;
     VkWriteDescriptorSet writes[BPT_GPU_MAX_BINDINGS];
+    VkBufferView views[BPT_GPU_MAX_BINDINGS];
+    BPT_TRY(allocate_set(c, layout));
     for (uint32_t b = 0; b < layout->n_bindings; ++b) {
         const bpt_gpu_binding_t *binding = &d->bindings[b];
+        const VkFormat texels = layout->texels[b];
         buffers[b] = binding->memory && binding->bytes
                          ? (VkDescriptorBufferInfo){binding->memory->buffer, binding->offset_bytes, binding->bytes}
                          : (VkDescriptorBufferInfo){v->dummy->buffer, 0, VK_WHOLE_SIZE};
+        if (texels) BPT_TRY(add_view(c, &buffers[b], texels, &views[b]));
         writes[b] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
                                            .dstSet = c->set,
                                            .dstBinding = b,
                                            .descriptorCount = 1,
-                                           .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-                                           .pBufferInfo = &buffers[b]};
+                                           .descriptorType = texels ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                           .pBufferInfo = &buffers[b],
+                                           .pTexelBufferView = &views[b]};
     }
     bpt_vk.UpdateDescriptorSets(v->device, layout->n_bindings, writes, 0, NULL);
     return BPT_OK;
@@ -134,9 +163,9 @@ static bpt_status_t check(const bpt_vulkan_t *v, const bpt_gpu_dispatch_t *d, co
 }
 
 bpt_status_t bpt_vulkan_dispatch(bpt_gpu_commands_t *c, const bpt_gpu_dispatch_t *d) {
-    const bpt_vulkan_layout_t *layout = &c->vulkan->layouts[d->program->kernel];
+    const bpt_vulkan_layout_t *layout = d->program->layout;
     BPT_TRY(check(c->vulkan, d, layout));
-    const bool bound = c->set && c->last.program->kernel == d->program->kernel && same_bindings(&c->last, d, layout->n_bindings);
+    const bool bound = c->set && c->last.program->layout == layout && same_bindings(&c->last, d, layout->n_bindings);
     if (!bound) BPT_TRY(make_set(c, d, layout));
     if (!bound) bpt_vk.CmdBindDescriptorSets(c->buffer, VK_PIPELINE_BIND_POINT_COMPUTE, layout->pipeline, 0, 1, &c->set, 0, NULL);
     if (!bound || c->last.program != d->program) bpt_vk.CmdBindPipeline(c->buffer, VK_PIPELINE_BIND_POINT_COMPUTE, d->program->pipeline);

@@ -59,11 +59,12 @@ void *bpt_vulkan_matrix_feature(const bpt_vulkan_physical_t *p);
 
 // ---- device.c --------------------------------------------------------------------------------------------------------
 
-// Layouts of a kernel; all its variants share them.
+// Layouts of a kernel, shared by its variants that read texels, or that do not.
 typedef struct {
     VkDescriptorSetLayout set;
     VkPipelineLayout pipeline;
-    uint32_t n_bindings, params_bytes;
+    uint32_t n_bindings, n_texels, params_bytes;
+    VkFormat texels[BPT_GPU_MAX_BINDINGS];  // of the bindings that are texel buffers; VK_FORMAT_UNDEFINED: a storage buffer
 } bpt_vulkan_layout_t;
 
 typedef struct {
@@ -81,7 +82,7 @@ typedef struct {
     uint64_t memory_bytes;  // allocated
     VkPipelineCache pipelines;  // what the driver has compiled; NULL: it keeps nothing
     size_t pipelines_bytes;     // as loaded
-    bpt_vulkan_layout_t layouts[BPT_GPU_KERNEL_COUNT];
+    bpt_vulkan_layout_t layouts[BPT_GPU_KERNEL_COUNT][2];  // [reads texels]
     bpt_gpu_memory_t *dummy, *staging;  // staging: made when first needed
 } bpt_vulkan_t;
 
@@ -117,6 +118,7 @@ bpt_status_t bpt_vulkan_read(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory, size_
 struct bpt_gpu_program {
     VkPipeline pipeline;
     bpt_gpu_kernel_t kernel;
+    const bpt_vulkan_layout_t *layout;
 };
 
 bpt_status_t bpt_vulkan_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out);

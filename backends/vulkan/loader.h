@@ -16,6 +16,7 @@
     F(CreateDevice) F(DestroyDevice) F(GetDeviceQueue) F(CreateSemaphore) F(DestroySemaphore) F(WaitSemaphores)                 \
     F(QueueSubmit) F(CreateCommandPool) F(DestroyCommandPool) F(AllocateCommandBuffers) F(FreeCommandBuffers)                   \
     F(BeginCommandBuffer) F(EndCommandBuffer) F(CreateBuffer) F(DestroyBuffer) F(GetBufferMemoryRequirements)                   \
+    F(CreateBufferView) F(DestroyBufferView)                                                                                    \
     F(AllocateMemory) F(FreeMemory) F(BindBufferMemory) F(MapMemory) F(CreateShaderModule) F(DestroyShaderModule)               \
     F(CreateDescriptorSetLayout) F(DestroyDescriptorSetLayout) F(CreatePipelineLayout) F(DestroyPipelineLayout)                 \
     F(CreateComputePipelines) F(DestroyPipeline) F(CreateDescriptorPool) F(DestroyDescriptorPool) F(AllocateDescriptorSets)     \

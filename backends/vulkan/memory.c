@@ -61,7 +61,8 @@ static bpt_status_t create(bpt_vulkan_t *v, size_t bytes, purpose_t purpose, bpt
     const VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .size = (bytes ? bytes + 3 : 4) & ~(size_t)3,  // vkCmdFillBuffer writes whole words
-        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                 VK_BUFFER_USAGE_TRANSFER_DST_BIT,
     };
     VkResult result = bpt_vk.CreateBuffer(v->device, &info, NULL, &m->buffer);
     if (result == VK_SUCCESS) result = allocate(v, m, purpose);

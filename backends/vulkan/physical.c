@@ -136,7 +136,11 @@ static void know_limits(bpt_vulkan_physical_t *p, const VkExtensionProperties *e
     out->max_binding_bytes = l->maxStorageBufferRange;
     out->max_allocation_bytes = p->properties11.maxMemoryAllocationSize;
     if (maintenance.maxBufferSize) out->max_allocation_bytes = min_u64(out->max_allocation_bytes, maintenance.maxBufferSize);
+    // lavapipe reads buffers item by item, with a check each, and texels of eight items at a time.
+    if (p->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU) out->max_texels = l->maxTexelBufferElements;
     out->offset_alignment = (uint32_t)l->minStorageBufferOffsetAlignment;
+    if (out->max_texels && l->minTexelBufferOffsetAlignment > out->offset_alignment)
+        out->offset_alignment = (uint32_t)l->minTexelBufferOffsetAlignment;
     if (subgroup.minSubgroupSize && subgroup.minSubgroupSize == subgroup.maxSubgroupSize) out->subgroup_size = subgroup.minSubgroupSize;
     if (subgroup.minSubgroupSize) know_subgroups(p, &subgroup);
 }

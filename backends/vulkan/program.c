@@ -11,17 +11,27 @@
 
 enum { FIRST_CONSTANT = 1, FIRST_DTYPE = 64 };
 
-static bpt_status_t layout_create(bpt_vulkan_t *v, bpt_gpu_kernel_t kernel) {
+static VkFormat texels_of(bpt_gpu_binding_kind_t kind) {
+    return kind == BPT_GPU_BINDING_G   ? VK_FORMAT_R32_SFLOAT
+           : kind == BPT_GPU_BINDING_T ? VK_FORMAT_R32G32B32A32_SFLOAT
+                                       : VK_FORMAT_UNDEFINED;
+}
+
+static bpt_status_t layout_create(bpt_vulkan_t *v, bpt_gpu_kernel_t kernel, bool texels) {
     const bpt_gpu_kernel_info_t *info = &bpt_gpu_kernels[kernel];
-    bpt_vulkan_layout_t *layout = &v->layouts[kernel];
+    bpt_vulkan_layout_t *layout = &v->layouts[kernel][texels];
     VkDescriptorSetLayoutBinding bindings[BPT_GPU_MAX_BINDINGS];
     uint32_t n = 0;
     if (layout->pipeline) return BPT_OK;
-    for (; n < BPT_GPU_MAX_BINDINGS && info->bindings[n].name; ++n)
+    for (; n < BPT_GPU_MAX_BINDINGS && info->bindings[n].name; ++n) {
+        layout->texels[n] = texels ? texels_of(info->bindings[n].kind) : VK_FORMAT_UNDEFINED;
+        if (layout->texels[n]) ++layout->n_texels;
         bindings[n] = (VkDescriptorSetLayoutBinding){.binding = n,
-                                                     .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                                     .descriptorType = layout->texels[n] ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
+                                                                                         : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
                                                      .descriptorCount = 1,
                                                      .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+    }
     layout->n_bindings = n;
     layout->params_bytes = info->params_bytes;
     const VkDescriptorSetLayoutCreateInfo set = {
@@ -39,9 +49,9 @@ static bpt_status_t layout_create(bpt_vulkan_t *v, bpt_gpu_kernel_t kernel) {
 }
 
 void bpt_vulkan_layouts_destroy(bpt_vulkan_t *v) {
-    for (int kernel = 0; kernel < BPT_GPU_KERNEL_COUNT; ++kernel) {
-        bpt_vk.DestroyPipelineLayout(v->device, v->layouts[kernel].pipeline, NULL);
-        bpt_vk.DestroyDescriptorSetLayout(v->device, v->layouts[kernel].set, NULL);
+    for (int i = 0; i < 2 * BPT_GPU_KERNEL_COUNT; ++i) {
+        bpt_vk.DestroyPipelineLayout(v->device, v->layouts[i / 2][i % 2].pipeline, NULL);
+        bpt_vk.DestroyDescriptorSetLayout(v->device, v->layouts[i / 2][i % 2].set, NULL);
     }
 }
 
@@ -51,7 +61,7 @@ static bpt_status_t check_dtypes(const bpt_vulkan_t *v, const bpt_gpu_variant_t 
     *f16 = false;
     for (int b = 0; b < BPT_GPU_MAX_BINDINGS && info->bindings[b].name; ++b) {
         *f16 = *f16 || info->bindings[b].kind == BPT_GPU_BINDING_E;
-        if (info->bindings[b].kind != BPT_GPU_BINDING_F || variant->dtypes[b] == BPT_F32) continue;
+        if (!bpt_gpu_binding_is_typed(info->bindings[b].kind) || variant->dtypes[b] == BPT_F32) continue;
         if (variant->dtypes[b] != BPT_F16 || !v->physical.limits.f16)
             return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: %s has %s elements, which it cannot read or write",
                             v->physical.properties.deviceName, info->bindings[b].name, bpt_dtype_name((bpt_dtype_t)variant->dtypes[b]));
@@ -79,7 +89,7 @@ static VkResult create_pipeline(bpt_vulkan_t *v, const bpt_gpu_variant_t *varian
     specialise(&s, 0, variant->group_size);
     for (uint32_t c = 0; c < BPT_GPU_MAX_CONSTANTS && info->constants[c]; ++c) specialise(&s, FIRST_CONSTANT + c, variant->constants[c]);
     for (uint32_t b = 0; b < BPT_GPU_MAX_BINDINGS && info->bindings[b].name; ++b)
-        if (info->bindings[b].kind == BPT_GPU_BINDING_F) specialise(&s, FIRST_DTYPE + b, variant->dtypes[b]);
+        if (bpt_gpu_binding_is_typed(info->bindings[b].kind)) specialise(&s, FIRST_DTYPE + b, variant->dtypes[b]);
     const VkSpecializationInfo specialisation = {s.count, s.entries, s.count * sizeof s.values[0], s.values};
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT size = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT,
@@ -93,7 +103,7 @@ static VkResult create_pipeline(bpt_vulkan_t *v, const bpt_gpu_variant_t *varian
                   .module = module,
                   .pName = "main",
                   .pSpecializationInfo = &specialisation},
-        .layout = v->layouts[variant->kernel].pipeline,
+        .layout = v->layouts[variant->kernel][variant->texels].pipeline,
     };
     return bpt_vk.CreateComputePipelines(v->device, v->pipelines, 1, &pipeline, NULL, out);
 }
@@ -102,7 +112,7 @@ static VkResult create_pipeline(bpt_vulkan_t *v, const bpt_gpu_variant_t *varian
 // GPUs their last folds go without barriers; in software that takes less time or more, by the width of the processor's vectors.
 static bool by_subgroups(const bpt_vulkan_t *v, const bpt_gpu_variant_t *variant, bool f16) {
     if (variant->kernel == BPT_GPU_matmul_matrix) return true;
-    return bpt_vulkan_shaders[variant->kernel]->variant[1][f16].words && v->physical.shuffles && !v->base.limits.software &&
+    return bpt_vulkan_shaders[variant->kernel]->variant[1][f16].words && !variant->texels && v->physical.shuffles && !v->base.limits.software &&
            variant->group_size % v->physical.subgroup_size == 0;
 }
 
@@ -115,16 +125,18 @@ bpt_status_t bpt_vulkan_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant
     if (variant->group_size < 1 || variant->group_size > v->physical.limits.max_group_size)
         return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: a work-group of %u items; the device allows %u",
                         v->physical.properties.deviceName, variant->group_size, v->physical.limits.max_group_size);
-    BPT_TRY(layout_create(v, variant->kernel));
+    BPT_TRY(layout_create(v, variant->kernel, variant->texels));
     const bool subgroups = by_subgroups(v, variant, f16);
     if (subgroups && variant->group_size > v->physical.subgroup_size * v->physical.most_subgroups)
         return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: a work-group of %u items in subgroups of %u; the device allows %u subgroups",
                         v->physical.properties.deviceName, variant->group_size, v->physical.subgroup_size, v->physical.most_subgroups);
-    const bpt_vulkan_words_t *words = &bpt_vulkan_shaders[variant->kernel]->variant[subgroups][f16];
+    const bpt_vulkan_shader_t *shader = bpt_vulkan_shaders[variant->kernel];
+    const bpt_vulkan_words_t *words = variant->texels ? &shader->texels : &shader->variant[subgroups][f16];
     const VkShaderModuleCreateInfo module_info = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = words->bytes, .pCode = words->words};
     BPT_TRY(bpt_alloc(1, sizeof *program, &program));
     program->kernel = variant->kernel;
+    program->layout = &v->layouts[variant->kernel][variant->texels];
     VkResult result = bpt_vk.CreateShaderModule(v->device, &module_info, NULL, &module);
     if (result == VK_SUCCESS) {
         result = create_pipeline(v, variant, subgroups, module, &program->pipeline);

@@ -69,14 +69,19 @@ static __device__ __forceinline__ void store_element(uint dtype, void *data, uin
 }
 #define LOAD(x, i) load_element(DT_##x, x, i)
 #define STORE(x, i, v) store_element(DT_##x, x, i, v)
+#define READ(x, i) LOAD(x, i)
 #define AT(x, i) x[i]
+#define FETCH(x, i) x[i]
 #define LOAD4(x, i) FLOAT4(LOAD(x, i), LOAD(x, (i) + 1u), LOAD(x, (i) + 2u), LOAD(x, (i) + 3u))
+#define READ4(x, i) LOAD4(x, i)
 
 #define ARGUMENT(number, kind, name) void *name##_base,
 #define POINTER_F(name) void *name = name##_base;
 #define POINTER_R(name) float *name = (float *)name##_base;
 #define POINTER_U(name) uint *name = (uint *)name##_base;
 #define POINTER_V(name) float4 *name = (float4 *)name##_base;
+#define POINTER_G(name) POINTER_F(name)
+#define POINTER_T(name) POINTER_V(name)
 #define POINTER(number, kind, name) POINTER_##kind(name)
 #define FIELD(type, name) type name;
 #define LOCAL_ARRAY(type, name, size) __shared__ type name[size];

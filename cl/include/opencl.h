@@ -45,7 +45,7 @@ void store_element(uint dtype, __global void *data, uint i, float v) {
 #if LANES == 16
 #define VECTOR float16
 #define VECTOR_FOURS 4u
-#define VECTOR_AT(x, i) vload16(i, (__global const float *)x)
+#define VECTOR_FETCH(x, i) vload16(i, (__global const float *)x)
 #define VECTOR_OF(array, i) vload16(0, (__local const float *)(array + (i)))
 #define VECTOR_PUT(array, i, v) vstore16(v, 0, (__local float *)(array + (i)))
 #define VECTOR_PART(v, part) ((part) == 0u ? (v).s0123 : (part) == 1u ? (v).s4567 : (part) == 2u ? (v).s89ab : (v).scdef)
@@ -53,7 +53,7 @@ void store_element(uint dtype, __global void *data, uint i, float v) {
 #elif LANES == 8
 #define VECTOR float8
 #define VECTOR_FOURS 2u
-#define VECTOR_AT(x, i) vload8(i, (__global const float *)x)
+#define VECTOR_FETCH(x, i) vload8(i, (__global const float *)x)
 #define VECTOR_OF(array, i) vload8(0, (__local const float *)(array + (i)))
 #define VECTOR_PUT(array, i, v) vstore8(v, 0, (__local float *)(array + (i)))
 #define VECTOR_PART(v, part) ((part) == 0u ? (v).s0123 : (v).s4567)
@@ -70,13 +70,18 @@ float4 load_four(uint dtype, __global const void *data, uint i) {
     return as_float4(convert_uint4(vload4(0, (__global const ushort *)data + i)) << 16);
 }
 #define LOAD4(x, i) load_four(DT_##x, x, i)
+#define READ(x, i) LOAD(x, i)
+#define READ4(x, i) LOAD4(x, i)
 #define AT(x, i) x[i]
+#define FETCH(x, i) x[i]
 
 #define ARGUMENT(number, kind, name) __global uchar *name##_base, ulong name##_offset,
 #define POINTER_F(name) __global void *name = name##_base + name##_offset;
 #define POINTER_R(name) __global float *name = (__global float *)(name##_base + name##_offset);
 #define POINTER_U(name) __global uint *name = (__global uint *)(name##_base + name##_offset);
 #define POINTER_V(name) __global float4 *name = (__global float4 *)(name##_base + name##_offset);
+#define POINTER_G(name) POINTER_F(name)
+#define POINTER_T(name) POINTER_V(name)
 #define POINTER(number, kind, name) POINTER_##kind(name)
 #define FIELD(type, name) type name;
 #define LOCAL_ARRAY(type, name, size) __local type name[size];

@@ -156,7 +156,7 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
         VECTOR x[ITEM_VECTORS];                                                                                 \
         UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v) x[v] = VECTOR_OF(tile, c * TILE4 + vector0 + v * WIDE); \
         UNROLL for (uint j = 0u; j < count; ++j) {                                                              \
-            const float y = LOAD(tensor, from[j] + c);                                                          \
+            const float y = READ(tensor, from[j] + c);                                                          \
             UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v) sum[j * ITEM_VECTORS + v] += y * x[v];              \
         }                                                                                                       \
     }
@@ -243,7 +243,7 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
         PUT_LANE(PUT, PLACE, lane + 3u, c, element.w)                                                           \
     }
 #define TILE_ELEMENT(tensor, lane, row_stride, from, factor)                                                    \
-    (lane_source[lane] != NO_ROW ? LOAD(tensor, lane_source[lane] * row_stride + from) * factor : 0.0f)
+    (lane_source[lane] != NO_ROW ? READ(tensor, lane_source[lane] * row_stride + from) * factor : 0.0f)
 
 // A number per row and head, for four lanes.
 #define TILE_NUMBER(tensor, lane) (lane_source[lane] != NO_ROW ? AT(tensor, lane_source[lane] * p.heads + head) : 0.0f)
@@ -295,7 +295,7 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
                     VECTOR x[ITEM_VECTORS];                                                                     \
                     UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v) x[v] = VECTOR_OF(weight, i * TILE4 + vector0 + v * WIDE);\
                     UNROLL for (uint j = 0u; j < COLUMNS; ++j) {                                                \
-                        const float y = LOAD(tensor, PLACE(i, FIRST_COLUMN + column[j]));                       \
+                        const float y = READ(tensor, PLACE(i, FIRST_COLUMN + column[j]));                       \
                         UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v) sum[j * ITEM_VECTORS + v] += y * x[v];  \
                     }                                                                                           \
                 }                                                                                               \

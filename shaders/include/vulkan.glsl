@@ -1,5 +1,5 @@
 // The kernel dialect in GLSL (cl/README.md has the words). Specialisation constants: 0 the work-group's size, 1.. the kernel's constants, 64.. the
-// element types of the bindings. With BPT_F16 a shader reads and writes 16-bit elements too; with BPT_SUBGROUPS it may rely on subgroups that
+// element types of the bindings. With BPT_TEXELS bindings of kinds G and T are texel buffers. With BPT_F16 a shader reads and writes 16-bit elements too; with BPT_SUBGROUPS it may rely on subgroups that
 // are full and of one size.
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -66,11 +66,25 @@ uint MUL_HI(uint a, uint b) {
 #define BUFFER_R(number, name) layout(std430, set = 0, binding = number) buffer name##_block { float name[]; };
 #define BUFFER_U(number, name) layout(std430, set = 0, binding = number) buffer name##_block { uint name[]; };
 #define BUFFER_V(number, name) layout(std430, set = 0, binding = number) buffer name##_block { vec4 name[]; };
+#ifdef BPT_TEXELS
+#define BUFFER_G(number, name) layout(set = 0, binding = number) uniform samplerBuffer name;
+#define BUFFER_T(number, name) BUFFER_G(number, name)
+#define READ(x, i) texelFetch(x, int(x##_skew + (i))).r
+#define FETCH(x, i) texelFetch(x, int(x##_skew + (i)))
+#else
+#define BUFFER_G(number, name) BUFFER_F(number, name)
+#define BUFFER_T(number, name) BUFFER_V(number, name)
+#define READ(x, i) LOAD(x, i)
+#define FETCH(x, i) AT(x, i)
+#endif
+#define READ4(x, i) FLOAT4(READ(x, i), READ(x, (i) + 1u), READ(x, (i) + 2u), READ(x, (i) + 3u))
 #define BUFFER(number, kind, name) BUFFER_##kind(number, name)
 #define SKEW_F(number, name) const uint name##_skew = bitfieldExtract(p.skew[number / 4], 8 * (number % 4), 8);
 #define SKEW_R(number, name) SKEW_F(number, name)
 #define SKEW_U(number, name) SKEW_F(number, name)
 #define SKEW_V(number, name) const uint name##_skew = bitfieldExtract(p.skew[number / 4], 8 * (number % 4), 8) / 4;
+#define SKEW_G(number, name) SKEW_F(number, name)
+#define SKEW_T(number, name) SKEW_V(number, name)
 #define SKEW(number, kind, name) SKEW_##kind(number, name)
 #define FIELD(type, name) type name;
 #define LOCAL_ARRAY(type, name, size) shared type name[size];

@@ -72,10 +72,24 @@ static double estimate(const bpt_gpu_device_t *g, const bpt_kernel_call_t *k) {
     return arithmetic > memory ? arithmetic : memory;
 }
 
+// Does the kernel read texels? All of its bindings that may be texels must be.
+static bool reads_texels(const bpt_gpu_limits_t *limits, const bpt_kernel_call_t *k) {
+    const bpt_gpu_kernel_info_t *info = &bpt_gpu_kernels[k->kernel];
+    int count = 0;
+    for (int i = 0; i < BPT_GPU_MAX_BINDINGS; ++i) {
+        const bpt_view_t *view = &k->bindings[i];
+        if (!view->present || !bpt_gpu_binding_has_texels(info->bindings[i].kind)) continue;
+        if (view->dtype != BPT_F32 || (view->bytes + limits->offset_alignment) / sizeof(float) > limits->max_texels) return false;
+        ++count;
+    }
+    return count > 0;
+}
+
 void bpt_lower_emit(bpt_lower_t *l, const bpt_kernel_call_t *k, void *params, int64_t groups) {
     if (l->status != BPT_OK || groups <= 0 || !fits(l, k) || !l->list) return;
     const bpt_gpu_kernel_info_t *info = &bpt_gpu_kernels[k->kernel];
-    bpt_gpu_variant_t variant = {.kernel = k->kernel, .group_size = k->group_size};
+    bpt_gpu_variant_t variant = {
+        .kernel = k->kernel, .group_size = k->group_size, .texels = reads_texels(&l->device->api->limits, k)};
     bpt_gpu_dispatch_t dispatch = {.params_bytes = info->params_bytes};
     memcpy(variant.constants, k->constants, sizeof variant.constants);
     memcpy(dispatch.params, params, info->params_bytes);
@@ -83,7 +97,7 @@ void bpt_lower_emit(bpt_lower_t *l, const bpt_kernel_call_t *k, void *params, in
     for (int i = 0; i < BPT_GPU_MAX_BINDINGS; ++i) {
         skew[i] = 0;
         if (!k->bindings[i].present) continue;
-        if (info->bindings[i].kind == BPT_GPU_BINDING_F) variant.dtypes[i] = (uint8_t)k->bindings[i].dtype;
+        if (bpt_gpu_binding_is_typed(info->bindings[i].kind)) variant.dtypes[i] = (uint8_t)k->bindings[i].dtype;
         bind(&l->device->api->limits, &k->bindings[i], &dispatch.bindings[i], &skew[i]);
     }
     l->status = bpt_gpu_program(l->device, &variant, &dispatch.program);
