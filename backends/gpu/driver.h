@@ -42,7 +42,7 @@ typedef struct {
     uint32_t group_size;
     uint32_t constants[BPT_GPU_MAX_CONSTANTS];  // in the order of the kernel's CONSTANTS
     uint8_t dtypes[BPT_GPU_MAX_BINDINGS];       // element type (bpt_dtype_t) of each binding
-    bool texels;                                // bindings of kinds G and T are texel buffers, of f32
+    uint32_t texels;                            // 1: kinds G and T are texel buffers, of f32. Variants are compared as bytes
 } bpt_gpu_variant_t;
 
 typedef struct {

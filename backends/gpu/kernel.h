@@ -44,7 +44,9 @@ typedef enum {
 // Is the element type of such a binding part of a variant?
 static inline bool bpt_gpu_binding_is_typed(bpt_gpu_binding_kind_t kind) { return kind == BPT_GPU_BINDING_F || kind == BPT_GPU_BINDING_G; }
 // May a variant read such a binding as texels?
-static inline bool bpt_gpu_binding_has_texels(bpt_gpu_binding_kind_t kind) { return kind == BPT_GPU_BINDING_G || kind == BPT_GPU_BINDING_T; }
+static inline bool bpt_gpu_binding_has_texels(bpt_gpu_binding_kind_t kind) {
+    return kind == BPT_GPU_BINDING_G || kind == BPT_GPU_BINDING_T;
+}
 
 typedef struct {
     const char *name;

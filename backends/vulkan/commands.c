@@ -116,6 +116,7 @@ static bpt_status_t make_set(bpt_gpu_commands_t *c, const bpt_gpu_dispatch_t *d,
     for (uint32_t b = 0; b < layout->n_bindings; ++b) {
         const bpt_gpu_binding_t *binding = &d->bindings[b];
         const VkFormat texels = layout->texels[b];
+        const VkDescriptorType type = texels ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
         buffers[b] = binding->memory && binding->bytes
                          ? (VkDescriptorBufferInfo){binding->memory->buffer, binding->offset_bytes, binding->bytes}
                          : (VkDescriptorBufferInfo){v->dummy->buffer, 0, VK_WHOLE_SIZE};
@@ -124,7 +125,7 @@ static bpt_status_t make_set(bpt_gpu_commands_t *c, const bpt_gpu_dispatch_t *d,
                                            .dstSet = c->set,
                                            .dstBinding = b,
                                            .descriptorCount = 1,
-                                           .descriptorType = texels ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                           .descriptorType = type,
                                            .pBufferInfo = &buffers[b],
                                            .pTexelBufferView = &views[b]};
     }

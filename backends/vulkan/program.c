@@ -112,7 +112,7 @@ static VkResult create_pipeline(bpt_vulkan_t *v, const bpt_gpu_variant_t *varian
 // GPUs their last folds go without barriers; in software that takes less time or more, by the width of the processor's vectors.
 static bool by_subgroups(const bpt_vulkan_t *v, const bpt_gpu_variant_t *variant, bool f16) {
     if (variant->kernel == BPT_GPU_matmul_matrix) return true;
-    return bpt_vulkan_shaders[variant->kernel]->variant[1][f16].words && !variant->texels && v->physical.shuffles && !v->base.limits.software &&
+    return bpt_vulkan_shaders[variant->kernel]->variant[1][f16].words && v->physical.shuffles && !v->base.limits.software &&
            variant->group_size % v->physical.subgroup_size == 0;
 }
 
