@@ -1,6 +1,6 @@
 // The kernel dialect in GLSL (cl/README.md has the words). Specialisation constants: 0 the work-group's size, 1.. the kernel's constants, 64.. the
-// element types of the bindings. With BPT_TEXELS bindings of kinds G and T are texel buffers. With BPT_F16 a shader reads and writes 16-bit elements too; with BPT_SUBGROUPS it may rely on subgroups that
-// are full and of one size.
+// element types of the bindings. With BPT_F16 a shader reads and writes 16-bit elements too; with BPT_SUBGROUPS it may rely on subgroups that
+// are full and of one size; with BPT_TEXELS its bindings of kinds G and T are texel buffers.
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #ifdef BPT_F16
