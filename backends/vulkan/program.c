@@ -23,6 +23,7 @@ static bpt_status_t layout_create(bpt_vulkan_t *v, bpt_gpu_kernel_t kernel, bool
     VkDescriptorSetLayoutBinding bindings[BPT_GPU_MAX_BINDINGS];
     uint32_t n = 0;
     if (layout->pipeline) return BPT_OK;
+    layout->n_texels = 0;
     for (; n < BPT_GPU_MAX_BINDINGS && info->bindings[n].name; ++n) {
         layout->texels[n] = texels ? texels_of(info->bindings[n].kind) : VK_FORMAT_UNDEFINED;
         if (layout->texels[n]) ++layout->n_texels;

@@ -72,14 +72,16 @@ static double estimate(const bpt_gpu_device_t *g, const bpt_kernel_call_t *k) {
     return arithmetic > memory ? arithmetic : memory;
 }
 
-// Does the kernel read texels? All of its bindings that may be texels must be.
+// Does the kernel read texels? All of its bindings that may be texels must be, and the variants that do know f32 alone.
 static bool reads_texels(const bpt_gpu_limits_t *limits, const bpt_kernel_call_t *k) {
     const bpt_gpu_kernel_info_t *info = &bpt_gpu_kernels[k->kernel];
     int count = 0;
     for (int i = 0; i < BPT_GPU_MAX_BINDINGS; ++i) {
         const bpt_view_t *view = &k->bindings[i];
-        if (!view->present || !bpt_gpu_binding_has_texels(info->bindings[i].kind)) continue;
-        if (view->dtype != BPT_F32 || (view->bytes + limits->offset_alignment) / sizeof(float) > limits->max_texels) return false;
+        if (!view->present) continue;
+        if (bpt_gpu_binding_is_typed(info->bindings[i].kind) && view->dtype != BPT_F32) return false;
+        if (!bpt_gpu_binding_has_texels(info->bindings[i].kind)) continue;
+        if ((view->bytes + limits->offset_alignment) / sizeof(float) > limits->max_texels) return false;
         ++count;
     }
     return count > 0;
