@@ -1,9 +1,9 @@
 // What the attention kernels share with ops/attention*.c: the call with its operands resolved, one unit of work (a head of a sequence)
 // and a thread's workspace. Knows nothing of vectors or threads.
 //
-// Inside a unit everything is f32 and head-major: row `node` of k, v, dk, dv has `columns` floats, head_dim rounded up to whole
-// tile widths with zeros above. Scores of a tile are stored [key][query], 16 queries side by side: every vector operation
-// works on 16 queries, whatever the instruction set.
+// Inside a unit everything is f32 and head-major: a row of k, v, dk, dv has `columns` floats, head_dim rounded up to whole tile
+// widths with zeros above. Only the rows around the walk's place are there, in a ring that stays in the cache of a core. Scores of
+// a tile are stored [key][query], 16 queries side by side: every vector operation works on 16 queries, whatever the instruction set.
 #ifndef BPT_CPU_ATTENTION_H
 #define BPT_CPU_ATTENTION_H
 
@@ -11,7 +11,7 @@
 
 enum {
     BPT_TILE = 16,               // queries of a tile
-    BPT_ATTENTION_BLOCK = 32,    // leaves of one step of the walk for span queries
+    BPT_ATTENTION_BLOCK = 32,    // leaves of one step of the walk
     BPT_ATTENTION_CHUNK = 8192,  // leaves of a piece of work; the cut of a sequence decides the order of sums, so it is fixed
     BPT_ATTENTION_KEYS = 256,    // keys of a block in dense and window graphs
     BPT_ATTENTION_LOW = 4,       // spans up to this level lie inside a tile of leaves
@@ -45,19 +45,34 @@ typedef struct {
     int64_t slots;
 } bpt_attention_t;
 
-// Key rows of one chunk for the sums of dk and dv: node (j,m) lies in row base[j] + m, m in [low[j], high[j]).
+// Keys that some leaves (and their spans) touch: nodes [low[j], high[j]) of every level.
 typedef struct {
     int levels;
-    int64_t base[BPT_MAX_LEVELS], low[BPT_MAX_LEVELS], high[BPT_MAX_LEVELS], rows;
+    int64_t low[BPT_MAX_LEVELS], high[BPT_MAX_LEVELS];
 } bpt_attention_range_t;
+
+// The key rows in use: node (j,m) lies in row base[j] + (m & mask[j]) while begin[j] <= m < end[j].
+typedef struct {
+    int64_t base[BPT_MAX_LEVELS], mask[BPT_MAX_LEVELS], begin[BPT_MAX_LEVELS], end[BPT_MAX_LEVELS], rows;
+    float *k, *v, *dk, *dv;  // [rows][columns]
+} bpt_attention_ring_t;
+
+// Which rows of dk and dv are a chunk's alone, and its part of the others. In the order of the chunks: rows [low, own_low) of `range`
+// were met in chunks before, rows [own_high, high) are met here for the first time and again later.
+typedef struct {
+    bpt_attention_range_t range;
+    int64_t own_low[BPT_MAX_LEVELS], own_high[BPT_MAX_LEVELS], base[BPT_MAX_LEVELS];
+    float *dk, *dv;  // node (j,m) in row base[j] + m; NULL: there is but one chunk
+} bpt_attention_border_t;
 
 // One head of one sequence.
 typedef struct {
     int64_t sequence, length;
     int head, levels;                   // of the true length
     int64_t first[BPT_MAX_LEVELS + 1];  // node numbers of the bucket's levels
-    float *k, *v, *dk, *dv;             // [key rows of a sequence][columns]
+    float *dk, *dv;                     // sums of rows that chunks share: [key rows of a sequence][columns]
     float *spans;                       // parts of spans longer than a chunk: [chunk][lane][columns + 2]
+    float *means;                       // of the spans when these are plain means: [other nodes][columns]
 } bpt_attention_unit_t;
 
 // Queries of consecutive lanes that read the same keys: entries key .. of the tile's key list, with entries rel, rel + step, .. of its
@@ -92,12 +107,16 @@ typedef struct {
     float *raw, *score, *product;               // [keys][16]
     float *rel_score;                           // [table rows in use][16]
     int32_t *order;                             // key list of dense blocks and of the walk
-    int32_t *sum_row;                           // rows of a key list in the chunk's sums
-    float *dk, *dv, *drel;                      // sums of the chunk: rows of `range`; [rel_rows][columns], NULL without a table
-    bpt_attention_range_t range;
-    float *own_dk, *own_dv, *own_drel;  // memory for them, when a sequence has several chunks; else they are the unit's
+    int32_t *row;                               // rows of a key list in the ring
+    float *drel, *own_drel;                     // sum of the chunk, [rel_rows][columns], NULL without a table; memory for it
+    bpt_attention_ring_t ring;
+    bpt_attention_border_t border;
 } bpt_attention_work_t;
 
+// Row of node (level, m) in the ring.
+static inline int64_t bpt_attention_ring_row(const bpt_attention_ring_t *ring, int level, int64_t m) {
+    return ring->base[level] + (m & ring->mask[level]);
+}
 // Row of a node in a tensor of all rows.
 static inline int64_t bpt_attention_row(const bpt_attention_t *a, int64_t sequence, int64_t node) {
     return node < a->n ? sequence * a->n + node : a->t->batch * a->n + sequence * a->other + node - a->n;
@@ -109,6 +128,12 @@ static inline int64_t bpt_attention_out_row(const bpt_attention_t *a, int64_t se
 static inline int64_t bpt_attention_query_row(const bpt_attention_t *a, int64_t sequence, int64_t node) {
     if (a->t->queries == BPT_QUERIES_ALL && a->t->zero_spans && node >= a->n) return -1;
     return bpt_attention_out_row(a, sequence, node);
+}
+
+// The row of unit->means that a leaf gets for dv, NULL: the sequence has no span.
+static inline const float *bpt_attention_mean_row(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t leaf) {
+    if (!a->tree) return unit->means;
+    return unit->levels > 1 ? unit->means + (unit->first[1] - a->n + (leaf >> 1)) * a->columns : NULL;
 }
 
 // The key lists of leaf queries [first, first + 16) of a bpt or segtree graph (ops/attention_tile.c).

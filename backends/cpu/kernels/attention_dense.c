@@ -30,7 +30,7 @@ BPT_INLINE int32_t row_of_distance(int64_t d) { return (int32_t)(d > 0 ? 2 * d -
 BPT_INLINE block_t begin_block(const bpt_attention_t *a, const leaves_t *t, const reach_t *r, int64_t begin, bpt_attention_work_t *w) {
     block_t b = {.begin = begin, .n = r->end - begin};
     if (b.n > BPT_ATTENTION_KEYS) b.n = BPT_ATTENTION_KEYS;
-    for (int64_t p = 0; p < b.n; ++p) w->order[p] = (int32_t)(begin + p);
+    leaf_rows(w, begin, b.n);
     if (!a->rel) return b;
     const int64_t limit = a->t->graph.rel_levels, high = clamp(t->first + BPT_TILE - 1 - begin, limit);
     b.low = clamp(t->first - (begin + b.n - 1), limit);
@@ -60,9 +60,8 @@ BPT_INLINE void add_rel(const bpt_attention_t *a, const leaves_t *t, const block
     }
 }
 
-BPT_INLINE void block_scores(const bpt_attention_t *a, const bpt_attention_unit_t *unit, const leaves_t *t, const reach_t *r,
-                             const block_t *b, bpt_attention_work_t *w) {
-    bpt_scores(unit->k, a->columns, w->order, b->n, w->qt, a->t->head_dim, w->score);
+BPT_INLINE void block_scores(const bpt_attention_t *a, const leaves_t *t, const reach_t *r, const block_t *b, bpt_attention_work_t *w) {
+    bpt_scores(w->ring.k, a->columns, w->row, b->n, w->qt, a->t->head_dim, w->score);
     if (a->rel) {
         bpt_scores(a->rel, a->columns, w->tile.rel, b->n_rel, w->qt, a->t->head_dim, w->rel_score);
         add_rel(a, t, b, w);
@@ -86,14 +85,14 @@ void BPT_KERNEL_NAME(attention_dense)(const bpt_attention_t *a, const bpt_attent
     memset(w->out, 0, (size_t)(BPT_TILE * a->columns) * sizeof *w->out);
     for (int64_t begin = r.begin; begin < r.end; begin += BPT_ATTENTION_KEYS) {
         const block_t b = begin_block(a, &t, &r, begin, w);
-        block_scores(a, unit, &t, &r, &b, w);
+        block_scores(a, &t, &r, &b, w);
         const tile_t larger = tile_max(max, w->score, b.n);
         tile_t shrink;
         for (int u = 0; u < TV; ++u) shrink.v[u] = vf_exp(max.v[u] - larger.v[u]), sum.v[u] *= shrink.v[u];
         if (begin > r.begin) bpt_scale_rows(w->out, a->columns, shrink);
         max = larger;
         sum = softmax_weights(a, unit, &t.dropout, w->order, b.n, max, sum, w->score);
-        bpt_mix(unit->v, a->columns, w->order, b.n, w->score, w->out);
+        bpt_mix(w->ring.v, a->columns, w->row, b.n, w->score, w->out);
     }
     leaves_write(a, unit, &t, w->out, max, sum);
 }
@@ -122,13 +121,12 @@ void BPT_KERNEL_NAME(attention_dense_grad)(const bpt_attention_t *a, const bpt_a
     leaves_read_gradient(a, unit, &t, w);
     for (int64_t begin = r.begin; begin < r.end; begin += BPT_ATTENTION_KEYS) {
         const block_t b = begin_block(a, &t, &r, begin, w);
-        block_scores(a, unit, &t, &r, &b, w);
-        bpt_scores(unit->v, a->columns, w->order, b.n, w->doutt, a->t->head_dim, w->product);
+        block_scores(a, &t, &r, &b, w);
+        bpt_scores(w->ring.v, a->columns, w->row, b.n, w->doutt, a->t->head_dim, w->product);
         softmax_gradient(a, unit, &t.dropout, w->order, b.n, t.lse, t.delta, w->score, w->product);
-        for (int64_t p = 0; p < b.n; ++p) w->sum_row[p] = (int32_t)(w->range.base[0] + begin + p);
-        bpt_outer(w->dv, a->columns, w->sum_row, b.n, w->score, w->dout);
-        bpt_outer(w->dk, a->columns, w->sum_row, b.n, w->product, w->q);
-        bpt_mix(unit->k, a->columns, w->order, b.n, w->product, w->out);
+        bpt_outer(w->ring.dv, a->columns, w->row, b.n, w->score, w->dout);
+        bpt_outer(w->ring.dk, a->columns, w->row, b.n, w->product, w->q);
+        bpt_mix(w->ring.k, a->columns, w->row, b.n, w->product, w->out);
         if (!a->rel) continue;
         rel_gradient(a, &t, &b, w);
         bpt_outer(w->drel, a->columns, w->tile.rel, b.n_rel, w->rel_score, w->q);

@@ -1,28 +1,32 @@
 // Between the rows of packed tensors and the head-major f32 rows of one unit.
 #include "backends/cpu/kernels/attention_products.h"
 
-enum { AHEAD = 12 };  // rows to prefetch: the rows of one head lie pages apart
-
 BPT_INLINE void prefetch_row(const bpt_attention_part_t *part, int64_t row, int64_t head_dim) {
     const int64_t size = (int64_t)bpt_dtype_size(part->dtype);
     const char *p = (const char *)part->data + row * part->stride * size;
     for (int64_t i = 0; i < head_dim * size; i += 64) __builtin_prefetch(p + i);
 }
 
-void BPT_KERNEL_NAME(attention_pack)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t begin, int64_t end) {
-    const int64_t head_dim = a->t->head_dim, columns = a->columns, row = bpt_attention_row(a, unit->sequence, begin) - begin;
-    for (int64_t node = begin; node < end; ++node) {
-        if (node + AHEAD < end) prefetch_row(&a->k, row + node + AHEAD, head_dim), prefetch_row(&a->v, row + node + AHEAD, head_dim);
-        bpt_read_row(&a->k, row + node, head_dim, columns, 1, unit->k + node * columns);
-        bpt_read_row(&a->v, row + node, head_dim, columns, 1, unit->v + node * columns);
+// The rows of one head lie pages apart, where no hardware looks ahead: the rows behind these are asked for meanwhile.
+void BPT_KERNEL_NAME(attention_pack)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t node, int64_t rows, int64_t end,
+                                     float *k, float *v) {
+    const int64_t head_dim = a->t->head_dim, columns = a->columns, first = bpt_attention_row(a, unit->sequence, node);
+    const int64_t ahead = end - node - rows;
+    for (int64_t i = 0; i < rows; ++i, k += columns, v += columns) {
+        if (i < ahead) prefetch_row(&a->k, first + rows + i, head_dim), prefetch_row(&a->v, first + rows + i, head_dim);
+        bpt_read_row(&a->k, first + i, head_dim, columns, 1, k);
+        bpt_read_row(&a->v, first + i, head_dim, columns, 1, v);
     }
 }
 
-void BPT_KERNEL_NAME(attention_unpack)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t begin, int64_t end) {
-    const int64_t head_dim = a->t->head_dim, columns = a->columns, row = bpt_attention_row(a, unit->sequence, begin) - begin;
-    for (int64_t node = begin; node < end; ++node) {
-        bpt_write_row(&a->dk, row + node, head_dim, unit->dk + node * columns, 1);
-        bpt_write_row(&a->dv, row + node, head_dim, unit->dv + node * columns, 1);
+void BPT_KERNEL_NAME(attention_unpack)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t node, int64_t rows, float *dk,
+                                       float *dv) {
+    const int64_t head_dim = a->t->head_dim, columns = a->columns, first = bpt_attention_row(a, unit->sequence, node);
+    for (int64_t i = 0; i < rows; ++i, dk += columns, dv += columns) {
+        const float *mean = unit->means ? bpt_attention_mean_row(a, unit, node + i) : NULL;
+        for (int64_t c = 0; mean && c < columns; c += BPT_LANES) vf_store(dv + c, vf_load(dv + c) + vf_load(mean + c));
+        bpt_write_row(&a->dk, first + i, head_dim, dk, 1);
+        bpt_write_row(&a->dv, first + i, head_dim, dv, 1);
     }
 }
 

@@ -9,21 +9,21 @@ static void low_tile(const bpt_attention_t *a, const bpt_attention_unit_t *unit,
     low_begin(a, unit, leaf, &t);
     low_read(a, &t, &a->q, t.query_row, a->t->scale, w->q);
     bpt_transpose_tile(w->q, columns, w->qt);
-    low_scores(a, unit, &t, leaf, n, w, own);
+    low_scores(a, &t, leaf, n, w, own);
     const tile_t max = tile_max(tile_load(own), w->score, n);
     tile_t sum = tile_load(own);
     for (int u = 0; u < TV; ++u) sum.v[u] = vf_exp(sum.v[u] - max.v[u]);
     tile_store(own, sum);  // weights
     sum = softmax_weights(a, unit, &t.dropout, w->order, n, max, sum, w->score);
     memset(w->out, 0, (size_t)(BPT_TILE * columns) * sizeof *w->out);
-    bpt_mix(unit->v, columns, w->order, n, w->score, w->out);
+    bpt_mix(w->ring.v, columns, w->row, n, w->score, w->out);
     tile_store(maxima, max);
     tile_store(sums, sum);
     for (int lane = 0; lane < BPT_TILE; ++lane) {
         float *out = w->out + lane * columns;
         if (!t.size[lane]) continue;
-        const float *v = own_row(a, unit->v, t.node[lane]);
-        if (reads_itself(a, t.level[lane]) && v)
+        const float *v = reads_itself(a, t.level[lane]) ? own_row(a, w, w->ring.v, t.level[lane], t.m[lane]) : NULL;
+        if (v)
             add_row(out, own[lane] * own_factor(a, unit, t.code[lane], t.code[lane], t.sequence[lane]), v, columns);
         bpt_write_row(&a->out, t.row[lane], a->t->head_dim, out, 1 / sums[lane]);
         if (a->lse) a->lse[t.row[lane] * a->t->heads + unit->head] = maxima[lane] + bpt_log(sums[lane]);
@@ -31,7 +31,8 @@ static void low_tile(const bpt_attention_t *a, const bpt_attention_unit_t *unit,
 }
 
 // Lane `lane` takes up the span of its level above `leaf`: at its first leaf, or at the first leaf of a chunk.
-static void begin_lane(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_walk_t *walk, int lane, int64_t leaf) {
+static void begin_lane(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w, int lane, int64_t leaf) {
+    bpt_attention_walk_t *walk = &w->walk;
     const int level = walk->level[lane];
     const int64_t columns = a->columns, node = span_node(a, unit, level, leaf);
     float *q = walk->q + lane * columns, *out = walk->out + lane * columns;
@@ -46,8 +47,8 @@ static void begin_lane(const bpt_attention_t *a, const bpt_attention_unit_t *uni
         walk->code[lane] = key[0], walk->sequence[lane] = key[1];
     }
     if (!reads_itself(a, level) || span_begin(level, leaf) != leaf) return;
-    const float *v = own_row(a, unit->v, node);
-    walk->max[lane] = own_score(a, unit, node, q), walk->sum[lane] = 1;
+    const float *v = own_row(a, w, w->ring.v, level, leaf >> level);
+    walk->max[lane] = own_score(a, w, level, leaf >> level, q), walk->sum[lane] = 1;
     if (v) add_row(out, own_factor(a, unit, walk->code[lane], walk->code[lane], walk->sequence[lane]), v, columns);
 }
 
@@ -74,7 +75,7 @@ static void step_lanes(const bpt_attention_t *a, const bpt_attention_unit_t *uni
     float *out = walk->out + lane * a->columns;
     const tile_t constant = tile_load(walk->constant + lane), old = tile_load(walk->max + lane);
     tile_t sum = tile_load(walk->sum + lane), shrink;
-    bpt_scores(unit->k, a->columns, w->order, n, walk->qt + lane * a->columns, a->t->head_dim, w->score);
+    bpt_scores(w->ring.k, a->columns, w->row, n, walk->qt + lane * a->columns, a->t->head_dim, w->score);
     for (int64_t p = 0; p < n; ++p)
         for (int u = 0; u < TV; ++u) {
             float *score = w->score + p * BPT_TILE + u * BPT_LANES;
@@ -86,7 +87,7 @@ static void step_lanes(const bpt_attention_t *a, const bpt_attention_unit_t *uni
     dropout_t dropout;
     if (a->t->p > 0) dropout = dropout_begin(a, unit->head, walk->code + lane, walk->sequence + lane);
     sum = softmax_weights(a, unit, &dropout, w->order, n, max, sum, w->score);
-    bpt_mix(unit->v, a->columns, w->order, n, w->score, out);
+    bpt_mix(w->ring.v, a->columns, w->row, n, w->score, out);
     tile_store(walk->max + lane, max);
     tile_store(walk->sum + lane, sum);
 }
@@ -96,9 +97,9 @@ void BPT_KERNEL_NAME(attention_spans)(const bpt_attention_t *a, const bpt_attent
     const int64_t n = unit->length - leaf < BPT_ATTENTION_BLOCK ? unit->length - leaf : BPT_ATTENTION_BLOCK;
     for (int64_t i = 0; walk->low && i < n; i += BPT_TILE) low_tile(a, unit, w, leaf + i);
     if (walk->n == 0) return;
-    for (int64_t p = 0; p < n; ++p) w->order[p] = (int32_t)(leaf + p);
+    leaf_rows(w, leaf, n);
     for (int lane = 0; lane < walk->n; ++lane)
-        if (leaf == span_begin(walk->level[lane], leaf) || leaf % BPT_ATTENTION_CHUNK == 0) begin_lane(a, unit, walk, lane, leaf);
+        if (leaf == span_begin(walk->level[lane], leaf) || leaf % BPT_ATTENTION_CHUNK == 0) begin_lane(a, unit, w, lane, leaf);
     for (int lane = 0; lane < walk->n; lane += BPT_TILE) step_lanes(a, unit, w, lane, n);
     const bool last = (leaf + n) % BPT_ATTENTION_CHUNK == 0;
     for (int lane = 0; lane < walk->n; ++lane)

@@ -2,16 +2,16 @@
 #include "backends/cpu/kernels/attention_walk.h"
 
 // Gradient of a span's edge to itself: adds to dq (without the scale), dk, dv and the table's first row.
-static void own_gradient(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w, int level, int64_t node,
+static void own_gradient(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w, int level, int64_t m,
                          const float *q, const float *dout, float lse, float delta, uint32_t code, uint32_t sequence, float *dq) {
-    const int64_t columns = a->columns, sum_row = w->range.base[level] + node - unit->first[level];
-    const float *k = own_row(a, unit->k, node), *v = own_row(a, unit->v, node);
-    const float weight = expf(own_score(a, unit, node, q) - lse), factor = own_factor(a, unit, code, code, sequence);
+    const int64_t columns = a->columns;
+    const float *k = own_row(a, w, w->ring.k, level, m), *v = own_row(a, w, w->ring.v, level, m);
+    const float weight = expf(own_score(a, w, level, m, q) - lse), factor = own_factor(a, unit, code, code, sequence);
     const float ds = weight * (factor * (v ? bpt_dot(dout, v, columns) : 0) - delta);
     if (k) {
         add_row(dq, ds, k, columns);
-        add_row(w->dk + sum_row * columns, ds, q, columns);
-        add_row(w->dv + sum_row * columns, weight * factor, dout, columns);
+        add_row(own_row(a, w, w->ring.dk, level, m), ds, q, columns);
+        add_row(own_row(a, w, w->ring.dv, level, m), weight * factor, dout, columns);
     }
     if (a->rel) {
         add_row(dq, ds, a->rel, columns);
@@ -47,20 +47,19 @@ static void low_tile(const bpt_attention_t *a, const bpt_attention_unit_t *unit,
     bpt_transpose_tile(w->q, columns, w->qt);
     bpt_transpose_tile(w->dout, columns, w->doutt);
     tile_store(delta, take_delta(a, w));
-    low_scores(a, unit, &t, leaf, n, w, own);
-    bpt_scores(unit->v, columns, w->order, n, w->doutt, a->t->head_dim, w->product);
+    low_scores(a, &t, leaf, n, w, own);
+    bpt_scores(w->ring.v, columns, w->row, n, w->doutt, a->t->head_dim, w->product);
     softmax_gradient(a, unit, &t.dropout, w->order, n, tile_load(lse), tile_load(delta), w->score, w->product);
-    for (int64_t p = 0; p < n; ++p) w->sum_row[p] = (int32_t)(w->range.base[0] + leaf + p);
-    bpt_outer(w->dv, columns, w->sum_row, n, w->score, w->dout);
-    bpt_outer(w->dk, columns, w->sum_row, n, w->product, w->q);
-    bpt_mix(unit->k, columns, w->order, n, w->product, w->out);
+    bpt_outer(w->ring.dv, columns, w->row, n, w->score, w->dout);
+    bpt_outer(w->ring.dk, columns, w->row, n, w->product, w->q);
+    bpt_mix(w->ring.k, columns, w->row, n, w->product, w->out);
     tile_store(score_sum, column_sums(w->product, n));
     for (int lane = 0; lane < BPT_TILE; ++lane) {
         const float *q = w->q + lane * columns;
         float *dq = w->out + lane * columns;
         if (!t.size[lane]) continue;
         if (reads_itself(a, t.level[lane])) {
-            own_gradient(a, unit, w, t.level[lane], t.node[lane], q, w->dout + lane * columns, lse[lane], delta[lane], t.code[lane],
+            own_gradient(a, unit, w, t.level[lane], t.m[lane], q, w->dout + lane * columns, lse[lane], delta[lane], t.code[lane],
                          t.sequence[lane], dq);
             constant_gradient(a, w, t.level[lane], q, score_sum[lane], dq);
         }
@@ -92,7 +91,7 @@ static void begin_lane(const bpt_attention_t *a, const bpt_attention_unit_t *uni
         walk->code[lane] = key[0], walk->sequence[lane] = key[1];
     }
     if (reads_itself(a, level) && span_begin(level, leaf) == leaf)
-        own_gradient(a, unit, w, level, node, q, dout, walk->lse[lane], walk->delta[lane], walk->code[lane], walk->sequence[lane], dq);
+        own_gradient(a, unit, w, level, leaf >> level, q, dout, walk->lse[lane], walk->delta[lane], walk->code[lane], walk->sequence[lane], dq);
 }
 
 static void end_lane(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w, int lane, int64_t leaf) {
@@ -114,12 +113,12 @@ static void step_lanes(const bpt_attention_t *a, const bpt_attention_unit_t *uni
     for (int u = 0; u < TV; ++u) lse.v[u] -= constant.v[u];
     dropout_t dropout;
     if (a->t->p > 0) dropout = dropout_begin(a, unit->head, walk->code + lane, walk->sequence + lane);
-    bpt_scores(unit->k, columns, w->order, n, walk->qt + offset, a->t->head_dim, w->score);
-    bpt_scores(unit->v, columns, w->order, n, walk->doutt + offset, a->t->head_dim, w->product);
+    bpt_scores(w->ring.k, columns, w->row, n, walk->qt + offset, a->t->head_dim, w->score);
+    bpt_scores(w->ring.v, columns, w->row, n, walk->doutt + offset, a->t->head_dim, w->product);
     softmax_gradient(a, unit, &dropout, w->order, n, lse, tile_load(walk->delta + lane), w->score, w->product);
-    bpt_outer(w->dv, columns, w->sum_row, n, w->score, walk->dout + offset);
-    bpt_outer(w->dk, columns, w->sum_row, n, w->product, walk->q + offset);
-    bpt_mix(unit->k, columns, w->order, n, w->product, walk->out + offset);
+    bpt_outer(w->ring.dv, columns, w->row, n, w->score, walk->dout + offset);
+    bpt_outer(w->ring.dk, columns, w->row, n, w->product, walk->q + offset);
+    bpt_mix(w->ring.k, columns, w->row, n, w->product, walk->out + offset);
     const tile_t more = column_sums(w->product, n);
     for (int u = 0; u < TV; ++u) score_sum.v[u] += more.v[u];
     tile_store(walk->score_sum + lane, score_sum);
@@ -131,7 +130,7 @@ void BPT_KERNEL_NAME(attention_spans_grad)(const bpt_attention_t *a, const bpt_a
     const int64_t n = unit->length - leaf < BPT_ATTENTION_BLOCK ? unit->length - leaf : BPT_ATTENTION_BLOCK;
     for (int64_t i = 0; walk->low && i < n; i += BPT_TILE) low_tile(a, unit, w, leaf + i);
     if (walk->n == 0) return;
-    for (int64_t p = 0; p < n; ++p) w->order[p] = (int32_t)(leaf + p), w->sum_row[p] = (int32_t)(w->range.base[0] + leaf + p);
+    leaf_rows(w, leaf, n);
     for (int lane = 0; lane < walk->n; ++lane)
         if (leaf == span_begin(walk->level[lane], leaf) || leaf % BPT_ATTENTION_CHUNK == 0) begin_lane(a, unit, w, lane, leaf);
     for (int lane = 0; lane < walk->n; lane += BPT_TILE) step_lanes(a, unit, w, lane, n);

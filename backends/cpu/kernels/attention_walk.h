@@ -30,12 +30,12 @@ BPT_INLINE int32_t span_rel_row(const bpt_attention_t *a, int level) {
     return level == 0 ? 0 : 2 * levels + (level < levels ? level : levels);
 }
 
-// The row of a node as a key of itself; with zero_spans it is not stored and zero (NULL).
-BPT_INLINE const float *own_row(const bpt_attention_t *a, const float *rows, int64_t node) {
-    return a->t->zero_spans ? NULL : rows + node * a->columns;
+// The row of node (level, m) as a key of itself in k, v, dk or dv of the ring; with zero_spans it is not stored and zero (NULL).
+BPT_INLINE float *own_row(const bpt_attention_t *a, const bpt_attention_work_t *w, float *rows, int level, int64_t m) {
+    return a->t->zero_spans ? NULL : rows + bpt_attention_ring_row(&w->ring, level, m) * a->columns;
 }
-BPT_INLINE float own_score(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t node, const float *q) {
-    const float *k = own_row(a, unit->k, node);
+BPT_INLINE float own_score(const bpt_attention_t *a, const bpt_attention_work_t *w, int level, int64_t m, const float *q) {
+    const float *k = own_row(a, w, w->ring.k, level, m);
     return (k ? bpt_dot(q, k, a->columns) : 0) + (a->rel ? bpt_dot(q, a->rel, a->columns) : 0);
 }
 BPT_INLINE float own_factor(const bpt_attention_t *a, const bpt_attention_unit_t *unit, uint32_t key_code, uint32_t code,
@@ -58,7 +58,8 @@ BPT_INLINE void set_column(float *t, int lane, const float *x, int64_t columns) 
 typedef struct {
     int32_t start[BPT_TILE], size[BPT_TILE];  // leaves of a lane's span within the tile, of size 0: no span
     int level[BPT_TILE];
-    int64_t node[BPT_TILE], row[BPT_TILE], query_row[BPT_TILE];  // of the output, of the query
+    int64_t m[BPT_TILE];                           // the span is number m of its level
+    int64_t row[BPT_TILE], query_row[BPT_TILE];  // of the output, of the query
     dropout_t dropout;
     uint32_t code[BPT_TILE], sequence[BPT_TILE];
 } low_t;
@@ -77,11 +78,12 @@ BPT_INLINE void low_begin(const bpt_attention_t *a, const bpt_attention_unit_t *
         const int64_t begin = leaf + ((int64_t)index << level);
         if (level >= unit->levels || begin >= unit->length) continue;
         t->start[lane] = index << level, t->size[lane] = 1 << level, t->level[lane] = level;
-        t->node[lane] = span_node(a, unit, level, begin);
-        t->row[lane] = bpt_attention_out_row(a, unit->sequence, t->node[lane]);
-        t->query_row[lane] = bpt_attention_query_row(a, unit->sequence, t->node[lane]);
+        const int64_t node = span_node(a, unit, level, begin);
+        t->m[lane] = begin >> level;
+        t->row[lane] = bpt_attention_out_row(a, unit->sequence, node);
+        t->query_row[lane] = bpt_attention_query_row(a, unit->sequence, node);
         if (a->t->p <= 0) continue;
-        const uint32_t *key = a->row_keys + 2 * bpt_attention_row(a, unit->sequence, t->node[lane]);
+        const uint32_t *key = a->row_keys + 2 * bpt_attention_row(a, unit->sequence, node);
         t->code[lane] = key[0], t->sequence[lane] = key[1];
     }
     if (a->t->p > 0) t->dropout = dropout_begin(a, unit->head, t->code, t->sequence);
@@ -95,17 +97,16 @@ BPT_INLINE void low_read(const bpt_attention_t *a, const low_t *t, const bpt_att
 }
 
 // w->score = scores of the tile's leaves, masked outside of each span; own = the scores of the spans as their own keys.
-BPT_INLINE void low_scores(const bpt_attention_t *a, const bpt_attention_unit_t *unit, const low_t *t, int64_t leaf, int64_t n,
-                           bpt_attention_work_t *w, float *own) {
+BPT_INLINE void low_scores(const bpt_attention_t *a, const low_t *t, int64_t leaf, int64_t n, bpt_attention_work_t *w, float *own) {
     float constant[BPT_TILE] = {0};
-    for (int64_t p = 0; p < n; ++p) w->order[p] = (int32_t)(leaf + p);
-    bpt_scores(unit->k, a->columns, w->order, n, w->qt, a->t->head_dim, w->score);
+    leaf_rows(w, leaf, n);
+    bpt_scores(w->ring.k, a->columns, w->row, n, w->qt, a->t->head_dim, w->score);
     for (int lane = 0; lane < BPT_TILE; ++lane) {
         own[lane] = BPT_MASKED;
         if (!reads_itself(a, t->level[lane])) continue;
         const float *q = w->q + lane * a->columns;
         const int32_t row = span_rel_row(a, t->level[lane]);
-        own[lane] = own_score(a, unit, t->node[lane], q);
+        own[lane] = own_score(a, w, t->level[lane], t->m[lane], q);
         if (row >= 0) constant[lane] = bpt_dot(q, a->rel + row * a->columns, a->columns);
     }
     const tile_t add = tile_load(constant);

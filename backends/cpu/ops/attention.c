@@ -5,18 +5,17 @@
 #include "backends/cpu/ops/attention_plan.h"
 
 // A whole unit by one thread.
-static void run_unit(const bpt_attention_plan_t *p, int64_t index, bpt_attention_unit_t *unit, float *means, bpt_attention_work_t *w) {
+static void run_unit(const bpt_attention_plan_t *p, int64_t index, bpt_attention_unit_t *unit, bpt_attention_work_t *w) {
     const bpt_attention_share_t whole = {0, 1};
     bpt_attention_begin_unit(p, index, unit);
     const bpt_attention_t a = bpt_attention_of_head(&p->a, unit->head);
     float *drel = p->grad ? bpt_attention_group_table(p, index) : NULL;
     bpt_attention_open_unit(p, &a, unit, whole);
     for (int64_t chunk = 0; chunk < bpt_attention_chunks(unit); ++chunk) {
-        bpt_attention_begin_sums(p, &a, unit, w, chunk, drel);
-        bpt_attention_run_chunk(p, &a, unit, w, chunk);
+        bpt_attention_run_chunk(p, &a, unit, w, chunk, drel);
         bpt_attention_merge_sums(p, &a, unit, w, drel, whole);
     }
-    bpt_attention_close_unit(p, &a, unit, w, means);
+    bpt_attention_close_unit(p, &a, unit, w);
     bpt_attention_write_sums(p, &a, unit, whole);
 }
 
@@ -28,7 +27,7 @@ static void run_groups(const bpt_attention_plan_t *p) {
         const int64_t begin = bpt_cpu_blocks(group * p->units, p->groups), end = bpt_cpu_blocks((group + 1) * p->units, p->groups);
         if (p->grad && p->a.rel_rows)
             memset(bpt_attention_group_table(p, begin), 0, (size_t)(p->a.rel_rows * p->a.columns) * sizeof(float));
-        for (int64_t i = begin; i < end; ++i) run_unit(p, i, &p->unit[me], p->means[me], &p->work[me]);
+        for (int64_t i = begin; i < end; ++i) run_unit(p, i, &p->unit[me], &p->work[me]);
     }
 }
 
@@ -56,8 +55,7 @@ static void run_pieces_of_thread(const bpt_attention_plan_t *p, bpt_attention_sh
     for (int64_t round = 0; find_piece(p, round * s.shares, &i, &chunk); ++round) {
         if (find_piece(p, round * s.shares + s.share, &i, &chunk)) {
             const bpt_attention_t a = bpt_attention_of_head(&p->a, p->unit[i].head);
-            bpt_attention_begin_sums(p, &a, &p->unit[i], &p->work[s.share], chunk, p->grad ? bpt_attention_group_table(p, i) : NULL);
-            bpt_attention_run_chunk(p, &a, &p->unit[i], &p->work[s.share], chunk);
+            bpt_attention_run_chunk(p, &a, &p->unit[i], &p->work[s.share], chunk, p->grad ? bpt_attention_group_table(p, i) : NULL);
         }
         if (!p->grad) continue;
 #pragma omp barrier
@@ -68,7 +66,7 @@ static void run_pieces_of_thread(const bpt_attention_plan_t *p, bpt_attention_sh
 #pragma omp barrier
     for (i = s.share; i < p->units; i += s.shares) {
         const bpt_attention_t a = bpt_attention_of_head(&p->a, p->unit[i].head);
-        bpt_attention_close_unit(p, &a, &p->unit[i], &p->work[s.share], p->means[i]);
+        bpt_attention_close_unit(p, &a, &p->unit[i], &p->work[s.share]);
     }
 #pragma omp barrier
     for (i = 0; p->grad && i < p->units; ++i) {

@@ -56,35 +56,6 @@ static void resolve(bpt_attention_plan_t *p, const bpt_op_call_t *call, const bp
 
 // ---- Scratch ---------------------------------------------------------------------------------------------------------
 
-static int64_t key_rows(const bpt_attention_t *a) { return a->tree && !a->t->zero_spans ? a->nodes : a->n; }
-
-void bpt_attention_range(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t begin, int64_t end, bpt_attention_range_t *r) {
-    const bpt_intervals_t *graph = &a->t->graph;
-    const int64_t reach = a->tree                           ? 2 * (graph->kind == BPT_GRAPH_SEGTREE ? 1 : (int64_t)graph->k) + 3
-                          : graph->kind == BPT_GRAPH_WINDOW ? graph->window
-                                                            : unit->length;
-    r->levels = a->tree && !a->t->zero_spans ? unit->levels : 1;
-    r->rows = 0;
-    for (int j = 0; j < r->levels; ++j) {
-        const int64_t size = (unit->length + ((int64_t)1 << j) - 1) >> j, low = (begin >> j) - reach;
-        r->low[j] = low > 0 ? low : 0;
-        r->high[j] = bpt_cpu_min(size, ((end - 1) >> j) + 1 + (graph->causal ? 0 : reach));
-        r->base[j] = r->rows - r->low[j];
-        r->rows += r->high[j] - r->low[j];
-    }
-}
-
-// Most rows of bpt_attention_range for a chunk of a bucket.
-static int64_t chunk_rows(const bpt_attention_t *a) {
-    const bpt_intervals_t *graph = &a->t->graph;
-    if (!a->tree) return graph->kind == BPT_GRAPH_WINDOW ? bpt_cpu_min(a->n, BPT_ATTENTION_CHUNK + 2 * (int64_t)graph->window) : a->n;
-    int64_t rows = 0;
-    for (int j = 0; j < (a->t->zero_spans ? 1 : bpt_levels(a->n)); ++j)
-        rows += bpt_cpu_min(bpt_level_size(a->n, j),
-                            (BPT_ATTENTION_CHUNK >> j) + 4 * (graph->kind == BPT_GRAPH_SEGTREE ? 1 : (int64_t)graph->k) + 8);
-    return rows;
-}
-
 static void layout_work(bpt_attention_plan_t *p, cursor_t *cursor, bpt_attention_work_t *w) {
     const bpt_attention_t *a = &p->a;
     const int64_t tile = BPT_TILE * a->columns, lanes = BPT_ATTENTION_LANES * a->columns;
@@ -95,15 +66,21 @@ static void layout_work(bpt_attention_plan_t *p, cursor_t *cursor, bpt_attention
     x.q = take_floats(cursor, tile), x.qt = take_floats(cursor, tile), x.out = take_floats(cursor, tile);
     x.walk.q = take_floats(cursor, lanes), x.walk.qt = take_floats(cursor, lanes), x.walk.out = take_floats(cursor, lanes);
     x.raw = take_floats(cursor, keys * BPT_TILE), x.score = take_floats(cursor, keys * BPT_TILE);
-    x.tile.keys = take(cursor, keys, sizeof *x.tile.keys), x.order = take(cursor, keys, sizeof *x.order);
+    x.tile.keys = take(cursor, keys, sizeof *x.tile.keys);
+    x.order = take(cursor, keys, sizeof *x.order), x.row = take(cursor, keys, sizeof *x.row);
+    x.ring.rows = bpt_attention_layout_ring(a, &x.ring);
+    x.ring.k = take_floats(cursor, x.ring.rows * a->columns), x.ring.v = take_floats(cursor, x.ring.rows * a->columns);
     if (a->rel_rows) x.rel_score = take_floats(cursor, rel * BPT_TILE), x.tile.rel = take(cursor, rel, sizeof *x.tile.rel);
     if (p->grad) {
         x.dout = take_floats(cursor, tile), x.doutt = take_floats(cursor, tile), x.outt = take_floats(cursor, tile);
         x.walk.dout = take_floats(cursor, lanes), x.walk.doutt = take_floats(cursor, lanes);
         x.product = take_floats(cursor, keys * BPT_TILE);
-        x.sum_row = take(cursor, keys, sizeof *x.sum_row);
-        x.own_dk = take_floats(cursor, p->sum_rows * a->columns), x.own_dv = take_floats(cursor, p->sum_rows * a->columns);
-        x.own_drel = take_floats(cursor, p->sum_rows ? a->rel_rows * a->columns : 0);
+        x.ring.dk = take_floats(cursor, x.ring.rows * a->columns), x.ring.dv = take_floats(cursor, x.ring.rows * a->columns);
+        if (p->chunks > 1) {
+            const int64_t floats = bpt_attention_border_rows(a) * a->columns;
+            x.border.dk = take_floats(cursor, floats), x.border.dv = take_floats(cursor, floats);
+            x.own_drel = take_floats(cursor, a->rel_rows * a->columns);
+        }
     }
     if (w) {
         *w = x;
@@ -132,19 +109,17 @@ static void layout(bpt_attention_plan_t *p, int threads, cursor_t *cursor) {
     p->groups = bpt_cpu_min(p->units, MAX_GROUPS);
     p->areas = bpt_cpu_min(p->units, threads);
     p->chunks = bpt_cpu_blocks(a->n, BPT_ATTENTION_CHUNK);
-    p->sum_rows = p->grad && p->chunks > 1 ? chunk_rows(a) : 0;
     p->rel = take_floats(cursor, a->rel_rows * a->columns);
     p->drel = take_floats(cursor, p->grad ? p->groups * a->rel_rows * a->columns : 0);
     p->unit = take(cursor, p->areas, sizeof *p->unit);
-    p->means = take(cursor, p->areas, sizeof *p->means);
     p->work = take(cursor, threads, sizeof *p->work);
     for (int64_t i = 0; i < p->areas; ++i) {
-        const int64_t floats = key_rows(a) * a->columns;
-        bpt_attention_unit_t u = {.k = take_floats(cursor, floats), .v = take_floats(cursor, floats)};
-        if (p->grad) u.dk = take_floats(cursor, floats), u.dv = take_floats(cursor, floats);
+        const int64_t floats = (a->tree && !a->t->zero_spans ? a->nodes : a->n) * a->columns;
+        bpt_attention_unit_t u = {0};
         if (p->chunks > 1) u.spans = take_floats(cursor, p->chunks * BPT_ATTENTION_LANES * (a->columns + 2));
-        float *means = take_floats(cursor, a->mean_spans ? a->other * a->columns : 0);
-        if (cursor->memory) p->unit[i] = u, p->means[i] = means;
+        if (p->chunks > 1 && p->grad) u.dk = take_floats(cursor, floats), u.dv = take_floats(cursor, floats);
+        if (a->mean_spans) u.means = take_floats(cursor, a->other * a->columns);
+        if (cursor->memory) p->unit[i] = u;
     }
     for (int i = 0; i < threads; ++i) layout_work(p, cursor, cursor->memory ? &p->work[i] : NULL);
 }

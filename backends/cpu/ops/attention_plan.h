@@ -1,9 +1,9 @@
 // An attention call cut into pieces of work: attention_plan.c resolves the call and lays out scratch, attention_unit.c does one unit,
-// attention_rows.c kind TABLE, attention.c has the threads. The arithmetic is in kernels/attention_*.c.
+// attention_ring.c moves its keys, attention_rows.c does kind TABLE, attention.c has the threads. The arithmetic is in kernels/attention_*.c.
 //
-// A unit is one head of one sequence: its keys and values are gathered head-major, then its queries run over the leaves from left to
-// right. With at least as many units as threads, a thread takes whole units; with fewer, long sequences are cut into chunks. The
-// cuts and the order of all sums depend on the shapes alone, so the result does not depend on the number of threads.
+// A unit is one head of one sequence: its queries run over the leaves from left to right, and the rows of the keys that they read
+// run along, head-major. Long sequences are cut into chunks. With at least as many units as threads, a thread takes whole units; with
+// fewer, chunks. The cuts and the order of all sums depend on the shapes alone, so the result does not depend on the number of threads.
 #ifndef BPT_CPU_ATTENTION_PLAN_H
 #define BPT_CPU_ATTENTION_PLAN_H
 
@@ -20,18 +20,14 @@ typedef struct {
     int threads;
     int64_t units, groups, areas;  // areas: units in work at the same time
     int64_t chunks;                // of the longest possible sequence
-    int64_t sum_rows;              // of a thread's private sums, 0: none
     bpt_attention_unit_t *unit;    // [areas]
     bpt_attention_work_t *work;    // [threads]
-    float **means;                 // [areas], workspace of the mean kernels
     float *rel, *drel;             // [rel_rows][columns]; [groups] of them
     float *row_q, *row_parts;      // kind TABLE: [threads][heads][columns]; [threads or pieces][heads][columns + 2]
 } bpt_attention_plan_t;
 
 // The plan of a run, with its operands, its scratch laid out and the table of relative positions read.
 void bpt_attention_begin(bpt_attention_plan_t *p, const bpt_host_run_t *run);
-// The range of keys (and of spans that read themselves) that queries [begin, end) of a unit touch.
-void bpt_attention_range(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t begin, int64_t end, bpt_attention_range_t *r);
 
 // ---- Units -----------------------------------------------------------------------------------------------------------
 
@@ -45,28 +41,40 @@ bpt_attention_t bpt_attention_of_head(const bpt_attention_t *all, int head);
 // Unit number `index` of the call; keeps the memory of *unit.
 void bpt_attention_begin_unit(const bpt_attention_plan_t *p, int64_t index, bpt_attention_unit_t *unit);
 int64_t bpt_attention_chunks(const bpt_attention_unit_t *unit);
-// Gathers keys and values, clears what is summed and what no query or key will write.
+// Clears what no query or key will write.
 void bpt_attention_open_unit(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
                              bpt_attention_share_t s);
-// All queries of a chunk's leaves, and the spans that end there.
+// All queries of a chunk's leaves, and the spans that end there. The gradient of the table is added to drel, or with several chunks to
+// be merged.
 void bpt_attention_run_chunk(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
-                             bpt_attention_work_t *w, int64_t chunk);
+                             bpt_attention_work_t *w, int64_t chunk, float *drel);
 // What needs all chunks of the unit.
 void bpt_attention_close_unit(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
-                              bpt_attention_work_t *w, float *means);
+                              bpt_attention_work_t *w);
+
+// ---- Keys ------------------------------------------------------------------------------------------------------------
+
+// Nodes of a level of the unit's true length.
+int64_t bpt_attention_level_size(const bpt_attention_unit_t *unit, int level);
+// The rows of the ring for a bucket, and of a chunk's border: base and mask of every level are set.
+int64_t bpt_attention_layout_ring(const bpt_attention_t *a, bpt_attention_ring_t *ring);
+int64_t bpt_attention_border_rows(const bpt_attention_t *a);
+// The ring and the border of a chunk of leaves; then the ring for leaves [begin, end) of it, from left to right; then the last rows.
+void bpt_attention_begin_keys(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w, int64_t chunk);
+void bpt_attention_move_keys(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
+                             bpt_attention_work_t *w, int64_t begin, int64_t end);
+void bpt_attention_end_keys(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
+                            bpt_attention_work_t *w);
 
 // ---- Sums of the gradient --------------------------------------------------------------------------------------------
 
 // The sum of the table's gradient of a unit's group, NULL without a table.
 float *bpt_attention_group_table(const bpt_attention_plan_t *p, int64_t index);
-// A sequence of one chunk sums into the unit's rows and the group's table directly. With several, each chunk sums into the
-// thread's own rows, which are added to the unit's in the order of the chunks.
-void bpt_attention_begin_sums(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
-                              bpt_attention_work_t *w, int64_t chunk, float *drel);
-// Adds a chunk's sums to the unit's, a share of the rows.
+// Adds a chunk's part of what several chunks touch to the unit's sums, a share of the rows; in the order of the chunks. A sequence of
+// one chunk has nothing to merge.
 void bpt_attention_merge_sums(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
                               const bpt_attention_work_t *w, float *drel, bpt_attention_share_t s);
-// Writes the unit's gradients of keys and values, a share of the rows; nothing in the forward pass.
+// Writes the merged sums of keys and values, a share of the chunks.
 void bpt_attention_write_sums(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
                               bpt_attention_share_t s);
 

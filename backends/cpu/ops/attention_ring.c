@@ -1,0 +1,187 @@
+// Keys of a unit: the rows of k, v, dk and dv that run along with the queries, and the sums of rows that several chunks touch.
+#include <string.h>
+
+#include "backends/cpu/ops/attention_plan.h"
+
+enum { PIECE_ROWS = 2048 };  // rows of one piece of merging
+
+int64_t bpt_attention_level_size(const bpt_attention_unit_t *unit, int level) {
+    return level < unit->levels ? (unit->length + ((int64_t)1 << level) - 1) >> level : 0;
+}
+
+// How far from the node above it a query reads, in nodes of the level.
+static int64_t reach_of(const bpt_attention_t *a) {
+    const bpt_intervals_t *graph = &a->t->graph;
+    if (a->tree) return 2 * (graph->kind == BPT_GRAPH_SEGTREE ? 1 : (int64_t)graph->k) + 3;
+    return graph->kind == BPT_GRAPH_WINDOW ? bpt_cpu_min(graph->window, a->n) : a->n;
+}
+static int levels_with_keys(const bpt_attention_t *a, int levels) { return a->tree && !a->t->zero_spans ? levels : 1; }
+
+// What leaves [begin, end) and the spans that end there touch.
+static bpt_attention_range_t range_of(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t begin, int64_t end) {
+    bpt_attention_range_t r = {.levels = levels_with_keys(a, unit->levels)};
+    const int64_t reach = reach_of(a), right = a->t->graph.causal ? 0 : reach;
+    for (int j = 0; j < r.levels; ++j) {
+        const int64_t low = (begin >> j) - reach;
+        r.low[j] = low > 0 ? low : 0;
+        r.high[j] = bpt_cpu_min(bpt_attention_level_size(unit, j), ((end - 1) >> j) + 1 + right);
+    }
+    return r;
+}
+static bpt_attention_range_t range_of_chunk(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t chunk) {
+    const int64_t begin = chunk * BPT_ATTENTION_CHUNK;
+    return range_of(a, unit, begin, bpt_cpu_min(unit->length, begin + BPT_ATTENTION_CHUNK));
+}
+
+// Most rows of a level that `leaves` leaves, a power of two, touch in a bucket.
+static int64_t most_rows(const bpt_attention_t *a, int level, int64_t leaves) {
+    const int64_t rows = ((leaves - 1) >> level) + 1 + (a->t->graph.causal ? 1 : 2) * reach_of(a);
+    return bpt_cpu_min(rows, a->tree ? bpt_level_size(a->n, level) : a->n);
+}
+
+int64_t bpt_attention_layout_ring(const bpt_attention_t *a, bpt_attention_ring_t *ring) {
+    int64_t rows = 0;
+    for (int j = 0; j < levels_with_keys(a, a->tree ? bpt_levels(a->n) : 1); ++j) {
+        const int64_t needed = most_rows(a, j, BPT_ATTENTION_BLOCK), size = a->tree ? bpt_level_size(a->n, j) : a->n;
+        int64_t room = 1;
+        while (room < needed) room *= 2;
+        ring->base[j] = rows;
+        ring->mask[j] = room < size ? room - 1 : -1;
+        rows += bpt_cpu_min(room, size);
+    }
+    return rows;
+}
+
+int64_t bpt_attention_border_rows(const bpt_attention_t *a) {
+    int64_t rows = 0;
+    for (int j = 0; j < levels_with_keys(a, a->tree ? bpt_levels(a->n) : 1); ++j) rows += most_rows(a, j, BPT_ATTENTION_CHUNK);
+    return rows;
+}
+
+// ---- The ring --------------------------------------------------------------------------------------------------------
+
+// Rows from node m of a level on that lie one behind the other, up to node `end`.
+static int64_t rows_in_line(const bpt_attention_ring_t *ring, int level, int64_t m, int64_t end) {
+    const int64_t mask = ring->mask[level];
+    return mask < 0 ? end - m : bpt_cpu_min(end - m, mask + 1 - (m & mask));
+}
+
+// The chunk's range, what of it no other chunk touches, and where the rest lies.
+static void begin_border(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t chunk, bpt_attention_border_t *border) {
+    const bool first = chunk == 0, last = chunk + 1 == bpt_attention_chunks(unit);
+    const bpt_attention_range_t before = range_of_chunk(a, unit, first ? chunk : chunk - 1),
+                                after = range_of_chunk(a, unit, last ? chunk : chunk + 1);
+    border->range = range_of_chunk(a, unit, chunk);
+    int64_t rows = 0;
+    for (int j = 0; j < border->range.levels; ++j) {
+        const int64_t low = border->range.low[j], high = border->range.high[j];
+        border->own_low[j] = first ? low : bpt_cpu_min(before.high[j], high);
+        border->own_high[j] = last ? high : after.low[j];
+        if (border->own_high[j] < border->own_low[j]) border->own_high[j] = border->own_low[j];
+        border->base[j] = rows - low;
+        rows += high - low;
+    }
+}
+
+void bpt_attention_begin_keys(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w, int64_t chunk) {
+    begin_border(a, unit, chunk, &w->border);
+    for (int j = 0; j < w->border.range.levels; ++j) w->ring.begin[j] = w->ring.end[j] = w->border.range.low[j];
+}
+
+// Rows of a level below `to` leave the ring: those that no other chunk touches are done.
+static void release(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w,
+                    int level, int64_t to) {
+    bpt_attention_ring_t *ring = &w->ring;
+    const bpt_attention_border_t *border = &w->border;
+    for (int64_t m = ring->begin[level], rows; p->grad && m < to; m += rows) {
+        const bool own = m >= border->own_low[level] && m < border->own_high[level];
+        const int64_t next = m < border->own_low[level] ? border->own_low[level] : own ? border->own_high[level] : to;
+        rows = rows_in_line(ring, level, m, bpt_cpu_min(next, to));
+        float *dk = ring->dk + bpt_attention_ring_row(ring, level, m) * a->columns,
+              *dv = ring->dv + bpt_attention_ring_row(ring, level, m) * a->columns;
+        if (own) {
+            p->k->attention_unpack(a, unit, unit->first[level] + m, rows, dk, dv);
+        } else {
+            const size_t bytes = (size_t)(rows * a->columns) * sizeof(float);
+            memcpy(border->dk + (border->base[level] + m) * a->columns, dk, bytes);
+            memcpy(border->dv + (border->base[level] + m) * a->columns, dv, bytes);
+        }
+    }
+    if (ring->begin[level] < to) ring->begin[level] = to;
+}
+
+// Rows of a level below `to` enter the ring.
+static void load(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_ring_t *ring,
+                 int level, int64_t to) {
+    const int64_t size = bpt_attention_level_size(unit, level);
+    for (int64_t m = ring->end[level], rows; m < to; m += rows) {
+        rows = rows_in_line(ring, level, m, to);
+        const int64_t at = bpt_attention_ring_row(ring, level, m) * a->columns;
+        p->k->attention_pack(a, unit, unit->first[level] + m, rows, unit->first[level] + size, ring->k + at, ring->v + at);
+        if (!p->grad) continue;
+        memset(ring->dk + at, 0, (size_t)(rows * a->columns) * sizeof(float));
+        memset(ring->dv + at, 0, (size_t)(rows * a->columns) * sizeof(float));
+    }
+    if (ring->end[level] < to) ring->end[level] = to;
+}
+
+void bpt_attention_move_keys(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
+                             bpt_attention_work_t *w, int64_t begin, int64_t end) {
+    const bpt_attention_range_t r = range_of(a, unit, begin, end);
+    for (int j = 0; j < r.levels; ++j) {
+        release(p, a, unit, w, j, r.low[j]);
+        load(p, a, unit, &w->ring, j, r.high[j]);
+    }
+}
+
+void bpt_attention_end_keys(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
+                            bpt_attention_work_t *w) {
+    for (int j = 0; j < w->border.range.levels; ++j) release(p, a, unit, w, j, w->border.range.high[j]);
+}
+
+// ---- Sums of the gradient --------------------------------------------------------------------------------------------
+
+float *bpt_attention_group_table(const bpt_attention_plan_t *p, int64_t index) {
+    return p->a.rel_rows ? p->drel + index * p->groups / p->units * p->a.rel_rows * p->a.columns : NULL;
+}
+
+static void merge_rows(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
+                       const bpt_attention_border_t *border, bpt_attention_share_t s, int level, int64_t begin, int64_t end, bool met_before) {
+    for (int64_t m = begin, next; m < end; m = next) {
+        const int64_t piece = m / PIECE_ROWS;  // the same one for every chunk, hence the same thread
+        next = bpt_cpu_min(end, (piece + 1) * PIECE_ROWS);
+        if ((piece + level) % s.shares != s.share) continue;
+        const int64_t from = (border->base[level] + m) * a->columns, to = (unit->first[level] + m) * a->columns, n = (next - m) * a->columns;
+        if (met_before) {
+            p->k->add(unit->dk + to, border->dk + from, BPT_F32, n);
+            p->k->add(unit->dv + to, border->dv + from, BPT_F32, n);
+        } else {
+            memcpy(unit->dk + to, border->dk + from, (size_t)n * sizeof(float));
+            memcpy(unit->dv + to, border->dv + from, (size_t)n * sizeof(float));
+        }
+    }
+}
+
+void bpt_attention_merge_sums(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
+                              const bpt_attention_work_t *w, float *drel, bpt_attention_share_t s) {
+    const bpt_attention_border_t *border = &w->border;
+    if (!p->grad || bpt_attention_chunks(unit) == 1) return;
+    for (int j = 0; j < border->range.levels; ++j) {
+        merge_rows(p, a, unit, border, s, j, border->range.low[j], border->own_low[j], true);
+        merge_rows(p, a, unit, border, s, j, border->own_high[j], border->range.high[j], false);
+    }
+    if (s.share == 0) p->k->add(drel, w->drel, BPT_F32, a->rel_rows * a->columns);
+}
+
+void bpt_attention_write_sums(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
+                              bpt_attention_share_t s) {
+    if (!p->grad) return;
+    for (int64_t chunk = s.share; chunk + 1 < bpt_attention_chunks(unit); chunk += s.shares) {
+        bpt_attention_border_t border;
+        begin_border(a, unit, chunk, &border);
+        for (int j = 0; j < border.range.levels; ++j) {
+            const int64_t node = unit->first[j] + border.own_high[j], rows = border.range.high[j] - border.own_high[j];
+            p->k->attention_unpack(a, unit, node, rows, unit->dk + node * a->columns, unit->dv + node * a->columns);
+        }
+    }
+}
