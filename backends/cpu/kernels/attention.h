@@ -18,6 +18,7 @@ enum {
     BPT_ATTENTION_LANES = 32,    // most spans that a leaf has above that level, in whole tiles
     BPT_ATTENTION_WHOLE = 62,    // level of a virtual root in the walk: one span of all leaves
     BPT_ATTENTION_GROUPS = 512,
+    BPT_ATTENTION_SIDE = 4,        // most heads that a thread walks through side by side
     BPT_ATTENTION_SLACK = 8,      // score arrays: products are computed for up to 8 keys at a time
     BPT_ATTENTION_ROW_KEYS = 64,  // keys of a block of single queries (kind TABLE)
 };
@@ -60,6 +61,7 @@ typedef struct {
 // Which rows of dk and dv are a chunk's alone, and its part of the others. In the order of the chunks: rows [low, own_low) of `range`
 // were met in chunks before, rows [own_high, high) are met here for the first time and again later.
 typedef struct {
+    int64_t chunk;
     bpt_attention_range_t range;
     int64_t own_low[BPT_MAX_LEVELS], own_high[BPT_MAX_LEVELS], base[BPT_MAX_LEVELS];
     float *dk, *dv;  // node (j,m) in row base[j] + m; NULL: there is but one chunk
@@ -70,7 +72,7 @@ typedef struct {
     int64_t sequence, length;
     int head, levels;                   // of the true length
     int64_t first[BPT_MAX_LEVELS + 1];  // node numbers of the bucket's levels
-    float *dk, *dv;                     // sums of rows that chunks share: [key rows of a sequence][columns]
+    float *dk, *dv;                     // sums of rows that chunks share: [rows][columns]
     float *spans;                       // parts of spans longer than a chunk: [chunk][lane][columns + 2]
     float *means;                       // of the spans when these are plain means: [other nodes][columns]
 } bpt_attention_unit_t;
@@ -81,10 +83,10 @@ typedef struct {
     int32_t key, keys, rel, step, lane, lanes;
 } bpt_attention_group_t;
 
-// Key lists of 16 consecutive leaf queries: the union of their intervals, nearest level first.
+// Key lists of 16 consecutive leaf queries: the union of their intervals, nearest level first. The same for all heads.
 typedef struct {
     int32_t n_keys, n_leaves, n_rel, n_groups;  // n_leaves: how many of the keys (the first ones) are leaves
-    int32_t *keys, *rel;                        // node numbers; rows of the table
+    int32_t *keys, *row, *rel;                  // node numbers; their rows in the ring; rows of the table
     bpt_attention_group_t group[BPT_ATTENTION_GROUPS];
 } bpt_attention_tile_t;
 
@@ -99,15 +101,16 @@ typedef struct {
     float *qt, *doutt;      // [tile of lanes][column][16]
 } bpt_attention_walk_t;
 
-// Workspace of a thread. Score arrays have room for the longest key list.
+// Workspace of a thread for one head; heads side by side share all but the walk, the sums and the keys. Score arrays have room for
+// the longest key list.
 typedef struct {
-    bpt_attention_tile_t tile;
+    bpt_attention_tile_t *tile;
     bpt_attention_walk_t walk;
     float *q, *qt, *dout, *doutt, *out, *outt;  // tiles [16][columns], transposed [columns][16]
     float *raw, *score, *product;               // [keys][16]
     float *rel_score;                           // [table rows in use][16]
     int32_t *order;                             // key list of dense blocks and of the walk
-    int32_t *row;                               // rows of a key list in the ring
+    int32_t *row;                               // their rows in the ring
     float *drel, *own_drel;                     // sum of the chunk, [rel_rows][columns], NULL without a table; memory for it
     bpt_attention_ring_t ring;
     bpt_attention_border_t border;
@@ -137,7 +140,8 @@ static inline const float *bpt_attention_mean_row(const bpt_attention_t *a, cons
 }
 
 // The key lists of leaf queries [first, first + 16) of a bpt or segtree graph (ops/attention_tile.c).
-void bpt_attention_tile(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t first, bpt_attention_tile_t *tile);
+void bpt_attention_tile(const bpt_attention_t *a, const bpt_attention_unit_t *unit, const bpt_attention_ring_t *ring, int64_t first,
+                        bpt_attention_tile_t *tile);
 // Longest key list and list of table rows that it makes.
 int64_t bpt_attention_tile_keys(const bpt_attention_t *a);
 

@@ -34,7 +34,7 @@ BPT_INLINE block_t begin_block(const bpt_attention_t *a, const leaves_t *t, cons
     if (!a->rel) return b;
     const int64_t limit = a->t->graph.rel_levels, high = clamp(t->first + BPT_TILE - 1 - begin, limit);
     b.low = clamp(t->first - (begin + b.n - 1), limit);
-    for (int64_t d = b.low; d <= high; ++d) w->tile.rel[b.n_rel++] = row_of_distance(d);
+    for (int64_t d = b.low; d <= high; ++d) w->tile->rel[b.n_rel++] = row_of_distance(d);
     return b;
 }
 
@@ -63,7 +63,7 @@ BPT_INLINE void add_rel(const bpt_attention_t *a, const leaves_t *t, const block
 BPT_INLINE void block_scores(const bpt_attention_t *a, const leaves_t *t, const reach_t *r, const block_t *b, bpt_attention_work_t *w) {
     bpt_scores(w->ring.k, a->columns, w->row, b->n, w->qt, a->t->head_dim, w->score);
     if (a->rel) {
-        bpt_scores(a->rel, a->columns, w->tile.rel, b->n_rel, w->qt, a->t->head_dim, w->rel_score);
+        bpt_scores(a->rel, a->columns, w->tile->rel, b->n_rel, w->qt, a->t->head_dim, w->rel_score);
         add_rel(a, t, b, w);
     }
     const int64_t last = t->first + BPT_TILE - 1;
@@ -129,8 +129,8 @@ void BPT_KERNEL_NAME(attention_dense_grad)(const bpt_attention_t *a, const bpt_a
         bpt_mix(w->ring.k, a->columns, w->row, b.n, w->product, w->out);
         if (!a->rel) continue;
         rel_gradient(a, &t, &b, w);
-        bpt_outer(w->drel, a->columns, w->tile.rel, b.n_rel, w->rel_score, w->q);
-        bpt_mix(a->rel, a->columns, w->tile.rel, b.n_rel, w->rel_score, w->out);
+        bpt_outer(w->drel, a->columns, w->tile->rel, b.n_rel, w->rel_score, w->q);
+        bpt_mix(a->rel, a->columns, w->tile->rel, b.n_rel, w->rel_score, w->out);
     }
     for (int q = 0; q < t.lanes; ++q) bpt_write_row(&a->dq, t.row + q, a->t->head_dim, w->out + q * a->columns, a->t->scale);
 }

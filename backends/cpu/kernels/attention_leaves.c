@@ -1,4 +1,5 @@
-// Tiles of 16 leaf queries of bpt and segtree graphs, forward and backward: whole columns of scores, no online rescaling.
+// Tiles of 16 leaf queries of bpt and segtree graphs, forward and backward: whole columns of scores, no online rescaling. The tile's key
+// lists are made.
 #include "backends/cpu/kernels/attention_tile.h"
 
 // With zero_spans only leaves have keys and values: the other scores are q . rel alone.
@@ -6,22 +7,12 @@ BPT_INLINE int64_t stored_keys(const bpt_attention_t *a, const bpt_attention_til
     return a->t->zero_spans ? tile->n_leaves : tile->n_keys;
 }
 
-// Rows of the tile's keys in the ring; the list is ordered by level.
-BPT_INLINE void find_rows(const bpt_attention_unit_t *unit, bpt_attention_work_t *w, int64_t n) {
-    int level = 0;
-    for (int64_t p = 0; p < n; ++p) {
-        const int32_t node = w->tile.keys[p];
-        while (node >= unit->first[level + 1]) ++level;
-        w->row[p] = (int32_t)bpt_attention_ring_row(&w->ring, level, node - unit->first[level]);
-    }
-}
-
 // w->score[key][query] of the tile's keys, masked where the query does not read the key. q . rel is one product with the table
 // rows in use, read back by the key's distance for every group of queries that read the same keys.
 BPT_INLINE void tile_scores(const bpt_attention_t *a, bpt_attention_work_t *w) {
-    const bpt_attention_tile_t *tile = &w->tile;
+    const bpt_attention_tile_t *tile = w->tile;
     const int64_t stored = stored_keys(a, tile), head_dim = a->t->head_dim;
-    bpt_scores(w->ring.k, a->columns, w->row, stored, w->qt, head_dim, w->raw);
+    bpt_scores(w->ring.k, a->columns, tile->row, stored, w->qt, head_dim, w->raw);
     if (stored < tile->n_keys) memset(w->raw + stored * BPT_TILE, 0, (size_t)((tile->n_keys - stored) * BPT_TILE) * sizeof *w->raw);
     if (a->rel) bpt_scores(a->rel, a->columns, tile->rel, tile->n_rel, w->qt, head_dim, w->rel_score);
     for (int64_t p = 0; p < tile->n_keys; ++p) tile_store(w->score + p * BPT_TILE, tile_set1(BPT_MASKED));
@@ -44,22 +35,20 @@ BPT_INLINE void tile_scores(const bpt_attention_t *a, bpt_attention_work_t *w) {
 }
 
 void BPT_KERNEL_NAME(attention_leaves)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w, int64_t first) {
-    bpt_attention_tile_t *tile = &w->tile;
+    const bpt_attention_tile_t *tile = w->tile;
     leaves_t t = leaves_begin(a, unit, first);
-    bpt_attention_tile(a, unit, first, tile);
-    find_rows(unit, w, stored_keys(a, tile));
     leaves_read_queries(a, &t, w);
     tile_scores(a, w);
     const tile_t max = tile_max(tile_load(w->score), w->score, tile->n_keys);
     const tile_t sum = softmax_weights(a, unit, &t.dropout, tile->keys, tile->n_keys, max, tile_set1(0), w->score);
     memset(w->out, 0, (size_t)(BPT_TILE * a->columns) * sizeof *w->out);
-    bpt_mix(w->ring.v, a->columns, w->row, stored_keys(a, tile), w->score, w->out);
+    bpt_mix(w->ring.v, a->columns, tile->row, stored_keys(a, tile), w->score, w->out);
     leaves_write(a, unit, &t, w->out, max, sum);
 }
 
 // w->rel_score = gradient of the product with the table: the scores' gradients, summed over the keys that use a row.
 BPT_INLINE void rel_gradient(bpt_attention_work_t *w) {
-    const bpt_attention_tile_t *tile = &w->tile;
+    const bpt_attention_tile_t *tile = w->tile;
     memset(w->rel_score, 0, (size_t)(tile->n_rel * BPT_TILE) * sizeof *w->rel_score);
     for (int g = 0; g < tile->n_groups; ++g) {
         const bpt_attention_group_t *group = &tile->group[g];
@@ -76,19 +65,17 @@ BPT_INLINE void rel_gradient(bpt_attention_work_t *w) {
 
 void BPT_KERNEL_NAME(attention_leaves_grad)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w,
                                             int64_t first) {
-    bpt_attention_tile_t *tile = &w->tile;
+    const bpt_attention_tile_t *tile = w->tile;
     leaves_t t = leaves_begin(a, unit, first);
-    bpt_attention_tile(a, unit, first, tile);
-    find_rows(unit, w, stored_keys(a, tile));
     leaves_read_gradient(a, unit, &t, w);
     tile_scores(a, w);
     const int64_t stored = stored_keys(a, tile);
-    bpt_scores(w->ring.v, a->columns, w->row, stored, w->doutt, a->t->head_dim, w->product);
+    bpt_scores(w->ring.v, a->columns, tile->row, stored, w->doutt, a->t->head_dim, w->product);
     if (stored < tile->n_keys) memset(w->product + stored * BPT_TILE, 0, (size_t)((tile->n_keys - stored) * BPT_TILE) * sizeof *w->product);
     softmax_gradient(a, unit, &t.dropout, tile->keys, tile->n_keys, t.lse, t.delta, w->score, w->product);
-    bpt_outer(w->ring.dv, a->columns, w->row, stored, w->score, w->dout);
-    bpt_outer(w->ring.dk, a->columns, w->row, stored, w->product, w->q);
-    bpt_mix(w->ring.k, a->columns, w->row, stored, w->product, w->out);
+    bpt_outer(w->ring.dv, a->columns, tile->row, stored, w->score, w->dout);
+    bpt_outer(w->ring.dk, a->columns, tile->row, stored, w->product, w->q);
+    bpt_mix(w->ring.k, a->columns, tile->row, stored, w->product, w->out);
     if (a->rel) {
         rel_gradient(w);
         bpt_outer(w->drel, a->columns, tile->rel, tile->n_rel, w->rel_score, w->q);

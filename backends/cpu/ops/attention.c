@@ -4,30 +4,40 @@
 
 #include "backends/cpu/ops/attention_plan.h"
 
-// A whole unit by one thread.
-static void run_unit(const bpt_attention_plan_t *p, int64_t index, bpt_attention_unit_t *unit, bpt_attention_work_t *w) {
+// Heads `head` .. of a sequence side by side, by one thread.
+static void run_heads(const bpt_attention_plan_t *p, int64_t sequence, int head, bpt_attention_unit_t *unit, bpt_attention_work_t *w) {
     const bpt_attention_share_t whole = {0, 1};
-    bpt_attention_begin_unit(p, index, unit);
-    const bpt_attention_t a = bpt_attention_of_head(&p->a, unit->head);
-    float *drel = p->grad ? bpt_attention_group_table(p, index) : NULL;
-    bpt_attention_open_unit(p, &a, unit, whole);
-    for (int64_t chunk = 0; chunk < bpt_attention_chunks(unit); ++chunk) {
-        bpt_attention_run_chunk(p, &a, unit, w, chunk, drel);
-        bpt_attention_merge_sums(p, &a, unit, w, drel, whole);
+    bpt_attention_t a[BPT_ATTENTION_SIDE];
+    for (int h = 0; h < p->side; ++h) {
+        bpt_attention_begin_unit(p, sequence * p->a.t->heads + head + h, &unit[h]);
+        a[h] = bpt_attention_of_head(&p->a, head + h);
+        bpt_attention_open_unit(p, &a[h], &unit[h], whole);
     }
-    bpt_attention_close_unit(p, &a, unit, w);
-    bpt_attention_write_sums(p, &a, unit, whole);
+    for (int64_t chunk = 0; chunk < bpt_attention_chunks(unit); ++chunk) {
+        bpt_attention_run_chunk(p, a, unit, w, p->side, chunk);
+        for (int h = 0; h < p->side; ++h) bpt_attention_merge_sums(p, &a[h], &unit[h], &w[h], whole);
+    }
+    for (int h = 0; h < p->side; ++h) {
+        bpt_attention_close_unit(p, &a[h], &unit[h], &w[h]);
+        bpt_attention_write_sums(p, &a[h], &unit[h], whole);
+    }
+}
+
+static void clear_table(const bpt_attention_plan_t *p, int64_t sequence, int head) {
+    float *table = bpt_attention_group_table(p, sequence, head);
+    if (table) memset(table, 0, (size_t)(p->a.rel_rows * p->a.columns) * sizeof *table);
 }
 
 static void run_groups(const bpt_attention_plan_t *p) {
+    const int64_t teams = p->a.t->heads / p->side, batch = p->a.t->batch, threads = p->areas / p->side;
     if (p->units == 0) return;
-#pragma omp parallel for num_threads((int)p->areas) schedule(dynamic)
-    for (int64_t group = 0; group < p->groups; ++group) {
-        const int me = omp_get_thread_num();
-        const int64_t begin = bpt_cpu_blocks(group * p->units, p->groups), end = bpt_cpu_blocks((group + 1) * p->units, p->groups);
-        if (p->grad && p->a.rel_rows)
-            memset(bpt_attention_group_table(p, begin), 0, (size_t)(p->a.rel_rows * p->a.columns) * sizeof(float));
-        for (int64_t i = begin; i < end; ++i) run_unit(p, i, &p->unit[me], &p->work[me]);
+#pragma omp parallel for num_threads((int)threads) schedule(dynamic)
+    for (int64_t i = 0; i < p->sequence_groups * teams; ++i) {
+        const int64_t group = i / teams, begin = bpt_cpu_blocks(group * batch, p->sequence_groups),
+                      end = bpt_cpu_blocks((group + 1) * batch, p->sequence_groups);
+        const int first = omp_get_thread_num() * p->side, head = (int)(i % teams) * p->side;
+        for (int h = 0; h < p->side; ++h) clear_table(p, begin, head + h);
+        for (int64_t sequence = begin; sequence < end; ++sequence) run_heads(p, sequence, head, &p->unit[first], &p->work[first]);
     }
 }
 
@@ -43,7 +53,7 @@ static bool find_piece(const bpt_attention_plan_t *p, int64_t index, int64_t *un
 static void run_pieces_of_thread(const bpt_attention_plan_t *p, bpt_attention_share_t s) {
     for (int64_t i = s.share; i < p->units; i += s.shares) {
         bpt_attention_begin_unit(p, i, &p->unit[i]);
-        if (p->grad && p->a.rel_rows) memset(bpt_attention_group_table(p, i), 0, (size_t)(p->a.rel_rows * p->a.columns) * sizeof(float));
+        clear_table(p, p->unit[i].sequence, p->unit[i].head);
     }
 #pragma omp barrier
     for (int64_t i = 0; i < p->units; ++i) {
@@ -55,12 +65,12 @@ static void run_pieces_of_thread(const bpt_attention_plan_t *p, bpt_attention_sh
     for (int64_t round = 0; find_piece(p, round * s.shares, &i, &chunk); ++round) {
         if (find_piece(p, round * s.shares + s.share, &i, &chunk)) {
             const bpt_attention_t a = bpt_attention_of_head(&p->a, p->unit[i].head);
-            bpt_attention_run_chunk(p, &a, &p->unit[i], &p->work[s.share], chunk, p->grad ? bpt_attention_group_table(p, i) : NULL);
+            bpt_attention_run_chunk(p, &a, &p->unit[i], &p->work[s.share], 1, chunk);
         }
         if (!p->grad) continue;
 #pragma omp barrier
         for (int other = 0; other < s.shares && find_piece(p, round * s.shares + other, &i, &chunk); ++other)
-            bpt_attention_merge_sums(p, &p->a, &p->unit[i], &p->work[other], bpt_attention_group_table(p, i), s);
+            bpt_attention_merge_sums(p, &p->a, &p->unit[i], &p->work[other], s);
 #pragma omp barrier
     }
 #pragma omp barrier

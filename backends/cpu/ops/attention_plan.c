@@ -4,7 +4,10 @@
 #include "backends/cpu/ops/attention_plan.h"
 #include "bpt/rng.h"
 
-enum { MAX_GROUPS = 128 };  // groups of units with an own sum of the table's gradient
+enum {
+    MAX_GROUPS = 128,           // groups of units with an own sum of the table's gradient
+    CACHE_BYTES = 1280 * 1024,  // of keys and their gradients that a core's second cache should hold
+};
 
 // Cuts scratch into pieces; with memory NULL only the sizes are counted.
 typedef struct {
@@ -56,25 +59,37 @@ static void resolve(bpt_attention_plan_t *p, const bpt_op_call_t *call, const bp
 
 // ---- Scratch ---------------------------------------------------------------------------------------------------------
 
-static void layout_work(bpt_attention_plan_t *p, cursor_t *cursor, bpt_attention_work_t *w) {
+// Scratch of a thread that heads side by side share.
+static bpt_attention_work_t layout_thread(const bpt_attention_plan_t *p, cursor_t *cursor) {
     const bpt_attention_t *a = &p->a;
-    const int64_t tile = BPT_TILE * a->columns, lanes = BPT_ATTENTION_LANES * a->columns;
+    const int64_t tile = BPT_TILE * a->columns;
     const int64_t keys = (a->tree ? bpt_attention_tile_keys(a) : BPT_ATTENTION_KEYS) + BPT_ATTENTION_SLACK;
     const int64_t rel = (a->tree ? a->rel_rows : BPT_ATTENTION_KEYS + BPT_TILE) + BPT_ATTENTION_SLACK;
-    bpt_attention_work_t x;
-    memset(&x, 0, sizeof x);
+    bpt_attention_tile_t lists = {0};
+    bpt_attention_work_t x = {0};
     x.q = take_floats(cursor, tile), x.qt = take_floats(cursor, tile), x.out = take_floats(cursor, tile);
-    x.walk.q = take_floats(cursor, lanes), x.walk.qt = take_floats(cursor, lanes), x.walk.out = take_floats(cursor, lanes);
     x.raw = take_floats(cursor, keys * BPT_TILE), x.score = take_floats(cursor, keys * BPT_TILE);
-    x.tile.keys = take(cursor, keys, sizeof *x.tile.keys);
+    lists.keys = take(cursor, keys, sizeof *lists.keys), lists.row = take(cursor, keys, sizeof *lists.row);
     x.order = take(cursor, keys, sizeof *x.order), x.row = take(cursor, keys, sizeof *x.row);
-    x.ring.rows = bpt_attention_layout_ring(a, &x.ring);
-    x.ring.k = take_floats(cursor, x.ring.rows * a->columns), x.ring.v = take_floats(cursor, x.ring.rows * a->columns);
-    if (a->rel_rows) x.rel_score = take_floats(cursor, rel * BPT_TILE), x.tile.rel = take(cursor, rel, sizeof *x.tile.rel);
+    if (a->rel_rows) x.rel_score = take_floats(cursor, rel * BPT_TILE), lists.rel = take(cursor, rel, sizeof *lists.rel);
     if (p->grad) {
         x.dout = take_floats(cursor, tile), x.doutt = take_floats(cursor, tile), x.outt = take_floats(cursor, tile);
-        x.walk.dout = take_floats(cursor, lanes), x.walk.doutt = take_floats(cursor, lanes);
         x.product = take_floats(cursor, keys * BPT_TILE);
+    }
+    x.tile = take(cursor, 1, sizeof *x.tile);
+    if (cursor->memory) *x.tile = lists;
+    return x;
+}
+
+// Scratch of one of these heads.
+static void layout_head(const bpt_attention_plan_t *p, cursor_t *cursor, bpt_attention_work_t x, bpt_attention_work_t *w) {
+    const bpt_attention_t *a = &p->a;
+    const int64_t lanes = BPT_ATTENTION_LANES * a->columns;
+    x.walk.q = take_floats(cursor, lanes), x.walk.qt = take_floats(cursor, lanes), x.walk.out = take_floats(cursor, lanes);
+    x.ring.rows = bpt_attention_layout_ring(a, &x.ring);
+    x.ring.k = take_floats(cursor, x.ring.rows * a->columns), x.ring.v = take_floats(cursor, x.ring.rows * a->columns);
+    if (p->grad) {
+        x.walk.dout = take_floats(cursor, lanes), x.walk.doutt = take_floats(cursor, lanes);
         x.ring.dk = take_floats(cursor, x.ring.rows * a->columns), x.ring.dv = take_floats(cursor, x.ring.rows * a->columns);
         if (p->chunks > 1) {
             const int64_t floats = bpt_attention_border_rows(a) * a->columns;
@@ -88,6 +103,16 @@ static void layout_work(bpt_attention_plan_t *p, cursor_t *cursor, bpt_attention
         memset(w->walk.out, 0, (size_t)lanes * sizeof(float));
         if (p->grad) memset(w->walk.dout, 0, (size_t)lanes * sizeof(float)), memset(w->walk.doutt, 0, (size_t)lanes * sizeof(float));
     }
+}
+
+// As many heads as leave work for all threads and stay in the cache, where the keys of a tile are few and near.
+static int heads_side_by_side(const bpt_attention_plan_t *p) {
+    const bpt_attention_t *a = &p->a;
+    bpt_attention_ring_t ring;
+    const int64_t arrays = p->grad ? 4 : 2, bytes = bpt_attention_layout_ring(a, &ring) * a->columns * arrays * (int64_t)sizeof(float);
+    int side = a->tree ? BPT_ATTENTION_SIDE : 1;
+    while (side > 1 && (a->t->heads % side || p->units / side < p->threads || side * bytes > CACHE_BYTES)) --side;
+    return side;
 }
 
 static void layout_rows(bpt_attention_plan_t *p, cursor_t *cursor) {
@@ -106,22 +131,27 @@ static void layout(bpt_attention_plan_t *p, int threads, cursor_t *cursor) {
         return;
     }
     p->units = a->t->batch * a->t->heads;
-    p->groups = bpt_cpu_min(p->units, MAX_GROUPS);
-    p->areas = bpt_cpu_min(p->units, threads);
+    p->sequence_groups = bpt_cpu_min(a->t->batch, bpt_cpu_blocks(MAX_GROUPS, a->t->heads));
+    p->groups = p->sequence_groups * a->t->heads;
+    p->side = heads_side_by_side(p);
+    p->areas = bpt_cpu_min(p->units, (int64_t)threads * p->side);
     p->chunks = bpt_cpu_blocks(a->n, BPT_ATTENTION_CHUNK);
     p->rel = take_floats(cursor, a->rel_rows * a->columns);
     p->drel = take_floats(cursor, p->grad ? p->groups * a->rel_rows * a->columns : 0);
     p->unit = take(cursor, p->areas, sizeof *p->unit);
-    p->work = take(cursor, threads, sizeof *p->work);
+    p->work = take(cursor, threads * p->side, sizeof *p->work);
+    const int64_t shared = bpt_attention_shared_rows(a) * a->columns;
     for (int64_t i = 0; i < p->areas; ++i) {
-        const int64_t floats = (a->tree && !a->t->zero_spans ? a->nodes : a->n) * a->columns;
         bpt_attention_unit_t u = {0};
         if (p->chunks > 1) u.spans = take_floats(cursor, p->chunks * BPT_ATTENTION_LANES * (a->columns + 2));
-        if (p->chunks > 1 && p->grad) u.dk = take_floats(cursor, floats), u.dv = take_floats(cursor, floats);
+        if (p->chunks > 1 && p->grad) u.dk = take_floats(cursor, shared), u.dv = take_floats(cursor, shared);
         if (a->mean_spans) u.means = take_floats(cursor, a->other * a->columns);
         if (cursor->memory) p->unit[i] = u;
     }
-    for (int i = 0; i < threads; ++i) layout_work(p, cursor, cursor->memory ? &p->work[i] : NULL);
+    for (int i = 0; i < threads; ++i) {
+        const bpt_attention_work_t x = layout_thread(p, cursor);
+        for (int h = 0; h < p->side; ++h) layout_head(p, cursor, x, cursor->memory ? &p->work[i * p->side + h] : NULL);
+    }
 }
 
 static bpt_status_t plan(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {

@@ -2,8 +2,9 @@
 // attention_ring.c moves its keys, attention_rows.c does kind TABLE, attention.c has the threads. The arithmetic is in kernels/attention_*.c.
 //
 // A unit is one head of one sequence: its queries run over the leaves from left to right, and the rows of the keys that they read
-// run along, head-major. Long sequences are cut into chunks. With at least as many units as threads, a thread takes whole units; with
-// fewer, chunks. The cuts and the order of all sums depend on the shapes alone, so the result does not depend on the number of threads.
+// run along, head-major. Long sequences are cut into chunks. With at least as many units as threads, a thread takes whole units, and as
+// many heads of a sequence side by side as stay in its cache: their rows lie one behind the other. With fewer, a thread takes chunks. The
+// cuts and the order of all sums depend on the shapes alone, so the result does not depend on the number of threads.
 #ifndef BPT_CPU_ATTENTION_PLAN_H
 #define BPT_CPU_ATTENTION_PLAN_H
 
@@ -18,10 +19,12 @@ typedef struct {
     const bpt_cpu_kernels_t *k;
     bool grad;
     int threads;
+    int side;                      // heads side by side
     int64_t units, groups, areas;  // areas: units in work at the same time
+    int64_t sequence_groups;       // groups of sequences; with the heads of each, groups of units
     int64_t chunks;                // of the longest possible sequence
     bpt_attention_unit_t *unit;    // [areas]
-    bpt_attention_work_t *work;    // [threads]
+    bpt_attention_work_t *work;    // [threads][side]
     float *rel, *drel;             // [rel_rows][columns]; [groups] of them
     float *row_q, *row_parts;      // kind TABLE: [threads][heads][columns]; [threads or pieces][heads][columns + 2]
 } bpt_attention_plan_t;
@@ -44,10 +47,10 @@ int64_t bpt_attention_chunks(const bpt_attention_unit_t *unit);
 // Clears what no query or key will write.
 void bpt_attention_open_unit(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
                              bpt_attention_share_t s);
-// All queries of a chunk's leaves, and the spans that end there. The gradient of the table is added to drel, or with several chunks to
-// be merged.
+// All queries of a chunk's leaves, and the spans that end there, of heads side by side. The gradient of the table is added to the
+// group's, or with several chunks to be merged.
 void bpt_attention_run_chunk(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
-                             bpt_attention_work_t *w, int64_t chunk, float *drel);
+                             bpt_attention_work_t *w, int heads, int64_t chunk);
 // What needs all chunks of the unit.
 void bpt_attention_close_unit(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
                               bpt_attention_work_t *w);
@@ -59,6 +62,8 @@ int64_t bpt_attention_level_size(const bpt_attention_unit_t *unit, int level);
 // The rows of the ring for a bucket, and of a chunk's border: base and mask of every level are set.
 int64_t bpt_attention_layout_ring(const bpt_attention_t *a, bpt_attention_ring_t *ring);
 int64_t bpt_attention_border_rows(const bpt_attention_t *a);
+// The rows of a unit's sums that chunks share.
+int64_t bpt_attention_shared_rows(const bpt_attention_t *a);
 // The ring and the border of a chunk of leaves; then the ring for leaves [begin, end) of it, from left to right; then the last rows.
 void bpt_attention_begin_keys(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w, int64_t chunk);
 void bpt_attention_move_keys(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
@@ -68,12 +73,12 @@ void bpt_attention_end_keys(const bpt_attention_plan_t *p, const bpt_attention_t
 
 // ---- Sums of the gradient --------------------------------------------------------------------------------------------
 
-// The sum of the table's gradient of a unit's group, NULL without a table.
-float *bpt_attention_group_table(const bpt_attention_plan_t *p, int64_t index);
+// The sum of the table's gradient of a unit's group, NULL without a table or in the forward pass.
+float *bpt_attention_group_table(const bpt_attention_plan_t *p, int64_t sequence, int head);
 // Adds a chunk's part of what several chunks touch to the unit's sums, a share of the rows; in the order of the chunks. A sequence of
 // one chunk has nothing to merge.
 void bpt_attention_merge_sums(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
-                              const bpt_attention_work_t *w, float *drel, bpt_attention_share_t s);
+                              const bpt_attention_work_t *w, bpt_attention_share_t s);
 // Writes the merged sums of keys and values, a share of the chunks.
 void bpt_attention_write_sums(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
                               bpt_attention_share_t s);

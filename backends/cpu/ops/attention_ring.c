@@ -71,6 +71,7 @@ static void begin_border(const bpt_attention_t *a, const bpt_attention_unit_t *u
     const bool first = chunk == 0, last = chunk + 1 == bpt_attention_chunks(unit);
     const bpt_attention_range_t before = range_of_chunk(a, unit, first ? chunk : chunk - 1),
                                 after = range_of_chunk(a, unit, last ? chunk : chunk + 1);
+    border->chunk = chunk;
     border->range = range_of_chunk(a, unit, chunk);
     int64_t rows = 0;
     for (int j = 0; j < border->range.levels; ++j) {
@@ -141,17 +142,41 @@ void bpt_attention_end_keys(const bpt_attention_plan_t *p, const bpt_attention_t
 
 // ---- Sums of the gradient --------------------------------------------------------------------------------------------
 
-float *bpt_attention_group_table(const bpt_attention_plan_t *p, int64_t index) {
-    return p->a.rel_rows ? p->drel + index * p->groups / p->units * p->a.rel_rows * p->a.columns : NULL;
+float *bpt_attention_group_table(const bpt_attention_plan_t *p, int64_t sequence, int head) {
+    const int64_t group = sequence * p->sequence_groups / p->a.t->batch;
+    return p->grad && p->a.rel_rows ? p->drel + (group * p->a.t->heads + head) * p->a.rel_rows * p->a.columns : NULL;
+}
+
+// Rows at the end of a chunk that the next one touches too.
+static int64_t rows_across(const bpt_attention_t *a) { return (a->t->graph.causal ? 1 : 2) * reach_of(a); }
+// Whether more than two chunks touch a row of this level: then all its rows are kept, else those across the ends of chunks.
+static bool keeps_level(const bpt_attention_t *a, int level) { return BPT_ATTENTION_CHUNK >> level <= rows_across(a); }
+static int64_t shared_rows_of_level(const bpt_attention_t *a, int level) {
+    const int64_t size = a->tree ? bpt_level_size(a->n, level) : a->n;
+    return keeps_level(a, level) ? size : (bpt_cpu_blocks(a->n, BPT_ATTENTION_CHUNK) - 1) * rows_across(a);
+}
+int64_t bpt_attention_shared_rows(const bpt_attention_t *a) {
+    int64_t rows = 0;
+    for (int j = 0; j < levels_with_keys(a, a->tree ? bpt_levels(a->n) : 1); ++j) rows += shared_rows_of_level(a, j);
+    return rows;
+}
+// Where the unit's sums keep row m of a level, which chunks `chunk` and chunk + 1 touch.
+static int64_t shared_row(const bpt_attention_t *a, int level, int64_t chunk, int64_t m) {
+    int64_t base = 0;
+    for (int j = 0; j < level; ++j) base += shared_rows_of_level(a, j);
+    if (keeps_level(a, level)) return base + m;
+    return base + chunk * rows_across(a) + m - (((chunk + 1) * BPT_ATTENTION_CHUNK >> level) - reach_of(a));
 }
 
 static void merge_rows(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
-                       const bpt_attention_border_t *border, bpt_attention_share_t s, int level, int64_t begin, int64_t end, bool met_before) {
+                       const bpt_attention_work_t *w, bpt_attention_share_t s, int level, int64_t begin, int64_t end, bool met_before) {
+    const bpt_attention_border_t *border = &w->border;
+    const int64_t home = shared_row(a, level, met_before ? border->chunk - 1 : border->chunk, begin) - begin;
     for (int64_t m = begin, next; m < end; m = next) {
         const int64_t piece = m / PIECE_ROWS;  // the same one for every chunk, hence the same thread
         next = bpt_cpu_min(end, (piece + 1) * PIECE_ROWS);
         if ((piece + level) % s.shares != s.share) continue;
-        const int64_t from = (border->base[level] + m) * a->columns, to = (unit->first[level] + m) * a->columns, n = (next - m) * a->columns;
+        const int64_t from = (border->base[level] + m) * a->columns, to = (home + m) * a->columns, n = (next - m) * a->columns;
         if (met_before) {
             p->k->add(unit->dk + to, border->dk + from, BPT_F32, n);
             p->k->add(unit->dv + to, border->dv + from, BPT_F32, n);
@@ -163,14 +188,15 @@ static void merge_rows(const bpt_attention_plan_t *p, const bpt_attention_t *a, 
 }
 
 void bpt_attention_merge_sums(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
-                              const bpt_attention_work_t *w, float *drel, bpt_attention_share_t s) {
+                              const bpt_attention_work_t *w, bpt_attention_share_t s) {
     const bpt_attention_border_t *border = &w->border;
     if (!p->grad || bpt_attention_chunks(unit) == 1) return;
     for (int j = 0; j < border->range.levels; ++j) {
-        merge_rows(p, a, unit, border, s, j, border->range.low[j], border->own_low[j], true);
-        merge_rows(p, a, unit, border, s, j, border->own_high[j], border->range.high[j], false);
+        merge_rows(p, a, unit, w, s, j, border->range.low[j], border->own_low[j], true);
+        merge_rows(p, a, unit, w, s, j, border->own_high[j], border->range.high[j], false);
     }
-    if (s.share == 0) p->k->add(drel, w->drel, BPT_F32, a->rel_rows * a->columns);
+    if (s.share == 0 && a->rel_rows)
+        p->k->add(bpt_attention_group_table(p, unit->sequence, unit->head), w->drel, BPT_F32, a->rel_rows * a->columns);
 }
 
 void bpt_attention_write_sums(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
@@ -180,8 +206,8 @@ void bpt_attention_write_sums(const bpt_attention_plan_t *p, const bpt_attention
         bpt_attention_border_t border;
         begin_border(a, unit, chunk, &border);
         for (int j = 0; j < border.range.levels; ++j) {
-            const int64_t node = unit->first[j] + border.own_high[j], rows = border.range.high[j] - border.own_high[j];
-            p->k->attention_unpack(a, unit, node, rows, unit->dk + node * a->columns, unit->dv + node * a->columns);
+            const int64_t m = border.own_high[j], from = shared_row(a, j, chunk, m) * a->columns;
+            p->k->attention_unpack(a, unit, unit->first[j] + m, border.range.high[j] - m, unit->dk + from, unit->dv + from);
         }
     }
 }

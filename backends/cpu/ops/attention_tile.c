@@ -8,6 +8,7 @@ enum { LEFT, RIGHT, SELF = -1, NO_BLOCK = -2, MAX_BLOCKS = 2 * BPT_MAX_LEVELS };
 typedef struct {
     const bpt_attention_t *a;
     const bpt_attention_unit_t *unit;
+    const bpt_attention_ring_t *ring;
     bpt_attention_tile_t *tile;
     int64_t first, end;  // leaf queries
     int level, region;   // the open level and its first group
@@ -48,7 +49,10 @@ static void place_keys(builder_t *b, int from, int to, int32_t low, int32_t high
     bpt_attention_tile_t *tile = b->tile;
     for (int g = from; g < to; ++g) tile->group[g].key += tile->n_keys - low;
     const int32_t offset = (int32_t)b->unit->first[b->level];
-    for (int32_t m = low; m < high; ++m) tile->keys[tile->n_keys++] = offset + m;
+    for (int32_t m = low; m < high; ++m) {
+        tile->row[tile->n_keys] = (int32_t)bpt_attention_ring_row(b->ring, b->level, m);
+        tile->keys[tile->n_keys++] = offset + m;
+    }
 }
 
 static void range_of_groups(const builder_t *b, int from, int to, int32_t *low, int32_t *high) {
@@ -199,8 +203,9 @@ static void place_rows(builder_t *b) {
     }
 }
 
-void bpt_attention_tile(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t first, bpt_attention_tile_t *tile) {
-    builder_t b = {.a = a, .unit = unit, .tile = tile, .first = first, .end = least(first + BPT_TILE, unit->length)};
+void bpt_attention_tile(const bpt_attention_t *a, const bpt_attention_unit_t *unit, const bpt_attention_ring_t *ring, int64_t first,
+                        bpt_attention_tile_t *tile) {
+    builder_t b = {.a = a, .unit = unit, .ring = ring, .tile = tile, .first = first, .end = least(first + BPT_TILE, unit->length)};
     const bool causal = a->t->graph.causal, paper = a->t->graph.kind == BPT_GRAPH_BPT && !a->t->graph.reference_rule;
     tile->n_keys = tile->n_groups = 0;
     for (int level = 0; level == 0 || level < unit->levels - 1; ++level) {  // the root is never context

@@ -1,4 +1,4 @@
-// One unit of attention: a head of a sequence.
+// Units of attention: heads of a sequence.
 #include <string.h>
 
 #include "backends/cpu/ops/attention_plan.h"
@@ -45,8 +45,19 @@ static void begin_walk(const bpt_attention_t *a, const bpt_attention_unit_t *uni
     memset(walk->code, 0, sizeof walk->code), memset(walk->sequence, 0, sizeof walk->sequence);
 }
 
+// What the walk through a chunk starts with.
+static void begin_chunk(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w,
+                        int64_t chunk) {
+    begin_walk(a, unit, &w->walk);
+    bpt_attention_begin_keys(a, unit, w, chunk);
+    w->drel = bpt_attention_group_table(p, unit->sequence, unit->head);
+    if (!p->grad || bpt_attention_chunks(unit) == 1) return;
+    w->drel = w->own_drel;
+    memset(w->drel, 0, (size_t)(a->rel_rows * a->columns) * sizeof(float));
+}
+
 void bpt_attention_run_chunk(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
-                             bpt_attention_work_t *w, int64_t chunk, float *drel) {
+                             bpt_attention_work_t *w, int heads, int64_t chunk) {
     const bpt_cpu_kernels_t *k = p->k;
     void (*const leaves)(const bpt_attention_t *, const bpt_attention_unit_t *, bpt_attention_work_t *, int64_t) =
         p->grad   ? (a->tree ? k->attention_leaves_grad : k->attention_dense_grad)
@@ -55,20 +66,17 @@ void bpt_attention_run_chunk(const bpt_attention_plan_t *p, const bpt_attention_
     void (*const spans)(const bpt_attention_t *, const bpt_attention_unit_t *, bpt_attention_work_t *, int64_t) =
         p->grad ? k->attention_spans_grad : k->attention_spans;
     const int64_t begin = chunk * BPT_ATTENTION_CHUNK, end = bpt_cpu_min(unit->length, begin + BPT_ATTENTION_CHUNK);
-    begin_walk(a, unit, &w->walk);
-    bpt_attention_begin_keys(a, unit, w, chunk);
-    w->drel = drel;
-    if (p->grad && bpt_attention_chunks(unit) > 1) {
-        w->drel = w->own_drel;
-        memset(w->drel, 0, (size_t)(a->rel_rows * a->columns) * sizeof(float));
-    }
+    for (int h = 0; h < heads; ++h) begin_chunk(p, &a[h], &unit[h], &w[h], chunk);
     for (int64_t leaf = begin; leaf < end; leaf += BPT_ATTENTION_BLOCK) {
-        bpt_attention_move_keys(p, a, unit, w, leaf, bpt_cpu_min(end, leaf + BPT_ATTENTION_BLOCK));
-        for (int64_t i = leaf; a->t->queries != BPT_QUERIES_ROOTS && i < leaf + BPT_ATTENTION_BLOCK && i < end; i += BPT_TILE)
-            leaves(a, unit, w, i);
-        if (w->walk.low || w->walk.n) spans(a, unit, w, leaf);
+        const int64_t next = bpt_cpu_min(end, leaf + BPT_ATTENTION_BLOCK);
+        for (int h = 0; h < heads; ++h) bpt_attention_move_keys(p, &a[h], &unit[h], &w[h], leaf, next);
+        for (int64_t i = leaf; a->t->queries != BPT_QUERIES_ROOTS && i < next; i += BPT_TILE) {
+            if (a->tree) bpt_attention_tile(a, unit, &w->ring, i, w->tile);
+            for (int h = 0; h < heads; ++h) leaves(&a[h], &unit[h], &w[h], i);
+        }
+        for (int h = 0; h < heads && (w->walk.low || w->walk.n); ++h) spans(&a[h], &unit[h], &w[h], leaf);
     }
-    bpt_attention_end_keys(p, a, unit, w);
+    for (int h = 0; h < heads; ++h) bpt_attention_end_keys(p, &a[h], &unit[h], &w[h]);
 }
 
 // Calls `visit` for the nodes of the unit beyond the sequence's true length, in pieces; a share of them for each thread that helps.
