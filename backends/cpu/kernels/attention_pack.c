@@ -7,26 +7,39 @@ BPT_INLINE void prefetch_row(const bpt_attention_part_t *part, int64_t row, int6
     for (int64_t i = 0; i < head_dim * size; i += 64) __builtin_prefetch(p + i);
 }
 
-// The rows of one head lie pages apart, where no hardware looks ahead: the rows behind these are asked for meanwhile.
-void BPT_KERNEL_NAME(attention_pack)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t node, int64_t rows, int64_t end,
-                                     float *k, float *v) {
+// The rows of one head lie pages apart, where no hardware looks ahead: the rows behind these are asked for meanwhile. What heads side
+// by side take of a row lies in one place.
+void BPT_KERNEL_NAME(attention_pack)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int heads, int64_t node, int64_t rows,
+                                     int64_t end, float *const *k, float *const *v) {
     const int64_t head_dim = a->t->head_dim, columns = a->columns, first = bpt_attention_row(a, unit->sequence, node);
     const int64_t ahead = end - node - rows;
-    for (int64_t i = 0; i < rows; ++i, k += columns, v += columns) {
-        if (i < ahead) prefetch_row(&a->k, first + rows + i, head_dim), prefetch_row(&a->v, first + rows + i, head_dim);
-        bpt_read_row(&a->k, first + i, head_dim, columns, 1, k);
-        bpt_read_row(&a->v, first + i, head_dim, columns, 1, v);
+    for (int64_t i = 0; i < rows; ++i) {
+        for (int h = 0; h < heads && i < ahead; ++h) prefetch_row(&a[h].k, first + rows + i, head_dim);
+        for (int h = 0; h < heads && i < ahead; ++h) prefetch_row(&a[h].v, first + rows + i, head_dim);
+        for (int h = 0; h < heads; ++h) bpt_read_row(&a[h].k, first + i, head_dim, columns, 1, k[h] + i * columns);
+        for (int h = 0; h < heads; ++h) bpt_read_row(&a[h].v, first + i, head_dim, columns, 1, v[h] + i * columns);
     }
 }
 
-void BPT_KERNEL_NAME(attention_unpack)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t node, int64_t rows, float *dk,
-                                       float *dv) {
+BPT_INLINE void clear_row(float *x, int64_t columns) {
+    for (int64_t c = 0; c < columns; c += BPT_LANES) vf_store(x + c, vf_set1(0));
+}
+
+void BPT_KERNEL_NAME(attention_unpack)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int heads, int64_t node, int64_t rows,
+                                       float *const *dk, float *const *dv) {
     const int64_t head_dim = a->t->head_dim, columns = a->columns, first = bpt_attention_row(a, unit->sequence, node);
-    for (int64_t i = 0; i < rows; ++i, dk += columns, dv += columns) {
-        const float *mean = unit->means ? bpt_attention_mean_row(a, unit, node + i) : NULL;
-        for (int64_t c = 0; mean && c < columns; c += BPT_LANES) vf_store(dv + c, vf_load(dv + c) + vf_load(mean + c));
-        bpt_write_row(&a->dk, first + i, head_dim, dk, 1);
-        bpt_write_row(&a->dv, first + i, head_dim, dv, 1);
+    for (int64_t i = 0; i < rows; ++i) {
+        for (int h = 0; h < heads; ++h) {
+            bpt_write_row(&a[h].dk, first + i, head_dim, dk[h] + i * columns, 1);
+            clear_row(dk[h] + i * columns, columns);
+        }
+        for (int h = 0; h < heads; ++h) {
+            float *row = dv[h] + i * columns;
+            const float *mean = unit[h].means ? bpt_attention_mean_row(a, &unit[h], node + i) : NULL;
+            for (int64_t c = 0; mean && c < columns; c += BPT_LANES) vf_store(row + c, vf_load(row + c) + vf_load(mean + c));
+            bpt_write_row(&a[h].dv, first + i, head_dim, row, 1);
+            clear_row(row, columns);
+        }
     }
 }
 

@@ -31,13 +31,18 @@ static void clear_table(const bpt_attention_plan_t *p, int64_t sequence, int hea
 static void run_groups(const bpt_attention_plan_t *p) {
     const int64_t teams = p->a.t->heads / p->side, batch = p->a.t->batch, threads = p->areas / p->side;
     if (p->units == 0) return;
-#pragma omp parallel for num_threads((int)threads) schedule(dynamic)
-    for (int64_t i = 0; i < p->sequence_groups * teams; ++i) {
-        const int64_t group = i / teams, begin = bpt_cpu_blocks(group * batch, p->sequence_groups),
-                      end = bpt_cpu_blocks((group + 1) * batch, p->sequence_groups);
-        const int first = omp_get_thread_num() * p->side, head = (int)(i % teams) * p->side;
-        for (int h = 0; h < p->side; ++h) clear_table(p, begin, head + h);
-        for (int64_t sequence = begin; sequence < end; ++sequence) run_heads(p, sequence, head, &p->unit[first], &p->work[first]);
+#pragma omp parallel num_threads((int)threads)
+    {
+        const int first = omp_get_thread_num() * p->side;
+        for (int h = 0; h < p->side; ++h) bpt_attention_clear_sums(p, &p->work[first + h]);
+#pragma omp for schedule(dynamic)
+        for (int64_t i = 0; i < p->sequence_groups * teams; ++i) {
+            const int64_t group = i / teams, begin = bpt_cpu_blocks(group * batch, p->sequence_groups),
+                          end = bpt_cpu_blocks((group + 1) * batch, p->sequence_groups);
+            const int head = (int)(i % teams) * p->side;
+            for (int h = 0; h < p->side; ++h) clear_table(p, begin, head + h);
+            for (int64_t sequence = begin; sequence < end; ++sequence) run_heads(p, sequence, head, &p->unit[first], &p->work[first]);
+        }
     }
 }
 
@@ -51,6 +56,7 @@ static bool find_piece(const bpt_attention_plan_t *p, int64_t index, int64_t *un
 
 // Fewer units than threads: all units at once, in rounds of one chunk per thread.
 static void run_pieces_of_thread(const bpt_attention_plan_t *p, bpt_attention_share_t s) {
+    bpt_attention_clear_sums(p, &p->work[s.share]);
     for (int64_t i = s.share; i < p->units; i += s.shares) {
         bpt_attention_begin_unit(p, i, &p->unit[i]);
         clear_table(p, p->unit[i].sequence, p->unit[i].head);

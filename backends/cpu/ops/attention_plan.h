@@ -64,12 +64,15 @@ int64_t bpt_attention_layout_ring(const bpt_attention_t *a, bpt_attention_ring_t
 int64_t bpt_attention_border_rows(const bpt_attention_t *a);
 // The rows of a unit's sums that chunks share.
 int64_t bpt_attention_shared_rows(const bpt_attention_t *a);
-// The ring and the border of a chunk of leaves; then the ring for leaves [begin, end) of it, from left to right; then the last rows.
+// The ring's sums are zero before the first chunk, and after every chunk.
+void bpt_attention_clear_sums(const bpt_attention_plan_t *p, bpt_attention_work_t *w);
+// The ring and the border of a chunk of leaves; then the rings of heads side by side for leaves [begin, end) of it, from left to right;
+// then the last rows.
 void bpt_attention_begin_keys(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w, int64_t chunk);
 void bpt_attention_move_keys(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
-                             bpt_attention_work_t *w, int64_t begin, int64_t end);
+                             bpt_attention_work_t *w, int heads, int64_t begin, int64_t end);
 void bpt_attention_end_keys(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
-                            bpt_attention_work_t *w);
+                            bpt_attention_work_t *w, int heads);
 
 // ---- Sums of the gradient --------------------------------------------------------------------------------------------
 

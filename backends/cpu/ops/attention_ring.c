@@ -84,60 +84,82 @@ static void begin_border(const bpt_attention_t *a, const bpt_attention_unit_t *u
     }
 }
 
+void bpt_attention_clear_sums(const bpt_attention_plan_t *p, bpt_attention_work_t *w) {
+    const size_t bytes = (size_t)(w->ring.rows * p->a.columns) * sizeof(float);
+    if (p->grad) memset(w->ring.dk, 0, bytes), memset(w->ring.dv, 0, bytes);
+}
+
 void bpt_attention_begin_keys(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w, int64_t chunk) {
     begin_border(a, unit, chunk, &w->border);
     for (int j = 0; j < w->border.range.levels; ++j) w->ring.begin[j] = w->ring.end[j] = w->border.range.low[j];
 }
 
-// Rows of a level below `to` leave the ring: those that no other chunk touches are done.
+// Where the heads' rows of node m of a level lie in the ring.
+typedef struct {
+    float *k[BPT_ATTENTION_SIDE], *v[BPT_ATTENTION_SIDE], *dk[BPT_ATTENTION_SIDE], *dv[BPT_ATTENTION_SIDE];
+} rows_t;
+static rows_t rows_of(const bpt_attention_t *a, const bpt_attention_work_t *w, int heads, int level, int64_t m) {
+    rows_t r = {0};
+    for (int h = 0; h < heads; ++h) {
+        const bpt_attention_ring_t *ring = &w[h].ring;
+        const int64_t at = bpt_attention_ring_row(ring, level, m) * a->columns;
+        r.k[h] = ring->k + at, r.v[h] = ring->v + at;
+        if (ring->dk) r.dk[h] = ring->dk + at, r.dv[h] = ring->dv + at;
+    }
+    return r;
+}
+
+// Takes n floats to another place; zeros remain.
+static void move_out(float *to, float *from, int64_t n) {
+    memcpy(to, from, (size_t)n * sizeof *to);
+    memset(from, 0, (size_t)n * sizeof *from);
+}
+
+// Rows of a level below `to` leave the ring: those that no other chunk touches are done. Zeros remain, for the rows that come.
 static void release(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w,
-                    int level, int64_t to) {
-    bpt_attention_ring_t *ring = &w->ring;
+                    int heads, int level, int64_t to) {
     const bpt_attention_border_t *border = &w->border;
-    for (int64_t m = ring->begin[level], rows; p->grad && m < to; m += rows) {
+    for (int64_t m = w->ring.begin[level], rows; p->grad && m < to; m += rows) {
         const bool own = m >= border->own_low[level] && m < border->own_high[level];
         const int64_t next = m < border->own_low[level] ? border->own_low[level] : own ? border->own_high[level] : to;
-        rows = rows_in_line(ring, level, m, bpt_cpu_min(next, to));
-        float *dk = ring->dk + bpt_attention_ring_row(ring, level, m) * a->columns,
-              *dv = ring->dv + bpt_attention_ring_row(ring, level, m) * a->columns;
-        if (own) {
-            p->k->attention_unpack(a, unit, unit->first[level] + m, rows, dk, dv);
-        } else {
-            const size_t bytes = (size_t)(rows * a->columns) * sizeof(float);
-            memcpy(border->dk + (border->base[level] + m) * a->columns, dk, bytes);
-            memcpy(border->dv + (border->base[level] + m) * a->columns, dv, bytes);
+        rows = rows_in_line(&w->ring, level, m, bpt_cpu_min(next, to));
+        const rows_t r = rows_of(a, w, heads, level, m);
+        if (own) p->k->attention_unpack(a, unit, heads, unit->first[level] + m, rows, r.dk, r.dv);
+        const int64_t at = (border->base[level] + m) * a->columns;
+        for (int h = 0; h < heads && !own; ++h) {
+            move_out(w[h].border.dk + at, r.dk[h], rows * a->columns);
+            move_out(w[h].border.dv + at, r.dv[h], rows * a->columns);
         }
     }
-    if (ring->begin[level] < to) ring->begin[level] = to;
+    for (int h = 0; h < heads; ++h)
+        if (w[h].ring.begin[level] < to) w[h].ring.begin[level] = to;
 }
 
 // Rows of a level below `to` enter the ring.
-static void load(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_ring_t *ring,
-                 int level, int64_t to) {
+static void load(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w,
+                 int heads, int level, int64_t to) {
     const int64_t size = bpt_attention_level_size(unit, level);
-    for (int64_t m = ring->end[level], rows; m < to; m += rows) {
-        rows = rows_in_line(ring, level, m, to);
-        const int64_t at = bpt_attention_ring_row(ring, level, m) * a->columns;
-        p->k->attention_pack(a, unit, unit->first[level] + m, rows, unit->first[level] + size, ring->k + at, ring->v + at);
-        if (!p->grad) continue;
-        memset(ring->dk + at, 0, (size_t)(rows * a->columns) * sizeof(float));
-        memset(ring->dv + at, 0, (size_t)(rows * a->columns) * sizeof(float));
+    for (int64_t m = w->ring.end[level], rows; m < to; m += rows) {
+        rows = rows_in_line(&w->ring, level, m, to);
+        const rows_t r = rows_of(a, w, heads, level, m);
+        p->k->attention_pack(a, unit, heads, unit->first[level] + m, rows, unit->first[level] + size, r.k, r.v);
     }
-    if (ring->end[level] < to) ring->end[level] = to;
+    for (int h = 0; h < heads; ++h)
+        if (w[h].ring.end[level] < to) w[h].ring.end[level] = to;
 }
 
 void bpt_attention_move_keys(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
-                             bpt_attention_work_t *w, int64_t begin, int64_t end) {
+                             bpt_attention_work_t *w, int heads, int64_t begin, int64_t end) {
     const bpt_attention_range_t r = range_of(a, unit, begin, end);
     for (int j = 0; j < r.levels; ++j) {
-        release(p, a, unit, w, j, r.low[j]);
-        load(p, a, unit, &w->ring, j, r.high[j]);
+        release(p, a, unit, w, heads, j, r.low[j]);
+        load(p, a, unit, w, heads, j, r.high[j]);
     }
 }
 
 void bpt_attention_end_keys(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
-                            bpt_attention_work_t *w) {
-    for (int j = 0; j < w->border.range.levels; ++j) release(p, a, unit, w, j, w->border.range.high[j]);
+                            bpt_attention_work_t *w, int heads) {
+    for (int j = 0; j < w->border.range.levels; ++j) release(p, a, unit, w, heads, j, w->border.range.high[j]);
 }
 
 // ---- Sums of the gradient --------------------------------------------------------------------------------------------
@@ -207,7 +229,8 @@ void bpt_attention_write_sums(const bpt_attention_plan_t *p, const bpt_attention
         begin_border(a, unit, chunk, &border);
         for (int j = 0; j < border.range.levels; ++j) {
             const int64_t m = border.own_high[j], from = shared_row(a, j, chunk, m) * a->columns;
-            p->k->attention_unpack(a, unit, unit->first[j] + m, border.range.high[j] - m, unit->dk + from, unit->dv + from);
+            float *dk = unit->dk + from, *dv = unit->dv + from;
+            p->k->attention_unpack(a, unit, 1, unit->first[j] + m, border.range.high[j] - m, &dk, &dv);
         }
     }
 }

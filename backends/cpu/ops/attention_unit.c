@@ -69,14 +69,14 @@ void bpt_attention_run_chunk(const bpt_attention_plan_t *p, const bpt_attention_
     for (int h = 0; h < heads; ++h) begin_chunk(p, &a[h], &unit[h], &w[h], chunk);
     for (int64_t leaf = begin; leaf < end; leaf += BPT_ATTENTION_BLOCK) {
         const int64_t next = bpt_cpu_min(end, leaf + BPT_ATTENTION_BLOCK);
-        for (int h = 0; h < heads; ++h) bpt_attention_move_keys(p, &a[h], &unit[h], &w[h], leaf, next);
+        bpt_attention_move_keys(p, a, unit, w, heads, leaf, next);
         for (int64_t i = leaf; a->t->queries != BPT_QUERIES_ROOTS && i < next; i += BPT_TILE) {
             if (a->tree) bpt_attention_tile(a, unit, &w->ring, i, w->tile);
             for (int h = 0; h < heads; ++h) leaves(&a[h], &unit[h], &w[h], i);
         }
         for (int h = 0; h < heads && (w->walk.low || w->walk.n); ++h) spans(&a[h], &unit[h], &w[h], leaf);
     }
-    for (int h = 0; h < heads; ++h) bpt_attention_end_keys(p, &a[h], &unit[h], &w[h]);
+    bpt_attention_end_keys(p, a, unit, w, heads);
 }
 
 // Calls `visit` for the nodes of the unit beyond the sequence's true length, in pieces; a share of them for each thread that helps.
