@@ -23,11 +23,13 @@ enum {
     BPT_ATTENTION_ROW_KEYS = 64,  // keys of a block of single queries (kind TABLE)
 };
 
-// One part (q, k, ..) of a tensor F: element (row, column) is number row * stride + column. data NULL: absent.
+// One part (q, k, ..) of a tensor F: element (row, column) is number row * stride + column. data NULL: absent. stream: heads are whole
+// cache lines of a tensor that caches do not hold, written past them.
 typedef struct {
     void *data;
     bpt_dtype_t dtype;
     int64_t stride;
+    bool stream;
 } bpt_attention_part_t;
 
 typedef struct {

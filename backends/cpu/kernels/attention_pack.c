@@ -48,3 +48,5 @@ void BPT_KERNEL_NAME(attention_read)(const bpt_attention_part_t *part, int64_t b
                                      float *out) {
     for (int64_t i = 0; i < rows; ++i) bpt_read_row(part, begin + i, head_dim, columns, 1, out + i * columns);
 }
+
+void BPT_KERNEL_NAME(attention_written)(void) { vf_stream_end(); }

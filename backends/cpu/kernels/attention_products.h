@@ -151,6 +151,10 @@ BPT_INLINE void bpt_read_row(const bpt_attention_part_t *part, int64_t row, int6
 
 BPT_INLINE void write_row(const bpt_attention_part_t *part, bpt_dtype_t dtype, int64_t row, int64_t head_dim, const float *x, float scale) {
     const int64_t first = row * part->stride;
+    if (part->stream) {
+        for (int64_t c = 0; c < head_dim; c += BPT_LANES) vf_stream_as(part->data, dtype, first + c, vf_load(x + c) * scale);
+        return;
+    }
     for (int64_t c = 0; c < head_dim; c += BPT_LANES) vf_write(part->data, dtype, first + c, head_dim - c, vf_load(x + c) * scale);
 }
 // A row of the tensor = scale * x; nothing where row is -1.

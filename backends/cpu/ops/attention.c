@@ -43,6 +43,7 @@ static void run_groups(const bpt_attention_plan_t *p) {
             for (int h = 0; h < p->side; ++h) clear_table(p, begin, head + h);
             for (int64_t sequence = begin; sequence < end; ++sequence) run_heads(p, sequence, head, &p->unit[first], &p->work[first]);
         }
+        p->k->attention_written();
     }
 }
 
@@ -89,6 +90,7 @@ static void run_pieces_of_thread(const bpt_attention_plan_t *p, bpt_attention_sh
         const bpt_attention_t a = bpt_attention_of_head(&p->a, p->unit[i].head);
         bpt_attention_write_sums(p, &a, &p->unit[i], s);
     }
+    p->k->attention_written();
 }
 
 static void run_units(const bpt_attention_plan_t *p) {

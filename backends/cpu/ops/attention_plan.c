@@ -7,6 +7,8 @@
 enum {
     MAX_GROUPS = 128,           // groups of units with an own sum of the table's gradient
     CACHE_BYTES = 1280 * 1024,  // of keys and their gradients that a core's second cache should hold
+    STREAM_BYTES = 16 << 20,    // of a tensor that caches do not hold until the next op
+    LINE_BYTES = 64,
 };
 
 // Cuts scratch into pieces; with memory NULL only the sizes are counted.
@@ -26,6 +28,15 @@ static bpt_attention_part_t part_of(const bpt_operand_t *operand, void *data, in
     if (!data) return (bpt_attention_part_t){0};
     return (bpt_attention_part_t){(char *)data + (size_t)column * bpt_dtype_size(operand->dtype), operand->dtype,
                                   bpt_shape_columns(&operand->shape)};
+}
+
+// The same part, written past the caches where that pays.
+static bpt_attention_part_t part_to_write(const bpt_operand_t *operand, void *data, int64_t column, int head_dim) {
+    bpt_attention_part_t part = part_of(operand, data, column);
+    const int64_t size = (int64_t)bpt_dtype_size(part.dtype);
+    part.stream = data && (uintptr_t)part.data % LINE_BYTES == 0 && part.stride * size % LINE_BYTES == 0 &&
+                  head_dim * size % LINE_BYTES == 0 && bpt_shape_rows(&operand->shape) * part.stride * size >= STREAM_BYTES;
+    return part;
 }
 
 // What the call asks for; operands of a run (NULL: only the sizes are wanted).
@@ -48,13 +59,13 @@ static void resolve(bpt_attention_plan_t *p, const bpt_op_call_t *call, const bp
     a->v = part_of(&call->in[kv], in[kv], t->packed ? 2 * d : d);
     a->lengths = in[3], a->row_keys = in[4], a->rng = in[5], a->table = in[6];
     a->slots = a->table ? call->in[6].shape.dim[1] : 0;
-    a->out = p->grad ? part_of(&call->in[7], in[7], 0) : part_of(&call->out[0], out[0], 0);
+    a->out = p->grad ? part_of(&call->in[7], in[7], 0) : part_to_write(&call->out[0], out[0], 0, t->head_dim);
     a->lse = p->grad ? in[9] : out[1];
     if (!p->grad) return;
     a->dout = part_of(&call->in[8], in[8], 0);
-    a->dq = part_of(&call->out[0], out[0], 0);
-    a->dk = part_of(&call->out[kv], out[kv], t->packed ? d : 0);
-    a->dv = part_of(&call->out[kv], out[kv], t->packed ? 2 * d : d);
+    a->dq = part_to_write(&call->out[0], out[0], 0, t->head_dim);
+    a->dk = part_to_write(&call->out[kv], out[kv], t->packed ? d : 0, t->head_dim);
+    a->dv = part_to_write(&call->out[kv], out[kv], t->packed ? 2 * d : d, t->head_dim);
 }
 
 // ---- Scratch ---------------------------------------------------------------------------------------------------------
