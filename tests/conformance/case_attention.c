@@ -71,6 +71,8 @@ static const chosen_t chosen[] = {
     {BPT_GRAPH_BPT, false, false, false, true, 2, 1, 256, 21, 2, BPT_QUERIES_LEAVES, 0, BPT_F32, 2},
     {BPT_GRAPH_DENSE, true, false, true, true, 1, 2, 256, 17, 1, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},
     {BPT_GRAPH_SEGTREE, false, true, true, true, 1, 1, 700, 9, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    // Heads that are worked on side by side, longer than a piece of work.
+    {BPT_GRAPH_BPT, true, false, true, true, 1, 4, 16, 8300, 1, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},
 };
 
 // Graphs given as tables; forward only.

@@ -1,21 +1,11 @@
 // Between the rows of packed tensors and the head-major f32 rows of one unit.
 #include "backends/cpu/kernels/attention_products.h"
 
-BPT_INLINE void prefetch_row(const bpt_attention_part_t *part, int64_t row, int64_t head_dim) {
-    const int64_t size = (int64_t)bpt_dtype_size(part->dtype);
-    const char *p = (const char *)part->data + row * part->stride * size;
-    for (int64_t i = 0; i < head_dim * size; i += 64) __builtin_prefetch(p + i);
-}
-
-// The rows of one head lie pages apart, where no hardware looks ahead: the rows behind these are asked for meanwhile. What heads side
-// by side take of a row lies in one place.
+// What heads side by side take of a row lies in one place.
 void BPT_KERNEL_NAME(attention_pack)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int heads, int64_t node, int64_t rows,
-                                     int64_t end, float *const *k, float *const *v) {
+                                     float *const *k, float *const *v) {
     const int64_t head_dim = a->t->head_dim, columns = a->columns, first = bpt_attention_row(a, unit->sequence, node);
-    const int64_t ahead = end - node - rows;
     for (int64_t i = 0; i < rows; ++i) {
-        for (int h = 0; h < heads && i < ahead; ++h) prefetch_row(&a[h].k, first + rows + i, head_dim);
-        for (int h = 0; h < heads && i < ahead; ++h) prefetch_row(&a[h].v, first + rows + i, head_dim);
         for (int h = 0; h < heads; ++h) bpt_read_row(&a[h].k, first + i, head_dim, columns, 1, k[h] + i * columns);
         for (int h = 0; h < heads; ++h) bpt_read_row(&a[h].v, first + i, head_dim, columns, 1, v[h] + i * columns);
     }

@@ -6,7 +6,7 @@
 
 enum {
     MAX_GROUPS = 128,           // groups of units with an own sum of the table's gradient
-    CACHE_BYTES = 1280 * 1024,  // of keys and their gradients that a core's second cache should hold
+    CACHE_BYTES = 640 * 1024,   // of keys and their gradients that a core's second cache should hold
     STREAM_BYTES = 16 << 20,    // of a tensor that caches do not hold until the next op
     LINE_BYTES = 64,
 };

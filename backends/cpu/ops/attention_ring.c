@@ -138,11 +138,10 @@ static void release(const bpt_attention_plan_t *p, const bpt_attention_t *a, con
 // Rows of a level below `to` enter the ring.
 static void load(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w,
                  int heads, int level, int64_t to) {
-    const int64_t size = bpt_attention_level_size(unit, level);
     for (int64_t m = w->ring.end[level], rows; m < to; m += rows) {
         rows = rows_in_line(&w->ring, level, m, to);
         const rows_t r = rows_of(a, w, heads, level, m);
-        p->k->attention_pack(a, unit, heads, unit->first[level] + m, rows, unit->first[level] + size, r.k, r.v);
+        p->k->attention_pack(a, unit, heads, unit->first[level] + m, rows, r.k, r.v);
     }
     for (int h = 0; h < heads; ++h)
         if (w[h].ring.end[level] < to) w[h].ring.end[level] = to;
