@@ -35,7 +35,7 @@ static void run_groups(const bpt_attention_plan_t *p) {
     {
         const int first = omp_get_thread_num() * p->side;
         for (int h = 0; h < p->side; ++h) bpt_attention_clear_sums(p, &p->work[first + h]);
-#pragma omp for schedule(dynamic)
+#pragma omp for schedule(dynamic) nowait
         for (int64_t i = 0; i < p->sequence_groups * teams; ++i) {
             const int64_t group = i / teams, begin = bpt_cpu_blocks(group * batch, p->sequence_groups),
                           end = bpt_cpu_blocks((group + 1) * batch, p->sequence_groups);

@@ -116,13 +116,17 @@ static void layout_head(const bpt_attention_plan_t *p, cursor_t *cursor, bpt_att
     }
 }
 
-// As many heads as leave work for all threads and stay in the cache, where the keys of a tile are few and near.
+// Units that the busiest thread takes.
+static int64_t most_units(const bpt_attention_plan_t *p, int side) { return bpt_cpu_blocks(p->units / side, p->threads) * side; }
+
+// As many heads as stay in the cache and leave the threads with even work.
 static int heads_side_by_side(const bpt_attention_plan_t *p) {
     const bpt_attention_t *a = &p->a;
     bpt_attention_ring_t ring;
     const int64_t arrays = p->grad ? 4 : 2, bytes = bpt_attention_layout_ring(a, &ring) * a->columns * arrays * (int64_t)sizeof(float);
     int side = a->tree ? BPT_ATTENTION_SIDE : 1;
-    while (side > 1 && (a->t->heads % side || p->units / side < p->threads || side * bytes > CACHE_BYTES)) --side;
+    while (side > 1 && (a->t->heads % side || p->units / side < p->threads || side * bytes > CACHE_BYTES || 8 * most_units(p, side) > 9 * most_units(p, 1)))
+        --side;
     return side;
 }
 
