@@ -18,7 +18,7 @@ enum {
     BPT_ATTENTION_LANES = 32,    // most spans that a leaf has above that level, in whole tiles
     BPT_ATTENTION_WHOLE = 62,    // level of a virtual root in the walk: one span of all leaves
     BPT_ATTENTION_GROUPS = 512,
-    BPT_ATTENTION_SIDE = 4,        // most heads that a thread walks through side by side
+    BPT_ATTENTION_SIDE = 4,       // most heads that a thread walks through side by side
     BPT_ATTENTION_SLACK = 8,      // score arrays: products are computed for up to 8 keys at a time
     BPT_ATTENTION_ROW_KEYS = 64,  // keys of a block of single queries (kind TABLE)
 };

@@ -57,7 +57,8 @@ void BPT_KERNEL_NAME(attention_mean)(const bpt_attention_t *a, const bpt_attenti
 void BPT_KERNEL_NAME(attention_mean_grad)(const bpt_attention_t *a, const bpt_attention_unit_t *unit) {
     const int64_t columns = a->columns;
     if (!a->tree) {
-        bpt_read_row(&a->dout, bpt_attention_out_row(a, unit->sequence, a->n), a->t->head_dim, columns, 1 / (float)unit->length, unit->means);
+        bpt_read_row(&a->dout, bpt_attention_out_row(a, unit->sequence, a->n), a->t->head_dim, columns, 1 / (float)unit->length,
+                     unit->means);
         return;
     }
     for (int level = unit->levels - 1; level > 0; --level) {

@@ -23,8 +23,7 @@ static void low_tile(const bpt_attention_t *a, const bpt_attention_unit_t *unit,
         float *out = w->out + lane * columns;
         if (!t.size[lane]) continue;
         const float *v = reads_itself(a, t.level[lane]) ? own_row(a, w, w->ring.v, t.level[lane], t.m[lane]) : NULL;
-        if (v)
-            add_row(out, own[lane] * own_factor(a, unit, t.code[lane], t.code[lane], t.sequence[lane]), v, columns);
+        if (v) add_row(out, own[lane] * own_factor(a, unit, t.code[lane], t.code[lane], t.sequence[lane]), v, columns);
         bpt_write_row(&a->out, t.row[lane], a->t->head_dim, out, 1 / sums[lane]);
         if (a->lse) a->lse[t.row[lane] * a->t->heads + unit->head] = maxima[lane] + bpt_log(sums[lane]);
     }

@@ -91,7 +91,8 @@ static void begin_lane(const bpt_attention_t *a, const bpt_attention_unit_t *uni
         walk->code[lane] = key[0], walk->sequence[lane] = key[1];
     }
     if (reads_itself(a, level) && span_begin(level, leaf) == leaf)
-        own_gradient(a, unit, w, level, leaf >> level, q, dout, walk->lse[lane], walk->delta[lane], walk->code[lane], walk->sequence[lane], dq);
+        own_gradient(a, unit, w, level, leaf >> level, q, dout, walk->lse[lane], walk->delta[lane], walk->code[lane], walk->sequence[lane],
+                     dq);
 }
 
 static void end_lane(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w, int lane, int64_t leaf) {

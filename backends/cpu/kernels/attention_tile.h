@@ -29,8 +29,7 @@ BPT_INLINE leaves_t leaves_begin(const bpt_attention_t *a, const bpt_attention_u
 
 // w->order, w->row = the n leaves from `begin` on and their rows in the ring.
 BPT_INLINE void leaf_rows(bpt_attention_work_t *w, int64_t begin, int64_t n) {
-    for (int64_t p = 0; p < n; ++p)
-        w->order[p] = (int32_t)(begin + p), w->row[p] = (int32_t)bpt_attention_ring_row(&w->ring, 0, begin + p);
+    for (int64_t p = 0; p < n; ++p) w->order[p] = (int32_t)(begin + p), w->row[p] = (int32_t)bpt_attention_ring_row(&w->ring, 0, begin + p);
 }
 
 // Rows of the tile: x [16][columns] = scale * part, zeros beyond the last query.

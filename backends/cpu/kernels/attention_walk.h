@@ -58,7 +58,7 @@ BPT_INLINE void set_column(float *t, int lane, const float *x, int64_t columns) 
 typedef struct {
     int32_t start[BPT_TILE], size[BPT_TILE];  // leaves of a lane's span within the tile, of size 0: no span
     int level[BPT_TILE];
-    int64_t m[BPT_TILE];                           // the span is number m of its level
+    int64_t m[BPT_TILE];                         // the span is number m of its level
     int64_t row[BPT_TILE], query_row[BPT_TILE];  // of the output, of the query
     dropout_t dropout;
     uint32_t code[BPT_TILE], sequence[BPT_TILE];

@@ -24,7 +24,7 @@
 #define BPT_INLINE static inline __attribute__((always_inline))
 
 typedef float vf __attribute__((vector_size(4 * BPT_LANES)));
-typedef int32_t vi __attribute__((vector_size(4 * BPT_LANES)));   // also the result of comparing vf: -1 or 0
+typedef int32_t vi __attribute__((vector_size(4 * BPT_LANES)));  // also the result of comparing vf: -1 or 0
 typedef uint32_t vu __attribute__((vector_size(4 * BPT_LANES)));
 typedef uint16_t vh __attribute__((vector_size(2 * BPT_LANES)));  // low-precision storage
 typedef double vd __attribute__((vector_size(4 * BPT_LANES)));    // half as many lanes

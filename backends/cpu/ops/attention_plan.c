@@ -5,9 +5,9 @@
 #include "bpt/rng.h"
 
 enum {
-    MAX_GROUPS = 128,           // groups of units with an own sum of the table's gradient
-    CACHE_BYTES = 640 * 1024,   // of keys and their gradients that a core's second cache should hold
-    STREAM_BYTES = 16 << 20,    // of a tensor that caches do not hold until the next op
+    MAX_GROUPS = 128,          // groups of units with an own sum of the table's gradient
+    CACHE_BYTES = 640 * 1024,  // of keys and their gradients that a core's second cache should hold
+    STREAM_BYTES = 16 << 20,   // of a tensor that caches do not hold until the next op
     LINE_BYTES = 64,
 };
 
@@ -124,10 +124,11 @@ static int heads_side_by_side(const bpt_attention_plan_t *p) {
     const bpt_attention_t *a = &p->a;
     bpt_attention_ring_t ring;
     const int64_t arrays = p->grad ? 4 : 2, bytes = bpt_attention_layout_ring(a, &ring) * a->columns * arrays * (int64_t)sizeof(float);
-    int side = a->tree ? BPT_ATTENTION_SIDE : 1;
-    while (side > 1 && (a->t->heads % side || p->units / side < p->threads || side * bytes > CACHE_BYTES || 8 * most_units(p, side) > 9 * most_units(p, 1)))
-        --side;
-    return side;
+    for (int side = a->tree ? BPT_ATTENTION_SIDE : 1; side > 1; --side) {
+        const bool even = a->t->heads % side == 0 && p->units / side >= p->threads && 8 * most_units(p, side) <= 9 * most_units(p, 1);
+        if (even && side * bytes <= CACHE_BYTES) return side;
+    }
+    return 1;
 }
 
 static void layout_rows(bpt_attention_plan_t *p, cursor_t *cursor) {

@@ -1,5 +1,6 @@
 // An attention call cut into pieces of work: attention_plan.c resolves the call and lays out scratch, attention_unit.c does one unit,
-// attention_ring.c moves its keys, attention_rows.c does kind TABLE, attention.c has the threads. The arithmetic is in kernels/attention_*.c.
+// attention_ring.c moves its keys, attention_rows.c does kind TABLE, attention.c has the threads. The arithmetic is in
+// kernels/attention_*.c.
 //
 // A unit is one head of one sequence: its queries run over the leaves from left to right, and the rows of the keys that they read
 // run along, head-major. Long sequences are cut into chunks. With at least as many units as threads, a thread takes whole units, and as

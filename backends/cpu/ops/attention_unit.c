@@ -81,8 +81,8 @@ void bpt_attention_run_chunk(const bpt_attention_plan_t *p, const bpt_attention_
 
 // Calls `visit` for the nodes of the unit beyond the sequence's true length, in pieces; a share of them for each thread that helps.
 typedef void visit_t(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t begin, int64_t end);
-static void visit_absent(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
-                         bpt_attention_share_t s, bool others, visit_t *visit) {
+static void visit_absent(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_share_t s,
+                         bool others, visit_t *visit) {
     int64_t piece = 0;
     for (int j = 0; j < (others && a->tree ? bpt_levels(a->n) : 1); ++j) {
         const int64_t end = unit->first[j] + bpt_level_size(a->n, j);
