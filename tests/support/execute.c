@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "support/check.h"
+
 // ---- Placement -------------------------------------------------------------------------------------------------------
 // All operands lie in one buffer with guard bytes before, between and after them.
 
@@ -270,4 +272,25 @@ bpt_device_t *test_ref_device(void) {
         atexit(close_ref);
     }
     return ref_device;
+}
+
+void test_same_bits_with_any_number_of_threads(const test_case_t *c) {
+    const bpt_backend_t *cpu = bpt_backend_find("cpu");
+    test_data_t first;
+    for (int threads = 1; threads <= 5; ++threads) {
+        const bpt_device_options_t options = {.threads = threads};
+        bpt_device_t *device;
+        test_data_t data;
+        test_data_create(c, &data);
+        assert_ok(cpu->open(0, &options, &device));
+        test_must_execute(device, c, &data);
+        cpu->close(device);
+        if (threads == 1) {
+            first = data;
+            continue;
+        }
+        test_same_bits(c->name, c, &data, &first);
+        test_data_destroy(&data);
+    }
+    test_data_destroy(&first);
 }

@@ -25,6 +25,9 @@ double test_compare(const char *what, const test_case_t *c, const test_data_t *g
 // Fails the running test when outputs or changed inputs differ in a single bit.
 void test_same_bits(const char *what, const test_case_t *c, const test_data_t *got, const test_data_t *want);
 
+// Runs the case on the cpu backend with one to five threads; fails the running test when outputs differ in a single bit.
+void test_same_bits_with_any_number_of_threads(const test_case_t *c);
+
 // The distance from |x| to the next value of the type.
 double test_spacing(bpt_dtype_t dtype, double x);
 

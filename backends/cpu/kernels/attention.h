@@ -118,6 +118,10 @@ typedef struct {
     bpt_attention_border_t border;
 } bpt_attention_work_t;
 
+// Nodes of a level of the unit's true length; 0 above its root.
+static inline int64_t bpt_attention_level_size(const bpt_attention_unit_t *unit, int level) {
+    return level < unit->levels ? (unit->length + ((int64_t)1 << level) - 1) >> level : 0;
+}
 // Row of node (level, m) in the ring.
 static inline int64_t bpt_attention_ring_row(const bpt_attention_ring_t *ring, int level, int64_t m) {
     return ring->base[level] + (m & ring->mask[level]);

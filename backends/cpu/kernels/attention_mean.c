@@ -7,7 +7,6 @@ BPT_INLINE float key_count(const bpt_attention_t *a, const bpt_attention_unit_t 
     const int64_t leaf = m << level;
     return (float)(span_end(unit, level, leaf) - leaf + (reads_itself(a, level) ? 1 : 0));
 }
-BPT_INLINE int64_t level_size(const bpt_attention_unit_t *unit, int level) { return (unit->length + ((int64_t)1 << level) - 1) >> level; }
 
 static void write_mean(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t node, const float *sum, float count) {
     const int64_t row = bpt_attention_out_row(a, unit->sequence, node);
@@ -37,10 +36,10 @@ void BPT_KERNEL_NAME(attention_mean)(const bpt_attention_t *a, const bpt_attenti
         return;
     }
     for (int level = 1; level < unit->levels; ++level) {
-        const int64_t below = level_size(unit, level - 1);
+        const int64_t below = bpt_attention_level_size(unit, level - 1);
         const float *rows = unit->means + (unit->first[level - 1] - a->n) * columns;
         float *sum = unit->means + (unit->first[level] - a->n) * columns;
-        for (int64_t m = 0; m < level_size(unit, level); ++m, sum += columns) {
+        for (int64_t m = 0; m < bpt_attention_level_size(unit, level); ++m, sum += columns) {
             if (level == 1) {
                 sum_leaves(a, unit, m, w->out, sum);
             } else {
@@ -64,7 +63,7 @@ void BPT_KERNEL_NAME(attention_mean_grad)(const bpt_attention_t *a, const bpt_at
     for (int level = unit->levels - 1; level > 0; --level) {
         const float *above = unit->means + (unit->first[level + 1] - a->n) * columns;
         float *sum = unit->means + (unit->first[level] - a->n) * columns;
-        for (int64_t m = 0; m < level_size(unit, level); ++m, sum += columns) {
+        for (int64_t m = 0; m < bpt_attention_level_size(unit, level); ++m, sum += columns) {
             bpt_read_row(&a->dout, bpt_attention_out_row(a, unit->sequence, unit->first[level] + m), a->t->head_dim, columns,
                          1 / key_count(a, unit, level, m), sum);
             if (level + 1 < unit->levels) add_row(sum, 1, above + (m >> 1) * columns, columns);

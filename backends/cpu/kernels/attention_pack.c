@@ -26,7 +26,7 @@ void BPT_KERNEL_NAME(attention_unpack)(const bpt_attention_t *a, const bpt_atten
         for (int h = 0; h < heads; ++h) {
             float *row = dv[h] + i * columns;
             const float *mean = unit[h].means ? bpt_attention_mean_row(a, &unit[h], node + i) : NULL;
-            for (int64_t c = 0; mean && c < columns; c += BPT_LANES) vf_store(row + c, vf_load(row + c) + vf_load(mean + c));
+            if (mean) add_row(row, 1, mean, columns);
             bpt_write_row(&a[h].dv, first + i, head_dim, row, 1);
             clear_row(row, columns);
         }

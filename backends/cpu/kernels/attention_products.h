@@ -193,6 +193,10 @@ BPT_INLINE void bpt_scale_rows(float *x, int64_t columns, tile_t factor) {
         for (int64_t c = 0; c < columns; c += BPT_LANES) vf_store(x + q * columns + c, vf_load(x + q * columns + c) * f[q]);
 }
 
+// y += factor * x
+BPT_INLINE void add_row(float *y, float factor, const float *x, int64_t columns) {
+    for (int64_t c = 0; c < columns; c += BPT_LANES) vf_store(y + c, vf_load(y + c) + factor * vf_load(x + c));
+}
 BPT_INLINE float bpt_dot(const float *x, const float *y, int64_t columns) {
     vf sum = {0};
     for (int64_t c = 0; c < columns; c += BPT_LANES) sum += vf_load(x + c) * vf_load(y + c);

@@ -44,10 +44,6 @@ BPT_INLINE float own_factor(const bpt_attention_t *a, const bpt_attention_unit_t
     const uint32_t bits = bpt_dropout_bits(key_code, code, sequence, a->t->uid << 8 | (uint32_t)unit->head, a->rng);
     return bits < a->threshold ? 0 : a->inverse;
 }
-// y += factor * x
-BPT_INLINE void add_row(float *y, float factor, const float *x, int64_t columns) {
-    for (int64_t c = 0; c < columns; c += BPT_LANES) vf_store(y + c, vf_load(y + c) + factor * vf_load(x + c));
-}
 BPT_INLINE void set_column(float *t, int lane, const float *x, int64_t columns) {
     t += lane / BPT_TILE * columns * BPT_TILE + lane % BPT_TILE;
     for (int64_t c = 0; c < columns; ++c) t[c * BPT_TILE] = x[c];

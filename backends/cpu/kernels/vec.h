@@ -149,29 +149,24 @@ BPT_INLINE void vf_store_as(void *p, bpt_dtype_t dtype, int64_t i, vf x) {
 }
 // The same past the caches, for what nobody reads soon: the old lines are not fetched. The address is a multiple of the vector's size,
 // whole lines are written, and other threads read them after vf_stream_end.
-BPT_INLINE void vf_stream_as(void *p, bpt_dtype_t dtype, int64_t i, vf x) {
 #if defined(__AVX512F__)
-    if (dtype == BPT_F32) {
-        _mm512_stream_ps((float *)p + i, (__m512)x);
-        return;
-    }
-    const vh h = dtype == BPT_BF16 ? vf_to_bf16(x) : vf_to_f16(x);
-    _mm256_stream_si256((__m256i *)((uint16_t *)p + i), (__m256i)h);
+BPT_INLINE void vf_stream(float *p, vf x) { _mm512_stream_ps(p, (__m512)x); }
+BPT_INLINE void vh_stream(uint16_t *p, vh x) { _mm256_stream_si256((__m256i *)p, (__m256i)x); }
+BPT_INLINE void vf_stream_end(void) { _mm_sfence(); }
 #elif defined(__AVX2__)
-    if (dtype == BPT_F32) {
-        _mm256_stream_ps((float *)p + i, (__m256)x);
-        return;
-    }
-    const vh h = dtype == BPT_BF16 ? vf_to_bf16(x) : vf_to_f16(x);
-    _mm_stream_si128((__m128i *)((uint16_t *)p + i), (__m128i)h);
+BPT_INLINE void vf_stream(float *p, vf x) { _mm256_stream_ps(p, (__m256)x); }
+BPT_INLINE void vh_stream(uint16_t *p, vh x) { _mm_stream_si128((__m128i *)p, (__m128i)x); }
+BPT_INLINE void vf_stream_end(void) { _mm_sfence(); }
 #else
-    vf_store_as(p, dtype, i, x);
+BPT_INLINE void vf_stream(float *p, vf x) { vf_store(p, x); }
+BPT_INLINE void vh_stream(uint16_t *p, vh x) { memcpy(p, &x, sizeof x); }
+BPT_INLINE void vf_stream_end(void) {}
 #endif
-}
-BPT_INLINE void vf_stream_end(void) {
-#if defined(__AVX2__)
-    _mm_sfence();
-#endif
+BPT_INLINE void vf_stream_as(void *p, bpt_dtype_t dtype, int64_t i, vf x) {
+    if (dtype == BPT_F32)
+        vf_stream((float *)p + i, x);
+    else
+        vh_stream((uint16_t *)p + i, dtype == BPT_BF16 ? vf_to_bf16(x) : vf_to_f16(x));
 }
 // The first n < BPT_LANES of these elements, zeros above.
 BPT_INLINE vf vf_load_part(const void *p, bpt_dtype_t dtype, int64_t i, int64_t n) {

@@ -58,8 +58,6 @@ void bpt_attention_close_unit(const bpt_attention_plan_t *p, const bpt_attention
 
 // ---- Keys ------------------------------------------------------------------------------------------------------------
 
-// Nodes of a level of the unit's true length.
-int64_t bpt_attention_level_size(const bpt_attention_unit_t *unit, int level);
 // The rows of the ring for a bucket, and of a chunk's border: base and mask of every level are set.
 int64_t bpt_attention_layout_ring(const bpt_attention_t *a, bpt_attention_ring_t *ring);
 int64_t bpt_attention_border_rows(const bpt_attention_t *a);

@@ -5,10 +5,6 @@
 
 enum { PIECE_ROWS = 2048 };  // rows of one piece of merging
 
-int64_t bpt_attention_level_size(const bpt_attention_unit_t *unit, int level) {
-    return level < unit->levels ? (unit->length + ((int64_t)1 << level) - 1) >> level : 0;
-}
-
 // How far from the node above it a query reads, in nodes of the level.
 static int64_t reach_of(const bpt_attention_t *a) {
     const bpt_intervals_t *graph = &a->t->graph;
@@ -16,6 +12,8 @@ static int64_t reach_of(const bpt_attention_t *a) {
     return graph->kind == BPT_GRAPH_WINDOW ? bpt_cpu_min(graph->window, a->n) : a->n;
 }
 static int levels_with_keys(const bpt_attention_t *a, int levels) { return a->tree && !a->t->zero_spans ? levels : 1; }
+static int levels_of_bucket(const bpt_attention_t *a) { return levels_with_keys(a, bpt_levels(a->n)); }
+static int64_t size_in_bucket(const bpt_attention_t *a, int level) { return a->tree ? bpt_level_size(a->n, level) : a->n; }
 
 // What leaves [begin, end) and the spans that end there touch.
 static bpt_attention_range_t range_of(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t begin, int64_t end) {
@@ -36,13 +34,13 @@ static bpt_attention_range_t range_of_chunk(const bpt_attention_t *a, const bpt_
 // Most rows of a level that `leaves` leaves, a power of two, touch in a bucket.
 static int64_t most_rows(const bpt_attention_t *a, int level, int64_t leaves) {
     const int64_t rows = ((leaves - 1) >> level) + 1 + (a->t->graph.causal ? 1 : 2) * reach_of(a);
-    return bpt_cpu_min(rows, a->tree ? bpt_level_size(a->n, level) : a->n);
+    return bpt_cpu_min(rows, size_in_bucket(a, level));
 }
 
 int64_t bpt_attention_layout_ring(const bpt_attention_t *a, bpt_attention_ring_t *ring) {
     int64_t rows = 0;
-    for (int j = 0; j < levels_with_keys(a, a->tree ? bpt_levels(a->n) : 1); ++j) {
-        const int64_t needed = most_rows(a, j, BPT_ATTENTION_BLOCK), size = a->tree ? bpt_level_size(a->n, j) : a->n;
+    for (int j = 0; j < levels_of_bucket(a); ++j) {
+        const int64_t needed = most_rows(a, j, BPT_ATTENTION_BLOCK), size = size_in_bucket(a, j);
         int64_t room = 1;
         while (room < needed) room *= 2;
         ring->base[j] = rows;
@@ -54,7 +52,7 @@ int64_t bpt_attention_layout_ring(const bpt_attention_t *a, bpt_attention_ring_t
 
 int64_t bpt_attention_border_rows(const bpt_attention_t *a) {
     int64_t rows = 0;
-    for (int j = 0; j < levels_with_keys(a, a->tree ? bpt_levels(a->n) : 1); ++j) rows += most_rows(a, j, BPT_ATTENTION_CHUNK);
+    for (int j = 0; j < levels_of_bucket(a); ++j) rows += most_rows(a, j, BPT_ATTENTION_CHUNK);
     return rows;
 }
 
@@ -173,12 +171,11 @@ static int64_t rows_across(const bpt_attention_t *a) { return (a->t->graph.causa
 // Whether more than two chunks touch a row of this level: then all its rows are kept, else those across the ends of chunks.
 static bool keeps_level(const bpt_attention_t *a, int level) { return BPT_ATTENTION_CHUNK >> level <= rows_across(a); }
 static int64_t shared_rows_of_level(const bpt_attention_t *a, int level) {
-    const int64_t size = a->tree ? bpt_level_size(a->n, level) : a->n;
-    return keeps_level(a, level) ? size : (bpt_cpu_blocks(a->n, BPT_ATTENTION_CHUNK) - 1) * rows_across(a);
+    return keeps_level(a, level) ? size_in_bucket(a, level) : (bpt_cpu_blocks(a->n, BPT_ATTENTION_CHUNK) - 1) * rows_across(a);
 }
 int64_t bpt_attention_shared_rows(const bpt_attention_t *a) {
     int64_t rows = 0;
-    for (int j = 0; j < levels_with_keys(a, a->tree ? bpt_levels(a->n) : 1); ++j) rows += shared_rows_of_level(a, j);
+    for (int j = 0; j < levels_of_bucket(a); ++j) rows += shared_rows_of_level(a, j);
     return rows;
 }
 // Where the unit's sums keep row m of a level, which chunks `chunk` and chunk + 1 touch.

@@ -18,7 +18,6 @@ typedef struct {
 static int64_t power(int level) { return (int64_t)1 << level; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t level_size(const builder_t *b, int level) { return (b->unit->length + power(level) - 1) >> level; }
 
 static int32_t block_of(const builder_t *b, int level, int side) { return 2 * (int32_t)least(level, b->a->t->graph.rel_levels - 1) + side; }
 
@@ -99,7 +98,7 @@ static void paper_left(builder_t *b, int level) {
 }
 
 static void paper_right(builder_t *b, int level) {
-    const int64_t k = b->a->t->graph.k, size = level_size(b, level);
+    const int64_t k = b->a->t->graph.k, size = bpt_attention_level_size(b->unit, level);
     for (int64_t i = b->first, next; i < b->end; i = next) {
         next = run_end(b, i, -k, level);
         const int64_t r = ((i - k) >> level) + k + 1;
@@ -125,7 +124,7 @@ static void reference_left(builder_t *b, int level) {
 }
 
 static void reference_right(builder_t *b, int level) {
-    const int64_t k = b->a->t->graph.k, size = level_size(b, level);
+    const int64_t k = b->a->t->graph.k, size = bpt_attention_level_size(b->unit, level);
     for (int64_t i = b->first, next; i < b->end; i = next) {
         const int finer = level ? level - 1 : 0;
         next = run_end(b, i, 1 - k, finer);
@@ -149,7 +148,7 @@ static void segtree_left(builder_t *b, int level) {
 }
 
 static void segtree_right(builder_t *b, int level) {
-    const int64_t size = level_size(b, level);
+    const int64_t size = bpt_attention_level_size(b->unit, level);
     for (int64_t i = b->first, next; i < b->end; i = next) {
         next = run_end(b, i, 1, level);
         const int64_t a = (i + 1) >> level, sibling = !(a & 1);
