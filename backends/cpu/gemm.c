@@ -1,4 +1,4 @@
-// Tiles of matrix products, and f32 tiles by CBLAS (gemm.h).
+// Tiles of matrix products (gemm.h).
 #include "backends/cpu/gemm.h"
 
 #include <cblas.h>
@@ -87,32 +87,6 @@ typedef struct {
     bpt_dtype_t c_dtype;
 } slice_t;
 
-static void multiply_f32(const bpt_gemm_t *g, const float *a, const float *b, float *c, const bpt_gemm_tile_t *tile, slice_t s) {
-    // For this task of the region only. In a team of one the library would start threads of its own, and newer ones (OpenBLAS 0.3.29) cut
-    // the inner dimension otherwise when they do: other bits.
-    omp_set_num_threads(1);
-    if (s.k == 0 && !s.accumulate)
-        for (int64_t i = 0; i < tile->rows; ++i) memset(c + i * s.ldc, 0, (size_t)tile->columns * sizeof *c);
-    while (s.k > 0) {
-        const int64_t step = min64(s.k, MAX_K);
-        const float *a0 = g->transpose_a ? a + s.first * g->lda + tile->row : a + tile->row * g->lda + s.first;
-        const float *b0 = g->transpose_b ? b + tile->column * g->ldb + s.first : b + s.first * g->ldb + tile->column;
-        const float beta = s.accumulate ? 1 : 0;
-        const int rows = (int)tile->rows, columns = (int)tile->columns, inner = (int)step, lda = (int)g->lda, ldb = (int)g->ldb;
-        if (g->m == 1) {  // the product of a vector reads B once, without packing it
-            const int stride = g->transpose_a ? lda : 1;
-            if (g->transpose_b)
-                cblas_sgemv(CblasRowMajor, CblasNoTrans, columns, inner, 1, b0, ldb, a0, stride, beta, c, 1);
-            else
-                cblas_sgemv(CblasRowMajor, CblasTrans, inner, columns, 1, b0, ldb, a0, stride, beta, c, 1);
-        } else {
-            cblas_sgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans, rows,
-                        columns, inner, 1, a0, lda, b0, ldb, beta, c, (int)s.ldc);
-        }
-        s.accumulate = true, s.first += step, s.k -= step;
-    }
-}
-
 static bpt_onednn_product_t product_of(const bpt_gemm_t *g, const bpt_gemm_tile_t *tile, slice_t s) {
     return (bpt_onednn_product_t){.m = tile->rows,
                                   .n = tile->columns,
@@ -124,6 +98,38 @@ static bpt_onednn_product_t product_of(const bpt_gemm_t *g, const bpt_gemm_tile_
                                   .transpose_b = g->transpose_b,
                                   .accumulate = s.accumulate,
                                   .c_dtype = s.c_dtype};
+}
+
+static void call_blas(const bpt_gemm_t *g, const bpt_onednn_product_t *p, const float *a, const float *b, float *c) {
+    const float beta = p->accumulate ? 1 : 0;
+    const int m = (int)p->m, n = (int)p->n, k = (int)p->k, lda = (int)p->lda, ldb = (int)p->ldb;
+    if (g->m > 1) {
+        cblas_sgemm(CblasRowMajor, p->transpose_a ? CblasTrans : CblasNoTrans, p->transpose_b ? CblasTrans : CblasNoTrans, m, n, k, 1, a,
+                    lda, b, ldb, beta, c, (int)p->ldc);
+    } else {  // the product of a vector reads B once, without packing it
+        const int stride = p->transpose_a ? lda : 1;
+        if (p->transpose_b)
+            cblas_sgemv(CblasRowMajor, CblasNoTrans, n, k, 1, b, ldb, a, stride, beta, c, 1);
+        else
+            cblas_sgemv(CblasRowMajor, CblasTrans, k, n, 1, b, ldb, a, stride, beta, c, 1);
+    }
+}
+
+static void multiply_f32(const bpt_gemm_t *g, const float *a, const float *b, float *c, const bpt_gemm_tile_t *tile, slice_t s) {
+    // For this task of the region only. In a team of one the library would start threads of its own, and newer ones (OpenBLAS 0.3.29) cut
+    // the inner dimension otherwise when they do: other bits.
+    omp_set_num_threads(1);
+    if (s.k == 0 && !s.accumulate)
+        for (int64_t i = 0; i < tile->rows; ++i) memset(c + i * s.ldc, 0, (size_t)tile->columns * sizeof *c);
+    for (int64_t left = s.k; left > 0; left -= s.k, s.first += s.k, s.accumulate = true) {
+        s.k = min64(left, MAX_K);
+        const bpt_onednn_product_t p = product_of(g, tile, s);
+        const float *a0 = g->transpose_a ? a + s.first * g->lda + tile->row : a + tile->row * g->lda + s.first;
+        const float *b0 = g->transpose_b ? b + tile->column * g->ldb + s.first : b + s.first * g->ldb + tile->column;
+        // Weight gradients (transpose_a) are as fast by CBLAS or faster.
+        if (g->m > 1 && !g->transpose_a && bpt_onednn_multiply_f32(&p, a0, b0, c)) continue;
+        call_blas(g, &p, a0, b0, c);
+    }
 }
 
 static void fill_nan(void *c, const bpt_gemm_tile_t *tile, slice_t s) {

@@ -1,5 +1,5 @@
 // Matrix products C = op(A) op(B) (+ C) on row-major matrices with leading dimensions, cut into tiles that threads take one
-// by one; each tile is one single-threaded product of the library (f32: CBLAS, bf16: oneDNN), so the bits do not depend on the
+// by one; each tile is one single-threaded product of a library (oneDNN; f32 also CBLAS), so the bits do not depend on the
 // number of threads, and whoever computes a tile also prepares and finishes it while it is in its cache. Knows nothing of ops.
 #ifndef BPT_CPU_GEMM_H
 #define BPT_CPU_GEMM_H

@@ -27,35 +27,38 @@ enum { ARG_SRC = 1, ARG_DST = 17, ARG_WEIGHTS = 33, ARG_SCRATCHPAD = 80 };
 enum { V2_DESCRIPTOR_BYTES = 4096, V2_OPERATION_BYTES = 16384 };
 
 // SYMBOL(versions, name, return type, arguments): versions 0 = both, else the one that has it in this form.
-#define SYMBOLS                                                                                                            \
-    SYMBOL(0, version, const version_t *, (void))                                                                          \
-    SYMBOL(0, engine_create, int, (void **engine, int kind, size_t index))                                                 \
-    SYMBOL(0, stream_create, int, (void **stream, void *engine, unsigned flags))                                           \
-    SYMBOL(0, stream_wait, int, (void *stream))                                                                            \
-    SYMBOL(0, stream_destroy, int, (void *stream))                                                                         \
-    SYMBOL(0, primitive_attr_create, int, (void **attr))                                                                   \
-    SYMBOL(0, primitive_attr_destroy, int, (void *attr))                                                                   \
-    SYMBOL(0, primitive_attr_set_scratchpad_mode, int, (void *attr, int mode))                                             \
-    SYMBOL(0, primitive_attr_set_post_ops, int, (void *attr, const void *ops))                                             \
-    SYMBOL(0, post_ops_create, int, (void **ops))                                                                          \
-    SYMBOL(0, post_ops_destroy, int, (void *ops))                                                                          \
-    SYMBOL(0, primitive_desc_destroy, int, (void *desc))                                                                   \
-    SYMBOL(0, primitive_desc_query_md, const void *, (const void *desc, int what, int index))                              \
-    SYMBOL(0, memory_desc_get_size, size_t, (const void *desc))                                                            \
-    SYMBOL(0, primitive_create, int, (void **primitive, const void *desc))                                                 \
-    SYMBOL(0, primitive_destroy, int, (void *primitive))                                                                   \
-    SYMBOL(0, memory_create, int, (void **memory, const void *desc, void *engine, void *data))                             \
-    SYMBOL(0, memory_destroy, int, (void *memory))                                                                         \
-    SYMBOL(0, memory_set_data_handle, int, (void *memory, void *data))                                                     \
-    SYMBOL(0, primitive_execute, int, (const void *primitive, void *stream, int count, const argument_t *arguments))       \
-    SYMBOL(2, memory_desc_init_by_strides, int, (void *desc, int rank, const dims_t dims, int type, const dims_t strides)) \
-    SYMBOL(2, matmul_desc_init, int, (void *op, const void *a, const void *b, const void *bias, const void *c))            \
-    SYMBOL(2, primitive_desc_create, int, (void **desc, const void *op, const void *attr, void *engine, const void *hint)) \
-    SYMBOL(2, post_ops_append_sum, int, (void *ops, float scale))                                                          \
-    SYMBOL(3, memory_desc_create_with_strides, int, (void **desc, int rank, const dims_t dims, int type, const dims_t strides)) \
-    SYMBOL(3, memory_desc_destroy, int, (void *desc))                                                                      \
-    SYMBOL(3, matmul_primitive_desc_create, int,                                                                           \
-           (void **desc, void *engine, const void *a, const void *b, const void *bias, const void *c, const void *attr))   \
+#define SYMBOLS                                                                                                                    \
+    SYMBOL(0, version, const version_t *, (void))                                                                                  \
+    SYMBOL(0, engine_create, int, (void **engine, int kind, size_t index))                                                         \
+    SYMBOL(0, stream_create, int, (void **stream, void *engine, unsigned flags))                                                   \
+    SYMBOL(0, stream_wait, int, (void *stream))                                                                                    \
+    SYMBOL(0, stream_destroy, int, (void *stream))                                                                                 \
+    SYMBOL(0, primitive_attr_create, int, (void **attr))                                                                           \
+    SYMBOL(0, primitive_attr_destroy, int, (void *attr))                                                                           \
+    SYMBOL(0, primitive_attr_set_scratchpad_mode, int, (void *attr, int mode))                                                     \
+    SYMBOL(0, primitive_attr_set_post_ops, int, (void *attr, const void *ops))                                                     \
+    SYMBOL(0, post_ops_create, int, (void **ops))                                                                                  \
+    SYMBOL(0, post_ops_destroy, int, (void *ops))                                                                                  \
+    SYMBOL(0, primitive_desc_destroy, int, (void *desc))                                                                           \
+    SYMBOL(0, primitive_desc_query_md, const void *, (const void *desc, int what, int index))                                      \
+    SYMBOL(0, memory_desc_get_size, size_t, (const void *desc))                                                                    \
+    SYMBOL(0, primitive_create, int, (void **primitive, const void *desc))                                                         \
+    SYMBOL(0, primitive_destroy, int, (void *primitive))                                                                           \
+    SYMBOL(0, memory_create, int, (void **memory, const void *desc, void *engine, void *data))                                     \
+    SYMBOL(0, memory_destroy, int, (void *memory))                                                                                 \
+    SYMBOL(0, memory_set_data_handle, int, (void *memory, void *data))                                                             \
+    SYMBOL(0, primitive_execute, int, (const void *primitive, void *stream, int count, const argument_t *arguments))               \
+    SYMBOL(0, sgemm, int,                                                                                                          \
+           (char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda, const float *b, \
+            int64_t ldb, float beta, float *c, int64_t ldc))                                                                       \
+    SYMBOL(2, memory_desc_init_by_strides, int, (void *desc, int rank, const dims_t dims, int type, const dims_t strides))         \
+    SYMBOL(2, matmul_desc_init, int, (void *op, const void *a, const void *b, const void *bias, const void *c))                    \
+    SYMBOL(2, primitive_desc_create, int, (void **desc, const void *op, const void *attr, void *engine, const void *hint))         \
+    SYMBOL(2, post_ops_append_sum, int, (void *ops, float scale))                                                                  \
+    SYMBOL(3, memory_desc_create_with_strides, int, (void **desc, int rank, const dims_t dims, int type, const dims_t strides))    \
+    SYMBOL(3, memory_desc_destroy, int, (void *desc))                                                                              \
+    SYMBOL(3, matmul_primitive_desc_create, int,                                                                                   \
+           (void **desc, void *engine, const void *a, const void *b, const void *bias, const void *c, const void *attr))           \
     SYMBOL(3, post_ops_append_sum_v3, int, (void *ops, float scale, int32_t zero_point, int type))
 
 static struct {
@@ -305,6 +308,16 @@ bool bpt_onednn_multiply(const bpt_onednn_product_t *p, const void *a, const voi
         if (lib.memory_set_data_handle(arguments[i].memory, (void *)(uintptr_t)data[i])) return false;
     }
     return !lib.primitive_execute(e->primitive, state.streams[thread], 4, arguments) && !lib.stream_wait(state.streams[thread]);
+}
+
+bool bpt_onednn_multiply_f32(const bpt_onednn_product_t *p, const float *a, const float *b, float *c) {
+#if defined(__x86_64__)
+    return !*bpt_onednn_reason() &&
+           !lib.sgemm('N', p->transpose_b ? 'T' : 'N', p->m, p->n, p->k, 1, a, p->lda, b, p->ldb, p->accumulate ? 1 : 0, c, p->ldc);
+#else
+    (void)p, (void)a, (void)b, (void)c;
+    return false;
+#endif
 }
 
 void bpt_onednn_clear(void) {

@@ -1,5 +1,5 @@
-// bf16 matrix products by oneDNN, loaded when first asked for: version 3 (libdnnl.so.3) or 2 (libdnnl.so.2). The environment variable
-// BPT_ONEDNN names another file, or "none". Nothing of its headers is needed to build.
+// Matrix products by oneDNN: those in bf16, and f32 where it is faster than CBLAS. Loaded when first asked for: version 3 (libdnnl.so.3)
+// or 2 (libdnnl.so.2). The environment variable BPT_ONEDNN names another file, or "none". Nothing of its headers is needed to build.
 #ifndef BPT_CPU_ONEDNN_H
 #define BPT_CPU_ONEDNN_H
 
@@ -23,6 +23,9 @@ void bpt_onednn_unlock(void);
 bpt_status_t bpt_onednn_prepare(const bpt_onednn_product_t *p, int threads, size_t *scratch_bytes) BPT_MUST_USE;
 // Runs a prepared product as thread number `thread`; false when it was not prepared or the library failed.
 bool bpt_onednn_multiply(const bpt_onednn_product_t *p, const void *a, const void *b, void *c, void *scratch, int thread);
+// An f32 product without transpose_a in the calling thread, with neither lock nor preparation. False: not done, because there is no oneDNN,
+// the processor is not of the x86 family (for others its f32 kernels are slow), or the library has failed.
+bool bpt_onednn_multiply_f32(const bpt_onednn_product_t *p, const float *a, const float *b, float *c);
 // Forgets all kernels, when no device is open any more.
 void bpt_onednn_clear(void);
 
