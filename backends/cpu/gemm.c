@@ -100,6 +100,14 @@ static bpt_onednn_product_t product_of(const bpt_gemm_t *g, const bpt_gemm_tile_
                                   .c_dtype = s.c_dtype};
 }
 
+// Where the slice's part of A and of B for a tile begins, in elements.
+static int64_t place_in_a(const bpt_gemm_t *g, const bpt_gemm_tile_t *tile, slice_t s) {
+    return g->transpose_a ? s.first * g->lda + tile->row : tile->row * g->lda + s.first;
+}
+static int64_t place_in_b(const bpt_gemm_t *g, const bpt_gemm_tile_t *tile, slice_t s) {
+    return g->transpose_b ? tile->column * g->ldb + s.first : s.first * g->ldb + tile->column;
+}
+
 static void call_blas(const bpt_gemm_t *g, const bpt_onednn_product_t *p, const float *a, const float *b, float *c) {
     const float beta = p->accumulate ? 1 : 0;
     const int m = (int)p->m, n = (int)p->n, k = (int)p->k, lda = (int)p->lda, ldb = (int)p->ldb;
@@ -119,13 +127,10 @@ static void multiply_f32(const bpt_gemm_t *g, const float *a, const float *b, fl
     // For this task of the region only. In a team of one the library would start threads of its own, and newer ones (OpenBLAS 0.3.29) cut
     // the inner dimension otherwise when they do: other bits.
     omp_set_num_threads(1);
-    if (s.k == 0 && !s.accumulate)
-        for (int64_t i = 0; i < tile->rows; ++i) memset(c + i * s.ldc, 0, (size_t)tile->columns * sizeof *c);
     for (int64_t left = s.k; left > 0; left -= s.k, s.first += s.k, s.accumulate = true) {
         s.k = min64(left, MAX_K);
         const bpt_onednn_product_t p = product_of(g, tile, s);
-        const float *a0 = g->transpose_a ? a + s.first * g->lda + tile->row : a + tile->row * g->lda + s.first;
-        const float *b0 = g->transpose_b ? b + tile->column * g->ldb + s.first : b + s.first * g->ldb + tile->column;
+        const float *a0 = a + place_in_a(g, tile, s), *b0 = b + place_in_b(g, tile, s);
         // Weight gradients (transpose_a) are as fast by CBLAS or faster.
         if (g->m > 1 && !g->transpose_a && bpt_onednn_multiply_f32(&p, a0, b0, c)) continue;
         call_blas(g, &p, a0, b0, c);
@@ -144,26 +149,23 @@ static void fill_nan(void *c, const bpt_gemm_tile_t *tile, slice_t s) {
 
 static void multiply_bf16(const job_t *j, void *c, const bpt_gemm_tile_t *tile, slice_t s) {
     const bpt_gemm_t *g = j->g;
-    if (s.k == 0) {
-        if (!s.accumulate)
-            for (int64_t i = 0; i < tile->rows; ++i)
-                memset((char *)c + (size_t)(i * s.ldc) * bpt_dtype_size(s.c_dtype), 0, (size_t)tile->columns * bpt_dtype_size(s.c_dtype));
-        return;
-    }
-    const uint16_t *a = j->a, *b = j->b;
-    const uint16_t *a0 = g->transpose_a ? a + s.first * g->lda + tile->row : a + tile->row * g->lda + s.first;
-    const uint16_t *b0 = g->transpose_b ? b + tile->column * g->ldb + s.first : b + s.first * g->ldb + tile->column;
+    const uint16_t *a = (const uint16_t *)j->a + place_in_a(g, tile, s), *b = (const uint16_t *)j->b + place_in_b(g, tile, s);
     const int thread = omp_get_thread_num();
     char *room = j->scratch + j->partials_bytes + (size_t)thread * (j->buffer_bytes + j->library_bytes) + j->buffer_bytes;
     const bpt_onednn_product_t p = product_of(g, tile, s);
-    if (!bpt_onednn_multiply(&p, a0, b0, c, room, thread)) fill_nan(c, tile, s);
+    if (!bpt_onednn_multiply(&p, a, b, c, room, thread)) fill_nan(c, tile, s);
 }
 
 static void multiply(const job_t *j, void *c, const bpt_gemm_tile_t *tile, slice_t s) {
-    if (j->g->dtype == BPT_F32)
+    const size_t size = bpt_dtype_size(s.c_dtype);
+    if (s.k == 0) {
+        for (int64_t i = 0; i < tile->rows && !s.accumulate; ++i)
+            memset((char *)c + (size_t)(i * s.ldc) * size, 0, (size_t)tile->columns * size);
+    } else if (j->g->dtype == BPT_F32) {
         multiply_f32(j->g, j->a, j->b, c, tile, s);
-    else
+    } else {
         multiply_bf16(j, c, tile, s);
+    }
 }
 
 // ---- Preparation -----------------------------------------------------------------------------------------------------
