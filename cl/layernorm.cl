@@ -1,8 +1,8 @@
 // z is computed anew in each pass instead of being kept, so that rows of any width need no memory.
 #define Z(i, column)                                                                                                        \
-    ((THRESHOLD == 0u ? LOAD(x, i)                                                                                          \
-      : dropout_bits(column, key0, key1, p.uid << 8, AT(rng, 0u), AT(rng, 1u)) < THRESHOLD ? 0.0f : LOAD(x, i) * p.keep) + \
-     (HAS_RESIDUAL != 0u ? AT(residual, i) : 0.0f))
+    ((THRESHOLD == 0u ? READ(x, i)                                                                                          \
+      : dropout_bits(column, key0, key1, p.uid << 8, AT(rng, 0u), AT(rng, 1u)) < THRESHOLD ? 0.0f : READ(x, i) * p.keep) + \
+     (HAS_RESIDUAL != 0u ? READ(residual, i) : 0.0f))
 #define LOCALS(L) L(float, sums, WG)
 KERNEL_BEGIN
     const uint row = GROUP_ID, base = row * p.columns;
@@ -26,7 +26,7 @@ KERNEL_BEGIN
     REDUCE_ADD(sums)
     const float inverse_deviation = 1.0f / sqrt(sums[0] / TO_FLOAT(p.columns) + p.eps);
     for (uint c = LOCAL_ID; c < p.columns; c += WG) {
-        const float v = Z(base + c, c), n = (v - mean) * inverse_deviation * AT(gamma, c) + AT(beta, c);
+        const float v = Z(base + c, c), n = (v - mean) * inverse_deviation * READ(gamma, c) + READ(beta, c);
         if (HAS_Z != 0u) AT(z, base + c) = v;
         AT(y, base + c) = n;
         if (HAS_LOW != 0u) STORE(low, base + c, n);

@@ -1,21 +1,21 @@
-#define DY(i) (AT(dy, i) + (HAS_LOW != 0u ? LOAD(dlow, i) : 0.0f))
+#define DY(i) (READ(dy, i) + (HAS_LOW != 0u ? READ(dlow, i) : 0.0f))
 #define LOCALS(L) L(float, sums, WG) L(float, products, WG)
 KERNEL_BEGIN
     const uint row = GROUP_ID, base = row * p.columns;
     const float mean = AT(stats, 2u * row), inverse_deviation = AT(stats, 2u * row + 1u);
     float sum = 0.0f, product = 0.0f;
     for (uint c = LOCAL_ID; c < p.columns; c += WG) {
-        const float g = DY(base + c) * AT(gamma, c);
+        const float g = DY(base + c) * READ(gamma, c);
         sum += g;
-        product += g * ((AT(z, base + c) - mean) * inverse_deviation);
+        product += g * ((READ(z, base + c) - mean) * inverse_deviation);
     }
     sums[LOCAL_ID] = sum;
     products[LOCAL_ID] = product;
     REDUCE_ADD2(sums, products)
     const float mean_g = sums[0] / TO_FLOAT(p.columns), mean_gx = products[0] / TO_FLOAT(p.columns);
     for (uint c = LOCAL_ID; c < p.columns; c += WG) {
-        const float normal = (AT(z, base + c) - mean) * inverse_deviation;
-        float v = (DY(base + c) * AT(gamma, c) - mean_g - normal * mean_gx) * inverse_deviation;
+        const float normal = (READ(z, base + c) - mean) * inverse_deviation;
+        float v = (DY(base + c) * READ(gamma, c) - mean_g - normal * mean_gx) * inverse_deviation;
         AT(dz, base + c) = v;
         if (HAS_DX != 0u) {
             if (THRESHOLD != 0u)

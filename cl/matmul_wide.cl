@@ -8,8 +8,16 @@ KERNEL_BEGIN
     for (uint k = 0u; k < p.k4; ++k) {
         VECTOR right[4 * COLUMNS];
         UNROLL for (uint j = 0u; j < 4u * COLUMNS; ++j) right[j] = VECTOR_FETCH(b, at_b + j * WG);
+#ifdef SUBGROUP_SHUFFLE
+        float4 rows;  // a row an item, of as many rows as there are items
+#endif
         UNROLL for (uint i = 0u; i < ROWS; ++i) {
+#ifdef SUBGROUP_SHUFFLE
+            if (i % WG == 0u) rows = FETCH(a, at_a + min(i + LOCAL_ID, ROWS - 1u));
+            const float4 left = SUBGROUP_SHUFFLE(rows, i % WG);
+#else
             const float4 left = FETCH(a, at_a + i);
+#endif
             UNROLL for (uint j = 0u; j < COLUMNS; ++j) {
                 sum[i * COLUMNS + j] += left.x * right[j];
                 sum[i * COLUMNS + j] += left.y * right[COLUMNS + j];

@@ -110,11 +110,14 @@ static VkResult create_pipeline(bpt_vulkan_t *v, const bpt_gpu_variant_t *varian
 }
 
 // The kernel for units of matrices, which is asked for only where they are, knows no other way. Reductions have two, with the same bits: on
-// GPUs their last folds go without barriers; in software that takes less time or more, by the width of the processor's vectors.
+// GPUs their last folds go without barriers; in software that takes less time or more, by the width of the processor's vectors. Kernels that
+// read texels in a group of one subgroup read once what all items want, and pass it on.
 static bool by_subgroups(const bpt_vulkan_t *v, const bpt_gpu_variant_t *variant, bool f16) {
+    const bpt_vulkan_shader_t *shader = bpt_vulkan_shaders[variant->kernel];
     if (variant->kernel == BPT_GPU_matmul_matrix) return true;
-    return bpt_vulkan_shaders[variant->kernel]->variant[1][f16].words && v->physical.shuffles && !v->base.limits.software &&
-           variant->group_size % v->physical.subgroup_size == 0;
+    if (!v->physical.shuffles) return false;
+    if (variant->texels) return shader->texels[1].words && variant->group_size == v->physical.subgroup_size;
+    return shader->variant[1][f16].words && !v->base.limits.software && variant->group_size % v->physical.subgroup_size == 0;
 }
 
 bpt_status_t bpt_vulkan_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out) {
@@ -132,7 +135,7 @@ bpt_status_t bpt_vulkan_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant
         return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: a work-group of %u items in subgroups of %u; the device allows %u subgroups",
                         v->physical.properties.deviceName, variant->group_size, v->physical.subgroup_size, v->physical.most_subgroups);
     const bpt_vulkan_shader_t *shader = bpt_vulkan_shaders[variant->kernel];
-    const bpt_vulkan_words_t *words = variant->texels ? &shader->texels : &shader->variant[subgroups][f16];
+    const bpt_vulkan_words_t *words = variant->texels ? &shader->texels[subgroups] : &shader->variant[subgroups][f16];
     const VkShaderModuleCreateInfo module_info = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = words->bytes, .pCode = words->words};
     BPT_TRY(bpt_alloc(1, sizeof *program, &program));

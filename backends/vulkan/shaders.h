@@ -9,10 +9,10 @@ typedef struct {
     size_t bytes;
 } bpt_vulkan_words_t;
 
-// By whether it relies on subgroups, and whether it reads and writes 16-bit elements; and the one that reads texels. A kernel need not have
-// them all.
+// By whether it relies on subgroups, and whether it reads and writes 16-bit elements; and those that read texels, by whether they rely on
+// subgroups. A kernel need not have them all.
 typedef struct {
-    bpt_vulkan_words_t variant[2][2], texels;
+    bpt_vulkan_words_t variant[2][2], texels[2];
 } bpt_vulkan_shader_t;
 
 extern const bpt_vulkan_shader_t *const bpt_vulkan_shaders[BPT_GPU_KERNEL_COUNT];

@@ -14,6 +14,7 @@
 #define SUBGROUP_LANE gl_SubgroupInvocationID
 #define SUBGROUP_SIZE gl_SubgroupSize
 #define SUBGROUP_XOR(value, mask) subgroupShuffleXor(value, mask)
+#define SUBGROUP_SHUFFLE(value, lane) subgroupShuffle(value, lane)
 #endif
 
 layout(local_size_x_id = 0) in;
