@@ -33,7 +33,8 @@ static bool read_cpuinfo(const char *key, char *out, size_t capacity) {
 // What this process can know once and for all about the machine.
 static struct {
     int threads;
-    char name[128], features[512], bf16_reason[256];
+    char name[128], features[512];
+    bool multiplies_bf16;
 } machine;
 
 // The features that decide speed or precision here, under the kernel's names for them.
@@ -50,10 +51,7 @@ static void read_features(void) {
             snprintf(machine.features + used, sizeof machine.features - used, "%s%s", used ? " " : "", word);
             if (strstr(word, "_bf16")) bf16 = true;
         }
-    if (!bf16)
-        snprintf(machine.bf16_reason, sizeof machine.bf16_reason, "bf16 needs a CPU with AVX512_BF16 or AMX");
-    else if (*bpt_onednn_reason())
-        snprintf(machine.bf16_reason, sizeof machine.bf16_reason, "bf16 needs oneDNN; %.200s", bpt_onednn_reason());
+    machine.multiplies_bf16 = bf16 && !*bpt_onednn_reason();
 }
 
 static void read_machine(void) {
@@ -67,9 +65,9 @@ static void know_machine(void) {
     pthread_once(&once, read_machine);
 }
 
-const char *bpt_cpu_bf16_reason(void) {
+bool bpt_cpu_multiplies_bf16(void) {
     know_machine();
-    return machine.bf16_reason;
+    return machine.multiplies_bf16;
 }
 
 static bpt_status_t cpu_enumerate(bpt_device_info_t *infos, int capacity, int *count) {
@@ -77,12 +75,11 @@ static bpt_status_t cpu_enumerate(bpt_device_info_t *infos, int capacity, int *c
     if (capacity < 1) return BPT_OK;
     know_machine();
     bpt_device_info_t *info = &infos[0];
-    *info = (bpt_device_info_t){.type = "cpu", .usable = true, .units = omp_get_num_procs(), .bf16 = !*machine.bf16_reason};
+    *info = (bpt_device_info_t){.type = "cpu", .usable = true, .units = omp_get_num_procs(), .bf16 = true, .f16 = true};
     snprintf(info->name, sizeof info->name, "%s", machine.name);
     const char *onednn = bpt_onednn_version();
     snprintf(info->driver, sizeof info->driver, "OpenBLAS (%s kernels)%s%s", openblas_get_corename(), *onednn ? ", oneDNN " : "", onednn);
     snprintf(info->features, sizeof info->features, "%s", machine.features);
-    snprintf(info->bf16_reason, sizeof info->bf16_reason, "%s", machine.bf16_reason);
     info->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     info->max_buffer_bytes = info->memory_bytes;
     return BPT_OK;

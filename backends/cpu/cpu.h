@@ -18,8 +18,8 @@ extern const bpt_host_op_t bpt_cpu_ops[BPT_OP_COUNT];
 static inline int64_t bpt_cpu_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t bpt_cpu_blocks(int64_t n, int64_t block) { return (n + block - 1) / block; }
 
-// Why this machine cannot compute in bf16, "" when it can.
-const char *bpt_cpu_bf16_reason(void);
+// True when the machine has instructions for products of bf16 numbers, and a library that uses them.
+bool bpt_cpu_multiplies_bf16(void);
 
 // out = x, n elements from any type to any float type (or to the same type), by one thread or by all.
 void bpt_cpu_convert_piece(void *out, bpt_dtype_t to, const void *x, bpt_dtype_t from, int64_t n);

@@ -7,9 +7,11 @@
 #include <omp.h>
 #include <string.h>
 
+#include "backends/cpu/cpu.h"
 #include "backends/cpu/onednn.h"
 
 enum { TILE_ROWS = 512, TILE_COLUMNS = 2048, MIN_ROWS = 128, MIN_COLUMNS = 256, LINES = 16, MAX_K = 1 << 24 };
+enum { WIDENED_K = 512, WIDENED_COLUMNS = 512 };  // what is widened at a time, so that it stays in the cache
 static const int64_t small_work = 1 << 20;  // multiply-adds that are not worth waking another thread
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -25,6 +27,8 @@ static int64_t count_parts(const bpt_gemm_t *g) {
     const int64_t parts = min64(min64(16 / min64(tiles, 17), 8), g->k / 2048);
     return parts < 2 ? 1 : parts;
 }
+
+bool bpt_gemm_is_bf16(const bpt_gemm_t *g) { return g->a_dtype == BPT_BF16 && g->b_dtype == BPT_BF16 && bpt_cpu_multiplies_bf16(); }
 
 bool bpt_gemm_is_split(const bpt_gemm_t *g) { return count_parts(g) > 1; }
 
@@ -61,7 +65,9 @@ typedef struct {
     int threads;
     int64_t parts, part_k;
     grid_t grid;
-    size_t partials_bytes, buffer_bytes, library_bytes;  // of all, of a thread, of a thread
+    bool bf16;
+    size_t partials_bytes;               // of all threads
+    size_t buffer_bytes, operand_bytes;  // of one thread: a tile of C; widened operands or what the library needs
 } job_t;
 
 static bpt_gemm_tile_t tile_at(const bpt_gemm_t *g, const grid_t *grid, int64_t index) {
@@ -70,13 +76,20 @@ static bpt_gemm_tile_t tile_at(const bpt_gemm_t *g, const grid_t *grid, int64_t 
     return t;
 }
 
+// Room for WIDENED_K inner indices of an operand.
+static size_t widened_bytes(bpt_dtype_t dtype, const job_t *j, int64_t outer) {
+    return dtype == BPT_F32 ? 0 : round_up64((size_t)(outer * min64(j->part_k, WIDENED_K)) * sizeof(float));
+}
+
 static job_t make_job(const bpt_gemm_t *g, int threads) {
-    job_t j = {.g = g, .threads = threads, .parts = count_parts(g)};
+    job_t j = {.g = g, .threads = threads, .parts = count_parts(g), .bf16 = bpt_gemm_is_bf16(g)};
     if (!g->m || !g->n) return j;
     j.part_k = divide_up(g->k, j.parts);
     j.grid = choose_grid(g, j.parts);
     if (j.parts > 1) j.partials_bytes = round_up64((size_t)(j.parts * g->m * g->n) * sizeof(float));
     if (g->transient) j.buffer_bytes = round_up64((size_t)(j.parts > 1 ? LINES * g->n : j.grid.rows * j.grid.columns) * sizeof(float));
+    if (!j.bf16)
+        j.operand_bytes = widened_bytes(g->a_dtype, &j, j.grid.rows) + widened_bytes(g->b_dtype, &j, min64(j.grid.columns, WIDENED_COLUMNS));
     return j;
 }
 
@@ -100,12 +113,23 @@ static bpt_onednn_product_t product_of(const bpt_gemm_t *g, const bpt_gemm_tile_
                                   .c_dtype = s.c_dtype};
 }
 
-// Where the slice's part of A and of B for a tile begins, in elements.
-static int64_t place_in_a(const bpt_gemm_t *g, const bpt_gemm_tile_t *tile, slice_t s) {
-    return g->transpose_a ? s.first * g->lda + tile->row : tile->row * g->lda + s.first;
+// The slice's part of A and of B for a tile, as it is stored: rows of `columns` elements, the first at element `first`, `ld` apart.
+typedef struct {
+    int64_t first, rows, columns, ld;
+} place_t;
+
+static place_t place_in_a(const bpt_gemm_t *g, const bpt_gemm_tile_t *tile, slice_t s) {
+    if (g->transpose_a) return (place_t){s.first * g->lda + tile->row, s.k, tile->rows, g->lda};
+    return (place_t){tile->row * g->lda + s.first, tile->rows, s.k, g->lda};
 }
-static int64_t place_in_b(const bpt_gemm_t *g, const bpt_gemm_tile_t *tile, slice_t s) {
-    return g->transpose_b ? tile->column * g->ldb + s.first : s.first * g->ldb + tile->column;
+static place_t place_in_b(const bpt_gemm_t *g, const bpt_gemm_tile_t *tile, slice_t s) {
+    if (g->transpose_b) return (place_t){tile->column * g->ldb + s.first, tile->columns, s.k, g->ldb};
+    return (place_t){s.first * g->ldb + tile->column, s.k, tile->columns, g->ldb};
+}
+
+// This thread's part of the scratch.
+static char *own_scratch(const job_t *j) {
+    return j->scratch + j->partials_bytes + (size_t)omp_get_thread_num() * (j->buffer_bytes + j->operand_bytes);
 }
 
 static void call_blas(const bpt_gemm_t *g, const bpt_onednn_product_t *p, const float *a, const float *b, float *c) {
@@ -123,17 +147,37 @@ static void call_blas(const bpt_gemm_t *g, const bpt_onednn_product_t *p, const 
     }
 }
 
-static void multiply_f32(const bpt_gemm_t *g, const float *a, const float *b, float *c, const bpt_gemm_tile_t *tile, slice_t s) {
+// The elements at `place` as f32: where they are, or widened into `room`, rows one behind the other (*ld).
+static const float *as_f32(const void *x, bpt_dtype_t dtype, place_t place, float *room, int64_t *ld) {
+    *ld = dtype == BPT_F32 ? place.ld : place.columns;
+    if (dtype == BPT_F32) return (const float *)x + place.first;
+    for (int64_t i = 0; i < place.rows; ++i)
+        bpt_cpu_convert_piece(room + i * place.columns, BPT_F32, (const uint16_t *)x + place.first + i * place.ld, dtype, place.columns);
+    return room;
+}
+
+static void multiply_f32(const job_t *j, float *c, const bpt_gemm_tile_t *tile, slice_t s) {
+    const bpt_gemm_t *g = j->g;
+    float *a_room = (float *)(void *)(own_scratch(j) + j->buffer_bytes);
+    float *b_room = (float *)(void *)((char *)a_room + widened_bytes(g->a_dtype, j, j->grid.rows));
+    const int64_t most_k = j->operand_bytes ? WIDENED_K : MAX_K, most_columns = g->b_dtype == BPT_F32 ? tile->columns : WIDENED_COLUMNS;
     // For this task of the region only. In a team of one the library would start threads of its own, and newer ones (OpenBLAS 0.3.29) cut
     // the inner dimension otherwise when they do: other bits.
     omp_set_num_threads(1);
     for (int64_t left = s.k; left > 0; left -= s.k, s.first += s.k, s.accumulate = true) {
-        s.k = min64(left, MAX_K);
-        const bpt_onednn_product_t p = product_of(g, tile, s);
-        const float *a0 = a + place_in_a(g, tile, s), *b0 = b + place_in_b(g, tile, s);
-        // Weight gradients (transpose_a) are as fast by CBLAS or faster.
-        if (g->m > 1 && !g->transpose_a && bpt_onednn_multiply_f32(&p, a0, b0, c)) continue;
-        call_blas(g, &p, a0, b0, c);
+        s.k = min64(left, most_k);
+        int64_t lda;
+        const float *a = as_f32(j->a, g->a_dtype, place_in_a(g, tile, s), a_room, &lda);
+        for (int64_t done = 0; done < tile->columns; done += most_columns) {
+            bpt_gemm_tile_t part = *tile;
+            part.column += done, part.columns = min64(tile->columns - done, most_columns);
+            bpt_onednn_product_t p = product_of(g, &part, s);
+            p.lda = lda;
+            const float *b = as_f32(j->b, g->b_dtype, place_in_b(g, &part, s), b_room, &p.ldb);
+            // Weight gradients (transpose_a) are as fast by CBLAS or faster.
+            if (g->m > 1 && !g->transpose_a && bpt_onednn_multiply_f32(&p, a, b, c + done)) continue;
+            call_blas(g, &p, a, b, c + done);
+        }
     }
 }
 
@@ -148,12 +192,10 @@ static void fill_nan(void *c, const bpt_gemm_tile_t *tile, slice_t s) {
 }
 
 static void multiply_bf16(const job_t *j, void *c, const bpt_gemm_tile_t *tile, slice_t s) {
-    const bpt_gemm_t *g = j->g;
-    const uint16_t *a = (const uint16_t *)j->a + place_in_a(g, tile, s), *b = (const uint16_t *)j->b + place_in_b(g, tile, s);
-    const int thread = omp_get_thread_num();
-    char *room = j->scratch + j->partials_bytes + (size_t)thread * (j->buffer_bytes + j->library_bytes) + j->buffer_bytes;
-    const bpt_onednn_product_t p = product_of(g, tile, s);
-    if (!bpt_onednn_multiply(&p, a, b, c, room, thread)) fill_nan(c, tile, s);
+    const uint16_t *a = (const uint16_t *)j->a + place_in_a(j->g, tile, s).first;
+    const uint16_t *b = (const uint16_t *)j->b + place_in_b(j->g, tile, s).first;
+    const bpt_onednn_product_t p = product_of(j->g, tile, s);
+    if (!bpt_onednn_multiply(&p, a, b, c, own_scratch(j) + j->buffer_bytes, omp_get_thread_num())) fill_nan(c, tile, s);
 }
 
 static void multiply(const job_t *j, void *c, const bpt_gemm_tile_t *tile, slice_t s) {
@@ -161,10 +203,10 @@ static void multiply(const job_t *j, void *c, const bpt_gemm_tile_t *tile, slice
     if (s.k == 0) {
         for (int64_t i = 0; i < tile->rows && !s.accumulate; ++i)
             memset((char *)c + (size_t)(i * s.ldc) * size, 0, (size_t)tile->columns * size);
-    } else if (j->g->dtype == BPT_F32) {
-        multiply_f32(j->g, j->a, j->b, c, tile, s);
-    } else {
+    } else if (j->bf16) {
         multiply_bf16(j, c, tile, s);
+    } else {
+        multiply_f32(j, c, tile, s);
     }
 }
 
@@ -188,7 +230,7 @@ static bpt_status_t prepare_tiles(job_t *j) {
             const bpt_onednn_product_t p = product_of(j->g, &tile, s);
             size_t bytes = 0;
             if (s.k) BPT_TRY(bpt_onednn_prepare(&p, j->threads, &bytes));
-            if (bytes > j->library_bytes) j->library_bytes = bytes;
+            if (bytes > j->operand_bytes) j->operand_bytes = bytes;
         }
     return BPT_OK;
 }
@@ -197,20 +239,20 @@ bpt_status_t bpt_gemm_plan(const bpt_gemm_t *g, int threads, size_t *scratch_byt
     if (max64(g->lda, max64(g->ldb, g->ldc)) > INT_MAX || g->n > INT_MAX)
         return bpt_fail(BPT_ERR_UNSUPPORTED, "a matrix product with rows longer than %d elements", INT_MAX);
     job_t j = make_job(g, threads);
-    if (g->dtype != BPT_F32 && g->m && g->n) {
+    if (j.bf16 && g->m && g->n) {
         bpt_onednn_lock();
         const bpt_status_t status = prepare_tiles(&j);
         bpt_onednn_unlock();
         BPT_TRY(status);
     }
-    *scratch_bytes = j.partials_bytes + (size_t)threads * (j.buffer_bytes + j.library_bytes);
+    *scratch_bytes = j.partials_bytes + (size_t)threads * (j.buffer_bytes + j.operand_bytes);
     return BPT_OK;
 }
 
 // ---- Running ---------------------------------------------------------------------------------------------------------
 static void place(const job_t *j, bpt_gemm_tile_t *tile) {
     if (j->g->transient) {
-        tile->c = (float *)(void *)(j->scratch + j->partials_bytes + (size_t)omp_get_thread_num() * (j->buffer_bytes + j->library_bytes));
+        tile->c = (float *)(void *)own_scratch(j);
         tile->ldc = tile->columns;
     } else {
         const size_t at = (size_t)(tile->row * j->g->ldc + tile->column);
@@ -273,8 +315,7 @@ void bpt_gemm_run(const bpt_gemm_t *g, const void *a, const void *b, void *c, vo
     if (!g->m || !g->n) return;
     job_t j = make_job(g, threads);
     j.a = a, j.b = b, j.c = c, j.scratch = scratch;
-    const bool library = g->dtype != BPT_F32;
-    if (library) {
+    if (j.bf16) {
         bpt_onednn_lock();
         const bpt_status_t status = prepare_tiles(&j);  // a look-up: the plan has made them
         (void)status;                                   // what is missing gives NaN
@@ -283,5 +324,5 @@ void bpt_gemm_run(const bpt_gemm_t *g, const void *a, const void *b, void *c, vo
         run_split(&j);
     else
         run_whole(&j);
-    if (library) bpt_onednn_unlock();
+    if (j.bf16) bpt_onednn_unlock();
 }

@@ -1,6 +1,8 @@
 // Matrix products C = op(A) op(B) (+ C) on row-major matrices with leading dimensions, cut into tiles that threads take one
 // by one; each tile is one single-threaded product of a library (oneDNN; f32 also CBLAS), so the bits do not depend on the
 // number of threads, and whoever computes a tile also prepares and finishes it while it is in its cache. Knows nothing of ops.
+// Two bf16 matrices are multiplied as they are where the machine has instructions for that; otherwise what is not f32 is widened
+// to f32 tile by tile in cache: exact, as fast as f32, and with half of its memory.
 #ifndef BPT_CPU_GEMM_H
 #define BPT_CPU_GEMM_H
 
@@ -15,11 +17,11 @@ typedef struct {
 } bpt_gemm_tile_t;
 
 typedef struct {
-    bpt_dtype_t dtype;              // of A and B: BPT_F32, or BPT_BF16 where bpt_onednn_reason() is ""
+    bpt_dtype_t a_dtype, b_dtype;   // f32, bf16 or f16
     bool transpose_a, transpose_b;  // A is stored [k,m], B is stored [n,k]
     bool accumulate;                // C += instead of C =
     int64_t m, n, k, lda, ldb;
-    // Where C goes: into memory with rows ldc apart, as f32 or (of bf16 operands, without accumulate, prepare and finish) rounded to
+    // Where C goes: into memory with rows ldc apart, as f32 or (bpt_gemm_is_bf16, without accumulate, prepare and finish) rounded to
     // bf16; or nowhere (transient): a tile exists in its thread's buffer until `finish` has taken it away.
     bpt_dtype_t c_dtype;
     bool transient;
@@ -34,6 +36,9 @@ typedef struct {
 bpt_status_t bpt_gemm_plan(const bpt_gemm_t *g, int threads, size_t *scratch_bytes) BPT_MUST_USE;
 // `scratch` is aligned to 64 bytes. Tiles that the library could not compute are NaN.
 void bpt_gemm_run(const bpt_gemm_t *g, const void *a, const void *b, void *c, void *scratch, int threads);
+
+// True when the operands are multiplied as bf16.
+bool bpt_gemm_is_bf16(const bpt_gemm_t *g);
 
 // True when k is cut into parts that are summed: then C must be f32 or transient.
 bool bpt_gemm_is_split(const bpt_gemm_t *g);

@@ -180,9 +180,10 @@ static void warn_of_verdict(const cli_options_t *o, const bpt_device_t *device) 
 static bpt_status_t check_precision(const bpt_device_t *device, bpt_dtype_t precision) {
     const bool has = precision == BPT_F32 || (precision == BPT_BF16 ? device->info.bf16 : device->info.f16);
     if (has) return BPT_OK;
-    return bpt_fail(BPT_ERR_UNSUPPORTED, "--precision %s is not possible on backend %s, device %s (features: %s)",
+    const bool told = precision == BPT_BF16 && *device->info.bf16_reason;
+    return bpt_fail(BPT_ERR_UNSUPPORTED, "--precision %s is not possible on backend %s, device %s: %s; take one that `bpt devices` shows for it",
                     bpt_dtype_name(precision), device->backend->name, device->info.name,
-                    *device->info.features ? device->info.features : "none");
+                    told ? device->info.bf16_reason : "it has no such numbers");
 }
 
 bpt_device_options_t cli_device_options(const cli_options_t *o) {

@@ -100,7 +100,7 @@ static const struct {
     {"BPT_CLBLAST", "another CLBlast than libclblast.so.1; none: not used"},
     {"BPT_VULKAN_VALIDATION", "1: Vulkan under its validation layer; every message is an error"},
     {"BPT_CPU_ISA", "instruction set of the cpu backend: baseline, avx2, avx512"},
-    {"BPT_ONEDNN", "oneDNN library of the cpu backend, none for no bf16"},
+    {"BPT_ONEDNN", "oneDNN library of the cpu backend, none for products by OpenBLAS alone"},
     {"OMP_NUM_THREADS", "threads of the cpu backend without --threads"},
     {"OCL_ICD_VENDORS, VK_DRIVER_FILES", "the loaders' own: which drivers there are"},
     {"NO_COLOR", "no colours, also on a terminal"},

@@ -1,50 +1,27 @@
-// matmul: products of f32 matrices by CBLAS, of bf16 matrices by oneDNN where the machine has instructions for them; in every other
-// mix of types both are widened to f32 first (exact, but slow: programs cast what they multiply). Bias and epilogue run on a tile of the
-// product in the cache of the thread that made it.
+// matmul: products by the tiles of gemm.h. Bias and epilogue run on a tile of the product in the cache of the thread that made it.
 #include <string.h>
 
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/steps.h"
 
-// The product, and where the scratch holds copies of A and B in the product's type (bytes; a copy that is not needed has size 0).
-typedef struct {
-    bpt_gemm_t gemm;
-    bool copy_a, copy_b;
-    size_t a, b, rest;
-} layout_t;
-
-static size_t reserve(size_t *total, int64_t count, bpt_dtype_t dtype) {
-    const size_t at = *total;
-    *total += ((size_t)count * bpt_dtype_size(dtype) + 63) / 64 * 64;
-    return at;
-}
-
-static layout_t make_layout(const bpt_op_call_t *call) {
+static bpt_gemm_t make_product(const bpt_op_call_t *call) {
     const bpt_matmul_attrs_t *attrs = &call->attrs.matmul;
     const bpt_operand_t *a = &call->in[0], *b = &call->in[1], *out = &call->out[0];
-    const bool both_bf16 = a->dtype == BPT_BF16 && b->dtype == BPT_BF16;
     const bool has_epilogue = call->in[3].present || attrs->epilogue.n_steps;
-    layout_t l = {.gemm = {.dtype = both_bf16 && !*bpt_cpu_bf16_reason() ? BPT_BF16 : BPT_F32}};
-    bpt_gemm_t *g = &l.gemm;
-    g->transpose_a = attrs->transpose_a, g->transpose_b = attrs->transpose_b;
-    g->m = bpt_shape_rows(&out->shape), g->n = bpt_shape_columns(&out->shape);
-    g->k = attrs->transpose_a ? bpt_shape_rows(&a->shape) : bpt_shape_columns(&a->shape);
-    g->lda = bpt_shape_columns(&a->shape), g->ldb = bpt_shape_columns(&b->shape), g->ldc = g->n;
-    g->accumulate = call->in[2].present;
-    const bool direct_bf16 = g->dtype == BPT_BF16 && out->dtype == BPT_BF16 && !has_epilogue && !g->accumulate && !bpt_gemm_is_split(g);
-    g->c_dtype = direct_bf16 ? BPT_BF16 : BPT_F32;
-    g->transient = out->dtype != BPT_F32 && !direct_bf16;
-    l.copy_a = a->dtype != g->dtype, l.copy_b = b->dtype != g->dtype;
-    if (l.copy_a) l.a = reserve(&l.rest, bpt_shape_count(&a->shape), g->dtype);
-    if (l.copy_b) l.b = reserve(&l.rest, bpt_shape_count(&b->shape), g->dtype);
-    return l;
+    bpt_gemm_t g = {.a_dtype = a->dtype, .b_dtype = b->dtype, .transpose_a = attrs->transpose_a, .transpose_b = attrs->transpose_b};
+    g.m = bpt_shape_rows(&out->shape), g.n = bpt_shape_columns(&out->shape);
+    g.k = attrs->transpose_a ? bpt_shape_rows(&a->shape) : bpt_shape_columns(&a->shape);
+    g.lda = bpt_shape_columns(&a->shape), g.ldb = bpt_shape_columns(&b->shape), g.ldc = g.n;
+    g.accumulate = call->in[2].present;
+    const bool direct_bf16 = bpt_gemm_is_bf16(&g) && out->dtype == BPT_BF16 && !has_epilogue && !g.accumulate && !bpt_gemm_is_split(&g);
+    g.c_dtype = direct_bf16 ? BPT_BF16 : BPT_F32;
+    g.transient = out->dtype != BPT_F32 && !direct_bf16;
+    return g;
 }
 
 bpt_status_t bpt_cpu_plan_MATMUL(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
-    const layout_t l = make_layout(call);
-    BPT_TRY(bpt_gemm_plan(&l.gemm, threads, scratch_bytes));
-    *scratch_bytes += l.rest;
-    return BPT_OK;
+    const bpt_gemm_t g = make_product(call);
+    return bpt_gemm_plan(&g, threads, scratch_bytes);
 }
 
 typedef struct {
@@ -76,28 +53,17 @@ static void apply_epilogue(void *context, const bpt_gemm_tile_t *tile) {
 void bpt_cpu_run_MATMUL(const bpt_host_run_t *run) {
     const bpt_op_call_t *call = run->call;
     const bpt_pointwise_attrs_t *epilogue = &run->attrs->matmul.epilogue;
-    layout_t l = make_layout(call);
-    bpt_gemm_t *g = &l.gemm;
-    char *scratch = run->scratch;
-    const void *a = run->in[0], *b = run->in[1];
-    if (l.copy_a) {
-        bpt_cpu_convert(scratch + l.a, g->dtype, a, call->in[0].dtype, bpt_shape_count(&call->in[0].shape), run->threads);
-        a = scratch + l.a;
-    }
-    if (l.copy_b) {
-        bpt_cpu_convert(scratch + l.b, g->dtype, b, call->in[1].dtype, bpt_shape_count(&call->in[1].shape), run->threads);
-        b = scratch + l.b;
-    }
-    tile_context_t t = {.steps = bpt_cpu_steps_bind(run, epilogue, g->n),
+    bpt_gemm_t g = make_product(call);
+    tile_context_t t = {.steps = bpt_cpu_steps_bind(run, epilogue, g.n),
                         .acc = run->in[2],
                         .out = run->out[0],
                         .dtype = call->out[0].dtype,
-                        .n = g->n,
-                        .transient = g->transient};
+                        .n = g.n,
+                        .transient = g.transient};
     t.steps.bias = run->in[3];
     t.has_steps = t.steps.bias || epilogue->n_steps;
-    g->context = &t;
-    if (g->accumulate && (g->transient || run->in[2] != run->out[0])) g->prepare = copy_acc;
-    if (t.has_steps || g->transient) g->finish = apply_epilogue;
-    bpt_gemm_run(g, a, b, run->out[0], scratch + l.rest, run->threads);
+    g.context = &t;
+    if (g.accumulate && (g.transient || run->in[2] != run->out[0])) g.prepare = copy_acc;
+    if (t.has_steps || g.transient) g.finish = apply_epilogue;
+    bpt_gemm_run(&g, run->in[0], run->in[1], run->out[0], run->scratch, run->threads);
 }

@@ -1,6 +1,6 @@
 // xent, xent_grad: the logits of a chunk of rows at a time, turned in place into their gradient. Rows of weight 0 are left out: the
-// others are numbered first, and a chunk whose rows do not lie together is gathered. With h and W in bf16 the products run in bf16
-// where the machine can; the gradient of the logits is then rounded to bf16 for its two products (but not for db).
+// others are numbered first, and a chunk whose rows do not lie together is gathered. Where the machine multiplies bf16 and h and W are
+// of it, the gradient of the logits is rounded to bf16 for its two products (but not for db).
 #include <string.h>
 
 #include "backends/cpu/cpu.h"
@@ -8,12 +8,12 @@
 
 enum { CHUNK_BYTES = 32 << 20, MIN_CHUNK = 256, MAX_CHUNK = 4096, BLOCK = 32, SMALLEST = 64 };
 
-// Sizes, and where things are in the scratch (bytes). `type` is that of the products.
+// Sizes, types of h, W and the gradient of the logits, and where things are in the scratch (bytes).
 typedef struct {
     int64_t n, d, v, chunk;
-    bpt_dtype_t type;
+    bpt_dtype_t h_type, w_type, dlogits_type;
     bool gradient;
-    size_t scored, logits, h, dh, w, db, products, total;
+    size_t scored, logits, h, dh, db, products, total;
 } layout_t;
 
 static size_t reserve(size_t *total, int64_t count, size_t size) {
@@ -26,16 +26,15 @@ static layout_t make_layout(const bpt_op_call_t *call) {
     const bpt_operand_t *h = &call->in[0], *w = &call->in[1];
     layout_t l = {.n = bpt_shape_rows(&h->shape), .d = bpt_shape_columns(&h->shape), .v = bpt_shape_rows(&w->shape), .chunk = MAX_CHUNK};
     l.gradient = call->op == BPT_OP_XENT_GRAD;
-    l.type = h->dtype == BPT_BF16 && w->dtype == BPT_BF16 && !*bpt_cpu_bf16_reason() ? BPT_BF16 : BPT_F32;
+    l.h_type = h->dtype, l.w_type = w->dtype;
+    l.dlogits_type = bpt_gemm_is_bf16(&(bpt_gemm_t){.a_dtype = h->dtype, .b_dtype = w->dtype}) ? BPT_BF16 : BPT_F32;
     while (l.chunk > MIN_CHUNK && l.chunk * l.v * (int64_t)sizeof(float) > CHUNK_BYTES) l.chunk /= 2;
     while (l.chunk > SMALLEST && l.chunk / 2 >= l.n) l.chunk /= 2;
-    const size_t size = bpt_dtype_size(l.type);
     l.scored = reserve(&l.total, l.n, sizeof(int64_t));
     l.logits = reserve(&l.total, l.chunk * l.v, sizeof(float));
-    l.h = reserve(&l.total, l.chunk * l.d, size);
+    l.h = reserve(&l.total, l.chunk * l.d, bpt_dtype_size(l.h_type));
     if (l.gradient) l.dh = reserve(&l.total, l.chunk * l.d, sizeof(float));
     if (l.gradient && call->in[2].present) l.db = reserve(&l.total, bpt_cpu_blocks(l.chunk, BLOCK) * l.v, sizeof(float));
-    if (w->dtype != l.type) l.w = reserve(&l.total, l.v * l.d, size);
     l.products = l.total;
     return l;
 }
@@ -43,15 +42,17 @@ static layout_t make_layout(const bpt_op_call_t *call) {
 // The three products of `rows` rows: logits = h W^T, dh = dlogits W, dW (+)= dlogits^T h. A bf16 dlogits lies in place of the f32 one,
 // so that its rows are twice as far apart as they are long.
 static bpt_gemm_t logits_product(const layout_t *l, int64_t rows) {
-    return (bpt_gemm_t){.dtype = l->type, .transpose_b = true, .m = rows, .n = l->v, .k = l->d, .lda = l->d, .ldb = l->d, .ldc = l->v};
+    return (bpt_gemm_t){.a_dtype = l->h_type, .b_dtype = l->w_type, .transpose_b = true, .m = rows, .n = l->v, .k = l->d,
+                        .lda = l->d, .ldb = l->d, .ldc = l->v};
 }
-static int64_t dlogits_stride(const layout_t *l) { return l->type == BPT_F32 ? l->v : 2 * l->v; }
+static int64_t dlogits_stride(const layout_t *l) { return l->dlogits_type == BPT_F32 ? l->v : 2 * l->v; }
 static bpt_gemm_t dh_product(const layout_t *l, int64_t rows) {
-    return (bpt_gemm_t){.dtype = l->type, .m = rows, .n = l->d, .k = l->v, .lda = dlogits_stride(l), .ldb = l->d, .ldc = l->d};
+    return (bpt_gemm_t){.a_dtype = l->dlogits_type, .b_dtype = l->w_type, .m = rows, .n = l->d, .k = l->v,
+                        .lda = dlogits_stride(l), .ldb = l->d, .ldc = l->d};
 }
 static bpt_gemm_t dw_product(const layout_t *l, int64_t rows, bool first) {
-    return (bpt_gemm_t){.dtype = l->type, .transpose_a = true, .accumulate = !first, .m = l->v, .n = l->d, .k = rows,
-                        .lda = dlogits_stride(l), .ldb = l->d, .ldc = l->d};
+    return (bpt_gemm_t){.a_dtype = l->dlogits_type, .b_dtype = l->h_type, .transpose_a = true, .accumulate = !first, .m = l->v, .n = l->d,
+                        .k = rows, .lda = dlogits_stride(l), .ldb = l->d, .ldc = l->d};
 }
 
 // Rows are taken a chunk at a time, then by falling powers of two, the last ones filled up to SMALLEST with rows of zeros: so there are
@@ -89,7 +90,6 @@ typedef struct {
     int64_t n_scored;
     float *logits, *dh, *db_parts;
     void *h_rows, *products;
-    const void *w;
 } state_t;
 
 // Some of the scored rows, and their h: `count` rows, made up to `size` with rows of zeros.
@@ -102,18 +102,18 @@ typedef struct {
 static bool is_dense(const piece_t *p) { return p->rows[p->count - 1] - p->rows[0] == p->count - 1; }
 
 static void gather_h(const state_t *s, piece_t *p) {
-    const bpt_dtype_t from = s->run->call->in[0].dtype, to = s->l.type;
-    const size_t from_bytes = (size_t)s->l.d * bpt_dtype_size(from), to_bytes = (size_t)s->l.d * bpt_dtype_size(to);
-    p->h = (const char *)s->run->in[0] + (size_t)p->rows[0] * from_bytes;
-    if (from == to && is_dense(p) && p->count == p->size) return;
+    const size_t bytes = (size_t)s->l.d * bpt_dtype_size(s->l.h_type);
+    const char *h = s->run->in[0];
+    p->h = h + (size_t)p->rows[0] * bytes;
+    if (is_dense(p) && p->count == p->size) return;
     p->h = s->h_rows;
 #pragma omp parallel for num_threads(s->run->threads) schedule(static)
     for (int64_t i = 0; i < p->size; ++i) {
-        char *out = (char *)s->h_rows + (size_t)i * to_bytes;
+        char *out = (char *)s->h_rows + (size_t)i * bytes;
         if (i < p->count)
-            bpt_cpu_convert_piece(out, to, (const char *)s->run->in[0] + (size_t)p->rows[i] * from_bytes, from, s->l.d);
+            memcpy(out, h + (size_t)p->rows[i] * bytes, bytes);
         else
-            memset(out, 0, to_bytes);
+            memset(out, 0, bytes);
     }
 }
 
@@ -135,14 +135,14 @@ static void run_block(const state_t *s, const piece_t *p, int64_t first, int64_t
         const float scale = weights[row] * dloss;
         ((float *)run->out[1])[row] = k->xent_row(logits, bias, v, targets[row], s->l.gradient ? &scale : NULL);
         if (db) k->add(db, logits, BPT_F32, v);
-        if (s->l.gradient) k->from_f32(logits, s->l.type, logits, v);
+        if (s->l.gradient) k->from_f32(logits, s->l.dlogits_type, logits, v);
     }
 }
 
 static void run_rows(const state_t *s, const piece_t *p) {
     const bpt_host_run_t *run = s->run;
     const bpt_gemm_t g = logits_product(&s->l, p->size);
-    bpt_gemm_run(&g, p->h, s->w, s->logits, s->products, run->threads);
+    bpt_gemm_run(&g, p->h, run->in[1], s->logits, s->products, run->threads);
     const int64_t blocks = bpt_cpu_blocks(p->size, BLOCK), v = s->l.v;
     float *db = run->out[4];
 #pragma omp parallel for num_threads(run->threads) schedule(dynamic)
@@ -158,7 +158,7 @@ static void run_gradients(const state_t *s, const piece_t *p, bool first) {
     const bpt_gemm_t to_h = dh_product(&s->l, p->size), to_w = dw_product(&s->l, p->size, first);
     const bool direct = dtype == BPT_F32 && is_dense(p) && p->count == p->size;
     float *dh = direct ? (float *)run->out[2] + p->rows[0] * d : s->dh;
-    bpt_gemm_run(&to_h, s->logits, s->w, dh, s->products, run->threads);
+    bpt_gemm_run(&to_h, s->logits, run->in[1], dh, s->products, run->threads);
     bpt_gemm_run(&to_w, s->logits, p->h, run->out[3], s->products, run->threads);
     if (direct) return;
 #pragma omp parallel for num_threads(run->threads) schedule(static)
@@ -186,8 +186,7 @@ static void begin(state_t *s) {
 }
 
 static void run_xent(const bpt_host_run_t *run) {
-    const bpt_op_call_t *call = run->call;
-    state_t s = {.run = run, .l = make_layout(call), .w = run->in[1]};
+    state_t s = {.run = run, .l = make_layout(run->call)};
     const layout_t *l = &s.l;
     char *scratch = run->scratch;
     s.scored = (int64_t *)(void *)(scratch + l->scored);
@@ -195,10 +194,6 @@ static void run_xent(const bpt_host_run_t *run) {
     s.db_parts = (float *)(void *)(scratch + l->db);
     s.h_rows = scratch + l->h, s.products = scratch + l->products;
     begin(&s);
-    if (call->in[1].dtype != l->type) {
-        bpt_cpu_convert(scratch + l->w, l->type, run->in[1], call->in[1].dtype, l->v * l->d, run->threads);
-        s.w = scratch + l->w;
-    }
     for (int64_t i = 0; i < s.n_scored;) {
         const int64_t left = s.n_scored - i, size = piece_size(l->chunk, left);
         piece_t p = {.rows = s.scored + i, .count = bpt_cpu_min(size, left), .size = size};
