@@ -11,7 +11,8 @@
 #include "backends/cpu/onednn.h"
 
 enum { TILE_ROWS = 512, TILE_COLUMNS = 2048, MIN_ROWS = 128, MIN_COLUMNS = 256, LINES = 16, MAX_K = 1 << 24 };
-enum { WIDENED_K = 512, WIDENED_COLUMNS = 512 };  // what is widened at a time, so that it stays in the cache
+// What is widened at a time, so that it stays in the cache; and how many rows before its turn one is asked for.
+enum { WIDENED_K = 512, WIDENED_COLUMNS = 512, AHEAD = 4 };
 static const int64_t small_work = 1 << 20;  // multiply-adds that are not worth waking another thread
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -151,8 +152,12 @@ static void call_blas(const bpt_gemm_t *g, const bpt_onednn_product_t *p, const 
 static const float *as_f32(const void *x, bpt_dtype_t dtype, place_t place, float *room, int64_t *ld) {
     *ld = dtype == BPT_F32 ? place.ld : place.columns;
     if (dtype == BPT_F32) return (const float *)x + place.first;
-    for (int64_t i = 0; i < place.rows; ++i)
-        bpt_cpu_convert_piece(room + i * place.columns, BPT_F32, (const uint16_t *)x + place.first + i * place.ld, dtype, place.columns);
+    for (int64_t i = 0; i < place.rows; ++i) {
+        const uint16_t *row = (const uint16_t *)x + place.first + i * place.ld;
+        if (i + AHEAD < place.rows)  // rows lie too far apart for the processor to guess the next one
+            for (int64_t c = 0; c < place.columns; c += 32) __builtin_prefetch(row + AHEAD * place.ld + c);
+        bpt_cpu_convert_piece(room + i * place.columns, BPT_F32, row, dtype, place.columns);
+    }
     return room;
 }
 

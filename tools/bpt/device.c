@@ -181,7 +181,8 @@ static bpt_status_t check_precision(const bpt_device_t *device, bpt_dtype_t prec
     const bool has = precision == BPT_F32 || (precision == BPT_BF16 ? device->info.bf16 : device->info.f16);
     if (has) return BPT_OK;
     const bool told = precision == BPT_BF16 && *device->info.bf16_reason;
-    return bpt_fail(BPT_ERR_UNSUPPORTED, "--precision %s is not possible on backend %s, device %s: %s; take one that `bpt devices` shows for it",
+    return bpt_fail(BPT_ERR_UNSUPPORTED,
+                    "--precision %s is not possible on backend %s, device %s: %s; take one that `bpt devices` shows for it",
                     bpt_dtype_name(precision), device->backend->name, device->info.name,
                     told ? device->info.bf16_reason : "it has no such numbers");
 }

@@ -95,6 +95,8 @@ set(shader_entries "")
 foreach(kernel IN LISTS gpu_kernels)
   set(shader ${shader_dir}/${kernel})
   set(variants f32 f16)
+  set(texts ${CMAKE_CURRENT_SOURCE_DIR}/cl/${kernel}.cl ${CMAKE_CURRENT_SOURCE_DIR}/cl/${kernel}.inc)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${texts}) # they say which variants there are
   file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/cl/${kernel}.cl reductions REGEX "REDUCE_")
   file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/cl/${kernel}.inc texels REGEX "B\\([0-9]+, [GT], ")
   file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/cl/${kernel}.cl shuffles REGEX "SUBGROUP_SHUFFLE")
