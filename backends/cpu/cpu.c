@@ -37,7 +37,12 @@ static struct {
     bool multiplies_bf16;
 } machine;
 
-// The features that decide speed or precision here, under the kernel's names for them.
+static void add_feature(const char *word) {
+    const size_t used = strlen(machine.features);
+    snprintf(machine.features + used, sizeof machine.features - used, "%s%s", used ? " " : "", word);
+}
+
+// The features that decide speed or precision here, under the kernel's names for them, and bf16-as-f32 where products have to do without.
 static void read_features(void) {
     static const char *const interesting[] = {"avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512_bf16", "amx_bf16", "asimd", "asimdhp"};
     char flags[8192] = "";
@@ -47,11 +52,11 @@ static void read_features(void) {
     for (char *word = strtok_r(flags, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
         for (size_t i = 0; i < BPT_COUNT(interesting); ++i) {
             if (strcmp(word, interesting[i])) continue;
-            const size_t used = strlen(machine.features);
-            snprintf(machine.features + used, sizeof machine.features - used, "%s%s", used ? " " : "", word);
+            add_feature(word);
             if (strstr(word, "_bf16")) bf16 = true;
         }
     machine.multiplies_bf16 = bf16 && !*bpt_onednn_reason();
+    if (!machine.multiplies_bf16) add_feature("bf16-as-f32");
 }
 
 static void read_machine(void) {

@@ -48,6 +48,7 @@ static void expect_products_of_widened_operands(bpt_dtype_t dtype) {
     test_case_t narrow, wide;
     test_data_t data, widened;
     bpt_device_t *device = open_threads(2);
+    assert_non_null(strstr(device->info.features, "bf16-as-f32"));
     make_product(&narrow, dtype, false, M, K, N);
     make_product(&wide, BPT_F32, false, M, K, N);
     test_data_create(&narrow, &data);
