@@ -54,10 +54,9 @@ static void expect_products_of_widened_operands(bpt_dtype_t dtype) {
     test_data_create(&narrow, &data);
     test_data_create(&wide, &widened);
     for (int operand = 0; operand < 2; ++operand) {
-        const uint16_t *x = data.in[operand];
+        const bpt_operand_t *x = &narrow.call.in[operand];
         float *out = widened.in[operand];
-        for (int64_t i = 0; i < bpt_shape_count(&narrow.call.in[operand].shape); ++i)
-            out[i] = dtype == BPT_BF16 ? bpt_from_bf16(x[i]) : bpt_from_f16(x[i]);
+        for (int64_t i = 0; i < bpt_shape_count(&x->shape); ++i) out[i] = (float)test_load(x, data.in[operand], i);
     }
     test_must_execute(device, &narrow, &data);
     test_must_execute(device, &wide, &widened);

@@ -233,14 +233,7 @@ int main(void) {
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else
-static void not_compiled_in(void **state) {
-    (void)state;
-    print_message("not tested: %s\n", NO_CUDA_EMULATOR);
-    skip();
-}
+#include "support/support.h"
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(not_compiled_in)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return test_skip_program(NO_CUDA_EMULATOR); }
 #endif

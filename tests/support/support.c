@@ -46,3 +46,14 @@ bool test_backend_usable(const char *name) {
     }
     return !reason;
 }
+
+static void says_why_and_is_skipped(void **state) {
+    print_message("not tested: %s\n", (const char *)*state);
+    skip();
+}
+
+int test_skip_program(const char *why) {
+    const struct CMUnitTest tests[] = {
+        {.name = "not_compiled_in", .test_func = says_why_and_is_skipped, .initial_state = (void *)(uintptr_t)why}};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
