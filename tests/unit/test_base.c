@@ -34,6 +34,21 @@ static void allocation_failure_is_reported_and_leaks_nothing(void **state) {
     assert_int_equal(bpt_realloc(&q, SIZE_MAX, 2), BPT_ERR_NO_MEMORY);
 }
 
+static void blocks_of_tensors_are_aligned_to_lines_and_large_ones_to_huge_pages(void **state) {
+    (void)state;
+    const size_t huge = 2 << 20, sizes[] = {0, 1, 65, huge - 1, huge, 3 * huge + 5}, live = bpt_alloc_live();
+    for (size_t i = 0; i < BPT_COUNT(sizes); ++i) {
+        char *p;
+        assert_int_equal(bpt_alloc_aligned(sizes[i], &p), BPT_OK);
+        assert_int_equal((uintptr_t)p % (sizes[i] < huge ? 64 : huge), 0);
+        memset(p, 1, sizes[i]);
+        bpt_free_aligned(p);
+    }
+    void *p;
+    assert_int_equal(bpt_alloc_aligned(SIZE_MAX, &p), BPT_ERR_NO_MEMORY);
+    assert_int_equal(bpt_alloc_live(), live);
+}
+
 static void strbuf_stops_at_its_limit(void **state) {
     (void)state;
     bpt_strbuf_t buf = {.limit = 10};
@@ -82,6 +97,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(failure_keeps_message_and_context),
         cmocka_unit_test(allocation_failure_is_reported_and_leaks_nothing),
+        cmocka_unit_test(blocks_of_tensors_are_aligned_to_lines_and_large_ones_to_huge_pages),
         cmocka_unit_test(strbuf_stops_at_its_limit),
         cmocka_unit_test(philox_matches_the_published_vectors),
         cmocka_unit_test(half_conversions_round_to_nearest_even),

@@ -9,7 +9,8 @@ BPT_BEGIN_DECLS
 // Zeroed memory for `count` items of `size` bytes; *out must be freed with bpt_free. count 0 gives a valid pointer.
 // BPT_ERR_NO_MEMORY names the size that was wanted.
 BPT_API bpt_status_t bpt_alloc(size_t count, size_t size, void *out) BPT_MUST_USE;
-// As bpt_alloc, aligned to 64 bytes and not zeroed: for tensor data. Freed with bpt_free_aligned.
+// As bpt_alloc, aligned to 64 bytes and not zeroed: for tensor data. Large blocks are put on huge pages where the system has them.
+// Freed with bpt_free_aligned.
 BPT_API bpt_status_t bpt_alloc_aligned(size_t bytes, void *out) BPT_MUST_USE;
 // Grows or shrinks *inout (a pointer variable, NULL allowed); on failure it keeps its old value. New bytes are not zeroed.
 BPT_API bpt_status_t bpt_realloc(void *inout, size_t count, size_t size) BPT_MUST_USE;
