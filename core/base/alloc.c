@@ -5,9 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(__linux__)
 #include <sys/mman.h>
-#endif
 
 enum { HUGE_PAGE = 2 << 20 };  // bytes; of x86-64, and of aarch64 with small pages of 4 KiB
 
@@ -33,21 +31,12 @@ bpt_status_t bpt_alloc(size_t count, size_t size, void *out) {
     return BPT_OK;
 }
 
-// Rows of a tensor that kernels take a few columns of lie on a small page each, and a walk through the page tables costs more than the
-// row. A system that has no huge pages, or none free, gives small ones: nothing is lost.
-static void ask_for_huge_pages(void *block, size_t bytes) {
-#if defined(__linux__)
-    if (bytes) (void)madvise(block, bytes, MADV_HUGEPAGE);
-#else
-    (void)block, (void)bytes;
-#endif
-}
-
 bpt_status_t bpt_alloc_aligned(size_t bytes, void *out) {
     void *block = NULL;
     const size_t alignment = bytes < HUGE_PAGE ? 64 : HUGE_PAGE;
     if (injected_failure() || bytes > PTRDIFF_MAX || posix_memalign(&block, alignment, bytes ? bytes : 1)) return out_of_memory(1, bytes);
-    ask_for_huge_pages(block, bytes / HUGE_PAGE * HUGE_PAGE);
+    // Rows that kernels take a few columns of lie on a small page each. A system without huge pages refuses and gives small ones.
+    if (bytes >= HUGE_PAGE) (void)madvise(block, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
     atomic_fetch_add(&live_blocks, 1);
     memcpy(out, &block, sizeof block);
     return BPT_OK;
