@@ -57,7 +57,7 @@ typedef struct {
 // The key rows in use: node (j,m) lies in row base[j] + (m & mask[j]) while begin[j] <= m < end[j].
 typedef struct {
     int64_t base[BPT_MAX_LEVELS], mask[BPT_MAX_LEVELS], begin[BPT_MAX_LEVELS], end[BPT_MAX_LEVELS], rows;
-    float *k, *v, *dk, *dv;  // [rows][columns]
+    float *k, *v, *dk, *dv;  // [rows][columns]; behind those of k as many as a tile has whole keys
 } bpt_attention_ring_t;
 
 // Which rows of dk and dv are a chunk's alone, and its part of the others. In the order of the chunks: rows [low, own_low) of `range`
@@ -86,9 +86,13 @@ typedef struct {
 } bpt_attention_group_t;
 
 // Key lists of 16 consecutive leaf queries: the union of their intervals, nearest level first. The same for all heads.
+// Most high spans are read by all 16 queries, each at one distance: q . k + q . rel is q . (k + rel) then, and so are the gradients.
+// These whole keys come last, in no group, and their sums of two rows lie behind the ring's rows of k.
 typedef struct {
     int32_t n_keys, n_leaves, n_rel, n_groups;  // n_leaves: how many of the keys (the first ones) are leaves
-    int32_t *keys, *row, *rel;                  // node numbers; their rows in the ring; rows of the table
+    int32_t n_grouped;                          // keys before the whole ones
+    int32_t *keys, *row, *rel;                  // node numbers; their rows in the ring; rows of the table that groups use
+    int32_t *sum_row, *key_rel;                 // rows of k for products with queries; of the table, for whole keys
     bpt_attention_group_t group[BPT_ATTENTION_GROUPS];
 } bpt_attention_tile_t;
 

@@ -7,15 +7,27 @@ BPT_INLINE int64_t stored_keys(const bpt_attention_t *a, const bpt_attention_til
     return a->t->zero_spans ? tile->n_leaves : tile->n_keys;
 }
 
-// w->score[key][query] of the tile's keys, masked where the query does not read the key. q . rel is one product with the table
-// rows in use, read back by the key's distance for every group of queries that read the same keys.
+// Rows k + rel of whole keys.
+BPT_INLINE void sum_whole_keys(const bpt_attention_t *a, bpt_attention_work_t *w) {
+    const bpt_attention_tile_t *tile = w->tile;
+    for (int64_t p = tile->n_grouped; p < tile->n_keys; ++p) {
+        const float *k = w->ring.k + tile->row[p] * a->columns, *rel = a->rel + tile->key_rel[p] * a->columns;
+        float *sum = w->ring.k + tile->sum_row[p] * a->columns;
+        for (int64_t c = 0; c < a->columns; c += BPT_LANES) vf_store(sum + c, vf_load(k + c) + vf_load(rel + c));
+    }
+}
+
+// w->score[key][query] of the tile's keys, masked where the query does not read the key. q . rel of grouped keys is one product with
+// the table rows in use, read back by the key's distance for every group of queries that read the same keys.
 BPT_INLINE void tile_scores(const bpt_attention_t *a, bpt_attention_work_t *w) {
     const bpt_attention_tile_t *tile = w->tile;
     const int64_t stored = stored_keys(a, tile), head_dim = a->t->head_dim;
-    bpt_scores(w->ring.k, a->columns, tile->row, stored, w->qt, head_dim, w->raw);
+    sum_whole_keys(a, w);
+    bpt_scores(w->ring.k, a->columns, tile->sum_row, stored, w->qt, head_dim, w->raw);
     if (stored < tile->n_keys) memset(w->raw + stored * BPT_TILE, 0, (size_t)((tile->n_keys - stored) * BPT_TILE) * sizeof *w->raw);
     if (a->rel) bpt_scores(a->rel, a->columns, tile->rel, tile->n_rel, w->qt, head_dim, w->rel_score);
-    for (int64_t p = 0; p < tile->n_keys; ++p) tile_store(w->score + p * BPT_TILE, tile_set1(BPT_MASKED));
+    for (int64_t p = 0; p < tile->n_grouped; ++p) tile_store(w->score + p * BPT_TILE, tile_set1(BPT_MASKED));
+    for (int64_t p = tile->n_grouped; p < tile->n_keys; ++p) tile_store(w->score + p * BPT_TILE, tile_load(w->raw + p * BPT_TILE));
     for (int g = 0; g < tile->n_groups; ++g) {
         const bpt_attention_group_t *group = &tile->group[g];
         const lanes_t lanes = lanes_between(group->lane, group->lane + group->lanes);
@@ -74,10 +86,13 @@ void BPT_KERNEL_NAME(attention_leaves_grad)(const bpt_attention_t *a, const bpt_
     if (stored < tile->n_keys) memset(w->product + stored * BPT_TILE, 0, (size_t)((tile->n_keys - stored) * BPT_TILE) * sizeof *w->product);
     softmax_gradient(a, unit, &t.dropout, tile->keys, tile->n_keys, t.lse, t.delta, w->score, w->product);
     bpt_outer(w->ring.dv, a->columns, tile->row, stored, w->score, w->dout);
-    bpt_outer(w->ring.dk, a->columns, tile->row, stored, w->product, w->q);
-    bpt_mix(w->ring.k, a->columns, tile->row, stored, w->product, w->out);
+    const int64_t grouped = stored < tile->n_grouped ? stored : tile->n_grouped;
+    bpt_outer(w->ring.dk, a->columns, tile->row, grouped, w->product, w->q);
+    bpt_mix(w->ring.k, a->columns, tile->sum_row, stored, w->product, w->out);
     if (a->rel) {
         rel_gradient(w);
+        bpt_outer_twice((sums_t){w->ring.dk, tile->row + grouped}, (sums_t){w->drel, tile->key_rel + grouped}, a->columns, stored - grouped,
+                        w->product + grouped * BPT_TILE, w->q);
         bpt_outer(w->drel, a->columns, tile->rel, tile->n_rel, w->rel_score, w->q);
         bpt_mix(a->rel, a->columns, tile->rel, tile->n_rel, w->rel_score, w->out);
     }

@@ -96,35 +96,57 @@ BPT_INLINE void bpt_mix(const float *base, int64_t columns, const int32_t *rows,
         for (int q = 0; q < BPT_TILE; q += 8) mix_block(base + c, columns, rows, n, w + q, out + q * columns + c, 8, 1);
 }
 
-// `keys` rows by `vectors` vectors of base[rows[p]][c] += sum over 16 queries of w[p][query] * x[query][c].
-BPT_INLINE void outer_block(float *base, int64_t columns, const int32_t *rows, const float *w, const float *x, int keys, int vectors) {
+// Rows that a product is added to: rows[p] of base. base NULL: none.
+typedef struct {
+    float *base;
+    const int32_t *rows;
+} sums_t;
+
+// Adds to `keys` rows of `to` by `vectors` vectors: sum over 16 queries of w[p][query] * x[query][c]; the same to rows of `also`.
+BPT_INLINE void outer_block(sums_t to, sums_t also, int64_t columns, int64_t p, int64_t c, const float *w, const float *x, int keys,
+                            int vectors) {
     vf sum[4][4];
     for (int i = 0; i < keys; ++i)
-        for (int u = 0; u < vectors; ++u) sum[i][u] = vf_load(base + rows[i] * columns + u * BPT_LANES);
+        for (int u = 0; u < vectors; ++u)
+            sum[i][u] = also.base ? vf_set1(0) : vf_load(to.base + to.rows[p + i] * columns + c + u * BPT_LANES);
 #pragma GCC unroll 4
     for (int q = 0; q < BPT_TILE; ++q) {
         vf y[4];
-        for (int u = 0; u < vectors; ++u) y[u] = vf_load(x + q * columns + u * BPT_LANES);
+        for (int u = 0; u < vectors; ++u) y[u] = vf_load(x + q * columns + c + u * BPT_LANES);
         for (int i = 0; i < keys; ++i)
-            for (int u = 0; u < vectors; ++u) sum[i][u] += vf_set1(w[i * BPT_TILE + q]) * y[u];
+            for (int u = 0; u < vectors; ++u) sum[i][u] += vf_set1(w[(p + i) * BPT_TILE + q]) * y[u];
     }
     for (int i = 0; i < keys; ++i)
-        for (int u = 0; u < vectors; ++u) vf_store(base + rows[i] * columns + u * BPT_LANES, sum[i][u]);
+        for (int u = 0; u < vectors; ++u) {
+            float *y = to.base + to.rows[p + i] * columns + c + u * BPT_LANES;
+            vf_store(y, also.base ? vf_load(y) + sum[i][u] : sum[i][u]);
+            if (!also.base) continue;
+            y = also.base + also.rows[p + i] * columns + c + u * BPT_LANES;
+            vf_store(y, vf_load(y) + sum[i][u]);
+        }
 }
-BPT_INLINE void outer_columns(float *base, int64_t columns, const int32_t *rows, int64_t n, const float *w, const float *x, int vectors) {
+BPT_INLINE void outer_columns(sums_t to, sums_t also, int64_t columns, int64_t n, int64_t c, const float *w, const float *x, int vectors) {
     int64_t p = 0;
-    for (; p + 4 <= n; p += 4) outer_block(base, columns, rows + p, w + p * BPT_TILE, x, 4, vectors);
-    for (; p < n; ++p) outer_block(base, columns, rows + p, w + p * BPT_TILE, x, 1, vectors);
+    for (; p + 4 <= n; p += 4) outer_block(to, also, columns, p, c, w, x, 4, vectors);
+    for (; p < n; ++p) outer_block(to, also, columns, p, c, w, x, 1, vectors);
+}
+
+BPT_INLINE void outer_rows(sums_t to, sums_t also, int64_t columns, int64_t n, const float *w, const float *x) {
+    int64_t c = 0;
+#if BPT_LANES == 16
+    for (; c + 4 * BPT_LANES <= columns; c += 4 * BPT_LANES) outer_columns(to, also, columns, n, c, w, x, 4);
+#endif
+    for (; c + 2 * BPT_LANES <= columns; c += 2 * BPT_LANES) outer_columns(to, also, columns, n, c, w, x, 2);
+    for (; c < columns; c += BPT_LANES) outer_columns(to, also, columns, n, c, w, x, 1);
 }
 
 // base[rows[p]][c] += sum over the 16 queries of w[p][query] * x[query][c], p < n; the rows are distinct.
 BPT_INLINE void bpt_outer(float *base, int64_t columns, const int32_t *rows, int64_t n, const float *w, const float *x) {
-    int64_t c = 0;
-#if BPT_LANES == 16
-    for (; c + 4 * BPT_LANES <= columns; c += 4 * BPT_LANES) outer_columns(base + c, columns, rows, n, w, x + c, 4);
-#endif
-    for (; c + 2 * BPT_LANES <= columns; c += 2 * BPT_LANES) outer_columns(base + c, columns, rows, n, w, x + c, 2);
-    for (; c < columns; c += BPT_LANES) outer_columns(base + c, columns, rows, n, w, x + c, 1);
+    outer_rows((sums_t){base, rows}, (sums_t){NULL, NULL}, columns, n, w, x);
+}
+// The same sums added to rows of two matrices; they need not be distinct.
+BPT_INLINE void bpt_outer_twice(sums_t to, sums_t also, int64_t columns, int64_t n, const float *w, const float *x) {
+    outer_rows(to, also, columns, n, w, x);
 }
 
 // ---- Rows and tiles --------------------------------------------------------------------------------------------------

@@ -81,6 +81,7 @@ static bpt_attention_work_t layout_thread(const bpt_attention_plan_t *p, cursor_
     x.q = take_floats(cursor, tile), x.qt = take_floats(cursor, tile), x.out = take_floats(cursor, tile);
     x.raw = take_floats(cursor, keys * BPT_TILE), x.score = take_floats(cursor, keys * BPT_TILE);
     lists.keys = take(cursor, keys, sizeof *lists.keys), lists.row = take(cursor, keys, sizeof *lists.row);
+    lists.sum_row = take(cursor, keys, sizeof *lists.sum_row), lists.key_rel = take(cursor, keys, sizeof *lists.key_rel);
     x.order = take(cursor, keys, sizeof *x.order), x.row = take(cursor, keys, sizeof *x.row);
     if (a->rel_rows) x.rel_score = take_floats(cursor, rel * BPT_TILE), lists.rel = take(cursor, rel, sizeof *lists.rel);
     if (p->grad) {
@@ -98,7 +99,8 @@ static void layout_head(const bpt_attention_plan_t *p, cursor_t *cursor, bpt_att
     const int64_t lanes = BPT_ATTENTION_LANES * a->columns;
     x.walk.q = take_floats(cursor, lanes), x.walk.qt = take_floats(cursor, lanes), x.walk.out = take_floats(cursor, lanes);
     x.ring.rows = bpt_attention_layout_ring(a, &x.ring);
-    x.ring.k = take_floats(cursor, x.ring.rows * a->columns), x.ring.v = take_floats(cursor, x.ring.rows * a->columns);
+    const int64_t sums = a->tree && a->rel_rows ? bpt_attention_tile_keys(a) : 0;
+    x.ring.k = take_floats(cursor, (x.ring.rows + sums) * a->columns), x.ring.v = take_floats(cursor, x.ring.rows * a->columns);
     if (p->grad) {
         x.walk.dout = take_floats(cursor, lanes), x.walk.doutt = take_floats(cursor, lanes);
         x.ring.dk = take_floats(cursor, x.ring.rows * a->columns), x.ring.dv = take_floats(cursor, x.ring.rows * a->columns);

@@ -12,7 +12,12 @@ typedef struct {
     bpt_attention_tile_t *tile;
     int64_t first, end;  // leaf queries
     int level, region;   // the open level and its first group
-    int32_t block[BPT_ATTENTION_GROUPS], needed[MAX_BLOCKS];
+    int32_t block[BPT_ATTENTION_GROUPS];
+    int n_whole;
+    struct {
+        bpt_attention_group_t group;
+        int level, block;
+    } whole[2 * MAX_BLOCKS];  // groups of whole keys, which come last
 } builder_t;
 
 static int64_t power(int level) { return (int64_t)1 << level; }
@@ -38,20 +43,19 @@ static void add(builder_t *b, int64_t from, int64_t to, int64_t begin, int64_t e
                                                 .step = step,
                                                 .lane = (int32_t)(from - b->first),
                                                 .lanes = (int32_t)(to - from)};
-    if (block < 0) return;
-    const int64_t last = s + step * (end - begin - 1);
-    b->needed[block] = (int32_t)most(b->needed[block], most(s, last) + 1);
+}
+
+static void place_key(builder_t *b, int level, int32_t m) {
+    bpt_attention_tile_t *tile = b->tile;
+    tile->row[tile->n_keys] = (int32_t)bpt_attention_ring_row(b->ring, level, m);
+    tile->keys[tile->n_keys++] = (int32_t)b->unit->first[level] + m;
 }
 
 // Gives the nodes [low, high) of the open level places in the key list, and groups [from, to), which read them, theirs.
 static void place_keys(builder_t *b, int from, int to, int32_t low, int32_t high) {
     bpt_attention_tile_t *tile = b->tile;
     for (int g = from; g < to; ++g) tile->group[g].key += tile->n_keys - low;
-    const int32_t offset = (int32_t)b->unit->first[b->level];
-    for (int32_t m = low; m < high; ++m) {
-        tile->row[tile->n_keys] = (int32_t)bpt_attention_ring_row(b->ring, b->level, m);
-        tile->keys[tile->n_keys++] = offset + m;
-    }
+    for (int32_t m = low; m < high; ++m) place_key(b, b->level, m);
 }
 
 static void range_of_groups(const builder_t *b, int from, int to, int32_t *low, int32_t *high) {
@@ -61,6 +65,18 @@ static void range_of_groups(const builder_t *b, int from, int to, int32_t *low, 
         if (group->key < *low) *low = group->key;
         if (group->key + group->keys > *high) *high = group->key + group->keys;
     }
+}
+
+// Sets groups [from, to) of the open level aside when their keys are whole.
+static bool set_aside(builder_t *b, int from, int to) {
+    for (int g = from; g < to; ++g)
+        if (b->block[g] < 0 || b->tile->group[g].lanes < BPT_TILE || b->a->t->zero_spans) return false;
+    for (int g = from; g < to; ++g) {
+        b->whole[b->n_whole].group = b->tile->group[g], b->whole[b->n_whole].level = b->level;
+        b->whole[b->n_whole++].block = b->block[g];
+        b->tile->group[g].keys = 0, b->block[g] = NO_BLOCK;
+    }
+    return true;
 }
 
 // Closes a level whose groups from `right` on are those of the right side. A node is listed once: where the sides of different
@@ -74,8 +90,8 @@ static void close_level(builder_t *b, int right) {
         range_of_groups(b, b->region, end, &low[LEFT], &high[LEFT]);
         right = end;
     }
-    if (b->region < right) place_keys(b, b->region, right, low[LEFT], high[LEFT]);
-    if (right < end) place_keys(b, right, end, low[RIGHT], high[RIGHT]);
+    if (b->region < right && !set_aside(b, b->region, right)) place_keys(b, b->region, right, low[LEFT], high[LEFT]);
+    if (right < end && !set_aside(b, right, end)) place_keys(b, right, end, low[RIGHT], high[RIGHT]);
 }
 
 // The last query from `i` on for which (query + shift) >> level is what it is for i, plus one.
@@ -181,17 +197,42 @@ static void add_side(builder_t *b, int level, int side) {
     }
 }
 
-// Gives the table rows in use their places in the tile's list.
+// The table's row of entry `s` of a block.
+static int32_t table_row(const builder_t *b, int32_t block, int32_t s) {
+    const bpt_intervals_t *graph = &b->a->t->graph;
+    return 1 + block * (graph->kind == BPT_GRAPH_SEGTREE ? 1 : graph->k + 1) + s;
+}
+
+// Gives the whole keys their places: last in the list, with rows for the sums.
+static void place_whole(builder_t *b) {
+    bpt_attention_tile_t *tile = b->tile;
+    tile->n_grouped = tile->n_keys;
+    for (int32_t p = 0; p < tile->n_grouped; ++p) tile->sum_row[p] = tile->row[p];
+    for (int i = 0; i < b->n_whole; ++i) {
+        const bpt_attention_group_t *group = &b->whole[i].group;
+        for (int32_t m = 0; m < group->keys; ++m) {
+            tile->sum_row[tile->n_keys] = (int32_t)b->ring->rows + tile->n_keys - tile->n_grouped;
+            tile->key_rel[tile->n_keys] = table_row(b, b->whole[i].block, group->rel + m * group->step);
+            place_key(b, b->whole[i].level, group->key + m);
+        }
+    }
+}
+
+// Gives the table rows that groups use their places in the tile's list.
 static void place_rows(builder_t *b) {
     bpt_attention_tile_t *tile = b->tile;
-    const bool segtree = b->a->t->graph.kind == BPT_GRAPH_SEGTREE;
-    const int32_t width = segtree ? 1 : b->a->t->graph.k + 1;
-    int32_t place[MAX_BLOCKS];
+    int32_t place[MAX_BLOCKS], needed[MAX_BLOCKS] = {0};
+    for (int g = 0; g < tile->n_groups; ++g) {
+        const bpt_attention_group_t *group = &tile->group[g];
+        if (b->block[g] < 0) continue;
+        const int64_t last = group->rel + (int64_t)group->step * (group->keys - 1);
+        needed[b->block[g]] = (int32_t)most(needed[b->block[g]], most(group->rel, last) + 1);
+    }
     tile->n_rel = 0;
     if (b->a->rel) tile->rel[tile->n_rel++] = 0;
     for (int32_t block = 0; block < MAX_BLOCKS; ++block) {
         place[block] = tile->n_rel;
-        for (int32_t s = 0; s < b->needed[block]; ++s) tile->rel[tile->n_rel++] = 1 + block * width + s;
+        for (int32_t s = 0; s < needed[block]; ++s) tile->rel[tile->n_rel++] = table_row(b, block, s);
     }
     for (int g = 0; g < tile->n_groups; ++g) {
         bpt_attention_group_t *group = &tile->group[g];
@@ -217,6 +258,7 @@ void bpt_attention_tile(const bpt_attention_t *a, const bpt_attention_unit_t *un
         if (level == 0) tile->n_leaves = tile->n_keys;
         if (paper && tile->n_groups == b.region) break;  // nothing is left farther away
     }
+    place_whole(&b);
     place_rows(&b);
 }
 
