@@ -85,10 +85,11 @@ typedef struct {
     int32_t key, keys, rel, step, lane, lanes;
 } bpt_attention_group_t;
 
-// Key lists of 16 consecutive leaf queries: the union of their intervals, nearest level first. The same for all heads.
-// Most high spans are read by all 16 queries, each at one distance: q . k + q . rel is q . (k + rel) then, and so are the gradients.
-// These whole keys come last, in no group, and their sums of two rows lie behind the ring's rows of k.
+// Leaf queries [first, end), at most 16, and in trees their key lists: the union of their intervals, nearest level first. The same for
+// all heads. Most high spans are read by all 16 queries, each at one distance: q . k + q . rel is q . (k + rel) then, and so are the
+// gradients. These whole keys come last, in no group, and their sums of two rows lie behind the ring's rows of k.
 typedef struct {
+    int64_t first, end;
     int32_t n_keys, n_leaves, n_rel, n_groups;  // n_leaves: how many of the keys (the first ones) are leaves
     int32_t n_grouped;                          // keys before the whole ones
     int32_t *keys, *row, *rel;                  // node numbers; their rows in the ring; rows of the table that groups use
@@ -149,8 +150,10 @@ static inline const float *bpt_attention_mean_row(const bpt_attention_t *a, cons
     return unit->levels > 1 ? unit->means + (unit->first[1] - a->n + (leaf >> 1)) * a->columns : NULL;
 }
 
-// The key lists of leaf queries [first, first + 16) of a bpt or segtree graph (ops/attention_tile.c).
-void bpt_attention_tile(const bpt_attention_t *a, const bpt_attention_unit_t *unit, const bpt_attention_ring_t *ring, int64_t first,
+// Where the tile of leaf `first` ends: tiles are cut where the left intervals of the levels above them are.
+int64_t bpt_attention_tile_end(const bpt_attention_t *a, int64_t first);
+// The key lists of the tile's queries in a bpt or segtree graph (ops/attention_tile.c).
+void bpt_attention_tile(const bpt_attention_t *a, const bpt_attention_unit_t *unit, const bpt_attention_ring_t *ring,
                         bpt_attention_tile_t *tile);
 // Longest key list and list of table rows that it makes.
 int64_t bpt_attention_tile_keys(const bpt_attention_t *a);

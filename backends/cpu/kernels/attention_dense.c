@@ -77,8 +77,8 @@ BPT_INLINE void block_scores(const bpt_attention_t *a, const leaves_t *t, const 
     }
 }
 
-void BPT_KERNEL_NAME(attention_dense)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w, int64_t first) {
-    leaves_t t = leaves_begin(a, unit, first);
+void BPT_KERNEL_NAME(attention_dense)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w) {
+    leaves_t t = leaves_begin(a, unit, w->tile);
     const reach_t r = reach_of(a, unit, &t);
     tile_t max = tile_set1(BPT_MASKED), sum = tile_set1(0);
     leaves_read_queries(a, &t, w);
@@ -114,9 +114,8 @@ BPT_INLINE void rel_gradient(const bpt_attention_t *a, const leaves_t *t, const 
     }
 }
 
-void BPT_KERNEL_NAME(attention_dense_grad)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w,
-                                           int64_t first) {
-    leaves_t t = leaves_begin(a, unit, first);
+void BPT_KERNEL_NAME(attention_dense_grad)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w) {
+    leaves_t t = leaves_begin(a, unit, w->tile);
     const reach_t r = reach_of(a, unit, &t);
     leaves_read_gradient(a, unit, &t, w);
     for (int64_t begin = r.begin; begin < r.end; begin += BPT_ATTENTION_KEYS) {

@@ -46,9 +46,9 @@ BPT_INLINE void tile_scores(const bpt_attention_t *a, bpt_attention_work_t *w) {
     }
 }
 
-void BPT_KERNEL_NAME(attention_leaves)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w, int64_t first) {
+void BPT_KERNEL_NAME(attention_leaves)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w) {
     const bpt_attention_tile_t *tile = w->tile;
-    leaves_t t = leaves_begin(a, unit, first);
+    leaves_t t = leaves_begin(a, unit, w->tile);
     leaves_read_queries(a, &t, w);
     tile_scores(a, w);
     const tile_t max = tile_max(tile_load(w->score), w->score, tile->n_keys);
@@ -75,10 +75,9 @@ BPT_INLINE void rel_gradient(bpt_attention_work_t *w) {
     }
 }
 
-void BPT_KERNEL_NAME(attention_leaves_grad)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w,
-                                            int64_t first) {
+void BPT_KERNEL_NAME(attention_leaves_grad)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w) {
     const bpt_attention_tile_t *tile = w->tile;
-    leaves_t t = leaves_begin(a, unit, first);
+    leaves_t t = leaves_begin(a, unit, w->tile);
     leaves_read_gradient(a, unit, &t, w);
     tile_scores(a, w);
     const int64_t stored = stored_keys(a, tile);

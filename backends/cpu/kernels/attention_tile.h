@@ -16,9 +16,8 @@ typedef struct {
     dropout_t dropout;
 } leaves_t;
 
-BPT_INLINE leaves_t leaves_begin(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t first) {
-    leaves_t t = {.first = first, .row = bpt_attention_row(a, unit->sequence, first), .lanes = BPT_TILE};
-    if (unit->length - first < BPT_TILE) t.lanes = (int)(unit->length - first);
+BPT_INLINE leaves_t leaves_begin(const bpt_attention_t *a, const bpt_attention_unit_t *unit, const bpt_attention_tile_t *tile) {
+    leaves_t t = {.first = tile->first, .row = bpt_attention_row(a, unit->sequence, tile->first), .lanes = (int)(tile->end - tile->first)};
     if (a->t->p > 0) {
         uint32_t code[BPT_TILE] = {0}, sequence[BPT_TILE] = {0};
         for (int q = 0; q < t.lanes; ++q) code[q] = a->row_keys[2 * (t.row + q)], sequence[q] = a->row_keys[2 * (t.row + q) + 1];

@@ -5,10 +5,10 @@
 
 enum { PIECE_ROWS = 2048 };  // rows of one piece of merging
 
-// How far from the node above it a query reads, in nodes of the level.
+// How far from the node above it a query reads, in nodes of the level (paper rule; the others read less).
 static int64_t reach_of(const bpt_attention_t *a) {
     const bpt_intervals_t *graph = &a->t->graph;
-    if (a->tree) return 2 * (graph->kind == BPT_GRAPH_SEGTREE ? 1 : (int64_t)graph->k) + 3;
+    if (a->tree) return 2 * (graph->kind == BPT_GRAPH_SEGTREE ? 1 : (int64_t)graph->k) + 1;
     return graph->kind == BPT_GRAPH_WINDOW ? bpt_cpu_min(graph->window, a->n) : a->n;
 }
 static int levels_with_keys(const bpt_attention_t *a, int levels) { return a->tree && !a->t->zero_spans ? levels : 1; }
@@ -31,16 +31,16 @@ static bpt_attention_range_t range_of_chunk(const bpt_attention_t *a, const bpt_
     return range_of(a, unit, begin, bpt_cpu_min(unit->length, begin + BPT_ATTENTION_CHUNK));
 }
 
-// Most rows of a level that `leaves` leaves, a power of two, touch in a bucket.
+// Most rows of a level that `leaves` leaves touch in a bucket.
 static int64_t most_rows(const bpt_attention_t *a, int level, int64_t leaves) {
-    const int64_t rows = ((leaves - 1) >> level) + 1 + (a->t->graph.causal ? 1 : 2) * reach_of(a);
+    const int64_t rows = ((leaves - 1) >> level) + 2 + (a->t->graph.causal ? 1 : 2) * reach_of(a);
     return bpt_cpu_min(rows, size_in_bucket(a, level));
 }
 
 int64_t bpt_attention_layout_ring(const bpt_attention_t *a, bpt_attention_ring_t *ring) {
     int64_t rows = 0;
     for (int j = 0; j < levels_of_bucket(a); ++j) {
-        const int64_t needed = most_rows(a, j, BPT_ATTENTION_BLOCK), size = size_in_bucket(a, j);
+        const int64_t needed = most_rows(a, j, BPT_ATTENTION_BLOCK + BPT_TILE - 1), size = size_in_bucket(a, j);
         int64_t room = 1;
         while (room < needed) room *= 2;
         ring->base[j] = rows;

@@ -243,14 +243,22 @@ static void place_rows(builder_t *b) {
     }
 }
 
-void bpt_attention_tile(const bpt_attention_t *a, const bpt_attention_unit_t *unit, const bpt_attention_ring_t *ring, int64_t first,
+int64_t bpt_attention_tile_end(const bpt_attention_t *a, int64_t first) {
+    const bpt_intervals_t *graph = &a->t->graph;
+    int64_t shift = 0;  // left intervals move on where first + shift is a multiple of 2^level
+    if (graph->kind == BPT_GRAPH_BPT) shift = graph->reference_rule ? graph->k - 1 : graph->k;
+    if (graph->kind == BPT_GRAPH_SEGTREE) shift = BPT_TILE - 1;
+    return first + BPT_TILE - (first + shift) % BPT_TILE;
+}
+
+void bpt_attention_tile(const bpt_attention_t *a, const bpt_attention_unit_t *unit, const bpt_attention_ring_t *ring,
                         bpt_attention_tile_t *tile) {
-    builder_t b = {.a = a, .unit = unit, .ring = ring, .tile = tile, .first = first, .end = least(first + BPT_TILE, unit->length)};
+    builder_t b = {.a = a, .unit = unit, .ring = ring, .tile = tile, .first = tile->first, .end = tile->end};
     const bool causal = a->t->graph.causal, paper = a->t->graph.kind == BPT_GRAPH_BPT && !a->t->graph.reference_rule;
     tile->n_keys = tile->n_groups = 0;
     for (int level = 0; level == 0 || level < unit->levels - 1; ++level) {  // the root is never context
         open_level(&b, level);
-        for (int64_t i = first; level == 0 && i < b.end; ++i) add(&b, i, i + 1, i, i + 1, SELF, 0, 0);
+        for (int64_t i = b.first; level == 0 && i < b.end; ++i) add(&b, i, i + 1, i, i + 1, SELF, 0, 0);
         if (level < unit->levels - 1) add_side(&b, level, LEFT);
         const int right = tile->n_groups;
         if (level < unit->levels - 1 && !causal) add_side(&b, level, RIGHT);

@@ -59,7 +59,7 @@ static void begin_chunk(const bpt_attention_plan_t *p, const bpt_attention_t *a,
 void bpt_attention_run_chunk(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,
                              bpt_attention_work_t *w, int heads, int64_t chunk) {
     const bpt_cpu_kernels_t *k = p->k;
-    void (*const leaves)(const bpt_attention_t *, const bpt_attention_unit_t *, bpt_attention_work_t *, int64_t) =
+    void (*const leaves)(const bpt_attention_t *, const bpt_attention_unit_t *, bpt_attention_work_t *) =
         p->grad   ? (a->tree ? k->attention_leaves_grad : k->attention_dense_grad)
         : a->tree ? k->attention_leaves
                   : k->attention_dense;
@@ -67,12 +67,17 @@ void bpt_attention_run_chunk(const bpt_attention_plan_t *p, const bpt_attention_
         p->grad ? k->attention_spans_grad : k->attention_spans;
     const int64_t begin = chunk * BPT_ATTENTION_CHUNK, end = bpt_cpu_min(unit->length, begin + BPT_ATTENTION_CHUNK);
     for (int h = 0; h < heads; ++h) begin_chunk(p, &a[h], &unit[h], &w[h], chunk);
+    w->tile->first = begin;
     for (int64_t leaf = begin; leaf < end; leaf += BPT_ATTENTION_BLOCK) {
         const int64_t next = bpt_cpu_min(end, leaf + BPT_ATTENTION_BLOCK);
-        bpt_attention_move_keys(p, a, unit, w, heads, leaf, next);
-        for (int64_t i = leaf; a->t->queries != BPT_QUERIES_ROOTS && i < next; i += BPT_TILE) {
-            if (a->tree) bpt_attention_tile(a, unit, &w->ring, i, w->tile);
-            for (int h = 0; h < heads; ++h) leaves(&a[h], &unit[h], &w[h], i);
+        bpt_attention_move_keys(p, a, unit, w, heads, w->tile->first, next);
+        // A tile across the end of the block waits for the next one.
+        for (; w->tile->first < next; w->tile->first = w->tile->end) {
+            w->tile->end = bpt_cpu_min(end, bpt_attention_tile_end(a, w->tile->first));
+            if (w->tile->end > next) break;
+            if (a->t->queries == BPT_QUERIES_ROOTS) continue;
+            if (a->tree) bpt_attention_tile(a, unit, &w->ring, w->tile);
+            for (int h = 0; h < heads; ++h) leaves(&a[h], &unit[h], &w[h]);
         }
         for (int h = 0; h < heads && (w->walk.low || w->walk.n); ++h) spans(&a[h], &unit[h], &w[h], leaf);
     }
