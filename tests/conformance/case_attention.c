@@ -73,6 +73,8 @@ static const chosen_t chosen[] = {
     {BPT_GRAPH_SEGTREE, false, true, true, true, 1, 1, 700, 9, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
     // Heads that are worked on side by side, longer than a piece of work.
     {BPT_GRAPH_BPT, true, false, true, true, 1, 4, 16, 8300, 1, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},
+    // As far as a query reads on both sides, across the end of a piece of work.
+    {BPT_GRAPH_BPT, false, false, true, true, 4, 1, 16, 8500, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
 };
 
 // Graphs given as tables; forward only.
