@@ -17,6 +17,26 @@ static bpt_node_t *sole_producer(const fusion_t *f, bpt_value_t v) {
     return &g->nodes[value_info(g, v)->node];
 }
 
+static bool same_state(const bpt_graph_t *g, bpt_value_t a, bpt_value_t b) {
+    if (!present(a) || !present(b)) return false;
+    const bpt_value_info_t *x = value_info(g, bpt_storage_of(g, a, NULL)), *y = value_info(g, bpt_storage_of(g, b, NULL));
+    return x->kind == BPT_VALUE_STATE && y->kind == BPT_VALUE_STATE && x->state == y->state;
+}
+
+// Whether a node between the producer and node i writes a state that the producer reads: it must not read later than it does.
+static bool state_changes(const bpt_graph_t *g, const bpt_node_t *producer, size_t i) {
+    for (const bpt_node_t *node = producer + 1; node < &g->nodes[i]; ++node) {
+        if (node->op == BPT_OP_COUNT) continue;  // merged
+        for (int j = 0; j < BPT_MAX_INPUTS + BPT_MAX_OUTPUTS; ++j) {
+            const bool output = j >= BPT_MAX_INPUTS;
+            if (!output && !(bpt_op_info(node->op)->mutates >> j & 1)) continue;
+            for (int k = 0; k < BPT_MAX_INPUTS; ++k)
+                if (same_state(g, output ? node->out[j - BPT_MAX_INPUTS] : node->in[j], producer->in[k])) return true;
+        }
+    }
+    return false;
+}
+
 static bool reads_other(bpt_step_code_t code) {
     return code == BPT_STEP_ADD || code == BPT_STEP_MUL || code == BPT_STEP_MASK || code == BPT_STEP_ADD_ROW || code == BPT_STEP_MUL_SCALAR;
 }
@@ -90,7 +110,7 @@ static bool merge(fusion_t *f, size_t i) {
         else if (producer->op == BPT_OP_POINTWISE && g->differentiated)
             found = append_steps(&merged, &merged.attrs.pointwise, node, 1, 5);
     }
-    if (!found) return false;
+    if (!found || state_changes(g, producer, i)) return false;
     memcpy(merged.out, node->out, sizeof merged.out);
     merged.region = node->region;
     merged.backward = node->backward;

@@ -23,12 +23,16 @@ static bpt_status_t contribute(pass_t *p, bpt_value_t v, bpt_value_t gradient) {
             const int64_t count = bpt_shape_count(&view.shape);
             GRAPH_EXPECT(first % columns == 0 && count % columns == 0, "only views of whole rows can be differentiated");
             const bpt_value_t rows = bpt_view(g, gradient, 0, bpt_shape2(count / columns, columns));
-            bpt_value_t sofar = p->grad[view.base];
+            const bool inner = value_info(g, view.base)->kind == BPT_VALUE_VIEW && !p->wanted[view.base];
+            bpt_value_t sofar = inner ? BPT_NO_VALUE : p->grad[view.base];
             BPT_TRY(bpt_graph_status(g));
             if (present(sofar) && value_info(g, sofar)->dtype != value_info(g, rows)->dtype)
                 sofar = bpt_cast(g, sofar, value_info(g, rows)->dtype);
-            p->grad[view.base] = bpt_add_rows(g, sofar, rows, first / columns, bpt_shape_rows(&base));
-            return bpt_graph_status(g);
+            gradient = bpt_add_rows(g, sofar, rows, first / columns, bpt_shape_rows(&base));
+            if (!inner) {
+                p->grad[view.base] = gradient;
+                return bpt_graph_status(g);
+            }
         }
         v = view.base;
     }
@@ -98,7 +102,7 @@ bpt_status_t bpt_graph_gradients(bpt_graph_t *g, bpt_value_t loss, const bpt_val
     find_needed(&p);
     g->differentiated = true;
     g->region = -1;
-    if (p.need[loss]) p.grad[loss] = bpt_fill(g, value_info(g, loss)->dtype, *value_shape(g, loss), 1);
+    if (p.need[loss]) BPT_TRY_GOTO(contribute(&p, loss, bpt_fill(g, value_info(g, loss)->dtype, *value_shape(g, loss), 1)), done);
     for (size_t i = n_nodes; i-- > 0;) BPT_TRY_GOTO(backward_through(&p, i), done);
     for (int i = 0; i < n_wrt; ++i) grads[i] = p.grad[wrt[i]];
     status = bpt_graph_sort(g);  // results handed from a forward op to its gradient op have moved behind their readers

@@ -1,6 +1,7 @@
 // Opening, locking and cleaning a run directory (see run_dir.h); checkpoints are in run_checkpoint.c.
 #include "models/train/run_dir.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,11 +71,14 @@ static bpt_status_t has_checkpoints(const bpt_run_t *run, bool *out) {
     return BPT_OK;
 }
 
+// Checkpoints, or what a copy without links has in their place.
 static bpt_status_t check_no_checkpoint(const bpt_run_t *run) {
     bool taken;
     BPT_TRY(has_checkpoints(run, &taken));
+    const char *const links[] = {run->latest, run->best};
+    for (size_t i = 0; i < BPT_COUNT(links); ++i) taken |= bpt_folder_exists(links[i]) && bpt_run_linked_step(links[i]) < 0;
     if (!taken) return BPT_OK;
-    return bpt_fail(BPT_ERR_USAGE, "%s already holds a run; add --resume to go on with it, or choose another folder", run->path);
+    return bpt_fail(BPT_ERR_USAGE, "%s already holds a run; choose another folder, or go on with it by bpt train --resume", run->path);
 }
 
 static bpt_status_t check_nothing_foreign(const bpt_run_t *run) {
@@ -160,8 +164,9 @@ static bpt_status_t create(bpt_run_t *run) {
 static bpt_status_t check_is_run(const bpt_run_t *run) {
     if (!bpt_folder_exists(run->path))
         return bpt_fail(BPT_ERR_INPUT, "%s is not a run: there is no such folder; check the path", run->path);
-    if (!bpt_file_exists(run->config)) return bpt_fail(BPT_ERR_INPUT, "%s is not a run: it has no config.json; check the path", run->path);
-    return BPT_OK;
+    if (bpt_file_exists(run->config)) return BPT_OK;
+    if (errno == EACCES) return bpt_fail(BPT_ERR_IO, "%s: no permission to look into this folder; ask its owner", run->path);
+    return bpt_fail(BPT_ERR_INPUT, "%s is not a run: it has no config.json; check the path", run->path);
 }
 
 static bpt_status_t resume(bpt_run_t *run) {

@@ -156,7 +156,7 @@ static bpt_status_t evaluate(bpt_trainer_t *t, bool scheduled, bool *improved) {
     if (!isfinite(result.loss))
         return bpt_fail(
             BPT_ERR_NUMERIC,
-            "step %lld: the validation loss is not finite; lower the learning rate or clip gradients, and go on from the last checkpoint",
+            "step %lld: the validation loss is not finite; train again with a lower learning rate or with clipped gradients (--lr, --clip)",
             (long long)t->state.step);
     *improved = result.loss < t->state.best_loss;
     if (*improved) {
@@ -177,6 +177,15 @@ static bpt_status_t stop(bpt_trainer_t *t) {
                     t->options.run ? "; the state is saved" : "");
 }
 
+// A log that cannot be written must not cost the steps since the last checkpoint.
+static bpt_status_t save_before(bpt_trainer_t *t, bool improved, bpt_status_t status) {
+    if (status != BPT_ERR_IO || t->saved_step == t->state.step) return status;
+    char reason[512];
+    snprintf(reason, sizeof reason, "%s", bpt_error_message());
+    if (bpt_trainer_save(t, improved) != BPT_OK) return bpt_fail(status, "%s; the state could not be saved either", reason);
+    return bpt_fail(status, "%s; the state after step %lld is saved", reason, (long long)t->state.step);
+}
+
 // What comes after a step: log, evaluation, checkpoint.
 static bpt_status_t after_step(bpt_trainer_t *t, const step_result_t *step, bool new_epoch, bool last) {
     const bpt_train_config_t *c = &t->train;
@@ -185,11 +194,11 @@ static bpt_status_t after_step(bpt_trainer_t *t, const step_result_t *step, bool
     const bool scheduled = c->eval_every > 0 ? due(c->eval_every, done) : new_epoch;
     const bool evaluated = t->options.valid_data && (scheduled || last);
     const bool regular = due(c->log_every > 0 ? c->log_every : 100, done);
-    if (regular || last) BPT_TRY(log_window(t, step, regular));
+    if (regular || last) BPT_TRY(save_before(t, false, log_window(t, step, regular)));
     const double pause = bpt_clock_seconds();
     const bpt_status_t status = evaluated ? evaluate(t, scheduled, &improved) : BPT_OK;
     if (status == BPT_ERR_INTERRUPTED) return stop(t);
-    BPT_TRY(status);
+    BPT_TRY(save_before(t, improved, status));
     const bool save = c->save_every > 0 ? due(c->save_every, done) : scheduled;
     if (save || improved || last) BPT_TRY(bpt_trainer_save(t, improved));
     t->window.start += bpt_clock_seconds() - pause;  // throughput is that of training

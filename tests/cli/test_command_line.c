@@ -98,7 +98,7 @@ static void wrong_usage_is_one_sentence_and_exit_2(void **state) {
         {"devices --threads ''", "--threads needs a whole number, not ''"},
         {"devices --threads -1", "--threads must be at least 0 and at most 4096, not -1"},
         {"devices --threads 5000", "--threads must be at least 0 and at most 4096"},
-        {"devices --seed 99999999999999999999", "--seed must be at least 0, not 99999999999999999999"},
+        {"devices --seed 99999999999999999999", "--seed must be at least 0 and at most 9"},
         {"devices --seed nan", "--seed needs a whole number, not 'nan'"},
         {"devices --backend cdua", "did you mean cuda?"},
         {"devices --backend", "--backend needs a value"},

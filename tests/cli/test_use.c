@@ -142,6 +142,26 @@ static void an_exported_model_comes_back_the_same(void **state) {
     }
 }
 
+static void weights_for_another_vocabulary_are_warned_about(void **state) {
+    (void)state;
+    static const char *const texts[] = {"a b c d\na b c d\nd c b a\n", "e f g h\ne f g h\nh g f e\n"};
+    char file[2][600], start[512], line[4096];
+    for (int i = 0; i < 2; ++i) {
+        snprintf(file[i], sizeof file[i], "%s", test_path("words-%d.txt", i));
+        test_write_file(file[i], texts[i], strlen(texts[i]));
+    }
+    snprintf(start, sizeof start, "%s", test_path("init"));
+    static const char *const model = "--unit word --layers 1 --d-model 8 --heads 2 --context 4 --batch-tokens 8 --steps 1 " ON;
+    snprintf(line, sizeof line, "train --data %s --out %s %s", file[0], start, model);
+    run("%s%s", line, "");
+    for (int i = 0; i < 2; ++i) {
+        snprintf(line, sizeof line, "train --data %s --init %s --out %s-%d %s", file[i], start, start, i, model);
+        test_process_t p = bpt("%s", line);
+        if ((strstr(p.err, "another vocabulary") != NULL) != (i == 1)) fail_msg("text %d: %s", i, p.err);
+        test_process_free(&p);
+    }
+}
+
 // ---- generate
 static void generation_is_a_function_of_the_seed(void **state) {
     (void)state;
@@ -286,6 +306,7 @@ static void misuse_is_one_sentence(void **state) {
         {"eval %s --data %s --unit ids", classifier, id_examples, 1, "id-examples.tsv: line 2: token 999999 is outside the vocabulary"},
         {"classify %s %s --unit ids", classifier, ids, 1, "ids.txt: line 2: token 999 is outside the vocabulary"},
         {"eval %s --data %s --unit ids", lm, text, 1, "text.txt: line 1"},
+        {"eval %s --data %s --unit ids --eval-context 8", lm, ids, 2, "--eval-context is for language models of text"},
         {"eval %s --unit word%s", lm, "", 2, "--unit does not fit the vocabulary"},
         {"eval %s --checkpoint 12345%s", lm, "", 1, "has no checkpoint"},
         {"eval %s --checkpoint newest%s", lm, "", 2, "newest"},
@@ -336,6 +357,7 @@ int main(void) {
         cmocka_unit_test(training_has_taught_both_models_something),
         cmocka_unit_test(splits_and_protocols_choose_what_is_scored),
         cmocka_unit_test(an_exported_model_comes_back_the_same),
+        cmocka_unit_test(weights_for_another_vocabulary_are_warned_about),
         cmocka_unit_test(generation_is_a_function_of_the_seed),
         cmocka_unit_test(prompts_of_a_file_go_on_as_they_do_alone),
         cmocka_unit_test(temperature_zero_takes_the_largest_logit),

@@ -174,9 +174,19 @@ static void a_run_is_not_overwritten(void **state) {
     assert_ok(bpt_run_open(test_path("run"), &other));  // a reader needs no lock
     bpt_run_close(other);
     bpt_run_close(run);
-    assert_fails(bpt_run_create(test_path("run"), &other), BPT_ERR_USAGE, "already holds a run; add --resume");
+    assert_fails(bpt_run_create(test_path("run"), &other), BPT_ERR_USAGE, "already holds a run; choose another folder");
     assert_ok(bpt_run_resume(test_path("run"), &run));
     bpt_run_close(run);
+}
+
+static void a_copy_with_folders_for_links_is_not_overwritten(void **state) {
+    (void)state;
+    bpt_run_t *run;
+    assert_int_equal(mkdir(test_path("copied"), 0700) | mkdir(test_path("copied/best"), 0700), 0);
+    test_write_file(test_path("copied/config.json"), "{}", 2);
+    test_write_file(test_path("copied/best/model.safetensors"), "x", 1);
+    assert_fails(bpt_run_create(test_path("copied"), &run), BPT_ERR_USAGE, "already holds a run");
+    assert_true(bpt_file_exists(test_path("copied/best/model.safetensors")));
 }
 
 static void what_is_no_run_is_refused(void **state) {
@@ -349,6 +359,7 @@ int main(void) {
         cmocka_unit_test(pruning_spares_what_a_link_names),
         cmocka_unit_test(a_checkpoint_of_the_same_step_is_replaced),
         cmocka_unit_test(a_run_is_not_overwritten),
+        cmocka_unit_test(a_copy_with_folders_for_links_is_not_overwritten),
         cmocka_unit_test(what_is_no_run_is_refused),
         cmocka_unit_test(links_that_lead_nowhere_are_mended),
         cmocka_unit_test(a_failing_write_leaves_the_old_checkpoint),

@@ -2,6 +2,7 @@
 #include "fixture_source.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "models/train/evaluate.h"
 #include "models/train/schedule.h"
@@ -219,6 +220,27 @@ static void a_stop_is_saved_and_reported(void **state) {
     assert_ok(bpt_trainer_create(&options, &tr));
     assert_fails(bpt_trainer_run(tr), BPT_ERR_INTERRUPTED, "step 3");
     assert_ok(bpt_run_checkpoint_find(run, "3", &folder));
+    bpt_free(folder);
+    bpt_trainer_destroy(tr);
+    bpt_run_close(run);
+    fixture_close(device);
+}
+
+static void a_log_that_cannot_be_written_costs_no_step(void **state) {
+    (void)state;
+    const bpt_model_config_t c = fixture_lm();
+    const bpt_train_config_t t = plain_training(20);
+    bpt_device_t *device = fixture_open("cpu");
+    fixture_source_t data;
+    fixture_source(&data, &c, 12, 4, 1);
+    bpt_run_t *run;
+    char *folder;
+    assert_ok(bpt_run_create(test_path("no-log"), &run));
+    bpt_trainer_t *tr = trainer(&c, &t, device, &data, NULL, run, false);
+    assert_int_equal(mkdir(test_path("no-log/metrics.jsonl"), 0755), 0);
+    assert_fails(bpt_trainer_run(tr), BPT_ERR_IO, "the state after step 5 is saved");
+    assert_non_null(strstr(bpt_error_message(), "metrics.jsonl"));
+    assert_ok(bpt_run_checkpoint_find(run, "5", &folder));
     bpt_free(folder);
     bpt_trainer_destroy(tr);
     bpt_run_close(run);
@@ -495,6 +517,7 @@ int main(void) {
         cmocka_unit_test(twenty_steps_are_ten_and_ten_more_bit_for_bit),
         cmocka_unit_test(metrics_of_a_resumed_run_are_those_of_one_that_never_stopped),
         cmocka_unit_test(a_stop_is_saved_and_reported),
+        cmocka_unit_test(a_log_that_cannot_be_written_costs_no_step),
         cmocka_unit_test(a_stop_during_evaluation_is_saved_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

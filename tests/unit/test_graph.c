@@ -38,7 +38,7 @@ static void build(net_t *n, variant_t variant) {
     n->lengths = bpt_input(g, "lengths", BPT_U32, bpt_shape1(1));
     n->params = bpt_state(g, "params", 0, BPT_F32, bpt_shape1(N_PARAMS));
     size_t offset = 0;
-    const bpt_shape_t shapes[] = {bpt_shape2(3 * D, D), bpt_shape2(FF, D), bpt_shape1(FF), bpt_shape2(D, FF), bpt_shape1(D),
+    const bpt_shape_t shapes[] = {bpt_shape2(3 * D, D), bpt_shape2(FF, D), bpt_shape1(FF),       bpt_shape2(D, FF), bpt_shape1(D),
                                   bpt_shape1(D),        bpt_shape1(D),     bpt_shape2(VOCAB, D), bpt_shape1(VOCAB)};
     n->n_wrt = (int)BPT_COUNT(shapes);
     for (int i = 0; i < n->n_wrt; ++i) {
@@ -201,6 +201,46 @@ static void plans_reuse_memory_and_leak_nothing(void **state) {
     assert_int_equal(bpt_alloc_live(), live);
 }
 
+// Rows of x [4,2] times 3, seen through one view or two; the last case looks at the result through a view.
+static bpt_value_t scaled_row(bpt_graph_t *g, bpt_value_t x, int view) {
+    if (view == 0) return bpt_scale(g, bpt_rows(g, x, 1, 1), 3);
+    if (view == 1) return bpt_scale(g, bpt_rows(g, bpt_rows(g, x, 0, 3), 1, 1), 3);
+    if (view == 2) return bpt_scale(g, bpt_rows(g, bpt_view(g, x, 0, bpt_shape2(2, 4)), 1, 1), 3);
+    return bpt_view(g, bpt_scale(g, bpt_rows(g, x, 0, 1), 3), 0, bpt_shape2(2, 1));
+}
+
+static void gradients_pass_through_views_of_views(void **state) {
+    (void)state;
+    for (int view = 0; view < 4; ++view) {
+        bpt_graph_t *g;
+        bpt_value_t gradient = BPT_NO_VALUE;
+        assert_int_equal(bpt_graph_create(&g), BPT_OK);
+        const bpt_value_t x = bpt_state(g, "x", 0, BPT_F32, bpt_shape2(4, 2)), loss = scaled_row(g, x, view);
+        assert_int_equal(bpt_graph_gradients(g, loss, &x, 1, &gradient), BPT_OK);
+        assert_true(gradient != BPT_NO_VALUE);
+        assert_int_equal(bpt_shape_rows(value_shape(g, gradient)), 4);
+        assert_int_equal(bpt_shape_columns(value_shape(g, gradient)), 2);
+        bpt_graph_destroy(g);
+    }
+}
+
+static void fusion_does_not_move_a_read_behind_a_write(void **state) {
+    (void)state;
+    for (int written = 0; written < 2; ++written) {
+        bpt_graph_t *g;
+        assert_int_equal(bpt_graph_create(&g), BPT_OK);
+        const bpt_shape_t square = bpt_shape2(4, 4);
+        const bpt_value_t s = bpt_state(g, "s", 0, BPT_F32, square), other = bpt_state(g, "other", 1, BPT_F32, square);
+        const bpt_value_t product = bpt_linear(g, s, bpt_input(g, "w", BPT_F32, square), BPT_NO_VALUE);
+        bpt_scatter(g, written ? s : other, bpt_input(g, "x", BPT_F32, square), bpt_input(g, "ids", BPT_U32, bpt_shape1(4)));
+        bpt_graph_keep(g, bpt_relu(g, product));
+        assert_int_equal(bpt_graph_fuse(g), BPT_OK);
+        assert_int_equal(g->n_nodes, written ? 3 : 2);
+        if (written) assert_int_equal(g->nodes[0].op, BPT_OP_MATMUL);
+        bpt_graph_destroy(g);
+    }
+}
+
 static void a_failing_builder_is_remembered_with_its_reason(void **state) {
     (void)state;
     bpt_graph_t *g;
@@ -214,10 +254,9 @@ static void a_failing_builder_is_remembered_with_its_reason(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_match_central_differences),
-        cmocka_unit_test(rewrites_keep_results_and_shrink_the_program),
-        cmocka_unit_test(plans_reuse_memory_and_leak_nothing),
-        cmocka_unit_test(a_failing_builder_is_remembered_with_its_reason),
+        cmocka_unit_test(gradients_match_central_differences),        cmocka_unit_test(rewrites_keep_results_and_shrink_the_program),
+        cmocka_unit_test(plans_reuse_memory_and_leak_nothing),        cmocka_unit_test(gradients_pass_through_views_of_views),
+        cmocka_unit_test(fusion_does_not_move_a_read_behind_a_write), cmocka_unit_test(a_failing_builder_is_remembered_with_its_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,8 @@ static bpt_status_t fill_json(json_t *object, const cli_trained_t *t, const bpt_
     BPT_TRY(bpt_json_set_text(object, "checkpoint", t->folder));
     BPT_TRY(bpt_json_set_real(object, "loss", e->loss));
     if (lm && counts_characters(t)) BPT_TRY(bpt_json_set_real(object, "bits_per_char", e->loss / log(2)));
-    if (lm && !counts_characters(t)) BPT_TRY(bpt_json_set_real(object, "perplexity", exp(e->loss)));
+    const double perplexity = exp(e->loss);  // of a loss beyond 709 it is no number of JSON
+    if (lm && !counts_characters(t) && isfinite(perplexity)) BPT_TRY(bpt_json_set_real(object, "perplexity", perplexity));
     if (!lm) BPT_TRY(bpt_json_set_real(object, "accuracy", e->accuracy));
     BPT_TRY(bpt_json_set_int(object, "scored", e->n_scored));
     BPT_TRY(bpt_json_set_int(object, "tokens", e->n_tokens));

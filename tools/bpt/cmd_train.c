@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <jansson.h>
 
@@ -15,6 +16,7 @@
 #include "tools/bpt/plan.h"
 #include "tools/bpt/program.h"
 #include "tools/bpt/progress.h"
+#include "tools/bpt/transfer.h"
 
 typedef struct {
     cli_options_t *o;
@@ -112,12 +114,28 @@ static bpt_status_t check_was_trained(const char *path) {
     return status;
 }
 
+// Weights fit any vocabulary of their size, but rows of the embedding mean words.
+static bpt_status_t compare_vocabularies(const job_t *job, const bpt_run_t *init) {
+    char *theirs = NULL;
+    size_t length;
+    bpt_strbuf_t ours = {0};
+    if (!bpt_file_exists(bpt_run_vocab_path(init))) return BPT_OK;
+    bpt_status_t status = bpt_file_read(bpt_run_vocab_path(init), CLI_MAX_SIDE_FILE_BYTES, &theirs, &length);
+    if (status == BPT_OK) status = bpt_vocab_format(job->corpus.vocab, &ours);
+    if (status == BPT_OK && (length != ours.length || (length && memcmp(theirs, ours.data, length) != 0)))
+        bpt_warn("%s was trained with another vocabulary: rows of its embedding now stand for other tokens", job->o->run.init);
+    bpt_free(theirs);
+    bpt_strbuf_free(&ours);
+    return status;
+}
+
 static bpt_status_t find_init(job_t *job) {
     bpt_run_t *run;
     char *folder = NULL;
     if (!*job->o->run.init || job->o->run.resume) return BPT_OK;
     BPT_TRY(bpt_run_open(job->o->run.init, &run));
-    bpt_status_t status = bpt_run_checkpoint_find(run, NULL, &folder);
+    bpt_status_t status = compare_vocabularies(job, run);
+    if (status == BPT_OK) status = bpt_run_checkpoint_find(run, NULL, &folder);
     if (status == BPT_OK) status = bpt_path_format(&job->init, "%s/%s", folder, BPT_MODEL_FILE);
     bpt_free(folder);
     bpt_run_close(run);

@@ -23,7 +23,17 @@ static bpt_status_t read_line(const bpt_range_t *line, const bpt_vocab_t *vocab,
     return BPT_OK;
 }
 
-static bpt_status_t open_lines(const bpt_range_t *text, const cli_trained_t *t, cli_eval_data_t *e) {
+// Options that cut a text into windows have no meaning where there are none.
+static bpt_status_t check_no_windows(const cli_options_t *o, const char *why) {
+    static const char *const of_windows[] = {"eval-context", "protocol"};
+    for (size_t i = 0; i < BPT_COUNT(of_windows); ++i)
+        if (cli_option_source(o, of_windows[i]) == CLI_FROM_FLAG)
+            return bpt_fail(BPT_ERR_USAGE, "--%s is for language models of text: %s", of_windows[i], why);
+    return BPT_OK;
+}
+
+static bpt_status_t open_lines(const cli_options_t *o, const bpt_range_t *text, const cli_trained_t *t, cli_eval_data_t *e) {
+    BPT_TRY(check_no_windows(o, "with --unit ids every line is evaluated as one sequence"));
     sizes_t n = {0};
     bpt_range_t rest = *text, line;
     BPT_TRY(bpt_grow(&e->offsets, 0, &n.line_capacity, sizeof *e->offsets));
@@ -42,18 +52,15 @@ static bpt_status_t open_windows(const cli_options_t *o, const bpt_range_t *text
 }
 
 static bpt_status_t open_examples(const cli_options_t *o, const bpt_range_t *text, const cli_trained_t *t, cli_eval_data_t *e) {
-    static const char *const of_windows[] = {"eval-context", "protocol"};
     const bpt_examples_options_t options = {.labelled = true};
-    for (size_t i = 0; i < BPT_COUNT(of_windows); ++i)
-        if (cli_option_source(o, of_windows[i]) == CLI_FROM_FLAG)
-            return bpt_fail(BPT_ERR_USAGE, "--%s is for language models: a classifier reads whole texts", of_windows[i]);
+    BPT_TRY(check_no_windows(o, "a classifier reads whole texts"));
     BPT_TRY(bpt_examples_read(text, &options, t->vocab, &t->labels, &e->examples));
     return bpt_classify_eval_source(&e->examples, o->data.batch_tokens, &e->source);
 }
 
 static bpt_status_t open_range(const cli_options_t *o, const bpt_range_t *text, const cli_trained_t *t, cli_eval_data_t *e) {
     if (t->config.task == BPT_TASK_CLASSIFY) return open_examples(o, text, t, e);
-    return t->unit == BPT_UNIT_IDS ? open_lines(text, t, e) : open_windows(o, text, t, e);
+    return t->unit == BPT_UNIT_IDS ? open_lines(o, text, t, e) : open_windows(o, text, t, e);
 }
 
 static bpt_status_t open_part(const cli_options_t *o, const char *path, const cli_trained_t *t, cli_eval_data_t *e) {

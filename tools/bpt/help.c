@@ -116,10 +116,11 @@ void cli_help_command(const cli_command_t *command) {
 void cli_help_program(void) {
     const int width = page_width();
     printf("Usage: bpt [global options] COMMAND [options]\n\n");
-    print_wrapped("Trains and runs BP-Transformers and other models with sparse graph attention, on the CPU.", 0, 0, width);
+    print_wrapped("Trains and runs BP-Transformers and other models with sparse graph attention, on GPUs and on the CPU.", 0, 0, width);
     printf("\nCommands:\n");
     for (int i = 0; cli_commands[i]; ++i) printf("  %-12s %s\n", cli_commands[i]->name, cli_commands[i]->purpose);
     print_group(CLI_GLOBALS, CLI_GROUP_GLOBAL, width);
     fputs(default_note, stdout);
-    printf("\n`bpt COMMAND --help` explains a command.\nExit status: 0 success, 1 failure, 2 wrong usage, 130 after Ctrl-C.\n");
+    printf("\n`bpt COMMAND --help` explains a command.\nExit status: 0 success, 1 failure, 2 wrong usage, 3 a GPU was lost, 130 after "
+           "Ctrl-C.\n");
 }

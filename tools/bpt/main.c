@@ -1,5 +1,5 @@
 // The program `bpt`: finds the command, parses its options, runs it, reports its error once and turns it into an exit status:
-// 0 success, 1 failure, 2 wrong usage, 130 after Ctrl-C. Knows what commands are, not what they do.
+// 0 success, 1 failure, 2 wrong usage, 3 a GPU was lost, 130 after Ctrl-C. Knows what commands are, not what they do.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -41,7 +41,8 @@ const cli_option_t cli_option_table[] = {
 
     {TEXT("out", run.out, "RUN"), .fallback = "", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN, .help = "run directory to write"},
     {BOOL("resume", run.resume), .fallback = "no", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN,
-     .help = "go on with the run in --out; only lengths, cadences, --threads, --backend, --device, --submit-ms and --max-mem may change"},
+     .help = "go on with the run in --out; only --steps, --stop-at, cadences, --threads, --backend, --device, --submit-ms and --max-mem "
+             "may change"},
     {TEXT("init", run.init, "RUN"), .fallback = "", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN, .key = true,
      .help = "start from the weights of another run of the same shape"},
     {TEXT("config", run.config, "FILE"), .fallback = "", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN,

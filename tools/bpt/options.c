@@ -39,14 +39,14 @@ static bool number_begins(const char *text) {  // strtod also takes blanks, "inf
            !(p[0] == '0' && (p[1] == 'x' || p[1] == 'X'));
 }
 
-// A range as a person would say it.
-static const char *range_text(const cli_option_t *option, char *buffer, size_t bytes) {
-    const double open_top = option->type == CLI_INT ? 9007199254740992.0 : 1e6;
+// A range as a person would say it; `high`: a number was too large, so that even a distant end of the range is worth a word.
+static const char *range_text(const cli_option_t *option, bool high, char *buffer, size_t bytes) {
+    const double open_top = high ? INFINITY : option->type == CLI_INT ? 9007199254740992.0 : 1e6;
     const char *above = option->open_min ? "greater than " : "at least ", *below = option->open_max ? "less than " : "at most ";
     if (option->max >= open_top)
-        snprintf(buffer, bytes, "%s%.15g", above, option->min);
+        snprintf(buffer, bytes, "%s%.16g", above, option->min);
     else
-        snprintf(buffer, bytes, "%s%.15g and %s%.15g", above, option->min, below, option->max);
+        snprintf(buffer, bytes, "%s%.16g and %s%.16g", above, option->min, below, option->max);
     return buffer;
 }
 
@@ -54,7 +54,7 @@ static bpt_status_t check_range(const cli_option_t *option, double value, const 
     const bool low = option->open_min ? value <= option->min : value < option->min;
     const bool high = option->open_max ? value >= option->max : value > option->max;
     char range[96];
-    if (low || high) return bpt_fail(BPT_ERR_USAGE, "%s must be %s, not %s", where, range_text(option, range, sizeof range), text);
+    if (low || high) return bpt_fail(BPT_ERR_USAGE, "%s must be %s, not %s", where, range_text(option, high, range, sizeof range), text);
     return BPT_OK;
 }
 
@@ -64,7 +64,8 @@ static bpt_status_t read_whole(const cli_option_t *option, const char *text, con
     errno = 0;
     const long long value = number_begins(text) ? strtoll(text, &end, 10) : 0;
     if (!end || *end || end == text) return bpt_fail(BPT_ERR_USAGE, "%s needs a whole number, not '%s'", where, text);
-    if (errno == ERANGE) return bpt_fail(BPT_ERR_USAGE, "%s must be %s, not %s", where, range_text(option, range, sizeof range), text);
+    if (errno == ERANGE)
+        return bpt_fail(BPT_ERR_USAGE, "%s must be %s, not %s", where, range_text(option, *text != '-', range, sizeof range), text);
     BPT_TRY(check_range(option, (double)value, text, where));
     *out = value;
     return BPT_OK;

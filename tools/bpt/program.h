@@ -39,7 +39,7 @@ bpt_status_t cli_print_json(const struct json_t *value, int indent) BPT_MUST_USE
 int cli_columns(int fd, int fallback);
 
 // ---- Signals (signals.c)
-// Set by the first SIGINT or SIGTERM; the second ends the program at once with 130.
+// Set by the first SIGINT, SIGTERM or SIGHUP; the second ends the program at once with 130.
 extern volatile sig_atomic_t cli_interrupted;
 // SIGPIPE and SIGXFSZ become errors of write. `polls` as in cli_command_t. Returns false when the system refuses.
 bool cli_signals_install(bool polls);

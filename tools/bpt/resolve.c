@@ -105,6 +105,7 @@ static bpt_status_t check_data(const cli_options_t *o) {
                                         : "batch-examples");
     if (!lm) BPT_TRY(check_classify(o));
     if (*d->vectors && d->unit != BPT_UNIT_WORD) return bpt_fail(BPT_ERR_USAGE, "--vectors are for words: they need --unit word");
+    if (d->lower && d->unit != BPT_UNIT_WORD) return bpt_fail(BPT_ERR_USAGE, "--lower folds words: it needs --unit word");
     if (!lm) return BPT_OK;
     if (d->stride > d->context)
         return bpt_fail(BPT_ERR_USAGE, "--stride %lld would leave out text between windows of --context %lld", (long long)d->stride,

@@ -1,4 +1,5 @@
-// Ctrl-C and SIGTERM: the first asks the command to stop at the next good moment, the second ends the program.
+// Ctrl-C, SIGTERM and a closed terminal (SIGHUP, unless nohup ignores it): the first asks the command to stop at the next good moment, the
+// second ends the program.
 #include <errno.h>
 #include <unistd.h>
 
@@ -32,6 +33,8 @@ bool cli_signals_install(bool polls) {
     sigemptyset(&action.sa_mask);
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigemptyset(&ignore.sa_mask);
+    struct sigaction hangup;
+    if (sigaction(SIGHUP, NULL, &hangup) || (hangup.sa_handler != SIG_IGN && sigaction(SIGHUP, &action, NULL))) return false;
     return !sigaction(SIGINT, &action, NULL) && !sigaction(SIGTERM, &action, NULL) && !sigaction(SIGPIPE, &ignore, NULL) &&
            !sigaction(SIGXFSZ, &ignore, NULL);
 }
