@@ -105,6 +105,7 @@ static const char *whole_run(void) {
 static void the_first_signal_saves_and_exits_130_and_going_on_loses_nothing(void **state) {
     (void)state;
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    signal(SIGHUP, SIG_DFL);  // nohup around the tests would be inherited
     for (size_t s = 0; s < 3; ++s) {
         char run[512], latest[600];
         snprintf(run, sizeof run, "%s", test_path("stopped-%d", (int)s));
