@@ -56,7 +56,7 @@ bpt_status_t bpt_cuda_enter(bpt_cuda_api_t *api) {
 }
 
 bool bpt_cuda_idle(bpt_cuda_api_t *api) {
-    enum { GRACE_S = 3 };
+    enum { GRACE_S = 10 };
     const double end = bpt_clock_seconds() + (api->stuck ? 0 : GRACE_S);
     if (!api->stream) return true;
     api->cuda->cuCtxSetCurrent(api->context);

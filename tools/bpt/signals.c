@@ -28,8 +28,21 @@ static void on_any(int signal_number) {
     _exit(EXIT_INTERRUPTED);
 }
 
+// Handlers need a stack of their own: oneDNN before 3.11.2 lets the stack pointer look into a block of the heap while it multiplies
+// (github.com/uxlfoundation/oneDNN/issues/4845), so a handler on the interrupted stack would write over the heap. The first signal goes to
+// this, the main thread; a second one ends the program wherever it arrives. AddressSanitizer brings a stack already.
+static bool install_stack(void) {
+    static _Alignas(64) char memory[65536];  // the kernel saves up to 11 KiB of registers there
+    stack_t stack;
+    if (sigaltstack(NULL, &stack)) return false;
+    if (!(stack.ss_flags & SS_DISABLE)) return true;
+    stack = (stack_t){.ss_sp = memory, .ss_size = sizeof memory};
+    return !sigaltstack(&stack, NULL);
+}
+
 bool cli_signals_install(bool polls) {
-    struct sigaction action = {.sa_handler = polls ? on_first_or_second : on_any, .sa_flags = SA_RESTART};
+    if (!install_stack()) return false;
+    struct sigaction action = {.sa_handler = polls ? on_first_or_second : on_any, .sa_flags = SA_RESTART | SA_ONSTACK};
     sigemptyset(&action.sa_mask);
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigemptyset(&ignore.sa_mask);
