@@ -13,11 +13,16 @@
 
 enum { FIRST_BYTES = 1 << 16, LEAST_ROOM = 4096, DEFAULT_MIB = 256 };
 
-static size_t heap_limit(void) {
+static bpt_status_t heap_limit(size_t *bytes) {
     const char *text = getenv("BPT_TEXT_MEMORY");
     char *end;
-    const unsigned long long mib = text && *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
-    return (mib > 0 && mib < SIZE_MAX >> 21 && *end == 0 ? (size_t)mib : DEFAULT_MIB) << 20;
+    *bytes = (size_t)DEFAULT_MIB << 20;
+    if (!text || !*text) return BPT_OK;
+    const unsigned long long mib = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    if (mib == 0 || mib >= SIZE_MAX >> 21 || *end)
+        return bpt_fail(BPT_ERR_USAGE, "BPT_TEXT_MEMORY is \"%.40s\"; set it to a number of MiB, at least 1, or leave it out", text);
+    *bytes = (size_t)mib << 20;
+    return BPT_OK;
 }
 
 static const char *folder(void) {
@@ -63,7 +68,8 @@ static bpt_status_t spill(bpt_store_t *s) {
 
 bpt_status_t bpt_store_room(bpt_store_t *s, char **at, size_t *room) {
     if (s->capacity - s->used < LEAST_ROOM) {
-        const size_t limit = heap_limit();
+        size_t limit;
+        BPT_TRY(heap_limit(&limit));
         if (s->capacity < limit) {
             const size_t wanted = !s->capacity ? FIRST_BYTES : 2 * s->capacity < limit ? 2 * s->capacity : limit;
             BPT_TRY(bpt_realloc(&s->heap, wanted, 1));

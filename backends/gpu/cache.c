@@ -56,8 +56,11 @@ static uint64_t most_bytes(void) {
     enum { DEFAULT_MIB = 512 };
     const char *text = getenv("BPT_CACHE_MIB");
     char *end;
-    const unsigned long long mib = text && *text ? strtoull(text, &end, 10) : 0;
-    return (uint64_t)(mib > 0 && mib < (1u << 30) && !*end ? mib : DEFAULT_MIB) << 20;
+    if (!text || !*text) return (uint64_t)DEFAULT_MIB << 20;
+    const unsigned long long mib = strtoull(text, &end, 10);
+    if (mib > 0 && mib < (1u << 30) && !*end) return (uint64_t)mib << 20;
+    bpt_warn("BPT_CACHE_MIB is \"%.40s\", which is no number of MiB; the cache may take %d", text, DEFAULT_MIB);
+    return (uint64_t)DEFAULT_MIB << 20;
 }
 
 // Once in a process, before it writes its first entry.

@@ -88,11 +88,21 @@ struct bpt_file_reader {
     char *path;
 };
 
+// Of devices only a terminal and /dev/null end.
+static bpt_status_t refuse_endless(int fd, const char *path) {
+    struct stat info, null;
+    if (fstat(fd, &info)) return bpt_fail_path("read", path, errno);
+    if (!S_ISBLK(info.st_mode) && (!S_ISCHR(info.st_mode) || isatty(fd))) return BPT_OK;
+    if (!stat("/dev/null", &null) && info.st_rdev == null.st_rdev) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT, "%s is a device, not a file; name a file", path);
+}
+
 bpt_status_t bpt_file_reader_open(const char *path, bpt_file_reader_t **out) {
     bpt_file_reader_t *r;
     BPT_TRY(bpt_alloc(1, sizeof *r, &r));
     r->fd = open(path, O_RDONLY | O_CLOEXEC);
-    bpt_status_t status = r->fd < 0 ? bpt_fail_path("open", path, errno) : bpt_strdup(path, &r->path);
+    bpt_status_t status = r->fd < 0 ? bpt_fail_path("open", path, errno) : refuse_endless(r->fd, path);
+    if (status == BPT_OK) status = bpt_strdup(path, &r->path);
     if (status != BPT_OK) {
         bpt_file_reader_close(r);
         return status;

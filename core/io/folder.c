@@ -85,7 +85,7 @@ bpt_status_t bpt_folder_list(const char *path, char ***names, size_t *count) {
     return BPT_OK;
 }
 
-static bpt_status_t sync_path(const char *path) {
+bpt_status_t bpt_file_sync(const char *path) {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return bpt_fail_path("sync", path, errno);
     const int error = fsync(fd) && errno != EINVAL ? errno : 0;
@@ -101,10 +101,10 @@ bpt_status_t bpt_folder_sync(const char *path) {
     for (size_t i = 0; i < count && status == BPT_OK; ++i) {
         char *file;
         BPT_TRY_GOTO(bpt_path_format(&file, "%s/%s", path, names[i]), done);
-        status = sync_path(file);
+        status = bpt_file_sync(file);
         bpt_free(file);
     }
-    if (status == BPT_OK) status = sync_path(path);
+    if (status == BPT_OK) status = bpt_file_sync(path);
 done:
     bpt_names_free(names, count);
     return status;

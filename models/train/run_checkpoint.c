@@ -109,6 +109,7 @@ static bpt_status_t publish(const bpt_run_t *run, bool is_best) {
     char target[64], *final;
     snprintf(target, sizeof target, "checkpoints/step-%" PRId64, run->begun_step);
     BPT_TRY(bpt_folder_sync(run->begun));
+    if (bpt_file_exists(run->metrics)) BPT_TRY(bpt_file_sync(run->metrics));  // resuming from here takes its lines for granted
     BPT_TRY(bpt_path_format(&final, "%s/%s", run->path, target));
     const bpt_status_t status = bpt_folder_rename(run->begun, final);
     bpt_free(final);

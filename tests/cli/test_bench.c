@@ -54,6 +54,20 @@ static void every_measurement_is_a_line_of_json(void **state) {
     }
 }
 
+static void models_that_cannot_be_are_refused(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {{"train --d-model 100 --heads 8", "heads do not divide d_model"},
+                                           {"train --model transformer --k 4", "--k is for --model bpt"},
+                                           {"trian", "choose train, infer"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        char line[256];
+        snprintf(line, sizeof line, "bench %s", cases[i][0]);
+        test_process_t p = test_run_line(line);
+        if (p.exit_status != 2 || !strstr(p.err, cases[i][1])) fail_msg("bpt %s: exit %d: %s", line, p.exit_status, p.err);
+        test_process_free(&p);
+    }
+}
+
 static void shares_of_ops_add_up_to_one(void **state) {
     (void)state;
     test_process_t p = test_run_line("bench ops --n 32 --json " TINY);
@@ -71,6 +85,7 @@ static void shares_of_ops_add_up_to_one(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_measurement_is_a_line_of_json),
+        cmocka_unit_test(models_that_cannot_be_are_refused),
         cmocka_unit_test(shares_of_ops_add_up_to_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,6 +107,8 @@ static void graphs_that_cannot_be_are_refused(void **state) {
                                            {"--n 100000000", "--n must be at least 1"},
                                            {"--rule released", "--rule must be paper or reference"},
                                            {"--model bpt --span-self", "--span-self is for --model segtree"},
+                                           {"--model segtree --k 4", "--k is for --model bpt"},
+                                           {"--model transformer --window 3", "--window is for --attention window"},
                                            {"--format png", "--format must be csv, text or svg"},
                                            {"--model star", "--model must be bpt"},
                                            {"--causal yes", "unexpected argument 'yes'"}};

@@ -13,6 +13,8 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "bpt/safetensors.h"
+#include "support/check.h"
 #include "support/process.h"
 
 #define ON "--backend ref --quiet"
@@ -140,6 +142,51 @@ static void an_exported_model_comes_back_the_same(void **state) {
             test_process_free(&p);
         }
     }
+}
+
+// A model file with this metadata beside the weights of a run is refused before a run is made.
+static void expect_no_import(const char *run, const char *unit, const char *vocab, const char *says) {
+    bpt_safetensors_t *from;
+    bpt_safetensors_writer_t *to;
+    char path[600];
+    static float data[1 << 20];
+    snprintf(path, sizeof path, "%s/latest/model.safetensors", run);
+    assert_ok(bpt_safetensors_open(path, &from));
+    snprintf(path, sizeof path, "%s", test_path("crafted.safetensors"));
+    assert_ok(bpt_safetensors_writer_create(path, &to));
+    assert_ok(bpt_safetensors_writer_metadata(to, "config", bpt_safetensors_metadata(from, "config")));
+    assert_ok(bpt_safetensors_writer_metadata(to, "unit", unit));
+    assert_ok(bpt_safetensors_writer_metadata(to, "vocab", vocab));
+    for (size_t i = 0; i < bpt_safetensors_count(from); ++i) {
+        const bpt_safetensors_tensor_t *t = bpt_safetensors_at(from, i);
+        assert_ok(bpt_safetensors_writer_declare(to, t->name, t->dtype, t->rank, t->shape));
+    }
+    for (size_t i = 0; i < bpt_safetensors_count(from); ++i) {
+        const bpt_safetensors_tensor_t *t = bpt_safetensors_at(from, i);
+        assert_true(t->count <= (int64_t)(sizeof data / sizeof *data));
+        assert_ok(bpt_safetensors_read(from, t, 0, t->count, data));
+        assert_ok(bpt_safetensors_writer_data(to, data, (size_t)t->count * sizeof *data));
+    }
+    assert_ok(bpt_safetensors_writer_finish(to));
+    bpt_safetensors_writer_destroy(to);
+    bpt_safetensors_close(from);
+    char line[2048], out[600];
+    snprintf(out, sizeof out, "%s", test_path("crafted-run"));
+    snprintf(line, sizeof line, "import %s --out %s", path, out);
+    test_process_t p = test_run_line(line);
+    if (p.exit_status != 1 || !strstr(p.err, says)) fail_msg("unit %s: exit %d: %s", unit, p.exit_status, p.err);
+    test_process_free(&p);
+    assert_int_not_equal(access(out, F_OK), 0);
+}
+
+static void a_file_whose_vocabulary_does_not_fit_makes_no_run(void **state) {
+    (void)state;
+    char many[8192];
+    int used = snprintf(many, sizeof many, "<unk>\n<eos>\n");
+    for (int i = 0; i < 400; ++i) used += snprintf(many + used, sizeof many - (size_t)used, "word%d\n", i);
+    expect_no_import(lm, "syllable", "a\nb\n", "the metadata key \"unit\" is \"syllable\"");
+    expect_no_import(lm, "word", "a\nb\n", "'a' is out of place");
+    expect_no_import(lm, "word", many, "the model 256; they do not belong together");
 }
 
 static void weights_for_another_vocabulary_are_warned_about(void **state) {
@@ -299,6 +346,7 @@ static void misuse_is_one_sentence(void **state) {
         const char *says;
     } cases[] = {
         {"eval %s%s", "/nowhere/run", "", 1, "/nowhere/run"},
+        {"eval %s --data %s", lm, "/dev/zero", 1, "/dev/zero is a device, not a file"},
         {"eval%s%s", "", "", 2, "bpt eval needs RUN"},
         {"eval %s --data %s", lm, "/nowhere/text.txt", 1, "/nowhere/text.txt"},
         {"eval %s --data %s", lm, empty, 1, "is empty"},
@@ -357,6 +405,7 @@ int main(void) {
         cmocka_unit_test(training_has_taught_both_models_something),
         cmocka_unit_test(splits_and_protocols_choose_what_is_scored),
         cmocka_unit_test(an_exported_model_comes_back_the_same),
+        cmocka_unit_test(a_file_whose_vocabulary_does_not_fit_makes_no_run),
         cmocka_unit_test(weights_for_another_vocabulary_are_warned_about),
         cmocka_unit_test(generation_is_a_function_of_the_seed),
         cmocka_unit_test(prompts_of_a_file_go_on_as_they_do_alone),

@@ -58,6 +58,20 @@ static void what_is_appended_comes_back_from_memory_and_from_a_file(void **state
     unsetenv("TMPDIR");
 }
 
+static void a_limit_that_is_no_number_is_refused(void **state) {
+    (void)state;
+    static const char *const values[] = {"64M", "0", "-1", "much", "99999999999999999999"};
+    for (size_t i = 0; i < sizeof values / sizeof *values; ++i) {
+        bpt_store_t store = {0};
+        char *at;
+        size_t room;
+        setenv("BPT_TEXT_MEMORY", values[i], 1);
+        assert_fails(bpt_store_room(&store, &at, &room), BPT_ERR_USAGE, "set it to a number of MiB");
+        bpt_store_free(&store);
+    }
+    unsetenv("BPT_TEXT_MEMORY");
+}
+
 static void nothing_is_no_data(void **state) {
     (void)state;
     bpt_store_t store = {0};
@@ -141,6 +155,7 @@ static void a_folder_without_room_is_one_sentence_with_a_remedy(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_appended_comes_back_from_memory_and_from_a_file),
+        cmocka_unit_test(a_limit_that_is_no_number_is_refused),
         cmocka_unit_test(nothing_is_no_data),
         cmocka_unit_test(ids_take_as_many_bytes_as_the_vocabulary_needs),
         cmocka_unit_test(a_text_beyond_the_limit_lies_in_a_file_and_reads_the_same),

@@ -7,6 +7,7 @@
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 #include "bpt/log.h"
+#include "models/config_json.h"
 #include "models/decode/decode.h"
 #include "models/train/trainer.h"
 #include "tools/bpt/bench_report.h"
@@ -400,7 +401,10 @@ static bpt_status_t run_bench(cli_options_t *o) {
         return bpt_fail(BPT_ERR_USAGE, "bpt bench %s: choose train, infer, attention, gemm, ops or decode", o->arguments[0]);
     BPT_TRY(cli_parse_list(o->tool.lengths, "--n", 1, 67108864, ns, MAX_CELLS, &n_ns));
     BPT_TRY(cli_parse_list(o->tool.ks, "--k", 1, 65536, ks, MAX_CELLS, &n_ks));
+    BPT_TRY(cli_options_check_fit(o));
     bench_t b = {.o = o};
+    const bpt_model_config_t shape = config_of(&(bench_t){.o = o, .n = ns[0], .k = ks[0]});
+    BPT_TRY(bpt_model_config_check(&shape));
     BPT_TRY(cli_device_open(o, &b.device));
     bpt_status_t status = BPT_OK;
     for (int j = 0; j < n_ks && status == BPT_OK; ++j)

@@ -22,11 +22,10 @@ static bpt_status_t add_file(bpt_safetensors_writer_t *writer, const char *key, 
 }
 
 static bpt_status_t declare(const cli_trained_t *t, const bpt_safetensors_t *from, bpt_safetensors_writer_t *to) {
-    static const char *const units[] = {"byte", "char", "word", "ids"};
     char context[24];
     BPT_TRY(bpt_safetensors_writer_metadata(to, "format", "bpt"));
     BPT_TRY(bpt_safetensors_writer_metadata(to, "config", bpt_safetensors_metadata(from, "config")));
-    BPT_TRY(bpt_safetensors_writer_metadata(to, "unit", units[t->unit]));
+    BPT_TRY(bpt_safetensors_writer_metadata(to, "unit", cli_unit_names[t->unit]));
     BPT_TRY(bpt_safetensors_writer_metadata(to, "lower", t->stored.data.lower ? "true" : "false"));
     snprintf(context, sizeof context, "%lld",
              (long long)(t->stored.data.eval_context ? t->stored.data.eval_context : t->stored.data.context));

@@ -12,7 +12,7 @@ static int32_t default_rel_levels(const cli_options_t *o) {
 }
 
 static bpt_status_t run_graph(cli_options_t *o) {
-    if (o->model.span_self && o->model.model != BPT_MODEL_SEGTREE) return bpt_fail(BPT_ERR_USAGE, "--span-self is for --model segtree");
+    BPT_TRY(cli_options_check_fit(o));
     if (!o->model.rel_levels) o->model.rel_levels = default_rel_levels(o);
     const bpt_intervals_t graph = bpt_model_intervals(&o->model, o->tool.n);
     return bpt_graph_write(&graph, o->tool.format, stdout);

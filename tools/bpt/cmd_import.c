@@ -1,7 +1,9 @@
-// `bpt import`: a run directory from one safetensors file. The weights are checked against the configuration before anything is
-// written. Knows no device.
+// `bpt import`: a run directory from one safetensors file. Weights and vocabulary are checked against the configuration before anything
+// is written. Knows no device.
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <jansson.h>
 
@@ -9,7 +11,10 @@
 #include "bpt/file.h"
 #include "bpt/log.h"
 #include "bpt/safetensors.h"
+#include "data/text.h"
+#include "data/vocab.h"
 #include "models/config_json.h"
+#include "models/config_names.h"
 #include "models/model.h"
 #include "models/train/run_dir.h"
 #include "models/train/run_state.h"
@@ -36,6 +41,29 @@ static bpt_status_t read_weights(const char *path, model_file_t *m) {
     return bpt_params_read(&m->params, path, &set, 1);
 }
 
+static bool is_lower(const model_file_t *m) {
+    const char *lower = bpt_safetensors_metadata(m->file, "lower");
+    return lower && !strcmp(lower, "true");
+}
+
+// The vocabulary, read as the new run will read it.
+static bpt_status_t check_vocab(const model_file_t *m) {
+    const char *text = bpt_safetensors_metadata(m->file, "vocab"), *name = bpt_safetensors_metadata(m->file, "unit");
+    int unit;
+    if (!text || !name) return BPT_OK;
+    if (bpt_name_parse("unit", cli_unit_names, name, &unit) != BPT_OK)
+        return bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"unit\" is \"%.40s\"; it must be byte, char, word or ids", m->path, name);
+    if (unit == BPT_UNIT_IDS) return BPT_OK;
+    bpt_vocab_t *vocab;
+    const bpt_range_t range = bpt_range_of("its metadata key \"vocab\"", text, strlen(text));
+    BPT_TRY(bpt_context(bpt_vocab_parse(&range, (bpt_unit_t)unit, is_lower(m), &vocab), "%s", m->path));
+    const int64_t size = bpt_vocab_size(vocab);
+    bpt_vocab_destroy(vocab);
+    if (size <= m->config.vocab) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT, "%s: the vocabulary has %" PRId64 " tokens, the model %" PRId64 "; they do not belong together", m->path,
+                    size, m->config.vocab);
+}
+
 static bpt_status_t write_side_file(const model_file_t *m, const char *key, const char *path, bool *written) {
     const char *text = bpt_safetensors_metadata(m->file, key);
     *written = text != NULL;
@@ -51,11 +79,11 @@ static bpt_status_t set_context(json_t *config, const char *text) {
 }
 
 static bpt_status_t write_config(const model_file_t *m, bool has_vocab, const char *path) {
-    const char *unit = bpt_safetensors_metadata(m->file, "unit"), *lower = bpt_safetensors_metadata(m->file, "lower");
+    const char *unit = bpt_safetensors_metadata(m->file, "unit");
     json_t *config;
     BPT_TRY(bpt_model_config_to_json(&m->config, &config));
     bpt_status_t status = bpt_json_set_text(config, "unit", has_vocab && unit ? unit : "ids");
-    if (status == BPT_OK) status = bpt_json_set_bool(config, "lower", lower && !strcmp(lower, "true"));
+    if (status == BPT_OK) status = bpt_json_set_bool(config, "lower", is_lower(m));
     if (status == BPT_OK) status = set_context(config, bpt_safetensors_metadata(m->file, "eval_context"));
     if (status == BPT_OK) status = bpt_json_write(path, config);
     json_decref(config);
@@ -93,6 +121,7 @@ static bpt_status_t run_import(cli_options_t *o) {
     model_file_t m = {0};
     bpt_run_t *run = NULL;
     bpt_status_t status = read_weights(o->arguments[0], &m);
+    if (status == BPT_OK) status = check_vocab(&m);
     if (status == BPT_OK) status = bpt_run_create(o->use.file, &run);
     if (status == BPT_OK) status = write_run(&m, run);
     bpt_run_close(run);

@@ -109,6 +109,7 @@ typedef struct {
 
 extern const cli_option_t cli_option_table[];
 extern const int cli_option_count;
+extern const char *const cli_unit_names[];  // of bpt_unit_t
 extern const char *const cli_group_titles[CLI_GROUP_COUNT];
 
 enum { CLI_MAX_OPTIONS = 128, CLI_MAX_ARGUMENTS = 64 };
@@ -171,6 +172,8 @@ bpt_status_t cli_options_resume(cli_options_t *o, const char *path) BPT_MUST_USE
 bpt_status_t cli_options_layer(cli_options_t *o) BPT_MUST_USE;
 // Fills in what follows from other options (context -> stride, task -> causal ..) and checks the combinations of `train`.
 bpt_status_t cli_options_resolve(cli_options_t *o) BPT_MUST_USE;
+// Refuses flags that are without effect on the model, the positions or the schedule that the other options chose (fitting_options.c).
+bpt_status_t cli_options_check_fit(const cli_options_t *o) BPT_MUST_USE;
 
 // ---- Presets (presets.c) -------------------------------------------------------------------------------------------------
 typedef struct {

@@ -129,6 +129,7 @@ bpt_status_t cli_options_resolve(cli_options_t *o) {
         return bpt_fail(BPT_ERR_USAGE, "bpt train needs --out RUN, the directory to write");
     fill_data(o);
     fill_model(o);
+    BPT_TRY(cli_options_check_fit(o));
     BPT_TRY(check_data(o));
     BPT_TRY(check_model(o));
     if (o->train.freeze_embed && !*o->data.vectors && !*o->run.init && !o->run.print_config)

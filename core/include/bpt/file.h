@@ -45,6 +45,7 @@ BPT_API bpt_status_t bpt_folders_create(const char *path) BPT_MUST_USE;  // with
 // Names in the folder sorted by bytes, without "." and ".."; freed with bpt_names_free.
 BPT_API bpt_status_t bpt_folder_list(const char *path, char ***names, size_t *count) BPT_MUST_USE;
 BPT_API void bpt_names_free(char **names, size_t count);
+BPT_API bpt_status_t bpt_file_sync(const char *path) BPT_MUST_USE;  // what was written to a file, or a folder's list of names
 // Syncs every file of the folder (one level) and the folder itself.
 BPT_API bpt_status_t bpt_folder_sync(const char *path) BPT_MUST_USE;
 // Renames a folder and syncs its parent. A folder already called `to` trades places with `from` in one step.
