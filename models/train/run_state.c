@@ -37,6 +37,7 @@ static bpt_status_t fill(json_t *o, const bpt_run_state_t *s) {
     BPT_TRY(bpt_json_set_int(o, "skipped_steps", s->skipped_steps));
     BPT_TRY(bpt_json_set_real(o, "window_loss", s->window_loss));
     BPT_TRY(bpt_json_set_int(o, "window_steps", s->window_steps));
+    if (s->evaluation_left) BPT_TRY(bpt_json_set_int(o, "evaluation_left", s->evaluation_left));
     return bpt_json_set_text(o, "data", s->data);
 }
 
@@ -60,12 +61,13 @@ static bpt_status_t get_string(const json_t *o, const char *key, char *out, size
 }
 
 static bpt_status_t check_keys(const json_t *o) {
-    static const char *const known[] = {"version",        "step",        "epoch",        "tokens",        "seconds",   "seed",
-                                        "plateau_factor", "loss_scale",  "scale_steps",  "data",          "best_loss", "best_step",
-                                        "plateau_best",   "window_loss", "window_steps", "skipped_steps", NULL};
+    static const char *const known[] = {"version",        "step",        "epoch",        "tokens",        "seconds",         "seed",
+                                        "plateau_factor", "loss_scale",  "scale_steps",  "data",          "best_loss",       "best_step",
+                                        "plateau_best",   "window_loss", "window_steps", "skipped_steps", "evaluation_left", NULL};
     enum {
         REQUIRED = 10
-    };  // of the others three are absent before the first evaluation, the rest where a development version wrote the file
+    };  // of the others three are absent before the first evaluation, one where none is left undone, the rest where a development version
+        // wrote the file
     if (!json_is_object(o)) return bpt_fail(BPT_ERR_INPUT, "not a JSON object");
     for (int i = 0; i < REQUIRED; ++i)
         if (!json_object_get(o, known[i])) return bpt_fail(BPT_ERR_INPUT, "key \"%s\" is missing", known[i]);
@@ -92,6 +94,7 @@ static bpt_status_t parse(const json_t *o, bpt_run_state_t *s) {
     BPT_TRY(bpt_json_get_int(o, "skipped_steps", 0, s->step, &s->skipped_steps));
     BPT_TRY(bpt_json_get_real(o, "window_loss", -DBL_MAX, DBL_MAX, &s->window_loss));
     BPT_TRY(bpt_json_get_int(o, "window_steps", 0, s->step, &s->window_steps));
+    BPT_TRY(bpt_json_get_int(o, "evaluation_left", 0, BPT_EVALUATION_OF_SCHEDULE, &s->evaluation_left));
     return get_string(o, "data", s->data, sizeof s->data);
 }
 

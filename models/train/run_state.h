@@ -5,23 +5,28 @@
 
 #include "bpt/status.h"
 
+// An evaluation that an interruption left undone, to be made up for before the next step. One that the schedule asked for moves the plateau
+// schedule, the one at the end of a sitting does not.
+typedef enum { BPT_NO_EVALUATION, BPT_EVALUATION_AT_END, BPT_EVALUATION_OF_SCHEDULE } bpt_evaluation_left_t;
+
 typedef struct {
     int64_t step;    // optimiser steps done
     int64_t tokens;  // real leaves seen
     double epoch;    // epochs done, e.g. 1.25
     double seconds;  // training time so far, over all resumptions
     uint64_t seed;
-    double best_loss;       // lowest validation loss, INFINITY before the first evaluation
-    int64_t best_step;      // its step, -1 before the first evaluation
-    double plateau_factor;  // what the plateau schedule has made of the learning rate, 1 at the start
-    double plateau_best;    // the loss that the plateau schedule compares with, INFINITY at the start
-    double loss_scale;      // of f16 training, 1 otherwise
-    int64_t scale_steps;    // steps since the loss scale last changed
-    int64_t skipped_steps;  // of all steps, those that changed nothing because the scaled gradient was not finite
-    double window_loss;     // sum of the finite losses of the steps since the last regular line of metrics
-    int64_t window_steps;   // their number
-    char version[32];       // of the library that wrote the file
-    char data[256];         // fingerprint of the training data, "" = unknown
+    double best_loss;         // lowest validation loss, INFINITY before the first evaluation
+    int64_t best_step;        // its step, -1 before the first evaluation
+    double plateau_factor;    // what the plateau schedule has made of the learning rate, 1 at the start
+    double plateau_best;      // the loss that the plateau schedule compares with, INFINITY at the start
+    double loss_scale;        // of f16 training, 1 otherwise
+    int64_t scale_steps;      // steps since the loss scale last changed
+    int64_t skipped_steps;    // of all steps, those that changed nothing because the scaled gradient was not finite
+    double window_loss;       // sum of the finite losses of the steps since the last regular line of metrics
+    int64_t window_steps;     // their number
+    int64_t evaluation_left;  // bpt_evaluation_left_t
+    char version[32];         // of the library that wrote the file
+    char data[256];           // fingerprint of the training data, "" = unknown
 } bpt_run_state_t;
 
 // A run before its first step.

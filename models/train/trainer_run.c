@@ -131,12 +131,11 @@ static void follow_plateau(bpt_trainer_t *t, double loss) {
         t->state.plateau_factor *= t->train.lr_decay;
 }
 
-// A long evaluation can be left as well, but not one that the schedule depends on: resuming would not do it again.
+// A long evaluation can be left as well; resuming makes up for it.
 static bpt_status_t ask_to_stop(void *user, const bpt_batch_t *batch, const float *nll, const float *logits) {
-    const bpt_trainer_t *t = user;
-    const bpt_trainer_options_t *o = &t->options;
+    const bpt_trainer_options_t *o = &((const bpt_trainer_t *)user)->options;
     (void)batch, (void)nll, (void)logits;
-    if (t->train.schedule == BPT_SCHEDULE_PLATEAU || !o->should_stop || !o->should_stop(o->user)) return BPT_OK;
+    if (!o->should_stop || !o->should_stop(o->user)) return BPT_OK;
     return bpt_fail(BPT_ERR_INTERRUPTED, "stopped while evaluating");
 }
 
@@ -197,7 +196,10 @@ static bpt_status_t after_step(bpt_trainer_t *t, const step_result_t *step, bool
     if (regular || last) BPT_TRY(save_before(t, false, log_window(t, step, regular)));
     const double pause = bpt_clock_seconds();
     const bpt_status_t status = evaluated ? evaluate(t, scheduled, &improved) : BPT_OK;
-    if (status == BPT_ERR_INTERRUPTED) return stop(t);
+    if (status == BPT_ERR_INTERRUPTED) {
+        t->state.evaluation_left = scheduled ? BPT_EVALUATION_OF_SCHEDULE : BPT_EVALUATION_AT_END;
+        return stop(t);
+    }
     BPT_TRY(save_before(t, improved, status));
     const bool save = c->save_every > 0 ? due(c->save_every, done) : scheduled;
     if (save || improved || last) BPT_TRY(bpt_trainer_save(t, improved));
@@ -205,9 +207,20 @@ static bpt_status_t after_step(bpt_trainer_t *t, const step_result_t *step, bool
     return BPT_OK;
 }
 
+static bpt_status_t make_up_for_evaluation(bpt_trainer_t *t) {
+    bool improved = false;
+    if (!t->state.evaluation_left || !t->options.valid_data) return BPT_OK;
+    const bpt_status_t status = evaluate(t, t->state.evaluation_left == BPT_EVALUATION_OF_SCHEDULE, &improved);
+    if (status == BPT_ERR_INTERRUPTED) return stop(t);
+    BPT_TRY(status);
+    t->state.evaluation_left = BPT_NO_EVALUATION;
+    return bpt_trainer_save(t, improved);
+}
+
 bpt_status_t bpt_trainer_run(bpt_trainer_t *t) {
     const bpt_trainer_options_t *o = &t->options;
     const int64_t end = bpt_trainer_end(&t->train);
+    BPT_TRY(make_up_for_evaluation(t));
     start_window(t);
     while (t->state.step < end) {
         const double start = bpt_clock_seconds(), epoch = t->state.epoch;

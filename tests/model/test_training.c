@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "models/train/evaluate.h"
 #include "models/train/schedule.h"
@@ -156,7 +157,9 @@ static char *timeless_metrics(const char *path) {
 
 static bool stop_after(void *user) { return (*(int *)user)-- == 0; }
 
-static void run_interrupted(const bpt_model_config_t *c, const bpt_train_config_t *t, bpt_device_t *device, const char *path, int steps,
+// Stopped when asked the questions-th time whether to stop (before a step, after a batch of an evaluation), never if negative; true: came
+// to the end before.
+static bool run_interrupted(const bpt_model_config_t *c, const bpt_train_config_t *t, bpt_device_t *device, const char *path, int questions,
                             bool resume) {
     fixture_source_t data, valid;
     bpt_run_t *run;
@@ -173,33 +176,56 @@ static void run_interrupted(const bpt_model_config_t *c, const bpt_train_config_
                                            .run = run,
                                            .resume = resume,
                                            .should_stop = stop_after,
-                                           .user = &steps};
+                                           .user = &questions};
     assert_ok(bpt_trainer_create(&options, &tr));
-    const bool whole = steps < 0;
     const bpt_status_t status = bpt_trainer_run(tr);
-    assert_int_equal(status, whole ? BPT_OK : BPT_ERR_INTERRUPTED);
+    assert_true(status == BPT_OK || status == BPT_ERR_INTERRUPTED);
     bpt_trainer_destroy(tr);
     bpt_run_close(run);
+    return status == BPT_OK;
 }
 
-// Lines every 4 steps, stopped after 2, 7 and 12 of 18: the lines average the same steps as without stopping.
+static void expect_same_run(const char *a, const char *b) {
+    char path[600], link[2][600] = {{0}, {0}};
+    snprintf(path, sizeof path, "%s/metrics.jsonl", a);
+    char *wanted = strdup(timeless_metrics(path));
+    assert_non_null(wanted);
+    snprintf(path, sizeof path, "%s/metrics.jsonl", b);
+    assert_string_equal(timeless_metrics(path), wanted);
+    free(wanted);
+    for (int i = 0; i < 2; ++i) {
+        snprintf(path, sizeof path, "%s/best", i ? b : a);
+        assert_true(readlink(path, link[i], sizeof link[i] - 1) > 0);
+    }
+    assert_string_equal(link[0], link[1]);
+}
+
+// Lines every 4 of 18 steps, evaluations after 9 and 18; stopped at every place where it can be, and again after the first question: the
+// lines average the same steps as without stopping, no evaluation is lost, the learning rate and the best checkpoint are the same.
 static void metrics_of_a_resumed_run_are_those_of_one_that_never_stopped(void **state) {
     (void)state;
+    static const bpt_schedule_t schedules[] = {BPT_SCHEDULE_PLATEAU, BPT_SCHEDULE_COSINE};
     const bpt_model_config_t c = with_dropout(fixture_lm());
-    bpt_train_config_t t = plain_training(18);
-    t.log_every = 4;
-    t.eval_every = 9;
-    t.schedule = BPT_SCHEDULE_PLATEAU;  // whose evaluations are never left half done
     bpt_device_t *device = fixture_open("cpu");
-    run_interrupted(&c, &t, device, test_path("never-stopped"), -1, false);
-    run_interrupted(&c, &t, device, test_path("often-stopped"), 2, false);
-    run_interrupted(&c, &t, device, test_path("often-stopped"), 5, true);
-    run_interrupted(&c, &t, device, test_path("often-stopped"), 5, true);
-    run_interrupted(&c, &t, device, test_path("often-stopped"), -1, true);
-    char *wanted = strdup(timeless_metrics(test_path("never-stopped/metrics.jsonl")));
-    assert_non_null(wanted);
-    assert_string_equal(timeless_metrics(test_path("often-stopped/metrics.jsonl")), wanted);
-    free(wanted);
+    for (size_t s = 0; s < BPT_COUNT(schedules); ++s) {
+        bpt_train_config_t t = plain_training(18);
+        t.log_every = 4;
+        t.eval_every = 9;
+        t.schedule = schedules[s];
+        char whole[512], parts[512];
+        snprintf(whole, sizeof whole, "%s", test_path("whole-%zu", s));
+        assert_true(run_interrupted(&c, &t, device, whole, -1, false));
+        bool ended = false;
+        int stops = 0;
+        for (; !ended; ++stops) {
+            snprintf(parts, sizeof parts, "%s", test_path("parts-%zu-%d", s, stops));
+            ended = run_interrupted(&c, &t, device, parts, stops, false);
+            if (!ended) (void)run_interrupted(&c, &t, device, parts, 0, true);
+            assert_true(run_interrupted(&c, &t, device, parts, -1, true));
+            expect_same_run(whole, parts);
+        }
+        assert_true(stops > 20);  // 18 steps and at least one question for each evaluation
+    }
     fixture_close(device);
 }
 
