@@ -41,6 +41,7 @@ static pid_t start(const char *run, bool resume) {
     const pid_t pid = fork();
     assert_true(pid >= 0);
     if (!pid) {
+        (void)!nice(5);  // on a busy machine this test should get its turn before the run has come to its end
         execl("/bin/sh", "sh", "-c", line, (char *)NULL);
         _exit(127);
     }
@@ -78,6 +79,14 @@ static int finish(pid_t pid) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+// Sends the signal; false where the run had come to its end before.
+static bool end_by(pid_t pid, int signal_number, int exit_status) {
+    kill(pid, signal_number);
+    const int got = finish(pid);
+    if (got) assert_int_equal(got, exit_status);
+    return got;
+}
+
 static char *weights(const char *run, size_t *length) {
     char path[600];
     snprintf(path, sizeof path, "%s/checkpoints/step-%d/model.safetensors", run, STEPS);
@@ -108,11 +117,13 @@ static void the_first_signal_saves_and_exits_130_and_going_on_loses_nothing(void
     signal(SIGHUP, SIG_DFL);  // nohup around the tests would be inherited
     for (size_t s = 0; s < 3; ++s) {
         char run[512], latest[600];
-        snprintf(run, sizeof run, "%s", test_path("stopped-%d", (int)s));
-        pid_t pid = start(run, false);
-        assert_true(wait_for_lines(pid, run, 33));
-        kill(pid, signals[s]);
-        assert_int_equal(finish(pid), 130);
+        bool stopped = false;
+        for (int tries = 0; tries < 5 && !stopped; ++tries) {
+            snprintf(run, sizeof run, "%s", test_path("stopped-%d-%d", (int)s, tries));
+            const pid_t pid = start(run, false);
+            stopped = wait_for_lines(pid, run, 33) && end_by(pid, signals[s], 130);
+        }
+        assert_true(stopped);
         snprintf(latest, sizeof latest, "%s/latest/model.safetensors", run);
         assert_int_equal(access(latest, R_OK), 0);
         assert_int_equal(finish(start(run, true)), 0);
@@ -125,19 +136,22 @@ static void a_killed_run_goes_on_from_its_last_checkpoint(void **state) {
     char run[512], line[1024];
     snprintf(run, sizeof run, "%s", test_path("killed"));
     pid_t pid = start(run, false);
-    for (int kills = 0; kills < 4; ++kills) {
+    int kills = 0;
+    bool killed = true;
+    for (; kills < 4; ++kills) {
         // Past the first checkpoint, somewhere between two others.
-        if (!wait_for_lines(pid, run, 25 + 83 * kills)) break;
+        killed = wait_for_lines(pid, run, 25 + 83 * kills);
         for (int i = 0; i < 3 * kills; ++i) nap();
-        kill(pid, SIGKILL);
-        assert_int_equal(finish(pid), 128 + SIGKILL);
+        if (killed) killed = end_by(pid, SIGKILL, 128 + SIGKILL);
+        if (!killed) break;
         snprintf(line, sizeof line, "eval %s --checkpoint latest --backend ref --quiet", run);
         test_process_t p = test_run_line(line);
         if (p.exit_status) fail_msg("after kill %d: %s", kills, p.err);
         test_process_free(&p);
         pid = start(run, true);
     }
-    assert_int_equal(finish(pid), 0);
+    assert_true(kills > 0);
+    if (killed) assert_int_equal(finish(pid), 0);
     expect_same_weights(whole_run(), run);
 }
 
