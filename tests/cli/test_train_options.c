@@ -334,11 +334,13 @@ static void every_preset_can_be_resolved(void **state) {
 enum { TEXT_BYTES = 4000 };
 #define TINY "--backend ref --layers 1 --d-model 8 --heads 2 --context 16 --batch-tokens 64 --log-every 1 --eval-every 2 --quiet"
 
-static const char *sample(void) {
+static const char *text_of(const char *name, int letters) {
     static char bytes[TEXT_BYTES + 1];
-    for (int i = 0; i < TEXT_BYTES; ++i) bytes[i] = (char)('a' + (i * 7 + i / 11) % 26);
-    return test_file("sample.txt", bytes);
+    for (int i = 0; i < TEXT_BYTES; ++i) bytes[i] = (char)('a' + (i * 7 + i / 11) % letters);
+    return test_file(name, bytes);
 }
+
+static const char *sample(void) { return text_of("sample.txt", 26); }
 
 static int run(const char *format, const char *a, const char *b) {
     char line[2048];
@@ -385,6 +387,28 @@ static void a_resumed_run_changes_only_what_it_may(void **state) {
     expect_refusal("train --out /nowhere/run --resume", 1, "/nowhere/run");
     snprintf(line, sizeof line, "train --data %s --out %s --steps 4 " TINY, data, out);
     expect_refusal(line, 2, "--resume");
+}
+
+static void data_may_move_between_resumptions_but_not_change(void **state) {
+    (void)state;
+    char line[2048], out[512], data[512], moved[512], config[600];
+    size_t length;
+    snprintf(out, sizeof out, "%s", test_path("run-moved"));
+    snprintf(data, sizeof data, "%s", sample());
+    snprintf(moved, sizeof moved, "%s", test_path("moved.txt"));
+    assert_int_equal(run("train --data %s --out %s --steps 2 " TINY, data, out), 0);
+    assert_int_equal(rename(data, moved), 0);
+    snprintf(line, sizeof line, "train --out %s --resume --steps 4 --quiet", out);
+    expect_refusal(line, 1, data);
+    snprintf(config, sizeof config, "%s/config.json", out);
+    char *before = test_read_file(config, &length);
+    snprintf(line, sizeof line, "train --data %s --out %s --resume --steps 4 --quiet", text_of("other.txt", 25), out);
+    expect_refusal(line, 2, "the training data are not those the run was started with");
+    char *after = test_read_file(config, &length);
+    assert_string_equal(before, after);
+    free(before), free(after);
+    assert_int_equal(run("train --data %s --out %s --resume --steps 4 --quiet", moved, out), 0);
+    assert_int_equal(run("train --out %s --resume --steps 6 --quiet%s", out, ""), 0);  // the new place is remembered
 }
 
 static void a_run_that_overrode_its_preset_resumes_with_the_preset_named_again(void **state) {
@@ -465,6 +489,7 @@ int main(void) {
         cmocka_unit_test(what_belongs_to_a_presets_window_follows_its_context),
         cmocka_unit_test(every_preset_can_be_resolved),
         cmocka_unit_test(a_resumed_run_changes_only_what_it_may),
+        cmocka_unit_test(data_may_move_between_resumptions_but_not_change),
         cmocka_unit_test(a_run_that_overrode_its_preset_resumes_with_the_preset_named_again),
         cmocka_unit_test(a_refused_resumption_leaves_the_run_alone),
         cmocka_unit_test(absolute_positions_of_a_classifier_reach_to_its_longest_text),

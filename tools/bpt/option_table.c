@@ -36,15 +36,16 @@ const cli_option_t cli_option_table[] = {
      .help = "what to learn: a language model or a text classifier"},
     {CHOICE("model", model.model, bpt_model_names), .fallback = "bpt", .group = CLI_GROUP_TASK, .commands = CLI_TRAIN | CLI_BENCH,
      .key = true, .help = "BP-Transformer, SegTree-Transformer or a plain Transformer"},
-    {TEXT("data", data.path, "PATH"), .fallback = "", .group = CLI_GROUP_TASK, .commands = CLI_TRAIN, .key = true,
+    {TEXT("data", data.path, "PATH"), .fallback = "", .group = CLI_GROUP_TASK, .commands = CLI_TRAIN, .key = true, .resumable = true,
      .help = "directory with train, valid and test files, or one file that is split 90/5/5"},
     {TEXT("preset", run.preset, "NAME"), .fallback = "", .group = CLI_GROUP_TASK, .commands = CLI_TRAIN, .key = true,
      .help = "start from the settings of a paper (list below); other options override it"},
 
     {TEXT("out", run.out, "RUN"), .fallback = "", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN, .help = "run directory to write"},
     {BOOL("resume", run.resume), .fallback = "no", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN,
-     .help = "go on with the run in --out; only --steps, --stop-at, cadences, --threads, --backend, --device, --submit-ms and --max-mem "
-             "may change"},
+     .help =
+         "go on with the run in --out; only --steps, --stop-at, cadences, --threads, --backend, --device, --submit-ms, --max-mem and the "
+         "place of --data may change"},
     {TEXT("init", run.init, "RUN"), .fallback = "", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN, .key = true,
      .help = "start from the weights of another run of the same shape"},
     {TEXT("config", run.config, "FILE"), .fallback = "", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN,
