@@ -18,7 +18,7 @@ bpt_intervals_t bpt_model_intervals(const bpt_model_config_t *config, int64_t n)
 bpt_status_t bpt_model_check_length(const bpt_model_config_t *config, int64_t n) {
     if (config->positions == BPT_POSITIONS_ABSOLUTE && n > config->max_positions)
         return bpt_fail(BPT_ERR_USAGE,
-                        "%" PRId64 " tokens are more than the model's %d positions; use a shorter context or relative positions", n,
+                        "%" PRId64 " tokens are more than the model's %d positions; give fewer, or train with a larger --max-positions", n,
                         config->max_positions);
     const bpt_intervals_t graph = bpt_model_intervals(config, n);
     return bpt_intervals_check(&graph);

@@ -66,10 +66,14 @@ static void characters_are_drawn_in_bits_and_words_with_their_perplexity(void **
 static void several_runs_share_one_picture_and_names_are_escaped(void **state) {
     (void)state;
     char first[1024];
-    snprintf(first, sizeof first, "%s", metrics("a<b>&c.jsonl", 30, ""));
+    snprintf(first, sizeof first, "%s",
+             metrics("a<b>&\xFF\xC3\xA9"
+                     "c.jsonl",
+                     30, ""));
     test_process_t p = plot("plot %s %s", first, metrics("second.jsonl", 40, ""));
     assert_int_equal(p.exit_status, 0);
-    assert_non_null(strstr(p.out, "a&lt;b&gt;&amp;c.jsonl: train"));
+    assert_non_null(strstr(p.out, "a&lt;b&gt;&amp;\xEF\xBF\xBD\xC3\xA9"
+                                  "c.jsonl: train"));
     assert_non_null(strstr(p.out, "second.jsonl: train"));
     assert_int_equal(count(p.out, "<circle"), 7);
     test_process_free(&p);

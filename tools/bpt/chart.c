@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "data/text.h"
 #include "tools/bpt/sort.h"
 
 enum { LEFT = 76, RIGHT = 24, TOP = 20, LEGEND_LINE = 20, BOTTOM = 52, GAP = 40, SMOOTH_FROM = 80, MAX_TICKS = 16 };
@@ -89,15 +90,29 @@ static void tick_text(double value, const axis_t *axis, char *buffer, size_t byt
 static double place_x(const frame_t *f, double x) { return f->left + (x - f->x.min) / (f->x.max - f->x.min) * f->width; }
 static double place_y(const frame_t *f, double y) { return f->top + f->height - (y - f->y.min) / (f->y.max - f->y.min) * f->height; }
 
+// As XML takes it: names of folders may hold anything.
+static bpt_status_t write_escaped(bpt_strbuf_t *out, const char *text) {
+    static const char replacement[] = "\xEF\xBF\xBD";  // U+FFFD
+    for (int used; *text; text += used) {
+        uint32_t c;
+        used = bpt_utf8_next(text, strlen(text), &c);
+        const char *entity = !used                        ? replacement
+                             : c == 0xFFFE || c == 0xFFFF ? replacement
+                             : c == '<'                   ? "&lt;"
+                             : c == '>'                   ? "&gt;"
+                             : c == '&'                   ? "&amp;"
+                             : c == '"'                   ? "&quot;"
+                             : c < ' '                    ? ""
+                                                          : NULL;
+        if (!used) used = 1;
+        BPT_TRY(bpt_strbuf_append(out, entity ? entity : text, entity ? strlen(entity) : (size_t)used));
+    }
+    return BPT_OK;
+}
+
 static bpt_status_t write_text(bpt_strbuf_t *out, double x, double y, const char *attributes, const char *text) {
     BPT_TRY(bpt_strbuf_printf(out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes));
-    for (const char *p = text; *p; ++p) {
-        const char *entity = *p == '<' ? "&lt;" : *p == '>' ? "&gt;" : *p == '&' ? "&amp;" : *p == '"' ? "&quot;" : NULL;
-        if (entity)
-            BPT_TRY(bpt_strbuf_append(out, entity, strlen(entity)));
-        else if ((unsigned char)*p >= ' ')
-            BPT_TRY(bpt_strbuf_append(out, p, 1));
-    }
+    BPT_TRY(write_escaped(out, text));
     return bpt_strbuf_printf(out, "</text>\n");
 }
 
