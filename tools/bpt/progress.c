@@ -97,7 +97,9 @@ static void fill_parts(const cli_progress_t *progress, const cli_progress_point_
     char loss[PART_BYTES], left[PART_BYTES];
     const double rate = cli_progress_rate(progress);
     cli_loss_text(progress->kind, point->loss, loss, sizeof loss);
-    cli_duration_text((double)(point->steps - point->step) * point->seconds_per_step, left, sizeof left);
+    // At the rate shown, the median of many windows: one slow or quick window does not move it.
+    const double seconds_per_step = point->seconds_per_step * (rate > 0 ? point->tokens_per_s / rate : 1);
+    cli_duration_text((double)(point->steps - point->step) * seconds_per_step, left, sizeof left);
     if (point->steps > 0)
         add_part(parts, true, "step %lld/%lld", (long long)point->step, (long long)point->steps);
     else
