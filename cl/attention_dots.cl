@@ -1,7 +1,7 @@
 // The order of the sum is that of dy . v in the other kernels, so that the two cancel exactly where one key has all the weight.
 #include "attention.h"
 #define LOCALS(L)
-#define TERM(c) LOAD(y, i * p.head_dim + c) * LOAD(dy, i * p.head_dim + c)
+#define TERM(c) READ(y, i * p.head_dim + c) * READ(dy, i * p.head_dim + c)
 KERNEL_BEGIN
     const uint i = GLOBAL_ID;
     if (i < p.count) {

@@ -7,8 +7,8 @@ KERNEL_BEGIN
         float dgamma = 0.0f, dbeta = 0.0f;
         for (uint row = begin; row < end; ++row) {
             const uint e = row * p.columns + column;
-            const float d = AT(dy, e) + (HAS_LOW != 0u ? LOAD(dlow, e) : 0.0f);
-            dgamma += d * ((AT(z, e) - AT(stats, 2u * row)) * AT(stats, 2u * row + 1u));
+            const float d = READ(dy, e) + (HAS_LOW != 0u ? READ(dlow, e) : 0.0f);
+            dgamma += d * ((READ(z, e) - READ(stats, 2u * row)) * READ(stats, 2u * row + 1u));
             dbeta += d;
         }
         AT(result, part * 2u * p.columns + column) = dgamma;

@@ -3,7 +3,7 @@ KERNEL_BEGIN
     const uint begin = GROUP_ID * p.chunk, end = min(begin + p.chunk, p.count);
     float sum = 0.0f;
     for (uint i = begin + LOCAL_ID; i < end; i += WG) {
-        const float v = AT(x, i);
+        const float v = READ(x, i);
         sum += SQUARE != 0u ? v * v : v;
     }
     sums[LOCAL_ID] = sum;

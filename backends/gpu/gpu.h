@@ -122,7 +122,14 @@ void bpt_lower_steps_alone(bpt_lower_t *l, const bpt_gemm_t *g, const bpt_pointw
                            const bpt_view_t *y, int64_t ldc);
 // to[i] = from[i], i < count, views of the same type.
 void bpt_lower_copy(bpt_lower_t *l, const bpt_view_t *from, const bpt_view_t *to, int64_t count);
-// The same between float types.
+// Whether kernels with a row or a node an item go before those that share it in a work-group: on a device that pays for every item's access to
+// local memory and reads texels at once, which is Mesa's rasterizer; and as many items as it works on side by side. They read by float4s.
+bool bpt_lower_prefers_items(const bpt_lower_t *l);
+uint32_t bpt_lower_item_group(const bpt_lower_t *l);
+bool bpt_lower_is_by_fours(const bpt_view_t *v);  // f32 at a multiple of four elements, or absent
+// to[i] = value, i < count, a view of numbers of 4 bytes.
+void bpt_lower_fill(bpt_lower_t *l, const bpt_view_t *to, int64_t count, float value);
+// The same as copy between float types.
 void bpt_lower_convert(bpt_lower_t *l, const bpt_view_t *from, const bpt_view_t *to, int64_t count);
 // result[columns] = sums over the rows of x [rows, columns] (any float type), in a fixed order.
 // With `add` they are added to what is there.

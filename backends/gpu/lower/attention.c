@@ -138,8 +138,15 @@ static pieces_t queries_of(const problem_t *a, int64_t rounds, int64_t tile_arra
                        : bpt_lower_attention_queries(a, most);
 }
 
-static void lower_rows(const problem_t *a, bool first) {
-    (void)first;
+void bpt_lower_attention_merge(const problem_t *a, const pieces_t *queries) {
+    for (int i = 0; i < queries->count; ++i)
+        if (queries->piece[i].parts > 1) {
+            emit_merge(a, &queries->piece[i]);
+            bpt_lower_barrier(a->l);
+        }
+}
+
+static void lower_rows(const problem_t *a) {
     bpt_attention_tile_t tile;
     pieces_t queries = queries_of(a, bpt_lower_attention_key_rounds(a, 2, false), 2, &tile);
     bpt_lower_attention_reserve(a, &queries, a->d + 2 * a->t->heads);
@@ -151,16 +158,26 @@ static void lower_rows(const problem_t *a, bool first) {
             emit_rows(a, &queries.piece[i]);
         bpt_lower_barrier(a->l);
     }
-    for (int i = 0; i < queries.count; ++i)
-        if (queries.piece[i].parts > 1) {
-            emit_merge(a, &queries.piece[i]);
-            bpt_lower_barrier(a->l);
-        }
+    bpt_lower_attention_merge(a, &queries);
+}
+
+// By items where that can be. While scratch is counted it is not known yet where operands will lie, so there must be enough for both ways.
+static void lower_forward(const problem_t *a, bool first) {
+    bpt_lower_t *l = a->l;
+    const size_t scratch = l->scratch_bytes;
+    (void)first;
+    const bool by_items = bpt_lower_attention_is_by_items(a);
+    if (by_items) bpt_lower_attention_items(a);
+    if (by_items && l->list) return;
+    const size_t items = l->scratch_bytes;
+    l->scratch_bytes = scratch;
+    lower_rows(a);
+    if (items > l->scratch_bytes) l->scratch_bytes = items;
 }
 
 void bpt_lower_ATTENTION(bpt_lower_t *l) {
     const problem_t a = bpt_lower_attention_problem(l);
-    if (l->status == BPT_OK) bpt_lower_attention_windows(&a, lower_rows);
+    if (l->status == BPT_OK) bpt_lower_attention_windows(&a, lower_forward);
 }
 
 // ---- Gradient ----------------------------------------------------------------------------------------------------------
@@ -211,25 +228,16 @@ static void share_queries(gradient_t *g, int64_t rounds) {
     }
 }
 
-static void clear_table_sums(const gradient_t *g) {
-    const int64_t count = g->areas * g->area, window = bpt_lower_window(g->a.l, count, sizeof(float));
-    bpt_kernel_call_t k = bpt_lower_kernel(g->a.l, BPT_GPU_fill);
-    for (int64_t i = 0; i < count; i += window) {
-        fill_params_t params = {.count = (uint32_t)min64(window, count - i)};
-        k.bindings[fill_result] = bpt_lower_part(&g->table_sums, i, min64(window, count - i));
-        bpt_lower_emit_items(g->a.l, &k, &params, min64(window, count - i));
-    }
-}
-
-static void emit_dots(const gradient_t *g) {
-    bpt_lower_t *l = g->a.l;
-    bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_attention_dots);
-    const int64_t count = view_count(&g->a.in[9]);
-    attention_dots_params_t params = {.count = (uint32_t)count, .head_dim = (uint32_t)g->a.t->head_dim};
-    k.bindings[attention_dots_y] = g->a.in[7];
-    k.bindings[attention_dots_dy] = g->a.in[8];
-    k.bindings[attention_dots_dots] = g->dots;
-    bpt_lower_emit_items(l, &k, &params, count);
+bpt_view_t bpt_lower_attention_dots(const problem_t *a) {
+    const int64_t count = view_count(&a->in[9]);
+    const bpt_view_t dots = bpt_lower_scratch(a->l, BPT_F32, count);
+    bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_dots);
+    attention_dots_params_t params = {.count = (uint32_t)count, .head_dim = (uint32_t)a->t->head_dim};
+    k.bindings[attention_dots_y] = a->in[7];
+    k.bindings[attention_dots_dy] = a->in[8];
+    k.bindings[attention_dots_dots] = dots;
+    bpt_lower_emit_items(a->l, &k, &params, count);
+    return dots;
 }
 
 static void emit_dq(const gradient_t *g, int index) {
@@ -321,6 +329,20 @@ static void emit_sum(const problem_t *a, const piece_t *piece, uint32_t calls, i
     bpt_lower_emit_items(a->l, &k, &params, count);
 }
 
+void bpt_lower_attention_sums(const problem_t *a, const pieces_t *queries, const pieces_t *keys) {
+    const bool packed = a->t->packed;
+    for (int i = 0; i < queries->count; ++i)
+        if (queries->piece[i].parts > 1) {
+            emit_sum(a, &queries->piece[i], a->calls, a->d, a->out[0], packed ? 3 * a->d : a->d, 0);
+            bpt_lower_barrier(a->l);
+        }
+    for (int i = 0; i < keys->count; ++i)
+        if (keys->piece[i].parts > 1) {
+            emit_sum(a, &keys->piece[i], 0, 2 * a->d, a->out[packed ? 0 : 1], packed ? 3 * a->d : 2 * a->d, packed ? a->d : 0);
+            bpt_lower_barrier(a->l);
+        }
+}
+
 static gradient_t gradient_of(const problem_t *a) {
     bpt_lower_t *l = a->l;
     gradient_t g = {.a = *a};
@@ -331,7 +353,7 @@ static gradient_t gradient_of(const problem_t *a) {
     g.key_tile = bpt_lower_attention_key_tile(&g.a, BPT_ATTENTION_PART, &part);
     if (l->status != BPT_OK) return g;
     g.keys = bpt_lower_attention_keys(&g.a, 4 * g.key_tile.tile4, part);
-    g.dots = bpt_lower_scratch(l, BPT_F32, view_count(&g.a.in[9]));
+    g.dots = bpt_lower_attention_dots(a);
     bpt_lower_attention_reserve(&g.a, &g.queries, g.a.d);
     bpt_lower_attention_reserve(&g.a, &g.keys, 2 * g.a.d);
     share_queries(&g, query_rounds);
@@ -339,12 +361,11 @@ static gradient_t gradient_of(const problem_t *a) {
     return g;
 }
 
-static void lower_gradient(const problem_t *a, bool first) {
+static void lower_tiles_gradient(const problem_t *a, bool first) {
     bpt_lower_t *l = a->l;
     const gradient_t g = gradient_of(a);
     if (l->status != BPT_OK) return;
-    emit_dots(&g);
-    clear_table_sums(&g);
+    bpt_lower_fill(l, &g.table_sums, g.areas * g.area, 0);
     bpt_lower_barrier(l);
     for (int i = 0; i < g.queries.count; ++i) {
         if (g.queries.piece[i].tiles)
@@ -357,20 +378,22 @@ static void lower_gradient(const problem_t *a, bool first) {
         emit_dkv(&g, &g.keys.piece[i]);
         bpt_lower_barrier(l);
     }
-    for (int i = 0; i < g.queries.count; ++i)
-        if (g.queries.piece[i].parts > 1) {
-            emit_sum(a, &g.queries.piece[i], a->calls, a->d, a->out[0], a->t->packed ? 3 * a->d : a->d, 0);
-            bpt_lower_barrier(l);
-        }
-    for (int i = 0; i < g.keys.count; ++i)
-        if (g.keys.piece[i].parts > 1) {
-            emit_sum(a, &g.keys.piece[i], 0, 2 * a->d, a->out[a->t->packed ? 0 : 1], a->t->packed ? 3 * a->d : 2 * a->d,
-                     a->t->packed ? a->d : 0);
-            bpt_lower_barrier(l);
-        }
+    bpt_lower_attention_sums(a, &g.queries, &g.keys);
     if (!a->out[2].present) return;
     const bpt_view_t drel = a->out[2];
     bpt_lower_sum_rows(l, &g.table_sums, g.areas, g.area, &drel, !first);
+}
+
+static void lower_gradient(const problem_t *a, bool first) {
+    bpt_lower_t *l = a->l;
+    const size_t scratch = l->scratch_bytes;
+    const bool by_items = bpt_lower_attention_is_by_items(a);
+    if (by_items) bpt_lower_attention_items_gradient(a, first);
+    if (by_items && l->list) return;
+    const size_t items = l->scratch_bytes;
+    l->scratch_bytes = scratch;
+    lower_tiles_gradient(a, first);
+    if (items > l->scratch_bytes) l->scratch_bytes = items;
 }
 
 void bpt_lower_ATTENTION_GRAD(bpt_lower_t *l) {

@@ -100,7 +100,7 @@ static double leaf_edges(const problem_t *a) {
 }
 
 // Keys of a leaf, and queries of a leaf that are leaves, at most.
-static int64_t leaf_keys(const problem_t *a) {
+int64_t bpt_lower_attention_leaf_keys(const problem_t *a) {
     const bpt_intervals_t *g = &a->t->graph;
     if (g->kind == BPT_GRAPH_DENSE) return g->n;
     if (g->kind == BPT_GRAPH_WINDOW) return min64(g->n, 2 * (int64_t)g->window + 1);
@@ -146,7 +146,7 @@ pieces_t bpt_lower_attention_queries(const problem_t *a, int64_t most) {
         add_piece(&p, (piece_t){.nodes = 1, .keys = n, .edges = leaves, .rel = true}, part);  // the root may be a leaf
         return p;
     }
-    add_piece(&p, (piece_t){.nodes = n, .keys = leaf_keys(a), .edges = leaf_edges(a), .rel = true}, most);
+    add_piece(&p, (piece_t){.nodes = n, .keys = bpt_lower_attention_leaf_keys(a), .edges = leaf_edges(a), .rel = true}, most);
     if (t->queries == BPT_QUERIES_LEAVES) return p;
     int64_t keys[BPT_MAX_LEVELS];
     for (int j = 0; j < BPT_MAX_LEVELS; ++j) keys[j] = min64(n, (int64_t)1 << j) + (t->graph.span_self && j > 0);
@@ -163,7 +163,7 @@ pieces_t bpt_lower_attention_query_tiles(const problem_t *a, int64_t lanes, int6
     const int64_t n = t->graph.n;
     const int all_levels = a->tree ? bpt_levels(n) : 1, levels = bpt_levels(lanes) - 1;
     pieces_t p = {.count = 0};
-    add_piece(&p, (piece_t){.nodes = n, .keys = leaf_keys(a), .edges = leaf_edges(a), .rel = true, .tiles = bpt_ceil_div(n, lanes)},
+    add_piece(&p, (piece_t){.nodes = n, .keys = bpt_lower_attention_leaf_keys(a), .edges = leaf_edges(a), .rel = true, .tiles = bpt_ceil_div(n, lanes)},
               INT32_MAX);
     if (t->queries != BPT_QUERIES_ALL) return p;
     if (!a->tree) add_piece(&p, (piece_t){.first = n, .nodes = a->other, .keys = n, .edges = (double)n * (double)a->batch}, most);
@@ -192,7 +192,7 @@ pieces_t bpt_lower_attention_keys(const problem_t *a, int64_t tile, int64_t most
     const double edges = roots ? (double)n * (double)a->batch : leaf_edges(a) / levels * 2;  // of a level
     int64_t keys[BPT_MAX_LEVELS];
     for (int j = 0; j < BPT_MAX_LEVELS; ++j) keys[j] = roots ? tile : min64(4 * n, width << j) + tile;
-    keys[0] = roots ? tile : a->tree ? min64(4 * n, width) + tile * levels : 2 * leaf_keys(a) + 3 * tile;
+    keys[0] = roots ? tile : a->tree ? min64(4 * n, width) + tile * levels : 2 * bpt_lower_attention_leaf_keys(a) + 3 * tile;
     pieces_t p = {.count = 0};
     add_piece(&p, (piece_t){.nodes = n, .keys = keys[0], .edges = edges, .rel = true}, most);
     if (!t->zero_spans && a->tree) add_levels(a, keys, most, edges, true, &p);

@@ -90,6 +90,20 @@ bpt_attention_tile_t bpt_lower_attention_tile(const bpt_attention_problem_t *a, 
 // The same for tiles of keys, and how many queries of the `part` that are wished for one group may take. Refuses what has no room.
 bpt_attention_tile_t bpt_lower_attention_key_tile(const bpt_attention_problem_t *a, int64_t part, int64_t *part_nodes);
 
+// Keys of a leaf, and queries of a leaf that are leaves, at most.
+int64_t bpt_lower_attention_leaf_keys(const bpt_attention_problem_t *a);
+
+// Puts the parts of queries together; the same for the gradients of queries and of keys.
+void bpt_lower_attention_merge(const bpt_attention_problem_t *a, const bpt_attention_pieces_t *queries);
+void bpt_lower_attention_sums(const bpt_attention_problem_t *a, const bpt_attention_pieces_t *queries, const bpt_attention_pieces_t *keys);
+// dout . out of every row and head, in scratch.
+bpt_view_t bpt_lower_attention_dots(const bpt_attention_problem_t *a);
+
+// Whether a call goes with a node an item (attention_item.c), and doing so.
+bool bpt_lower_attention_is_by_items(const bpt_attention_problem_t *a);
+void bpt_lower_attention_items(const bpt_attention_problem_t *a);
+void bpt_lower_attention_items_gradient(const bpt_attention_problem_t *a, bool first);
+
 // A whole call, or a part of its sequences; `first`: the first part, which gives drel its value while later ones add to it.
 typedef void (*bpt_attention_lowering_t)(const bpt_attention_problem_t *a, bool first);
 // Runs a lowering once, or where operands are larger than the device's bindings once for every window of sequences.

@@ -39,14 +39,18 @@ void bpt_lower_COPY(bpt_lower_t *l) {
     bpt_lower_copy(l, &from, &to, bpt_count(&l->call->in[0]));
 }
 
-void bpt_lower_FILL(bpt_lower_t *l) {
-    const bpt_view_t to = bpt_lower_out(l, 0);
-    const int64_t all = bpt_count(&l->call->out[0]), window = bpt_lower_window(l, all, 4);
+void bpt_lower_fill(bpt_lower_t *l, const bpt_view_t *to, int64_t count, float value) {
+    const int64_t window = bpt_lower_window(l, count, 4);
     bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_fill);
-    for (int64_t i = 0; i < all; i += window) {
-        const int64_t n = bpt_min(window, all - i);
-        fill_params_t p = {.count = (uint32_t)n, .value = l->call->attrs.fill.value};
-        k.bindings[fill_result] = bpt_lower_part(&to, i, n);
+    for (int64_t i = 0; i < count; i += window) {
+        const int64_t n = bpt_min(window, count - i);
+        fill_params_t p = {.count = (uint32_t)n, .value = value};
+        k.bindings[fill_result] = bpt_lower_part(to, i, n);
         bpt_lower_emit_items(l, &k, &p, n);
     }
+}
+
+void bpt_lower_FILL(bpt_lower_t *l) {
+    const bpt_view_t to = bpt_lower_out(l, 0);
+    bpt_lower_fill(l, &to, bpt_count(&l->call->out[0]), l->call->attrs.fill.value);
 }

@@ -16,11 +16,9 @@ typedef struct {
 
 static int64_t panel_columns(const wide_t *w) { return (int64_t)w->lanes * w->group * w->columns; }
 
-static bool by_fours(const bpt_view_t *v) { return !v->present || (v->dtype == BPT_F32 && v->offset_bytes % 16 == 0); }
-
 bool bpt_lower_is_wide(const bpt_gemm_t *g, int64_t ldc) {
-    return g->rule->kind == BPT_PRODUCT_WIDE && g->k && g->m >= FEW && g->n >= FEW && g->n % 4 == 0 && ldc % 4 == 0 && by_fours(&g->acc) &&
-           by_fours(&g->bias) && by_fours(&g->c);
+    return g->rule->kind == BPT_PRODUCT_WIDE && g->k && g->m >= FEW && g->n >= FEW && g->n % 4 == 0 && ldc % 4 == 0 && bpt_lower_is_by_fours(&g->acc) &&
+           bpt_lower_is_by_fours(&g->bias) && bpt_lower_is_by_fours(&g->c);
 }
 
 // Lines line0 .. of op(a) or b, elements k0 .. k0 + depth - 1 of each.

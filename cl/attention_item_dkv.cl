@@ -1,0 +1,67 @@
+// dk = sum over the queries of g q, dv = sum of w f dy, with g, w and f of attention_item_dq.
+#include "items.h"
+// The position of a query that range r of a key at `position` has.
+FUNCTION int4 query_position(int4 g, int4 position, int r, int query) {
+    if (r == 0) return position;
+    if (r < 5) return INT4(0, query, 0, 0);
+    return graph_is_flat(g) ? INT4(1, query - g.y, 0, 0) : INT4(r - 4, position.y >> (r - 4), 0, 0);
+}
+KERNEL_BEGIN
+    ITEM_UNIT
+    const uint own = all_row * p.kv_stride4 + p.k_offset4 + head * HEAD4;
+    const int n_ranges = exists ? key_ranges(g, n_true, position.x) : 0;
+    const int end_query = (p.calls & CALL_LEAVES) != 0u ? g.y : 0x7FFFFFFF;  // of the queries, those that this call asks for
+    float4 key[HEAD4], value[HEAD4], dkey[HEAD4], dvalue[HEAD4];
+    UNROLL for (uint c = 0u; c < HEAD4; ++c) {
+        key[c] = p.scale * FETCH(kv, own + c);
+        value[c] = FETCH(kv, own + columns4 + c);
+        dkey[c] = ZERO4;
+        dvalue[c] = ZERO4;
+    }
+    int start = 0;
+    for (int r = 0; r < n_ranges; ++r) {
+        int4 range = key_range(g, n_true, position, r);
+        range.y = max(range.x, min(range.y, end_query));
+        FOR_PLACES(query, range, start) {
+            const uint all_query = row_of_node(g, p.leaf_rows, p.other, sequence, query), query_row = stored_row(g, p.calls, all_query, query);
+            const uint from = SAFE_ROW(query_row) * p.q_stride4 + head * HEAD4, result = all_query * columns4 + head * HEAD4;
+            const float log_sum = READ(lse, all_query * p.heads + head), dot_sum = READ(dots, all_query * p.heads + head);
+            const int entry = REL != 0u ? edge_row(g, query_position(g, position, r, query), position) : -1;
+            float4 dots4 = ZERO4, rel_dots = ZERO4, values = ZERO4, queries[HEAD4], upper[HEAD4];
+            UNROLL for (uint c = 0u; c < HEAD4; ++c) {
+                queries[c] = FETCH(q, from + c);
+                dots4 += key[c] * queries[c];
+                if (REL != 0u) rel_dots += queries[c] * FETCH(rel, TO_UINT(max(entry, 0)) * HEAD4 + c);
+                upper[c] = FETCH(dy, result + c);
+                values += value[c] * upper[c];
+            }
+            const float stored = query_row == NO_ROW ? 0.0f : 1.0f, has_row = entry < 0 ? 0.0f : p.scale;
+            const float weight = exp(stored * (sum4(dots4) + has_row * sum4(rel_dots)) - log_sum);
+            const float kept = IS_DROPPED(all_row, all_query) ? 0.0f : p.inverse;
+            const float edge = stored * p.scale * weight * (kept * sum4(values) - dot_sum), share = kept * weight;
+            UNROLL for (uint c = 0u; c < HEAD4; ++c) {
+                dkey[c] += edge * queries[c];
+                dvalue[c] += share * upper[c];
+            }
+        }
+        start += range.y - range.x;
+    }
+    if (is_unit && p.parts > 1u) {
+        UNROLL for (uint c = 0u; c < HEAD4; ++c) {
+            const uint at = 4u * (2u * unit * columns4 + head * HEAD4 + c), behind = at + 4u * columns4;
+            AT(partial, at) = dkey[c].x;
+            AT(partial, at + 1u) = dkey[c].y;
+            AT(partial, at + 2u) = dkey[c].z;
+            AT(partial, at + 3u) = dkey[c].w;
+            AT(partial, behind) = dvalue[c].x;
+            AT(partial, behind + 1u) = dvalue[c].y;
+            AT(partial, behind + 2u) = dvalue[c].z;
+            AT(partial, behind + 3u) = dvalue[c].w;
+        }
+    } else if (is_unit) {
+        UNROLL for (uint c = 0u; c < HEAD4; ++c) {
+            AT(dkv, own + c) = dkey[c];
+            AT(dkv, own + columns4 + c) = dvalue[c];
+        }
+    }
+KERNEL_END

@@ -1,0 +1,55 @@
+// With weights w = exp(score - lse), dropout factors f and D = dots: g = scale w (f dy . v - D), dq = sum over the keys of g (k + rel).
+#include "items.h"
+KERNEL_BEGIN
+    ITEM_UNIT
+    const uint own = SAFE_ROW(row) * p.q_stride4 + head * HEAD4;
+    const int n_ranges = exists && row != NO_ROW ? query_ranges(g, n_true, position.x) : 0;
+    const float log_sum = READ(lse, all_row * p.heads + head), dot_sum = READ(dots, all_row * p.heads + head);
+    const uint to_edges = (head * (p.units - p.first_unit) + unit - p.first_unit) * p.rel_rows;
+    float4 query[HEAD4], upper[HEAD4], gradient[HEAD4];
+    UNROLL for (uint c = 0u; c < HEAD4; ++c) {
+        query[c] = p.scale * FETCH(q, own + c);
+        upper[c] = FETCH(dy, all_row * columns4 + head * HEAD4 + c);
+        gradient[c] = ZERO4;
+    }
+    int start = 0;
+    for (int r = 0; r < n_ranges; ++r) {
+        const int4 range = query_range(g, n_true, position, r);
+        FOR_PLACES(key, range, start) {
+            const uint all_key = row_of_node(g, p.leaf_rows, p.other, sequence, key), key_row = stored_row(g, p.calls, all_key, key);
+            const uint k = SAFE_ROW(key_row) * p.kv_stride4 + p.k_offset4 + head * HEAD4;
+            const int entry = range.z < 0 ? 0 : range.z + (key - range.x) * range.w;
+            float4 dots4 = ZERO4, rel_dots = ZERO4, values = ZERO4, keys[HEAD4], rows[HEAD4];
+            UNROLL for (uint c = 0u; c < HEAD4; ++c) {
+                keys[c] = FETCH(kv, k + c);
+                dots4 += query[c] * keys[c];
+                if (REL != 0u) {
+                    rows[c] = FETCH(rel, TO_UINT(entry) * HEAD4 + c);
+                    rel_dots += query[c] * rows[c];
+                }
+                values += upper[c] * FETCH(kv, k + columns4 + c);
+            }
+            const float stored = key_row == NO_ROW ? 0.0f : 1.0f, has_row = range.z < 0 ? 0.0f : 1.0f;
+            const float score = stored * sum4(dots4) + has_row * sum4(rel_dots);
+            const float kept = IS_DROPPED(all_key, all_row) ? 0.0f : p.inverse;
+            const float edge = p.scale * exp(score - log_sum) * (kept * stored * sum4(values) - dot_sum);
+            UNROLL for (uint c = 0u; c < HEAD4; ++c) {
+                gradient[c] += stored * edge * keys[c];
+                if (REL != 0u) gradient[c] += has_row * edge * rows[c];
+            }
+            if (REL != 0u && range.z >= 0) AT(edges, to_edges + TO_UINT(entry)) += edge;
+        }
+        start += range.y - range.x;
+    }
+    if (is_unit && p.parts > 1u) {
+        UNROLL for (uint c = 0u; c < HEAD4; ++c) {
+            const uint at = 4u * (unit * columns4 + head * HEAD4 + c);
+            AT(partial, at) = gradient[c].x;
+            AT(partial, at + 1u) = gradient[c].y;
+            AT(partial, at + 2u) = gradient[c].z;
+            AT(partial, at + 3u) = gradient[c].w;
+        }
+    } else if (is_unit) {
+        UNROLL for (uint c = 0u; c < HEAD4; ++c) AT(dq, all_row * p.q_stride4 + head * HEAD4 + c) = gradient[c];
+    }
+KERNEL_END

@@ -1,0 +1,43 @@
+// z is computed anew in each pass instead of being kept, so that rows of any width need no memory.
+#include "fours.h"
+#define LOCALS(L)
+#define KEPT(column) (dropout_bits(column, key0, key1, p.uid << 8, AT(rng, 0u), AT(rng, 1u)) < THRESHOLD ? 0.0f : p.keep)
+#define Z4(v, c)                                                                                                  \
+    float4 v = FETCH(x, base + c);                                                                                \
+    if (THRESHOLD != 0u) v = v * FLOAT4(KEPT(4u * c), KEPT(4u * c + 1u), KEPT(4u * c + 2u), KEPT(4u * c + 3u));   \
+    if (HAS_RESIDUAL != 0u) v += FETCH(residual, base + c);
+KERNEL_BEGIN
+    const bool is_row = GLOBAL_ID < p.rows;
+    const uint row = is_row ? GLOBAL_ID : p.rows - 1u, base = row * p.columns4;
+    const float columns = TO_FLOAT(4u * p.columns4);
+    uint key0 = 0u, key1 = 0u;
+    if (THRESHOLD != 0u) {
+        key0 = AT(row_keys, 2u * row);
+        key1 = AT(row_keys, 2u * row + 1u);
+    }
+    float4 sum = ZERO4;
+    for (uint c = 0u; c < p.columns4; ++c) {
+        Z4(v, c)
+        sum += v;
+    }
+    const float mean = sum4(sum) / columns;
+    const float4 mean4 = FLOAT4(mean, mean, mean, mean);
+    sum = ZERO4;
+    for (uint c = 0u; c < p.columns4; ++c) {
+        Z4(v, c)
+        const float4 d = v - mean4;
+        sum += d * d;
+    }
+    const float inverse_deviation = 1.0f / sqrt(sum4(sum) / columns + p.eps);
+    for (uint c = 0u; c < p.columns4; ++c) {
+        Z4(v, c)
+        if (is_row) {
+            if (HAS_Z != 0u) AT(z, base + c) = v;
+            AT(y, base + c) = inverse_deviation * (v - mean4) * FETCH(gamma, c) + FETCH(beta, c);
+        }
+    }
+    if (HAS_STATS != 0u && is_row) {
+        AT(stats, 2u * row) = mean;
+        AT(stats, 2u * row + 1u) = inverse_deviation;
+    }
+KERNEL_END
