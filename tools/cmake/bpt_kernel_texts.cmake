@@ -15,12 +15,13 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${kernel_list})
 file(STRINGS ${kernel_list} gpu_kernels REGEX "^#include \"cl/")
 list(TRANSFORM gpu_kernels REPLACE "^#include \"cl/([a-z_0-9]+)\\.inc\".*$" "\\1")
 set(matrix_kernels matmul_matrix) # by units that only the Vulkan driver asks for
+set(item_kernels adam_fours attention_item attention_item_dq attention_item_dkv layernorm_item layernorm_item_grad) # on Mesa's rasterizer alone
 set(kernel_text_dir ${CMAKE_BINARY_DIR}/kernel_texts)
 file(GLOB kernel_texts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cl/*.inc ${CMAKE_CURRENT_SOURCE_DIR}/cl/*.cl
   ${CMAKE_CURRENT_SOURCE_DIR}/cl/include/*.h)
 
 set(gpu_kernel_names ${gpu_kernels})
-list(REMOVE_ITEM gpu_kernel_names ${matrix_kernels})
+list(REMOVE_ITEM gpu_kernel_names ${matrix_kernels} ${item_kernels})
 string(REPLACE ";" "," gpu_kernel_names "${gpu_kernel_names}")
 set(bpt_kernel_text_sources "")
 macro(embed_texts api)

@@ -3,11 +3,11 @@
 #include "backends/gpu/lower/attention_problem.h"
 
 enum {
-    MOST_HEAD = 64,          // columns of a head: an item has up to four arrays of them in registers
-    PART = 256,              // keys of a span, or queries of a key, that one item takes
-    EDGE_BYTES = 16 << 20,   // gradients of scores that are kept at once for the table
-    ROUNDS = 12,             // of the loops of an item for one edge, and for one range
-    SETUP_ROUNDS = 128,      // and for its node
+    MOST_HEAD = 64,        // columns of a head: an item has up to four arrays of them in registers
+    PART = 256,            // keys of a span, or queries of a key, that one item takes
+    EDGE_BYTES = 4 << 20,  // gradients of scores that are kept at once for the table
+    DROPOUT_ROUNDS = 10,   // of the loops of an item, for an edge's random numbers
+    SETUP_ROUNDS = 1024,   // and for its node and ranges
 };
 
 typedef bpt_attention_problem_t problem_t;
@@ -23,7 +23,8 @@ bool bpt_lower_attention_is_by_items(const problem_t *a) {
     if (!bpt_lower_prefers_items(a->l) || a->table || t->queries == BPT_QUERIES_ROOTS) return false;
     if (t->head_dim % 4 || t->head_dim > MOST_HEAD || table_rule(a)->kind != BPT_PRODUCT_WIDE) return false;
     if (a->rel_rows && t->graph.kind == BPT_GRAPH_SEGTREE && t->graph.span_self) return false;  // spans have rows of the table
-    if (limits->max_loops && (bpt_lower_attention_leaf_keys(a) + BPT_GPU_MAX_RANGES) * ROUNDS + SETUP_ROUNDS > limits->max_loops) return false;
+    const int64_t edge = t->p > 0 ? 1 + DROPOUT_ROUNDS : 1;
+    if (limits->max_loops && bpt_lower_attention_leaf_keys(a) * edge + SETUP_ROUNDS > limits->max_loops) return false;
     for (int i = 0; i < BPT_MAX_INPUTS; ++i)
         if (i != 3 && i != 4 && i != 5 && !bpt_lower_is_by_fours(&a->in[i])) return false;
     return bpt_lower_is_by_fours(&a->out[0]) && bpt_lower_is_by_fours(&a->out[1]) && bpt_lower_is_by_fours(&a->out[2]);
@@ -31,27 +32,27 @@ bool bpt_lower_attention_is_by_items(const problem_t *a) {
 
 static int64_t units_of(const problem_t *a, const piece_t *piece) { return bpt_lower_attention_units(a, piece); }
 
-
-#define ITEM_PARAMS(a, piece, begin, end)                                                                                          \
-    .graph = (a)->graph[0], .n = (a)->graph[1], .reach = (a)->graph[2], .rel_levels = (a)->graph[3], .calls = (a)->calls,          \
-    .leaf_rows = (uint32_t)((a)->batch * (a)->t->graph.n), .other = (uint32_t)(a)->other, .heads = (uint32_t)(a)->t->heads,        \
-    .q_stride4 = (uint32_t)(q_stride(a) / 4), .kv_stride4 = (uint32_t)(((a)->t->packed ? 3 : 2) * (a)->d / 4),                     \
-    .k_offset4 = (uint32_t)((a)->t->packed ? (a)->d / 4 : 0), .scale = (a)->t->scale, .inverse = 1 / (1 - (a)->t->p),              \
-    .threshold = (a)->t->p > 0 ? bpt_lower_threshold((a)->t->p) : 0, .uid = (a)->t->uid, .first_node = (int32_t)(piece)->first,    \
-    .n_nodes = (uint32_t)(piece)->nodes, .parts = (uint32_t)(piece)->parts, .part_nodes = (int32_t)(piece)->part_keys,             \
-    .first_unit = (uint32_t)(begin), .units = (uint32_t)(end), .n_tiles = (uint32_t)bpt_ceil_div((end) - (begin), bpt_lower_item_group((a)->l))
-#define ITEM_CALL(k, a, piece, kernel)                                          \
-    do {                                                                        \
-        (k).group_size = bpt_lower_item_group((a)->l);                                           \
-        (k).constants[kernel##_HEAD4] = (uint32_t)(a)->t->head_dim / 4;         \
-        (k).constants[kernel##_REL] = (a)->rel_rows && (piece)->rel;            \
-        (k).constants[kernel##_DROPOUT] = (a)->t->p > 0;                        \
-        (k).bindings[kernel##_q] = (a)->in[0];                                  \
-        (k).bindings[kernel##_kv] = (a)->in[1];                                 \
-        (k).bindings[kernel##_rel] = (a)->in[2];                                \
-        (k).bindings[kernel##_lengths] = (a)->in[3];                            \
-        (k).bindings[kernel##_row_keys] = (a)->in[4];                           \
-        (k).bindings[kernel##_rng] = (a)->in[5];                                \
+#define ITEM_PARAMS(a, piece, begin, end)                                                                                       \
+    .graph = (a)->graph[0], .n = (a)->graph[1], .reach = (a)->graph[2], .rel_levels = (a)->graph[3], .calls = (a)->calls,       \
+    .leaf_rows = (uint32_t)((a)->batch * (a)->t->graph.n), .other = (uint32_t)(a)->other, .heads = (uint32_t)(a)->t->heads,     \
+    .q_stride4 = (uint32_t)(q_stride(a) / 4), .kv_stride4 = (uint32_t)(((a)->t->packed ? 3 : 2) * (a)->d / 4),                  \
+    .k_offset4 = (uint32_t)((a)->t->packed ? (a)->d / 4 : 0), .scale = (a)->t->scale, .inverse = 1 / (1 - (a)->t->p),           \
+    .threshold = (a)->t->p > 0 ? bpt_lower_threshold((a)->t->p) : 0, .uid = (a)->t->uid, .first_node = (int32_t)(piece)->first, \
+    .n_nodes = (uint32_t)(piece)->nodes, .parts = (uint32_t)(piece)->parts, .part_nodes = (int32_t)(piece)->part_keys,          \
+    .first_unit = (uint32_t)(begin), .units = (uint32_t)(end),                                                                  \
+    .n_tiles = (uint32_t)bpt_ceil_div((end) - (begin), bpt_lower_item_group((a)->l))
+#define ITEM_CALL(k, a, piece, kernel)                                  \
+    do {                                                                \
+        (k).group_size = bpt_lower_item_group((a)->l);                  \
+        (k).constants[kernel##_HEAD4] = (uint32_t)(a)->t->head_dim / 4; \
+        (k).constants[kernel##_REL] = (a)->rel_rows && (piece)->rel;    \
+        (k).constants[kernel##_DROPOUT] = (a)->t->p > 0;                \
+        (k).bindings[kernel##_q] = (a)->in[0];                          \
+        (k).bindings[kernel##_kv] = (a)->in[1];                         \
+        (k).bindings[kernel##_rel] = (a)->in[2];                        \
+        (k).bindings[kernel##_lengths] = (a)->in[3];                    \
+        (k).bindings[kernel##_row_keys] = (a)->in[4];                   \
+        (k).bindings[kernel##_rng] = (a)->in[5];                        \
     } while (0)
 
 static int64_t q_stride(const problem_t *a) { return a->t->packed ? 3 * a->d : a->d; }
@@ -135,7 +136,7 @@ static void lower_leaves(const problem_t *a, const piece_t *piece, const bpt_vie
     bpt_lower_t *l = a->l;
     const bool table = a->rel_rows && a->out[2].present;
     const int64_t group = bpt_lower_item_group((a)->l), units = units_of(a, piece), each = a->t->heads * a->rel_rows;
-    const int64_t fit = table ? EDGE_BYTES / (4 * each) / group * group : units;
+    const int64_t fit = table ? bpt_min(EDGE_BYTES / (4 * each), bpt_lower_window(l, units, 4 * (size_t)each)) / group * group : units;
     const int64_t window = bpt_min(fit > group ? fit : group, units);
     const bpt_view_t room = a->rel_rows ? bpt_lower_scratch(l, BPT_F32, (table ? window : 1) * each) : (bpt_view_t){0};
     for (int64_t i = 0; i < units; i += window) {

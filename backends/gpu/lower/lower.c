@@ -101,8 +101,7 @@ static bool reads_texels(const bpt_gpu_limits_t *limits, const bpt_kernel_call_t
 void bpt_lower_emit(bpt_lower_t *l, const bpt_kernel_call_t *k, void *params, int64_t groups) {
     if (l->status != BPT_OK || groups <= 0 || !fits(l, k) || !l->list) return;
     const bpt_gpu_kernel_info_t *info = &bpt_gpu_kernels[k->kernel];
-    bpt_gpu_variant_t variant = {
-        .kernel = k->kernel, .group_size = k->group_size, .texels = reads_texels(&l->device->api->limits, k)};
+    bpt_gpu_variant_t variant = {.kernel = k->kernel, .group_size = k->group_size, .texels = reads_texels(&l->device->api->limits, k)};
     bpt_gpu_dispatch_t dispatch = {.params_bytes = info->params_bytes};
     memcpy(variant.constants, k->constants, sizeof variant.constants);
     memcpy(dispatch.params, params, info->params_bytes);
