@@ -37,7 +37,7 @@ KERNEL_BEGIN
                 gradient[c] += stored * edge * keys[c];
                 if (REL != 0u) gradient[c] += has_row * edge * rows[c];
             }
-            if (REL != 0u && range.z >= 0) AT(edges, to_edges + TO_UINT(entry)) += edge;
+            if (EDGES != 0u && range.z >= 0) AT(edges, to_edges + TO_UINT(entry)) += edge;
         }
         start += range.y - range.x;
     }

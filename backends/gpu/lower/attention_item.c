@@ -102,6 +102,7 @@ static void emit_dq(const problem_t *a, const piece_t *piece, const bpt_view_t *
     k.bindings[attention_item_dq_dots] = *dots;
     k.bindings[attention_item_dq_dq] = a->out[0];
     k.bindings[attention_item_dq_edges] = *edges;
+    k.constants[attention_item_dq_EDGES] = edges->present;
     k.bindings[attention_item_dq_partial] = piece->partial;
     k.flops = piece->edges * (double)a->d * 10 * (double)(end - first) / (double)units_of(a, piece);
     bpt_lower_emit(a->l, &k, &params, params.n_tiles * a->t->heads);
@@ -135,13 +136,14 @@ static void add_table(const problem_t *a, const bpt_view_t *edges, int64_t first
 static void lower_leaves(const problem_t *a, const piece_t *piece, const bpt_view_t *dots, bool first) {
     bpt_lower_t *l = a->l;
     const bool table = a->rel_rows && a->out[2].present;
-    const int64_t group = bpt_lower_item_group((a)->l), units = units_of(a, piece), each = a->t->heads * a->rel_rows;
+    const int64_t group = bpt_lower_item_group(l), units = units_of(a, piece), each = a->t->heads * a->rel_rows;
     const int64_t fit = table ? bpt_min(EDGE_BYTES / (4 * each), bpt_lower_window(l, units, 4 * (size_t)each)) / group * group : units;
     const int64_t window = bpt_min(fit > group ? fit : group, units);
-    const bpt_view_t room = a->rel_rows ? bpt_lower_scratch(l, BPT_F32, (table ? window : 1) * each) : (bpt_view_t){0};
+    const bpt_view_t room = table ? bpt_lower_scratch(l, BPT_F32, window * each) : (bpt_view_t){0};
+    if (table && units == 0 && first) bpt_lower_fill(l, &a->out[2], a->rel_rows * a->t->head_dim, 0);
     for (int64_t i = 0; i < units; i += window) {
         const int64_t count = bpt_min(window, units - i);
-        const bpt_view_t edges = table ? bpt_lower_part(&room, 0, count * each) : room;
+        const bpt_view_t edges = bpt_lower_part(&room, 0, count * each);
         if (table) {
             bpt_lower_fill(l, &edges, count * each, 0);
             bpt_lower_barrier(l);
