@@ -3,7 +3,7 @@
 KERNEL_BEGIN
     const uint i = GLOBAL_ID;
     const float squares = AT(square_sum, 0u);
-    if (i < p.count4 && IS_FINITE(squares)) {
+    if (i < p.count && IS_FINITE(squares)) {
         ADAM_BEGIN
         const float4 gradients = FETCH(gradient, i);
         float4 v = FETCH(old_value, i), m1 = FETCH(old_first, i), m2 = FETCH(old_second, i);

@@ -35,13 +35,7 @@ KERNEL_BEGIN
     }
     if (is_unit && p.parts > 1u) {
         const uint columns = 4u * columns4, to = unit * (columns + 2u * p.heads);
-        UNROLL for (uint c = 0u; c < HEAD4; ++c) {
-            const uint at = to + 4u * (head * HEAD4 + c);
-            AT(partial, at) = value[c].x;
-            AT(partial, at + 1u) = value[c].y;
-            AT(partial, at + 2u) = value[c].z;
-            AT(partial, at + 3u) = value[c].w;
-        }
+        UNROLL for (uint c = 0u; c < HEAD4; ++c) PUT4(partial, to + 4u * (head * HEAD4 + c), value[c])
         AT(partial, to + columns + head) = top;
         AT(partial, to + columns + p.heads + head) = total;
     } else if (is_unit) {

@@ -48,15 +48,9 @@ KERNEL_BEGIN
     }
     if (is_unit && p.parts > 1u) {
         UNROLL for (uint c = 0u; c < HEAD4; ++c) {
-            const uint at = 4u * (2u * unit * columns4 + head * HEAD4 + c), behind = at + 4u * columns4;
-            AT(partial, at) = dkey[c].x;
-            AT(partial, at + 1u) = dkey[c].y;
-            AT(partial, at + 2u) = dkey[c].z;
-            AT(partial, at + 3u) = dkey[c].w;
-            AT(partial, behind) = dvalue[c].x;
-            AT(partial, behind + 1u) = dvalue[c].y;
-            AT(partial, behind + 2u) = dvalue[c].z;
-            AT(partial, behind + 3u) = dvalue[c].w;
+            const uint at = 4u * (2u * unit * columns4 + head * HEAD4 + c);
+            PUT4(partial, at, dkey[c])
+            PUT4(partial, at + 4u * columns4, dvalue[c])
         }
     } else if (is_unit) {
         UNROLL for (uint c = 0u; c < HEAD4; ++c) {

@@ -42,13 +42,7 @@ KERNEL_BEGIN
         start += range.y - range.x;
     }
     if (is_unit && p.parts > 1u) {
-        UNROLL for (uint c = 0u; c < HEAD4; ++c) {
-            const uint at = 4u * (unit * columns4 + head * HEAD4 + c);
-            AT(partial, at) = gradient[c].x;
-            AT(partial, at + 1u) = gradient[c].y;
-            AT(partial, at + 2u) = gradient[c].z;
-            AT(partial, at + 3u) = gradient[c].w;
-        }
+        UNROLL for (uint c = 0u; c < HEAD4; ++c) PUT4(partial, 4u * (unit * columns4 + head * HEAD4 + c), gradient[c])
     } else if (is_unit) {
         UNROLL for (uint c = 0u; c < HEAD4; ++c) AT(dq, all_row * p.q_stride4 + head * HEAD4 + c) = gradient[c];
     }

@@ -8,28 +8,28 @@
     if (HAS_RESIDUAL != 0u) v += FETCH(residual, base + c);
 KERNEL_BEGIN
     const bool is_row = GLOBAL_ID < p.rows;
-    const uint row = is_row ? GLOBAL_ID : p.rows - 1u, base = row * p.columns4;
-    const float columns = TO_FLOAT(4u * p.columns4);
+    const uint row = is_row ? GLOBAL_ID : p.rows - 1u, columns4 = p.columns / 4u, base = row * columns4;
+    const float columns = TO_FLOAT(p.columns);
     uint key0 = 0u, key1 = 0u;
     if (THRESHOLD != 0u) {
         key0 = AT(row_keys, 2u * row);
         key1 = AT(row_keys, 2u * row + 1u);
     }
     float4 sum = ZERO4;
-    for (uint c = 0u; c < p.columns4; ++c) {
+    for (uint c = 0u; c < columns4; ++c) {
         Z4(v, c)
         sum += v;
     }
     const float mean = sum4(sum) / columns;
     const float4 mean4 = FLOAT4(mean, mean, mean, mean);
     sum = ZERO4;
-    for (uint c = 0u; c < p.columns4; ++c) {
+    for (uint c = 0u; c < columns4; ++c) {
         Z4(v, c)
         const float4 d = v - mean4;
         sum += d * d;
     }
     const float inverse_deviation = 1.0f / sqrt(sum4(sum) / columns + p.eps);
-    for (uint c = 0u; c < p.columns4; ++c) {
+    for (uint c = 0u; c < columns4; ++c) {
         Z4(v, c)
         if (is_row) {
             if (HAS_Z != 0u) AT(z, base + c) = v;

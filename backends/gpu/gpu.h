@@ -127,6 +127,7 @@ void bpt_lower_copy(bpt_lower_t *l, const bpt_view_t *from, const bpt_view_t *to
 bool bpt_lower_prefers_items(const bpt_lower_t *l);
 uint32_t bpt_lower_item_group(const bpt_lower_t *l);
 bool bpt_lower_is_by_fours(const bpt_view_t *v);  // f32 at a multiple of four elements, or absent
+bool bpt_lower_are_by_fours(const bpt_view_t *v, int count);
 // to[i] = value, i < count, a view of numbers of 4 bytes.
 void bpt_lower_fill(bpt_lower_t *l, const bpt_view_t *to, int64_t count, float value);
 // The same as copy between float types.

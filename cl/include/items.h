@@ -28,6 +28,15 @@ FUNCTION int first_leaf(int4 g, int4 position) { return graph_is_flat(g) ? min(p
     for (int node = range.x + max(first_place - start, 0), node##_end = range.x + min(range.y - range.x, end_place - start);\
          node < node##_end; ++node)
 
+// Four elements of a binding of floats, which partial results are: their rows need not begin at a multiple of four.
+#define PUT4(to, at, v)                                                                                           \
+    {                                                                                                            \
+        AT(to, at) = (v).x;                                                                                       \
+        AT(to, (at) + 1u) = (v).y;                                                                                \
+        AT(to, (at) + 2u) = (v).z;                                                                                \
+        AT(to, (at) + 3u) = (v).w;                                                                                \
+    }
+
 // Is the edge's weight dropped?
 #define IS_DROPPED(key_row, query_row)                                                                           \
     (DROPOUT != 0u && dropout_bits(AT(row_keys, 2u * (key_row)), AT(row_keys, 2u * (query_row)), AT(row_keys, 2u * (query_row) + 1u),\

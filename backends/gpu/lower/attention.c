@@ -22,16 +22,16 @@ static int64_t view_count(const bpt_view_t *v) { return (int64_t)(v->bytes / bpt
 
 // ---- Parameters --------------------------------------------------------------------------------------------------------
 
+#define STRIDES(a)                                                                                                      \
+    .head_dim = (uint32_t)(a)->t->head_dim, .q_stride = (uint32_t)(a)->q_stride, .kv_stride = (uint32_t)(a)->kv_stride, \
+    .k_offset = (uint32_t)(a)->k_offset
+#define CALLS(a, piece) .calls = (a)->calls | ((a)->rel_rows && (piece)->rel ? CALL_REL : 0)
+
 // What the kernels for single queries share.
-#define COMMON_PARAMS(a, piece)                                                                                                  \
-    .graph = (a)->graph[0], .n = (a)->graph[1], .reach = (a)->graph[2], .rel_levels = (a)->graph[3],                             \
-    .calls = (a)->calls | ((a)->rel_rows && (piece)->rel ? CALL_REL : 0), .leaf_rows = (uint32_t)((a)->batch * (a)->t->graph.n), \
-    .other = (uint32_t)(a)->other, .heads = (uint32_t)(a)->t->heads, .head_dim = (uint32_t)(a)->t->head_dim,                     \
-    .group_heads = (a)->group_heads, .q_stride = (uint32_t)((a)->t->packed ? 3 * (a)->d : (a)->d),                               \
-    .kv_stride = (uint32_t)((a)->t->packed ? 3 * (a)->d : 2 * (a)->d), .k_offset = (uint32_t)((a)->t->packed ? (a)->d : 0),      \
-    .first_node = (int32_t)(piece)->first, .n_nodes = (uint32_t)(piece)->nodes, .parts = (uint32_t)(piece)->parts,               \
-    .part_keys = (int32_t)(piece)->part_keys, .scale = (a)->t->scale, .inverse = 1 / (1 - (a)->t->p),                            \
-    .threshold = (a)->t->p > 0 ? bpt_lower_threshold((a)->t->p) : 0, .uid = (a)->t->uid
+#define COMMON_PARAMS(a, piece)                                                                                                   \
+    BPT_ATTENTION_PARAMS(a), STRIDES(a), CALLS(a, piece), .group_heads = (a)->group_heads, .first_node = (int32_t)(piece)->first, \
+                                                          .n_nodes = (uint32_t)(piece)->nodes, .parts = (uint32_t)(piece)->parts, \
+                                                          .part_keys = (int32_t)(piece)->part_keys
 
 // Bindings and constants that have the same names in both.
 #define COMMON_CALL(k, a, kernel)                                 \
@@ -40,23 +40,12 @@ static int64_t view_count(const bpt_view_t *v) { return (int64_t)(v->bytes / bpt
         (k).constants[kernel##_COLUMNS] = (a)->columns;           \
         (k).constants[kernel##_HEADS] = BPT_ATTENTION_MOST_HEADS; \
         (k).constants[kernel##_SCORES] = (a)->scores;             \
-        (k).bindings[kernel##_q] = (a)->in[0];                    \
-        (k).bindings[kernel##_kv] = (a)->in[1];                   \
-        (k).bindings[kernel##_rel] = (a)->in[2];                  \
-        (k).bindings[kernel##_lengths] = (a)->in[3];              \
-        (k).bindings[kernel##_row_keys] = (a)->in[4];             \
-        (k).bindings[kernel##_rng] = (a)->in[5];                  \
+        BPT_ATTENTION_INPUTS(k, a, kernel);                       \
     } while (0)
 
 // The same of the kernels for tiles of queries, and of keys, whose level the tile has.
-#define TILE_PARAMS(a, tile, piece)                                                                                              \
-    .graph = (a)->graph[0], .n = (a)->graph[1], .reach = (a)->graph[2], .rel_levels = (a)->graph[3],                             \
-    .calls = (a)->calls | ((a)->rel_rows && (piece)->rel ? CALL_REL : 0), .leaf_rows = (uint32_t)((a)->batch * (a)->t->graph.n), \
-    .other = (uint32_t)(a)->other, .heads = (uint32_t)(a)->t->heads, .head_dim = (uint32_t)(a)->t->head_dim,                     \
-    .turn_heads = (tile)->turn_heads, .q_stride = (uint32_t)((a)->t->packed ? 3 * (a)->d : (a)->d),                              \
-    .kv_stride = (uint32_t)((a)->t->packed ? 3 * (a)->d : 2 * (a)->d), .k_offset = (uint32_t)((a)->t->packed ? (a)->d : 0),      \
-    .n_tiles = (uint32_t)(piece)->tiles, .scale = (a)->t->scale, .inverse = 1 / (1 - (a)->t->p),                                 \
-    .threshold = (a)->t->p > 0 ? bpt_lower_threshold((a)->t->p) : 0, .uid = (a)->t->uid
+#define TILE_PARAMS(a, tile, piece) \
+    BPT_ATTENTION_PARAMS(a), STRIDES(a), CALLS(a, piece), .turn_heads = (tile)->turn_heads, .n_tiles = (uint32_t)(piece)->tiles
 #define TILE_CALL(k, a, kernel, tile)                                \
     do {                                                             \
         (k).group_size = (tile)->group_size;                         \
@@ -69,12 +58,7 @@ static int64_t view_count(const bpt_view_t *v) { return (int64_t)(v->bytes / bpt
         (k).constants[kernel##_MOST_COLUMNS] = (tile)->most_columns; \
         (k).constants[kernel##_MATRIX] = (tile)->matrix;             \
         (k).constants[kernel##_LANES] = (tile)->lanes;               \
-        (k).bindings[kernel##_q] = (a)->in[0];                       \
-        (k).bindings[kernel##_kv] = (a)->in[1];                      \
-        (k).bindings[kernel##_rel] = (a)->in[2];                     \
-        (k).bindings[kernel##_lengths] = (a)->in[3];                 \
-        (k).bindings[kernel##_row_keys] = (a)->in[4];                \
-        (k).bindings[kernel##_rng] = (a)->in[5];                     \
+        BPT_ATTENTION_INPUTS(k, a, kernel);                          \
     } while (0)
 
 // ---- Forward -----------------------------------------------------------------------------------------------------------
@@ -146,7 +130,8 @@ void bpt_lower_attention_merge(const problem_t *a, const pieces_t *queries) {
         }
 }
 
-static void lower_rows(const problem_t *a) {
+static void lower_rows(const problem_t *a, bool first) {
+    (void)first;
     bpt_attention_tile_t tile;
     pieces_t queries = queries_of(a, bpt_lower_attention_key_rounds(a, 2, false), 2, &tile);
     bpt_lower_attention_reserve(a, &queries, a->d + 2 * a->t->heads);
@@ -162,18 +147,19 @@ static void lower_rows(const problem_t *a) {
 }
 
 // By items where that can be. While scratch is counted it is not known yet where operands will lie, so there must be enough for both ways.
-static void lower_forward(const problem_t *a, bool first) {
+static void lower_either(const problem_t *a, bool first, bpt_attention_lowering_t items, bpt_attention_lowering_t others) {
     bpt_lower_t *l = a->l;
     const size_t scratch = l->scratch_bytes;
-    (void)first;
     const bool by_items = bpt_lower_attention_is_by_items(a);
-    if (by_items) bpt_lower_attention_items(a);
+    if (by_items) items(a, first);
     if (by_items && l->list) return;
-    const size_t items = l->scratch_bytes;
+    const size_t for_items = l->scratch_bytes;
     l->scratch_bytes = scratch;
-    lower_rows(a);
-    if (items > l->scratch_bytes) l->scratch_bytes = items;
+    others(a, first);
+    if (for_items > l->scratch_bytes) l->scratch_bytes = for_items;
 }
+
+static void lower_forward(const problem_t *a, bool first) { lower_either(a, first, bpt_lower_attention_items, lower_rows); }
 
 void bpt_lower_ATTENTION(bpt_lower_t *l) {
     const problem_t a = bpt_lower_attention_problem(l);
@@ -330,15 +316,14 @@ static void emit_sum(const problem_t *a, const piece_t *piece, uint32_t calls, i
 }
 
 void bpt_lower_attention_sums(const problem_t *a, const pieces_t *queries, const pieces_t *keys) {
-    const bool packed = a->t->packed;
     for (int i = 0; i < queries->count; ++i)
         if (queries->piece[i].parts > 1) {
-            emit_sum(a, &queries->piece[i], a->calls, a->d, a->out[0], packed ? 3 * a->d : a->d, 0);
+            emit_sum(a, &queries->piece[i], a->calls, a->d, a->out[0], a->q_stride, 0);
             bpt_lower_barrier(a->l);
         }
     for (int i = 0; i < keys->count; ++i)
         if (keys->piece[i].parts > 1) {
-            emit_sum(a, &keys->piece[i], 0, 2 * a->d, a->out[packed ? 0 : 1], packed ? 3 * a->d : 2 * a->d, packed ? a->d : 0);
+            emit_sum(a, &keys->piece[i], 0, 2 * a->d, a->out[a->t->packed ? 0 : 1], a->kv_stride, a->k_offset);
             bpt_lower_barrier(a->l);
         }
 }
@@ -385,15 +370,7 @@ static void lower_tiles_gradient(const problem_t *a, bool first) {
 }
 
 static void lower_gradient(const problem_t *a, bool first) {
-    bpt_lower_t *l = a->l;
-    const size_t scratch = l->scratch_bytes;
-    const bool by_items = bpt_lower_attention_is_by_items(a);
-    if (by_items) bpt_lower_attention_items_gradient(a, first);
-    if (by_items && l->list) return;
-    const size_t items = l->scratch_bytes;
-    l->scratch_bytes = scratch;
-    lower_tiles_gradient(a, first);
-    if (items > l->scratch_bytes) l->scratch_bytes = items;
+    lower_either(a, first, bpt_lower_attention_items_gradient, lower_tiles_gradient);
 }
 
 void bpt_lower_ATTENTION_GRAD(bpt_lower_t *l) {

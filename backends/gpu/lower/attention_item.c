@@ -25,37 +25,24 @@ bool bpt_lower_attention_is_by_items(const problem_t *a) {
     if (a->rel_rows && t->graph.kind == BPT_GRAPH_SEGTREE && t->graph.span_self) return false;  // spans have rows of the table
     const int64_t edge = t->p > 0 ? 1 + DROPOUT_ROUNDS : 1;
     if (limits->max_loops && bpt_lower_attention_leaf_keys(a) * edge + SETUP_ROUNDS > limits->max_loops) return false;
-    for (int i = 0; i < BPT_MAX_INPUTS; ++i)
-        if (i != 3 && i != 4 && i != 5 && !bpt_lower_is_by_fours(&a->in[i])) return false;
-    return bpt_lower_is_by_fours(&a->out[0]) && bpt_lower_is_by_fours(&a->out[1]) && bpt_lower_is_by_fours(&a->out[2]);
+    // q, kv and the table; out, dout and lse; the results.
+    return bpt_lower_are_by_fours(a->in, 3) && bpt_lower_are_by_fours(a->in + 7, 3) && bpt_lower_are_by_fours(a->out, 3);
 }
 
-static int64_t units_of(const problem_t *a, const piece_t *piece) { return bpt_lower_attention_units(a, piece); }
-
 #define ITEM_PARAMS(a, piece, begin, end)                                                                                       \
-    .graph = (a)->graph[0], .n = (a)->graph[1], .reach = (a)->graph[2], .rel_levels = (a)->graph[3], .calls = (a)->calls,       \
-    .leaf_rows = (uint32_t)((a)->batch * (a)->t->graph.n), .other = (uint32_t)(a)->other, .heads = (uint32_t)(a)->t->heads,     \
-    .q_stride4 = (uint32_t)(q_stride(a) / 4), .kv_stride4 = (uint32_t)(((a)->t->packed ? 3 : 2) * (a)->d / 4),                  \
-    .k_offset4 = (uint32_t)((a)->t->packed ? (a)->d / 4 : 0), .scale = (a)->t->scale, .inverse = 1 / (1 - (a)->t->p),           \
-    .threshold = (a)->t->p > 0 ? bpt_lower_threshold((a)->t->p) : 0, .uid = (a)->t->uid, .first_node = (int32_t)(piece)->first, \
-    .n_nodes = (uint32_t)(piece)->nodes, .parts = (uint32_t)(piece)->parts, .part_nodes = (int32_t)(piece)->part_keys,          \
-    .first_unit = (uint32_t)(begin), .units = (uint32_t)(end),                                                                  \
-    .n_tiles = (uint32_t)bpt_ceil_div((end) - (begin), bpt_lower_item_group((a)->l))
+    BPT_ATTENTION_PARAMS(a),                                                                                                    \
+        .calls = (a)->calls, .q_stride4 = (uint32_t)((a)->q_stride / 4), .kv_stride4 = (uint32_t)((a)->kv_stride / 4),          \
+        .k_offset4 = (uint32_t)((a)->k_offset / 4), .first_node = (int32_t)(piece)->first, .n_nodes = (uint32_t)(piece)->nodes, \
+        .parts = (uint32_t)(piece)->parts, .part_nodes = (int32_t)(piece)->part_keys, .first_unit = (uint32_t)(begin),          \
+        .units = (uint32_t)(end), .n_tiles = (uint32_t)bpt_ceil_div((end) - (begin), bpt_lower_item_group((a)->l))
 #define ITEM_CALL(k, a, piece, kernel)                                  \
     do {                                                                \
         (k).group_size = bpt_lower_item_group((a)->l);                  \
         (k).constants[kernel##_HEAD4] = (uint32_t)(a)->t->head_dim / 4; \
         (k).constants[kernel##_REL] = (a)->rel_rows && (piece)->rel;    \
         (k).constants[kernel##_DROPOUT] = (a)->t->p > 0;                \
-        (k).bindings[kernel##_q] = (a)->in[0];                          \
-        (k).bindings[kernel##_kv] = (a)->in[1];                         \
-        (k).bindings[kernel##_rel] = (a)->in[2];                        \
-        (k).bindings[kernel##_lengths] = (a)->in[3];                    \
-        (k).bindings[kernel##_row_keys] = (a)->in[4];                   \
-        (k).bindings[kernel##_rng] = (a)->in[5];                        \
+        BPT_ATTENTION_INPUTS(k, a, kernel);                             \
     } while (0)
-
-static int64_t q_stride(const problem_t *a) { return a->t->packed ? 3 * a->d : a->d; }
 
 // Leaves whole, spans of many leaves in parts.
 static pieces_t queries_of(const problem_t *a) {
@@ -68,7 +55,7 @@ static pieces_t queries_of(const problem_t *a) {
 // ---- Forward -----------------------------------------------------------------------------------------------------------
 
 static void emit_rows(const problem_t *a, const piece_t *piece) {
-    const int64_t units = units_of(a, piece);
+    const int64_t units = bpt_lower_attention_units(a, piece);
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_item);
     attention_item_params_t params = {ITEM_PARAMS(a, piece, 0, units)};
     if (a->out[1].present) params.calls |= BPT_ATTENTION_CALL_LSE;
@@ -80,7 +67,8 @@ static void emit_rows(const problem_t *a, const piece_t *piece) {
     bpt_lower_emit(a->l, &k, &params, params.n_tiles * a->t->heads);
 }
 
-void bpt_lower_attention_items(const problem_t *a) {
+void bpt_lower_attention_items(const problem_t *a, bool first) {
+    (void)first;
     pieces_t queries = queries_of(a);
     bpt_lower_attention_reserve(a, &queries, a->d + 2 * a->t->heads);
     for (int i = 0; i < queries.count; ++i) {
@@ -104,14 +92,14 @@ static void emit_dq(const problem_t *a, const piece_t *piece, const bpt_view_t *
     k.bindings[attention_item_dq_edges] = *edges;
     k.constants[attention_item_dq_EDGES] = edges->present;
     k.bindings[attention_item_dq_partial] = piece->partial;
-    k.flops = piece->edges * (double)a->d * 10 * (double)(end - first) / (double)units_of(a, piece);
+    k.flops = piece->edges * (double)a->d * 10 * (double)(end - first) / (double)bpt_lower_attention_units(a, piece);
     bpt_lower_emit(a->l, &k, &params, params.n_tiles * a->t->heads);
 }
 
 // drel += edges, transposed, times the queries, head by head.
 static void add_table(const problem_t *a, const bpt_view_t *edges, int64_t first, int64_t count, bool add) {
     bpt_lower_t *l = a->l;
-    const int64_t head_dim = a->t->head_dim, stride = q_stride(a);
+    const int64_t head_dim = a->t->head_dim, stride = a->q_stride;
     const size_t scratch = l->scratch_bytes;
     size_t most = scratch;
     for (int64_t head = 0; head < a->t->heads; ++head) {
@@ -136,7 +124,7 @@ static void add_table(const problem_t *a, const bpt_view_t *edges, int64_t first
 static void lower_leaves(const problem_t *a, const piece_t *piece, const bpt_view_t *dots, bool first) {
     bpt_lower_t *l = a->l;
     const bool table = a->rel_rows && a->out[2].present;
-    const int64_t group = bpt_lower_item_group(l), units = units_of(a, piece), each = a->t->heads * a->rel_rows;
+    const int64_t group = bpt_lower_item_group(l), units = bpt_lower_attention_units(a, piece), each = a->t->heads * a->rel_rows;
     const int64_t fit = table ? bpt_min(EDGE_BYTES / (4 * each), bpt_lower_window(l, units, 4 * (size_t)each)) / group * group : units;
     const int64_t window = bpt_min(fit > group ? fit : group, units);
     const bpt_view_t room = table ? bpt_lower_scratch(l, BPT_F32, window * each) : (bpt_view_t){0};
@@ -190,7 +178,7 @@ static pieces_t keys_of(const problem_t *a) {
 }
 
 static void emit_dkv(const problem_t *a, const piece_t *piece, const bpt_view_t *dots) {
-    const int64_t units = units_of(a, piece);
+    const int64_t units = bpt_lower_attention_units(a, piece);
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_item_dkv);
     attention_item_dkv_params_t params = {ITEM_PARAMS(a, piece, 0, units)};
     ITEM_CALL(k, a, piece, attention_item_dkv);
@@ -214,7 +202,7 @@ void bpt_lower_attention_items_gradient(const problem_t *a, bool first) {
     bpt_lower_barrier(l);
     lower_leaves(a, &queries.piece[0], &dots, first);
     for (int i = 1; i < queries.count; ++i) {
-        emit_dq(a, &queries.piece[i], &dots, &none, 0, units_of(a, &queries.piece[i]));
+        emit_dq(a, &queries.piece[i], &dots, &none, 0, bpt_lower_attention_units(a, &queries.piece[i]));
         bpt_lower_barrier(l);
     }
     for (int i = 0; i < keys.count; ++i) {

@@ -48,6 +48,9 @@ problem_t bpt_lower_attention_problem(bpt_lower_t *l) {
     problem_t a = {.l = l, .t = t, .batch = t->batch, .d = (int64_t)t->heads * t->head_dim};
     for (int i = 0; i < BPT_MAX_INPUTS; ++i) a.in[i] = bpt_lower_in(l, i);
     for (int i = 0; i < BPT_MAX_OUTPUTS; ++i) a.out[i] = bpt_lower_out(l, i);
+    a.q_stride = (t->packed ? 3 : 1) * a.d;
+    a.kv_stride = (t->packed ? 3 : 2) * a.d;
+    a.k_offset = t->packed ? a.d : 0;
     a.tree = t->graph.kind == BPT_GRAPH_BPT || t->graph.kind == BPT_GRAPH_SEGTREE;
     a.table = t->graph.kind == BPT_GRAPH_TABLE;
     a.other = a.table ? 0 : bpt_node_count(&t->graph) - t->graph.n;

@@ -30,6 +30,7 @@ typedef struct {
     int32_t graph[4];
     bool tree, table;
     int64_t d, other, rel_rows;
+    int64_t q_stride, kv_stride, k_offset;  // elements from row to row of q, and of k and v; where k begins in its row
     uint32_t calls, columns, scores, group_heads, head_groups;
 } bpt_attention_problem_t;
 
@@ -51,6 +52,22 @@ typedef struct {
     int count;
 } bpt_attention_pieces_t;
 
+// Parameters and bindings that all kernels of queries and keys have.
+#define BPT_ATTENTION_PARAMS(a)                                                                                              \
+    .graph = (a)->graph[0], .n = (a)->graph[1], .reach = (a)->graph[2], .rel_levels = (a)->graph[3],                         \
+    .leaf_rows = (uint32_t)((a)->batch * (a)->t->graph.n), .other = (uint32_t)(a)->other, .heads = (uint32_t)(a)->t->heads,  \
+    .scale = (a)->t->scale, .inverse = 1 / (1 - (a)->t->p), .threshold = (a)->t->p > 0 ? bpt_lower_threshold((a)->t->p) : 0, \
+    .uid = (a)->t->uid
+#define BPT_ATTENTION_INPUTS(k, a, kernel)            \
+    do {                                              \
+        (k).bindings[kernel##_q] = (a)->in[0];        \
+        (k).bindings[kernel##_kv] = (a)->in[1];       \
+        (k).bindings[kernel##_rel] = (a)->in[2];      \
+        (k).bindings[kernel##_lengths] = (a)->in[3];  \
+        (k).bindings[kernel##_row_keys] = (a)->in[4]; \
+        (k).bindings[kernel##_rng] = (a)->in[5];      \
+    } while (0)
+
 // The call; refuses what no kernel can do.
 bpt_attention_problem_t bpt_lower_attention_problem(bpt_lower_t *l);
 
@@ -61,8 +78,8 @@ int64_t bpt_lower_attention_most_keys(const bpt_attention_problem_t *a, int64_t 
 
 // The queries of the call, for groups that take `most` keys.
 bpt_attention_pieces_t bpt_lower_attention_queries(const bpt_attention_problem_t *a, int64_t most);
-// The same where leaves and spans go by tiles of so many lanes, whose groups take `part` nodes of what spans read; what goes one by one has no
-// tiles.
+// The same where leaves and spans go by tiles of so many lanes, whose groups take `part` nodes of what spans read; what goes one by one has
+// no tiles.
 bpt_attention_pieces_t bpt_lower_attention_query_tiles(const bpt_attention_problem_t *a, int64_t lanes, int64_t part, int64_t most);
 // The stored keys, by tiles of `tile` nodes for groups that take `most` queries.
 bpt_attention_pieces_t bpt_lower_attention_keys(const bpt_attention_problem_t *a, int64_t tile, int64_t most);
@@ -77,9 +94,9 @@ typedef struct {
     uint32_t matrix;        // 1: products by matrix units
     uint32_t lanes;         // of a vector in registers
     uint32_t table_blocks;  // of 16 rows
-    int64_t rounds;        // of all loops of an item for one tile, or part of a tile of spans, at most
-    int64_t part;          // nodes of a part of what spans read
-    uint32_t turn_heads;   // that a group takes one after the other
+    int64_t rounds;         // of all loops of an item for one tile, or part of a tile of spans, at most
+    int64_t part;           // nodes of a part of what spans read
+    uint32_t turn_heads;    // that a group takes one after the other
 } bpt_attention_tile_t;
 
 // Work-items of a group that takes single queries.
@@ -101,7 +118,7 @@ bpt_view_t bpt_lower_attention_dots(const bpt_attention_problem_t *a);
 
 // Whether a call goes with a node an item (attention_item.c), and doing so.
 bool bpt_lower_attention_is_by_items(const bpt_attention_problem_t *a);
-void bpt_lower_attention_items(const bpt_attention_problem_t *a);
+void bpt_lower_attention_items(const bpt_attention_problem_t *a, bool first);
 void bpt_lower_attention_items_gradient(const bpt_attention_problem_t *a, bool first);
 
 // A whole call, or a part of its sequences; `first`: the first part, which gives drel its value while later ones add to it.

@@ -1,47 +1,30 @@
 // Layer normalisation with residual and dropout, and its gradient, window by window.
+#include <stddef.h>
+
 #include "backends/gpu/gpu.h"
 
 enum { ROW_CHUNK = 64 };
 
+_Static_assert((int)layernorm_THRESHOLD == (int)layernorm_item_THRESHOLD && (int)layernorm_stats == (int)layernorm_item_stats &&
+                   (int)layernorm_grad_THRESHOLD == (int)layernorm_item_grad_THRESHOLD &&
+                   (int)layernorm_grad_dx == (int)layernorm_item_grad_dx &&
+                   offsetof(layernorm_params_t, uid) == offsetof(layernorm_item_params_t, uid) &&
+                   offsetof(layernorm_grad_params_t, uid) == offsetof(layernorm_item_grad_params_t, uid),
+               "a layernorm kernel and its twin with a row an item differ in what they share");
+
+// A row an item? Only f32 by float4s.
 static bool by_items(const bpt_lower_t *l) {
-    bool fours = bpt_lower_prefers_items(l) && bpt_columns(&l->call->in[0]) % 4 == 0;
-    for (int i = 0; i < BPT_IN_ROW_KEYS && fours; ++i) {
-        const bpt_view_t view = bpt_lower_in(l, i);
-        fours = bpt_lower_is_by_fours(&view);
-    }
-    for (int i = 0; i < BPT_MAX_OUTPUTS && fours; ++i) {
-        const bpt_view_t view = bpt_lower_out(l, i);
-        fours = bpt_lower_is_by_fours(&view);
-    }
-    return fours;
+    bpt_view_t in[BPT_IN_ROW_KEYS], out[BPT_MAX_OUTPUTS];
+    for (int i = 0; i < BPT_IN_ROW_KEYS; ++i) in[i] = bpt_lower_in(l, i);
+    for (int i = 0; i < BPT_MAX_OUTPUTS; ++i) out[i] = bpt_lower_out(l, i);
+    return bpt_lower_prefers_items(l) && bpt_columns(&l->call->in[0]) % 4 == 0 && bpt_lower_are_by_fours(in, BPT_IN_ROW_KEYS) &&
+           bpt_lower_are_by_fours(out, BPT_MAX_OUTPUTS);
 }
 
-static void rows_by_items(bpt_lower_t *l, int64_t rows, int64_t window) {
-    const bpt_layernorm_attrs_t *t = &l->call->attrs.layernorm;
-    const int64_t d = bpt_columns(&l->call->in[0]);
-    const bpt_view_t x = bpt_lower_in(l, 0), residual = bpt_lower_in(l, 1), keys = bpt_lower_in(l, BPT_IN_ROW_KEYS);
-    const bpt_view_t y = bpt_lower_out(l, 0), z = bpt_lower_out(l, 1), stats = bpt_lower_out(l, 2);
-    bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_layernorm_item);
-    k.group_size = bpt_lower_item_group(l);
-    k.constants[layernorm_item_HAS_RESIDUAL] = residual.present;
-    k.constants[layernorm_item_HAS_Z] = z.present;
-    k.constants[layernorm_item_HAS_STATS] = stats.present;
-    k.constants[layernorm_item_THRESHOLD] = bpt_lower_threshold(t->p);
-    k.bindings[layernorm_item_gamma] = bpt_lower_in(l, 2);
-    k.bindings[layernorm_item_beta] = bpt_lower_in(l, 3);
-    k.bindings[layernorm_item_rng] = bpt_lower_in(l, BPT_IN_RNG);
-    for (int64_t row = 0; row < rows; row += window) {
-        const int64_t n = bpt_min(window, rows - row);
-        layernorm_item_params_t p = {
-            .rows = (uint32_t)n, .columns4 = (uint32_t)(d / 4), .eps = t->eps, .keep = 1 / (1 - t->p), .uid = t->uid};
-        k.bindings[layernorm_item_x] = bpt_lower_part(&x, row * d, n * d);
-        k.bindings[layernorm_item_residual] = bpt_lower_part(&residual, row * d, n * d);
-        k.bindings[layernorm_item_row_keys] = bpt_lower_part(&keys, row * 2, n * 2);
-        k.bindings[layernorm_item_y] = bpt_lower_part(&y, row * d, n * d);
-        k.bindings[layernorm_item_z] = bpt_lower_part(&z, row * d, n * d);
-        k.bindings[layernorm_item_stats] = bpt_lower_part(&stats, row * 2, n * 2);
-        bpt_lower_emit_items(l, &k, &p, n);
-    }
+// A work-group per row, or an item per row.
+static void emit_rows(bpt_lower_t *l, bpt_kernel_call_t *k, void *params, int64_t rows, bool items) {
+    if (items) k->group_size = bpt_lower_item_group(l);
+    bpt_lower_emit(l, k, params, items ? bpt_ceil_div(rows, k->group_size) : rows);
 }
 
 void bpt_lower_LAYERNORM(bpt_lower_t *l) {
@@ -49,8 +32,9 @@ void bpt_lower_LAYERNORM(bpt_lower_t *l) {
     const int64_t rows = bpt_rows(&l->call->in[0]), d = bpt_columns(&l->call->in[0]), window = bpt_lower_window(l, rows, (size_t)d * 4);
     const bpt_view_t x = bpt_lower_in(l, 0), residual = bpt_lower_in(l, 1), keys = bpt_lower_in(l, BPT_IN_ROW_KEYS);
     const bpt_view_t y = bpt_lower_out(l, 0), z = bpt_lower_out(l, 1), stats = bpt_lower_out(l, 2), low = bpt_lower_out(l, 3);
-    bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_layernorm);
-    layernorm_params_t p = {.columns = (uint32_t)d, .eps = t->eps, .keep = 1 / (1 - t->p), .uid = t->uid};
+    const bool items = !low.present && by_items(l);
+    bpt_kernel_call_t k = bpt_lower_kernel(l, items ? BPT_GPU_layernorm_item : BPT_GPU_layernorm);
+    layernorm_item_params_t p = {.columns = (uint32_t)d, .eps = t->eps, .keep = 1 / (1 - t->p), .uid = t->uid};
     k.constants[layernorm_HAS_RESIDUAL] = residual.present;
     k.constants[layernorm_HAS_Z] = z.present;
     k.constants[layernorm_HAS_STATS] = stats.present;
@@ -59,10 +43,6 @@ void bpt_lower_LAYERNORM(bpt_lower_t *l) {
     k.bindings[layernorm_gamma] = bpt_lower_in(l, 2);
     k.bindings[layernorm_beta] = bpt_lower_in(l, 3);
     k.bindings[layernorm_rng] = bpt_lower_in(l, BPT_IN_RNG);
-    if (by_items(l)) {
-        rows_by_items(l, rows, window);
-        return;
-    }
     for (int64_t row = 0; row < rows; row += window) {
         const int64_t n = bpt_min(window, rows - row);
         k.bindings[layernorm_x] = bpt_lower_part(&x, row * d, n * d);
@@ -72,40 +52,18 @@ void bpt_lower_LAYERNORM(bpt_lower_t *l) {
         k.bindings[layernorm_z] = bpt_lower_part(&z, row * d, n * d);
         k.bindings[layernorm_stats] = bpt_lower_part(&stats, row * 2, n * 2);
         k.bindings[layernorm_low] = bpt_lower_part(&low, row * d, n * d);
-        bpt_lower_emit(l, &k, &p, n);
+        p.rows = (uint32_t)n;
+        emit_rows(l, &k, &p, n, items);
     }
-}
-
-static void input_gradients_by_items(bpt_lower_t *l, int64_t row, int64_t n, int64_t d) {
-    const bpt_layernorm_attrs_t *t = &l->call->attrs.layernorm;
-    const bpt_view_t dy = bpt_lower_in(l, 0), z = bpt_lower_in(l, 1), stats = bpt_lower_in(l, 2), keys = bpt_lower_in(l, BPT_IN_ROW_KEYS);
-    const bpt_view_t dz = bpt_lower_out(l, 0), dx = bpt_lower_out(l, 1);
-    bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_layernorm_item_grad);
-    layernorm_item_grad_params_t p = {.rows = (uint32_t)n, .columns4 = (uint32_t)(d / 4), .keep = 1 / (1 - t->p), .uid = t->uid};
-    k.group_size = bpt_lower_item_group(l);
-    k.constants[layernorm_item_grad_HAS_DX] = dx.present;
-    k.constants[layernorm_item_grad_THRESHOLD] = bpt_lower_threshold(t->p);
-    k.bindings[layernorm_item_grad_gamma] = bpt_lower_in(l, 3);
-    k.bindings[layernorm_item_grad_rng] = bpt_lower_in(l, BPT_IN_RNG);
-    k.bindings[layernorm_item_grad_dy] = bpt_lower_part(&dy, row * d, n * d);
-    k.bindings[layernorm_item_grad_z] = bpt_lower_part(&z, row * d, n * d);
-    k.bindings[layernorm_item_grad_stats] = bpt_lower_part(&stats, row * 2, n * 2);
-    k.bindings[layernorm_item_grad_row_keys] = bpt_lower_part(&keys, row * 2, n * 2);
-    k.bindings[layernorm_item_grad_dz] = bpt_lower_part(&dz, row * d, n * d);
-    k.bindings[layernorm_item_grad_dx] = bpt_lower_part(&dx, row * d, n * d);
-    bpt_lower_emit_items(l, &k, &p, n);
 }
 
 static void input_gradients(bpt_lower_t *l, int64_t row, int64_t n, int64_t d) {
-    if (by_items(l)) {
-        input_gradients_by_items(l, row, n, d);
-        return;
-    }
     const bpt_layernorm_attrs_t *t = &l->call->attrs.layernorm;
     const bpt_view_t dy = bpt_lower_in(l, 0), z = bpt_lower_in(l, 1), stats = bpt_lower_in(l, 2), low = bpt_lower_in(l, 4);
     const bpt_view_t keys = bpt_lower_in(l, BPT_IN_ROW_KEYS), dz = bpt_lower_out(l, 0), dx = bpt_lower_out(l, 1);
-    bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_layernorm_grad);
-    layernorm_grad_params_t p = {.columns = (uint32_t)d, .keep = 1 / (1 - t->p), .uid = t->uid};
+    const bool items = !low.present && by_items(l);
+    bpt_kernel_call_t k = bpt_lower_kernel(l, items ? BPT_GPU_layernorm_item_grad : BPT_GPU_layernorm_grad);
+    layernorm_item_grad_params_t p = {.columns = (uint32_t)d, .keep = 1 / (1 - t->p), .uid = t->uid, .rows = (uint32_t)n};
     k.constants[layernorm_grad_HAS_LOW] = low.present;
     k.constants[layernorm_grad_HAS_DX] = dx.present;
     k.constants[layernorm_grad_THRESHOLD] = bpt_lower_threshold(t->p);
@@ -118,7 +76,7 @@ static void input_gradients(bpt_lower_t *l, int64_t row, int64_t n, int64_t d) {
     k.bindings[layernorm_grad_row_keys] = bpt_lower_part(&keys, row * 2, n * 2);
     k.bindings[layernorm_grad_dz] = bpt_lower_part(&dz, row * d, n * d);
     k.bindings[layernorm_grad_dx] = bpt_lower_part(&dx, row * d, n * d);
-    bpt_lower_emit(l, &k, &p, n);
+    emit_rows(l, &k, &p, n, items);
 }
 
 // dgamma and dbeta side by side in each row of `partial`, a row per chunk; then their sums.

@@ -57,6 +57,12 @@ uint32_t bpt_lower_item_group(const bpt_lower_t *l) {
 
 bool bpt_lower_is_by_fours(const bpt_view_t *v) { return !v->present || (v->dtype == BPT_F32 && v->offset_bytes % 16 == 0); }
 
+bool bpt_lower_are_by_fours(const bpt_view_t *v, int count) {
+    for (int i = 0; i < count; ++i)
+        if (!bpt_lower_is_by_fours(&v[i])) return false;
+    return true;
+}
+
 // The largest multiple of the alignment before the view, and what is left to its first element.
 static void bind(const bpt_gpu_limits_t *limits, const bpt_view_t *view, bpt_gpu_binding_t *binding, uint8_t *skew) {
     const size_t rest = view->offset_bytes % limits->offset_alignment;
