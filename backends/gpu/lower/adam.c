@@ -9,7 +9,7 @@ void bpt_lower_ADAM(bpt_lower_t *l) {
     const bpt_adam_attrs_t *t = &l->call->attrs.adam;
     const int64_t all = bpt_count(&l->call->in[0]), fit = bpt_lower_window(l, all, 4);
     const bpt_view_t views[4] = {bpt_lower_in(l, 0), bpt_lower_in(l, 1), bpt_lower_in(l, 2), bpt_lower_in(l, 3)};
-    const bool fours = bpt_lower_prefers_items(l) && all % 4 == 0 && bpt_lower_are_by_fours(views, 4);
+    const bool fours = bpt_lower_prefers_items(l) && all % 4 == 0 && fit >= 4 && bpt_lower_are_by_fours(views, 4);
     const int64_t each = fours ? 4 : 1, window = fit / each * each;
     bpt_kernel_call_t k = bpt_lower_kernel(l, fours ? BPT_GPU_adam_fours : BPT_GPU_adam);
     k.constants[adam_DECOUPLED] = t->decoupled;
