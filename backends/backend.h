@@ -29,6 +29,7 @@ typedef struct {
     uint32_t binding_alignment, max_group_size, max_local_bytes;
     bpt_matrix_units_t matrix;        // of f16 with f32 sums
     uint32_t vector_lanes;            // OpenCL on processors: floats of a vector register
+    uint32_t subgroup_size;           // Vulkan: work-items that run side by side
     int32_t units;                    // cores, compute units; 0 = unknown
     bool usable, bf16, f16, library;  // library: products by that of the API, where it can be trusted, are what suits the device
     char bf16_reason[256];            // why bf16 is false, where there is more to say than that the device has none

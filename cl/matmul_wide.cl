@@ -35,8 +35,8 @@ KERNEL_BEGIN
                 const uint row = row0 + i, column4 = (vector0 + j * WG) * VECTOR_FOURS + part;
                 if (row < p.m && column4 < p.n4) {
                     float4 v = VECTOR_PART(sum[i * COLUMNS + j], part);
-                    if (HAS_ADDEND != 0u) v += AT(addend, row * p.ldc4 + column4);
-                    if (HAS_BIAS != 0u) v += AT(bias, column4);
+                    if (HAS_ADDEND != 0u) v += FETCH(addend, row * p.ldc4 + column4);
+                    if (HAS_BIAS != 0u) v += FETCH(bias, column4);
                     AT(c, row * p.ldc4 + column4) = v;
                 }
             }

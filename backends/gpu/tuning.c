@@ -163,7 +163,7 @@ bool bpt_gpu_is_rasterizer(const bpt_device_info_t *info) { return strstr(info->
 static const char *shipped(const bpt_device_info_t *info) {
     if (info->library) return "library";
     if (!is_software(info)) return "tiles:64,64,16,8,8";
-    if (bpt_gpu_is_rasterizer(info)) return "wide:16,4,8";
+    if (bpt_gpu_is_rasterizer(info)) return info->subgroup_size >= 16 ? "wide:32,2,16" : "wide:16,4,8";
     return info->vector_lanes >= 16 ? "wide:8,2,1,16" : info->vector_lanes >= 8 ? "wide:4,2,1,8" : "wide:8,2,8";
 }
 

@@ -19,7 +19,17 @@ static void find(void *library, const char *name, void *target) {
         snprintf(reason, sizeof reason, "the Vulkan loader is older than Vulkan 1.2 (it has no %s); update it: " BPT_VULKAN_PACKAGES, name);
 }
 
+// Mesa's rasterizer runs as many work-items side by side as its variable says, and half as many as AVX-512 has lanes when nobody says.
+static void widen_rasterizer(void) {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
+        (void)setenv("LP_NATIVE_VECTOR_WIDTH", "512", 0);
+#endif
+}
+
 static void load(void) {
+    widen_rasterizer();
     const char *path = getenv("BPT_VULKAN_LIBRARY");
     void *library = dlopen(path && *path ? path : "libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);  // never closed: drivers dislike that
     if (!library) {

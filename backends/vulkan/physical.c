@@ -221,6 +221,7 @@ static void describe(const bpt_vulkan_physical_t *p, bpt_device_info_t *info) {
                                 .max_group_size = p->limits.max_group_size,
                                 .max_local_bytes = p->limits.local_bytes,
                                 .matrix = p->limits.matrix,
+                                .subgroup_size = p->properties11.subgroupSize,
                                 .f16 = p->limits.f16,
                                 .usable = !*p->reason};
     snprintf(info->name, sizeof info->name, "%s", p->properties.deviceName);

@@ -92,13 +92,17 @@ uint MUL_HI(uint a, uint b) {
 #define KERNEL_BEGIN                                                                      \
     CONSTANTS(CONSTANT)                                                                   \
     BINDINGS(BUFFER)                                                                      \
-    layout(push_constant) uniform params_block {                                          \
+    struct params_t {                                                                     \
         uint first_group;                                                                 \
         uint skew[4];                                                                     \
         PARAMS(FIELD)                                                                     \
-    } p;                                                                                  \
+    };                                                                                    \
+    layout(push_constant) uniform params_block {                                          \
+        params_t params;                                                                  \
+    };                                                                                    \
     LOCALS(LOCAL_ARRAY)                                                                   \
     void main() {                                                                         \
+        const params_t p = params;                                                        \
         BINDINGS(SKEW)
 #define KERNEL_END }
 

@@ -23,7 +23,7 @@ static bool by_items(const bpt_lower_t *l) {
 
 // A work-group per row, or an item per row.
 static void emit_rows(bpt_lower_t *l, bpt_kernel_call_t *k, void *params, int64_t rows, bool items) {
-    if (items) k->group_size = bpt_lower_item_group(l);
+    if (items) k->group_size = 8;
     bpt_lower_emit(l, k, params, items ? bpt_ceil_div(rows, k->group_size) : rows);
 }
 
