@@ -35,7 +35,7 @@ enum { BPT_TUNING_TEXT = 160 };  // room for the text of a tuning
 bool bpt_gpu_tuning_parse(const char *text, bpt_gpu_tuning_t *out);
 void bpt_gpu_tuning_text(const bpt_gpu_tuning_t *tuning, char text[BPT_TUNING_TEXT]);
 bool bpt_gpu_tuning_has(const bpt_gpu_tuning_t *tuning, bpt_product_kind_t kind);
-// Of the devices in software, Mesa's rasterizer runs eight items side by side and pays for every load of each: it wants large tiles in
+// Of the devices in software, Mesa's rasterizer runs 4, 8 or 16 items side by side and pays for every load of each: it wants large tiles in
 // registers. OpenCL on processors has vectors as long as their registers.
 bool bpt_gpu_is_rasterizer(const bpt_device_info_t *info);
 // The rule of a class of device as it is shipped.

@@ -136,7 +136,7 @@ static void know_limits(bpt_vulkan_physical_t *p, const VkExtensionProperties *e
     out->max_binding_bytes = l->maxStorageBufferRange;
     out->max_allocation_bytes = p->properties11.maxMemoryAllocationSize;
     if (maintenance.maxBufferSize) out->max_allocation_bytes = min_u64(out->max_allocation_bytes, maintenance.maxBufferSize);
-    // lavapipe reads buffers item by item, with a check each, and texels of eight items at a time.
+    // lavapipe reads buffers item by item, with a check each, and texels of all items of a subgroup at a time.
     if (p->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU) out->max_texels = l->maxTexelBufferElements;
     out->offset_alignment = (uint32_t)l->minStorageBufferOffsetAlignment;
     if (out->max_texels && l->minTexelBufferOffsetAlignment > out->offset_alignment)
@@ -164,7 +164,9 @@ static bpt_status_t know(VkInstance instance, VkPhysicalDevice handle, bpt_vulka
     bpt_free(extensions);
     know_features(p);
     choose_queue(p);
-    return matrix && p->subgroup_size && p->limits.f16 && !disabled("matrix") ? bpt_vulkan_matrix_know(instance, p) : BPT_OK;
+    // lavapipe 26.1 crashes on them with 16 items side by side.
+    const bool crashes = p->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU && p->subgroup_size > 8;
+    return matrix && !crashes && p->subgroup_size && p->limits.f16 && !disabled("matrix") ? bpt_vulkan_matrix_know(instance, p) : BPT_OK;
 }
 
 static int type_rank(const bpt_vulkan_physical_t *p) {

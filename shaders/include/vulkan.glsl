@@ -89,6 +89,7 @@ uint MUL_HI(uint a, uint b) {
 #define SKEW(number, kind, name) SKEW_##kind(number, name)
 #define FIELD(type, name) type name;
 #define LOCAL_ARRAY(type, name, size) shared type name[size];
+// Parameters are copied first: lavapipe would fetch one used in a loop or after a store for every item and every time.
 #define KERNEL_BEGIN                                                                      \
     CONSTANTS(CONSTANT)                                                                   \
     BINDINGS(BUFFER)                                                                      \

@@ -151,6 +151,10 @@ static void what_is_asked_for_goes_before_the_file_before_what_is_shipped(void *
     expect_rule(&vectors, NULL, "wide:4,2,1,8", "shipped", "");
     vectors.vector_lanes = 16;
     expect_rule(&vectors, NULL, "wide:8,2,1,16", "shipped", "");
+    bpt_device_info_t rasterizer = {.name = "llvmpipe (LLVM 15.0.6, 256 bits)", .driver = "1.0", .type = "software", .subgroup_size = 8};
+    expect_rule(&rasterizer, NULL, "wide:16,4,8", "shipped", "");
+    rasterizer.subgroup_size = 16;
+    expect_rule(&rasterizer, NULL, "wide:32,2,16", "shipped", "");
     const bpt_device_info_t nvidia = {.name = "a GPU", .driver = "1.0", .type = "discrete", .library = true};
     expect_rule(&nvidia, NULL, "library", "shipped", "");
     expect_rule(&units, NULL, "tiles:64,64,16,8,8+matrix:2,2,2,2,32", "shipped", "");

@@ -3,7 +3,7 @@
 
 #include "backends/gpu/gpu.h"
 
-enum { ROW_CHUNK = 64 };
+enum { ROW_CHUNK = 64, ITEM_ROWS = 8 };
 
 _Static_assert((int)layernorm_THRESHOLD == (int)layernorm_item_THRESHOLD && (int)layernorm_stats == (int)layernorm_item_stats &&
                    (int)layernorm_grad_THRESHOLD == (int)layernorm_item_grad_THRESHOLD &&
@@ -21,9 +21,9 @@ static bool by_items(const bpt_lower_t *l) {
            bpt_lower_are_by_fours(out, BPT_MAX_OUTPUTS);
 }
 
-// A work-group per row, or an item per row.
+// A work-group per row, or an item per row. More than eight rows, a power of two apart, would fall on each other in a processor's caches.
 static void emit_rows(bpt_lower_t *l, bpt_kernel_call_t *k, void *params, int64_t rows, bool items) {
-    if (items) k->group_size = 8;
+    if (items) k->group_size = ITEM_ROWS;
     bpt_lower_emit(l, k, params, items ? bpt_ceil_div(rows, k->group_size) : rows);
 }
 

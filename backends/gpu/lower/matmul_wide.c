@@ -3,7 +3,7 @@
 #include "backends/gpu/gpu.h"
 
 // Blocks of the operands, so that the copies stay in the caches and scratch stays small. The bits of a result depend on DEPTH.
-enum { ROWS = 1024, COLUMNS = 2048, DEPTH = 1024 };
+enum { ROWS = 1024, COLUMNS = 2048, DEPTH = 2048 };
 enum { FEW = 32 };  // with fewer rows or columns a copy costs as much as it saves
 
 typedef struct {
