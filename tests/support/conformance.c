@@ -46,7 +46,7 @@ bool test_selected(const char *name) {
     return false;
 }
 
-// BPT_CASE_EVERY=n: the n-th part of the cases, spread over the tables.
+// BPT_CASE_EVERY=n: the n-th part of the cases, spread over the tables. "cover" is no number: all.
 static bool is_sampled(size_t number) {
     const char *every = getenv("BPT_CASE_EVERY");
     const long n = every ? atol(every) : 1;
@@ -198,7 +198,8 @@ static void append_required(test_list_t *list, char *names) {
 
 // A GPU in software takes a part of the cases unless some are asked for: each costs a compilation or a slow run.
 static bool is_slow(const subject_t *s) {
-    return s->device && !strcmp(s->device->info.type, "software") && !getenv("BPT_CASE") && !getenv("BPT_CASE_EVERY");
+    const char *every = getenv("BPT_CASE_EVERY");
+    return s->device && !strcmp(s->device->info.type, "software") && (every ? !strcmp(every, "cover") : !getenv("BPT_CASE"));
 }
 
 static void append_cases(test_list_t *list, const test_suite_t *suite) {
