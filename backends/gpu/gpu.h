@@ -122,10 +122,9 @@ void bpt_lower_steps_alone(bpt_lower_t *l, const bpt_gemm_t *g, const bpt_pointw
                            const bpt_view_t *y, int64_t ldc);
 // to[i] = from[i], i < count, views of the same type.
 void bpt_lower_copy(bpt_lower_t *l, const bpt_view_t *from, const bpt_view_t *to, int64_t count);
-// Whether kernels with a row or a node an item go before those that share it in a work-group: on a device that pays for every item's access to
-// local memory and reads texels at once, which is Mesa's rasterizer; and as many items as it works on side by side. They read by float4s.
+// Whether kernels with a row or a node an item go before those that share it in a work-group: on a device that pays for every item's access
+// to local memory and reads texels at once, which is Mesa's rasterizer. They read by float4s.
 bool bpt_lower_prefers_items(const bpt_lower_t *l);
-uint32_t bpt_lower_item_group(const bpt_lower_t *l);
 bool bpt_lower_is_by_fours(const bpt_view_t *v);  // f32 at a multiple of four elements, or absent
 bool bpt_lower_are_by_fours(const bpt_view_t *v, int count);
 // to[i] = value, i < count, a view of numbers of 4 bytes.

@@ -2,8 +2,8 @@
 // On ref itself the comparison says nothing; guards, poison, replay and the suite's own checks do.
 //
 // Environment: BPT_CASE=text,text runs the tests whose name holds one of them, BPT_CASE_EVERY=n a part of these; without either, or with
-// BPT_CASE_EVERY=cover, a GPU in software takes the covering cases (support/cover.h). BPT_REQUIRE_BACKENDS=cpu,opencl makes a backend that is missing or has
-// no usable device a failure (without it such a backend is only reported).
+// BPT_CASE_EVERY=cover, a GPU in software takes the covering cases (support/cover.h). BPT_REQUIRE_BACKENDS=cpu,opencl makes a backend
+// that is missing or has no usable device a failure (without it such a backend is only reported).
 #ifndef BPT_TEST_CONFORMANCE_H
 #define BPT_TEST_CONFORMANCE_H
 

@@ -50,11 +50,6 @@ bool bpt_lower_prefers_items(const bpt_lower_t *l) {
     return bpt_gpu_is_rasterizer(&l->device->base.info) && l->device->api->limits.max_texels > 0;
 }
 
-uint32_t bpt_lower_item_group(const bpt_lower_t *l) {
-    const uint32_t subgroup = l->device->api->limits.subgroup_size;
-    return subgroup ? subgroup : 8;
-}
-
 bool bpt_lower_is_by_fours(const bpt_view_t *v) { return !v->present || (v->dtype == BPT_F32 && v->offset_bytes % 16 == 0); }
 
 bool bpt_lower_are_by_fours(const bpt_view_t *v, int count) {
