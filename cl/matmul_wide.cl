@@ -2,31 +2,35 @@
 KERNEL_BEGIN
     // Groups side by side take other rows and the same columns, whose panel stays in the caches.
     const uint panels = (p.m + ROWS - 1u) / ROWS, panel_b = GROUP_ID / panels, panel_a = GROUP_ID - panel_b * panels;
-    uint at_a = panel_a * p.k4 * ROWS, at_b = panel_b * p.k4 * (4u * WG * COLUMNS) + LOCAL_ID;
+    const uint step = 4u * WG * COLUMNS, row_apart = DIRECT != 0u ? p.lda4 : 1u, four_apart = DIRECT != 0u ? 1u : ROWS;
+    const uint first = panel_a * (DIRECT != 0u ? ROWS : p.k4 * ROWS), last_row = DIRECT != 0u ? p.m - 1u - first : ROWS - 1u;
+    uint at_a = DIRECT != 0u ? first * p.lda4 : first, at_b = panel_b * p.k4 * step + LOCAL_ID;
     VECTOR sum[ROWS * COLUMNS];
     UNROLL for (uint i = 0u; i < ROWS * COLUMNS; ++i) sum[i] = VECTOR_ZERO;
-    for (uint k = 0u; k < p.k4; ++k) {
-        VECTOR right[4 * COLUMNS];
-        UNROLL for (uint j = 0u; j < 4u * COLUMNS; ++j) right[j] = VECTOR_FETCH(b, at_b + j * WG);
-#ifdef SUBGROUP_SHUFFLE
-        float4 rows;  // a row an item, of as many rows as there are items
-#endif
+    for (uint k = 0u; k < p.k4; k += FOURS) {
+        VECTOR right[FOURS * 4u * COLUMNS];
+        float4 rows[FOURS], left[FOURS];  // rows: with shuffles a row an item, of as many rows as there are items
+        UNROLL for (uint j = 0u; j < FOURS * 4u * COLUMNS; ++j) right[j] = VECTOR_FETCH(b, at_b + j * WG);
         UNROLL for (uint i = 0u; i < ROWS; ++i) {
 #ifdef SUBGROUP_SHUFFLE
-            if (i % WG == 0u) rows = FETCH(a, at_a + min(i + LOCAL_ID, ROWS - 1u));
-            const float4 left = SUBGROUP_SHUFFLE(rows, i % WG);
-#else
-            const float4 left = FETCH(a, at_a + i);
-#endif
-            UNROLL for (uint j = 0u; j < COLUMNS; ++j) {
-                sum[i * COLUMNS + j] += left.x * right[j];
-                sum[i * COLUMNS + j] += left.y * right[COLUMNS + j];
-                sum[i * COLUMNS + j] += left.z * right[2u * COLUMNS + j];
-                sum[i * COLUMNS + j] += left.w * right[3u * COLUMNS + j];
+            if (i % WG == 0u) {
+                const uint row = at_a + min(i + LOCAL_ID, last_row) * row_apart;
+                UNROLL for (uint f = 0u; f < FOURS; ++f) rows[f] = FETCH(a, row + f * four_apart);
             }
+            UNROLL for (uint f = 0u; f < FOURS; ++f) left[f] = SUBGROUP_SHUFFLE(rows[f], i % WG);
+#else
+            UNROLL for (uint f = 0u; f < FOURS; ++f) left[f] = FETCH(a, at_a + min(i, last_row) * row_apart + f * four_apart);
+#endif
+            UNROLL for (uint j = 0u; j < COLUMNS; ++j)
+                UNROLL for (uint f = 0u; f < FOURS; ++f) {
+                    sum[i * COLUMNS + j] += left[f].x * right[(4u * f) * COLUMNS + j];
+                    sum[i * COLUMNS + j] += left[f].y * right[(4u * f + 1u) * COLUMNS + j];
+                    sum[i * COLUMNS + j] += left[f].z * right[(4u * f + 2u) * COLUMNS + j];
+                    sum[i * COLUMNS + j] += left[f].w * right[(4u * f + 3u) * COLUMNS + j];
+                }
         }
-        at_a += ROWS;
-        at_b += 4u * WG * COLUMNS;
+        at_a += FOURS * four_apart;
+        at_b += FOURS * step;
     }
     const uint row0 = panel_a * ROWS, vector0 = panel_b * WG * COLUMNS + LOCAL_ID;
     UNROLL for (uint i = 0u; i < ROWS; ++i)

@@ -3,7 +3,7 @@
 #define LOCALS(L)
 KERNEL_BEGIN
     // An item takes four elements of four lines, as many of which as possible are loaded side by side.
-    const uint width = WIDTH / 4u, steps = (p.depth + 3u) / 4u, count = steps * width, groups = (count + WG - 1u) / WG;
+    const uint width = WIDTH / 4u, count = p.k4 * width, groups = (count + WG - 1u) / WG;
     const uint panel = GROUP_ID / groups, i = (GROUP_ID - panel * groups) * WG + LOCAL_ID;
     if (i < count) {
         const uint step = i / width, block = i - step * width, k = 4u * step, line = panel * WIDTH + 4u * block;

@@ -5,16 +5,19 @@
 
 static const int64_t sizes[][3] = {
     // M, K, N
-    {1, 1, 1},      {2, 31, 33}, {31, 2, 129}, {33, 127, 1}, {127, 129, 31}, {129, 33, 127}, {1025, 31, 2}, {2, 1025, 33},
-    {31, 33, 1025}, {0, 5, 7},   {5, 0, 7},    {7, 5, 0},    {65537, 3, 2},
-    {40, 8200, 33},  // an inner dimension long enough to be summed in parts
-    {700, 40, 530}, {1, 300, 2100}, {1030, 20, 2100},  // more than one tile each way
-    {36, 2060, 44}, {33, 6, 36},                       // more than one block of the depth; blocks that are not full
-    {130, 65, 96},  // for the epilogues and types
+    {1, 1, 1},      {2, 31, 33},    {31, 2, 129},     {33, 127, 1}, {127, 129, 31}, {129, 33, 127}, {1025, 31, 2}, {2, 1025, 33},
+    {31, 33, 1025}, {0, 5, 7},      {5, 0, 7},        {7, 5, 0},    {65537, 3, 2},  {40, 8200, 33},  // an inner dimension long enough to be
+                                                                                                     // summed in parts
+    {700, 40, 530}, {1, 300, 2100}, {1030, 20, 2100},                                                // more than one tile each way
+    {36, 2060, 44}, {33, 6, 36},  // more than one block of the depth; blocks that are not full
+    {130, 65, 96},                // for the epilogues and types
 };
 
 // Products of two f16 matrices, which some devices have units for: whole vectors and fragments, whole vectors only, neither.
 static const int64_t half_sizes[][3] = {{64, 96, 128}, {136, 72, 152}, {75, 50, 133}};
+
+// Products of f32 matrices whose rows devices in software read where they are: more than one block of the depth, of rows.
+static const int64_t f32_sizes[][3] = {{45, 2064, 40}, {4130, 24, 68}};
 
 static const struct {
     const char *name;
@@ -46,10 +49,11 @@ static const struct {
 
 enum { N_SIZES = BPT_COUNT(sizes) - 1, N_TYPES = BPT_COUNT(types), N_EPILOGUES = BPT_COUNT(epilogues) };
 enum { N_PLAIN = 4 * N_SIZES + N_EPILOGUES * N_TYPES, N_HALF = 4 * 2 * BPT_COUNT(half_sizes), F16 = 3 };
+enum { N_F32 = 4 * BPT_COUNT(f32_sizes) };
 
 // Every size in every transposition (types and epilogues in turn), then every epilogue in every type, then the sizes for f16 in every
-// transposition with results in f16 and in f32.
-static size_t count(void) { return N_PLAIN + N_HALF; }
+// transposition with results in f16 and in f32, then those for f32.
+static size_t count(void) { return N_PLAIN + N_HALF + N_F32; }
 
 static void add_steps(test_case_t *c, const bpt_step_t *steps, int n_steps, bpt_dtype_t extra, bpt_shape_t shape) {
     bpt_pointwise_attrs_t *epilogue = &c->call.attrs.matmul.epilogue;
@@ -66,11 +70,11 @@ static void add_steps(test_case_t *c, const bpt_step_t *steps, int n_steps, bpt_
 }
 
 static void make(size_t index, test_case_t *c) {
-    const bool by_size = index < 4 * N_SIZES, half = index >= N_PLAIN;
-    const size_t rest = half ? index - N_PLAIN : index - 4 * N_SIZES;
-    const int64_t *size = half ? half_sizes[rest / 8] : sizes[by_size ? index / 4 : N_SIZES];
-    size_t type = half ? F16 + rest / 4 % 2 : by_size ? (index * 3 + index / 4) % N_TYPES : rest % N_TYPES;
-    const size_t epilogue = half ? rest * 3 % N_EPILOGUES : by_size ? (index * 7 + index / 8) % N_EPILOGUES : rest / N_TYPES;
+    const bool by_size = index < 4 * N_SIZES, single = index >= N_PLAIN + N_HALF, half = !single && index >= N_PLAIN;
+    const size_t rest = index - (by_size ? 0 : single ? N_PLAIN + N_HALF : half ? N_PLAIN : 4 * N_SIZES);
+    const int64_t *size = single ? f32_sizes[rest / 4] : half ? half_sizes[rest / 8] : sizes[by_size ? index / 4 : N_SIZES];
+    size_t type = single ? 0 : half ? F16 + rest / 4 % 2 : by_size ? (index * 3 + index / 4) % N_TYPES : rest % N_TYPES;
+    const size_t epilogue = half || single ? rest * 3 % N_EPILOGUES : by_size ? (index * 7 + index / 8) % N_EPILOGUES : rest / N_TYPES;
     const int transpose = by_size ? (int)(index % 4) : (int)(rest % 4);
     const int64_t m = size[0], k = size[1], n = size[2];
     if (epilogues[epilogue].shared && types[type].out != BPT_F32) type = types[type].a == BPT_BF16 ? 2 : types[type].a == BPT_F16 ? 4 : 0;
