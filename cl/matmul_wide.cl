@@ -2,9 +2,9 @@
 KERNEL_BEGIN
     // Groups side by side take other rows and the same columns, whose panel stays in the caches.
     const uint panels = (p.m + ROWS - 1u) / ROWS, panel_b = GROUP_ID / panels, panel_a = GROUP_ID - panel_b * panels;
-    const uint step = 4u * WG * COLUMNS, row_apart = DIRECT != 0u ? p.lda4 : 1u, four_apart = DIRECT != 0u ? 1u : ROWS;
-    const uint first = panel_a * (DIRECT != 0u ? ROWS : p.k4 * ROWS), last_row = DIRECT != 0u ? p.m - 1u - first : ROWS - 1u;
-    uint at_a = DIRECT != 0u ? first * p.lda4 : first, at_b = panel_b * p.k4 * step + LOCAL_ID;
+    const uint step = 4u * WG * COLUMNS, row_apart = PACKED != 0u ? 1u : p.a_row, four_apart = PACKED != 0u ? ROWS : p.a_four;
+    const uint last_row = PACKED != 0u ? ROWS - 1u : p.a_rows - 1u - panel_a * ROWS;
+    uint at_a = panel_a * p.a_panel, at_b = panel_b * p.k4 * step + LOCAL_ID;
     VECTOR sum[ROWS * COLUMNS];
     UNROLL for (uint i = 0u; i < ROWS * COLUMNS; ++i) sum[i] = VECTOR_ZERO;
     for (uint k = 0u; k < p.k4; k += FOURS) {

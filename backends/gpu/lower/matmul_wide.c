@@ -57,11 +57,12 @@ static void multiply(const wide_t *w, int64_t m0, int64_t m, int64_t n0, int64_t
                      const bpt_view_t *bias) {
     const int64_t first = m0 * w->ldc + n0, count = (m - 1) * w->ldc + n;
     bpt_kernel_call_t k = bpt_lower_kernel(w->l, BPT_GPU_matmul_wide);
-    matmul_wide_params_t p = {.m = (uint32_t)m,
-                              .n4 = (uint32_t)(n / 4),
-                              .k4 = (uint32_t)(filled(w, depth) / 4),
-                              .lda4 = (uint32_t)(w->lda / 4),
-                              .ldc4 = (uint32_t)(w->ldc / 4)};
+    const uint32_t k4 = (uint32_t)(filled(w, depth) / 4), lda4 = (uint32_t)(w->lda / 4);
+    matmul_wide_params_t p = {.m = (uint32_t)m, .n4 = (uint32_t)(n / 4), .k4 = k4, .ldc4 = (uint32_t)(w->ldc / 4)};
+    p.a_rows = w->direct ? (uint32_t)m : (uint32_t)bpt_ceil_div(m, w->rows) * w->rows;
+    p.a_panel = w->rows * (w->direct ? lda4 : k4);
+    p.a_row = w->direct ? lda4 : 1;
+    p.a_four = w->direct ? 1 : w->rows;
     k.group_size = w->group;
     k.constants[matmul_wide_HAS_ADDEND] = acc->present;
     k.constants[matmul_wide_HAS_BIAS] = bias->present;
@@ -69,7 +70,7 @@ static void multiply(const wide_t *w, int64_t m0, int64_t m, int64_t n0, int64_t
     k.constants[matmul_wide_COLUMNS] = w->columns;
     k.constants[matmul_wide_LANES] = w->lanes;
     k.constants[matmul_wide_FOURS] = w->fours;
-    k.constants[matmul_wide_DIRECT] = w->direct;
+    k.constants[matmul_wide_PACKED] = !bpt_lower_prefers_items(w->l);
     k.bindings[matmul_wide_a] = w->direct ? bpt_lower_part(&w->g->a, m0 * w->lda + k0, (m - 1) * w->lda + depth) : w->a;
     k.bindings[matmul_wide_b] = w->b;
     k.bindings[matmul_wide_addend] = bpt_lower_part(acc, first, count);
