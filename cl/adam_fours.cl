@@ -11,8 +11,8 @@ KERNEL_BEGIN
         ADAM(v.y, gradients.y, m1.y, m2.y)
         ADAM(v.z, gradients.z, m1.z, m2.z)
         ADAM(v.w, gradients.w, m1.w, m2.w)
-        AT(value, i) = v;
-        AT(first, i) = m1;
-        AT(second, i) = m2;
+        PUT(value, i, v);
+        PUT(first, i, m1);
+        PUT(second, i, m2);
     }
 KERNEL_END

@@ -40,7 +40,7 @@ KERNEL_BEGIN
         AT(partial, to + columns + p.heads + head) = total;
     } else if (is_unit) {
         const float share = total == 0.0f ? 0.0f : p.inverse / total;
-        UNROLL for (uint c = 0u; c < HEAD4; ++c) AT(result, all_row * columns4 + head * HEAD4 + c) = share * value[c];
+        UNROLL for (uint c = 0u; c < HEAD4; ++c) PUT(result, all_row * columns4 + head * HEAD4 + c, share * value[c]);
         if ((p.calls & CALL_LSE) != 0u) AT(lse, all_row * p.heads + head) = total == 0.0f ? 0.0f : top + log(total);
     }
 KERNEL_END

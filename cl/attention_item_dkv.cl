@@ -54,8 +54,8 @@ KERNEL_BEGIN
         }
     } else if (is_unit) {
         UNROLL for (uint c = 0u; c < HEAD4; ++c) {
-            AT(dkv, own + c) = dkey[c];
-            AT(dkv, own + columns4 + c) = dvalue[c];
+            PUT(dkv, own + c, dkey[c]);
+            PUT(dkv, own + columns4 + c, dvalue[c]);
         }
     }
 KERNEL_END

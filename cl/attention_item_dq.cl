@@ -44,6 +44,6 @@ KERNEL_BEGIN
     if (is_unit && p.parts > 1u) {
         UNROLL for (uint c = 0u; c < HEAD4; ++c) PUT4(partial, 4u * (unit * columns4 + head * HEAD4 + c), gradient[c])
     } else if (is_unit) {
-        UNROLL for (uint c = 0u; c < HEAD4; ++c) AT(dq, all_row * p.q_stride4 + head * HEAD4 + c) = gradient[c];
+        UNROLL for (uint c = 0u; c < HEAD4; ++c) PUT(dq, all_row * p.q_stride4 + head * HEAD4 + c, gradient[c]);
     }
 KERNEL_END

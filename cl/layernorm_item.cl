@@ -32,8 +32,8 @@ KERNEL_BEGIN
     for (uint c = 0u; c < columns4; ++c) {
         Z4(v, c)
         if (is_row) {
-            if (HAS_Z != 0u) AT(z, base + c) = v;
-            AT(y, base + c) = inverse_deviation * (v - mean4) * FETCH(gamma, c) + FETCH(beta, c);
+            if (HAS_Z != 0u) PUT(z, base + c, v);
+            PUT(y, base + c, inverse_deviation * (v - mean4) * FETCH(gamma, c) + FETCH(beta, c));
         }
     }
     if (HAS_STATS != 0u && is_row) {

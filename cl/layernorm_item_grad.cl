@@ -19,10 +19,10 @@ KERNEL_BEGIN
         const float4 normal = inverse_deviation * (FETCH(z, base + c) - mean4);
         float4 v = inverse_deviation * (FETCH(dy, base + c) * FETCH(gamma, c) - mean_g4 - mean_gx * normal);
         if (is_row) {
-            AT(dz, base + c) = v;
+            PUT(dz, base + c, v);
             if (HAS_DX != 0u) {
                 if (THRESHOLD != 0u) v = v * FLOAT4(KEPT(4u * c), KEPT(4u * c + 1u), KEPT(4u * c + 2u), KEPT(4u * c + 3u));
-                AT(dx, base + c) = v;
+                PUT(dx, base + c, v);
             }
         }
     }

@@ -41,7 +41,7 @@ KERNEL_BEGIN
                     float4 v = VECTOR_PART(sum[i * COLUMNS + j], part);
                     if (HAS_ADDEND != 0u) v += FETCH(addend, row * p.ldc4 + column4);
                     if (HAS_BIAS != 0u) v += FETCH(bias, column4);
-                    AT(c, row * p.ldc4 + column4) = v;
+                    PUT(c, row * p.ldc4 + column4, v);
                 }
             }
 KERNEL_END

@@ -29,9 +29,9 @@ KERNEL_BEGIN
         }
         const uint apart = FOURS != 0u ? 1u : width;
         const uint to = panel * 4u * count + (FOURS != 0u ? step * WIDTH + 4u * block : k * width + block);
-        AT(y, to) = a;
-        AT(y, to + apart) = b;
-        AT(y, to + 2u * apart) = c;
-        AT(y, to + 3u * apart) = d;
+        PUT(y, to, a);
+        PUT(y, to + apart, b);
+        PUT(y, to + 2u * apart, c);
+        PUT(y, to + 3u * apart, d);
     }
 KERNEL_END

@@ -59,12 +59,14 @@ static bpt_status_t create_device(bpt_vulkan_t *v) {
                                             .vulkanMemoryModelDeviceScope = matrix};  // the barriers of the other kernels have it
     const VkPhysicalDeviceVulkan11Features f11 = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, .pNext = &f12, .storageBuffer16BitAccess = v->base.limits.f16};
+    const VkPhysicalDeviceFeatures features = {.shaderInt64 = v->base.limits.max_texels > 0};
     const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                      .pNext = &f11,
                                      .queueCreateInfoCount = 1,
                                      .pQueueCreateInfos = &queue,
                                      .enabledExtensionCount = n_extensions,
-                                     .ppEnabledExtensionNames = extensions};
+                                     .ppEnabledExtensionNames = extensions,
+                                     .pEnabledFeatures = &features};
     const VkResult result = bpt_vk.CreateDevice(v->physical.handle, &info, NULL, &v->device);
     if (result != VK_SUCCESS) return bpt_vulkan_fail(v, result, "opening the device");
     bpt_vk.GetDeviceQueue(v->device, v->physical.queue_family, 0, &v->queue);

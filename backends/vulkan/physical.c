@@ -83,6 +83,10 @@ static void know_features(bpt_vulkan_physical_t *p) {
     VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &f11};
     bpt_vk.GetPhysicalDeviceFeatures2(p->handle, &features);
     p->limits.f16 = f11.storageBuffer16BitAccess && f12.shaderFloat16 && !disabled("f16");
+    // lavapipe reads buffers item by item, with a check each, and texels of all items of a subgroup at a time. Kernels that do so also write
+    // by 64 bits.
+    if (p->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU && features.features.shaderInt64)
+        p->limits.max_texels = p->properties.limits.maxTexelBufferElements;
     if (!f12.timelineSemaphore) snprintf(p->reason, sizeof p->reason, "its driver has no timeline semaphores");
 }
 
@@ -136,8 +140,6 @@ static void know_limits(bpt_vulkan_physical_t *p, const VkExtensionProperties *e
     out->max_binding_bytes = l->maxStorageBufferRange;
     out->max_allocation_bytes = p->properties11.maxMemoryAllocationSize;
     if (maintenance.maxBufferSize) out->max_allocation_bytes = min_u64(out->max_allocation_bytes, maintenance.maxBufferSize);
-    // lavapipe reads buffers item by item, with a check each, and texels of all items of a subgroup at a time.
-    if (p->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU) out->max_texels = l->maxTexelBufferElements;
     out->offset_alignment = (uint32_t)l->minStorageBufferOffsetAlignment;
     if (out->max_texels && l->minTexelBufferOffsetAlignment > out->offset_alignment)
         out->offset_alignment = (uint32_t)l->minTexelBufferOffsetAlignment;
@@ -159,10 +161,10 @@ static bpt_status_t know(VkInstance instance, VkPhysicalDevice handle, bpt_vulka
     BPT_TRY(bpt_alloc(n_extensions, sizeof *extensions, &extensions));
     if (bpt_vk.EnumerateDeviceExtensionProperties(handle, NULL, &n_extensions, extensions) < 0) n_extensions = 0;
     ask_memory(p, extensions, n_extensions);
+    know_features(p);
     know_limits(p, extensions, n_extensions);
     const bool matrix = has_extension(extensions, n_extensions, BPT_VULKAN_MATRIX_EXTENSION);
     bpt_free(extensions);
-    know_features(p);
     choose_queue(p);
     // lavapipe 26.1 crashes on them with 16 items side by side.
     const bool crashes = p->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU && p->subgroup_size > 8;

@@ -71,6 +71,7 @@ static __device__ __forceinline__ void store_element(uint dtype, void *data, uin
 #define STORE(x, i, v) store_element(DT_##x, x, i, v)
 #define READ(x, i) LOAD(x, i)
 #define AT(x, i) x[i]
+#define PUT(x, i, v) x[i] = v
 #define FETCH(x, i) x[i]
 #define LOAD4(x, i) FLOAT4(LOAD(x, i), LOAD(x, (i) + 1u), LOAD(x, (i) + 2u), LOAD(x, (i) + 3u))
 #define READ4(x, i) LOAD4(x, i)

@@ -73,6 +73,7 @@ float4 load_four(uint dtype, __global const void *data, uint i) {
 #define READ(x, i) LOAD(x, i)
 #define READ4(x, i) LOAD4(x, i)
 #define AT(x, i) x[i]
+#define PUT(x, i, v) x[i] = v
 #define FETCH(x, i) x[i]
 
 #define ARGUMENT(number, kind, name) __global uchar *name##_base, ulong name##_offset,

@@ -7,6 +7,9 @@
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #endif
+#ifdef BPT_TEXELS
+#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#endif
 #ifdef BPT_SUBGROUPS
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -66,13 +69,23 @@ uint MUL_HI(uint a, uint b) {
 #endif
 #define BUFFER_R(number, name) layout(std430, set = 0, binding = number) buffer name##_block { float name[]; };
 #define BUFFER_U(number, name) layout(std430, set = 0, binding = number) buffer name##_block { uint name[]; };
-#define BUFFER_V(number, name) layout(std430, set = 0, binding = number) buffer name##_block { vec4 name[]; };
 #ifdef BPT_TEXELS
+// lavapipe stores number by number, whatever their size.
+#define BUFFER_V(number, name)                                                                \
+    layout(std430, set = 0, binding = number) buffer name##_block { vec4 name[]; };           \
+    layout(std430, set = 0, binding = number) buffer name##_pairs_block { u64vec2 name##_pairs[]; };
+#define PUT(x, i, v) x##_pairs[x##_skew + (i)] = PAIRS(v)
+u64vec2 PAIRS(vec4 v) {
+    const uvec4 bits = floatBitsToUint(v);
+    return u64vec2(packUint2x32(bits.xy), packUint2x32(bits.zw));
+}
 #define BUFFER_G(number, name) layout(set = 0, binding = number) uniform samplerBuffer name;
 #define BUFFER_T(number, name) BUFFER_G(number, name)
 #define READ(x, i) texelFetch(x, int(x##_skew + (i))).r
 #define FETCH(x, i) texelFetch(x, int(x##_skew + (i)))
 #else
+#define BUFFER_V(number, name) layout(std430, set = 0, binding = number) buffer name##_block { vec4 name[]; };
+#define PUT(x, i, v) AT(x, i) = v
 #define BUFFER_G(number, name) BUFFER_F(number, name)
 #define BUFFER_T(number, name) BUFFER_V(number, name)
 #define READ(x, i) LOAD(x, i)
