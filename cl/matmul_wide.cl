@@ -1,3 +1,5 @@
+#define WITH_EXTRA(v, e) (p.masked == 0u ? v + e : e != 0.0f ? v * p.scale : 0.0f)
+#define AT_LEAST(v) (v < p.low ? p.low : v)
 #define LOCALS(L)
 KERNEL_BEGIN
     // Groups side by side take other rows and the same columns, whose panel stays in the caches.
@@ -39,9 +41,12 @@ KERNEL_BEGIN
                 const uint row = row0 + i, column4 = (vector0 + j * WG) * VECTOR_FOURS + part;
                 if (row < p.m && column4 < p.n4) {
                     float4 v = VECTOR_PART(sum[i * COLUMNS + j], part);
-                    if (HAS_ADDEND != 0u) v += FETCH(addend, row * p.ldc4 + column4);
+                    if (HAS_EXTRA != 0u) {
+                        const float4 e = FETCH(extra, row * p.ldc4 + column4);
+                        v = FLOAT4(WITH_EXTRA(v.x, e.x), WITH_EXTRA(v.y, e.y), WITH_EXTRA(v.z, e.z), WITH_EXTRA(v.w, e.w));
+                    }
                     if (HAS_BIAS != 0u) v += FETCH(bias, column4);
-                    PUT(c, row * p.ldc4 + column4, v);
+                    PUT(c, row * p.ldc4 + column4, FLOAT4(AT_LEAST(v.x), AT_LEAST(v.y), AT_LEAST(v.z), AT_LEAST(v.w)));
                 }
             }
 KERNEL_END

@@ -109,8 +109,17 @@ typedef struct {
     const bpt_product_rule_t *rule;  // filled in by bpt_lower_gemm
 } bpt_gemm_t;
 void bpt_lower_gemm(bpt_lower_t *l, const bpt_gemm_t *g);
-// Whether a part of a product, with ldc elements from row to row of c, can go without local memory (lower/matmul_wide.c), and doing so;
-// steps are the caller's.
+// What a product can take in of its steps: a relu that comes first, or the gradient of a relu, where the product is neither added to nor has
+// a bias: `scale` times it where `mask`, with elements like c's, is not 0.
+typedef struct {
+    bool relu, masked;
+    bpt_view_t mask;
+    float scale;
+    bpt_pointwise_attrs_t rest;  // the steps behind it
+} bpt_epilogue_t;
+bpt_epilogue_t bpt_lower_epilogue(const bpt_gemm_t *g);
+// Whether a part of a product, with ldc elements from row to row of c, can go without local memory (lower/matmul_wide.c), and doing so.
+// Steps need ldc = n.
 bool bpt_lower_is_wide(const bpt_gemm_t *g, int64_t ldc);
 void bpt_lower_wide(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc);
 // The same for the driver's library (lower/matmul_library.c), with the steps of g, which may be NULL. False: nothing was emitted.

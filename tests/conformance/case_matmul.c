@@ -17,7 +17,7 @@ static const int64_t sizes[][3] = {
 static const int64_t half_sizes[][3] = {{64, 96, 128}, {136, 72, 152}, {75, 50, 133}};
 
 // Products of f32 matrices whose rows devices in software read where they are: more than one block of the depth, of rows.
-static const int64_t f32_sizes[][3] = {{45, 2064, 40}, {4130, 24, 68}};
+static const int64_t f32_sizes[][3] = {{45, 2064, 40}, {4130, 24, 68}, {50, 2072, 48}};
 
 static const struct {
     const char *name;
@@ -74,7 +74,8 @@ static void make(size_t index, test_case_t *c) {
     const size_t rest = index - (by_size ? 0 : single ? N_PLAIN + N_HALF : half ? N_PLAIN : 4 * N_SIZES);
     const int64_t *size = single ? f32_sizes[rest / 4] : half ? half_sizes[rest / 8] : sizes[by_size ? index / 4 : N_SIZES];
     size_t type = single ? 0 : half ? F16 + rest / 4 % 2 : by_size ? (index * 3 + index / 4) % N_TYPES : rest % N_TYPES;
-    const size_t epilogue = half || single ? rest * 3 % N_EPILOGUES : by_size ? (index * 7 + index / 8) % N_EPILOGUES : rest / N_TYPES;
+    const size_t turn = single ? rest * 3 + rest / 4 + 1 : half ? rest * 3 : index * 7 + index / 8;
+    const size_t epilogue = single || half || by_size ? turn % N_EPILOGUES : rest / N_TYPES;
     const int transpose = by_size ? (int)(index % 4) : (int)(rest % 4);
     const int64_t m = size[0], k = size[1], n = size[2];
     if (epilogues[epilogue].shared && types[type].out != BPT_F32) type = types[type].a == BPT_BF16 ? 2 : types[type].a == BPT_F16 ? 4 : 0;

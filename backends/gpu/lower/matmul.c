@@ -59,6 +59,20 @@ static int64_t set_units(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda,
            bpt_ceil_div(g->n, (int64_t)units->columns * s[BPT_MATRIX_COLUMNS] * s[BPT_MATRIX_GROUP_COLUMNS]);
 }
 
+bpt_epilogue_t bpt_lower_epilogue(const bpt_gemm_t *g) {
+    bpt_epilogue_t e = {0};
+    if (!g->steps || !g->steps->n_steps) return e;
+    const bpt_step_t *first = &g->steps->step[0];
+    e.rest = *g->steps;
+    e.relu = first->code == BPT_STEP_RELU;
+    e.masked = first->code == BPT_STEP_MASK && !g->acc.present && !g->bias.present;
+    if (e.masked) e.mask = g->extras[first->arg - 4], e.scale = first->c;
+    if (!e.relu && !e.masked) return e;
+    e.rest.n_steps--;
+    for (int i = 0; i < e.rest.n_steps; ++i) e.rest.step[i] = g->steps->step[i + 1];
+    return e;
+}
+
 void bpt_lower_steps_alone(bpt_lower_t *l, const bpt_gemm_t *g, const bpt_pointwise_attrs_t *steps, const bpt_view_t *x,
                            const bpt_view_t *y, int64_t ldc) {
     bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_pointwise);
@@ -79,7 +93,6 @@ static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, 
     if (bpt_lower_library(l, g, lda, ldb, ldc)) return;
     if (bpt_lower_is_wide(g, ldc) && (!steps || ldc == g->n)) {
         bpt_lower_wide(l, g, lda, ldb, ldc);
-        if (steps) bpt_lower_steps_alone(l, g, g->steps, &g->c, &g->c, ldc);
         return;
     }
     const bool units = by_units(g);

@@ -20,18 +20,8 @@ static bool are_exact(const bpt_pointwise_attrs_t *steps) {
     return true;
 }
 
-static void drop_first(bpt_pointwise_attrs_t *steps) {
-    for (int i = 1; i < steps->n_steps; ++i) steps->step[i - 1] = steps->step[i];
-    steps->n_steps--;
-}
-
-// The gradient of a relu right behind the product: where what the relu had left is not 0.
-static bool is_masked(const bpt_gemm_t *g) {
-    return !g->acc.present && !g->bias.present && g->steps && g->steps->n_steps && g->steps->step[0].code == BPT_STEP_MASK;
-}
-
 // With the mask, the bias and a first relu inside of the product, or without; with its result in scratch or in c.
-static plan_t plan_of(const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, bool masked, bool fused, bool apart) {
+static plan_t plan_of(const bpt_gemm_t *g, const bpt_epilogue_t *e, int64_t lda, int64_t ldb, int64_t ldc, bool masked, bool fused, bool apart) {
     plan_t plan = {.product = {.operands = g->a.dtype,
                                .result = apart ? BPT_F32 : g->c.dtype,
                                .m = (uint32_t)g->m,
@@ -48,14 +38,14 @@ static plan_t plan_of(const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc
                    .adds_bias = !fused && g->bias.present,
                    .apart = apart};
     if (g->steps) plan.rest = *g->steps;
-    plan.product.relu = fused && plan.rest.n_steps && plan.rest.step[0].code == BPT_STEP_RELU;
+    plan.product.relu = fused && e->relu;
     if (masked) {
-        plan.mask = g->extras[plan.rest.step[0].arg - 4];
+        plan.mask = e->mask;
         plan.product.masked = true;
         plan.product.ldmask = (uint32_t)bpt_ceil_div(g->n, 128) * 128;
-        plan.product.scale = plan.rest.step[0].c;
+        plan.product.scale = e->scale;
     }
-    if (plan.product.relu || masked) drop_first(&plan.rest);
+    if (plan.product.relu || masked) plan.rest = e->rest;
     return plan;
 }
 
@@ -68,11 +58,12 @@ static bool is_possible(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, 
 }
 
 static bool find_plan(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, plan_t *plan) {
-    const bool masks = l->device->library_masks && is_masked(g);
+    const bpt_epilogue_t e = bpt_lower_epilogue(g);
+    const bool masks = l->device->library_masks && e.masked;
     for (int way = masks ? 0 : 2; way < 6; ++way) {  // as much inside as possible goes before no scratch
         const bool masked = way < 2, fused = way < 4, apart = way % 2;
         if (apart && g->c.dtype == BPT_F32) continue;
-        *plan = plan_of(g, lda, ldb, ldc, masked, fused, apart);
+        *plan = plan_of(g, &e, lda, ldb, ldc, masked, fused, apart);
         if (is_possible(l, g, ldc, plan)) return true;
     }
     return false;

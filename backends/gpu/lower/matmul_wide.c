@@ -1,6 +1,8 @@
 // Products on devices that are processors. Blocks of the operands are copied into panels that lie in memory as the kernel reads them:
 // rows of a matrix that are a power of two apart would fall on each other in the caches. A copy of what lies there by rows already may cost
 // more than it saves (reads_directly).
+#include <math.h>
+
 #include "backends/gpu/gpu.h"
 
 // Blocks of the operands, so that the copies stay in the caches and scratch stays small. The bits of a result depend on DEPTH.
@@ -11,9 +13,11 @@ enum { FEW = 32 };               // with fewer rows or columns a copy costs as m
 typedef struct {
     bpt_lower_t *l;
     const bpt_gemm_t *g;
+    bpt_epilogue_t e;
     int64_t lda, ldb, ldc;
     uint32_t rows, columns, group, lanes;  // of the rule
     uint32_t fours;                        // of the depth, which is filled up to them
+    bool masks;                            // c is masked with e.mask
     bool direct;                           // a is read where it is
     bpt_view_t a, b;                       // panels
 } wide_t;
@@ -52,9 +56,10 @@ static void pack(const wide_t *w, const bpt_view_t *x, bool along, int64_t ld, i
     bpt_lower_emit(w->l, &k, &p, bpt_ceil_div(lines, width) * bpt_ceil_div(full / 4 * (width / 4), k.group_size));
 }
 
-// c of these rows and columns: the product of the panels, or of a itself and b's panels, added to `acc` where there is one.
-static void multiply(const wide_t *w, int64_t m0, int64_t m, int64_t n0, int64_t n, int64_t k0, int64_t depth, const bpt_view_t *acc,
-                     const bpt_view_t *bias) {
+// c of these rows and columns, and of this part of the depth: the product of the panels, or of a itself and b's panels.
+static void multiply(const wide_t *w, int64_t m0, int64_t m, int64_t n0, int64_t n, int64_t k0, int64_t depth) {
+    const bool last = k0 + depth >= w->g->k;
+    const bpt_view_t none = {0}, *extra = k0 ? &w->g->c : w->masks ? &w->e.mask : &w->g->acc, *bias = last ? &w->g->bias : &none;
     const int64_t first = m0 * w->ldc + n0, count = (m - 1) * w->ldc + n;
     bpt_kernel_call_t k = bpt_lower_kernel(w->l, BPT_GPU_matmul_wide);
     const uint32_t k4 = (uint32_t)(filled(w, depth) / 4), lda4 = (uint32_t)(w->lda / 4);
@@ -64,7 +69,10 @@ static void multiply(const wide_t *w, int64_t m0, int64_t m, int64_t n0, int64_t
     p.a_row = w->direct ? lda4 : 1;
     p.a_four = w->direct ? 1 : w->rows;
     k.group_size = w->group;
-    k.constants[matmul_wide_HAS_ADDEND] = acc->present;
+    p.masked = extra == &w->e.mask;
+    p.scale = w->e.scale;
+    p.low = last && w->e.relu ? 0 : -INFINITY;
+    k.constants[matmul_wide_HAS_EXTRA] = extra->present;
     k.constants[matmul_wide_HAS_BIAS] = bias->present;
     k.constants[matmul_wide_ROWS] = w->rows;
     k.constants[matmul_wide_COLUMNS] = w->columns;
@@ -73,7 +81,7 @@ static void multiply(const wide_t *w, int64_t m0, int64_t m, int64_t n0, int64_t
     k.constants[matmul_wide_PACKED] = !bpt_lower_prefers_items(w->l);
     k.bindings[matmul_wide_a] = w->direct ? bpt_lower_part(&w->g->a, m0 * w->lda + k0, (m - 1) * w->lda + depth) : w->a;
     k.bindings[matmul_wide_b] = w->b;
-    k.bindings[matmul_wide_addend] = bpt_lower_part(acc, first, count);
+    k.bindings[matmul_wide_extra] = bpt_lower_part(extra, first, count);
     k.bindings[matmul_wide_bias] = bpt_lower_part(bias, n0, n);
     k.bindings[matmul_wide_c] = bpt_lower_part(&w->g->c, first, count);
     k.flops = 2.0 * (double)m * (double)n * (double)depth;
@@ -83,7 +91,6 @@ static void multiply(const wide_t *w, int64_t m0, int64_t m, int64_t n0, int64_t
 // All rows of some columns.
 static void multiply_columns(const wide_t *w, int64_t n0, int64_t n) {
     const bpt_gemm_t *g = w->g;
-    const bpt_view_t none = {0};
     const int64_t rows = w->direct ? DIRECT_ROWS : ROWS;
     for (int64_t k0 = 0; k0 < g->k; k0 += DEPTH) {
         const int64_t depth = bpt_min(DEPTH, g->k - k0);
@@ -94,7 +101,7 @@ static void multiply_columns(const wide_t *w, int64_t n0, int64_t n) {
             if (m0 && !w->direct) bpt_lower_barrier(w->l);
             if (!w->direct) pack(w, &g->a, !g->transpose_a, w->lda, m0, m, k0, depth, w->rows, true, &w->a);
             if (!m0 || !w->direct) bpt_lower_barrier(w->l);
-            multiply(w, m0, m, n0, n, k0, depth, k0 ? &g->c : &g->acc, k0 + depth < g->k ? &none : &g->bias);
+            multiply(w, m0, m, n0, n, k0, depth);
         }
     }
 }
@@ -109,7 +116,11 @@ void bpt_lower_wide(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ld
     w.rows = size[BPT_WIDE_ROWS], w.columns = size[BPT_WIDE_COLUMNS], w.group = size[BPT_WIDE_GROUP], w.lanes = size[BPT_WIDE_LANES];
     w.fours = bpt_lower_prefers_items(l) ? FOURS_IN_SOFTWARE : 1;
     w.direct = reads_directly(&w);
+    w.e = bpt_lower_epilogue(g);
+    w.masks = w.e.masked && g->k <= DEPTH && bpt_lower_is_by_fours(&w.e.mask);
+    if (w.e.masked && !w.masks) w.e.rest = *g->steps;
     if (!w.direct) w.a = panels(&w, bpt_min(g->m, ROWS), w.rows);
     w.b = panels(&w, bpt_min(g->n, COLUMNS), panel_columns(&w));
     for (int64_t n0 = 0; n0 < g->n; n0 += COLUMNS) multiply_columns(&w, n0, bpt_min(COLUMNS, g->n - n0));
+    if (w.e.rest.n_steps) bpt_lower_steps_alone(l, g, &w.e.rest, &g->c, &g->c, ldc);
 }
