@@ -11,7 +11,10 @@ KERNEL_BEGIN
     UNROLL for (uint i = 0u; i < ROWS * COLUMNS; ++i) sum[i] = VECTOR_ZERO;
     for (uint k = 0u; k < p.k4; k += FOURS) {
         VECTOR right[FOURS * 4u * COLUMNS];
-        float4 rows[FOURS], left[FOURS];  // rows: with shuffles a row an item, of as many rows as there are items
+        float4 left[FOURS];
+#ifdef SUBGROUP_SHUFFLE
+        float4 rows[FOURS];  // a row an item, of as many rows as there are items
+#endif
         UNROLL for (uint j = 0u; j < FOURS * 4u * COLUMNS; ++j) right[j] = VECTOR_FETCH(b, at_b + j * WG);
         UNROLL for (uint i = 0u; i < ROWS; ++i) {
 #ifdef SUBGROUP_SHUFFLE
@@ -25,7 +28,7 @@ KERNEL_BEGIN
 #endif
             UNROLL for (uint j = 0u; j < COLUMNS; ++j)
                 UNROLL for (uint f = 0u; f < FOURS; ++f) {
-                    sum[i * COLUMNS + j] += left[f].x * right[(4u * f) * COLUMNS + j];
+                    sum[i * COLUMNS + j] += left[f].x * right[4u * f * COLUMNS + j];
                     sum[i * COLUMNS + j] += left[f].y * right[(4u * f + 1u) * COLUMNS + j];
                     sum[i * COLUMNS + j] += left[f].z * right[(4u * f + 2u) * COLUMNS + j];
                     sum[i * COLUMNS + j] += left[f].w * right[(4u * f + 3u) * COLUMNS + j];

@@ -5,12 +5,12 @@
 
 static const int64_t sizes[][3] = {
     // M, K, N
-    {1, 1, 1},      {2, 31, 33},    {31, 2, 129},     {33, 127, 1}, {127, 129, 31}, {129, 33, 127}, {1025, 31, 2}, {2, 1025, 33},
-    {31, 33, 1025}, {0, 5, 7},      {5, 0, 7},        {7, 5, 0},    {65537, 3, 2},  {40, 8200, 33},  // an inner dimension long enough to be
-                                                                                                     // summed in parts
-    {700, 40, 530}, {1, 300, 2100}, {1030, 20, 2100},                                                // more than one tile each way
-    {36, 2060, 44}, {33, 6, 36},  // more than one block of the depth; blocks that are not full
-    {130, 65, 96},                // for the epilogues and types
+    {1, 1, 1},      {2, 31, 33}, {31, 2, 129}, {33, 127, 1}, {127, 129, 31}, {129, 33, 127}, {1025, 31, 2}, {2, 1025, 33},
+    {31, 33, 1025}, {0, 5, 7},   {5, 0, 7},    {7, 5, 0},    {65537, 3, 2},
+    {40, 8200, 33},  // an inner dimension long enough to be summed in parts
+    {700, 40, 530}, {1, 300, 2100}, {1030, 20, 2100},  // more than one tile each way
+    {36, 2060, 44}, {33, 6, 36},                       // more than one block of the depth; blocks that are not full
+    {130, 65, 96},  // for the epilogues and types
 };
 
 // Products of two f16 matrices, which some devices have units for: whole vectors and fragments, whole vectors only, neither.

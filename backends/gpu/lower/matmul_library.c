@@ -21,7 +21,8 @@ static bool are_exact(const bpt_pointwise_attrs_t *steps) {
 }
 
 // With the mask, the bias and a first relu inside of the product, or without; with its result in scratch or in c.
-static plan_t plan_of(const bpt_gemm_t *g, const bpt_epilogue_t *e, int64_t lda, int64_t ldb, int64_t ldc, bool masked, bool fused, bool apart) {
+static plan_t plan_of(const bpt_gemm_t *g, const bpt_epilogue_t *e, int64_t lda, int64_t ldb, int64_t ldc, bool masked, bool fused,
+                      bool apart) {
     plan_t plan = {.product = {.operands = g->a.dtype,
                                .result = apart ? BPT_F32 : g->c.dtype,
                                .m = (uint32_t)g->m,
