@@ -111,6 +111,7 @@ static bpt_onednn_product_t product_of(const bpt_gemm_t *g, const bpt_gemm_tile_
                                   .transpose_a = g->transpose_a,
                                   .transpose_b = g->transpose_b,
                                   .accumulate = s.accumulate,
+                                  .bias = g->biased,
                                   .c_dtype = s.c_dtype};
 }
 
@@ -200,7 +201,12 @@ static void multiply_bf16(const job_t *j, void *c, const bpt_gemm_tile_t *tile, 
     const uint16_t *a = (const uint16_t *)j->a + place_in_a(j->g, tile, s).first;
     const uint16_t *b = (const uint16_t *)j->b + place_in_b(j->g, tile, s).first;
     const bpt_onednn_product_t p = product_of(j->g, tile, s);
-    if (!bpt_onednn_multiply(&p, a, b, c, own_scratch(j) + j->buffer_bytes, omp_get_thread_num())) fill_nan(c, tile, s);
+    const bpt_onednn_data_t data = {.a = a,
+                                    .b = b,
+                                    .c = c,
+                                    .scratch = own_scratch(j) + j->buffer_bytes,
+                                    .bias = j->g->biased ? j->g->bias + tile->column : NULL};
+    if (!bpt_onednn_multiply(&p, &data, omp_get_thread_num())) fill_nan(c, tile, s);
 }
 
 static void multiply(const job_t *j, void *c, const bpt_gemm_tile_t *tile, slice_t s) {
@@ -257,11 +263,11 @@ bpt_status_t bpt_gemm_plan(const bpt_gemm_t *g, int threads, size_t *scratch_byt
 // ---- Running ---------------------------------------------------------------------------------------------------------
 static void place(const job_t *j, bpt_gemm_tile_t *tile) {
     if (j->g->transient) {
-        tile->c = (float *)(void *)own_scratch(j);
+        tile->c = own_scratch(j);
         tile->ldc = tile->columns;
     } else {
         const size_t at = (size_t)(tile->row * j->g->ldc + tile->column);
-        tile->c = (float *)(void *)(j->c + at * bpt_dtype_size(j->g->c_dtype));
+        tile->c = j->c + at * bpt_dtype_size(j->g->c_dtype);
         tile->ldc = j->g->ldc;
     }
 }
@@ -271,7 +277,7 @@ static void sum_parts(const job_t *j, const bpt_gemm_tile_t *tile) {
     const bpt_gemm_t *g = j->g;
     const float *partials = (const float *)(const void *)j->scratch;
     for (int64_t i = 0; i < tile->rows; ++i) {
-        float *out = tile->c + i * tile->ldc;
+        float *out = (float *)tile->c + i * tile->ldc;
         for (int64_t p = 0; p < j->parts; ++p) {
             const float *x = partials + (p * g->m + tile->row + i) * g->n + tile->column;
             if (p == 0 && !g->accumulate) {

@@ -9,10 +9,10 @@
 #include "bpt/dtype.h"
 #include "bpt/status.h"
 
-// Rows and columns of C that are being worked on, and the f32 element (row, column) in memory; rows are ldc floats apart.
+// Rows and columns of C that are being worked on, and element (row, column) in memory, of the type that C has; rows are ldc elements apart.
 typedef struct {
     int64_t row, rows, column, columns;
-    float *c;
+    void *c;
     int64_t ldc;
 } bpt_gemm_tile_t;
 
@@ -21,11 +21,13 @@ typedef struct {
     bool transpose_a, transpose_b;  // A is stored [k,m], B is stored [n,k]
     bool accumulate;                // C += instead of C =
     int64_t m, n, k, lda, ldb;
-    // Where C goes: into memory with rows ldc apart, as f32 or (bpt_gemm_is_bf16, without accumulate, prepare and finish) rounded to
-    // bf16; or nowhere (transient): a tile exists in its thread's buffer until `finish` has taken it away.
+    // Where C goes: into memory with rows ldc apart, as f32 or (bpt_gemm_is_bf16, neither accumulate nor split) rounded to bf16; or
+    // nowhere (transient): an f32 tile exists in its thread's buffer until `finish` has taken it away.
     bpt_dtype_t c_dtype;
     bool transient;
     int64_t ldc;
+    bool biased;        // bf16 in memory only: bias [n] is added to each row before it is rounded
+    const float *bias;  // only when it runs
     // Called for every tile of C by the thread that works on it; NULL = nothing. `prepare` fills it when accumulate is set.
     void (*prepare)(void *context, const bpt_gemm_tile_t *tile);
     void (*finish)(void *context, const bpt_gemm_tile_t *tile);

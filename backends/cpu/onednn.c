@@ -22,7 +22,7 @@ typedef struct {
 } argument_t;
 
 enum { KIND_CPU = 1, STREAM_DEFAULT = 1, TYPE_BF16 = 2, TYPE_F32 = 3, SCRATCHPAD_USER = 1, QUERY_SCRATCHPAD = 136 };
-enum { ARG_SRC = 1, ARG_DST = 17, ARG_WEIGHTS = 33, ARG_SCRATCHPAD = 80 };
+enum { ARG_SRC = 1, ARG_DST = 17, ARG_WEIGHTS = 33, ARG_BIAS = 41, ARG_SCRATCHPAD = 80 };
 // At least four times sizeof(dnnl_memory_desc_t, dnnl_matmul_desc_t) of 2.x.
 enum { V2_DESCRIPTOR_BYTES = 4096, V2_OPERATION_BYTES = 16384 };
 
@@ -69,10 +69,13 @@ static struct {
 
 enum { BUCKETS = 1024 };
 
-// The memory objects of one thread: A, B, C, scratch.
+// The memory objects of one thread: A, B, C, scratch, bias. The last only of products that have one.
+enum { OBJECTS = 5 };
 typedef struct {
-    void *object[4];
+    void *object[OBJECTS];
 } slots_t;
+
+static int count_objects(const bpt_onednn_product_t *p) { return p->bias ? OBJECTS : OBJECTS - 1; }
 
 // A compiled product; kept, because the same shapes come back in every step.
 typedef struct entry {
@@ -162,7 +165,7 @@ void bpt_onednn_unlock(void) { pthread_mutex_unlock(&mutex); }
 
 // ---- Descriptors, in both versions -----------------------------------------------------------------------------------
 typedef struct {
-    void *a, *b, *c;
+    void *a, *b, *c, *bias;
 } descriptors_t;
 
 static int make_descriptor(void **out, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride, int type) {
@@ -175,6 +178,7 @@ static int make_descriptors(const bpt_onednn_product_t *p, descriptors_t *d) {
     int status = make_descriptor(&d->a, p->m, p->k, p->transpose_a ? 1 : p->lda, p->transpose_a ? p->lda : 1, TYPE_BF16);
     if (!status) status = make_descriptor(&d->b, p->k, p->n, p->transpose_b ? 1 : p->ldb, p->transpose_b ? p->ldb : 1, TYPE_BF16);
     if (!status) status = make_descriptor(&d->c, p->m, p->n, p->ldc, 1, p->c_dtype == BPT_F32 ? TYPE_F32 : TYPE_BF16);
+    if (!status && p->bias) status = make_descriptor(&d->bias, 1, p->n, p->n, 1, TYPE_F32);
     return status;
 }
 
@@ -191,20 +195,22 @@ static int make_attributes(const bpt_onednn_product_t *p, void **attr) {
     return status;
 }
 
-static int make_primitive_descriptor(const descriptors_t *d, const void *attr, void **out) {
-    if (state.major == 3) return lib.matmul_primitive_desc_create(out, state.engine, d->a, d->b, NULL, d->c, attr);
+static int make_primitive_descriptor(const bpt_onednn_product_t *p, const descriptors_t *d, const void *attr, void **out) {
+    const void *bias = p->bias ? d->bias : NULL;
+    if (state.major == 3) return lib.matmul_primitive_desc_create(out, state.engine, d->a, d->b, bias, d->c, attr);
     _Alignas(64) char operation[V2_OPERATION_BYTES];
-    const int status = lib.matmul_desc_init(operation, d->a, d->b, NULL, d->c);
+    const int status = lib.matmul_desc_init(operation, d->a, d->b, bias, d->c);
     return status ? status : lib.primitive_desc_create(out, operation, attr, state.engine, NULL);
 }
 
 // Memory objects for threads [e->threads, threads).
 static int add_slots(entry_t *e, const descriptors_t *d, const void *scratchpad, int threads) {
-    const void *const descriptors[4] = {d->a, d->b, d->c, scratchpad};
+    const void *const descriptors[OBJECTS] = {d->a, d->b, d->c, scratchpad, d->bias};
+    const int count = count_objects(&e->product);
     for (; e->threads < threads; ++e->threads) {
         slots_t *s = &e->slots[e->threads];
         *s = (slots_t){{NULL}};
-        for (int i = 0; i < 4; ++i) {
+        for (int i = 0; i < count; ++i) {
             const int status = lib.memory_create(&s->object[i], descriptors[i], state.engine, NULL);
             if (!status) continue;
             while (i-- > 0) lib.memory_destroy(s->object[i]);
@@ -218,7 +224,7 @@ static int add_slots(entry_t *e, const descriptors_t *d, const void *scratchpad,
 static int build(entry_t *e, const descriptors_t *d, int threads) {
     void *attr = NULL, *desc = NULL;
     int status = make_attributes(&e->product, &attr);
-    if (!status) status = make_primitive_descriptor(d, attr, &desc);
+    if (!status) status = make_primitive_descriptor(&e->product, d, attr, &desc);
     if (!status && !e->primitive) status = lib.primitive_create(&e->primitive, desc);
     if (!status) {
         const void *scratchpad = lib.primitive_desc_query_md(desc, QUERY_SCRATCHPAD, 0);
@@ -231,9 +237,9 @@ static int build(entry_t *e, const descriptors_t *d, int threads) {
 }
 
 static int build_entry(entry_t *e, int threads) {
-    _Alignas(64) char room[3][V2_DESCRIPTOR_BYTES];
-    descriptors_t d = {NULL, NULL, NULL};
-    if (state.major == 2) d = (descriptors_t){room[0], room[1], room[2]};
+    _Alignas(64) char room[4][V2_DESCRIPTOR_BYTES];
+    descriptors_t d = {NULL, NULL, NULL, NULL};
+    if (state.major == 2) d = (descriptors_t){room[0], room[1], room[2], room[3]};
     const int before = omp_get_max_threads();
     omp_set_num_threads(1);  // the kernel is made for as many threads as there are now
     int status = make_descriptors(&e->product, &d);
@@ -243,6 +249,7 @@ static int build_entry(entry_t *e, int threads) {
         if (d.a) lib.memory_desc_destroy(d.a);
         if (d.b) lib.memory_desc_destroy(d.b);
         if (d.c) lib.memory_desc_destroy(d.c);
+        if (d.bias) lib.memory_desc_destroy(d.bias);
     }
     return status;
 }
@@ -250,7 +257,7 @@ static int build_entry(entry_t *e, int threads) {
 static bool same_product(const bpt_onednn_product_t *a, const bpt_onednn_product_t *b) {
     return a->m == b->m && a->n == b->n && a->k == b->k && a->lda == b->lda && a->ldb == b->ldb && a->ldc == b->ldc &&
            a->transpose_a == b->transpose_a && a->transpose_b == b->transpose_b && a->accumulate == b->accumulate &&
-           a->c_dtype == b->c_dtype;
+           a->bias == b->bias && a->c_dtype == b->c_dtype;
 }
 
 static entry_t **bucket_of(const bpt_onednn_product_t *p) {
@@ -297,17 +304,18 @@ bpt_status_t bpt_onednn_prepare(const bpt_onednn_product_t *p, int threads, size
     return BPT_OK;
 }
 
-bool bpt_onednn_multiply(const bpt_onednn_product_t *p, const void *a, const void *b, void *c, void *scratch, int thread) {
-    static const int numbers[4] = {ARG_SRC, ARG_WEIGHTS, ARG_DST, ARG_SCRATCHPAD};
-    const void *const data[4] = {a, b, c, scratch};
+bool bpt_onednn_multiply(const bpt_onednn_product_t *p, const bpt_onednn_data_t *data, int thread) {
+    static const int numbers[OBJECTS] = {ARG_SRC, ARG_WEIGHTS, ARG_DST, ARG_SCRATCHPAD, ARG_BIAS};
+    const void *const place[OBJECTS] = {data->a, data->b, data->c, data->scratch, data->bias};
+    const int count = count_objects(p);
     const entry_t *e = find(p);
     if (!e || !e->primitive || thread >= e->threads) return false;
-    argument_t arguments[4];
-    for (int i = 0; i < 4; ++i) {
+    argument_t arguments[OBJECTS];
+    for (int i = 0; i < count; ++i) {
         arguments[i] = (argument_t){numbers[i], e->slots[thread].object[i]};
-        if (lib.memory_set_data_handle(arguments[i].memory, (void *)(uintptr_t)data[i])) return false;
+        if (lib.memory_set_data_handle(arguments[i].memory, (void *)(uintptr_t)place[i])) return false;
     }
-    return !lib.primitive_execute(e->primitive, state.streams[thread], 4, arguments) && !lib.stream_wait(state.streams[thread]);
+    return !lib.primitive_execute(e->primitive, state.streams[thread], count, arguments) && !lib.stream_wait(state.streams[thread]);
 }
 
 bool bpt_onednn_multiply_f32(const bpt_onednn_product_t *p, const float *a, const float *b, float *c) {
@@ -326,7 +334,7 @@ void bpt_onednn_clear(void) {
         for (entry_t *e = state.buckets[b], *next; e; e = next) {
             next = e->next;
             for (int t = 0; t < e->threads; ++t)
-                for (int i = 0; i < 4; ++i) lib.memory_destroy(e->slots[t].object[i]);
+                for (int i = 0; i < count_objects(&e->product); ++i) lib.memory_destroy(e->slots[t].object[i]);
             if (e->primitive) lib.primitive_destroy(e->primitive);
             bpt_free(e->slots);
             bpt_free(e);

@@ -6,10 +6,10 @@
 #include "bpt/dtype.h"
 #include "bpt/status.h"
 
-// C[m,n] = op(A) op(B) (+ C) for one thread; as in bpt_gemm_t.
+// C[m,n] = op(A) op(B) (+ C) (+ bias, f32, in each row) for one thread; as in bpt_gemm_t.
 typedef struct {
     int64_t m, n, k, lda, ldb, ldc;
-    bool transpose_a, transpose_b, accumulate;
+    bool transpose_a, transpose_b, accumulate, bias;
     bpt_dtype_t c_dtype;
 } bpt_onednn_product_t;
 
@@ -21,10 +21,16 @@ void bpt_onednn_lock(void);
 void bpt_onednn_unlock(void);
 // Makes the kernel for this shape, for `threads` threads; *scratch_bytes = what one thread needs. Only with the lock.
 bpt_status_t bpt_onednn_prepare(const bpt_onednn_product_t *p, int threads, size_t *scratch_bytes) BPT_MUST_USE;
+// Where the operands of a product are; bias [n] only for one that has it.
+typedef struct {
+    const void *a, *b;
+    void *c, *scratch;
+    const float *bias;
+} bpt_onednn_data_t;
 // Runs a prepared product as thread number `thread`; false when it was not prepared or the library failed.
-bool bpt_onednn_multiply(const bpt_onednn_product_t *p, const void *a, const void *b, void *c, void *scratch, int thread);
-// An f32 product without transpose_a in the calling thread, with neither lock nor preparation. False: not done, because there is no oneDNN,
-// the processor is not of the x86 family (for others its f32 kernels are slow), or the library has failed.
+bool bpt_onednn_multiply(const bpt_onednn_product_t *p, const bpt_onednn_data_t *data, int thread);
+// An f32 product without transpose_a and bias in the calling thread, with neither lock nor preparation. False: not done, because there is
+// no oneDNN, the processor is not of the x86 family (for others its f32 kernels are slow), or the library has failed.
 bool bpt_onednn_multiply_f32(const bpt_onednn_product_t *p, const float *a, const float *b, float *c);
 // Forgets all kernels, when no device is open any more.
 void bpt_onednn_clear(void);

@@ -43,6 +43,7 @@ static const struct {
     {"bias_relu", false, false, true, 1, {{BPT_STEP_RELU}}},
     {"bias_relu_dropout", false, false, true, 2, {{BPT_STEP_RELU}, {BPT_STEP_DROPOUT, .c = 0.25f, .uid = 4}}},
     {"mask", false, false, false, 1, {{BPT_STEP_MASK, 4, 1.25f}}},
+    {"bias_relu_mask", false, false, true, 2, {{BPT_STEP_RELU}, {BPT_STEP_MASK, 4, 1}}},
     {"bias_dropout_add", false, false, true, 2, {{BPT_STEP_DROPOUT, .c = 0.1f, .uid = 5}, {BPT_STEP_ADD, 5}}},
     {"scale_mul_add_row", false, false, false, 3, {{BPT_STEP_SCALE, .c = 0.5f}, {BPT_STEP_MUL, 4}, {BPT_STEP_ADD_ROW, 5}}},
 };

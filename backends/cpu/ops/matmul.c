@@ -4,18 +4,29 @@
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/steps.h"
 
+// True when the steps give the same numbers before and after rounding: those that keep an element or make it zero.
+static bool commutes_with_rounding(const bpt_pointwise_attrs_t *epilogue) {
+    for (int i = 0; i < epilogue->n_steps; ++i) {
+        const bpt_step_t *step = &epilogue->step[i];
+        if (step->code != BPT_STEP_RELU && !(step->code == BPT_STEP_MASK && step->c == 1)) return false;
+    }
+    return true;
+}
+
 static bpt_gemm_t make_product(const bpt_op_call_t *call) {
     const bpt_matmul_attrs_t *attrs = &call->attrs.matmul;
     const bpt_operand_t *a = &call->in[0], *b = &call->in[1], *out = &call->out[0];
-    const bool has_epilogue = call->in[3].present || attrs->epilogue.n_steps;
     bpt_gemm_t g = {.a_dtype = a->dtype, .b_dtype = b->dtype, .transpose_a = attrs->transpose_a, .transpose_b = attrs->transpose_b};
     g.m = bpt_shape_rows(&out->shape), g.n = bpt_shape_columns(&out->shape);
     g.k = attrs->transpose_a ? bpt_shape_rows(&a->shape) : bpt_shape_columns(&a->shape);
     g.lda = bpt_shape_columns(&a->shape), g.ldb = bpt_shape_columns(&b->shape), g.ldc = g.n;
     g.accumulate = call->in[2].present;
-    const bool direct_bf16 = bpt_gemm_is_bf16(&g) && out->dtype == BPT_BF16 && !has_epilogue && !g.accumulate && !bpt_gemm_is_split(&g);
+    // Half of the memory of an f32 tile, which would not stay in the cache.
+    const bool direct_bf16 = bpt_gemm_is_bf16(&g) && out->dtype == BPT_BF16 && !g.accumulate && !bpt_gemm_is_split(&g) &&
+                             commutes_with_rounding(&attrs->epilogue);
     g.c_dtype = direct_bf16 ? BPT_BF16 : BPT_F32;
     g.transient = out->dtype != BPT_F32 && !direct_bf16;
+    g.biased = direct_bf16 && call->in[3].present;
     return g;
 }
 
@@ -36,7 +47,7 @@ typedef struct {
 static void copy_acc(void *context, const bpt_gemm_tile_t *tile) {
     const tile_context_t *t = context;
     for (int64_t i = 0; i < tile->rows; ++i)
-        memcpy(tile->c + i * tile->ldc, t->acc + (tile->row + i) * t->n + tile->column, (size_t)tile->columns * sizeof *t->acc);
+        memcpy((float *)tile->c + i * tile->ldc, t->acc + (tile->row + i) * t->n + tile->column, (size_t)tile->columns * sizeof *t->acc);
 }
 
 static void apply_epilogue(void *context, const bpt_gemm_tile_t *tile) {
@@ -44,10 +55,26 @@ static void apply_epilogue(void *context, const bpt_gemm_tile_t *tile) {
     const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
     for (int64_t i = 0; i < tile->rows; ++i) {
         const int64_t row = tile->row + i;
-        float *c = tile->c + i * tile->ldc;
+        float *c = (float *)tile->c + i * tile->ldc;
         if (t->has_steps) k->steps(&t->steps, c, row, tile->column, tile->columns);
         if (t->transient) k->from_f32(t->out + (size_t)(row * t->n + tile->column) * bpt_dtype_size(t->dtype), t->dtype, c, tile->columns);
     }
+}
+
+// The same on a tile that is rounded, in place.
+static void apply_rounded(void *context, const bpt_gemm_tile_t *tile) {
+    enum { PIECE = 1024 };
+    const tile_context_t *t = context;
+    const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
+    float x[PIECE];
+    for (int64_t i = 0; i < tile->rows; ++i)
+        for (int64_t j = 0; j < tile->columns; j += PIECE) {
+            const int64_t n = bpt_cpu_min(PIECE, tile->columns - j);
+            uint16_t *c = (uint16_t *)tile->c + i * tile->ldc + j;
+            k->to_f32(x, c, t->dtype, n);
+            k->steps(&t->steps, x, tile->row + i, tile->column + j, n);
+            k->from_f32(c, t->dtype, x, n);
+        }
 }
 
 void bpt_cpu_run_MATMUL(const bpt_host_run_t *run) {
@@ -60,10 +87,11 @@ void bpt_cpu_run_MATMUL(const bpt_host_run_t *run) {
                         .dtype = call->out[0].dtype,
                         .n = g.n,
                         .transient = g.transient};
-    t.steps.bias = run->in[3];
+    g.bias = run->in[3];
+    if (!g.biased) t.steps.bias = run->in[3];
     t.has_steps = t.steps.bias || epilogue->n_steps;
     g.context = &t;
     if (g.accumulate && (g.transient || run->in[2] != run->out[0])) g.prepare = copy_acc;
-    if (t.has_steps || g.transient) g.finish = apply_epilogue;
+    if (t.has_steps || g.transient) g.finish = g.c_dtype == BPT_F32 ? apply_epilogue : apply_rounded;
     bpt_gemm_run(&g, run->in[0], run->in[1], run->out[0], run->scratch, run->threads);
 }
