@@ -26,7 +26,7 @@ typedef struct {
     bpt_dtype_t c_dtype;
     bool transient;
     int64_t ldc;
-    bool biased;        // bf16 in memory only: bias [n] is added to each row before it is rounded
+    bool biased;        // bf16 in memory and k > 0 only: bias [n] is added to each row before it is rounded
     const float *bias;  // only when it runs
     // Called for every tile of C by the thread that works on it; NULL = nothing. `prepare` fills it when accumulate is set.
     void (*prepare)(void *context, const bpt_gemm_tile_t *tile);

@@ -10,6 +10,7 @@ static const int64_t sizes[][3] = {
     {40, 8200, 33},  // an inner dimension long enough to be summed in parts
     {700, 40, 530}, {1, 300, 2100}, {1030, 20, 2100},  // more than one tile each way
     {36, 2060, 44}, {33, 6, 36},                       // more than one block of the depth; blocks that are not full
+    {3, 0, 50},     // no product: only what happens to it
     {130, 65, 96},  // for the epilogues and types
 };
 

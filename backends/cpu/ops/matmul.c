@@ -21,8 +21,8 @@ static bpt_gemm_t make_product(const bpt_op_call_t *call) {
     g.k = attrs->transpose_a ? bpt_shape_rows(&a->shape) : bpt_shape_columns(&a->shape);
     g.lda = bpt_shape_columns(&a->shape), g.ldb = bpt_shape_columns(&b->shape), g.ldc = g.n;
     g.accumulate = call->in[2].present;
-    // Half of the memory of an f32 tile, which would not stay in the cache.
-    const bool direct_bf16 = bpt_gemm_is_bf16(&g) && out->dtype == BPT_BF16 && !g.accumulate && !bpt_gemm_is_split(&g) &&
+    // Half of the memory of an f32 tile, which would not stay in the cache. (Without a product the library adds no bias.)
+    const bool direct_bf16 = g.k && bpt_gemm_is_bf16(&g) && out->dtype == BPT_BF16 && !g.accumulate && !bpt_gemm_is_split(&g) &&
                              commutes_with_rounding(&attrs->epilogue);
     g.c_dtype = direct_bf16 ? BPT_BF16 : BPT_F32;
     g.transient = out->dtype != BPT_F32 && !direct_bf16;
