@@ -195,11 +195,10 @@ static int make_attributes(const bpt_onednn_product_t *p, void **attr) {
     return status;
 }
 
-static int make_primitive_descriptor(const bpt_onednn_product_t *p, const descriptors_t *d, const void *attr, void **out) {
-    const void *bias = p->bias ? d->bias : NULL;
-    if (state.major == 3) return lib.matmul_primitive_desc_create(out, state.engine, d->a, d->b, bias, d->c, attr);
+static int make_primitive_descriptor(const descriptors_t *d, const void *attr, void **out) {
+    if (state.major == 3) return lib.matmul_primitive_desc_create(out, state.engine, d->a, d->b, d->bias, d->c, attr);
     _Alignas(64) char operation[V2_OPERATION_BYTES];
-    const int status = lib.matmul_desc_init(operation, d->a, d->b, bias, d->c);
+    const int status = lib.matmul_desc_init(operation, d->a, d->b, d->bias, d->c);
     return status ? status : lib.primitive_desc_create(out, operation, attr, state.engine, NULL);
 }
 
@@ -224,7 +223,7 @@ static int add_slots(entry_t *e, const descriptors_t *d, const void *scratchpad,
 static int build(entry_t *e, const descriptors_t *d, int threads) {
     void *attr = NULL, *desc = NULL;
     int status = make_attributes(&e->product, &attr);
-    if (!status) status = make_primitive_descriptor(&e->product, d, attr, &desc);
+    if (!status) status = make_primitive_descriptor(d, attr, &desc);
     if (!status && !e->primitive) status = lib.primitive_create(&e->primitive, desc);
     if (!status) {
         const void *scratchpad = lib.primitive_desc_query_md(desc, QUERY_SCRATCHPAD, 0);
@@ -239,7 +238,7 @@ static int build(entry_t *e, const descriptors_t *d, int threads) {
 static int build_entry(entry_t *e, int threads) {
     _Alignas(64) char room[4][V2_DESCRIPTOR_BYTES];
     descriptors_t d = {NULL, NULL, NULL, NULL};
-    if (state.major == 2) d = (descriptors_t){room[0], room[1], room[2], room[3]};
+    if (state.major == 2) d = (descriptors_t){room[0], room[1], room[2], e->product.bias ? room[3] : NULL};
     const int before = omp_get_max_threads();
     omp_set_num_threads(1);  // the kernel is made for as many threads as there are now
     int status = make_descriptors(&e->product, &d);

@@ -4,15 +4,6 @@
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/steps.h"
 
-// True when the steps give the same numbers before and after rounding: those that keep an element or make it zero.
-static bool commutes_with_rounding(const bpt_pointwise_attrs_t *epilogue) {
-    for (int i = 0; i < epilogue->n_steps; ++i) {
-        const bpt_step_t *step = &epilogue->step[i];
-        if (step->code != BPT_STEP_RELU && !(step->code == BPT_STEP_MASK && step->c == 1)) return false;
-    }
-    return true;
-}
-
 static bpt_gemm_t make_product(const bpt_op_call_t *call) {
     const bpt_matmul_attrs_t *attrs = &call->attrs.matmul;
     const bpt_operand_t *a = &call->in[0], *b = &call->in[1], *out = &call->out[0];
@@ -23,7 +14,7 @@ static bpt_gemm_t make_product(const bpt_op_call_t *call) {
     g.accumulate = call->in[2].present;
     // Half of the memory of an f32 tile, which would not stay in the cache. (Without a product the library adds no bias.)
     const bool direct_bf16 = g.k && bpt_gemm_is_bf16(&g) && out->dtype == BPT_BF16 && !g.accumulate && !bpt_gemm_is_split(&g) &&
-                             commutes_with_rounding(&attrs->epilogue);
+                             bpt_steps_commute_with_rounding(&attrs->epilogue);
     g.c_dtype = direct_bf16 ? BPT_BF16 : BPT_F32;
     g.transient = out->dtype != BPT_F32 && !direct_bf16;
     g.biased = direct_bf16 && call->in[3].present;
@@ -63,18 +54,11 @@ static void apply_epilogue(void *context, const bpt_gemm_tile_t *tile) {
 
 // The same on a tile that is rounded, in place.
 static void apply_rounded(void *context, const bpt_gemm_tile_t *tile) {
-    enum { PIECE = 1024 };
     const tile_context_t *t = context;
-    const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
-    float x[PIECE];
-    for (int64_t i = 0; i < tile->rows; ++i)
-        for (int64_t j = 0; j < tile->columns; j += PIECE) {
-            const int64_t n = bpt_cpu_min(PIECE, tile->columns - j);
-            uint16_t *c = (uint16_t *)tile->c + i * tile->ldc + j;
-            k->to_f32(x, c, t->dtype, n);
-            k->steps(&t->steps, x, tile->row + i, tile->column + j, n);
-            k->from_f32(c, t->dtype, x, n);
-        }
+    for (int64_t i = 0; i < tile->rows; ++i) {
+        uint16_t *c = (uint16_t *)tile->c + i * tile->ldc;
+        bpt_cpu_steps_run(&t->steps, c, t->dtype, c, t->dtype, tile->row + i, tile->column, tile->columns);
+    }
 }
 
 void bpt_cpu_run_MATMUL(const bpt_host_run_t *run) {

@@ -21,14 +21,23 @@ bool bpt_cpu_steps_use_position(const bpt_pointwise_attrs_t *attrs) {
 }
 
 // Works in a buffer of its own, so that the output may share the storage of any input of its shape and type.
-static void run_piece(const bpt_host_run_t *run, const bpt_cpu_steps_t *s, int64_t row, int64_t column, int64_t n) {
+void bpt_cpu_steps_run(const bpt_cpu_steps_t *s, void *out, bpt_dtype_t to, const void *x, bpt_dtype_t from, int64_t row, int64_t column,
+                       int64_t n) {
     const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
+    _Alignas(64) float data[PIECE];
+    for (int64_t i = 0; i < n; i += PIECE) {
+        const int64_t m = bpt_cpu_min(PIECE, n - i);
+        k->to_f32(data, (const char *)x + (size_t)i * bpt_dtype_size(from), from, m);
+        k->steps(s, data, row, column + i, m);
+        k->from_f32((char *)out + (size_t)i * bpt_dtype_size(to), to, data, m);
+    }
+}
+
+static void run_piece(const bpt_host_run_t *run, const bpt_cpu_steps_t *s, int64_t row, int64_t column, int64_t n) {
     const bpt_dtype_t from = run->call->in[0].dtype, to = run->call->out[0].dtype;
     const size_t first = (size_t)(row * s->columns + column);
-    _Alignas(64) float data[PIECE];
-    k->to_f32(data, (const char *)run->in[0] + first * bpt_dtype_size(from), from, n);
-    k->steps(s, data, row, column, n);
-    k->from_f32((char *)run->out[0] + first * bpt_dtype_size(to), to, data, n);
+    const char *x = (const char *)run->in[0] + first * bpt_dtype_size(from);
+    bpt_cpu_steps_run(s, (char *)run->out[0] + first * bpt_dtype_size(to), to, x, from, row, column, n);
 }
 
 void bpt_cpu_run_POINTWISE(const bpt_host_run_t *run) {
@@ -44,7 +53,7 @@ void bpt_cpu_run_POINTWISE(const bpt_host_run_t *run) {
 #pragma omp parallel for num_threads(run->threads) schedule(static)
         for (int64_t b = 0; b < rows * blocks; ++b) {
             const int64_t row = b / blocks, end = bpt_cpu_min((b % blocks + 1) * BLOCK, columns);
-            for (int64_t c = b % blocks * BLOCK; c < end; c += PIECE) run_piece(run, &s, row, c, bpt_cpu_min(PIECE, end - c));
+            run_piece(run, &s, row, b % blocks * BLOCK, end - b % blocks * BLOCK);
         }
         return;
     }
@@ -52,5 +61,5 @@ void bpt_cpu_run_POINTWISE(const bpt_host_run_t *run) {
 #pragma omp parallel for num_threads(run->threads) schedule(static)
     for (int64_t b = 0; b < blocks; ++b)
         for (int64_t row = b * block; row < bpt_cpu_min((b + 1) * block, rows); ++row)
-            for (int64_t c = 0; c < columns; c += PIECE) run_piece(run, &s, row, c, bpt_cpu_min(PIECE, columns - c));
+            run_piece(run, &s, row, 0, columns);
 }

@@ -11,15 +11,6 @@ typedef struct {
 
 static bool same_place(const bpt_view_t *a, const bpt_view_t *b) { return a->buffer == b->buffer && a->offset_bytes == b->offset_bytes; }
 
-// Steps whose results need no rounding when the value had been rounded before.
-static bool are_exact(const bpt_pointwise_attrs_t *steps) {
-    for (int i = 0; i < steps->n_steps; ++i) {
-        const bpt_step_t *s = &steps->step[i];
-        if (s->code != BPT_STEP_RELU && !(s->code == BPT_STEP_MASK && s->c == 1)) return false;
-    }
-    return true;
-}
-
 // With the mask, the bias and a first relu inside of the product, or without; with its result in scratch or in c.
 static plan_t plan_of(const bpt_gemm_t *g, const bpt_epilogue_t *e, int64_t lda, int64_t ldb, int64_t ldc, bool masked, bool fused,
                       bool apart) {
@@ -54,7 +45,7 @@ static plan_t plan_of(const bpt_gemm_t *g, const bpt_epilogue_t *e, int64_t lda,
 static bool is_possible(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, const plan_t *plan) {
     const bool copies = g->acc.present && !same_place(&g->acc, &g->c), f32 = plan->product.result == BPT_F32;
     if (ldc != g->n && (plan->apart || plan->product.masked || copies || plan->adds_bias || plan->rest.n_steps)) return false;
-    if (!f32 && (g->acc.present || plan->adds_bias || !are_exact(&plan->rest))) return false;
+    if (!f32 && (g->acc.present || plan->adds_bias || !bpt_steps_commute_with_rounding(&plan->rest))) return false;
     return l->device->api->driver->product_can(l->device->api, &plan->product);
 }
 

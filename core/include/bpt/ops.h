@@ -74,6 +74,15 @@ typedef struct {
     bpt_step_t step[BPT_MAX_STEPS];
 } bpt_pointwise_attrs_t;
 
+// True when the steps give the same numbers before and after rounding: those that keep an element or make it zero.
+static inline bool bpt_steps_commute_with_rounding(const bpt_pointwise_attrs_t *steps) {
+    for (int i = 0; i < steps->n_steps; ++i) {
+        const bpt_step_t *s = &steps->step[i];
+        if (s->code != BPT_STEP_RELU && !(s->code == BPT_STEP_MASK && s->c == 1)) return false;
+    }
+    return true;
+}
+
 // matmul: out F [M,N] = steps( op(A) op(B) + acc + bias ), op(A) is [M,K], op(B) is [K,N]; transpose_a: A is stored [K,M].
 // in: 0 A F, 1 B F, 2 acc [M,N] f32 or absent (out may share its storage), 3 bias f32 [N] or absent, 4-5 extras of the steps,
 //     6 row_keys, 7 rng.
