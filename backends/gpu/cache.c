@@ -45,8 +45,7 @@ static header_t header_of(const bpt_cache_key_t *key, const void *data, size_t l
 
 // ---- The folder ------------------------------------------------------------------------------------------------------
 
-// *out NULL: there is none.
-static bpt_status_t folder_path(char **out) {
+bpt_status_t bpt_cache_folder(char **out) {
     const char *on = getenv("BPT_CACHE");
     *out = NULL;
     return on && !strcmp(on, "0") ? BPT_OK : bpt_user_folder("BPT_CACHE_DIR", "XDG_CACHE_HOME", ".cache", out);
@@ -73,7 +72,7 @@ static bpt_status_t prune_once(const char *folder) {
 static bpt_status_t entry_path(const bpt_cache_key_t *key, bool create, char **out) {
     char *folder;
     *out = NULL;
-    BPT_TRY(folder_path(&folder));
+    BPT_TRY(bpt_cache_folder(&folder));
     if (!folder) return BPT_OK;
     bpt_status_t status = create ? bpt_folders_create(folder) : BPT_OK;
     if (status == BPT_OK && create) status = prune_once(folder);

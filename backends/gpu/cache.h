@@ -20,6 +20,8 @@ bpt_cache_key_t bpt_cache_key(const char *kind, const char *const *parts, int n_
 bool bpt_cache_get(const bpt_cache_key_t *key, void **data, size_t *length);
 // Replaces the entry as a whole, so that several programs may share a folder. Where it cannot be written there is no cache.
 void bpt_cache_put(const bpt_cache_key_t *key, const void *data, size_t length);
+// The folder, freed with bpt_free; NULL: there is none. It need not exist yet.
+bpt_status_t bpt_cache_folder(char **out) BPT_MUST_USE;
 // Where the entries of a folder are more than `most_bytes`, deletes as many as leave three quarters of that. Other files stay.
 bpt_status_t bpt_cache_prune(const char *folder, uint64_t most_bytes) BPT_MUST_USE;
 
