@@ -47,6 +47,10 @@ bpt_value_t bpt_attention(bpt_graph_t *g, const bpt_attention_attrs_t *attrs, co
     return bpt_add_node(g, &node);
 }
 
+bpt_value_t bpt_attention_lse(bpt_graph_t *g, bpt_value_t attention) {
+    return g->status == BPT_OK ? g->nodes[value_info(g, attention)->node].out[1] : BPT_NO_VALUE;
+}
+
 static bpt_status_t grad(bpt_graph_t *g, const bpt_node_t *node, const bpt_value_t *dout, const bool *need, bpt_value_t *din) {
     GRAPH_EXPECT(node->attrs.attention.graph.kind != BPT_GRAPH_TABLE, "attention over explicit tables has no gradient");
     bpt_node_t back = bpt_node_init(BPT_OP_ATTENTION_GRAD);

@@ -6,11 +6,12 @@
 
 #include "bpt/alloc.h"
 #include "bpt/buffer.h"
-#include "models/decode/decode_internal.h"
+#include "models/decode/late_spans.h"
 
 // Programs by rows. A token completes no span half of the time, one a quarter of the time, and so on, at most one of each level; so many
 // rows come together when all sequences do so at once. A prompt goes in blocks of BLOCK tokens, which complete at most BLOCK - 1 spans of
-// its own and one of each level that began before.
+// its own and one of each level that began before. Late spans (late_spans.h) have programs of their own; no leaf of a block reads one
+// that ends in the block.
 enum { N_SIZES = 6, BLOCK = 240, BLOCK_ROWS = 512, TOKEN_ROWS = 32 };
 static const int64_t sizes[N_SIZES] = {1, 2, 4, 8, TOKEN_ROWS, TOKEN_ROWS};  // for each sequence
 _Static_assert(2 * BLOCK + BPT_MAX_LEVELS <= BLOCK_ROWS, "a block must fit the largest program");
@@ -27,6 +28,7 @@ struct bpt_decoder {
     struct bpt_buffer *states[DECODE_N_STATES];  // the parameters belong to the runner
     size_t state_bytes;                          // of its own states
     decode_program_t programs[N_SIZES];
+    bpt_late_spans_t *late;
     uint32_t *tokens, *positions, *leaf, *nodes, *table;  // staging, of the largest program
     uint32_t *last, *last_table;
     float *logits;  // [sequences, vocab]
@@ -77,6 +79,7 @@ static bpt_status_t allocate(bpt_decoder_t *d) {
     BPT_TRY(bpt_alloc(sequences * table, sizeof(uint32_t), &d->last_table));
     BPT_TRY(bpt_alloc(sequences * (size_t)c->vocab, sizeof(float), &d->logits));
     BPT_TRY(bpt_alloc(sequences, sizeof *d->length, &d->length));
+    BPT_TRY(bpt_late_spans_create(&d->shape, &d->graph, d->workspace, d->states, &d->late));
     return make_low_weights(d);
 }
 
@@ -110,6 +113,7 @@ bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t 
 void bpt_decoder_destroy(bpt_decoder_t *d) {
     if (!d) return;
     for (int i = 0; i < N_SIZES; ++i) bpt_program_destroy(d->programs[i].program);
+    bpt_late_spans_destroy(d->late);
     bpt_workspace_destroy(d->workspace);
     bpt_buffer_destroy(d->device, d->states[DECODE_LOW]);
     bpt_buffer_destroy(d->device, d->states[DECODE_CACHE]);
@@ -128,7 +132,9 @@ void bpt_decoder_destroy(bpt_decoder_t *d) {
 uint64_t bpt_decoder_device_bytes(const bpt_decoder_t *d) { return d->state_bytes + bpt_workspace_bytes(d->workspace); }
 int64_t bpt_decoder_length(const bpt_decoder_t *d, int64_t sequence) { return d->length[sequence]; }
 void bpt_decoder_rewind(bpt_decoder_t *d, int64_t sequence, int64_t length) {
-    if (length < d->length[sequence]) d->length[sequence] = length;
+    if (length >= d->length[sequence]) return;
+    d->length[sequence] = length;
+    bpt_late_spans_rewind(d->late, sequence, length);
 }
 
 static bpt_status_t program_for(bpt_decoder_t *d, int64_t rows, decode_program_t **out) {
@@ -156,6 +162,7 @@ static bpt_status_t fill_table(const bpt_decoder_t *d, int64_t sequence, int64_t
     if (count > d->shape.slots) return bpt_fail(BPT_ERR_INTERNAL, "node %" PRId64 " has %d intervals", node, count);
     memset(entry, 0, (size_t)d->shape.slots * 4 * sizeof *entry);
     for (int s = 0; s < count; ++s, entry += 4) {
+        if (node < d->capacity) BPT_TRY(bpt_late_spans_need(d->late, sequence, slots[s].begin, slots[s].end));
         entry[0] = (uint32_t)(first + slots[s].begin);
         entry[1] = (uint32_t)(first + slots[s].end);
         entry[2] = slots[s].rel_row < 0 ? BPT_NO_ROW : (uint32_t)slots[s].rel_row;
@@ -178,10 +185,10 @@ static bpt_status_t stage_leaves(bpt_decoder_t *d, int64_t sequence, const uint3
     return BPT_OK;
 }
 
-// The spans whose last leaf is among the next `count` leaves.
+// The spans whose last leaf is among the next `count` leaves, but for late ones.
 static bpt_status_t stage_spans(bpt_decoder_t *d, int64_t sequence, int64_t count, int64_t *rows) {
     const int64_t begin = d->length[sequence], end = begin + count;
-    for (int level = 1; has_spans(d) && level < bpt_levels(d->capacity); ++level)
+    for (int level = 1; has_spans(d) && level < bpt_levels(d->capacity) && !bpt_span_is_late(&d->graph, level); ++level)
         for (int64_t m = begin >> level; (m + 1) << level <= end; ++m)
             BPT_TRY(stage_node(d, (*rows)++, sequence, bpt_level_offset(d->capacity, level) + m, 0));
     return BPT_OK;
@@ -229,7 +236,7 @@ static bpt_status_t feed_block(bpt_decoder_t *d, int64_t sequence, const uint32_
     BPT_TRY(run(d, rows, logits ? d->logits : NULL));
     d->length[sequence] += count;
     if (logits) memcpy(logits, d->logits + sequence * vocab, (size_t)vocab * sizeof *logits);
-    return BPT_OK;
+    return bpt_late_spans_finish(d->late, sequence, d->length[sequence]);
 }
 
 static bpt_status_t check_room(const bpt_decoder_t *d, int64_t sequence, int64_t count) {
@@ -261,5 +268,5 @@ bpt_status_t bpt_decoder_step(bpt_decoder_t *d, const uint32_t *tokens, float *l
         if (tokens[s] != BPT_NO_ROW) BPT_TRY(stage_spans(d, s, 1, &rows));
     if (rows) BPT_TRY(run(d, rows, logits));
     for (int64_t s = 0; s < d->shape.sequences; ++s) d->length[s] += tokens[s] != BPT_NO_ROW;
-    return BPT_OK;
+    return bpt_late_spans_work(d->late, d->length);
 }

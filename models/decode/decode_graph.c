@@ -1,12 +1,85 @@
-// Graphs of incremental decoding (see decode.h): the encoder's layers over new nodes only, with cached keys and values.
+// Graphs of incremental decoding (see decode.h): the encoder's layers over new nodes only, with cached keys and values; and a layer of
+// late spans (late_spans.h) by itself.
 #include <stdio.h>
 
 #include "models/decode/decode_internal.h"
 #include "models/nn/layers.h"
 
+static const bpt_random_t none = {BPT_NO_VALUE, BPT_NO_VALUE};
+
+// A graph under construction.
+typedef struct {
+    const decode_shape_t *shape;
+    bpt_weights_t weights;
+    bpt_layers_t l;
+    bpt_value_t cache;
+} builder_t;
+
 static bpt_value_t table_input(bpt_graph_t *g, const char *name, int64_t rows, int64_t slots) {
     return bpt_input(g, name, BPT_U32, (bpt_shape_t){3, {rows, slots, 4}});
 }
+
+static void begin(builder_t *b, bpt_graph_t *g, const decode_shape_t *s) {
+    const bpt_model_config_t *c = s->config;
+    const bpt_shape_t arena = bpt_shape1(s->params->elements);
+    b->shape = s;
+    bpt_weights_init(&b->weights, g, s->params, bpt_state(g, "parameters", DECODE_PARAMS, BPT_F32, arena), BPT_F32);
+    if (s->precision != BPT_F32) b->weights.low = bpt_state(g, "parameters in low precision", DECODE_LOW, s->precision, arena);
+    b->cache = bpt_state(g, "cache", DECODE_CACHE, s->precision, bpt_shape2(c->layers * s->sequences * s->nodes, 2 * c->d_model));
+    b->l = (bpt_layers_t){.g = g, .w = &b->weights, .config = c, .precision = s->precision};
+}
+
+static bpt_status_t end(builder_t *b) {
+    bpt_status_t status = b->weights.status;
+    bpt_weights_free(&b->weights);
+    if (status == BPT_OK) status = bpt_graph_fuse(b->l.g);
+    return status == BPT_OK ? bpt_graph_eliminate(b->l.g) : status;
+}
+
+static void layer_prefix(int32_t layer, char prefix[32]) { snprintf(prefix, 32, "layers.%d.", layer); }
+
+// Keys and values of a layer, [sequences * nodes, 2d].
+static bpt_value_t layer_cache(const builder_t *b, int32_t layer) {
+    const decode_shape_t *s = b->shape;
+    const int64_t rows = s->sequences * s->nodes, row_bytes = 2 * (int64_t)s->config->d_model * (int64_t)bpt_dtype_size(s->precision);
+    return bpt_view(b->l.g, b->cache, (size_t)(layer * rows * row_bytes), bpt_shape2(rows, 2 * s->config->d_model));
+}
+
+static void cache_nodes(const builder_t *b, int32_t layer, bpt_stream_t x, bpt_value_t nodes) {
+    char prefix[32];
+    layer_prefix(layer, prefix);
+    bpt_scatter(b->l.g, layer_cache(b, layer), bpt_layer_project(&b->l, x.low, prefix, "attn.k_proj.weight", 2), nodes);
+}
+
+static bpt_value_t queries(const builder_t *b, int32_t layer, bpt_stream_t x) {
+    char prefix[32];
+    layer_prefix(layer, prefix);
+    return bpt_layer_project(&b->l, x.low, prefix, "attn.q_proj.weight", 1);
+}
+
+static bpt_value_t attend(const builder_t *b, int32_t layer, bpt_value_t q, bpt_value_t rel, bpt_value_t table) {
+    bpt_attention_attrs_t attrs = bpt_layer_attention_attrs(&b->l);
+    attrs.graph.kind = BPT_GRAPH_TABLE;
+    attrs.batch = 1;
+    const bpt_attention_inputs_t in = {.q = q,
+                                       .kv = layer_cache(b, layer),
+                                       .rel = rel,
+                                       .lengths = BPT_NO_VALUE,
+                                       .row_keys = BPT_NO_VALUE,
+                                       .rng = BPT_NO_VALUE,
+                                       .table = table};
+    return bpt_attention(b->l.g, &attrs, &in);
+}
+
+// What a layer makes of its rows x and what they read.
+static bpt_stream_t leave_layer(const builder_t *b, int32_t layer, bpt_value_t attention, bpt_value_t x) {
+    char prefix[32];
+    layer_prefix(layer, prefix);
+    const bpt_value_t sum = bpt_layer_project(&b->l, attention, prefix, "attn.out_proj.weight", 1);
+    return bpt_layer_feed_forward(&b->l, bpt_layer_norm(&b->l, sum, x, 0, none, prefix, "attn_norm"), none, prefix);
+}
+
+// ---- New nodes
 
 static void make_inputs(bpt_graph_t *g, const decode_shape_t *s, decode_program_t *p) {
     const bpt_shape_t rows = bpt_shape1(p->rows);
@@ -21,75 +94,93 @@ static void make_inputs(bpt_graph_t *g, const decode_shape_t *s, decode_program_
 }
 
 // Only one row of each sequence asks in the last layer: the one whose logits are wanted.
-static bpt_stream_t layer(const bpt_layers_t *l, const decode_shape_t *s, const decode_program_t *p, bpt_value_t cache, int32_t index,
-                          bpt_stream_t x) {
-    const bool last = index == l->config->layers - 1;
-    const int64_t row_bytes = 2 * (int64_t)l->config->d_model * (int64_t)bpt_dtype_size(s->precision);
-    const bpt_random_t none = {BPT_NO_VALUE, BPT_NO_VALUE};
+static bpt_stream_t layer(const builder_t *b, const decode_program_t *p, int32_t index, bpt_stream_t x) {
+    const bool last = index == b->l.config->layers - 1;
     char prefix[32];
-    snprintf(prefix, sizeof prefix, "layers.%d.", index);
-    const int64_t rows = s->sequences * s->nodes;
-    const bpt_value_t kv = bpt_view(l->g, cache, (size_t)(index * rows * row_bytes), bpt_shape2(rows, 2 * l->config->d_model));
-    bpt_scatter(l->g, kv, bpt_layer_project(l, x.low, prefix, "attn.k_proj.weight", 2), p->nodes);
+    layer_prefix(index, prefix);
+    cache_nodes(b, index, x, p->nodes);
     if (last) {
-        x.full = bpt_gather(l->g, x.full, p->last);
-        x.low = bpt_cast(l->g, x.full, s->precision);
+        x.full = bpt_gather(b->l.g, x.full, p->last);
+        x.low = bpt_cast(b->l.g, x.full, b->l.precision);
     }
-    bpt_attention_attrs_t attrs = bpt_layer_attention_attrs(l);
-    attrs.graph.kind = BPT_GRAPH_TABLE;
-    attrs.batch = 1;
-    const bpt_intervals_t graph = bpt_model_intervals(l->config, 1);
-    const bpt_attention_inputs_t in = {
-        .q = bpt_layer_project(l, x.low, prefix, "attn.q_proj.weight", 1),
-        .kv = kv,
-        .rel = graph.rel_levels ? bpt_weight_low(l->w, prefix, "attn.rel_key.weight", 1) : BPT_NO_VALUE,
-        .lengths = BPT_NO_VALUE,
-        .row_keys = BPT_NO_VALUE,
-        .rng = BPT_NO_VALUE,
-        .table = last ? p->last_table : p->table,
-    };
-    const bpt_value_t sum = bpt_layer_project(l, bpt_attention(l->g, &attrs, &in), prefix, "attn.out_proj.weight", 1);
-    return bpt_layer_feed_forward(l, bpt_layer_norm(l, sum, x.full, 0, none, prefix, "attn_norm"), none, prefix);
+    const bool relative = bpt_model_intervals(b->l.config, 1).rel_levels > 0;
+    const bpt_value_t rel = relative ? bpt_weight_low(b->l.w, prefix, "attn.rel_key.weight", 1) : BPT_NO_VALUE;
+    return leave_layer(b, index, attend(b, index, queries(b, index, x), rel, last ? p->last_table : p->table), x.full);
 }
 
 // The rows before the first layer: LayerNorm(embedding) of leaves, zero for spans.
 static bpt_stream_t embed(const bpt_layers_t *l, const decode_program_t *p) {
-    const bpt_random_t none = {BPT_NO_VALUE, BPT_NO_VALUE};
     const bpt_stream_t x = bpt_layer_norm(l, bpt_layer_embed(l, p->tokens, p->positions), BPT_NO_VALUE, 0, none, "", "embed_norm");
     const bpt_value_t leaves = bpt_gather(l->g, x.full, p->leaf);
     return (bpt_stream_t){leaves, bpt_cast(l->g, leaves, l->precision)};
 }
 
 static bpt_status_t build(bpt_graph_t *g, const decode_shape_t *s, decode_program_t *p) {
-    const bpt_model_config_t *c = s->config;
-    const bpt_shape_t arena = bpt_shape1(s->params->elements);
-    bpt_weights_t w;
-    bpt_weights_init(&w, g, s->params, bpt_state(g, "parameters", DECODE_PARAMS, BPT_F32, arena), BPT_F32);
-    if (s->precision != BPT_F32) w.low = bpt_state(g, "parameters in low precision", DECODE_LOW, s->precision, arena);
-    const bpt_value_t cache =
-        bpt_state(g, "cache", DECODE_CACHE, s->precision, bpt_shape2(c->layers * s->sequences * s->nodes, 2 * c->d_model));
-    const bpt_layers_t l = {.g = g, .w = &w, .config = c, .precision = s->precision};
+    builder_t b;
+    begin(&b, g, s);
     make_inputs(g, s, p);
-    bpt_stream_t x = embed(&l, p);
-    for (int32_t i = 0; i < c->layers; ++i) x = layer(&l, s, p, cache, i, x);
-    p->logits = bpt_layer_logits(&l, x.low);
+    bpt_stream_t x = embed(&b.l, p);
+    for (int32_t i = 0; i < s->config->layers; ++i) x = layer(&b, p, i, x);
+    p->logits = bpt_layer_logits(&b.l, x.low);
     bpt_graph_keep(g, p->logits);
-    bpt_status_t status = w.status;
-    bpt_weights_free(&w);
-    if (status == BPT_OK) status = bpt_graph_fuse(g);
-    return status == BPT_OK ? bpt_graph_eliminate(g) : status;
+    return end(&b);
 }
 
 bpt_status_t bpt_decode_graph(const decode_shape_t *shape, decode_program_t *program, bpt_graph_t **graph) {
-    bpt_graph_t *g;
-    BPT_TRY(bpt_graph_create(&g));
-    const bpt_status_t status = build(g, shape, program);
-    if (status == BPT_OK)
-        *graph = g;
-    else
-        bpt_graph_destroy(g);
+    BPT_TRY(bpt_graph_create(graph));
+    const bpt_status_t status = build(*graph, shape, program);
+    if (status != BPT_OK) bpt_graph_destroy(*graph);
     return status;
 }
+
+// ---- Late spans
+
+static bpt_status_t build_reading(bpt_graph_t *g, const decode_shape_t *s, int32_t layer, decode_reading_t *p) {
+    builder_t b;
+    begin(&b, g, s);
+    p->q = bpt_input(g, "q", s->precision, bpt_shape2(p->rows, s->config->d_model));
+    p->table = table_input(g, "table", p->rows, 1);
+    p->out = attend(&b, layer, p->q, BPT_NO_VALUE, p->table);
+    p->lse = bpt_attention_lse(g, p->out);
+    bpt_graph_keep(g, p->out);
+    bpt_graph_keep(g, p->lse);
+    return end(&b);
+}
+
+bpt_status_t bpt_decode_reading_graph(const decode_shape_t *shape, int32_t layer, decode_reading_t *program, bpt_graph_t **graph) {
+    BPT_TRY(bpt_graph_create(graph));
+    const bpt_status_t status = build_reading(*graph, shape, layer, program);
+    if (status != BPT_OK) bpt_graph_destroy(*graph);
+    return status;
+}
+
+static bpt_status_t build_entry(bpt_graph_t *g, const decode_shape_t *s, int32_t layer, decode_entry_t *p) {
+    const bpt_shape_t rows = bpt_shape2(p->rows, s->config->d_model);
+    builder_t b;
+    begin(&b, g, s);
+    p->x = bpt_input(g, "x", BPT_F32, rows);
+    p->attention = layer ? bpt_input(g, "attention", s->precision, rows) : BPT_NO_VALUE;
+    p->nodes = bpt_input(g, "nodes", BPT_U32, bpt_shape1(p->rows));
+    const bpt_stream_t x = layer ? leave_layer(&b, layer - 1, p->attention, p->x) : (bpt_stream_t){p->x, bpt_cast(g, p->x, s->precision)};
+    cache_nodes(&b, layer, x, p->nodes);
+    p->entered = p->q = BPT_NO_VALUE;
+    if (layer + 1 < s->config->layers) {
+        p->entered = x.full;
+        p->q = queries(&b, layer, x);
+        bpt_graph_keep(g, p->entered);
+        bpt_graph_keep(g, p->q);
+    }
+    return end(&b);
+}
+
+bpt_status_t bpt_decode_entry_graph(const decode_shape_t *shape, int32_t layer, decode_entry_t *program, bpt_graph_t **graph) {
+    BPT_TRY(bpt_graph_create(graph));
+    const bpt_status_t status = build_entry(*graph, shape, layer, program);
+    if (status != BPT_OK) bpt_graph_destroy(*graph);
+    return status;
+}
+
+// ---- Parameters in low precision
 
 bpt_status_t bpt_decode_cast_graph(const decode_shape_t *s, bpt_graph_t **graph) {
     const bpt_shape_t arena = bpt_shape1(s->params->elements);

@@ -46,6 +46,7 @@ static bpt_status_t fill_result(json_t *object, const cli_bench_place_t *place, 
     BPT_TRY(set_place(object, place));
     BPT_TRY(set_number(object, "s_per_step", r->s_per_step));
     BPT_TRY(set_number(object, "s_per_step_p99", r->p99));
+    BPT_TRY(set_number(object, "s_per_step_slowest", r->slowest));
     BPT_TRY(set_number(object, "tokens_per_s", r->tokens_per_s));
     BPT_TRY(set_number(object, "gflops", r->gflops));
     BPT_TRY(set_number(object, "gbytes_per_s", r->gbytes_per_s));
@@ -57,7 +58,7 @@ bpt_status_t cli_bench_print(const cli_bench_place_t *place, const cli_bench_res
     if (place->json) return print_object(fill_result, place, r);
     printf("%-10s n %-7" PRId64 " k %-3" PRId64 " %-4s", r->bench, r->n, r->k, bpt_dtype_name(place->precision));
     if (!isnan(r->s_per_step)) printf("  %10.3f ms", 1e3 * r->s_per_step);
-    if (!isnan(r->p99)) printf("  p99 %8.3f ms", 1e3 * r->p99);
+    if (!isnan(r->p99)) printf("  p99 %8.3f ms, slowest %8.3f ms", 1e3 * r->p99, 1e3 * r->slowest);
     if (!isnan(r->tokens_per_s)) printf("  %9.0f tokens/s", r->tokens_per_s);
     if (!isnan(r->gflops)) printf("  %8.1f GFLOP/s", r->gflops);
     if (r->device_bytes) printf("  %8.1f MiB", (double)r->device_bytes / 1048576);

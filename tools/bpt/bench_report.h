@@ -16,7 +16,7 @@ typedef struct {
 typedef struct {
     const char *bench;
     int64_t n, k;
-    double s_per_step, p99, tokens_per_s, gflops, gbytes_per_s;  // NaN: does not apply
+    double s_per_step, p99, slowest, tokens_per_s, gflops, gbytes_per_s;  // NaN: does not apply
     uint64_t device_bytes;                                       // 0: does not apply
 } cli_bench_result_t;
 

@@ -31,8 +31,15 @@ static cli_bench_place_t place_of(const bench_t *b) {
 static cli_timing_t timing_of(const bench_t *b) { return (cli_timing_t){.repeat = (int)b->o->tool.repeat, .quantile = 0.5}; }
 
 static cli_bench_result_t empty_result(const bench_t *b, const char *bench) {
-    return (cli_bench_result_t){
-        .bench = bench, .n = b->n, .k = b->k, .s_per_step = NAN, .p99 = NAN, .tokens_per_s = NAN, .gflops = NAN, .gbytes_per_s = NAN};
+    return (cli_bench_result_t){.bench = bench,
+                                .n = b->n,
+                                .k = b->k,
+                                .s_per_step = NAN,
+                                .p99 = NAN,
+                                .slowest = NAN,
+                                .tokens_per_s = NAN,
+                                .gflops = NAN,
+                                .gbytes_per_s = NAN};
 }
 
 static bpt_status_t print(const bench_t *b, const cli_bench_result_t *result) {
@@ -50,7 +57,7 @@ static bpt_model_config_t config_of(const bench_t *b) {
     c.vocab = VOCAB;
     c.positions = c.model == BPT_MODEL_TRANSFORMER ? BPT_POSITIONS_ABSOLUTE : BPT_POSITIONS_RELATIVE;
     c.rel_levels = c.model == BPT_MODEL_TRANSFORMER ? 0 : bpt_default_rel_levels(b->n);
-    c.max_positions = (int32_t)b->n;
+    c.max_positions = (int32_t)b->n + DECODED / 2;  // decoding goes on behind n
     c.tied = false;
     c.dropout_input = c.dropout_hidden = c.dropout_attention = c.dropout_head = 0;
     return c;
@@ -345,7 +352,7 @@ static bpt_status_t bench_gemm(const bench_t *b) {
     return status;
 }
 
-// ---- decode: one token of each text after n - 200 others
+// ---- decode: one token of each text, the last ones before n and the first ones behind it, where the largest spans of n leaves end
 static bpt_status_t bench_decode(const bench_t *b) {
     bpt_runner_t *runner = NULL;
     bpt_decoder_t *decoder = NULL;
@@ -353,15 +360,15 @@ static bpt_status_t bench_decode(const bench_t *b) {
     float *logits = NULL;
     double seconds[DECODED];
     const int64_t texts = b->o->use.batch;
-    const int64_t prompt = b->n > DECODED ? b->n - DECODED : 1, count = b->n - prompt < DECODED ? b->n - prompt : DECODED;
+    const int64_t prompt = b->n > DECODED / 2 ? b->n - DECODED / 2 : 1, count = 2 * (b->n - prompt);
     bpt_status_t status;
     if (count < 1) return bpt_fail(BPT_ERR_USAGE, "bench decode needs --n of at least 2");
     BPT_TRY_GOTO(open_runner(b, &runner), done);
-    BPT_TRY_GOTO(bpt_decoder_create(runner, b->n, texts, &decoder), done);
-    BPT_TRY_GOTO(bpt_alloc((size_t)b->n, sizeof *tokens, &tokens), done);
+    BPT_TRY_GOTO(bpt_decoder_create(runner, prompt + count, texts, &decoder), done);
+    BPT_TRY_GOTO(bpt_alloc((size_t)(prompt + count), sizeof *tokens, &tokens), done);
     BPT_TRY_GOTO(bpt_alloc((size_t)texts, sizeof *next, &next), done);
     BPT_TRY_GOTO(bpt_alloc((size_t)texts * VOCAB, sizeof *logits, &logits), done);
-    for (int64_t i = 0; i < b->n; ++i) tokens[i] = (uint32_t)(i * 2654435761u >> 7) % VOCAB;
+    for (int64_t i = 0; i < prompt + count; ++i) tokens[i] = (uint32_t)(i * 2654435761u >> 7) % VOCAB;
     for (int64_t s = 0; s < texts; ++s) BPT_TRY_GOTO(bpt_decoder_feed(decoder, s, tokens, prompt, logits), done);
     for (int64_t i = 0; i < count; ++i) {
         for (int64_t s = 0; s < texts; ++s) next[s] = tokens[prompt + i];
@@ -372,6 +379,7 @@ static bpt_status_t bench_decode(const bench_t *b) {
     cli_bench_result_t r = empty_result(b, "decode");
     r.s_per_step = cli_quantile(seconds, (size_t)count, 0.5);
     r.p99 = cli_quantile(seconds, (size_t)count, 0.99);
+    r.slowest = cli_quantile(seconds, (size_t)count, 1);
     r.tokens_per_s = (double)texts / r.s_per_step;
     r.device_bytes = bpt_runner_device_bytes(runner) + bpt_decoder_device_bytes(decoder);
     status = print(b, &r);
@@ -427,7 +435,7 @@ const cli_command_t cli_command_bench = {
         "256.\n"
         "attention: forward and backward of one layer. gemm: the products of a training step; on OpenCL also by CLBlast where it is "
         "installed, each with its share of the best. ops: every op of one training step, with its share of what the device reaches at most "
-        "in products and in a copy. decode: one token at a time near the end of n, of --batch texts side by side.",
+        "in products and in a copy. decode: one token at a time around n, of --batch texts side by side.",
     .examples = "  bpt bench train --n 512,8192 --k 4,64 --json\n  bpt bench ops --n 8192\n  bpt bench gemm --backend opencl\n  bpt bench "
                 "decode --n 1024,131072\n",
     .min_arguments = 1,

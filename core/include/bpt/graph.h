@@ -88,6 +88,8 @@ typedef struct {
 } bpt_attention_inputs_t;
 // attrs.uid is filled in.
 BPT_API bpt_value_t bpt_attention(bpt_graph_t *g, const bpt_attention_attrs_t *attrs, const bpt_attention_inputs_t *in);
+// The log sum exp of the scores beside a result of bpt_attention, f32 [query rows, heads]; to be asked for before the graph is changed.
+BPT_API bpt_value_t bpt_attention_lse(bpt_graph_t *g, bpt_value_t attention);
 
 typedef struct {
     bpt_value_t loss, nll;

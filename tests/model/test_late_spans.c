@@ -1,0 +1,214 @@
+// Spans that are completed a piece per token: same logits, never too late, and no token that does all of their work.
+#include "model_fixture.h"
+
+#include "bpt/buffer.h"
+#include "models/decode/decode.h"
+#include "models/decode/late_spans.h"
+
+enum { LENGTH = 1600, VOCAB = 11 };
+
+static fixture_batch_t full;
+static float wanted[LENGTH * VOCAB], got[3 * VOCAB];
+
+typedef struct {
+    const char *name, *backend;
+    int32_t k, layers;
+    bool reference_rule;
+    bpt_dtype_t precision;
+    float tolerance;  // of the largest logit
+} variant_t;
+
+static const variant_t variants[] = {
+    {"k 1", "cpu", 1, 3, false, BPT_F32, 1e-4f},
+    {"k 1, reference", "ref", 1, 2, false, BPT_F32, 1e-4f},
+    {"one layer", "cpu", 1, 1, false, BPT_F32, 1e-4f},
+    {"released code's rule", "cpu", 1, 3, true, BPT_F32, 1e-4f},
+    {"k 2, six layers", "cpu", 2, 6, false, BPT_F32, 1e-4f},
+    {"bf16", "ref", 1, 3, false, BPT_BF16, 0.03f},
+};
+
+static bpt_model_config_t config_of(const variant_t *v) {
+    bpt_model_config_t c = fixture_lm();
+    c.k = v->k;
+    c.layers = v->layers;
+    c.reference_rule = v->reference_rule;
+    c.rel_levels = 11;
+    return c;
+}
+
+static void expect_logits(const char *name, int64_t position, const float *logits, float tolerance) {
+    const float *want = wanted + position * VOCAB;
+    float largest = 0;
+    for (int v = 0; v < VOCAB; ++v) largest = fmaxf(largest, fabsf(want[v]));
+    for (int v = 0; v < VOCAB; ++v)
+        if (!(fabsf(logits[v] - want[v]) <= tolerance * largest))
+            fail_msg("%s, position %lld: %g instead of %g", name, (long long)position, (double)logits[v], (double)want[v]);
+}
+
+static void expect_steps(const variant_t *v, bpt_decoder_t *d, int64_t from) {
+    for (int64_t t = from; t < LENGTH; ++t) {
+        assert_ok(bpt_decoder_step(d, full.tokens + t, got));
+        expect_logits(v->name, t, got, v->tolerance);
+    }
+}
+
+// Token by token from the first one; again after the end was forgotten, within a late span under way; and from a prompt on.
+static void logits_are_those_of_the_full_pass(void **state) {
+    (void)state;
+    const int64_t forgotten = 1100, prompt = 1250;
+    for (size_t i = 0; i < BPT_COUNT(variants); ++i) {
+        const variant_t *v = &variants[i];
+        const bpt_model_config_t c = config_of(v);
+        const uint32_t length = LENGTH;
+        bpt_device_t *device = fixture_open(v->backend);
+        bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){.step.precision = v->precision});
+        bpt_decoder_t *d;
+        fixture_fill(&full, &c, LENGTH, 1, &length, 3);
+        assert_ok(bpt_runner_logits(r, &full.batch, wanted));
+        assert_ok(bpt_decoder_create(r, LENGTH + 100, 1, &d));
+        expect_steps(v, d, 0);
+        bpt_decoder_rewind(d, 0, forgotten);
+        expect_steps(v, d, forgotten);
+        bpt_decoder_destroy(d);
+        assert_ok(bpt_decoder_create(r, LENGTH, 1, &d));
+        assert_ok(bpt_decoder_feed(d, 0, full.tokens, prompt, got));
+        expect_logits(v->name, prompt - 1, got, v->tolerance);
+        expect_steps(v, d, prompt);
+        bpt_decoder_destroy(d);
+        bpt_runner_destroy(r);
+        fixture_close(device);
+    }
+}
+
+// Three texts that complete their late spans at different times, one of which rests now and then.
+static void sequences_side_by_side_complete_their_own(void **state) {
+    (void)state;
+    const bpt_model_config_t c = config_of(&variants[0]);
+    const uint32_t length = LENGTH;
+    const int64_t begin[3] = {400, 537, 801};
+    bpt_device_t *device = fixture_open("cpu");
+    bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){0});
+    bpt_decoder_t *d;
+    fixture_fill(&full, &c, LENGTH, 1, &length, 3);
+    assert_ok(bpt_runner_logits(r, &full.batch, wanted));
+    assert_ok(bpt_decoder_create(r, LENGTH, 3, &d));
+    for (int64_t s = 0; s < 3; ++s) assert_ok(bpt_decoder_feed(d, s, full.tokens, begin[s], NULL));
+    for (int64_t step = 0; bpt_decoder_length(d, 0) < LENGTH; ++step) {
+        uint32_t tokens[3];
+        int64_t at[3];
+        for (int64_t s = 0; s < 3; ++s) {
+            at[s] = bpt_decoder_length(d, s);
+            tokens[s] = at[s] == LENGTH || (s == 2 && step % 5 == 0) ? BPT_NO_ROW : full.tokens[at[s]];
+        }
+        assert_ok(bpt_decoder_step(d, tokens, got));
+        for (int64_t s = 0; s < 3; ++s)
+            if (tokens[s] != BPT_NO_ROW) expect_logits("side by side", at[s], got + s * VOCAB, 1e-4f);
+    }
+    bpt_decoder_destroy(d);
+    bpt_runner_destroy(r);
+    fixture_close(device);
+}
+
+// ---- The schedule by itself, over an empty cache
+
+typedef struct {
+    bpt_intervals_t graph;
+    decode_shape_t shape;
+    bpt_workspace_t *workspace;
+    struct bpt_buffer *states[DECODE_N_STATES];
+    bpt_late_spans_t *late;
+    bpt_device_t *device;
+} schedule_t;
+
+static void open_schedule(schedule_t *s, const bpt_model_config_t *c, bpt_runner_t *r, bpt_device_t *device, int64_t capacity) {
+    *s = (schedule_t){.graph = bpt_model_intervals(c, capacity), .device = device};
+    s->shape = (decode_shape_t){.config = c, .params = bpt_runner_params(r), .precision = BPT_F32, .sequences = 1};
+    s->shape.nodes = bpt_node_count(&s->graph);
+    s->states[DECODE_PARAMS] = bpt_runner_state(r, BPT_STATE_PARAMS);
+    assert_ok(bpt_buffer_create(device, (size_t)(c->layers * s->shape.nodes * 2 * c->d_model) * 4, &s->states[DECODE_CACHE]));
+    assert_ok(bpt_workspace_create(device, &s->workspace));
+    assert_ok(bpt_late_spans_create(&s->shape, &s->graph, s->workspace, s->states, &s->late));
+}
+
+static void close_schedule(schedule_t *s) {
+    bpt_late_spans_destroy(s->late);
+    bpt_workspace_destroy(s->workspace);
+    bpt_buffer_destroy(s->device, s->states[DECODE_CACHE]);
+}
+
+// Late spans that leaf `leaf` reads are complete when it comes, and were so before their share of work was done at once: not one of them
+// ends in a prompt's block of 240 tokens before the leaf.
+static void expect_ready(const schedule_t *s, int64_t leaf) {
+    bpt_slot_t slots[BPT_MAX_SLOTS];
+    const int count = bpt_intervals_keys(&s->graph, s->graph.n, leaf, slots);
+    for (int i = 0; i < count; ++i) {
+        int level;
+        int64_t index;
+        bpt_node_position(&s->graph, slots[i].end - 1, &level, &index);
+        if (!bpt_span_is_late(&s->graph, level)) continue;
+        assert_true((index + 1) << level <= leaf - 240);
+        if (bpt_late_spans_done(s->late, 0, level) <= index)
+            fail_msg("leaf %lld reads span (%d,%lld), of which %lld are complete", (long long)leaf, level, (long long)index,
+                     (long long)bpt_late_spans_done(s->late, 0, level));
+    }
+}
+
+static void late_spans_are_complete_before_they_are_read(void **state) {
+    (void)state;
+    const struct {
+        int32_t k, layers;
+        bool reference_rule;
+        int64_t capacity;
+    } cases[] = {{1, 2, false, 9000}, {1, 6, false, 5000}, {1, 12, true, 4200}, {2, 3, true, 4096}};
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        const variant_t v = {.k = cases[i].k, .layers = cases[i].layers, .reference_rule = cases[i].reference_rule};
+        const bpt_model_config_t c = config_of(&v);
+        bpt_device_t *device = fixture_open("cpu");
+        bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){0});
+        schedule_t s;
+        open_schedule(&s, &c, r, device, cases[i].capacity);
+        for (int64_t leaf = 0; leaf < cases[i].capacity; ++leaf) {
+            const int64_t length = leaf + 1;
+            expect_ready(&s, leaf);
+            assert_ok(bpt_late_spans_work(s.late, &length));
+        }
+        close_schedule(&s);
+        bpt_runner_destroy(r);
+        fixture_close(device);
+    }
+}
+
+// The token that ends a span of 4,096 leaves does a small part of its work, and so do the next ones.
+static void no_token_does_all_of_a_spans_work(void **state) {
+    (void)state;
+    enum { LEVEL = 12, LEAVES = 1 << LEVEL };
+    const variant_t v = {.k = 1, .layers = 2};
+    const bpt_model_config_t c = config_of(&v);
+    bpt_device_t *device = fixture_open("cpu");
+    bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){0});
+    schedule_t s;
+    open_schedule(&s, &c, r, device, LEAVES + 1000);
+    int64_t length = LEAVES;
+    assert_ok(bpt_late_spans_finish(s.late, 0, LEAVES - 1));
+    for (; bpt_late_spans_done(s.late, 0, LEVEL) == 0; ++length) {
+        assert_true(length < 2 * LEAVES);
+        assert_ok(bpt_late_spans_work(s.late, &length));
+    }
+    assert_true(length - LEAVES >= LEAVES / 256);
+    bpt_late_spans_rewind(s.late, 0, LEAVES - 1);
+    assert_int_equal(bpt_late_spans_done(s.late, 0, LEVEL), 0);
+    assert_int_equal(bpt_late_spans_done(s.late, 0, LEVEL - 1), 1);
+    close_schedule(&s);
+    bpt_runner_destroy(r);
+    fixture_close(device);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(logits_are_those_of_the_full_pass),
+        cmocka_unit_test(sequences_side_by_side_complete_their_own),
+        cmocka_unit_test(late_spans_are_complete_before_they_are_read),
+        cmocka_unit_test(no_token_does_all_of_a_spans_work),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
