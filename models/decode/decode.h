@@ -1,6 +1,6 @@
 // Incremental decoding: the keys and values of every leaf and complete span are cached per layer, so that a token costs the
-// O(k log(n/k)) keys of its own leaf and, amortised, O(log n) for the spans that it completes (Ye et al. 2019, causal graphs:
-// a leaf reads only nodes that end before it; span (j,m) is complete when its last leaf arrives).
+// O(k log(n/k)) keys of its own leaf and O(log n) for spans (Ye et al. 2019, causal graphs: a leaf reads only nodes that end before it;
+// span (j,m) can be complete when its last leaf has arrived, and a large one is a little later, see late_spans.h).
 // Logits equal those of the full forward pass up to rounding. Knows no sampling and no text.
 #ifndef BPT_MODELS_DECODE_H
 #define BPT_MODELS_DECODE_H

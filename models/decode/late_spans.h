@@ -1,6 +1,6 @@
-// Spans of many leaves in incremental decoding. Leaf i reads span (j,m) of a BPT when i > m 2^j + (2^j - 1)(k + 1) (intervals.h), that
-// is no sooner than k (2^j - 1) + 1 tokens after the span's last leaf. So a span of more than LATE_LEAVES leaves is completed a piece
-// per token, one layer after the other, in place of all at once: no token waits for the 2^j leaves that a span reads.
+// Spans of many leaves in incremental decoding. A span of a BPT is read long after its last leaf: by the paper's rule k (2^j - 1) + 1
+// tokens after it, by that of the released code about (k - 1/2) 2^j. So a span of more than 256 leaves is completed a piece per token, one
+// layer after the other, in place of all at once: no token waits for the 2^j leaves that a span reads.
 #ifndef BPT_MODELS_LATE_SPANS_H
 #define BPT_MODELS_LATE_SPANS_H
 
@@ -8,7 +8,7 @@
 
 typedef struct bpt_late_spans bpt_late_spans_t;
 
-// Whether spans of this level are late ones, of more than 128 leaves; a span of a SegTree is read by the leaf behind it and cannot be.
+// Whether spans of this level are late ones; a span of a SegTree is read by the leaf behind it and cannot be.
 bool bpt_span_is_late(const bpt_intervals_t *graph, int level);
 
 // graph: of the whole capacity. The programs' workspace and states are the decoder's.

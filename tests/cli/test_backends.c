@@ -200,6 +200,37 @@ static void eval_and_generate_agree_with_the_cpu(void **state) {
     test_process_free(&cpu);
 }
 
+// Far enough that tokens read spans of 512 leaves, which decoding completes by themselves.
+static json_t *logits_behind_a_long_prompt(const char *backend) {
+    enum { PROMPT = 1600 };
+    char file[512], prompt[PROMPT + 1];
+    for (int i = 0; i < PROMPT; ++i) prompt[i] = (char)('a' + (i * 5 + i / 13) % 26);
+    prompt[PROMPT] = '\0';
+    snprintf(file, sizeof file, "%s", test_path("logits-%s.json", backend));
+    test_process_t p = bpt("generate %s --prompt %s --max-tokens 3 --temperature 0 --quiet --logits-out %s --backend %s", cpu_run(), prompt,
+                           file, backend);
+    json_t *rows = json_load_file(file, 0, NULL);
+    assert_int_equal(json_array_size(rows), 3);
+    test_process_free(&p);
+    return rows;
+}
+
+static void logits_behind_a_long_prompt_are_those_of_the_cpu(void **state) {
+    (void)state;
+    json_t *cpu = logits_behind_a_long_prompt("cpu");
+    for (size_t b = 0; b < BPT_COUNT(backends); ++b) {
+        if (!is_tested(backends[b])) continue;
+        json_t *rows = logits_behind_a_long_prompt(backends[b]);
+        for (size_t i = 0; i < 3 * 256; ++i) {
+            const double wanted = json_number_value(json_array_get(json_array_get(cpu, i / 256), i % 256));
+            const double got = json_number_value(json_array_get(json_array_get(rows, i / 256), i % 256));
+            if (!(fabs(got - wanted) <= 1e-5)) fail_msg("%s, logit %zu: %.9g, on the cpu %.9g", backends[b], i, got, wanted);
+        }
+        json_decref(rows);
+    }
+    json_decref(cpu);
+}
+
 static void classifiers_train_and_agree_with_the_cpu(void **state) {
     (void)state;
     for (size_t b = 0; b < BPT_COUNT(backends); ++b) {
@@ -227,6 +258,7 @@ int main(void) {
         cmocka_unit_test(training_in_16_bits_gives_the_losses_of_ref),
         cmocka_unit_test(a_run_begun_on_the_cpu_goes_on_elsewhere_and_back),
         cmocka_unit_test(eval_and_generate_agree_with_the_cpu),
+        cmocka_unit_test(logits_behind_a_long_prompt_are_those_of_the_cpu),
         cmocka_unit_test(classifiers_train_and_agree_with_the_cpu),
     };
     return cmocka_run_group_tests(tests, write_texts, NULL);
