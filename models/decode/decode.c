@@ -9,11 +9,11 @@
 #include "models/decode/late_spans.h"
 
 // Programs by rows. A token completes no span half of the time, one a quarter of the time, and so on, at most one of each level; so many
-// rows come together when all sequences do so at once. A prompt goes in blocks of BLOCK tokens, which complete at most BLOCK - 1 spans of
-// its own and one of each level that began before. Late spans (late_spans.h) have programs of their own; no leaf of a block reads one
-// that ends in the block.
-enum { N_SIZES = 6, BLOCK = 240, BLOCK_ROWS = 512, TOKEN_ROWS = 32 };
-static const int64_t sizes[N_SIZES] = {1, 2, 4, 8, TOKEN_ROWS, TOKEN_ROWS};  // for each sequence
+// rows come together when all sequences do so at once: 1 + 8 where spans of 512 leaves are late ones (late_spans.h). A prompt goes
+// in blocks of BLOCK tokens, which complete at most BLOCK - 1 spans of its own and one of each level that began before; no leaf of a block
+// reads a late span that ends in it.
+enum { N_SIZES = 7, BLOCK = 240, BLOCK_ROWS = 512, TOKEN_ROWS = 32 };
+static const int64_t sizes[N_SIZES] = {1, 2, 4, 6, BPT_FIRST_LATE, TOKEN_ROWS, TOKEN_ROWS};  // for each sequence
 _Static_assert(2 * BLOCK + BPT_MAX_LEVELS <= BLOCK_ROWS, "a block must fit the largest program");
 _Static_assert(1 + BPT_MAX_LEVELS <= TOKEN_ROWS, "a token and its spans must fit");
 

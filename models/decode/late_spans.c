@@ -9,7 +9,6 @@
 #include "bpt/alloc.h"
 
 enum {
-    FIRST_LATE = 9,   // level: 512 leaves
     CHUNK = 64,       // leaves
     RUN_CHUNKS = 64,  // of a run when spans are wanted at once
 };
@@ -47,7 +46,7 @@ struct bpt_late_spans {
     float *x, *lse;
 };
 
-bool bpt_span_is_late(const bpt_intervals_t *graph, int level) { return graph->kind == BPT_GRAPH_BPT && level >= FIRST_LATE; }
+bool bpt_span_is_late(const bpt_intervals_t *graph, int level) { return graph->kind == BPT_GRAPH_BPT && level >= BPT_FIRST_LATE; }
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static size_t columns(const bpt_late_spans_t *l) { return (size_t)l->shape.config->d_model; }
@@ -56,7 +55,7 @@ static int64_t leaves_of(const lane_t *a) { return (int64_t)1 << a->level; }
 static int64_t entry_rows(const bpt_late_spans_t *l) { return most(4, l->shape.sequences); }
 static int64_t read_rows(const bpt_late_spans_t *l) { return most(RUN_CHUNKS, l->share * l->shape.sequences); }
 static lane_t *lane_of(const bpt_late_spans_t *l, int64_t sequence, int level) {
-    return &l->lanes[sequence * l->levels + level - FIRST_LATE];
+    return &l->lanes[sequence * l->levels + level - BPT_FIRST_LATE];
 }
 
 // ---- Set-up
@@ -90,7 +89,7 @@ static void lay_out_lanes(bpt_late_spans_t *l) {
     for (int64_t i = 0; i < l->shape.sequences * l->levels; ++i) {
         lane_t *a = &l->lanes[i];
         a->sequence = i / l->levels;
-        a->level = FIRST_LATE + (int)(i % l->levels);
+        a->level = BPT_FIRST_LATE + (int)(i % l->levels);
         a->layer = -1;
         a->x = l->floats + (size_t)i * (2 * d + 2 * heads);
         a->sum = a->x + d;
@@ -109,7 +108,7 @@ bpt_status_t bpt_late_spans_create(const decode_shape_t *shape, const bpt_interv
     l->graph = *graph;
     l->workspace = workspace;
     l->states = states;
-    if (graph->kind == BPT_GRAPH_BPT) l->levels = (int)most(0, bpt_levels(graph->n) - FIRST_LATE);
+    if (graph->kind == BPT_GRAPH_BPT) l->levels = (int)most(0, bpt_levels(graph->n) - BPT_FIRST_LATE);
     l->share = share_of(l);
     const bpt_status_t status = allocate(l);
     if (status != BPT_OK) {
@@ -279,7 +278,7 @@ static bpt_status_t advance(bpt_late_spans_t *l, int64_t n, int64_t chunks) {
 bpt_status_t bpt_late_spans_work(bpt_late_spans_t *l, const int64_t *lengths) {
     int64_t n = 0;
     for (int64_t s = 0; s < l->shape.sequences; ++s)
-        for (int level = FIRST_LATE; level < FIRST_LATE + l->levels; ++level) {
+        for (int level = BPT_FIRST_LATE; level < BPT_FIRST_LATE + l->levels; ++level) {
             lane_t *a = lane_of(l, s, level);
             if (a->done == lengths[s] >> level) continue;
             l->chosen[n++] = a;
@@ -295,7 +294,7 @@ static bpt_status_t finish_lane(bpt_late_spans_t *l, lane_t *a, int64_t count) {
 }
 
 bpt_status_t bpt_late_spans_finish(bpt_late_spans_t *l, int64_t sequence, int64_t length) {
-    for (int level = FIRST_LATE; level < FIRST_LATE + l->levels; ++level)
+    for (int level = BPT_FIRST_LATE; level < BPT_FIRST_LATE + l->levels; ++level)
         BPT_TRY(finish_lane(l, lane_of(l, sequence, level), length >> level));
     return BPT_OK;
 }
@@ -305,13 +304,13 @@ bpt_status_t bpt_late_spans_need(bpt_late_spans_t *l, int64_t sequence, int64_t 
     int64_t index;
     if (!l->levels) return BPT_OK;
     bpt_node_position(&l->graph, begin, &level, &index);
-    return level < FIRST_LATE ? BPT_OK : finish_lane(l, lane_of(l, sequence, level), index + end - begin);
+    return level < BPT_FIRST_LATE ? BPT_OK : finish_lane(l, lane_of(l, sequence, level), index + end - begin);
 }
 
 int64_t bpt_late_spans_done(const bpt_late_spans_t *l, int64_t sequence, int level) { return lane_of(l, sequence, level)->done; }
 
 void bpt_late_spans_rewind(bpt_late_spans_t *l, int64_t sequence, int64_t length) {
-    for (int level = FIRST_LATE; level < FIRST_LATE + l->levels; ++level) {
+    for (int level = BPT_FIRST_LATE; level < BPT_FIRST_LATE + l->levels; ++level) {
         lane_t *a = lane_of(l, sequence, level);
         const int64_t complete = length >> level;
         if (a->done >= complete) a->layer = -1;  // the one under way ends beyond

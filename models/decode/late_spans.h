@@ -8,6 +8,7 @@
 
 typedef struct bpt_late_spans bpt_late_spans_t;
 
+enum { BPT_FIRST_LATE = 9 };  // level: 512 leaves
 // Whether spans of this level are late ones; a span of a SegTree is read by the leaf behind it and cannot be.
 bool bpt_span_is_late(const bpt_intervals_t *graph, int level);
 
