@@ -17,6 +17,7 @@ enum {
 typedef struct {
     int64_t sequence;
     int level;
+    int64_t wanted;      // spans that some leaf of the capacity reads: the first so many
     int64_t done;        // complete spans
     int32_t layer;       // of the span behind them: the layer that it is in, -1: none yet
     int64_t read;        // its leaves that it has read in this layer
@@ -31,7 +32,7 @@ struct bpt_late_spans {
     bpt_intervals_t graph;
     bpt_workspace_t *workspace;
     struct bpt_buffer *const *states;
-    int levels;               // late ones
+    int levels;               // late ones that are read
     int64_t share;            // chunks of a sequence per token
     lane_t *lanes;            // [sequences][levels]
     lane_t **chosen;          // [sequences]: those that work is done for
@@ -65,6 +66,20 @@ static lane_t *lane_of(const bpt_late_spans_t *l, int64_t sequence, int level) {
 // 2^j tokens later, and that is before they are read.
 static int64_t share_of(const bpt_late_spans_t *l) { return 1 + 2 * (l->shape.config->layers - 1) * l->levels / CHUNK; }
 
+// How many spans of a level are read; the last k or so are not.
+static int64_t wanted_of(const bpt_intervals_t *graph, int level) {
+    bpt_slot_t slots[BPT_MAX_SLOTS];
+    int64_t wanted = graph->n >> level;
+    while (wanted && !bpt_intervals_consumers(graph, graph->n, bpt_level_offset(graph->n, level) + wanted - 1, slots)) --wanted;
+    return wanted;
+}
+
+static int late_levels(const bpt_intervals_t *graph) {
+    int levels = 0;
+    while (bpt_span_is_late(graph, BPT_FIRST_LATE + levels) && wanted_of(graph, BPT_FIRST_LATE + levels)) ++levels;
+    return levels;
+}
+
 static bpt_status_t allocate(bpt_late_spans_t *l) {
     const size_t sequences = (size_t)l->shape.sequences, layers = (size_t)l->shape.config->layers;
     const size_t lanes = sequences * (size_t)l->levels, heads = (size_t)l->shape.config->heads;
@@ -90,6 +105,7 @@ static void lay_out_lanes(bpt_late_spans_t *l) {
         lane_t *a = &l->lanes[i];
         a->sequence = i / l->levels;
         a->level = BPT_FIRST_LATE + (int)(i % l->levels);
+        a->wanted = wanted_of(&l->graph, a->level);
         a->layer = -1;
         a->x = l->floats + (size_t)i * (2 * d + 2 * heads);
         a->sum = a->x + d;
@@ -108,7 +124,7 @@ bpt_status_t bpt_late_spans_create(const decode_shape_t *shape, const bpt_interv
     l->graph = *graph;
     l->workspace = workspace;
     l->states = states;
-    if (graph->kind == BPT_GRAPH_BPT) l->levels = (int)most(0, bpt_levels(graph->n) - BPT_FIRST_LATE);
+    l->levels = late_levels(graph);
     l->share = share_of(l);
     const bpt_status_t status = allocate(l);
     if (status != BPT_OK) {
@@ -267,6 +283,12 @@ static bpt_status_t enter_layer(bpt_late_spans_t *l, int64_t n, int32_t layer) {
 
 // ---- What is done when
 
+// Spans that can be complete and that somebody reads.
+static int64_t due(const lane_t *a, int64_t length) {
+    const int64_t ended = length >> a->level;
+    return ended < a->wanted ? ended : a->wanted;
+}
+
 // The next share of the chosen spans' work.
 static bpt_status_t advance(bpt_late_spans_t *l, int64_t n, int64_t chunks) {
     const int32_t layers = l->shape.config->layers;
@@ -280,7 +302,7 @@ bpt_status_t bpt_late_spans_work(bpt_late_spans_t *l, const int64_t *lengths) {
     for (int64_t s = 0; s < l->shape.sequences; ++s)
         for (int level = BPT_FIRST_LATE; level < BPT_FIRST_LATE + l->levels; ++level) {
             lane_t *a = lane_of(l, s, level);
-            if (a->done == lengths[s] >> level) continue;
+            if (a->done == due(a, lengths[s])) continue;
             l->chosen[n++] = a;
             break;
         }
@@ -295,7 +317,7 @@ static bpt_status_t finish_lane(bpt_late_spans_t *l, lane_t *a, int64_t count) {
 
 bpt_status_t bpt_late_spans_finish(bpt_late_spans_t *l, int64_t sequence, int64_t length) {
     for (int level = BPT_FIRST_LATE; level < BPT_FIRST_LATE + l->levels; ++level)
-        BPT_TRY(finish_lane(l, lane_of(l, sequence, level), length >> level));
+        BPT_TRY(finish_lane(l, lane_of(l, sequence, level), due(lane_of(l, sequence, level), length)));
     return BPT_OK;
 }
 

@@ -1,6 +1,7 @@
 // Spans of many leaves in incremental decoding. A span of a BPT is read long after its last leaf: by the paper's rule k (2^j - 1) + 1
 // tokens after it, by that of the released code about (k - 1/2) 2^j. So a span of more than 256 leaves is completed a piece per token, one
-// layer after the other, in place of all at once: no token waits for the 2^j leaves that a span reads.
+// layer after the other, in place of all at once: no token waits for the 2^j leaves that a span reads. Spans that no leaf of the capacity
+// reads are left out.
 #ifndef BPT_MODELS_LATE_SPANS_H
 #define BPT_MODELS_LATE_SPANS_H
 
@@ -19,7 +20,7 @@ void bpt_late_spans_destroy(bpt_late_spans_t *late);
 
 // lengths [sequences]: tokens so far, which the cache holds. Does a token's share of what is to be done for each sequence.
 bpt_status_t bpt_late_spans_work(bpt_late_spans_t *late, const int64_t *lengths) BPT_MUST_USE;
-// Completes all late spans of the first `length` leaves of a sequence.
+// Completes the late spans of the first `length` leaves of a sequence.
 bpt_status_t bpt_late_spans_finish(bpt_late_spans_t *late, int64_t sequence, int64_t length) BPT_MUST_USE;
 // Completes those late spans among nodes [begin, end) of one level that are not complete yet.
 bpt_status_t bpt_late_spans_need(bpt_late_spans_t *late, int64_t sequence, int64_t begin, int64_t end) BPT_MUST_USE;

@@ -52,7 +52,8 @@ static void expect_steps(const variant_t *v, bpt_decoder_t *d, int64_t from) {
     }
 }
 
-// Other tokens, so many that the span that ends at 1024 with some of them is under way in its second layer, if there is one; then none of it.
+// Other tokens, so many that the span that ends at 1024 with some of them is under way in its second layer, if there is one. Then none of
+// them.
 static void try_and_forget(bpt_decoder_t *d) {
     const int64_t begin = 1010, end = 1024 + 512 / 64 + 4;
     bpt_decoder_rewind(d, 0, begin);
@@ -198,7 +199,7 @@ static void no_token_does_all_of_a_spans_work(void **state) {
     bpt_device_t *device = fixture_open("cpu");
     bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){0});
     schedule_t s;
-    open_schedule(&s, &c, r, device, LEAVES + 1000);
+    open_schedule(&s, &c, r, device, 3 * LEAVES);
     int64_t length = LEAVES;
     assert_ok(bpt_late_spans_finish(s.late, 0, LEAVES - 1));
     for (; bpt_late_spans_done(s.late, 0, LEVEL) == 0; ++length) {
@@ -214,12 +215,33 @@ static void no_token_does_all_of_a_spans_work(void **state) {
     fixture_close(device);
 }
 
+// The second span of 4,096 leaves ends within the capacity, but no leaf comes that reads it.
+static void spans_that_nobody_reads_are_left_out(void **state) {
+    (void)state;
+    enum { LEVEL = 12, LEAVES = 1 << LEVEL };
+    const variant_t v = {.k = 1, .layers = 2};
+    const bpt_model_config_t c = config_of(&v);
+    bpt_device_t *device = fixture_open("cpu");
+    bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){0});
+    for (int extra = 0; extra < 2; ++extra) {
+        const int64_t first_reader = 2 * LEAVES + LEAVES - 1;
+        schedule_t s;
+        open_schedule(&s, &c, r, device, first_reader + extra);
+        assert_ok(bpt_late_spans_finish(s.late, 0, first_reader + extra));
+        assert_int_equal(bpt_late_spans_done(s.late, 0, LEVEL), 1 + extra);
+        close_schedule(&s);
+    }
+    bpt_runner_destroy(r);
+    fixture_close(device);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(logits_are_those_of_the_full_pass),
         cmocka_unit_test(sequences_side_by_side_complete_their_own),
         cmocka_unit_test(late_spans_are_complete_before_they_are_read),
         cmocka_unit_test(no_token_does_all_of_a_spans_work),
+        cmocka_unit_test(spans_that_nobody_reads_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
