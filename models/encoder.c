@@ -38,6 +38,7 @@ static bpt_stream_t embed(const builder_t *b) {
 typedef struct {
     bpt_attention_attrs_t attrs;
     bpt_value_t q, kv, residual;
+    bool fresh;     // the residual is not (rows of) what the layer before made
     place_t place;  // of the queries
 } attention_t;
 
@@ -81,14 +82,47 @@ static void ask_roots(const builder_t *b, bpt_stream_t x, const char *prefix, at
     a->q = bpt_layer_project(&b->l, bpt_cast(b->l.g, roots, b->l.precision), prefix, "attn.q_proj.weight", 1);
     a->kv = bpt_layer_project(&b->l, bpt_rows(b->l.g, x.low, 0, e->leaf_rows), prefix, "attn.k_proj.weight", 2);
     a->residual = roots;
+    a->fresh = true;
     a->place = (place_t){e->in.root_keys, e->options.batch};
 }
 
-// h = LN(x + dropout(W_o attention(x)))
-static bpt_stream_t attend(const builder_t *b, int layer, bpt_stream_t x, const char *prefix, place_t *place) {
+// h = LN(x + dropout(W_o attention(x))), feed-forward behind it, of rows [row, row + place->rows).
+static bpt_stream_t finish_rows(const builder_t *b, const attention_t *a, bpt_value_t attention, int64_t row, const place_t *place,
+                                const char *prefix) {
+    const bpt_value_t read = bpt_rows(b->l.g, attention, row, place->rows), x = bpt_rows(b->l.g, a->residual, row, place->rows);
+    const bpt_value_t sum = bpt_layer_project(&b->l, read, prefix, "attn.out_proj.weight", 1);
+    const bpt_stream_t h = bpt_layer_norm(&b->l, sum, x, b->l.p_hidden, random_of(b, place), prefix, "attn_norm");
+    return bpt_layer_feed_forward(&b->l, h, random_of(b, place), prefix);
+}
+
+// The same by chunks of rows, so that no more than a chunk of the hidden layer exists, which is four times as wide as all else. The
+// result takes the place of the rows that it is added to.
+static bpt_stream_t finish_chunks(const builder_t *b, const attention_t *a, bpt_value_t attention, const char *prefix) {
+    bpt_graph_t *g = b->l.g;
+    const int64_t chunk = b->e->options.chunk_rows;
+    const bpt_shape_t shape = bpt_shape2(a->place.rows, b->l.config->d_model);
+    bpt_stream_t all = {.full = a->fresh ? bpt_parts(g, BPT_F32, shape) : a->residual};
+    all.low = b->l.precision == BPT_F32 ? all.full : bpt_parts(g, b->l.precision, shape);
+    if (a->fresh) bpt_graph_place(g, a->residual, all.full);
+    for (int64_t row = 0; row < a->place.rows; row += chunk) {
+        const place_t place = {BPT_NO_VALUE, a->place.rows - row < chunk ? a->place.rows - row : chunk};
+        const bpt_stream_t x = finish_rows(b, a, attention, row, &place, prefix);
+        bpt_graph_place(g, x.full, bpt_rows(g, all.full, row, place.rows));
+        if (all.low != all.full) bpt_graph_place(g, x.low, bpt_rows(g, all.low, row, place.rows));
+    }
+    return all;
+}
+
+int64_t bpt_encoder_chunk_rows(int64_t rows) {
+    enum { LEAST = 65536, MOST_CHUNKS = 16 };
+    const int64_t even = (rows + MOST_CHUNKS - 1) / MOST_CHUNKS;
+    return even > LEAST ? (even + 511) / 512 * 512 : LEAST;
+}
+
+static bpt_stream_t run_layer(const builder_t *b, int layer, bpt_stream_t x, const char *prefix, place_t *place) {
     const bpt_encoder_t *e = b->e;
     const bool first = layer == 0, last = layer == b->l.config->layers - 1;
-    attention_t a = {.attrs = bpt_layer_attention_attrs(&b->l)};
+    attention_t a = {.attrs = bpt_layer_attention_attrs(&b->l), .fresh = first};
     a.attrs.graph = e->graph;
     a.attrs.batch = e->options.batch;
     if (!last)
@@ -106,9 +140,10 @@ static bpt_stream_t attend(const builder_t *b, int layer, bpt_stream_t x, const 
         .rng = e->in.rng,
         .table = BPT_NO_VALUE,
     };
-    const bpt_value_t sum = bpt_layer_project(&b->l, bpt_attention(b->l.g, &a.attrs, &in), prefix, "attn.out_proj.weight", 1);
+    const bpt_value_t attention = bpt_attention(b->l.g, &a.attrs, &in);
     *place = a.place;
-    return bpt_layer_norm(&b->l, sum, a.residual, b->l.p_hidden, random_of(b, place), prefix, "attn_norm");
+    if (e->options.chunk_rows && a.place.rows > e->options.chunk_rows) return finish_chunks(b, &a, attention, prefix);
+    return finish_rows(b, &a, attention, 0, &a.place, prefix);
 }
 
 // Adds the head on x (leaves or roots): a loss, or the logits.
@@ -134,8 +169,7 @@ static void run_layers(const builder_t *b) {
         snprintf(prefix, sizeof prefix, "layers.%d.", i);
         place_t place;
         bpt_graph_region_begin(b->l.g);
-        x = attend(b, i, x, prefix, &place);
-        x = bpt_layer_feed_forward(&b->l, x, random_of(b, &place), prefix);
+        x = run_layer(b, i, x, prefix, &place);
         bpt_graph_region_end(b->l.g);
         if (i + 1 < first_head) continue;
         const place_t leaves = first_rows(b, e->leaf_rows);

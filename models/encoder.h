@@ -16,6 +16,7 @@ typedef struct {
     bpt_dtype_t precision;
     bool dropout;
     bool logits;         // instead of a loss
+    int64_t chunk_rows;  // what follows attention goes by so many rows at a time, where there are more; 0: all at once, as gradients need
     int32_t first_head;  // deep supervision (lm): the layers first_head .. layers, counted from 1, have a loss; 0 = the last only
 } bpt_encoder_options_t;
 
@@ -42,6 +43,8 @@ typedef struct {
     bpt_value_t logits;  // f32 [B n, V], classify [B, classes]; BPT_NO_VALUE with a loss
 } bpt_encoder_t;
 
+// Rows of a chunk for so many rows: large enough to keep a device busy, and not many chunks, as each is some nodes of the graph.
+int64_t bpt_encoder_chunk_rows(int64_t rows);
 // Appends the forward pass to the graph of `weights`.
 bpt_status_t bpt_encoder_build(bpt_weights_t *weights, const bpt_encoder_options_t *options, bpt_encoder_t *encoder) BPT_MUST_USE;
 

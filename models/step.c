@@ -45,6 +45,12 @@ static void update(const build_t *b, bpt_value_t grads) {
     adam_on(b, grads, decayed, p->trained_elements, 0);
 }
 
+static int64_t chunk_rows(const build_t *b) {
+    const bpt_step_key_t *key = &b->step->key;
+    const bpt_intervals_t graph = bpt_model_intervals(b->config, key->n);
+    return b->options->chunk_rows ? b->options->chunk_rows : bpt_encoder_chunk_rows(key->batch * bpt_node_count(&graph));
+}
+
 static bpt_status_t build_model(const build_t *b) {
     const bpt_step_key_t *key = &b->step->key;
     bpt_encoder_t *e = &b->step->encoder;
@@ -55,6 +61,7 @@ static bpt_status_t build_model(const build_t *b) {
         .precision = b->options->precision,
         .dropout = trains(key->kind),
         .logits = key->kind == BPT_STEP_LOGITS,
+        .chunk_rows = differentiates(key->kind) ? 0 : chunk_rows(b),
         .first_head = trains(key->kind) ? key->first_head : 0,
     };
     bpt_weights_t weights;

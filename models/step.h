@@ -30,6 +30,7 @@ typedef struct {
     bool recompute;
     bool decoupled;  // AdamW
     float beta1, beta2, eps, weight_decay;
+    int64_t chunk_rows;  // of evaluation and logits (encoder.h); 0: chosen by their number
 } bpt_step_options_t;
 
 typedef struct {

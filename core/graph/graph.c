@@ -90,6 +90,13 @@ void bpt_name(bpt_graph_t *g, bpt_value_t x, const char *name) {
     g->values[x].info.name = copy;
 }
 
+bpt_value_t bpt_parts(bpt_graph_t *g, bpt_dtype_t dtype, bpt_shape_t shape) {
+    if (g->status != BPT_OK) return BPT_NO_VALUE;
+    const bpt_value_t v = bpt_new_value(g, BPT_VALUE_TEMP, dtype, shape, NULL);
+    if (present(v)) g->values[v].parts = true;
+    return v;
+}
+
 void bpt_graph_keep(bpt_graph_t *g, bpt_value_t value) {
     if (g->status == BPT_OK && present(value)) g->values[value].kept = true;
 }

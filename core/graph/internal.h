@@ -18,7 +18,7 @@ typedef struct {
     bpt_value_info_t info;
     char *name;
     bpt_value_t place;  // where a TEMP is stored instead of the workspace, else BPT_NO_VALUE
-    bool kept;
+    bool kept, parts;   // parts: a TEMP that several nodes make (bpt_parts)
 } bpt_value_record_t;
 
 struct bpt_graph {

@@ -76,11 +76,17 @@ static bpt_status_t find_storages(bpt_plan_t *plan, bpt_device_t *device, const 
         const bpt_node_t *node = &g->nodes[i];
         plan->scratch_of_node[i] = -1;
         for (int j = 0; j < BPT_MAX_OUTPUTS; ++j) {
-            const bpt_value_t v = node->out[j];
-            if (!present(v) || workspace_root(g, v) != v) continue;
+            // A tensor made in parts lives from its first part on.
+            const bpt_value_t v = present(node->out[j]) ? workspace_root(g, node->out[j]) : BPT_NO_VALUE;
+            if (!present(v)) continue;
+            if (plan->storage_of_value[v] >= 0) {
+                bpt_storage_t *begun = &plan->storage[plan->storage_of_value[v]];
+                if (begun->last < (int32_t)i) begun->last = (int32_t)i;
+                continue;
+            }
             const int32_t end = last[v] > (int32_t)i ? last[v] : (int32_t)i;
             plan->summary.unshared_bytes += align(value_bytes(g, v));
-            int32_t s = j == 0 ? share_in_place(g, plan, last, i) : -1;
+            int32_t s = j == 0 && v == node->out[0] ? share_in_place(g, plan, last, i) : -1;
             if (s >= 0)
                 plan->storage[s].last = end;
             else

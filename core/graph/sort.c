@@ -31,7 +31,7 @@ static bool same_storage(const bpt_graph_t *g, bpt_value_t a, bpt_value_t b) {
            value_info(g, a)->state == value_info(g, b)->state;
 }
 
-// Two accesses of one state at overlapping bytes, one of them a write, stay in program order.
+// Two accesses of one state, or of a tensor made in parts, at overlapping bytes, one of them a write, stay in program order.
 static bpt_status_t state_edges(const bpt_graph_t *g, edges_t *edges) {
     access_t *list = NULL;
     size_t count = 0, capacity = 0;
@@ -44,7 +44,7 @@ static bpt_status_t state_edges(const bpt_graph_t *g, edges_t *edges) {
             if (!present(v)) continue;
             access_t a = {.node = (int32_t)i, .write = output || bpt_op_info(node->op)->mutates >> j & 1};
             a.root = bpt_storage_of(g, v, &a.begin);
-            if (value_info(g, a.root)->kind != BPT_VALUE_STATE) continue;  // ordinary data flow
+            if (value_info(g, a.root)->kind != BPT_VALUE_STATE && !g->values[a.root].parts) continue;  // ordinary data flow
             a.end = a.begin + value_bytes(g, v);
             for (size_t k = 0; k < count; ++k) {
                 const access_t *b = &list[k];
@@ -125,18 +125,27 @@ static void mark(const bpt_graph_t *g, bpt_value_t v, bool *needed) {
     for (; present(v); v = value_info(g, v)->base) needed[v] = true;
 }
 
+// What lies in a state is needed; a part of a tensor is when the tensor is.
+static bool is_placed(const bpt_graph_t *g, bpt_value_t v, const bool *needed) {
+    if (!present(v) || !present(g->values[v].place)) return false;
+    const bpt_value_t root = bpt_storage_of(g, v, NULL);
+    return !g->values[root].parts || needed[root];
+}
+
 bpt_status_t bpt_graph_remove_dead(bpt_graph_t *g, bool drop_outputs) {
     if (g->status != BPT_OK) return bpt_graph_status(g);
     bool *needed;
     BPT_TRY(bpt_alloc(g->n_values, 1, &needed));
     for (size_t v = 0; v < g->n_values; ++v)
-        if (g->values[v].kept || present(g->values[v].place)) mark(g, (bpt_value_t)v, needed);
+        if (g->values[v].kept || is_placed(g, (bpt_value_t)v, needed)) mark(g, (bpt_value_t)v, needed);
     for (size_t i = g->n_nodes; i-- > 0;) {
         bpt_node_t *node = &g->nodes[i];
         const bpt_op_info_t *info = bpt_op_info(node->op);
         bool wanted = info->mutates != 0;
-        for (int j = 0; j < BPT_MAX_OUTPUTS; ++j)
+        for (int j = 0; j < BPT_MAX_OUTPUTS; ++j) {
+            if (is_placed(g, node->out[j], needed)) mark(g, node->out[j], needed);
             if (present(node->out[j]) && needed[node->out[j]]) wanted = true;
+        }
         if (!wanted) {
             node->op = BPT_OP_COUNT;  // marked for removal
             continue;

@@ -103,9 +103,12 @@ BPT_API bpt_value_t bpt_fill(bpt_graph_t *g, bpt_dtype_t dtype, bpt_shape_t shap
 BPT_API bpt_value_t bpt_copy(bpt_graph_t *g, bpt_value_t x);
 
 // ---- Whole-graph operations -----------------------------------------------------------------------------------------
+// A tensor that nodes make part by part, in row order or any other: each puts its result in a view of it by bpt_graph_place, all before
+// it is read. It lies in the planned workspace. No gradient goes through it.
+BPT_API bpt_value_t bpt_parts(bpt_graph_t *g, bpt_dtype_t dtype, bpt_shape_t shape);
 // Marks `value` as a result that the host reads, or that must exist for another reason: it and what it needs stay.
 BPT_API void bpt_graph_keep(bpt_graph_t *g, bpt_value_t value);
-// The storage of `value` (a TEMP) becomes `target` (a view of a STATE, or a STATE, of the same dtype and count).
+// The storage of `value` (a TEMP) becomes `target` (a STATE, a tensor of bpt_parts or a view of one, of the same dtype and count).
 BPT_API void bpt_graph_place(bpt_graph_t *g, bpt_value_t value, bpt_value_t target);
 // Nodes added between begin and end form a region whose inner values `recompute` may forget and compute again.
 BPT_API void bpt_graph_region_begin(bpt_graph_t *g);
