@@ -114,9 +114,9 @@ static bpt_stream_t finish_chunks(const builder_t *b, const attention_t *a, bpt_
 }
 
 int64_t bpt_encoder_chunk_rows(int64_t rows) {
-    enum { LEAST = 65536, MOST_CHUNKS = 16 };
-    const int64_t even = (rows + MOST_CHUNKS - 1) / MOST_CHUNKS;
-    return even > LEAST ? (even + 511) / 512 * 512 : LEAST;
+    enum { LEAST = 65536, MOST_CHUNKS = 16, TILE = 512 };
+    const int64_t wanted = (rows + LEAST - 1) / LEAST, chunks = wanted < MOST_CHUNKS ? wanted : MOST_CHUNKS;
+    return ((rows + chunks - 1) / chunks + TILE - 1) / TILE * TILE;
 }
 
 static bpt_stream_t run_layer(const builder_t *b, int layer, bpt_stream_t x, const char *prefix, place_t *place) {
