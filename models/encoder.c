@@ -114,8 +114,8 @@ static bpt_stream_t finish_chunks(const builder_t *b, const attention_t *a, bpt_
 }
 
 int64_t bpt_encoder_chunk_rows(int64_t rows) {
-    enum { LEAST = 65536, MOST_CHUNKS = 16, TILE = 512 };
-    const int64_t wanted = (rows + LEAST - 1) / LEAST, chunks = wanted < MOST_CHUNKS ? wanted : MOST_CHUNKS;
+    enum { USUAL = 65536, MOST_CHUNKS = 16, TILE = 512 };
+    const int64_t wanted = (rows + USUAL - 1) / USUAL, chunks = wanted < MOST_CHUNKS ? wanted : MOST_CHUNKS;
     return ((rows + chunks - 1) / chunks + TILE - 1) / TILE * TILE;
 }
 

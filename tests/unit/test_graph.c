@@ -241,6 +241,57 @@ static void fusion_does_not_move_a_read_behind_a_write(void **state) {
     }
 }
 
+// Halves of a tensor are made by themselves; then one is read and the other one made anew, from it. Parts that nobody reads are left out.
+static void tensors_are_made_part_by_part(void **state) {
+    (void)state;
+    const float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, first[8] = {20, 40, 60, 80, 150, 180, 210, 240}, second[8] = {2, 4, 6, 8, 10, 20, 30, 40};
+    const bpt_backend_t *backend = bpt_backend_find("ref");
+    float got[8];
+    bpt_graph_t *g;
+    bpt_device_t *device;
+    bpt_workspace_t *workspace;
+    bpt_program_t *program;
+    assert_int_equal(bpt_graph_create(&g), BPT_OK);
+    const bpt_value_t in = bpt_input(g, "x", BPT_F32, bpt_shape2(4, 2));
+    const bpt_value_t made = bpt_parts(g, BPT_F32, bpt_shape2(4, 2)), unread = bpt_parts(g, BPT_F32, bpt_shape2(4, 2));
+    for (int i = 0; i < 2; ++i) {
+        bpt_graph_place(g, bpt_scale(g, bpt_rows(g, in, 2 * i, 2), (float)i + 2), bpt_rows(g, made, 2 * i, 2));
+        bpt_graph_place(g, bpt_scale(g, bpt_rows(g, in, 2 * i, 2), 7), bpt_rows(g, unread, 2 * i, 2));
+    }
+    const bpt_value_t before = bpt_scale(g, made, 10);
+    bpt_graph_place(g, bpt_scale(g, bpt_rows(g, made, 0, 2), 5), bpt_rows(g, made, 2, 2));
+    const bpt_value_t after = bpt_scale(g, made, 1);
+    bpt_graph_keep(g, before);
+    bpt_graph_keep(g, after);
+    assert_int_equal(bpt_graph_eliminate(g), BPT_OK);
+    assert_int_equal(g->n_nodes, 5);
+    assert_int_equal(bpt_graph_sort(g), BPT_OK);
+    assert_int_equal(backend->open(0, &(bpt_device_options_t){0}, &device), BPT_OK);
+    assert_int_equal(bpt_workspace_create(device, &workspace), BPT_OK);
+    if (bpt_program_compile(g, workspace, NULL, 0, &program) != BPT_OK) fail_msg("%s", bpt_error_message());
+    assert_int_equal(bpt_program_write(program, in, x), BPT_OK);
+    assert_int_equal(bpt_program_run(program), BPT_OK);
+    assert_int_equal(bpt_program_read(program, before, got), BPT_OK);
+    assert_memory_equal(got, first, sizeof got);
+    assert_int_equal(bpt_program_read(program, after, got), BPT_OK);
+    assert_memory_equal(got, second, sizeof got);
+    bpt_program_destroy(program);
+    bpt_workspace_destroy(workspace);
+    backend->close(device);
+}
+
+static void no_gradient_goes_through_parts(void **state) {
+    (void)state;
+    bpt_graph_t *g;
+    bpt_value_t gradient;
+    assert_int_equal(bpt_graph_create(&g), BPT_OK);
+    const bpt_value_t x = bpt_state(g, "x", 0, BPT_F32, bpt_shape2(1, 1)), made = bpt_parts(g, BPT_F32, bpt_shape2(1, 1));
+    bpt_graph_place(g, bpt_scale(g, x, 2), made);
+    assert_int_equal(bpt_graph_gradients(g, bpt_scale(g, made, 3), &x, 1, &gradient), BPT_ERR_INTERNAL);
+    assert_non_null(strstr(bpt_error_message(), "part by part"));
+    bpt_graph_destroy(g);
+}
+
 static void a_failing_builder_is_remembered_with_its_reason(void **state) {
     (void)state;
     bpt_graph_t *g;
@@ -256,6 +307,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_match_central_differences),        cmocka_unit_test(rewrites_keep_results_and_shrink_the_program),
         cmocka_unit_test(plans_reuse_memory_and_leak_nothing),        cmocka_unit_test(gradients_pass_through_views_of_views),
+        cmocka_unit_test(tensors_are_made_part_by_part),              cmocka_unit_test(no_gradient_goes_through_parts),
         cmocka_unit_test(fusion_does_not_move_a_read_behind_a_write), cmocka_unit_test(a_failing_builder_is_remembered_with_its_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
