@@ -62,8 +62,10 @@
 #define DKEY_PART(lane) ((sequence * p.n_nodes + TO_UINT(node0 - p.first_node) + (lane)) * p.parts + part_number) * 2u * columns
 #define DVALUE_PART(lane) DKEY_PART(lane) + columns
 // Nodes of a level of the bucket, and the first one.
-FUNCTION int level_size(int4 g, uint other, int level) { return level == 0 ? g.y : graph_is_flat(g) ? TO_INT(other) : level_nodes(g.y, level); }
-FUNCTION int level_first(int4 g, int level) { return graph_is_flat(g) ? level * g.y : level_offset(g.y, level); }
+FUNCTION int level_size(int4 g, uint other, int level) { return level == 0 ? g.y : graph_is_flat(g) ? TO_INT(other) : bucket_nodes(g, level); }
+FUNCTION int level_first(int4 g, int level) { return graph_is_flat(g) ? level * g.y : bucket_offset(g, level); }
+// The position of a key at this place of its level.
+FUNCTION int4 key_position(int4 g, int level, int place) { return INT4(level, place << span_shift(g, level), 0, 0); }
 KERNEL_BEGIN
     const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
     const bool has_rel = (p.calls & CALL_REL) != 0u, roots = (p.calls & CALL_ROOTS) != 0u;
@@ -81,7 +83,7 @@ KERNEL_BEGIN
     const int node0 = level_first(g, level) + index;
     const uint row0 = row_of_node(g, p.leaf_rows, p.other, sequence, node0), lanes = min(TILE, TO_UINT(level_size(g, p.other, level) - index));
     int n_existing = 0;
-    for (int lane = 0; lane < TO_INT(lanes); ++lane) n_existing += node_exists(g, n_true, INT4(level, index + lane, 0, 0)) ? 1 : 0;
+    for (int lane = 0; lane < TO_INT(lanes); ++lane) n_existing += node_exists(g, n_true, key_position(g, level, index + lane)) ? 1 : 0;
     const uint existing = TO_UINT(n_existing);
     for (uint u = LOCAL_ID; u < TILE; u += WG) {
         lane_row[u] = u < lanes ? row0 + u : NO_ROW;
@@ -94,7 +96,7 @@ KERNEL_BEGIN
 
     for (uint u = LOCAL_ID; u < TO_UINT(n_ranges) * TILE; u += WG) {
         int4 range = INT4(0, 0, -1, 0);
-        if (u % TILE < existing) range = tile_key_range(g, n_true, INT4(level, index + TO_INT(u % TILE), 0, 0), TO_INT(u / TILE));
+        if (u % TILE < existing) range = tile_key_range(g, n_true, key_position(g, level, index + TO_INT(u % TILE)), TO_INT(u / TILE));
         low[u] = max(range.x, first_query);
         high[u] = range.x < range.y ? min(range.y, end_query) : low[u];
     }
@@ -132,7 +134,7 @@ KERNEL_BEGIN
                     const uint at = TO_UINT(r) * TILE + lane;
                     int row_of_edge = NO_EDGE;
                     if (t < n_queries && node >= low[at] && node < high[at])
-                        row_of_edge = has_rel ? edge_row(g, position, INT4(level, index + TO_INT(lane), 0, 0)) : NO_REL;
+                        row_of_edge = has_rel ? edge_row(g, position, key_position(g, level, index + TO_INT(lane))) : NO_REL;
                     edge[t * TILE + lane] = row_of_edge;
                 }
             }

@@ -202,7 +202,7 @@ static bpt_encoder_inputs_t make_inputs(bpt_graph_t *g, const bpt_encoder_t *e) 
 bpt_status_t bpt_encoder_build(bpt_weights_t *weights, const bpt_encoder_options_t *options, bpt_encoder_t *encoder) {
     bpt_encoder_t *e = encoder;
     const bpt_model_config_t *c = options->config;
-    *e = (bpt_encoder_t){.options = *options, .graph = bpt_model_intervals(c, options->n)};
+    *e = (bpt_encoder_t){.options = *options, .graph = bpt_model_needed_intervals(c, options->n)};
     BPT_TRY(bpt_intervals_check(&e->graph));
     e->loss = e->nll = e->logits = BPT_NO_VALUE;
     e->leaf_rows = options->batch * options->n;

@@ -15,6 +15,13 @@ bpt_intervals_t bpt_model_intervals(const bpt_model_config_t *config, int64_t n)
     return bpt_bpt_intervals(config, n);
 }
 
+bpt_intervals_t bpt_model_needed_intervals(const bpt_model_config_t *config, int64_t n) {
+    bpt_intervals_t graph = bpt_model_intervals(config, n);
+    const bool tree = graph.kind == BPT_GRAPH_BPT || graph.kind == BPT_GRAPH_SEGTREE;
+    graph.trimmed = tree && graph.causal && config->task == BPT_TASK_LM;
+    return graph;
+}
+
 bpt_status_t bpt_model_check_length(const bpt_model_config_t *config, int64_t n) {
     if (config->positions == BPT_POSITIONS_ABSOLUTE && n > config->max_positions)
         return bpt_fail(BPT_ERR_USAGE,

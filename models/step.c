@@ -47,7 +47,7 @@ static void update(const build_t *b, bpt_value_t grads) {
 
 static int64_t chunk_rows(const build_t *b) {
     const bpt_step_key_t *key = &b->step->key;
-    const bpt_intervals_t graph = bpt_model_intervals(b->config, key->n);
+    const bpt_intervals_t graph = bpt_model_needed_intervals(b->config, key->n);
     return b->options->chunk_rows ? b->options->chunk_rows : bpt_encoder_chunk_rows(key->batch * bpt_node_count(&graph));
 }
 

@@ -12,6 +12,7 @@
 #define GRAPH_REFERENCE 16
 #define GRAPH_SPAN_SELF 32
 #define GRAPH_ROOT 64
+#define GRAPH_TRIMMED 128
 #define SIDE_LEFT 0
 #define SIDE_RIGHT 1
 
@@ -33,15 +34,49 @@ FUNCTION int level_offset(int n, int level) {
     const int whole = n - 1, rest = whole >> level;
     return 2 * (whole - rest) - TO_INT(POPCOUNT(TO_UINT(whole))) + TO_INT(POPCOUNT(TO_UINT(rest))) + level;
 }
+
+// Trees have all spans, trimmed ones those only that some leaf reads: the first (A >> level) - k of a level, rounded half up with
+// trimmed_rounds, and of a SegTree every second one.
+FUNCTION int span_shift(int4 g, int level) { return level > 0 && graph_has(g, GRAPH_TRIMMED) && graph_kind(g) == GRAPH_SEGTREE ? 1 : 0; }
+FUNCTION bool trimmed_rounds(int4 g) { return graph_kind(g) == GRAPH_SEGTREE || graph_has(g, GRAPH_REFERENCE); }
+FUNCTION int trimmed_whole(int4 g) {
+    if (graph_kind(g) == GRAPH_SEGTREE) return (g.y - 2) >> 1;
+    return g.y - (graph_has(g, GRAPH_REFERENCE) ? 2 : 1) + graph_reach(g);
+}
+FUNCTION int trimmed_less(int4 g) { return graph_kind(g) == GRAPH_SEGTREE ? 0 : graph_reach(g); }
+// Nodes of a level of a tree's bucket.
+FUNCTION int bucket_nodes(int4 g, int level) {
+    if (level == 0 || !graph_has(g, GRAPH_TRIMMED)) return level_nodes(g.y, level);
+    const int whole = trimmed_whole(g), more = trimmed_rounds(g) ? (whole >> (level - 1)) & 1 : 0;
+    return max((whole >> level) + more - trimmed_less(g), 0);
+}
+// How many levels of a tree have nodes.
+FUNCTION int bucket_levels(int4 g) {
+    int levels = level_count(g.y);
+    while (levels > 1 && bucket_nodes(g, levels - 1) == 0) --levels;
+    return levels;
+}
+// The first node of a level, for levels up to bucket_levels.
+FUNCTION int bucket_offset(int4 g, int level) {
+    if (level == 0 || !graph_has(g, GRAPH_TRIMMED)) return level_offset(g.y, level);
+    const int whole = trimmed_whole(g), rest = whole >> (level - 1), all = g.y + whole - rest - trimmed_less(g) * (level - 1);
+    return trimmed_rounds(g) ? all : all - TO_INT(POPCOUNT(TO_UINT(whole))) + TO_INT(POPCOUNT(TO_UINT(rest)));
+}
+FUNCTION bool is_in_bucket(int4 g, int4 position) {
+    const int shift = span_shift(g, position.x), place = position.y >> shift;
+    return position.y >= 0 && position.x < level_count(g.y) && place << shift == position.y && place < bucket_nodes(g, position.x);
+}
+// The number of a node of a tree's bucket.
+FUNCTION int node_number(int4 g, int4 position) { return bucket_offset(g, position.x) + (position.y >> span_shift(g, position.x)); }
 FUNCTION int root_node(int4 g, int n_true) { return graph_is_flat(g) ? g.y : level_offset(g.y, level_count(n_true) - 1); }
 FUNCTION int4 node_position(int4 g, int node) {
     int level = 0, index = node;
     if (graph_is_flat(g)) return node < g.y ? INT4(0, node, 0, 0) : INT4(1, node - g.y, 0, 0);
-    while (index >= level_nodes(g.y, level)) {
-        index -= level_nodes(g.y, level);
+    while (index >= bucket_nodes(g, level)) {
+        index -= bucket_nodes(g, level);
         ++level;
     }
-    return INT4(level, index, 0, 0);
+    return INT4(level, index << span_shift(g, level), 0, 0);
 }
 FUNCTION bool node_exists(int4 g, int n_true, int4 position) {
     if (graph_is_flat(g)) return position.x > 0 || position.y < n_true;
@@ -74,7 +109,7 @@ FUNCTION int4 make_range(int4 g, int begin, int end, int row, int row_step) {
 FUNCTION int paper_left(int4 g, int i, int level) { return ((i + graph_reach(g)) >> level) - graph_reach(g) - 1; }
 FUNCTION int paper_right(int4 g, int i, int level) { return ((i - graph_reach(g) + (1 << level)) >> level) + graph_reach(g); }
 FUNCTION int4 paper_range(int4 g, int n_true, int i, int level, int side) {
-    const int k = graph_reach(g), offset = level_offset(g.y, level);
+    const int k = graph_reach(g), offset = bucket_offset(g, level);
     if (side == SIDE_LEFT) {
         const int end = paper_left(g, i, level) + 1, begin = max(end - k - ((end - k) & 1), 0);
         return make_range(g, offset + begin, offset + end, block_row(g, level, side) + end - 1 - begin, -1);
@@ -94,7 +129,7 @@ FUNCTION bool right_is_residual(int4 g, int i, int level) {
 }
 // `residual`: the one node of the level below, else the nodes of the level.
 FUNCTION int4 reference_range(int4 g, int n_true, int i, int level, int side, bool residual) {
-    const int k = graph_reach(g), row = block_row(g, level, side), offset = level_offset(g.y, level - (residual ? 1 : 0));
+    const int k = graph_reach(g), row = block_row(g, level, side), offset = bucket_offset(g, level - (residual ? 1 : 0));
     if (side == SIDE_LEFT) {
         const int nearest = reference_left(g, i, level), begin = max(nearest - k + 1, 0);
         const bool taken = left_is_residual(g, i, level);
@@ -111,12 +146,13 @@ FUNCTION int4 reference_range(int4 g, int n_true, int i, int level, int side, bo
 }
 
 FUNCTION int4 segtree_range(int4 g, int n_true, int i, int level, int side) {
-    const int next = side == SIDE_LEFT ? i - 1 : i + 1, near = next >> level, offset = level_offset(g.y, level);
+    const int next = side == SIDE_LEFT ? i - 1 : i + 1, near = next >> level, offset = bucket_offset(g, level);
     const int row = block_row(g, level, side);
     if (next < 0 || next >= n_true) return INT4(0, 0, -1, 0);
     if (side == SIDE_LEFT) {
         if (level == 0) return make_range(g, near - (near & 1), near + 1, row, 0);
-        return (near & 1) == 1 ? make_range(g, offset + near - 1, offset + near, row, 0) : INT4(0, 0, -1, 0);
+        const int sibling = offset + ((near - 1) >> span_shift(g, level));
+        return (near & 1) == 1 ? make_range(g, sibling, sibling + 1, row, 0) : INT4(0, 0, -1, 0);
     }
     if (level == 0) return make_range(g, near, min(near + 2 - (near & 1), n_true), row, 0);
     return (near & 1) == 0 && near + 1 < level_nodes(n_true, level) ? make_range(g, offset + near + 1, offset + near + 2, row, 0)
@@ -143,7 +179,7 @@ FUNCTION int query_ranges(int4 g, int n_true, int level) {
 FUNCTION int4 query_range(int4 g, int n_true, int4 position, int number) {
     const int level = position.x, index = position.y;
     if (level > 0) {
-        const int node = level_offset(g.y, level) + index;
+        const int node = graph_is_flat(g) ? g.y : node_number(g, position);
         if (number == 0) return graph_has(g, GRAPH_SPAN_SELF) ? make_range(g, node, node + 1, 0, 0) : INT4(0, 0, -1, 0);
         if (graph_is_flat(g)) return INT4(0, n_true, -1, 0);
         return make_range(g, index << level, min((index + 1) << level, n_true), span_row(g, level), 0);
@@ -193,9 +229,6 @@ FUNCTION int4 tile_position(int lanes, int level, int tile, int lane) {
         ++above;
     }
     return INT4(above, width == 0 ? -1 : tile * width + place, 0, 0);
-}
-FUNCTION bool is_in_bucket(int4 g, int4 position) {
-    return position.y >= 0 && position.x < level_count(g.y) && position.y < level_nodes(g.y, position.x);
 }
 // Ranges of spans: 0 their leaves, then, level by level, themselves.
 FUNCTION int tile_ranges(int4 g, int n_true, int lanes, int level) {
@@ -266,12 +299,13 @@ FUNCTION int4 key_range(int4 g, int n_true, int4 position, int number) {
         return number == 5 ? make_range(g, g.y, g.y + 1, -1, 0) : INT4(0, 0, -1, 0);
     }
     if (number == 0) {
-        const int node = level_offset(g.y, level) + index;
+        const int node = node_number(g, position);
         return level == 0 || graph_has(g, GRAPH_SPAN_SELF) ? make_range(g, node, node + 1, -1, 0) : INT4(0, 0, -1, 0);
     }
     if (number >= 5) {
-        const int above = number - 4, node = level_offset(g.y, above) + (index >> above);
-        return make_range(g, node, node + 1, -1, 0);
+        const int4 above = INT4(number - 4, index >> (number - 4), 0, 0);
+        const int node = node_number(g, above);
+        return is_in_bucket(g, above) ? make_range(g, node, node + 1, -1, 0) : INT4(0, 0, -1, 0);
     }
     const int side = number == 1 || number == 3 ? SIDE_LEFT : SIDE_RIGHT;
     if (side == SIDE_RIGHT && graph_has(g, GRAPH_CAUSAL)) return INT4(0, 0, -1, 0);

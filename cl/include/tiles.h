@@ -73,7 +73,7 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
         lane_row[u] = NO_ROW;                                                                                   \
         lane_source[u] = NO_ROW;                                                                                \
         if (is_in_bucket(g, position)) {                                                                        \
-            const int node = position.x == 0 ? position.y : level_offset(g.y, position.x) + position.y;         \
+            const int node = position.x == 0 ? position.y : node_number(g, position);                           \
             const uint row = row_of_node(g, p.leaf_rows, p.other, sequence, node);                              \
             lane_row[u] = row;                                                                                  \
             if (node_exists(g, n_true, position)) lane_source[u] = stored_row(g, p.calls, row, node);           \
@@ -94,8 +94,8 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
     const int end_place = p.parts > 1u ? min(begin_place + p.part_nodes, range_start[n_ranges]) : range_start[n_ranges];
 
 // Where a lane's partial results lie, by `size` elements: those of a node, part by part. The nodes are those of the tile's levels.
-#define FIRST_NODE level_offset(g.y, p.level)
-#define GROUP_NODES (level_offset(g.y, min(p.level + tile_levels(TO_INT(TILE)), level_count(g.y))) - FIRST_NODE)
+#define FIRST_NODE bucket_offset(g, p.level)
+#define GROUP_NODES (bucket_offset(g, min(p.level + tile_levels(TO_INT(TILE)), bucket_levels(g))) - FIRST_NODE)
 #define PARTIAL_PLACE(lane, size)                                                                               \
     (((lane_row[lane] - p.leaf_rows - sequence * p.other - TO_UINT(FIRST_NODE - g.y) + sequence * TO_UINT(GROUP_NODES)) * p.parts +\
       part_number) * (size))

@@ -45,7 +45,7 @@ static int lay_out(picture_t *p) {
     int cells = 0;
     int64_t nodes = 0;
     for (int level = 0; level < p->levels; ++level) {
-        const int64_t size = graph_level_size(p->g, level);
+        const int64_t size = bpt_graph_level_size(p->g, level);
         p->first_cell[level] = cells;
         p->first_node[level] = nodes;
         const int64_t more = (size + p->scale - 1) / p->scale;
@@ -59,7 +59,7 @@ static int lay_out(picture_t *p) {
 }
 
 static void choose_scale(picture_t *p) {
-    p->levels = graph_levels(p->g);
+    p->levels = bpt_graph_levels(p->g);
     for (p->scale = 1; lay_out(p) > MOST_CELLS; p->scale *= 2) {
     }
     p->cells = lay_out(p);
@@ -181,7 +181,7 @@ static void put_cell_borders(const picture_t *p, writer_t *w) {
 
 // Writes the name of a level, shortened to its number where the level is narrow; returns half the pixels it takes.
 static int level_name(const picture_t *p, int level, char name[24]) {
-    if (level == 0 || level == p->levels - 1) {
+    if (level == 0 || (level == p->levels - 1 && !p->g->trimmed)) {
         snprintf(name, 24, level == 0 ? "leaves" : "root");
         return 17;
     }

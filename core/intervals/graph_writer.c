@@ -84,15 +84,16 @@ static void write_listing(const bpt_intervals_t *g, writer_t *w) {
                       "reads, from near to far;\n"
                       "rA..B = rows of the relative position table used by the first and the last node of a range.\n");
     int64_t node = 0;
-    for (int level = 0; level < graph_levels(g); ++level) {
-        const int64_t size = graph_level_size(g, level);
-        bpt_writer_put(w, level == 0 ? "\nleaves\n" : level == graph_levels(g) - 1 ? "\nroot\n" : "\nlevel %d\n", level);
+    for (int level = 0; level < bpt_graph_levels(g); ++level) {
+        const int64_t size = bpt_graph_level_size(g, level);
+        const bool root = level == bpt_graph_levels(g) - 1 && !g->trimmed;
+        bpt_writer_put(w, level == 0 ? "\nleaves\n" : root ? "\nroot\n" : "\nlevel %d\n", level);
         for (int64_t m = 0; m < size && !w->error; ++m, ++node) {
             bpt_writer_put(w, "%6" PRId64 " ", node);
             if (level == 0)
                 bpt_writer_put(w, "%-8" PRId64, m);
             else if (tree)
-                bpt_writer_put(w, "L%d:%-5" PRId64, level, m);
+                bpt_writer_put(w, "L%d:%-5" PRId64, level, m * bpt_graph_level_step(g, level));
             else
                 bpt_writer_put(w, "%-8s", "virtual");
             const int count = bpt_intervals_keys(g, g->n, node, slots);
@@ -117,8 +118,8 @@ static void write_matrix(const bpt_intervals_t *g, writer_t *w) {
     bpt_writer_put(w, "\nAdjacency: rows are queries, columns are keys, a gap starts the next level;\n"
                       "o itself, < on the left, > on the right, + a leaf of the span, . no edge\n\n");
     int64_t query = 0;
-    for (int row_level = 0; row_level < graph_levels(g); ++row_level) {
-        for (int64_t m = 0; m < graph_level_size(g, row_level); ++m, ++query) {
+    for (int row_level = 0; row_level < bpt_graph_levels(g); ++row_level) {
+        for (int64_t m = 0; m < bpt_graph_level_size(g, row_level); ++m, ++query) {
             char line[LARGEST_MATRIX];
             memset(line, '.', sizeof line);
             const int count = bpt_intervals_keys(g, g->n, query, slots);
@@ -126,8 +127,8 @@ static void write_matrix(const bpt_intervals_t *g, writer_t *w) {
                 for (int64_t key = slots[s].begin; key < slots[s].end; ++key) line[key] = edge_sign(g, query, key);
             bpt_writer_put(w, "%6" PRId64, query);
             int64_t key = 0;
-            for (int level = 0; level < graph_levels(g); key += graph_level_size(g, level), ++level)
-                bpt_writer_put(w, " %.*s", (int)graph_level_size(g, level), line + key);
+            for (int level = 0; level < bpt_graph_levels(g); key += bpt_graph_level_size(g, level), ++level)
+                bpt_writer_put(w, " %.*s", (int)bpt_graph_level_size(g, level), line + key);
             bpt_writer_put(w, "\n");
         }
         if (query < nodes) bpt_writer_put(w, "\n");
@@ -142,7 +143,7 @@ static void write_text(const bpt_intervals_t *g, writer_t *w) {
     const int64_t nodes = bpt_node_count(g);
     bpt_writer_put(
         w, "%s\n%" PRId64 " nodes on %d level%s, %" PRId64 " edges (%" PRId64 " contextual), %" PRId64 " rows of relative positions\n\n",
-        title, nodes, graph_levels(g), graph_levels(g) == 1 ? "" : "s", all, contextual, bpt_rel_rows(g));
+        title, nodes, bpt_graph_levels(g), bpt_graph_levels(g) == 1 ? "" : "s", all, contextual, bpt_rel_rows(g));
     write_listing(g, w);
     if (nodes <= LARGEST_MATRIX) write_matrix(g, w);
 }

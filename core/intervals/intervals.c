@@ -44,11 +44,9 @@ int bpt_intervals_consumers(const bpt_intervals_t *g, int64_t n_true, int64_t ke
     count += rule->consumers(g, n_true, level, index, slots + count);
     if (level > 0) return count;
     if (is_flat(g)) return g->root ? put_slot(g, slots, count, g->n, g->n + 1, NO_ROW, 0) : count;
-    int64_t offset = 0;
     for (int j = 1; j < bpt_levels(n_true); ++j) {
-        offset += level_nodes(g->n, j - 1);
-        const int64_t ancestor = offset + (index >> j);
-        count = put_slot(g, slots, count, ancestor, ancestor + 1, span_row(g, j), 0);
+        const int64_t ancestor = bpt_graph_node(g, j, index >> j);
+        if (ancestor >= 0) count = put_slot(g, slots, count, ancestor, ancestor + 1, span_row(g, j), 0);
     }
     return count;
 }
@@ -68,6 +66,16 @@ int32_t bpt_intervals_rel_row(const bpt_intervals_t *g, int64_t n_true, int64_t 
     return key < g->n && key >> level == index ? span_row(g, level) : NO_EDGE;
 }
 
+// Edges of the spans of a level.
+static int64_t span_edges(const bpt_intervals_t *g, int64_t n_true, int level) {
+    const int64_t size = level_nodes(n_true, level), step = bpt_graph_level_step(g, level);
+    if (!g->trimmed) return n_true + (reads_itself(g) ? size : 0);
+    int64_t edges = 0;
+    for (int64_t m = 0; m < size && m / step < bpt_graph_level_size(g, level); m += step)
+        edges += min64((m + 1) << level, n_true) - (m << level) + reads_itself(g);
+    return edges;
+}
+
 // Leaf queries, counted at their keys: far fewer ranges than at the queries.
 void bpt_intervals_count(const bpt_intervals_t *g, int64_t n_true, int64_t *all, int64_t *contextual) {
     const bpt_graph_rule_t *rule = rule_of(g);
@@ -81,7 +89,7 @@ void bpt_intervals_count(const bpt_intervals_t *g, int64_t n_true, int64_t *all,
             const int count = rule->consumers(g, n_true, j, m, slots);
             for (int s = 0; s < count; ++s) *contextual += slots[s].end - slots[s].begin;
         }
-        if (j > 0) *all += n_true + (reads_itself(g) ? size : 0);
+        if (j > 0) *all += span_edges(g, n_true, j);
     }
     *all += *contextual;
     *contextual -= n_true;  // the self edges of the leaves

@@ -2,6 +2,7 @@
 #include "bpt/rng.h"
 #include "core/intervals/rule.h"
 
+static bool has_virtual_root(const bpt_intervals_t *g) { return g->root && g->kind != BPT_GRAPH_TABLE; }
 static bool is_tree(const bpt_intervals_t *g) { return g->kind == BPT_GRAPH_BPT || g->kind == BPT_GRAPH_SEGTREE; }
 
 int bpt_levels(int64_t n) {
@@ -12,22 +13,39 @@ int bpt_levels(int64_t n) {
 
 int64_t bpt_level_size(int64_t n, int level) { return level >= 0 && level < bpt_levels(n) ? level_nodes(n, level) : 0; }
 
-// Sum of (N >> i) + 1 over i < level, N = n - 1. Legendre: the sum of N >> i over all i >= 0 is 2N - popcount(N), and the
-// terms from `level` on are the same sum for N >> level.
-int64_t bpt_level_offset(int64_t n, int level) {
-    const int64_t all = n - 1, rest = all >> level;
-    return 2 * (all - rest) - __builtin_popcountll((uint64_t)all) + __builtin_popcountll((uint64_t)rest) + level;
+int bpt_graph_levels(const bpt_intervals_t *g) {
+    if (!is_tree(g)) return 1 + has_virtual_root(g);
+    int levels = 1;
+    while (levels < bpt_levels(g->n) && bucket_nodes(g, levels) > 0) ++levels;
+    return levels;
 }
 
-int64_t bpt_node_count(const bpt_intervals_t *g) {
-    if (is_tree(g)) return bpt_level_offset(g->n, bpt_levels(g->n));
-    return g->n + (g->root && g->kind != BPT_GRAPH_TABLE);
+int64_t bpt_graph_level_size(const bpt_intervals_t *g, int level) {
+    if (level <= 0) return level == 0 ? g->n : 0;
+    if (!is_tree(g)) return level == 1 && has_virtual_root(g);
+    return level < bpt_levels(g->n) ? bucket_nodes(g, level) : 0;
 }
+
+int64_t bpt_graph_level_offset(const bpt_intervals_t *g, int level) {
+    int64_t offset = 0;
+    for (int j = 0; j < level && j < BPT_MAX_LEVELS; ++j) offset += bpt_graph_level_size(g, j);
+    return offset;
+}
+
+int64_t bpt_graph_level_step(const bpt_intervals_t *g, int level) { return (int64_t)1 << span_shift(g, level); }
+
+int64_t bpt_graph_node(const bpt_intervals_t *g, int level, int64_t index) {
+    const int64_t step = bpt_graph_level_step(g, level), place = index / step;
+    if (index < 0 || index % step || place >= bpt_graph_level_size(g, level)) return -1;
+    return bpt_graph_level_offset(g, level) + place;
+}
+
+int64_t bpt_node_count(const bpt_intervals_t *g) { return bpt_graph_level_offset(g, BPT_MAX_LEVELS); }
 
 int64_t bpt_root_node(const bpt_intervals_t *g, int64_t n_true) {
-    if (n_true < 1 || n_true > g->n) return -1;
-    if (is_tree(g)) return bpt_level_offset(g->n, bpt_levels(n_true) - 1);
-    return g->root && g->kind != BPT_GRAPH_TABLE ? g->n : -1;
+    if (n_true < 1 || n_true > g->n || g->trimmed) return -1;
+    if (is_tree(g)) return bpt_graph_level_offset(g, bpt_levels(n_true) - 1);
+    return has_virtual_root(g) ? g->n : -1;
 }
 
 void bpt_node_position(const bpt_intervals_t *g, int64_t node, int *level, int64_t *index) {
@@ -39,10 +57,11 @@ void bpt_node_position(const bpt_intervals_t *g, int64_t node, int *level, int64
         *index = node - g->n;
         return;
     }
-    for (int64_t size = g->n; *index >= size; size = level_nodes(g->n, *level)) {
+    for (int64_t size = g->n; *index >= size; size = bucket_nodes(g, *level)) {
         *index -= size;
         ++*level;
     }
+    *index <<= span_shift(g, *level);
 }
 
 uint32_t bpt_intervals_node_code(const bpt_intervals_t *g, int64_t node) {
@@ -91,6 +110,8 @@ bpt_status_t bpt_intervals_check(const bpt_intervals_t *g) {
         return bpt_fail(BPT_ERR_USAGE, "graph: window is %d; the largest distance must be at least 0", g->window);
     if (g->rel_levels < 0)
         return bpt_fail(BPT_ERR_USAGE, "graph: rel_levels is %d; it must be at least 0 (0 = no relative positions)", g->rel_levels);
+    if (g->trimmed && !(is_tree(g) && g->causal))
+        return bpt_fail(BPT_ERR_USAGE, "graph: trimmed; only causal trees have spans that no leaf reads");
     const int64_t width = g->kind == BPT_GRAPH_BPT ? 2 * ((int64_t)g->k + 1) : 3;
     if (g->rel_levels > (INT32_MAX - 1) / width)
         return bpt_fail(BPT_ERR_USAGE,

@@ -23,6 +23,18 @@ static inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 // ceil(n / 2^level): the size of any level that the tree of n leaves has.
 static inline int64_t level_nodes(int64_t n, int level) { return ((n - 1) >> level) + 1; }
 
+// Nodes of a level that the bucket has, for levels that the tree of its leaves has. Those of a trimmed level are the first so many that
+// the last leaf has on its left, or has had there: README.md.
+static inline int64_t bucket_nodes(const bpt_intervals_t *g, int level) {
+    if (level == 0 || !g->trimmed) return level_nodes(g->n, level);
+    const int64_t half = (int64_t)1 << (level - 1);
+    if (g->kind == BPT_GRAPH_SEGTREE) return max64((((g->n - 2) >> level) + 1) >> 1, 0);
+    if (g->reference_rule) return max64(((g->n - 2 + g->k + half) >> level) - g->k, 0);
+    return max64(((g->n - 1 + g->k) >> level) - g->k, 0);
+}
+// log2 of bpt_graph_level_step: causal SegTrees read left siblings only.
+static inline int span_shift(const bpt_intervals_t *g, int level) { return level > 0 && g->trimmed && g->kind == BPT_GRAPH_SEGTREE; }
+
 // Floor and ceiling of x / 2^level, also for negative x: >> is an arithmetic shift in every compiler we build with.
 static inline int64_t floor_shift(int64_t x, int level) { return x >> level; }
 static inline int64_t ceil_shift(int64_t x, int level) { return (x + ((int64_t)1 << level) - 1) >> level; }

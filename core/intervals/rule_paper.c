@@ -23,7 +23,7 @@ static int keys(const bpt_intervals_t *g, int64_t n_true, int64_t i, bpt_slot_t 
     const int64_t k = g->k;
     int count = put_slot(g, slots, 0, i, i + 1, 0, 0);
     int64_t offset = 0;
-    for (int j = 0;; offset += level_nodes(g->n, j), ++j) {
+    for (int j = 0;; offset += bucket_nodes(g, j), ++j) {
         const int64_t end = left_end(i, j, k);
         if (end <= 0) break;
         const int64_t begin = left_begin(end, k);
@@ -31,7 +31,7 @@ static int keys(const bpt_intervals_t *g, int64_t n_true, int64_t i, bpt_slot_t 
     }
     if (g->causal) return count;
     offset = 0;
-    for (int j = 0;; offset += level_nodes(g->n, j), ++j) {
+    for (int j = 0;; offset += bucket_nodes(g, j), ++j) {
         const int64_t begin = right_begin(i, j, k), size = level_nodes(n_true, j);
         if (begin >= size) return count;
         count = put_slot(g, slots, count, offset + begin, offset + min64(right_end(begin, k), size), block_row(g, j, RIGHT, k + 1), +1);

@@ -19,7 +19,7 @@ static int left_keys(const bpt_intervals_t *g, int64_t i, bpt_slot_t *slots, int
         residual = !((nearest - k) & 1);
         nearest = floor_shift(nearest - k, 1);
         below = offset;
-        offset += level_nodes(g->n, j);
+        offset += bucket_nodes(g, j);
     }
     return count;
 }
@@ -37,7 +37,7 @@ static int right_keys(const bpt_intervals_t *g, int64_t n_true, int64_t i, bpt_s
         residual = (nearest + k) & 1;
         nearest = floor_shift(nearest + k, 1);
         below = offset;
-        offset += level_nodes(g->n, j);
+        offset += bucket_nodes(g, j);
     }
     return count;
 }

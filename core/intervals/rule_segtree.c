@@ -8,15 +8,16 @@ static int keys(const bpt_intervals_t *g, int64_t n_true, int64_t i, bpt_slot_t 
     if (left >= 0) {
         count = put_slot(g, slots, count, left - (left & 1), left + 1, block_row(g, 0, LEFT, 1), 0);
         int64_t offset = g->n;
-        for (int j = 1; left >> j > 0; offset += level_nodes(g->n, j), ++j) {
+        for (int j = 1; left >> j > 0; offset += bucket_nodes(g, j), ++j) {
             const int64_t near = left >> j;
-            if (near & 1) count = put_slot(g, slots, count, offset + near - 1, offset + near, block_row(g, j, LEFT, 1), 0);
+            const int64_t sibling = offset + ((near - 1) >> span_shift(g, j));
+            if (near & 1) count = put_slot(g, slots, count, sibling, sibling + 1, block_row(g, j, LEFT, 1), 0);
         }
     }
     if (right < n_true && !g->causal) {
         count = put_slot(g, slots, count, right, min64(right + 1 + !(right & 1), n_true), block_row(g, 0, RIGHT, 1), 0);
         int64_t offset = g->n;
-        for (int j = 1; (right >> j) + 1 < level_nodes(n_true, j); offset += level_nodes(g->n, j), ++j) {
+        for (int j = 1; (right >> j) + 1 < level_nodes(n_true, j); offset += bucket_nodes(g, j), ++j) {
             const int64_t near = right >> j;
             if (!(near & 1)) count = put_slot(g, slots, count, offset + near + 1, offset + near + 2, block_row(g, j, RIGHT, 1), 0);
         }

@@ -17,12 +17,4 @@ void bpt_graph_title(const bpt_intervals_t *g, char title[BPT_GRAPH_TITLE_SIZE])
 
 bpt_status_t bpt_graph_write_svg(const bpt_intervals_t *g, writer_t *w) BPT_MUST_USE;
 
-// Levels of nodes that a graph shows: those of the tree, or leaves and virtual root.
-static inline int graph_levels(const bpt_intervals_t *g) {
-    return g->kind == BPT_GRAPH_BPT || g->kind == BPT_GRAPH_SEGTREE ? bpt_levels(g->n) : 1 + g->root;
-}
-static inline int64_t graph_level_size(const bpt_intervals_t *g, int level) {
-    return g->kind == BPT_GRAPH_BPT || g->kind == BPT_GRAPH_SEGTREE ? bpt_level_size(g->n, level) : level == 0 ? g->n : 1;
-}
-
 #endif

@@ -89,7 +89,7 @@ bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t 
     BPT_TRY(check(c, capacity, sequences));
     BPT_TRY(bpt_alloc(1, sizeof *d, &d));
     d->device = bpt_runner_device(runner);
-    d->graph = bpt_model_intervals(c, capacity);
+    d->graph = bpt_model_needed_intervals(c, capacity);
     d->capacity = capacity;
     d->states[DECODE_PARAMS] = bpt_runner_state(runner, BPT_STATE_PARAMS);
     d->shape = (decode_shape_t){.config = c, .params = bpt_runner_params(runner), .precision = bpt_runner_precision(runner)};
@@ -185,12 +185,14 @@ static bpt_status_t stage_leaves(bpt_decoder_t *d, int64_t sequence, const uint3
     return BPT_OK;
 }
 
-// The spans whose last leaf is among the next `count` leaves, but for late ones.
+// The spans whose last leaf is among the next `count` leaves, but for late ones and those that no leaf of the capacity reads.
 static bpt_status_t stage_spans(bpt_decoder_t *d, int64_t sequence, int64_t count, int64_t *rows) {
     const int64_t begin = d->length[sequence], end = begin + count;
-    for (int level = 1; has_spans(d) && level < bpt_levels(d->capacity) && !bpt_span_is_late(&d->graph, level); ++level)
-        for (int64_t m = begin >> level; (m + 1) << level <= end; ++m)
-            BPT_TRY(stage_node(d, (*rows)++, sequence, bpt_level_offset(d->capacity, level) + m, 0));
+    for (int level = 1; has_spans(d) && level < bpt_graph_levels(&d->graph) && !bpt_span_is_late(&d->graph, level); ++level)
+        for (int64_t m = begin >> level; (m + 1) << level <= end; ++m) {
+            const int64_t node = bpt_graph_node(&d->graph, level, m);
+            if (node >= 0) BPT_TRY(stage_node(d, (*rows)++, sequence, node, 0));
+        }
     return BPT_OK;
 }
 

@@ -17,7 +17,7 @@ enum {
 typedef struct {
     int64_t sequence;
     int level;
-    int64_t wanted;      // spans that some leaf of the capacity reads: the first so many
+    int64_t spans;       // of the level
     int64_t done;        // complete spans
     int32_t layer;       // of the span behind them: the layer that it is in, -1: none yet
     int64_t read;        // its leaves that it has read in this layer
@@ -66,17 +66,9 @@ static lane_t *lane_of(const bpt_late_spans_t *l, int64_t sequence, int level) {
 // 2^j tokens later, and that is before they are read.
 static int64_t share_of(const bpt_late_spans_t *l) { return 1 + 2 * (l->shape.config->layers - 1) * l->levels / CHUNK; }
 
-// How many spans of a level are read; the last k or so are not.
-static int64_t wanted_of(const bpt_intervals_t *graph, int level) {
-    bpt_slot_t slots[BPT_MAX_SLOTS];
-    int64_t wanted = graph->n >> level;
-    while (wanted && !bpt_intervals_consumers(graph, graph->n, bpt_level_offset(graph->n, level) + wanted - 1, slots)) --wanted;
-    return wanted;
-}
-
 static int late_levels(const bpt_intervals_t *graph) {
     int levels = 0;
-    while (bpt_span_is_late(graph, BPT_FIRST_LATE + levels) && wanted_of(graph, BPT_FIRST_LATE + levels)) ++levels;
+    while (bpt_span_is_late(graph, BPT_FIRST_LATE + levels) && bpt_graph_level_size(graph, BPT_FIRST_LATE + levels)) ++levels;
     return levels;
 }
 
@@ -105,7 +97,7 @@ static void lay_out_lanes(bpt_late_spans_t *l) {
         lane_t *a = &l->lanes[i];
         a->sequence = i / l->levels;
         a->level = BPT_FIRST_LATE + (int)(i % l->levels);
-        a->wanted = wanted_of(&l->graph, a->level);
+        a->spans = bpt_graph_level_size(&l->graph, a->level);
         a->layer = -1;
         a->x = l->floats + (size_t)i * (2 * d + 2 * heads);
         a->sum = a->x + d;
@@ -229,7 +221,7 @@ static void stage_entry(const bpt_late_spans_t *l, lane_t *a, int64_t row) {
     const size_t d = columns(l), head_dim = d / (size_t)l->shape.config->heads;
     float *x = l->x + (size_t)row * d;
     l->rows[row] = a;
-    l->nodes[row] = (uint32_t)(a->sequence * l->shape.nodes + bpt_level_offset(l->graph.n, a->level) + a->done);
+    l->nodes[row] = (uint32_t)(a->sequence * l->shape.nodes + bpt_graph_node(&l->graph, a->level, a->done));
     if (a->layer < 0) {
         memset(x, 0, d * sizeof *x);
         return;
@@ -286,7 +278,7 @@ static bpt_status_t enter_layer(bpt_late_spans_t *l, int64_t n, int32_t layer) {
 // Spans that can be complete and that somebody reads.
 static int64_t due(const lane_t *a, int64_t length) {
     const int64_t ended = length >> a->level;
-    return ended < a->wanted ? ended : a->wanted;
+    return ended < a->spans ? ended : a->spans;
 }
 
 // The next share of the chosen spans' work.

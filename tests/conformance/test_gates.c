@@ -83,6 +83,7 @@ typedef struct {
 enum {
     CAUSAL,
     BOTH_SIDES,
+    TRIMMED,
     ALL,
     LEAVES,
     ROOTS,
@@ -100,7 +101,7 @@ enum {
     N_OTHERS
 };
 static const char *const other_names[] = {
-    "causal", "both sides", "queries all", "queries leaves", "queries roots", "zero_spans", "stored spans", "packed", "separate q and kv",
+    "causal", "both sides", "trimmed", "queries all", "queries leaves", "queries roots", "zero_spans", "stored spans", "packed", "separate q and kv",
     "rel",    "no rel",     "dropout",     "no dropout",     "f32",           "bf16",       "f16"};
 
 static uint64_t bit_of(const int64_t *values, size_t n, int64_t value) {
@@ -119,6 +120,7 @@ static void note_attention(const test_case_t *c, void *context) {
     coverage_t *s = &seen[c->call.op == BPT_OP_ATTENTION_GRAD][graph_number(&t->graph)];
     const bool has[N_OTHERS] = {[CAUSAL] = t->graph.causal,
                                 [BOTH_SIDES] = !t->graph.causal,
+                                [TRIMMED] = t->graph.trimmed,
                                 [ALL] = t->queries == BPT_QUERIES_ALL,
                                 [LEAVES] = t->queries == BPT_QUERIES_LEAVES,
                                 [ROOTS] = t->queries == BPT_QUERIES_ROOTS,
@@ -140,9 +142,9 @@ static void note_attention(const test_case_t *c, void *context) {
 }
 
 static void check_settings(const coverage_t *seen, int gradient, int graph) {
-    const bool rootless = graph == 2 * BPT_GRAPH_DENSE || graph == 2 * BPT_GRAPH_WINDOW;
+    const bool rootless = graph == 2 * BPT_GRAPH_DENSE || graph == 2 * BPT_GRAPH_WINDOW, tree = graph < 2 * BPT_GRAPH_DENSE;
     for (int i = 0; i < N_OTHERS; ++i)
-        if (!(seen->others >> i & 1) && !(i == ROOTS && rootless))
+        if (!(seen->others >> i & 1) && !(i == ROOTS && rootless) && !(i == TRIMMED && !tree))
             fail_msg("no case of %s graph %d with: %s", gradient ? "attention_grad" : "attention", graph, other_names[i]);
 }
 

@@ -133,7 +133,7 @@ typedef struct {
 } schedule_t;
 
 static void open_schedule(schedule_t *s, const bpt_model_config_t *c, bpt_runner_t *r, bpt_device_t *device, int64_t capacity) {
-    *s = (schedule_t){.graph = bpt_model_intervals(c, capacity), .device = device};
+    *s = (schedule_t){.graph = bpt_model_needed_intervals(c, capacity), .device = device};
     s->shape = (decode_shape_t){.config = c, .params = bpt_runner_params(r), .precision = BPT_F32, .sequences = 1};
     s->shape.nodes = bpt_node_count(&s->graph);
     s->states[DECODE_PARAMS] = bpt_runner_state(r, BPT_STATE_PARAMS);

@@ -32,15 +32,22 @@ typedef void (*check_t)(const bpt_intervals_t *g, int64_t n_true);
 
 static void for_each_graph(int64_t n, int64_t n_true, int32_t rel_levels, check_t check) {
     static const int32_t widths[] = {1, 2, 3, 4, 7, 64, 1000, INT32_MAX};
-    for (int causal = 0; causal < 2; ++causal) {
+    for (int sides = 0; sides < 3; ++sides) {
+        const bool causal = sides > 0, trimmed = sides > 1;
         for (size_t w = 0; w < BPT_COUNT(widths); ++w)
             for (int reference = 0; reference < 2; ++reference) {
-                const bpt_intervals_t g = {BPT_GRAPH_BPT,  .causal = causal,         .reference_rule = reference,
-                                           .k = widths[w], .rel_levels = rel_levels, .n = n};
+                const bpt_intervals_t g = {
+                    BPT_GRAPH_BPT,  .causal = causal,         .reference_rule = reference, .trimmed = trimmed,
+                    .k = widths[w], .rel_levels = rel_levels, .n = n};
                 if (bpt_intervals_check(&g) == BPT_OK) check(&g, n_true);
             }
         for (int variant = 0; variant < 2; ++variant) {
-            const bpt_intervals_t segtree = {BPT_GRAPH_SEGTREE, .causal = causal, .span_self = variant, .rel_levels = rel_levels, .n = n};
+            const bpt_intervals_t segtree = {
+                BPT_GRAPH_SEGTREE, .causal = causal, .span_self = variant, .trimmed = trimmed, .rel_levels = rel_levels, .n = n};
+            if (trimmed) {
+                check(&segtree, n_true);
+                continue;
+            }
             const bpt_intervals_t dense = {BPT_GRAPH_DENSE, .causal = causal, .root = variant, .rel_levels = rel_levels, .n = n};
             check(&segtree, n_true);
             check(&dense, n_true);
@@ -92,7 +99,7 @@ static void add_tile(edges_t *e, int4 k, int32_t n_true, int lanes, int level, i
         const int4 position = tile_position(lanes, level, tile, lane);
         if (!is_in_bucket(k, position) || !node_exists(k, n_true, position)) continue;
         for (int r = 0; r < tile_ranges(k, n_true, lanes, level); ++r)
-            add_range(e, (position.x ? level_offset(k.y, position.x) : 0) + position.y, tile_range(k, n_true, level, position, r));
+            add_range(e, position.x ? node_number(k, position) : position.y, tile_range(k, n_true, level, position, r));
     }
 }
 
@@ -106,8 +113,8 @@ static edges_t tile_keys(const bpt_intervals_t *g, int64_t n_true, int lanes) {
             for (int s = 0; s < 2; ++s) add_range(&e, query, query_range(k, length, node_position(k, query), s));
         return e;
     }
-    for (int level = 1; level < level_count(k.y); level += tile_levels(lanes))
-        for (int tile = 0; tile * (lanes / 2) < level_nodes(k.y, level); ++tile) add_tile(&e, k, length, lanes, level, tile);
+    for (int level = 1; level < bpt_graph_levels(g); level += tile_levels(lanes))
+        for (int tile = 0; tile * (lanes / 2) < bpt_graph_level_size(g, level) * bpt_graph_level_step(g, level); ++tile) add_tile(&e, k, length, lanes, level, tile);
     return e;
 }
 
@@ -140,6 +147,11 @@ static void check_small(const bpt_intervals_t *g, int64_t n_true) {
         edges_free(&of_tiles);
     }
     for (int64_t node = 0; node < want.nodes; ++node) check_position(g, n_true, node);
+    for (int level = 0; level <= bpt_graph_levels(g) && !graph_is_flat(graph_of(g)); ++level) {
+        assert_int_equal(bucket_offset(graph_of(g), level), bpt_graph_level_offset(g, level));
+        if (level < bpt_levels(g->n)) assert_int_equal(bucket_nodes(graph_of(g), level), bpt_graph_level_size(g, level));
+    }
+    if (!graph_is_flat(graph_of(g))) assert_int_equal(bucket_levels(graph_of(g)), bpt_graph_levels(g));
     const int64_t root = bpt_root_node(g, n_true);
     if (root >= 0) assert_int_equal(root_node(graph_of(g), (int32_t)n_true), root);
     edges_free(&want);

@@ -11,15 +11,18 @@ static const int32_t widths[] = {1, 2, 3, 4, 8, 64};
 typedef void (*graph_check_t)(const bpt_intervals_t *g, int64_t n_true);
 
 static void for_each_tree(int64_t n, int64_t n_true, int32_t rel_levels, graph_check_t check) {
-    for (int causal = 0; causal < 2; ++causal) {
+    for (int sides = 0; sides < 3; ++sides) {
+        const bool causal = sides > 0, trimmed = sides > 1;
         for (size_t w = 0; w < BPT_COUNT(widths); ++w)
             for (int reference = 0; reference < 2; ++reference) {
-                const bpt_intervals_t g = {BPT_GRAPH_BPT,  .causal = causal,         .reference_rule = reference,
-                                           .k = widths[w], .rel_levels = rel_levels, .n = n};
+                const bpt_intervals_t g = {
+                    BPT_GRAPH_BPT,  .causal = causal,         .reference_rule = reference, .trimmed = trimmed,
+                    .k = widths[w], .rel_levels = rel_levels, .n = n};
                 check(&g, n_true);
             }
         for (int span_self = 0; span_self < 2; ++span_self) {
-            const bpt_intervals_t g = {BPT_GRAPH_SEGTREE, .causal = causal, .span_self = span_self, .rel_levels = rel_levels, .n = n};
+            const bpt_intervals_t g = {
+                BPT_GRAPH_SEGTREE, .causal = causal, .span_self = span_self, .trimmed = trimmed, .rel_levels = rel_levels, .n = n};
             check(&g, n_true);
         }
     }
@@ -49,13 +52,15 @@ static void levels_are_halved_rounding_up_and_numbered_in_order(void **state) {
         int level = 0;
         for (;; size = (size + 1) / 2, ++level) {
             assert_int_equal(bpt_level_size(n, level), size);
-            assert_int_equal(bpt_level_offset(n, level), node);
+            assert_int_equal(bpt_graph_level_size(&g, level), size);
+            assert_int_equal(bpt_graph_level_offset(&g, level), node);
             for (int64_t m = 0; m < size; ++m, ++node) {
                 int found_level;
                 int64_t index;
                 bpt_node_position(&g, node, &found_level, &index);
                 assert_int_equal(found_level, level);
                 assert_int_equal(index, m);
+                assert_int_equal(bpt_graph_node(&g, level, m), node);
                 assert_int_equal(bpt_intervals_node_code(&g, node), (uint32_t)level << 26 | (uint32_t)m);
             }
             if (size == 1) break;
@@ -63,11 +68,15 @@ static void levels_are_halved_rounding_up_and_numbered_in_order(void **state) {
         assert_int_equal(bpt_levels(n), level + 1);
         assert_int_equal(bpt_level_size(n, level + 1), 0);
         assert_int_equal(bpt_node_count(&g), node);
+        assert_int_equal(bpt_graph_levels(&g), level + 1);
+        assert_int_equal(bpt_graph_level_size(&g, level + 1), 0);
+        assert_int_equal(bpt_graph_node(&g, level, 1), -1);
         assert_int_equal(bpt_root_node(&g, n), node - 1);
         assert_int_equal(bpt_default_rel_levels(n), level > 1 ? level : 1);
     }
     assert_int_equal(bpt_levels((int64_t)1 << 26), BPT_MAX_LEVELS);
-    assert_int_equal(bpt_level_offset((int64_t)1 << 26, 26), ((int64_t)1 << 27) - 2);
+    const bpt_intervals_t largest = {BPT_GRAPH_BPT, .k = 1, .n = (int64_t)1 << 26};
+    assert_int_equal(bpt_graph_level_offset(&largest, 26), ((int64_t)1 << 27) - 2);
 }
 
 static void nodes_of_a_shorter_sequence_keep_the_numbers_of_the_bucket(void **state) {
@@ -99,6 +108,44 @@ static void virtual_root_follows_the_leaves_of_flat_graphs(void **state) {
     assert_int_equal(bpt_node_count(&g), 6);
     assert_int_equal(bpt_root_node(&g, 4), -1);
     assert_int_equal(bpt_intervals_keys(&g, 4, 6, slots), 0);
+}
+
+// A trimmed graph has the nodes of the whole one that some leaf reads, in the same order, and the same queries and rows of them.
+static void check_trimmed(const bpt_intervals_t *g, int64_t n_true) {
+    bpt_slot_t slots[BPT_MAX_SLOTS];
+    bpt_intervals_t whole = *g;
+    if (!g->trimmed) return;
+    whole.trimmed = false;
+    int64_t node = 0;
+    for (int64_t old = 0; old < bpt_node_count(&whole); ++old) {
+        int level, found_level;
+        int64_t index, found;
+        bpt_node_position(&whole, old, &level, &index);
+        const int count = bpt_intervals_consumers(&whole, g->n, old, slots), own = count && slots[0].begin == old;
+        const bool read = level == 0 || count > own;
+        if (read != (bpt_graph_node(g, level, index) == node)) describe(g, n_true);
+        assert_int_equal(bpt_graph_node(g, level, index), read ? node : -1);
+        if (!read) continue;
+        bpt_node_position(g, node, &found_level, &found);
+        assert_int_equal(found_level, level);
+        assert_int_equal(found, index);
+        assert_int_equal(bpt_node_exists(g, n_true, node), bpt_node_exists(&whole, n_true, old));
+        assert_int_equal(bpt_intervals_node_code(g, node), bpt_intervals_node_code(&whole, old));
+        ++node;
+    }
+    assert_int_equal(bpt_node_count(g), node);
+    assert_int_equal(bpt_root_node(g, n_true), -1);
+    // What tiles of spans rely on: no level begins a tile that the level below has not.
+    for (int level = 2; level < bpt_graph_levels(g); ++level) {
+        const int64_t last = (bpt_graph_level_size(g, level) - 1) * bpt_graph_level_step(g, level);
+        assert_true(bpt_graph_node(g, level - 1, 2 * last) >= 0);
+    }
+}
+
+static void trimmed_graphs_have_the_spans_that_leaves_read(void **state) {
+    (void)state;
+    for (int64_t n = 1; n <= 300; ++n) for_each_tree(n, n, 3, check_trimmed);
+    for (int64_t n_true = 1; n_true <= 70; ++n_true) for_each_tree(70, n_true, 3, check_trimmed);
 }
 
 // ---- Cover ----------------------------------------------------------------------------------------------------------
@@ -136,7 +183,7 @@ static void every_leaf_is_covered_exactly_once(void **state) {
 
 // ---- Independent restatements of the rules -----------------------------------------------------------------------------
 
-static int64_t node_of(const bpt_intervals_t *g, int level, int64_t index) { return bpt_level_offset(g->n, level) + index; }
+static int64_t node_of(const bpt_intervals_t *g, int level, int64_t index) { return bpt_graph_node(g, level, index); }
 
 static int32_t bpt_row(const bpt_intervals_t *g, int level, int side, int64_t rank) {
     const int clamped = level < g->rel_levels ? level : g->rel_levels - 1;
@@ -215,6 +262,7 @@ static void add_spans(const bpt_intervals_t *g, int64_t n, edges_t *e) {
     for (int level = 1; level < bpt_levels(n); ++level)
         for (int64_t leaf = 0; leaf < n; ++leaf) {
             const int64_t span = node_of(g, level, leaf >> level);
+            if (span < 0) continue;  // trimmed
             const int clamped = level < g->rel_levels ? level : g->rel_levels;
             edges_add(e, span, leaf, self && g->rel_levels ? 1 + 2 * g->rel_levels + clamped - 1 : -1);
             if (self && leaf % (1 << level) == 0) edges_add(e, span, span, g->rel_levels ? 0 : -1);
@@ -403,7 +451,7 @@ static void huge_widths_do_not_overflow(void **state) {
         assert_int_equal(bpt_intervals_check(&h), BPT_OK);
         assert_int_equal(bpt_intervals_keys(&h, h.n, 1000, slots), 3);  // self and every other leaf
         assert_int_equal(slots[1].end - slots[1].begin + slots[2].end - slots[2].begin, h.n - 1);
-        assert_int_equal(bpt_intervals_rel_row(&h, h.n, 1000, bpt_level_offset(h.n, 20) + 5), -2);
+        assert_int_equal(bpt_intervals_rel_row(&h, h.n, 1000, bpt_graph_node(&h, 20, 5)), -2);
     }
 }
 
@@ -418,7 +466,7 @@ static void check_single_leaf(const bpt_intervals_t *g, int64_t n_true) {
     bpt_intervals_count(g, n_true, &all, &contextual);
     assert_int_equal(contextual, 0);
     assert_int_equal(all, tree || !g->root ? 1 : 2);
-    if (tree) assert_int_equal(bpt_root_node(g, n_true), 0);
+    if (tree) assert_int_equal(bpt_root_node(g, n_true), g->trimmed ? -1 : 0);
 }
 
 static void a_single_leaf_reads_itself_only(void **state) {
@@ -468,6 +516,8 @@ static void wrong_graphs_are_refused_by_the_name_of_the_field(void **state) {
         {{BPT_GRAPH_BPT, .k = INT32_MAX, .rel_levels = 1, .n = 8}, "rel_levels is 1"},
         {{BPT_GRAPH_SEGTREE, .rel_levels = INT32_MAX, .n = 8}, "rel_levels is 2147483647"},
         {{(bpt_graph_kind_t)17, .n = 8}, "kind 17"},
+        {{BPT_GRAPH_BPT, .k = 1, .trimmed = true, .n = 8}, "trimmed"},
+        {{BPT_GRAPH_DENSE, .causal = true, .trimmed = true, .n = 8}, "trimmed"},
     };
     for (size_t i = 0; i < BPT_COUNT(wrong); ++i) {
         assert_int_equal(bpt_intervals_check(&wrong[i].g), BPT_ERR_USAGE);
@@ -498,6 +548,7 @@ int main(void) {
         cmocka_unit_test(levels_are_halved_rounding_up_and_numbered_in_order),
         cmocka_unit_test(nodes_of_a_shorter_sequence_keep_the_numbers_of_the_bucket),
         cmocka_unit_test(virtual_root_follows_the_leaves_of_flat_graphs),
+        cmocka_unit_test(trimmed_graphs_have_the_spans_that_leaves_read),
         cmocka_unit_test(every_leaf_is_covered_exactly_once),
         cmocka_unit_test(keys_and_rows_are_those_of_the_walk_along_the_tree),
         cmocka_unit_test(rows_are_clamped_to_the_table_and_absent_without_one),

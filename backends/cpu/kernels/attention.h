@@ -37,6 +37,7 @@ typedef struct {
     int64_t n, other, nodes;  // of a bucket: leaves, other nodes, all
     int64_t columns, rel_rows;
     bool tree;        // bpt, segtree: spans; else dense, window
+    int span_shift;   // a level of spans has every 2^span_shift-th one; key rows and tiles count places: node (j,m) has place m >> span_shift
     bool mean_spans;  // span outputs are plain means: zero_spans, all queries, no dropout
     bpt_attention_part_t q, k, v, out, dout, dq, dk, dv;
     float *lse;        // [query rows, heads]; NULL: not wanted
@@ -48,13 +49,13 @@ typedef struct {
     int64_t slots;
 } bpt_attention_t;
 
-// Keys that some leaves (and their spans) touch: nodes [low[j], high[j]) of every level.
+// Keys that some leaves (and their spans) touch: places [low[j], high[j]) of every level.
 typedef struct {
     int levels;
     int64_t low[BPT_MAX_LEVELS], high[BPT_MAX_LEVELS];
 } bpt_attention_range_t;
 
-// The key rows in use: node (j,m) lies in row base[j] + (m & mask[j]) while begin[j] <= m < end[j].
+// The key rows in use: place m of level j lies in row base[j] + (m & mask[j]) while begin[j] <= m < end[j].
 typedef struct {
     int64_t base[BPT_MAX_LEVELS], mask[BPT_MAX_LEVELS], begin[BPT_MAX_LEVELS], end[BPT_MAX_LEVELS], rows;
     float *k, *v, *dk, *dv;  // [rows][columns]; behind those of k as many as a tile has whole keys
@@ -74,9 +75,10 @@ typedef struct {
     int64_t sequence, length;
     int head, levels;                   // of the true length
     int64_t first[BPT_MAX_LEVELS + 1];  // node numbers of the bucket's levels
+    int64_t size[BPT_MAX_LEVELS + 1];   // nodes of a level that the bucket has and that exist; 0 above the last level
     float *dk, *dv;                     // sums of rows that chunks share: [rows][columns]
     float *spans;                       // parts of spans longer than a chunk: [chunk][lane][columns + 2]
-    float *means;                       // of the spans when these are plain means: [other nodes][columns]
+    float *means;                       // when span outputs are plain means: [spans of the whole tree of the bucket][columns]
 } bpt_attention_unit_t;
 
 // Queries of consecutive lanes that read the same keys: entries key .. of the tile's key list, with entries rel, rel + step, .. of its
@@ -123,11 +125,12 @@ typedef struct {
     bpt_attention_border_t border;
 } bpt_attention_work_t;
 
-// Nodes of a level of the unit's true length; 0 above its root.
-static inline int64_t bpt_attention_level_size(const bpt_attention_unit_t *unit, int level) {
-    return level < unit->levels ? (unit->length + ((int64_t)1 << level) - 1) >> level : 0;
+// The place of a leaf's ancestor in its level, and whether the level has it.
+static inline int64_t bpt_attention_place(const bpt_attention_t *a, int level, int64_t leaf) { return leaf >> level >> (level ? a->span_shift : 0); }
+static inline bool bpt_attention_has_span(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int level, int64_t leaf) {
+    return ((leaf >> level) & (((int64_t)1 << a->span_shift) - 1)) == 0 && bpt_attention_place(a, level, leaf) < unit->size[level];
 }
-// Row of node (level, m) in the ring.
+// Row of place m of a level in the ring.
 static inline int64_t bpt_attention_ring_row(const bpt_attention_ring_t *ring, int level, int64_t m) {
     return ring->base[level] + (m & ring->mask[level]);
 }
@@ -147,7 +150,7 @@ static inline int64_t bpt_attention_query_row(const bpt_attention_t *a, int64_t 
 // The row of unit->means that a leaf gets for dv, NULL: the sequence has no span.
 static inline const float *bpt_attention_mean_row(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t leaf) {
     if (!a->tree) return unit->means;
-    return unit->levels > 1 ? unit->means + (unit->first[1] - a->n + (leaf >> 1)) * a->columns : NULL;
+    return unit->size[1] > 0 ? unit->means + (leaf >> 1) * a->columns : NULL;
 }
 
 // Where the tile of leaf `first` ends: tiles are cut where the left intervals of the levels above them are.

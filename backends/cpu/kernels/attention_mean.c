@@ -2,6 +2,9 @@
 // sums up the tree replace the walk, and sums down the tree its gradient.
 #include "backends/cpu/kernels/attention_walk.h"
 
+// Nodes of a level of the whole tree of n leaves: sums are made for all of them, as those of a level are made of the level's below.
+BPT_INLINE int64_t tree_nodes(int64_t n, int level) { return ((n - 1) >> level) + 1; }
+
 // Keys of span (level, m): its leaves, and itself (a zero value) with span_self.
 BPT_INLINE float key_count(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int level, int64_t m) {
     const int64_t leaf = m << level;
@@ -35,19 +38,20 @@ void BPT_KERNEL_NAME(attention_mean)(const bpt_attention_t *a, const bpt_attenti
         write_mean(a, unit, a->n, unit->means, (float)unit->length);
         return;
     }
-    for (int level = 1; level < unit->levels; ++level) {
-        const int64_t below = bpt_attention_level_size(unit, level - 1);
-        const float *rows = unit->means + (unit->first[level - 1] - a->n) * columns;
-        float *sum = unit->means + (unit->first[level] - a->n) * columns;
-        for (int64_t m = 0; m < bpt_attention_level_size(unit, level); ++m, sum += columns) {
+    float *sum = unit->means;
+    for (int level = 1; unit->size[level] > 0; ++level) {
+        const float *below = sum - tree_nodes(a->n, level - 1) * columns;
+        for (int64_t m = 0; m < tree_nodes(unit->length, level); ++m) {
+            float *row = sum + m * columns;
             if (level == 1) {
-                sum_leaves(a, unit, m, w->out, sum);
+                sum_leaves(a, unit, m, w->out, row);
             } else {
-                memcpy(sum, rows + 2 * m * columns, (size_t)columns * sizeof *sum);
-                if (2 * m + 1 < below) add_row(sum, 1, rows + (2 * m + 1) * columns, columns);
+                memcpy(row, below + 2 * m * columns, (size_t)columns * sizeof *row);
+                if (2 * m + 1 < tree_nodes(unit->length, level - 1)) add_row(row, 1, below + (2 * m + 1) * columns, columns);
             }
-            write_mean(a, unit, unit->first[level] + m, sum, key_count(a, unit, level, m));
+            if (has_span(a, unit, level, m << level)) write_mean(a, unit, span_node(a, unit, level, m << level), row, key_count(a, unit, level, m));
         }
+        sum += tree_nodes(a->n, level) * columns;
     }
 }
 
@@ -60,13 +64,17 @@ void BPT_KERNEL_NAME(attention_mean_grad)(const bpt_attention_t *a, const bpt_at
                      unit->means);
         return;
     }
-    for (int level = unit->levels - 1; level > 0; --level) {
-        const float *above = unit->means + (unit->first[level + 1] - a->n) * columns;
-        float *sum = unit->means + (unit->first[level] - a->n) * columns;
-        for (int64_t m = 0; m < bpt_attention_level_size(unit, level); ++m, sum += columns) {
-            bpt_read_row(&a->dout, bpt_attention_out_row(a, unit->sequence, unit->first[level] + m), a->t->head_dim, columns,
-                         1 / key_count(a, unit, level, m), sum);
-            if (level + 1 < unit->levels) add_row(sum, 1, above + (m >> 1) * columns, columns);
+    int top = 0;
+    float *sum = unit->means;
+    while (unit->size[top + 1] > 0) sum += tree_nodes(a->n, ++top) * columns;
+    for (int level = top; level > 0; --level) {
+        const float *above = sum;
+        sum -= tree_nodes(a->n, level) * columns;
+        for (int64_t m = 0; m < tree_nodes(unit->length, level); ++m) {
+            const bool here = has_span(a, unit, level, m << level);
+            const int64_t query = here ? bpt_attention_out_row(a, unit->sequence, span_node(a, unit, level, m << level)) : -1;
+            bpt_read_row(&a->dout, query, a->t->head_dim, columns, 1 / key_count(a, unit, level, m), sum + m * columns);
+            if (level < top) add_row(sum + m * columns, 1, above + (m >> 1) * columns, columns);
         }
     }
 }

@@ -29,10 +29,11 @@ static void low_tile(const bpt_attention_t *a, const bpt_attention_unit_t *unit,
     }
 }
 
-// Lane `lane` takes up the span of its level above `leaf`: at its first leaf, or at the first leaf of a chunk.
+// Lane `lane` takes up the span of its level above `leaf`, if there is one: at its first leaf, or at the first leaf of a chunk.
 static void begin_lane(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w, int lane, int64_t leaf) {
     bpt_attention_walk_t *walk = &w->walk;
     const int level = walk->level[lane];
+    if (!has_span(a, unit, level, leaf)) return;
     const int64_t columns = a->columns, node = span_node(a, unit, level, leaf);
     float *q = walk->q + lane * columns, *out = walk->out + lane * columns;
     bpt_read_row(&a->q, bpt_attention_query_row(a, unit->sequence, node), a->t->head_dim, columns, a->t->scale, q);
@@ -59,6 +60,7 @@ static void write_span(const bpt_attention_t *a, const bpt_attention_unit_t *uni
 
 static void end_lane(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_walk_t *walk, int lane, int64_t leaf) {
     const float *out = walk->out + lane * a->columns;
+    if (!has_span(a, unit, walk->level[lane], leaf)) return;
     if (!span_is_cut(unit, walk->level[lane], leaf)) {
         write_span(a, unit, span_node(a, unit, walk->level[lane], leaf), out, walk->max[lane], walk->sum[lane]);
         return;
@@ -113,7 +115,7 @@ void BPT_KERNEL_NAME(attention_spans_merge)(const bpt_attention_t *a, const bpt_
         for (int64_t leaf = 0, end; leaf < unit->length; leaf = end) {
             const int level = w->walk.level[lane];
             end = span_end(unit, level, leaf);
-            if (!span_is_cut(unit, level, leaf)) continue;
+            if (!span_is_cut(unit, level, leaf) || !has_span(a, unit, level, leaf)) continue;
             float max = BPT_MASKED, sum = 0;
             memset(out, 0, (size_t)columns * sizeof *out);
             for (int64_t chunk = leaf / BPT_ATTENTION_CHUNK; chunk * BPT_ATTENTION_CHUNK < end; ++chunk) {

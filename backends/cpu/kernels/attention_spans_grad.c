@@ -70,6 +70,10 @@ static void low_tile(const bpt_attention_t *a, const bpt_attention_unit_t *unit,
 static void begin_lane(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w, int lane, int64_t leaf) {
     bpt_attention_walk_t *walk = &w->walk;
     const int level = walk->level[lane];
+    if (!has_span(a, unit, level, leaf)) {
+        walk->lse[lane] = 1e30f;  // weights 0
+        return;
+    }
     const int64_t columns = a->columns, node = span_node(a, unit, level, leaf), row = bpt_attention_out_row(a, unit->sequence, node);
     float *q = walk->q + lane * columns, *dout = walk->dout + lane * columns, *dq = walk->out + lane * columns;
     bpt_read_row(&a->q, bpt_attention_query_row(a, unit->sequence, node), a->t->head_dim, columns, a->t->scale, q);
@@ -99,6 +103,7 @@ static void end_lane(const bpt_attention_t *a, const bpt_attention_unit_t *unit,
     bpt_attention_walk_t *walk = &w->walk;
     const int level = walk->level[lane];
     float *dq = walk->out + lane * a->columns;
+    if (!has_span(a, unit, level, leaf)) return;
     constant_gradient(a, w, level, walk->q + lane * a->columns, walk->score_sum[lane], dq);
     if (span_is_cut(unit, level, leaf))
         memcpy(span_part(a, unit, leaf / BPT_ATTENTION_CHUNK, lane), dq, (size_t)a->columns * sizeof *dq);
@@ -146,7 +151,7 @@ void BPT_KERNEL_NAME(attention_spans_grad_merge)(const bpt_attention_t *a, const
         for (int64_t leaf = 0, end; leaf < unit->length; leaf = end) {
             const int level = w->walk.level[lane];
             end = span_end(unit, level, leaf);
-            if (!span_is_cut(unit, level, leaf)) continue;
+            if (!span_is_cut(unit, level, leaf) || !has_span(a, unit, level, leaf)) continue;
             memset(dq, 0, (size_t)a->columns * sizeof *dq);
             for (int64_t chunk = leaf / BPT_ATTENTION_CHUNK; chunk * BPT_ATTENTION_CHUNK < end; ++chunk)
                 add_row(dq, 1, span_part(a, unit, chunk, lane), a->columns);

@@ -5,7 +5,10 @@
 #include "backends/cpu/kernels/attention_tile.h"
 
 BPT_INLINE int64_t span_node(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int level, int64_t leaf) {
-    return level == BPT_ATTENTION_WHOLE ? a->n : unit->first[level] + (leaf >> level);
+    return level == BPT_ATTENTION_WHOLE ? a->n : unit->first[level] + bpt_attention_place(a, level, leaf);
+}
+BPT_INLINE bool has_span(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int level, int64_t leaf) {
+    return level == BPT_ATTENTION_WHOLE || bpt_attention_has_span(a, unit, level, leaf);
 }
 BPT_INLINE int64_t span_begin(int level, int64_t leaf) { return leaf >> level << level; }
 BPT_INLINE int64_t span_end(const bpt_attention_unit_t *unit, int level, int64_t leaf) {
@@ -32,7 +35,7 @@ BPT_INLINE int32_t span_rel_row(const bpt_attention_t *a, int level) {
 
 // The row of node (level, m) as a key of itself in k, v, dk or dv of the ring; with zero_spans it is not stored and zero (NULL).
 BPT_INLINE float *own_row(const bpt_attention_t *a, const bpt_attention_work_t *w, float *rows, int level, int64_t m) {
-    return a->t->zero_spans ? NULL : rows + bpt_attention_ring_row(&w->ring, level, m) * a->columns;
+    return a->t->zero_spans ? NULL : rows + bpt_attention_ring_row(&w->ring, level, m >> a->span_shift) * a->columns;
 }
 BPT_INLINE float own_score(const bpt_attention_t *a, const bpt_attention_work_t *w, int level, int64_t m, const float *q) {
     const float *k = own_row(a, w, w->ring.k, level, m);
@@ -72,7 +75,7 @@ BPT_INLINE void low_begin(const bpt_attention_t *a, const bpt_attention_unit_t *
                           : lane < 14 ? lane - 12
                                       : 0;
         const int64_t begin = leaf + ((int64_t)index << level);
-        if (level >= unit->levels || begin >= unit->length) continue;
+        if (begin >= unit->length || !bpt_attention_has_span(a, unit, level, begin)) continue;
         t->start[lane] = index << level, t->size[lane] = 1 << level, t->level[lane] = level;
         const int64_t node = span_node(a, unit, level, begin);
         t->m[lane] = begin >> level;

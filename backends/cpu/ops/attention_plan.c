@@ -47,6 +47,7 @@ static void resolve(bpt_attention_plan_t *p, const bpt_op_call_t *call, const bp
     *a = (bpt_attention_t){.t = t, .n = t->graph.n, .columns = bpt_cpu_blocks(t->head_dim, BPT_TILE) * BPT_TILE};
     a->tree = t->graph.kind == BPT_GRAPH_BPT || t->graph.kind == BPT_GRAPH_SEGTREE;
     if (t->graph.kind != BPT_GRAPH_TABLE) a->nodes = bpt_node_count(&t->graph), a->other = a->nodes - a->n;
+    a->span_shift = bpt_graph_level_step(&t->graph, 1) == 2;
     a->mean_spans = t->zero_spans && t->queries == BPT_QUERIES_ALL && t->p <= 0 && a->other > 0;
     a->rel_rows = call->in[2].present ? bpt_shape_rows(&call->in[2].shape) : 0;
     a->threshold = bpt_dropout_threshold(t->p), a->inverse = 1 / (1 - t->p);
@@ -141,6 +142,13 @@ static void layout_rows(bpt_attention_plan_t *p, cursor_t *cursor) {
                                            (a->columns + 2));
 }
 
+// Spans of the whole tree of a bucket: their sums are made of those below.
+static int64_t mean_rows(const bpt_attention_t *a) {
+    int64_t rows = 0;
+    for (int j = 1; a->tree && j < bpt_levels(a->n); ++j) rows += bpt_level_size(a->n, j);
+    return a->tree ? rows : a->other;
+}
+
 static void layout(bpt_attention_plan_t *p, int threads, cursor_t *cursor) {
     const bpt_attention_t *a = &p->a;
     p->threads = threads;
@@ -163,7 +171,7 @@ static void layout(bpt_attention_plan_t *p, int threads, cursor_t *cursor) {
         bpt_attention_unit_t u = {0};
         if (p->chunks > 1) u.spans = take_floats(cursor, p->chunks * BPT_ATTENTION_LANES * (a->columns + 2));
         if (p->chunks > 1 && p->grad) u.dk = take_floats(cursor, shared), u.dv = take_floats(cursor, shared);
-        if (a->mean_spans) u.means = take_floats(cursor, a->other * a->columns);
+        if (a->mean_spans) u.means = take_floats(cursor, mean_rows(a) * a->columns);
         if (cursor->memory) p->unit[i] = u;
     }
     for (int i = 0; i < threads; ++i) {

@@ -12,17 +12,18 @@ static int64_t reach_of(const bpt_attention_t *a) {
     return graph->kind == BPT_GRAPH_WINDOW ? bpt_cpu_min(graph->window, a->n) : a->n;
 }
 static int levels_with_keys(const bpt_attention_t *a, int levels) { return a->tree && !a->t->zero_spans ? levels : 1; }
-static int levels_of_bucket(const bpt_attention_t *a) { return levels_with_keys(a, bpt_levels(a->n)); }
-static int64_t size_in_bucket(const bpt_attention_t *a, int level) { return a->tree ? bpt_level_size(a->n, level) : a->n; }
+static int levels_of_bucket(const bpt_attention_t *a) { return levels_with_keys(a, bpt_graph_levels(&a->t->graph)); }
+static int64_t size_in_bucket(const bpt_attention_t *a, int level) { return bpt_graph_level_size(&a->t->graph, level); }
+static int shift_of(const bpt_attention_t *a, int level) { return level ? a->span_shift : 0; }
 
 // What leaves [begin, end) and the spans that end there touch.
 static bpt_attention_range_t range_of(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t begin, int64_t end) {
-    bpt_attention_range_t r = {.levels = levels_with_keys(a, unit->levels)};
+    bpt_attention_range_t r = {.levels = (int)bpt_cpu_min(levels_with_keys(a, unit->levels), levels_of_bucket(a))};
     const int64_t reach = reach_of(a), right = a->t->graph.causal ? 0 : reach;
     for (int j = 0; j < r.levels; ++j) {
-        const int64_t low = (begin >> j) - reach;
-        r.low[j] = low > 0 ? low : 0;
-        r.high[j] = bpt_cpu_min(bpt_attention_level_size(unit, j), ((end - 1) >> j) + 1 + right);
+        const int64_t low = ((begin >> j) - reach) >> shift_of(a, j);
+        r.low[j] = bpt_cpu_min(unit->size[j], low > 0 ? low : 0);
+        r.high[j] = bpt_cpu_min(unit->size[j], (((end - 1) >> j) >> shift_of(a, j)) + 1 + right);
     }
     return r;
 }
@@ -58,7 +59,7 @@ int64_t bpt_attention_border_rows(const bpt_attention_t *a) {
 
 // ---- The ring --------------------------------------------------------------------------------------------------------
 
-// Rows from node m of a level on that lie one behind the other, up to node `end`.
+// Rows from place m of a level on that lie one behind the other, up to place `end`.
 static int64_t rows_in_line(const bpt_attention_ring_t *ring, int level, int64_t m, int64_t end) {
     const int64_t mask = ring->mask[level];
     return mask < 0 ? end - m : bpt_cpu_min(end - m, mask + 1 - (m & mask));
@@ -92,7 +93,7 @@ void bpt_attention_begin_keys(const bpt_attention_t *a, const bpt_attention_unit
     for (int j = 0; j < w->border.range.levels; ++j) w->ring.begin[j] = w->ring.end[j] = w->border.range.low[j];
 }
 
-// Where the heads' rows of node m of a level lie in the ring.
+// Where the heads' rows of place m of a level lie in the ring.
 typedef struct {
     float *k[BPT_ATTENTION_SIDE], *v[BPT_ATTENTION_SIDE], *dk[BPT_ATTENTION_SIDE], *dv[BPT_ATTENTION_SIDE];
 } rows_t;
@@ -183,7 +184,7 @@ static int64_t shared_row(const bpt_attention_t *a, int level, int64_t chunk, in
     int64_t base = 0;
     for (int j = 0; j < level; ++j) base += shared_rows_of_level(a, j);
     if (keeps_level(a, level)) return base + m;
-    return base + chunk * rows_across(a) + m - (((chunk + 1) * BPT_ATTENTION_CHUNK >> level) - reach_of(a));
+    return base + chunk * rows_across(a) + m - ((((chunk + 1) * BPT_ATTENTION_CHUNK >> level) - reach_of(a)) >> shift_of(a, level));
 }
 
 static void merge_rows(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,

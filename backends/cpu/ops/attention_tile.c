@@ -31,7 +31,7 @@ static void open_level(builder_t *b, int level) {
     b->region = b->tile->n_groups;
 }
 
-// Queries [from, to) read nodes [begin, end) of the open level; the first key's row is entry `s` of `block`.
+// Queries [from, to) read the nodes at places [begin, end) of the open level; the first key's row is entry `s` of `block`.
 static void add(builder_t *b, int64_t from, int64_t to, int64_t begin, int64_t end, int32_t block, int64_t s, int32_t step) {
     if (begin >= end) return;
     const int g = b->tile->n_groups++;
@@ -114,7 +114,7 @@ static void paper_left(builder_t *b, int level) {
 }
 
 static void paper_right(builder_t *b, int level) {
-    const int64_t k = b->a->t->graph.k, size = bpt_attention_level_size(b->unit, level);
+    const int64_t k = b->a->t->graph.k, size = b->unit->size[level];
     for (int64_t i = b->first, next; i < b->end; i = next) {
         next = run_end(b, i, -k, level);
         const int64_t r = ((i - k) >> level) + k + 1;
@@ -140,7 +140,7 @@ static void reference_left(builder_t *b, int level) {
 }
 
 static void reference_right(builder_t *b, int level) {
-    const int64_t k = b->a->t->graph.k, size = bpt_attention_level_size(b->unit, level);
+    const int64_t k = b->a->t->graph.k, size = b->unit->size[level];
     for (int64_t i = b->first, next; i < b->end; i = next) {
         const int finer = level ? level - 1 : 0;
         next = run_end(b, i, 1 - k, finer);
@@ -159,12 +159,16 @@ static void segtree_left(builder_t *b, int level) {
         next = run_end(b, i, -1, level);
         const int64_t a = (i - 1) >> level;
         if (i == 0 || (level && !(a & 1))) continue;
-        add(b, i, next, a - (a & 1), level ? a : a + 1, block_of(b, level, LEFT), 0, 0);
+        const int64_t sibling = bpt_attention_place(b->a, level, (a - 1) << level);
+        if (level)
+            add(b, i, next, sibling, sibling + 1, block_of(b, level, LEFT), 0, 0);
+        else
+            add(b, i, next, a - (a & 1), a + 1, block_of(b, level, LEFT), 0, 0);
     }
 }
 
 static void segtree_right(builder_t *b, int level) {
-    const int64_t size = bpt_attention_level_size(b->unit, level);
+    const int64_t size = b->unit->size[level];
     for (int64_t i = b->first, next; i < b->end; i = next) {
         next = run_end(b, i, 1, level);
         const int64_t a = (i + 1) >> level, sibling = !(a & 1);

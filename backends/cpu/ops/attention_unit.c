@@ -21,8 +21,11 @@ void bpt_attention_begin_unit(const bpt_attention_plan_t *p, int64_t index, bpt_
     unit->sequence = index / a->t->heads, unit->head = (int)(index % a->t->heads);
     unit->length = a->lengths[unit->sequence];
     unit->levels = bpt_levels(unit->length);
-    for (int j = 0; j <= BPT_MAX_LEVELS; ++j) unit->first[j] = a->tree && j < bpt_levels(a->n) ? bpt_level_offset(a->n, j) : a->nodes;
-    unit->first[0] = 0;
+    for (int j = 0; j <= BPT_MAX_LEVELS; ++j) {
+        const int64_t step = bpt_graph_level_step(&a->t->graph, j), exist = a->tree || j == 0 ? bpt_level_size(unit->length, j) : 0;
+        unit->first[j] = bpt_graph_level_offset(&a->t->graph, j);
+        unit->size[j] = bpt_cpu_min(bpt_graph_level_size(&a->t->graph, j), bpt_cpu_blocks(exist, step));
+    }
 }
 
 int64_t bpt_attention_chunks(const bpt_attention_unit_t *unit) { return bpt_cpu_blocks(unit->length, BPT_ATTENTION_CHUNK); }
@@ -36,8 +39,8 @@ static void begin_walk(const bpt_attention_t *a, const bpt_attention_unit_t *uni
     } else if (a->t->queries == BPT_QUERIES_ROOTS) {
         walk->level[walk->n++] = unit->levels - 1;
     } else {
-        walk->low = unit->levels > 1;
-        for (int level = BPT_ATTENTION_LOW + 1; level < unit->levels; ++level) walk->level[walk->n++] = level;
+        walk->low = unit->size[1] > 0;
+        for (int level = BPT_ATTENTION_LOW + 1; unit->size[level] > 0; ++level) walk->level[walk->n++] = level;
     }
     memset(walk->max, 0, sizeof walk->max), memset(walk->sum, 0, sizeof walk->sum), memset(walk->constant, 0, sizeof walk->constant);
     memset(walk->delta, 0, sizeof walk->delta), memset(walk->score_sum, 0, sizeof walk->score_sum);
@@ -89,9 +92,9 @@ typedef void visit_t(const bpt_attention_plan_t *p, const bpt_attention_t *a, co
 static void visit_absent(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_share_t s,
                          bool others, visit_t *visit) {
     int64_t piece = 0;
-    for (int j = 0; j < (others && a->tree ? bpt_levels(a->n) : 1); ++j) {
-        const int64_t end = unit->first[j] + bpt_level_size(a->n, j);
-        for (int64_t begin = unit->first[j] + bpt_attention_level_size(unit, j); begin < end; begin += PIECE_ROWS)
+    for (int j = 0; j < (others && a->tree ? bpt_graph_levels(&a->t->graph) : 1); ++j) {
+        const int64_t end = unit->first[j] + bpt_graph_level_size(&a->t->graph, j);
+        for (int64_t begin = unit->first[j] + unit->size[j]; begin < end; begin += PIECE_ROWS)
             if (piece++ % s.shares == s.share) visit(p, a, unit, begin, bpt_cpu_min(end, begin + PIECE_ROWS));
     }
 }

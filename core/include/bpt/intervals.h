@@ -6,6 +6,8 @@
 // Node (j,m) covers leaves [m 2^j, min(n, (m+1) 2^j)). In a batch a sequence of true length n' <= n lies in a *bucket* of n
 // leaves: its nodes keep the bucket's numbering, (j,m) exists when m < n'_j, and its root is (ceil(log2 n'), 0).
 // dense and window graphs have n leaves and, with `root`, one virtual root with number n that reads every leaf.
+// A *trimmed* graph has the spans only that some leaf of the bucket reads: causal language models read no others. The rest of its nodes
+// keep their order, and (level, index) of a node is what it is in the whole tree.
 #ifndef BPT_INTERVALS_H
 #define BPT_INTERVALS_H
 
@@ -27,6 +29,7 @@ typedef struct {
     bool reference_rule;  // bpt: the released code's rule instead of the paper's
     bool span_self;       // segtree: spans also read themselves
     bool root;            // dense, window: one virtual root
+    bool trimmed;         // bpt, segtree, causal: without the spans that no leaf reads, the root among them
     int32_t k;            // bpt: nodes per level and side, >= 1 (segtree ignores it)
     int32_t window;       // window: largest distance
     int32_t rel_levels;   // L of the relative position table (bpt, segtree), or largest distance (dense, window); 0 = no table
@@ -42,14 +45,21 @@ typedef struct {
     int32_t rel_row, rel_step;
 } bpt_slot_t;
 
-// Checks k, n, window, rel_levels; the message names the field.
+// Checks k, n, window, rel_levels, trimmed; the message names the field.
 BPT_API bpt_status_t bpt_intervals_check(const bpt_intervals_t *g) BPT_MUST_USE;
 
-BPT_API int bpt_levels(int64_t n);                              // number of levels: ceil(log2 n) + 1
-BPT_API int64_t bpt_level_size(int64_t n, int level);           // n_level
-BPT_API int64_t bpt_level_offset(int64_t n, int level);         // number of the first node of a level
-BPT_API int64_t bpt_node_count(const bpt_intervals_t *g);       // all nodes of the bucket (leaves + spans / virtual root)
-BPT_API int64_t bpt_root_node(const bpt_intervals_t *g, int64_t n_true);  // node number of the root; n_true 1: the leaf (bpt, segtree)
+BPT_API int bpt_levels(int64_t n);                     // levels of a tree of n leaves: ceil(log2 n) + 1
+BPT_API int64_t bpt_level_size(int64_t n, int level);  // n_level
+
+// What the bucket of a graph has. Level 1 of dense and window graphs is the virtual root.
+BPT_API int bpt_graph_levels(const bpt_intervals_t *g);                         // levels with nodes
+BPT_API int64_t bpt_graph_level_size(const bpt_intervals_t *g, int level);      // nodes of a level, 0 above the last one
+BPT_API int64_t bpt_graph_level_offset(const bpt_intervals_t *g, int level);    // number of the first node of a level
+BPT_API int64_t bpt_graph_level_step(const bpt_intervals_t *g, int level);      // from the index of a node to that of the next one: 1 or 2
+BPT_API int64_t bpt_graph_node(const bpt_intervals_t *g, int level, int64_t index);  // number of node (level, index), -1: there is none
+BPT_API int64_t bpt_node_count(const bpt_intervals_t *g);                       // all nodes of the bucket
+// Node number of the root; n_true 1: the leaf (bpt, segtree). -1: there is none.
+BPT_API int64_t bpt_root_node(const bpt_intervals_t *g, int64_t n_true);
 BPT_API void bpt_node_position(const bpt_intervals_t *g, int64_t node, int *level, int64_t *index);
 BPT_API uint32_t bpt_intervals_node_code(const bpt_intervals_t *g, int64_t node);  // rng.h node code; a virtual root is (1, 0)
 BPT_API bool bpt_node_exists(const bpt_intervals_t *g, int64_t n_true, int64_t node);
