@@ -37,67 +37,109 @@ static bpt_stream_t embed(const builder_t *b) {
 // One attention: which rows ask, which rows answer, and what the sum behind it adds to.
 typedef struct {
     bpt_attention_attrs_t attrs;
-    bpt_value_t q, kv, residual;
+    bpt_value_t asking, answering;  // the same: queries, keys and values lie in one tensor
+    bpt_value_t residual;
     bool fresh;     // the residual is not (rows of) what the layer before made
     place_t place;  // of the queries
+    const char *prefix;
+    bpt_value_t out[BPT_MOST_HEAD_GROUPS];  // of each group of heads
 } attention_t;
 
-static void pack(const builder_t *b, bpt_stream_t x, const char *prefix, attention_t *a) {
-    a->attrs.packed = true;
-    a->q = a->kv = bpt_layer_project(&b->l, x.low, prefix, "attn.q_proj.weight", 3);
-}
-
 // All nodes ask. In the first layer only leaves are stored: the other nodes are zero, and so is their residual.
-static void ask_all(const builder_t *b, bool first, bpt_stream_t x, const char *prefix, attention_t *a) {
+static void ask_all(const builder_t *b, bool first, bpt_stream_t x, attention_t *a) {
     const bpt_encoder_t *e = b->e;
     a->attrs.queries = BPT_QUERIES_ALL;
     a->attrs.zero_spans = first && e->rows > e->leaf_rows;
-    pack(b, x, prefix, a);
+    a->asking = a->answering = x.low;
     a->residual = a->attrs.zero_spans ? bpt_add_rows(b->l.g, BPT_NO_VALUE, x.full, 0, e->rows) : x.full;
     a->place = first_rows(b, e->rows);
 }
 
 // Language model, last layer: leaves ask.
-static void ask_leaves(const builder_t *b, bool first, bpt_stream_t x, const char *prefix, attention_t *a) {
+static void ask_leaves(const builder_t *b, bool first, bpt_stream_t x, attention_t *a) {
     const bpt_encoder_t *e = b->e;
     const bpt_stream_t leaves = stream_rows(b, x, e->leaf_rows);
     a->attrs.queries = BPT_QUERIES_LEAVES;
     a->attrs.zero_spans = first && e->rows > e->leaf_rows;
-    if (first || e->rows == e->leaf_rows) {
-        pack(b, x, prefix, a);
-    } else {
-        a->q = bpt_layer_project(&b->l, leaves.low, prefix, "attn.q_proj.weight", 1);
-        a->kv = bpt_layer_project(&b->l, x.low, prefix, "attn.k_proj.weight", 2);
-    }
+    a->answering = x.low;
+    a->asking = first || e->rows == e->leaf_rows ? x.low : leaves.low;
     a->residual = leaves.full;
     a->place = first_rows(b, e->leaf_rows);
 }
 
 // Classifier, last layer: roots ask. They read leaves only, so that the other nodes' keys and values need not exist.
-static void ask_roots(const builder_t *b, bpt_stream_t x, const char *prefix, attention_t *a) {
+static void ask_roots(const builder_t *b, bpt_stream_t x, attention_t *a) {
     const bpt_encoder_t *e = b->e;
     const bpt_value_t roots = bpt_gather(b->l.g, x.full, e->in.root_rows);
     a->attrs.queries = BPT_QUERIES_ROOTS;
     a->attrs.zero_spans = e->rows > e->leaf_rows;
-    a->q = bpt_layer_project(&b->l, bpt_cast(b->l.g, roots, b->l.precision), prefix, "attn.q_proj.weight", 1);
-    a->kv = bpt_layer_project(&b->l, bpt_rows(b->l.g, x.low, 0, e->leaf_rows), prefix, "attn.k_proj.weight", 2);
+    a->asking = bpt_cast(b->l.g, roots, b->l.precision);
+    a->answering = bpt_rows(b->l.g, x.low, 0, e->leaf_rows);
     a->residual = roots;
     a->fresh = true;
     a->place = (place_t){e->in.root_keys, e->options.batch};
 }
 
+// x W^T for the heads of a group: their rows of each of the `joined` weights.
+static bpt_value_t project(const builder_t *b, bpt_value_t x, const char *prefix, const char *name, int joined, int32_t group) {
+    bpt_graph_t *g = b->l.g;
+    const int64_t d = b->l.config->d_model, rows = d / b->e->options.head_groups;
+    const bpt_value_t all = bpt_weight_low(b->l.w, prefix, name, joined);
+    if (rows == d) return bpt_linear(g, x, all, BPT_NO_VALUE);
+    const bpt_value_t own = bpt_parts(g, b->l.precision, bpt_shape2(joined * rows, d));
+    for (int i = 0; i < joined; ++i)
+        bpt_graph_place(g, bpt_copy(g, bpt_rows(g, all, i * d + group * rows, rows)), bpt_rows(g, own, i * rows, rows));
+    return bpt_linear(g, x, own, BPT_NO_VALUE);
+}
+
+// Attention by groups of heads, one after the other, so that only one group's queries, keys and values exist.
+static void attend(const builder_t *b, attention_t *a) {
+    const bpt_encoder_t *e = b->e;
+    a->attrs.graph = e->graph;
+    a->attrs.batch = e->options.batch;
+    a->attrs.packed = a->asking == a->answering;
+    a->attrs.heads /= e->options.head_groups;
+    for (int32_t group = 0; group < e->options.head_groups; ++group) {
+        const bpt_value_t q = project(b, a->asking, a->prefix, "attn.q_proj.weight", a->attrs.packed ? 3 : 1, group);
+        const bpt_attention_inputs_t in = {
+            .q = q,
+            .kv = a->attrs.packed ? q : project(b, a->answering, a->prefix, "attn.k_proj.weight", 2, group),
+            .rel = e->graph.rel_levels ? bpt_weight_low(b->l.w, a->prefix, "attn.rel_key.weight", 1) : BPT_NO_VALUE,
+            .lengths = e->in.lengths,
+            .row_keys = e->in.row_keys,
+            .rng = e->in.rng,
+            .table = BPT_NO_VALUE,
+        };
+        a->out[group] = bpt_attention(b->l.g, &a->attrs, &in);
+    }
+}
+
+// W_o of all heads, of rows [row, row + rows) of what attention gave. A group of heads has columns of W_o, which are rows of a view of it.
+static bpt_value_t join_heads(const builder_t *b, const attention_t *a, int64_t row, int64_t rows) {
+    bpt_graph_t *g = b->l.g;
+    const int64_t d = b->l.config->d_model, groups = b->e->options.head_groups;
+    if (groups == 1) return bpt_layer_project(&b->l, bpt_rows(g, a->out[0], row, rows), a->prefix, "attn.out_proj.weight", 1);
+    const bpt_value_t view = bpt_view(g, bpt_weight(b->l.w, a->prefix, "attn.out_proj.weight"), 0, bpt_shape2(d * groups, d / groups));
+    bpt_value_t sum = BPT_NO_VALUE;
+    for (int32_t group = 0; group < groups; ++group) {
+        const bpt_value_t ids = bpt_view(g, b->e->in.group_columns, (size_t)(group * d) * sizeof(uint32_t), bpt_shape1(d));
+        const bpt_value_t columns = bpt_cast(g, bpt_gather(g, view, ids), b->l.precision);
+        const bpt_matmul_options_t options = {.transpose_b = true, .acc = sum, .bias = BPT_NO_VALUE, .dtype = BPT_F32};
+        sum = bpt_matmul(g, bpt_rows(g, a->out[group], row, rows), columns, options);
+    }
+    return sum;
+}
+
 // h = LN(x + dropout(W_o attention(x))), feed-forward behind it, of rows [row, row + place->rows).
-static bpt_stream_t finish_rows(const builder_t *b, const attention_t *a, bpt_value_t attention, int64_t row, const place_t *place,
-                                const char *prefix) {
-    const bpt_value_t read = bpt_rows(b->l.g, attention, row, place->rows), x = bpt_rows(b->l.g, a->residual, row, place->rows);
-    const bpt_value_t sum = bpt_layer_project(&b->l, read, prefix, "attn.out_proj.weight", 1);
-    const bpt_stream_t h = bpt_layer_norm(&b->l, sum, x, b->l.p_hidden, random_of(b, place), prefix, "attn_norm");
-    return bpt_layer_feed_forward(&b->l, h, random_of(b, place), prefix);
+static bpt_stream_t finish_rows(const builder_t *b, const attention_t *a, int64_t row, const place_t *place) {
+    const bpt_value_t x = bpt_rows(b->l.g, a->residual, row, place->rows), sum = join_heads(b, a, row, place->rows);
+    const bpt_stream_t h = bpt_layer_norm(&b->l, sum, x, b->l.p_hidden, random_of(b, place), a->prefix, "attn_norm");
+    return bpt_layer_feed_forward(&b->l, h, random_of(b, place), a->prefix);
 }
 
 // The same by chunks of rows, so that no more than a chunk of the hidden layer exists, which is four times as wide as all else. The
 // result takes the place of the rows that it is added to.
-static bpt_stream_t finish_chunks(const builder_t *b, const attention_t *a, bpt_value_t attention, const char *prefix) {
+static bpt_stream_t finish_chunks(const builder_t *b, const attention_t *a) {
     bpt_graph_t *g = b->l.g;
     const int64_t chunk = b->e->options.chunk_rows;
     const bpt_shape_t shape = bpt_shape2(a->place.rows, b->l.config->d_model);
@@ -106,7 +148,7 @@ static bpt_stream_t finish_chunks(const builder_t *b, const attention_t *a, bpt_
     if (a->fresh) bpt_graph_place(g, a->residual, all.full);
     for (int64_t row = 0; row < a->place.rows; row += chunk) {
         const place_t place = {BPT_NO_VALUE, a->place.rows - row < chunk ? a->place.rows - row : chunk};
-        const bpt_stream_t x = finish_rows(b, a, attention, row, &place, prefix);
+        const bpt_stream_t x = finish_rows(b, a, row, &place);
         bpt_graph_place(g, x.full, bpt_rows(g, all.full, row, place.rows));
         if (all.low != all.full) bpt_graph_place(g, x.low, bpt_rows(g, all.low, row, place.rows));
     }
@@ -119,31 +161,28 @@ int64_t bpt_encoder_chunk_rows(int64_t rows) {
     return ((rows + chunks - 1) / chunks + TILE - 1) / TILE * TILE;
 }
 
+int32_t bpt_encoder_head_groups(int64_t rows, int32_t heads) {
+    enum { USUAL = 1 << 19 };  // rows of all heads
+    int32_t best = 1;
+    for (int32_t groups = 1; groups <= heads && groups <= BPT_MOST_HEAD_GROUPS && rows / best > USUAL; ++groups)
+        if (heads % groups == 0) best = groups;
+    return best;
+}
+
 static bpt_stream_t run_layer(const builder_t *b, int layer, bpt_stream_t x, const char *prefix, place_t *place) {
     const bpt_encoder_t *e = b->e;
     const bool first = layer == 0, last = layer == b->l.config->layers - 1;
-    attention_t a = {.attrs = bpt_layer_attention_attrs(&b->l), .fresh = first};
-    a.attrs.graph = e->graph;
-    a.attrs.batch = e->options.batch;
+    attention_t a = {.attrs = bpt_layer_attention_attrs(&b->l), .fresh = first, .prefix = prefix};
     if (!last)
-        ask_all(b, first, x, prefix, &a);
+        ask_all(b, first, x, &a);
     else if (b->l.config->task == BPT_TASK_CLASSIFY)
-        ask_roots(b, x, prefix, &a);
+        ask_roots(b, x, &a);
     else
-        ask_leaves(b, first, x, prefix, &a);
-    const bpt_attention_inputs_t in = {
-        .q = a.q,
-        .kv = a.kv,
-        .rel = e->graph.rel_levels ? bpt_weight_low(b->l.w, prefix, "attn.rel_key.weight", 1) : BPT_NO_VALUE,
-        .lengths = e->in.lengths,
-        .row_keys = e->in.row_keys,
-        .rng = e->in.rng,
-        .table = BPT_NO_VALUE,
-    };
-    const bpt_value_t attention = bpt_attention(b->l.g, &a.attrs, &in);
+        ask_leaves(b, first, x, &a);
+    attend(b, &a);
     *place = a.place;
-    if (e->options.chunk_rows && a.place.rows > e->options.chunk_rows) return finish_chunks(b, &a, attention, prefix);
-    return finish_rows(b, &a, attention, 0, &a.place, prefix);
+    if (e->options.chunk_rows && a.place.rows > e->options.chunk_rows) return finish_chunks(b, &a);
+    return finish_rows(b, &a, 0, &a.place);
 }
 
 // Adds the head on x (leaves or roots): a loss, or the logits.
@@ -196,6 +235,7 @@ static bpt_encoder_inputs_t make_inputs(bpt_graph_t *g, const bpt_encoder_t *e) 
         .root_rows = classify ? bpt_input(g, "root_rows", BPT_U32, bpt_shape1(o->batch)) : none,
         .root_keys = classify && o->dropout ? bpt_input(g, "root_keys", BPT_U32, bpt_shape2(o->batch, 2)) : none,
         .rng = o->dropout ? bpt_input(g, "rng", BPT_U32, bpt_shape1(2)) : none,
+        .group_columns = o->head_groups > 1 ? bpt_input(g, "group_columns", BPT_U32, bpt_shape2(o->head_groups, o->config->d_model)) : none,
     };
 }
 

@@ -17,6 +17,8 @@ typedef struct {
     bool dropout;
     bool logits;         // instead of a loss
     int64_t chunk_rows;  // what follows attention goes by so many rows at a time, where there are more; 0: all at once, as gradients need
+    // Heads whose queries, keys and values exist at once are 1 / head_groups of all, a divisor; 1 with gradients.
+    int32_t head_groups;
     int32_t first_head;  // deep supervision (lm): the layers first_head .. layers, counted from 1, have a loss; 0 = the last only
 } bpt_encoder_options_t;
 
@@ -31,6 +33,8 @@ typedef struct {
     bpt_value_t root_rows;  // u32 [B]: row of each root in the input of the last layer, BPT_NO_ROW where it is zero (classify)
     bpt_value_t root_keys;  // u32 [B, 2] (classify with dropout)
     bpt_value_t rng;        // u32 [2] (dropout)
+    // u32 [head_groups, d]: where in W_o [d, d], seen as [d head_groups, d / head_groups], the columns of a group lie (head_groups > 1)
+    bpt_value_t group_columns;
 } bpt_encoder_inputs_t;
 
 typedef struct {
@@ -45,6 +49,9 @@ typedef struct {
 
 // Rows of a chunk for so many rows: large enough to keep a device busy, and not many chunks, as each is some nodes of the graph.
 int64_t bpt_encoder_chunk_rows(int64_t rows);
+// Groups of heads for so many rows: more than one where all heads' queries, keys and values would be larger than all else.
+enum { BPT_MOST_HEAD_GROUPS = 16 };
+int32_t bpt_encoder_head_groups(int64_t rows, int32_t heads);
 // Appends the forward pass to the graph of `weights`.
 bpt_status_t bpt_encoder_build(bpt_weights_t *weights, const bpt_encoder_options_t *options, bpt_encoder_t *encoder) BPT_MUST_USE;
 

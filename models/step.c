@@ -45,10 +45,13 @@ static void update(const build_t *b, bpt_value_t grads) {
     adam_on(b, grads, decayed, p->trained_elements, 0);
 }
 
-static int64_t chunk_rows(const build_t *b) {
-    const bpt_step_key_t *key = &b->step->key;
-    const bpt_intervals_t graph = bpt_model_needed_intervals(b->config, key->n);
-    return b->options->chunk_rows ? b->options->chunk_rows : bpt_encoder_chunk_rows(key->batch * bpt_node_count(&graph));
+static int64_t rows_of(const build_t *b) {
+    const bpt_intervals_t graph = bpt_model_needed_intervals(b->config, b->step->key.n);
+    return b->step->key.batch * bpt_node_count(&graph);
+}
+static int64_t chunk_rows(const build_t *b) { return b->options->chunk_rows ? b->options->chunk_rows : bpt_encoder_chunk_rows(rows_of(b)); }
+static int32_t head_groups(const build_t *b) {
+    return b->options->head_groups ? b->options->head_groups : bpt_encoder_head_groups(rows_of(b), b->config->heads);
 }
 
 static bpt_status_t build_model(const build_t *b) {
@@ -62,6 +65,7 @@ static bpt_status_t build_model(const build_t *b) {
         .dropout = trains(key->kind),
         .logits = key->kind == BPT_STEP_LOGITS,
         .chunk_rows = differentiates(key->kind) ? 0 : chunk_rows(b),
+        .head_groups = differentiates(key->kind) ? 1 : head_groups(b),
         .first_head = trains(key->kind) ? key->first_head : 0,
     };
     bpt_weights_t weights;
@@ -116,19 +120,36 @@ static int64_t row_of(const bpt_encoder_t *e, int64_t s, int64_t node) {
     return node < n ? s * n + node : batch * n + s * others + node - n;
 }
 
-// What no batch changes: node codes and positions.
-static bpt_status_t write_constants(bpt_model_step_t *step) {
+static bpt_status_t write_positions(bpt_model_step_t *step) {
     const bpt_encoder_t *e = &step->encoder;
-    const int64_t nodes = e->rows / e->options.batch, n = e->options.n;
-    for (int64_t s = 0; step->row_keys && s < e->options.batch; ++s)
-        for (int64_t node = 0; node < nodes; ++node) step->row_keys[2 * row_of(e, s, node)] = bpt_intervals_node_code(&e->graph, node);
-    if (e->in.positions == BPT_NO_VALUE) return BPT_OK;
+    const int64_t n = e->options.n;
     uint32_t *positions;
     BPT_TRY(bpt_alloc((size_t)e->leaf_rows, sizeof *positions, &positions));
     for (int64_t i = 0; i < e->leaf_rows; ++i) positions[i] = i % n < e->options.config->max_positions ? (uint32_t)(i % n) : BPT_NO_ROW;
     const bpt_status_t status = bpt_program_write(step->program, e->in.positions, positions);
     bpt_free(positions);
     return status;
+}
+
+static bpt_status_t write_group_columns(bpt_model_step_t *step) {
+    const bpt_encoder_t *e = &step->encoder;
+    const int64_t groups = e->options.head_groups, d = e->options.config->d_model;
+    uint32_t *columns;
+    BPT_TRY(bpt_alloc((size_t)(groups * d), sizeof *columns, &columns));
+    for (int64_t i = 0; i < groups * d; ++i) columns[i] = (uint32_t)(i % d * groups + i / d);
+    const bpt_status_t status = bpt_program_write(step->program, e->in.group_columns, columns);
+    bpt_free(columns);
+    return status;
+}
+
+// What no batch changes: node codes, positions, columns of groups of heads.
+static bpt_status_t write_constants(bpt_model_step_t *step) {
+    const bpt_encoder_t *e = &step->encoder;
+    const int64_t nodes = e->rows / e->options.batch;
+    for (int64_t s = 0; step->row_keys && s < e->options.batch; ++s)
+        for (int64_t node = 0; node < nodes; ++node) step->row_keys[2 * row_of(e, s, node)] = bpt_intervals_node_code(&e->graph, node);
+    if (e->in.group_columns != BPT_NO_VALUE) BPT_TRY(write_group_columns(step));
+    return e->in.positions != BPT_NO_VALUE ? write_positions(step) : BPT_OK;
 }
 
 static bpt_status_t allocate_staging(bpt_model_step_t *step) {

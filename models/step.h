@@ -30,7 +30,9 @@ typedef struct {
     bool recompute;
     bool decoupled;  // AdamW
     float beta1, beta2, eps, weight_decay;
-    int64_t chunk_rows;  // of evaluation and logits (encoder.h); 0: chosen by their number
+    // Of evaluation and logits (encoder.h); 0: chosen by the number of rows.
+    int64_t chunk_rows;
+    int32_t head_groups;
 } bpt_step_options_t;
 
 typedef struct {

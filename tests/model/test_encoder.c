@@ -66,8 +66,9 @@ static void with_each(bpt_task_t task, void (*check)(bpt_runner_t *, const bpt_m
     }
 }
 
-// What follows attention by chunks of rows in place of all at once: the same numbers, on devices too, where chunks may run side by side.
-static void chunks_of_rows_change_nothing(void **state) {
+// What follows attention by chunks of rows in place of all at once, and attention by groups of heads: the same numbers, on devices too, where
+// chunks may run side by side. Chunks alone change no bit; groups add up W_o in another order.
+static void chunks_of_rows_and_groups_of_heads_change_nothing(void **state) {
     (void)state;
     static const char *const backends[] = {"ref", "cpu", "opencl", "vulkan"};
     const uint32_t lengths[] = {21, 9, 32};
@@ -75,17 +76,18 @@ static void chunks_of_rows_change_nothing(void **state) {
         if (!test_backend_usable(backends[d])) continue;
         bpt_device_t *device = fixture_open(backends[d]);
         for (size_t v = 0; v < BPT_COUNT(variants); ++v)
-            for (int chunk = 2; chunk <= 32; chunk += 15) {
+            for (int i = 0; i < 6; ++i) {
+                const int chunk = 2 + 15 * (i % 3), groups = 1 + i / 3;
                 const bpt_task_t task = chunk == 2 ? BPT_TASK_CLASSIFY : BPT_TASK_LM;
                 const bpt_model_config_t c = config_of(&variants[v], task);
                 bpt_runner_t *whole = fixture_runner(&c, device, (bpt_runner_options_t){0});
-                bpt_runner_t *chunks = fixture_runner(&c, device, (bpt_runner_options_t){.step.chunk_rows = chunk});
+                bpt_runner_t *chunks = fixture_runner(&c, device, (bpt_runner_options_t){.step.chunk_rows = chunk, .step.head_groups = groups});
                 char what[80];
-                snprintf(what, sizeof what, "%s on %s, chunks of %d rows", variants[v].name, backends[d], chunk);
+                snprintf(what, sizeof what, "%s on %s, chunks of %d rows, %d groups", variants[v].name, backends[d], chunk, groups);
                 fixture_fill(&a, &c, 32, 3, lengths, 5);
                 assert_ok(bpt_runner_logits(whole, &a.batch, x));
                 assert_ok(bpt_runner_logits(chunks, &a.batch, y));
-                compare(x, y, task == BPT_TASK_LM ? 3 * 32 * c.vocab : 3 * c.classes, d == 0, what);
+                compare(x, y, task == BPT_TASK_LM ? 3 * 32 * c.vocab : 3 * c.classes, d == 0 && groups == 1, what);
                 bpt_runner_destroy(chunks);
                 bpt_runner_destroy(whole);
             }
@@ -93,22 +95,38 @@ static void chunks_of_rows_change_nothing(void **state) {
     }
 }
 
-static void chunks_of_rows_take_less_memory(void **state) {
-    (void)state;
-    bpt_device_t *device = fixture_open("cpu");
+static size_t workspace_of(bpt_device_t *device, int64_t chunk_rows, int32_t head_groups) {
     bpt_model_config_t c = config_of(&variants[0], BPT_TASK_LM);
     c.d_ff = 20 * c.d_model;
     const bpt_step_key_t key = {.kind = BPT_STEP_LOGITS, .n = 2048, .batch = 1};
-    bpt_plan_summary_t whole, chunks;
-    for (int i = 0; i < 2; ++i) {
-        bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){.step.chunk_rows = i ? 64 : 0});
-        assert_ok(bpt_runner_plan(r, &key, i ? &chunks : &whole, NULL));
-        bpt_runner_destroy(r);
-    }
-    // All rows of the hidden layer, against queries, keys, values, attention and residual.
-    assert_true(whole.workspace_bytes > (size_t)4095 * 20 * 16 * 4);
-    assert_true(chunks.workspace_bytes < (size_t)4095 * 6 * 16 * 4);
+    bpt_plan_summary_t plan;
+    bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){.step.chunk_rows = chunk_rows, .step.head_groups = head_groups});
+    assert_ok(bpt_runner_plan(r, &key, &plan, NULL));
+    bpt_runner_destroy(r);
+    return plan.workspace_bytes;
+}
+
+static void chunks_of_rows_and_groups_of_heads_take_less_memory(void **state) {
+    (void)state;
+    bpt_device_t *device = fixture_open("cpu");
+    const size_t row = (size_t)4060 * 16 * 4;
+    assert_int_equal(fixture_lm().heads, 2);
+    // All rows of the hidden layer; residual, queries, keys, values and attention; half of the heads' queries, keys and values less.
+    assert_true(workspace_of(device, 0, 1) > 20 * row);
+    const size_t chunks = workspace_of(device, 64, 1), groups = workspace_of(device, 64, 2);
+    assert_in_range(chunks, 5 * row, 6 * row);
+    assert_in_range(groups, 3 * row, chunks - row);
     fixture_close(device);
+}
+
+static void long_texts_go_by_chunks_and_groups(void **state) {
+    (void)state;
+    assert_int_equal(bpt_encoder_head_groups(1 << 19, 8), 1);
+    assert_int_equal(bpt_encoder_head_groups((1 << 19) + 8, 8), 2);
+    assert_int_equal(bpt_encoder_head_groups(1 << 21, 8), 4);
+    assert_int_equal(bpt_encoder_head_groups(1 << 21, 5), 5);
+    assert_int_equal(bpt_encoder_head_groups(1 << 27, 20), 10);
+    assert_int_equal(bpt_encoder_head_groups(1 << 27, 1), 1);
 }
 
 static void check_causal(bpt_runner_t *r, const bpt_model_config_t *c, bool bitwise, const char *what) {
@@ -208,8 +226,9 @@ static void a_sequence_beyond_the_last_position_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chunks_of_rows_change_nothing),
-        cmocka_unit_test(chunks_of_rows_take_less_memory),
+        cmocka_unit_test(chunks_of_rows_and_groups_of_heads_change_nothing),
+        cmocka_unit_test(chunks_of_rows_and_groups_of_heads_take_less_memory),
+        cmocka_unit_test(long_texts_go_by_chunks_and_groups),
         cmocka_unit_test(a_language_model_never_sees_later_tokens),
         cmocka_unit_test(padding_and_batch_mates_change_no_logits_of_a_language_model),
         cmocka_unit_test(padding_and_batch_mates_change_no_logits_of_a_classifier),
