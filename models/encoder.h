@@ -2,8 +2,8 @@
 // residual sum, and the heads (Ye et al. 2019, section 3; Vaswani et al. 2017). Builds graphs; knows no device.
 //
 // Rows: B sequences in buckets of n leaves: first B * n leaf rows, then the other nodes (bpt/ops.h, attention).
-// Work that no output needs is left out: language models have no spans that no leaf reads; spans are zero before the first layer; behind the
-// last layer language models go on with leaves only, classifiers with roots only.
+// Work that no output needs is left out: causal models have no spans that no leaf reads, roots of classifiers apart; spans are zero before
+// the first layer; behind the last layer language models go on with leaves only, classifiers with roots only.
 #ifndef BPT_MODELS_ENCODER_H
 #define BPT_MODELS_ENCODER_H
 

@@ -10,7 +10,7 @@ bpt_intervals_t bpt_bpt_intervals(const bpt_model_config_t *config, int64_t n);
 bpt_intervals_t bpt_segtree_intervals(const bpt_model_config_t *config, int64_t n);
 bpt_intervals_t bpt_transformer_intervals(const bpt_model_config_t *config, int64_t n);
 bpt_intervals_t bpt_model_intervals(const bpt_model_config_t *config, int64_t n);
-// The same without nodes that no output needs: what language models compute.
+// The same without nodes that no output needs: what models compute.
 bpt_intervals_t bpt_model_needed_intervals(const bpt_model_config_t *config, int64_t n);
 
 // Checks that sequences of n leaves fit (absolute positions have a last row).

@@ -36,7 +36,7 @@ FUNCTION int level_offset(int n, int level) {
 }
 
 // Trees have all spans, trimmed ones those only that some leaf reads: the first (A >> level) - k of a level, rounded half up with
-// trimmed_rounds, and of a SegTree every second one.
+// trimmed_rounds, and of a SegTree every second one; with GRAPH_ROOT at least the first one.
 FUNCTION int span_shift(int4 g, int level) { return level > 0 && graph_has(g, GRAPH_TRIMMED) && graph_kind(g) == GRAPH_SEGTREE ? 1 : 0; }
 FUNCTION bool trimmed_rounds(int4 g) { return graph_kind(g) == GRAPH_SEGTREE || graph_has(g, GRAPH_REFERENCE); }
 FUNCTION int trimmed_whole(int4 g) {
@@ -44,11 +44,14 @@ FUNCTION int trimmed_whole(int4 g) {
     return g.y - (graph_has(g, GRAPH_REFERENCE) ? 2 : 1) + graph_reach(g);
 }
 FUNCTION int trimmed_less(int4 g) { return graph_kind(g) == GRAPH_SEGTREE ? 0 : graph_reach(g); }
+FUNCTION int trimmed_nodes(int4 g, int level) {
+    const int whole = trimmed_whole(g), more = trimmed_rounds(g) ? (whole >> (level - 1)) & 1 : 0;
+    return (whole >> level) + more - trimmed_less(g);
+}
 // Nodes of a level of a tree's bucket.
 FUNCTION int bucket_nodes(int4 g, int level) {
     if (level == 0 || !graph_has(g, GRAPH_TRIMMED)) return level_nodes(g.y, level);
-    const int whole = trimmed_whole(g), more = trimmed_rounds(g) ? (whole >> (level - 1)) & 1 : 0;
-    return max((whole >> level) + more - trimmed_less(g), 0);
+    return max(trimmed_nodes(g, level), graph_has(g, GRAPH_ROOT) ? 1 : 0);
 }
 // How many levels of a tree have nodes.
 FUNCTION int bucket_levels(int4 g) {
@@ -59,7 +62,11 @@ FUNCTION int bucket_levels(int4 g) {
 // The first node of a level, for levels up to bucket_levels.
 FUNCTION int bucket_offset(int4 g, int level) {
     if (level == 0 || !graph_has(g, GRAPH_TRIMMED)) return level_offset(g.y, level);
-    const int whole = trimmed_whole(g), rest = whole >> (level - 1), all = g.y + whole - rest - trimmed_less(g) * (level - 1);
+    int top = level;  // levels from here on have the first node only
+    if (graph_has(g, GRAPH_ROOT)) {
+        while (top > 1 && trimmed_nodes(g, top - 1) <= 0) --top;
+    }
+    const int whole = trimmed_whole(g), rest = whole >> (top - 1), all = g.y + whole - rest - trimmed_less(g) * (top - 1) + level - top;
     return trimmed_rounds(g) ? all : all - TO_INT(POPCOUNT(TO_UINT(whole))) + TO_INT(POPCOUNT(TO_UINT(rest)));
 }
 FUNCTION bool is_in_bucket(int4 g, int4 position) {
@@ -68,7 +75,7 @@ FUNCTION bool is_in_bucket(int4 g, int4 position) {
 }
 // The number of a node of a tree's bucket.
 FUNCTION int node_number(int4 g, int4 position) { return bucket_offset(g, position.x) + (position.y >> span_shift(g, position.x)); }
-FUNCTION int root_node(int4 g, int n_true) { return graph_is_flat(g) ? g.y : level_offset(g.y, level_count(n_true) - 1); }
+FUNCTION int root_node(int4 g, int n_true) { return graph_is_flat(g) ? g.y : bucket_offset(g, level_count(n_true) - 1); }
 FUNCTION int4 node_position(int4 g, int node) {
     int level = 0, index = node;
     if (graph_is_flat(g)) return node < g.y ? INT4(0, node, 0, 0) : INT4(1, node - g.y, 0, 0);

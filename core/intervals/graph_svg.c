@@ -181,7 +181,7 @@ static void put_cell_borders(const picture_t *p, writer_t *w) {
 
 // Writes the name of a level, shortened to its number where the level is narrow; returns half the pixels it takes.
 static int level_name(const picture_t *p, int level, char name[24]) {
-    if (level == 0 || (level == p->levels - 1 && !p->g->trimmed)) {
+    if (level == 0 || (level == p->levels - 1 && (!p->g->trimmed || p->g->root))) {
         snprintf(name, 24, level == 0 ? "leaves" : "root");
         return 17;
     }

@@ -86,7 +86,7 @@ static void write_listing(const bpt_intervals_t *g, writer_t *w) {
     int64_t node = 0;
     for (int level = 0; level < bpt_graph_levels(g); ++level) {
         const int64_t size = bpt_graph_level_size(g, level);
-        const bool root = level == bpt_graph_levels(g) - 1 && !g->trimmed;
+        const bool root = level == bpt_graph_levels(g) - 1 && (!g->trimmed || g->root);
         bpt_writer_put(w, level == 0 ? "\nleaves\n" : root ? "\nroot\n" : "\nlevel %d\n", level);
         for (int64_t m = 0; m < size && !w->error; ++m, ++node) {
             bpt_writer_put(w, "%6" PRId64 " ", node);

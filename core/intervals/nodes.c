@@ -43,7 +43,7 @@ int64_t bpt_graph_node(const bpt_intervals_t *g, int level, int64_t index) {
 int64_t bpt_node_count(const bpt_intervals_t *g) { return bpt_graph_level_offset(g, BPT_MAX_LEVELS); }
 
 int64_t bpt_root_node(const bpt_intervals_t *g, int64_t n_true) {
-    if (n_true < 1 || n_true > g->n || g->trimmed) return -1;
+    if (n_true < 1 || n_true > g->n || (g->trimmed && !g->root)) return -1;
     if (is_tree(g)) return bpt_graph_level_offset(g, bpt_levels(n_true) - 1);
     return has_virtual_root(g) ? g->n : -1;
 }

@@ -23,14 +23,13 @@ static inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 // ceil(n / 2^level): the size of any level that the tree of n leaves has.
 static inline int64_t level_nodes(int64_t n, int level) { return ((n - 1) >> level) + 1; }
 
-// Nodes of a level that the bucket has, for levels that the tree of its leaves has. Those of a trimmed level are the first so many that
-// the last leaf has on its left, or has had there: README.md.
+// Nodes of a level that the bucket has, for levels that the tree of its leaves has. Formulas of trimmed graphs: README.md.
 static inline int64_t bucket_nodes(const bpt_intervals_t *g, int level) {
     if (level == 0 || !g->trimmed) return level_nodes(g->n, level);
-    const int64_t half = (int64_t)1 << (level - 1);
-    if (g->kind == BPT_GRAPH_SEGTREE) return max64((((g->n - 2) >> level) + 1) >> 1, 0);
-    if (g->reference_rule) return max64(((g->n - 2 + g->k + half) >> level) - g->k, 0);
-    return max64(((g->n - 1 + g->k) >> level) - g->k, 0);
+    const int64_t half = (int64_t)1 << (level - 1), least = g->root;
+    if (g->kind == BPT_GRAPH_SEGTREE) return max64((((g->n - 2) >> level) + 1) >> 1, least);
+    if (g->reference_rule) return max64(((g->n - 2 + g->k + half) >> level) - g->k, least);
+    return max64(((g->n - 1 + g->k) >> level) - g->k, least);
 }
 // log2 of bpt_graph_level_step: causal SegTrees read left siblings only.
 static inline int span_shift(const bpt_intervals_t *g, int level) { return level > 0 && g->trimmed && g->kind == BPT_GRAPH_SEGTREE; }

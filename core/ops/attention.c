@@ -15,8 +15,7 @@ static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
     int64_t out_rows = q_rows;
     if (!table) {
         BPT_TRY(bpt_intervals_check(&a->graph));
-        GRAPH_EXPECT(a->queries != BPT_QUERIES_ROOTS || bpt_root_node(&a->graph, a->graph.n) >= 0, "the graph has no root%s",
-                     a->graph.trimmed ? ", as it is trimmed" : "");
+        GRAPH_EXPECT(a->queries != BPT_QUERIES_ROOTS || bpt_root_node(&a->graph, a->graph.n) >= 0, "the graph has no root");
         const int64_t all = a->batch * bpt_node_count(&a->graph);
         const int64_t stored = a->zero_spans ? leaves : all;
         out_rows = a->queries == BPT_QUERIES_ALL ? all : a->queries == BPT_QUERIES_LEAVES ? leaves : a->batch;

@@ -74,6 +74,7 @@ static const chosen_t chosen[] = {
     // Heads that are worked on side by side, longer than a piece of work.
     {BPT_GRAPH_BPT, true, false, true, true, 1, 4, 16, 8300, 1, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},
     {BPT_GRAPH_SEGTREE, true, false, true, true, 1, 2, 16, 16900, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    {BPT_GRAPH_BPT, true, false, false, true, 2, 2, 50, 51, 3, BPT_QUERIES_ROOTS, 0.1f, BPT_F32, 2},  // causal classifier
     {BPT_GRAPH_BPT, true, true, true, true, 64, 2, 16, 700, 2, BPT_QUERIES_ALL, 0, BPT_F32, 2},
     // As far as a query reads on both sides, across the end of a piece of work.
     {BPT_GRAPH_BPT, false, false, true, true, 4, 1, 16, 8500, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
@@ -139,7 +140,8 @@ static void draw(size_t index, setting_t *s) {
     t->batch = 1 + (int64_t)((h >> 24) % 3);
     const bool has_root = graph < 4 || graphs[graph].root;
     t->queries = (bpt_queries_t)((h >> 28) % (has_root ? 3 : 2));
-    t->graph.trimmed = t->graph.causal && graph < 4 && t->queries != BPT_QUERIES_ROOTS && (h >> 48) % 2;
+    t->graph.trimmed = t->graph.causal && graph < 4 && (h >> 48) % 2;
+    t->graph.root |= t->graph.trimmed && (t->queries == BPT_QUERIES_ROOTS || (h >> 52) % 2);
     t->zero_spans = (h >> 32) % 3 == 0;
     t->packed = (h >> 36) % 2 &&
                 (t->queries == BPT_QUERIES_ALL || (t->queries == BPT_QUERIES_LEAVES && (t->zero_spans || bpt_node_count(&t->graph) == n)));
@@ -165,8 +167,9 @@ static void choose(size_t index, setting_t *s) {
                                  .rel_levels = !k->rel                       ? 0
                                                : k->kind == BPT_GRAPH_WINDOW ? 2
                                                                              : bpt_default_rel_levels(k->n)};
-    // As language models have them.
+    // As models have them.
     t->graph.trimmed = k->causal && (k->kind == BPT_GRAPH_BPT || k->kind == BPT_GRAPH_SEGTREE);
+    t->graph.root = t->graph.trimmed && k->queries == BPT_QUERIES_ROOTS;
     t->head_dim = k->head_dim, t->heads = k->heads, t->batch = k->batch;
     t->queries = k->queries, t->zero_spans = k->zero_spans, t->packed = k->packed, t->p = k->p;
     s->dtype = k->dtype, s->rel = k->rel, s->lse = true, s->amplitude = k->amplitude;
@@ -198,7 +201,7 @@ static void make_setting(const setting_t *s, bpt_op_t op, test_case_t *c) {
     c->call.attrs.attention.scale = (float)(1 / sqrt((double)t->head_dim));
     c->call.attrs.attention.uid = 11;
     test_case_name(c, "%s%s%s-n%lld-k%d-%dx%d-b%lld/%s%s%s%s%s/%s", s->graph_name, t->graph.causal ? "-causal" : "",
-                   t->graph.trimmed ? "-trimmed" : "", (long long)t->graph.n,
+                   t->graph.trimmed ? t->graph.root ? "-trimmed-root" : "-trimmed" : "", (long long)t->graph.n,
                    (int)t->graph.k, (int)t->heads, (int)t->head_dim, (long long)t->batch, queries_names[t->queries],
                    t->zero_spans ? "-zero_spans" : "", t->packed ? "-packed" : "", s->rel ? "-rel" : "", t->p > 0 ? "-dropout" : "",
                    bpt_dtype_name(s->dtype));

@@ -110,7 +110,7 @@ static uint64_t bit_of(const int64_t *values, size_t n, int64_t value) {
     return 0;
 }
 
-static int graph_number(const bpt_intervals_t *g) { return 2 * (int)g->kind + (g->reference_rule || g->span_self || g->root); }
+static int graph_number(const bpt_intervals_t *g) { return 2 * (int)g->kind + (g->reference_rule || g->span_self || (g->root && !g->trimmed)); }
 
 static void note_attention(const test_case_t *c, void *context) {
     coverage_t(*seen)[N_GRAPHS] = context;

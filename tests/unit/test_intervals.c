@@ -11,18 +11,18 @@ static const int32_t widths[] = {1, 2, 3, 4, 8, 64};
 typedef void (*graph_check_t)(const bpt_intervals_t *g, int64_t n_true);
 
 static void for_each_tree(int64_t n, int64_t n_true, int32_t rel_levels, graph_check_t check) {
-    for (int sides = 0; sides < 3; ++sides) {
-        const bool causal = sides > 0, trimmed = sides > 1;
+    for (int sides = 0; sides < 4; ++sides) {
+        const bool causal = sides > 0, trimmed = sides > 1, root = sides > 2;
         for (size_t w = 0; w < BPT_COUNT(widths); ++w)
             for (int reference = 0; reference < 2; ++reference) {
                 const bpt_intervals_t g = {
-                    BPT_GRAPH_BPT,  .causal = causal,         .reference_rule = reference, .trimmed = trimmed,
+                    BPT_GRAPH_BPT,  .causal = causal,         .reference_rule = reference, .root = root, .trimmed = trimmed,
                     .k = widths[w], .rel_levels = rel_levels, .n = n};
                 check(&g, n_true);
             }
         for (int span_self = 0; span_self < 2; ++span_self) {
             const bpt_intervals_t g = {
-                BPT_GRAPH_SEGTREE, .causal = causal, .span_self = span_self, .trimmed = trimmed, .rel_levels = rel_levels, .n = n};
+                BPT_GRAPH_SEGTREE, .causal = causal, .span_self = span_self, .root = root, .trimmed = trimmed, .rel_levels = rel_levels, .n = n};
             check(&g, n_true);
         }
     }
@@ -115,14 +115,14 @@ static void check_trimmed(const bpt_intervals_t *g, int64_t n_true) {
     bpt_slot_t slots[BPT_MAX_SLOTS];
     bpt_intervals_t whole = *g;
     if (!g->trimmed) return;
-    whole.trimmed = false;
+    whole.trimmed = whole.root = false;
     int64_t node = 0;
     for (int64_t old = 0; old < bpt_node_count(&whole); ++old) {
         int level, found_level;
         int64_t index, found;
         bpt_node_position(&whole, old, &level, &index);
         const int count = bpt_intervals_consumers(&whole, g->n, old, slots), own = count && slots[0].begin == old;
-        const bool read = level == 0 || count > own;
+        const bool read = level == 0 || count > own || (g->root && index == 0);
         if (read != (bpt_graph_node(g, level, index) == node)) describe(g, n_true);
         assert_int_equal(bpt_graph_node(g, level, index), read ? node : -1);
         if (!read) continue;
@@ -134,7 +134,7 @@ static void check_trimmed(const bpt_intervals_t *g, int64_t n_true) {
         ++node;
     }
     assert_int_equal(bpt_node_count(g), node);
-    assert_int_equal(bpt_root_node(g, n_true), -1);
+    assert_int_equal(bpt_root_node(g, n_true), g->root ? bpt_graph_node(g, bpt_levels(n_true) - 1, 0) : -1);
     // What tiles of spans rely on: no level begins a tile that the level below has not.
     for (int level = 2; level < bpt_graph_levels(g); ++level) {
         const int64_t last = (bpt_graph_level_size(g, level) - 1) * bpt_graph_level_step(g, level);
@@ -466,7 +466,7 @@ static void check_single_leaf(const bpt_intervals_t *g, int64_t n_true) {
     bpt_intervals_count(g, n_true, &all, &contextual);
     assert_int_equal(contextual, 0);
     assert_int_equal(all, tree || !g->root ? 1 : 2);
-    if (tree) assert_int_equal(bpt_root_node(g, n_true), g->trimmed ? -1 : 0);
+    if (tree) assert_int_equal(bpt_root_node(g, n_true), g->trimmed && !g->root ? -1 : 0);
 }
 
 static void a_single_leaf_reads_itself_only(void **state) {

@@ -6,8 +6,8 @@
 // Node (j,m) covers leaves [m 2^j, min(n, (m+1) 2^j)). In a batch a sequence of true length n' <= n lies in a *bucket* of n
 // leaves: its nodes keep the bucket's numbering, (j,m) exists when m < n'_j, and its root is (ceil(log2 n'), 0).
 // dense and window graphs have n leaves and, with `root`, one virtual root with number n that reads every leaf.
-// A *trimmed* graph has the spans only that some leaf of the bucket reads: causal language models read no others. The rest of its nodes
-// keep their order, and (level, index) of a node is what it is in the whole tree.
+// A *trimmed* graph has the spans only that some leaf of the bucket reads (and with `root` those that may be a sequence's root): causal
+// models need no others. The rest of its nodes keep their order, and (level, index) of a node is what it is in the whole tree.
 #ifndef BPT_INTERVALS_H
 #define BPT_INTERVALS_H
 
@@ -28,7 +28,7 @@ typedef struct {
     bool causal;          // left side only
     bool reference_rule;  // bpt: the released code's rule instead of the paper's
     bool span_self;       // segtree: spans also read themselves
-    bool root;            // dense, window: one virtual root
+    bool root;            // dense, window: one virtual root; trimmed: the first node of every level stays, the root of some sequences
     bool trimmed;         // bpt, segtree, causal: without the spans that no leaf reads, the root among them
     int32_t k;            // bpt: nodes per level and side, >= 1 (segtree ignores it)
     int32_t window;       // window: largest distance
