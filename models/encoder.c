@@ -42,8 +42,15 @@ typedef struct {
     bool fresh;     // the residual is not (rows of) what the layer before made
     place_t place;  // of the queries
     const char *prefix;
-    bpt_value_t out[BPT_MOST_HEAD_GROUPS];  // of each group of heads
+    bool is_shared;  // other queries read the same keys and values
+    bpt_value_t kv[BPT_MOST_HEAD_GROUPS], out[BPT_MOST_HEAD_GROUPS];  // of each group of heads
 } attention_t;
+
+// What goes from layer to layer: rows of leaves and, as long as somebody reads them, of spans; and roots, which classifiers have apart as
+// soon as all other spans are done with.
+typedef struct {
+    bpt_stream_t x, roots;
+} streams_t;
 
 // All nodes ask. In the first layer only leaves are stored: the other nodes are zero, and so is their residual.
 static void ask_all(const builder_t *b, bool first, bpt_stream_t x, attention_t *a) {
@@ -55,7 +62,7 @@ static void ask_all(const builder_t *b, bool first, bpt_stream_t x, attention_t 
     a->place = first_rows(b, e->rows);
 }
 
-// Language model, last layer: leaves ask.
+// Leaves ask: language models in their last layer, classifiers in the last but one.
 static void ask_leaves(const builder_t *b, bool first, bpt_stream_t x, attention_t *a) {
     const bpt_encoder_t *e = b->e;
     const bpt_stream_t leaves = stream_rows(b, x, e->leaf_rows);
@@ -67,16 +74,19 @@ static void ask_leaves(const builder_t *b, bool first, bpt_stream_t x, attention
     a->place = first_rows(b, e->leaf_rows);
 }
 
-// Classifier, last layer: roots ask. They read leaves only, so that the other nodes' keys and values need not exist.
-static void ask_roots(const builder_t *b, bpt_stream_t x, attention_t *a) {
+static bpt_stream_t take_roots(const builder_t *b, bpt_stream_t x) {
+    const bpt_value_t roots = bpt_gather(b->l.g, x.full, b->e->in.root_rows);
+    return (bpt_stream_t){roots, bpt_cast(b->l.g, roots, b->l.precision)};
+}
+
+// Roots ask. They read leaves only, so that the other nodes' keys and values need not exist.
+static void ask_roots(const builder_t *b, const streams_t *s, attention_t *a) {
     const bpt_encoder_t *e = b->e;
-    const bpt_value_t roots = bpt_gather(b->l.g, x.full, e->in.root_rows);
     a->attrs.queries = BPT_QUERIES_ROOTS;
     a->attrs.zero_spans = e->rows > e->leaf_rows;
-    a->asking = bpt_cast(b->l.g, roots, b->l.precision);
-    a->answering = bpt_rows(b->l.g, x.low, 0, e->leaf_rows);
-    a->residual = roots;
-    a->fresh = true;
+    a->asking = s->roots.low;
+    a->answering = bpt_rows(b->l.g, s->x.low, 0, e->leaf_rows);
+    a->residual = s->roots.full;
     a->place = (place_t){e->in.root_keys, e->options.batch};
 }
 
@@ -92,18 +102,19 @@ static bpt_value_t project(const builder_t *b, bpt_value_t x, const char *prefix
     return bpt_linear(g, x, own, BPT_NO_VALUE);
 }
 
-// Attention by groups of heads, one after the other, so that only one group's queries, keys and values exist.
-static void attend(const builder_t *b, attention_t *a) {
+// Attention by groups of heads, one after the other, so that only one group's queries, keys and values exist. With `other`, its keys and
+// values, of leaves, are these too.
+static void attend(const builder_t *b, attention_t *a, const attention_t *other) {
     const bpt_encoder_t *e = b->e;
-    a->attrs.graph = e->graph;
-    a->attrs.batch = e->options.batch;
-    a->attrs.packed = a->asking == a->answering;
-    a->attrs.heads /= e->options.head_groups;
+    a->attrs.packed = a->asking == a->answering && !a->is_shared;
     for (int32_t group = 0; group < e->options.head_groups; ++group) {
         const bpt_value_t q = project(b, a->asking, a->prefix, "attn.q_proj.weight", a->attrs.packed ? 3 : 1, group);
+        a->kv[group] = a->attrs.packed ? q
+                       : other         ? bpt_rows(b->l.g, other->kv[group], 0, e->leaf_rows)
+                                       : project(b, a->answering, a->prefix, "attn.k_proj.weight", 2, group);
         const bpt_attention_inputs_t in = {
             .q = q,
-            .kv = a->attrs.packed ? q : project(b, a->answering, a->prefix, "attn.k_proj.weight", 2, group),
+            .kv = a->kv[group],
             .rel = e->graph.rel_levels ? bpt_weight_low(b->l.w, a->prefix, "attn.rel_key.weight", 1) : BPT_NO_VALUE,
             .lengths = e->in.lengths,
             .row_keys = e->in.row_keys,
@@ -169,20 +180,52 @@ int32_t bpt_encoder_head_groups(int64_t rows, int32_t heads) {
     return best;
 }
 
-static bpt_stream_t run_layer(const builder_t *b, int layer, bpt_stream_t x, const char *prefix, place_t *place) {
+// What follows attention.
+static bpt_stream_t finish(const builder_t *b, const attention_t *a) {
     const bpt_encoder_t *e = b->e;
-    const bool first = layer == 0, last = layer == b->l.config->layers - 1;
-    attention_t a = {.attrs = bpt_layer_attention_attrs(&b->l), .fresh = first, .prefix = prefix};
-    if (!last)
-        ask_all(b, first, x, &a);
-    else if (b->l.config->task == BPT_TASK_CLASSIFY)
-        ask_roots(b, x, &a);
+    if (e->options.chunk_rows && a->place.rows > e->options.chunk_rows) return finish_chunks(b, a);
+    return finish_rows(b, a, 0, &a->place);
+}
+
+static attention_t begin_attention(const builder_t *b, bool fresh, const char *prefix) {
+    const bpt_encoder_t *e = b->e;
+    attention_t a = {.attrs = bpt_layer_attention_attrs(&b->l), .fresh = fresh, .prefix = prefix};
+    a.attrs.graph = e->graph;
+    a.attrs.batch = e->options.batch;
+    a.attrs.heads /= e->options.head_groups;
+    return a;
+}
+
+// The last layers of a classifier: the last one needs its roots and what they read, leaves.
+static void run_last_layers(const builder_t *b, int layer, streams_t *s, const char *prefix) {
+    const bool taken = s->roots.full != BPT_NO_VALUE, last = layer == b->l.config->layers - 1;
+    attention_t leaves = begin_attention(b, layer == 0, prefix), roots = begin_attention(b, !taken, prefix);
+    if (!taken) s->roots = take_roots(b, s->x);
+    ask_roots(b, s, &roots);
+    if (!last) {
+        ask_leaves(b, layer == 0, s->x, &leaves);
+        leaves.is_shared = true;
+        attend(b, &leaves, NULL);
+    }
+    attend(b, &roots, last ? NULL : &leaves);
+    s->roots = finish(b, &roots);
+    if (!last) s->x = finish(b, &leaves);
+}
+
+static void run_layer(const builder_t *b, int layer, streams_t *s, const char *prefix) {
+    const int behind = b->l.config->layers - 1 - layer;
+    const bool classifies = b->l.config->task == BPT_TASK_CLASSIFY;
+    if (classifies && behind <= 1) {
+        run_last_layers(b, layer, s, prefix);
+        return;
+    }
+    attention_t a = begin_attention(b, layer == 0, prefix);
+    if (behind > 0)
+        ask_all(b, layer == 0, s->x, &a);
     else
-        ask_leaves(b, first, x, &a);
-    attend(b, &a);
-    *place = a.place;
-    if (e->options.chunk_rows && a.place.rows > e->options.chunk_rows) return finish_chunks(b, &a);
-    return finish_rows(b, &a, 0, &a.place);
+        ask_leaves(b, layer == 0, s->x, &a);
+    attend(b, &a, NULL);
+    s->x = finish(b, &a);
 }
 
 // Adds the head on x (leaves or roots): a loss, or the logits.
@@ -202,20 +245,19 @@ static void head(const builder_t *b, bpt_stream_t x, const place_t *place) {
 static void run_layers(const builder_t *b) {
     bpt_encoder_t *e = b->e;
     const int32_t layers = b->l.config->layers, first_head = e->options.first_head ? e->options.first_head : layers;
-    bpt_stream_t x = embed(b);
+    const place_t leaves = first_rows(b, e->leaf_rows), roots = {e->in.root_keys, e->options.batch};
+    streams_t s = {.x = embed(b), .roots = {BPT_NO_VALUE, BPT_NO_VALUE}};
     for (int32_t i = 0; i < layers; ++i) {
         char prefix[32];
         snprintf(prefix, sizeof prefix, "layers.%d.", i);
-        place_t place;
         bpt_graph_region_begin(b->l.g);
-        x = run_layer(b, i, x, prefix, &place);
+        run_layer(b, i, &s, prefix);
         bpt_graph_region_end(b->l.g);
         if (i + 1 < first_head) continue;
-        const place_t leaves = first_rows(b, e->leaf_rows);
-        if (i + 1 == layers)
-            head(b, x, &place);
+        if (b->l.config->task == BPT_TASK_CLASSIFY)
+            head(b, s.roots, &roots);
         else
-            head(b, stream_rows(b, x, e->leaf_rows), &leaves);
+            head(b, i + 1 < layers ? stream_rows(b, s.x, e->leaf_rows) : s.x, &leaves);
     }
     if (e->loss != BPT_NO_VALUE && first_head < layers) e->loss = bpt_scale(b->l.g, e->loss, 1 / (float)(layers - first_head + 1));
 }

@@ -3,7 +3,8 @@
 //
 // Rows: B sequences in buckets of n leaves: first B * n leaf rows, then the other nodes (bpt/ops.h, attention).
 // Work that no output needs is left out: causal models have no spans that no leaf reads, roots of classifiers apart; spans are zero before
-// the first layer; behind the last layer language models go on with leaves only, classifiers with roots only.
+// the first layer; in the last layer of language models only leaves ask; in the last layer but one of classifiers only leaves and roots, in
+// the last one only roots.
 #ifndef BPT_MODELS_ENCODER_H
 #define BPT_MODELS_ENCODER_H
 
@@ -30,7 +31,7 @@ typedef struct {
     bpt_value_t targets;    // u32 [B n], classify [B]
     bpt_value_t weights;    // f32, as targets: what each nll counts in the loss
     bpt_value_t row_keys;   // u32 [R, 2] (dropout)
-    bpt_value_t root_rows;  // u32 [B]: row of each root in the input of the last layer, BPT_NO_ROW where it is zero (classify)
+    bpt_value_t root_rows;  // u32 [B]: row of each root in the input of the last layer but one, BPT_NO_ROW where it is zero (classify)
     bpt_value_t root_keys;  // u32 [B, 2] (classify with dropout)
     bpt_value_t rng;        // u32 [2] (dropout)
     // u32 [head_groups, d]: where in W_o [d, d], seen as [d head_groups, d / head_groups], the columns of a group lie (head_groups > 1)

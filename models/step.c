@@ -200,7 +200,7 @@ static void stage_keys(bpt_model_step_t *step, const bpt_batch_t *batch) {
 // The root by true length. Before the first layer only leaves have rows.
 static void stage_roots(bpt_model_step_t *step, const bpt_batch_t *batch) {
     const bpt_encoder_t *e = &step->encoder;
-    const bool leaves_only = e->options.config->layers == 1;
+    const bool leaves_only = e->options.config->layers <= 2;
     for (int64_t s = 0; s < e->options.batch; ++s) {
         const int64_t root = bpt_root_node(&e->graph, batch->lengths[s]);
         step->root_rows[s] = leaves_only && root >= e->options.n ? BPT_NO_ROW : (uint32_t)row_of(e, s, root);
