@@ -42,7 +42,7 @@ typedef struct {
     bool fresh;     // the residual is not (rows of) what the layer before made
     place_t place;  // of the queries
     const char *prefix;
-    bool is_shared;  // other queries read the same keys and values
+    bool is_shared;                                                   // other queries read the same keys and values
     bpt_value_t kv[BPT_MOST_HEAD_GROUPS], out[BPT_MOST_HEAD_GROUPS];  // of each group of heads
 } attention_t;
 
@@ -102,26 +102,32 @@ static bpt_value_t project(const builder_t *b, bpt_value_t x, const char *prefix
     return bpt_linear(g, x, own, BPT_NO_VALUE);
 }
 
-// Attention by groups of heads, one after the other, so that only one group's queries, keys and values exist. With `other`, its keys and
-// values, of leaves, are these too.
-static void attend(const builder_t *b, attention_t *a, const attention_t *other) {
+static void attend_group(const builder_t *b, attention_t *a, int32_t group, bpt_value_t q, bpt_value_t kv) {
     const bpt_encoder_t *e = b->e;
-    a->attrs.packed = a->asking == a->answering && !a->is_shared;
+    const bpt_attention_inputs_t in = {
+        .q = q,
+        .kv = kv,
+        .rel = e->graph.rel_levels ? bpt_weight_low(b->l.w, a->prefix, "attn.rel_key.weight", 1) : BPT_NO_VALUE,
+        .lengths = e->in.lengths,
+        .row_keys = e->in.row_keys,
+        .rng = e->in.rng,
+        .table = BPT_NO_VALUE,
+    };
+    a->out[group] = bpt_attention(b->l.g, &a->attrs, &in);
+}
+
+// Attention by groups of heads, one after the other, so that only one group's queries, keys and values exist. `roots` (or NULL) read
+// what the leaves of `a` read.
+static void attend(const builder_t *b, attention_t *a, attention_t *roots) {
+    const bpt_encoder_t *e = b->e;
+    a->attrs.packed = a->asking == a->answering && !roots;
     for (int32_t group = 0; group < e->options.head_groups; ++group) {
         const bpt_value_t q = project(b, a->asking, a->prefix, "attn.q_proj.weight", a->attrs.packed ? 3 : 1, group);
-        a->kv[group] = a->attrs.packed ? q
-                       : other         ? bpt_rows(b->l.g, other->kv[group], 0, e->leaf_rows)
-                                       : project(b, a->answering, a->prefix, "attn.k_proj.weight", 2, group);
-        const bpt_attention_inputs_t in = {
-            .q = q,
-            .kv = a->kv[group],
-            .rel = e->graph.rel_levels ? bpt_weight_low(b->l.w, a->prefix, "attn.rel_key.weight", 1) : BPT_NO_VALUE,
-            .lengths = e->in.lengths,
-            .row_keys = e->in.row_keys,
-            .rng = e->in.rng,
-            .table = BPT_NO_VALUE,
-        };
-        a->out[group] = bpt_attention(b->l.g, &a->attrs, &in);
+        const bpt_value_t kv = a->attrs.packed ? q : project(b, a->answering, a->prefix, "attn.k_proj.weight", 2, group);
+        attend_group(b, a, group, q, kv);
+        if (!roots) continue;
+        const bpt_value_t root_q = project(b, roots->asking, roots->prefix, "attn.q_proj.weight", 1, group);
+        attend_group(b, roots, group, root_q, bpt_rows(b->l.g, kv, 0, e->leaf_rows));
     }
 }
 
@@ -202,14 +208,14 @@ static void run_last_layers(const builder_t *b, int layer, streams_t *s, const c
     attention_t leaves = begin_attention(b, layer == 0, prefix), roots = begin_attention(b, !taken, prefix);
     if (!taken) s->roots = take_roots(b, s->x);
     ask_roots(b, s, &roots);
-    if (!last) {
+    if (last) {
+        attend(b, &roots, NULL);
+    } else {
         ask_leaves(b, layer == 0, s->x, &leaves);
-        leaves.is_shared = true;
-        attend(b, &leaves, NULL);
+        attend(b, &leaves, &roots);
+        s->x = finish(b, &leaves);
     }
-    attend(b, &roots, last ? NULL : &leaves);
     s->roots = finish(b, &roots);
-    if (!last) s->x = finish(b, &leaves);
 }
 
 static void run_layer(const builder_t *b, int layer, streams_t *s, const char *prefix) {

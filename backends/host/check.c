@@ -223,7 +223,8 @@ static bpt_status_t check_attention_attrs(const checker_t *c) {
     BPT_TRY(check_attribute(
         c, !t->packed || t->queries == BPT_QUERIES_ALL || (t->queries == BPT_QUERIES_LEAVES && (n_other == 0 || t->zero_spans)),
         "q, k and v in one tensor need a query for every key row"));
-    return check_attribute(c, t->queries != BPT_QUERIES_ROOTS || bpt_root_node(&t->graph, t->graph.n) >= 0, "root queries of a graph without a root");
+    return check_attribute(c, t->queries != BPT_QUERIES_ROOTS || bpt_root_node(&t->graph, t->graph.n) >= 0,
+                           "root queries of a graph without a root");
 }
 
 static bpt_status_t check_attention_inputs(checker_t *c, int64_t *stored_queries, int64_t *out_rows) {

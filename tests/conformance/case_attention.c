@@ -201,10 +201,9 @@ static void make_setting(const setting_t *s, bpt_op_t op, test_case_t *c) {
     c->call.attrs.attention.scale = (float)(1 / sqrt((double)t->head_dim));
     c->call.attrs.attention.uid = 11;
     test_case_name(c, "%s%s%s-n%lld-k%d-%dx%d-b%lld/%s%s%s%s%s/%s", s->graph_name, t->graph.causal ? "-causal" : "",
-                   t->graph.trimmed ? t->graph.root ? "-trimmed-root" : "-trimmed" : "", (long long)t->graph.n,
-                   (int)t->graph.k, (int)t->heads, (int)t->head_dim, (long long)t->batch, queries_names[t->queries],
-                   t->zero_spans ? "-zero_spans" : "", t->packed ? "-packed" : "", s->rel ? "-rel" : "", t->p > 0 ? "-dropout" : "",
-                   bpt_dtype_name(s->dtype));
+                   t->graph.trimmed ? t->graph.root ? "-trimmed-root" : "-trimmed" : "", (long long)t->graph.n, (int)t->graph.k,
+                   (int)t->heads, (int)t->head_dim, (long long)t->batch, queries_names[t->queries], t->zero_spans ? "-zero_spans" : "",
+                   t->packed ? "-packed" : "", s->rel ? "-rel" : "", t->p > 0 ? "-dropout" : "", bpt_dtype_name(s->dtype));
     c->tolerance = (64 + test_sum_tolerance(rows.keys)) * s->amplitude / 2;
     c->prepare = put_lengths_and_keys;
     if (t->packed) {

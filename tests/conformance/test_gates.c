@@ -100,9 +100,10 @@ enum {
     F16,
     N_OTHERS
 };
-static const char *const other_names[] = {
-    "causal", "both sides", "trimmed", "queries all", "queries leaves", "queries roots", "zero_spans", "stored spans", "packed", "separate q and kv",
-    "rel",    "no rel",     "dropout",     "no dropout",     "f32",           "bf16",       "f16"};
+static const char *const other_names[] = {"causal",        "both sides", "trimmed",      "queries all", "queries leaves",
+                                          "queries roots", "zero_spans", "stored spans", "packed",      "separate q and kv",
+                                          "rel",           "no rel",     "dropout",      "no dropout",  "f32",
+                                          "bf16",          "f16"};
 
 static uint64_t bit_of(const int64_t *values, size_t n, int64_t value) {
     for (size_t i = 0; i < n; ++i)
@@ -110,7 +111,9 @@ static uint64_t bit_of(const int64_t *values, size_t n, int64_t value) {
     return 0;
 }
 
-static int graph_number(const bpt_intervals_t *g) { return 2 * (int)g->kind + (g->reference_rule || g->span_self || (g->root && !g->trimmed)); }
+static int graph_number(const bpt_intervals_t *g) {
+    return 2 * (int)g->kind + (g->reference_rule || g->span_self || (g->root && !g->trimmed));
+}
 
 static void note_attention(const test_case_t *c, void *context) {
     coverage_t(*seen)[N_GRAPHS] = context;

@@ -66,8 +66,8 @@ static void with_each(bpt_task_t task, void (*check)(bpt_runner_t *, const bpt_m
     }
 }
 
-// What follows attention by chunks of rows in place of all at once, and attention by groups of heads: the same numbers, on devices too, where
-// chunks may run side by side. Chunks alone change no bit; groups add up W_o in another order.
+// What follows attention by chunks of rows in place of all at once, and attention by groups of heads: the same numbers, on devices too,
+// where chunks may run side by side. Chunks alone change no bit; groups add up W_o in another order.
 static void chunks_of_rows_and_groups_of_heads_change_nothing(void **state) {
     (void)state;
     static const char *const backends[] = {"ref", "cpu", "opencl", "vulkan"};
@@ -81,7 +81,8 @@ static void chunks_of_rows_and_groups_of_heads_change_nothing(void **state) {
                 const bpt_task_t task = chunk == 2 ? BPT_TASK_CLASSIFY : BPT_TASK_LM;
                 const bpt_model_config_t c = config_of(&variants[v], task);
                 bpt_runner_t *whole = fixture_runner(&c, device, (bpt_runner_options_t){0});
-                bpt_runner_t *chunks = fixture_runner(&c, device, (bpt_runner_options_t){.step.chunk_rows = chunk, .step.head_groups = groups});
+                bpt_runner_t *chunks =
+                    fixture_runner(&c, device, (bpt_runner_options_t){.step.chunk_rows = chunk, .step.head_groups = groups});
                 char what[80];
                 snprintf(what, sizeof what, "%s on %s, chunks of %d rows, %d groups", variants[v].name, backends[d], chunk, groups);
                 fixture_fill(&a, &c, 32, 3, lengths, 5);

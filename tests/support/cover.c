@@ -58,9 +58,16 @@ static bool note_words(test_cover_t *cover, const test_case_t *c) {
 static bool note_attention(test_cover_t *cover, const test_case_t *c) {
     const bpt_attention_attrs_t *t = &c->call.attrs.attention;
     if (c->call.op != BPT_OP_ATTENTION && c->call.op != BPT_OP_ATTENTION_GRAD) return false;
-    const uint64_t graph = (uint64_t)t->graph.kind << 3 | t->graph.reference_rule << 2 | t->graph.span_self << 1 | (t->graph.root && !t->graph.trimmed);
-    const uint64_t settings[] = {t->graph.causal,       t->queries,         t->zero_spans, t->packed, t->p > 0,
-                                 c->call.in[2].present, c->call.in[0].dtype, t->graph.trimmed + (t->graph.trimmed && t->graph.root)};
+    const uint64_t graph =
+        (uint64_t)t->graph.kind << 3 | t->graph.reference_rule << 2 | t->graph.span_self << 1 | (t->graph.root && !t->graph.trimmed);
+    const uint64_t settings[] = {t->graph.causal,
+                                 t->queries,
+                                 t->zero_spans,
+                                 t->packed,
+                                 t->p > 0,
+                                 c->call.in[2].present,
+                                 c->call.in[0].dtype,
+                                 t->graph.trimmed + (t->graph.trimmed && t->graph.root)};
     bool added = note(cover, c, HEAD_DIM, (uint64_t)t->head_dim, 0);
     for (size_t i = 0; i < BPT_COUNT(settings); ++i) added |= note(cover, c, GRAPH, graph, i << 8 | settings[i]);
     return added;

@@ -36,14 +36,18 @@ static void for_each_graph(int64_t n, int64_t n_true, int32_t rel_levels, check_
         const bool causal = sides > 0, trimmed = sides > 1, root = sides > 2;
         for (size_t w = 0; w < BPT_COUNT(widths); ++w)
             for (int reference = 0; reference < 2; ++reference) {
-                const bpt_intervals_t g = {
-                    BPT_GRAPH_BPT,  .causal = causal,         .reference_rule = reference, .root = root, .trimmed = trimmed,
-                    .k = widths[w], .rel_levels = rel_levels, .n = n};
+                const bpt_intervals_t g = {BPT_GRAPH_BPT,      .causal = causal, .reference_rule = reference, .root = root,
+                                           .trimmed = trimmed, .k = widths[w],   .rel_levels = rel_levels,    .n = n};
                 if (bpt_intervals_check(&g) == BPT_OK) check(&g, n_true);
             }
         for (int variant = 0; variant < 2; ++variant) {
-            const bpt_intervals_t segtree = {
-                BPT_GRAPH_SEGTREE, .causal = causal, .span_self = variant, .root = root, .trimmed = trimmed, .rel_levels = rel_levels, .n = n};
+            const bpt_intervals_t segtree = {BPT_GRAPH_SEGTREE,
+                                             .causal = causal,
+                                             .span_self = variant,
+                                             .root = root,
+                                             .trimmed = trimmed,
+                                             .rel_levels = rel_levels,
+                                             .n = n};
             if (trimmed) {
                 check(&segtree, n_true);
                 continue;
@@ -114,7 +118,8 @@ static edges_t tile_keys(const bpt_intervals_t *g, int64_t n_true, int lanes) {
         return e;
     }
     for (int level = 1; level < bpt_graph_levels(g); level += tile_levels(lanes))
-        for (int tile = 0; tile * (lanes / 2) < bpt_graph_level_size(g, level) * bpt_graph_level_step(g, level); ++tile) add_tile(&e, k, length, lanes, level, tile);
+        for (int tile = 0; tile * (lanes / 2) < bpt_graph_level_size(g, level) * bpt_graph_level_step(g, level); ++tile)
+            add_tile(&e, k, length, lanes, level, tile);
     return e;
 }
 

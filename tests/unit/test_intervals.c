@@ -15,14 +15,18 @@ static void for_each_tree(int64_t n, int64_t n_true, int32_t rel_levels, graph_c
         const bool causal = sides > 0, trimmed = sides > 1, root = sides > 2;
         for (size_t w = 0; w < BPT_COUNT(widths); ++w)
             for (int reference = 0; reference < 2; ++reference) {
-                const bpt_intervals_t g = {
-                    BPT_GRAPH_BPT,  .causal = causal,         .reference_rule = reference, .root = root, .trimmed = trimmed,
-                    .k = widths[w], .rel_levels = rel_levels, .n = n};
+                const bpt_intervals_t g = {BPT_GRAPH_BPT,      .causal = causal, .reference_rule = reference, .root = root,
+                                           .trimmed = trimmed, .k = widths[w],   .rel_levels = rel_levels,    .n = n};
                 check(&g, n_true);
             }
         for (int span_self = 0; span_self < 2; ++span_self) {
-            const bpt_intervals_t g = {
-                BPT_GRAPH_SEGTREE, .causal = causal, .span_self = span_self, .root = root, .trimmed = trimmed, .rel_levels = rel_levels, .n = n};
+            const bpt_intervals_t g = {BPT_GRAPH_SEGTREE,
+                                       .causal = causal,
+                                       .span_self = span_self,
+                                       .root = root,
+                                       .trimmed = trimmed,
+                                       .rel_levels = rel_levels,
+                                       .n = n};
             check(&g, n_true);
         }
     }

@@ -24,9 +24,8 @@ const cli_command_t cli_command_graph = {
     .arguments = "",
     .purpose = "show which nodes attend to which",
     .description = "Nodes are numbered level by level, leaves first, the root last. csv: one edge a line, `dst,src,rel`, sorted by dst and "
-                   "src, where rel is "
-                   "the row of the table of relative positions, -1 for none. Causal models compute the spans only that some leaf reads; the "
-                   "graph is shown with all of them.",
+                   "src, where rel is the row of the table of relative positions, -1 for none. Causal models compute the spans only that "
+                   "some leaf reads; the graph is shown with all of them.",
     .examples = "  bpt graph --model bpt --n 16 --k 2 --causal --format text\n"
                 "  bpt graph --n 8192 --k 4 --causal | wc -l\n"
                 "  bpt graph --model segtree --n 64 --format svg > segtree.svg\n",

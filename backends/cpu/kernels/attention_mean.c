@@ -49,7 +49,8 @@ void BPT_KERNEL_NAME(attention_mean)(const bpt_attention_t *a, const bpt_attenti
                 memcpy(row, below + 2 * m * columns, (size_t)columns * sizeof *row);
                 if (2 * m + 1 < tree_nodes(unit->length, level - 1)) add_row(row, 1, below + (2 * m + 1) * columns, columns);
             }
-            if (has_span(a, unit, level, m << level)) write_mean(a, unit, span_node(a, unit, level, m << level), row, key_count(a, unit, level, m));
+            if (has_span(a, unit, level, m << level))
+                write_mean(a, unit, span_node(a, unit, level, m << level), row, key_count(a, unit, level, m));
         }
         sum += tree_nodes(a->n, level) * columns;
     }

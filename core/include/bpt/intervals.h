@@ -52,12 +52,12 @@ BPT_API int bpt_levels(int64_t n);                     // levels of a tree of n 
 BPT_API int64_t bpt_level_size(int64_t n, int level);  // n_level
 
 // What the bucket of a graph has. Level 1 of dense and window graphs is the virtual root.
-BPT_API int bpt_graph_levels(const bpt_intervals_t *g);                         // levels with nodes
-BPT_API int64_t bpt_graph_level_size(const bpt_intervals_t *g, int level);      // nodes of a level, 0 above the last one
-BPT_API int64_t bpt_graph_level_offset(const bpt_intervals_t *g, int level);    // number of the first node of a level
-BPT_API int64_t bpt_graph_level_step(const bpt_intervals_t *g, int level);      // from the index of a node to that of the next one: 1 or 2
+BPT_API int bpt_graph_levels(const bpt_intervals_t *g);                       // levels with nodes
+BPT_API int64_t bpt_graph_level_size(const bpt_intervals_t *g, int level);    // nodes of a level, 0 above the last one
+BPT_API int64_t bpt_graph_level_offset(const bpt_intervals_t *g, int level);  // number of the first node of a level
+BPT_API int64_t bpt_graph_level_step(const bpt_intervals_t *g, int level);    // from the index of a node to that of the next one: 1 or 2
 BPT_API int64_t bpt_graph_node(const bpt_intervals_t *g, int level, int64_t index);  // number of node (level, index), -1: there is none
-BPT_API int64_t bpt_node_count(const bpt_intervals_t *g);                       // all nodes of the bucket
+BPT_API int64_t bpt_node_count(const bpt_intervals_t *g);                            // all nodes of the bucket
 // Node number of the root; n_true 1: the leaf (bpt, segtree). -1: there is none.
 BPT_API int64_t bpt_root_node(const bpt_intervals_t *g, int64_t n_true);
 BPT_API void bpt_node_position(const bpt_intervals_t *g, int64_t node, int *level, int64_t *index);
