@@ -149,7 +149,7 @@ KERNEL_BEGIN
                     TILE_READ(value, kv, p.kv_stride, p.k_offset + columns, 1.0f)
                     BARRIER;
                 }
-                for (uint t = part; t < n_filled && !BY_MATRIX; t += PARTS * NODES) {
+                for (uint t = BY_MATRIX ? n_filled : part; t < n_filled; t += PARTS * NODES) {
                     TILE_PRODUCTS(s, key, q, list_row, p.q_stride, 0u)
                     TILE_PRODUCTS(d, value, dy, list_result, columns, 0u)
                     UNROLL for (uint j = 0u; j < NODES; ++j)
