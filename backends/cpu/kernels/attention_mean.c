@@ -40,7 +40,7 @@ void BPT_KERNEL_NAME(attention_mean)(const bpt_attention_t *a, const bpt_attenti
     }
     float *sum = unit->means;
     for (int level = 1; unit->size[level] > 0; ++level) {
-        const float *below = sum - tree_nodes(a->n, level - 1) * columns;
+        const float *below = level > 1 ? sum - tree_nodes(a->n, level - 1) * columns : NULL;
         for (int64_t m = 0; m < tree_nodes(unit->length, level); ++m) {
             float *row = sum + m * columns;
             if (level == 1) {
