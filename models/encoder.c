@@ -42,8 +42,8 @@ typedef struct {
     bool fresh;     // the residual is not (rows of) what the layer before made
     place_t place;  // of the queries
     const char *prefix;
-    bool is_shared;                                                   // other queries read the same keys and values
-    bpt_value_t kv[BPT_MOST_HEAD_GROUPS], out[BPT_MOST_HEAD_GROUPS];  // of each group of heads
+    // Of each group of heads: what attention gave and, where there are several, the group's columns of W_o.
+    bpt_value_t out[BPT_MOST_HEAD_GROUPS], columns[BPT_MOST_HEAD_GROUPS];
 } attention_t;
 
 // What goes from layer to layer: rows of leaves and, as long as somebody reads them, of spans; and roots, which classifiers have apart as
@@ -102,6 +102,15 @@ static bpt_value_t project(const builder_t *b, bpt_value_t x, const char *prefix
     return bpt_linear(g, x, own, BPT_NO_VALUE);
 }
 
+// Columns of W_o, [d, d / head_groups]: rows of a view of it.
+static bpt_value_t columns_of_group(const builder_t *b, const char *prefix, int32_t group) {
+    bpt_graph_t *g = b->l.g;
+    const int64_t d = b->l.config->d_model, groups = b->e->options.head_groups;
+    const bpt_value_t view = bpt_view(g, bpt_weight(b->l.w, prefix, "attn.out_proj.weight"), 0, bpt_shape2(d * groups, d / groups));
+    const bpt_value_t ids = bpt_view(g, b->e->in.group_columns, (size_t)(group * d) * sizeof(uint32_t), bpt_shape1(d));
+    return bpt_cast(g, bpt_gather(g, view, ids), b->l.precision);
+}
+
 static void attend_group(const builder_t *b, attention_t *a, int32_t group, bpt_value_t q, bpt_value_t kv) {
     const bpt_encoder_t *e = b->e;
     const bpt_attention_inputs_t in = {
@@ -114,6 +123,7 @@ static void attend_group(const builder_t *b, attention_t *a, int32_t group, bpt_
         .table = BPT_NO_VALUE,
     };
     a->out[group] = bpt_attention(b->l.g, &a->attrs, &in);
+    if (e->options.head_groups > 1) a->columns[group] = columns_of_group(b, a->prefix, group);
 }
 
 // Attention by groups of heads, one after the other, so that only one group's queries, keys and values exist. `roots` (or NULL) read
@@ -131,18 +141,15 @@ static void attend(const builder_t *b, attention_t *a, attention_t *roots) {
     }
 }
 
-// W_o of all heads, of rows [row, row + rows) of what attention gave. A group of heads has columns of W_o, which are rows of a view of it.
+// W_o of all heads, of rows [row, row + rows) of what attention gave.
 static bpt_value_t join_heads(const builder_t *b, const attention_t *a, int64_t row, int64_t rows) {
     bpt_graph_t *g = b->l.g;
-    const int64_t d = b->l.config->d_model, groups = b->e->options.head_groups;
+    const int32_t groups = b->e->options.head_groups;
     if (groups == 1) return bpt_layer_project(&b->l, bpt_rows(g, a->out[0], row, rows), a->prefix, "attn.out_proj.weight", 1);
-    const bpt_value_t view = bpt_view(g, bpt_weight(b->l.w, a->prefix, "attn.out_proj.weight"), 0, bpt_shape2(d * groups, d / groups));
     bpt_value_t sum = BPT_NO_VALUE;
     for (int32_t group = 0; group < groups; ++group) {
-        const bpt_value_t ids = bpt_view(g, b->e->in.group_columns, (size_t)(group * d) * sizeof(uint32_t), bpt_shape1(d));
-        const bpt_value_t columns = bpt_cast(g, bpt_gather(g, view, ids), b->l.precision);
         const bpt_matmul_options_t options = {.transpose_b = true, .acc = sum, .bias = BPT_NO_VALUE, .dtype = BPT_F32};
-        sum = bpt_matmul(g, bpt_rows(g, a->out[group], row, rows), columns, options);
+        sum = bpt_matmul(g, bpt_rows(g, a->out[group], row, rows), a->columns[group], options);
     }
     return sum;
 }

@@ -74,4 +74,36 @@ static inline void assert_same_edges(const bpt_intervals_t *g, int64_t n_true, c
     }
 }
 
+// ---- The graphs that tests run over ------------------------------------------------------------------------------------
+
+typedef void (*graph_check_t)(const bpt_intervals_t *g, int64_t n_true);
+
+// Every tree with these numbers k of nodes a level and side, but those whose table of positions would be too large.
+static inline void trees_visit(const int32_t *widths, size_t n_widths, int64_t n, int64_t n_true, int32_t rel_levels, graph_check_t check) {
+    for (int sides = 0; sides < 4; ++sides)
+        for (int variant = 0; variant < 2; ++variant) {
+            bpt_intervals_t g = {BPT_GRAPH_BPT,     .causal = sides > 0,      .trimmed = sides > 1,
+                                 .root = sides > 2, .rel_levels = rel_levels, .n = n};
+            g.reference_rule = variant;
+            for (size_t w = 0; w < n_widths; ++w) {
+                g.k = widths[w];
+                if (bpt_intervals_check(&g) == BPT_OK) check(&g, n_true);
+            }
+            g.kind = BPT_GRAPH_SEGTREE, g.k = 0, g.reference_rule = false, g.span_self = variant;
+            check(&g, n_true);
+        }
+}
+
+static inline void graphs_visit(const int32_t *widths, size_t n_widths, int64_t n, int64_t n_true, int32_t rel_levels,
+                                graph_check_t check) {
+    trees_visit(widths, n_widths, n, n_true, rel_levels, check);
+    for (int causal = 0; causal < 2; ++causal)
+        for (int root = 0; root < 2; ++root) {
+            bpt_intervals_t g = {BPT_GRAPH_DENSE, .causal = causal, .root = root, .rel_levels = rel_levels, .n = n};
+            check(&g, n_true);
+            g.kind = BPT_GRAPH_WINDOW;
+            for (g.window = 0; g.window < 12; g.window = 2 * g.window + 1) check(&g, n_true);
+        }
+}
+
 #endif

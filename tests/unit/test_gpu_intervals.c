@@ -26,42 +26,9 @@ static int4 graph_of(const bpt_intervals_t *g) {
     return INT4(word[0], word[1], word[2], word[3]);
 }
 
-// ---- The graphs ------------------------------------------------------------------------------------------------------
-
-typedef void (*check_t)(const bpt_intervals_t *g, int64_t n_true);
-
-static void for_each_graph(int64_t n, int64_t n_true, int32_t rel_levels, check_t check) {
+static void for_each_graph(int64_t n, int64_t n_true, int32_t rel_levels, graph_check_t check) {
     static const int32_t widths[] = {1, 2, 3, 4, 7, 64, 1000, INT32_MAX};
-    for (int sides = 0; sides < 4; ++sides) {
-        const bool causal = sides > 0, trimmed = sides > 1, root = sides > 2;
-        for (size_t w = 0; w < BPT_COUNT(widths); ++w)
-            for (int reference = 0; reference < 2; ++reference) {
-                const bpt_intervals_t g = {BPT_GRAPH_BPT,      .causal = causal, .reference_rule = reference, .root = root,
-                                           .trimmed = trimmed, .k = widths[w],   .rel_levels = rel_levels,    .n = n};
-                if (bpt_intervals_check(&g) == BPT_OK) check(&g, n_true);
-            }
-        for (int variant = 0; variant < 2; ++variant) {
-            const bpt_intervals_t segtree = {BPT_GRAPH_SEGTREE,
-                                             .causal = causal,
-                                             .span_self = variant,
-                                             .root = root,
-                                             .trimmed = trimmed,
-                                             .rel_levels = rel_levels,
-                                             .n = n};
-            if (trimmed) {
-                check(&segtree, n_true);
-                continue;
-            }
-            const bpt_intervals_t dense = {BPT_GRAPH_DENSE, .causal = causal, .root = variant, .rel_levels = rel_levels, .n = n};
-            check(&segtree, n_true);
-            check(&dense, n_true);
-            for (int32_t window = 0; window < 12; window = 2 * window + 1) {
-                const bpt_intervals_t g = {BPT_GRAPH_WINDOW, .causal = causal,         .root = variant,
-                                           .window = window, .rel_levels = rel_levels, .n = n};
-                check(&g, n_true);
-            }
-        }
-    }
+    graphs_visit(widths, BPT_COUNT(widths), n, n_true, rel_levels, check);
 }
 
 // ---- Small graphs: all edges ------------------------------------------------------------------------------------------

@@ -6,44 +6,11 @@
 
 static const int32_t widths[] = {1, 2, 3, 4, 8, 64};
 
-// ---- The graphs that most tests run over ----------------------------------------------------------------------------
-
-typedef void (*graph_check_t)(const bpt_intervals_t *g, int64_t n_true);
-
 static void for_each_tree(int64_t n, int64_t n_true, int32_t rel_levels, graph_check_t check) {
-    for (int sides = 0; sides < 4; ++sides) {
-        const bool causal = sides > 0, trimmed = sides > 1, root = sides > 2;
-        for (size_t w = 0; w < BPT_COUNT(widths); ++w)
-            for (int reference = 0; reference < 2; ++reference) {
-                const bpt_intervals_t g = {BPT_GRAPH_BPT,      .causal = causal, .reference_rule = reference, .root = root,
-                                           .trimmed = trimmed, .k = widths[w],   .rel_levels = rel_levels,    .n = n};
-                check(&g, n_true);
-            }
-        for (int span_self = 0; span_self < 2; ++span_self) {
-            const bpt_intervals_t g = {BPT_GRAPH_SEGTREE,
-                                       .causal = causal,
-                                       .span_self = span_self,
-                                       .root = root,
-                                       .trimmed = trimmed,
-                                       .rel_levels = rel_levels,
-                                       .n = n};
-            check(&g, n_true);
-        }
-    }
+    trees_visit(widths, BPT_COUNT(widths), n, n_true, rel_levels, check);
 }
-
 static void for_each_graph(int64_t n, int64_t n_true, int32_t rel_levels, graph_check_t check) {
-    for_each_tree(n, n_true, rel_levels, check);
-    for (int causal = 0; causal < 2; ++causal)
-        for (int root = 0; root < 2; ++root) {
-            const bpt_intervals_t dense = {BPT_GRAPH_DENSE, .causal = causal, .root = root, .rel_levels = rel_levels, .n = n};
-            check(&dense, n_true);
-            for (int32_t window = 0; window < 12; window = 2 * window + 1) {
-                const bpt_intervals_t g = {BPT_GRAPH_WINDOW, .causal = causal,         .root = root,
-                                           .window = window, .rel_levels = rel_levels, .n = n};
-                check(&g, n_true);
-            }
-        }
+    graphs_visit(widths, BPT_COUNT(widths), n, n_true, rel_levels, check);
 }
 
 // ---- Nodes ----------------------------------------------------------------------------------------------------------

@@ -37,8 +37,7 @@ typedef struct {
     int64_t n, other, nodes;  // of a bucket: leaves, other nodes, all
     int64_t columns, rel_rows;
     bool tree;        // bpt, segtree: spans; else dense, window
-    int span_shift;   // a level of spans has every 2^span_shift-th one; key rows and tiles count places: node (j,m) has place m >>
-                      // span_shift
+    int span_shift;   // levels of spans have every 2^span_shift-th one; key rows and tiles count places (bpt_attention_place)
     bool mean_spans;  // span outputs are plain means: zero_spans, all queries, no dropout
     bpt_attention_part_t q, k, v, out, dout, dq, dk, dv;
     float *lse;        // [query rows, heads]; NULL: not wanted
@@ -126,13 +125,8 @@ typedef struct {
     bpt_attention_border_t border;
 } bpt_attention_work_t;
 
-// The place of a leaf's ancestor in its level, and whether the level has it.
-static inline int64_t bpt_attention_place(const bpt_attention_t *a, int level, int64_t leaf) {
-    return leaf >> level >> (level ? a->span_shift : 0);
-}
-static inline bool bpt_attention_has_span(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int level, int64_t leaf) {
-    return ((leaf >> level) & (((int64_t)1 << a->span_shift) - 1)) == 0 && bpt_attention_place(a, level, leaf) < unit->size[level];
-}
+// The place of node (level, m) among those that the level has; of a node that it has not, that of the one before.
+static inline int64_t bpt_attention_place(const bpt_attention_t *a, int level, int64_t m) { return m >> (level ? a->span_shift : 0); }
 // Row of place m of a level in the ring.
 static inline int64_t bpt_attention_ring_row(const bpt_attention_ring_t *ring, int level, int64_t m) {
     return ring->base[level] + (m & ring->mask[level]);

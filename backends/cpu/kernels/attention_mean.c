@@ -2,9 +2,6 @@
 // sums up the tree replace the walk, and sums down the tree its gradient.
 #include "backends/cpu/kernels/attention_walk.h"
 
-// Nodes of a level of the whole tree of n leaves: sums are made for all of them, as those of a level are made of the level's below.
-BPT_INLINE int64_t tree_nodes(int64_t n, int level) { return ((n - 1) >> level) + 1; }
-
 // Keys of span (level, m): its leaves, and itself (a zero value) with span_self.
 BPT_INLINE float key_count(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int level, int64_t m) {
     const int64_t leaf = m << level;
@@ -26,7 +23,7 @@ static void sum_leaves(const bpt_attention_t *a, const bpt_attention_unit_t *uni
     add_row(sum, 1, row, a->columns);
 }
 
-// Sums go to unit->means; w->out is workspace.
+// Sums of all spans of the whole tree, as those of a level are made of the level's below, go to unit->means; w->out is workspace.
 void BPT_KERNEL_NAME(attention_mean)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w) {
     const int64_t columns = a->columns;
     if (!a->tree) {
@@ -40,19 +37,20 @@ void BPT_KERNEL_NAME(attention_mean)(const bpt_attention_t *a, const bpt_attenti
     }
     float *sum = unit->means;
     for (int level = 1; unit->size[level] > 0; ++level) {
-        const float *below = level > 1 ? sum - tree_nodes(a->n, level - 1) * columns : NULL;
-        for (int64_t m = 0; m < tree_nodes(unit->length, level); ++m) {
+        const int64_t size = bpt_level_size(unit->length, level), size_below = bpt_level_size(unit->length, level - 1);
+        const float *below = level > 1 ? sum - bpt_level_size(a->n, level - 1) * columns : NULL;
+        for (int64_t m = 0; m < size; ++m) {
             float *row = sum + m * columns;
             if (level == 1) {
                 sum_leaves(a, unit, m, w->out, row);
             } else {
                 memcpy(row, below + 2 * m * columns, (size_t)columns * sizeof *row);
-                if (2 * m + 1 < tree_nodes(unit->length, level - 1)) add_row(row, 1, below + (2 * m + 1) * columns, columns);
+                if (2 * m + 1 < size_below) add_row(row, 1, below + (2 * m + 1) * columns, columns);
             }
             if (has_span(a, unit, level, m << level))
                 write_mean(a, unit, span_node(a, unit, level, m << level), row, key_count(a, unit, level, m));
         }
-        sum += tree_nodes(a->n, level) * columns;
+        sum += bpt_level_size(a->n, level) * columns;
     }
 }
 
@@ -67,11 +65,12 @@ void BPT_KERNEL_NAME(attention_mean_grad)(const bpt_attention_t *a, const bpt_at
     }
     int top = 0;
     float *sum = unit->means;
-    while (unit->size[top + 1] > 0) sum += tree_nodes(a->n, ++top) * columns;
+    while (unit->size[top + 1] > 0) sum += bpt_level_size(a->n, ++top) * columns;
     for (int level = top; level > 0; --level) {
+        const int64_t size = bpt_level_size(unit->length, level);
         const float *above = sum;
-        sum -= tree_nodes(a->n, level) * columns;
-        for (int64_t m = 0; m < tree_nodes(unit->length, level); ++m) {
+        sum -= bpt_level_size(a->n, level) * columns;
+        for (int64_t m = 0; m < size; ++m) {
             const bool here = has_span(a, unit, level, m << level);
             const int64_t query = here ? bpt_attention_out_row(a, unit->sequence, span_node(a, unit, level, m << level)) : -1;
             bpt_read_row(&a->dout, query, a->t->head_dim, columns, 1 / key_count(a, unit, level, m), sum + m * columns);

@@ -5,10 +5,12 @@
 #include "backends/cpu/kernels/attention_tile.h"
 
 BPT_INLINE int64_t span_node(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int level, int64_t leaf) {
-    return level == BPT_ATTENTION_WHOLE ? a->n : unit->first[level] + bpt_attention_place(a, level, leaf);
+    return level == BPT_ATTENTION_WHOLE ? a->n : unit->first[level] + bpt_attention_place(a, level, leaf >> level);
 }
 BPT_INLINE bool has_span(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int level, int64_t leaf) {
-    return level == BPT_ATTENTION_WHOLE || bpt_attention_has_span(a, unit, level, leaf);
+    if (level == BPT_ATTENTION_WHOLE) return true;
+    const int64_t m = leaf >> level, place = bpt_attention_place(a, level, m);
+    return m == place << a->span_shift && place < unit->size[level];
 }
 BPT_INLINE int64_t span_begin(int level, int64_t leaf) { return leaf >> level << level; }
 BPT_INLINE int64_t span_end(const bpt_attention_unit_t *unit, int level, int64_t leaf) {
@@ -35,7 +37,7 @@ BPT_INLINE int32_t span_rel_row(const bpt_attention_t *a, int level) {
 
 // The row of node (level, m) as a key of itself in k, v, dk or dv of the ring; with zero_spans it is not stored and zero (NULL).
 BPT_INLINE float *own_row(const bpt_attention_t *a, const bpt_attention_work_t *w, float *rows, int level, int64_t m) {
-    return a->t->zero_spans ? NULL : rows + bpt_attention_ring_row(&w->ring, level, m >> a->span_shift) * a->columns;
+    return a->t->zero_spans ? NULL : rows + bpt_attention_ring_row(&w->ring, level, bpt_attention_place(a, level, m)) * a->columns;
 }
 BPT_INLINE float own_score(const bpt_attention_t *a, const bpt_attention_work_t *w, int level, int64_t m, const float *q) {
     const float *k = own_row(a, w, w->ring.k, level, m);
@@ -75,7 +77,7 @@ BPT_INLINE void low_begin(const bpt_attention_t *a, const bpt_attention_unit_t *
                           : lane < 14 ? lane - 12
                                       : 0;
         const int64_t begin = leaf + ((int64_t)index << level);
-        if (begin >= unit->length || !bpt_attention_has_span(a, unit, level, begin)) continue;
+        if (begin >= unit->length || !has_span(a, unit, level, begin)) continue;
         t->start[lane] = index << level, t->size[lane] = 1 << level, t->level[lane] = level;
         const int64_t node = span_node(a, unit, level, begin);
         t->m[lane] = begin >> level;

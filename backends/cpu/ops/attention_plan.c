@@ -142,11 +142,11 @@ static void layout_rows(bpt_attention_plan_t *p, cursor_t *cursor) {
                                            (a->columns + 2));
 }
 
-// Spans of the whole tree of a bucket: their sums are made of those below.
+// Rows of plain means, one a node that is no leaf: all of the whole tree, as sums are made of those below.
 static int64_t mean_rows(const bpt_attention_t *a) {
-    int64_t rows = 0;
-    for (int j = 1; a->tree && j < bpt_levels(a->n); ++j) rows += bpt_level_size(a->n, j);
-    return a->tree ? rows : a->other;
+    bpt_intervals_t whole = a->t->graph;
+    whole.trimmed = false;
+    return bpt_node_count(&whole) - a->n;
 }
 
 static void layout(bpt_attention_plan_t *p, int threads, cursor_t *cursor) {

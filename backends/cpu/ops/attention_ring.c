@@ -14,16 +14,15 @@ static int64_t reach_of(const bpt_attention_t *a) {
 static int levels_with_keys(const bpt_attention_t *a, int levels) { return a->tree && !a->t->zero_spans ? levels : 1; }
 static int levels_of_bucket(const bpt_attention_t *a) { return levels_with_keys(a, bpt_graph_levels(&a->t->graph)); }
 static int64_t size_in_bucket(const bpt_attention_t *a, int level) { return bpt_graph_level_size(&a->t->graph, level); }
-static int shift_of(const bpt_attention_t *a, int level) { return level ? a->span_shift : 0; }
 
 // What leaves [begin, end) and the spans that end there touch.
 static bpt_attention_range_t range_of(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t begin, int64_t end) {
     bpt_attention_range_t r = {.levels = (int)bpt_cpu_min(levels_with_keys(a, unit->levels), levels_of_bucket(a))};
     const int64_t reach = reach_of(a), right = a->t->graph.causal ? 0 : reach;
     for (int j = 0; j < r.levels; ++j) {
-        const int64_t low = ((begin >> j) - reach) >> shift_of(a, j);
+        const int64_t low = bpt_attention_place(a, j, (begin >> j) - reach);
         r.low[j] = bpt_cpu_min(unit->size[j], low > 0 ? low : 0);
-        r.high[j] = bpt_cpu_min(unit->size[j], (((end - 1) >> j) >> shift_of(a, j)) + 1 + right);
+        r.high[j] = bpt_cpu_min(unit->size[j], bpt_attention_place(a, j, (end - 1) >> j) + 1 + right);
     }
     return r;
 }
@@ -184,7 +183,7 @@ static int64_t shared_row(const bpt_attention_t *a, int level, int64_t chunk, in
     int64_t base = 0;
     for (int j = 0; j < level; ++j) base += shared_rows_of_level(a, j);
     if (keeps_level(a, level)) return base + m;
-    return base + chunk * rows_across(a) + m - ((((chunk + 1) * BPT_ATTENTION_CHUNK >> level) - reach_of(a)) >> shift_of(a, level));
+    return base + chunk * rows_across(a) + m - bpt_attention_place(a, level, ((chunk + 1) * BPT_ATTENTION_CHUNK >> level) - reach_of(a));
 }
 
 static void merge_rows(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit,

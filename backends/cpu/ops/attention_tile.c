@@ -159,11 +159,8 @@ static void segtree_left(builder_t *b, int level) {
         next = run_end(b, i, -1, level);
         const int64_t a = (i - 1) >> level;
         if (i == 0 || (level && !(a & 1))) continue;
-        const int64_t sibling = bpt_attention_place(b->a, level, (a - 1) << level);
-        if (level)
-            add(b, i, next, sibling, sibling + 1, block_of(b, level, LEFT), 0, 0);
-        else
-            add(b, i, next, a - (a & 1), a + 1, block_of(b, level, LEFT), 0, 0);
+        const int64_t begin = level ? bpt_attention_place(b->a, level, a - 1) : a - (a & 1);
+        add(b, i, next, begin, level ? begin + 1 : a + 1, block_of(b, level, LEFT), 0, 0);
     }
 }
 
