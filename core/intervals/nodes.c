@@ -27,8 +27,10 @@ int64_t bpt_graph_level_size(const bpt_intervals_t *g, int level) {
 }
 
 int64_t bpt_graph_level_offset(const bpt_intervals_t *g, int level) {
+    if (!is_tree(g)) return level > 1 ? g->n + has_virtual_root(g) : level > 0 ? g->n : 0;
+    const int levels = bpt_levels(g->n);
     int64_t offset = 0;
-    for (int j = 0; j < level && j < BPT_MAX_LEVELS; ++j) offset += bpt_graph_level_size(g, j);
+    for (int j = 0; j < level && j < levels; ++j) offset += bucket_nodes(g, j);
     return offset;
 }
 
