@@ -106,20 +106,13 @@ static bpt_status_t cpu_open(int index, const bpt_device_options_t *options, bpt
         return bpt_fail(BPT_ERR_USAGE, "%d threads: the number must be from 1 to 4096 (0 = all cores)", threads);
     BPT_TRY(bpt_cpu_kernels_select());
     openblas_set_num_threads(1);  // the threads are ours (gemm.h)
-    bpt_host_device_t *host;
-    BPT_TRY(bpt_alloc(1, sizeof *host, &host));
+    bpt_device_info_t info;
     int count;
-    const bpt_status_t status = cpu_enumerate(&host->base.info, 1, &count);
-    if (status != BPT_OK) {
-        bpt_free(host);
-        return status;
-    }
-    host->base.backend = &bpt_cpu_backend;
-    host->base.info.units = threads;
-    host->ops = bpt_cpu_ops;
-    host->threads = threads;
+    BPT_TRY(cpu_enumerate(&info, 1, &count));
+    info.units = threads;
+    BPT_TRY(bpt_host_open(&bpt_cpu_backend, bpt_cpu_ops, threads, out));
+    (*out)->info = info;
     atomic_fetch_add(&open_devices, 1);
-    *out = &host->base;
     return BPT_OK;
 }
 

@@ -9,7 +9,7 @@ extern const bpt_host_op_t bpt_cpu_ops[BPT_OP_COUNT];
 
 // ops/<family>.c defines `run` for each of its ops, and `plan` where an op needs scratch or can be refused (bpt_host_op has already
 // held the call against the contract); ops/table.c lists them.
-#define BPT_OP(id, name, family)                                                                             \
+#define BPT_OP(id, name, family)                                                                                \
     bpt_status_t bpt_cpu_plan_##id(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) BPT_MUST_USE; \
     void bpt_cpu_run_##id(const bpt_host_run_t *run);
 #include "bpt/ops.def"
@@ -21,9 +21,8 @@ static inline int64_t bpt_cpu_blocks(int64_t n, int64_t block) { return (n + blo
 // True when the machine has instructions for products of bf16 numbers, and a library that uses them.
 bool bpt_cpu_multiplies_bf16(void);
 
-// out = x, n elements from any type to any float type (or to the same type), by one thread or by all.
+// out = x, n elements from any type to any float type (or to the same type).
 void bpt_cpu_convert_piece(void *out, bpt_dtype_t to, const void *x, bpt_dtype_t from, int64_t n);
-void bpt_cpu_convert(void *out, bpt_dtype_t to, const void *x, bpt_dtype_t from, int64_t n, int threads);
 
 // Sums over rows are cut into at most 64 blocks, by the number of rows alone; the blocks' sums are added in order.
 static inline int64_t bpt_cpu_sum_rows(int64_t rows) { return rows <= 64 * 32 ? 32 : (rows + 63) / 64; }

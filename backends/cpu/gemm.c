@@ -4,7 +4,6 @@
 #include <cblas.h>
 #include <limits.h>
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 
 #include "backends/cpu/cpu.h"
@@ -90,7 +89,8 @@ static job_t make_job(const bpt_gemm_t *g, int threads) {
     if (j.parts > 1) j.partials_bytes = round_up64((size_t)(j.parts * g->m * g->n) * sizeof(float));
     if (g->transient) j.buffer_bytes = round_up64((size_t)(j.parts > 1 ? LINES * g->n : j.grid.rows * j.grid.columns) * sizeof(float));
     if (!j.bf16)
-        j.operand_bytes = widened_bytes(g->a_dtype, &j, j.grid.rows) + widened_bytes(g->b_dtype, &j, min64(j.grid.columns, WIDENED_COLUMNS));
+        j.operand_bytes =
+            widened_bytes(g->a_dtype, &j, j.grid.rows) + widened_bytes(g->b_dtype, &j, min64(j.grid.columns, WIDENED_COLUMNS));
     return j;
 }
 
@@ -129,9 +129,9 @@ static place_t place_in_b(const bpt_gemm_t *g, const bpt_gemm_tile_t *tile, slic
     return (place_t){s.first * g->ldb + tile->column, s.k, tile->columns, g->ldb};
 }
 
-// This thread's part of the scratch.
-static char *own_scratch(const job_t *j) {
-    return j->scratch + j->partials_bytes + (size_t)omp_get_thread_num() * (j->buffer_bytes + j->operand_bytes);
+// A thread's part of the scratch.
+static char *own_scratch(const job_t *j, int thread) {
+    return j->scratch + j->partials_bytes + (size_t)thread * (j->buffer_bytes + j->operand_bytes);
 }
 
 static void call_blas(const bpt_gemm_t *g, const bpt_onednn_product_t *p, const float *a, const float *b, float *c) {
@@ -162,14 +162,11 @@ static const float *as_f32(const void *x, bpt_dtype_t dtype, place_t place, floa
     return room;
 }
 
-static void multiply_f32(const job_t *j, float *c, const bpt_gemm_tile_t *tile, slice_t s) {
+static void multiply_f32(const job_t *j, float *c, const bpt_gemm_tile_t *tile, slice_t s, int thread) {
     const bpt_gemm_t *g = j->g;
-    float *a_room = (float *)(void *)(own_scratch(j) + j->buffer_bytes);
+    float *a_room = (float *)(void *)(own_scratch(j, thread) + j->buffer_bytes);
     float *b_room = (float *)(void *)((char *)a_room + widened_bytes(g->a_dtype, j, j->grid.rows));
     const int64_t most_k = j->operand_bytes ? WIDENED_K : MAX_K, most_columns = g->b_dtype == BPT_F32 ? tile->columns : WIDENED_COLUMNS;
-    // For this task of the region only. In a team of one the library would start threads of its own, and newer ones (OpenBLAS 0.3.29) cut
-    // the inner dimension otherwise when they do: other bits.
-    omp_set_num_threads(1);
     for (int64_t left = s.k; left > 0; left -= s.k, s.first += s.k, s.accumulate = true) {
         s.k = min64(left, most_k);
         int64_t lda;
@@ -197,27 +194,27 @@ static void fill_nan(void *c, const bpt_gemm_tile_t *tile, slice_t s) {
         }
 }
 
-static void multiply_bf16(const job_t *j, void *c, const bpt_gemm_tile_t *tile, slice_t s) {
+static void multiply_bf16(const job_t *j, void *c, const bpt_gemm_tile_t *tile, slice_t s, int thread) {
     const uint16_t *a = (const uint16_t *)j->a + place_in_a(j->g, tile, s).first;
     const uint16_t *b = (const uint16_t *)j->b + place_in_b(j->g, tile, s).first;
     const bpt_onednn_product_t p = product_of(j->g, tile, s);
     const bpt_onednn_data_t data = {.a = a,
                                     .b = b,
                                     .c = c,
-                                    .scratch = own_scratch(j) + j->buffer_bytes,
+                                    .scratch = own_scratch(j, thread) + j->buffer_bytes,
                                     .bias = j->g->biased ? j->g->bias + tile->column : NULL};
-    if (!bpt_onednn_multiply(&p, &data, omp_get_thread_num())) fill_nan(c, tile, s);
+    if (!bpt_onednn_multiply(&p, &data, thread)) fill_nan(c, tile, s);
 }
 
-static void multiply(const job_t *j, void *c, const bpt_gemm_tile_t *tile, slice_t s) {
+static void multiply(const job_t *j, void *c, const bpt_gemm_tile_t *tile, slice_t s, int thread) {
     const size_t size = bpt_dtype_size(s.c_dtype);
     if (s.k == 0) {
         for (int64_t i = 0; i < tile->rows && !s.accumulate; ++i)
             memset((char *)c + (size_t)(i * s.ldc) * size, 0, (size_t)tile->columns * size);
     } else if (j->bf16) {
-        multiply_bf16(j, c, tile, s);
+        multiply_bf16(j, c, tile, s, thread);
     } else {
-        multiply_f32(j, c, tile, s);
+        multiply_f32(j, c, tile, s, thread);
     }
 }
 
@@ -261,9 +258,9 @@ bpt_status_t bpt_gemm_plan(const bpt_gemm_t *g, int threads, size_t *scratch_byt
 }
 
 // ---- Running ---------------------------------------------------------------------------------------------------------
-static void place(const job_t *j, bpt_gemm_tile_t *tile) {
+static void place(const job_t *j, bpt_gemm_tile_t *tile, int thread) {
     if (j->g->transient) {
-        tile->c = own_scratch(j);
+        tile->c = own_scratch(j, thread);
         tile->ldc = tile->columns;
     } else {
         const size_t at = (size_t)(tile->row * j->g->ldc + tile->column);
@@ -289,51 +286,56 @@ static void sum_parts(const job_t *j, const bpt_gemm_tile_t *tile) {
     }
 }
 
-static void run_split(const job_t *j) {
-    const bpt_gemm_t *g = j->g;
-    const int64_t tiles = j->grid.down * j->grid.across;
+static int64_t count_tiles(const job_t *j) { return j->grid.down * j->grid.across; }
+
+// One tile of one part.
+static void run_part(const void *context, int64_t i, int thread) {
+    const job_t *j = context;
+    const int64_t part = i / count_tiles(j), n = j->g->n;
+    const bpt_gemm_tile_t tile = tile_at(j->g, &j->grid, i % count_tiles(j));
     float *partials = (float *)(void *)j->scratch;
-#pragma omp parallel for num_threads(j->threads) schedule(dynamic)
-    for (int64_t i = 0; i < tiles * j->parts; ++i) {
-        const bpt_gemm_tile_t tile = tile_at(g, &j->grid, i % tiles);
-        multiply(j, partials + (i / tiles * g->m + tile.row) * g->n + tile.column, &tile, slice_of(j, i / tiles, g->n));
-    }
-    const grid_t lines = {.rows = LINES, .columns = g->n, .down = divide_up(g->m, LINES), .across = 1};
-#pragma omp parallel for num_threads(j->threads) schedule(static)
-    for (int64_t i = 0; i < lines.down; ++i) {
-        bpt_gemm_tile_t tile = tile_at(g, &lines, i);
-        place(j, &tile);
-        if (g->prepare) g->prepare(g->context, &tile);
-        sum_parts(j, &tile);
-        if (g->finish) g->finish(g->context, &tile);
-    }
+    multiply(j, partials + (part * j->g->m + tile.row) * n + tile.column, &tile, slice_of(j, part, n), thread);
 }
 
-static void run_whole(const job_t *j) {
+static grid_t grid_of_lines(const bpt_gemm_t *g) {
+    return (grid_t){.rows = LINES, .columns = g->n, .down = divide_up(g->m, LINES), .across = 1};
+}
+
+static void run_lines(const void *context, int64_t i, int thread) {
+    const job_t *j = context;
     const bpt_gemm_t *g = j->g;
-    const int64_t tiles = j->grid.down * j->grid.across;
-#pragma omp parallel for num_threads(j->threads) schedule(dynamic) if (tiles > 1)
-    for (int64_t i = 0; i < tiles; ++i) {
-        bpt_gemm_tile_t tile = tile_at(g, &j->grid, i);
-        place(j, &tile);
-        if (g->prepare) g->prepare(g->context, &tile);
-        multiply(j, tile.c, &tile, slice_of(j, 0, tile.ldc));
-        if (g->finish) g->finish(g->context, &tile);
-    }
+    const grid_t lines = grid_of_lines(g);
+    bpt_gemm_tile_t tile = tile_at(g, &lines, i);
+    place(j, &tile, thread);
+    if (g->prepare) g->prepare(g->context, &tile);
+    sum_parts(j, &tile);
+    if (g->finish) g->finish(g->context, &tile);
 }
 
-void bpt_gemm_run(const bpt_gemm_t *g, const void *a, const void *b, void *c, void *scratch, int threads) {
+static void run_tile(const void *context, int64_t i, int thread) {
+    const job_t *j = context;
+    const bpt_gemm_t *g = j->g;
+    bpt_gemm_tile_t tile = tile_at(g, &j->grid, i);
+    place(j, &tile, thread);
+    if (g->prepare) g->prepare(g->context, &tile);
+    multiply(j, tile.c, &tile, slice_of(j, 0, tile.ldc), thread);
+    if (g->finish) g->finish(g->context, &tile);
+}
+
+void bpt_gemm_run(const bpt_gemm_t *g, const void *a, const void *b, void *c, void *scratch, bpt_team_t *team) {
     if (!g->m || !g->n) return;
-    job_t j = make_job(g, threads);
+    job_t j = make_job(g, bpt_team_threads(team));
     j.a = a, j.b = b, j.c = c, j.scratch = scratch;
     if (j.bf16) {
         bpt_onednn_lock();
         const bpt_status_t status = prepare_tiles(&j);  // a look-up: the plan has made them
         (void)status;                                   // what is missing gives NaN
     }
-    if (j.parts > 1)
-        run_split(&j);
-    else
-        run_whole(&j);
+    if (j.parts > 1) {
+        bpt_team_for(team, count_tiles(&j) * j.parts, run_part, &j);
+        bpt_team_for(team, grid_of_lines(g).down, run_lines, &j);
+    } else {
+        bpt_team_for(team, count_tiles(&j), run_tile, &j);
+    }
     if (j.bf16) bpt_onednn_unlock();
 }

@@ -6,6 +6,7 @@
 #ifndef BPT_CPU_GEMM_H
 #define BPT_CPU_GEMM_H
 
+#include "backends/host/team.h"
 #include "bpt/dtype.h"
 #include "bpt/status.h"
 
@@ -37,7 +38,7 @@ typedef struct {
 // Says whether the product can be made (BPT_ERR_UNSUPPORTED, BPT_ERR_NO_MEMORY) and how much scratch it needs; readies the library.
 bpt_status_t bpt_gemm_plan(const bpt_gemm_t *g, int threads, size_t *scratch_bytes) BPT_MUST_USE;
 // `scratch` is aligned to 64 bytes. Tiles that the library could not compute are NaN.
-void bpt_gemm_run(const bpt_gemm_t *g, const void *a, const void *b, void *c, void *scratch, int threads);
+void bpt_gemm_run(const bpt_gemm_t *g, const void *a, const void *b, void *c, void *scratch, bpt_team_t *team);
 
 // True when the operands are multiplied as bf16.
 bool bpt_gemm_is_bf16(const bpt_gemm_t *g);

@@ -21,7 +21,7 @@ static const struct {
     const bpt_cpu_kernels_t *kernels;
     bool (*usable)(void);
 } sets[] = {
-    // the best first; every CPU with AVX2 has F16C
+// the best first; every CPU with AVX2 has F16C
 #if defined(__x86_64__)
     {&bpt_kernel_table_avx512, has_avx512},
     {&bpt_kernel_table_avx2, has_avx2},

@@ -255,8 +255,8 @@ static int build_entry(entry_t *e, int threads) {
 
 static bool same_product(const bpt_onednn_product_t *a, const bpt_onednn_product_t *b) {
     return a->m == b->m && a->n == b->n && a->k == b->k && a->lda == b->lda && a->ldb == b->ldb && a->ldc == b->ldc &&
-           a->transpose_a == b->transpose_a && a->transpose_b == b->transpose_b && a->accumulate == b->accumulate &&
-           a->bias == b->bias && a->c_dtype == b->c_dtype;
+           a->transpose_a == b->transpose_a && a->transpose_b == b->transpose_b && a->accumulate == b->accumulate && a->bias == b->bias &&
+           a->c_dtype == b->c_dtype;
 }
 
 static entry_t **bucket_of(const bpt_onednn_product_t *p) {

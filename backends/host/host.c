@@ -21,15 +21,34 @@ struct bpt_list {
 };
 
 // By all threads: most of the time is the system's, which finds a page at its first touch.
-static void clear(char *data, size_t bytes, int threads) {
-    const size_t piece = (size_t)16 << 20;
-    const int64_t pieces = (int64_t)(bytes / piece);
-#pragma omp parallel for num_threads(threads) schedule(static) if (pieces > 1)
-    for (int64_t i = 0; i < pieces; ++i) memset(data + (size_t)i * piece, 0, piece);
-    memset(data + (size_t)pieces * piece, 0, bytes % piece);
+static const size_t CLEARED = (size_t)16 << 20;  // bytes at a time
+
+static void clear_piece(const void *context, int64_t i, int thread) {
+    (void)thread;
+    const bpt_buffer_t *buffer = context;
+    const size_t first = (size_t)i * CLEARED, left = buffer->bytes - first;
+    memset(buffer->data + first, 0, left < CLEARED ? left : CLEARED);
 }
 
-void bpt_host_close(bpt_device_t *device) { bpt_free(device); }
+bpt_status_t bpt_host_open(const bpt_backend_t *backend, const bpt_host_op_t *ops, int threads, bpt_device_t **out) {
+    bpt_host_device_t *host;
+    BPT_TRY(bpt_alloc(1, sizeof *host, &host));
+    const bpt_status_t status = bpt_team_create(threads, &host->team);
+    if (status != BPT_OK) {
+        bpt_free(host);
+        return status;
+    }
+    host->base.backend = backend;
+    host->ops = ops;
+    *out = &host->base;
+    return BPT_OK;
+}
+
+void bpt_host_close(bpt_device_t *device) {
+    if (!device) return;
+    bpt_team_destroy(((bpt_host_device_t *)device)->team);
+    bpt_free(device);
+}
 
 bpt_status_t bpt_host_buffer_create(bpt_device_t *device, size_t bytes, bpt_buffer_t **out) {
     bpt_host_device_t *host = (bpt_host_device_t *)device;
@@ -40,8 +59,8 @@ bpt_status_t bpt_host_buffer_create(bpt_device_t *device, size_t bytes, bpt_buff
         bpt_free(buffer);
         return status;
     }
-    clear(buffer->data, bytes, host->threads);
     buffer->bytes = bytes;
+    bpt_team_for(host->team, (int64_t)((bytes + CLEARED - 1) / CLEARED), clear_piece, buffer);
     host->live_bytes += bytes;
     if (host->live_bytes > host->peak_bytes) host->peak_bytes = host->live_bytes;
     *out = buffer;
@@ -96,7 +115,7 @@ bpt_status_t bpt_host_op(bpt_device_t *device, const bpt_op_call_t *call, bpt_li
     const bpt_host_op_t *op = &host->ops[call->op];
     if (!op->run) return bpt_fail(BPT_ERR_UNSUPPORTED, "backend %s has no op %s", device->backend->name, bpt_op_name(call->op));
     size_t scratch = 0;
-    if (op->plan) BPT_TRY(op->plan(call, host->threads, &scratch));
+    if (op->plan) BPT_TRY(op->plan(call, bpt_team_threads(host->team), &scratch));
     if (scratch_bytes) *scratch_bytes = scratch;
     if (!list) return BPT_OK;
     if (list->sealed) return bpt_fail(BPT_ERR_INTERNAL, "recording into a sealed list");
@@ -131,7 +150,7 @@ bpt_status_t bpt_host_list_seal(bpt_list_t *list) {
         bpt_host_run_t *run = &list->runs[i];
         run->call = call;
         run->attrs = &call->attrs;
-        run->threads = list->device->threads;
+        run->team = list->device->team;
         for (int j = 0; j < BPT_MAX_INPUTS; ++j)
             BPT_TRY(bpt_context(resolve(&call->in[j], &run->in[j]), "%s input %d", bpt_op_name(call->op), j));
         for (int j = 0; j < BPT_MAX_OUTPUTS; ++j)

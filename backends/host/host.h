@@ -4,13 +4,14 @@
 #define BPT_HOST_H
 
 #include "backends/host/check.h"
+#include "backends/host/team.h"
 
 // A call with its operands resolved to pointers (NULL = absent; scratch is never NULL).
 typedef struct {
     const bpt_op_call_t *call;
     const bpt_attrs_t *attrs;
     void *in[BPT_MAX_INPUTS], *out[BPT_MAX_OUTPUTS], *scratch;
-    int threads;
+    bpt_team_t *team;
 } bpt_host_run_t;
 
 typedef struct {
@@ -22,12 +23,14 @@ typedef struct {
 typedef struct {
     bpt_device_t base;
     const bpt_host_op_t *ops;  // BPT_OP_COUNT entries; run NULL = not supported
-    int threads;
+    bpt_team_t *team;
     size_t live_bytes, peak_bytes;
 } bpt_host_device_t;
 
-// The operations of bpt_backend_t, to be put into a backend's table (`close` may have more to do, so it is not in the macro). `open` of a
-// backend allocates a bpt_host_device_t.
+// A device with a team of threads, for `open` of a backend.
+bpt_status_t bpt_host_open(const bpt_backend_t *backend, const bpt_host_op_t *ops, int threads, bpt_device_t **out) BPT_MUST_USE;
+
+// The operations of bpt_backend_t, to be put into a backend's table (`close` may have more to do, so it is not in the macro).
 void bpt_host_close(bpt_device_t *device);
 bpt_status_t bpt_host_buffer_create(bpt_device_t *device, size_t bytes, bpt_buffer_t **out);
 void bpt_host_buffer_destroy(bpt_device_t *device, bpt_buffer_t *buffer);
@@ -43,10 +46,10 @@ bpt_status_t bpt_host_wait(bpt_device_t *device, bpt_ticket_t ticket, uint64_t t
 bpt_status_t bpt_host_timings_enable(bpt_list_t *list, bool on);
 bpt_status_t bpt_host_timings(bpt_list_t *list, double *seconds, int capacity, int *count);
 
-#define BPT_HOST_BACKEND_FUNCTIONS                                                                           \
-    .buffer_create = bpt_host_buffer_create, .buffer_destroy = bpt_host_buffer_destroy, \
-    .write = bpt_host_write, .read = bpt_host_read, .op = bpt_host_op, .list_create = bpt_host_list_create,     \
-    .list_destroy = bpt_host_list_destroy, .list_barrier = bpt_host_list_barrier, .list_seal = bpt_host_list_seal, \
-    .submit = bpt_host_submit, .wait = bpt_host_wait, .timings_enable = bpt_host_timings_enable, .timings = bpt_host_timings
+#define BPT_HOST_BACKEND_FUNCTIONS                                                                                                        \
+    .buffer_create = bpt_host_buffer_create, .buffer_destroy = bpt_host_buffer_destroy, .write = bpt_host_write, .read = bpt_host_read,   \
+    .op = bpt_host_op, .list_create = bpt_host_list_create, .list_destroy = bpt_host_list_destroy, .list_barrier = bpt_host_list_barrier, \
+    .list_seal = bpt_host_list_seal, .submit = bpt_host_submit, .wait = bpt_host_wait, .timings_enable = bpt_host_timings_enable,         \
+    .timings = bpt_host_timings
 
 #endif

@@ -4,15 +4,20 @@
 
 #include "backends/host/host.h"
 #include "backends/ref/ref.h"
-#include "bpt/alloc.h"
 
 extern const bpt_backend_t bpt_ref_backend;
 
 static bpt_status_t ref_enumerate(bpt_device_info_t *infos, int capacity, int *count) {
     *count = 1;
     if (capacity < 1) return BPT_OK;
-    infos[0] = (bpt_device_info_t){.name = "reference loops", .driver = "bpt " BPT_VERSION_STRING, .type = "cpu", .units = 1,
-                                   .usable = true, .bf16 = true, .f16 = true, .max_buffer_bytes = SIZE_MAX};
+    infos[0] = (bpt_device_info_t){.name = "reference loops",
+                                   .driver = "bpt " BPT_VERSION_STRING,
+                                   .type = "cpu",
+                                   .units = 1,
+                                   .usable = true,
+                                   .bf16 = true,
+                                   .f16 = true,
+                                   .max_buffer_bytes = SIZE_MAX};
     snprintf(infos[0].features, sizeof infos[0].features, "double-accumulation");
     return BPT_OK;
 }
@@ -20,14 +25,9 @@ static bpt_status_t ref_enumerate(bpt_device_info_t *infos, int capacity, int *c
 static bpt_status_t ref_open(int index, const bpt_device_options_t *options, bpt_device_t **out) {
     (void)options;
     if (index != 0) return bpt_fail(BPT_ERR_UNAVAILABLE, "backend ref has one device, 0; device %d was asked for", index);
-    bpt_host_device_t *host;
-    BPT_TRY(bpt_alloc(1, sizeof *host, &host));
+    BPT_TRY(bpt_host_open(&bpt_ref_backend, bpt_ref_ops, 1, out));
     int count;
-    host->base.backend = &bpt_ref_backend;
-    host->ops = bpt_ref_ops;
-    host->threads = 1;
-    *out = &host->base;
-    return ref_enumerate(&host->base.info, 1, &count);
+    return ref_enumerate(&(*out)->info, 1, &count);
 }
 
 const bpt_backend_t bpt_ref_backend = {

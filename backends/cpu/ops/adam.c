@@ -10,32 +10,49 @@ static bpt_cpu_adam_t make_factors(const bpt_adam_attrs_t *a, const float *hyper
     const double lr = (double)hyper[0] * (double)a->lr_scale, clip = (double)hyper[3], limit = sqrt(square_sum) * (double)hyper[4] + 1e-6;
     double scale = (double)hyper[4];
     if (clip > 0 && clip < limit) scale *= clip / limit;
-    return (bpt_cpu_adam_t){
-        .gradient_scale = (float)scale, .coupled_decay = a->decoupled ? 0 : a->weight_decay,
-        .decoupled_decay = a->decoupled ? (float)(lr * (double)a->weight_decay) : 0, .beta1 = a->beta1,
-        .rest1 = (float)(1 - (double)a->beta1), .beta2 = a->beta2, .rest2 = (float)(1 - (double)a->beta2),
-        .rate = (float)(lr / (double)hyper[1]), .inverse_bias2 = (float)(1 / (double)hyper[2]), .eps = a->eps};
+    return (bpt_cpu_adam_t){.gradient_scale = (float)scale,
+                            .coupled_decay = a->decoupled ? 0 : a->weight_decay,
+                            .decoupled_decay = a->decoupled ? (float)(lr * (double)a->weight_decay) : 0,
+                            .beta1 = a->beta1,
+                            .rest1 = (float)(1 - (double)a->beta1),
+                            .beta2 = a->beta2,
+                            .rest2 = (float)(1 - (double)a->beta2),
+                            .rate = (float)(lr / (double)hyper[1]),
+                            .inverse_bias2 = (float)(1 / (double)hyper[2]),
+                            .eps = a->eps};
+}
+
+static int64_t count_of(const bpt_host_run_t *run) { return bpt_shape_count(&run->call->in[0].shape); }
+
+typedef struct {
+    const bpt_host_run_t *run;
+    bpt_cpu_adam_t factors;
+} update_t;
+
+static void update_block(const void *context, int64_t block, int thread) {
+    (void)thread;
+    const update_t *u = context;
+    void *const *in = u->run->in;
+    const int64_t i = block * BLOCK;
+    bpt_cpu_kernels()->adam(&u->factors, (float *)in[0] + i, (const float *)in[1] + i, (float *)in[2] + i, (float *)in[3] + i,
+                            bpt_cpu_min(BLOCK, count_of(u->run) - i));
 }
 
 void bpt_cpu_run_ADAM(const bpt_host_run_t *run) {
-    const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
-    float *p = run->in[0], *m = run->in[2], *v = run->in[3];
-    const float *g = run->in[1], square_sum = *(const float *)run->in[5];
+    const float square_sum = *(const float *)run->in[5];
     if (!isfinite(square_sum)) return;
-    const bpt_cpu_adam_t t = make_factors(&run->attrs->adam, run->in[4], (double)square_sum);
-    const int64_t n = bpt_shape_count(&run->call->in[0].shape), blocks = bpt_cpu_blocks(n, BLOCK);
-#pragma omp parallel for num_threads(run->threads) schedule(static)
-    for (int64_t b = 0; b < blocks; ++b) {
-        const int64_t i = b * BLOCK;
-        k->adam(&t, p + i, g + i, m + i, v + i, bpt_cpu_min(BLOCK, n - i));
-    }
+    const update_t u = {run, make_factors(&run->attrs->adam, run->in[4], (double)square_sum)};
+    bpt_team_for(run->team, bpt_cpu_blocks(count_of(run), BLOCK), update_block, &u);
+}
+
+static void accumulate_block(const void *context, int64_t block, int thread) {
+    (void)thread;
+    const bpt_host_run_t *run = context;
+    const int64_t i = block * BLOCK;
+    bpt_cpu_kernels()->accumulate((float *)run->in[0] + i, (const float *)run->in[1] + i, *(const float *)run->in[2],
+                                  bpt_cpu_min(BLOCK, count_of(run) - i));
 }
 
 void bpt_cpu_run_ACCUMULATE(const bpt_host_run_t *run) {
-    const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
-    float *acc = run->in[0];
-    const float *x = run->in[1], keep = *(const float *)run->in[2];
-    const int64_t n = bpt_shape_count(&run->call->in[0].shape), blocks = bpt_cpu_blocks(n, BLOCK);
-#pragma omp parallel for num_threads(run->threads) schedule(static)
-    for (int64_t b = 0; b < blocks; ++b) k->accumulate(acc + b * BLOCK, x + b * BLOCK, keep, bpt_cpu_min(BLOCK, n - b * BLOCK));
+    bpt_team_for(run->team, bpt_cpu_blocks(count_of(run), BLOCK), accumulate_block, run);
 }

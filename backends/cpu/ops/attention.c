@@ -1,5 +1,4 @@
 // attention, attention_grad: units and chunks shared out to threads.
-#include <omp.h>
 #include <string.h>
 
 #include "backends/cpu/ops/attention_plan.h"
@@ -28,23 +27,20 @@ static void clear_table(const bpt_attention_plan_t *p, int64_t sequence, int hea
     if (table) memset(table, 0, (size_t)(p->a.rel_rows * p->a.columns) * sizeof *table);
 }
 
+// Some heads of a group of sequences.
+static void run_group(const void *context, int64_t i, int thread) {
+    const bpt_attention_plan_t *p = context;
+    const int64_t sides = p->a.t->heads / p->side, batch = p->a.t->batch, group = i / sides;
+    const int64_t begin = bpt_cpu_blocks(group * batch, p->sequence_groups), end = bpt_cpu_blocks((group + 1) * batch, p->sequence_groups);
+    const int head = (int)(i % sides) * p->side, first = thread * p->side;
+    for (int h = 0; h < p->side; ++h) bpt_attention_clear_sums(p, &p->work[first + h]);
+    for (int h = 0; h < p->side; ++h) clear_table(p, begin, head + h);
+    for (int64_t sequence = begin; sequence < end; ++sequence) run_heads(p, sequence, head, &p->unit[first], &p->work[first]);
+    p->k->attention_written();
+}
+
 static void run_groups(const bpt_attention_plan_t *p) {
-    const int64_t teams = p->a.t->heads / p->side, batch = p->a.t->batch, threads = p->areas / p->side;
-    if (p->units == 0) return;
-#pragma omp parallel num_threads((int)threads)
-    {
-        const int first = omp_get_thread_num() * p->side;
-        for (int h = 0; h < p->side; ++h) bpt_attention_clear_sums(p, &p->work[first + h]);
-#pragma omp for schedule(dynamic) nowait
-        for (int64_t i = 0; i < p->sequence_groups * teams; ++i) {
-            const int64_t group = i / teams, begin = bpt_cpu_blocks(group * batch, p->sequence_groups),
-                          end = bpt_cpu_blocks((group + 1) * batch, p->sequence_groups);
-            const int head = (int)(i % teams) * p->side;
-            for (int h = 0; h < p->side; ++h) clear_table(p, begin, head + h);
-            for (int64_t sequence = begin; sequence < end; ++sequence) run_heads(p, sequence, head, &p->unit[first], &p->work[first]);
-        }
-        p->k->attention_written();
-    }
+    if (p->units) bpt_team_for(p->team, p->sequence_groups * (p->a.t->heads / p->side), run_group, p);
 }
 
 // Piece number `index` of all units: chunk by chunk, so that pieces of the same size come together. False after the last one.
@@ -56,18 +52,20 @@ static bool find_piece(const bpt_attention_plan_t *p, int64_t index, int64_t *un
 }
 
 // Fewer units than threads: all units at once, in rounds of one chunk per thread.
-static void run_pieces_of_thread(const bpt_attention_plan_t *p, bpt_attention_share_t s) {
+static void run_pieces(const void *context, int thread) {
+    const bpt_attention_plan_t *p = context;
+    const bpt_attention_share_t s = {thread, p->threads};
     bpt_attention_clear_sums(p, &p->work[s.share]);
     for (int64_t i = s.share; i < p->units; i += s.shares) {
         bpt_attention_begin_unit(p, i, &p->unit[i]);
         clear_table(p, p->unit[i].sequence, p->unit[i].head);
     }
-#pragma omp barrier
+    bpt_team_barrier(p->team);
     for (int64_t i = 0; i < p->units; ++i) {
         const bpt_attention_t a = bpt_attention_of_head(&p->a, p->unit[i].head);
         bpt_attention_open_unit(p, &a, &p->unit[i], s);
     }
-#pragma omp barrier
+    bpt_team_barrier(p->team);
     int64_t i, chunk;
     for (int64_t round = 0; find_piece(p, round * s.shares, &i, &chunk); ++round) {
         if (find_piece(p, round * s.shares + s.share, &i, &chunk)) {
@@ -75,17 +73,17 @@ static void run_pieces_of_thread(const bpt_attention_plan_t *p, bpt_attention_sh
             bpt_attention_run_chunk(p, &a, &p->unit[i], &p->work[s.share], 1, chunk);
         }
         if (!p->grad) continue;
-#pragma omp barrier
+        bpt_team_barrier(p->team);
         for (int other = 0; other < s.shares && find_piece(p, round * s.shares + other, &i, &chunk); ++other)
             bpt_attention_merge_sums(p, &p->a, &p->unit[i], &p->work[other], s);
-#pragma omp barrier
+        bpt_team_barrier(p->team);
     }
-#pragma omp barrier
+    bpt_team_barrier(p->team);
     for (i = s.share; i < p->units; i += s.shares) {
         const bpt_attention_t a = bpt_attention_of_head(&p->a, p->unit[i].head);
         bpt_attention_close_unit(p, &a, &p->unit[i], &p->work[s.share]);
     }
-#pragma omp barrier
+    bpt_team_barrier(p->team);
     for (i = 0; p->grad && i < p->units; ++i) {
         const bpt_attention_t a = bpt_attention_of_head(&p->a, p->unit[i].head);
         bpt_attention_write_sums(p, &a, &p->unit[i], s);
@@ -98,8 +96,7 @@ static void run_units(const bpt_attention_plan_t *p) {
         run_groups(p);
         return;
     }
-#pragma omp parallel num_threads(p->threads)
-    run_pieces_of_thread(p, (bpt_attention_share_t){omp_get_thread_num(), omp_get_num_threads()});
+    bpt_team_run(p->team, p->threads, run_pieces, p);
 }
 
 // The table's gradient from the groups' sums.

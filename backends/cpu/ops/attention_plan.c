@@ -202,7 +202,8 @@ bpt_status_t bpt_cpu_plan_ATTENTION_GRAD(const bpt_op_call_t *call, int threads,
 void bpt_attention_begin(bpt_attention_plan_t *p, const bpt_host_run_t *run) {
     cursor_t cursor = {.memory = run->scratch};
     resolve(p, run->call, run);
-    layout(p, run->threads, &cursor);
+    p->team = run->team;
+    layout(p, bpt_team_threads(run->team), &cursor);
     p->k = bpt_cpu_kernels();
     if (!p->a.rel_rows) return;
     const bpt_attention_part_t table = part_of(&run->call->in[2], run->in[2], 0);

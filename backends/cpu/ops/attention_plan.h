@@ -19,6 +19,7 @@ typedef struct {
     bpt_attention_t a;
     const bpt_cpu_kernels_t *k;
     bool grad;
+    bpt_team_t *team;              // only when it runs
     int threads;
     int side;                      // heads side by side
     int64_t units, groups, areas;  // areas: units in work at the same time

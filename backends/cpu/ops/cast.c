@@ -24,40 +24,45 @@ void bpt_cpu_convert_piece(void *out, bpt_dtype_t to, const void *x, bpt_dtype_t
     }
 }
 
-void bpt_cpu_convert(void *out, bpt_dtype_t to, const void *x, bpt_dtype_t from, int64_t n, int threads) {
-    const size_t to_size = bpt_dtype_size(to), from_size = bpt_dtype_size(from);
-    const int64_t blocks = bpt_cpu_blocks(n, BLOCK);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t b = 0; b < blocks; ++b) {
-        const size_t first = (size_t)b * BLOCK;
-        bpt_cpu_convert_piece((char *)out + first * to_size, to, (const char *)x + first * from_size, from,
-                              bpt_cpu_min(BLOCK, n - b * BLOCK));
-    }
+static void convert_block(const void *context, int64_t block, int thread) {
+    (void)thread;
+    const bpt_host_run_t *run = context;
+    const bpt_operand_t *in = &run->call->in[0], *out = &run->call->out[0];
+    const size_t first = (size_t)block * BLOCK;
+    bpt_cpu_convert_piece((char *)run->out[0] + first * bpt_dtype_size(out->dtype), out->dtype,
+                          (const char *)run->in[0] + first * bpt_dtype_size(in->dtype), in->dtype,
+                          bpt_cpu_min(BLOCK, bpt_shape_count(&out->shape) - block * BLOCK));
 }
 
-void bpt_cpu_run_CAST(const bpt_host_run_t *run) {
-    const bpt_operand_t *in = &run->call->in[0], *out = &run->call->out[0];
-    bpt_cpu_convert(run->out[0], out->dtype, run->in[0], in->dtype, bpt_shape_count(&out->shape), run->threads);
+static int64_t blocks_of(const bpt_host_run_t *run) { return bpt_cpu_blocks(bpt_shape_count(&run->call->out[0].shape), BLOCK); }
+
+void bpt_cpu_run_CAST(const bpt_host_run_t *run) { bpt_team_for(run->team, blocks_of(run), convert_block, run); }
+
+typedef struct {
+    const bpt_host_run_t *run;
+    const char *value;  // FILLED elements
+} fill_t;
+
+enum { FILLED = 1024 };
+
+static void fill_block(const void *context, int64_t block, int thread) {
+    (void)thread;
+    const fill_t *f = context;
+    const bpt_operand_t *out = &f->run->call->out[0];
+    const size_t size = bpt_dtype_size(out->dtype);
+    const int64_t end = bpt_cpu_min((block + 1) * BLOCK, bpt_shape_count(&out->shape));
+    for (int64_t i = block * BLOCK; i < end; i += FILLED)
+        memcpy((char *)f->run->out[0] + (size_t)i * size, f->value, (size_t)bpt_cpu_min(FILLED, end - i) * size);
 }
 
 void bpt_cpu_run_FILL(const bpt_host_run_t *run) {
-    const bpt_dtype_t dtype = run->call->out[0].dtype;
-    const size_t size = bpt_dtype_size(dtype);
-    const int64_t n = bpt_shape_count(&run->call->out[0].shape), blocks = bpt_cpu_blocks(n, BLOCK);
-    float wide[1024];
-    _Alignas(64) char value[4096];
-    for (int i = 0; i < 1024; ++i) wide[i] = run->attrs->fill.value;
-    bpt_cpu_kernels()->from_f32(value, dtype, wide, 1024);
-#pragma omp parallel for num_threads(run->threads) schedule(static)
-    for (int64_t b = 0; b < blocks; ++b) {
-        const int64_t end = bpt_cpu_min((b + 1) * BLOCK, n);
-        for (int64_t i = b * BLOCK; i < end; i += 1024)
-            memcpy((char *)run->out[0] + (size_t)i * size, value, (size_t)bpt_cpu_min(1024, end - i) * size);
-    }
+    float wide[FILLED];
+    _Alignas(64) char value[FILLED * sizeof(float)];
+    for (int i = 0; i < FILLED; ++i) wide[i] = run->attrs->fill.value;
+    bpt_cpu_kernels()->from_f32(value, run->call->out[0].dtype, wide, FILLED);
+    bpt_team_for(run->team, blocks_of(run), fill_block, &(fill_t){run, value});
 }
 
 void bpt_cpu_run_COPY(const bpt_host_run_t *run) {
-    const bpt_operand_t *out = &run->call->out[0];
-    if (run->in[0] != run->out[0])
-        bpt_cpu_convert(run->out[0], out->dtype, run->in[0], out->dtype, bpt_shape_count(&out->shape), run->threads);
+    if (run->in[0] != run->out[0]) bpt_team_for(run->team, blocks_of(run), convert_block, run);
 }

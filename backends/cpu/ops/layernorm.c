@@ -3,18 +3,40 @@
 
 enum { ROWS = 16 };  // rows of one piece of work, forward
 
+typedef struct {
+    bpt_cpu_layernorm_t t;
+    int64_t rows, block;  // rows of all, of one piece of work
+    float *partials;      // the gradients' sums, by pieces
+} pieces_t;
+
+static void norm_piece(const void *context, int64_t i, int thread) {
+    (void)thread;
+    const pieces_t *p = context;
+    bpt_cpu_kernels()->layernorm(&p->t, i * p->block, bpt_cpu_min(p->block, p->rows - i * p->block));
+}
+
 void bpt_cpu_run_LAYERNORM(const bpt_host_run_t *run) {
     const bpt_layernorm_attrs_t *attrs = &run->attrs->layernorm;
     const bpt_op_call_t *call = run->call;
-    const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
-    const int64_t rows = bpt_shape_rows(&call->in[0].shape), blocks = bpt_cpu_blocks(rows, ROWS);
-    const bpt_cpu_layernorm_t t = {
-        .d = bpt_shape_columns(&call->in[0].shape), .x = run->in[0], .x_dtype = call->in[0].dtype, .residual = run->in[1],
-        .gamma = run->in[2], .beta = run->in[3], .y = run->out[0], .z = run->out[1], .stats = run->out[2], .low = run->out[3],
-        .low_dtype = call->out[3].dtype, .eps = attrs->eps, .p = attrs->p, .uid = attrs->uid,
-        .row_keys = run->in[BPT_IN_ROW_KEYS], .rng = run->in[BPT_IN_RNG]};
-#pragma omp parallel for num_threads(run->threads) schedule(static)
-    for (int64_t i = 0; i < blocks; ++i) k->layernorm(&t, i * ROWS, bpt_cpu_min(ROWS, rows - i * ROWS));
+    const int64_t rows = bpt_shape_rows(&call->in[0].shape);
+    const bpt_cpu_layernorm_t t = {.d = bpt_shape_columns(&call->in[0].shape),
+                                   .x = run->in[0],
+                                   .x_dtype = call->in[0].dtype,
+                                   .residual = run->in[1],
+                                   .gamma = run->in[2],
+                                   .beta = run->in[3],
+                                   .y = run->out[0],
+                                   .z = run->out[1],
+                                   .stats = run->out[2],
+                                   .low = run->out[3],
+                                   .low_dtype = call->out[3].dtype,
+                                   .eps = attrs->eps,
+                                   .p = attrs->p,
+                                   .uid = attrs->uid,
+                                   .row_keys = run->in[BPT_IN_ROW_KEYS],
+                                   .rng = run->in[BPT_IN_RNG]};
+    const pieces_t pieces = {t, rows, ROWS, NULL};
+    bpt_team_for(run->team, bpt_cpu_blocks(rows, ROWS), norm_piece, &pieces);
 }
 
 bpt_status_t bpt_cpu_plan_LAYERNORM_GRAD(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
@@ -24,18 +46,34 @@ bpt_status_t bpt_cpu_plan_LAYERNORM_GRAD(const bpt_op_call_t *call, int threads,
     return BPT_OK;
 }
 
+static void gradient_piece(const void *context, int64_t i, int thread) {
+    (void)thread;
+    const pieces_t *p = context;
+    const int64_t first = i * p->block;
+    bpt_cpu_kernels()->layernorm_grad(&p->t, first, bpt_cpu_min(p->block, p->rows - first), p->partials + 2 * i * p->t.d);
+}
+
 void bpt_cpu_run_LAYERNORM_GRAD(const bpt_host_run_t *run) {
     const bpt_layernorm_attrs_t *attrs = &run->attrs->layernorm;
     const bpt_op_call_t *call = run->call;
-    const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
     const int64_t rows = bpt_shape_rows(&call->in[0].shape), block = bpt_cpu_sum_rows(rows), blocks = bpt_cpu_blocks(rows, block);
-    const bpt_cpu_layernorm_t t = {
-        .d = bpt_shape_columns(&call->in[0].shape), .dy = run->in[0], .z = run->in[1], .stats = run->in[2], .gamma = run->in[3],
-        .low = run->in[4], .low_dtype = call->in[4].dtype, .dz = run->out[0], .dx = run->out[1], .dx_dtype = call->out[1].dtype,
-        .p = attrs->p, .uid = attrs->uid, .row_keys = run->in[BPT_IN_ROW_KEYS], .rng = run->in[BPT_IN_RNG]};
+    const bpt_cpu_layernorm_t t = {.d = bpt_shape_columns(&call->in[0].shape),
+                                   .dy = run->in[0],
+                                   .z = run->in[1],
+                                   .stats = run->in[2],
+                                   .gamma = run->in[3],
+                                   .low = run->in[4],
+                                   .low_dtype = call->in[4].dtype,
+                                   .dz = run->out[0],
+                                   .dx = run->out[1],
+                                   .dx_dtype = call->out[1].dtype,
+                                   .p = attrs->p,
+                                   .uid = attrs->uid,
+                                   .row_keys = run->in[BPT_IN_ROW_KEYS],
+                                   .rng = run->in[BPT_IN_RNG]};
     float *partials = run->scratch;
-#pragma omp parallel for num_threads(run->threads) schedule(dynamic)
-    for (int64_t i = 0; i < blocks; ++i) k->layernorm_grad(&t, i * block, bpt_cpu_min(block, rows - i * block), partials + 2 * i * t.d);
+    const pieces_t pieces = {t, rows, block, partials};
+    bpt_team_for(run->team, blocks, gradient_piece, &pieces);
     bpt_cpu_sum_partials(partials, blocks, 2 * t.d, t.d, run->out[2]);
     bpt_cpu_sum_partials(partials + t.d, blocks, 2 * t.d, t.d, run->out[3]);
 }

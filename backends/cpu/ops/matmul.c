@@ -77,5 +77,5 @@ void bpt_cpu_run_MATMUL(const bpt_host_run_t *run) {
     g.context = &t;
     if (g.accumulate && (g.transient || run->in[2] != run->out[0])) g.prepare = copy_acc;
     if (t.has_steps || g.transient) g.finish = g.c_dtype == BPT_F32 ? apply_epilogue : apply_rounded;
-    bpt_gemm_run(&g, run->in[0], run->in[1], run->out[0], run->scratch, run->threads);
+    bpt_gemm_run(&g, run->in[0], run->in[1], run->out[0], run->scratch, run->team);
 }

@@ -33,11 +33,32 @@ void bpt_cpu_steps_run(const bpt_cpu_steps_t *s, void *out, bpt_dtype_t to, cons
     }
 }
 
+// One call, cut into pieces of rows, or into groups of rows that are short.
+typedef struct {
+    const bpt_host_run_t *run;
+    bpt_cpu_steps_t s;
+    int64_t rows, block, blocks;  // block: columns of a piece, or rows of a group; blocks: pieces of a row
+} pieces_t;
+
 static void run_piece(const bpt_host_run_t *run, const bpt_cpu_steps_t *s, int64_t row, int64_t column, int64_t n) {
     const bpt_dtype_t from = run->call->in[0].dtype, to = run->call->out[0].dtype;
     const size_t first = (size_t)(row * s->columns + column);
     const char *x = (const char *)run->in[0] + first * bpt_dtype_size(from);
     bpt_cpu_steps_run(s, (char *)run->out[0] + first * bpt_dtype_size(to), to, x, from, row, column, n);
+}
+
+static void piece_of_row(const void *context, int64_t i, int thread) {
+    (void)thread;
+    const pieces_t *p = context;
+    const int64_t column = i % p->blocks * p->block;
+    run_piece(p->run, &p->s, i / p->blocks, column, bpt_cpu_min(p->block, p->s.columns - column));
+}
+
+static void group_of_rows(const void *context, int64_t i, int thread) {
+    (void)thread;
+    const pieces_t *p = context;
+    const int64_t end = bpt_cpu_min((i + 1) * p->block, p->rows);
+    for (int64_t row = i * p->block; row < end; ++row) run_piece(p->run, &p->s, row, 0, p->s.columns);
 }
 
 void bpt_cpu_run_POINTWISE(const bpt_host_run_t *run) {
@@ -46,20 +67,12 @@ void bpt_cpu_run_POINTWISE(const bpt_host_run_t *run) {
     const int64_t count = bpt_shape_count(shape);
     const int64_t columns = bpt_cpu_steps_use_position(attrs) ? bpt_shape_columns(shape) : count;
     if (!count) return;
-    const bpt_cpu_steps_t s = bpt_cpu_steps_bind(run, attrs, columns);
-    const int64_t rows = count / columns;
-    if (columns >= BLOCK) {  // pieces of a row
-        const int64_t blocks = bpt_cpu_blocks(columns, BLOCK);
-#pragma omp parallel for num_threads(run->threads) schedule(static)
-        for (int64_t b = 0; b < rows * blocks; ++b) {
-            const int64_t row = b / blocks, end = bpt_cpu_min((b % blocks + 1) * BLOCK, columns);
-            run_piece(run, &s, row, b % blocks * BLOCK, end - b % blocks * BLOCK);
-        }
-        return;
+    pieces_t p = {.run = run, .s = bpt_cpu_steps_bind(run, attrs, columns), .rows = count / columns};
+    if (columns >= BLOCK) {
+        p.block = BLOCK, p.blocks = bpt_cpu_blocks(columns, BLOCK);
+        bpt_team_for(run->team, p.rows * p.blocks, piece_of_row, &p);
+    } else {
+        p.block = BLOCK / columns;
+        bpt_team_for(run->team, bpt_cpu_blocks(p.rows, p.block), group_of_rows, &p);
     }
-    const int64_t block = BLOCK / columns, blocks = bpt_cpu_blocks(rows, block);  // groups of rows
-#pragma omp parallel for num_threads(run->threads) schedule(static)
-    for (int64_t b = 0; b < blocks; ++b)
-        for (int64_t row = b * block; row < bpt_cpu_min((b + 1) * block, rows); ++row)
-            run_piece(run, &s, row, 0, columns);
 }

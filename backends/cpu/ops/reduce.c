@@ -18,19 +18,23 @@ bpt_status_t bpt_cpu_plan_COLUMN_SUM(const bpt_op_call_t *call, int threads, siz
     return BPT_OK;
 }
 
-void bpt_cpu_run_COLUMN_SUM(const bpt_host_run_t *run) {
-    const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
+static void sum_columns(const void *context, int64_t i, int thread) {
+    (void)thread;
+    const bpt_host_run_t *run = context;
     const bpt_dtype_t dtype = run->call->in[0].dtype;
     const int64_t rows = bpt_shape_rows(&run->call->in[0].shape), columns = bpt_shape_columns(&run->call->in[0].shape);
-    const int64_t block = bpt_cpu_sum_rows(rows), blocks = bpt_cpu_blocks(rows, block);
-    float *partials = run->scratch;
-#pragma omp parallel for num_threads(run->threads) schedule(dynamic)
-    for (int64_t i = 0; i < blocks; ++i) {
-        const char *x = (const char *)run->in[0] + (size_t)(i * block * columns) * bpt_dtype_size(dtype);
-        memset(partials + i * columns, 0, (size_t)columns * sizeof *partials);
-        k->column_sum(partials + i * columns, x, dtype, bpt_cpu_min(block, rows - i * block), columns, columns);
-    }
-    bpt_cpu_sum_partials(partials, blocks, columns, columns, run->out[0]);
+    const int64_t block = bpt_cpu_sum_rows(rows);
+    const char *x = (const char *)run->in[0] + (size_t)(i * block * columns) * bpt_dtype_size(dtype);
+    float *sum = (float *)run->scratch + i * columns;
+    memset(sum, 0, (size_t)columns * sizeof *sum);
+    bpt_cpu_kernels()->column_sum(sum, x, dtype, bpt_cpu_min(block, rows - i * block), columns, columns);
+}
+
+void bpt_cpu_run_COLUMN_SUM(const bpt_host_run_t *run) {
+    const int64_t rows = bpt_shape_rows(&run->call->in[0].shape), columns = bpt_shape_columns(&run->call->in[0].shape);
+    const int64_t blocks = bpt_cpu_blocks(rows, bpt_cpu_sum_rows(rows));
+    bpt_team_for(run->team, blocks, sum_columns, run);
+    bpt_cpu_sum_partials(run->scratch, blocks, columns, columns, run->out[0]);
 }
 
 bpt_status_t bpt_cpu_plan_SQUARE_SUM(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
@@ -39,13 +43,19 @@ bpt_status_t bpt_cpu_plan_SQUARE_SUM(const bpt_op_call_t *call, int threads, siz
     return BPT_OK;
 }
 
+static void sum_squares(const void *context, int64_t i, int thread) {
+    (void)thread;
+    const bpt_host_run_t *run = context;
+    const int64_t left = bpt_shape_count(&run->call->in[0].shape) - i * SQUARE_BLOCK;
+    ((double *)run->scratch)[i] =
+        bpt_cpu_kernels()->square_sum((const float *)run->in[0] + i * SQUARE_BLOCK, bpt_cpu_min(SQUARE_BLOCK, left));
+}
+
 void bpt_cpu_run_SQUARE_SUM(const bpt_host_run_t *run) {
-    const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
-    const float *x = run->in[0];
-    const int64_t n = bpt_shape_count(&run->call->in[0].shape), blocks = bpt_cpu_blocks(n, SQUARE_BLOCK);
-    double *partials = run->scratch, sum = 0;
-#pragma omp parallel for num_threads(run->threads) schedule(static)
-    for (int64_t i = 0; i < blocks; ++i) partials[i] = k->square_sum(x + i * SQUARE_BLOCK, bpt_cpu_min(SQUARE_BLOCK, n - i * SQUARE_BLOCK));
+    const int64_t blocks = bpt_cpu_blocks(bpt_shape_count(&run->call->in[0].shape), SQUARE_BLOCK);
+    const double *partials = run->scratch;
+    double sum = 0;
+    bpt_team_for(run->team, blocks, sum_squares, run);
     for (int64_t i = 0; i < blocks; ++i) sum += partials[i];
     *(float *)run->out[0] = (float)sum;
 }

@@ -1,7 +1,7 @@
 // add_rows.
 #include "backends/cpu/cpu.h"
 
-enum { PIECE = 1024 };
+enum { PIECE = 1024, ROWS = 16 };  // elements in a thread's buffer, rows of one piece of work
 
 // One row, piece by piece through f32: out = a (zeros when NULL) + b (nothing when NULL).
 static void add_row(const bpt_host_run_t *run, int64_t row, int64_t b_row, int64_t d) {
@@ -22,9 +22,14 @@ static void add_row(const bpt_host_run_t *run, int64_t row, int64_t b_row, int64
     }
 }
 
-void bpt_cpu_run_ADD_ROWS(const bpt_host_run_t *run) {
+static void add_block(const void *context, int64_t block, int thread) {
+    (void)thread;
+    const bpt_host_run_t *run = context;
     const bpt_rows_attrs_t *attrs = &run->attrs->rows;
-    const int64_t d = bpt_shape_columns(&run->call->out[0].shape);
-#pragma omp parallel for num_threads(run->threads) schedule(static)
-    for (int64_t row = 0; row < attrs->rows; ++row) add_row(run, row, row - attrs->row, d);
+    const int64_t d = bpt_shape_columns(&run->call->out[0].shape), end = bpt_cpu_min((block + 1) * ROWS, attrs->rows);
+    for (int64_t row = block * ROWS; row < end; ++row) add_row(run, row, row - attrs->row, d);
+}
+
+void bpt_cpu_run_ADD_ROWS(const bpt_host_run_t *run) {
+    bpt_team_for(run->team, bpt_cpu_blocks(run->attrs->rows.rows, ROWS), add_block, run);
 }

@@ -42,17 +42,38 @@ static layout_t make_layout(const bpt_op_call_t *call) {
 // The three products of `rows` rows: logits = h W^T, dh = dlogits W, dW (+)= dlogits^T h. A bf16 dlogits lies in place of the f32 one,
 // so that its rows are twice as far apart as they are long.
 static bpt_gemm_t logits_product(const layout_t *l, int64_t rows) {
-    return (bpt_gemm_t){.a_dtype = l->h_type, .b_dtype = l->w_type, .transpose_b = true, .m = rows, .n = l->v, .k = l->d,
-                        .lda = l->d, .ldb = l->d, .ldc = l->v};
+    return (bpt_gemm_t){.a_dtype = l->h_type,
+                        .b_dtype = l->w_type,
+                        .transpose_b = true,
+                        .m = rows,
+                        .n = l->v,
+                        .k = l->d,
+                        .lda = l->d,
+                        .ldb = l->d,
+                        .ldc = l->v};
 }
 static int64_t dlogits_stride(const layout_t *l) { return l->dlogits_type == BPT_F32 ? l->v : 2 * l->v; }
 static bpt_gemm_t dh_product(const layout_t *l, int64_t rows) {
-    return (bpt_gemm_t){.a_dtype = l->dlogits_type, .b_dtype = l->w_type, .m = rows, .n = l->d, .k = l->v,
-                        .lda = dlogits_stride(l), .ldb = l->d, .ldc = l->d};
+    return (bpt_gemm_t){.a_dtype = l->dlogits_type,
+                        .b_dtype = l->w_type,
+                        .m = rows,
+                        .n = l->d,
+                        .k = l->v,
+                        .lda = dlogits_stride(l),
+                        .ldb = l->d,
+                        .ldc = l->d};
 }
 static bpt_gemm_t dw_product(const layout_t *l, int64_t rows, bool first) {
-    return (bpt_gemm_t){.a_dtype = l->dlogits_type, .b_dtype = l->h_type, .transpose_a = true, .accumulate = !first, .m = l->v, .n = l->d,
-                        .k = rows, .lda = dlogits_stride(l), .ldb = l->d, .ldc = l->d};
+    return (bpt_gemm_t){.a_dtype = l->dlogits_type,
+                        .b_dtype = l->h_type,
+                        .transpose_a = true,
+                        .accumulate = !first,
+                        .m = l->v,
+                        .n = l->d,
+                        .k = rows,
+                        .lda = dlogits_stride(l),
+                        .ldb = l->d,
+                        .ldc = l->d};
 }
 
 // Rows are taken a chunk at a time, then by falling powers of two, the last ones filled up to SMALLEST with rows of zeros: so there are
@@ -101,31 +122,52 @@ typedef struct {
 
 static bool is_dense(const piece_t *p) { return p->rows[p->count - 1] - p->rows[0] == p->count - 1; }
 
-static void gather_h(const state_t *s, piece_t *p) {
-    const size_t bytes = (size_t)s->l.d * bpt_dtype_size(s->l.h_type);
-    const char *h = s->run->in[0];
-    p->h = h + (size_t)p->rows[0] * bytes;
-    if (is_dense(p) && p->count == p->size) return;
-    p->h = s->h_rows;
-#pragma omp parallel for num_threads(s->run->threads) schedule(static)
-    for (int64_t i = 0; i < p->size; ++i) {
-        char *out = (char *)s->h_rows + (size_t)i * bytes;
+// A piece as the bodies of loops see it.
+typedef struct {
+    const state_t *s;
+    const piece_t *p;
+    const float *dh;
+} work_t;
+
+static size_t h_row_bytes(const state_t *s) { return (size_t)s->l.d * bpt_dtype_size(s->l.h_type); }
+
+static void gather_block(const void *context, int64_t block, int thread) {
+    (void)thread;
+    const work_t *w = context;
+    const piece_t *p = w->p;
+    const size_t bytes = h_row_bytes(w->s);
+    for (int64_t i = block * BLOCK; i < bpt_cpu_min((block + 1) * BLOCK, p->size); ++i) {
+        char *out = (char *)w->s->h_rows + (size_t)i * bytes;
         if (i < p->count)
-            memcpy(out, h + (size_t)p->rows[i] * bytes, bytes);
+            memcpy(out, (const char *)w->s->run->in[0] + (size_t)p->rows[i] * bytes, bytes);
         else
             memset(out, 0, bytes);
     }
 }
 
-// nll of a block of rows; with a gradient the logits become dlogits, and their column sums are added to `db` (NULL = none).
-static void run_block(const state_t *s, const piece_t *p, int64_t first, int64_t end, float *db) {
+static void gather_h(const state_t *s, piece_t *p) {
+    const size_t bytes = h_row_bytes(s);
+    const char *h = s->run->in[0];
+    p->h = h + (size_t)p->rows[0] * bytes;
+    if (is_dense(p) && p->count == p->size) return;
+    p->h = s->h_rows;
+    bpt_team_for(s->run->team, bpt_cpu_blocks(p->size, BLOCK), gather_block, &(work_t){s, p, NULL});
+}
+
+// nll of a block of rows; with a gradient the logits become dlogits, and their column sums the block's part of db, if there is one.
+static void run_block(const void *context, int64_t block, int thread) {
+    (void)thread;
+    const work_t *w = context;
+    const state_t *s = w->s;
+    const piece_t *p = w->p;
     const bpt_cpu_kernels_t *k = bpt_cpu_kernels();
     const bpt_host_run_t *run = s->run;
     const uint32_t *targets = run->in[3];
     const float *weights = run->in[4], *bias = run->in[2], dloss = s->l.gradient ? *(const float *)run->in[5] : 0;
     const int64_t v = s->l.v;
+    float *db = run->out[4] ? s->db_parts + block * v : NULL;
     if (db) memset(db, 0, (size_t)v * sizeof *db);
-    for (int64_t i = first; i < end; ++i) {
+    for (int64_t i = block * BLOCK; i < bpt_cpu_min((block + 1) * BLOCK, p->size); ++i) {
         float *logits = s->logits + i * v;
         if (i >= p->count) {  // a row that only fills up
             memset(logits, 0, (size_t)v * sizeof *logits);
@@ -142,13 +184,21 @@ static void run_block(const state_t *s, const piece_t *p, int64_t first, int64_t
 static void run_rows(const state_t *s, const piece_t *p) {
     const bpt_host_run_t *run = s->run;
     const bpt_gemm_t g = logits_product(&s->l, p->size);
-    bpt_gemm_run(&g, p->h, run->in[1], s->logits, s->products, run->threads);
+    bpt_gemm_run(&g, p->h, run->in[1], s->logits, s->products, run->team);
     const int64_t blocks = bpt_cpu_blocks(p->size, BLOCK), v = s->l.v;
     float *db = run->out[4];
-#pragma omp parallel for num_threads(run->threads) schedule(dynamic)
-    for (int64_t b = 0; b < blocks; ++b)
-        run_block(s, p, b * BLOCK, bpt_cpu_min((b + 1) * BLOCK, p->size), db ? s->db_parts + b * v : NULL);
+    bpt_team_for(run->team, blocks, run_block, &(work_t){s, p, NULL});
     for (int64_t b = 0; db && b < blocks; ++b) bpt_cpu_kernels()->add(db, s->db_parts + b * v, BPT_F32, v);
+}
+
+static void write_dh(const void *context, int64_t block, int thread) {
+    (void)thread;
+    const work_t *w = context;
+    const bpt_host_run_t *run = w->s->run;
+    const bpt_dtype_t dtype = run->call->out[2].dtype;
+    const int64_t d = w->s->l.d;
+    for (int64_t i = block * BLOCK; i < bpt_cpu_min((block + 1) * BLOCK, w->p->count); ++i)
+        bpt_cpu_convert_piece((char *)run->out[2] + (size_t)(w->p->rows[i] * d) * bpt_dtype_size(dtype), dtype, w->dh + i * d, BPT_F32, d);
 }
 
 static void run_gradients(const state_t *s, const piece_t *p, bool first) {
@@ -158,12 +208,9 @@ static void run_gradients(const state_t *s, const piece_t *p, bool first) {
     const bpt_gemm_t to_h = dh_product(&s->l, p->size), to_w = dw_product(&s->l, p->size, first);
     const bool direct = dtype == BPT_F32 && is_dense(p) && p->count == p->size;
     float *dh = direct ? (float *)run->out[2] + p->rows[0] * d : s->dh;
-    bpt_gemm_run(&to_h, s->logits, run->in[1], dh, s->products, run->threads);
-    bpt_gemm_run(&to_w, s->logits, p->h, run->out[3], s->products, run->threads);
-    if (direct) return;
-#pragma omp parallel for num_threads(run->threads) schedule(static)
-    for (int64_t i = 0; i < p->count; ++i)
-        bpt_cpu_convert_piece((char *)run->out[2] + (size_t)(p->rows[i] * d) * bpt_dtype_size(dtype), dtype, dh + i * d, BPT_F32, d);
+    bpt_gemm_run(&to_h, s->logits, run->in[1], dh, s->products, run->team);
+    bpt_gemm_run(&to_w, s->logits, p->h, run->out[3], s->products, run->team);
+    if (!direct) bpt_team_for(run->team, bpt_cpu_blocks(p->count, BLOCK), write_dh, &(work_t){s, p, dh});
 }
 
 // Numbers the scored rows, and gives everything that they may leave unwritten its value.
