@@ -24,6 +24,7 @@ struct bpt_safetensors {
     bpt_safetensors_tensor_t *tensors;  // in the order of the data
     const bpt_safetensors_tensor_t **by_name;
     size_t count;
+    bpt_hasher_t *hasher;  // of the file's bytes up to where they were read in order; NULL: not wanted
 };
 
 static bpt_status_t read_at(const bpt_safetensors_t *file, uint64_t offset, void *out, size_t length) {
@@ -32,6 +33,7 @@ static bpt_status_t read_at(const bpt_safetensors_t *file, uint64_t offset, void
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return bpt_fail_path("read", file->path, errno);
         if (got == 0) return bpt_fail(BPT_ERR_INPUT, "%s became shorter while it was read; copy it again", file->path);
+        if (file->hasher && offset == bpt_hasher_bytes(file->hasher)) bpt_hasher_add(file->hasher, to, (size_t)got);
         to += got;
         offset += (uint64_t)got;
         length -= (size_t)got;
@@ -153,8 +155,9 @@ static bpt_status_t load_header(bpt_safetensors_t *file, uint64_t file_bytes) {
     return status == BPT_OK ? parse_header(file) : status;
 }
 
-static bpt_status_t load(bpt_safetensors_t *file, const char *path) {
+static bpt_status_t load(bpt_safetensors_t *file, const char *path, bool hashed) {
     BPT_TRY(bpt_strdup(path, &file->path));
+    if (hashed) BPT_TRY(bpt_hasher_create(&file->hasher));
     file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // opening a pipe must not wait
     if (file->fd < 0) return bpt_fail_path("open", path, errno);
     struct stat info;
@@ -165,17 +168,20 @@ static bpt_status_t load(bpt_safetensors_t *file, const char *path) {
     return status == BPT_ERR_INPUT ? bpt_context(status, "%s is not a valid safetensors file", path) : status;
 }
 
-bpt_status_t bpt_safetensors_open(const char *path, bpt_safetensors_t **out) {
+static bpt_status_t open_file(const char *path, bool hashed, bpt_safetensors_t **out) {
     bpt_safetensors_t *file;
     BPT_TRY(bpt_alloc(1, sizeof *file, &file));
     file->fd = -1;
-    const bpt_status_t status = load(file, path);
+    const bpt_status_t status = load(file, path, hashed);
     if (status == BPT_OK)
         *out = file;
     else
         bpt_safetensors_close(file);
     return status;
 }
+
+bpt_status_t bpt_safetensors_open(const char *path, bpt_safetensors_t **out) { return open_file(path, false, out); }
+bpt_status_t bpt_safetensors_open_hashed(const char *path, bpt_safetensors_t **out) { return open_file(path, true, out); }
 
 void bpt_safetensors_close(bpt_safetensors_t *file) {
     if (!file) return;
@@ -184,6 +190,7 @@ void bpt_safetensors_close(bpt_safetensors_t *file) {
     bpt_free(file->tensors);
     bpt_free((void *)file->by_name);
     bpt_free(file->path);
+    bpt_hasher_destroy(file->hasher);
     bpt_free(file);
 }
 
@@ -211,6 +218,16 @@ bpt_status_t bpt_safetensors_read(const bpt_safetensors_t *file, const bpt_safet
                         t->name);
     const uint64_t size = bpt_safetensors_dtype_size(t->dtype);
     return read_at(file, file->data_start + t->offset + (uint64_t)first * size, out, (size_t)((uint64_t)count * size));
+}
+
+bpt_status_t bpt_safetensors_checksum(const bpt_safetensors_t *file, bpt_checksum_t *out) {
+    char block[65536];
+    const uint64_t end = file->data_start + file->data_bytes;
+    if (!file->hasher) return bpt_fail(BPT_ERR_INTERNAL, "%s was not opened to be hashed", file->path);
+    for (uint64_t at; (at = bpt_hasher_bytes(file->hasher)) < end;)
+        BPT_TRY(read_at(file, at, block, end - at < sizeof block ? (size_t)(end - at) : sizeof block));
+    *out = bpt_hasher_sum(file->hasher);
+    return BPT_OK;
 }
 
 static void convert(bpt_safetensors_dtype_t dtype, const void *from, int64_t count, float *to) {

@@ -53,6 +53,7 @@ struct bpt_safetensors_writer {
     json_t *header, *metadata;  // tensors; the metadata become the header's first key when it is written
     uint64_t total, written;    // bytes of data
     bpt_file_writer_t *file;    // NULL until the header is written
+    bpt_hasher_t *hasher;       // of everything written
 };
 
 bpt_status_t bpt_safetensors_writer_create(const char *path, bpt_safetensors_writer_t **out) {
@@ -61,6 +62,7 @@ bpt_status_t bpt_safetensors_writer_create(const char *path, bpt_safetensors_wri
     w->header = json_object();
     w->metadata = json_object();
     bpt_status_t status = bpt_strdup(path, &w->path);
+    if (status == BPT_OK) status = bpt_hasher_create(&w->hasher);
     if (status == BPT_OK && (!w->header || !w->metadata)) status = bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing %s", path);
     if (status != BPT_OK) {
         bpt_safetensors_writer_destroy(w);
@@ -108,6 +110,11 @@ bpt_status_t bpt_safetensors_writer_declare(bpt_safetensors_writer_t *w, const c
     return BPT_OK;
 }
 
+static bpt_status_t put(bpt_safetensors_writer_t *w, const void *bytes, size_t length) {
+    bpt_hasher_add(w->hasher, bytes, length);
+    return bpt_file_writer_write(w->file, bytes, length);
+}
+
 static bpt_status_t write_header(bpt_safetensors_writer_t *w) {
     json_t *whole = json_object();
     bool stored = whole && (!json_object_size(w->metadata) || !json_object_set(whole, "__metadata__", w->metadata));
@@ -121,9 +128,9 @@ static bpt_status_t write_header(bpt_safetensors_writer_t *w) {
         status = bpt_fail(BPT_ERR_INPUT, "%s would have a header of more than 100 MB; store fewer tensors", w->path);
     const uint64_t prefix = padded;
     if (status == BPT_OK) status = bpt_file_writer_open(w->path, &w->file);
-    if (status == BPT_OK) status = bpt_file_writer_write(w->file, &prefix, sizeof prefix);
-    if (status == BPT_OK) status = bpt_file_writer_write(w->file, text, length);
-    if (status == BPT_OK) status = bpt_file_writer_write(w->file, "       ", padded - length);
+    if (status == BPT_OK) status = put(w, &prefix, sizeof prefix);
+    if (status == BPT_OK) status = put(w, text, length);
+    if (status == BPT_OK) status = put(w, "       ", padded - length);
     free(text);
     return status;
 }
@@ -132,7 +139,7 @@ bpt_status_t bpt_safetensors_writer_data(bpt_safetensors_writer_t *w, const void
     if (length > w->total - w->written)
         return bpt_fail(BPT_ERR_INTERNAL, "more data for %s than the %" PRIu64 " bytes of its declared tensors", w->path, w->total);
     if (!w->file) BPT_TRY(write_header(w));
-    BPT_TRY(bpt_file_writer_write(w->file, bytes, length));
+    BPT_TRY(put(w, bytes, length));
     w->written += length;
     return BPT_OK;
 }
@@ -145,9 +152,12 @@ bpt_status_t bpt_safetensors_writer_finish(bpt_safetensors_writer_t *w) {
     return bpt_file_writer_commit(w->file);
 }
 
+bpt_checksum_t bpt_safetensors_writer_checksum(const bpt_safetensors_writer_t *w) { return bpt_hasher_sum(w->hasher); }
+
 void bpt_safetensors_writer_destroy(bpt_safetensors_writer_t *w) {
     if (!w) return;
     bpt_file_writer_close(w->file);
+    bpt_hasher_destroy(w->hasher);
     json_decref(w->header);
     json_decref(w->metadata);
     bpt_free(w->path);

@@ -318,13 +318,53 @@ static void files_of_other_programs_are_read(void **state) {
     assert_true(read > 0);
 }
 
+// Whether all of it was read before, in order or not, or nothing.
+static void the_checksum_of_a_file_is_that_of_its_bytes(void **state) {
+    (void)state;
+    static float values[50000];
+    for (size_t i = 0; i < BPT_COUNT(values); ++i) values[i] = (float)i;
+    const char *path = test_path("summed.safetensors");
+    bpt_safetensors_writer_t *w;
+    assert_ok(bpt_safetensors_writer_create(path, &w));
+    assert_ok(bpt_safetensors_writer_metadata(w, "format", "bpt"));
+    assert_ok(bpt_safetensors_writer_declare(w, "a", BPT_ST_F32, 1, (int64_t[]){20000}));
+    assert_ok(bpt_safetensors_writer_declare(w, "b", BPT_ST_F32, 1, (int64_t[]){30000}));
+    assert_ok(bpt_safetensors_writer_data(w, values, sizeof values));
+    assert_ok(bpt_safetensors_writer_finish(w));
+    const bpt_checksum_t written = bpt_safetensors_writer_checksum(w);
+    bpt_safetensors_writer_destroy(w);
+
+    size_t length;
+    char *bytes = test_read_file(path, &length);
+    const bpt_checksum_t whole = bpt_checksum_of(bytes, length);
+    bpt_checksum_t sum;
+    free(bytes);
+    assert_true(bpt_checksum_equal(&written, &whole));
+    assert_ok(bpt_checksum_read(path, &sum));
+    assert_true(bpt_checksum_equal(&sum, &whole));
+    static const struct {
+        const char *tensor;
+        int64_t first, count;
+    } reads[][3] = {
+        {{"a", 0, 20000}, {"b", 0, 10000}, {"b", 10000, 20000}}, {{"b", 5, 7}, {"a", 0, 20000}, {"b", 0, 3}}, {{"b", 0, 30000}}, {{0}}};
+    for (size_t c = 0; c < BPT_COUNT(reads); ++c) {
+        bpt_safetensors_t *f;
+        assert_ok(bpt_safetensors_open_hashed(path, &f));
+        for (int i = 0; i < 3 && reads[c][i].tensor; ++i)
+            assert_ok(bpt_safetensors_read(f, bpt_safetensors_find(f, reads[c][i].tensor), reads[c][i].first, reads[c][i].count, values));
+        assert_ok(bpt_safetensors_checksum(f, &sum));
+        assert_true(bpt_checksum_equal(&sum, &whole));
+        bpt_safetensors_close(f);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_reads_back_bit_for_bit),     cmocka_unit_test(halves_and_doubles_become_floats),
         cmocka_unit_test(writer_refuses_what_it_was_not_told),        cmocka_unit_test(every_broken_file_is_refused_with_its_reason),
         cmocka_unit_test(every_truncation_of_a_file_is_refused),      cmocka_unit_test(places_beyond_4_gib_are_read),
         cmocka_unit_test(what_is_no_file_is_refused_without_waiting), cmocka_unit_test(failing_allocations_leak_nothing),
-        cmocka_unit_test(files_of_other_programs_are_read),
+        cmocka_unit_test(files_of_other_programs_are_read),           cmocka_unit_test(the_checksum_of_a_file_is_that_of_its_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #ifndef BPT_SAFETENSORS_H
 #define BPT_SAFETENSORS_H
 
-#include "bpt/status.h"
+#include "bpt/checksum.h"
 
 BPT_BEGIN_DECLS
 
@@ -45,6 +45,10 @@ typedef struct {
 typedef struct bpt_safetensors bpt_safetensors_t;
 
 BPT_API bpt_status_t bpt_safetensors_open(const char *path, bpt_safetensors_t **out) BPT_MUST_USE;
+// The same, and what is read is hashed on its way: no second pass over the file, but one thread only.
+BPT_API bpt_status_t bpt_safetensors_open_hashed(const char *path, bpt_safetensors_t **out) BPT_MUST_USE;
+// Of the whole file, which was opened hashed. Data that were not read in the order of the file are read here.
+BPT_API bpt_status_t bpt_safetensors_checksum(const bpt_safetensors_t *file, bpt_checksum_t *out) BPT_MUST_USE;
 BPT_API void bpt_safetensors_close(bpt_safetensors_t *file);
 BPT_API const char *bpt_safetensors_path(const bpt_safetensors_t *file);
 BPT_API size_t bpt_safetensors_count(const bpt_safetensors_t *file);
@@ -52,7 +56,7 @@ BPT_API size_t bpt_safetensors_count(const bpt_safetensors_t *file);
 BPT_API const bpt_safetensors_tensor_t *bpt_safetensors_at(const bpt_safetensors_t *file, size_t index);
 BPT_API const bpt_safetensors_tensor_t *bpt_safetensors_find(const bpt_safetensors_t *file, const char *name);  // NULL: none
 BPT_API const char *bpt_safetensors_metadata(const bpt_safetensors_t *file, const char *key);                   // NULL: none
-// Elements [first, first + count) as they are stored; safe to call from several threads.
+// Elements [first, first + count) as they are stored; safe to call from several threads, unless the file was opened hashed.
 BPT_API bpt_status_t bpt_safetensors_read(const bpt_safetensors_t *file, const bpt_safetensors_tensor_t *tensor, int64_t first,
                                           int64_t count, void *out) BPT_MUST_USE;
 // The same as f32, from F32, F16, BF16 or F64; other types are BPT_ERR_INPUT.
@@ -70,7 +74,8 @@ BPT_API bpt_status_t bpt_safetensors_writer_declare(bpt_safetensors_writer_t *wr
                                                     int rank, const int64_t *shape) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_safetensors_writer_data(bpt_safetensors_writer_t *writer, const void *bytes, size_t length) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_safetensors_writer_finish(bpt_safetensors_writer_t *writer) BPT_MUST_USE;
-BPT_API void bpt_safetensors_writer_destroy(bpt_safetensors_writer_t *writer);  // without finish nothing is left behind
+BPT_API bpt_checksum_t bpt_safetensors_writer_checksum(const bpt_safetensors_writer_t *writer);  // of the file, once it is finished
+BPT_API void bpt_safetensors_writer_destroy(bpt_safetensors_writer_t *writer);                   // without finish nothing is left behind
 
 BPT_END_DECLS
 
