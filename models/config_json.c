@@ -218,12 +218,24 @@ static bpt_status_t read_all(const json_t *o, bpt_model_config_t *c) {
     return bpt_model_config_check(c);
 }
 
-bpt_status_t bpt_model_config_from_json(const json_t *object, const char *where, bpt_model_config_t *config) {
+static bpt_status_t read_part(const json_t *object, const char *where, bpt_model_config_t *config) {
     bpt_status_t status = read_all(object, config);
     if (status == BPT_ERR_USAGE) status = BPT_ERR_INPUT;  // the same mistake, but in a file
-    if (status != BPT_OK) return bpt_context(status, "%s", where);
+    return bpt_context(status, "%s", where);
+}
+
+bpt_status_t bpt_model_config_from_json(const json_t *object, const char *where, bpt_model_config_t *config) {
+    BPT_TRY(read_part(object, where, config));
     warn_of_unknown_keys(object, where);
     return BPT_OK;
+}
+
+bpt_status_t bpt_model_config_read(const char *path, bpt_model_config_t *config) {
+    json_t *object;
+    BPT_TRY(bpt_json_read(path, &object));
+    const bpt_status_t status = read_part(object, path, config);
+    json_decref(object);
+    return status;
 }
 
 bpt_status_t bpt_model_config_parse(const char *text, const char *where, bpt_model_config_t *config) {
@@ -231,5 +243,40 @@ bpt_status_t bpt_model_config_parse(const char *text, const char *where, bpt_mod
     BPT_TRY(bpt_json_parse(text, strlen(text), where, &object));
     const bpt_status_t status = bpt_model_config_from_json(object, where, config);
     json_decref(object);
+    return status;
+}
+
+// ---- comparing
+
+static bpt_status_t value_text(const json_t *value, char **out) {
+    return value ? bpt_json_format(value, 0, out) : bpt_strdup("absent", out);
+}
+
+static bpt_status_t fail_key(const char *key, const json_t *a, const char *a_path, const json_t *b, const char *b_path) {
+    char *in_a, *in_b;
+    BPT_TRY(value_text(a, &in_a));
+    bpt_status_t status = value_text(b, &in_b);
+    if (status == BPT_OK) {
+        status = bpt_fail(BPT_ERR_INPUT,
+                          "key \"%s\" is %s in %s and %s in %s; these files do not belong together: copy both from the "
+                          "same run",
+                          key, in_a, a_path, in_b, b_path);
+        bpt_free(in_b);
+    }
+    bpt_free(in_a);
+    return status;
+}
+
+bpt_status_t bpt_model_config_compare(const bpt_model_config_t *a, const char *a_path, const bpt_model_config_t *b, const char *b_path) {
+    json_t *in_a, *in_b = NULL;
+    BPT_TRY(bpt_model_config_to_json(a, &in_a));
+    bpt_status_t status = bpt_model_config_to_json(b, &in_b);
+    for (int i = 0; status == BPT_OK && known_keys[i]; ++i) {
+        const json_t *of_a = json_object_get(in_a, known_keys[i]), *of_b = json_object_get(in_b, known_keys[i]);
+        if (of_a == of_b || json_equal(of_a, of_b)) continue;  // the same pointer: absent from both
+        status = fail_key(known_keys[i], of_a, a_path, of_b, b_path);
+    }
+    json_decref(in_a);
+    json_decref(in_b);
     return status;
 }

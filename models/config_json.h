@@ -21,7 +21,13 @@ bpt_status_t bpt_model_config_to_json(const bpt_model_config_t *config, json_t *
 // `where`; wrong types and values are BPT_ERR_INPUT and name the key. The result is checked.
 bpt_status_t bpt_model_config_from_json(const json_t *object, const char *where, bpt_model_config_t *config) BPT_MUST_USE;
 
-// The same with text (the metadata string). *out is freed with bpt_free.
+// The model part of a run's config.json, which has other keys beside it.
+bpt_status_t bpt_model_config_read(const char *path, bpt_model_config_t *config) BPT_MUST_USE;
+// BPT_ERR_INPUT unless both are the same model: names the first key that differs, with its value in `a_path` and `b_path`.
+bpt_status_t bpt_model_config_compare(const bpt_model_config_t *a, const char *a_path, const bpt_model_config_t *b,
+                                      const char *b_path) BPT_MUST_USE;
+
+// As text on one line (the metadata string). *out is freed with bpt_free.
 bpt_status_t bpt_model_config_format(const bpt_model_config_t *config, char **out) BPT_MUST_USE;
 bpt_status_t bpt_model_config_parse(const char *text, const char *where, bpt_model_config_t *config) BPT_MUST_USE;
 

@@ -25,11 +25,12 @@ uint64_t bpt_runner_device_bytes(const bpt_runner_t *runner);  // states and wor
 
 // ---- Parameters
 bpt_status_t bpt_runner_init(bpt_runner_t *runner, uint64_t seed) BPT_MUST_USE;
-// A model file, strictly of this configuration (the metadata is not read here: bpt_model_config_parse).
-bpt_status_t bpt_runner_load(bpt_runner_t *runner, const char *path) BPT_MUST_USE;
-bpt_status_t bpt_runner_save(bpt_runner_t *runner, const char *path) BPT_MUST_USE;
-bpt_status_t bpt_runner_load_moments(bpt_runner_t *runner, const char *path) BPT_MUST_USE;
-bpt_status_t bpt_runner_save_moments(bpt_runner_t *runner, const char *path) BPT_MUST_USE;
+// Files: strictly of this configuration (the metadata are not read here: bpt_model_config_parse). `non_finite`: numbers that are not finite
+// are taken, not refused. *sum is that of the file; NULL: not wanted.
+bpt_status_t bpt_runner_load(bpt_runner_t *runner, const char *path, bool non_finite, bpt_checksum_t *sum) BPT_MUST_USE;
+bpt_status_t bpt_runner_save(bpt_runner_t *runner, const char *path, bpt_checksum_t *sum) BPT_MUST_USE;
+bpt_status_t bpt_runner_load_moments(bpt_runner_t *runner, const char *path, bool non_finite, bpt_checksum_t *sum) BPT_MUST_USE;
+bpt_status_t bpt_runner_save_moments(bpt_runner_t *runner, const char *path, bpt_checksum_t *sum) BPT_MUST_USE;
 bpt_status_t bpt_runner_set(bpt_runner_t *runner, const char *name, const float *values) BPT_MUST_USE;  // one whole parameter
 bpt_status_t bpt_runner_get(bpt_runner_t *runner, const char *name, float *values) BPT_MUST_USE;
 
@@ -63,7 +64,7 @@ bpt_status_t bpt_runner_evaluate(bpt_runner_t *runner, const bpt_batch_t *batch,
 bpt_status_t bpt_runner_logits(bpt_runner_t *runner, const bpt_batch_t *batch, float *logits) BPT_MUST_USE;
 // Adds the gradient of sum weights * nll to the sums (first: starts them); *loss as above.
 bpt_status_t bpt_runner_gradient(bpt_runner_t *runner, const bpt_batch_t *batch, bool first, double *loss) BPT_MUST_USE;
-// Writes the sums times `scale` as safetensors under the parameters' names.
+// Writes the sums times `scale` as safetensors under the parameters' names; BPT_ERR_NUMERIC when one is not finite.
 bpt_status_t bpt_runner_save_gradient(bpt_runner_t *runner, double scale, const char *path) BPT_MUST_USE;
 // The sums, in the layout of the trained part of the arena (params.h).
 bpt_status_t bpt_runner_read_gradient(bpt_runner_t *runner, float *out) BPT_MUST_USE;

@@ -1,4 +1,5 @@
 // Parameters and moments of a runner: initial values, files, single parameters (see runner.h).
+#include <math.h>
 #include <stdint.h>
 
 #include "bpt/alloc.h"
@@ -28,29 +29,30 @@ bpt_status_t bpt_runner_init(bpt_runner_t *r, uint64_t seed) {
     return status;
 }
 
-bpt_status_t bpt_runner_load(bpt_runner_t *r, const char *path) {
+bpt_status_t bpt_runner_load(bpt_runner_t *r, const char *path, bool non_finite, bpt_checksum_t *sum) {
     float *arena;
     BPT_TRY(fetch(r, BPT_STATE_PARAMS, false, &arena));
     const bpt_param_set_t set = {.prefix = "", .arena = arena};
-    bpt_status_t status = bpt_params_read(&r->params, path, &set, 1);
+    bpt_status_t status = bpt_params_read(&r->params, path, &set, 1, non_finite, sum);
     if (status == BPT_OK) status = store(r, BPT_STATE_PARAMS, arena);
     bpt_free(arena);
     return status;
 }
 
-bpt_status_t bpt_runner_save(bpt_runner_t *r, const char *path) {
+bpt_status_t bpt_runner_save(bpt_runner_t *r, const char *path, bpt_checksum_t *sum) {
     float *arena;
     char *config = NULL;
     BPT_TRY(fetch(r, BPT_STATE_PARAMS, true, &arena));
     const bpt_param_set_t set = {.prefix = "", .arena = arena};
     bpt_status_t status = bpt_model_config_format(&r->config, &config);
-    if (status == BPT_OK) status = bpt_params_write(&r->params, path, config, &set, 1);
+    const bpt_params_metadata_t metadata[] = {{"config", config}, {0}};
+    if (status == BPT_OK) status = bpt_params_write(&r->params, path, metadata, &set, 1, sum);
     bpt_free(config);
     bpt_free(arena);
     return status;
 }
 
-static bpt_status_t moments(bpt_runner_t *r, const char *path, bool load) {
+static bpt_status_t moments(bpt_runner_t *r, const char *path, bool load, bool non_finite, bpt_checksum_t *sum) {
     float *m, *v;
     BPT_TRY(fetch(r, BPT_STATE_M, !load, &m));
     bpt_status_t status = fetch(r, BPT_STATE_V, !load, &v);
@@ -59,7 +61,7 @@ static bpt_status_t moments(bpt_runner_t *r, const char *path, bool load) {
         return status;
     }
     const bpt_param_set_t sets[] = {{.prefix = "m.", .arena = m, .trained_only = true}, {.prefix = "v.", .arena = v, .trained_only = true}};
-    status = load ? bpt_params_read(&r->params, path, sets, 2) : bpt_params_write(&r->params, path, NULL, sets, 2);
+    status = load ? bpt_params_read(&r->params, path, sets, 2, non_finite, sum) : bpt_params_write(&r->params, path, NULL, sets, 2, sum);
     if (status == BPT_OK && load) status = store(r, BPT_STATE_M, m);
     if (status == BPT_OK && load) status = store(r, BPT_STATE_V, v);
     bpt_free(m);
@@ -67,15 +69,22 @@ static bpt_status_t moments(bpt_runner_t *r, const char *path, bool load) {
     return status;
 }
 
-bpt_status_t bpt_runner_load_moments(bpt_runner_t *r, const char *path) { return moments(r, path, true); }
-bpt_status_t bpt_runner_save_moments(bpt_runner_t *r, const char *path) { return moments(r, path, false); }
+bpt_status_t bpt_runner_load_moments(bpt_runner_t *r, const char *path, bool non_finite, bpt_checksum_t *sum) {
+    return moments(r, path, true, non_finite, sum);
+}
+bpt_status_t bpt_runner_save_moments(bpt_runner_t *r, const char *path, bpt_checksum_t *sum) { return moments(r, path, false, false, sum); }
 
 bpt_status_t bpt_runner_save_gradient(bpt_runner_t *r, double scale, const char *path) {
     float *sums;
     BPT_TRY(fetch(r, BPT_STATE_SUMS, true, &sums));
-    for (int64_t i = 0; i < r->params.trained_elements; ++i) sums[i] = (float)((double)sums[i] * scale);
+    bool finite = true;
+    for (int64_t i = 0; i < r->params.trained_elements; ++i) {
+        sums[i] = (float)((double)sums[i] * scale);
+        finite &= isfinite(sums[i]) != 0;
+    }
     const bpt_param_set_t set = {.prefix = "", .arena = sums, .trained_only = true};
-    const bpt_status_t status = bpt_params_write(&r->params, path, NULL, &set, 1);
+    const bpt_status_t status = finite ? bpt_params_write(&r->params, path, NULL, &set, 1, NULL)
+                                       : bpt_fail(BPT_ERR_NUMERIC, "the gradient is not finite, so %s is not written", path);
     bpt_free(sums);
     return status;
 }

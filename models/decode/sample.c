@@ -62,11 +62,14 @@ bpt_status_t bpt_sampler_draw(bpt_sampler_t *s, const float *logits, uint64_t dr
     const bpt_sample_options_t *o = &s->options;
     int64_t count = 0, best = -1;
     for (int64_t i = 0; i < s->vocab; ++i) {
-        if (isnan(logits[i]) || logits[i] == -INFINITY) continue;
+        if (isnan(logits[i]) || logits[i] == INFINITY)
+            return bpt_fail(BPT_ERR_NUMERIC, "the logit of token %lld is %g: the model's parameters are damaged or too large", (long long)i,
+                            (double)logits[i]);
+        if (logits[i] == -INFINITY) continue;
         if (best < 0 || logits[i] > logits[best]) best = i;
         s->candidates[count++] = (candidate_t){logits[i], (uint32_t)i};
     }
-    if (best < 0 || isinf(logits[best])) return bpt_fail(BPT_ERR_NUMERIC, "no logit is finite: the model's parameters are damaged");
+    if (best < 0) return bpt_fail(BPT_ERR_NUMERIC, "no logit is finite: the model's parameters are damaged");
     *token = (uint32_t)best;
     if (o->temperature == 0) return BPT_OK;
     const bool cut = (o->top_k > 0 && o->top_k < count) || o->top_p < 1;

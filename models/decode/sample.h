@@ -17,7 +17,8 @@ typedef struct bpt_sampler bpt_sampler_t;
 // BPT_ERR_USAGE for a temperature below 0, top_k below 0, top_p outside (0, 1].
 bpt_status_t bpt_sampler_create(const bpt_sample_options_t *options, int64_t vocab, bpt_sampler_t **out) BPT_MUST_USE;
 void bpt_sampler_destroy(bpt_sampler_t *sampler);
-// Draw number `draw` (0, 1, ..). Allocates nothing. BPT_ERR_NUMERIC when no logit is finite.
+// Draw number `draw` (0, 1, ..). Allocates nothing. A token whose logit is -infinity is never drawn; BPT_ERR_NUMERIC when
+// all are, or when one is infinite or not a number.
 bpt_status_t bpt_sampler_draw(bpt_sampler_t *sampler, const float *logits, uint64_t draw, uint32_t *token) BPT_MUST_USE;
 
 #endif

@@ -1,5 +1,6 @@
 // Parameters to and from safetensors files (see params.h).
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,14 +32,17 @@ static bpt_status_t write_values(const bpt_param_t *p, const char *name, float *
     return bpt_safetensors_writer_data(user, values, (size_t)p->count * sizeof *values);
 }
 
-bpt_status_t bpt_params_write(const bpt_params_t *params, const char *path, const char *config, const bpt_param_set_t *sets, int n_sets) {
+bpt_status_t bpt_params_write(const bpt_params_t *params, const char *path, const bpt_params_metadata_t *metadata,
+                              const bpt_param_set_t *sets, int n_sets, bpt_checksum_t *sum) {
     bpt_safetensors_writer_t *writer;
     BPT_TRY(bpt_safetensors_writer_create(path, &writer));
     bpt_status_t status = bpt_safetensors_writer_metadata(writer, "format", "bpt");
-    if (status == BPT_OK && config) status = bpt_safetensors_writer_metadata(writer, "config", config);
+    for (const bpt_params_metadata_t *m = metadata; m && m->key && status == BPT_OK; ++m)
+        if (m->value) status = bpt_safetensors_writer_metadata(writer, m->key, m->value);
     if (status == BPT_OK) status = each(params, sets, n_sets, declare, writer);
     if (status == BPT_OK) status = each(params, sets, n_sets, write_values, writer);
     if (status == BPT_OK) status = bpt_safetensors_writer_finish(writer);
+    if (status == BPT_OK && sum) *sum = bpt_safetensors_writer_checksum(writer);
     bpt_safetensors_writer_destroy(writer);
     return status;
 }
@@ -50,8 +54,45 @@ static void describe(int32_t rank, const int64_t *shape, char *text, size_t size
     if (used < size) snprintf(text + used, size - used, "]");
 }
 
+typedef struct {
+    bpt_safetensors_t *file;
+    bool non_finite;  // such numbers are taken
+} source_t;
+
+static int64_t count_non_finite(const float *values, int64_t count) {
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        found += (bits & 0x7f800000) == 0x7f800000;
+    }
+    return found;
+}
+
+static bpt_status_t fail_non_finite(const char *path, const char *name, const float *values, int64_t count) {
+    int64_t first = 0;
+    while (isfinite(values[first])) ++first;
+    return bpt_fail(BPT_ERR_INPUT,
+                    "%s: tensor \"%s\" has %" PRId64 " numbers of %" PRId64 " that are not finite, the first at index %" PRId64
+                    ": the file is damaged, or training diverged (bpt import --allow-non-finite takes it as it is)",
+                    path, name, count_non_finite(values, count), count, first);
+}
+
+// In pieces that stay in the cache while they are hashed and looked through.
+static bpt_status_t read_finite(const source_t *from, const bpt_safetensors_tensor_t *tensor, float *values) {
+    enum { PIECE = 1 << 17 };
+    int64_t non_finite = 0;
+    for (int64_t done = 0; done < tensor->count; done += PIECE) {
+        const int64_t some = tensor->count - done < PIECE ? tensor->count - done : PIECE;
+        BPT_TRY(bpt_safetensors_read_f32(from->file, tensor, done, some, values + done));
+        if (!from->non_finite) non_finite += count_non_finite(values + done, some);
+    }
+    return non_finite ? fail_non_finite(bpt_safetensors_path(from->file), tensor->name, values, tensor->count) : BPT_OK;
+}
+
 static bpt_status_t read_values(const bpt_param_t *p, const char *name, float *values, void *user) {
-    const bpt_safetensors_t *file = user;
+    const source_t *from = user;
+    const bpt_safetensors_t *file = from->file;
     const bpt_safetensors_tensor_t *tensor = bpt_safetensors_find(file, name);
     if (!tensor)
         return bpt_fail(BPT_ERR_INPUT, "%s has no tensor \"%s\"; was it written for another configuration?", bpt_safetensors_path(file),
@@ -65,7 +106,7 @@ static bpt_status_t read_values(const bpt_param_t *p, const char *name, float *v
         return bpt_fail(BPT_ERR_INPUT, "%s: tensor \"%s\" is %s, the configuration asks for %s", bpt_safetensors_path(file), name, got,
                         wanted);
     }
-    return bpt_safetensors_read_f32(file, tensor, 0, tensor->count, values);
+    return read_finite(from, tensor, values);
 }
 
 static bool expected(const bpt_params_t *params, const bpt_param_set_t *sets, int n_sets, const char *name) {
@@ -78,15 +119,17 @@ static bool expected(const bpt_params_t *params, const bpt_param_set_t *sets, in
     return false;
 }
 
-bpt_status_t bpt_params_read(const bpt_params_t *params, const char *path, const bpt_param_set_t *sets, int n_sets) {
-    bpt_safetensors_t *file;
-    BPT_TRY(bpt_safetensors_open(path, &file));
-    bpt_status_t status = each(params, sets, n_sets, read_values, file);
-    for (size_t i = 0; i < bpt_safetensors_count(file) && status == BPT_OK; ++i) {
-        const char *name = bpt_safetensors_at(file, i)->name;
+bpt_status_t bpt_params_read(const bpt_params_t *params, const char *path, const bpt_param_set_t *sets, int n_sets, bool non_finite,
+                             bpt_checksum_t *sum) {
+    source_t from = {.non_finite = non_finite};
+    BPT_TRY(sum ? bpt_safetensors_open_hashed(path, &from.file) : bpt_safetensors_open(path, &from.file));
+    bpt_status_t status = each(params, sets, n_sets, read_values, &from);
+    for (size_t i = 0; i < bpt_safetensors_count(from.file) && status == BPT_OK; ++i) {
+        const char *name = bpt_safetensors_at(from.file, i)->name;
         if (!expected(params, sets, n_sets, name))
             status = bpt_fail(BPT_ERR_INPUT, "%s: tensor \"%s\" belongs to no part of the configured model", path, name);
     }
-    bpt_safetensors_close(file);
+    if (status == BPT_OK && sum) status = bpt_safetensors_checksum(from.file, sum);
+    bpt_safetensors_close(from.file);
     return status;
 }

@@ -130,19 +130,33 @@ bpt_status_t bpt_run_checkpoint_commit(bpt_run_t *run, bool is_best, int64_t kee
 
 // ---- finding
 
-static bpt_status_t missing(const bpt_run_t *run, const char *what) {
+// "checkpoints 5, 10", the last six at most and none of step `but`; "no checkpoint at all".
+static bpt_status_t list_text(const bpt_run_t *run, int64_t but, char *text, size_t bytes) {
     int64_t *steps;
-    size_t count;
+    size_t count, n = 0;
     BPT_TRY(bpt_run_checkpoint_list(run, &steps, &count));
-    char there[160] = "no checkpoint at all";
-    const size_t first = count > 6 ? count - 6 : 0;
-    for (size_t i = first, used = 0; i < count && used < sizeof there; ++i)
-        used += (size_t)snprintf(there + used, sizeof there - used, "%s%" PRId64,
+    for (size_t i = 0; i < count; ++i)
+        if (steps[i] != but) steps[n++] = steps[i];
+    snprintf(text, bytes, "no checkpoint at all");
+    const size_t first = n > 6 ? n - 6 : 0;
+    for (size_t i = first, used = 0; i < n && used < bytes; ++i)
+        used += (size_t)snprintf(text + used, bytes - used, "%s%" PRId64,
                                  i > first ? ", "
                                  : first   ? "checkpoints .., "
                                            : "checkpoints ",
                                  steps[i]);
     bpt_free(steps);
+    return BPT_OK;
+}
+
+bpt_status_t bpt_run_checkpoint_others(const bpt_run_t *run, const char *folder, char *text, size_t bytes) {
+    const char *slash = strrchr(folder, '/');
+    return list_text(run, step_of(slash ? slash + 1 : folder), text, bytes);
+}
+
+static bpt_status_t missing(const bpt_run_t *run, const char *what) {
+    char there[160];
+    BPT_TRY(list_text(run, -1, there, sizeof there));
     return bpt_fail(BPT_ERR_INPUT, "%s has no checkpoint \"%.100s\"; it has %s", run->path, what, there);
 }
 

@@ -1,13 +1,25 @@
 // state.json of a checkpoint: where training stands, beside the weights and the optimiser's moments. The order of batches and
-// dropout are functions of seed and step, so nothing else is needed to go on exactly. Knows nothing of tensors.
+// dropout are functions of seed and step, so nothing else is needed to go on exactly. It also lists the checksums of the files that
+// belong together, so that damaged and mixed ones are found (checkpoint.h). Knows nothing of tensors.
 #ifndef BPT_TRAIN_RUN_STATE_H
 #define BPT_TRAIN_RUN_STATE_H
 
-#include "bpt/status.h"
+#include "bpt/checksum.h"
 
 // An evaluation that an interruption left undone, to be made up for before the next step. One that the schedule asked for moves the plateau
 // schedule, the one at the end of a sitting does not.
 typedef enum { BPT_NO_EVALUATION, BPT_EVALUATION_AT_END, BPT_EVALUATION_OF_SCHEDULE } bpt_evaluation_left_t;
+
+// What belongs to a checkpoint beside state.json. The last is no file of its own: the model part of config.json, as the text that is also
+// in the model file's metadata (bpt_model_config_format), so that the other keys of config.json may change.
+typedef enum { BPT_RUN_MODEL, BPT_RUN_OPTIMIZER, BPT_RUN_VOCAB, BPT_RUN_LABELS, BPT_RUN_CONFIG, BPT_RUN_FILES } bpt_run_file_t;
+extern const char *const bpt_run_file_names[BPT_RUN_FILES];
+
+typedef struct {
+    bool known;                  // false: written by a version without checksums
+    bool listed[BPT_RUN_FILES];  // false: there was no such file
+    bpt_checksum_t sum[BPT_RUN_FILES];
+} bpt_run_sums_t;
 
 typedef struct {
     int64_t step;    // optimiser steps done
@@ -27,12 +39,13 @@ typedef struct {
     int64_t evaluation_left;  // bpt_evaluation_left_t
     char version[32];         // of the library that wrote the file
     char data[256];           // fingerprint of the training data, "" = unknown
+    bpt_run_sums_t sums;
 } bpt_run_state_t;
 
 // A run before its first step.
 void bpt_run_state_init(bpt_run_state_t *state, uint64_t seed);
 // FOLDER/state.json. Writing puts this library's version in place of state->version. The reader is strict: a missing or unknown
-// key, a wrong type or value is BPT_ERR_INPUT and names file and key.
+// key, a wrong type or value is BPT_ERR_INPUT and names file and key; so is a file that does not match its own checksum.
 bpt_status_t bpt_run_state_write(const char *folder, const bpt_run_state_t *state) BPT_MUST_USE;
 bpt_status_t bpt_run_state_read(const char *folder, bpt_run_state_t *state) BPT_MUST_USE;
 

@@ -8,6 +8,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
+#include "models/config_json.h"
 #include "models/train/schedule.h"
 #include "models/train/trainer_internal.h"
 
@@ -39,20 +40,12 @@ int64_t bpt_trainer_end(const bpt_train_config_t *train) {
     return train->stop_at > 0 && train->stop_at < train->steps ? train->stop_at : train->steps;
 }
 
-// Loads or saves one file of a checkpoint.
-static bpt_status_t with_file(bpt_trainer_t *t, bpt_status_t (*use)(bpt_runner_t *, const char *), const char *folder, const char *name) {
-    char *path;
-    BPT_TRY(bpt_path_format(&path, "%s/%s", folder, name));
-    const bpt_status_t status = use(t->runner, path);
-    bpt_free(path);
-    return status;
-}
-
-static bpt_status_t apply_resumed_state(bpt_trainer_t *t, const char *folder) {
+static bpt_status_t apply_resumed_state(bpt_trainer_t *t, const bpt_checkpoint_t *from) {
     const bpt_trainer_options_t *o = &t->options;
-    BPT_TRY(with_file(t, bpt_runner_load, folder, BPT_MODEL_FILE));
-    BPT_TRY(with_file(t, bpt_runner_load_moments, folder, BPT_OPTIMIZER_FILE));
-    BPT_TRY(bpt_run_state_read(folder, &t->state));
+    BPT_TRY(bpt_model_config_compare(&t->model, "the options", &from->config, from->folder));
+    BPT_TRY(bpt_checkpoint_load(from, t->runner));
+    BPT_TRY(bpt_checkpoint_load_moments(from, t->runner));
+    t->state = from->state;
     if (bpt_trainer_end(&t->train) < t->state.step)
         return bpt_fail(BPT_ERR_USAGE, "the run has reached step %" PRId64 ", so it cannot end at step %" PRId64 "; give a later end",
                         t->state.step, bpt_trainer_end(&t->train));
@@ -66,11 +59,11 @@ static bpt_status_t apply_resumed_state(bpt_trainer_t *t, const char *folder) {
 }
 
 static bpt_status_t resume(bpt_trainer_t *t) {
-    char *folder;
+    bpt_checkpoint_t from;
     if (!t->options.run) return bpt_fail(BPT_ERR_USAGE, "there is no run to resume");
-    BPT_TRY(bpt_run_checkpoint_find(t->options.run, "latest", &folder));
-    const bpt_status_t status = apply_resumed_state(t, folder);
-    bpt_free(folder);
+    BPT_TRY(bpt_checkpoint_open(t->options.run, "latest", &from));
+    const bpt_status_t status = apply_resumed_state(t, &from);
+    bpt_checkpoint_close(&from);
     return status;
 }
 
@@ -78,7 +71,7 @@ static bpt_status_t start(bpt_trainer_t *t) {
     const bpt_trainer_options_t *o = &t->options;
     if (o->resume) return resume(t);
     if (o->data) snprintf(t->state.data, sizeof t->state.data, "%s", o->data);
-    return o->init ? bpt_runner_load(t->runner, o->init) : bpt_runner_init(t->runner, t->train.seed);
+    return o->init ? bpt_checkpoint_load(o->init, t->runner) : bpt_runner_init(t->runner, t->train.seed);
 }
 
 bpt_status_t bpt_trainer_prepare(bpt_trainer_t *t, int64_t epoch) {
@@ -133,9 +126,22 @@ bpt_runner_t *bpt_trainer_runner(bpt_trainer_t *t) { return t->runner; }
 const bpt_run_state_t *bpt_trainer_state(const bpt_trainer_t *t) { return &t->state; }
 const bpt_train_config_t *bpt_trainer_config(const bpt_trainer_t *t) { return &t->train; }
 
+static bpt_status_t save_file(bpt_trainer_t *t, bpt_run_file_t file, bpt_status_t (*save)(bpt_runner_t *, const char *, bpt_checksum_t *),
+                              const char *folder) {
+    char *path;
+    bpt_checksum_t sum;
+    BPT_TRY(bpt_path_format(&path, "%s/%s", folder, bpt_run_file_names[file]));
+    const bpt_status_t status = save(t->runner, path, &sum);
+    if (status == BPT_OK) bpt_run_sums_add(&t->state.sums, file, sum);
+    bpt_free(path);
+    return status;
+}
+
+// Vocabulary and labels are listed as they were when training began: what happens to the files meanwhile must not become right.
 static bpt_status_t write_checkpoint(bpt_trainer_t *t, const char *folder) {
-    BPT_TRY(with_file(t, bpt_runner_save, folder, BPT_MODEL_FILE));
-    BPT_TRY(with_file(t, bpt_runner_save_moments, folder, BPT_OPTIMIZER_FILE));
+    if (!t->state.sums.known) BPT_TRY(bpt_run_sums_begin(t->options.run, &t->model, &t->state.sums));
+    BPT_TRY(save_file(t, BPT_RUN_MODEL, bpt_runner_save, folder));
+    BPT_TRY(save_file(t, BPT_RUN_OPTIMIZER, bpt_runner_save_moments, folder));
     return bpt_run_state_write(folder, &t->state);
 }
 

@@ -3,10 +3,8 @@
 #ifndef BPT_TRAIN_TRAINER_H
 #define BPT_TRAIN_TRAINER_H
 
-#include "models/runner.h"
+#include "models/train/checkpoint.h"
 #include "models/train/metrics.h"
-#include "models/train/run_dir.h"
-#include "models/train/run_state.h"
 
 typedef struct {
     const bpt_model_config_t *model;  // copied
@@ -15,7 +13,7 @@ typedef struct {
     bpt_batch_source_t *train_data, *valid_data;  // valid_data may be NULL: no evaluation
     bpt_run_t *run;                               // created or resumed; NULL: nothing is written
     bool resume;                                  // go on from run's latest checkpoint
-    const char *init;                             // model file to start from, NULL: initial values from train->seed
+    const bpt_checkpoint_t *init;                 // weights to start from, NULL: initial values from train->seed
     const char *data;                             // fingerprint of the data; a resumed run must have the same. NULL: unknown
     bool characters;                              // lm: evaluations have bits per character, else perplexity
     // Called after every line of metrics, of training and of evaluations (line->eval), once it is written. May be NULL.

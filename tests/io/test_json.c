@@ -18,8 +18,8 @@
 #include "bpt/safetensors.h"
 #include "models/config_json.h"
 #include "models/config_names.h"
+#include "models/train/checkpoint.h"
 #include "models/train/metrics.h"
-#include "models/train/run_state.h"
 #include "support/check.h"
 #include "support/scratch.h"
 #include "support/support.h"
@@ -318,6 +318,47 @@ static void broken_states_are_refused(void **state) {
     free(text);
 }
 
+static void sums_of_files_read_back_and_one_flipped_bit_is_seen(void **state) {
+    (void)state;
+    bpt_run_state_t a, b;
+    bpt_run_state_init(&a, 1);
+    a.step = 20, a.best_loss = 2.5, a.best_step = 10;
+    a.sums.known = true;
+    for (int i = 0; i < BPT_RUN_FILES; ++i)
+        if (i != BPT_RUN_LABELS)
+            bpt_run_sums_add(&a.sums, (bpt_run_file_t)i, (bpt_checksum_t){1000 + (uint64_t)i, UINT64_MAX - (uint64_t)i});
+    assert_ok(bpt_run_state_write(test_scratch_dir(), &a));
+    assert_ok(bpt_run_state_read(test_scratch_dir(), &b));
+    assert_true(b.sums.known && !b.sums.listed[BPT_RUN_LABELS]);
+    for (int i = 0; i < BPT_RUN_FILES; ++i)
+        if (i != BPT_RUN_LABELS) assert_true(b.sums.listed[i] && bpt_checksum_equal(&a.sums.sum[i], &b.sums.sum[i]));
+    size_t length;
+    char *text = test_read_file(test_path("state.json"), &length);
+    const size_t live = bpt_alloc_live();
+    for (size_t bit = 0; bit + 8 < 8 * length; ++bit) {  // the last byte is the line end
+        text[bit / 8] = (char)(text[bit / 8] ^ (1 << bit % 8));
+        test_write_file(test_path("state.json"), text, length);
+        if (bpt_run_state_read(test_scratch_dir(), &b) != BPT_ERR_INPUT) fail_msg("bit %zu is not missed:\n%s", bit, text);
+        text[bit / 8] = (char)(text[bit / 8] ^ (1 << bit % 8));
+    }
+    assert_int_equal(bpt_alloc_live(), live);
+    free(text);
+}
+
+// Only a difference in what a model is: keys that do not apply are not compared.
+static void the_first_key_that_differs_is_named_with_both_values(void **state) {
+    (void)state;
+    bpt_model_config_t a = good, b = good;
+    b.window = 77;  // of window attention, which this model has not
+    assert_ok(bpt_model_config_compare(&a, "A", &b, "B"));
+    b.k = 9;
+    assert_fails(bpt_model_config_compare(&a, "A", &b, "B"), BPT_ERR_INPUT, "key \"k\" is 4 in A and 9 in B");
+    b = good, b.dropout_hidden = 0.5f;
+    assert_fails(bpt_model_config_compare(&a, "A", &b, "B"), BPT_ERR_INPUT, "\"dropout_hidden\" is ");
+    b = good, b.model = BPT_MODEL_SEGTREE;
+    assert_fails(bpt_model_config_compare(&a, "A", &b, "B"), BPT_ERR_INPUT, "\"model\" is \"bpt\" in A and \"segtree\" in");
+}
+
 // ---- metrics
 
 static bpt_metrics_line_t train_line(int64_t step) {
@@ -424,6 +465,8 @@ int main(void) {
         cmocka_unit_test(golden_models_have_readable_configurations),
         cmocka_unit_test(state_reads_back_exactly),
         cmocka_unit_test(broken_states_are_refused),
+        cmocka_unit_test(sums_of_files_read_back_and_one_flipped_bit_is_seen),
+        cmocka_unit_test(the_first_key_that_differs_is_named_with_both_values),
         cmocka_unit_test(metrics_read_back_as_written),
         cmocka_unit_test(cutting_back_keeps_what_came_before_the_step),
         cmocka_unit_test(unusable_lines_are_skipped),

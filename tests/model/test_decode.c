@@ -217,12 +217,14 @@ static void senseless_sampling_options_are_refused(void **state) {
     (void)state;
     bpt_sampler_t *s;
     uint32_t token;
-    const float nothing[2] = {NAN, -INFINITY};
+    const float nothing[2] = {-INFINITY, -INFINITY}, nan[2] = {1, NAN}, infinite[2] = {INFINITY, 1};
     assert_fails(bpt_sampler_create(&(bpt_sample_options_t){.temperature = -1, .top_p = 1}, 2, &s), BPT_ERR_USAGE, "temperature");
     assert_fails(bpt_sampler_create(&(bpt_sample_options_t){.top_p = 0}, 2, &s), BPT_ERR_USAGE, "top-p");
     assert_fails(bpt_sampler_create(&(bpt_sample_options_t){.top_p = 1, .top_k = -1}, 2, &s), BPT_ERR_USAGE, "top-k");
     assert_ok(bpt_sampler_create(&(bpt_sample_options_t){.top_p = 1}, 2, &s));
     assert_fails(bpt_sampler_draw(s, nothing, 0, &token), BPT_ERR_NUMERIC, "finite");
+    assert_fails(bpt_sampler_draw(s, nan, 0, &token), BPT_ERR_NUMERIC, "the logit of token 1 is");
+    assert_fails(bpt_sampler_draw(s, infinite, 0, &token), BPT_ERR_NUMERIC, "the logit of token 0 is inf");
     bpt_sampler_destroy(s);
 }
 

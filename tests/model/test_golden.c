@@ -84,7 +84,7 @@ static void check_case(const char *backend, const char *name, int64_t extra) {
     snprintf(weights, sizeof weights, "%s.safetensors", g->path);
     bpt_device_t *device = fixture_open(backend);
     bpt_runner_t *runner = fixture_runner(&g->config, device, (bpt_runner_options_t){0});
-    assert_ok(bpt_runner_load(runner, weights));
+    assert_ok(bpt_runner_load(runner, weights, false, NULL));
     const double wanted = json_number_value(json_object_get(g->json, "loss"));
     const json_t *nlls = json_object_get(g->json, "nll"), *logits = json_object_get(g->json, "logits");
     const double scored = (double)g->batch.batch.n_scored;

@@ -72,7 +72,7 @@ static void a_model_file_of_another_shape_is_refused(void **state) {
     bpt_device_t *device = fixture_open("ref");
     const char *path = test_path("model.safetensors");
     bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){0});
-    assert_ok(bpt_runner_save(r, path));
+    assert_ok(bpt_runner_save(r, path, NULL));
     bpt_runner_destroy(r);
     const struct {
         int32_t layers, d_ff;
@@ -83,7 +83,7 @@ static void a_model_file_of_another_shape_is_refused(void **state) {
         c.layers = cases[i].layers;
         c.d_ff = cases[i].d_ff;
         r = fixture_runner(&c, device, (bpt_runner_options_t){0});
-        assert_fails(bpt_runner_load(r, path), BPT_ERR_INPUT, cases[i].part);
+        assert_fails(bpt_runner_load(r, path, false, NULL), BPT_ERR_INPUT, cases[i].part);
         bpt_runner_destroy(r);
     }
     fixture_close(device);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "models/config_json.h"
 #include "models/train/evaluate.h"
 #include "models/train/schedule.h"
 #include "models/train/trainer.h"
@@ -101,10 +102,12 @@ static bpt_model_config_t with_dropout(bpt_model_config_t c) {
     return c;
 }
 
-static void write_config(const char *path) {
-    char name[600];
+static void write_config(const char *path, const bpt_model_config_t *c) {
+    char name[600], *text;
     snprintf(name, sizeof name, "%s/config.json", path);
-    test_write_file(name, "{}", 2);
+    assert_ok(bpt_model_config_format(c, &text));
+    test_write_file(name, text, strlen(text));
+    bpt_free(text);
 }
 
 static void twenty_steps_are_ten_and_ten_more_bit_for_bit(void **state) {
@@ -129,7 +132,7 @@ static void twenty_steps_are_ten_and_ten_more_bit_for_bit(void **state) {
                 bpt_run_t *run;
                 t.stop_at = part == 0 ? 10 : 0;
                 assert_ok(part ? bpt_run_resume(path, &run) : bpt_run_create(path, &run));
-                if (part == 0) write_config(path);
+                if (part == 0) write_config(path, &c);
                 bpt_trainer_t *half = trainer(&c, &t, device, &data, &valid, run, part == 1);
                 assert_ok(bpt_trainer_run(half));
                 read_params(bpt_trainer_runner(half), second);
@@ -167,7 +170,7 @@ static bool run_interrupted(const bpt_model_config_t *c, const bpt_train_config_
     fixture_source(&data, c, 12, 4, 1);
     fixture_source(&valid, c, 16, 2, 1)->ends = true;
     assert_ok(resume ? bpt_run_resume(path, &run) : bpt_run_create(path, &run));
-    if (!resume) write_config(path);
+    if (!resume) write_config(path, c);
     const bpt_trainer_options_t options = {.model = c,
                                            .train = t,
                                            .device = device,

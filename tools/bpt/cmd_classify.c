@@ -1,5 +1,6 @@
 // `bpt classify`: a label and its probability for every line of a text. Knows no training.
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include <jansson.h>
@@ -23,8 +24,16 @@ static bpt_status_t keep(void *user, const bpt_batch_t *batch, const float *nll,
     results_t *r = user;
     (void)nll;
     if (cli_interrupted) return bpt_fail(BPT_ERR_INTERRUPTED, "stopped; nothing was written");
-    for (int64_t i = 0; i < batch->n_real; ++i)
-        memcpy(r->logits + (size_t)batch->sequences[i] * (size_t)r->classes, logits + i * r->classes, (size_t)r->classes * sizeof *logits);
+    for (int64_t i = 0; i < batch->n_real; ++i) {
+        const float *row = logits + i * r->classes;
+        for (int64_t c = 0; c < r->classes; ++c)
+            if (!isfinite(row[c]))
+                return bpt_fail(BPT_ERR_NUMERIC,
+                                "a logit of text %" PRIu32 " is not finite: the weights are not, or are too large; use another checkpoint "
+                                "(--checkpoint N)",
+                                batch->sequences[i] + 1);
+        memcpy(r->logits + (size_t)batch->sequences[i] * (size_t)r->classes, row, (size_t)r->classes * sizeof *row);
+    }
     return BPT_OK;
 }
 

@@ -13,13 +13,23 @@
 #include "tools/bpt/trained.h"
 
 // ---- Results
+// A loss that is no number is no result.
+static bpt_status_t check_finite(const cli_trained_t *t, double loss) {
+    if (isfinite(loss)) return BPT_OK;
+    return bpt_fail(
+        BPT_ERR_NUMERIC,
+        "the loss is %g, which is no result: the weights in %s are not finite or too large, use another checkpoint (--checkpoint N)", loss,
+        t->checkpoint.folder);
+}
+
 static bpt_status_t write_nll(const char *path, const float *nll, size_t count) {
     bpt_strbuf_t text = {0};
     bpt_file_writer_t *file;
     BPT_TRY(bpt_file_writer_open(path, &file));
     bpt_status_t status = bpt_strbuf_printf(&text, "[");
     for (size_t i = 0; i < count && status == BPT_OK; ++i) {
-        status = bpt_strbuf_printf(&text, "%s%.9g", i ? ", " : "", (double)nll[i]);
+        status = isfinite(nll[i]) ? bpt_strbuf_printf(&text, "%s%.9g", i ? ", " : "", (double)nll[i])
+                                  : bpt_fail(BPT_ERR_NUMERIC, "the negative log-likelihood of place %zu is not finite", i);
         if (status != BPT_OK || text.length < 65536) continue;
         status = bpt_file_writer_write(file, text.data, text.length);
         bpt_strbuf_clear(&text);
@@ -36,7 +46,7 @@ static bool counts_characters(const cli_trained_t *t) { return t->unit == BPT_UN
 
 static bpt_status_t fill_json(json_t *object, const cli_trained_t *t, const bpt_evaluation_t *e) {
     const bool lm = t->config.task == BPT_TASK_LM;
-    BPT_TRY(bpt_json_set_text(object, "checkpoint", t->folder));
+    BPT_TRY(bpt_json_set_text(object, "checkpoint", t->checkpoint.folder));
     BPT_TRY(bpt_json_set_real(object, "loss", e->loss));
     if (lm && counts_characters(t)) BPT_TRY(bpt_json_set_real(object, "bits_per_char", e->loss / log(2)));
     const double perplexity = exp(e->loss);  // of a loss beyond 709 it is no number of JSON
@@ -56,7 +66,7 @@ static bpt_status_t print_json(const cli_trained_t *t, const bpt_evaluation_t *e
 }
 
 static void print_text(const cli_trained_t *t, const bpt_evaluation_t *e) {
-    printf("checkpoint   %s\n", t->folder);
+    printf("checkpoint   %s\n", t->checkpoint.folder);
     printf("loss         %.6f nats\n", e->loss);
     if (t->config.task == BPT_TASK_CLASSIFY)
         printf("accuracy     %.4f %%\n", 100 * e->accuracy);
@@ -83,7 +93,8 @@ static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, bpt_batch
         BPT_TRY(bpt_evaluate_nll(t->runner, source, &e, &nll, &count));
     else
         BPT_TRY(bpt_evaluate(t->runner, source, NULL, NULL, &e));
-    bpt_status_t status = *o->use.nll ? write_nll(o->use.nll, nll, count) : BPT_OK;
+    bpt_status_t status = check_finite(t, e.loss);
+    if (status == BPT_OK && *o->use.nll) status = write_nll(o->use.nll, nll, count);
     bpt_free(nll);
     if (status == BPT_OK) status = write_gradient(o, t, source);
     if (status == BPT_OK && o->use.json)

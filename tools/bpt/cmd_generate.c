@@ -1,6 +1,7 @@
 // `bpt generate`: goes on from a prompt, a token at a time, or from many prompts side by side. Knows no arithmetic: decoding and sampling
 // are the library's.
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,8 +68,11 @@ static bpt_status_t put_logits(job_t *job, bool first) {
     if (!job->logits_file) return BPT_OK;
     bpt_strbuf_clear(&job->text);
     BPT_TRY(bpt_strbuf_printf(&job->text, "%s[", first ? "[" : ",\n "));
-    for (int64_t i = 0; i < job->trained->config.vocab; ++i)
+    for (int64_t i = 0; i < job->trained->config.vocab; ++i) {
+        if (!isfinite(job->logits[i]))
+            return bpt_fail(BPT_ERR_NUMERIC, "the logit of token %lld is not finite, which JSON cannot hold", (long long)i);
         BPT_TRY(bpt_strbuf_printf(&job->text, "%s%.9g", i ? ", " : "", (double)job->logits[i]));
+    }
     BPT_TRY(bpt_strbuf_printf(&job->text, "]"));
     return bpt_file_writer_write(job->logits_file, job->text.data, job->text.length);
 }

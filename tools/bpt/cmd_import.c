@@ -2,7 +2,6 @@
 // is written. Knows no device.
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -11,57 +10,70 @@
 #include "bpt/file.h"
 #include "bpt/log.h"
 #include "bpt/safetensors.h"
-#include "data/text.h"
-#include "data/vocab.h"
 #include "models/config_json.h"
-#include "models/config_names.h"
 #include "models/model.h"
-#include "models/train/run_dir.h"
-#include "models/train/run_state.h"
 #include "tools/bpt/program.h"
-#include "tools/bpt/transfer.h"
+#include "tools/bpt/side_files.h"
 
 typedef struct {
     const char *path;
     bpt_safetensors_t *file;
     bpt_model_config_t config;
+    cli_options_t said;  // unit, lower, eval-context: what the metadata say of how the model reads text
     bpt_params_t params;
     float *arena;
 } model_file_t;
 
-static bpt_status_t read_weights(const char *path, model_file_t *m) {
+static bpt_status_t read_weights(const char *path, bool non_finite, model_file_t *m) {
     m->path = path;
     BPT_TRY(bpt_safetensors_open(path, &m->file));
     const char *config = bpt_safetensors_metadata(m->file, "config");
     if (!config) return bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"config\" is missing, so the model's shape is not known", path);
+    BPT_TRY(cli_options_check_model(config, path));
     BPT_TRY(bpt_model_config_parse(config, path, &m->config));
     BPT_TRY(bpt_model_params(&m->config, (bpt_frozen_t){0}, &m->params));
     BPT_TRY(bpt_alloc((size_t)m->params.elements, sizeof *m->arena, &m->arena));
     const bpt_param_set_t set = {.prefix = "", .arena = m->arena};
-    return bpt_params_read(&m->params, path, &set, 1);
+    return bpt_params_read(&m->params, path, &set, 1, non_finite, NULL);
 }
 
-static bool is_lower(const model_file_t *m) {
-    const char *lower = bpt_safetensors_metadata(m->file, "lower");
-    return lower && !strcmp(lower, "true");
+// A file from elsewhere may leave these out; what it says must be possible.
+static bpt_status_t read_said(model_file_t *m) {
+    static const char *const keys[][2] = {{"unit", "unit"}, {"lower", "lower"}, {"eval_context", "eval-context"}};
+    BPT_TRY(cli_options_init(&m->said, CLI_TRAIN, "train"));
+    for (size_t i = 0; i < BPT_COUNT(keys); ++i) {
+        const char *text = bpt_safetensors_metadata(m->file, keys[i][0]);
+        char where[64];
+        snprintf(where, sizeof where, "metadata key \"%s\"", keys[i][0]);
+        if (text && cli_option_set(&m->said, cli_option_find(CLI_TRAIN, keys[i][1]), text, CLI_FROM_FILE, where) != BPT_OK)
+            return bpt_fail(BPT_ERR_INPUT, "%s: %s", m->path, bpt_error_message());
+    }
+    return BPT_OK;
 }
 
 // The vocabulary, read as the new run will read it.
 static bpt_status_t check_vocab(const model_file_t *m) {
-    const char *text = bpt_safetensors_metadata(m->file, "vocab"), *name = bpt_safetensors_metadata(m->file, "unit");
-    int unit;
-    if (!text || !name) return BPT_OK;
-    if (bpt_name_parse("unit", cli_unit_names, name, &unit) != BPT_OK)
-        return bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"unit\" is \"%.40s\"; it must be byte, char, word or ids", m->path, name);
-    if (unit == BPT_UNIT_IDS) return BPT_OK;
+    const char *text = bpt_safetensors_metadata(m->file, "vocab");
+    if (!text || !bpt_safetensors_metadata(m->file, "unit") || m->said.data.unit == BPT_UNIT_IDS) return BPT_OK;
     bpt_vocab_t *vocab;
     const bpt_range_t range = bpt_range_of("its metadata key \"vocab\"", text, strlen(text));
-    BPT_TRY(bpt_context(bpt_vocab_parse(&range, (bpt_unit_t)unit, is_lower(m), &vocab), "%s", m->path));
+    BPT_TRY(bpt_context(bpt_vocab_parse(&range, m->said.data.unit, m->said.data.lower, &vocab), "%s", m->path));
     const int64_t size = bpt_vocab_size(vocab);
     bpt_vocab_destroy(vocab);
-    if (size <= m->config.vocab) return BPT_OK;
-    return bpt_fail(BPT_ERR_INPUT, "%s: the vocabulary has %" PRId64 " tokens, the model %" PRId64 "; they do not belong together", m->path,
-                    size, m->config.vocab);
+    return cli_check_count(range.path, size, m->path, m->config.vocab, "tokens");
+}
+
+static bpt_status_t check_labels(const model_file_t *m) {
+    const char *text = bpt_safetensors_metadata(m->file, "labels");
+    if (!text) return BPT_OK;
+    if (m->config.task != BPT_TASK_CLASSIFY)
+        return bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"labels\" is there, but the model is a language model", m->path);
+    bpt_labels_t labels;
+    const bpt_range_t range = bpt_range_of("its metadata key \"labels\"", text, strlen(text));
+    BPT_TRY(bpt_context(bpt_labels_parse(&range, &labels), "%s", m->path));
+    const int64_t count = (int64_t)labels.count;
+    bpt_labels_free(&labels);
+    return cli_check_count(range.path, count, m->path, m->config.classes, "classes");
 }
 
 static bpt_status_t write_side_file(const model_file_t *m, const char *key, const char *path, bool *written) {
@@ -70,40 +82,43 @@ static bpt_status_t write_side_file(const model_file_t *m, const char *key, cons
     return text ? bpt_file_write(path, text, strlen(text)) : BPT_OK;
 }
 
-// What `bpt eval` uses unless told otherwise; a file from elsewhere may not say it.
-static bpt_status_t set_context(json_t *config, const char *text) {
-    char *end;
-    const long long context = text ? strtoll(text, &end, 10) : 0;
-    if (context < 1 || *end || context > CLI_MAX_CONTEXT) return BPT_OK;
-    return bpt_json_set_int(config, "eval_context", context);
-}
-
 static bpt_status_t write_config(const model_file_t *m, bool has_vocab, const char *path) {
     const char *unit = bpt_safetensors_metadata(m->file, "unit");
+    const int64_t context = m->said.data.eval_context;
     json_t *config;
     BPT_TRY(bpt_model_config_to_json(&m->config, &config));
     bpt_status_t status = bpt_json_set_text(config, "unit", has_vocab && unit ? unit : "ids");
-    if (status == BPT_OK) status = bpt_json_set_bool(config, "lower", is_lower(m));
-    if (status == BPT_OK) status = set_context(config, bpt_safetensors_metadata(m->file, "eval_context"));
+    if (status == BPT_OK) status = bpt_json_set_bool(config, "lower", m->said.data.lower);
+    if (status == BPT_OK && context)
+        status = bpt_json_set_int(config, "eval_context", context);  // what `bpt eval` uses unless told otherwise
     if (status == BPT_OK) status = bpt_json_write(path, config);
     json_decref(config);
     return status;
 }
 
-static bpt_status_t write_checkpoint(const model_file_t *m, bpt_run_t *run) {
-    const char *folder;
-    char *path = NULL, *config = NULL;
-    bpt_run_state_t state;
-    BPT_TRY(bpt_run_checkpoint_begin(run, 0, &folder));
+static bpt_status_t write_model(const model_file_t *m, const char *folder, bpt_checksum_t *sum) {
     const bpt_param_set_t set = {.prefix = "", .arena = m->arena};
-    bpt_run_state_init(&state, 0);
+    char *path = NULL, *config = NULL;
     bpt_status_t status = bpt_path_format(&path, "%s/%s", folder, BPT_MODEL_FILE);
     if (status == BPT_OK) status = bpt_model_config_format(&m->config, &config);
-    if (status == BPT_OK) status = bpt_params_write(&m->params, path, config, &set, 1);
-    if (status == BPT_OK) status = bpt_run_state_write(folder, &state);
+    const bpt_params_metadata_t metadata[] = {{"config", config}, {0}};
+    if (status == BPT_OK) status = bpt_params_write(&m->params, path, metadata, &set, 1, sum);
     bpt_free(path);
     bpt_free(config);
-    return status == BPT_OK ? bpt_run_checkpoint_commit(run, false, 1) : status;
+    return status;
+}
+
+static bpt_status_t write_checkpoint(const model_file_t *m, bpt_run_t *run) {
+    const char *folder;
+    bpt_checksum_t sum;
+    bpt_run_state_t state;
+    BPT_TRY(bpt_run_checkpoint_begin(run, 0, &folder));
+    bpt_run_state_init(&state, 0);
+    BPT_TRY(bpt_run_sums_begin(run, &m->config, &state.sums));
+    BPT_TRY(write_model(m, folder, &sum));
+    bpt_run_sums_add(&state.sums, BPT_RUN_MODEL, sum);
+    BPT_TRY(bpt_run_state_write(folder, &state));
+    return bpt_run_checkpoint_commit(run, false, 1);
 }
 
 static bpt_status_t write_run(const model_file_t *m, bpt_run_t *run) {
@@ -120,13 +135,16 @@ static bpt_status_t run_import(cli_options_t *o) {
     if (!*o->use.file) return bpt_fail(BPT_ERR_USAGE, "bpt import needs --out RUN");
     model_file_t m = {0};
     bpt_run_t *run = NULL;
-    bpt_status_t status = read_weights(o->arguments[0], &m);
+    bpt_status_t status = read_weights(o->arguments[0], o->use.allow_non_finite, &m);
+    if (status == BPT_OK) status = read_said(&m);
     if (status == BPT_OK) status = check_vocab(&m);
+    if (status == BPT_OK) status = check_labels(&m);
     if (status == BPT_OK) status = bpt_run_create(o->use.file, &run);
     if (status == BPT_OK) status = write_run(&m, run);
     bpt_run_close(run);
     bpt_free(m.arena);
     bpt_params_free(&m.params);
+    if (m.said.command) cli_options_destroy(&m.said);
     bpt_safetensors_close(m.file);
     return status;
 }

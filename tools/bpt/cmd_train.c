@@ -24,9 +24,10 @@ typedef struct {
     bpt_device_t *device;
     bpt_run_t *run;
     bpt_trainer_t *trainer;
-    char *init;      // model file of --init
-    float *vectors;  // rows of the embedding for a new run
-    bool resumed;    // the trainer goes on from a checkpoint
+    bpt_run_t *init_run, *resumed_run;   // of --init; --out of --resume, before it is locked
+    bpt_checkpoint_t init, resume_from;  // folder NULL: none
+    float *vectors;                      // rows of the embedding for a new run
+    bool resumed;                        // the trainer goes on from a checkpoint
     cli_progress_t progress;
     bpt_metrics_line_t last;  // training line before, for the time a step takes
 } job_t;
@@ -95,32 +96,57 @@ static bpt_status_t write_files(const job_t *job) {
     return write_config(o, bpt_run_config_path(job->run));
 }
 
-// An imported model has no optimiser state. A run without a usable `latest` is left to bpt_run_resume, which mends or explains it.
-static bpt_status_t check_was_trained(const char *path) {
-    bpt_run_t *run;
-    char *folder, *moments = NULL;
-    BPT_TRY(bpt_run_open(path, &run));
-    bpt_status_t status = bpt_run_checkpoint_find(run, "latest", &folder);
-    bpt_run_close(run);
-    if (status != BPT_OK) return BPT_OK;
-    status = bpt_path_format(&moments, "%s/%s", folder, BPT_OPTIMIZER_FILE);
-    if (status == BPT_OK && !bpt_file_exists(moments))
-        status = bpt_fail(BPT_ERR_USAGE,
-                          "%s holds weights but no state of training (`bpt import` makes such runs), so --resume cannot go on with it; "
-                          "start a new run from its weights: --init %s --out NEW",
-                          path, path);
+// An imported model has no optimiser state.
+static bpt_status_t check_was_trained(const char *run, const char *folder) {
+    char *moments;
+    BPT_TRY(bpt_path_format(&moments, "%s/%s", folder, BPT_OPTIMIZER_FILE));
+    const bool there = bpt_file_exists(moments);
     bpt_free(moments);
-    bpt_free(folder);
-    return status;
+    if (there) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE,
+                    "%s holds weights but no state of training (`bpt import` makes such runs), so --resume cannot go on with it; "
+                    "start a new run from its weights: --init %s --out NEW",
+                    run, run);
+}
+
+// The step that --resume goes on from: the last one's, where `latest` leads nowhere, as bpt_run_resume will mend it.
+static bpt_status_t name_of_latest(const bpt_run_t *run, char *name, size_t bytes) {
+    int64_t *steps;
+    size_t count;
+    char *folder = NULL;
+    snprintf(name, bytes, "latest");
+    if (bpt_run_checkpoint_find(run, name, &folder) == BPT_OK) {
+        bpt_free(folder);
+        return BPT_OK;
+    }
+    BPT_TRY(bpt_run_checkpoint_list(run, &steps, &count));
+    if (count) snprintf(name, bytes, "%" PRId64, steps[count - 1]);
+    bpt_free(steps);
+    return count ? BPT_OK
+                 : bpt_fail(BPT_ERR_INPUT, "%s has no checkpoint to go on from; start it again without --resume", bpt_run_path(run));
+}
+
+static bpt_status_t find_resumed(job_t *job) {
+    cli_options_t *o = job->o;
+    char name[24];
+    if (!*o->run.out) return bpt_fail(BPT_ERR_USAGE, "--resume needs --out RUN, the run to go on with");
+    BPT_TRY(bpt_run_open(o->run.out, &job->resumed_run));
+    BPT_TRY(cli_options_resume(o, bpt_run_config_path(job->resumed_run)));
+    BPT_TRY(name_of_latest(job->resumed_run, name, sizeof name));
+    BPT_TRY(bpt_checkpoint_open(job->resumed_run, name, &job->resume_from));
+    return check_was_trained(o->run.out, job->resume_from.folder);
 }
 
 // Weights fit any vocabulary of their size, but rows of the embedding mean words.
-static bpt_status_t compare_vocabularies(const job_t *job, const bpt_run_t *init) {
+static bpt_status_t compare_vocabularies(const job_t *job, const bpt_checkpoint_t *init) {
     char *theirs = NULL;
     size_t length;
     bpt_strbuf_t ours = {0};
-    if (!bpt_file_exists(bpt_run_vocab_path(init))) return BPT_OK;
-    bpt_status_t status = bpt_file_read(bpt_run_vocab_path(init), CLI_MAX_SIDE_FILE_BYTES, &theirs, &length);
+    const char *path = bpt_run_vocab_path(init->run);
+    if (!bpt_file_exists(path)) return bpt_checkpoint_check(init, BPT_RUN_VOCAB, path, NULL);
+    BPT_TRY(bpt_file_read(path, CLI_MAX_SIDE_FILE_BYTES, &theirs, &length));
+    const bpt_checksum_t sum = bpt_checksum_of(theirs, length);
+    bpt_status_t status = bpt_checkpoint_check(init, BPT_RUN_VOCAB, path, &sum);
     if (status == BPT_OK) status = bpt_vocab_format(job->corpus.vocab, &ours);
     if (status == BPT_OK && (length != ours.length || (length && memcmp(theirs, ours.data, length) != 0)))
         bpt_warn("%s was trained with another vocabulary: rows of its embedding now stand for other tokens", job->o->run.init);
@@ -130,16 +156,10 @@ static bpt_status_t compare_vocabularies(const job_t *job, const bpt_run_t *init
 }
 
 static bpt_status_t find_init(job_t *job) {
-    bpt_run_t *run;
-    char *folder = NULL;
     if (!*job->o->run.init || job->o->run.resume) return BPT_OK;
-    BPT_TRY(bpt_run_open(job->o->run.init, &run));
-    bpt_status_t status = compare_vocabularies(job, run);
-    if (status == BPT_OK) status = bpt_run_checkpoint_find(run, NULL, &folder);
-    if (status == BPT_OK) status = bpt_path_format(&job->init, "%s/%s", folder, BPT_MODEL_FILE);
-    bpt_free(folder);
-    bpt_run_close(run);
-    return status;
+    BPT_TRY(bpt_run_open(job->o->run.init, &job->init_run));
+    BPT_TRY(bpt_checkpoint_open(job->init_run, NULL, &job->init));
+    return compare_vocabularies(job, &job->init);
 }
 
 // ---- The command
@@ -152,7 +172,7 @@ static bpt_status_t open_trainer(job_t *job) {
                                            .valid_data = job->corpus.valid,
                                            .run = job->run,
                                            .resume = job->resumed,
-                                           .init = job->init,
+                                           .init = job->init.folder ? &job->init : NULL,
                                            .data = job->corpus.fingerprint,
                                            .characters = o->data.unit == BPT_UNIT_BYTE || o->data.unit == BPT_UNIT_CHAR,
                                            .on_line = show_line,
@@ -264,30 +284,16 @@ static bpt_status_t record_products(job_t *job) {
 
 static bpt_status_t prepare(job_t *job) {
     cli_options_t *o = job->o;
-    char *config = NULL, *vocab = NULL, *labels = NULL;
-    bpt_status_t status = BPT_OK;
     BPT_TRY(cli_options_layer(o));
-    if (o->run.resume) {
-        if (!*o->run.out) return bpt_fail(BPT_ERR_USAGE, "--resume needs --out RUN, the run to go on with");
-        BPT_TRY(check_was_trained(o->run.out));
-        BPT_TRY_GOTO(bpt_path_format(&config, "%s/config.json", o->run.out), done);
-        BPT_TRY_GOTO(bpt_path_format(&vocab, "%s/vocab.txt", o->run.out), done);
-        BPT_TRY_GOTO(bpt_path_format(&labels, "%s/labels.txt", o->run.out), done);
-        BPT_TRY_GOTO(cli_options_resume(o, config), done);
-    }
-    BPT_TRY_GOTO(cli_options_resolve(o), done);
-    if (o->run.print_config) goto done;
-    BPT_TRY_GOTO(cli_corpus_open(o, vocab, labels, &job->corpus), done);
-    BPT_TRY_GOTO(bpt_trainer_resolve_steps(&o->train, job->corpus.train->steps_per_epoch), done);
-    BPT_TRY_GOTO(cli_device_open(o, &job->device), done);
-    BPT_TRY_GOTO(record_products(job), done);
-    BPT_TRY_GOTO(find_init(job), done);
-    status = o->run.dry_run ? BPT_OK : read_vectors(job);
-done:
-    bpt_free(config);
-    bpt_free(vocab);
-    bpt_free(labels);
-    return status;
+    if (o->run.resume) BPT_TRY(find_resumed(job));
+    BPT_TRY(cli_options_resolve(o));
+    if (o->run.print_config) return BPT_OK;
+    BPT_TRY(cli_corpus_open(o, o->run.resume ? &job->resume_from : NULL, &job->corpus));
+    BPT_TRY(bpt_trainer_resolve_steps(&o->train, job->corpus.train->steps_per_epoch));
+    BPT_TRY(cli_device_open(o, &job->device));
+    BPT_TRY(record_products(job));
+    BPT_TRY(find_init(job));
+    return o->run.dry_run ? BPT_OK : read_vectors(job);
 }
 
 static bpt_status_t run_train(cli_options_t *o) {
@@ -307,7 +313,10 @@ static bpt_status_t run_train(cli_options_t *o) {
     bpt_run_close(job.run);
     cli_device_close(job.device);
     cli_corpus_close(&job.corpus);
-    bpt_free(job.init);
+    bpt_checkpoint_close(&job.init);
+    bpt_checkpoint_close(&job.resume_from);
+    bpt_run_close(job.init_run);
+    bpt_run_close(job.resumed_run);
     bpt_free(job.vectors);
     return status;
 }

@@ -11,6 +11,7 @@
 #include "data/prefetch.h"
 #include "data/vectors.h"
 #include "models/config_json.h"
+#include "tools/bpt/side_files.h"
 
 static bool classifies(const cli_options_t *o) { return o->model.task == BPT_TASK_CLASSIFY; }
 
@@ -146,17 +147,17 @@ static bpt_status_t take_fingerprint(cli_corpus_t *corpus) {
     return BPT_OK;
 }
 
-static bpt_status_t read_corpus(cli_options_t *o, const char *vocab_path, const char *labels_path, cli_corpus_t *corpus) {
-    const bool read_vocab = vocab_path && o->data.unit != BPT_UNIT_IDS, read_labels = labels_path && classifies(o);
-    if (read_vocab) BPT_TRY(bpt_vocab_read(vocab_path, o->data.unit, o->data.lower, &corpus->vocab));
-    if (read_labels) BPT_TRY(bpt_labels_read(labels_path, &corpus->labels));
-    const int64_t id_limit = vocab_path ? o->model.vocab : BPT_MAX_VOCAB;
+static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resumed, cli_corpus_t *corpus) {
+    const bool read_vocab = resumed && o->data.unit != BPT_UNIT_IDS, read_labels = resumed && classifies(o);
+    if (read_vocab) BPT_TRY(cli_run_vocab(resumed, o->data.unit, o->data.lower, &corpus->vocab));
+    if (read_labels) BPT_TRY(cli_run_labels(resumed, &corpus->labels));
+    const int64_t id_limit = resumed ? o->model.vocab : BPT_MAX_VOCAB;
     BPT_TRY(scan(o, &corpus->split, !read_vocab, classifies(o) && !read_labels, id_limit, corpus));
     BPT_TRY(encode(o, &corpus->split, corpus));
     if (o->data.unit != BPT_UNIT_BYTE) bpt_split_close(&corpus->split);
     BPT_TRY(take_fingerprint(corpus));
     const int64_t size = vocab_size(corpus);
-    if (!vocab_path) o->model.vocab = size;
+    if (!resumed) o->model.vocab = size;
     if (size > o->model.vocab)
         return bpt_fail(BPT_ERR_INPUT,
                         "the data have %" PRId64 " different tokens, the model knows %" PRId64 "; they belong to another run", size,
@@ -171,11 +172,11 @@ static bpt_status_t read_corpus(cli_options_t *o, const char *vocab_path, const 
     return status;
 }
 
-bpt_status_t cli_corpus_open(cli_options_t *o, const char *vocab_path, const char *labels_path, cli_corpus_t *out) {
+bpt_status_t cli_corpus_open(cli_options_t *o, const bpt_checkpoint_t *resumed, cli_corpus_t *out) {
     *out = (cli_corpus_t){0};
     const bool lines = o->data.unit == BPT_UNIT_WORD || o->data.unit == BPT_UNIT_IDS;
     BPT_TRY(bpt_split_open(o->data.path, o->data.unit, lines, &out->split));
-    const bpt_status_t status = read_corpus(o, vocab_path, labels_path, out);
+    const bpt_status_t status = read_corpus(o, resumed, out);
     if (status != BPT_OK) cli_corpus_close(out);
     return status;
 }

@@ -1,9 +1,11 @@
-// The data of a training run: parts, vocabulary, token ids, sources of batches. Knows data/ and the options, no model.
+// The data of a training run: parts, vocabulary, token ids, sources of batches. Knows data/ and the options, no model but for its
+// checkpoint's word on which vocabulary and labels are the right ones.
 #ifndef BPT_TOOLS_CORPUS_H
 #define BPT_TOOLS_CORPUS_H
 
 #include "data/examples.h"
 #include "data/split.h"
+#include "models/train/checkpoint.h"
 #include "tools/bpt/options.h"
 
 typedef struct {
@@ -16,9 +18,9 @@ typedef struct {
     bpt_batch_source_t *train, *valid;  // valid NULL: none
 } cli_corpus_t;
 
-// Reads o->data.path. `vocab_path`, `labels_path`: the files of a run that goes on, NULL: made from the data. Fills what only the
-// data can tell into o->model: vocab, and for a classifier classes, d_embed, rel_levels, max_positions.
-bpt_status_t cli_corpus_open(cli_options_t *o, const char *vocab_path, const char *labels_path, cli_corpus_t *out) BPT_MUST_USE;
+// Reads o->data.path. `resumed`: where a run goes on, whose vocabulary and labels are taken; NULL: they are made from the data. Fills what
+// only the data can tell into o->model: vocab, and for a classifier classes, d_embed, rel_levels, max_positions.
+bpt_status_t cli_corpus_open(cli_options_t *o, const bpt_checkpoint_t *resumed, cli_corpus_t *out) BPT_MUST_USE;
 void cli_corpus_close(cli_corpus_t *corpus);
 
 // The tokens of a part, of all its examples for a classifier; they belong to the corpus.

@@ -270,6 +270,8 @@ const cli_option_t cli_option_table[] = {
     {TEXT("out", use.file, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_EXPORT,
      .help = "safetensors file to write"},
     {TEXT("out", use.file, "RUN"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_IMPORT, .help = "run directory to make"},
+    {BOOL("allow-non-finite", use.allow_non_finite), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_IMPORT,
+     .help = "take weights that are infinite or not a number, too"},
 
     // ---- help
     {BOOL("man", use.man), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_HELP, .help = "print the manual page (roff)"},

@@ -43,7 +43,7 @@ typedef struct {
     char *checkpoint;                                     // "", a step, "latest" or "best"
     int64_t max_tokens, top_k, batch;
     double temperature, top_p;
-    bool echo, json, man, completion;
+    bool echo, json, man, completion, allow_non_finite;
 } cli_use_options_t;
 
 typedef struct {
@@ -161,6 +161,9 @@ bpt_status_t cli_parse_list(const char *text, const char *where, int64_t min, in
 // Applies the keys of a JSON file that holds one object. Strict: an unknown key is an error with a suggestion; otherwise
 // (files written by the program, perhaps by a later version) a warning.
 bpt_status_t cli_options_from_file(cli_options_t *o, const char *path, cli_source_t source, bool strict) BPT_MUST_USE;
+// Holds a model's configuration, JSON text out of the file `path`, against the ranges of `train`'s options; keys that are no options are
+// left to who reads it. BPT_ERR_INPUT.
+bpt_status_t cli_options_check_model(const char *text, const char *path) BPT_MUST_USE;
 // The resolved configuration: every key that the command knows, defaults included. *out is released with json_decref.
 bpt_status_t cli_options_to_json(const cli_options_t *o, json_t **out) BPT_MUST_USE;
 // Takes over the values of the run whose config.json is at `path`, and checks that no option given here changes what a

@@ -7,38 +7,23 @@
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
-#include "bpt/safetensors.h"
-#include "models/config_json.h"
 #include "tools/bpt/device.h"
-
-static bpt_status_t read_model_config(const char *folder, bpt_model_config_t *config) {
-    char *path;
-    bpt_safetensors_t *file;
-    BPT_TRY(bpt_path_format(&path, "%s/%s", folder, BPT_MODEL_FILE));
-    bpt_status_t status = bpt_safetensors_open(path, &file);
-    if (status == BPT_OK) {
-        const char *text = bpt_safetensors_metadata(file, "config");
-        status = text ? bpt_model_config_parse(text, path, config)
-                      : bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"config\" is missing, so this is no model of bpt", path);
-        bpt_safetensors_close(file);
-    }
-    bpt_free(path);
-    return status;
-}
+#include "tools/bpt/side_files.h"
 
 bpt_status_t cli_trained_open_files(const cli_options_t *o, cli_trained_t *t) {
     *t = (cli_trained_t){0};
     const char *checkpoint = o->use.checkpoint && *o->use.checkpoint ? o->use.checkpoint : NULL;
     bpt_status_t status = cli_options_init(&t->stored, CLI_TRAIN, "train");
     if (status == BPT_OK) status = bpt_run_open(o->arguments[0], &t->run);
-    if (status == BPT_OK) status = bpt_run_checkpoint_find(t->run, checkpoint, &t->folder);
-    if (status == BPT_OK) status = read_model_config(t->folder, &t->config);
     if (status == BPT_OK) status = cli_options_from_file(&t->stored, bpt_run_config_path(t->run), CLI_FROM_RUN, false);
-    if (status != BPT_OK)
+    if (status == BPT_OK) status = bpt_checkpoint_open(t->run, checkpoint, &t->checkpoint);
+    if (status != BPT_OK) {
         cli_trained_close(t);
-    else
-        t->unit = t->stored.data.unit;
-    return status;
+        return status;
+    }
+    t->config = t->checkpoint.config;
+    t->unit = t->stored.data.unit;
+    return BPT_OK;
 }
 
 static bpt_status_t empty_vocab(bpt_unit_t unit, int64_t id_limit, bpt_vocab_t **out) {
@@ -56,16 +41,15 @@ static bpt_status_t open_vocab(const cli_options_t *o, cli_trained_t *t) {
             return bpt_fail(BPT_ERR_USAGE, "--unit does not fit the vocabulary in %s; leave it out, or use ids", path);
         t->unit = o->data.unit;
     }
-    if (t->unit == BPT_UNIT_IDS || (t->unit == BPT_UNIT_BYTE && !there))
-        BPT_TRY(empty_vocab(t->unit, t->config.vocab, &t->vocab));
-    else if (there)
-        BPT_TRY(bpt_vocab_read(path, t->unit, t->stored.data.lower, &t->vocab));
-    else
+    if (t->unit == BPT_UNIT_IDS) return empty_vocab(t->unit, t->config.vocab, &t->vocab);
+    if (there) return cli_run_vocab(&t->checkpoint, t->unit, t->stored.data.lower, &t->vocab);
+    BPT_TRY(bpt_checkpoint_check(&t->checkpoint, BPT_RUN_VOCAB, path, NULL));
+    if (t->unit != BPT_UNIT_BYTE)
         return bpt_fail(BPT_ERR_USAGE, "%s has no vocab.txt; use --unit ids and token numbers", bpt_run_path(t->run));
-    if (bpt_vocab_size(t->vocab) > t->config.vocab)
-        return bpt_fail(BPT_ERR_INPUT, "%s has %" PRId64 " tokens, the model %" PRId64 "; they do not belong together", path,
-                        bpt_vocab_size(t->vocab), t->config.vocab);
-    return BPT_OK;
+    if (t->config.vocab < 256)
+        return bpt_fail(BPT_ERR_INPUT, "the model in %s has %" PRId64 " tokens, but there are 256 bytes; use --unit ids and token numbers",
+                        t->checkpoint.folder, t->config.vocab);
+    return empty_vocab(t->unit, t->config.vocab, &t->vocab);
 }
 
 static bpt_status_t number_labels(cli_trained_t *t) {
@@ -82,22 +66,16 @@ static bpt_status_t number_labels(cli_trained_t *t) {
 static bpt_status_t open_labels(cli_trained_t *t) {
     const char *path = bpt_run_labels_path(t->run);
     if (t->config.task != BPT_TASK_CLASSIFY) return BPT_OK;
-    if (!bpt_file_exists(path)) return number_labels(t);
-    BPT_TRY(bpt_labels_read(path, &t->labels));
-    if ((int64_t)t->labels.count == t->config.classes) return BPT_OK;
-    return bpt_fail(BPT_ERR_INPUT, "%s has %zu labels, the model %" PRId64 " classes; they do not belong together", path, t->labels.count,
-                    t->config.classes);
+    if (bpt_file_exists(path)) return cli_run_labels(&t->checkpoint, &t->labels);
+    BPT_TRY(bpt_checkpoint_check(&t->checkpoint, BPT_RUN_LABELS, path, NULL));
+    return number_labels(t);
 }
 
 static bpt_status_t open_runner(const cli_options_t *o, cli_trained_t *t) {
-    char *path;
     const bpt_runner_options_t options = {.step = {.precision = o->train.precision}};
     BPT_TRY(cli_device_open(o, &t->device));
     BPT_TRY(bpt_runner_create(&t->config, &options, t->device, &t->runner));
-    BPT_TRY(bpt_path_format(&path, "%s/%s", t->folder, BPT_MODEL_FILE));
-    const bpt_status_t status = bpt_runner_load(t->runner, path);
-    bpt_free(path);
-    return status;
+    return bpt_checkpoint_load(&t->checkpoint, t->runner);
 }
 
 bpt_status_t cli_trained_open(const cli_options_t *o, cli_trained_t *t) {
@@ -115,7 +93,7 @@ void cli_trained_close(cli_trained_t *t) {
     bpt_vocab_destroy(t->vocab);
     bpt_labels_free(&t->labels);
     if (t->stored.command) cli_options_destroy(&t->stored);
-    bpt_free(t->folder);
+    bpt_checkpoint_close(&t->checkpoint);
     bpt_run_close(t->run);
     *t = (cli_trained_t){0};
 }

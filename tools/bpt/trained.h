@@ -4,14 +4,13 @@
 
 #include "backends/backend.h"
 #include "data/examples.h"
-#include "models/runner.h"
-#include "models/train/run_dir.h"
+#include "models/train/checkpoint.h"
 #include "tools/bpt/options.h"
 
 typedef struct {
     bpt_run_t *run;
-    char *folder;               // of the checkpoint
-    bpt_model_config_t config;  // from the model file's metadata
+    bpt_checkpoint_t checkpoint;
+    bpt_model_config_t config;  // the checkpoint's
     cli_options_t stored;       // the run's config.json, as of `train`
     bpt_unit_t unit;
     bpt_vocab_t *vocab;   // of the run, or of --unit ids
@@ -24,7 +23,7 @@ typedef struct {
 bpt_status_t cli_trained_open(const cli_options_t *o, cli_trained_t *out) BPT_MUST_USE;
 void cli_trained_close(cli_trained_t *trained);
 
-// What opening a run needs first, for commands that use no device: run, folder, config, stored, unit.
+// What opening a run needs first, for commands that use no device: run, checkpoint, config, stored, unit.
 bpt_status_t cli_trained_open_files(const cli_options_t *o, cli_trained_t *out) BPT_MUST_USE;
 
 #endif

@@ -3,6 +3,6 @@
 #ifndef BPT_TOOLS_TRANSFER_H
 #define BPT_TOOLS_TRANSFER_H
 
-enum { CLI_MAX_SIDE_FILE_BYTES = 64 << 20, CLI_MAX_CONTEXT = 1 << 26 };
+enum { CLI_MAX_SIDE_FILE_BYTES = 64 << 20 };
 
 #endif

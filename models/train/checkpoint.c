@@ -1,0 +1,201 @@
+// Checkpoints that are checked while they are read (see checkpoint.h).
+#include "models/train/checkpoint.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bpt/alloc.h"
+#include "bpt/file.h"
+#include "bpt/log.h"
+#include "bpt/safetensors.h"
+#include "models/config_json.h"
+
+// ---- what contradicts state.json
+
+static bool in_checkpoint(bpt_run_file_t file) { return file == BPT_RUN_MODEL || file == BPT_RUN_OPTIMIZER; }
+
+// What a person can do about a file that is not the one that was written.
+static bpt_status_t remedy(const bpt_checkpoint_t *c, bpt_run_file_t file, char *text, size_t bytes) {
+    char others[160];
+    if (!in_checkpoint(file)) {
+        snprintf(text, bytes, "copy it again from where the run was trained");
+        return BPT_OK;
+    }
+    BPT_TRY(bpt_run_checkpoint_others(c->run, c->folder, others, sizeof others));
+    if (!strncmp(others, "no ", 3))
+        snprintf(text, bytes, "copy the checkpoint again, there is no other one");
+    else
+        snprintf(text, bytes,
+                 "copy the checkpoint again, or use another with --checkpoint N, there are %s (train --resume: delete %s, and the last one "
+                 "left is used)",
+                 others, c->folder);
+    return BPT_OK;
+}
+
+static bpt_status_t fail_sum(const bpt_checkpoint_t *c, bpt_run_file_t file, const char *path, const bpt_checksum_t *sum) {
+    const bpt_checksum_t *listed = &c->state.sums.sum[file];
+    const char *part = file == BPT_RUN_CONFIG ? "the model part of " : "";
+    char what[4400];
+    BPT_TRY(remedy(c, file, what, sizeof what));
+    if (sum->bytes != listed->bytes)
+        return bpt_fail(BPT_ERR_INPUT,
+                        "%s%s has %" PRIu64 " bytes, %s/state.json lists %" PRIu64 ": it was damaged or is of another run; %s", part, path,
+                        sum->bytes, c->folder, listed->bytes, what);
+    return bpt_fail(BPT_ERR_INPUT,
+                    "the content of %s%s has the checksum %016" PRIx64 ", %s/state.json lists %016" PRIx64
+                    ": it was damaged or is of another run; %s",
+                    part, path, sum->xxh3, c->folder, listed->xxh3, what);
+}
+
+bpt_status_t bpt_checkpoint_check(const bpt_checkpoint_t *c, bpt_run_file_t file, const char *path, const bpt_checksum_t *sum) {
+    const bpt_run_sums_t *sums = &c->state.sums;
+    if (!sums->known) return BPT_OK;
+    if (!sums->listed[file] && !sum) return BPT_OK;
+    if (!sums->listed[file])
+        return bpt_fail(BPT_ERR_INPUT, "%s is not of this run: %s/state.json lists no such file; delete it", path, c->folder);
+    if (!sum)
+        return bpt_fail(BPT_ERR_INPUT, "%s is missing, %s/state.json lists it; copy it again from where the run was trained", path,
+                        c->folder);
+    return bpt_checksum_equal(sum, &sums->sum[file]) ? BPT_OK : fail_sum(c, file, path, sum);
+}
+
+// ---- reading files
+
+typedef bpt_status_t (*read_t)(void *user, const char *path, bool non_finite, bpt_checksum_t *sum);
+
+// A damaged file may fail to be read at all, with a sentence about the place of the damage: that it is damaged is the better one.
+static bpt_status_t explain(const bpt_checkpoint_t *c, bpt_run_file_t file, const char *path, bpt_status_t status) {
+    bpt_checksum_t sum;
+    char reason[1024];
+    if (status != BPT_ERR_INPUT || !c->state.sums.known) return status;
+    snprintf(reason, sizeof reason, "%s", bpt_error_message());
+    if (bpt_checksum_read(path, &sum) == BPT_OK) BPT_TRY(bpt_checkpoint_check(c, file, path, &sum));
+    return bpt_fail(status, "%s", reason);
+}
+
+static bpt_status_t read_checked(const bpt_checkpoint_t *c, bpt_run_file_t file, read_t read, void *user) {
+    const bool known = c->state.sums.known;
+    char *path;
+    bpt_checksum_t sum;
+    BPT_TRY(bpt_path_format(&path, "%s/%s", c->folder, bpt_run_file_names[file]));
+    bpt_status_t status = read(user, path, known, known ? &sum : NULL);
+    status = status == BPT_OK ? bpt_checkpoint_check(c, file, path, known ? &sum : NULL) : explain(c, file, path, status);
+    bpt_free(path);
+    return status;
+}
+
+static bpt_status_t load(void *runner, const char *path, bool non_finite, bpt_checksum_t *sum) {
+    return bpt_runner_load(runner, path, non_finite, sum);
+}
+
+static bpt_status_t load_moments(void *runner, const char *path, bool non_finite, bpt_checksum_t *sum) {
+    return bpt_runner_load_moments(runner, path, non_finite, sum);
+}
+
+typedef struct {
+    const bpt_params_t *params;
+    float *arena;
+} weights_t;
+
+static bpt_status_t read_weights(void *user, const char *path, bool non_finite, bpt_checksum_t *sum) {
+    const weights_t *w = user;
+    const bpt_param_set_t set = {.prefix = "", .arena = w->arena};
+    return bpt_params_read(w->params, path, &set, 1, non_finite, sum);
+}
+
+// Once for a command, as each reads the weights once.
+static void remark(const bpt_checkpoint_t *c) {
+    if (!c->state.sums.known)
+        bpt_info("%s was written without checksums, by version %s: damage to it may pass unseen", c->folder, c->state.version);
+}
+
+bpt_status_t bpt_checkpoint_load(const bpt_checkpoint_t *c, bpt_runner_t *runner) {
+    remark(c);
+    return read_checked(c, BPT_RUN_MODEL, load, runner);
+}
+
+bpt_status_t bpt_checkpoint_load_moments(const bpt_checkpoint_t *c, bpt_runner_t *runner) {
+    return read_checked(c, BPT_RUN_OPTIMIZER, load_moments, runner);
+}
+
+bpt_status_t bpt_checkpoint_read(const bpt_checkpoint_t *c, const bpt_params_t *params, float *arena) {
+    remark(c);
+    return read_checked(c, BPT_RUN_MODEL, read_weights, &(weights_t){params, arena});
+}
+
+// ---- configuration
+
+static bpt_status_t config_sum(const bpt_model_config_t *config, bpt_checksum_t *sum) {
+    char *text;
+    BPT_TRY(bpt_model_config_format(config, &text));
+    *sum = bpt_checksum_of(text, strlen(text));
+    bpt_free(text);
+    return BPT_OK;
+}
+
+static bpt_status_t read_metadata(const char *path, bpt_model_config_t *config) {
+    bpt_safetensors_t *file;
+    BPT_TRY(bpt_safetensors_open(path, &file));
+    const char *text = bpt_safetensors_metadata(file, "config");
+    const bpt_status_t status =
+        text ? bpt_model_config_parse(text, path, config)
+             : bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"config\" is missing, so this is no model of bpt", path);
+    bpt_safetensors_close(file);
+    return status;
+}
+
+// The model is described twice, in its file's metadata and in config.json.
+static bpt_status_t read_config(bpt_checkpoint_t *c) {
+    const char *config_path = bpt_run_config_path(c->run);
+    bpt_model_config_t stored;
+    bpt_checksum_t sum;
+    char *path;
+    BPT_TRY(bpt_path_format(&path, "%s/%s", c->folder, BPT_MODEL_FILE));
+    bpt_status_t status = explain(c, BPT_RUN_MODEL, path, read_metadata(path, &c->config));
+    if (status == BPT_OK) status = bpt_model_config_read(config_path, &stored);
+    if (status == BPT_OK) status = bpt_model_config_compare(&stored, config_path, &c->config, path);
+    if (status == BPT_OK) status = config_sum(&stored, &sum);
+    if (status == BPT_OK) status = bpt_checkpoint_check(c, BPT_RUN_CONFIG, config_path, &sum);
+    bpt_free(path);
+    return status;
+}
+
+bpt_status_t bpt_checkpoint_open(const bpt_run_t *run, const char *which, bpt_checkpoint_t *c) {
+    *c = (bpt_checkpoint_t){.run = run};
+    BPT_TRY(bpt_run_checkpoint_find(run, which, &c->folder));
+    bpt_status_t status = bpt_run_state_read(c->folder, &c->state);
+    if (status == BPT_OK) status = read_config(c);
+    if (status != BPT_OK) bpt_checkpoint_close(c);
+    return status;
+}
+
+void bpt_checkpoint_close(bpt_checkpoint_t *c) {
+    bpt_free(c->folder);
+    *c = (bpt_checkpoint_t){0};
+}
+
+// ---- writing
+
+void bpt_run_sums_add(bpt_run_sums_t *sums, bpt_run_file_t file, bpt_checksum_t sum) {
+    sums->listed[file] = true;
+    sums->sum[file] = sum;
+}
+
+static bpt_status_t add_file(bpt_run_sums_t *sums, bpt_run_file_t file, const char *path) {
+    bpt_checksum_t sum;
+    if (!bpt_file_exists(path)) return BPT_OK;
+    BPT_TRY(bpt_checksum_read(path, &sum));
+    bpt_run_sums_add(sums, file, sum);
+    return BPT_OK;
+}
+
+bpt_status_t bpt_run_sums_begin(const bpt_run_t *run, const bpt_model_config_t *config, bpt_run_sums_t *sums) {
+    bpt_checksum_t sum;
+    *sums = (bpt_run_sums_t){.known = true};
+    BPT_TRY(add_file(sums, BPT_RUN_VOCAB, bpt_run_vocab_path(run)));
+    BPT_TRY(add_file(sums, BPT_RUN_LABELS, bpt_run_labels_path(run)));
+    BPT_TRY(config_sum(config, &sum));
+    bpt_run_sums_add(sums, BPT_RUN_CONFIG, sum);
+    return BPT_OK;
+}

@@ -1,0 +1,37 @@
+// A checkpoint opened for use: its state, its model's configuration, and files that are checked while they are read. state.json lists size
+// and xxh3 of what belongs together (run_state.h); what contradicts it, or another of the files, is refused. Knows no command line.
+#ifndef BPT_TRAIN_CHECKPOINT_H
+#define BPT_TRAIN_CHECKPOINT_H
+
+#include "models/runner.h"
+#include "models/train/run_dir.h"
+#include "models/train/run_state.h"
+
+typedef struct {
+    const bpt_run_t *run;  // must outlive the checkpoint
+    char *folder;
+    bpt_run_state_t state;
+    bpt_model_config_t config;  // from the model file's metadata; that of config.json is the same
+} bpt_checkpoint_t;
+
+// `which` as in bpt_run_checkpoint_find. BPT_ERR_INPUT names the file and what it contradicts.
+bpt_status_t bpt_checkpoint_open(const bpt_run_t *run, const char *which, bpt_checkpoint_t *out) BPT_MUST_USE;
+void bpt_checkpoint_close(bpt_checkpoint_t *checkpoint);
+
+// The weights, and the optimiser's moments, each file read once and compared with its checksum on the way. Where state.json lists none (a
+// version before checksums wrote it: a remark says so), numbers that are not finite are refused; else they are what was written.
+bpt_status_t bpt_checkpoint_load(const bpt_checkpoint_t *checkpoint, bpt_runner_t *runner) BPT_MUST_USE;
+bpt_status_t bpt_checkpoint_load_moments(const bpt_checkpoint_t *checkpoint, bpt_runner_t *runner) BPT_MUST_USE;
+// The weights into host memory laid out by `params`, which are those of checkpoint->config.
+bpt_status_t bpt_checkpoint_read(const bpt_checkpoint_t *checkpoint, const bpt_params_t *params, float *arena) BPT_MUST_USE;
+// For files that somebody else reads (vocab.txt, labels.txt): BPT_ERR_INPUT unless `sum` is what state.json lists. NULL: there is no such
+// file.
+bpt_status_t bpt_checkpoint_check(const bpt_checkpoint_t *checkpoint, bpt_run_file_t file, const char *path,
+                                  const bpt_checksum_t *sum) BPT_MUST_USE;
+
+// ---- For who writes a checkpoint
+// The list for a new one: vocab.txt and labels.txt of the run as they are, and the configuration. The caller adds what he writes.
+bpt_status_t bpt_run_sums_begin(const bpt_run_t *run, const bpt_model_config_t *config, bpt_run_sums_t *out) BPT_MUST_USE;
+void bpt_run_sums_add(bpt_run_sums_t *sums, bpt_run_file_t file, bpt_checksum_t sum);
+
+#endif

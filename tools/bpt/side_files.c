@@ -1,0 +1,89 @@
+// vocab.txt and labels.txt of a run (see side_files.h).
+#include "tools/bpt/side_files.h"
+
+#include <inttypes.h>
+
+#include "bpt/alloc.h"
+#include "bpt/file.h"
+#include "tools/bpt/transfer.h"
+
+bpt_status_t cli_check_count(const char *path, int64_t lines, const char *model, int64_t count, const char *what) {
+    if (lines == count) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT,
+                    "%s has %" PRId64 " lines, the model in %s has %" PRId64
+                    " %s; they do not belong together: copy both from the same run",
+                    path, lines, model, count, what);
+}
+
+static bpt_status_t check_sum(const bpt_checkpoint_t *c, bpt_run_file_t file, const bpt_range_t *text) {
+    const bpt_checksum_t sum = bpt_checksum_of(text->data, text->bytes);
+    return bpt_checkpoint_check(c, file, text->path, &sum);
+}
+
+static bpt_status_t parse_vocab(const bpt_checkpoint_t *c, const bpt_range_t *text, bpt_unit_t unit, bool lower, bpt_vocab_t **out) {
+    BPT_TRY(check_sum(c, BPT_RUN_VOCAB, text));
+    BPT_TRY(bpt_vocab_parse(text, unit, lower, out));
+    const bpt_status_t status = cli_check_count(text->path, bpt_vocab_size(*out), c->folder, c->config.vocab, "tokens");
+    if (status != BPT_OK) {
+        bpt_vocab_destroy(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+static bpt_status_t parse_labels(const bpt_checkpoint_t *c, const bpt_range_t *text, bpt_labels_t *out) {
+    BPT_TRY(check_sum(c, BPT_RUN_LABELS, text));
+    BPT_TRY(bpt_labels_parse(text, out));
+    const bpt_status_t status = cli_check_count(text->path, (int64_t)out->count, c->folder, c->config.classes, "classes");
+    if (status != BPT_OK) bpt_labels_free(out);
+    return status;
+}
+
+bpt_status_t cli_run_vocab(const bpt_checkpoint_t *c, bpt_unit_t unit, bool lower, bpt_vocab_t **out) {
+    bpt_text_t *text;
+    *out = NULL;
+    BPT_TRY(bpt_text_open(bpt_run_vocab_path(c->run), &text));
+    const bpt_range_t range = bpt_text_range(text);
+    const bpt_status_t status = parse_vocab(c, &range, unit, lower, out);
+    bpt_text_close(text);
+    return status;
+}
+
+bpt_status_t cli_run_labels(const bpt_checkpoint_t *c, bpt_labels_t *out) {
+    bpt_text_t *text;
+    *out = (bpt_labels_t){0};
+    BPT_TRY(bpt_text_open(bpt_run_labels_path(c->run), &text));
+    const bpt_range_t range = bpt_text_range(text);
+    const bpt_status_t status = parse_labels(c, &range, out);
+    bpt_text_close(text);
+    return status;
+}
+
+static bpt_status_t check_text(const bpt_checkpoint_t *c, bpt_run_file_t file, const bpt_range_t *text, bpt_unit_t unit, bool lower) {
+    bpt_vocab_t *vocab = NULL;
+    bpt_labels_t labels = {0};
+    bpt_status_t status;
+    if (file == BPT_RUN_LABELS)
+        status = parse_labels(c, text, &labels);
+    else if (unit == BPT_UNIT_IDS)  // such a run may keep a vocabulary for other programs
+        status = check_sum(c, file, text);
+    else
+        status = parse_vocab(c, text, unit, lower, &vocab);
+    bpt_vocab_destroy(vocab);
+    bpt_labels_free(&labels);
+    return status;
+}
+
+bpt_status_t cli_run_text(const bpt_checkpoint_t *c, bpt_run_file_t file, bpt_unit_t unit, bool lower, char **out) {
+    const char *path = file == BPT_RUN_VOCAB ? bpt_run_vocab_path(c->run) : bpt_run_labels_path(c->run);
+    size_t length;
+    *out = NULL;
+    if (!bpt_file_exists(path)) return bpt_checkpoint_check(c, file, path, NULL);
+    BPT_TRY(bpt_file_read(path, CLI_MAX_SIDE_FILE_BYTES, out, &length));
+    const bpt_range_t text = bpt_range_of(path, *out, length);
+    const bpt_status_t status = check_text(c, file, &text, unit, lower);
+    if (status == BPT_OK) return BPT_OK;
+    bpt_free(*out);
+    *out = NULL;
+    return status;
+}
