@@ -45,8 +45,7 @@ bpt_status_t bpt_runner_save(bpt_runner_t *r, const char *path, bpt_checksum_t *
     BPT_TRY(fetch(r, BPT_STATE_PARAMS, true, &arena));
     const bpt_param_set_t set = {.prefix = "", .arena = arena};
     bpt_status_t status = bpt_model_config_format(&r->config, &config);
-    const bpt_params_metadata_t metadata[] = {{"config", config}, {0}};
-    if (status == BPT_OK) status = bpt_params_write(&r->params, path, metadata, &set, 1, sum);
+    if (status == BPT_OK) status = bpt_params_write(&r->params, path, config, &set, 1, sum);
     bpt_free(config);
     bpt_free(arena);
     return status;

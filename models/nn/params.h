@@ -6,7 +6,7 @@
 #ifndef BPT_MODELS_NN_PARAMS_H
 #define BPT_MODELS_NN_PARAMS_H
 
-#include "bpt/checksum.h"
+#include "bpt/safetensors.h"
 
 typedef enum { BPT_GROUP_DECAY, BPT_GROUP_NO_DECAY, BPT_GROUP_FROZEN } bpt_param_group_t;
 typedef enum { BPT_INIT_ZERO, BPT_INIT_ONE, BPT_INIT_UNIFORM, BPT_INIT_NORMAL } bpt_param_init_t;
@@ -44,17 +44,15 @@ typedef struct {
     bool trained_only;
 } bpt_param_set_t;
 
-typedef struct {
-    const char *key, *value;  // a key whose value is NULL is left out
-} bpt_params_metadata_t;
-
-// Safetensors; metadata format = "bpt" and those of the list, which ends with a NULL key (NULL: no list). *sum is that of the file; NULL:
-// not wanted.
-bpt_status_t bpt_params_write(const bpt_params_t *params, const char *path, const bpt_params_metadata_t *metadata,
-                              const bpt_param_set_t *sets, int n_sets, bpt_checksum_t *sum) BPT_MUST_USE;
+// Safetensors; metadata format = "bpt" and, when not NULL, config = the text. *sum is that of the file; NULL: not wanted.
+bpt_status_t bpt_params_write(const bpt_params_t *params, const char *path, const char *config, const bpt_param_set_t *sets, int n_sets,
+                              bpt_checksum_t *sum) BPT_MUST_USE;
 // Strict: every tensor of the sets must be there with its shape, and nothing else; BPT_ERR_INPUT names the first that is missing,
 // left over or misshapen. So it does, unless `non_finite`, where a number is infinite or not a number. *sum as above.
 bpt_status_t bpt_params_read(const bpt_params_t *params, const char *path, const bpt_param_set_t *sets, int n_sets, bool non_finite,
+                             bpt_checksum_t *sum) BPT_MUST_USE;
+// The tensors of such a file go on to a writer that has its metadata and nothing else; the same checks, no arena.
+bpt_status_t bpt_params_copy(const bpt_params_t *params, const char *path, bool non_finite, bpt_safetensors_writer_t *to,
                              bpt_checksum_t *sum) BPT_MUST_USE;
 
 #endif

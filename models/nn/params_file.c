@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bpt/safetensors.h"
+#include "bpt/alloc.h"
 #include "models/nn/params.h"
 
 typedef bpt_status_t (*visit_t)(const bpt_param_t *param, const char *name, float *values, void *user);
@@ -17,7 +17,7 @@ static bpt_status_t each(const bpt_params_t *params, const bpt_param_set_t *sets
             char name[80];
             if (sets[s].trained_only && p->group == BPT_GROUP_FROZEN) continue;
             snprintf(name, sizeof name, "%s%s", sets[s].prefix, p->name);
-            BPT_TRY(visit(p, name, sets[s].arena + p->offset, user));
+            BPT_TRY(visit(p, name, sets[s].arena ? sets[s].arena + p->offset : NULL, user));
         }
     return BPT_OK;
 }
@@ -32,13 +32,12 @@ static bpt_status_t write_values(const bpt_param_t *p, const char *name, float *
     return bpt_safetensors_writer_data(user, values, (size_t)p->count * sizeof *values);
 }
 
-bpt_status_t bpt_params_write(const bpt_params_t *params, const char *path, const bpt_params_metadata_t *metadata,
-                              const bpt_param_set_t *sets, int n_sets, bpt_checksum_t *sum) {
+bpt_status_t bpt_params_write(const bpt_params_t *params, const char *path, const char *config, const bpt_param_set_t *sets, int n_sets,
+                              bpt_checksum_t *sum) {
     bpt_safetensors_writer_t *writer;
     BPT_TRY(bpt_safetensors_writer_create(path, &writer));
     bpt_status_t status = bpt_safetensors_writer_metadata(writer, "format", "bpt");
-    for (const bpt_params_metadata_t *m = metadata; m && m->key && status == BPT_OK; ++m)
-        if (m->value) status = bpt_safetensors_writer_metadata(writer, m->key, m->value);
+    if (status == BPT_OK && config) status = bpt_safetensors_writer_metadata(writer, "config", config);
     if (status == BPT_OK) status = each(params, sets, n_sets, declare, writer);
     if (status == BPT_OK) status = each(params, sets, n_sets, write_values, writer);
     if (status == BPT_OK) status = bpt_safetensors_writer_finish(writer);
@@ -54,59 +53,23 @@ static void describe(int32_t rank, const int64_t *shape, char *text, size_t size
     if (used < size) snprintf(text + used, size - used, "]");
 }
 
-typedef struct {
-    bpt_safetensors_t *file;
-    bool non_finite;  // such numbers are taken
-} source_t;
+// ---- reading
 
-static int64_t count_non_finite(const float *values, int64_t count) {
-    int64_t found = 0;
-    for (int64_t i = 0; i < count; ++i) {
-        uint32_t bits;
-        memcpy(&bits, &values[i], sizeof bits);
-        found += (bits & 0x7f800000) == 0x7f800000;
-    }
-    return found;
-}
-
-static bpt_status_t fail_non_finite(const char *path, const char *name, const float *values, int64_t count) {
-    int64_t first = 0;
-    while (isfinite(values[first])) ++first;
-    return bpt_fail(BPT_ERR_INPUT,
-                    "%s: tensor \"%s\" has %" PRId64 " numbers of %" PRId64 " that are not finite, the first at index %" PRId64
-                    ": the file is damaged, or training diverged (bpt import --allow-non-finite takes it as it is)",
-                    path, name, count_non_finite(values, count), count, first);
-}
-
-// In pieces that stay in the cache while they are hashed and looked through.
-static bpt_status_t read_finite(const source_t *from, const bpt_safetensors_tensor_t *tensor, float *values) {
-    enum { PIECE = 1 << 17 };
-    int64_t non_finite = 0;
-    for (int64_t done = 0; done < tensor->count; done += PIECE) {
-        const int64_t some = tensor->count - done < PIECE ? tensor->count - done : PIECE;
-        BPT_TRY(bpt_safetensors_read_f32(from->file, tensor, done, some, values + done));
-        if (!from->non_finite) non_finite += count_non_finite(values + done, some);
-    }
-    return non_finite ? fail_non_finite(bpt_safetensors_path(from->file), tensor->name, values, tensor->count) : BPT_OK;
-}
-
-static bpt_status_t read_values(const bpt_param_t *p, const char *name, float *values, void *user) {
-    const source_t *from = user;
-    const bpt_safetensors_t *file = from->file;
+// Every tensor of the sets is there with its shape, and nothing else.
+static bpt_status_t check_shape(const bpt_param_t *p, const char *name, float *values, void *user) {
+    const bpt_safetensors_t *file = user;
     const bpt_safetensors_tensor_t *tensor = bpt_safetensors_find(file, name);
+    (void)values;
     if (!tensor)
         return bpt_fail(BPT_ERR_INPUT, "%s has no tensor \"%s\"; was it written for another configuration?", bpt_safetensors_path(file),
                         name);
     bool same = tensor->rank == p->rank;
     for (int32_t i = 0; same && i < p->rank; ++i) same = tensor->shape[i] == p->shape[i];
-    if (!same) {
-        char got[200], wanted[80];
-        describe(tensor->rank, tensor->shape, got, sizeof got);
-        describe(p->rank, p->shape, wanted, sizeof wanted);
-        return bpt_fail(BPT_ERR_INPUT, "%s: tensor \"%s\" is %s, the configuration asks for %s", bpt_safetensors_path(file), name, got,
-                        wanted);
-    }
-    return read_finite(from, tensor, values);
+    if (same) return BPT_OK;
+    char got[200], wanted[80];
+    describe(tensor->rank, tensor->shape, got, sizeof got);
+    describe(p->rank, p->shape, wanted, sizeof wanted);
+    return bpt_fail(BPT_ERR_INPUT, "%s: tensor \"%s\" is %s, the configuration asks for %s", bpt_safetensors_path(file), name, got, wanted);
 }
 
 static bool expected(const bpt_params_t *params, const bpt_param_set_t *sets, int n_sets, const char *name) {
@@ -119,17 +82,83 @@ static bool expected(const bpt_params_t *params, const bpt_param_set_t *sets, in
     return false;
 }
 
-bpt_status_t bpt_params_read(const bpt_params_t *params, const char *path, const bpt_param_set_t *sets, int n_sets, bool non_finite,
-                             bpt_checksum_t *sum) {
-    source_t from = {.non_finite = non_finite};
-    BPT_TRY(sum ? bpt_safetensors_open_hashed(path, &from.file) : bpt_safetensors_open(path, &from.file));
-    bpt_status_t status = each(params, sets, n_sets, read_values, &from);
-    for (size_t i = 0; i < bpt_safetensors_count(from.file) && status == BPT_OK; ++i) {
-        const char *name = bpt_safetensors_at(from.file, i)->name;
+static bpt_status_t open_matching(const bpt_params_t *params, const char *path, const bpt_param_set_t *sets, int n_sets, bool hashed,
+                                  bpt_safetensors_t **out) {
+    bpt_safetensors_t *file;
+    BPT_TRY(hashed ? bpt_safetensors_open_hashed(path, &file) : bpt_safetensors_open(path, &file));
+    bpt_status_t status = each(params, sets, n_sets, check_shape, file);
+    for (size_t i = 0; i < bpt_safetensors_count(file) && status == BPT_OK; ++i) {
+        const char *name = bpt_safetensors_at(file, i)->name;
         if (!expected(params, sets, n_sets, name))
             status = bpt_fail(BPT_ERR_INPUT, "%s: tensor \"%s\" belongs to no part of the configured model", path, name);
     }
+    if (status == BPT_OK)
+        *out = file;
+    else
+        bpt_safetensors_close(file);
+    return status;
+}
+
+typedef struct {
+    bpt_safetensors_t *file;
+    bool non_finite;               // such numbers are taken
+    bpt_safetensors_writer_t *to;  // where the numbers go on to; NULL: they stay
+} source_t;
+
+static int64_t count_non_finite(const float *values, int64_t count) {
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        found += (bits & 0x7f800000) == 0x7f800000;
+    }
+    return found;
+}
+
+// In pieces that stay in the cache while they are hashed, looked through and written.
+enum { PIECE = 1 << 17 };
+static bpt_status_t read_values(const bpt_param_t *p, const char *name, float *values, void *user) {
+    const source_t *from = user;
+    const bpt_safetensors_tensor_t *tensor = bpt_safetensors_find(from->file, name);
+    int64_t bad = 0, first = -1;
+    for (int64_t done = 0; done < p->count; done += PIECE) {
+        const int64_t some = p->count - done < PIECE ? p->count - done : PIECE;
+        float *piece = from->to ? values : values + done;
+        BPT_TRY(bpt_safetensors_read_f32(from->file, tensor, done, some, piece));
+        if (!from->non_finite) bad += count_non_finite(piece, some);
+        for (int64_t i = 0; bad && first < 0; ++i)
+            if (!isfinite(piece[i])) first = done + i;
+        if (from->to) BPT_TRY(bpt_safetensors_writer_data(from->to, piece, (size_t)some * sizeof *piece));
+    }
+    if (!bad) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT,
+                    "%s: tensor \"%s\" has %" PRId64 " numbers of %" PRId64 " that are not finite, the first at index %" PRId64
+                    ": the file is damaged, or training diverged (bpt import --allow-non-finite takes it as it is)",
+                    bpt_safetensors_path(from->file), name, bad, p->count, first);
+}
+
+bpt_status_t bpt_params_read(const bpt_params_t *params, const char *path, const bpt_param_set_t *sets, int n_sets, bool non_finite,
+                             bpt_checksum_t *sum) {
+    source_t from = {.non_finite = non_finite};
+    BPT_TRY(open_matching(params, path, sets, n_sets, sum != NULL, &from.file));
+    bpt_status_t status = each(params, sets, n_sets, read_values, &from);
     if (status == BPT_OK && sum) status = bpt_safetensors_checksum(from.file, sum);
     bpt_safetensors_close(from.file);
+    return status;
+}
+
+bpt_status_t bpt_params_copy(const bpt_params_t *params, const char *path, bool non_finite, bpt_safetensors_writer_t *to,
+                             bpt_checksum_t *sum) {
+    source_t from = {.non_finite = non_finite, .to = to};
+    float *piece;
+    BPT_TRY(bpt_alloc(PIECE, sizeof *piece, &piece));
+    const bpt_param_set_t set = {.prefix = ""};
+    bpt_status_t status = open_matching(params, path, &set, 1, sum != NULL, &from.file);
+    if (status == BPT_OK) status = each(params, &set, 1, declare, to);
+    for (size_t i = 0; i < params->count && status == BPT_OK; ++i)
+        status = read_values(&params->items[i], params->items[i].name, piece, &from);
+    if (status == BPT_OK && sum) status = bpt_safetensors_checksum(from.file, sum);
+    bpt_safetensors_close(from.file);
+    bpt_free(piece);
     return status;
 }

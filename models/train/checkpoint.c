@@ -62,8 +62,6 @@ bpt_status_t bpt_checkpoint_check(const bpt_checkpoint_t *c, bpt_run_file_t file
 
 // ---- reading files
 
-typedef bpt_status_t (*read_t)(void *user, const char *path, bool non_finite, bpt_checksum_t *sum);
-
 // A damaged file may fail to be read at all, with a sentence about the place of the damage: that it is damaged is the better one.
 static bpt_status_t explain(const bpt_checkpoint_t *c, bpt_run_file_t file, const char *path, bpt_status_t status) {
     bpt_checksum_t sum;
@@ -74,7 +72,7 @@ static bpt_status_t explain(const bpt_checkpoint_t *c, bpt_run_file_t file, cons
     return bpt_fail(status, "%s", reason);
 }
 
-static bpt_status_t read_checked(const bpt_checkpoint_t *c, bpt_run_file_t file, read_t read, void *user) {
+static bpt_status_t read_checked(const bpt_checkpoint_t *c, bpt_run_file_t file, bpt_checkpoint_read_t read, void *user) {
     const bool known = c->state.sums.known;
     char *path;
     bpt_checksum_t sum;
@@ -93,35 +91,21 @@ static bpt_status_t load_moments(void *runner, const char *path, bool non_finite
     return bpt_runner_load_moments(runner, path, non_finite, sum);
 }
 
-typedef struct {
-    const bpt_params_t *params;
-    float *arena;
-} weights_t;
-
-static bpt_status_t read_weights(void *user, const char *path, bool non_finite, bpt_checksum_t *sum) {
-    const weights_t *w = user;
-    const bpt_param_set_t set = {.prefix = "", .arena = w->arena};
-    return bpt_params_read(w->params, path, &set, 1, non_finite, sum);
-}
-
 // Once for a command, as each reads the weights once.
 static void remark(const bpt_checkpoint_t *c) {
     if (!c->state.sums.known)
         bpt_info("%s was written without checksums, by version %s: damage to it may pass unseen", c->folder, c->state.version);
 }
 
-bpt_status_t bpt_checkpoint_load(const bpt_checkpoint_t *c, bpt_runner_t *runner) {
+bpt_status_t bpt_checkpoint_read_model(const bpt_checkpoint_t *c, bpt_checkpoint_read_t read, void *user) {
     remark(c);
-    return read_checked(c, BPT_RUN_MODEL, load, runner);
+    return read_checked(c, BPT_RUN_MODEL, read, user);
 }
+
+bpt_status_t bpt_checkpoint_load(const bpt_checkpoint_t *c, bpt_runner_t *runner) { return bpt_checkpoint_read_model(c, load, runner); }
 
 bpt_status_t bpt_checkpoint_load_moments(const bpt_checkpoint_t *c, bpt_runner_t *runner) {
     return read_checked(c, BPT_RUN_OPTIMIZER, load_moments, runner);
-}
-
-bpt_status_t bpt_checkpoint_read(const bpt_checkpoint_t *c, const bpt_params_t *params, float *arena) {
-    remark(c);
-    return read_checked(c, BPT_RUN_MODEL, read_weights, &(weights_t){params, arena});
 }
 
 // ---- configuration

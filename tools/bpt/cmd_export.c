@@ -4,44 +4,56 @@
 
 #include "bpt/alloc.h"
 #include "bpt/log.h"
+#include "bpt/safetensors.h"
 #include "models/config_json.h"
 #include "models/model.h"
 #include "tools/bpt/program.h"
 #include "tools/bpt/side_files.h"
 #include "tools/bpt/trained.h"
 
-static bpt_status_t write_file(const cli_trained_t *t, const bpt_params_t *params, float *arena, const char *out) {
+static bpt_status_t add_metadata(const cli_trained_t *t, bpt_safetensors_writer_t *writer) {
     const bool lower = t->stored.data.lower;
     char context[24], *config = NULL, *vocab = NULL, *labels = NULL;
     snprintf(context, sizeof context, "%" PRId64, t->stored.data.eval_context ? t->stored.data.eval_context : t->stored.data.context);
     bpt_status_t status = bpt_model_config_format(&t->config, &config);
     if (status == BPT_OK) status = cli_run_text(&t->checkpoint, BPT_RUN_VOCAB, t->unit, lower, &vocab);
     if (status == BPT_OK) status = cli_run_text(&t->checkpoint, BPT_RUN_LABELS, t->unit, lower, &labels);
-    const bpt_params_metadata_t metadata[] = {{"config", config},
-                                              {"unit", cli_unit_names[t->unit]},
-                                              {"lower", lower ? "true" : "false"},
-                                              {"eval_context", context},
-                                              {"vocab", vocab},
-                                              {"labels", labels},
-                                              {0}};
-    const bpt_param_set_t set = {.prefix = "", .arena = arena};
-    if (status == BPT_OK) status = bpt_params_write(params, out, metadata, &set, 1, NULL);
+    const char *const metadata[][2] = {{"format", "bpt"},
+                                       {"config", config},
+                                       {"unit", cli_unit_names[t->unit]},
+                                       {"lower", lower ? "true" : "false"},
+                                       {"eval_context", context},
+                                       {"vocab", vocab},
+                                       {"labels", labels}};
+    for (size_t i = 0; i < BPT_COUNT(metadata) && status == BPT_OK; ++i)
+        if (metadata[i][1]) status = bpt_safetensors_writer_metadata(writer, metadata[i][0], metadata[i][1]);
     bpt_free(config);
     bpt_free(vocab);
     bpt_free(labels);
     return status;
 }
 
+typedef struct {
+    bpt_params_t params;
+    bpt_safetensors_writer_t *writer;
+} copy_t;
+
+static bpt_status_t copy_tensors(void *user, const char *path, bool non_finite, bpt_checksum_t *sum) {
+    const copy_t *c = user;
+    return bpt_params_copy(&c->params, path, non_finite, c->writer, sum);
+}
+
+// The file appears under its name only when all that went into it was what the run lists.
 static bpt_status_t export(const cli_trained_t *t, const char *out) {
-    bpt_params_t params = {0};
-    float *arena = NULL;
-    bpt_status_t status = bpt_model_params(&t->config, (bpt_frozen_t){0}, &params);
-    if (status == BPT_OK) status = bpt_alloc((size_t)params.elements, sizeof *arena, &arena);
-    if (status == BPT_OK) status = bpt_checkpoint_read(&t->checkpoint, &params, arena);
-    if (status == BPT_OK) status = write_file(t, &params, arena, out);
+    copy_t copy = {0};
+    bpt_status_t status = bpt_model_params(&t->config, (bpt_frozen_t){0}, &copy.params);
+    if (status == BPT_OK) status = bpt_safetensors_writer_create(out, &copy.writer);
+    if (status == BPT_OK) status = add_metadata(t, copy.writer);
+    if (status == BPT_OK) status = bpt_checkpoint_read_model(&t->checkpoint, copy_tensors, &copy);
+    if (status == BPT_OK) status = bpt_safetensors_writer_finish(copy.writer);
     if (status == BPT_OK) bpt_info("%s -> %s", t->checkpoint.folder, out);
-    bpt_free(arena);
-    bpt_params_free(&params);
+    bpt_safetensors_writer_destroy(copy.writer);
+    bpt_params_free(&copy.params);
     return status;
 }
 

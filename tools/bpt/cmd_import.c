@@ -101,8 +101,7 @@ static bpt_status_t write_model(const model_file_t *m, const char *folder, bpt_c
     char *path = NULL, *config = NULL;
     bpt_status_t status = bpt_path_format(&path, "%s/%s", folder, BPT_MODEL_FILE);
     if (status == BPT_OK) status = bpt_model_config_format(&m->config, &config);
-    const bpt_params_metadata_t metadata[] = {{"config", config}, {0}};
-    if (status == BPT_OK) status = bpt_params_write(&m->params, path, metadata, &set, 1, sum);
+    if (status == BPT_OK) status = bpt_params_write(&m->params, path, config, &set, 1, sum);
     bpt_free(path);
     bpt_free(config);
     return status;
@@ -154,9 +153,11 @@ const cli_command_t cli_command_import = {
     .name = "import",
     .arguments = "FILE",
     .purpose = "make a run directory from a safetensors file",
-    .description = "FILE has the tensors under the names that `bpt export` writes and the model's configuration in its metadata. The new "
-                   "run is accepted by "
-                   "eval, classify, generate and `train --init`; it has no state of training, so `train --resume` refuses it.",
+    .description =
+        "FILE has the tensors under the names that `bpt export` writes and the model's configuration in its metadata. The new "
+        "run is accepted by "
+        "eval, classify, generate and `train --init`; it has no state of training, so `train --resume` refuses it. Weights that are not "
+        "finite are refused, unless --allow-non-finite is given: such a model may have no result.",
     .examples = "  bpt import model.safetensors --out run\n  bpt eval run --data ids.txt --unit ids\n",
     .min_arguments = 1,
     .max_arguments = 1,
