@@ -145,10 +145,20 @@ static bpt_status_t read_config(bpt_checkpoint_t *c) {
     return status;
 }
 
+// A folder that was renamed, or copied over another.
+static bpt_status_t check_step(const bpt_checkpoint_t *c) {
+    const int64_t step = bpt_run_checkpoint_step(c->folder);
+    if (step < 0 || step == c->state.step) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT,
+                    "%s/state.json is of step %" PRId64 ", so the folder has another checkpoint's name or files; copy it again", c->folder,
+                    c->state.step);
+}
+
 bpt_status_t bpt_checkpoint_open(const bpt_run_t *run, const char *which, bpt_checkpoint_t *c) {
     *c = (bpt_checkpoint_t){.run = run};
     BPT_TRY(bpt_run_checkpoint_find(run, which, &c->folder));
     bpt_status_t status = bpt_run_state_read(c->folder, &c->state);
+    if (status == BPT_OK) status = check_step(c);
     if (status == BPT_OK) status = read_config(c);
     if (status != BPT_OK) bpt_checkpoint_close(c);
     return status;

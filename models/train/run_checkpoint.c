@@ -72,8 +72,7 @@ int64_t bpt_run_linked_step(const char *link) {
     const ssize_t length = readlink(link, target, sizeof target - 1);
     if (length <= 0) return -1;
     target[length] = 0;
-    const char *slash = strrchr(target, '/');
-    return step_of(slash ? slash + 1 : target);
+    return bpt_run_checkpoint_step(target);
 }
 
 // Renamed first, so that a checkpoint that is half deleted never looks like one.
@@ -149,9 +148,13 @@ static bpt_status_t list_text(const bpt_run_t *run, int64_t but, char *text, siz
     return BPT_OK;
 }
 
-bpt_status_t bpt_run_checkpoint_others(const bpt_run_t *run, const char *folder, char *text, size_t bytes) {
+int64_t bpt_run_checkpoint_step(const char *folder) {
     const char *slash = strrchr(folder, '/');
-    return list_text(run, step_of(slash ? slash + 1 : folder), text, bytes);
+    return step_of(slash ? slash + 1 : folder);
+}
+
+bpt_status_t bpt_run_checkpoint_others(const bpt_run_t *run, const char *folder, char *text, size_t bytes) {
+    return list_text(run, bpt_run_checkpoint_step(folder), text, bytes);
 }
 
 static bpt_status_t missing(const bpt_run_t *run, const char *what) {

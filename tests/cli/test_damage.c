@@ -267,6 +267,15 @@ static void files_of_another_run_or_checkpoint_are_refused(void **state) {
     for (int i = 0; i < COMMANDS; ++i) expect_refused(of_lm[i], run, "state.json", "No such file");
 }
 
+static void a_checkpoint_under_the_name_of_another_is_refused(void **state) {
+    (void)state;
+    const char *run = copy_of(lm);
+    char line[2048];
+    snprintf(line, sizeof line, "rm -r %s/checkpoints/step-6 && mv %s/checkpoints/step-3 %s/checkpoints/step-6", run, run, run);
+    assert_int_equal(system(line), 0);
+    for (int i = 0; i < COMMANDS; ++i) expect_refused(of_lm[i], run, "checkpoints/step-6/state.json is of step 3", "copy it again");
+}
+
 // The remedy that the sentence gives.
 static void training_goes_on_from_the_checkpoint_before_when_the_damaged_one_is_deleted(void **state) {
     (void)state;
@@ -549,6 +558,7 @@ int main(void) {
         cmocka_unit_test(a_flipped_bit_of_the_moments_is_refused_when_training_goes_on),
         cmocka_unit_test(a_file_that_is_cut_off_or_longer_is_refused),
         cmocka_unit_test(files_of_another_run_or_checkpoint_are_refused),
+        cmocka_unit_test(a_checkpoint_under_the_name_of_another_is_refused),
         cmocka_unit_test(training_goes_on_from_the_checkpoint_before_when_the_damaged_one_is_deleted),
         cmocka_unit_test(another_vocabulary_or_other_labels_are_refused),
         cmocka_unit_test(without_checksums_the_numbers_of_lines_must_agree),
