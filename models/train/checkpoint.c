@@ -35,7 +35,7 @@ static bpt_status_t remedy(const bpt_checkpoint_t *c, bpt_run_file_t file, char 
 
 static bpt_status_t fail_sum(const bpt_checkpoint_t *c, bpt_run_file_t file, const char *path, const bpt_checksum_t *sum) {
     const bpt_checksum_t *listed = &c->state.sums.sum[file];
-    const char *part = file == BPT_RUN_CONFIG ? "the model part of " : "";
+    const char *part = file == BPT_RUN_CONFIG ? "the model part of " : file == BPT_RUN_READING ? "what says how text is read in " : "";
     char what[4400];
     BPT_TRY(remedy(c, file, what, sizeof what));
     if (sum->bytes != listed->bytes)

@@ -10,9 +10,17 @@
 // schedule, the one at the end of a sitting does not.
 typedef enum { BPT_NO_EVALUATION, BPT_EVALUATION_AT_END, BPT_EVALUATION_OF_SCHEDULE } bpt_evaluation_left_t;
 
-// What belongs to a checkpoint beside state.json. The last is no file of its own: the model part of config.json, as the text that is also
-// in the model file's metadata (bpt_model_config_format), so that the other keys of config.json may change.
-typedef enum { BPT_RUN_MODEL, BPT_RUN_OPTIMIZER, BPT_RUN_VOCAB, BPT_RUN_LABELS, BPT_RUN_CONFIG, BPT_RUN_FILES } bpt_run_file_t;
+// What belongs to a checkpoint beside state.json. The last two are no files of their own but parts of config.json, whose other keys may
+// change: the model, as the text that is also in the model file's metadata (bpt_model_config_format), and how the model reads text.
+typedef enum {
+    BPT_RUN_MODEL,
+    BPT_RUN_OPTIMIZER,
+    BPT_RUN_VOCAB,
+    BPT_RUN_LABELS,
+    BPT_RUN_CONFIG,
+    BPT_RUN_READING,
+    BPT_RUN_FILES
+} bpt_run_file_t;
 extern const char *const bpt_run_file_names[BPT_RUN_FILES];
 
 typedef struct {

@@ -138,8 +138,16 @@ static bpt_status_t save_file(bpt_trainer_t *t, bpt_run_file_t file, bpt_status_
 }
 
 // Vocabulary and labels are listed as they were when training began: what happens to the files meanwhile must not become right.
+static bpt_status_t begin_list(bpt_trainer_t *t) {
+    const char *reading = t->options.reading;
+    if (t->state.sums.known) return BPT_OK;
+    BPT_TRY(bpt_run_sums_begin(t->options.run, &t->model, &t->state.sums));
+    if (reading) bpt_run_sums_add(&t->state.sums, BPT_RUN_READING, bpt_checksum_of(reading, strlen(reading)));
+    return BPT_OK;
+}
+
 static bpt_status_t write_checkpoint(bpt_trainer_t *t, const char *folder) {
-    if (!t->state.sums.known) BPT_TRY(bpt_run_sums_begin(t->options.run, &t->model, &t->state.sums));
+    BPT_TRY(begin_list(t));
     BPT_TRY(save_file(t, BPT_RUN_MODEL, bpt_runner_save, folder));
     BPT_TRY(save_file(t, BPT_RUN_OPTIMIZER, bpt_runner_save_moments, folder));
     return bpt_run_state_write(folder, &t->state);

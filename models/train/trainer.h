@@ -15,6 +15,7 @@ typedef struct {
     bool resume;                                  // go on from run's latest checkpoint
     const bpt_checkpoint_t *init;                 // weights to start from, NULL: initial values from train->seed
     const char *data;                             // fingerprint of the data; a resumed run must have the same. NULL: unknown
+    const char *reading;                          // how the model reads text, as words of the caller's, to be listed. NULL: nothing
     bool characters;                              // lm: evaluations have bits per character, else perplexity
     // Called after every line of metrics, of training and of evaluations (line->eval), once it is written. May be NULL.
     void (*on_line)(void *user, const bpt_metrics_line_t *line);

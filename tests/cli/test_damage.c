@@ -374,6 +374,24 @@ static void a_configuration_that_contradicts_the_model_is_refused_with_both_valu
     for (int i = 0; i < COMMANDS; ++i) expect_refused(of_lm[i], run, "key \"k\" is 4 in ", "config.json and 8 in ");
 }
 
+static void other_ways_to_read_text_than_in_training_are_refused(void **state) {
+    (void)state;
+    static const char *const changes[][2] = {{"\"eval_context\": 8", "\"eval_context\": 9"},
+                                             {"\"lower\": false", "\"lower\": true"},
+                                             {"\"protocol\": \"chunks\"", "\"protocol\": \"half\""},
+                                             {"\"unit\": \"word\"", "\"unit\": \"ids\""}};
+    for (size_t c = 0; c < sizeof changes / sizeof changes[0]; ++c) {
+        const char *run = copy_of(lm);
+        edit(in(run, "config.json"), changes[c][0], changes[c][1]);
+        for (int i = 0; i < COMMANDS; ++i) expect_refused(of_lm[i], run, "how text is read in ", "config.json");
+    }
+    const char *run = copy_of(lm);  // what may change
+    edit(in(run, "config.json"), "\"keep\": 2", "\"keep\": 7");
+    for (int i = 0; i < COMMANDS; ++i) expect_success(use(of_lm[i], run));
+    expect_success(bpt("train --out %s --resume --steps 9 --eval-every 1 --keep 3 " ON, run));
+    for (int i = 0; i < COMMANDS - 1; ++i) expect_success(use(of_lm[i], run));
+}
+
 static void values_of_config_json_out_of_range_are_refused_as_on_the_command_line(void **state) {
     (void)state;
     static const char *const changes[][3] = {
@@ -563,6 +581,7 @@ int main(void) {
         cmocka_unit_test(another_vocabulary_or_other_labels_are_refused),
         cmocka_unit_test(without_checksums_the_numbers_of_lines_must_agree),
         cmocka_unit_test(a_configuration_that_contradicts_the_model_is_refused_with_both_values),
+        cmocka_unit_test(other_ways_to_read_text_than_in_training_are_refused),
         cmocka_unit_test(values_of_config_json_out_of_range_are_refused_as_on_the_command_line),
         cmocka_unit_test(a_run_without_checksums_is_used_with_a_remark),
         cmocka_unit_test(numbers_that_are_not_finite_are_refused_without_checksums),

@@ -48,13 +48,14 @@ static bpt_status_t read_said(model_file_t *m) {
         if (text && cli_option_set(&m->said, cli_option_find(CLI_TRAIN, keys[i][1]), text, CLI_FROM_FILE, where) != BPT_OK)
             return bpt_fail(BPT_ERR_INPUT, "%s: %s", m->path, bpt_error_message());
     }
+    if (!bpt_safetensors_metadata(m->file, "unit") || !bpt_safetensors_metadata(m->file, "vocab")) m->said.data.unit = BPT_UNIT_IDS;
     return BPT_OK;
 }
 
 // The vocabulary, read as the new run will read it.
 static bpt_status_t check_vocab(const model_file_t *m) {
     const char *text = bpt_safetensors_metadata(m->file, "vocab");
-    if (!text || !bpt_safetensors_metadata(m->file, "unit") || m->said.data.unit == BPT_UNIT_IDS) return BPT_OK;
+    if (m->said.data.unit == BPT_UNIT_IDS) return BPT_OK;
     bpt_vocab_t *vocab;
     const bpt_range_t range = bpt_range_of("its metadata key \"vocab\"", text, strlen(text));
     BPT_TRY(bpt_context(bpt_vocab_parse(&range, m->said.data.unit, m->said.data.lower, &vocab), "%s", m->path));
@@ -82,12 +83,11 @@ static bpt_status_t write_side_file(const model_file_t *m, const char *key, cons
     return text ? bpt_file_write(path, text, strlen(text)) : BPT_OK;
 }
 
-static bpt_status_t write_config(const model_file_t *m, bool has_vocab, const char *path) {
-    const char *unit = bpt_safetensors_metadata(m->file, "unit");
+static bpt_status_t write_config(const model_file_t *m, const char *path) {
     const int64_t context = m->said.data.eval_context;
     json_t *config;
     BPT_TRY(bpt_model_config_to_json(&m->config, &config));
-    bpt_status_t status = bpt_json_set_text(config, "unit", has_vocab && unit ? unit : "ids");
+    bpt_status_t status = bpt_json_set_text(config, "unit", cli_unit_names[m->said.data.unit]);
     if (status == BPT_OK) status = bpt_json_set_bool(config, "lower", m->said.data.lower);
     if (status == BPT_OK && context)
         status = bpt_json_set_int(config, "eval_context", context);  // what `bpt eval` uses unless told otherwise
@@ -111,11 +111,15 @@ static bpt_status_t write_checkpoint(const model_file_t *m, bpt_run_t *run) {
     const char *folder;
     bpt_checksum_t sum;
     bpt_run_state_t state;
+    char *reading;
     BPT_TRY(bpt_run_checkpoint_begin(run, 0, &folder));
     bpt_run_state_init(&state, 0);
     BPT_TRY(bpt_run_sums_begin(run, &m->config, &state.sums));
     BPT_TRY(write_model(m, folder, &sum));
     bpt_run_sums_add(&state.sums, BPT_RUN_MODEL, sum);
+    BPT_TRY(cli_options_reading(&m->said, &reading));
+    bpt_run_sums_add(&state.sums, BPT_RUN_READING, bpt_checksum_of(reading, strlen(reading)));
+    bpt_free(reading);
     BPT_TRY(bpt_run_state_write(folder, &state));
     return bpt_run_checkpoint_commit(run, false, 1);
 }
@@ -124,7 +128,7 @@ static bpt_status_t write_run(const model_file_t *m, bpt_run_t *run) {
     bool has_vocab, has_labels;
     BPT_TRY(write_side_file(m, "vocab", bpt_run_vocab_path(run), &has_vocab));
     BPT_TRY(write_side_file(m, "labels", bpt_run_labels_path(run), &has_labels));
-    BPT_TRY(write_config(m, has_vocab, bpt_run_config_path(run)));
+    BPT_TRY(write_config(m, bpt_run_config_path(run)));
     BPT_TRY(write_checkpoint(m, run));
     bpt_info("%s -> %s%s", m->path, bpt_run_path(run), has_vocab ? "" : " (without a vocabulary: use --unit ids)");
     return BPT_OK;

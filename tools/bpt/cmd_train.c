@@ -16,6 +16,7 @@
 #include "tools/bpt/plan.h"
 #include "tools/bpt/program.h"
 #include "tools/bpt/progress.h"
+#include "tools/bpt/side_files.h"
 #include "tools/bpt/transfer.h"
 
 typedef struct {
@@ -26,6 +27,7 @@ typedef struct {
     bpt_trainer_t *trainer;
     bpt_run_t *init_run, *resumed_run;   // of --init; --out of --resume, before it is locked
     bpt_checkpoint_t init, resume_from;  // folder NULL: none
+    char *reading;                       // how the model reads text
     float *vectors;                      // rows of the embedding for a new run
     bool resumed;                        // the trainer goes on from a checkpoint
     cli_progress_t progress;
@@ -134,6 +136,7 @@ static bpt_status_t find_resumed(job_t *job) {
     BPT_TRY(cli_options_resume(o, bpt_run_config_path(job->resumed_run)));
     BPT_TRY(name_of_latest(job->resumed_run, name, sizeof name));
     BPT_TRY(bpt_checkpoint_open(job->resumed_run, name, &job->resume_from));
+    BPT_TRY(cli_check_reading(&job->resume_from, o));
     return check_was_trained(o->run.out, job->resume_from.folder);
 }
 
@@ -174,6 +177,7 @@ static bpt_status_t open_trainer(job_t *job) {
                                            .resume = job->resumed,
                                            .init = job->init.folder ? &job->init : NULL,
                                            .data = job->corpus.fingerprint,
+                                           .reading = job->reading,
                                            .characters = o->data.unit == BPT_UNIT_BYTE || o->data.unit == BPT_UNIT_CHAR,
                                            .on_line = show_line,
                                            .should_stop = stop_asked,
@@ -249,6 +253,7 @@ static bpt_status_t run_through_losses(job_t *job) {
 static bpt_status_t train(job_t *job) {
     cli_options_t *o = job->o;
     BPT_TRY(open_run(job));
+    BPT_TRY(cli_options_reading(o, &job->reading));
     describe(job);
     job->resumed = o->run.resume;
     BPT_TRY(open_trainer(job));
@@ -317,6 +322,7 @@ static bpt_status_t run_train(cli_options_t *o) {
     bpt_checkpoint_close(&job.resume_from);
     bpt_run_close(job.init_run);
     bpt_run_close(job.resumed_run);
+    bpt_free(job.reading);
     bpt_free(job.vectors);
     return status;
 }

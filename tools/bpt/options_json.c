@@ -177,6 +177,16 @@ bpt_status_t cli_options_to_json(const cli_options_t *o, json_t **out) {
     return status;
 }
 
+bpt_status_t cli_options_reading(const cli_options_t *o, char **out) {
+    static const char *const names[] = {"unit", "lower", "eval-context", "protocol"};
+    json_t *object = json_object();
+    bpt_status_t status = object ? BPT_OK : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the configuration");
+    for (size_t i = 0; i < BPT_COUNT(names) && status == BPT_OK; ++i) status = write_key(object, o, cli_option_find(CLI_TRAIN, names[i]));
+    if (status == BPT_OK) status = bpt_json_format(object, 0, out);
+    json_decref(object);
+    return status;
+}
+
 // ---- Resume -----------------------------------------------------------------------------------------------------------
 static bpt_status_t resume_option(cli_options_t *o, const cli_options_t *stored, const cli_option_t *option, bpt_strbuf_t *given,
                                   bpt_strbuf_t *kept) {

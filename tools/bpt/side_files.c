@@ -1,7 +1,8 @@
-// vocab.txt and labels.txt of a run (see side_files.h).
+// What belongs to a run beside its checkpoints (see side_files.h).
 #include "tools/bpt/side_files.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
@@ -85,5 +86,15 @@ bpt_status_t cli_run_text(const bpt_checkpoint_t *c, bpt_run_file_t file, bpt_un
     if (status == BPT_OK) return BPT_OK;
     bpt_free(*out);
     *out = NULL;
+    return status;
+}
+
+bpt_status_t cli_check_reading(const bpt_checkpoint_t *c, const cli_options_t *stored) {
+    char *text;
+    if (!c->state.sums.listed[BPT_RUN_READING]) return BPT_OK;
+    BPT_TRY(cli_options_reading(stored, &text));
+    const bpt_checksum_t sum = bpt_checksum_of(text, strlen(text));
+    const bpt_status_t status = bpt_checkpoint_check(c, BPT_RUN_READING, bpt_run_config_path(c->run), &sum);
+    bpt_free(text);
     return status;
 }

@@ -1,13 +1,17 @@
-// vocab.txt and labels.txt of a run that is used or resumed, held against its checkpoint and its model. Knows no command.
+// vocab.txt, labels.txt and what config.json says of reading text, of a run that is used or resumed, held against its checkpoint and its
+// model. Knows no command.
 #ifndef BPT_TOOLS_SIDE_FILES_H
 #define BPT_TOOLS_SIDE_FILES_H
 
 #include "data/examples.h"
 #include "models/train/checkpoint.h"
+#include "tools/bpt/options.h"
 
 // BPT_ERR_INPUT unless the file is the one that state.json lists, where it lists files, and has a line for each token (label) of the model.
 bpt_status_t cli_run_vocab(const bpt_checkpoint_t *checkpoint, bpt_unit_t unit, bool lower, bpt_vocab_t **out) BPT_MUST_USE;
 bpt_status_t cli_run_labels(const bpt_checkpoint_t *checkpoint, bpt_labels_t *out) BPT_MUST_USE;
+// `stored`: the options of the run's config.json.
+bpt_status_t cli_check_reading(const bpt_checkpoint_t *checkpoint, const cli_options_t *stored) BPT_MUST_USE;
 // The text of such a file as it stands, checked in the same way, freed with bpt_free; NULL when there is none and there should be none.
 bpt_status_t cli_run_text(const bpt_checkpoint_t *checkpoint, bpt_run_file_t file, bpt_unit_t unit, bool lower, char **out) BPT_MUST_USE;
 // The same demand for whatever came as text: `path` has `lines` lines, the model in `model` has `count` of `what` ("tokens", "classes").

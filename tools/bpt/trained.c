@@ -17,6 +17,7 @@ bpt_status_t cli_trained_open_files(const cli_options_t *o, cli_trained_t *t) {
     if (status == BPT_OK) status = bpt_run_open(o->arguments[0], &t->run);
     if (status == BPT_OK) status = cli_options_from_file(&t->stored, bpt_run_config_path(t->run), CLI_FROM_RUN, false);
     if (status == BPT_OK) status = bpt_checkpoint_open(t->run, checkpoint, &t->checkpoint);
+    if (status == BPT_OK) status = cli_check_reading(&t->checkpoint, &t->stored);
     if (status != BPT_OK) {
         cli_trained_close(t);
         return status;
