@@ -260,6 +260,8 @@ static void files_of_another_run_or_checkpoint_are_refused(void **state) {
     const char *run = copy_of(lm);
     replace(in(run, "latest/optimizer.safetensors"), in(other, "latest/optimizer.safetensors"));
     expect_refused("resume", run, "optimizer.safetensors has the checksum", "state.json lists");
+    unlink(in(run, "latest/optimizer.safetensors"));
+    expect_refused("resume", run, "optimizer.safetensors is missing", "state.json lists it");
     run = copy_of(lm);
     replace(in(run, "latest/state.json"), in(other, "latest/state.json"));
     for (int i = 0; i < COMMANDS; ++i) expect_refused(of_lm[i], run, "model.safetensors has the checksum", "state.json lists");

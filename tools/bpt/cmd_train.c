@@ -99,12 +99,13 @@ static bpt_status_t write_files(const job_t *job) {
 }
 
 // An imported model has no optimiser state.
-static bpt_status_t check_was_trained(const char *run, const char *folder) {
+static bpt_status_t check_was_trained(const char *run, const bpt_checkpoint_t *from) {
     char *moments;
-    BPT_TRY(bpt_path_format(&moments, "%s/%s", folder, BPT_OPTIMIZER_FILE));
+    BPT_TRY(bpt_path_format(&moments, "%s/%s", from->folder, BPT_OPTIMIZER_FILE));
     const bool there = bpt_file_exists(moments);
+    const bpt_status_t status = there ? BPT_OK : bpt_checkpoint_check(from, BPT_RUN_OPTIMIZER, moments, NULL);
     bpt_free(moments);
-    if (there) return BPT_OK;
+    if (there || status != BPT_OK) return status;
     return bpt_fail(BPT_ERR_USAGE,
                     "%s holds weights but no state of training (`bpt import` makes such runs), so --resume cannot go on with it; "
                     "start a new run from its weights: --init %s --out NEW",
@@ -137,7 +138,7 @@ static bpt_status_t find_resumed(job_t *job) {
     BPT_TRY(name_of_latest(job->resumed_run, name, sizeof name));
     BPT_TRY(bpt_checkpoint_open(job->resumed_run, name, &job->resume_from));
     BPT_TRY(cli_check_reading(&job->resume_from, o));
-    return check_was_trained(o->run.out, job->resume_from.folder);
+    return check_was_trained(o->run.out, &job->resume_from);
 }
 
 // Weights fit any vocabulary of their size, but rows of the embedding mean words.

@@ -125,21 +125,17 @@ done:
 
 bpt_status_t cli_options_check_model(const char *text, const char *path) {
     cli_options_t o;
-    json_t *object = NULL;
+    json_t *object, *value;
     const char *key;
-    json_t *value;
-    bpt_status_t status;
-    BPT_TRY_GOTO(cli_options_init(&o, CLI_TRAIN, "train"), done);
-    BPT_TRY_GOTO(bpt_json_parse(text, strlen(text), path, &object), done);
+    BPT_TRY(bpt_json_parse(text, strlen(text), path, &object));
+    bpt_status_t status = cli_options_init(&o, CLI_TRAIN, "train");
     json_object_foreach(object, key, value) {
         const cli_option_t *option = find_key(CLI_TRAIN, key);
-        if (option) BPT_TRY_GOTO(apply_value(&o, option, value, CLI_FROM_FILE), done);
+        if (option && status == BPT_OK) status = bpt_context(apply_value(&o, option, value, CLI_FROM_FILE), "%s", path);
     }
-done:
     json_decref(object);
     cli_options_destroy(&o);
-    if (status == BPT_ERR_USAGE) status = BPT_ERR_INPUT;
-    return bpt_context(status, "%s", path);
+    return status == BPT_ERR_USAGE ? BPT_ERR_INPUT : status;
 }
 
 static bpt_status_t write_key(json_t *object, const cli_options_t *o, const cli_option_t *option) {
