@@ -192,26 +192,19 @@ static void steps_and_epochs_of_a_preset_give_way_to_a_flag_of_either(void **sta
 
 static void the_resolved_configuration_reads_back_to_itself(void **state) {
     (void)state;
-    json_t *c = resolved("--preset enwik8-512 --seed 9007199254740992 --lr 0.1 --dropout-input 0.3 --data some/path");
-    assert_int_equal(json_object_set_new(c, "preset", json_string("")), 0);  // all of it is in the other keys
-    char *written = json_dumps(c, 0), line[1024];
-    snprintf(line, sizeof line, "--config %s", test_file("resolved.json", written));
-    json_t *again = resolved(line);
-    assert_true(json_equal(c, again));
-    free(written);
-    json_decref(c), json_decref(again);
-}
-
-static void the_resolved_configuration_of_a_classifier_reads_back_too(void **state) {
-    (void)state;
-    json_t *c = resolved("--preset sst5-1 --data some/path");
-    assert_int_equal(json_object_set_new(c, "preset", json_string("")), 0);
-    char *written = json_dumps(c, 0), line[1024];
-    snprintf(line, sizeof line, "--config %s", test_file("classifier.json", written));
-    json_t *again = resolved(line);
-    assert_true(json_equal(c, again));
-    free(written);
-    json_decref(c), json_decref(again);
+    static const char *const lines[] = {"--preset enwik8-512 --seed 9007199254740992 --lr 0.1 --dropout-input 0.3 --data some/path",
+                                        "--preset sst5-1 --data some/path",
+                                        "--model transformer --positions relative --context 70000 --batch-tokens 70000 --data some/path"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; ++i) {
+        json_t *c = resolved(lines[i]);
+        assert_int_equal(json_object_set_new(c, "preset", json_string("")), 0);  // all of it is in the other keys
+        char *written = json_dumps(c, 0), line[1024];
+        snprintf(line, sizeof line, "--config %s", test_file("resolved.json", written));
+        json_t *again = resolved(line);
+        assert_true(json_equal(c, again));
+        free(written);
+        json_decref(c), json_decref(again);
+    }
 }
 
 static void what_is_left_open_follows_from_the_task_and_the_context(void **state) {
@@ -483,7 +476,6 @@ int main(void) {
         cmocka_unit_test(flags_win_over_the_config_file_and_that_over_the_preset),
         cmocka_unit_test(steps_and_epochs_of_a_preset_give_way_to_a_flag_of_either),
         cmocka_unit_test(the_resolved_configuration_reads_back_to_itself),
-        cmocka_unit_test(the_resolved_configuration_of_a_classifier_reads_back_too),
         cmocka_unit_test(what_is_left_open_follows_from_the_task_and_the_context),
         cmocka_unit_test(presets_have_the_values_of_the_papers),
         cmocka_unit_test(what_belongs_to_a_presets_window_follows_its_context),

@@ -96,7 +96,7 @@ const cli_option_t cli_option_table[] = {
      .key = true, .help = "bpt: contextual edges of the paper's text or of the released code"},
     {BOOL("span-self", model.span_self), .fallback = "no", .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN | CLI_GRAPH, .key = true,
      .help = "segtree: spans also read themselves, as in the released code"},
-    {INT("rel-levels", model.rel_levels, 0, 65536), .fallback = "0", .shown = "by the longest training input", .group = CLI_GROUP_MODEL,
+    {INT("rel-levels", model.rel_levels, 0, 67108864), .fallback = "0", .shown = "by the longest training input", .group = CLI_GROUP_MODEL,
      .commands = CLI_TRAIN, .key = true, .help = "levels with relative positions of their own (transformer: largest distance)"},
     {CHOICE("attention", model.attention, bpt_attention_names), .fallback = "dense", .group = CLI_GROUP_MODEL,
      .commands = CLI_TRAIN | CLI_GRAPH, .key = true, .help = "transformer: every token, or those within --window"},
