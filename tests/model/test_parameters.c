@@ -89,12 +89,36 @@ static void a_model_file_of_another_shape_is_refused(void **state) {
     fixture_close(device);
 }
 
+// Across the pieces in which a file is read; the checksum is that of the file in any case.
+static void weights_that_are_not_finite_are_counted_and_placed(void **state) {
+    (void)state;
+    bpt_model_config_t c = fixture_lm();
+    c.vocab = 20000;  // 320,000 numbers in embed.weight
+    bpt_device_t *device = fixture_open("ref");
+    const char *path = test_path("not-finite.safetensors");
+    bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){0});
+    static float values[320000];
+    assert_ok(bpt_runner_get(r, "embed.weight", values));
+    values[131073] = NAN, values[131074] = INFINITY, values[319999] = -INFINITY;
+    assert_ok(bpt_runner_set(r, "embed.weight", values));
+    bpt_checksum_t written, read, whole;
+    assert_ok(bpt_runner_save(r, path, &written));
+    assert_fails(bpt_runner_load(r, path, false, NULL), BPT_ERR_INPUT,
+                 "tensor \"embed.weight\" has 3 numbers of 320000 that are not finite, the first at index 131073");
+    assert_ok(bpt_runner_load(r, path, true, &read));
+    assert_ok(bpt_checksum_read(path, &whole));
+    assert_true(bpt_checksum_equal(&written, &whole) && bpt_checksum_equal(&read, &whole));
+    bpt_runner_destroy(r);
+    fixture_close(device);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(learning_rates_follow_their_formulas),
         cmocka_unit_test(initial_values_depend_on_seed_and_name_alone),
         cmocka_unit_test(parameters_begin_where_every_device_can_bind_them),
         cmocka_unit_test(a_model_file_of_another_shape_is_refused),
+        cmocka_unit_test(weights_that_are_not_finite_are_counted_and_placed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

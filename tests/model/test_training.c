@@ -530,6 +530,24 @@ static void every_nll_comes_in_file_order(void **state) {
     }
 }
 
+static void a_gradient_that_is_not_finite_is_not_written(void **state) {
+    (void)state;
+    const bpt_model_config_t c = fixture_lm();
+    bpt_device_t *device = fixture_open("ref");
+    fixture_source_t source;
+    fixture_source(&source, &c, 12, 4, 2)->ends = true;
+    bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){0});
+    bpt_evaluation_t result;
+    char path[600];
+    snprintf(path, sizeof path, "%s", test_path("infinite.safetensors"));
+    assert_ok(bpt_evaluate_gradient(r, &source.base, &result));
+    assert_fails(bpt_runner_save_gradient(r, INFINITY, path), BPT_ERR_NUMERIC, "the gradient is not finite");
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_ok(bpt_runner_save_gradient(r, 1, path));
+    bpt_runner_destroy(r);
+    fixture_close(device);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(micro_batches_of_any_size_make_the_same_step),
@@ -542,6 +560,7 @@ int main(void) {
         cmocka_unit_test(weights_that_are_not_finite_stop_training_and_are_named),
         cmocka_unit_test(deep_supervision_moves_from_all_layers_to_the_last),
         cmocka_unit_test(every_nll_comes_in_file_order),
+        cmocka_unit_test(a_gradient_that_is_not_finite_is_not_written),
         cmocka_unit_test(a_small_text_is_learnt_by_heart),
         cmocka_unit_test(twenty_steps_are_ten_and_ten_more_bit_for_bit),
         cmocka_unit_test(metrics_of_a_resumed_run_are_those_of_one_that_never_stopped),
