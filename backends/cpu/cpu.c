@@ -1,5 +1,4 @@
 // The cpu backend: the machine as one device, its threads, and the choice of instruction set and matrix library.
-#include <cblas.h>
 #include <omp.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,6 +8,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/onednn.h"
+#include "backends/cpu/openblas.h"
 #include "bpt/alloc.h"
 
 extern const bpt_backend_t bpt_cpu_backend;
@@ -30,10 +30,14 @@ static bool read_cpuinfo(const char *key, char *out, size_t capacity) {
     return found;
 }
 
+static void read_name(char *out, size_t capacity) {
+    if (!read_cpuinfo("model name", out, capacity)) snprintf(out, capacity, "CPU");
+}
+
 // What this process can know once and for all about the machine.
 static struct {
     int threads;
-    char name[128], features[512];
+    char features[512];
     bool multiplies_bf16;
 } machine;
 
@@ -61,7 +65,6 @@ static void read_features(void) {
 
 static void read_machine(void) {
     machine.threads = omp_get_max_threads();  // OMP_NUM_THREADS, else the cores that this process may use
-    if (!read_cpuinfo("model name", machine.name, sizeof machine.name)) snprintf(machine.name, sizeof machine.name, "CPU");
     read_features();
 }
 
@@ -78,12 +81,19 @@ bool bpt_cpu_multiplies_bf16(void) {
 static bpt_status_t cpu_enumerate(bpt_device_info_t *infos, int capacity, int *count) {
     *count = 1;
     if (capacity < 1) return BPT_OK;
-    know_machine();
     bpt_device_info_t *info = &infos[0];
     *info = (bpt_device_info_t){.type = "cpu", .usable = true, .units = omp_get_num_procs(), .bf16 = true, .f16 = true};
-    snprintf(info->name, sizeof info->name, "%s", machine.name);
+    read_name(info->name, sizeof info->name);
+    if (bpt_openblas_load() != BPT_OK) {
+        info->usable = false;
+        snprintf(info->reason, sizeof info->reason, "%s", bpt_error_message());
+        bpt_error_clear();
+        return BPT_OK;
+    }
+    know_machine();
     const char *onednn = bpt_onednn_version();
-    snprintf(info->driver, sizeof info->driver, "OpenBLAS (%s kernels)%s%s", openblas_get_corename(), *onednn ? ", oneDNN " : "", onednn);
+    snprintf(info->driver, sizeof info->driver, "OpenBLAS (%s kernels)%s%s", bpt_openblas.openblas_get_corename(),
+             *onednn ? ", oneDNN " : "", onednn);
     snprintf(info->features, sizeof info->features, "%s", machine.features);
     info->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     info->max_buffer_bytes = info->memory_bytes;
@@ -94,23 +104,29 @@ static atomic_int open_devices;
 
 static void cpu_close(bpt_device_t *device) {
     if (!device) return;
+    bpt_openblas_close(((bpt_host_device_t *)device)->threads);
     bpt_host_close(device);
     if (atomic_fetch_sub(&open_devices, 1) == 1) bpt_onednn_clear();
 }
 
 static bpt_status_t cpu_open(int index, const bpt_device_options_t *options, bpt_device_t **out) {
     if (index != 0) return bpt_fail(BPT_ERR_UNAVAILABLE, "backend cpu has one device, 0; device %d was asked for", index);
+    BPT_TRY(bpt_openblas_load());
     know_machine();
     const int threads = options && options->threads ? options->threads : machine.threads;
     if (threads < 1 || threads > 4096)
         return bpt_fail(BPT_ERR_USAGE, "%d threads: the number must be from 1 to 4096 (0 = all cores)", threads);
     BPT_TRY(bpt_cpu_kernels_select());
-    openblas_set_num_threads(1);  // the threads are ours (gemm.h)
+    BPT_TRY(bpt_openblas_open(threads));
     bpt_device_info_t info;
     int count;
-    BPT_TRY(cpu_enumerate(&info, 1, &count));
+    bpt_status_t status = cpu_enumerate(&info, 1, &count);
+    if (status == BPT_OK) status = bpt_host_open(&bpt_cpu_backend, bpt_cpu_ops, threads, out);
+    if (status != BPT_OK) {
+        bpt_openblas_close(threads);
+        return status;
+    }
     info.units = threads;
-    BPT_TRY(bpt_host_open(&bpt_cpu_backend, bpt_cpu_ops, threads, out));
     (*out)->info = info;
     atomic_fetch_add(&open_devices, 1);
     return BPT_OK;

@@ -1,13 +1,13 @@
 // Tiles of matrix products (gemm.h).
 #include "backends/cpu/gemm.h"
 
-#include <cblas.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/onednn.h"
+#include "backends/cpu/openblas.h"
 
 enum { TILE_ROWS = 512, TILE_COLUMNS = 2048, MIN_ROWS = 128, MIN_COLUMNS = 256, LINES = 16, MAX_K = 1 << 24 };
 // What is widened at a time, so that it stays in the cache; and how many rows before its turn one is asked for.
@@ -138,14 +138,14 @@ static void call_blas(const bpt_gemm_t *g, const bpt_onednn_product_t *p, const 
     const float beta = p->accumulate ? 1 : 0;
     const int m = (int)p->m, n = (int)p->n, k = (int)p->k, lda = (int)p->lda, ldb = (int)p->ldb;
     if (g->m > 1) {
-        cblas_sgemm(CblasRowMajor, p->transpose_a ? CblasTrans : CblasNoTrans, p->transpose_b ? CblasTrans : CblasNoTrans, m, n, k, 1, a,
-                    lda, b, ldb, beta, c, (int)p->ldc);
+        bpt_openblas.cblas_sgemm(CblasRowMajor, p->transpose_a ? CblasTrans : CblasNoTrans, p->transpose_b ? CblasTrans : CblasNoTrans, m,
+                                 n, k, 1, a, lda, b, ldb, beta, c, (int)p->ldc);
     } else {  // the product of a vector reads B once, without packing it
         const int stride = p->transpose_a ? lda : 1;
         if (p->transpose_b)
-            cblas_sgemv(CblasRowMajor, CblasNoTrans, n, k, 1, b, ldb, a, stride, beta, c, 1);
+            bpt_openblas.cblas_sgemv(CblasRowMajor, CblasNoTrans, n, k, 1, b, ldb, a, stride, beta, c, 1);
         else
-            cblas_sgemv(CblasRowMajor, CblasTrans, k, n, 1, b, ldb, a, stride, beta, c, 1);
+            bpt_openblas.cblas_sgemv(CblasRowMajor, CblasTrans, k, n, 1, b, ldb, a, stride, beta, c, 1);
     }
 }
 

@@ -21,7 +21,7 @@ typedef struct {
     void *memory;
 } argument_t;
 
-enum { KIND_CPU = 1, STREAM_DEFAULT = 1, TYPE_BF16 = 2, TYPE_F32 = 3, SCRATCHPAD_USER = 1, QUERY_SCRATCHPAD = 136 };
+enum { OUT_OF_MEMORY = 1, KIND_CPU = 1, STREAM_DEFAULT = 1, TYPE_BF16 = 2, TYPE_F32 = 3, SCRATCHPAD_USER = 1, QUERY_SCRATCHPAD = 136 };
 enum { ARG_SRC = 1, ARG_DST = 17, ARG_WEIGHTS = 33, ARG_BIAS = 41, ARG_SCRATCHPAD = 80 };
 // At least four times sizeof(dnnl_memory_desc_t, dnnl_matmul_desc_t) of 2.x.
 enum { V2_DESCRIPTOR_BYTES = 4096, V2_OPERATION_BYTES = 16384 };
@@ -295,6 +295,11 @@ bpt_status_t bpt_onednn_prepare(const bpt_onednn_product_t *p, int threads, size
     if (e->threads < threads || !e->primitive) {
         BPT_TRY(bpt_realloc(&e->slots, (size_t)threads, sizeof *e->slots));
         const int status = build_entry(e, threads);
+        if (status == OUT_OF_MEMORY)
+            return bpt_fail(BPT_ERR_NO_MEMORY,
+                            "oneDNN %s has no memory for the bf16 product %lldx%lldx%lld; if `ulimit -v` shows a limit, lift it: "
+                            "ulimit -v unlimited",
+                            state.version, (long long)p->m, (long long)p->n, (long long)p->k);
         if (status)
             return bpt_fail(BPT_ERR_UNSUPPORTED, "oneDNN %s cannot make the bf16 product %lldx%lldx%lld (status %d)", state.version,
                             (long long)p->m, (long long)p->n, (long long)p->k, status);

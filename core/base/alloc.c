@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 enum { HUGE_PAGE = 2 << 20 };  // bytes; of x86-64, and of aarch64 with small pages of 4 KiB
 
@@ -20,7 +21,12 @@ static bool injected_failure(void) {
 }
 
 static bpt_status_t out_of_memory(size_t count, size_t size) {
-    return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory (wanted %zu x %zu bytes)", count, size);
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+        return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory (wanted %zu x %zu bytes)", count, size);
+    return bpt_fail(BPT_ERR_NO_MEMORY,
+                    "out of host memory (wanted %zu x %zu bytes); this program is limited to %llu MiB, lift the limit: ulimit -v unlimited",
+                    count, size, (unsigned long long)limit.rlim_cur >> 20);
 }
 
 bpt_status_t bpt_alloc(size_t count, size_t size, void *out) {

@@ -132,6 +132,7 @@ static bpt_status_t choose_any(const char *wanted, bool verbose, cli_probe_t *de
         if (*devices->reason) bpt_debug("auto passes over %s: %s", (*backend)->name, devices->reason);
         BPT_TRY(choose_among(*backend, wanted, devices, index));
         if (*index >= 0) return BPT_OK;
+        if (!*wanted && !(*backend)->gpu) return choose_in(*backend, "", devices, index);  // what comes after the CPU must be named
     }
     if (*wanted)
         return bpt_fail(BPT_ERR_UNAVAILABLE, "--device %s: no backend has such a device that can be used; `bpt devices` lists them",
@@ -181,10 +182,9 @@ static bpt_status_t check_precision(const bpt_device_t *device, bpt_dtype_t prec
     const bool has = precision == BPT_F32 || (precision == BPT_BF16 ? device->info.bf16 : device->info.f16);
     if (has) return BPT_OK;
     const bool told = precision == BPT_BF16 && *device->info.bf16_reason;
-    return bpt_fail(BPT_ERR_UNSUPPORTED,
-                    "--precision %s is not possible on backend %s, device %s: %s; take one that `bpt devices` shows for it",
-                    bpt_dtype_name(precision), device->backend->name, device->info.name,
-                    told ? device->info.bf16_reason : "it has no such numbers");
+    return bpt_fail(
+        BPT_ERR_UNSUPPORTED, "--precision %s is not possible on backend %s, device %s: %s; take one that `bpt devices` shows for it",
+        bpt_dtype_name(precision), device->backend->name, device->info.name, told ? device->info.bf16_reason : "it has no such numbers");
 }
 
 bpt_device_options_t cli_device_options(const cli_options_t *o) {

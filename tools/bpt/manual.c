@@ -101,6 +101,7 @@ static const struct {
     {"BPT_VULKAN_VALIDATION", "1: Vulkan under its validation layer; every message is an error"},
     {"BPT_CPU_ISA", "instruction set of the cpu backend: baseline, avx2, avx512"},
     {"BPT_ONEDNN", "oneDNN library of the cpu backend, none for products by OpenBLAS alone"},
+    {"BPT_OPENBLAS_LIBRARY", "another OpenBLAS of the cpu backend than libopenblas.so.0"},
     {"OMP_NUM_THREADS", "threads of the cpu backend without --threads"},
     {"OCL_ICD_VENDORS, VK_DRIVER_FILES", "the loaders' own: which drivers there are"},
     {"NO_COLOR", "no colours, also on a terminal"},

@@ -12,7 +12,7 @@ endfunction()
 bpt_require(JANSSON jansson libjansson-dev)
 bpt_require(UTF8PROC libutf8proc libutf8proc-dev)
 bpt_require(XXHASH libxxhash libxxhash-dev)
-bpt_require(OPENBLAS openblas libopenblas-openmp-dev)
+bpt_require(OPENBLAS openblas libopenblas-openmp-dev) # its header; the library is opened at run time
 find_path(BPT_OPENCL_HEADERS CL/cl.h)
 mark_as_advanced(BPT_OPENCL_HEADERS)
 if(NOT BPT_OPENCL_HEADERS)
@@ -20,5 +20,5 @@ if(NOT BPT_OPENCL_HEADERS)
 endif()
 
 add_library(bpt_private_dependencies INTERFACE)
-target_link_libraries(bpt_private_dependencies INTERFACE PkgConfig::JANSSON PkgConfig::UTF8PROC PkgConfig::XXHASH PkgConfig::OPENBLAS
+target_link_libraries(bpt_private_dependencies INTERFACE PkgConfig::JANSSON PkgConfig::UTF8PROC PkgConfig::XXHASH
   OpenMP::OpenMP_C Threads::Threads m ${CMAKE_DL_LIBS})

@@ -1,0 +1,172 @@
+// OpenBLAS by dlopen (openblas.h). It stays loaded.
+#include "backends/cpu/openblas.h"
+
+#include <dlfcn.h>
+#include <omp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+bpt_openblas_t bpt_openblas;
+
+// What OpenBLAS maps for a thread that multiplies (BUFFER_SIZE of its x86-64 builds, the largest), and what it and oneDNN take as files.
+#define BUFFER_BYTES ((size_t)128 << 20)
+#define LIBRARY_BYTES ((size_t)112 << 20)
+enum { MOST_BUFFERS = 256 };  // its smallest table of buffers has room for no more than this
+
+static struct {
+    bool loaded;
+    char reason[512];  // why it cannot be opened whatever the memory; "" while that is not known
+    void *(*take)(int);
+    void (*give)(void *);
+    int threads;  // of all open devices
+    int buffers;  // that OpenBLAS has mapped by now
+} state;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static int most(int a, int b) { return a > b ? a : b; }
+
+// ---- Room ------------------------------------------------------------------------------------------------------------
+
+static size_t stack_bytes(void) {
+    pthread_attr_t attributes;
+    size_t bytes = (size_t)8 << 20;
+    if (pthread_attr_init(&attributes)) return bytes;
+    (void)pthread_attr_getstacksize(&attributes, &bytes);
+    pthread_attr_destroy(&attributes);
+    return bytes;
+}
+
+// Whether this many buffers, each asked for as OpenBLAS does, and `more` bytes can be had at the same time.
+static bool have_room(int buffers, size_t more) {
+    void *block[MOST_BUFFERS + 1];
+    int n = 0;
+    while (n < buffers) {
+        block[n] = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (block[n] == MAP_FAILED) break;
+        ++n;
+    }
+    void *rest = n == buffers && more ? mmap(NULL, more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : NULL;
+    const bool all = n == buffers && rest != MAP_FAILED;
+    if (rest && rest != MAP_FAILED) munmap(rest, more);
+    while (n-- > 0) munmap(block[n], BUFFER_BYTES);
+    return all;
+}
+
+// Address space of the process; 0 where the system does not tell.
+static size_t mapped_bytes(void) {
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file && fscanf(file, "%lu", &pages) != 1) pages = 0;
+    if (file) fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static bpt_status_t no_room(size_t bytes, int threads) {
+    const unsigned long long need = (bytes >> 20) + 1;
+    struct rlimit limit;
+    if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
+        return bpt_fail(BPT_ERR_NO_MEMORY,
+                        "the address space of this program is limited to %llu MiB, and products on %d thread%s take another %llu MiB of "
+                        "it (OpenBLAS); lift the limit: ulimit -v unlimited",
+                        (unsigned long long)limit.rlim_cur >> 20, threads, threads == 1 ? "" : "s", need);
+    return bpt_fail(BPT_ERR_NO_MEMORY,
+                    "the system has no %llu MiB of address space left for products on %d thread%s (OpenBLAS); end other programs, or "
+                    "allow more (sysctl vm.overcommit_memory=0)",
+                    need, threads, threads == 1 ? "" : "s");
+}
+
+static bpt_status_t check_room(size_t library, int buffers, int stacks, int threads) {
+    const size_t more = library + (size_t)stacks * stack_bytes();
+    return have_room(buffers, more) ? BPT_OK : no_room(more + (size_t)buffers * BUFFER_BYTES, threads);
+}
+
+// ---- Opening ---------------------------------------------------------------------------------------------------------
+
+// Debian, Arch and Fedora's single-threaded one; Fedora's with OpenMP and with threads of its own.
+static void *open_library(void) {
+    static const char *const names[] = {"libopenblas.so.0", "libopenblaso.so.0", "libopenblasp.so.0"};
+    const char *wanted = getenv("BPT_OPENBLAS_LIBRARY");
+    if (wanted && *wanted) return dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
+    void *handle = NULL;
+    for (size_t i = 0; i < BPT_COUNT(names) && !handle; ++i) handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    return handle;
+}
+
+static void load(void) {
+    void *handle = open_library();
+    if (!handle) {
+        snprintf(
+            state.reason, sizeof state.reason,
+            "OpenBLAS was not found (%s); install Debian libopenblas0-openmp, Fedora openblas-openmp or Arch openblas, or name its file "
+            "in BPT_OPENBLAS_LIBRARY",
+            dlerror());
+        return;
+    }
+#define FIND(name)                                                           \
+    bpt_openblas.name = (__typeof__(bpt_openblas.name))dlsym(handle, #name); \
+    if (!bpt_openblas.name)                                                  \
+        snprintf(state.reason, sizeof state.reason, "OpenBLAS has no function %s; BPT_OPENBLAS_LIBRARY names another", #name);
+    BPT_OPENBLAS_FUNCTIONS(FIND)
+#undef FIND
+    // Its allocator, which its own parts call; one that hides it allocates when it multiplies.
+    *(void **)&state.take = dlsym(handle, "blas_memory_alloc");
+    *(void **)&state.give = dlsym(handle, "blas_memory_free");
+    if (*state.reason) return;
+    bpt_openblas.openblas_set_num_threads(1);  // the threads are ours (backends/host/team.h)
+    state.loaded = true;
+}
+
+static bpt_status_t load_once(int threads) {
+    if (!state.loaded && !*state.reason) {
+        const int own = omp_get_num_procs();  // its constructor may take a buffer for each processor
+        BPT_TRY(check_room(LIBRARY_BYTES, most(own, threads) < MOST_BUFFERS ? most(own, threads) + 1 : MOST_BUFFERS, threads, threads));
+        const size_t before = mapped_bytes();
+        load();
+        const size_t after = mapped_bytes();
+        if (after > before) state.buffers = most((int)((after - before) / BUFFER_BYTES) - 1, 0);  // it keeps one to itself
+    }
+    return state.loaded ? BPT_OK : bpt_fail(BPT_ERR_UNAVAILABLE, "%s", state.reason);
+}
+
+bpt_status_t bpt_openblas_load(void) {
+    pthread_mutex_lock(&mutex);
+    const bpt_status_t status = load_once(1);
+    pthread_mutex_unlock(&mutex);
+    return status;
+}
+
+// Has OpenBLAS map this many buffers; given back they stay with it.
+static void map_buffers(int count) {
+    void *held[MOST_BUFFERS];
+    if (!state.take || !state.give) return;
+    for (int i = 0; i < count; ++i) held[i] = state.take(1);
+    for (int i = 0; i < count; ++i) state.give(held[i]);
+}
+
+static bpt_status_t reserve(int threads) {
+    const int stacks = threads < MOST_BUFFERS ? threads : MOST_BUFFERS;
+    BPT_TRY(load_once(stacks));
+    const int wanted = state.threads + threads < MOST_BUFFERS ? state.threads + threads : MOST_BUFFERS;
+    BPT_TRY(check_room(0, most(wanted - state.buffers, 0), stacks, threads));
+    map_buffers(wanted);
+    state.buffers = most(state.buffers, wanted);
+    state.threads += threads;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_openblas_open(int threads) {
+    pthread_mutex_lock(&mutex);
+    const bpt_status_t status = reserve(threads);
+    pthread_mutex_unlock(&mutex);
+    return status;
+}
+
+void bpt_openblas_close(int threads) {
+    pthread_mutex_lock(&mutex);
+    state.threads -= threads;
+    pthread_mutex_unlock(&mutex);
+}
