@@ -104,6 +104,7 @@ static bpt_status_t run_classify(cli_options_t *o) {
         status = bpt_fail(BPT_ERR_USAGE, "%s is a language model, not a classifier", o->arguments[0]);
     if (status == BPT_OK) status = bpt_file_read(path, max_input_bytes, &text, &length);
     const bpt_range_t range = {.path = from_stdin ? "standard input" : path, .data = text, .bytes = length, .line = 1};
+    if (status == BPT_OK) status = cli_signals_poll("\nbpt: stopping; once more ends at once\n");
     if (status == BPT_OK && length) status = classify(o, &trained, &range);
     bpt_free(text);
     cli_trained_close(&trained);
@@ -122,6 +123,5 @@ const cli_command_t cli_command_classify = {
     .examples = "  bpt classify run reviews.txt\n  echo 'a moving and funny film' | bpt classify run --json\n",
     .min_arguments = 1,
     .max_arguments = 2,
-    .polls = true,
     .run = run_classify,
 };

@@ -15,6 +15,8 @@
 #include "tools/bpt/eval_data.h"
 #include "tools/bpt/program.h"
 
+static const char stopping[] = "\nbpt: stopping; once more ends at once\n";
+
 typedef struct {
     const cli_options_t *o;
     cli_trained_t *trained;
@@ -192,6 +194,7 @@ static bpt_status_t generate_many(job_t *job) {
     prompts_t prompts = {0};
     BPT_TRY(bpt_text_open(job->o->use.prompts, &text));
     bpt_status_t status = read_prompts(job, bpt_text_range(text), &prompts);
+    if (status == BPT_OK) status = cli_signals_poll(stopping);
     if (status == BPT_OK) status = generate_groups(job, &prompts);
     free_prompts(&prompts);
     bpt_text_close(text);
@@ -224,6 +227,7 @@ static bpt_status_t generate_one(job_t *job) {
     bpt_status_t status = read_prompt(job, &range, &prompt, &count);
     if (status == BPT_OK) status = open_decoder(job, count, 1);
     if (status == BPT_OK && *job->o->use.logits) status = bpt_file_writer_open(job->o->use.logits, &job->logits_file);
+    if (status == BPT_OK) status = cli_signals_poll(stopping);
     if (status == BPT_OK) status = generate(job, prompt, count);
     bpt_free(prompt);
     if (status == BPT_OK && !job->line_start && isatty(STDOUT_FILENO)) putchar('\n');
@@ -257,6 +261,5 @@ const cli_command_t cli_command_generate = {
                 "--top-k 40 --seed 7\n  bpt generate run --prompts prompts.txt --max-tokens 100 > answers.jsonl\n",
     .min_arguments = 1,
     .max_arguments = 1,
-    .polls = true,
     .run = run_generate,
 };

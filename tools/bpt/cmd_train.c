@@ -264,6 +264,7 @@ static bpt_status_t train(job_t *job) {
                        o->model.task == BPT_TASK_CLASSIFY ? CLI_LOSS_NATS
                        : characters                       ? CLI_LOSS_BITS
                                                           : CLI_LOSS_PERPLEXITY);
+    BPT_TRY(cli_signals_poll("\nbpt: stopping at the next safe moment; once more ends at once without saving\n"));
     const bpt_status_t status = run_through_losses(job);
     if (job->progress.line_open && !cli_interrupted) fputc('\n', stderr);  // else the signal handler has done it
     BPT_TRY(status);
@@ -340,6 +341,5 @@ const cli_command_t cli_command_train = {
     .examples = "  bpt train --preset small --data text.txt --out run\n"
                 "  bpt train --out run --resume --steps 2000\n"
                 "  bpt train --preset ptb-6 --data ptb/ --out run-ptb --dry-run\n",
-    .polls = true,
     .run = run_train,
 };

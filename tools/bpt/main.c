@@ -61,7 +61,6 @@ static bpt_status_t run_command(const cli_command_t *command, cli_options_t *o) 
     if (o->n_arguments < command->min_arguments) return bpt_fail(BPT_ERR_USAGE, "bpt %s needs %s", command->name, command->arguments);
     if (o->n_arguments > command->max_arguments)
         return bpt_fail(BPT_ERR_USAGE, "bpt %s: unexpected argument '%s'", command->name, o->arguments[command->max_arguments]);
-    if (!cli_signals_install(command->polls)) return bpt_fail(BPT_ERR_IO, "cannot handle signals: %s", strerror(errno));
     bpt_log_set_level(o->global.quiet ? BPT_LOG_WARN : o->global.verbose ? BPT_LOG_DEBUG : BPT_LOG_INFO);
     return command->run(o);
 }
@@ -107,7 +106,7 @@ static bpt_status_t run(int argc, char **argv) {
 int main(int argc, char **argv) {
     occupy_standard_streams();
     bpt_status_t status = BPT_OK;
-    if (!cli_signals_install(false)) status = bpt_fail(BPT_ERR_IO, "cannot handle signals: %s", strerror(errno));
+    if (!cli_signals_install()) status = bpt_fail(BPT_ERR_IO, "cannot handle signals: %s", strerror(errno));
     if (status == BPT_OK) status = run(argc, argv);
     if (status == BPT_OK) status = cli_flush_output();
     return report(status);

@@ -14,7 +14,6 @@ typedef struct {
     const char *description;  // paragraphs for the command's own --help, "" if the purpose says it all
     const char *examples;     // lines, each "  bpt .."
     int min_arguments, max_arguments;
-    bool polls;  // looks at cli_interrupted; otherwise the first Ctrl-C ends the program with 130
     bpt_status_t (*run)(cli_options_t *o);
 } cli_command_t;
 
@@ -39,9 +38,12 @@ bpt_status_t cli_print_json(const struct json_t *value, int indent) BPT_MUST_USE
 int cli_columns(int fd, int fallback);
 
 // ---- Signals (signals.c)
-// Set by the first SIGINT, SIGTERM or SIGHUP; the second ends the program at once with 130.
+// SIGINT, SIGTERM and SIGHUP end the program at once with 130, whatever it waits for. SIGPIPE and SIGXFSZ become errors of write. Returns
+// false when the system refuses.
+bool cli_signals_install(void);
+// From here on the command looks at cli_interrupted, and nothing that it reads may wait for ever: the first signal sets it and shows
+// `text` on a terminal, the second ends the program.
+bpt_status_t cli_signals_poll(const char *text) BPT_MUST_USE;
 extern volatile sig_atomic_t cli_interrupted;
-// SIGPIPE and SIGXFSZ become errors of write. `polls` as in cli_command_t. Returns false when the system refuses.
-bool cli_signals_install(bool polls);
 
 #endif

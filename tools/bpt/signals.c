@@ -1,6 +1,8 @@
-// Ctrl-C, SIGTERM and a closed terminal (SIGHUP, unless nohup ignores it): the first asks the command to stop at the next good moment, the
-// second ends the program.
+// Ctrl-C, SIGTERM and a closed terminal (SIGHUP, unless nohup ignores it). At first each ends the program, also where a read waits for
+// ever. A command that has something to finish says when that begins: from then on the first signal asks it to stop at the next good
+// moment, and the second ends the program.
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tools/bpt/program.h"
@@ -8,16 +10,16 @@
 enum { EXIT_INTERRUPTED = 130 };
 
 volatile sig_atomic_t cli_interrupted;
+static const char *stopping;  // what the first signal says once the command polls; set before the handler is
 
 // Only async-signal-safe calls here, and errno is left as it was: the interrupted code may be about to read it.
 static void on_first_or_second(int signal_number) {
     (void)signal_number;
     if (cli_interrupted) _exit(EXIT_INTERRUPTED);
     cli_interrupted = 1;
-    static const char text[] = "\nbpt: stopping at the next safe moment; once more ends at once without saving\n";
     const int before = errno;
     if (isatty(STDERR_FILENO)) {
-        const ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+        const ssize_t written = write(STDERR_FILENO, stopping, strlen(stopping));
         (void)written;
     }
     errno = before;
@@ -25,6 +27,10 @@ static void on_first_or_second(int signal_number) {
 
 static void on_any(int signal_number) {
     (void)signal_number;
+    static const char text[] = "\nbpt: stopped\n";
+    const size_t skipped = isatty(STDERR_FILENO) ? 0 : 1;  // a terminal shows ^C in the same line
+    const ssize_t written = write(STDERR_FILENO, text + skipped, sizeof text - 1 - skipped);
+    (void)written;
     _exit(EXIT_INTERRUPTED);
 }
 
@@ -40,9 +46,9 @@ static bool install_stack(void) {
     return !sigaltstack(&stack, NULL);
 }
 
-bool cli_signals_install(bool polls) {
+static bool install(void (*handler)(int)) {
     if (!install_stack()) return false;
-    struct sigaction action = {.sa_handler = polls ? on_first_or_second : on_any, .sa_flags = SA_RESTART | SA_ONSTACK};
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART | SA_ONSTACK};
     sigemptyset(&action.sa_mask);
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigemptyset(&ignore.sa_mask);
@@ -50,4 +56,11 @@ bool cli_signals_install(bool polls) {
     if (sigaction(SIGHUP, NULL, &hangup) || (hangup.sa_handler != SIG_IGN && sigaction(SIGHUP, &action, NULL))) return false;
     return !sigaction(SIGINT, &action, NULL) && !sigaction(SIGTERM, &action, NULL) && !sigaction(SIGPIPE, &ignore, NULL) &&
            !sigaction(SIGXFSZ, &ignore, NULL);
+}
+
+bool cli_signals_install(void) { return install(on_any); }
+
+bpt_status_t cli_signals_poll(const char *text) {
+    stopping = text;
+    return install(on_first_or_second) ? BPT_OK : bpt_fail(BPT_ERR_IO, "cannot handle signals: %s", strerror(errno));
 }
