@@ -87,9 +87,12 @@ void bpt_store_added(bpt_store_t *s, size_t bytes) { s->used += bytes; }
 
 bpt_status_t bpt_store_append(bpt_store_t *s, const void *bytes, size_t count) {
     for (size_t done = 0; done < count;) {
-        char *at = s->heap + s->used;
+        char *at = NULL;
         size_t room = s->capacity - s->used;
-        if (room < count - done) BPT_TRY(bpt_store_room(s, &at, &room));
+        if (room < count - done)
+            BPT_TRY(bpt_store_room(s, &at, &room));
+        else
+            at = s->heap + s->used;
         const size_t part = room < count - done ? room : count - done;
         memcpy(at, (const char *)bytes + done, part);
         s->used += part;
