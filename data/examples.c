@@ -149,8 +149,9 @@ static bpt_status_t parse(reader_t *r, const bpt_range_t *text) {
     bpt_status_t status = bpt_range_check_utf8(text);
     while (status == BPT_OK && bpt_range_next_line(&rest, &line)) {
         if (line.bytes == 0 && rest.bytes == 0 && line.line > text->line) break;  // an empty last line
-        bool tree;
-        status = is_tree(r, &line, &tree);
+        bool tree = false;
+        status = bpt_range_check_line(&line);
+        if (status == BPT_OK) status = is_tree(r, &line, &tree);
         if (status == BPT_OK) status = tree ? parse_tree(r, &line) : parse_line(r, &line);
     }
     bpt_free(r->words);
@@ -264,6 +265,7 @@ bpt_status_t bpt_labels_parse(const bpt_range_t *text, bpt_labels_t *out) {
     bpt_status_t status = BPT_OK;
     while (status == BPT_OK && bpt_range_next_line(&rest, &line)) {
         const size_t before = out->count;
+        if ((status = bpt_range_check_line(&line)) != BPT_OK) break;
         status = line.bytes ? add_label(out, &line, &(word_t){line.data, line.bytes}) : at(&line, "a label cannot be empty");
         if (status == BPT_OK && out->count == before) status = at(&line, "this label is there twice");
         if (status == BPT_OK && before && strcmp(out->name[before - 1], out->name[before]) > 0) status = at(&line, "labels must be sorted");

@@ -33,19 +33,30 @@ done:
     return status;
 }
 
-bpt_status_t bpt_text_open(const char *path, bpt_text_t **out) {
+bpt_status_t bpt_text_open_any(const char *path, bpt_text_t **out) {
     const bool standard_input = !strcmp(path, "-");
     bpt_text_t *text;
     BPT_TRY(bpt_alloc(1, sizeof *text, &text));
     bpt_status_t status = bpt_strdup(standard_input ? "standard input" : path, &text->path);
     if (status == BPT_OK) status = read_file(standard_input ? "/dev/stdin" : path, text);
-    if (status == BPT_OK && !text->bytes) status = bpt_fail(BPT_ERR_INPUT, "%s is empty; name a file that holds text", text->path);
     if (status != BPT_OK) {
         bpt_text_close(text);
         return status;
     }
     *out = text;
     return BPT_OK;
+}
+
+bpt_status_t bpt_text_open(const char *path, bpt_text_t **out) {
+    bpt_text_t *text;
+    BPT_TRY(bpt_text_open_any(path, &text));
+    if (text->bytes) {
+        *out = text;
+        return BPT_OK;
+    }
+    const bpt_status_t status = bpt_fail(BPT_ERR_INPUT, "%s is empty; name a file that holds text", text->path);
+    bpt_text_close(text);
+    return status;
 }
 
 void bpt_text_close(bpt_text_t *text) {
@@ -75,6 +86,15 @@ bool bpt_range_next_line(bpt_range_t *rest, bpt_range_t *line) {
     skip(rest, newline ? length + 1 : length);
     ++rest->line;
     return true;
+}
+
+static bpt_status_t too_long(const char *path, uint64_t line) {
+    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu is longer than %zu MiB; check that it is the right file, or break the line", path,
+                    (unsigned long long)line, BPT_LINE_BYTES >> 20);
+}
+
+bpt_status_t bpt_range_check_line(const bpt_range_t *line) {
+    return line->bytes <= BPT_LINE_BYTES ? BPT_OK : too_long(line->path, line->line);
 }
 
 // ---- UTF-8
@@ -175,9 +195,7 @@ bpt_status_t bpt_text_blocks_next(bpt_text_blocks_t *b, bpt_range_t *lines, bool
         if (!b->at_end)
             while (b->consumed && b->buffer[b->consumed - 1] != '\n') --b->consumed;
         if (b->consumed || b->at_end) break;
-        if (b->capacity >= (size_t)1 << 30)
-            return bpt_fail(BPT_ERR_INPUT, "%s: line %llu is longer than 1 GiB; check that it is a text file", b->name,
-                            (unsigned long long)b->first_line);
+        if (b->capacity > BPT_LINE_BYTES) return too_long(b->name, b->first_line);
         BPT_TRY(bpt_realloc(&b->buffer, 2 * b->capacity, 1));
         b->capacity *= 2;
     }

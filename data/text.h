@@ -11,6 +11,8 @@ typedef struct bpt_text bpt_text_t;
 
 // Reads a file or a pipe; "-" is the standard input. An empty one is BPT_ERR_INPUT; BPT_ERR_IO and BPT_ERR_INPUT name path and remedy.
 bpt_status_t bpt_text_open(const char *path, bpt_text_t **out) BPT_MUST_USE;
+// The same where an empty one is fine.
+bpt_status_t bpt_text_open_any(const char *path, bpt_text_t **out) BPT_MUST_USE;
 void bpt_text_close(bpt_text_t *text);
 
 // A range of bytes of a named file; the text must outlive it.
@@ -29,12 +31,17 @@ bpt_range_t bpt_range_of(const char *path, const void *data, uint64_t bytes);
 // Takes the next line (without its newline, without a final \r) off the front of `rest`; false at the end. line->line is its number.
 // A byte order mark at the start of a file is no part of its first line.
 bool bpt_range_next_line(bpt_range_t *rest, bpt_range_t *line);
+// What is read a line at a time is held a line at a time: a longer line is BPT_ERR_INPUT with file, line and remedy. Texts of words, code
+// points and bytes are not: their lines may have any length.
+#define BPT_LINE_BYTES ((size_t)64 << 20)
+bpt_status_t bpt_range_check_line(const bpt_range_t *line) BPT_MUST_USE;
 // BPT_ERR_INPUT with line and byte offset unless the range is valid UTF-8.
 bpt_status_t bpt_range_check_utf8(const bpt_range_t *range) BPT_MUST_USE;
 // Decodes one code point of valid or invalid UTF-8; returns its bytes, 0 when invalid.
 int bpt_utf8_next(const char *data, uint64_t bytes, uint32_t *code_point);
 
 // A file in blocks of whole lines, for files that need not fit in memory. *lines stays valid until the next call; *end = true: no more.
+// A line of more than BPT_LINE_BYTES is BPT_ERR_INPUT.
 typedef struct bpt_text_blocks bpt_text_blocks_t;
 bpt_status_t bpt_text_blocks_open(const char *path, size_t block_bytes, bpt_text_blocks_t **out) BPT_MUST_USE;
 bpt_status_t bpt_text_blocks_next(bpt_text_blocks_t *blocks, bpt_range_t *lines, bool *end) BPT_MUST_USE;

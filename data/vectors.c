@@ -162,7 +162,10 @@ static bpt_status_t add_lines(reader_t *r, const bpt_range_t *lines) {
     const bool first = r->dim == 0;
     if (first) BPT_TRY(start(r, lines));
     if (first && r->promised >= 0) (void)bpt_range_next_line(&rest, &line);
-    while (bpt_range_next_line(&rest, &line)) BPT_TRY(add_line(r, &line));
+    while (bpt_range_next_line(&rest, &line)) {
+        BPT_TRY(bpt_range_check_line(&line));
+        BPT_TRY(add_line(r, &line));
+    }
     return BPT_OK;
 }
 

@@ -103,6 +103,12 @@ const char *bpt_next_token(bpt_range_t *line, size_t *bytes) {
     return p == start ? NULL : start;
 }
 
+static bpt_status_t check_word(const char *word, size_t bytes) {
+    if (bytes <= BPT_WORD_BYTES) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT, "the word '%s' is longer than %zu MiB; check that the file is a text of words, or use --unit byte",
+                    bpt_show(word, bytes).text, BPT_WORD_BYTES >> 20);
+}
+
 // Points word and bytes to the lower case of the word: itself when nothing changes, else in `buf`.
 static bpt_status_t fold(const bpt_vocab_t *v, bpt_strbuf_t *buf, const char **word, size_t *bytes) {
     size_t same = 0;
@@ -124,6 +130,7 @@ static bpt_status_t fold(const bpt_vocab_t *v, bpt_strbuf_t *buf, const char **w
 }
 
 bpt_status_t bpt_vocab_count_word(bpt_vocab_t *v, const char *word, size_t bytes) {
+    BPT_TRY(check_word(word, bytes));
     if (!v->lower) return bpt_vocab_add(v, word, bytes, 1);
     bpt_strbuf_t buf = {0};
     bpt_status_t status = fold(v, &buf, &word, &bytes);
@@ -147,7 +154,8 @@ bpt_status_t bpt_vocab_count(bpt_vocab_t *v, const bpt_range_t *text) {
     }
     while (bpt_range_next_line(&rest, &line)) {
         size_t bytes;
-        for (const char *word; (word = bpt_next_token(&line, &bytes));) BPT_TRY(bpt_vocab_count_word(v, word, bytes));
+        for (const char *word; (word = bpt_next_token(&line, &bytes));)
+            BPT_TRY(bpt_context(bpt_vocab_count_word(v, word, bytes), "%s: line %llu", line.path, (unsigned long long)line.line));
         v->token[v->eos].frequency += 1;
     }
     return BPT_OK;
@@ -211,6 +219,7 @@ static bpt_status_t parse_id(const bpt_vocab_t *v, const bpt_range_t *where, con
 static bpt_status_t encode_word(const bpt_vocab_t *v, const bpt_range_t *where, const char *word, size_t bytes, bpt_strbuf_t *buf,
                                 uint32_t *id) {
     if (v->unit == BPT_UNIT_IDS) return parse_id(v, where, word, bytes, id);
+    BPT_TRY(bpt_context(check_word(word, bytes), "%s: line %llu", where->path, (unsigned long long)where->line));
     BPT_TRY(bpt_context(fold(v, buf, &word, &bytes), "%s: line %llu", where->path, (unsigned long long)where->line));
     return bpt_vocab_find(v, word, bytes, id) ? BPT_OK : unknown(where, word, bytes);
 }

@@ -19,6 +19,8 @@ typedef struct bpt_vocab bpt_vocab_t;
 bpt_status_t bpt_vocab_create(bpt_unit_t unit, bool lower, bpt_vocab_t **out) BPT_MUST_USE;
 // BPT_UNIT_IDS: ids from `limit` on are BPT_ERR_INPUT when texts are encoded; without a call the limit is 2^32 - 1.
 void bpt_vocab_limit_ids(bpt_vocab_t *vocab, int64_t limit);
+// A word of more than BPT_WORD_BYTES is BPT_ERR_INPUT here and when it is encoded: a file without blanks is no text of words.
+#define BPT_WORD_BYTES ((size_t)1 << 20)
 bpt_status_t bpt_vocab_count(bpt_vocab_t *vocab, const bpt_range_t *text) BPT_MUST_USE;  // every token of the text
 bpt_status_t bpt_vocab_count_word(bpt_vocab_t *vocab, const char *word, size_t bytes) BPT_MUST_USE;
 bpt_status_t bpt_vocab_freeze(bpt_vocab_t *vocab) BPT_MUST_USE;

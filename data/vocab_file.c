@@ -85,6 +85,7 @@ static bpt_status_t read_lines(bpt_vocab_t *v, const bpt_range_t *text, bpt_strb
     bpt_range_t rest = *text, line;
     size_t lines = 0;
     for (; bpt_range_next_line(&rest, &line); ++lines) {
+        BPT_TRY(bpt_range_check_line(&line));
         bpt_status_t status = unescape(&line, token);
         if (status == BPT_OK) status = check_token(v, token, lines);
         if (status == BPT_OK && lines >= v->count) status = bpt_vocab_add(v, token->data, token->length, 0);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <jansson.h>
@@ -399,6 +400,29 @@ static void misuse_is_one_sentence(void **state) {
     }
 }
 
+// ---- Odd input
+static void a_line_that_is_too_long_is_named_with_a_remedy(void **state) {
+    (void)state;
+    static const char *const commands[] = {"classify %s %s " ON, "classify %s " ON " <%s", "generate %s --prompts %s " ON,
+                                           "eval %s --data %s " ON};
+    const char *models[] = {classifier, classifier, lm, classifier};
+    char endless[512], line[2048], command[3000];
+    snprintf(endless, sizeof endless, "%s", test_file("endless.txt", "good\tfine\n"));
+    assert_int_equal(truncate(endless, 65 << 20), 0);
+    for (int i = 0; i < 4; ++i) {
+        size_t length;
+        snprintf(line, sizeof line, commands[i], models[i], endless);
+        snprintf(command, sizeof command, "\"$BPT_PROGRAM\" %s 2>%s >/dev/null", line, test_path("message"));
+        const int status = system(command);
+        char *message = test_read_file(test_path("message"), &length);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 1 ||
+            !strstr(message, ": line 2 is longer than 64 MiB; check that it is the right file"))
+            fail_msg("bpt %s: %d: %s", line, status, message);
+        free(message);
+    }
+    unlink(endless);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_mean_of_every_nll_is_the_loss),
@@ -414,6 +438,7 @@ int main(void) {
         cmocka_unit_test(a_tree_is_classified_by_its_words),
         cmocka_unit_test(the_doctor_finds_the_reference_healthy),
         cmocka_unit_test(misuse_is_one_sentence),
+        cmocka_unit_test(a_line_that_is_too_long_is_named_with_a_remedy),
     };
     return cmocka_run_group_tests(tests, train_models, NULL);
 }

@@ -6,13 +6,10 @@
 #include <jansson.h>
 
 #include "bpt/alloc.h"
-#include "bpt/file.h"
 #include "data/classify.h"
 #include "models/train/evaluate.h"
 #include "tools/bpt/eval_data.h"
 #include "tools/bpt/program.h"
-
-static const size_t max_input_bytes = (size_t)1 << 36;
 
 typedef struct {
     int64_t classes;
@@ -93,20 +90,20 @@ static bpt_status_t classify(const cli_options_t *o, cli_trained_t *t, const bpt
 }
 
 static bpt_status_t run_classify(cli_options_t *o) {
-    const bool from_stdin = o->n_arguments < 2 || !strcmp(o->arguments[1], "-");
-    const char *path = from_stdin ? "/dev/stdin" : o->arguments[1];
+    const char *path = o->n_arguments < 2 ? "-" : o->arguments[1];
     cli_trained_t trained;
-    char *text = NULL;
-    size_t length = 0;
+    bpt_text_t *text = NULL;
     BPT_TRY(cli_trained_open(o, &trained));
     bpt_status_t status = BPT_OK;
     if (trained.config.task != BPT_TASK_CLASSIFY)
         status = bpt_fail(BPT_ERR_USAGE, "%s is a language model, not a classifier", o->arguments[0]);
-    if (status == BPT_OK) status = bpt_file_read(path, max_input_bytes, &text, &length);
-    const bpt_range_t range = {.path = from_stdin ? "standard input" : path, .data = text, .bytes = length, .line = 1};
+    if (status == BPT_OK) status = bpt_text_open_any(path, &text);
     if (status == BPT_OK) status = cli_signals_poll("\nbpt: stopping; once more ends at once\n");
-    if (status == BPT_OK && length) status = classify(o, &trained, &range);
-    bpt_free(text);
+    if (status == BPT_OK) {
+        const bpt_range_t range = bpt_text_range(text);
+        if (range.bytes) status = classify(o, &trained, &range);
+    }
+    bpt_text_close(text);
     cli_trained_close(&trained);
     return status;
 }

@@ -112,6 +112,7 @@ static void free_prompts(prompts_t *p) {
 static bpt_status_t read_prompts(const job_t *job, bpt_range_t rest, prompts_t *p) {
     bpt_range_t line;
     while (bpt_range_next_line(&rest, &line)) {
+        BPT_TRY(bpt_range_check_line(&line));
         BPT_TRY(bpt_grow(&p->prompt, p->count, &p->capacity, sizeof *p->prompt));
         prompt_t *one = &p->prompt[p->count++];
         *one = (prompt_t){.text = line.data, .bytes = line.bytes, .line_start = true};

@@ -38,7 +38,10 @@ static bpt_status_t open_lines(const cli_options_t *o, const bpt_range_t *text, 
     bpt_range_t rest = *text, line;
     BPT_TRY(bpt_grow(&e->offsets, 0, &n.line_capacity, sizeof *e->offsets));
     e->offsets[0] = 0;
-    while (bpt_range_next_line(&rest, &line)) BPT_TRY(read_line(&line, t->vocab, e, &n));
+    while (bpt_range_next_line(&rest, &line)) {
+        BPT_TRY(bpt_range_check_line(&line));
+        BPT_TRY(read_line(&line, t->vocab, e, &n));
+    }
     return bpt_lm_lines_source(e->line_ids, e->offsets, n.n_lines, &e->source);
 }
 
