@@ -65,6 +65,9 @@ typedef struct bpt_backend {
     const char *description;  // one line for `bpt devices`
     bool gpu;                 // its devices belong to drivers, which may crash while they are asked
 
+    // Whether the environment variables that this backend reads mean something (BPT_ERR_USAGE); asks no driver. NULL: it has none to check
+    // before it is opened.
+    bpt_status_t (*environment)(void);
     // Fills up to `capacity` entries, *count = devices seen (unusable ones included, with the reason).
     bpt_status_t (*enumerate)(bpt_device_info_t *infos, int capacity, int *count);
     bpt_status_t (*open)(int index, const bpt_device_options_t *options, bpt_device_t **out);

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -109,9 +110,17 @@ static void cpu_close(bpt_device_t *device) {
     if (atomic_fetch_sub(&open_devices, 1) == 1) bpt_onednn_clear();
 }
 
+// A library that was named is used, or nothing is.
+static bpt_status_t check_onednn(void) {
+    const char *named = getenv("BPT_ONEDNN");
+    if (!named || !*named || !strcmp(named, "none") || !*bpt_onednn_reason()) return BPT_OK;
+    return bpt_fail(BPT_ERR_UNAVAILABLE, "BPT_ONEDNN=%s: %s; name another file, none, or leave it out", named, bpt_onednn_reason());
+}
+
 static bpt_status_t cpu_open(int index, const bpt_device_options_t *options, bpt_device_t **out) {
     if (index != 0) return bpt_fail(BPT_ERR_UNAVAILABLE, "backend cpu has one device, 0; device %d was asked for", index);
     BPT_TRY(bpt_openblas_load());
+    BPT_TRY(check_onednn());
     know_machine();
     const int threads = options && options->threads ? options->threads : machine.threads;
     if (threads < 1 || threads > 4096)

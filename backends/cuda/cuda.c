@@ -134,6 +134,7 @@ const bpt_gpu_driver_t bpt_cuda_driver = {
     .product_can = bpt_cublaslt_can,
     .product_scratch = bpt_cublaslt_scratch,
     .product = bpt_cuda_product,
+    .variable = "BPT_CUDA_GRAPH",
 };
 
 BPT_GPU_BACKEND(cuda, "kernels through the driver of NVIDIA GPUs", bpt_cublaslt_describe);

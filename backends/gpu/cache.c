@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "bpt/alloc.h"
+#include "bpt/env.h"
 #include "bpt/file.h"
 #include "bpt/log.h"
 
@@ -51,21 +52,32 @@ bpt_status_t bpt_cache_folder(char **out) {
     return on && !strcmp(on, "0") ? BPT_OK : bpt_user_folder("BPT_CACHE_DIR", "XDG_CACHE_HOME", ".cache", out);
 }
 
-static uint64_t most_bytes(void) {
+static bpt_status_t most_bytes(uint64_t *out) {
     enum { DEFAULT_MIB = 512 };
     const char *text = getenv("BPT_CACHE_MIB");
     char *end;
-    if (!text || !*text) return (uint64_t)DEFAULT_MIB << 20;
-    const unsigned long long mib = strtoull(text, &end, 10);
-    if (mib > 0 && mib < (1u << 30) && !*end) return (uint64_t)mib << 20;
-    bpt_warn("BPT_CACHE_MIB is \"%.40s\", which is no number of MiB; the cache may take %d", text, DEFAULT_MIB);
-    return (uint64_t)DEFAULT_MIB << 20;
+    *out = (uint64_t)DEFAULT_MIB << 20;
+    if (!text || !*text) return BPT_OK;
+    const unsigned long long mib = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    if (mib == 0 || mib >= (1u << 30) || *end)
+        return bpt_fail(BPT_ERR_USAGE, "BPT_CACHE_MIB is \"%.40s\"; set it to a number of MiB, at least 1, or leave it out", text);
+    *out = (uint64_t)mib << 20;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_cache_check_environment(void) {
+    uint64_t bytes;
+    BPT_TRY(bpt_env_check_switch("BPT_CACHE"));
+    return most_bytes(&bytes);
 }
 
 // Once in a process, before it writes its first entry.
 static bpt_status_t prune_once(const char *folder) {
     static atomic_flag pruned = ATOMIC_FLAG_INIT;
-    return atomic_flag_test_and_set(&pruned) ? BPT_OK : bpt_cache_prune(folder, most_bytes());
+    uint64_t bytes;
+    if (atomic_flag_test_and_set(&pruned)) return BPT_OK;
+    BPT_TRY(most_bytes(&bytes));
+    return bpt_cache_prune(folder, bytes);
 }
 
 // *out NULL: there is no cache.

@@ -22,6 +22,8 @@ bool bpt_cache_get(const bpt_cache_key_t *key, void **data, size_t *length);
 void bpt_cache_put(const bpt_cache_key_t *key, const void *data, size_t length);
 // The folder, freed with bpt_free; NULL: there is none. It need not exist yet.
 bpt_status_t bpt_cache_folder(char **out) BPT_MUST_USE;
+// Whether the variables say something that can be done: BPT_ERR_USAGE.
+bpt_status_t bpt_cache_check_environment(void) BPT_MUST_USE;
 // Where the entries of a folder are more than `most_bytes`, deletes as many as leave three quarters of that. Other files stay.
 bpt_status_t bpt_cache_prune(const char *folder, uint64_t most_bytes) BPT_MUST_USE;
 

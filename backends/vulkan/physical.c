@@ -1,19 +1,9 @@
 // The devices of an instance and what they allow (internal.h).
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/vulkan/internal.h"
 #include "bpt/alloc.h"
-
-// Is the word in BPT_DISABLE, a list with commas?
-static bool disabled(const char *word) {
-    const char *list = getenv("BPT_DISABLE");
-    const size_t length = strlen(word);
-    for (const char *at = list; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-        if (strcspn(at, ",") == length && !strncmp(at, word, length)) return true;
-    return false;
-}
 
 static bool has_extension(const VkExtensionProperties *extensions, uint32_t count, const char *name) {
     for (uint32_t i = 0; i < count; ++i)
@@ -62,7 +52,7 @@ static void know_memory(bpt_vulkan_physical_t *p, const VkDeviceSize *budgets) {
         }
         if (device && bytes > own) own = bytes, own_free = room;
     }
-    p->mapped = !disabled("unified");
+    p->mapped = !bpt_gpu_disabled("unified");
     p->limits.unified = mappable && p->mapped && (type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU || type == VK_PHYSICAL_DEVICE_TYPE_CPU);
     p->limits.memory_bytes = p->limits.unified ? shared : own;
     p->free_bytes = p->limits.unified ? shared_free : own_free;
@@ -82,9 +72,9 @@ static void know_features(bpt_vulkan_physical_t *p) {
     VkPhysicalDeviceVulkan11Features f11 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, .pNext = &f12};
     VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &f11};
     bpt_vk.GetPhysicalDeviceFeatures2(p->handle, &features);
-    p->limits.f16 = f11.storageBuffer16BitAccess && f12.shaderFloat16 && !disabled("f16");
-    // lavapipe reads buffers item by item, with a check each, and texels of all items of a subgroup at a time. Kernels that do so also write
-    // by 64 bits.
+    p->limits.f16 = f11.storageBuffer16BitAccess && f12.shaderFloat16 && !bpt_gpu_disabled("f16");
+    // lavapipe reads buffers item by item, with a check each, and texels of all items of a subgroup at a time. Kernels that do so also
+    // write by 64 bits.
     if (p->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU && features.features.shaderInt64)
         p->limits.max_texels = p->properties.limits.maxTexelBufferElements;
     if (!f12.timelineSemaphore) snprintf(p->reason, sizeof p->reason, "its driver has no timeline semaphores");
@@ -104,7 +94,7 @@ static void know_subgroups(bpt_vulkan_physical_t *p, const VkPhysicalDeviceSubgr
     p->most_subgroups = sizes->maxComputeWorkgroupSubgroups;
     const VkSubgroupFeatureFlags operations = VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
     p->shuffles = (p->properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
-                  (p->properties11.subgroupSupportedOperations & operations) == operations && !disabled("subgroup");
+                  (p->properties11.subgroupSupportedOperations & operations) == operations && !bpt_gpu_disabled("subgroup");
 }
 
 static void know_limits(bpt_vulkan_physical_t *p, const VkExtensionProperties *extensions, uint32_t n_extensions) {
@@ -153,7 +143,8 @@ static bpt_status_t know(VkInstance instance, VkPhysicalDevice handle, bpt_vulka
     p->handle = handle;
     bpt_vk.GetPhysicalDeviceProperties(handle, &p->properties);
     if (p->properties.apiVersion < VK_API_VERSION_1_2) {
-        snprintf(p->reason, sizeof p->reason, "its driver offers Vulkan %u.%u, bpt needs 1.2: update the driver (mesa-vulkan-drivers, or the vendor's)",
+        snprintf(p->reason, sizeof p->reason,
+                 "its driver offers Vulkan %u.%u, bpt needs 1.2: update the driver (mesa-vulkan-drivers, or the vendor's)",
                  VK_API_VERSION_MAJOR(p->properties.apiVersion), VK_API_VERSION_MINOR(p->properties.apiVersion));
         return BPT_OK;
     }
@@ -168,7 +159,8 @@ static bpt_status_t know(VkInstance instance, VkPhysicalDevice handle, bpt_vulka
     choose_queue(p);
     // lavapipe 26.1 crashes on them with 16 items side by side.
     const bool crashes = p->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU && p->subgroup_size > 8;
-    return matrix && !crashes && p->subgroup_size && p->limits.f16 && !disabled("matrix") ? bpt_vulkan_matrix_know(instance, p) : BPT_OK;
+    return matrix && !crashes && p->subgroup_size && p->limits.f16 && !bpt_gpu_disabled("matrix") ? bpt_vulkan_matrix_know(instance, p)
+                                                                                                  : BPT_OK;
 }
 
 static int type_rank(const bpt_vulkan_physical_t *p) {

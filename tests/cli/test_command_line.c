@@ -184,6 +184,40 @@ static void errors_have_no_colour_off_a_terminal(void **state) {
     test_process_free(&p);
 }
 
+static void a_variable_that_means_nothing_is_an_error(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *value;
+        int status;
+        const char *said;
+    } cases[] = {
+        {"BPT_LIMITS", "colour=3", 2, "BPT_LIMITS: unknown limit 'colour'; known are local"},
+        {"BPT_LIMITS", "local=much", 2, "'local=much' needs a whole number"},
+        {"BPT_LIMITS", "local=0", 2, "'local=0' is not possible"},
+        {"BPT_DISABLE", "bf16", 2, "BPT_DISABLE: unknown feature 'bf16'; known are f16, matrix, subgroup, unified"},
+        {"BPT_QUIRKS", "off", 2, "BPT_QUIRKS is \"off\"; set it to 0 or 1"},
+        {"BPT_CACHE", "no", 2, "BPT_CACHE is \"no\"; set it to 0 or 1"},
+        {"BPT_CACHE_MIB", "-1", 2, "BPT_CACHE_MIB is \"-1\"; set it to a number of MiB"},
+        {"BPT_PROBE", "yes", 2, "BPT_PROBE is \"yes\"; set it to 0 or 1"},
+        {"BPT_CPU_ISA", "sse9", 1, "BPT_CPU_ISA=sse9 is not an instruction set of this build"},
+        {"BPT_ONEDNN", "/nonexistent/libdnnl.so", 1, "BPT_ONEDNN=/nonexistent/libdnnl.so: oneDNN was not found"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        const char *before = getenv(cases[i].name);
+        char kept[512] = "";
+        if (before) snprintf(kept, sizeof kept, "%s", before);
+        setenv(cases[i].name, cases[i].value, 1);
+        test_process_t p = test_run_line("bench gemm --tokens 64 --n 64 --d-model 16 --d-ff 16 --heads 2");
+        if (before)
+            setenv(cases[i].name, kept, 1);
+        else
+            unsetenv(cases[i].name);
+        if (p.exit_status != cases[i].status || !strstr(p.err, cases[i].said))
+            fail_msg("%s=%s: exit %d: %s", cases[i].name, cases[i].value, p.exit_status, p.err);
+        test_process_free(&p);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_lists_every_command_and_every_command_explains_itself),
@@ -195,6 +229,7 @@ int main(void) {
         cmocka_unit_test(the_manual_page_and_the_readme_name_the_same_variables),
         cmocka_unit_test(the_manual_page_and_the_completion_know_every_command),
         cmocka_unit_test(errors_have_no_colour_off_a_terminal),
+        cmocka_unit_test(a_variable_that_means_nothing_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

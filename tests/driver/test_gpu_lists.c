@@ -400,13 +400,42 @@ static void limits_can_be_faked_downwards_only(void **state) {
     assert_int_equal(fake.api.limits.local_bytes, 1024);
     assert_int_equal(fake.api.limits.max_binding_bytes, 4096);
     bpt_gpu_close(device);
-    static const char *const wrong[] = {"colour=3", "groups", "groups=many", "groups=3x"};
+    static const char *const wrong[] = {"colour=3", "groups",     "groups=many", "groups=3x",    "groups=-1", "local= 1",
+                                        "local=0",  "subgroup=3", "f16=2",       "software=yes", "loc=4",     "local=99999999999999999999",
+                                        "local=+5"};
     for (size_t i = 0; i < BPT_COUNT(wrong); ++i) {
         setenv("BPT_LIMITS", wrong[i], 1);
         fake.canary = NULL;
         assert_int_equal(bpt_gpu_open(&fake_backend, &fake_driver, 0, NULL, &device), BPT_ERR_USAGE);
     }
     unsetenv("BPT_LIMITS");
+}
+
+static void features_are_switched_off_by_whole_words(void **state) {
+    (void)state;
+    static const struct {
+        const char *words;
+        bool f16, matrix, subgroup;
+    } cases[] = {{"f16", true, false, false},
+                 {"matrix", false, true, false},
+                 {",subgroup,,f16,", true, false, true},
+                 {"unified", false, false, false},
+                 {"", false, false, false}};
+    bpt_device_t *device;
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        setenv("BPT_DISABLE", cases[i].words, 1);
+        assert_int_equal(bpt_gpu_disabled("f16"), cases[i].f16);
+        assert_int_equal(bpt_gpu_disabled("matrix"), cases[i].matrix);
+        assert_int_equal(bpt_gpu_disabled("subgroup"), cases[i].subgroup);
+    }
+    static const char *const wrong[] = {"bf16", "f16x", "matri", "f16 ", "unified;f16"};
+    for (size_t i = 0; i < BPT_COUNT(wrong); ++i) {
+        setenv("BPT_DISABLE", wrong[i], 1);
+        fake.canary = NULL;
+        assert_int_equal(bpt_gpu_open(&fake_backend, &fake_driver, 0, NULL, &device), BPT_ERR_USAGE);
+        assert_non_null(strstr(bpt_error_message(), "known are f16, matrix, subgroup, unified"));
+    }
+    unsetenv("BPT_DISABLE");
 }
 
 static void known_faults_of_drivers_are_limits(void **state) {
@@ -584,6 +613,7 @@ int main(void) {
         cmocka_unit_test(work_that_a_driver_drops_is_noticed),
         cmocka_unit_test(a_device_that_does_not_answer_is_lost),
         cmocka_unit_test(limits_can_be_faked_downwards_only),
+        cmocka_unit_test(features_are_switched_off_by_whole_words),
         cmocka_unit_test(known_faults_of_drivers_are_limits),
         cmocka_unit_test(a_tensor_beyond_one_binding_goes_window_by_window),
         cmocka_unit_test(a_library_multiplies_in_pieces_that_follow_from_the_shape),

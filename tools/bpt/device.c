@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "bpt/env.h"
 #include "bpt/log.h"
 #include "tools/bpt/verdict.h"
 
@@ -150,9 +151,20 @@ static const char *why(const cli_options_t *o, const bpt_backend_t *backend) {
 
 // ---- Opening ---------------------------------------------------------------------------------------------------------
 
+// A word in a variable that means nothing is an error of its own, before `auto` passes over the backend that would stumble on it.
+static bpt_status_t check_environment(const char *wanted) {
+    BPT_TRY(bpt_env_check_switch("BPT_PROBE"));
+    for (int b = 0; bpt_backends[b]; ++b) {
+        const bool asked = !strcmp(wanted, "auto") || !strcmp(wanted, bpt_backends[b]->name);
+        if (asked && bpt_backends[b]->environment) BPT_TRY(bpt_backends[b]->environment());
+    }
+    return BPT_OK;
+}
+
 // `here`: a named backend's driver is asked in this process, which is about to use it.
 static bpt_status_t choose(const cli_options_t *o, bool here, const bpt_backend_t **backend, int *index, cli_probe_t *devices) {
     const bool any = !strcmp(o->global.backend, "auto");
+    BPT_TRY(check_environment(o->global.backend));
     if (any && is_number(o->global.device))
         return bpt_fail(BPT_ERR_USAGE, "--device %s needs --backend: devices are numbered within a backend", o->global.device);
     if (any) return choose_any(o->global.device, o->global.verbose, devices, backend, index);
