@@ -176,7 +176,8 @@ bpt_status_t bpt_link_swap(const char *link, const char *target) {
 // ---- lock
 
 struct bpt_folder_lock {
-    int fd;
+    int fd;      // of the file
+    int folder;  // of the folder, whatever its name
 };
 
 static bpt_status_t held_by_another(int fd, const char *folder) {
@@ -203,8 +204,11 @@ bpt_status_t bpt_folder_lock_acquire(const char *folder, bpt_folder_lock_t **out
     bpt_folder_lock_t *lock = NULL;
     bpt_status_t status = bpt_alloc(1, sizeof *lock, &lock);
     if (status == BPT_OK) {
+        lock->folder = -1;
         lock->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         status = lock->fd < 0 ? bpt_fail_path("lock", path, errno) : lock_file(lock->fd, folder, path);
+        if (status == BPT_OK && (lock->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
+            status = bpt_fail_path("lock", folder, errno);
         if (status != BPT_OK) bpt_folder_lock_release(lock);
     }
     bpt_free(path);
@@ -212,8 +216,29 @@ bpt_status_t bpt_folder_lock_acquire(const char *folder, bpt_folder_lock_t **out
     return status;
 }
 
+static bool has_name(const struct stat *folder, const char *name) {
+    struct stat now;
+    return !stat(name, &now) && now.st_dev == folder->st_dev && now.st_ino == folder->st_ino;
+}
+
+bpt_status_t bpt_folder_lock_find(const bpt_folder_lock_t *lock, const char *folder, char **moved) {
+    struct stat info;
+    char link[64], place[4096];
+    *moved = NULL;
+    if (fstat(lock->folder, &info)) return bpt_fail_path("find", folder, errno);
+    if (has_name(&info, folder)) return BPT_OK;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", lock->folder);
+    const ssize_t length = info.st_nlink ? readlink(link, place, sizeof place - 1) : 0;
+    if (length > 0) {
+        place[length] = 0;
+        if (has_name(&info, place)) return bpt_strdup(place, moved);
+    }
+    return bpt_fail(BPT_ERR_IO, "%s was deleted while it was in use; start again, or go on from a copy of it", folder);
+}
+
 void bpt_folder_lock_release(bpt_folder_lock_t *lock) {
     if (!lock) return;
+    if (lock->folder >= 0) close(lock->folder);
     if (lock->fd >= 0) close(lock->fd);  // the file stays: removing it would let two processes lock two files of one name
     bpt_free(lock);
 }

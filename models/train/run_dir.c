@@ -11,20 +11,33 @@
 #include "bpt/log.h"
 #include "models/train/run_internal.h"
 
-static bpt_status_t make(const char *path, bpt_run_t **out) {
-    bpt_run_t *run;
-    BPT_TRY(bpt_alloc(1, sizeof *run, &run));
+static void free_names(bpt_run_t *run) {
+    char **const names[] = {&run->path,    &run->config,      &run->vocab,  &run->labels,
+                            &run->metrics, &run->checkpoints, &run->latest, &run->best};
+    for (size_t i = 0; i < BPT_COUNT(names); ++i) {
+        bpt_free(*names[i]);
+        *names[i] = NULL;
+    }
+}
+
+static bpt_status_t format_names(bpt_run_t *run, const char *path) {
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/') --length;
     const int shown = (int)length;
-    bpt_status_t status = bpt_path_format(&run->path, "%.*s", shown, path);
-    if (status == BPT_OK) status = bpt_path_format(&run->config, "%.*s/config.json", shown, path);
-    if (status == BPT_OK) status = bpt_path_format(&run->vocab, "%.*s/vocab.txt", shown, path);
-    if (status == BPT_OK) status = bpt_path_format(&run->labels, "%.*s/labels.txt", shown, path);
-    if (status == BPT_OK) status = bpt_path_format(&run->metrics, "%.*s/metrics.jsonl", shown, path);
-    if (status == BPT_OK) status = bpt_path_format(&run->checkpoints, "%.*s/checkpoints", shown, path);
-    if (status == BPT_OK) status = bpt_path_format(&run->latest, "%.*s/latest", shown, path);
-    if (status == BPT_OK) status = bpt_path_format(&run->best, "%.*s/best", shown, path);
+    BPT_TRY(bpt_path_format(&run->path, "%.*s", shown, path));
+    BPT_TRY(bpt_path_format(&run->config, "%.*s/config.json", shown, path));
+    BPT_TRY(bpt_path_format(&run->vocab, "%.*s/vocab.txt", shown, path));
+    BPT_TRY(bpt_path_format(&run->labels, "%.*s/labels.txt", shown, path));
+    BPT_TRY(bpt_path_format(&run->metrics, "%.*s/metrics.jsonl", shown, path));
+    BPT_TRY(bpt_path_format(&run->checkpoints, "%.*s/checkpoints", shown, path));
+    BPT_TRY(bpt_path_format(&run->latest, "%.*s/latest", shown, path));
+    return bpt_path_format(&run->best, "%.*s/best", shown, path);
+}
+
+static bpt_status_t make(const char *path, bpt_run_t **out) {
+    bpt_run_t *run;
+    BPT_TRY(bpt_alloc(1, sizeof *run, &run));
+    const bpt_status_t status = format_names(run, path);
     if (status != BPT_OK) {
         bpt_run_close(run);
         return status;
@@ -37,15 +50,39 @@ void bpt_run_close(bpt_run_t *run) {
     if (!run) return;
     bpt_run_checkpoint_abandon(run);
     bpt_folder_lock_release(run->lock);
-    bpt_free(run->path);
-    bpt_free(run->config);
-    bpt_free(run->vocab);
-    bpt_free(run->labels);
-    bpt_free(run->metrics);
-    bpt_free(run->checkpoints);
-    bpt_free(run->latest);
-    bpt_free(run->best);
+    free_names(run);
     bpt_free(run);
+}
+
+static bpt_status_t rename_files(bpt_run_t *run, const char *path) {
+    bpt_run_t named = {0};
+    const bpt_status_t status = format_names(&named, path);
+    if (status != BPT_OK) {
+        free_names(&named);
+        return status;
+    }
+    bpt_warn("%s is now called %s; the run goes on there", run->path, named.path);
+    named.lock = run->lock, named.begun = run->begun, named.begun_step = run->begun_step;
+    free_names(run);
+    *run = named;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_run_follow(bpt_run_t *run, bool *moved) {
+    char *path;
+    *moved = false;
+    if (!run->lock) return BPT_OK;
+    BPT_TRY(bpt_folder_lock_find(run->lock, run->path, &path));
+    if (path) {
+        const bpt_status_t status = rename_files(run, path);
+        bpt_free(path);
+        BPT_TRY(status);
+        *moved = true;
+    }
+    if (bpt_folder_exists(run->checkpoints)) return BPT_OK;
+    BPT_TRY(bpt_folder_create(run->checkpoints));  // for what can still be saved
+    return bpt_fail(BPT_ERR_IO, "files of %s were deleted while it was trained; start again in a new folder, or with --init %s", run->path,
+                    run->path);
 }
 
 const char *bpt_run_path(const bpt_run_t *run) { return run->path; }

@@ -153,10 +153,9 @@ static bpt_status_t write_checkpoint(bpt_trainer_t *t, const char *folder) {
     return bpt_run_state_write(folder, &t->state);
 }
 
-bpt_status_t bpt_trainer_save(bpt_trainer_t *t, bool is_best) {
+static bpt_status_t save(bpt_trainer_t *t, bool is_best) {
     bpt_run_t *run = t->options.run;
     const char *folder;
-    if (!run) return BPT_OK;
     BPT_TRY(bpt_run_checkpoint_begin(run, t->state.step, &folder));
     const bpt_status_t status = write_checkpoint(t, folder);
     if (status != BPT_OK) {
@@ -166,4 +165,17 @@ bpt_status_t bpt_trainer_save(bpt_trainer_t *t, bool is_best) {
     BPT_TRY(bpt_run_checkpoint_commit(run, is_best, t->train.keep));
     t->saved_step = t->state.step;
     return BPT_OK;
+}
+
+bpt_status_t bpt_trainer_save(bpt_trainer_t *t, bool is_best) {
+    bpt_run_t *run = t->options.run;
+    bool moved;
+    if (!run) return BPT_OK;
+    BPT_TRY(bpt_run_follow(run, &moved));
+    const bpt_status_t status = save(t, is_best);
+    if (status != BPT_ERR_IO) return status;
+    char reason[512];
+    snprintf(reason, sizeof reason, "%s", bpt_error_message());
+    if (bpt_run_follow(run, &moved) == BPT_OK && moved) return save(t, is_best);  // renamed in between
+    return bpt_fail(status, "%s", reason);
 }

@@ -80,8 +80,15 @@ static void advance(bpt_trainer_t *t, const step_result_t *step) {
 
 // ---- lines of metrics
 
+// A folder that somebody deletes or renames meanwhile is noticed at the next step, not after hours of training into nothing.
+static bpt_status_t look_after_run(const bpt_trainer_t *t) {
+    bool moved;
+    return t->options.run ? bpt_run_follow(t->options.run, &moved) : BPT_OK;
+}
+
 static bpt_status_t write_line(const bpt_trainer_t *t, const bpt_metrics_line_t *line) {
     const bpt_trainer_options_t *o = &t->options;
+    BPT_TRY(look_after_run(t));
     if (o->run) BPT_TRY(bpt_metrics_append(bpt_run_metrics_path(o->run), line));
     if (o->on_line) o->on_line(o->user, line);
     return BPT_OK;
@@ -230,6 +237,7 @@ bpt_status_t bpt_trainer_run(bpt_trainer_t *t) {
         advance(t, &step);
         t->state.seconds += bpt_clock_seconds() - start;
         t->window.tokens += step.tokens;
+        BPT_TRY(save_before(t, false, look_after_run(t)));
         const bool new_epoch = floor(step.epoch_end + 1e-9) > floor(epoch + 1e-9);
         BPT_TRY(after_step(t, &step, new_epoch, t->state.step == end));
     }

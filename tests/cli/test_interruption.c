@@ -1,5 +1,5 @@
-// Ctrl-C, kill -9 and a full disk while training: what was saved stays readable, and going on gives the bits of a run that was
-// never interrupted.
+// Ctrl-C, kill -9, a full disk, a run directory that is renamed or deleted while training: what was saved stays readable, and going on
+// gives the bits of a run that was never interrupted.
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -199,12 +199,84 @@ static void a_disk_that_fills_up_leaves_the_last_checkpoint(void **state) {
     expect_same_weights(whole_run(), run);
 }
 
+// The folder `run` is taken away by `command` (its names in place of %s) from a trainer that has got so far. What the trainer said is in
+// *said.
+static int train_without_folder(const char *run, const char *command, const char *first, const char *second, char **said) {
+    char line[2048], errors[512];
+    size_t length;
+    snprintf(errors, sizeof errors, "%s", test_path("errors"));
+    pid_t pid;
+    for (int tries = 0;; ++tries) {
+        int stopped = 0;
+        assert_true(tries < 5);
+        const int kept = dup(2), file = open(errors, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        dup2(file, 2);
+        pid = start(run, false);
+        dup2(kept, 2), close(kept), close(file);
+        if (wait_for_lines(pid, run, 25) && !kill(pid, SIGSTOP) && waitpid(pid, &stopped, WUNTRACED) == pid && WIFSTOPPED(stopped)) break;
+        snprintf(line, sizeof line, "rm -r %s", run);  // it had come to its end before
+        assert_int_equal(system(line), 0);
+    }
+    snprintf(line, sizeof line, command, first, second);
+    const int done = system(line);
+    kill(pid, SIGCONT);
+    const int status = finish(pid);
+    *said = test_read_file(errors, &length);
+    assert_int_equal(done, 0);
+    return status;
+}
+
+static void a_renamed_run_goes_on_under_its_new_name(void **state) {
+    (void)state;
+    char old[512], new[512], *said;
+    snprintf(old, sizeof old, "%s", test_path("old-name"));
+    snprintf(new, sizeof new, "%s", test_path("new-name"));
+    const int status = train_without_folder(old, "mv %s %s", old, new, &said);
+    if (status || !strstr(said, "old-name is now called ") || !strstr(said, "new-name; the run goes on there"))
+        fail_msg("%d: %s", status, said);
+    free(said);
+    assert_int_not_equal(access(old, F_OK), 0);
+    assert_int_equal(lines_of(new), lines_of(whole_run()));
+    expect_same_weights(whole_run(), new);
+}
+
+static void a_deleted_run_ends_the_trainer_and_does_not_come_back(void **state) {
+    (void)state;
+    static const char *const commands[] = {"rm -r %s", "rm -r %s; mkdir %s"};
+    for (int i = 0; i < 2; ++i) {
+        char run[512], inside[600], *said;
+        snprintf(run, sizeof run, "%s", test_path("deleted-%d", i));
+        const int status = train_without_folder(run, commands[i], run, run, &said);
+        if (status != 1 || !strstr(said, "was deleted while it was in use") || !strstr(said, "could not be saved"))
+            fail_msg("%d: %s", status, said);
+        free(said);
+        snprintf(inside, sizeof inside, "%s/metrics.jsonl", run);
+        assert_int_equal(access(run, F_OK) == 0, i == 1);
+        assert_int_not_equal(access(inside, F_OK), 0);
+        if (i) assert_int_equal(rmdir(run), 0);  // nothing was put into the folder that has its name now
+    }
+}
+
+static void a_run_whose_files_are_deleted_keeps_its_state(void **state) {
+    (void)state;
+    char run[512], latest[600], *said;
+    snprintf(run, sizeof run, "%s", test_path("emptied"));
+    const int status = train_without_folder(run, "rm -r %s/*", run, "", &said);
+    if (status != 1 || !strstr(said, "were deleted while it was trained") || !strstr(said, " is saved")) fail_msg("%d: %s", status, said);
+    free(said);
+    snprintf(latest, sizeof latest, "%s/latest/model.safetensors", run);
+    assert_int_equal(access(latest, R_OK), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_signal_saves_and_exits_130_and_going_on_loses_nothing),
         cmocka_unit_test(a_killed_run_goes_on_from_its_last_checkpoint),
         cmocka_unit_test(two_trainers_cannot_write_one_run),
         cmocka_unit_test(a_disk_that_fills_up_leaves_the_last_checkpoint),
+        cmocka_unit_test(a_renamed_run_goes_on_under_its_new_name),
+        cmocka_unit_test(a_deleted_run_ends_the_trainer_and_does_not_come_back),
+        cmocka_unit_test(a_run_whose_files_are_deleted_keeps_its_state),
     };
     return cmocka_run_group_tests(tests, write_text, NULL);
 }

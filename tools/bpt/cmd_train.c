@@ -273,7 +273,8 @@ static bpt_status_t train(job_t *job) {
     cli_duration_text(state->seconds, time, sizeof time);
     bpt_info("done: step %" PRId64 " after %s of training", state->step, time);
     if (isfinite(state->best_loss)) bpt_info("best validation loss %.4f at step %" PRId64, state->best_loss, state->best_step);
-    bpt_info("next: bpt eval %s, bpt plot %s --out curve.svg", o->run.out, o->run.out);
+    const char *run = bpt_run_path(job->run);  // it may have been renamed meanwhile
+    bpt_info("next: bpt eval %s, bpt plot %s --out curve.svg", run, run);
     return BPT_OK;
 }
 

@@ -59,6 +59,9 @@ BPT_API bpt_status_t bpt_link_swap(const char *link, const char *target) BPT_MUS
 // BPT_ERR_IO names the process that holds it.
 typedef struct bpt_folder_lock bpt_folder_lock_t;
 BPT_API bpt_status_t bpt_folder_lock_acquire(const char *folder, bpt_folder_lock_t **out) BPT_MUST_USE;
+// Where the locked folder `folder` is by now: *moved is NULL as long as it has this name, else its new one, freed with bpt_free. A folder
+// that was deleted is BPT_ERR_IO, whatever has its name.
+BPT_API bpt_status_t bpt_folder_lock_find(const bpt_folder_lock_t *lock, const char *folder, char **moved) BPT_MUST_USE;
 BPT_API void bpt_folder_lock_release(bpt_folder_lock_t *lock);
 
 // BPT_ERR_IO unless `bytes` are free for this user on the file system of `path`; `purpose` begins the sentence ("the next checkpoint").
