@@ -105,8 +105,9 @@ static atomic_int open_devices;
 
 static void cpu_close(bpt_device_t *device) {
     if (!device) return;
-    bpt_openblas_close(((bpt_host_device_t *)device)->threads);
+    const int threads = bpt_team_threads(((bpt_host_device_t *)device)->team);
     bpt_host_close(device);
+    bpt_openblas_close(threads);
     if (atomic_fetch_sub(&open_devices, 1) == 1) bpt_onednn_clear();
 }
 

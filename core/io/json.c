@@ -11,6 +11,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
+#include "bpt/names.h"
 #include "bpt/strbuf.h"
 
 bpt_status_t bpt_json_parse(const char *text, size_t length, const char *name, json_t **out) {
@@ -219,6 +220,14 @@ bpt_status_t bpt_json_set_text(json_t *object, const char *key, const char *valu
     json_t *text = json_string(value);
     if (!text) return bpt_fail(BPT_ERR_INPUT, "key \"%s\": the text is not valid UTF-8", key);
     return set(object, key, text);
+}
+
+bpt_status_t bpt_json_set_name(json_t *object, const char *key, const char *value) {
+    bpt_strbuf_t text = {0};
+    bpt_status_t status = bpt_name_escape(value, &text);
+    if (status == BPT_OK) status = bpt_json_set_text(object, key, text.data);
+    bpt_strbuf_free(&text);
+    return status;
 }
 
 const char *bpt_json_unknown_key(const json_t *object, const char *const *known) {

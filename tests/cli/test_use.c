@@ -423,6 +423,58 @@ static void a_line_that_is_too_long_is_named_with_a_remedy(void **state) {
     unlink(endless);
 }
 
+// The text is JSON, in UTF-8, and printable.
+static json_t *expect_json_file(const char *path) {
+    json_error_t error;
+    json_t *value = json_load_file(path, 0, &error);
+    if (!value) fail_msg("%s: %s", path, error.text);
+    return value;
+}
+
+static void names_of_files_may_hold_any_bytes(void **state) {
+    (void)state;
+    char data[512], run_name[512], resumed[600], config[600], output[512], vectors[512];
+    snprintf(data, sizeof data, "%s",
+             test_path("t\xFF"
+                       "ext\\x41.txt"));
+    snprintf(run_name, sizeof run_name, "%s", test_path("r\xFE\x1Bun"));
+    snprintf(output, sizeof output, "%s", test_path("o\xFD.out"));
+    snprintf(vectors, sizeof vectors, "%s", test_path("v\xFC.txt"));
+    size_t length;
+    char *bytes = test_read_file(text, &length);
+    for (size_t i = 40; i < length; i += 41) bytes[i] = '\n';
+    test_write_file(data, bytes, length);
+    free(bytes);
+    test_write_file(vectors, "abc 1 2 3 4 5 6 7 8\n", 20);
+    char line[2048];
+    snprintf(
+        line, sizeof line,
+        "train --data %s --vectors %s --out %s --unit word --layers 1 --d-model 8 --d-embed 8 --heads 2 --context 16 --batch-tokens 64 "
+        "--steps 1 " ON,
+        data, vectors, test_path("v\xFA"));
+    run("%s%s", line, "");
+    run("train --data %s --out %s --layers 1 --d-model 8 --heads 2 --context 16 --batch-tokens 64 --steps 8 --stop-at 4 " ON, data,
+        run_name);
+    snprintf(config, sizeof config, "%s/config.json", run_name);
+    json_t *object = expect_json_file(config);
+    assert_non_null(strstr(json_string_value(json_object_get(object, "data")), "t\\xffext\\\\x41.txt"));
+    json_decref(object);
+    snprintf(resumed, sizeof resumed, "%s/checkpoints/step-8/model.safetensors", run_name);
+    run("train --resume --out %s " ON "%s", run_name, "");  // finds its data again
+    assert_int_equal(access(resumed, R_OK), 0);
+    json_decref(json_of(bpt("eval %s --json " ON, run_name)));
+    json_decref(json_of(bpt("eval %s --data %s --json " ON, run_name, data)));
+    run("generate %s --prompts %s --max-tokens 2 " ON, run_name, data);
+    run("export %s --out %s", run_name, output);
+    run("import %s --out %s", output, test_path("i\xFB"));
+    run("plot %s --out %s.svg", run_name, output);
+    snprintf(line, sizeof line, "eval %s-not-there " ON, run_name);
+    test_process_t p = test_run_line(line);
+    assert_int_equal(p.exit_status, 1);
+    assert_non_null(strstr(p.err, "r\\xfe\\x1bun-not-there is not a run"));
+    test_process_free(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_mean_of_every_nll_is_the_loss),
@@ -439,6 +491,7 @@ int main(void) {
         cmocka_unit_test(the_doctor_finds_the_reference_healthy),
         cmocka_unit_test(misuse_is_one_sentence),
         cmocka_unit_test(a_line_that_is_too_long_is_named_with_a_remedy),
+        cmocka_unit_test(names_of_files_may_hold_any_bytes),
     };
     return cmocka_run_group_tests(tests, train_models, NULL);
 }

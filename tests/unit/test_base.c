@@ -10,8 +10,10 @@
 
 #include "bpt/alloc.h"
 #include "bpt/dtype.h"
+#include "bpt/names.h"
 #include "bpt/rng.h"
 #include "bpt/strbuf.h"
+#include "support/check.h"
 
 static void failure_keeps_message_and_context(void **state) {
     (void)state;
@@ -93,6 +95,51 @@ static void half_conversions_round_to_nearest_even(void **state) {
     assert_true(isinf(bpt_from_f16(bpt_to_f16(65520.0f))));
 }
 
+// ---- names
+static void names_of_any_bytes_go_through_text_and_back(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *text;
+    } cases[] = {
+        {"", ""},
+        {"plain name.txt", "plain name.txt"},
+        {"Gr\xC3\xBC\xC3\x9F"
+         "e \xE2\x82\xAC \xF0\x9F\x98\x80",
+         "Gr\xC3\xBC\xC3\x9F"
+         "e \xE2\x82\xAC \xF0\x9F\x98\x80"},
+        {"a\xFF"
+         "b",
+         "a\\xffb"},
+        {"a\\xff", "a\\\\xff"},
+        {"\\", "\\\\"},
+        {"\x1B[31m\n", "\\x1b[31m\\x0a"},
+        {"\xC3", "\\xc3"},                                        // cut off
+        {"\xC0\xAF \xE0\x80\x80", "\\xc0\\xaf \\xe0\\x80\\x80"},  // overlong
+        {"\xED\xA0\x80", "\\xed\\xa0\\x80"},                      // a surrogate
+        {"\xF4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},             // above U+10FFFF
+        {"\xC2\x9B", "\\xc2\\x9b"},                               // a control character
+    };
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        bpt_strbuf_t text = {0}, back = {0};
+        assert_ok(bpt_name_escape(cases[i].name, &text));
+        assert_string_equal(text.data, cases[i].text);
+        assert_ok(bpt_name_unescape(text.data, &back));
+        assert_string_equal(back.data, cases[i].name);
+        bpt_strbuf_free(&text), bpt_strbuf_free(&back);
+    }
+    bpt_strbuf_t kept = {0};
+    assert_ok(bpt_name_unescape("a\\b\\xg\\x0\\x00\\", &kept));  // what is no escape stays
+    assert_string_equal(kept.data, "a\\b\\xg\\x0\\x00\\");
+    bpt_strbuf_free(&kept);
+    char shown[12];
+    bpt_message_show("1\t\x1B\\", shown, sizeof shown);
+    assert_string_equal(shown, "1\t\\x1b\\");
+    bpt_message_show("1234567\xFF"
+                     "89",
+                     shown, sizeof shown);
+    assert_string_equal(shown, "1234567\\xff");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(failure_keeps_message_and_context),
@@ -101,6 +148,7 @@ int main(void) {
         cmocka_unit_test(strbuf_stops_at_its_limit),
         cmocka_unit_test(philox_matches_the_published_vectors),
         cmocka_unit_test(half_conversions_round_to_nearest_even),
+        cmocka_unit_test(names_of_any_bytes_go_through_text_and_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

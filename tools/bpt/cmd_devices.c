@@ -73,14 +73,14 @@ static bpt_status_t fill_device(json_t *object, int index, const bpt_device_info
     BPT_TRY(bpt_json_set_bool(object, "bf16", d->bf16));
     BPT_TRY(bpt_json_set_bool(object, "f16", d->f16));
     BPT_TRY(bpt_json_set_bool(object, "usable", d->usable));
-    return bpt_json_set_text(object, "reason", d->reason);
+    return bpt_json_set_name(object, "reason", d->reason);
 }
 
 static bpt_status_t fill_backend(json_t *object, const char *backend, const char *description, const cli_probe_t *probe) {
     BPT_TRY(bpt_json_set_text(object, "backend", backend));
     BPT_TRY(bpt_json_set_text(object, "description", description));
-    BPT_TRY(bpt_json_set_text(object, "reason", probe->reason));
-    BPT_TRY(bpt_json_set_text(object, "library", probe->library));
+    BPT_TRY(bpt_json_set_name(object, "reason", probe->reason));
+    BPT_TRY(bpt_json_set_name(object, "library", probe->library));
     json_t *devices = json_array();
     if (json_object_set_new(object, "devices", devices)) return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while listing devices");
     for (int i = 0; i < probe->count; ++i) {

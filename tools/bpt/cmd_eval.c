@@ -46,7 +46,7 @@ static bool counts_characters(const cli_trained_t *t) { return t->unit == BPT_UN
 
 static bpt_status_t fill_json(json_t *object, const cli_trained_t *t, const bpt_evaluation_t *e) {
     const bool lm = t->config.task == BPT_TASK_LM;
-    BPT_TRY(bpt_json_set_text(object, "checkpoint", t->checkpoint.folder));
+    BPT_TRY(bpt_json_set_name(object, "checkpoint", t->checkpoint.folder));
     BPT_TRY(bpt_json_set_real(object, "loss", e->loss));
     if (lm && counts_characters(t)) BPT_TRY(bpt_json_set_real(object, "bits_per_char", e->loss / log(2)));
     const double perplexity = exp(e->loss);  // of a loss beyond 709 it is no number of JSON

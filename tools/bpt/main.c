@@ -10,6 +10,7 @@
 #include "bpt/alloc.h"
 #include "bpt/json.h"
 #include "bpt/log.h"
+#include "bpt/names.h"
 #include "tools/bpt/program.h"
 
 enum { EXIT_WRONG_USAGE = 2, EXIT_DEVICE_LOST = 3, EXIT_INTERRUPTED = 130 };
@@ -38,7 +39,8 @@ bpt_status_t cli_print_json(const json_t *value, int indent) {
 static int report(bpt_status_t status) {
     if (status == BPT_OK) return EXIT_SUCCESS;
     const bool coloured = bpt_log_colour(STDERR_FILENO);
-    const char *text = *bpt_error_message() ? bpt_error_message() : bpt_status_name(status);
+    char text[4096];
+    bpt_message_show(*bpt_error_message() ? bpt_error_message() : bpt_status_name(status), text, sizeof text);
     if (status == BPT_ERR_INTERRUPTED) {
         fprintf(stderr, "bpt: %s\n", text);
         return EXIT_INTERRUPTED;

@@ -8,6 +8,7 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "bpt/log.h"
+#include "bpt/names.h"
 #include "tools/bpt/options.h"
 
 enum { MAX_KEY = 64, MAX_CONFIG_BYTES = 1 << 24 };
@@ -73,6 +74,15 @@ static const char *type_name(const json_t *value) {
     }
 }
 
+// Texts are names of files, or words that need no escape.
+static bpt_status_t apply_text(cli_options_t *o, const cli_option_t *option, const char *value, cli_source_t source, const char *where) {
+    bpt_strbuf_t text = {0};
+    bpt_status_t status = bpt_name_unescape(value, &text);
+    if (status == BPT_OK) status = cli_option_set(o, option, text.data, source, where);
+    bpt_strbuf_free(&text);
+    return status;
+}
+
 // The JSON types must be right ("4" is no number); after that the text goes through the parser of the command line.
 static bpt_status_t apply_value(cli_options_t *o, const cli_option_t *option, const json_t *value, cli_source_t source) {
     static const char *const wanted[] = {"true or false", "a whole number", "a number", "a string", "a string"};
@@ -85,7 +95,7 @@ static bpt_status_t apply_value(cli_options_t *o, const cli_option_t *option, co
     strcat(where, "\"");
     if (!fits) return bpt_fail(BPT_ERR_USAGE, "%s must be %s, not %s", where, wanted[option->type], type_name(value));
     if (json_is_boolean(value)) return cli_option_set(o, option, json_is_true(value) ? "yes" : "no", source, where);
-    if (json_is_string(value)) return cli_option_set(o, option, json_string_value(value), source, where);
+    if (json_is_string(value)) return apply_text(o, option, json_string_value(value), source, where);
     char text[40];
     if (json_is_integer(value))
         snprintf(text, sizeof text, "%lld", (long long)json_integer_value(value));
@@ -153,7 +163,7 @@ static bpt_status_t write_key(json_t *object, const cli_options_t *o, const cli_
     case CLI_TEXT:
     case CLI_CHOICE:
         status = cli_option_text(o, option, &text);
-        if (status == BPT_OK) status = bpt_json_set_text(object, key, text.data ? text.data : "");
+        if (status == BPT_OK) status = bpt_json_set_name(object, key, text.data ? text.data : "");
         bpt_strbuf_free(&text);
         return status;
     }

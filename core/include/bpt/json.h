@@ -34,6 +34,8 @@ BPT_API bpt_status_t bpt_json_set_real(json_t *object, const char *key, double v
 BPT_API bpt_status_t bpt_json_set_float(json_t *object, const char *key, float value) BPT_MUST_USE;  // 0.1f is written as 0.1
 BPT_API bpt_status_t bpt_json_set_bool(json_t *object, const char *key, bool value) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_json_set_text(json_t *object, const char *key, const char *value) BPT_MUST_USE;
+// The name of a file, or a message with one, which need not be UTF-8: escaped as bpt/names.h says.
+BPT_API bpt_status_t bpt_json_set_name(json_t *object, const char *key, const char *value) BPT_MUST_USE;
 
 // The first key of `object` that is not among `known` (NULL-terminated), NULL if there is none.
 BPT_API const char *bpt_json_unknown_key(const json_t *object, const char *const *known);
