@@ -136,14 +136,18 @@ static int write_all(int fd, const char *bytes, size_t length) {  // 0 or an err
     return 0;
 }
 
-bpt_status_t bpt_file_append(const char *path, const void *bytes, size_t length) {
-    const int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+bpt_status_t bpt_append_at(int folder, const char *name, const char *path, const void *bytes, size_t length) {
+    const int fd = openat(folder, name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0) return bpt_fail_path("open", path, errno);
     struct stat info;
     int error = fstat(fd, &info) ? errno : write_all(fd, bytes, length);
     if (error && S_ISREG(info.st_mode) && ftruncate(fd, info.st_size)) error = errno;
     if (close(fd) && !error) error = errno;
     return error ? bpt_fail_path("write", path, error) : BPT_OK;
+}
+
+bpt_status_t bpt_file_append(const char *path, const void *bytes, size_t length) {
+    return bpt_append_at(AT_FDCWD, path, path, bytes, length);
 }
 
 enum { BUFFER_BYTES = 1 << 16 };

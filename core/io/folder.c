@@ -236,6 +236,23 @@ bpt_status_t bpt_folder_lock_find(const bpt_folder_lock_t *lock, const char *fol
     return bpt_fail(BPT_ERR_IO, "%s was deleted while it was in use; start again, or go on from a copy of it", folder);
 }
 
+static const char *last_part(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+bpt_status_t bpt_folder_lock_append(const bpt_folder_lock_t *lock, const char *path, const void *bytes, size_t length) {
+    return bpt_append_at(lock->folder, last_part(path), path, bytes, length);
+}
+
+bpt_status_t bpt_folder_lock_ensure(const bpt_folder_lock_t *lock, const char *path, bool *created) {
+    *created = false;
+    if (!faccessat(lock->folder, last_part(path), F_OK, 0)) return BPT_OK;
+    if (mkdirat(lock->folder, last_part(path), 0777)) return bpt_fail_path("create folder", path, errno);
+    *created = true;
+    return BPT_OK;
+}
+
 void bpt_folder_lock_release(bpt_folder_lock_t *lock) {
     if (!lock) return;
     if (lock->folder >= 0) close(lock->folder);

@@ -9,4 +9,7 @@ bpt_status_t bpt_temporary_name(const char *beside, char **out) BPT_MUST_USE;
 // Makes a rename in the folder of `path` durable.
 bpt_status_t bpt_parent_sync(const char *path) BPT_MUST_USE;
 
+// Appends to the file `name` of an open folder (AT_FDCWD: the current one), which messages call `path` (file.c).
+bpt_status_t bpt_append_at(int folder, const char *name, const char *path, const void *bytes, size_t length) BPT_MUST_USE;
+
 #endif

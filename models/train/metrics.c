@@ -67,7 +67,7 @@ static bpt_status_t fill(json_t *object, const bpt_metrics_line_t *line) {
     return BPT_OK;
 }
 
-bpt_status_t bpt_metrics_append(const char *path, const bpt_metrics_line_t *line) {
+bpt_status_t bpt_metrics_append(const bpt_folder_lock_t *folder, const char *path, const bpt_metrics_line_t *line) {
     json_t *object = json_object();
     if (!object) return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing %s", path);
     char *text = NULL;
@@ -76,7 +76,7 @@ bpt_status_t bpt_metrics_append(const char *path, const bpt_metrics_line_t *line
     if (status == BPT_OK) {
         const size_t length = strlen(text);
         text[length] = '\n';  // in the place of the terminator
-        status = bpt_file_append(path, text, length + 1);
+        status = folder ? bpt_folder_lock_append(folder, path, text, length + 1) : bpt_file_append(path, text, length + 1);
     }
     bpt_free(text);
     json_decref(object);

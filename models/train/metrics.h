@@ -2,7 +2,7 @@
 #ifndef BPT_TRAIN_METRICS_H
 #define BPT_TRAIN_METRICS_H
 
-#include "bpt/status.h"
+#include "bpt/file.h"
 
 // A number that is NaN (or a count that is -1) is absent from the line.
 typedef struct {
@@ -18,8 +18,9 @@ typedef struct {
 
 // Everything absent.
 void bpt_metrics_line_init(bpt_metrics_line_t *line);
-// Appends one whole line; a disk that is full is an error and leaves no half line.
-bpt_status_t bpt_metrics_append(const char *path, const bpt_metrics_line_t *line) BPT_MUST_USE;
+// Appends one whole line; a disk that is full is an error and leaves no half line. `folder`: the locked one of the file, NULL where nobody
+// holds it.
+bpt_status_t bpt_metrics_append(const bpt_folder_lock_t *folder, const char *path, const bpt_metrics_line_t *line) BPT_MUST_USE;
 // Keeps the lines up to and including `step`, atomically; what is not a line of metrics goes too. No file is fine.
 bpt_status_t bpt_metrics_cut(const char *path, int64_t step) BPT_MUST_USE;
 // All lines in the order of the file, freed with bpt_free. A last line that was cut off is skipped, other lines that are not JSON

@@ -79,12 +79,14 @@ bpt_status_t bpt_run_follow(bpt_run_t *run, bool *moved) {
         BPT_TRY(status);
         *moved = true;
     }
-    if (bpt_folder_exists(run->checkpoints)) return BPT_OK;
-    BPT_TRY(bpt_folder_create(run->checkpoints));  // for what can still be saved
+    bool created;
+    BPT_TRY(bpt_folder_lock_ensure(run->lock, run->checkpoints, &created));
+    if (!created) return BPT_OK;  // else there is room again for what can still be saved
     return bpt_fail(BPT_ERR_IO, "files of %s were deleted while it was trained; start again in a new folder, or with --init %s", run->path,
                     run->path);
 }
 
+const bpt_folder_lock_t *bpt_run_lock(const bpt_run_t *run) { return run->lock; }
 const char *bpt_run_path(const bpt_run_t *run) { return run->path; }
 const char *bpt_run_config_path(const bpt_run_t *run) { return run->config; }
 const char *bpt_run_vocab_path(const bpt_run_t *run) { return run->vocab; }

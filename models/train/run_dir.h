@@ -9,6 +9,7 @@
 #ifndef BPT_TRAIN_RUN_DIR_H
 #define BPT_TRAIN_RUN_DIR_H
 
+#include "bpt/file.h"
 #include "bpt/json.h"
 #include "bpt/status.h"
 
@@ -26,6 +27,8 @@ bpt_status_t bpt_run_resume(const char *path, bpt_run_t **out) BPT_MUST_USE;
 // For readers: no lock, nothing is written; works on a read-only disk and beside a trainer.
 bpt_status_t bpt_run_open(const char *path, bpt_run_t **out) BPT_MUST_USE;
 void bpt_run_close(bpt_run_t *run);  // drops a checkpoint that was begun and not committed
+
+const bpt_folder_lock_t *bpt_run_lock(const bpt_run_t *run);  // NULL for readers
 
 // Paths, owned by the run. The files need not exist.
 const char *bpt_run_path(const bpt_run_t *run);

@@ -176,6 +176,6 @@ bpt_status_t bpt_trainer_save(bpt_trainer_t *t, bool is_best) {
     if (status != BPT_ERR_IO) return status;
     char reason[512];
     snprintf(reason, sizeof reason, "%s", bpt_error_message());
-    if (bpt_run_follow(run, &moved) == BPT_OK && moved) return save(t, is_best);  // renamed in between
-    return bpt_fail(status, "%s", reason);
+    BPT_TRY(bpt_run_follow(run, &moved));  // deleted in between
+    return moved ? save(t, is_best) : bpt_fail(status, "%s", reason);
 }

@@ -89,7 +89,9 @@ static bpt_status_t look_after_run(const bpt_trainer_t *t) {
 static bpt_status_t write_line(const bpt_trainer_t *t, const bpt_metrics_line_t *line) {
     const bpt_trainer_options_t *o = &t->options;
     BPT_TRY(look_after_run(t));
-    if (o->run) BPT_TRY(bpt_metrics_append(bpt_run_metrics_path(o->run), line));
+    const bpt_status_t status = o->run ? bpt_metrics_append(bpt_run_lock(o->run), bpt_run_metrics_path(o->run), line) : BPT_OK;
+    if (status == BPT_ERR_IO) BPT_TRY(look_after_run(t));  // that the folder has gone says more
+    BPT_TRY(status);
     if (o->on_line) o->on_line(o->user, line);
     return BPT_OK;
 }

@@ -279,6 +279,40 @@ static void free_space_is_compared_with_the_need(void **state) {
                  "the next checkpoint needs 16384.0 PiB but only");
 }
 
+static void a_locked_folder_is_known_whatever_its_name(void **state) {
+    (void)state;
+    char before[512], after[512], file[600], *moved;
+    bpt_folder_lock_t *lock;
+    bool created;
+    snprintf(before, sizeof before, "%s", test_path("locked"));
+    snprintf(after, sizeof after, "%s", test_path("locked-elsewhere"));
+    snprintf(file, sizeof file, "%s/log", before);
+    assert_ok(bpt_folder_create(before));
+    assert_ok(bpt_folder_lock_acquire(before, &lock));
+    assert_ok(bpt_folder_lock_find(lock, before, &moved));
+    assert_null(moved);
+    assert_int_equal(rename(before, after), 0);
+    assert_ok(bpt_folder_create(before));  // another one takes the name
+    assert_ok(bpt_folder_lock_find(lock, before, &moved));
+    assert_non_null(moved);
+    assert_non_null(strstr(moved, "locked-elsewhere"));
+    bpt_free(moved);
+    assert_ok(bpt_folder_lock_append(lock, file, "a", 1));
+    assert_false(bpt_file_exists(file));
+    snprintf(file, sizeof file, "%s/log", after);
+    assert_true(bpt_file_exists(file));
+    snprintf(file, sizeof file, "%s/inside", before);
+    assert_ok(bpt_folder_lock_ensure(lock, file, &created));
+    assert_true(created);
+    assert_ok(bpt_folder_lock_ensure(lock, file, &created));
+    assert_false(created);
+    assert_false(bpt_folder_exists(file));
+    assert_ok(bpt_path_remove(after));
+    assert_fails(bpt_folder_lock_find(lock, before, &moved), BPT_ERR_IO, "was deleted while it was in use");
+    assert_fails(bpt_folder_lock_append(lock, file, "a", 1), BPT_ERR_IO, "inside");
+    bpt_folder_lock_release(lock);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replacing_a_file_keeps_its_mode_and_follows_links),
@@ -294,6 +328,7 @@ int main(void) {
         cmocka_unit_test(folders_trade_places_and_are_removed_with_their_content),
         cmocka_unit_test(a_second_opener_is_told_who_holds_the_lock),
         cmocka_unit_test(free_space_is_compared_with_the_need),
+        cmocka_unit_test(a_locked_folder_is_known_whatever_its_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

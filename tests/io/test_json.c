@@ -372,12 +372,12 @@ static bpt_metrics_line_t train_line(int64_t step) {
 static void append_lines(const char *path, int64_t steps) {
     for (int64_t step = 1; step <= steps; ++step) {
         bpt_metrics_line_t line = train_line(step);
-        assert_ok(bpt_metrics_append(path, &line));
+        assert_ok(bpt_metrics_append(NULL, path, &line));
         if (step % 5) continue;
         line.lr = line.grad_norm = line.tokens_per_s = NAN;
         line.perplexity = exp(line.loss);
         strcpy(line.eval, "valid");
-        assert_ok(bpt_metrics_append(path, &line));
+        assert_ok(bpt_metrics_append(NULL, path, &line));
     }
 }
 
@@ -387,7 +387,7 @@ static void metrics_read_back_as_written(void **state) {
     append_lines(path, 10);
     bpt_metrics_line_t nan_loss = train_line(11);
     nan_loss.loss = NAN;
-    assert_ok(bpt_metrics_append(path, &nan_loss));
+    assert_ok(bpt_metrics_append(NULL, path, &nan_loss));
     bpt_metrics_line_t *lines;
     size_t count;
     assert_ok(bpt_metrics_read(path, &lines, &count));
@@ -449,7 +449,7 @@ static void unusable_lines_are_skipped(void **state) {
 static void a_full_disk_stops_the_metrics(void **state) {
     (void)state;
     const bpt_metrics_line_t line = train_line(1);
-    assert_fails(bpt_metrics_append("/dev/full", &line), BPT_ERR_IO, "No space left");
+    assert_fails(bpt_metrics_append(NULL, "/dev/full", &line), BPT_ERR_IO, "No space left");
 }
 
 int main(void) {
