@@ -128,6 +128,7 @@ static bpt_status_t cpu_open(int index, const bpt_device_options_t *options, bpt
         return bpt_fail(BPT_ERR_USAGE, "%d threads: the number must be from 1 to 4096 (0 = all cores)", threads);
     BPT_TRY(bpt_cpu_kernels_select());
     BPT_TRY(bpt_openblas_open(threads));
+    bpt_onednn_make_f32_kernels(threads);
     bpt_device_info_t info;
     int count;
     bpt_status_t status = cpu_enumerate(&info, 1, &count);

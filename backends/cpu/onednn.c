@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "bpt/alloc.h"
 
@@ -330,6 +331,21 @@ bool bpt_onednn_multiply_f32(const bpt_onednn_product_t *p, const float *a, cons
     (void)p, (void)a, (void)b, (void)c;
     return false;
 #endif
+}
+
+void bpt_onednn_make_f32_kernels(int threads) {
+    enum { SIZE = 32, FORMS = 4 };
+    static float zeros[SIZE * SIZE];
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY) return;
+#pragma omp parallel num_threads(threads)
+    for (int form = 0; form < FORMS; ++form) {
+        float result[SIZE * SIZE] = {0};
+        const bpt_onednn_product_t p = {
+            .m = SIZE, .n = SIZE, .k = SIZE, .lda = SIZE, .ldb = SIZE, .ldc = SIZE, .transpose_b = form & 1, .accumulate = form & 2};
+        omp_set_num_threads(1);  // as in gemm.c
+        (void)bpt_onednn_multiply_f32(&p, zeros, zeros, result);
+    }
 }
 
 void bpt_onednn_clear(void) {

@@ -32,6 +32,9 @@ bool bpt_onednn_multiply(const bpt_onednn_product_t *p, const bpt_onednn_data_t 
 // An f32 product without transpose_a and bias in the calling thread, with neither lock nor preparation. False: not done, because there is
 // no oneDNN, the processor is not of the x86 family (for others its f32 kernels are slow), or the library has failed.
 bool bpt_onednn_multiply_f32(const bpt_onednn_product_t *p, const float *a, const float *b, float *c);
+// Where address space is limited: has the library make its f32 kernels, and what it keeps for each thread, while there is room for them.
+// Later, without room, it ends the process.
+void bpt_onednn_make_f32_kernels(int threads);
 // Forgets all kernels, when no device is open any more.
 void bpt_onednn_clear(void);
 
