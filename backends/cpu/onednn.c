@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "bpt/alloc.h"
@@ -236,7 +237,15 @@ static int build(entry_t *e, const descriptors_t *d, int threads) {
     return status;
 }
 
+// Making a product takes less; where there is not even this, the library (2.6) crashes.
+static bool have_room(void) {
+    const size_t bytes = (size_t)16 << 20;
+    void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return block != MAP_FAILED && !munmap(block, bytes);
+}
+
 static int build_entry(entry_t *e, int threads) {
+    if (!have_room()) return OUT_OF_MEMORY;
     _Alignas(64) char room[4][V2_DESCRIPTOR_BYTES];
     descriptors_t d = {NULL, NULL, NULL, NULL};
     if (state.major == 2) d = (descriptors_t){room[0], room[1], room[2], e->product.bias ? room[3] : NULL};
