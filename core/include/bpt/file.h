@@ -62,8 +62,8 @@ BPT_API bpt_status_t bpt_folder_lock_acquire(const char *folder, bpt_folder_lock
 // Where the locked folder `folder` is by now: *moved is NULL as long as it has this name, else its new one, freed with bpt_free. A folder
 // that was deleted is BPT_ERR_IO, whatever has its name.
 BPT_API bpt_status_t bpt_folder_lock_find(const bpt_folder_lock_t *lock, const char *folder, char **moved) BPT_MUST_USE;
-// In the locked folder itself, whatever has its name by now; `path` is for messages, its last part the name of a file or folder there. Append
-// is as bpt_file_append; ensure makes a folder that is missing.
+// In the locked folder itself, whatever has its name by now; `path` is for messages, its last part the name of a file or folder there.
+// Append is as bpt_file_append; ensure makes a folder that is missing.
 BPT_API bpt_status_t bpt_folder_lock_append(const bpt_folder_lock_t *lock, const char *path, const void *bytes, size_t length) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_folder_lock_ensure(const bpt_folder_lock_t *lock, const char *path, bool *created) BPT_MUST_USE;
 BPT_API void bpt_folder_lock_release(bpt_folder_lock_t *lock);
