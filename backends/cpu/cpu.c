@@ -128,7 +128,6 @@ static bpt_status_t cpu_open(int index, const bpt_device_options_t *options, bpt
         return bpt_fail(BPT_ERR_USAGE, "%d threads: the number must be from 1 to 4096 (0 = all cores)", threads);
     BPT_TRY(bpt_cpu_kernels_select());
     BPT_TRY(bpt_openblas_open(threads));
-    bpt_onednn_make_f32_kernels(threads);
     bpt_device_info_t info;
     int count;
     bpt_status_t status = cpu_enumerate(&info, 1, &count);
@@ -137,6 +136,7 @@ static bpt_status_t cpu_open(int index, const bpt_device_options_t *options, bpt
         bpt_openblas_close(threads);
         return status;
     }
+    bpt_onednn_make_f32_kernels(((bpt_host_device_t *)*out)->team);
     info.units = threads;
     (*out)->info = info;
     atomic_fetch_add(&open_devices, 1);

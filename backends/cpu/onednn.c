@@ -342,19 +342,22 @@ bool bpt_onednn_multiply_f32(const bpt_onednn_product_t *p, const float *a, cons
 #endif
 }
 
-void bpt_onednn_make_f32_kernels(int threads) {
+static void make_f32_kernels(const void *context, int thread) {
+    (void)context, (void)thread;
     enum { SIZE = 32, FORMS = 4 };
-    static float zeros[SIZE * SIZE];
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY) return;
-#pragma omp parallel num_threads(threads)
+    static const float zeros[SIZE * SIZE];
     for (int form = 0; form < FORMS; ++form) {
         float result[SIZE * SIZE] = {0};
         const bpt_onednn_product_t p = {
             .m = SIZE, .n = SIZE, .k = SIZE, .lda = SIZE, .ldb = SIZE, .ldc = SIZE, .transpose_b = form & 1, .accumulate = form & 2};
-        omp_set_num_threads(1);  // as in gemm.c
         (void)bpt_onednn_multiply_f32(&p, zeros, zeros, result);
     }
+}
+
+void bpt_onednn_make_f32_kernels(bpt_team_t *team) {
+    struct rlimit limit;
+    if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
+        bpt_team_run(team, bpt_team_threads(team), make_f32_kernels, NULL);
 }
 
 void bpt_onednn_clear(void) {

@@ -3,6 +3,7 @@
 #ifndef BPT_CPU_ONEDNN_H
 #define BPT_CPU_ONEDNN_H
 
+#include "backends/host/team.h"
 #include "bpt/dtype.h"
 #include "bpt/status.h"
 
@@ -34,7 +35,7 @@ bool bpt_onednn_multiply(const bpt_onednn_product_t *p, const bpt_onednn_data_t 
 bool bpt_onednn_multiply_f32(const bpt_onednn_product_t *p, const float *a, const float *b, float *c);
 // Where address space is limited: has the library make its f32 kernels, and what it keeps for each thread, while there is room for them.
 // Later, without room, it ends the process.
-void bpt_onednn_make_f32_kernels(int threads);
+void bpt_onednn_make_f32_kernels(bpt_team_t *team);
 // Forgets all kernels, when no device is open any more.
 void bpt_onednn_clear(void);
 
