@@ -24,7 +24,7 @@ static void read_file(bpt_driver_file_t *file) {
         return;
     }
     if (bpt_file_read(file->path, MOST_BYTES, &text, &length) != BPT_OK) {
-        snprintf(file->damage, sizeof file->damage, "%.190s", bpt_error_message());
+        snprintf(file->damage, sizeof file->damage, "cannot be read: %.170s", bpt_error_message());
         bpt_error_clear();
         return;
     }
@@ -32,7 +32,7 @@ static void read_file(bpt_driver_file_t *file) {
     if (*text)
         bpt_gpu_library_path(text, file->library, sizeof file->library);
     else
-        snprintf(file->damage, sizeof file->damage, "it is damaged: it names no library");
+        snprintf(file->damage, sizeof file->damage, "is damaged: it names no library");
     bpt_free(text);
 }
 

@@ -23,7 +23,7 @@ static void read_file(bpt_driver_file_t *file) {
     if (bpt_json_read(file->path, &json) != BPT_OK) {
         const size_t length = strlen(file->path);
         const char *message = bpt_error_message(), *rest = strncmp(message, file->path, length) ? message : message + length;
-        snprintf(file->damage, sizeof file->damage, "it is damaged: %.170s", rest + strspn(rest, ": "));
+        snprintf(file->damage, sizeof file->damage, "is damaged: %.170s", rest + strspn(rest, ": "));
         bpt_error_clear();
         return;
     }
@@ -31,7 +31,7 @@ static void read_file(bpt_driver_file_t *file) {
     if (library)
         set_library(file, library);
     else
-        snprintf(file->damage, sizeof file->damage, "it is damaged: it names no library (ICD, library_path)");
+        snprintf(file->damage, sizeof file->damage, "is damaged: it names no library (ICD, library_path)");
     json_decref(json);
 }
 

@@ -54,8 +54,8 @@ static bpt_status_t no_memory(void) {
     bpt_status_t status = BPT_OK;
     for (int i = 0; i < count && status == BPT_OK; ++i)
         if (*files[i].damage)
-            status = bpt_fail(BPT_ERR_UNAVAILABLE, "the Vulkan loader gives up because of %s: %s; mend or remove the file", files[i].path,
-                              files[i].damage);
+            status = bpt_fail(BPT_ERR_UNAVAILABLE, "the Vulkan loader gives up because the file of a driver, %s, %s; mend or remove it",
+                              files[i].path, files[i].damage);
     bpt_free(files);
     return status == BPT_OK ? bpt_fail(BPT_ERR_NO_MEMORY, "Vulkan: no host memory for an instance") : status;
 }

@@ -108,8 +108,6 @@ typedef struct {
 } question_t;
 
 typedef struct {
-    bool answered;
-    char reason[192];  // "" when devices were listed
     int count;
     bpt_device_info_t device[MOST_DEVICES];
 } answer_t;
@@ -132,12 +130,8 @@ static void ask(const void *input, void *result) {
     const question_t *q = input;
     answer_t *a = result;
     use_selection(q->backend->loader, q->selection);
-    if (q->backend->enumerate(a->device, MOST_DEVICES, &a->count) != BPT_OK) {
-        a->count = 0;
-        snprintf(a->reason, sizeof a->reason, "%.190s", bpt_error_message());
-    }
+    if (q->backend->enumerate(a->device, MOST_DEVICES, &a->count) != BPT_OK) a->count = 0;  // why, they tell together
     if (a->count > MOST_DEVICES) a->count = MOST_DEVICES;
-    a->answered = true;
 }
 
 static bpt_status_t start_one(const bpt_backend_t *backend, bool verbose, const cli_drivers_t *d, int i, one_t *one) {
