@@ -40,7 +40,7 @@ static when_t mode(void) {
 
 bpt_status_t cli_first_use_prepare(cli_first_use_t *first, const cli_options_t *o, const bpt_backend_t *backend) {
     *first = (cli_first_use_t){.needed = false};
-    if (!backend->gpu || mode() == TEST_NEVER) return BPT_OK;
+    if (!backend->gpu || mode() == TEST_NEVER || o->run.dry_run) return BPT_OK;  // a dry run computes nothing
     BPT_TRY(bpt_alloc(1, sizeof *first->result, &first->result));
     first->child = (cli_child_t){.work = work,
                                  .input_bytes = sizeof(task_t),
