@@ -44,6 +44,22 @@ typedef struct {
     const char *products;   // GPUs: the rule for products in place of the recorded one, as in bpt_device_info_t; NULL = none
 } bpt_device_options_t;
 
+// A driver as the loader of its API finds it: a file that names a library, or the library itself.
+typedef struct {
+    char path[256];     // what a user can move away
+    char library[256];  // "" where it cannot be told
+    char damage[192];   // why a loader cannot read the file, "" when it can
+} bpt_driver_file_t;
+
+// How the loader of an API finds drivers, and by which environment variables a program can have it take some of them only. Variables belong
+// to the whole process, so the library sets none.
+typedef struct {
+    int (*list)(bpt_driver_file_t *files, int capacity);  // in the loader's order; how many there are, at most `capacity`
+    const char *lists[3];                                 // variables that hold paths with colons between them; NULL after the last
+    const char *folder;                                   // or the variable that names a folder of files; NULL
+    const char *further;                                  // the variable that names files besides these; NULL
+} bpt_loader_t;
+
 // A tensor operand: `buffer` NULL = absent. In a dry run buffers may be NULL; `present` tells.
 typedef struct {
     bpt_buffer_t *buffer;
@@ -64,6 +80,7 @@ typedef struct bpt_backend {
     const char *name;         // "cpu"
     const char *description;  // one line for `bpt devices`
     bool gpu;                 // its devices belong to drivers, which may crash while they are asked
+    const bpt_loader_t *loader;  // of drivers, NULL where there is none
 
     // Whether the environment variables that this backend reads mean something (BPT_ERR_USAGE); asks no driver. NULL: it has none to check
     // before it is opened.

@@ -1,5 +1,5 @@
 // Finds libcuda, NVRTC and cuBLASLt and their functions (see loader.h). The libraries stay loaded.
-#include "backends/cuda/loader.h"
+#include "backends/cuda/internal.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -72,6 +72,20 @@ bpt_status_t bpt_cuda_load(const bpt_cuda_functions_t **out) {
     *out = &cuda.functions;
     return BPT_OK;
 }
+
+// There is one driver, which is a library.
+static void read_file(bpt_driver_file_t *file) { snprintf(file->library, sizeof file->library, "%s", file->path); }
+
+static int list_files(bpt_driver_file_t *files, int capacity) {
+    const char *other = getenv("BPT_CUDA_LIBRARY");
+    char path[256];
+    int count = 0;
+    bpt_gpu_library_path(other && *other ? other : "libcuda.so.1", path, sizeof path);
+    if (*path) bpt_gpu_add_file(files, capacity, &count, path, read_file);
+    return count;
+}
+
+const bpt_loader_t bpt_cuda_loader = {.list = list_files};
 
 // ---- The compiler ----------------------------------------------------------------------------------------------------
 

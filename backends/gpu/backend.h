@@ -27,7 +27,7 @@ bpt_status_t bpt_gpu_wait(bpt_device_t *device, bpt_ticket_t ticket, uint64_t ti
 bpt_status_t bpt_gpu_timings_enable(bpt_list_t *list, bool on);
 bpt_status_t bpt_gpu_timings(bpt_list_t *list, double *seconds, int capacity, int *count);
 
-// Defines bpt_<name>_backend on bpt_<name>_driver. `library_` as in bpt_backend_t, NULL where the driver has no products.
+// Defines bpt_<name>_backend on bpt_<name>_driver and bpt_<name>_loader. `library_` as in bpt_backend_t, NULL where the driver has no products.
 #define BPT_GPU_BACKEND(api_name, text, library_)                                                                                       \
     extern const bpt_backend_t bpt_##api_name##_backend;                                                                      \
     static bpt_status_t check_environment(void) { return bpt_gpu_environment(&bpt_##api_name##_driver); }                     \
@@ -38,7 +38,7 @@ bpt_status_t bpt_gpu_timings(bpt_list_t *list, double *seconds, int capacity, in
         return bpt_gpu_open(&bpt_##api_name##_backend, &bpt_##api_name##_driver, index, options, out);                        \
     }                                                                                                                         \
     const bpt_backend_t bpt_##api_name##_backend = {                                                                          \
-        .name = #api_name, .description = text, .gpu = true, .environment = check_environment, .enumerate = enumerate_devices, .open = open_device,             \
+        .name = #api_name, .description = text, .gpu = true, .environment = check_environment, .loader = &bpt_##api_name##_loader, .enumerate = enumerate_devices, .open = open_device,             \
         .close = bpt_gpu_close, .library = library_, .buffer_create = bpt_gpu_buffer_create, .buffer_destroy = bpt_gpu_buffer_destroy, .write = bpt_gpu_write,             \
         .read = bpt_gpu_read, .op = bpt_gpu_op, .list_create = bpt_gpu_list_create, .list_destroy = bpt_gpu_list_destroy,     \
         .list_barrier = bpt_gpu_list_barrier, .list_seal = bpt_gpu_list_seal, .submit = bpt_gpu_submit, .wait = bpt_gpu_wait, \

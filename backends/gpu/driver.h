@@ -5,6 +5,7 @@
 
 #include "backends/backend.h"
 #include "backends/gpu/kernel.h"
+#include "backends/gpu/nodes.h"
 
 typedef struct bpt_gpu_api bpt_gpu_api_t;            // an open device of one API; the first member of every driver's own struct
 typedef struct bpt_gpu_memory bpt_gpu_memory_t;      // device memory
@@ -126,5 +127,16 @@ bool bpt_gpu_disabled(const char *feature);
 
 // For `enumerate`: appends the GPUs that this user may not open, which drivers therefore pass over, with the remedy (nodes.c).
 void bpt_gpu_list_forbidden(bpt_device_info_t *infos, int capacity, int *count);
+
+// For a loader's `list`: appends a driver's file to the `count` that there are (files.c).
+// Fills in `library` and `damage` by `read`, unless the file is among those before or there is no such file.
+void bpt_gpu_add_file(bpt_driver_file_t *files, int capacity, int *count, const char *path, void (*read)(bpt_driver_file_t *file));
+// The same for the files of a folder whose names end so, in the order of their names.
+void bpt_gpu_add_folder(bpt_driver_file_t *files, int capacity, int *count, const char *folder, const char *ending,
+                        void (*read)(bpt_driver_file_t *file));
+// Calls `add` for every part of a list with colons.
+void bpt_gpu_each_path(const char *list, void (*add)(void *user, const char *path), void *user);
+// Where the system's linker finds a library, "" when that cannot be told. `name` without a slash is looked for.
+void bpt_gpu_library_path(const char *name, char *path, size_t bytes);
 
 #endif

@@ -1,9 +1,33 @@
-// The device files of GPUs (see driver.h). Knows no API.
+// The device files of GPUs (see nodes.h).
+#include "backends/gpu/nodes.h"
+
+#include <errno.h>
 #include <glob.h>
+#include <grp.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "backends/gpu/driver.h"
+// The group that owns the file is the one to join: render on most systems, video on older ones.
+static void say_remedy(const char *path, char *reason, size_t bytes) {
+    struct stat file;
+    if (stat(path, &file)) {
+        snprintf(reason, bytes, "it cannot be looked at: %s", strerror(errno));
+        return;
+    }
+    const struct group *group = getgrgid(file.st_gid);
+    if ((file.st_mode & (S_IRGRP | S_IWGRP)) != (S_IRGRP | S_IWGRP) || file.st_gid == 0)
+        snprintf(reason, bytes,
+                 "no permission to open it, and no group has it (mode %03o, group %u); the system's rules for devices (udev) decide that",
+                 file.st_mode & 0777u, (unsigned)file.st_gid);
+    else if (group)
+        snprintf(reason, bytes, "no permission to open it; join its group, \"%s\": sudo usermod -aG %s $USER, then log in again",
+                 group->gr_name, group->gr_name);
+    else
+        snprintf(reason, bytes, "no permission to open it; its group is number %u, which has no name here (in a container: --group-add %u)",
+                 (unsigned)file.st_gid, (unsigned)file.st_gid);
+}
 
 void bpt_gpu_list_forbidden(bpt_device_info_t *infos, int capacity, int *count) {
     glob_t nodes;
@@ -14,10 +38,17 @@ void bpt_gpu_list_forbidden(bpt_device_info_t *infos, int capacity, int *count) 
             bpt_device_info_t *info = &infos[*count];
             *info = (bpt_device_info_t){.type = "other"};
             snprintf(info->name, sizeof info->name, "%s", nodes.gl_pathv[i]);
-            snprintf(info->reason, sizeof info->reason,
-                     "no permission to open it; join its group, usually \"render\": sudo usermod -aG render $USER, then log in again");
+            say_remedy(nodes.gl_pathv[i], info->reason, sizeof info->reason);
         }
         ++*count;
     }
     globfree(&nodes);
+}
+
+bpt_status_t bpt_gpu_no_driver(const char *what, const char *install) {
+    bpt_device_info_t forbidden;
+    int count = 0;
+    bpt_gpu_list_forbidden(&forbidden, 1, &count);
+    if (count) return bpt_fail(BPT_ERR_UNAVAILABLE, "%s; %s: %s", what, forbidden.name, forbidden.reason);
+    return bpt_fail(BPT_ERR_UNAVAILABLE, "%s; %s", what, install);
 }

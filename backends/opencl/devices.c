@@ -107,17 +107,10 @@ static void describe(const bpt_opencl_functions_t *cl, const bpt_opencl_id_t *id
     judge(cl, id->device, info);
 }
 
-static bpt_status_t no_driver(const char *what) {
-    bpt_device_info_t forbidden;
-    int count = 0;
-    bpt_gpu_list_forbidden(&forbidden, 1, &count);
-    if (count) return bpt_fail(BPT_ERR_UNAVAILABLE, "the OpenCL loader finds %s; %s: %s", what, forbidden.name, forbidden.reason);
-    return bpt_fail(BPT_ERR_UNAVAILABLE,
-                    "the OpenCL loader finds %s; install a driver: Debian intel-opencl-icd, mesa-opencl-icd or pocl-opencl-icd, Fedora "
-                    "intel-compute-runtime, mesa-libOpenCL or pocl, Arch intel-compute-runtime, opencl-mesa or pocl; drivers are listed in "
-                    "/etc/OpenCL/vendors unless OCL_ICD_VENDORS says otherwise",
-                    what);
-}
+#define PACKAGES                                                                                                                \
+    "install a driver: Debian intel-opencl-icd, mesa-opencl-icd or pocl-opencl-icd, Fedora intel-compute-runtime, mesa-libOpenCL or " \
+    "pocl, Arch intel-compute-runtime, opencl-mesa or pocl; drivers are listed in /etc/OpenCL/vendors unless OCL_ICD_VENDORS says "  \
+    "otherwise"
 
 static bpt_status_t find_all(found_t *found, int *count) {
     const bpt_opencl_functions_t *cl;
@@ -126,7 +119,7 @@ static bpt_status_t find_all(found_t *found, int *count) {
     *count = 0;
     BPT_TRY(bpt_opencl_load(&cl));
     const cl_int code = cl->clGetPlatformIDs(MAX_PLATFORMS, platforms, &n_platforms);
-    if (code != CL_SUCCESS || !n_platforms) return no_driver("no driver");
+    if (code != CL_SUCCESS || !n_platforms) return bpt_gpu_no_driver("the OpenCL loader finds no driver", PACKAGES);
     for (cl_uint p = 0; p < n_platforms && p < MAX_PLATFORMS; ++p) {
         cl_device_id devices[MAX_DEVICES];
         cl_uint n = 0;
@@ -148,7 +141,7 @@ bpt_status_t bpt_opencl_enumerate(bpt_device_info_t *infos, int capacity, int *c
     BPT_TRY(find_all(found, count));
     for (int i = 0; i < *count && i < capacity; ++i) infos[i] = found[i].info;
     bpt_gpu_list_forbidden(infos, capacity, count);
-    if (!*count) return no_driver("no device");
+    if (!*count) return bpt_gpu_no_driver("the OpenCL loader finds no device", PACKAGES);
     return BPT_OK;
 }
 

@@ -5,22 +5,33 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static struct {
     bpt_opencl_functions_t functions;
     char reason[512];  // "" when loaded
 } library;
 
-static void load(void) {
-    const char *other = getenv("BPT_OPENCL_LIBRARY");
-    void *handle = dlopen(other && *other ? other : "libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
+// The linker names the file that it did not find: the loader, or something that the loader needs.
+static void say_why_not(const char *name, const char *error) {
+    if (strstr(error, "No such file") && strncmp(error, name, strlen(name)))
+        snprintf(
+            library.reason, sizeof library.reason,
+            "the OpenCL loader %s is there, but not all that it needs (%s); install what is missing, or the package of the loader again",
+            name, error);
+    else
         snprintf(library.reason, sizeof library.reason,
-                 "no OpenCL loader (%s); install one and a driver: Debian ocl-icd-libopencl1 with intel-opencl-icd, mesa-opencl-icd or "
-                 "pocl-opencl-icd, "
-                 "Fedora ocl-icd with intel-compute-runtime, mesa-libOpenCL or pocl, Arch ocl-icd with intel-compute-runtime, opencl-mesa "
-                 "or pocl",
-                 dlerror());
+                 "the OpenCL loader cannot be opened (%s); install one and a driver: Debian ocl-icd-libopencl1 with intel-opencl-icd, "
+                 "mesa-opencl-icd or pocl-opencl-icd, Fedora ocl-icd with intel-compute-runtime, mesa-libOpenCL or pocl, Arch ocl-icd with "
+                 "intel-compute-runtime, opencl-mesa or pocl",
+                 error);
+}
+
+static void load(void) {
+    const char *other = getenv("BPT_OPENCL_LIBRARY"), *name = other && *other ? other : "libOpenCL.so.1";
+    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+        say_why_not(name, dlerror());
         return;
     }
 #define BPT_OPENCL_FIND(name)                                                          \

@@ -32,6 +32,7 @@ typedef struct {
 } bpt_opencl_api_t;
 
 // Devices, discrete before integrated before software (devices.c).
+extern const bpt_loader_t bpt_opencl_loader;  // files.c
 bpt_status_t bpt_opencl_enumerate(bpt_device_info_t *infos, int capacity, int *count);
 bpt_status_t bpt_opencl_find(int index, bpt_opencl_id_t *id, bpt_device_info_t *info);
 // A processor and nothing else: simulators say that they are everything.

@@ -45,10 +45,25 @@ static bpt_status_t validation_find(void) {
                                          "; install Debian vulkan-validationlayers, Fedora or Arch vulkan-validation-layers");
 }
 
+// Loaders before 1.3.243 say so of a driver's file that they cannot read, too.
+static bpt_status_t no_memory(void) {
+    enum { MOST_FILES = 32 };
+    bpt_driver_file_t *files;
+    BPT_TRY(bpt_alloc(MOST_FILES, sizeof *files, &files));
+    const int count = bpt_vulkan_loader.list(files, MOST_FILES);
+    bpt_status_t status = BPT_OK;
+    for (int i = 0; i < count && status == BPT_OK; ++i)
+        if (*files[i].damage)
+            status = bpt_fail(BPT_ERR_UNAVAILABLE, "the Vulkan loader gives up because the file of a driver, %s, %s; mend or remove it",
+                              files[i].path, files[i].damage);
+    bpt_free(files);
+    return status == BPT_OK ? bpt_fail(BPT_ERR_NO_MEMORY, "Vulkan: no host memory for an instance") : status;
+}
+
 static bpt_status_t create_fail(VkResult result) {
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
-        return bpt_fail(BPT_ERR_UNAVAILABLE, "Vulkan has no driver for any device of this machine; " BPT_VULKAN_PACKAGES);
-    if (result == VK_ERROR_OUT_OF_HOST_MEMORY) return bpt_fail(BPT_ERR_NO_MEMORY, "Vulkan: no host memory for an instance");
+        return bpt_gpu_no_driver("Vulkan has no driver for any device of this machine", BPT_VULKAN_PACKAGES);
+    if (result == VK_ERROR_OUT_OF_HOST_MEMORY) return no_memory();
     return bpt_fail(BPT_ERR_UNAVAILABLE, "Vulkan cannot be started: vkCreateInstance gives %d", (int)result);
 }
 

@@ -9,6 +9,10 @@
 
 enum { VULKAN_STAGING_BYTES = 16 << 20 };
 
+// ---- files.c ---------------------------------------------------------------------------------------------------------
+
+extern const bpt_loader_t bpt_vulkan_loader;
+
 // ---- instance.c ------------------------------------------------------------------------------------------------------
 
 // An instance with, under BPT_VULKAN_VALIDATION=1, the validation layer, every message of which is counted. Must not move.

@@ -224,7 +224,10 @@ static void describe(const bpt_vulkan_physical_t *p, bpt_device_info_t *info) {
     if (p->on_pci)
         snprintf(info->pci, sizeof info->pci, "%04x:%02x:%02x.%x", p->pci.pciDomain & 0xffff, p->pci.pciBus & 0xff, p->pci.pciDevice & 0xff,
                  p->pci.pciFunction & 0xf);
-    snprintf(info->driver, sizeof info->driver, "%.63s %.63s", p->properties12.driverName, p->properties12.driverInfo);
+    if (*p->properties12.driverInfo)
+        snprintf(info->driver, sizeof info->driver, "%.63s %.63s", p->properties12.driverName, p->properties12.driverInfo);
+    else  // every vendor packs the number in its own way
+        snprintf(info->driver, sizeof info->driver, "%.63s version %#x", p->properties12.driverName, p->properties.driverVersion);
     snprintf(info->type, sizeof info->type, "%s", types[type_rank(p)]);
     snprintf(info->reason, sizeof info->reason, "%s", p->reason);
     snprintf(info->bf16_reason, sizeof info->bf16_reason, "the Vulkan backend computes in f32 and f16");
@@ -242,6 +245,6 @@ bpt_status_t bpt_vulkan_enumerate(bpt_device_info_t *infos, int capacity, int *c
     bpt_vulkan_instance_destroy(&instance);
     if (status != BPT_OK) return status;
     bpt_gpu_list_forbidden(infos, capacity, count);
-    if (*count == 0) return bpt_fail(BPT_ERR_UNAVAILABLE, "Vulkan finds no device; " BPT_VULKAN_PACKAGES);
+    if (*count == 0) return bpt_gpu_no_driver("Vulkan finds no device", BPT_VULKAN_PACKAGES);
     return bpt_vulkan_instance_check(&instance);
 }

@@ -1,6 +1,7 @@
 // An OpenCL library that misbehaves on demand and passes everything else on to the real one. Environment variables:
 //   SHIM_FAIL_AT=N         the N-th kernel launch fails as if the driver had reset the device; with SHIM_FAIL_ALWAYS all later ones too
 //   SHIM_CRASH             the process dies when it asks for platforms
+//   SHIM_EXIT              it calls exit(0) then
 //   SHIM_VERSION=TEXT      what the devices say they offer
 //   SHIM_TYPE=KIND         all devices are "discrete" or "integrated" GPUs at 0000:03:00.0
 //   SHIM_BREAK_BUILD       kernels are compiled with an option that breaks their text
@@ -37,6 +38,7 @@ EXPORT cl_int clGetPlatformIDs(cl_uint capacity, cl_platform_id *platforms, cl_u
         signal(SIGSEGV, SIG_DFL);  // also where a sanitizer would turn it into an exit
         raise(SIGSEGV);
     }
+    if (getenv("SHIM_EXIT")) exit(0);
     return real(capacity, platforms, count);
 }
 

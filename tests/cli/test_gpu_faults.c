@@ -234,22 +234,73 @@ static void expect_doctor(int exit_status, const char *said, const char *unsaid)
     test_process_free(&p);
 }
 
-static void expect_warning(bool wanted) {
-    test_process_t p = test_train_tiny("vulkan", test_path("judged"), "--dry-run");
-    if (p.exit_status || !strstr(p.err, "do not trust") == wanted) fail_msg("warning %swanted: %s", wanted ? "" : "not ", p.err);
+// Training as it goes by itself, with the test at the first use of a device.
+static test_process_t train_tested(const char *name) {
+    unsetenv("BPT_SELFTEST");
+    test_process_t p = test_train_tiny("vulkan", test_path("%s", name), "");
+    setenv("BPT_SELFTEST", "0", 1);
+    return p;
+}
+
+static void expect_tested(const char *name, bool tested) {
+    test_process_t p = train_tested(name);
+    if (p.exit_status || !strstr(p.err, "(first use)") == tested) fail_msg("a test %swanted: %s", tested ? "" : "not ", p.err);
     test_process_free(&p);
 }
 
 static void a_device_that_computes_nonsense_is_remembered(void **state) {
     (void)state;
     if (!test_shim_use("vulkan")) skip();
-    expect_warning(false);
     setenv("SHIM_WRONG", "1", 1);
     expect_doctor(1, "FAILED", "with this driver");
-    expect_warning(true);
     unsetenv("SHIM_WRONG");
+    test_process_t p = train_tested("judged");
+    expect_error(&p, 1, "failed the self-test on 2", "off by", "bpt doctor --backend vulkan", "BPT_SELFTEST=0");
+    assert_false(bpt_folder_exists(test_path("judged")));
+    p = test_train_tiny("vulkan", test_path("all-the-same"), "");  // BPT_SELFTEST=0
+    if (p.exit_status || !strstr(p.err, "do not trust the results")) fail_msg("%s", p.err);
+    test_process_free(&p);
     expect_doctor(0, "with this driver: FAILED", NULL);
-    expect_warning(false);
+    expect_tested("trusted", false);
+    test_shim_drop();
+}
+
+static void a_device_is_tested_at_its_first_use(void **state) {
+    (void)state;
+    if (!test_shim_use("vulkan")) skip();
+    setenv("BPT_CACHE_DIR", test_path("cache-first"), 1);
+    setenv("SHIM_WRONG", "1", 1);
+    for (int again = 0; again < 2; ++again) {  // a failure is not remembered, it is found again
+        test_process_t p = train_tested("wrong");
+        expect_error(&p, 1, "failed the self-test: ", "off by", "BPT_SELFTEST=0");
+        assert_false(bpt_folder_exists(test_path("wrong")));
+    }
+    unsetenv("SHIM_WRONG");
+    setenv("SHIM_CRASH_DISPATCH", "1", 1);
+    test_process_t p = train_tested("crash");
+    unsetenv("SHIM_CRASH_DISPATCH");
+    expect_error(&p, 1, "failed the self-test: pointwise: the self-test crashed with signal 11");
+    expect_tested("first", true);
+    expect_tested("second", false);
+    setenv("BPT_CACHE", "0", 1);
+    expect_tested("no-cache", false);  // where nothing can be remembered only on request
+    unsetenv("BPT_CACHE");
+    setenv("BPT_CACHE_DIR", test_path("cache"), 1);
+    test_shim_drop();
+}
+
+// Some drivers tell no more of their version than a number.
+static void another_version_of_a_driver_is_tested_again(void **state) {
+    (void)state;
+    if (!test_shim_use("vulkan")) skip();
+    setenv("BPT_CACHE_DIR", test_path("cache-version"), 1);
+    setenv("SHIM_DRIVER", "7", 1);
+    expect_tested("version-7", true);
+    expect_tested("version-7-again", false);
+    setenv("SHIM_DRIVER", "8", 1);
+    expect_tested("version-8", true);
+    unsetenv("SHIM_DRIVER");
+    setenv("BPT_CACHE_DIR", test_path("cache"), 1);
     test_shim_drop();
 }
 
@@ -263,6 +314,8 @@ int main(void) {
         cmocka_unit_test(pipelines_survive_damage),
         cmocka_unit_test(without_a_cache_all_works),
         cmocka_unit_test(a_device_that_computes_nonsense_is_remembered),
+        cmocka_unit_test(a_device_is_tested_at_its_first_use),
+        cmocka_unit_test(another_version_of_a_driver_is_tested_again),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

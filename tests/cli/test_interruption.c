@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "bpt/file.h"
 #include "support/process.h"
 
 enum { STEPS = 400, DEADLINE_SECONDS = 120 };
@@ -129,6 +130,35 @@ static void the_first_signal_saves_and_exits_130_and_going_on_loses_nothing(void
         assert_int_equal(finish(start(run, true)), 0);
         expect_same_weights(whole_run(), run);
     }
+}
+
+// `timeout` signals its child and then the child's whole group; a terminal that closes sends SIGHUP and SIGTERM. The process is stopped
+// meanwhile, so that both wait for it when it goes on.
+static void two_signals_at_once_are_one(void **state) {
+    (void)state;
+    char run[512], latest[600];
+    int exit_status = 0;
+    for (int tries = 0; tries < 5 && !exit_status; ++tries) {  // 0: the run had come to its end before
+        snprintf(run, sizeof run, "%s", test_path("twice-%d", tries));
+        const pid_t pid = start(run, false);
+        if (wait_for_lines(pid, run, 33)) {
+            kill(pid, SIGSTOP);
+            kill(pid, SIGTERM);
+            kill(pid, SIGINT);
+            kill(pid, SIGCONT);
+            exit_status = finish(pid);
+        }
+    }
+    assert_int_equal(exit_status, 130);
+    snprintf(latest, sizeof latest, "%s/checkpoints", run);
+    char **names;
+    size_t count;
+    int64_t saved = 0;
+    assert_int_equal(bpt_folder_list(latest, &names, &count), BPT_OK);
+    for (size_t i = 0; i < count; ++i)
+        if (!strncmp(names[i], "step-", 5) && strtoll(names[i] + 5, NULL, 10) > saved) saved = strtoll(names[i] + 5, NULL, 10);
+    bpt_names_free(names, count);
+    assert_true(saved >= 33);  // after the regular one of step 20
 }
 
 static void a_killed_run_goes_on_from_its_last_checkpoint(void **state) {
@@ -271,6 +301,7 @@ static void a_run_whose_files_are_deleted_keeps_its_state(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_signal_saves_and_exits_130_and_going_on_loses_nothing),
+        cmocka_unit_test(two_signals_at_once_are_one),
         cmocka_unit_test(a_killed_run_goes_on_from_its_last_checkpoint),
         cmocka_unit_test(two_trainers_cannot_write_one_run),
         cmocka_unit_test(a_disk_that_fills_up_leaves_the_last_checkpoint),

@@ -1,5 +1,6 @@
-// GPU backends where something is missing: training through them ends at once with exit status 1 and one sentence that holds the remedy, and
-// `bpt devices` gives the same reason without failing.
+// GPU backends where something is missing: training through them ends at once with exit status 1 and one sentence that holds the remedy,
+// and `bpt devices` gives the same reason without failing.
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -92,6 +92,19 @@ static void a_library_that_is_no_loader(void **state) {
     expect_refusal("vulkan", "BPT_VULKAN_LIBRARY", "libm.so.6", "older than Vulkan 1.2");
 }
 
+// A library that wants another one, which is not there.
+static void an_opencl_loader_that_lacks_a_library_says_which(void **state) {
+    (void)state;
+    char line[900];
+    snprintf(line, sizeof line,
+             "cd %s && echo 'int needed;' | cc -shared -fPIC -x c - -o libbpt_needed.so && echo 'int loader;' | cc -shared -fPIC -x c - "
+             "-Wl,--no-as-needed -L. -lbpt_needed -o libloader.so && rm libbpt_needed.so",
+             test_scratch_dir());
+    if (system(line)) skip();  // no compiler here
+    expect_refusal("opencl", "BPT_OPENCL_LIBRARY", test_path("libloader.so"), "libbpt_needed.so");
+    expect_refusal("opencl", "BPT_OPENCL_LIBRARY", test_path("libloader.so"), "is there, but not all that it needs");
+}
+
 static void other_backends_do_not_care(void **state) {
     (void)state;
     setenv("BPT_OPENCL_LIBRARY", "/nonexistent/libOpenCL.so.1", 1);
@@ -127,13 +140,16 @@ static void forbid_a_gpu(void) {
     write_text("/dev/null", "");
     if (mount(aside, "/dev/null", NULL, MS_BIND, NULL) || mkdir("/dev/dri", 0755)) _exit(NOT_POSSIBLE);
     write_text("/dev/dri/renderD128", "");
-    if (chmod("/dev/dri/renderD128", 0)) _exit(NOT_POSSIBLE);
+    if (chmod("/dev/dri/renderD128", 0060)) _exit(NOT_POSSIBLE);  // its owner, this user, has no say
+    const char *group = test_path("group");
+    write_text(group, "root:x:0:\nrender:x:7:\ngpu-users:x:1000:\n");
+    if (mount(group, "/etc/group", NULL, MS_BIND, NULL)) _exit(NOT_POSSIBLE);
 }
 
 static bool names_the_group(const char *command, int exit_status) {
     test_process_t p = test_run_line(command);
     const bool named = p.exit_status == exit_status && (strstr(p.out, "/dev/dri/renderD128") || strstr(p.err, "/dev/dri/renderD128")) &&
-                       (strstr(p.out, "usermod -aG render") || strstr(p.err, "usermod -aG render"));
+                       (strstr(p.out, "usermod -aG gpu-users") || strstr(p.err, "usermod -aG gpu-users"));
     if (!named) print_error("%s: %d\n%s%s", command, p.exit_status, p.out, p.err);
     test_process_free(&p);
     return named;
@@ -146,8 +162,11 @@ static void a_gpu_without_permission_names_the_group(void **state) {
     if (child == 0) {
         forbid_a_gpu();
         bool ok = names_the_group("devices --backend opencl", 0) && (!vulkan || names_the_group("devices --backend vulkan", 0));
+        ok = ok && names_the_group("doctor --backend ref", 0);
         setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
-        ok = ok && names_the_group("bench gemm --backend opencl", 1);
+        setenv("VK_DRIVER_FILES", "/nonexistent", 1);
+        setenv("VK_ICD_FILENAMES", "/nonexistent", 1);
+        ok = ok && names_the_group("bench gemm --backend opencl", 1) && (!vulkan || names_the_group("bench gemm --backend vulkan", 1));
         _exit(!ok);
     }
     int status = 1;
@@ -166,6 +185,7 @@ int main(void) {
         cmocka_unit_test(vulkan_without_a_driver),
         cmocka_unit_test(vulkan_with_an_old_driver),
         cmocka_unit_test(a_library_that_is_no_loader),
+        cmocka_unit_test(an_opencl_loader_that_lacks_a_library_says_which),
         cmocka_unit_test(other_backends_do_not_care),
         cmocka_unit_test(a_gpu_without_permission_names_the_group),
     };

@@ -3,8 +3,13 @@
 //   SHIM_BREAK_BUILD       no shader can be compiled
 //   SHIM_MAX_BLOCK=BYTES   larger blocks of memory cannot be had
 //   SHIM_BUDGET=BYTES      what the driver says is left of every heap of memory
+//   SHIM_DRIVER=NUMBER     the drivers tell this number of their version, and say no more of it
+//   SHIM_CRASH_DISPATCH    the process dies when it records a dispatch
+//   SHIM_NOTE=FILE         writes there what Mesa's variables are when it is asked for devices
 //   SHIM_WRONG             the last row of work-groups of every larger dispatch is not run
 #include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <vulkan/vulkan_core.h>
 
@@ -13,10 +18,35 @@
     static __typeof__(name) *real; \
     if (!real) *(void **)&real = dlsym(RTLD_NEXT, #name)
 
+static const char *variable(const char *name) { return getenv(name) ? getenv(name) : ""; }
+
+EXPORT VKAPI_ATTR VkResult VKAPI_CALL vkEnumeratePhysicalDevices(VkInstance instance, uint32_t *count, VkPhysicalDevice *devices) {
+    REAL(vkEnumeratePhysicalDevices);
+    FILE *note = getenv("SHIM_NOTE") ? fopen(getenv("SHIM_NOTE"), "w") : NULL;
+    if (note) {
+        fprintf(note, "%s|%s|%s", variable("LP_NATIVE_VECTOR_WIDTH"), variable("MESA_SHADER_CACHE_DIR"), variable("MESA_SHADER_CACHE_DISABLE"));
+        fclose(note);
+    }
+    return real(instance, count, devices);
+}
+
 EXPORT VKAPI_ATTR void VKAPI_CALL vkGetPhysicalDeviceProperties(VkPhysicalDevice device, VkPhysicalDeviceProperties *properties) {
     REAL(vkGetPhysicalDeviceProperties);
+    const char *number = getenv("SHIM_DRIVER");
     real(device, properties);
+    if (number) properties->driverVersion = (uint32_t)strtoul(number, NULL, 10);
     if (getenv("SHIM_OLD")) properties->apiVersion = VK_API_VERSION_1_1;
+}
+
+EXPORT VKAPI_ATTR void VKAPI_CALL vkGetPhysicalDeviceProperties2(VkPhysicalDevice device, VkPhysicalDeviceProperties2 *properties) {
+    REAL(vkGetPhysicalDeviceProperties2);
+    const char *number = getenv("SHIM_DRIVER");
+    real(device, properties);
+    if (!number) return;
+    properties->properties.driverVersion = (uint32_t)strtoul(number, NULL, 10);
+    for (VkBaseOutStructure *p = (VkBaseOutStructure *)properties->pNext; p; p = p->pNext)
+        if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES)
+            ((VkPhysicalDeviceVulkan12Properties *)p)->driverInfo[0] = '\0';
 }
 
 EXPORT VKAPI_ATTR VkResult VKAPI_CALL vkEnumerateDeviceExtensionProperties(VkPhysicalDevice device, const char *layer, uint32_t *count,
@@ -59,5 +89,9 @@ EXPORT VKAPI_ATTR VkResult VKAPI_CALL vkAllocateMemory(VkDevice device, const Vk
 
 EXPORT VKAPI_ATTR void VKAPI_CALL vkCmdDispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z) {
     REAL(vkCmdDispatch);
+    if (getenv("SHIM_CRASH_DISPATCH")) {
+        signal(SIGSEGV, SIG_DFL);  // also where a sanitizer would turn it into an exit
+        raise(SIGSEGV);
+    }
     real(commands, x > 1 && getenv("SHIM_WRONG") ? x - 1 : x, y, z);
 }

@@ -40,7 +40,7 @@ static void run(bpt_op_t op_at_fault, cli_selftest_t *result) {
     broken = *bpt_backend_find("ref");
     broken.open = open_broken;
     broken.op = op;
-    cli_selftest(&broken, 0, BPT_F32, 1, result);
+    cli_selftest(&broken, 0, BPT_F32, 1, NULL, result);
     assert_string_equal(result->problem, "");
 }
 

@@ -98,7 +98,7 @@ static bpt_status_t run_classify(cli_options_t *o) {
     if (trained.config.task != BPT_TASK_CLASSIFY)
         status = bpt_fail(BPT_ERR_USAGE, "%s is a language model, not a classifier", o->arguments[0]);
     if (status == BPT_OK) status = bpt_text_open_any(path, &text);
-    if (status == BPT_OK) status = cli_signals_poll("\nbpt: stopping; once more ends at once\n");
+    if (status == BPT_OK) status = cli_signals_poll("\nbpt: stopping; once more, a second later, ends at once\n");
     if (status == BPT_OK) {
         const bpt_range_t range = bpt_text_range(text);
         if (range.bytes) status = classify(o, &trained, &range);

@@ -32,6 +32,7 @@ static void print_products(const bpt_device_info_t *d) {
 
 static void print_backend(const char *backend, const char *description, const cli_probe_t *probe) {
     printf("%s: %s\n", backend, description);
+    cli_probe_print_left_out(&probe->drivers);
     if (*probe->reason)
         printf("  not usable: %s\n", probe->reason);
     else if (!probe->count)
@@ -76,12 +77,27 @@ static bpt_status_t fill_device(json_t *object, int index, const bpt_device_info
     return bpt_json_set_name(object, "reason", d->reason);
 }
 
+static bpt_status_t fill_left_out(json_t *list, const cli_drivers_t *drivers) {
+    for (int i = 0; i < drivers->count; ++i) {
+        if (!*drivers->why[i]) continue;
+        json_t *driver = json_object();
+        if (json_array_append_new(list, driver)) return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while listing devices");
+        BPT_TRY(bpt_json_set_name(driver, "file", drivers->file[i].path));
+        BPT_TRY(bpt_json_set_name(driver, "library", drivers->file[i].library));
+        BPT_TRY(bpt_json_set_name(driver, "reason", drivers->why[i]));
+    }
+    return BPT_OK;
+}
+
 static bpt_status_t fill_backend(json_t *object, const char *backend, const char *description, const cli_probe_t *probe) {
     BPT_TRY(bpt_json_set_text(object, "backend", backend));
     BPT_TRY(bpt_json_set_text(object, "description", description));
     BPT_TRY(bpt_json_set_name(object, "reason", probe->reason));
     BPT_TRY(bpt_json_set_name(object, "library", probe->library));
-    json_t *devices = json_array();
+    json_t *devices = json_array(), *left_out = json_array();
+    if (json_object_set_new(object, "drivers_left_out", left_out))
+        return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while listing devices");
+    BPT_TRY(fill_left_out(left_out, &probe->drivers));
     if (json_object_set_new(object, "devices", devices)) return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while listing devices");
     for (int i = 0; i < probe->count; ++i) {
         json_t *device = json_object();
@@ -120,8 +136,10 @@ const cli_command_t cli_command_devices = {
     .name = "devices",
     .arguments = "",
     .purpose = "list backends and devices, and why one cannot be used",
-    .description = "Every backend is asked in a process of its own, so a driver that crashes is reported and does no harm. "
-                   "--backend NAME asks only that one; --verbose shows what drivers print.",
+    .description =
+        "Every backend and every driver is asked in a process of its own: one that crashes or never answers is named by its file and left "
+        "out, and the others are used. "
+        "--backend NAME asks only that one; --verbose shows what drivers print.",
     .examples = "  bpt devices\n  bpt devices --json\n",
     .run = run_devices,
 };

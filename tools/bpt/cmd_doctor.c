@@ -1,12 +1,11 @@
 // `bpt doctor`: what works on this machine, and how to mend what does not. Drivers are touched in child processes only.
-#include <errno.h>
-#include <grp.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "backends/gpu/nodes.h"
 #include "bpt/alloc.h"
-#include "bpt/file.h"
 #include "tools/bpt/child.h"
 #include "tools/bpt/device.h"
 #include "tools/bpt/probe.h"
@@ -32,23 +31,19 @@ static void check_machine(void) {
 
 // A GPU's device node that this user may not open is the usual reason for "no device".
 static void check_render_nodes(void) {
-    char **names;
-    size_t count;
-    if (!bpt_folder_exists("/dev/dri") || bpt_folder_list("/dev/dri", &names, &count) != BPT_OK) {
-        printf("  no GPU device nodes (/dev/dri is missing); in a container pass them with --device /dev/dri\n");
+    enum { MOST = 16 };
+    bpt_device_info_t forbidden[MOST];
+    glob_t nodes;
+    int count = 0;
+    if (glob("/dev/dri/renderD*", 0, NULL, &nodes)) {
+        printf("  no GPU device nodes (/dev/dri/renderD*); in a container pass them with --device /dev/dri\n");
         return;
     }
-    for (size_t i = 0; i < count; ++i) {
-        char path[512];
-        snprintf(path, sizeof path, "/dev/dri/%s", names[i]);
-        if (strncmp(names[i], "renderD", 7)) continue;
-        if (!access(path, R_OK | W_OK))
-            printf("  %s can be used\n", path);
-        else
-            printf("  %s cannot be opened: add this user to its group (sudo usermod -aG %s $USER) and log in again\n", path,
-                   getgrnam("render") ? "render" : "video");
-    }
-    bpt_names_free(names, count);
+    for (size_t i = 0; i < nodes.gl_pathc; ++i)
+        if (!access(nodes.gl_pathv[i], R_OK | W_OK)) printf("  %s can be used\n", nodes.gl_pathv[i]);
+    globfree(&nodes);
+    bpt_gpu_list_forbidden(forbidden, MOST, &count);
+    for (int i = 0; i < count && i < MOST; ++i) printf("  %s: %s\n", forbidden[i].name, forbidden[i].reason);
 }
 
 // ---- Backends
@@ -62,6 +57,7 @@ static const char *remedy(const char *backend) {
 
 typedef struct {
     const bpt_backend_t *backend;
+    const cli_drivers_t *drivers;
     int index;
     bpt_dtype_t precision;
     int32_t threads;
@@ -69,7 +65,8 @@ typedef struct {
 
 static void selftest(const void *input, void *result) {
     const task_t *task = input;
-    cli_selftest(task->backend, task->index, task->precision, task->threads, result);
+    cli_drivers_use(task->backend, task->drivers);
+    cli_selftest(task->backend, task->index, task->precision, task->threads, NULL, result);
 }
 
 static void print_selftest(const cli_selftest_t *t) {
@@ -83,23 +80,19 @@ static void print_selftest(const cli_selftest_t *t) {
     printf("     self-test: %d of %d cases agree with the reference (largest deviation %.1e)\n", t->count - t->failed, t->count, worst);
 }
 
-// The first problem, "" if there is none.
-static const char *problem_of(const cli_selftest_t *t, char *text, size_t bytes) {
-    text[0] = '\0';
-    if (*t->problem) snprintf(text, bytes, "%s", t->problem);
-    for (int i = 0; i < t->count && !*text; ++i)
-        if (*t->result[i].detail) snprintf(text, bytes, "%s: %s", t->result[i].name, t->result[i].detail);
-    return text;
-}
-
 static void print_verdict(const char *backend, const bpt_device_info_t *info, bpt_dtype_t precision) {
     cli_verdict_t verdict;
     if (!cli_verdict_recall(backend, info, precision, &verdict)) return;
     printf("     on %s, with this driver: %s%s\n", verdict.date, *verdict.problem ? "FAILED " : "the self-test passed", verdict.problem);
 }
 
-static bpt_status_t test_device(checkup_t *c, const bpt_backend_t *backend, int index, const bpt_device_info_t *info) {
-    const task_t task = {.backend = backend, .index = index, .precision = c->o->train.precision, .threads = (int32_t)c->o->global.threads};
+static bpt_status_t test_device(checkup_t *c, const bpt_backend_t *backend, int index, const cli_probe_t *probe) {
+    const bpt_device_info_t *info = &probe->device[index];
+    const task_t task = {.backend = backend,
+                         .drivers = &probe->drivers,
+                         .index = index,
+                         .precision = c->o->train.precision,
+                         .threads = (int32_t)c->o->global.threads};
     const cli_child_t child = {.work = selftest,
                                .input = &task,
                                .result = &c->selftest,
@@ -111,10 +104,7 @@ static bpt_status_t test_device(checkup_t *c, const bpt_backend_t *backend, int 
     print_verdict(backend->name, info, task.precision);
     BPT_TRY(cli_child_run(&child, &done, why, sizeof why));
     ++c->tested;
-    if (!done)
-        snprintf(problem, sizeof problem, "the self-test %s", why);
-    else
-        problem_of(&c->selftest, problem, sizeof problem);
+    cli_selftest_problem(&c->selftest, done ? "" : why, problem, sizeof problem);
     cli_verdict_remember(backend->name, info, task.precision, problem);
     if (!done || *c->selftest.problem) {
         ++c->failed;
@@ -133,6 +123,7 @@ static bpt_status_t check_backend(void *user, const char *name, const bpt_backen
         return BPT_OK;
     }
     printf("\n%s: %s\n", name, backend->description);
+    cli_probe_print_left_out(&probe->drivers);
     if (*probe->reason)
         printf("  not usable: %s\n", probe->reason);
     else if (!probe->count)
@@ -147,7 +138,7 @@ static bpt_status_t check_backend(void *user, const char *name, const bpt_backen
             printf("     not usable: %s\n", d->reason);
         else if (*d->products && c->o->global.verbose)
             printf("     products %s (%s)\n", d->products, d->products_origin);
-        if (d->usable) BPT_TRY(test_device(c, backend, i, d));
+        if (d->usable) BPT_TRY(test_device(c, backend, i, probe));
     }
     return BPT_OK;
 }
@@ -179,7 +170,9 @@ const cli_command_t cli_command_doctor = {
     .purpose = "test every device and say how to mend what is missing",
     .description = "Runs every op and one training step of small models of every kind on each usable device and compares them with the "
                    "reference backend; an op that computes something else is named. "
-                   "What was found is remembered until the driver or bpt changes; using a device that failed warns. "
+                   "What was found is remembered until the driver or bpt changes; a device that failed is refused (BPT_SELFTEST=0 only "
+                   "warns). Drivers "
+                   "are asked one by one, and a bad one is named by its file. "
                    "--backend and --device test only that one; --precision tests another precision. Exit status 1 when a device fails.",
     .examples = "  bpt doctor\n  bpt doctor --backend cpu --precision bf16\n",
     .run = run_doctor,

@@ -15,7 +15,7 @@
 #include "tools/bpt/eval_data.h"
 #include "tools/bpt/program.h"
 
-static const char stopping[] = "\nbpt: stopping; once more ends at once\n";
+static const char stopping[] = "\nbpt: stopping; once more, a second later, ends at once\n";
 
 typedef struct {
     const cli_options_t *o;

@@ -264,7 +264,7 @@ static bpt_status_t train(job_t *job) {
                        o->model.task == BPT_TASK_CLASSIFY ? CLI_LOSS_NATS
                        : characters                       ? CLI_LOSS_BITS
                                                           : CLI_LOSS_PERPLEXITY);
-    BPT_TRY(cli_signals_poll("\nbpt: stopping at the next safe moment; once more ends at once without saving\n"));
+    BPT_TRY(cli_signals_poll("\nbpt: stopping at the next safe moment; once more, a second later, ends at once without saving\n"));
     const bpt_status_t status = run_through_losses(job);
     if (job->progress.line_open && !cli_interrupted) fputc('\n', stderr);  // else the signal handler has done it
     BPT_TRY(status);

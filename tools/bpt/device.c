@@ -10,7 +10,7 @@
 #include "bpt/alloc.h"
 #include "bpt/env.h"
 #include "bpt/log.h"
-#include "tools/bpt/verdict.h"
+#include "tools/bpt/first_use.h"
 
 // ---- What --device says ----------------------------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ static bpt_status_t choose_any(const char *wanted, bool verbose, cli_probe_t *de
     for (int b = 0; bpt_backends[b]; ++b) {
         *backend = bpt_backends[b];
         if ((*backend)->gpu && !ask) continue;
-        BPT_TRY(cli_probe(*backend, verbose, devices));
+        BPT_TRY(cli_probe(*backend, true, verbose, devices));
         if (*devices->reason) bpt_debug("auto passes over %s: %s", (*backend)->name, devices->reason);
         BPT_TRY(choose_among(*backend, wanted, devices, index));
         if (*index >= 0) return BPT_OK;
@@ -149,7 +149,7 @@ static const char *why(const cli_options_t *o, const bpt_backend_t *backend) {
                              : " (auto: this machine has no GPU)";
 }
 
-// ---- Opening ---------------------------------------------------------------------------------------------------------
+// ---- Choosing --------------------------------------------------------------------------------------------------------
 
 // A word in a variable that means nothing is an error of its own, before `auto` passes over the backend that would stumble on it.
 static bpt_status_t check_environment(const char *wanted) {
@@ -161,34 +161,31 @@ static bpt_status_t check_environment(const char *wanted) {
     return BPT_OK;
 }
 
-// `here`: a named backend's driver is asked in this process, which is about to use it.
-static bpt_status_t choose(const cli_options_t *o, bool here, const bpt_backend_t **backend, int *index, cli_probe_t *devices) {
-    const bool any = !strcmp(o->global.backend, "auto");
-    BPT_TRY(check_environment(o->global.backend));
-    if (any && is_number(o->global.device))
-        return bpt_fail(BPT_ERR_USAGE, "--device %s needs --backend: devices are numbered within a backend", o->global.device);
-    if (any) return choose_any(o->global.device, o->global.verbose, devices, backend, index);
+static bool is_any(const cli_options_t *o) { return !strcmp(o->global.backend, "auto"); }
+
+static bpt_status_t find_backend(const cli_options_t *o, const bpt_backend_t **backend) {
     *backend = bpt_backend_find(o->global.backend);
-    if (!*backend)
-        return bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s is not built into this program; `bpt devices` lists those that are",
-                        o->global.backend);
-    BPT_TRY(here ? enumerate_in(*backend, devices) : cli_probe(*backend, o->global.verbose, devices));
+    if (*backend) return BPT_OK;
+    return bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s is not built into this program; `bpt devices` lists those that are",
+                    o->global.backend);
+}
+
+static bpt_status_t choose_auto(const cli_options_t *o, const bpt_backend_t **backend, int *index, cli_probe_t *devices) {
+    if (is_number(o->global.device))
+        return bpt_fail(BPT_ERR_USAGE, "--device %s needs --backend: devices are numbered within a backend", o->global.device);
+    return choose_any(o->global.device, o->global.verbose, devices, backend, index);
+}
+
+bpt_status_t cli_device_find(const cli_options_t *o, const bpt_backend_t **backend, int *index, cli_probe_t *devices) {
+    BPT_TRY(check_environment(o->global.backend));
+    if (is_any(o)) return choose_auto(o, backend, index, devices);
+    BPT_TRY(find_backend(o, backend));
+    BPT_TRY(cli_probe(*backend, true, o->global.verbose, devices));
     if (*devices->reason) return bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s: %s", (*backend)->name, devices->reason);
     return choose_in(*backend, o->global.device, devices, index);
 }
 
-bpt_status_t cli_device_find(const cli_options_t *o, const bpt_backend_t **backend, int *index, cli_probe_t *devices) {
-    return choose(o, false, backend, index, devices);
-}
-
-static void warn_of_verdict(const cli_options_t *o, const bpt_device_t *device) {
-    const char *backend = device->backend->name;
-    cli_verdict_t verdict;
-    if (!cli_verdict_recall(backend, &device->info, o->train.precision, &verdict) || !*verdict.problem) return;
-    bpt_warn(
-        "do not trust the results: on %s the self-test of %s through %s failed (%s); update the driver and run `bpt doctor --backend %s`",
-        verdict.date, device->info.name, backend, verdict.problem, backend);
-}
+// ---- Opening ---------------------------------------------------------------------------------------------------------
 
 static bpt_status_t check_precision(const bpt_device_t *device, bpt_dtype_t precision) {
     const bool has = precision == BPT_F32 || (precision == BPT_BF16 ? device->info.bf16 : device->info.f16);
@@ -205,27 +202,58 @@ bpt_device_options_t cli_device_options(const cli_options_t *o) {
                                   .memory_bytes = (uint64_t)(o->global.max_mem_mib * 1048576)};
 }
 
-static bpt_status_t open_chosen(const cli_options_t *o, const char *products, const bpt_backend_t **backend, bpt_device_t **out) {
+// A named backend's devices are listed in this process, which is about to use them, once its drivers have answered elsewhere.
+static bpt_status_t choose_here(const cli_options_t *o, const bpt_backend_t *backend, int *index, cli_probe_t *devices) {
+    if (is_any(o)) return BPT_OK;
+    BPT_TRY(enumerate_in(backend, devices));
+    return choose_in(backend, o->global.device, devices, index);
+}
+
+// What has to be done before this process loads a driver.
+static bpt_status_t make_ready(const cli_options_t *o, const bpt_backend_t **backend, int *index, cli_probe_t *devices) {
+    BPT_TRY(check_environment(o->global.backend));
+    if (!is_any(o)) {
+        BPT_TRY(find_backend(o, backend));
+        return cli_probe_drivers(*backend, o->global.verbose);
+    }
+    BPT_TRY(choose_auto(o, backend, index, devices));
+    cli_probe_warn(*backend, &devices->drivers);
+    cli_drivers_use(*backend, &devices->drivers);
+    return BPT_OK;
+}
+
+static bpt_status_t open_tested(const cli_options_t *o, const char *products, bool test, const bpt_backend_t **backend,
+                                cli_probe_t *devices, bpt_device_t **out) {
     int index = 0;
-    cli_probe_t *devices;  // too large for the stack of every machine
+    cli_first_use_t first = {.needed = false};
     bpt_device_options_t options = cli_device_options(o);
     options.products = products;
+    BPT_TRY(make_ready(o, backend, &index, devices));
+    if (test) BPT_TRY(cli_first_use_prepare(&first, o, *backend));
+    bpt_status_t status = choose_here(o, *backend, &index, devices);
+    if (status == BPT_OK) status = cli_first_use_check(&first, o, *backend, index, &devices->device[index]);
+    cli_first_use_end(&first);
+    return status == BPT_OK ? (*backend)->open(index, &options, out) : status;
+}
+
+static bpt_status_t open_chosen(const cli_options_t *o, const char *products, bool test, const bpt_backend_t **backend,
+                                bpt_device_t **out) {
+    cli_probe_t *devices;  // too large for the stack of every machine
     BPT_TRY(bpt_alloc(1, sizeof *devices, &devices));
-    bpt_status_t status = choose(o, true, backend, &index, devices);
+    const bpt_status_t status = open_tested(o, products, test, backend, devices, out);
     bpt_free(devices);
-    if (status == BPT_OK) status = (*backend)->open(index, &options, out);
     return status;
 }
 
 bpt_status_t cli_device_open_with(const cli_options_t *o, const char *products, bpt_device_t **out) {
     const bpt_backend_t *backend = NULL;
-    return open_chosen(o, products, &backend, out);
+    return open_chosen(o, products, false, &backend, out);
 }
 
 bpt_status_t cli_device_open(const cli_options_t *o, bpt_device_t **out) {
     const bpt_backend_t *backend = NULL;
     bpt_device_t *device;
-    BPT_TRY(open_chosen(o, NULL, &backend, &device));
+    BPT_TRY(open_chosen(o, NULL, true, &backend, &device));
     const bpt_status_t status = check_precision(device, o->train.precision);
     if (status != BPT_OK) {
         cli_device_close(device);
@@ -234,7 +262,6 @@ bpt_status_t cli_device_open(const cli_options_t *o, bpt_device_t **out) {
     char units[32] = "";
     if (device->info.units) snprintf(units, sizeof units, ", %d unit%s", device->info.units, device->info.units == 1 ? "" : "s");
     bpt_info("backend %s: %s%s%s", backend->name, device->info.name, units, why(o, backend));
-    warn_of_verdict(o, device);
     *out = device;
     return BPT_OK;
 }

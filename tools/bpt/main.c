@@ -36,6 +36,28 @@ bpt_status_t cli_print_json(const json_t *value, int indent) {
     return BPT_OK;
 }
 
+// ---- Exits that nobody asked for
+// A driver that calls exit(0) in this process would end it as a success, with nothing done. Handlers run from the last to the first, so
+// this one, which is registered before any driver is loaded, has the last word.
+
+static pid_t started;  // children answer for themselves
+static volatile sig_atomic_t finished;
+
+static void refuse_exit(void) {
+    static const char text[] =
+        "\nbpt: error: something in this process, most likely a driver, ended it before the work was done; `bpt devices` "
+        "asks every driver by itself, --backend cpu needs none\n";
+    if (finished || getpid() != started) return;
+    const ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written;
+    _exit(EXIT_FAILURE);
+}
+
+static bool guard_exit(void) {
+    started = getpid();
+    return !atexit(refuse_exit);
+}
+
 static int report(bpt_status_t status) {
     if (status == BPT_OK) return EXIT_SUCCESS;
     const bool coloured = bpt_log_colour(STDERR_FILENO);
@@ -108,8 +130,9 @@ static bpt_status_t run(int argc, char **argv) {
 int main(int argc, char **argv) {
     occupy_standard_streams();
     bpt_status_t status = BPT_OK;
-    if (!cli_signals_install()) status = bpt_fail(BPT_ERR_IO, "cannot handle signals: %s", strerror(errno));
+    if (!guard_exit() || !cli_signals_install()) status = bpt_fail(BPT_ERR_IO, "cannot handle signals: %s", strerror(errno));
     if (status == BPT_OK) status = run(argc, argv);
     if (status == BPT_OK) status = cli_flush_output();
+    finished = 1;
     return report(status);
 }

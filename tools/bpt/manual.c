@@ -73,7 +73,7 @@ static const struct {
 } environment[] = {
     {"BPT_CACHE_DIR",
      "folder for compiled kernels and verdicts of bpt doctor [$XDG_CACHE_HOME/bpt, else ~/.cache/bpt]; may be deleted at any time"},
-    {"BPT_CACHE", "0: no such folder"},
+    {"BPT_CACHE", "0: no such folder; drivers are then asked at every start, and GPUs are tested only with BPT_SELFTEST=1"},
     {"BPT_CACHE_MIB", "its size [512]; what was not used for the longest time goes"},
     {"BPT_TEXT_MEMORY",
      "MiB of memory that a text and its tokens may take each [256]; larger ones lie in a nameless file in $TMPDIR, else /var/tmp"},
@@ -84,6 +84,9 @@ static const struct {
     {"BPT_CUBLASLT_LIBRARY", "another cuBLASLt for CUDA than libcublasLt.so.13 or .12; none: not used"},
     {"BPT_CUDA_GRAPH", "0: CUDA starts kernels one by one, not as graphs"},
     {"BPT_PROBE", "1: --backend auto asks the drivers also where it sees no device file of a GPU"},
+    {"BPT_DRIVER_SECONDS", "how long a driver may take to answer before it is left out [20]"},
+    {"BPT_SELFTEST",
+     "0: no short self-test when a GPU is first used, and one that failed only warns; 1: a test at every start, whatever is remembered"},
     {"BPT_QUIRKS", "0: without the workarounds for known faults of drivers, which bpt devices lists among the features"},
     {"BPT_DISABLE", "features of GPUs not to use, with commas: f16, matrix, subgroup, unified"},
     {"BPT_LIMITS",
@@ -103,7 +106,7 @@ static const struct {
     {"BPT_ONEDNN", "oneDNN library of the cpu backend, none for products by OpenBLAS alone"},
     {"BPT_OPENBLAS_LIBRARY", "another OpenBLAS of the cpu backend than libopenblas.so.0"},
     {"OMP_NUM_THREADS", "threads of the cpu backend without --threads"},
-    {"OCL_ICD_VENDORS, VK_DRIVER_FILES", "the loaders' own: which drivers there are"},
+    {"OCL_ICD_VENDORS, VK_DRIVER_FILES", "the loaders' own: which drivers there are; bpt sets them where it leaves out a bad one"},
     {"NO_COLOR", "no colours, also on a terminal"},
 };
 

@@ -131,11 +131,14 @@ static void run_model(int c, bpt_device_t *reference, bpt_device_t *device, bpt_
         compare(&wanted, &got, precision == BPT_F32 ? 2e-4 : 0.1, out);
     else
         snprintf(out->detail, sizeof out->detail, "%s", bpt_error_message());
+    out->status = status;
     release(&wanted);
     release(&got);
 }
 
-void cli_selftest(const bpt_backend_t *backend, int index, bpt_dtype_t precision, int32_t threads, cli_selftest_t *out) {
+void cli_selftest(const bpt_backend_t *backend, int index, bpt_dtype_t precision, int32_t threads, const cli_selftest_shape_t *quick,
+                  cli_selftest_t *out) {
+    static const cli_selftest_shape_t small = {16, 2};
     *out = (cli_selftest_t){0};
     const bpt_backend_t *ref = bpt_backend_find("ref");
     const bpt_device_options_t options = {.threads = threads};
@@ -144,14 +147,26 @@ void cli_selftest(const bpt_backend_t *backend, int index, bpt_dtype_t precision
     if (status == BPT_OK) status = backend->open(index, &options, &device);
     if (status != BPT_OK) snprintf(out->problem, sizeof out->problem, "%s", bpt_error_message());
     const int n_ops = cli_selftest_ops_count(), n_cases = n_ops + (int)BPT_COUNT(cases);
-    for (int c = 0; c < n_cases && c < CLI_MAX_SELFTESTS && status == BPT_OK; ++c) {
+    for (int c = 0; c < n_cases && out->count < CLI_MAX_SELFTESTS && status == BPT_OK; ++c) {
+        cli_selftest_case_t *result = &out->result[out->count];
+        if (quick && (c >= n_ops || !cli_selftest_op_is_quick(c))) continue;
         if (c < n_ops)
-            cli_selftest_op(c, reference, device, precision, &out->result[c]);
+            cli_selftest_op(c, reference, device, precision, quick ? quick : &small, result);
         else
-            run_model(c - n_ops, reference, device, precision, &out->result[c]);
+            run_model(c - n_ops, reference, device, precision, result);
         ++out->count;
-        out->failed += *out->result[c].detail != 0;
+        out->failed += *result->detail != 0;
     }
     if (device) backend->close(device);
     if (reference) ref->close(reference);
+}
+
+void cli_selftest_problem(const cli_selftest_t *t, const char *why, char *text, size_t bytes) {
+    text[0] = '\0';
+    if (*t->problem) snprintf(text, bytes, "%s", t->problem);
+    for (int i = 0; i < t->count && !*text; ++i)
+        if (*t->result[i].detail) snprintf(text, bytes, "%s: %s", t->result[i].name, t->result[i].detail);
+    if (*text || !*why) return;
+    const bool inside = t->count < CLI_MAX_SELFTESTS && *t->result[t->count].name;
+    snprintf(text, bytes, "%s%sthe self-test %s", inside ? t->result[t->count].name : "", inside ? ": " : "", why);
 }

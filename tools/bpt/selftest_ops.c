@@ -9,7 +9,7 @@
 #include "bpt/program.h"
 #include "bpt/rng.h"
 
-enum { ROWS = 24, D = 16, FF = 20, VOCAB = 13, BATCH = 2, LEAVES = 12, MAX_VALUES = 16 };
+enum { ROWS = 24, FF = 20, VOCAB = 13, BATCH = 2, LEAVES = 12, MAX_VALUES = 16 };
 
 typedef enum {
     FILL_REAL,        // [-1, 1)
@@ -25,6 +25,7 @@ typedef struct {
     bpt_graph_t *g;
     bpt_dtype_t type;  // what ops.h calls F
     bpt_intervals_t graph;
+    int32_t d, heads;
     struct {
         bpt_value_t value;
         fill_t fill;
@@ -73,7 +74,7 @@ static bpt_xent_t loss_of(net_t *n, bpt_value_t h, bpt_value_t w, bpt_value_t bi
 
 static void differentiate(net_t *n, const char *op, bpt_value_t h, const bpt_value_t *wrt, int n_wrt) {
     bpt_value_t grads[4];
-    const bpt_value_t loss = loss_of(n, h, matrix(n, n->type, VOCAB, D), BPT_NO_VALUE).loss;
+    const bpt_value_t loss = loss_of(n, h, matrix(n, n->type, VOCAB, n->d), BPT_NO_VALUE).loss;
     if (bpt_graph_gradients(n->g, loss, wrt, n_wrt, grads) != BPT_OK) return;  // the graph remembers it
     for (int i = 0; i < n_wrt; ++i) result(n, op, grads[i]);
 }
@@ -81,7 +82,7 @@ static void differentiate(net_t *n, const char *op, bpt_value_t h, const bpt_val
 // ---- Cases
 static void build_xent(net_t *n, int variant) {
     (void)variant;
-    const bpt_value_t wrt[] = {matrix(n, n->type, ROWS, D), matrix(n, n->type, VOCAB, D), vector(n, VOCAB)};
+    const bpt_value_t wrt[] = {matrix(n, n->type, ROWS, n->d), matrix(n, n->type, VOCAB, n->d), vector(n, VOCAB)};
     const bpt_xent_t x = loss_of(n, wrt[0], wrt[1], wrt[2]);
     bpt_value_t grads[3];
     result(n, "xent", x.loss);
@@ -92,7 +93,8 @@ static void build_xent(net_t *n, int variant) {
 
 static void build_pointwise(net_t *n, int variant) {
     (void)variant;
-    const bpt_value_t wrt[] = {matrix(n, n->type, ROWS, D), matrix(n, n->type, ROWS, D)}, row = vector(n, D), scalar = vector(n, 1);
+    const bpt_value_t wrt[] = {matrix(n, n->type, ROWS, n->d), matrix(n, n->type, ROWS, n->d)}, row = vector(n, n->d),
+                      scalar = vector(n, 1);
     const bpt_value_t sum = bpt_add(n->g, bpt_mul(n->g, wrt[0], wrt[1]), bpt_scale(n->g, wrt[0], 0.5f));
     const bpt_value_t moved = bpt_mul_scalar(n->g, bpt_add_row(n->g, sum, row), scalar);
     const bpt_value_t y = bpt_dropout(n->g, bpt_relu(n->g, moved), 0.25f, random_source(n, ROWS));
@@ -103,7 +105,7 @@ static void build_pointwise(net_t *n, int variant) {
 
 static void build_matmul(net_t *n, int variant) {
     (void)variant;
-    const bpt_value_t wrt[] = {matrix(n, n->type, ROWS, FF), matrix(n, n->type, D, FF)}, bias = vector(n, D);
+    const bpt_value_t wrt[] = {matrix(n, n->type, ROWS, FF), matrix(n, n->type, n->d, FF)}, bias = vector(n, n->d);
     const bpt_value_t y = bpt_linear(n->g, wrt[0], wrt[1], bias);
     result(n, "matmul", y);
     differentiate(n, "matmul", y, wrt, 2);
@@ -111,7 +113,7 @@ static void build_matmul(net_t *n, int variant) {
 
 static void build_layernorm(net_t *n, int variant) {
     (void)variant;
-    const bpt_value_t wrt[] = {matrix(n, n->type, ROWS, D), matrix(n, BPT_F32, ROWS, D), vector(n, D), vector(n, D)};
+    const bpt_value_t wrt[] = {matrix(n, n->type, ROWS, n->d), matrix(n, BPT_F32, ROWS, n->d), vector(n, n->d), vector(n, n->d)};
     bpt_value_t low;
     const bpt_value_t y = bpt_layernorm(n->g, wrt[0], wrt[1], wrt[2], wrt[3], 0.25f, random_source(n, ROWS), n->type, &low);
     result(n, "layernorm", y);
@@ -120,7 +122,7 @@ static void build_layernorm(net_t *n, int variant) {
 
 static void build_gather(net_t *n, int variant) {
     (void)variant;
-    const bpt_value_t table = matrix(n, n->type, VOCAB, D), ids = input(n, BPT_U32, bpt_shape1(ROWS), FILL_IDS, VOCAB);
+    const bpt_value_t table = matrix(n, n->type, VOCAB, n->d), ids = input(n, BPT_U32, bpt_shape1(ROWS), FILL_IDS, VOCAB);
     const bpt_value_t y = bpt_gather(n->g, table, ids);
     result(n, "gather", y);
     differentiate(n, "gather_grad", y, &table, 1);
@@ -128,22 +130,22 @@ static void build_gather(net_t *n, int variant) {
 
 static void build_scatter(net_t *n, int variant) {
     (void)variant;
-    const bpt_value_t table = matrix(n, n->type, VOCAB, D), ids = input(n, BPT_U32, bpt_shape1(1), FILL_TARGETS, VOCAB);
-    bpt_scatter(n->g, table, matrix(n, n->type, 1, D), ids);
+    const bpt_value_t table = matrix(n, n->type, VOCAB, n->d), ids = input(n, BPT_U32, bpt_shape1(1), FILL_TARGETS, VOCAB);
+    bpt_scatter(n->g, table, matrix(n, n->type, 1, n->d), ids);
     result(n, "scatter", table);
 }
 
 static void build_rows(net_t *n, int variant) {
     (void)variant;
-    const bpt_value_t x = matrix(n, n->type, ROWS, D);
-    result(n, "add_rows", bpt_add_rows(n->g, x, matrix(n, n->type, 7, D), 3, ROWS));
+    const bpt_value_t x = matrix(n, n->type, ROWS, n->d);
+    result(n, "add_rows", bpt_add_rows(n->g, x, matrix(n, n->type, 7, n->d), 3, ROWS));
     result(n, "column_sum", bpt_column_sum(n->g, x));
-    result(n, "square_sum", bpt_square_sum(n->g, vector(n, ROWS * D)));
+    result(n, "square_sum", bpt_square_sum(n->g, vector(n, ROWS * n->d)));
 }
 
 static void build_cast(net_t *n, int variant) {
     (void)variant;
-    const bpt_value_t x = matrix(n, BPT_F32, ROWS, D);
+    const bpt_value_t x = matrix(n, BPT_F32, ROWS, n->d);
     result(n, "copy", bpt_copy(n->g, x));
     result(n, "fill", bpt_fill(n->g, n->type, bpt_shape1(ROWS), 0.5f));
     if (n->type != BPT_F32) result(n, "cast", bpt_cast(n->g, x, n->type));
@@ -152,8 +154,8 @@ static void build_cast(net_t *n, int variant) {
 static void build_adam(net_t *n, int variant) {
     const bpt_adam_attrs_t attrs = {
         .beta1 = 0.9f, .beta2 = 0.98f, .eps = 1e-8f, .weight_decay = 0.1f, .lr_scale = 1, .decoupled = variant != 0};
-    const bpt_value_t p = vector(n, ROWS * D), g = vector(n, ROWS * D), m = vector(n, ROWS * D),
-                      v = input(n, BPT_F32, bpt_shape1(ROWS * D), FILL_POSITIVE, 0), acc = vector(n, ROWS), keep = vector(n, 1);
+    const bpt_value_t p = vector(n, ROWS * n->d), g = vector(n, ROWS * n->d), m = vector(n, ROWS * n->d),
+                      v = input(n, BPT_F32, bpt_shape1(ROWS * n->d), FILL_POSITIVE, 0), acc = vector(n, ROWS), keep = vector(n, 1);
     bpt_adam(n->g, p, g, m, v, input(n, BPT_F32, bpt_shape1(8), FILL_HYPER, 0), bpt_square_sum(n->g, g), &attrs);
     bpt_accumulate(n->g, acc, vector(n, ROWS), keep);
     result(n, "adam", p);
@@ -176,8 +178,8 @@ static void build_attention(net_t *n, int variant) {
     n->graph = graphs[variant];
     const int64_t rows = BATCH * bpt_node_count(&n->graph);
     const bpt_attention_attrs_t attrs = {
-        .graph = n->graph, .batch = BATCH, .heads = 2, .head_dim = D / 2, .packed = true, .scale = 0.35f, .p = 0.25f};
-    const bpt_value_t wrt[] = {matrix(n, n->type, rows, 3 * D), matrix(n, n->type, bpt_rel_rows(&n->graph), D / 2)};
+        .graph = n->graph, .batch = BATCH, .heads = n->heads, .head_dim = n->d / n->heads, .packed = true, .scale = 0.35f, .p = 0.25f};
+    const bpt_value_t wrt[] = {matrix(n, n->type, rows, 3 * n->d), matrix(n, n->type, bpt_rel_rows(&n->graph), n->d / n->heads)};
     const bpt_attention_inputs_t in = {.q = wrt[0],
                                        .kv = wrt[0],
                                        .rel = wrt[1],
@@ -194,27 +196,30 @@ static const struct {
     const char *name;
     void (*build)(net_t *n, int variant);
     int variant;
+    bool quick;  // few kernels, which every model needs
 } cases[] = {
-    {"cast, fill, copy", build_cast, 0},
-    {"pointwise", build_pointwise, 0},
-    {"matmul", build_matmul, 0},
-    {"xent", build_xent, 0},
-    {"layernorm", build_layernorm, 0},
-    {"gather", build_gather, 0},
-    {"scatter", build_scatter, 0},
-    {"rows and sums", build_rows, 0},
-    {"attention, bpt, causal", build_attention, 0},
-    {"attention, bpt", build_attention, 1},
-    {"attention, bpt, reference rule", build_attention, 2},
-    {"attention, segtree, causal", build_attention, 3},
-    {"attention, segtree, spans read themselves", build_attention, 4},
-    {"attention, dense, causal", build_attention, 5},
-    {"attention, window", build_attention, 6},
-    {"adam", build_adam, 0},
-    {"adamw", build_adam, 1},
+    {"cast, fill, copy", build_cast, 0, false},
+    {"pointwise", build_pointwise, 0, true},
+    {"matmul", build_matmul, 0, true},
+    {"xent", build_xent, 0, false},
+    {"layernorm", build_layernorm, 0, true},
+    {"gather", build_gather, 0, true},
+    {"scatter", build_scatter, 0, false},
+    {"rows and sums", build_rows, 0, false},
+    {"attention, bpt, causal", build_attention, 0, true},
+    {"attention, bpt", build_attention, 1, false},
+    {"attention, bpt, reference rule", build_attention, 2, false},
+    {"attention, segtree, causal", build_attention, 3, false},
+    {"attention, segtree, spans read themselves", build_attention, 4, false},
+    {"attention, dense, causal", build_attention, 5, false},
+    {"attention, window", build_attention, 6, false},
+    {"adam", build_adam, 0, false},
+    {"adamw", build_adam, 1, false},
 };
 
 int cli_selftest_ops_count(void) { return (int)BPT_COUNT(cases); }
+
+bool cli_selftest_op_is_quick(int index) { return cases[index].quick; }
 
 // ---- Computing
 static float real_at(fill_t fill, uint64_t random, int64_t i) {
@@ -262,9 +267,11 @@ typedef struct {
     bpt_program_t *program;
 } side_t;
 
-static bpt_status_t compute(int index, bpt_device_t *device, bpt_dtype_t precision, side_t *side) {
+static bpt_status_t compute(int index, bpt_device_t *device, bpt_dtype_t precision, const cli_selftest_shape_t *shape, side_t *side) {
     net_t *n = &side->net;
     n->type = precision;
+    n->d = shape->d_model;
+    n->heads = shape->heads;
     BPT_TRY(bpt_graph_create(&n->g));
     cases[index].build(n, cases[index].variant);
     bpt_status_t status = bpt_graph_status(n->g);
@@ -312,14 +319,16 @@ static bpt_status_t compare_result(const side_t *wanted, const side_t *got, int 
     return status;
 }
 
-void cli_selftest_op(int index, bpt_device_t *reference, bpt_device_t *device, bpt_dtype_t precision, cli_selftest_case_t *out) {
+void cli_selftest_op(int index, bpt_device_t *reference, bpt_device_t *device, bpt_dtype_t precision, const cli_selftest_shape_t *shape,
+                     cli_selftest_case_t *out) {
     side_t wanted = {0}, got = {0};
     snprintf(out->name, sizeof out->name, "%s", cases[index].name);
-    bpt_status_t status = compute(index, reference, precision, &wanted);
-    if (status == BPT_OK) status = compute(index, device, precision, &got);
+    bpt_status_t status = compute(index, reference, precision, shape, &wanted);
+    if (status == BPT_OK) status = compute(index, device, precision, shape, &got);
     for (int i = 0; i < wanted.net.n_out && status == BPT_OK; ++i)
         status = compare_result(&wanted, &got, i, precision == BPT_F32 ? 1e-4 : 0.03, out);
     if (status != BPT_OK) snprintf(out->detail, sizeof out->detail, "%s", bpt_error_message());
+    out->status = status;
     release(&wanted);
     release(&got);
 }

@@ -6,7 +6,9 @@
 #include "tools/bpt/selftest.h"
 
 int cli_selftest_ops_count(void);
+bool cli_selftest_op_is_quick(int index);  // part of the test at a device's first use
 // Runs case `index`. Never fails: what goes wrong is in *out.
-void cli_selftest_op(int index, bpt_device_t *reference, bpt_device_t *device, bpt_dtype_t precision, cli_selftest_case_t *out);
+void cli_selftest_op(int index, bpt_device_t *reference, bpt_device_t *device, bpt_dtype_t precision, const cli_selftest_shape_t *shape,
+                     cli_selftest_case_t *out);
 
 #endif

@@ -1,8 +1,10 @@
 // Ctrl-C, SIGTERM and a closed terminal (SIGHUP, unless nohup ignores it). At first each ends the program, also where a read waits for
 // ever. A command that has something to finish says when that begins: from then on the first signal asks it to stop at the next good
-// moment, and the second ends the program.
+// moment, and one that comes at least a second later ends the program. What comes sooner is the same wish told twice: `timeout` signals
+// its child, and then the child's whole process group.
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tools/bpt/program.h"
@@ -10,14 +12,26 @@
 enum { EXIT_INTERRUPTED = 130 };
 
 volatile sig_atomic_t cli_interrupted;
-static const char *stopping;  // what the first signal says once the command polls; set before the handler is
+static const char *stopping;   // what the first signal says once the command polls; set before the handler is
+static struct timespec first;  // when it came; set before the flag, which says that it may be read
+
+static bool a_second_has_passed(void) {
+    struct timespec now;
+    if (clock_gettime(CLOCK_MONOTONIC, &now)) return true;
+    return now.tv_sec - first.tv_sec > 1 || (now.tv_sec - first.tv_sec == 1 && now.tv_nsec >= first.tv_nsec);
+}
 
 // Only async-signal-safe calls here, and errno is left as it was: the interrupted code may be about to read it.
 static void on_first_or_second(int signal_number) {
     (void)signal_number;
-    if (cli_interrupted) _exit(EXIT_INTERRUPTED);
-    cli_interrupted = 1;
     const int before = errno;
+    if (cli_interrupted) {
+        if (a_second_has_passed()) _exit(EXIT_INTERRUPTED);
+        errno = before;
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &first);
+    cli_interrupted = 1;
     if (isatty(STDERR_FILENO)) {
         const ssize_t written = write(STDERR_FILENO, stopping, strlen(stopping));
         (void)written;
@@ -50,6 +64,9 @@ static bool install(void (*handler)(int)) {
     if (!install_stack()) return false;
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART | SA_ONSTACK};
     sigemptyset(&action.sa_mask);
+    sigaddset(&action.sa_mask, SIGINT);
+    sigaddset(&action.sa_mask, SIGTERM);
+    sigaddset(&action.sa_mask, SIGHUP);
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigemptyset(&ignore.sa_mask);
     struct sigaction hangup;

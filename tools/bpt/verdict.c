@@ -7,7 +7,9 @@
 #include <time.h>
 
 #include "backends/gpu/cache.h"
+#include "backends/gpu/quirks.h"
 #include "bpt/alloc.h"
+#include "tools/bpt/drivers.h"
 
 static const char *variable(const char *name) {
     const char *value = getenv(name);
@@ -15,8 +17,13 @@ static const char *variable(const char *name) {
 }
 
 static bpt_cache_key_t key_of(const char *backend, const bpt_device_info_t *info, bpt_dtype_t precision) {
-    const char *const parts[] = {backend, info->name, info->pci, info->driver, bpt_dtype_name(precision), variable("BPT_LIMITS"), variable("BPT_DISABLE")};
-    return bpt_cache_key("verdict", parts, (int)BPT_COUNT(parts));
+    enum { FIXED = 7, MOST_VARIABLES = 8 };
+    const char *parts[FIXED + MOST_VARIABLES] = {
+        backend, info->name, info->pci, info->driver, bpt_dtype_name(precision), variable("BPT_LIMITS"), variable("BPT_DISABLE")};
+    int n = FIXED;
+    for (int i = 0; n < (int)BPT_COUNT(parts) && bpt_gpu_quirks_variable_name(i); ++i)
+        parts[n++] = cli_drivers_users_variable(bpt_gpu_quirks_variable_name(i));
+    return bpt_cache_key("verdict", parts, n);
 }
 
 void cli_verdict_remember(const char *backend, const bpt_device_info_t *info, bpt_dtype_t precision, const char *problem) {

@@ -1,0 +1,12 @@
+// The device files of GPUs, and who may open them. Knows no API.
+#ifndef BPT_GPU_NODES_H
+#define BPT_GPU_NODES_H
+
+#include "backends/backend.h"
+
+// Appends the GPUs that this user may not open, which drivers therefore pass over, each by its file and with the remedy.
+void bpt_gpu_list_forbidden(bpt_device_info_t *infos, int capacity, int *count);
+// BPT_ERR_UNAVAILABLE: "<what>; " and the first GPU that may not be opened, with the remedy, else what to install.
+bpt_status_t bpt_gpu_no_driver(const char *what, const char *install) BPT_MUST_USE;
+
+#endif
