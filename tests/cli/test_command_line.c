@@ -102,6 +102,8 @@ static void wrong_usage_is_one_sentence_and_exit_2(void **state) {
         {"devices --seed nan", "--seed needs a whole number, not 'nan'"},
         {"devices --backend cdua", "did you mean cuda?"},
         {"devices --backend", "--backend needs a value"},
+        {"devices --device ''", "--device needs a value, not an empty text"},
+        {"train --vectors= --data x", "--vectors needs a value, not an empty text"},
         {"devices --precision f64", "--precision must be f32, bf16 or f16, not 'f64'"},
         {"devices -j", "options of bpt are long"},
         {"devices -- --json", "unexpected argument '--json'"},

@@ -199,8 +199,8 @@ const cli_option_t cli_option_table[] = {
     {TEXT("grad-out", use.grad, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
      .help = "write the gradient of the mean loss as safetensors"},
 
-    {TEXT("prompt", use.prompt, "TEXT"), .fallback = "", .shown = "a line end", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
-     .help = "text to go on from (--unit ids: token numbers)"},
+    {TEXT("prompt", use.prompt, "TEXT"), .fallback = "", .empty = true, .shown = "a line end", .group = CLI_GROUP_COMMAND,
+     .commands = CLI_GENERATE, .help = "text to go on from (--unit ids: token numbers)"},
     {TEXT("prompts", use.prompts, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
      .help = "go on from every line of a file (-: standard input); prints a line of JSON for each, with prompt and text"},
     {INT("batch", use.batch, 1, 65536), .fallback = "16", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,

@@ -105,6 +105,7 @@ typedef struct {
     bool no_flag;       // only a key (found out from the data, kept in config.json)
     bool resumable;     // a resumed run may change it
     bool once;          // a resumed run does not inherit it
+    bool empty;         // CLI_TEXT: an empty text may be given; of others it is the value of a shell variable that was never set
 } cli_option_t;
 
 extern const cli_option_t cli_option_table[];
