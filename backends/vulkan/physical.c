@@ -220,7 +220,7 @@ static void describe(const bpt_vulkan_physical_t *p, bpt_device_info_t *info) {
                                 .subgroup_size = p->properties11.subgroupSize,
                                 .f16 = p->limits.f16,
                                 .usable = !*p->reason};
-    snprintf(info->name, sizeof info->name, "%s", p->properties.deviceName);
+    snprintf(info->name, sizeof info->name, "%.*s", (int)sizeof info->name - 1, p->properties.deviceName);
     if (p->on_pci)
         snprintf(info->pci, sizeof info->pci, "%04x:%02x:%02x.%x", p->pci.pciDomain & 0xffff, p->pci.pciBus & 0xff, p->pci.pciDevice & 0xff,
                  p->pci.pciFunction & 0xf);
