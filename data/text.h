@@ -34,7 +34,8 @@ bpt_status_t bpt_range_check_utf8(const bpt_range_t *range) BPT_MUST_USE;
 // Decodes one code point of valid or invalid UTF-8; returns its bytes, 0 when invalid.
 int bpt_utf8_next(const char *data, uint64_t bytes, uint32_t *code_point);
 
-// A file in blocks of whole lines, for files that need not fit in memory. *lines stays valid until the next call; *end = true: no more.
+// A file or a pipe ("-": the standard input) in blocks of whole lines, for what need not fit in memory or comes little by little: a block
+// ends when it is full, or when it has a line and nothing more is there yet. *lines stays valid until the next call; *end = true: no more.
 typedef struct bpt_text_blocks bpt_text_blocks_t;
 bpt_status_t bpt_text_blocks_open(const char *path, size_t block_bytes, bpt_text_blocks_t **out) BPT_MUST_USE;
 bpt_status_t bpt_text_blocks_next(bpt_text_blocks_t *blocks, bpt_range_t *lines, bool *end) BPT_MUST_USE;

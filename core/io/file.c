@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -113,6 +114,11 @@ bpt_status_t bpt_file_reader_open(const char *path, bpt_file_reader_t **out) {
 
 bpt_status_t bpt_file_reader_read(bpt_file_reader_t *r, void *buffer, size_t room, size_t *got) {
     return read_some(r->fd, r->path, buffer, room, got);
+}
+
+bool bpt_file_reader_ready(const bpt_file_reader_t *r) {
+    struct pollfd input = {.fd = r->fd, .events = POLLIN};
+    return poll(&input, 1, 0) != 0;  // what cannot be asked is told by the read
 }
 
 void bpt_file_reader_close(bpt_file_reader_t *r) {

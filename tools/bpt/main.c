@@ -10,6 +10,7 @@
 #include "bpt/alloc.h"
 #include "bpt/json.h"
 #include "bpt/log.h"
+#include "data/text.h"
 #include "tools/bpt/program.h"
 
 enum { EXIT_WRONG_USAGE = 2, EXIT_DEVICE_LOST = 3, EXIT_INTERRUPTED = 130 };
@@ -33,6 +34,20 @@ bpt_status_t cli_print_json(const json_t *value, int indent) {
     printf("%s\n", text);
     bpt_free(text);
     return BPT_OK;
+}
+
+bpt_status_t cli_json_set_bytes(json_t *object, const char *key, const char *data, uint64_t bytes) {
+    bpt_strbuf_t text = {0};
+    bpt_status_t status = BPT_OK;
+    for (uint64_t i = 0; i < bytes && status == BPT_OK;) {
+        uint32_t code_point;
+        const int used = bpt_utf8_next(data + i, bytes - i, &code_point);
+        status = used && code_point ? bpt_strbuf_append(&text, data + i, (size_t)used) : bpt_strbuf_append(&text, "\xEF\xBF\xBD", 3);
+        i += used ? (uint64_t)used : 1;
+    }
+    if (status == BPT_OK) status = bpt_json_set_text(object, key, text.data ? text.data : "");
+    bpt_strbuf_free(&text);
+    return status;
 }
 
 static int report(bpt_status_t status) {

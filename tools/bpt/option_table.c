@@ -218,6 +218,8 @@ const cli_option_t cli_option_table[] = {
     {BOOL("echo", use.echo), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE, .help = "print the prompt too"},
     {TEXT("logits-out", use.logits, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
      .help = "write a JSON list with the logits that each token was chosen from"},
+    {BOOL("with-input", use.with_input), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_CLASSIFY,
+     .help = "with --json: the line itself too, as text"},
 
     // ---- graph
     {CHOICE("model", model.model, bpt_model_names), .fallback = "bpt", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,

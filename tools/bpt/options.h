@@ -43,7 +43,7 @@ typedef struct {
     char *checkpoint;                                     // "", a step, "latest" or "best"
     int64_t max_tokens, top_k, batch;
     double temperature, top_p;
-    bool echo, json, man, completion;
+    bool echo, json, with_input, man, completion;
 } cli_use_options_t;
 
 typedef struct {

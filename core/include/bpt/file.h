@@ -22,6 +22,8 @@ BPT_API bpt_status_t bpt_file_read(const char *path, size_t limit, char **data, 
 typedef struct bpt_file_reader bpt_file_reader_t;
 BPT_API bpt_status_t bpt_file_reader_open(const char *path, bpt_file_reader_t **out) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_file_reader_read(bpt_file_reader_t *reader, void *buffer, size_t room, size_t *got) BPT_MUST_USE;
+// Whether a read would return at once: always so for a file, for a pipe or a terminal when something has come or its end has.
+BPT_API bool bpt_file_reader_ready(const bpt_file_reader_t *reader);
 BPT_API void bpt_file_reader_close(bpt_file_reader_t *reader);
 // Appends at the end, all or nothing: when the disk is full the file keeps its old length.
 BPT_API bpt_status_t bpt_file_append(const char *path, const void *bytes, size_t length) BPT_MUST_USE;
