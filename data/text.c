@@ -158,6 +158,8 @@ void bpt_text_blocks_close(bpt_text_blocks_t *b) {
     bpt_free(b);
 }
 
+bool bpt_text_blocks_ended(const bpt_text_blocks_t *b) { return b->at_end; }
+
 static bpt_status_t fill_block(bpt_text_blocks_t *b) {
     while (b->used < b->capacity && !b->at_end) {
         if (b->used && memrchr(b->buffer, '\n', b->used) && !bpt_file_reader_ready(b->reader)) break;

@@ -39,6 +39,7 @@ int bpt_utf8_next(const char *data, uint64_t bytes, uint32_t *code_point);
 typedef struct bpt_text_blocks bpt_text_blocks_t;
 bpt_status_t bpt_text_blocks_open(const char *path, size_t block_bytes, bpt_text_blocks_t **out) BPT_MUST_USE;
 bpt_status_t bpt_text_blocks_next(bpt_text_blocks_t *blocks, bpt_range_t *lines, bool *end) BPT_MUST_USE;
+bool bpt_text_blocks_ended(const bpt_text_blocks_t *blocks);  // the end was read already: the next call waits for nothing
 void bpt_text_blocks_close(bpt_text_blocks_t *blocks);
 
 // A token for a message: control characters and what is not UTF-8 as escapes, at most about 40 characters.

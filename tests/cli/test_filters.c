@@ -248,12 +248,209 @@ static void a_bad_line_comes_after_the_answers_to_those_before(void **state) {
     }
 }
 
+// ---- generate
+static char *generated(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *generated(const char *format, ...) {
+    char line[4096];
+    va_list args;
+    va_start(args, format);
+    const int used = snprintf(line, sizeof line, "generate %s " ON " --temperature 0 ", lm);
+    vsnprintf(line + used, sizeof line - (size_t)used, format, args);
+    va_end(args);
+    test_process_t p = test_run_line(line);
+    if (p.exit_status) fail_msg("bpt %s: exit %d: %s", line, p.exit_status, p.err);
+    free(p.err);
+    return p.out;
+}
+
+static void expect_answer(talk_t *t, const char *prompt) {
+    char line[1024], want[1024], *alone = generated("--prompt %s --max-tokens 20", prompt);
+    expect_lines(t, 1, line, sizeof line);
+    snprintf(want, sizeof want, "{\"prompt\": \"%s\", \"text\": \"%s\"}\n", prompt, alone);
+    assert_string_equal(line, want);
+    free(alone);
+}
+
+static void prompts_are_answered_as_they_come(void **state) {
+    (void)state;
+    talk_t t = talk_through_pipe(command("generate %s --prompts - --batch 3 --max-tokens 20 --temperature 0 " ON, lm));
+    char line[1024];
+    say(&t, "abc\n");
+    expect_answer(&t, "abc");
+    say(&t, "\n");
+    expect_lines(&t, 1, line, sizeof line);
+    assert_string_equal(line, "{\"prompt\": \"\", \"text\": null}\n");
+    say(&t, "abcdefgabcdefgabcdefg\nb\n\nc\nde\nef\n");
+    static const char *const prompts[] = {"abcdefgabcdefgabcdefg", "b", "", "c", "de", "ef"};
+    for (int i = 0; i < 6; ++i)
+        if (*prompts[i])
+            expect_answer(&t, prompts[i]);
+        else
+            expect_lines(&t, 1, line, sizeof line);
+    assert_int_equal(end_talk(&t), 0);
+}
+
+static void a_bad_prompt_comes_after_the_answers_to_those_before(void **state) {
+    (void)state;
+    char line[1200];
+    snprintf(line, sizeof line, "generate %s --prompts %s --unit ids --max-tokens 4 " ON, lm,
+             test_file("bad-prompts.txt", "97 98\n\n1 300\n97\n"));
+    test_process_t p = test_run_line(line);
+    int lines = 0;
+    for (const char *c = p.out; *c; ++c) lines += *c == '\n';
+    if (p.exit_status != 1 || lines != 2 || !strstr(p.err, "bad-prompts.txt: line 3: token 300 is outside the vocabulary"))
+        fail_msg("exit %d, '%s', '%s'", p.exit_status, p.out, p.err);
+    test_process_free(&p);
+}
+
+static void a_stop_text_ends_before_itself(void **state) {
+    (void)state;
+    char *all = generated("--prompt abc --max-tokens 60");
+    for (int from = 0; from < 40; from += 13)
+        for (int length = 1; length <= 5; length += 2) {
+            char stop[16] = "", line[1200], want[1200];
+            memcpy(stop, all + from, (size_t)length);
+            const int before = (int)(strstr(all, stop) - all);
+            char *one = generated("--prompt abc --max-tokens 60 --stop ZZ --stop %s", stop);
+            if (strncmp(one, all, (size_t)before) || one[before]) fail_msg("stop '%s': '%s' of '%s'", stop, one, all);
+            free(one);
+            snprintf(line, sizeof line, "generate %s --prompts %s --temperature 0 --max-tokens 60 --stop %s " ON, lm,
+                     test_file("prompt.txt", "abc\n"), stop);
+            snprintf(want, sizeof want, "{\"prompt\": \"abc\", \"text\": \"%.*s\"}\n", before, all);
+            test_process_t p = test_run_line(line);
+            assert_string_equal(p.out, want);
+            test_process_free(&p);
+        }
+    // What may begin a stop text is held back, and printed when the text ends without it.
+    char almost[16] = "";
+    memcpy(almost, all + 57, 3);
+    char *one = generated("--prompt abc --max-tokens 60 --stop %sZ", almost);
+    assert_string_equal(one, all);
+    free(one);
+    free(all);
+}
+
+static void unknown_words_of_a_prompt_are_remarked_on(void **state) {
+    (void)state;
+    char line[1200];
+    snprintf(line, sizeof line, "generate %s --prompt 'fine quux play <unk> zork' --max-tokens 2 --backend cpu", words);
+    test_process_t p = test_run_line(line);
+    assert_int_equal(p.exit_status, 0);
+    if (!strstr(p.err, "--prompt: line 1: not in the vocabulary, read as <unk>: 'quux', 'zork'\n")) fail_msg("'%s'", p.err);
+    test_process_free(&p);
+}
+
+// ---- generate --interactive
+
+// Each answer is what --prompt gives for the whole text so far, as it stands on the screen.
+static void a_conversation_goes_on_from_its_text(void **state) {
+    (void)state;
+    char text[4096] = "", line[4096];
+    talk_t t = talk_through_pipe(command("generate %s --interactive --max-tokens 12 --temperature 0 " ON, lm));
+    static const char *const typed[] = {"abc", "bcd", "", "abcdefg"};
+    for (int i = 0; i < 4; ++i) {
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i && *typed[i] ? "\n" : "", typed[i]);
+        say(&t, typed[i]);
+        say(&t, "\n");
+        char *want = generated("--max-tokens 12 '--prompt=%s'", text);
+        expect_lines(&t, 1, line, sizeof line);
+        if (strncmp(line, want, strlen(want)) || strcmp(line + strlen(want), "\n"))
+            fail_msg("after '%s': '%s', not '%s'", text, line, want);
+        strcat(text, want);
+        free(want);
+    }
+    say(&t, "/reset\nabc\n");
+    char *want = generated("--max-tokens 12 --prompt abc");
+    expect_lines(&t, 1, line, sizeof line);
+    assert_memory_equal(line, want, strlen(want));
+    free(want);
+    say(&t, "/quit\n");
+    assert_int_equal(end_talk(&t), 0);
+}
+
+// A stop text is no part of what the next line goes on from.
+static void a_stop_text_is_forgotten_in_a_conversation(void **state) {
+    (void)state;
+    char line[4096], text[4096], stop[4] = "", *all = generated("--prompt abc --max-tokens 40");
+    memcpy(stop, all + 20, 3);
+    const int before = (int)(strstr(all, stop) - all);
+    snprintf(line, sizeof line, "generate %s --interactive --max-tokens 40 --temperature 0 --stop %s " ON, lm, stop);
+    talk_t t = talk_through_pipe(line);
+    say(&t, "abc\n");
+    expect_lines(&t, 1, line, sizeof line);
+    assert_int_equal(strlen(line), before + 1);
+    assert_memory_equal(line, all, before);
+    snprintf(text, sizeof text, "abc%.*s\ngfe", before, all);
+    char *want = generated("'--prompt=%s' --max-tokens 40 --stop %s", text, stop);
+    say(&t, "gfe\n");
+    expect_lines(&t, 1, line, sizeof line);
+    assert_int_equal(strlen(line), strlen(want) + 1);
+    assert_memory_equal(line, want, strlen(want));
+    assert_int_equal(end_talk(&t), 0);
+    free(all), free(want);
+}
+
+// 32 tokens are full after 10 typed and 22 chosen ones; with the next one the last 16 are what the model sees.
+static void a_full_context_forgets_its_older_half(void **state) {
+    (void)state;
+    char line[4096], text[4096];
+    talk_t t = talk_through_pipe(command("generate %s --interactive --context 32 --max-tokens 30 --temperature 0 " ON, lm));
+    say(&t, "abcdefgabc\n");
+    expect_lines(&t, 1, line, sizeof line);
+    char *first = generated("--prompt abcdefgabc --max-tokens 23");
+    snprintf(text, sizeof text, "abcdefgabc%s", first);
+    char *then = generated("'--prompt=%s' --max-tokens 7", text + strlen(text) - 16);
+    snprintf(text, sizeof text, "%s%s\n", first, then);
+    assert_string_equal(line, text);
+    free(first), free(then);
+    say(&t, "abcdefgabcdefgabcdefg\n");  // a line of more than half
+    close(t.to);
+    t.to = -1;
+    assert_int_equal(end_talk(&t), 1);
+}
+
+static void ctrl_c_ends_the_answer_and_ctrl_d_the_conversation(void **state) {
+    (void)state;
+    static const char *const libraries[] = {"none", ""};  // "": GNU readline or libedit, where one is installed
+    for (int i = 0; i < 2; ++i) {
+        char line[4096];
+        setenv("BPT_READLINE", libraries[i], 1);
+        talk_t t =
+            talk_through_terminal(command("generate %s --interactive --max-tokens 100000000 --temperature 0 --stop Z " ON, lm), true);
+        say(&t, "abc\n");
+        for (int bytes = 0; bytes < 200;) {  // an answer without end
+            struct pollfd ready = {.fd = t.from, .events = POLLIN};
+            assert_int_equal(poll(&ready, 1, PATIENCE_MS), 1);
+            const ssize_t got = read(t.from, line, sizeof line);
+            assert_true(got > 0);
+            bytes += (int)got;
+        }
+        say(&t, "\003");
+        do expect_lines(&t, 1, line, sizeof line);  // what was left of the answer ends with a line end
+        while (t.length);
+        say(&t, "/reset\n");
+        say(&t, "\004");
+        char rest;
+        assert_int_equal(read(t.from, &rest, 1), 0);
+        assert_int_equal(end_talk(&t), 0);
+    }
+    unsetenv("BPT_READLINE");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_line_of_a_pipe_is_answered_before_the_next_one),
         cmocka_unit_test(a_fifo_and_a_terminal_are_answered_at_once_too),
         cmocka_unit_test(lines_keep_their_places),
         cmocka_unit_test(a_bad_line_comes_after_the_answers_to_those_before),
+        cmocka_unit_test(prompts_are_answered_as_they_come),
+        cmocka_unit_test(a_bad_prompt_comes_after_the_answers_to_those_before),
+        cmocka_unit_test(a_stop_text_ends_before_itself),
+        cmocka_unit_test(unknown_words_of_a_prompt_are_remarked_on),
+        cmocka_unit_test(a_conversation_goes_on_from_its_text),
+        cmocka_unit_test(a_stop_text_is_forgotten_in_a_conversation),
+        cmocka_unit_test(a_full_context_forgets_its_older_half),
+        cmocka_unit_test(ctrl_c_ends_the_answer_and_ctrl_d_the_conversation),
     };
     return cmocka_run_group_tests(tests, train_models, NULL);
 }

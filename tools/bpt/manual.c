@@ -103,6 +103,7 @@ static const struct {
     {"BPT_ONEDNN", "oneDNN library of the cpu backend, none for products by OpenBLAS alone"},
     {"OMP_NUM_THREADS", "threads of the cpu backend without --threads"},
     {"OCL_ICD_VENDORS, VK_DRIVER_FILES", "the loaders' own: which drivers there are"},
+    {"BPT_READLINE", "another library for editing typed lines than libreadline.so.8 or libedit.so.2; none: plain reading"},
     {"NO_COLOR", "no colours, also on a terminal"},
 };
 

@@ -136,6 +136,7 @@ static bpt_status_t write_key(json_t *object, const cli_options_t *o, const cli_
                                              : bpt_json_set_real(object, key, *(const double *)field);
     case CLI_INT: return bpt_json_set_int(object, key, option->size == sizeof(int64_t) ? *(const int64_t *)field : *(const int32_t *)field);
     case CLI_TEXT:
+    case CLI_TEXTS:
     case CLI_CHOICE:
         status = cli_option_text(o, option, &text);
         if (status == BPT_OK) status = bpt_json_set_text(object, key, text.data ? text.data : "");
