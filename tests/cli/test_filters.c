@@ -340,6 +340,25 @@ static void unknown_words_of_a_prompt_are_remarked_on(void **state) {
     test_process_free(&p);
 }
 
+// A training whose log nobody reads any more goes on and saves; a text that nobody reads any more ends.
+static void a_closed_pipe_ends_a_text_but_no_training(void **state) {
+    (void)state;
+    char line[2048], run_path[600], latest[700];
+    snprintf(run_path, sizeof run_path, "%s", test_path("unread"));
+    snprintf(line, sizeof line,
+             "{ { \"$BPT_PROGRAM\" train --data %s --out %s --layers 1 --d-model 16 --heads 2 --context 32 --batch-tokens 128 --steps 30 "
+             "--log-every 1 --backend cpu 2>&1; echo $? >&3; } | true; } 3>&1 | grep -qx 0",
+             test_path("text.txt"), run_path);
+    if (system(line)) fail_msg("%s", line);
+    snprintf(latest, sizeof latest, "%s/checkpoints/step-30/model.safetensors", run_path);
+    assert_int_equal(access(latest, R_OK), 0);
+    snprintf(line, sizeof line,
+             "{ { \"$BPT_PROGRAM\" generate %s --max-tokens 60000000 " ON
+             " 2>&1; echo $? >&3; } | head -c 10 | wc -c >&3; } 3>&1 | tr '\\n' ' ' | grep -q '10 141\\|141 10'",
+             lm);
+    if (system(line)) fail_msg("%s", line);
+}
+
 // ---- generate --interactive
 
 // Each answer is what --prompt gives for the whole text so far, as it stands on the screen.
@@ -447,6 +466,7 @@ int main(void) {
         cmocka_unit_test(a_bad_prompt_comes_after_the_answers_to_those_before),
         cmocka_unit_test(a_stop_text_ends_before_itself),
         cmocka_unit_test(unknown_words_of_a_prompt_are_remarked_on),
+        cmocka_unit_test(a_closed_pipe_ends_a_text_but_no_training),
         cmocka_unit_test(a_conversation_goes_on_from_its_text),
         cmocka_unit_test(a_stop_text_is_forgotten_in_a_conversation),
         cmocka_unit_test(a_full_context_forgets_its_older_half),

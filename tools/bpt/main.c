@@ -1,7 +1,9 @@
 // The program `bpt`: finds the command, parses its options, runs it, reports its error once and turns it into an exit status:
-// 0 success, 1 failure, 2 wrong usage, 3 a GPU was lost, 130 after Ctrl-C. Knows what commands are, not what they do.
+// 0 success, 1 failure, 2 wrong usage, 3 a GPU was lost, 130 after Ctrl-C; SIGPIPE ends it where nobody reads its output any more. Knows
+// what commands are, not what they do.
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -20,11 +22,17 @@ int cli_columns(int fd, int fallback) {
     return isatty(fd) && !ioctl(fd, TIOCGWINSZ, &size) && size.ws_col > 20 ? size.ws_col : fallback;
 }
 
+// Whether output was lost because nobody reads the pipe any more, as behind `| head`.
+static bool reader_has_gone(void) {
+    struct pollfd output = {.fd = STDOUT_FILENO};
+    return ferror(stdout) && poll(&output, 1, 0) == 1 && (output.revents & POLLERR);
+}
+
 bpt_status_t cli_flush_output(void) {
     errno = 0;
-    const bool lost_before = ferror(stdout) != 0;
+    const bool lost_before = ferror(stdout) != 0;  // its errno is forgotten
     if (fflush(stdout) == 0 && !lost_before) return BPT_OK;
-    if (errno == EPIPE) return bpt_fail(BPT_ERR_IO, "cannot write to standard output: its reader has gone");
+    if (reader_has_gone()) return bpt_fail(BPT_ERR_IO, "cannot write to standard output: its reader has gone");
     return bpt_fail(BPT_ERR_IO, "cannot write to standard output%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
 }
 
@@ -50,8 +58,16 @@ bpt_status_t cli_json_set_bytes(json_t *object, const char *key, const char *dat
     return status;
 }
 
+// As other filters end whose reader has seen enough: without a word, by the signal that was held off until all was put away.
+static void end_by_sigpipe(void) {
+    struct sigaction usual = {.sa_handler = SIG_DFL};
+    sigemptyset(&usual.sa_mask);
+    if (!sigaction(SIGPIPE, &usual, NULL)) raise(SIGPIPE);
+}
+
 static int report(bpt_status_t status) {
     if (status == BPT_OK) return EXIT_SUCCESS;
+    if (status == BPT_ERR_IO && reader_has_gone()) end_by_sigpipe();
     const bool coloured = bpt_log_colour(STDERR_FILENO);
     const char *text = *bpt_error_message() ? bpt_error_message() : bpt_status_name(status);
     if (status == BPT_ERR_INTERRUPTED) {
