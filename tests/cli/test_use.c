@@ -332,13 +332,15 @@ static void the_doctor_finds_the_reference_healthy(void **state) {
 // ---- What cannot be done
 static void misuse_is_one_sentence(void **state) {
     (void)state;
-    char no_labels[512], empty[512], ids[512], nul[512], id_examples[512], blank[512];
+    char no_labels[512], empty[512], ids[512], nul[512], id_examples[512], blank[512], exported[512];
     snprintf(blank, sizeof blank, "%s", test_file("blank.txt", "abc\n\nabc\n"));
     snprintf(no_labels, sizeof no_labels, "%s", test_file("no-labels.tsv", "good\tfine play\njust text\n"));
     snprintf(empty, sizeof empty, "%s", test_file("empty.txt", ""));
     snprintf(ids, sizeof ids, "%s", test_file("ids.txt", "1 2 3\n4 999 5\n"));
     snprintf(nul, sizeof nul, "%s", test_file("other-label.tsv", "ugly\tfine play\n"));
     snprintf(id_examples, sizeof id_examples, "%s", test_file("id-examples.tsv", "good\t1 2\nbad\t3 999999\n"));
+    snprintf(exported, sizeof exported, "%s", test_path("exported.safetensors"));
+    run("export %s --out %s " ON, lm, exported);
     setenv("BPT_CUDA_LIBRARY", "/nonexistent/libcuda.so.1", 1);
     const struct {
         const char *format, *run, *file;
@@ -389,6 +391,7 @@ static void misuse_is_one_sentence(void **state) {
         {"export %s --out %s", lm, "/nowhere/model.safetensors", 1, "/nowhere"},
         {"import %s --out %s", "/nowhere/model.safetensors", "x", 1, "/nowhere/model.safetensors"},
         {"import %s --out %s", text, "x", 1, "text.txt"},
+        {"import %s --out %s", exported, lm, 2, "/lm already holds a run, and bpt import makes a new one; name another folder in --out"},
         {"import %s --out %s", empty, "x", 1, "empty.txt"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {

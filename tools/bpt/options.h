@@ -168,6 +168,8 @@ bpt_status_t cli_parse_list(const char *text, const char *where, int64_t min, in
 // Applies the keys of a JSON file that holds one object. Strict: an unknown key is an error with a suggestion; otherwise
 // (files written by the program, perhaps by a later version) a warning.
 bpt_status_t cli_options_from_file(cli_options_t *o, const char *path, cli_source_t source, bool strict) BPT_MUST_USE;
+// Sets the key of one option to its value, as a number, a boolean or a text.
+bpt_status_t cli_option_to_json(const cli_options_t *o, const cli_option_t *option, json_t *object) BPT_MUST_USE;
 // The resolved configuration: every key that the command knows, defaults included. *out is released with json_decref.
 bpt_status_t cli_options_to_json(const cli_options_t *o, json_t **out) BPT_MUST_USE;
 // Takes over the values of the run whose config.json is at `path`, and checks that no option given here changes what a
@@ -188,6 +190,8 @@ typedef struct {
 } cli_preset_t;
 extern const cli_preset_t cli_presets[];  // ends with a NULL name
 bpt_status_t cli_preset_apply(cli_options_t *o, const char *name) BPT_MUST_USE;
+// Its settings as keys of a config file.
+bpt_status_t cli_preset_to_json(const cli_preset_t *preset, json_t *object) BPT_MUST_USE;
 
 // ---- Suggestions (suggest.c) ----------------------------------------------------------------------------------------------
 // Collects the candidate that is nearest to a misspelt word.

@@ -123,7 +123,7 @@ done:
     return !strict && status == BPT_ERR_USAGE ? BPT_ERR_INPUT : status;
 }
 
-static bpt_status_t write_key(json_t *object, const cli_options_t *o, const cli_option_t *option) {
+bpt_status_t cli_option_to_json(const cli_options_t *o, const cli_option_t *option, json_t *object) {
     char key[MAX_KEY];
     key_of(option, key);
     const void *field = (const char *)o + option->offset;
@@ -151,7 +151,8 @@ bpt_status_t cli_options_to_json(const cli_options_t *o, json_t **out) {
     if (!object) return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the configuration");
     bpt_status_t status = BPT_OK;
     for (int i = 0; i < cli_option_count && status == BPT_OK; ++i)
-        if (cli_option_table[i].key && (cli_option_table[i].commands & o->command)) status = write_key(object, o, &cli_option_table[i]);
+        if (cli_option_table[i].key && (cli_option_table[i].commands & o->command))
+            status = cli_option_to_json(o, &cli_option_table[i], object);
     if (status == BPT_OK)
         *out = object;
     else
