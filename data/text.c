@@ -71,7 +71,7 @@ static void skip(bpt_range_t *rest, uint64_t bytes) {
 }
 
 bool bpt_range_next_line(bpt_range_t *rest, bpt_range_t *line) {
-    if (rest->offset == 0 && rest->bytes >= 3 && !memcmp(rest->data, "\xEF\xBB\xBF", 3)) skip(rest, 3);
+    if (rest->offset == 0) skip(rest, bpt_byte_order_mark(rest->data, rest->bytes));
     if (rest->bytes == 0) return false;
     const char *newline = memchr(rest->data, '\n', rest->bytes);
     const uint64_t length = newline ? (uint64_t)(newline - rest->data) : rest->bytes;

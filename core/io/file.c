@@ -84,6 +84,8 @@ bpt_status_t bpt_file_read(const char *path, size_t limit, char **data, size_t *
     return status;
 }
 
+size_t bpt_byte_order_mark(const char *text, uint64_t length) { return length >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3) ? 3 : 0; }
+
 struct bpt_file_reader {
     int fd;
     char *path;

@@ -338,6 +338,15 @@ static void unknown_words_of_a_prompt_are_remarked_on(void **state) {
     assert_int_equal(p.exit_status, 0);
     if (!strstr(p.err, "--prompt: line 1: not in the vocabulary, read as <unk>: 'quux', 'zork'\n")) fail_msg("'%s'", p.err);
     test_process_free(&p);
+    // A byte order mark is no part of the first word.
+    snprintf(line, sizeof line, "generate %s --prompts %s --max-tokens 2 --backend cpu", words,
+             test_file("marked.txt", "\xEF\xBB\xBF"
+                                     "fine play\nquux\n"));
+    p = test_run_line(line);
+    assert_int_equal(p.exit_status, 0);
+    if (!strstr(p.err, "marked.txt: line 2: not in the vocabulary, read as <unk>: 'quux'\n") || strstr(p.err, "line 1"))
+        fail_msg("'%s'", p.err);
+    test_process_free(&p);
 }
 
 // A training whose log nobody reads any more goes on and saves; a text that nobody reads any more ends.

@@ -38,14 +38,16 @@ void cli_writer_close(cli_writer_t *w) {
 // ---- Tokens of a text
 
 static bpt_status_t list_unknown(const bpt_vocab_t *vocab, bpt_range_t text, bpt_strbuf_t *list, int *count) {
+    bpt_range_t line;
     uint32_t unknown, id;
     size_t bytes;
     if (!bpt_vocab_find(vocab, "<unk>", 5, &unknown)) return BPT_OK;
-    for (const char *word; (word = bpt_next_token(&text, &bytes));) {
-        BPT_TRY(bpt_vocab_encode_word(vocab, &text, word, bytes, &id));
-        if (id != unknown || (bytes == 5 && !memcmp(word, "<unk>", 5)) || ++*count > MAX_REMARKED) continue;
-        BPT_TRY(bpt_strbuf_printf(list, "%s'%s'", *count > 1 ? ", " : "", bpt_show(word, bytes).text));
-    }
+    while (bpt_range_next_line(&text, &line))
+        for (const char *word; (word = bpt_next_token(&line, &bytes));) {
+            BPT_TRY(bpt_vocab_encode_word(vocab, &line, word, bytes, &id));
+            if (id != unknown || (bytes == 5 && !memcmp(word, "<unk>", 5)) || ++*count > MAX_REMARKED) continue;
+            BPT_TRY(bpt_strbuf_printf(list, "%s'%s'", *count > 1 ? ", " : "", bpt_show(word, bytes).text));
+        }
     return BPT_OK;
 }
 
