@@ -128,10 +128,34 @@ static void expect_lines(talk_t *t, int wanted, char *out, size_t bytes) {
     }
 }
 
+static void wait_for(int fd, const char *what) {
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    if (poll(&ready, 1, PATIENCE_MS) != 1) fail_msg("%s did not come", what);
+}
+
+// Until the terminal shows a prompt. A key that comes while no line is being read may mean something else.
+static void expect_prompt(const talk_t *t) {
+    char text[4096];
+    size_t length = 0;
+    while (length < 2 || memcmp(text + length - 2, "> ", 2)) {
+        wait_for(t->to, "a prompt");
+        const ssize_t got = read(t->to, text + length, sizeof text - length);
+        assert_true(got > 0);
+        length += (size_t)got;
+    }
+}
+
+static void expect_end(const talk_t *t) {
+    char rest;
+    wait_for(t->from, "the end");
+    assert_int_equal(read(t->from, &rest, 1), 0);
+}
+
 // The exit status after the end of its input; there must be no more output than was looked at.
 static int end_talk(talk_t *t) {
     int status;
     close(t->to);
+    wait_for(t->from, "the end");
     const ssize_t got = read(t->from, t->text, sizeof t->text);
     if (got != 0 || t->length) fail_msg("unexpected: '%.*s'", (int)(got > 0 ? got : (ssize_t)t->length), t->text);
     close(t->from);
@@ -197,8 +221,7 @@ static void a_fifo_and_a_terminal_are_answered_at_once_too(void **state) {
     say(&t, "fine play\n");
     expect_label(&t, "good");
     say(&t, "\004");  // Ctrl-D
-    char rest;
-    assert_int_equal(read(t.from, &rest, 1), 0);
+    expect_end(&t);
     assert_int_equal(end_talk(&t), 0);
 }
 
@@ -445,21 +468,25 @@ static void ctrl_c_ends_the_answer_and_ctrl_d_the_conversation(void **state) {
         setenv("BPT_READLINE", libraries[i], 1);
         talk_t t =
             talk_through_terminal(command("generate %s --interactive --max-tokens 100000000 --temperature 0 --stop Z " ON, lm), true);
+        expect_prompt(&t);
         say(&t, "abc\n");
         for (int bytes = 0; bytes < 200;) {  // an answer without end
-            struct pollfd ready = {.fd = t.from, .events = POLLIN};
-            assert_int_equal(poll(&ready, 1, PATIENCE_MS), 1);
+            wait_for(t.from, "an answer");
             const ssize_t got = read(t.from, line, sizeof line);
             assert_true(got > 0);
             bytes += (int)got;
         }
         say(&t, "\003");
-        do expect_lines(&t, 1, line, sizeof line);  // what was left of the answer ends with a line end
-        while (t.length);
+        for (ssize_t got = 1; line[got - 1] != '\n';) {  // what was left of the answer
+            wait_for(t.from, "the end of the answer");
+            got = read(t.from, line, sizeof line);
+            assert_true(got > 0);
+        }
+        expect_prompt(&t);
         say(&t, "/reset\n");
+        expect_prompt(&t);
         say(&t, "\004");
-        char rest;
-        assert_int_equal(read(t.from, &rest, 1), 0);
+        expect_end(&t);
         assert_int_equal(end_talk(&t), 0);
     }
     unsetenv("BPT_READLINE");
