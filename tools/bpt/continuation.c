@@ -72,7 +72,11 @@ bpt_status_t cli_writer_encode(const cli_writer_t *w, const bpt_range_t *text, u
     bpt_status_t status = *count ? bpt_alloc(*count, sizeof **ids, ids) : BPT_OK;
     if (status == BPT_OK) bpt_ids_copy(&encoded, 0, *count, *ids);
     bpt_ids_free(&encoded);
-    return status == BPT_OK && bpt_vocab_unit(vocab) == BPT_UNIT_WORD ? remark_unknown(vocab, text) : status;
+    if (status == BPT_OK && bpt_vocab_unit(vocab) == BPT_UNIT_WORD) status = remark_unknown(vocab, text);
+    if (status == BPT_OK) return BPT_OK;
+    bpt_free(*ids);
+    *ids = NULL;
+    return status;
 }
 
 // ---- One text

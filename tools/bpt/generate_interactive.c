@@ -133,7 +133,7 @@ static bpt_status_t answer(talk_t *t) {
 
 // ---- What is typed
 static const char help[] = "A line continues the text so far and the model goes on from it; an empty line lets it go on.\n"
-                           "/reset  forget the text    /quit  end    /help  this; a line that begins with // is text that begins with /\n"
+                           "/reset forgets the text, /quit ends, /help says this; //x is a line of text that begins with /x.\n"
                            "Ctrl-C ends an answer, Ctrl-D the program.\n";
 
 static bpt_status_t say(talk_t *t, bpt_range_t line) {

@@ -35,12 +35,7 @@ struct cli_typed_lines {
 
 // ---- The library
 
-static bool open_editor(editor_t *e) {
-    static const char *const names[] = {"libreadline.so.8", "libedit.so.2", NULL};
-    const char *own = getenv("BPT_READLINE");
-    void *library = own && *own ? dlopen(own, RTLD_NOW | RTLD_LOCAL) : NULL;
-    for (int i = 0; !library && !(own && *own) && names[i]; ++i) library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    if (!library) return false;
+static bool bind_editor(void *library, editor_t *e) {
     *(void **)&e->install = dlsym(library, "rl_callback_handler_install");
     *(void **)&e->remove = dlsym(library, "rl_callback_handler_remove");
     *(void **)&e->read_char = dlsym(library, "rl_callback_read_char");
@@ -57,13 +52,28 @@ static bool open_editor(editor_t *e) {
     return true;
 }
 
+// *found: whether there is an editor. One that was asked for must be there.
+static bpt_status_t open_editor(editor_t *e, bool *found) {
+    static const char *const names[] = {"libreadline.so.8", "libedit.so.2", NULL};
+    const char *own = getenv("BPT_READLINE");
+    *found = false;
+    if (own && !strcmp(own, "none")) return BPT_OK;
+    const char *const asked[] = {own, NULL};
+    for (const char *const *name = own && *own ? asked : names; *name && !*found; ++name) {
+        void *library = dlopen(*name, RTLD_NOW | RTLD_LOCAL);
+        *found = library && bind_editor(library, e);
+    }
+    if (*found || !own || !*own) return BPT_OK;
+    return bpt_fail(BPT_ERR_UNAVAILABLE, "BPT_READLINE: %s is no library for editing lines; give another one, or none", own);
+}
+
 bpt_status_t cli_typed_lines_open(volatile sig_atomic_t *interrupted, cli_typed_lines_t **out) {
     cli_typed_lines_t *l;
     BPT_TRY(bpt_alloc(1, sizeof *l, &l));
     l->interrupted = interrupted;
     l->by_hand = isatty(STDIN_FILENO) != 0;
-    l->edited = l->by_hand && isatty(STDERR_FILENO) && open_editor(&l->editor);
-    const bpt_status_t status = l->edited ? BPT_OK : bpt_text_blocks_open("-", BLOCK_BYTES, &l->blocks);
+    bpt_status_t status = l->by_hand && isatty(STDERR_FILENO) ? open_editor(&l->editor, &l->edited) : BPT_OK;
+    if (status == BPT_OK && !l->edited) status = bpt_text_blocks_open("-", BLOCK_BYTES, &l->blocks);
     if (status == BPT_OK)
         *out = l;
     else
