@@ -86,6 +86,7 @@ bpt_status_t bpt_file_read(const char *path, size_t limit, char **data, size_t *
 
 size_t bpt_byte_order_mark(const char *text, uint64_t length) { return length >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3) ? 3 : 0; }
 
+enum { PIPE_BYTES = 1 << 20 };
 struct bpt_file_reader {
     int fd;
     char *path;
@@ -105,6 +106,7 @@ bpt_status_t bpt_file_reader_open(const char *path, bpt_file_reader_t **out) {
     BPT_TRY(bpt_alloc(1, sizeof *r, &r));
     r->fd = open(path, O_RDONLY | O_CLOEXEC);
     bpt_status_t status = r->fd < 0 ? bpt_fail_path("open", path, errno) : refuse_endless(r->fd, path);
+    if (status == BPT_OK) fcntl(r->fd, F_SETPIPE_SZ, PIPE_BYTES);  // lets its writer run ahead; what is no pipe, or may not, stays as it is
     if (status == BPT_OK) status = bpt_strdup(path, &r->path);
     if (status != BPT_OK) {
         bpt_file_reader_close(r);

@@ -176,7 +176,7 @@ const cli_command_t cli_command_classify = {
         "tree in brackets, whose labels are not looked at. Prints label and probability, or with --json one object a line with label, "
         "probabilities and logits. Line N of the output belongs to line N of the input and is there as soon as the line has come; a blank "
         "line has a blank one, with --json {\"label\": null}. A line that cannot be read ends the program, after the answers to those "
-        "before.",
+        "before. Lines that are there already go through the model together; which ones did can change the last digits of a probability.",
     .examples = "  bpt classify run reviews.txt\n  echo 'a moving and funny film' | bpt classify run --json\n  tail -f log.txt | bpt "
                 "classify run --json --with-input | jq -r "
                 "'select(.label == \"bad\").text'\n",
