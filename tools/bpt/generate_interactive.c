@@ -132,9 +132,12 @@ static bpt_status_t answer(talk_t *t) {
 }
 
 // ---- What is typed
-static const char help[] = "A line continues the text so far and the model goes on from it; an empty line lets it go on.\n"
-                           "/reset forgets the text, /quit ends, /help says this; //x is a line of text that begins with /x.\n"
-                           "Ctrl-C ends an answer, Ctrl-D the program.\n";
+static const char help[] = "A line continues the text so far, and the model goes on from it.\n"
+                           "An empty line lets it go on without one.\n"
+                           "/reset  forgets the text\n"
+                           "/quit   ends, as Ctrl-D does; Ctrl-C ends an answer\n"
+                           "/help   says this\n"
+                           "//x     is a line of text that begins with /x\n";
 
 static bpt_status_t say(talk_t *t, bpt_range_t line) {
     bpt_strbuf_clear(&t->text.text);
