@@ -151,7 +151,7 @@ static bpt_status_t make_room(bpt_decoder_t *d, int64_t length) {
     decode_shape_t larger = d->shape;
     struct bpt_buffer *cache = NULL;
     int64_t room = d->shape.room;
-    while (room < length) room *= 2;
+    while (room < length + length / 4) room *= 2;  // what follows a prompt finds room too
     bpt_decode_lay_out(&larger, least(room, d->capacity));
     BPT_TRY(bpt_decode_cache_create(d->device, &larger, &cache));
     const bpt_status_t status = bpt_decode_cache_move(d->workspace, &d->shape, d->states[DECODE_CACHE], &larger, cache, d->length);
