@@ -231,12 +231,22 @@ static bpt_status_t read_example(void *reader, const bpt_range_t *where, const w
     return BPT_OK;
 }
 
+bpt_status_t bpt_examples_add(const bpt_range_t *text, const bpt_examples_options_t *options, const bpt_vocab_t *vocab,
+                              const bpt_labels_t *labels, bpt_examples_t *examples) {
+    const uint64_t count = examples->count;
+    reader_t r = {.options = options, .vocab = vocab, .labels = labels, .out = examples, .visit = read_example};
+    if (!examples->offsets) BPT_TRY(bpt_alloc(1, sizeof *examples->offsets, &examples->offsets));
+    const bpt_status_t status = parse(&r, text);
+    if (status == BPT_OK) return BPT_OK;
+    examples->count = count;
+    examples->n_tokens = examples->offsets[count];
+    return status;
+}
+
 bpt_status_t bpt_examples_read(const bpt_range_t *text, const bpt_examples_options_t *options, const bpt_vocab_t *vocab,
                                const bpt_labels_t *labels, bpt_examples_t *out) {
     *out = (bpt_examples_t){0};
-    reader_t r = {.options = options, .vocab = vocab, .labels = labels, .out = out, .visit = read_example};
-    bpt_status_t status = bpt_alloc(1, sizeof *out->offsets, &out->offsets);
-    if (status == BPT_OK) status = parse(&r, text);
+    bpt_status_t status = bpt_examples_add(text, options, vocab, labels, out);
     if (status == BPT_OK && out->count == 0) status = bpt_fail(BPT_ERR_INPUT, "%s: no example in it", text->path);
     if (status != BPT_OK) bpt_examples_free(out);
     return status;

@@ -42,5 +42,8 @@ void bpt_labels_freeze(bpt_labels_t *labels);
 // Second pass. BPT_ERR_INPUT with file and line: a missing or unknown label, an empty text, broken brackets, an unknown word.
 bpt_status_t bpt_examples_read(const bpt_range_t *text, const bpt_examples_options_t *options, const bpt_vocab_t *vocab,
                                const bpt_labels_t *labels, bpt_examples_t *out) BPT_MUST_USE;
+// Adds those of more text to what is there (at first {0}); when it fails, nothing is added.
+bpt_status_t bpt_examples_add(const bpt_range_t *text, const bpt_examples_options_t *options, const bpt_vocab_t *vocab,
+                              const bpt_labels_t *labels, bpt_examples_t *examples) BPT_MUST_USE;
 
 #endif

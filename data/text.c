@@ -16,10 +16,17 @@ struct bpt_text {
     uint64_t bytes;
 };
 
+// Opens a path for reading, "-" as the standard input; *name is what messages call it.
+static bpt_status_t open_named(const char *path, char **name, bpt_file_reader_t **reader) {
+    const bool standard_input = !strcmp(path, "-");
+    BPT_TRY(bpt_strdup(standard_input ? "standard input" : path, name));
+    return bpt_file_reader_open(standard_input ? "/dev/stdin" : path, reader);
+}
+
 static bpt_status_t read_file(const char *path, bpt_text_t *text) {
     bpt_file_reader_t *reader;
     bpt_status_t status;
-    BPT_TRY(bpt_file_reader_open(path, &reader));
+    BPT_TRY(open_named(path, &text->path, &reader));
     for (size_t got = 1; got;) {
         char *at;
         size_t room;
@@ -33,30 +40,17 @@ done:
     return status;
 }
 
-bpt_status_t bpt_text_open_any(const char *path, bpt_text_t **out) {
-    const bool standard_input = !strcmp(path, "-");
+bpt_status_t bpt_text_open(const char *path, bpt_text_t **out) {
     bpt_text_t *text;
     BPT_TRY(bpt_alloc(1, sizeof *text, &text));
-    bpt_status_t status = bpt_strdup(standard_input ? "standard input" : path, &text->path);
-    if (status == BPT_OK) status = read_file(standard_input ? "/dev/stdin" : path, text);
+    bpt_status_t status = read_file(path, text);
+    if (status == BPT_OK && !text->bytes) status = bpt_fail(BPT_ERR_INPUT, "%s is empty; name a file that holds text", text->path);
     if (status != BPT_OK) {
         bpt_text_close(text);
         return status;
     }
     *out = text;
     return BPT_OK;
-}
-
-bpt_status_t bpt_text_open(const char *path, bpt_text_t **out) {
-    bpt_text_t *text;
-    BPT_TRY(bpt_text_open_any(path, &text));
-    if (text->bytes) {
-        *out = text;
-        return BPT_OK;
-    }
-    const bpt_status_t status = bpt_fail(BPT_ERR_INPUT, "%s is empty; name a file that holds text", text->path);
-    bpt_text_close(text);
-    return status;
 }
 
 void bpt_text_close(bpt_text_t *text) {
@@ -77,7 +71,7 @@ static void skip(bpt_range_t *rest, uint64_t bytes) {
 }
 
 bool bpt_range_next_line(bpt_range_t *rest, bpt_range_t *line) {
-    if (rest->offset == 0 && rest->bytes >= 3 && !memcmp(rest->data, "\xEF\xBB\xBF", 3)) skip(rest, 3);
+    if (rest->offset == 0) skip(rest, bpt_byte_order_mark(rest->data, rest->bytes));
     if (rest->bytes == 0) return false;
     const char *newline = memchr(rest->data, '\n', rest->bytes);
     const uint64_t length = newline ? (uint64_t)(newline - rest->data) : rest->bytes;
@@ -155,9 +149,8 @@ bpt_status_t bpt_text_blocks_open(const char *path, size_t block_bytes, bpt_text
     BPT_TRY(bpt_alloc(1, sizeof *b, &b));
     b->capacity = block_bytes;
     b->first_line = 1;
-    bpt_status_t status = bpt_strdup(path, &b->name);
-    if (status == BPT_OK) status = bpt_alloc(b->capacity, 1, &b->buffer);
-    if (status == BPT_OK) status = bpt_file_reader_open(path, &b->reader);
+    bpt_status_t status = bpt_alloc(b->capacity, 1, &b->buffer);
+    if (status == BPT_OK) status = open_named(path, &b->name, &b->reader);
     if (status != BPT_OK) {
         bpt_text_blocks_close(b);
         return status;
@@ -174,8 +167,11 @@ void bpt_text_blocks_close(bpt_text_blocks_t *b) {
     bpt_free(b);
 }
 
+bool bpt_text_blocks_ended(const bpt_text_blocks_t *b) { return b->at_end; }
+
 static bpt_status_t fill_block(bpt_text_blocks_t *b) {
     while (b->used < b->capacity && !b->at_end) {
+        if (b->used && memrchr(b->buffer, '\n', b->used) && !bpt_file_reader_ready(b->reader)) break;
         size_t got;
         BPT_TRY(bpt_file_reader_read(b->reader, b->buffer + b->used, b->capacity - b->used, &got));
         b->at_end = got == 0;

@@ -11,8 +11,6 @@ typedef struct bpt_text bpt_text_t;
 
 // Reads a file or a pipe; "-" is the standard input. An empty one is BPT_ERR_INPUT; BPT_ERR_IO and BPT_ERR_INPUT name path and remedy.
 bpt_status_t bpt_text_open(const char *path, bpt_text_t **out) BPT_MUST_USE;
-// The same where an empty one is fine.
-bpt_status_t bpt_text_open_any(const char *path, bpt_text_t **out) BPT_MUST_USE;
 void bpt_text_close(bpt_text_t *text);
 
 // A range of bytes of a named file; the text must outlive it.
@@ -40,11 +38,13 @@ bpt_status_t bpt_range_check_utf8(const bpt_range_t *range) BPT_MUST_USE;
 // Decodes one code point of valid or invalid UTF-8; returns its bytes, 0 when invalid.
 int bpt_utf8_next(const char *data, uint64_t bytes, uint32_t *code_point);
 
-// A file in blocks of whole lines, for files that need not fit in memory. *lines stays valid until the next call; *end = true: no more.
+// A file or a pipe ("-": the standard input) in blocks of whole lines, for what need not fit in memory or comes little by little: a block
+// ends when it is full, or when it has a line and nothing more is there yet. *lines stays valid until the next call; *end = true: no more.
 // A line of more than BPT_LINE_BYTES is BPT_ERR_INPUT.
 typedef struct bpt_text_blocks bpt_text_blocks_t;
 bpt_status_t bpt_text_blocks_open(const char *path, size_t block_bytes, bpt_text_blocks_t **out) BPT_MUST_USE;
 bpt_status_t bpt_text_blocks_next(bpt_text_blocks_t *blocks, bpt_range_t *lines, bool *end) BPT_MUST_USE;
+bool bpt_text_blocks_ended(const bpt_text_blocks_t *blocks);  // the end was read already: the next call waits for nothing
 void bpt_text_blocks_close(bpt_text_blocks_t *blocks);
 
 // A token for a message: control characters and what is not UTF-8 as escapes, at most about 40 characters.

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -83,6 +84,9 @@ bpt_status_t bpt_file_read(const char *path, size_t limit, char **data, size_t *
     return status;
 }
 
+size_t bpt_byte_order_mark(const char *text, uint64_t length) { return length >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3) ? 3 : 0; }
+
+enum { PIPE_BYTES = 1 << 20 };
 struct bpt_file_reader {
     int fd;
     char *path;
@@ -102,6 +106,7 @@ bpt_status_t bpt_file_reader_open(const char *path, bpt_file_reader_t **out) {
     BPT_TRY(bpt_alloc(1, sizeof *r, &r));
     r->fd = open(path, O_RDONLY | O_CLOEXEC);
     bpt_status_t status = r->fd < 0 ? bpt_fail_path("open", path, errno) : refuse_endless(r->fd, path);
+    if (status == BPT_OK) fcntl(r->fd, F_SETPIPE_SZ, PIPE_BYTES);  // lets its writer run ahead; what is no pipe, or may not, stays as it is
     if (status == BPT_OK) status = bpt_strdup(path, &r->path);
     if (status != BPT_OK) {
         bpt_file_reader_close(r);
@@ -113,6 +118,11 @@ bpt_status_t bpt_file_reader_open(const char *path, bpt_file_reader_t **out) {
 
 bpt_status_t bpt_file_reader_read(bpt_file_reader_t *r, void *buffer, size_t room, size_t *got) {
     return read_some(r->fd, r->path, buffer, room, got);
+}
+
+bool bpt_file_reader_ready(const bpt_file_reader_t *r) {
+    struct pollfd input = {.fd = r->fd, .events = POLLIN};
+    return poll(&input, 1, 0) != 0;  // what cannot be asked is told by the read
 }
 
 void bpt_file_reader_close(bpt_file_reader_t *r) {

@@ -16,7 +16,8 @@
 
 bpt_status_t bpt_json_parse(const char *text, size_t length, const char *name, json_t **out) {
     json_error_t error;
-    json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    const size_t mark = bpt_byte_order_mark(text, length);
+    json_t *value = json_loadb(text + mark, length - mark, JSON_REJECT_DUPLICATES, &error);
     if (value) {
         *out = value;
         return BPT_OK;

@@ -6,6 +6,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/buffer.h"
+#include "models/decode/cache.h"
 #include "models/decode/late_spans.h"
 
 // Programs by rows. A token completes no span half of the time, one a quarter of the time, and so on, at most one of each level; so many
@@ -20,7 +21,6 @@ _Static_assert(1 + BPT_MAX_LEVELS <= TOKEN_ROWS, "a token and its spans must fit
 struct bpt_decoder {
     struct bpt_device *device;
     decode_shape_t shape;
-    bpt_intervals_t graph;
     int64_t capacity;
     int64_t *length;         // [sequences]
     int64_t sizes[N_SIZES];  // rows of the programs, rising
@@ -35,8 +35,9 @@ struct bpt_decoder {
 };
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static bool has_spans(const bpt_decoder_t *d) { return d->graph.kind == BPT_GRAPH_BPT || d->graph.kind == BPT_GRAPH_SEGTREE; }
+static bool has_spans(const bpt_decoder_t *d) { return d->shape.graph.kind == BPT_GRAPH_BPT || d->shape.graph.kind == BPT_GRAPH_SEGTREE; }
 
 static bpt_status_t check(const bpt_model_config_t *c, int64_t capacity, int64_t sequences) {
     if (c->task != BPT_TASK_LM || !c->causal)
@@ -64,12 +65,8 @@ static bpt_status_t make_low_weights(bpt_decoder_t *d) {
 static bpt_status_t allocate(bpt_decoder_t *d) {
     const bpt_model_config_t *c = d->shape.config;
     const size_t rows = (size_t)d->sizes[N_SIZES - 1], sequences = (size_t)d->shape.sequences, table = (size_t)d->shape.slots * 4;
-    const size_t cache =
-        (size_t)c->layers * sequences * (size_t)d->shape.nodes * 2 * (size_t)c->d_model * bpt_dtype_size(d->shape.precision);
     BPT_TRY(bpt_workspace_create(d->device, &d->workspace));
-    BPT_TRY(
-        bpt_context(bpt_buffer_create(d->device, cache, &d->states[DECODE_CACHE]), "keys and values of %" PRId64 " tokens", d->capacity));
-    d->state_bytes += cache;
+    BPT_TRY(bpt_decode_cache_create(d->device, &d->shape, &d->states[DECODE_CACHE]));
     BPT_TRY(bpt_alloc(rows, sizeof(uint32_t), &d->tokens));
     BPT_TRY(bpt_alloc(rows, sizeof(uint32_t), &d->positions));
     BPT_TRY(bpt_alloc(rows, sizeof(uint32_t), &d->leaf));
@@ -79,7 +76,7 @@ static bpt_status_t allocate(bpt_decoder_t *d) {
     BPT_TRY(bpt_alloc(sequences * table, sizeof(uint32_t), &d->last_table));
     BPT_TRY(bpt_alloc(sequences * (size_t)c->vocab, sizeof(float), &d->logits));
     BPT_TRY(bpt_alloc(sequences, sizeof *d->length, &d->length));
-    BPT_TRY(bpt_late_spans_create(&d->shape, &d->graph, d->workspace, d->states, &d->late));
+    BPT_TRY(bpt_late_spans_create(&d->shape, d->workspace, d->states, &d->late));
     return make_low_weights(d);
 }
 
@@ -89,16 +86,16 @@ bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t 
     BPT_TRY(check(c, capacity, sequences));
     BPT_TRY(bpt_alloc(1, sizeof *d, &d));
     d->device = bpt_runner_device(runner);
-    d->graph = bpt_model_needed_intervals(c, capacity);
     d->capacity = capacity;
     d->states[DECODE_PARAMS] = bpt_runner_state(runner, BPT_STATE_PARAMS);
     d->shape = (decode_shape_t){.config = c, .params = bpt_runner_params(runner), .precision = bpt_runner_precision(runner)};
     d->shape.sequences = sequences;
-    d->shape.nodes = bpt_node_count(&d->graph);
-    if (d->shape.nodes > BPT_NO_ROW / sequences) {
+    d->shape.graph = bpt_model_needed_intervals(c, capacity);
+    if (bpt_node_count(&d->shape.graph) > BPT_NO_ROW / sequences) {
         bpt_free(d);
         return bpt_fail(BPT_ERR_USAGE, "%" PRId64 " sequences of %" PRId64 " tokens are too many; lower --batch", sequences, capacity);
     }
+    bpt_decode_lay_out(&d->shape, least(capacity, BPT_DECODE_FIRST_ROOM));
     for (int i = 0; i < N_SIZES; ++i) d->sizes[i] = most(4, sizes[i] * sequences);
     d->sizes[N_SIZES - 1] = most(BLOCK_ROWS, d->sizes[N_SIZES - 1]);
     d->shape.slots = has_spans(d) ? 1 + 2 * bpt_levels(capacity) : 3;  // two a level; itself, near, beyond the table
@@ -110,9 +107,17 @@ bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t 
     return status;
 }
 
+static void drop_programs(bpt_decoder_t *d) {
+    for (int i = 0; i < N_SIZES; ++i) {
+        bpt_program_destroy(d->programs[i].program);
+        d->programs[i].program = NULL;
+    }
+    if (d->late) bpt_late_spans_drop_programs(d->late);
+}
+
 void bpt_decoder_destroy(bpt_decoder_t *d) {
     if (!d) return;
-    for (int i = 0; i < N_SIZES; ++i) bpt_program_destroy(d->programs[i].program);
+    drop_programs(d);
     bpt_late_spans_destroy(d->late);
     bpt_workspace_destroy(d->workspace);
     bpt_buffer_destroy(d->device, d->states[DECODE_LOW]);
@@ -129,12 +134,36 @@ void bpt_decoder_destroy(bpt_decoder_t *d) {
     bpt_free(d);
 }
 
-uint64_t bpt_decoder_device_bytes(const bpt_decoder_t *d) { return d->state_bytes + bpt_workspace_bytes(d->workspace); }
+uint64_t bpt_decoder_device_bytes(const bpt_decoder_t *d) {
+    return d->state_bytes + bpt_decode_cache_bytes(&d->shape) + bpt_workspace_bytes(d->workspace);
+}
 int64_t bpt_decoder_length(const bpt_decoder_t *d, int64_t sequence) { return d->length[sequence]; }
 void bpt_decoder_rewind(bpt_decoder_t *d, int64_t sequence, int64_t length) {
     if (length >= d->length[sequence]) return;
     d->length[sequence] = length;
     bpt_late_spans_rewind(d->late, sequence, length);
+}
+
+// Room for `length` tokens of each sequence: a cache of twice the size, or more, takes the place of the one so far. Nodes keep their
+// numbers and what is computed, and in which programs, stays the same, so growth changes no bit of any result.
+static bpt_status_t make_room(bpt_decoder_t *d, int64_t length) {
+    if (length <= d->shape.room) return BPT_OK;
+    decode_shape_t larger = d->shape;
+    struct bpt_buffer *cache = NULL;
+    int64_t room = d->shape.room;
+    while (room < length + length / 4) room *= 2;  // what follows a prompt finds room too
+    bpt_decode_lay_out(&larger, least(room, d->capacity));
+    BPT_TRY(bpt_decode_cache_create(d->device, &larger, &cache));
+    const bpt_status_t status = bpt_decode_cache_move(d->workspace, &d->shape, d->states[DECODE_CACHE], &larger, cache, d->length);
+    if (status != BPT_OK) {
+        bpt_buffer_destroy(d->device, cache);
+        return status;
+    }
+    drop_programs(d);
+    bpt_buffer_destroy(d->device, d->states[DECODE_CACHE]);
+    d->states[DECODE_CACHE] = cache;
+    d->shape = larger;
+    return BPT_OK;
 }
 
 static bpt_status_t program_for(bpt_decoder_t *d, int64_t rows, decode_program_t **out) {
@@ -150,21 +179,17 @@ static bpt_status_t program_for(bpt_decoder_t *d, int64_t rows, decode_program_t
 
 // ---- staging
 
-// Keys and values of a sequence's first node in the cache.
-static int64_t first_row(const bpt_decoder_t *d, int64_t sequence) { return sequence * d->shape.nodes; }
-
 // The keys of a node as a row of the table. Causal leaves read only nodes that end before them, so that the tree of the whole
 // capacity gives the same keys and rows of relative positions as the tree of the text so far.
 static bpt_status_t fill_table(const bpt_decoder_t *d, int64_t sequence, int64_t node, uint32_t *entry) {
     bpt_slot_t slots[BPT_MAX_SLOTS];
-    const int count = bpt_intervals_keys(&d->graph, d->capacity, node, slots);
-    const int64_t first = first_row(d, sequence);
+    const int count = bpt_intervals_keys(&d->shape.graph, d->capacity, node, slots);
     if (count > d->shape.slots) return bpt_fail(BPT_ERR_INTERNAL, "node %" PRId64 " has %d intervals", node, count);
     memset(entry, 0, (size_t)d->shape.slots * 4 * sizeof *entry);
     for (int s = 0; s < count; ++s, entry += 4) {
         if (node < d->capacity) BPT_TRY(bpt_late_spans_need(d->late, sequence, slots[s].begin, slots[s].end));
-        entry[0] = (uint32_t)(first + slots[s].begin);
-        entry[1] = (uint32_t)(first + slots[s].end);
+        entry[0] = (uint32_t)bpt_decode_row(&d->shape, sequence, slots[s].begin);
+        entry[1] = entry[0] + (uint32_t)(slots[s].end - slots[s].begin);
         entry[2] = slots[s].rel_row < 0 ? BPT_NO_ROW : (uint32_t)slots[s].rel_row;
         entry[3] = (uint32_t)slots[s].rel_step;
     }
@@ -176,7 +201,7 @@ static bpt_status_t stage_node(bpt_decoder_t *d, int64_t row, int64_t sequence, 
     d->tokens[row] = leaf ? token : BPT_NO_ROW;
     d->positions[row] = leaf ? (uint32_t)node : BPT_NO_ROW;
     d->leaf[row] = leaf ? (uint32_t)row : BPT_NO_ROW;
-    d->nodes[row] = (uint32_t)(first_row(d, sequence) + node);
+    d->nodes[row] = (uint32_t)bpt_decode_row(&d->shape, sequence, node);
     return fill_table(d, sequence, node, d->table + row * d->shape.slots * 4);
 }
 
@@ -188,9 +213,9 @@ static bpt_status_t stage_leaves(bpt_decoder_t *d, int64_t sequence, const uint3
 // The spans whose last leaf is among the next `count` leaves, but for late ones and those that no leaf of the capacity reads.
 static bpt_status_t stage_spans(bpt_decoder_t *d, int64_t sequence, int64_t count, int64_t *rows) {
     const int64_t begin = d->length[sequence], end = begin + count;
-    for (int level = 1; has_spans(d) && level < bpt_graph_levels(&d->graph) && !bpt_span_is_late(&d->graph, level); ++level)
+    for (int level = 1; has_spans(d) && level < bpt_graph_levels(&d->shape.graph) && !bpt_span_is_late(&d->shape.graph, level); ++level)
         for (int64_t m = begin >> level; (m + 1) << level <= end; ++m) {
-            const int64_t node = bpt_graph_node(&d->graph, level, m);
+            const int64_t node = bpt_graph_node(&d->shape.graph, level, m);
             if (node >= 0) BPT_TRY(stage_node(d, (*rows)++, sequence, node, 0));
         }
     return BPT_OK;
@@ -241,13 +266,13 @@ static bpt_status_t feed_block(bpt_decoder_t *d, int64_t sequence, const uint32_
     return bpt_late_spans_finish(d->late, sequence, d->length[sequence]);
 }
 
-static bpt_status_t check_room(const bpt_decoder_t *d, int64_t sequence, int64_t count) {
-    if (count <= d->capacity - d->length[sequence]) return BPT_OK;
+static bpt_status_t need_room(bpt_decoder_t *d, int64_t sequence, int64_t count) {
+    if (count <= d->capacity - d->length[sequence]) return make_room(d, d->length[sequence] + count);
     return bpt_fail(BPT_ERR_USAGE, "the context is full: %" PRId64 " tokens more do not fit in %" PRId64, count, d->capacity);
 }
 
 bpt_status_t bpt_decoder_feed(bpt_decoder_t *d, int64_t sequence, const uint32_t *tokens, int64_t count, float *logits) {
-    BPT_TRY(check_room(d, sequence, count));
+    BPT_TRY(need_room(d, sequence, count));
     for (int64_t done = 0; done < count;) {
         const int64_t block = count - done < BLOCK ? count - done : BLOCK;
         BPT_TRY(feed_block(d, sequence, tokens + done, block, done + block == count ? logits : NULL));
@@ -259,7 +284,7 @@ bpt_status_t bpt_decoder_feed(bpt_decoder_t *d, int64_t sequence, const uint32_t
 bpt_status_t bpt_decoder_step(bpt_decoder_t *d, const uint32_t *tokens, float *logits) {
     int64_t rows = 0;
     for (int64_t s = 0; s < d->shape.sequences; ++s)
-        if (tokens[s] != BPT_NO_ROW) BPT_TRY(check_room(d, s, 1));
+        if (tokens[s] != BPT_NO_ROW) BPT_TRY(need_room(d, s, 1));
     forget_last(d);
     for (int64_t s = 0; s < d->shape.sequences; ++s) {
         if (tokens[s] == BPT_NO_ROW) continue;

@@ -10,7 +10,8 @@
 typedef struct bpt_decoder bpt_decoder_t;
 
 // A causal language model whose parameters are loaded; the runner must outlive the decoder, its parameters must not change.
-// sequences: texts side by side, which read the weights together and do not see each other; capacity: tokens that fit in each.
+// sequences: texts side by side, which read the weights together and do not see each other; capacity: tokens that fit in each. The cache
+// has room for the first thousand tokens and doubles when they are full; while it does, the old one and the new one are both there.
 // BPT_ERR_USAGE for classifiers and more tokens than the model has positions.
 bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t sequences, bpt_decoder_t **out) BPT_MUST_USE;
 void bpt_decoder_destroy(bpt_decoder_t *decoder);

@@ -19,13 +19,23 @@ static bpt_value_t table_input(bpt_graph_t *g, const char *name, int64_t rows, i
     return bpt_input(g, name, BPT_U32, (bpt_shape_t){3, {rows, slots, 4}});
 }
 
+static bpt_value_t cache_state(bpt_graph_t *g, const char *name, int state, const decode_shape_t *s) {
+    return bpt_state(g, name, state, s->precision, bpt_shape2(s->config->layers * s->sequences * s->rows, 2 * s->config->d_model));
+}
+
+// Keys and values of a layer in a cache, [sequences * rows, 2d].
+static bpt_value_t layer_of(bpt_graph_t *g, const decode_shape_t *s, bpt_value_t cache, int32_t layer) {
+    const int64_t rows = s->sequences * s->rows, row_bytes = 2 * (int64_t)s->config->d_model * (int64_t)bpt_dtype_size(s->precision);
+    return bpt_view(g, cache, (size_t)(layer * rows * row_bytes), bpt_shape2(rows, 2 * s->config->d_model));
+}
+
 static void begin(builder_t *b, bpt_graph_t *g, const decode_shape_t *s) {
     const bpt_model_config_t *c = s->config;
     const bpt_shape_t arena = bpt_shape1(s->params->elements);
     b->shape = s;
     bpt_weights_init(&b->weights, g, s->params, bpt_state(g, "parameters", DECODE_PARAMS, BPT_F32, arena), BPT_F32);
     if (s->precision != BPT_F32) b->weights.low = bpt_state(g, "parameters in low precision", DECODE_LOW, s->precision, arena);
-    b->cache = bpt_state(g, "cache", DECODE_CACHE, s->precision, bpt_shape2(c->layers * s->sequences * s->nodes, 2 * c->d_model));
+    b->cache = cache_state(g, "cache", DECODE_CACHE, s);
     b->l = (bpt_layers_t){.g = g, .w = &b->weights, .config = c, .precision = s->precision};
 }
 
@@ -38,12 +48,7 @@ static bpt_status_t end(builder_t *b) {
 
 static void layer_prefix(int32_t layer, char prefix[32]) { snprintf(prefix, 32, "layers.%d.", layer); }
 
-// Keys and values of a layer, [sequences * nodes, 2d].
-static bpt_value_t layer_cache(const builder_t *b, int32_t layer) {
-    const decode_shape_t *s = b->shape;
-    const int64_t rows = s->sequences * s->nodes, row_bytes = 2 * (int64_t)s->config->d_model * (int64_t)bpt_dtype_size(s->precision);
-    return bpt_view(b->l.g, b->cache, (size_t)(layer * rows * row_bytes), bpt_shape2(rows, 2 * s->config->d_model));
-}
+static bpt_value_t layer_cache(const builder_t *b, int32_t layer) { return layer_of(b->l.g, b->shape, b->cache, layer); }
 
 static void cache_nodes(const builder_t *b, int32_t layer, bpt_stream_t x, bpt_value_t nodes) {
     char prefix[32];
@@ -177,6 +182,21 @@ bpt_status_t bpt_decode_entry_graph(const decode_shape_t *shape, int32_t layer, 
     BPT_TRY(bpt_graph_create(graph));
     const bpt_status_t status = build_entry(*graph, shape, layer, program);
     if (status != BPT_OK) bpt_graph_destroy(*graph);
+    return status;
+}
+
+// ---- A cache that grows
+
+bpt_status_t bpt_decode_copy_graph(const decode_shape_t *from, const decode_shape_t *to, decode_copy_t *p, bpt_graph_t **graph) {
+    BPT_TRY(bpt_graph_create(graph));
+    bpt_graph_t *g = *graph;
+    const bpt_value_t old = cache_state(g, "cache so far", 0, from), new = cache_state(g, "cache", 1, to);
+    p->from = bpt_input(g, "from", BPT_U32, bpt_shape1(p->rows));
+    p->to = bpt_input(g, "to", BPT_U32, bpt_shape1(p->rows));
+    for (int32_t i = 0; i < from->config->layers; ++i)
+        bpt_scatter(g, layer_of(g, to, new, i), bpt_gather(g, layer_of(g, from, old, i), p->from), p->to);
+    const bpt_status_t status = bpt_graph_status(g);
+    if (status != BPT_OK) bpt_graph_destroy(g);
     return status;
 }
 

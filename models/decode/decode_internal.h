@@ -1,8 +1,11 @@
-// Inside of a decoder, shared by decode.c, late_spans.c and decode_graph.c.
+// Inside of a decoder, shared by decode.c, cache.c, late_spans.c and decode_graph.c.
 #ifndef BPT_MODELS_DECODE_INTERNAL_H
 #define BPT_MODELS_DECODE_INTERNAL_H
 
 #include "models/decode/decode.h"
+
+// Leaves that a new decoder has room for.
+enum { BPT_DECODE_FIRST_ROOM = 1024 };
 
 typedef enum { DECODE_PARAMS, DECODE_LOW, DECODE_CACHE, DECODE_N_STATES } decode_state_t;
 
@@ -24,8 +27,17 @@ typedef struct {
     const bpt_model_config_t *config;
     const bpt_params_t *params;
     bpt_dtype_t precision;
-    int64_t sequences, nodes, slots;  // nodes of a sequence; slots of a query. A layer's cache has sequences * nodes rows
+    bpt_intervals_t graph;     // of the whole capacity: the numbers of nodes, and which of them there are
+    int64_t sequences, slots;  // slots of a query
+    // The cache has room for the nodes of the first `room` leaves of each sequence, level by level, and grows. A layer has sequences *
+    // rows.
+    int64_t room, rows, first_row[BPT_MAX_LEVELS];
 } decode_shape_t;
+
+// Lays out the cache for `room` leaves of each sequence.
+void bpt_decode_lay_out(decode_shape_t *shape, int64_t room);
+// Row of a layer's cache that holds a node of a sequence. Nodes of one level lie one behind the other.
+int64_t bpt_decode_row(const decode_shape_t *shape, int64_t sequence, int64_t node);
 
 // Late spans of one layer read leaves: up to `rows` chunks of them.
 typedef struct {
@@ -48,11 +60,20 @@ typedef struct {
     bpt_value_t q;          // [rows, d], likewise
 } decode_entry_t;
 
+// Copies up to `rows` rows, the same in each layer, from one cache to another; states 0 and 1.
+typedef struct {
+    int64_t rows;
+    bpt_program_t *program;
+    bpt_value_t from, to;  // u32 [rows]: rows of a layer, BPT_NO_ROW: none
+} decode_copy_t;
+
 // The graphs of programs of `program->rows` rows; the values are set. The caller owns *graph. layer: the one that is read in or entered.
 bpt_status_t bpt_decode_graph(const decode_shape_t *shape, decode_program_t *program, bpt_graph_t **graph) BPT_MUST_USE;
 bpt_status_t bpt_decode_reading_graph(const decode_shape_t *shape, int32_t layer, decode_reading_t *program,
                                       bpt_graph_t **graph) BPT_MUST_USE;
 bpt_status_t bpt_decode_entry_graph(const decode_shape_t *shape, int32_t layer, decode_entry_t *program, bpt_graph_t **graph) BPT_MUST_USE;
+bpt_status_t bpt_decode_copy_graph(const decode_shape_t *from, const decode_shape_t *to, decode_copy_t *program,
+                                   bpt_graph_t **graph) BPT_MUST_USE;
 // Casts the parameters once into DECODE_LOW.
 bpt_status_t bpt_decode_cast_graph(const decode_shape_t *shape, bpt_graph_t **graph) BPT_MUST_USE;
 

@@ -28,8 +28,7 @@ typedef struct {
 } lane_t;
 
 struct bpt_late_spans {
-    decode_shape_t shape;
-    bpt_intervals_t graph;
+    const decode_shape_t *shape;
     bpt_workspace_t *workspace;
     struct bpt_buffer *const *states;
     int levels;               // late ones that are read
@@ -50,11 +49,11 @@ struct bpt_late_spans {
 bool bpt_span_is_late(const bpt_intervals_t *graph, int level) { return graph->kind == BPT_GRAPH_BPT && level >= BPT_FIRST_LATE; }
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-static size_t columns(const bpt_late_spans_t *l) { return (size_t)l->shape.config->d_model; }
-static size_t low_bytes(const bpt_late_spans_t *l) { return columns(l) * bpt_dtype_size(l->shape.precision); }
+static size_t columns(const bpt_late_spans_t *l) { return (size_t)l->shape->config->d_model; }
+static size_t low_bytes(const bpt_late_spans_t *l) { return columns(l) * bpt_dtype_size(l->shape->precision); }
 static int64_t leaves_of(const lane_t *a) { return (int64_t)1 << a->level; }
-static int64_t entry_rows(const bpt_late_spans_t *l) { return most(4, l->shape.sequences); }
-static int64_t read_rows(const bpt_late_spans_t *l) { return most(RUN_CHUNKS, l->share * l->shape.sequences); }
+static int64_t entry_rows(const bpt_late_spans_t *l) { return most(4, l->shape->sequences); }
+static int64_t read_rows(const bpt_late_spans_t *l) { return most(RUN_CHUNKS, l->share * l->shape->sequences); }
 static lane_t *lane_of(const bpt_late_spans_t *l, int64_t sequence, int level) {
     return &l->lanes[sequence * l->levels + level - BPT_FIRST_LATE];
 }
@@ -64,7 +63,7 @@ static lane_t *lane_of(const bpt_late_spans_t *l, int64_t sequence, int level) {
 // A level's spans read as many leaves as there are, in all layers but the last one, so this is twice the work that a token brings; small
 // spans go first. As every level's spans come twice as rarely as those below, all are complete before the next one of their level comes,
 // 2^j tokens later, and that is before they are read.
-static int64_t share_of(const bpt_late_spans_t *l) { return 1 + 2 * (l->shape.config->layers - 1) * l->levels / CHUNK; }
+static int64_t share_of(const bpt_late_spans_t *l) { return 1 + 2 * (l->shape->config->layers - 1) * l->levels / CHUNK; }
 
 static int late_levels(const bpt_intervals_t *graph) {
     int levels = 0;
@@ -73,8 +72,8 @@ static int late_levels(const bpt_intervals_t *graph) {
 }
 
 static bpt_status_t allocate(bpt_late_spans_t *l) {
-    const size_t sequences = (size_t)l->shape.sequences, layers = (size_t)l->shape.config->layers;
-    const size_t lanes = sequences * (size_t)l->levels, heads = (size_t)l->shape.config->heads;
+    const size_t sequences = (size_t)l->shape->sequences, layers = (size_t)l->shape->config->layers;
+    const size_t lanes = sequences * (size_t)l->levels, heads = (size_t)l->shape->config->heads;
     const size_t rows = (size_t)most(read_rows(l), entry_rows(l));
     BPT_TRY(bpt_alloc(lanes, sizeof *l->lanes, &l->lanes));
     BPT_TRY(bpt_alloc(lanes, (2 * columns(l) + 2 * heads) * sizeof *l->floats, &l->floats));
@@ -92,12 +91,12 @@ static bpt_status_t allocate(bpt_late_spans_t *l) {
 }
 
 static void lay_out_lanes(bpt_late_spans_t *l) {
-    const size_t d = columns(l), heads = (size_t)l->shape.config->heads;
-    for (int64_t i = 0; i < l->shape.sequences * l->levels; ++i) {
+    const size_t d = columns(l), heads = (size_t)l->shape->config->heads;
+    for (int64_t i = 0; i < l->shape->sequences * l->levels; ++i) {
         lane_t *a = &l->lanes[i];
         a->sequence = i / l->levels;
         a->level = BPT_FIRST_LATE + (int)(i % l->levels);
-        a->spans = bpt_graph_level_size(&l->graph, a->level);
+        a->spans = bpt_graph_level_size(&l->shape->graph, a->level);
         a->layer = -1;
         a->x = l->floats + (size_t)i * (2 * d + 2 * heads);
         a->sum = a->x + d;
@@ -105,18 +104,17 @@ static void lay_out_lanes(bpt_late_spans_t *l) {
         a->mass = a->most + heads;
         a->q = l->queries + (size_t)i * low_bytes(l);
     }
-    for (int32_t i = 0; i < l->shape.config->layers; ++i) l->reads[i].rows = read_rows(l), l->entries[i].rows = entry_rows(l);
+    for (int32_t i = 0; i < l->shape->config->layers; ++i) l->reads[i].rows = read_rows(l), l->entries[i].rows = entry_rows(l);
 }
 
-bpt_status_t bpt_late_spans_create(const decode_shape_t *shape, const bpt_intervals_t *graph, bpt_workspace_t *workspace,
-                                   struct bpt_buffer *const *states, bpt_late_spans_t **out) {
+bpt_status_t bpt_late_spans_create(const decode_shape_t *shape, bpt_workspace_t *workspace, struct bpt_buffer *const *states,
+                                   bpt_late_spans_t **out) {
     bpt_late_spans_t *l;
     BPT_TRY(bpt_alloc(1, sizeof *l, &l));
-    l->shape = *shape;
-    l->graph = *graph;
+    l->shape = shape;
     l->workspace = workspace;
     l->states = states;
-    l->levels = late_levels(graph);
+    l->levels = late_levels(&shape->graph);
     l->share = share_of(l);
     const bpt_status_t status = allocate(l);
     if (status != BPT_OK) {
@@ -128,12 +126,17 @@ bpt_status_t bpt_late_spans_create(const decode_shape_t *shape, const bpt_interv
     return BPT_OK;
 }
 
-void bpt_late_spans_destroy(bpt_late_spans_t *l) {
-    if (!l) return;
-    for (int32_t i = 0; l->reads && l->entries && i < l->shape.config->layers; ++i) {
+void bpt_late_spans_drop_programs(bpt_late_spans_t *l) {
+    for (int32_t i = 0; l->reads && l->entries && i < l->shape->config->layers; ++i) {
         bpt_program_destroy(l->reads[i].program);
         bpt_program_destroy(l->entries[i].program);
+        l->reads[i].program = l->entries[i].program = NULL;
     }
+}
+
+void bpt_late_spans_destroy(bpt_late_spans_t *l) {
+    if (!l) return;
+    bpt_late_spans_drop_programs(l);
     bpt_free(l->lanes);
     bpt_free(l->floats);
     bpt_free(l->queries);
@@ -169,20 +172,20 @@ static void to_low(bpt_dtype_t dtype, float x, void *data, size_t i) {
 
 // Adds what a chunk gave to the sums of its span.
 static void add_chunk(const bpt_late_spans_t *l, lane_t *a, const void *out, const float *lse) {
-    const size_t heads = (size_t)l->shape.config->heads, head_dim = columns(l) / heads;
+    const size_t heads = (size_t)l->shape->config->heads, head_dim = columns(l) / heads;
     for (size_t h = 0; h < heads; ++h) {
         const float larger = fmaxf(a->most[h], lse[h]), old = expf(a->most[h] - larger), weight = expf(lse[h] - larger);
         a->most[h] = larger;
         a->mass[h] = a->mass[h] * old + weight;
         for (size_t c = h * head_dim; c < (h + 1) * head_dim; ++c)
-            a->sum[c] = a->sum[c] * old + from_low(l->shape.precision, out, c) * weight;
+            a->sum[c] = a->sum[c] * old + from_low(l->shape->precision, out, c) * weight;
     }
 }
 
 static bpt_status_t run_reading(bpt_late_spans_t *l, decode_reading_t *p, int32_t layer, int64_t rows) {
     if (!p->program) {
         bpt_graph_t *graph;
-        BPT_TRY(bpt_decode_reading_graph(&l->shape, layer, p, &graph));
+        BPT_TRY(bpt_decode_reading_graph(l->shape, layer, p, &graph));
         BPT_TRY(bpt_program_compile(graph, l->workspace, l->states, DECODE_N_STATES, &p->program));
     }
     memset(l->table + rows * 4, 0, (size_t)(p->rows - rows) * 4 * sizeof *l->table);
@@ -198,7 +201,7 @@ static bpt_status_t read_in_layer(bpt_late_spans_t *l, int64_t n, int32_t layer,
     int64_t rows = 0;
     for (int64_t i = 0; i < n; ++i) {
         lane_t *a = l->chosen[i];
-        const int64_t first = a->sequence * l->shape.nodes + a->done * leaves_of(a);
+        const int64_t first = bpt_decode_row(l->shape, a->sequence, a->done * leaves_of(a));
         for (int64_t c = 0; a->layer == layer && c < chunks && a->read < leaves_of(a); ++c, ++rows, a->read += CHUNK) {
             uint32_t *entry = l->table + rows * 4;
             entry[0] = (uint32_t)(first + a->read);
@@ -211,28 +214,28 @@ static bpt_status_t read_in_layer(bpt_late_spans_t *l, int64_t n, int32_t layer,
     }
     if (!rows) return BPT_OK;
     BPT_TRY(run_reading(l, &l->reads[layer], layer, rows));
-    for (int64_t r = 0; r < rows; ++r) add_chunk(l, l->rows[r], l->out + (size_t)r * low_bytes(l), l->lse + r * l->shape.config->heads);
+    for (int64_t r = 0; r < rows; ++r) add_chunk(l, l->rows[r], l->out + (size_t)r * low_bytes(l), l->lse + r * l->shape->config->heads);
     return BPT_OK;
 }
 
 // ---- From layer to layer
 
 static void stage_entry(const bpt_late_spans_t *l, lane_t *a, int64_t row) {
-    const size_t d = columns(l), head_dim = d / (size_t)l->shape.config->heads;
+    const size_t d = columns(l), head_dim = d / (size_t)l->shape->config->heads;
     float *x = l->x + (size_t)row * d;
     l->rows[row] = a;
-    l->nodes[row] = (uint32_t)(a->sequence * l->shape.nodes + bpt_graph_node(&l->graph, a->level, a->done));
+    l->nodes[row] = (uint32_t)bpt_decode_row(l->shape, a->sequence, bpt_graph_node(&l->shape->graph, a->level, a->done));
     if (a->layer < 0) {
         memset(x, 0, d * sizeof *x);
         return;
     }
     memcpy(x, a->x, d * sizeof *x);
-    for (size_t c = 0; c < d; ++c) to_low(l->shape.precision, a->sum[c] / a->mass[c / head_dim], l->out + (size_t)row * low_bytes(l), c);
+    for (size_t c = 0; c < d; ++c) to_low(l->shape->precision, a->sum[c] / a->mass[c / head_dim], l->out + (size_t)row * low_bytes(l), c);
 }
 
 static void enter(const bpt_late_spans_t *l, lane_t *a, int64_t row) {
-    const size_t d = columns(l), heads = (size_t)l->shape.config->heads;
-    if (++a->layer + 1 == l->shape.config->layers) {  // nothing reads what a span asks in the last layer
+    const size_t d = columns(l), heads = (size_t)l->shape->config->heads;
+    if (++a->layer + 1 == l->shape->config->layers) {  // nothing reads what a span asks in the last layer
         a->layer = -1;
         ++a->done;
         return;
@@ -248,7 +251,7 @@ static void enter(const bpt_late_spans_t *l, lane_t *a, int64_t row) {
 static bpt_status_t run_entry(bpt_late_spans_t *l, decode_entry_t *p, int32_t layer, int64_t rows) {
     if (!p->program) {
         bpt_graph_t *graph;
-        BPT_TRY(bpt_decode_entry_graph(&l->shape, layer, p, &graph));
+        BPT_TRY(bpt_decode_entry_graph(l->shape, layer, p, &graph));
         BPT_TRY(bpt_program_compile(graph, l->workspace, l->states, DECODE_N_STATES, &p->program));
     }
     for (int64_t r = rows; r < p->rows; ++r) l->nodes[r] = BPT_NO_ROW;
@@ -283,7 +286,7 @@ static int64_t due(const lane_t *a, int64_t length) {
 
 // The next share of the chosen spans' work.
 static bpt_status_t advance(bpt_late_spans_t *l, int64_t n, int64_t chunks) {
-    const int32_t layers = l->shape.config->layers;
+    const int32_t layers = l->shape->config->layers;
     for (int32_t i = 0; i < layers; ++i) BPT_TRY(enter_layer(l, n, i));
     for (int32_t i = 0; i + 1 < layers; ++i) BPT_TRY(read_in_layer(l, n, i, chunks));
     return BPT_OK;
@@ -291,7 +294,7 @@ static bpt_status_t advance(bpt_late_spans_t *l, int64_t n, int64_t chunks) {
 
 bpt_status_t bpt_late_spans_work(bpt_late_spans_t *l, const int64_t *lengths) {
     int64_t n = 0;
-    for (int64_t s = 0; s < l->shape.sequences; ++s)
+    for (int64_t s = 0; s < l->shape->sequences; ++s)
         for (int level = BPT_FIRST_LATE; level < BPT_FIRST_LATE + l->levels; ++level) {
             lane_t *a = lane_of(l, s, level);
             if (a->done == due(a, lengths[s])) continue;
@@ -317,7 +320,7 @@ bpt_status_t bpt_late_spans_need(bpt_late_spans_t *l, int64_t sequence, int64_t 
     int level;
     int64_t index;
     if (!l->levels) return BPT_OK;
-    bpt_node_position(&l->graph, begin, &level, &index);
+    bpt_node_position(&l->shape->graph, begin, &level, &index);
     return level < BPT_FIRST_LATE ? BPT_OK : finish_lane(l, lane_of(l, sequence, level), index + end - begin);
 }
 

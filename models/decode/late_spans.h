@@ -13,9 +13,11 @@ enum { BPT_FIRST_LATE = 9 };  // level: 512 leaves
 // Whether spans of this level are late ones; a span of a SegTree is read by the leaf behind it and cannot be.
 bool bpt_span_is_late(const bpt_intervals_t *graph, int level);
 
-// graph: of the whole capacity. The programs' workspace and states are the decoder's.
-bpt_status_t bpt_late_spans_create(const decode_shape_t *shape, const bpt_intervals_t *graph, bpt_workspace_t *workspace,
-                                   struct bpt_buffer *const *states, bpt_late_spans_t **out) BPT_MUST_USE;
+// The shape, and the programs' workspace and states, are the decoder's and must outlive it.
+bpt_status_t bpt_late_spans_create(const decode_shape_t *shape, bpt_workspace_t *workspace, struct bpt_buffer *const *states,
+                                   bpt_late_spans_t **out) BPT_MUST_USE;
+// The cache is about to change: programs that know the one so far are dropped. What is under way goes on.
+void bpt_late_spans_drop_programs(bpt_late_spans_t *late);
 void bpt_late_spans_destroy(bpt_late_spans_t *late);
 
 // lengths [sequences]: tokens so far, which the cache holds. Does a token's share of what is to be done for each sequence.

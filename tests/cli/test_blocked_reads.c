@@ -24,7 +24,7 @@
 enum { DEADLINE_SECONDS = 30 };
 #define TINY "--backend ref --quiet --layers 1 --d-model 8 --heads 2 --batch-tokens 1024 --steps 2"
 
-static char text[512], lm[512], classifier[512], fifo[512], errors[512];
+static char text[512], lm[512], classifier[512], fifo[512], answers[512], errors[512];
 
 static void run(const char *line) {
     test_process_t p = test_run_line(line);
@@ -43,6 +43,7 @@ static int prepare(void **state) {
     snprintf(lm, sizeof lm, "%s", test_path("lm"));
     snprintf(classifier, sizeof classifier, "%s", test_path("classifier"));
     snprintf(fifo, sizeof fifo, "%s", test_path("fifo"));
+    snprintf(answers, sizeof answers, "%s", test_path("answers"));
     snprintf(errors, sizeof errors, "%s", test_path("errors"));
     snprintf(line, sizeof line, "train --data %s --out %s --context 16 " TINY, text, lm);
     run(line);
@@ -94,11 +95,20 @@ static int finish(pid_t pid) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// `bpt LINE`, which reads the pipe `path`, is interrupted while it waits.
-static void expect_an_end(const char *line, const char *path, int signal_number) {
+static void wait_for_answer(pid_t pid, const char *path) {
+    const time_t end = time(NULL) + DEADLINE_SECONDS;
+    for (size_t length = 0; !length; nap()) {
+        free(test_read_file(answers, &length));
+        expect_it_runs(pid, path, end);
+    }
+}
+
+// `bpt LINE`, which reads the pipe `path`, is interrupted while it waits. With `first`, a line that it answers before, it must have done
+// so.
+static void expect_an_end_after(const char *first, const char *line, const char *path, int signal_number) {
     char command[4096];
     size_t length;
-    snprintf(command, sizeof command, "exec \"%s\" %s >/dev/null 2>%s", getenv("BPT_PROGRAM"), line, errors);
+    snprintf(command, sizeof command, "exec \"%s\" %s >%s 2>%s", getenv("BPT_PROGRAM"), line, answers, errors);
     const pid_t pid = fork();
     assert_true(pid >= 0);
     if (!pid) {
@@ -106,6 +116,10 @@ static void expect_an_end(const char *line, const char *path, int signal_number)
         _exit(127);
     }
     const int writer = let_it_wait(pid, path);
+    if (first) {
+        assert_int_equal(write(writer, first, strlen(first)), (ssize_t)strlen(first));
+        wait_for_answer(pid, path);
+    }
     kill(pid, signal_number);
     const int status = finish(pid);
     close(writer);
@@ -114,6 +128,8 @@ static void expect_an_end(const char *line, const char *path, int signal_number)
         fail_msg("bpt %s: exit %d: %s", line, status, said);
     free(said);
 }
+
+static void expect_an_end(const char *line, const char *path, int signal_number) { expect_an_end_after(NULL, line, path, signal_number); }
 
 static void the_first_signal_ends_a_command_that_waits_for_its_input(void **state) {
     (void)state;
@@ -139,6 +155,20 @@ static void the_first_signal_ends_a_command_that_waits_for_its_input(void **stat
     assert_int_not_equal(access(run_name, F_OK), 0);
 }
 
+// Between two lines a filter waits as it did before the first, though it has computed in between.
+static void the_first_signal_ends_a_filter_that_waits_for_its_next_line(void **state) {
+    (void)state;
+    static const char *const lines[] = {"classify %s %s --backend ref", "generate %s --prompts %s --max-tokens 3 --backend ref",
+                                        "generate %s --interactive --max-tokens 3 --backend ref <%s"};
+    const int signals[] = {SIGINT, SIGTERM};
+    for (int i = 0; i < 3; ++i)
+        for (int s = 0; s < 2; ++s) {
+            char line[2048];
+            snprintf(line, sizeof line, lines[i], i ? lm : classifier, fifo);
+            expect_an_end_after("fine\n", line, fifo, signals[s]);
+        }
+}
+
 // A file of the run that is a pipe.
 static void the_first_signal_ends_a_command_that_waits_for_a_run(void **state) {
     (void)state;
@@ -159,6 +189,7 @@ static void the_first_signal_ends_a_command_that_waits_for_a_run(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_signal_ends_a_command_that_waits_for_its_input),
+        cmocka_unit_test(the_first_signal_ends_a_filter_that_waits_for_its_next_line),
         cmocka_unit_test(the_first_signal_ends_a_command_that_waits_for_a_run),
     };
     return cmocka_run_group_tests(tests, prepare, NULL);

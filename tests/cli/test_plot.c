@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -61,6 +62,76 @@ static void characters_are_drawn_in_bits_and_words_with_their_perplexity(void **
     test_process_t classes = plot("plot %s%s", metrics("classes.jsonl", 20, ", \"accuracy\": 0.5"), "");
     assert_non_null(strstr(classes.out, ">accuracy (%)<"));
     test_process_free(&bits), test_process_free(&words), test_process_free(&classes);
+}
+
+// A run directory with a configuration, as deep as its name says.
+static const char *run_of(const char *name, const char *config) {
+    char folder[1024];
+    snprintf(folder, sizeof folder, "%s", test_path("%s", name));
+    for (char *slash = folder + strlen(test_scratch_dir()); (slash = strchr(slash + 1, '/')) != NULL; *slash = '/') {
+        *slash = 0;
+        mkdir(folder, 0700);
+    }
+    mkdir(folder, 0700);
+    char file[1100];
+    snprintf(file, sizeof file, "%s/metrics.jsonl", name);
+    metrics(file, 9, "");  // no evaluation yet
+    snprintf(file, sizeof file, "%s/config.json", name);
+    test_file(file, config);
+    return test_path("%s", name);
+}
+
+static void the_configuration_tells_the_measure(void **state) {
+    (void)state;
+    static const struct {
+        const char *config, *title;
+    } cases[] = {
+        {"{\"task\": \"lm\", \"unit\": \"byte\"}", ">bits per byte<"},
+        {"{\"task\": \"lm\", \"unit\": \"char\"}", ">bits per character<"},
+        {"{\"task\": \"lm\", \"unit\": \"word\"}", ">nats per word<"},
+        {"{\"task\": \"classify\", \"unit\": \"word\"}", ">loss (nats)<"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        char run[600];
+        snprintf(run, sizeof run, "%s", run_of("kind", cases[i].config));
+        for (int file = 0; file < 2; ++file) {
+            test_process_t p = plot("plot %s%s", run, file ? "/metrics.jsonl" : "");
+            if (p.exit_status || !strstr(p.out, cases[i].title)) fail_msg("%s: exit %d, %s", cases[i].title, p.exit_status, p.err);
+            // The last loss, 5/9 nats.
+            assert_non_null(strstr(p.out, i < 2 ? ": train 0.802" : ": train 0.556"));
+            test_process_free(&p);
+        }
+    }
+    char bytes[600];
+    snprintf(bytes, sizeof bytes, "%s", run_of("bytes", cases[0].config));
+    test_process_t p = plot("plot %s %s", bytes, run_of("words", cases[2].config));
+    assert_non_null(strstr(p.out, ">loss (nats)<"));
+    test_process_free(&p);
+}
+
+static void runs_have_the_shortest_names_that_tell_them_apart(void **state) {
+    (void)state;
+    static const struct {
+        const char *runs[3], *names[3];
+    } cases[] = {
+        {{"runs/a/x", "runs/b/x", "runs/y"}, {"a/x", "b/x", "y"}}, {{"runs/a/x", "runs/b/y", "runs/z"}, {"x", "y", "z"}},
+        {{"p/a/x", "q/a/x", "q/b/x"}, {"p/a/x", "q/a/x", "b/x"}},  {{"deep/x", "deep/x/x", "deep/y"}, {"deep/x", "x/x", "y"}},
+        {{"runs/a/x", "runs/a/x", "runs/z"}, {"x", "x", "z"}},  // the same run twice
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        char line[2048] = "plot", one[700];
+        for (int r = 0; r < 3; ++r) {
+            snprintf(one, sizeof one, " %s", run_of(cases[i].runs[r], "{}"));
+            strcat(line, one);
+        }
+        test_process_t p = test_run_line(line);
+        assert_int_equal(p.exit_status, 0);
+        for (int r = 0; r < 3; ++r) {
+            snprintf(one, sizeof one, ">%s: train", cases[i].names[r]);
+            if (!strstr(p.out, one)) fail_msg("case %zu: no '%s'", i, one);
+        }
+        test_process_free(&p);
+    }
 }
 
 static void several_runs_share_one_picture_and_names_are_escaped(void **state) {
@@ -122,6 +193,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_run_has_a_training_curve_and_a_dot_for_every_evaluation),
         cmocka_unit_test(characters_are_drawn_in_bits_and_words_with_their_perplexity),
+        cmocka_unit_test(the_configuration_tells_the_measure),
+        cmocka_unit_test(runs_have_the_shortest_names_that_tell_them_apart),
         cmocka_unit_test(several_runs_share_one_picture_and_names_are_escaped),
         cmocka_unit_test(png_is_written_or_the_remedy_is_named),
         cmocka_unit_test(what_cannot_be_drawn_is_refused),

@@ -306,18 +306,31 @@ static void what_belongs_to_a_presets_window_follows_its_context(void **state) {
     }
 }
 
+// Each is listed with typed settings, and these are what --preset sets; as a config file they set the same.
 static void every_preset_can_be_resolved(void **state) {
     (void)state;
     test_process_t p = test_run_line("presets --json");
-    json_t *presets = json_loads(p.out, 0, NULL), *value;
-    const char *name;
-    assert_int_equal(json_object_size(presets), 41);
-    json_object_foreach(presets, name, value) {
-        char line[64];
-        snprintf(line, sizeof line, "--preset %s", name);
+    json_t *presets = json_loads(p.out, 0, NULL), *preset, *value;
+    size_t i;
+    assert_int_equal(json_array_size(presets), 41);
+    json_array_foreach(presets, i, preset) {
+        char line[1024], file[512];
+        const char *key;
+        const json_t *settings = json_object_get(preset, "settings");
+        snprintf(line, sizeof line, "--preset %s", text(preset, "name"));
         json_t *c = resolved(line);
-        assert_string_equal(text(c, "preset"), name);
-        json_decref(c);
+        assert_string_equal(text(c, "preset"), text(preset, "name"));
+        assert_true(*text(preset, "description") && json_object_size(settings) > 3 && json_is_integer(json_object_get(settings, "layers")));
+        json_object_foreach((json_t *)settings, key, value) {
+            if (!json_equal(json_object_get(c, key), value)) fail_msg("%s: %s", line, key);
+        }
+        snprintf(file, sizeof file, "%s", test_path("preset.json"));
+        assert_int_equal(json_dump_file(settings, file, 0), 0);
+        snprintf(line, sizeof line, "--config %s", file);
+        json_t *again = resolved(line);
+        json_object_del(again, "preset"), json_object_del(c, "preset");
+        assert_true(json_equal(again, c));
+        json_decref(again), json_decref(c);
     }
     json_decref(presets);
     test_process_free(&p);

@@ -333,13 +333,15 @@ static void the_doctor_finds_the_reference_healthy(void **state) {
 // ---- What cannot be done
 static void misuse_is_one_sentence(void **state) {
     (void)state;
-    char no_labels[512], empty[512], ids[512], nul[512], id_examples[512], blank[512];
+    char no_labels[512], empty[512], ids[512], nul[512], id_examples[512], blank[512], exported[512];
     snprintf(blank, sizeof blank, "%s", test_file("blank.txt", "abc\n\nabc\n"));
     snprintf(no_labels, sizeof no_labels, "%s", test_file("no-labels.tsv", "good\tfine play\njust text\n"));
     snprintf(empty, sizeof empty, "%s", test_file("empty.txt", ""));
     snprintf(ids, sizeof ids, "%s", test_file("ids.txt", "1 2 3\n4 999 5\n"));
     snprintf(nul, sizeof nul, "%s", test_file("other-label.tsv", "ugly\tfine play\n"));
     snprintf(id_examples, sizeof id_examples, "%s", test_file("id-examples.tsv", "good\t1 2\nbad\t3 999999\n"));
+    snprintf(exported, sizeof exported, "%s", test_path("exported.safetensors"));
+    run("export %s --out %s " ON, lm, exported);
     setenv("BPT_CUDA_LIBRARY", "/nonexistent/libcuda.so.1", 1);
     const struct {
         const char *format, *run, *file;
@@ -353,7 +355,6 @@ static void misuse_is_one_sentence(void **state) {
         {"eval %s --data %s", lm, empty, 1, "is empty"},
         {"eval %s --data %s --unit ids", lm, ids, 1, "ids.txt: line 2: token 999 is outside the vocabulary, whose ids are 0 to 255"},
         {"eval %s --data %s --unit ids", classifier, id_examples, 1, "id-examples.tsv: line 2: token 999999 is outside the vocabulary"},
-        {"classify %s %s --unit ids", classifier, ids, 1, "ids.txt: line 2: token 999 is outside the vocabulary"},
         {"eval %s --data %s --unit ids", lm, text, 1, "text.txt: line 1"},
         {"eval %s --data %s --unit ids --eval-context 8", lm, ids, 2, "--eval-context is for language models of text"},
         {"eval %s --unit word%s", lm, "", 2, "--unit does not fit the vocabulary"},
@@ -373,17 +374,25 @@ static void misuse_is_one_sentence(void **state) {
         {"generate %s --prompt x%s", classifier, "", 2, "classif"},
         {"generate %s --prompt '1 x' --unit ids%s", lm, "", 1, "--prompt"},
         {"generate %s --prompt 300 --unit ids%s", lm, "", 1, "token 300"},
-        {"generate %s --prompts %s", lm, blank, 1, "blank.txt: line 2 holds no token"},
+        {"generate %s --prompts %s --interactive", lm, blank, 2, "--prompts goes without --prompt"},
+        {"generate %s --context 64%s", lm, "", 2, "--context goes with --interactive"},
+        {"generate %s --interactive --context 3%s", lm, "", 2, "--context of at least 16"},
         {"generate %s --prompts %s", lm, "/nowhere/prompts.txt", 1, "/nowhere/prompts.txt"},
         {"generate %s --prompts %s --prompt x", lm, text, 2, "--prompts goes without --prompt"},
         {"generate %s --batch 0%s", lm, "", 2, "--batch must be at least 1"},
         {"generate %s --temperature -1%s", lm, "", 2, "--temperature must be at least 0"},
         {"generate %s --top-p 0%s", lm, "", 2, "--top-p must be greater than 0"},
+        {"generate %s --min-p 1.5%s", lm, "", 2, "--min-p must be at least 0 and at most 1"},
+        {"generate %s --repeat-penalty 0%s", lm, "", 2, "--repeat-penalty must be greater than 0"},
+        {"generate %s --repeat-window -1%s", lm, "", 2, "--repeat-window must be at least 0"},
+        {"generate %s --stop %s", lm, "''", 2, "--stop needs a text"},
+        {"classify %s %s --with-input", classifier, blank, 2, "--with-input goes with --json"},
         {"generate %s --max-tokens 0%s", lm, "", 2, "--max-tokens must be at least 1"},
         {"export %s%s", lm, "", 2, "needs --out FILE"},
         {"export %s --out %s", lm, "/nowhere/model.safetensors", 1, "/nowhere"},
         {"import %s --out %s", "/nowhere/model.safetensors", "x", 1, "/nowhere/model.safetensors"},
         {"import %s --out %s", text, "x", 1, "text.txt"},
+        {"import %s --out %s", exported, lm, 2, "/lm already holds a run, and bpt import makes a new one; name another folder in --out"},
         {"import %s --out %s", empty, "x", 1, "empty.txt"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {

@@ -34,6 +34,18 @@ static void errors_name_line_and_column(void **state) {
     assert_fails(bpt_json_read(test_path("absent.json"), &value), BPT_ERR_IO, "absent.json");
 }
 
+static void a_byte_order_mark_is_no_part_of_json(void **state) {
+    (void)state;
+    static const char text[] = "\xEF\xBB\xBF{\"a\": 1}", twice[] = "\xEF\xBB\xBF\xEF\xBB\xBF{}";
+    json_t *value;
+    int64_t number;
+    assert_ok(bpt_json_parse(text, sizeof text - 1, "c.json", &value));
+    assert_ok(bpt_json_get_int(value, "a", 0, 9, &number));
+    json_decref(value);
+    assert_fails(bpt_json_parse(twice, sizeof twice - 1, "c.json", &value), BPT_ERR_INPUT, "c.json: line 1");
+    assert_fails(bpt_json_parse("\xEF\xBB", 2, "c.json", &value), BPT_ERR_INPUT, "c.json: line 1");
+}
+
 static void numbers_read_back_exactly_and_stay_short(void **state) {
     (void)state;
     json_t *object = json_object();
@@ -455,6 +467,7 @@ static void a_full_disk_stops_the_metrics(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_name_line_and_column),
+        cmocka_unit_test(a_byte_order_mark_is_no_part_of_json),
         cmocka_unit_test(numbers_read_back_exactly_and_stay_short),
         cmocka_unit_test(wrong_types_and_ranges_name_the_key),
         cmocka_unit_test(every_model_survives_its_json),

@@ -176,55 +176,103 @@ static void a_full_context_and_a_classifier_are_refused(void **state) {
 
 // ---- sampling
 
+enum { DRAWS = 4000, TEXT = 6 };
+static const uint32_t drawn_after[TEXT] = {3, 2, 3, 4, 1, 4};
+
 static void draw_counts(bpt_sample_options_t options, const float *logits, int64_t vocab, int64_t *counts) {
     bpt_sampler_t *s;
+    if (options.top_p == 0) options.top_p = 1;
+    if (options.repeat_penalty == 0) options.repeat_penalty = 1;
     assert_ok(bpt_sampler_create(&options, vocab, &s));
     memset(counts, 0, (size_t)vocab * sizeof *counts);
-    for (uint64_t i = 0; i < 4000; ++i) {
+    for (uint64_t i = 0; i < DRAWS; ++i) {
         uint32_t token;
-        assert_ok(bpt_sampler_draw(s, logits, i, &token));
+        assert_ok(bpt_sampler_draw(s, logits, drawn_after, TEXT, i, &token));
         ++counts[token];
     }
     bpt_sampler_destroy(s);
 }
 
-static void samples_follow_temperature_top_k_and_top_p(void **state) {
+// Each filter by itself, and pairs whose order matters. Shares need not add up to 1. The text before is 3 2 3 4 1 4.
+static void samples_have_the_distribution_that_options_ask_for(void **state) {
     (void)state;
     const float logits[5] = {logf(0.1f), logf(0.4f), logf(0.2f), logf(0.25f), logf(0.05f)};
     const struct {
         bpt_sample_options_t options;
         double share[5];
     } cases[] = {
-        {{.temperature = 1, .top_p = 1, .seed = 1}, {0.1, 0.4, 0.2, 0.25, 0.05}},
-        {{.temperature = 0, .top_p = 1, .seed = 1}, {0, 1, 0, 0, 0}},
-        {{.temperature = 1, .top_k = 2, .top_p = 1, .seed = 2}, {0, 0.4 / 0.65, 0, 0.25 / 0.65, 0}},
-        {{.temperature = 1, .top_p = 0.6, .seed = 3}, {0, 0.4 / 0.65, 0, 0.25 / 0.65, 0}},
-        {{.temperature = 0.5, .top_p = 1, .seed = 4}, {0.01 / 0.275, 0.16 / 0.275, 0.04 / 0.275, 0.0625 / 0.275, 0.0025 / 0.275}},
+        {{.temperature = 1, .seed = 1}, {0.1, 0.4, 0.2, 0.25, 0.05}},
+        {{.temperature = 0, .seed = 1}, {0, 1, 0, 0, 0}},
+        {{.temperature = 1, .top_k = 2, .seed = 2}, {0, 0.4, 0, 0.25, 0}},
+        {{.temperature = 1, .top_p = 0.6, .seed = 3}, {0, 0.4, 0, 0.25, 0}},
+        {{.temperature = 0.5, .seed = 4}, {0.01, 0.16, 0.04, 0.0625, 0.0025}},
+        // p_max is 0.4: 0.25 x 0.4 = 0.1 keeps what is just as likely, 0.26 x 0.4 does not.
+        {{.temperature = 1, .min_p = 0.2499, .seed = 5}, {0.1, 0.4, 0.2, 0.25, 0}},
+        {{.temperature = 1, .min_p = 0.26, .seed = 6}, {0, 0.4, 0.2, 0.25, 0}},
+        {{.temperature = 1, .min_p = 1, .seed = 7}, {0, 1, 0, 0, 0}},
+        // Temperature first: p^2 is 0.16 and 0.0625, 0.39 of it.
+        {{.temperature = 0.5, .min_p = 0.4, .seed = 8}, {0, 1, 0, 0, 0}},
+        // top-p before min-p: 0.4 + 0.25 reach 0.6. The other way round 0.4 of 0.85 and 0.25 would reach 0.76, 0.47 without it.
+        {{.temperature = 1, .top_p = 0.45, .min_p = 0.6, .seed = 9}, {0, 0.4, 0, 0.25, 0}},
+        // top-k before top-p: 0.4 is 0.62 of what the first two have.
+        {{.temperature = 1, .top_k = 2, .top_p = 0.6, .seed = 10}, {0, 1, 0, 0, 0}},
+        // All logits are below 0, so the penalty squares p; token 0 is not in the text.
+        {{.temperature = 1, .repeat_penalty = 2, .seed = 11}, {0.1, 0.16, 0.04, 0.0625, 0.0025}},
+        // The last three are 4 1 4: twice the same is punished once.
+        {{.temperature = 1, .repeat_penalty = 2, .repeat_window = 3, .seed = 12}, {0.1, 0.16, 0.2, 0.25, 0.0025}},
+        {{.temperature = 1, .repeat_penalty = 2, .repeat_window = 99, .seed = 13}, {0.1, 0.16, 0.04, 0.0625, 0.0025}},
+        // The penalty comes first: token 3 is now the likeliest, also without a draw.
+        {{.temperature = 0, .repeat_penalty = 2, .repeat_window = 3, .seed = 14}, {0, 0, 0, 1, 0}},
+        {{.temperature = 1, .top_k = 2, .repeat_penalty = 2, .repeat_window = 3, .seed = 15}, {0, 0, 0.2, 0.25, 0}},
     };
     int64_t counts[5], again[5];
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        double total = 0;
+        for (int t = 0; t < 5; ++t) total += cases[i].share[t];
         draw_counts(cases[i].options, logits, 5, counts);
         draw_counts(cases[i].options, logits, 5, again);
         assert_memory_equal(counts, again, sizeof counts);
         for (int t = 0; t < 5; ++t) {
-            assert_true(fabs((double)counts[t] / 4000 - cases[i].share[t]) < 0.03);
-            if (cases[i].share[t] == 0) assert_int_equal(counts[t], 0);
+            const double share = (double)counts[t] / DRAWS, want = cases[i].share[t] / total;
+            if (!(fabs(share - want) < 0.03) || (want == 0 && counts[t]))
+                fail_msg("case %zu, token %d: %g instead of %g", i, t, share, want);
         }
     }
 }
 
+// Positive logits are divided: 2 becomes 1, e times less likely.
+static void a_penalty_divides_positive_logits(void **state) {
+    (void)state;
+    const float logits[5] = {1, 2, -20, -20, -20};
+    int64_t counts[5];
+    draw_counts((bpt_sample_options_t){.temperature = 1, .repeat_penalty = 2, .seed = 1}, logits, 5, counts);
+    assert_true(fabs((double)counts[1] / DRAWS - 0.5) < 0.03);
+    draw_counts((bpt_sample_options_t){.temperature = 1, .repeat_penalty = 0.5, .seed = 1}, logits, 5, counts);
+    assert_true(fabs((double)counts[1] / DRAWS - 1 / (1 + exp(-3))) < 0.03);
+}
+
 static void senseless_sampling_options_are_refused(void **state) {
     (void)state;
+    static const struct {
+        bpt_sample_options_t options;
+        const char *says;
+    } cases[] = {
+        {{.temperature = -1, .top_p = 1, .repeat_penalty = 1}, "temperature"},
+        {{.repeat_penalty = 1}, "top-p"},
+        {{.top_p = 1, .top_k = -1, .repeat_penalty = 1}, "top-k"},
+        {{.top_p = 1, .min_p = -0.1, .repeat_penalty = 1}, "min-p"},
+        {{.top_p = 1, .min_p = 1.1, .repeat_penalty = 1}, "min-p"},
+        {{.top_p = 1}, "repeat-penalty"},
+        {{.top_p = 1, .repeat_penalty = 1, .repeat_window = -1}, "repeat-window"},
+    };
     bpt_sampler_t *s;
     uint32_t token;
     const float nothing[2] = {-INFINITY, -INFINITY}, nan[2] = {1, NAN}, infinite[2] = {INFINITY, 1};
-    assert_fails(bpt_sampler_create(&(bpt_sample_options_t){.temperature = -1, .top_p = 1}, 2, &s), BPT_ERR_USAGE, "temperature");
-    assert_fails(bpt_sampler_create(&(bpt_sample_options_t){.top_p = 0}, 2, &s), BPT_ERR_USAGE, "top-p");
-    assert_fails(bpt_sampler_create(&(bpt_sample_options_t){.top_p = 1, .top_k = -1}, 2, &s), BPT_ERR_USAGE, "top-k");
-    assert_ok(bpt_sampler_create(&(bpt_sample_options_t){.top_p = 1}, 2, &s));
-    assert_fails(bpt_sampler_draw(s, nothing, 0, &token), BPT_ERR_NUMERIC, "finite");
-    assert_fails(bpt_sampler_draw(s, nan, 0, &token), BPT_ERR_NUMERIC, "the logit of token 1 is");
-    assert_fails(bpt_sampler_draw(s, infinite, 0, &token), BPT_ERR_NUMERIC, "the logit of token 0 is inf");
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) assert_fails(bpt_sampler_create(&cases[i].options, 2, &s), BPT_ERR_USAGE, cases[i].says);
+    assert_ok(bpt_sampler_create(&(bpt_sample_options_t){.top_p = 1, .repeat_penalty = 1}, 2, &s));
+    assert_fails(bpt_sampler_draw(s, nothing, NULL, 0, 0, &token), BPT_ERR_NUMERIC, "finite");
+    assert_fails(bpt_sampler_draw(s, nan, NULL, 0, 0, &token), BPT_ERR_NUMERIC, "the logit of token 1 is");
+    assert_fails(bpt_sampler_draw(s, infinite, NULL, 0, 0, &token), BPT_ERR_NUMERIC, "the logit of token 0 is inf");
     bpt_sampler_destroy(s);
 }
 
@@ -235,7 +283,8 @@ int main(void) {
         cmocka_unit_test(sequences_side_by_side_do_not_see_each_other),
         cmocka_unit_test(low_precision_decodes_too),
         cmocka_unit_test(a_full_context_and_a_classifier_are_refused),
-        cmocka_unit_test(samples_follow_temperature_top_k_and_top_p),
+        cmocka_unit_test(samples_have_the_distribution_that_options_ask_for),
+        cmocka_unit_test(a_penalty_divides_positive_logits),
         cmocka_unit_test(senseless_sampling_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

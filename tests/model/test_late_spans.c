@@ -2,6 +2,7 @@
 #include "model_fixture.h"
 
 #include "bpt/buffer.h"
+#include "models/decode/cache.h"
 #include "models/decode/decode.h"
 #include "models/decode/late_spans.h"
 
@@ -121,10 +122,88 @@ static void sequences_side_by_side_complete_their_own(void **state) {
     fixture_close(device);
 }
 
+// ---- A cache that grows
+
+// The logits of prompts and of every step after them, for texts of different lengths side by side.
+static void write_on(bpt_decoder_t *d, int64_t sequences, int64_t prompt, int64_t length, float *logits) {
+    for (int64_t s = 0; s < sequences; ++s) {
+        assert_int_equal(bpt_decoder_length(d, s), 0);
+        if (prompt) assert_ok(bpt_decoder_feed(d, s, full.tokens + s, prompt - 30 * s, logits + s * VOCAB));
+    }
+    for (int64_t t = prompt; t < length; ++t) {
+        uint32_t tokens[3];
+        logits += sequences * VOCAB;
+        for (int64_t s = 0; s < sequences; ++s) tokens[s] = full.tokens[bpt_decoder_length(d, s) + s];
+        assert_ok(bpt_decoder_step(d, tokens, logits));
+    }
+}
+
+static void a_cache_that_grows_gives_the_same_bits(void **state) {
+    (void)state;
+    enum { MOST = 2200 };
+    static const struct {
+        const char *backend;
+        bpt_model_kind_t model;
+        bpt_dtype_t precision;
+        int64_t sequences, prompt, length;  // the room doubles at 1024 and at 2048
+    } cases[] = {
+        {"cpu", BPT_MODEL_BPT, BPT_F32, 1, 0, MOST},
+        {"cpu", BPT_MODEL_BPT, BPT_F32, 3, 900, 1100},
+        {"cpu", BPT_MODEL_BPT, BPT_F32, 1, 2100, 2150},
+        {"cpu", BPT_MODEL_SEGTREE, BPT_F32, 1, 1000, 1060},
+        {"cpu", BPT_MODEL_TRANSFORMER, BPT_F32, 2, 1000, 1060},
+        {"ref", BPT_MODEL_BPT, BPT_F32, 1, 1000, 1060},
+        {"ref", BPT_MODEL_BPT, BPT_BF16, 1, 1000, 1060},
+        {"opencl", BPT_MODEL_BPT, BPT_F32, 2, 1000, 1040},
+        {"vulkan", BPT_MODEL_BPT, BPT_F32, 2, 1000, 1040},
+    };
+    static float grown[(MOST + 1) * VOCAB], in_place[(MOST + 1) * VOCAB];
+    const uint32_t text = MOST + 3;
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        if (!test_backend_usable(cases[i].backend)) continue;
+        bpt_model_config_t c = config_of(&variants[0]);
+        c.model = cases[i].model;
+        const int64_t rows = (cases[i].length - cases[i].prompt + 1) * cases[i].sequences;
+        bpt_device_t *device = fixture_open(cases[i].backend);
+        bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){.step.precision = cases[i].precision});
+        bpt_decoder_t *d;
+        assert_true(rows <= MOST + 1);
+        fixture_fill(&full, &c, text, 1, &text, 3);
+        memset(grown, 0, sizeof grown), memset(in_place, 0, sizeof in_place);
+        assert_ok(bpt_decoder_create(r, MOST, cases[i].sequences, &d));
+        const uint64_t bytes = bpt_decoder_device_bytes(d);
+        write_on(d, cases[i].sequences, cases[i].prompt, cases[i].length, grown);
+        assert_true(bpt_decoder_device_bytes(d) > bytes);
+        for (int64_t s = 0; s < cases[i].sequences; ++s) bpt_decoder_rewind(d, s, 0);  // the room stays
+        write_on(d, cases[i].sequences, cases[i].prompt, cases[i].length, in_place);
+        for (int64_t n = 0; n < rows * VOCAB; ++n)
+            if (memcmp(&grown[n], &in_place[n], sizeof *grown))
+                fail_msg("case %zu on %s, row %lld: %g grown, %g in place", i, cases[i].backend, (long long)(n / VOCAB), (double)grown[n],
+                         (double)in_place[n]);
+        bpt_decoder_destroy(d);
+        bpt_runner_destroy(r);
+        fixture_close(device);
+    }
+}
+
+// Room for a million tokens is not taken before they come.
+static void a_large_capacity_costs_nothing_at_the_start(void **state) {
+    (void)state;
+    const bpt_model_config_t c = config_of(&variants[0]);
+    bpt_device_t *device = fixture_open("cpu");
+    bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){0});
+    bpt_decoder_t *d;
+    assert_ok(bpt_decoder_create(r, 1 << 25, 4, &d));
+    assert_true(bpt_decoder_device_bytes(d) < (uint64_t)16 << 20);
+    assert_ok(bpt_decoder_feed(d, 3, (const uint32_t[]){1, 2, 3}, 3, got));
+    bpt_decoder_destroy(d);
+    bpt_runner_destroy(r);
+    fixture_close(device);
+}
+
 // ---- The schedule by itself, over an empty cache
 
 typedef struct {
-    bpt_intervals_t graph;
     decode_shape_t shape;
     bpt_workspace_t *workspace;
     struct bpt_buffer *states[DECODE_N_STATES];
@@ -133,13 +212,14 @@ typedef struct {
 } schedule_t;
 
 static void open_schedule(schedule_t *s, const bpt_model_config_t *c, bpt_runner_t *r, bpt_device_t *device, int64_t capacity) {
-    *s = (schedule_t){.graph = bpt_model_needed_intervals(c, capacity), .device = device};
+    *s = (schedule_t){.device = device};
     s->shape = (decode_shape_t){.config = c, .params = bpt_runner_params(r), .precision = BPT_F32, .sequences = 1};
-    s->shape.nodes = bpt_node_count(&s->graph);
+    s->shape.graph = bpt_model_needed_intervals(c, capacity);
+    bpt_decode_lay_out(&s->shape, capacity);
     s->states[DECODE_PARAMS] = bpt_runner_state(r, BPT_STATE_PARAMS);
-    assert_ok(bpt_buffer_create(device, (size_t)(c->layers * s->shape.nodes * 2 * c->d_model) * 4, &s->states[DECODE_CACHE]));
+    assert_ok(bpt_buffer_create(device, bpt_decode_cache_bytes(&s->shape), &s->states[DECODE_CACHE]));
     assert_ok(bpt_workspace_create(device, &s->workspace));
-    assert_ok(bpt_late_spans_create(&s->shape, &s->graph, s->workspace, s->states, &s->late));
+    assert_ok(bpt_late_spans_create(&s->shape, s->workspace, s->states, &s->late));
 }
 
 static void close_schedule(schedule_t *s) {
@@ -152,12 +232,12 @@ static void close_schedule(schedule_t *s) {
 // ends in a prompt's block of 240 tokens before the leaf.
 static void expect_ready(const schedule_t *s, int64_t leaf) {
     bpt_slot_t slots[BPT_MAX_SLOTS];
-    const int count = bpt_intervals_keys(&s->graph, s->graph.n, leaf, slots);
+    const int count = bpt_intervals_keys(&s->shape.graph, s->shape.graph.n, leaf, slots);
     for (int i = 0; i < count; ++i) {
         int level;
         int64_t index;
-        bpt_node_position(&s->graph, slots[i].end - 1, &level, &index);
-        if (!bpt_span_is_late(&s->graph, level)) continue;
+        bpt_node_position(&s->shape.graph, slots[i].end - 1, &level, &index);
+        if (!bpt_span_is_late(&s->shape.graph, level)) continue;
         assert_true((index + 1) << level <= leaf - 240);
         if (bpt_late_spans_done(s->late, 0, level) <= index)
             fail_msg("leaf %lld reads span (%d,%lld), of which %lld are complete", (long long)leaf, level, (long long)index,
@@ -239,6 +319,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(logits_are_those_of_the_full_pass),
         cmocka_unit_test(sequences_side_by_side_complete_their_own),
+        cmocka_unit_test(a_cache_that_grows_gives_the_same_bits),
+        cmocka_unit_test(a_large_capacity_costs_nothing_at_the_start),
         cmocka_unit_test(late_spans_are_complete_before_they_are_read),
         cmocka_unit_test(no_token_does_all_of_a_spans_work),
         cmocka_unit_test(spans_that_nobody_reads_are_left_out),

@@ -134,6 +134,16 @@ static bpt_status_t write_run(const model_file_t *m, bpt_run_t *run) {
     return BPT_OK;
 }
 
+static bpt_status_t create_run(const char *path, bpt_run_t **out) {
+    bpt_run_t *there;
+    if (bpt_run_open(path, &there) != BPT_OK) {
+        bpt_error_clear();
+        return bpt_run_create(path, out);
+    }
+    bpt_run_close(there);
+    return bpt_fail(BPT_ERR_USAGE, "%s already holds a run, and bpt import makes a new one; name another folder in --out", path);
+}
+
 static bpt_status_t run_import(cli_options_t *o) {
     if (!*o->use.file) return bpt_fail(BPT_ERR_USAGE, "bpt import needs --out RUN");
     model_file_t m = {0};
@@ -142,7 +152,7 @@ static bpt_status_t run_import(cli_options_t *o) {
     if (status == BPT_OK) status = read_said(&m);
     if (status == BPT_OK) status = check_vocab(&m);
     if (status == BPT_OK) status = check_labels(&m);
-    if (status == BPT_OK) status = bpt_run_create(o->use.file, &run);
+    if (status == BPT_OK) status = create_run(o->use.file, &run);
     if (status == BPT_OK) status = write_run(&m, run);
     bpt_run_close(run);
     bpt_free(m.arena);

@@ -12,56 +12,120 @@
 #include "tools/bpt/chart.h"
 #include "tools/bpt/program.h"
 
+// What a loss is told in.
+typedef enum {
+    PLOT_BYTES,       // bits per byte
+    PLOT_CHARACTERS,  // bits per character
+    PLOT_WORDS,       // nats per word, and perplexities
+    PLOT_OTHER,       // nats
+} plot_kind_t;
+
 typedef struct {
-    const char *path;  // as given
-    char *name;
+    char *path;        // absolute, if it can be found out
+    const char *name;  // its last parts, as many as tell it from other runs
+    plot_kind_t kind;
     bpt_metrics_line_t *lines;
     size_t n;
 } plot_run_t;
 
-// ---- Reading
-// "runs/a/" is called "a".
-static bpt_status_t name_of(const char *path, char **out) {
+// ---- Names
+static bpt_status_t absolute(const char *path, char **out) {
     char *real = realpath(path, NULL);
-    const char *text = real ? real : path, *slash = strrchr(text, '/');
-    const bpt_status_t status = bpt_strdup(slash && slash[1] ? slash + 1 : text, out);
+    const bpt_status_t status = bpt_strdup(real ? real : path, out);
     free(real);
     return status;
 }
 
+// One more part of the path at the front of the name; false when there is none.
+static bool lengthen(const char *path, const char **name) {
+    const char *p = *name;
+    if (p - path < 2) return false;
+    for (p -= 2; p > path && *p != '/'; --p) {
+    }
+    *name = *p == '/' ? p + 1 : p;
+    return true;
+}
+
+static void shortest_names(plot_run_t *runs, int n) {
+    bool same[CLI_MAX_ARGUMENTS], any = true;
+    for (int r = 0; r < n; ++r) {
+        const char *slash = strrchr(runs[r].path, '/');
+        runs[r].name = slash && slash[1] ? slash + 1 : runs[r].path;
+    }
+    while (any) {
+        any = false;
+        for (int r = 0; r < n; ++r) {
+            same[r] = false;
+            for (int other = 0; other < n; ++other)
+                same[r] |= other != r && !strcmp(runs[r].name, runs[other].name) && strcmp(runs[r].path, runs[other].path);
+        }
+        for (int r = 0; r < n; ++r) any |= same[r] && lengthen(runs[r].path, &runs[r].name);
+    }
+}
+
+// ---- Reading
+
+// By the run's configuration.
+static bpt_status_t configured_kind(const char *path, plot_kind_t *kind) {
+    static const plot_kind_t kinds[] = {
+        [BPT_UNIT_BYTE] = PLOT_BYTES, [BPT_UNIT_CHAR] = PLOT_CHARACTERS, [BPT_UNIT_WORD] = PLOT_WORDS, [BPT_UNIT_IDS] = PLOT_OTHER};
+    cli_options_t o;
+    bpt_status_t status = cli_options_init(&o, CLI_TRAIN, "train");
+    if (status == BPT_OK) status = cli_options_from_file(&o, path, CLI_FROM_RUN, false);
+    if (status == BPT_OK) *kind = o.model.task == BPT_TASK_LM ? kinds[o.data.unit] : PLOT_OTHER;
+    cli_options_destroy(&o);
+    return status;
+}
+
+// By its evaluations, where there is no configuration.
+static plot_kind_t evaluated_kind(const plot_run_t *run) {
+    for (size_t i = 0; i < run->n; ++i) {
+        if (!isnan(run->lines[i].bits_per_char)) return PLOT_CHARACTERS;
+        if (!isnan(run->lines[i].perplexity)) return PLOT_WORDS;
+    }
+    return PLOT_OTHER;
+}
+
 static bpt_status_t read_run(const char *path, plot_run_t *run) {
-    run->path = path;
-    char *file = NULL;
-    if (bpt_folder_exists(path))
-        BPT_TRY(bpt_path_format(&file, "%s/metrics.jsonl", path));
-    else
-        BPT_TRY(bpt_strdup(path, &file));
-    bpt_status_t status = bpt_metrics_read(file, &run->lines, &run->n);
-    bpt_free(file);
-    return status == BPT_OK ? name_of(path, &run->name) : status;
+    BPT_TRY(absolute(path, &run->path));
+    const bool folder = bpt_folder_exists(path);
+    const char *slash = strrchr(run->path, '/');
+    char *metrics = NULL, *config = NULL;
+    bpt_status_t status = bpt_path_format(&metrics, "%s%s", path, folder ? "/metrics.jsonl" : "");
+    if (status == BPT_OK && folder) status = bpt_path_format(&config, "%s/config.json", path);
+    if (status == BPT_OK && !folder)
+        status = bpt_path_format(&config, "%.*s/config.json", slash ? (int)(slash - run->path) : 1, slash ? run->path : ".");
+    if (status == BPT_OK) status = bpt_metrics_read(metrics, &run->lines, &run->n);
+    if (status == BPT_OK) run->kind = evaluated_kind(run);
+    if (status == BPT_OK && bpt_file_exists(config)) status = configured_kind(config, &run->kind);
+    bpt_free(metrics);
+    bpt_free(config);
+    return status;
 }
 
 // ---- What is drawn
-typedef struct {
-    bool bits;      // bits per character instead of nats per token
-    bool words;     // perplexities
-    bool accuracy;  // some run has it
-} plot_kind_t;
 
-static plot_kind_t kind_of(const plot_run_t *runs, int n_runs) {
-    plot_kind_t kind = {0};
+// Runs of one kind are drawn in their own measure, others in nats.
+static plot_kind_t common_kind(const plot_run_t *runs, int n_runs) {
+    for (int r = 1; r < n_runs; ++r)
+        if (runs[r].kind != runs[0].kind) return PLOT_OTHER;
+    return runs[0].kind;
+}
+
+static const char *const loss_titles[] = {
+    [PLOT_BYTES] = "bits per byte", [PLOT_CHARACTERS] = "bits per character", [PLOT_WORDS] = "nats per word", [PLOT_OTHER] = "loss (nats)"};
+
+static bool in_bits(plot_kind_t kind) { return kind == PLOT_BYTES || kind == PLOT_CHARACTERS; }
+
+static bool has_accuracy(const plot_run_t *runs, int n_runs) {
     for (int r = 0; r < n_runs; ++r)
-        for (size_t i = 0; i < runs[r].n; ++i) {
-            kind.bits |= !isnan(runs[r].lines[i].bits_per_char);
-            kind.words |= !isnan(runs[r].lines[i].perplexity);
-            kind.accuracy |= !isnan(runs[r].lines[i].accuracy);
-        }
-    if (kind.words || kind.accuracy) kind.bits = false;
-    return kind;
+        for (size_t i = 0; i < runs[r].n; ++i)
+            if (!isnan(runs[r].lines[i].accuracy)) return true;
+    return false;
 }
 
 typedef double (*field_t)(const bpt_metrics_line_t *line, plot_kind_t kind);
-static double loss_of(const bpt_metrics_line_t *line, plot_kind_t kind) { return kind.bits ? line->loss / log(2) : line->loss; }
+static double loss_of(const bpt_metrics_line_t *line, plot_kind_t kind) { return in_bits(kind) ? line->loss / log(2) : line->loss; }
 static double rate_of(const bpt_metrics_line_t *line, plot_kind_t kind) { return (void)kind, line->tokens_per_s; }
 static double accuracy_of(const bpt_metrics_line_t *line, plot_kind_t kind) { return (void)kind, 100 * line->accuracy; }
 
@@ -91,17 +155,17 @@ static bpt_status_t add_legend(chart_t *chart, const plot_run_t *run, plot_kind_
     if (status == BPT_OK && !isnan(train)) status = bpt_strbuf_printf(&text, "train %.3f%s", train, isnan(valid) ? "" : ", ");
     if (status == BPT_OK && !isnan(valid))
         status = bpt_strbuf_printf(&text, "valid %.3f (dashed), best %.3f at step %lld", valid, best, (long long)best_step);
-    if (status == BPT_OK && !isnan(best) && kind.words) status = bpt_strbuf_printf(&text, ", perplexity %.2f", exp(best));
+    if (status == BPT_OK && !isnan(best) && run->kind == PLOT_WORDS) status = bpt_strbuf_printf(&text, ", perplexity %.2f", exp(best));
     if (status == BPT_OK) status = chart_add_legend(chart, text.data);
     bpt_strbuf_free(&text);
     return status;
 }
 
 static bpt_status_t fill_chart(chart_t *chart, const plot_run_t *runs, int n_runs) {
-    const plot_kind_t kind = kind_of(runs, n_runs);
+    const plot_kind_t kind = common_kind(runs, n_runs);
     chart_panel_t *loss = &chart->panel[chart->n_panels++];
-    *loss = (chart_panel_t){.title = kind.bits ? "bits per character" : "loss (nats)", .share = 2};
-    chart_panel_t *accuracy = kind.accuracy ? &chart->panel[chart->n_panels++] : NULL;
+    *loss = (chart_panel_t){.title = loss_titles[kind], .share = 2};
+    chart_panel_t *accuracy = has_accuracy(runs, n_runs) ? &chart->panel[chart->n_panels++] : NULL;
     if (accuracy) *accuracy = (chart_panel_t){.title = "accuracy (%)", .share = 1};
     chart_panel_t *rate = &chart->panel[chart->n_panels++];
     *rate = (chart_panel_t){.title = "tokens/s", .share = 1, .from_zero = true};
@@ -177,13 +241,14 @@ static bpt_status_t run_plot(cli_options_t *o) {
     bpt_strbuf_t svg = {0};
     bpt_status_t status = BPT_OK;
     for (int i = 0; i < o->n_arguments && status == BPT_OK; ++i) status = read_run(o->arguments[i], &runs[i]);
+    if (status == BPT_OK) shortest_names(runs, o->n_arguments);
     if (status == BPT_OK) status = fill_chart(&chart, runs, o->n_arguments);
     if (status == BPT_OK) status = chart_write(&chart, &svg);
     if (status == BPT_OK) status = write_picture(&svg, o->use.file);
     bpt_strbuf_free(&svg);
     chart_free(&chart);
     for (int i = 0; i < o->n_arguments; ++i) {
-        bpt_free(runs[i].name);
+        bpt_free(runs[i].path);
         bpt_free(runs[i].lines);
     }
     return status;
@@ -196,7 +261,9 @@ const cli_command_t cli_command_plot = {
     .purpose = "draw the loss and throughput curves of runs",
     .description =
         "RUN is a run directory or a metrics.jsonl file; a run that is still being trained is fine. Several runs are drawn into one "
-        "picture.",
+        "picture, under the last parts of their paths. Losses of byte models are shown in bits per byte, of code points in bits per "
+        "character, "
+        "of words in nats, with the perplexity of the best; runs of different kinds in nats.",
     .examples = "  bpt plot RUN --out curves.svg\n  bpt plot RUN-A RUN-B --out both.png\n",
     .min_arguments = 1,
     .max_arguments = CLI_MAX_ARGUMENTS,

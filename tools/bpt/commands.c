@@ -52,13 +52,19 @@ static const cli_command_t command_help = {
 };
 
 // ---- presets
+static bpt_status_t add_preset(json_t *list, const cli_preset_t *preset) {
+    json_t *object = json_object(), *settings = json_object();
+    if (json_array_append_new(list, object) || json_object_set_new(object, "name", json_string(preset->name)) ||
+        json_object_set_new(object, "description", json_string(preset->about)) || json_object_set_new(object, "settings", settings))
+        return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the presets");
+    return cli_preset_to_json(preset, settings);
+}
+
 static bpt_status_t print_presets_json(void) {
-    json_t *list = json_object();
-    if (!list) return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the presets");
+    json_t *list = json_array();
     bpt_status_t status = BPT_OK;
-    for (const cli_preset_t *preset = cli_presets; preset->name && status == BPT_OK; ++preset)
-        status = bpt_json_set_text(list, preset->name, preset->values);
-    if (status == BPT_OK) status = cli_print_json(list, 2);
+    for (const cli_preset_t *preset = cli_presets; preset->name && status == BPT_OK; ++preset) status = add_preset(list, preset);
+    if (status == BPT_OK) status = cli_print_json(list, 0);
     json_decref(list);
     return status;
 }
@@ -74,8 +80,11 @@ static const cli_command_t command_presets = {
     .name = "presets",
     .arguments = "",
     .purpose = "list the settings of the papers",
-    .description = "Each is a set of options for `bpt train --preset NAME`; options given beside it win.",
-    .examples = "  bpt presets\n  bpt train --preset ptb-6 --print-config\n",
+    .description =
+        "Each is a set of options for `bpt train --preset NAME`; options given beside it win. With --json: a list of objects with name, "
+        "description and settings, which are keys of a config file.",
+    .examples =
+        "  bpt presets\n  bpt train --preset ptb-6 --print-config\n  bpt presets --json | jq '.[] | select(.name == \"ptb-6\").settings'\n",
     .run = run_presets,
 };
 

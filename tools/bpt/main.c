@@ -1,7 +1,9 @@
 // The program `bpt`: finds the command, parses its options, runs it, reports its error once and turns it into an exit status:
-// 0 success, 1 failure, 2 wrong usage, 3 a GPU was lost, 130 after Ctrl-C. Knows what commands are, not what they do.
+// 0 success, 1 failure, 2 wrong usage, 3 a GPU was lost, 130 after Ctrl-C; SIGPIPE ends it where nobody reads its output any more. Knows
+// what commands are, not what they do.
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -11,6 +13,7 @@
 #include "bpt/json.h"
 #include "bpt/log.h"
 #include "bpt/names.h"
+#include "data/text.h"
 #include "tools/bpt/program.h"
 
 enum { EXIT_WRONG_USAGE = 2, EXIT_DEVICE_LOST = 3, EXIT_INTERRUPTED = 130 };
@@ -20,11 +23,17 @@ int cli_columns(int fd, int fallback) {
     return isatty(fd) && !ioctl(fd, TIOCGWINSZ, &size) && size.ws_col > 20 ? size.ws_col : fallback;
 }
 
+// Whether output was lost because nobody reads the pipe any more, as behind `| head`.
+static bool reader_has_gone(void) {
+    struct pollfd output = {.fd = STDOUT_FILENO};
+    return ferror(stdout) && poll(&output, 1, 0) == 1 && (output.revents & POLLERR);
+}
+
 bpt_status_t cli_flush_output(void) {
     errno = 0;
-    const bool lost_before = ferror(stdout) != 0;
+    const bool lost_before = ferror(stdout) != 0;  // its errno is forgotten
     if (fflush(stdout) == 0 && !lost_before) return BPT_OK;
-    if (errno == EPIPE) return bpt_fail(BPT_ERR_IO, "cannot write to standard output: its reader has gone");
+    if (reader_has_gone()) return bpt_fail(BPT_ERR_IO, "cannot write to standard output: its reader has gone");
     return bpt_fail(BPT_ERR_IO, "cannot write to standard output%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
 }
 
@@ -58,8 +67,30 @@ static bool guard_exit(void) {
     return !atexit(refuse_exit);
 }
 
+bpt_status_t cli_json_set_bytes(json_t *object, const char *key, const char *data, uint64_t bytes) {
+    bpt_strbuf_t text = {0};
+    bpt_status_t status = BPT_OK;
+    for (uint64_t i = 0; i < bytes && status == BPT_OK;) {
+        uint32_t code_point;
+        const int used = bpt_utf8_next(data + i, bytes - i, &code_point);
+        status = used && code_point ? bpt_strbuf_append(&text, data + i, (size_t)used) : bpt_strbuf_append(&text, "\xEF\xBF\xBD", 3);
+        i += used ? (uint64_t)used : 1;
+    }
+    if (status == BPT_OK) status = bpt_json_set_text(object, key, text.data ? text.data : "");
+    bpt_strbuf_free(&text);
+    return status;
+}
+
+// As other filters end whose reader has seen enough: without a word, by the signal that was held off until all was put away.
+static void end_by_sigpipe(void) {
+    struct sigaction usual = {.sa_handler = SIG_DFL};
+    sigemptyset(&usual.sa_mask);
+    if (!sigaction(SIGPIPE, &usual, NULL)) raise(SIGPIPE);
+}
+
 static int report(bpt_status_t status) {
     if (status == BPT_OK) return EXIT_SUCCESS;
+    if (status == BPT_ERR_IO && reader_has_gone()) end_by_sigpipe();
     const bool coloured = bpt_log_colour(STDERR_FILENO);
     char text[4096];
     bpt_message_show(*bpt_error_message() ? bpt_error_message() : bpt_status_name(status), text, sizeof text);

@@ -107,6 +107,7 @@ static const struct {
     {"BPT_OPENBLAS_LIBRARY", "another OpenBLAS of the cpu backend than libopenblas.so.0"},
     {"OMP_NUM_THREADS", "threads of the cpu backend without --threads"},
     {"OCL_ICD_VENDORS, VK_DRIVER_FILES", "the loaders' own: which drivers there are; bpt sets them where it leaves out a bad one"},
+    {"BPT_READLINE", "another library for editing typed lines than libreadline.so.8 or libedit.so.2; none: plain reading"},
     {"NO_COLOR", "no colours, also on a terminal"},
 };
 

@@ -7,6 +7,7 @@
 #define INT(name_, member, min_, max_) .name = name_, .type = CLI_INT, AT(member), .min = min_, .max = max_, .metavar = "N"
 #define REAL(name_, member, min_, max_) .name = name_, .type = CLI_REAL, AT(member), .min = min_, .max = max_, .metavar = "X"
 #define TEXT(name_, member, metavar_) .name = name_, .type = CLI_TEXT, AT(member), .metavar = metavar_
+#define TEXTS(name_, member, metavar_) .name = name_, .type = CLI_TEXTS, AT(member), .metavar = metavar_
 #define CHOICE(name_, member, choices_) .name = name_, .type = CLI_CHOICE, AT(member), .choices = choices_
 #define LIST(...) \
     (const char *const[]) { __VA_ARGS__, NULL }
@@ -202,22 +203,37 @@ const cli_option_t cli_option_table[] = {
     {TEXT("prompt", use.prompt, "TEXT"), .fallback = "", .empty = true, .shown = "a line end", .group = CLI_GROUP_COMMAND,
      .commands = CLI_GENERATE, .help = "text to go on from (--unit ids: token numbers)"},
     {TEXT("prompts", use.prompts, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
-     .help = "go on from every line of a file (-: standard input); prints a line of JSON for each, with prompt and text"},
+     .help = "go on from every line of a file (-: standard input) as the lines come; prints a line of JSON for each, with prompt and text"},
+    {BOOL("interactive", use.interactive), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
+     .help = "go on from line after line that you type; /help lists what else can be typed"},
+    {INT("context", data.context, 0, 67108864), .fallback = "0", .shown = "4096, or the model's positions if they are fewer",
+     .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
+     .help = "interactive: tokens of the text that the model sees; when they are full, the older half is forgotten"},
     {INT("batch", use.batch, 1, 65536), .fallback = "16", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
      .help = "prompts of the file that are decoded side by side; more are faster and take more memory"},
     {INT("batch", use.batch, 1, 65536), .fallback = "1", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
      .help = "decode: texts side by side"},
     {INT("max-tokens", use.max_tokens, 1, MAX_INT32), .fallback = "256", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
      .help = "how many tokens to generate"},
+    {TEXTS("stop", use.stop, "TEXT"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
+     .help = "end before this text, which is not printed; may be given several times"},
     {REAL("temperature", use.temperature, 0, 1e3), .fallback = "1", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
      .help = "below 1: safer, above 1: wilder, 0: always the most likely token"},
     {INT("top-k", use.top_k, 0, MAX_INT32), .fallback = "0", .shown = "0, all", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
      .help = "choose among the N most likely tokens only"},
     {REAL("top-p", use.top_p, 0, 1), .open_min = true, .fallback = "1", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
      .help = "choose among the most likely tokens that together have this probability"},
+    {REAL("min-p", use.min_p, 0, 1), .fallback = "0", .shown = "0, all", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
+     .help = "choose among the tokens that have at least X times the probability of the likeliest"},
+    {REAL("repeat-penalty", use.repeat_penalty, 0, 1e3), .open_min = true, .fallback = "1", .shown = "1, none", .group = CLI_GROUP_COMMAND,
+     .commands = CLI_GENERATE, .help = "logits of tokens of the window are divided by X where positive, else multiplied"},
+    {INT("repeat-window", use.repeat_window, 0, MAX_INT32), .fallback = "64", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
+     .help = "how many of the last tokens --repeat-penalty looks at, the prompt's too; 0: all"},
     {BOOL("echo", use.echo), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE, .help = "print the prompt too"},
     {TEXT("logits-out", use.logits, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
-     .help = "write a JSON list with the logits that each token was chosen from"},
+     .help = "write a JSON list with the logits that each token was chosen from, before any penalty"},
+    {BOOL("with-input", use.with_input), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_CLASSIFY,
+     .help = "with --json: the line itself too, as text"},
 
     // ---- graph
     {CHOICE("model", model.model, bpt_model_names), .fallback = "bpt", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,

@@ -115,12 +115,20 @@ static bpt_status_t read_value(const cli_option_t *option, const char *text, con
     case CLI_INT: return read_whole(option, text, where, &out->whole);
     case CLI_REAL: return read_real(option, text, where, &out->real);
     case CLI_CHOICE: return read_choice(option, text, where, &out->whole);
+    case CLI_TEXTS:
     case CLI_TEXT: out->text = text; return option->choices ? read_choice(option, text, where, &ignored) : BPT_OK;
     }
     return bpt_fail(BPT_ERR_INTERNAL, "option %s has no type", option->name);
 }
 
 // ---- Storing ------------------------------------------------------------------------------------------------------------
+static bpt_status_t add_text(cli_texts_t *texts, const char *text) {
+    BPT_TRY(bpt_grow(&texts->item, texts->count, &texts->capacity, sizeof *texts->item));
+    BPT_TRY(bpt_strdup(text, &texts->item[texts->count]));
+    ++texts->count;
+    return BPT_OK;
+}
+
 static bpt_status_t store(cli_options_t *o, const cli_option_t *option, value_t value) {
     void *target = field(o, option);
     switch (option->type) {
@@ -138,6 +146,7 @@ static bpt_status_t store(cli_options_t *o, const cli_option_t *option, value_t 
         *(char **)target = copy;
         break;
     }
+    case CLI_TEXTS: return *value.text ? add_text(target, value.text) : BPT_OK;
     case CLI_INT:
     case CLI_CHOICE:
         if (option->size == sizeof(int64_t))
@@ -156,6 +165,7 @@ bpt_status_t cli_option_set(cli_options_t *o, const cli_option_t *option, const 
     BPT_TRY(read_value(option, text, where, &value));
     uint8_t *set_by = &o->source[index_of(option)];
     if (*set_by > source) return BPT_OK;
+    if (option->type == CLI_TEXTS && source != CLI_FROM_DEFAULT && !*text) return bpt_fail(BPT_ERR_USAGE, "%s needs a text", where);
     BPT_TRY(store(o, option, value));
     *set_by = (uint8_t)source;
     return BPT_OK;
@@ -170,10 +180,18 @@ bpt_status_t cli_options_init(cli_options_t *o, unsigned command, const char *co
     return BPT_OK;
 }
 
+static void free_texts(cli_texts_t *texts) {
+    for (size_t i = 0; i < texts->count; ++i) bpt_free(texts->item[i]);
+    bpt_free(texts->item);
+    *texts = (cli_texts_t){0};
+}
+
 void cli_options_destroy(cli_options_t *o) {
     for (int i = 0; i < cli_option_count; ++i) {
         const cli_option_t *option = &cli_option_table[i];
-        if (option->type != CLI_TEXT || !(option->commands & o->command)) continue;
+        if (!(option->commands & o->command)) continue;
+        if (option->type == CLI_TEXTS) free_texts(field(o, option));
+        if (option->type != CLI_TEXT) continue;
         char **text = field(o, option);
         bpt_free(*text);
         *text = NULL;
@@ -209,6 +227,7 @@ bpt_status_t cli_option_text(const cli_options_t *o, const cli_option_t *option,
         const char *text = *(char *const *)source;
         return bpt_strbuf_printf(out, "%s", text ? text : "");
     }
+    case CLI_TEXTS: break;  // no key of a config file is a list
     }
     return bpt_fail(BPT_ERR_INTERNAL, "option %s has no type", option->name);
 }

@@ -38,12 +38,19 @@ typedef struct {
     bool quiet, verbose, help, version;
 } cli_global_options_t;
 
+// The values of an option that may be given several times, in order.
+typedef struct {
+    char **item;
+    size_t count, capacity;
+} cli_texts_t;
+
 typedef struct {
     char *nll, *grad, *logits, *prompt, *prompts, *file;  // files and texts that a command writes or reads
     char *checkpoint;                                     // "", a step, "latest" or "best"
-    int64_t max_tokens, top_k, batch;
-    double temperature, top_p;
-    bool echo, json, man, completion, allow_non_finite;
+    cli_texts_t stop;
+    int64_t max_tokens, top_k, batch, repeat_window;
+    double temperature, top_p, min_p, repeat_penalty;
+    bool echo, interactive, json, with_input, man, completion, allow_non_finite;
 } cli_use_options_t;
 
 typedef struct {
@@ -54,7 +61,7 @@ typedef struct {
 } cli_tool_options_t;
 
 // ---- The table --------------------------------------------------------------------------------------------------------
-typedef enum { CLI_BOOL, CLI_INT, CLI_REAL, CLI_TEXT, CLI_CHOICE } cli_type_t;
+typedef enum { CLI_BOOL, CLI_INT, CLI_REAL, CLI_TEXT, CLI_TEXTS, CLI_CHOICE } cli_type_t;
 
 typedef enum {
     CLI_TRAIN = 1 << 0,
@@ -97,7 +104,7 @@ typedef struct {
     double min, max;             // CLI_INT, CLI_REAL: inclusive range
     bool open_min, open_max;     // CLI_REAL: the bound itself is not allowed
     const char *const *choices;  // CLI_CHOICE: the names of the values 0, 1, ..; CLI_TEXT: the allowed texts; ends with NULL
-    const char *metavar;         // in --help, for CLI_INT, CLI_REAL and CLI_TEXT
+    const char *metavar;         // in --help, for CLI_INT, CLI_REAL, CLI_TEXT and CLI_TEXTS
     const char *help;            // one line
     cli_group_t group;
     unsigned commands;  // cli_command_bit_t
@@ -113,7 +120,7 @@ extern const int cli_option_count;
 extern const char *const cli_unit_names[];  // of bpt_unit_t
 extern const char *const cli_group_titles[CLI_GROUP_COUNT];
 
-enum { CLI_MAX_OPTIONS = 128, CLI_MAX_ARGUMENTS = 64 };
+enum { CLI_MAX_OPTIONS = 160, CLI_MAX_ARGUMENTS = 64 };
 
 // Later sources win, whatever the order in which values arrive.
 typedef enum { CLI_FROM_DEFAULT, CLI_FROM_RUN, CLI_FROM_PRESET, CLI_FROM_FILE, CLI_FROM_FLAG } cli_source_t;
@@ -168,6 +175,8 @@ bpt_status_t cli_options_reading(const cli_options_t *o, char **out) BPT_MUST_US
 // Holds a model's configuration, JSON text out of the file `path`, against the ranges of `train`'s options; keys that are no options are
 // left to who reads it. BPT_ERR_INPUT.
 bpt_status_t cli_options_check_model(const char *text, const char *path) BPT_MUST_USE;
+// Sets the key of one option to its value, as a number, a boolean or a text.
+bpt_status_t cli_option_to_json(const cli_options_t *o, const cli_option_t *option, json_t *object) BPT_MUST_USE;
 // The resolved configuration: every key that the command knows, defaults included. *out is released with json_decref.
 bpt_status_t cli_options_to_json(const cli_options_t *o, json_t **out) BPT_MUST_USE;
 // Takes over the values of the run whose config.json is at `path`, and checks that no option given here changes what a
@@ -188,6 +197,8 @@ typedef struct {
 } cli_preset_t;
 extern const cli_preset_t cli_presets[];  // ends with a NULL name
 bpt_status_t cli_preset_apply(cli_options_t *o, const char *name) BPT_MUST_USE;
+// Its settings as keys of a config file.
+bpt_status_t cli_preset_to_json(const cli_preset_t *preset, json_t *object) BPT_MUST_USE;
 
 // ---- Suggestions (suggest.c) ----------------------------------------------------------------------------------------------
 // Collects the candidate that is nearest to a misspelt word.

@@ -148,7 +148,7 @@ bpt_status_t cli_options_check_model(const char *text, const char *path) {
     return status == BPT_ERR_USAGE ? BPT_ERR_INPUT : status;
 }
 
-static bpt_status_t write_key(json_t *object, const cli_options_t *o, const cli_option_t *option) {
+bpt_status_t cli_option_to_json(const cli_options_t *o, const cli_option_t *option, json_t *object) {
     char key[MAX_KEY];
     key_of(option, key);
     const void *field = (const char *)o + option->offset;
@@ -161,6 +161,7 @@ static bpt_status_t write_key(json_t *object, const cli_options_t *o, const cli_
                                              : bpt_json_set_real(object, key, *(const double *)field);
     case CLI_INT: return bpt_json_set_int(object, key, option->size == sizeof(int64_t) ? *(const int64_t *)field : *(const int32_t *)field);
     case CLI_TEXT:
+    case CLI_TEXTS:
     case CLI_CHOICE:
         status = cli_option_text(o, option, &text);
         if (status == BPT_OK) status = bpt_json_set_name(object, key, text.data ? text.data : "");
@@ -175,7 +176,8 @@ bpt_status_t cli_options_to_json(const cli_options_t *o, json_t **out) {
     if (!object) return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the configuration");
     bpt_status_t status = BPT_OK;
     for (int i = 0; i < cli_option_count && status == BPT_OK; ++i)
-        if (cli_option_table[i].key && (cli_option_table[i].commands & o->command)) status = write_key(object, o, &cli_option_table[i]);
+        if (cli_option_table[i].key && (cli_option_table[i].commands & o->command))
+            status = cli_option_to_json(o, &cli_option_table[i], object);
     if (status == BPT_OK)
         *out = object;
     else
@@ -187,7 +189,8 @@ bpt_status_t cli_options_reading(const cli_options_t *o, char **out) {
     static const char *const names[] = {"unit", "lower", "eval-context", "protocol"};
     json_t *object = json_object();
     bpt_status_t status = object ? BPT_OK : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the configuration");
-    for (size_t i = 0; i < BPT_COUNT(names) && status == BPT_OK; ++i) status = write_key(object, o, cli_option_find(CLI_TRAIN, names[i]));
+    for (size_t i = 0; i < BPT_COUNT(names) && status == BPT_OK; ++i)
+        status = cli_option_to_json(o, cli_option_find(CLI_TRAIN, names[i]), object);
     if (status == BPT_OK) status = bpt_json_format(object, 0, out);
     json_decref(object);
     return status;

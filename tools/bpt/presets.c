@@ -164,3 +164,13 @@ bpt_status_t cli_preset_apply(cli_options_t *o, const char *name) {
     }
     return BPT_OK;
 }
+
+bpt_status_t cli_preset_to_json(const cli_preset_t *preset, json_t *object) {
+    cli_options_t o;
+    bpt_status_t status = cli_options_init(&o, CLI_TRAIN, "train");
+    if (status == BPT_OK) status = cli_preset_apply(&o, preset->name);
+    for (int i = 0; i < cli_option_count && status == BPT_OK; ++i)
+        if (o.source[i] == CLI_FROM_PRESET) status = cli_option_to_json(&o, &cli_option_table[i], object);
+    cli_options_destroy(&o);
+    return status;
+}

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include "data/text.h"
 #include "tools/bpt/options.h"
 
 typedef struct {
@@ -34,6 +35,8 @@ bpt_status_t cli_flush_output(void) BPT_MUST_USE;
 // A JSON value and a line end on stdout; on one line with indent 0.
 struct json_t;
 bpt_status_t cli_print_json(const struct json_t *value, int indent) BPT_MUST_USE;
+// A text under a key of a JSON object. JSON holds UTF-8 only: bytes that are none become U+FFFD.
+bpt_status_t cli_json_set_bytes(struct json_t *object, const char *key, const char *data, uint64_t bytes) BPT_MUST_USE;
 // Columns of the terminal behind `fd`, `fallback` when there is none.
 int cli_columns(int fd, int fallback);
 
@@ -44,6 +47,11 @@ bool cli_signals_install(void);
 // From here on the command looks at cli_interrupted, and nothing that it reads may wait for ever: the first signal sets it and shows
 // `text` on a terminal, the second ends the program.
 bpt_status_t cli_signals_poll(const char *text) BPT_MUST_USE;
+extern const char cli_stopping[];  // a text for commands that only answer
+// The command waits for input again: as after cli_signals_install. BPT_ERR_INTERRUPTED when a signal came while it polled.
+bpt_status_t cli_signals_wait(void) BPT_MUST_USE;
+// The next lines of a filter, with all its answers so far written: waits for them as cli_signals_wait says, then polls.
+bpt_status_t cli_next_lines(bpt_text_blocks_t *blocks, bpt_range_t *lines, bool *end) BPT_MUST_USE;
 extern volatile sig_atomic_t cli_interrupted;
 
 #endif

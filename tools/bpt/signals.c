@@ -81,3 +81,17 @@ bpt_status_t cli_signals_poll(const char *text) {
     stopping = text;
     return install(on_first_or_second) ? BPT_OK : bpt_fail(BPT_ERR_IO, "cannot handle signals: %s", strerror(errno));
 }
+
+const char cli_stopping[] = "\nbpt: stopping; once more, a second later, ends at once\n";
+
+// One that came just before the change has only set the flag.
+bpt_status_t cli_signals_wait(void) {
+    if (!install(on_any)) return bpt_fail(BPT_ERR_IO, "cannot handle signals: %s", strerror(errno));
+    return cli_interrupted ? bpt_fail(BPT_ERR_INTERRUPTED, "stopped") : BPT_OK;
+}
+
+bpt_status_t cli_next_lines(bpt_text_blocks_t *blocks, bpt_range_t *lines, bool *end) {
+    BPT_TRY(cli_signals_wait());
+    BPT_TRY(bpt_text_blocks_next(blocks, lines, end));
+    return cli_signals_poll(cli_stopping);
+}

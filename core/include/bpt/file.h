@@ -18,10 +18,14 @@ BPT_API bool bpt_folder_exists(const char *path);  // links are followed
 // The whole file (a pipe is fine too). *data is NUL-terminated after *length bytes and freed with bpt_free. A file of more than
 // `limit` bytes is BPT_ERR_INPUT.
 BPT_API bpt_status_t bpt_file_read(const char *path, size_t limit, char **data, size_t *length) BPT_MUST_USE;
-// The same in pieces, for files that need not fit in memory: up to `room` bytes, *got == 0 at the end.
+// Bytes of the byte order mark of UTF-8 that text begins with, 0 without one. It is no part of any text that is read by lines or as JSON.
+BPT_API size_t bpt_byte_order_mark(const char *text, uint64_t length);
+// A whole file in pieces, for files that need not fit in memory: up to `room` bytes, *got == 0 at the end.
 typedef struct bpt_file_reader bpt_file_reader_t;
 BPT_API bpt_status_t bpt_file_reader_open(const char *path, bpt_file_reader_t **out) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_file_reader_read(bpt_file_reader_t *reader, void *buffer, size_t room, size_t *got) BPT_MUST_USE;
+// Whether a read would return at once: always so for a file, for a pipe or a terminal when something has come or its end has.
+BPT_API bool bpt_file_reader_ready(const bpt_file_reader_t *reader);
 BPT_API void bpt_file_reader_close(bpt_file_reader_t *reader);
 // Appends at the end, all or nothing: when the disk is full the file keeps its old length.
 BPT_API bpt_status_t bpt_file_append(const char *path, const void *bytes, size_t length) BPT_MUST_USE;
