@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <jansson.h>
@@ -111,6 +112,27 @@ static void splits_and_protocols_choose_what_is_scored(void **state) {
         if ((int)number(result, "scored") != cases[i].scored) fail_msg("%s: %g scored", cases[i].options, number(result, "scored"));
         json_decref(result);
     }
+}
+
+// ---- files that commands write
+static void the_folders_above_what_is_written_are_made(void **state) {
+    (void)state;
+    static const char *const commands[] = {"eval %s --nll-out", "eval %s --grad-out", "generate %s --max-tokens 2 --logits-out",
+                                           "export %s --out", "plot %s --out"};
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; ++i) {
+        char command[1024], file[512];
+        snprintf(command, sizeof command, commands[i], lm);
+        snprintf(file, sizeof file, "%s", test_path("made/for-%zu/it.svg", i));
+        run("%s %s " ON, command, file);
+        assert_int_equal(access(file, F_OK), 0);
+    }
+    char file[512], back[512];
+    snprintf(file, sizeof file, "%s", test_path("made/for-3/it.svg"));
+    snprintf(back, sizeof back, "%s", test_path("made/a/run"));
+    run("import %s --out %s " ON, file, back);
+    test_process_t p = test_run_line("eval nowhere --nll-out /proc/no/file.json");  // before any work
+    if (p.exit_status != 1 || !strstr(p.err, "/proc/no")) fail_msg("exit %d: %s", p.exit_status, p.err);
+    test_process_free(&p);
 }
 
 // ---- export, import
@@ -358,8 +380,8 @@ static void misuse_is_one_sentence(void **state) {
         {"eval %s --unit word%s", lm, "", 2, "--unit does not fit the vocabulary"},
         {"eval %s --checkpoint 12345%s", lm, "", 1, "has no checkpoint"},
         {"eval %s --checkpoint newest%s", lm, "", 2, "newest"},
-        {"eval %s --nll-out %s", lm, "/nowhere/nll.json", 1, "/nowhere"},
-        {"eval %s --grad-out %s", lm, "/nowhere/grad.safetensors", 1, "/nowhere"},
+        {"eval %s --nll-out %s", lm, "/proc/nowhere/nll.json", 1, "/proc/nowhere"},
+        {"eval %s --grad-out %s", lm, "/proc/nowhere/grad.safetensors", 1, "/proc/nowhere"},
         {"eval %s --eval-context 15 --protocol half%s", lm, "", 2, "even"},
         {"eval %s --protocol half%s", classifier, "", 2, "--protocol is for language models"},
         {"eval %s --data %s", classifier, no_labels, 1, "no-labels.tsv: line 2"},
@@ -380,7 +402,7 @@ static void misuse_is_one_sentence(void **state) {
         {"generate %s --top-p 0%s", lm, "", 2, "--top-p must be greater than 0"},
         {"generate %s --max-tokens 0%s", lm, "", 2, "--max-tokens must be at least 1"},
         {"export %s%s", lm, "", 2, "needs --out FILE"},
-        {"export %s --out %s", lm, "/nowhere/model.safetensors", 1, "/nowhere"},
+        {"export %s --out %s", lm, "/proc/nowhere/model.safetensors", 1, "/proc/nowhere"},
         {"import %s --out %s", "/nowhere/model.safetensors", "x", 1, "/nowhere/model.safetensors"},
         {"import %s --out %s", text, "x", 1, "text.txt"},
         {"import %s --out %s", empty, "x", 1, "empty.txt"},
@@ -404,6 +426,7 @@ int main(void) {
         cmocka_unit_test(the_mean_of_every_nll_is_the_loss),
         cmocka_unit_test(training_has_taught_both_models_something),
         cmocka_unit_test(splits_and_protocols_choose_what_is_scored),
+        cmocka_unit_test(the_folders_above_what_is_written_are_made),
         cmocka_unit_test(an_exported_model_comes_back_the_same),
         cmocka_unit_test(a_file_whose_vocabulary_does_not_fit_makes_no_run),
         cmocka_unit_test(weights_for_another_vocabulary_are_warned_about),

@@ -194,9 +194,9 @@ const cli_option_t cli_option_table[] = {
      .commands = CLI_EVAL | CLI_CLASSIFY, .help = "leaves of one batch"},
     {TEXT("checkpoint", use.checkpoint, "N|latest|best"), .fallback = "", .shown = "best, else latest", .group = CLI_GROUP_COMMAND,
      .commands = USE | CLI_EXPORT, .help = "which checkpoint of the run"},
-    {TEXT("nll-out", use.nll, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
+    {TEXT("nll-out", use.nll, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
      .help = "write a JSON list: the negative log-likelihood of every scored token or example"},
-    {TEXT("grad-out", use.grad, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
+    {TEXT("grad-out", use.grad, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
      .help = "write the gradient of the mean loss as safetensors"},
 
     {TEXT("prompt", use.prompt, "TEXT"), .fallback = "", .shown = "a line end", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
@@ -216,7 +216,7 @@ const cli_option_t cli_option_table[] = {
     {REAL("top-p", use.top_p, 0, 1), .open_min = true, .fallback = "1", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
      .help = "choose among the most likely tokens that together have this probability"},
     {BOOL("echo", use.echo), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE, .help = "print the prompt too"},
-    {TEXT("logits-out", use.logits, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
+    {TEXT("logits-out", use.logits, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
      .help = "write a JSON list with the logits that each token was chosen from"},
 
     // ---- graph
@@ -259,15 +259,15 @@ const cli_option_t cli_option_table[] = {
      .help = "forget what was recorded for the device: the shipped rule applies"},
 
     // ---- plot
-    {TEXT("out", use.file, "FILE"), .fallback = "", .shown = "standard output, as SVG", .group = CLI_GROUP_COMMAND, .commands = CLI_PLOT,
-     .help = "file to write: .svg, or .png through rsvg-convert"},
+    {TEXT("out", use.file, "FILE"), .fallback = "", .writes = true, .shown = "standard output, as SVG", .group = CLI_GROUP_COMMAND,
+     .commands = CLI_PLOT, .help = "file to write: .svg, or .png through rsvg-convert"},
     {INT("width", tool.width, 320, 8192), .fallback = "960", .group = CLI_GROUP_COMMAND, .commands = CLI_PLOT,
      .help = "width of the picture"},
     {INT("height", tool.height, 240, 8192), .fallback = "720", .group = CLI_GROUP_COMMAND, .commands = CLI_PLOT,
      .help = "height of the picture"},
 
     // ---- export, import
-    {TEXT("out", use.file, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_EXPORT,
+    {TEXT("out", use.file, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_EXPORT,
      .help = "safetensors file to write"},
     {TEXT("out", use.file, "RUN"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_IMPORT, .help = "run directory to make"},
 

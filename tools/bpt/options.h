@@ -105,6 +105,7 @@ typedef struct {
     bool no_flag;       // only a key (found out from the data, kept in config.json)
     bool resumable;     // a resumed run may change it
     bool once;          // a resumed run does not inherit it
+    bool writes;        // CLI_TEXT: a file that the command writes
 } cli_option_t;
 
 extern const cli_option_t cli_option_table[];
