@@ -258,11 +258,9 @@ bpt_status_t bpt_labels_write(const bpt_labels_t *labels, const char *path) {
     return status;
 }
 
-bpt_status_t bpt_labels_read(const char *path, bpt_labels_t *out) {
+bpt_status_t bpt_labels_parse(const bpt_range_t *text, bpt_labels_t *out) {
     *out = (bpt_labels_t){0};
-    bpt_text_t *text;
-    BPT_TRY(bpt_text_open(path, &text));
-    bpt_range_t rest = bpt_text_range(text), line;
+    bpt_range_t rest = *text, line;
     bpt_status_t status = BPT_OK;
     while (status == BPT_OK && bpt_range_next_line(&rest, &line)) {
         const size_t before = out->count;
@@ -270,8 +268,17 @@ bpt_status_t bpt_labels_read(const char *path, bpt_labels_t *out) {
         if (status == BPT_OK && out->count == before) status = at(&line, "this label is there twice");
         if (status == BPT_OK && before && strcmp(out->name[before - 1], out->name[before]) > 0) status = at(&line, "labels must be sorted");
     }
-    bpt_text_close(text);
     if (status != BPT_OK) bpt_labels_free(out);
+    return status;
+}
+
+bpt_status_t bpt_labels_read(const char *path, bpt_labels_t *out) {
+    bpt_text_t *text;
+    *out = (bpt_labels_t){0};
+    BPT_TRY(bpt_text_open(path, &text));
+    const bpt_range_t range = bpt_text_range(text);
+    const bpt_status_t status = bpt_labels_parse(&range, out);
+    bpt_text_close(text);
     return status;
 }
 

@@ -11,6 +11,7 @@ typedef struct {
 } bpt_labels_t;
 bpt_status_t bpt_labels_write(const bpt_labels_t *labels, const char *path) BPT_MUST_USE;  // labels.txt, one a line
 bpt_status_t bpt_labels_read(const char *path, bpt_labels_t *out) BPT_MUST_USE;
+bpt_status_t bpt_labels_parse(const bpt_range_t *text, bpt_labels_t *out) BPT_MUST_USE;  // the text of that file
 void bpt_labels_free(bpt_labels_t *labels);
 
 #define BPT_NO_LABEL UINT32_MAX

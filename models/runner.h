@@ -27,6 +27,12 @@ uint64_t bpt_runner_device_bytes(const bpt_runner_t *runner);  // states and wor
 bpt_status_t bpt_runner_init(bpt_runner_t *runner, uint64_t seed) BPT_MUST_USE;
 // A model file, strictly of this configuration (the metadata is not read here: bpt_model_config_parse).
 bpt_status_t bpt_runner_load(bpt_runner_t *runner, const char *path) BPT_MUST_USE;
+// For a new run: the weights of another model's file. Row i of the embedding is row tokens[i] of the file's, row i of the head row
+// outputs[i]; -1: an initial value from `seed`; NULL: the same rows. What is taken and what is new is said.
+typedef struct {
+    const int64_t *tokens, *outputs;
+} bpt_rows_t;
+bpt_status_t bpt_runner_take(bpt_runner_t *runner, const char *path, const bpt_rows_t *rows, uint64_t seed) BPT_MUST_USE;
 bpt_status_t bpt_runner_save(bpt_runner_t *runner, const char *path) BPT_MUST_USE;
 bpt_status_t bpt_runner_load_moments(bpt_runner_t *runner, const char *path) BPT_MUST_USE;
 bpt_status_t bpt_runner_save_moments(bpt_runner_t *runner, const char *path) BPT_MUST_USE;

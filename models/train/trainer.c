@@ -78,7 +78,7 @@ static bpt_status_t start(bpt_trainer_t *t) {
     const bpt_trainer_options_t *o = &t->options;
     if (o->resume) return resume(t);
     if (o->data) snprintf(t->state.data, sizeof t->state.data, "%s", o->data);
-    return o->init ? bpt_runner_load(t->runner, o->init) : bpt_runner_init(t->runner, t->train.seed);
+    return o->init ? bpt_runner_take(t->runner, o->init, &o->init_rows, t->train.seed) : bpt_runner_init(t->runner, t->train.seed);
 }
 
 bpt_status_t bpt_trainer_prepare(bpt_trainer_t *t, int64_t epoch) {

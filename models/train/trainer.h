@@ -16,6 +16,7 @@ typedef struct {
     bpt_run_t *run;                               // created or resumed; NULL: nothing is written
     bool resume;                                  // go on from run's latest checkpoint
     const char *init;                             // model file to start from, NULL: initial values from train->seed
+    bpt_rows_t init_rows;                         // which of its rows
     const char *data;                             // fingerprint of the data; a resumed run must have the same. NULL: unknown
     bool characters;                              // lm: evaluations have bits per character, else perplexity
     // Called after every line of metrics, of training and of evaluations (line->eval), once it is written. May be NULL.

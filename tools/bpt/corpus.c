@@ -11,6 +11,7 @@
 #include "data/prefetch.h"
 #include "data/vectors.h"
 #include "models/config_json.h"
+#include "tools/bpt/defaults.h"
 
 static bool classifies(const cli_options_t *o) { return o->model.task == BPT_TASK_CLASSIFY; }
 
@@ -19,11 +20,9 @@ static bpt_examples_options_t examples_options(const cli_options_t *o, int part)
 }
 
 // Counts words and collects labels, of which `corpus` takes what it does not have from a run already.
-// --unit ids: tokens must be below `id_limit`.
-static bpt_status_t scan(const cli_options_t *o, const bpt_split_t *split, bool make_vocab, bool make_labels, int64_t id_limit,
-                         cli_corpus_t *corpus) {
+static bpt_status_t scan(const cli_options_t *o, const bpt_split_t *split, bool make_vocab, bool make_labels, cli_corpus_t *corpus) {
     if (make_vocab) BPT_TRY(bpt_vocab_create(o->data.unit, o->data.lower, &corpus->vocab));
-    if (make_vocab) bpt_vocab_limit_ids(corpus->vocab, id_limit);
+    if (make_vocab) bpt_vocab_limit_ids(corpus->vocab, BPT_MAX_VOCAB);
     for (int part = 0; part < BPT_PARTS; ++part) {
         const bool count = make_vocab && (part == BPT_TRAIN || o->data.vocab_scope == CLI_SCOPE_ALL),
                    label = make_labels && part == BPT_TRAIN;
@@ -146,23 +145,23 @@ static bpt_status_t take_fingerprint(cli_corpus_t *corpus) {
     return BPT_OK;
 }
 
-static bpt_status_t read_corpus(cli_options_t *o, const char *vocab_path, const char *labels_path, cli_corpus_t *corpus) {
-    const bool read_vocab = vocab_path && o->data.unit != BPT_UNIT_IDS, read_labels = labels_path && classifies(o);
-    if (read_vocab) BPT_TRY(bpt_vocab_read(vocab_path, o->data.unit, o->data.lower, &corpus->vocab));
+static bpt_status_t read_corpus(cli_options_t *o, const char *labels_path, cli_corpus_t *corpus) {
+    const bool known = corpus->vocab != NULL, read_labels = labels_path && classifies(o);
     if (read_labels) BPT_TRY(bpt_labels_read(labels_path, &corpus->labels));
-    const int64_t id_limit = vocab_path ? o->model.vocab : BPT_MAX_VOCAB;
-    BPT_TRY(scan(o, &corpus->split, !read_vocab, classifies(o) && !read_labels, id_limit, corpus));
+    BPT_TRY(scan(o, &corpus->split, !known, classifies(o) && !read_labels, corpus));
     BPT_TRY(encode(o, &corpus->split, corpus));
     if (o->data.unit != BPT_UNIT_BYTE) bpt_split_close(&corpus->split);
     BPT_TRY(take_fingerprint(corpus));
     const int64_t size = vocab_size(corpus);
-    if (!vocab_path) o->model.vocab = size;
+    if (!known) o->model.vocab = size;
     if (size > o->model.vocab)
         return bpt_fail(BPT_ERR_INPUT,
                         "the data have %" PRId64 " different tokens, the model knows %" PRId64 "; they belong to another run", size,
                         o->model.vocab);
+    cli_defaults_model(o, (int64_t)corpus->examples[BPT_TRAIN].count);
     BPT_TRY(complete_model(o, corpus));
     BPT_TRY(bpt_model_config_check(&o->model));
+    cli_defaults_batch(o, (int64_t)corpus->examples[BPT_TRAIN].count, (int64_t)cli_corpus_tokens(corpus, BPT_TRAIN).count);
     BPT_TRY(open_sources(o, corpus));
     bpt_batch_source_t *direct = corpus->train;  // from here on the next batch is prepared while the device works
     corpus->train = NULL;
@@ -171,11 +170,11 @@ static bpt_status_t read_corpus(cli_options_t *o, const char *vocab_path, const 
     return status;
 }
 
-bpt_status_t cli_corpus_open(cli_options_t *o, const char *vocab_path, const char *labels_path, cli_corpus_t *out) {
-    *out = (cli_corpus_t){0};
+bpt_status_t cli_corpus_open(cli_options_t *o, bpt_vocab_t *vocab, const char *labels_path, cli_corpus_t *out) {
+    *out = (cli_corpus_t){.vocab = vocab};
     const bool lines = o->data.unit == BPT_UNIT_WORD || o->data.unit == BPT_UNIT_IDS;
-    BPT_TRY(bpt_split_open(o->data.path, o->data.unit, lines, &out->split));
-    const bpt_status_t status = read_corpus(o, vocab_path, labels_path, out);
+    bpt_status_t status = bpt_split_open(o->data.path, o->data.unit, lines, &out->split);
+    if (status == BPT_OK) status = read_corpus(o, labels_path, out);
     if (status != BPT_OK) cli_corpus_close(out);
     return status;
 }

@@ -16,9 +16,10 @@ typedef struct {
     bpt_batch_source_t *train, *valid;  // valid NULL: none
 } cli_corpus_t;
 
-// Reads o->data.path. `vocab_path`, `labels_path`: the files of a run that goes on, NULL: made from the data. Fills what only the
+// Reads o->data.path. `vocab` becomes the corpus's, also in case of an error; NULL: made from the data. `labels_path`: the file of a run
+// that goes on, NULL: made from the data. Fills what only the
 // data can tell into o->model: vocab, and for a classifier classes, d_embed, rel_levels, max_positions.
-bpt_status_t cli_corpus_open(cli_options_t *o, const char *vocab_path, const char *labels_path, cli_corpus_t *out) BPT_MUST_USE;
+bpt_status_t cli_corpus_open(cli_options_t *o, bpt_vocab_t *vocab, const char *labels_path, cli_corpus_t *out) BPT_MUST_USE;
 void cli_corpus_close(cli_corpus_t *corpus);
 
 // The tokens of a part, of all its examples for a classifier; they belong to the corpus.

@@ -28,7 +28,7 @@ typedef struct {
 typedef struct {
     char *out, *config, *preset, *init;
     char *products;  // what computes the products of matrices of the run
-    bool resume, dry_run, print_config;
+    bool resume, dry_run, print_config, match_vocabulary;
 } cli_run_options_t;
 
 typedef struct {
@@ -167,6 +167,8 @@ bpt_status_t cli_options_to_json(const cli_options_t *o, json_t **out) BPT_MUST_
 // Takes over the values of the run whose config.json is at `path`, and checks that no option given here changes what a
 // resumed run has to keep.
 bpt_status_t cli_options_resume(cli_options_t *o, const char *path) BPT_MUST_USE;
+// Takes over values, keys as in config.json, from the model that a new run starts from; an option that says otherwise is BPT_ERR_USAGE.
+bpt_status_t cli_options_adopt(cli_options_t *o, const json_t *values, const char *from) BPT_MUST_USE;
 
 // ---- Resolving (resolve.c) ------------------------------------------------------------------------------------------------
 // Applies --preset and --config in their order of precedence: defaults < preset < config file < flags.

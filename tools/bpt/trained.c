@@ -26,11 +26,10 @@ static bpt_status_t read_model_config(const char *folder, bpt_model_config_t *co
     return status;
 }
 
-bpt_status_t cli_trained_open_files(const cli_options_t *o, cli_trained_t *t) {
+bpt_status_t cli_trained_open_run(const char *path, const char *checkpoint, cli_trained_t *t) {
     *t = (cli_trained_t){0};
-    const char *checkpoint = o->use.checkpoint && *o->use.checkpoint ? o->use.checkpoint : NULL;
     bpt_status_t status = cli_options_init(&t->stored, CLI_TRAIN, "train");
-    if (status == BPT_OK) status = bpt_run_open(o->arguments[0], &t->run);
+    if (status == BPT_OK) status = bpt_run_open(path, &t->run);
     if (status == BPT_OK) status = bpt_run_checkpoint_find(t->run, checkpoint, &t->folder);
     if (status == BPT_OK) status = read_model_config(t->folder, &t->config);
     if (status == BPT_OK) status = cli_options_from_file(&t->stored, bpt_run_config_path(t->run), CLI_FROM_RUN, false);
@@ -41,10 +40,14 @@ bpt_status_t cli_trained_open_files(const cli_options_t *o, cli_trained_t *t) {
     return status;
 }
 
-static bpt_status_t empty_vocab(bpt_unit_t unit, int64_t id_limit, bpt_vocab_t **out) {
-    BPT_TRY(bpt_vocab_create(unit, false, out));
-    bpt_vocab_limit_ids(*out, id_limit);
-    return bpt_vocab_freeze(*out);
+bpt_status_t cli_trained_open_files(const cli_options_t *o, cli_trained_t *t) {
+    return cli_trained_open_run(o->arguments[0], o->use.checkpoint && *o->use.checkpoint ? o->use.checkpoint : NULL, t);
+}
+
+bpt_status_t cli_trained_plain_vocab(cli_trained_t *t) {
+    BPT_TRY(bpt_vocab_create(t->unit, false, &t->vocab));
+    bpt_vocab_limit_ids(t->vocab, t->config.vocab);
+    return bpt_vocab_freeze(t->vocab);
 }
 
 // The vocabulary of the run, unless --unit asks for something that needs none.
@@ -57,7 +60,7 @@ static bpt_status_t open_vocab(const cli_options_t *o, cli_trained_t *t) {
         t->unit = o->data.unit;
     }
     if (t->unit == BPT_UNIT_IDS || (t->unit == BPT_UNIT_BYTE && !there))
-        BPT_TRY(empty_vocab(t->unit, t->config.vocab, &t->vocab));
+        BPT_TRY(cli_trained_plain_vocab(t));
     else if (there)
         BPT_TRY(bpt_vocab_read(path, t->unit, t->stored.data.lower, &t->vocab));
     else
@@ -68,7 +71,7 @@ static bpt_status_t open_vocab(const cli_options_t *o, cli_trained_t *t) {
     return BPT_OK;
 }
 
-static bpt_status_t number_labels(cli_trained_t *t) {
+bpt_status_t cli_trained_number_labels(cli_trained_t *t) {
     for (int64_t i = 0; i < t->config.classes; ++i) {
         char name[24];
         snprintf(name, sizeof name, "%" PRId64, i);
@@ -82,11 +85,16 @@ static bpt_status_t number_labels(cli_trained_t *t) {
 static bpt_status_t open_labels(cli_trained_t *t) {
     const char *path = bpt_run_labels_path(t->run);
     if (t->config.task != BPT_TASK_CLASSIFY) return BPT_OK;
-    if (!bpt_file_exists(path)) return number_labels(t);
+    if (!bpt_file_exists(path)) return cli_trained_number_labels(t);
     BPT_TRY(bpt_labels_read(path, &t->labels));
     if ((int64_t)t->labels.count == t->config.classes) return BPT_OK;
     return bpt_fail(BPT_ERR_INPUT, "%s has %zu labels, the model %" PRId64 " classes; they do not belong together", path, t->labels.count,
                     t->config.classes);
+}
+
+bpt_status_t cli_trained_open_texts(const cli_options_t *o, cli_trained_t *t) {
+    BPT_TRY(open_vocab(o, t));
+    return open_labels(t);
 }
 
 static bpt_status_t open_runner(const cli_options_t *o, cli_trained_t *t) {
@@ -102,8 +110,7 @@ static bpt_status_t open_runner(const cli_options_t *o, cli_trained_t *t) {
 
 bpt_status_t cli_trained_open(const cli_options_t *o, cli_trained_t *t) {
     BPT_TRY(cli_trained_open_files(o, t));
-    bpt_status_t status = open_vocab(o, t);
-    if (status == BPT_OK) status = open_labels(t);
+    bpt_status_t status = cli_trained_open_texts(o, t);
     if (status == BPT_OK) status = open_runner(o, t);
     if (status != BPT_OK) cli_trained_close(t);
     return status;

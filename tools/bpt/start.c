@@ -1,0 +1,185 @@
+// Starting from a trained model (see start.h).
+#include "tools/bpt/start.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "bpt/alloc.h"
+#include "bpt/file.h"
+#include "bpt/log.h"
+#include "bpt/safetensors.h"
+#include "models/config_json.h"
+#include "models/config_names.h"
+#include "tools/bpt/transfer.h"
+
+// ---- The source
+static bpt_status_t read_labels(const char *text, cli_trained_t *t) {
+    if (!text) return cli_trained_number_labels(t);
+    const bpt_range_t range = bpt_range_of("its metadata key \"labels\"", text, strlen(text));
+    return bpt_labels_parse(&range, &t->labels);
+}
+
+// An exported file says in its metadata what a run has in files of its own.
+static bpt_status_t read_metadata(const bpt_safetensors_t *file, const char *path, cli_trained_t *t) {
+    const char *config = bpt_safetensors_metadata(file, "config"), *unit = bpt_safetensors_metadata(file, "unit"),
+               *lower = bpt_safetensors_metadata(file, "lower"), *vocab = bpt_safetensors_metadata(file, "vocab"),
+               *context = bpt_safetensors_metadata(file, "eval_context");
+    int number = BPT_UNIT_IDS;
+    if (!config) return bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"config\" is missing, so the model's shape is not known", path);
+    BPT_TRY(bpt_model_config_parse(config, path, &t->config));
+    if (unit) BPT_TRY(bpt_context(bpt_name_parse("unit", cli_unit_names, unit, &number), "%s", path));
+    t->unit = (bpt_unit_t)number;
+    t->stored.data.lower = lower && !strcmp(lower, "true");
+    if (context && atoll(context) > 0) t->stored.data.context = atoll(context);
+    if (t->config.task == BPT_TASK_CLASSIFY) BPT_TRY(bpt_context(read_labels(bpt_safetensors_metadata(file, "labels"), t), "%s", path));
+    if (!vocab) return cli_trained_plain_vocab(t);
+    const bpt_range_t range = bpt_range_of("its metadata key \"vocab\"", vocab, strlen(vocab));
+    return bpt_context(bpt_vocab_parse(&range, t->unit, t->stored.data.lower, &t->vocab), "%s", path);
+}
+
+static bpt_status_t open_file(const char *path, cli_trained_t *t) {
+    bpt_safetensors_t *file;
+    BPT_TRY(bpt_safetensors_open(path, &file));
+    bpt_status_t status = cli_options_init(&t->stored, CLI_TRAIN, "train");
+    if (status == BPT_OK) status = read_metadata(file, path, t);
+    bpt_safetensors_close(file);
+    return status;
+}
+
+static bpt_status_t open_source(const cli_options_t *o, cli_start_t *s) {
+    const char *path = o->run.init;
+    if (bpt_file_exists(path)) {
+        BPT_TRY(open_file(path, &s->source));
+        return bpt_strdup(path, &s->model);
+    }
+    BPT_TRY(cli_trained_open_run(path, NULL, &s->source));
+    BPT_TRY(bpt_path_format(&s->model, "%s/%s", s->source.folder, BPT_MODEL_FILE));
+    return cli_trained_open_texts(o, &s->source);
+}
+
+// ---- Its shape
+static bpt_status_t describe_shape(const cli_options_t *o, const cli_trained_t *t, json_t *shape) {
+    static const char *const free_keys[] = {"task", "classes", "dropout_input", "dropout_hidden", "dropout_attention", "dropout_head"};
+    for (size_t i = 0; i < BPT_COUNT(free_keys); ++i) json_object_del(shape, free_keys[i]);
+    if (t->config.task != o->model.task) json_object_del(shape, "tied");  // it is about the head, which is another one
+    if (o->run.match_vocabulary) json_object_del(shape, "vocab");
+    BPT_TRY(bpt_json_set_text(shape, "unit", cli_unit_names[t->unit]));
+    return bpt_json_set_bool(shape, "lower", t->stored.data.lower);
+}
+
+static bpt_status_t take_shape(cli_options_t *o, const cli_trained_t *t) {
+    json_t *shape;
+    BPT_TRY(bpt_model_config_to_json(&t->config, &shape));
+    bpt_status_t status = describe_shape(o, t, shape);
+    if (status == BPT_OK) status = cli_options_adopt(o, shape, o->run.init);
+    json_decref(shape);
+    if (status != BPT_OK || t->config.task != o->model.task || cli_option_source(o, "context") != CLI_FROM_DEFAULT) return status;
+    o->data.context = t->stored.data.context;  // only a habit: weights do not depend on it
+    return BPT_OK;
+}
+
+bpt_status_t cli_start_open(cli_options_t *o, cli_start_t *s) {
+    *s = (cli_start_t){0};
+    if (!*o->run.init || o->run.resume) {
+        if (!o->run.match_vocabulary || o->run.resume) return BPT_OK;
+        return bpt_fail(BPT_ERR_USAGE, "--match-vocabulary needs --init RUN, whose words are matched");
+    }
+    s->any = true;
+    BPT_TRY(open_source(o, s));
+    return take_shape(o, &s->source);
+}
+
+bpt_vocab_t *cli_start_take_vocab(const cli_options_t *o, cli_start_t *s) {
+    if (o->run.match_vocabulary) return NULL;
+    bpt_vocab_t *vocab = s->source.vocab;
+    s->source.vocab = NULL;
+    return vocab;
+}
+
+// ---- Rows
+static bool same_text(const char *a, size_t a_bytes, const char *b, size_t b_bytes) { return a_bytes == b_bytes && !memcmp(a, b, a_bytes); }
+
+// A word that is not known is found as <unk>, which is another word.
+static int64_t row_of_token(const bpt_vocab_t *from, const char *token, size_t bytes) {
+    uint32_t id;
+    size_t found_bytes;
+    if (!bpt_vocab_find(from, token, bytes, &id)) return -1;
+    const char *found = bpt_vocab_token(from, id, &found_bytes);
+    return same_text(found, found_bytes, token, bytes) ? (int64_t)id : -1;
+}
+
+static bpt_status_t match_tokens(const cli_options_t *o, const cli_corpus_t *corpus, cli_start_t *s) {
+    const int64_t size = bpt_vocab_size(corpus->vocab);
+    int64_t known = 0;
+    if (!o->run.match_vocabulary) return BPT_OK;
+    if (!size || !bpt_vocab_size(s->source.vocab))
+        return bpt_fail(BPT_ERR_USAGE, "--match-vocabulary matches words: with --unit ids there are none; leave it out");
+    BPT_TRY(bpt_alloc((size_t)size, sizeof *s->tokens, &s->tokens));
+    for (int64_t i = 0; i < size; ++i) {
+        size_t bytes;
+        const char *token = bpt_vocab_token(corpus->vocab, (uint32_t)i, &bytes);
+        s->tokens[i] = row_of_token(s->source.vocab, token, bytes);
+        known += s->tokens[i] >= 0;
+    }
+    bpt_info("vocabulary: %" PRId64 " of %" PRId64 " tokens are those of %s and keep their rows, %" PRId64 " are new", known, size,
+             o->run.init, size - known);
+    return BPT_OK;
+}
+
+static int64_t row_of_label(const bpt_labels_t *from, const char *name) {
+    for (size_t i = 0; i < from->count; ++i)
+        if (!strcmp(from->name[i], name)) return (int64_t)i;
+    return -1;
+}
+
+// Outputs are tokens or labels: those of another task are all new.
+static bpt_status_t match_outputs(const cli_options_t *o, const cli_corpus_t *corpus, cli_start_t *s) {
+    const bpt_model_config_t *m = &o->model;
+    const bool labels = m->task == BPT_TASK_CLASSIFY, same_task = m->task == s->source.config.task;
+    const int64_t count = labels ? m->classes : m->vocab;
+    if (same_task && !labels && !s->tokens) return BPT_OK;
+    BPT_TRY(bpt_alloc((size_t)count, sizeof *s->outputs, &s->outputs));
+    for (int64_t i = 0; i < count; ++i)
+        s->outputs[i] = !same_task ? -1 : labels ? row_of_label(&s->source.labels, corpus->labels.name[i]) : s->tokens[i];
+    return BPT_OK;
+}
+
+// How much of the new text the old vocabulary does not know.
+static void count_unknown(const cli_options_t *o, const cli_corpus_t *corpus) {
+    enum { BLOCK = 4096 };
+    const bpt_ids_t ids = cli_corpus_tokens(corpus, BPT_TRAIN);
+    uint32_t unknown, block[BLOCK];
+    uint64_t count = 0;
+    if (o->run.match_vocabulary || o->data.unit != BPT_UNIT_WORD || !bpt_vocab_find(corpus->vocab, "<unk>", 5, &unknown)) return;
+    for (uint64_t at = 0; at < ids.count;) {
+        const uint64_t n = ids.count - at < BLOCK ? ids.count - at : BLOCK;
+        bpt_ids_copy(&ids, at, n, block);
+        for (uint64_t i = 0; i < n; ++i) count += block[i] == unknown;
+        at += n;
+    }
+    const double share = 100 * (double)count / (double)ids.count;
+    if (share > 25)
+        bpt_warn("%.1f %% of the training words are not in the vocabulary of %s and are read as <unk>; --match-vocabulary gives them rows "
+                 "of their own",
+                 share, o->run.init);
+    else
+        bpt_info("vocabulary: that of %s; %.1f %% of the training words are not in it (<unk>)", o->run.init, share);
+}
+
+bpt_status_t cli_start_match(const cli_options_t *o, const cli_corpus_t *corpus, cli_start_t *s) {
+    if (!s->any) return BPT_OK;
+    count_unknown(o, corpus);
+    BPT_TRY(match_tokens(o, corpus, s));
+    return match_outputs(o, corpus, s);
+}
+
+void cli_start_close(cli_start_t *s) {
+    if (s->any) cli_trained_close(&s->source);
+    bpt_free(s->model);
+    bpt_free(s->tokens);
+    bpt_free(s->outputs);
+    *s = (cli_start_t){0};
+}
