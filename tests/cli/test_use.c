@@ -156,10 +156,7 @@ static void an_exported_model_comes_back_the_same(void **state) {
             test_process_t refused = test_run_line(line);
             if (refused.exit_status != 2 || !strstr(refused.err, "--init")) fail_msg("exit %d: %s", refused.exit_status, refused.err);
             test_process_free(&refused);
-            snprintf(
-                line, sizeof line,
-                "train --data %s --init %s --out %s-more --layers 1 --d-model 16 --heads 2 --context 32 --batch-tokens 128 --steps 1 " ON,
-                text, back, back);
+            snprintf(line, sizeof line, "train --data %s --init %s --out %s-more --batch-tokens 128 --steps 1 " ON, text, back, back);
             test_process_t p = bpt("%s", line);
             test_process_free(&p);
         }
@@ -209,26 +206,6 @@ static void a_file_whose_vocabulary_does_not_fit_makes_no_run(void **state) {
     expect_no_import(lm, "syllable", "a\nb\n", "the metadata key \"unit\" is \"syllable\"");
     expect_no_import(lm, "word", "a\nb\n", "'a' is out of place");
     expect_no_import(lm, "word", many, "the model 256; they do not belong together");
-}
-
-static void weights_for_another_vocabulary_are_warned_about(void **state) {
-    (void)state;
-    static const char *const texts[] = {"a b c d\na b c d\nd c b a\n", "e f g h\ne f g h\nh g f e\n"};
-    char file[2][600], start[512], line[4096];
-    for (int i = 0; i < 2; ++i) {
-        snprintf(file[i], sizeof file[i], "%s", test_path("words-%d.txt", i));
-        test_write_file(file[i], texts[i], strlen(texts[i]));
-    }
-    snprintf(start, sizeof start, "%s", test_path("init"));
-    static const char *const model = "--unit word --layers 1 --d-model 8 --heads 2 --context 4 --batch-tokens 8 --steps 1 " ON;
-    snprintf(line, sizeof line, "train --data %s --out %s %s", file[0], start, model);
-    run("%s%s", line, "");
-    for (int i = 0; i < 2; ++i) {
-        snprintf(line, sizeof line, "train --data %s --init %s --out %s-%d %s", file[i], start, start, i, model);
-        test_process_t p = bpt("%s", line);
-        if ((strstr(p.err, "another vocabulary") != NULL) != (i == 1)) fail_msg("text %d: %s", i, p.err);
-        test_process_free(&p);
-    }
 }
 
 // ---- generate
@@ -429,7 +406,6 @@ int main(void) {
         cmocka_unit_test(the_folders_above_what_is_written_are_made),
         cmocka_unit_test(an_exported_model_comes_back_the_same),
         cmocka_unit_test(a_file_whose_vocabulary_does_not_fit_makes_no_run),
-        cmocka_unit_test(weights_for_another_vocabulary_are_warned_about),
         cmocka_unit_test(generation_is_a_function_of_the_seed),
         cmocka_unit_test(prompts_of_a_file_go_on_as_they_do_alone),
         cmocka_unit_test(temperature_zero_takes_the_largest_logit),

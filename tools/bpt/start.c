@@ -33,7 +33,7 @@ static bpt_status_t read_metadata(const bpt_safetensors_t *file, const char *pat
     if (unit) BPT_TRY(bpt_context(bpt_name_parse("unit", cli_unit_names, unit, &number), "%s", path));
     t->unit = (bpt_unit_t)number;
     t->stored.data.lower = lower && !strcmp(lower, "true");
-    if (context && atoll(context) > 0) t->stored.data.context = atoll(context);
+    if (context && atoll(context) > 0 && atoll(context) <= CLI_MAX_CONTEXT) t->stored.data.eval_context = atoll(context);
     if (t->config.task == BPT_TASK_CLASSIFY) BPT_TRY(bpt_context(read_labels(bpt_safetensors_metadata(file, "labels"), t), "%s", path));
     if (!vocab) return cli_trained_plain_vocab(t);
     const bpt_range_t range = bpt_range_of("its metadata key \"vocab\"", vocab, strlen(vocab));
@@ -56,8 +56,7 @@ static bpt_status_t open_source(const cli_options_t *o, cli_start_t *s) {
         return bpt_strdup(path, &s->model);
     }
     BPT_TRY(cli_trained_open_run(path, NULL, &s->source));
-    BPT_TRY(bpt_path_format(&s->model, "%s/%s", s->source.folder, BPT_MODEL_FILE));
-    return cli_trained_open_texts(o, &s->source);
+    return bpt_path_format(&s->model, "%s/%s", s->source.folder, BPT_MODEL_FILE);
 }
 
 // ---- Its shape
@@ -70,15 +69,24 @@ static bpt_status_t describe_shape(const cli_options_t *o, const cli_trained_t *
     return bpt_json_set_bool(shape, "lower", t->stored.data.lower);
 }
 
+// Only a habit: weights do not depend on it. A file, and a run that was imported from one, knows the context of evaluations alone.
+static void take_context(cli_options_t *o, const cli_trained_t *t) {
+    const cli_data_options_t *theirs = &t->stored.data;
+    const bool trained_here = cli_option_source(&t->stored, "context") != CLI_FROM_DEFAULT;
+    if (cli_option_source(o, "context") != CLI_FROM_DEFAULT) return;
+    o->data.context = trained_here || !theirs->eval_context ? theirs->context : theirs->eval_context;
+    if (cli_option_source(o, "batch-tokens") == CLI_FROM_DEFAULT && o->data.batch_tokens < o->data.context)
+        o->data.batch_tokens = o->data.context;
+}
+
 static bpt_status_t take_shape(cli_options_t *o, const cli_trained_t *t) {
     json_t *shape;
     BPT_TRY(bpt_model_config_to_json(&t->config, &shape));
     bpt_status_t status = describe_shape(o, t, shape);
     if (status == BPT_OK) status = cli_options_adopt(o, shape, o->run.init);
     json_decref(shape);
-    if (status != BPT_OK || t->config.task != o->model.task || cli_option_source(o, "context") != CLI_FROM_DEFAULT) return status;
-    o->data.context = t->stored.data.context;  // only a habit: weights do not depend on it
-    return BPT_OK;
+    if (status == BPT_OK && t->config.task == o->model.task) take_context(o, t);
+    return status;
 }
 
 bpt_status_t cli_start_open(cli_options_t *o, cli_start_t *s) {
@@ -89,7 +97,8 @@ bpt_status_t cli_start_open(cli_options_t *o, cli_start_t *s) {
     }
     s->any = true;
     BPT_TRY(open_source(o, s));
-    return take_shape(o, &s->source);
+    BPT_TRY(take_shape(o, &s->source));  // first, so that another --unit is refused as what it is
+    return s->source.run ? cli_trained_open_texts(o, &s->source) : BPT_OK;
 }
 
 bpt_vocab_t *cli_start_take_vocab(const cli_options_t *o, cli_start_t *s) {
@@ -162,11 +171,10 @@ static void count_unknown(const cli_options_t *o, const cli_corpus_t *corpus) {
     }
     const double share = 100 * (double)count / (double)ids.count;
     if (share > 25)
-        bpt_warn("%.1f %% of the training words are not in the vocabulary of %s and are read as <unk>; --match-vocabulary gives them rows "
-                 "of their own",
+        bpt_warn("%.1f %% of the training words are not in the vocabulary of %s (<unk>); --match-vocabulary gives them rows of their own",
                  share, o->run.init);
     else
-        bpt_info("vocabulary: that of %s; %.1f %% of the training words are not in it (<unk>)", o->run.init, share);
+        bpt_info("%.1f %% of the training words are not in the vocabulary of %s (<unk>)", share, o->run.init);
 }
 
 bpt_status_t cli_start_match(const cli_options_t *o, const cli_corpus_t *corpus, cli_start_t *s) {
