@@ -18,6 +18,7 @@
 #include "tools/bpt/program.h"
 #include "tools/bpt/progress.h"
 #include "tools/bpt/start.h"
+#include "tools/bpt/watch.h"
 
 typedef struct {
     cli_options_t *o;
@@ -29,7 +30,8 @@ typedef struct {
     float *vectors;     // rows of the embedding for a new run
     bool resumed;       // the trainer goes on from a checkpoint
     cli_progress_t progress;
-    bpt_metrics_line_t last;  // training line before, for the time a step takes
+    bpt_batch_source_t *valid;  // the corpus's, watched
+    bpt_metrics_line_t last;    // training line before, for the time a step takes
 } job_t;
 
 // ---- Progress
@@ -122,7 +124,7 @@ static bpt_status_t open_trainer(job_t *job) {
                                            .train = &o->train,
                                            .device = job->device,
                                            .train_data = job->corpus.train,
-                                           .valid_data = job->corpus.valid,
+                                           .valid_data = job->valid,
                                            .run = job->run,
                                            .resume = job->resumed,
                                            .init = job->start.model,
@@ -204,6 +206,7 @@ static bpt_status_t train(job_t *job) {
     cli_options_t *o = job->o;
     BPT_TRY(open_run(job));
     describe(job);
+    BPT_TRY(cli_watch_create(job->corpus.valid, &job->progress, &job->valid));
     job->resumed = o->run.resume;
     BPT_TRY(open_trainer(job));
     BPT_TRY(write_files(job));
@@ -298,6 +301,7 @@ static bpt_status_t run_train(cli_options_t *o) {
     bpt_trainer_destroy(job.trainer);
     bpt_run_close(job.run);
     cli_device_close(job.device);
+    if (job.valid) job.valid->destroy(job.valid);
     cli_corpus_close(&job.corpus);
     cli_start_close(&job.start);
     bpt_free(job.vectors);
