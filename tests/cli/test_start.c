@@ -230,6 +230,24 @@ static void what_contradicts_the_source_is_refused(void **state) {
     says(bpt(2, "train --init %s --data %s --out %s", classifier, other, test_path("r")), "a language model must be causal");
 }
 
+// Characters have no <unk>.
+static void characters_that_the_source_does_not_know_need_a_vocabulary_of_their_own(void **state) {
+    (void)state;
+    char first[512], second[512], source[512], out[512], text[2][2048] = {"", ""};
+    for (int i = 0; i < 80; ++i) strcat(text[0], "abcdefg hij\n"), strcat(text[1], "abc xyz\n");
+    snprintf(first, sizeof first, "%s", test_file("first.txt", text[0]));
+    snprintf(second, sizeof second, "%s", test_file("second.txt", text[1]));
+    snprintf(source, sizeof source, "%s", test_path("characters"));
+    snprintf(out, sizeof out, "%s", test_path("other-characters"));
+    test_process_t p =
+        bpt(0, "train --data %s --unit char --out %s --layers 1 --d-model 8 --heads 2 --context 16 --steps 2 --quiet " ON, first, source);
+    test_process_free(&p);
+    says(bpt(1, "train --init %s --data %s --out %s --steps 1 --quiet " ON, source, second, out), "--match-vocabulary makes one that does");
+    says(bpt(0, "train --init %s --match-vocabulary --data %s --out %s --lr 0 --steps 1 " ON, source, second, out),
+         "vocabulary: 5 of 8 tokens are those of");
+    assert_true(same_row(source, out, "embed.weight", "vocab.txt", "c") && same_row(source, out, "head.bias", "vocab.txt", "a"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shape_and_vocabulary_come_from_the_source),
@@ -237,6 +255,7 @@ int main(void) {
         cmocka_unit_test(matched_words_keep_their_rows_bit_for_bit),
         cmocka_unit_test(a_classifier_starts_from_a_language_model),
         cmocka_unit_test(labels_keep_their_rows_by_name),
+        cmocka_unit_test(characters_that_the_source_does_not_know_need_a_vocabulary_of_their_own),
         cmocka_unit_test(what_contradicts_the_source_is_refused),
     };
     return cmocka_run_group_tests(tests, train_sources, NULL);

@@ -37,6 +37,14 @@ static bpt_status_t scan(const cli_options_t *o, const bpt_split_t *split, bool 
     return make_vocab ? bpt_vocab_freeze(corpus->vocab) : BPT_OK;
 }
 
+// Characters have no <unk>: the vocabulary of another run may not know those of this text.
+static bpt_status_t encode_text(const cli_options_t *o, const bpt_vocab_t *vocab, const bpt_range_t *text, bpt_ids_t *ids) {
+    const bpt_status_t status = bpt_vocab_encode(vocab, text, o->data.unit == BPT_UNIT_WORD, ids);
+    const bool borrowed = *o->run.init && !o->run.match_vocabulary && o->data.unit == BPT_UNIT_CHAR;
+    if (status != BPT_ERR_INPUT || !borrowed) return status;
+    return bpt_context(status, "the vocabulary of %s does not fit, --match-vocabulary makes one that does", o->run.init);
+}
+
 static bpt_status_t encode(const cli_options_t *o, const bpt_split_t *split, cli_corpus_t *corpus) {
     for (int part = 0; part < BPT_PARTS; ++part) {
         const bpt_examples_options_t options = examples_options(o, part);
@@ -44,7 +52,7 @@ static bpt_status_t encode(const cli_options_t *o, const bpt_split_t *split, cli
         if (classifies(o))
             BPT_TRY(bpt_examples_read(&split->part[part], &options, corpus->vocab, &corpus->labels, &corpus->examples[part]));
         else
-            BPT_TRY(bpt_vocab_encode(corpus->vocab, &split->part[part], o->data.unit == BPT_UNIT_WORD, &corpus->ids[part]));
+            BPT_TRY(encode_text(o, corpus->vocab, &split->part[part], &corpus->ids[part]));
     }
     return BPT_OK;
 }

@@ -72,9 +72,10 @@ void cli_defaults_warn(const cli_options_t *o) {
                  ", so the learning rate only rises; lower --warmup or train longer (--epochs, --steps)",
                  t->warmup, t->steps);
     if (t->steps < TOO_FEW_UPDATES)
-        bpt_warn("only %" PRId64 " steps in all: a model learns little from fewer than %d; train longer (--epochs, --steps) or in smaller "
+        bpt_warn("only %" PRId64 " step%s in all: a model learns little from fewer than %d; train longer (--epochs, --steps) or in smaller "
                  "batches (%s)",
-                 t->steps, TOO_FEW_UPDATES, o->model.task == BPT_TASK_CLASSIFY ? "--batch-examples" : "--batch-tokens");
+                 t->steps, t->steps == 1 ? "" : "s", TOO_FEW_UPDATES,
+                 o->model.task == BPT_TASK_CLASSIFY ? "--batch-examples" : "--batch-tokens");
     if (t->eval_every > t->steps)
         bpt_warn("--eval-every %" PRId64 " is behind the end of training at step %" PRId64 ": the only evaluation is at the end",
                  t->eval_every, t->steps);
