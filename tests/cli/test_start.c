@@ -230,6 +230,39 @@ static void what_contradicts_the_source_is_refused(void **state) {
     says(bpt(2, "train --init %s --data %s --out %s", classifier, other, test_path("r")), "a language model must be causal");
 }
 
+// Of a file without a vocabulary only token numbers are known, so a text is refused.
+static void a_file_without_words_takes_token_numbers(void **state) {
+    (void)state;
+    bpt_safetensors_t *from;
+    bpt_safetensors_writer_t *to;
+    static float data[1 << 16];
+    char bare[512];
+    snprintf(bare, sizeof bare, "%s", test_path("bare.safetensors"));
+    assert_ok(bpt_safetensors_open(file, &from));
+    assert_ok(bpt_safetensors_writer_create(bare, &to));
+    assert_ok(bpt_safetensors_writer_metadata(to, "config", bpt_safetensors_metadata(from, "config")));
+    assert_ok(bpt_safetensors_writer_metadata(to, "unit", "word"));
+    for (size_t i = 0; i < bpt_safetensors_count(from); ++i) {
+        const bpt_safetensors_tensor_t *t = bpt_safetensors_at(from, i);
+        assert_ok(bpt_safetensors_writer_declare(to, t->name, t->dtype, t->rank, t->shape));
+    }
+    for (size_t i = 0; i < bpt_safetensors_count(from); ++i) {
+        const bpt_safetensors_tensor_t *t = bpt_safetensors_at(from, i);
+        assert_true(t->count <= (int64_t)(sizeof data / sizeof *data));
+        assert_ok(bpt_safetensors_read(from, t, 0, t->count, data));
+        assert_ok(bpt_safetensors_writer_data(to, data, (size_t)t->count * sizeof *data));
+    }
+    assert_ok(bpt_safetensors_writer_finish(to));
+    bpt_safetensors_writer_destroy(to);
+    bpt_safetensors_close(from);
+    char numbers[1024] = "";
+    for (int i = 0; i < 60; ++i) snprintf(numbers + strlen(numbers), sizeof numbers - strlen(numbers), "3 4 5 6\n");
+    says(bpt(1, "train --init %s --data %s --out %s --steps 1 --quiet " ON, bare, other, test_path("bare-run")), "other.txt: line 1");
+    test_process_t p = bpt(0, "train --init %s --data %s --out %s --context 8 --steps 1 --quiet " ON, bare,
+                           test_file("numbers.txt", numbers), test_path("bare-run"));
+    test_process_free(&p);
+}
+
 // Characters have no <unk>.
 static void characters_that_the_source_does_not_know_need_a_vocabulary_of_their_own(void **state) {
     (void)state;
@@ -255,6 +288,7 @@ int main(void) {
         cmocka_unit_test(matched_words_keep_their_rows_bit_for_bit),
         cmocka_unit_test(a_classifier_starts_from_a_language_model),
         cmocka_unit_test(labels_keep_their_rows_by_name),
+        cmocka_unit_test(a_file_without_words_takes_token_numbers),
         cmocka_unit_test(characters_that_the_source_does_not_know_need_a_vocabulary_of_their_own),
         cmocka_unit_test(what_contradicts_the_source_is_refused),
     };

@@ -2,7 +2,6 @@
 #include "tools/bpt/defaults.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 #include "bpt/log.h"
 #include "models/train/trainer.h"

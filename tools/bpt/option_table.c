@@ -46,14 +46,14 @@ const cli_option_t cli_option_table[] = {
      .help =
          "go on with the run in --out; only --steps, --stop-at, cadences, --threads, --backend, --device, --submit-ms, --max-mem and the "
          "place of --data may change"},
-    {TEXT("init", run.init, "RUN"), .fallback = "", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN, .key = true,
+    {TEXT("init", run.init, "RUN|FILE"), .fallback = "", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN, .key = true,
      .help = "start from the weights of a run or of an exported file: shape and vocabulary are taken from it, the rest is new"},
     {BOOL("match-vocabulary", run.match_vocabulary), .fallback = "no", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN, .key = true,
      .help = "with --init: the vocabulary is that of the new data; words that both know keep their rows, others start anew"},
     {TEXT("config", run.config, "FILE"), .fallback = "", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN,
      .help = "read options from a JSON file (keys are option names with _ for -); flags win over it"},
     {BOOL("print-config", run.print_config), .fallback = "no", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN,
-     .help = "print the resolved configuration as JSON and exit"},
+     .help = "print the configuration, as far as it is known without reading the data, as JSON and exit"},
     {BOOL("dry-run", run.dry_run), .fallback = "no", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN,
      .help = "print parameters, memory plan and number of steps, and exit"},
 

@@ -31,7 +31,7 @@ static bpt_status_t read_metadata(const bpt_safetensors_t *file, const char *pat
     if (!config) return bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"config\" is missing, so the model's shape is not known", path);
     BPT_TRY(bpt_model_config_parse(config, path, &t->config));
     if (unit) BPT_TRY(bpt_context(bpt_name_parse("unit", cli_unit_names, unit, &number), "%s", path));
-    t->unit = (bpt_unit_t)number;
+    t->unit = vocab ? (bpt_unit_t)number : BPT_UNIT_IDS;  // without its words only numbers can be read
     t->stored.data.lower = lower && !strcmp(lower, "true");
     if (context && atoll(context) > 0 && atoll(context) <= CLI_MAX_CONTEXT) t->stored.data.eval_context = atoll(context);
     if (t->config.task == BPT_TASK_CLASSIFY) BPT_TRY(bpt_context(read_labels(bpt_safetensors_metadata(file, "labels"), t), "%s", path));
