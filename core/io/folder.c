@@ -35,17 +35,22 @@ bpt_status_t bpt_user_folder(const char *own, const char *xdg, const char *below
     return home ? bpt_path_format(out, "%s/%s/bpt", home, below_home) : BPT_OK;
 }
 
-bpt_status_t bpt_folders_create(const char *path) {
+bpt_status_t bpt_parents_create(const char *path) {
     char *above;
     BPT_TRY(bpt_strdup(path, &above));
     bpt_status_t status = BPT_OK;
-    for (char *slash = above; status == BPT_OK && (slash = strchr(slash + 1, '/'));) {
+    for (char *slash = above; status == BPT_OK && *slash && (slash = strchr(slash + 1, '/'));) {
         *slash = '\0';
         if (!bpt_folder_exists(above)) status = bpt_folder_create(above);
         *slash = '/';
     }
     bpt_free(above);
-    return status == BPT_OK && !bpt_folder_exists(path) ? bpt_folder_create(path) : status;
+    return status;
+}
+
+bpt_status_t bpt_folders_create(const char *path) {
+    BPT_TRY(bpt_parents_create(path));
+    return bpt_folder_exists(path) ? BPT_OK : bpt_folder_create(path);
 }
 
 static int by_bytes(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }

@@ -51,6 +51,8 @@ bpt_status_t bpt_params_write(const bpt_params_t *params, const char *path, cons
 // left over or misshapen. So it does, unless `non_finite`, where a number is infinite or not a number. *sum as above.
 bpt_status_t bpt_params_read(const bpt_params_t *params, const char *path, const bpt_param_set_t *sets, int n_sets, bool non_finite,
                              bpt_checksum_t *sum) BPT_MUST_USE;
+// BPT_ERR_INPUT when one of these numbers of a file's tensor is infinite or not a number.
+bpt_status_t bpt_params_check_finite(const char *path, const char *name, const float *values, int64_t count) BPT_MUST_USE;
 // The tensors of such a file go on to a writer that has its metadata and nothing else; the same checks, no arena.
 bpt_status_t bpt_params_copy(const bpt_params_t *params, const char *path, bool non_finite, bpt_safetensors_writer_t *to,
                              bpt_checksum_t *sum) BPT_MUST_USE;

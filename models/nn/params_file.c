@@ -115,6 +115,21 @@ static int64_t count_non_finite(const float *values, int64_t count) {
     return found;
 }
 
+static bpt_status_t fail_non_finite(const char *path, const char *name, int64_t bad, int64_t count, int64_t first) {
+    return bpt_fail(BPT_ERR_INPUT,
+                    "%s: tensor \"%s\" has %" PRId64 " numbers of %" PRId64 " that are not finite, the first at index %" PRId64
+                    ": the file is damaged, or training diverged (bpt import --allow-non-finite takes it as it is)",
+                    path, name, bad, count, first);
+}
+
+bpt_status_t bpt_params_check_finite(const char *path, const char *name, const float *values, int64_t count) {
+    const int64_t bad = count_non_finite(values, count);
+    int64_t first = 0;
+    if (!bad) return BPT_OK;
+    while (isfinite(values[first])) ++first;
+    return fail_non_finite(path, name, bad, count, first);
+}
+
 // In pieces that stay in the cache while they are hashed, looked through and written.
 enum { PIECE = 1 << 17 };
 static bpt_status_t read_values(const bpt_param_t *p, const char *name, float *values, void *user) {
@@ -130,11 +145,7 @@ static bpt_status_t read_values(const bpt_param_t *p, const char *name, float *v
             if (!isfinite(piece[i])) first = done + i;
         if (from->to) BPT_TRY(bpt_safetensors_writer_data(from->to, piece, (size_t)some * sizeof *piece));
     }
-    if (!bad) return BPT_OK;
-    return bpt_fail(BPT_ERR_INPUT,
-                    "%s: tensor \"%s\" has %" PRId64 " numbers of %" PRId64 " that are not finite, the first at index %" PRId64
-                    ": the file is damaged, or training diverged (bpt import --allow-non-finite takes it as it is)",
-                    bpt_safetensors_path(from->file), name, bad, p->count, first);
+    return bad ? fail_non_finite(bpt_safetensors_path(from->file), name, bad, p->count, first) : BPT_OK;
 }
 
 bpt_status_t bpt_params_read(const bpt_params_t *params, const char *path, const bpt_param_set_t *sets, int n_sets, bool non_finite,

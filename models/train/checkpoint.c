@@ -104,6 +104,23 @@ bpt_status_t bpt_checkpoint_read_model(const bpt_checkpoint_t *c, bpt_checkpoint
 
 bpt_status_t bpt_checkpoint_load(const bpt_checkpoint_t *c, bpt_runner_t *runner) { return bpt_checkpoint_read_model(c, load, runner); }
 
+typedef struct {
+    bpt_runner_t *runner;
+    const bpt_rows_t *rows;
+    uint64_t seed;
+} take_t;
+
+// Rows are read here and there, so the file is read once more for its checksum, before.
+static bpt_status_t take(void *user, const char *path, bool non_finite, bpt_checksum_t *sum) {
+    const take_t *t = user;
+    if (sum) BPT_TRY(bpt_checksum_read(path, sum));
+    return bpt_runner_take(t->runner, path, t->rows, t->seed, non_finite);
+}
+
+bpt_status_t bpt_checkpoint_take(const bpt_checkpoint_t *c, bpt_runner_t *runner, const bpt_rows_t *rows, uint64_t seed) {
+    return bpt_checkpoint_read_model(c, take, &(take_t){runner, rows, seed});
+}
+
 bpt_status_t bpt_checkpoint_load_moments(const bpt_checkpoint_t *c, bpt_runner_t *runner) {
     return read_checked(c, BPT_RUN_OPTIMIZER, load_moments, runner);
 }

@@ -22,6 +22,9 @@ void bpt_checkpoint_close(bpt_checkpoint_t *checkpoint);
 // version before checksums wrote it: a remark says so), numbers that are not finite are refused; else they are what was written.
 bpt_status_t bpt_checkpoint_load(const bpt_checkpoint_t *checkpoint, bpt_runner_t *runner) BPT_MUST_USE;
 bpt_status_t bpt_checkpoint_load_moments(const bpt_checkpoint_t *checkpoint, bpt_runner_t *runner) BPT_MUST_USE;
+// The weights as starting values of another run (bpt_runner_take), checked in the same way.
+bpt_status_t bpt_checkpoint_take(const bpt_checkpoint_t *checkpoint, bpt_runner_t *runner, const bpt_rows_t *rows,
+                                 uint64_t seed) BPT_MUST_USE;
 // The same for a reader of the caller's own: `read` reads the model file at `path` once and gives its checksum, if `sum` is not NULL.
 typedef bpt_status_t (*bpt_checkpoint_read_t)(void *user, const char *path, bool non_finite, bpt_checksum_t *sum);
 bpt_status_t bpt_checkpoint_read_model(const bpt_checkpoint_t *checkpoint, bpt_checkpoint_read_t read, void *user) BPT_MUST_USE;

@@ -192,7 +192,7 @@ static bpt_status_t mend_links(const bpt_run_t *run) {
 // ---- opening
 
 static bpt_status_t create(bpt_run_t *run) {
-    BPT_TRY(bpt_folder_create(run->path));
+    BPT_TRY(bpt_folders_create(run->path));
     BPT_TRY(check_nothing_foreign(run));  // before the lock, which is a file in the folder
     BPT_TRY(bpt_folder_lock_acquire(run->path, &run->lock));
     BPT_TRY(check_no_checkpoint(run));

@@ -18,8 +18,8 @@
 
 typedef struct bpt_run bpt_run_t;
 
-// For a trainer: locked until closed; a run that another trainer holds is BPT_ERR_IO. Create makes the folder (its parent must
-// exist) and refuses one that holds a checkpoint (BPT_ERR_USAGE: --resume) or foreign files; what a run killed before its first
+// For a trainer: locked until closed; a run that another trainer holds is BPT_ERR_IO. Create makes the folder, with those
+// above it, and refuses one that holds a checkpoint (BPT_ERR_USAGE: --resume) or foreign files; what a run killed before its first
 // checkpoint left is removed. Resume needs a checkpoint. Both remove what a killed writer left (.tmp-*) and mend a link that
 // leads nowhere.
 bpt_status_t bpt_run_create(const char *path, bpt_run_t **out) BPT_MUST_USE;

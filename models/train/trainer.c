@@ -71,7 +71,9 @@ static bpt_status_t start(bpt_trainer_t *t) {
     const bpt_trainer_options_t *o = &t->options;
     if (o->resume) return resume(t);
     if (o->data) snprintf(t->state.data, sizeof t->state.data, "%s", o->data);
-    return o->init ? bpt_checkpoint_load(o->init, t->runner) : bpt_runner_init(t->runner, t->train.seed);
+    if (o->init) return bpt_checkpoint_take(o->init, t->runner, &o->init_rows, t->train.seed);
+    if (o->init_file) return bpt_runner_take(t->runner, o->init_file, &o->init_rows, t->train.seed, false);
+    return bpt_runner_init(t->runner, t->train.seed);
 }
 
 bpt_status_t bpt_trainer_prepare(bpt_trainer_t *t, int64_t epoch) {

@@ -114,6 +114,27 @@ static void splits_and_protocols_choose_what_is_scored(void **state) {
     }
 }
 
+// ---- files that commands write
+static void the_folders_above_what_is_written_are_made(void **state) {
+    (void)state;
+    static const char *const commands[] = {"eval %s --nll-out", "eval %s --grad-out", "generate %s --max-tokens 2 --logits-out",
+                                           "export %s --out", "plot %s --out"};
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; ++i) {
+        char command[1024], file[512];
+        snprintf(command, sizeof command, commands[i], lm);
+        snprintf(file, sizeof file, "%s", test_path("made/for-%zu/it.svg", i));
+        run("%s %s " ON, command, file);
+        assert_int_equal(access(file, F_OK), 0);
+    }
+    char file[512], back[512];
+    snprintf(file, sizeof file, "%s", test_path("made/for-3/it.svg"));
+    snprintf(back, sizeof back, "%s", test_path("made/a/run"));
+    run("import %s --out %s " ON, file, back);
+    test_process_t p = test_run_line("eval nowhere --nll-out /proc/no/file.json");  // before any work
+    if (p.exit_status != 1 || !strstr(p.err, "/proc/no")) fail_msg("exit %d: %s", p.exit_status, p.err);
+    test_process_free(&p);
+}
+
 // ---- export, import
 static void an_exported_model_comes_back_the_same(void **state) {
     (void)state;
@@ -135,10 +156,7 @@ static void an_exported_model_comes_back_the_same(void **state) {
             test_process_t refused = test_run_line(line);
             if (refused.exit_status != 2 || !strstr(refused.err, "--init")) fail_msg("exit %d: %s", refused.exit_status, refused.err);
             test_process_free(&refused);
-            snprintf(
-                line, sizeof line,
-                "train --data %s --init %s --out %s-more --layers 1 --d-model 16 --heads 2 --context 32 --batch-tokens 128 --steps 1 " ON,
-                text, back, back);
+            snprintf(line, sizeof line, "train --data %s --init %s --out %s-more --batch-tokens 128 --steps 1 " ON, text, back, back);
             test_process_t p = bpt("%s", line);
             test_process_free(&p);
         }
@@ -188,26 +206,6 @@ static void a_file_whose_vocabulary_does_not_fit_makes_no_run(void **state) {
     expect_no_import(lm, "syllable", "a\nb\n", "metadata key \"unit\" must be byte, char, word or ids, not 'syllable'");
     expect_no_import(lm, "word", "a\nb\n", "'a' is out of place");
     expect_no_import(lm, "word", many, "has 256 tokens; they do not belong together");
-}
-
-static void weights_for_another_vocabulary_are_warned_about(void **state) {
-    (void)state;
-    static const char *const texts[] = {"a b c d\na b c d\nd c b a\n", "e f g h\ne f g h\nh g f e\n"};
-    char file[2][600], start[512], line[4096];
-    for (int i = 0; i < 2; ++i) {
-        snprintf(file[i], sizeof file[i], "%s", test_path("words-%d.txt", i));
-        test_write_file(file[i], texts[i], strlen(texts[i]));
-    }
-    snprintf(start, sizeof start, "%s", test_path("init"));
-    static const char *const model = "--unit word --layers 1 --d-model 8 --heads 2 --context 4 --batch-tokens 8 --steps 1 " ON;
-    snprintf(line, sizeof line, "train --data %s --out %s %s", file[0], start, model);
-    run("%s%s", line, "");
-    for (int i = 0; i < 2; ++i) {
-        snprintf(line, sizeof line, "train --data %s --init %s --out %s-%d %s", file[i], start, start, i, model);
-        test_process_t p = bpt("%s", line);
-        if ((strstr(p.err, "another vocabulary") != NULL) != (i == 1)) fail_msg("text %d: %s", i, p.err);
-        test_process_free(&p);
-    }
 }
 
 // ---- generate
@@ -360,8 +358,8 @@ static void misuse_is_one_sentence(void **state) {
         {"eval %s --unit word%s", lm, "", 2, "--unit does not fit the vocabulary"},
         {"eval %s --checkpoint 12345%s", lm, "", 1, "has no checkpoint"},
         {"eval %s --checkpoint newest%s", lm, "", 2, "newest"},
-        {"eval %s --nll-out %s", lm, "/nowhere/nll.json", 1, "/nowhere"},
-        {"eval %s --grad-out %s", lm, "/nowhere/grad.safetensors", 1, "/nowhere"},
+        {"eval %s --nll-out %s", lm, "/proc/nowhere/nll.json", 1, "/proc/nowhere"},
+        {"eval %s --grad-out %s", lm, "/proc/nowhere/grad.safetensors", 1, "/proc/nowhere"},
         {"eval %s --eval-context 15 --protocol half%s", lm, "", 2, "even"},
         {"eval %s --protocol half%s", classifier, "", 2, "--protocol is for language models"},
         {"eval %s --data %s", classifier, no_labels, 1, "no-labels.tsv: line 2"},
@@ -389,7 +387,7 @@ static void misuse_is_one_sentence(void **state) {
         {"classify %s %s --with-input", classifier, blank, 2, "--with-input goes with --json"},
         {"generate %s --max-tokens 0%s", lm, "", 2, "--max-tokens must be at least 1"},
         {"export %s%s", lm, "", 2, "needs --out FILE"},
-        {"export %s --out %s", lm, "/nowhere/model.safetensors", 1, "/nowhere"},
+        {"export %s --out %s", lm, "/proc/nowhere/model.safetensors", 1, "/proc/nowhere"},
         {"import %s --out %s", "/nowhere/model.safetensors", "x", 1, "/nowhere/model.safetensors"},
         {"import %s --out %s", text, "x", 1, "text.txt"},
         {"import %s --out %s", exported, lm, 2, "/lm already holds a run, and bpt import makes a new one; name another folder in --out"},
@@ -489,9 +487,9 @@ int main(void) {
         cmocka_unit_test(the_mean_of_every_nll_is_the_loss),
         cmocka_unit_test(training_has_taught_both_models_something),
         cmocka_unit_test(splits_and_protocols_choose_what_is_scored),
+        cmocka_unit_test(the_folders_above_what_is_written_are_made),
         cmocka_unit_test(an_exported_model_comes_back_the_same),
         cmocka_unit_test(a_file_whose_vocabulary_does_not_fit_makes_no_run),
-        cmocka_unit_test(weights_for_another_vocabulary_are_warned_about),
         cmocka_unit_test(generation_is_a_function_of_the_seed),
         cmocka_unit_test(prompts_of_a_file_go_on_as_they_do_alone),
         cmocka_unit_test(temperature_zero_takes_the_largest_logit),

@@ -196,7 +196,7 @@ static void what_is_no_run_is_refused(void **state) {
     assert_int_equal(mkdir(test_path("foreign"), 0700) | mkdir(test_path("empty"), 0700), 0);
     test_write_file(test_path("foreign/thesis.tex"), "x", 1);
     assert_fails(bpt_run_create(test_path("plain"), &run), BPT_ERR_IO, "a part of the path is a file");
-    assert_fails(bpt_run_create(test_path("no/such/run"), &run), BPT_ERR_IO, "create the missing folder first");
+    assert_fails(bpt_run_create(test_path("plain/run"), &run), BPT_ERR_IO, "a part of the path is a file");
     assert_fails(bpt_run_create(test_path("foreign"), &run), BPT_ERR_USAGE, "not a run (it holds \"thesis.tex\")");
     assert_false(bpt_file_exists(test_path("foreign/.lock")));
     assert_fails(bpt_run_create("/proc/bpt", &run), BPT_ERR_IO, "/proc/bpt");
@@ -208,6 +208,8 @@ static void what_is_no_run_is_refused(void **state) {
     assert_fails(bpt_run_resume(test_path("empty"), &run), BPT_ERR_INPUT,
                  "has no checkpoint to go on from; start it again without --resume");
     test_write_file(test_path("empty/labels.txt"), "x", 1);
+    assert_ok(bpt_run_create(test_path("new/deep/run"), &run));  // with the folders above it
+    bpt_run_close(run);
     assert_ok(bpt_run_create(test_path("empty"), &run));  // killed before its first checkpoint: nothing to lose
     assert_false(bpt_file_exists(bpt_run_config_path(run)));
     assert_false(bpt_file_exists(bpt_run_labels_path(run)));

@@ -11,6 +11,7 @@
 #include "tools/bpt/eval_data.h"
 #include "tools/bpt/program.h"
 #include "tools/bpt/trained.h"
+#include "tools/bpt/watch.h"
 
 // ---- Results
 // A loss that is no number is no result.
@@ -107,9 +108,15 @@ static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, bpt_batch
 static bpt_status_t run_eval(cli_options_t *o) {
     cli_trained_t trained;
     cli_eval_data_t data = {0};
+    cli_progress_t progress;
+    bpt_batch_source_t *source = NULL;
+    cli_progress_start(&progress, o->global.quiet, CLI_LOSS_NATS);
     BPT_TRY(cli_trained_open(o, &trained));
     bpt_status_t status = cli_eval_data_open(o, &trained, &data);
-    if (status == BPT_OK) status = evaluate(o, &trained, data.source);
+    if (status == BPT_OK) status = cli_watch_create(data.source, &progress, &source);
+    if (status == BPT_OK) status = evaluate(o, &trained, source);
+    cli_progress_clear(&progress);  // of an evaluation that failed
+    if (source) source->destroy(source);
     cli_eval_data_close(&data);
     cli_trained_close(&trained);
     return status;

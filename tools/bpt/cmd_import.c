@@ -37,44 +37,17 @@ static bpt_status_t read_weights(const char *path, bool non_finite, model_file_t
     return bpt_params_read(&m->params, path, &set, 1, non_finite, NULL);
 }
 
-// A file from elsewhere may leave these out; what it says must be possible.
-static bpt_status_t read_said(model_file_t *m) {
-    static const char *const keys[][2] = {{"unit", "unit"}, {"lower", "lower"}, {"eval_context", "eval-context"}};
-    BPT_TRY(cli_options_init(&m->said, CLI_TRAIN, "train"));
-    for (size_t i = 0; i < BPT_COUNT(keys); ++i) {
-        const char *text = bpt_safetensors_metadata(m->file, keys[i][0]);
-        char where[64];
-        snprintf(where, sizeof where, "metadata key \"%s\"", keys[i][0]);
-        if (text && cli_option_set(&m->said, cli_option_find(CLI_TRAIN, keys[i][1]), text, CLI_FROM_FILE, where) != BPT_OK)
-            return bpt_fail(BPT_ERR_INPUT, "%s: %s", m->path, bpt_error_message());
-    }
-    if (!bpt_safetensors_metadata(m->file, "unit") || !bpt_safetensors_metadata(m->file, "vocab")) m->said.data.unit = BPT_UNIT_IDS;
-    return BPT_OK;
-}
-
-// The vocabulary, read as the new run will read it.
-static bpt_status_t check_vocab(const model_file_t *m) {
-    const char *text = bpt_safetensors_metadata(m->file, "vocab");
-    if (m->said.data.unit == BPT_UNIT_IDS) return BPT_OK;
+// What the new run will read its texts by.
+static bpt_status_t check_texts(model_file_t *m) {
     bpt_vocab_t *vocab;
-    const bpt_range_t range = bpt_range_of("its metadata key \"vocab\"", text, strlen(text));
-    BPT_TRY(bpt_context(bpt_vocab_parse(&range, m->said.data.unit, m->said.data.lower, &vocab), "%s", m->path));
-    const int64_t size = bpt_vocab_size(vocab);
-    bpt_vocab_destroy(vocab);
-    return cli_check_count(range.path, size, m->path, m->config.vocab, "tokens");
-}
-
-static bpt_status_t check_labels(const model_file_t *m) {
-    const char *text = bpt_safetensors_metadata(m->file, "labels");
-    if (!text) return BPT_OK;
-    if (m->config.task != BPT_TASK_CLASSIFY)
-        return bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"labels\" is there, but the model is a language model", m->path);
     bpt_labels_t labels;
-    const bpt_range_t range = bpt_range_of("its metadata key \"labels\"", text, strlen(text));
-    BPT_TRY(bpt_context(bpt_labels_parse(&range, &labels), "%s", m->path));
-    const int64_t count = (int64_t)labels.count;
+    BPT_TRY(cli_options_init(&m->said, CLI_TRAIN, "train"));
+    BPT_TRY(cli_file_reading(m->file, &m->said));
+    BPT_TRY(cli_file_vocab(m->file, &m->config, &m->said, &vocab));
+    bpt_vocab_destroy(vocab);
+    BPT_TRY(cli_file_labels(m->file, &m->config, &labels));
     bpt_labels_free(&labels);
-    return cli_check_count(range.path, count, m->path, m->config.classes, "classes");
+    return BPT_OK;
 }
 
 static bpt_status_t write_side_file(const model_file_t *m, const char *key, const char *path, bool *written) {
@@ -149,9 +122,7 @@ static bpt_status_t run_import(cli_options_t *o) {
     model_file_t m = {0};
     bpt_run_t *run = NULL;
     bpt_status_t status = read_weights(o->arguments[0], o->use.allow_non_finite, &m);
-    if (status == BPT_OK) status = read_said(&m);
-    if (status == BPT_OK) status = check_vocab(&m);
-    if (status == BPT_OK) status = check_labels(&m);
+    if (status == BPT_OK) status = check_texts(&m);
     if (status == BPT_OK) status = create_run(o->use.file, &run);
     if (status == BPT_OK) status = write_run(&m, run);
     bpt_run_close(run);

@@ -12,12 +12,14 @@
 #include "data/vectors.h"
 #include "models/train/trainer.h"
 #include "tools/bpt/corpus.h"
+#include "tools/bpt/defaults.h"
 #include "tools/bpt/device.h"
 #include "tools/bpt/plan.h"
 #include "tools/bpt/program.h"
 #include "tools/bpt/progress.h"
 #include "tools/bpt/side_files.h"
-#include "tools/bpt/transfer.h"
+#include "tools/bpt/start.h"
+#include "tools/bpt/watch.h"
 
 typedef struct {
     cli_options_t *o;
@@ -25,13 +27,15 @@ typedef struct {
     bpt_device_t *device;
     bpt_run_t *run;
     bpt_trainer_t *trainer;
-    bpt_run_t *init_run, *resumed_run;   // of --init; --out of --resume, before it is locked
-    bpt_checkpoint_t init, resume_from;  // folder NULL: none
-    char *reading;                       // how the model reads text
-    float *vectors;                      // rows of the embedding for a new run
-    bool resumed;                        // the trainer goes on from a checkpoint
+    cli_start_t start;             // --init
+    bpt_run_t *resumed_run;        // --out of --resume, before it is locked
+    bpt_checkpoint_t resume_from;  // folder NULL: none
+    char *reading;                 // how the model reads text
+    float *vectors;                // rows of the embedding for a new run
+    bool resumed;                  // the trainer goes on from a checkpoint
     cli_progress_t progress;
-    bpt_metrics_line_t last;  // training line before, for the time a step takes
+    bpt_batch_source_t *valid;  // the corpus's, watched
+    bpt_metrics_line_t last;    // training line before, for the time a step takes
 } job_t;
 
 // ---- Progress
@@ -141,31 +145,6 @@ static bpt_status_t find_resumed(job_t *job) {
     return check_was_trained(o->run.out, &job->resume_from);
 }
 
-// Weights fit any vocabulary of their size, but rows of the embedding mean words.
-static bpt_status_t compare_vocabularies(const job_t *job, const bpt_checkpoint_t *init) {
-    char *theirs = NULL;
-    size_t length;
-    bpt_strbuf_t ours = {0};
-    const char *path = bpt_run_vocab_path(init->run);
-    if (!bpt_file_exists(path)) return bpt_checkpoint_check(init, BPT_RUN_VOCAB, path, NULL);
-    BPT_TRY(bpt_file_read(path, CLI_MAX_SIDE_FILE_BYTES, &theirs, &length));
-    const bpt_checksum_t sum = bpt_checksum_of(theirs, length);
-    bpt_status_t status = bpt_checkpoint_check(init, BPT_RUN_VOCAB, path, &sum);
-    if (status == BPT_OK) status = bpt_vocab_format(job->corpus.vocab, &ours);
-    if (status == BPT_OK && (length != ours.length || (length && memcmp(theirs, ours.data, length) != 0)))
-        bpt_warn("%s was trained with another vocabulary: rows of its embedding now stand for other tokens", job->o->run.init);
-    bpt_free(theirs);
-    bpt_strbuf_free(&ours);
-    return status;
-}
-
-static bpt_status_t find_init(job_t *job) {
-    if (!*job->o->run.init || job->o->run.resume) return BPT_OK;
-    BPT_TRY(bpt_run_open(job->o->run.init, &job->init_run));
-    BPT_TRY(bpt_checkpoint_open(job->init_run, NULL, &job->init));
-    return compare_vocabularies(job, &job->init);
-}
-
 // ---- The command
 static bpt_status_t open_trainer(job_t *job) {
     cli_options_t *o = job->o;
@@ -173,10 +152,12 @@ static bpt_status_t open_trainer(job_t *job) {
                                            .train = &o->train,
                                            .device = job->device,
                                            .train_data = job->corpus.train,
-                                           .valid_data = job->corpus.valid,
+                                           .valid_data = job->valid,
                                            .run = job->run,
                                            .resume = job->resumed,
-                                           .init = job->init.folder ? &job->init : NULL,
+                                           .init = job->start.source.checkpoint.folder ? &job->start.source.checkpoint : NULL,
+                                           .init_file = job->start.file,
+                                           .init_rows = {job->start.tokens, job->start.outputs},
                                            .data = job->corpus.fingerprint,
                                            .reading = job->reading,
                                            .characters = o->data.unit == BPT_UNIT_BYTE || o->data.unit == BPT_UNIT_CHAR,
@@ -256,9 +237,11 @@ static bpt_status_t train(job_t *job) {
     BPT_TRY(open_run(job));
     BPT_TRY(cli_options_reading(o, &job->reading));
     describe(job);
+    BPT_TRY(cli_watch_create(job->corpus.valid, &job->progress, &job->valid));
     job->resumed = o->run.resume;
     BPT_TRY(open_trainer(job));
     BPT_TRY(write_files(job));
+    cli_defaults_warn(o);
     const bool characters = o->data.unit == BPT_UNIT_BYTE || o->data.unit == BPT_UNIT_CHAR;
     cli_progress_start(&job->progress, o->global.quiet,
                        o->model.task == BPT_TASK_CLASSIFY ? CLI_LOSS_NATS
@@ -294,13 +277,15 @@ static bpt_status_t prepare(job_t *job) {
     cli_options_t *o = job->o;
     BPT_TRY(cli_options_layer(o));
     if (o->run.resume) BPT_TRY(find_resumed(job));
+    BPT_TRY(cli_start_open(o, &job->start));
     BPT_TRY(cli_options_resolve(o));
     if (o->run.print_config) return BPT_OK;
-    BPT_TRY(cli_corpus_open(o, o->run.resume ? &job->resume_from : NULL, &job->corpus));
-    BPT_TRY(bpt_trainer_resolve_steps(&o->train, job->corpus.train->steps_per_epoch));
+    bpt_vocab_t *vocab = cli_start_take_vocab(o, &job->start);
+    BPT_TRY(cli_corpus_open(o, vocab, o->run.resume ? &job->resume_from : NULL, &job->corpus));
+    BPT_TRY(cli_start_match(o, &job->corpus, &job->start));
+    BPT_TRY(cli_defaults_length(o, job->corpus.train->steps_per_epoch));
     BPT_TRY(cli_device_open(o, &job->device));
     BPT_TRY(record_products(job));
-    BPT_TRY(find_init(job));
     return o->run.dry_run ? BPT_OK : read_vectors(job);
 }
 
@@ -313,17 +298,18 @@ static bpt_status_t run_train(cli_options_t *o) {
     bpt_status_t status = prepare(&job);
     if (status == BPT_OK && o->run.print_config)
         status = print_config(o);
-    else if (status == BPT_OK && o->run.dry_run)
+    else if (status == BPT_OK && o->run.dry_run) {
+        cli_defaults_warn(o);
         status = cli_plan_print(o, job.device, job.corpus.train);
-    else if (status == BPT_OK)
+    } else if (status == BPT_OK)
         status = train(&job);
     bpt_trainer_destroy(job.trainer);
     bpt_run_close(job.run);
     cli_device_close(job.device);
+    if (job.valid) job.valid->destroy(job.valid);
     cli_corpus_close(&job.corpus);
-    bpt_checkpoint_close(&job.init);
+    cli_start_close(&job.start);
     bpt_checkpoint_close(&job.resume_from);
-    bpt_run_close(job.init_run);
     bpt_run_close(job.resumed_run);
     bpt_free(job.reading);
     bpt_free(job.vectors);
@@ -335,12 +321,19 @@ const cli_command_t cli_command_train = {
     .name = "train",
     .arguments = "",
     .purpose = "train a model",
-    .description = "Writes a run directory with the configuration, metrics and checkpoints. Ctrl-C finishes the step, saves and exits with "
-                   "status 130; "
-                   "--resume goes on exactly there.\n"
-                   "Options come from, weakest first: defaults, --preset, --config, the command line.",
+    .description =
+        "Writes a run directory with the configuration, metrics and checkpoints. Ctrl-C finishes the step, saves and exits with "
+        "status 130; "
+        "--resume goes on exactly there.\n"
+        "Options come from, weakest first: defaults, --preset, --config, the command line.\n"
+        "Defaults follow the amount of data unless there is a --preset. An epoch of little data has 200 steps, but a step has at "
+        "least 16 examples or 4 windows. Short epochs are repeated until there are 1000 steps. The warm-up is at most a tenth of "
+        "the steps. A classifier with few examples, fewer than 10000, no word vectors and no size given has one layer of "
+        "width 128, drops 0.6 of the words' numbers and 0.5 of those in front of the output, and learns at 0.005. --dry-run and "
+        "config.json show the values.",
     .examples = "  bpt train --preset small --data text.txt --out run\n"
                 "  bpt train --out run --resume --steps 2000\n"
-                "  bpt train --preset ptb-6 --data ptb/ --out run-ptb --dry-run\n",
+                "  bpt train --preset ptb-6 --data ptb/ --out run-ptb --dry-run\n"
+                "  bpt train --init run --data other.txt --out run-other\n",
     .run = run_train,
 };

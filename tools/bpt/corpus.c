@@ -11,6 +11,7 @@
 #include "data/prefetch.h"
 #include "data/vectors.h"
 #include "models/config_json.h"
+#include "tools/bpt/defaults.h"
 #include "tools/bpt/side_files.h"
 
 static bool classifies(const cli_options_t *o) { return o->model.task == BPT_TASK_CLASSIFY; }
@@ -20,7 +21,6 @@ static bpt_examples_options_t examples_options(const cli_options_t *o, int part)
 }
 
 // Counts words and collects labels, of which `corpus` takes what it does not have from a run already.
-// --unit ids: tokens must be below `id_limit`.
 static bpt_status_t scan(const cli_options_t *o, const bpt_split_t *split, bool make_vocab, bool make_labels, int64_t id_limit,
                          cli_corpus_t *corpus) {
     if (make_vocab) BPT_TRY(bpt_vocab_create(o->data.unit, o->data.lower, &corpus->vocab));
@@ -39,6 +39,14 @@ static bpt_status_t scan(const cli_options_t *o, const bpt_split_t *split, bool 
     return make_vocab ? bpt_vocab_freeze(corpus->vocab) : BPT_OK;
 }
 
+// Characters have no <unk>: the vocabulary of another run may not know those of this text.
+static bpt_status_t encode_text(const cli_options_t *o, const bpt_vocab_t *vocab, const bpt_range_t *text, bpt_ids_t *ids) {
+    const bpt_status_t status = bpt_vocab_encode(vocab, text, o->data.unit == BPT_UNIT_WORD, ids);
+    const bool borrowed = *o->run.init && !o->run.match_vocabulary && o->data.unit == BPT_UNIT_CHAR;
+    if (status != BPT_ERR_INPUT || !borrowed) return status;
+    return bpt_context(status, "the vocabulary of %s does not fit, --match-vocabulary makes one that does", o->run.init);
+}
+
 static bpt_status_t encode(const cli_options_t *o, const bpt_split_t *split, cli_corpus_t *corpus) {
     for (int part = 0; part < BPT_PARTS; ++part) {
         const bpt_examples_options_t options = examples_options(o, part);
@@ -46,7 +54,7 @@ static bpt_status_t encode(const cli_options_t *o, const bpt_split_t *split, cli
         if (classifies(o))
             BPT_TRY(bpt_examples_read(&split->part[part], &options, corpus->vocab, &corpus->labels, &corpus->examples[part]));
         else
-            BPT_TRY(bpt_vocab_encode(corpus->vocab, &split->part[part], o->data.unit == BPT_UNIT_WORD, &corpus->ids[part]));
+            BPT_TRY(encode_text(o, corpus->vocab, &split->part[part], &corpus->ids[part]));
     }
     return BPT_OK;
 }
@@ -148,22 +156,24 @@ static bpt_status_t take_fingerprint(cli_corpus_t *corpus) {
 }
 
 static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resumed, cli_corpus_t *corpus) {
-    const bool read_vocab = resumed && o->data.unit != BPT_UNIT_IDS, read_labels = resumed && classifies(o);
-    if (read_vocab) BPT_TRY(cli_run_vocab(resumed, o->data.unit, o->data.lower, &corpus->vocab));
+    if (resumed && o->data.unit != BPT_UNIT_IDS) BPT_TRY(cli_run_vocab(resumed, o->data.unit, o->data.lower, &corpus->vocab));
+    const bool known = corpus->vocab != NULL, read_labels = resumed && classifies(o);
     if (read_labels) BPT_TRY(cli_run_labels(resumed, &corpus->labels));
     const int64_t id_limit = resumed ? o->model.vocab : BPT_MAX_VOCAB;
-    BPT_TRY(scan(o, &corpus->split, !read_vocab, classifies(o) && !read_labels, id_limit, corpus));
+    BPT_TRY(scan(o, &corpus->split, !known, classifies(o) && !read_labels, id_limit, corpus));
     BPT_TRY(encode(o, &corpus->split, corpus));
     if (o->data.unit != BPT_UNIT_BYTE) bpt_split_close(&corpus->split);
     BPT_TRY(take_fingerprint(corpus));
     const int64_t size = vocab_size(corpus);
-    if (!resumed) o->model.vocab = size;
+    if (!known && !resumed) o->model.vocab = size;
     if (size > o->model.vocab)
         return bpt_fail(BPT_ERR_INPUT,
                         "the data have %" PRId64 " different tokens, the model knows %" PRId64 "; they belong to another run", size,
                         o->model.vocab);
+    cli_defaults_model(o, (int64_t)corpus->examples[BPT_TRAIN].count);
     BPT_TRY(complete_model(o, corpus));
     BPT_TRY(bpt_model_config_check(&o->model));
+    cli_defaults_batch(o, (int64_t)corpus->examples[BPT_TRAIN].count, (int64_t)cli_corpus_tokens(corpus, BPT_TRAIN).count);
     BPT_TRY(open_sources(o, corpus));
     bpt_batch_source_t *direct = corpus->train;  // from here on the next batch is prepared while the device works
     corpus->train = NULL;
@@ -172,11 +182,11 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resume
     return status;
 }
 
-bpt_status_t cli_corpus_open(cli_options_t *o, const bpt_checkpoint_t *resumed, cli_corpus_t *out) {
-    *out = (cli_corpus_t){0};
+bpt_status_t cli_corpus_open(cli_options_t *o, bpt_vocab_t *vocab, const bpt_checkpoint_t *resumed, cli_corpus_t *out) {
+    *out = (cli_corpus_t){.vocab = vocab};
     const bool lines = o->data.unit == BPT_UNIT_WORD || o->data.unit == BPT_UNIT_IDS;
-    BPT_TRY(bpt_split_open(o->data.path, o->data.unit, lines, &out->split));
-    const bpt_status_t status = read_corpus(o, resumed, out);
+    bpt_status_t status = bpt_split_open(o->data.path, o->data.unit, lines, &out->split);
+    if (status == BPT_OK) status = read_corpus(o, resumed, out);
     if (status != BPT_OK) cli_corpus_close(out);
     return status;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "bpt/alloc.h"
+#include "bpt/file.h"
 #include "bpt/json.h"
 #include "bpt/log.h"
 #include "bpt/names.h"
@@ -108,6 +109,16 @@ static void occupy_standard_streams(void) {
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0) return;
 }
 
+// Whatever is written gets the folders above it, before any work: a run directory by bpt_run_create, a file here.
+static bpt_status_t make_folders(const cli_options_t *o) {
+    for (int i = 0; i < cli_option_count; ++i) {
+        const cli_option_t *option = &cli_option_table[i];
+        if (!option->writes || !(option->commands & o->command)) continue;
+        BPT_TRY(bpt_parents_create(*(char *const *)((const char *)o + option->offset)));
+    }
+    return BPT_OK;
+}
+
 static bpt_status_t run_command(const cli_command_t *command, cli_options_t *o) {
     if (o->global.help) {
         cli_help_command(command);
@@ -117,6 +128,7 @@ static bpt_status_t run_command(const cli_command_t *command, cli_options_t *o) 
     if (o->n_arguments > command->max_arguments)
         return bpt_fail(BPT_ERR_USAGE, "bpt %s: unexpected argument '%s'", command->name, o->arguments[command->max_arguments]);
     bpt_log_set_level(o->global.quiet ? BPT_LOG_WARN : o->global.verbose ? BPT_LOG_DEBUG : BPT_LOG_INFO);
+    BPT_TRY(make_folders(o));
     return command->run(o);
 }
 

@@ -28,7 +28,7 @@ typedef struct {
 typedef struct {
     char *out, *config, *preset, *init;
     char *products;  // what computes the products of matrices of the run
-    bool resume, dry_run, print_config;
+    bool resume, dry_run, print_config, match_vocabulary;
 } cli_run_options_t;
 
 typedef struct {
@@ -113,6 +113,7 @@ typedef struct {
     bool resumable;     // a resumed run may change it
     bool once;          // a resumed run does not inherit it
     bool empty;         // CLI_TEXT: an empty text may be given; of others it is the value of a shell variable that was never set
+    bool writes;        // CLI_TEXT: a file that the command writes
 } cli_option_t;
 
 extern const cli_option_t cli_option_table[];
@@ -182,6 +183,8 @@ bpt_status_t cli_options_to_json(const cli_options_t *o, json_t **out) BPT_MUST_
 // Takes over the values of the run whose config.json is at `path`, and checks that no option given here changes what a
 // resumed run has to keep.
 bpt_status_t cli_options_resume(cli_options_t *o, const char *path) BPT_MUST_USE;
+// Takes over values, keys as in config.json, from the model that a new run starts from; an option that says otherwise is BPT_ERR_USAGE.
+bpt_status_t cli_options_adopt(cli_options_t *o, const json_t *values, const char *from) BPT_MUST_USE;
 
 // ---- Resolving (resolve.c) ------------------------------------------------------------------------------------------------
 // Applies --preset and --config in their order of precedence: defaults < preset < config file < flags.

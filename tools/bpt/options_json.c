@@ -226,3 +226,33 @@ bpt_status_t cli_options_resume(cli_options_t *o, const char *path) {
     cli_options_destroy(&stored);
     return status;
 }
+
+// ---- Starting from another run ----------------------------------------------------------------------------------------
+static bpt_status_t adopt_option(cli_options_t *o, const cli_options_t *stored, const cli_option_t *option, const char *from) {
+    bpt_strbuf_t given = {0}, kept = {0};
+    bpt_status_t status = cli_option_text(o, option, &given);
+    if (status == BPT_OK) status = cli_option_text(stored, option, &kept);
+    const char *new_value = given.data ? given.data : "", *old_value = kept.data ? kept.data : "";
+    if (status == BPT_OK && cli_option_source(o, option->name) == CLI_FROM_DEFAULT)
+        status = cli_option_set(o, option, old_value, CLI_FROM_RUN, option->name);
+    else if (status == BPT_OK && strcmp(new_value, old_value))
+        status = bpt_fail(BPT_ERR_USAGE, "--%s %s contradicts --init %s, whose weights are of %s; leave it out", option->name, new_value,
+                          from, old_value);
+    bpt_strbuf_free(&given);
+    bpt_strbuf_free(&kept);
+    return status;
+}
+
+bpt_status_t cli_options_adopt(cli_options_t *o, const json_t *values, const char *from) {
+    cli_options_t stored;
+    const char *key;
+    json_t *value;
+    bpt_status_t status = cli_options_init(&stored, o->command, o->command_name);
+    json_object_foreach((json_t *)values, key, value) {
+        const cli_option_t *option = find_key(o->command, key);
+        if (status == BPT_OK && option) status = apply_value(&stored, option, value, CLI_FROM_RUN);
+        if (status == BPT_OK && option) status = adopt_option(o, &stored, option, from);
+    }
+    cli_options_destroy(&stored);
+    return status;
+}

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "bpt/alloc.h"
+#include "models/config_names.h"
 #include "models/train/schedule.h"
 #include "models/train/trainer.h"
 
@@ -56,6 +57,17 @@ static void print_memory(const cli_options_t *o, const bpt_params_t *params, con
            mebibytes((double)bpt_trainer_checkpoint_bytes(params)), o->train.keep);
 }
 
+static void print_schedule(const cli_options_t *o, int64_t steps_per_epoch) {
+    const bpt_train_config_t *t = &o->train;
+    printf("steps             %" PRId64 ", %" PRId64 " an epoch: %.2f epochs\n", t->steps, steps_per_epoch,
+           (double)t->steps / (double)steps_per_epoch);
+    printf("learning rate     schedule %s, %" PRId64 " steps of warm-up\n", bpt_schedule_names[t->schedule], t->warmup);
+    if (t->eval_every)
+        printf("evaluation        every %" PRId64 " steps\n", t->eval_every);
+    else
+        printf("evaluation        after every epoch\n");
+}
+
 static bpt_status_t print_plan(const cli_options_t *o, bpt_runner_t *runner, const bpt_batch_source_t *source) {
     bpt_step_key_t key = {0};
     bpt_plan_summary_t plan = {0};
@@ -63,13 +75,14 @@ static bpt_status_t print_plan(const cli_options_t *o, bpt_runner_t *runner, con
     print_parameters(bpt_runner_params(runner));
     print_memory(o, bpt_runner_params(runner), &plan);
     printf("micro-batch       %" PRId64 " sequences of %" PRId64 " leaves", key.batch, key.n);
-    if (o->model.task == BPT_TASK_CLASSIFY)
+    if (o->data.batch_examples)
+        printf(" at most; %" PRId64 " examples a step, in micro-batches by length of text\n", o->data.batch_examples);
+    else if (o->model.task == BPT_TASK_CLASSIFY)
         printf(" at most; micro-batches of a step by length of text\n");
     else
         printf("; %" PRId64 " micro-batch%s a step\n", o->train.accumulate, o->train.accumulate == 1 ? "" : "es");
     printf("work              %.1f GFLOP and %.2f GB a micro-batch in %d ops\n", plan.flops * 1e-9, plan.bytes_moved * 1e-9, plan.n_ops);
-    printf("steps             %" PRId64 ", %" PRId64 " an epoch: %.2f epochs\n", o->train.steps, source->steps_per_epoch,
-           (double)o->train.steps / (double)source->steps_per_epoch);
+    print_schedule(o, source->steps_per_epoch);
     return o->global.verbose ? bpt_runner_plan(runner, &key, &plan, stdout) : BPT_OK;
 }
 

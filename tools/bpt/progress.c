@@ -13,10 +13,15 @@
 #include "tools/bpt/sort.h"
 
 enum { PLAIN_LINE_SECONDS = 10, MIN_RATES = 8, PART_BYTES = 64 };
-static const double drop = 0.7;  // of the usual rate: below it is worth a warning
+static const double short_evaluation = 1, rewrite_pause = 0.2;  // seconds: not worth a line, between two changes of it
+static const double drop = 0.7;                                 // of the usual rate: below it is worth a warning
 
 void cli_progress_start(cli_progress_t *progress, bool quiet, cli_loss_kind_t kind) {
-    *progress = (cli_progress_t){.quiet = quiet, .terminal = isatty(STDERR_FILENO) != 0, .kind = kind, .line_seconds = PLAIN_LINE_SECONDS};
+    *progress = (cli_progress_t){.quiet = quiet,
+                                 .terminal = isatty(STDERR_FILENO) != 0,
+                                 .kind = kind,
+                                 .line_seconds = PLAIN_LINE_SECONDS,
+                                 .silent_seconds = short_evaluation};
     progress->last_line = -INFINITY;
 }
 
@@ -129,6 +134,17 @@ void cli_progress_update(cli_progress_t *progress, const cli_progress_point_t *p
     fill_parts(progress, point, &parts);
     join(&parts, progress->terminal ? cli_columns(STDERR_FILENO, 80) - 1 : 0, line, sizeof line);
     fprintf(stderr, progress->terminal ? "\r%s\033[K" : "%s\n", line);
+    fflush(stderr);
+    progress->line_open = progress->terminal;
+}
+
+void cli_progress_evaluation(cli_progress_t *progress, double share, double seconds) {
+    const double time = bpt_clock_seconds(), pause = progress->terminal ? rewrite_pause : progress->line_seconds;
+    char left[PART_BYTES];
+    if (progress->quiet || seconds < progress->silent_seconds || time - progress->last_line < pause) return;
+    progress->last_line = time;
+    cli_duration_text(seconds * (1 - share) / share, left, sizeof left);
+    fprintf(stderr, progress->terminal ? "\revaluating: %.0f %%  %s left\033[K" : "evaluating: %.0f %%  %s left\n", 100 * share, left);
     fflush(stderr);
     progress->line_open = progress->terminal;
 }

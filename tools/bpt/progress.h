@@ -13,6 +13,7 @@ typedef struct {
     bool quiet, terminal;
     cli_loss_kind_t kind;          // what the loss is shown as besides nats
     double line_seconds;           // off a terminal: at most one line in so many seconds
+    double silent_seconds;         // of an evaluation, before its first line
     double last_line;              // when it was written (monotonic clock)
     bool line_open;                // the cursor stands behind a progress line
     double rate[CLI_RATE_WINDOW];  // the last rates, a ring
@@ -32,6 +33,8 @@ typedef struct {
 
 void cli_progress_start(cli_progress_t *progress, bool quiet, cli_loss_kind_t kind);
 void cli_progress_update(cli_progress_t *progress, const cli_progress_point_t *point);
+// How far an evaluation has come: a share of 0 to 1 after so many seconds. Silent in the first seconds.
+void cli_progress_evaluation(cli_progress_t *progress, double share, double seconds);
 // Clears the rewritten line, so that other text can be printed.
 void cli_progress_clear(cli_progress_t *progress);
 // A line that stays, such as the result of an evaluation.

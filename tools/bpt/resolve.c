@@ -48,7 +48,6 @@ static void fill_data(cli_options_t *o) {
     const bool lm = o->model.task == BPT_TASK_LM;
     settle_length(o);
     if (open_choice(o, "unit")) o->data.unit = lm ? BPT_UNIT_BYTE : BPT_UNIT_WORD;
-    if (!o->train.steps && !(o->train.epochs > 0)) o->train.epochs = 1;
     if (!o->data.stride) o->data.stride = o->data.context;
     if (!o->data.eval_context) o->data.eval_context = o->data.context;
 }

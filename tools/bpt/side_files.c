@@ -2,6 +2,7 @@
 #include "tools/bpt/side_files.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "bpt/alloc.h"
@@ -96,5 +97,46 @@ bpt_status_t cli_check_reading(const bpt_checkpoint_t *c, const cli_options_t *s
     const bpt_checksum_t sum = bpt_checksum_of(text, strlen(text));
     const bpt_status_t status = bpt_checkpoint_check(c, BPT_RUN_READING, bpt_run_config_path(c->run), &sum);
     bpt_free(text);
+    return status;
+}
+
+// ---- Model files that are in no run
+
+bpt_status_t cli_file_reading(const bpt_safetensors_t *file, cli_options_t *said) {
+    static const char *const keys[][2] = {{"unit", "unit"}, {"lower", "lower"}, {"eval_context", "eval-context"}};
+    for (size_t i = 0; i < BPT_COUNT(keys); ++i) {
+        const char *text = bpt_safetensors_metadata(file, keys[i][0]);
+        char where[64];
+        snprintf(where, sizeof where, "metadata key \"%s\"", keys[i][0]);
+        if (text && cli_option_set(said, cli_option_find(CLI_TRAIN, keys[i][1]), text, CLI_FROM_FILE, where) != BPT_OK)
+            return bpt_fail(BPT_ERR_INPUT, "%s: %s", bpt_safetensors_path(file), bpt_error_message());
+    }
+    if (!bpt_safetensors_metadata(file, "unit") || !bpt_safetensors_metadata(file, "vocab")) said->data.unit = BPT_UNIT_IDS;
+    return BPT_OK;
+}
+
+bpt_status_t cli_file_vocab(const bpt_safetensors_t *file, const bpt_model_config_t *config, const cli_options_t *said, bpt_vocab_t **out) {
+    const char *text = bpt_safetensors_metadata(file, "vocab"), *path = bpt_safetensors_path(file);
+    *out = NULL;
+    if (said->data.unit == BPT_UNIT_IDS) return BPT_OK;
+    const bpt_range_t range = bpt_range_of("its metadata key \"vocab\"", text, strlen(text));
+    BPT_TRY(bpt_context(bpt_vocab_parse(&range, said->data.unit, said->data.lower, out), "%s", path));
+    const bpt_status_t status = cli_check_count(range.path, bpt_vocab_size(*out), path, config->vocab, "tokens");
+    if (status == BPT_OK) return BPT_OK;
+    bpt_vocab_destroy(*out);
+    *out = NULL;
+    return status;
+}
+
+bpt_status_t cli_file_labels(const bpt_safetensors_t *file, const bpt_model_config_t *config, bpt_labels_t *out) {
+    const char *text = bpt_safetensors_metadata(file, "labels"), *path = bpt_safetensors_path(file);
+    *out = (bpt_labels_t){0};
+    if (!text) return BPT_OK;
+    if (config->task != BPT_TASK_CLASSIFY)
+        return bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"labels\" is there, but the model is a language model", path);
+    const bpt_range_t range = bpt_range_of("its metadata key \"labels\"", text, strlen(text));
+    BPT_TRY(bpt_context(bpt_labels_parse(&range, out), "%s", path));
+    const bpt_status_t status = cli_check_count(range.path, (int64_t)out->count, path, config->classes, "classes");
+    if (status != BPT_OK) bpt_labels_free(out);
     return status;
 }

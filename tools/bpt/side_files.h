@@ -3,6 +3,7 @@
 #ifndef BPT_TOOLS_SIDE_FILES_H
 #define BPT_TOOLS_SIDE_FILES_H
 
+#include "bpt/safetensors.h"
 #include "data/examples.h"
 #include "models/train/checkpoint.h"
 #include "tools/bpt/options.h"
@@ -14,6 +15,13 @@ bpt_status_t cli_run_labels(const bpt_checkpoint_t *checkpoint, bpt_labels_t *ou
 bpt_status_t cli_check_reading(const bpt_checkpoint_t *checkpoint, const cli_options_t *stored) BPT_MUST_USE;
 // The text of such a file as it stands, checked in the same way, freed with bpt_free; NULL when there is none and there should be none.
 bpt_status_t cli_run_text(const bpt_checkpoint_t *checkpoint, bpt_run_file_t file, bpt_unit_t unit, bool lower, char **out) BPT_MUST_USE;
+// What the metadata of a model file that is in no run say of reading text (unit, lower, eval-context), checked, into `said`, options of
+// `train`; a file from elsewhere may leave them out: then only numbers can be read.
+bpt_status_t cli_file_reading(const bpt_safetensors_t *file, cli_options_t *said) BPT_MUST_USE;
+// Its vocabulary and labels, which must be of its model's sizes; NULL, empty where it has none.
+bpt_status_t cli_file_vocab(const bpt_safetensors_t *file, const bpt_model_config_t *config, const cli_options_t *said,
+                            bpt_vocab_t **out) BPT_MUST_USE;
+bpt_status_t cli_file_labels(const bpt_safetensors_t *file, const bpt_model_config_t *config, bpt_labels_t *out) BPT_MUST_USE;
 // The same demand for whatever came as text: `path` has `lines` lines, the model in `model` has `count` of `what` ("tokens", "classes").
 bpt_status_t cli_check_count(const char *path, int64_t lines, const char *model, int64_t count, const char *what) BPT_MUST_USE;
 

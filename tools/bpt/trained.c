@@ -10,11 +10,10 @@
 #include "tools/bpt/device.h"
 #include "tools/bpt/side_files.h"
 
-bpt_status_t cli_trained_open_files(const cli_options_t *o, cli_trained_t *t) {
+bpt_status_t cli_trained_open_run(const char *path, const char *checkpoint, cli_trained_t *t) {
     *t = (cli_trained_t){0};
-    const char *checkpoint = o->use.checkpoint && *o->use.checkpoint ? o->use.checkpoint : NULL;
     bpt_status_t status = cli_options_init(&t->stored, CLI_TRAIN, "train");
-    if (status == BPT_OK) status = bpt_run_open(o->arguments[0], &t->run);
+    if (status == BPT_OK) status = bpt_run_open(path, &t->run);
     if (status == BPT_OK) status = cli_options_from_file(&t->stored, bpt_run_config_path(t->run), CLI_FROM_RUN, false);
     if (status == BPT_OK) status = bpt_checkpoint_open(t->run, checkpoint, &t->checkpoint);
     if (status == BPT_OK) status = cli_check_reading(&t->checkpoint, &t->stored);
@@ -27,10 +26,14 @@ bpt_status_t cli_trained_open_files(const cli_options_t *o, cli_trained_t *t) {
     return BPT_OK;
 }
 
-static bpt_status_t empty_vocab(bpt_unit_t unit, int64_t id_limit, bpt_vocab_t **out) {
-    BPT_TRY(bpt_vocab_create(unit, false, out));
-    bpt_vocab_limit_ids(*out, id_limit);
-    return bpt_vocab_freeze(*out);
+bpt_status_t cli_trained_open_files(const cli_options_t *o, cli_trained_t *t) {
+    return cli_trained_open_run(o->arguments[0], o->use.checkpoint && *o->use.checkpoint ? o->use.checkpoint : NULL, t);
+}
+
+bpt_status_t cli_trained_plain_vocab(cli_trained_t *t) {
+    BPT_TRY(bpt_vocab_create(t->unit, false, &t->vocab));
+    bpt_vocab_limit_ids(t->vocab, t->config.vocab);
+    return bpt_vocab_freeze(t->vocab);
 }
 
 // The vocabulary of the run, unless --unit asks for something that needs none.
@@ -42,7 +45,7 @@ static bpt_status_t open_vocab(const cli_options_t *o, cli_trained_t *t) {
             return bpt_fail(BPT_ERR_USAGE, "--unit does not fit the vocabulary in %s; leave it out, or use ids", path);
         t->unit = o->data.unit;
     }
-    if (t->unit == BPT_UNIT_IDS) return empty_vocab(t->unit, t->config.vocab, &t->vocab);
+    if (t->unit == BPT_UNIT_IDS) return cli_trained_plain_vocab(t);
     if (there) return cli_run_vocab(&t->checkpoint, t->unit, t->stored.data.lower, &t->vocab);
     BPT_TRY(bpt_checkpoint_check(&t->checkpoint, BPT_RUN_VOCAB, path, NULL));
     if (t->unit != BPT_UNIT_BYTE)
@@ -50,10 +53,10 @@ static bpt_status_t open_vocab(const cli_options_t *o, cli_trained_t *t) {
     if (t->config.vocab < 256)
         return bpt_fail(BPT_ERR_INPUT, "the model in %s has %" PRId64 " tokens, but there are 256 bytes; use --unit ids and token numbers",
                         t->checkpoint.folder, t->config.vocab);
-    return empty_vocab(t->unit, t->config.vocab, &t->vocab);
+    return cli_trained_plain_vocab(t);
 }
 
-static bpt_status_t number_labels(cli_trained_t *t) {
+bpt_status_t cli_trained_number_labels(cli_trained_t *t) {
     for (int64_t i = 0; i < t->config.classes; ++i) {
         char name[24];
         snprintf(name, sizeof name, "%" PRId64, i);
@@ -69,7 +72,12 @@ static bpt_status_t open_labels(cli_trained_t *t) {
     if (t->config.task != BPT_TASK_CLASSIFY) return BPT_OK;
     if (bpt_file_exists(path)) return cli_run_labels(&t->checkpoint, &t->labels);
     BPT_TRY(bpt_checkpoint_check(&t->checkpoint, BPT_RUN_LABELS, path, NULL));
-    return number_labels(t);
+    return cli_trained_number_labels(t);
+}
+
+bpt_status_t cli_trained_open_texts(const cli_options_t *o, cli_trained_t *t) {
+    BPT_TRY(open_vocab(o, t));
+    return open_labels(t);
 }
 
 static bpt_status_t open_runner(const cli_options_t *o, cli_trained_t *t) {
@@ -81,8 +89,7 @@ static bpt_status_t open_runner(const cli_options_t *o, cli_trained_t *t) {
 
 bpt_status_t cli_trained_open(const cli_options_t *o, cli_trained_t *t) {
     BPT_TRY(cli_trained_open_files(o, t));
-    bpt_status_t status = open_vocab(o, t);
-    if (status == BPT_OK) status = open_labels(t);
+    bpt_status_t status = cli_trained_open_texts(o, t);
     if (status == BPT_OK) status = open_runner(o, t);
     if (status != BPT_OK) cli_trained_close(t);
     return status;

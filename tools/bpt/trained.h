@@ -25,5 +25,12 @@ void cli_trained_close(cli_trained_t *trained);
 
 // What opening a run needs first, for commands that use no device: run, checkpoint, config, stored, unit.
 bpt_status_t cli_trained_open_files(const cli_options_t *o, cli_trained_t *out) BPT_MUST_USE;
+// The same for a run named by its path; checkpoint NULL: best, else latest.
+bpt_status_t cli_trained_open_run(const char *path, const char *checkpoint, cli_trained_t *out) BPT_MUST_USE;
+// Its vocabulary and labels.
+bpt_status_t cli_trained_open_texts(const cli_options_t *o, cli_trained_t *trained) BPT_MUST_USE;
+// Where there is no vocabulary: ids below the model's, or bytes. Where labels have no names: their numbers.
+bpt_status_t cli_trained_plain_vocab(cli_trained_t *trained) BPT_MUST_USE;
+bpt_status_t cli_trained_number_labels(cli_trained_t *trained) BPT_MUST_USE;
 
 #endif

@@ -46,6 +46,7 @@ BPT_API bpt_status_t bpt_folder_create(const char *path) BPT_MUST_USE;
 // set.
 BPT_API bpt_status_t bpt_user_folder(const char *own, const char *xdg, const char *below_home, char **out) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_folders_create(const char *path) BPT_MUST_USE;  // with those above it
+BPT_API bpt_status_t bpt_parents_create(const char *path) BPT_MUST_USE;  // only those above it
 // Names in the folder sorted by bytes, without "." and ".."; freed with bpt_names_free.
 BPT_API bpt_status_t bpt_folder_list(const char *path, char ***names, size_t *count) BPT_MUST_USE;
 BPT_API void bpt_names_free(char **names, size_t count);

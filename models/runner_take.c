@@ -1,0 +1,93 @@
+// Starting values from the file of another model of the same shape (see runner.h).
+#include <inttypes.h>
+#include <string.h>
+
+#include "bpt/alloc.h"
+#include "bpt/log.h"
+#include "bpt/safetensors.h"
+#include "bpt/strbuf.h"
+#include "models/runner_internal.h"
+
+typedef struct {
+    bpt_runner_t *runner;
+    const bpt_safetensors_t *file;
+    const bpt_rows_t *rows;
+    bool non_finite;  // such numbers are taken
+    float *values;    // of the largest parameter
+    int64_t whole, in_part;
+    bpt_strbuf_t fresh;  // names of those without a value in the file
+} take_t;
+
+// The rows of the file's tensor that a parameter is made of; NULL: the same rows, all of them.
+static const int64_t *rows_of(const take_t *t, const bpt_param_t *p) {
+    if (!strcmp(p->name, "embed.weight")) return t->rows->tokens;
+    return strncmp(p->name, "head.", 5) ? NULL : t->rows->outputs;
+}
+
+static bool same_columns(const bpt_param_t *p, const bpt_safetensors_tensor_t *tensor) {
+    return tensor->rank == p->rank && (p->rank < 2 || tensor->shape[1] == p->shape[1]);
+}
+
+static bpt_status_t fail_shape(const take_t *t, const bpt_param_t *p) {
+    return bpt_fail(BPT_ERR_INPUT, "%s: tensor \"%s\" has not the shape that its configuration asks for", bpt_safetensors_path(t->file),
+                    p->name);
+}
+
+static bpt_status_t set_values(take_t *t, const bpt_param_t *p) {
+    if (!t->non_finite) BPT_TRY(bpt_params_check_finite(bpt_safetensors_path(t->file), p->name, t->values, p->count));
+    return bpt_runner_set(t->runner, p->name, t->values);
+}
+
+static bpt_status_t take_whole(take_t *t, const bpt_param_t *p) {
+    const bpt_safetensors_tensor_t *tensor = bpt_safetensors_find(t->file, p->name);
+    if (!tensor) return bpt_fail(BPT_ERR_INPUT, "%s has no tensor \"%s\"", bpt_safetensors_path(t->file), p->name);
+    if (!same_columns(p, tensor) || tensor->shape[0] != p->shape[0]) return fail_shape(t, p);
+    BPT_TRY(bpt_safetensors_read_f32(t->file, tensor, 0, tensor->count, t->values));
+    ++t->whole;
+    return set_values(t, p);
+}
+
+static bpt_status_t take_rows(take_t *t, const bpt_param_t *p, const int64_t *rows) {
+    const bpt_safetensors_tensor_t *tensor = bpt_safetensors_find(t->file, p->name);
+    const int64_t columns = p->count / p->shape[0];
+    int64_t found = 0;
+    BPT_TRY(bpt_runner_get(t->runner, p->name, t->values));
+    for (int64_t i = 0; i < p->shape[0]; ++i) {
+        if (rows[i] < 0) continue;
+        if (!tensor || !same_columns(p, tensor) || rows[i] >= tensor->shape[0]) return fail_shape(t, p);
+        BPT_TRY(bpt_safetensors_read_f32(t->file, tensor, rows[i] * columns, columns, t->values + i * columns));
+        ++found;
+    }
+    if (!found) return bpt_strbuf_printf(&t->fresh, "%s%s", t->fresh.length ? ", " : "", p->name);
+    ++t->in_part;
+    return set_values(t, p);
+}
+
+static bpt_status_t take_all(take_t *t) {
+    const bpt_params_t *params = bpt_runner_params(t->runner);
+    int64_t largest = 0;
+    for (size_t i = 0; i < params->count; ++i)
+        if (params->items[i].count > largest) largest = params->items[i].count;
+    BPT_TRY(bpt_alloc((size_t)largest, sizeof *t->values, &t->values));
+    for (size_t i = 0; i < params->count; ++i) {
+        const bpt_param_t *p = &params->items[i];
+        const int64_t *rows = rows_of(t, p);
+        BPT_TRY(rows ? take_rows(t, p, rows) : take_whole(t, p));
+    }
+    return BPT_OK;
+}
+
+bpt_status_t bpt_runner_take(bpt_runner_t *r, const char *path, const bpt_rows_t *rows, uint64_t seed, bool non_finite) {
+    bpt_safetensors_t *file;
+    BPT_TRY(bpt_runner_init(r, seed));
+    BPT_TRY(bpt_safetensors_open(path, &file));
+    take_t t = {.runner = r, .file = file, .rows = rows, .non_finite = non_finite};
+    const bpt_status_t status = take_all(&t);
+    if (status == BPT_OK)
+        bpt_info("weights: %" PRId64 " tensors from %s%s; new: %s", t.whole + t.in_part, path,
+                 t.in_part ? ", those of words or labels row by row" : "", t.fresh.length ? t.fresh.data : "none");
+    bpt_free(t.values);
+    bpt_strbuf_free(&t.fresh);
+    bpt_safetensors_close(file);
+    return status;
+}

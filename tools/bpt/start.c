@@ -1,0 +1,178 @@
+// Starting from a trained model (see start.h).
+#include "tools/bpt/start.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "bpt/alloc.h"
+#include "bpt/file.h"
+#include "bpt/log.h"
+#include "bpt/safetensors.h"
+#include "models/config_json.h"
+#include "models/config_names.h"
+#include "tools/bpt/side_files.h"
+
+// ---- The source
+// An exported file says in its metadata what a run has in files of its own. Without its words only numbers can be read.
+static bpt_status_t read_metadata(const bpt_safetensors_t *file, cli_trained_t *t) {
+    const char *path = bpt_safetensors_path(file), *config = bpt_safetensors_metadata(file, "config");
+    if (!config) return bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"config\" is missing, so the model's shape is not known", path);
+    BPT_TRY(cli_options_check_model(config, path));
+    BPT_TRY(bpt_model_config_parse(config, path, &t->config));
+    BPT_TRY(cli_file_reading(file, &t->stored));
+    t->unit = t->stored.data.unit;
+    BPT_TRY(cli_file_labels(file, &t->config, &t->labels));
+    if (t->config.task == BPT_TASK_CLASSIFY && !t->labels.count) BPT_TRY(cli_trained_number_labels(t));
+    BPT_TRY(cli_file_vocab(file, &t->config, &t->stored, &t->vocab));
+    return t->vocab ? BPT_OK : cli_trained_plain_vocab(t);
+}
+
+static bpt_status_t open_file(const char *path, cli_trained_t *t) {
+    bpt_safetensors_t *file;
+    BPT_TRY(bpt_safetensors_open(path, &file));
+    bpt_status_t status = cli_options_init(&t->stored, CLI_TRAIN, "train");
+    if (status == BPT_OK) status = read_metadata(file, t);
+    bpt_safetensors_close(file);
+    return status;
+}
+
+static bpt_status_t open_source(const cli_options_t *o, cli_start_t *s) {
+    const char *path = o->run.init;
+    if (!bpt_file_exists(path)) return cli_trained_open_run(path, NULL, &s->source);
+    s->file = path;
+    return open_file(path, &s->source);
+}
+
+// ---- Its shape
+static bpt_status_t describe_shape(const cli_options_t *o, const cli_trained_t *t, json_t *shape) {
+    static const char *const free_keys[] = {"task", "classes", "dropout_input", "dropout_hidden", "dropout_attention", "dropout_head"};
+    for (size_t i = 0; i < BPT_COUNT(free_keys); ++i) json_object_del(shape, free_keys[i]);
+    if (t->config.task != o->model.task) json_object_del(shape, "tied");  // it is about the head, which is another one
+    if (o->run.match_vocabulary) json_object_del(shape, "vocab");
+    BPT_TRY(bpt_json_set_text(shape, "unit", cli_unit_names[t->unit]));
+    return bpt_json_set_bool(shape, "lower", t->stored.data.lower);
+}
+
+// Only a habit: weights do not depend on it. A file, and a run that was imported from one, knows the context of evaluations alone.
+static void take_context(cli_options_t *o, const cli_trained_t *t) {
+    const cli_data_options_t *theirs = &t->stored.data;
+    const bool trained_here = cli_option_source(&t->stored, "context") != CLI_FROM_DEFAULT;
+    if (cli_option_source(o, "context") != CLI_FROM_DEFAULT) return;
+    o->data.context = trained_here || !theirs->eval_context ? theirs->context : theirs->eval_context;
+    if (cli_option_source(o, "batch-tokens") == CLI_FROM_DEFAULT && o->data.batch_tokens < o->data.context)
+        o->data.batch_tokens = o->data.context;
+}
+
+static bpt_status_t take_shape(cli_options_t *o, const cli_trained_t *t) {
+    json_t *shape;
+    BPT_TRY(bpt_model_config_to_json(&t->config, &shape));
+    bpt_status_t status = describe_shape(o, t, shape);
+    if (status == BPT_OK) status = cli_options_adopt(o, shape, o->run.init);
+    json_decref(shape);
+    if (status == BPT_OK && t->config.task == o->model.task) take_context(o, t);
+    return status;
+}
+
+bpt_status_t cli_start_open(cli_options_t *o, cli_start_t *s) {
+    *s = (cli_start_t){0};
+    if (!*o->run.init || o->run.resume) {
+        if (!o->run.match_vocabulary || o->run.resume) return BPT_OK;
+        return bpt_fail(BPT_ERR_USAGE, "--match-vocabulary needs --init RUN, whose words are matched");
+    }
+    s->any = true;
+    BPT_TRY(open_source(o, s));
+    BPT_TRY(take_shape(o, &s->source));  // first, so that another --unit is refused as what it is
+    return s->source.run ? cli_trained_open_texts(o, &s->source) : BPT_OK;
+}
+
+bpt_vocab_t *cli_start_take_vocab(const cli_options_t *o, cli_start_t *s) {
+    if (o->run.match_vocabulary) return NULL;
+    bpt_vocab_t *vocab = s->source.vocab;
+    s->source.vocab = NULL;
+    return vocab;
+}
+
+// ---- Rows
+static bool same_text(const char *a, size_t a_bytes, const char *b, size_t b_bytes) { return a_bytes == b_bytes && !memcmp(a, b, a_bytes); }
+
+// A word that is not known is found as <unk>, which is another word.
+static int64_t row_of_token(const bpt_vocab_t *from, const char *token, size_t bytes) {
+    uint32_t id;
+    size_t found_bytes;
+    if (!bpt_vocab_find(from, token, bytes, &id)) return -1;
+    const char *found = bpt_vocab_token(from, id, &found_bytes);
+    return same_text(found, found_bytes, token, bytes) ? (int64_t)id : -1;
+}
+
+static bpt_status_t match_tokens(const cli_options_t *o, const cli_corpus_t *corpus, cli_start_t *s) {
+    const int64_t size = bpt_vocab_size(corpus->vocab);
+    int64_t known = 0;
+    if (!o->run.match_vocabulary) return BPT_OK;
+    if (!size || !bpt_vocab_size(s->source.vocab))
+        return bpt_fail(BPT_ERR_USAGE, "--match-vocabulary matches words: with --unit ids there are none; leave it out");
+    BPT_TRY(bpt_alloc((size_t)size, sizeof *s->tokens, &s->tokens));
+    for (int64_t i = 0; i < size; ++i) {
+        size_t bytes;
+        const char *token = bpt_vocab_token(corpus->vocab, (uint32_t)i, &bytes);
+        s->tokens[i] = row_of_token(s->source.vocab, token, bytes);
+        known += s->tokens[i] >= 0;
+    }
+    bpt_info("vocabulary: %" PRId64 " of %" PRId64 " tokens are those of %s and keep their rows, %" PRId64 " are new", known, size,
+             o->run.init, size - known);
+    return BPT_OK;
+}
+
+static int64_t row_of_label(const bpt_labels_t *from, const char *name) {
+    for (size_t i = 0; i < from->count; ++i)
+        if (!strcmp(from->name[i], name)) return (int64_t)i;
+    return -1;
+}
+
+// Outputs are tokens or labels: those of another task are all new.
+static bpt_status_t match_outputs(const cli_options_t *o, const cli_corpus_t *corpus, cli_start_t *s) {
+    const bpt_model_config_t *m = &o->model;
+    const bool labels = m->task == BPT_TASK_CLASSIFY, same_task = m->task == s->source.config.task;
+    const int64_t count = labels ? m->classes : m->vocab;
+    if (same_task && !labels && !s->tokens) return BPT_OK;
+    BPT_TRY(bpt_alloc((size_t)count, sizeof *s->outputs, &s->outputs));
+    for (int64_t i = 0; i < count; ++i)
+        s->outputs[i] = !same_task ? -1 : labels ? row_of_label(&s->source.labels, corpus->labels.name[i]) : s->tokens[i];
+    return BPT_OK;
+}
+
+// How much of the new text the old vocabulary does not know.
+static void count_unknown(const cli_options_t *o, const cli_corpus_t *corpus) {
+    enum { BLOCK = 4096 };
+    const bpt_ids_t ids = cli_corpus_tokens(corpus, BPT_TRAIN);
+    uint32_t unknown, block[BLOCK];
+    uint64_t count = 0;
+    if (o->run.match_vocabulary || o->data.unit != BPT_UNIT_WORD || !bpt_vocab_find(corpus->vocab, "<unk>", 5, &unknown)) return;
+    for (uint64_t at = 0; at < ids.count;) {
+        const uint64_t n = ids.count - at < BLOCK ? ids.count - at : BLOCK;
+        bpt_ids_copy(&ids, at, n, block);
+        for (uint64_t i = 0; i < n; ++i) count += block[i] == unknown;
+        at += n;
+    }
+    const double share = 100 * (double)count / (double)ids.count;
+    if (share > 25)
+        bpt_warn("%.1f %% of the training words are not in the vocabulary of %s (<unk>); --match-vocabulary gives them rows of their own",
+                 share, o->run.init);
+    else
+        bpt_info("%.1f %% of the training words are not in the vocabulary of %s (<unk>)", share, o->run.init);
+}
+
+bpt_status_t cli_start_match(const cli_options_t *o, const cli_corpus_t *corpus, cli_start_t *s) {
+    if (!s->any) return BPT_OK;
+    count_unknown(o, corpus);
+    BPT_TRY(match_tokens(o, corpus, s));
+    return match_outputs(o, corpus, s);
+}
+
+void cli_start_close(cli_start_t *s) {
+    if (s->any) cli_trained_close(&s->source);
+    bpt_free(s->tokens);
+    bpt_free(s->outputs);
+    *s = (cli_start_t){0};
+}
