@@ -16,6 +16,7 @@
 
 #include "bpt/safetensors.h"
 #include "support/check.h"
+#include "support/model_file.h"
 #include "support/process.h"
 
 #define ON "--backend ref --quiet"
@@ -497,34 +498,15 @@ static void weights_that_are_not_finite_are_imported_only_on_demand_and_give_no_
     }
 }
 
-// The model file again, with other metadata.
+// The model file again, with one other value among its metadata.
 static const char *with_metadata(const char *from_path, const char *key, const char *value) {
-    static const char *const keys[] = {"format", "config", "unit", "lower", "eval_context", "vocab", "labels"};
+    test_metadata_t metadata[] = {{"format", NULL},       {"config", NULL}, {"unit", NULL},  {"lower", NULL},
+                                  {"eval_context", NULL}, {"vocab", NULL},  {"labels", NULL}};
     static char path[512];
-    static float data[4096];
-    bpt_safetensors_t *from;
-    bpt_safetensors_writer_t *to;
     snprintf(path, sizeof path, "%s", test_path("changed.safetensors"));
-    assert_ok(bpt_safetensors_open(from_path, &from));
-    assert_ok(bpt_safetensors_writer_create(path, &to));
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; ++i) {
-        const char *old = bpt_safetensors_metadata(from, keys[i]);
-        if (!strcmp(keys[i], key)) old = value;
-        if (old) assert_ok(bpt_safetensors_writer_metadata(to, keys[i], old));
-    }
-    for (size_t i = 0; i < bpt_safetensors_count(from); ++i) {
-        const bpt_safetensors_tensor_t *t = bpt_safetensors_at(from, i);
-        assert_ok(bpt_safetensors_writer_declare(to, t->name, t->dtype, t->rank, t->shape));
-    }
-    for (size_t i = 0; i < bpt_safetensors_count(from); ++i) {
-        const bpt_safetensors_tensor_t *t = bpt_safetensors_at(from, i);
-        assert_true(t->count <= (int64_t)(sizeof data / sizeof *data));
-        assert_ok(bpt_safetensors_read(from, t, 0, t->count, data));
-        assert_ok(bpt_safetensors_writer_data(to, data, (size_t)t->count * sizeof *data));
-    }
-    assert_ok(bpt_safetensors_writer_finish(to));
-    bpt_safetensors_writer_destroy(to);
-    bpt_safetensors_close(from);
+    for (size_t i = 0; i < sizeof metadata / sizeof metadata[0]; ++i)
+        if (!strcmp(metadata[i].key, key)) metadata[i].value = value;
+    test_copy_model(from_path, path, metadata, sizeof metadata / sizeof metadata[0]);
     return path;
 }
 

@@ -14,17 +14,7 @@
 
 #include "support/process.h"
 
-static test_process_t bpt(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static test_process_t bpt(const char *format, ...) {
-    char line[4096];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    test_process_t p = test_run_line(line);
-    if (p.exit_status) fail_msg("bpt %s: exit %d: %s", line, p.exit_status, p.err);
-    return p;
-}
+#define bpt(...) test_run_to(0, __VA_ARGS__)
 
 // Lines of eight words of which two tell the label. Every label has 60 such words, so that they must be learnt from a few sightings each.
 static const char *reviews(const char *name, int lines) {

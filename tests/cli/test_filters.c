@@ -27,17 +27,11 @@ enum { PATIENCE_MS = 60000 };  // of a test that fails
 
 static char lm[512], words[512], classifier[512];
 
-static void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void run(const char *format, ...) {
-    char line[4096];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    test_process_t p = test_run_line(line);
-    if (p.exit_status) fail_msg("bpt %s: exit %d: %s", line, p.exit_status, p.err);
-    test_process_free(&p);
-}
+#define run(...)                                         \
+    do {                                                 \
+        test_process_t p_ = test_run_to(0, __VA_ARGS__); \
+        test_process_free(&p_);                          \
+    } while (0)
 
 static int train_models(void **state) {
     (void)state;

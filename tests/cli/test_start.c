@@ -14,21 +14,12 @@
 
 #include "bpt/safetensors.h"
 #include "support/check.h"
+#include "support/model_file.h"
 #include "support/process.h"
 
 #define ON "--backend ref"
 
-static test_process_t bpt(int exit_status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static test_process_t bpt(int exit_status, const char *format, ...) {
-    char line[4096];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    test_process_t p = test_run_line(line);
-    if (p.exit_status != exit_status) fail_msg("bpt %s: exit %d: %s", line, p.exit_status, p.err);
-    return p;
-}
+#define bpt test_run_to
 
 // Runs the command and looks for a sentence on stderr.
 static void says(test_process_t p, const char *sentence) {
@@ -233,28 +224,10 @@ static void what_contradicts_the_source_is_refused(void **state) {
 // Of a file without a vocabulary only token numbers are known, so a text is refused.
 static void a_file_without_words_takes_token_numbers(void **state) {
     (void)state;
-    bpt_safetensors_t *from;
-    bpt_safetensors_writer_t *to;
-    static float data[1 << 16];
+    const test_metadata_t metadata[] = {{"config", NULL}, {"unit", "word"}};
     char bare[512];
     snprintf(bare, sizeof bare, "%s", test_path("bare.safetensors"));
-    assert_ok(bpt_safetensors_open(file, &from));
-    assert_ok(bpt_safetensors_writer_create(bare, &to));
-    assert_ok(bpt_safetensors_writer_metadata(to, "config", bpt_safetensors_metadata(from, "config")));
-    assert_ok(bpt_safetensors_writer_metadata(to, "unit", "word"));
-    for (size_t i = 0; i < bpt_safetensors_count(from); ++i) {
-        const bpt_safetensors_tensor_t *t = bpt_safetensors_at(from, i);
-        assert_ok(bpt_safetensors_writer_declare(to, t->name, t->dtype, t->rank, t->shape));
-    }
-    for (size_t i = 0; i < bpt_safetensors_count(from); ++i) {
-        const bpt_safetensors_tensor_t *t = bpt_safetensors_at(from, i);
-        assert_true(t->count <= (int64_t)(sizeof data / sizeof *data));
-        assert_ok(bpt_safetensors_read(from, t, 0, t->count, data));
-        assert_ok(bpt_safetensors_writer_data(to, data, (size_t)t->count * sizeof *data));
-    }
-    assert_ok(bpt_safetensors_writer_finish(to));
-    bpt_safetensors_writer_destroy(to);
-    bpt_safetensors_close(from);
+    test_copy_model(file, bare, metadata, 2);
     char numbers[1024] = "";
     for (int i = 0; i < 60; ++i) snprintf(numbers + strlen(numbers), sizeof numbers - strlen(numbers), "3 4 5 6\n");
     says(bpt(1, "train --init %s --data %s --out %s --steps 1 --quiet " ON, bare, other, test_path("bare-run")), "other.txt: line 1");

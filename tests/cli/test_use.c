@@ -16,21 +16,13 @@
 
 #include "bpt/safetensors.h"
 #include "support/check.h"
+#include "support/model_file.h"
 #include "support/process.h"
 
 #define ON "--backend ref --quiet"
 
-static test_process_t bpt(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static test_process_t bpt(const char *format, ...) {
-    char line[4096];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    test_process_t p = test_run_line(line);
-    if (p.exit_status) fail_msg("bpt %s: exit %d: %s", line, p.exit_status, p.err);
-    return p;
-}
+#define bpt(...) test_run_to(0, __VA_ARGS__)
+
 static void run(const char *format, const char *a, const char *b) {
     char line[4096];
     snprintf(line, sizeof line, format, a, b);
@@ -165,30 +157,11 @@ static void an_exported_model_comes_back_the_same(void **state) {
 
 // A model file with this metadata beside the weights of a run is refused before a run is made.
 static void expect_no_import(const char *run, const char *unit, const char *vocab, const char *says) {
-    bpt_safetensors_t *from;
-    bpt_safetensors_writer_t *to;
-    char path[600];
-    static float data[1 << 20];
-    snprintf(path, sizeof path, "%s/latest/model.safetensors", run);
-    assert_ok(bpt_safetensors_open(path, &from));
+    const test_metadata_t metadata[] = {{"config", NULL}, {"unit", unit}, {"vocab", vocab}};
+    char from[600], path[600];
+    snprintf(from, sizeof from, "%s/latest/model.safetensors", run);
     snprintf(path, sizeof path, "%s", test_path("crafted.safetensors"));
-    assert_ok(bpt_safetensors_writer_create(path, &to));
-    assert_ok(bpt_safetensors_writer_metadata(to, "config", bpt_safetensors_metadata(from, "config")));
-    assert_ok(bpt_safetensors_writer_metadata(to, "unit", unit));
-    assert_ok(bpt_safetensors_writer_metadata(to, "vocab", vocab));
-    for (size_t i = 0; i < bpt_safetensors_count(from); ++i) {
-        const bpt_safetensors_tensor_t *t = bpt_safetensors_at(from, i);
-        assert_ok(bpt_safetensors_writer_declare(to, t->name, t->dtype, t->rank, t->shape));
-    }
-    for (size_t i = 0; i < bpt_safetensors_count(from); ++i) {
-        const bpt_safetensors_tensor_t *t = bpt_safetensors_at(from, i);
-        assert_true(t->count <= (int64_t)(sizeof data / sizeof *data));
-        assert_ok(bpt_safetensors_read(from, t, 0, t->count, data));
-        assert_ok(bpt_safetensors_writer_data(to, data, (size_t)t->count * sizeof *data));
-    }
-    assert_ok(bpt_safetensors_writer_finish(to));
-    bpt_safetensors_writer_destroy(to);
-    bpt_safetensors_close(from);
+    test_copy_model(from, path, metadata, 3);
     char line[2048], out[600];
     snprintf(out, sizeof out, "%s", test_path("crafted-run"));
     snprintf(line, sizeof line, "import %s --out %s", path, out);

@@ -80,6 +80,17 @@ test_process_t test_run_line(const char *line) {
     return test_run(arguments);
 }
 
+test_process_t test_run_to(int exit_status, const char *format, ...) {
+    char line[4096];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    test_process_t p = test_run_line(line);
+    if (p.exit_status != exit_status) fail_msg("bpt %s: exit %d: %s", line, p.exit_status, p.err);
+    return p;
+}
+
 void test_process_free(test_process_t *process) {
     free(process->out);
     free(process->err);

@@ -16,6 +16,8 @@ typedef struct {
 test_process_t test_run(const char *const *arguments);
 // The same from one string: arguments separated by single blanks, with text in '..' kept together.
 test_process_t test_run_line(const char *line);
+// The same from a format; fails the test unless the program ends with this status.
+test_process_t test_run_to(int exit_status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void test_process_free(test_process_t *process);
 
 // Writes a file into test_scratch_dir() and returns its path.

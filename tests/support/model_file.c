@@ -1,0 +1,44 @@
+// Model files with other metadata (model_file.h).
+#include "support/model_file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "bpt/safetensors.h"
+#include "support/check.h"
+
+static void write_metadata(const bpt_safetensors_t *from, bpt_safetensors_writer_t *to, const test_metadata_t *metadata, int count) {
+    for (int i = 0; i < count; ++i) {
+        const char *value = metadata[i].value ? metadata[i].value : bpt_safetensors_metadata(from, metadata[i].key);
+        if (value) assert_ok(bpt_safetensors_writer_metadata(to, metadata[i].key, value));
+    }
+}
+
+static void write_tensor(const bpt_safetensors_t *from, bpt_safetensors_writer_t *to, const bpt_safetensors_tensor_t *tensor) {
+    float *data = calloc((size_t)tensor->count + 1, sizeof *data);
+    assert_non_null(data);
+    assert_ok(bpt_safetensors_read_f32(from, tensor, 0, tensor->count, data));
+    assert_ok(bpt_safetensors_writer_data(to, data, (size_t)tensor->count * sizeof *data));
+    free(data);
+}
+
+void test_copy_model(const char *from_path, const char *to_path, const test_metadata_t *metadata, int count) {
+    bpt_safetensors_t *from;
+    bpt_safetensors_writer_t *to;
+    assert_ok(bpt_safetensors_open(from_path, &from));
+    assert_ok(bpt_safetensors_writer_create(to_path, &to));
+    write_metadata(from, to, metadata, count);
+    for (size_t i = 0; i < bpt_safetensors_count(from); ++i) {
+        const bpt_safetensors_tensor_t *t = bpt_safetensors_at(from, i);
+        assert_ok(bpt_safetensors_writer_declare(to, t->name, BPT_ST_F32, t->rank, t->shape));
+    }
+    for (size_t i = 0; i < bpt_safetensors_count(from); ++i) write_tensor(from, to, bpt_safetensors_at(from, i));
+    assert_ok(bpt_safetensors_writer_finish(to));
+    bpt_safetensors_writer_destroy(to);
+    bpt_safetensors_close(from);
+}
