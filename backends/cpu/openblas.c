@@ -116,7 +116,9 @@ static void load(void) {
     *(void **)&state.take = dlsym(handle, "blas_memory_alloc");
     *(void **)&state.give = dlsym(handle, "blas_memory_free");
     if (*state.reason) return;
+    const int before = omp_get_max_threads();  // that of the host process, which OpenBLAS sets too
     bpt_openblas.openblas_set_num_threads(1);  // the threads are ours (backends/host/team.h)
+    omp_set_num_threads(before);
     state.loaded = true;
 }
 

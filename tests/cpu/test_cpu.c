@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <omp.h>
 
 #include "bpt/alloc.h"
 #include "bpt/graph.h"
@@ -160,8 +161,23 @@ static void closing_the_last_device_frees_everything(void **state) {
     assert_int_equal(bpt_alloc_live(), before);
 }
 
+// OpenBLAS changes OpenMP's number of threads when it is told to use one: neither the device nor the host process may notice.
+static void a_device_takes_all_threads_and_leaves_the_process_its_own_number(void **state) {
+    (void)state;
+    const int before = omp_get_max_threads();
+    bpt_device_info_t info;
+    int count;
+    assert_ok(cpu->enumerate(&info, 1, &count));
+    bpt_device_t *device = open_threads(0);
+    assert_int_equal(device->info.units, before);
+    assert_int_equal(omp_get_max_threads(), before);
+    cpu->close(device);
+}
+
 int main(void) {
+    omp_set_num_threads(3);  // as OMP_NUM_THREADS=3, whatever this machine has
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_device_takes_all_threads_and_leaves_the_process_its_own_number),
         cmocka_unit_test(without_bf16_instructions_products_are_those_of_the_widened_operands),
         cmocka_unit_test(every_instruction_set_gives_the_same_dropout),
         cmocka_unit_test(an_unknown_instruction_set_is_refused),
