@@ -21,13 +21,14 @@ struct _nvrtcProgram {
     char architecture[32];  // as a definition for the compiler
 };
 
-enum { MOST_OPTIONS = 64, OWN_OPTIONS = 20 };
+enum { MOST_OPTIONS = 64, OWN_OPTIONS = 24 };
 
 // clang-format off
 static const char *const flags[] = {
     "-x", "c++", "-std=gnu++17", "-w", "-O1", "-fno-strict-aliasing", "-include", EMULATOR_FOLDER "/device.h",
     "-shared", "-fPIC", "-fvisibility=hidden", "-nostdlib", "-Wl,-Bsymbolic",  // its own handlers, also in a process with the sanitizer's
     "-fsanitize=alignment,bounds,shift,integer-divide-by-zero", "-fno-sanitize-recover=all"};
+static const char library[] = "-lgcc";  // behind the text: __popcountdi2 and the like, which nothing else in the process need have
 // clang-format on
 
 // ---- Files -----------------------------------------------------------------------------------------------------------
@@ -65,6 +66,7 @@ nvrtcResult nvrtcVersion(int *major, int *minor) {
     static const char *const files[] = {EMULATOR_FOLDER "/device.h", EMULATOR_FOLDER "/block.h", EMULATOR_FOLDER "/numbers.h"};
     unsigned h = hash(2166136261u, EMULATOR_CXX);
     for (size_t i = 0; i < sizeof flags / sizeof *flags; ++i) h = hash(h, flags[i]);
+    h = hash(h, library);
     for (size_t i = 0; i < sizeof files / sizeof *files; ++i) {
         size_t bytes;
         char *content = read_whole(files[i], &bytes);
@@ -128,6 +130,7 @@ static bool compile(nvrtcProgram program, const char *folder, int n_options, con
     arguments[n++] = "-o";
     arguments[n++] = object;
     arguments[n++] = text;
+    arguments[n++] = library;
     const bool ok = write_text(text, program->text) && run_compiler(arguments, log);
     program->log = read_whole(log, &bytes);
     program->image = ok ? read_whole(object, &program->image_bytes) : NULL;
