@@ -87,25 +87,19 @@ static bpt_status_t check_steps(checker_t *c, const bpt_pointwise_attrs_t *steps
     BPT_TRY(check_attribute(c, steps->n_steps >= 0 && steps->n_steps <= BPT_MAX_STEPS, "too many steps in the chain"));
     float p = 0;
     for (int i = 0; i < steps->n_steps; ++i) {
-        const bpt_step_t *step = &steps->step[i];
-        int64_t extra_rows = rows, extra_columns = columns;
-        switch (step->code) {
-        case BPT_STEP_SCALE:
-        case BPT_STEP_RELU: continue;
-        case BPT_STEP_DROPOUT:
+        const bpt_pointwise_step_t *step = &steps->step[i];
+        const bpt_pointwise_form_t *form = bpt_pointwise_form(step->code);
+        if (!form) return check_attribute(c, false, "unknown step in the chain");
+        if (form->constant == BPT_CONSTANT_RATE) {
             BPT_TRY(check_attribute(c, step->c >= 0 && step->c < 1, "the dropout rate must be in [0, 1)"));
             if (step->c > p) p = step->c;
-            continue;
-        case BPT_STEP_ADD:
-        case BPT_STEP_MUL:
-        case BPT_STEP_MASK: break;
-        case BPT_STEP_ADD_ROW: extra_rows = 1; break;
-        case BPT_STEP_MUL_SCALAR: extra_rows = extra_columns = 1; break;
-        default: return check_attribute(c, false, "unknown step in the chain");
         }
+        if (form->operand == BPT_OPERAND_NONE) continue;
         BPT_TRY(
             check_attribute(c, step->arg >= first_extra && step->arg < BPT_IN_ROW_KEYS, "a step reads a slot that holds no extra operand"));
-        BPT_TRY(input(c, step->arg, "operand of a step", ANY_FLOAT, REQUIRED, extra_rows, extra_columns));
+        const bool elements = form->operand == BPT_OPERAND_ELEMENTS;
+        BPT_TRY(input(c, step->arg, "operand of a step", ANY_FLOAT, REQUIRED, elements ? rows : 1,
+                      form->operand == BPT_OPERAND_SCALAR ? 1 : columns));
     }
     return check_random(c, BPT_IN_ROW_KEYS, BPT_IN_RNG, p, rows);
 }

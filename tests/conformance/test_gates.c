@@ -39,6 +39,19 @@ static void every_op_has_a_case(void **state) {
         if (!counts[op]) fail_msg("op %s has no conformance case", bpt_op_name((bpt_op_t)op));
 }
 
+static void note_steps(const test_case_t *c, void *alone) {
+    const bpt_pointwise_attrs_t *t = &c->call.attrs.pointwise;
+    if (c->call.op == BPT_OP_POINTWISE && t->n_steps == 1) ((bool *)alone)[t->step[0].code] = true;
+}
+
+static void every_pointwise_step_has_a_case_of_its_own(void **state) {
+    (void)state;
+    bool alone[256] = {false};
+    for_each_case(note_steps, alone);
+    for (int code = 0; bpt_pointwise_form((bpt_pointwise_code_t)code); ++code)
+        if (!alone[code]) fail_msg("no case is the step %s alone", bpt_pointwise_form((bpt_pointwise_code_t)code)->name);
+}
+
 // Sizes around powers of two and blocks; the last stands for every size above 65,535 (a limit of some devices' grids).
 static const int64_t sizes[] = {0, 1, 2, 31, 33, 127, 129, 1025, 65536};
 enum { N_SIZES = BPT_COUNT(sizes) };
@@ -247,6 +260,7 @@ static void no_two_cases_have_the_same_name(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_op_has_a_case),
+        cmocka_unit_test(every_pointwise_step_has_a_case_of_its_own),
         cmocka_unit_test(every_op_meets_every_size),
         cmocka_unit_test(every_graph_meets_every_property_of_attention),
         cmocka_unit_test(the_covering_cases_have_every_op_size_and_type),

@@ -206,7 +206,7 @@ static void gather_gradient_matches_differences(void **state) {
 
 // ---- Ops whose gradient is made of other ops -------------------------------------------------------------------------
 
-static void set_steps(bpt_pointwise_attrs_t *chain, int n, const bpt_step_t *steps) {
+static void set_steps(bpt_pointwise_attrs_t *chain, int n, const bpt_pointwise_step_t *steps) {
     chain->n_steps = n;
     memcpy(chain->step, steps, (size_t)n * sizeof *steps);
 }
@@ -219,8 +219,9 @@ static void mask_is_the_gradient_of_bias_relu_and_dropout(void **state) {
     test_case_t forward, gradient, sum;
     test_data_t x, g, s;
     test_case_init(&forward, BPT_OP_POINTWISE);
-    set_steps(&forward.call.attrs.pointwise, 3,
-              (const bpt_step_t[]){{BPT_STEP_ADD_ROW, 1}, {BPT_STEP_RELU}, {BPT_STEP_DROPOUT, .c = 0.25f, .uid = 2}});
+    set_steps(
+        &forward.call.attrs.pointwise, 3,
+        (const bpt_pointwise_step_t[]){{BPT_POINTWISE_ADD_ROW, 1}, {BPT_POINTWISE_RELU}, {BPT_POINTWISE_DROPOUT, .c = 0.25f, .uid = 2}});
     test_in(&forward, 0, BPT_F32, shape, TEST_AWAY, -2, 2);
     test_in(&forward, 1, BPT_F32, bpt_shape1(COLUMNS), TEST_UNIFORM, -0.1, 0.1);
     test_random(&forward, ROWS);
@@ -229,7 +230,7 @@ static void mask_is_the_gradient_of_bias_relu_and_dropout(void **state) {
     test_must_execute(test_ref_device(), &forward, &x);
 
     test_case_init(&gradient, BPT_OP_POINTWISE);
-    set_steps(&gradient.call.attrs.pointwise, 1, (const bpt_step_t[]){{BPT_STEP_MASK, 1, 1 / 0.75f}});
+    set_steps(&gradient.call.attrs.pointwise, 1, (const bpt_pointwise_step_t[]){{BPT_POINTWISE_MASK, 1, 1 / 0.75f}});
     test_in(&gradient, 0, BPT_F32, shape, TEST_UNIFORM, -1, 1);
     test_in(&gradient, 1, BPT_F32, shape, TEST_PREPARED, 0, 0);
     test_out(&gradient, 0, BPT_F32, shape);
@@ -248,6 +249,30 @@ static void mask_is_the_gradient_of_bias_relu_and_dropout(void **state) {
     check_gradient(&forward, &x, weights, 0, g.out[0]);
     check_gradient(&forward, &x, weights, 1, s.out[0]);
     test_data_destroy(&x), test_data_destroy(&g), test_data_destroy(&s);
+}
+
+// |x|: the gradient takes the sign of the input.
+static void sign_is_the_gradient_of_abs(void **state) {
+    (void)state;
+    const bpt_shape_t shape = bpt_shape2(5, 6);
+    test_case_t forward, gradient;
+    test_data_t x, g;
+    test_case_init(&forward, BPT_OP_POINTWISE);
+    set_steps(&forward.call.attrs.pointwise, 1, (const bpt_pointwise_step_t[]){{BPT_POINTWISE_ABS}});
+    test_in(&forward, 0, BPT_F32, shape, TEST_AWAY, -2, 2);
+    test_out(&forward, 0, BPT_F32, shape);
+    create_quantised(&forward, &x);
+    test_case_init(&gradient, BPT_OP_POINTWISE);
+    set_steps(&gradient.call.attrs.pointwise, 1, (const bpt_pointwise_step_t[]){{BPT_POINTWISE_SIGN, 1}});
+    test_in(&gradient, 0, BPT_F32, shape, TEST_UNIFORM, -1, 1);
+    test_in(&gradient, 1, BPT_F32, shape, TEST_PREPARED, 0, 0);
+    test_out(&gradient, 0, BPT_F32, shape);
+    test_data_create(&gradient, &g);
+    memcpy(g.in[1], x.in[0], test_operand_bytes(&gradient.call.in[1]));
+    test_must_execute(test_ref_device(), &gradient, &g);
+    const float *const weights[BPT_MAX_OUTPUTS] = {g.in[0]};
+    check_gradient(&forward, &x, weights, 0, g.out[0]);
+    test_data_destroy(&x), test_data_destroy(&g);
 }
 
 // y = op(A) op(B) + bias: dA and dB are products of dy with the other factor, for every transposition.

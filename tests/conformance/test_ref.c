@@ -95,7 +95,7 @@ static void dropout_keeps_what_the_generator_says(void **state) {
     test_data_t data;
     int kept = 0;
     test_case_init(&c, BPT_OP_POINTWISE);
-    c.call.attrs.pointwise = (bpt_pointwise_attrs_t){1, {{BPT_STEP_DROPOUT, .c = 0.25f, .uid = 6}}};
+    c.call.attrs.pointwise = (bpt_pointwise_attrs_t){1, {{BPT_POINTWISE_DROPOUT, .c = 0.25f, .uid = 6}}};
     test_in(&c, 0, BPT_F32, bpt_shape2(ROWS, COLUMNS), TEST_CONSTANT, 3, 0);
     test_random(&c, ROWS);
     test_out(&c, 0, BPT_F32, bpt_shape2(ROWS, COLUMNS));
@@ -226,9 +226,9 @@ static void wrong_calls_are_refused_with_the_operand_named(void **state) {
     assert_refused(&c.call, "matmul input 0 (A) has type u32; it must be f32, bf16 or f16");
     c = good, c.call.in[9] = c.call.in[0];
     assert_refused(&c.call, "matmul has no input 9");
-    c = good, c.call.attrs.matmul.epilogue = (bpt_pointwise_attrs_t){1, {{BPT_STEP_ADD, 1}}};
+    c = good, c.call.attrs.matmul.epilogue = (bpt_pointwise_attrs_t){1, {{BPT_POINTWISE_ADD, 1}}};
     assert_refused(&c.call, "holds no extra operand");
-    c = good, c.call.attrs.matmul.epilogue = (bpt_pointwise_attrs_t){1, {{BPT_STEP_DROPOUT, .c = 1}}};
+    c = good, c.call.attrs.matmul.epilogue = (bpt_pointwise_attrs_t){1, {{BPT_POINTWISE_DROPOUT, .c = 1}}};
     assert_refused(&c.call, "dropout rate");
     test_rows_cases.make(3, &good);
     c = good, c.call.attrs.rows.row = 1;

@@ -18,7 +18,7 @@ set(matrix_kernels matmul_matrix) # by units that only the Vulkan driver asks fo
 set(item_kernels adam_fours attention_item attention_item_dq attention_item_dkv layernorm_item layernorm_item_grad) # on Mesa's rasterizer alone
 set(kernel_text_dir ${CMAKE_BINARY_DIR}/kernel_texts)
 file(GLOB kernel_texts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cl/*.inc ${CMAKE_CURRENT_SOURCE_DIR}/cl/*.cl
-  ${CMAKE_CURRENT_SOURCE_DIR}/cl/include/*.h)
+  ${CMAKE_CURRENT_SOURCE_DIR}/cl/include/*.h ${CMAKE_CURRENT_SOURCE_DIR}/core/include/bpt/steps.def)
 
 set(gpu_kernel_names ${gpu_kernels})
 list(REMOVE_ITEM gpu_kernel_names ${matrix_kernels} ${item_kernels})
@@ -113,7 +113,7 @@ foreach(kernel IN LISTS gpu_kernels)
     list(APPEND variants subgroup_f32 subgroup_f16)
   endif()
   set(compile ${BPT_GLSLC} --target-env=vulkan1.2 -O -I ${CMAKE_CURRENT_SOURCE_DIR}/shaders/include -I ${CMAKE_CURRENT_SOURCE_DIR}/cl/include
-    -I ${CMAKE_CURRENT_SOURCE_DIR}/cl ${CMAKE_CURRENT_SOURCE_DIR}/shaders/${kernel}.comp)
+    -I ${CMAKE_CURRENT_SOURCE_DIR}/cl -I ${CMAKE_CURRENT_SOURCE_DIR}/core/include ${CMAKE_CURRENT_SOURCE_DIR}/shaders/${kernel}.comp)
   set(depfile -MD -MF ${shader}.d -MT ${shader}.c) # of the first variant: all include the same
   set(commands "")
   foreach(variant IN LISTS variants)

@@ -57,6 +57,7 @@ BPT_API bpt_value_t bpt_add_row(bpt_graph_t *g, bpt_value_t a, bpt_value_t row);
 BPT_API bpt_value_t bpt_mul_scalar(bpt_graph_t *g, bpt_value_t a, bpt_value_t scalar);
 BPT_API bpt_value_t bpt_scale(bpt_graph_t *g, bpt_value_t a, float factor);
 BPT_API bpt_value_t bpt_relu(bpt_graph_t *g, bpt_value_t a);
+BPT_API bpt_value_t bpt_abs(bpt_graph_t *g, bpt_value_t a);
 
 // Where random numbers of a program come from. row_keys may be BPT_NO_VALUE when p is 0 everywhere.
 typedef struct {

@@ -47,23 +47,41 @@ static inline int64_t bpt_shape_rows(const bpt_shape_t *s) {
 }
 
 // One step of a pointwise chain; `x` is the running value in f32, `in[arg]` an input of the op of the same shape unless said otherwise.
+//   ADD          x += in[arg]
+//   MUL          x *= in[arg]
+//   ADD_ROW      x += in[arg][column], in[arg] is [columns]
+//   MUL_SCALAR   x *= in[arg][0]
+//   SCALE        x *= c
+//   RELU         x = max(x, 0)
+//   MASK         x = in[arg] != 0 ? x * c : 0   (gradient of relu and of dropout(relu) through the saved output)
+//   DROPOUT      dropout with rate c; element = column, row = the op's row, stream = uid << 8
+//   ABS          x = |x|
+//   SIGN         x = in[arg] > 0 ? x : in[arg] < 0 ? -x : 0   (gradient of ABS through its input; at 0 it is 0)
 typedef enum {
-    BPT_STEP_ADD,         // x += in[arg]
-    BPT_STEP_MUL,         // x *= in[arg]
-    BPT_STEP_ADD_ROW,     // x += in[arg][column], in[arg] is [columns]
-    BPT_STEP_MUL_SCALAR,  // x *= in[arg][0]
-    BPT_STEP_SCALE,       // x *= c
-    BPT_STEP_RELU,        // x = max(x, 0)
-    BPT_STEP_MASK,        // x = in[arg] != 0 ? x * c : 0   (gradient of relu and of dropout(relu) through the saved output)
-    BPT_STEP_DROPOUT,     // dropout with rate c; element = column, row = the op's row, stream = uid << 8
-} bpt_step_code_t;
+#define BPT_POINTWISE_STEP(number, id, name, operand, constant, rounding) BPT_POINTWISE_##id = number,
+#include "bpt/steps.def"
+#undef BPT_POINTWISE_STEP
+} bpt_pointwise_code_t;
+
+// What a step reads besides x, and what its constant is: the columns of bpt/steps.def.
+typedef enum { BPT_OPERAND_NONE, BPT_OPERAND_ELEMENTS, BPT_OPERAND_ROW, BPT_OPERAND_SCALAR } bpt_pointwise_operand_t;
+typedef enum { BPT_CONSTANT_NONE, BPT_CONSTANT_FACTOR, BPT_CONSTANT_RATE } bpt_pointwise_constant_t;
 
 typedef struct {
-    bpt_step_code_t code;
-    int32_t arg;   // input slot
+    const char *name;
+    bpt_pointwise_operand_t operand;
+    bpt_pointwise_constant_t constant;
+    bool exact;
+} bpt_pointwise_form_t;
+
+BPT_API const bpt_pointwise_form_t *bpt_pointwise_form(bpt_pointwise_code_t code);  // NULL: there is no such step
+
+typedef struct {
+    bpt_pointwise_code_t code;
+    int32_t arg;  // input slot
     float c;
     uint32_t uid;  // DROPOUT: identity of the random stream, kept by fusion and recomputation
-} bpt_step_t;
+} bpt_pointwise_step_t;
 
 enum { BPT_IN_ROW_KEYS = 6, BPT_IN_RNG = 7 };  // the same slots in every op with a dropout, but attention
 
@@ -71,17 +89,11 @@ enum { BPT_IN_ROW_KEYS = 6, BPT_IN_RNG = 7 };  // the same slots in every op wit
 // input of the same dtype and shape.
 typedef struct {
     int32_t n_steps;
-    bpt_step_t step[BPT_MAX_STEPS];
+    bpt_pointwise_step_t step[BPT_MAX_STEPS];
 } bpt_pointwise_attrs_t;
 
-// True when the steps give the same numbers before and after rounding: those that keep an element or make it zero.
-static inline bool bpt_steps_commute_with_rounding(const bpt_pointwise_attrs_t *steps) {
-    for (int i = 0; i < steps->n_steps; ++i) {
-        const bpt_step_t *s = &steps->step[i];
-        if (s->code != BPT_STEP_RELU && !(s->code == BPT_STEP_MASK && s->c == 1)) return false;
-    }
-    return true;
-}
+// True when the steps give the same numbers before and after rounding: those that keep an element, negate it or make it zero.
+BPT_API bool bpt_pointwise_commutes_with_rounding(const bpt_pointwise_attrs_t *steps);
 
 // matmul: out F [M,N] = steps( op(A) op(B) + acc + bias ), op(A) is [M,K], op(B) is [K,N]; transpose_a: A is stored [K,M].
 // in: 0 A F, 1 B F, 2 acc [M,N] f32 or absent (out may share its storage), 3 bias f32 [N] or absent, 4-5 extras of the steps,
