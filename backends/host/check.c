@@ -190,6 +190,21 @@ static bpt_status_t check_add_rows(checker_t *c) {
     return output(c, 0, "result", ANY_FLOAT, REQUIRED, t->rows, d);
 }
 
+static bpt_status_t check_segment(checker_t *c) {
+    const bpt_segment_attrs_t *t = &c->call->attrs.segment;
+    const bpt_operand_t *x = &c->call->in[0], *ranges = &c->call->in[1];
+    const bool gradient = c->call->op == BPT_OP_SEGMENT_GRAD, largest = t->kind == BPT_SEGMENT_MAX;
+    const int64_t segments = rows_of(ranges), d = columns_of(x);
+    BPT_TRY(check_attribute(c, t->kind == BPT_SEGMENT_SUM || t->kind == BPT_SEGMENT_MEAN || largest, "unknown kind of reduction"));
+    BPT_TRY(check_attribute(c, t->rows >= 0 && t->rows < (int64_t)BPT_NO_ROW, "more rows than numbers for them"));
+    BPT_TRY(input(c, 0, gradient ? "dy" : "x", ANY_FLOAT, REQUIRED, gradient ? segments : t->rows, d));
+    BPT_TRY(input(c, 1, "ranges", ONLY_U32, REQUIRED, segments, 2));
+    BPT_TRY(output(c, 0, gradient ? "dx" : "y", ANY_FLOAT, REQUIRED, gradient ? t->rows : segments, d));
+    if (!largest) return BPT_OK;
+    if (gradient) return input(c, 2, "place", ONLY_U32, REQUIRED, segments, d);
+    return output(c, 1, "place", ONLY_U32, OPTIONAL, segments, d);
+}
+
 static bpt_status_t check_column_sum(checker_t *c) {
     const bpt_operand_t *x = &c->call->in[0];
     BPT_TRY(input(c, 0, "x", ANY_FLOAT, REQUIRED, rows_of(x), columns_of(x)));
@@ -338,6 +353,8 @@ bpt_status_t bpt_call_check(const bpt_op_call_t *call) {
     case BPT_OP_GATHER_GRAD: BPT_TRY(check_gather_grad(&c)); break;
     case BPT_OP_SCATTER: BPT_TRY(check_scatter(&c)); break;
     case BPT_OP_ADD_ROWS: BPT_TRY(check_add_rows(&c)); break;
+    case BPT_OP_SEGMENT:
+    case BPT_OP_SEGMENT_GRAD: BPT_TRY(check_segment(&c)); break;
     case BPT_OP_COLUMN_SUM: BPT_TRY(check_column_sum(&c)); break;
     case BPT_OP_SQUARE_SUM: BPT_TRY(check_square_sum(&c)); break;
     case BPT_OP_ATTENTION: BPT_TRY(check_attention(&c)); break;

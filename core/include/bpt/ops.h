@@ -127,6 +127,17 @@ typedef struct {
     int64_t row, rows;  // rows = R
 } bpt_rows_attrs_t;
 
+// segment: in 0 x F [R,d], 1 ranges u32 [B,2] = begin, end of rows, of which those from R on do not exist. out 0 y F [B,d] = the sum, the
+//   mean or, column by column, the largest of the range's rows; zero where there are none. 1 place u32 [B,d] (MAX only; absent when
+//   nobody needs it): the row of the largest, the first where several are, BPT_NO_ROW where there are none. A NaN counts as the largest.
+// segment_grad: in 0 dy F [B,d], 1 ranges, 2 place (MAX only); out 0 dx F [R,d], zero for rows in no range. No row is in two ranges.
+typedef enum { BPT_SEGMENT_SUM, BPT_SEGMENT_MEAN, BPT_SEGMENT_MAX } bpt_segment_kind_t;
+
+typedef struct {
+    bpt_segment_kind_t kind;
+    int64_t rows;  // R
+} bpt_segment_attrs_t;
+
 // column_sum: in 0 x F [R,C]; out f32 [C].      square_sum: in 0 x f32 (any shape); out f32 [1] (ref and cpu: double inside).
 
 // attention: interval attention (intervals.h), all heads. With s = scale * (q . k + q . rel[row]):
@@ -188,6 +199,7 @@ typedef union {
     bpt_matmul_attrs_t matmul;
     bpt_layernorm_attrs_t layernorm;
     bpt_rows_attrs_t rows;
+    bpt_segment_attrs_t segment;
     bpt_attention_attrs_t attention;
     bpt_adam_attrs_t adam;
     bpt_fill_attrs_t fill;
