@@ -250,7 +250,7 @@ static void head(const builder_t *b, bpt_stream_t x, const place_t *place) {
         return;
     }
     const bpt_value_t bias = bpt_weight(b->l.w, "", "head.bias");
-    const bpt_xent_t out = bpt_xent(b->l.g, h, bpt_layer_head_weight(&b->l), bias, e->in.targets, e->in.weights);
+    const bpt_xent_t out = bpt_xent(b->l.g, h, bpt_layer_head_weight(&b->l), bias, e->in.targets, e->in.weights, 0);
     e->nll = out.nll;
     e->loss = e->loss == BPT_NO_VALUE ? out.loss : bpt_add(b->l.g, e->loss, out.loss);
 }

@@ -293,6 +293,9 @@ static bpt_status_t check_attention_grad(checker_t *c) {
 static bpt_status_t check_xent(checker_t *c) {
     const bpt_operand_t *h = &c->call->in[0], *w = &c->call->in[1];
     const int64_t n = rows_of(h), v = rows_of(w), d = columns_of(h);
+    const float smoothing = c->call->attrs.xent.smoothing;
+    BPT_TRY(check_attribute(c, smoothing >= 0 && smoothing < 1, "label smoothing must be in [0, 1)"));
+    BPT_TRY(check_attribute(c, smoothing <= 0 || v > 1, "label smoothing needs two classes or more"));
     BPT_TRY(input(c, 0, "h", ANY_FLOAT, REQUIRED, n, d));
     BPT_TRY(input(c, 1, "W", ANY_FLOAT, REQUIRED, v, d));
     BPT_TRY(input(c, 2, "b", ONLY_F32, OPTIONAL, 1, v));

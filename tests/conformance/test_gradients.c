@@ -164,6 +164,7 @@ static void cross_entropy_gradient_matches_differences(void **state) {
         test_xent_cases.make(i, &c);
         const int64_t n = c.call.in[0].shape.dim[0];
         if (c.call.op != BPT_OP_XENT_GRAD || c.call.in[0].dtype != BPT_F32 || n > 64 || c.call.in[1].shape.dim[0] > 200) continue;
+        if (c.call.attrs.xent.smoothing > 0) continue;  // below
         forward = c;
         forward.call.op = BPT_OP_XENT;
         forward.call.in[5].present = forward.call.out[2].present = forward.call.out[3].present = forward.call.out[4].present = false;

@@ -174,9 +174,14 @@ typedef struct {
 
 // xent: linear layer + cross-entropy in chunks of rows; the logits [N,V] are never whole in memory. logits = h W^T + b.
 // in: 0 h F [N,d], 1 W F [V,d], 2 b f32 [V] or absent, 3 targets u32 [N], 4 weights f32 [N]. A row of weight 0 costs nothing and has nll 0.
-// out: 0 loss f32 [1] = sum weights * nll, 1 nll f32 [N] (nats).
+//   With smoothing e (Szegedy et al. 2016) a row's wanted distribution q is 1 - e for its target and e / (V - 1) for each other class, so
+//   V > 1 is needed: its loss is log sum exp(logits) - sum q logits. nll is always -log p[target].
+// out: 0 loss f32 [1] = sum weights * loss of the row (the nll without smoothing), 1 nll f32 [N] (nats).
 // xent_grad: in 0-4 as above, 5 dloss f32 [1]; out: 0 loss, 1 nll, 2 dh F [N,d], 3 dW f32 [V,d], 4 db f32 [V] (absent without b).
-//   With h and W both in bf16, the gradient of the logits may be rounded to bf16 for dh and dW (not for db).
+//   dlogits = weights * dloss * (softmax - q). With h and W both in bf16 it may be rounded to bf16 for dh and dW (not for db).
+typedef struct {
+    float smoothing;  // [0, 1)
+} bpt_xent_attrs_t;
 
 // adam: in 0 p f32 (changed), 1 g f32, 2 m f32 (changed), 3 v f32 (changed), 4 hyper f32 [8], 5 square_sum of all gradients f32 [1].
 //   No outputs. hyper = {lr, 1 - beta1^t, 1 - beta2^t, clip norm (0 = none), inverse loss scale, 0, 0, 0}.
@@ -201,6 +206,7 @@ typedef union {
     bpt_rows_attrs_t rows;
     bpt_segment_attrs_t segment;
     bpt_attention_attrs_t attention;
+    bpt_xent_attrs_t xent;
     bpt_adam_attrs_t adam;
     bpt_fill_attrs_t fill;
 } bpt_attrs_t;
