@@ -369,7 +369,8 @@ bpt_status_t bpt_call_check(const bpt_op_call_t *call) {
     case BPT_OP_CAST: BPT_TRY(check_cast(&c)); break;
     case BPT_OP_FILL: BPT_TRY(check_fill(&c)); break;
     case BPT_OP_COPY: BPT_TRY(check_copy(&c)); break;
-    case BPT_OP_COUNT: break;
+    case BPT_OP_COUNT:
+    case BPT_OP_JOIN: break;
     }
     for (int i = 0; i < BPT_MAX_INPUTS; ++i)
         if (call->in[i].present && !(c.seen_in >> i & 1)) return bpt_fail(BPT_ERR_INTERNAL, "%s has no input %d", bpt_op_name(call->op), i);

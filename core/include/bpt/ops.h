@@ -17,7 +17,11 @@ typedef enum {
 #define BPT_OP(id, name, family) BPT_OP_##id,
 #include "bpt/ops.def"
 #undef BPT_OP
-    BPT_OP_COUNT
+    BPT_OP_COUNT,  // of those that backends compute; the others follow
+#define BPT_OP(id, name, family)
+#define BPT_GRAPH_OP(id, name, family) BPT_OP_##id,
+#include "bpt/ops.def"
+#undef BPT_OP
 } bpt_op_t;
 
 BPT_API const char *bpt_op_name(bpt_op_t op);
