@@ -75,6 +75,9 @@ typedef struct {
     double flops, bytes;  // work of all groups together; bytes 0: as many as the bindings hold
 } bpt_kernel_call_t;
 
+// Does the driver run kernels on the processor? The one question that leads to lower/software.
+static inline bool bpt_lower_in_software(const bpt_lower_t *l) { return l->device->api->limits.software; }
+
 bpt_kernel_call_t bpt_lower_kernel(const bpt_lower_t *l, bpt_gpu_kernel_t kernel);  // with the device's usual group size
 // Runs work-groups 0 .. groups - 1. `params` is the kernel's parameter block, whose head is filled in here.
 void bpt_lower_emit(bpt_lower_t *l, const bpt_kernel_call_t *k, void *params, int64_t groups);
@@ -118,11 +121,7 @@ typedef struct {
     bpt_pointwise_attrs_t rest;  // the steps behind it
 } bpt_epilogue_t;
 bpt_epilogue_t bpt_lower_epilogue(const bpt_gemm_t *g);
-// Whether a part of a product, with ldc elements from row to row of c, can go without local memory (lower/matmul_wide.c), and doing so.
-// Steps need ldc = n.
-bool bpt_lower_is_wide(const bpt_gemm_t *g, int64_t ldc);
-void bpt_lower_wide(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc);
-// The same for the driver's library (lower/matmul_library.c), with the steps of g, which may be NULL. False: nothing was emitted.
+// A part of a product by the driver's library (lower/matmul_library.c), with the steps of g, which may be NULL. False: nothing was emitted.
 bool bpt_lower_library(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc);
 // Whether the gradients of a product of two bf16 matrices are the library's, once their other operand is bf16 too.
 bool bpt_lower_has_bf16_library(const bpt_lower_t *l);
@@ -131,11 +130,6 @@ void bpt_lower_steps_alone(bpt_lower_t *l, const bpt_gemm_t *g, const bpt_pointw
                            const bpt_view_t *y, int64_t ldc);
 // to[i] = from[i], i < count, views of the same type.
 void bpt_lower_copy(bpt_lower_t *l, const bpt_view_t *from, const bpt_view_t *to, int64_t count);
-// Whether kernels with a row or a node an item go before those that share it in a work-group: on a device that pays for every item's access
-// to local memory and reads texels at once, which is Mesa's rasterizer. They read by float4s.
-bool bpt_lower_prefers_items(const bpt_lower_t *l);
-bool bpt_lower_is_by_fours(const bpt_view_t *v);  // f32 at a multiple of four elements, or absent
-bool bpt_lower_are_by_fours(const bpt_view_t *v, int count);
 // to[i] = value, i < count, a view of numbers of 4 bytes.
 void bpt_lower_fill(bpt_lower_t *l, const bpt_view_t *to, int64_t count, float value);
 // The same as copy between float types.
