@@ -1,5 +1,5 @@
 // The optimiser's update and gradient accumulation, window by window.
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/lower/lower.h"
 #include "backends/gpu/lower/software/software.h"
 
 void bpt_lower_ADAM(bpt_lower_t *l) {

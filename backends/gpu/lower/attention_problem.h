@@ -3,8 +3,8 @@
 #ifndef BPT_GPU_LOWER_ATTENTION_PROBLEM_H
 #define BPT_GPU_LOWER_ATTENTION_PROBLEM_H
 
-#include "backends/gpu/gpu.h"
-#include "backends/gpu/lower/attention.h"
+#include "backends/gpu/lower/attention_graph.h"
+#include "backends/gpu/lower/lower.h"
 
 // As in cl/include/attention.h.
 enum {
@@ -16,10 +16,10 @@ enum {
 };
 
 enum {
-    BPT_ATTENTION_PART = 1024,        // keys of a query, or queries of a key, that one work-group takes
-    BPT_ATTENTION_SCORES = 1024,      // scores of a batch of keys of single queries, unless a head is very wide
-    BPT_ATTENTION_BATCH = 64,         // keys that such a group takes at once, at most
-    BPT_ATTENTION_MOST_HEADS = 32,    // heads that it takes
+    BPT_ATTENTION_PART = 1024,      // keys of a query, or queries of a key, that one work-group takes
+    BPT_ATTENTION_SCORES = 1024,    // scores of a batch of keys of single queries, unless a head is very wide
+    BPT_ATTENTION_BATCH = 64,       // keys that such a group takes at once, at most
+    BPT_ATTENTION_MOST_HEADS = 32,  // heads that it takes
 };
 
 typedef struct {
@@ -97,9 +97,9 @@ typedef struct {
 // Work-items that share the lanes of a tile, each with other nodes of its list.
 static inline int64_t bpt_attention_tile_parts(const bpt_attention_tile_t *t) { return t->group_size / (t->tile4 / t->vectors); }
 
-// What a class of device wants of tiles: vectors of four nodes of a tile, at most; items of a group, vectors of an item and sums that it has
-// in registers, nodes of a batch, all powers of two; heads that a group takes one after the other. By class, never by timing, so that runs
-// repeat bit for bit.
+// What a class of device wants of tiles: vectors of four nodes of a tile, at most; items of a group, vectors of an item and sums that it
+// has in registers, nodes of a batch, all powers of two; heads that a group takes one after the other. By class, never by timing, so that
+// runs repeat bit for bit.
 typedef struct {
     uint32_t tile4, group_size, vectors, sums, batch, heads;
 } bpt_attention_tile_rule_t;

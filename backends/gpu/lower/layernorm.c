@@ -1,5 +1,5 @@
 // Layer normalisation with residual and dropout, and its gradient, window by window.
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/lower/lower.h"
 #include "backends/gpu/lower/software/software.h"
 
 enum { ROW_CHUNK = 64 };

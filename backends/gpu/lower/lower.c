@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/list.h"
+#include "backends/gpu/lower/lower.h"
 
 enum { ALIGNMENT = 256 };
 

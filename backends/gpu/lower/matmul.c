@@ -1,6 +1,6 @@
 // Products of matrices by tiles, also of the device's units for them. Operands larger than one binding are cut: rows of c, columns of c, or
 // the depth with sums added up.
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/lower/gemm.h"
 #include "backends/gpu/lower/software/software.h"
 
 // ---- By tiles ----------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 #ifndef BPT_GPU_LOWER_SOFTWARE_H
 #define BPT_GPU_LOWER_SOFTWARE_H
 
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/lower/gemm.h"
 
 // Is the device Mesa's rasterizer, and may kernels read texels? It pays for every work-item's access to local memory and reads texels of
 // many items at once, so there an item takes a whole row, or node, by float4s.
