@@ -1,6 +1,6 @@
-// attention, attention_grad with a node an item (cl/include/items.h): for devices that pay for every item's access to local memory and read
-// texels at once, which is Mesa's rasterizer. Roots and tables go as everywhere.
-#include "backends/gpu/lower/attention_problem.h"
+// attention, attention_grad with one node per work-item (cl/software/items.h), for Mesa's rasterizer (see software.h). Roots and tables go
+// as everywhere.
+#include "backends/gpu/lower/software/attention.h"
 
 enum {
     MOST_HEAD = 64,        // columns of a head: an item has up to four arrays of them in registers
@@ -17,16 +17,16 @@ typedef bpt_attention_pieces_t pieces_t;
 // The sum over the edges of the table's gradient is a product, whose panels want the rule for processors.
 static const bpt_product_rule_t *table_rule(const problem_t *a) { return &a->l->device->tuning.form[BPT_PRODUCT_WEIGHTS]; }
 
-bool bpt_lower_attention_is_by_items(const problem_t *a) {
+static bool is_possible(const problem_t *a) {
     const bpt_gpu_limits_t *limits = &a->l->device->api->limits;
     const bpt_attention_attrs_t *t = a->t;
-    if (!bpt_lower_prefers_items(a->l) || a->table || t->queries == BPT_QUERIES_ROOTS) return false;
+    if (!bpt_software_reads_texels(a->l) || a->table || t->queries == BPT_QUERIES_ROOTS) return false;
     if (t->head_dim % 4 || t->head_dim > MOST_HEAD || table_rule(a)->kind != BPT_PRODUCT_WIDE) return false;
     if (a->rel_rows && t->graph.kind == BPT_GRAPH_SEGTREE && t->graph.span_self) return false;  // spans have rows of the table
     const int64_t edge = t->p > 0 ? 1 + DROPOUT_ROUNDS : 1;
     if (limits->max_loops && bpt_lower_attention_leaf_keys(a) * edge + SETUP_ROUNDS > limits->max_loops) return false;
     // q, kv and the table; out, dout and lse; the results.
-    return bpt_lower_are_by_fours(a->in, 3) && bpt_lower_are_by_fours(a->in + 7, 3) && bpt_lower_are_by_fours(a->out, 3);
+    return bpt_software_are_by_fours(a->in, 3) && bpt_software_are_by_fours(a->in + 7, 3) && bpt_software_are_by_fours(a->out, 3);
 }
 
 // As many items as the device works on side by side.
@@ -73,7 +73,7 @@ static void emit_rows(const problem_t *a, const piece_t *piece) {
     bpt_lower_emit(a->l, &k, &params, params.n_tiles * a->t->heads);
 }
 
-void bpt_lower_attention_items(const problem_t *a, bool first) {
+static void lower_items(const problem_t *a, bool first) {
     (void)first;
     pieces_t queries = queries_of(a);
     bpt_lower_attention_reserve(a, &queries, a->d + 2 * a->t->heads);
@@ -119,7 +119,7 @@ static void add_table(const problem_t *a, const bpt_view_t *edges, int64_t first
                         .rule = table_rule(a)};
         if (add || head) g.acc = a->out[2];
         l->scratch_bytes = scratch;  // the product before is done with it
-        bpt_lower_wide(l, &g, a->rel_rows, stride, head_dim);
+        bpt_software_multiply(l, &g, a->rel_rows, stride, head_dim);
         bpt_lower_barrier(l);
         if (l->scratch_bytes > most) most = l->scratch_bytes;
     }
@@ -198,7 +198,7 @@ static void emit_dkv(const problem_t *a, const piece_t *piece, const bpt_view_t 
     bpt_lower_emit(a->l, &k, &params, params.n_tiles * a->t->heads);
 }
 
-void bpt_lower_attention_items_gradient(const problem_t *a, bool first) {
+static void lower_items_gradient(const problem_t *a, bool first) {
     bpt_lower_t *l = a->l;
     const bpt_view_t none = {0};
     pieces_t queries = queries_of(a), keys = keys_of(a);
@@ -217,4 +217,28 @@ void bpt_lower_attention_items_gradient(const problem_t *a, bool first) {
         bpt_lower_barrier(l);
     }
     bpt_lower_attention_sums(a, &queries, &keys);
+}
+
+// ---- Either way --------------------------------------------------------------------------------------------------------
+
+// One node per work-item where that can be. While scratch is counted it is not known yet where operands will lie, so there must be enough
+// for both ways.
+static void lower_either(const problem_t *a, bool first, bpt_attention_lowering_t items, bpt_attention_lowering_t others) {
+    bpt_lower_t *l = a->l;
+    const size_t scratch = l->scratch_bytes;
+    const bool by_items = is_possible(a);
+    if (by_items) items(a, first);
+    if (by_items && l->list) return;
+    const size_t for_items = l->scratch_bytes;
+    l->scratch_bytes = scratch;
+    others(a, first);
+    if (for_items > l->scratch_bytes) l->scratch_bytes = for_items;
+}
+
+void bpt_software_attention(const problem_t *a, bool first, bpt_attention_lowering_t others) {
+    lower_either(a, first, lower_items, others);
+}
+
+void bpt_software_attention_gradient(const problem_t *a, bool first, bpt_attention_lowering_t others) {
+    lower_either(a, first, lower_items_gradient, others);
 }

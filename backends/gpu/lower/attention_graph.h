@@ -1,6 +1,6 @@
 // A graph as the attention kernels see it (cl/include/intervals.h). Knows no device.
-#ifndef BPT_GPU_LOWER_ATTENTION_H
-#define BPT_GPU_LOWER_ATTENTION_H
+#ifndef BPT_GPU_LOWER_ATTENTION_GRAPH_H
+#define BPT_GPU_LOWER_ATTENTION_GRAPH_H
 
 #include "bpt/intervals.h"
 

@@ -3,7 +3,7 @@
 // more than it saves (reads_directly).
 #include <math.h>
 
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/lower/software/software.h"
 
 // Blocks of the operands, so that the copies stay in the caches and scratch stays small. The bits of a result depend on DEPTH.
 enum { ROWS = 1024, COLUMNS = 2048, DEPTH = 2048, DIRECT_ROWS = 4096 };
@@ -24,9 +24,11 @@ typedef struct {
 
 static int64_t panel_columns(const wide_t *w) { return (int64_t)w->lanes * w->group * w->columns; }
 
-bool bpt_lower_is_wide(const bpt_gemm_t *g, int64_t ldc) {
-    return g->rule->kind == BPT_PRODUCT_WIDE && g->k && g->m >= FEW && g->n >= FEW && g->n % 4 == 0 && ldc % 4 == 0 &&
-           bpt_lower_is_by_fours(&g->acc) && bpt_lower_is_by_fours(&g->bias) && bpt_lower_is_by_fours(&g->c);
+// Steps that are passes of their own take c whole.
+static bool pays(const bpt_gemm_t *g, int64_t ldc) {
+    const bool steps = g->steps && g->steps->n_steps;
+    return (!steps || ldc == g->n) && g->k && g->m >= FEW && g->n >= FEW && g->n % 4 == 0 && ldc % 4 == 0 &&
+           bpt_software_is_by_fours(&g->acc) && bpt_software_is_by_fours(&g->bias) && bpt_software_is_by_fours(&g->c);
 }
 
 static int64_t filled(const wide_t *w, int64_t depth) { return bpt_ceil_div(depth, 4 * w->fours) * 4 * w->fours; }
@@ -36,8 +38,8 @@ static int64_t filled(const wide_t *w, int64_t depth) { return bpt_ceil_div(dept
 static bool reads_directly(const wide_t *w) {
     const bpt_gemm_t *g = w->g;
     const int64_t most = (int64_t)(w->l->device->api->limits.max_binding_bytes / sizeof(float)) / DIRECT_ROWS;
-    return bpt_lower_prefers_items(w->l) && !g->transpose_a && w->lda % 4 == 0 && w->lda < most && w->ldc < most &&
-           g->k % (4 * w->fours) == 0 && bpt_lower_is_by_fours(&g->a);
+    return bpt_software_reads_texels(w->l) && !g->transpose_a && w->lda % 4 == 0 && w->lda < most && w->ldc < most &&
+           g->k % (4 * w->fours) == 0 && bpt_software_is_by_fours(&g->a);
 }
 
 // Lines line0 .. of op(a) or b, elements k0 .. k0 + depth - 1 of each.
@@ -78,7 +80,7 @@ static void multiply(const wide_t *w, int64_t m0, int64_t m, int64_t n0, int64_t
     k.constants[matmul_wide_COLUMNS] = w->columns;
     k.constants[matmul_wide_LANES] = w->lanes;
     k.constants[matmul_wide_FOURS] = w->fours;
-    k.constants[matmul_wide_PACKED] = !bpt_lower_prefers_items(w->l);
+    k.constants[matmul_wide_PACKED] = !bpt_software_reads_texels(w->l);
     k.bindings[matmul_wide_a] = w->direct ? bpt_lower_part(&w->g->a, m0 * w->lda + k0, (m - 1) * w->lda + depth) : w->a;
     k.bindings[matmul_wide_b] = w->b;
     k.bindings[matmul_wide_extra] = bpt_lower_part(extra, first, count);
@@ -110,17 +112,23 @@ static bpt_view_t panels(const wide_t *w, int64_t lines, int64_t width) {
     return bpt_lower_scratch(w->l, BPT_F32, bpt_ceil_div(lines, width) * width * filled(w, bpt_min(w->g->k, DEPTH)));
 }
 
-void bpt_lower_wide(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc) {
+void bpt_software_multiply(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc) {
     const uint32_t *size = g->rule->size;
     wide_t w = {.l = l, .g = g, .lda = lda, .ldb = ldb, .ldc = ldc};
     w.rows = size[BPT_WIDE_ROWS], w.columns = size[BPT_WIDE_COLUMNS], w.group = size[BPT_WIDE_GROUP], w.lanes = size[BPT_WIDE_LANES];
-    w.fours = bpt_lower_prefers_items(l) ? FOURS_IN_SOFTWARE : 1;
+    w.fours = bpt_software_reads_texels(l) ? FOURS_IN_SOFTWARE : 1;
     w.direct = reads_directly(&w);
     w.e = bpt_lower_epilogue(g);
-    w.masks = w.e.masked && g->k <= DEPTH && bpt_lower_is_by_fours(&w.e.mask);
+    w.masks = w.e.masked && g->k <= DEPTH && bpt_software_is_by_fours(&w.e.mask);
     if (w.e.masked && !w.masks) w.e.rest = *g->steps;
     if (!w.direct) w.a = panels(&w, bpt_min(g->m, ROWS), w.rows);
     w.b = panels(&w, bpt_min(g->n, COLUMNS), panel_columns(&w));
     for (int64_t n0 = 0; n0 < g->n; n0 += COLUMNS) multiply_columns(&w, n0, bpt_min(COLUMNS, g->n - n0));
     if (w.e.rest.n_steps) bpt_lower_steps_alone(l, g, &w.e.rest, &g->c, &g->c, ldc);
+}
+
+bool bpt_software_gemm(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc) {
+    if (!pays(g, ldc)) return false;
+    bpt_software_multiply(l, g, lda, ldb, ldc);
+    return true;
 }
