@@ -261,3 +261,40 @@ void test_attention_ignores_the_bucket(bpt_device_t *device, const test_case_t *
         test_data_destroy(&data);
     }
 }
+
+// ---- Tables ----------------------------------------------------------------------------------------------------------
+
+static int compare_edges(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+// The edges of a table as query << 32 | key, sorted; of `back` likewise.
+static uint64_t *edges_of(const uint32_t *ranges, int64_t rows, int64_t slots, int words, bool rows_are_queries, size_t *n) {
+    *n = 0;
+    for (int64_t i = 0; i < rows * slots; ++i)
+        if (ranges[i * words] < ranges[i * words + 1]) *n += ranges[i * words + 1] - ranges[i * words];
+    uint64_t *edges = malloc((*n + 1) * sizeof *edges), *edge = edges;
+    assert_non_null(edges);
+    for (int64_t i = 0; i < rows * slots; ++i)
+        for (uint64_t other = ranges[i * words]; other < ranges[i * words + 1]; ++other) {
+            const uint64_t row = (uint64_t)(i / slots);
+            *edge++ = rows_are_queries ? row << 32 | other : other << 32 | row;
+        }
+    qsort(edges, *n, sizeof *edges, compare_edges);
+    return edges;
+}
+
+bool test_lists_match(const bpt_lists_t *l) {
+    size_t n, n_back;
+    uint64_t *edges = edges_of(l->table, l->queries, l->slots, 4, true, &n),
+             *back = edges_of(l->back, l->keys, l->back_slots, 2, false, &n_back);
+    const bool match = n == n_back && memcmp(edges, back, n * sizeof *edges) == 0;
+    free(edges), free(back);
+    return match;
+}
+
+void test_lists_are_transposed(const bpt_lists_t *l) {
+    if (!test_lists_match(l))
+        fail_msg("back is not the transpose of the table of %lld queries and %lld keys", (long long)l->queries, (long long)l->keys);
+}

@@ -3,6 +3,7 @@
 #ifndef BPT_TEST_ATTENTION_H
 #define BPT_TEST_ATTENTION_H
 
+#include "bpt/lists.h"
 #include "support/execute.h"
 
 typedef struct {
@@ -25,5 +26,9 @@ void test_attention_reads_only_its_keys(bpt_device_t *device, const test_case_t 
 void test_attention_ignores_padding_and_mates(bpt_device_t *device, const test_case_t *c, const test_data_t *result);
 // Computes each sequence alone in a bucket of its own length: the same result within the tolerance, on ref the same bits.
 void test_attention_ignores_the_bucket(bpt_device_t *device, const test_case_t *c, const test_data_t *result);
+
+// Whether `back` is the transpose of `table`, repetitions counted; the same as an assertion.
+bool test_lists_match(const bpt_lists_t *lists);
+void test_lists_are_transposed(const bpt_lists_t *lists);
 
 #endif
