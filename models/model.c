@@ -6,20 +6,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-bpt_intervals_t bpt_model_intervals(const bpt_model_config_t *config, int64_t n) {
-    switch (config->model) {
-    case BPT_MODEL_SEGTREE: return bpt_segtree_intervals(config, n);
-    case BPT_MODEL_TRANSFORMER: return bpt_transformer_intervals(config, n);
-    case BPT_MODEL_BPT: break;
-    }
-    return bpt_bpt_intervals(config, n);
-}
+#include "models/kinds/kind.h"
+
+bpt_intervals_t bpt_model_intervals(const bpt_model_config_t *config, int64_t n) { return bpt_kind_of(config)->intervals(config, n); }
 
 bpt_intervals_t bpt_model_needed_intervals(const bpt_model_config_t *config, int64_t n) {
     bpt_intervals_t graph = bpt_model_intervals(config, n);
     const bool tree = graph.kind == BPT_GRAPH_BPT || graph.kind == BPT_GRAPH_SEGTREE;
     graph.trimmed = tree && graph.causal;
-    graph.root |= graph.trimmed && config->task == BPT_TASK_CLASSIFY;
+    graph.root |= graph.trimmed && (bpt_task_of(config)->wants & BPT_WANT_POOLED);
     return graph;
 }
 
@@ -115,7 +110,7 @@ static void add_embedding(table_t *t, const bpt_model_config_t *c, bool frozen) 
 bpt_status_t bpt_model_params(const bpt_model_config_t *c, bpt_frozen_t frozen, bpt_params_t *out) {
     *out = (bpt_params_t){0};
     table_t t = {.params = out};
-    const int64_t outputs = c->task == BPT_TASK_CLASSIFY ? c->classes : c->vocab;
+    const int64_t outputs = bpt_task_of(c)->outputs(c);
     add_embedding(&t, c, frozen.embed);
     for (int i = 0; i < c->layers; ++i) add_layer(&t, c, frozen.rel, i);
     if (!c->tied) add(&t, linear(c->d_model), outputs, c->d_model, "head.weight");

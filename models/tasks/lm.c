@@ -1,0 +1,19 @@
+// Language modelling: each token's state predicts the token behind it (Ye et al. 2019, 4.2).
+#include "models/tasks/task.h"
+
+static int64_t outputs(const bpt_model_config_t *config) { return config->vocab; }
+
+const bpt_task_spec_t bpt_task_lm = {
+    .name = "lm",
+    .model = "a language model",
+    .counted = "tokens",
+    .reads = BPT_READS_WINDOWS,
+    .wants = BPT_WANT_TOKENS,
+    .per_token = true,
+    .causal = true,
+    .predicts_text = true,
+    .may_tie = true,
+    .deep_supervision = true,
+    .generates = true,
+    .outputs = outputs,
+};
