@@ -61,7 +61,7 @@ static void advance(bpt_run_state_t *state, const bpt_step_result_t *result, dou
 
 bpt_status_t bpt_optimiser_step(const bpt_optimiser_step_t *step, bpt_run_state_t *state, bpt_step_result_t *result) {
     const bool scaled = bpt_runner_precision(step->runner) == BPT_F16;
-    double epoch_end;
+    double epoch_end = state->epoch;
     *result = (bpt_step_result_t){0};
     BPT_TRY(run_micro_batches(step, state, result, &epoch_end));
     if (!result->updated) {

@@ -17,8 +17,6 @@
 #define MAX_COUNT 9007199254740992.0  // 2^53: exact as a double and in JSON
 #define MAX_INT32 2147483647.0
 
-const char *const cli_unit_names[] = {"byte", "char", "word", "ids", NULL};
-
 const char *const cli_group_titles[CLI_GROUP_COUNT] = {
     [CLI_GROUP_TASK] = "Task",
     [CLI_GROUP_RUN] = "Run",
@@ -59,7 +57,7 @@ const cli_option_t cli_option_table[] = {
      .help = "print parameters, memory plan and number of steps, and exit"},
 
     // ---- data
-    {CHOICE("unit", data.unit, cli_unit_names), .fallback = "byte", .shown = "byte for lm, word for classify", .group = CLI_GROUP_DATA,
+    {CHOICE("unit", data.unit, bpt_unit_names), .fallback = "byte", .shown = "byte for lm, word for classify", .group = CLI_GROUP_DATA,
      .commands = CLI_TRAIN, .key = true, .help = "what a token is: byte, code point, blank-separated word, or number"},
     {BOOL("lower", data.lower), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
      .help = "fold upper case to lower case"},
@@ -188,7 +186,7 @@ const cli_option_t cli_option_table[] = {
      .help = "a file, or a directory with train, valid and test files"},
     {CHOICE("split", data.part, LIST("train", "valid", "test")), .fallback = "test", .shown = "test; a file named by --data is used whole",
      .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL, .help = "which part of the data"},
-    {CHOICE("unit", data.unit, cli_unit_names), .fallback = "byte", .shown = "as trained", .group = CLI_GROUP_COMMAND, .commands = USE,
+    {CHOICE("unit", data.unit, bpt_unit_names), .fallback = "byte", .shown = "as trained", .group = CLI_GROUP_COMMAND, .commands = USE,
      .help = "what a token is; ids: every line is a sequence of token numbers"},
     {CHOICE("protocol", data.protocol, LIST("chunks", "half", "released")), .fallback = "chunks", .shown = "as trained",
      .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL, .help = "lm: disjoint chunks, second halves of overlapping windows, or as released"},

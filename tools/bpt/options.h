@@ -118,7 +118,6 @@ typedef struct {
 
 extern const cli_option_t cli_option_table[];
 extern const int cli_option_count;
-extern const char *const cli_unit_names[];  // of bpt_unit_t
 extern const char *const cli_group_titles[CLI_GROUP_COUNT];
 
 enum { CLI_MAX_OPTIONS = 160, CLI_MAX_ARGUMENTS = 64 };
