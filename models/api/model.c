@@ -47,7 +47,8 @@ static bpt_status_t make_runner(bpt_model_t *m) {
                                                    .beta1 = (float)o->beta1,
                                                    .beta2 = (float)o->beta2,
                                                    .eps = (float)o->eps,
-                                                   .weight_decay = (float)o->weight_decay}};
+                                                   .weight_decay = (float)o->weight_decay},
+                                          .frozen = {.embed = o->freeze_embed, .rel = o->freeze_rel}};
     return bpt_runner_create(&m->config, &options, m->device, &m->runner);
 }
 

@@ -45,8 +45,9 @@ typedef struct {
     const char *checkpoint;  // of a run: "best", "latest", a step; NULL: best if there is one, else latest
     // Training. `trains`: the state of training is needed: a run's is read (one without any is refused), a model file begins at step 0.
     bool trains;
-    bool decoupled;  // AdamW (Loshchilov & Hutter 2019) instead of Adam (Kingma & Ba 2015)
-    bool recompute;  // less memory, more time: forget what only the backward pass needs and compute it again
+    bool decoupled;                 // AdamW (Loshchilov & Hutter 2019) instead of Adam (Kingma & Ba 2015)
+    bool freeze_embed, freeze_rel;  // the embedding, the tables of relative positions stay as they are
+    bool recompute;                 // less memory, more time: forget what only the backward pass needs and compute it again
     double beta1, beta2, eps, weight_decay;
 } bpt_model_options_t;
 
@@ -62,7 +63,7 @@ static inline bpt_model_options_t bpt_model_options(void) {
     o.memory_bytes = 0;
     o.batch_tokens = 8192;
     o.checkpoint = NULL;
-    o.trains = o.decoupled = o.recompute = false;
+    o.trains = o.decoupled = o.freeze_embed = o.freeze_rel = o.recompute = false;
     o.beta1 = 0.9, o.beta2 = 0.98, o.eps = 1e-8, o.weight_decay = 0;
     return o;
 }
