@@ -136,7 +136,6 @@ typedef struct {
 } cli_variant_t;
 extern const cli_variant_t cli_option_variants[];  // ends with a NULL name
 
-extern const char *const cli_unit_names[];  // of bpt_unit_t
 extern const char *const cli_group_titles[CLI_GROUP_COUNT];
 
 enum { CLI_MAX_OPTIONS = 192, CLI_MAX_ARGUMENTS = 64 };
