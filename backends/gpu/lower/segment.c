@@ -1,5 +1,5 @@
 // Sum, mean or largest of ranges of rows, and its gradient: windows of rows times windows of segments.
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/lower/lower.h"
 
 // As many rows as one binding holds and one item may loop over, if all belonged to one segment.
 static int64_t rows_at_once(const bpt_lower_t *l, int64_t rows, int64_t d) {
