@@ -68,7 +68,9 @@ static bpt_value_t attend(const builder_t *b, int32_t layer, bpt_value_t q, bpt_
                                        .lengths = BPT_NO_VALUE,
                                        .row_keys = BPT_NO_VALUE,
                                        .rng = BPT_NO_VALUE,
-                                       .table = table};
+                                       .table = table,
+                                       .back = BPT_NO_VALUE,
+                                       .key_codes = BPT_NO_VALUE};
     return bpt_attention(b->l.g, &attrs, &in);
 }
 
