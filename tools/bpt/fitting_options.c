@@ -34,9 +34,9 @@ static bpt_status_t fail_fit(const cli_options_t *o, const cli_option_t *option,
 
 static bpt_status_t check_kind(const cli_options_t *o, const cli_option_t *option) {
     bool fits[BPT_N_KINDS], any = false;
-    char list[LIST_BYTES];
-    if (!option->model_key) return BPT_OK;
-    for (int kind = 0; kind < BPT_N_KINDS; ++kind) any |= fits[kind] = bpt_kind_has_key(bpt_kinds[kind], option->model_key->name);
+    char list[LIST_BYTES], key[CLI_KEY_BYTES];
+    cli_option_key(option, key);
+    for (int kind = 0; kind < BPT_N_KINDS; ++kind) any |= fits[kind] = bpt_kind_has_key(bpt_kinds[kind], key);
     if (!any || fits[o->model.model]) return BPT_OK;  // no kind names the key: it is for all
     name_those(list, bpt_model_names, fits);
     return fail_fit(o, option, "model", list, bpt_model_names[o->model.model]);
