@@ -1,5 +1,5 @@
 // BP-Transformer (Ye et al. 2019): k nodes per level and side, positions relative to the query.
-#include "models/kinds/kind.h"
+#include "models/blocks/graph_layers.h"
 
 static const char *const keys[] = {"k", "rule", NULL};
 
@@ -27,4 +27,5 @@ const bpt_kind_spec_t bpt_kind_bpt = {
     .levels = true,
     .intervals = intervals,
     .rel_levels = rel_levels,
+    .layers = &bpt_graph_layers,
 };

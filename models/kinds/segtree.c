@@ -1,5 +1,5 @@
 // SegTree-Transformer (Ye et al. 2019): the minimal disjoint cover of the sequence.
-#include "models/kinds/kind.h"
+#include "models/blocks/graph_layers.h"
 
 static const char *const keys[] = {"span_self", NULL};
 
@@ -27,4 +27,5 @@ const bpt_kind_spec_t bpt_kind_segtree = {
     .levels = true,
     .intervals = intervals,
     .rel_levels = rel_levels,
+    .layers = &bpt_graph_layers,
 };

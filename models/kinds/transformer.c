@@ -1,5 +1,5 @@
 // Transformer (Vaswani et al. 2017) with dense or windowed attention; where a state of the whole text is wanted, a virtual root reads it.
-#include "models/kinds/kind.h"
+#include "models/blocks/graph_layers.h"
 
 static const char *const keys[] = {"attention", "window", NULL};
 
@@ -29,4 +29,5 @@ const bpt_kind_spec_t bpt_kind_transformer = {
     .positions = BPT_POSITIONS_ABSOLUTE,
     .intervals = intervals,
     .rel_levels = rel_levels,
+    .layers = &bpt_graph_layers,
 };

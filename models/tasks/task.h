@@ -3,7 +3,12 @@
 #ifndef BPT_MODELS_TASKS_TASK_H
 #define BPT_MODELS_TASKS_TASK_H
 
-#include "models/config.h"
+#include "models/blocks/builder.h"
+
+struct bpt_encoder;
+struct bpt_evaluation_sums;
+struct bpt_runner;
+struct bpt_batch;
 
 // What a task's data are.
 typedef enum {
@@ -19,6 +24,11 @@ enum {
     BPT_WANT_POOLED = 4,  // one of each sequence
 };
 
+// What a model gives to a task after a layer; what the task does not want may be absent.
+typedef struct {
+    bpt_states_t tokens, nodes, pooled;
+} bpt_encoded_t;
+
 typedef struct {
     const char *name;     // "lm"
     const char *model;    // a model that does it, in a sentence: "a language model"
@@ -32,7 +42,10 @@ typedef struct {
     bool may_tie;           // the head may share the embedding's matrix
     bool deep_supervision;  // layers before the last may have a loss as well
     bool generates;         // the model can go on with a text (models/decode)
-    int64_t (*outputs)(const bpt_model_config_t *config);  // columns of the logits
+    int64_t (*outputs)(const bpt_model_config_t *config);                        // columns of the logits
+    void (*params)(bpt_param_table_t *table, const bpt_model_config_t *config);  // of its head
+    // Appends its head on what a layer gave: a loss, or the logits (models/encoder.h).
+    void (*build)(const bpt_builder_t *b, struct bpt_encoder *e, const bpt_encoded_t *encoded);
 } bpt_task_spec_t;
 
 // All tasks, indexed by bpt_task_t.
