@@ -13,6 +13,7 @@ struct bpt_batch;
 typedef enum {
     BPT_READS_WINDOWS,   // windows of one long text (--context); the length of the longest is known before the text is read
     BPT_READS_EXAMPLES,  // examples of their own lengths, grouped by length into the micro-batches of a step
+    BPT_N_READS
 } bpt_task_reads_t;
 
 // States that a task takes from a model; a model leaves out what nobody takes.

@@ -132,8 +132,8 @@ bpt_status_t cli_file_labels(const bpt_safetensors_t *file, const bpt_model_conf
     const char *text = bpt_safetensors_metadata(file, "labels"), *path = bpt_safetensors_path(file);
     *out = (bpt_labels_t){0};
     if (!text) return BPT_OK;
-    if (config->task != BPT_TASK_CLASSIFY)
-        return bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"labels\" is there, but the model is a language model", path);
+    if (!bpt_task_of(config)->labelled)
+        return bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"labels\" is there, but the model is %s", path, bpt_task_of(config)->model);
     const bpt_range_t range = bpt_range_of("its metadata key \"labels\"", text, strlen(text));
     BPT_TRY(bpt_context(bpt_labels_parse(&range, out), "%s", path));
     const bpt_status_t status = cli_check_count(range.path, (int64_t)out->count, path, config->classes, "classes");
