@@ -1,6 +1,6 @@
 // The interval functions of the GPU kernels (cl/include/intervals.h), compiled here as C, against bpt/intervals.h: the same keys, the same
 // consumers, the same rows, for every graph; and at the largest sizes, where 32 bits are narrow.
-#include "backends/gpu/lower/attention.h"
+#include "backends/gpu/lower/attention_graph.h"
 #include "bpt/rng.h"
 #include "unit/interval_edges.h"
 

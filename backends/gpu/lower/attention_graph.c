@@ -1,5 +1,5 @@
 // A graph as the attention kernels see it (attention.h).
-#include "backends/gpu/lower/attention.h"
+#include "backends/gpu/lower/attention_graph.h"
 
 void bpt_gpu_graph_words(const bpt_intervals_t *g, int32_t word[4]) {
     const int32_t reach[] = {[BPT_GRAPH_BPT] = g->k < INT32_MAX ? g->k : INT32_MAX - 1,
