@@ -40,8 +40,9 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static bool has_spans(const bpt_decoder_t *d) { return d->shape.graph.kind == BPT_GRAPH_BPT || d->shape.graph.kind == BPT_GRAPH_SEGTREE; }
 
 static bpt_status_t check(const bpt_model_config_t *c, int64_t capacity, int64_t sequences) {
-    if (c->task != BPT_TASK_LM || !c->causal)
-        return bpt_fail(BPT_ERR_USAGE, "only causal language models generate text; this one is a classifier");
+    const bpt_task_spec_t *task = bpt_task_of(c);
+    if (!task->generates || !c->causal)
+        return bpt_fail(BPT_ERR_USAGE, "only causal language models generate text; this one is %s", task->model);
     if (capacity < 1) return bpt_fail(BPT_ERR_USAGE, "room for %" PRId64 " tokens is no context", capacity);
     if (sequences < 1 || sequences > BPT_NO_ROW / TOKEN_ROWS)
         return bpt_fail(BPT_ERR_USAGE, "%" PRId64 " sequences side by side are not possible", sequences);
