@@ -116,6 +116,9 @@ typedef struct {
 BPT_API bpt_status_t bpt_model_logits(bpt_model_t *model, const bpt_sequences_t *sequences, float *logits) BPT_MUST_USE;
 // The class of each sequence, for classifiers: logits [B, classes]. Softmax makes probabilities of them.
 BPT_API bpt_status_t bpt_model_classify(bpt_model_t *model, const bpt_sequences_t *sequences, float *logits) BPT_MUST_USE;
+// States behind the last layer, which the head reads: embeddings of tokens and texts. tokens [N, d]; roots [B, d], the state of each whole
+// sequence, of models that learn one: classifiers. NULL: not wanted; not both.
+BPT_API bpt_status_t bpt_model_encode(bpt_model_t *model, const bpt_sequences_t *sequences, float *tokens, float *roots) BPT_MUST_USE;
 // How likely sequences are, for language models: nll [N - B], the negative log-likelihood in nats of the tokens 2, 3, .. of each sequence
 // given those before. Sequences of one token have none; BPT_ERR_INPUT when no sequence has any.
 BPT_API bpt_status_t bpt_model_score(bpt_model_t *model, const bpt_sequences_t *sequences, float *nll) BPT_MUST_USE;

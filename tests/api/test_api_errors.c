@@ -57,9 +57,11 @@ static void functions_of_another_task_are_refused(void **state) {
     bpt_generator_t *g;
     const uint32_t word[] = {1, 2, 3, 4};
     const bpt_sequences_t words = {word, lengths, 2};
-    assert_fails(bpt_model_classify(lm, &two, out), BPT_ERR_USAGE, "\"lm\"");
-    assert_fails(bpt_model_logits(classifier, &words, out), BPT_ERR_USAGE, "\"classify\"");
-    assert_fails(bpt_model_score(classifier, &words, out), BPT_ERR_USAGE, "\"classify\"");
+    assert_fails(bpt_model_classify(lm, &two, out), BPT_ERR_USAGE, "this is a language model");
+    assert_fails(bpt_model_encode(lm, &two, NULL, out), BPT_ERR_USAGE, "this is a language model");
+    assert_fails(bpt_model_encode(lm, &two, NULL, NULL), BPT_ERR_USAGE, "null");
+    assert_fails(bpt_model_logits(classifier, &words, out), BPT_ERR_USAGE, "this is a classifier");
+    assert_fails(bpt_model_score(classifier, &words, out), BPT_ERR_USAGE, "this is a classifier");
     assert_fails(bpt_generator_create(classifier, 10, 1, &g), BPT_ERR_USAGE, "language models");
     bpt_model_close(lm);
     bpt_model_close(classifier);

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "api_fixture.h"
+#include "bpt/safetensors.h"
 
 // ---- numbers that the program has written
 
@@ -191,6 +192,38 @@ static void classes_are_those_of_the_program(void **state) {
     bpt_model_close(m);
 }
 
+// The head by hand: its parameters are in the file that the library saves.
+static void the_head_makes_logits_of_encoded_texts(void **state) {
+    (void)state;
+    enum { D = 16, CLASSES = 2 };
+    static const uint32_t words[] = {2, 3, 4, 5, 3, 2};
+    static const int64_t length[] = {1, 5};
+    const bpt_sequences_t sequences = {words, length, 2};
+    float logits[2 * CLASSES], roots[2 * D], states[6 * D], alone[6 * D], weight[CLASSES * D], bias[CLASSES];
+    char path[512];
+    bpt_safetensors_t *file;
+    snprintf(path, sizeof path, "%s", test_path("head.safetensors"));
+    bpt_model_t *m = api_open(api_classifier);
+    assert_int_equal(bpt_model_width(m), D);
+    assert_ok(bpt_model_save(m, path));
+    assert_ok(bpt_safetensors_open(path, &file));
+    assert_ok(bpt_safetensors_read_f32(file, bpt_safetensors_find(file, "head.weight"), 0, CLASSES * D, weight));
+    assert_ok(bpt_safetensors_read_f32(file, bpt_safetensors_find(file, "head.bias"), 0, CLASSES, bias));
+    bpt_safetensors_close(file);
+    assert_ok(bpt_model_classify(m, &sequences, logits));
+    assert_ok(bpt_model_encode(m, &sequences, states, roots));
+    for (int i = 0; i < 2 * CLASSES; ++i) {
+        float sum = bias[i % CLASSES];
+        for (int j = 0; j < D; ++j) sum += roots[i / CLASSES * D + j] * weight[i % CLASSES * D + j];
+        expect_near(&sum, &logits[i], 1);
+    }
+    // One text at a time, and states of tokens alone.
+    assert_ok(bpt_model_encode(m, &(bpt_sequences_t){words, length, 1}, alone, NULL));
+    assert_ok(bpt_model_encode(m, &(bpt_sequences_t){words + 1, length + 1, 1}, alone + D, NULL));
+    expect_near(alone, states, 6 * D);
+    bpt_model_close(m);
+}
+
 // ---- files
 
 static void a_saved_file_opens_as_the_same_model(void **state) {
@@ -259,6 +292,7 @@ int main(void) {
         cmocka_unit_test(texts_side_by_side_do_not_see_each_other),
         cmocka_unit_test(logits_of_a_sequence_are_its_scores),
         cmocka_unit_test(classes_are_those_of_the_program),
+        cmocka_unit_test(the_head_makes_logits_of_encoded_texts),
         cmocka_unit_test(a_saved_file_opens_as_the_same_model),
         cmocka_unit_test(models_work_side_by_side_in_threads_that_did_not_open_them),
     };
