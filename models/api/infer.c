@@ -44,12 +44,14 @@ static bpt_status_t make_room(result_t *r, const bpt_batch_t *batch) {
     return BPT_OK;
 }
 
-static void hand_out(const result_t *r, const uint64_t *offsets, const bpt_batch_t *batch) {
+static bpt_status_t hand_out(const result_t *r, const uint64_t *offsets, const bpt_batch_t *batch) {
     for (int64_t s = 0; r->out && s < batch->n_real; ++s) {
         const uint64_t sequence = batch->sequences[s], first = r->per_token ? offsets[sequence] : sequence;
         const int64_t rows = r->per_token ? batch->lengths[s] : 1, from = r->per_token ? s * batch->n : s;
+        BPT_TRY(bpt_model_check_finite(r->values + from * r->width, rows * r->width));
         memcpy(r->out + first * (uint64_t)r->width, r->values + from * r->width, (size_t)(rows * r->width) * sizeof *r->out);
     }
+    return BPT_OK;
 }
 
 static bpt_status_t run_all(forward_t *f, bpt_batch_source_t *source) {
@@ -61,7 +63,7 @@ static bpt_status_t run_all(forward_t *f, bpt_batch_source_t *source) {
         if (end) return BPT_OK;
         for (int i = 0; i < 2; ++i) BPT_TRY(make_room(&f->results[i], &batch));
         BPT_TRY(f->run(f->model->runner, &batch, f->results));
-        for (int i = 0; i < 2; ++i) hand_out(&f->results[i], f->offsets, &batch);
+        for (int i = 0; i < 2; ++i) BPT_TRY(hand_out(&f->results[i], f->offsets, &batch));
     }
 }
 
@@ -140,7 +142,8 @@ static bpt_status_t score(bpt_model_t *m, const bpt_sequences_t *s, const uint64
     float *nll = NULL;
     size_t count;
     BPT_TRY(bpt_lm_lines_source(s->tokens, offsets, (uint64_t)s->count, &source));
-    const bpt_status_t status = bpt_evaluate_nll(m->runner, source, &evaluation, &nll, &count);
+    bpt_status_t status = bpt_evaluate_nll(m->runner, source, &evaluation, &nll, &count);
+    if (status == BPT_OK) status = bpt_model_check_finite(nll, (int64_t)count);
     if (status == BPT_OK) memcpy(out, nll, count * sizeof *nll);
     bpt_free(nll);
     source->destroy(source);

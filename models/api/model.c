@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -282,6 +283,13 @@ bpt_status_t bpt_model_ready(const bpt_model_t *m) {
 
 bpt_status_t bpt_model_need(const bpt_model_t *m, bool can, const char *what, const char *reason) {
     return can ? BPT_OK : bpt_fail(BPT_ERR_USAGE, "%s is for %s, and this is %s", what, reason, bpt_model_task(m)->model);
+}
+
+bpt_status_t bpt_model_check_finite(const float *values, int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+        if (!isfinite(values[i]))
+            return bpt_fail(BPT_ERR_NUMERIC, "number %" PRId64 " of the result is not finite: the weights are not, or are too large", i);
+    return BPT_OK;
 }
 
 bpt_status_t bpt_model_check_tokens(const bpt_model_t *m, const uint32_t *tokens, int64_t count) {

@@ -7,7 +7,8 @@
 //
 // Errors: every function that can fail returns bpt_status_t; bpt_error_message() then has one sentence for this thread (bpt/status.h).
 // A null pointer where one is needed, a token that is not in the vocabulary, a sequence that is too long, a function that is not for the
-// task of the model: BPT_ERR_USAGE, and nothing has happened. Out parameters are written on success only.
+// task of the model: BPT_ERR_USAGE, and nothing has happened. A result that is not finite: BPT_ERR_NUMERIC. *out is set on success only;
+// arrays of results hold nothing of use after a failure.
 //
 // Ownership: what a function makes belongs to the caller, who gives it back by the function that is named beside it. What a function
 // returns by pointer belongs to the model and is valid until it is closed. Arguments are borrowed for the duration of the call.

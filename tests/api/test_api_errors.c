@@ -250,6 +250,28 @@ static void steps_that_make_no_sense_are_refused(void **state) {
     bpt_model_close(m);
 }
 
+// A step of absurd length leaves weights of which nothing sensible can come.
+static void results_that_are_not_finite_are_errors(void **state) {
+    (void)state;
+    bpt_model_t *m;
+    bpt_generator_t *g;
+    bpt_model_options_t options = bpt_model_options();
+    const bpt_train_options_t o = bpt_train_options(1e38);
+    const bpt_micro_batch_t micro = {.sequences = {tokens, (const int64_t[]){4}, 1}};
+    options.trains = true;
+    assert_ok(bpt_model_open(api_lm, &options, &m));
+    assert_ok(bpt_model_train_step(m, &micro, 1, &o, NULL));
+    assert_fails(bpt_model_logits(m, &two, out), BPT_ERR_NUMERIC, "not finite");
+    assert_fails(bpt_model_encode(m, &two, out, NULL), BPT_ERR_NUMERIC, "not finite");
+    assert_fails(bpt_model_score(m, &two, out), BPT_ERR_NUMERIC, "not finite");
+    assert_ok(bpt_generator_create(m, 4, 1, &g));
+    assert_fails(bpt_generator_feed(g, 0, tokens, 2, out), BPT_ERR_NUMERIC, "not finite");
+    assert_fails(bpt_generator_step(g, tokens, out), BPT_ERR_NUMERIC, "not finite");
+    bpt_generator_destroy(g);
+    assert_fails(bpt_model_train_step(m, &micro, 1, &o, NULL), BPT_ERR_NUMERIC, "not finite");
+    bpt_model_close(m);
+}
+
 // Every allocation of opening, using and training fails once; what was there before is there afterwards.
 static bpt_status_t use_all(void) {
     static const char config[] =
@@ -298,6 +320,7 @@ int main(void) {
         cmocka_unit_test(bad_files_are_refused),
         cmocka_unit_test(bad_configurations_are_refused),
         cmocka_unit_test(steps_that_make_no_sense_are_refused),
+        cmocka_unit_test(results_that_are_not_finite_are_errors),
         cmocka_unit_test(no_memory_is_an_error_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, api_train_models, NULL);
