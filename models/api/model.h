@@ -45,6 +45,7 @@ typedef struct {
     int64_t batch_tokens;    // tokens, padding included, that go through the model at once where several sequences are given
     const char *checkpoint;  // of a run: "best", "latest", a step; NULL: best if there is one, else latest
     // Training. `trains`: the state of training is needed: a run's is read (one without any is refused), a model file begins at step 0.
+    // What follows is not read from a run: who goes on with one gives what it was trained with.
     bool trains;
     bool decoupled;                 // AdamW (Loshchilov & Hutter 2019) instead of Adam (Kingma & Ba 2015)
     bool freeze_embed, freeze_rel;  // the embedding, the tables of relative positions stay as they are
@@ -189,8 +190,8 @@ BPT_API bpt_status_t bpt_model_train_step(bpt_model_t *model, const bpt_micro_ba
 // Replaced atomically.
 BPT_API bpt_status_t bpt_model_save(bpt_model_t *model, const char *path) BPT_MUST_USE;
 // A checkpoint in a run that every command of `bpt` reads, with the state of training where the model has one. The first call makes the
-// folder, which must be new or empty, or goes on with the run that the model was opened from; later calls with the same path add a
-// checkpoint and delete the one before. The run is locked for other writers until the model is closed or saves to another path.
+// folder, which must be new or empty, or goes on with the run that the model was opened from (with `trains`); later calls with the same
+// path add a checkpoint and delete the one before. The run is locked for other writers until the model is closed or saves to another path.
 BPT_API bpt_status_t bpt_model_save_run(bpt_model_t *model, const char *path) BPT_MUST_USE;
 
 // After BPT_ERR_DEVICE_LOST from any function: opens the device again, with shorter submissions, and loads what the model was opened

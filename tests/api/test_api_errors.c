@@ -162,8 +162,11 @@ static void bad_files_are_refused(void **state) {
     bpt_model_close(whole);
     o.trains = true;
     assert_fails(bpt_model_open(run, &o, &m), BPT_ERR_IO, "state of training");
-    // A folder that holds something else.
+    // A folder that holds something else; the run itself, whose state of training was not read.
     whole = api_open(api_lm);
+    assert_fails(bpt_model_save_run(whole, api_lm), BPT_ERR_USAGE, "would be lost");
+    snprintf(path, sizeof path, "%s//", api_lm);
+    assert_fails(bpt_model_save_run(whole, path), BPT_ERR_USAGE, "would be lost");
     assert_fails(bpt_model_save_run(whole, api_classifier), BPT_ERR_USAGE, "already holds a run");
     assert_fails(bpt_model_save(whole, test_path("no-folder/model.safetensors")), BPT_ERR_IO, "no-folder");
     bpt_model_close(whole);
