@@ -88,7 +88,8 @@ static bpt_status_t build(const build_t *b) {
     }
     if (differentiates(kind)) BPT_TRY(bpt_graph_fuse(b->g));
     if (differentiates(kind) && b->options->recompute) BPT_TRY(bpt_graph_recompute(b->g));
-    return bpt_graph_eliminate(b->g);
+    BPT_TRY(bpt_graph_eliminate(b->g));
+    return bpt_graph_place_joins(b->g);
 }
 
 bpt_status_t bpt_step_graph(const bpt_model_config_t *config, const bpt_params_t *params, const bpt_step_options_t *options,

@@ -13,8 +13,9 @@
 #include "support/cover.h"
 
 static const test_family_t *const families[] = {
-    &test_pointwise_cases, &test_matmul_cases, &test_layernorm_cases, &test_gather_cases,          &test_rows_cases, &test_reduce_cases,
-    &test_xent_cases,      &test_adam_cases,   &test_attention_cases, &test_attention_table_cases, &test_cast_cases,
+    &test_pointwise_cases, &test_matmul_cases,    &test_layernorm_cases,       &test_gather_cases,
+    &test_rows_cases,      &test_reduce_cases,    &test_segment_cases,         &test_xent_cases,
+    &test_adam_cases,      &test_attention_cases, &test_attention_table_cases, &test_cast_cases,
 };
 
 // With `cover`, the cases that it takes.
@@ -37,6 +38,19 @@ static void every_op_has_a_case(void **state) {
     for_each_case(count_op, counts);
     for (int op = 0; op < BPT_OP_COUNT; ++op)
         if (!counts[op]) fail_msg("op %s has no conformance case", bpt_op_name((bpt_op_t)op));
+}
+
+static void note_steps(const test_case_t *c, void *alone) {
+    const bpt_pointwise_attrs_t *t = &c->call.attrs.pointwise;
+    if (c->call.op == BPT_OP_POINTWISE && t->n_steps == 1) ((bool *)alone)[t->step[0].code] = true;
+}
+
+static void every_pointwise_step_has_a_case_of_its_own(void **state) {
+    (void)state;
+    bool alone[256] = {false};
+    for_each_case(note_steps, alone);
+    for (int code = 0; bpt_pointwise_form((bpt_pointwise_code_t)code); ++code)
+        if (!alone[code]) fail_msg("no case is the step %s alone", bpt_pointwise_form((bpt_pointwise_code_t)code)->name);
 }
 
 // Sizes around powers of two and blocks; the last stands for every size above 65,535 (a limit of some devices' grids).
@@ -281,6 +295,7 @@ static void no_two_cases_have_the_same_name(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_op_has_a_case),
+        cmocka_unit_test(every_pointwise_step_has_a_case_of_its_own),
         cmocka_unit_test(every_op_meets_every_size),
         cmocka_unit_test(every_graph_meets_every_property_of_attention),
         cmocka_unit_test(tables_meet_every_property_of_attention),
