@@ -9,6 +9,8 @@
 #include "bpt/safetensors.h"
 
 typedef enum { BPT_GROUP_DECAY, BPT_GROUP_NO_DECAY, BPT_GROUP_FROZEN } bpt_param_group_t;
+// What a row of a parameter belongs to: a start from another model's file takes words and labels row by row.
+typedef enum { BPT_ROWS_OF_MODEL, BPT_ROWS_OF_TOKENS, BPT_ROWS_OF_OUTPUTS } bpt_param_rows_t;
 typedef enum { BPT_INIT_ZERO, BPT_INIT_ONE, BPT_INIT_UNIFORM, BPT_INIT_NORMAL } bpt_param_init_t;
 
 typedef struct {
@@ -19,6 +21,7 @@ typedef struct {
     int64_t offset;  // elements from the start of the arena, after bpt_params_layout
     bpt_param_group_t group;
     bpt_param_init_t init;
+    bpt_param_rows_t rows;
     double bound;  // UNIFORM: values in (-bound, bound)
     bool joined;   // lies directly behind the parameter before it
 } bpt_param_t;

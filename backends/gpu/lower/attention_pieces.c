@@ -57,6 +57,8 @@ problem_t bpt_lower_attention_problem(bpt_lower_t *l) {
     a.calls = (t->queries == BPT_QUERIES_ROOTS ? BPT_ATTENTION_CALL_ROOTS : 0) |
               (t->queries == BPT_QUERIES_LEAVES ? BPT_ATTENTION_CALL_LEAVES : 0) | (t->zero_spans ? BPT_ATTENTION_CALL_ZERO_SPANS : 0);
     bpt_gpu_graph_words(&t->graph, a.graph);
+    if (a.table && (l->call->op == BPT_OP_ATTENTION_GRAD || t->p > 0))
+        bpt_lower_refuse(l, "attention over a table has neither gradient nor dropout on GPUs yet");
     check_sizes(l);
     share_heads(&a);
     return a;
