@@ -5,7 +5,7 @@ enum { IN_Q, IN_KV, IN_REL, IN_LENGTHS, IN_ROW_KEYS, IN_RNG, IN_TABLE, IN_OUT, I
 
 static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
     const bpt_attention_attrs_t *a = &node->attrs.attention;
-    const bool table = a->graph.kind == BPT_GRAPH_TABLE;
+    const bool table = bpt_intervals_is_table(&a->graph);
     const int64_t d = (int64_t)a->heads * a->head_dim, leaves = a->batch * a->graph.n;
     const int64_t q_rows = value_rows(g, node->in[IN_Q]), kv_rows = value_rows(g, node->in[IN_KV]);
     GRAPH_EXPECT(value_columns(g, node->in[IN_Q]) == (a->packed ? 3 * d : d), "queries have %lld columns",
@@ -53,7 +53,7 @@ bpt_value_t bpt_attention_lse(bpt_graph_t *g, bpt_value_t attention) {
 }
 
 static bpt_status_t grad(bpt_graph_t *g, const bpt_node_t *node, const bpt_value_t *dout, const bool *need, bpt_value_t *din) {
-    GRAPH_EXPECT(node->attrs.attention.graph.kind != BPT_GRAPH_TABLE, "attention over explicit tables has no gradient");
+    GRAPH_EXPECT(!bpt_intervals_is_table(&node->attrs.attention.graph), "attention over explicit tables has no gradient");
     bpt_node_t back = bpt_node_init(BPT_OP_ATTENTION_GRAD);
     back.attrs = node->attrs;
     for (int i = 0; i <= IN_TABLE; ++i) back.in[i] = node->in[i];
@@ -78,7 +78,7 @@ static bpt_status_t infer_grad(bpt_graph_t *g, bpt_node_t *node) {
 // Edges times head size: scores and weighted sum, 4 operations each; full length assumed.
 static double flops(const bpt_graph_t *g, const bpt_node_t *node) {
     const bpt_attention_attrs_t *a = &node->attrs.attention;
-    if (a->graph.kind == BPT_GRAPH_TABLE) return 4.0 * (double)bpt_shape_count(value_shape(g, node->in[IN_KV]));
+    if (bpt_intervals_is_table(&a->graph)) return 4.0 * (double)bpt_shape_count(value_shape(g, node->in[IN_KV]));
     int64_t all, contextual;
     bpt_intervals_count(&a->graph, a->graph.n, &all, &contextual);
     double edges = (double)all;

@@ -37,7 +37,7 @@ struct bpt_decoder {
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static bool has_spans(const bpt_decoder_t *d) { return d->shape.graph.kind == BPT_GRAPH_BPT || d->shape.graph.kind == BPT_GRAPH_SEGTREE; }
+static bool has_spans(const bpt_decoder_t *d) { return bpt_intervals_has_spans(&d->shape.graph); }
 
 static bpt_status_t check(const bpt_model_config_t *c, int64_t capacity, int64_t sequences) {
     if (c->task != BPT_TASK_LM || !c->causal)
@@ -98,7 +98,7 @@ bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t 
     bpt_decode_lay_out(&d->shape, least(capacity, BPT_DECODE_FIRST_ROOM));
     for (int i = 0; i < N_SIZES; ++i) d->sizes[i] = most(4, sizes[i] * sequences);
     d->sizes[N_SIZES - 1] = most(BLOCK_ROWS, d->sizes[N_SIZES - 1]);
-    d->shape.slots = has_spans(d) ? 1 + 2 * bpt_levels(capacity) : 3;  // two a level; itself, near, beyond the table
+    d->shape.slots = bpt_intervals_most_keys(&d->shape.graph);
     const bpt_status_t status = allocate(d);
     if (status == BPT_OK)
         *out = d;

@@ -33,7 +33,7 @@ typedef struct {
 } position_t;
 
 static int64_t max_slots(const bpt_op_call_t *call) {
-    return call->attrs.attention.graph.kind == BPT_GRAPH_TABLE ? call->in[6].shape.dim[1] : BPT_MAX_SLOTS;
+    return bpt_intervals_is_table(&call->attrs.attention.graph) ? call->in[6].shape.dim[1] : BPT_MAX_SLOTS;
 }
 
 static double at(const part_t *part, int64_t row, int64_t column) {
@@ -76,14 +76,14 @@ static problem_t problem_of(const bpt_host_run_t *run) {
     a.rel = expand(&a, 2);
     a.query_rows = bpt_ref_rows(call->op == BPT_OP_ATTENTION ? &call->out[0] : &call->in[7]);
     a.key_rows = bpt_ref_rows(&call->in[1]);
-    if (t->graph.kind != BPT_GRAPH_TABLE) a.other = bpt_node_count(&t->graph) - t->graph.n;
+    if (!bpt_intervals_is_table(&t->graph)) a.other = bpt_node_count(&t->graph) - t->graph.n;
     return a;
 }
 
 // Node `node` of a sequence as a key.
 static position_t key_at(const problem_t *a, int64_t sequence, int64_t node) {
     const int64_t n = a->t->graph.n;
-    if (a->t->graph.kind == BPT_GRAPH_TABLE) return (position_t){0, node, node, node};
+    if (bpt_intervals_is_table(&a->t->graph)) return (position_t){0, node, node, node};
     const int64_t row = node < n ? sequence * n + node : a->t->batch * n + sequence * a->other + node - n;
     return (position_t){sequence, node, row, a->t->zero_spans && node >= n ? -1 : row};
 }
@@ -91,7 +91,7 @@ static position_t key_at(const problem_t *a, int64_t sequence, int64_t node) {
 // The node of an all-rows row.
 static position_t key_of_row(const problem_t *a, int64_t row) {
     const int64_t n = a->t->graph.n, leaf_rows = a->t->batch * n;
-    if (a->t->graph.kind == BPT_GRAPH_TABLE) return key_at(a, 0, row);
+    if (bpt_intervals_is_table(&a->t->graph)) return key_at(a, 0, row);
     if (row < leaf_rows) return key_at(a, row / n, row % n);
     return key_at(a, (row - leaf_rows) / a->other, n + (row - leaf_rows) % a->other);
 }
@@ -113,7 +113,7 @@ static int64_t row_of_query(const problem_t *a, int64_t sequence, int64_t node) 
 
 // The slots of an output row, in a->slots.
 static int slots_of(const problem_t *a, int64_t row, const position_t *query) {
-    if (a->t->graph.kind != BPT_GRAPH_TABLE) return bpt_intervals_keys(&a->t->graph, a->lengths[query->sequence], query->node, a->slots);
+    if (!bpt_intervals_is_table(&a->t->graph)) return bpt_intervals_keys(&a->t->graph, a->lengths[query->sequence], query->node, a->slots);
     const int count = (int)max_slots(a->run->call);
     const uint32_t *entry = (const uint32_t *)a->run->in[6] + row * count * 4;
     for (int s = 0; s < count; ++s, entry += 4)

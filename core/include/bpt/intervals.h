@@ -81,6 +81,45 @@ BPT_API int bpt_intervals_consumers(const bpt_intervals_t *g, int64_t n_true, in
 // Row of the table used by the edge query <- key, -1 for none, -2 when the edge does not exist.
 BPT_API int32_t bpt_intervals_rel_row(const bpt_intervals_t *g, int64_t n_true, int64_t query, int64_t key);
 
+// ---- What a graph's rule says of all its edges: kernels and plans ask this, never the kind ------------------------------
+
+BPT_API bool bpt_intervals_is_table(const bpt_intervals_t *g);   // no rule: the ranges are an input of the op
+BPT_API bool bpt_intervals_has_spans(const bpt_intervals_t *g);  // a tree of spans over the leaves; else at most a virtual root
+BPT_API bool bpt_intervals_spans_read_themselves(const bpt_intervals_t *g);
+// How far leaves read: on every level at most `reach` nodes a side, and in trees one more where a sibling would be left over, none farther
+// than 2 reach + 1 nodes from the leaf's own ancestor. At most n.
+BPT_API int64_t bpt_intervals_reach(const bpt_intervals_t *g);
+// A leaf reads all leaves within reach (causal: on its left), and the row of an edge is that of the distance: 2d - 1 to the left, 2d to the
+// right, d clamped to rel_levels.
+BPT_API bool bpt_intervals_is_window(const bpt_intervals_t *g);
+// Both ends of every range move from leaf to leaf by at most two nodes: neighbours read nearly the same.
+BPT_API bool bpt_intervals_is_steady(const bpt_intervals_t *g);
+// Ranges of level j on the left change only at leaves i with i + shift a multiple of 2^j (or of 2^(j-1)), those on the right with i - shift.
+// 0: no such thing is known.
+BPT_API int64_t bpt_intervals_shift(const bpt_intervals_t *g);
+// Rows 1 + (2 min(j, L-1) + side) block_rows .. of the table are those of level j and side. 0: the rule has its rows elsewhere.
+BPT_API int64_t bpt_intervals_block_rows(const bpt_intervals_t *g);
+BPT_API int bpt_intervals_parts(const bpt_intervals_t *g);           // ranges of a leaf on a level and side, at most
+BPT_API int bpt_intervals_most_keys(const bpt_intervals_t *g);       // ranges of a leaf, at most
+BPT_API int bpt_intervals_most_consumers(const bpt_intervals_t *g);  // ranges of queries that a leaf has, at most
+// Leaves between the end of a span of this level and the first leaf that reads it (n: nobody does).
+BPT_API int64_t bpt_intervals_wait(const bpt_intervals_t *g, int level);
+
+// A graph in 32-bit words, as the arithmetic of rules takes it: kind and GRAPH_ bits (cl/include/intervals.h), n and two numbers of the rule.
+BPT_API void bpt_intervals_words(const bpt_intervals_t *g, int32_t word[4]);
+
+// Leaves [first, end) that read the same nodes of a level and side. The slot counts nodes of the level, from its first one on.
+typedef struct {
+    int level, side, part;  // side 0: left; part 0 .. bpt_intervals_parts - 1
+} bpt_leaf_part_t;
+typedef struct {
+    int64_t first, end;
+    bpt_slot_t slot;
+} bpt_leaf_run_t;
+// Leaves first .. end - 1 in runs; those that read nothing are left out. Returns their number, at most end - first.
+BPT_API int bpt_intervals_runs(const bpt_intervals_t *g, int64_t n_true, int64_t first, int64_t end, const bpt_leaf_part_t *of,
+                               bpt_leaf_run_t *runs);
+
 // Number of edges: all, and contextual ones only (not self, not span <- leaf), by summing interval lengths.
 BPT_API void bpt_intervals_count(const bpt_intervals_t *g, int64_t n_true, int64_t *all, int64_t *contextual);
 
