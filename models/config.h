@@ -6,8 +6,18 @@
 #include "bpt/intervals.h"
 #include "bpt/status.h"
 
-typedef enum { BPT_TASK_LM, BPT_TASK_CLASSIFY } bpt_task_t;
-typedef enum { BPT_MODEL_BPT, BPT_MODEL_SEGTREE, BPT_MODEL_TRANSFORMER } bpt_model_kind_t;
+typedef enum {
+#define BPT_TASK(id, name) BPT_TASK_##id,
+#include "models/tasks/tasks.def"
+#undef BPT_TASK
+    BPT_N_TASKS
+} bpt_task_t;  // tasks/task.h
+typedef enum {
+#define BPT_KIND(id, name) BPT_MODEL_##id,
+#include "models/kinds/kinds.def"
+#undef BPT_KIND
+    BPT_N_KINDS
+} bpt_model_kind_t;  // kinds/kind.h
 typedef enum { BPT_ATTENTION_DENSE, BPT_ATTENTION_WINDOW } bpt_transformer_attention_t;  // of BPT_MODEL_TRANSFORMER
 typedef enum { BPT_POSITIONS_RELATIVE, BPT_POSITIONS_ABSOLUTE, BPT_POSITIONS_NONE } bpt_positions_t;
 

@@ -1,9 +1,8 @@
 // bpt_model_config_t as JSON: the model part of config.json and the `config` metadata of a model file, the same keys in both.
 // Knows nothing of tensors, optimisers or command lines.
 //
-// Keys: model, task, layers, d_model, d_embed, d_ff, heads, k, causal, rule, rel_levels, vocab, classes, tied; beyond these
-// attention, window, positions, max_positions, dropout_input, dropout_hidden, dropout_attention, dropout_head. A key that does
-// not apply to the model is left out when writing and may be absent when reading.
+// The keys are those of config_keys.def. A key that does not apply to the model is left out when writing and may be absent when
+// reading.
 #ifndef BPT_MODELS_CONFIG_JSON_H
 #define BPT_MODELS_CONFIG_JSON_H
 
@@ -16,8 +15,8 @@ bpt_status_t bpt_model_config_check(const bpt_model_config_t *config) BPT_MUST_U
 
 // A new object with the keys that apply; released with json_decref.
 bpt_status_t bpt_model_config_to_json(const bpt_model_config_t *config, json_t **out) BPT_MUST_USE;
-// From an object: absent keys take the defaults (d_embed = d_model, causal for lm, rule paper, not tied, no dropout, positions
-// relative for bpt and segtree, absolute for transformer); what has no default is required. Unknown keys are a warning that names
+// From an object: absent keys take the defaults (d_embed = d_model, causal where the task needs it, the kind's positions, rule paper, not
+// tied, no dropout); what has no default is required. Unknown keys are a warning that names
 // `where`; wrong types and values are BPT_ERR_INPUT and name the key. The result is checked.
 bpt_status_t bpt_model_config_from_json(const json_t *object, const char *where, bpt_model_config_t *config) BPT_MUST_USE;
 

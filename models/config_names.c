@@ -4,9 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const bpt_task_names[] = {[BPT_TASK_LM] = "lm", [BPT_TASK_CLASSIFY] = "classify", NULL};
+const char *const bpt_task_names[] = {
+#define BPT_TASK(id, name) [BPT_TASK_##id] = #name,
+#include "models/tasks/tasks.def"
+#undef BPT_TASK
+    NULL};
 const char *const bpt_model_names[] = {
-    [BPT_MODEL_BPT] = "bpt", [BPT_MODEL_SEGTREE] = "segtree", [BPT_MODEL_TRANSFORMER] = "transformer", NULL};
+#define BPT_KIND(id, name) [BPT_MODEL_##id] = #name,
+#include "models/kinds/kinds.def"
+#undef BPT_KIND
+    NULL};
 const char *const bpt_attention_names[] = {[BPT_ATTENTION_DENSE] = "dense", [BPT_ATTENTION_WINDOW] = "window", NULL};
 const char *const bpt_positions_names[] = {
     [BPT_POSITIONS_RELATIVE] = "relative", [BPT_POSITIONS_ABSOLUTE] = "absolute", [BPT_POSITIONS_NONE] = "none", NULL};

@@ -1,26 +1,26 @@
-// The encoder shared by all models: embedding, layers of interval attention and feed-forward networks with LayerNorm behind the
-// residual sum, and the heads (Ye et al. 2019, section 3; Vaswani et al. 2017). Builds graphs; knows no device.
+// The graph of a model: embedding, layers of its kind, head of its task (Ye et al. 2019, section 3; Vaswani et al. 2017). Knows no device,
+// and neither kinds nor tasks but by their lists.
 //
 // Rows: B sequences in buckets of n leaves: first B * n leaf rows, then the other nodes (bpt/ops.h, attention).
-// Work that no output needs is left out: causal models have no spans that no leaf reads, roots of classifiers apart; spans are zero before
-// the first layer; in the last layer of language models only leaves ask; in the last layer but one of classifiers only leaves and roots, in
-// the last one only roots.
 #ifndef BPT_MODELS_ENCODER_H
 #define BPT_MODELS_ENCODER_H
 
+#include "bpt/batch.h"
+#include "models/blocks/pieces.h"
+#include "models/kinds/kind.h"
 #include "models/model.h"
-#include "models/nn/weights.h"
 
 typedef struct {
     const bpt_model_config_t *config;
     int64_t n, batch;
     bpt_dtype_t precision;
     bool dropout;
-    bool logits;         // instead of a loss
-    int64_t chunk_rows;  // what follows attention goes by so many rows at a time, where there are more; 0: all at once, as gradients need
-    // Heads whose queries, keys and values exist at once are 1 / head_groups of all, a divisor; 1 with gradients.
+    bool logits;     // instead of a loss
+    bool gradients;  // will be asked for: no pieces
+    // Pieces of a layer where there are no gradients (blocks/pieces.h); 0: chosen by the number of rows.
+    int64_t chunk_rows;
     int32_t head_groups;
-    int32_t first_head;  // deep supervision (lm): the layers first_head .. layers, counted from 1, have a loss; 0 = the last only
+    int32_t first_head;  // deep supervision: the layers first_head .. layers, counted from 1, have a loss; 0 = the last only
 } bpt_encoder_options_t;
 
 // What the host writes before a run; BPT_NO_VALUE where the options need none.
@@ -28,32 +28,50 @@ typedef struct {
     bpt_value_t tokens;     // u32 [B n]
     bpt_value_t positions;  // u32 [B n]: 0 .. n-1 in every sequence (absolute positions)
     bpt_value_t lengths;    // u32 [B]
-    bpt_value_t targets;    // u32 [B n], classify [B]
+    bpt_value_t targets;    // u32, as many as the task has
     bpt_value_t weights;    // f32, as targets: what each nll counts in the loss
-    bpt_value_t row_keys;   // u32 [R, 2] (dropout)
-    bpt_value_t root_rows;  // u32 [B]: row of each root in the input of the last layer but one, BPT_NO_ROW where it is zero (classify)
-    bpt_value_t root_keys;  // u32 [B, 2] (classify with dropout)
+    bpt_value_t row_keys;   // u32 [R, 2] (dropout): one of the kind's own, which begins with the tokens' rows
     bpt_value_t rng;        // u32 [2] (dropout)
-    // u32 [head_groups, d]: where in W_o [d, d], seen as [d head_groups, d / head_groups], the columns of a group lie (head_groups > 1)
-    bpt_value_t group_columns;
 } bpt_encoder_inputs_t;
 
+// An input of the kind's own, and the host's array for it (bpt_encoder_allocate).
 typedef struct {
+    bpt_value_t value;
+    uint32_t *data;
+    size_t count;
+} bpt_own_input_t;
+enum { BPT_OWN_INPUTS = 8 };
+
+typedef struct bpt_encoder {
     bpt_encoder_options_t options;
+    const bpt_kind_spec_t *kind;
+    const bpt_task_spec_t *task;
     bpt_intervals_t graph;
     int64_t leaf_rows, rows;  // B n, and all nodes
+    int64_t targets;
+    bpt_pieces_t pieces;
     bpt_encoder_inputs_t in;
+    bpt_own_input_t own[BPT_OWN_INPUTS];
     bpt_value_t loss;    // f32 [1], BPT_NO_VALUE with logits
     bpt_value_t nll;     // f32, as targets, of the last layer
-    bpt_value_t logits;  // f32 [B n, V], classify [B, classes]; BPT_NO_VALUE with a loss
+    bpt_value_t logits;  // f32 [targets, outputs of the task]; BPT_NO_VALUE with a loss
 } bpt_encoder_t;
 
-// Rows of a chunk for so many rows: large enough to keep a device busy, and not many chunks, as each is some nodes of the graph.
-int64_t bpt_encoder_chunk_rows(int64_t rows);
-// Groups of heads for so many rows: more than one where all heads' queries, keys and values would be larger than all else.
-enum { BPT_MOST_HEAD_GROUPS = 16 };
-int32_t bpt_encoder_head_groups(int64_t rows, int32_t heads);
 // Appends the forward pass to the graph of `weights`.
 bpt_status_t bpt_encoder_build(bpt_weights_t *weights, const bpt_encoder_options_t *options, bpt_encoder_t *encoder) BPT_MUST_USE;
+
+// ---- For kinds
+// An input u32 of this shape as the kind's number `which`.
+void bpt_encoder_add_input(bpt_graph_t *g, bpt_encoder_t *encoder, int which, const char *name, bpt_shape_t shape);
+// What layer `layer` (from 0) gives: the last one always, others where deep supervision wants them.
+bool bpt_encoder_wants(const bpt_encoder_t *encoder, int32_t layer);
+void bpt_encoder_emit(const bpt_builder_t *b, bpt_encoder_t *encoder, int32_t layer, const bpt_encoded_t *encoded);
+// ---- For tasks
+// The head that today's tasks share: cross-entropy with the targets, or logits, of these states.
+void bpt_encoder_classify(const bpt_builder_t *b, bpt_encoder_t *encoder, const bpt_states_t *states);
+
+// ---- The host's side of the kind's own inputs
+bpt_status_t bpt_encoder_allocate(bpt_encoder_t *encoder) BPT_MUST_USE;
+void bpt_encoder_free(bpt_encoder_t *encoder);
 
 #endif

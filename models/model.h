@@ -5,10 +5,7 @@
 #include "models/config.h"
 #include "models/nn/params.h"
 
-// The attention graph for a bucket of n leaves. One function a model; bpt_model_intervals chooses.
-bpt_intervals_t bpt_bpt_intervals(const bpt_model_config_t *config, int64_t n);
-bpt_intervals_t bpt_segtree_intervals(const bpt_model_config_t *config, int64_t n);
-bpt_intervals_t bpt_transformer_intervals(const bpt_model_config_t *config, int64_t n);
+// The attention graph for a bucket of n leaves.
 bpt_intervals_t bpt_model_intervals(const bpt_model_config_t *config, int64_t n);
 // The same without nodes that no output needs: what models compute.
 bpt_intervals_t bpt_model_needed_intervals(const bpt_model_config_t *config, int64_t n);

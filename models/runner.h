@@ -29,6 +29,7 @@ bpt_status_t bpt_runner_init(bpt_runner_t *runner, uint64_t seed) BPT_MUST_USE;
 // are taken, not refused. *sum is that of the file; NULL: not wanted.
 bpt_status_t bpt_runner_load(bpt_runner_t *runner, const char *path, bool non_finite, bpt_checksum_t *sum) BPT_MUST_USE;
 bpt_status_t bpt_runner_save(bpt_runner_t *runner, const char *path, bpt_checksum_t *sum) BPT_MUST_USE;
+bpt_status_t bpt_runner_save_to(bpt_runner_t *runner, bpt_safetensors_writer_t *writer) BPT_MUST_USE;  // which may have other metadata
 bpt_status_t bpt_runner_load_moments(bpt_runner_t *runner, const char *path, bool non_finite, bpt_checksum_t *sum) BPT_MUST_USE;
 bpt_status_t bpt_runner_save_moments(bpt_runner_t *runner, const char *path, bpt_checksum_t *sum) BPT_MUST_USE;
 // For a new run: the weights of another model's file. Row i of the embedding is row tokens[i] of the file's, row i of the head row

@@ -20,8 +20,8 @@ typedef struct {
 
 // The rows of the file's tensor that a parameter is made of; NULL: the same rows, all of them.
 static const int64_t *rows_of(const take_t *t, const bpt_param_t *p) {
-    if (!strcmp(p->name, "embed.weight")) return t->rows->tokens;
-    return strncmp(p->name, "head.", 5) ? NULL : t->rows->outputs;
+    const int64_t *const rows[] = {[BPT_ROWS_OF_TOKENS] = t->rows->tokens, [BPT_ROWS_OF_OUTPUTS] = t->rows->outputs};
+    return rows[p->rows];
 }
 
 static bool same_columns(const bpt_param_t *p, const bpt_safetensors_tensor_t *tensor) {

@@ -45,15 +45,6 @@ static void update(const build_t *b, bpt_value_t grads) {
     adam_on(b, grads, decayed, p->trained_elements, 0);
 }
 
-static int64_t rows_of(const build_t *b) {
-    const bpt_intervals_t graph = bpt_model_needed_intervals(b->config, b->step->key.n);
-    return b->step->key.batch * bpt_node_count(&graph);
-}
-static int64_t chunk_rows(const build_t *b) { return b->options->chunk_rows ? b->options->chunk_rows : bpt_encoder_chunk_rows(rows_of(b)); }
-static int32_t head_groups(const build_t *b) {
-    return b->options->head_groups ? b->options->head_groups : bpt_encoder_head_groups(rows_of(b), b->config->heads);
-}
-
 static bpt_status_t build_model(const build_t *b) {
     const bpt_step_key_t *key = &b->step->key;
     bpt_encoder_t *e = &b->step->encoder;
@@ -64,8 +55,9 @@ static bpt_status_t build_model(const build_t *b) {
         .precision = b->options->precision,
         .dropout = trains(key->kind),
         .logits = key->kind == BPT_STEP_LOGITS,
-        .chunk_rows = differentiates(key->kind) ? 0 : chunk_rows(b),
-        .head_groups = differentiates(key->kind) ? 1 : head_groups(b),
+        .gradients = differentiates(key->kind),
+        .chunk_rows = b->options->chunk_rows,
+        .head_groups = b->options->head_groups,
         .first_head = trains(key->kind) ? key->first_head : 0,
     };
     bpt_weights_t weights;
@@ -114,12 +106,6 @@ bpt_status_t bpt_step_graph(const bpt_model_config_t *config, const bpt_params_t
 
 // ---- programs
 
-// Row of node `node` of sequence s among all rows.
-static int64_t row_of(const bpt_encoder_t *e, int64_t s, int64_t node) {
-    const int64_t n = e->options.n, batch = e->options.batch, others = e->rows / batch - n;
-    return node < n ? s * n + node : batch * n + s * others + node - n;
-}
-
 static bpt_status_t write_positions(bpt_model_step_t *step) {
     const bpt_encoder_t *e = &step->encoder;
     const int64_t n = e->options.n;
@@ -132,34 +118,23 @@ static bpt_status_t write_positions(bpt_model_step_t *step) {
 }
 
 static bpt_status_t write_group_columns(bpt_model_step_t *step) {
-    const bpt_encoder_t *e = &step->encoder;
-    const int64_t groups = e->options.head_groups, d = e->options.config->d_model;
+    const bpt_pieces_t *pieces = &step->encoder.pieces;
+    const int64_t d = step->encoder.options.config->d_model;
     uint32_t *columns;
-    BPT_TRY(bpt_alloc((size_t)(groups * d), sizeof *columns, &columns));
-    for (int64_t i = 0; i < groups * d; ++i) columns[i] = (uint32_t)(i % d * groups + i / d);
-    const bpt_status_t status = bpt_program_write(step->program, e->in.group_columns, columns);
+    BPT_TRY(bpt_alloc((size_t)(pieces->head_groups * d), sizeof *columns, &columns));
+    bpt_pieces_columns(pieces, d, columns);
+    const bpt_status_t status = bpt_program_write(step->program, pieces->group_columns, columns);
     bpt_free(columns);
     return status;
 }
 
-// What no batch changes: node codes, positions, columns of groups of heads.
-static bpt_status_t write_constants(bpt_model_step_t *step) {
-    const bpt_encoder_t *e = &step->encoder;
-    const int64_t nodes = e->rows / e->options.batch;
-    for (int64_t s = 0; step->row_keys && s < e->options.batch; ++s)
-        for (int64_t node = 0; node < nodes; ++node) step->row_keys[2 * row_of(e, s, node)] = bpt_intervals_node_code(&e->graph, node);
-    if (e->in.group_columns != BPT_NO_VALUE) BPT_TRY(write_group_columns(step));
+// Staging, and the inputs that no batch changes.
+static bpt_status_t prepare_inputs(bpt_model_step_t *step) {
+    bpt_encoder_t *e = &step->encoder;
+    BPT_TRY(bpt_encoder_allocate(e));
+    if (e->in.weights != BPT_NO_VALUE) BPT_TRY(bpt_alloc((size_t)e->targets, sizeof(float), &step->weights));
+    if (e->pieces.group_columns != BPT_NO_VALUE) BPT_TRY(write_group_columns(step));
     return e->in.positions != BPT_NO_VALUE ? write_positions(step) : BPT_OK;
-}
-
-static bpt_status_t allocate_staging(bpt_model_step_t *step) {
-    const bpt_encoder_t *e = &step->encoder;
-    const size_t batch = (size_t)e->options.batch;
-    if (e->in.row_keys != BPT_NO_VALUE) BPT_TRY(bpt_alloc((size_t)e->rows * 2, sizeof(uint32_t), &step->row_keys));
-    if (e->in.root_rows != BPT_NO_VALUE) BPT_TRY(bpt_alloc(batch, sizeof(uint32_t), &step->root_rows));
-    if (e->in.root_keys != BPT_NO_VALUE) BPT_TRY(bpt_alloc(batch * 2, sizeof(uint32_t), &step->root_keys));
-    if (e->in.weights != BPT_NO_VALUE) BPT_TRY(bpt_alloc((size_t)e->leaf_rows, sizeof(float), &step->weights));
-    return write_constants(step);
 }
 
 bpt_status_t bpt_step_create(const bpt_model_config_t *config, const bpt_params_t *params, const bpt_step_options_t *options,
@@ -170,7 +145,7 @@ bpt_status_t bpt_step_create(const bpt_model_config_t *config, const bpt_params_
     BPT_TRY(bpt_alloc(1, sizeof *step, &step));
     bpt_status_t status = bpt_step_graph(config, params, options, key, step, &graph);
     if (status == BPT_OK) status = bpt_program_compile(graph, workspace, states, BPT_N_STATES, &step->program);
-    if (status == BPT_OK && key->kind != BPT_STEP_APPLY) status = allocate_staging(step);
+    if (status == BPT_OK && key->kind != BPT_STEP_APPLY) status = prepare_inputs(step);
     if (status == BPT_OK)
         *out = step;
     else
@@ -181,34 +156,12 @@ bpt_status_t bpt_step_create(const bpt_model_config_t *config, const bpt_params_
 void bpt_step_destroy(bpt_model_step_t *step) {
     if (!step) return;
     bpt_program_destroy(step->program);
-    bpt_free(step->row_keys);
-    bpt_free(step->root_rows);
-    bpt_free(step->root_keys);
+    bpt_encoder_free(&step->encoder);
     bpt_free(step->weights);
     bpt_free(step);
 }
 
 // ---- feeding
-
-static void stage_keys(bpt_model_step_t *step, const bpt_batch_t *batch) {
-    const bpt_encoder_t *e = &step->encoder;
-    const int64_t nodes = e->rows / e->options.batch;
-    for (int64_t s = 0; s < e->options.batch; ++s)
-        for (int64_t node = 0; node < nodes; ++node) step->row_keys[2 * row_of(e, s, node) + 1] = batch->sequences[s];
-}
-
-// The root by true length. Before the first layer only leaves have rows.
-static void stage_roots(bpt_model_step_t *step, const bpt_batch_t *batch) {
-    const bpt_encoder_t *e = &step->encoder;
-    const bool leaves_only = e->options.config->layers <= 2;
-    for (int64_t s = 0; s < e->options.batch; ++s) {
-        const int64_t root = bpt_root_node(&e->graph, batch->lengths[s]);
-        step->root_rows[s] = leaves_only && root >= e->options.n ? BPT_NO_ROW : (uint32_t)row_of(e, s, root);
-        if (!step->root_keys) continue;
-        step->root_keys[2 * s] = bpt_intervals_node_code(&e->graph, root);
-        step->root_keys[2 * s + 1] = batch->sequences[s];
-    }
-}
 
 // A bucket may be longer than the table of absolute positions, which then has zeros for the padding; a sequence may not.
 static bpt_status_t check_lengths(const bpt_encoder_t *e, const bpt_batch_t *batch) {
@@ -220,17 +173,13 @@ static bpt_status_t check_lengths(const bpt_encoder_t *e, const bpt_batch_t *bat
 bpt_status_t bpt_step_write(bpt_model_step_t *step, const bpt_batch_t *batch, float weight_scale, uint64_t rng) {
     const bpt_encoder_t *e = &step->encoder;
     const uint32_t key[2] = {(uint32_t)rng, (uint32_t)(rng >> 32)};
-    const int64_t outputs = e->options.config->task == BPT_TASK_CLASSIFY ? e->options.batch : e->leaf_rows;
     BPT_TRY(check_lengths(e, batch));
+    e->kind->layers->stage(e, batch);
+    for (int64_t i = 0; step->weights && i < e->targets; ++i) step->weights[i] = batch->weights[i] * weight_scale;
     BPT_TRY(bpt_program_write(step->program, e->in.tokens, batch->tokens));
     BPT_TRY(bpt_program_write(step->program, e->in.lengths, batch->lengths));
-    if (step->row_keys) stage_keys(step, batch);
-    if (step->root_rows) stage_roots(step, batch);
-    for (int64_t i = 0; step->weights && i < outputs; ++i) step->weights[i] = batch->weights[i] * weight_scale;
     BPT_TRY(bpt_program_write(step->program, e->in.targets, batch->targets));
     BPT_TRY(bpt_program_write(step->program, e->in.weights, step->weights));
-    BPT_TRY(bpt_program_write(step->program, e->in.row_keys, step->row_keys));
-    BPT_TRY(bpt_program_write(step->program, e->in.root_rows, step->root_rows));
-    BPT_TRY(bpt_program_write(step->program, e->in.root_keys, step->root_keys));
+    for (int i = 0; i < BPT_OWN_INPUTS; ++i) BPT_TRY(bpt_program_write(step->program, e->own[i].value, e->own[i].data));
     return bpt_program_write(step->program, e->in.rng, key);
 }

@@ -40,8 +40,7 @@ typedef struct {
     bpt_program_t *program;
     bpt_encoder_t encoder;
     bpt_value_t hyper, keep, square_sum;
-    uint32_t *row_keys, *root_rows, *root_keys;  // staging
-    float *weights;
+    float *weights;  // staging
 } bpt_model_step_t;
 
 // The graph of a step, optimised and ready to be planned or compiled; *step has its values. The caller owns *graph.

@@ -125,9 +125,6 @@ typedef struct bpt_gpu_driver {
 // Is this feature in the list of BPT_DISABLE? (limits.c)
 bool bpt_gpu_disabled(const char *feature);
 
-// For `enumerate`: appends the GPUs that this user may not open, which drivers therefore pass over, with the remedy (nodes.c).
-void bpt_gpu_list_forbidden(bpt_device_info_t *infos, int capacity, int *count);
-
 // For a loader's `list`: appends a driver's file to the `count` that there are (files.c).
 // Fills in `library` and `damage` by `read`, unless the file is among those before or there is no such file.
 void bpt_gpu_add_file(bpt_driver_file_t *files, int capacity, int *count, const char *path, void (*read)(bpt_driver_file_t *file));

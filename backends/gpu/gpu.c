@@ -1,21 +1,14 @@
-// Devices, buffers, programs and the entry of ops on top of a driver (see gpu.h).
-#include "backends/gpu/gpu.h"
+// Devices, buffers and programs on top of a driver: the op-level boundary (backends/backend.h) but for lists and ops.
+#include "backends/gpu/device.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/host/check.h"
+#include "backends/gpu/library.h"
+#include "backends/gpu/limits.h"
 #include "bpt/alloc.h"
 #include "bpt/log.h"
-
-enum { GROUP_SIZE = 64 };  // the usual one: a whole number of subgroups everywhere, and within every device's limit
-
-static const bpt_lowering_t lowerings[BPT_OP_COUNT] = {
-#define BPT_OP(id, name, family) [BPT_OP_##id] = bpt_lower_##id,
-#include "bpt/ops.def"
-#undef BPT_OP
-};
 
 // ---- Devices ---------------------------------------------------------------------------------------------------------
 
@@ -172,7 +165,7 @@ void bpt_gpu_buffer_destroy(bpt_device_t *device, bpt_buffer_t *buffer) {
     bpt_free(buffer);
 }
 
-static bpt_status_t check_range(const bpt_buffer_t *buffer, size_t offset, size_t bytes) {
+bpt_status_t bpt_gpu_buffer_check(const bpt_buffer_t *buffer, size_t offset, size_t bytes) {
     if (offset > buffer->bytes || bytes > buffer->bytes - offset)
         return bpt_fail(BPT_ERR_INTERNAL, "access to bytes %zu..%zu of a buffer of %zu bytes", offset, offset + bytes, buffer->bytes);
     return BPT_OK;
@@ -180,52 +173,14 @@ static bpt_status_t check_range(const bpt_buffer_t *buffer, size_t offset, size_
 
 bpt_status_t bpt_gpu_write(bpt_device_t *device, bpt_buffer_t *buffer, size_t offset, const void *source, size_t bytes) {
     bpt_gpu_device_t *g = (bpt_gpu_device_t *)device;
-    BPT_TRY(check_range(buffer, offset, bytes));
+    BPT_TRY(bpt_gpu_buffer_check(buffer, offset, bytes));
     BPT_TRY(settle(g));
     return bytes ? g->api->driver->write(g->api, buffer->memory, offset, source, bytes) : BPT_OK;
 }
 
 bpt_status_t bpt_gpu_read(bpt_device_t *device, bpt_buffer_t *buffer, size_t offset, void *target, size_t bytes) {
     bpt_gpu_device_t *g = (bpt_gpu_device_t *)device;
-    BPT_TRY(check_range(buffer, offset, bytes));
+    BPT_TRY(bpt_gpu_buffer_check(buffer, offset, bytes));
     BPT_TRY(settle(g));
     return bytes ? g->api->driver->read(g->api, buffer->memory, offset, target, bytes) : BPT_OK;
-}
-
-// ---- Ops -------------------------------------------------------------------------------------------------------------
-
-static bpt_status_t check_types(const bpt_gpu_device_t *g, const bpt_op_call_t *call) {
-    for (int i = 0; i < BPT_MAX_INPUTS + BPT_MAX_OUTPUTS; ++i) {
-        const bpt_operand_t *o = i < BPT_MAX_INPUTS ? &call->in[i] : &call->out[i - BPT_MAX_INPUTS];
-        if (!o->present) continue;
-        if ((o->dtype == BPT_BF16 && !g->base.info.bf16) || (o->dtype == BPT_F16 && !g->base.info.f16))
-            return bpt_fail(BPT_ERR_UNSUPPORTED, "device '%s' has no %s", g->base.info.name, bpt_dtype_name(o->dtype));
-        if (bpt_count(o) > UINT32_MAX)
-            return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: a tensor of %lld elements; GPU kernels count to 2^32", bpt_op_name(call->op),
-                            (long long)bpt_count(o));
-    }
-    return BPT_OK;
-}
-
-static bpt_status_t check_operands(const bpt_op_call_t *call) {
-    for (int i = 0; i < BPT_MAX_INPUTS + BPT_MAX_OUTPUTS; ++i) {
-        const bpt_operand_t *o = i < BPT_MAX_INPUTS ? &call->in[i] : &call->out[i - BPT_MAX_INPUTS];
-        if (o->present && o->buffer)
-            BPT_TRY(bpt_context(check_range(o->buffer, o->offset_bytes, (size_t)bpt_count(o) * bpt_dtype_size(o->dtype)), "%s operand %d",
-                                bpt_op_name(call->op), i));
-    }
-    return BPT_OK;
-}
-
-bpt_status_t bpt_gpu_op(bpt_device_t *device, const bpt_op_call_t *call, bpt_list_t *list, size_t *scratch_bytes) {
-    bpt_lower_t l = {.device = (bpt_gpu_device_t *)device, .call = call, .list = list};
-    BPT_TRY(bpt_call_check(call));
-    BPT_TRY(check_types(l.device, call));
-    if (list) {
-        BPT_TRY(check_operands(call));
-        BPT_TRY(bpt_gpu_list_op(list));
-    }
-    lowerings[call->op](&l);
-    if (scratch_bytes) *scratch_bytes = l.scratch_bytes;
-    return l.status;
 }

@@ -1,5 +1,5 @@
 // The kernels by name, and what C must know of each: its constants, bindings and parameter block, all read from cl/<kernel>.inc, which
-// the kernel texts read too. Knows no API and no op.
+// the kernel texts read too; and what it needs of a device. Knows no API and no op.
 #ifndef BPT_GPU_KERNEL_H
 #define BPT_GPU_KERNEL_H
 
@@ -48,8 +48,16 @@ static inline bool bpt_gpu_binding_has_texels(bpt_gpu_binding_kind_t kind) {
     return kind == BPT_GPU_BINDING_G || kind == BPT_GPU_BINDING_T;
 }
 
+// What a kernel needs of a device beyond what every one has: the sections of kernels.def.
+typedef enum {
+    BPT_GPU_NEEDS_NOTHING,
+    BPT_GPU_NEEDS_MATRIX_UNITS,  // that a subgroup shares (limits.matrix)
+    BPT_GPU_NEEDS_TEXELS,        // buffers read as texels (limits.max_texels)
+} bpt_gpu_needs_t;
+
 typedef struct {
     const char *name;
+    bpt_gpu_needs_t needs;
     const char *constants[BPT_GPU_MAX_CONSTANTS];  // NULL after the last
     struct {
         const char *name;  // NULL after the last

@@ -4,6 +4,7 @@
 #define CONSTANT(number, name) [number] = #name,
 #define BINDING(number, kind, name) [number] = {#name, BPT_GPU_BINDING_##kind},
 [BPT_PASTE3(BPT_GPU, _, KERNEL)] = {.name = TEXT(KERNEL),
+                                    .needs = BPT_PASTE3(BPT_GPU, _NEEDS_, NEEDS),
                                     .constants = {CONSTANTS(CONSTANT)},
                                     .bindings = {BINDINGS(BINDING)},
                                     .params_bytes = sizeof(BPT_PASTE3(KERNEL, _params_, t))},

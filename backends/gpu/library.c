@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/gpu/backend.h"
 #include "backends/gpu/cache.h"
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/library.h"
 #include "bpt/alloc.h"
 
 typedef struct {

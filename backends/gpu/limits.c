@@ -8,7 +8,7 @@
 
 #include "backends/gpu/backend.h"
 #include "backends/gpu/cache.h"
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/limits.h"
 #include "bpt/env.h"
 
 // What may stand in BPT_LIMITS, and which numbers mean something.

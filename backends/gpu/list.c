@@ -3,7 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/device.h"
+#include "backends/gpu/list.h"
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 

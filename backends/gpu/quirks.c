@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/limits.h"
 
 // ---- Limits
 static const struct {

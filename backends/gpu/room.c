@@ -2,7 +2,7 @@
 // device shares the host's memory that takes the desktop down. Knows no API.
 #include <stdio.h>
 
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/device.h"
 
 static const double MIB = 1 << 20;
 static const uint64_t SMALL_BYTES = 64 << 20;          // blocks that cannot take the host down

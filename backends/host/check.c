@@ -215,9 +215,8 @@ static bpt_status_t check_attention_attrs(const checker_t *c) {
     BPT_TRY(check_attribute(c, t->batch >= 0 && t->heads > 0 && t->head_dim > 0, "batch, heads and head_dim must be positive"));
     BPT_TRY(check_attribute(c, t->heads <= 256, "a dropout stream has room for 256 heads"));
     if (table) {
-        BPT_TRY(check_attribute(c, c->call->op == BPT_OP_ATTENTION, "graphs given as tables have no gradient"));
-        return check_attribute(c, t->batch == 1 && t->queries == BPT_QUERIES_ALL && !t->packed && !t->zero_spans && t->p <= 0,
-                               "graphs given as tables have batch 1, all queries, separate q and kv, and no dropout");
+        return check_attribute(c, t->batch == 1 && t->queries == BPT_QUERIES_ALL && !t->packed && !t->zero_spans,
+                               "graphs given as tables have batch 1, all queries, separate q and kv, and no zero_spans");
     }
     const int64_t n_other = bpt_node_count(&t->graph) - t->graph.n;
     BPT_TRY(check_attribute(
@@ -227,20 +226,37 @@ static bpt_status_t check_attention_attrs(const checker_t *c) {
                            "root queries of a graph without a root");
 }
 
+// A table of ranges, u32 [rows, slots, words].
+static bpt_status_t check_ranges(checker_t *c, int slot, const char *name, presence_t presence, int64_t rows, int64_t words) {
+    const bpt_operand_t *o = &c->call->in[slot];
+    BPT_TRY(input(c, slot, name, ONLY_U32, presence, ANY_ROWS, words));
+    if (!o->present || (o->shape.rank == 3 && o->shape.dim[0] == rows)) return BPT_OK;
+    return bpt_fail(BPT_ERR_INTERNAL, "%s input %d (%s) must be u32 [%lld, slots, %lld]", bpt_op_name(c->call->op), slot, name,
+                    (long long)rows, (long long)words);
+}
+
+static bpt_status_t check_attention_table(checker_t *c, int64_t d) {
+    const bpt_attention_attrs_t *t = &c->call->attrs.attention;
+    const int64_t queries = rows_of(&c->call->in[0]), keys = rows_of(&c->call->in[1]);
+    const bool grad = c->call->op == BPT_OP_ATTENTION_GRAD;
+    BPT_TRY(input(c, 0, "q", ANY_FLOAT, REQUIRED, ANY_ROWS, d));
+    BPT_TRY(input(c, 1, "kv", ANY_FLOAT, REQUIRED, ANY_ROWS, 2 * d));
+    BPT_TRY(input(c, 2, "rel", ANY_FLOAT, OPTIONAL, ANY_ROWS, t->head_dim));
+    if (grad && c->call->in[2].present)
+        return bpt_fail(BPT_ERR_UNSUPPORTED, "attention over a table has no gradient with relative positions: leave them out");
+    BPT_TRY(check_ranges(c, 6, "table", REQUIRED, queries, 4));
+    BPT_TRY(check_ranges(c, 10, "back", grad ? REQUIRED : OPTIONAL, keys, 2));
+    BPT_TRY(check_random(c, 4, 5, t->p, queries));
+    return t->p > 0 ? input(c, 11, "key_codes", ONLY_U32, REQUIRED, 1, keys) : BPT_OK;
+}
+
 static bpt_status_t check_attention_inputs(checker_t *c, int64_t *stored_queries, int64_t *out_rows) {
     const bpt_attention_attrs_t *t = &c->call->attrs.attention;
     BPT_TRY(check_attention_attrs(c));
     const int64_t d = (int64_t)t->heads * t->head_dim;
     if (bpt_intervals_is_table(&t->graph)) {
-        const bpt_operand_t *q = &c->call->in[0], *slots = &c->call->in[6];
-        *stored_queries = *out_rows = rows_of(q);
-        BPT_TRY(input(c, 0, "q", ANY_FLOAT, REQUIRED, ANY_ROWS, d));
-        BPT_TRY(input(c, 1, "kv", ANY_FLOAT, REQUIRED, ANY_ROWS, 2 * d));
-        BPT_TRY(input(c, 2, "rel", ANY_FLOAT, OPTIONAL, ANY_ROWS, t->head_dim));
-        BPT_TRY(check_attribute(c,
-                                slots->present && slots->shape.rank == 3 && slots->shape.dim[0] == rows_of(q) && slots->shape.dim[2] == 4,
-                                "input 6 (table) must be u32 [query rows, slots, 4]"));
-        return input(c, 6, "table", ONLY_U32, REQUIRED, ANY_ROWS, 4);
+        *stored_queries = *out_rows = rows_of(&c->call->in[0]);
+        return check_attention_table(c, d);
     }
     const int64_t leaf_rows = t->batch * t->graph.n, all_rows = t->batch * bpt_node_count(&t->graph);
     const int64_t key_rows = t->zero_spans ? leaf_rows : all_rows;

@@ -109,12 +109,12 @@ static VkResult create_pipeline(bpt_vulkan_t *v, const bpt_gpu_variant_t *varian
     return bpt_vk.CreateComputePipelines(v->device, v->pipelines, 1, &pipeline, NULL, out);
 }
 
-// The kernel for units of matrices, which is asked for only where they are, knows no other way. Reductions have two, with the same bits: on
+// Kernels for matrix units, which are asked for only where there are some, know no other way. Reductions have two, with the same bits: on
 // GPUs their last folds go without barriers; in software that takes less time or more, by the width of the processor's vectors. Kernels that
 // read texels in a group of one subgroup read once what all items want, and pass it on.
 static bool by_subgroups(const bpt_vulkan_t *v, const bpt_gpu_variant_t *variant, bool f16) {
     const bpt_vulkan_shader_t *shader = bpt_vulkan_shaders[variant->kernel];
-    if (variant->kernel == BPT_GPU_matmul_matrix) return true;
+    if (bpt_gpu_kernels[variant->kernel].needs == BPT_GPU_NEEDS_MATRIX_UNITS) return true;
     if (!v->physical.shuffles) return false;
     if (variant->texels) return shader->texels[1].words && variant->group_size == v->physical.subgroup_size;
     return shader->variant[1][f16].words && !v->base.limits.software && variant->group_size % v->physical.subgroup_size == 0;

@@ -1,5 +1,5 @@
-// The edges of a graph in both directions and their number (see bpt/intervals.h): those of leaves by the graph's rule, those of spans and of
-// a virtual root, which are the same for every rule.
+// The edges of a graph in both directions and their number (see bpt/intervals.h): those of leaves by the graph's rule, those of spans and
+// of a virtual root, which are the same for every rule.
 #include "core/intervals/rule.h"
 
 static bool reads_itself(int4 w) { return graph_has(w, GRAPH_SPAN_SELF); }
@@ -12,28 +12,41 @@ static int put_slot(const bpt_intervals_t *g, bpt_slot_t *slots, int count, int6
     return count + 1;
 }
 
-// One side of a leaf, from near to far.
-static int put_side(const bpt_intervals_t *g, int4 w, int32_t n_true, int32_t leaf, int side, bpt_slot_t *slots, int count) {
-    const int levels = graph_has(w, GRAPH_TREE) ? level_count(n_true) : 1, parts = rule_parts(w);
-    int64_t offset = 0;
-    for (int level = 0; level < levels; offset += bucket_nodes(w, level), ++level)
-        for (int part = 0; part < parts; ++part) {
-            const int4 range = rule_range(w, n_true, leaf, level, side, part);
-            if (range.x >= range.y) continue;
-            const int shift = span_shift(w, level);
-            count = put_slot(g, slots, count, offset + (range.x >> shift), offset + ((range.y - 1) >> shift) + 1, range.z, range.w);
-        }
+// The keys of a leaf beside itself, side by side from near to far. A call with a rule's function is a loop of its own for the compiler.
+typedef int4 range_t(int4 g, int n_true, int i, int level, int side, int part);
+static inline int put_sides(range_t *range_of, int parts, const bpt_intervals_t *g, int4 w, int32_t n_true, int32_t leaf, bpt_slot_t *slots,
+                            int count) {
+    const int levels = graph_has(w, GRAPH_TREE) ? level_count(n_true) : 1, sides = graph_sides(w);
+    const int4 trimmed = trimmed_of(w);
+    for (int side = 0; side < sides; ++side) {
+        int32_t offset = 0;
+        bool more =
+            side == SIDE_LEFT ? leaf > 0 : leaf + 1 < n_true;  // ranges never overlap: nothing is farther than the first or last leaf
+        for (int level = 0; more && level < levels; offset += nodes_of(w, trimmed, level), ++level)
+            for (int part = 0; more && part < parts; ++part) {
+                const int4 range = range_of(w, n_true, leaf, level, side, part);
+                if (range.x >= range.y) continue;
+                const int shift = level > 0 ? trimmed.w : 0;
+                count = put_slot(g, slots, count, offset + (range.x >> shift), offset + ((range.y - 1) >> shift) + 1, range.z, range.w);
+                more = side == SIDE_LEFT ? range.x > 0 : range.y < level_nodes(n_true, level);
+            }
+    }
     return count;
+}
+static int put_keys(const bpt_intervals_t *g, int4 w, int32_t n_true, int32_t leaf, bpt_slot_t *slots) {
+    const int count = put_slot(g, slots, 0, leaf, leaf + 1, 0, 0);
+    switch (graph_kind(w)) {
+#define PUT_SIDES(number, kind, rule) \
+    case number: return put_sides(rule##_range, rule##_parts(w), g, w, n_true, leaf, slots, count);
+        GRAPH_RULES(PUT_SIDES)
+    default: return count;
+    }
 }
 
 int bpt_intervals_keys(const bpt_intervals_t *g, int64_t n_true, int64_t query, bpt_slot_t slots[BPT_MAX_SLOTS]) {
     if (!rule_of(g) || !bpt_node_exists(g, n_true, query)) return 0;
     const int4 w = words_of(g);
-    if (query < g->n) {
-        int count = put_slot(g, slots, 0, query, query + 1, 0, 0);
-        for (int side = 0; side < graph_sides(w); ++side) count = put_side(g, w, (int32_t)n_true, (int32_t)query, side, slots, count);
-        return count;
-    }
+    if (query < g->n) return put_keys(g, w, (int32_t)n_true, (int32_t)query, slots);
     if (!graph_has(w, GRAPH_TREE)) return put_slot(g, slots, 0, 0, n_true, NO_ROW, 0);
     int level;
     int64_t index;
@@ -52,6 +65,20 @@ static int put_readers(const bpt_intervals_t *g, int4 w, int32_t n_true, int lev
     return count;
 }
 
+// The spans that read a leaf.
+static int put_ancestors(const bpt_intervals_t *g, int4 w, int32_t n_true, int32_t leaf, bpt_slot_t *slots, int count) {
+    const int4 trimmed = trimmed_of(w);
+    const int levels = level_count(n_true);
+    int32_t offset = w.y;
+    for (int level = 1, size; level < levels; ++level, offset += size) {
+        const int32_t index = leaf >> level, place = index >> trimmed.w;
+        size = nodes_of(w, trimmed, level);
+        if (place < size && place << trimmed.w == index)
+            count = put_slot(g, slots, count, offset + place, offset + place + 1, span_row(w, level), 0);
+    }
+    return count;
+}
+
 int bpt_intervals_consumers(const bpt_intervals_t *g, int64_t n_true, int64_t key, bpt_slot_t slots[BPT_MAX_SLOTS]) {
     if (!rule_of(g) || !bpt_node_exists(g, n_true, key)) return 0;
     const int4 w = words_of(g);
@@ -62,11 +89,7 @@ int bpt_intervals_consumers(const bpt_intervals_t *g, int64_t n_true, int64_t ke
     count = put_readers(g, w, (int32_t)n_true, level, index, slots, count);
     if (level > 0) return count;
     if (!graph_has(w, GRAPH_TREE)) return g->root ? put_slot(g, slots, count, g->n, g->n + 1, NO_ROW, 0) : count;
-    for (int j = 1; j < bpt_levels(n_true); ++j) {
-        const int64_t ancestor = bpt_graph_node(g, j, index >> j);
-        if (ancestor >= 0) count = put_slot(g, slots, count, ancestor, ancestor + 1, span_row(w, j), 0);
-    }
-    return count;
+    return put_ancestors(g, w, (int32_t)n_true, (int32_t)index, slots, count);
 }
 
 static int32_t leaf_row(int4 w, int32_t n_true, int32_t leaf, int level, int32_t index) {
@@ -97,7 +120,8 @@ int32_t bpt_intervals_rel_row(const bpt_intervals_t *g, int64_t n_true, int64_t 
 
 // ---- Runs of leaves
 
-int bpt_intervals_runs(const bpt_intervals_t *g, int64_t n_true, int64_t first, int64_t end, const bpt_leaf_part_t *of, bpt_leaf_run_t *runs) {
+int bpt_intervals_runs(const bpt_intervals_t *g, int64_t n_true, int64_t first, int64_t end, const bpt_leaf_part_t *of,
+                       bpt_leaf_run_t *runs) {
     const int4 w = words_of(g);
     const int finer = of->level > 0 && rule_of(g)->shift ? of->level - 1 : 0, places = span_shift(w, of->level);
     const int64_t shift = of->side == SIDE_LEFT ? bpt_intervals_shift(g) : -bpt_intervals_shift(g);

@@ -6,12 +6,24 @@ static bool has_virtual_root(const bpt_intervals_t *g) { return g->root && !bpt_
 
 // ceil(n / 2^level): the size of any level that the tree of n leaves has.
 static int64_t whole_level(int64_t n, int level) { return ((n - 1) >> level) + 1; }
+
+// A tree's levels. Only trimmed trees ask their rule.
+typedef struct {
+    int64_t n;
+    bool is_trimmed;
+    int4 words, trimmed;
+} tree_t;
+static tree_t tree_of(const bpt_intervals_t *g) {
+    tree_t t = {.n = g->n, .is_trimmed = g->trimmed};
+    if (g->trimmed) t.words = words_of(g), t.trimmed = trimmed_of(t.words);
+    return t;
+}
 // Nodes of a level that the bucket has, for levels that the tree of its leaves has.
-static int64_t nodes_of_level(const bpt_intervals_t *g, int level) {
-    return level > 0 && g->trimmed ? bucket_nodes(words_of(g), level) : whole_level(g->n, level);
+static int64_t level_nodes_of(const tree_t *t, int level) {
+    return t->is_trimmed ? nodes_of(t->words, t->trimmed, level) : whole_level(t->n, level);
 }
 // log2 of bpt_graph_level_step.
-static int step_shift(const bpt_intervals_t *g, int level) { return level > 0 && g->trimmed ? span_shift(words_of(g), level) : 0; }
+static int step_shift(const tree_t *t, int level) { return level > 0 ? t->trimmed.w : 0; }
 
 int bpt_levels(int64_t n) {
     int levels = 1;
@@ -23,26 +35,32 @@ int64_t bpt_level_size(int64_t n, int level) { return level >= 0 && level < bpt_
 
 int bpt_graph_levels(const bpt_intervals_t *g) {
     if (!is_tree(g)) return 1 + has_virtual_root(g);
+    const tree_t tree = tree_of(g);
     int levels = 1;
-    while (levels < bpt_levels(g->n) && nodes_of_level(g, levels) > 0) ++levels;
+    while (levels < bpt_levels(g->n) && level_nodes_of(&tree, levels) > 0) ++levels;
     return levels;
 }
 
 int64_t bpt_graph_level_size(const bpt_intervals_t *g, int level) {
     if (level <= 0) return level == 0 ? g->n : 0;
     if (!is_tree(g)) return level == 1 && has_virtual_root(g);
-    return level < bpt_levels(g->n) ? nodes_of_level(g, level) : 0;
+    const tree_t tree = tree_of(g);
+    return level < bpt_levels(g->n) ? level_nodes_of(&tree, level) : 0;
 }
 
 int64_t bpt_graph_level_offset(const bpt_intervals_t *g, int level) {
     if (!is_tree(g)) return level > 1 ? g->n + has_virtual_root(g) : level > 0 ? g->n : 0;
+    const tree_t tree = tree_of(g);
     const int levels = bpt_levels(g->n);
     int64_t offset = 0;
-    for (int j = 0; j < level && j < levels; ++j) offset += nodes_of_level(g, j);
+    for (int j = 0; j < level && j < levels; ++j) offset += level_nodes_of(&tree, j);
     return offset;
 }
 
-int64_t bpt_graph_level_step(const bpt_intervals_t *g, int level) { return (int64_t)1 << step_shift(g, level); }
+int64_t bpt_graph_level_step(const bpt_intervals_t *g, int level) {
+    const tree_t tree = tree_of(g);
+    return (int64_t)1 << step_shift(&tree, level);
+}
 
 int64_t bpt_graph_node(const bpt_intervals_t *g, int level, int64_t index) {
     const int64_t step = bpt_graph_level_step(g, level), place = index / step;
@@ -67,11 +85,12 @@ void bpt_node_position(const bpt_intervals_t *g, int64_t node, int *level, int64
         *index = node - g->n;
         return;
     }
-    for (int64_t size = g->n; *index >= size; size = nodes_of_level(g, *level)) {
+    const tree_t tree = tree_of(g);
+    for (int64_t size = g->n; *index >= size; size = level_nodes_of(&tree, *level)) {
         *index -= size;
         ++*level;
     }
-    *index <<= step_shift(g, *level);
+    *index <<= step_shift(&tree, *level);
 }
 
 uint32_t bpt_intervals_node_code(const bpt_intervals_t *g, int64_t node) {

@@ -1,7 +1,26 @@
 // attention: interval attention over all heads, and its gradient. Shapes only; the graphs themselves are core/intervals.
+#include <string.h>
+
 #include "core/graph/internal.h"
 
-enum { IN_Q, IN_KV, IN_REL, IN_LENGTHS, IN_ROW_KEYS, IN_RNG, IN_TABLE, IN_OUT, IN_DOUT, IN_LSE };
+enum { IN_Q, IN_KV, IN_REL, IN_LENGTHS, IN_ROW_KEYS, IN_RNG, IN_TABLE, IN_OUT, IN_DOUT, IN_LSE, IN_BACK, IN_KEY_CODES };
+
+// A table of ranges [rows, any number of slots, words].
+static bool is_table_of(const bpt_graph_t *g, bpt_value_t v, int64_t rows, int64_t words) {
+    if (!present(v)) return false;
+    const bpt_shape_t *s = value_shape(g, v);
+    return s->rank == 3 && s->dim[0] == rows && s->dim[2] == words;
+}
+
+static bpt_status_t infer_table(const bpt_graph_t *g, const bpt_node_t *node, int64_t q_rows, int64_t kv_rows) {
+    GRAPH_EXPECT(is_table_of(g, node->in[IN_TABLE], q_rows, 4), "the table of %lld queries must be [queries, slots, 4]", (long long)q_rows);
+    GRAPH_EXPECT(!present(node->in[IN_BACK]) || is_table_of(g, node->in[IN_BACK], kv_rows, 2),
+                 "the transposed table of %lld keys must be [keys, slots, 2]", (long long)kv_rows);
+    if (node->attrs.attention.p <= 0) return BPT_OK;
+    GRAPH_EXPECT(present(node->in[IN_KEY_CODES]) && bpt_shape_count(value_shape(g, node->in[IN_KEY_CODES])) == kv_rows,
+                 "dropout needs one code for each of %lld keys", (long long)kv_rows);
+    return BPT_OK;
+}
 
 static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
     const bpt_attention_attrs_t *a = &node->attrs.attention;
@@ -13,7 +32,9 @@ static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
     GRAPH_EXPECT(value_columns(g, node->in[IN_KV]) == (a->packed ? 3 : 2) * d, "keys and values have %lld columns",
                  (long long)value_columns(g, node->in[IN_KV]));
     int64_t out_rows = q_rows;
-    if (!table) {
+    if (table) {
+        BPT_TRY(infer_table(g, node, q_rows, kv_rows));
+    } else {
         BPT_TRY(bpt_intervals_check(&a->graph));
         GRAPH_EXPECT(a->queries != BPT_QUERIES_ROOTS || bpt_root_node(&a->graph, a->graph.n) >= 0, "the graph has no root");
         const int64_t all = a->batch * bpt_node_count(&a->graph);
@@ -44,7 +65,11 @@ bpt_value_t bpt_attention(bpt_graph_t *g, const bpt_attention_attrs_t *attrs, co
         node.in[IN_ROW_KEYS] = in->row_keys;
         node.in[IN_RNG] = in->rng;
     }
-    node.in[IN_TABLE] = in->table;
+    if (bpt_intervals_is_table(&attrs->graph)) {
+        node.in[IN_TABLE] = in->table;
+        node.in[IN_BACK] = in->back;
+        if (attrs->p > 0) node.in[IN_KEY_CODES] = in->key_codes;
+    }
     return bpt_add_node(g, &node);
 }
 
@@ -53,10 +78,14 @@ bpt_value_t bpt_attention_lse(bpt_graph_t *g, bpt_value_t attention) {
 }
 
 static bpt_status_t grad(bpt_graph_t *g, const bpt_node_t *node, const bpt_value_t *dout, const bool *need, bpt_value_t *din) {
-    GRAPH_EXPECT(!bpt_intervals_is_table(&node->attrs.attention.graph), "attention over explicit tables has no gradient");
+    if (present(node->in[IN_TABLE])) {
+        if (present(node->in[IN_REL]))
+            return bpt_fail(BPT_ERR_UNSUPPORTED, "attention over a table has no gradient with relative positions: leave them out");
+        GRAPH_EXPECT(present(node->in[IN_BACK]), "the gradient of attention over a table needs its transpose");
+    }
     bpt_node_t back = bpt_node_init(BPT_OP_ATTENTION_GRAD);
     back.attrs = node->attrs;
-    for (int i = 0; i <= IN_TABLE; ++i) back.in[i] = node->in[i];
+    memcpy(back.in, node->in, sizeof back.in);
     back.in[IN_OUT] = node->out[0];
     back.in[IN_DOUT] = dout[0];
     back.in[IN_LSE] = node->out[1];
@@ -75,10 +104,11 @@ static bpt_status_t infer_grad(bpt_graph_t *g, bpt_node_t *node) {
     return present(node->in[IN_REL]) ? bpt_new_output(g, node, 2, BPT_F32, *value_shape(g, node->in[IN_REL])) : BPT_OK;
 }
 
-// Edges times head size: scores and weighted sum, 4 operations each; full length assumed.
+// Edges times head size: scores and weighted sum, 4 operations each; full length assumed. What a table reads is not known before it is
+// written: two edges a key.
 static double flops(const bpt_graph_t *g, const bpt_node_t *node) {
     const bpt_attention_attrs_t *a = &node->attrs.attention;
-    if (bpt_intervals_is_table(&a->graph)) return 4.0 * (double)bpt_shape_count(value_shape(g, node->in[IN_KV]));
+    if (present(node->in[IN_TABLE])) return 4.0 * (double)bpt_shape_count(value_shape(g, node->in[IN_KV]));
     int64_t all, contextual;
     bpt_intervals_count(&a->graph, a->graph.n, &all, &contextual);
     double edges = (double)all;

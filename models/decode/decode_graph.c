@@ -1,9 +1,7 @@
-// Graphs of incremental decoding (see decode.h): the encoder's layers over new nodes only, with cached keys and values; and a layer of
-// late spans (late_spans.h) by itself.
-#include <stdio.h>
-
+// Graphs of incremental decoding (see decode.h): the encoder's layers (blocks/self.h) over new nodes only, with cached keys and values; and
+// a layer of late spans (late_spans.h) by itself.
+#include "models/blocks/self.h"
 #include "models/decode/decode_internal.h"
-#include "models/nn/layers.h"
 
 static const bpt_random_t none = {BPT_NO_VALUE, BPT_NO_VALUE};
 
@@ -11,7 +9,7 @@ static const bpt_random_t none = {BPT_NO_VALUE, BPT_NO_VALUE};
 typedef struct {
     const decode_shape_t *shape;
     bpt_weights_t weights;
-    bpt_layers_t l;
+    bpt_builder_t l;
     bpt_value_t cache;
 } builder_t;
 
@@ -36,7 +34,7 @@ static void begin(builder_t *b, bpt_graph_t *g, const decode_shape_t *s) {
     bpt_weights_init(&b->weights, g, s->params, bpt_state(g, "parameters", DECODE_PARAMS, BPT_F32, arena), BPT_F32);
     if (s->precision != BPT_F32) b->weights.low = bpt_state(g, "parameters in low precision", DECODE_LOW, s->precision, arena);
     b->cache = cache_state(g, "cache", DECODE_CACHE, s);
-    b->l = (bpt_layers_t){.g = g, .w = &b->weights, .config = c, .precision = s->precision};
+    b->l = (bpt_builder_t){.g = g, .w = &b->weights, .config = c, .precision = s->precision, .rng = BPT_NO_VALUE};
 }
 
 static bpt_status_t end(builder_t *b) {
@@ -46,24 +44,22 @@ static bpt_status_t end(builder_t *b) {
     return status == BPT_OK ? bpt_graph_eliminate(b->l.g) : status;
 }
 
-static void layer_prefix(int32_t layer, char prefix[32]) { snprintf(prefix, 32, "layers.%d.", layer); }
-
 static bpt_value_t layer_cache(const builder_t *b, int32_t layer) { return layer_of(b->l.g, b->shape, b->cache, layer); }
 
 static void cache_nodes(const builder_t *b, int32_t layer, bpt_stream_t x, bpt_value_t nodes) {
-    char prefix[32];
-    layer_prefix(layer, prefix);
-    bpt_scatter(b->l.g, layer_cache(b, layer), bpt_layer_project(&b->l, x.low, prefix, "attn.k_proj.weight", 2), nodes);
+    char prefix[BPT_PREFIX_BYTES];
+    bpt_self_prefix(layer, prefix);
+    bpt_scatter(b->l.g, layer_cache(b, layer), bpt_self_key_value(&b->l, x.low, prefix), nodes);
 }
 
 static bpt_value_t queries(const builder_t *b, int32_t layer, bpt_stream_t x) {
-    char prefix[32];
-    layer_prefix(layer, prefix);
-    return bpt_layer_project(&b->l, x.low, prefix, "attn.q_proj.weight", 1);
+    char prefix[BPT_PREFIX_BYTES];
+    bpt_self_prefix(layer, prefix);
+    return bpt_self_query(&b->l, x.low, prefix);
 }
 
 static bpt_value_t attend(const builder_t *b, int32_t layer, bpt_value_t q, bpt_value_t rel, bpt_value_t table) {
-    bpt_attention_attrs_t attrs = bpt_layer_attention_attrs(&b->l);
+    bpt_attention_attrs_t attrs = bpt_self_attrs(&b->l);
     attrs.graph.kind = BPT_GRAPH_TABLE;
     attrs.batch = 1;
     const bpt_attention_inputs_t in = {.q = q,
@@ -72,16 +68,17 @@ static bpt_value_t attend(const builder_t *b, int32_t layer, bpt_value_t q, bpt_
                                        .lengths = BPT_NO_VALUE,
                                        .row_keys = BPT_NO_VALUE,
                                        .rng = BPT_NO_VALUE,
-                                       .table = table};
+                                       .table = table,
+                                       .back = BPT_NO_VALUE,
+                                       .key_codes = BPT_NO_VALUE};
     return bpt_attention(b->l.g, &attrs, &in);
 }
 
 // What a layer makes of its rows x and what they read.
 static bpt_stream_t leave_layer(const builder_t *b, int32_t layer, bpt_value_t attention, bpt_value_t x) {
-    char prefix[32];
-    layer_prefix(layer, prefix);
-    const bpt_value_t sum = bpt_layer_project(&b->l, attention, prefix, "attn.out_proj.weight", 1);
-    return bpt_layer_feed_forward(&b->l, bpt_layer_norm(&b->l, sum, x, 0, none, prefix, "attn_norm"), none, prefix);
+    char prefix[BPT_PREFIX_BYTES];
+    bpt_self_prefix(layer, prefix);
+    return bpt_self_finish(&b->l, bpt_self_out(&b->l, attention, prefix), x, none, prefix);
 }
 
 // ---- New nodes
@@ -101,21 +98,21 @@ static void make_inputs(bpt_graph_t *g, const decode_shape_t *s, decode_program_
 // Only one row of each sequence asks in the last layer: the one whose logits are wanted.
 static bpt_stream_t layer(const builder_t *b, const decode_program_t *p, int32_t index, bpt_stream_t x) {
     const bool last = index == b->l.config->layers - 1;
-    char prefix[32];
-    layer_prefix(index, prefix);
+    char prefix[BPT_PREFIX_BYTES];
+    bpt_self_prefix(index, prefix);
     cache_nodes(b, index, x, p->nodes);
     if (last) {
         x.full = bpt_gather(b->l.g, x.full, p->last);
         x.low = bpt_cast(b->l.g, x.full, b->l.precision);
     }
     const bool relative = bpt_model_intervals(b->l.config, 1).rel_levels > 0;
-    const bpt_value_t rel = relative ? bpt_weight_low(b->l.w, prefix, "attn.rel_key.weight", 1) : BPT_NO_VALUE;
+    const bpt_value_t rel = relative ? bpt_self_rel(&b->l, prefix) : BPT_NO_VALUE;
     return leave_layer(b, index, attend(b, index, queries(b, index, x), rel, last ? p->last_table : p->table), x.full);
 }
 
 // The rows before the first layer: LayerNorm(embedding) of leaves, zero for spans.
-static bpt_stream_t embed(const bpt_layers_t *l, const decode_program_t *p) {
-    const bpt_stream_t x = bpt_layer_norm(l, bpt_layer_embed(l, p->tokens, p->positions), BPT_NO_VALUE, 0, none, "", "embed_norm");
+static bpt_stream_t embed(const bpt_builder_t *l, const decode_program_t *p) {
+    const bpt_stream_t x = bpt_embed(l, p->tokens, p->positions, none);
     const bpt_value_t leaves = bpt_gather(l->g, x.full, p->leaf);
     return (bpt_stream_t){leaves, bpt_cast(l->g, leaves, l->precision)};
 }
@@ -126,7 +123,7 @@ static bpt_status_t build(bpt_graph_t *g, const decode_shape_t *s, decode_progra
     make_inputs(g, s, p);
     bpt_stream_t x = embed(&b.l, p);
     for (int32_t i = 0; i < s->config->layers; ++i) x = layer(&b, p, i, x);
-    p->logits = bpt_layer_logits(&b.l, x.low);
+    p->logits = bpt_head_logits(&b.l, x.low);
     bpt_graph_keep(g, p->logits);
     return end(&b);
 }

@@ -9,6 +9,8 @@
 #include "bpt/safetensors.h"
 
 typedef enum { BPT_GROUP_DECAY, BPT_GROUP_NO_DECAY, BPT_GROUP_FROZEN } bpt_param_group_t;
+// What a row of a parameter belongs to: a start from another model's file takes words and labels row by row.
+typedef enum { BPT_ROWS_OF_MODEL, BPT_ROWS_OF_TOKENS, BPT_ROWS_OF_OUTPUTS } bpt_param_rows_t;
 typedef enum { BPT_INIT_ZERO, BPT_INIT_ONE, BPT_INIT_UNIFORM, BPT_INIT_NORMAL } bpt_param_init_t;
 
 typedef struct {
@@ -19,6 +21,7 @@ typedef struct {
     int64_t offset;  // elements from the start of the arena, after bpt_params_layout
     bpt_param_group_t group;
     bpt_param_init_t init;
+    bpt_param_rows_t rows;
     double bound;  // UNIFORM: values in (-bound, bound)
     bool joined;   // lies directly behind the parameter before it
 } bpt_param_t;
@@ -47,6 +50,9 @@ typedef struct {
 // Safetensors; metadata format = "bpt" and, when not NULL, config = the text. *sum is that of the file; NULL: not wanted.
 bpt_status_t bpt_params_write(const bpt_params_t *params, const char *path, const char *config, const bpt_param_set_t *sets, int n_sets,
                               bpt_checksum_t *sum) BPT_MUST_USE;
+// The same into a writer that may have other metadata already; the file is finished.
+bpt_status_t bpt_params_write_to(const bpt_params_t *params, bpt_safetensors_writer_t *writer, const char *config,
+                                 const bpt_param_set_t *sets, int n_sets) BPT_MUST_USE;
 // Strict: every tensor of the sets must be there with its shape, and nothing else; BPT_ERR_INPUT names the first that is missing,
 // left over or misshapen. So it does, unless `non_finite`, where a number is infinite or not a number. *sum as above.
 bpt_status_t bpt_params_read(const bpt_params_t *params, const char *path, const bpt_param_set_t *sets, int n_sets, bool non_finite,

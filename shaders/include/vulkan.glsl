@@ -124,3 +124,6 @@ u64vec2 PAIRS(vec4 v) {
 #include "random.h"
 #include "steps.h"
 #include "reduce.h"
+#ifdef BPT_MATRIX_UNITS
+#include "matrix.glsl"
+#endif

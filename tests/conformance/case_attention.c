@@ -80,29 +80,16 @@ static const chosen_t chosen[] = {
     {BPT_GRAPH_BPT, false, false, true, true, 4, 1, 16, 8500, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
 };
 
-// Graphs given as tables; forward only.
-static const struct {
-    int64_t queries, keys;
-    int32_t slots, heads, head_dim;
-    int64_t rel_rows;
-    bpt_dtype_t dtype;
-} tables[] = {
-    {0, 3, 2, 1, 10, 0, BPT_F32},        {1, 1, 1, 1, 20, 1, BPT_F32},      {5, 2, 3, 2, 40, 7, BPT_F32},
-    {33, 17, 1, 2, 64, 0, BPT_BF16},     {31, 129, 6, 3, 10, 9, BPT_F16},   {129, 33, 150, 1, 50, 3, BPT_F32},
-    {257, 1000, 4, 2, 20, 300, BPT_F32}, {13, 50000, 1, 4, 16, 0, BPT_F32},
-};
-
 enum {
     N_GRAPHS = BPT_COUNT(graphs),
     N_LENGTHS = BPT_COUNT(lengths),
     N_DRAWN = 2 * N_GRAPHS * N_LENGTHS,
     N_CHOSEN = BPT_COUNT(chosen),
-    N_TABLES = BPT_COUNT(tables),
     LARGE = 1500000
 };
 
-// Each setting forward and backward, then the tables.
-static size_t count(void) { return 2 * (N_DRAWN + N_CHOSEN) + N_TABLES; }
+// Each setting forward and backward.
+static size_t count(void) { return 2 * (N_DRAWN + N_CHOSEN); }
 
 typedef struct {
     bpt_attention_attrs_t attrs;
@@ -255,57 +242,9 @@ static void make_gradient(const setting_t *s, test_case_t *c) {
     c->more[2] = test_sum_tolerance(c->call.in[9].shape.dim[0] * t->heads);
 }
 
-// Slot s of a query lies in the s-th part of the keys; about a third of the slots, and every seventh query, are empty.
-static void put_table(const test_case_t *c, void *const in[]) {
-    const bpt_shape_t *shape = &c->call.in[6].shape;
-    const int64_t n_slots = shape->dim[1], keys = bpt_shape_rows(&c->call.in[1].shape);
-    const int64_t rel_rows = c->call.in[2].present ? c->call.in[2].shape.dim[0] : 0;
-    uint32_t *entry = in[6];
-    for (int64_t i = 0; i < shape->dim[0] * n_slots; ++i, entry += 4) {
-        const uint64_t h = bpt_mix64((uint64_t)i);
-        const int64_t low = keys * (i % n_slots) / n_slots, high = keys * (i % n_slots + 1) / n_slots;
-        const bool empty = i / n_slots % 7 == 6 || h % 3 == 0 || low == high;
-        const int64_t begin = empty ? low : low + (int64_t)((h >> 8) % (uint64_t)(high - low));
-        const int64_t end = empty ? low : begin + 1 + (int64_t)((h >> 24) % (uint64_t)(high - begin));
-        const int64_t room = rel_rows - (end - begin);
-        const int32_t step = room < 0 ? 0 : (int32_t)((h >> 40) % 3) - 1;
-        entry[0] = (uint32_t)begin, entry[1] = (uint32_t)end, entry[2] = BPT_NO_ROW, entry[3] = 0;
-        if (empty || rel_rows == 0 || (h >> 44) % 4 == 0) continue;
-        const int64_t first = (int64_t)((h >> 48) % (uint64_t)(step ? room + 1 : rel_rows));
-        entry[2] = (uint32_t)(step < 0 ? first + end - begin - 1 : first);
-        entry[3] = (uint32_t)step;
-    }
-}
-
-static void make_table(size_t index, test_case_t *c) {
-    const int32_t heads = tables[index].heads, head_dim = tables[index].head_dim;
-    const int64_t queries = tables[index].queries, keys = tables[index].keys, d = (int64_t)heads * head_dim;
-    const bpt_dtype_t dtype = tables[index].dtype;
-    test_case_init(c, BPT_OP_ATTENTION);
-    test_case_name(c, "table-%lldx%lld-%dslots-%dx%d%s/%s", (long long)queries, (long long)keys, (int)tables[index].slots, (int)heads,
-                   (int)head_dim, tables[index].rel_rows ? "/rel" : "", bpt_dtype_name(dtype));
-    c->call.attrs.attention = (bpt_attention_attrs_t){.graph = {.kind = BPT_GRAPH_TABLE, .n = queries},
-                                                      .batch = 1,
-                                                      .heads = heads,
-                                                      .head_dim = head_dim,
-                                                      .scale = (float)(1 / sqrt((double)head_dim))};
-    c->tolerance = 64 + test_sum_tolerance(keys);
-    c->prepare = put_table;
-    test_in(c, 0, dtype, bpt_shape2(queries, d), TEST_UNIFORM, -2, 2);
-    test_in(c, 1, dtype, bpt_shape2(keys, 2 * d), TEST_UNIFORM, -2, 2);
-    if (tables[index].rel_rows) test_in(c, 2, dtype, bpt_shape2(tables[index].rel_rows, head_dim), TEST_UNIFORM, -1, 1);
-    test_in(c, 6, BPT_U32, (bpt_shape_t){3, {queries, tables[index].slots, 4}}, TEST_PREPARED, 0, 0);
-    test_out(c, 0, dtype, bpt_shape2(queries, d));
-    if (index % 2) test_out(c, 1, BPT_F32, bpt_shape2(queries, heads));
-}
-
 static void make(size_t index, test_case_t *c) {
     setting_t s = {0};
     const size_t i = index / 2;
-    if (i >= N_DRAWN + N_CHOSEN) {
-        make_table(index - 2 * (N_DRAWN + N_CHOSEN), c);
-        return;
-    }
     if (i < N_DRAWN)
         draw(i, &s);
     else

@@ -1,5 +1,6 @@
 // Interval attention: every backend against ref (cases in case_attention.c), and on every case, on the backend and on ref:
-// a query reads its keys and nothing else, bit for bit; padding, other sequences and the bucket do not matter.
+// a query reads its keys and nothing else, bit for bit (tables: so do keys, backward); padding, other sequences and the bucket do not
+// matter.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,14 +12,17 @@
 #include "support/conformance.h"
 
 static void check_independence(bpt_device_t *device, const test_case_t *c, const test_data_t *result) {
-    if (c->call.attrs.attention.graph.kind == BPT_GRAPH_TABLE) return;
+    if (c->call.in[6].present) {
+        test_attention_table_rows_are_independent(device, c, result);
+        return;
+    }
     if (c->call.op == BPT_OP_ATTENTION) test_attention_reads_only_its_keys(device, c, result);
     test_attention_ignores_padding_and_mates(device, c, result);
     test_attention_ignores_the_bucket(device, c, result);
 }
 
 int main(void) {
-    static const test_family_t *const families[] = {&test_attention_cases, NULL};
+    static const test_family_t *const families[] = {&test_attention_cases, &test_attention_table_cases, NULL};
     const test_suite_t suite = {.name = "attention against ref", .families = families, .extra = check_independence};
     return test_conformance_main(&suite);
 }

@@ -13,8 +13,8 @@
 #include "support/cover.h"
 
 static const test_family_t *const families[] = {
-    &test_pointwise_cases, &test_matmul_cases, &test_layernorm_cases, &test_gather_cases,    &test_rows_cases,
-    &test_reduce_cases,    &test_xent_cases,   &test_adam_cases,      &test_attention_cases, &test_cast_cases,
+    &test_pointwise_cases, &test_matmul_cases, &test_layernorm_cases, &test_gather_cases,          &test_rows_cases, &test_reduce_cases,
+    &test_xent_cases,      &test_adam_cases,   &test_attention_cases, &test_attention_table_cases, &test_cast_cases,
 };
 
 // With `cover`, the cases that it takes.
@@ -165,6 +165,40 @@ static void every_graph_meets_every_property_of_attention(void **state) {
         }
 }
 
+// Tables: a bit for each number of slots up to 8, head size, and property, forward and backward.
+typedef struct {
+    unsigned slots, back_slots, head_dims, dtypes, dropout, other_rows;
+} table_coverage_t;
+
+static void note_table(const test_case_t *c, void *context) {
+    table_coverage_t *s = (table_coverage_t *)context + (c->call.op == BPT_OP_ATTENTION_GRAD);
+    const bpt_attention_attrs_t *t = &c->call.attrs.attention;
+    if ((c->call.op != BPT_OP_ATTENTION && c->call.op != BPT_OP_ATTENTION_GRAD) || !c->call.in[6].present) return;
+    const int64_t slots = c->call.in[6].shape.dim[1], back_slots = c->call.in[10].present ? c->call.in[10].shape.dim[1] : 0;
+    if (slots <= 8) s->slots |= 1u << slots;
+    if (back_slots <= 8) s->back_slots |= 1u << back_slots;
+    s->head_dims |= (unsigned)bit_of(head_dims, BPT_COUNT(head_dims), t->head_dim);
+    s->dtypes |= 1u << c->call.in[0].dtype;
+    s->dropout |= 1u << (t->p > 0);
+    s->other_rows |= 1u << (c->call.in[0].shape.dim[0] != c->call.in[1].shape.dim[0]);
+}
+
+static void tables_meet_every_property_of_attention(void **state) {
+    (void)state;
+    table_coverage_t seen[2] = {{0}};
+    for_each_case(note_table, seen);
+    for (int gradient = 0; gradient < 2; ++gradient) {
+        const table_coverage_t *s = &seen[gradient];
+        assert_int_equal(s->slots & 0x1FE, 0x1FE);
+        assert_int_equal(s->head_dims, (1 << BPT_COUNT(head_dims)) - 1);
+        assert_int_equal(s->dtypes, 1 << BPT_F32 | 1 << BPT_BF16 | 1 << BPT_F16);
+        assert_int_equal(s->dropout, 3);
+        assert_int_equal(s->other_rows, 3);
+    }
+    assert_int_equal(seen[1].back_slots & 0x1E, 0x1E);
+    assert_true(seen[1].back_slots & 1 << 8);
+}
+
 // ---- The covering cases ----------------------------------------------------------------------------------------------
 
 static bool has_dtype(const test_case_t *c, bpt_dtype_t dtype) {
@@ -249,6 +283,7 @@ int main(void) {
         cmocka_unit_test(every_op_has_a_case),
         cmocka_unit_test(every_op_meets_every_size),
         cmocka_unit_test(every_graph_meets_every_property_of_attention),
+        cmocka_unit_test(tables_meet_every_property_of_attention),
         cmocka_unit_test(the_covering_cases_have_every_op_size_and_type),
         cmocka_unit_test(the_covering_cases_have_every_setting_of_every_graph),
         cmocka_unit_test(every_case_keeps_the_contract),

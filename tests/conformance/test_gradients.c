@@ -121,8 +121,8 @@ static void check_attention_case(const test_case_t *gradient) {
     forward.prepare = NULL;
     test_data_create(gradient, &g);
     test_data_allocate(&forward.call, &x);
-    for (int i = 0; i < 6; ++i)
-        if (g.in[i]) {
+    for (int i = 0; i < BPT_MAX_INPUTS; ++i)
+        if (x.in[i]) {
             quantise(&gradient->call.in[i], g.in[i]);
             memcpy(x.in[i], g.in[i], test_operand_bytes(&gradient->call.in[i]));
         }
@@ -151,6 +151,20 @@ static void attention_gradients_match_differences(void **state) {
     }
     print_message("%d attention graphs checked\n", checked);
     assert_true(checked >= 30);
+}
+
+static void attention_gradients_over_tables_match_differences(void **state) {
+    (void)state;
+    int checked = 0;
+    for (size_t i = 0; i < test_attention_table_cases.count(); ++i) {
+        test_case_t c;
+        test_attention_table_cases.make(i, &c);
+        const int64_t queries = c.call.in[0].shape.dim[0], keys = c.call.in[1].shape.dim[0];
+        if (c.call.op != BPT_OP_ATTENTION_GRAD || c.call.in[0].dtype != BPT_F32 || queries > 50 || keys > 107) continue;
+        check_attention_case(&c);
+        ++checked;
+    }
+    assert_true(checked >= 15);
 }
 
 // The loss is taken apart into its rows: a sum of many in f32 would drown the differences.
@@ -294,9 +308,13 @@ static void product_gradients_are_products(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layernorm_gradient_matches_differences),        cmocka_unit_test(attention_gradients_match_differences),
-        cmocka_unit_test(cross_entropy_gradient_matches_differences),    cmocka_unit_test(gather_gradient_matches_differences),
-        cmocka_unit_test(mask_is_the_gradient_of_bias_relu_and_dropout), cmocka_unit_test(product_gradients_are_products),
+        cmocka_unit_test(layernorm_gradient_matches_differences),
+        cmocka_unit_test(attention_gradients_match_differences),
+        cmocka_unit_test(attention_gradients_over_tables_match_differences),
+        cmocka_unit_test(cross_entropy_gradient_matches_differences),
+        cmocka_unit_test(gather_gradient_matches_differences),
+        cmocka_unit_test(mask_is_the_gradient_of_bias_relu_and_dropout),
+        cmocka_unit_test(product_gradients_are_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

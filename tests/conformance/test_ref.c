@@ -204,6 +204,59 @@ static void a_graph_and_its_table_agree(void **state) {
     }
 }
 
+// The gradient too, with dropout: by the rule's formulas of who reads a key, and by the transposed table. Keys are met in another order.
+static void a_graph_and_its_table_have_the_same_gradient(void **state) {
+    (void)state;
+    const bpt_intervals_t graphs[] = {
+        {.kind = BPT_GRAPH_BPT, .k = 2, .n = 29},
+        {.kind = BPT_GRAPH_SEGTREE, .n = 21, .span_self = true},
+        {.kind = BPT_GRAPH_DENSE, .n = 19, .causal = true},
+        {.kind = BPT_GRAPH_DENSE, .n = 9},
+    };
+    for (size_t i = 0; i < BPT_COUNT(graphs); ++i) {
+        const int64_t rows = bpt_node_count(&graphs[i]);
+        test_case_t c, t;
+        test_data_t data, table;
+        test_case_init(&c, BPT_OP_ATTENTION_GRAD);
+        c.call.attrs.attention =
+            (bpt_attention_attrs_t){.graph = graphs[i], .batch = 1, .heads = 2, .head_dim = 3, .scale = 0.5f, .p = 0.25f, .uid = 3};
+        test_in(&c, 0, BPT_F32, bpt_shape2(rows, 6), TEST_UNIFORM, -2, 2);
+        test_in(&c, 1, BPT_F32, bpt_shape2(rows, 12), TEST_UNIFORM, -2, 2);
+        test_in(&c, 4, BPT_U32, bpt_shape2(rows, 2), TEST_ROW_KEYS, 0, 0);
+        test_in(&c, 5, BPT_U32, bpt_shape1(2), TEST_RNG, 0, 0);
+        test_in(&c, 7, BPT_F32, bpt_shape2(rows, 6), TEST_UNIFORM, -2, 2);
+        test_in(&c, 8, BPT_F32, bpt_shape2(rows, 6), TEST_UNIFORM, -2, 2);
+        test_in(&c, 9, BPT_F32, bpt_shape2(rows, 2), TEST_UNIFORM, 1, 2);
+        test_out(&c, 0, BPT_F32, bpt_shape2(rows, 6));
+        test_out(&c, 1, BPT_F32, bpt_shape2(rows, 12));
+        t = c;
+        t.call.attrs.attention.graph = (bpt_intervals_t){.kind = BPT_GRAPH_TABLE, .n = rows};
+        test_in(&c, 3, BPT_U32, bpt_shape1(1), TEST_CONSTANT, (double)graphs[i].n, 0);
+        test_in(&t, 6, BPT_U32, (bpt_shape_t){3, {rows, BPT_MAX_SLOTS, 4}}, TEST_PREPARED, 0, 0);
+        test_in(&t, 10, BPT_U32, (bpt_shape_t){3, {rows, BPT_MAX_SLOTS, 2}}, TEST_PREPARED, 0, 0);
+        test_in(&t, 11, BPT_U32, bpt_shape1(rows), TEST_PREPARED, 0, 0);
+        test_data_create(&c, &data);
+        test_data_create(&t, &table);
+        for (int64_t q = 0; q < rows; ++q) {
+            bpt_slot_t slots[BPT_MAX_SLOTS];
+            const int n_slots = bpt_intervals_keys(&graphs[i], graphs[i].n, q, slots);
+            for (int s = 0; s < n_slots; ++s) {
+                uint32_t *entry = (uint32_t *)table.in[6] + (q * BPT_MAX_SLOTS + s) * 4;
+                entry[0] = (uint32_t)slots[s].begin, entry[1] = (uint32_t)slots[s].end, entry[2] = BPT_NO_ROW;
+            }
+            ((uint32_t *)table.in[11])[q] = ((const uint32_t *)table.in[4])[2 * q];
+        }
+        assert_int_equal(bpt_lists_transposed(&(bpt_lists_t){rows, rows, BPT_MAX_SLOTS, BPT_MAX_SLOTS, table.in[6], table.in[10]}), BPT_OK);
+        test_must_execute(test_ref_device(), &c, &data);
+        test_must_execute(test_ref_device(), &t, &table);
+        for (int o = 0; o < 2; ++o)
+            for (int64_t j = 0; j < bpt_shape_count(&c.call.out[o].shape); ++j)
+                assert_near((double)((const float *)table.out[o])[j], (double)((const float *)data.out[o])[j]);
+        test_data_destroy(&data);
+        test_data_destroy(&table);
+    }
+}
+
 // ---- Calls that are refused ------------------------------------------------------------------------------------------
 
 static void assert_refused(const bpt_op_call_t *call, const char *part_of_message) {
@@ -236,6 +289,13 @@ static void wrong_calls_are_refused_with_the_operand_named(void **state) {
     test_attention_cases.make(0, &good);
     c = good, c.call.attrs.attention.packed = true, c.call.attrs.attention.queries = BPT_QUERIES_ROOTS;
     assert_refused(&c.call, "a query for every key row");
+    test_attention_table_cases.make(test_attention_table_cases.count() - 1, &good);
+    c = good, c.call.in[10].present = false;
+    assert_refused(&c.call, "attention_grad needs input 10 (back)");
+    c = good, c.call.in[10].shape.dim[0] -= 1;
+    assert_refused(&c.call, "attention_grad input 10 (back) must be u32 [257, slots, 2]");
+    c = good, c.call.attrs.attention.p = 0.5f;
+    assert_refused(&c.call, "attention_grad needs input 4 (row_keys)");
     c = good, c.call.op = (bpt_op_t)99;
     assert_refused(&c.call, "99");
 }
@@ -249,6 +309,7 @@ int main(void) {
         cmocka_unit_test(adam_moves_by_the_learning_rate_at_first),
         cmocka_unit_test(attention_without_queries_is_a_mean),
         cmocka_unit_test(a_graph_and_its_table_agree),
+        cmocka_unit_test(a_graph_and_its_table_have_the_same_gradient),
         cmocka_unit_test(wrong_calls_are_refused_with_the_operand_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,20 @@ static void attention_has_the_same_bits_with_any_number_of_threads(void **state)
     for (size_t i = 0; i < test_attention_cases.count(); ++i) {
         test_case_t c;
         test_attention_cases.make(i, &c);
-        if (c.call.attrs.attention.graph.kind == BPT_GRAPH_TABLE || c.call.attrs.attention.graph.n < LONG) continue;
+        if (c.call.attrs.attention.graph.n < LONG) continue;
+        test_same_bits_with_any_number_of_threads(&c);
+        ++seen;
+    }
+    assert_true(seen >= 32);
+}
+
+static void attention_over_tables_has_the_same_bits_with_any_number_of_threads(void **state) {
+    (void)state;
+    int seen = 0;
+    for (size_t i = 0; i < test_attention_table_cases.count(); ++i) {
+        test_case_t c;
+        test_attention_table_cases.make(i, &c);
+        if (c.call.in[0].shape.dim[0] < LONG / 10 && c.call.in[1].shape.dim[0] < LONG / 10) continue;
         test_same_bits_with_any_number_of_threads(&c);
         ++seen;
     }
@@ -25,6 +38,7 @@ static void attention_has_the_same_bits_with_any_number_of_threads(void **state)
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(attention_has_the_same_bits_with_any_number_of_threads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(attention_has_the_same_bits_with_any_number_of_threads),
+                                       cmocka_unit_test(attention_over_tables_has_the_same_bits_with_any_number_of_threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

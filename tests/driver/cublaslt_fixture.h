@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/device.h"
 #include "bpt/alloc.h"
 #include "driver/fake_cublaslt.h"
 #include "support/check.h"

@@ -153,7 +153,7 @@ static const bpt_backend_t notes_backend = {.name = "notes"};
 
 static const test_family_t *const families[] = {
     &test_pointwise_cases, &test_matmul_cases, &test_layernorm_cases, &test_gather_cases,    &test_rows_cases,
-    &test_reduce_cases,    &test_xent_cases,   &test_adam_cases,      &test_attention_cases, &test_cast_cases,
+    &test_reduce_cases,    &test_xent_cases,   &test_adam_cases,      &test_attention_cases, &test_attention_table_cases, &test_cast_cases,
 };
 
 // Records the call of a case with all operands in one buffer; nothing is computed, so they may overlap.

@@ -13,7 +13,8 @@
 
 #include "backends/gpu/backend.h"
 #include "backends/gpu/driver.h"
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/limits.h"
+#include "backends/gpu/lower/gemm.h"
 #include "backends/gpu/tuning.h"
 #include "bpt/alloc.h"
 #include "bpt/file.h"

@@ -17,7 +17,9 @@
 #include "bpt/json.h"
 #include "bpt/safetensors.h"
 #include "models/config_json.h"
+#include "models/config_keys.h"
 #include "models/config_names.h"
+#include "models/kinds/kind.h"
 #include "models/train/checkpoint.h"
 #include "models/train/metrics.h"
 #include "support/check.h"
@@ -248,6 +250,28 @@ static void unknown_keys_are_ignored_and_defaults_taken(void **state) {
     assert_true(c.causal && !c.tied && !c.reference_rule && c.positions == BPT_POSITIONS_RELATIVE);
 }
 
+// A gap in the places, a condition that names nothing or a kind that names no key would be silent.
+static void every_key_has_a_place_and_conditions_that_exist(void **state) {
+    (void)state;
+    for (int i = 0; i < bpt_config_key_count; ++i) {
+        const bpt_config_key_t *key = &bpt_config_keys[i];
+        assert_non_null(key->name);
+        assert_ptr_equal(bpt_config_key_find(key->name), key);
+        assert_non_null(key->fallback);
+        assert_non_null(key->help);
+        if (!key->when) continue;
+        char name[40];
+        const char *value = strchr(key->when, '=');
+        snprintf(name, sizeof name, "%.*s", (int)(value - key->when), key->when);
+        const bpt_config_key_t *other = bpt_config_key_find(name);
+        int index;
+        assert_non_null(other);
+        assert_ok(bpt_name_parse(name, other->choices, value + 1, &index));
+    }
+    for (int kind = 0; kind < BPT_N_KINDS; ++kind)
+        for (const char *const *own = bpt_kinds[kind]->keys; *own; ++own) assert_non_null(bpt_config_key_find(*own));
+}
+
 static void names_are_found_and_wrong_ones_listed(void **state) {
     (void)state;
     int index = -1;
@@ -474,6 +498,7 @@ int main(void) {
         cmocka_unit_test(wrong_models_are_refused_with_a_remedy),
         cmocka_unit_test(wrong_configurations_in_files_name_place_and_key),
         cmocka_unit_test(unknown_keys_are_ignored_and_defaults_taken),
+        cmocka_unit_test(every_key_has_a_place_and_conditions_that_exist),
         cmocka_unit_test(names_are_found_and_wrong_ones_listed),
         cmocka_unit_test(golden_models_have_readable_configurations),
         cmocka_unit_test(state_reads_back_exactly),

@@ -122,12 +122,12 @@ static void chunks_of_rows_and_groups_of_heads_take_less_memory(void **state) {
 
 static void long_texts_go_by_chunks_and_groups(void **state) {
     (void)state;
-    assert_int_equal(bpt_encoder_head_groups(1 << 19, 8), 1);
-    assert_int_equal(bpt_encoder_head_groups((1 << 19) + 8, 8), 2);
-    assert_int_equal(bpt_encoder_head_groups(1 << 21, 8), 4);
-    assert_int_equal(bpt_encoder_head_groups(1 << 21, 5), 5);
-    assert_int_equal(bpt_encoder_head_groups(1 << 27, 20), 10);
-    assert_int_equal(bpt_encoder_head_groups(1 << 27, 1), 1);
+    assert_int_equal(bpt_pieces_head_groups(1 << 19, 8), 1);
+    assert_int_equal(bpt_pieces_head_groups((1 << 19) + 8, 8), 2);
+    assert_int_equal(bpt_pieces_head_groups(1 << 21, 8), 4);
+    assert_int_equal(bpt_pieces_head_groups(1 << 21, 5), 5);
+    assert_int_equal(bpt_pieces_head_groups(1 << 27, 20), 10);
+    assert_int_equal(bpt_pieces_head_groups(1 << 27, 1), 1);
 }
 
 static void check_causal(bpt_runner_t *r, const bpt_model_config_t *c, bool bitwise, const char *what) {

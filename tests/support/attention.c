@@ -64,7 +64,7 @@ static int64_t row_of(row_kind_t kind, const bpt_attention_attrs_t *t, const uin
 void test_attention_forward(const test_case_t *gradient, test_case_t *forward) {
     *forward = *gradient;
     forward->call.op = BPT_OP_ATTENTION;
-    for (int i = 7; i < BPT_MAX_INPUTS; ++i) forward->call.in[i].present = false;
+    for (int i = 7; i <= 9; ++i) forward->call.in[i].present = false;
     memset(forward->call.out, 0, sizeof forward->call.out);
     forward->call.out[0] = gradient->call.in[7];
     forward->call.out[1] = gradient->call.in[9];
@@ -260,4 +260,85 @@ void test_attention_ignores_the_bucket(bpt_device_t *device, const test_case_t *
         }
         test_data_destroy(&data);
     }
+}
+
+// ---- Tables ----------------------------------------------------------------------------------------------------------
+
+static int compare_edges(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+// The edges of a table as query << 32 | key, sorted; of `back` likewise.
+static uint64_t *edges_of(const uint32_t *ranges, int64_t rows, int64_t slots, int words, bool rows_are_queries, size_t *n) {
+    *n = 0;
+    for (int64_t i = 0; i < rows * slots; ++i)
+        if (ranges[i * words] < ranges[i * words + 1]) *n += ranges[i * words + 1] - ranges[i * words];
+    uint64_t *edges = malloc((*n + 1) * sizeof *edges), *edge = edges;
+    assert_non_null(edges);
+    for (int64_t i = 0; i < rows * slots; ++i)
+        for (uint64_t other = ranges[i * words]; other < ranges[i * words + 1]; ++other) {
+            const uint64_t row = (uint64_t)(i / slots);
+            *edge++ = rows_are_queries ? row << 32 | other : other << 32 | row;
+        }
+    qsort(edges, *n, sizeof *edges, compare_edges);
+    return edges;
+}
+
+bool test_lists_match(const bpt_lists_t *l) {
+    size_t n, n_back;
+    uint64_t *edges = edges_of(l->table, l->queries, l->slots, 4, true, &n),
+             *back = edges_of(l->back, l->keys, l->back_slots, 2, false, &n_back);
+    const bool match = n == n_back && memcmp(edges, back, n * sizeof *edges) == 0;
+    free(edges), free(back);
+    return match;
+}
+
+void test_lists_are_transposed(const bpt_lists_t *l) {
+    if (!test_lists_match(l))
+        fail_msg("back is not the transpose of the table of %lld queries and %lld keys", (long long)l->queries, (long long)l->keys);
+}
+
+// Which of the other rows a row of a table has an edge with.
+static bool *mark_edges(const uint32_t *ranges, int64_t slots, int words, int64_t row, int64_t others) {
+    bool *edge = calloc((size_t)others + 1, sizeof *edge);
+    assert_non_null(edge);
+    for (const uint32_t *range = ranges + row * slots * words; slots > 0; --slots, range += words)
+        for (uint32_t other = range[0]; other < range[1]; ++other) edge[other] = true;
+    return edge;
+}
+
+// Disturbs all rows of an operand but `own` and those with an edge (NULL: none).
+static void disturb_others(const test_case_t *c, test_data_t *data, int slot, int64_t own, const bool *edge) {
+    const bpt_operand_t *operand = &c->call.in[slot];
+    const int64_t rows = operand->present ? operand->shape.dim[0] : 0;
+    for (int64_t row = 0; row < rows; ++row)
+        if (row != own && !(edge && edge[row])) disturb(operand, data->in[slot], row, 0, bpt_shape_columns(&operand->shape));
+}
+
+// `output` has a row for each row of the table, input `slot`, whose ranges have so many words.
+static void check_table_row(bpt_device_t *device, const test_case_t *c, const test_data_t *result, int slot, int words, int64_t row) {
+    const bool is_query = slot == 6, grad = c->call.op == BPT_OP_ATTENTION_GRAD;
+    bool *edge = mark_edges(result->in[slot], c->call.in[slot].shape.dim[1], words, row, c->call.in[is_query ? 1 : 0].shape.dim[0]);
+    test_data_t data;
+    test_data_create(c, &data);
+    disturb_others(c, &data, 0, is_query ? row : -1, is_query ? NULL : edge);
+    disturb_others(c, &data, 1, is_query ? -1 : row, is_query ? edge : NULL);
+    for (int i = 7; i <= 8 && grad; ++i) disturb_others(c, &data, i, is_query ? row : -1, is_query ? NULL : edge);
+    execute(device, c, &data);
+    for (int o = 0; o < 2; ++o)
+        if (c->call.out[o].present && (!grad || o == (is_query ? 0 : 1)))
+            same_row(is_query ? "what a query does not read" : "what does not read a key", &c->call.out[o], data.out[o], result->out[o],
+                     row);
+    test_data_destroy(&data);
+    free(edge);
+}
+
+void test_attention_table_rows_are_independent(bpt_device_t *device, const test_case_t *c, const test_data_t *result) {
+    const int64_t queries = c->call.in[0].shape.dim[0], keys = c->call.in[1].shape.dim[0];
+    if (queries > 5000 || keys > 5000) return;
+    for (uint64_t try = 0; try < 2 && queries > 0; ++try)
+        check_table_row(device, c, result, 6, 4, (int64_t)(bpt_mix64((uint64_t)queries * 10 + try) % (uint64_t)queries));
+    for (uint64_t try = 0; try < 2 && keys > 0 && c->call.op == BPT_OP_ATTENTION_GRAD; ++try)
+        check_table_row(device, c, result, 10, 2, (int64_t)(bpt_mix64((uint64_t)keys * 10 + try) % (uint64_t)keys));
 }

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/device.h"
 
 void test_take_library(bpt_device_t *device) {
     bpt_gpu_device_t *g = (bpt_gpu_device_t *)device;

@@ -80,11 +80,11 @@ static cli_group_t group_of(const cli_option_t *option, unsigned command) {
 static void print_group(unsigned command, cli_group_t group, int width) {
     bool any = false;
     for (int i = 0; i < cli_option_count; ++i) {
-        const cli_option_t *option = &cli_option_table[i];
-        if (!(option->commands & command) || option->no_flag || group_of(option, command) != group) continue;
+        const cli_option_t option = cli_option_for(&cli_option_table[i], command);
+        if (!cli_option_taken(&cli_option_table[i], command) || option.no_flag || group_of(&option, command) != group) continue;
         if (!any) printf("\n%s:\n", cli_group_titles[group]);
         any = true;
-        print_option(option, width);
+        print_option(&option, width);
     }
 }
 

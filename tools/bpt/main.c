@@ -113,7 +113,7 @@ static void occupy_standard_streams(void) {
 static bpt_status_t make_folders(const cli_options_t *o) {
     for (int i = 0; i < cli_option_count; ++i) {
         const cli_option_t *option = &cli_option_table[i];
-        if (!option->writes || !(option->commands & o->command)) continue;
+        if (!option->writes || !cli_option_taken(option, o->command)) continue;
         BPT_TRY(bpt_parents_create(*(char *const *)((const char *)o + option->offset)));
     }
     return BPT_OK;

@@ -50,8 +50,9 @@ static void put_option(const cli_option_t *option) {
 
 static void put_options(unsigned command, bool global) {
     for (int i = 0; i < cli_option_count; ++i) {
-        const cli_option_t *option = &cli_option_table[i];
-        if ((option->commands & command) && !option->no_flag && (option->group == CLI_GROUP_GLOBAL) == global) put_option(option);
+        const cli_option_t option = cli_option_for(&cli_option_table[i], command);
+        if (cli_option_taken(&cli_option_table[i], command) && !option.no_flag && (option.group == CLI_GROUP_GLOBAL) == global)
+            put_option(&option);
     }
 }
 
@@ -139,7 +140,7 @@ void cli_print_man_page(void) {
 static void put_names(unsigned command) {
     for (int i = 0; i < cli_option_count; ++i) {
         const cli_option_t *option = &cli_option_table[i];
-        if (!(option->commands & command) || option->no_flag) continue;
+        if (!cli_option_taken(option, command) || option->no_flag) continue;
         printf(" --%s", option->name);
         if (option->type == CLI_BOOL && option->key) printf(" --no-%s", option->name);
     }

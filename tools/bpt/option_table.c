@@ -1,4 +1,6 @@
-// The option table: every option of every command, in the order in which --help shows them.
+// The option table: every option of every command, in the order in which --help shows them. Options that are keys of a model's
+// configuration come from models/config_keys.def.
+#include "models/config_keys.h"
 #include "models/config_names.h"
 #include "tools/bpt/options.h"
 
@@ -12,12 +14,36 @@
 #define LIST(...) \
     (const char *const[]) { __VA_ARGS__, NULL }
 
+// A key of a model's configuration (models/config_keys.def) as an option of `train`; NONE where the keys of another group are taken.
+#define BPT_KEY(group, place, presence, ...) KEYS_##group(group, place, __VA_ARGS__)
+#define KEY(group_, place, key_, name_, type_, field, ...) \
+    {.name = name_,                                        \
+     .type = CLI_##type_,                                  \
+     AT(model.field),                                      \
+     .metavar = METAVAR_##type_,                           \
+     .group = GROUP_##group_,                              \
+     .commands = CLI_TRAIN,                                \
+     .key = true,                                          \
+     .model_key = &bpt_config_keys[place],                 \
+     __VA_ARGS__},
+#define NONE(...)
+#define KEYS_TASK NONE
+#define KEYS_SHAPE NONE
+#define KEYS_OUTPUT NONE
+#define KEYS_DROPOUT NONE
+#define GROUP_TASK CLI_GROUP_TASK
+#define GROUP_SHAPE CLI_GROUP_MODEL
+#define GROUP_OUTPUT CLI_GROUP_MODEL
+#define GROUP_DROPOUT CLI_GROUP_REGULAR
+#define METAVAR_BOOL NULL
+#define METAVAR_CHOICE NULL
+#define METAVAR_INT "N"
+#define METAVAR_REAL "X"
+
 // Where models are used: their shape comes from the run.
 #define USE (CLI_EVAL | CLI_GENERATE | CLI_CLASSIFY)
 #define MAX_COUNT 9007199254740992.0  // 2^53: exact as a double and in JSON
 #define MAX_INT32 2147483647.0
-
-const char *const cli_unit_names[] = {"byte", "char", "word", "ids", NULL};
 
 const char *const cli_group_titles[CLI_GROUP_COUNT] = {
     [CLI_GROUP_TASK] = "Task",
@@ -31,12 +57,17 @@ const char *const cli_group_titles[CLI_GROUP_COUNT] = {
     [CLI_GROUP_GLOBAL] = "Global options (before or after the command)",
 };
 
+static bool reads_windows(const bpt_task_spec_t *task) { return task->reads == BPT_READS_WINDOWS; }
+static bool reads_examples(const bpt_task_spec_t *task) { return task->reads == BPT_READS_EXAMPLES; }
+static bool has_deep_supervision(const bpt_task_spec_t *task) { return task->deep_supervision; }
+
 const cli_option_t cli_option_table[] = {
-    // ---- train: task and run
-    {CHOICE("task", model.task, bpt_task_names), .fallback = "lm", .group = CLI_GROUP_TASK, .commands = CLI_TRAIN, .key = true,
-     .help = "what to learn: a language model or a text classifier"},
-    {CHOICE("model", model.model, bpt_model_names), .fallback = "bpt", .group = CLI_GROUP_TASK, .commands = CLI_TRAIN | CLI_BENCH,
-     .key = true, .help = "BP-Transformer, SegTree-Transformer or a plain Transformer"},
+// ---- train: task and run
+#undef KEYS_TASK
+#define KEYS_TASK KEY
+#include "models/config_keys.def"
+#undef KEYS_TASK
+#define KEYS_TASK NONE
     {TEXT("data", data.path, "PATH"), .fallback = "", .group = CLI_GROUP_TASK, .commands = CLI_TRAIN, .key = true, .resumable = true,
      .help = "directory with train, valid and test files, or one file that is split 90/5/5"},
     {TEXT("preset", run.preset, "NAME"), .fallback = "", .group = CLI_GROUP_TASK, .commands = CLI_TRAIN, .key = true,
@@ -59,96 +90,71 @@ const cli_option_t cli_option_table[] = {
      .help = "print parameters, memory plan and number of steps, and exit"},
 
     // ---- data
-    {CHOICE("unit", data.unit, cli_unit_names), .fallback = "byte", .shown = "byte for lm, word for classify", .group = CLI_GROUP_DATA,
+    {CHOICE("unit", data.unit, bpt_unit_names), .fallback = "byte", .shown = "byte for lm, word for classify", .group = CLI_GROUP_DATA,
      .commands = CLI_TRAIN, .key = true, .help = "what a token is: byte, code point, blank-separated word, or number"},
-    {BOOL("lower", data.lower), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
-     .help = "fold upper case to lower case"},
-    {BOOL("subtrees", data.subtrees), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
-     .help = "classify, labelled brackets: every phrase of a training tree is an example"},
+    {BOOL("lower", data.lower), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true, .when = "unit=word",
+     .firm = true, .help = "fold upper case to lower case"},
+    {BOOL("subtrees", data.subtrees), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true, .task = reads_examples,
+     .firm = true, .help = "classify, labelled brackets: every phrase of a training tree is an example"},
     {TEXT("vectors", data.vectors, "FILE"), .fallback = "", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
-     .help = "word vectors (GloVe or word2vec text) for the embedding; words without one get zeros"},
+     .when = "unit=word", .firm = true, .help = "word vectors (GloVe or word2vec text) for the embedding; words without one get zeros"},
     {CHOICE("vocab-scope", data.vocab_scope, LIST("train", "all")), .fallback = "train", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
      .key = true, .help = "which files the vocabulary comes from"},
     {INT("context", data.context, 1, 67108864), .fallback = "512", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
-     .help = "lm: leaves of a training window (n inputs, n targets)"},
+     .task = reads_windows, .help = "lm: leaves of a training window (n inputs, n targets)"},
     {INT("stride", data.stride, 0, 67108864), .fallback = "0", .shown = "the context", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
-     .key = true, .help = "lm: how far the training window moves"},
+     .key = true, .task = reads_windows, .help = "lm: how far the training window moves"},
     {INT("max-length", data.max_length, 0, 67108864), .fallback = "0", .shown = "0, no limit", .group = CLI_GROUP_DATA,
-     .commands = CLI_TRAIN, .key = true, .help = "classify: refuse texts of more than N tokens"},
+     .commands = CLI_TRAIN, .key = true, .task = reads_examples, .firm = true, .help = "classify: refuse texts of more than N tokens"},
     {INT("batch-tokens", data.batch_tokens, 1, MAX_COUNT), .fallback = "8192", .shown = "8192; lm, little text: 200 steps an epoch",
      .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true, .help = "real leaves of one micro-batch"},
     {INT("batch-examples", data.batch_examples, 0, MAX_COUNT), .fallback = "0", .shown = "200 steps an epoch, at least 16, as many as fit",
-     .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true, .help = "classify: largest number of examples of one optimiser step"},
+     .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true, .task = reads_examples, .firm = true,
+     .help = "classify: largest number of examples of one optimiser step"},
 
-    // ---- model
-    {INT("layers", model.layers, 1, 1000), .fallback = "4", .shown = "4; few examples: 1", .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN,
-     .key = true, .help = "number of layers"},
-    {INT("d-model", model.d_model, 1, 65536), .fallback = "256", .shown = "256; few examples: 128", .group = CLI_GROUP_MODEL,
-     .commands = CLI_TRAIN, .key = true, .help = "width of the model"},
-    {INT("d-embed", model.d_embed, 0, 65536), .fallback = "0", .shown = "width of the vectors, else d-model", .group = CLI_GROUP_MODEL,
-     .commands = CLI_TRAIN, .key = true, .help = "width of the token embedding"},
-    {INT("d-ff", model.d_ff, 0, 1048576), .fallback = "0", .shown = "4 x d-model", .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN,
-     .key = true, .help = "width of the feed-forward layer"},
-    {INT("heads", model.heads, 1, 256), .fallback = "4", .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN, .key = true,
-     .help = "attention heads"},
-    {INT("k", model.k, 1, 65536), .fallback = "4", .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN, .key = true,
-     .help = "bpt: context nodes per level and side"},
-    {BOOL("causal", model.causal), .fallback = "no", .shown = "yes for lm, no for classify", .group = CLI_GROUP_MODEL,
-     .commands = CLI_TRAIN, .key = true, .help = "read to the left only"},
-    {CHOICE("rule", model.reference_rule, bpt_rule_names), .fallback = "paper", .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN,
-     .key = true, .help = "bpt: contextual edges of the paper's text or of the released code"},
-    {BOOL("span-self", model.span_self), .fallback = "no", .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN | CLI_GRAPH, .key = true,
-     .help = "segtree: spans also read themselves, as in the released code"},
-    {INT("rel-levels", model.rel_levels, 0, 67108864), .fallback = "0", .shown = "by the longest training input", .group = CLI_GROUP_MODEL,
-     .commands = CLI_TRAIN, .key = true, .help = "levels with relative positions of their own (transformer: largest distance)"},
-    {CHOICE("attention", model.attention, bpt_attention_names), .fallback = "dense", .group = CLI_GROUP_MODEL,
-     .commands = CLI_TRAIN | CLI_GRAPH, .key = true, .help = "transformer: every token, or those within --window"},
-    {INT("window", model.window, 1, 67108864), .fallback = "128", .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN | CLI_GRAPH, .key = true,
-     .help = "transformer: largest distance of window attention"},
-    {CHOICE("positions", model.positions, bpt_positions_names), .fallback = "relative", .shown = "relative; transformer: absolute",
-     .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN, .key = true, .help = "how positions enter the model"},
-    {INT("max-positions", model.max_positions, 0, 67108864), .fallback = "0", .shown = "by the contexts", .group = CLI_GROUP_MODEL,
-     .commands = CLI_TRAIN, .key = true, .help = "rows of the absolute position table: the longest input ever"},
-    {BOOL("tied", model.tied), .fallback = "no", .shown = "yes for lm where d-embed is d-model", .group = CLI_GROUP_MODEL,
-     .commands = CLI_TRAIN, .key = true, .help = "the output layer shares the embedding's matrix"},
-    {INT("vocab", model.vocab, 0, 4294967295.0), .fallback = "0", .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN, .key = true,
-     .no_flag = true, .help = "number of tokens, found from the data"},
+// ---- model
+#undef KEYS_SHAPE
+#define KEYS_SHAPE KEY
+#include "models/config_keys.def"
+#undef KEYS_SHAPE
+#define KEYS_SHAPE NONE
     {TEXT("products", run.products, "RULE"), .fallback = "", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN, .key = true, .no_flag = true,
      .resumable = true, .help = "rule for products of matrices of the GPU that ran last"},
-    {INT("classes", model.classes, 0, 4294967295.0), .fallback = "0", .group = CLI_GROUP_MODEL, .commands = CLI_TRAIN, .key = true,
-     .no_flag = true, .help = "number of labels, found from the data"},
+#undef KEYS_OUTPUT
+#define KEYS_OUTPUT KEY
+#include "models/config_keys.def"
+#undef KEYS_OUTPUT
+#define KEYS_OUTPUT NONE
 
-    // ---- regularisation
-    {REAL("dropout-input", model.dropout_input, 0, 1), .open_max = true, .fallback = "0.1", .shown = "0.1; few examples: 0.6",
-     .group = CLI_GROUP_REGULAR, .commands = CLI_TRAIN, .key = true, .help = "dropout of the embeddings"},
-    {REAL("dropout-hidden", model.dropout_hidden, 0, 1), .open_max = true, .fallback = "0.1", .group = CLI_GROUP_REGULAR,
-     .commands = CLI_TRAIN, .key = true, .help = "dropout inside and after the layers' two halves"},
-    {REAL("dropout-attention", model.dropout_attention, 0, 1), .open_max = true, .fallback = "0.1", .group = CLI_GROUP_REGULAR,
-     .commands = CLI_TRAIN, .key = true, .help = "dropout of the attention weights"},
-    {REAL("dropout-head", model.dropout_head, 0, 1), .open_max = true, .fallback = "0.1", .shown = "0.1; few examples: 0.5",
-     .group = CLI_GROUP_REGULAR, .commands = CLI_TRAIN, .key = true, .help = "dropout in front of the output layer"},
+// ---- regularisation
+#undef KEYS_DROPOUT
+#define KEYS_DROPOUT KEY
+#include "models/config_keys.def"
+#undef KEYS_DROPOUT
+#define KEYS_DROPOUT NONE
     {REAL("weight-decay", train.weight_decay, 0, 1e3), .fallback = "0", .group = CLI_GROUP_REGULAR, .commands = CLI_TRAIN, .key = true,
      .help = "L2 on weights, not on biases and LayerNorm (adamw: decoupled)"},
     {BOOL("freeze-embed", train.freeze_embed), .fallback = "no", .shown = "yes with --vectors", .group = CLI_GROUP_REGULAR,
      .commands = CLI_TRAIN, .key = true, .help = "do not train the embedding"},
     {BOOL("freeze-rel", train.freeze_rel), .fallback = "no", .group = CLI_GROUP_REGULAR, .commands = CLI_TRAIN, .key = true,
-     .help = "do not train relative positions (as the released classifiers do by accident)"},
+     .when = "positions=relative", .help = "do not train relative positions (as the released classifiers do by accident)"},
     {BOOL("deep-supervision", train.deep_supervision), .fallback = "no", .group = CLI_GROUP_REGULAR, .commands = CLI_TRAIN, .key = true,
-     .help = "lm: average the losses of the upper layers, fewer every epoch"},
+     .task = has_deep_supervision, .firm = true, .help = "lm: average the losses of the upper layers, fewer every epoch"},
 
     // ---- optimiser
     {CHOICE("optimizer", train.optimizer, bpt_optimizer_names), .fallback = "adam", .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN,
      .key = true, .help = "optimisation method"},
     {REAL("lr", train.lr, 0, 1e6), .fallback = "0.001", .shown = "0.001; few examples: 0.005", .group = CLI_GROUP_OPTIMISER,
-     .commands = CLI_TRAIN, .key = true, .help = "peak learning rate"},
+     .commands = CLI_TRAIN, .key = true, .when = "schedule!=noam", .instead = "lr-factor", .help = "peak learning rate"},
     {CHOICE("schedule", train.schedule, bpt_schedule_names), .fallback = "cosine", .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN,
      .key = true, .help = "how the learning rate changes"},
     {INT("warmup", train.warmup, 0, MAX_COUNT), .fallback = "100", .shown = "100, at most a tenth of the steps",
      .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN, .key = true, .help = "steps of linear warm-up"},
     {REAL("lr-decay", train.lr_decay, 0, 1), .open_min = true, .fallback = "0.5", .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN,
-     .key = true, .help = "exponential: factor per epoch; plateau: factor at an evaluation without progress"},
+     .key = true, .when = "schedule=exponential|plateau",
+     .help = "exponential: factor per epoch; plateau: factor at an evaluation without progress"},
     {REAL("lr-factor", train.lr_factor, 0, 1e6), .open_min = true, .fallback = "1", .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN,
-     .key = true, .help = "noam: lr = factor / sqrt(d) * min(step^-1/2, step * warmup^-3/2)"},
+     .key = true, .when = "schedule=noam", .instead = "lr", .help = "noam: lr = factor / sqrt(d) * min(step^-1/2, step * warmup^-3/2)"},
     {REAL("beta1", train.beta1, 0, 1), .open_max = true, .fallback = "0.9", .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN,
      .key = true, .help = "decay of Adam's first moment"},
     {REAL("beta2", train.beta2, 0, 1), .open_max = true, .fallback = "0.98", .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN,
@@ -179,23 +185,14 @@ const cli_option_t cli_option_table[] = {
     {INT("keep", train.keep, 0, 1000000), .fallback = "2", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN, .key = true, .resumable = true,
      .help = "older checkpoints to keep besides `latest` and `best`"},
     {CHOICE("protocol", data.protocol, LIST("chunks", "half", "released")), .fallback = "chunks", .group = CLI_GROUP_LENGTH,
-     .commands = CLI_TRAIN, .key = true, .help = "lm evaluation: disjoint chunks, second halves of overlapping windows, or as released"},
+     .commands = CLI_TRAIN, .key = true, .task = reads_windows,
+     .help = "lm evaluation: disjoint chunks, second halves of overlapping windows, or as released"},
     {INT("eval-context", data.eval_context, 0, 67108864), .fallback = "0", .shown = "the training context", .group = CLI_GROUP_LENGTH,
-     .commands = CLI_TRAIN, .key = true, .help = "lm: leaves of an evaluation window"},
+     .commands = CLI_TRAIN, .key = true, .task = reads_windows, .help = "lm: leaves of an evaluation window"},
 
     // ---- eval, generate, classify
-    {TEXT("data", data.path, "PATH"), .fallback = "", .shown = "the data of the run", .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
-     .help = "a file, or a directory with train, valid and test files"},
     {CHOICE("split", data.part, LIST("train", "valid", "test")), .fallback = "test", .shown = "test; a file named by --data is used whole",
      .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL, .help = "which part of the data"},
-    {CHOICE("unit", data.unit, cli_unit_names), .fallback = "byte", .shown = "as trained", .group = CLI_GROUP_COMMAND, .commands = USE,
-     .help = "what a token is; ids: every line is a sequence of token numbers"},
-    {CHOICE("protocol", data.protocol, LIST("chunks", "half", "released")), .fallback = "chunks", .shown = "as trained",
-     .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL, .help = "lm: disjoint chunks, second halves of overlapping windows, or as released"},
-    {INT("eval-context", data.eval_context, 0, 67108864), .fallback = "0", .shown = "as trained", .group = CLI_GROUP_COMMAND,
-     .commands = CLI_EVAL, .help = "lm: leaves of a window"},
-    {INT("batch-tokens", data.batch_tokens, 1, MAX_COUNT), .fallback = "8192", .group = CLI_GROUP_COMMAND,
-     .commands = CLI_EVAL | CLI_CLASSIFY, .help = "leaves of one batch"},
     {TEXT("checkpoint", use.checkpoint, "N|latest|best"), .fallback = "", .shown = "best, else latest", .group = CLI_GROUP_COMMAND,
      .commands = USE | CLI_EXPORT, .help = "which checkpoint of the run"},
     {TEXT("nll-out", use.nll, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
@@ -214,8 +211,6 @@ const cli_option_t cli_option_table[] = {
      .help = "interactive: tokens of the text that the model sees; when they are full, the older half is forgotten"},
     {INT("batch", use.batch, 1, 65536), .fallback = "16", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
      .help = "prompts of the file that are decoded side by side; more are faster and take more memory"},
-    {INT("batch", use.batch, 1, 65536), .fallback = "1", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
-     .help = "decode: texts side by side"},
     {INT("max-tokens", use.max_tokens, 1, MAX_INT32), .fallback = "256", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
      .help = "how many tokens to generate"},
     {TEXTS("stop", use.stop, "TEXT"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
@@ -239,16 +234,7 @@ const cli_option_t cli_option_table[] = {
      .help = "with --json: the line itself too, as text"},
 
     // ---- graph
-    {CHOICE("model", model.model, bpt_model_names), .fallback = "bpt", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
-     .help = "whose attention graph"},
     {INT("n", tool.n, 1, 67108864), .fallback = "16", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH, .help = "leaves"},
-    {INT("k", model.k, 1, 65536), .fallback = "4", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
-     .help = "bpt: context nodes per level and side"},
-    {BOOL("causal", model.causal), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH, .help = "left side only"},
-    {CHOICE("rule", model.reference_rule, bpt_rule_names), .fallback = "paper", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
-     .help = "bpt: contextual edges of the paper's text or of the released code"},
-    {INT("rel-levels", model.rel_levels, 0, 65536), .fallback = "0", .shown = "by --n", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
-     .help = "levels with rows of their own in the table of relative positions"},
     {CHOICE("format", tool.format, LIST("csv", "text", "svg")), .fallback = "csv", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
      .help = "edge list, readable ranges, or a picture of the adjacency matrix"},
 
@@ -260,20 +246,10 @@ const cli_option_t cli_option_table[] = {
      .help = "leaves of a batch; at least one sequence"},
     {INT("repeat", tool.repeat, 1, 1000), .fallback = "5", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
      .help = "timed runs after one that warms up; medians are printed"},
-    {INT("layers", model.layers, 1, 1000), .fallback = "6", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
-     .help = "layers of the model"},
-    {INT("d-model", model.d_model, 1, 65536), .fallback = "512", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH, .help = "width"},
-    {INT("d-ff", model.d_ff, 1, 1048576), .fallback = "2048", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
-     .help = "width of the feed-forward layer"},
-    {INT("heads", model.heads, 1, 256), .fallback = "8", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH, .help = "heads of attention"},
-    {BOOL("recompute", train.recompute), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
-     .help = "forget activations inside layers and compute them again in the backward pass"},
 
     // ---- tune
     {INT("seconds", tool.seconds, 1, 86400), .fallback = "60", .group = CLI_GROUP_COMMAND, .commands = CLI_TUNE,
      .help = "longest time to measure"},
-    {BOOL("dry-run", run.dry_run), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_TUNE,
-     .help = "measure and print, record nothing"},
     {BOOL("reset", tool.reset), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_TUNE,
      .help = "forget what was recorded for the device: the shipped rule applies"},
 
@@ -328,3 +304,29 @@ const cli_option_t cli_option_table[] = {
 
 const int cli_option_count = BPT_COUNT(cli_option_table);
 _Static_assert(BPT_COUNT(cli_option_table) <= CLI_MAX_OPTIONS, "raise CLI_MAX_OPTIONS");
+
+// Further commands that take an option of the table, and what is different there.
+const cli_variant_t cli_option_variants[] = {
+    {"data", CLI_EVAL, .shown = "the data of the run", .help = "a file, or a directory with train, valid and test files"},
+    {"unit", USE, .shown = "as trained", .help = "what a token is; ids: every line is a sequence of token numbers"},
+    {"batch-tokens", CLI_EVAL | CLI_CLASSIFY, .fallback = "8192", .help = "tokens of one batch"},
+    {"protocol", CLI_EVAL, .shown = "as trained"},
+    {"eval-context", CLI_EVAL, .shown = "as trained"},
+    {"model", CLI_BENCH},
+    {"model", CLI_GRAPH, .help = "whose attention graph"},
+    {"k", CLI_GRAPH},
+    {"causal", CLI_GRAPH, .fallback = "no"},
+    {"rule", CLI_GRAPH},
+    {"span-self", CLI_GRAPH},
+    {"rel-levels", CLI_GRAPH, .shown = "by --n", .help = "levels with rows of their own in the table of relative positions"},
+    {"attention", CLI_GRAPH},
+    {"window", CLI_GRAPH},
+    {"layers", CLI_BENCH, .fallback = "6"},
+    {"d-model", CLI_BENCH, .fallback = "512"},
+    {"d-ff", CLI_BENCH, .fallback = "2048"},
+    {"heads", CLI_BENCH, .fallback = "8"},
+    {"recompute", CLI_BENCH},
+    {"batch", CLI_BENCH, .fallback = "1", .help = "decode: texts side by side"},
+    {"dry-run", CLI_TUNE, .help = "measure and print, record nothing"},
+    {NULL, 0},
+};

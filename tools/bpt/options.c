@@ -14,9 +14,35 @@ static void *field(cli_options_t *o, const cli_option_t *option) { return (char 
 static const void *const_field(const cli_options_t *o, const cli_option_t *option) { return (const char *)o + option->offset; }
 static int index_of(const cli_option_t *option) { return (int)(option - cli_option_table); }
 
+static const cli_option_t *first_of(const char *name) {
+    for (int i = 0; i < cli_option_count; ++i)
+        if (!strcmp(cli_option_table[i].name, name)) return &cli_option_table[i];
+    return NULL;
+}
+
+static const cli_variant_t *variant_of(const cli_option_t *option, unsigned command) {
+    for (const cli_variant_t *v = cli_option_variants; v->name; ++v)
+        if ((v->commands & command) && !strcmp(v->name, option->name) && first_of(v->name) == option) return v;
+    return NULL;
+}
+
+bool cli_option_taken(const cli_option_t *option, unsigned command) {
+    return (option->commands & command) || variant_of(option, command) != NULL;
+}
+
+cli_option_t cli_option_for(const cli_option_t *option, unsigned command) {
+    const cli_variant_t *v = option->commands & command ? NULL : variant_of(option, command);
+    cli_option_t result = *option;
+    if (!v) return result;
+    if (v->fallback || v->shown) result.shown = v->shown;
+    if (v->fallback) result.fallback = v->fallback;
+    if (v->help) result.help = v->help;
+    return result;
+}
+
 const cli_option_t *cli_option_find(unsigned command, const char *name) {
     for (int i = 0; i < cli_option_count; ++i)
-        if ((cli_option_table[i].commands & command) && !strcmp(cli_option_table[i].name, name)) return &cli_option_table[i];
+        if (!strcmp(cli_option_table[i].name, name) && cli_option_taken(&cli_option_table[i], command)) return &cli_option_table[i];
     return NULL;
 }
 
@@ -40,13 +66,14 @@ static bool number_begins(const char *text) {  // strtod also takes blanks, "inf
 }
 
 // A range as a person would say it; `high`: a number was too large, so that even a distant end of the range is worth a word.
+static double least(const cli_option_t *option) { return option->open ? 0 : option->min; }
 static const char *range_text(const cli_option_t *option, bool high, char *buffer, size_t bytes) {
     const double open_top = high ? INFINITY : option->type == CLI_INT ? 9007199254740992.0 : 1e6;
     const char *above = option->open_min ? "greater than " : "at least ", *below = option->open_max ? "less than " : "at most ";
     if (option->max >= open_top)
-        snprintf(buffer, bytes, "%s%.16g", above, option->min);
+        snprintf(buffer, bytes, "%s%.16g", above, least(option));
     else
-        snprintf(buffer, bytes, "%s%.16g and %s%.16g", above, option->min, below, option->max);
+        snprintf(buffer, bytes, "%s%.16g and %s%.16g", above, least(option), below, option->max);
     return buffer;
 }
 
@@ -54,6 +81,7 @@ static bpt_status_t check_range(const cli_option_t *option, double value, const 
     const bool low = option->open_min ? value <= option->min : value < option->min;
     const bool high = option->open_max ? value >= option->max : value > option->max;
     char range[96];
+    if (option->open && value == 0) return BPT_OK;
     if (low || high) return bpt_fail(BPT_ERR_USAGE, "%s must be %s, not %s", where, range_text(option, high, range, sizeof range), text);
     return BPT_OK;
 }
@@ -175,7 +203,8 @@ bpt_status_t cli_options_init(cli_options_t *o, unsigned command, const char *co
     *o = (cli_options_t){.command = command, .command_name = command_name};
     for (int i = 0; i < cli_option_count; ++i) {
         const cli_option_t *option = &cli_option_table[i];
-        if (option->commands & command) BPT_TRY(cli_option_set(o, option, option->fallback, CLI_FROM_DEFAULT, option->name));
+        if (cli_option_taken(option, command))
+            BPT_TRY(cli_option_set(o, option, cli_option_for(option, command).fallback, CLI_FROM_DEFAULT, option->name));
     }
     return BPT_OK;
 }
@@ -189,7 +218,7 @@ static void free_texts(cli_texts_t *texts) {
 void cli_options_destroy(cli_options_t *o) {
     for (int i = 0; i < cli_option_count; ++i) {
         const cli_option_t *option = &cli_option_table[i];
-        if (!(option->commands & o->command)) continue;
+        if (!cli_option_taken(option, o->command)) continue;
         if (option->type == CLI_TEXTS) free_texts(field(o, option));
         if (option->type != CLI_TEXT) continue;
         char **text = field(o, option);

@@ -1,5 +1,5 @@
-// The options of the program. One table (option_table.c) drives the command line, `--help`, config files, the resolved
-// config.json, presets and the "did you mean" suggestions: an option exists once and nowhere else.
+// The options of the program. One table (option_table.c, with the keys of models/config_keys.def) drives the command line, `--help`, config
+// files, the resolved config.json, presets, the "did you mean" suggestions and which option fits which model: an option is one entry.
 // Knows the configuration structs of models/config.h and the choices of data/; knows no command.
 #ifndef BPT_TOOLS_OPTIONS_H
 #define BPT_TOOLS_OPTIONS_H
@@ -9,7 +9,7 @@
 #include "bpt/strbuf.h"
 #include "data/lm.h"
 #include "data/split.h"
-#include "models/config.h"
+#include "models/config_keys.h"
 
 // ---- What options fill besides bpt_model_config_t and bpt_train_config_t ------------------------------------------------
 typedef enum { CLI_SCOPE_TRAIN, CLI_SCOPE_ALL } cli_scope_t;
@@ -107,21 +107,38 @@ typedef struct {
     const char *metavar;         // in --help, for CLI_INT, CLI_REAL, CLI_TEXT and CLI_TEXTS
     const char *help;            // one line
     cli_group_t group;
-    unsigned commands;  // cli_command_bit_t
-    bool key;           // belongs into a config file and config.json
-    bool no_flag;       // only a key (found out from the data, kept in config.json)
-    bool resumable;     // a resumed run may change it
-    bool once;          // a resumed run does not inherit it
-    bool empty;         // CLI_TEXT: an empty text may be given; of others it is the value of a shell variable that was never set
-    bool writes;        // CLI_TEXT: a file that the command writes
+    unsigned commands;                  // cli_command_bit_t; beside them those of cli_option_variants
+    const bpt_config_key_t *model_key;  // the key of the model's configuration that it sets, NULL: none
+
+    // When the option has a meaning, beside the conditions of its key; as there.
+    bool (*task)(const bpt_task_spec_t *task);
+    const char *when;     // "schedule=exponential|plateau", "schedule!=noam": the value of another option
+    const char *instead;  // the option to give where `when` does not hold
+    bool firm;            // refused without a meaning, wherever its value comes from; others where a person gives them: as flags
+
+    bool open;       // CLI_INT: 0 is allowed below min, for what follows from other options or from the data
+    bool key;        // belongs into a config file and config.json
+    bool no_flag;    // only a key (found out from the data, kept in config.json)
+    bool resumable;  // a resumed run may change it
+    bool once;       // a resumed run does not inherit it
+    bool empty;      // CLI_TEXT: an empty text may be given; of others it is the value of a shell variable that was never set
+    bool writes;     // CLI_TEXT: a file that the command writes
 } cli_option_t;
 
 extern const cli_option_t cli_option_table[];
 extern const int cli_option_count;
-extern const char *const cli_unit_names[];  // of bpt_unit_t
+
+// An option that further commands take: what is different there, NULL where it is the same.
+typedef struct {
+    const char *name;   // of the first option of the table that is called so
+    unsigned commands;  // cli_command_bit_t
+    const char *fallback, *shown, *help;
+} cli_variant_t;
+extern const cli_variant_t cli_option_variants[];  // ends with a NULL name
+
 extern const char *const cli_group_titles[CLI_GROUP_COUNT];
 
-enum { CLI_MAX_OPTIONS = 160, CLI_MAX_ARGUMENTS = 64 };
+enum { CLI_MAX_OPTIONS = 192, CLI_MAX_ARGUMENTS = 64 };
 
 // Later sources win, whatever the order in which values arrive.
 typedef enum { CLI_FROM_DEFAULT, CLI_FROM_RUN, CLI_FROM_PRESET, CLI_FROM_FILE, CLI_FROM_FLAG } cli_source_t;
@@ -146,6 +163,10 @@ typedef struct {
 bpt_status_t cli_options_init(cli_options_t *o, unsigned command, const char *command_name) BPT_MUST_USE;
 void cli_options_destroy(cli_options_t *o);
 
+// Whether a command takes the option.
+bool cli_option_taken(const cli_option_t *option, unsigned command);
+// The option with the default and the help that it has for a command.
+cli_option_t cli_option_for(const cli_option_t *option, unsigned command);
 // The option `name` ("d-model") as `command` knows it, NULL if there is none.
 const cli_option_t *cli_option_find(unsigned command, const char *name);
 // Where the value of an option comes from; `name` must exist for o's command.
@@ -191,7 +212,7 @@ bpt_status_t cli_options_adopt(cli_options_t *o, const json_t *values, const cha
 bpt_status_t cli_options_layer(cli_options_t *o) BPT_MUST_USE;
 // Fills in what follows from other options (context -> stride, task -> causal ..) and checks the combinations of `train`.
 bpt_status_t cli_options_resolve(cli_options_t *o) BPT_MUST_USE;
-// Refuses flags that are without effect on the model, the positions or the schedule that the other options chose (fitting_options.c).
+// Refuses options that have no meaning for the model, the task, the schedule .. that the other options chose (fitting_options.c).
 bpt_status_t cli_options_check_fit(const cli_options_t *o) BPT_MUST_USE;
 
 // ---- Presets (presets.c) -------------------------------------------------------------------------------------------------

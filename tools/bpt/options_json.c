@@ -22,7 +22,7 @@ static void key_of(const cli_option_t *option, char key[MAX_KEY]) {
 static const cli_option_t *find_key(unsigned command, const char *key) {
     char name[MAX_KEY];
     for (int i = 0; i < cli_option_count; ++i) {
-        if (!cli_option_table[i].key || !(cli_option_table[i].commands & command)) continue;
+        if (!cli_option_table[i].key || !cli_option_taken(&cli_option_table[i], command)) continue;
         key_of(&cli_option_table[i], name);
         if (!strcmp(name, key)) return &cli_option_table[i];
     }
@@ -52,7 +52,7 @@ static bpt_status_t unknown_key(unsigned command, const char *key, const char *p
     cli_suggestion_t nearest = {.word = key};
     char names[CLI_MAX_OPTIONS][MAX_KEY];
     for (int i = 0; i < cli_option_count; ++i) {
-        if (!cli_option_table[i].key || !(cli_option_table[i].commands & command)) continue;
+        if (!cli_option_table[i].key || !cli_option_taken(&cli_option_table[i], command)) continue;
         key_of(&cli_option_table[i], names[i]);
         cli_suggest(&nearest, names[i]);
     }
@@ -176,7 +176,7 @@ bpt_status_t cli_options_to_json(const cli_options_t *o, json_t **out) {
     if (!object) return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the configuration");
     bpt_status_t status = BPT_OK;
     for (int i = 0; i < cli_option_count && status == BPT_OK; ++i)
-        if (cli_option_table[i].key && (cli_option_table[i].commands & o->command))
+        if (cli_option_table[i].key && cli_option_taken(&cli_option_table[i], o->command))
             status = cli_option_to_json(o, &cli_option_table[i], object);
     if (status == BPT_OK)
         *out = object;
@@ -219,7 +219,7 @@ bpt_status_t cli_options_resume(cli_options_t *o, const char *path) {
     if (status == BPT_OK) status = cli_options_from_file(&stored, path, CLI_FROM_RUN, false);
     for (int i = 0; i < cli_option_count && status == BPT_OK; ++i) {
         const cli_option_t *option = &cli_option_table[i];
-        if (option->key && !option->once && (option->commands & o->command)) status = resume_option(o, &stored, option, &given, &kept);
+        if (option->key && !option->once && cli_option_taken(option, o->command)) status = resume_option(o, &stored, option, &given, &kept);
     }
     bpt_strbuf_free(&given);
     bpt_strbuf_free(&kept);

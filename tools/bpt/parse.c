@@ -18,7 +18,7 @@ static bpt_status_t fail_unknown(const cli_options_t *o, const char *flag) {
     char negated[MAX_FLAG];
     for (int i = 0; i < cli_option_count; ++i) {
         const cli_option_t *option = &cli_option_table[i];
-        if (!(option->commands & o->command) || option->no_flag) continue;
+        if (!cli_option_taken(option, o->command) || option->no_flag) continue;
         cli_suggest(&nearest, option->name);
         if (option->type == CLI_BOOL && !strncmp(word, "no-", 3)) {  // compare "no-caussal" with "no-causal"
             cli_suggestion_t positive = {.word = word + 3};

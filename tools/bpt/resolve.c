@@ -79,12 +79,7 @@ static bpt_status_t check_model(const cli_options_t *o) {
 
 // Options without a meaning for the task are refused where a person gives them; a resolved configuration has every key.
 static bpt_status_t check_classify(const cli_options_t *o) {
-    static const char *const of_windows[] = {"context", "stride", "eval-context", "protocol"};
     const cli_data_options_t *d = &o->data;
-    for (size_t i = 0; i < BPT_COUNT(of_windows); ++i)
-        if (cli_option_source(o, of_windows[i]) == CLI_FROM_FLAG)
-            return bpt_fail(BPT_ERR_USAGE, "--%s is for --task lm only: a classifier reads whole texts", of_windows[i]);
-    if (o->train.deep_supervision) return bpt_fail(BPT_ERR_USAGE, "--deep-supervision is for --task lm only");
     if (d->batch_examples && o->train.accumulate > 1)
         return bpt_fail(BPT_ERR_USAGE,
                         "--accumulate has no meaning with --batch-examples %lld, the examples of a whole step; give one of them",
@@ -97,14 +92,7 @@ static bpt_status_t check_classify(const cli_options_t *o) {
 static bpt_status_t check_data(const cli_options_t *o) {
     const cli_data_options_t *d = &o->data;
     const bool lm = o->model.task == BPT_TASK_LM;
-    if (lm && (d->subtrees || d->max_length || d->batch_examples))
-        return bpt_fail(BPT_ERR_USAGE, "--%s is for --task classify only",
-                        d->subtrees     ? "subtrees"
-                        : d->max_length ? "max-length"
-                                        : "batch-examples");
     if (!lm) BPT_TRY(check_classify(o));
-    if (*d->vectors && d->unit != BPT_UNIT_WORD) return bpt_fail(BPT_ERR_USAGE, "--vectors are for words: they need --unit word");
-    if (d->lower && d->unit != BPT_UNIT_WORD) return bpt_fail(BPT_ERR_USAGE, "--lower folds words: it needs --unit word");
     if (!lm) return BPT_OK;
     if (d->stride > d->context)
         return bpt_fail(BPT_ERR_USAGE, "--stride %lld would leave out text between windows of --context %lld", (long long)d->stride,

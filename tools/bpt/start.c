@@ -51,7 +51,7 @@ static bpt_status_t describe_shape(const cli_options_t *o, const cli_trained_t *
     for (size_t i = 0; i < BPT_COUNT(free_keys); ++i) json_object_del(shape, free_keys[i]);
     if (t->config.task != o->model.task) json_object_del(shape, "tied");  // it is about the head, which is another one
     if (o->run.match_vocabulary) json_object_del(shape, "vocab");
-    BPT_TRY(bpt_json_set_text(shape, "unit", cli_unit_names[t->unit]));
+    BPT_TRY(bpt_json_set_text(shape, "unit", bpt_unit_names[t->unit]));
     return bpt_json_set_bool(shape, "lower", t->stored.data.lower);
 }
 

@@ -1,5 +1,5 @@
-# Puts the GPU kernels into the library. backends/gpu/kernels.def lists them; cl/<kernel>.inc and .cl are their texts and
-# shaders/<kernel>.comp wraps them for glslc.
+# Puts the GPU kernels into the library. backends/gpu/kernels.def lists them, with their folder below cl/ and what they need of a device;
+# <kernel>.inc and .cl there are their texts. shaders/kernel.comp.in becomes the shader of each.
 #
 # OpenCL: one C string per kernel, for the driver's compiler at run time (backends/opencl/texts.h).
 # CUDA: one C++ string per kernel, for NVRTC at run time (backends/cuda/texts.h). Without the toolkit's headers the backend is left out;
@@ -12,21 +12,34 @@ option(BPT_VULKAN "Build the Vulkan backend where glslc and the Vulkan headers a
 
 set(kernel_list ${CMAKE_CURRENT_SOURCE_DIR}/backends/gpu/kernels.def)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${kernel_list})
-file(STRINGS ${kernel_list} gpu_kernels REGEX "^#include \"cl/")
-list(TRANSFORM gpu_kernels REPLACE "^#include \"cl/([a-z_0-9]+)\\.inc\".*$" "\\1")
-set(matrix_kernels matmul_matrix) # by units that only the Vulkan driver asks for
-set(item_kernels adam_fours attention_item attention_item_dq attention_item_dkv layernorm_item layernorm_item_grad) # on Mesa's rasterizer alone
+# all_kernels: folder and name of each, as software/pack; needs_<name>: its NEEDS.
+set(all_kernels "")
+file(STRINGS ${kernel_list} lines REGEX "^#define NEEDS |^#include \"cl/")
+foreach(line IN LISTS lines)
+  if(line MATCHES "^#define NEEDS ([A-Z_]+)")
+    set(needs ${CMAKE_MATCH_1})
+  elseif(line MATCHES "\"cl/((software/)?([a-z_0-9]+))\\.inc\"")
+    list(APPEND all_kernels ${CMAKE_MATCH_1})
+    set(needs_${CMAKE_MATCH_3} ${needs})
+  endif()
+endforeach()
 set(kernel_text_dir ${CMAKE_BINARY_DIR}/kernel_texts)
 file(GLOB kernel_texts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cl/*.inc ${CMAKE_CURRENT_SOURCE_DIR}/cl/*.cl
-  ${CMAKE_CURRENT_SOURCE_DIR}/cl/include/*.h)
+  ${CMAKE_CURRENT_SOURCE_DIR}/cl/software/* ${CMAKE_CURRENT_SOURCE_DIR}/cl/include/*.h)
 
-set(gpu_kernel_names ${gpu_kernels})
-list(REMOVE_ITEM gpu_kernel_names ${matrix_kernels} ${item_kernels})
-string(REPLACE ";" "," gpu_kernel_names "${gpu_kernel_names}")
+# Vulkan alone has texels and asks for matrix units in this way; the other APIs get the kernels that need nothing.
+set(embedded_kernels "")
+foreach(path IN LISTS all_kernels)
+  get_filename_component(kernel ${path} NAME)
+  if(needs_${kernel} STREQUAL "NOTHING")
+    list(APPEND embedded_kernels ${path})
+  endif()
+endforeach()
+string(REPLACE ";" "," embedded_kernels "${embedded_kernels}")
 set(bpt_kernel_text_sources "")
 macro(embed_texts api)
   add_custom_command(OUTPUT ${kernel_text_dir}/${api}_texts.c VERBATIM
-    COMMAND ${CMAKE_COMMAND} -D API=${api} -D KERNELS=${gpu_kernel_names} -D SOURCE_DIR=${CMAKE_CURRENT_SOURCE_DIR}
+    COMMAND ${CMAKE_COMMAND} -D API=${api} -D KERNELS=${embedded_kernels} -D SOURCE_DIR=${CMAKE_CURRENT_SOURCE_DIR}
       -D OUTPUT=${kernel_text_dir}/${api}_texts.c -P ${CMAKE_CURRENT_LIST_DIR}/embed_texts.cmake
     DEPENDS ${kernel_list} ${kernel_texts} ${CMAKE_CURRENT_LIST_DIR}/embed_texts.cmake
     COMMENT "Embedding the kernels for ${api}")
@@ -88,15 +101,22 @@ if(matrix_probe EQUAL 0 AND matrix_header)
   set(BPT_VULKAN_MATRIX TRUE)
 else()
   message(STATUS "Vulkan's cooperative matrices are left out: glslc or the Vulkan headers are older than 2024")
-  list(REMOVE_ITEM gpu_kernels ${matrix_kernels})
 endif()
 
 set(shader_declarations "")
 set(shader_entries "")
-foreach(kernel IN LISTS gpu_kernels)
+set(shader_template ${CMAKE_CURRENT_SOURCE_DIR}/shaders/kernel.comp.in)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${shader_template})
+foreach(path IN LISTS all_kernels)
+  get_filename_component(kernel ${path} NAME)
+  if(needs_${kernel} STREQUAL "MATRIX_UNITS" AND NOT BPT_VULKAN_MATRIX)
+    continue()
+  endif()
   set(shader ${shader_dir}/${kernel})
+  configure_file(${shader_template} ${shader}.comp @ONLY)
   set(variants f32 f16)
-  set(text ${CMAKE_CURRENT_SOURCE_DIR}/cl/${kernel})
+  set(kernel_defines "")
+  set(text ${CMAKE_CURRENT_SOURCE_DIR}/cl/${path})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${text}.cl ${text}.inc) # they say which variants there are
   file(STRINGS ${text}.cl reductions REGEX "REDUCE_")
   file(STRINGS ${text}.inc texels REGEX "B\\([0-9]+, [GT], ")
@@ -107,13 +127,14 @@ foreach(kernel IN LISTS gpu_kernels)
   if(texels AND shuffles)
     list(APPEND variants subgroup_texels)
   endif()
-  if(kernel IN_LIST matrix_kernels)
+  if(needs_${kernel} STREQUAL "MATRIX_UNITS")
     set(variants subgroup_f16)
+    set(kernel_defines -DBPT_MATRIX_UNITS)
   elseif(reductions)
     list(APPEND variants subgroup_f32 subgroup_f16)
   endif()
   set(compile ${BPT_GLSLC} --target-env=vulkan1.2 -O -I ${CMAKE_CURRENT_SOURCE_DIR}/shaders/include -I ${CMAKE_CURRENT_SOURCE_DIR}/cl/include
-    -I ${CMAKE_CURRENT_SOURCE_DIR}/cl ${CMAKE_CURRENT_SOURCE_DIR}/shaders/${kernel}.comp)
+    -I ${CMAKE_CURRENT_SOURCE_DIR}/cl -I ${CMAKE_CURRENT_SOURCE_DIR}/cl/software ${kernel_defines} ${shader}.comp)
   set(depfile -MD -MF ${shader}.d -MT ${shader}.c) # of the first variant: all include the same
   set(commands "")
   foreach(variant IN LISTS variants)
@@ -137,7 +158,7 @@ foreach(kernel IN LISTS gpu_kernels)
   add_custom_command(OUTPUT ${shader}.c VERBATIM
     ${commands}
     COMMAND ${CMAKE_COMMAND} -D KERNEL=${kernel} -D SHADER=${shader} -D VARIANTS=${variants} -P ${CMAKE_CURRENT_LIST_DIR}/embed_spirv.cmake
-    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/shaders/${kernel}.comp ${CMAKE_CURRENT_LIST_DIR}/embed_spirv.cmake
+    DEPENDS ${shader}.comp ${CMAKE_CURRENT_LIST_DIR}/embed_spirv.cmake
     DEPFILE ${shader}.d
     COMMENT "Compiling the shader ${kernel}")
   list(APPEND bpt_kernel_text_sources ${shader}.c)

@@ -36,10 +36,10 @@ typedef struct {
     const bpt_attention_attrs_t *t;
     int64_t n, other, nodes;  // of a bucket: leaves, other nodes, all
     int64_t columns, rel_rows;
-    bool tree;        // spans over the leaves
-    bool lists;       // leaf queries go by key lists; else by blocks of a window of leaves
-    bool span_self;   // spans read themselves
-    int parts;        // of the graph, see bpt/intervals.h: parts, reach, rows of a block of the table
+    bool tree;       // spans over the leaves
+    bool lists;      // leaf queries go by key lists; else by blocks of a window of leaves
+    bool span_self;  // spans read themselves
+    int parts;       // of the graph, see bpt/intervals.h: parts, reach, rows of a block of the table
     int64_t reach, block_rows;
     int span_shift;   // levels of spans have every 2^span_shift-th one; key rows and tiles count places (bpt_attention_place)
     bool mean_spans;  // span outputs are plain means: zero_spans, all queries, no dropout

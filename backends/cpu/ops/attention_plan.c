@@ -191,6 +191,8 @@ static bpt_status_t plan(const bpt_op_call_t *call, int threads, size_t *scratch
     if (p.a.nodes > INT32_MAX || (p.a.tree && p.a.t->graph.k > INT32_MAX / 8))
         return bpt_fail(BPT_ERR_UNSUPPORTED, "attention over %lld nodes with k = %d is beyond the cpu backend", (long long)p.a.nodes,
                         (int)p.a.t->graph.k);
+    if (call->in[6].present && (p.grad || call->attrs.attention.p > 0))
+        return bpt_fail(BPT_ERR_UNSUPPORTED, "attention over a table has neither gradient nor dropout on the cpu backend yet");
     layout(&p, threads, &cursor);
     *scratch_bytes = cursor.used;
     return BPT_OK;

@@ -11,7 +11,9 @@ typedef struct {
     const bpt_attention_ring_t *ring;
     bpt_attention_tile_t *tile;
     int64_t first, end;  // leaf queries
-    int level, region;   // the open level and its first group
+    int level;           // the open one
+    int n_regions;
+    int region[BPT_MAX_SLOTS + 2];  // first groups of its parts that are listed together, and the end
     int32_t block[BPT_ATTENTION_GROUPS];
     int n_whole;
     struct {
@@ -25,8 +27,11 @@ static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static void open_level(builder_t *b, int level) {
     b->level = level;
-    b->region = b->tile->n_groups;
+    b->n_regions = 0;
 }
+
+// Groups added from here on are listed by themselves, unless others share their nodes.
+static void open_region(builder_t *b) { b->region[b->n_regions++] = b->tile->n_groups; }
 
 // Queries [from, to) read the nodes at places [begin, end) of the open level; the first key's row is entry `s` of `block`.
 static void add(builder_t *b, int64_t from, int64_t to, int64_t begin, int64_t end, int32_t block, int32_t s, int32_t step) {
@@ -44,6 +49,7 @@ static void add_side(builder_t *b, int level, int side) {
     bpt_leaf_run_t runs[BPT_TILE];
     const int32_t width = (int32_t)b->a->block_rows;
     for (int part = 0; part < b->a->parts; ++part) {
+        if (part > 0 && !b->a->tree) open_region(b);  // of a tree's level and side all parts lie close together
         const bpt_leaf_part_t of = {level, side, part};
         const int count = bpt_intervals_runs(&b->a->t->graph, b->unit->length, b->first, b->end, &of, runs);
         for (int r = 0; r < count; ++r) {
@@ -61,47 +67,67 @@ static void place_key(builder_t *b, int level, int32_t m) {
     tile->keys[tile->n_keys++] = (int32_t)b->unit->first[level] + m;
 }
 
-// Gives the nodes [low, high) of the open level places in the key list, and groups [from, to), which read them, theirs.
-static void place_keys(builder_t *b, int from, int to, int32_t low, int32_t high) {
-    bpt_attention_tile_t *tile = b->tile;
-    for (int g = from; g < to; ++g) tile->group[g].key += tile->n_keys - low;
-    for (int32_t m = low; m < high; ++m) place_key(b, b->level, m);
-}
+// Groups [from, to) of the open level and the nodes [low, high) that they span.
+typedef struct {
+    int from, to;
+    int32_t low, high;
+} region_t;
 
-static void range_of_groups(const builder_t *b, int from, int to, int32_t *low, int32_t *high) {
-    *low = INT32_MAX, *high = 0;
+static region_t region_of(const builder_t *b, int from, int to) {
+    region_t r = {from, to, INT32_MAX, 0};
     for (int g = from; g < to; ++g) {
         const bpt_attention_group_t *group = &b->tile->group[g];
-        if (group->key < *low) *low = group->key;
-        if (group->key + group->keys > *high) *high = group->key + group->keys;
+        if (group->key < r.low) r.low = group->key;
+        if (group->key + group->keys > r.high) r.high = group->key + group->keys;
     }
+    return r;
 }
 
-// Sets groups [from, to) of the open level aside when their keys are whole.
-static bool set_aside(builder_t *b, int from, int to) {
-    for (int g = from; g < to; ++g)
-        if (b->block[g] < 0 || b->tile->group[g].lanes < BPT_TILE || b->a->t->zero_spans) return false;
-    for (int g = from; g < to; ++g) {
+// Whether all keys of these regions are whole.
+static bool are_whole(const builder_t *b, const region_t *regions, int count) {
+    for (int r = 0; r < count; ++r)
+        for (int g = regions[r].from; g < regions[r].to; ++g)
+            if (b->block[g] < 0 || b->tile->group[g].lanes < BPT_TILE || b->a->t->zero_spans) return false;
+    return true;
+}
+
+static void set_aside(builder_t *b, const region_t *region) {
+    for (int g = region->from; g < region->to; ++g) {
         b->whole[b->n_whole].group = b->tile->group[g], b->whole[b->n_whole].level = b->level;
         b->whole[b->n_whole++].block = b->block[g];
         b->tile->group[g].keys = 0, b->block[g] = NO_BLOCK;
     }
-    return true;
 }
 
-// Closes a level whose groups from `right` on are those of the right side. A node is listed once: where the sides of different
-// queries overlap, they share one range of nodes.
-static void close_level(builder_t *b, int right) {
-    const int end = b->tile->n_groups;
-    int32_t low[2], high[2];
-    range_of_groups(b, b->region, right, &low[LEFT], &high[LEFT]);
-    range_of_groups(b, right, end, &low[RIGHT], &high[RIGHT]);
-    if (low[RIGHT] < high[LEFT] && low[LEFT] < high[RIGHT]) {
-        range_of_groups(b, b->region, end, &low[LEFT], &high[LEFT]);
-        right = end;
+// Gives the nodes [low, high) that these regions span places in the key list, and the groups, which read them, theirs. Whole keys wait.
+static void place_regions(builder_t *b, const region_t *regions, int count, int32_t low, int32_t high) {
+    bpt_attention_tile_t *tile = b->tile;
+    const bool whole = are_whole(b, regions, count);
+    for (int r = 0; r < count; ++r) {
+        if (whole) set_aside(b, &regions[r]);
+        for (int g = regions[r].from; g < regions[r].to && !whole; ++g) tile->group[g].key += tile->n_keys - low;
     }
-    if (b->region < right && !set_aside(b, b->region, right)) place_keys(b, b->region, right, low[LEFT], high[LEFT]);
-    if (right < end && !set_aside(b, right, end)) place_keys(b, right, end, low[RIGHT], high[RIGHT]);
+    for (int32_t m = low; m < high && !whole; ++m) place_key(b, b->level, m);
+}
+
+// A node is listed once: regions that overlap share one range of nodes.
+static void close_level(builder_t *b) {
+    region_t regions[BPT_MAX_SLOTS + 1];
+    int count = 0;
+    b->region[b->n_regions] = b->tile->n_groups;
+    for (int r = 0; r < b->n_regions; ++r) {
+        const region_t region = region_of(b, b->region[r], b->region[r + 1]);
+        int at = count;
+        if (region.from == region.to) continue;
+        for (; at > 0 && regions[at - 1].low > region.low; --at) regions[at] = regions[at - 1];
+        regions[at] = region;
+        ++count;
+    }
+    for (int first = 0, end; first < count; first = end) {
+        int32_t high = regions[first].high;
+        for (end = first + 1; end < count && regions[end].low < high; ++end) high = high > regions[end].high ? high : regions[end].high;
+        place_regions(b, regions + first, end - first, regions[first].low, high);
+    }
 }
 
 // The table's row of entry `s` of a block.
@@ -154,16 +180,18 @@ int64_t bpt_attention_tile_end(const bpt_attention_t *a, int64_t first) {
 
 void bpt_attention_tile(const bpt_attention_t *a, const bpt_attention_unit_t *unit, const bpt_attention_ring_t *ring,
                         bpt_attention_tile_t *tile) {
-    builder_t b = {.a = a, .unit = unit, .ring = ring, .tile = tile, .first = tile->first, .end = tile->end};
+    builder_t b;  // its lists are long, and filled as far as they are used
+    b.a = a, b.unit = unit, b.ring = ring, b.tile = tile, b.first = tile->first, b.end = tile->end, b.n_whole = 0;
     const int levels = a->tree ? unit->levels - 1 : 1;  // the root is never context
     tile->n_keys = tile->n_groups = 0;
     for (int level = 0; level == 0 || level < levels; ++level) {
         open_level(&b, level);
+        open_region(&b);
         for (int64_t i = b.first; level == 0 && i < b.end; ++i) add(&b, i, i + 1, i, i + 1, SELF, 0, 0);
         if (level < levels) add_side(&b, level, LEFT);
-        const int right = tile->n_groups;
+        open_region(&b);
         if (level < levels && !a->t->graph.causal) add_side(&b, level, RIGHT);
-        close_level(&b, right);
+        close_level(&b);
         if (level == 0) tile->n_leaves = tile->n_keys;
     }
     place_whole(&b);

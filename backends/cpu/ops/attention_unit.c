@@ -65,7 +65,7 @@ void bpt_attention_run_chunk(const bpt_attention_plan_t *p, const bpt_attention_
     void (*const leaves)(const bpt_attention_t *, const bpt_attention_unit_t *, bpt_attention_work_t *) =
         p->grad    ? (a->lists ? k->attention_leaves_grad : k->attention_dense_grad)
         : a->lists ? k->attention_leaves
-                  : k->attention_dense;
+                   : k->attention_dense;
     void (*const spans)(const bpt_attention_t *, const bpt_attention_unit_t *, bpt_attention_work_t *, int64_t) =
         p->grad ? k->attention_spans_grad : k->attention_spans;
     const int64_t begin = chunk * BPT_ATTENTION_CHUNK, end = bpt_cpu_min(unit->length, begin + BPT_ATTENTION_CHUNK);

@@ -1,6 +1,7 @@
 // attention, attention_grad: the dispatches of a call. The arithmetic is in cl/attention_*.cl. Leaf queries and all keys go by tiles of
 // neighbouring nodes, other queries one by one; those in parts leave partial results that a second kernel puts together in order.
 #include "backends/gpu/lower/attention_problem.h"
+#include "backends/gpu/lower/software/attention.h"
 #include "bpt/rng.h"
 
 enum { TABLE_SUM_BYTES = 64 << 20 };  // private sums of the table's gradient
@@ -113,9 +114,11 @@ static void emit_merge(const problem_t *a, const piece_t *piece) {
     bpt_lower_emit_items(l, &k, &params, count);
 }
 
-// The queries of a call, and the tile of those that go by tiles; `rounds` of a key of those that do not.
-static pieces_t queries_of(const problem_t *a, int64_t rounds, int64_t tile_arrays, bpt_attention_tile_t *tile) {
-    const int64_t most = bpt_lower_attention_most_keys(a, rounds);
+static bool has_loop_limit(const problem_t *a) { return a->l->device->api->limits.max_loops > 0; }
+
+// The queries of a call, or of its gradient, and the tile of those that go by tiles.
+static pieces_t queries_of(const problem_t *a, bool gradient, bpt_attention_tile_t *tile) {
+    const int64_t most = has_loop_limit(a) ? bpt_software_most_keys(a, gradient) : INT32_MAX, tile_arrays = gradient ? 3 : 2;
     *tile = (bpt_attention_tile_t){0};
     if (!a->table && a->t->queries != BPT_QUERIES_ROOTS) *tile = bpt_lower_attention_tile(a, tile_arrays);
     return tile->tile4 ? bpt_lower_attention_query_tiles(a, 4 * tile->tile4, tile->part, bpt_min(BPT_ATTENTION_PART, most))
@@ -133,7 +136,7 @@ void bpt_lower_attention_merge(const problem_t *a, const pieces_t *queries) {
 static void lower_rows(const problem_t *a, bool first) {
     (void)first;
     bpt_attention_tile_t tile;
-    pieces_t queries = queries_of(a, bpt_lower_attention_key_rounds(a, 2, false), 2, &tile);
+    pieces_t queries = queries_of(a, false, &tile);
     bpt_lower_attention_reserve(a, &queries, a->d + 2 * a->t->heads);
     // Pieces write other rows of one binding; a driver (and its validation) sees the binding only, hence a barrier after each.
     for (int i = 0; i < queries.count; ++i) {
@@ -146,20 +149,12 @@ static void lower_rows(const problem_t *a, bool first) {
     bpt_lower_attention_merge(a, &queries);
 }
 
-// By items where that can be. While scratch is counted it is not known yet where operands will lie, so there must be enough for both ways.
-static void lower_either(const problem_t *a, bool first, bpt_attention_lowering_t items, bpt_attention_lowering_t others) {
-    bpt_lower_t *l = a->l;
-    const size_t scratch = l->scratch_bytes;
-    const bool by_items = bpt_lower_attention_is_by_items(a);
-    if (by_items) items(a, first);
-    if (by_items && l->list) return;
-    const size_t for_items = l->scratch_bytes;
-    l->scratch_bytes = scratch;
-    others(a, first);
-    if (for_items > l->scratch_bytes) l->scratch_bytes = for_items;
+static void lower_forward(const problem_t *a, bool first) {
+    if (bpt_lower_in_software(a->l))
+        bpt_software_attention(a, first, lower_rows);
+    else
+        lower_rows(a, first);
 }
-
-static void lower_forward(const problem_t *a, bool first) { lower_either(a, first, bpt_lower_attention_items, lower_rows); }
 
 void bpt_lower_ATTENTION(bpt_lower_t *l) {
     const problem_t a = bpt_lower_attention_problem(l);
@@ -192,7 +187,7 @@ static int64_t head_groups_of(const gradient_t *g, int index) {
 
 // A group takes one query, unless that makes too many private sums of the table. Then a group has several dispatches, turns, that add to
 // the same sums, so that none runs for long.
-static void share_queries(gradient_t *g, int64_t rounds) {
+static void share_queries(gradient_t *g) {
     const bpt_gpu_limits_t *limits = &g->a.l->device->api->limits;
     const int64_t bytes = min64(TABLE_SUM_BYTES, (int64_t)(limits->max_binding_bytes / 2));
     int64_t with_rel = 0;
@@ -202,11 +197,9 @@ static void share_queries(gradient_t *g, int64_t rounds) {
         const piece_t *piece = &g->queries.piece[i];
         const int64_t head_groups = head_groups_of(g, i), units = query_units(g, i);
         const int64_t most = g->area && with_rel ? bytes / (4 * g->area) / (with_rel * head_groups) : 0;  // groups of heads of a piece
-        const int64_t unit_rounds =
-            piece->tiles ? g->tile.rounds : BPT_ATTENTION_UNIT_ROUNDS + min64(piece->keys, piece->part_keys) * rounds;
         const bool sums = g->area && piece->rel;
         const int64_t groups = sums && units > most ? (most > 0 ? most : 1) : units;
-        const int64_t fit = limits->max_loops > unit_rounds ? limits->max_loops / unit_rounds : limits->max_loops ? 1 : MAX_TURN;
+        const int64_t fit = has_loop_limit(&g->a) ? bpt_software_most_queries(&g->a, piece, piece->tiles ? &g->tile : NULL) : MAX_TURN;
         g->groups[i] = groups * head_groups;
         g->turn[i] = groups > 0 ? min64(bpt_ceil_div(units, groups), min64(fit, MAX_TURN)) : 1;
         g->first_area[i] = g->areas;
@@ -331,9 +324,8 @@ void bpt_lower_attention_sums(const problem_t *a, const pieces_t *queries, const
 static gradient_t gradient_of(const problem_t *a) {
     bpt_lower_t *l = a->l;
     gradient_t g = {.a = *a};
-    const int64_t query_rounds = bpt_lower_attention_key_rounds(&g.a, 3, true);
     int64_t part = 0;
-    g.queries = queries_of(&g.a, query_rounds, 3, &g.tile);
+    g.queries = queries_of(&g.a, true, &g.tile);
     if (g.a.t->queries == BPT_QUERIES_ALL && g.a.t->zero_spans) g.queries.count = 1;  // other queries are not stored: no gradient
     g.key_tile = bpt_lower_attention_key_tile(&g.a, BPT_ATTENTION_PART, &part);
     if (l->status != BPT_OK) return g;
@@ -341,7 +333,7 @@ static gradient_t gradient_of(const problem_t *a) {
     g.dots = bpt_lower_attention_dots(a);
     bpt_lower_attention_reserve(&g.a, &g.queries, g.a.d);
     bpt_lower_attention_reserve(&g.a, &g.keys, 2 * g.a.d);
-    share_queries(&g, query_rounds);
+    share_queries(&g);
     if (g.areas) g.table_sums = bpt_lower_scratch(l, BPT_F32, g.areas * g.area);
     return g;
 }
@@ -370,7 +362,10 @@ static void lower_tiles_gradient(const problem_t *a, bool first) {
 }
 
 static void lower_gradient(const problem_t *a, bool first) {
-    lower_either(a, first, bpt_lower_attention_items_gradient, lower_tiles_gradient);
+    if (bpt_lower_in_software(a->l))
+        bpt_software_attention_gradient(a, first, lower_tiles_gradient);
+    else
+        lower_tiles_gradient(a, first);
 }
 
 void bpt_lower_ATTENTION_GRAD(bpt_lower_t *l) {

@@ -4,7 +4,6 @@
 
 enum {
     COLUMNS = 512,             // columns of a group that takes single queries, unless one head has more
-    BATCH = 64,                // keys that it takes at once, at most
     OTHER_LOCAL_BYTES = 3328,  // its local memory for ranges and keys of a batch, rounded up
 };
 
@@ -20,14 +19,15 @@ static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 // beside its own.
 static void share_heads(problem_t *a) {
     const int64_t head_dim = a->t->head_dim, room = (a->l->device->api->limits.local_bytes - OTHER_LOCAL_BYTES) / 4;
-    const int64_t shared = min64(head_dim > COLUMNS ? head_dim : COLUMNS, (room - BPT_ATTENTION_SCORES) / 4), alone = (room - BATCH) / 3;
+    const int64_t shared = min64(head_dim > COLUMNS ? head_dim : COLUMNS, (room - BPT_ATTENTION_SCORES) / 4),
+                  alone = (room - BPT_ATTENTION_BATCH) / 3;
     if (head_dim > shared && head_dim > alone) {
         bpt_lower_refuse(a->l, "a head has %lld columns; the local memory of the device (%u bytes) has room for %lld: use more heads",
                          (long long)head_dim, a->l->device->api->limits.local_bytes, (long long)alone);
         return;
     }
     a->columns = (uint32_t)(head_dim > shared ? head_dim : shared);
-    a->scores = head_dim > shared ? BATCH : BPT_ATTENTION_SCORES;
+    a->scores = head_dim > shared ? BPT_ATTENTION_BATCH : BPT_ATTENTION_SCORES;
     const int64_t fit = min64(a->columns / head_dim, BPT_ATTENTION_MOST_HEADS);
     a->head_groups = (uint32_t)bpt_ceil_div(a->t->heads, fit);
     a->group_heads = (uint32_t)bpt_ceil_div(a->t->heads, a->head_groups);
@@ -60,32 +60,11 @@ problem_t bpt_lower_attention_problem(bpt_lower_t *l) {
     a.calls = (t->queries == BPT_QUERIES_ROOTS ? BPT_ATTENTION_CALL_ROOTS : 0) |
               (t->queries == BPT_QUERIES_LEAVES ? BPT_ATTENTION_CALL_LEAVES : 0) | (t->zero_spans ? BPT_ATTENTION_CALL_ZERO_SPANS : 0);
     bpt_intervals_words(&t->graph, a.graph);
+    if (a.table && (l->call->op == BPT_OP_ATTENTION_GRAD || t->p > 0))
+        bpt_lower_refuse(l, "attention over a table has neither gradient nor dropout on GPUs yet");
     check_sizes(l);
     share_heads(&a);
     return a;
-}
-
-// ---- Loops -------------------------------------------------------------------------------------------------------------
-// Where a driver stops a work-item after so many rounds of all its loops, a group takes no more keys than fit; elsewhere any number.
-
-enum { BATCH_ROUNDS = 48, DROPOUT_ROUNDS = 10 };  // of a batch of keys, of random numbers
-
-// Rounds of the busiest item per key (or query), at most. `dots`: products of a column pair per score; `sums`: it sums up the table too.
-int64_t bpt_lower_attention_key_rounds(const problem_t *a, int dots, bool sums) {
-    const int64_t heads = a->group_heads, head_dim = a->t->head_dim, size = bpt_lower_attention_group(a->l);
-    const int64_t batch = min64(BATCH, a->scores / heads), team = min64(size, head_dim);
-    const int64_t dot = dots * (bpt_ceil_div(head_dim, 4) + 4) + DROPOUT_ROUNDS + 1;
-    const int64_t table = sums && a->rel_rows ? 1 + bpt_ceil_div(head_dim, team) * (heads + 1) : 0;
-    const int64_t rounds = bpt_ceil_div(batch * heads, size) * dot + bpt_ceil_div(heads, size) * 2 * batch +
-                           bpt_ceil_div(heads * head_dim, size) * (batch + 1) + batch * table + BATCH_ROUNDS;
-    return bpt_ceil_div(rounds, batch);
-}
-
-// Keys of a group, at most.
-int64_t bpt_lower_attention_most_keys(const problem_t *a, int64_t rounds) {
-    const int64_t loops = a->l->device->api->limits.max_loops;
-    if (loops == 0) return INT32_MAX;
-    return loops > BPT_ATTENTION_UNIT_ROUNDS + 64 * rounds ? (loops - BPT_ATTENTION_UNIT_ROUNDS) / rounds : 64;
 }
 
 // ---- Pieces ------------------------------------------------------------------------------------------------------------
@@ -172,8 +151,11 @@ pieces_t bpt_lower_attention_query_tiles(const problem_t *a, int64_t lanes, int6
     const int64_t n = t->graph.n;
     const int all_levels = a->tree ? bpt_graph_levels(&t->graph) : 1, levels = bpt_levels(lanes) - 1;
     pieces_t p = {.count = 0};
-    add_piece(&p, (piece_t){.nodes = n, .keys = bpt_lower_attention_leaf_keys(a), .edges = leaf_edges(a), .rel = true, .tiles = bpt_ceil_div(n, lanes)},
-              INT32_MAX);
+    add_piece(
+        &p,
+        (piece_t){
+            .nodes = n, .keys = bpt_lower_attention_leaf_keys(a), .edges = leaf_edges(a), .rel = true, .tiles = bpt_ceil_div(n, lanes)},
+        INT32_MAX);
     if (t->queries != BPT_QUERIES_ALL) return p;
     if (!a->tree) add_piece(&p, (piece_t){.first = n, .nodes = a->other, .keys = n, .edges = (double)n * (double)a->batch}, most);
     for (int j = 1; j < all_levels; j += levels) {

@@ -3,7 +3,7 @@
 #ifndef BPT_GPU_LOWER_ATTENTION_PROBLEM_H
 #define BPT_GPU_LOWER_ATTENTION_PROBLEM_H
 
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/lower/lower.h"
 #include "bpt/intervals.h"
 
 // As in cl/include/attention.h.
@@ -18,9 +18,9 @@ enum {
 enum {
     BPT_ATTENTION_PART = 1024,        // keys of a query, or queries of a key, that one work-group takes
     BPT_ATTENTION_SCORES = 1024,      // scores of a batch of keys of single queries, unless a head is very wide
+    BPT_ATTENTION_BATCH = 64,         // keys that such a group takes at once, at most
     BPT_ATTENTION_MOST_RANGES = 112,  // of a query or a key, as in cl/include/intervals.h
-    BPT_ATTENTION_MOST_HEADS = 32,    // heads of a group that takes single queries
-    BPT_ATTENTION_UNIT_ROUNDS = 800,  // of loops, of a single query beside its keys
+    BPT_ATTENTION_MOST_HEADS = 32,    // heads that it takes
 };
 
 typedef struct {
@@ -73,11 +73,6 @@ typedef struct {
 // The call; refuses what no kernel can do.
 bpt_attention_problem_t bpt_lower_attention_problem(bpt_lower_t *l);
 
-// Work-groups for single queries (attention_rows, attention_dq): rounds of an item's loops per key, with `dots` products of a column pair
-// per score, and with sums of the table's gradient or without; keys that a group may take at so many rounds.
-int64_t bpt_lower_attention_key_rounds(const bpt_attention_problem_t *a, int dots, bool sums);
-int64_t bpt_lower_attention_most_keys(const bpt_attention_problem_t *a, int64_t rounds);
-
 // The queries of the call, for groups that take `most` keys.
 bpt_attention_pieces_t bpt_lower_attention_queries(const bpt_attention_problem_t *a, int64_t most);
 // The same where leaves and spans go by tiles of so many lanes, whose groups take `part` nodes of what spans read; what goes one by one has
@@ -96,10 +91,20 @@ typedef struct {
     uint32_t matrix;        // 1: products by matrix units
     uint32_t lanes;         // of a vector in registers
     uint32_t table_blocks;  // of 16 rows
-    int64_t rounds;         // of all loops of an item for one tile, or part of a tile of spans, at most
+    int64_t rounds;         // of all loops of an item for one tile, or part of a tile of spans, at most; set where a driver limits them
     int64_t part;           // nodes of a part of what spans read
     uint32_t turn_heads;    // that a group takes one after the other
 } bpt_attention_tile_t;
+
+// Work-items that share the lanes of a tile, each with other nodes of its list.
+static inline int64_t bpt_attention_tile_parts(const bpt_attention_tile_t *t) { return t->group_size / (t->tile4 / t->vectors); }
+
+// What a class of device wants of tiles: vectors of four nodes of a tile, at most; items of a group, vectors of an item and sums that it
+// has in registers, nodes of a batch, all powers of two; heads that a group takes one after the other. By class, never by timing, so that
+// runs repeat bit for bit.
+typedef struct {
+    uint32_t tile4, group_size, vectors, sums, batch, heads;
+} bpt_attention_tile_rule_t;
 
 // Work-items of a group that takes single queries.
 uint32_t bpt_lower_attention_group(const bpt_lower_t *l);
@@ -117,11 +122,6 @@ void bpt_lower_attention_merge(const bpt_attention_problem_t *a, const bpt_atten
 void bpt_lower_attention_sums(const bpt_attention_problem_t *a, const bpt_attention_pieces_t *queries, const bpt_attention_pieces_t *keys);
 // dout . out of every row and head, in scratch.
 bpt_view_t bpt_lower_attention_dots(const bpt_attention_problem_t *a);
-
-// Whether a call goes with a node an item (attention_item.c), and doing so.
-bool bpt_lower_attention_is_by_items(const bpt_attention_problem_t *a);
-void bpt_lower_attention_items(const bpt_attention_problem_t *a, bool first);
-void bpt_lower_attention_items_gradient(const bpt_attention_problem_t *a, bool first);
 
 // A whole call, or a part of its sequences; `first`: the first part, which gives drel its value while later ones add to it.
 typedef void (*bpt_attention_lowering_t)(const bpt_attention_problem_t *a, bool first);

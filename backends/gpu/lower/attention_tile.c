@@ -1,18 +1,10 @@
 // Which tiles of leaves fit a device: constants of the kernels that include cl/include/tiles.h.
 #include "backends/gpu/lower/attention_problem.h"
+#include "backends/gpu/lower/software/attention.h"
 
-// What a class of device wants: vectors of four nodes of a tile, at most; items of a group, vectors of an item and sums that it has in
-// registers, nodes of a batch, all powers of two; heads that a group takes one after the other.
-typedef struct {
-    uint32_t tile4, group_size, vectors, sums, batch, heads;
-} rule_t;
-
-// By class, never by timing, so that runs repeat bit for bit. OpenCL drivers for processors make much better code without barriers: groups
-// of one item.
-static const rule_t *rule_of(const bpt_lower_t *l) {
-    static const rule_t gpu = {4, 64, 1, 4, 64, 1}, rasterizer = {2, 8, 2, 16, 64, 8}, processor = {4, 1, 4, 16, 64, 8};
-    if (!l->device->api->limits.software) return &gpu;
-    return bpt_gpu_is_rasterizer(&l->device->base.info) ? &rasterizer : &processor;
+static const bpt_attention_tile_rule_t *rule_of(const bpt_lower_t *l) {
+    static const bpt_attention_tile_rule_t gpu = {.tile4 = 4, .group_size = 64, .vectors = 1, .sums = 4, .batch = 64, .heads = 1};
+    return bpt_lower_in_software(l) ? bpt_software_tile_rule(l) : &gpu;
 }
 
 // Floats of the vectors that an item has in registers: those of the device, but no more lanes than an item's.
@@ -25,8 +17,6 @@ static uint32_t lanes_of(const bpt_lower_t *l, uint32_t vectors) {
 uint32_t bpt_lower_attention_group(const bpt_lower_t *l) {
     return rule_of(l)->group_size == 1 ? 1 : bpt_lower_kernel(l, BPT_GPU_attention_rows).group_size;
 }
-
-static int64_t parts_of(const bpt_attention_tile_t *t) { return t->group_size / (t->tile4 / t->vectors); }
 
 // A view that matrix units read: 16-bit elements by pairs.
 static bool is_paired(const bpt_attention_problem_t *a, int input) {
@@ -43,7 +33,7 @@ static bool by_matrix(const bpt_attention_problem_t *a, const bpt_attention_tile
 static int64_t local_bytes(const bpt_attention_tile_t *t, int64_t tile_arrays) {
     const int64_t tile = 4 * (int64_t)t->tile4, batch = t->batch, entries = batch + 2 * tile + 8;
     return 4 * (2 * tile + 3 * (int64_t)t->ranges * tile + 7 * (int64_t)t->ranges + 1 + 4 * batch + batch * t->tile4 + 2 * entries +
-                (tile_arrays * t->most_columns + entries + batch + 2 * parts_of(t) + 2 + (t->matrix ? batch : 0)) * tile);
+                (tile_arrays * t->most_columns + entries + batch + 2 * bpt_attention_tile_parts(t) + 2 + (t->matrix ? batch : 0)) * tile);
 }
 
 // Longest list of a tile: what one leaf reads, and of every range what its neighbours read beside it.
@@ -52,26 +42,6 @@ static int64_t list_nodes(const bpt_attention_problem_t *a, const bpt_attention_
     const int64_t tile = 4 * (int64_t)t->tile4;
     const int64_t leaf = a->tree ? 2 * bpt_levels(g->n) * (a->reach + 2) : bpt_min(g->n, 2 * a->reach + 1);
     return leaf + (a->tree ? 8 * tile + (int64_t)t->ranges : 5 * tile);
-}
-
-// Rounds of all loops of the busiest item of the larger kernel, attention_tile_dq, for one head: to begin and end with, of a batch.
-typedef struct {
-    int64_t ends, batch;
-} tile_rounds_t;
-
-static tile_rounds_t tile_rounds(const bpt_attention_problem_t *a, const bpt_attention_tile_t *t) {
-    const int64_t tile = 4 * (int64_t)t->tile4, size = t->group_size, ranges = t->ranges, batch = t->batch, parts = parts_of(t);
-    const int64_t entries = a->rel_rows ? batch + 2 * tile + 8 : 0, d = a->t->head_dim, own = bpt_ceil_div(batch, parts);
-    const int64_t some_ranges = bpt_ceil_div(ranges, size), position = 5;
-    const int64_t setup = (bpt_ceil_div(ranges * tile, size) + bpt_ceil_div(tile, size)) * (position + BPT_MAX_LEVELS) +
-                          some_ranges * (tile + ranges + 1 + position) + 64;
-    const int64_t list = 8 * bpt_ceil_div(batch, size) + some_ranges * (tile + ranges + 1) + ranges + entries;
-    const int64_t rel = bpt_ceil_div(entries, 4 * parts) * (d + 1) + bpt_ceil_div(d, parts * t->columns) * (entries + 1);
-    const int64_t edges = own * (1 + t->vectors * (a->t->p > 0 ? 1 + 4 * 11 : 1)), products = bpt_ceil_div(own, t->nodes) * 2 * (d + 1);
-    const int64_t softmax = t->vectors * (parts + own + 1), sums = bpt_ceil_div(d, parts * t->columns) * (batch + 1);
-    const int64_t pull = bpt_ceil_div(entries * t->tile4, size) * 9 + 4 * batch + bpt_ceil_div(d, size) * (entries + 1);
-    return (tile_rounds_t){.ends = setup + 8 * bpt_ceil_div(d * t->tile4, size) + 2 * parts,
-                           .batch = list + rel + edges + products + softmax + sums + pull};
 }
 
 // Sizes of local arrays are rounded up, so that problems that differ a little share compiled kernels.
@@ -83,7 +53,7 @@ static int64_t round_up(int64_t count) {
 
 // A tile of so many vectors, with what the class of device wants of registers and groups.
 static bpt_attention_tile_t shape_of(const bpt_attention_problem_t *a, uint32_t tile4, int64_t ranges) {
-    const rule_t *rule = rule_of(a->l);
+    const bpt_attention_tile_rule_t *rule = rule_of(a->l);
     const uint32_t most = a->l->device->api->limits.max_group_size;
     bpt_attention_tile_t t = {.group_size = rule->group_size < most ? rule->group_size : most,
                               .tile4 = tile4,
@@ -92,28 +62,14 @@ static bpt_attention_tile_t shape_of(const bpt_attention_problem_t *a, uint32_t 
                               .most_columns = (uint32_t)round_up(a->t->head_dim),
                               .turn_heads = (uint32_t)bpt_min(rule->heads, a->t->heads)};
     t.lanes = lanes_of(a->l, t.vectors);  // with 16 of them, devices have twice the registers too
-    const int64_t parts = parts_of(&t), sums = rule->sums * (t.lanes == 16 ? 2 : 1) / t.vectors;
+    const int64_t parts = bpt_attention_tile_parts(&t), sums = rule->sums * (t.lanes == 16 ? 2 : 1) / t.vectors;
     t.batch = (uint32_t)(parts > rule->batch ? parts : rule->batch);
     t.nodes = (uint32_t)bpt_min(sums, t.batch / parts);
     t.columns = (uint32_t)sums;
     t.matrix = by_matrix(a, &t);
+    t.part = BPT_ATTENTION_PART / t.batch * t.batch;
     t.table_blocks = (uint32_t)round_up(bpt_ceil_div(a->rel_rows, 16));
     return t;
-}
-
-// Heads one after the other, and parts of spans, as the loops of the device allow; turn_heads 0: no head fits.
-static void fit_loops(const bpt_attention_problem_t *a, bpt_attention_tile_t *t) {
-    const int64_t loops = a->l->device->api->limits.max_loops, batch = t->batch;
-    const tile_rounds_t r = tile_rounds(a, t);
-    const int64_t leaf = r.ends + bpt_ceil_div(list_nodes(a, t), batch) * r.batch, spans = r.ends + r.batch;  // at least a batch
-    t->part = BPT_ATTENTION_PART / batch * batch;
-    t->rounds = leaf > spans ? leaf : spans;
-    if (loops) {
-        t->turn_heads = (uint32_t)bpt_min(t->turn_heads, loops / t->rounds);
-        if (t->turn_heads) t->part = bpt_min(t->part, (loops / t->turn_heads - r.ends) / r.batch * batch);
-    }
-    const int64_t part = r.ends + t->part / batch * r.batch;
-    t->rounds = (part > t->rounds ? part : t->rounds) * t->turn_heads;
 }
 
 bpt_attention_tile_t bpt_lower_attention_tile(const bpt_attention_problem_t *a, int64_t tile_arrays) {
@@ -121,7 +77,7 @@ bpt_attention_tile_t bpt_lower_attention_tile(const bpt_attention_problem_t *a, 
     const bpt_gpu_limits_t *limits = &a->l->device->api->limits;
     for (uint32_t tile4 = rule_of(a->l)->tile4; tile4 >= 1; tile4 /= 2) {
         bpt_attention_tile_t t = shape_of(a, tile4, bpt_intervals_most_keys(&a->t->graph));
-        fit_loops(a, &t);
+        if (limits->max_loops) bpt_software_fit_tile(a, &t, list_nodes(a, &t));
         if (t.turn_heads && local_bytes(&t, tile_arrays) <= limits->local_bytes) return t;
     }
     return (bpt_attention_tile_t){0};
@@ -143,34 +99,6 @@ static int64_t key_local_bytes(const bpt_attention_tile_t *t) {
                 3 * (int64_t)t->batch * tile + 4 * (int64_t)t->most_columns * tile + matrix);
 }
 
-// Rounds of the loops of attention_dkv, of an item: to begin with, of a batch of queries, to end a head. A head in pieces has all of them
-// for each piece, and reads keys and values with every batch.
-typedef struct {
-    int64_t setup, batch, head;
-} key_rounds_t;
-
-static key_rounds_t key_rounds(const bpt_attention_problem_t *a, const bpt_attention_tile_t *t) {
-    const int64_t tile = 4 * (int64_t)t->tile4, size = t->group_size, ranges = t->ranges, batch = t->batch, parts = parts_of(t);
-    const int64_t d = a->t->head_dim, own = bpt_ceil_div(batch, parts), some_ranges = bpt_ceil_div(ranges, size);
-    const int64_t edges = own * t->vectors * ((a->rel_rows ? d + 2 : 2) + (a->t->p > 0 ? 4 * 11 : 0));
-    const int64_t pieces = bpt_ceil_div(d, t->most_columns), reads = pieces > 1 ? 2 * bpt_ceil_div(d * t->tile4, size) + 8 * pieces : 0;
-    return (key_rounds_t){.setup = 128 + 2 * tile + bpt_ceil_div(ranges * tile, size) * 32 + some_ranges * (tile + ranges + 2),
-                          .batch = pieces * (bpt_ceil_div(batch, size) * (40 + tile) + bpt_ceil_div(own, t->nodes) * 2 * (d + pieces) +
-                                             edges + 2 * bpt_ceil_div(d, parts * t->columns) * (batch + 1) + reads),
-                          .head = pieces * 5 * bpt_ceil_div(d * t->tile4, size)};
-}
-
-// Queries and heads that a group may take within the loops that the device allows.
-static void limit_loops(const bpt_attention_problem_t *a, bpt_attention_tile_t *t, int64_t *part_nodes) {
-    const uint32_t most = a->l->device->api->limits.max_loops;
-    const key_rounds_t r = key_rounds(a, t);
-    if (!most) return;
-    const int64_t fit = (most - r.setup - r.head) / r.batch;
-    *part_nodes = bpt_min(*part_nodes, (fit > 1 ? fit : 1) * t->batch);
-    const int64_t heads = (most - r.setup) / (r.head + bpt_ceil_div(*part_nodes, t->batch) * r.batch);
-    t->turn_heads = (uint32_t)bpt_min(t->turn_heads, heads > 1 ? heads : 1);
-}
-
 // Pieces of equal size, of as many columns as there is room for; 0: there is room for none.
 static uint32_t piece_columns(const bpt_attention_problem_t *a, bpt_attention_tile_t t) {
     const int64_t d = a->t->head_dim, unit = 16;
@@ -188,10 +116,10 @@ bpt_attention_tile_t bpt_lower_attention_key_tile(const bpt_attention_problem_t 
     while (tile4 > 1 && key_local_bytes(&t) > a->l->device->api->limits.local_bytes) t = shape_of(a, tile4 /= 2, ranges);
     if (key_local_bytes(&t) > a->l->device->api->limits.local_bytes) t.most_columns = piece_columns(a, t);
     *part_nodes = part;
-    if (t.most_columns)
-        limit_loops(a, &t, part_nodes);
-    else
+    if (!t.most_columns)
         bpt_lower_refuse(a->l, "tiles of %u keys have no room in the local memory of the device (%u bytes)", 4 * tile4,
                          a->l->device->api->limits.local_bytes);
+    else if (a->l->device->api->limits.max_loops)
+        bpt_software_fit_key_tile(a, &t, part_nodes);
     return t;
 }

@@ -1,5 +1,5 @@
 // Conversion, constant and copy, window by window.
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/lower/lower.h"
 
 void bpt_lower_convert(bpt_lower_t *l, const bpt_view_t *from, const bpt_view_t *to, int64_t all) {
     const int64_t window = bpt_lower_window(l, all, 4);

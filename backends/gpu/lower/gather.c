@@ -1,6 +1,6 @@
 // Rows of a table by number: read, gradient, write. The gradient sorts the ids (stable, by 4 bits a pass), so that the rows of one id can
 // be added in their order without atomics.
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/lower/lower.h"
 
 enum { SORT_CHUNK = 256, DIGIT_BITS = 4, DIGITS = 1 << DIGIT_BITS };
 

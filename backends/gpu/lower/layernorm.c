@@ -1,40 +1,16 @@
 // Layer normalisation with residual and dropout, and its gradient, window by window.
-#include <stddef.h>
+#include "backends/gpu/lower/lower.h"
+#include "backends/gpu/lower/software/software.h"
 
-#include "backends/gpu/gpu.h"
-
-enum { ROW_CHUNK = 64, ITEM_ROWS = 8 };
-
-_Static_assert((int)layernorm_THRESHOLD == (int)layernorm_item_THRESHOLD && (int)layernorm_stats == (int)layernorm_item_stats &&
-                   (int)layernorm_grad_THRESHOLD == (int)layernorm_item_grad_THRESHOLD &&
-                   (int)layernorm_grad_dx == (int)layernorm_item_grad_dx &&
-                   offsetof(layernorm_params_t, uid) == offsetof(layernorm_item_params_t, uid) &&
-                   offsetof(layernorm_grad_params_t, uid) == offsetof(layernorm_item_grad_params_t, uid),
-               "a layernorm kernel and its twin with a row an item differ in what they share");
-
-// A row an item? Only f32 by float4s.
-static bool by_items(const bpt_lower_t *l) {
-    bpt_view_t in[BPT_IN_ROW_KEYS], out[BPT_MAX_OUTPUTS];
-    for (int i = 0; i < BPT_IN_ROW_KEYS; ++i) in[i] = bpt_lower_in(l, i);
-    for (int i = 0; i < BPT_MAX_OUTPUTS; ++i) out[i] = bpt_lower_out(l, i);
-    return bpt_lower_prefers_items(l) && bpt_columns(&l->call->in[0]) % 4 == 0 && bpt_lower_are_by_fours(in, BPT_IN_ROW_KEYS) &&
-           bpt_lower_are_by_fours(out, BPT_MAX_OUTPUTS);
-}
-
-// A work-group per row, or an item per row. More than eight rows, a power of two apart, would fall on each other in a processor's caches.
-static void emit_rows(bpt_lower_t *l, bpt_kernel_call_t *k, void *params, int64_t rows, bool items) {
-    if (items) k->group_size = ITEM_ROWS;
-    bpt_lower_emit(l, k, params, items ? bpt_ceil_div(rows, k->group_size) : rows);
-}
+enum { ROW_CHUNK = 64 };
 
 void bpt_lower_LAYERNORM(bpt_lower_t *l) {
     const bpt_layernorm_attrs_t *t = &l->call->attrs.layernorm;
     const int64_t rows = bpt_rows(&l->call->in[0]), d = bpt_columns(&l->call->in[0]), window = bpt_lower_window(l, rows, (size_t)d * 4);
     const bpt_view_t x = bpt_lower_in(l, 0), residual = bpt_lower_in(l, 1), keys = bpt_lower_in(l, BPT_IN_ROW_KEYS);
     const bpt_view_t y = bpt_lower_out(l, 0), z = bpt_lower_out(l, 1), stats = bpt_lower_out(l, 2), low = bpt_lower_out(l, 3);
-    const bool items = !low.present && by_items(l);
-    bpt_kernel_call_t k = bpt_lower_kernel(l, items ? BPT_GPU_layernorm_item : BPT_GPU_layernorm);
-    layernorm_item_params_t p = {.columns = (uint32_t)d, .eps = t->eps, .keep = 1 / (1 - t->p), .uid = t->uid};
+    bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_layernorm);
+    layernorm_params_t p = {.columns = (uint32_t)d, .eps = t->eps, .keep = 1 / (1 - t->p), .uid = t->uid};
     k.constants[layernorm_HAS_RESIDUAL] = residual.present;
     k.constants[layernorm_HAS_Z] = z.present;
     k.constants[layernorm_HAS_STATS] = stats.present;
@@ -52,8 +28,8 @@ void bpt_lower_LAYERNORM(bpt_lower_t *l) {
         k.bindings[layernorm_z] = bpt_lower_part(&z, row * d, n * d);
         k.bindings[layernorm_stats] = bpt_lower_part(&stats, row * 2, n * 2);
         k.bindings[layernorm_low] = bpt_lower_part(&low, row * d, n * d);
-        p.rows = (uint32_t)n;
-        emit_rows(l, &k, &p, n, items);
+        if (bpt_lower_in_software(l) && bpt_software_layernorm(l, &k, &p, n)) continue;
+        bpt_lower_emit(l, &k, &p, n);  // a work-group per row
     }
 }
 
@@ -61,9 +37,8 @@ static void input_gradients(bpt_lower_t *l, int64_t row, int64_t n, int64_t d) {
     const bpt_layernorm_attrs_t *t = &l->call->attrs.layernorm;
     const bpt_view_t dy = bpt_lower_in(l, 0), z = bpt_lower_in(l, 1), stats = bpt_lower_in(l, 2), low = bpt_lower_in(l, 4);
     const bpt_view_t keys = bpt_lower_in(l, BPT_IN_ROW_KEYS), dz = bpt_lower_out(l, 0), dx = bpt_lower_out(l, 1);
-    const bool items = !low.present && by_items(l);
-    bpt_kernel_call_t k = bpt_lower_kernel(l, items ? BPT_GPU_layernorm_item_grad : BPT_GPU_layernorm_grad);
-    layernorm_item_grad_params_t p = {.columns = (uint32_t)d, .keep = 1 / (1 - t->p), .uid = t->uid, .rows = (uint32_t)n};
+    bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_layernorm_grad);
+    layernorm_grad_params_t p = {.columns = (uint32_t)d, .keep = 1 / (1 - t->p), .uid = t->uid};
     k.constants[layernorm_grad_HAS_LOW] = low.present;
     k.constants[layernorm_grad_HAS_DX] = dx.present;
     k.constants[layernorm_grad_THRESHOLD] = bpt_lower_threshold(t->p);
@@ -76,7 +51,8 @@ static void input_gradients(bpt_lower_t *l, int64_t row, int64_t n, int64_t d) {
     k.bindings[layernorm_grad_row_keys] = bpt_lower_part(&keys, row * 2, n * 2);
     k.bindings[layernorm_grad_dz] = bpt_lower_part(&dz, row * d, n * d);
     k.bindings[layernorm_grad_dx] = bpt_lower_part(&dx, row * d, n * d);
-    emit_rows(l, &k, &p, n, items);
+    if (bpt_lower_in_software(l) && bpt_software_layernorm_grad(l, &k, &p, n)) return;
+    bpt_lower_emit(l, &k, &p, n);
 }
 
 // dgamma and dbeta side by side in each row of `partial`, a row per chunk; then their sums.

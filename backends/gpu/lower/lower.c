@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/list.h"
+#include "backends/gpu/lower/lower.h"
 
 enum { ALIGNMENT = 256 };
 
@@ -44,18 +45,6 @@ void bpt_lower_refuse(bpt_lower_t *l, const char *format, ...) {
 bpt_kernel_call_t bpt_lower_kernel(const bpt_lower_t *l, bpt_gpu_kernel_t kernel) {
     const uint32_t most = l->device->api->limits.max_group_size;
     return (bpt_kernel_call_t){.kernel = kernel, .group_size = most < 64 ? most : 64};
-}
-
-bool bpt_lower_prefers_items(const bpt_lower_t *l) {
-    return bpt_gpu_is_rasterizer(&l->device->base.info) && l->device->api->limits.max_texels > 0;
-}
-
-bool bpt_lower_is_by_fours(const bpt_view_t *v) { return !v->present || (v->dtype == BPT_F32 && v->offset_bytes % 16 == 0); }
-
-bool bpt_lower_are_by_fours(const bpt_view_t *v, int count) {
-    for (int i = 0; i < count; ++i)
-        if (!bpt_lower_is_by_fours(&v[i])) return false;
-    return true;
 }
 
 // The largest multiple of the alignment before the view, and what is left to its first element.

@@ -1,6 +1,7 @@
 // Products of matrices by tiles, also of the device's units for them. Operands larger than one binding are cut: rows of c, columns of c, or
 // the depth with sums added up.
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/lower/gemm.h"
+#include "backends/gpu/lower/software/software.h"
 
 // ---- By tiles ----------------------------------------------------------------------------------------------------------
 
@@ -91,10 +92,7 @@ void bpt_lower_steps_alone(bpt_lower_t *l, const bpt_gemm_t *g, const bpt_pointw
 static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, int64_t column0) {
     const bool steps = g->steps && g->steps->n_steps;
     if (bpt_lower_library(l, g, lda, ldb, ldc)) return;
-    if (bpt_lower_is_wide(g, ldc) && (!steps || ldc == g->n)) {
-        bpt_lower_wide(l, g, lda, ldb, ldc);
-        return;
-    }
+    if (g->rule->kind == BPT_PRODUCT_WIDE && bpt_software_gemm(l, g, lda, ldb, ldc)) return;
     const bool units = by_units(g);
     bpt_kernel_call_t k = bpt_lower_kernel(l, units ? BPT_GPU_matmul_matrix : BPT_GPU_matmul);
     const int64_t groups = units ? set_units(l, g, lda, ldb, &k) : set_tile(l, g, &k);

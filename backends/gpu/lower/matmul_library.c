@@ -1,5 +1,5 @@
 // Products by the driver's library: what it fuses goes into the product, passes of our own kernels do the rest. Knows no library.
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/lower/gemm.h"
 
 typedef struct {
     bpt_gpu_product_t product;

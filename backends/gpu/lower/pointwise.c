@@ -1,7 +1,7 @@
 // Chains of elementwise steps.
 #include <string.h>
 
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/lower/lower.h"
 
 int64_t bpt_lower_window(const bpt_lower_t *l, int64_t rows, size_t row_bytes) {
     const uint64_t slack = 2 * (uint64_t)l->device->api->limits.offset_alignment, most = l->device->api->limits.max_binding_bytes;

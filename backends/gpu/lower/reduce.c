@@ -1,5 +1,5 @@
 // Sums over columns and of squares: parts by chunks, then the sum of the parts, always cut in the same way.
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/lower/lower.h"
 
 enum { ROW_CHUNK = 128, ITEM_CHUNK = 4096 };
 

@@ -1,5 +1,5 @@
 // Addition to a range of rows, window by window.
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/lower/lower.h"
 
 void bpt_lower_ADD_ROWS(bpt_lower_t *l) {
     const bpt_rows_attrs_t *t = &l->call->attrs.rows;

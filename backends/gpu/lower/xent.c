@@ -1,6 +1,6 @@
 // The head of a model: linear layer and cross-entropy in chunks of rows, so that the logits of a large vocabulary are never whole in
 // memory.
-#include "backends/gpu/gpu.h"
+#include "backends/gpu/lower/gemm.h"
 
 enum { LOGITS_BYTES = 32 << 20 };  // of one chunk
 

@@ -1,5 +1,5 @@
 // Interval attention and its gradient, edge by edge. The gradient gathers: queries walk their keys for dq and drel, keys walk
-// their consumers for dk and dv, so that the transposed interval formulas are held against the direct ones.
+// their consumers for dk and dv, so that the transposed interval formulas (or tables) are held against the direct ones.
 #include <math.h>
 #include <string.h>
 
@@ -22,18 +22,22 @@ typedef struct {
     const bpt_attention_attrs_t *t;
     part_t q, k, v, rel;                  // rel.data NULL: no relative positions
     const uint32_t *lengths;              // NULL with a table
+    const uint32_t *table, *back;         // kind TABLE: ranges of keys and of queries; NULL: none
     int64_t query_rows, key_rows, other;  // `other`: nodes of a bucket that are not leaves
     bpt_slot_t *slots;                    // scratch for the slots of one query or key
     double *scratch;                      // what is left of it
 } problem_t;
 
-// A query or key: its sequence, its node, its row in a tensor of all rows, and its row where it is stored (-1: it is zero).
+// A query or key: its sequence, its node, its row in a tensor of all rows, and its row where it is stored (-1: it is zero). With a table
+// the rows of queries and those of keys are two numberings.
 typedef struct {
     int64_t sequence, node, all_row, stored;
 } position_t;
 
 static int64_t max_slots(const bpt_op_call_t *call) {
-    return bpt_intervals_is_table(&call->attrs.attention.graph) ? call->in[6].shape.dim[1] : BPT_MAX_SLOTS;
+    if (!call->in[6].present) return BPT_MAX_SLOTS;
+    const int64_t queries = call->in[10].present ? call->in[10].shape.dim[1] : 0, keys = call->in[6].shape.dim[1];
+    return keys > queries ? keys : queries;
 }
 
 static double at(const part_t *part, int64_t row, int64_t column) {
@@ -67,7 +71,7 @@ static problem_t problem_of(const bpt_host_run_t *run) {
     const bpt_op_call_t *call = run->call;
     const bpt_attention_attrs_t *t = &call->attrs.attention;
     const int64_t d = (int64_t)t->heads * t->head_dim;
-    problem_t a = {.run = run, .t = t, .lengths = run->in[3], .slots = run->scratch};
+    problem_t a = {.run = run, .t = t, .lengths = run->in[3], .table = run->in[6], .back = run->in[10], .slots = run->scratch};
     a.scratch = (double *)(a.slots + max_slots(call));
     a.q = expand(&a, 0);
     a.k = a.v = t->packed ? a.q : expand(&a, 1);
@@ -76,14 +80,16 @@ static problem_t problem_of(const bpt_host_run_t *run) {
     a.rel = expand(&a, 2);
     a.query_rows = bpt_ref_rows(call->op == BPT_OP_ATTENTION ? &call->out[0] : &call->in[7]);
     a.key_rows = bpt_ref_rows(&call->in[1]);
-    if (!bpt_intervals_is_table(&t->graph)) a.other = bpt_node_count(&t->graph) - t->graph.n;
+    if (!call->in[6].present) a.other = bpt_node_count(&t->graph) - t->graph.n;
     return a;
 }
+
+static bool is_table(const problem_t *a) { return a->run->call->in[6].present; }
 
 // Node `node` of a sequence as a key.
 static position_t key_at(const problem_t *a, int64_t sequence, int64_t node) {
     const int64_t n = a->t->graph.n;
-    if (bpt_intervals_is_table(&a->t->graph)) return (position_t){0, node, node, node};
+    if (is_table(a)) return (position_t){0, node, node, node};
     const int64_t row = node < n ? sequence * n + node : a->t->batch * n + sequence * a->other + node - n;
     return (position_t){sequence, node, row, a->t->zero_spans && node >= n ? -1 : row};
 }
@@ -91,7 +97,7 @@ static position_t key_at(const problem_t *a, int64_t sequence, int64_t node) {
 // The node of an all-rows row.
 static position_t key_of_row(const problem_t *a, int64_t row) {
     const int64_t n = a->t->graph.n, leaf_rows = a->t->batch * n;
-    if (bpt_intervals_is_table(&a->t->graph)) return key_at(a, 0, row);
+    if (is_table(a)) return key_at(a, 0, row);
     if (row < leaf_rows) return key_at(a, row / n, row % n);
     return key_at(a, (row - leaf_rows) / a->other, n + (row - leaf_rows) % a->other);
 }
@@ -113,11 +119,20 @@ static int64_t row_of_query(const problem_t *a, int64_t sequence, int64_t node) 
 
 // The slots of an output row, in a->slots.
 static int slots_of(const problem_t *a, int64_t row, const position_t *query) {
-    if (!bpt_intervals_is_table(&a->t->graph)) return bpt_intervals_keys(&a->t->graph, a->lengths[query->sequence], query->node, a->slots);
-    const int count = (int)max_slots(a->run->call);
-    const uint32_t *entry = (const uint32_t *)a->run->in[6] + row * count * 4;
+    if (!is_table(a)) return bpt_intervals_keys(&a->t->graph, a->lengths[query->sequence], query->node, a->slots);
+    const int count = (int)a->run->call->in[6].shape.dim[1];
+    const uint32_t *entry = a->table + row * count * 4;
     for (int s = 0; s < count; ++s, entry += 4)
         a->slots[s] = (bpt_slot_t){entry[0], entry[1], entry[2] == BPT_NO_ROW ? -1 : (int32_t)entry[2], (int32_t)entry[3]};
+    return count;
+}
+
+// The queries that read a key, in a->slots.
+static int consumers_of(const problem_t *a, const position_t *key) {
+    if (!is_table(a)) return bpt_intervals_consumers(&a->t->graph, a->lengths[key->sequence], key->node, a->slots);
+    const int count = (int)a->run->call->in[10].shape.dim[1];
+    const uint32_t *entry = a->back + key->node * count * 2;
+    for (int s = 0; s < count; ++s, entry += 2) a->slots[s] = (bpt_slot_t){entry[0], entry[1], -1, 0};
     return count;
 }
 
@@ -132,7 +147,8 @@ static double dropout(const problem_t *a, const position_t *query, const positio
     const float p = a->t->p;
     if (p <= 0) return 1;
     const uint32_t *row_keys = a->run->in[4];
-    return bpt_ref_dropout(p, row_keys[2 * key->all_row], row_keys + 2 * query->all_row, a->t->uid << 8 | (uint32_t)head, a->run->in[5]);
+    const uint32_t code = is_table(a) ? ((const uint32_t *)a->run->in[11])[key->all_row] : row_keys[2 * key->all_row];
+    return bpt_ref_dropout(p, code, row_keys + 2 * query->all_row, a->t->uid << 8 | (uint32_t)head, a->run->in[5]);
 }
 
 // ---- Forward ---------------------------------------------------------------------------------------------------------
@@ -243,7 +259,7 @@ static void key_gradient(const gradient_t *g, const position_t *key, int n_slots
             const int64_t row = row_of_query(a, key->sequence, node);
             if (row < 0) continue;
             const position_t query = query_of_row(a, row);
-            const int64_t rel = bpt_intervals_rel_row(&a->t->graph, a->lengths[key->sequence], node, key->node);
+            const int64_t rel = is_table(a) ? -1 : bpt_intervals_rel_row(&a->t->graph, a->lengths[key->sequence], node, key->node);
             double weight;
             const double ds = edge_gradient(g, row, &query, key, rel, head, &weight);
             for (int64_t c = 0; c < head_dim; ++c) {
@@ -274,7 +290,7 @@ static void all_key_gradients(const gradient_t *g, double *dk, double *dv) {
     const int64_t head_dim = a->t->head_dim;
     for (int64_t row = 0; row < a->key_rows; ++row) {
         const position_t key = key_of_row(a, row);
-        const int n_slots = bpt_intervals_consumers(&a->t->graph, a->lengths[key.sequence], key.node, a->slots);
+        const int n_slots = consumers_of(a, &key);
         for (int head = 0; head < a->t->heads; ++head) {
             key_gradient(g, &key, n_slots, head, dk, dv);
             for (int64_t c = 0; c < head_dim; ++c) {

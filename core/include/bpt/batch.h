@@ -8,7 +8,7 @@ BPT_BEGIN_DECLS
 
 // B sequences in a bucket of n leaves. All arrays are owned by the source and valid until its next call.
 // Padding: tokens beyond a sequence's length are 0; sequences beyond n_real have length 1, token 0 and weight 0.
-typedef struct {
+typedef struct bpt_batch {
     int64_t n, batch, n_real;
     const uint32_t *tokens;     // [batch, n]
     const uint32_t *targets;    // [n_targets]; lm: [batch, n], classify: [batch]

@@ -85,6 +85,7 @@ BPT_API bpt_value_t bpt_square_sum(bpt_graph_t *g, bpt_value_t x);
 
 typedef struct {
     bpt_value_t q, kv, rel, lengths, row_keys, rng, table;
+    bpt_value_t back, key_codes;  // kind TABLE only, not looked at elsewhere; without `back` there is no gradient
 } bpt_attention_inputs_t;
 // attrs.uid is filled in.
 BPT_API bpt_value_t bpt_attention(bpt_graph_t *g, const bpt_attention_attrs_t *attrs, const bpt_attention_inputs_t *in);

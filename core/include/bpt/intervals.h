@@ -94,8 +94,8 @@ BPT_API int64_t bpt_intervals_reach(const bpt_intervals_t *g);
 BPT_API bool bpt_intervals_is_window(const bpt_intervals_t *g);
 // Both ends of every range move from leaf to leaf by at most two nodes: neighbours read nearly the same.
 BPT_API bool bpt_intervals_is_steady(const bpt_intervals_t *g);
-// Ranges of level j on the left change only at leaves i with i + shift a multiple of 2^j (or of 2^(j-1)), those on the right with i - shift.
-// 0: no such thing is known.
+// Ranges of level j on the left change only at leaves i with i + shift a multiple of 2^j (or of 2^(j-1)), those on the right with i -
+// shift. 0: no such thing is known.
 BPT_API int64_t bpt_intervals_shift(const bpt_intervals_t *g);
 // Rows 1 + (2 min(j, L-1) + side) block_rows .. of the table are those of level j and side. 0: the rule has its rows elsewhere.
 BPT_API int64_t bpt_intervals_block_rows(const bpt_intervals_t *g);
@@ -105,7 +105,8 @@ BPT_API int bpt_intervals_most_consumers(const bpt_intervals_t *g);  // ranges o
 // Leaves between the end of a span of this level and the first leaf that reads it (n: nobody does).
 BPT_API int64_t bpt_intervals_wait(const bpt_intervals_t *g, int level);
 
-// A graph in 32-bit words, as the arithmetic of rules takes it: kind and GRAPH_ bits (cl/include/intervals.h), n and two numbers of the rule.
+// A graph in 32-bit words, as the arithmetic of rules takes it: kind and GRAPH_ bits (cl/include/intervals.h), n and two numbers of the
+// rule.
 BPT_API void bpt_intervals_words(const bpt_intervals_t *g, int32_t word[4]);
 
 // Leaves [first, end) that read the same nodes of a level and side. The slot counts nodes of the level, from its first one on.

@@ -129,13 +129,24 @@ typedef struct {
 //   otherwise in[0] = q [query rows, d], in[1] = kv [key rows, 2d] (k at column 0, v at d).
 // in: 0 q or qkv F, 1 kv or qkv F, 2 rel F [rel_rows, head_dim] or absent, 3 lengths u32 [B] (true lengths, 1..n),
 //     4 row_keys u32 [R,2] of all rows (p > 0 only), 5 rng u32 [2] (p > 0 only),
-//     6 table (kind TABLE only) u32 [query rows, slots, 4] = begin, end, rel row (BPT_NO_ROW: none), rel step (as int32); kv rows are
-//       numbered directly, B = 1, lengths/row_keys absent, ALL, no dropout, not packed. A row without keys is zero in out and lse.
+//     6, 10, 11: kind TABLE only, below.
 // out: 0 out F [query rows (zero_spans + ALL: R), d], 1 lse f32 [query rows, heads] = log sum exp of the scores (absent when not needed).
 // Dropout: element = node code of the key (row_keys word 0), row and sequence of the query, stream = uid << 8 | head.
 // Rows of nodes that do not exist are zero in out (and lse), get and give no gradient. Results never depend on padding or batch mates.
 //
-// attention_grad: in 0-6 as above, 7 out, 8 dout F, 9 lse. No gradient for TABLE graphs.
+// Kind TABLE: the graph is two tables of row numbers. Queries are any Q rows, keys any K rows of other tensors; B = 1, queries ALL, not
+// packed, no zero_spans, lengths absent. Row numbers are below 2^31.
+//   in 4 row_keys u32 [Q,2] of the queries (p > 0 only),
+//      6 table u32 [Q, S, 4] = begin, end, rel row (BPT_NO_ROW: none), rel step (as int32): the S ranges of keys that a query reads. One
+//        with begin >= end is empty. Ranges of a query may overlap: a key counts in the softmax as often as it is read, and all its
+//        appearances share one dropout decision. A query without keys: out = lse = dq = 0.
+//     10 back u32 [K, T, 2] = begin, end: the T ranges of queries that read a key (needed by the gradient), the transpose of `table`:
+//        a query that reads a key twice is there twice. A key that nobody reads: dk = dv = 0.
+//     11 key_codes u32 [K]: node codes of the keys, for dropout (p > 0 only).
+//   Slot s of neighbouring queries should mean the same kind of keys: backends work on neighbours together, slot by slot.
+//   rel has no gradient here: attention_grad with rel is BPT_ERR_UNSUPPORTED. bpt/lists.h writes such tables.
+//
+// attention_grad: in 0-6, 10, 11 as above, 7 out, 8 dout F, 9 lse.
 // out: 0 dq or dqkv, F, shape of in[0]; 1 dkv, shape of in[1] (absent when packed); 2 drel f32 [rel_rows, head_dim] (absent without rel).
 typedef enum { BPT_QUERIES_ALL, BPT_QUERIES_LEAVES, BPT_QUERIES_ROOTS } bpt_queries_t;
 

@@ -1,0 +1,63 @@
+// What builds a model's graph: the graph, its parameters, the rates of dropout; rows of states and where their random numbers come from.
+// Knows no attention graph and no task.
+#ifndef BPT_MODELS_BLOCKS_BUILDER_H
+#define BPT_MODELS_BLOCKS_BUILDER_H
+
+#include "models/config.h"
+#include "models/nn/names.h"
+#include "models/nn/param_table.h"
+#include "models/nn/weights.h"
+
+typedef struct {
+    bpt_graph_t *g;
+    bpt_weights_t *w;
+    const bpt_model_config_t *config;
+    bpt_dtype_t precision;
+    float p_input, p_hidden, p_attention, p_head;  // dropout, 0 outside training
+    bpt_value_t rng;                               // BPT_NO_VALUE outside training
+    // Attention's heads that exist at once are the group number `head_group` of `head_groups`; 0: all of them (pieces.h).
+    int32_t head_groups, head_group;
+} bpt_builder_t;
+
+// Rows between two layers: the f32 residual stream, and the same in the precision of products.
+typedef struct {
+    bpt_value_t full, low;
+} bpt_stream_t;
+static const bpt_stream_t bpt_no_stream = {BPT_NO_VALUE, BPT_NO_VALUE};
+
+// The rows that a LayerNorm or dropout works on: their number and row keys (BPT_NO_VALUE outside training).
+typedef struct {
+    bpt_value_t keys;
+    int64_t rows;
+} bpt_place_t;
+
+// States of an encoder: rows and their place; absent: x is bpt_no_stream.
+typedef struct {
+    bpt_stream_t x;
+    bpt_place_t place;
+} bpt_states_t;
+
+// The first `rows` rows of all that have these row keys; of a stream.
+bpt_place_t bpt_place_first(const bpt_builder_t *b, bpt_value_t row_keys, int64_t rows);
+bpt_stream_t bpt_stream_first(const bpt_builder_t *b, bpt_stream_t x, int64_t rows);
+bpt_random_t bpt_build_random(const bpt_builder_t *b, bpt_place_t place);
+
+// LayerNorm(dropout_p(x) + residual) with the parameters PREFIX NAME.weight and .bias.
+bpt_stream_t bpt_build_norm(const bpt_builder_t *b, bpt_value_t x, bpt_value_t residual, float p, bpt_random_t random, const char *prefix,
+                            const char *name);
+
+// ---- The embedding (embed.c)
+void bpt_embed_params(bpt_param_table_t *table, const bpt_model_config_t *config, bool frozen);
+// Embedding (and projection) plus position, f32 [tokens, d_model]; positions may be BPT_NO_VALUE. An id BPT_NO_ROW gives zeros.
+bpt_value_t bpt_embed_rows(const bpt_builder_t *b, bpt_value_t tokens, bpt_value_t positions);
+// LayerNorm(dropout(embedding + position)): what the first layer reads.
+bpt_stream_t bpt_embed(const bpt_builder_t *b, bpt_value_t tokens, bpt_value_t positions, bpt_random_t random);
+
+// ---- The head (head.c): logits = dropout(x) W^T + bias, with the embedding as W when tied
+void bpt_head_params(bpt_param_table_t *table, const bpt_model_config_t *config, int64_t outputs);
+// f32 [rows, outputs], without dropout.
+bpt_value_t bpt_head_logits(const bpt_builder_t *b, bpt_value_t x);
+// The weighted sum of the cross-entropies, and each of them.
+bpt_xent_t bpt_head_loss(const bpt_builder_t *b, const bpt_states_t *states, bpt_value_t targets, bpt_value_t weights);
+
+#endif

@@ -1,0 +1,31 @@
+// The embedding of tokens and positions (see builder.h).
+#include "models/blocks/builder.h"
+
+void bpt_embed_params(bpt_param_table_t *t, const bpt_model_config_t *c, bool frozen) {
+    const int64_t d = c->d_model;
+    bpt_param_sort_t embed = c->tied ? bpt_param_linear(d) : bpt_param_normal();  // a tied matrix has the initial values of the head
+    embed.rows = BPT_ROWS_OF_TOKENS;
+    if (frozen) embed.group = BPT_GROUP_FROZEN;
+    bpt_param_table_matrix(t, embed, c->vocab, c->d_embed, "", BPT_NAME_EMBED);
+    if (c->d_embed != c->d_model) {
+        bpt_param_table_matrix(t, bpt_param_linear(c->d_embed), d, c->d_embed, "", BPT_NAME_EMBED_PROJ);
+        bpt_param_table_vector(t, bpt_param_bias(c->d_embed), d, "", BPT_NAME_EMBED_PROJ_BIAS);
+    }
+    if (c->positions == BPT_POSITIONS_ABSOLUTE) bpt_param_table_matrix(t, bpt_param_normal(), c->max_positions, d, "", BPT_NAME_POSITIONS);
+    bpt_param_table_norm(t, d, "", BPT_NAME_EMBED_NORM);
+}
+
+bpt_value_t bpt_embed_rows(const bpt_builder_t *b, bpt_value_t tokens, bpt_value_t positions) {
+    bpt_value_t x = bpt_gather(b->g, bpt_weight(b->w, "", BPT_NAME_EMBED), tokens);
+    if (b->config->d_embed != b->config->d_model) {
+        const bpt_matmul_options_t options = {
+            .transpose_b = true, .acc = BPT_NO_VALUE, .bias = bpt_weight(b->w, "", BPT_NAME_EMBED_PROJ_BIAS), .dtype = BPT_F32};
+        x = bpt_matmul(b->g, bpt_cast(b->g, x, b->precision), bpt_weight_low(b->w, "", BPT_NAME_EMBED_PROJ, 1), options);
+    }
+    if (positions == BPT_NO_VALUE) return x;
+    return bpt_add(b->g, x, bpt_gather(b->g, bpt_weight(b->w, "", BPT_NAME_POSITIONS), positions));
+}
+
+bpt_stream_t bpt_embed(const bpt_builder_t *b, bpt_value_t tokens, bpt_value_t positions, bpt_random_t random) {
+    return bpt_build_norm(b, bpt_embed_rows(b, tokens, positions), BPT_NO_VALUE, b->p_input, random, "", BPT_NAME_EMBED_NORM);
+}

@@ -1,0 +1,206 @@
+// Layers over the nodes of an attention graph (see graph_layers.h).
+#include "models/blocks/graph_layers.h"
+
+#include "models/encoder.h"
+
+// Numbers of the own inputs.
+enum {
+    ROW_KEYS,   // u32 [R, 2] (dropout)
+    ROOT_ROWS,  // u32 [B]: row of each root in the input of the last layer but one, BPT_NO_ROW where it is zero (states of whole texts)
+    ROOT_KEYS,  // u32 [B, 2] (the same, with dropout)
+};
+
+// ---- Parameters
+
+static void params(bpt_param_table_t *t, const bpt_model_config_t *c, bool freeze_rel) {
+    const bpt_intervals_t graph = bpt_model_intervals(c, 1);
+    for (int32_t i = 0; i < c->layers; ++i) bpt_self_params(t, c, bpt_rel_rows(&graph), freeze_rel, i);
+}
+
+// ---- Graph
+
+typedef struct {
+    const bpt_builder_t *b;
+    const bpt_encoder_t *e;
+    bool pools;  // states of whole texts are wanted
+} layers_t;
+
+// What goes from layer to layer: rows of leaves and, as long as somebody reads them, of spans; and roots, which are apart as soon as all
+// other spans are done with.
+typedef struct {
+    bpt_stream_t x, roots;
+} streams_t;
+
+static bool has_zero_spans(const layers_t *l, int layer) { return layer == 0 && l->e->rows > l->e->leaf_rows; }
+static bpt_place_t roots_place(const layers_t *l) { return (bpt_place_t){l->e->own[ROOT_KEYS].value, l->e->options.batch}; }
+
+static bpt_self_t begin(const layers_t *l, bpt_queries_t queries, bool zero_spans, bool fresh) {
+    const bpt_encoder_t *e = l->e;
+    bpt_self_t s = {.attrs = bpt_self_attrs(l->b), .relative = e->graph.rel_levels > 0, .fresh = fresh};
+    s.attrs.graph = e->graph;
+    s.attrs.batch = e->options.batch;
+    s.attrs.queries = queries;
+    s.attrs.zero_spans = zero_spans;
+    s.in = (bpt_attention_inputs_t){.q = BPT_NO_VALUE,
+                                    .kv = BPT_NO_VALUE,
+                                    .rel = BPT_NO_VALUE,
+                                    .lengths = e->in.lengths,
+                                    .row_keys = e->in.row_keys,
+                                    .rng = e->in.rng,
+                                    .table = BPT_NO_VALUE};
+    return s;
+}
+
+// All nodes are queries. In the first layer only leaves are stored: the other nodes are zero, and so is their residual.
+static bpt_self_t all_nodes(const layers_t *l, int layer, bpt_stream_t x) {
+    const bpt_encoder_t *e = l->e;
+    bpt_self_t s = begin(l, BPT_QUERIES_ALL, has_zero_spans(l, layer), layer == 0);
+    s.x = s.y = x.low;
+    s.residual = s.attrs.zero_spans ? bpt_add_rows(l->b->g, BPT_NO_VALUE, x.full, 0, e->rows) : x.full;
+    s.place = bpt_place_first(l->b, e->in.row_keys, e->rows);
+    return s;
+}
+
+// Leaves are queries: in the last layer, or in the last but one where it is roots that are wanted.
+static bpt_self_t leaves_only(const layers_t *l, int layer, bpt_stream_t x) {
+    const bpt_encoder_t *e = l->e;
+    const bpt_stream_t leaves = bpt_stream_first(l->b, x, e->leaf_rows);
+    bpt_self_t s = begin(l, BPT_QUERIES_LEAVES, has_zero_spans(l, layer), layer == 0);
+    s.x = layer == 0 || e->rows == e->leaf_rows ? x.low : leaves.low;
+    s.y = x.low;
+    s.residual = leaves.full;
+    s.place = bpt_place_first(l->b, e->in.row_keys, e->leaf_rows);
+    return s;
+}
+
+static bpt_stream_t take_roots(const layers_t *l, bpt_stream_t x) {
+    const bpt_value_t roots = bpt_gather(l->b->g, x.full, l->e->own[ROOT_ROWS].value);
+    return (bpt_stream_t){roots, bpt_cast(l->b->g, roots, l->b->precision)};
+}
+
+// Roots are queries. They read leaves only, so that the other nodes' keys and values need not exist.
+static bpt_self_t roots_only(const layers_t *l, const streams_t *s, bool fresh) {
+    bpt_self_t r = begin(l, BPT_QUERIES_ROOTS, l->e->rows > l->e->leaf_rows, fresh);
+    r.x = s->roots.low;
+    r.y = bpt_rows(l->b->g, s->x.low, 0, l->e->leaf_rows);
+    r.y_rows = l->e->leaf_rows;
+    r.residual = s->roots.full;
+    r.place = roots_place(l);
+    return r;
+}
+
+static void run_layer(const layers_t *l, bpt_self_t *sets, int count, const char *prefix, bpt_stream_t *out) {
+    if (l->e->options.gradients)
+        bpt_self_layer(l->b, sets, count, prefix, out);
+    else
+        bpt_pieces_layer(l->b, &l->e->pieces, sets, count, prefix, out);
+}
+
+// The last layers where roots are wanted: the last one needs them and what they read, leaves.
+static void run_root_layer(const layers_t *l, int layer, streams_t *s, const char *prefix) {
+    const bool taken = s->roots.full != BPT_NO_VALUE, last = layer == l->b->config->layers - 1;
+    bpt_stream_t out[2];
+    if (!taken) s->roots = take_roots(l, s->x);
+    const bpt_self_t roots = roots_only(l, s, !taken);
+    if (last) {
+        bpt_self_t sets[] = {roots};
+        run_layer(l, sets, 1, prefix, &s->roots);
+        return;
+    }
+    bpt_self_t sets[] = {leaves_only(l, layer, s->x), roots};
+    run_layer(l, sets, 2, prefix, out);
+    s->x = out[0];
+    s->roots = out[1];
+}
+
+static void run_token_layer(const layers_t *l, int layer, streams_t *s, const char *prefix) {
+    const bool last = layer == l->b->config->layers - 1;
+    bpt_self_t sets[] = {last ? leaves_only(l, layer, s->x) : all_nodes(l, layer, s->x)};
+    run_layer(l, sets, 1, prefix, &s->x);
+}
+
+static bpt_encoded_t encoded(const layers_t *l, const streams_t *s) {
+    const bpt_encoder_t *e = l->e;
+    bpt_encoded_t out = {.tokens.x = bpt_no_stream, .nodes.x = bpt_no_stream, .pooled.x = bpt_no_stream};
+    if (l->pools)
+        out.pooled = (bpt_states_t){s->roots, roots_place(l)};
+    else
+        out.tokens = (bpt_states_t){bpt_stream_first(l->b, s->x, e->leaf_rows), bpt_place_first(l->b, e->in.row_keys, e->leaf_rows)};
+    return out;
+}
+
+static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens) {
+    const int32_t layers = b->config->layers;
+    const layers_t l = {.b = b, .e = e, .pools = (e->task->wants & BPT_WANT_POOLED) != 0};
+    streams_t s = {.x = tokens, .roots = bpt_no_stream};
+    for (int32_t i = 0; i < layers; ++i) {
+        char prefix[BPT_PREFIX_BYTES];
+        bpt_self_prefix(i, prefix);
+        bpt_graph_region_begin(b->g);
+        if (l.pools && i >= layers - 2)
+            run_root_layer(&l, i, &s, prefix);
+        else
+            run_token_layer(&l, i, &s, prefix);
+        bpt_graph_region_end(b->g);
+        if (!bpt_encoder_wants(e, i)) continue;
+        const bpt_encoded_t out = encoded(&l, &s);
+        bpt_encoder_emit(b, e, i, &out);
+    }
+}
+
+// ---- Inputs
+
+static void inputs(bpt_graph_t *g, bpt_encoder_t *e) {
+    const bpt_encoder_options_t *o = &e->options;
+    const bool pools = (e->task->wants & BPT_WANT_POOLED) != 0;
+    if (o->dropout) bpt_encoder_add_input(g, e, ROW_KEYS, "row_keys", bpt_shape2(e->rows, 2));
+    if (pools) bpt_encoder_add_input(g, e, ROOT_ROWS, "root_rows", bpt_shape1(o->batch));
+    if (pools && o->dropout) bpt_encoder_add_input(g, e, ROOT_KEYS, "root_keys", bpt_shape2(o->batch, 2));
+    e->in.row_keys = e->own[ROW_KEYS].value;
+}
+
+// Row of node `node` of sequence s among all rows.
+static int64_t row_of(const bpt_encoder_t *e, int64_t s, int64_t node) {
+    const int64_t n = e->options.n, batch = e->options.batch, others = e->rows / batch - n;
+    return node < n ? s * n + node : batch * n + s * others + node - n;
+}
+
+// Node codes.
+static void stage_constants(const bpt_encoder_t *e) {
+    const int64_t nodes = e->rows / e->options.batch;
+    uint32_t *keys = e->own[ROW_KEYS].data;
+    for (int64_t s = 0; keys && s < e->options.batch; ++s)
+        for (int64_t node = 0; node < nodes; ++node) keys[2 * row_of(e, s, node)] = bpt_intervals_node_code(&e->graph, node);
+}
+
+static void stage_keys(const bpt_encoder_t *e, const bpt_batch_t *batch) {
+    const int64_t nodes = e->rows / e->options.batch;
+    for (int64_t s = 0; s < e->options.batch; ++s)
+        for (int64_t node = 0; node < nodes; ++node) e->own[ROW_KEYS].data[2 * row_of(e, s, node) + 1] = batch->sequences[s];
+}
+
+// The root by true length. Before the first layer only leaves have rows.
+static void stage_roots(const bpt_encoder_t *e, const bpt_batch_t *batch) {
+    const bool leaves_only = e->options.config->layers <= 2;
+    uint32_t *rows = e->own[ROOT_ROWS].data, *keys = e->own[ROOT_KEYS].data;
+    for (int64_t s = 0; s < e->options.batch; ++s) {
+        const int64_t root = bpt_root_node(&e->graph, batch->lengths[s]);
+        rows[s] = leaves_only && root >= e->options.n ? BPT_NO_ROW : (uint32_t)row_of(e, s, root);
+        if (!keys) continue;
+        keys[2 * s] = bpt_intervals_node_code(&e->graph, root);
+        keys[2 * s + 1] = batch->sequences[s];
+    }
+}
+
+static void stage(const bpt_encoder_t *e, const bpt_batch_t *batch) {
+    if (e->own[ROW_KEYS].data) stage_keys(e, batch);
+    if (e->own[ROOT_ROWS].data) stage_roots(e, batch);
+}
+
+const bpt_layers_spec_t bpt_graph_layers = {
+    .params = params,
+    .inputs = inputs,
+    .build = build,
+    .stage_constants = stage_constants,
+    .stage = stage,
+};

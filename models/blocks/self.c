@@ -1,0 +1,102 @@
+// A layer of self-attention (see self.h).
+#include "models/blocks/self.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "models/blocks/pieces.h"
+
+void bpt_self_prefix(int32_t layer, char prefix[BPT_PREFIX_BYTES]) { snprintf(prefix, BPT_PREFIX_BYTES, BPT_NAME_LAYER, layer); }
+
+// ---- Parameters
+
+static void attention_params(bpt_param_table_t *t, const bpt_model_config_t *c, int64_t rel_rows, bool freeze_rel, const char *prefix) {
+    static const char *const names[] = {BPT_NAME_Q, BPT_NAME_K, BPT_NAME_V, BPT_NAME_OUT};
+    const int64_t d = c->d_model, head_dim = d / c->heads;
+    for (int i = 0; i < 4; ++i) {
+        bpt_param_sort_t sort = bpt_param_glorot(d, d);
+        sort.joined = i == 1 || i == 2;
+        bpt_param_table_matrix(t, sort, d, d, prefix, names[i]);
+    }
+    bpt_param_sort_t rel = bpt_param_glorot(rel_rows, head_dim);
+    if (freeze_rel) rel.group = BPT_GROUP_FROZEN;
+    if (rel_rows) bpt_param_table_matrix(t, rel, rel_rows, head_dim, prefix, BPT_NAME_REL_KEY);
+}
+
+void bpt_self_params(bpt_param_table_t *t, const bpt_model_config_t *c, int64_t rel_rows, bool freeze_rel, int32_t layer) {
+    const int64_t d = c->d_model, ff = c->d_ff;
+    char prefix[BPT_PREFIX_BYTES];
+    bpt_self_prefix(layer, prefix);
+    attention_params(t, c, rel_rows, freeze_rel, prefix);
+    bpt_param_table_norm(t, d, prefix, BPT_NAME_ATTN_NORM);
+    bpt_param_table_matrix(t, bpt_param_glorot(ff, d), ff, d, prefix, BPT_NAME_FC1);
+    bpt_param_table_vector(t, bpt_param_bias(d), ff, prefix, BPT_NAME_FC1_BIAS);
+    bpt_param_table_matrix(t, bpt_param_glorot(d, ff), d, ff, prefix, BPT_NAME_FC2);
+    bpt_param_table_vector(t, bpt_param_bias(ff), d, prefix, BPT_NAME_FC2_BIAS);
+    bpt_param_table_norm(t, d, prefix, BPT_NAME_FFN_NORM);
+}
+
+// ---- The parts of a layer
+
+// x W^T of the builder's heads; `joined` weights as one.
+static bpt_value_t project(const bpt_builder_t *b, bpt_value_t x, const char *prefix, const char *name, int joined) {
+    return bpt_linear(b->g, x, bpt_pieces_heads(b, bpt_weight_low(b->w, prefix, name, joined), joined), BPT_NO_VALUE);
+}
+
+bpt_value_t bpt_self_query(const bpt_builder_t *b, bpt_value_t x, const char *prefix) { return project(b, x, prefix, BPT_NAME_Q, 1); }
+bpt_value_t bpt_self_key_value(const bpt_builder_t *b, bpt_value_t y, const char *prefix) { return project(b, y, prefix, BPT_NAME_K, 2); }
+bpt_value_t bpt_self_query_key_value(const bpt_builder_t *b, bpt_value_t x, const char *prefix) {
+    return project(b, x, prefix, BPT_NAME_Q, 3);
+}
+bpt_value_t bpt_self_rel(const bpt_builder_t *b, const char *prefix) { return bpt_weight_low(b->w, prefix, BPT_NAME_REL_KEY, 1); }
+bpt_value_t bpt_self_out(const bpt_builder_t *b, bpt_value_t attended, const char *prefix) {
+    return bpt_linear(b->g, attended, bpt_weight_low(b->w, prefix, BPT_NAME_OUT, 1), BPT_NO_VALUE);
+}
+
+bpt_attention_attrs_t bpt_self_attrs(const bpt_builder_t *b) {
+    const int32_t head_dim = b->config->d_model / b->config->heads;
+    return (bpt_attention_attrs_t){
+        .heads = b->config->heads, .head_dim = head_dim, .scale = 1 / sqrtf((float)head_dim), .p = b->p_attention};
+}
+
+static bpt_stream_t feed_forward(const bpt_builder_t *b, bpt_stream_t x, bpt_random_t random, const char *prefix) {
+    bpt_value_t h = bpt_linear(b->g, x.low, bpt_weight_low(b->w, prefix, BPT_NAME_FC1, 1), bpt_weight(b->w, prefix, BPT_NAME_FC1_BIAS));
+    h = bpt_dropout(b->g, bpt_relu(b->g, h), b->p_hidden, random);
+    h = bpt_linear(b->g, h, bpt_weight_low(b->w, prefix, BPT_NAME_FC2, 1), bpt_weight(b->w, prefix, BPT_NAME_FC2_BIAS));
+    return bpt_build_norm(b, h, x.full, b->p_hidden, random, prefix, BPT_NAME_FFN_NORM);
+}
+
+bpt_stream_t bpt_self_finish(const bpt_builder_t *b, bpt_value_t sum, bpt_value_t residual, bpt_random_t random, const char *prefix) {
+    const bpt_stream_t h = bpt_build_norm(b, sum, residual, b->p_hidden, random, prefix, BPT_NAME_ATTN_NORM);
+    return feed_forward(b, h, random, prefix);
+}
+
+// ---- A layer of an encoder
+
+static void attend(const bpt_builder_t *b, bpt_self_t *s, bpt_value_t q, bpt_value_t kv, const char *prefix) {
+    bpt_attention_inputs_t in = s->in;
+    in.q = q;
+    in.kv = kv;
+    in.rel = s->relative ? bpt_self_rel(b, prefix) : BPT_NO_VALUE;
+    s->attended = bpt_attention(b->g, &s->attrs, &in);
+}
+
+void bpt_self_attend(const bpt_builder_t *b, bpt_self_t *sets, int count, const char *prefix) {
+    const bool packed = sets->x == sets->y && count == 1;
+    bpt_value_t kv = BPT_NO_VALUE;
+    for (int i = 0; i < count; ++i) {
+        bpt_self_t *s = &sets[i];
+        const bpt_value_t q = packed ? bpt_self_query_key_value(b, s->x, prefix) : bpt_self_query(b, s->x, prefix);
+        if (i == 0) kv = packed ? q : bpt_self_key_value(b, s->y, prefix);
+        s->attrs.packed = packed;
+        attend(b, s, q, s->y_rows ? bpt_rows(b->g, kv, 0, s->y_rows) : kv, prefix);
+    }
+}
+
+void bpt_self_layer(const bpt_builder_t *b, bpt_self_t *sets, int count, const char *prefix, bpt_stream_t *out) {
+    bpt_self_attend(b, sets, count, prefix);
+    for (int i = 0; i < count; ++i) {
+        const bpt_value_t sum = bpt_self_out(b, sets[i].attended, prefix);
+        out[i] = bpt_self_finish(b, sum, sets[i].residual, bpt_build_random(b, sets[i].place), prefix);
+    }
+}

@@ -1,0 +1,44 @@
+// A layer of self-attention (Ye et al. 2019, 3.2; Vaswani et al. 2017, 3): rows x read rows y of the layer before and become
+//   h  = LN(x + dropout(W_o attention(W_q x, W_k y, W_v y)))
+//   x' = LN(h + dropout(W_2 dropout(relu(W_1 h + b_1)) + b_2))
+// The encoder and incremental decoding are made of it. Knows no attention graph.
+#ifndef BPT_MODELS_BLOCKS_SELF_H
+#define BPT_MODELS_BLOCKS_SELF_H
+
+#include "models/blocks/builder.h"
+
+enum { BPT_PREFIX_BYTES = 32 };
+void bpt_self_prefix(int32_t layer, char prefix[BPT_PREFIX_BYTES]);
+// rel_rows: rows of the table of relative positions, 0: there is none.
+void bpt_self_params(bpt_param_table_t *table, const bpt_model_config_t *config, int64_t rel_rows, bool freeze_rel, int32_t layer);
+
+// ---- The parts of a layer
+bpt_value_t bpt_self_query(const bpt_builder_t *b, bpt_value_t x, const char *prefix);            // W_q x
+bpt_value_t bpt_self_key_value(const bpt_builder_t *b, bpt_value_t y, const char *prefix);        // W_k y | W_v y
+bpt_value_t bpt_self_query_key_value(const bpt_builder_t *b, bpt_value_t x, const char *prefix);  // W_q x | W_k x | W_v x
+bpt_value_t bpt_self_rel(const bpt_builder_t *b, const char *prefix);                             // the table of relative positions
+bpt_value_t bpt_self_out(const bpt_builder_t *b, bpt_value_t attended, const char *prefix);       // W_o
+// Heads and scale of the attention, and dropout; graph, batch and queries are the caller's.
+bpt_attention_attrs_t bpt_self_attrs(const bpt_builder_t *b);
+// What follows W_o: both LayerNorms and the feed-forward network between them. residual: x.
+bpt_stream_t bpt_self_finish(const bpt_builder_t *b, bpt_value_t sum, bpt_value_t residual, bpt_random_t random, const char *prefix);
+
+// ---- A layer of an encoder
+typedef struct {
+    bpt_attention_attrs_t attrs;
+    bpt_attention_inputs_t in;  // but for q, kv and rel
+    bool relative;              // scores have relative positions
+    bpt_value_t x, y;           // the same: one product gives queries, keys and values
+    int64_t y_rows;             // of y that are read, the first ones; 0: all
+    bpt_value_t residual;       // x in f32
+    bool fresh;                 // the residual is not (rows of) what the layer before made
+    bpt_place_t place;          // of x
+    bpt_value_t attended;       // set by bpt_self_attend
+} bpt_self_t;
+
+// Attention of each of the `count` sets of rows x, which all read the y of the first one.
+void bpt_self_attend(const bpt_builder_t *b, bpt_self_t *sets, int count, const char *prefix);
+// The layer for these sets: out[i] is x' of sets[i].
+void bpt_self_layer(const bpt_builder_t *b, bpt_self_t *sets, int count, const char *prefix, bpt_stream_t *out);
+
+#endif

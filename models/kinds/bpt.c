@@ -1,0 +1,31 @@
+// BP-Transformer (Ye et al. 2019): k nodes per level and side, positions relative to the query.
+#include "models/blocks/graph_layers.h"
+
+static const char *const keys[] = {"k", "rule", NULL};
+
+static bpt_intervals_t intervals(const bpt_model_config_t *config, int64_t n) {
+    return (bpt_intervals_t){
+        .kind = BPT_GRAPH_BPT,
+        .causal = config->causal,
+        .reference_rule = config->reference_rule,
+        .k = config->k,
+        .rel_levels = config->positions == BPT_POSITIONS_RELATIVE ? config->rel_levels : 0,
+        .n = n,
+    };
+}
+
+static int32_t rel_levels(const bpt_model_config_t *config, int64_t n) {
+    (void)config;
+    return bpt_default_rel_levels(n);
+}
+
+const bpt_kind_spec_t bpt_kind_bpt = {
+    .name = "bpt",
+    .keys = keys,
+    .gives = BPT_WANT_TOKENS | BPT_WANT_POOLED,
+    .positions = BPT_POSITIONS_RELATIVE,
+    .levels = true,
+    .intervals = intervals,
+    .rel_levels = rel_levels,
+    .layers = &bpt_graph_layers,
+};

@@ -1,0 +1,37 @@
+// The list of model kinds (see kind.h).
+#include "models/kinds/kind.h"
+
+#include <string.h>
+
+#define BPT_KIND(id, name) extern const bpt_kind_spec_t bpt_kind_##name;
+#include "models/kinds/kinds.def"
+#undef BPT_KIND
+
+const bpt_kind_spec_t *const bpt_kinds[] = {
+#define BPT_KIND(id, name) [BPT_MODEL_##id] = &bpt_kind_##name,
+#include "models/kinds/kinds.def"
+#undef BPT_KIND
+};
+
+const bpt_kind_spec_t *bpt_kind_find(const char *name) {
+    for (int i = 0; i < BPT_N_KINDS; ++i)
+        if (!strcmp(bpt_kinds[i]->name, name)) return bpt_kinds[i];
+    return NULL;
+}
+
+bool bpt_kind_has_key(const bpt_kind_spec_t *kind, const char *key) {
+    for (const char *const *own = kind->keys; *own; ++own)
+        if (!strcmp(*own, key)) return true;
+    return false;
+}
+
+bpt_status_t bpt_kind_check_task(const bpt_kind_spec_t *kind, const bpt_task_spec_t *task) {
+    static const char *const states[] = {"tokens", "nodes", "whole texts"};
+    if (task->causal && kind->not_causal)
+        return bpt_fail(BPT_ERR_USAGE, "model %s cannot be %s: %s; choose another model", kind->name, task->model, kind->not_causal);
+    for (int i = 0; i < 3; ++i)
+        if (task->wants & ~kind->gives & 1u << i)
+            return bpt_fail(BPT_ERR_USAGE, "model %s cannot do task %s, which takes states of %s: it has none; choose another model",
+                            kind->name, task->name, states[i]);
+    return BPT_OK;
+}

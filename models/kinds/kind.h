@@ -1,0 +1,47 @@
+// What a kind of model is: its attention graph for a length, the keys of the configuration that only it has, what it can give to a task.
+// Other code asks these properties and never which kind it has.
+#ifndef BPT_MODELS_KINDS_KIND_H
+#define BPT_MODELS_KINDS_KIND_H
+
+#include "models/tasks/task.h"
+
+struct bpt_batch;
+struct bpt_encoder;
+
+// The layers of a kind: their parameters, their part of the graph, and what the host computes for them from a micro-batch.
+typedef struct {
+    void (*params)(bpt_param_table_t *table, const bpt_model_config_t *config, bool freeze_rel);
+    // The inputs of its own (bpt_encoder_add_input), by the numbers that `stage` knows them by.
+    void (*inputs)(bpt_graph_t *g, struct bpt_encoder *e);
+    // Appends the layers to states of tokens; what each layer gives goes to bpt_encoder_emit.
+    void (*build)(const bpt_builder_t *b, struct bpt_encoder *e, bpt_stream_t tokens);
+    // Fills the own inputs: once with what no batch changes, then for every batch.
+    void (*stage_constants)(const struct bpt_encoder *e);
+    void (*stage)(const struct bpt_encoder *e, const struct bpt_batch *batch);
+} bpt_layers_spec_t;
+
+typedef struct {
+    const char *name;           // "bpt"
+    const char *const *keys;    // names of the configuration's keys that apply to this kind and not to every one; ended by NULL
+    uint32_t gives;             // BPT_WANT_*: states that it has
+    const char *not_causal;     // why its tokens know later ones whatever is asked; NULL: it can be causal
+    bpt_positions_t positions;  // unless told otherwise
+    bool levels;                // relative positions are those of nodes of a tree (side, level, place); else distances in tokens
+    bpt_intervals_t (*intervals)(const bpt_model_config_t *config, int64_t n);  // the attention graph for n leaves
+    int32_t (*rel_levels)(const bpt_model_config_t *config, int64_t n);         // `rel_levels` that tells apart all that n leaves can have
+    const bpt_layers_spec_t *layers;
+} bpt_kind_spec_t;
+
+// All kinds, indexed by bpt_model_kind_t.
+extern const bpt_kind_spec_t *const bpt_kinds[];
+
+static inline const bpt_kind_spec_t *bpt_kind_of(const bpt_model_config_t *config) { return bpt_kinds[config->model]; }
+// By name; NULL: there is none.
+const bpt_kind_spec_t *bpt_kind_find(const char *name);
+
+// Whether a key that not every kind has ("k", "window") applies to this one.
+bool bpt_kind_has_key(const bpt_kind_spec_t *kind, const char *key);
+// BPT_ERR_USAGE with the reason when the kind cannot do the task.
+bpt_status_t bpt_kind_check_task(const bpt_kind_spec_t *kind, const bpt_task_spec_t *task) BPT_MUST_USE;
+
+#endif

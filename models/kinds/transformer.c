@@ -1,0 +1,33 @@
+// Transformer (Vaswani et al. 2017) with dense or windowed attention; where a state of the whole text is wanted, a virtual root reads it.
+#include "models/blocks/graph_layers.h"
+
+static const char *const keys[] = {"attention", "window", NULL};
+
+static bool is_window(const bpt_model_config_t *config) { return config->attention == BPT_ATTENTION_WINDOW; }
+
+static bpt_intervals_t intervals(const bpt_model_config_t *config, int64_t n) {
+    return (bpt_intervals_t){
+        .kind = is_window(config) ? BPT_GRAPH_WINDOW : BPT_GRAPH_DENSE,
+        .causal = config->causal,
+        .root = (bpt_task_of(config)->wants & BPT_WANT_POOLED) != 0,
+        .window = config->window,
+        .rel_levels = config->positions == BPT_POSITIONS_RELATIVE ? config->rel_levels : 0,
+        .n = n,
+    };
+}
+
+// Distances 1 .. the farthest that a token reads.
+static int32_t rel_levels(const bpt_model_config_t *config, int64_t n) {
+    const int64_t farthest = is_window(config) ? config->window : n - 1;
+    return farthest < 1 ? 1 : (int32_t)farthest;
+}
+
+const bpt_kind_spec_t bpt_kind_transformer = {
+    .name = "transformer",
+    .keys = keys,
+    .gives = BPT_WANT_TOKENS | BPT_WANT_POOLED,
+    .positions = BPT_POSITIONS_ABSOLUTE,
+    .intervals = intervals,
+    .rel_levels = rel_levels,
+    .layers = &bpt_graph_layers,
+};

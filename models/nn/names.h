@@ -1,0 +1,32 @@
+// The names of parameters in a model file: the only list. A layer's names follow its prefix.
+#ifndef BPT_MODELS_NN_NAMES_H
+#define BPT_MODELS_NN_NAMES_H
+
+// ---- Outside the layers
+#define BPT_NAME_EMBED "embed.weight"            // [vocab, d_embed]
+#define BPT_NAME_EMBED_PROJ "embed_proj.weight"  // [d_model, d_embed], where they differ
+#define BPT_NAME_EMBED_PROJ_BIAS "embed_proj.bias"
+#define BPT_NAME_POSITIONS "pos_embed.weight"  // [max_positions, d_model]
+#define BPT_NAME_EMBED_NORM "embed_norm"
+#define BPT_NAME_HEAD "head.weight"  // [outputs, d_model], unless tied
+#define BPT_NAME_HEAD_BIAS "head.bias"
+
+// ---- Of layer %d
+#define BPT_NAME_LAYER "layers.%d."
+#define BPT_NAME_Q "attn.q_proj.weight"  // [d_model, d_model], one behind the other: bpt_param_t.joined
+#define BPT_NAME_K "attn.k_proj.weight"
+#define BPT_NAME_V "attn.v_proj.weight"
+#define BPT_NAME_OUT "attn.out_proj.weight"
+#define BPT_NAME_REL_KEY "attn.rel_key.weight"  // [rows of relative positions, head_dim]
+#define BPT_NAME_ATTN_NORM "attn_norm"
+#define BPT_NAME_FC1 "ffn.fc1.weight"  // [d_ff, d_model]
+#define BPT_NAME_FC1_BIAS "ffn.fc1.bias"
+#define BPT_NAME_FC2 "ffn.fc2.weight"  // [d_model, d_ff]
+#define BPT_NAME_FC2_BIAS "ffn.fc2.bias"
+#define BPT_NAME_FFN_NORM "ffn_norm"
+
+// ---- Of a LayerNorm, behind its own name
+#define BPT_NAME_NORM_GAMMA ".weight"
+#define BPT_NAME_NORM_BETA ".bias"
+
+#endif

@@ -1,0 +1,66 @@
+// What a task is: what it reads and counts, which states of an encoder it takes, what it makes of them. Other code asks these properties
+// and never which task it has.
+#ifndef BPT_MODELS_TASKS_TASK_H
+#define BPT_MODELS_TASKS_TASK_H
+
+#include "models/blocks/builder.h"
+
+struct bpt_encoder;
+struct bpt_evaluation_sums;
+struct bpt_runner;
+struct bpt_batch;
+
+// What a task's data are.
+typedef enum {
+    BPT_READS_WINDOWS,   // windows of one long text (--context); the length of the longest is known before the text is read
+    BPT_READS_EXAMPLES,  // examples of their own lengths, grouped by length into the micro-batches of a step
+} bpt_task_reads_t;
+
+// States that a task takes from a model; a model leaves out what nobody takes.
+enum {
+    BPT_WANT_TOKENS = 1,  // one of each token
+    BPT_WANT_NODES = 2,   // one of each other node
+    BPT_WANT_POOLED = 4,  // one of each sequence
+};
+
+// What a model gives to a task after a layer; what the task does not want may be absent.
+typedef struct {
+    bpt_states_t tokens, nodes, pooled;
+} bpt_encoded_t;
+
+typedef struct {
+    const char *name;     // "lm"
+    const char *model;    // a model that does it, in a sentence: "a language model"
+    const char *counted;  // what has a target, in the plural: "tokens", "examples"
+    bpt_task_reads_t reads;
+    uint32_t wants;
+    bool per_token;         // a target and an nll for each token, else for each sequence
+    bool causal;            // a token's state must not know later tokens
+    bool labelled;          // the targets are labels: the model has `classes`, the run has labels.txt
+    bool predicts_text;     // the targets are the text itself: exp(loss) is its perplexity, loss / log 2 its bits
+    bool may_tie;           // the head may share the embedding's matrix
+    bool deep_supervision;  // layers before the last may have a loss as well
+    bool generates;         // the model can go on with a text (models/decode)
+    int64_t (*outputs)(const bpt_model_config_t *config);                        // columns of the logits
+    void (*params)(bpt_param_table_t *table, const bpt_model_config_t *config);  // of its head
+    // Appends its head on what a layer gave: a loss, or the logits (models/encoder.h).
+    void (*build)(const bpt_builder_t *b, struct bpt_encoder *e, const bpt_encoded_t *encoded);
+} bpt_task_spec_t;
+
+// All tasks, indexed by bpt_task_t.
+extern const bpt_task_spec_t *const bpt_tasks[];
+
+static inline const bpt_task_spec_t *bpt_task_of(const bpt_model_config_t *config) { return bpt_tasks[config->task]; }
+// By name; NULL: there is none.
+const bpt_task_spec_t *bpt_task_find(const char *name);
+
+// ---- What follows from the properties
+
+// Targets of a micro-batch of `batch` sequences in a bucket of n tokens.
+static inline int64_t bpt_task_targets(const bpt_task_spec_t *task, int64_t n, int64_t batch) {
+    return task->per_token ? batch * n : batch;
+}
+// Whether a step of the optimiser has several micro-batches as a rule, one for each length, whose gradients are summed.
+static inline bool bpt_task_accumulates(const bpt_task_spec_t *task) { return task->reads == BPT_READS_EXAMPLES; }
+
+#endif

@@ -1,5 +1,0 @@
-#version 450
-#extension GL_GOOGLE_include_directive : require
-#include "vulkan.glsl"
-#include "attention_tile.inc"
-#include "attention_tile.cl"

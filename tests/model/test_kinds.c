@@ -1,0 +1,61 @@
+// Kinds and tasks as tables: the lists name each other's files, and what a kind cannot give is refused in a sentence.
+#include "model_fixture.h"
+#include "models/config_names.h"
+#include "models/kinds/kind.h"
+
+static void lists_have_an_entry_for_every_name(void **state) {
+    (void)state;
+    for (int i = 0; i < BPT_N_TASKS; ++i) {
+        assert_string_equal(bpt_tasks[i]->name, bpt_task_names[i]);
+        assert_ptr_equal(bpt_task_find(bpt_task_names[i]), bpt_tasks[i]);
+    }
+    for (int i = 0; i < BPT_N_KINDS; ++i) {
+        assert_string_equal(bpt_kinds[i]->name, bpt_model_names[i]);
+        assert_ptr_equal(bpt_kind_find(bpt_model_names[i]), bpt_kinds[i]);
+    }
+    assert_null(bpt_task_names[BPT_N_TASKS]);
+    assert_null(bpt_model_names[BPT_N_KINDS]);
+    assert_null(bpt_task_find("l"));
+    assert_null(bpt_kind_find(""));
+}
+
+static void every_kind_does_every_task(void **state) {
+    (void)state;
+    for (int k = 0; k < BPT_N_KINDS; ++k)
+        for (int t = 0; t < BPT_N_TASKS; ++t) assert_ok(bpt_kind_check_task(bpt_kinds[k], bpt_tasks[t]));
+}
+
+static void a_kind_refuses_what_it_cannot_give(void **state) {
+    (void)state;
+    const bpt_kind_spec_t both_sides = {
+        .name = "ring", .gives = BPT_WANT_TOKENS | BPT_WANT_POOLED, .not_causal = "its tokens read both neighbours"};
+    const bpt_kind_spec_t no_root = {.name = "flat", .gives = BPT_WANT_TOKENS};
+    assert_ok(bpt_kind_check_task(&both_sides, bpt_task_find("classify")));
+    assert_int_equal(bpt_kind_check_task(&both_sides, bpt_task_find("lm")), BPT_ERR_USAGE);
+    assert_string_equal(bpt_error_message(),
+                        "model ring cannot be a language model: its tokens read both neighbours; choose another model");
+    assert_ok(bpt_kind_check_task(&no_root, bpt_task_find("lm")));
+    assert_int_equal(bpt_kind_check_task(&no_root, bpt_task_find("classify")), BPT_ERR_USAGE);
+    assert_string_equal(bpt_error_message(),
+                        "model flat cannot do task classify, which takes states of whole texts: it has none; choose another model");
+}
+
+static void keys_of_one_kind_apply_to_it_alone(void **state) {
+    (void)state;
+    for (int k = 0; k < BPT_N_KINDS; ++k) {
+        assert_int_equal(bpt_kind_has_key(bpt_kinds[k], "k"), k == BPT_MODEL_BPT);
+        assert_int_equal(bpt_kind_has_key(bpt_kinds[k], "span_self"), k == BPT_MODEL_SEGTREE);
+        assert_int_equal(bpt_kind_has_key(bpt_kinds[k], "window"), k == BPT_MODEL_TRANSFORMER);
+        assert_false(bpt_kind_has_key(bpt_kinds[k], "layers"));
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_have_an_entry_for_every_name),
+        cmocka_unit_test(every_kind_does_every_task),
+        cmocka_unit_test(a_kind_refuses_what_it_cannot_give),
+        cmocka_unit_test(keys_of_one_kind_apply_to_it_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
