@@ -4,6 +4,7 @@
 #include "rule_bpt.h"
 #include "rule_segtree.h"
 #include "rule_flat.h"
+#include "rule_sparse.h"
 
 #define GRAPH_TREES(R) R(0, BPT, bpt) R(1, SEGTREE, segtree)
-#define GRAPH_RULES(R) GRAPH_TREES(R) R(2, DENSE, flat) R(3, WINDOW, flat)
+#define GRAPH_RULES(R) GRAPH_TREES(R) R(2, DENSE, flat) R(3, WINDOW, flat) R(5, SPARSE, sparse)

@@ -228,6 +228,11 @@ static void add_distances(const bpt_intervals_t *g, int64_t n, int64_t leaf, edg
     }
 }
 
+static void add_blocks(const bpt_intervals_t *g, int64_t leaf, edges_t *e) {
+    for (int64_t key = 0; key < leaf; ++key)
+        if (key / g->stride == leaf / g->stride || key % g->stride >= g->stride - g->tail) edges_add(e, leaf, key, -1);
+}
+
 static void add_spans(const bpt_intervals_t *g, int64_t n, edges_t *e) {
     const bool self = g->kind == BPT_GRAPH_SEGTREE && g->span_self;
     for (int level = 1; level < bpt_levels(n); ++level)
@@ -246,6 +251,8 @@ static void check_against_walk(const bpt_intervals_t *g, int64_t n) {
         edges_add(&want, leaf, leaf, g->rel_levels ? 0 : -1);
         if (g->kind == BPT_GRAPH_SEGTREE)
             cover_segtree(g, n, leaf, bpt_levels(n) - 1, 0, &want);
+        else if (g->kind == BPT_GRAPH_SPARSE)
+            add_blocks(g, leaf, &want);
         else if (g->kind != BPT_GRAPH_BPT)
             add_distances(g, n, leaf, &want);
         else if (g->reference_rule)
@@ -498,7 +505,7 @@ static void check_single_leaf(const bpt_intervals_t *g, int64_t n_true) {
     int64_t all, contextual;
     const bool tree = g->kind == BPT_GRAPH_BPT || g->kind == BPT_GRAPH_SEGTREE;
     assert_int_equal(bpt_intervals_keys(g, n_true, 0, slots), 1);
-    assert_true(slots[0].begin == 0 && slots[0].end == 1 && slots[0].rel_row == 0 && slots[0].rel_step == 0);
+    assert_true(slots[0].begin == 0 && slots[0].end == 1 && slots[0].rel_row == (g->rel_levels ? 0 : -1) && slots[0].rel_step == 0);
     bpt_intervals_count(g, n_true, &all, &contextual);
     assert_int_equal(contextual, 0);
     assert_int_equal(all, tree || !g->root ? 1 : 2);
@@ -551,6 +558,12 @@ static void wrong_graphs_are_refused_by_the_name_of_the_field(void **state) {
         {{BPT_GRAPH_BPT, .k = 1, .rel_levels = -1, .n = 8}, "rel_levels is -1"},
         {{BPT_GRAPH_BPT, .k = INT32_MAX, .rel_levels = 1, .n = 8}, "rel_levels is 1"},
         {{BPT_GRAPH_SEGTREE, .rel_levels = INT32_MAX, .n = 8}, "rel_levels is 2147483647"},
+        {{BPT_GRAPH_SPARSE, .causal = true, .stride = 0, .tail = 1, .n = 8}, "stride is 0"},
+        {{BPT_GRAPH_SPARSE, .causal = true, .stride = 4, .tail = 5, .n = 8}, "tail is 5"},
+        {{BPT_GRAPH_SPARSE, .causal = true, .stride = 4, .tail = 0, .n = 8}, "tail is 0"},
+        {{BPT_GRAPH_SPARSE, .causal = true, .stride = 128, .tail = 4, .n = 14081}, "a stride of at least 129"},
+        {{BPT_GRAPH_SPARSE, .causal = true, .stride = 4, .tail = 4, .rel_levels = 1, .n = 8}, "no relative positions"},
+        {{BPT_GRAPH_SPARSE, .stride = 4, .tail = 4, .n = 8}, "must be causal"},
         {{(bpt_graph_kind_t)17, .n = 8}, "kind 17"},
         {{BPT_GRAPH_BPT, .k = 1, .trimmed = true, .n = 8}, "trimmed"},
         {{BPT_GRAPH_DENSE, .causal = true, .trimmed = true, .n = 8}, "trimmed"},
@@ -561,6 +574,8 @@ static void wrong_graphs_are_refused_by_the_name_of_the_field(void **state) {
     }
     const bpt_intervals_t largest = {BPT_GRAPH_BPT, .k = 1 << 20, .rel_levels = 26, .n = (int64_t)1 << 26};
     assert_int_equal(bpt_intervals_check(&largest), BPT_OK);
+    const bpt_intervals_t most_blocks = {BPT_GRAPH_SPARSE, .causal = true, .stride = 128, .tail = 8, .n = 14080};
+    assert_int_equal(bpt_intervals_check(&most_blocks), BPT_OK);
     assert_int_equal(bpt_rel_rows(&largest), 1 + 2 * 26 * ((int64_t)(1 << 20) + 1));
 }
 
