@@ -42,7 +42,7 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int64_t grow_ahead_from(int64_t room) { return room - room / 4; }
 
-static bool has_spans(const bpt_decoder_t *d) { return d->shape.graph.kind == BPT_GRAPH_BPT || d->shape.graph.kind == BPT_GRAPH_SEGTREE; }
+static bool has_spans(const bpt_decoder_t *d) { return bpt_intervals_has_spans(&d->shape.graph); }
 
 static bpt_status_t check(const bpt_model_config_t *c, int64_t capacity, int64_t sequences) {
     const bpt_task_spec_t *task = bpt_task_of(c);
@@ -107,7 +107,7 @@ bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t 
     d->grow_at = grow_ahead_from(d->shape.room);
     for (int i = 0; i < N_SIZES; ++i) d->sizes[i] = most(4, sizes[i] * sequences);
     d->sizes[N_SIZES - 1] = most(BLOCK_ROWS, d->sizes[N_SIZES - 1]);
-    d->shape.slots = has_spans(d) ? 1 + 2 * bpt_levels(capacity) : 3;  // two a level; itself, near, beyond the table
+    d->shape.slots = bpt_intervals_most_keys(&d->shape.graph);
     const bpt_status_t status = allocate(d);
     if (status == BPT_OK)
         *out = d;

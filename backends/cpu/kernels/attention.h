@@ -17,10 +17,10 @@ enum {
     BPT_ATTENTION_LOW = 4,       // spans up to this level lie inside a tile of leaves
     BPT_ATTENTION_LANES = 32,    // most spans that a leaf has above that level, in whole tiles
     BPT_ATTENTION_WHOLE = 62,    // level of a virtual root in the walk: one span of all leaves
-    BPT_ATTENTION_GROUPS = 512,
+    BPT_ATTENTION_GROUPS = BPT_TILE * BPT_MAX_SLOTS,
     BPT_ATTENTION_SIDE = 4,       // most heads that a thread walks through side by side
     BPT_ATTENTION_SLACK = 8,      // score arrays: products are computed for up to 8 keys at a time
-    BPT_ATTENTION_ROW_KEYS = 64,  // keys of a block of single queries (kind TABLE)
+    BPT_ATTENTION_ROW_KEYS = 64,  // keys of a block of single queries (tables)
 };
 
 // One part (q, k, ..) of a tensor F: element (row, column) is number row * stride + column. data NULL: absent. stream: heads are whole
@@ -36,7 +36,11 @@ typedef struct {
     const bpt_attention_attrs_t *t;
     int64_t n, other, nodes;  // of a bucket: leaves, other nodes, all
     int64_t columns, rel_rows;
-    bool tree;        // bpt, segtree: spans; else dense, window
+    bool tree;       // spans over the leaves
+    bool lists;      // leaf queries go by key lists; else by blocks of a window of leaves
+    bool span_self;  // spans read themselves
+    int parts;       // of the graph, see bpt/intervals.h: parts, reach, rows of a block of the table
+    int64_t reach, block_rows;
     int span_shift;   // levels of spans have every 2^span_shift-th one; key rows and tiles count places (bpt_attention_place)
     bool mean_spans;  // span outputs are plain means: zero_spans, all queries, no dropout
     bpt_attention_part_t q, k, v, out, dout, dq, dk, dv;
@@ -45,7 +49,7 @@ typedef struct {
     const uint32_t *lengths, *row_keys, *rng;
     uint32_t threshold;  // of dropout
     float inverse;
-    const uint32_t *table;  // kind TABLE: [query rows, slots, 4]
+    const uint32_t *table;  // of a graph without a rule: [query rows, slots, 4]
     int64_t slots;
 } bpt_attention_t;
 
@@ -152,7 +156,7 @@ static inline const float *bpt_attention_mean_row(const bpt_attention_t *a, cons
 
 // Where the tile of leaf `first` ends: tiles are cut where the left intervals of the levels above them are.
 int64_t bpt_attention_tile_end(const bpt_attention_t *a, int64_t first);
-// The key lists of the tile's queries in a bpt or segtree graph (ops/attention_tile.c).
+// The key lists of the tile's queries (ops/attention_tile.c).
 void bpt_attention_tile(const bpt_attention_t *a, const bpt_attention_unit_t *unit, const bpt_attention_ring_t *ring,
                         bpt_attention_tile_t *tile);
 // Longest key list and list of table rows that it makes.

@@ -116,7 +116,7 @@ void bpt_cpu_run_ATTENTION_GRAD(const bpt_host_run_t *run) {
 void bpt_cpu_run_ATTENTION(const bpt_host_run_t *run) {
     bpt_attention_plan_t p = {0};
     bpt_attention_begin(&p, run);
-    if (p.a.t->graph.kind == BPT_GRAPH_TABLE)
+    if (bpt_intervals_is_table(&p.a.t->graph))
         bpt_attention_run_rows(&p, bpt_shape_rows(&run->call->out[0].shape));
     else
         run_units(&p);

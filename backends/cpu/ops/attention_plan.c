@@ -45,11 +45,15 @@ static void resolve(bpt_attention_plan_t *p, const bpt_op_call_t *call, const bp
     const int64_t d = (int64_t)t->heads * t->head_dim;
     bpt_attention_t *a = &p->a;
     *a = (bpt_attention_t){.t = t, .n = t->graph.n, .columns = bpt_cpu_blocks(t->head_dim, BPT_TILE) * BPT_TILE};
-    a->tree = t->graph.kind == BPT_GRAPH_BPT || t->graph.kind == BPT_GRAPH_SEGTREE;
-    if (t->graph.kind != BPT_GRAPH_TABLE) a->nodes = bpt_node_count(&t->graph), a->other = a->nodes - a->n;
+    a->tree = bpt_intervals_has_spans(&t->graph), a->lists = !bpt_intervals_is_window(&t->graph);
+    a->span_self = bpt_intervals_spans_read_themselves(&t->graph);
+    a->parts = bpt_intervals_parts(&t->graph), a->reach = bpt_intervals_reach(&t->graph);
+    if (!bpt_intervals_is_table(&t->graph)) a->nodes = bpt_node_count(&t->graph), a->other = a->nodes - a->n;
     a->span_shift = bpt_graph_level_step(&t->graph, 1) == 2;
     a->mean_spans = t->zero_spans && t->queries == BPT_QUERIES_ALL && t->p <= 0 && a->other > 0;
     a->rel_rows = call->in[2].present ? bpt_shape_rows(&call->in[2].shape) : 0;
+    a->block_rows = bpt_intervals_block_rows(&t->graph);
+    if (a->block_rows == 0 && a->rel_rows) a->block_rows = a->rel_rows - 1;  // all rows but the first one are one block
     a->threshold = bpt_dropout_threshold(t->p), a->inverse = 1 / (1 - t->p);
     p->grad = call->op == BPT_OP_ATTENTION_GRAD;
     if (!run) return;
@@ -75,8 +79,8 @@ static void resolve(bpt_attention_plan_t *p, const bpt_op_call_t *call, const bp
 static bpt_attention_work_t layout_thread(const bpt_attention_plan_t *p, cursor_t *cursor) {
     const bpt_attention_t *a = &p->a;
     const int64_t tile = BPT_TILE * a->columns;
-    const int64_t keys = (a->tree ? bpt_attention_tile_keys(a) : BPT_ATTENTION_KEYS) + BPT_ATTENTION_SLACK;
-    const int64_t rel = (a->tree ? a->rel_rows : BPT_ATTENTION_KEYS + BPT_TILE) + BPT_ATTENTION_SLACK;
+    const int64_t keys = (a->lists ? bpt_attention_tile_keys(a) : BPT_ATTENTION_KEYS) + BPT_ATTENTION_SLACK;
+    const int64_t rel = (a->lists ? a->rel_rows : BPT_ATTENTION_KEYS + BPT_TILE) + BPT_ATTENTION_SLACK;
     bpt_attention_tile_t lists = {0};
     bpt_attention_work_t x = {0};
     x.q = take_floats(cursor, tile), x.qt = take_floats(cursor, tile), x.out = take_floats(cursor, tile);
@@ -100,7 +104,7 @@ static void layout_head(const bpt_attention_plan_t *p, cursor_t *cursor, bpt_att
     const int64_t lanes = BPT_ATTENTION_LANES * a->columns;
     x.walk.q = take_floats(cursor, lanes), x.walk.qt = take_floats(cursor, lanes), x.walk.out = take_floats(cursor, lanes);
     x.ring.rows = bpt_attention_layout_ring(a, &x.ring);
-    const int64_t sums = a->tree && a->rel_rows ? bpt_attention_tile_keys(a) : 0;
+    const int64_t sums = a->lists && a->rel_rows ? bpt_attention_tile_keys(a) : 0;
     x.ring.k = take_floats(cursor, (x.ring.rows + sums) * a->columns), x.ring.v = take_floats(cursor, x.ring.rows * a->columns);
     if (p->grad) {
         x.walk.dout = take_floats(cursor, lanes), x.walk.doutt = take_floats(cursor, lanes);
@@ -127,7 +131,7 @@ static int heads_side_by_side(const bpt_attention_plan_t *p) {
     const bpt_attention_t *a = &p->a;
     bpt_attention_ring_t ring;
     const int64_t arrays = p->grad ? 4 : 2, bytes = bpt_attention_layout_ring(a, &ring) * a->columns * arrays * (int64_t)sizeof(float);
-    for (int side = a->tree ? BPT_ATTENTION_SIDE : 1; side > 1; --side) {
+    for (int side = a->lists ? BPT_ATTENTION_SIDE : 1; side > 1; --side) {
         const bool even = a->t->heads % side == 0 && p->units / side >= p->threads && 8 * most_units(p, side) <= 9 * most_units(p, 1);
         if (even && side * bytes <= CACHE_BYTES) return side;
     }
@@ -152,7 +156,7 @@ static int64_t mean_rows(const bpt_attention_t *a) {
 static void layout(bpt_attention_plan_t *p, int threads, cursor_t *cursor) {
     const bpt_attention_t *a = &p->a;
     p->threads = threads;
-    if (a->t->graph.kind == BPT_GRAPH_TABLE) {
+    if (bpt_intervals_is_table(&a->t->graph)) {
         layout_rows(p, cursor);
         return;
     }
