@@ -9,18 +9,14 @@
 #include <unistd.h>
 
 #include "bpt/alloc.h"
+#include "bpt/env.h"
 #include "bpt/file.h"
 
 enum { FIRST_BYTES = 1 << 16, LEAST_ROOM = 4096, DEFAULT_MIB = 256 };
 
 static bpt_status_t heap_limit(size_t *bytes) {
-    const char *text = getenv("BPT_TEXT_MEMORY");
-    char *end;
-    *bytes = (size_t)DEFAULT_MIB << 20;
-    if (!text || !*text) return BPT_OK;
-    const unsigned long long mib = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
-    if (mib == 0 || mib >= SIZE_MAX >> 21 || *end)
-        return bpt_fail(BPT_ERR_USAGE, "BPT_TEXT_MEMORY is \"%.40s\"; set it to a number of MiB, at least 1, or leave it out", text);
+    uint64_t mib;
+    BPT_TRY(bpt_env_number("BPT_TEXT_MEMORY", DEFAULT_MIB, &mib));
     *bytes = (size_t)mib << 20;
     return BPT_OK;
 }

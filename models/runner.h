@@ -69,6 +69,9 @@ bpt_status_t bpt_runner_explain(bpt_runner_t *runner, int64_t step, double loss)
 bpt_status_t bpt_runner_evaluate(bpt_runner_t *runner, const bpt_batch_t *batch, float *nll, double *loss) BPT_MUST_USE;
 // lm: [batch n, vocab]; classify: [batch, classes].
 bpt_status_t bpt_runner_logits(bpt_runner_t *runner, const bpt_batch_t *batch, float *logits) BPT_MUST_USE;
+// The states behind the last layer, which the head reads: of tokens [batch n, d], and of whole texts [batch, d] where the task takes these
+// (NULL: not wanted, and for other tasks).
+bpt_status_t bpt_runner_states(bpt_runner_t *runner, const bpt_batch_t *batch, float *tokens, float *pooled) BPT_MUST_USE;
 // Adds the gradient of sum weights * nll to the sums (first: starts them); *loss as above.
 bpt_status_t bpt_runner_gradient(bpt_runner_t *runner, const bpt_batch_t *batch, bool first, double *loss) BPT_MUST_USE;
 // Writes the sums times `scale` as safetensors under the parameters' names; BPT_ERR_NUMERIC when one is not finite.

@@ -11,6 +11,7 @@
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/openblas.h"
 #include "bpt/alloc.h"
+#include "bpt/env.h"
 
 extern const bpt_backend_t bpt_cpu_backend;
 
@@ -113,9 +114,9 @@ static void cpu_close(bpt_device_t *device) {
 
 // A library that was named is used, or nothing is.
 static bpt_status_t check_onednn(void) {
-    const char *named = getenv("BPT_ONEDNN");
-    if (!named || !*named || !strcmp(named, "none") || !*bpt_onednn_reason()) return BPT_OK;
-    return bpt_fail(BPT_ERR_UNAVAILABLE, "BPT_ONEDNN=%s: %s; name another file, none, or leave it out", named, bpt_onednn_reason());
+    const char *named = bpt_env_text("BPT_ONEDNN_LIBRARY");
+    if (!named || !strcmp(named, "none") || !*bpt_onednn_reason()) return BPT_OK;
+    return bpt_fail(BPT_ERR_UNAVAILABLE, "BPT_ONEDNN_LIBRARY=%s: %s; name another file, none, or leave it out", named, bpt_onednn_reason());
 }
 
 static bpt_status_t cpu_open(int index, const bpt_device_options_t *options, bpt_device_t **out) {

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 
 #include "bpt/alloc.h"
+#include "bpt/env.h"
 
 typedef int64_t dims_t[12];
 typedef struct {
@@ -114,13 +115,13 @@ static void *open_installed(void) {
 }
 
 static void *open_library(void) {
-    const char *wanted = getenv("BPT_ONEDNN");
+    const char *wanted = bpt_env_text("BPT_ONEDNN_LIBRARY");
     void *handle = NULL;
     if (wanted && !strcmp(wanted, "none")) {
-        snprintf(state.reason, sizeof state.reason, "oneDNN is switched off by BPT_ONEDNN=none");
+        snprintf(state.reason, sizeof state.reason, "oneDNN is switched off by BPT_ONEDNN_LIBRARY=none");
         return NULL;
     }
-    handle = wanted && *wanted ? dlopen(wanted, RTLD_NOW | RTLD_LOCAL) : open_installed();
+    handle = wanted ? dlopen(wanted, RTLD_NOW | RTLD_LOCAL) : open_installed();
     if (!handle)
         snprintf(state.reason, sizeof state.reason, "oneDNN was not found: %s (Debian 12: apt-get install libdnnl2, Debian 13: libdnnl3.6)",
                  dlerror());

@@ -9,6 +9,7 @@
 #include "backends/gpu/backend.h"
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
+#include "bpt/env.h"
 #include "bpt/log.h"
 
 // ---- Errors ----------------------------------------------------------------------------------------------------------
@@ -93,12 +94,11 @@ static void cuda_close(bpt_gpu_api_t *base) {
 extern const bpt_gpu_driver_t bpt_cuda_driver;
 
 static bpt_status_t cuda_open(int index, bpt_gpu_api_t **out) {
-    const char *graph = getenv("BPT_CUDA_GRAPH");
     bpt_cuda_api_t *api;
     bpt_status_t status;
     BPT_TRY(bpt_alloc(1, sizeof *api, &api));
     api->base.driver = &bpt_cuda_driver;
-    api->graphs = !graph || strcmp(graph, "0");
+    api->graphs = !bpt_env_disabled("cuda-graph");
     BPT_TRY_GOTO(bpt_cuda_find(index, api), failed);
     BPT_TRY_GOTO(bpt_cuda_check(api, api->cuda->cuDevicePrimaryCtxRetain(&api->context, api->device), "opening the device"), failed);
     BPT_TRY_GOTO(bpt_cuda_enter(api), failed);
@@ -134,7 +134,6 @@ const bpt_gpu_driver_t bpt_cuda_driver = {
     .product_can = bpt_cublaslt_can,
     .product_scratch = bpt_cublaslt_scratch,
     .product = bpt_cuda_product,
-    .variable = "BPT_CUDA_GRAPH",
 };
 
 BPT_GPU_BACKEND(cuda, "kernels through the driver of NVIDIA GPUs", bpt_cublaslt_describe);

@@ -6,8 +6,8 @@
 
 struct bpt_gpu_driver;
 
+bpt_status_t bpt_gpu_environment(void);  // do the variables that a device looks at mean something? (limits.c)
 // The driver's devices, with the rules for products that apply.
-bpt_status_t bpt_gpu_environment(const struct bpt_gpu_driver *driver);
 bpt_status_t bpt_gpu_enumerate(const bpt_backend_t *backend, const struct bpt_gpu_driver *driver, bpt_device_info_t *infos, int capacity,
                                int *count);
 bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const struct bpt_gpu_driver *driver, int index,
@@ -30,7 +30,6 @@ bpt_status_t bpt_gpu_timings(bpt_list_t *list, double *seconds, int capacity, in
 // Defines bpt_<name>_backend on bpt_<name>_driver and bpt_<name>_loader. `library_` as in bpt_backend_t, NULL where the driver has no products.
 #define BPT_GPU_BACKEND(api_name, text, library_)                                                                                       \
     extern const bpt_backend_t bpt_##api_name##_backend;                                                                      \
-    static bpt_status_t check_environment(void) { return bpt_gpu_environment(&bpt_##api_name##_driver); }                     \
     static bpt_status_t enumerate_devices(bpt_device_info_t *infos, int capacity, int *count) {                               \
         return bpt_gpu_enumerate(&bpt_##api_name##_backend, &bpt_##api_name##_driver, infos, capacity, count);                                                     \
     }                                                                                                                         \
@@ -38,7 +37,7 @@ bpt_status_t bpt_gpu_timings(bpt_list_t *list, double *seconds, int capacity, in
         return bpt_gpu_open(&bpt_##api_name##_backend, &bpt_##api_name##_driver, index, options, out);                        \
     }                                                                                                                         \
     const bpt_backend_t bpt_##api_name##_backend = {                                                                          \
-        .name = #api_name, .description = text, .gpu = true, .environment = check_environment, .loader = &bpt_##api_name##_loader, .enumerate = enumerate_devices, .open = open_device,             \
+        .name = #api_name, .description = text, .gpu = true, .environment = bpt_gpu_environment, .loader = &bpt_##api_name##_loader, .enumerate = enumerate_devices, .open = open_device,             \
         .close = bpt_gpu_close, .library = library_, .buffer_create = bpt_gpu_buffer_create, .buffer_destroy = bpt_gpu_buffer_destroy, .write = bpt_gpu_write,             \
         .read = bpt_gpu_read, .op = bpt_gpu_op, .list_create = bpt_gpu_list_create, .list_destroy = bpt_gpu_list_destroy,     \
         .list_barrier = bpt_gpu_list_barrier, .list_seal = bpt_gpu_list_seal, .submit = bpt_gpu_submit, .wait = bpt_gpu_wait, \

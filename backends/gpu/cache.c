@@ -15,6 +15,7 @@
 #include "bpt/log.h"
 
 static const size_t MAX_ENTRY_BYTES = (size_t)256 << 20;
+enum { DEFAULT_MIB = 512 };
 static const char MAGIC[8] = {'b', 'p', 't', 'c', 'a', 'c', 'h', '1'};
 
 typedef struct {
@@ -47,37 +48,17 @@ static header_t header_of(const bpt_cache_key_t *key, const void *data, size_t l
 // ---- The folder ------------------------------------------------------------------------------------------------------
 
 bpt_status_t bpt_cache_folder(char **out) {
-    const char *on = getenv("BPT_CACHE");
     *out = NULL;
-    return on && !strcmp(on, "0") ? BPT_OK : bpt_user_folder("BPT_CACHE_DIR", "XDG_CACHE_HOME", ".cache", out);
-}
-
-static bpt_status_t most_bytes(uint64_t *out) {
-    enum { DEFAULT_MIB = 512 };
-    const char *text = getenv("BPT_CACHE_MIB");
-    char *end;
-    *out = (uint64_t)DEFAULT_MIB << 20;
-    if (!text || !*text) return BPT_OK;
-    const unsigned long long mib = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
-    if (mib == 0 || mib >= (1u << 30) || *end)
-        return bpt_fail(BPT_ERR_USAGE, "BPT_CACHE_MIB is \"%.40s\"; set it to a number of MiB, at least 1, or leave it out", text);
-    *out = (uint64_t)mib << 20;
-    return BPT_OK;
-}
-
-bpt_status_t bpt_cache_check_environment(void) {
-    uint64_t bytes;
-    BPT_TRY(bpt_env_check_switch("BPT_CACHE"));
-    return most_bytes(&bytes);
+    return bpt_env_disabled("cache") ? BPT_OK : bpt_user_folder("BPT_CACHE_DIR", "XDG_CACHE_HOME", ".cache", out);
 }
 
 // Once in a process, before it writes its first entry.
 static bpt_status_t prune_once(const char *folder) {
     static atomic_flag pruned = ATOMIC_FLAG_INIT;
-    uint64_t bytes;
+    uint64_t mib;
     if (atomic_flag_test_and_set(&pruned)) return BPT_OK;
-    BPT_TRY(most_bytes(&bytes));
-    return bpt_cache_prune(folder, bytes);
+    BPT_TRY(bpt_env_number("BPT_CACHE_MIB", DEFAULT_MIB, &mib));
+    return bpt_cache_prune(folder, mib << 20);
 }
 
 // *out NULL: there is no cache.

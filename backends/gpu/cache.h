@@ -1,7 +1,7 @@
 // A folder of results that spare work at the next start: compiled kernels, a driver's pipeline data, verdicts of the self-test. Whatever is
 // wrong with it is a miss, never an error. Knows no API and not what it holds.
 //
-// The folder is $BPT_CACHE_DIR, else $XDG_CACHE_HOME/bpt, else ~/.cache/bpt; BPT_CACHE=0 switches it off. It may be deleted at any time.
+// The folder is $BPT_CACHE_DIR, else $XDG_CACHE_HOME/bpt, else ~/.cache/bpt; BPT_DISABLE=cache does without. It may be deleted at any time.
 // Beyond 512 MiB (BPT_CACHE_MIB) the entries that were not used for the longest time go.
 #ifndef BPT_GPU_CACHE_H
 #define BPT_GPU_CACHE_H
@@ -22,8 +22,6 @@ bool bpt_cache_get(const bpt_cache_key_t *key, void **data, size_t *length);
 void bpt_cache_put(const bpt_cache_key_t *key, const void *data, size_t length);
 // The folder, freed with bpt_free; NULL: there is none. It need not exist yet.
 bpt_status_t bpt_cache_folder(char **out) BPT_MUST_USE;
-// Whether the variables say something that can be done: BPT_ERR_USAGE.
-bpt_status_t bpt_cache_check_environment(void) BPT_MUST_USE;
 // Where the entries of a folder are more than `most_bytes`, deletes as many as leave three quarters of that. Other files stay.
 bpt_status_t bpt_cache_prune(const char *folder, uint64_t most_bytes) BPT_MUST_USE;
 

@@ -118,12 +118,7 @@ typedef struct bpt_gpu_driver {
     // Scratch that a product needs wherever its operands lie; `memory` of the bindings is not looked at.
     bpt_status_t (*product_scratch)(bpt_gpu_api_t *api, const bpt_gpu_product_t *product, size_t *bytes);
     bpt_status_t (*product)(bpt_gpu_commands_t *commands, const bpt_gpu_product_t *product);  // ordered like a dispatch
-
-    const char *variable;  // of the environment, that switches something of this driver on (1) or off (0); NULL: there is none
 } bpt_gpu_driver_t;
-
-// Is this feature in the list of BPT_DISABLE? (limits.c)
-bool bpt_gpu_disabled(const char *feature);
 
 // For a loader's `list`: appends a driver's file to the `count` that there are (files.c).
 // Fills in `library` and `damage` by `read`, unless the file is among those before or there is no such file.

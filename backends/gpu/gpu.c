@@ -33,7 +33,7 @@ static void describe_rule(const bpt_gpu_rule_t *rule, bpt_device_info_t *info) {
 
 bpt_status_t bpt_gpu_enumerate(const bpt_backend_t *backend, const bpt_gpu_driver_t *driver, bpt_device_info_t *infos, int capacity,
                                int *count) {
-    BPT_TRY(bpt_gpu_environment(driver));
+    BPT_TRY(bpt_gpu_environment());
     BPT_TRY(driver->enumerate(infos, capacity, count));
     for (int i = 0; i < *count && i < capacity; ++i) {
         bpt_gpu_rule_t rule;
@@ -70,7 +70,7 @@ bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const bpt_gpu_driver_t *
     bpt_gpu_device_t *g = NULL;
     bpt_status_t status;
     int count = 0;
-    BPT_TRY(bpt_gpu_environment(driver));
+    BPT_TRY(bpt_gpu_environment());
     BPT_TRY_GOTO(bpt_alloc(MOST, sizeof *infos, &infos), failed);
     BPT_TRY_GOTO(driver->enumerate(infos, MOST, &count), failed);
     if (index < 0 || index >= count || index >= MOST) {

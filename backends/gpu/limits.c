@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "backends/gpu/backend.h"
-#include "backends/gpu/cache.h"
 #include "backends/gpu/limits.h"
 #include "bpt/env.h"
 
@@ -30,7 +29,6 @@ static const struct {
     {"software", 0, 1},
 };
 enum { SUBGROUP = 6 };  // its place there
-static const char *const known_features[] = {"f16", "matrix", "subgroup", "unified"};
 
 // Takes the next word off a list with commas; NULL at its end. Empty words are passed over.
 static const char *next_word(const char **list, size_t *length) {
@@ -111,42 +109,18 @@ bpt_status_t bpt_gpu_limits_lower(bpt_gpu_limits_t *limits, const char *wanted) 
     return BPT_OK;
 }
 
-bool bpt_gpu_disabled(const char *feature) {
-    const char *list = getenv("BPT_DISABLE");
-    size_t length;
-    for (const char *word; (word = next_word(&list, &length));)
-        if (is_word(word, length, feature)) return true;
-    return false;
-}
-
-static bpt_status_t check_features(void) {
-    const char *list = getenv("BPT_DISABLE");
-    size_t length;
-    for (const char *word; (word = next_word(&list, &length));) {
-        size_t i = 0;
-        while (i < BPT_COUNT(known_features) && !is_word(word, length, known_features[i])) ++i;
-        if (i == BPT_COUNT(known_features))
-            return bpt_fail(BPT_ERR_USAGE, "BPT_DISABLE: unknown feature '%.*s'; known are f16, matrix, subgroup, unified", (int)length,
-                            word);
-    }
-    return BPT_OK;
-}
-
-bpt_status_t bpt_gpu_environment(const bpt_gpu_driver_t *driver) {
+bpt_status_t bpt_gpu_environment(void) {
     bpt_gpu_limits_t nobody = {0};
     const char *wanted = getenv("BPT_LIMITS");
     BPT_TRY(bpt_gpu_limits_lower(&nobody, wanted ? wanted : ""));
-    BPT_TRY(check_features());
-    BPT_TRY(bpt_env_check_switch("BPT_QUIRKS"));
-    if (driver->variable) BPT_TRY(bpt_env_check_switch(driver->variable));
-    return bpt_cache_check_environment();
+    return bpt_env_check();
 }
 
 bpt_status_t bpt_gpu_limits_fake(bpt_gpu_limits_t *limits) {
     const char *wanted = getenv("BPT_LIMITS");
     if (wanted) BPT_TRY(bpt_gpu_limits_lower(limits, wanted));
-    if (bpt_gpu_disabled("f16")) limits->f16 = false;
-    if (bpt_gpu_disabled("matrix")) limits->matrix_units = false;
+    if (bpt_env_disabled("f16")) limits->f16 = false;
+    if (bpt_env_disabled("matrix")) limits->matrix_units = false;
     if (!limits->f16) limits->matrix = (bpt_matrix_units_t){0};
     return BPT_OK;
 }

@@ -1,6 +1,6 @@
 // What drivers do and do not say: known faults of drivers, as limits to keep to, and environment variables that suit them. A row names the
-// fault, what shows it and how to live with it; BPT_QUIRKS=0 does without them (to see whether a new version still needs them), BPT_LIMITS
-// adds more limits. Knows no API.
+// fault, what shows it and how to live with it; BPT_DISABLE=quirks does without them (to see whether a new version still needs them),
+// BPT_LIMITS adds more limits. Knows no API.
 #include "backends/gpu/quirks.h"
 
 #include <stdio.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "backends/gpu/limits.h"
+#include "bpt/env.h"
 
 // ---- Limits
 static const struct {
@@ -22,10 +23,7 @@ static bool applies(size_t row, const char *backend, const bpt_device_info_t *in
     return !strcmp(quirks[row].backend, backend) && strstr(info->driver, quirks[row].driver);
 }
 
-static bool wanted(void) {
-    const char *text = getenv("BPT_QUIRKS");
-    return !text || strcmp(text, "0") != 0;
-}
+static bool wanted(void) { return !bpt_env_disabled("quirks"); }
 
 bpt_status_t bpt_gpu_quirks_apply(const char *backend, const bpt_device_info_t *info, bpt_gpu_limits_t *limits) {
     for (size_t i = 0; i < BPT_COUNT(quirks) && wanted(); ++i)

@@ -219,7 +219,7 @@ static bpt_status_t check_square_sum(checker_t *c) {
 
 static bpt_status_t check_attention_attrs(const checker_t *c) {
     const bpt_attention_attrs_t *t = &c->call->attrs.attention;
-    const bool table = t->graph.kind == BPT_GRAPH_TABLE;
+    const bool table = bpt_intervals_is_table(&t->graph);
     if (!table) BPT_TRY(bpt_context(bpt_intervals_check(&t->graph), "%s", bpt_op_name(c->call->op)));
     BPT_TRY(check_attribute(c, t->batch >= 0 && t->heads > 0 && t->head_dim > 0, "batch, heads and head_dim must be positive"));
     BPT_TRY(check_attribute(c, t->heads <= 256, "a dropout stream has room for 256 heads"));
@@ -263,7 +263,7 @@ static bpt_status_t check_attention_inputs(checker_t *c, int64_t *stored_queries
     const bpt_attention_attrs_t *t = &c->call->attrs.attention;
     BPT_TRY(check_attention_attrs(c));
     const int64_t d = (int64_t)t->heads * t->head_dim;
-    if (t->graph.kind == BPT_GRAPH_TABLE) {
+    if (bpt_intervals_is_table(&t->graph)) {
         *stored_queries = *out_rows = rows_of(&c->call->in[0]);
         return check_attention_table(c, d);
     }

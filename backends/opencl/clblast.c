@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "bpt/env.h"
 
 // ---- Its interface, 1.5 ----------------------------------------------------------------------------------------------
 
@@ -74,11 +75,11 @@ static void find(const char *wanted) {
 }
 
 static void load(void) {
-    const char *other = getenv("BPT_CLBLAST");
+    const char *other = bpt_env_text("BPT_CLBLAST_LIBRARY");
     if (other && !strcmp(other, "none"))
-        snprintf(library.text, sizeof library.text, "CLBlast is switched off by BPT_CLBLAST=none");
+        snprintf(library.text, sizeof library.text, "CLBlast is switched off by BPT_CLBLAST_LIBRARY=none");
     else
-        find(other && *other ? other : "libclblast.so.1");
+        find(other ? other : "libclblast.so.1");
 }
 
 bool bpt_clblast_describe(char *text, size_t bytes) {

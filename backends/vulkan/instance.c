@@ -6,6 +6,7 @@
 #include "backends/vulkan/internal.h"
 #include "backends/vulkan/vulkan.h"
 #include "bpt/alloc.h"
+#include "bpt/env.h"
 #include "bpt/log.h"
 
 #define VALIDATION_LAYER "VK_LAYER_KHRONOS_validation"
@@ -27,8 +28,8 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL hear(VkDebugUtilsMessageSeverityFlagBitsEX
 }
 
 static bool validation_wanted(void) {
-    const char *wanted = getenv("BPT_VULKAN_VALIDATION");
-    return wanted && *wanted && strcmp(wanted, "0");
+    const char *wanted = bpt_env_text("BPT_VULKAN_VALIDATION");
+    return wanted && strcmp(wanted, "0");
 }
 
 static bpt_status_t validation_find(void) {

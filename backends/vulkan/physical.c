@@ -4,6 +4,7 @@
 
 #include "backends/vulkan/internal.h"
 #include "bpt/alloc.h"
+#include "bpt/env.h"
 
 static bool has_extension(const VkExtensionProperties *extensions, uint32_t count, const char *name) {
     for (uint32_t i = 0; i < count; ++i)
@@ -52,7 +53,7 @@ static void know_memory(bpt_vulkan_physical_t *p, const VkDeviceSize *budgets) {
         }
         if (device && bytes > own) own = bytes, own_free = room;
     }
-    p->mapped = !bpt_gpu_disabled("unified");
+    p->mapped = !bpt_env_disabled("unified");
     p->limits.unified = mappable && p->mapped && (type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU || type == VK_PHYSICAL_DEVICE_TYPE_CPU);
     p->limits.memory_bytes = p->limits.unified ? shared : own;
     p->free_bytes = p->limits.unified ? shared_free : own_free;
@@ -72,7 +73,7 @@ static void know_features(bpt_vulkan_physical_t *p) {
     VkPhysicalDeviceVulkan11Features f11 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, .pNext = &f12};
     VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &f11};
     bpt_vk.GetPhysicalDeviceFeatures2(p->handle, &features);
-    p->limits.f16 = f11.storageBuffer16BitAccess && f12.shaderFloat16 && !bpt_gpu_disabled("f16");
+    p->limits.f16 = f11.storageBuffer16BitAccess && f12.shaderFloat16 && !bpt_env_disabled("f16");
     // lavapipe reads buffers item by item, with a check each, and texels of all items of a subgroup at a time. Kernels that do so also
     // write by 64 bits.
     if (p->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU && features.features.shaderInt64)
@@ -94,7 +95,7 @@ static void know_subgroups(bpt_vulkan_physical_t *p, const VkPhysicalDeviceSubgr
     p->most_subgroups = sizes->maxComputeWorkgroupSubgroups;
     const VkSubgroupFeatureFlags operations = VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
     p->shuffles = (p->properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
-                  (p->properties11.subgroupSupportedOperations & operations) == operations && !bpt_gpu_disabled("subgroup");
+                  (p->properties11.subgroupSupportedOperations & operations) == operations && !bpt_env_disabled("subgroup");
 }
 
 static void know_limits(bpt_vulkan_physical_t *p, const VkExtensionProperties *extensions, uint32_t n_extensions) {
@@ -159,7 +160,7 @@ static bpt_status_t know(VkInstance instance, VkPhysicalDevice handle, bpt_vulka
     choose_queue(p);
     // lavapipe 26.1 crashes on them with 16 items side by side.
     const bool crashes = p->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU && p->subgroup_size > 8;
-    return matrix && !crashes && p->subgroup_size && p->limits.f16 && !bpt_gpu_disabled("matrix") ? bpt_vulkan_matrix_know(instance, p)
+    return matrix && !crashes && p->subgroup_size && p->limits.f16 && !bpt_env_disabled("matrix") ? bpt_vulkan_matrix_know(instance, p)
                                                                                                   : BPT_OK;
 }
 

@@ -23,7 +23,6 @@ const bpt_gpu_driver_t bpt_vulkan_driver = {
     .submit = bpt_vulkan_submit,
     .wait = bpt_vulkan_wait,
     .marks = bpt_vulkan_marks,
-    .variable = "BPT_VULKAN_VALIDATION",
 };
 
 BPT_GPU_BACKEND(vulkan, "compute shaders on any Vulkan 1.2 driver", NULL);

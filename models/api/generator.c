@@ -47,14 +47,19 @@ bpt_status_t bpt_generator_feed(bpt_generator_t *g, int64_t text, const uint32_t
     BPT_TRY(check_text(g, text));
     BPT_TRY(bpt_model_check_tokens(g->model, tokens, count));
     if (!count && logits) return bpt_fail(BPT_ERR_USAGE, "logits follow a token, and there is none to append");
-    return bpt_decoder_feed(g->decoder, text, tokens, count, logits);
+    BPT_TRY(bpt_decoder_feed(g->decoder, text, tokens, count, logits));
+    return logits ? bpt_model_check_finite(logits, g->model->config.vocab) : BPT_OK;
 }
 
 bpt_status_t bpt_generator_step(bpt_generator_t *g, const uint32_t *tokens, float *logits) {
     if (!g || !tokens) return bpt_fail(BPT_ERR_USAGE, "bpt_generator_step: a null pointer");
     for (int64_t t = 0; t < g->texts; ++t)
         if (tokens[t] != BPT_REST) BPT_TRY(bpt_model_check_tokens(g->model, tokens + t, 1));
-    return bpt_decoder_step(g->decoder, tokens, logits);
+    BPT_TRY(bpt_decoder_step(g->decoder, tokens, logits));
+    const int64_t vocab = g->model->config.vocab;
+    for (int64_t t = 0; logits && t < g->texts; ++t)
+        if (tokens[t] != BPT_REST) BPT_TRY(bpt_model_check_finite(logits + t * vocab, vocab));
+    return BPT_OK;
 }
 
 int64_t bpt_generator_length(const bpt_generator_t *g, int64_t text) {

@@ -32,8 +32,12 @@ struct bpt_model {
 
 // BPT_ERR_USAGE for NULL, BPT_ERR_DEVICE_LOST while there is no device.
 bpt_status_t bpt_model_ready(const bpt_model_t *model) BPT_MUST_USE;
-bpt_status_t bpt_model_need_task(const bpt_model_t *model, bpt_task_t task, const char *what) BPT_MUST_USE;
+// BPT_ERR_USAGE unless `can`, a property of the model's task: "WHAT is for REASON, and this is a classifier".
+bpt_status_t bpt_model_need(const bpt_model_t *model, bool can, const char *what, const char *reason) BPT_MUST_USE;
+static inline const bpt_task_spec_t *bpt_model_task(const bpt_model_t *model) { return bpt_task_of(&model->config); }
 bpt_status_t bpt_model_check_tokens(const bpt_model_t *model, const uint32_t *tokens, int64_t count) BPT_MUST_USE;
+// BPT_ERR_NUMERIC unless all numbers of a result are finite.
+bpt_status_t bpt_model_check_finite(const float *values, int64_t count) BPT_MUST_USE;
 // Of sequences of any model. `targets`: the last token of each is only a target. *total: all tokens.
 bpt_status_t bpt_model_check_sequences(const bpt_model_t *model, const bpt_sequences_t *sequences, bool targets,
                                        int64_t *total) BPT_MUST_USE;

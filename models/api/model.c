@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +12,6 @@
 #include "bpt/json.h"
 #include "models/api/internal.h"
 #include "models/config_json.h"
-#include "models/config_names.h"
 
 // ---- the device
 
@@ -281,10 +281,15 @@ bpt_status_t bpt_model_ready(const bpt_model_t *m) {
     return bpt_fail(BPT_ERR_DEVICE_LOST, "the device was lost and could not be opened again; call bpt_model_recover once it is back");
 }
 
-bpt_status_t bpt_model_need_task(const bpt_model_t *m, bpt_task_t task, const char *what) {
-    BPT_TRY(bpt_model_ready(m));
-    if (m->config.task == task) return BPT_OK;
-    return bpt_fail(BPT_ERR_USAGE, "%s is for another task than this model's, which is \"%s\"", what, bpt_task_names[m->config.task]);
+bpt_status_t bpt_model_need(const bpt_model_t *m, bool can, const char *what, const char *reason) {
+    return can ? BPT_OK : bpt_fail(BPT_ERR_USAGE, "%s is for %s, and this is %s", what, reason, bpt_model_task(m)->model);
+}
+
+bpt_status_t bpt_model_check_finite(const float *values, int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+        if (!isfinite(values[i]))
+            return bpt_fail(BPT_ERR_NUMERIC, "number %" PRId64 " of the result is not finite: the weights are not, or are too large", i);
+    return BPT_OK;
 }
 
 bpt_status_t bpt_model_check_tokens(const bpt_model_t *m, const uint32_t *tokens, int64_t count) {

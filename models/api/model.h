@@ -7,7 +7,8 @@
 //
 // Errors: every function that can fail returns bpt_status_t; bpt_error_message() then has one sentence for this thread (bpt/status.h).
 // A null pointer where one is needed, a token that is not in the vocabulary, a sequence that is too long, a function that is not for the
-// task of the model: BPT_ERR_USAGE, and nothing has happened. Out parameters are written on success only.
+// task of the model: BPT_ERR_USAGE, and nothing has happened. A result that is not finite: BPT_ERR_NUMERIC. *out is set on success only;
+// arrays of results hold nothing of use after a failure.
 //
 // Ownership: what a function makes belongs to the caller, who gives it back by the function that is named beside it. What a function
 // returns by pointer belongs to the model and is valid until it is closed. Arguments are borrowed for the duration of the call.
@@ -44,6 +45,7 @@ typedef struct {
     int64_t batch_tokens;    // tokens, padding included, that go through the model at once where several sequences are given
     const char *checkpoint;  // of a run: "best", "latest", a step; NULL: best if there is one, else latest
     // Training. `trains`: the state of training is needed: a run's is read (one without any is refused), a model file begins at step 0.
+    // What follows is not read from a run: who goes on with one gives what it was trained with.
     bool trains;
     bool decoupled;                 // AdamW (Loshchilov & Hutter 2019) instead of Adam (Kingma & Ba 2015)
     bool freeze_embed, freeze_rel;  // the embedding, the tables of relative positions stay as they are
@@ -116,6 +118,9 @@ typedef struct {
 BPT_API bpt_status_t bpt_model_logits(bpt_model_t *model, const bpt_sequences_t *sequences, float *logits) BPT_MUST_USE;
 // The class of each sequence, for classifiers: logits [B, classes]. Softmax makes probabilities of them.
 BPT_API bpt_status_t bpt_model_classify(bpt_model_t *model, const bpt_sequences_t *sequences, float *logits) BPT_MUST_USE;
+// States behind the last layer, which the head reads: embeddings of tokens and texts. tokens [N, d]; roots [B, d], the state of each whole
+// sequence, of models that learn one: classifiers. NULL: not wanted; not both.
+BPT_API bpt_status_t bpt_model_encode(bpt_model_t *model, const bpt_sequences_t *sequences, float *tokens, float *roots) BPT_MUST_USE;
 // How likely sequences are, for language models: nll [N - B], the negative log-likelihood in nats of the tokens 2, 3, .. of each sequence
 // given those before. Sequences of one token have none; BPT_ERR_INPUT when no sequence has any.
 BPT_API bpt_status_t bpt_model_score(bpt_model_t *model, const bpt_sequences_t *sequences, float *nll) BPT_MUST_USE;
@@ -185,8 +190,8 @@ BPT_API bpt_status_t bpt_model_train_step(bpt_model_t *model, const bpt_micro_ba
 // Replaced atomically.
 BPT_API bpt_status_t bpt_model_save(bpt_model_t *model, const char *path) BPT_MUST_USE;
 // A checkpoint in a run that every command of `bpt` reads, with the state of training where the model has one. The first call makes the
-// folder, which must be new or empty, or goes on with the run that the model was opened from; later calls with the same path add a
-// checkpoint and delete the one before. The run is locked for other writers until the model is closed or saves to another path.
+// folder, which must be new or empty, or goes on with the run that the model was opened from (with `trains`); later calls with the same
+// path add a checkpoint and delete the one before. The run is locked for other writers until the model is closed or saves to another path.
 BPT_API bpt_status_t bpt_model_save_run(bpt_model_t *model, const char *path) BPT_MUST_USE;
 
 // After BPT_ERR_DEVICE_LOST from any function: opens the device again, with shorter submissions, and loads what the model was opened

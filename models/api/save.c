@@ -28,24 +28,44 @@ static bpt_status_t write_config(const bpt_model_t *m, const bpt_run_t *run) {
     return status;
 }
 
-static bpt_status_t new_run(const bpt_model_t *m, bpt_run_t *run, bpt_run_sums_t *sums) {
-    BPT_TRY(write_config(m, run));
-    return bpt_run_sums_begin(run, &m->config, sums);
+// Whether both name the same folder, whatever slashes are at the end.
+static bool same_path(const char *a, const char *b) {
+    size_t n = strlen(a), m = strlen(b);
+    while (n > 1 && a[n - 1] == '/') --n;
+    while (m > 1 && b[m - 1] == '/') --m;
+    return n == m && !memcmp(a, b, n);
 }
 
-// The lists of a run that goes on are those of its checkpoints.
-static bpt_status_t lock_run(bpt_model_t *m, const char *path, bpt_run_sums_t *sums) {
-    bpt_run_t *run;
-    if (m->saved_to && !strcmp(bpt_run_path(m->saved_to), path)) return BPT_OK;
-    const bool goes_on = m->origin.run && !strcmp(m->origin.run, path);
-    BPT_TRY(goes_on ? bpt_run_resume(path, &run) : bpt_run_create(path, &run));
-    const bpt_status_t status = goes_on ? bpt_metrics_cut(bpt_run_metrics_path(run), m->state.step) : new_run(m, run, sums);
+static bpt_status_t start_run(const bpt_model_t *m, const char *path, bpt_run_sums_t *sums, bpt_run_t **run) {
+    BPT_TRY(bpt_run_create(path, run));
+    BPT_TRY(write_config(m, *run));
+    return bpt_run_sums_begin(*run, &m->config, sums);
+}
+
+// The lists of checksums go on as the checkpoint had them.
+static bpt_status_t go_on(const bpt_model_t *m, const char *path, bpt_run_t **run) {
+    if (!m->options.trains)
+        return bpt_fail(BPT_ERR_USAGE,
+                        "the model was opened without the state of training of %s, which would be lost; set `trains` in its "
+                        "options, or save to another folder",
+                        path);
+    BPT_TRY(bpt_run_resume(path, run));
+    return bpt_metrics_cut(bpt_run_metrics_path(*run), m->state.step);
+}
+
+static bpt_status_t lock_run(bpt_model_t *m, const char *path) {
+    bpt_run_t *run = NULL;
+    bpt_run_sums_t sums = m->state.sums;
+    if (m->saved_to && same_path(bpt_run_path(m->saved_to), path)) return BPT_OK;
+    const bool origin = m->origin.run && same_path(m->origin.run, path);
+    const bpt_status_t status = origin ? go_on(m, path, &run) : start_run(m, path, &sums, &run);
     if (status != BPT_OK) {
         bpt_run_close(run);
         return status;
     }
     bpt_run_close(m->saved_to);
     m->saved_to = run;
+    m->state.sums = sums;
     return BPT_OK;
 }
 
@@ -88,8 +108,8 @@ bpt_status_t bpt_model_save_run(bpt_model_t *m, const char *path) {
     bool moved;
     BPT_TRY(bpt_model_ready(m));
     if (!path) return bpt_fail(BPT_ERR_USAGE, "bpt_model_save_run: the path is a null pointer");
+    BPT_TRY(lock_run(m, path));
     bpt_run_state_t state = m->state;
-    BPT_TRY(lock_run(m, path, &state.sums));
     BPT_TRY(bpt_run_follow(m->saved_to, &moved));
     BPT_TRY(bpt_run_checkpoint_begin(m->saved_to, state.step, &folder));
     bpt_status_t status = write_checkpoint(m, folder, &state);

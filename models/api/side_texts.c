@@ -11,7 +11,7 @@
 #include "bpt/file.h"
 #include "models/config_names.h"
 
-enum { MAX_FILE_BYTES = 64 << 20 };
+enum { MAX_FILE_BYTES = 1 << 30 };
 
 void bpt_side_texts_free(bpt_side_texts_t *t) {
     bpt_free(t->vocab);
@@ -23,10 +23,31 @@ void bpt_side_texts_free(bpt_side_texts_t *t) {
 
 // ---- from text to vocabulary and names
 
-static bpt_status_t check_count(const char *what, int64_t lines, int64_t count, const char *of) {
+static bpt_status_t check_count(const char *path, int64_t lines, const char *model, int64_t count, const char *what) {
     if (lines == count) return BPT_OK;
-    return bpt_fail(BPT_ERR_INPUT, "%s has %" PRId64 " lines, the model has %" PRId64 " %s; they do not belong together", what, lines,
-                    count, of);
+    return bpt_fail(BPT_ERR_INPUT,
+                    "%s has %" PRId64 " lines, the model in %s has %" PRId64
+                    " %s; they do not belong together: copy both from the same run",
+                    path, lines, model, count, what);
+}
+
+bpt_status_t bpt_side_vocabulary(const bpt_range_t *text, bpt_unit_t unit, bool lower, const char *model, int64_t tokens,
+                                 bpt_vocab_t **out) {
+    *out = NULL;
+    BPT_TRY(bpt_vocab_parse(text, unit, lower, out));
+    const bpt_status_t status = check_count(text->path, bpt_vocab_size(*out), model, tokens, "tokens");
+    if (status == BPT_OK) return BPT_OK;
+    bpt_vocab_destroy(*out);
+    *out = NULL;
+    return status;
+}
+
+bpt_status_t bpt_side_names(const bpt_range_t *text, const char *model, int64_t classes, bpt_labels_t *out) {
+    *out = (bpt_labels_t){0};
+    BPT_TRY(bpt_labels_parse(text, out));
+    const bpt_status_t status = check_count(text->path, (int64_t)out->count, model, classes, "classes");
+    if (status != BPT_OK) bpt_labels_free(out);
+    return status;
 }
 
 static bpt_status_t make_plain(bpt_unit_t unit, int64_t vocab, bpt_vocab_t **out) {
@@ -35,22 +56,19 @@ static bpt_status_t make_plain(bpt_unit_t unit, int64_t vocab, bpt_vocab_t **out
     return bpt_vocab_freeze(*out);
 }
 
-// Bytes and numbers need no text. A model without what its unit needs is of use all the same: it has no vocabulary.
-static bpt_status_t make_vocabulary(bpt_side_texts_t *t, const char *what, int64_t vocab) {
-    if (t->unit == BPT_UNIT_IDS) return make_plain(t->unit, vocab, &t->vocabulary);
-    if (t->vocab) {
-        const bpt_range_t range = bpt_range_of(what, t->vocab, strlen(t->vocab));
-        BPT_TRY(bpt_vocab_parse(&range, t->unit, t->lower, &t->vocabulary));
-        return check_count(what, bpt_vocab_size(t->vocabulary), vocab, "tokens");
-    }
-    return t->unit == BPT_UNIT_BYTE && vocab >= 256 ? make_plain(t->unit, vocab, &t->vocabulary) : BPT_OK;
+// Bytes and numbers need no text. A model without what its unit needs is of use all the same: it has no vocabulary. `what`: where the text
+// is; `model`: the file or folder that the model is in.
+static bpt_status_t make_vocabulary(bpt_side_texts_t *t, const char *what, const char *model, int64_t tokens) {
+    if (t->unit == BPT_UNIT_IDS) return make_plain(t->unit, tokens, &t->vocabulary);
+    if (!t->vocab) return t->unit == BPT_UNIT_BYTE && tokens >= 256 ? make_plain(t->unit, tokens, &t->vocabulary) : BPT_OK;
+    const bpt_range_t range = bpt_range_of(what, t->vocab, strlen(t->vocab));
+    return bpt_side_vocabulary(&range, t->unit, t->lower, model, tokens, &t->vocabulary);
 }
 
-static bpt_status_t make_names(bpt_side_texts_t *t, const char *what, int64_t classes) {
+static bpt_status_t make_names(bpt_side_texts_t *t, const char *what, const char *model, int64_t classes) {
     if (!t->labels) return BPT_OK;
     const bpt_range_t range = bpt_range_of(what, t->labels, strlen(t->labels));
-    BPT_TRY(bpt_labels_parse(&range, &t->names));
-    return check_count(what, (int64_t)t->names.count, classes, "classes");
+    return bpt_side_names(&range, model, classes, &t->names);
 }
 
 static bpt_status_t done(bpt_side_texts_t *t, bpt_status_t status) {
@@ -98,9 +116,9 @@ bpt_status_t bpt_side_texts_of_run(const bpt_checkpoint_t *c, bpt_side_texts_t *
     *t = (bpt_side_texts_t){0};
     bpt_status_t status = read_keys(bpt_run_config_path(c->run), t);
     if (status == BPT_OK) status = read_file(c, BPT_RUN_VOCAB, vocab, &t->vocab);
-    if (status == BPT_OK) status = make_vocabulary(t, vocab, c->config.vocab);
+    if (status == BPT_OK) status = make_vocabulary(t, vocab, c->folder, c->config.vocab);
     if (status == BPT_OK) status = read_file(c, BPT_RUN_LABELS, labels, &t->labels);
-    if (status == BPT_OK) status = make_names(t, labels, c->config.classes);
+    if (status == BPT_OK) status = make_names(t, labels, c->folder, c->config.classes);
     return done(t, status);
 }
 
@@ -131,11 +149,12 @@ static bpt_status_t read_metadata(const bpt_safetensors_t *file, bpt_side_texts_
 }
 
 bpt_status_t bpt_side_texts_of_file(const bpt_safetensors_t *file, const bpt_model_config_t *config, bpt_side_texts_t *t) {
+    const char *path = bpt_safetensors_path(file);
     *t = (bpt_side_texts_t){0};
     bpt_status_t status = read_metadata(file, t);
-    if (status == BPT_OK) status = make_vocabulary(t, "its metadata key \"vocab\"", config->vocab);
-    if (status == BPT_OK) status = make_names(t, "its metadata key \"labels\"", config->classes);
-    return done(t, bpt_context(status, "%s", bpt_safetensors_path(file)));
+    if (status == BPT_OK) status = make_vocabulary(t, "its metadata key \"vocab\"", path, config->vocab);
+    if (status == BPT_OK) status = make_names(t, "its metadata key \"labels\"", path, config->classes);
+    return done(t, bpt_context(status, "%s", path));
 }
 
 bpt_status_t bpt_side_texts_to_file(const bpt_side_texts_t *t, bpt_safetensors_writer_t *writer) {
@@ -165,7 +184,7 @@ static bpt_status_t write_out(bpt_side_texts_t *t) {
 bpt_status_t bpt_side_texts_of_unit(const char *unit, const bpt_model_config_t *config, bpt_side_texts_t *t) {
     *t = (bpt_side_texts_t){0};
     BPT_TRY(set_unit(t, unit ? unit : bpt_unit_names[BPT_UNIT_IDS]));
-    bpt_status_t status = make_vocabulary(t, "the vocabulary", config->vocab);
+    bpt_status_t status = make_vocabulary(t, "", "", config->vocab);
     if (status == BPT_OK && !t->vocabulary)
         status = t->unit == BPT_UNIT_BYTE
                      ? bpt_fail(BPT_ERR_INPUT, "unit byte needs a vocab of 256, not %" PRId64 "; or take ids", config->vocab)

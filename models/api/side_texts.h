@@ -22,6 +22,11 @@ bpt_status_t bpt_side_texts_of_run(const bpt_checkpoint_t *checkpoint, bpt_side_
 bpt_status_t bpt_side_texts_of_file(const bpt_safetensors_t *file, const bpt_model_config_t *config, bpt_side_texts_t *out) BPT_MUST_USE;
 // Of a new model: bytes or numbers, by the name of the unit (NULL: ids).
 bpt_status_t bpt_side_texts_of_unit(const char *unit, const bpt_model_config_t *config, bpt_side_texts_t *out) BPT_MUST_USE;
+// The parts: a vocabulary and names of classes from the text of such a file, which must have a line for each token (class) of the model in
+// `model`; BPT_ERR_INPUT, and nothing in *out.
+bpt_status_t bpt_side_vocabulary(const bpt_range_t *text, bpt_unit_t unit, bool lower, const char *model, int64_t tokens,
+                                 bpt_vocab_t **out) BPT_MUST_USE;
+bpt_status_t bpt_side_names(const bpt_range_t *text, const char *model, int64_t classes, bpt_labels_t *out) BPT_MUST_USE;
 void bpt_side_texts_free(bpt_side_texts_t *texts);
 
 // The metadata of a model file beside its configuration.

@@ -20,14 +20,13 @@ typedef struct {
     bpt_batch_buffer_t buffer;
 } source_t;
 
-static bool per_token(const bpt_model_t *m) { return m->config.task == BPT_TASK_LM; }
-
-// A language model's last token is only a target.
-static int64_t leaves_of(const bpt_model_t *m, int64_t length) { return per_token(m) ? length - 1 : length; }
+// Whether each token is the target of the one before, so that the last one is a target alone; else a sequence has a label.
+static bool shifts(const bpt_model_t *m) { return bpt_model_task(m)->predicts_text; }
+static int64_t leaves_of(const bpt_model_t *m, int64_t length) { return shifts(m) ? length - 1 : length; }
 
 static int64_t scored_of(const bpt_model_t *m, const bpt_micro_batch_t *b) {
     int64_t scored = 0;
-    for (int64_t s = 0; s < b->sequences.count; ++s) scored += per_token(m) ? leaves_of(m, b->sequences.lengths[s]) : 1;
+    for (int64_t s = 0; s < b->sequences.count; ++s) scored += shifts(m) ? leaves_of(m, b->sequences.lengths[s]) : 1;
     return scored;
 }
 
@@ -43,7 +42,7 @@ static int64_t longest_of(const bpt_model_t *m, const bpt_micro_batch_t *b) {
 // ---- checks
 
 static bpt_status_t check_labels(const bpt_model_t *m, const bpt_micro_batch_t *b) {
-    if (per_token(m)) return b->labels ? bpt_fail(BPT_ERR_USAGE, "labels are for classifiers, and this is a language model") : BPT_OK;
+    if (shifts(m)) return b->labels ? bpt_fail(BPT_ERR_USAGE, "labels are for classifiers, and this is a language model") : BPT_OK;
     if (!b->labels) return bpt_fail(BPT_ERR_USAGE, "a classifier is trained on labels, and they are a null pointer");
     for (int64_t s = 0; s < b->sequences.count; ++s)
         if (b->labels[s] >= m->config.classes)
@@ -54,19 +53,21 @@ static bpt_status_t check_labels(const bpt_model_t *m, const bpt_micro_batch_t *
 
 static bpt_status_t check_micro_batch(const bpt_model_t *m, const bpt_micro_batch_t *b) {
     int64_t total;
-    BPT_TRY(bpt_model_check_sequences(m, &b->sequences, per_token(m), &total));
+    BPT_TRY(bpt_model_check_sequences(m, &b->sequences, shifts(m), &total));
     for (int64_t s = 0; s < b->sequences.count; ++s)
         if (leaves_of(m, b->sequences.lengths[s]) < 1)
             return bpt_fail(BPT_ERR_USAGE, "sequence %" PRId64 " has one token; a language model is trained on two or more", s);
     if (b->length && b->length < longest_of(m, b))
         return bpt_fail(BPT_ERR_USAGE, "length is %" PRId64 ", but there is a sequence of %" PRId64 " tokens%s", b->length,
-                        longest_of(m, b), per_token(m) ? " and a last target" : "");
+                        longest_of(m, b), shifts(m) ? " and a last target" : "");
     return check_labels(m, b);
 }
 
 static bpt_status_t check(const bpt_model_t *m, const bpt_micro_batch_t *micro, int64_t count, const bpt_train_options_t *o) {
     BPT_TRY(bpt_model_ready(m));
     if (!m->options.trains) return bpt_fail(BPT_ERR_USAGE, "the model was not opened for training; set `trains` in its options");
+    BPT_TRY(bpt_model_need(m, shifts(m) || (bpt_model_task(m)->labelled && !bpt_model_task(m)->per_token), "bpt_model_train_step",
+                           "language models and classifiers"));
     if (m->generators)
         return bpt_fail(BPT_ERR_USAGE, "%" PRId64 " generators read the parameters that a step would change; destroy them first",
                         m->generators);
@@ -89,7 +90,7 @@ static void fill_row(source_t *s, const bpt_micro_batch_t *from, int64_t row, co
     b->lengths[row] = (uint32_t)leaves;
     b->sequences[row] = (uint32_t)s->sequences++;
     out->n_tokens += leaves;
-    if (!per_token(s->model)) {
+    if (!shifts(s->model)) {
         b->targets[row] = from->labels[row];
         b->weights[row] = 1;
         return;
@@ -104,7 +105,7 @@ static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end
     const bpt_sequences_t *all = &from->sequences;
     const int64_t n = from->length ? from->length : bpt_length_bucket(longest_of(s->model, from));
     *end = false;
-    BPT_TRY(bpt_batch_buffer_start(&s->buffer, n, all->count, per_token(s->model), out));
+    BPT_TRY(bpt_batch_buffer_start(&s->buffer, n, all->count, shifts(s->model), out));
     const uint32_t *tokens = all->tokens;
     for (int64_t row = 0; row < all->count; tokens += all->lengths[row++]) fill_row(s, from, row, tokens, out);
     out->n_real = all->count;

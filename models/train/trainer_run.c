@@ -103,7 +103,7 @@ static bpt_status_t ask_to_stop(void *user, const bpt_batch_t *batch, const floa
 
 // `scheduled`: not the extra evaluation at the end, which must leave the schedule as if training had gone on.
 static bpt_status_t evaluate(bpt_trainer_t *t, bool scheduled, bool *improved) {
-    const bool lm = t->model.task == BPT_TASK_LM;
+    const bool text = bpt_task_of(&t->model)->predicts_text;
     bpt_evaluation_t result;
     bpt_metrics_line_t line;
     BPT_TRY(bpt_evaluate(t->runner, t->options.valid_data, ask_to_stop, t, &result));
@@ -111,8 +111,8 @@ static bpt_status_t evaluate(bpt_trainer_t *t, bool scheduled, bool *improved) {
     snprintf(line.eval, sizeof line.eval, "valid");
     line.loss = result.loss;
     line.accuracy = result.accuracy;
-    if (lm && t->options.characters) line.bits_per_char = result.loss / log(2);
-    if (lm && !t->options.characters) line.perplexity = exp(result.loss);
+    if (text && t->options.characters) line.bits_per_char = result.loss / log(2);
+    if (text && !t->options.characters) line.perplexity = exp(result.loss);
     line.tokens_per_s = result.seconds > 0 ? (double)result.n_tokens / result.seconds : NAN;
     if (!isfinite(result.loss))
         return bpt_fail(

@@ -57,9 +57,11 @@ static void functions_of_another_task_are_refused(void **state) {
     bpt_generator_t *g;
     const uint32_t word[] = {1, 2, 3, 4};
     const bpt_sequences_t words = {word, lengths, 2};
-    assert_fails(bpt_model_classify(lm, &two, out), BPT_ERR_USAGE, "\"lm\"");
-    assert_fails(bpt_model_logits(classifier, &words, out), BPT_ERR_USAGE, "\"classify\"");
-    assert_fails(bpt_model_score(classifier, &words, out), BPT_ERR_USAGE, "\"classify\"");
+    assert_fails(bpt_model_classify(lm, &two, out), BPT_ERR_USAGE, "this is a language model");
+    assert_fails(bpt_model_encode(lm, &two, NULL, out), BPT_ERR_USAGE, "this is a language model");
+    assert_fails(bpt_model_encode(lm, &two, NULL, NULL), BPT_ERR_USAGE, "null");
+    assert_fails(bpt_model_logits(classifier, &words, out), BPT_ERR_USAGE, "this is a classifier");
+    assert_fails(bpt_model_score(classifier, &words, out), BPT_ERR_USAGE, "this is a classifier");
     assert_fails(bpt_generator_create(classifier, 10, 1, &g), BPT_ERR_USAGE, "language models");
     bpt_model_close(lm);
     bpt_model_close(classifier);
@@ -160,8 +162,11 @@ static void bad_files_are_refused(void **state) {
     bpt_model_close(whole);
     o.trains = true;
     assert_fails(bpt_model_open(run, &o, &m), BPT_ERR_IO, "state of training");
-    // A folder that holds something else.
+    // A folder that holds something else; the run itself, whose state of training was not read.
     whole = api_open(api_lm);
+    assert_fails(bpt_model_save_run(whole, api_lm), BPT_ERR_USAGE, "would be lost");
+    snprintf(path, sizeof path, "%s//", api_lm);
+    assert_fails(bpt_model_save_run(whole, path), BPT_ERR_USAGE, "would be lost");
     assert_fails(bpt_model_save_run(whole, api_classifier), BPT_ERR_USAGE, "already holds a run");
     assert_fails(bpt_model_save(whole, test_path("no-folder/model.safetensors")), BPT_ERR_IO, "no-folder");
     bpt_model_close(whole);
@@ -248,6 +253,28 @@ static void steps_that_make_no_sense_are_refused(void **state) {
     bpt_model_close(m);
 }
 
+// A step of absurd length leaves weights of which nothing sensible can come.
+static void results_that_are_not_finite_are_errors(void **state) {
+    (void)state;
+    bpt_model_t *m;
+    bpt_generator_t *g;
+    bpt_model_options_t options = bpt_model_options();
+    const bpt_train_options_t o = bpt_train_options(1e38);
+    const bpt_micro_batch_t micro = {.sequences = {tokens, (const int64_t[]){4}, 1}};
+    options.trains = true;
+    assert_ok(bpt_model_open(api_lm, &options, &m));
+    assert_ok(bpt_model_train_step(m, &micro, 1, &o, NULL));
+    assert_fails(bpt_model_logits(m, &two, out), BPT_ERR_NUMERIC, "not finite");
+    assert_fails(bpt_model_encode(m, &two, out, NULL), BPT_ERR_NUMERIC, "not finite");
+    assert_fails(bpt_model_score(m, &two, out), BPT_ERR_NUMERIC, "not finite");
+    assert_ok(bpt_generator_create(m, 4, 1, &g));
+    assert_fails(bpt_generator_feed(g, 0, tokens, 2, out), BPT_ERR_NUMERIC, "not finite");
+    assert_fails(bpt_generator_step(g, tokens, out), BPT_ERR_NUMERIC, "not finite");
+    bpt_generator_destroy(g);
+    assert_fails(bpt_model_train_step(m, &micro, 1, &o, NULL), BPT_ERR_NUMERIC, "not finite");
+    bpt_model_close(m);
+}
+
 // Every allocation of opening, using and training fails once; what was there before is there afterwards.
 static bpt_status_t use_all(void) {
     static const char config[] =
@@ -296,6 +323,7 @@ int main(void) {
         cmocka_unit_test(bad_files_are_refused),
         cmocka_unit_test(bad_configurations_are_refused),
         cmocka_unit_test(steps_that_make_no_sense_are_refused),
+        cmocka_unit_test(results_that_are_not_finite_are_errors),
         cmocka_unit_test(no_memory_is_an_error_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, api_train_models, NULL);

@@ -5,6 +5,8 @@
 #include <jansson.h>
 
 #include "api_fixture.h"
+#include "bpt/safetensors.h"
+#include "support/support.h"
 
 // ---- numbers that the program has written
 
@@ -191,6 +193,38 @@ static void classes_are_those_of_the_program(void **state) {
     bpt_model_close(m);
 }
 
+// The head by hand: its parameters are in the file that the library saves.
+static void the_head_makes_logits_of_encoded_texts(void **state) {
+    (void)state;
+    enum { D = 16, CLASSES = 2 };
+    static const uint32_t words[] = {2, 3, 4, 5, 3, 2};
+    static const int64_t length[] = {1, 5};
+    const bpt_sequences_t sequences = {words, length, 2};
+    float logits[2 * CLASSES], roots[2 * D], states[6 * D], alone[6 * D], weight[CLASSES * D], bias[CLASSES];
+    char path[512];
+    bpt_safetensors_t *file;
+    snprintf(path, sizeof path, "%s", test_path("head.safetensors"));
+    bpt_model_t *m = api_open(api_classifier);
+    assert_int_equal(bpt_model_width(m), D);
+    assert_ok(bpt_model_save(m, path));
+    assert_ok(bpt_safetensors_open(path, &file));
+    assert_ok(bpt_safetensors_read_f32(file, bpt_safetensors_find(file, "head.weight"), 0, CLASSES * D, weight));
+    assert_ok(bpt_safetensors_read_f32(file, bpt_safetensors_find(file, "head.bias"), 0, CLASSES, bias));
+    bpt_safetensors_close(file);
+    assert_ok(bpt_model_classify(m, &sequences, logits));
+    assert_ok(bpt_model_encode(m, &sequences, states, roots));
+    for (int i = 0; i < 2 * CLASSES; ++i) {
+        float sum = bias[i % CLASSES];
+        for (int j = 0; j < D; ++j) sum += roots[i / CLASSES * D + j] * weight[i % CLASSES * D + j];
+        expect_near(&sum, &logits[i], 1);
+    }
+    // One text at a time, and states of tokens alone.
+    assert_ok(bpt_model_encode(m, &(bpt_sequences_t){words, length, 1}, alone, NULL));
+    assert_ok(bpt_model_encode(m, &(bpt_sequences_t){words + 1, length + 1, 1}, alone + D, NULL));
+    expect_near(alone, states, 6 * D);
+    bpt_model_close(m);
+}
+
 // ---- files
 
 static void a_saved_file_opens_as_the_same_model(void **state) {
@@ -230,26 +264,42 @@ typedef struct {
 
 static void *score_many_times(void *user) {
     job_t *job = user;
-    for (int i = 0; i < 20 && job->status == BPT_OK; ++i) job->status = bpt_model_score(job->model, &texts, job->nll);
+    for (int i = 0; i < 8 && job->status == BPT_OK; ++i) job->status = bpt_model_score(job->model, &texts, job->nll);
     return NULL;
+}
+
+static bpt_model_t *open_on(const char *backend) {
+    bpt_model_options_t options = bpt_model_options();
+    bpt_model_t *m = NULL;
+    options.backend = backend;
+    assert_ok(bpt_model_open(api_lm, &options, &m));
+    return m;
+}
+
+// Two models side by side, each in a thread that did not open it; and one alone.
+static void work_in_threads(const char *backend) {
+    static job_t job[2], wanted;
+    pthread_t thread[2];
+    wanted = (job_t){.model = open_on(backend)};
+    score_many_times(&wanted);
+    for (int i = 0; i < 2; ++i) job[i] = (job_t){.model = open_on(backend)};
+    for (int i = 0; i < 2; ++i) assert_int_equal(pthread_create(&thread[i], NULL, score_many_times, &job[i]), 0);
+    for (int i = 0; i < 2; ++i) pthread_join(thread[i], NULL);
+    for (int i = 0; i < 2; ++i) {
+        if (job[i].status != BPT_OK) fail_msg("%s: %s in another thread", backend, bpt_status_name(job[i].status));
+        assert_memory_equal(job[i].nll, wanted.nll, sizeof wanted.nll);
+        bpt_model_close(job[i].model);
+    }
+    assert_int_equal(wanted.status, BPT_OK);
+    bpt_model_close(wanted.model);
 }
 
 static void models_work_side_by_side_in_threads_that_did_not_open_them(void **state) {
     (void)state;
-    static job_t job[2], wanted;
-    pthread_t thread[2];
+    static const char *const backends[] = {"ref", "cpu", "opencl", "vulkan", "cuda"};
     fill_tokens();
-    wanted.model = api_open(api_lm);
-    score_many_times(&wanted);
-    for (int i = 0; i < 2; ++i) job[i].model = api_open(api_lm);
-    for (int i = 0; i < 2; ++i) assert_int_equal(pthread_create(&thread[i], NULL, score_many_times, &job[i]), 0);
-    for (int i = 0; i < 2; ++i) pthread_join(thread[i], NULL);
-    for (int i = 0; i < 2; ++i) {
-        assert_int_equal(job[i].status, BPT_OK);
-        assert_memory_equal(job[i].nll, wanted.nll, sizeof wanted.nll);
-        bpt_model_close(job[i].model);
-    }
-    bpt_model_close(wanted.model);
+    for (size_t i = 0; i < BPT_COUNT(backends); ++i)
+        if (test_backend_usable(backends[i])) work_in_threads(backends[i]);
 }
 
 int main(void) {
@@ -259,6 +309,7 @@ int main(void) {
         cmocka_unit_test(texts_side_by_side_do_not_see_each_other),
         cmocka_unit_test(logits_of_a_sequence_are_its_scores),
         cmocka_unit_test(classes_are_those_of_the_program),
+        cmocka_unit_test(the_head_makes_logits_of_encoded_texts),
         cmocka_unit_test(a_saved_file_opens_as_the_same_model),
         cmocka_unit_test(models_work_side_by_side_in_threads_that_did_not_open_them),
     };

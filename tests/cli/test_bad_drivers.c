@@ -247,9 +247,9 @@ static void widths_of_the_rasterizer_do_not_share_machine_code(void **state) {
         expect_variables("256", "", wanted);
         expect_variables("256", "/tmp/mine", "256|/tmp/mine|");
     }
-    setenv("BPT_CACHE", "0", 1);
+    setenv("BPT_DISABLE", "cache", 1);
     expect_variables("256", "", "256||true");
-    unsetenv("BPT_CACHE");
+    unsetenv("BPT_DISABLE");
     test_shim_drop();
     offer_all();
 }

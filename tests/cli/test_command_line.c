@@ -13,6 +13,7 @@
 #include <jansson.h>
 
 #include "support/process.h"
+#include "bpt/env.h"
 
 static void help_lists_every_command_and_every_command_explains_itself(void **state) {
     (void)state;
@@ -171,6 +172,11 @@ static void the_manual_page_and_the_readme_name_the_same_variables(void **state)
         ++count;
     }
     assert_true(count > 5);
+    for (const bpt_env_word_t *w = bpt_env_disable_words; w->word; ++w) {
+        char word[64];
+        snprintf(word, sizeof word, "`%s`", w->word);
+        if (!strstr(readme, word)) fail_msg("README.md does not explain BPT_DISABLE=%s", w->word);
+    }
     test_process_free(&man);
     free(readme);
 }
@@ -216,10 +222,12 @@ static void a_variable_that_means_nothing_is_an_error(void **state) {
         {"BPT_DISABLE", "bf16", 2, "BPT_DISABLE: unknown feature 'bf16'; known are f16, matrix, subgroup, unified"},
         {"BPT_QUIRKS", "off", 2, "BPT_QUIRKS is \"off\"; set it to 0 or 1"},
         {"BPT_CACHE", "no", 2, "BPT_CACHE is \"no\"; set it to 0 or 1"},
+        {"BPT_SELFTEST", "never", 2, "BPT_SELFTEST is \"never\"; set it to 0 or 1"},
+        {"BPT_DRIVER_SECONDS", "long", 2, "BPT_DRIVER_SECONDS is \"long\"; set it to a number of seconds, 1 to 3600"},
         {"BPT_CACHE_MIB", "-1", 2, "BPT_CACHE_MIB is \"-1\"; set it to a number of MiB"},
         {"BPT_PROBE", "yes", 2, "BPT_PROBE is \"yes\"; set it to 0 or 1"},
         {"BPT_CPU_ISA", "sse9", 1, "BPT_CPU_ISA=sse9 is not an instruction set of this build"},
-        {"BPT_ONEDNN", "/nonexistent/libdnnl.so", 1, "BPT_ONEDNN=/nonexistent/libdnnl.so: oneDNN was not found"},
+        {"BPT_ONEDNN_LIBRARY", "/nonexistent/libdnnl.so", 1, "BPT_ONEDNN_LIBRARY=/nonexistent/libdnnl.so: oneDNN was not found"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         const char *before = getenv(cases[i].name);

@@ -459,7 +459,7 @@ static void ctrl_c_ends_the_answer_and_ctrl_d_the_conversation(void **state) {
     static const char *const libraries[] = {"none", ""};  // "": GNU readline or libedit, where one is installed
     for (int i = 0; i < 2; ++i) {
         char line[4096];
-        setenv("BPT_READLINE", libraries[i], 1);
+        setenv("BPT_READLINE_LIBRARY", libraries[i], 1);
         talk_t t =
             talk_through_terminal(command("generate %s --interactive --max-tokens 100000000 --temperature 0 --stop Z " ON, lm), true);
         expect_prompt(&t);
@@ -483,7 +483,7 @@ static void ctrl_c_ends_the_answer_and_ctrl_d_the_conversation(void **state) {
         expect_end(&t);
         assert_int_equal(end_talk(&t), 0);
     }
-    unsetenv("BPT_READLINE");
+    unsetenv("BPT_READLINE_LIBRARY");
 }
 
 int main(void) {

@@ -118,11 +118,11 @@ static void a_kernel_that_does_not_compile_is_named(void **state) {
         snprintf(run, sizeof run, "%s", test_path("build-%s", backends[i]));
         expect_trained("cpu", run, "");
         char *before = weights_of(run, &length);
-        setenv("BPT_CACHE", "0", 1);
+        setenv("BPT_DISABLE", "cache", 1);
         setenv("SHIM_BREAK_BUILD", "1", 1);
         test_process_t p = test_train_tiny(backends[i], run, "--resume --steps 4");
         unsetenv("SHIM_BREAK_BUILD");
-        unsetenv("BPT_CACHE");
+        unsetenv("BPT_DISABLE");
         expect_error(&p, 1, "kernel ", i ? "compiler refuses it" : "undeclared identifier 'broken'");
         expect_weights(run, before, length);
         free(before);
@@ -282,9 +282,9 @@ static void a_device_is_tested_at_its_first_use(void **state) {
     expect_error(&p, 1, "failed the self-test: pointwise: the self-test crashed with signal 11");
     expect_tested("first", true);
     expect_tested("second", false);
-    setenv("BPT_CACHE", "0", 1);
+    setenv("BPT_DISABLE", "cache", 1);
     expect_tested("no-cache", false);  // where nothing can be remembered only on request
-    unsetenv("BPT_CACHE");
+    unsetenv("BPT_DISABLE");
     setenv("BPT_CACHE_DIR", test_path("cache"), 1);
     test_shim_drop();
 }

@@ -165,9 +165,9 @@ static void a_library_that_is_gone_is_one_warning(void **state) {
     (void)state;
     need_gpu();
     set_rule("tiles/tiles/library");
-    setenv("BPT_CLBLAST", "none", 1);
+    setenv("BPT_CLBLAST_LIBRARY", "none", 1);
     expect_start("the shipped rule for products is used");
-    unsetenv("BPT_CLBLAST");
+    unsetenv("BPT_CLBLAST_LIBRARY");
 }
 
 static void reset_forgets_it(void **state) {
@@ -236,7 +236,7 @@ static bool use_clblast_shim(void) {
     const char *shim = getenv("BPT_CLBLAST_SHIM");
     if (!shim || !test_shim_use("opencl")) return false;
     test_shim_drop();
-    setenv("BPT_CLBLAST", shim, 1);
+    setenv("BPT_CLBLAST_LIBRARY", shim, 1);
     setenv("BPT_TUNING", "library", 1);
     return true;
 }
@@ -259,7 +259,7 @@ static void a_clblast_that_is_wrong_is_not_used(void **state) {
     }
     setenv("BPT_CACHE_DIR", before, 1);
     unsetenv("BPT_TUNING");
-    unsetenv("BPT_CLBLAST");
+    unsetenv("BPT_CLBLAST_LIBRARY");
     unsetenv("SHIM_CLBLAST");
 }
 

@@ -84,9 +84,10 @@ static void every_op_meets_every_size(void **state) {
 }
 
 // ---- Attention -------------------------------------------------------------------------------------------------------
-// Per op and graph: a bit for each value of each property.
+// Per op and graph: a bit for each value of each property. Every kind with a rule counts twice, for its two variants.
 
-enum { N_GRAPHS = 8 };
+static const bpt_graph_kind_t kinds[] = {BPT_GRAPH_BPT, BPT_GRAPH_SEGTREE, BPT_GRAPH_DENSE, BPT_GRAPH_WINDOW, BPT_GRAPH_SPARSE};
+enum { N_GRAPHS = 2 * BPT_COUNT(kinds) };
 static const int64_t lengths[] = {1, 2, 3, 5, 16, 17, 33, 64, 100, 257, 1000}, ks[] = {1, 2, 4, 16, 64},
                      head_dims[] = {10, 20, 40, 50, 64, 100};
 
@@ -126,7 +127,9 @@ static uint64_t bit_of(const int64_t *values, size_t n, int64_t value) {
 }
 
 static int graph_number(const bpt_intervals_t *g) {
-    return 2 * (int)g->kind + (g->reference_rule || g->span_self || (g->root && !g->trimmed));
+    int kind = 0;
+    while (kinds[kind] != g->kind) ++kind;
+    return 2 * kind + (g->reference_rule || g->span_self || (g->root && !g->trimmed));
 }
 
 static void note_attention(const test_case_t *c, void *context) {
@@ -159,9 +162,11 @@ static void note_attention(const test_case_t *c, void *context) {
 }
 
 static void check_settings(const coverage_t *seen, int gradient, int graph) {
-    const bool rootless = graph == 2 * BPT_GRAPH_DENSE || graph == 2 * BPT_GRAPH_WINDOW, tree = graph < 2 * BPT_GRAPH_DENSE;
+    const bpt_intervals_t g = {kinds[graph / 2], .n = 2};
+    const bool tree = bpt_intervals_has_spans(&g), rootless = !tree && graph % 2 == 0, sparse = g.kind == BPT_GRAPH_SPARSE;
     for (int i = 0; i < N_OTHERS; ++i)
-        if (!(seen->others >> i & 1) && !(i == ROOTS && rootless) && !(i == TRIMMED && !tree))
+        if (!(seen->others >> i & 1) && !(i == ROOTS && rootless) && !(i == TRIMMED && !tree) &&
+            !(sparse && (i == BOTH_SIDES || i == WITH_REL)))  // to the left only, without relative positions
             fail_msg("no case of %s graph %d with: %s", gradient ? "attention_grad" : "attention", graph, other_names[i]);
 }
 

@@ -71,7 +71,7 @@ static void without_bf16_instructions_products_are_those_of_the_widened_operands
     (void)state;
     const pid_t child = fork();
     if (child == 0) {
-        setenv("BPT_ONEDNN", "none", 1);
+        setenv("BPT_ONEDNN_LIBRARY", "none", 1);
         expect_products_of_widened_operands(BPT_BF16);
         expect_products_of_widened_operands(BPT_F16);
         _exit(0);

@@ -24,7 +24,7 @@ static int set_up(void **state) {
     (void)state;
     if (!lt) open_fake();
     *lt = (fake_cublaslt_t){.version = 130100};
-    unsetenv("BPT_CUDA_GRAPH");
+    setenv("BPT_DISABLE", "cache", 1);
     unsetenv("BPT_TUNING");
     return 0;
 }
@@ -51,7 +51,7 @@ static void use_stand_ins(void) {
     setenv("BPT_CUDA_LIBRARY", CUDA_EMULATOR, 1);
     setenv("BPT_NVRTC_LIBRARY", CUDA_EMULATOR, 1);
     setenv("BPT_CUBLASLT_LIBRARY", FAKE_CUBLASLT, 1);
-    setenv("BPT_CACHE", "0", 1);
+    setenv("BPT_DISABLE", "cache", 1);
 }
 
 #endif

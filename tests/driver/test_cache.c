@@ -207,10 +207,10 @@ static void without_a_folder_there_is_no_cache_and_no_error(void **state) {
     assert_string_equal(bpt_error_message(), "a message that is still to be reported");
     bpt_error_clear();
     fresh_folder("off");
-    setenv("BPT_CACHE", "0", 1);
+    setenv("BPT_DISABLE", "cache", 1);
     bpt_cache_put(&key, payload, sizeof payload);
     assert_false(holds(&key, payload, sizeof payload));
-    unsetenv("BPT_CACHE");
+    unsetenv("BPT_DISABLE");
     assert_false(bpt_folder_exists(test_path("off")));
     bpt_cache_put(&key, payload, sizeof payload);
     assert_true(holds(&key, payload, sizeof payload));

@@ -256,7 +256,7 @@ static bpt_gpu_product_t product_of(size_t type, int form, uint32_t m, uint32_t 
 static void every_product_is_what_loops_compute(void **state) {
     (void)state;
     for (int graphs = 0; graphs < 2; ++graphs) {
-        setenv("BPT_CUDA_GRAPH", graphs ? "1" : "0", 1);
+        setenv("BPT_DISABLE", graphs ? "cache" : "cache,cuda-graph", 1);
         device_t d = open_device();
         for (size_t type = 0; type < BPT_COUNT(types); ++type)
             for (int form = 0; form < 32; ++form) {
@@ -378,7 +378,7 @@ static void every_call_that_fails_is_one_sentence(void **state) {
         {"cublasLtMatmul", CUBLAS_STATUS_EXECUTION_FAILED, BPT_ERR_UNSUPPORTED, "starting a product failed with CUBLAS_STATUS_EXECUTION"}};
     for (int graphs = 0; graphs < 2; ++graphs)
         for (size_t i = 0; i < BPT_COUNT(failures); ++i) {
-            setenv("BPT_CUDA_GRAPH", graphs ? "1" : "0", 1);
+            setenv("BPT_DISABLE", graphs ? "cache" : "cache,cuda-graph", 1);
             device_t d = open_device();
             lt->fails = failures[i].function;
             lt->fails_with = failures[i].code;

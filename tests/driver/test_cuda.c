@@ -101,7 +101,7 @@ static int set_up(void **state) {
     fake->memory_bytes = (size_t)1 << 30;
     fake->most_threads = 512;
     fake->group_seconds = 1e-3;
-    unsetenv("BPT_CUDA_GRAPH");
+    setenv("BPT_DISABLE", "cache", 1);
     return 0;
 }
 
@@ -212,7 +212,7 @@ static void lists_are_replayed_as_graphs(void **state) {
 
 static void without_graphs_launches_are_replayed(void **state) {
     (void)state;
-    setenv("BPT_CUDA_GRAPH", "0", 1);
+    setenv("BPT_DISABLE", "cache,cuda-graph", 1);
     device_t d = open_device();
     record(&d);
     assert_int_equal(fake->n_launches, 0);
@@ -482,7 +482,7 @@ int main(void) {
     setenv("BPT_CUDA_LIBRARY", CUDA_EMULATOR, 1);
     setenv("BPT_NVRTC_LIBRARY", CUDA_EMULATOR, 1);
     setenv("BPT_CUBLASLT_LIBRARY", "none", 1);
-    setenv("BPT_CACHE", "0", 1);
+    setenv("BPT_DISABLE", "cache", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else

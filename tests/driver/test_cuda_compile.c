@@ -348,7 +348,7 @@ int main(void) {
         cmocka_unit_test(an_error_is_told_with_its_place),
         cmocka_unit_test(the_image_suits_the_device),
     };
-    setenv("BPT_CACHE", "0", 1);
+    setenv("BPT_DISABLE", "cache", 1);
     return cmocka_run_group_tests(tests, note_variants, forget_variants);
 }
 #else

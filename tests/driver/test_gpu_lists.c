@@ -17,6 +17,7 @@
 #include "backends/gpu/lower/gemm.h"
 #include "backends/gpu/tuning.h"
 #include "bpt/alloc.h"
+#include "bpt/env.h"
 #include "bpt/file.h"
 #include "support/scratch.h"
 
@@ -425,9 +426,9 @@ static void features_are_switched_off_by_whole_words(void **state) {
     bpt_device_t *device;
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
         setenv("BPT_DISABLE", cases[i].words, 1);
-        assert_int_equal(bpt_gpu_disabled("f16"), cases[i].f16);
-        assert_int_equal(bpt_gpu_disabled("matrix"), cases[i].matrix);
-        assert_int_equal(bpt_gpu_disabled("subgroup"), cases[i].subgroup);
+        assert_int_equal(bpt_env_disabled("f16"), cases[i].f16);
+        assert_int_equal(bpt_env_disabled("matrix"), cases[i].matrix);
+        assert_int_equal(bpt_env_disabled("subgroup"), cases[i].subgroup);
     }
     static const char *const wrong[] = {"bf16", "f16x", "matri", "f16 ", "unified;f16"};
     for (size_t i = 0; i < BPT_COUNT(wrong); ++i) {
@@ -442,21 +443,21 @@ static void features_are_switched_off_by_whole_words(void **state) {
 static void known_faults_of_drivers_are_limits(void **state) {
     (void)state;
     static const struct {
-        const char *backend, *driver, *switched;
+        const char *backend, *driver, *disabled;
         uint32_t loops;
     } cases[] = {
-        {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", NULL, 65535}, {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", "1", 65535},
-        {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", "0", 0},      {"vulkan", "radv Mesa 24.0", NULL, 0},
+        {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", NULL, 65535}, {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", "f16", 65535},
+        {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", "f16,quirks", 0},      {"vulkan", "radv Mesa 24.0", NULL, 0},
         {"opencl", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", NULL, 0},
     };
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
         bpt_device_info_t info = {.features = "vulkan-1.3"};
         bpt_gpu_limits_t limits = {0};
         snprintf(info.driver, sizeof info.driver, "%s", cases[i].driver);
-        if (cases[i].switched) setenv("BPT_QUIRKS", cases[i].switched, 1);
+        if (cases[i].disabled) setenv("BPT_DISABLE", cases[i].disabled, 1);
         assert_int_equal(bpt_gpu_quirks_apply(cases[i].backend, &info, &limits), BPT_OK);
         bpt_gpu_quirks_describe(cases[i].backend, &info);
-        unsetenv("BPT_QUIRKS");
+        unsetenv("BPT_DISABLE");
         assert_int_equal(limits.max_loops, cases[i].loops);
         assert_string_equal(info.features, cases[i].loops ? "vulkan-1.3 quirk:loops=65535" : "vulkan-1.3");
     }

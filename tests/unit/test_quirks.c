@@ -57,9 +57,9 @@ static void intels_compiler_of_2024_is_held_back(void **state) {
 
 static void without_quirks_nothing_is_set(void **state) {
     (void)state;
-    setenv("BPT_QUIRKS", "0", 1);
+    setenv("BPT_DISABLE", "quirks", 1);
     assert_string_equal(value_of("vulkan", "llvmpipe Mesa 22.3.6", "LP_NATIVE_VECTOR_WIDTH"), "");
-    unsetenv("BPT_QUIRKS");
+    unsetenv("BPT_DISABLE");
 }
 
 int main(void) {

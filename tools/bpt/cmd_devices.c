@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "bpt/alloc.h"
+#include "bpt/env.h"
 #include "bpt/json.h"
 #include "tools/bpt/probe.h"
 #include "tools/bpt/program.h"
@@ -122,6 +123,7 @@ static bpt_status_t append(void *list, const char *name, const bpt_backend_t *ba
 }
 
 static bpt_status_t run_devices(cli_options_t *o) {
+    BPT_TRY(bpt_env_check());
     if (!o->use.json) return cli_each_backend(o, print, NULL);
     json_t *list = json_array();
     bpt_status_t status =

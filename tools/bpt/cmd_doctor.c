@@ -12,6 +12,7 @@
 #include "tools/bpt/program.h"
 #include "tools/bpt/selftest.h"
 #include "tools/bpt/verdict.h"
+#include "bpt/env.h"
 
 enum { SELFTEST_SECONDS = 600 };  // a driver that compiles every kernel for the first time takes minutes
 
@@ -155,6 +156,7 @@ static bpt_status_t check_all(checkup_t *c) {
 }
 
 static bpt_status_t run_doctor(cli_options_t *o) {
+    BPT_TRY(bpt_env_check());
     checkup_t *c;
     BPT_TRY(bpt_alloc(1, sizeof *c, &c));
     c->o = o;

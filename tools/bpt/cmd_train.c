@@ -232,9 +232,9 @@ static bpt_status_t train(job_t *job) {
     cli_defaults_warn(o);
     const bool characters = o->data.unit == BPT_UNIT_BYTE || o->data.unit == BPT_UNIT_CHAR;
     cli_progress_start(&job->progress, o->global.quiet,
-                       o->model.task == BPT_TASK_CLASSIFY ? CLI_LOSS_NATS
-                       : characters                       ? CLI_LOSS_BITS
-                                                          : CLI_LOSS_PERPLEXITY);
+                       !bpt_task_of(&o->model)->predicts_text ? CLI_LOSS_NATS
+                       : characters                           ? CLI_LOSS_BITS
+                                                              : CLI_LOSS_PERPLEXITY);
     BPT_TRY(cli_signals_poll("\nbpt: stopping at the next safe moment; once more, a second later, ends at once without saving\n"));
     const bpt_status_t status = run_through_losses(job);
     if (job->progress.line_open && !cli_interrupted) fputc('\n', stderr);  // else the signal handler has done it

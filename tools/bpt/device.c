@@ -153,7 +153,7 @@ static const char *why(const cli_options_t *o, const bpt_backend_t *backend) {
 
 // A word in a variable that means nothing is an error of its own, before `auto` passes over the backend that would stumble on it.
 static bpt_status_t check_environment(const char *wanted) {
-    BPT_TRY(bpt_env_check_switch("BPT_PROBE"));
+    BPT_TRY(bpt_env_check());
     for (int b = 0; bpt_backends[b]; ++b) {
         const bool asked = !strcmp(wanted, "auto") || !strcmp(wanted, bpt_backends[b]->name);
         if (asked && bpt_backends[b]->environment) BPT_TRY(bpt_backends[b]->environment());

@@ -14,6 +14,7 @@
 #include "backends/gpu/cache.h"
 #include "backends/gpu/quirks.h"
 #include "bpt/alloc.h"
+#include "bpt/env.h"
 #include "bpt/file.h"
 #include "bpt/log.h"
 #include "tools/bpt/child.h"
@@ -120,10 +121,10 @@ typedef struct {
 } one_t;
 
 int cli_drivers_patience(void) {
-    enum { USUAL = 20, MOST = 3600 };
-    const char *text = getenv("BPT_DRIVER_SECONDS");
-    const long seconds = text ? strtol(text, NULL, 10) : 0;
-    return seconds > 0 && seconds <= MOST ? (int)seconds : USUAL;
+    enum { USUAL = 20 };
+    uint64_t seconds;
+    if (bpt_env_number("BPT_DRIVER_SECONDS", USUAL, &seconds) != BPT_OK) seconds = USUAL;  // commands have refused it
+    return (int)seconds;
 }
 
 static void ask(const void *input, void *result) {

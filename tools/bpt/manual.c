@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "bpt/env.h"
 #include "tools/bpt/program.h"
 
 // ---- Manual page
@@ -68,49 +69,35 @@ static void put_command(const cli_command_t *command) {
     fputs(".EE\n", stdout);
 }
 
-// README.md has the same table.
+// What is not ours. README.md explains these and those of bpt/env.def.
 static const struct {
     const char *name, *effect;
-} environment[] = {
-    {"BPT_CACHE_DIR",
-     "folder for compiled kernels and verdicts of bpt doctor [$XDG_CACHE_HOME/bpt, else ~/.cache/bpt]; may be deleted at any time"},
-    {"BPT_CACHE", "0: no such folder; drivers are then asked at every start, and GPUs are tested only with BPT_SELFTEST=1"},
-    {"BPT_CACHE_MIB", "its size [512]; what was not used for the longest time goes"},
-    {"BPT_TEXT_MEMORY",
-     "MiB of memory that a text and its tokens may take each [256]; larger ones lie in a nameless file in $TMPDIR, else /var/tmp"},
-    {"BPT_OPENCL_LIBRARY", "another OpenCL loader than libOpenCL.so.1"},
-    {"BPT_VULKAN_LIBRARY", "another Vulkan loader than libvulkan.so.1"},
-    {"BPT_CUDA_LIBRARY", "another CUDA driver than libcuda.so.1"},
-    {"BPT_NVRTC_LIBRARY", "another compiler of CUDA kernels than libnvrtc.so.13 or .12"},
-    {"BPT_CUBLASLT_LIBRARY", "another cuBLASLt for CUDA than libcublasLt.so.13 or .12; none: not used"},
-    {"BPT_CUDA_GRAPH", "0: CUDA starts kernels one by one, not as graphs"},
-    {"BPT_PROBE", "1: --backend auto asks the drivers also where it sees no device file of a GPU"},
-    {"BPT_DRIVER_SECONDS", "how long a driver may take to answer before it is left out [20]"},
-    {"BPT_SELFTEST",
-     "0: no short self-test when a GPU is first used, and one that failed only warns; 1: a test at every start, whatever is remembered"},
-    {"BPT_QUIRKS", "0: without the workarounds for known faults of drivers, which bpt devices lists among the features"},
-    {"BPT_DISABLE", "features of GPUs not to use, with commas: f16, matrix, subgroup, unified"},
-    {"BPT_LIMITS",
-     "makes a GPU look smaller, for tests: local, groups, group_size, binding, allocation, memory, subgroup, vector, loops, f16, as "
-     "in local=16384,f16=0; software=0: attention as on a GPU"},
-    {"BPT_CONFIG_DIR", "folder of the rules that bpt tune records [$XDG_CONFIG_HOME/bpt, else ~/.config/bpt]"},
-    {"BPT_TUNING",
-     "rule for the products of the GPU backends in place of the recorded one: wide:8,2,8 (rows, columns, group), wide:8,2,1,16 (and "
-     "lanes), tiles, "
-     "tiles:64,64,16,8,8 (of a tile: rows, columns, depth; of an item: rows, columns), library or library-tf32 (cuBLASLt, f32 rounded "
-     "to TF32); one for all, or "
-     "FORWARD/BACKWARD/WEIGHTS; after a + the same for products of two f16 matrices, where matrix:2,2,2,2,32 (fragments of a "
-     "subgroup, subgroups, depth) or matrix uses the device's units for them (Vulkan)"},
-    {"BPT_CLBLAST", "another CLBlast than libclblast.so.1; none: not used"},
-    {"BPT_VULKAN_VALIDATION", "1: Vulkan under its validation layer; every message is an error"},
-    {"BPT_CPU_ISA", "instruction set of the cpu backend: baseline, avx2, avx512"},
-    {"BPT_ONEDNN", "oneDNN library of the cpu backend, none for products by OpenBLAS alone"},
-    {"BPT_OPENBLAS_LIBRARY", "another OpenBLAS of the cpu backend than libopenblas.so.0"},
+} other_variables[] = {
     {"OMP_NUM_THREADS", "threads of the cpu backend without --threads"},
     {"OCL_ICD_VENDORS, VK_DRIVER_FILES", "the loaders' own: which drivers there are; bpt sets them where it leaves out a bad one"},
-    {"BPT_READLINE", "another library for editing typed lines than libreadline.so.8 or libedit.so.2; none: plain reading"},
     {"NO_COLOR", "no colours, also on a terminal"},
 };
+
+static void put_environment(void) {
+    puts(".SH ENVIRONMENT");
+    for (const bpt_env_variable_t *v = bpt_env_variables; v->name; ++v) {
+        put_section(".TP\n.B", v->name);
+        put_roff(v->effect);
+        for (const bpt_env_word_t *w = bpt_env_disable_words; v->kind == BPT_ENV_WORDS && w->word; ++w) {
+            fputs(w == bpt_env_disable_words ? ": " : "; ", stdout);
+            put_roff(w->word);
+            fputs(" (", stdout);
+            put_roff(w->what);
+            putchar(')');
+        }
+        putchar('\n');
+    }
+    for (size_t i = 0; i < BPT_COUNT(other_variables); ++i) {
+        put_section(".TP\n.B", other_variables[i].name);
+        put_roff(other_variables[i].effect);
+        putchar('\n');
+    }
+}
 
 void cli_print_man_page(void) {
     printf(".TH BPT 1 \"\" \"bpt %s\" \"User Commands\"\n.SH NAME\nbpt \\- train and run BP\\-Transformers\n", BPT_VERSION_STRING);
@@ -128,12 +115,7 @@ void cli_print_man_page(void) {
         putchar('\n');
     }
     puts(".SH EXIT STATUS\n0 success, 1 failure, 2 wrong usage, 3 the GPU was lost, 130 after Ctrl\\-C.");
-    puts(".SH ENVIRONMENT");
-    for (size_t i = 0; i < BPT_COUNT(environment); ++i) {
-        put_section(".TP\n.B", environment[i].name);
-        put_roff(environment[i].effect);
-        putchar('\n');
-    }
+    put_environment();
 }
 
 // ---- Completion

@@ -24,7 +24,6 @@
      .group = GROUP_##group_,                              \
      .commands = CLI_TRAIN,                                \
      .key = true,                                          \
-     .model_key = &bpt_config_keys[place],                 \
      __VA_ARGS__},
 #define NONE(...)
 #define KEYS_TASK NONE

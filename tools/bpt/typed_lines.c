@@ -11,6 +11,7 @@
 
 #include "bpt/alloc.h"
 #include "tools/bpt/program.h"
+#include "bpt/env.h"
 
 enum { BLOCK_BYTES = 1 << 16, LOOK_MS = 200 };
 static const char prompt[] = "> ";
@@ -55,16 +56,16 @@ static bool bind_editor(void *library, editor_t *e) {
 // *found: whether there is an editor. One that was asked for must be there.
 static bpt_status_t open_editor(editor_t *e, bool *found) {
     static const char *const names[] = {"libreadline.so.8", "libedit.so.2", NULL};
-    const char *own = getenv("BPT_READLINE");
+    const char *own = bpt_env_text("BPT_READLINE_LIBRARY");
     *found = false;
     if (own && !strcmp(own, "none")) return BPT_OK;
     const char *const asked[] = {own, NULL};
-    for (const char *const *name = own && *own ? asked : names; *name && !*found; ++name) {
+    for (const char *const *name = own ? asked : names; *name && !*found; ++name) {
         void *library = dlopen(*name, RTLD_NOW | RTLD_LOCAL);
         *found = library && bind_editor(library, e);
     }
-    if (*found || !own || !*own) return BPT_OK;
-    return bpt_fail(BPT_ERR_UNAVAILABLE, "BPT_READLINE: %s is no library for editing lines; give another one, or none", own);
+    if (*found || !own) return BPT_OK;
+    return bpt_fail(BPT_ERR_UNAVAILABLE, "BPT_READLINE_LIBRARY: %s is no library for editing lines; give another one, or none", own);
 }
 
 bpt_status_t cli_typed_lines_open(volatile sig_atomic_t *interrupted, cli_typed_lines_t **out) {

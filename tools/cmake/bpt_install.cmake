@@ -19,6 +19,7 @@ endif()
 install(DIRECTORY core/include/bpt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 install(FILES models/api/model.h backends/backend.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/bpt)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.c" PATTERN "CMakeLists.txt")
 
 # CMake: find_package(bpt), target bpt::bpt
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/bpt)

@@ -1,4 +1,4 @@
-// Environment variables that switch something on or off.
+// The environment variables that bpt reads (bpt/env.def). The library reads them and sets none: they belong to the whole process.
 #ifndef BPT_ENV_H
 #define BPT_ENV_H
 
@@ -6,8 +6,35 @@
 
 BPT_BEGIN_DECLS
 
-// BPT_ERR_USAGE unless the variable is 0, 1, empty or not set: a word that means nothing must not pass for one of them.
-BPT_API bpt_status_t bpt_env_check_switch(const char *name) BPT_MUST_USE;
+typedef enum {
+    BPT_ENV_TEXT,     // a file, a folder, a rule: checked where it is read
+    BPT_ENV_SWITCH,   // 0 or 1
+    BPT_ENV_MIB,      // a number of MiB, from 1 on
+    BPT_ENV_SECONDS,  // a number of seconds, from 1 on
+    BPT_ENV_WORDS,    // words with commas between them
+} bpt_env_kind_t;
+
+typedef struct {
+    const char *name, *effect;  // NULL after the last
+    bpt_env_kind_t kind;
+    uint64_t most;  // of a number
+} bpt_env_variable_t;
+
+typedef struct {
+    const char *word, *what;  // NULL after the last
+} bpt_env_word_t;
+
+BPT_API extern const bpt_env_variable_t bpt_env_variables[];
+BPT_API extern const bpt_env_word_t bpt_env_disable_words[];  // of BPT_DISABLE
+
+// The value of a variable of the list, also where it is set by its name of an earlier version; NULL where it is empty or not set.
+BPT_API const char *bpt_env_text(const char *name);
+// Is the word in BPT_DISABLE, or switched off by its own variable of an earlier version?
+BPT_API bool bpt_env_disabled(const char *word);
+// The number of a variable, or `otherwise` where it is not set. BPT_ERR_USAGE where it is none or out of range.
+BPT_API bpt_status_t bpt_env_number(const char *name, uint64_t otherwise, uint64_t *out) BPT_MUST_USE;
+// Whether all variables of the list mean something: BPT_ERR_USAGE with the first that does not. Says once in a process which names are old.
+BPT_API bpt_status_t bpt_env_check(void) BPT_MUST_USE;
 
 BPT_END_DECLS
 

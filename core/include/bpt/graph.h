@@ -33,12 +33,21 @@ typedef struct {
     int32_t node;         // TEMP: the node that makes it, else -1
 } bpt_value_info_t;
 
-static inline bpt_shape_t bpt_shape1(int64_t a) { return (bpt_shape_t){1, {a}}; }
-static inline bpt_shape_t bpt_shape2(int64_t a, int64_t b) { return (bpt_shape_t){2, {a, b}}; }
+static inline bpt_shape_t bpt_shape1(int64_t a) {
+    const bpt_shape_t shape = {1, {a}};
+    return shape;
+}
+static inline bpt_shape_t bpt_shape2(int64_t a, int64_t b) {
+    const bpt_shape_t shape = {2, {a, b}};
+    return shape;
+}
 
 BPT_API bpt_status_t bpt_graph_create(bpt_graph_t **out) BPT_MUST_USE;
 BPT_API void bpt_graph_destroy(bpt_graph_t *graph);
 BPT_API bpt_status_t bpt_graph_status(const bpt_graph_t *graph) BPT_MUST_USE;  // the first failure; restores its message
+// For who could not make a value that nodes will read: with a status that is not BPT_OK the graph has failed, and takes no further nodes.
+// Returns the status.
+BPT_API bpt_status_t bpt_graph_fail(bpt_graph_t *graph, bpt_status_t status);
 BPT_API const bpt_value_info_t *bpt_graph_value(const bpt_graph_t *graph, bpt_value_t value);
 
 // ---- Leaves of the graph -------------------------------------------------------------------------------------------
