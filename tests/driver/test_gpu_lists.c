@@ -446,8 +446,8 @@ static void known_faults_of_drivers_are_limits(void **state) {
         const char *backend, *driver, *disabled;
         uint32_t loops;
     } cases[] = {
-        {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", NULL, 65535}, {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", "f16", 65535},
-        {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", "f16,quirks", 0},      {"vulkan", "radv Mesa 24.0", NULL, 0},
+        {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", NULL, 65535},     {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", "f16", 65535},
+        {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", "f16,quirks", 0}, {"vulkan", "radv Mesa 24.0", NULL, 0},
         {"opencl", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", NULL, 0},
     };
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
@@ -563,7 +563,7 @@ static void a_library_that_agrees_is_checked_once(void **state) {
     prepare_library("discrete");
     assert_int_equal(open_ruled("library", 0, &device), BPT_OK);
     assert_true(fake.n_products >= 3);
-    assert_string_equal(device->info.products, "library");
+    assert_string_equal(bpt_gpu_info(&device->info).rule, "library");
     bpt_gpu_close(device);
     fake.n_products = 0;
     fake.canary = NULL;
@@ -593,14 +593,14 @@ static void a_library_that_computes_something_else_is_not_used(void **state) {
     assert_int_equal(bpt_gpu_tuning_write("fake", &info, &tuning, gflops), BPT_OK);
     assert_int_equal(open_ruled(NULL, 0, &device), BPT_OK);
     assert_int_equal(fake.n_products, 0);
-    assert_string_equal(device->info.products, "tiles:64,64,16,8,8");
-    assert_string_equal(device->info.products_origin, "shipped");
-    assert_non_null(strstr(device->info.products_note, "a library of notes is not used: its product of"));
+    assert_string_equal(bpt_gpu_info(&device->info).rule, "tiles:64,64,16,8,8");
+    assert_string_equal(bpt_gpu_info(&device->info).rule_origin, "shipped");
+    assert_non_null(strstr(bpt_gpu_info(&device->info).rule_note, "a library of notes is not used: its product of"));
     bpt_gpu_close(device);
     fake.canary = NULL;
     fake.has_library = false;
     assert_int_equal(open_ruled(NULL, 0, &device), BPT_OK);
-    assert_non_null(strstr(device->info.products_note, "no library here"));
+    assert_non_null(strstr(bpt_gpu_info(&device->info).rule_note, "no library here"));
     bpt_gpu_close(device);
     unsetenv("BPT_CONFIG_DIR");
 }
