@@ -62,8 +62,10 @@
 #define DKEY_PART(lane) ((sequence * p.n_nodes + TO_UINT(node0 - p.first_node) + (lane)) * p.parts + part_number) * 2u * columns
 #define DVALUE_PART(lane) DKEY_PART(lane) + columns
 // Nodes of a level of the bucket, and the first one.
-FUNCTION int level_size(int4 g, uint other, int level) { return level == 0 ? g.y : graph_is_flat(g) ? TO_INT(other) : bucket_nodes(g, level); }
-FUNCTION int level_first(int4 g, int level) { return graph_is_flat(g) ? level * g.y : bucket_offset(g, level); }
+FUNCTION int level_size(int4 g, uint other, int level) {
+    return level == 0 ? g.y : graph_has(g, GRAPH_TREE) ? bucket_nodes(g, level) : TO_INT(other);
+}
+FUNCTION int level_first(int4 g, int level) { return graph_has(g, GRAPH_TREE) ? bucket_offset(g, level) : level * g.y; }
 // The position of a key at this place of its level.
 FUNCTION int4 key_position(int4 g, int level, int place) { return INT4(level, place << span_shift(g, level), 0, 0); }
 KERNEL_BEGIN

@@ -9,7 +9,7 @@
 #define REL_TERM(c) query[from + c] * READ(rel, k + c)
 KERNEL_BEGIN
     const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
-    const bool is_table = graph_kind(g) == GRAPH_TABLE;
+    const bool is_table = graph_has(g, GRAPH_TABLE);
     const uint head_groups = (p.heads + p.group_heads - 1u) / p.group_heads, columns = p.heads * p.head_dim;
     const uint first_head = GROUP_ID % head_groups * p.group_heads, n_heads = min(p.group_heads, p.heads - first_head);
     const uint unit = GROUP_ID / head_groups, part = unit % p.parts, sequence = unit / p.parts / p.n_nodes;

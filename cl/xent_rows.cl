@@ -16,16 +16,27 @@ KERNEL_BEGIN
     partial[LOCAL_ID] = sum;
     REDUCE_ADD(partial)
     sum = partial[0];
+    float below = 0.0f;  // the sum over the classes of how far they are below the largest
+    if (SMOOTH != 0u) {
+        BARRIER;
+        for (uint c = LOCAL_ID; c < p.columns; c += WG) below += largest - AT(logits, base + c);
+        partial[LOCAL_ID] = below;
+        REDUCE_ADD(partial)
+        below = partial[0];
+    }
     if (LOCAL_ID == 0u) {
-        const float loss = weight != 0.0f ? log(sum) + (largest - AT(logits, base + target)) : 0.0f;
+        const float behind = weight != 0.0f ? largest - AT(logits, base + target) : 0.0f;
+        const float loss = weight != 0.0f ? log(sum) + behind : 0.0f;
+        float smoothed = loss;
+        if (SMOOTH != 0u && weight != 0.0f) smoothed += p.share * (below - TO_FLOAT(p.columns) * behind);
         AT(nll, row) = loss;
-        AT(terms, row) = weight * loss;
+        AT(terms, row) = weight * smoothed;
     }
     BARRIER_GLOBAL;
     if (GRAD != 0u) {
         const float factor = weight * AT(dloss, 0u);
         for (uint c = LOCAL_ID; c < p.columns; c += WG) {
-            const float v = exp(AT(logits, base + c) - largest) / sum - (c == target ? 1.0f : 0.0f);
+            const float v = exp(AT(logits, base + c) - largest) / sum - (c == target ? p.target_share : p.share);
             AT(logits, base + c) = weight != 0.0f ? factor * v : 0.0f;
         }
     }

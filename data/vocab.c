@@ -11,6 +11,8 @@
 #include "bpt/alloc.h"
 #include "data/vocab_internal.h"
 
+const char *const bpt_unit_names[] = {"byte", "char", "word", "ids", NULL};
+
 bpt_status_t bpt_vocab_create(bpt_unit_t unit, bool lower, bpt_vocab_t **out) {
     bpt_vocab_t *v;
     BPT_TRY(bpt_alloc(1, sizeof *v, &v));

@@ -12,6 +12,7 @@ typedef enum {
     BPT_UNIT_WORD,  // <unk>, <eos>, then words by falling frequency, ties by bytes; blanks separate, <eos> ends every line
     BPT_UNIT_IDS,   // decimal ids separated by blanks: no vocabulary
 } bpt_unit_t;
+extern const char *const bpt_unit_names[];  // byte, char, word, ids; ended by NULL
 
 typedef struct bpt_vocab bpt_vocab_t;
 

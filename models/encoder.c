@@ -11,7 +11,13 @@ bool bpt_encoder_wants(const bpt_encoder_t *e, int32_t layer) {
 }
 
 void bpt_encoder_emit(const bpt_builder_t *b, bpt_encoder_t *e, int32_t layer, const bpt_encoded_t *encoded) {
-    if (bpt_encoder_wants(e, layer)) e->task->build(b, e, encoded);
+    if (!bpt_encoder_wants(e, layer)) return;
+    if (!e->options.states) {
+        e->task->build(b, e, encoded);
+        return;
+    }
+    e->tokens = encoded->tokens.x.full;
+    e->pooled = encoded->pooled.x.full;
 }
 
 void bpt_encoder_classify(const bpt_builder_t *b, bpt_encoder_t *e, const bpt_states_t *states) {
@@ -42,8 +48,8 @@ static void add_inputs(bpt_graph_t *g, bpt_encoder_t *e) {
     e->in.tokens = bpt_input(g, "tokens", BPT_U32, leaves);
     e->in.positions = input_if(g, absolute, "positions", BPT_U32, leaves);
     e->in.lengths = bpt_input(g, "lengths", BPT_U32, bpt_shape1(o->batch));
-    e->in.targets = input_if(g, !o->logits, "targets", BPT_U32, targets);
-    e->in.weights = input_if(g, !o->logits, "weights", BPT_F32, targets);
+    e->in.targets = input_if(g, !o->logits && !o->states, "targets", BPT_U32, targets);
+    e->in.weights = input_if(g, !o->logits && !o->states, "weights", BPT_F32, targets);
     e->in.row_keys = BPT_NO_VALUE;
     e->kind->layers->inputs(g, e);
     e->in.rng = input_if(g, o->dropout, "rng", BPT_U32, bpt_shape1(2));
@@ -101,7 +107,8 @@ bpt_status_t bpt_encoder_build(bpt_weights_t *weights, const bpt_encoder_options
     *e = (bpt_encoder_t){.options = *options, .kind = bpt_kind_of(c), .task = bpt_task_of(c)};
     e->graph = bpt_model_needed_intervals(c, options->n);
     BPT_TRY(bpt_intervals_check(&e->graph));
-    e->loss = e->nll = e->logits = BPT_NO_VALUE;
+    e->wants = e->task->wants | (options->states ? BPT_WANT_TOKENS : 0);
+    e->loss = e->nll = e->logits = e->tokens = e->pooled = BPT_NO_VALUE;
     e->leaf_rows = options->batch * options->n;
     e->rows = options->batch * bpt_node_count(&e->graph);
     e->targets = bpt_task_targets(e->task, options->n, options->batch);

@@ -16,6 +16,7 @@ typedef struct {
     bpt_dtype_t precision;
     bool dropout;
     bool logits;     // instead of a loss
+    bool states;     // instead of both: those of the last layer, of tokens and of what the task wants
     bool gradients;  // will be asked for: no pieces
     // Pieces of a layer where there are no gradients (blocks/pieces.h); 0: chosen by the number of rows.
     int64_t chunk_rows;
@@ -46,15 +47,18 @@ typedef struct bpt_encoder {
     bpt_encoder_options_t options;
     const bpt_kind_spec_t *kind;
     const bpt_task_spec_t *task;
+    uint32_t wants;  // BPT_WANT_*: states of the last layer that are used
     bpt_intervals_t graph;
     int64_t leaf_rows, rows;  // B n, and all nodes
     int64_t targets;
     bpt_pieces_t pieces;
     bpt_encoder_inputs_t in;
     bpt_own_input_t own[BPT_OWN_INPUTS];
-    bpt_value_t loss;    // f32 [1], BPT_NO_VALUE with logits
+    bpt_value_t loss;    // f32 [1]; BPT_NO_VALUE with logits or states, as the next two with what is given in their place
     bpt_value_t nll;     // f32, as targets, of the last layer
-    bpt_value_t logits;  // f32 [targets, outputs of the task]; BPT_NO_VALUE with a loss
+    bpt_value_t logits;  // f32 [targets, outputs of the task]
+    bpt_value_t tokens;  // f32 [B n, d] and [B, d], with states alone; `pooled` where the task wants it
+    bpt_value_t pooled;
 } bpt_encoder_t;
 
 // Appends the forward pass to the graph of `weights`.

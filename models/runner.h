@@ -29,6 +29,7 @@ bpt_status_t bpt_runner_init(bpt_runner_t *runner, uint64_t seed) BPT_MUST_USE;
 // are taken, not refused. *sum is that of the file; NULL: not wanted.
 bpt_status_t bpt_runner_load(bpt_runner_t *runner, const char *path, bool non_finite, bpt_checksum_t *sum) BPT_MUST_USE;
 bpt_status_t bpt_runner_save(bpt_runner_t *runner, const char *path, bpt_checksum_t *sum) BPT_MUST_USE;
+bpt_status_t bpt_runner_save_to(bpt_runner_t *runner, bpt_safetensors_writer_t *writer) BPT_MUST_USE;  // which may have other metadata
 bpt_status_t bpt_runner_load_moments(bpt_runner_t *runner, const char *path, bool non_finite, bpt_checksum_t *sum) BPT_MUST_USE;
 bpt_status_t bpt_runner_save_moments(bpt_runner_t *runner, const char *path, bpt_checksum_t *sum) BPT_MUST_USE;
 // For a new run: the weights of another model's file. Row i of the embedding is row tokens[i] of the file's, row i of the head row
@@ -68,6 +69,9 @@ bpt_status_t bpt_runner_explain(bpt_runner_t *runner, int64_t step, double loss)
 bpt_status_t bpt_runner_evaluate(bpt_runner_t *runner, const bpt_batch_t *batch, float *nll, double *loss) BPT_MUST_USE;
 // lm: [batch n, vocab]; classify: [batch, classes].
 bpt_status_t bpt_runner_logits(bpt_runner_t *runner, const bpt_batch_t *batch, float *logits) BPT_MUST_USE;
+// The states behind the last layer, which the head reads: of tokens [batch n, d], and of whole texts [batch, d] where the task takes these
+// (NULL: not wanted, and for other tasks).
+bpt_status_t bpt_runner_states(bpt_runner_t *runner, const bpt_batch_t *batch, float *tokens, float *pooled) BPT_MUST_USE;
 // Adds the gradient of sum weights * nll to the sums (first: starts them); *loss as above.
 bpt_status_t bpt_runner_gradient(bpt_runner_t *runner, const bpt_batch_t *batch, bool first, double *loss) BPT_MUST_USE;
 // Writes the sums times `scale` as safetensors under the parameters' names; BPT_ERR_NUMERIC when one is not finite.

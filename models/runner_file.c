@@ -39,15 +39,24 @@ bpt_status_t bpt_runner_load(bpt_runner_t *r, const char *path, bool non_finite,
     return status;
 }
 
-bpt_status_t bpt_runner_save(bpt_runner_t *r, const char *path, bpt_checksum_t *sum) {
+bpt_status_t bpt_runner_save_to(bpt_runner_t *r, bpt_safetensors_writer_t *writer) {
     float *arena;
     char *config = NULL;
     BPT_TRY(fetch(r, BPT_STATE_PARAMS, true, &arena));
     const bpt_param_set_t set = {.prefix = "", .arena = arena};
     bpt_status_t status = bpt_model_config_format(&r->config, &config);
-    if (status == BPT_OK) status = bpt_params_write(&r->params, path, config, &set, 1, sum);
+    if (status == BPT_OK) status = bpt_params_write_to(&r->params, writer, config, &set, 1);
     bpt_free(config);
     bpt_free(arena);
+    return status;
+}
+
+bpt_status_t bpt_runner_save(bpt_runner_t *r, const char *path, bpt_checksum_t *sum) {
+    bpt_safetensors_writer_t *writer;
+    BPT_TRY(bpt_safetensors_writer_create(path, &writer));
+    const bpt_status_t status = bpt_runner_save_to(r, writer);
+    if (status == BPT_OK && sum) *sum = bpt_safetensors_writer_checksum(writer);
+    bpt_safetensors_writer_destroy(writer);
     return status;
 }
 

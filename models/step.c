@@ -55,6 +55,7 @@ static bpt_status_t build_model(const build_t *b) {
         .precision = b->options->precision,
         .dropout = trains(key->kind),
         .logits = key->kind == BPT_STEP_LOGITS,
+        .states = key->kind == BPT_STEP_STATES,
         .gradients = differentiates(key->kind),
         .chunk_rows = b->options->chunk_rows,
         .head_groups = b->options->head_groups,
@@ -66,6 +67,8 @@ static bpt_status_t build_model(const build_t *b) {
     BPT_TRY_GOTO(bpt_encoder_build(&weights, &options, e), done);
     bpt_graph_keep(b->g, e->loss);
     bpt_graph_keep(b->g, e->logits);
+    bpt_graph_keep(b->g, e->tokens);
+    bpt_graph_keep(b->g, e->pooled);
     if (key->kind == BPT_STEP_EVALUATE) bpt_graph_keep(b->g, e->nll);
     BPT_TRY_GOTO(bpt_graph_fuse(b->g), done);
     if (differentiates(key->kind)) BPT_TRY_GOTO(bpt_weights_gradients(&weights, e->loss, b->state[BPT_STATE_GRADS]), done);
@@ -85,7 +88,8 @@ static bpt_status_t build(const build_t *b) {
     }
     if (differentiates(kind)) BPT_TRY(bpt_graph_fuse(b->g));
     if (differentiates(kind) && b->options->recompute) BPT_TRY(bpt_graph_recompute(b->g));
-    return bpt_graph_eliminate(b->g);
+    BPT_TRY(bpt_graph_eliminate(b->g));
+    return bpt_graph_place_joins(b->g);
 }
 
 bpt_status_t bpt_step_graph(const bpt_model_config_t *config, const bpt_params_t *params, const bpt_step_options_t *options,

@@ -17,6 +17,7 @@ typedef enum {
     BPT_STEP_GRADIENT,  // as MICRO, without dropout
     BPT_STEP_EVALUATE,  // loss and nll, no dropout
     BPT_STEP_LOGITS,    // no dropout
+    BPT_STEP_STATES,    // those of the last layer, no dropout and no head
 } bpt_step_kind_t;
 
 typedef struct {

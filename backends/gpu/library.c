@@ -71,9 +71,9 @@ static bpt_op_call_t call_of(const check_t *c, const shape_t *s, const kind_t *k
     if (kind->bias) call.in[3].shape = (bpt_shape_t){1, {s->n}};
     if (kind->mask) {
         call.in[4] = operand(c, 3, kind->result, s->m, s->n);
-        call.attrs.matmul.epilogue = (bpt_pointwise_attrs_t){.n_steps = 1, .step = {{.code = BPT_STEP_MASK, .arg = 4, .c = 1.25f}}};
+        call.attrs.matmul.epilogue = (bpt_pointwise_attrs_t){.n_steps = 1, .step = {{.code = BPT_POINTWISE_MASK, .arg = 4, .c = 1.25f}}};
     }
-    if (kind->relu) call.attrs.matmul.epilogue = (bpt_pointwise_attrs_t){.n_steps = 1, .step = {{.code = BPT_STEP_RELU}}};
+    if (kind->relu) call.attrs.matmul.epilogue = (bpt_pointwise_attrs_t){.n_steps = 1, .step = {{.code = BPT_POINTWISE_RELU}}};
     return call;
 }
 

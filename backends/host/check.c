@@ -87,25 +87,19 @@ static bpt_status_t check_steps(checker_t *c, const bpt_pointwise_attrs_t *steps
     BPT_TRY(check_attribute(c, steps->n_steps >= 0 && steps->n_steps <= BPT_MAX_STEPS, "too many steps in the chain"));
     float p = 0;
     for (int i = 0; i < steps->n_steps; ++i) {
-        const bpt_step_t *step = &steps->step[i];
-        int64_t extra_rows = rows, extra_columns = columns;
-        switch (step->code) {
-        case BPT_STEP_SCALE:
-        case BPT_STEP_RELU: continue;
-        case BPT_STEP_DROPOUT:
+        const bpt_pointwise_step_t *step = &steps->step[i];
+        const bpt_pointwise_form_t *form = bpt_pointwise_form(step->code);
+        if (!form) return check_attribute(c, false, "unknown step in the chain");
+        if (form->constant == BPT_CONSTANT_RATE) {
             BPT_TRY(check_attribute(c, step->c >= 0 && step->c < 1, "the dropout rate must be in [0, 1)"));
             if (step->c > p) p = step->c;
-            continue;
-        case BPT_STEP_ADD:
-        case BPT_STEP_MUL:
-        case BPT_STEP_MASK: break;
-        case BPT_STEP_ADD_ROW: extra_rows = 1; break;
-        case BPT_STEP_MUL_SCALAR: extra_rows = extra_columns = 1; break;
-        default: return check_attribute(c, false, "unknown step in the chain");
         }
+        if (form->operand == BPT_OPERAND_NONE) continue;
         BPT_TRY(
             check_attribute(c, step->arg >= first_extra && step->arg < BPT_IN_ROW_KEYS, "a step reads a slot that holds no extra operand"));
-        BPT_TRY(input(c, step->arg, "operand of a step", ANY_FLOAT, REQUIRED, extra_rows, extra_columns));
+        const bool elements = form->operand == BPT_OPERAND_ELEMENTS;
+        BPT_TRY(input(c, step->arg, "operand of a step", ANY_FLOAT, REQUIRED, elements ? rows : 1,
+                      form->operand == BPT_OPERAND_SCALAR ? 1 : columns));
     }
     return check_random(c, BPT_IN_ROW_KEYS, BPT_IN_RNG, p, rows);
 }
@@ -196,6 +190,21 @@ static bpt_status_t check_add_rows(checker_t *c) {
     return output(c, 0, "result", ANY_FLOAT, REQUIRED, t->rows, d);
 }
 
+static bpt_status_t check_segment(checker_t *c) {
+    const bpt_segment_attrs_t *t = &c->call->attrs.segment;
+    const bpt_operand_t *x = &c->call->in[0], *ranges = &c->call->in[1];
+    const bool gradient = c->call->op == BPT_OP_SEGMENT_GRAD, largest = t->kind == BPT_SEGMENT_MAX;
+    const int64_t segments = rows_of(ranges), d = columns_of(x);
+    BPT_TRY(check_attribute(c, t->kind == BPT_SEGMENT_SUM || t->kind == BPT_SEGMENT_MEAN || largest, "unknown kind of reduction"));
+    BPT_TRY(check_attribute(c, t->rows >= 0 && t->rows < (int64_t)BPT_NO_ROW, "more rows than numbers for them"));
+    BPT_TRY(input(c, 0, gradient ? "dy" : "x", ANY_FLOAT, REQUIRED, gradient ? segments : t->rows, d));
+    BPT_TRY(input(c, 1, "ranges", ONLY_U32, REQUIRED, segments, 2));
+    BPT_TRY(output(c, 0, gradient ? "dx" : "y", ANY_FLOAT, REQUIRED, gradient ? t->rows : segments, d));
+    if (!largest) return BPT_OK;
+    if (gradient) return input(c, 2, "place", ONLY_U32, REQUIRED, segments, d);
+    return output(c, 1, "place", ONLY_U32, OPTIONAL, segments, d);
+}
+
 static bpt_status_t check_column_sum(checker_t *c) {
     const bpt_operand_t *x = &c->call->in[0];
     BPT_TRY(input(c, 0, "x", ANY_FLOAT, REQUIRED, rows_of(x), columns_of(x)));
@@ -210,7 +219,7 @@ static bpt_status_t check_square_sum(checker_t *c) {
 
 static bpt_status_t check_attention_attrs(const checker_t *c) {
     const bpt_attention_attrs_t *t = &c->call->attrs.attention;
-    const bool table = t->graph.kind == BPT_GRAPH_TABLE;
+    const bool table = bpt_intervals_is_table(&t->graph);
     if (!table) BPT_TRY(bpt_context(bpt_intervals_check(&t->graph), "%s", bpt_op_name(c->call->op)));
     BPT_TRY(check_attribute(c, t->batch >= 0 && t->heads > 0 && t->head_dim > 0, "batch, heads and head_dim must be positive"));
     BPT_TRY(check_attribute(c, t->heads <= 256, "a dropout stream has room for 256 heads"));
@@ -254,7 +263,7 @@ static bpt_status_t check_attention_inputs(checker_t *c, int64_t *stored_queries
     const bpt_attention_attrs_t *t = &c->call->attrs.attention;
     BPT_TRY(check_attention_attrs(c));
     const int64_t d = (int64_t)t->heads * t->head_dim;
-    if (t->graph.kind == BPT_GRAPH_TABLE) {
+    if (bpt_intervals_is_table(&t->graph)) {
         *stored_queries = *out_rows = rows_of(&c->call->in[0]);
         return check_attention_table(c, d);
     }
@@ -300,6 +309,9 @@ static bpt_status_t check_attention_grad(checker_t *c) {
 static bpt_status_t check_xent(checker_t *c) {
     const bpt_operand_t *h = &c->call->in[0], *w = &c->call->in[1];
     const int64_t n = rows_of(h), v = rows_of(w), d = columns_of(h);
+    const float smoothing = c->call->attrs.xent.smoothing;
+    BPT_TRY(check_attribute(c, smoothing >= 0 && smoothing < 1, "label smoothing must be in [0, 1)"));
+    BPT_TRY(check_attribute(c, smoothing <= 0 || v > 1, "label smoothing needs two classes or more"));
     BPT_TRY(input(c, 0, "h", ANY_FLOAT, REQUIRED, n, d));
     BPT_TRY(input(c, 1, "W", ANY_FLOAT, REQUIRED, v, d));
     BPT_TRY(input(c, 2, "b", ONLY_F32, OPTIONAL, 1, v));
@@ -360,6 +372,8 @@ bpt_status_t bpt_call_check(const bpt_op_call_t *call) {
     case BPT_OP_GATHER_GRAD: BPT_TRY(check_gather_grad(&c)); break;
     case BPT_OP_SCATTER: BPT_TRY(check_scatter(&c)); break;
     case BPT_OP_ADD_ROWS: BPT_TRY(check_add_rows(&c)); break;
+    case BPT_OP_SEGMENT:
+    case BPT_OP_SEGMENT_GRAD: BPT_TRY(check_segment(&c)); break;
     case BPT_OP_COLUMN_SUM: BPT_TRY(check_column_sum(&c)); break;
     case BPT_OP_SQUARE_SUM: BPT_TRY(check_square_sum(&c)); break;
     case BPT_OP_ATTENTION: BPT_TRY(check_attention(&c)); break;
@@ -371,7 +385,8 @@ bpt_status_t bpt_call_check(const bpt_op_call_t *call) {
     case BPT_OP_CAST: BPT_TRY(check_cast(&c)); break;
     case BPT_OP_FILL: BPT_TRY(check_fill(&c)); break;
     case BPT_OP_COPY: BPT_TRY(check_copy(&c)); break;
-    case BPT_OP_COUNT: break;
+    case BPT_OP_COUNT:
+    case BPT_OP_JOIN: break;
     }
     for (int i = 0; i < BPT_MAX_INPUTS; ++i)
         if (call->in[i].present && !(c.seen_in >> i & 1)) return bpt_fail(BPT_ERR_INTERNAL, "%s has no input %d", bpt_op_name(call->op), i);

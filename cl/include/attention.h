@@ -6,7 +6,6 @@
 #define CALL_REL 8u
 #define CALL_LSE 16u
 #define NO_ROW 0xFFFFFFFFu
-#define MOST_RANGES 112
 #define LOWEST (-3.0e38f)
 
 FUNCTION float abs_float(float x) { return x < 0.0f ? -x : x; }

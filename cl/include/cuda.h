@@ -6,6 +6,7 @@ typedef unsigned short ushort;
 typedef unsigned int uint;
 
 #define FUNCTION static __device__
+#define NUMBER(name, value) enum { name = value };
 #if __CUDA_ARCH__ >= 800
 #define MATRIX_UNITS  // see matrix.h
 #endif

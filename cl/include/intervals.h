@@ -1,30 +1,84 @@
 // Attention graphs by index arithmetic (bpt/intervals.h and core/intervals/README.md have words and formulas): the key ranges of a query,
-// the query ranges of a key, the table row of an edge. Numbers only, 32 bits: no formula passes 2^30 for graphs of up to 2^26 leaves. A
-// graph is int4 {kind | GRAPH_ bits, n, k or window, rel_levels}. A position is int4 {level, index, 0, 0}. A range is int4 {begin, end,
-// rel_row, rel_step}, node numbers of the bucket; begin == end: empty. Ranges have fixed numbers, so that work-items can share them out.
-#define GRAPH_KIND 7
-#define GRAPH_BPT 0
-#define GRAPH_SEGTREE 1
-#define GRAPH_DENSE 2
-#define GRAPH_WINDOW 3
-#define GRAPH_TABLE 4
-#define GRAPH_CAUSAL 8
-#define GRAPH_REFERENCE 16
-#define GRAPH_SPAN_SELF 32
-#define GRAPH_ROOT 64
-#define GRAPH_TRIMMED 128
+// the query ranges of a key, the table row of an edge. Kernels include this and so does the core (core/intervals/dialect.h). Numbers only, 32
+// bits: no formula passes 2^30 for graphs of up to 2^26 leaves. A graph is int4 {kind | GRAPH_ bits, n, reach, rel_levels}, as
+// bpt_intervals_words makes it; the last two may be other numbers of the rule. A position is int4 {level, index, 0, 0}. A range is int4
+// {begin, end, rel_row, rel_step}, node numbers of the bucket; begin == end: empty. Ranges have fixed numbers, so that work-items can share
+// them out.
+#define GRAPH_KIND 15
+#define GRAPH_CAUSAL 16
+#define GRAPH_REFERENCE 32
+#define GRAPH_SPAN_SELF 64
+#define GRAPH_ROOT 128
+#define GRAPH_TRIMMED 256
+#define GRAPH_TREE 512     // spans over the leaves; else leaves only
+#define GRAPH_TABLE 1024   // no rule: ranges are an input of the op
+#define GRAPH_ROWS 2048    // with a table of relative positions
+#define GRAPH_JOINED 4096  // the nearest leaves on the left and then the leaf itself have evenly spaced rows
 #define SIDE_LEFT 0
 #define SIDE_RIGHT 1
+#define NOT_LINEAR (-2)
+#define MOST_RANGES 112  // of a query or a key, empty ones included
+#define EMPTY_RANGE INT4(0, 0, -1, 0)
 
 FUNCTION bool graph_has(int4 g, int bit) { return (g.x & bit) != 0; }
 FUNCTION int graph_kind(int4 g) { return g.x & GRAPH_KIND; }
-FUNCTION bool graph_is_flat(int4 g) { return graph_kind(g) >= GRAPH_DENSE; }
 // More nodes a side than leaves change nothing: level 0 holds them all.
 FUNCTION int graph_reach(int4 g) { return min(g.z, g.y); }
 
-// ---- Nodes
+// ---- What rules are made of
 
 FUNCTION int level_nodes(int n, int level) { return ((n - 1) >> level) + 1; }
+FUNCTION int4 make_range(int4 g, int begin, int end, int row, int row_step) {
+    if (begin >= end) return EMPTY_RANGE;
+    return graph_has(g, GRAPH_ROWS) ? INT4(begin, end, row, row < 0 ? 0 : row_step) : INT4(begin, end, -1, 0);
+}
+// Row of rank 0 in the block of a level and side; levels past the table share its last blocks.
+FUNCTION int block_row(int4 g, int level, int side, int width) {
+    return graph_has(g, GRAPH_ROWS) ? 1 + (2 * min(level, g.w - 1) + side) * width : -1;
+}
+
+#include "rules.h"
+
+// How many ranges a leaf has on a level and side.
+#define RULE_PARTS(number, kind, rule) \
+    if (graph_kind(g) == number) return rule##_parts(g);
+FUNCTION int rule_parts(int4 g) {
+    GRAPH_RULES(RULE_PARTS)
+    return 0;
+}
+// The keys of leaf i on a level and side: indices of nodes of the level.
+#define RULE_RANGE(number, kind, rule) \
+    if (graph_kind(g) == number) return rule##_range(g, n_true, i, level, side, part);
+FUNCTION int4 rule_range(int4 g, int n_true, int i, int level, int side, int part) {
+    GRAPH_RULES(RULE_RANGE)
+    return EMPTY_RANGE;
+}
+// The other leaves that read node (level, m), in up to RULE_READERS ranges.
+#define RULE_READERS 4
+#define RULE_READERS_OF(number, kind, rule) \
+    if (graph_kind(g) == number) return rule##_readers(g, n_true, level, m, reader);
+FUNCTION int4 rule_readers(int4 g, int n_true, int level, int m, int reader) {
+    GRAPH_RULES(RULE_READERS_OF)
+    return EMPTY_RANGE;
+}
+// The row of the edge from leaf i to another node that it reads, of a graph with a table.
+#define RULE_ROW(number, kind, rule) \
+    if (graph_kind(g) == number) return rule##_row(g, i, level, m);
+FUNCTION int rule_row(int4 g, int i, int level, int m) {
+    GRAPH_RULES(RULE_ROW)
+    return -1;
+}
+// The spans of a trimmed tree {whole, less, rounds, shift}: the first (whole >> level) - less of a level, rounded half up where rounds is 1,
+// of every 2^shift-th node.
+#define RULE_TRIMMED(number, kind, rule) \
+    if (graph_kind(g) == number) return rule##_trimmed(g);
+FUNCTION int4 rule_trimmed(int4 g) {
+    GRAPH_TREES(RULE_TRIMMED)
+    return INT4(0, 0, 0, 0);
+}
+
+// ---- Nodes
+
 FUNCTION int level_count(int n) {
     int levels = 1;
     while (1 << (levels - 1) < n) ++levels;
@@ -35,23 +89,16 @@ FUNCTION int level_offset(int n, int level) {
     return 2 * (whole - rest) - TO_INT(POPCOUNT(TO_UINT(whole))) + TO_INT(POPCOUNT(TO_UINT(rest))) + level;
 }
 
-// Trees have all spans, trimmed ones those only that some leaf reads: the first (A >> level) - k of a level, rounded half up with
-// trimmed_rounds, and of a SegTree every second one; with GRAPH_ROOT at least the first one.
-FUNCTION int span_shift(int4 g, int level) { return level > 0 && graph_has(g, GRAPH_TRIMMED) && graph_kind(g) == GRAPH_SEGTREE ? 1 : 0; }
-FUNCTION bool trimmed_rounds(int4 g) { return graph_kind(g) == GRAPH_SEGTREE || graph_has(g, GRAPH_REFERENCE); }
-FUNCTION int trimmed_whole(int4 g) {
-    if (graph_kind(g) == GRAPH_SEGTREE) return (g.y - 2) >> 1;
-    return g.y - (graph_has(g, GRAPH_REFERENCE) ? 2 : 1) + graph_reach(g);
-}
-FUNCTION int trimmed_less(int4 g) { return graph_kind(g) == GRAPH_SEGTREE ? 0 : graph_reach(g); }
-FUNCTION int trimmed_nodes(int4 g, int level) {
-    const int whole = trimmed_whole(g), more = trimmed_rounds(g) ? (whole >> (level - 1)) & 1 : 0;
-    return (whole >> level) + more - trimmed_less(g);
+// Trees have all spans, trimmed ones those only that some leaf reads; with GRAPH_ROOT at least the first one of a level.
+FUNCTION int span_shift(int4 g, int level) { return level > 0 && graph_has(g, GRAPH_TRIMMED) ? rule_trimmed(g).w : 0; }
+FUNCTION int trimmed_nodes(int4 trimmed, int level) {
+    const int more = trimmed.z == 1 ? (trimmed.x >> (level - 1)) & 1 : 0;
+    return (trimmed.x >> level) + more - trimmed.y;
 }
 // Nodes of a level of a tree's bucket.
 FUNCTION int bucket_nodes(int4 g, int level) {
     if (level == 0 || !graph_has(g, GRAPH_TRIMMED)) return level_nodes(g.y, level);
-    return max(trimmed_nodes(g, level), graph_has(g, GRAPH_ROOT) ? 1 : 0);
+    return max(trimmed_nodes(rule_trimmed(g), level), graph_has(g, GRAPH_ROOT) ? 1 : 0);
 }
 // How many levels of a tree have nodes.
 FUNCTION int bucket_levels(int4 g) {
@@ -62,12 +109,13 @@ FUNCTION int bucket_levels(int4 g) {
 // The first node of a level, for levels up to bucket_levels.
 FUNCTION int bucket_offset(int4 g, int level) {
     if (level == 0 || !graph_has(g, GRAPH_TRIMMED)) return level_offset(g.y, level);
+    const int4 trimmed = rule_trimmed(g);
     int top = level;  // levels from here on have the first node only
     if (graph_has(g, GRAPH_ROOT)) {
-        while (top > 1 && trimmed_nodes(g, top - 1) <= 0) --top;
+        while (top > 1 && trimmed_nodes(trimmed, top - 1) <= 0) --top;
     }
-    const int whole = trimmed_whole(g), rest = whole >> (top - 1), all = g.y + whole - rest - trimmed_less(g) * (top - 1) + level - top;
-    return trimmed_rounds(g) ? all : all - TO_INT(POPCOUNT(TO_UINT(whole))) + TO_INT(POPCOUNT(TO_UINT(rest)));
+    const int whole = trimmed.x, rest = whole >> (top - 1), all = g.y + whole - rest - trimmed.y * (top - 1) + level - top;
+    return trimmed.z == 1 ? all : all - TO_INT(POPCOUNT(TO_UINT(whole))) + TO_INT(POPCOUNT(TO_UINT(rest)));
 }
 FUNCTION bool is_in_bucket(int4 g, int4 position) {
     const int shift = span_shift(g, position.x), place = position.y >> shift;
@@ -75,10 +123,10 @@ FUNCTION bool is_in_bucket(int4 g, int4 position) {
 }
 // The number of a node of a tree's bucket.
 FUNCTION int node_number(int4 g, int4 position) { return bucket_offset(g, position.x) + (position.y >> span_shift(g, position.x)); }
-FUNCTION int root_node(int4 g, int n_true) { return graph_is_flat(g) ? g.y : bucket_offset(g, level_count(n_true) - 1); }
+FUNCTION int root_node(int4 g, int n_true) { return !graph_has(g, GRAPH_TREE) ? g.y : bucket_offset(g, level_count(n_true) - 1); }
 FUNCTION int4 node_position(int4 g, int node) {
     int level = 0, index = node;
-    if (graph_is_flat(g)) return node < g.y ? INT4(0, node, 0, 0) : INT4(1, node - g.y, 0, 0);
+    if (!graph_has(g, GRAPH_TREE)) return node < g.y ? INT4(0, node, 0, 0) : INT4(1, node - g.y, 0, 0);
     while (index >= bucket_nodes(g, level)) {
         index -= bucket_nodes(g, level);
         ++level;
@@ -86,136 +134,49 @@ FUNCTION int4 node_position(int4 g, int node) {
     return INT4(level, index << span_shift(g, level), 0, 0);
 }
 FUNCTION bool node_exists(int4 g, int n_true, int4 position) {
-    if (graph_is_flat(g)) return position.x > 0 || position.y < n_true;
+    if (!graph_has(g, GRAPH_TREE)) return position.x > 0 || position.y < n_true;
     return position.x < level_count(n_true) && position.y < level_nodes(n_true, position.x);
 }
 
-// ---- Rows of the relative position table
-
-// Row of rank 0 in the block of a level and side.
-FUNCTION int block_row(int4 g, int level, int side) {
-    const int width = graph_kind(g) == GRAPH_SEGTREE ? 1 : g.z + 1;
-    return g.w == 0 ? -1 : 1 + (2 * min(level, g.w - 1) + side) * width;
-}
 // Row of the edges span <- leaf.
-FUNCTION int span_row(int4 g, int level) { return g.w == 0 || !graph_has(g, GRAPH_SPAN_SELF) ? -1 : 2 * g.w + min(level, g.w); }
-// Distances from here on share one row.
-FUNCTION int farthest(int4 g) { return g.w == 0 ? g.y : min(g.w, g.y); }
-FUNCTION int distance_row(int4 g, int distance, int side) {
-    return g.w == 0 ? -1 : distance == 0 ? 0 : 2 * min(distance, farthest(g)) - 1 + side;
-}
-
-FUNCTION int4 make_range(int4 g, int begin, int end, int row, int row_step) {
-    if (begin >= end) return INT4(0, 0, -1, 0);
-    return g.w == 0 || row < 0 ? INT4(begin, end, -1, 0) : INT4(begin, end, row, row_step);
-}
+FUNCTION int span_row(int4 g, int level) { return graph_has(g, GRAPH_SPAN_SELF) ? 2 * g.w + min(level, g.w) : -1; }
 
 // ---- Keys of a query
 
-// Paper rule: the first node on the left of leaf i on a level, the first one on the right (which may not exist).
-FUNCTION int paper_left(int4 g, int i, int level) { return ((i + graph_reach(g)) >> level) - graph_reach(g) - 1; }
-FUNCTION int paper_right(int4 g, int i, int level) { return ((i - graph_reach(g) + (1 << level)) >> level) + graph_reach(g); }
-FUNCTION int4 paper_range(int4 g, int n_true, int i, int level, int side) {
-    const int k = graph_reach(g), offset = bucket_offset(g, level);
-    if (side == SIDE_LEFT) {
-        const int end = paper_left(g, i, level) + 1, begin = max(end - k - ((end - k) & 1), 0);
-        return make_range(g, offset + begin, offset + end, block_row(g, level, side) + end - 1 - begin, -1);
-    }
-    const int begin = paper_right(g, i, level), end = begin + k + ((begin + k) & 1);
-    return make_range(g, offset + begin, offset + min(end, level_nodes(n_true, level)), block_row(g, level, side), 1);
-}
-
-FUNCTION int reference_left(int4 g, int i, int level) { return ((i - 1 + graph_reach(g)) >> level) - graph_reach(g); }
-FUNCTION int reference_right(int4 g, int i, int level) { return ((i + 1 - graph_reach(g)) >> level) + graph_reach(g); }
-// Slot 0 of a level holds a node of the level below.
-FUNCTION bool left_is_residual(int4 g, int i, int level) {
-    return level > 0 && ((reference_left(g, i, level - 1) - graph_reach(g)) & 1) == 0;
-}
-FUNCTION bool right_is_residual(int4 g, int i, int level) {
-    return level > 0 && ((reference_right(g, i, level - 1) + graph_reach(g)) & 1) != 0;
-}
-// `residual`: the one node of the level below, else the nodes of the level.
-FUNCTION int4 reference_range(int4 g, int n_true, int i, int level, int side, bool residual) {
-    const int k = graph_reach(g), row = block_row(g, level, side), offset = bucket_offset(g, level - (residual ? 1 : 0));
-    if (side == SIDE_LEFT) {
-        const int nearest = reference_left(g, i, level), begin = max(nearest - k + 1, 0);
-        const bool taken = left_is_residual(g, i, level);
-        if (nearest < 0 || (residual && !taken)) return INT4(0, 0, -1, 0);
-        if (residual) return make_range(g, offset + 2 * nearest, offset + 2 * nearest + 1, row, 0);
-        return make_range(g, offset + begin, offset + nearest + (taken ? 0 : 1), row < 0 ? -1 : row + nearest - begin, -1);
-    }
-    const int nearest = reference_right(g, i, level), size = level_nodes(n_true, level), child = 2 * nearest + 1;
-    const int first = right_is_residual(g, i, level) ? 1 : 0;
-    if (nearest >= size) return INT4(0, 0, -1, 0);
-    if (!residual) return make_range(g, offset + nearest + first, offset + min(nearest + k, size), row < 0 ? -1 : row + first, 1);
-    if (first == 0 || child >= level_nodes(n_true, level - 1)) return INT4(0, 0, -1, 0);
-    return make_range(g, offset + child, offset + child + 1, row, 0);
-}
-
-FUNCTION int4 segtree_range(int4 g, int n_true, int i, int level, int side) {
-    const int next = side == SIDE_LEFT ? i - 1 : i + 1, near = next >> level, offset = bucket_offset(g, level);
-    const int row = block_row(g, level, side);
-    if (next < 0 || next >= n_true) return INT4(0, 0, -1, 0);
-    if (side == SIDE_LEFT) {
-        if (level == 0) return make_range(g, near - (near & 1), near + 1, row, 0);
-        const int sibling = offset + ((near - 1) >> span_shift(g, level));
-        return (near & 1) == 1 ? make_range(g, sibling, sibling + 1, row, 0) : INT4(0, 0, -1, 0);
-    }
-    if (level == 0) return make_range(g, near, min(near + 2 - (near & 1), n_true), row, 0);
-    return (near & 1) == 0 && near + 1 < level_nodes(n_true, level) ? make_range(g, offset + near + 1, offset + near + 2, row, 0)
-                                                                    : INT4(0, 0, -1, 0);
-}
-
-// Ranges 1 to 4: left near and far, right near and far; the rows of the far ones no longer depend on the distance.
-FUNCTION int4 flat_range(int4 g, int n_true, int i, int number) {
-    const int reach = graph_reach(g), far = farthest(g);
-    const int begin = max(i - reach, 0), end = graph_has(g, GRAPH_CAUSAL) ? i + 1 : min(i + reach + 1, n_true);
-    const int near_begin = max(begin, i - far), near_end = min(end, i + far + 1);
-    if (number == 1) return make_range(g, near_begin, i, distance_row(g, i - near_begin, SIDE_LEFT), -2);
-    if (number == 2) return make_range(g, begin, near_begin, distance_row(g, far, SIDE_LEFT), 0);
-    if (number == 3) return make_range(g, i + 1, near_end, distance_row(g, 1, SIDE_RIGHT), 2);
-    return make_range(g, near_end, end, distance_row(g, far, SIDE_RIGHT), 0);
-}
-
-// How many ranges a query of this level has, empty ones included. Number 0 is the query itself; of a span, number 1 its leaves.
+// How many ranges a query of this level has, empty ones included. Number 0 is the query itself. Of a leaf the others follow level by level,
+// from near to far, both sides by turns; of a span, number 1 is its leaves.
+FUNCTION int graph_sides(int4 g) { return graph_has(g, GRAPH_CAUSAL) ? 1 : 2; }
 FUNCTION int query_ranges(int4 g, int n_true, int level) {
     if (level > 0) return 2;
-    if (graph_is_flat(g)) return 5;
-    return 1 + level_count(n_true) * (graph_has(g, GRAPH_CAUSAL) ? 1 : 2) * (graph_has(g, GRAPH_REFERENCE) ? 2 : 1);
+    return 1 + (graph_has(g, GRAPH_TREE) ? level_count(n_true) : 1) * rule_parts(g) * graph_sides(g);
+}
+FUNCTION int4 span_range(int4 g, int n_true, int4 position, int number) {
+    const int level = position.x, index = position.y;
+    if (!graph_has(g, GRAPH_TREE)) return number == 1 ? INT4(0, n_true, -1, 0) : EMPTY_RANGE;
+    if (number == 1) return make_range(g, index << level, min((index + 1) << level, n_true), span_row(g, level), 0);
+    const int node = node_number(g, position);
+    return graph_has(g, GRAPH_SPAN_SELF) ? make_range(g, node, node + 1, 0, 0) : EMPTY_RANGE;
 }
 FUNCTION int4 query_range(int4 g, int n_true, int4 position, int number) {
-    const int level = position.x, index = position.y;
-    if (level > 0) {
-        const int node = graph_is_flat(g) ? g.y : node_number(g, position);
-        if (number == 0) return graph_has(g, GRAPH_SPAN_SELF) ? make_range(g, node, node + 1, 0, 0) : INT4(0, 0, -1, 0);
-        if (graph_is_flat(g)) return INT4(0, n_true, -1, 0);
-        return make_range(g, index << level, min((index + 1) << level, n_true), span_row(g, level), 0);
-    }
-    if (number == 0) return make_range(g, index, index + 1, 0, 0);
-    if (graph_is_flat(g)) return flat_range(g, n_true, index, number);
-    int rest = number - 1, side = SIDE_LEFT;
-    bool residual = false;
-    if (!graph_has(g, GRAPH_CAUSAL)) {
-        side = rest & 1;
-        rest >>= 1;
-    }
-    if (graph_has(g, GRAPH_REFERENCE)) {
-        residual = (rest & 1) == 1;
-        rest >>= 1;
-        if (residual && rest == 0) return INT4(0, 0, -1, 0);
-        return reference_range(g, n_true, index, rest, side, residual);
-    }
-    return graph_kind(g) == GRAPH_SEGTREE ? segtree_range(g, n_true, index, rest, side) : paper_range(g, n_true, index, rest, side);
+    const int i = position.y;
+    if (position.x > 0) return span_range(g, n_true, position, number);
+    if (number == 0) return make_range(g, i, i + 1, 0, 0);
+    const int turns = graph_sides(g) - 1, place = (number - 1) >> turns, parts = rule_parts(g);
+    const int level = !graph_has(g, GRAPH_TREE) ? 0 : parts == 1 ? place : place / parts;
+    const int4 range = rule_range(g, n_true, i, level, (number - 1) & turns, place - level * parts);
+    if (level == 0 || range.x >= range.y) return range;
+    const int offset = bucket_offset(g, level), shift = span_shift(g, level);
+    return INT4(offset + (range.x >> shift), offset + ((range.y - 1) >> shift) + 1, range.z, range.w);
 }
 
-// The same for a leaf in a tile of leaves, whose ranges of one number are walked together. Where the nearest leaves on the left and the leaf
-// itself have evenly spaced rows they are one range, number 0, and number 1 is empty.
+// The same for a leaf in a tile of leaves, whose ranges of one number are walked together. Where the leaf itself is joined to the nearest
+// leaves on the left they are one range, number 0, and number 1 is empty.
 FUNCTION int4 leaf_range(int4 g, int n_true, int i, int number) {
-    if (graph_kind(g) != GRAPH_BPT || number > 1) return query_range(g, n_true, INT4(0, i, 0, 0), number);
-    if (number == 1) return INT4(0, 0, -1, 0);
+    if (number > 1 || !graph_has(g, GRAPH_JOINED)) return query_range(g, n_true, INT4(0, i, 0, 0), number);
+    if (number == 1) return EMPTY_RANGE;
     const int4 left = query_range(g, n_true, INT4(0, i, 0, 0), 1);
     if (left.x < left.y) return INT4(left.x, i + 1, left.z, left.w);
-    return g.w == 0 ? INT4(i, i + 1, -1, 0) : INT4(i, i + 1, 0, -1);
+    return graph_has(g, GRAPH_ROWS) ? INT4(i, i + 1, 0, -1) : INT4(i, i + 1, -1, 0);
 }
 
 // ---- Tiles of queries. `level` 0: of leaves, lanes are neighbours. From level 1 on: of spans, all those under one node, of as many levels as
@@ -248,104 +209,45 @@ FUNCTION int4 tile_range(int4 g, int n_true, int level, int4 position, int numbe
     return position.x == level + number - 1 ? query_range(g, n_true, position, 0) : INT4(0, 0, -1, 0);
 }
 
-// ---- Queries of a key: the same graph from the other end. Only begin and end: edge_row has the rows.
+// ---- Queries of a key: the same graph from the other end. In kernels only begin and end count: edge_row has the rows.
 
-// Before any 2^level is multiplied the bounds are compared shifted down, so that what lies outside of the sequence cannot overflow.
-FUNCTION int4 paper_consumers(int4 g, int n_true, int level, int m, int side) {
-    const int k = graph_reach(g);
-    if (side == SIDE_LEFT) {
-        if (m + k + 1 > (n_true + k) >> level) return INT4(0, 0, -1, 0);
-        const int begin = ((m + k + 1) << level) - k, ranks = k + 1 - (m & 1);
-        return make_range(g, begin, min(begin + (ranks << level), n_true), -1, 0);
-    }
-    if (k - m > k >> level) return INT4(0, 0, -1, 0);
-    const int end = (m - k) * (1 << level) + k, ranks = k + (m & 1);
-    return make_range(g, ranks > max(end, 0) >> level ? 0 : end - (ranks << level), min(end, n_true), -1, 0);
-}
-// A node is read in the regular slots of its level, by a range that ends `reach` leaves away, and then, when it is the farther sibling, by
-// 2^level more leaves as the residual of the level above.
-FUNCTION int4 reference_consumers(int4 g, int n_true, int level, int m, int side, bool residual) {
-    const int k = graph_reach(g), scale = 1 << level, above = level > 0 ? 1 : 0;  // above: nodes over leaves start a little nearer
-    const bool farther = (m & 1) == (side == SIDE_LEFT ? 0 : 1);
-    if (residual && !farther) return INT4(0, 0, -1, 0);
-    if (side == SIDE_LEFT) {
-        if (m + 1 + k > (n_true + k + scale / 2) >> level) return INT4(0, 0, -1, 0);
-        const int begin = ((m + 1 + k) << level) - k - scale / 2 + above;
-        if (begin >= n_true) return INT4(0, 0, -1, 0);
-        const int last = ((m + 2 * k) << level) - k + 1;
-        if (residual) return make_range(g, last, min(last + scale, n_true), -1, 0);
-        return make_range(g, begin, min(last, n_true), -1, 0);
-    }
-    if (k - m > (k + scale / 2) >> level) return INT4(0, 0, -1, 0);
-    const int end = (m - k) * scale + k + scale / 2 - above;
-    const int first = 2 * k - 1 - m > (k - 1) >> level ? -1 : (m - 2 * k + 1) * scale + k - 1;
-    if (residual) return first <= 0 ? INT4(0, 0, -1, 0) : make_range(g, max(first - scale, 0), first, -1, 0);
-    return make_range(g, max(first, 0), min(end, n_true), -1, 0);
-}
-FUNCTION int4 segtree_consumers(int4 g, int n_true, int level, int m, int side) {
-    const int scale = 1 << level, leaf = level == 0 ? 1 : 0, begin = m * scale, end = begin + scale;
-    const bool right_sibling = (m & 1) == 1;
-    if (side == SIDE_LEFT) return make_range(g, end + 1 - leaf, min(right_sibling ? end + leaf : end + scale + 1, n_true), -1, 0);
-    return make_range(g, max(right_sibling ? begin - scale - 1 : begin - leaf, 0), begin - 1 + leaf, -1, 0);
-}
-
-// How many ranges of queries a key of this level has: 0 itself, 1 and 2 leaves that have it on their left and right, 3 and 4 the same as a
-// residual, then its ancestors level by level, or the virtual root.
+// How many ranges of queries a key of this level has: 0 itself, then the leaves that read it, then its ancestors level by level, or the
+// virtual root.
 FUNCTION int key_ranges(int4 g, int n_true, int level) {
-    if (level > 0) return 5;
-    return graph_is_flat(g) ? (graph_has(g, GRAPH_ROOT) ? 6 : 5) : 4 + level_count(n_true);
+    const int ranges = 1 + RULE_READERS;
+    if (level > 0) return ranges;
+    return ranges + (graph_has(g, GRAPH_TREE) ? level_count(n_true) - 1 : graph_has(g, GRAPH_ROOT) ? 1 : 0);
 }
 FUNCTION int4 key_range(int4 g, int n_true, int4 position, int number) {
-    const int level = position.x, index = position.y;
-    if (graph_is_flat(g)) {
-        const int reach = graph_reach(g);
-        if (level > 0) return INT4(0, 0, -1, 0);  // nobody reads the virtual root
-        if (number == 0) return make_range(g, index, index + 1, -1, 0);
-        if (number == 1) return make_range(g, index + 1, min(index + reach + 1, n_true), -1, 0);
-        if (number == 2 && !graph_has(g, GRAPH_CAUSAL)) return make_range(g, max(index - reach, 0), index, -1, 0);
-        return number == 5 ? make_range(g, g.y, g.y + 1, -1, 0) : INT4(0, 0, -1, 0);
-    }
+    const int level = position.x, index = position.y, above = number - RULE_READERS;
+    if (number > 0 && above <= 0) return rule_readers(g, n_true, level, index, number - 1);
     if (number == 0) {
-        const int node = node_number(g, position);
-        return level == 0 || graph_has(g, GRAPH_SPAN_SELF) ? make_range(g, node, node + 1, -1, 0) : INT4(0, 0, -1, 0);
+        if (level > 0 && !graph_has(g, GRAPH_SPAN_SELF)) return EMPTY_RANGE;
+        const int node = level > 0 ? node_number(g, position) : index;
+        return make_range(g, node, node + 1, -1, 0);
     }
-    if (number >= 5) {
-        const int4 above = INT4(number - 4, index >> (number - 4), 0, 0);
-        const int node = node_number(g, above);
-        return is_in_bucket(g, above) ? make_range(g, node, node + 1, -1, 0) : INT4(0, 0, -1, 0);
-    }
-    const int side = number == 1 || number == 3 ? SIDE_LEFT : SIDE_RIGHT;
-    if (side == SIDE_RIGHT && graph_has(g, GRAPH_CAUSAL)) return INT4(0, 0, -1, 0);
-    if (graph_has(g, GRAPH_REFERENCE)) return reference_consumers(g, n_true, level, index, side, number >= 3);
-    if (number >= 3) return INT4(0, 0, -1, 0);
-    return graph_kind(g) == GRAPH_SEGTREE ? segtree_consumers(g, n_true, level, index, side)
-                                          : paper_consumers(g, n_true, level, index, side);
+    if (!graph_has(g, GRAPH_TREE)) return make_range(g, g.y, g.y + 1, -1, 0);
+    const int4 ancestor = INT4(above, index >> above, 0, 0);
+    const int node = node_number(g, ancestor);
+    return is_in_bucket(g, ancestor) ? make_range(g, node, node + 1, -1, 0) : EMPTY_RANGE;
 }
 
-// The same for a key in a tile of keys: the leaf itself and the leaves after it, which have it on their left, are one range, number 0, and
-// number 1 is empty.
+// The same for a key in a tile of keys: where the leaf itself and the first leaves that read it lie side by side, they are one range, number
+// 0, and number 1 is empty.
 FUNCTION int4 tile_key_range(int4 g, int n_true, int4 position, int number) {
     if (position.x > 0 || number > 1) return key_range(g, n_true, position, number);
-    if (number == 1) return INT4(0, 0, -1, 0);
-    const int4 after = key_range(g, n_true, position, 1);
-    return INT4(position.y, after.x < after.y ? after.y : position.y + 1, -1, 0);
+    const int leaf = position.y;
+    const int4 readers = key_range(g, n_true, position, 1);
+    const bool after = readers.x == leaf + 1, before = readers.y == leaf;
+    if (readers.x >= readers.y || !(after || before)) return number == 0 ? INT4(leaf, leaf + 1, -1, 0) : readers;
+    if (number == 1) return EMPTY_RANGE;
+    return after ? INT4(leaf, readers.y, -1, 0) : INT4(readers.x, leaf + 1, -1, 0);
 }
 
 // ---- The row of an edge that exists; -1: none
 
 FUNCTION int edge_row(int4 g, int4 query, int4 key) {
-    if (g.w == 0) return -1;
-    if (graph_is_flat(g)) {
-        if (query.x > 0) return -1;
-        return key.y < query.y ? distance_row(g, query.y - key.y, SIDE_LEFT) : distance_row(g, key.y - query.y, SIDE_RIGHT);
-    }
+    if (!graph_has(g, GRAPH_ROWS)) return -1;
     if (query.x == key.x && query.y == key.y) return 0;
-    if (query.x > 0) return span_row(g, query.x);
-    const int i = query.y, level = key.x, m = key.y, k = graph_reach(g);
-    const int side = m < i >> level ? SIDE_LEFT : SIDE_RIGHT;
-    if (graph_kind(g) == GRAPH_SEGTREE) return block_row(g, level, side);
-    if (!graph_has(g, GRAPH_REFERENCE))
-        return block_row(g, level, side) + (side == SIDE_LEFT ? paper_left(g, i, level) - m : m - paper_right(g, i, level));
-    const int rank = side == SIDE_LEFT ? reference_left(g, i, level) - m : m - reference_right(g, i, level);
-    return rank == k ? block_row(g, level + 1, side) : block_row(g, level, side) + rank;
+    return query.x > 0 ? span_row(g, query.x) : rule_row(g, query.y, key.x, key.y);
 }

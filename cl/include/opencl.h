@@ -1,6 +1,7 @@
 // The kernel dialect in OpenCL C 1.2 (README.md has the words). The driver puts -D for WG, the constants and the element types DT_<binding>
 // in front, then this file, the kernel's .inc and its .cl; the build replaces #include lines by the files of cl/include.
 #define FUNCTION
+#define NUMBER(name, value) enum { name = value };
 #define TO_FLOAT(x) ((float)(x))
 #define TO_INT(x) ((int)(x))
 #define TO_UINT(x) ((uint)(x))

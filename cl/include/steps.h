@@ -1,14 +1,9 @@
 // Chains of elementwise steps (bpt/ops.h). A kernel that applies them has the constants N_STEPS, STEP0.., the parameters c0.., uid0.., the
 // bindings row_keys and rng, and defines STEP_OPERAND(step, i), element i of the operand that a step names. A STEP constant is
 // code | operand << 8 | threshold of a dropout << 16.
-#define STEP_ADD 0u
-#define STEP_MUL 1u
-#define STEP_ADD_ROW 2u
-#define STEP_MUL_SCALAR 3u
-#define STEP_SCALE 4u
-#define STEP_RELU 5u
-#define STEP_MASK 6u
-#define STEP_DROPOUT 7u
+#define BPT_POINTWISE_STEP(number, id, name, operand, constant, rounding) NUMBER(STEP_##id, number)
+#include "bpt/steps.def"
+#undef BPT_POINTWISE_STEP
 
 #define APPLY_STEP(number, step, v, i, row, column, c, uid)                                                          \
     if (number < N_STEPS) {                                                                                          \
@@ -20,6 +15,11 @@
         if (code == STEP_SCALE) v *= c;                                                                              \
         if (code == STEP_RELU) v = v < 0.0f ? 0.0f : v;                                                              \
         if (code == STEP_MASK) v = STEP_OPERAND(step, i) != 0.0f ? v * c : 0.0f;                                     \
+        if (code == STEP_ABS) v = AS_FLOAT(AS_UINT(v) & 0x7FFFFFFFu);                                                \
+        if (code == STEP_SIGN) {                                                                                     \
+            const float sign_ = STEP_OPERAND(step, i);                                                               \
+            v = sign_ > 0.0f ? v : sign_ < 0.0f ? -v : 0.0f;                                                         \
+        }                                                                                                            \
         if (code == STEP_DROPOUT)                                                                                    \
             v = dropout_bits(column, AT(row_keys, 2u * (row)), AT(row_keys, 2u * (row) + 1u), uid << 8, AT(rng, 0u), \
                              AT(rng, 1u)) < step >> 16                                                               \

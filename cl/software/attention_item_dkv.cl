@@ -3,8 +3,8 @@
 // The position of a query that range r of a key at `position` has.
 FUNCTION int4 query_position(int4 g, int4 position, int r, int query) {
     if (r == 0) return position;
-    if (r < 5) return INT4(0, query, 0, 0);
-    return graph_is_flat(g) ? INT4(1, query - g.y, 0, 0) : INT4(r - 4, position.y >> (r - 4), 0, 0);
+    if (r <= RULE_READERS) return INT4(0, query, 0, 0);
+    return graph_has(g, GRAPH_TREE) ? INT4(r - RULE_READERS, position.y >> (r - RULE_READERS), 0, 0) : INT4(1, query - g.y, 0, 0);
 }
 KERNEL_BEGIN
     ITEM_UNIT

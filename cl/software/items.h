@@ -21,7 +21,7 @@
 
 // A row that is not stored counts as zero. Instead of it one is read that the node reads anyway, its own or that of its first leaf.
 #define SAFE_ROW(its_row) ((its_row) != NO_ROW ? (its_row) : row != NO_ROW ? row : sequence * TO_UINT(g.y) + TO_UINT(first_leaf(g, position)))
-FUNCTION int first_leaf(int4 g, int4 position) { return graph_is_flat(g) ? min(position.y, g.y - 1) : position.y << position.x; }
+FUNCTION int first_leaf(int4 g, int4 position) { return graph_has(g, GRAPH_TREE) ? position.y << position.x : min(position.y, g.y - 1); }
 
 // Walks the places of the part among a range's nodes, `start` being the place of its first one.
 #define FOR_PLACES(node, range, start)                                                                           \

@@ -37,25 +37,22 @@ static bool state_changes(const bpt_graph_t *g, const bpt_node_t *producer, size
     return false;
 }
 
-static bool reads_other(bpt_step_code_t code) {
-    return code == BPT_STEP_ADD || code == BPT_STEP_MUL || code == BPT_STEP_MASK || code == BPT_STEP_ADD_ROW || code == BPT_STEP_MUL_SCALAR;
-}
-
 // Appends the steps of pointwise node `later` to `steps` of `node`, whose free operand slots are first..last.
 static bool append_steps(bpt_node_t *node, bpt_pointwise_attrs_t *steps, const bpt_node_t *later, int first, int last) {
     bpt_node_t merged = *node;
     bpt_pointwise_attrs_t all = *steps;
     for (int i = 0; i < later->attrs.pointwise.n_steps; ++i) {
-        bpt_step_t s = later->attrs.pointwise.step[i];
+        bpt_pointwise_step_t s = later->attrs.pointwise.step[i];
+        const bpt_pointwise_form_t *form = bpt_pointwise_form(s.code);
         if (all.n_steps == BPT_MAX_STEPS) return false;
-        if (reads_other(s.code)) {
+        if (form->operand != BPT_OPERAND_NONE) {
             int slot = first;
             while (slot <= last && present(merged.in[slot])) ++slot;
             if (slot > last || later->in[s.arg] == later->in[0]) return false;
             merged.in[slot] = later->in[s.arg];
             s.arg = slot;
         }
-        if (s.code == BPT_STEP_DROPOUT) {
+        if (form->constant == BPT_CONSTANT_RATE) {
             for (int k = BPT_IN_ROW_KEYS; k <= BPT_IN_RNG; ++k) {
                 if (present(merged.in[k]) && merged.in[k] != later->in[k]) return false;
                 merged.in[k] = later->in[k];
@@ -72,8 +69,8 @@ static bool append_steps(bpt_node_t *node, bpt_pointwise_attrs_t *steps, const b
 static bool differentiable(const bpt_pointwise_attrs_t *have, const bpt_node_t *later) {
     const bpt_pointwise_attrs_t *add = &later->attrs.pointwise;
     if (add->n_steps != 1) return false;
-    if (have->n_steps == 0) return add->step[0].code == BPT_STEP_RELU || add->step[0].code == BPT_STEP_DROPOUT;
-    return have->n_steps == 1 && have->step[0].code == BPT_STEP_RELU && add->step[0].code == BPT_STEP_DROPOUT;
+    if (have->n_steps == 0) return add->step[0].code == BPT_POINTWISE_RELU || add->step[0].code == BPT_POINTWISE_DROPOUT;
+    return have->n_steps == 1 && have->step[0].code == BPT_POINTWISE_RELU && add->step[0].code == BPT_POINTWISE_DROPOUT;
 }
 
 // sum = a + product, the product with no other reader: the product accumulates onto a.
@@ -95,7 +92,7 @@ static bool merge(fusion_t *f, size_t i) {
     bpt_node_t *node = &g->nodes[i];
     if (node->op != BPT_OP_POINTWISE) return false;
     const bpt_pointwise_attrs_t *a = &node->attrs.pointwise;
-    const bool sum = a->n_steps == 1 && a->step[0].code == BPT_STEP_ADD;
+    const bool sum = a->n_steps == 1 && a->step[0].code == BPT_POINTWISE_ADD;
     bpt_node_t merged, *producer = NULL;
     bool found = false;
     if (g->differentiated && sum)
@@ -125,7 +122,8 @@ bpt_status_t bpt_graph_fuse(bpt_graph_t *g) {
     BPT_TRY(bpt_alloc(g->n_values, sizeof *f.uses, &f.uses));
     bpt_count_uses(g, f.uses);
     for (size_t i = 0; i < g->n_nodes; ++i)
-        while (merge(&f, i)) {}
+        while (merge(&f, i)) {
+        }
     bpt_free(f.uses);
     size_t k = 0;
     for (size_t i = 0; i < g->n_nodes; ++i)

@@ -92,7 +92,8 @@ static bpt_status_t backward_through(pass_t *p, size_t index) {
 bpt_status_t bpt_graph_gradients(bpt_graph_t *g, bpt_value_t loss, const bpt_value_t *wrt, int n_wrt, bpt_value_t *grads) {
     if (g->status != BPT_OK) return bpt_graph_status(g);
     for (size_t v = 0; v < g->n_values; ++v)
-        if (g->values[v].parts) return bpt_graph_fail(g, bpt_fail(BPT_ERR_INTERNAL, "no gradient goes through a tensor made part by part"));
+        if (g->values[v].parts)
+            return bpt_graph_fail(g, bpt_fail(BPT_ERR_INTERNAL, "no gradient goes through a tensor made part by part: join the parts"));
     pass_t p = {.g = g, .n_values = g->n_values};
     const size_t n_nodes = g->n_nodes;
     bpt_status_t status;

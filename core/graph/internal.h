@@ -50,8 +50,6 @@ typedef struct {
 
 const bpt_op_info_t *bpt_op_info(bpt_op_t op);
 
-// Records the first failure of a graph; returns the status.
-bpt_status_t bpt_graph_fail(bpt_graph_t *g, bpt_status_t status);
 bpt_value_t bpt_new_value(bpt_graph_t *g, bpt_value_kind_t kind, bpt_dtype_t dtype, bpt_shape_t shape, const char *name);
 // Creates output j of a node that is about to be added.
 bpt_status_t bpt_new_output(bpt_graph_t *g, bpt_node_t *node, int j, bpt_dtype_t dtype, bpt_shape_t shape);

@@ -218,6 +218,9 @@ static void add_costs(bpt_plan_t *plan, const bpt_graph_t *g) {
 
 bpt_status_t bpt_plan_create(bpt_device_t *device, const bpt_graph_t *g, bpt_plan_t **out) {
     BPT_TRY(bpt_graph_status(g));
+    for (size_t i = 0; i < g->n_nodes; ++i)
+        GRAPH_EXPECT(g->nodes[i].op < BPT_OP_COUNT, "a %s cannot be planned: bpt_graph_place_joins comes first",
+                     bpt_op_name(g->nodes[i].op));
     bpt_plan_t *plan;
     int32_t *last = NULL;
     BPT_TRY(bpt_alloc(1, sizeof *plan, &plan));

@@ -84,8 +84,11 @@ static bpt_status_t record(bpt_program_t *p) {
         for (int j = 0; j < BPT_MAX_OUTPUTS; ++j) call.out[j] = locate(p, node->out[j]);
         const int32_t s = p->plan->scratch_of_node[i];
         if (s >= 0)
-            call.scratch = (bpt_operand_t){.buffer = p->workspace->buffer, .offset_bytes = p->plan->storage[s].offset, .dtype = BPT_U32,
-                                           .shape = bpt_shape1((int64_t)(p->plan->storage[s].bytes / 4)), .present = true};
+            call.scratch = (bpt_operand_t){.buffer = p->workspace->buffer,
+                                           .offset_bytes = p->plan->storage[s].offset,
+                                           .dtype = BPT_U32,
+                                           .shape = bpt_shape1((int64_t)(p->plan->storage[s].bytes / 4)),
+                                           .present = true};
         if (p->plan->barrier_before[i]) BPT_TRY(backend->list_barrier(p->list));
         BPT_TRY(backend->op(device, &call, p->list, NULL));
     }
@@ -124,6 +127,7 @@ bpt_status_t bpt_program_compile(bpt_graph_t *graph, bpt_workspace_t *workspace,
     bpt_program_t *p = NULL;
     bpt_status_t status;
     BPT_TRY_GOTO(bpt_graph_eliminate(graph), failed);
+    BPT_TRY_GOTO(bpt_graph_place_joins(graph), failed);
     BPT_TRY_GOTO(bpt_alloc(1, sizeof *p, &p), failed);
     p->graph = graph;
     p->workspace = workspace;

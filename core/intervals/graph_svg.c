@@ -233,8 +233,7 @@ static void put_legend(const picture_t *p, writer_t *w) {
         if (colour == COLOUR_SELF)
             bpt_writer_put(w, "node reads itself");
         else if (colour == COLOUR_SPAN)
-            bpt_writer_put(w, p->g->kind == BPT_GRAPH_BPT || p->g->kind == BPT_GRAPH_SEGTREE ? "span reads its leaves"
-                                                                                             : "root reads the leaves");
+            bpt_writer_put(w, bpt_intervals_has_spans(p->g) ? "span reads its leaves" : "root reads the leaves");
         else if (colour == COLOUR_LEVEL)
             bpt_writer_put(w, "leaf reads leaves");
         else

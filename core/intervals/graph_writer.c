@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "core/intervals/rule.h"
 #include "core/intervals/writer.h"
 
 enum { LARGEST_MATRIX = 160 };  // nodes: wider lines do not fit a terminal
@@ -18,14 +19,11 @@ void bpt_writer_put(writer_t *w, const char *format, ...) {
 }
 
 void bpt_graph_title(const bpt_intervals_t *g, char title[BPT_GRAPH_TITLE_SIZE]) {
-    static const char *const names[] = {
-        [BPT_GRAPH_BPT] = "bpt", [BPT_GRAPH_SEGTREE] = "segtree", [BPT_GRAPH_DENSE] = "dense", [BPT_GRAPH_WINDOW] = "window"};
+    const bpt_graph_rule_t *rule = rule_of(g);
     char detail[64] = "";
-    if (g->kind == BPT_GRAPH_BPT)
-        snprintf(detail, sizeof detail, ", %s rule, k = %" PRId32, g->reference_rule ? "reference" : "paper", g->k);
-    if (g->kind == BPT_GRAPH_WINDOW) snprintf(detail, sizeof detail, ", distance up to %" PRId32, g->window);
-    snprintf(title, BPT_GRAPH_TITLE_SIZE, "%s graph%s, %s%s, n = %" PRId64, names[g->kind], detail, g->causal ? "causal" : "both sides",
-             g->kind == BPT_GRAPH_SEGTREE && g->span_self ? ", spans read themselves" : "", g->n);
+    if (rule->describe) rule->describe(g, detail, sizeof detail);
+    snprintf(title, BPT_GRAPH_TITLE_SIZE, "%s graph%s, %s%s, n = %" PRId64, rule->name, detail, g->causal ? "causal" : "both sides",
+             bpt_intervals_spans_read_themselves(g) ? ", spans read themselves" : "", g->n);
 }
 
 // ---- csv --------------------------------------------------------------------------------------------------------------
@@ -78,7 +76,7 @@ static void put_slot_text(const bpt_intervals_t *g, const bpt_slot_t *slot, writ
 }
 
 static void write_listing(const bpt_intervals_t *g, writer_t *w) {
-    const bool tree = g->kind == BPT_GRAPH_BPT || g->kind == BPT_GRAPH_SEGTREE;
+    const bool tree = bpt_intervals_has_spans(g);
     bpt_slot_t slots[BPT_MAX_SLOTS];
     bpt_writer_put(w, "Every line: node number, position (Lj:m = node m of level j, plain numbers = leaves), then the ranges of nodes it "
                       "reads, from near to far;\n"
@@ -152,7 +150,7 @@ static void write_text(const bpt_intervals_t *g, writer_t *w) {
 
 bpt_status_t bpt_graph_write(const bpt_intervals_t *g, bpt_graph_format_t format, FILE *out) {
     BPT_TRY(bpt_intervals_check(g));
-    if (g->kind == BPT_GRAPH_TABLE) return bpt_fail(BPT_ERR_USAGE, "graph: a table of intervals has no rule to write it by");
+    if (bpt_intervals_is_table(g)) return bpt_fail(BPT_ERR_USAGE, "graph: a table of intervals has no rule to write it by");
     writer_t w = {.out = out};
     switch (format) {
     case BPT_GRAPH_FORMAT_CSV: write_csv(g, &w); break;

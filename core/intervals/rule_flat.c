@@ -1,41 +1,25 @@
-// Leaf queries of the graphs without a tree: dense (any distance) and window (distance up to `window`). Relative positions are
-// distances, row 2d - 1 for d to the left and 2d to the right, clamped to the table's largest distance.
+// Dense and window graphs: what the host asks of cl/include/rule_flat.h beside its arithmetic.
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "core/intervals/rule.h"
 
-static int64_t reach(const bpt_intervals_t *g) { return g->kind == BPT_GRAPH_WINDOW ? g->window : g->n; }
-// Distances from here on share one row.
-static int64_t farthest(const bpt_intervals_t *g) { return g->rel_levels ? g->rel_levels : g->n; }
-static int64_t row_of(const bpt_intervals_t *g, int64_t distance, int side) { return 2 * min64(distance, farthest(g)) - (side == LEFT); }
-
-// Leaves [first, centre) and (centre, end), each split where the row stops depending on the distance. `below`: the side on which
-// the key of such an edge lies, seen from its query, for leaves below the centre.
-static int around(const bpt_intervals_t *g, int64_t first, int64_t centre, int64_t end, int below, bpt_slot_t *slots) {
-    const int above = below == LEFT ? RIGHT : LEFT;
-    const int64_t far = farthest(g), near_first = max64(first, centre - far), near_end = min64(end, centre + far + 1);
-    int count = put_slot(g, slots, 0, centre, centre + 1, 0, 0);
-    count = put_slot(g, slots, count, near_first, centre, row_of(g, centre - near_first, below), -2);
-    count = put_slot(g, slots, count, first, near_first, row_of(g, far, below), 0);
-    count = put_slot(g, slots, count, centre + 1, near_end, row_of(g, 1, above), +2);
-    return put_slot(g, slots, count, near_end, end, row_of(g, far, above), 0);
+static int64_t dense_reach(const bpt_intervals_t *g) { return g->n; }
+static int64_t window_reach(const bpt_intervals_t *g) { return g->window; }
+static int64_t rel_rows(const bpt_intervals_t *g) { return 1 + 2 * (int64_t)g->rel_levels; }
+static void describe_window(const bpt_intervals_t *g, char *text, size_t size) {
+    snprintf(text, size, ", distance up to %" PRId32, g->window);
+}
+static bpt_status_t check_window(const bpt_intervals_t *g) {
+    if (g->window >= 0) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE, "graph: window is %d; the largest distance must be at least 0", g->window);
 }
 
-static int keys(const bpt_intervals_t *g, int64_t n_true, int64_t i, bpt_slot_t *slots) {
-    const int64_t end = g->causal ? i + 1 : min64(i + reach(g) + 1, n_true);
-    return around(g, max64(i - reach(g), 0), i, end, LEFT, slots);
-}
-
-static int consumers(const bpt_intervals_t *g, int64_t n_true, int level, int64_t m, bpt_slot_t *slots) {
-    if (level > 0) return 0;  // nobody reads the virtual root
-    const int64_t first = g->causal ? m : max64(m - reach(g), 0);
-    return around(g, first, m, min64(m + reach(g) + 1, n_true), RIGHT, slots);
-}
-
-static int32_t rel_row(const bpt_intervals_t *g, int64_t n_true, int64_t i, int level, int64_t m) {
-    (void)n_true;
-    const int64_t distance = m < i ? i - m : m - i;
-    if (level > 0 || distance > reach(g) || (g->causal && m > i)) return NO_EDGE;
-    if (g->rel_levels == 0) return NO_ROW;
-    return distance == 0 ? 0 : (int32_t)row_of(g, distance, m < i ? LEFT : RIGHT);
-}
-
-const bpt_graph_rule_t bpt_rule_flat = {keys, consumers, rel_row};
+const bpt_graph_rule_t bpt_rule_DENSE = {.name = "dense", .reach = dense_reach, .rel_rows = rel_rows, .is_window = true, .is_steady = true};
+const bpt_graph_rule_t bpt_rule_WINDOW = {.name = "window",
+                                          .describe = describe_window,
+                                          .check = check_window,
+                                          .reach = window_reach,
+                                          .rel_rows = rel_rows,
+                                          .is_window = true,
+                                          .is_steady = true};

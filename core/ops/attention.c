@@ -24,7 +24,7 @@ static bpt_status_t infer_table(const bpt_graph_t *g, const bpt_node_t *node, in
 
 static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
     const bpt_attention_attrs_t *a = &node->attrs.attention;
-    const bool table = a->graph.kind == BPT_GRAPH_TABLE;
+    const bool table = bpt_intervals_is_table(&a->graph);
     const int64_t d = (int64_t)a->heads * a->head_dim, leaves = a->batch * a->graph.n;
     const int64_t q_rows = value_rows(g, node->in[IN_Q]), kv_rows = value_rows(g, node->in[IN_KV]);
     GRAPH_EXPECT(value_columns(g, node->in[IN_Q]) == (a->packed ? 3 * d : d), "queries have %lld columns",
@@ -65,7 +65,7 @@ bpt_value_t bpt_attention(bpt_graph_t *g, const bpt_attention_attrs_t *attrs, co
         node.in[IN_ROW_KEYS] = in->row_keys;
         node.in[IN_RNG] = in->rng;
     }
-    if (attrs->graph.kind == BPT_GRAPH_TABLE) {
+    if (bpt_intervals_is_table(&attrs->graph)) {
         node.in[IN_TABLE] = in->table;
         node.in[IN_BACK] = in->back;
         if (attrs->p > 0) node.in[IN_KEY_CODES] = in->key_codes;

@@ -2,10 +2,14 @@
 #include "bpt/ops.h"
 
 const char *bpt_op_name(bpt_op_t op) {
-    static const char *const names[] = {
-#define BPT_OP(id, name, family) name,
+    switch (op) {
+#define BPT_OP(id, name, family) \
+    case BPT_OP_##id:            \
+        return name;
+#define BPT_GRAPH_OP(id, name, family) BPT_OP(id, name, family)
 #include "bpt/ops.def"
 #undef BPT_OP
-    };
-    return (unsigned)op < BPT_OP_COUNT ? names[op] : "unknown";
+    case BPT_OP_COUNT: break;
+    }
+    return "unknown";
 }

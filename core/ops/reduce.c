@@ -1,4 +1,4 @@
-// column_sum (gradient of a bias) and square_sum (norm of all gradients).
+// column_sum (gradient of a bias) and square_sum (norm of all gradients, squared errors).
 #include "core/graph/internal.h"
 
 static bpt_status_t infer_columns(bpt_graph_t *g, bpt_node_t *node) {
@@ -17,5 +17,10 @@ bpt_value_t bpt_square_sum(bpt_graph_t *g, bpt_value_t x) { return reduce(g, BPT
 
 static double flops(const bpt_graph_t *g, const bpt_node_t *node) { return (double)bpt_shape_count(value_shape(g, node->in[0])); }
 
+static bpt_status_t grad_square(bpt_graph_t *g, const bpt_node_t *node, const bpt_value_t *dout, const bool *need, bpt_value_t *din) {
+    if (need[0]) din[0] = bpt_scale(g, bpt_mul_scalar(g, node->in[0], dout[0]), 2);
+    return bpt_graph_status(g);
+}
+
 const bpt_op_info_t bpt_op_info_COLUMN_SUM = {.infer = infer_columns, .flops = flops};
-const bpt_op_info_t bpt_op_info_SQUARE_SUM = {.infer = infer_square, .flops = flops};
+const bpt_op_info_t bpt_op_info_SQUARE_SUM = {.infer = infer_square, .grad = grad_square, .flops = flops};

@@ -7,6 +7,9 @@ static bpt_status_t check(bpt_graph_t *g, const bpt_node_t *node) {
     GRAPH_EXPECT(value_columns(g, node->in[1]) == d, "weight [%lld,%lld] for rows of %lld", (long long)v,
                  (long long)value_columns(g, node->in[1]), (long long)d);
     if (present(node->in[2])) GRAPH_EXPECT(bpt_shape_count(value_shape(g, node->in[2])) == v, "bias of another length");
+    const float smoothing = node->attrs.xent.smoothing;
+    GRAPH_EXPECT(smoothing >= 0 && smoothing < 1, "label smoothing of %g; it must be in [0, 1)", (double)smoothing);
+    GRAPH_EXPECT(smoothing <= 0 || v > 1, "label smoothing needs two classes or more");
     for (int i = 3; i < 5; ++i) GRAPH_EXPECT(bpt_shape_count(value_shape(g, node->in[i])) == n, "one target and weight a row is needed");
     return BPT_OK;
 }
@@ -24,9 +27,11 @@ static bpt_status_t infer_grad(bpt_graph_t *g, bpt_node_t *node) {
     return present(node->in[2]) ? bpt_new_output(g, node, 4, BPT_F32, *value_shape(g, node->in[2])) : BPT_OK;
 }
 
-bpt_xent_t bpt_xent(bpt_graph_t *g, bpt_value_t h, bpt_value_t w, bpt_value_t bias, bpt_value_t targets, bpt_value_t weights) {
+bpt_xent_t bpt_xent(bpt_graph_t *g, bpt_value_t h, bpt_value_t w, bpt_value_t bias, bpt_value_t targets, bpt_value_t weights,
+                    float smoothing) {
     if (g->status != BPT_OK) return (bpt_xent_t){BPT_NO_VALUE, BPT_NO_VALUE};
     bpt_node_t node = bpt_node_init(BPT_OP_XENT);
+    node.attrs.xent.smoothing = smoothing;
     const bpt_value_t in[] = {h, w, bias, targets, weights};
     for (int i = 0; i < 5; ++i) node.in[i] = in[i];
     (void)bpt_add_node(g, &node);
@@ -36,6 +41,7 @@ bpt_xent_t bpt_xent(bpt_graph_t *g, bpt_value_t h, bpt_value_t w, bpt_value_t bi
 static bpt_status_t grad(bpt_graph_t *g, const bpt_node_t *node, const bpt_value_t *dout, const bool *need, bpt_value_t *din) {
     GRAPH_EXPECT(present(dout[0]) && !present(dout[1]), "only the loss of xent can be differentiated");
     bpt_node_t back = bpt_node_init(BPT_OP_XENT_GRAD);
+    back.attrs.xent = node->attrs.xent;
     for (int i = 0; i < 5; ++i) back.in[i] = node->in[i];
     back.in[5] = dout[0];
     (void)bpt_add_node(g, &back);

@@ -22,7 +22,8 @@ static void params(bpt_param_table_t *t, const bpt_model_config_t *c, bool freez
 typedef struct {
     const bpt_builder_t *b;
     const bpt_encoder_t *e;
-    bool pools;  // states of whole texts are wanted
+    bool pools;   // states of whole texts are wanted
+    bool tokens;  // states of tokens are
 } layers_t;
 
 // What goes from layer to layer: rows of leaves and, as long as somebody reads them, of spans; and roots, which are apart as soon as all
@@ -96,18 +97,19 @@ static void run_layer(const layers_t *l, bpt_self_t *sets, int count, const char
         bpt_pieces_layer(l->b, &l->e->pieces, sets, count, prefix, out);
 }
 
-// The last layers where roots are wanted: the last one needs them and what they read, leaves.
+// The last layers where roots are wanted: the last one needs them and what they read, leaves. Where states of tokens are wanted as well,
+// leaves are queries in the last one too, and all nodes, which these read, in the one before.
 static void run_root_layer(const layers_t *l, int layer, streams_t *s, const char *prefix) {
     const bool taken = s->roots.full != BPT_NO_VALUE, last = layer == l->b->config->layers - 1;
     bpt_stream_t out[2];
     if (!taken) s->roots = take_roots(l, s->x);
     const bpt_self_t roots = roots_only(l, s, !taken);
-    if (last) {
+    if (last && !l->tokens) {
         bpt_self_t sets[] = {roots};
         run_layer(l, sets, 1, prefix, &s->roots);
         return;
     }
-    bpt_self_t sets[] = {leaves_only(l, layer, s->x), roots};
+    bpt_self_t sets[] = {l->tokens && !last ? all_nodes(l, layer, s->x) : leaves_only(l, layer, s->x), roots};
     run_layer(l, sets, 2, prefix, out);
     s->x = out[0];
     s->roots = out[1];
@@ -122,16 +124,15 @@ static void run_token_layer(const layers_t *l, int layer, streams_t *s, const ch
 static bpt_encoded_t encoded(const layers_t *l, const streams_t *s) {
     const bpt_encoder_t *e = l->e;
     bpt_encoded_t out = {.tokens.x = bpt_no_stream, .nodes.x = bpt_no_stream, .pooled.x = bpt_no_stream};
-    if (l->pools)
-        out.pooled = (bpt_states_t){s->roots, roots_place(l)};
-    else
+    if (l->pools) out.pooled = (bpt_states_t){s->roots, roots_place(l)};
+    if (l->tokens)
         out.tokens = (bpt_states_t){bpt_stream_first(l->b, s->x, e->leaf_rows), bpt_place_first(l->b, e->in.row_keys, e->leaf_rows)};
     return out;
 }
 
 static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens) {
     const int32_t layers = b->config->layers;
-    const layers_t l = {.b = b, .e = e, .pools = (e->task->wants & BPT_WANT_POOLED) != 0};
+    const layers_t l = {.b = b, .e = e, .pools = (e->wants & BPT_WANT_POOLED) != 0, .tokens = (e->wants & BPT_WANT_TOKENS) != 0};
     streams_t s = {.x = tokens, .roots = bpt_no_stream};
     for (int32_t i = 0; i < layers; ++i) {
         char prefix[BPT_PREFIX_BYTES];
@@ -152,7 +153,7 @@ static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens)
 
 static void inputs(bpt_graph_t *g, bpt_encoder_t *e) {
     const bpt_encoder_options_t *o = &e->options;
-    const bool pools = (e->task->wants & BPT_WANT_POOLED) != 0;
+    const bool pools = (e->wants & BPT_WANT_POOLED) != 0;
     if (o->dropout) bpt_encoder_add_input(g, e, ROW_KEYS, "row_keys", bpt_shape2(e->rows, 2));
     if (pools) bpt_encoder_add_input(g, e, ROOT_ROWS, "root_rows", bpt_shape1(o->batch));
     if (pools && o->dropout) bpt_encoder_add_input(g, e, ROOT_KEYS, "root_keys", bpt_shape2(o->batch, 2));

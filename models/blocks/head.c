@@ -20,5 +20,5 @@ bpt_value_t bpt_head_logits(const bpt_builder_t *b, bpt_value_t x) {
 bpt_xent_t bpt_head_loss(const bpt_builder_t *b, const bpt_states_t *s, bpt_value_t targets, bpt_value_t weights) {
     const bpt_value_t h = bpt_dropout(b->g, s->x.low, b->p_head, bpt_build_random(b, s->place));
     const bpt_value_t bias = bpt_weight(b->w, "", BPT_NAME_HEAD_BIAS);
-    return bpt_xent(b->g, h, head_weight(b), bias, targets, weights);
+    return bpt_xent(b->g, h, head_weight(b), bias, targets, weights, 0);
 }

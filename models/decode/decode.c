@@ -29,6 +29,9 @@ struct bpt_decoder {
     size_t state_bytes;                          // of its own states
     decode_program_t programs[N_SIZES];
     bpt_late_spans_t *late;
+    decode_growth_t growth;
+    int64_t grow_at;                                      // leaves of a sequence from which on a larger cache is made ready
+    int64_t *ready;                                       // [sequences][BPT_MAX_LEVELS]: nodes that the cache holds, of each level
     uint32_t *tokens, *positions, *leaf, *nodes, *table;  // staging, of the largest program
     uint32_t *last, *last_table;
     float *logits;  // [sequences, vocab]
@@ -37,11 +40,14 @@ struct bpt_decoder {
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static bool has_spans(const bpt_decoder_t *d) { return d->shape.graph.kind == BPT_GRAPH_BPT || d->shape.graph.kind == BPT_GRAPH_SEGTREE; }
+static int64_t grow_ahead_from(int64_t room) { return room - room / 4; }
+
+static bool has_spans(const bpt_decoder_t *d) { return bpt_intervals_has_spans(&d->shape.graph); }
 
 static bpt_status_t check(const bpt_model_config_t *c, int64_t capacity, int64_t sequences) {
-    if (c->task != BPT_TASK_LM || !c->causal)
-        return bpt_fail(BPT_ERR_USAGE, "only causal language models generate text; this one is a classifier");
+    const bpt_task_spec_t *task = bpt_task_of(c);
+    if (!task->generates || !c->causal)
+        return bpt_fail(BPT_ERR_USAGE, "only causal language models generate text; this one is %s", task->model);
     if (capacity < 1) return bpt_fail(BPT_ERR_USAGE, "room for %" PRId64 " tokens is no context", capacity);
     if (sequences < 1 || sequences > BPT_NO_ROW / TOKEN_ROWS)
         return bpt_fail(BPT_ERR_USAGE, "%" PRId64 " sequences side by side are not possible", sequences);
@@ -76,6 +82,8 @@ static bpt_status_t allocate(bpt_decoder_t *d) {
     BPT_TRY(bpt_alloc(sequences * table, sizeof(uint32_t), &d->last_table));
     BPT_TRY(bpt_alloc(sequences * (size_t)c->vocab, sizeof(float), &d->logits));
     BPT_TRY(bpt_alloc(sequences, sizeof *d->length, &d->length));
+    BPT_TRY(bpt_alloc(sequences * BPT_MAX_LEVELS, sizeof *d->ready, &d->ready));
+    BPT_TRY(bpt_decode_growth_create(&d->shape, &d->growth));
     BPT_TRY(bpt_late_spans_create(&d->shape, d->workspace, d->states, &d->late));
     return make_low_weights(d);
 }
@@ -96,9 +104,10 @@ bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t 
         return bpt_fail(BPT_ERR_USAGE, "%" PRId64 " sequences of %" PRId64 " tokens are too many; lower --batch", sequences, capacity);
     }
     bpt_decode_lay_out(&d->shape, least(capacity, BPT_DECODE_FIRST_ROOM));
+    d->grow_at = grow_ahead_from(d->shape.room);
     for (int i = 0; i < N_SIZES; ++i) d->sizes[i] = most(4, sizes[i] * sequences);
     d->sizes[N_SIZES - 1] = most(BLOCK_ROWS, d->sizes[N_SIZES - 1]);
-    d->shape.slots = has_spans(d) ? 1 + 2 * bpt_levels(capacity) : 3;  // two a level; itself, near, beyond the table
+    d->shape.slots = bpt_intervals_most_keys(&d->shape.graph);
     const bpt_status_t status = allocate(d);
     if (status == BPT_OK)
         *out = d;
@@ -119,6 +128,7 @@ void bpt_decoder_destroy(bpt_decoder_t *d) {
     if (!d) return;
     drop_programs(d);
     bpt_late_spans_destroy(d->late);
+    bpt_decode_growth_destroy(d->device, &d->growth);
     bpt_workspace_destroy(d->workspace);
     bpt_buffer_destroy(d->device, d->states[DECODE_LOW]);
     bpt_buffer_destroy(d->device, d->states[DECODE_CACHE]);
@@ -131,40 +141,90 @@ void bpt_decoder_destroy(bpt_decoder_t *d) {
     bpt_free(d->last_table);
     bpt_free(d->logits);
     bpt_free(d->length);
+    bpt_free(d->ready);
     bpt_free(d);
 }
 
 uint64_t bpt_decoder_device_bytes(const bpt_decoder_t *d) {
-    return d->state_bytes + bpt_decode_cache_bytes(&d->shape) + bpt_workspace_bytes(d->workspace);
+    const size_t larger = d->growth.buffer ? bpt_decode_cache_bytes(&d->growth.shape) : 0;
+    return d->state_bytes + bpt_decode_cache_bytes(&d->shape) + larger + bpt_workspace_bytes(d->workspace);
 }
+uint64_t bpt_decoder_moved_bytes(const bpt_decoder_t *d) { return d->growth.bytes; }
 int64_t bpt_decoder_length(const bpt_decoder_t *d, int64_t sequence) { return d->length[sequence]; }
+
+// The leaves over which all spans of a level are complete.
+static int64_t complete_leaves(const bpt_decoder_t *d, int64_t sequence, int level) {
+    const bool late = bpt_span_is_late(&d->shape.graph, level) && bpt_graph_level_size(&d->shape.graph, level);
+    return late ? bpt_late_spans_done(d->late, sequence, level) << level : d->length[sequence];
+}
+
+// Nodes of each level whose keys and values are in the cache for good.
+static void count_complete(bpt_decoder_t *d) {
+    for (int64_t s = 0; s < d->shape.sequences; ++s)
+        for (int level = 0; level < BPT_MAX_LEVELS; ++level)
+            d->ready[s * BPT_MAX_LEVELS + level] = bpt_decode_nodes_within(&d->shape.graph, level, complete_leaves(d, s, level));
+}
+
+// Also of late spans that are not complete in all layers.
+static void count_begun(bpt_decoder_t *d) {
+    for (int64_t s = 0; s < d->shape.sequences; ++s)
+        for (int level = 0; level < BPT_MAX_LEVELS; ++level)
+            d->ready[s * BPT_MAX_LEVELS + level] = bpt_decode_nodes_within(&d->shape.graph, level, d->length[s]);
+}
+
 void bpt_decoder_rewind(bpt_decoder_t *d, int64_t sequence, int64_t length) {
     if (length >= d->length[sequence]) return;
     d->length[sequence] = length;
     bpt_late_spans_rewind(d->late, sequence, length);
+    if (!d->growth.buffer) return;
+    count_complete(d);
+    bpt_decode_growth_rewind(&d->growth, &d->shape, d->ready);
 }
 
-// Room for `length` tokens of each sequence: a cache of twice the size, or more, takes the place of the one so far. Nodes keep their
-// numbers and what is computed, and in which programs, stays the same, so growth changes no bit of any result.
-static bpt_status_t make_room(bpt_decoder_t *d, int64_t length) {
-    if (length <= d->shape.room) return BPT_OK;
-    decode_shape_t larger = d->shape;
-    struct bpt_buffer *cache = NULL;
+// ---- Room. Nodes keep their numbers and what is computed, and in which programs, stays the same, so growth changes no bit of any result.
+
+static int64_t longest(const bpt_decoder_t *d) {
+    int64_t length = 0;
+    for (int64_t s = 0; s < d->shape.sequences; ++s) length = most(length, d->length[s]);
+    return length;
+}
+
+static bpt_status_t begin_growth(bpt_decoder_t *d, int64_t room) {
+    return bpt_decode_growth_begin(d->device, d->workspace, &d->shape, d->states[DECODE_CACHE], least(room, d->capacity), longest(d),
+                                   &d->growth);
+}
+
+// Room for `length` tokens of each sequence now: a cache of twice the size, or more, takes the place of the one so far.
+static bpt_status_t grow(bpt_decoder_t *d, int64_t length) {
+    struct bpt_buffer *cache;
     int64_t room = d->shape.room;
     while (room < length + length / 4) room *= 2;  // what follows a prompt finds room too
-    bpt_decode_lay_out(&larger, least(room, d->capacity));
-    BPT_TRY(bpt_decode_cache_create(d->device, &larger, &cache));
-    const bpt_status_t status = bpt_decode_cache_move(d->workspace, &d->shape, d->states[DECODE_CACHE], &larger, cache, d->length);
-    if (status != BPT_OK) {
-        bpt_buffer_destroy(d->device, cache);
-        return status;
-    }
+    if (d->growth.buffer && d->growth.shape.room < length) bpt_decode_growth_abandon(d->device, &d->growth);
+    if (!d->growth.buffer) BPT_TRY(begin_growth(d, room));
+    count_begun(d);
+    BPT_TRY(bpt_decode_growth_finish(&d->growth, &d->shape, d->ready, &cache));
     drop_programs(d);
     bpt_buffer_destroy(d->device, d->states[DECODE_CACHE]);
     d->states[DECODE_CACHE] = cache;
-    d->shape = larger;
+    d->shape = d->growth.shape;
+    d->grow_at = grow_ahead_from(d->shape.room);
     return BPT_OK;
 }
+
+// Before the room is full a larger cache is made ready beside it, a piece per token: no token waits for all that was cached. Where memory
+// is too small for both, the room is used to its end first.
+static bpt_status_t grow_ahead(bpt_decoder_t *d, int64_t length) {
+    if (length <= d->grow_at || d->shape.room == d->capacity) return BPT_OK;
+    if (!d->growth.buffer) {
+        const bpt_status_t status = begin_growth(d, 2 * d->shape.room);
+        if (status == BPT_ERR_NO_MEMORY) d->grow_at = d->shape.room;
+        return status == BPT_ERR_NO_MEMORY ? BPT_OK : status;
+    }
+    count_complete(d);
+    return bpt_decode_growth_work(&d->growth, &d->shape, length, d->ready);
+}
+
+static bpt_status_t make_room(bpt_decoder_t *d, int64_t length) { return length > d->shape.room ? grow(d, length) : grow_ahead(d, length); }
 
 static bpt_status_t program_for(bpt_decoder_t *d, int64_t rows, decode_program_t **out) {
     int i = 0;

@@ -11,7 +11,8 @@ typedef struct bpt_decoder bpt_decoder_t;
 
 // A causal language model whose parameters are loaded; the runner must outlive the decoder, its parameters must not change.
 // sequences: texts side by side, which read the weights together and do not see each other; capacity: tokens that fit in each. The cache
-// has room for the first thousand tokens and doubles when they are full; while it does, the old one and the new one are both there.
+// has room for the first thousand tokens and doubles when they are full. The larger one is there from three quarters of the room on, and
+// takes over what the old one holds a piece per token.
 // BPT_ERR_USAGE for classifiers and more tokens than the model has positions.
 bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t sequences, bpt_decoder_t **out) BPT_MUST_USE;
 void bpt_decoder_destroy(bpt_decoder_t *decoder);
@@ -23,6 +24,7 @@ bpt_status_t bpt_decoder_feed(bpt_decoder_t *decoder, int64_t sequence, const ui
 bpt_status_t bpt_decoder_step(bpt_decoder_t *decoder, const uint32_t *tokens, float *logits) BPT_MUST_USE;
 int64_t bpt_decoder_length(const bpt_decoder_t *decoder, int64_t sequence);  // tokens so far
 uint64_t bpt_decoder_device_bytes(const bpt_decoder_t *decoder);             // cache, workspace, parameters in low precision
+uint64_t bpt_decoder_moved_bytes(const bpt_decoder_t *decoder);              // what larger caches have taken over so far
 // Forgets the tokens of a sequence from `length` on (0 <= length <= tokens so far).
 void bpt_decoder_rewind(bpt_decoder_t *decoder, int64_t sequence, int64_t length);
 

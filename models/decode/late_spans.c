@@ -46,7 +46,10 @@ struct bpt_late_spans {
     float *x, *lse;
 };
 
-bool bpt_span_is_late(const bpt_intervals_t *graph, int level) { return graph->kind == BPT_GRAPH_BPT && level >= BPT_FIRST_LATE; }
+// A span that leaves read only half of its own length after its end can wait for its pieces.
+bool bpt_span_is_late(const bpt_intervals_t *graph, int level) {
+    return level >= BPT_FIRST_LATE && bpt_intervals_has_spans(graph) && bpt_intervals_wait(graph, level) >= (int64_t)1 << (level - 1);
+}
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static size_t columns(const bpt_late_spans_t *l) { return (size_t)l->shape->config->d_model; }

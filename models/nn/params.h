@@ -50,6 +50,9 @@ typedef struct {
 // Safetensors; metadata format = "bpt" and, when not NULL, config = the text. *sum is that of the file; NULL: not wanted.
 bpt_status_t bpt_params_write(const bpt_params_t *params, const char *path, const char *config, const bpt_param_set_t *sets, int n_sets,
                               bpt_checksum_t *sum) BPT_MUST_USE;
+// The same into a writer that may have other metadata already; the file is finished.
+bpt_status_t bpt_params_write_to(const bpt_params_t *params, bpt_safetensors_writer_t *writer, const char *config,
+                                 const bpt_param_set_t *sets, int n_sets) BPT_MUST_USE;
 // Strict: every tensor of the sets must be there with its shape, and nothing else; BPT_ERR_INPUT names the first that is missing,
 // left over or misshapen. So it does, unless `non_finite`, where a number is infinite or not a number. *sum as above.
 bpt_status_t bpt_params_read(const bpt_params_t *params, const char *path, const bpt_param_set_t *sets, int n_sets, bool non_finite,

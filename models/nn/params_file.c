@@ -32,15 +32,20 @@ static bpt_status_t write_values(const bpt_param_t *p, const char *name, float *
     return bpt_safetensors_writer_data(user, values, (size_t)p->count * sizeof *values);
 }
 
+bpt_status_t bpt_params_write_to(const bpt_params_t *params, bpt_safetensors_writer_t *writer, const char *config,
+                                 const bpt_param_set_t *sets, int n_sets) {
+    BPT_TRY(bpt_safetensors_writer_metadata(writer, "format", "bpt"));
+    if (config) BPT_TRY(bpt_safetensors_writer_metadata(writer, "config", config));
+    BPT_TRY(each(params, sets, n_sets, declare, writer));
+    BPT_TRY(each(params, sets, n_sets, write_values, writer));
+    return bpt_safetensors_writer_finish(writer);
+}
+
 bpt_status_t bpt_params_write(const bpt_params_t *params, const char *path, const char *config, const bpt_param_set_t *sets, int n_sets,
                               bpt_checksum_t *sum) {
     bpt_safetensors_writer_t *writer;
     BPT_TRY(bpt_safetensors_writer_create(path, &writer));
-    bpt_status_t status = bpt_safetensors_writer_metadata(writer, "format", "bpt");
-    if (status == BPT_OK && config) status = bpt_safetensors_writer_metadata(writer, "config", config);
-    if (status == BPT_OK) status = each(params, sets, n_sets, declare, writer);
-    if (status == BPT_OK) status = each(params, sets, n_sets, write_values, writer);
-    if (status == BPT_OK) status = bpt_safetensors_writer_finish(writer);
+    const bpt_status_t status = bpt_params_write_to(params, writer, config, sets, n_sets);
     if (status == BPT_OK && sum) *sum = bpt_safetensors_writer_checksum(writer);
     bpt_safetensors_writer_destroy(writer);
     return status;

@@ -26,7 +26,7 @@ static bpt_value_t hand_out(bpt_weights_t *w, bpt_value_t arena, const bpt_param
     }
     const bpt_value_t v = bpt_view(w->graph, arena, (size_t)p->offset * bpt_dtype_size(bpt_graph_value(w->graph, arena)->dtype), shape);
     if (v == BPT_NO_VALUE) return v;
-    w->status = bpt_grow(&w->items, w->count, &w->capacity, sizeof *w->items);
+    w->status = bpt_graph_fail(w->graph, bpt_grow(&w->items, w->count, &w->capacity, sizeof *w->items));
     if (w->status != BPT_OK) return BPT_NO_VALUE;
     w->items[w->count++] = (bpt_weight_t){v, p->offset, count, p->group != BPT_GROUP_FROZEN};
     bpt_name(w->graph, v, p->name);
@@ -39,7 +39,7 @@ static bpt_value_t find(bpt_weights_t *w, bpt_value_t arena, const char *prefix,
     snprintf(full, sizeof full, "%s%s", prefix, name);
     const bpt_param_t *p = bpt_params_find(w->params, full);
     if (p) return hand_out(w, arena, p, joined);
-    w->status = bpt_fail(BPT_ERR_INTERNAL, "the model has no parameter \"%s\"", full);
+    w->status = bpt_graph_fail(w->graph, bpt_fail(BPT_ERR_INTERNAL, "the model has no parameter \"%s\"", full));
     return BPT_NO_VALUE;
 }
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "bpt/alloc.h"
+
 #define BPT_TASK(id, name) extern const bpt_task_spec_t bpt_task_##name;
 #include "models/tasks/tasks.def"
 #undef BPT_TASK
@@ -17,4 +19,11 @@ const bpt_task_spec_t *bpt_task_find(const char *name) {
     for (int i = 0; i < BPT_N_TASKS; ++i)
         if (!strcmp(bpt_tasks[i]->name, name)) return bpt_tasks[i];
     return NULL;
+}
+
+bpt_status_t bpt_measure_reserve(float **array, size_t *room, int64_t wanted) {
+    if ((size_t)wanted <= *room) return BPT_OK;
+    BPT_TRY(bpt_realloc(array, (size_t)wanted, sizeof **array));
+    *room = (size_t)wanted;
+    return BPT_OK;
 }

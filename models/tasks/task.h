@@ -6,7 +6,6 @@
 #include "models/blocks/builder.h"
 
 struct bpt_encoder;
-struct bpt_evaluation_sums;
 struct bpt_runner;
 struct bpt_batch;
 
@@ -14,6 +13,7 @@ struct bpt_batch;
 typedef enum {
     BPT_READS_WINDOWS,   // windows of one long text (--context); the length of the longest is known before the text is read
     BPT_READS_EXAMPLES,  // examples of their own lengths, grouped by length into the micro-batches of a step
+    BPT_N_READS
 } bpt_task_reads_t;
 
 // States that a task takes from a model; a model leaves out what nobody takes.
@@ -27,6 +27,15 @@ enum {
 typedef struct {
     bpt_states_t tokens, nodes, pooled;
 } bpt_encoded_t;
+
+// What an evaluation adds up, and what it has of the last micro-batch.
+typedef struct {
+    float *nll;              // as its targets, 0 where nothing is scored
+    float *logits;           // [targets, outputs], where the task looks at them
+    size_t n_nll, n_logits;  // room
+    double loss;             // sum of weights * nll
+    int64_t right;           // targets that are the most likely output, where the task counts them
+} bpt_measure_t;
 
 typedef struct {
     const char *name;     // "lm"
@@ -45,6 +54,9 @@ typedef struct {
     void (*params)(bpt_param_table_t *table, const bpt_model_config_t *config);  // of its head
     // Appends its head on what a layer gave: a loss, or the logits (models/encoder.h).
     void (*build)(const bpt_builder_t *b, struct bpt_encoder *e, const bpt_encoded_t *encoded);
+    // Adds a micro-batch to what an evaluation measures. `measure->nll` has room for its targets.
+    bpt_status_t (*measure)(struct bpt_runner *runner, const struct bpt_batch *batch, bpt_measure_t *measure);
+    bool accuracy;  // measures `right`
 } bpt_task_spec_t;
 
 // All tasks, indexed by bpt_task_t.
@@ -53,6 +65,9 @@ extern const bpt_task_spec_t *const bpt_tasks[];
 static inline const bpt_task_spec_t *bpt_task_of(const bpt_model_config_t *config) { return bpt_tasks[config->task]; }
 // By name; NULL: there is none.
 const bpt_task_spec_t *bpt_task_find(const char *name);
+
+// Makes room for `wanted` floats.
+bpt_status_t bpt_measure_reserve(float **array, size_t *room, int64_t wanted) BPT_MUST_USE;
 
 // ---- What follows from the properties
 

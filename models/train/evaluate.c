@@ -8,19 +8,7 @@
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 
-typedef struct {
-    float *nll, *logits;
-    size_t n_nll, n_logits;  // capacity
-} outputs_t;
-
-static bpt_status_t reserve(float **array, size_t *capacity, int64_t wanted) {
-    if ((size_t)wanted <= *capacity) return BPT_OK;
-    BPT_TRY(bpt_realloc(array, (size_t)wanted, sizeof **array));
-    *capacity = (size_t)wanted;
-    return BPT_OK;
-}
-
-static double log_sum_exp(const float *x, int64_t n, int64_t *best) {
+double bpt_log_sum_exp(const float *x, int64_t n, int64_t *best) {
     double sum = 0;
     *best = 0;
     for (int64_t i = 1; i < n; ++i)
@@ -31,32 +19,15 @@ static double log_sum_exp(const float *x, int64_t n, int64_t *best) {
 
 int64_t bpt_softmax(const float *logits, int64_t classes, float *probabilities) {
     int64_t best;
-    const double total = log_sum_exp(logits, classes, &best);
+    const double total = bpt_log_sum_exp(logits, classes, &best);
     for (int64_t i = 0; i < classes; ++i) probabilities[i] = (float)exp((double)logits[i] - total);
     return best;
 }
 
-// One forward pass serves loss, accuracy and probabilities.
-static bpt_status_t classify(bpt_runner_t *r, const bpt_batch_t *batch, outputs_t *o, double *loss, int64_t *right) {
-    const int64_t classes = bpt_runner_config(r)->classes;
-    BPT_TRY(reserve(&o->logits, &o->n_logits, batch->batch * classes));
-    BPT_TRY(bpt_runner_logits(r, batch, o->logits));
-    *loss = 0;
-    for (int64_t s = 0; s < batch->batch; ++s) {
-        int64_t best;
-        const float *row = o->logits + s * classes;
-        const double nll = log_sum_exp(row, classes, &best) - (double)row[batch->targets[s]];
-        o->nll[s] = batch->weights[s] > 0 ? (float)nll : 0;
-        *loss += (double)batch->weights[s] * nll;
-        if (batch->weights[s] > 0) *right += best == batch->targets[s];
-    }
-    return BPT_OK;
-}
-
-static bpt_status_t one_batch(bpt_runner_t *r, const bpt_batch_t *batch, outputs_t *o, double *loss, int64_t *right) {
-    const bool lm = bpt_runner_config(r)->task == BPT_TASK_LM;
-    BPT_TRY(reserve(&o->nll, &o->n_nll, lm ? batch->batch * batch->n : batch->batch));
-    return lm ? bpt_runner_evaluate(r, batch, o->nll, loss) : classify(r, batch, o, loss, right);
+static bpt_status_t one_batch(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m) {
+    const bpt_task_spec_t *task = bpt_task_of(bpt_runner_config(r));
+    BPT_TRY(bpt_measure_reserve(&m->nll, &m->n_nll, bpt_task_targets(task, batch->n, batch->batch)));
+    return task->measure(r, batch, m);
 }
 
 static bpt_status_t finish(bpt_evaluation_t *out, double loss) {
@@ -67,30 +38,26 @@ static bpt_status_t finish(bpt_evaluation_t *out, double loss) {
 
 bpt_status_t bpt_evaluate(bpt_runner_t *r, bpt_batch_source_t *source, bpt_on_batch_t on_batch, void *user, bpt_evaluation_t *out) {
     const double start = bpt_clock_seconds();
-    outputs_t o = {0};
-    double total = 0;
-    int64_t right = 0;
+    bpt_measure_t m = {0};
     *out = (bpt_evaluation_t){.accuracy = NAN};
     BPT_TRY(source->seek(source, 0));
     bpt_status_t status;
     for (;;) {
         bpt_batch_t batch;
         bool end = false;
-        double loss;
         BPT_TRY_GOTO(source->next(source, &batch, &end), done);
         if (end) break;
-        BPT_TRY_GOTO(one_batch(r, &batch, &o, &loss, &right), done);
-        if (on_batch) BPT_TRY_GOTO(on_batch(user, &batch, o.nll, o.logits), done);
-        total += loss;
+        BPT_TRY_GOTO(one_batch(r, &batch, &m), done);
+        if (on_batch) BPT_TRY_GOTO(on_batch(user, &batch, m.nll, m.logits), done);
         out->n_scored += batch.n_scored;
         out->n_tokens += batch.n_tokens;
     }
-    status = finish(out, total);
-    if (bpt_runner_config(r)->task == BPT_TASK_CLASSIFY) out->accuracy = (double)right / (double)out->n_scored;
+    status = finish(out, m.loss);
+    if (bpt_task_of(bpt_runner_config(r))->accuracy) out->accuracy = (double)m.right / (double)out->n_scored;
     out->seconds = bpt_clock_seconds() - start;
 done:
-    bpt_free(o.nll);
-    bpt_free(o.logits);
+    bpt_free(m.nll);
+    bpt_free(m.logits);
     return status;
 }
 
@@ -154,7 +121,7 @@ static int by_sequence(const void *a, const void *b) {
 }
 
 bpt_status_t bpt_evaluate_nll(bpt_runner_t *r, bpt_batch_source_t *source, bpt_evaluation_t *out, float **nll, size_t *count) {
-    collector_t c = {.per_token = bpt_runner_config(r)->task == BPT_TASK_LM};
+    collector_t c = {.per_token = bpt_task_of(bpt_runner_config(r))->per_token};
     float *sorted = NULL;
     size_t filled = 0;
     bpt_status_t status = bpt_evaluate(r, source, collect, &c, out);

@@ -6,12 +6,12 @@
 
 typedef struct {
     double loss;      // mean nll over what is scored, nats
-    double accuracy;  // classify; NaN otherwise
+    double accuracy;  // share of the targets that are the most likely output; NaN where the task does not measure it
     int64_t n_scored, n_tokens;
     double seconds;
 } bpt_evaluation_t;
 
-// Called for every batch: nll as batch->targets; logits [batch, classes] (classify; NULL for lm). Stops when it fails.
+// Called for every batch: nll as batch->targets; logits [targets, outputs], NULL where the task does not look at them. Stops when it fails.
 typedef bpt_status_t (*bpt_on_batch_t)(void *user, const bpt_batch_t *batch, const float *nll, const float *logits);
 
 // Goes through the source from its start. `on_batch` may be NULL. BPT_ERR_INPUT when nothing is scored.
@@ -27,5 +27,7 @@ bpt_status_t bpt_evaluate_gradient(bpt_runner_t *runner, bpt_batch_source_t *sou
 
 // Softmax of one row of logits into probabilities (may be the same array); returns the index of the largest.
 int64_t bpt_softmax(const float *logits, int64_t classes, float *probabilities);
+// log(sum(exp(x))) of a row, and the index of the largest.
+double bpt_log_sum_exp(const float *x, int64_t n, int64_t *best);
 
 #endif

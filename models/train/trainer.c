@@ -81,16 +81,17 @@ bpt_status_t bpt_trainer_prepare(bpt_trainer_t *t, int64_t epoch) {
     const int32_t first_head = bpt_schedule_first_head(&t->train, t->model.layers, epoch, t->epochs);
     if (first_head == t->first_head) return BPT_OK;
     t->first_head = first_head;
-    // The largest shape, so that memory runs out here if it does; the steps of classifiers are several micro-batches as a rule.
-    const bool alone = t->model.task == BPT_TASK_LM && t->train.accumulate <= 1;
+    // The largest shape, so that memory runs out here if it does.
+    const bool alone = !bpt_task_accumulates(bpt_task_of(&t->model)) && t->train.accumulate <= 1;
     return source->n_shapes ? bpt_runner_prepare(t->runner, source->shapes[0][0], source->shapes[0][1], first_head, alone) : BPT_OK;
 }
 
 static bpt_status_t set_up(bpt_trainer_t *t) {
     const bpt_trainer_options_t *o = &t->options;
     const int64_t steps_per_epoch = o->train_data->steps_per_epoch;
-    if (t->train.deep_supervision && t->model.task != BPT_TASK_LM)
-        return bpt_fail(BPT_ERR_USAGE, "deep supervision is for language models; leave it out");
+    const bpt_task_spec_t *task = bpt_task_of(&t->model);
+    if (t->train.deep_supervision && !task->deep_supervision)
+        return bpt_fail(BPT_ERR_USAGE, "deep supervision is for language models, and this is %s; leave it out", task->model);
     BPT_TRY(bpt_trainer_resolve_steps(&t->train, steps_per_epoch));
     t->epochs = t->train.epochs > 0 ? t->train.epochs : (double)t->train.steps / (double)(steps_per_epoch > 0 ? steps_per_epoch : 1);
     bpt_run_state_init(&t->state, t->train.seed);

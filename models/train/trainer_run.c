@@ -5,77 +5,30 @@
 #include "bpt/clock.h"
 #include "bpt/log.h"
 #include "models/train/evaluate.h"
+#include "models/train/optimiser_step.h"
 #include "models/train/schedule.h"
 #include "models/train/trainer_internal.h"
 
-// What one optimiser step came to.
-typedef struct {
-    double loss, lr, grad_norm;
-    int64_t tokens;
-    double epoch_end;
-} step_result_t;
-
 // ---- one step
 
-static bpt_update_t update_of(const bpt_trainer_t *t, const bpt_batch_t *batch, int64_t micro) {
-    const double steps = (double)(t->state.step + 1);
-    return (bpt_update_t){
-        .rng = bpt_schedule_rng(t->train.seed, t->state.step, micro),
-        .lr = (float)bpt_schedule_lr(&t->train, t->model.d_model, t->state.step + 1, batch->epoch, t->state.plateau_factor),
-        .clip = (float)t->train.clip,
-        .bias1 = (float)(1 - pow(t->train.beta1, steps)),
-        .bias2 = (float)(1 - pow(t->train.beta2, steps)),
-        .loss_scale = (float)t->state.loss_scale,
-        .first_head = t->first_head,
-    };
+static bpt_status_t begin_step(void *user, const bpt_batch_t *batch, double *lr, int32_t *first_head) {
+    bpt_trainer_t *t = user;
+    BPT_TRY(bpt_trainer_prepare(t, batch->epoch));
+    *lr = bpt_schedule_lr(&t->train, t->model.d_model, t->state.step + 1, batch->epoch, t->state.plateau_factor);
+    *first_head = t->first_head;
+    return BPT_OK;
 }
 
-static bpt_status_t run_step(bpt_trainer_t *t, step_result_t *out) {
-    bpt_batch_source_t *source = t->options.train_data;
-    *out = (step_result_t){0};
-    bool updated = false;
-    bpt_batch_t batch = {0};
-    for (int64_t micro = 0; !batch.last; ++micro) {
-        bool end = false;
-        BPT_TRY(source->next(source, &batch, &end));
-        if (end) return bpt_fail(BPT_ERR_INTERNAL, "the training data came to an end inside an epoch");
-        if (micro == 0) BPT_TRY(bpt_trainer_prepare(t, batch.epoch));
-        const bpt_update_t update = update_of(t, &batch, micro);
-        bpt_update_result_t result;
-        BPT_TRY(bpt_runner_train(t->runner, &batch, &update, &result));
-        out->loss += result.loss;
-        out->tokens += batch.n_tokens;
-        out->grad_norm = result.grad_norm;
-        out->lr = (double)update.lr;
-        updated = result.updated;
-    }
-    out->epoch_end = batch.epoch_end;
-    if (updated) return BPT_OK;
-    // f16: the loss was scaled too far; the step is passed over.
-    if (t->train.precision == BPT_F16 && t->state.loss_scale > 1) {
-        t->state.loss_scale /= 2;
-        t->state.scale_steps = -1;
-        ++t->state.skipped_steps;
-        return BPT_OK;
-    }
-    return bpt_runner_explain(t->runner, t->state.step + 1, out->loss);
-}
-
-enum { SCALE_STEPS = 2000 };  // f16: as many good steps double the loss scale (Micikevicius et al. 2018)
-
-static void advance(bpt_trainer_t *t, const step_result_t *step) {
-    bpt_run_state_t *s = &t->state;
-    ++s->step;
-    s->tokens += step->tokens;
-    s->epoch = step->epoch_end;
-    if (isfinite(step->loss)) {  // else an f16 step that was passed over
-        s->window_loss += step->loss;
-        ++s->window_steps;
-    }
-    if (t->train.precision != BPT_F16) return;
-    if (++s->scale_steps < SCALE_STEPS) return;
-    s->scale_steps = 0;
-    if (s->loss_scale < 65536) s->loss_scale *= 2;
+static bpt_status_t run_step(bpt_trainer_t *t, bpt_step_result_t *out) {
+    const bpt_optimiser_step_t step = {.runner = t->runner,
+                                       .source = t->options.train_data,
+                                       .seed = t->train.seed,
+                                       .beta1 = t->train.beta1,
+                                       .beta2 = t->train.beta2,
+                                       .clip = t->train.clip,
+                                       .begin = begin_step,
+                                       .user = t};
+    return bpt_optimiser_step(&step, &t->state, out);
 }
 
 // ---- lines of metrics
@@ -112,7 +65,7 @@ static void begin_line(const bpt_trainer_t *t, bpt_metrics_line_t *line) {
 }
 
 // `regular`: not the extra line at the end, which must leave the window as if training had gone on.
-static bpt_status_t log_window(bpt_trainer_t *t, const step_result_t *step, bool regular) {
+static bpt_status_t log_window(bpt_trainer_t *t, const bpt_step_result_t *step, bool regular) {
     bpt_metrics_line_t line;
     const double seconds = bpt_clock_seconds() - t->window.start;
     begin_line(t, &line);
@@ -150,7 +103,7 @@ static bpt_status_t ask_to_stop(void *user, const bpt_batch_t *batch, const floa
 
 // `scheduled`: not the extra evaluation at the end, which must leave the schedule as if training had gone on.
 static bpt_status_t evaluate(bpt_trainer_t *t, bool scheduled, bool *improved) {
-    const bool lm = t->model.task == BPT_TASK_LM;
+    const bool text = bpt_task_of(&t->model)->predicts_text;
     bpt_evaluation_t result;
     bpt_metrics_line_t line;
     BPT_TRY(bpt_evaluate(t->runner, t->options.valid_data, ask_to_stop, t, &result));
@@ -158,8 +111,8 @@ static bpt_status_t evaluate(bpt_trainer_t *t, bool scheduled, bool *improved) {
     snprintf(line.eval, sizeof line.eval, "valid");
     line.loss = result.loss;
     line.accuracy = result.accuracy;
-    if (lm && t->options.characters) line.bits_per_char = result.loss / log(2);
-    if (lm && !t->options.characters) line.perplexity = exp(result.loss);
+    if (text && t->options.characters) line.bits_per_char = result.loss / log(2);
+    if (text && !t->options.characters) line.perplexity = exp(result.loss);
     line.tokens_per_s = result.seconds > 0 ? (double)result.n_tokens / result.seconds : NAN;
     if (!isfinite(result.loss))
         return bpt_fail(
@@ -195,7 +148,7 @@ static bpt_status_t save_before(bpt_trainer_t *t, bool improved, bpt_status_t st
 }
 
 // What comes after a step: log, evaluation, checkpoint.
-static bpt_status_t after_step(bpt_trainer_t *t, const step_result_t *step, bool new_epoch, bool last) {
+static bpt_status_t after_step(bpt_trainer_t *t, const bpt_step_result_t *step, bool new_epoch, bool last) {
     const bpt_train_config_t *c = &t->train;
     const int64_t done = t->state.step;
     bool improved = false;
@@ -233,14 +186,13 @@ bpt_status_t bpt_trainer_run(bpt_trainer_t *t) {
     start_window(t);
     while (t->state.step < end) {
         const double start = bpt_clock_seconds(), epoch = t->state.epoch;
-        step_result_t step;
+        bpt_step_result_t step;
         if (o->should_stop && o->should_stop(o->user)) return stop(t);
         BPT_TRY(run_step(t, &step));
-        advance(t, &step);
         t->state.seconds += bpt_clock_seconds() - start;
         t->window.tokens += step.tokens;
         BPT_TRY(save_before(t, false, look_after_run(t)));
-        const bool new_epoch = floor(step.epoch_end + 1e-9) > floor(epoch + 1e-9);
+        const bool new_epoch = floor(t->state.epoch + 1e-9) > floor(epoch + 1e-9);
         BPT_TRY(after_step(t, &step, new_epoch, t->state.step == end));
     }
     return BPT_OK;

@@ -24,6 +24,7 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint WG = 64;
 
 #define FUNCTION
+#define NUMBER(name, value) const uint name = value;
 #define TO_FLOAT(x) float(x)
 #define TO_INT(x) int(x)
 #define TO_UINT(x) uint(x)

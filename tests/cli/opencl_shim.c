@@ -1,5 +1,6 @@
 // An OpenCL library that misbehaves on demand and passes everything else on to the real one. Environment variables:
-//   SHIM_FAIL_AT=N         the N-th kernel launch fails as if the driver had reset the device; with SHIM_FAIL_ALWAYS all later ones too
+//   SHIM_FAIL_AT=N         the N-th kernel launch since this was set fails as if the driver had reset the device; with SHIM_FAIL_ALWAYS
+//                          all later ones too
 //   SHIM_CRASH             the process dies when it asks for platforms
 //   SHIM_EXIT              it calls exit(0) then
 //   SHIM_VERSION=TEXT      what the devices say they offer
@@ -17,16 +18,18 @@
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define REAL(name)                                                  \
-    static __typeof__(name) *real;                                  \
+#define REAL(name)                 \
+    static __typeof__(name) *real; \
     if (!real) *(void **)&real = dlsym(RTLD_NEXT, #name)
 
-EXPORT cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset, const size_t *global,
-                                     const size_t *local, cl_uint n_events, const cl_event *events, cl_event *event) {
+EXPORT cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
+                                     const size_t *global, const size_t *local, cl_uint n_events, const cl_event *events, cl_event *event) {
     REAL(clEnqueueNDRangeKernel);
-    static long launches;
+    static long launches, first;
     const char *fail_at = getenv("SHIM_FAIL_AT");
-    const long first = fail_at ? atol(fail_at) : 0;
+    const long wanted = fail_at ? atol(fail_at) : 0;
+    if (wanted != first) launches = 0;
+    first = wanted;
     ++launches;
     if (first && (launches == first || (launches > first && getenv("SHIM_FAIL_ALWAYS")))) return CL_OUT_OF_RESOURCES;
     return real(queue, kernel, dimensions, offset, global, local, n_events, events, event);

@@ -17,6 +17,7 @@ static const struct {
     {"segtree", BPT_GRAPH_SEGTREE, false, false, false}, {"segtree_self", BPT_GRAPH_SEGTREE, false, true, false},
     {"dense", BPT_GRAPH_DENSE, false, false, false},     {"dense_root", BPT_GRAPH_DENSE, false, false, true},
     {"window", BPT_GRAPH_WINDOW, false, false, false},   {"window_root", BPT_GRAPH_WINDOW, false, false, true},
+    {"sparse", BPT_GRAPH_SPARSE, false, false, false},   {"sparse_root", BPT_GRAPH_SPARSE, false, false, true},
 };
 static const int64_t lengths[] = {1, 2, 3, 5, 16, 17, 33, 64, 100, 257, 1000};
 static const int32_t ks[] = {1, 2, 4, 16, 64}, head_dims[] = {10, 20, 40, 50, 64, 100}, windows[] = {1, 2, 7, 40};
@@ -105,14 +106,25 @@ static double edges_times_columns(const bpt_attention_attrs_t *t) {
     return (double)all * (double)(t->batch * t->heads * t->head_dim);
 }
 
+// Numbers of the sparse pattern, which reads to the left only and has no relative positions: blocks of 3 to 40 leaves, more where there
+// would be too many.
+static void draw_blocks(uint64_t h, setting_t *s) {
+    bpt_intervals_t *g = &s->attrs.graph;
+    if (g->kind != BPT_GRAPH_SPARSE) return;
+    const int32_t strides[] = {3, 16, 20, 40};
+    g->causal = true, g->rel_levels = 0, s->rel = false;
+    g->stride = strides[(h >> 4) % 4] + (int32_t)(g->n / 50);
+    g->tail = 1 + (int32_t)((h >> 56) % (uint64_t)g->stride);
+}
+
 static void draw(size_t index, setting_t *s) {
-    const size_t graph = index % N_GRAPHS;
-    const uint64_t h = bpt_mix64(index + 2), h2 = bpt_mix64(h);
-    const int64_t n = lengths[index / (2 * N_GRAPHS)];
+    const size_t graph = index % N_GRAPHS, round = index / N_GRAPHS;
+    const uint64_t h = bpt_mix64(8 * round + graph % 8 + graph / 8 * 4096 + 2), h2 = bpt_mix64(h);  // however many graphs there are
+    const int64_t n = lengths[round / 2];
     const bpt_dtype_t dtypes[] = {BPT_F32, BPT_F32, BPT_BF16, BPT_F16};
     bpt_attention_attrs_t *t = &s->attrs;
     t->graph = (bpt_intervals_t){.kind = graphs[graph].kind,
-                                 .causal = index / N_GRAPHS % 2,
+                                 .causal = round % 2,
                                  .reference_rule = graphs[graph].reference_rule,
                                  .span_self = graphs[graph].span_self,
                                  .root = graphs[graph].root,
@@ -122,12 +134,13 @@ static void draw(size_t index, setting_t *s) {
     const int32_t levels[] = {bpt_default_rel_levels(n), 1, 2, 9};
     s->rel = (h >> 8) % 4 != 0;
     t->graph.rel_levels = s->rel ? levels[(h >> 12) % 4] : 0;
+    draw_blocks(h, s);
     t->head_dim = head_dims[(h >> 16) % 6];
     t->heads = 1 + (int32_t)((h >> 20) % 3);
     t->batch = 1 + (int64_t)((h >> 24) % 3);
-    const bool has_root = graph < 4 || graphs[graph].root;
+    const bool tree = bpt_intervals_has_spans(&t->graph), has_root = tree || graphs[graph].root;
     t->queries = (bpt_queries_t)((h >> 28) % (has_root ? 3 : 2));
-    t->graph.trimmed = t->graph.causal && graph < 4 && (h >> 48) % 2;
+    t->graph.trimmed = t->graph.causal && tree && (h >> 48) % 2;
     t->graph.root |= t->graph.trimmed && (t->queries == BPT_QUERIES_ROOTS || (h >> 52) % 2);
     t->zero_spans = (h >> 32) % 3 == 0;
     t->packed = (h >> 36) % 2 &&
@@ -155,7 +168,7 @@ static void choose(size_t index, setting_t *s) {
                                                : k->kind == BPT_GRAPH_WINDOW ? 2
                                                                              : bpt_default_rel_levels(k->n)};
     // As models have them.
-    t->graph.trimmed = k->causal && (k->kind == BPT_GRAPH_BPT || k->kind == BPT_GRAPH_SEGTREE);
+    t->graph.trimmed = k->causal && bpt_intervals_has_spans(&t->graph);
     t->graph.root = t->graph.trimmed && k->queries == BPT_QUERIES_ROOTS;
     t->head_dim = k->head_dim, t->heads = k->heads, t->batch = k->batch;
     t->queries = k->queries, t->zero_spans = k->zero_spans, t->packed = k->packed, t->p = k->p;

@@ -5,11 +5,26 @@
 
 static const int64_t sizes[][3] = {
     // M, K, N
-    {1, 1, 1},      {2, 31, 33}, {31, 2, 129}, {33, 127, 1}, {127, 129, 31}, {129, 33, 127}, {1025, 31, 2}, {2, 1025, 33},
-    {31, 33, 1025}, {0, 5, 7},   {5, 0, 7},    {7, 5, 0},    {65537, 3, 2},
-    {40, 8200, 33},  // an inner dimension long enough to be summed in parts
-    {700, 40, 530}, {1, 300, 2100}, {1030, 20, 2100},  // more than one tile each way
-    {36, 2060, 44}, {33, 6, 36},                       // more than one block of the depth; blocks that are not full
+    {1, 1, 1},
+    {2, 31, 33},
+    {31, 2, 129},
+    {33, 127, 1},
+    {127, 129, 31},
+    {129, 33, 127},
+    {1025, 31, 2},
+    {2, 1025, 33},
+    {31, 33, 1025},
+    {0, 5, 7},
+    {5, 0, 7},
+    {7, 5, 0},
+    {65537, 3, 2},
+    {40, 8200, 33},  // an inner dimension long enough to be
+                     // summed in parts
+    {700, 40, 530},
+    {1, 300, 2100},
+    {1030, 20, 2100},  // more than one tile each way
+    {36, 2060, 44},
+    {33, 6, 36},    // more than one block of the depth; blocks that are not full
     {3, 0, 50},     // no product: only what happens to it
     {130, 65, 96},  // for the epilogues and types
 };
@@ -34,19 +49,19 @@ static const struct {
     const char *name;
     bool acc, shared, bias;
     int n_steps;
-    bpt_step_t step[3];
+    bpt_pointwise_step_t step[3];
 } epilogues[] = {
     {"plain", false, false, false, 0, {{0}}},
     {"bias", false, false, true, 0, {{0}}},
     {"acc", true, false, false, 0, {{0}}},
     {"acc_in_place", true, true, false, 0, {{0}}},
     {"acc_bias", true, false, true, 0, {{0}}},
-    {"bias_relu", false, false, true, 1, {{BPT_STEP_RELU}}},
-    {"bias_relu_dropout", false, false, true, 2, {{BPT_STEP_RELU}, {BPT_STEP_DROPOUT, .c = 0.25f, .uid = 4}}},
-    {"mask", false, false, false, 1, {{BPT_STEP_MASK, 4, 1.25f}}},
-    {"bias_relu_mask", false, false, true, 2, {{BPT_STEP_RELU}, {BPT_STEP_MASK, 4, 1}}},
-    {"bias_dropout_add", false, false, true, 2, {{BPT_STEP_DROPOUT, .c = 0.1f, .uid = 5}, {BPT_STEP_ADD, 5}}},
-    {"scale_mul_add_row", false, false, false, 3, {{BPT_STEP_SCALE, .c = 0.5f}, {BPT_STEP_MUL, 4}, {BPT_STEP_ADD_ROW, 5}}},
+    {"bias_relu", false, false, true, 1, {{BPT_POINTWISE_RELU}}},
+    {"bias_relu_dropout", false, false, true, 2, {{BPT_POINTWISE_RELU}, {BPT_POINTWISE_DROPOUT, .c = 0.25f, .uid = 4}}},
+    {"mask", false, false, false, 1, {{BPT_POINTWISE_MASK, 4, 1.25f}}},
+    {"bias_relu_mask", false, false, true, 2, {{BPT_POINTWISE_RELU}, {BPT_POINTWISE_MASK, 4, 1}}},
+    {"bias_dropout_add", false, false, true, 2, {{BPT_POINTWISE_DROPOUT, .c = 0.1f, .uid = 5}, {BPT_POINTWISE_ADD, 5}}},
+    {"scale_mul_add_row", false, false, false, 3, {{BPT_POINTWISE_SCALE, .c = 0.5f}, {BPT_POINTWISE_MUL, 4}, {BPT_POINTWISE_ADD_ROW, 5}}},
 };
 
 enum { N_SIZES = BPT_COUNT(sizes) - 1, N_TYPES = BPT_COUNT(types), N_EPILOGUES = BPT_COUNT(epilogues) };
@@ -57,18 +72,11 @@ enum { N_F32 = 4 * BPT_COUNT(f32_sizes) };
 // transposition with results in f16 and in f32, then those for f32.
 static size_t count(void) { return N_PLAIN + N_HALF + N_F32; }
 
-static void add_steps(test_case_t *c, const bpt_step_t *steps, int n_steps, bpt_dtype_t extra, bpt_shape_t shape) {
+static void add_steps(test_case_t *c, const bpt_pointwise_step_t *steps, int n_steps, bpt_dtype_t extra, bpt_shape_t shape) {
     bpt_pointwise_attrs_t *epilogue = &c->call.attrs.matmul.epilogue;
     epilogue->n_steps = n_steps;
     memcpy(epilogue->step, steps, (size_t)n_steps * sizeof *steps);
-    for (int i = 0; i < n_steps; ++i) switch (steps[i].code) {
-        case BPT_STEP_ADD:
-        case BPT_STEP_MUL: test_in(c, steps[i].arg, extra, shape, TEST_UNIFORM, -1, 1); break;
-        case BPT_STEP_MASK: test_in(c, steps[i].arg, extra, shape, TEST_WEIGHTS, 0, 1); break;
-        case BPT_STEP_ADD_ROW: test_in(c, steps[i].arg, extra, bpt_shape1(shape.dim[1]), TEST_UNIFORM, -1, 1); break;
-        case BPT_STEP_DROPOUT: test_random(c, shape.dim[0]); break;
-        default: break;
-        }
+    test_steps(c, epilogue, extra, shape, 1);
 }
 
 static void make(size_t index, test_case_t *c) {

@@ -7,30 +7,38 @@
 typedef struct {
     const char *name;
     int n_steps;
-    bpt_step_t step[BPT_MAX_STEPS];
+    bpt_pointwise_step_t step[BPT_MAX_STEPS];
 } chain_t;
 
 static const chain_t chains[] = {
     {"none", 0, {{0}}},
-    {"add", 1, {{BPT_STEP_ADD, 1}}},
-    {"mul", 1, {{BPT_STEP_MUL, 1}}},
-    {"add_row", 1, {{BPT_STEP_ADD_ROW, 1}}},
-    {"mul_scalar", 1, {{BPT_STEP_MUL_SCALAR, 1}}},
-    {"scale", 1, {{BPT_STEP_SCALE, .c = -1.7f}}},
-    {"relu", 1, {{BPT_STEP_RELU}}},
-    {"mask", 1, {{BPT_STEP_MASK, 1, 1.25f}}},
-    {"dropout", 1, {{BPT_STEP_DROPOUT, .c = 0.2f, .uid = 7}}},
-    {"dropout0", 1, {{BPT_STEP_DROPOUT, .c = 0.0f, .uid = 7}}},
-    {"bias_relu_dropout", 3, {{BPT_STEP_ADD_ROW, 2}, {BPT_STEP_RELU}, {BPT_STEP_DROPOUT, .c = 0.1f, .uid = 9}}},
-    {"dropout_add", 2, {{BPT_STEP_DROPOUT, .c = 0.5f, .uid = 1}, {BPT_STEP_ADD, 5}}},
-    {"two_dropouts", 2, {{BPT_STEP_DROPOUT, .c = 0.3f, .uid = 1}, {BPT_STEP_DROPOUT, .c = 0.6f, .uid = 2}}},
+    {"add", 1, {{BPT_POINTWISE_ADD, 1}}},
+    {"mul", 1, {{BPT_POINTWISE_MUL, 1}}},
+    {"add_row", 1, {{BPT_POINTWISE_ADD_ROW, 1}}},
+    {"mul_scalar", 1, {{BPT_POINTWISE_MUL_SCALAR, 1}}},
+    {"scale", 1, {{BPT_POINTWISE_SCALE, .c = -1.7f}}},
+    {"relu", 1, {{BPT_POINTWISE_RELU}}},
+    {"mask", 1, {{BPT_POINTWISE_MASK, 1, 1.25f}}},
+    {"dropout", 1, {{BPT_POINTWISE_DROPOUT, .c = 0.2f, .uid = 7}}},
+    {"dropout0", 1, {{BPT_POINTWISE_DROPOUT, .c = 0.0f, .uid = 7}}},
+    {"abs", 1, {{BPT_POINTWISE_ABS}}},
+    {"sign", 1, {{BPT_POINTWISE_SIGN, 1}}},
+    {"mul_abs_sign", 3, {{BPT_POINTWISE_MUL, 1}, {BPT_POINTWISE_ABS}, {BPT_POINTWISE_SIGN, 2}}},
+    {"bias_relu_dropout", 3, {{BPT_POINTWISE_ADD_ROW, 2}, {BPT_POINTWISE_RELU}, {BPT_POINTWISE_DROPOUT, .c = 0.1f, .uid = 9}}},
+    {"dropout_add", 2, {{BPT_POINTWISE_DROPOUT, .c = 0.5f, .uid = 1}, {BPT_POINTWISE_ADD, 5}}},
+    {"two_dropouts", 2, {{BPT_POINTWISE_DROPOUT, .c = 0.3f, .uid = 1}, {BPT_POINTWISE_DROPOUT, .c = 0.6f, .uid = 2}}},
     {"six",
      6,
-     {{BPT_STEP_ADD, 1}, {BPT_STEP_MUL, 2}, {BPT_STEP_ADD_ROW, 3}, {BPT_STEP_MUL_SCALAR, 4}, {BPT_STEP_SCALE, .c = 0.5f}, {BPT_STEP_RELU}}},
+     {{BPT_POINTWISE_ADD, 1},
+      {BPT_POINTWISE_MUL, 2},
+      {BPT_POINTWISE_ADD_ROW, 3},
+      {BPT_POINTWISE_MUL_SCALAR, 4},
+      {BPT_POINTWISE_SCALE, .c = 0.5f},
+      {BPT_POINTWISE_RELU}}},
 };
 
 static const bpt_shape_t shapes[] = {
-    {2, {0, 7}},   {0, {0}},         {1, {129}},     {2, {1, 1}},     {2, {2, 31}},   {2, {33, 127}},
+    {2, {0, 7}},   {0, {0}},         {1, {129}},     {2, {1, 1}},     {2, {2, 31}},    {2, {33, 127}},
     {2, {129, 2}}, {3, {3, 11, 33}}, {2, {7, 1025}}, {2, {65537, 2}}, {2, {3, 20001}}, {2, {35, 130}},  // for the types
 };
 
@@ -53,7 +61,6 @@ static void make(size_t index, test_case_t *c) {
     const bpt_shape_t shape = shapes[variant < N_SHAPES ? variant : N_SHAPES];
     const size_t type = variant < N_SHAPES ? (chain_index + variant) % N_TYPES : variant - N_SHAPES;
     const int64_t columns = bpt_shape_columns(&shape);
-    bool random = false;
     test_case_init(c, BPT_OP_POINTWISE);
     test_case_name(c, "%s/rank%d-%lldx%lld/%s", chain->name, shape.rank, (long long)bpt_shape_rows(&shape), (long long)columns,
                    types[type].name);
@@ -61,19 +68,7 @@ static void make(size_t index, test_case_t *c) {
     memcpy(c->call.attrs.pointwise.step, chain->step, sizeof chain->step);
     c->tolerance = 8;
     test_in(c, 0, types[type].x, shape, TEST_UNIFORM, -2, 2);
-    for (int i = 0; i < chain->n_steps; ++i) {
-        const bpt_step_t *step = &chain->step[i];
-        switch (step->code) {
-        case BPT_STEP_ADD:
-        case BPT_STEP_MUL: test_in(c, step->arg, types[type].extra, shape, TEST_UNIFORM, -2, 2); break;
-        case BPT_STEP_MASK: test_in(c, step->arg, types[type].extra, shape, TEST_WEIGHTS, 0, 1); break;
-        case BPT_STEP_ADD_ROW: test_in(c, step->arg, types[type].extra, bpt_shape1(columns), TEST_UNIFORM, -2, 2); break;
-        case BPT_STEP_MUL_SCALAR: test_in(c, step->arg, BPT_F32, bpt_shape1(1), TEST_UNIFORM, -2, 2); break;
-        case BPT_STEP_DROPOUT: random = random || step->c > 0; break;
-        default: break;
-        }
-    }
-    if (random) test_random(c, bpt_shape_rows(&shape));
+    test_steps(c, &c->call.attrs.pointwise, types[type].extra, shape, 2);
     test_out(c, 0, types[type].out, shape);
 }
 

@@ -8,14 +8,29 @@ static const struct {
     bool bias;
     scored_t scored;
     bpt_dtype_t h, w, dh;
+    float smoothing;
 } rows[] = {
-    {0, 4, 7, true, ALL_SCORED, BPT_F32, BPT_F32, BPT_F32},          {1, 1, 1, true, ALL_SCORED, BPT_F32, BPT_F32, BPT_F32},
-    {2, 31, 33, false, ALL_SCORED, BPT_F32, BPT_F32, BPT_F32},       {31, 33, 2, true, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32},
-    {33, 127, 129, true, SOME_SCORED, BPT_BF16, BPT_BF16, BPT_BF16}, {129, 20, 1025, true, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32},
-    {127, 50, 256, false, SOME_SCORED, BPT_F16, BPT_F16, BPT_F16},   {1025, 5, 31, true, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32},
-    {40, 16, 10000, true, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32},   {3, 4, 70001, true, ALL_SCORED, BPT_F32, BPT_F32, BPT_F32},
-    {65537, 2, 3, true, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32},     {33, 10, 31, true, NONE_SCORED, BPT_F32, BPT_F32, BPT_F32},
-    {64, 64, 1000, true, SOME_SCORED, BPT_BF16, BPT_F32, BPT_F32},   {65, 30, 500, true, ALL_SCORED, BPT_BF16, BPT_BF16, BPT_F32},
+    {0, 4, 7, true, ALL_SCORED, BPT_F32, BPT_F32, BPT_F32},
+    {1, 1, 1, true, ALL_SCORED, BPT_F32, BPT_F32, BPT_F32},
+    {2, 31, 33, false, ALL_SCORED, BPT_F32, BPT_F32, BPT_F32},
+    {31, 33, 2, true, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32},
+    {33, 127, 129, true, SOME_SCORED, BPT_BF16, BPT_BF16, BPT_BF16},
+    {129, 20, 1025, true, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32},
+    {127, 50, 256, false, SOME_SCORED, BPT_F16, BPT_F16, BPT_F16},
+    {1025, 5, 31, true, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32},
+    {40, 16, 10000, true, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32},
+    {3, 4, 70001, true, ALL_SCORED, BPT_F32, BPT_F32, BPT_F32},
+    {65537, 2, 3, true, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32},
+    {33, 10, 31, true, NONE_SCORED, BPT_F32, BPT_F32, BPT_F32},
+    {64, 64, 1000, true, SOME_SCORED, BPT_BF16, BPT_F32, BPT_F32},
+    {65, 30, 500, true, ALL_SCORED, BPT_BF16, BPT_BF16, BPT_F32},
+    {3, 6, 2, true, ALL_SCORED, BPT_F32, BPT_F32, BPT_F32, 0.1f},
+    {3, 5, 33, false, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32, 0.3f},
+    {129, 20, 1025, true, SOME_SCORED, BPT_F32, BPT_F32, BPT_F32, 0.1f},
+    {33, 31, 127, true, SOME_SCORED, BPT_BF16, BPT_BF16, BPT_BF16, 0.1f},
+    {65, 16, 500, true, SOME_SCORED, BPT_F16, BPT_F16, BPT_F16, 0.2f},
+    {2, 4, 70001, true, ALL_SCORED, BPT_F32, BPT_F32, BPT_F32, 0.1f},
+    {33, 10, 31, true, NONE_SCORED, BPT_F32, BPT_F32, BPT_F32, 0.1f},
 };
 
 enum { N_ROWS = BPT_COUNT(rows) };
@@ -35,8 +50,10 @@ static void make(size_t index, test_case_t *c) {
     const bool gradient = index % 2;
     const int64_t n = rows[r].n, d = rows[r].d, vocabulary = rows[r].vocabulary;
     test_case_init(c, gradient ? BPT_OP_XENT_GRAD : BPT_OP_XENT);
-    test_case_name(c, "%lldx%lldx%lld/%s/%s_scored/%s_%s", (long long)n, (long long)d, (long long)vocabulary,
-                   rows[r].bias ? "bias" : "no_bias", scored_names[rows[r].scored], bpt_dtype_name(rows[r].h), bpt_dtype_name(rows[r].w));
+    c->call.attrs.xent.smoothing = rows[r].smoothing;
+    test_case_name(c, "%lldx%lldx%lld/%s/%s_scored/%s%s_%s", (long long)n, (long long)d, (long long)vocabulary,
+                   rows[r].bias ? "bias" : "no_bias", scored_names[rows[r].scored], rows[r].smoothing > 0 ? "smoothed/" : "",
+                   bpt_dtype_name(rows[r].h), bpt_dtype_name(rows[r].w));
     c->tolerance = 32 + test_sum_tolerance(d);
     c->more[2] = test_sum_tolerance(vocabulary);
     c->more[3] = c->more[4] = test_sum_tolerance(n);

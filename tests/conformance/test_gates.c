@@ -13,8 +13,9 @@
 #include "support/cover.h"
 
 static const test_family_t *const families[] = {
-    &test_pointwise_cases, &test_matmul_cases, &test_layernorm_cases, &test_gather_cases,          &test_rows_cases, &test_reduce_cases,
-    &test_xent_cases,      &test_adam_cases,   &test_attention_cases, &test_attention_table_cases, &test_cast_cases,
+    &test_pointwise_cases, &test_matmul_cases,    &test_layernorm_cases,       &test_gather_cases,
+    &test_rows_cases,      &test_reduce_cases,    &test_segment_cases,         &test_xent_cases,
+    &test_adam_cases,      &test_attention_cases, &test_attention_table_cases, &test_cast_cases,
 };
 
 // With `cover`, the cases that it takes.
@@ -37,6 +38,19 @@ static void every_op_has_a_case(void **state) {
     for_each_case(count_op, counts);
     for (int op = 0; op < BPT_OP_COUNT; ++op)
         if (!counts[op]) fail_msg("op %s has no conformance case", bpt_op_name((bpt_op_t)op));
+}
+
+static void note_steps(const test_case_t *c, void *alone) {
+    const bpt_pointwise_attrs_t *t = &c->call.attrs.pointwise;
+    if (c->call.op == BPT_OP_POINTWISE && t->n_steps == 1) ((bool *)alone)[t->step[0].code] = true;
+}
+
+static void every_pointwise_step_has_a_case_of_its_own(void **state) {
+    (void)state;
+    bool alone[256] = {false};
+    for_each_case(note_steps, alone);
+    for (int code = 0; bpt_pointwise_form((bpt_pointwise_code_t)code); ++code)
+        if (!alone[code]) fail_msg("no case is the step %s alone", bpt_pointwise_form((bpt_pointwise_code_t)code)->name);
 }
 
 // Sizes around powers of two and blocks; the last stands for every size above 65,535 (a limit of some devices' grids).
@@ -70,9 +84,10 @@ static void every_op_meets_every_size(void **state) {
 }
 
 // ---- Attention -------------------------------------------------------------------------------------------------------
-// Per op and graph: a bit for each value of each property.
+// Per op and graph: a bit for each value of each property. Every kind with a rule counts twice, for its two variants.
 
-enum { N_GRAPHS = 8 };
+static const bpt_graph_kind_t kinds[] = {BPT_GRAPH_BPT, BPT_GRAPH_SEGTREE, BPT_GRAPH_DENSE, BPT_GRAPH_WINDOW, BPT_GRAPH_SPARSE};
+enum { N_GRAPHS = 2 * BPT_COUNT(kinds) };
 static const int64_t lengths[] = {1, 2, 3, 5, 16, 17, 33, 64, 100, 257, 1000}, ks[] = {1, 2, 4, 16, 64},
                      head_dims[] = {10, 20, 40, 50, 64, 100};
 
@@ -112,7 +127,9 @@ static uint64_t bit_of(const int64_t *values, size_t n, int64_t value) {
 }
 
 static int graph_number(const bpt_intervals_t *g) {
-    return 2 * (int)g->kind + (g->reference_rule || g->span_self || (g->root && !g->trimmed));
+    int kind = 0;
+    while (kinds[kind] != g->kind) ++kind;
+    return 2 * kind + (g->reference_rule || g->span_self || (g->root && !g->trimmed));
 }
 
 static void note_attention(const test_case_t *c, void *context) {
@@ -145,9 +162,11 @@ static void note_attention(const test_case_t *c, void *context) {
 }
 
 static void check_settings(const coverage_t *seen, int gradient, int graph) {
-    const bool rootless = graph == 2 * BPT_GRAPH_DENSE || graph == 2 * BPT_GRAPH_WINDOW, tree = graph < 2 * BPT_GRAPH_DENSE;
+    const bpt_intervals_t g = {kinds[graph / 2], .n = 2};
+    const bool tree = bpt_intervals_has_spans(&g), rootless = !tree && graph % 2 == 0, sparse = g.kind == BPT_GRAPH_SPARSE;
     for (int i = 0; i < N_OTHERS; ++i)
-        if (!(seen->others >> i & 1) && !(i == ROOTS && rootless) && !(i == TRIMMED && !tree))
+        if (!(seen->others >> i & 1) && !(i == ROOTS && rootless) && !(i == TRIMMED && !tree) &&
+            !(sparse && (i == BOTH_SIDES || i == WITH_REL)))  // to the left only, without relative positions
             fail_msg("no case of %s graph %d with: %s", gradient ? "attention_grad" : "attention", graph, other_names[i]);
 }
 
@@ -281,6 +300,7 @@ static void no_two_cases_have_the_same_name(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_op_has_a_case),
+        cmocka_unit_test(every_pointwise_step_has_a_case_of_its_own),
         cmocka_unit_test(every_op_meets_every_size),
         cmocka_unit_test(every_graph_meets_every_property_of_attention),
         cmocka_unit_test(tables_meet_every_property_of_attention),

@@ -178,6 +178,7 @@ static void cross_entropy_gradient_matches_differences(void **state) {
         test_xent_cases.make(i, &c);
         const int64_t n = c.call.in[0].shape.dim[0];
         if (c.call.op != BPT_OP_XENT_GRAD || c.call.in[0].dtype != BPT_F32 || n > 64 || c.call.in[1].shape.dim[0] > 200) continue;
+        if (c.call.attrs.xent.smoothing > 0) continue;  // below
         forward = c;
         forward.call.op = BPT_OP_XENT;
         forward.call.in[5].present = forward.call.out[2].present = forward.call.out[3].present = forward.call.out[4].present = false;
@@ -193,6 +194,68 @@ static void cross_entropy_gradient_matches_differences(void **state) {
         ++checked;
     }
     assert_true(checked >= 5);
+}
+
+// With smoothing the gradient is not that of the nll: here the loss itself is differentiated, of the few rows that its f32 allows.
+static void smoothed_cross_entropy_gradient_matches_differences(void **state) {
+    (void)state;
+    int checked = 0;
+    for (size_t i = 0; i < test_xent_cases.count(); ++i) {
+        test_case_t c, forward;
+        test_data_t x, g;
+        test_xent_cases.make(i, &c);
+        if (c.call.op != BPT_OP_XENT_GRAD || c.call.attrs.xent.smoothing <= 0 || c.call.in[0].shape.dim[0] > 3 ||
+            c.call.in[1].shape.dim[0] > 200)
+            continue;
+        forward = c;
+        forward.call.op = BPT_OP_XENT;
+        forward.call.in[5].present = forward.call.out[2].present = forward.call.out[3].present = forward.call.out[4].present = false;
+        create_quantised(&c, &g);
+        create_quantised(&forward, &x);
+        test_must_execute(test_ref_device(), &c, &g);
+        const float *const weights[BPT_MAX_OUTPUTS] = {g.in[5]};
+        check_gradient(&forward, &x, weights, 0, g.out[2]);
+        check_gradient(&forward, &x, weights, 1, g.out[3]);
+        if (x.in[2]) check_gradient(&forward, &x, weights, 2, g.out[4]);
+        test_data_destroy(&x), test_data_destroy(&g);
+        ++checked;
+    }
+    assert_int_equal(checked, 2);
+}
+
+// Rows 1 to 3 and 5 to 8 of nine; between them an empty range.
+static void segment_gradients_match_differences(void **state) {
+    (void)state;
+    enum { ROWS = 9, SEGMENTS = 3, D = 3 };
+    static const uint32_t ranges[SEGMENTS][2] = {{1, 4}, {4, 4}, {5, 20}};
+    for (int kind = BPT_SEGMENT_SUM; kind <= BPT_SEGMENT_MAX; ++kind) {
+        const bool largest = kind == BPT_SEGMENT_MAX;
+        test_case_t forward, gradient;
+        test_data_t x, g;
+        test_case_init(&forward, BPT_OP_SEGMENT);
+        test_case_init(&gradient, BPT_OP_SEGMENT_GRAD);
+        test_case_name(&forward, "kind %d", kind);
+        forward.call.attrs.segment = gradient.call.attrs.segment = (bpt_segment_attrs_t){(bpt_segment_kind_t)kind, ROWS};
+        test_in(&forward, 0, BPT_F32, bpt_shape2(ROWS, D), TEST_PREPARED, 0, 0);
+        test_in(&forward, 1, BPT_U32, bpt_shape2(SEGMENTS, 2), TEST_PREPARED, 0, 0);
+        test_out(&forward, 0, BPT_F32, bpt_shape2(SEGMENTS, D));
+        if (largest) test_out(&forward, 1, BPT_U32, bpt_shape2(SEGMENTS, D));
+        test_in(&gradient, 0, BPT_F32, bpt_shape2(SEGMENTS, D), TEST_UNIFORM, -1, 1);
+        test_in(&gradient, 1, BPT_U32, bpt_shape2(SEGMENTS, 2), TEST_PREPARED, 0, 0);
+        if (largest) test_in(&gradient, 2, BPT_U32, bpt_shape2(SEGMENTS, D), TEST_PREPARED, 0, 0);
+        test_out(&gradient, 0, BPT_F32, bpt_shape2(ROWS, D));
+        create_quantised(&forward, &x);
+        create_quantised(&gradient, &g);
+        for (int i = 0; i < ROWS * D; ++i) ((float *)x.in[0])[i] = (float)(i * 7 % 11) / 4;  // further apart in a range than the steps
+        memcpy(x.in[1], ranges, sizeof ranges);
+        memcpy(g.in[1], ranges, sizeof ranges);
+        test_must_execute(test_ref_device(), &forward, &x);
+        if (largest) memcpy(g.in[2], x.out[1], test_operand_bytes(&gradient.call.in[2]));
+        test_must_execute(test_ref_device(), &gradient, &g);
+        const float *const weights[BPT_MAX_OUTPUTS] = {g.in[0]};
+        check_gradient(&forward, &x, weights, 0, g.out[0]);
+        test_data_destroy(&x), test_data_destroy(&g);
+    }
 }
 
 static void gather_gradient_matches_differences(void **state) {
@@ -220,7 +283,7 @@ static void gather_gradient_matches_differences(void **state) {
 
 // ---- Ops whose gradient is made of other ops -------------------------------------------------------------------------
 
-static void set_steps(bpt_pointwise_attrs_t *chain, int n, const bpt_step_t *steps) {
+static void set_steps(bpt_pointwise_attrs_t *chain, int n, const bpt_pointwise_step_t *steps) {
     chain->n_steps = n;
     memcpy(chain->step, steps, (size_t)n * sizeof *steps);
 }
@@ -233,8 +296,9 @@ static void mask_is_the_gradient_of_bias_relu_and_dropout(void **state) {
     test_case_t forward, gradient, sum;
     test_data_t x, g, s;
     test_case_init(&forward, BPT_OP_POINTWISE);
-    set_steps(&forward.call.attrs.pointwise, 3,
-              (const bpt_step_t[]){{BPT_STEP_ADD_ROW, 1}, {BPT_STEP_RELU}, {BPT_STEP_DROPOUT, .c = 0.25f, .uid = 2}});
+    set_steps(
+        &forward.call.attrs.pointwise, 3,
+        (const bpt_pointwise_step_t[]){{BPT_POINTWISE_ADD_ROW, 1}, {BPT_POINTWISE_RELU}, {BPT_POINTWISE_DROPOUT, .c = 0.25f, .uid = 2}});
     test_in(&forward, 0, BPT_F32, shape, TEST_AWAY, -2, 2);
     test_in(&forward, 1, BPT_F32, bpt_shape1(COLUMNS), TEST_UNIFORM, -0.1, 0.1);
     test_random(&forward, ROWS);
@@ -243,7 +307,7 @@ static void mask_is_the_gradient_of_bias_relu_and_dropout(void **state) {
     test_must_execute(test_ref_device(), &forward, &x);
 
     test_case_init(&gradient, BPT_OP_POINTWISE);
-    set_steps(&gradient.call.attrs.pointwise, 1, (const bpt_step_t[]){{BPT_STEP_MASK, 1, 1 / 0.75f}});
+    set_steps(&gradient.call.attrs.pointwise, 1, (const bpt_pointwise_step_t[]){{BPT_POINTWISE_MASK, 1, 1 / 0.75f}});
     test_in(&gradient, 0, BPT_F32, shape, TEST_UNIFORM, -1, 1);
     test_in(&gradient, 1, BPT_F32, shape, TEST_PREPARED, 0, 0);
     test_out(&gradient, 0, BPT_F32, shape);
@@ -262,6 +326,30 @@ static void mask_is_the_gradient_of_bias_relu_and_dropout(void **state) {
     check_gradient(&forward, &x, weights, 0, g.out[0]);
     check_gradient(&forward, &x, weights, 1, s.out[0]);
     test_data_destroy(&x), test_data_destroy(&g), test_data_destroy(&s);
+}
+
+// |x|: the gradient takes the sign of the input.
+static void sign_is_the_gradient_of_abs(void **state) {
+    (void)state;
+    const bpt_shape_t shape = bpt_shape2(5, 6);
+    test_case_t forward, gradient;
+    test_data_t x, g;
+    test_case_init(&forward, BPT_OP_POINTWISE);
+    set_steps(&forward.call.attrs.pointwise, 1, (const bpt_pointwise_step_t[]){{BPT_POINTWISE_ABS}});
+    test_in(&forward, 0, BPT_F32, shape, TEST_AWAY, -2, 2);
+    test_out(&forward, 0, BPT_F32, shape);
+    create_quantised(&forward, &x);
+    test_case_init(&gradient, BPT_OP_POINTWISE);
+    set_steps(&gradient.call.attrs.pointwise, 1, (const bpt_pointwise_step_t[]){{BPT_POINTWISE_SIGN, 1}});
+    test_in(&gradient, 0, BPT_F32, shape, TEST_UNIFORM, -1, 1);
+    test_in(&gradient, 1, BPT_F32, shape, TEST_PREPARED, 0, 0);
+    test_out(&gradient, 0, BPT_F32, shape);
+    test_data_create(&gradient, &g);
+    memcpy(g.in[1], x.in[0], test_operand_bytes(&gradient.call.in[1]));
+    test_must_execute(test_ref_device(), &gradient, &g);
+    const float *const weights[BPT_MAX_OUTPUTS] = {g.in[0]};
+    check_gradient(&forward, &x, weights, 0, g.out[0]);
+    test_data_destroy(&x), test_data_destroy(&g);
 }
 
 // y = op(A) op(B) + bias: dA and dB are products of dy with the other factor, for every transposition.
@@ -312,7 +400,10 @@ int main(void) {
         cmocka_unit_test(attention_gradients_match_differences),
         cmocka_unit_test(attention_gradients_over_tables_match_differences),
         cmocka_unit_test(cross_entropy_gradient_matches_differences),
+        cmocka_unit_test(smoothed_cross_entropy_gradient_matches_differences),
         cmocka_unit_test(gather_gradient_matches_differences),
+        cmocka_unit_test(segment_gradients_match_differences),
+        cmocka_unit_test(sign_is_the_gradient_of_abs),
         cmocka_unit_test(mask_is_the_gradient_of_bias_relu_and_dropout),
         cmocka_unit_test(product_gradients_are_products),
     };

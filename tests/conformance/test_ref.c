@@ -88,6 +88,62 @@ static void cross_entropy_of_equal_logits_is_log_of_the_vocabulary(void **state)
     test_data_destroy(&data);
 }
 
+// Two rows of three classes that all have the same logits: a third each, whatever is wanted. With logits 0, 0, 3 and a target of 0, by
+// hand.
+static void smoothed_cross_entropy_by_hand(void **state) {
+    (void)state;
+    test_case_t c;
+    test_data_t data;
+    test_case_init(&c, BPT_OP_XENT_GRAD);
+    c.call.attrs.xent.smoothing = 0.2f;
+    test_in(&c, 0, BPT_F32, bpt_shape2(2, 1), TEST_PREPARED, 0, 0);
+    test_in(&c, 1, BPT_F32, bpt_shape2(3, 1), TEST_PREPARED, 0, 0);
+    test_in(&c, 3, BPT_U32, bpt_shape1(2), TEST_CONSTANT, 0, 0);
+    test_in(&c, 4, BPT_F32, bpt_shape1(2), TEST_CONSTANT, 1, 0);
+    test_in(&c, 5, BPT_F32, bpt_shape1(1), TEST_CONSTANT, 1, 0);
+    test_out(&c, 0, BPT_F32, bpt_shape1(1));
+    test_out(&c, 1, BPT_F32, bpt_shape1(2));
+    test_out(&c, 2, BPT_F32, bpt_shape2(2, 1));
+    test_out(&c, 3, BPT_F32, bpt_shape2(3, 1));
+    test_data_create(&c, &data);
+    put(data.in[0], 2, (const float[]){0, 1});
+    put(data.in[1], 3, (const float[]){0, 0, 3});
+    test_must_execute(test_ref_device(), &c, &data);
+    const float *nll = data.out[1], *dh = data.out[2], *dw = data.out[3];
+    const double sum = 2 + exp(3), lse = log(sum);
+    assert_near((double)nll[0], log(3));
+    assert_near((double)nll[1], lse);  // not smoothed
+    assert_near((double)*(float *)data.out[0], log(3) + lse - 0.1 * 3);
+    assert_near((double)dh[1], 3 * (exp(3) / sum - 0.1));
+    assert_near((double)dw[0], 1 / sum - 0.8);
+    assert_near((double)dw[1], 1 / sum - 0.1);
+    test_data_destroy(&data);
+}
+
+// The largest stands in rows 2 and 3: the first one counts. An empty range gives 0 and names no row; what lies beyond the end is not there.
+static void segments_by_hand(void **state) {
+    (void)state;
+    static const uint32_t ranges[4][2] = {{0, 2}, {3, 3}, {2, 4}, {4, 9}};
+    static const float wanted[3][4] = {{3, 0, 10, 7}, {1.5f, 0, 5, 7}, {2, 0, 5, 7}};
+    for (int kind = BPT_SEGMENT_SUM; kind <= BPT_SEGMENT_MAX; ++kind) {
+        test_case_t c;
+        test_data_t data;
+        test_case_init(&c, BPT_OP_SEGMENT);
+        c.call.attrs.segment = (bpt_segment_attrs_t){(bpt_segment_kind_t)kind, 5};
+        test_in(&c, 0, BPT_F32, bpt_shape2(5, 1), TEST_PREPARED, 0, 0);
+        test_in(&c, 1, BPT_U32, bpt_shape2(4, 2), TEST_PREPARED, 0, 0);
+        test_out(&c, 0, BPT_F32, bpt_shape2(4, 1));
+        if (kind == BPT_SEGMENT_MAX) test_out(&c, 1, BPT_U32, bpt_shape2(4, 1));
+        test_data_create(&c, &data);
+        put(data.in[0], 5, (const float[]){1, 2, 5, 5, 7});
+        memcpy(data.in[1], ranges, sizeof ranges);
+        test_must_execute(test_ref_device(), &c, &data);
+        for (int i = 0; i < 4; ++i) assert_near((double)((float *)data.out[0])[i], (double)wanted[kind][i]);
+        if (kind == BPT_SEGMENT_MAX) assert_memory_equal(data.out[1], ((const uint32_t[]){1, BPT_NO_ROW, 2, 4}), 4 * sizeof(uint32_t));
+        test_data_destroy(&data);
+    }
+}
+
 static void dropout_keeps_what_the_generator_says(void **state) {
     (void)state;
     enum { ROWS = 40, COLUMNS = 50 };
@@ -95,7 +151,7 @@ static void dropout_keeps_what_the_generator_says(void **state) {
     test_data_t data;
     int kept = 0;
     test_case_init(&c, BPT_OP_POINTWISE);
-    c.call.attrs.pointwise = (bpt_pointwise_attrs_t){1, {{BPT_STEP_DROPOUT, .c = 0.25f, .uid = 6}}};
+    c.call.attrs.pointwise = (bpt_pointwise_attrs_t){1, {{BPT_POINTWISE_DROPOUT, .c = 0.25f, .uid = 6}}};
     test_in(&c, 0, BPT_F32, bpt_shape2(ROWS, COLUMNS), TEST_CONSTANT, 3, 0);
     test_random(&c, ROWS);
     test_out(&c, 0, BPT_F32, bpt_shape2(ROWS, COLUMNS));
@@ -279,13 +335,21 @@ static void wrong_calls_are_refused_with_the_operand_named(void **state) {
     assert_refused(&c.call, "matmul input 0 (A) has type u32; it must be f32, bf16 or f16");
     c = good, c.call.in[9] = c.call.in[0];
     assert_refused(&c.call, "matmul has no input 9");
-    c = good, c.call.attrs.matmul.epilogue = (bpt_pointwise_attrs_t){1, {{BPT_STEP_ADD, 1}}};
+    c = good, c.call.attrs.matmul.epilogue = (bpt_pointwise_attrs_t){1, {{BPT_POINTWISE_ADD, 1}}};
     assert_refused(&c.call, "holds no extra operand");
-    c = good, c.call.attrs.matmul.epilogue = (bpt_pointwise_attrs_t){1, {{BPT_STEP_DROPOUT, .c = 1}}};
+    c = good, c.call.attrs.matmul.epilogue = (bpt_pointwise_attrs_t){1, {{BPT_POINTWISE_DROPOUT, .c = 1}}};
     assert_refused(&c.call, "dropout rate");
     test_rows_cases.make(3, &good);
     c = good, c.call.attrs.rows.row = 1;
     assert_refused(&c.call, "outside");
+    test_xent_cases.make(2, &good);  // one class
+    c = good, c.call.attrs.xent.smoothing = 0.1f;
+    assert_refused(&c.call, "two classes");
+    c = good, c.call.attrs.xent.smoothing = 1;
+    assert_refused(&c.call, "[0, 1)");
+    test_segment_cases.make(4, &good);
+    c = good, c.call.in[1].shape.dim[1] = 3;
+    assert_refused(&c.call, "segment input 1 (ranges) has shape");
     test_attention_cases.make(0, &good);
     c = good, c.call.attrs.attention.packed = true, c.call.attrs.attention.queries = BPT_QUERIES_ROOTS;
     assert_refused(&c.call, "a query for every key row");
@@ -305,6 +369,8 @@ int main(void) {
         cmocka_unit_test(product_of_two_matrices),
         cmocka_unit_test(layernorm_of_one_row),
         cmocka_unit_test(cross_entropy_of_equal_logits_is_log_of_the_vocabulary),
+        cmocka_unit_test(smoothed_cross_entropy_by_hand),
+        cmocka_unit_test(segments_by_hand),
         cmocka_unit_test(dropout_keeps_what_the_generator_says),
         cmocka_unit_test(adam_moves_by_the_learning_rate_at_first),
         cmocka_unit_test(attention_without_queries_is_a_mean),

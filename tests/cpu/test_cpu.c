@@ -37,7 +37,7 @@ static void make_product(test_case_t *c, bpt_dtype_t dtype, bool transpose_a, in
 static void make_dropout(test_case_t *c) {
     test_case_init(c, BPT_OP_POINTWISE);
     test_case_name(c, "dropout");
-    c->call.attrs.pointwise = (bpt_pointwise_attrs_t){.n_steps = 1, .step = {{BPT_STEP_DROPOUT, .c = 0.3f, .uid = 7}}};
+    c->call.attrs.pointwise = (bpt_pointwise_attrs_t){.n_steps = 1, .step = {{BPT_POINTWISE_DROPOUT, .c = 0.3f, .uid = 7}}};
     test_in(c, 0, BPT_F32, bpt_shape2(5, 1100), TEST_UNIFORM, -1, 1);
     test_random(c, 5);
     test_out(c, 0, BPT_F32, bpt_shape2(5, 1100));

@@ -68,7 +68,7 @@ static float *random_values(size_t count) {
 // c, which is not a number before; runs twice. The operands lie at odd multiples of four bytes.
 static float *multiply(bpt_device_t *device, const case_t *t, double *seconds, size_t *scratch_bytes) {
     bpt_op_call_t call = {.op = BPT_OP_MATMUL, .attrs.matmul = {.transpose_a = t->transpose_a, .transpose_b = t->transpose_b}};
-    if (t->relu) call.attrs.matmul.epilogue = (bpt_pointwise_attrs_t){.n_steps = 1, .step = {{.code = BPT_STEP_RELU}}};
+    if (t->relu) call.attrs.matmul.epilogue = (bpt_pointwise_attrs_t){.n_steps = 1, .step = {{.code = BPT_POINTWISE_RELU}}};
     const size_t count = (size_t)(t->m * t->k + t->k * t->n + 2 * t->m * t->n + t->n + 8);
     bpt_buffer_t *buffer;
     bpt_list_t *list;

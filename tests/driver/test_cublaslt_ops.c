@@ -92,14 +92,14 @@ static bpt_device_t *open_with_library(void) {
     return device;
 }
 
-#define RELU_ONLY                                         \
-    {                                                     \
-        .n_steps = 1, .step = { {.code = BPT_STEP_RELU} } \
+#define RELU_ONLY                                              \
+    {                                                          \
+        .n_steps = 1, .step = { {.code = BPT_POINTWISE_RELU} } \
     }
 
-#define MASK_ONLY                                                               \
-    {                                                                           \
-        .n_steps = 1, .step = { {.code = BPT_STEP_MASK, .arg = 4, .c = 1.25f} } \
+#define MASK_ONLY                                                                    \
+    {                                                                                \
+        .n_steps = 1, .step = { {.code = BPT_POINTWISE_MASK, .arg = 4, .c = 1.25f} } \
     }
 
 static void ops_are_what_ref_computes(void **state) {
@@ -143,12 +143,15 @@ static void steps_go_where_they_are_rounded_once(void **state) {
         {{BPT_BF16, BPT_BF16, false, true, false, true, RELU_ONLY}, 1, CUBLASLT_EPILOGUE_RELU_BIAS, CUDA_R_32F},
         {{BPT_BF16, BPT_BF16, false, false, false, false, MASK_ONLY, true}, 1, CUBLASLT_EPILOGUE_DRELU, CUDA_R_16BF},
         {{BPT_F32, BPT_F32, false, false, false, false, MASK_ONLY, true}, 1, CUBLASLT_EPILOGUE_DEFAULT, CUDA_R_32F},
-        {{BPT_BF16, BPT_BF16, false, true, false, true, {2, {{.code = BPT_STEP_RELU}, {.code = BPT_STEP_SCALE, .c = 3}}}},
+        {{BPT_BF16, BPT_BF16, false, true, false, true, {2, {{.code = BPT_POINTWISE_RELU}, {.code = BPT_POINTWISE_SCALE, .c = 3}}}},
          1,
          CUBLASLT_EPILOGUE_RELU_BIAS,
          CUDA_R_32F},
-        {{BPT_F16, BPT_F16, false, false, false, true, {1, {{.code = BPT_STEP_SCALE, .c = 3}}}}, 1, CUBLASLT_EPILOGUE_BIAS, CUDA_R_32F},
-        {{BPT_F32, BPT_F32, false, false, false, false, {2, {{.code = BPT_STEP_SCALE, .c = 3}, {.code = BPT_STEP_RELU}}}},
+        {{BPT_F16, BPT_F16, false, false, false, true, {1, {{.code = BPT_POINTWISE_SCALE, .c = 3}}}},
+         1,
+         CUBLASLT_EPILOGUE_BIAS,
+         CUDA_R_32F},
+        {{BPT_F32, BPT_F32, false, false, false, false, {2, {{.code = BPT_POINTWISE_SCALE, .c = 3}, {.code = BPT_POINTWISE_RELU}}}},
          1,
          CUBLASLT_EPILOGUE_DEFAULT,
          CUDA_R_32F},

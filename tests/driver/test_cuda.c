@@ -431,7 +431,7 @@ static void an_op_goes_through_the_backend(void **state) {
     double seconds[2];
     int count;
     call.attrs.pointwise.n_steps = 1;
-    call.attrs.pointwise.step[0] = (bpt_step_t){.code = BPT_STEP_SCALE, .c = 2};
+    call.attrs.pointwise.step[0] = (bpt_pointwise_step_t){.code = BPT_POINTWISE_SCALE, .c = 2};
     assert_ok(bpt_cuda_backend.open(0, NULL, &device));
     assert_true(device->info.bf16 && device->info.f16);
     assert_string_equal(device->info.type, "discrete");

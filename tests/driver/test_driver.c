@@ -322,16 +322,16 @@ static void many_groups_are_folded_and_split(void **state) {
 static bpt_gpu_program_t *make_chain(bpt_gpu_api_t *api) {  // y = max(0, x + extra1) * c2
     bpt_gpu_variant_t v = {.kernel = BPT_GPU_pointwise};
     v.constants[pointwise_N_STEPS] = 3;
-    v.constants[pointwise_STEP0] = BPT_STEP_ADD | 1u << 8;
-    v.constants[pointwise_STEP1] = BPT_STEP_RELU;
-    v.constants[pointwise_STEP2] = BPT_STEP_SCALE;
+    v.constants[pointwise_STEP0] = BPT_POINTWISE_ADD | 1u << 8;
+    v.constants[pointwise_STEP1] = BPT_POINTWISE_RELU;
+    v.constants[pointwise_STEP2] = BPT_POINTWISE_SCALE;
     return make_program(api, v);
 }
 
 static bpt_gpu_program_t *make_scale(bpt_gpu_api_t *api) {  // y = x * c0; every extra binding stays empty
     bpt_gpu_variant_t v = {.kernel = BPT_GPU_pointwise};
     v.constants[pointwise_N_STEPS] = 1;
-    v.constants[pointwise_STEP0] = BPT_STEP_SCALE;
+    v.constants[pointwise_STEP0] = BPT_POINTWISE_SCALE;
     return make_program(api, v);
 }
 

@@ -1,27 +1,76 @@
-# Installs a build, moves the prefix and builds and runs a small consumer by CMake and by pkg-config.
-#   cmake -DBUILD=<build folder> -DSCRATCH=<folder, emptied first> -DCC=<compiler> [-DSHARED_SOURCE=<source folder>] -P run.cmake
-# With SHARED_SOURCE a shared build of that source is made first, in BUILD.
+# Installs a build, moves the prefix and looks at what is there: headers that compile alone, as C11 and as C++17; no symbol that could be
+# in the way of another library's; a small consumer and the examples of docs/examples/, built and run by CMake and by pkg-config.
+#   cmake -DBUILD=<build folder> -DSOURCE=<source folder> -DSCRATCH=<folder, emptied first> -DCC=<compiler> [-DCXX=<C++ compiler>]
+#     [-DNM=<nm>] [-DSHARED=ON] -P run.cmake
+# With SHARED a shared build of the source is made first, in BUILD.
 function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-if(SHARED_SOURCE)
-  run(${CMAKE_COMMAND} -S ${SHARED_SOURCE} -B ${BUILD} -G Ninja -DCMAKE_C_COMPILER=${CC} -DBUILD_SHARED_LIBS=ON -DBPT_BUILD_TESTS=OFF)
+if(SHARED)
+  run(${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILD} -G Ninja -DCMAKE_C_COMPILER=${CC} -DBUILD_SHARED_LIBS=ON -DBPT_BUILD_TESTS=OFF)
   run(${CMAKE_COMMAND} --build ${BUILD})
 endif()
 file(REMOVE_RECURSE ${SCRATCH})
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${SCRATCH}/installed)
 file(RENAME ${SCRATCH}/installed ${SCRATCH}/moved)
-foreach(file IN ITEMS include/bpt/graph.h include/bpt/ops.def include/bpt/backend.h bin/bpt)
+foreach(file IN ITEMS include/bpt/graph.h include/bpt/ops.def include/bpt/backend.h include/bpt/model.h bin/bpt)
   if(NOT EXISTS ${SCRATCH}/moved/${file})
     message(FATAL_ERROR "${file} was not installed")
   endif()
 endforeach()
 run(${SCRATCH}/moved/bin/bpt --version)
 
+# Every header by itself.
+file(GLOB headers RELATIVE ${SCRATCH}/moved/include ${SCRATCH}/moved/include/bpt/*.h)
+foreach(header IN LISTS headers)
+  file(WRITE ${SCRATCH}/header.c "#include <${header}>\nint nothing;\n")
+  run(${CC} -std=c11 -Wall -Wextra -pedantic -Werror -I${SCRATCH}/moved/include -fsyntax-only ${SCRATCH}/header.c)
+  if(CXX)
+    run(${CXX} -x c++ -std=c++17 -Wall -Wextra -pedantic -Werror -I${SCRATCH}/moved/include -fsyntax-only ${SCRATCH}/header.c)
+  endif()
+endforeach()
+
+# Symbols that others may see.
+if(NM)
+  file(GLOB_RECURSE library ${SCRATCH}/moved/lib*/libbpt.a ${SCRATCH}/moved/lib*/libbpt.so)
+  if(SHARED)
+    set(of_shared -D)
+  endif()
+  execute_process(COMMAND ${NM} -g ${of_shared} --defined-only ${library} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "[0-9a-f]+ [A-Z] [^\n]+" symbols "${symbols}")
+  list(LENGTH symbols count)
+  list(FILTER symbols EXCLUDE REGEX " bpt_")
+  if(symbols OR count LESS 100)
+    message(FATAL_ERROR "of ${count} symbols of ${library} these are without the prefix bpt_: ${symbols}")
+  endif()
+endif()
+
 run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${SCRATCH}/by-cmake -G Ninja -DCMAKE_PREFIX_PATH=${SCRATCH}/moved -DCMAKE_C_COMPILER=${CC})
 run(${CMAKE_COMMAND} --build ${SCRATCH}/by-cmake)
 run(${SCRATCH}/by-cmake/consumer)
+
+# The examples, as docs/examples/README.md says.
+set(text ${SCRATCH}/text.txt)
+foreach(i RANGE 200)
+  file(APPEND ${text} "the quick brown fox jumps over the lazy dog ${i}\n")
+endforeach()
+function(run_examples programs run)
+  run(${programs}/train ${text} ${run} 30)
+  execute_process(COMMAND ${programs}/generate ${run} "the " 40 OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
+  string(LENGTH "${said}" length)
+  if(length LESS 20)
+    message(FATAL_ERROR "40 tokens were asked for, the example wrote: ${said}")
+  endif()
+  execute_process(COMMAND ${SCRATCH}/moved/bin/bpt eval ${run} --data ${text} --backend cpu --quiet --json OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
+  string(JSON bits GET "${said}" bits_per_char)
+  if(NOT bits LESS 5) # bytes that are all as likely have 8
+    message(FATAL_ERROR "the example learned nothing: ${said}")
+  endif()
+endfunction()
+run(${CMAKE_COMMAND} -S ${SOURCE}/docs/examples -B ${SCRATCH}/examples -G Ninja -DCMAKE_PREFIX_PATH=${SCRATCH}/moved -DCMAKE_C_COMPILER=${CC})
+run(${CMAKE_COMMAND} --build ${SCRATCH}/examples)
+run_examples(${SCRATCH}/examples ${SCRATCH}/run)
 
 file(GLOB pc ${SCRATCH}/moved/lib*/pkgconfig/bpt.pc ${SCRATCH}/moved/lib/*/pkgconfig/bpt.pc)
 cmake_path(GET pc PARENT_PATH pc_dir)
@@ -32,3 +81,8 @@ execute_process(COMMAND pkg-config --cflags --libs bpt OUTPUT_VARIABLE flags OUT
 separate_arguments(flags UNIX_COMMAND "${flags}")
 run(${CC} -std=c17 ${CMAKE_CURRENT_LIST_DIR}/consumer/main.c -o ${SCRATCH}/by-pkg-config ${flags})
 run(${SCRATCH}/by-pkg-config)
+file(MAKE_DIRECTORY ${SCRATCH}/examples-by-pkg-config)
+foreach(example IN ITEMS train generate)
+  run(${CC} -std=c17 ${SOURCE}/docs/examples/${example}.c -o ${SCRATCH}/examples-by-pkg-config/${example} ${flags} -lm)
+endforeach()
+run_examples(${SCRATCH}/examples-by-pkg-config ${SCRATCH}/run-by-pkg-config)

@@ -169,6 +169,93 @@ static void padding_and_batch_mates_change_no_logits_of_a_classifier(void **stat
     with_each(BPT_TASK_CLASSIFY, check_mates);
 }
 
+// ---- States behind the last layer
+
+enum { STATES = 5 * 17 * 16 };
+static float states[STATES], other_states[STATES], roots[5 * 16], other_roots[5 * 16];
+
+// The head by hand: logits [rows, outputs] of states [rows, d_model].
+static void apply_head(bpt_runner_t *r, const bpt_model_config_t *c, const float *from, int64_t rows, int64_t outputs, float *logits) {
+    static float weight[16 * 16], bias[16];
+    const int64_t d = c->d_model;
+    assert_true(outputs <= 16 && d <= 16);
+    assert_ok(bpt_runner_get(r, c->tied ? "embed.weight" : "head.weight", weight));
+    assert_ok(bpt_runner_get(r, "head.bias", bias));
+    for (int64_t i = 0; i < rows * outputs; ++i) {
+        double sum = (double)bias[i % outputs];
+        for (int64_t j = 0; j < d; ++j) sum += (double)from[i / outputs * d + j] * (double)weight[i % outputs * d + j];
+        logits[i] = (float)sum;
+    }
+}
+
+static void check_states(bpt_runner_t *r, const bpt_model_config_t *c, bool bitwise, const char *what) {
+    const bool lm = c->task == BPT_TASK_LM;
+    const uint32_t lengths[] = {1, 9, 17, 13, 2};
+    const int64_t n = 17, rows = lm ? 5 * n : 5, outputs = lm ? c->vocab : c->classes;
+    (void)bitwise;
+    fixture_fill(&b, c, n, 5, lengths, 0);
+    assert_ok(bpt_runner_states(r, &b.batch, states, lm ? NULL : roots));
+    assert_ok(bpt_runner_logits(r, &b.batch, x));
+    apply_head(r, c, lm ? states : roots, rows, outputs, y);
+    for (int64_t row = 0; row < rows; ++row)
+        if (!lm || row % n < lengths[row / n]) compare(x + row * outputs, y + row * outputs, outputs, false, what);
+    if (lm) return;
+    // States of tokens of sequence 3, alone and among others in a larger bucket.
+    fixture_fill(&a, c, 13, 1, &lengths[3], 3);
+    assert_ok(bpt_runner_states(r, &a.batch, other_states, other_roots));
+    compare(other_states, states + 3 * n * c->d_model, 13 * c->d_model, bitwise, what);
+    compare(other_roots, roots + 3 * c->d_model, c->d_model, bitwise, what);
+}
+
+static void the_head_makes_logits_of_the_states_of_every_model(void **state) {
+    (void)state;
+    with_each(BPT_TASK_LM, check_states);
+    with_each(BPT_TASK_CLASSIFY, check_states);
+}
+
+// A causal classifier with the parameters of a language model has its states of tokens, although its last layers are for roots.
+static void states_of_tokens_do_not_depend_on_the_task(void **state) {
+    (void)state;
+    const uint32_t lengths[] = {1, 9, 17, 13, 2};
+    bpt_device_t *device = fixture_open("ref");
+    for (size_t v = 0; v < BPT_COUNT(variants); ++v) {
+        bpt_model_config_t lm = config_of(&variants[v], BPT_TASK_LM), classifier = config_of(&variants[v], BPT_TASK_CLASSIFY);
+        lm.tied = false;  // else the initial embedding would be the head's
+        classifier.causal = true;
+        bpt_runner_t *of_lm = fixture_runner(&lm, device, (bpt_runner_options_t){0});
+        bpt_runner_t *of_classifier = fixture_runner(&classifier, device, (bpt_runner_options_t){0});
+        fixture_fill(&a, &lm, 17, 5, lengths, 0);
+        fixture_fill(&b, &classifier, 17, 5, lengths, 0);
+        assert_ok(bpt_runner_states(of_lm, &a.batch, states, NULL));
+        assert_ok(bpt_runner_states(of_classifier, &b.batch, other_states, NULL));
+        for (int64_t s = 0; s < 5; ++s)
+            compare(states + s * 17 * 16, other_states + s * 17 * 16, (int64_t)lengths[s] * 16, true, variants[v].name);
+        bpt_runner_destroy(of_lm);
+        bpt_runner_destroy(of_classifier);
+    }
+    fixture_close(device);
+}
+
+static void states_come_by_chunks_and_groups_as_well(void **state) {
+    (void)state;
+    const uint32_t lengths[] = {1, 9, 17, 13, 2};
+    bpt_device_t *device = fixture_open("cpu");
+    for (size_t v = 0; v < BPT_COUNT(variants); ++v)
+        for (int32_t groups = 1; groups <= 2; ++groups) {
+            const bpt_model_config_t c = config_of(&variants[v], BPT_TASK_CLASSIFY);
+            bpt_runner_t *whole = fixture_runner(&c, device, (bpt_runner_options_t){0});
+            bpt_runner_t *pieces = fixture_runner(&c, device, (bpt_runner_options_t){.step.chunk_rows = 7, .step.head_groups = groups});
+            fixture_fill(&a, &c, 17, 5, lengths, 0);
+            assert_ok(bpt_runner_states(whole, &a.batch, states, roots));
+            assert_ok(bpt_runner_states(pieces, &a.batch, other_states, other_roots));
+            compare(states, other_states, STATES, false, variants[v].name);
+            compare(roots, other_roots, 5 * c.d_model, false, variants[v].name);
+            bpt_runner_destroy(pieces);
+            bpt_runner_destroy(whole);
+        }
+    fixture_close(device);
+}
+
 // The loss at params + step * direction, summed in double.
 static double loss_at(bpt_runner_t *r, const float *params, const float *direction, double step, int64_t count) {
     struct bpt_buffer *buffer = bpt_runner_state(r, BPT_STATE_PARAMS);
@@ -233,6 +320,9 @@ int main(void) {
         cmocka_unit_test(a_language_model_never_sees_later_tokens),
         cmocka_unit_test(padding_and_batch_mates_change_no_logits_of_a_language_model),
         cmocka_unit_test(padding_and_batch_mates_change_no_logits_of_a_classifier),
+        cmocka_unit_test(the_head_makes_logits_of_the_states_of_every_model),
+        cmocka_unit_test(states_of_tokens_do_not_depend_on_the_task),
+        cmocka_unit_test(states_come_by_chunks_and_groups_as_well),
         cmocka_unit_test(gradients_of_every_language_model_agree_with_differences),
         cmocka_unit_test(gradients_of_every_classifier_agree_with_differences),
         cmocka_unit_test(a_sequence_beyond_the_last_position_is_refused),

@@ -186,6 +186,38 @@ static void a_cache_that_grows_gives_the_same_bits(void **state) {
     }
 }
 
+// No token waits for all that is cached: a larger cache takes it over in pieces, which together are as large as the cache was.
+static void a_larger_cache_takes_over_a_piece_per_token(void **state) {
+    (void)state;
+    enum { MOST = 2100 };
+    static const bpt_model_kind_t kinds[] = {BPT_MODEL_BPT, BPT_MODEL_SEGTREE, BPT_MODEL_TRANSFORMER};
+    bpt_device_t *device = fixture_open("cpu");
+    for (size_t i = 0; i < BPT_COUNT(kinds); ++i) {
+        bpt_model_config_t c = config_of(&variants[0]);
+        c.model = kinds[i];
+        const uint64_t leaf = (uint64_t)c.layers * 2 * (uint64_t)c.d_model * sizeof(float);
+        bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){0});
+        bpt_decoder_t *d;
+        uint64_t before = 0, largest = 0;
+        assert_ok(bpt_decoder_create(r, MOST, 1, &d));
+        for (int64_t step = 0; step < MOST + 100; ++step) {
+            if (step == 1000) bpt_decoder_rewind(d, 0, 900);  // what was taken over and is forgotten comes again
+            const int64_t t = bpt_decoder_length(d, 0);
+            const uint32_t token = fixture_token(3, t, c.vocab);
+            assert_ok(bpt_decoder_step(d, &token, got));
+            const uint64_t moved = bpt_decoder_moved_bytes(d) - before;
+            before += moved;
+            largest = moved > largest ? moved : largest;
+            if (moved > 160 * leaf) fail_msg("model %d, token %lld: %llu bytes", (int)kinds[i], (long long)t, (unsigned long long)moved);
+        }
+        assert_true(largest > 0);
+        assert_true(before >= (1024 + 2048) * leaf);
+        bpt_decoder_destroy(d);
+        bpt_runner_destroy(r);
+    }
+    fixture_close(device);
+}
+
 // Room for a million tokens is not taken before they come.
 static void a_large_capacity_costs_nothing_at_the_start(void **state) {
     (void)state;
@@ -317,13 +349,10 @@ static void spans_that_nobody_reads_are_left_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(logits_are_those_of_the_full_pass),
-        cmocka_unit_test(sequences_side_by_side_complete_their_own),
-        cmocka_unit_test(a_cache_that_grows_gives_the_same_bits),
-        cmocka_unit_test(a_large_capacity_costs_nothing_at_the_start),
-        cmocka_unit_test(late_spans_are_complete_before_they_are_read),
-        cmocka_unit_test(no_token_does_all_of_a_spans_work),
-        cmocka_unit_test(spans_that_nobody_reads_are_left_out),
+        cmocka_unit_test(logits_are_those_of_the_full_pass),           cmocka_unit_test(sequences_side_by_side_complete_their_own),
+        cmocka_unit_test(a_cache_that_grows_gives_the_same_bits),      cmocka_unit_test(a_larger_cache_takes_over_a_piece_per_token),
+        cmocka_unit_test(a_large_capacity_costs_nothing_at_the_start), cmocka_unit_test(late_spans_are_complete_before_they_are_read),
+        cmocka_unit_test(no_token_does_all_of_a_spans_work),           cmocka_unit_test(spans_that_nobody_reads_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -178,7 +178,7 @@ void test_attention_ignores_padding_and_mates(bpt_device_t *device, const test_c
 static int64_t node_in_bucket(const bpt_intervals_t *own, const bpt_intervals_t *bucket, int64_t node) {
     int level;
     int64_t index;
-    if (own->kind != BPT_GRAPH_BPT && own->kind != BPT_GRAPH_SEGTREE) return node < own->n ? node : bucket->n;
+    if (!bpt_intervals_has_spans(own)) return node < own->n ? node : bucket->n;
     bpt_node_position(own, node, &level, &index);
     return bpt_graph_node(bucket, level, index);
 }

@@ -37,6 +37,20 @@ void test_random(test_case_t *c, int64_t rows) {
     test_in(c, BPT_IN_RNG, BPT_U32, bpt_shape1(2), TEST_RNG, 0, 0);
 }
 
+void test_steps(test_case_t *c, const bpt_pointwise_attrs_t *steps, bpt_dtype_t extra, bpt_shape_t shape, double range) {
+    for (int i = 0; i < steps->n_steps; ++i) {
+        const bpt_pointwise_step_t *step = &steps->step[i];
+        const bpt_pointwise_form_t *form = bpt_pointwise_form(step->code);
+        if (form->constant == BPT_CONSTANT_RATE && step->c > 0) test_random(c, bpt_shape_rows(&shape));
+        switch (form->operand) {
+        case BPT_OPERAND_NONE: break;
+        case BPT_OPERAND_ELEMENTS: test_in(c, step->arg, extra, shape, TEST_SIGNS, -range, range); break;
+        case BPT_OPERAND_ROW: test_in(c, step->arg, extra, bpt_shape1(bpt_shape_columns(&shape)), TEST_UNIFORM, -range, range); break;
+        case BPT_OPERAND_SCALAR: test_in(c, step->arg, BPT_F32, bpt_shape1(1), TEST_UNIFORM, -range, range); break;
+        }
+    }
+}
+
 double test_sum_tolerance(int64_t terms) { return 8 + 8 * sqrt((double)terms); }
 
 size_t test_operand_bytes(const bpt_operand_t *operand) {
@@ -77,6 +91,7 @@ static void fill_float(const bpt_operand_t *operand, const test_fill_t *fill, in
         double x = fill->a + (fill->b - fill->a) * random_unit(slot, i);
         if (fill->kind == TEST_AWAY) x += (x < 0 ? -0.1 : 0.1) * (fill->b - fill->a);
         if (fill->kind == TEST_CONSTANT) x = fill->a;
+        if (fill->kind == TEST_SIGNS && random_word(slot + 100, i) % 3 == 0) x = 0;
         if (fill->kind == TEST_WEIGHTS) x = fill->b > 0 && random_word(slot + 100, i) % 3 == 0 ? 0 : 0.25 + 1.25 * random_unit(slot, i);
         test_store(operand, data, i, fill->kind == TEST_PREPARED ? 0 : x);
     }

@@ -11,6 +11,7 @@
 typedef enum {
     TEST_UNIFORM,       // [a, b)
     TEST_AWAY,          // as UNIFORM but at least a tenth of the range away from 0: kinks lie between the values
+    TEST_SIGNS,         // as UNIFORM, but about a third of them 0
     TEST_CONSTANT,      // a
     TEST_IDS,           // u32 in [0, a); with b > 0 about one in eight names no row: BPT_NO_ROW, a or more than a
     TEST_DISTINCT_IDS,  // as IDS, but no row twice
@@ -53,6 +54,8 @@ void test_in(test_case_t *c, int slot, bpt_dtype_t dtype, bpt_shape_t shape, tes
 void test_out(test_case_t *c, int slot, bpt_dtype_t dtype, bpt_shape_t shape);
 // row_keys and rng of an op with a dropout (slots BPT_IN_ROW_KEYS and BPT_IN_RNG).
 void test_random(test_case_t *c, int64_t rows);
+// What a chain of steps on a tensor of this shape reads besides it: elements of type `extra` in [-range, range), keys where it drops.
+void test_steps(test_case_t *c, const bpt_pointwise_attrs_t *steps, bpt_dtype_t extra, bpt_shape_t shape, double range);
 // The tolerance of a sum of `terms` products in f32.
 double test_sum_tolerance(int64_t terms);
 
@@ -80,6 +83,7 @@ typedef struct {
 } test_family_t;
 
 extern const test_family_t test_pointwise_cases, test_matmul_cases, test_layernorm_cases, test_gather_cases, test_rows_cases,
-    test_reduce_cases, test_attention_cases, test_attention_table_cases, test_xent_cases, test_adam_cases, test_cast_cases;
+    test_reduce_cases, test_segment_cases, test_attention_cases, test_attention_table_cases, test_xent_cases, test_adam_cases,
+    test_cast_cases;
 
 #endif

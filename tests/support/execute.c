@@ -215,7 +215,8 @@ static double compare_operand(const char *what, const char *kind, int slot, cons
     for (int64_t i = 0; i < count; ++i) {
         const double g = test_load(operand, got, i), w = test_load(operand, want, i);
         if (same_value(g, w)) continue;
-        const double allowed = tolerance == TEST_EXACT ? 0 : test_spacing(operand->dtype, w) + tolerance * 0x1p-24 * largest;
+        const double allowed =
+            tolerance == TEST_EXACT || operand->dtype == BPT_U32 ? 0 : test_spacing(operand->dtype, w) + tolerance * 0x1p-24 * largest;
         const double error = fabs(g - w) / allowed;  // infinite or NaN where it must be exact, or one of the two is not finite
         if (!(error <= 1))
             fail_msg("%s: %s %d, element %lld of %lld: got %.9g, expected %.9g (error %.3g of what is allowed)", what, kind, slot,

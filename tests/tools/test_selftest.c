@@ -21,6 +21,10 @@ static bpt_status_t op(bpt_device_t *device, const bpt_op_call_t *call, bpt_list
         case BPT_OP_ATTENTION_GRAD: other.attrs.attention.scale *= 1.2f; break;
         case BPT_OP_ADAM: other.attrs.adam.beta1 = 0.5f; break;
         case BPT_OP_ADD_ROWS: other.attrs.rows.row = 0; break;
+        case BPT_OP_SEGMENT:
+        case BPT_OP_SEGMENT_GRAD:
+            if (other.attrs.segment.kind == BPT_SEGMENT_MEAN) other.attrs.segment.kind = BPT_SEGMENT_SUM;
+            break;
         case BPT_OP_FILL: other.attrs.fill.value += 1; break;
         default: fail();
         }
@@ -54,7 +58,8 @@ static void a_sound_device_passes(void **state) {
 
 static void the_op_at_fault_is_named(void **state) {
     (void)state;
-    static const bpt_op_t ops[] = {BPT_OP_LAYERNORM, BPT_OP_ATTENTION, BPT_OP_ATTENTION_GRAD, BPT_OP_ADAM, BPT_OP_ADD_ROWS, BPT_OP_FILL};
+    static const bpt_op_t ops[] = {BPT_OP_LAYERNORM, BPT_OP_ATTENTION, BPT_OP_ATTENTION_GRAD, BPT_OP_ADAM,
+                                   BPT_OP_ADD_ROWS,  BPT_OP_SEGMENT,   BPT_OP_SEGMENT_GRAD,   BPT_OP_FILL};
     for (size_t i = 0; i < BPT_COUNT(ops); ++i) {
         cli_selftest_t t;
         char wanted[64];

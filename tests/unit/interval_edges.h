@@ -59,9 +59,9 @@ static inline void edges_free(edges_t *e) { free(e->edge); }
 
 // Says which graph a failing assertion was about.
 static inline void describe(const bpt_intervals_t *g, int64_t n_true) {
-    fprintf(stderr, "graph: kind %d n %lld of %lld k %d window %d L %d%s%s%s%s\n", (int)g->kind, (long long)n_true, (long long)g->n, g->k,
-            g->window, g->rel_levels, g->causal ? " causal" : "", g->reference_rule ? " reference" : "", g->span_self ? " span_self" : "",
-            g->root ? " root" : "");
+    fprintf(stderr, "graph: kind %d n %lld of %lld k %d window %d stride %d tail %d L %d%s%s%s%s\n", (int)g->kind, (long long)n_true,
+            (long long)g->n, g->k, g->window, g->stride, g->tail, g->rel_levels, g->causal ? " causal" : "",
+            g->reference_rule ? " reference" : "", g->span_self ? " span_self" : "", g->root ? " root" : "");
 }
 
 static inline void assert_same_edges(const bpt_intervals_t *g, int64_t n_true, const edges_t *have, const edges_t *want) {
@@ -103,6 +103,13 @@ static inline void graphs_visit(const int32_t *widths, size_t n_widths, int64_t 
             check(&g, n_true);
             g.kind = BPT_GRAPH_WINDOW;
             for (g.window = 0; g.window < 12; g.window = 2 * g.window + 1) check(&g, n_true);
+        }
+    const int32_t strides[] = {1, 4, 7, 64, (int32_t)(n / 50 + 1), INT32_MAX};
+    for (size_t s = 0; s < BPT_COUNT(strides); ++s)
+        for (int tail = 0; tail < 3; ++tail) {
+            bpt_intervals_t g = {BPT_GRAPH_SPARSE, .causal = true, .root = tail == 1, .stride = strides[s], .n = n};
+            g.tail = tail == 0 ? 1 : tail == 1 ? (g.stride - 1) / 2 + 1 : g.stride;
+            if (bpt_intervals_check(&g) == BPT_OK) check(&g, n_true);
         }
 }
 

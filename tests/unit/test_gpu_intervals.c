@@ -1,28 +1,12 @@
 // The interval functions of the GPU kernels (cl/include/intervals.h), compiled here as C, against bpt/intervals.h: the same keys, the same
 // consumers, the same rows, for every graph; and at the largest sizes, where 32 bits are narrow.
-#include "backends/gpu/lower/attention_graph.h"
 #include "bpt/rng.h"
+#include "core/intervals/dialect.h"
 #include "unit/interval_edges.h"
-
-// The kernel dialect in C, as much of it as the functions use.
-typedef uint32_t uint;
-typedef struct {
-    int32_t x, y, z, w;
-} int4;
-#define FUNCTION static inline
-#define INT4(a, b, c, d) ((int4){a, b, c, d})
-#define TO_INT(x) ((int32_t)(x))
-#define TO_UINT(x) ((uint)(x))
-#define POPCOUNT(x) __builtin_popcount(x)
-#define min(a, b) ((a) < (b) ? (a) : (b))
-#define max(a, b) ((a) > (b) ? (a) : (b))
-#include "cl/include/intervals.h"
-#undef min
-#undef max
 
 static int4 graph_of(const bpt_intervals_t *g) {
     int32_t word[4];
-    bpt_gpu_graph_words(g, word);
+    bpt_intervals_words(g, word);
     return INT4(word[0], word[1], word[2], word[3]);
 }
 
@@ -79,7 +63,7 @@ static edges_t tile_keys(const bpt_intervals_t *g, int64_t n_true, int lanes) {
     const int4 k = graph_of(g);
     const int32_t length = (int32_t)n_true;
     for (int tile = 0; tile * lanes < k.y; ++tile) add_tile(&e, k, length, lanes, 0, tile);
-    if (graph_is_flat(k)) {  // the root goes by itself
+    if (!bpt_intervals_has_spans(g)) {  // the root goes by itself
         for (int32_t query = k.y; query < (int32_t)e.nodes; ++query)
             for (int s = 0; s < 2; ++s) add_range(&e, query, query_range(k, length, node_position(k, query), s));
         return e;
@@ -119,11 +103,11 @@ static void check_small(const bpt_intervals_t *g, int64_t n_true) {
         edges_free(&of_tiles);
     }
     for (int64_t node = 0; node < want.nodes; ++node) check_position(g, n_true, node);
-    for (int level = 0; level <= bpt_graph_levels(g) && !graph_is_flat(graph_of(g)); ++level) {
+    for (int level = 0; level <= bpt_graph_levels(g) && bpt_intervals_has_spans(g); ++level) {
         assert_int_equal(bucket_offset(graph_of(g), level), bpt_graph_level_offset(g, level));
         if (level < bpt_levels(g->n)) assert_int_equal(bucket_nodes(graph_of(g), level), bpt_graph_level_size(g, level));
     }
-    if (!graph_is_flat(graph_of(g))) assert_int_equal(bucket_levels(graph_of(g)), bpt_graph_levels(g));
+    if (bpt_intervals_has_spans(g)) assert_int_equal(bucket_levels(graph_of(g)), bpt_graph_levels(g));
     const int64_t root = bpt_root_node(g, n_true);
     if (root >= 0) assert_int_equal(root_node(graph_of(g), (int32_t)n_true), root);
     edges_free(&want);
@@ -246,7 +230,7 @@ static void check_node(const bpt_intervals_t *g, int64_t n_true, int64_t node) {
     check_position(g, n_true, node);
     if (!node_exists(k, (int32_t)n_true, position)) return;
     int count = 0, ranges = query_ranges(k, (int32_t)n_true, position.x);
-    assert_in_range(ranges, 1, BPT_GPU_MAX_RANGES);
+    assert_in_range(ranges, 1, MOST_RANGES);
     for (int s = 0; s < ranges; ++s) {
         const int4 range = query_range(k, (int32_t)n_true, position, s);
         if (range.x == range.y) continue;
@@ -256,7 +240,7 @@ static void check_node(const bpt_intervals_t *g, int64_t n_true, int64_t node) {
     }
     assert_same_ranges(g, n_true, node, have, count, want, bpt_intervals_keys(g, n_true, node, want));
     count = 0, ranges = key_ranges(k, (int32_t)n_true, position.x);
-    assert_in_range(ranges, 1, BPT_GPU_MAX_RANGES);
+    assert_in_range(ranges, 1, MOST_RANGES);
     for (int s = 0; s < ranges; ++s) {
         const int4 range = key_range(k, (int32_t)n_true, position, s);
         if (range.x == range.y) continue;

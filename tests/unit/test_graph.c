@@ -14,7 +14,7 @@
 #include "bpt/rng.h"
 #include "core/graph/internal.h"
 
-enum { ROWS = 6, D = 8, FF = 12, VOCAB = 5, N_PARAMS = 3 * D * D + FF * D + FF + D * FF + D + 2 * D + VOCAB * D + VOCAB };
+enum { ROWS = 6, D = 8, SEGMENTS = 3, FF = 12, VOCAB = 5, N_PARAMS = 3 * D * D + FF * D + FF + D * FF + D + 2 * D + VOCAB * D + VOCAB };
 
 typedef struct {
     bool fuse, recompute;
@@ -22,7 +22,7 @@ typedef struct {
 
 typedef struct {
     bpt_graph_t *g;
-    bpt_value_t ids, targets, weights, row_keys, rng, lengths, loss, params, grads[9], wrt[9];
+    bpt_value_t ids, targets, weights, row_keys, rng, lengths, ranges, loss, params, grads[9], wrt[9];
     int n_wrt;
 } net_t;
 
@@ -36,6 +36,7 @@ static void build(net_t *n, variant_t variant) {
     n->row_keys = bpt_input(g, "row_keys", BPT_U32, bpt_shape2(ROWS, 2));
     n->rng = bpt_input(g, "rng", BPT_U32, bpt_shape1(2));
     n->lengths = bpt_input(g, "lengths", BPT_U32, bpt_shape1(1));
+    n->ranges = bpt_input(g, "ranges", BPT_U32, bpt_shape2(SEGMENTS, 2));
     n->params = bpt_state(g, "params", 0, BPT_F32, bpt_shape1(N_PARAMS));
     size_t offset = 0;
     const bpt_shape_t shapes[] = {bpt_shape2(3 * D, D), bpt_shape2(FF, D), bpt_shape1(FF),       bpt_shape2(D, FF), bpt_shape1(D),
@@ -68,10 +69,13 @@ static void build(net_t *n, variant_t variant) {
     const bpt_value_t h = bpt_layernorm(g, a, x, n->wrt[5], n->wrt[6], 0.25f, random, BPT_F32, NULL);
     const bpt_value_t f = bpt_dropout(g, bpt_relu(g, bpt_linear(g, h, n->wrt[1], n->wrt[2])), 0.25f, random);
     const bpt_value_t back = bpt_add_row(g, bpt_linear(g, f, n->wrt[3], BPT_NO_VALUE), n->wrt[4]);
-    const bpt_value_t y = bpt_add(g, bpt_scale(g, back, 0.5f), bpt_copy(g, h));
+    const bpt_value_t parts[] = {bpt_rows(g, back, 0, 2), bpt_scale(g, bpt_rows(g, back, 2, ROWS - 2), 1.5f)};
+    const bpt_value_t y = bpt_add(g, bpt_scale(g, bpt_join(g, BPT_F32, parts, 2), 0.5f), bpt_copy(g, h));
     bpt_graph_region_end(g);
-    const bpt_value_t top = bpt_rows(g, y, 2, ROWS - 2);
-    n->loss = bpt_xent(g, top, embed, n->wrt[8], n->targets, n->weights).loss;
+    const bpt_value_t top = bpt_add(g, bpt_rows(g, y, 2, ROWS - 2), parts[1]);
+    const bpt_value_t loss = bpt_xent(g, top, embed, n->wrt[8], n->targets, n->weights, 0.1f).loss;
+    const bpt_value_t mean = bpt_segment(g, BPT_SEGMENT_MEAN, y, n->ranges), most = bpt_segment(g, BPT_SEGMENT_MAX, y, n->ranges);
+    n->loss = bpt_add(g, loss, bpt_scale(g, bpt_square_sum(g, bpt_add(g, mean, bpt_abs(g, most))), 0.05f));
     bpt_graph_keep(g, n->loss);
     assert_int_equal(bpt_graph_status(g), BPT_OK);
     if (variant.fuse) assert_int_equal(bpt_graph_fuse(g), BPT_OK);
@@ -101,13 +105,14 @@ static void start(session_t *s, variant_t variant, const float *params) {
     const uint32_t ids[ROWS] = {0, 3, 3, 1, 4, 2}, targets[ROWS - 2] = {3, 1, 4, 0},
                    keys[ROWS][2] = {{0, 7}, {1, 7}, {2, 7}, {3, 7}, {4, 7}, {5, 7}};
     const float weights[ROWS - 2] = {0.5f, 0.25f, 0.0f, 1.0f};
-    const uint32_t rng[2] = {11, 22}, length = ROWS;
+    const uint32_t rng[2] = {11, 22}, length = ROWS, ranges[SEGMENTS][2] = {{0, 3}, {3, 3}, {4, 9}};
     assert_int_equal(bpt_program_write(s->program, s->net.ids, ids), BPT_OK);
     assert_int_equal(bpt_program_write(s->program, s->net.targets, targets), BPT_OK);
     assert_int_equal(bpt_program_write(s->program, s->net.weights, weights), BPT_OK);
     assert_int_equal(bpt_program_write(s->program, s->net.row_keys, keys), BPT_OK);
     assert_int_equal(bpt_program_write(s->program, s->net.rng, rng), BPT_OK);
     assert_int_equal(bpt_program_write(s->program, s->net.lengths, &length), BPT_OK);
+    assert_int_equal(bpt_program_write(s->program, s->net.ranges, ranges), BPT_OK);
     assert_int_equal(backend->write(s->device, s->params, 0, params, N_PARAMS * 4), BPT_OK);
 }
 
@@ -280,6 +285,137 @@ static void tensors_are_made_part_by_part(void **state) {
     backend->close(device);
 }
 
+// One graph, its inputs and a program of it on ref.
+typedef struct {
+    bpt_graph_t *g;
+    bpt_device_t *device;
+    bpt_buffer_t *state;
+    bpt_workspace_t *workspace;
+    bpt_program_t *program;
+} small_t;
+
+static void start_small(small_t *s) {
+    const bpt_backend_t *backend = bpt_backend_find("ref");
+    assert_int_equal(backend->open(0, &(bpt_device_options_t){0}, &s->device), BPT_OK);
+    assert_int_equal(backend->buffer_create(s->device, 64, &s->state), BPT_OK);
+    assert_int_equal(bpt_workspace_create(s->device, &s->workspace), BPT_OK);
+    if (bpt_program_compile(s->g, s->workspace, &s->state, 1, &s->program) != BPT_OK) fail_msg("%s", bpt_error_message());
+}
+
+static void stop_small(small_t *s) {
+    bpt_program_destroy(s->program);
+    bpt_workspace_destroy(s->workspace);
+    s->device->backend->buffer_destroy(s->device, s->state);
+    s->device->backend->close(s->device);
+}
+
+static int count_nodes(const bpt_graph_t *g, bpt_op_t op) {
+    int count = 0;
+    for (size_t i = 0; i < g->n_nodes; ++i) count += g->nodes[i].op == op;
+    return count;
+}
+
+// Two parts that nodes make lie in the result from the start, one of them read elsewhere too; an input, some rows of a tensor, and a part
+// for the second time are copied.
+static void joined_parts_are_made_in_their_places(void **state) {
+    (void)state;
+    const float x[4] = {1, 2, 3, 4}, wanted[14] = {2, 4, 6, 8, 3, 6, 9, 12, 1, 2, 3, 4, 4, 8}, again[4] = {4, 8, 12, 16};
+    float got[14];
+    small_t s;
+    assert_int_equal(bpt_graph_create(&s.g), BPT_OK);
+    const bpt_value_t in = bpt_input(s.g, "x", BPT_F32, bpt_shape2(2, 2));
+    const bpt_value_t twice = bpt_scale(s.g, in, 2),
+                      thrice = bpt_view(s.g, bpt_scale(s.g, bpt_view(s.g, in, 0, bpt_shape1(4)), 3), 0, bpt_shape2(2, 2));
+    const bpt_value_t four = bpt_scale(s.g, twice, 2);
+    const bpt_value_t parts[] = {twice, thrice, in, bpt_rows(s.g, four, 0, 1)}, both[] = {twice, four};
+    const bpt_value_t all = bpt_join(s.g, BPT_F32, parts, 4), second = bpt_join(s.g, BPT_F32, both, 2);
+    bpt_graph_keep(s.g, all);
+    bpt_graph_keep(s.g, second);
+    bpt_graph_keep(s.g, four);
+    start_small(&s);
+    assert_int_equal(count_nodes(s.g, BPT_OP_COPY), 3);
+    assert_int_equal(count_nodes(s.g, BPT_OP_JOIN), 0);
+    assert_int_equal(bpt_storage_of(s.g, twice, NULL), all);
+    assert_int_equal(bpt_storage_of(s.g, four, NULL), second);
+    assert_int_equal(bpt_program_write(s.program, in, x), BPT_OK);
+    assert_int_equal(bpt_program_run(s.program), BPT_OK);
+    assert_int_equal(bpt_program_read(s.program, all, got), BPT_OK);
+    assert_memory_equal(got, wanted, sizeof wanted);
+    assert_int_equal(bpt_program_read(s.program, second, got), BPT_OK);
+    assert_memory_equal(got, wanted, 4 * sizeof *got);
+    assert_memory_equal(got + 4, again, sizeof again);
+    assert_int_equal(bpt_program_read(s.program, four, got), BPT_OK);
+    assert_memory_equal(got, again, sizeof again);
+    stop_small(&s);
+}
+
+// What a node changes in place afterwards, a part or the joined rows, is not changed in the other; nor is what the caller has placed.
+static void a_join_is_not_changed_with_its_parts(void **state) {
+    (void)state;
+    const float x[2] = {1, 2}, keep = 1;
+    for (int changed = 0; changed < 3; ++changed) {
+        float got[2];
+        small_t s;
+        assert_int_equal(bpt_graph_create(&s.g), BPT_OK);
+        const bpt_value_t in = bpt_input(s.g, "x", BPT_F32, bpt_shape2(1, 2)), one = bpt_input(s.g, "keep", BPT_F32, bpt_shape1(1));
+        const bpt_value_t part = bpt_scale(s.g, in, 3), all = bpt_join(s.g, BPT_F32, &part, 1);
+        const bpt_value_t arena = bpt_state(s.g, "state", 0, BPT_F32, bpt_shape2(1, 2));
+        if (changed == 2) bpt_graph_place(s.g, all, arena);
+        const bpt_value_t target = changed == 0 ? part : changed == 1 ? all : arena;
+        bpt_accumulate(s.g, target, in, one);
+        const bpt_value_t other = bpt_scale(s.g, changed == 0 ? all : part, 1), same = bpt_scale(s.g, target, 1);
+        bpt_graph_keep(s.g, other);
+        bpt_graph_keep(s.g, same);
+        start_small(&s);
+        assert_int_equal(bpt_program_write(s.program, in, x), BPT_OK);
+        assert_int_equal(bpt_program_write(s.program, one, &keep), BPT_OK);
+        assert_int_equal(bpt_program_run(s.program), BPT_OK);
+        assert_int_equal(bpt_program_read(s.program, other, got), BPT_OK);
+        assert_true(got[0] == 3 && got[1] == 6);
+        assert_int_equal(bpt_program_read(s.program, same, got), BPT_OK);
+        assert_true(got[0] == 4 && got[1] == 8);
+        stop_small(&s);
+    }
+}
+
+// A join of a join, with an empty part, and both in another type.
+static void joins_can_be_joined(void **state) {
+    (void)state;
+    const float x[2] = {1, 2}, wanted[6] = {2, 4, 1, 2, 3, 6};
+    float got[6];
+    uint16_t low[6];
+    small_t s;
+    assert_int_equal(bpt_graph_create(&s.g), BPT_OK);
+    const bpt_value_t in = bpt_input(s.g, "x", BPT_F32, bpt_shape2(1, 2));
+    const bpt_value_t inner[] = {bpt_scale(s.g, in, 2), in}, joined = bpt_join(s.g, BPT_F32, inner, 2);
+    const bpt_value_t outer[] = {joined, bpt_rows(s.g, in, 0, 0), bpt_scale(s.g, in, 3)}, all = bpt_join(s.g, BPT_F32, outer, 3);
+    const bpt_value_t rounded = bpt_join(s.g, BPT_BF16, &all, 1);
+    bpt_graph_keep(s.g, all);
+    bpt_graph_keep(s.g, rounded);
+    start_small(&s);
+    assert_int_equal(count_nodes(s.g, BPT_OP_COPY), 3);  // the input, the empty rows, and the inner join
+    assert_int_equal(bpt_program_write(s.program, in, x), BPT_OK);
+    assert_int_equal(bpt_program_run(s.program), BPT_OK);
+    assert_int_equal(bpt_program_read(s.program, all, got), BPT_OK);
+    assert_memory_equal(got, wanted, sizeof wanted);
+    assert_int_equal(bpt_program_read(s.program, rounded, low), BPT_OK);
+    for (int i = 0; i < 6; ++i) assert_int_equal(low[i], bpt_to_bf16(wanted[i]));
+    stop_small(&s);
+}
+
+static void joins_that_do_not_fit_are_refused(void **state) {
+    (void)state;
+    for (int wrong = 0; wrong < 2; ++wrong) {
+        bpt_graph_t *g;
+        assert_int_equal(bpt_graph_create(&g), BPT_OK);
+        const bpt_value_t parts[] = {bpt_input(g, "a", BPT_F32, bpt_shape2(2, 3)), bpt_input(g, "b", BPT_F32, bpt_shape2(2, 4))};
+        assert_int_equal(bpt_join(g, BPT_F32, parts, wrong ? 2 : 0), BPT_NO_VALUE);
+        assert_int_equal(bpt_graph_status(g), BPT_ERR_INTERNAL);
+        assert_non_null(strstr(bpt_error_message(), wrong ? "part 1 has rows of 4" : "join of 0 parts"));
+        bpt_graph_destroy(g);
+    }
+}
+
 static void no_gradient_goes_through_parts(void **state) {
     (void)state;
     bpt_graph_t *g;
@@ -305,10 +441,18 @@ static void a_failing_builder_is_remembered_with_its_reason(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_match_central_differences),        cmocka_unit_test(rewrites_keep_results_and_shrink_the_program),
-        cmocka_unit_test(plans_reuse_memory_and_leak_nothing),        cmocka_unit_test(gradients_pass_through_views_of_views),
-        cmocka_unit_test(tensors_are_made_part_by_part),              cmocka_unit_test(no_gradient_goes_through_parts),
-        cmocka_unit_test(fusion_does_not_move_a_read_behind_a_write), cmocka_unit_test(a_failing_builder_is_remembered_with_its_reason),
+        cmocka_unit_test(gradients_match_central_differences),
+        cmocka_unit_test(rewrites_keep_results_and_shrink_the_program),
+        cmocka_unit_test(plans_reuse_memory_and_leak_nothing),
+        cmocka_unit_test(gradients_pass_through_views_of_views),
+        cmocka_unit_test(tensors_are_made_part_by_part),
+        cmocka_unit_test(no_gradient_goes_through_parts),
+        cmocka_unit_test(joined_parts_are_made_in_their_places),
+        cmocka_unit_test(a_join_is_not_changed_with_its_parts),
+        cmocka_unit_test(joins_can_be_joined),
+        cmocka_unit_test(joins_that_do_not_fit_are_refused),
+        cmocka_unit_test(fusion_does_not_move_a_read_behind_a_write),
+        cmocka_unit_test(a_failing_builder_is_remembered_with_its_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@ static const bpt_intervals_t graphs[] = {
     {BPT_GRAPH_DENSE, .root = true, .rel_levels = 4, .n = 30},
     {BPT_GRAPH_DENSE, .causal = true, .n = 20},
     {BPT_GRAPH_WINDOW, .root = true, .window = 3, .rel_levels = 3, .n = 40},
+    {BPT_GRAPH_SPARSE, .causal = true, .root = true, .stride = 7, .tail = 2, .n = 40},
 };
 
 // The whole output as a string; the caller frees it.
@@ -130,6 +131,7 @@ static void pictures_are_whole_and_smaller_than_two_megabytes(void **state) {
         {BPT_GRAPH_SEGTREE, .span_self = true, .n = 65537},
         {BPT_GRAPH_DENSE, .causal = true, .root = true, .n = 5000},
         {BPT_GRAPH_WINDOW, .window = 7, .n = 1000},
+        {BPT_GRAPH_SPARSE, .causal = true, .stride = 128, .tail = 8, .n = 8192},
         {BPT_GRAPH_BPT, .k = 3, .n = 140},
     };
     for (size_t i = 0; i < BPT_COUNT(large); ++i) {

@@ -228,6 +228,11 @@ static void add_distances(const bpt_intervals_t *g, int64_t n, int64_t leaf, edg
     }
 }
 
+static void add_blocks(const bpt_intervals_t *g, int64_t leaf, edges_t *e) {
+    for (int64_t key = 0; key < leaf; ++key)
+        if (key / g->stride == leaf / g->stride || key % g->stride >= g->stride - g->tail) edges_add(e, leaf, key, -1);
+}
+
 static void add_spans(const bpt_intervals_t *g, int64_t n, edges_t *e) {
     const bool self = g->kind == BPT_GRAPH_SEGTREE && g->span_self;
     for (int level = 1; level < bpt_levels(n); ++level)
@@ -246,6 +251,8 @@ static void check_against_walk(const bpt_intervals_t *g, int64_t n) {
         edges_add(&want, leaf, leaf, g->rel_levels ? 0 : -1);
         if (g->kind == BPT_GRAPH_SEGTREE)
             cover_segtree(g, n, leaf, bpt_levels(n) - 1, 0, &want);
+        else if (g->kind == BPT_GRAPH_SPARSE)
+            add_blocks(g, leaf, &want);
         else if (g->kind != BPT_GRAPH_BPT)
             add_distances(g, n, leaf, &want);
         else if (g->reference_rule)
@@ -359,6 +366,71 @@ static void neighbouring_queries_read_neighbouring_keys(void **state) {
     }
 }
 
+// The keys of tiles of leaves, run by run.
+static void check_runs(const bpt_intervals_t *g, int64_t n) {
+    edges_t have = edges_empty(g), want = edges_empty(g);
+    bpt_slot_t slots[BPT_MAX_SLOTS];
+    bpt_leaf_run_t runs[16];
+    for (int64_t first = 0; first < n; first += 16)
+        for (bpt_leaf_part_t of = {.level = 0}; of.level < (bpt_intervals_has_spans(g) ? bpt_levels(n) : 1); ++of.level)
+            for (of.side = 0; of.side < (g->causal ? 1 : 2); ++of.side)
+                for (of.part = 0; of.part < bpt_intervals_parts(g); ++of.part)
+                    for (int r = bpt_intervals_runs(g, n, first, first + 16 < n ? first + 16 : n, &of, runs) - 1; r >= 0; --r)
+                        for (int64_t leaf = runs[r].first; leaf < runs[r].end; ++leaf)
+                            for (int64_t t = 0; t < runs[r].slot.end - runs[r].slot.begin; ++t)
+                                edges_add(&have, leaf, bpt_graph_level_offset(g, of.level) + runs[r].slot.begin + t,
+                                          runs[r].slot.rel_row + (int32_t)t * runs[r].slot.rel_step);
+    for (int64_t leaf = 0; leaf < n; ++leaf)
+        for (int s = bpt_intervals_keys(g, n, leaf, slots) - 1; s > 0; --s)
+            for (int64_t t = 0; t < slots[s].end - slots[s].begin; ++t)
+                edges_add(&want, leaf, slots[s].begin + t, slots[s].rel_row + (int32_t)t * slots[s].rel_step);
+    assert_same_edges(g, n, &have, &want);
+    edges_free(&have);
+    edges_free(&want);
+}
+
+static void runs_of_leaves_read_what_each_of_them_reads(void **state) {
+    (void)state;
+    for (int64_t n = 1; n <= 130; n += n < 35 ? 1 : 19) for_each_graph(n, n, bpt_default_rel_levels(n), check_runs);
+    for_each_graph(100, 77, 3, check_runs);
+}
+
+// What a graph says of all its edges.
+static void check_properties(const bpt_intervals_t *g, int64_t n) {
+    const bool tree = bpt_intervals_has_spans(g);
+    const int64_t reach = bpt_intervals_reach(g);
+    bpt_slot_t slots[BPT_MAX_SLOTS];
+    for (int64_t leaf = 0; leaf < n; ++leaf) {
+        const int count = bpt_intervals_keys(g, n, leaf, slots);
+        int64_t keys = 0;
+        assert_in_range(count, 1, bpt_intervals_most_keys(g));
+        for (int s = 1; s < count; ++s) {
+            int level;
+            int64_t first;
+            bpt_node_position(g, slots[s].begin, &level, &first);
+            const int64_t step = bpt_graph_level_step(g, level), last = first + (slots[s].end - 1 - slots[s].begin) * step,
+                          own = leaf >> level;
+            const int64_t distance = llabs(first - own) > llabs(last - own) ? llabs(first - own) : llabs(last - own);
+            keys += slots[s].end - slots[s].begin;
+            if (distance > (tree ? 2 * reach + 1 : reach) || slots[s].end - slots[s].begin > reach + tree) describe(g, n);
+            assert_true(distance <= (tree ? 2 * reach + 1 : reach) && slots[s].end - slots[s].begin <= reach + tree);
+            const int64_t behind = leaf - ((last + 1) << level);
+            if (level > 0 && behind >= 0) assert_true(behind >= bpt_intervals_wait(g, level));
+        }
+        if (!bpt_intervals_is_window(g)) continue;
+        const int64_t left = leaf < reach ? leaf : reach, right = n - 1 - leaf < reach ? n - 1 - leaf : reach;
+        assert_int_equal(keys, g->causal ? left : left + right);
+    }
+    for (int64_t node = 0; node < bpt_node_count(g); ++node)
+        assert_in_range(bpt_intervals_consumers(g, n, node, slots), 0, bpt_intervals_most_consumers(g));
+}
+
+static void graphs_keep_what_they_say_of_their_edges(void **state) {
+    (void)state;
+    for (int64_t n = 1; n <= 130; n += n < 35 ? 1 : 19) for_each_graph(n, n, 0, check_properties);
+    for_each_graph(100, 77, 3, check_properties);
+}
+
 static void slots_go_from_near_to_far_left_before_right(void **state) {
     (void)state;
     for (int reference = 0; reference < 2; ++reference) {
@@ -433,7 +505,7 @@ static void check_single_leaf(const bpt_intervals_t *g, int64_t n_true) {
     int64_t all, contextual;
     const bool tree = g->kind == BPT_GRAPH_BPT || g->kind == BPT_GRAPH_SEGTREE;
     assert_int_equal(bpt_intervals_keys(g, n_true, 0, slots), 1);
-    assert_true(slots[0].begin == 0 && slots[0].end == 1 && slots[0].rel_row == 0 && slots[0].rel_step == 0);
+    assert_true(slots[0].begin == 0 && slots[0].end == 1 && slots[0].rel_row == (g->rel_levels ? 0 : -1) && slots[0].rel_step == 0);
     bpt_intervals_count(g, n_true, &all, &contextual);
     assert_int_equal(contextual, 0);
     assert_int_equal(all, tree || !g->root ? 1 : 2);
@@ -486,6 +558,12 @@ static void wrong_graphs_are_refused_by_the_name_of_the_field(void **state) {
         {{BPT_GRAPH_BPT, .k = 1, .rel_levels = -1, .n = 8}, "rel_levels is -1"},
         {{BPT_GRAPH_BPT, .k = INT32_MAX, .rel_levels = 1, .n = 8}, "rel_levels is 1"},
         {{BPT_GRAPH_SEGTREE, .rel_levels = INT32_MAX, .n = 8}, "rel_levels is 2147483647"},
+        {{BPT_GRAPH_SPARSE, .causal = true, .stride = 0, .tail = 1, .n = 8}, "stride is 0"},
+        {{BPT_GRAPH_SPARSE, .causal = true, .stride = 4, .tail = 5, .n = 8}, "tail is 5"},
+        {{BPT_GRAPH_SPARSE, .causal = true, .stride = 4, .tail = 0, .n = 8}, "tail is 0"},
+        {{BPT_GRAPH_SPARSE, .causal = true, .stride = 128, .tail = 4, .n = 14081}, "a stride of at least 129"},
+        {{BPT_GRAPH_SPARSE, .causal = true, .stride = 4, .tail = 4, .rel_levels = 1, .n = 8}, "no relative positions"},
+        {{BPT_GRAPH_SPARSE, .stride = 4, .tail = 4, .n = 8}, "must be causal"},
         {{(bpt_graph_kind_t)17, .n = 8}, "kind 17"},
         {{BPT_GRAPH_BPT, .k = 1, .trimmed = true, .n = 8}, "trimmed"},
         {{BPT_GRAPH_DENSE, .causal = true, .trimmed = true, .n = 8}, "trimmed"},
@@ -496,6 +574,8 @@ static void wrong_graphs_are_refused_by_the_name_of_the_field(void **state) {
     }
     const bpt_intervals_t largest = {BPT_GRAPH_BPT, .k = 1 << 20, .rel_levels = 26, .n = (int64_t)1 << 26};
     assert_int_equal(bpt_intervals_check(&largest), BPT_OK);
+    const bpt_intervals_t most_blocks = {BPT_GRAPH_SPARSE, .causal = true, .stride = 128, .tail = 8, .n = 14080};
+    assert_int_equal(bpt_intervals_check(&most_blocks), BPT_OK);
     assert_int_equal(bpt_rel_rows(&largest), 1 + 2 * 26 * ((int64_t)(1 << 20) + 1));
 }
 
@@ -527,6 +607,8 @@ int main(void) {
         cmocka_unit_test(consumers_rows_and_counts_are_those_of_the_keys),
         cmocka_unit_test(table_rows_of_leaf_consumers_need_no_search),
         cmocka_unit_test(neighbouring_queries_read_neighbouring_keys),
+        cmocka_unit_test(runs_of_leaves_read_what_each_of_them_reads),
+        cmocka_unit_test(graphs_keep_what_they_say_of_their_edges),
         cmocka_unit_test(slots_go_from_near_to_far_left_before_right),
         cmocka_unit_test(longest_sequences_fit_the_slots_and_agree_both_ways),
         cmocka_unit_test(huge_widths_do_not_overflow),

@@ -9,6 +9,7 @@
 #include "bpt/log.h"
 #include "models/config_json.h"
 #include "models/decode/decode.h"
+#include "models/kinds/kind.h"
 #include "models/train/trainer.h"
 #include "tools/bpt/bench_report.h"
 #include "tools/bpt/device.h"
@@ -55,8 +56,8 @@ static bpt_model_config_t config_of(const bench_t *b) {
     c.k = (int32_t)b->k;
     c.d_embed = c.d_model;
     c.vocab = VOCAB;
-    c.positions = c.model == BPT_MODEL_TRANSFORMER ? BPT_POSITIONS_ABSOLUTE : BPT_POSITIONS_RELATIVE;
-    c.rel_levels = c.model == BPT_MODEL_TRANSFORMER ? 0 : bpt_default_rel_levels(b->n);
+    c.positions = bpt_kind_of(&c)->positions;
+    c.rel_levels = c.positions == BPT_POSITIONS_RELATIVE ? bpt_kind_of(&c)->rel_levels(&c, b->n) : 0;
     c.max_positions = (int32_t)b->n + DECODED / 2;  // decoding goes on behind n
     c.tied = false;
     c.dropout_input = c.dropout_hidden = c.dropout_attention = c.dropout_head = 0;

@@ -166,8 +166,9 @@ static bpt_status_t run_classify(cli_options_t *o) {
     BPT_TRY(cli_trained_open(o, &trained));
     group_t group = {.o = o, .trained = &trained};
     bpt_status_t status;
-    if (trained.config.task != BPT_TASK_CLASSIFY)
-        status = bpt_fail(BPT_ERR_USAGE, "%s is a language model, not a classifier", o->arguments[0]);
+    const bpt_task_spec_t *task = bpt_task_of(&trained.config);
+    if (!task->labelled || task->per_token)
+        status = bpt_fail(BPT_ERR_USAGE, "%s is %s, not a classifier", o->arguments[0], task->model);
     else
         status = classify(&group, o->n_arguments < 2 ? "-" : o->arguments[1]);
     cli_trained_close(&trained);

@@ -46,13 +46,14 @@ static bpt_status_t write_nll(const char *path, const float *nll, size_t count) 
 static bool counts_characters(const cli_trained_t *t) { return t->unit == BPT_UNIT_BYTE || t->unit == BPT_UNIT_CHAR; }
 
 static bpt_status_t fill_json(json_t *object, const cli_trained_t *t, const bpt_evaluation_t *e) {
-    const bool lm = t->config.task == BPT_TASK_LM;
+    const bpt_task_spec_t *task = bpt_task_of(&t->config);
+    const bool text = task->predicts_text;
     BPT_TRY(bpt_json_set_name(object, "checkpoint", t->checkpoint.folder));
     BPT_TRY(bpt_json_set_real(object, "loss", e->loss));
-    if (lm && counts_characters(t)) BPT_TRY(bpt_json_set_real(object, "bits_per_char", e->loss / log(2)));
+    if (text && counts_characters(t)) BPT_TRY(bpt_json_set_real(object, "bits_per_char", e->loss / log(2)));
     const double perplexity = exp(e->loss);  // of a loss beyond 709 it is no number of JSON
-    if (lm && !counts_characters(t) && isfinite(perplexity)) BPT_TRY(bpt_json_set_real(object, "perplexity", perplexity));
-    if (!lm) BPT_TRY(bpt_json_set_real(object, "accuracy", e->accuracy));
+    if (text && !counts_characters(t) && isfinite(perplexity)) BPT_TRY(bpt_json_set_real(object, "perplexity", perplexity));
+    if (task->labelled) BPT_TRY(bpt_json_set_real(object, "accuracy", e->accuracy));
     BPT_TRY(bpt_json_set_int(object, "scored", e->n_scored));
     BPT_TRY(bpt_json_set_int(object, "tokens", e->n_tokens));
     return bpt_json_set_real(object, "seconds", e->seconds);
@@ -67,15 +68,15 @@ static bpt_status_t print_json(const cli_trained_t *t, const bpt_evaluation_t *e
 }
 
 static void print_text(const cli_trained_t *t, const bpt_evaluation_t *e) {
+    const bpt_task_spec_t *task = bpt_task_of(&t->config);
     printf("checkpoint   %s\n", t->checkpoint.folder);
     printf("loss         %.6f nats\n", e->loss);
-    if (t->config.task == BPT_TASK_CLASSIFY)
-        printf("accuracy     %.4f %%\n", 100 * e->accuracy);
-    else if (counts_characters(t))
+    if (task->labelled) printf("accuracy     %.4f %%\n", 100 * e->accuracy);
+    if (task->predicts_text && counts_characters(t))
         printf("bits         %.6f per %s\n", e->loss / log(2), t->unit == BPT_UNIT_BYTE ? "byte" : "character");
-    else
+    else if (task->predicts_text)
         printf("perplexity   %.4f\n", exp(e->loss));
-    printf("scored       %" PRId64 " %s in %.1f s\n", e->n_scored, t->config.task == BPT_TASK_CLASSIFY ? "examples" : "tokens", e->seconds);
+    printf("scored       %" PRId64 " %s in %.1f s\n", e->n_scored, task->counted, e->seconds);
 }
 
 // ---- The command
@@ -112,7 +113,9 @@ static bpt_status_t run_eval(cli_options_t *o) {
     bpt_batch_source_t *source = NULL;
     cli_progress_start(&progress, o->global.quiet, CLI_LOSS_NATS);
     BPT_TRY(cli_trained_open(o, &trained));
-    bpt_status_t status = cli_eval_data_open(o, &trained, &data);
+    o->model = trained.config;  // what the options have to fit
+    bpt_status_t status = cli_options_check_fit(o);
+    if (status == BPT_OK) status = cli_eval_data_open(o, &trained, &data);
     if (status == BPT_OK) status = cli_watch_create(data.source, &progress, &source);
     if (status == BPT_OK) status = evaluate(o, &trained, source);
     cli_progress_clear(&progress);  // of an evaluation that failed

@@ -20,7 +20,7 @@ static bpt_status_t add_metadata(const cli_trained_t *t, bpt_safetensors_writer_
     if (status == BPT_OK) status = cli_run_text(&t->checkpoint, BPT_RUN_LABELS, t->unit, lower, &labels);
     const char *const metadata[][2] = {{"format", "bpt"},
                                        {"config", config},
-                                       {"unit", cli_unit_names[t->unit]},
+                                       {"unit", bpt_unit_names[t->unit]},
                                        {"lower", lower ? "true" : "false"},
                                        {"eval_context", context},
                                        {"vocab", vocab},

@@ -2,18 +2,13 @@
 #include <stdio.h>
 
 #include "bpt/graph_writer.h"
+#include "models/kinds/kind.h"
 #include "models/model.h"
 #include "tools/bpt/program.h"
 
-static int32_t default_rel_levels(const cli_options_t *o) {
-    if (o->model.model != BPT_MODEL_TRANSFORMER) return bpt_default_rel_levels(o->tool.n);
-    const int64_t farthest = o->model.attention == BPT_ATTENTION_WINDOW ? o->model.window : o->tool.n - 1;
-    return farthest < 1 ? 1 : (int32_t)farthest;
-}
-
 static bpt_status_t run_graph(cli_options_t *o) {
     BPT_TRY(cli_options_check_fit(o));
-    if (!o->model.rel_levels) o->model.rel_levels = default_rel_levels(o);
+    if (!o->model.rel_levels) o->model.rel_levels = bpt_kind_of(&o->model)->rel_levels(&o->model, o->tool.n);
     const bpt_intervals_t graph = bpt_model_intervals(&o->model, o->tool.n);
     return bpt_graph_write(&graph, o->tool.format, stdout);
 }

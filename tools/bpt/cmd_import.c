@@ -60,7 +60,7 @@ static bpt_status_t write_config(const model_file_t *m, const char *path) {
     const int64_t context = m->said.data.eval_context;
     json_t *config;
     BPT_TRY(bpt_model_config_to_json(&m->config, &config));
-    bpt_status_t status = bpt_json_set_text(config, "unit", cli_unit_names[m->said.data.unit]);
+    bpt_status_t status = bpt_json_set_text(config, "unit", bpt_unit_names[m->said.data.unit]);
     if (status == BPT_OK) status = bpt_json_set_bool(config, "lower", m->said.data.lower);
     if (status == BPT_OK && context)
         status = bpt_json_set_int(config, "eval_context", context);  // what `bpt eval` uses unless told otherwise

@@ -72,7 +72,7 @@ static bpt_status_t configured_kind(const char *path, plot_kind_t *kind) {
     cli_options_t o;
     bpt_status_t status = cli_options_init(&o, CLI_TRAIN, "train");
     if (status == BPT_OK) status = cli_options_from_file(&o, path, CLI_FROM_RUN, false);
-    if (status == BPT_OK) *kind = o.model.task == BPT_TASK_LM ? kinds[o.data.unit] : PLOT_OTHER;
+    if (status == BPT_OK) *kind = bpt_task_of(&o.model)->predicts_text ? kinds[o.data.unit] : PLOT_OTHER;
     cli_options_destroy(&o);
     return status;
 }

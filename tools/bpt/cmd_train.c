@@ -11,7 +11,7 @@
 #include "bpt/file.h"
 #include "bpt/log.h"
 #include "data/vectors.h"
-#include "models/train/trainer.h"
+#include "models/train/recovery.h"
 #include "tools/bpt/corpus.h"
 #include "tools/bpt/defaults.h"
 #include "tools/bpt/device.h"
@@ -195,42 +195,30 @@ static void describe(const job_t *job) {
 }
 
 // ---- A lost device
-enum { MOST_LOSSES = 3, FIRST_SUBMIT_MS = 50 };
-
-static bpt_status_t has_checkpoint(const job_t *job, bool *has) {
-    char *folder = NULL;
-    *has = bpt_run_checkpoint_find(job->run, "latest", &folder) == BPT_OK;
-    bpt_free(folder);
-    return *has ? BPT_OK : bpt_metrics_cut(bpt_run_metrics_path(job->run), 0);  // what was logged will be logged again
-}
-
-// A fresh device, submissions half as long, and on from the last checkpoint, or again from the beginning.
-static bpt_status_t recover(job_t *job) {
-    cli_options_t *o = job->o;
+static void lose_device(void *user, double submit_ms) {
+    job_t *job = user;
     bpt_trainer_destroy(job->trainer);
     job->trainer = NULL;
     cli_device_close(job->device);
     job->device = NULL;
-    o->global.submit_ms = o->global.submit_ms > 0 ? o->global.submit_ms / 2 : FIRST_SUBMIT_MS;
     cli_progress_say(&job->progress, "%s; going on from the last checkpoint with submissions of at most %g ms", bpt_error_message(),
-                     o->global.submit_ms);
-    BPT_TRY(has_checkpoint(job, &job->resumed));
-    BPT_TRY(cli_device_open(o, &job->device));
-    return open_trainer(job);
+                     submit_ms);
+}
+
+static bpt_status_t restart(void *user, double submit_ms, bool resume, bpt_trainer_t **trainer) {
+    job_t *job = user;
+    job->o->global.submit_ms = submit_ms;
+    job->resumed = resume;
+    BPT_TRY(cli_device_open(job->o, &job->device));
+    BPT_TRY(open_trainer(job));
+    *trainer = job->trainer;
+    return BPT_OK;
 }
 
 static bpt_status_t run_through_losses(job_t *job) {
-    bpt_status_t status = bpt_trainer_run(job->trainer);
-    for (int loss = 0; loss < MOST_LOSSES && status == BPT_ERR_DEVICE_LOST; ++loss) {
-        status = recover(job);
-        if (status == BPT_OK) status = bpt_trainer_run(job->trainer);
-    }
-    if (status != BPT_ERR_DEVICE_LOST) return status;
-    return bpt_context(
-        status,
-        "the device was lost %d times, the last time with --submit-ms %g; the checkpoints are intact, try a lower one, a smaller "
-        "--batch-tokens, or another driver",
-        MOST_LOSSES + 1, job->o->global.submit_ms);
+    const bpt_recovery_t recovery = {
+        .run = job->run, .submit_ms = job->o->global.submit_ms, .lost = lose_device, .restart = restart, .user = job};
+    return bpt_trainer_run_recovering(job->trainer, &recovery);
 }
 
 static bpt_status_t train(job_t *job) {
@@ -245,9 +233,9 @@ static bpt_status_t train(job_t *job) {
     cli_defaults_warn(o);
     const bool characters = o->data.unit == BPT_UNIT_BYTE || o->data.unit == BPT_UNIT_CHAR;
     cli_progress_start(&job->progress, o->global.quiet,
-                       o->model.task == BPT_TASK_CLASSIFY ? CLI_LOSS_NATS
-                       : characters                       ? CLI_LOSS_BITS
-                                                          : CLI_LOSS_PERPLEXITY);
+                       !bpt_task_of(&o->model)->predicts_text ? CLI_LOSS_NATS
+                       : characters                           ? CLI_LOSS_BITS
+                                                              : CLI_LOSS_PERPLEXITY);
     BPT_TRY(cli_signals_poll("\nbpt: stopping at the next safe moment; once more, a second later, ends at once without saving\n"));
     const bpt_status_t status = run_through_losses(job);
     if (job->progress.line_open && !cli_interrupted) fputc('\n', stderr);  // else the signal handler has done it

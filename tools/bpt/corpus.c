@@ -6,19 +6,12 @@
 #include <xxhash.h>
 
 #include "bpt/alloc.h"
-#include "bpt/log.h"
-#include "data/classify.h"
 #include "data/prefetch.h"
 #include "data/vectors.h"
 #include "models/config_json.h"
 #include "tools/bpt/defaults.h"
+#include "tools/bpt/readers.h"
 #include "tools/bpt/side_files.h"
-
-static bool classifies(const cli_options_t *o) { return o->model.task == BPT_TASK_CLASSIFY; }
-
-static bpt_examples_options_t examples_options(const cli_options_t *o, int part) {
-    return (bpt_examples_options_t){.subtrees = o->data.subtrees && part == BPT_TRAIN, .labelled = true, .longest = o->data.max_length};
-}
 
 // Counts words and collects labels, of which `corpus` takes what it does not have from a run already.
 static bpt_status_t scan(const cli_options_t *o, const bpt_split_t *split, bool make_vocab, bool make_labels, int64_t id_limit,
@@ -28,34 +21,16 @@ static bpt_status_t scan(const cli_options_t *o, const bpt_split_t *split, bool 
     for (int part = 0; part < BPT_PARTS; ++part) {
         const bool count = make_vocab && (part == BPT_TRAIN || o->data.vocab_scope == CLI_SCOPE_ALL),
                    label = make_labels && part == BPT_TRAIN;
-        const bpt_examples_options_t options = examples_options(o, part);
-        if (!split->part[part].bytes) continue;
-        if (classifies(o) && (count || label))
-            BPT_TRY(bpt_examples_scan(&split->part[part], &options, count ? corpus->vocab : NULL, label ? &corpus->labels : NULL));
-        else if (count)
-            BPT_TRY(bpt_vocab_count(corpus->vocab, &split->part[part]));
+        if (!split->part[part].bytes || (!count && !label)) continue;
+        BPT_TRY(cli_reader_of(&o->model)->scan(o, &split->part[part], part, count ? corpus->vocab : NULL, label ? &corpus->labels : NULL));
     }
     if (make_labels) bpt_labels_freeze(&corpus->labels);
     return make_vocab ? bpt_vocab_freeze(corpus->vocab) : BPT_OK;
 }
 
-// Characters have no <unk>: the vocabulary of another run may not know those of this text.
-static bpt_status_t encode_text(const cli_options_t *o, const bpt_vocab_t *vocab, const bpt_range_t *text, bpt_ids_t *ids) {
-    const bpt_status_t status = bpt_vocab_encode(vocab, text, o->data.unit == BPT_UNIT_WORD, ids);
-    const bool borrowed = *o->run.init && !o->run.match_vocabulary && o->data.unit == BPT_UNIT_CHAR;
-    if (status != BPT_ERR_INPUT || !borrowed) return status;
-    return bpt_context(status, "the vocabulary of %s does not fit, --match-vocabulary makes one that does", o->run.init);
-}
-
 static bpt_status_t encode(const cli_options_t *o, const bpt_split_t *split, cli_corpus_t *corpus) {
-    for (int part = 0; part < BPT_PARTS; ++part) {
-        const bpt_examples_options_t options = examples_options(o, part);
-        if (!split->part[part].bytes) continue;
-        if (classifies(o))
-            BPT_TRY(bpt_examples_read(&split->part[part], &options, corpus->vocab, &corpus->labels, &corpus->examples[part]));
-        else
-            BPT_TRY(encode_text(o, corpus->vocab, &split->part[part], &corpus->ids[part]));
-    }
+    for (int part = 0; part < BPT_PARTS; ++part)
+        if (split->part[part].bytes) BPT_TRY(cli_reader_of(&o->model)->encode(o, &split->part[part], part, corpus));
     return BPT_OK;
 }
 
@@ -85,57 +60,20 @@ static int64_t vocab_size(const cli_corpus_t *corpus) {
     return (int64_t)largest + 1;
 }
 
-static bpt_status_t open_classify(const cli_options_t *o, cli_corpus_t *corpus) {
-    const bpt_classify_options_t options = {.batch_examples = o->data.batch_examples,
-                                            .batch_tokens = o->data.batch_tokens,
-                                            .accumulate = o->train.accumulate,
-                                            .seed = o->train.seed};
-    BPT_TRY(bpt_classify_train_source(&corpus->examples[BPT_TRAIN], &options, &corpus->train));
-    if (corpus->examples[BPT_VALID].count)
-        return bpt_classify_eval_source(&corpus->examples[BPT_VALID], o->data.batch_tokens, &corpus->valid);
-    bpt_warn("there are no examples for validation, so `best` will not be known");
-    return BPT_OK;
-}
-
-static bpt_status_t open_sources(const cli_options_t *o, cli_corpus_t *corpus) {
-    if (classifies(o)) return open_classify(o, corpus);
-    const bpt_lm_options_t options = {.context = o->data.context,
-                                      .stride = o->data.stride,
-                                      .batch_tokens = o->data.batch_tokens,
-                                      .accumulate = o->train.accumulate,
-                                      .seed = o->train.seed};
-    BPT_TRY(bpt_context(bpt_lm_train_source(&corpus->ids[BPT_TRAIN], &options, &corpus->train), "%s", o->data.path));
-    if (corpus->ids[BPT_VALID].count < 2) {
-        bpt_warn("there is no validation text, so `best` will not be known");
-        return BPT_OK;
-    }
-    return bpt_lm_eval_source(&corpus->ids[BPT_VALID], o->data.eval_context, o->data.batch_tokens, o->data.protocol, &corpus->valid);
-}
-
-// What only the data can tell about a classifier.
+// What only the data can tell about a model.
 static bpt_status_t complete_model(cli_options_t *o, const cli_corpus_t *corpus) {
     bpt_model_config_t *m = &o->model;
-    int64_t longest = 1;
+    const cli_reader_t *reader = cli_reader_of(m);
     if (*o->data.vectors && !m->d_embed) {
         int64_t columns;
         BPT_TRY(bpt_vectors_dimension(o->data.vectors, &columns));
         m->d_embed = (int32_t)columns;
     }
-    if (!classifies(o)) return BPT_OK;
-    m->classes = (int64_t)corpus->labels.count;
-    if (m->classes < 2) return bpt_fail(BPT_ERR_INPUT, "%s: fewer than two different labels; there is nothing to learn", o->data.path);
-    for (int part = 0; part < BPT_PARTS; ++part)
-        for (uint64_t e = 0; e < corpus->examples[part].count; ++e) {
-            const int64_t length = (int64_t)(corpus->examples[part].offsets[e + 1] - corpus->examples[part].offsets[e]);
-            if (length > longest) longest = length;
-        }
-    if (!m->rel_levels && m->positions == BPT_POSITIONS_RELATIVE)
-        m->rel_levels = m->model == BPT_MODEL_TRANSFORMER ? (int32_t)longest : bpt_default_rel_levels(longest);
-    if (!m->max_positions && m->positions == BPT_POSITIONS_ABSOLUTE) m->max_positions = (int32_t)longest;
-    if (m->positions == BPT_POSITIONS_ABSOLUTE && longest > m->max_positions)
-        return bpt_fail(BPT_ERR_INPUT, "%s: a text of %" PRId64 " tokens is longer than --max-positions %d", o->data.path, longest,
-                        m->max_positions);
-    return BPT_OK;
+    if (bpt_task_of(m)->labelled) {
+        m->classes = (int64_t)corpus->labels.count;
+        if (m->classes < 2) return bpt_fail(BPT_ERR_INPUT, "%s: fewer than two different labels; there is nothing to learn", o->data.path);
+    }
+    return reader->fill_from_data ? reader->fill_from_data(o, corpus) : BPT_OK;
 }
 
 // Of all that training reads: tokens, and of a classifier where examples end and their labels.
@@ -157,10 +95,10 @@ static bpt_status_t take_fingerprint(cli_corpus_t *corpus) {
 
 static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resumed, cli_corpus_t *corpus) {
     if (resumed && o->data.unit != BPT_UNIT_IDS) BPT_TRY(cli_run_vocab(resumed, o->data.unit, o->data.lower, &corpus->vocab));
-    const bool known = corpus->vocab != NULL, read_labels = resumed && classifies(o);
-    if (read_labels) BPT_TRY(cli_run_labels(resumed, &corpus->labels));
+    const bool known = corpus->vocab != NULL, labelled = bpt_task_of(&o->model)->labelled;
+    if (labelled && resumed) BPT_TRY(cli_run_labels(resumed, &corpus->labels));
     const int64_t id_limit = resumed ? o->model.vocab : BPT_MAX_VOCAB;
-    BPT_TRY(scan(o, &corpus->split, !known, classifies(o) && !read_labels, id_limit, corpus));
+    BPT_TRY(scan(o, &corpus->split, !known, labelled && !resumed, id_limit, corpus));
     BPT_TRY(encode(o, &corpus->split, corpus));
     if (o->data.unit != BPT_UNIT_BYTE) bpt_split_close(&corpus->split);
     BPT_TRY(take_fingerprint(corpus));
@@ -174,7 +112,7 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resume
     BPT_TRY(complete_model(o, corpus));
     BPT_TRY(bpt_model_config_check(&o->model));
     cli_defaults_batch(o, (int64_t)corpus->examples[BPT_TRAIN].count, (int64_t)cli_corpus_tokens(corpus, BPT_TRAIN).count);
-    BPT_TRY(open_sources(o, corpus));
+    BPT_TRY(cli_reader_of(&o->model)->open(o, corpus));
     bpt_batch_source_t *direct = corpus->train;  // from here on the next batch is prepared while the device works
     corpus->train = NULL;
     const bpt_status_t status = bpt_prefetch_create(&direct, 0, &corpus->train);

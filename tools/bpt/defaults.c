@@ -5,6 +5,7 @@
 
 #include "bpt/log.h"
 #include "models/train/trainer.h"
+#include "tools/bpt/readers.h"
 
 enum {
     STEPS_OF_EPOCH = 200,   // small data are cut into so many steps an epoch,
@@ -72,9 +73,8 @@ void cli_defaults_warn(const cli_options_t *o) {
                  t->warmup, t->steps);
     if (t->steps < TOO_FEW_UPDATES)
         bpt_warn("only %" PRId64 " step%s in all: a model learns little from fewer than %d; train longer (--epochs, --steps) or in smaller "
-                 "batches (%s)",
-                 t->steps, t->steps == 1 ? "" : "s", TOO_FEW_UPDATES,
-                 o->model.task == BPT_TASK_CLASSIFY ? "--batch-examples" : "--batch-tokens");
+                 "batches (--%s)",
+                 t->steps, t->steps == 1 ? "" : "s", TOO_FEW_UPDATES, cli_reader_of(&o->model)->batch_option);
     if (t->eval_every > t->steps)
         bpt_warn("--eval-every %" PRId64 " is behind the end of training at step %" PRId64 ": the only evaluation is at the end",
                  t->eval_every, t->steps);

@@ -24,18 +24,22 @@ static void name_those(char list[LIST_BYTES], const char *const *names, const bo
         if (fits[i]) add_name(list, names[i], i == last);
 }
 
-static bpt_status_t fail_fit(const cli_option_t *option, const char *chooser, const char *list, const char *chosen) {
-    return bpt_fail(BPT_ERR_USAGE, "--%s is for --%s %s, and this is --%s %s", option->name, chooser, list, chooser, chosen);
+// "--k is for --model bpt, and this is --model segtree"; a trained model's task and kind are no options of the command.
+static bpt_status_t fail_fit(const cli_options_t *o, const cli_option_t *option, const char *chooser, const char *list,
+                             const char *chosen) {
+    const char *dashes = cli_option_find(o->command, chooser) ? "--" : "";
+    return bpt_fail(BPT_ERR_USAGE, "--%s is for %s%s %s, and this is %s%s %s", option->name, dashes, chooser, list, dashes, chooser,
+                    chosen);
 }
 
 static bpt_status_t check_kind(const cli_options_t *o, const cli_option_t *option) {
     bool fits[BPT_N_KINDS], any = false;
-    char list[LIST_BYTES];
-    if (!option->model_key) return BPT_OK;
-    for (int kind = 0; kind < BPT_N_KINDS; ++kind) any |= fits[kind] = bpt_kind_has_key(bpt_kinds[kind], option->model_key->name);
+    char list[LIST_BYTES], key[CLI_KEY_BYTES];
+    cli_option_key(option, key);
+    for (int kind = 0; kind < BPT_N_KINDS; ++kind) any |= fits[kind] = bpt_kind_has_key(bpt_kinds[kind], key);
     if (!any || fits[o->model.model]) return BPT_OK;  // no kind names the key: it is for all
     name_those(list, bpt_model_names, fits);
-    return fail_fit(option, "model", list, bpt_model_names[o->model.model]);
+    return fail_fit(o, option, "model", list, bpt_model_names[o->model.model]);
 }
 
 static bpt_status_t check_task(const cli_options_t *o, const cli_option_t *option) {
@@ -44,7 +48,7 @@ static bpt_status_t check_task(const cli_options_t *o, const cli_option_t *optio
     if (!option->task || option->task(bpt_task_of(&o->model))) return BPT_OK;
     for (int task = 0; task < BPT_N_TASKS; ++task) fits[task] = option->task(bpt_tasks[task]);
     name_those(list, bpt_task_names, fits);
-    return fail_fit(option, "task", list, bpt_task_names[o->model.task]);
+    return fail_fit(o, option, "task", list, bpt_task_names[o->model.task]);
 }
 
 // Takes the next of "a|b|c" off *values, into `name`.

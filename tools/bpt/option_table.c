@@ -24,7 +24,6 @@
      .group = GROUP_##group_,                              \
      .commands = CLI_TRAIN,                                \
      .key = true,                                          \
-     .model_key = &bpt_config_keys[place],                 \
      __VA_ARGS__},
 #define NONE(...)
 #define KEYS_TASK NONE
@@ -44,8 +43,6 @@
 #define USE (CLI_EVAL | CLI_GENERATE | CLI_CLASSIFY)
 #define MAX_COUNT 9007199254740992.0  // 2^53: exact as a double and in JSON
 #define MAX_INT32 2147483647.0
-
-const char *const cli_unit_names[] = {"byte", "char", "word", "ids", NULL};
 
 const char *const cli_group_titles[CLI_GROUP_COUNT] = {
     [CLI_GROUP_TASK] = "Task",
@@ -92,7 +89,7 @@ const cli_option_t cli_option_table[] = {
      .help = "print parameters, memory plan and number of steps, and exit"},
 
     // ---- data
-    {CHOICE("unit", data.unit, cli_unit_names), .fallback = "byte", .shown = "byte for lm, word for classify", .group = CLI_GROUP_DATA,
+    {CHOICE("unit", data.unit, bpt_unit_names), .fallback = "byte", .shown = "byte for lm, word for classify", .group = CLI_GROUP_DATA,
      .commands = CLI_TRAIN, .key = true, .help = "what a token is: byte, code point, blank-separated word, or number"},
     {BOOL("lower", data.lower), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true, .when = "unit=word",
      .firm = true, .help = "fold upper case to lower case"},

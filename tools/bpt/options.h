@@ -107,10 +107,9 @@ typedef struct {
     const char *metavar;         // in --help, for CLI_INT, CLI_REAL, CLI_TEXT and CLI_TEXTS
     const char *help;            // one line
     cli_group_t group;
-    unsigned commands;                  // cli_command_bit_t; beside them those of cli_option_variants
-    const bpt_config_key_t *model_key;  // the key of the model's configuration that it sets, NULL: none
+    unsigned commands;  // cli_command_bit_t; beside them those of cli_option_variants
 
-    // When the option has a meaning, beside the conditions of its key; as there.
+    // When the option has a meaning, beside being named like a key that only some kinds of models have; as in bpt_config_key_t.
     bool (*task)(const bpt_task_spec_t *task);
     const char *when;     // "schedule=exponential|plateau", "schedule!=noam": the value of another option
     const char *instead;  // the option to give where `when` does not hold
@@ -136,7 +135,6 @@ typedef struct {
 } cli_variant_t;
 extern const cli_variant_t cli_option_variants[];  // ends with a NULL name
 
-extern const char *const cli_unit_names[];  // of bpt_unit_t
 extern const char *const cli_group_titles[CLI_GROUP_COUNT];
 
 enum { CLI_MAX_OPTIONS = 192, CLI_MAX_ARGUMENTS = 64 };
@@ -164,6 +162,9 @@ typedef struct {
 bpt_status_t cli_options_init(cli_options_t *o, unsigned command, const char *command_name) BPT_MUST_USE;
 void cli_options_destroy(cli_options_t *o);
 
+// Its key in config files: "d_model".
+enum { CLI_KEY_BYTES = 64 };
+void cli_option_key(const cli_option_t *option, char key[CLI_KEY_BYTES]);
 // Whether a command takes the option.
 bool cli_option_taken(const cli_option_t *option, unsigned command);
 // The option with the default and the help that it has for a command.

@@ -11,19 +11,19 @@
 #include "bpt/names.h"
 #include "tools/bpt/options.h"
 
-enum { MAX_KEY = 64, MAX_CONFIG_BYTES = 1 << 24 };
+enum { MAX_CONFIG_BYTES = 1 << 24 };
 
-static void key_of(const cli_option_t *option, char key[MAX_KEY]) {
-    snprintf(key, MAX_KEY, "%s", option->name);
+void cli_option_key(const cli_option_t *option, char key[CLI_KEY_BYTES]) {
+    snprintf(key, CLI_KEY_BYTES, "%s", option->name);
     for (char *p = key; *p; ++p)
         if (*p == '-') *p = '_';
 }
 
 static const cli_option_t *find_key(unsigned command, const char *key) {
-    char name[MAX_KEY];
+    char name[CLI_KEY_BYTES];
     for (int i = 0; i < cli_option_count; ++i) {
         if (!cli_option_table[i].key || !cli_option_taken(&cli_option_table[i], command)) continue;
-        key_of(&cli_option_table[i], name);
+        cli_option_key(&cli_option_table[i], name);
         if (!strcmp(name, key)) return &cli_option_table[i];
     }
     return NULL;
@@ -50,10 +50,10 @@ static int line_of_key(const char *text, const char *key) {
 
 static bpt_status_t unknown_key(unsigned command, const char *key, const char *path, bool strict) {
     cli_suggestion_t nearest = {.word = key};
-    char names[CLI_MAX_OPTIONS][MAX_KEY];
+    char names[CLI_MAX_OPTIONS][CLI_KEY_BYTES];
     for (int i = 0; i < cli_option_count; ++i) {
         if (!cli_option_table[i].key || !cli_option_taken(&cli_option_table[i], command)) continue;
-        key_of(&cli_option_table[i], names[i]);
+        cli_option_key(&cli_option_table[i], names[i]);
         cli_suggest(&nearest, names[i]);
     }
     char hint[128];
@@ -90,8 +90,8 @@ static bpt_status_t apply_value(cli_options_t *o, const cli_option_t *option, co
                       : option->type == CLI_INT  ? json_is_integer(value)
                       : option->type == CLI_REAL ? json_is_number(value)
                                                  : json_is_string(value);
-    char where[MAX_KEY + 8] = "key \"";
-    key_of(option, where + 5);
+    char where[CLI_KEY_BYTES + 8] = "key \"";
+    cli_option_key(option, where + 5);
     strcat(where, "\"");
     if (!fits) return bpt_fail(BPT_ERR_USAGE, "%s must be %s, not %s", where, wanted[option->type], type_name(value));
     if (json_is_boolean(value)) return cli_option_set(o, option, json_is_true(value) ? "yes" : "no", source, where);
@@ -149,8 +149,8 @@ bpt_status_t cli_options_check_model(const char *text, const char *path) {
 }
 
 bpt_status_t cli_option_to_json(const cli_options_t *o, const cli_option_t *option, json_t *object) {
-    char key[MAX_KEY];
-    key_of(option, key);
+    char key[CLI_KEY_BYTES];
+    cli_option_key(option, key);
     const void *field = (const char *)o + option->offset;
     bpt_strbuf_t text = {0};
     bpt_status_t status = BPT_OK;

@@ -22,8 +22,8 @@ static void print_parameters(const bpt_params_t *params) {
            params->elements, params->trained_elements, table, layers, params->elements - table - layers);
 }
 
-// Whether gradients are summed over micro-batches; a classifier's step has one for every length of text.
-static bool accumulates(const cli_options_t *o) { return o->train.accumulate > 1 || o->model.task == BPT_TASK_CLASSIFY; }
+// Whether gradients are summed over micro-batches; the step of a task with examples has one for every length of text.
+static bool accumulates(const cli_options_t *o) { return o->train.accumulate > 1 || bpt_task_accumulates(bpt_task_of(&o->model)); }
 
 // The step with the largest workspace among the shapes that can occur.
 static bpt_status_t largest(bpt_runner_t *runner, const cli_options_t *o, const bpt_batch_source_t *source, bpt_step_key_t *key,
@@ -77,7 +77,7 @@ static bpt_status_t print_plan(const cli_options_t *o, bpt_runner_t *runner, con
     printf("micro-batch       %" PRId64 " sequences of %" PRId64 " leaves", key.batch, key.n);
     if (o->data.batch_examples)
         printf(" at most; %" PRId64 " examples a step, in micro-batches by length of text\n", o->data.batch_examples);
-    else if (o->model.task == BPT_TASK_CLASSIFY)
+    else if (bpt_task_accumulates(bpt_task_of(&o->model)))
         printf(" at most; micro-batches of a step by length of text\n");
     else
         printf("; %" PRId64 " micro-batch%s a step\n", o->train.accumulate, o->train.accumulate == 1 ? "" : "es");

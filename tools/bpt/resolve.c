@@ -4,7 +4,8 @@
 
 #include "bpt/alloc.h"
 #include "models/config_json.h"
-#include "tools/bpt/options.h"
+#include "models/kinds/kind.h"
+#include "tools/bpt/readers.h"
 
 // A run goes on from any directory, so its paths must not depend on one. A path that leads nowhere stays: its reader reports it.
 static bpt_status_t make_absolute(char **path) {
@@ -30,12 +31,6 @@ bpt_status_t cli_options_layer(cli_options_t *o) {
 
 static bool open_choice(const cli_options_t *o, const char *name) { return cli_option_source(o, name) == CLI_FROM_DEFAULT; }
 
-static int32_t default_rel_levels(const cli_options_t *o) {
-    if (o->model.model != BPT_MODEL_TRANSFORMER) return bpt_default_rel_levels(o->data.context);
-    const int64_t farthest = o->model.attention == BPT_ATTENTION_WINDOW ? o->model.window : o->data.context - 1;
-    return farthest < 1 ? 1 : (int32_t)farthest;
-}
-
 // Of --steps and --epochs the one that was said louder decides: a flag replaces both numbers of a preset. Equally loud, --steps
 // is the length of training and --epochs that of deep supervision.
 static void settle_length(cli_options_t *o) {
@@ -45,26 +40,24 @@ static void settle_length(cli_options_t *o) {
 }
 
 static void fill_data(cli_options_t *o) {
-    const bool lm = o->model.task == BPT_TASK_LM;
     settle_length(o);
-    if (open_choice(o, "unit")) o->data.unit = lm ? BPT_UNIT_BYTE : BPT_UNIT_WORD;
+    if (open_choice(o, "unit")) o->data.unit = cli_reader_of(&o->model)->unit;
     if (!o->data.stride) o->data.stride = o->data.context;
     if (!o->data.eval_context) o->data.eval_context = o->data.context;
 }
 
 static void fill_model(cli_options_t *o) {
     bpt_model_config_t *m = &o->model;
-    const bool lm = m->task == BPT_TASK_LM, vectors = *o->data.vectors != 0;
+    const bpt_task_spec_t *task = bpt_task_of(m);
+    const cli_reader_t *reader = cli_reader_of(m);
+    const bool vectors = *o->data.vectors != 0;
     if (!m->d_ff) m->d_ff = 4 * m->d_model;
     if (!m->d_embed && !vectors) m->d_embed = m->d_model;  // with vectors: their width, when the file is read
-    if (open_choice(o, "causal")) m->causal = lm;
-    if (open_choice(o, "tied")) m->tied = lm && !vectors && m->d_embed == m->d_model;
+    if (open_choice(o, "causal")) m->causal = task->causal;
+    if (open_choice(o, "tied")) m->tied = task->may_tie && !vectors && m->d_embed == m->d_model;
     if (open_choice(o, "freeze-embed")) o->train.freeze_embed = vectors;
-    if (open_choice(o, "positions") && m->model == BPT_MODEL_TRANSFORMER) m->positions = BPT_POSITIONS_ABSOLUTE;
-    if (!lm) return;  // a classifier's longest input is known when its data are read
-    if (!m->rel_levels && m->positions == BPT_POSITIONS_RELATIVE) m->rel_levels = default_rel_levels(o);
-    if (!m->max_positions && m->positions == BPT_POSITIONS_ABSOLUTE)
-        m->max_positions = (int32_t)(o->data.eval_context > o->data.context ? o->data.eval_context : o->data.context);
+    if (open_choice(o, "positions")) m->positions = bpt_kind_of(m)->positions;
+    if (reader->fill_from_options) reader->fill_from_options(o);
 }
 
 static bpt_status_t check_model(const cli_options_t *o) {
@@ -77,47 +70,15 @@ static bpt_status_t check_model(const cli_options_t *o) {
     return bpt_model_config_check(&m);
 }
 
-// Options without a meaning for the task are refused where a person gives them; a resolved configuration has every key.
-static bpt_status_t check_classify(const cli_options_t *o) {
-    const cli_data_options_t *d = &o->data;
-    if (d->batch_examples && o->train.accumulate > 1)
-        return bpt_fail(BPT_ERR_USAGE,
-                        "--accumulate has no meaning with --batch-examples %lld, the examples of a whole step; give one of them",
-                        (long long)d->batch_examples);
-    if (d->unit == BPT_UNIT_BYTE || d->unit == BPT_UNIT_CHAR)
-        return bpt_fail(BPT_ERR_USAGE, "--task classify reads words or ids: --unit byte and char are for --task lm");
-    return BPT_OK;
-}
-
-static bpt_status_t check_data(const cli_options_t *o) {
-    const cli_data_options_t *d = &o->data;
-    const bool lm = o->model.task == BPT_TASK_LM;
-    if (!lm) BPT_TRY(check_classify(o));
-    if (!lm) return BPT_OK;
-    if (d->stride > d->context)
-        return bpt_fail(BPT_ERR_USAGE, "--stride %lld would leave out text between windows of --context %lld", (long long)d->stride,
-                        (long long)d->context);
-    if (d->batch_tokens < d->context)
-        return bpt_fail(BPT_ERR_USAGE, "--batch-tokens %lld has no room for one window of --context %lld", (long long)d->batch_tokens,
-                        (long long)d->context);
-    const bpt_model_config_t *m = &o->model;
-    const int64_t longest = d->eval_context > d->context ? d->eval_context : d->context;
-    if (m->positions == BPT_POSITIONS_ABSOLUTE && m->max_positions < longest)
-        return bpt_fail(BPT_ERR_USAGE, "--max-positions %d is less than the %lld of --context and --eval-context", m->max_positions,
-                        (long long)longest);
-    if (d->protocol != BPT_PROTOCOL_CHUNKS && d->eval_context % 2)
-        return bpt_fail(BPT_ERR_USAGE, "--eval-context %lld must be even for windows that overlap by half", (long long)d->eval_context);
-    return BPT_OK;
-}
-
 bpt_status_t cli_options_resolve(cli_options_t *o) {
     if (!*o->data.path && !o->run.print_config) return bpt_fail(BPT_ERR_USAGE, "bpt train needs --data PATH, a text file or a directory");
     if (!*o->run.out && !o->run.print_config && !o->run.dry_run)
         return bpt_fail(BPT_ERR_USAGE, "bpt train needs --out RUN, the directory to write");
+    BPT_TRY(bpt_kind_check_task(bpt_kind_of(&o->model), bpt_task_of(&o->model)));
     fill_data(o);
     fill_model(o);
     BPT_TRY(cli_options_check_fit(o));
-    BPT_TRY(check_data(o));
+    BPT_TRY(cli_reader_of(&o->model)->check(o));
     BPT_TRY(check_model(o));
     if (o->train.freeze_embed && !*o->data.vectors && !*o->run.init && !o->run.print_config)
         return bpt_fail(BPT_ERR_USAGE,

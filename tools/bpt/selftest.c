@@ -7,6 +7,7 @@
 #include "bpt/alloc.h"
 #include "bpt/rng.h"
 #include "models/runner.h"
+#include "models/tasks/task.h"
 #include "tools/bpt/selftest_ops.h"
 
 enum { LEAVES = 48, SEQUENCES = 2, VOCAB = 37, CLASSES = 3 };
@@ -36,18 +37,18 @@ typedef struct {
 
 // Two sequences of unequal length; the shorter one ends in padding.
 static void fill(sample_t *s, const bpt_model_config_t *c) {
-    const bool lm = c->task == BPT_TASK_LM;
+    const bool per_token = bpt_task_of(c)->per_token;
     *s = (sample_t){.lengths = {LEAVES, LEAVES - 11}, .sequences = {0, 1}};
     for (int b = 0; b < SEQUENCES; ++b) {
         for (uint32_t i = 0; i < s->lengths[b]; ++i) {
             s->tokens[b * LEAVES + (int)i] = (uint32_t)(bpt_mix64((uint64_t)b << 32 | i) % VOCAB);
-            if (lm)
+            if (per_token)
                 s->targets[b * LEAVES + (int)i] = (uint32_t)(bpt_mix64((uint64_t)b << 32 | (i + 1)) % VOCAB),
                                         s->weights[b * LEAVES + (int)i] = 1;
         }
-        if (!lm) s->targets[b] = (uint32_t)b, s->weights[b] = 1;
+        if (!per_token) s->targets[b] = (uint32_t)b, s->weights[b] = 1;
     }
-    const int64_t tokens = 2 * LEAVES - 11, scored = lm ? tokens : SEQUENCES;
+    const int64_t tokens = 2 * LEAVES - 11, scored = per_token ? tokens : SEQUENCES;
     s->batch = (bpt_batch_t){.n = LEAVES,
                              .batch = SEQUENCES,
                              .n_real = SEQUENCES,

@@ -16,6 +16,7 @@ typedef enum {
     FILL_POSITIVE,    // [0.25, 1.25)
     FILL_IDS,         // u32 below `limit`, and some that name no row
     FILL_TARGETS,     // u32 below `limit`
+    FILL_RANGES,      // of rows: ROWS in equal parts, `limit` rows each
     FILL_LENGTHS,     // LEAVES, LEAVES - 5
     FILL_NODE_CODES,  // row keys of the nodes of `graph`
     FILL_HYPER,       // of Adam
@@ -63,27 +64,26 @@ static void result(net_t *n, const char *op, bpt_value_t value) {
 }
 
 // A loss over the rows of h.
-static bpt_xent_t loss_of(net_t *n, bpt_value_t h, bpt_value_t w, bpt_value_t bias) {
+static bpt_xent_t loss_of(net_t *n, bpt_value_t h, bpt_value_t w, bpt_value_t bias, float smoothing) {
     const bpt_value_info_t *info = bpt_graph_status(n->g) == BPT_OK ? bpt_graph_value(n->g, h) : NULL;
     if (!info) return (bpt_xent_t){BPT_NO_VALUE, BPT_NO_VALUE};
     const int64_t rows = bpt_shape_rows(&info->shape);
     const bpt_value_t targets = input(n, BPT_U32, bpt_shape1(rows), FILL_TARGETS, VOCAB),
                       weights = input(n, BPT_F32, bpt_shape1(rows), FILL_POSITIVE, 0);
-    return bpt_xent(n->g, h, w, bias, targets, weights);
+    return bpt_xent(n->g, h, w, bias, targets, weights, smoothing);
 }
 
 static void differentiate(net_t *n, const char *op, bpt_value_t h, const bpt_value_t *wrt, int n_wrt) {
     bpt_value_t grads[4];
-    const bpt_value_t loss = loss_of(n, h, matrix(n, n->type, VOCAB, n->d), BPT_NO_VALUE).loss;
+    const bpt_value_t loss = loss_of(n, h, matrix(n, n->type, VOCAB, n->d), BPT_NO_VALUE, 0).loss;
     if (bpt_graph_gradients(n->g, loss, wrt, n_wrt, grads) != BPT_OK) return;  // the graph remembers it
     for (int i = 0; i < n_wrt; ++i) result(n, op, grads[i]);
 }
 
 // ---- Cases
 static void build_xent(net_t *n, int variant) {
-    (void)variant;
     const bpt_value_t wrt[] = {matrix(n, n->type, ROWS, n->d), matrix(n, n->type, VOCAB, n->d), vector(n, VOCAB)};
-    const bpt_xent_t x = loss_of(n, wrt[0], wrt[1], wrt[2]);
+    const bpt_xent_t x = loss_of(n, wrt[0], wrt[1], wrt[2], variant ? 0.1f : 0);
     bpt_value_t grads[3];
     result(n, "xent", x.loss);
     result(n, "xent", x.nll);
@@ -97,7 +97,8 @@ static void build_pointwise(net_t *n, int variant) {
                       scalar = vector(n, 1);
     const bpt_value_t sum = bpt_add(n->g, bpt_mul(n->g, wrt[0], wrt[1]), bpt_scale(n->g, wrt[0], 0.5f));
     const bpt_value_t moved = bpt_mul_scalar(n->g, bpt_add_row(n->g, sum, row), scalar);
-    const bpt_value_t y = bpt_dropout(n->g, bpt_relu(n->g, moved), 0.25f, random_source(n, ROWS));
+    const bpt_value_t kept = bpt_dropout(n->g, bpt_relu(n->g, moved), 0.25f, random_source(n, ROWS));
+    const bpt_value_t y = bpt_add(n->g, kept, bpt_abs(n->g, sum));
     result(n, "pointwise", sum);
     result(n, "pointwise", y);
     differentiate(n, "pointwise", y, wrt, 2);
@@ -141,6 +142,14 @@ static void build_rows(net_t *n, int variant) {
     result(n, "add_rows", bpt_add_rows(n->g, x, matrix(n, n->type, 7, n->d), 3, ROWS));
     result(n, "column_sum", bpt_column_sum(n->g, x));
     result(n, "square_sum", bpt_square_sum(n->g, vector(n, ROWS * n->d)));
+}
+
+static void build_segment(net_t *n, int variant) {
+    enum { SEGMENTS = 4 };
+    const bpt_value_t x = matrix(n, n->type, ROWS, n->d), ranges = input(n, BPT_U32, bpt_shape2(SEGMENTS, 2), FILL_RANGES, ROWS / SEGMENTS);
+    const bpt_value_t y = bpt_segment(n->g, (bpt_segment_kind_t)variant, x, ranges);
+    result(n, "segment", y);
+    differentiate(n, "segment_grad", y, &x, 1);
 }
 
 static void build_cast(net_t *n, int variant) {
@@ -202,10 +211,14 @@ static const struct {
     {"pointwise", build_pointwise, 0, true},
     {"matmul", build_matmul, 0, true},
     {"xent", build_xent, 0, false},
+    {"xent with smoothing", build_xent, 1, false},
     {"layernorm", build_layernorm, 0, true},
     {"gather", build_gather, 0, true},
     {"scatter", build_scatter, 0, false},
     {"rows and sums", build_rows, 0, false},
+    {"sums of segments", build_segment, BPT_SEGMENT_SUM, false},
+    {"means of segments", build_segment, BPT_SEGMENT_MEAN, false},
+    {"largest of segments", build_segment, BPT_SEGMENT_MAX, false},
     {"attention, bpt, causal", build_attention, 0, true},
     {"attention, bpt", build_attention, 1, false},
     {"attention, bpt, reference rule", build_attention, 2, false},
@@ -232,6 +245,7 @@ static uint32_t word_at(const net_t *n, int slot, uint64_t random, int64_t i) {
     const uint32_t limit = n->in[slot].limit;
     const int64_t row = i / 2, leaves = BATCH * (int64_t)LEAVES, spans = bpt_node_count(&n->graph) - LEAVES;
     switch (n->in[slot].fill) {
+    case FILL_RANGES: return (uint32_t)(i + 1) / 2 * limit;
     case FILL_LENGTHS: return i ? LEAVES - 5 : LEAVES;
     case FILL_NODE_CODES:
         if (i % 2) return (uint32_t)(row < leaves ? row / LEAVES : (row - leaves) / spans);

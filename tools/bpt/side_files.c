@@ -1,21 +1,12 @@
 // What belongs to a run beside its checkpoints (see side_files.h).
 #include "tools/bpt/side_files.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "tools/bpt/transfer.h"
-
-bpt_status_t cli_check_count(const char *path, int64_t lines, const char *model, int64_t count, const char *what) {
-    if (lines == count) return BPT_OK;
-    return bpt_fail(BPT_ERR_INPUT,
-                    "%s has %" PRId64 " lines, the model in %s has %" PRId64
-                    " %s; they do not belong together: copy both from the same run",
-                    path, lines, model, count, what);
-}
 
 static bpt_status_t check_sum(const bpt_checkpoint_t *c, bpt_run_file_t file, const bpt_range_t *text) {
     const bpt_checksum_t sum = bpt_checksum_of(text->data, text->bytes);
@@ -24,21 +15,12 @@ static bpt_status_t check_sum(const bpt_checkpoint_t *c, bpt_run_file_t file, co
 
 static bpt_status_t parse_vocab(const bpt_checkpoint_t *c, const bpt_range_t *text, bpt_unit_t unit, bool lower, bpt_vocab_t **out) {
     BPT_TRY(check_sum(c, BPT_RUN_VOCAB, text));
-    BPT_TRY(bpt_vocab_parse(text, unit, lower, out));
-    const bpt_status_t status = cli_check_count(text->path, bpt_vocab_size(*out), c->folder, c->config.vocab, "tokens");
-    if (status != BPT_OK) {
-        bpt_vocab_destroy(*out);
-        *out = NULL;
-    }
-    return status;
+    return bpt_side_vocabulary(text, unit, lower, c->folder, c->config.vocab, out);
 }
 
 static bpt_status_t parse_labels(const bpt_checkpoint_t *c, const bpt_range_t *text, bpt_labels_t *out) {
     BPT_TRY(check_sum(c, BPT_RUN_LABELS, text));
-    BPT_TRY(bpt_labels_parse(text, out));
-    const bpt_status_t status = cli_check_count(text->path, (int64_t)out->count, c->folder, c->config.classes, "classes");
-    if (status != BPT_OK) bpt_labels_free(out);
-    return status;
+    return bpt_side_names(text, c->folder, c->config.classes, out);
 }
 
 bpt_status_t cli_run_vocab(const bpt_checkpoint_t *c, bpt_unit_t unit, bool lower, bpt_vocab_t **out) {
@@ -120,23 +102,15 @@ bpt_status_t cli_file_vocab(const bpt_safetensors_t *file, const bpt_model_confi
     *out = NULL;
     if (said->data.unit == BPT_UNIT_IDS) return BPT_OK;
     const bpt_range_t range = bpt_range_of("its metadata key \"vocab\"", text, strlen(text));
-    BPT_TRY(bpt_context(bpt_vocab_parse(&range, said->data.unit, said->data.lower, out), "%s", path));
-    const bpt_status_t status = cli_check_count(range.path, bpt_vocab_size(*out), path, config->vocab, "tokens");
-    if (status == BPT_OK) return BPT_OK;
-    bpt_vocab_destroy(*out);
-    *out = NULL;
-    return status;
+    return bpt_context(bpt_side_vocabulary(&range, said->data.unit, said->data.lower, path, config->vocab, out), "%s", path);
 }
 
 bpt_status_t cli_file_labels(const bpt_safetensors_t *file, const bpt_model_config_t *config, bpt_labels_t *out) {
     const char *text = bpt_safetensors_metadata(file, "labels"), *path = bpt_safetensors_path(file);
     *out = (bpt_labels_t){0};
     if (!text) return BPT_OK;
-    if (config->task != BPT_TASK_CLASSIFY)
-        return bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"labels\" is there, but the model is a language model", path);
+    if (!bpt_task_of(config)->labelled)
+        return bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"labels\" is there, but the model is %s", path, bpt_task_of(config)->model);
     const bpt_range_t range = bpt_range_of("its metadata key \"labels\"", text, strlen(text));
-    BPT_TRY(bpt_context(bpt_labels_parse(&range, out), "%s", path));
-    const bpt_status_t status = cli_check_count(range.path, (int64_t)out->count, path, config->classes, "classes");
-    if (status != BPT_OK) bpt_labels_free(out);
-    return status;
+    return bpt_context(bpt_side_names(&range, path, config->classes, out), "%s", path);
 }

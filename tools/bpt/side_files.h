@@ -5,7 +5,7 @@
 
 #include "bpt/safetensors.h"
 #include "data/examples.h"
-#include "models/train/checkpoint.h"
+#include "models/api/side_texts.h"
 #include "tools/bpt/options.h"
 
 // BPT_ERR_INPUT unless the file is the one that state.json lists, where it lists files, and has a line for each token (label) of the model.
@@ -22,7 +22,5 @@ bpt_status_t cli_file_reading(const bpt_safetensors_t *file, cli_options_t *said
 bpt_status_t cli_file_vocab(const bpt_safetensors_t *file, const bpt_model_config_t *config, const cli_options_t *said,
                             bpt_vocab_t **out) BPT_MUST_USE;
 bpt_status_t cli_file_labels(const bpt_safetensors_t *file, const bpt_model_config_t *config, bpt_labels_t *out) BPT_MUST_USE;
-// The same demand for whatever came as text: `path` has `lines` lines, the model in `model` has `count` of `what` ("tokens", "classes").
-bpt_status_t cli_check_count(const char *path, int64_t lines, const char *model, int64_t count, const char *what) BPT_MUST_USE;
 
 #endif

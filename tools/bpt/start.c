@@ -24,7 +24,7 @@ static bpt_status_t read_metadata(const bpt_safetensors_t *file, cli_trained_t *
     BPT_TRY(cli_file_reading(file, &t->stored));
     t->unit = t->stored.data.unit;
     BPT_TRY(cli_file_labels(file, &t->config, &t->labels));
-    if (t->config.task == BPT_TASK_CLASSIFY && !t->labels.count) BPT_TRY(cli_trained_number_labels(t));
+    if (bpt_task_of(&t->config)->labelled && !t->labels.count) BPT_TRY(cli_trained_number_labels(t));
     BPT_TRY(cli_file_vocab(file, &t->config, &t->stored, &t->vocab));
     return t->vocab ? BPT_OK : cli_trained_plain_vocab(t);
 }
@@ -51,7 +51,7 @@ static bpt_status_t describe_shape(const cli_options_t *o, const cli_trained_t *
     for (size_t i = 0; i < BPT_COUNT(free_keys); ++i) json_object_del(shape, free_keys[i]);
     if (t->config.task != o->model.task) json_object_del(shape, "tied");  // it is about the head, which is another one
     if (o->run.match_vocabulary) json_object_del(shape, "vocab");
-    BPT_TRY(bpt_json_set_text(shape, "unit", cli_unit_names[t->unit]));
+    BPT_TRY(bpt_json_set_text(shape, "unit", bpt_unit_names[t->unit]));
     return bpt_json_set_bool(shape, "lower", t->stored.data.lower);
 }
 
@@ -133,7 +133,7 @@ static int64_t row_of_label(const bpt_labels_t *from, const char *name) {
 // Outputs are tokens or labels: those of another task are all new.
 static bpt_status_t match_outputs(const cli_options_t *o, const cli_corpus_t *corpus, cli_start_t *s) {
     const bpt_model_config_t *m = &o->model;
-    const bool labels = m->task == BPT_TASK_CLASSIFY, same_task = m->task == s->source.config.task;
+    const bool labels = bpt_task_of(m)->labelled, same_task = m->task == s->source.config.task;
     const int64_t count = labels ? m->classes : m->vocab;
     if (same_task && !labels && !s->tokens) return BPT_OK;
     BPT_TRY(bpt_alloc((size_t)count, sizeof *s->outputs, &s->outputs));

@@ -69,7 +69,7 @@ bpt_status_t cli_trained_number_labels(cli_trained_t *t) {
 
 static bpt_status_t open_labels(cli_trained_t *t) {
     const char *path = bpt_run_labels_path(t->run);
-    if (t->config.task != BPT_TASK_CLASSIFY) return BPT_OK;
+    if (!bpt_task_of(&t->config)->labelled) return BPT_OK;
     if (bpt_file_exists(path)) return cli_run_labels(&t->checkpoint, &t->labels);
     BPT_TRY(bpt_checkpoint_check(&t->checkpoint, BPT_RUN_LABELS, path, NULL));
     return cli_trained_number_labels(t);

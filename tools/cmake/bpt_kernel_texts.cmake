@@ -25,7 +25,7 @@ foreach(line IN LISTS lines)
 endforeach()
 set(kernel_text_dir ${CMAKE_BINARY_DIR}/kernel_texts)
 file(GLOB kernel_texts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cl/*.inc ${CMAKE_CURRENT_SOURCE_DIR}/cl/*.cl
-  ${CMAKE_CURRENT_SOURCE_DIR}/cl/software/* ${CMAKE_CURRENT_SOURCE_DIR}/cl/include/*.h)
+  ${CMAKE_CURRENT_SOURCE_DIR}/cl/software/* ${CMAKE_CURRENT_SOURCE_DIR}/cl/include/*.h ${CMAKE_CURRENT_SOURCE_DIR}/core/include/bpt/steps.def)
 
 # Vulkan alone has texels and asks for matrix units in this way; the other APIs get the kernels that need nothing.
 set(embedded_kernels "")
@@ -134,7 +134,7 @@ foreach(path IN LISTS all_kernels)
     list(APPEND variants subgroup_f32 subgroup_f16)
   endif()
   set(compile ${BPT_GLSLC} --target-env=vulkan1.2 -O -I ${CMAKE_CURRENT_SOURCE_DIR}/shaders/include -I ${CMAKE_CURRENT_SOURCE_DIR}/cl/include
-    -I ${CMAKE_CURRENT_SOURCE_DIR}/cl -I ${CMAKE_CURRENT_SOURCE_DIR}/cl/software ${kernel_defines} ${shader}.comp)
+    -I ${CMAKE_CURRENT_SOURCE_DIR}/cl -I ${CMAKE_CURRENT_SOURCE_DIR}/cl/software -I ${CMAKE_CURRENT_SOURCE_DIR}/core/include ${kernel_defines} ${shader}.comp)
   set(depfile -MD -MF ${shader}.d -MT ${shader}.c) # of the first variant: all include the same
   set(commands "")
   foreach(variant IN LISTS variants)

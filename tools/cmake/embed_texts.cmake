@@ -1,17 +1,19 @@
 # cmake -D API=opencl -D KERNELS=a,software/b -D SOURCE_DIR=... -D OUTPUT=texts.c -P embed_texts.cmake
 #
 # Writes bpt_gpu_<API>_text (backends/<API>/texts.h): per kernel cl/include/<API>.h, cl/<kernel>.inc and cl/<kernel>.cl. A line
-# #include "x.h" in any of them stands for cl/include/x.h, put there once; #line directives let a compiler's log name the true file.
+# #include "x.h" in any of them stands for cl/include/x.h, and "bpt/x.def" for that of core, put there once; #line directives let a
+# compiler's log name the true file.
 cmake_minimum_required(VERSION 3.25)
 
-# Appends the text of cl/<path> to `text` of the caller, as it would be after its #include lines; `seen` has what is in already.
+# Appends the text of <path> to `text` of the caller, as it would be after its #include lines; `seen` has what is in already.
 function(append_file path)
   list(APPEND seen ${path})
-  file(READ ${SOURCE_DIR}/cl/${path} rest)
-  string(APPEND text "#line 1 \"cl/${path}\"\n")
+  file(READ ${SOURCE_DIR}/${path} rest)
+  string(APPEND text "#line 1 \"${path}\"\n")
   set(line 1)
-  while(rest MATCHES "(^|\n)(#include \"([a-z_0-9]+\\.h)\"\n)")
-    set(included include/${CMAKE_MATCH_3})
+  while(rest MATCHES "(^|\n)(#include \"([a-z_0-9]+\\.h|bpt/[a-z_0-9]+\\.def)\"\n)")
+    set(included cl/include/${CMAKE_MATCH_3})
+    string(REPLACE cl/include/bpt/ core/include/bpt/ included ${included})
     string(FIND "${rest}" "${CMAKE_MATCH_2}" at)
     string(LENGTH "${CMAKE_MATCH_2}" length)
     string(SUBSTRING "${rest}" 0 ${at} before)
@@ -24,7 +26,7 @@ function(append_file path)
     if(NOT included IN_LIST seen)
       append_file(${included})
     endif()
-    string(APPEND text "#line ${line} \"cl/${path}\"\n")
+    string(APPEND text "#line ${line} \"${path}\"\n")
   endwhile()
   string(APPEND text "${rest}")
   set(text "${text}" PARENT_SCOPE)
@@ -37,9 +39,9 @@ foreach(path IN LISTS KERNELS)
   get_filename_component(kernel ${path} NAME)
   set(text "")
   set(seen "")
-  append_file(include/${API}.h)
-  append_file(${path}.inc)
-  append_file(${path}.cl)
+  append_file(cl/include/${API}.h)
+  append_file(cl/${path}.inc)
+  append_file(cl/${path}.cl)
   string(REPLACE "\\" "\\\\" text "${text}")
   string(REPLACE "\"" "\\\"" text "${text}")
   string(REPLACE "\n" "\\n\"\n    \"" text "${text}")

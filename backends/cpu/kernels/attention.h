@@ -17,10 +17,11 @@ enum {
     BPT_ATTENTION_LOW = 4,       // spans up to this level lie inside a tile of leaves
     BPT_ATTENTION_LANES = 32,    // most spans that a leaf has above that level, in whole tiles
     BPT_ATTENTION_WHOLE = 62,    // level of a virtual root in the walk: one span of all leaves
-    BPT_ATTENTION_GROUPS = 512,
+    BPT_ATTENTION_GROUPS = BPT_TILE * BPT_MAX_SLOTS,
     BPT_ATTENTION_SIDE = 4,       // most heads that a thread walks through side by side
     BPT_ATTENTION_SLACK = 8,      // score arrays: products are computed for up to 8 keys at a time
-    BPT_ATTENTION_ROW_KEYS = 64,  // keys of a block of single queries (kind TABLE)
+    BPT_ATTENTION_ROW_KEYS = 64,  // keys of a block of single queries (tables)
+    BPT_ATTENTION_SEGMENTS = 32,  // runs of one slot in a block of a tile's list (tables)
 };
 
 // One part (q, k, ..) of a tensor F: element (row, column) is number row * stride + column. data NULL: absent. stream: heads are whole
@@ -36,7 +37,11 @@ typedef struct {
     const bpt_attention_attrs_t *t;
     int64_t n, other, nodes;  // of a bucket: leaves, other nodes, all
     int64_t columns, rel_rows;
-    bool tree;        // bpt, segtree: spans; else dense, window
+    bool tree;       // spans over the leaves
+    bool lists;      // leaf queries go by key lists; else by blocks of a window of leaves
+    bool span_self;  // spans read themselves
+    int parts;       // of the graph, see bpt/intervals.h: parts, reach, rows of a block of the table
+    int64_t reach, block_rows;
     int span_shift;   // levels of spans have every 2^span_shift-th one; key rows and tiles count places (bpt_attention_place)
     bool mean_spans;  // span outputs are plain means: zero_spans, all queries, no dropout
     bpt_attention_part_t q, k, v, out, dout, dq, dk, dv;
@@ -45,8 +50,10 @@ typedef struct {
     const uint32_t *lengths, *row_keys, *rng;
     uint32_t threshold;  // of dropout
     float inverse;
-    const uint32_t *table;  // kind TABLE: [query rows, slots, 4]
-    int64_t slots;
+    const uint32_t *table, *back;  // of a table: [query rows, slots, 4]; [key rows, back_slots, 2]
+    int64_t slots, back_slots;
+    const uint32_t *key_codes;  // [key rows]
+    const float *dots;          // dout . out [query rows, heads]
 } bpt_attention_t;
 
 // Keys that some leaves (and their spans) touch: places [low[j], high[j]) of every level.
@@ -144,6 +151,42 @@ static inline int64_t bpt_attention_query_row(const bpt_attention_t *a, int64_t 
     return bpt_attention_out_row(a, sequence, node);
 }
 
+// Kind TABLE: rows of one side, queries or keys, with the rows of the other side that they have an edge with.
+typedef enum { BPT_ATTENTION_OUT, BPT_ATTENTION_DQ, BPT_ATTENTION_DKV } bpt_attention_pass_t;
+
+// One head of up to 16 neighbouring rows, and a block of what they have edges with: the union of the rows' ranges slot by slot, so that a
+// row of the other side is in the list as often as its slots say. Scores are [row of the other side][lane].
+typedef struct {
+    bpt_attention_pass_t pass;
+    int head, lanes;
+    int64_t first;
+    int32_t n, n_segments;
+    struct {
+        int32_t slot, at, n;  // entries at .. at + n - 1 of the block
+        bool whole;           // all 16 lanes have them
+    } segment[BPT_ATTENTION_SEGMENTS];
+    uint32_t *other;  // [BPT_ATTENTION_KEYS] rows of the other side
+    int32_t *row;     // their rows in the ring
+    float max[BPT_TILE], sum[BPT_TILE], lse[BPT_TILE], delta[BPT_TILE];
+    uint32_t code[BPT_TILE], sequence[BPT_TILE];  // row keys of the lanes' queries; codes of the lanes' keys
+    float *x, *xt, *y, *yt;                       // q and dout, or k and v, of the lanes: [16][columns], and transposed
+    float *out, *more;                            // [16][columns] out, dq or dk; dv
+    float *score, *product;
+    // Rows of the other side, head-major: row r lies in number r & (ring_rows - 1), if tag says so. They stay from tile to tile.
+    float *ring_x, *ring_y;
+    uint32_t *tag;
+    uint64_t *claim, block;  // block << 32 | row that took the place last
+    int64_t ring_rows;
+    int ring_head;
+} bpt_attention_table_t;
+
+// Range number `slot` of a row: of keys that a query reads, or of queries that read a key.
+static inline int64_t bpt_attention_range(const bpt_attention_t *a, bool of_key, int64_t row, int64_t slot, int64_t *begin) {
+    const uint32_t *entry = of_key ? a->back + (row * a->back_slots + slot) * 2 : a->table + (row * a->slots + slot) * 4;
+    *begin = entry[0];
+    return entry[1] > entry[0] ? entry[1] : entry[0];
+}
+
 // The row of unit->means that a leaf gets for dv, NULL: the sequence has no span.
 static inline const float *bpt_attention_mean_row(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t leaf) {
     if (!a->tree) return unit->means;
@@ -152,7 +195,7 @@ static inline const float *bpt_attention_mean_row(const bpt_attention_t *a, cons
 
 // Where the tile of leaf `first` ends: tiles are cut where the left intervals of the levels above them are.
 int64_t bpt_attention_tile_end(const bpt_attention_t *a, int64_t first);
-// The key lists of the tile's queries in a bpt or segtree graph (ops/attention_tile.c).
+// The key lists of the tile's queries (ops/attention_tile.c).
 void bpt_attention_tile(const bpt_attention_t *a, const bpt_attention_unit_t *unit, const bpt_attention_ring_t *ring,
                         bpt_attention_tile_t *tile);
 // Longest key list and list of table rows that it makes.

@@ -1,4 +1,4 @@
-// Tiles of 16 leaf queries of dense and window graphs, forward and backward: blocks of keys with an online softmax.
+// Tiles of 16 leaf queries of a graph whose leaves read a window of leaves, forward and backward: blocks of keys with an online softmax.
 #include "backends/cpu/kernels/attention_tile.h"
 
 // Keys that the tile reads: [begin, end) for all lanes together, lane q reads [first_begin + q * moves, ..) clipped.
@@ -15,9 +15,8 @@ typedef struct {
 } block_t;
 
 BPT_INLINE reach_t reach_of(const bpt_attention_t *a, const bpt_attention_unit_t *unit, const leaves_t *t) {
-    const bpt_intervals_t *graph = &a->t->graph;
-    reach_t r = {.length = unit->length, .left = graph->kind == BPT_GRAPH_WINDOW ? graph->window : unit->length};
-    r.right = graph->causal ? 0 : r.left;
+    reach_t r = {.length = unit->length, .left = a->reach};
+    r.right = a->t->graph.causal ? 0 : r.left;
     r.begin = t->first > r.left ? t->first - r.left : 0;
     r.end = t->first + t->lanes + r.right < r.length ? t->first + t->lanes + r.right : r.length;
     return r;

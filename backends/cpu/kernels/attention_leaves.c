@@ -1,4 +1,4 @@
-// Tiles of 16 leaf queries of bpt and segtree graphs, forward and backward: whole columns of scores, no online rescaling. The tile's key
+// Tiles of 16 leaf queries by key lists, forward and backward: whole columns of scores, no online rescaling. The tile's key
 // lists are made.
 #include "backends/cpu/kernels/attention_tile.h"
 

@@ -25,9 +25,7 @@ BPT_INLINE float *span_part(const bpt_attention_t *a, const bpt_attention_unit_t
     return unit->spans + (chunk * BPT_ATTENTION_LANES + lane) * (a->columns + 2);
 }
 
-BPT_INLINE bool reads_itself(const bpt_attention_t *a, int level) {
-    return level > 0 && level != BPT_ATTENTION_WHOLE && a->t->graph.kind == BPT_GRAPH_SEGTREE && a->t->graph.span_self;
-}
+BPT_INLINE bool reads_itself(const bpt_attention_t *a, int level) { return level > 0 && level != BPT_ATTENTION_WHOLE && a->span_self; }
 // Row of the table for a span's leaves, -1: none. (A leaf as the root of a sequence of one leaf reads itself.)
 BPT_INLINE int32_t span_rel_row(const bpt_attention_t *a, int level) {
     const int32_t levels = a->t->graph.rel_levels;

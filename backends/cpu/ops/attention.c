@@ -109,6 +109,10 @@ static void sum_tables(const bpt_attention_plan_t *p, float *out) {
 void bpt_cpu_run_ATTENTION_GRAD(const bpt_host_run_t *run) {
     bpt_attention_plan_t p = {0};
     bpt_attention_begin(&p, run);
+    if (p.a.table) {
+        bpt_attention_run_table(&p);
+        return;
+    }
     run_units(&p);
     if (run->out[2]) sum_tables(&p, run->out[2]);
 }
@@ -116,8 +120,8 @@ void bpt_cpu_run_ATTENTION_GRAD(const bpt_host_run_t *run) {
 void bpt_cpu_run_ATTENTION(const bpt_host_run_t *run) {
     bpt_attention_plan_t p = {0};
     bpt_attention_begin(&p, run);
-    if (p.a.t->graph.kind == BPT_GRAPH_TABLE)
-        bpt_attention_run_rows(&p, bpt_shape_rows(&run->call->out[0].shape));
+    if (p.a.table)
+        bpt_attention_run_table(&p);
     else
         run_units(&p);
 }

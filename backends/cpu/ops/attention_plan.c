@@ -45,21 +45,28 @@ static void resolve(bpt_attention_plan_t *p, const bpt_op_call_t *call, const bp
     const int64_t d = (int64_t)t->heads * t->head_dim;
     bpt_attention_t *a = &p->a;
     *a = (bpt_attention_t){.t = t, .n = t->graph.n, .columns = bpt_cpu_blocks(t->head_dim, BPT_TILE) * BPT_TILE};
-    a->tree = t->graph.kind == BPT_GRAPH_BPT || t->graph.kind == BPT_GRAPH_SEGTREE;
-    if (t->graph.kind != BPT_GRAPH_TABLE) a->nodes = bpt_node_count(&t->graph), a->other = a->nodes - a->n;
+    a->tree = bpt_intervals_has_spans(&t->graph), a->lists = !bpt_intervals_is_window(&t->graph);
+    a->span_self = bpt_intervals_spans_read_themselves(&t->graph);
+    a->parts = bpt_intervals_parts(&t->graph), a->reach = bpt_intervals_reach(&t->graph);
+    if (!call->in[6].present) a->nodes = bpt_node_count(&t->graph), a->other = a->nodes - a->n;
     a->span_shift = bpt_graph_level_step(&t->graph, 1) == 2;
     a->mean_spans = t->zero_spans && t->queries == BPT_QUERIES_ALL && t->p <= 0 && a->other > 0;
     a->rel_rows = call->in[2].present ? bpt_shape_rows(&call->in[2].shape) : 0;
+    a->block_rows = bpt_intervals_block_rows(&t->graph);
+    if (a->block_rows == 0 && a->rel_rows) a->block_rows = a->rel_rows - 1;  // all rows but the first one are one block
     a->threshold = bpt_dropout_threshold(t->p), a->inverse = 1 / (1 - t->p);
     p->grad = call->op == BPT_OP_ATTENTION_GRAD;
+    p->queries = bpt_shape_rows(&call->in[0].shape), p->keys = bpt_shape_rows(&call->in[1].shape);
+    p->by_table = call->in[6].present;
+    p->by_tiles = p->by_table && !call->in[2].present && (p->grad || call->out[1].present);
     if (!run) return;
     void *const *in = run->in, *const *out = run->out;
     const int kv = t->packed ? 0 : 1;
     a->q = part_of(&call->in[0], in[0], 0);
     a->k = part_of(&call->in[kv], in[kv], t->packed ? d : 0);
     a->v = part_of(&call->in[kv], in[kv], t->packed ? 2 * d : d);
-    a->lengths = in[3], a->row_keys = in[4], a->rng = in[5], a->table = in[6];
-    a->slots = a->table ? call->in[6].shape.dim[1] : 0;
+    a->lengths = in[3], a->row_keys = in[4], a->rng = in[5], a->table = in[6], a->back = in[10], a->key_codes = in[11];
+    a->slots = a->table ? call->in[6].shape.dim[1] : 0, a->back_slots = a->back ? call->in[10].shape.dim[1] : 0;
     a->out = p->grad ? part_of(&call->in[7], in[7], 0) : part_to_write(&call->out[0], out[0], 0, t->head_dim);
     a->lse = p->grad ? in[9] : out[1];
     if (!p->grad) return;
@@ -75,8 +82,8 @@ static void resolve(bpt_attention_plan_t *p, const bpt_op_call_t *call, const bp
 static bpt_attention_work_t layout_thread(const bpt_attention_plan_t *p, cursor_t *cursor) {
     const bpt_attention_t *a = &p->a;
     const int64_t tile = BPT_TILE * a->columns;
-    const int64_t keys = (a->tree ? bpt_attention_tile_keys(a) : BPT_ATTENTION_KEYS) + BPT_ATTENTION_SLACK;
-    const int64_t rel = (a->tree ? a->rel_rows : BPT_ATTENTION_KEYS + BPT_TILE) + BPT_ATTENTION_SLACK;
+    const int64_t keys = (a->lists ? bpt_attention_tile_keys(a) : BPT_ATTENTION_KEYS) + BPT_ATTENTION_SLACK;
+    const int64_t rel = (a->lists ? a->rel_rows : BPT_ATTENTION_KEYS + BPT_TILE) + BPT_ATTENTION_SLACK;
     bpt_attention_tile_t lists = {0};
     bpt_attention_work_t x = {0};
     x.q = take_floats(cursor, tile), x.qt = take_floats(cursor, tile), x.out = take_floats(cursor, tile);
@@ -100,7 +107,7 @@ static void layout_head(const bpt_attention_plan_t *p, cursor_t *cursor, bpt_att
     const int64_t lanes = BPT_ATTENTION_LANES * a->columns;
     x.walk.q = take_floats(cursor, lanes), x.walk.qt = take_floats(cursor, lanes), x.walk.out = take_floats(cursor, lanes);
     x.ring.rows = bpt_attention_layout_ring(a, &x.ring);
-    const int64_t sums = a->tree && a->rel_rows ? bpt_attention_tile_keys(a) : 0;
+    const int64_t sums = a->lists && a->rel_rows ? bpt_attention_tile_keys(a) : 0;
     x.ring.k = take_floats(cursor, (x.ring.rows + sums) * a->columns), x.ring.v = take_floats(cursor, x.ring.rows * a->columns);
     if (p->grad) {
         x.walk.dout = take_floats(cursor, lanes), x.walk.doutt = take_floats(cursor, lanes);
@@ -127,17 +134,48 @@ static int heads_side_by_side(const bpt_attention_plan_t *p) {
     const bpt_attention_t *a = &p->a;
     bpt_attention_ring_t ring;
     const int64_t arrays = p->grad ? 4 : 2, bytes = bpt_attention_layout_ring(a, &ring) * a->columns * arrays * (int64_t)sizeof(float);
-    for (int side = a->tree ? BPT_ATTENTION_SIDE : 1; side > 1; --side) {
+    for (int side = a->lists ? BPT_ATTENTION_SIDE : 1; side > 1; --side) {
         const bool even = a->t->heads % side == 0 && p->units / side >= p->threads && 8 * most_units(p, side) <= 9 * most_units(p, 1);
         if (even && side * bytes <= CACHE_BYTES) return side;
     }
     return 1;
 }
 
-static void layout_rows(bpt_attention_plan_t *p, cursor_t *cursor) {
+// A thread's scratch for tiles of a table: the ring has as many rows as stay in the cache.
+static bpt_attention_table_t layout_tiles(const bpt_attention_plan_t *p, cursor_t *cursor) {
+    const bpt_attention_t *a = &p->a;
+    const int64_t tile = BPT_TILE * a->columns, scores = (BPT_ATTENTION_KEYS + BPT_ATTENTION_SLACK) * BPT_TILE;
+    const int64_t most = p->grad && p->queries > p->keys ? p->queries : p->keys;
+    bpt_attention_table_t w = {.ring_rows = BPT_ATTENTION_KEYS, .ring_head = -1};
+    while (w.ring_rows < most && 4 * w.ring_rows * a->columns * (int64_t)sizeof(float) <= CACHE_BYTES) w.ring_rows *= 2;
+    w.x = take_floats(cursor, tile), w.xt = take_floats(cursor, tile), w.out = take_floats(cursor, tile);
+    w.score = take_floats(cursor, scores);
+    if (p->grad) {
+        w.y = take_floats(cursor, tile), w.yt = take_floats(cursor, tile), w.more = take_floats(cursor, tile);
+        w.product = take_floats(cursor, scores);
+    }
+    w.ring_x = take_floats(cursor, w.ring_rows * a->columns), w.ring_y = take_floats(cursor, w.ring_rows * a->columns);
+    w.other = take(cursor, BPT_ATTENTION_KEYS, sizeof *w.other), w.row = take(cursor, BPT_ATTENTION_KEYS, sizeof *w.row);
+    w.tag = take(cursor, w.ring_rows, sizeof *w.tag), w.claim = take(cursor, w.ring_rows, sizeof *w.claim);
+    if (cursor->memory) memset(w.claim, 0, (size_t)w.ring_rows * sizeof *w.claim);
+    return w;
+}
+
+static void layout_table(bpt_attention_plan_t *p, cursor_t *cursor) {
     const bpt_attention_t *a = &p->a;
     p->rel = take_floats(cursor, a->rel_rows * a->columns);
-    p->row_q = take_floats(cursor, p->threads * a->t->heads * a->columns);
+    p->row_q = take_floats(cursor, p->threads * a->t->heads * a->columns * (p->grad ? 4 : 1));
+    if (p->grad) p->dots = take_floats(cursor, p->queries * a->t->heads);
+    if (p->by_tiles) {
+        p->query_tiles = take(cursor, bpt_cpu_blocks(p->queries, BPT_TILE), 1);
+        if (p->grad) p->key_tiles = take(cursor, bpt_cpu_blocks(p->keys, BPT_TILE), 1);
+        p->table = take(cursor, p->threads, sizeof *p->table);
+        for (int i = 0; i < p->threads; ++i) {
+            const bpt_attention_table_t w = layout_tiles(p, cursor);
+            if (cursor->memory) p->table[i] = w;
+        }
+    }
+    if (p->grad) return;
     p->row_parts = take_floats(cursor, (p->threads > BPT_ATTENTION_ROW_PIECES ? p->threads : BPT_ATTENTION_ROW_PIECES) * a->t->heads *
                                            (a->columns + 2));
 }
@@ -152,8 +190,8 @@ static int64_t mean_rows(const bpt_attention_t *a) {
 static void layout(bpt_attention_plan_t *p, int threads, cursor_t *cursor) {
     const bpt_attention_t *a = &p->a;
     p->threads = threads;
-    if (a->t->graph.kind == BPT_GRAPH_TABLE) {
-        layout_rows(p, cursor);
+    if (p->by_table) {
+        layout_table(p, cursor);
         return;
     }
     p->units = a->t->batch * a->t->heads;
@@ -187,8 +225,6 @@ static bpt_status_t plan(const bpt_op_call_t *call, int threads, size_t *scratch
     if (p.a.nodes > INT32_MAX || (p.a.tree && p.a.t->graph.k > INT32_MAX / 8))
         return bpt_fail(BPT_ERR_UNSUPPORTED, "attention over %lld nodes with k = %d is beyond the cpu backend", (long long)p.a.nodes,
                         (int)p.a.t->graph.k);
-    if (call->in[6].present && (p.grad || call->attrs.attention.p > 0))
-        return bpt_fail(BPT_ERR_UNSUPPORTED, "attention over a table has neither gradient nor dropout on the cpu backend yet");
     layout(&p, threads, &cursor);
     *scratch_bytes = cursor.used;
     return BPT_OK;
@@ -207,6 +243,7 @@ void bpt_attention_begin(bpt_attention_plan_t *p, const bpt_host_run_t *run) {
     p->team = run->team;
     layout(p, bpt_team_threads(run->team), &cursor);
     p->k = bpt_cpu_kernels();
+    p->a.dots = p->dots;
     if (!p->a.rel_rows) return;
     const bpt_attention_part_t table = part_of(&run->call->in[2], run->in[2], 0);
     p->k->attention_read(&table, 0, p->a.rel_rows, p->a.t->head_dim, p->a.columns, p->rel);

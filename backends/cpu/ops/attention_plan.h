@@ -1,6 +1,6 @@
 // An attention call cut into pieces of work: attention_plan.c resolves the call and lays out scratch, attention_unit.c does one unit,
-// attention_ring.c moves its keys, attention_rows.c does kind TABLE, attention.c has the threads. The arithmetic is in
-// kernels/attention_*.c.
+// attention_ring.c moves its keys, attention.c has the threads; attention_table.c does kind TABLE by tiles where neighbours read much the
+// same, attention_rows.c row by row elsewhere. The arithmetic is in kernels/attention_*.c.
 //
 // A unit is one head of one sequence: its queries run over the leaves from left to right, and the rows of the keys that they read
 // run along, head-major. Long sequences are cut into chunks. With at least as many units as threads, a thread takes whole units, and as
@@ -19,7 +19,7 @@ typedef struct {
     bpt_attention_t a;
     const bpt_cpu_kernels_t *k;
     bool grad;
-    bpt_team_t *team;              // only when it runs
+    bpt_team_t *team;  // only when it runs
     int threads;
     int side;                      // heads side by side
     int64_t units, groups, areas;  // areas: units in work at the same time
@@ -28,7 +28,13 @@ typedef struct {
     bpt_attention_unit_t *unit;    // [areas]
     bpt_attention_work_t *work;    // [threads][side]
     float *rel, *drel;             // [rel_rows][columns]; [groups] of them
-    float *row_q, *row_parts;      // kind TABLE: [threads][heads][columns]; [threads or pieces][heads][columns + 2]
+    // Kind TABLE. Where out alone is wanted, as in decoding, rows go one by one: their bits do not depend on which rows are beside them.
+    bool by_table, by_tiles;
+    int64_t queries, keys;     // rows
+    float *row_q, *row_parts;  // [threads][heads][columns], gradient [threads][4][heads][columns]; [threads or pieces][heads][columns + 2]
+    float *dots;
+    uint8_t *query_tiles, *key_tiles;  // whether 16 neighbours are a tile; NULL: none are
+    bpt_attention_table_t *table;      // [threads]
 } bpt_attention_plan_t;
 
 // The plan of a run, with its operands, its scratch laid out and the table of relative positions read.
@@ -88,7 +94,14 @@ void bpt_attention_write_sums(const bpt_attention_plan_t *p, const bpt_attention
 
 // ---- Kind TABLE ------------------------------------------------------------------------------------------------------
 
-// All of the call's queries, one by one.
-void bpt_attention_run_rows(const bpt_attention_plan_t *p, int64_t queries);
+// Whether a row is part of a tile.
+static inline bool bpt_attention_is_tiled(const uint8_t *tiles, int64_t row) { return tiles && tiles[row / BPT_TILE]; }
+// Keys that a query reads, or queries that a key is read by.
+int64_t bpt_attention_edges(const bpt_attention_t *a, bool of_key, int64_t row);
+
+// All of the call.
+void bpt_attention_run_table(const bpt_attention_plan_t *p);
+// Its rows that are in no tile, one by one: of the output, of dq, of dk and dv.
+void bpt_attention_run_rows(const bpt_attention_plan_t *p, bpt_attention_pass_t pass);
 
 #endif

@@ -5,12 +5,8 @@
 
 enum { PIECE_ROWS = 2048 };  // rows of one piece of merging
 
-// How far from the node above it a query reads, in nodes of the level (paper rule; the others read less).
-static int64_t reach_of(const bpt_attention_t *a) {
-    const bpt_intervals_t *graph = &a->t->graph;
-    if (a->tree) return 2 * (graph->kind == BPT_GRAPH_SEGTREE ? 1 : (int64_t)graph->k) + 1;
-    return graph->kind == BPT_GRAPH_WINDOW ? bpt_cpu_min(graph->window, a->n) : a->n;
-}
+// How far from the node above it a query reads, in nodes of the level.
+static int64_t reach_of(const bpt_attention_t *a) { return a->tree ? 2 * a->reach + 1 : a->reach; }
 static int levels_with_keys(const bpt_attention_t *a, int levels) { return a->tree && !a->t->zero_spans ? levels : 1; }
 static int levels_of_bucket(const bpt_attention_t *a) { return levels_with_keys(a, bpt_graph_levels(&a->t->graph)); }
 static int64_t size_in_bucket(const bpt_attention_t *a, int level) { return bpt_graph_level_size(&a->t->graph, level); }

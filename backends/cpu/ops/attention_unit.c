@@ -63,9 +63,9 @@ void bpt_attention_run_chunk(const bpt_attention_plan_t *p, const bpt_attention_
                              bpt_attention_work_t *w, int heads, int64_t chunk) {
     const bpt_cpu_kernels_t *k = p->k;
     void (*const leaves)(const bpt_attention_t *, const bpt_attention_unit_t *, bpt_attention_work_t *) =
-        p->grad   ? (a->tree ? k->attention_leaves_grad : k->attention_dense_grad)
-        : a->tree ? k->attention_leaves
-                  : k->attention_dense;
+        p->grad    ? (a->lists ? k->attention_leaves_grad : k->attention_dense_grad)
+        : a->lists ? k->attention_leaves
+                   : k->attention_dense;
     void (*const spans)(const bpt_attention_t *, const bpt_attention_unit_t *, bpt_attention_work_t *, int64_t) =
         p->grad ? k->attention_spans_grad : k->attention_spans;
     const int64_t begin = chunk * BPT_ATTENTION_CHUNK, end = bpt_cpu_min(unit->length, begin + BPT_ATTENTION_CHUNK);
@@ -79,7 +79,7 @@ void bpt_attention_run_chunk(const bpt_attention_plan_t *p, const bpt_attention_
             w->tile->end = bpt_cpu_min(end, bpt_attention_tile_end(a, w->tile->first));
             if (w->tile->end > next) break;
             if (a->t->queries == BPT_QUERIES_ROOTS) continue;
-            if (a->tree) bpt_attention_tile(a, unit, &w->ring, w->tile);
+            if (a->lists) bpt_attention_tile(a, unit, &w->ring, w->tile);
             for (int h = 0; h < heads; ++h) leaves(&a[h], &unit[h], &w[h]);
         }
         for (int h = 0; h < heads && (w->walk.low || w->walk.n); ++h) spans(&a[h], &unit[h], &w[h], leaf);

@@ -14,7 +14,7 @@ static bpt_gemm_t make_product(const bpt_op_call_t *call) {
     g.accumulate = call->in[2].present;
     // Half of the memory of an f32 tile, which would not stay in the cache. (Without a product the library adds no bias.)
     const bool direct_bf16 = g.k && bpt_gemm_is_bf16(&g) && out->dtype == BPT_BF16 && !g.accumulate && !bpt_gemm_is_split(&g) &&
-                             bpt_steps_commute_with_rounding(&attrs->epilogue);
+                             bpt_pointwise_commutes_with_rounding(&attrs->epilogue);
     g.c_dtype = direct_bf16 ? BPT_BF16 : BPT_F32;
     g.transient = out->dtype != BPT_F32 && !direct_bf16;
     g.biased = direct_bf16 && call->in[3].present;

@@ -7,7 +7,7 @@ bpt_cpu_steps_t bpt_cpu_steps_bind(const bpt_host_run_t *run, const bpt_pointwis
     bpt_cpu_steps_t s = {.attrs = attrs, .row_keys = run->in[BPT_IN_ROW_KEYS], .rng = run->in[BPT_IN_RNG], .columns = columns};
     for (int i = 0; i < attrs->n_steps; ++i) {
         const int32_t arg = attrs->step[i].arg;
-        if (arg < 0 || arg >= BPT_MAX_INPUTS) continue;
+        if (bpt_pointwise_form(attrs->step[i].code)->operand == BPT_OPERAND_NONE) continue;
         s.arg[i] = run->in[arg];
         s.dtype[i] = run->call->in[arg].dtype;
     }
@@ -15,8 +15,10 @@ bpt_cpu_steps_t bpt_cpu_steps_bind(const bpt_host_run_t *run, const bpt_pointwis
 }
 
 bool bpt_cpu_steps_use_position(const bpt_pointwise_attrs_t *attrs) {
-    for (int i = 0; i < attrs->n_steps; ++i)
-        if (attrs->step[i].code == BPT_STEP_ADD_ROW || attrs->step[i].code == BPT_STEP_DROPOUT) return true;
+    for (int i = 0; i < attrs->n_steps; ++i) {
+        const bpt_pointwise_form_t *form = bpt_pointwise_form(attrs->step[i].code);
+        if (form->operand == BPT_OPERAND_ROW || form->constant == BPT_CONSTANT_RATE) return true;
+    }
     return false;
 }
 

@@ -13,6 +13,8 @@ const bpt_host_op_t bpt_cpu_ops[BPT_OP_COUNT] = {
     RUN(GATHER_GRAD),
     RUN(SCATTER),
     RUN(ADD_ROWS),
+    RUN(SEGMENT),
+    RUN(SEGMENT_GRAD),
     PLAN_AND_RUN(COLUMN_SUM),
     PLAN_AND_RUN(SQUARE_SUM),
     PLAN_AND_RUN(ATTENTION),

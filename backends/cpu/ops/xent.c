@@ -13,7 +13,8 @@ typedef struct {
     int64_t n, d, v, chunk;
     bpt_dtype_t h_type, w_type, dlogits_type;
     bool gradient;
-    size_t scored, logits, h, dh, db, products, total;
+    float smoothing;
+    size_t scored, losses, logits, h, dh, db, products, total;
 } layout_t;
 
 static size_t reserve(size_t *total, int64_t count, size_t size) {
@@ -26,11 +27,13 @@ static layout_t make_layout(const bpt_op_call_t *call) {
     const bpt_operand_t *h = &call->in[0], *w = &call->in[1];
     layout_t l = {.n = bpt_shape_rows(&h->shape), .d = bpt_shape_columns(&h->shape), .v = bpt_shape_rows(&w->shape), .chunk = MAX_CHUNK};
     l.gradient = call->op == BPT_OP_XENT_GRAD;
+    l.smoothing = call->attrs.xent.smoothing;
     l.h_type = h->dtype, l.w_type = w->dtype;
     l.dlogits_type = bpt_gemm_is_bf16(&(bpt_gemm_t){.a_dtype = h->dtype, .b_dtype = w->dtype}) ? BPT_BF16 : BPT_F32;
     while (l.chunk > MIN_CHUNK && l.chunk * l.v * (int64_t)sizeof(float) > CHUNK_BYTES) l.chunk /= 2;
     while (l.chunk > SMALLEST && l.chunk / 2 >= l.n) l.chunk /= 2;
     l.scored = reserve(&l.total, l.n, sizeof(int64_t));
+    if (l.smoothing > 0) l.losses = reserve(&l.total, l.n, sizeof(float));
     l.logits = reserve(&l.total, l.chunk * l.v, sizeof(float));
     l.h = reserve(&l.total, l.chunk * l.d, bpt_dtype_size(l.h_type));
     if (l.gradient) l.dh = reserve(&l.total, l.chunk * l.d, sizeof(float));
@@ -109,6 +112,7 @@ typedef struct {
     layout_t l;
     int64_t *scored;  // numbers of the rows that count
     int64_t n_scored;
+    float *losses;  // of each row; the nll itself without smoothing
     float *logits, *dh, *db_parts;
     void *h_rows, *products;
 } state_t;
@@ -175,7 +179,8 @@ static void run_block(const void *context, int64_t block, int thread) {
         }
         const int64_t row = p->rows[i];
         const float scale = weights[row] * dloss;
-        ((float *)run->out[1])[row] = k->xent_row(logits, bias, v, targets[row], s->l.gradient ? &scale : NULL);
+        ((float *)run->out[1])[row] = k->xent_row(logits, bias, v, targets[row], s->l.gradient ? &scale : NULL, s->l.smoothing,
+                                                  s->l.smoothing > 0 ? &s->losses[row] : NULL);
         if (db) k->add(db, logits, BPT_F32, v);
         if (s->l.gradient) k->from_f32(logits, s->l.dlogits_type, logits, v);
     }
@@ -237,6 +242,7 @@ static void run_xent(const bpt_host_run_t *run) {
     const layout_t *l = &s.l;
     char *scratch = run->scratch;
     s.scored = (int64_t *)(void *)(scratch + l->scored);
+    s.losses = l->smoothing > 0 ? (float *)(void *)(scratch + l->losses) : run->out[1];
     s.logits = (float *)(void *)(scratch + l->logits), s.dh = (float *)(void *)(scratch + l->dh),
     s.db_parts = (float *)(void *)(scratch + l->db);
     s.h_rows = scratch + l->h, s.products = scratch + l->products;
@@ -250,8 +256,7 @@ static void run_xent(const bpt_host_run_t *run) {
         i += p.count;
     }
     double loss = 0;
-    for (int64_t i = 0; i < s.n_scored; ++i)
-        loss += (double)((const float *)run->in[4])[s.scored[i]] * (double)((float *)run->out[1])[s.scored[i]];
+    for (int64_t i = 0; i < s.n_scored; ++i) loss += (double)((const float *)run->in[4])[s.scored[i]] * (double)s.losses[s.scored[i]];
     *(float *)run->out[0] = (float)loss;
 }
 

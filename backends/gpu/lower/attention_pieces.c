@@ -19,7 +19,8 @@ static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 // beside its own.
 static void share_heads(problem_t *a) {
     const int64_t head_dim = a->t->head_dim, room = (a->l->device->api->limits.local_bytes - OTHER_LOCAL_BYTES) / 4;
-    const int64_t shared = min64(head_dim > COLUMNS ? head_dim : COLUMNS, (room - BPT_ATTENTION_SCORES) / 4), alone = (room - BPT_ATTENTION_BATCH) / 3;
+    const int64_t shared = min64(head_dim > COLUMNS ? head_dim : COLUMNS, (room - BPT_ATTENTION_SCORES) / 4),
+                  alone = (room - BPT_ATTENTION_BATCH) / 3;
     if (head_dim > shared && head_dim > alone) {
         bpt_lower_refuse(a->l, "a head has %lld columns; the local memory of the device (%u bytes) has room for %lld: use more heads",
                          (long long)head_dim, a->l->device->api->limits.local_bytes, (long long)alone);
@@ -50,13 +51,15 @@ problem_t bpt_lower_attention_problem(bpt_lower_t *l) {
     a.q_stride = (t->packed ? 3 : 1) * a.d;
     a.kv_stride = (t->packed ? 3 : 2) * a.d;
     a.k_offset = t->packed ? a.d : 0;
-    a.tree = t->graph.kind == BPT_GRAPH_BPT || t->graph.kind == BPT_GRAPH_SEGTREE;
-    a.table = t->graph.kind == BPT_GRAPH_TABLE;
+    a.tree = bpt_intervals_has_spans(&t->graph);
+    a.table = bpt_intervals_is_table(&t->graph);
+    a.span_rows = bpt_intervals_spans_read_themselves(&t->graph);
+    a.reach = bpt_intervals_reach(&t->graph);
     a.other = a.table ? 0 : bpt_node_count(&t->graph) - t->graph.n;
     a.rel_rows = l->call->in[2].present ? bpt_rows(&l->call->in[2]) : 0;
     a.calls = (t->queries == BPT_QUERIES_ROOTS ? BPT_ATTENTION_CALL_ROOTS : 0) |
               (t->queries == BPT_QUERIES_LEAVES ? BPT_ATTENTION_CALL_LEAVES : 0) | (t->zero_spans ? BPT_ATTENTION_CALL_ZERO_SPANS : 0);
-    bpt_gpu_graph_words(&t->graph, a.graph);
+    bpt_intervals_words(&t->graph, a.graph);
     if (a.table && (l->call->op == BPT_OP_ATTENTION_GRAD || t->p > 0))
         bpt_lower_refuse(l, "attention over a table has neither gradient nor dropout on GPUs yet");
     check_sizes(l);
@@ -82,10 +85,8 @@ static double leaf_edges(const problem_t *a) {
 
 // Keys of a leaf, and queries of a leaf that are leaves, at most.
 int64_t bpt_lower_attention_leaf_keys(const problem_t *a) {
-    const bpt_intervals_t *g = &a->t->graph;
-    if (g->kind == BPT_GRAPH_DENSE) return g->n;
-    if (g->kind == BPT_GRAPH_WINDOW) return min64(g->n, 2 * (int64_t)g->window + 1);
-    return min64(g->n, 3 + 2 * (int64_t)bpt_levels(g->n) * (g->kind == BPT_GRAPH_SEGTREE ? 2 : (int64_t)g->k + 1));
+    const int64_t n = a->t->graph.n;
+    return min64(n, a->tree ? 3 + 2 * (int64_t)bpt_levels(n) * (a->reach + 1) : 2 * a->reach + 1);
 }
 
 // Levels from 1 up with at most a part of keys a node are one piece, each higher level is one. keys[j]: of a node of level j.
@@ -115,7 +116,7 @@ static pieces_t table_pieces(const problem_t *a, int64_t most) {
     const int64_t queries = bpt_rows(&a->l->call->in[0]), keys = bpt_rows(&a->l->call->in[1]), slots = a->l->call->in[6].shape.dim[1];
     pieces_t p = {.count = 0};
     add_piece(&p, (piece_t){.nodes = queries, .keys = keys, .edges = (double)queries * (double)keys, .rel = true}, most);
-    if (slots > BPT_GPU_MAX_RANGES && keys > most)
+    if (slots > BPT_ATTENTION_MOST_RANGES && keys > most)
         bpt_lower_refuse(a->l, "a table of %lld slots a query and %lld keys needs longer loops than the device allows", (long long)slots,
                          (long long)keys);
     return p;
@@ -136,9 +137,9 @@ pieces_t bpt_lower_attention_queries(const problem_t *a, int64_t most) {
     add_piece(&p, (piece_t){.nodes = n, .keys = bpt_lower_attention_leaf_keys(a), .edges = leaf_edges(a), .rel = true}, most);
     if (t->queries == BPT_QUERIES_LEAVES) return p;
     int64_t keys[BPT_MAX_LEVELS];
-    for (int j = 0; j < BPT_MAX_LEVELS; ++j) keys[j] = min64(n, (int64_t)1 << j) + (t->graph.span_self && j > 0);
+    for (int j = 0; j < BPT_MAX_LEVELS; ++j) keys[j] = min64(n, (int64_t)1 << j) + (a->span_rows && j > 0);
     if (a->tree)
-        add_levels(a, keys, part, leaves, t->graph.kind == BPT_GRAPH_SEGTREE && t->graph.span_self, &p);
+        add_levels(a, keys, part, leaves, a->span_rows, &p);
     else
         add_piece(&p, (piece_t){.first = n, .nodes = a->other, .keys = n, .edges = leaves}, part);
     return p;
@@ -150,8 +151,11 @@ pieces_t bpt_lower_attention_query_tiles(const problem_t *a, int64_t lanes, int6
     const int64_t n = t->graph.n;
     const int all_levels = a->tree ? bpt_graph_levels(&t->graph) : 1, levels = bpt_levels(lanes) - 1;
     pieces_t p = {.count = 0};
-    add_piece(&p, (piece_t){.nodes = n, .keys = bpt_lower_attention_leaf_keys(a), .edges = leaf_edges(a), .rel = true, .tiles = bpt_ceil_div(n, lanes)},
-              INT32_MAX);
+    add_piece(
+        &p,
+        (piece_t){
+            .nodes = n, .keys = bpt_lower_attention_leaf_keys(a), .edges = leaf_edges(a), .rel = true, .tiles = bpt_ceil_div(n, lanes)},
+        INT32_MAX);
     if (t->queries != BPT_QUERIES_ALL) return p;
     if (!a->tree) add_piece(&p, (piece_t){.first = n, .nodes = a->other, .keys = n, .edges = (double)n * (double)a->batch}, most);
     for (int j = 1; j < all_levels; j += levels) {
@@ -159,9 +163,9 @@ pieces_t bpt_lower_attention_query_tiles(const problem_t *a, int64_t lanes, int6
         add_piece(&p,
                   (piece_t){.first = bpt_graph_level_offset(&t->graph, j),
                             .nodes = bpt_graph_level_offset(&t->graph, end) - bpt_graph_level_offset(&t->graph, j),
-                            .keys = min64(n, (int64_t)1 << (j + levels - 1)) + (t->graph.span_self ? lanes : 0),
+                            .keys = min64(n, (int64_t)1 << (j + levels - 1)) + (a->span_rows ? lanes : 0),
                             .edges = (double)n * (double)a->batch * (end - j),
-                            .rel = t->graph.kind == BPT_GRAPH_SEGTREE && t->graph.span_self,
+                            .rel = a->span_rows,
                             .level = j,
                             .tiles = bpt_ceil_div(bpt_graph_level_size(&t->graph, j) * bpt_graph_level_step(&t->graph, j), lanes / 2)},
                   part);
@@ -169,11 +173,11 @@ pieces_t bpt_lower_attention_query_tiles(const problem_t *a, int64_t lanes, int6
     return p;
 }
 
-// The stored keys by tiles of `tile` nodes. A span is read by at most k + 1 nodes' worth of leaves on either side, and one more where a
+// The stored keys by tiles of `tile` nodes. A span is read by at most reach + 1 nodes' worth of leaves on either side, and one more where a
 // node may be left over; for the next key of a tile they all lie one node further.
 pieces_t bpt_lower_attention_keys(const problem_t *a, int64_t tile, int64_t most) {
     const bpt_attention_attrs_t *t = a->t;
-    const int64_t n = t->graph.n, width = 2 * (t->graph.kind == BPT_GRAPH_BPT ? min64(t->graph.k, n) + 3 : 4) + 4 * tile;
+    const int64_t n = t->graph.n, width = 2 * (a->reach + 3) + 4 * tile;
     const bool roots = t->queries == BPT_QUERIES_ROOTS;
     const int levels = a->tree ? bpt_graph_levels(&t->graph) : 1;
     const double edges = roots ? (double)n * (double)a->batch : leaf_edges(a) / levels * 2;  // of a level

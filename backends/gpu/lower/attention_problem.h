@@ -3,8 +3,8 @@
 #ifndef BPT_GPU_LOWER_ATTENTION_PROBLEM_H
 #define BPT_GPU_LOWER_ATTENTION_PROBLEM_H
 
-#include "backends/gpu/lower/attention_graph.h"
 #include "backends/gpu/lower/lower.h"
+#include "bpt/intervals.h"
 
 // As in cl/include/attention.h.
 enum {
@@ -16,10 +16,11 @@ enum {
 };
 
 enum {
-    BPT_ATTENTION_PART = 1024,      // keys of a query, or queries of a key, that one work-group takes
-    BPT_ATTENTION_SCORES = 1024,    // scores of a batch of keys of single queries, unless a head is very wide
-    BPT_ATTENTION_BATCH = 64,       // keys that such a group takes at once, at most
-    BPT_ATTENTION_MOST_HEADS = 32,  // heads that it takes
+    BPT_ATTENTION_PART = 1024,        // keys of a query, or queries of a key, that one work-group takes
+    BPT_ATTENTION_SCORES = 1024,      // scores of a batch of keys of single queries, unless a head is very wide
+    BPT_ATTENTION_BATCH = 64,         // keys that such a group takes at once, at most
+    BPT_ATTENTION_MOST_RANGES = 112,  // of a query or a key, as in cl/include/intervals.h
+    BPT_ATTENTION_MOST_HEADS = 32,    // heads that it takes
 };
 
 typedef struct {
@@ -28,7 +29,8 @@ typedef struct {
     bpt_view_t in[BPT_MAX_INPUTS], out[BPT_MAX_OUTPUTS];
     int64_t batch;  // sequences
     int32_t graph[4];
-    bool tree, table;
+    bool tree, table, span_rows;  // span_rows: spans read themselves, and have rows of the table of positions
+    int64_t reach;                // of leaves, see bpt/intervals.h
     int64_t d, other, rel_rows;
     int64_t q_stride, kv_stride, k_offset;  // elements from row to row of q, and of k and v; where k begins in its row
     uint32_t calls, columns, scores, group_heads, head_groups;

@@ -18,12 +18,6 @@ uint32_t bpt_lower_attention_group(const bpt_lower_t *l) {
     return rule_of(l)->group_size == 1 ? 1 : bpt_lower_kernel(l, BPT_GPU_attention_rows).group_size;
 }
 
-// Key ranges of a leaf.
-static int64_t ranges_of(const bpt_attention_problem_t *a) {
-    const bpt_intervals_t *g = &a->t->graph;
-    return a->tree ? 1 + (int64_t)bpt_levels(g->n) * (g->causal ? 1 : 2) * (g->kind == BPT_GRAPH_BPT && g->reference_rule ? 2 : 1) : 5;
-}
-
 // A view that matrix units read: 16-bit elements by pairs.
 static bool is_paired(const bpt_attention_problem_t *a, int input) {
     const bpt_view_t *v = &a->in[input];
@@ -45,10 +39,8 @@ static int64_t local_bytes(const bpt_attention_tile_t *t, int64_t tile_arrays) {
 // Longest list of a tile: what one leaf reads, and of every range what its neighbours read beside it.
 static int64_t list_nodes(const bpt_attention_problem_t *a, const bpt_attention_tile_t *t) {
     const bpt_intervals_t *g = &a->t->graph;
-    const int64_t tile = 4 * (int64_t)t->tile4, width = g->kind == BPT_GRAPH_BPT ? bpt_min(g->k, g->n) + 2 : 2;
-    const int64_t leaf = a->tree                       ? 2 * bpt_levels(g->n) * width
-                         : g->kind == BPT_GRAPH_WINDOW ? bpt_min(g->n, 2 * (int64_t)g->window + 1)
-                                                       : g->n;
+    const int64_t tile = 4 * (int64_t)t->tile4;
+    const int64_t leaf = a->tree ? 2 * bpt_levels(g->n) * (a->reach + 2) : bpt_min(g->n, 2 * a->reach + 1);
     return leaf + (a->tree ? 8 * tile + (int64_t)t->ranges : 5 * tile);
 }
 
@@ -81,9 +73,10 @@ static bpt_attention_tile_t shape_of(const bpt_attention_problem_t *a, uint32_t 
 }
 
 bpt_attention_tile_t bpt_lower_attention_tile(const bpt_attention_problem_t *a, int64_t tile_arrays) {
+    if (!bpt_intervals_is_steady(&a->t->graph)) return (bpt_attention_tile_t){0};
     const bpt_gpu_limits_t *limits = &a->l->device->api->limits;
     for (uint32_t tile4 = rule_of(a->l)->tile4; tile4 >= 1; tile4 /= 2) {
-        bpt_attention_tile_t t = shape_of(a, tile4, ranges_of(a));
+        bpt_attention_tile_t t = shape_of(a, tile4, bpt_intervals_most_keys(&a->t->graph));
         if (limits->max_loops) bpt_software_fit_tile(a, &t, list_nodes(a, &t));
         if (t.turn_heads && local_bytes(&t, tile_arrays) <= limits->local_bytes) return t;
     }
@@ -95,9 +88,7 @@ bpt_attention_tile_t bpt_lower_attention_tile(const bpt_attention_problem_t *a, 
 // As many keys as make at least half of the edges of a tile real ones: the queries of neighbouring keys of level j lie 2^j leaves apart,
 // and a key is read from about k 2^j leaves away.
 static uint32_t most_tile4(const bpt_attention_problem_t *a) {
-    const bpt_intervals_t *g = &a->t->graph;
-    const int64_t reach = g->kind == BPT_GRAPH_DENSE ? g->n : g->kind == BPT_GRAPH_WINDOW ? g->window : g->kind == BPT_GRAPH_BPT ? g->k : 1;
-    const uint32_t most = reach >= 16 ? 4 : reach >= 8 ? 2 : 1;
+    const uint32_t most = a->reach >= 16 ? 4 : a->reach >= 8 ? 2 : 1;
     return most < rule_of(a->l)->tile4 ? most : rule_of(a->l)->tile4;
 }
 
@@ -119,7 +110,7 @@ static uint32_t piece_columns(const bpt_attention_problem_t *a, bpt_attention_ti
 }
 
 bpt_attention_tile_t bpt_lower_attention_key_tile(const bpt_attention_problem_t *a, int64_t part, int64_t *part_nodes) {
-    const int64_t ranges = a->tree ? 4 + bpt_levels(a->t->graph.n) : 6;
+    const int64_t ranges = bpt_intervals_most_consumers(&a->t->graph);
     uint32_t tile4 = most_tile4(a);
     bpt_attention_tile_t t = shape_of(a, tile4, ranges);
     while (tile4 > 1 && key_local_bytes(&t) > a->l->device->api->limits.local_bytes) t = shape_of(a, tile4 /= 2, ranges);

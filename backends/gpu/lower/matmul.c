@@ -63,10 +63,10 @@ static int64_t set_units(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda,
 bpt_epilogue_t bpt_lower_epilogue(const bpt_gemm_t *g) {
     bpt_epilogue_t e = {0};
     if (!g->steps || !g->steps->n_steps) return e;
-    const bpt_step_t *first = &g->steps->step[0];
+    const bpt_pointwise_step_t *first = &g->steps->step[0];
     e.rest = *g->steps;
-    e.relu = first->code == BPT_STEP_RELU;
-    e.masked = first->code == BPT_STEP_MASK && !g->acc.present && !g->bias.present;
+    e.relu = first->code == BPT_POINTWISE_RELU;
+    e.masked = first->code == BPT_POINTWISE_MASK && !g->acc.present && !g->bias.present;
     if (e.masked) e.mask = g->extras[first->arg - 4], e.scale = first->c;
     if (!e.relu && !e.masked) return e;
     e.rest.n_steps--;
@@ -122,16 +122,9 @@ static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, 
 
 // ---- In parts --------------------------------------------------------------------------------------------------------
 
-// What the steps read through slot 4 + e: a value per element of c, per column, or one.
-typedef enum { PER_ELEMENT, PER_COLUMN, SCALAR } extra_t;
-
-static extra_t extra_of(const bpt_gemm_t *g, int e) {
-    for (int s = 0; g->steps && s < g->steps->n_steps; ++s) {
-        const bpt_step_t *step = &g->steps->step[s];
-        if (step->arg == 4 + e && step->code == BPT_STEP_ADD_ROW) return PER_COLUMN;
-        if (step->arg == 4 + e && step->code == BPT_STEP_MUL_SCALAR) return SCALAR;
-    }
-    return PER_ELEMENT;
+// What the steps read through slot 4 + e.
+static bpt_pointwise_operand_t extra_of(const bpt_gemm_t *g, int e) {
+    return g->steps ? bpt_lower_operand(g->steps, 4 + e) : BPT_OPERAND_NONE;
 }
 
 // Rows m0 .. m0 + m - 1 of c.
@@ -143,7 +136,7 @@ static bpt_gemm_t take_rows(const bpt_gemm_t *g, int64_t m0, int64_t m) {
     part.c = bpt_lower_part(&g->c, m0 * g->n, m * g->n);
     part.row_keys = bpt_lower_part(&g->row_keys, 2 * m0, 2 * m);
     for (int e = 0; e < 2; ++e)
-        if (extra_of(g, e) == PER_ELEMENT) part.extras[e] = bpt_lower_part(&g->extras[e], m0 * g->n, m * g->n);
+        if (extra_of(g, e) == BPT_OPERAND_ELEMENTS) part.extras[e] = bpt_lower_part(&g->extras[e], m0 * g->n, m * g->n);
     return part;
 }
 
@@ -191,7 +184,8 @@ static bpt_gemm_t take_columns(const bpt_gemm_t *g, int64_t ldb, int64_t first, 
     part.acc = bpt_lower_part(&g->acc, first, reach);
     part.c = bpt_lower_part(&g->c, first, reach);
     for (int e = 0; e < 2; ++e)
-        if (extra_of(g, e) != SCALAR) part.extras[e] = bpt_lower_part(&g->extras[e], first, extra_of(g, e) == PER_COLUMN ? n : reach);
+        if (extra_of(g, e) == BPT_OPERAND_ELEMENTS || extra_of(g, e) == BPT_OPERAND_ROW)
+            part.extras[e] = bpt_lower_part(&g->extras[e], first, extra_of(g, e) == BPT_OPERAND_ROW ? n : reach);
     return part;
 }
 

@@ -45,7 +45,7 @@ static plan_t plan_of(const bpt_gemm_t *g, const bpt_epilogue_t *e, int64_t lda,
 static bool is_possible(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, const plan_t *plan) {
     const bool copies = g->acc.present && !same_place(&g->acc, &g->c), f32 = plan->product.result == BPT_F32;
     if (ldc != g->n && (plan->apart || plan->product.masked || copies || plan->adds_bias || plan->rest.n_steps)) return false;
-    if (!f32 && (g->acc.present || plan->adds_bias || !bpt_steps_commute_with_rounding(&plan->rest))) return false;
+    if (!f32 && (g->acc.present || plan->adds_bias || !bpt_pointwise_commutes_with_rounding(&plan->rest))) return false;
     return l->device->api->driver->product_can(l->device->api, &plan->product);
 }
 
@@ -84,7 +84,7 @@ static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, plan_t *plan)
     const bpt_view_t bits = plan->product.masked ? emit_mask(l, g, plan) : (bpt_view_t){0};
     bpt_lower_product(l, &g->a, &g->b, &bias, &bits, &target, &plan->product);
     if (plan->adds_bias) {
-        const bpt_pointwise_attrs_t add = {.n_steps = 1, .step = {{.code = BPT_STEP_ADD_ROW, .arg = 4}}};
+        const bpt_pointwise_attrs_t add = {.n_steps = 1, .step = {{.code = BPT_POINTWISE_ADD_ROW, .arg = 4}}};
         bpt_gemm_t pass = *g;
         pass.extras[0] = g->bias;
         bpt_lower_steps_alone(l, &pass, &add, &target, &target, ldc);

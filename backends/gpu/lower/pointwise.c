@@ -12,18 +12,20 @@ int64_t bpt_lower_window(const bpt_lower_t *l, int64_t rows, size_t row_bytes) {
 void bpt_lower_steps(const bpt_pointwise_attrs_t *steps, uint32_t *constants, float *c, uint32_t *uid) {
     constants[0] = (uint32_t)steps->n_steps;
     for (int s = 0; s < steps->n_steps; ++s) {
-        const bpt_step_t *step = &steps->step[s];
-        const bool dropout = step->code == BPT_STEP_DROPOUT;
+        const bpt_pointwise_step_t *step = &steps->step[s];
+        const bool dropout = bpt_pointwise_form(step->code)->constant == BPT_CONSTANT_RATE;
         constants[1 + s] = (uint32_t)step->code | (uint32_t)step->arg << 8 | (dropout ? bpt_lower_threshold(step->c) << 16 : 0);
         c[s] = dropout ? 1 / (1 - step->c) : step->c;
         uid[s] = step->uid;
     }
 }
 
-static bool reads_row(const bpt_pointwise_attrs_t *t, int slot) {
-    for (int s = 0; s < t->n_steps; ++s)
-        if (t->step[s].arg == slot && (t->step[s].code == BPT_STEP_ADD_ROW || t->step[s].code == BPT_STEP_MUL_SCALAR)) return true;
-    return false;
+bpt_pointwise_operand_t bpt_lower_operand(const bpt_pointwise_attrs_t *steps, int slot) {
+    for (int s = 0; s < steps->n_steps; ++s) {
+        const bpt_pointwise_operand_t operand = bpt_pointwise_form(steps->step[s].code)->operand;
+        if (operand != BPT_OPERAND_NONE && steps->step[s].arg == slot) return operand;
+    }
+    return BPT_OPERAND_NONE;
 }
 
 void bpt_lower_POINTWISE(bpt_lower_t *l) {
@@ -37,7 +39,9 @@ void bpt_lower_POINTWISE(bpt_lower_t *l) {
         const int64_t n = bpt_min(window, rows - row), count = n * columns;
         for (int slot = 0; slot < BPT_IN_ROW_KEYS; ++slot) {
             const bpt_view_t view = bpt_lower_in(l, slot);
-            k.bindings[pointwise_x + slot] = reads_row(t, slot) ? view : bpt_lower_part(&view, row * columns, count);
+            const bpt_pointwise_operand_t operand = bpt_lower_operand(t, slot);
+            const bool whole = operand == BPT_OPERAND_ROW || operand == BPT_OPERAND_SCALAR;
+            k.bindings[pointwise_x + slot] = whole ? view : bpt_lower_part(&view, row * columns, count);
         }
         const bpt_view_t keys = bpt_lower_in(l, BPT_IN_ROW_KEYS), y = bpt_lower_out(l, 0);
         k.bindings[pointwise_row_keys] = bpt_lower_part(&keys, 2 * row, 2 * n);

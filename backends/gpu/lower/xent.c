@@ -44,8 +44,11 @@ static void multiply_logits(bpt_lower_t *l, const head_t *x, int64_t row, int64_
 
 static void score_rows(bpt_lower_t *l, const head_t *x, int64_t row, int64_t n) {
     bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_xent_rows);
-    xent_rows_params_t p = {.columns = (uint32_t)x->v};
+    const float smoothing = l->call->attrs.xent.smoothing;
+    xent_rows_params_t p = {.columns = (uint32_t)x->v, .target_share = 1 - smoothing};
+    if (smoothing > 0) p.share = smoothing / (float)(x->v - 1);
     k.constants[xent_rows_GRAD] = x->grad;
+    k.constants[xent_rows_SMOOTH] = smoothing > 0;
     k.bindings[xent_rows_logits] = bpt_lower_part(&x->logits, 0, n * x->v);
     k.bindings[xent_rows_targets] = bpt_lower_part(&x->targets, row, n);
     k.bindings[xent_rows_weights] = bpt_lower_part(&x->weights, row, n);

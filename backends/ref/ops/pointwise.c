@@ -1,20 +1,28 @@
 // Chains of elementwise steps.
+#include <math.h>
+
 #include "backends/ref/ops/element.h"
 
 double bpt_ref_steps(const bpt_host_run_t *run, const bpt_pointwise_attrs_t *steps, double x, int64_t row, int64_t column,
                      int64_t columns) {
     const int64_t i = row * columns + column;
     for (int s = 0; s < steps->n_steps; ++s) {
-        const bpt_step_t *step = &steps->step[s];
+        const bpt_pointwise_step_t *step = &steps->step[s];
         switch (step->code) {
-        case BPT_STEP_ADD: x += bpt_ref_in(run, step->arg, i); break;
-        case BPT_STEP_MUL: x *= bpt_ref_in(run, step->arg, i); break;
-        case BPT_STEP_ADD_ROW: x += bpt_ref_in(run, step->arg, column); break;
-        case BPT_STEP_MUL_SCALAR: x *= bpt_ref_in(run, step->arg, 0); break;
-        case BPT_STEP_SCALE: x *= (double)step->c; break;
-        case BPT_STEP_RELU: x = x < 0 ? 0 : x; break;  // a NaN stays a NaN
-        case BPT_STEP_MASK: x = bpt_ref_in(run, step->arg, i) != 0 ? x * (double)step->c : 0; break;
-        case BPT_STEP_DROPOUT: x *= bpt_ref_dropout_at(run, step->c, step->uid, row, column); break;
+        case BPT_POINTWISE_ADD: x += bpt_ref_in(run, step->arg, i); break;
+        case BPT_POINTWISE_MUL: x *= bpt_ref_in(run, step->arg, i); break;
+        case BPT_POINTWISE_ADD_ROW: x += bpt_ref_in(run, step->arg, column); break;
+        case BPT_POINTWISE_MUL_SCALAR: x *= bpt_ref_in(run, step->arg, 0); break;
+        case BPT_POINTWISE_SCALE: x *= (double)step->c; break;
+        case BPT_POINTWISE_RELU: x = x < 0 ? 0 : x; break;  // a NaN stays a NaN
+        case BPT_POINTWISE_MASK: x = bpt_ref_in(run, step->arg, i) != 0 ? x * (double)step->c : 0; break;
+        case BPT_POINTWISE_ABS: x = fabs(x); break;
+        case BPT_POINTWISE_SIGN: {
+            const double sign = bpt_ref_in(run, step->arg, i);
+            x = sign > 0 ? x : sign < 0 ? -x : 0;
+            break;
+        }
+        case BPT_POINTWISE_DROPOUT: x *= bpt_ref_dropout_at(run, step->c, step->uid, row, column); break;
         }
     }
     return x;

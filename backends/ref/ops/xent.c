@@ -25,18 +25,29 @@ static double row_logits(const bpt_host_run_t *run, int64_t row, double *logits)
     return largest + log(sum);
 }
 
+// How much of class v is wanted in a row with this target.
+static double wanted(const bpt_host_run_t *run, int64_t v, uint32_t target) {
+    const double smoothing = (double)run->attrs->xent.smoothing;
+    return v == target ? 1 - smoothing : smoothing > 0 ? smoothing / (double)(bpt_ref_rows(&run->call->in[1]) - 1) : 0;
+}
+
 void bpt_ref_XENT(const bpt_host_run_t *run) {
     const uint32_t *targets = run->in[3];
     const float *weights = run->in[4];
-    const int64_t n = bpt_ref_rows(&run->call->in[0]);
+    const int64_t n = bpt_ref_rows(&run->call->in[0]), vocabulary = bpt_ref_rows(&run->call->in[1]);
     double *logits = run->scratch, loss = 0;
     for (int64_t r = 0; r < n; ++r) {
-        double nll = 0;
+        double nll = 0, of_row = 0;
         if (weights[r] != 0) {
             const double lse = row_logits(run, r, logits);
             nll = lse - logits[targets[r]];
+            of_row = nll;
+            if (run->attrs->xent.smoothing > 0) {
+                of_row = lse;
+                for (int64_t v = 0; v < vocabulary; ++v) of_row -= wanted(run, v, targets[r]) * logits[v];
+            }
         }
-        loss += (double)weights[r] * nll;
+        loss += (double)weights[r] * of_row;
         bpt_ref_out(run, 1, r, nll);
     }
     bpt_ref_out(run, 0, 0, loss);
@@ -50,7 +61,7 @@ bpt_status_t bpt_ref_plan_XENT_GRAD(const bpt_op_call_t *call, int threads, size
     return BPT_OK;
 }
 
-// dlogits = weight dloss (softmax - onehot(target));  dh = dlogits W,  dW = dlogits^T h,  db = column sums of dlogits.
+// dlogits = weight dloss (softmax - wanted);  dh = dlogits W,  dW = dlogits^T h,  db = column sums of dlogits.
 void bpt_ref_XENT_GRAD(const bpt_host_run_t *run) {
     bpt_ref_XENT(run);
     const uint32_t *targets = run->in[3];
@@ -63,7 +74,7 @@ void bpt_ref_XENT_GRAD(const bpt_host_run_t *run) {
         const bool scored = weights[r] != 0;
         const double lse = scored ? row_logits(run, r, logits) : 0;
         for (int64_t v = 0; scored && v < vocabulary; ++v) {
-            logits[v] = (double)weights[r] * dloss * (exp(logits[v] - lse) - (v == targets[r]));
+            logits[v] = (double)weights[r] * dloss * (exp(logits[v] - lse) - wanted(run, v, targets[r]));
             for (int64_t c = 0; c < d; ++c) dw[v * d + c] += logits[v] * bpt_ref_in(run, 0, r * d + c);
             db[v] += logits[v];
         }

@@ -1,5 +1,5 @@
 // A model as a graph of ops on values (tensors). The builder infers shapes, bpt_graph_gradients differentiates from graph
-// to graph, bpt_graph_optimise fuses, bpt_program_compile (program.h) schedules, plans memory and records.
+// to graph, bpt_graph_fuse fuses, bpt_program_compile (program.h) schedules, plans memory and records.
 //
 // Values are numbers, valid for the life of their graph; nodes are kept in execution order. A builder function that fails
 // returns BPT_NO_VALUE and the graph remembers the first failure (bpt_graph_status), so that model code reads like formulas:
@@ -33,12 +33,21 @@ typedef struct {
     int32_t node;         // TEMP: the node that makes it, else -1
 } bpt_value_info_t;
 
-static inline bpt_shape_t bpt_shape1(int64_t a) { return (bpt_shape_t){1, {a}}; }
-static inline bpt_shape_t bpt_shape2(int64_t a, int64_t b) { return (bpt_shape_t){2, {a, b}}; }
+static inline bpt_shape_t bpt_shape1(int64_t a) {
+    const bpt_shape_t shape = {1, {a}};
+    return shape;
+}
+static inline bpt_shape_t bpt_shape2(int64_t a, int64_t b) {
+    const bpt_shape_t shape = {2, {a, b}};
+    return shape;
+}
 
 BPT_API bpt_status_t bpt_graph_create(bpt_graph_t **out) BPT_MUST_USE;
 BPT_API void bpt_graph_destroy(bpt_graph_t *graph);
 BPT_API bpt_status_t bpt_graph_status(const bpt_graph_t *graph) BPT_MUST_USE;  // the first failure; restores its message
+// For who could not make a value that nodes will read: with a status that is not BPT_OK the graph has failed, and takes no further nodes.
+// Returns the status.
+BPT_API bpt_status_t bpt_graph_fail(bpt_graph_t *graph, bpt_status_t status);
 BPT_API const bpt_value_info_t *bpt_graph_value(const bpt_graph_t *graph, bpt_value_t value);
 
 // ---- Leaves of the graph -------------------------------------------------------------------------------------------
@@ -57,6 +66,7 @@ BPT_API bpt_value_t bpt_add_row(bpt_graph_t *g, bpt_value_t a, bpt_value_t row);
 BPT_API bpt_value_t bpt_mul_scalar(bpt_graph_t *g, bpt_value_t a, bpt_value_t scalar);
 BPT_API bpt_value_t bpt_scale(bpt_graph_t *g, bpt_value_t a, float factor);
 BPT_API bpt_value_t bpt_relu(bpt_graph_t *g, bpt_value_t a);
+BPT_API bpt_value_t bpt_abs(bpt_graph_t *g, bpt_value_t a);
 
 // Where random numbers of a program come from. row_keys may be BPT_NO_VALUE when p is 0 everywhere.
 typedef struct {
@@ -80,6 +90,12 @@ BPT_API bpt_value_t bpt_layernorm(bpt_graph_t *g, bpt_value_t x, bpt_value_t res
 BPT_API bpt_value_t bpt_gather(bpt_graph_t *g, bpt_value_t table, bpt_value_t ids);
 BPT_API void bpt_scatter(bpt_graph_t *g, bpt_value_t destination, bpt_value_t x, bpt_value_t ids);
 BPT_API bpt_value_t bpt_add_rows(bpt_graph_t *g, bpt_value_t a, bpt_value_t b, int64_t row, int64_t rows);
+// The parts' rows one behind the other, as `dtype`: [sum of their rows, columns]. Costs nothing where a part is made for it: its node then
+// writes into the result; other parts (inputs, states, views of some rows, parts of two joins) are copied.
+enum { BPT_MAX_PARTS = BPT_MAX_INPUTS };
+BPT_API bpt_value_t bpt_join(bpt_graph_t *g, bpt_dtype_t dtype, const bpt_value_t *part, int n);
+// Row b of the result: the sum, mean or largest of the rows ranges[b] of x; ranges u32 [B,2]. For a gradient no two may overlap.
+BPT_API bpt_value_t bpt_segment(bpt_graph_t *g, bpt_segment_kind_t kind, bpt_value_t x, bpt_value_t ranges);
 BPT_API bpt_value_t bpt_column_sum(bpt_graph_t *g, bpt_value_t x);
 BPT_API bpt_value_t bpt_square_sum(bpt_graph_t *g, bpt_value_t x);
 
@@ -95,7 +111,8 @@ BPT_API bpt_value_t bpt_attention_lse(bpt_graph_t *g, bpt_value_t attention);
 typedef struct {
     bpt_value_t loss, nll;
 } bpt_xent_t;
-BPT_API bpt_xent_t bpt_xent(bpt_graph_t *g, bpt_value_t h, bpt_value_t w, bpt_value_t bias, bpt_value_t targets, bpt_value_t weights);
+BPT_API bpt_xent_t bpt_xent(bpt_graph_t *g, bpt_value_t h, bpt_value_t w, bpt_value_t bias, bpt_value_t targets, bpt_value_t weights,
+                            float smoothing);
 BPT_API void bpt_adam(bpt_graph_t *g, bpt_value_t p, bpt_value_t grad, bpt_value_t m, bpt_value_t v, bpt_value_t hyper,
                       bpt_value_t square_sum, const bpt_adam_attrs_t *attrs);
 BPT_API void bpt_accumulate(bpt_graph_t *g, bpt_value_t acc, bpt_value_t x, bpt_value_t keep);
@@ -105,7 +122,7 @@ BPT_API bpt_value_t bpt_copy(bpt_graph_t *g, bpt_value_t x);
 
 // ---- Whole-graph operations -----------------------------------------------------------------------------------------
 // A tensor that nodes make part by part, in row order or any other: each puts its result in a view of it by bpt_graph_place, all before
-// it is read. It lies in the planned workspace. No gradient goes through it.
+// it is read. It lies in the planned workspace. No gradient goes through it: bpt_join has one.
 BPT_API bpt_value_t bpt_parts(bpt_graph_t *g, bpt_dtype_t dtype, bpt_shape_t shape);
 // Marks `value` as a result that the host reads, or that must exist for another reason: it and what it needs stay.
 BPT_API void bpt_graph_keep(bpt_graph_t *g, bpt_value_t value);
@@ -124,7 +141,8 @@ BPT_API bpt_status_t bpt_graph_gradients(bpt_graph_t *g, bpt_value_t loss, const
 BPT_API bpt_status_t bpt_graph_fuse(bpt_graph_t *g) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_graph_recompute(bpt_graph_t *g) BPT_MUST_USE;  // after gradients: forget and recompute inside regions
 BPT_API bpt_status_t bpt_graph_eliminate(bpt_graph_t *g) BPT_MUST_USE;  // dead code
-
+// Last, before planning: joins become places where their parts are made, or copies into them.
+BPT_API bpt_status_t bpt_graph_place_joins(bpt_graph_t *g) BPT_MUST_USE;
 
 BPT_END_DECLS
 

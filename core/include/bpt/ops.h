@@ -17,7 +17,11 @@ typedef enum {
 #define BPT_OP(id, name, family) BPT_OP_##id,
 #include "bpt/ops.def"
 #undef BPT_OP
-    BPT_OP_COUNT
+    BPT_OP_COUNT,  // of those that backends compute; the others follow
+#define BPT_OP(id, name, family)
+#define BPT_GRAPH_OP(id, name, family) BPT_OP_##id,
+#include "bpt/ops.def"
+#undef BPT_OP
 } bpt_op_t;
 
 BPT_API const char *bpt_op_name(bpt_op_t op);
@@ -47,23 +51,41 @@ static inline int64_t bpt_shape_rows(const bpt_shape_t *s) {
 }
 
 // One step of a pointwise chain; `x` is the running value in f32, `in[arg]` an input of the op of the same shape unless said otherwise.
+//   ADD          x += in[arg]
+//   MUL          x *= in[arg]
+//   ADD_ROW      x += in[arg][column], in[arg] is [columns]
+//   MUL_SCALAR   x *= in[arg][0]
+//   SCALE        x *= c
+//   RELU         x = max(x, 0)
+//   MASK         x = in[arg] != 0 ? x * c : 0   (gradient of relu and of dropout(relu) through the saved output)
+//   DROPOUT      dropout with rate c; element = column, row = the op's row, stream = uid << 8
+//   ABS          x = |x|
+//   SIGN         x = in[arg] > 0 ? x : in[arg] < 0 ? -x : 0   (gradient of ABS through its input; at 0 it is 0)
 typedef enum {
-    BPT_STEP_ADD,         // x += in[arg]
-    BPT_STEP_MUL,         // x *= in[arg]
-    BPT_STEP_ADD_ROW,     // x += in[arg][column], in[arg] is [columns]
-    BPT_STEP_MUL_SCALAR,  // x *= in[arg][0]
-    BPT_STEP_SCALE,       // x *= c
-    BPT_STEP_RELU,        // x = max(x, 0)
-    BPT_STEP_MASK,        // x = in[arg] != 0 ? x * c : 0   (gradient of relu and of dropout(relu) through the saved output)
-    BPT_STEP_DROPOUT,     // dropout with rate c; element = column, row = the op's row, stream = uid << 8
-} bpt_step_code_t;
+#define BPT_POINTWISE_STEP(number, id, name, operand, constant, rounding) BPT_POINTWISE_##id = number,
+#include "bpt/steps.def"
+#undef BPT_POINTWISE_STEP
+} bpt_pointwise_code_t;
+
+// What a step reads besides x, and what its constant is: the columns of bpt/steps.def.
+typedef enum { BPT_OPERAND_NONE, BPT_OPERAND_ELEMENTS, BPT_OPERAND_ROW, BPT_OPERAND_SCALAR } bpt_pointwise_operand_t;
+typedef enum { BPT_CONSTANT_NONE, BPT_CONSTANT_FACTOR, BPT_CONSTANT_RATE } bpt_pointwise_constant_t;
 
 typedef struct {
-    bpt_step_code_t code;
-    int32_t arg;   // input slot
+    const char *name;
+    bpt_pointwise_operand_t operand;
+    bpt_pointwise_constant_t constant;
+    bool exact;
+} bpt_pointwise_form_t;
+
+BPT_API const bpt_pointwise_form_t *bpt_pointwise_form(bpt_pointwise_code_t code);  // NULL: there is no such step
+
+typedef struct {
+    bpt_pointwise_code_t code;
+    int32_t arg;  // input slot
     float c;
     uint32_t uid;  // DROPOUT: identity of the random stream, kept by fusion and recomputation
-} bpt_step_t;
+} bpt_pointwise_step_t;
 
 enum { BPT_IN_ROW_KEYS = 6, BPT_IN_RNG = 7 };  // the same slots in every op with a dropout, but attention
 
@@ -71,17 +93,11 @@ enum { BPT_IN_ROW_KEYS = 6, BPT_IN_RNG = 7 };  // the same slots in every op wit
 // input of the same dtype and shape.
 typedef struct {
     int32_t n_steps;
-    bpt_step_t step[BPT_MAX_STEPS];
+    bpt_pointwise_step_t step[BPT_MAX_STEPS];
 } bpt_pointwise_attrs_t;
 
-// True when the steps give the same numbers before and after rounding: those that keep an element or make it zero.
-static inline bool bpt_steps_commute_with_rounding(const bpt_pointwise_attrs_t *steps) {
-    for (int i = 0; i < steps->n_steps; ++i) {
-        const bpt_step_t *s = &steps->step[i];
-        if (s->code != BPT_STEP_RELU && !(s->code == BPT_STEP_MASK && s->c == 1)) return false;
-    }
-    return true;
-}
+// True when the steps give the same numbers before and after rounding: those that keep an element, negate it or make it zero.
+BPT_API bool bpt_pointwise_commutes_with_rounding(const bpt_pointwise_attrs_t *steps);
 
 // matmul: out F [M,N] = steps( op(A) op(B) + acc + bias ), op(A) is [M,K], op(B) is [K,N]; transpose_a: A is stored [K,M].
 // in: 0 A F, 1 B F, 2 acc [M,N] f32 or absent (out may share its storage), 3 bias f32 [N] or absent, 4-5 extras of the steps,
@@ -114,6 +130,17 @@ typedef struct {
 typedef struct {
     int64_t row, rows;  // rows = R
 } bpt_rows_attrs_t;
+
+// segment: in 0 x F [R,d], 1 ranges u32 [B,2] = begin, end of rows, of which those from R on do not exist. out 0 y F [B,d] = the sum, the
+//   mean or, column by column, the largest of the range's rows; zero where there are none. 1 place u32 [B,d] (MAX only; absent when
+//   nobody needs it): the row of the largest, the first where several are, BPT_NO_ROW where there are none. A NaN counts as the largest.
+// segment_grad: in 0 dy F [B,d], 1 ranges, 2 place (MAX only); out 0 dx F [R,d], zero for rows in no range. No row is in two ranges.
+typedef enum { BPT_SEGMENT_SUM, BPT_SEGMENT_MEAN, BPT_SEGMENT_MAX } bpt_segment_kind_t;
+
+typedef struct {
+    bpt_segment_kind_t kind;
+    int64_t rows;  // R
+} bpt_segment_attrs_t;
 
 // column_sum: in 0 x F [R,C]; out f32 [C].      square_sum: in 0 x f32 (any shape); out f32 [1] (ref and cpu: double inside).
 
@@ -162,9 +189,14 @@ typedef struct {
 
 // xent: linear layer + cross-entropy in chunks of rows; the logits [N,V] are never whole in memory. logits = h W^T + b.
 // in: 0 h F [N,d], 1 W F [V,d], 2 b f32 [V] or absent, 3 targets u32 [N], 4 weights f32 [N]. A row of weight 0 costs nothing and has nll 0.
-// out: 0 loss f32 [1] = sum weights * nll, 1 nll f32 [N] (nats).
+//   With smoothing e (Szegedy et al. 2016) a row's wanted distribution q is 1 - e for its target and e / (V - 1) for each other class, so
+//   V > 1 is needed: its loss is log sum exp(logits) - sum q logits. nll is always -log p[target].
+// out: 0 loss f32 [1] = sum weights * loss of the row (the nll without smoothing), 1 nll f32 [N] (nats).
 // xent_grad: in 0-4 as above, 5 dloss f32 [1]; out: 0 loss, 1 nll, 2 dh F [N,d], 3 dW f32 [V,d], 4 db f32 [V] (absent without b).
-//   With h and W both in bf16, the gradient of the logits may be rounded to bf16 for dh and dW (not for db).
+//   dlogits = weights * dloss * (softmax - q). With h and W both in bf16 it may be rounded to bf16 for dh and dW (not for db).
+typedef struct {
+    float smoothing;  // [0, 1)
+} bpt_xent_attrs_t;
 
 // adam: in 0 p f32 (changed), 1 g f32, 2 m f32 (changed), 3 v f32 (changed), 4 hyper f32 [8], 5 square_sum of all gradients f32 [1].
 //   No outputs. hyper = {lr, 1 - beta1^t, 1 - beta2^t, clip norm (0 = none), inverse loss scale, 0, 0, 0}.
@@ -187,7 +219,9 @@ typedef union {
     bpt_matmul_attrs_t matmul;
     bpt_layernorm_attrs_t layernorm;
     bpt_rows_attrs_t rows;
+    bpt_segment_attrs_t segment;
     bpt_attention_attrs_t attention;
+    bpt_xent_attrs_t xent;
     bpt_adam_attrs_t adam;
     bpt_fill_attrs_t fill;
 } bpt_attrs_t;

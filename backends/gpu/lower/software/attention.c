@@ -22,7 +22,7 @@ static bool is_possible(const problem_t *a) {
     const bpt_attention_attrs_t *t = a->t;
     if (!bpt_software_reads_texels(a->l) || a->table || t->queries == BPT_QUERIES_ROOTS) return false;
     if (t->head_dim % 4 || t->head_dim > MOST_HEAD || table_rule(a)->kind != BPT_PRODUCT_WIDE) return false;
-    if (a->rel_rows && t->graph.kind == BPT_GRAPH_SEGTREE && t->graph.span_self) return false;  // spans have rows of the table
+    if (a->rel_rows && a->span_rows) return false;  // spans have rows of the table
     const int64_t edge = t->p > 0 ? 1 + DROPOUT_ROUNDS : 1;
     if (limits->max_loops && bpt_lower_attention_leaf_keys(a) * edge + SETUP_ROUNDS > limits->max_loops) return false;
     // q, kv and the table; out, dout and lse; the results.
@@ -151,10 +151,9 @@ static void lower_leaves(const problem_t *a, const piece_t *piece, const bpt_vie
 // Queries of a key, about: what is more goes to its last part.
 static int64_t readers(const problem_t *a, int level) {
     const bpt_intervals_t *g = &a->t->graph;
-    const int64_t sides = g->causal ? 1 : 2, reach = g->kind == BPT_GRAPH_BPT ? bpt_min(g->k, g->n) + 1 : 2;
-    if (g->kind == BPT_GRAPH_DENSE) return g->n;
-    if (g->kind == BPT_GRAPH_WINDOW) return bpt_min(g->n, sides * (int64_t)g->window + 1);
-    return bpt_min(g->n, (sides * reach) << level) + (level == 0 ? bpt_levels(g->n) : 1);
+    const int64_t sides = g->causal ? 1 : 2;
+    if (!a->tree) return bpt_min(g->n, sides * a->reach + 1);
+    return bpt_min(g->n, (sides * (a->reach + 1)) << level) + (level == 0 ? bpt_levels(g->n) : 1);
 }
 
 static void add_piece(pieces_t *p, int64_t first, int64_t nodes, int64_t keys, double edges) {

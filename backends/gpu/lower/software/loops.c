@@ -7,7 +7,7 @@
 enum {
     RANDOM_ROUNDS = 11,                  // dropout_bits: ten of Philox, and the loop's end
     DROPOUT_ROUNDS = 4 * RANDOM_ROUNDS,  // of a vector of four lanes
-    SEARCH_ROUNDS = 8,                   // FIND_RANGE halves at most BPT_GPU_MAX_RANGES, and the loop's end
+    SEARCH_ROUNDS = 8,                   // FIND_RANGE halves at most BPT_ATTENTION_MOST_RANGES, and the loop's end
     POSITION_ROUNDS = 5,                 // of finding a node's level and index, by halves
     PULL_ROUNDS = 4 * 2 + 1,             // PULL: an edge of each lane of a vector, and the loops' ends
     SPARE_ROUNDS = 64,                   // what is not counted one by one: a search, a loop's end

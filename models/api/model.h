@@ -1,0 +1,204 @@
+// Trained models for C and C++ programs: open a run or a model file, logits, classes, states of tokens, generation token by token, and
+// training. Installed as <bpt/model.h>; docs/examples/ shows it at work.
+//
+// Tokens are numbers in [0, vocabulary); bpt_model_tokenize makes them of text and bpt_model_text makes text of them. Arrays are dense, the
+// last dimension runs fastest; numbers are f32 whatever the precision of the model. B is the number of sequences, d the width of the model
+// (d_model), V its vocabulary.
+//
+// Errors: every function that can fail returns bpt_status_t; bpt_error_message() then has one sentence for this thread (bpt/status.h).
+// A null pointer where one is needed, a token that is not in the vocabulary, a sequence that is too long, a function that is not for the
+// task of the model: BPT_ERR_USAGE, and nothing has happened. A result that is not finite: BPT_ERR_NUMERIC. *out is set on success only;
+// arrays of results hold nothing of use after a failure.
+//
+// Ownership: what a function makes belongs to the caller, who gives it back by the function that is named beside it. What a function
+// returns by pointer belongs to the model and is valid until it is closed. Arguments are borrowed for the duration of the call.
+//
+// Threads: a model, with its generators, is for one thread at a time, any thread: it is not bound to the one that opened it. Different
+// models may be used at the same time; each opens a device of its own.
+//
+// Compatibility: a program sets the `version` of every options struct by the function that makes its defaults, so that a library which
+// knows another layout refuses it (BPT_ERR_USAGE).
+//
+// The model: Ye et al. 2019, "BP-Transformer: Modelling Long-Range Context via Binary Partitioning".
+#ifndef BPT_MODEL_H
+#define BPT_MODEL_H
+
+#include "bpt/dtype.h"
+#include "bpt/status.h"
+
+BPT_BEGIN_DECLS
+
+#define BPT_MODEL_VERSION 1  // of the structs of this header
+
+typedef struct bpt_model bpt_model_t;
+
+// ---- Opening ----------------------------------------------------------------------------------------------------------
+
+typedef struct {
+    uint32_t version;        // BPT_MODEL_VERSION
+    int32_t device;          // number of the device within its backend, as `bpt devices` lists them
+    const char *backend;     // "cpu", "opencl", "vulkan", "cuda", "ref"; never replaced by another one
+    bpt_dtype_t precision;   // of products of matrices and of what attention reads: BPT_F32, BPT_BF16, BPT_F16
+    int32_t threads;         // cpu: 0 = all
+    double submit_ms;        // GPUs: longest submission; 0 = what suits the device
+    uint64_t memory_bytes;   // GPUs: most to use of its memory; 0 = all
+    int64_t batch_tokens;    // tokens, padding included, that go through the model at once where several sequences are given
+    const char *checkpoint;  // of a run: "best", "latest", a step; NULL: best if there is one, else latest
+    // Training. `trains`: the state of training is needed: a run's is read (one without any is refused), a model file begins at step 0.
+    // What follows is not read from a run: who goes on with one gives what it was trained with.
+    bool trains;
+    bool decoupled;                 // AdamW (Loshchilov & Hutter 2019) instead of Adam (Kingma & Ba 2015)
+    bool freeze_embed, freeze_rel;  // the embedding, the tables of relative positions stay as they are
+    bool recompute;                 // less memory, more time: forget what only the backward pass needs and compute it again
+    double beta1, beta2, eps, weight_decay;
+} bpt_model_options_t;
+
+// The defaults: cpu, f32, all threads, 8192 tokens at once; Adam with 0.9, 0.98, 1e-8, no weight decay.
+static inline bpt_model_options_t bpt_model_options(void) {
+    bpt_model_options_t o;
+    o.version = BPT_MODEL_VERSION;
+    o.device = 0;
+    o.backend = "cpu";
+    o.precision = BPT_F32;
+    o.threads = 0;
+    o.submit_ms = 0;
+    o.memory_bytes = 0;
+    o.batch_tokens = 8192;
+    o.checkpoint = NULL;
+    o.trains = o.decoupled = o.freeze_embed = o.freeze_rel = o.recompute = false;
+    o.beta1 = 0.9, o.beta2 = 0.98, o.eps = 1e-8, o.weight_decay = 0;
+    return o;
+}
+
+// `path`: a run (a folder that `bpt train` or `bpt import` wrote), or a model file (of `bpt export` or bpt_model_save). Files are checked
+// as every command checks them. BPT_ERR_INPUT: a file is damaged, or of something else; BPT_ERR_IO: it cannot be read;
+// BPT_ERR_UNAVAILABLE: no such backend or device; BPT_ERR_UNSUPPORTED: it lacks the precision. `options` NULL: the defaults.
+BPT_API bpt_status_t bpt_model_open(const char *path, const bpt_model_options_t *options, bpt_model_t **out) BPT_MUST_USE;
+
+// A new model, for training (`trains` is taken for granted). `config`: a JSON object with the keys of the model part of a run's
+// config.json, for example {"model": "bpt", "task": "lm", "layers": 4, "d_model": 128, "d_ff": 512, "heads": 4, "k": 4, "rel_levels": 20,
+// "vocab": 256}; and "unit": how it reads text, "byte" (256 tokens) or "ids" (the default: token numbers). A wrong key or value is
+// BPT_ERR_INPUT and named. The initial values are a pure function of configuration and seed.
+BPT_API bpt_status_t bpt_model_create(const char *config, uint64_t seed, const bpt_model_options_t *options,
+                                      bpt_model_t **out) BPT_MUST_USE;
+
+// NULL is fine. Generators of the model must have been destroyed.
+BPT_API void bpt_model_close(bpt_model_t *model);
+
+// ---- What a model is --------------------------------------------------------------------------------------------------
+
+// The configuration as JSON on one line: the model part of config.json.
+BPT_API const char *bpt_model_config(const bpt_model_t *model);
+BPT_API int64_t bpt_model_vocabulary(const bpt_model_t *model);  // V
+BPT_API int64_t bpt_model_classes(const bpt_model_t *model);     // of a classifier; 0: a language model
+BPT_API int64_t bpt_model_width(const bpt_model_t *model);       // d
+BPT_API int64_t bpt_model_parameters(const bpt_model_t *model);  // numbers that are trained, and frozen ones
+BPT_API int64_t bpt_model_step(const bpt_model_t *model);        // optimiser steps so far; of the checkpoint where one was opened
+BPT_API const char *bpt_model_label(const bpt_model_t *model, int64_t label);  // name of a class, NULL: it has none
+
+// Token numbers of a text by the run's vocabulary: bytes, characters (UTF-8) or words; or decimal numbers where the model has no
+// vocabulary. *tokens is freed with bpt_free (bpt/alloc.h). BPT_ERR_INPUT: a token that the vocabulary does not have, with its line.
+BPT_API bpt_status_t bpt_model_tokenize(const bpt_model_t *model, const char *text, size_t bytes, uint32_t **tokens,
+                                        int64_t *count) BPT_MUST_USE;
+// The text of tokens, NUL-terminated (a text of bytes may hold others); freed with bpt_free. `continues`: it follows other text, so that a
+// word begins with a blank.
+BPT_API bpt_status_t bpt_model_text(const bpt_model_t *model, const uint32_t *tokens, int64_t count, bool continues, char **text,
+                                    size_t *bytes) BPT_MUST_USE;
+
+// ---- Inference --------------------------------------------------------------------------------------------------------
+
+// B sequences one behind the other: sequence 0 is tokens[0 .. lengths[0] - 1], and so on. N is the sum of the lengths.
+typedef struct {
+    const uint32_t *tokens;  // [N]
+    const int64_t *lengths;  // [B], each at least 1
+    int64_t count;           // B, at least 1
+} bpt_sequences_t;
+
+// What comes next, for language models: logits [N, V], row i of what follows token i, given the tokens of its sequence up to it.
+BPT_API bpt_status_t bpt_model_logits(bpt_model_t *model, const bpt_sequences_t *sequences, float *logits) BPT_MUST_USE;
+// The class of each sequence, for classifiers: logits [B, classes]. Softmax makes probabilities of them.
+BPT_API bpt_status_t bpt_model_classify(bpt_model_t *model, const bpt_sequences_t *sequences, float *logits) BPT_MUST_USE;
+// States behind the last layer, which the head reads: embeddings of tokens and texts. tokens [N, d]; roots [B, d], the state of each whole
+// sequence, of models that learn one: classifiers. NULL: not wanted; not both.
+BPT_API bpt_status_t bpt_model_encode(bpt_model_t *model, const bpt_sequences_t *sequences, float *tokens, float *roots) BPT_MUST_USE;
+// How likely sequences are, for language models: nll [N - B], the negative log-likelihood in nats of the tokens 2, 3, .. of each sequence
+// given those before. Sequences of one token have none; BPT_ERR_INPUT when no sequence has any.
+BPT_API bpt_status_t bpt_model_score(bpt_model_t *model, const bpt_sequences_t *sequences, float *nll) BPT_MUST_USE;
+
+// ---- Generation -------------------------------------------------------------------------------------------------------
+
+// Texts side by side that a language model goes on with, token by token, with cached keys and values. Choosing the next token is the
+// caller's.
+typedef struct bpt_generator bpt_generator_t;
+
+#define BPT_REST 0xFFFFFFFFu  // bpt_generator_step: this text rests
+
+// `texts` texts with room for `capacity` tokens each. Memory is taken as texts grow. The parameters must not change while there is a
+// generator: bpt_model_train_step and bpt_model_recover refuse.
+BPT_API bpt_status_t bpt_generator_create(bpt_model_t *model, int64_t capacity, int64_t texts, bpt_generator_t **out) BPT_MUST_USE;
+BPT_API void bpt_generator_destroy(bpt_generator_t *generator);  // NULL is fine; before the model is closed
+// Appends tokens to one text (a prompt). logits [V] of what follows the last of them; NULL: not wanted. BPT_ERR_USAGE when they do not fit:
+// nothing is appended.
+BPT_API bpt_status_t bpt_generator_feed(bpt_generator_t *generator, int64_t text, const uint32_t *tokens, int64_t count,
+                                        float *logits) BPT_MUST_USE;
+// Appends tokens[t] to every text t at once, BPT_REST: none. logits [texts, V]; rows of texts that rest say nothing.
+BPT_API bpt_status_t bpt_generator_step(bpt_generator_t *generator, const uint32_t *tokens, float *logits) BPT_MUST_USE;
+BPT_API int64_t bpt_generator_length(const bpt_generator_t *generator, int64_t text);  // tokens so far
+// Forgets the tokens of a text from `length` on.
+BPT_API bpt_status_t bpt_generator_rewind(bpt_generator_t *generator, int64_t text, int64_t length) BPT_MUST_USE;
+
+// ---- Training ---------------------------------------------------------------------------------------------------------
+
+// What goes through the model at once. All sequences are padded to `length`; a pair (length, count) that comes for the first time compiles
+// programs, so there should be few.
+typedef struct {
+    bpt_sequences_t sequences;  // language models: a sequence of m + 1 tokens trains m, each given those before it
+    const uint32_t *labels;     // [B] of classifiers; NULL for language models
+    int64_t length;             // 0: the smallest of 1, 2, 3, 4, 6, 8, 12, 16, .. that has room for the longest
+} bpt_micro_batch_t;
+
+// The schedule is the caller's: these are the values of one step.
+typedef struct {
+    uint32_t version;  // BPT_MODEL_VERSION
+    double lr;         // learning rate
+    double clip;       // longest gradient, 0: none
+    uint64_t seed;     // of dropout, with the number of the step
+} bpt_train_options_t;
+
+static inline bpt_train_options_t bpt_train_options(double lr) {
+    bpt_train_options_t o;
+    o.version = BPT_MODEL_VERSION;
+    o.lr = lr;
+    o.clip = 0;
+    o.seed = 1;
+    return o;
+}
+
+typedef struct {
+    double loss;       // mean nll in nats over what is scored, before the step
+    double grad_norm;  // before clipping
+    bool updated;      // false, f16 only: the scaled gradient was not finite; nothing was changed, the next step scales less
+} bpt_train_result_t;
+
+// One optimiser step on the mean loss over all micro-batches together: as many as do not fit in memory at once (accumulation). A model
+// that was opened or created with `trains`. BPT_ERR_NUMERIC: a loss or gradient is not finite; the parameters are as before. `result` may
+// be NULL.
+BPT_API bpt_status_t bpt_model_train_step(bpt_model_t *model, const bpt_micro_batch_t *micro_batches, int64_t count,
+                                          const bpt_train_options_t *options, bpt_train_result_t *result) BPT_MUST_USE;
+
+// One safetensors file with the weights, the configuration, vocabulary and labels: what `bpt export` writes and `bpt import` reads.
+// Replaced atomically.
+BPT_API bpt_status_t bpt_model_save(bpt_model_t *model, const char *path) BPT_MUST_USE;
+// A checkpoint in a run that every command of `bpt` reads, with the state of training where the model has one. The first call makes the
+// folder, which must be new or empty, or goes on with the run that the model was opened from (with `trains`); later calls with the same
+// path add a checkpoint and delete the one before. The run is locked for other writers until the model is closed or saves to another path.
+BPT_API bpt_status_t bpt_model_save_run(bpt_model_t *model, const char *path) BPT_MUST_USE;
+
+// After BPT_ERR_DEVICE_LOST from any function: opens the device again, with shorter submissions, and loads what the model was opened
+// from or, if that is later, what bpt_model_save_run wrote last; a new model that was never saved has its initial values. Training goes on
+// after bpt_model_step(model). BPT_ERR_DEVICE_LOST when it was lost too often to be tried again. Generators must be destroyed first.
+BPT_API bpt_status_t bpt_model_recover(bpt_model_t *model) BPT_MUST_USE;
+
+BPT_END_DECLS
+
+#endif

@@ -1,0 +1,37 @@
+// How a model reads text: unit, vocabulary and names of classes, from a run's files or a model file's metadata, and to them.
+#ifndef BPT_MODELS_API_SIDE_TEXTS_H
+#define BPT_MODELS_API_SIDE_TEXTS_H
+
+#include "bpt/json.h"
+#include "bpt/safetensors.h"
+#include "data/examples.h"
+#include "models/train/checkpoint.h"
+
+typedef struct {
+    bpt_unit_t unit;
+    bool lower;            // words are folded
+    int64_t eval_context;  // what `bpt eval` cuts a text into, 0: not said
+    char *vocab, *labels;  // the text of vocab.txt and labels.txt, NULL: none
+    bpt_vocab_t *vocabulary;
+    bpt_labels_t names;
+} bpt_side_texts_t;
+
+// Of a run: the keys of its config.json, vocab.txt and labels.txt, held against the checkpoint's checksums and sizes.
+bpt_status_t bpt_side_texts_of_run(const bpt_checkpoint_t *checkpoint, bpt_side_texts_t *out) BPT_MUST_USE;
+// Of a model file: its metadata.
+bpt_status_t bpt_side_texts_of_file(const bpt_safetensors_t *file, const bpt_model_config_t *config, bpt_side_texts_t *out) BPT_MUST_USE;
+// Of a new model: bytes or numbers, by the name of the unit (NULL: ids).
+bpt_status_t bpt_side_texts_of_unit(const char *unit, const bpt_model_config_t *config, bpt_side_texts_t *out) BPT_MUST_USE;
+// The parts: a vocabulary and names of classes from the text of such a file, which must have a line for each token (class) of the model in
+// `model`; BPT_ERR_INPUT, and nothing in *out.
+bpt_status_t bpt_side_vocabulary(const bpt_range_t *text, bpt_unit_t unit, bool lower, const char *model, int64_t tokens,
+                                 bpt_vocab_t **out) BPT_MUST_USE;
+bpt_status_t bpt_side_names(const bpt_range_t *text, const char *model, int64_t classes, bpt_labels_t *out) BPT_MUST_USE;
+void bpt_side_texts_free(bpt_side_texts_t *texts);
+
+// The metadata of a model file beside its configuration.
+bpt_status_t bpt_side_texts_to_file(const bpt_side_texts_t *texts, bpt_safetensors_writer_t *writer) BPT_MUST_USE;
+// vocab.txt and labels.txt of a new run, and the keys of its config.json.
+bpt_status_t bpt_side_texts_to_run(const bpt_side_texts_t *texts, const bpt_run_t *run, json_t *config) BPT_MUST_USE;
+
+#endif

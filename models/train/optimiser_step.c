@@ -1,0 +1,75 @@
+// One optimiser step (see optimiser_step.h).
+#include "models/train/optimiser_step.h"
+
+#include <math.h>
+
+#include "models/train/schedule.h"
+
+enum { SCALE_STEPS = 2000 };  // f16: as many good steps double the loss scale (Micikevicius et al. 2018)
+
+static bpt_update_t update_of(const bpt_optimiser_step_t *step, const bpt_run_state_t *state, double lr, int32_t first_head) {
+    const double steps = (double)(state->step + 1);
+    return (bpt_update_t){
+        .lr = (float)lr,
+        .clip = (float)step->clip,
+        .bias1 = (float)(1 - pow(step->beta1, steps)),
+        .bias2 = (float)(1 - pow(step->beta2, steps)),
+        .loss_scale = (float)state->loss_scale,
+        .first_head = first_head,
+    };
+}
+
+static bpt_status_t run_micro_batches(const bpt_optimiser_step_t *step, const bpt_run_state_t *state, bpt_step_result_t *out,
+                                      double *epoch_end) {
+    bpt_batch_t batch = {0};
+    bpt_update_t update = {0};
+    for (int64_t micro = 0; !batch.last; ++micro) {
+        bool end = false;
+        bpt_update_result_t result;
+        BPT_TRY(step->source->next(step->source, &batch, &end));
+        if (end) return bpt_fail(BPT_ERR_INTERNAL, "the training data came to an end inside an epoch");
+        if (micro == 0) {
+            double lr;
+            int32_t first_head;
+            BPT_TRY(step->begin(step->user, &batch, &lr, &first_head));
+            update = update_of(step, state, lr, first_head);
+        }
+        update.rng = bpt_schedule_rng(step->seed, state->step, micro);
+        BPT_TRY(bpt_runner_train(step->runner, &batch, &update, &result));
+        out->loss += result.loss;
+        out->tokens += batch.n_tokens;
+        out->grad_norm = result.grad_norm;
+        out->updated = result.updated;
+    }
+    out->lr = (double)update.lr;
+    *epoch_end = batch.epoch_end;
+    return BPT_OK;
+}
+
+static void advance(bpt_run_state_t *state, const bpt_step_result_t *result, double epoch_end, bool scaled) {
+    ++state->step;
+    state->tokens += result->tokens;
+    state->epoch = epoch_end;
+    if (isfinite(result->loss)) {  // else an f16 step that was passed over
+        state->window_loss += result->loss;
+        ++state->window_steps;
+    }
+    if (!scaled || ++state->scale_steps < SCALE_STEPS) return;
+    state->scale_steps = 0;
+    if (state->loss_scale < 65536) state->loss_scale *= 2;
+}
+
+bpt_status_t bpt_optimiser_step(const bpt_optimiser_step_t *step, bpt_run_state_t *state, bpt_step_result_t *result) {
+    const bool scaled = bpt_runner_precision(step->runner) == BPT_F16;
+    double epoch_end = state->epoch;
+    *result = (bpt_step_result_t){0};
+    BPT_TRY(run_micro_batches(step, state, result, &epoch_end));
+    if (!result->updated) {
+        if (!scaled || state->loss_scale <= 1) return bpt_runner_explain(step->runner, state->step + 1, result->loss);
+        state->loss_scale /= 2;  // the loss was scaled too far; the step is passed over
+        state->scale_steps = -1;
+        ++state->skipped_steps;
+    }
+    advance(state, result, epoch_end, scaled);
+    return BPT_OK;
+}

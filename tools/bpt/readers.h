@@ -1,0 +1,32 @@
+// What a task reads, as far as the program is concerned: how texts become batches for training and for evaluation, and what follows for
+// the options. One reader a file (read_<name>.c), one line in readers.def for each bpt_task_reads_t; tasks say which one is theirs.
+#ifndef BPT_TOOLS_READERS_H
+#define BPT_TOOLS_READERS_H
+
+#include "tools/bpt/corpus.h"
+#include "tools/bpt/eval_data.h"
+
+typedef struct {
+    bpt_unit_t unit;           // --unit where it is not given
+    const char *batch_option;  // the option that makes a step smaller
+
+    // Combinations of options of `train` that cannot be; the options are filled in already.
+    bpt_status_t (*check)(const cli_options_t *o);
+    // What the options tell of the model's lengths (rel_levels, max_positions), before data are read. NULL: nothing.
+    void (*fill_from_options)(cli_options_t *o);
+    // The same, from the data; a text that is too long for the options is an error. NULL: nothing.
+    bpt_status_t (*fill_from_data)(cli_options_t *o, const cli_corpus_t *corpus);
+
+    // Counts the words of a part of the data into `vocab`, and collects its labels; either may be NULL.
+    bpt_status_t (*scan)(const cli_options_t *o, const bpt_range_t *text, int part, bpt_vocab_t *vocab, bpt_labels_t *labels);
+    // Reads a part of the data into the corpus.
+    bpt_status_t (*encode)(const cli_options_t *o, const bpt_range_t *text, int part, cli_corpus_t *corpus);
+    // Makes corpus->train and, where there is something to validate on, corpus->valid.
+    bpt_status_t (*open)(const cli_options_t *o, cli_corpus_t *corpus);
+    // Makes data->source for a trained model.
+    bpt_status_t (*open_eval)(const cli_options_t *o, const bpt_range_t *text, const cli_trained_t *trained, cli_eval_data_t *data);
+} cli_reader_t;
+
+const cli_reader_t *cli_reader_of(const bpt_model_config_t *config);
+
+#endif
