@@ -181,6 +181,7 @@ static const bpt_intervals_t graphs[] = {
     {.kind = BPT_GRAPH_SEGTREE, .span_self = true, .k = 1, .rel_levels = 4, .n = LEAVES},
     {.kind = BPT_GRAPH_DENSE, .causal = true, .rel_levels = 5, .n = LEAVES},
     {.kind = BPT_GRAPH_WINDOW, .window = 3, .rel_levels = 3, .n = LEAVES},
+    {.kind = BPT_GRAPH_SPARSE, .causal = true, .stride = 6, .tail = 2, .n = LEAVES},
 };
 
 static void build_attention(net_t *n, int variant) {
@@ -188,7 +189,8 @@ static void build_attention(net_t *n, int variant) {
     const int64_t rows = BATCH * bpt_node_count(&n->graph);
     const bpt_attention_attrs_t attrs = {
         .graph = n->graph, .batch = BATCH, .heads = n->heads, .head_dim = n->d / n->heads, .packed = true, .scale = 0.35f, .p = 0.25f};
-    const bpt_value_t wrt[] = {matrix(n, n->type, rows, 3 * n->d), matrix(n, n->type, bpt_rel_rows(&n->graph), n->d / n->heads)};
+    const int64_t rel_rows = bpt_rel_rows(&n->graph);
+    const bpt_value_t wrt[] = {matrix(n, n->type, rows, 3 * n->d), rel_rows ? matrix(n, n->type, rel_rows, n->d / n->heads) : BPT_NO_VALUE};
     const bpt_attention_inputs_t in = {.q = wrt[0],
                                        .kv = wrt[0],
                                        .rel = wrt[1],
@@ -198,7 +200,7 @@ static void build_attention(net_t *n, int variant) {
                                        .table = BPT_NO_VALUE};
     const bpt_value_t y = bpt_attention(n->g, &attrs, &in);
     result(n, "attention", y);
-    differentiate(n, "attention_grad", y, wrt, 2);
+    differentiate(n, "attention_grad", y, wrt, rel_rows ? 2 : 1);
 }
 
 static const struct {
@@ -226,6 +228,7 @@ static const struct {
     {"attention, segtree, spans read themselves", build_attention, 4, false},
     {"attention, dense, causal", build_attention, 5, false},
     {"attention, window", build_attention, 6, false},
+    {"attention, sparse", build_attention, 7, false},
     {"adam", build_adam, 0, false},
     {"adamw", build_adam, 1, false},
 };
