@@ -58,8 +58,6 @@ problem_t bpt_lower_attention_problem(bpt_lower_t *l) {
     a.calls = (t->queries == BPT_QUERIES_ROOTS ? BPT_ATTENTION_CALL_ROOTS : 0) |
               (t->queries == BPT_QUERIES_LEAVES ? BPT_ATTENTION_CALL_LEAVES : 0) | (t->zero_spans ? BPT_ATTENTION_CALL_ZERO_SPANS : 0);
     bpt_gpu_graph_words(&t->graph, a.graph);
-    if (a.table && (l->call->op == BPT_OP_ATTENTION_GRAD || t->p > 0))
-        bpt_lower_refuse(l, "attention over a table has neither gradient nor dropout on GPUs yet");
     check_sizes(l);
     share_heads(&a);
     return a;
@@ -135,13 +133,16 @@ static void add_levels(const problem_t *a, const int64_t keys[BPT_MAX_LEVELS], i
                   most);
 }
 
-static pieces_t table_pieces(const problem_t *a, int64_t most) {
-    const int64_t queries = bpt_rows(&a->l->call->in[0]), keys = bpt_rows(&a->l->call->in[1]), slots = a->l->call->in[6].shape.dim[1];
+// The rows of one side of a table. Slots may overlap, but for those with relative positions, so a row may have every row of the other side
+// in each of them. How many edges there are is not known before the table is written.
+pieces_t bpt_lower_attention_table_rows(const problem_t *a, bool of_key, int64_t most) {
+    const bpt_op_call_t *call = a->l->call;
+    const int64_t rows = bpt_rows(&call->in[of_key ? 1 : 0]), others = bpt_rows(&call->in[of_key ? 0 : 1]);
+    const int64_t slots = call->in[of_key ? 10 : 6].shape.dim[1], longest = others * (a->rel_rows ? 1 : slots);
     pieces_t p = {.count = 0};
-    add_piece(&p, (piece_t){.nodes = queries, .keys = keys, .edges = (double)queries * (double)keys, .rel = true}, most);
-    if (slots > BPT_GPU_MAX_RANGES && keys > most)
-        bpt_lower_refuse(a->l, "a table of %lld slots a query and %lld keys needs longer loops than the device allows", (long long)slots,
-                         (long long)keys);
+    if (longest > INT32_MAX)
+        bpt_lower_refuse(a->l, "a table of %lld slots and %lld rows is too large for 32-bit counts", (long long)slots, (long long)others);
+    add_piece(&p, (piece_t){.nodes = rows, .keys = longest, .edges = (double)rows * (double)others, .rel = true}, most);
     return p;
 }
 
@@ -152,7 +153,7 @@ pieces_t bpt_lower_attention_queries(const problem_t *a, int64_t most) {
     const int64_t n = t->graph.n, part = min64(BPT_ATTENTION_PART, most);
     const double leaves = (double)n * (double)a->batch;
     pieces_t p = {.count = 0};
-    if (a->table) return table_pieces(a, most);
+    if (a->table) return bpt_lower_attention_table_rows(a, false, most);
     if (t->queries == BPT_QUERIES_ROOTS) {
         add_piece(&p, (piece_t){.nodes = 1, .keys = n, .edges = leaves, .rel = true}, part);  // the root may be a leaf
         return p;
@@ -174,8 +175,11 @@ pieces_t bpt_lower_attention_query_tiles(const problem_t *a, int64_t lanes, int6
     const int64_t n = t->graph.n;
     const int all_levels = a->tree ? bpt_graph_levels(&t->graph) : 1, levels = bpt_levels(lanes) - 1;
     pieces_t p = {.count = 0};
-    add_piece(&p, (piece_t){.nodes = n, .keys = bpt_lower_attention_leaf_keys(a), .edges = leaf_edges(a), .rel = true, .tiles = bpt_ceil_div(n, lanes)},
-              INT32_MAX);
+    add_piece(
+        &p,
+        (piece_t){
+            .nodes = n, .keys = bpt_lower_attention_leaf_keys(a), .edges = leaf_edges(a), .rel = true, .tiles = bpt_ceil_div(n, lanes)},
+        INT32_MAX);
     if (t->queries != BPT_QUERIES_ALL) return p;
     if (!a->tree) add_piece(&p, (piece_t){.first = n, .nodes = a->other, .keys = n, .edges = (double)n * (double)a->batch}, most);
     for (int j = 1; j < all_levels; j += levels) {
