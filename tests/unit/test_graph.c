@@ -439,8 +439,40 @@ static void a_failing_builder_is_remembered_with_its_reason(void **state) {
     bpt_graph_destroy(g);
 }
 
+// The gradient of attention over a table needs the transposed table, and there is none of relative positions.
+static void a_gradient_through_a_table_wants_its_transpose_and_no_positions(void **state) {
+    (void)state;
+    enum { Q = 3, K = 4 };
+    for (int variant = 0; variant < 3; ++variant) {
+        bpt_graph_t *g;
+        bpt_value_t grads[1];
+        assert_int_equal(bpt_graph_create(&g), BPT_OK);
+        const bpt_value_t q = bpt_input(g, "q", BPT_F32, bpt_shape2(Q, D)), kv = bpt_input(g, "kv", BPT_F32, bpt_shape2(K, 2 * D));
+        const bpt_attention_attrs_t attrs = {
+            .graph = {.kind = BPT_GRAPH_TABLE, .n = Q}, .batch = 1, .heads = 2, .head_dim = D / 2, .scale = 0.5f};
+        const bpt_attention_inputs_t in = {.q = q,
+                                           .kv = kv,
+                                           .rel = variant == 1 ? bpt_input(g, "rel", BPT_F32, bpt_shape2(5, D / 2)) : BPT_NO_VALUE,
+                                           .lengths = BPT_NO_VALUE,
+                                           .row_keys = BPT_NO_VALUE,
+                                           .rng = BPT_NO_VALUE,
+                                           .table = bpt_input(g, "table", BPT_U32, (bpt_shape_t){3, {Q, 2, 4}}),
+                                           .back = variant == 2 ? BPT_NO_VALUE : bpt_input(g, "back", BPT_U32, (bpt_shape_t){3, {K, 3, 2}}),
+                                           .key_codes = BPT_NO_VALUE};
+        const bpt_value_t y = bpt_attention(g, &attrs, &in), w = bpt_input(g, "w", BPT_F32, bpt_shape2(VOCAB, D));
+        const bpt_value_t targets = bpt_input(g, "targets", BPT_U32, bpt_shape1(Q)),
+                          weights = bpt_input(g, "weights", BPT_F32, bpt_shape1(Q));
+        const bpt_value_t loss = bpt_xent(g, y, w, BPT_NO_VALUE, targets, weights, 0).loss;
+        assert_int_equal(bpt_graph_status(g), BPT_OK);
+        const bpt_status_t wanted[] = {BPT_OK, BPT_ERR_UNSUPPORTED, BPT_ERR_INTERNAL};
+        assert_int_equal(bpt_graph_gradients(g, loss, &kv, 1, grads), wanted[variant]);
+        bpt_graph_destroy(g);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_gradient_through_a_table_wants_its_transpose_and_no_positions),
         cmocka_unit_test(gradients_match_central_differences),
         cmocka_unit_test(rewrites_keep_results_and_shrink_the_program),
         cmocka_unit_test(plans_reuse_memory_and_leak_nothing),

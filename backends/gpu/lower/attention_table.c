@@ -1,9 +1,7 @@
 // attention_grad over a table: the rows of both sides one by one, dq from the table and dk, dv from its transpose
 // (cl/attention_table_grad.cl). Any row may have edges with any of the other side, so there are no windows: tensors must fit the device's
 // bindings.
-#include "backends/gpu/lower/attention_problem.h"
-
-enum { ROW_PRODUCTS = 4 };  // of a column pair per edge: two for the score, two for the sums
+#include "backends/gpu/lower/software/attention.h"
 
 typedef bpt_attention_problem_t problem_t;
 typedef bpt_attention_pieces_t pieces_t;
@@ -11,7 +9,7 @@ typedef bpt_attention_pieces_t pieces_t;
 // Four arrays of columns and two of scores have room where three and one of twice the size have, but for a single very wide head.
 static bool has_room(const problem_t *a) {
     const int64_t local = a->l->device->api->limits.local_bytes, scores = a->scores == BPT_ATTENTION_SCORES ? a->scores / 2 : a->scores;
-    const int64_t other = 4 * (3 * BPT_GPU_MAX_RANGES + 1 + 64), room = local - other - 8 * scores;
+    const int64_t other = 4 * (3 * BPT_ATTENTION_MOST_RANGES + 1 + 64), room = local - other - 8 * scores;
     if (16 * (int64_t)a->columns <= room) return true;
     bpt_lower_refuse(a->l, "a head has %d columns; the local memory of the device (%lld bytes) has room for %lld: use more heads",
                      (int)a->t->head_dim, (long long)local, (long long)(room / 16));
@@ -57,7 +55,7 @@ void bpt_lower_attention_table_gradient(const problem_t *a, bool first) {
         for (int i = 0; i < 2; ++i) bpt_lower_fill(a->l, &a->out[i], bpt_count(&a->l->call->out[i]), 0);
         return;
     }
-    const int64_t most = bpt_lower_attention_most_keys(a, bpt_lower_attention_key_rounds(a, ROW_PRODUCTS, false));
+    const int64_t most = a->l->device->api->limits.max_loops ? bpt_software_most_table_edges(a) : INT32_MAX;
     pieces_t queries = bpt_lower_attention_table_rows(a, false, most), keys = bpt_lower_attention_table_rows(a, true, most);
     if (a->l->status != BPT_OK || !has_room(a)) return;
     const bpt_view_t dots = bpt_lower_attention_dots(a);

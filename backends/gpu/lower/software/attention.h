@@ -16,6 +16,8 @@ const bpt_attention_tile_rule_t *bpt_software_tile_rule(const bpt_lower_t *l);
 // ---- Where a driver ends the loops of a work-item (loops.c); asked where limits.max_loops is not 0 ---------------------
 // Keys that a group may take of a single query (attention_rows, or attention_dq for the gradient).
 int64_t bpt_software_most_keys(const bpt_attention_problem_t *a, bool gradient);
+// Rows of the other side that a group may take of a single row of a table (attention_table_grad).
+int64_t bpt_software_most_table_edges(const bpt_attention_problem_t *a);
 // Queries, or tiles of queries where `tile` is not NULL, that a group of the gradient may take one after the other.
 int64_t bpt_software_most_queries(const bpt_attention_problem_t *a, const bpt_attention_piece_t *piece, const bpt_attention_tile_t *tile);
 // Heads that a group takes one after the other, and the parts of spans, for a tile of queries that read at most `nodes` nodes; turn_heads

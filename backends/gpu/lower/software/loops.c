@@ -23,25 +23,30 @@ enum {
 
 // ---- Single queries (attention_rows, attention_dq) -----------------------------------------------------------------------
 
-// Rounds of a key. A score is a product of columns by fours, of which attention_dq has three and sums up the table's gradient too.
-static int64_t rounds_per_key(const bpt_attention_problem_t *a, bool gradient) {
+// Rounds of a key. `products`: of columns by fours for one score; `sums`: the gradient of relative positions is summed up too.
+static int64_t rounds_per_key(const bpt_attention_problem_t *a, int products, bool sums) {
     const int64_t heads = a->group_heads, head_dim = a->t->head_dim, size = bpt_lower_attention_group(a->l);
     const int64_t batch = bpt_min(BPT_ATTENTION_BATCH, a->scores / heads), team = bpt_min(size, head_dim);
-    const int64_t score = (gradient ? 3 : 2) * (bpt_ceil_div(head_dim, 4) + 4) + RANDOM_ROUNDS;
-    const int64_t table = gradient && a->rel_rows ? 1 + bpt_ceil_div(head_dim, team) * (heads + 1) : 0;
+    const int64_t score = products * (bpt_ceil_div(head_dim, 4) + 4) + RANDOM_ROUNDS;
+    const int64_t table = sums && a->rel_rows ? 1 + bpt_ceil_div(head_dim, team) * (heads + 1) : 0;
     const int64_t rounds = bpt_ceil_div(batch * heads, size) * score + bpt_ceil_div(heads, size) * 2 * batch +
                            bpt_ceil_div(heads * head_dim, size) * (batch + 1) + batch * table + BATCH_ROUNDS;
     return bpt_ceil_div(rounds, batch);
 }
 
-int64_t bpt_software_most_keys(const bpt_attention_problem_t *a, bool gradient) {
-    const int64_t loops = a->l->device->api->limits.max_loops, each = rounds_per_key(a, gradient);
+static int64_t most_of(const bpt_attention_problem_t *a, int64_t each) {
+    const int64_t loops = a->l->device->api->limits.max_loops;
     return loops > QUERY_ROUNDS + LEAST_KEYS * each ? (loops - QUERY_ROUNDS) / each : LEAST_KEYS;
 }
+int64_t bpt_software_most_keys(const bpt_attention_problem_t *a, bool gradient) {
+    return most_of(a, gradient ? rounds_per_key(a, 3, true) : rounds_per_key(a, 2, false));
+}
+// Two products of a pair of columns for the score, two for the sums.
+int64_t bpt_software_most_table_edges(const bpt_attention_problem_t *a) { return most_of(a, rounds_per_key(a, 4, false)); }
 
 int64_t bpt_software_most_queries(const bpt_attention_problem_t *a, const bpt_attention_piece_t *piece, const bpt_attention_tile_t *tile) {
     const int64_t loops = a->l->device->api->limits.max_loops;
-    const int64_t each = tile ? tile->rounds : QUERY_ROUNDS + bpt_min(piece->keys, piece->part_keys) * rounds_per_key(a, true);
+    const int64_t each = tile ? tile->rounds : QUERY_ROUNDS + bpt_min(piece->keys, piece->part_keys) * rounds_per_key(a, 3, true);
     return loops > each ? loops / each : 1;
 }
 
