@@ -59,7 +59,7 @@ static void resolve(bpt_attention_plan_t *p, const bpt_op_call_t *call, const bp
     p->grad = call->op == BPT_OP_ATTENTION_GRAD;
     p->queries = bpt_shape_rows(&call->in[0].shape), p->keys = bpt_shape_rows(&call->in[1].shape);
     p->by_table = call->in[6].present;
-    p->by_tiles = p->by_table && !call->in[2].present && (p->grad || call->out[1].present);
+    p->by_tiles = p->by_table && !call->in[2].present && (p->grad || call->out[1].present || call->in[10].present);
     if (!run) return;
     void *const *in = run->in, *const *out = run->out;
     const int kv = t->packed ? 0 : 1;

@@ -33,7 +33,7 @@ typedef struct {
     bpt_attention_unit_t *unit;    // [areas]
     bpt_attention_work_t *work;    // [threads][side]
     float *rel, *drel;             // [rel_rows][columns]; [groups] of them
-    // Kind TABLE. Where out alone is wanted, as in decoding, rows go one by one: their bits do not depend on which rows are beside them.
+    // Kind TABLE. With neither `back` nor lse, as in decoding, rows go one by one: their bits do not depend on which rows are beside them.
     bool by_table, by_tiles;
     int64_t queries, keys;     // rows
     float *row_q, *row_parts;  // [threads][heads][columns], gradient [threads][4][heads][columns]; [threads or pieces][heads][columns + 2]

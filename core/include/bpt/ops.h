@@ -168,7 +168,9 @@ typedef struct {
 //        with begin >= end is empty. Without rel, ranges of a query may overlap: a key counts in the softmax as often as it is read, and all its
 //        appearances share one dropout decision. A query without keys: out = lse = dq = 0.
 //     10 back u32 [K, T, 2] = begin, end: the T ranges of queries that read a key (needed by the gradient), the transpose of `table`:
-//        a query that reads a key twice is there twice. A key that nobody reads: dk = dv = 0.
+//        a query that reads a key twice is there twice. A key that nobody reads: dk = dv = 0. Forward, `back` or out 1 says that rows come
+//        in whole batches, and neighbours may be worked on together; without both, as in decoding, the bits of a row do not depend on
+//        which rows are beside it.
 //     11 key_codes u32 [K]: node codes of the keys, for dropout (p > 0 only).
 //   Slot s of neighbouring queries should mean the same kind of keys: backends work on neighbours together, slot by slot.
 //   rel has no gradient here: attention_grad with rel is BPT_ERR_UNSUPPORTED. bpt/lists.h writes such tables.
