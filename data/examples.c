@@ -284,16 +284,6 @@ bpt_status_t bpt_labels_parse(const bpt_range_t *text, bpt_labels_t *out) {
     return status;
 }
 
-bpt_status_t bpt_labels_read(const char *path, bpt_labels_t *out) {
-    *out = (bpt_labels_t){0};
-    bpt_text_t *text;
-    BPT_TRY(bpt_text_open(path, &text));
-    const bpt_range_t range = bpt_text_range(text);
-    const bpt_status_t status = bpt_labels_parse(&range, out);
-    bpt_text_close(text);
-    return status;
-}
-
 void bpt_labels_free(bpt_labels_t *labels) {
     for (size_t i = 0; i < labels->count; ++i) bpt_free(labels->name[i]);
     bpt_free(labels->name);

@@ -32,7 +32,6 @@ void bpt_vocab_destroy(bpt_vocab_t *vocab);
 // with file and line.
 bpt_status_t bpt_vocab_write(const bpt_vocab_t *vocab, const char *path) BPT_MUST_USE;
 bpt_status_t bpt_vocab_format(const bpt_vocab_t *vocab, bpt_strbuf_t *out) BPT_MUST_USE;  // appends the text of the file
-bpt_status_t bpt_vocab_read(const char *path, bpt_unit_t unit, bool lower, bpt_vocab_t **out) BPT_MUST_USE;
 bpt_status_t bpt_vocab_parse(const bpt_range_t *text, bpt_unit_t unit, bool lower, bpt_vocab_t **out) BPT_MUST_USE;
 
 int64_t bpt_vocab_size(const bpt_vocab_t *vocab);  // 0 for BPT_UNIT_IDS

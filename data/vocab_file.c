@@ -112,13 +112,3 @@ bpt_status_t bpt_vocab_parse(const bpt_range_t *text, bpt_unit_t unit, bool lowe
         bpt_vocab_destroy(v);
     return status;
 }
-
-bpt_status_t bpt_vocab_read(const char *path, bpt_unit_t unit, bool lower, bpt_vocab_t **out) {
-    bpt_text_t *text;
-    *out = NULL;
-    BPT_TRY(bpt_text_open(path, &text));
-    const bpt_range_t range = bpt_text_range(text);
-    const bpt_status_t status = bpt_vocab_parse(&range, unit, lower, out);
-    bpt_text_close(text);
-    return status;
-}

@@ -77,12 +77,28 @@ static bpt_status_t take_all(take_t *t) {
     return BPT_OK;
 }
 
+// Tensors of the file that the model has no place for.
+static bpt_status_t say_left_over(const take_t *t) {
+    bpt_strbuf_t names = {0};
+    bpt_status_t status = BPT_OK;
+    for (size_t i = 0; i < bpt_safetensors_count(t->file) && status == BPT_OK; ++i) {
+        const char *name = bpt_safetensors_at(t->file, i)->name;
+        if (!bpt_params_find(bpt_runner_params(t->runner), name))
+            status = bpt_strbuf_printf(&names, "%s%s", names.length ? ", " : "", name);
+    }
+    if (status == BPT_OK && names.length)
+        bpt_warn("%s: the model has no place for these tensors, they are left out: %s", bpt_safetensors_path(t->file), names.data);
+    bpt_strbuf_free(&names);
+    return status;
+}
+
 bpt_status_t bpt_runner_take(bpt_runner_t *r, const char *path, const bpt_rows_t *rows, uint64_t seed, bool non_finite) {
     bpt_safetensors_t *file;
     BPT_TRY(bpt_runner_init(r, seed));
     BPT_TRY(bpt_safetensors_open(path, &file));
     take_t t = {.runner = r, .file = file, .rows = rows, .non_finite = non_finite};
-    const bpt_status_t status = take_all(&t);
+    bpt_status_t status = take_all(&t);
+    if (status == BPT_OK) status = say_left_over(&t);
     if (status == BPT_OK)
         bpt_info("weights: %" PRId64 " tensors from %s%s; new: %s", t.whole + t.in_part, path,
                  t.in_part ? ", those of words or labels row by row" : "", t.fresh.length ? t.fresh.data : "none");

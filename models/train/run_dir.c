@@ -46,9 +46,27 @@ static bpt_status_t make(const char *path, bpt_run_t **out) {
     return BPT_OK;
 }
 
+// Whether a folder holds no other names than these two.
+static bool holds_only(const char *folder, const char *a, const char *b) {
+    char **names;
+    size_t count;
+    if (bpt_folder_list(folder, &names, &count) != BPT_OK) return false;
+    bool only = true;
+    for (size_t i = 0; i < count; ++i) only &= !strcmp(names[i], a) || !strcmp(names[i], b);
+    bpt_names_free(names, count);
+    return only;
+}
+
+// A run that was refused before it wrote anything leaves no folder behind.
+static void remove_refused(const bpt_run_t *run) {
+    if (!run->made || !holds_only(run->path, ".lock", "checkpoints") || !holds_only(run->checkpoints, "", "")) return;
+    if (bpt_path_remove(run->path) != BPT_OK) bpt_warn("%s is left over from a run that did not begin; delete it", run->path);
+}
+
 void bpt_run_close(bpt_run_t *run) {
     if (!run) return;
     bpt_run_checkpoint_abandon(run);
+    remove_refused(run);
     bpt_folder_lock_release(run->lock);
     free_names(run);
     bpt_free(run);
@@ -62,7 +80,7 @@ static bpt_status_t rename_files(bpt_run_t *run, const char *path) {
         return status;
     }
     bpt_warn("%s is now called %s; the run goes on there", run->path, named.path);
-    named.lock = run->lock, named.begun = run->begun, named.begun_step = run->begun_step;
+    named.lock = run->lock, named.made = run->made, named.begun = run->begun, named.begun_step = run->begun_step;
     free_names(run);
     *run = named;
     return BPT_OK;
@@ -192,9 +210,11 @@ static bpt_status_t mend_links(const bpt_run_t *run) {
 // ---- opening
 
 static bpt_status_t create(bpt_run_t *run) {
+    const bool there = bpt_folder_exists(run->path);
     BPT_TRY(bpt_folders_create(run->path));
     BPT_TRY(check_nothing_foreign(run));  // before the lock, which is a file in the folder
     BPT_TRY(bpt_folder_lock_acquire(run->path, &run->lock));
+    run->made = !there;
     BPT_TRY(check_no_checkpoint(run));
     BPT_TRY(remove_unfinished_run(run));
     return clean(run);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <jansson.h>
@@ -85,6 +86,12 @@ static tensor_t tensor(const char *run, const char *name) {
     assert_ok(bpt_safetensors_read_f32(from, t, 0, t->count, out.values));
     bpt_safetensors_close(from);
     return out;
+}
+
+static int rows_of(const char *run, const char *name) {
+    const tensor_t t = tensor(run, name);
+    free(t.values);
+    return (int)t.rows;
 }
 
 // The line of `word` in a run's list of words or labels, -1: none.
@@ -236,6 +243,29 @@ static void a_file_without_words_takes_token_numbers(void **state) {
     test_process_free(&p);
 }
 
+// A tensor is too little for the first model and too much for the second: another configuration beside the same tensors.
+static void a_refused_start_leaves_no_folder_and_tensors_left_over_are_named(void **state) {
+    (void)state;
+    static const char shape[] =
+        "\"model\": \"bpt\", \"task\": \"lm\", \"d_model\": 16, \"d_ff\": 40, \"heads\": 2, \"k\": 2, \"rel_levels\": %d, \"vocab\": %d, "
+        "\"tied\": false";
+    const int levels = (rows_of(lm, "layers.0.attn.rel_key.weight") - 1) / 6, vocab = rows_of(lm, "embed.weight");
+    char body[512], config[600], changed[512], out[512], numbers[1024] = "";
+    snprintf(body, sizeof body, shape, levels, vocab);
+    snprintf(changed, sizeof changed, "%s", test_path("changed.safetensors"));
+    snprintf(out, sizeof out, "%s", test_path("changed-run"));
+    for (int i = 0; i < 60; ++i) snprintf(numbers + strlen(numbers), sizeof numbers - strlen(numbers), "3 4 5 6\n");
+    const char *data = test_file("few.txt", numbers);
+    for (int layers = 3; layers >= 1; layers -= 2) {
+        snprintf(config, sizeof config, "{%s, \"layers\": %d}", body, layers);
+        const test_metadata_t metadata[] = {{"config", config}};
+        test_copy_model(file, changed, metadata, 1);
+        says(bpt(layers == 3, "train --init %s --data %s --out %s --context 8 --steps 1 " ON, changed, data, out),
+             layers == 3 ? "has no tensor \"layers.2." : "the model has no place for these tensors, they are left out: layers.1.");
+        assert_int_equal(access(out, F_OK), layers == 3 ? -1 : 0);
+    }
+}
+
 // Characters have no <unk>.
 static void characters_that_the_source_does_not_know_need_a_vocabulary_of_their_own(void **state) {
     (void)state;
@@ -262,6 +292,7 @@ int main(void) {
         cmocka_unit_test(a_classifier_starts_from_a_language_model),
         cmocka_unit_test(labels_keep_their_rows_by_name),
         cmocka_unit_test(a_file_without_words_takes_token_numbers),
+        cmocka_unit_test(a_refused_start_leaves_no_folder_and_tensors_left_over_are_named),
         cmocka_unit_test(characters_that_the_source_does_not_know_need_a_vocabulary_of_their_own),
         cmocka_unit_test(what_contradicts_the_source_is_refused),
     };

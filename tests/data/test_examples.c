@@ -15,6 +15,7 @@
 #include "support/check.h"
 #include "support/scratch.h"
 #include "support/support.h"
+#include "text_file.h"
 
 typedef struct {
     bpt_vocab_t *vocab;
@@ -183,7 +184,7 @@ static void labels_txt_reads_back(void **state) {
     char *file = test_read_file(path, &length);
     assert_string_equal(file, "bad\nvery good\n\xC3\xA9\n");
     free(file);
-    assert_ok(bpt_labels_read(path, &again));
+    assert_ok(labels_of_file(path, &again));
     assert_int_equal(again.count, 3);
     for (size_t i = 0; i < 3; ++i) assert_string_equal(again.name[i], set.labels.name[i]);
     bpt_labels_free(&again);
@@ -196,7 +197,7 @@ static void labels_txt_reads_back(void **state) {
                {"a\tb\n", "line 1: a control character"}};
     for (size_t i = 0; i < BPT_COUNT(bad); ++i) {
         test_write_file(path, bad[i].text, strlen(bad[i].text));
-        assert_fails(bpt_labels_read(path, &again), BPT_ERR_INPUT, bad[i].message);
+        assert_fails(labels_of_file(path, &again), BPT_ERR_INPUT, bad[i].message);
     }
 }
 

@@ -18,6 +18,7 @@
 #include "data/vocab.h"
 #include "support/check.h"
 #include "support/scratch.h"
+#include "text_file.h"
 
 static char long_line[512];  // a first line, then one without end: zeros, of which the disk holds none
 
@@ -46,7 +47,7 @@ static void a_line_that_would_be_held_whole_has_a_limit(void **state) {
     assert_ok(bpt_vocab_freeze(vocab));
     assert_ok(bpt_text_open(long_line, &text));
     const bpt_range_t range = bpt_text_range(text);
-    expect_too_long(bpt_labels_read(long_line, &labels));
+    expect_too_long(labels_of_file(long_line, &labels));
     expect_too_long(bpt_vectors_read(long_line, vocab, 2, rows, &found));
     expect_too_long(bpt_examples_scan(&range, &options, vocab, NULL));
     expect_too_long(bpt_examples_read(&range, &options, vocab, NULL, &examples));
@@ -61,7 +62,7 @@ static void a_vocabulary_file_has_a_limit_of_its_lines(void **state) {
     snprintf(path, sizeof path, "%s", test_path("vocab.txt"));
     test_write_file(path, "<unk>\n<eos>\n", 12);
     assert_int_equal(truncate(path, (off_t)(BPT_LINE_BYTES + 100)), 0);
-    assert_fails(bpt_vocab_read(path, BPT_UNIT_WORD, false, &vocab), BPT_ERR_INPUT, "vocab.txt: line 3 is longer than 64 MiB");
+    assert_fails(vocab_of_file(path, BPT_UNIT_WORD, &vocab), BPT_ERR_INPUT, "vocab.txt: line 3 is longer than 64 MiB");
 }
 
 static void a_word_has_a_limit_and_a_line_of_words_has_none(void **state) {

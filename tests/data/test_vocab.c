@@ -14,6 +14,7 @@
 #include "support/check.h"
 #include "support/scratch.h"
 #include "support/support.h"
+#include "text_file.h"
 
 static bpt_range_t range_of(const char *text) { return bpt_range_of("corpus.txt", text, strlen(text)); }
 
@@ -189,7 +190,7 @@ static void vocab_txt_reads_back_as_it_was(void **state) {
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
         bpt_vocab_t *vocab = made_from(cases[i].unit, false, cases[i].text), *again;
         assert_ok(bpt_vocab_write(vocab, path));
-        assert_ok(bpt_vocab_read(path, cases[i].unit, false, &again));
+        assert_ok(vocab_of_file(path, cases[i].unit, &again));
         assert_int_equal(bpt_vocab_size(again), bpt_vocab_size(vocab));
         size_t lines = 0, length;
         char *file = test_read_file(path, &length);
@@ -259,7 +260,7 @@ static void a_damaged_vocab_txt_is_refused(void **state) {
     const bpt_range_t range = bpt_range_of("v.txt", text.data, text.length);
     assert_fails(bpt_vocab_parse(&range, BPT_UNIT_BYTE, false, &vocab), BPT_ERR_INPUT, "line 257: 'zz' is out of place");
     assert_fails(bpt_vocab_parse(&range, BPT_UNIT_IDS, false, &vocab), BPT_ERR_USAGE, "no vocabulary file");
-    assert_fails(bpt_vocab_read(test_path("none"), BPT_UNIT_WORD, false, &vocab), BPT_ERR_IO, "No such file");
+    assert_fails(vocab_of_file(test_path("none"), BPT_UNIT_WORD, &vocab), BPT_ERR_IO, "No such file");
     bpt_strbuf_free(&text);
     bpt_vocab_destroy(bytes);
     assert_int_equal(bpt_alloc_live(), live);
