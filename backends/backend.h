@@ -7,15 +7,14 @@
 
 BPT_BEGIN_DECLS
 
+// Counts up with every change of what follows. A backend carries the number of the header that it was compiled with, and whoever makes a
+// workspace on one of its devices checks it (bpt_backend_check).
+enum { BPT_BACKEND_VERSION = 1 };
+
 typedef struct bpt_device bpt_device_t;  // an open device; the first member of every backend's own struct
 typedef struct bpt_buffer bpt_buffer_t;  // device memory
 typedef struct bpt_list bpt_list_t;      // recorded work
 typedef uint64_t bpt_ticket_t;           // a submission
-
-// Units of a device for products of small matrices, rows x depth by depth x columns, which a subgroup of work-items holds together.
-typedef struct {
-    uint32_t rows, columns, depth, subgroup;
-} bpt_matrix_units_t;
 
 typedef struct {
     char name[128], driver[128], reason[256];  // reason: why it cannot be used, "" when usable
@@ -24,24 +23,18 @@ typedef struct {
     char pci[16];                              // place on the bus, "0000:03:00.0"; "" when there is none or the driver does not tell
     uint64_t memory_bytes;
     uint64_t max_buffer_bytes;
-    // GPUs, 0 = not said: range and alignment of a binding, work-items and local memory of a work-group.
-    uint64_t max_binding_bytes;
-    uint32_t binding_alignment, max_group_size, max_local_bytes;
-    bpt_matrix_units_t matrix;        // of f16 with f32 sums
-    uint32_t vector_lanes;            // OpenCL on processors: floats of a vector register
-    uint32_t subgroup_size;           // Vulkan: work-items that run side by side
-    int32_t units;                    // cores, compute units; 0 = unknown
-    bool usable, bf16, f16, library;  // library: products by that of the API, where it can be trusted, are what suits the device
-    char bf16_reason[256];            // why bf16 is false, where there is more to say than that the device has none
-    // GPUs: the rule for products of matrices, by what it applies ("shipped", "tuned", "BPT_TUNING"), and why no other one does.
-    char products[160], products_origin[16], products_note[560];
+    int32_t units;           // cores, compute units; 0 = unknown
+    bool usable, bf16, f16;  // f16, bf16: storage of 16-bit elements
+    char bf16_reason[256];   // why bf16 is false, where there is more to say than that the device has none
+    // What the backends of its kind say besides, and only they and those who ask them understand (GPUs: backends/gpu/info.h).
+    unsigned char detail[1024];
 } bpt_device_info_t;
 
 typedef struct {
     int32_t threads;        // cpu: 0 = all
     double submit_ms;       // GPUs: longest submission; 0 = what suits the kind of device
     uint64_t memory_bytes;  // GPUs: most to use of its memory; 0 = all
-    const char *products;   // GPUs: the rule for products in place of the recorded one, as in bpt_device_info_t; NULL = none
+    const char *products;   // GPUs: the rule for products of matrices in place of the recorded one, as in BPT_TUNING; NULL = none
 } bpt_device_options_t;
 
 // A driver as the loader of its API finds it: a file that names a library, or the library itself.
@@ -77,9 +70,10 @@ typedef struct {
 } bpt_op_call_t;
 
 typedef struct bpt_backend {
-    const char *name;         // "cpu"
-    const char *description;  // one line for `bpt devices`
-    bool gpu;                 // its devices belong to drivers, which may crash while they are asked
+    uint32_t version;            // BPT_BACKEND_VERSION; stays the first member
+    const char *name;            // "cpu"
+    const char *description;     // one line for `bpt devices`
+    bool gpu;                    // its devices belong to drivers, which may crash while they are asked
     const bpt_loader_t *loader;  // of drivers, NULL where there is none
 
     // Whether the environment variables that this backend reads mean something (BPT_ERR_USAGE); asks no driver. NULL: it has none to check
@@ -120,6 +114,9 @@ struct bpt_device {
 // The compiled-in backends, in the order of preference of `auto`. Ends with NULL.
 BPT_API extern const bpt_backend_t *const bpt_backends[];
 BPT_API const bpt_backend_t *bpt_backend_find(const char *name);
+// BPT_ERR_UNSUPPORTED when the backend was compiled with another version of this header than the library; `version` is the caller's
+// BPT_BACKEND_VERSION. A program that is linked with a shared library calls it before it uses a backend.
+BPT_API bpt_status_t bpt_backend_check(const bpt_backend_t *backend, uint32_t version) BPT_MUST_USE;
 
 BPT_END_DECLS
 

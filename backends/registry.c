@@ -1,21 +1,14 @@
-// The compiled-in backends, in the order in which `auto` prefers them: vulkan, opencl, cuda, cpu; cuda comes first once it has been measured
-// on a GPU. One line per backend.
+// The compiled-in backends (backends.def).
 #include <string.h>
 
 #include "backends/backend.h"
 
-extern const bpt_backend_t bpt_cpu_backend, bpt_cuda_backend, bpt_opencl_backend, bpt_ref_backend, bpt_vulkan_backend;
+#define BPT_BACKEND(name) extern const bpt_backend_t bpt_##name##_backend;
+#include "backends/backends.def"
 
 const bpt_backend_t *const bpt_backends[] = {
-#ifdef BPT_WITH_VULKAN
-    &bpt_vulkan_backend,
-#endif
-    &bpt_opencl_backend,
-#ifdef BPT_WITH_CUDA
-    &bpt_cuda_backend,
-#endif
-    &bpt_cpu_backend,
-    &bpt_ref_backend,
+#define BPT_BACKEND(name) &bpt_##name##_backend,
+#include "backends/backends.def"
     NULL,
 };
 
@@ -23,4 +16,11 @@ const bpt_backend_t *bpt_backend_find(const char *name) {
     for (int i = 0; bpt_backends[i]; ++i)
         if (!strcmp(bpt_backends[i]->name, name)) return bpt_backends[i];
     return NULL;
+}
+
+bpt_status_t bpt_backend_check(const bpt_backend_t *backend, uint32_t version) {
+    const uint32_t other = version != BPT_BACKEND_VERSION ? version : backend->version;
+    if (other == BPT_BACKEND_VERSION) return BPT_OK;
+    return bpt_fail(BPT_ERR_UNSUPPORTED, "%s was compiled for version %u of bpt/backend.h; this library has version %d: compile it anew",
+                    version != BPT_BACKEND_VERSION ? "the program" : "a backend", other, BPT_BACKEND_VERSION);
 }

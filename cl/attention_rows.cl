@@ -34,6 +34,7 @@ KERNEL_BEGIN
         total[h] = 0.0f;
     }
 
+    int passed = 0;  // keys of the ranges before
     for (int first_range = 0; first_range < all_ranges; first_range += MOST_RANGES) {  // a table may have more than fit
         const int n_ranges = min(all_ranges - first_range, MOST_RANGES);
         for (int r = TO_INT(LOCAL_ID); r < n_ranges; r += TO_INT(WG)) {
@@ -53,8 +54,9 @@ KERNEL_BEGIN
         BARRIER;
         START_RANGES(n_ranges)
         BARRIER;
-        const int all_keys = range_start[n_ranges], first_key = p.parts > 1u ? TO_INT(part) * p.part_keys : 0;
-        const int end_key = p.parts > 1u ? min(first_key + p.part_keys, all_keys) : all_keys;
+        const int all_keys = range_start[n_ranges], part_begin = p.parts > 1u ? TO_INT(part) * p.part_keys : 0;
+        const int first_key = PART_BEGIN(part_begin, passed, all_keys);
+        const int end_key = p.parts > 1u ? PART_BEGIN(part_begin + p.part_keys, passed, all_keys) : all_keys;
         for (int key = first_key; key < end_key; key += TO_INT(batch)) {
             const uint n_keys = min(batch, TO_UINT(end_key - key)), n_scores = n_keys * n_heads;
             for (uint t = LOCAL_ID; t < n_keys; t += WG) {
@@ -64,7 +66,7 @@ KERNEL_BEGIN
                 const uint row = is_table ? TO_UINT(key_node) : row_of_node(g, p.leaf_rows, p.other, sequence, key_node);
                 key_row[t] = is_table ? row : stored_row(g, p.calls, row, key_node);
                 key_rel[t] = (p.calls & CALL_REL) != 0u && range_row[r] >= 0 ? range_row[r] + along * range_step[r] : -1;
-                key_code[t] = p.threshold > 0u ? AT(row_keys, 2u * row) : 0u;
+                key_code[t] = p.threshold == 0u ? 0u : is_table ? AT(key_codes, row) : AT(row_keys, 2u * row);
             }
             BARRIER;
             for (uint s = LOCAL_ID; s < n_scores; s += WG) {
@@ -111,6 +113,7 @@ KERNEL_BEGIN
             }
             BARRIER;
         }
+        passed += all_keys;
     }
 
     BARRIER;

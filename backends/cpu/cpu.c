@@ -145,6 +145,7 @@ static bpt_status_t cpu_open(int index, const bpt_device_options_t *options, bpt
 }
 
 const bpt_backend_t bpt_cpu_backend = {
+    .version = BPT_BACKEND_VERSION,
     .name = "cpu",
     .description = "vectorised kernels on all cores, matrix products by OpenBLAS and oneDNN",
     .enumerate = cpu_enumerate,

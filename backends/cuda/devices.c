@@ -42,13 +42,17 @@ static void describe(const bpt_cuda_functions_t *cuda, CUdevice device, bpt_devi
     snprintf(info->pci, sizeof info->pci, "%04x:%02x:%02x.0", (unsigned)number(cuda, device, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID) & 0xffff,
              (unsigned)number(cuda, device, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) & 0xff,
              (unsigned)number(cuda, device, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID) & 0xff);
-    info->memory_bytes = info->max_buffer_bytes = info->max_binding_bytes = bytes;
-    info->binding_alignment = 1;
-    info->max_group_size = (uint32_t)number(cuda, device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-    info->max_local_bytes = (uint32_t)number(cuda, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    info->memory_bytes = info->max_buffer_bytes = bytes;
     info->units = number(cuda, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     judge(cuda, device, info);
-    info->library = info->usable && bpt_cublaslt_describe(library, sizeof library);
+    const bpt_gpu_info_t gpu = {
+        .max_binding_bytes = bytes,
+        .binding_alignment = 1,
+        .max_group_size = (uint32_t)number(cuda, device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+        .max_local_bytes = (uint32_t)number(cuda, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
+        .library = info->usable && bpt_cublaslt_describe(library, sizeof library),
+    };
+    bpt_gpu_info_set(info, &gpu);
 }
 
 static bpt_status_t count_devices(const bpt_cuda_functions_t **cuda, int *count) {
@@ -76,12 +80,12 @@ static bpt_gpu_limits_t limits_of(const bpt_cuda_functions_t *cuda, CUdevice dev
         .max_groups = {(uint32_t)number(cuda, device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X),
                        (uint32_t)number(cuda, device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y),
                        (uint32_t)number(cuda, device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)},
-        .max_group_size = info->max_group_size,
-        .local_bytes = info->max_local_bytes,
-        .max_binding_bytes = info->max_binding_bytes,  // a binding is a pointer: only memory limits it
+        .max_group_size = bpt_gpu_info(info).max_group_size,
+        .local_bytes = bpt_gpu_info(info).max_local_bytes,
+        .max_binding_bytes = bpt_gpu_info(info).max_binding_bytes,  // a binding is a pointer: only memory limits it
         .max_allocation_bytes = info->max_buffer_bytes,
         .memory_bytes = info->memory_bytes,
-        .offset_alignment = info->binding_alignment,
+        .offset_alignment = bpt_gpu_info(info).binding_alignment,
         .subgroup_size = (uint32_t)number(cuda, device, CU_DEVICE_ATTRIBUTE_WARP_SIZE),
         .f16 = info->f16,
         .matrix_units = capability_of(cuda, device) >= 80,

@@ -37,7 +37,7 @@ bpt_status_t bpt_gpu_timings(bpt_list_t *list, double *seconds, int capacity, in
         return bpt_gpu_open(&bpt_##api_name##_backend, &bpt_##api_name##_driver, index, options, out);                        \
     }                                                                                                                         \
     const bpt_backend_t bpt_##api_name##_backend = {                                                                          \
-        .name = #api_name, .description = text, .gpu = true, .environment = bpt_gpu_environment, .loader = &bpt_##api_name##_loader, .enumerate = enumerate_devices, .open = open_device,             \
+        .version = BPT_BACKEND_VERSION, .name = #api_name, .description = text, .gpu = true, .environment = bpt_gpu_environment, .loader = &bpt_##api_name##_loader, .enumerate = enumerate_devices, .open = open_device,             \
         .close = bpt_gpu_close, .library = library_, .buffer_create = bpt_gpu_buffer_create, .buffer_destroy = bpt_gpu_buffer_destroy, .write = bpt_gpu_write,             \
         .read = bpt_gpu_read, .op = bpt_gpu_op, .list_create = bpt_gpu_list_create, .list_destroy = bpt_gpu_list_destroy,     \
         .list_barrier = bpt_gpu_list_barrier, .list_seal = bpt_gpu_list_seal, .submit = bpt_gpu_submit, .wait = bpt_gpu_wait, \

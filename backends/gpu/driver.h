@@ -4,6 +4,7 @@
 #define BPT_GPU_DRIVER_H
 
 #include "backends/backend.h"
+#include "backends/gpu/info.h"
 #include "backends/gpu/kernel.h"
 #include "backends/gpu/nodes.h"
 

@@ -26,9 +26,18 @@ static void assume_rates(bpt_gpu_device_t *g, const bpt_device_options_t *option
 }
 
 static void describe_rule(const bpt_gpu_rule_t *rule, bpt_device_info_t *info) {
-    bpt_gpu_tuning_text(&rule->tuning, info->products);
-    snprintf(info->products_origin, sizeof info->products_origin, "%s", rule->origin);
-    snprintf(info->products_note, sizeof info->products_note, "%s", rule->note);
+    bpt_gpu_info_t gpu = bpt_gpu_info(info);
+    bpt_gpu_tuning_text(&rule->tuning, gpu.rule);
+    snprintf(gpu.rule_origin, sizeof gpu.rule_origin, "%s", rule->origin);
+    snprintf(gpu.rule_note, sizeof gpu.rule_note, "%s", rule->note);
+    bpt_gpu_info_set(info, &gpu);
+}
+
+// No rule can be had, and why not.
+static void describe_no_rule(const char *why, bpt_device_info_t *info) {
+    bpt_gpu_info_t gpu = bpt_gpu_info(info);
+    snprintf(gpu.rule_note, sizeof gpu.rule_note, "%s", why);
+    bpt_gpu_info_set(info, &gpu);
 }
 
 bpt_status_t bpt_gpu_enumerate(const bpt_backend_t *backend, const bpt_gpu_driver_t *driver, bpt_device_info_t *infos, int capacity,
@@ -42,7 +51,7 @@ bpt_status_t bpt_gpu_enumerate(const bpt_backend_t *backend, const bpt_gpu_drive
         if (bpt_gpu_rule(backend->name, &infos[i], NULL, &rule) == BPT_OK)
             describe_rule(&rule, &infos[i]);
         else
-            snprintf(infos[i].products_note, sizeof infos[i].products_note, "%s", bpt_error_message());
+            describe_no_rule(bpt_error_message(), &infos[i]);
         bpt_error_clear();
     }
     return BPT_OK;
@@ -50,10 +59,12 @@ bpt_status_t bpt_gpu_enumerate(const bpt_backend_t *backend, const bpt_gpu_drive
 
 static bpt_status_t choose_products(bpt_gpu_device_t *g, const bpt_device_options_t *options) {
     bpt_device_info_t *info = &g->base.info;
+    bpt_gpu_info_t gpu = bpt_gpu_info(info);
     bpt_gpu_rule_t rule;
-    info->max_group_size = g->api->limits.max_group_size;
-    info->max_local_bytes = g->api->limits.local_bytes;
-    info->matrix = g->api->limits.matrix;
+    gpu.max_group_size = g->api->limits.max_group_size;
+    gpu.max_local_bytes = g->api->limits.local_bytes;
+    gpu.matrix = g->api->limits.matrix;
+    bpt_gpu_info_set(info, &gpu);
     BPT_TRY(bpt_gpu_rule(g->base.backend->name, info, options ? options->products : NULL, &rule));
     g->tuning = rule.tuning;
     BPT_TRY(bpt_gpu_library_check(g, &rule));

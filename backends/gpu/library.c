@@ -267,7 +267,9 @@ bpt_status_t bpt_gpu_library_check(bpt_gpu_device_t *g, bpt_gpu_rule_t *rule) {
              strcmp(rule->origin, "tuned") ? "products run on our own kernels"
                                            : "the shipped rule for products is used in place of the tuned one, `bpt tune` finds another");
     rule->origin = "shipped";
-    g->base.info.library = false;
+    bpt_gpu_info_t gpu = bpt_gpu_info(&g->base.info);
+    gpu.library = false;
+    bpt_gpu_info_set(&g->base.info, &gpu);
     bpt_gpu_tuning_shipped(&g->base.info, &rule->tuning);
     return BPT_OK;
 }

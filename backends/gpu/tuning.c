@@ -114,7 +114,7 @@ bool bpt_gpu_tuning_has(const bpt_gpu_tuning_t *t, bpt_product_kind_t kind) { re
 
 // ---- What fits a device ----------------------------------------------------------------------------------------------
 
-static uint32_t group_of(const bpt_product_rule_t *r, const bpt_device_info_t *info) {
+static uint32_t group_of(const bpt_product_rule_t *r, const bpt_gpu_info_t *info) {
     const uint32_t *s = r->size;
     if (r->kind == BPT_PRODUCT_WIDE) return s[BPT_WIDE_GROUP];
     if (r->kind == BPT_PRODUCT_MATRIX) return s[BPT_MATRIX_GROUP_ROWS] * s[BPT_MATRIX_GROUP_COLUMNS] * info->matrix.subgroup;
@@ -122,7 +122,7 @@ static uint32_t group_of(const bpt_product_rule_t *r, const bpt_device_info_t *i
 }
 
 // Local memory of a work-group. Tiles of matrix units: the larger way in which an operand may be stored, and a fragment per subgroup.
-static uint32_t local_of(const bpt_product_rule_t *r, const bpt_device_info_t *info) {
+static uint32_t local_of(const bpt_product_rule_t *r, const bpt_gpu_info_t *info) {
     const uint32_t *s = r->size;
     if (r->kind == BPT_PRODUCT_WIDE) return 0;
     if (r->kind == BPT_PRODUCT_TILES) return (s[BPT_TILE_ROWS] + s[BPT_TILE_COLUMNS]) * s[BPT_TILE_DEPTH] * (uint32_t)sizeof(float);
@@ -134,7 +134,7 @@ static uint32_t local_of(const bpt_product_rule_t *r, const bpt_device_info_t *i
 }
 
 // What the device lacks for a rule, "" if nothing. Limits of 0 are not known.
-static void check_fit(const bpt_product_rule_t *r, const bpt_device_info_t *info, char *why, size_t bytes) {
+static void check_fit(const bpt_product_rule_t *r, const bpt_gpu_info_t *info, char *why, size_t bytes) {
     if (r->kind == BPT_PRODUCT_LIBRARY) return;
     const uint32_t group = group_of(r, info), local = local_of(r, info);
     if (r->kind == BPT_PRODUCT_MATRIX && !info->matrix.rows)
@@ -150,8 +150,9 @@ static void check_fit(const bpt_product_rule_t *r, const bpt_device_info_t *info
 }
 
 static void check_fits(const bpt_gpu_tuning_t *t, const bpt_device_info_t *info, char *why, size_t bytes) {
-    for (int f = 0; f < BPT_PRODUCT_FORMS && !*why; ++f) check_fit(&t->form[f], info, why, bytes);
-    for (int f = 0; f < BPT_PRODUCT_FORMS && !*why; ++f) check_fit(&t->half[f], info, why, bytes);
+    const bpt_gpu_info_t gpu = bpt_gpu_info(info);
+    for (int f = 0; f < BPT_PRODUCT_FORMS && !*why; ++f) check_fit(&t->form[f], &gpu, why, bytes);
+    for (int f = 0; f < BPT_PRODUCT_FORMS && !*why; ++f) check_fit(&t->half[f], &gpu, why, bytes);
 }
 
 // ---- By class of device ----------------------------------------------------------------------------------------------
@@ -161,10 +162,11 @@ static bool is_software(const bpt_device_info_t *info) { return !strcmp(info->ty
 bool bpt_gpu_is_rasterizer(const bpt_device_info_t *info) { return strstr(info->name, "llvmpipe") != NULL; }
 
 static const char *shipped(const bpt_device_info_t *info) {
-    if (info->library) return "library";
+    const bpt_gpu_info_t gpu = bpt_gpu_info(info);
+    if (gpu.library) return "library";
     if (!is_software(info)) return "tiles:64,64,16,8,8";
-    if (bpt_gpu_is_rasterizer(info)) return info->subgroup_size >= 16 ? "wide:32,2,16" : "wide:16,4,8";
-    return info->vector_lanes >= 16 ? "wide:8,2,1,16" : info->vector_lanes >= 8 ? "wide:4,2,1,8" : "wide:8,2,8";
+    if (bpt_gpu_is_rasterizer(info)) return gpu.subgroup_size >= 16 ? "wide:32,2,16" : "wide:16,4,8";
+    return gpu.vector_lanes >= 16 ? "wide:8,2,1,16" : gpu.vector_lanes >= 8 ? "wide:4,2,1,8" : "wide:8,2,8";
 }
 
 // Units for products of matrices go before all else on GPUs; a driver in software only says that it has them.
@@ -173,7 +175,8 @@ void bpt_gpu_tuning_shipped(const bpt_device_info_t *info, bpt_gpu_tuning_t *out
     char why[128] = "";
     (void)bpt_gpu_tuning_parse(shipped(info), out);
     (void)parse_rule("matrix", &units);
-    check_fit(&units, info, why, sizeof why);
+    const bpt_gpu_info_t gpu = bpt_gpu_info(info);
+    check_fit(&units, &gpu, why, sizeof why);
     for (int f = 0; f < BPT_PRODUCT_FORMS && !is_software(info) && !*why; ++f) out->half[f] = units;
 }
 
@@ -185,7 +188,7 @@ const char *const *bpt_gpu_tuning_candidates(const bpt_device_info_t *info) {
                                             "wide:4,4,16", "wide:8,2,4", "wide:8,1,16", "tiles:64,64,16,8,8", NULL};
     static const char *const gpu[] = {"tiles:64,64,16,8,8",  "library",     "tiles:64,64,16,4,4", "tiles:128,64,16,8,8",
                                       "tiles:64,128,16,8,8", "wide:8,1,64", "tiles:32,32,16,4,4", NULL};
-    return !is_software(info) ? gpu : info->vector_lanes >= 8 ? vectors : processor;
+    return !is_software(info) ? gpu : bpt_gpu_info(info).vector_lanes >= 8 ? vectors : processor;
 }
 
 const char *const *bpt_gpu_tuning_half_candidates(const bpt_device_info_t *info) {
@@ -193,7 +196,7 @@ const char *const *bpt_gpu_tuning_half_candidates(const bpt_device_info_t *info)
                                         "matrix:2,4,2,2,32", "matrix:4,4,1,1,32",  "matrix:2,2,2,2,16",
                                         "matrix:2,2,2,4,32", "tiles:64,64,16,8,8", NULL};
     static const char *const none[] = {NULL};
-    return info->matrix.rows ? units : none;
+    return bpt_gpu_info(info).matrix.rows ? units : none;
 }
 
 // ---- The rule that applies -------------------------------------------------------------------------------------------

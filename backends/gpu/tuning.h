@@ -3,7 +3,7 @@
 #ifndef BPT_GPU_TUNING_H
 #define BPT_GPU_TUNING_H
 
-#include "backends/backend.h"
+#include "backends/gpu/info.h"
 
 typedef enum { BPT_PRODUCT_TILES, BPT_PRODUCT_WIDE, BPT_PRODUCT_LIBRARY, BPT_PRODUCT_MATRIX } bpt_product_kind_t;
 
@@ -28,10 +28,9 @@ typedef struct {
 
 enum { BPT_TUNING_TEXT = 160 };  // room for the text of a tuning
 
-// "tiles:64,64,16,8,8", "wide:8,2,8", "wide:8,2,1,16", "library", "library-tf32"; one for all forms or forward/backward/weights. Also "tiles",
-// "8,2,8" and "0,0,0".
-// After a +, in the same way, what products of two f16 matrices do instead, "matrix:2,2,2,2,32" (also "matrix") among them.
-// False: not such a text.
+// "tiles:64,64,16,8,8", "wide:8,2,8", "wide:8,2,1,16", "library", "library-tf32"; one for all forms or forward/backward/weights. Also
+// "tiles", "8,2,8" and "0,0,0". After a +, in the same way, what products of two f16 matrices do instead, "matrix:2,2,2,2,32" (also
+// "matrix") among them. False: not such a text.
 bool bpt_gpu_tuning_parse(const char *text, bpt_gpu_tuning_t *out);
 void bpt_gpu_tuning_text(const bpt_gpu_tuning_t *tuning, char text[BPT_TUNING_TEXT]);
 bool bpt_gpu_tuning_has(const bpt_gpu_tuning_t *tuning, bpt_product_kind_t kind);

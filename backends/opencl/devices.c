@@ -97,19 +97,20 @@ static void describe(const bpt_opencl_functions_t *cl, const bpt_opencl_id_t *id
              strstr(extensions, "cl_khr_subgroups") ? " subgroups" : "");
     info->memory_bytes = NUMBER(cl_ulong, cl, id->device, CL_DEVICE_GLOBAL_MEM_SIZE);
     info->max_buffer_bytes = NUMBER(cl_ulong, cl, id->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
-    info->max_binding_bytes = info->max_buffer_bytes;
-    info->binding_alignment = 1;
-    info->max_group_size = (uint32_t)NUMBER(size_t, cl, id->device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
-    info->max_local_bytes = (uint32_t)NUMBER(cl_ulong, cl, id->device, CL_DEVICE_LOCAL_MEM_SIZE);
-    info->vector_lanes = vector_lanes(cl, id->device);
+    const bpt_gpu_info_t gpu = {.max_binding_bytes = info->max_buffer_bytes,
+                                .binding_alignment = 1,
+                                .max_group_size = (uint32_t)NUMBER(size_t, cl, id->device, CL_DEVICE_MAX_WORK_GROUP_SIZE),
+                                .max_local_bytes = (uint32_t)NUMBER(cl_ulong, cl, id->device, CL_DEVICE_LOCAL_MEM_SIZE),
+                                .vector_lanes = vector_lanes(cl, id->device)};
+    bpt_gpu_info_set(info, &gpu);
     know_pci(cl, id->device, extensions, info);
     info->units = (int32_t)NUMBER(cl_uint, cl, id->device, CL_DEVICE_MAX_COMPUTE_UNITS);
     judge(cl, id->device, info);
 }
 
-#define PACKAGES                                                                                                                \
+#define PACKAGES                                                                                                                      \
     "install a driver: Debian intel-opencl-icd, mesa-opencl-icd or pocl-opencl-icd, Fedora intel-compute-runtime, mesa-libOpenCL or " \
-    "pocl, Arch intel-compute-runtime, opencl-mesa or pocl; drivers are listed in /etc/OpenCL/vendors unless OCL_ICD_VENDORS says "  \
+    "pocl, Arch intel-compute-runtime, opencl-mesa or pocl; drivers are listed in /etc/OpenCL/vendors unless OCL_ICD_VENDORS says "   \
     "otherwise"
 
 static bpt_status_t find_all(found_t *found, int *count) {

@@ -31,6 +31,7 @@ static bpt_status_t ref_open(int index, const bpt_device_options_t *options, bpt
 }
 
 const bpt_backend_t bpt_ref_backend = {
+    .version = BPT_BACKEND_VERSION,
     .name = "ref",
     .description = "naive loops with double accumulation: slow, the oracle of the tests",
     .enumerate = ref_enumerate,

@@ -213,14 +213,15 @@ static void describe(const bpt_vulkan_physical_t *p, bpt_device_info_t *info) {
     static const char *const types[] = {"discrete", "integrated", "other", "software"};
     *info = (bpt_device_info_t){.memory_bytes = p->limits.memory_bytes,
                                 .max_buffer_bytes = p->limits.max_allocation_bytes,
-                                .max_binding_bytes = p->limits.max_binding_bytes,
+                                .f16 = p->limits.f16,
+                                .usable = !*p->reason};
+    const bpt_gpu_info_t gpu = {.max_binding_bytes = p->limits.max_binding_bytes,
                                 .binding_alignment = p->limits.offset_alignment,
                                 .max_group_size = p->limits.max_group_size,
                                 .max_local_bytes = p->limits.local_bytes,
                                 .matrix = p->limits.matrix,
-                                .subgroup_size = p->properties11.subgroupSize,
-                                .f16 = p->limits.f16,
-                                .usable = !*p->reason};
+                                .subgroup_size = p->properties11.subgroupSize};
+    bpt_gpu_info_set(info, &gpu);
     snprintf(info->name, sizeof info->name, "%.*s", (int)sizeof info->name - 1, p->properties.deviceName);
     if (p->on_pci)
         snprintf(info->pci, sizeof info->pci, "%04x:%02x:%02x.%x", p->pci.pciDomain & 0xffff, p->pci.pciBus & 0xff, p->pci.pciDevice & 0xff,

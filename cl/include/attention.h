@@ -43,6 +43,8 @@ FUNCTION uint stored_row(int4 g, uint calls, uint row, int node) { return node >
         for (int before = 0; before < r; ++before) start += range_end[before] - range_begin[before]; \
         range_start[r] = start;                                                                      \
     }
+// A part of a list that goes on over several sets of ranges: where it begins among `count` nodes, before which `passed` have been.
+#define PART_BEGIN(begin, passed, count) min(max((begin) - (passed), 0), count)
 // Sets r to the range that holds place t.
 #define FIND_RANGE(r, n_ranges, t)               \
     int r = 0;                                   \

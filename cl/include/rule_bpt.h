@@ -58,8 +58,8 @@ FUNCTION int4 bpt_range(int4 g, int n_true, int i, int level, int side, int part
     return part == 0 ? reference_range(g, n_true, i, level, side) : reference_residual(g, n_true, i, level, side);
 }
 
-// Before any 2^level is multiplied the bounds are compared shifted down, so that what lies outside of the sequence cannot overflow. The rank
-// of a key is linear in the query for leaves only.
+// Before any 2^level is multiplied the bounds are compared shifted down, so that what lies outside of the sequence cannot overflow. The
+// rank of a key is linear in the query for leaves only.
 FUNCTION int4 paper_readers(int4 g, int n_true, int level, int m, int side) {
     const int k = graph_reach(g);
     if (side == SIDE_LEFT) {

@@ -1,5 +1,5 @@
-// Graphs without a tree: dense (any distance) and window (distance up to `window`). Relative positions are distances, row 2d - 1 for d to the
-// left and 2d to the right, clamped to the table's largest distance.
+// Graphs without a tree: dense (any distance) and window (distance up to `window`). Relative positions are distances, row 2d - 1 for d to
+// the left and 2d to the right, clamped to the table's largest distance.
 
 // Distances from here on share one row.
 FUNCTION int farthest(int4 g) { return graph_has(g, GRAPH_ROWS) ? min(g.w, g.y) : g.y; }

@@ -1,6 +1,6 @@
-// The sparse transformer's fixed pattern (Child et al. 2019): the sequence is cut into blocks of `stride` leaves, and a leaf reads those of its
-// own block that are behind it, and the last `tail` leaves of every block before. Causal, without relative positions. g.z is the stride, at
-// most n, g.w the tail.
+// The sparse transformer's fixed pattern (Child et al. 2019): the sequence is cut into blocks of `stride` leaves, and a leaf reads those of
+// its own block that are behind it, and the last `tail` leaves of every block before. Causal, without relative positions. g.z is the
+// stride, at most n, g.w the tail.
 
 // Part 0 is the leaf's own block, part p the p-th block before it.
 FUNCTION int sparse_parts(int4 g) { return (g.y - 1) / g.z + 1; }

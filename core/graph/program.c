@@ -23,6 +23,7 @@ struct bpt_program {
 };
 
 bpt_status_t bpt_workspace_create(bpt_device_t *device, bpt_workspace_t **out) {
+    BPT_TRY(bpt_backend_check(device->backend, BPT_BACKEND_VERSION));
     BPT_TRY(bpt_alloc(1, sizeof **out, out));
     (*out)->device = device;
     return BPT_OK;

@@ -128,7 +128,7 @@ int bpt_intervals_runs(const bpt_intervals_t *g, int64_t n_true, int64_t first, 
     int count = 0;
     int4 before = EMPTY_RANGE;
     for (int64_t leaf = first, next; leaf < end; leaf = next) {
-        next = min64(end, ((((leaf + shift) >> finer) + 1) << finer) - shift);
+        next = min64(end, (((leaf + shift) >> finer) + 1) * ((int64_t)1 << finer) - shift);
         const int4 range = rule_range(w, (int32_t)n_true, (int32_t)leaf, of->level, of->side, of->part);
         if (range.x >= range.y) {
             before = EMPTY_RANGE;

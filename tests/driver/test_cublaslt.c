@@ -42,8 +42,10 @@ static bool opens(const char *products, bpt_status_t wanted, const char *said) {
     const bpt_device_options_t options = {.products = products};
     bpt_device_t *device = NULL;
     const bpt_status_t got = bpt_cuda_backend.open(0, &options, &device);
-    const char *text = got == BPT_OK ? device->info.products : bpt_error_message();
-    const bool ok = got == wanted && strstr(text, said) && (got != BPT_OK || !*device->info.products_note);
+    bpt_gpu_info_t gpu = {.rule = ""};
+    if (got == BPT_OK) gpu = bpt_gpu_info(&device->info);
+    const char *text = got == BPT_OK ? gpu.rule : bpt_error_message();
+    const bool ok = got == wanted && strstr(text, said) && (got != BPT_OK || !*gpu.rule_note);
     if (!ok) print_error("%s: \"%s\"\n", bpt_status_name(got), text);
     if (device) bpt_cuda_backend.close(device);
     return ok;

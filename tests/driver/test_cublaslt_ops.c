@@ -174,9 +174,9 @@ static void a_library_that_agrees_is_used(void **state) {
     (void)state;
     bpt_device_t *device;
     assert_ok(bpt_cuda_backend.open(0, NULL, &device));
-    assert_string_equal(device->info.products, "library");
-    assert_string_equal(device->info.products_origin, "shipped");
-    assert_string_equal(device->info.products_note, "");
+    assert_string_equal(bpt_gpu_info(&device->info).rule, "library");
+    assert_string_equal(bpt_gpu_info(&device->info).rule_origin, "shipped");
+    assert_string_equal(bpt_gpu_info(&device->info).rule_note, "");
     assert_true(lt->n_products >= 3 * 5 * 2);
     bpt_cuda_backend.close(device);
 }
@@ -192,8 +192,8 @@ static void one_whose_masks_are_wrong_is_used_without(void **state) {
         bpt_log_set_level(wrong ? BPT_LOG_OFF : BPT_LOG_INFO);
         assert_ok(bpt_cuda_backend.open(0, NULL, &device));
         bpt_log_set_level(BPT_LOG_INFO);
-        assert_string_equal(device->info.products, "library");
-        assert_true(wrong == !!strstr(device->info.products_note, "computes no gradients of relu: its product of"));
+        assert_string_equal(bpt_gpu_info(&device->info).rule, "library");
+        assert_true(wrong == !!strstr(bpt_gpu_info(&device->info).rule_note, "computes no gradients of relu: its product of"));
         run_op(&bpt_cuda_backend, device, &masked, got[wrong]);
         assert_int_equal(lt->epilogue, wrong ? CUBLASLT_EPILOGUE_DEFAULT : CUBLASLT_EPILOGUE_DRELU);
         bpt_cuda_backend.close(device);
@@ -208,15 +208,15 @@ static void a_library_that_is_wrong_is_not_used(void **state) {
     int count = 0;
     lt->is_wrong = true;
     assert_ok(bpt_cuda_backend.enumerate(&info, 1, &count));
-    assert_true(info.library);
-    assert_string_equal(info.products, "library");
-    assert_string_equal(info.products_origin, "shipped");
+    assert_true(bpt_gpu_info(&info).library);
+    assert_string_equal(bpt_gpu_info(&info).rule, "library");
+    assert_string_equal(bpt_gpu_info(&info).rule_origin, "shipped");
     bpt_log_set_level(BPT_LOG_OFF);
     assert_ok(bpt_cuda_backend.open(0, NULL, &device));
     bpt_log_set_level(BPT_LOG_INFO);
-    assert_string_equal(device->info.products, "tiles:64,64,16,8,8");
-    assert_non_null(strstr(device->info.products_note, "cuBLASLt 13.1.0 is not used: its product of"));
-    assert_non_null(strstr(device->info.products_note, "products run on our own kernels"));
+    assert_string_equal(bpt_gpu_info(&device->info).rule, "tiles:64,64,16,8,8");
+    assert_non_null(strstr(bpt_gpu_info(&device->info).rule_note, "cuBLASLt 13.1.0 is not used: its product of"));
+    assert_non_null(strstr(bpt_gpu_info(&device->info).rule_note, "products run on our own kernels"));
     bpt_cuda_backend.close(device);
     setenv("BPT_TUNING", "library", 1);
     assert_fails(bpt_cuda_backend.open(0, NULL, &device), BPT_ERR_UNAVAILABLE,

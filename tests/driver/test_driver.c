@@ -511,7 +511,8 @@ static void reduce_rows(bpt_gpu_api_t *api, uint32_t group_size, float nll[ROWS]
     bpt_gpu_commands_t *commands = make_commands(api);
     bpt_gpu_dispatch_t d = {.program = program};
     float *values = make_floats((size_t)ROWS * COLUMNS, -3.7f, 0.0123f), *ones = make_floats(ROWS, 1, 0);
-    const uint32_t columns = COLUMNS;
+    const xent_rows_params_t params = {.columns = COLUMNS, .target_share = 1};
+    const uint8_t *own = (const uint8_t *)&params + offsetof(xent_rows_params_t, columns);  // set_params writes what stands before
     values[2 * COLUMNS + 17] = NAN;
     assert_ok(api->driver->write(api, logits, 0, values, sizeof(float) * ROWS * COLUMNS));
     assert_ok(api->driver->write(api, numbers, sizeof(float) * ROWS, ones, sizeof(float) * ROWS));
@@ -520,7 +521,7 @@ static void reduce_rows(bpt_gpu_api_t *api, uint32_t group_size, float nll[ROWS]
     bind(api, &d, xent_rows_weights, numbers, sizeof(float), ROWS, ROWS);
     bind(api, &d, xent_rows_nll, numbers, sizeof(float), 2 * ROWS, ROWS);
     bind(api, &d, xent_rows_terms, numbers, sizeof(float), 3 * ROWS, ROWS);
-    set_params(&d, &columns, sizeof columns);
+    set_params(&d, own, sizeof params - offsetof(xent_rows_params_t, columns));
     set_groups(&d, ROWS, 1, 0);
     assert_ok(api->driver->dispatch(commands, &d));
     assert_ok(api->driver->finish(commands));

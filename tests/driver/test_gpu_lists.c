@@ -1,4 +1,4 @@
-// The op level of GPU backends on a driver that only takes notes: every work-group is dispatched once within every limit of the grid,
+// The op level of GPU backends on a driver that only takes notes (null_driver.h): every work-group is dispatched once within every limit of the grid,
 // submissions stay within their budget and learn from what they took, lost work is noticed.
 #include <math.h>
 #include <setjmp.h>
@@ -12,246 +12,26 @@
 #include <cmocka.h>
 
 #include "backends/gpu/backend.h"
-#include "backends/gpu/driver.h"
 #include "backends/gpu/limits.h"
 #include "backends/gpu/lower/gemm.h"
 #include "backends/gpu/tuning.h"
 #include "bpt/alloc.h"
 #include "bpt/env.h"
 #include "bpt/file.h"
+#include "driver/null_driver.h"
 #include "support/scratch.h"
 
-// ---- The driver ------------------------------------------------------------------------------------------------------
+// ---- A device --------------------------------------------------------------------------------------------------------
 
-struct bpt_gpu_memory {
-    size_t bytes;
-    uint32_t canary;
-};
-struct bpt_gpu_program {
-    bpt_gpu_kernel_t kernel;
-};
-struct bpt_gpu_commands {
-    int64_t groups;  // of all kernels but the canary
-    int marks;
-    bool canary;
-};
+static const bpt_backend_t null_backend = {.version = BPT_BACKEND_VERSION, .name = "null"};
 
-enum { MOST_BOXES = 4096 };
-
-// What was dispatched, and how the device behaves.
-static struct {
-    bpt_gpu_api_t api;
-    struct {
-        uint32_t first, groups[3];
-    } box[MOST_BOXES];
-    int n_boxes, n_submits;
-    uint64_t tickets, waited;
-    double seconds_per_group;  // what the device really takes
-    int64_t longest;           // groups of the largest submission
-    bool drops_work, times_out, has_library, library_is_wrong, library_ran;
-    struct {
-        uint32_t m;
-        size_t a, c;
-    } product[64];
-    int n_products, n_scratches;
-    uint32_t max_groups[3];
-    char type[16];
-    bpt_gpu_memory_t *canary;
-} fake;
-
-extern const bpt_gpu_driver_t fake_driver;
-
-static bpt_status_t fake_enumerate(bpt_device_info_t *infos, int capacity, int *count) {
-    *count = 1;
-    if (capacity < 1) return BPT_OK;
-    infos[0] = (bpt_device_info_t){.name = "a device of notes", .usable = true};
-    memcpy(infos[0].type, fake.type, sizeof fake.type);
-    return BPT_OK;
-}
-
-static bpt_status_t fake_open(int index, bpt_gpu_api_t **out) {
-    (void)index;
-    fake.api = (bpt_gpu_api_t){.driver = &fake_driver,
-                               .limits = {.max_group_size = 128,
-                                          .local_bytes = 16384,
-                                          .max_binding_bytes = UINT64_C(1) << 34,
-                                          .max_allocation_bytes = UINT64_C(1) << 34,
-                                          .memory_bytes = UINT64_C(1) << 34,
-                                          .offset_alignment = 64}};
-    memcpy(fake.api.limits.max_groups, fake.max_groups, sizeof fake.max_groups);
-    *out = &fake.api;
-    return BPT_OK;
-}
-
-static void fake_close(bpt_gpu_api_t *api) { (void)api; }
-
-static bpt_status_t fake_memory_create(bpt_gpu_api_t *api, size_t bytes, bpt_gpu_memory_t **out) {
-    (void)api;
-    BPT_TRY(bpt_alloc(1, sizeof **out, out));
-    (*out)->bytes = bytes;
-    if (!fake.canary) fake.canary = *out;  // the first memory of a device
-    return BPT_OK;
-}
-
-static void fake_memory_destroy(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory) {
-    (void)api;
-    bpt_free(memory);
-}
-
-static bpt_status_t fake_write(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory, size_t offset, const void *source, size_t bytes) {
-    (void)api, (void)memory, (void)offset, (void)source, (void)bytes;
-    return BPT_OK;
-}
-
-static bpt_status_t fake_read(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory, size_t offset, void *target, size_t bytes) {
-    (void)api, (void)offset;
-    memset(target, 0, bytes);
-    if (fake.library_ran && fake.library_is_wrong && bytes > sizeof memory->canary) memset(target, 0x41, bytes);  // numbers of about 12
-    if (bytes == sizeof memory->canary) memcpy(target, &memory->canary, bytes);
-    return BPT_OK;
-}
-
-static bpt_status_t fake_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out) {
-    (void)api;
-    BPT_TRY(bpt_alloc(1, sizeof **out, out));
-    (*out)->kernel = variant->kernel;
-    return BPT_OK;
-}
-
-static void fake_program_destroy(bpt_gpu_api_t *api, bpt_gpu_program_t *program) {
-    (void)api;
-    bpt_free(program);
-}
-
-static bpt_status_t fake_commands_create(bpt_gpu_api_t *api, bpt_gpu_commands_t **out) {
-    (void)api;
-    return bpt_alloc(1, sizeof **out, out);
-}
-
-static void fake_commands_destroy(bpt_gpu_api_t *api, bpt_gpu_commands_t *commands) {
-    (void)api;
-    bpt_free(commands);
-}
-
-static bpt_status_t fake_dispatch(bpt_gpu_commands_t *c, const bpt_gpu_dispatch_t *d) {
-    if (d->program->kernel == BPT_GPU_canary) {
-        c->canary = true;
-        return BPT_OK;
-    }
-    for (int axis = 0; axis < 3; ++axis) assert_in_range(d->groups[axis], 1, fake.max_groups[axis]);
-    assert_true(fake.n_boxes < MOST_BOXES);
-    memcpy(&fake.box[fake.n_boxes].first, d->params, sizeof(uint32_t));
-    memcpy(fake.box[fake.n_boxes++].groups, d->groups, sizeof d->groups);
-    fake.library_ran = false;
-    c->groups += (int64_t)d->groups[0] * d->groups[1] * d->groups[2];
-    return BPT_OK;
-}
-
-static bpt_status_t fake_barrier(bpt_gpu_commands_t *c) {
-    (void)c;
-    return BPT_OK;
-}
-
-static bpt_status_t fake_mark(bpt_gpu_commands_t *c) {
-    c->marks++;
-    return BPT_OK;
-}
-
-static bpt_status_t fake_finish(bpt_gpu_commands_t *c) {
-    assert_true(c->canary);  // every submission ends with it
-    if (c->groups > fake.longest) fake.longest = c->groups;
-    return BPT_OK;
-}
-
-static bpt_status_t fake_submit(bpt_gpu_api_t *api, bpt_gpu_commands_t *c, uint64_t *ticket) {
-    (void)api, (void)c;
-    if (!fake.drops_work) fake.canary->canary++;
-    fake.n_submits++;
-    *ticket = ++fake.tickets;
-    return BPT_OK;
-}
-
-static bpt_status_t fake_wait(bpt_gpu_api_t *api, uint64_t ticket, uint64_t timeout_ns) {
-    (void)api;
-    assert_true(timeout_ns < UINT64_C(4000000000000));  // never for ever
-    assert_int_equal(ticket, fake.waited + 1);          // and for one submission, not for all of a list
-    fake.waited += !fake.times_out;
-    return fake.times_out ? bpt_fail(BPT_ERR_DEVICE_LOST, "no answer") : BPT_OK;
-}
-
-// All of the time between the first two marks.
-static bpt_status_t fake_marks(bpt_gpu_commands_t *c, double *seconds, int capacity, int *count) {
-    *count = c->marks;
-    for (int i = 0; i < c->marks && i < capacity; ++i) seconds[i] = i ? (double)c->groups * fake.seconds_per_group : 0;
-    return BPT_OK;
-}
-
-static bool fake_library(char *text, size_t bytes) {
-    strncpy(text, fake.has_library ? "a library of notes" : "no library here", bytes);
-    return fake.has_library;
-}
-
-static bool fake_product_can(bpt_gpu_api_t *api, const bpt_gpu_product_t *p) {
-    (void)api;
-    return p->operands == BPT_F32 && p->result == BPT_F32 && !p->has_bias && !p->relu && !p->tf32;
-}
-
-static bpt_status_t fake_product_scratch(bpt_gpu_api_t *api, const bpt_gpu_product_t *product, size_t *bytes) {
-    (void)api;
-    *bytes = (size_t)product->m * product->n * sizeof(float);
-    fake.n_scratches++;
-    return BPT_OK;
-}
-
-static bpt_status_t fake_product(bpt_gpu_commands_t *c, const bpt_gpu_product_t *p) {
-    fake.library_ran = true;
-    c->groups++;
-    assert_true(p->scratch.bytes >= (size_t)p->m * p->n * sizeof(float));
-    if (fake.n_products < (int)BPT_COUNT(fake.product)) {
-        fake.product[fake.n_products].m = p->m;
-        fake.product[fake.n_products].a = p->a.offset_bytes;
-        fake.product[fake.n_products].c = p->c.offset_bytes;
-    }
-    fake.n_products++;
-    return BPT_OK;
-}
-
-const bpt_gpu_driver_t fake_driver = {
-    fake_enumerate,
-    fake_open,
-    fake_close,
-    fake_memory_create,
-    fake_memory_destroy,
-    fake_write,
-    fake_read,
-    fake_program_create,
-    fake_program_destroy,
-    fake_commands_create,
-    fake_commands_destroy,
-    fake_dispatch,
-    fake_barrier,
-    fake_mark,
-    fake_finish,
-    fake_submit,
-    fake_wait,
-    fake_marks,
-    fake_library,
-    4294967296.0,
-    fake_product_can,
-    fake_product_scratch,
-    fake_product,
-};
-
-static bpt_status_t unused(bpt_device_info_t *infos, int capacity, int *count) { return fake_enumerate(infos, capacity, count); }
-static const bpt_backend_t fake_backend = {.name = "fake", .enumerate = unused};
-
-static bpt_device_t *open_fake(const char *type, uint32_t x, uint32_t y, uint32_t z) {
+static bpt_device_t *open_null(const char *type, uint32_t x, uint32_t y, uint32_t z) {
     bpt_device_t *device;
-    memset(&fake, 0, sizeof fake);
-    strncpy(fake.type, type, sizeof fake.type - 1);
-    fake.max_groups[0] = x, fake.max_groups[1] = y, fake.max_groups[2] = z;
-    fake.seconds_per_group = 1e-9;
-    assert_int_equal(bpt_gpu_open(&fake_backend, &fake_driver, 0, NULL, &device), BPT_OK);
+    memset(&null_notes, 0, sizeof null_notes);
+    strncpy(null_notes.type, type, sizeof null_notes.type - 1);
+    null_notes.max_groups[0] = x, null_notes.max_groups[1] = y, null_notes.max_groups[2] = z;
+    null_notes.seconds_per_group = 1e-9;
+    assert_int_equal(bpt_gpu_open(&null_backend, &null_driver, 0, NULL, &device), BPT_OK);
     return device;
 }
 
@@ -289,9 +69,9 @@ static bpt_status_t run(bpt_device_t *device, const recorded_t *r) {
 // The boxes in their order hold 0, 1, .. groups - 1.
 static void check_cover(int64_t groups) {
     int64_t next = 0;
-    for (int i = 0; i < fake.n_boxes; ++i) {
-        assert_int_equal(fake.box[i].first, next);
-        next += (int64_t)fake.box[i].groups[0] * fake.box[i].groups[1] * fake.box[i].groups[2];
+    for (int i = 0; i < null_notes.n_boxes; ++i) {
+        assert_int_equal(null_notes.box[i].first, next);
+        next += (int64_t)null_notes.box[i].groups[0] * null_notes.box[i].groups[1] * null_notes.box[i].groups[2];
     }
     assert_int_equal(next, groups);
 }
@@ -303,7 +83,7 @@ static void every_group_is_dispatched_once_within_the_grid(void **state) {
     for (size_t g = 0; g < BPT_COUNT(grids); ++g)
         for (size_t i = 0; i < BPT_COUNT(groups); ++i) {
             if (groups[i] / ((int64_t)grids[g][0] * grids[g][1] * grids[g][2]) > 1000) continue;
-            bpt_device_t *device = open_fake("software", grids[g][0], grids[g][1], grids[g][2]);
+            bpt_device_t *device = open_null("software", grids[g][0], grids[g][1], grids[g][2]);
             const recorded_t r = record_fill(device, groups[i] * 64);
             check_cover(groups[i]);
             release(device, &r);
@@ -313,44 +93,44 @@ static void every_group_is_dispatched_once_within_the_grid(void **state) {
 
 static void long_work_is_cut_into_submissions_within_the_budget(void **state) {
     (void)state;
-    bpt_device_t *device = open_fake("integrated", 65535, 65535, 65535);
+    bpt_device_t *device = open_null("integrated", 65535, 65535, 65535);
     const int64_t groups = 16 << 20;  // 4 GiB at an assumed 10 GB/s: over 0.4 s, four times the budget
     const recorded_t r = record_fill(device, groups * 64);
     check_cover(groups);
     assert_int_equal(run(device, &r), BPT_OK);
-    assert_in_range(fake.n_submits, 4, 8);
-    assert_int_equal(fake.waited, fake.tickets);
+    assert_in_range(null_notes.n_submits, 4, 8);
+    assert_int_equal(null_notes.waited, null_notes.tickets);
     release(device, &r);
     bpt_gpu_close(device);
 }
 
 static void a_slow_device_gets_shorter_submissions(void **state) {
     (void)state;
-    bpt_device_t *device = open_fake("integrated", 65535, 65535, 65535);
+    bpt_device_t *device = open_null("integrated", 65535, 65535, 65535);
     const int64_t groups = 1 << 20;
-    fake.seconds_per_group = 1e-6;  // one second in all, forty times the estimate
+    null_notes.seconds_per_group = 1e-6;  // one second in all, forty times the estimate
     const recorded_t r = record_fill(device, groups * 64);
     assert_int_equal(run(device, &r), BPT_OK);
-    assert_int_equal(fake.n_submits, 1);
-    fake.n_boxes = fake.n_submits = 0;
-    fake.longest = 0;
+    assert_int_equal(null_notes.n_submits, 1);
+    null_notes.n_boxes = null_notes.n_submits = 0;
+    null_notes.longest = 0;
     assert_int_equal(run(device, &r), BPT_OK);
     check_cover(groups);
-    assert_in_range(fake.n_submits, 10, 15);
-    assert_true((double)fake.longest * fake.seconds_per_group <= 0.11);
+    assert_in_range(null_notes.n_submits, 10, 15);
+    assert_true((double)null_notes.longest * null_notes.seconds_per_group <= 0.11);
     release(device, &r);
     bpt_gpu_close(device);
 }
 
 static void a_fast_device_gets_fewer_submissions(void **state) {
     (void)state;
-    bpt_device_t *device = open_fake("integrated", 65535, 65535, 65535);
+    bpt_device_t *device = open_null("integrated", 65535, 65535, 65535);
     const recorded_t r = record_fill(device, (int64_t)(16 << 20) * 64);
     assert_int_equal(run(device, &r), BPT_OK);
-    assert_true(fake.n_submits >= 4);
-    fake.n_submits = fake.n_boxes = 0;
+    assert_true(null_notes.n_submits >= 4);
+    null_notes.n_submits = null_notes.n_boxes = 0;
     assert_int_equal(run(device, &r), BPT_OK);
-    assert_int_equal(fake.n_submits, 1);
+    assert_int_equal(null_notes.n_submits, 1);
     release(device, &r);
     bpt_gpu_close(device);
 }
@@ -359,22 +139,22 @@ static void the_user_sets_the_budget(void **state) {
     (void)state;
     bpt_device_t *device;
     bpt_device_options_t options = {.submit_ms = 5};
-    bpt_gpu_close(open_fake("software", 65535, 65535, 65535));
-    fake.canary = NULL;
-    assert_int_equal(bpt_gpu_open(&fake_backend, &fake_driver, 0, &options, &device), BPT_OK);
+    bpt_gpu_close(open_null("software", 65535, 65535, 65535));
+    null_notes.canary = NULL;
+    assert_int_equal(bpt_gpu_open(&null_backend, &null_driver, 0, &options, &device), BPT_OK);
     const recorded_t r = record_fill(device, (int64_t)(1 << 20) * 64);  // 256 MiB at an assumed 5 GB/s: 54 ms
     assert_int_equal(run(device, &r), BPT_OK);
-    assert_in_range(fake.n_submits, 10, 12);
+    assert_in_range(null_notes.n_submits, 10, 12);
     release(device, &r);
     bpt_gpu_close(device);
 }
 
 static void work_that_a_driver_drops_is_noticed(void **state) {
     (void)state;
-    bpt_device_t *device = open_fake("discrete", 65535, 65535, 65535);
+    bpt_device_t *device = open_null("discrete", 65535, 65535, 65535);
     const recorded_t r = record_fill(device, 1000);
     assert_int_equal(run(device, &r), BPT_OK);
-    fake.drops_work = true;
+    null_notes.drops_work = true;
     assert_int_equal(run(device, &r), BPT_ERR_DEVICE_LOST);
     assert_non_null(strstr(bpt_error_message(), "1 of 2 submissions"));
     release(device, &r);
@@ -383,9 +163,9 @@ static void work_that_a_driver_drops_is_noticed(void **state) {
 
 static void a_device_that_does_not_answer_is_lost(void **state) {
     (void)state;
-    bpt_device_t *device = open_fake("discrete", 65535, 65535, 65535);
+    bpt_device_t *device = open_null("discrete", 65535, 65535, 65535);
     const recorded_t r = record_fill(device, 1000);
-    fake.times_out = true;
+    null_notes.times_out = true;
     assert_int_equal(run(device, &r), BPT_ERR_DEVICE_LOST);
     assert_non_null(strstr(bpt_error_message(), "a device of notes"));
     release(device, &r);
@@ -395,20 +175,20 @@ static void a_device_that_does_not_answer_is_lost(void **state) {
 static void limits_can_be_faked_downwards_only(void **state) {
     (void)state;
     setenv("BPT_LIMITS", "groups=100,local=1024,binding=4096", 1);
-    bpt_device_t *device = open_fake("software", 65535, 50, 65535);
+    bpt_device_t *device = open_null("software", 65535, 50, 65535);
     unsetenv("BPT_LIMITS");
-    assert_int_equal(fake.api.limits.max_groups[0], 100);
-    assert_int_equal(fake.api.limits.max_groups[1], 50);
-    assert_int_equal(fake.api.limits.local_bytes, 1024);
-    assert_int_equal(fake.api.limits.max_binding_bytes, 4096);
+    assert_int_equal(null_notes.api.limits.max_groups[0], 100);
+    assert_int_equal(null_notes.api.limits.max_groups[1], 50);
+    assert_int_equal(null_notes.api.limits.local_bytes, 1024);
+    assert_int_equal(null_notes.api.limits.max_binding_bytes, 4096);
     bpt_gpu_close(device);
     static const char *const wrong[] = {"colour=3", "groups",     "groups=many", "groups=3x",    "groups=-1", "local= 1",
                                         "local=0",  "subgroup=3", "f16=2",       "software=yes", "loc=4",     "local=99999999999999999999",
                                         "local=+5"};
     for (size_t i = 0; i < BPT_COUNT(wrong); ++i) {
         setenv("BPT_LIMITS", wrong[i], 1);
-        fake.canary = NULL;
-        assert_int_equal(bpt_gpu_open(&fake_backend, &fake_driver, 0, NULL, &device), BPT_ERR_USAGE);
+        null_notes.canary = NULL;
+        assert_int_equal(bpt_gpu_open(&null_backend, &null_driver, 0, NULL, &device), BPT_ERR_USAGE);
     }
     unsetenv("BPT_LIMITS");
 }
@@ -433,8 +213,8 @@ static void features_are_switched_off_by_whole_words(void **state) {
     static const char *const wrong[] = {"bf16", "f16x", "matri", "f16 ", "unified;f16"};
     for (size_t i = 0; i < BPT_COUNT(wrong); ++i) {
         setenv("BPT_DISABLE", wrong[i], 1);
-        fake.canary = NULL;
-        assert_int_equal(bpt_gpu_open(&fake_backend, &fake_driver, 0, NULL, &device), BPT_ERR_USAGE);
+        null_notes.canary = NULL;
+        assert_int_equal(bpt_gpu_open(&null_backend, &null_driver, 0, NULL, &device), BPT_ERR_USAGE);
         assert_non_null(strstr(bpt_error_message(), "known are f16, matrix, subgroup, unified"));
     }
     unsetenv("BPT_DISABLE");
@@ -446,8 +226,8 @@ static void known_faults_of_drivers_are_limits(void **state) {
         const char *backend, *driver, *disabled;
         uint32_t loops;
     } cases[] = {
-        {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", NULL, 65535}, {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", "f16", 65535},
-        {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", "f16,quirks", 0},      {"vulkan", "radv Mesa 24.0", NULL, 0},
+        {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", NULL, 65535},     {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", "f16", 65535},
+        {"vulkan", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", "f16,quirks", 0}, {"vulkan", "radv Mesa 24.0", NULL, 0},
         {"opencl", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", NULL, 0},
     };
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
@@ -466,10 +246,10 @@ static void known_faults_of_drivers_are_limits(void **state) {
 static void a_tensor_beyond_one_binding_goes_window_by_window(void **state) {
     (void)state;
     setenv("BPT_LIMITS", "binding=4096", 1);
-    bpt_device_t *device = open_fake("software", 65535, 65535, 65535);
+    bpt_device_t *device = open_null("software", 65535, 65535, 65535);
     unsetenv("BPT_LIMITS");
     const recorded_t r = record_fill(device, 10000);
-    assert_true(fake.n_boxes >= 10);
+    assert_true(null_notes.n_boxes >= 10);
     release(device, &r);
     bpt_gpu_close(device);
 }
@@ -478,14 +258,14 @@ static void a_tensor_beyond_one_binding_goes_window_by_window(void **state) {
 
 static bpt_status_t open_ruled(const char *products, double submit_ms, bpt_device_t **device) {
     const bpt_device_options_t options = {.products = products, .submit_ms = submit_ms};
-    return bpt_gpu_open(&fake_backend, &fake_driver, 0, &options, device);
+    return bpt_gpu_open(&null_backend, &null_driver, 0, &options, device);
 }
 
 static void prepare_library(const char *type) {
-    memset(&fake, 0, sizeof fake);
-    strncpy(fake.type, type, sizeof fake.type - 1);
-    for (int axis = 0; axis < 3; ++axis) fake.max_groups[axis] = 65535;
-    fake.has_library = true;
+    memset(&null_notes, 0, sizeof null_notes);
+    strncpy(null_notes.type, type, sizeof null_notes.type - 1);
+    for (int axis = 0; axis < 3; ++axis) null_notes.max_groups[axis] = 65535;
+    null_notes.has_library = true;
     setenv("BPT_CACHE_DIR", test_path("cache"), 1);
     assert_int_equal(bpt_path_remove(test_path("cache")), BPT_OK);
 }
@@ -512,7 +292,7 @@ static product_t record_product(bpt_device_t *device, int64_t m, int64_t n, int6
     call.in[0].buffer = call.in[1].buffer = call.out[0].buffer = r.buffer;
     call.scratch = (bpt_operand_t){.buffer = r.buffer, .offset_bytes = scratch, .present = true};
     assert_int_equal(bpt_gpu_list_create(device, &r.list), BPT_OK);
-    fake.n_products = fake.n_boxes = 0;
+    null_notes.n_products = null_notes.n_boxes = 0;
     assert_int_equal(bpt_gpu_op(device, &call, r.list, NULL), BPT_OK);
     assert_int_equal(bpt_gpu_list_seal(r.list), BPT_OK);
     return r;
@@ -528,12 +308,12 @@ static void a_library_multiplies_in_pieces_that_follow_from_the_shape(void **sta
             assert_int_equal(open_ruled("library", budgets[i], &device), BPT_OK);
             const product_t r = record_product(device, 1000, 2048, 2048, transpose);  // 8.4 GFLOP
             assert_int_equal(r.scratch_bytes, 512 * 2048 * 4);                        // of one piece
-            assert_int_equal(fake.n_products, 2);
-            assert_int_equal(fake.n_boxes, 0);
-            assert_int_equal(fake.product[0].m, 512);
-            assert_int_equal(fake.product[1].m, 488);
-            assert_int_equal(fake.product[1].a - fake.product[0].a, transpose ? 512 * 4 : 512 * 2048 * 4);
-            assert_int_equal(fake.product[1].c - fake.product[0].c, 512 * 2048 * 4);
+            assert_int_equal(null_notes.n_products, 2);
+            assert_int_equal(null_notes.n_boxes, 0);
+            assert_int_equal(null_notes.product[0].m, 512);
+            assert_int_equal(null_notes.product[1].m, 488);
+            assert_int_equal(null_notes.product[1].a - null_notes.product[0].a, transpose ? 512 * 4 : 512 * 2048 * 4);
+            assert_int_equal(null_notes.product[1].c - null_notes.product[0].c, 512 * 2048 * 4);
             bpt_gpu_list_destroy(device, r.list);
             bpt_gpu_buffer_destroy(device, r.buffer);
             bpt_gpu_close(device);
@@ -546,12 +326,12 @@ static void a_submission_takes_whole_pieces_within_its_budget(void **state) {
     prepare_library("integrated");
     assert_int_equal(open_ruled("library", 90, &device), BPT_OK);
     const product_t r = record_product(device, 512 * 6, 2048, 2048, false);  // six pieces of 43 ms at an assumed 100 GFLOP/s
-    fake.n_submits = 0;
+    null_notes.n_submits = 0;
     bpt_ticket_t ticket;
     assert_int_equal(bpt_gpu_submit(device, r.list, &ticket), BPT_OK);
     assert_int_equal(bpt_gpu_wait(device, ticket, UINT64_MAX), BPT_OK);
-    assert_int_equal(fake.n_submits, 3);
-    assert_int_equal(fake.n_products, 6);
+    assert_int_equal(null_notes.n_submits, 3);
+    assert_int_equal(null_notes.n_products, 6);
     bpt_gpu_list_destroy(device, r.list);
     bpt_gpu_buffer_destroy(device, r.buffer);
     bpt_gpu_close(device);
@@ -562,13 +342,13 @@ static void a_library_that_agrees_is_checked_once(void **state) {
     bpt_device_t *device;
     prepare_library("discrete");
     assert_int_equal(open_ruled("library", 0, &device), BPT_OK);
-    assert_true(fake.n_products >= 3);
-    assert_string_equal(device->info.products, "library");
+    assert_true(null_notes.n_products >= 3);
+    assert_string_equal(bpt_gpu_info(&device->info).rule, "library");
     bpt_gpu_close(device);
-    fake.n_products = 0;
-    fake.canary = NULL;
+    null_notes.n_products = 0;
+    null_notes.canary = NULL;
     assert_int_equal(open_ruled("library", 0, &device), BPT_OK);
-    assert_int_equal(fake.n_products, 0);
+    assert_int_equal(null_notes.n_products, 0);
     bpt_gpu_close(device);
 }
 
@@ -576,31 +356,31 @@ static void a_library_that_computes_something_else_is_not_used(void **state) {
     (void)state;
     bpt_device_t *device;
     prepare_library("discrete");
-    fake.library_is_wrong = true;
+    null_notes.library_is_wrong = true;
     assert_int_equal(open_ruled("library", 0, &device), BPT_ERR_UNAVAILABLE);
     assert_non_null(strstr(bpt_error_message(), "a library of notes: its product of"));
     // The verdict stays, and a tuned rule gives way to the shipped one.
-    fake.library_is_wrong = false;
-    fake.n_products = 0;
-    fake.canary = NULL;
+    null_notes.library_is_wrong = false;
+    null_notes.n_products = 0;
+    null_notes.canary = NULL;
     bpt_gpu_tuning_t tuning;
     bpt_device_info_t info;
     int count;
     const double gflops[BPT_PRODUCT_FORMS] = {1, 1, 1};
     setenv("BPT_CONFIG_DIR", test_path("config"), 1);
-    assert_int_equal(fake_enumerate(&info, 1, &count), BPT_OK);
+    assert_int_equal(null_driver.enumerate(&info, 1, &count), BPT_OK);
     assert_true(bpt_gpu_tuning_parse("tiles/tiles/library", &tuning));
-    assert_int_equal(bpt_gpu_tuning_write("fake", &info, &tuning, gflops), BPT_OK);
+    assert_int_equal(bpt_gpu_tuning_write("null", &info, &tuning, gflops), BPT_OK);
     assert_int_equal(open_ruled(NULL, 0, &device), BPT_OK);
-    assert_int_equal(fake.n_products, 0);
-    assert_string_equal(device->info.products, "tiles:64,64,16,8,8");
-    assert_string_equal(device->info.products_origin, "shipped");
-    assert_non_null(strstr(device->info.products_note, "a library of notes is not used: its product of"));
+    assert_int_equal(null_notes.n_products, 0);
+    assert_string_equal(bpt_gpu_info(&device->info).rule, "tiles:64,64,16,8,8");
+    assert_string_equal(bpt_gpu_info(&device->info).rule_origin, "shipped");
+    assert_non_null(strstr(bpt_gpu_info(&device->info).rule_note, "a library of notes is not used: its product of"));
     bpt_gpu_close(device);
-    fake.canary = NULL;
-    fake.has_library = false;
+    null_notes.canary = NULL;
+    null_notes.has_library = false;
     assert_int_equal(open_ruled(NULL, 0, &device), BPT_OK);
-    assert_non_null(strstr(device->info.products_note, "no library here"));
+    assert_non_null(strstr(bpt_gpu_info(&device->info).rule_note, "no library here"));
     bpt_gpu_close(device);
     unsetenv("BPT_CONFIG_DIR");
 }

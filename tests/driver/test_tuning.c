@@ -14,20 +14,23 @@
 #include "bpt/file.h"
 #include "support/scratch.h"
 
-static const bpt_device_info_t processor = {
-    .name = "two cores", .driver = "1.0", .type = "software", .max_group_size = 1024, .max_local_bytes = 32768};
-static const bpt_device_info_t gpu = {
-    .name = "a GPU", .driver = "1.0", .type = "discrete", .max_group_size = 128, .max_local_bytes = 16384};
-static const bpt_device_info_t units = {.name = "a GPU with units",
-                                        .driver = "1.0",
-                                        .type = "integrated",
-                                        .max_group_size = 256,
-                                        .max_local_bytes = 16384,
-                                        .matrix = {.rows = 16, .columns = 16, .depth = 16, .subgroup = 32}};
+static bpt_device_info_t processor = {.name = "two cores", .driver = "1.0", .type = "software"};
+static bpt_device_info_t gpu = {.name = "a GPU", .driver = "1.0", .type = "discrete"};
+static bpt_device_info_t units = {.name = "a GPU with units", .driver = "1.0", .type = "integrated"};
+static bpt_gpu_info_t units_info = {
+    .max_group_size = 256, .max_local_bytes = 16384, .matrix = {.rows = 16, .columns = 16, .depth = 16, .subgroup = 32}};
 static const double gflops[BPT_PRODUCT_FORMS] = {1.5, 2, 3};
+
+static bpt_device_info_t with(bpt_device_info_t info, bpt_gpu_info_t detail) {
+    bpt_gpu_info_set(&info, &detail);
+    return info;
+}
 
 static int set_up(void **state) {
     (void)state;
+    processor = with(processor, (bpt_gpu_info_t){.max_group_size = 1024, .max_local_bytes = 32768});
+    gpu = with(gpu, (bpt_gpu_info_t){.max_group_size = 128, .max_local_bytes = 16384});
+    units = with(units, units_info);
     setenv("BPT_CONFIG_DIR", test_path("config/deep"), 1);
     return 0;
 }
@@ -112,8 +115,7 @@ static void expect_candidates(const char *const *candidates, const char *before,
 
 static void every_candidate_is_a_rule_of_its_own(void **state) {
     (void)state;
-    bpt_device_info_t vectors = processor;
-    vectors.vector_lanes = 16;
+    const bpt_device_info_t vectors = with(processor, (bpt_gpu_info_t){.vector_lanes = 16});
     const bpt_device_info_t *infos[] = {&processor, &gpu, &units, &vectors};
     for (int i = 0; i < 4; ++i) {
         expect_candidates(bpt_gpu_tuning_candidates(infos[i]), "", true);
@@ -146,16 +148,17 @@ static void what_is_asked_for_goes_before_the_file_before_what_is_shipped(void *
     strcpy(newer.driver, "1.1");
     expect_rule(&processor, NULL, "wide:8,2,8", "shipped", "");
     expect_rule(&gpu, NULL, "tiles:64,64,16,8,8", "shipped", "");
-    bpt_device_info_t vectors = processor;
-    vectors.vector_lanes = 8;
+    bpt_device_info_t vectors = with(processor, (bpt_gpu_info_t){.vector_lanes = 8});
     expect_rule(&vectors, NULL, "wide:4,2,1,8", "shipped", "");
-    vectors.vector_lanes = 16;
+    vectors = with(processor, (bpt_gpu_info_t){.vector_lanes = 16});
     expect_rule(&vectors, NULL, "wide:8,2,1,16", "shipped", "");
-    bpt_device_info_t rasterizer = {.name = "llvmpipe (LLVM 15.0.6, 256 bits)", .driver = "1.0", .type = "software", .subgroup_size = 8};
+    bpt_device_info_t rasterizer = {.name = "llvmpipe (LLVM 15.0.6, 256 bits)", .driver = "1.0", .type = "software"};
+    rasterizer = with(rasterizer, (bpt_gpu_info_t){.subgroup_size = 8});
     expect_rule(&rasterizer, NULL, "wide:16,4,8", "shipped", "");
-    rasterizer.subgroup_size = 16;
+    rasterizer = with(rasterizer, (bpt_gpu_info_t){.subgroup_size = 16});
     expect_rule(&rasterizer, NULL, "wide:32,2,16", "shipped", "");
-    const bpt_device_info_t nvidia = {.name = "a GPU", .driver = "1.0", .type = "discrete", .library = true};
+    bpt_device_info_t nvidia = {.name = "a GPU", .driver = "1.0", .type = "discrete"};
+    nvidia = with(nvidia, (bpt_gpu_info_t){.library = true});
     expect_rule(&nvidia, NULL, "library", "shipped", "");
     expect_rule(&units, NULL, "tiles:64,64,16,8,8+matrix:2,2,2,2,32", "shipped", "");
     write_rule(&processor, "wide:16,2,8/library/tiles");
@@ -183,11 +186,13 @@ static void a_wrong_variable_is_wrong_usage(void **state) {
 // Units for products of matrices are the shipped rule where they are, fit and belong to a GPU; asked for, they must be there and fit.
 static void units_are_used_where_they_fit(void **state) {
     (void)state;
-    bpt_device_info_t software = units, small = units, narrow = units, deep = units;
+    bpt_device_info_t software = units;
+    bpt_gpu_info_t little = units_info, few = units_info, deeper = units_info;
     strcpy(software.type, "software");
-    small.max_local_bytes = 14335;  // two tiles of 64 x 32 halves with a vector between the lines, and a fragment per subgroup
-    narrow.max_group_size = 64;
-    deep.matrix.depth = 64;
+    little.max_local_bytes = 14335;  // two tiles of 64 x 32 halves with a vector between the lines, and a fragment per subgroup
+    few.max_group_size = 64;
+    deeper.matrix.depth = 64;
+    const bpt_device_info_t small = with(units, little), narrow = with(units, few), deep = with(units, deeper);
     expect_rule(&software, NULL, "wide:8,2,8", "shipped", "");
     expect_rule(&software, "tiles+matrix", "tiles:64,64,16,8,8+matrix:2,2,2,2,32", "asked for", "");
     const struct {

@@ -421,8 +421,17 @@ static void check_properties(const bpt_intervals_t *g, int64_t n) {
         const int64_t left = leaf < reach ? leaf : reach, right = n - 1 - leaf < reach ? n - 1 - leaf : reach;
         assert_int_equal(keys, g->causal ? left : left + right);
     }
-    for (int64_t node = 0; node < bpt_node_count(g); ++node)
-        assert_in_range(bpt_intervals_consumers(g, n, node, slots), 0, bpt_intervals_most_consumers(g));
+    for (int64_t node = 0; node < bpt_node_count(g); ++node) {
+        const int count = bpt_intervals_consumers(g, n, node, slots);
+        int level;
+        int64_t index, before = 0, after = 0;  // leaves that read the node
+        bpt_node_position(g, node, &level, &index);
+        assert_in_range(count, 0, bpt_intervals_most_consumers(g));
+        for (int s = 0; s < count; ++s)
+            if (slots[s].begin < g->n) *(slots[s].begin < index << level ? &before : &after) += slots[s].end - slots[s].begin;
+        const int64_t most = (reach + 1) << level;
+        assert_true(before <= most && after <= most + (level == 0));  // a leaf by itself too
+    }
 }
 
 static void graphs_keep_what_they_say_of_their_edges(void **state) {

@@ -17,7 +17,7 @@ typedef struct {
     const char *bench;
     int64_t n, k;
     double s_per_step, p99, slowest, tokens_per_s, gflops, gbytes_per_s;  // NaN: does not apply
-    uint64_t device_bytes;                                       // 0: does not apply
+    uint64_t device_bytes;                                                // 0: does not apply
 } cli_bench_result_t;
 
 // Ops of one kind and shape in a step.
@@ -33,7 +33,7 @@ typedef struct {
 
 typedef struct {
     cli_product_t product;
-    const char *rule;  // which product ran, "" on the cpu
+    char rule[160];  // which product ran, "" on the cpu
     double seconds;
 } cli_bench_product_t;
 

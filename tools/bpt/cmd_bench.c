@@ -311,9 +311,11 @@ static bpt_status_t open_gemm(const bench_t *b, gemm_t *g) {
     g->own = b->device;
     if (!backend->library) return BPT_OK;
     const bool there = backend->library(library, sizeof library);
-    const bool all = info.library;  // in every precision
-    info.library = false;
-    if (bpt_gpu_tuning_parse(info.products, &rule) && bpt_gpu_tuning_has(&rule, BPT_PRODUCT_LIBRARY)) {
+    bpt_gpu_info_t gpu = bpt_gpu_info(&info);
+    const bool all = gpu.library;  // in every precision
+    gpu.library = false;
+    bpt_gpu_info_set(&info, &gpu);
+    if (bpt_gpu_tuning_parse(gpu.rule, &rule) && bpt_gpu_tuning_has(&rule, BPT_PRODUCT_LIBRARY)) {
         bpt_gpu_tuning_shipped(&info, &rule);
         bpt_gpu_tuning_text(&rule, text);
         BPT_TRY(cli_device_open_with(b->o, text, &g->own));
@@ -325,7 +327,8 @@ static bpt_status_t open_gemm(const bench_t *b, gemm_t *g) {
 
 static bpt_status_t time_on(const bench_t *b, bpt_device_t *device, const cli_product_t *product, gemm_t *g) {
     cli_bench_product_t *r = &g->result[g->count++];
-    *r = (cli_bench_product_t){.product = *product, .rule = device->info.products};
+    *r = (cli_bench_product_t){.product = *product};
+    snprintf(r->rule, sizeof r->rule, "%s", bpt_gpu_info(&device->info).rule);
     return cli_time_product(device, product, b->o->train.precision, timing_of(b), &r->seconds);
 }
 

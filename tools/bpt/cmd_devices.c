@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 
+#include "backends/gpu/info.h"
 #include "bpt/alloc.h"
 #include "bpt/env.h"
 #include "bpt/json.h"
@@ -19,16 +20,18 @@ static void size_text(uint64_t bytes, char *buffer, size_t capacity) {
 }
 
 static void print_limits(const bpt_device_info_t *d) {
+    const bpt_gpu_info_t gpu = bpt_gpu_info(d);
     char binding[32];
-    if (!d->max_group_size) return;  // no GPU
-    size_text(d->max_binding_bytes, binding, sizeof binding);
-    printf("     limits: work-group %u, local memory %u KiB, binding %s aligned to %u\n", d->max_group_size, d->max_local_bytes / 1024,
-           binding, d->binding_alignment);
+    if (!gpu.max_group_size) return;  // no GPU
+    size_text(gpu.max_binding_bytes, binding, sizeof binding);
+    printf("     limits: work-group %u, local memory %u KiB, binding %s aligned to %u\n", gpu.max_group_size, gpu.max_local_bytes / 1024,
+           binding, gpu.binding_alignment);
 }
 
 static void print_products(const bpt_device_info_t *d) {
-    if (*d->products) printf("     products %s (%s)\n", d->products, d->products_origin);
-    if (*d->products_note) printf("     products: %s\n", d->products_note);
+    const bpt_gpu_info_t gpu = bpt_gpu_info(d);
+    if (*gpu.rule) printf("     products %s (%s)\n", gpu.rule, gpu.rule_origin);
+    if (*gpu.rule_note) printf("     products: %s\n", gpu.rule_note);
 }
 
 static void print_backend(const char *backend, const char *description, const cli_probe_t *probe) {
@@ -56,6 +59,7 @@ static void print_backend(const char *backend, const char *description, const cl
 }
 
 static bpt_status_t fill_device(json_t *object, int index, const bpt_device_info_t *d) {
+    const bpt_gpu_info_t gpu = bpt_gpu_info(d);
     BPT_TRY(bpt_json_set_int(object, "index", index));
     BPT_TRY(bpt_json_set_text(object, "name", d->name));
     BPT_TRY(bpt_json_set_text(object, "type", d->type));
@@ -64,14 +68,14 @@ static bpt_status_t fill_device(json_t *object, int index, const bpt_device_info
     BPT_TRY(bpt_json_set_text(object, "features", d->features));
     BPT_TRY(bpt_json_set_u64(object, "memory_bytes", d->memory_bytes));
     BPT_TRY(bpt_json_set_u64(object, "max_buffer_bytes", d->max_buffer_bytes));
-    BPT_TRY(bpt_json_set_u64(object, "max_binding_bytes", d->max_binding_bytes));
-    BPT_TRY(bpt_json_set_u64(object, "binding_alignment", d->binding_alignment));
-    BPT_TRY(bpt_json_set_u64(object, "max_group_size", d->max_group_size));
-    BPT_TRY(bpt_json_set_u64(object, "max_local_bytes", d->max_local_bytes));
+    BPT_TRY(bpt_json_set_u64(object, "max_binding_bytes", gpu.max_binding_bytes));
+    BPT_TRY(bpt_json_set_u64(object, "binding_alignment", gpu.binding_alignment));
+    BPT_TRY(bpt_json_set_u64(object, "max_group_size", gpu.max_group_size));
+    BPT_TRY(bpt_json_set_u64(object, "max_local_bytes", gpu.max_local_bytes));
     BPT_TRY(bpt_json_set_int(object, "units", d->units));
-    BPT_TRY(bpt_json_set_text(object, "products", d->products));
-    BPT_TRY(bpt_json_set_text(object, "products_origin", d->products_origin));
-    BPT_TRY(bpt_json_set_text(object, "products_note", d->products_note));
+    BPT_TRY(bpt_json_set_text(object, "products", gpu.rule));
+    BPT_TRY(bpt_json_set_text(object, "products_origin", gpu.rule_origin));
+    BPT_TRY(bpt_json_set_text(object, "products_note", gpu.rule_note));
     BPT_TRY(bpt_json_set_bool(object, "bf16", d->bf16));
     BPT_TRY(bpt_json_set_bool(object, "f16", d->f16));
     BPT_TRY(bpt_json_set_bool(object, "usable", d->usable));

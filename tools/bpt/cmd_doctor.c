@@ -4,15 +4,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "backends/gpu/info.h"
 #include "backends/gpu/nodes.h"
 #include "bpt/alloc.h"
+#include "bpt/env.h"
 #include "tools/bpt/child.h"
 #include "tools/bpt/device.h"
 #include "tools/bpt/probe.h"
 #include "tools/bpt/program.h"
 #include "tools/bpt/selftest.h"
 #include "tools/bpt/verdict.h"
-#include "bpt/env.h"
 
 enum { SELFTEST_SECONDS = 600 };  // a driver that compiles every kernel for the first time takes minutes
 
@@ -135,10 +136,11 @@ static bpt_status_t check_backend(void *user, const char *name, const bpt_backen
         const bpt_device_info_t *d = &probe->device[i];
         if (*c->o->global.device && !cli_device_fits(d, i, c->o->global.device)) continue;
         printf("  %d  %s (%s, %s)\n", i, d->name, d->type, d->driver);
+        const bpt_gpu_info_t gpu = bpt_gpu_info(d);
         if (!d->usable)
             printf("     not usable: %s\n", d->reason);
-        else if (*d->products && c->o->global.verbose)
-            printf("     products %s (%s)\n", d->products, d->products_origin);
+        else if (*gpu.rule && c->o->global.verbose)
+            printf("     products %s (%s)\n", gpu.rule, gpu.rule_origin);
         if (d->usable) BPT_TRY(test_device(c, backend, i, probe));
     }
     return BPT_OK;

@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "backends/gpu/info.h"
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "bpt/log.h"
@@ -252,13 +253,13 @@ static bpt_status_t train(job_t *job) {
 // Which kernels multiply decides the last bits of a run.
 static bpt_status_t record_products(job_t *job) {
     cli_options_t *o = job->o;
-    const bpt_device_info_t *info = &job->device->info;
-    if (*o->run.products && *info->products && strcmp(o->run.products, info->products))
+    const bpt_gpu_info_t gpu = bpt_gpu_info(&job->device->info);
+    if (*o->run.products && *gpu.rule && strcmp(o->run.products, gpu.rule))
         bpt_warn("this run's products of matrices were computed by %s, from here on by %s (%s): results agree with the run so far but for "
                  "their last digits; "
                  "BPT_TUNING=%s keeps to the former",
-                 o->run.products, info->products, info->products_origin, o->run.products);
-    return cli_option_set(o, cli_option_find(CLI_TRAIN, "products"), info->products, CLI_FROM_FLAG, "products");
+                 o->run.products, gpu.rule, gpu.rule_origin, o->run.products);
+    return cli_option_set(o, cli_option_find(CLI_TRAIN, "products"), gpu.rule, CLI_FROM_FLAG, "products");
 }
 
 static bpt_status_t prepare(job_t *job) {

@@ -15,7 +15,7 @@ static bpt_status_t check(const cli_options_t *o) {
                         (long long)d->batch_examples);
     if (d->unit == BPT_UNIT_BYTE || d->unit == BPT_UNIT_CHAR)
         return bpt_fail(BPT_ERR_USAGE, "--task %s reads words or ids, not --unit %s", bpt_task_of(&o->model)->name,
-                        cli_unit_names[d->unit]);
+                        bpt_unit_names[d->unit]);
     return BPT_OK;
 }
 

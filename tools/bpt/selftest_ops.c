@@ -4,8 +4,10 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "bpt/alloc.h"
+#include "bpt/lists.h"
 #include "bpt/program.h"
 #include "bpt/rng.h"
 
@@ -19,6 +21,8 @@ typedef enum {
     FILL_RANGES,      // of rows: ROWS in equal parts, `limit` rows each
     FILL_LENGTHS,     // LEAVES, LEAVES - 5
     FILL_NODE_CODES,  // row keys of the nodes of `graph`
+    FILL_TABLE,       // of build_table: what ROWS queries read
+    FILL_BACK,        // its transpose
     FILL_HYPER,       // of Adam
 } fill_t;
 
@@ -181,6 +185,7 @@ static const bpt_intervals_t graphs[] = {
     {.kind = BPT_GRAPH_SEGTREE, .span_self = true, .k = 1, .rel_levels = 4, .n = LEAVES},
     {.kind = BPT_GRAPH_DENSE, .causal = true, .rel_levels = 5, .n = LEAVES},
     {.kind = BPT_GRAPH_WINDOW, .window = 3, .rel_levels = 3, .n = LEAVES},
+    {.kind = BPT_GRAPH_SPARSE, .causal = true, .stride = 6, .tail = 2, .n = LEAVES},
 };
 
 static void build_attention(net_t *n, int variant) {
@@ -188,7 +193,8 @@ static void build_attention(net_t *n, int variant) {
     const int64_t rows = BATCH * bpt_node_count(&n->graph);
     const bpt_attention_attrs_t attrs = {
         .graph = n->graph, .batch = BATCH, .heads = n->heads, .head_dim = n->d / n->heads, .packed = true, .scale = 0.35f, .p = 0.25f};
-    const bpt_value_t wrt[] = {matrix(n, n->type, rows, 3 * n->d), matrix(n, n->type, bpt_rel_rows(&n->graph), n->d / n->heads)};
+    const int64_t rel_rows = bpt_rel_rows(&n->graph);
+    const bpt_value_t wrt[] = {matrix(n, n->type, rows, 3 * n->d), rel_rows ? matrix(n, n->type, rel_rows, n->d / n->heads) : BPT_NO_VALUE};
     const bpt_attention_inputs_t in = {.q = wrt[0],
                                        .kv = wrt[0],
                                        .rel = wrt[1],
@@ -196,6 +202,42 @@ static void build_attention(net_t *n, int variant) {
                                        .row_keys = input(n, BPT_U32, bpt_shape2(rows, 2), FILL_NODE_CODES, 0),
                                        .rng = input(n, BPT_U32, bpt_shape1(2), FILL_TARGETS, UINT32_MAX),
                                        .table = BPT_NO_VALUE};
+    const bpt_value_t y = bpt_attention(n->g, &attrs, &in);
+    result(n, "attention", y);
+    differentiate(n, "attention_grad", y, wrt, rel_rows ? 2 : 1);
+}
+
+// A table of two slots: a packed batch of ragged sequences reads its keys, and one of them again, as other rows than the queries.
+enum { TABLE_KEYS = 17, TABLE_SLOTS = 2, TABLE_BACK = 3 };
+
+static bpt_status_t make_table(uint32_t table[ROWS * TABLE_SLOTS * 4], uint32_t back[TABLE_KEYS * TABLE_BACK * 2]) {
+    static const uint32_t start[] = {0, 9, 10}, length[] = {9, 1, 13}, key_start[] = {0, 6, 8}, key_length[] = {6, 2, 7};
+    const bpt_row_space_t queries = {ROWS, 3, start, length}, keys = {TABLE_KEYS, 3, key_start, key_length};
+    const bpt_lists_t lists = {ROWS, TABLE_KEYS, TABLE_SLOTS, TABLE_BACK, table, back};
+    BPT_TRY(bpt_lists_all(&queries, &keys, &lists));
+    for (uint32_t q = 0; q < 9; ++q) table[(q * TABLE_SLOTS + 1) * 4] = 5, table[(q * TABLE_SLOTS + 1) * 4 + 1] = 7;
+    return bpt_lists_transposed(&lists);
+}
+
+static void build_table(net_t *n, int variant) {
+    (void)variant;
+    const bpt_attention_attrs_t attrs = {.graph = {.kind = BPT_GRAPH_TABLE, .n = ROWS},
+                                         .batch = 1,
+                                         .heads = n->heads,
+                                         .head_dim = n->d / n->heads,
+                                         .scale = 0.35f,
+                                         .p = 0.25f};
+    const bpt_value_t wrt[] = {matrix(n, n->type, ROWS, n->d), matrix(n, n->type, TABLE_KEYS, 2 * n->d)};
+    const bpt_random_t random = random_source(n, ROWS);
+    const bpt_attention_inputs_t in = {.q = wrt[0],
+                                       .kv = wrt[1],
+                                       .rel = BPT_NO_VALUE,
+                                       .lengths = BPT_NO_VALUE,
+                                       .row_keys = random.row_keys,
+                                       .rng = random.rng,
+                                       .table = input(n, BPT_U32, (bpt_shape_t){3, {ROWS, TABLE_SLOTS, 4}}, FILL_TABLE, 1),
+                                       .back = input(n, BPT_U32, (bpt_shape_t){3, {TABLE_KEYS, TABLE_BACK, 2}}, FILL_BACK, 1),
+                                       .key_codes = input(n, BPT_U32, bpt_shape1(TABLE_KEYS), FILL_TARGETS, 1u << 20)};
     const bpt_value_t y = bpt_attention(n->g, &attrs, &in);
     result(n, "attention", y);
     differentiate(n, "attention_grad", y, wrt, 2);
@@ -226,6 +268,8 @@ static const struct {
     {"attention, segtree, spans read themselves", build_attention, 4, false},
     {"attention, dense, causal", build_attention, 5, false},
     {"attention, window", build_attention, 6, false},
+    {"attention, sparse", build_attention, 7, false},
+    {"attention, table", build_table, 0, false},
     {"adam", build_adam, 0, false},
     {"adamw", build_adam, 1, false},
 };
@@ -270,7 +314,11 @@ static bpt_status_t write_input(const net_t *n, int slot, bpt_program_t *program
         else
             ((uint16_t *)data)[i] = info->dtype == BPT_BF16 ? bpt_to_bf16(x) : bpt_to_f16(x);
     }
-    const bpt_status_t status = bpt_program_write(program, n->in[slot].value, data);
+    uint32_t table[ROWS * TABLE_SLOTS * 4], back[TABLE_KEYS * TABLE_BACK * 2];
+    bpt_status_t status = make_table(table, back);
+    if (n->in[slot].fill == FILL_TABLE) memcpy(data, table, sizeof table);
+    if (n->in[slot].fill == FILL_BACK) memcpy(data, back, sizeof back);
+    if (status == BPT_OK) status = bpt_program_write(program, n->in[slot].value, data);
     bpt_free(data);
     return status;
 }

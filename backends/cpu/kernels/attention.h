@@ -174,6 +174,7 @@ typedef struct {
     float *score, *product;
     // Rows of the other side, head-major: row r lies in number r & (ring_rows - 1), if tag says so. They stay from tile to tile.
     float *ring_x, *ring_y;
+    float *sum_x, *sum_y;  // dk and dv of the rows in the ring, to which dq's pass adds; NULL: it does not
     uint32_t *tag;
     uint64_t *claim, block;  // block << 32 | row that took the place last
     int64_t ring_rows;

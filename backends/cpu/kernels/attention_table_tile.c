@@ -99,16 +99,21 @@ static void add_query_gradients(const bpt_attention_t *a, bpt_attention_table_t 
     dropout_t dropout = {0};
     if (a->t->p > 0) dropout = dropout_begin(a, w->head, w->code, w->sequence);
     for (int32_t p = 0; p < w->n; ++p) {
-        const tile_t score = tile_load(w->score + p * BPT_TILE);
-        tile_t product = tile_load(w->product + p * BPT_TILE);
+        tile_t weight = tile_load(w->score + p * BPT_TILE), product = tile_load(w->product + p * BPT_TILE);
+        for (int u = 0; u < TV; ++u) weight.v[u] = vf_exp(weight.v[u] - lse.v[u]);
+        tile_t kept = weight;
         if (a->t->p > 0) {
             const tile_t factor = dropout_factors(&dropout, a->key_codes[w->other[p]]);
-            for (int u = 0; u < TV; ++u) product.v[u] *= factor.v[u];
+            for (int u = 0; u < TV; ++u) product.v[u] *= factor.v[u], kept.v[u] *= factor.v[u];
         }
-        for (int u = 0; u < TV; ++u) product.v[u] = vf_exp(score.v[u] - lse.v[u]) * (product.v[u] - delta.v[u]);
+        for (int u = 0; u < TV; ++u) product.v[u] = weight.v[u] * (product.v[u] - delta.v[u]);
+        tile_store(w->score + p * BPT_TILE, kept);
         tile_store(w->product + p * BPT_TILE, product);
     }
     bpt_mix(w->ring_x, a->columns, w->row, w->n, w->product, w->out);
+    if (!w->sum_x) return;
+    bpt_outer(w->sum_x, a->columns, w->row, w->n, w->product, w->x);
+    bpt_outer(w->sum_y, a->columns, w->row, w->n, w->score, w->y);
 }
 
 // factor[p][lane] of 16 queries from number `first` of the block on: made with queries as lanes, since eight keys share random numbers.
@@ -171,5 +176,24 @@ void BPT_KERNEL_NAME(attention_table_end)(const bpt_attention_t *a, bpt_attentio
             bpt_write_row(is_of_key(w) ? &a->dk : &a->dq, row, a->t->head_dim, out, a->t->scale);
             if (is_of_key(w)) bpt_write_row(&a->dv, row, a->t->head_dim, w->more + lane * a->columns, 1);
         }
+    }
+}
+
+BPT_INLINE int64_t place_of(const bpt_attention_t *a, const bpt_attention_table_t *w, int64_t row) {
+    return (row & (w->ring_rows - 1)) * a->columns;
+}
+
+void BPT_KERNEL_NAME(attention_table_clear)(const bpt_attention_t *a, bpt_attention_table_t *w, int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+        memset(w->sum_x + place_of(a, w, row), 0, (size_t)a->columns * sizeof(float));
+        memset(w->sum_y + place_of(a, w, row), 0, (size_t)a->columns * sizeof(float));
+    }
+}
+
+// The queries of the sums were scaled.
+void BPT_KERNEL_NAME(attention_table_write)(const bpt_attention_t *a, const bpt_attention_table_t *w, int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+        bpt_write_row(&a->dk, row, a->t->head_dim, w->sum_x + place_of(a, w, row), 1);
+        bpt_write_row(&a->dv, row, a->t->head_dim, w->sum_y + place_of(a, w, row), 1);
     }
 }

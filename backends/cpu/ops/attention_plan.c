@@ -7,6 +7,7 @@
 enum {
     MAX_GROUPS = 128,          // groups of units with an own sum of the table's gradient
     CACHE_BYTES = 640 * 1024,  // of keys and their gradients that a core's second cache should hold
+    ISLAND_ROWS = 2048,        // most keys that an island of a table may have: what a thread has room for
     STREAM_BYTES = 16 << 20,   // of a tensor that caches do not hold until the next op
     LINE_BYTES = 64,
 };
@@ -154,7 +155,9 @@ static bpt_attention_table_t layout_tiles(const bpt_attention_plan_t *p, cursor_
         w.y = take_floats(cursor, tile), w.yt = take_floats(cursor, tile), w.more = take_floats(cursor, tile);
         w.product = take_floats(cursor, scores);
     }
+    while (p->grad && w.ring_rows < p->keys && w.ring_rows < ISLAND_ROWS) w.ring_rows *= 2;
     w.ring_x = take_floats(cursor, w.ring_rows * a->columns), w.ring_y = take_floats(cursor, w.ring_rows * a->columns);
+    if (p->grad) w.sum_x = take_floats(cursor, w.ring_rows * a->columns), w.sum_y = take_floats(cursor, w.ring_rows * a->columns);
     w.other = take(cursor, BPT_ATTENTION_KEYS, sizeof *w.other), w.row = take(cursor, BPT_ATTENTION_KEYS, sizeof *w.row);
     w.tag = take(cursor, w.ring_rows, sizeof *w.tag), w.claim = take(cursor, w.ring_rows, sizeof *w.claim);
     if (cursor->memory) memset(w.claim, 0, (size_t)w.ring_rows * sizeof *w.claim);
@@ -169,6 +172,7 @@ static void layout_table(bpt_attention_plan_t *p, cursor_t *cursor) {
     if (p->by_tiles) {
         p->query_tiles = take(cursor, bpt_cpu_blocks(p->queries, BPT_TILE), 1);
         if (p->grad) p->key_tiles = take(cursor, bpt_cpu_blocks(p->keys, BPT_TILE), 1);
+        if (p->grad) p->island = take(cursor, p->queries, sizeof *p->island);
         p->table = take(cursor, p->threads, sizeof *p->table);
         for (int i = 0; i < p->threads; ++i) {
             const bpt_attention_table_t w = layout_tiles(p, cursor);

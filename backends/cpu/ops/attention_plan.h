@@ -14,6 +14,11 @@
 
 enum { BPT_ATTENTION_ROW_PIECES = 64 };  // kind TABLE: most pieces of a query's keys
 
+// Kind TABLE: queries [q_begin, q_end) read keys [k_begin, k_end) only, which nobody else reads.
+typedef struct {
+    uint32_t q_begin, q_end, k_begin, k_end;
+} bpt_attention_island_t;
+
 // The call and its scratch.
 typedef struct {
     bpt_attention_t a;
@@ -35,6 +40,7 @@ typedef struct {
     float *dots;
     uint8_t *query_tiles, *key_tiles;  // whether 16 neighbours are a tile; NULL: none are
     bpt_attention_table_t *table;      // [threads]
+    bpt_attention_island_t *island;    // [queries]
 } bpt_attention_plan_t;
 
 // The plan of a run, with its operands, its scratch laid out and the table of relative positions read.
@@ -99,8 +105,16 @@ static inline bool bpt_attention_is_tiled(const uint8_t *tiles, int64_t row) { r
 // Keys that a query reads, or queries that a key is read by.
 int64_t bpt_attention_edges(const bpt_attention_t *a, bool of_key, int64_t row);
 
+// A thread's scratch for rows.
+float *bpt_attention_row_room(const bpt_attention_plan_t *p, int thread);
 // All of the call.
 void bpt_attention_run_table(const bpt_attention_plan_t *p);
+// One head of the tile of rows [first, end), with the rows of the other side.
+void bpt_attention_run_tile(const bpt_attention_plan_t *p, const bpt_attention_t *a, bpt_attention_table_t *w, int64_t first, int64_t end);
+// A thread's scratch, made ready for a pass over one head.
+bpt_attention_table_t *bpt_attention_open_table(const bpt_attention_plan_t *p, int thread, bpt_attention_pass_t pass, int head);
+// The gradient by islands; false, and nothing done, where the table is not made of dense ones.
+bool bpt_attention_run_islands(const bpt_attention_plan_t *p);
 // Its rows that are in no tile, one by one: of the output, of dq, of dk and dv.
 void bpt_attention_run_rows(const bpt_attention_plan_t *p, bpt_attention_pass_t pass);
 

@@ -19,7 +19,7 @@ static int64_t piece_keys(int64_t keys) {
     return even > ROW_PIECE_KEYS ? even : ROW_PIECE_KEYS;
 }
 
-static float *row_room(const bpt_attention_plan_t *p, int thread) {
+float *bpt_attention_row_room(const bpt_attention_plan_t *p, int thread) {
     return p->row_q + thread * p->a.t->heads * p->a.columns * (p->grad ? 4 : 1);
 }
 static float *part_room(const bpt_attention_plan_t *p, int64_t part) { return p->row_parts + part * p->a.t->heads * (p->a.columns + 2); }
@@ -30,7 +30,7 @@ static void run_query(const void *context, int64_t query, int thread) {
     if (bpt_attention_is_tiled(p->query_tiles, query)) return;
     const int64_t keys = bpt_attention_edges(&p->a, false, query);
     if (keys > piece_keys(keys)) return;
-    p->k->attention_row(&p->a, query, 0, keys, row_room(p, thread), part_room(p, thread));
+    p->k->attention_row(&p->a, query, 0, keys, bpt_attention_row_room(p, thread), part_room(p, thread));
     p->k->attention_row_write(&p->a, query, 1, part_room(p, thread));
     p->k->attention_written();
 }
@@ -42,7 +42,7 @@ typedef struct {
 
 static void run_piece(const void *context, int64_t i, int thread) {
     const long_query_t *q = context;
-    q->p->k->attention_row(&q->p->a, q->query, i * q->piece, bpt_cpu_min(q->keys, (i + 1) * q->piece), row_room(q->p, thread),
+    q->p->k->attention_row(&q->p->a, q->query, i * q->piece, bpt_cpu_min(q->keys, (i + 1) * q->piece), bpt_attention_row_room(q->p, thread),
                            part_room(q->p, i));
 }
 
@@ -61,13 +61,13 @@ static void run_outputs(const bpt_attention_plan_t *p) {
 static void run_query_gradient(const void *context, int64_t query, int thread) {
     const bpt_attention_plan_t *p = context;
     if (bpt_attention_is_tiled(p->query_tiles, query)) return;
-    p->k->attention_row_grad(&p->a, false, query, row_room(p, thread));
+    p->k->attention_row_grad(&p->a, false, query, bpt_attention_row_room(p, thread));
     p->k->attention_written();
 }
 static void run_key_gradient(const void *context, int64_t key, int thread) {
     const bpt_attention_plan_t *p = context;
     if (bpt_attention_is_tiled(p->key_tiles, key)) return;
-    p->k->attention_row_grad(&p->a, true, key, row_room(p, thread));
+    p->k->attention_row_grad(&p->a, true, key, bpt_attention_row_room(p, thread));
     p->k->attention_written();
 }
 

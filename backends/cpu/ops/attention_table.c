@@ -1,6 +1,7 @@
 // Attention of kind TABLE: which 16 neighbouring rows are a tile, and the lists of the tiles. A tile works on the union of what its rows
-// have edges with, slot by slot; that pays where a row has at least a quarter of the union. The choice depends on the tables alone, so the
-// bits do not depend on the number of threads.
+// have edges with, slot by slot; that pays where a row has at least a quarter of the union. The gradient goes twice over the edges, once
+// from either side, but for tables of islands (attention_islands.c). What is chosen depends on the tables alone, so the bits do not depend
+// on the number of threads.
 #include <string.h>
 
 #include "backends/cpu/ops/attention_plan.h"
@@ -78,7 +79,7 @@ static bool take_rows(bpt_attention_table_t *w, cursor_t *c) {
     for (; c->next < c->end && w->n < BPT_ATTENTION_KEYS; ++c->next) {
         const int32_t place = (int32_t)(c->next & (w->ring_rows - 1));
         const uint64_t claim = w->block << 32 | (uint64_t)c->next;
-        if (w->claim[place] >> 32 == w->block && w->claim[place] != claim) return false;
+        if (w->claim[place] >> 32 == w->block && (w->sum_x || w->claim[place] != claim)) return false;  // sums want each row once
         w->claim[place] = claim;
         w->other[w->n] = (uint32_t)c->next, w->row[w->n++] = place;
     }
@@ -103,13 +104,19 @@ static bool next_block(const bpt_attention_t *a, bpt_attention_table_t *w, curso
 
 // ---- Threads ---------------------------------------------------------------------------------------------------------------
 
-static void run_tile(const tiling_t *t, const bpt_attention_t *a, int64_t tile, bpt_attention_table_t *w) {
-    const bpt_cpu_kernels_t *k = t->p->k;
+void bpt_attention_run_tile(const bpt_attention_plan_t *p, const bpt_attention_t *a, bpt_attention_table_t *w, int64_t first, int64_t end) {
     cursor_t c = {.slot = -1};
-    w->first = tile * BPT_TILE, w->lanes = lanes_of(w->first, t->rows);
-    k->attention_table_begin(a, w);
-    while (next_block(a, w, &c)) k->attention_table_add(a, w);
-    k->attention_table_end(a, w);
+    w->first = first, w->lanes = lanes_of(first, end);
+    p->k->attention_table_begin(a, w);
+    while (next_block(a, w, &c)) p->k->attention_table_add(a, w);
+    p->k->attention_table_end(a, w);
+}
+
+bpt_attention_table_t *bpt_attention_open_table(const bpt_attention_plan_t *p, int thread, bpt_attention_pass_t pass, int head) {
+    bpt_attention_table_t *w = &p->table[thread];
+    if (w->pass != pass || w->ring_head != head) memset(w->tag, 0xFF, (size_t)w->ring_rows * sizeof *w->tag);
+    w->pass = pass, w->head = w->ring_head = head;
+    return w;
 }
 
 // A group of tiles, one head.
@@ -118,11 +125,9 @@ static void run_group(const void *context, int64_t i, int thread) {
     const int64_t groups = bpt_cpu_blocks(t->tiles, t->group), first = i % groups * t->group;
     const int head = (int)(i / groups);
     const bpt_attention_t a = bpt_attention_of_head(&t->p->a, head);
-    bpt_attention_table_t *w = &t->p->table[thread];
-    if (w->pass != t->pass || w->ring_head != head) memset(w->tag, 0xFF, (size_t)w->ring_rows * sizeof *w->tag);
-    w->pass = t->pass, w->head = w->ring_head = head;
+    bpt_attention_table_t *w = bpt_attention_open_table(t->p, thread, t->pass, head);
     for (int64_t tile = first; tile < bpt_cpu_min(first + t->group, t->tiles); ++tile)
-        if (t->is_tile[tile]) run_tile(t, &a, tile, w);
+        if (t->is_tile[tile]) bpt_attention_run_tile(t->p, &a, w, tile * BPT_TILE, t->rows);
     t->p->k->attention_written();
 }
 
@@ -152,6 +157,7 @@ void bpt_attention_run_table(const bpt_attention_plan_t *p) {
         return;
     }
     bpt_team_for(p->team, bpt_cpu_blocks(p->queries, ROW_BLOCK), run_dots, p);
+    if (bpt_attention_run_islands(p)) return;
     run_pass(p, BPT_ATTENTION_DQ);
     run_pass(p, BPT_ATTENTION_DKV);
 }

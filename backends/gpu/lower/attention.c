@@ -71,6 +71,7 @@ static void emit_rows(const problem_t *a, const piece_t *piece) {
     if (a->out[1].present) params.calls |= CALL_LSE;
     COMMON_CALL(k, a, attention_rows);
     k.bindings[attention_rows_table] = a->in[6];
+    k.bindings[attention_rows_key_codes] = a->in[11];
     k.bindings[attention_rows_result] = a->out[0];
     k.bindings[attention_rows_lse] = a->out[1];
     k.bindings[attention_rows_partial] = piece->partial;
@@ -370,5 +371,5 @@ static void lower_gradient(const problem_t *a, bool first) {
 
 void bpt_lower_ATTENTION_GRAD(bpt_lower_t *l) {
     const problem_t a = bpt_lower_attention_problem(l);
-    if (l->status == BPT_OK) bpt_lower_attention_windows(&a, lower_gradient);
+    if (l->status == BPT_OK) bpt_lower_attention_windows(&a, a.table ? bpt_lower_attention_table_gradient : lower_gradient);
 }

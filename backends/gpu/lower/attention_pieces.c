@@ -60,8 +60,6 @@ problem_t bpt_lower_attention_problem(bpt_lower_t *l) {
     a.calls = (t->queries == BPT_QUERIES_ROOTS ? BPT_ATTENTION_CALL_ROOTS : 0) |
               (t->queries == BPT_QUERIES_LEAVES ? BPT_ATTENTION_CALL_LEAVES : 0) | (t->zero_spans ? BPT_ATTENTION_CALL_ZERO_SPANS : 0);
     bpt_intervals_words(&t->graph, a.graph);
-    if (a.table && (l->call->op == BPT_OP_ATTENTION_GRAD || t->p > 0))
-        bpt_lower_refuse(l, "attention over a table has neither gradient nor dropout on GPUs yet");
     check_sizes(l);
     share_heads(&a);
     return a;
@@ -112,13 +110,16 @@ static void add_levels(const problem_t *a, const int64_t keys[BPT_MAX_LEVELS], i
                   most);
 }
 
-static pieces_t table_pieces(const problem_t *a, int64_t most) {
-    const int64_t queries = bpt_rows(&a->l->call->in[0]), keys = bpt_rows(&a->l->call->in[1]), slots = a->l->call->in[6].shape.dim[1];
+// The rows of one side of a table. Slots may overlap, but for those with relative positions, so a row may have every row of the other side
+// in each of them. How many edges there are is not known before the table is written.
+pieces_t bpt_lower_attention_table_rows(const problem_t *a, bool of_key, int64_t most) {
+    const bpt_op_call_t *call = a->l->call;
+    const int64_t rows = bpt_rows(&call->in[of_key ? 1 : 0]), others = bpt_rows(&call->in[of_key ? 0 : 1]);
+    const int64_t slots = call->in[of_key ? 10 : 6].shape.dim[1], longest = others * (a->rel_rows ? 1 : slots);
     pieces_t p = {.count = 0};
-    add_piece(&p, (piece_t){.nodes = queries, .keys = keys, .edges = (double)queries * (double)keys, .rel = true}, most);
-    if (slots > BPT_ATTENTION_MOST_RANGES && keys > most)
-        bpt_lower_refuse(a->l, "a table of %lld slots a query and %lld keys needs longer loops than the device allows", (long long)slots,
-                         (long long)keys);
+    if (longest > INT32_MAX)
+        bpt_lower_refuse(a->l, "a table of %lld slots and %lld rows is too large for 32-bit counts", (long long)slots, (long long)others);
+    add_piece(&p, (piece_t){.nodes = rows, .keys = longest, .edges = (double)rows * (double)others, .rel = true}, most);
     return p;
 }
 
@@ -129,7 +130,7 @@ pieces_t bpt_lower_attention_queries(const problem_t *a, int64_t most) {
     const int64_t n = t->graph.n, part = min64(BPT_ATTENTION_PART, most);
     const double leaves = (double)n * (double)a->batch;
     pieces_t p = {.count = 0};
-    if (a->table) return table_pieces(a, most);
+    if (a->table) return bpt_lower_attention_table_rows(a, false, most);
     if (t->queries == BPT_QUERIES_ROOTS) {
         add_piece(&p, (piece_t){.nodes = 1, .keys = n, .edges = leaves, .rel = true}, part);  // the root may be a leaf
         return p;

@@ -80,6 +80,8 @@ bpt_attention_pieces_t bpt_lower_attention_queries(const bpt_attention_problem_t
 bpt_attention_pieces_t bpt_lower_attention_query_tiles(const bpt_attention_problem_t *a, int64_t lanes, int64_t part, int64_t most);
 // The stored keys, by tiles of `tile` nodes for groups that take `most` queries.
 bpt_attention_pieces_t bpt_lower_attention_keys(const bpt_attention_problem_t *a, int64_t tile, int64_t most);
+// The queries of a call over a table, or its keys.
+bpt_attention_pieces_t bpt_lower_attention_table_rows(const bpt_attention_problem_t *a, bool of_key, int64_t most);
 // Nodes times parts of all sequences.
 int64_t bpt_lower_attention_units(const bpt_attention_problem_t *a, const bpt_attention_piece_t *piece);
 // Scratch for the partial results of all pieces with several parts.
@@ -122,6 +124,9 @@ void bpt_lower_attention_merge(const bpt_attention_problem_t *a, const bpt_atten
 void bpt_lower_attention_sums(const bpt_attention_problem_t *a, const bpt_attention_pieces_t *queries, const bpt_attention_pieces_t *keys);
 // dout . out of every row and head, in scratch.
 bpt_view_t bpt_lower_attention_dots(const bpt_attention_problem_t *a);
+
+// The gradient of a call over a table (attention_table.c).
+void bpt_lower_attention_table_gradient(const bpt_attention_problem_t *a, bool first);
 
 // A whole call, or a part of its sequences; `first`: the first part, which gives drel its value while later ones add to it.
 typedef void (*bpt_attention_lowering_t)(const bpt_attention_problem_t *a, bool first);

@@ -89,7 +89,7 @@ BPT_API bool bpt_intervals_is_table(const bpt_intervals_t *g);   // no rule: the
 BPT_API bool bpt_intervals_has_spans(const bpt_intervals_t *g);  // a tree of spans over the leaves; else at most a virtual root
 BPT_API bool bpt_intervals_spans_read_themselves(const bpt_intervals_t *g);
 // How far leaves read: on every level at most `reach` nodes a side, and in trees one more where a sibling would be left over, none farther
-// than 2 reach + 1 nodes from the leaf's own ancestor. At most n.
+// than 2 reach + 1 nodes from the leaf's own ancestor. A node of level j is read by at most (reach + 1) 2^j leaves on either side. At most n.
 BPT_API int64_t bpt_intervals_reach(const bpt_intervals_t *g);
 // A leaf reads all leaves within reach (causal: on its left), and the row of an edge is that of the distance: 2d - 1 to the left, 2d to the
 // right, d clamped to rel_levels.

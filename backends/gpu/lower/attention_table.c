@@ -1,0 +1,70 @@
+// attention_grad over a table: the rows of both sides one by one, dq from the table and dk, dv from its transpose
+// (cl/attention_table_grad.cl). Any row may have edges with any of the other side, so there are no windows: tensors must fit the device's
+// bindings.
+#include "backends/gpu/lower/attention_problem.h"
+
+enum { ROW_PRODUCTS = 4 };  // of a column pair per edge: two for the score, two for the sums
+
+typedef bpt_attention_problem_t problem_t;
+typedef bpt_attention_pieces_t pieces_t;
+
+// Four arrays of columns and two of scores have room where three and one of twice the size have, but for a single very wide head.
+static bool has_room(const problem_t *a) {
+    const int64_t local = a->l->device->api->limits.local_bytes, scores = a->scores == BPT_ATTENTION_SCORES ? a->scores / 2 : a->scores;
+    const int64_t other = 4 * (3 * BPT_GPU_MAX_RANGES + 1 + 64), room = local - other - 8 * scores;
+    if (16 * (int64_t)a->columns <= room) return true;
+    bpt_lower_refuse(a->l, "a head has %d columns; the local memory of the device (%lld bytes) has room for %lld: use more heads",
+                     (int)a->t->head_dim, (long long)local, (long long)(room / 16));
+    return false;
+}
+
+static void emit(const problem_t *a, bool of_key, const bpt_view_t *dots, const bpt_attention_piece_t *piece) {
+    const bpt_attention_attrs_t *t = a->t;
+    bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_table_grad);
+    attention_table_grad_params_t params = {.heads = (uint32_t)t->heads,
+                                            .head_dim = (uint32_t)t->head_dim,
+                                            .group_heads = a->group_heads,
+                                            .ranges = (uint32_t)a->l->call->in[of_key ? 10 : 6].shape.dim[1],
+                                            .parts = (uint32_t)piece->parts,
+                                            .part_rows = (int32_t)piece->part_keys,
+                                            .scale = t->scale,
+                                            .inverse = 1 / (1 - t->p),
+                                            .threshold = t->p > 0 ? bpt_lower_threshold(t->p) : 0,
+                                            .uid = t->uid};
+    k.group_size = bpt_lower_attention_group(a->l);
+    k.constants[attention_table_grad_COLUMNS] = a->columns;
+    k.constants[attention_table_grad_SCORES] = a->scores == BPT_ATTENTION_SCORES ? a->scores / 2 : a->scores;
+    k.constants[attention_table_grad_KEYS] = of_key;
+    k.bindings[attention_table_grad_q] = a->in[0];
+    k.bindings[attention_table_grad_kv] = a->in[1];
+    k.bindings[attention_table_grad_dy] = a->in[8];
+    k.bindings[attention_table_grad_lse] = a->in[9];
+    k.bindings[attention_table_grad_dots] = *dots;
+    k.bindings[attention_table_grad_row_keys] = a->in[4];
+    k.bindings[attention_table_grad_rng] = a->in[5];
+    k.bindings[attention_table_grad_key_codes] = a->in[11];
+    k.bindings[attention_table_grad_table] = a->in[of_key ? 10 : 6];
+    k.bindings[attention_table_grad_result] = a->out[of_key ? 1 : 0];
+    k.bindings[attention_table_grad_partial] = piece->partial;
+    k.flops = piece->edges * (double)a->d * 10;
+    bpt_lower_emit(a->l, &k, &params, bpt_lower_attention_units(a, piece) * a->head_groups);
+    bpt_lower_barrier(a->l);
+}
+
+void bpt_lower_attention_table_gradient(const problem_t *a, bool first) {
+    (void)first;
+    if (bpt_rows(&a->l->call->in[0]) == 0 || bpt_rows(&a->l->call->in[1]) == 0) {  // no edge
+        for (int i = 0; i < 2; ++i) bpt_lower_fill(a->l, &a->out[i], bpt_count(&a->l->call->out[i]), 0);
+        return;
+    }
+    const int64_t most = bpt_lower_attention_most_keys(a, bpt_lower_attention_key_rounds(a, ROW_PRODUCTS, false));
+    pieces_t queries = bpt_lower_attention_table_rows(a, false, most), keys = bpt_lower_attention_table_rows(a, true, most);
+    if (a->l->status != BPT_OK || !has_room(a)) return;
+    const bpt_view_t dots = bpt_lower_attention_dots(a);
+    bpt_lower_attention_reserve(a, &queries, a->d);
+    bpt_lower_attention_reserve(a, &keys, 2 * a->d);
+    bpt_lower_barrier(a->l);
+    for (int i = 0; i < queries.count; ++i) emit(a, false, &dots, &queries.piece[i]);
+    for (int i = 0; i < keys.count; ++i) emit(a, true, &dots, &keys.piece[i]);
+    bpt_lower_attention_sums(a, &queries, &keys);
+}

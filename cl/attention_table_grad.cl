@@ -1,0 +1,90 @@
+// With weights w = exp(score - lse), dropout factors f and D = dots: the gradient of a score is g = w (f dy . v - D) scale; dq = sum of g k
+// over the keys of a query, dk = sum of g q and dv = sum of w f dy over the queries of a key.
+#include "attention.h"
+#define MOST_ROWS 64
+#define KEYS_SIZE(size) (KEYS != 0u ? (size) : 1u)
+#define LOCALS(L)                                                                                                      \
+    RANGE_LOCALS(L) L(uint, other, MOST_ROWS) L(float, own_x, COLUMNS) L(float, own_y, COLUMNS) L(float, sum_x, COLUMNS)\
+    L(float, sum_y, KEYS_SIZE(COLUMNS)) L(float, score, SCORES) L(float, weight, KEYS_SIZE(SCORES))
+// Elements of the other side, k and v or q and dout, of number c of the columns.
+#define OTHER_X(row, c) (KEYS != 0u ? READ(q, (row) * columns + (c)) : READ(kv, (row) * 2u * columns + (c)))
+#define OTHER_Y(row, c) (KEYS != 0u ? READ(dy, (row) * columns + (c)) : READ(kv, (row) * 2u * columns + columns + (c)))
+#define X_TERM(c) own_x[from + c] * OTHER_X(row, first_column + from + c)
+#define Y_TERM(c) own_y[from + c] * OTHER_Y(row, first_column + from + c)
+KERNEL_BEGIN
+    const uint head_groups = (p.heads + p.group_heads - 1u) / p.group_heads, columns = p.heads * p.head_dim;
+    const uint first_head = GROUP_ID % head_groups * p.group_heads, n_heads = min(p.group_heads, p.heads - first_head);
+    const uint unit = GROUP_ID / head_groups, own = unit / p.parts;
+    const int part_begin = TO_INT(unit % p.parts) * p.part_rows;
+    const uint first_column = first_head * p.head_dim, n_columns = n_heads * p.head_dim;
+    const uint batch = min(TO_UINT(MOST_ROWS), SCORES / p.group_heads), words = KEYS != 0u ? 2u : 4u;
+    for (uint c = LOCAL_ID; c < n_columns; c += WG) {
+        const uint at = own * columns + first_column + c, pair = at + own * columns;
+        own_x[c] = KEYS != 0u ? READ(kv, pair) : READ(q, at);
+        own_y[c] = KEYS != 0u ? READ(kv, pair + columns) : READ(dy, at);
+        sum_x[c] = 0.0f;
+        if (KEYS != 0u) sum_y[c] = 0.0f;
+    }
+
+    int passed = 0;  // rows of the ranges before
+    for (int first_range = 0; first_range < TO_INT(p.ranges); first_range += MOST_RANGES) {
+        const int n_ranges = min(TO_INT(p.ranges) - first_range, MOST_RANGES);
+        for (int r = TO_INT(LOCAL_ID); r < n_ranges; r += TO_INT(WG)) {
+            const uint entry = (own * p.ranges + TO_UINT(first_range + r)) * words;
+            range_begin[r] = TO_INT(AT(table, entry));
+            range_end[r] = max(TO_INT(AT(table, entry)), TO_INT(AT(table, entry + 1u)));
+        }
+        BARRIER;
+        START_RANGES(n_ranges)
+        BARRIER;
+        const int all_rows = range_start[n_ranges], begin_row = PART_BEGIN(part_begin, passed, all_rows);
+        const int end_row = p.parts > 1u ? PART_BEGIN(part_begin + p.part_rows, passed, all_rows) : all_rows;
+        for (int first = begin_row; first < end_row; first += TO_INT(batch)) {
+            const uint n_rows = min(batch, TO_UINT(end_row - first)), n_scores = n_rows * n_heads;
+            for (uint t = LOCAL_ID; t < n_rows; t += WG) {
+                const int place = first + TO_INT(t);
+                FIND_RANGE(r, n_ranges, place)
+                other[t] = TO_UINT(range_begin[r] + place - range_start[r]);
+            }
+            BARRIER;
+            for (uint s = LOCAL_ID; s < n_scores; s += WG) {
+                const uint t = s / n_heads, h = s - t * n_heads, from = h * p.head_dim, row = other[t];
+                const uint query_row = KEYS != 0u ? row : own, key_row = KEYS != 0u ? own : row;
+                const uint at = query_row * p.heads + first_head + h;
+                float x = 0.0f, y = 0.0f, kept = p.inverse;
+                ADD_TERMS(x, p.head_dim, X_TERM)
+                ADD_TERMS(y, p.head_dim, Y_TERM)
+                if (p.threshold > 0u && dropout_bits(AT(key_codes, key_row), AT(row_keys, 2u * query_row), AT(row_keys, 2u * query_row + 1u),
+                                                     p.uid << 8 | (first_head + h), AT(rng, 0u), AT(rng, 1u)) < p.threshold)
+                    kept = 0.0f;
+                const float w = exp(x * p.scale - AT(lse, at));
+                score[s] = w * (kept * y - AT(dots, at)) * p.scale;
+                if (KEYS != 0u) weight[s] = w * kept;
+            }
+            BARRIER;
+            for (uint c = LOCAL_ID; c < n_columns; c += WG) {
+                const uint h = c / p.head_dim;
+                float x = sum_x[c], y = KEYS != 0u ? sum_y[c] : 0.0f;
+                for (uint t = 0u; t < n_rows; ++t) {
+                    x += score[t * n_heads + h] * OTHER_X(other[t], first_column + c);
+                    if (KEYS != 0u) y += weight[t * n_heads + h] * OTHER_Y(other[t], first_column + c);
+                }
+                sum_x[c] = x;
+                if (KEYS != 0u) sum_y[c] = y;
+            }
+            BARRIER;
+        }
+        passed += all_rows;
+    }
+
+    for (uint c = LOCAL_ID; c < n_columns; c += WG) {
+        const uint at = (p.parts > 1u ? unit : own) * (KEYS != 0u ? 2u * columns : columns) + first_column + c;
+        if (p.parts > 1u) {
+            AT(partial, at) = sum_x[c];
+            if (KEYS != 0u) AT(partial, at + columns) = sum_y[c];
+        } else {
+            STORE(result, at, sum_x[c]);
+            if (KEYS != 0u) STORE(result, at + columns, sum_y[c]);
+        }
+    }
+KERNEL_END
