@@ -19,6 +19,8 @@ typedef enum {
     BPT_N_KINDS
 } bpt_model_kind_t;  // kinds/kind.h
 typedef enum { BPT_ATTENTION_DENSE, BPT_ATTENTION_WINDOW } bpt_transformer_attention_t;  // of BPT_MODEL_TRANSFORMER
+// The state of a whole text: that of the root, or of its tokens the mean or, number by number, the largest.
+typedef enum { BPT_POOL_ROOT, BPT_POOL_MEAN, BPT_POOL_MAX } bpt_pool_t;
 typedef enum { BPT_POSITIONS_RELATIVE, BPT_POSITIONS_ABSOLUTE, BPT_POSITIONS_NONE } bpt_positions_t;
 
 // The model part of config.json; the same keys are in the `config` metadata of a model file (config_json.h).
@@ -27,6 +29,7 @@ typedef struct {
     bpt_model_kind_t model;
     bpt_transformer_attention_t attention;
     bpt_positions_t positions;  // bpt, segtree: relative; transformer: absolute unless told otherwise
+    bpt_pool_t pool;  // tasks that take states of whole texts
     bool causal, reference_rule, tied;
     bool span_self;  // segtree: spans also read themselves, as the released code
     int32_t layers, d_model, d_embed, d_ff, heads;

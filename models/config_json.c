@@ -64,8 +64,11 @@ static bpt_status_t write_key(json_t *o, const bpt_config_key_t *key, const bpt_
 }
 
 static bpt_status_t fill(json_t *o, const bpt_model_config_t *c) {
-    for (int i = 0; i < bpt_config_key_count; ++i)
-        if (bpt_config_key_applies(&bpt_config_keys[i], c)) BPT_TRY(write_key(o, &bpt_config_keys[i], c));
+    for (int i = 0; i < bpt_config_key_count; ++i) {
+        const bpt_config_key_t *key = &bpt_config_keys[i];
+        if (!bpt_config_key_applies(key, c) || (key->tacit && !bpt_config_key_value(key, c))) continue;
+        BPT_TRY(write_key(o, key, c));
+    }
     return BPT_OK;
 }
 

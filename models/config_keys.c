@@ -8,7 +8,7 @@
 #include "models/config_names.h"
 #include "models/kinds/kind.h"
 
-enum { DEFAULT, REQUIRED };
+enum { DEFAULT, REQUIRED, TACIT };
 const bpt_config_key_t bpt_config_keys[] = {
 #define BPT_KEY(group_, place, presence, name_, option_, type_, field, ...) \
     [place] = {.name = name_,                                               \
@@ -16,7 +16,8 @@ const bpt_config_key_t bpt_config_keys[] = {
                .type = BPT_KEY_##type_,                                     \
                .offset = offsetof(bpt_model_config_t, field),               \
                .size = sizeof(((bpt_model_config_t *)0)->field),            \
-               .required = presence,                                        \
+               .required = (presence) == REQUIRED,                          \
+               .tacit = (presence) == TACIT,                                \
                __VA_ARGS__},
 #include "models/config_keys.def"
 #undef BPT_KEY

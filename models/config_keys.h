@@ -15,6 +15,7 @@ typedef struct {
     double min, max;             // INT, REAL: inclusive
     bool open_max;               // REAL: max itself is not allowed
     bool required;               // a file must have it where it applies; other keys have a default (config_json.h)
+    bool tacit;                  // CHOICE: a file does not say the first one, so that the files of models without the key stay as they are
     bool no_flag;                // found out from the data
 
     // When it applies, beside being named in the `keys` of a kind or of none: all that are not NULL must hold.
@@ -30,6 +31,7 @@ typedef struct {
 extern const bpt_config_key_t bpt_config_keys[];
 extern const int bpt_config_key_count;
 
+static inline bool bpt_task_pools(const bpt_task_spec_t *task) { return (task->wants & BPT_WANT_POOLED) != 0; }
 static inline bool bpt_task_has_labels(const bpt_task_spec_t *task) { return task->labelled; }
 
 static inline void *bpt_config_key_field(const bpt_config_key_t *key, bpt_model_config_t *config) { return (char *)config + key->offset; }

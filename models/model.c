@@ -10,7 +10,7 @@ bpt_intervals_t bpt_model_intervals(const bpt_model_config_t *config, int64_t n)
 bpt_intervals_t bpt_model_needed_intervals(const bpt_model_config_t *config, int64_t n) {
     bpt_intervals_t graph = bpt_model_intervals(config, n);
     graph.trimmed = bpt_intervals_has_spans(&graph) && graph.causal;
-    graph.root |= graph.trimmed && (bpt_task_of(config)->wants & BPT_WANT_POOLED);
+    graph.root |= graph.trimmed && bpt_wants_root(config);
     return graph;
 }
 

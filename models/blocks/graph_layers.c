@@ -6,8 +6,9 @@
 // Numbers of the own inputs.
 enum {
     ROW_KEYS,   // u32 [R, 2] (dropout)
-    ROOT_ROWS,  // u32 [B]: row of each root in the input of the last layer but one, BPT_NO_ROW where it is zero (states of whole texts)
-    ROOT_KEYS,  // u32 [B, 2] (the same, with dropout)
+    ROOT_ROWS,  // u32 [B]: row of each root in the input of the last layer but one, BPT_NO_ROW where it is zero (roots)
+    POOL_KEYS,  // u32 [B, 2]: of the states of whole texts (with dropout)
+    TEXT_ROWS,  // u32 [B, 2]: the rows of each text's tokens (pooled from tokens)
 };
 
 // ---- Parameters
@@ -23,7 +24,8 @@ typedef struct {
     const bpt_builder_t *b;
     const bpt_encoder_t *e;
     bool pools;   // states of whole texts are wanted
-    bool tokens;  // states of tokens are
+    bool roots;   // and they are those of the roots
+    bool tokens;  // states of tokens are wanted, or pooled
 } layers_t;
 
 // What goes from layer to layer: rows of leaves and, as long as somebody reads them, of spans; and roots, which are apart as soon as all
@@ -33,7 +35,7 @@ typedef struct {
 } streams_t;
 
 static bool has_zero_spans(const layers_t *l, int layer) { return layer == 0 && l->e->rows > l->e->leaf_rows; }
-static bpt_place_t roots_place(const layers_t *l) { return (bpt_place_t){l->e->own[ROOT_KEYS].value, l->e->options.batch}; }
+static bpt_place_t pool_place(const layers_t *l) { return (bpt_place_t){l->e->own[POOL_KEYS].value, l->e->options.batch}; }
 
 static bpt_self_t begin(const layers_t *l, bpt_queries_t queries, bool zero_spans, bool fresh) {
     const bpt_encoder_t *e = l->e;
@@ -86,7 +88,7 @@ static bpt_self_t roots_only(const layers_t *l, const streams_t *s, bool fresh) 
     r.y = bpt_rows(l->b->g, s->x.low, 0, l->e->leaf_rows);
     r.y_rows = l->e->leaf_rows;
     r.residual = s->roots.full;
-    r.place = roots_place(l);
+    r.place = pool_place(l);
     return r;
 }
 
@@ -121,24 +123,33 @@ static void run_token_layer(const layers_t *l, int layer, streams_t *s, const ch
     run_layer(l, sets, 1, prefix, &s->x);
 }
 
+// Mean or maximum of each text's tokens, padding apart.
+static bpt_stream_t pool_tokens(const layers_t *l, bpt_stream_t tokens) {
+    const bpt_segment_kind_t kind = l->b->config->pool == BPT_POOL_MAX ? BPT_SEGMENT_MAX : BPT_SEGMENT_MEAN;
+    const bpt_value_t x = bpt_segment(l->b->g, kind, tokens.full, l->e->own[TEXT_ROWS].value);
+    return (bpt_stream_t){x, bpt_cast(l->b->g, x, l->b->precision)};
+}
+
 static bpt_encoded_t encoded(const layers_t *l, const streams_t *s) {
     const bpt_encoder_t *e = l->e;
     bpt_encoded_t out = {.tokens.x = bpt_no_stream, .nodes.x = bpt_no_stream, .pooled.x = bpt_no_stream};
-    if (l->pools) out.pooled = (bpt_states_t){s->roots, roots_place(l)};
+    if (l->roots) out.pooled = (bpt_states_t){s->roots, pool_place(l)};
     if (l->tokens)
         out.tokens = (bpt_states_t){bpt_stream_first(l->b, s->x, e->leaf_rows), bpt_place_first(l->b, e->in.row_keys, e->leaf_rows)};
+    if (l->pools && !l->roots) out.pooled = (bpt_states_t){pool_tokens(l, out.tokens.x), pool_place(l)};
     return out;
 }
 
 static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens) {
     const int32_t layers = b->config->layers;
-    const layers_t l = {.b = b, .e = e, .pools = (e->wants & BPT_WANT_POOLED) != 0, .tokens = (e->wants & BPT_WANT_TOKENS) != 0};
+    layers_t l = {.b = b, .e = e, .pools = (e->wants & BPT_WANT_POOLED) != 0, .roots = bpt_wants_root(b->config)};
+    l.tokens = (e->wants & BPT_WANT_TOKENS) || (l.pools && !l.roots);
     streams_t s = {.x = tokens, .roots = bpt_no_stream};
     for (int32_t i = 0; i < layers; ++i) {
         char prefix[BPT_PREFIX_BYTES];
         bpt_self_prefix(i, prefix);
         bpt_graph_region_begin(b->g);
-        if (l.pools && i >= layers - 2)
+        if (l.roots && i >= layers - 2)
             run_root_layer(&l, i, &s, prefix);
         else
             run_token_layer(&l, i, &s, prefix);
@@ -153,10 +164,11 @@ static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens)
 
 static void inputs(bpt_graph_t *g, bpt_encoder_t *e) {
     const bpt_encoder_options_t *o = &e->options;
-    const bool pools = (e->wants & BPT_WANT_POOLED) != 0;
+    const bool pools = (e->wants & BPT_WANT_POOLED) != 0, roots = bpt_wants_root(o->config);
     if (o->dropout) bpt_encoder_add_input(g, e, ROW_KEYS, "row_keys", bpt_shape2(e->rows, 2));
-    if (pools) bpt_encoder_add_input(g, e, ROOT_ROWS, "root_rows", bpt_shape1(o->batch));
-    if (pools && o->dropout) bpt_encoder_add_input(g, e, ROOT_KEYS, "root_keys", bpt_shape2(o->batch, 2));
+    if (roots) bpt_encoder_add_input(g, e, ROOT_ROWS, "root_rows", bpt_shape1(o->batch));
+    if (pools && o->dropout) bpt_encoder_add_input(g, e, POOL_KEYS, "pool_keys", bpt_shape2(o->batch, 2));
+    if (pools && !roots) bpt_encoder_add_input(g, e, TEXT_ROWS, "text_rows", bpt_shape2(o->batch, 2));
     e->in.row_keys = e->own[ROW_KEYS].value;
 }
 
@@ -183,19 +195,35 @@ static void stage_keys(const bpt_encoder_t *e, const bpt_batch_t *batch) {
 // The root by true length. Before the first layer only leaves have rows.
 static void stage_roots(const bpt_encoder_t *e, const bpt_batch_t *batch) {
     const bool leaves_only = e->options.config->layers <= 2;
-    uint32_t *rows = e->own[ROOT_ROWS].data, *keys = e->own[ROOT_KEYS].data;
     for (int64_t s = 0; s < e->options.batch; ++s) {
         const int64_t root = bpt_root_node(&e->graph, batch->lengths[s]);
-        rows[s] = leaves_only && root >= e->options.n ? BPT_NO_ROW : (uint32_t)row_of(e, s, root);
-        if (!keys) continue;
-        keys[2 * s] = bpt_intervals_node_code(&e->graph, root);
+        e->own[ROOT_ROWS].data[s] = leaves_only && root >= e->options.n ? BPT_NO_ROW : (uint32_t)row_of(e, s, root);
+    }
+}
+
+// A text without a root of its own has the node code of its first token.
+static void stage_pool_keys(const bpt_encoder_t *e, const bpt_batch_t *batch) {
+    const bool roots = e->own[ROOT_ROWS].data != NULL;
+    uint32_t *keys = e->own[POOL_KEYS].data;
+    for (int64_t s = 0; s < e->options.batch; ++s) {
+        keys[2 * s] = bpt_intervals_node_code(&e->graph, roots ? bpt_root_node(&e->graph, batch->lengths[s]) : 0);
         keys[2 * s + 1] = batch->sequences[s];
+    }
+}
+
+static void stage_texts(const bpt_encoder_t *e, const bpt_batch_t *batch) {
+    uint32_t *rows = e->own[TEXT_ROWS].data;
+    for (int64_t s = 0; s < e->options.batch; ++s) {
+        rows[2 * s] = (uint32_t)row_of(e, s, 0);
+        rows[2 * s + 1] = rows[2 * s] + batch->lengths[s];
     }
 }
 
 static void stage(const bpt_encoder_t *e, const bpt_batch_t *batch) {
     if (e->own[ROW_KEYS].data) stage_keys(e, batch);
     if (e->own[ROOT_ROWS].data) stage_roots(e, batch);
+    if (e->own[POOL_KEYS].data) stage_pool_keys(e, batch);
+    if (e->own[TEXT_ROWS].data) stage_texts(e, batch);
 }
 
 const bpt_layers_spec_t bpt_graph_layers = {

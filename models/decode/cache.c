@@ -71,13 +71,13 @@ void bpt_decode_growth_destroy(struct bpt_device *device, decode_growth_t *g) {
     *g = (decode_growth_t){0};
 }
 
-static bpt_status_t compile(decode_growth_t *g, bpt_workspace_t *workspace, const decode_shape_t *from, struct bpt_buffer *old,
-                            int64_t rows, decode_copy_t *copy) {
-    struct bpt_buffer *states[2] = {old, g->buffer};
+static bpt_status_t need_program(decode_growth_t *g, const decode_shape_t *from, int64_t rows, decode_copy_t *copy) {
+    struct bpt_buffer *states[2] = {g->old, g->buffer};
     bpt_graph_t *graph;
+    if (copy->program) return BPT_OK;
     copy->rows = rows;
     BPT_TRY(bpt_decode_copy_graph(from, &g->shape, copy, &graph));
-    return bpt_program_compile(graph, workspace, states, 2, &copy->program);
+    return bpt_program_compile(graph, g->workspace, states, 2, &copy->program);
 }
 
 bpt_status_t bpt_decode_growth_begin(struct bpt_device *device, bpt_workspace_t *workspace, const decode_shape_t *shape,
@@ -86,11 +86,9 @@ bpt_status_t bpt_decode_growth_begin(struct bpt_device *device, bpt_workspace_t 
     g->begun = leaves;
     memset(g->copied, 0, (size_t)shape->sequences * BPT_MAX_LEVELS * sizeof *g->copied);
     bpt_decode_lay_out(&g->shape, room);
-    BPT_TRY(bpt_decode_cache_create(device, &g->shape, &g->buffer));
-    bpt_status_t status = compile(g, workspace, shape, old, TOKEN_ROWS, &g->token);
-    if (status == BPT_OK) status = compile(g, workspace, shape, old, BULK_ROWS, &g->bulk);
-    if (status != BPT_OK) bpt_decode_growth_abandon(device, g);
-    return status;
+    g->workspace = workspace;
+    g->old = old;
+    return bpt_decode_cache_create(device, &g->shape, &g->buffer);
 }
 
 // Rows for one run of a program.
@@ -142,12 +140,15 @@ bpt_status_t bpt_decode_growth_work(decode_growth_t *g, const decode_shape_t *fr
     const int64_t copied = sum_lanes(from, g->copied), left = sum_lanes(from, ready) - copied;
     const int64_t due = (int64_t)(share * (double)(from->sequences * from->rows)) - copied;
     if (due < TOKEN_ROWS || left < TOKEN_ROWS) return BPT_OK;
+    BPT_TRY(need_program(g, from, TOKEN_ROWS, &g->token));
     return copy_rows(g, from, &g->token, due / TOKEN_ROWS * TOKEN_ROWS, ready);
 }
 
 bpt_status_t bpt_decode_growth_finish(decode_growth_t *g, const decode_shape_t *from, const int64_t *ready, struct bpt_buffer **buffer) {
     const bool few = sum_lanes(from, ready) - sum_lanes(from, g->copied) <= TOKEN_ROWS;
-    BPT_TRY(copy_rows(g, from, few ? &g->token : &g->bulk, INT64_MAX, ready));
+    decode_copy_t *copy = few ? &g->token : &g->bulk;
+    BPT_TRY(need_program(g, from, few ? TOKEN_ROWS : BULK_ROWS, copy));
+    BPT_TRY(copy_rows(g, from, copy, INT64_MAX, ready));
     drop_programs(g);
     *buffer = g->buffer;
     g->buffer = NULL;

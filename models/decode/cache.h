@@ -17,7 +17,9 @@ typedef struct {
     int64_t begun;              // leaves of the longest sequence then
     uint64_t bytes;             // copied in every growth
     int64_t *copied;            // [sequences][BPT_MAX_LEVELS]: nodes
-    decode_copy_t token, bulk;  // programs: a token's piece, and many rows
+    decode_copy_t token, bulk;  // programs: a token's piece, and many rows (made when they are needed)
+    bpt_workspace_t *workspace;
+    struct bpt_buffer *old;
 } decode_growth_t;
 
 bpt_status_t bpt_decode_growth_create(const decode_shape_t *shape, decode_growth_t *growth) BPT_MUST_USE;

@@ -9,7 +9,7 @@ static bpt_intervals_t intervals(const bpt_model_config_t *config, int64_t n) {
     return (bpt_intervals_t){
         .kind = is_window(config) ? BPT_GRAPH_WINDOW : BPT_GRAPH_DENSE,
         .causal = config->causal,
-        .root = (bpt_task_of(config)->wants & BPT_WANT_POOLED) != 0,
+        .root = bpt_wants_root(config),
         .window = config->window,
         .rel_levels = config->positions == BPT_POSITIONS_RELATIVE ? config->rel_levels : 0,
         .n = n,

@@ -63,6 +63,10 @@ typedef struct {
 extern const bpt_task_spec_t *const bpt_tasks[];
 
 static inline const bpt_task_spec_t *bpt_task_of(const bpt_model_config_t *config) { return bpt_tasks[config->task]; }
+// Whether the model needs roots: nodes that read a whole text.
+static inline bool bpt_wants_root(const bpt_model_config_t *config) {
+    return (bpt_task_of(config)->wants & BPT_WANT_POOLED) && config->pool == BPT_POOL_ROOT;
+}
 // By name; NULL: there is none.
 const bpt_task_spec_t *bpt_task_find(const char *name);
 

@@ -6,6 +6,7 @@ typedef struct {
     bpt_model_kind_t model;
     bpt_transformer_attention_t attention;
     bpt_positions_t positions;
+    bpt_pool_t pool;
     bool reference_rule, span_self, causal_classifier;
     int32_t layers;
 } variant_t;
@@ -25,6 +26,8 @@ static const variant_t variants[] = {
      .positions = BPT_POSITIONS_NONE,
      .layers = 2},
     {.name = "segtree, spans read themselves", .model = BPT_MODEL_SEGTREE, .span_self = true, .layers = 2},
+    {.name = "bpt, mean of tokens", .pool = BPT_POOL_MEAN, .layers = 3},
+    {.name = "dense, maximum of tokens", .model = BPT_MODEL_TRANSFORMER, .pool = BPT_POOL_MAX, .layers = 1},
 };
 
 static bpt_model_config_t config_of(const variant_t *v, bpt_task_t task) {
@@ -32,6 +35,7 @@ static bpt_model_config_t config_of(const variant_t *v, bpt_task_t task) {
     c.model = v->model;
     c.attention = v->attention;
     c.positions = v->positions;
+    c.pool = v->pool;
     c.reference_rule = v->reference_rule;
     c.span_self = v->span_self;
     c.layers = v->layers;
@@ -188,6 +192,22 @@ static void apply_head(bpt_runner_t *r, const bpt_model_config_t *c, const float
     }
 }
 
+// States of whole texts are the mean or maximum of those of their tokens.
+static void expect_pooled(const bpt_model_config_t *c, const uint32_t *lengths, int64_t n, const char *what) {
+    const int64_t d = c->d_model;
+    for (int64_t s = 0; s < 5; ++s)
+        for (int64_t j = 0; j < d; ++j) {
+            double sum = 0, largest = -INFINITY;
+            for (int64_t i = 0; i < lengths[s]; ++i) {
+                const double state = (double)states[(s * n + i) * d + j];
+                sum += state;
+                largest = fmax(largest, state);
+            }
+            const float wanted = (float)(c->pool == BPT_POOL_MAX ? largest : sum / lengths[s]);
+            compare(roots + s * d + j, &wanted, 1, false, what);
+        }
+}
+
 static void check_states(bpt_runner_t *r, const bpt_model_config_t *c, bool bitwise, const char *what) {
     const bool lm = c->task == BPT_TASK_LM;
     const uint32_t lengths[] = {1, 9, 17, 13, 2};
@@ -200,6 +220,7 @@ static void check_states(bpt_runner_t *r, const bpt_model_config_t *c, bool bitw
     for (int64_t row = 0; row < rows; ++row)
         if (!lm || row % n < lengths[row / n]) compare(x + row * outputs, y + row * outputs, outputs, false, what);
     if (lm) return;
+    if (c->pool != BPT_POOL_ROOT) expect_pooled(c, lengths, n, what);
     // States of tokens of sequence 3, alone and among others in a larger bucket.
     fixture_fill(&a, c, 13, 1, &lengths[3], 3);
     assert_ok(bpt_runner_states(r, &a.batch, other_states, other_roots));
