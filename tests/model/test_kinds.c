@@ -1,5 +1,6 @@
 // Kinds and tasks as tables: the lists name each other's files, and what a kind cannot give is refused in a sentence.
 #include "model_fixture.h"
+#include "models/config_json.h"
 #include "models/config_names.h"
 #include "models/kinds/kind.h"
 
@@ -50,12 +51,26 @@ static void keys_of_one_kind_apply_to_it_alone(void **state) {
     }
 }
 
+// Files of classifiers from before the key `pool` do not have it, and those that pool as they do stay the same.
+static void a_file_is_silent_about_pooling_by_roots(void **state) {
+    (void)state;
+    bpt_model_config_t c = fixture_classifier(), read;
+    for (int pool = 0; bpt_pool_names[pool]; ++pool) {
+        char *text;
+        c.pool = (bpt_pool_t)pool;
+        assert_ok(bpt_model_config_format(&c, &text));
+        assert_int_equal(strstr(text, "pool") != NULL, pool != BPT_POOL_ROOT);
+        assert_ok(bpt_model_config_parse(text, "the test", &read));
+        assert_int_equal(read.pool, pool);
+        bpt_free(text);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_have_an_entry_for_every_name),
-        cmocka_unit_test(every_kind_does_every_task),
-        cmocka_unit_test(a_kind_refuses_what_it_cannot_give),
-        cmocka_unit_test(keys_of_one_kind_apply_to_it_alone),
+        cmocka_unit_test(lists_have_an_entry_for_every_name),      cmocka_unit_test(every_kind_does_every_task),
+        cmocka_unit_test(a_kind_refuses_what_it_cannot_give),      cmocka_unit_test(keys_of_one_kind_apply_to_it_alone),
+        cmocka_unit_test(a_file_is_silent_about_pooling_by_roots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
