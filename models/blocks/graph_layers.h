@@ -2,8 +2,8 @@
 // its leaves alone.
 //
 // Work that no output needs is left out: causal models have no spans that no leaf reads, roots apart; spans are zero before the first
-// layer. Where states of tokens are wanted, only leaves are queries in the last layer. Where those of whole texts are wanted, which are
-// those of the roots, only leaves and roots are in the last layer but one, and only roots in the last. Both may be wanted.
+// layer. Where states of tokens are wanted or pooled, only leaves are queries in the last layer. Where those of roots are wanted, only
+// leaves and roots are in the last layer but one, and only roots in the last. Both may be wanted.
 #ifndef BPT_MODELS_BLOCKS_GRAPH_LAYERS_H
 #define BPT_MODELS_BLOCKS_GRAPH_LAYERS_H
 
