@@ -103,7 +103,7 @@ typedef struct {
     int32_t n_grouped;                          // keys before the whole ones
     int32_t *keys, *row, *rel;                  // node numbers; their rows in the ring; rows of the table that groups use
     int32_t *sum_row, *key_rel;                 // rows of k for products with queries; of the table, for whole keys
-    bpt_attention_group_t group[BPT_ATTENTION_GROUPS];
+    bpt_attention_group_t *group;               // as many as 16 queries have ranges
 } bpt_attention_tile_t;
 
 // Span queries during the walk over the leaves: one lane per level, the ancestor of the current leaf. Only lanes [0, n) are in use.

@@ -92,6 +92,7 @@ static bpt_attention_work_t layout_thread(const bpt_attention_plan_t *p, cursor_
     lists.keys = take(cursor, keys, sizeof *lists.keys), lists.row = take(cursor, keys, sizeof *lists.row);
     lists.sum_row = take(cursor, keys, sizeof *lists.sum_row), lists.key_rel = take(cursor, keys, sizeof *lists.key_rel);
     x.order = take(cursor, keys, sizeof *x.order), x.row = take(cursor, keys, sizeof *x.row);
+    if (a->lists) lists.group = take(cursor, BPT_TILE * bpt_intervals_most_keys(&a->t->graph), sizeof *lists.group);
     if (a->rel_rows) x.rel_score = take_floats(cursor, rel * BPT_TILE), lists.rel = take(cursor, rel, sizeof *lists.rel);
     if (p->grad) {
         x.dout = take_floats(cursor, tile), x.doutt = take_floats(cursor, tile), x.outt = take_floats(cursor, tile);
