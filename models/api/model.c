@@ -12,6 +12,7 @@
 #include "bpt/json.h"
 #include "models/api/internal.h"
 #include "models/config_json.h"
+#include "models/model_file.h"
 
 // ---- the device
 
@@ -122,10 +123,7 @@ static bpt_status_t describe_run(bpt_model_t *m) {
 static bpt_status_t describe_file(bpt_model_t *m) {
     bpt_safetensors_t *file;
     BPT_TRY(bpt_safetensors_open(m->origin.file, &file));
-    const char *config = bpt_safetensors_metadata(file, "config");
-    bpt_status_t status =
-        config ? bpt_model_config_parse(config, m->origin.file, &m->config)
-               : bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"config\" is missing, so the model's shape is not known", m->origin.file);
+    bpt_status_t status = bpt_model_file_config(file, &m->config);
     if (status == BPT_OK) status = bpt_side_texts_of_file(file, &m->config, &m->texts);
     bpt_safetensors_close(file);
     return status;

@@ -10,6 +10,7 @@
 #include "bpt/log.h"
 #include "bpt/safetensors.h"
 #include "models/config_json.h"
+#include "models/model_file.h"
 
 // ---- what contradicts state.json
 
@@ -138,10 +139,7 @@ static bpt_status_t config_sum(const bpt_model_config_t *config, bpt_checksum_t 
 static bpt_status_t read_metadata(const char *path, bpt_model_config_t *config) {
     bpt_safetensors_t *file;
     BPT_TRY(bpt_safetensors_open(path, &file));
-    const char *text = bpt_safetensors_metadata(file, "config");
-    const bpt_status_t status =
-        text ? bpt_model_config_parse(text, path, config)
-             : bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"config\" is missing, so this is no model of bpt", path);
+    const bpt_status_t status = bpt_model_file_config(file, config);
     bpt_safetensors_close(file);
     return status;
 }

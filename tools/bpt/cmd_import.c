@@ -12,6 +12,7 @@
 #include "bpt/safetensors.h"
 #include "models/config_json.h"
 #include "models/model.h"
+#include "models/model_file.h"
 #include "tools/bpt/program.h"
 #include "tools/bpt/side_files.h"
 
@@ -28,9 +29,8 @@ static bpt_status_t read_weights(const char *path, bool non_finite, model_file_t
     m->path = path;
     BPT_TRY(bpt_safetensors_open(path, &m->file));
     const char *config = bpt_safetensors_metadata(m->file, "config");
-    if (!config) return bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"config\" is missing, so the model's shape is not known", path);
-    BPT_TRY(cli_options_check_model(config, path));
-    BPT_TRY(bpt_model_config_parse(config, path, &m->config));
+    if (config) BPT_TRY(cli_options_check_model(config, path));
+    BPT_TRY(bpt_model_file_config(m->file, &m->config));
     BPT_TRY(bpt_model_params(&m->config, (bpt_frozen_t){0}, &m->params));
     BPT_TRY(bpt_alloc((size_t)m->params.elements, sizeof *m->arena, &m->arena));
     const bpt_param_set_t set = {.prefix = "", .arena = m->arena};

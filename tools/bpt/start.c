@@ -12,15 +12,15 @@
 #include "bpt/safetensors.h"
 #include "models/config_json.h"
 #include "models/config_names.h"
+#include "models/model_file.h"
 #include "tools/bpt/side_files.h"
 
 // ---- The source
 // An exported file says in its metadata what a run has in files of its own. Without its words only numbers can be read.
 static bpt_status_t read_metadata(const bpt_safetensors_t *file, cli_trained_t *t) {
     const char *path = bpt_safetensors_path(file), *config = bpt_safetensors_metadata(file, "config");
-    if (!config) return bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"config\" is missing, so the model's shape is not known", path);
-    BPT_TRY(cli_options_check_model(config, path));
-    BPT_TRY(bpt_model_config_parse(config, path, &t->config));
+    if (config) BPT_TRY(cli_options_check_model(config, path));
+    BPT_TRY(bpt_model_file_config(file, &t->config));
     BPT_TRY(cli_file_reading(file, &t->stored));
     t->unit = t->stored.data.unit;
     BPT_TRY(cli_file_labels(file, &t->config, &t->labels));
