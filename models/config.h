@@ -17,8 +17,8 @@ typedef enum {
 #include "models/kinds/kinds.def"
 #undef BPT_KIND
     BPT_N_KINDS
-} bpt_model_kind_t;  // kinds/kind.h
-typedef enum { BPT_ATTENTION_DENSE, BPT_ATTENTION_WINDOW } bpt_transformer_attention_t;  // of BPT_MODEL_TRANSFORMER
+} bpt_model_kind_t;                                                                                            // kinds/kind.h
+typedef enum { BPT_ATTENTION_DENSE, BPT_ATTENTION_WINDOW, BPT_ATTENTION_SPARSE } bpt_transformer_attention_t;  // of BPT_MODEL_TRANSFORMER
 // The state of a whole text: that of the root, or of its tokens the mean or, number by number, the largest.
 typedef enum { BPT_POOL_ROOT, BPT_POOL_MEAN, BPT_POOL_MAX } bpt_pool_t;
 typedef enum { BPT_POSITIONS_RELATIVE, BPT_POSITIONS_ABSOLUTE, BPT_POSITIONS_NONE } bpt_positions_t;
@@ -29,11 +29,12 @@ typedef struct {
     bpt_model_kind_t model;
     bpt_transformer_attention_t attention;
     bpt_positions_t positions;  // bpt, segtree: relative; transformer: absolute unless told otherwise
-    bpt_pool_t pool;  // tasks that take states of whole texts
+    bpt_pool_t pool;            // tasks that take states of whole texts
     bool causal, reference_rule, tied;
     bool span_self;  // segtree: spans also read themselves, as the released code
     int32_t layers, d_model, d_embed, d_ff, heads;
     int32_t k, window, rel_levels;  // rel_levels: L (bpt, segtree) or largest distance (transformer with relative positions)
+    int32_t stride, tail;           // sparse attention: tokens of a block, and of its end that later blocks read
     int32_t max_positions;          // rows of pos_embed (absolute positions)
     int64_t vocab, classes;
     float dropout_input, dropout_hidden, dropout_attention, dropout_head;  // p_i, p_h, p_a, p_c
@@ -51,9 +52,9 @@ typedef enum { BPT_OPTIMIZER_ADAM, BPT_OPTIMIZER_ADAMW } bpt_optimizer_t;
 enum { BPT_MAX_VOCAB = 1000000000 };  // largest `vocab`
 
 typedef struct {
-    int64_t steps;      // horizon of the schedule, > 0 once resolved
-    int64_t stop_at;    // end earlier, 0 = at the horizon
-    double epochs;      // used to resolve steps when steps is 0
+    int64_t steps;    // horizon of the schedule, > 0 once resolved
+    int64_t stop_at;  // end earlier, 0 = at the horizon
+    double epochs;    // used to resolve steps when steps is 0
     int64_t accumulate;
     uint64_t seed;
     bpt_dtype_t precision;
@@ -61,15 +62,15 @@ typedef struct {
     bpt_optimizer_t optimizer;
     double lr, beta1, beta2, eps, weight_decay, clip;
     bpt_schedule_t schedule;
-    int64_t warmup;          // steps of linear warm-up (cosine, plateau, constant, exponential), or Noam's warm-up
-    double lr_decay;         // exponential: factor per epoch; plateau: factor at a non-improving evaluation
-    double lr_factor;        // noam: factor * d^-0.5 * min(step^-0.5, step * warmup^-1.5)
-    bool deep_supervision;   // lm: average the losses of the layers i > layers * epoch / epochs (released character models)
+    int64_t warmup;         // steps of linear warm-up (cosine, plateau, constant, exponential), or Noam's warm-up
+    double lr_decay;        // exponential: factor per epoch; plateau: factor at a non-improving evaluation
+    double lr_factor;       // noam: factor * d^-0.5 * min(step^-0.5, step * warmup^-1.5)
+    bool deep_supervision;  // lm: average the losses of the layers i > layers * epoch / epochs (released character models)
     bool freeze_embed, freeze_rel;
-    int64_t eval_every;      // steps, 0 = at the end of every epoch
-    int64_t save_every;      // steps, 0 = with every evaluation
+    int64_t eval_every;  // steps, 0 = at the end of every epoch
+    int64_t save_every;  // steps, 0 = with every evaluation
     int64_t log_every;
-    int64_t keep;            // checkpoints kept besides those that `latest` and `best` name
+    int64_t keep;  // checkpoints kept besides those that `latest` and `best` name
 } bpt_train_config_t;
 
 #endif

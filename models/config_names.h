@@ -7,7 +7,7 @@
 
 extern const char *const bpt_task_names[];       // lm, classify
 extern const char *const bpt_model_names[];      // bpt, segtree, transformer
-extern const char *const bpt_attention_names[];  // dense, window
+extern const char *const bpt_attention_names[];  // dense, window, sparse
 extern const char *const bpt_pool_names[];       // root, mean, max
 extern const char *const bpt_positions_names[];  // relative, absolute, none
 extern const char *const bpt_rule_names[];       // paper, reference: index 1 is reference_rule

@@ -1,23 +1,30 @@
-// Transformer (Vaswani et al. 2017) with dense or windowed attention; where a state of the whole text is wanted, a virtual root reads it.
+// Transformer (Vaswani et al. 2017) with dense, windowed or sparse attention; where a state of the whole text is wanted, a virtual root
+// reads it.
 #include "models/blocks/graph_layers.h"
 
-static const char *const keys[] = {"attention", "window", NULL};
+static const char *const keys[] = {"attention", "window", "tail", NULL};
+
+static const bpt_graph_kind_t graphs[] = {
+    [BPT_ATTENTION_DENSE] = BPT_GRAPH_DENSE, [BPT_ATTENTION_WINDOW] = BPT_GRAPH_WINDOW, [BPT_ATTENTION_SPARSE] = BPT_GRAPH_SPARSE};
 
 static bool is_window(const bpt_model_config_t *config) { return config->attention == BPT_ATTENTION_WINDOW; }
 
 static bpt_intervals_t intervals(const bpt_model_config_t *config, int64_t n) {
     return (bpt_intervals_t){
-        .kind = is_window(config) ? BPT_GRAPH_WINDOW : BPT_GRAPH_DENSE,
+        .kind = graphs[config->attention],
         .causal = config->causal,
         .root = bpt_wants_root(config),
         .window = config->window,
+        .stride = config->stride,
+        .tail = config->tail,
         .rel_levels = config->positions == BPT_POSITIONS_RELATIVE ? config->rel_levels : 0,
         .n = n,
     };
 }
 
-// Distances 1 .. the farthest that a token reads.
+// Distances 1 .. the farthest that a token reads; sparse attention has none (Child et al. 2019).
 static int32_t rel_levels(const bpt_model_config_t *config, int64_t n) {
+    if (config->attention == BPT_ATTENTION_SPARSE) return 0;
     const int64_t farthest = is_window(config) ? config->window : n - 1;
     return farthest < 1 ? 1 : (int32_t)farthest;
 }

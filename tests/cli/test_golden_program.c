@@ -18,8 +18,11 @@
 #include "support/support.h"
 
 static const char *const backends[] = {"ref", "cpu", "opencl", "vulkan", "cuda"};
-static const char *const cases[] = {"lm-causal",     "lm-clamped-levels", "lm-reference-rule", "classify-causal",
-                                    "classify-root", "classify-n1",       "classify-n16",      "classify-reference-both"};
+static const struct {
+    const char *folder, *name;
+} cases[] = {{"golden", "lm-causal"},       {"golden", "lm-clamped-levels"},       {"golden", "lm-reference-rule"},
+             {"golden", "classify-causal"}, {"golden", "classify-root"},           {"golden", "classify-n1"},
+             {"golden", "classify-n16"},    {"golden", "classify-reference-both"}, {"golden-more", "sparse-lm"}};
 
 static test_process_t bpt(const char *line) {
     test_process_t p = test_run_line(line);
@@ -66,16 +69,16 @@ static void write_tokens(const json_t *golden, bool lm, char *path, size_t bytes
     snprintf(path, bytes, "%s", test_file("tokens.txt", line));
 }
 
-static void check(const char *backend, const char *name) {
+static void check(const char *backend, const char *folder, const char *name) {
     char golden_path[512], run[512], tokens[512], nll_path[512], grad_path[512], line[4096];
-    snprintf(golden_path, sizeof golden_path, "%s/golden/%s", test_shared_dir(), name);
+    snprintf(golden_path, sizeof golden_path, "%s/%s/%s", test_shared_dir(), folder, name);
     snprintf(run, sizeof run, "%s", test_path("%s-%s", backend, name));
     snprintf(nll_path, sizeof nll_path, "%s", test_path("nll.json"));
     snprintf(grad_path, sizeof grad_path, "%s", test_path("grad.safetensors"));
     snprintf(line, sizeof line, "%s.json", golden_path);
     json_t *golden = json_load_file(line, 0, NULL);
     assert_non_null(golden);
-    const bool lm = !strncmp(name, "lm-", 3);
+    const bool lm = !strcmp(json_string_value(json_object_get(json_object_get(golden, "config"), "task")), "lm");
     write_tokens(golden, lm, tokens, sizeof tokens);
 
     snprintf(line, sizeof line, "import %s.safetensors --out %s --quiet", golden_path, run);
@@ -106,7 +109,8 @@ static void loss_nll_gradient_and_logits_agree_with_the_golden_cases(void **stat
     (void)state;
     if (!test_shared_dir()) skip();
     for (size_t b = 0; b < BPT_COUNT(backends); ++b)
-        for (size_t c = 0; test_backend_usable(backends[b]) && c < BPT_COUNT(cases); ++c) check(backends[b], cases[c]);
+        for (size_t c = 0; test_backend_usable(backends[b]) && c < BPT_COUNT(cases); ++c)
+            check(backends[b], cases[c].folder, cases[c].name);
 }
 
 int main(void) {

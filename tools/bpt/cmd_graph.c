@@ -8,8 +8,10 @@
 
 static bpt_status_t run_graph(cli_options_t *o) {
     BPT_TRY(cli_options_check_fit(o));
+    cli_options_fill_stride(o);
     if (!o->model.rel_levels) o->model.rel_levels = bpt_kind_of(&o->model)->rel_levels(&o->model, o->tool.n);
     const bpt_intervals_t graph = bpt_model_intervals(&o->model, o->tool.n);
+    BPT_TRY(bpt_intervals_check(&graph));
     return bpt_graph_write(&graph, o->tool.format, stdout);
 }
 

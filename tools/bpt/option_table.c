@@ -29,6 +29,7 @@
 #define KEYS_TASK NONE
 #define KEYS_SHAPE NONE
 #define KEYS_OUTPUT NONE
+#define KEYS_SHARED NONE
 #define KEYS_DROPOUT NONE
 #define GROUP_TASK CLI_GROUP_TASK
 #define GROUP_SHAPE CLI_GROUP_MODEL
@@ -100,8 +101,10 @@ const cli_option_t cli_option_table[] = {
      .key = true, .help = "take the vocabulary from the training data, or from all of the data"},
     {INT("context", data.context, 1, 67108864), .fallback = "512", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
      .task = reads_windows, .help = "lm: tokens of a training window (N inputs, N targets)"},
-    {INT("stride", data.stride, 0, 67108864), .fallback = "0", .shown = "the context", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
-     .key = true, .task = reads_windows, .help = "lm: how many tokens the training window moves from one to the next"},
+    {INT("stride", data.stride, 0, 67108864), .fallback = "0", .shown = "the context; sparse: 128", .group = CLI_GROUP_DATA,
+     .commands = CLI_TRAIN, .key = true, .task = reads_windows,
+     .help = "lm: how many tokens the training window moves from one to the next; with --attention sparse: the tokens of a block of "
+             "attention, and windows move by the context"},
     {INT("max-length", data.max_length, 0, 67108864), .fallback = "0", .shown = "0, no limit", .group = CLI_GROUP_DATA,
      .commands = CLI_TRAIN, .key = true, .task = reads_examples, .firm = true, .help = "classify: refuse texts of more than N tokens"},
     {INT("batch-tokens", data.batch_tokens, 1, MAX_COUNT), .fallback = "8192", .shown = "8192; lm, little text: 200 steps an epoch",
@@ -325,6 +328,8 @@ const cli_variant_t cli_option_variants[] = {
     {"rel-levels", CLI_GRAPH, .shown = "by --n", .help = "levels with rows of their own in the table of relative positions"},
     {"attention", CLI_GRAPH},
     {"window", CLI_GRAPH},
+    {"stride", CLI_GRAPH, .fallback = "0", .shown = "128", .help = "transformer: leaves of a block of sparse attention"},
+    {"tail", CLI_GRAPH},
     {"layers", CLI_BENCH, .fallback = "6"},
     {"d-model", CLI_BENCH, .fallback = "512"},
     {"d-ff", CLI_BENCH, .fallback = "2048"},

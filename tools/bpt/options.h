@@ -214,6 +214,8 @@ bpt_status_t cli_options_adopt(cli_options_t *o, const json_t *values, const cha
 bpt_status_t cli_options_layer(cli_options_t *o) BPT_MUST_USE;
 // Fills in what follows from other options (context -> stride, task -> causal ..) and checks the combinations of `train`.
 bpt_status_t cli_options_resolve(cli_options_t *o) BPT_MUST_USE;
+// --stride is for windows of text, and for the blocks of a model whose attention goes by blocks.
+void cli_options_fill_stride(cli_options_t *o);
 // Refuses options that have no meaning for the model, the task, the schedule .. that the other options chose (fitting_options.c).
 bpt_status_t cli_options_check_fit(const cli_options_t *o) BPT_MUST_USE;
 

@@ -7,6 +7,9 @@
 // ---- Options
 static int64_t longest_window(const cli_data_options_t *d) { return d->eval_context > d->context ? d->eval_context : d->context; }
 
+// A model that has --stride for blocks of attention reads windows side by side.
+static int64_t window_stride(const cli_options_t *o) { return o->model.stride ? o->data.context : o->data.stride; }
+
 static void fill(cli_options_t *o) {
     bpt_model_config_t *m = &o->model;
     if (!m->rel_levels && m->positions == BPT_POSITIONS_RELATIVE) m->rel_levels = bpt_kind_of(m)->rel_levels(m, o->data.context);
@@ -16,7 +19,7 @@ static void fill(cli_options_t *o) {
 static bpt_status_t check(const cli_options_t *o) {
     const cli_data_options_t *d = &o->data;
     const bpt_model_config_t *m = &o->model;
-    if (d->stride > d->context)
+    if (window_stride(o) > d->context)
         return bpt_fail(BPT_ERR_USAGE, "--stride %lld would leave out text between windows of --context %lld", (long long)d->stride,
                         (long long)d->context);
     if (d->batch_tokens < d->context)
@@ -46,7 +49,7 @@ static bpt_status_t encode(const cli_options_t *o, const bpt_range_t *text, int 
 
 static bpt_status_t open_sources(const cli_options_t *o, cli_corpus_t *corpus) {
     const bpt_lm_options_t options = {.context = o->data.context,
-                                      .stride = o->data.stride,
+                                      .stride = window_stride(o),
                                       .batch_tokens = o->data.batch_tokens,
                                       .accumulate = o->train.accumulate,
                                       .seed = o->train.seed};

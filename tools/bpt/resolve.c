@@ -4,6 +4,7 @@
 
 #include "bpt/alloc.h"
 #include "models/config_json.h"
+#include "models/config_keys.h"
 #include "models/kinds/kind.h"
 #include "tools/bpt/readers.h"
 
@@ -39,10 +40,17 @@ static void settle_length(cli_options_t *o) {
     if (epochs > steps && o->train.epochs > 0 && !o->run.resume) o->train.steps = 0;
 }
 
+void cli_options_fill_stride(cli_options_t *o) {
+    const bpt_config_key_t *key = bpt_config_key_find("stride");
+    const bool blocks = bpt_config_key_applies(key, &o->model);
+    if (!o->data.stride) o->data.stride = blocks ? atoi(key->fallback) : o->data.context;
+    o->model.stride = blocks ? (int32_t)o->data.stride : 0;
+}
+
 static void fill_data(cli_options_t *o) {
     settle_length(o);
     if (open_choice(o, "unit")) o->data.unit = cli_reader_of(&o->model)->unit;
-    if (!o->data.stride) o->data.stride = o->data.context;
+    cli_options_fill_stride(o);
     if (!o->data.eval_context) o->data.eval_context = o->data.context;
 }
 
