@@ -35,7 +35,8 @@ static void append_file(const char *folder, const char *name, FILE *text) {
         } else {
             char *name_end = strchr(start + sizeof include - 1, '"');
             if (name_end) *name_end = '\0';
-            append_file("cl/include/", start + sizeof include - 1, text);
+            const char *included = start + sizeof include - 1;
+            append_file(strncmp(included, "bpt/", 4) ? "cl/include/" : "core/include/", included, text);
         }
     }
     free(content);
