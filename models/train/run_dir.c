@@ -63,6 +63,8 @@ static void remove_refused(const bpt_run_t *run) {
     if (bpt_path_remove(run->path) != BPT_OK) bpt_warn("%s is left over from a run that did not begin; delete it", run->path);
 }
 
+void bpt_run_keep_folder(bpt_run_t *run) { run->made = false; }
+
 void bpt_run_close(bpt_run_t *run) {
     if (!run) return;
     bpt_run_checkpoint_abandon(run);

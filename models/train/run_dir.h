@@ -40,6 +40,8 @@ const char *bpt_run_metrics_path(const bpt_run_t *run);
 // For a trainer, before it writes: a folder that was renamed is followed, with a warning (*moved; paths from before are no longer valid).
 // One that was deleted, or whose checkpoints were, is BPT_ERR_IO; what has its name is not touched.
 bpt_status_t bpt_run_follow(bpt_run_t *run, bool *moved) BPT_MUST_USE;
+// Training begins: from here on the folder stays, whatever becomes of the run.
+void bpt_run_keep_folder(bpt_run_t *run);
 
 // BPT_ERR_IO unless the disk has room for `bytes` more: call with the size of a checkpoint before the first step.
 bpt_status_t bpt_run_require_space(const bpt_run_t *run, uint64_t bytes) BPT_MUST_USE;

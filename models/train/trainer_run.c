@@ -182,6 +182,7 @@ static bpt_status_t make_up_for_evaluation(bpt_trainer_t *t) {
 bpt_status_t bpt_trainer_run(bpt_trainer_t *t) {
     const bpt_trainer_options_t *o = &t->options;
     const int64_t end = bpt_trainer_end(&t->train);
+    if (o->run) bpt_run_keep_folder(o->run);
     BPT_TRY(make_up_for_evaluation(t));
     start_window(t);
     while (t->state.step < end) {
