@@ -434,12 +434,13 @@ const cli_command_t cli_command_bench = {
     .name = "bench",
     .arguments = "train|infer|attention|gemm|ops|decode",
     .purpose = "measure speed and memory",
-    .description =
-        "The default is the throughput setting of the BPT paper: 6 layers, d 512, d_ff 2048, 8 heads, 8192 tokens a batch, vocabulary "
-        "256.\n"
-        "attention: forward and backward of one layer. gemm: the products of a training step; on OpenCL also by CLBlast where it is "
-        "installed, each with its share of the best. ops: every op of one training step, with its share of what the device reaches at most "
-        "in products and in a copy. decode: one token at a time around n, of --batch texts side by side.",
+    .description = "The default setting is that of the throughput measurements of the BPT paper: 6 layers, d-model 512, d-ff 2048, "
+                   "8 heads, 8192 tokens a batch and a vocabulary of 256.\n"
+                   "`train` and `infer` time whole training and inference steps. `attention` times the forward and backward pass of "
+                   "one attention layer. `gemm` times the matrix products of a training step and prints the speed of each as a "
+                   "share of the best. On OpenCL it also times those by CLBlast, where it is installed. `ops` times every op of one "
+                   "training step and prints its share of the highest speed that the device reaches in a matrix product and in a "
+                   "copy. `decode` times the generation of one token at a time after about n tokens, for --batch texts together.",
     .examples = "  bpt bench train --n 512,8192 --k 4,64 --json\n  bpt bench ops --n 8192\n  bpt bench gemm --backend opencl\n  bpt bench "
                 "decode --n 1024,131072\n",
     .min_arguments = 1,

@@ -180,12 +180,13 @@ const cli_command_t cli_command_classify = {
     .name = "classify",
     .arguments = "RUN [FILE]",
     .purpose = "label every line of a text with a trained classifier",
-    .description =
-        "Reads FILE or standard input, one text a line, tokens separated by blanks; a line may also be `label<TAB>text` or one labelled "
-        "tree in brackets, whose labels are not looked at. Prints label and probability, or with --json one object a line with label, "
-        "probabilities and logits. Line N of the output belongs to line N of the input and is there as soon as the line has come; a blank "
-        "line has a blank one, with --json {\"label\": null}. A line that cannot be read ends the program, after the answers to those "
-        "before. Lines that are there already go through the model together; which ones did can change the last digits of a probability.",
+    .description = "Reads FILE or standard input. Each line is one text, its tokens separated by blanks. A line may also be "
+                   "`label<TAB>text` or one labelled tree in brackets; the labels are ignored. Prints the label and its "
+                   "probability. With --json it prints one object a line, with the label, the probabilities and the logits. Line N "
+                   "of the output belongs to line N of the input, and is printed as soon as that line has been read. For a blank "
+                   "line the output is blank too, or {\"label\": null} with --json. A line that cannot be read ends the program, "
+                   "after the answers to the lines before it. Lines that are available at the same time go through the model as one "
+                   "batch. The last digits of a probability can depend on how lines were batched.",
     .examples = "  bpt classify run reviews.txt\n  echo 'a moving and funny film' | bpt classify run --json\n  tail -f log.txt | bpt "
                 "classify run --json --with-input | jq -r "
                 "'select(.label == \"bad\").text'\n",

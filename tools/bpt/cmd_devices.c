@@ -142,10 +142,9 @@ const cli_command_t cli_command_devices = {
     .name = "devices",
     .arguments = "",
     .purpose = "list backends and devices, and why one cannot be used",
-    .description =
-        "Every backend and every driver is asked in a process of its own: one that crashes or never answers is named by its file and left "
-        "out, and the others are used. "
-        "--backend NAME asks only that one; --verbose shows what drivers print.",
+    .description = "Each backend and each driver is queried in a process of its own. One that crashes or never answers is named by "
+                   "its file and left out; the others are used. --backend NAME queries only that backend; --verbose shows what "
+                   "drivers print.",
     .examples = "  bpt devices\n  bpt devices --json\n",
     .run = run_devices,
 };

@@ -171,13 +171,12 @@ const cli_command_t cli_command_doctor = {
     .bit = CLI_DOCTOR,
     .name = "doctor",
     .arguments = "",
-    .purpose = "test every device and say how to mend what is missing",
-    .description = "Runs every op and one training step of small models of every kind on each usable device and compares them with the "
-                   "reference backend; an op that computes something else is named. "
-                   "What was found is remembered until the driver or bpt changes; a device that failed is refused (BPT_SELFTEST=0 only "
-                   "warns). Drivers "
-                   "are asked one by one, and a bad one is named by its file. "
-                   "--backend and --device test only that one; --precision tests another precision. Exit status 1 when a device fails.",
+    .purpose = "test every device and say how to fix what is missing",
+    .description = "Runs every op, and one training step of a small model of each kind, on each usable device and compares the "
+                   "results with those of the reference backend. It names each op whose result is wrong. The result is remembered "
+                   "until the driver or bpt changes. A device that failed is refused from then on; with BPT_SELFTEST=0 bpt only "
+                   "warns. Drivers are queried one by one, and a bad one is named by its file. --backend and --device restrict the "
+                   "test to one backend or device; --precision tests another precision. The exit status is 1 when a device fails.",
     .examples = "  bpt doctor\n  bpt doctor --backend cpu --precision bf16\n",
     .run = run_doctor,
 };

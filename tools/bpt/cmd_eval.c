@@ -130,9 +130,8 @@ const cli_command_t cli_command_eval = {
     .name = "eval",
     .arguments = "RUN",
     .purpose = "evaluate a trained model",
-    .description = "Prints the mean negative log-likelihood and, by task, perplexity, bits per character or accuracy. Without --data the "
-                   "test part of the "
-                   "data that the run was trained on is used.",
+    .description = "Prints the mean negative log-likelihood and, depending on the task, perplexity, bits per character or accuracy. "
+                   "Without --data it uses the test part of the data that the run was trained on.",
     .examples = "  bpt eval run\n  bpt eval run --data other.txt --json\n  bpt eval run --data ids.txt --unit ids --nll-out nll.json "
                 "--grad-out grad.safetensors\n",
     .min_arguments = 1,

@@ -71,9 +71,8 @@ const cli_command_t cli_command_export = {
     .name = "export",
     .arguments = "RUN",
     .purpose = "write a trained model as one safetensors file",
-    .description =
-        "The file has the weights under their names, and in its metadata the model's configuration, vocabulary and labels; any safetensors "
-        "library reads it.",
+    .description = "The file holds the weights under their names. Its metadata holds the model's configuration, vocabulary and "
+                   "labels. Any safetensors library can read it.",
     .examples = "  bpt export run --out model.safetensors\n  bpt export run --checkpoint latest --out model.safetensors\n",
     .min_arguments = 1,
     .max_arguments = 1,

@@ -113,15 +113,16 @@ const cli_command_t cli_command_generate = {
     .bit = CLI_GENERATE,
     .name = "generate",
     .arguments = "RUN",
-    .purpose = "go on from a prompt with a trained language model",
-    .description =
-        "Prints each token as soon as it is chosen. The same --seed gives the same text. With --prompts it goes on from every line of a "
-        "file, several side by side, and prints a line of JSON for each, in order, when it is complete; the lines are taken as they come, "
-        "and a blank one has the text null. With --interactive it goes on from line after line that is typed or comes through a pipe: each "
-        "continues the text so far, in a line of its own; Ctrl-C ends an answer, Ctrl-D the program.\n"
-        "A token is chosen in this order: --repeat-penalty R changes the logit l of every token that is among the last --repeat-window "
-        "tokens, prompt included, to l / R if l > 0, else l R; --temperature T makes softmax(l / T) of it; --top-k, --top-p and --min-p "
-        "take away the less likely ones, each of what the one before left.",
+    .purpose = "continue a prompt with a trained language model",
+    .description = "Prints each token as soon as it is chosen. The same --seed gives the same text. With --prompts it continues "
+                   "every line of a file, several at a time. It prints a line of JSON for each, in the order of the input, as soon "
+                   "as it is complete. Lines are read as they come; for a blank line the text is null. With --interactive it "
+                   "continues each line that is typed or comes through a pipe. Each line is added to the text so far, and the "
+                   "answer is printed on a line of its own. Ctrl-C ends an answer, Ctrl-D ends the program.\n"
+                   "A token is chosen in these steps. First, --repeat-penalty R changes the logit l of every token that occurs "
+                   "among the last --repeat-window tokens, the prompt included: to l / R if l > 0, else to l R. Then the "
+                   "probabilities are softmax(l / T), where T is --temperature. Then --top-k, --top-p and --min-p remove the less "
+                   "likely tokens, each from what the one before it left.",
     .examples = "  bpt generate run --prompt 'ROMEO:' --max-tokens 400 --temperature 0.8\n  bpt generate run --prompt 'The ' --echo "
                 "--top-k 40 --seed 7\n  bpt generate run --prompts prompts.txt --max-tokens 100 > answers.jsonl\n  bpt "
                 "generate run --interactive --max-tokens 200 --stop $'\\n\\n'\n",

@@ -20,9 +20,10 @@ const cli_command_t cli_command_graph = {
     .name = "graph",
     .arguments = "",
     .purpose = "show which nodes attend to which",
-    .description = "Nodes are numbered level by level, leaves first, the root last. csv: one edge a line, `dst,src,rel`, sorted by dst and "
-                   "src, where rel is the row of the table of relative positions, -1 for none. Causal models compute the spans only that "
-                   "some leaf reads; the graph is shown with all of them.",
+    .description = "Nodes are numbered level by level: leaves first, the root last. The format csv has one edge a line, "
+                   "`dst,src,rel`, sorted by dst and src: dst attends to src, and rel is the row of the table of relative "
+                   "positions, or -1 if the edge has none. Causal models compute only those spans that some leaf attends to; the "
+                   "graph is shown with all spans.",
     .examples = "  bpt graph --model bpt --n 16 --k 2 --causal --format text\n"
                 "  bpt graph --n 8192 --k 4 --causal | wc -l\n"
                 "  bpt graph --model segtree --n 64 --format svg > segtree.svg\n",

@@ -137,12 +137,11 @@ const cli_command_t cli_command_import = {
     .bit = CLI_IMPORT,
     .name = "import",
     .arguments = "FILE",
-    .purpose = "make a run directory from a safetensors file",
-    .description =
-        "FILE has the tensors under the names that `bpt export` writes and the model's configuration in its metadata. The new "
-        "run is accepted by "
-        "eval, classify, generate and `train --init`; it has no state of training, so `train --resume` refuses it. Weights that are not "
-        "finite are refused, unless --allow-non-finite is given: such a model may have no result.",
+    .purpose = "create a run directory from a safetensors file",
+    .description = "FILE must have the tensors under the names that `bpt export` writes, and the model's configuration in its "
+                   "metadata. The new run can be used by eval, classify, generate and `train --init`. It has no optimiser state, so "
+                   "`train --resume` refuses it. Weights that are not finite are refused, unless --allow-non-finite is given: the "
+                   "results of such a model may be meaningless.",
     .examples = "  bpt import model.safetensors --out run\n  bpt eval run --data ids.txt --unit ids\n",
     .min_arguments = 1,
     .max_arguments = 1,

@@ -259,11 +259,10 @@ const cli_command_t cli_command_plot = {
     .name = "plot",
     .arguments = "RUN...",
     .purpose = "draw the loss and throughput curves of runs",
-    .description =
-        "RUN is a run directory or a metrics.jsonl file; a run that is still being trained is fine. Several runs are drawn into one "
-        "picture, under the last parts of their paths. Losses of byte models are shown in bits per byte, of code points in bits per "
-        "character, "
-        "of words in nats, with the perplexity of the best; runs of different kinds in nats.",
+    .description = "RUN is a run directory or a metrics.jsonl file; the run may still be training. Several runs are drawn into one "
+                   "picture, each named by the last part of its path. Losses are shown in bits per byte for models on bytes, in "
+                   "bits per character for models on code points, and in nats for models on words, together with the perplexity of "
+                   "the best evaluation. Runs of different kinds are shown in nats.",
     .examples = "  bpt plot RUN --out curves.svg\n  bpt plot RUN-A RUN-B --out both.png\n",
     .min_arguments = 1,
     .max_arguments = CLI_MAX_ARGUMENTS,

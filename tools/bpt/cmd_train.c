@@ -310,16 +310,15 @@ const cli_command_t cli_command_train = {
     .name = "train",
     .arguments = "",
     .purpose = "train a model",
-    .description =
-        "Writes a run directory with the configuration, metrics and checkpoints. Ctrl-C finishes the step, saves and exits with "
-        "status 130; "
-        "--resume goes on exactly there.\n"
-        "Options come from, weakest first: defaults, --preset, --config, the command line.\n"
-        "Defaults follow the amount of data unless there is a --preset. An epoch of little data has 200 steps, but a step has at "
-        "least 16 examples or 4 windows. Short epochs are repeated until there are 1000 steps. The warm-up is at most a tenth of "
-        "the steps. A classifier with few examples, fewer than 10000, no word vectors and no size given has one layer of "
-        "width 128, drops 0.6 of the words' numbers and 0.5 of those in front of the output, and learns at 0.005. --dry-run and "
-        "config.json show the values.",
+    .description = "Writes a run directory with the configuration, metrics and checkpoints. Ctrl-C finishes the current step, saves "
+                   "and exits with status 130; --resume then continues exactly from there.\n"
+                   "Options come from these sources, each of which overrides those before it: defaults, --preset, --config, the "
+                   "command line.\n"
+                   "Without --preset the defaults depend on the amount of data. With little data an epoch has 200 steps, but a step "
+                   "has at least 16 examples or 4 windows. Short epochs are repeated until there are 1000 steps. The warm-up is at "
+                   "most a tenth of the steps. A classifier with fewer than 10000 examples, no word vectors and no size given has "
+                   "one layer of width 128, a dropout of 0.6 on the embeddings and of 0.5 before the output layer, and a learning "
+                   "rate of 0.005. --dry-run and config.json show the values.",
     .examples = "  bpt train --preset small --data text.txt --out run\n"
                 "  bpt train --out run --resume --steps 2000\n"
                 "  bpt train --preset ptb-6 --data ptb/ --out run-ptb --dry-run\n"

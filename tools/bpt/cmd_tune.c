@@ -289,18 +289,16 @@ const cli_command_t cli_command_tune = {
     .bit = CLI_TUNE,
     .name = "tune",
     .arguments = "",
-    .purpose = "measure how a GPU multiplies fastest and record it",
-    .description =
-        "Measures the ways to multiply matrices that the device can do, on the f32 products of a training step of the default model of "
-        "`bpt "
-        "bench train`: forward, backward, and gradients of weights; and on those of `--precision f16` where the device has units for "
-        "products of "
-        "matrices. The fastest become the rule for this device and version of its driver, "
-        "in a "
-        "file that every later start reads; without one the shipped rule applies. Nothing is ever measured at a start, so runs repeat bit "
-        "for bit, until you tune. `bpt devices` shows the rule.\n"
-        "Kernels that were never compiled before take their time; what is not reached within --seconds is reached the next time. The file "
-        "is in $BPT_CONFIG_DIR, else $XDG_CONFIG_HOME/bpt, else ~/.config/bpt. BPT_TUNING overrides it.",
+    .purpose = "measure which way of multiplying matrices is fastest on a GPU, and record it",
+    .description = "Measures all ways to multiply matrices that the device supports. It uses the f32 products of a training step of "
+                   "the default model of `bpt bench train`: forward, backward, and gradients of weights. Where the device has "
+                   "matrix units, it also uses the products of --precision f16. The fastest ways become the rule for this device "
+                   "and this version of its driver. The rule is written to a file that every later start reads; without such a rule "
+                   "the built-in one applies. Nothing is ever measured at the start of another command, so runs repeat bit for bit "
+                   "until you tune. `bpt devices` shows the rule.\n"
+                   "Kernels that were never compiled before take time to compile; what is not measured within --seconds is measured "
+                   "by the next `bpt tune`. The file is in $BPT_CONFIG_DIR, else $XDG_CONFIG_HOME/bpt, else ~/.config/bpt. "
+                   "BPT_TUNING overrides it.",
     .examples = "  bpt tune --backend vulkan\n  bpt tune --backend opencl --device 1 --seconds 300\n  bpt tune --backend opencl --dry-run\n"
                 "  bpt tune --backend opencl --reset\n",
     .run = run_tune,
