@@ -1,4 +1,4 @@
-// What all lowerings share (see gpu.h): views of operands, scratch, and the way of a kernel call into a list.
+// What all lowerings share (see lower.h): views of operands, scratch, and the way of a kernel call into a list.
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
