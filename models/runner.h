@@ -36,8 +36,9 @@ bpt_status_t bpt_runner_save_moments(bpt_runner_t *runner, const char *path, bpt
 // outputs[i]; -1: an initial value from `seed`; NULL: the same rows. What is taken and what is new is said. `non_finite` as above.
 typedef struct {
     const int64_t *tokens, *outputs;
-} bpt_rows_t;
-bpt_status_t bpt_runner_take(bpt_runner_t *runner, const char *path, const bpt_rows_t *rows, uint64_t seed, bool non_finite) BPT_MUST_USE;
+} bpt_taken_rows_t;
+bpt_status_t bpt_runner_take(bpt_runner_t *runner, const char *path, const bpt_taken_rows_t *rows, uint64_t seed,
+                             bool non_finite) BPT_MUST_USE;
 bpt_status_t bpt_runner_set(bpt_runner_t *runner, const char *name, const float *values) BPT_MUST_USE;  // one whole parameter
 bpt_status_t bpt_runner_get(bpt_runner_t *runner, const char *name, float *values) BPT_MUST_USE;
 

@@ -11,7 +11,7 @@
 typedef struct {
     bpt_runner_t *runner;
     const bpt_safetensors_t *file;
-    const bpt_rows_t *rows;
+    const bpt_taken_rows_t *rows;
     bool non_finite;  // such numbers are taken
     float *values;    // of the largest parameter
     int64_t whole, in_part;
@@ -92,7 +92,7 @@ static bpt_status_t say_left_over(const take_t *t) {
     return status;
 }
 
-bpt_status_t bpt_runner_take(bpt_runner_t *r, const char *path, const bpt_rows_t *rows, uint64_t seed, bool non_finite) {
+bpt_status_t bpt_runner_take(bpt_runner_t *r, const char *path, const bpt_taken_rows_t *rows, uint64_t seed, bool non_finite) {
     bpt_safetensors_t *file;
     BPT_TRY(bpt_runner_init(r, seed));
     BPT_TRY(bpt_safetensors_open(path, &file));

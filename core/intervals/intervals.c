@@ -147,10 +147,10 @@ int bpt_intervals_runs(const bpt_intervals_t *g, int64_t n_true, int64_t first, 
 
 // Edges of the spans of a level.
 static int64_t span_edges(const bpt_intervals_t *g, int4 w, int64_t n_true, int level) {
-    const int64_t size = bpt_level_size(n_true, level), step = bpt_graph_level_step(g, level);
+    const int64_t size = bpt_level_size(n_true, level), step = bpt_tree_level_step(g, level);
     if (!g->trimmed) return n_true + (reads_itself(w) ? size : 0);
     int64_t edges = 0;
-    for (int64_t m = 0; m < size && m / step < bpt_graph_level_size(g, level); m += step)
+    for (int64_t m = 0; m < size && m / step < bpt_tree_level_size(g, level); m += step)
         edges += min64((m + 1) << level, n_true) - (m << level) + reads_itself(w);
     return edges;
 }

@@ -21,19 +21,19 @@ typedef struct {
     int64_t (*block_rows)(const bpt_intervals_t *g);                           // see bpt_intervals_block_rows; NULL: 0
     bool is_window, is_steady;                                                 // see bpt_intervals_is_window, bpt_intervals_is_steady
     int64_t (*shift)(const bpt_intervals_t *g);                                // see bpt_intervals_shift; NULL: 0
-} bpt_graph_rule_t;
+} bpt_intervals_rule_t;
 
-#define DECLARE_RULE(number, kind, rule) extern const bpt_graph_rule_t bpt_rule_##kind;
+#define DECLARE_RULE(number, kind, rule) extern const bpt_intervals_rule_t bpt_rule_##kind;
 GRAPH_RULES(DECLARE_RULE)
 #undef DECLARE_RULE
 
 // NULL: the graph is a table, or the kind is unknown.
-extern const bpt_graph_rule_t *const bpt_graph_rules[GRAPH_KIND + 1];
-static inline const bpt_graph_rule_t *rule_of(const bpt_intervals_t *g) {
-    return (uint32_t)g->kind <= GRAPH_KIND ? bpt_graph_rules[g->kind] : NULL;
+extern const bpt_intervals_rule_t *const bpt_intervals_rules[GRAPH_KIND + 1];
+static inline const bpt_intervals_rule_t *rule_of(const bpt_intervals_t *g) {
+    return (uint32_t)g->kind <= GRAPH_KIND ? bpt_intervals_rules[g->kind] : NULL;
 }
 static inline bool is_tree(const bpt_intervals_t *g) {
-    const bpt_graph_rule_t *rule = rule_of(g);
+    const bpt_intervals_rule_t *rule = rule_of(g);
     return rule && rule->bits & GRAPH_TREE;
 }
 

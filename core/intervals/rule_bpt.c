@@ -17,7 +17,7 @@ static int64_t block_rows(const bpt_intervals_t *g) { return (int64_t)g->k + 1; 
 static int64_t rel_rows(const bpt_intervals_t *g) { return 1 + 2 * (int64_t)g->rel_levels * block_rows(g); }
 static int64_t shift(const bpt_intervals_t *g) { return g->reference_rule ? g->k - 1 : g->k; }
 
-const bpt_graph_rule_t bpt_rule_BPT = {
+const bpt_intervals_rule_t bpt_rule_BPT = {
     .name = "bpt",
     .describe = describe,
     .check = check,

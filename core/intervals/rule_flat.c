@@ -15,11 +15,12 @@ static bpt_status_t check_window(const bpt_intervals_t *g) {
     return bpt_fail(BPT_ERR_USAGE, "graph: window is %d; the largest distance must be at least 0", g->window);
 }
 
-const bpt_graph_rule_t bpt_rule_DENSE = {.name = "dense", .reach = dense_reach, .rel_rows = rel_rows, .is_window = true, .is_steady = true};
-const bpt_graph_rule_t bpt_rule_WINDOW = {.name = "window",
-                                          .describe = describe_window,
-                                          .check = check_window,
-                                          .reach = window_reach,
-                                          .rel_rows = rel_rows,
-                                          .is_window = true,
-                                          .is_steady = true};
+const bpt_intervals_rule_t bpt_rule_DENSE = {
+    .name = "dense", .reach = dense_reach, .rel_rows = rel_rows, .is_window = true, .is_steady = true};
+const bpt_intervals_rule_t bpt_rule_WINDOW = {.name = "window",
+                                              .describe = describe_window,
+                                              .check = check_window,
+                                              .reach = window_reach,
+                                              .rel_rows = rel_rows,
+                                              .is_window = true,
+                                              .is_steady = true};

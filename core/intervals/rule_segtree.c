@@ -18,7 +18,7 @@ static int64_t shift(const bpt_intervals_t *g) {
     return -1;
 }
 
-const bpt_graph_rule_t bpt_rule_SEGTREE = {
+const bpt_intervals_rule_t bpt_rule_SEGTREE = {
     .name = "segtree",
     .bits = GRAPH_TREE,
     .own_bits = own_bits,

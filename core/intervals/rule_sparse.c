@@ -34,5 +34,5 @@ static int64_t rel_rows(const bpt_intervals_t *g) {
     return 0;
 }
 
-const bpt_graph_rule_t bpt_rule_SPARSE = {
+const bpt_intervals_rule_t bpt_rule_SPARSE = {
     .name = "sparse", .describe = describe, .check = check, .numbers = numbers, .reach = reach, .rel_rows = rel_rows};

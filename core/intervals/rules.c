@@ -1,13 +1,14 @@
 // The list of rules (cl/include/rules.h) as a table, and what a graph's rule answers (see bpt/intervals.h).
 #include "core/intervals/rule.h"
 
-#define RULE_OF_KIND(number, kind, rule) [BPT_GRAPH_##kind] = &bpt_rule_##kind,
-const bpt_graph_rule_t *const bpt_graph_rules[GRAPH_KIND + 1] = {GRAPH_RULES(RULE_OF_KIND)};
+#define RULE_OF_KIND(number, kind, rule) [BPT_INTERVALS_##kind] = &bpt_rule_##kind,
+const bpt_intervals_rule_t *const bpt_intervals_rules[GRAPH_KIND + 1] = {GRAPH_RULES(RULE_OF_KIND)};
 
-#define KIND_HAS_NUMBER(number, kind, rule) _Static_assert((int)BPT_GRAPH_##kind == number, "the list has the numbers of bpt_graph_kind_t");
+#define KIND_HAS_NUMBER(number, kind, rule) \
+    _Static_assert((int)BPT_INTERVALS_##kind == number, "the list has the numbers of bpt_intervals_kind_t");
 GRAPH_RULES(KIND_HAS_NUMBER)
 
-bool bpt_intervals_is_table(const bpt_intervals_t *g) { return g->kind == BPT_GRAPH_TABLE; }
+bool bpt_intervals_is_table(const bpt_intervals_t *g) { return g->kind == BPT_INTERVALS_TABLE; }
 bool bpt_intervals_has_spans(const bpt_intervals_t *g) { return is_tree(g); }
 
 // GRAPH_ bits of what the caller chose.
@@ -17,7 +18,7 @@ static int32_t chosen_bits(const bpt_intervals_t *g) {
 }
 
 void bpt_intervals_words(const bpt_intervals_t *g, int32_t word[4]) {
-    const bpt_graph_rule_t *rule = rule_of(g);
+    const bpt_intervals_rule_t *rule = rule_of(g);
     word[0] = (int32_t)g->kind | chosen_bits(g) | (rule ? rule->bits : GRAPH_TABLE);
     word[1] = (int32_t)g->n;
     word[2] = rule ? (int32_t)min64(rule->reach(g), INT32_MAX - 1) : 0;
@@ -29,25 +30,25 @@ void bpt_intervals_words(const bpt_intervals_t *g, int32_t word[4]) {
 bool bpt_intervals_spans_read_themselves(const bpt_intervals_t *g) { return is_tree(g) && graph_has(words_of(g), GRAPH_SPAN_SELF); }
 
 int64_t bpt_intervals_reach(const bpt_intervals_t *g) {
-    const bpt_graph_rule_t *rule = rule_of(g);
+    const bpt_intervals_rule_t *rule = rule_of(g);
     return rule ? min64(rule->reach(g), g->n) : g->n;
 }
 
 bool bpt_intervals_is_window(const bpt_intervals_t *g) {
-    const bpt_graph_rule_t *rule = rule_of(g);
+    const bpt_intervals_rule_t *rule = rule_of(g);
     return rule && rule->is_window;
 }
 bool bpt_intervals_is_steady(const bpt_intervals_t *g) {
-    const bpt_graph_rule_t *rule = rule_of(g);
+    const bpt_intervals_rule_t *rule = rule_of(g);
     return rule && rule->is_steady;
 }
 
 int64_t bpt_intervals_shift(const bpt_intervals_t *g) {
-    const bpt_graph_rule_t *rule = rule_of(g);
+    const bpt_intervals_rule_t *rule = rule_of(g);
     return rule && rule->shift ? rule->shift(g) : 0;
 }
 int64_t bpt_intervals_block_rows(const bpt_intervals_t *g) {
-    const bpt_graph_rule_t *rule = rule_of(g);
+    const bpt_intervals_rule_t *rule = rule_of(g);
     return rule && rule->block_rows ? rule->block_rows(g) : 0;
 }
 
@@ -66,13 +67,13 @@ int64_t bpt_intervals_wait(const bpt_intervals_t *g, int level) {
 }
 
 int64_t bpt_rel_rows(const bpt_intervals_t *g) {
-    const bpt_graph_rule_t *rule = rule_of(g);
+    const bpt_intervals_rule_t *rule = rule_of(g);
     return rule && g->rel_levels ? rule->rel_rows(g) : 0;  // a table's own table has as many rows as the op's input
 }
 
 bpt_status_t bpt_intervals_check(const bpt_intervals_t *g) {
     const int64_t most = (int64_t)1 << (BPT_MAX_LEVELS - 1);
-    const bpt_graph_rule_t *rule = rule_of(g);
+    const bpt_intervals_rule_t *rule = rule_of(g);
     if (!rule && !bpt_intervals_is_table(g)) return bpt_fail(BPT_ERR_USAGE, "graph: kind %d is unknown", (int)g->kind);
     if (g->n < 1 || g->n > most)
         return bpt_fail(BPT_ERR_USAGE, "graph: n is %lld; the number of leaves must be 1 to %lld", (long long)g->n, (long long)most);

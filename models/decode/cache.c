@@ -14,7 +14,7 @@ enum { TOKEN_ROWS = 64, BULK_ROWS = 2048 };
 // ---- Layout
 
 int64_t bpt_decode_nodes_within(const bpt_intervals_t *graph, int level, int64_t leaves) {
-    const int64_t step = bpt_graph_level_step(graph, level), most = bpt_graph_level_size(graph, level);
+    const int64_t step = bpt_tree_level_step(graph, level), most = bpt_tree_level_size(graph, level);
     const int64_t within = ((leaves >> level) + step - 1) / step;
     return within < most ? within : most;
 }
@@ -32,7 +32,7 @@ int64_t bpt_decode_row(const decode_shape_t *s, int64_t sequence, int64_t node) 
     int level;
     int64_t index;
     bpt_node_position(&s->graph, node, &level, &index);
-    return sequence * s->rows + s->first_row[level] + index / bpt_graph_level_step(&s->graph, level);
+    return sequence * s->rows + s->first_row[level] + index / bpt_tree_level_step(&s->graph, level);
 }
 
 bpt_status_t bpt_decode_cache_create(struct bpt_device *device, const decode_shape_t *s, struct bpt_buffer **out) {

@@ -154,7 +154,7 @@ int64_t bpt_decoder_length(const bpt_decoder_t *d, int64_t sequence) { return d-
 
 // The leaves over which all spans of a level are complete.
 static int64_t complete_leaves(const bpt_decoder_t *d, int64_t sequence, int level) {
-    const bool late = bpt_span_is_late(&d->shape.graph, level) && bpt_graph_level_size(&d->shape.graph, level);
+    const bool late = bpt_span_is_late(&d->shape.graph, level) && bpt_tree_level_size(&d->shape.graph, level);
     return late ? bpt_late_spans_done(d->late, sequence, level) << level : d->length[sequence];
 }
 
@@ -273,9 +273,9 @@ static bpt_status_t stage_leaves(bpt_decoder_t *d, int64_t sequence, const uint3
 // The spans whose last leaf is among the next `count` leaves, but for late ones and those that no leaf of the capacity reads.
 static bpt_status_t stage_spans(bpt_decoder_t *d, int64_t sequence, int64_t count, int64_t *rows) {
     const int64_t begin = d->length[sequence], end = begin + count;
-    for (int level = 1; has_spans(d) && level < bpt_graph_levels(&d->shape.graph) && !bpt_span_is_late(&d->shape.graph, level); ++level)
+    for (int level = 1; has_spans(d) && level < bpt_tree_levels(&d->shape.graph) && !bpt_span_is_late(&d->shape.graph, level); ++level)
         for (int64_t m = begin >> level; (m + 1) << level <= end; ++m) {
-            const int64_t node = bpt_graph_node(&d->shape.graph, level, m);
+            const int64_t node = bpt_tree_node(&d->shape.graph, level, m);
             if (node >= 0) BPT_TRY(stage_node(d, (*rows)++, sequence, node, 0));
         }
     return BPT_OK;

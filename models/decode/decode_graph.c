@@ -60,7 +60,7 @@ static bpt_value_t queries(const builder_t *b, int32_t layer, bpt_stream_t x) {
 
 static bpt_value_t attend(const builder_t *b, int32_t layer, bpt_value_t q, bpt_value_t rel, bpt_value_t table) {
     bpt_attention_attrs_t attrs = bpt_self_attrs(&b->l);
-    attrs.graph.kind = BPT_GRAPH_TABLE;
+    attrs.graph.kind = BPT_INTERVALS_TABLE;
     attrs.batch = 1;
     const bpt_attention_inputs_t in = {.q = q,
                                        .kv = layer_cache(b, layer),

@@ -70,7 +70,7 @@ static int64_t share_of(const bpt_late_spans_t *l) { return 1 + 2 * (l->shape->c
 
 static int late_levels(const bpt_intervals_t *graph) {
     int levels = 0;
-    while (bpt_span_is_late(graph, BPT_FIRST_LATE + levels) && bpt_graph_level_size(graph, BPT_FIRST_LATE + levels)) ++levels;
+    while (bpt_span_is_late(graph, BPT_FIRST_LATE + levels) && bpt_tree_level_size(graph, BPT_FIRST_LATE + levels)) ++levels;
     return levels;
 }
 
@@ -99,7 +99,7 @@ static void lay_out_lanes(bpt_late_spans_t *l) {
         lane_t *a = &l->lanes[i];
         a->sequence = i / l->levels;
         a->level = BPT_FIRST_LATE + (int)(i % l->levels);
-        a->spans = bpt_graph_level_size(&l->shape->graph, a->level);
+        a->spans = bpt_tree_level_size(&l->shape->graph, a->level);
         a->layer = -1;
         a->x = l->floats + (size_t)i * (2 * d + 2 * heads);
         a->sum = a->x + d;
@@ -227,7 +227,7 @@ static void stage_entry(const bpt_late_spans_t *l, lane_t *a, int64_t row) {
     const size_t d = columns(l), head_dim = d / (size_t)l->shape->config->heads;
     float *x = l->x + (size_t)row * d;
     l->rows[row] = a;
-    l->nodes[row] = (uint32_t)bpt_decode_row(l->shape, a->sequence, bpt_graph_node(&l->shape->graph, a->level, a->done));
+    l->nodes[row] = (uint32_t)bpt_decode_row(l->shape, a->sequence, bpt_tree_node(&l->shape->graph, a->level, a->done));
     if (a->layer < 0) {
         memset(x, 0, d * sizeof *x);
         return;

@@ -1,11 +1,11 @@
 // BP-Transformer (Ye et al. 2019): k nodes per level and side, positions relative to the query.
-#include "models/blocks/graph_layers.h"
+#include "models/blocks/interval_layers.h"
 
 static const char *const keys[] = {"k", "rule", NULL};
 
 static bpt_intervals_t intervals(const bpt_model_config_t *config, int64_t n) {
     return (bpt_intervals_t){
-        .kind = BPT_GRAPH_BPT,
+        .kind = BPT_INTERVALS_BPT,
         .causal = config->causal,
         .reference_rule = config->reference_rule,
         .k = config->k,
@@ -27,5 +27,5 @@ const bpt_kind_spec_t bpt_kind_bpt = {
     .levels = true,
     .intervals = intervals,
     .rel_levels = rel_levels,
-    .layers = &bpt_graph_layers,
+    .layers = &bpt_interval_layers,
 };

@@ -1,11 +1,11 @@
 // SegTree-Transformer (Ye et al. 2019): the minimal disjoint cover of the sequence.
-#include "models/blocks/graph_layers.h"
+#include "models/blocks/interval_layers.h"
 
 static const char *const keys[] = {"span_self", NULL};
 
 static bpt_intervals_t intervals(const bpt_model_config_t *config, int64_t n) {
     return (bpt_intervals_t){
-        .kind = BPT_GRAPH_SEGTREE,
+        .kind = BPT_INTERVALS_SEGTREE,
         .causal = config->causal,
         .span_self = config->span_self,
         .k = 1,
@@ -27,5 +27,5 @@ const bpt_kind_spec_t bpt_kind_segtree = {
     .levels = true,
     .intervals = intervals,
     .rel_levels = rel_levels,
-    .layers = &bpt_graph_layers,
+    .layers = &bpt_interval_layers,
 };

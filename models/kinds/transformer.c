@@ -1,11 +1,12 @@
 // Transformer (Vaswani et al. 2017) with dense, windowed or sparse attention; where a state of the whole text is wanted, a virtual root
 // reads it.
-#include "models/blocks/graph_layers.h"
+#include "models/blocks/interval_layers.h"
 
 static const char *const keys[] = {"attention", "window", "tail", NULL};
 
-static const bpt_graph_kind_t graphs[] = {
-    [BPT_ATTENTION_DENSE] = BPT_GRAPH_DENSE, [BPT_ATTENTION_WINDOW] = BPT_GRAPH_WINDOW, [BPT_ATTENTION_SPARSE] = BPT_GRAPH_SPARSE};
+static const bpt_intervals_kind_t graphs[] = {[BPT_ATTENTION_DENSE] = BPT_INTERVALS_DENSE,
+                                              [BPT_ATTENTION_WINDOW] = BPT_INTERVALS_WINDOW,
+                                              [BPT_ATTENTION_SPARSE] = BPT_INTERVALS_SPARSE};
 
 static bool is_window(const bpt_model_config_t *config) { return config->attention == BPT_ATTENTION_WINDOW; }
 
@@ -36,5 +37,5 @@ const bpt_kind_spec_t bpt_kind_transformer = {
     .positions = BPT_POSITIONS_ABSOLUTE,
     .intervals = intervals,
     .rel_levels = rel_levels,
-    .layers = &bpt_graph_layers,
+    .layers = &bpt_interval_layers,
 };

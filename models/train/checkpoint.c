@@ -107,7 +107,7 @@ bpt_status_t bpt_checkpoint_load(const bpt_checkpoint_t *c, bpt_runner_t *runner
 
 typedef struct {
     bpt_runner_t *runner;
-    const bpt_rows_t *rows;
+    const bpt_taken_rows_t *rows;
     uint64_t seed;
 } take_t;
 
@@ -118,7 +118,7 @@ static bpt_status_t take(void *user, const char *path, bool non_finite, bpt_chec
     return bpt_runner_take(t->runner, path, t->rows, t->seed, non_finite);
 }
 
-bpt_status_t bpt_checkpoint_take(const bpt_checkpoint_t *c, bpt_runner_t *runner, const bpt_rows_t *rows, uint64_t seed) {
+bpt_status_t bpt_checkpoint_take(const bpt_checkpoint_t *c, bpt_runner_t *runner, const bpt_taken_rows_t *rows, uint64_t seed) {
     return bpt_checkpoint_read_model(c, take, &(take_t){runner, rows, seed});
 }
 

@@ -23,7 +23,7 @@ void bpt_checkpoint_close(bpt_checkpoint_t *checkpoint);
 bpt_status_t bpt_checkpoint_load(const bpt_checkpoint_t *checkpoint, bpt_runner_t *runner) BPT_MUST_USE;
 bpt_status_t bpt_checkpoint_load_moments(const bpt_checkpoint_t *checkpoint, bpt_runner_t *runner) BPT_MUST_USE;
 // The weights as starting values of another run (bpt_runner_take), checked in the same way.
-bpt_status_t bpt_checkpoint_take(const bpt_checkpoint_t *checkpoint, bpt_runner_t *runner, const bpt_rows_t *rows,
+bpt_status_t bpt_checkpoint_take(const bpt_checkpoint_t *checkpoint, bpt_runner_t *runner, const bpt_taken_rows_t *rows,
                                  uint64_t seed) BPT_MUST_USE;
 // The same for a reader of the caller's own: `read` reads the model file at `path` once and gives its checksum, if `sum` is not NULL.
 typedef bpt_status_t (*bpt_checkpoint_read_t)(void *user, const char *path, bool non_finite, bpt_checksum_t *sum);

@@ -15,7 +15,7 @@ typedef struct {
     bool resume;                                  // go on from run's latest checkpoint
     const bpt_checkpoint_t *init;                 // weights to start from, NULL: initial values from train->seed
     const char *init_file;                        // or a model file that is in no run
-    bpt_rows_t init_rows;                         // which of their rows
+    bpt_taken_rows_t init_rows;                   // which of their rows
     const char *data;                             // fingerprint of the data; a resumed run must have the same. NULL: unknown
     const char *reading;                          // how the model reads text, as words of the caller's, to be listed. NULL: nothing
     bool characters;                              // lm: evaluations have bits per character, else perplexity

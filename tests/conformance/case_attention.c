@@ -10,21 +10,21 @@
 
 static const struct {
     const char *name;
-    bpt_graph_kind_t kind;
+    bpt_intervals_kind_t kind;
     bool reference_rule, span_self, root;
 } graphs[] = {
-    {"bpt", BPT_GRAPH_BPT, false, false, false},         {"bpt_reference", BPT_GRAPH_BPT, true, false, false},
-    {"segtree", BPT_GRAPH_SEGTREE, false, false, false}, {"segtree_self", BPT_GRAPH_SEGTREE, false, true, false},
-    {"dense", BPT_GRAPH_DENSE, false, false, false},     {"dense_root", BPT_GRAPH_DENSE, false, false, true},
-    {"window", BPT_GRAPH_WINDOW, false, false, false},   {"window_root", BPT_GRAPH_WINDOW, false, false, true},
-    {"sparse", BPT_GRAPH_SPARSE, false, false, false},   {"sparse_root", BPT_GRAPH_SPARSE, false, false, true},
+    {"bpt", BPT_INTERVALS_BPT, false, false, false},         {"bpt_reference", BPT_INTERVALS_BPT, true, false, false},
+    {"segtree", BPT_INTERVALS_SEGTREE, false, false, false}, {"segtree_self", BPT_INTERVALS_SEGTREE, false, true, false},
+    {"dense", BPT_INTERVALS_DENSE, false, false, false},     {"dense_root", BPT_INTERVALS_DENSE, false, false, true},
+    {"window", BPT_INTERVALS_WINDOW, false, false, false},   {"window_root", BPT_INTERVALS_WINDOW, false, false, true},
+    {"sparse", BPT_INTERVALS_SPARSE, false, false, false},   {"sparse_root", BPT_INTERVALS_SPARSE, false, false, true},
 };
 static const int64_t lengths[] = {1, 2, 3, 5, 16, 17, 33, 64, 100, 257, 1000};
 static const int32_t ks[] = {1, 2, 4, 16, 64}, head_dims[] = {10, 20, 40, 50, 64, 100}, windows[] = {1, 2, 7, 40};
 
 // Chosen by hand: the settings of the papers' models, and extremes.
 typedef struct {
-    bpt_graph_kind_t kind;
+    bpt_intervals_kind_t kind;
     bool causal, zero_spans, packed, rel;
     int32_t k, heads, head_dim;
     int64_t n, batch;
@@ -35,50 +35,50 @@ typedef struct {
 } chosen_t;
 
 static const chosen_t chosen[] = {
-    {BPT_GRAPH_BPT, true, true, true, true, 4, 4, 16, 320, 2, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},       // first layer
-    {BPT_GRAPH_BPT, true, false, true, true, 4, 4, 16, 320, 2, BPT_QUERIES_ALL, 0.1f, BPT_BF16, 2},     // middle layer
-    {BPT_GRAPH_BPT, true, false, false, true, 4, 4, 16, 320, 2, BPT_QUERIES_LEAVES, 0.1f, BPT_F32, 2},  // last layer, language model
-    {BPT_GRAPH_BPT, false, false, false, true, 2, 2, 50, 51, 3, BPT_QUERIES_ROOTS, 0.1f, BPT_F32, 2},   // last layer, classifier
-    {BPT_GRAPH_BPT, false, true, true, false, 2, 2, 50, 51, 3, BPT_QUERIES_LEAVES, 0, BPT_F32, 2},      // the only layer
-    {BPT_GRAPH_BPT, true, false, true, true, 64, 1, 64, 513, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
-    {BPT_GRAPH_BPT, true, false, true, true, 4, 2, 20, 2049, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
-    {BPT_GRAPH_BPT, false, false, true, true, 4, 2, 20, 64, 2, BPT_QUERIES_ALL, 0, BPT_F32, 80},
-    {BPT_GRAPH_DENSE, false, false, true, false, 1, 2, 20, 129, 2, BPT_QUERIES_ALL, 0, BPT_F32, 80},
-    {BPT_GRAPH_SEGTREE, false, false, true, true, 1, 2, 20, 31, 40, BPT_QUERIES_ALL, 0.2f, BPT_F32, 2},
-    {BPT_GRAPH_WINDOW, true, false, true, true, 1, 1, 4, 65537, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
-    {BPT_GRAPH_BPT, false, false, true, true, 1, 1, 10, 20000, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},  // longer than a piece of work
-    {BPT_GRAPH_BPT, true, false, false, true, 2, 1, 10, 7, 0, BPT_QUERIES_ALL, 0, BPT_F32, 2},      // no sequences at all
+    {BPT_INTERVALS_BPT, true, true, true, true, 4, 4, 16, 320, 2, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},       // first layer
+    {BPT_INTERVALS_BPT, true, false, true, true, 4, 4, 16, 320, 2, BPT_QUERIES_ALL, 0.1f, BPT_BF16, 2},     // middle layer
+    {BPT_INTERVALS_BPT, true, false, false, true, 4, 4, 16, 320, 2, BPT_QUERIES_LEAVES, 0.1f, BPT_F32, 2},  // last layer, language model
+    {BPT_INTERVALS_BPT, false, false, false, true, 2, 2, 50, 51, 3, BPT_QUERIES_ROOTS, 0.1f, BPT_F32, 2},   // last layer, classifier
+    {BPT_INTERVALS_BPT, false, true, true, false, 2, 2, 50, 51, 3, BPT_QUERIES_LEAVES, 0, BPT_F32, 2},      // the only layer
+    {BPT_INTERVALS_BPT, true, false, true, true, 64, 1, 64, 513, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    {BPT_INTERVALS_BPT, true, false, true, true, 4, 2, 20, 2049, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    {BPT_INTERVALS_BPT, false, false, true, true, 4, 2, 20, 64, 2, BPT_QUERIES_ALL, 0, BPT_F32, 80},
+    {BPT_INTERVALS_DENSE, false, false, true, false, 1, 2, 20, 129, 2, BPT_QUERIES_ALL, 0, BPT_F32, 80},
+    {BPT_INTERVALS_SEGTREE, false, false, true, true, 1, 2, 20, 31, 40, BPT_QUERIES_ALL, 0.2f, BPT_F32, 2},
+    {BPT_INTERVALS_WINDOW, true, false, true, true, 1, 1, 4, 65537, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    {BPT_INTERVALS_BPT, false, false, true, true, 1, 1, 10, 20000, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},  // longer than a piece of work
+    {BPT_INTERVALS_BPT, true, false, false, true, 2, 1, 10, 7, 0, BPT_QUERIES_ALL, 0, BPT_F32, 2},      // no sequences at all
     // Around whole tiles of 16 leaves, and of 8 and 4; sequences of other lengths beside them.
-    {BPT_GRAPH_BPT, false, false, true, true, 4, 2, 20, 15, 3, BPT_QUERIES_ALL, 0, BPT_F32, 2},
-    {BPT_GRAPH_BPT, true, false, false, true, 4, 3, 30, 16, 3, BPT_QUERIES_LEAVES, 0.1f, BPT_F32, 2},
-    {BPT_GRAPH_BPT, false, false, false, true, 16, 2, 20, 35, 3, BPT_QUERIES_ALL, 0, BPT_F32, 2},
-    {BPT_GRAPH_DENSE, true, false, true, true, 1, 1, 50, 35, 3, BPT_QUERIES_ALL, 0, BPT_F32, 2},
-    {BPT_GRAPH_SEGTREE, false, true, true, true, 1, 1, 10, 19, 3, BPT_QUERIES_ALL, 0, BPT_F32, 2},
-    {BPT_GRAPH_BPT, false, false, true, true, 2, 1, 200, 40, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},  // a head as large as the models have
+    {BPT_INTERVALS_BPT, false, false, true, true, 4, 2, 20, 15, 3, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    {BPT_INTERVALS_BPT, true, false, false, true, 4, 3, 30, 16, 3, BPT_QUERIES_LEAVES, 0.1f, BPT_F32, 2},
+    {BPT_INTERVALS_BPT, false, false, false, true, 16, 2, 20, 35, 3, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    {BPT_INTERVALS_DENSE, true, false, true, true, 1, 1, 50, 35, 3, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    {BPT_INTERVALS_SEGTREE, false, true, true, true, 1, 1, 10, 19, 3, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    {BPT_INTERVALS_BPT, false, false, true, true, 2, 1, 200, 40, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},  // a head as large as the models have
     // Heads and types that matrix units take.
-    {BPT_GRAPH_BPT, true, false, true, true, 4, 2, 64, 150, 2, BPT_QUERIES_ALL, 0.1f, BPT_BF16, 2},
-    {BPT_GRAPH_BPT, false, false, true, true, 64, 1, 64, 300, 1, BPT_QUERIES_ALL, 0, BPT_BF16, 2},
-    {BPT_GRAPH_BPT, false, true, false, true, 2, 3, 48, 50, 2, BPT_QUERIES_LEAVES, 0.1f, BPT_F16, 2},
-    {BPT_GRAPH_BPT, true, false, true, true, 2, 1, 128, 40, 1, BPT_QUERIES_ALL, 0, BPT_BF16, 2},
-    {BPT_GRAPH_SEGTREE, false, false, true, true, 1, 1, 32, 70, 2, BPT_QUERIES_ALL, 0, BPT_F16, 2},
-    {BPT_GRAPH_DENSE, true, false, true, true, 1, 2, 16, 129, 1, BPT_QUERIES_ALL, 0, BPT_BF16, 2},
-    {BPT_GRAPH_WINDOW, true, false, false, false, 1, 2, 32, 100, 2, BPT_QUERIES_LEAVES, 0, BPT_F16, 2},
+    {BPT_INTERVALS_BPT, true, false, true, true, 4, 2, 64, 150, 2, BPT_QUERIES_ALL, 0.1f, BPT_BF16, 2},
+    {BPT_INTERVALS_BPT, false, false, true, true, 64, 1, 64, 300, 1, BPT_QUERIES_ALL, 0, BPT_BF16, 2},
+    {BPT_INTERVALS_BPT, false, true, false, true, 2, 3, 48, 50, 2, BPT_QUERIES_LEAVES, 0.1f, BPT_F16, 2},
+    {BPT_INTERVALS_BPT, true, false, true, true, 2, 1, 128, 40, 1, BPT_QUERIES_ALL, 0, BPT_BF16, 2},
+    {BPT_INTERVALS_SEGTREE, false, false, true, true, 1, 1, 32, 70, 2, BPT_QUERIES_ALL, 0, BPT_F16, 2},
+    {BPT_INTERVALS_DENSE, true, false, true, true, 1, 2, 16, 129, 1, BPT_QUERIES_ALL, 0, BPT_BF16, 2},
+    {BPT_INTERVALS_WINDOW, true, false, false, false, 1, 2, 32, 100, 2, BPT_QUERIES_LEAVES, 0, BPT_F16, 2},
     // Several sequences, for bindings that hold only some of them.
-    {BPT_GRAPH_BPT, false, false, true, true, 4, 2, 20, 100, 7, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},
-    {BPT_GRAPH_BPT, false, false, false, true, 4, 2, 30, 100, 7, BPT_QUERIES_ROOTS, 0, BPT_F16, 2},
-    {BPT_GRAPH_WINDOW, true, false, false, false, 1, 2, 20, 100, 7, BPT_QUERIES_LEAVES, 0, BPT_F32, 2},
+    {BPT_INTERVALS_BPT, false, false, true, true, 4, 2, 20, 100, 7, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},
+    {BPT_INTERVALS_BPT, false, false, false, true, 4, 2, 30, 100, 7, BPT_QUERIES_ROOTS, 0, BPT_F16, 2},
+    {BPT_INTERVALS_WINDOW, true, false, false, false, 1, 2, 20, 100, 7, BPT_QUERIES_LEAVES, 0, BPT_F32, 2},
     // Heads of which little local memory has room for one array, or for a part of one.
-    {BPT_GRAPH_BPT, true, false, true, true, 4, 2, 160, 35, 2, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},
-    {BPT_GRAPH_BPT, false, false, false, true, 2, 1, 256, 21, 2, BPT_QUERIES_LEAVES, 0, BPT_F32, 2},
-    {BPT_GRAPH_DENSE, true, false, true, true, 1, 2, 256, 17, 1, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},
-    {BPT_GRAPH_SEGTREE, false, true, true, true, 1, 1, 700, 9, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    {BPT_INTERVALS_BPT, true, false, true, true, 4, 2, 160, 35, 2, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},
+    {BPT_INTERVALS_BPT, false, false, false, true, 2, 1, 256, 21, 2, BPT_QUERIES_LEAVES, 0, BPT_F32, 2},
+    {BPT_INTERVALS_DENSE, true, false, true, true, 1, 2, 256, 17, 1, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},
+    {BPT_INTERVALS_SEGTREE, false, true, true, true, 1, 1, 700, 9, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
     // Heads that are worked on side by side, longer than a piece of work.
-    {BPT_GRAPH_BPT, true, false, true, true, 1, 4, 16, 8300, 1, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},
-    {BPT_GRAPH_SEGTREE, true, false, true, true, 1, 2, 16, 16900, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
-    {BPT_GRAPH_BPT, true, false, false, true, 2, 2, 50, 51, 3, BPT_QUERIES_ROOTS, 0.1f, BPT_F32, 2},  // causal classifier
-    {BPT_GRAPH_BPT, true, true, true, true, 64, 2, 16, 700, 2, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    {BPT_INTERVALS_BPT, true, false, true, true, 1, 4, 16, 8300, 1, BPT_QUERIES_ALL, 0.1f, BPT_F32, 2},
+    {BPT_INTERVALS_SEGTREE, true, false, true, true, 1, 2, 16, 16900, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    {BPT_INTERVALS_BPT, true, false, false, true, 2, 2, 50, 51, 3, BPT_QUERIES_ROOTS, 0.1f, BPT_F32, 2},  // causal classifier
+    {BPT_INTERVALS_BPT, true, true, true, true, 64, 2, 16, 700, 2, BPT_QUERIES_ALL, 0, BPT_F32, 2},
     // As far as a query reads on both sides, across the end of a piece of work.
-    {BPT_GRAPH_BPT, false, false, true, true, 4, 1, 16, 8500, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    {BPT_INTERVALS_BPT, false, false, true, true, 4, 1, 16, 8500, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
 };
 
 enum {
@@ -110,7 +110,7 @@ static double edges_times_columns(const bpt_attention_attrs_t *t) {
 // would be too many.
 static void draw_blocks(uint64_t h, setting_t *s) {
     bpt_intervals_t *g = &s->attrs.graph;
-    if (g->kind != BPT_GRAPH_SPARSE) return;
+    if (g->kind != BPT_INTERVALS_SPARSE) return;
     const int32_t strides[] = {3, 16, 20, 40};
     g->causal = true, g->rel_levels = 0, s->rel = false;
     g->stride = strides[(h >> 4) % 4] + (int32_t)(g->n / 50);
@@ -164,9 +164,9 @@ static void choose(size_t index, setting_t *s) {
                                  .k = k->k,
                                  .window = 3,
                                  .n = k->n,
-                                 .rel_levels = !k->rel                       ? 0
-                                               : k->kind == BPT_GRAPH_WINDOW ? 2
-                                                                             : bpt_default_rel_levels(k->n)};
+                                 .rel_levels = !k->rel                           ? 0
+                                               : k->kind == BPT_INTERVALS_WINDOW ? 2
+                                                                                 : bpt_default_rel_levels(k->n)};
     // As models have them.
     t->graph.trimmed = k->causal && bpt_intervals_has_spans(&t->graph);
     t->graph.root = t->graph.trimmed && k->queries == BPT_QUERIES_ROOTS;

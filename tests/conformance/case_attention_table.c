@@ -272,7 +272,7 @@ static void make_case(size_t index, bool gradient, test_case_t *c) {
     test_case_name(c, "table-%lldx%lld-%lldslots-%dx%d/%s%s%s/%s", (long long)queries, (long long)keys, (long long)slots, (int)heads,
                    (int)head_dim, pattern_names[tables[index].pattern], tables[index].rel_rows ? "-rel" : "", p > 0 ? "-dropout" : "",
                    bpt_dtype_name(dtype));
-    c->call.attrs.attention = (bpt_attention_attrs_t){.graph = {.kind = BPT_GRAPH_TABLE, .n = queries, .rel_levels = (int32_t)index},
+    c->call.attrs.attention = (bpt_attention_attrs_t){.graph = {.kind = BPT_INTERVALS_TABLE, .n = queries, .rel_levels = (int32_t)index},
                                                       .batch = 1,
                                                       .heads = heads,
                                                       .head_dim = head_dim,

@@ -86,7 +86,8 @@ static void every_op_meets_every_size(void **state) {
 // ---- Attention -------------------------------------------------------------------------------------------------------
 // Per op and graph: a bit for each value of each property. Every kind with a rule counts twice, for its two variants.
 
-static const bpt_graph_kind_t kinds[] = {BPT_GRAPH_BPT, BPT_GRAPH_SEGTREE, BPT_GRAPH_DENSE, BPT_GRAPH_WINDOW, BPT_GRAPH_SPARSE};
+static const bpt_intervals_kind_t kinds[] = {BPT_INTERVALS_BPT, BPT_INTERVALS_SEGTREE, BPT_INTERVALS_DENSE, BPT_INTERVALS_WINDOW,
+                                             BPT_INTERVALS_SPARSE};
 enum { N_GRAPHS = 2 * BPT_COUNT(kinds) };
 static const int64_t lengths[] = {1, 2, 3, 5, 16, 17, 33, 64, 100, 257, 1000}, ks[] = {1, 2, 4, 16, 64},
                      head_dims[] = {10, 20, 40, 50, 64, 100};
@@ -136,7 +137,7 @@ static void note_attention(const test_case_t *c, void *context) {
     coverage_t(*seen)[N_GRAPHS] = context;
     const bpt_attention_attrs_t *t = &c->call.attrs.attention;
     if (c->call.op != BPT_OP_ATTENTION && c->call.op != BPT_OP_ATTENTION_GRAD) return;
-    if (t->graph.kind == BPT_GRAPH_TABLE) return;
+    if (t->graph.kind == BPT_INTERVALS_TABLE) return;
     coverage_t *s = &seen[c->call.op == BPT_OP_ATTENTION_GRAD][graph_number(&t->graph)];
     const bool has[N_OTHERS] = {[CAUSAL] = t->graph.causal,
                                 [BOTH_SIDES] = !t->graph.causal,
@@ -163,7 +164,7 @@ static void note_attention(const test_case_t *c, void *context) {
 
 static void check_settings(const coverage_t *seen, int gradient, int graph) {
     const bpt_intervals_t g = {kinds[graph / 2], .n = 2};
-    const bool tree = bpt_intervals_has_spans(&g), rootless = !tree && graph % 2 == 0, sparse = g.kind == BPT_GRAPH_SPARSE;
+    const bool tree = bpt_intervals_has_spans(&g), rootless = !tree && graph % 2 == 0, sparse = g.kind == BPT_INTERVALS_SPARSE;
     for (int i = 0; i < N_OTHERS; ++i)
         if (!(seen->others >> i & 1) && !(i == ROOTS && rootless) && !(i == TRIMMED && !tree) &&
             !(sparse && (i == BOTH_SIDES || i == WITH_REL)))  // to the left only, without relative positions

@@ -198,7 +198,7 @@ static void attention_without_queries_is_a_mean(void **state) {
     test_data_t data;
     test_case_init(&c, BPT_OP_ATTENTION);
     c.call.attrs.attention = (bpt_attention_attrs_t){
-        .graph = {.kind = BPT_GRAPH_DENSE, .causal = true, .root = true, .n = N}, .batch = 1, .heads = 1, .head_dim = D, .scale = 1};
+        .graph = {.kind = BPT_INTERVALS_DENSE, .causal = true, .root = true, .n = N}, .batch = 1, .heads = 1, .head_dim = D, .scale = 1};
     test_in(&c, 0, BPT_F32, bpt_shape2(N + 1, D), TEST_PREPARED, 0, 0);
     test_in(&c, 1, BPT_F32, bpt_shape2(N + 1, 2 * D), TEST_UNIFORM, -1, 1);
     test_in(&c, 3, BPT_U32, bpt_shape1(1), TEST_CONSTANT, 5, 0);
@@ -224,10 +224,10 @@ static void a_graph_and_its_table_agree(void **state) {
     (void)state;
     enum { MAX_TABLE_SLOTS = BPT_MAX_SLOTS };
     const bpt_intervals_t graphs[] = {
-        {.kind = BPT_GRAPH_BPT, .k = 2, .n = 29, .rel_levels = 4},
-        {.kind = BPT_GRAPH_BPT, .k = 1, .n = 33, .rel_levels = 6, .reference_rule = true},
-        {.kind = BPT_GRAPH_SEGTREE, .n = 21, .rel_levels = 5, .span_self = true},
-        {.kind = BPT_GRAPH_WINDOW, .n = 17, .window = 3, .rel_levels = 3, .root = true},
+        {.kind = BPT_INTERVALS_BPT, .k = 2, .n = 29, .rel_levels = 4},
+        {.kind = BPT_INTERVALS_BPT, .k = 1, .n = 33, .rel_levels = 6, .reference_rule = true},
+        {.kind = BPT_INTERVALS_SEGTREE, .n = 21, .rel_levels = 5, .span_self = true},
+        {.kind = BPT_INTERVALS_WINDOW, .n = 17, .window = 3, .rel_levels = 3, .root = true},
     };
     for (size_t i = 0; i < BPT_COUNT(graphs); ++i) {
         const int64_t rows = bpt_node_count(&graphs[i]);
@@ -240,7 +240,7 @@ static void a_graph_and_its_table_agree(void **state) {
         test_in(&c, 2, BPT_F32, bpt_shape2(bpt_rel_rows(&graphs[i]), 3), TEST_UNIFORM, -2, 2);
         test_out(&c, 0, BPT_F32, bpt_shape2(rows, 6));
         t = c;
-        t.call.attrs.attention.graph = (bpt_intervals_t){.kind = BPT_GRAPH_TABLE, .n = rows};
+        t.call.attrs.attention.graph = (bpt_intervals_t){.kind = BPT_INTERVALS_TABLE, .n = rows};
         test_in(&c, 3, BPT_U32, bpt_shape1(1), TEST_CONSTANT, (double)graphs[i].n, 0);
         test_in(&t, 6, BPT_U32, (bpt_shape_t){3, {rows, MAX_TABLE_SLOTS, 4}}, TEST_PREPARED, 0, 0);
         test_data_create(&c, &data);
@@ -264,10 +264,10 @@ static void a_graph_and_its_table_agree(void **state) {
 static void a_graph_and_its_table_have_the_same_gradient(void **state) {
     (void)state;
     const bpt_intervals_t graphs[] = {
-        {.kind = BPT_GRAPH_BPT, .k = 2, .n = 29},
-        {.kind = BPT_GRAPH_SEGTREE, .n = 21, .span_self = true},
-        {.kind = BPT_GRAPH_DENSE, .n = 19, .causal = true},
-        {.kind = BPT_GRAPH_DENSE, .n = 9},
+        {.kind = BPT_INTERVALS_BPT, .k = 2, .n = 29},
+        {.kind = BPT_INTERVALS_SEGTREE, .n = 21, .span_self = true},
+        {.kind = BPT_INTERVALS_DENSE, .n = 19, .causal = true},
+        {.kind = BPT_INTERVALS_DENSE, .n = 9},
     };
     for (size_t i = 0; i < BPT_COUNT(graphs); ++i) {
         const int64_t rows = bpt_node_count(&graphs[i]);
@@ -286,7 +286,7 @@ static void a_graph_and_its_table_have_the_same_gradient(void **state) {
         test_out(&c, 0, BPT_F32, bpt_shape2(rows, 6));
         test_out(&c, 1, BPT_F32, bpt_shape2(rows, 12));
         t = c;
-        t.call.attrs.attention.graph = (bpt_intervals_t){.kind = BPT_GRAPH_TABLE, .n = rows};
+        t.call.attrs.attention.graph = (bpt_intervals_t){.kind = BPT_INTERVALS_TABLE, .n = rows};
         test_in(&c, 3, BPT_U32, bpt_shape1(1), TEST_CONSTANT, (double)graphs[i].n, 0);
         test_in(&t, 6, BPT_U32, (bpt_shape_t){3, {rows, BPT_MAX_SLOTS, 4}}, TEST_PREPARED, 0, 0);
         test_in(&t, 10, BPT_U32, (bpt_shape_t){3, {rows, BPT_MAX_SLOTS, 2}}, TEST_PREPARED, 0, 0);

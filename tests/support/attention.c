@@ -180,7 +180,7 @@ static int64_t node_in_bucket(const bpt_intervals_t *own, const bpt_intervals_t 
     int64_t index;
     if (!bpt_intervals_has_spans(own)) return node < own->n ? node : bucket->n;
     bpt_node_position(own, node, &level, &index);
-    return bpt_graph_node(bucket, level, index);
+    return bpt_tree_node(bucket, level, index);
 }
 
 static bpt_shape_t resized(const bpt_operand_t *operand, int64_t rows) { return bpt_shape2(rows, bpt_shape_columns(&operand->shape)); }

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "support/scratch.h"
-#include "tools/bpt/program.h"
+#include "tools/bpt/commands.h"
 #include "tools/bpt/progress.h"
 #include "tools/bpt/watch.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "tools/bpt/program.h"
+#include "tools/bpt/commands.h"
 
 enum { STACK_BYTES = 256 << 10, PATTERN = 0xA5 };
 

@@ -82,14 +82,14 @@ typedef void (*graph_check_t)(const bpt_intervals_t *g, int64_t n_true);
 static inline void trees_visit(const int32_t *widths, size_t n_widths, int64_t n, int64_t n_true, int32_t rel_levels, graph_check_t check) {
     for (int sides = 0; sides < 4; ++sides)
         for (int variant = 0; variant < 2; ++variant) {
-            bpt_intervals_t g = {BPT_GRAPH_BPT,     .causal = sides > 0,      .trimmed = sides > 1,
+            bpt_intervals_t g = {BPT_INTERVALS_BPT, .causal = sides > 0,      .trimmed = sides > 1,
                                  .root = sides > 2, .rel_levels = rel_levels, .n = n};
             g.reference_rule = variant;
             for (size_t w = 0; w < n_widths; ++w) {
                 g.k = widths[w];
                 if (bpt_intervals_check(&g) == BPT_OK) check(&g, n_true);
             }
-            g.kind = BPT_GRAPH_SEGTREE, g.k = 0, g.reference_rule = false, g.span_self = variant;
+            g.kind = BPT_INTERVALS_SEGTREE, g.k = 0, g.reference_rule = false, g.span_self = variant;
             check(&g, n_true);
         }
 }
@@ -99,15 +99,15 @@ static inline void graphs_visit(const int32_t *widths, size_t n_widths, int64_t 
     trees_visit(widths, n_widths, n, n_true, rel_levels, check);
     for (int causal = 0; causal < 2; ++causal)
         for (int root = 0; root < 2; ++root) {
-            bpt_intervals_t g = {BPT_GRAPH_DENSE, .causal = causal, .root = root, .rel_levels = rel_levels, .n = n};
+            bpt_intervals_t g = {BPT_INTERVALS_DENSE, .causal = causal, .root = root, .rel_levels = rel_levels, .n = n};
             check(&g, n_true);
-            g.kind = BPT_GRAPH_WINDOW;
+            g.kind = BPT_INTERVALS_WINDOW;
             for (g.window = 0; g.window < 12; g.window = 2 * g.window + 1) check(&g, n_true);
         }
     const int32_t strides[] = {1, 4, 7, 64, (int32_t)(n / 50 + 1), INT32_MAX};
     for (size_t s = 0; s < BPT_COUNT(strides); ++s)
         for (int tail = 0; tail < 3; ++tail) {
-            bpt_intervals_t g = {BPT_GRAPH_SPARSE, .causal = true, .root = tail == 1, .stride = strides[s], .n = n};
+            bpt_intervals_t g = {BPT_INTERVALS_SPARSE, .causal = true, .root = tail == 1, .stride = strides[s], .n = n};
             g.tail = tail == 0 ? 1 : tail == 1 ? (g.stride - 1) / 2 + 1 : g.stride;
             if (bpt_intervals_check(&g) == BPT_OK) check(&g, n_true);
         }

@@ -68,8 +68,8 @@ static edges_t tile_keys(const bpt_intervals_t *g, int64_t n_true, int lanes) {
             for (int s = 0; s < 2; ++s) add_range(&e, query, query_range(k, length, node_position(k, query), s));
         return e;
     }
-    for (int level = 1; level < bpt_graph_levels(g); level += tile_levels(lanes))
-        for (int tile = 0; tile * (lanes / 2) < bpt_graph_level_size(g, level) * bpt_graph_level_step(g, level); ++tile)
+    for (int level = 1; level < bpt_tree_levels(g); level += tile_levels(lanes))
+        for (int tile = 0; tile * (lanes / 2) < bpt_tree_level_size(g, level) * bpt_tree_level_step(g, level); ++tile)
             add_tile(&e, k, length, lanes, level, tile);
     return e;
 }
@@ -103,11 +103,11 @@ static void check_small(const bpt_intervals_t *g, int64_t n_true) {
         edges_free(&of_tiles);
     }
     for (int64_t node = 0; node < want.nodes; ++node) check_position(g, n_true, node);
-    for (int level = 0; level <= bpt_graph_levels(g) && bpt_intervals_has_spans(g); ++level) {
-        assert_int_equal(bucket_offset(graph_of(g), level), bpt_graph_level_offset(g, level));
-        if (level < bpt_levels(g->n)) assert_int_equal(bucket_nodes(graph_of(g), level), bpt_graph_level_size(g, level));
+    for (int level = 0; level <= bpt_tree_levels(g) && bpt_intervals_has_spans(g); ++level) {
+        assert_int_equal(bucket_offset(graph_of(g), level), bpt_tree_level_offset(g, level));
+        if (level < bpt_levels(g->n)) assert_int_equal(bucket_nodes(graph_of(g), level), bpt_tree_level_size(g, level));
     }
-    if (bpt_intervals_has_spans(g)) assert_int_equal(bucket_levels(graph_of(g)), bpt_graph_levels(g));
+    if (bpt_intervals_has_spans(g)) assert_int_equal(bucket_levels(graph_of(g)), bpt_tree_levels(g));
     const int64_t root = bpt_root_node(g, n_true);
     if (root >= 0) assert_int_equal(root_node(graph_of(g), (int32_t)n_true), root);
     edges_free(&want);
@@ -277,7 +277,7 @@ static void half_of_the_largest_graph_a_level(void **state) {
     static const int32_t widths[] = {1 << 10, (1 << 20) + 1, (1 << 25) - 1, 1 << 25, (1 << 26) - 1, 1 << 26};
     for (size_t w = 0; w < BPT_COUNT(widths); ++w)
         for (int reference = 0; reference < 2; ++reference) {
-            const bpt_intervals_t g = {BPT_GRAPH_BPT, .reference_rule = reference, .k = widths[w], .rel_levels = 2, .n = 1 << 26};
+            const bpt_intervals_t g = {BPT_INTERVALS_BPT, .reference_rule = reference, .k = widths[w], .rel_levels = 2, .n = 1 << 26};
             check_large(&g, g.n);
             check_large(&g, g.n / 2 + 12345);
         }

@@ -50,7 +50,7 @@ static void build(net_t *n, variant_t variant) {
     const bpt_value_t qkv_w = n->wrt[0], embed = n->wrt[7];
     const bpt_value_t x = bpt_gather(g, embed, n->ids);
     bpt_graph_region_begin(g);
-    const bpt_attention_attrs_t attrs = {.graph = {.kind = BPT_GRAPH_DENSE, .causal = true, .n = ROWS},
+    const bpt_attention_attrs_t attrs = {.graph = {.kind = BPT_INTERVALS_DENSE, .causal = true, .n = ROWS},
                                          .batch = 1,
                                          .heads = 2,
                                          .head_dim = D / 2,
@@ -449,7 +449,7 @@ static void a_gradient_through_a_table_wants_its_transpose_and_no_positions(void
         assert_int_equal(bpt_graph_create(&g), BPT_OK);
         const bpt_value_t q = bpt_input(g, "q", BPT_F32, bpt_shape2(Q, D)), kv = bpt_input(g, "kv", BPT_F32, bpt_shape2(K, 2 * D));
         const bpt_attention_attrs_t attrs = {
-            .graph = {.kind = BPT_GRAPH_TABLE, .n = Q}, .batch = 1, .heads = 2, .head_dim = D / 2, .scale = 0.5f};
+            .graph = {.kind = BPT_INTERVALS_TABLE, .n = Q}, .batch = 1, .heads = 2, .head_dim = D / 2, .scale = 0.5f};
         const bpt_attention_inputs_t in = {.q = q,
                                            .kv = kv,
                                            .rel = variant == 1 ? bpt_input(g, "rel", BPT_F32, bpt_shape2(5, D / 2)) : BPT_NO_VALUE,

@@ -18,20 +18,20 @@ static void for_each_graph(int64_t n, int64_t n_true, int32_t rel_levels, graph_
 static void levels_are_halved_rounding_up_and_numbered_in_order(void **state) {
     (void)state;
     for (int64_t n = 1; n <= 1100; ++n) {
-        const bpt_intervals_t g = {BPT_GRAPH_BPT, .k = 1, .n = n};
+        const bpt_intervals_t g = {BPT_INTERVALS_BPT, .k = 1, .n = n};
         int64_t size = n, node = 0;
         int level = 0;
         for (;; size = (size + 1) / 2, ++level) {
             assert_int_equal(bpt_level_size(n, level), size);
-            assert_int_equal(bpt_graph_level_size(&g, level), size);
-            assert_int_equal(bpt_graph_level_offset(&g, level), node);
+            assert_int_equal(bpt_tree_level_size(&g, level), size);
+            assert_int_equal(bpt_tree_level_offset(&g, level), node);
             for (int64_t m = 0; m < size; ++m, ++node) {
                 int found_level;
                 int64_t index;
                 bpt_node_position(&g, node, &found_level, &index);
                 assert_int_equal(found_level, level);
                 assert_int_equal(index, m);
-                assert_int_equal(bpt_graph_node(&g, level, m), node);
+                assert_int_equal(bpt_tree_node(&g, level, m), node);
                 assert_int_equal(bpt_intervals_node_code(&g, node), (uint32_t)level << 26 | (uint32_t)m);
             }
             if (size == 1) break;
@@ -39,20 +39,20 @@ static void levels_are_halved_rounding_up_and_numbered_in_order(void **state) {
         assert_int_equal(bpt_levels(n), level + 1);
         assert_int_equal(bpt_level_size(n, level + 1), 0);
         assert_int_equal(bpt_node_count(&g), node);
-        assert_int_equal(bpt_graph_levels(&g), level + 1);
-        assert_int_equal(bpt_graph_level_size(&g, level + 1), 0);
-        assert_int_equal(bpt_graph_node(&g, level, 1), -1);
+        assert_int_equal(bpt_tree_levels(&g), level + 1);
+        assert_int_equal(bpt_tree_level_size(&g, level + 1), 0);
+        assert_int_equal(bpt_tree_node(&g, level, 1), -1);
         assert_int_equal(bpt_root_node(&g, n), node - 1);
         assert_int_equal(bpt_default_rel_levels(n), level > 1 ? level : 1);
     }
     assert_int_equal(bpt_levels((int64_t)1 << 26), BPT_MAX_LEVELS);
-    const bpt_intervals_t largest = {BPT_GRAPH_BPT, .k = 1, .n = (int64_t)1 << 26};
-    assert_int_equal(bpt_graph_level_offset(&largest, 26), ((int64_t)1 << 27) - 2);
+    const bpt_intervals_t largest = {BPT_INTERVALS_BPT, .k = 1, .n = (int64_t)1 << 26};
+    assert_int_equal(bpt_tree_level_offset(&largest, 26), ((int64_t)1 << 27) - 2);
 }
 
 static void nodes_of_a_shorter_sequence_keep_the_numbers_of_the_bucket(void **state) {
     (void)state;
-    const bpt_intervals_t g = {BPT_GRAPH_SEGTREE, .n = 21};  // levels 21 11 6 3 2 1
+    const bpt_intervals_t g = {BPT_INTERVALS_SEGTREE, .n = 21};  // levels 21 11 6 3 2 1
     const struct {
         int64_t n_true, root;
     } roots[] = {{1, 0}, {2, 21}, {3, 32}, {4, 32}, {5, 38}, {8, 38}, {9, 41}, {16, 41}, {17, 43}, {21, 43}};
@@ -65,7 +65,7 @@ static void nodes_of_a_shorter_sequence_keep_the_numbers_of_the_bucket(void **st
 
 static void virtual_root_follows_the_leaves_of_flat_graphs(void **state) {
     (void)state;
-    bpt_intervals_t g = {BPT_GRAPH_DENSE, .root = true, .n = 6};
+    bpt_intervals_t g = {BPT_INTERVALS_DENSE, .root = true, .n = 6};
     bpt_slot_t slots[BPT_MAX_SLOTS];
     assert_int_equal(bpt_node_count(&g), 7);
     assert_int_equal(bpt_root_node(&g, 4), 6);
@@ -94,8 +94,8 @@ static void check_trimmed(const bpt_intervals_t *g, int64_t n_true) {
         bpt_node_position(&whole, old, &level, &index);
         const int count = bpt_intervals_consumers(&whole, g->n, old, slots), own = count && slots[0].begin == old;
         const bool read = level == 0 || count > own || (g->root && index == 0);
-        if (read != (bpt_graph_node(g, level, index) == node)) describe(g, n_true);
-        assert_int_equal(bpt_graph_node(g, level, index), read ? node : -1);
+        if (read != (bpt_tree_node(g, level, index) == node)) describe(g, n_true);
+        assert_int_equal(bpt_tree_node(g, level, index), read ? node : -1);
         if (!read) continue;
         bpt_node_position(g, node, &found_level, &found);
         assert_int_equal(found_level, level);
@@ -105,11 +105,11 @@ static void check_trimmed(const bpt_intervals_t *g, int64_t n_true) {
         ++node;
     }
     assert_int_equal(bpt_node_count(g), node);
-    assert_int_equal(bpt_root_node(g, n_true), g->root ? bpt_graph_node(g, bpt_levels(n_true) - 1, 0) : -1);
+    assert_int_equal(bpt_root_node(g, n_true), g->root ? bpt_tree_node(g, bpt_levels(n_true) - 1, 0) : -1);
     // What tiles of spans rely on: no level begins a tile that the level below has not.
-    for (int level = 2; level < bpt_graph_levels(g); ++level) {
-        const int64_t last = (bpt_graph_level_size(g, level) - 1) * bpt_graph_level_step(g, level);
-        assert_true(bpt_graph_node(g, level - 1, 2 * last) >= 0);
+    for (int level = 2; level < bpt_tree_levels(g); ++level) {
+        const int64_t last = (bpt_tree_level_size(g, level) - 1) * bpt_tree_level_step(g, level);
+        assert_true(bpt_tree_node(g, level - 1, 2 * last) >= 0);
     }
 }
 
@@ -154,7 +154,7 @@ static void every_leaf_is_covered_exactly_once(void **state) {
 
 // ---- Independent restatements of the rules -----------------------------------------------------------------------------
 
-static int64_t node_of(const bpt_intervals_t *g, int level, int64_t index) { return bpt_graph_node(g, level, index); }
+static int64_t node_of(const bpt_intervals_t *g, int level, int64_t index) { return bpt_tree_node(g, level, index); }
 
 static int32_t bpt_row(const bpt_intervals_t *g, int level, int side, int64_t rank) {
     const int clamped = level < g->rel_levels ? level : g->rel_levels - 1;
@@ -223,7 +223,7 @@ static void cover_segtree(const bpt_intervals_t *g, int64_t n, int64_t leaf, int
 static void add_distances(const bpt_intervals_t *g, int64_t n, int64_t leaf, edges_t *e) {
     for (int64_t key = 0; key < n; ++key) {
         const int64_t d = llabs(leaf - key), clamped = d < g->rel_levels ? d : g->rel_levels;
-        if (d == 0 || (g->kind == BPT_GRAPH_WINDOW && d > g->window) || (g->causal && key > leaf)) continue;
+        if (d == 0 || (g->kind == BPT_INTERVALS_WINDOW && d > g->window) || (g->causal && key > leaf)) continue;
         edges_add(e, leaf, key, g->rel_levels == 0 ? -1 : (int32_t)(key < leaf ? 2 * clamped - 1 : 2 * clamped));
     }
 }
@@ -234,7 +234,7 @@ static void add_blocks(const bpt_intervals_t *g, int64_t leaf, edges_t *e) {
 }
 
 static void add_spans(const bpt_intervals_t *g, int64_t n, edges_t *e) {
-    const bool self = g->kind == BPT_GRAPH_SEGTREE && g->span_self;
+    const bool self = g->kind == BPT_INTERVALS_SEGTREE && g->span_self;
     for (int level = 1; level < bpt_levels(n); ++level)
         for (int64_t leaf = 0; leaf < n; ++leaf) {
             const int64_t span = node_of(g, level, leaf >> level);
@@ -249,18 +249,18 @@ static void check_against_walk(const bpt_intervals_t *g, int64_t n) {
     edges_t have = edges_by_keys(g, n), want = edges_empty(g);
     for (int64_t leaf = 0; leaf < n; ++leaf) {
         edges_add(&want, leaf, leaf, g->rel_levels ? 0 : -1);
-        if (g->kind == BPT_GRAPH_SEGTREE)
+        if (g->kind == BPT_INTERVALS_SEGTREE)
             cover_segtree(g, n, leaf, bpt_levels(n) - 1, 0, &want);
-        else if (g->kind == BPT_GRAPH_SPARSE)
+        else if (g->kind == BPT_INTERVALS_SPARSE)
             add_blocks(g, leaf, &want);
-        else if (g->kind != BPT_GRAPH_BPT)
+        else if (g->kind != BPT_INTERVALS_BPT)
             add_distances(g, n, leaf, &want);
         else if (g->reference_rule)
             walk_reference(g, n, leaf, &want);
         else
             walk_paper(g, n, leaf, &want);
     }
-    if (g->kind == BPT_GRAPH_BPT || g->kind == BPT_GRAPH_SEGTREE)
+    if (g->kind == BPT_INTERVALS_BPT || g->kind == BPT_INTERVALS_SEGTREE)
         add_spans(g, n, &want);
     else if (g->root)
         for (int64_t leaf = 0; leaf < n; ++leaf) edges_add(&want, g->n, leaf, -1);
@@ -331,7 +331,7 @@ static void table_rows_of_leaf_consumers_need_no_search(void **state) {
     bpt_slot_t slots[BPT_MAX_SLOTS];
     for (size_t w = 0; w < BPT_COUNT(widths); ++w)
         for (int reference = 0; reference < 2; ++reference) {
-            const bpt_intervals_t g = {BPT_GRAPH_BPT, .reference_rule = reference, .k = widths[w], .rel_levels = 4, .n = 200};
+            const bpt_intervals_t g = {BPT_INTERVALS_BPT, .reference_rule = reference, .k = widths[w], .rel_levels = 4, .n = 200};
             for (int64_t leaf = 0; leaf < 200; ++leaf)
                 for (int s = bpt_intervals_consumers(&g, 200, leaf, slots) - 1; s >= 0; --s) assert_int_not_equal(slots[s].rel_row, -2);
         }
@@ -343,7 +343,7 @@ static void neighbouring_queries_read_neighbouring_keys(void **state) {
     (void)state;  // on a level and side, begin and end never go back from one leaf to the next, and advance by two at most
     const int64_t n = 333;
     for (size_t w = 0; w < BPT_COUNT(widths); ++w) {
-        const bpt_intervals_t g = {BPT_GRAPH_BPT, .k = widths[w], .rel_levels = 20, .n = n};
+        const bpt_intervals_t g = {BPT_INTERVALS_BPT, .k = widths[w], .rel_levels = 20, .n = n};
         int64_t begin[2][BPT_MAX_LEVELS], end[2][BPT_MAX_LEVELS];
         memset(begin, -1, sizeof begin);
         for (int64_t leaf = 0; leaf < n; ++leaf) {
@@ -378,7 +378,7 @@ static void check_runs(const bpt_intervals_t *g, int64_t n) {
                     for (int r = bpt_intervals_runs(g, n, first, first + 16 < n ? first + 16 : n, &of, runs) - 1; r >= 0; --r)
                         for (int64_t leaf = runs[r].first; leaf < runs[r].end; ++leaf)
                             for (int64_t t = 0; t < runs[r].slot.end - runs[r].slot.begin; ++t)
-                                edges_add(&have, leaf, bpt_graph_level_offset(g, of.level) + runs[r].slot.begin + t,
+                                edges_add(&have, leaf, bpt_tree_level_offset(g, of.level) + runs[r].slot.begin + t,
                                           runs[r].slot.rel_row + (int32_t)t * runs[r].slot.rel_step);
     for (int64_t leaf = 0; leaf < n; ++leaf)
         for (int s = bpt_intervals_keys(g, n, leaf, slots) - 1; s > 0; --s)
@@ -408,7 +408,7 @@ static void check_properties(const bpt_intervals_t *g, int64_t n) {
             int level;
             int64_t first;
             bpt_node_position(g, slots[s].begin, &level, &first);
-            const int64_t step = bpt_graph_level_step(g, level), last = first + (slots[s].end - 1 - slots[s].begin) * step,
+            const int64_t step = bpt_tree_level_step(g, level), last = first + (slots[s].end - 1 - slots[s].begin) * step,
                           own = leaf >> level;
             const int64_t distance = llabs(first - own) > llabs(last - own) ? llabs(first - own) : llabs(last - own);
             keys += slots[s].end - slots[s].begin;
@@ -443,7 +443,7 @@ static void graphs_keep_what_they_say_of_their_edges(void **state) {
 static void slots_go_from_near_to_far_left_before_right(void **state) {
     (void)state;
     for (int reference = 0; reference < 2; ++reference) {
-        const bpt_intervals_t g = {BPT_GRAPH_BPT, .reference_rule = reference, .k = 3, .rel_levels = 9, .n = 300};
+        const bpt_intervals_t g = {BPT_INTERVALS_BPT, .reference_rule = reference, .k = 3, .rel_levels = 9, .n = 300};
         for (int64_t leaf = 0; leaf < g.n; ++leaf) {
             bpt_slot_t slots[BPT_MAX_SLOTS];
             const int count = bpt_intervals_keys(&g, g.n, leaf, slots);
@@ -467,7 +467,7 @@ static void longest_sequences_fit_the_slots_and_agree_both_ways(void **state) {
     const int64_t n = (int64_t)1 << 26;
     uint64_t random = 1;
     for (int shape = 0; shape < 12; ++shape) {
-        const bpt_intervals_t g = {shape % 3 == 2 ? BPT_GRAPH_SEGTREE : BPT_GRAPH_BPT,
+        const bpt_intervals_t g = {shape % 3 == 2 ? BPT_INTERVALS_SEGTREE : BPT_INTERVALS_BPT,
                                    .causal = shape & 4,
                                    .reference_rule = shape % 3,
                                    .k = shape < 6 ? 1 : 5,
@@ -495,7 +495,7 @@ static void longest_sequences_fit_the_slots_and_agree_both_ways(void **state) {
 
 static void huge_widths_do_not_overflow(void **state) {
     (void)state;
-    const bpt_intervals_t g = {BPT_GRAPH_BPT, .k = INT32_MAX, .n = (int64_t)1 << 26};
+    const bpt_intervals_t g = {BPT_INTERVALS_BPT, .k = INT32_MAX, .n = (int64_t)1 << 26};
     for (int reference = 0; reference < 2; ++reference) {
         bpt_intervals_t h = g;
         h.reference_rule = reference;
@@ -503,7 +503,7 @@ static void huge_widths_do_not_overflow(void **state) {
         assert_int_equal(bpt_intervals_check(&h), BPT_OK);
         assert_int_equal(bpt_intervals_keys(&h, h.n, 1000, slots), 3);  // self and every other leaf
         assert_int_equal(slots[1].end - slots[1].begin + slots[2].end - slots[2].begin, h.n - 1);
-        assert_int_equal(bpt_intervals_rel_row(&h, h.n, 1000, bpt_graph_node(&h, 20, 5)), -2);
+        assert_int_equal(bpt_intervals_rel_row(&h, h.n, 1000, bpt_tree_node(&h, 20, 5)), -2);
     }
 }
 
@@ -512,7 +512,7 @@ static void huge_widths_do_not_overflow(void **state) {
 static void check_single_leaf(const bpt_intervals_t *g, int64_t n_true) {
     bpt_slot_t slots[BPT_MAX_SLOTS];
     int64_t all, contextual;
-    const bool tree = g->kind == BPT_GRAPH_BPT || g->kind == BPT_GRAPH_SEGTREE;
+    const bool tree = g->kind == BPT_INTERVALS_BPT || g->kind == BPT_INTERVALS_SEGTREE;
     assert_int_equal(bpt_intervals_keys(g, n_true, 0, slots), 1);
     assert_true(slots[0].begin == 0 && slots[0].end == 1 && slots[0].rel_row == (g->rel_levels ? 0 : -1) && slots[0].rel_step == 0);
     bpt_intervals_count(g, n_true, &all, &contextual);
@@ -558,39 +558,39 @@ static void wrong_graphs_are_refused_by_the_name_of_the_field(void **state) {
         bpt_intervals_t g;
         const char *field;
     } wrong[] = {
-        {{BPT_GRAPH_BPT, .k = 1, .n = 0}, "n is 0"},
-        {{BPT_GRAPH_DENSE, .n = ((int64_t)1 << 26) + 1}, "n is 67108865"},
-        {{BPT_GRAPH_TABLE, .n = -5}, "n is -5"},
-        {{BPT_GRAPH_BPT, .k = 0, .n = 8}, "k is 0"},
-        {{BPT_GRAPH_BPT, .k = -3, .n = 8}, "k is -3"},
-        {{BPT_GRAPH_WINDOW, .window = -1, .n = 8}, "window is -1"},
-        {{BPT_GRAPH_BPT, .k = 1, .rel_levels = -1, .n = 8}, "rel_levels is -1"},
-        {{BPT_GRAPH_BPT, .k = INT32_MAX, .rel_levels = 1, .n = 8}, "rel_levels is 1"},
-        {{BPT_GRAPH_SEGTREE, .rel_levels = INT32_MAX, .n = 8}, "rel_levels is 2147483647"},
-        {{BPT_GRAPH_SPARSE, .causal = true, .stride = 0, .tail = 1, .n = 8}, "stride is 0"},
-        {{BPT_GRAPH_SPARSE, .causal = true, .stride = 4, .tail = 5, .n = 8}, "tail is 5"},
-        {{BPT_GRAPH_SPARSE, .causal = true, .stride = 4, .tail = 0, .n = 8}, "tail is 0"},
-        {{BPT_GRAPH_SPARSE, .causal = true, .stride = 128, .tail = 4, .n = 14081}, "a stride of at least 129"},
-        {{BPT_GRAPH_SPARSE, .causal = true, .stride = 4, .tail = 4, .rel_levels = 1, .n = 8}, "no relative positions"},
-        {{BPT_GRAPH_SPARSE, .stride = 4, .tail = 4, .n = 8}, "must be causal"},
-        {{(bpt_graph_kind_t)17, .n = 8}, "kind 17"},
-        {{BPT_GRAPH_BPT, .k = 1, .trimmed = true, .n = 8}, "trimmed"},
-        {{BPT_GRAPH_DENSE, .causal = true, .trimmed = true, .n = 8}, "trimmed"},
+        {{BPT_INTERVALS_BPT, .k = 1, .n = 0}, "n is 0"},
+        {{BPT_INTERVALS_DENSE, .n = ((int64_t)1 << 26) + 1}, "n is 67108865"},
+        {{BPT_INTERVALS_TABLE, .n = -5}, "n is -5"},
+        {{BPT_INTERVALS_BPT, .k = 0, .n = 8}, "k is 0"},
+        {{BPT_INTERVALS_BPT, .k = -3, .n = 8}, "k is -3"},
+        {{BPT_INTERVALS_WINDOW, .window = -1, .n = 8}, "window is -1"},
+        {{BPT_INTERVALS_BPT, .k = 1, .rel_levels = -1, .n = 8}, "rel_levels is -1"},
+        {{BPT_INTERVALS_BPT, .k = INT32_MAX, .rel_levels = 1, .n = 8}, "rel_levels is 1"},
+        {{BPT_INTERVALS_SEGTREE, .rel_levels = INT32_MAX, .n = 8}, "rel_levels is 2147483647"},
+        {{BPT_INTERVALS_SPARSE, .causal = true, .stride = 0, .tail = 1, .n = 8}, "stride is 0"},
+        {{BPT_INTERVALS_SPARSE, .causal = true, .stride = 4, .tail = 5, .n = 8}, "tail is 5"},
+        {{BPT_INTERVALS_SPARSE, .causal = true, .stride = 4, .tail = 0, .n = 8}, "tail is 0"},
+        {{BPT_INTERVALS_SPARSE, .causal = true, .stride = 128, .tail = 4, .n = 14081}, "a stride of at least 129"},
+        {{BPT_INTERVALS_SPARSE, .causal = true, .stride = 4, .tail = 4, .rel_levels = 1, .n = 8}, "no relative positions"},
+        {{BPT_INTERVALS_SPARSE, .stride = 4, .tail = 4, .n = 8}, "must be causal"},
+        {{(bpt_intervals_kind_t)17, .n = 8}, "kind 17"},
+        {{BPT_INTERVALS_BPT, .k = 1, .trimmed = true, .n = 8}, "trimmed"},
+        {{BPT_INTERVALS_DENSE, .causal = true, .trimmed = true, .n = 8}, "trimmed"},
     };
     for (size_t i = 0; i < BPT_COUNT(wrong); ++i) {
         assert_int_equal(bpt_intervals_check(&wrong[i].g), BPT_ERR_USAGE);
         if (!strstr(bpt_error_message(), wrong[i].field)) fail_msg("\"%s\" does not say \"%s\"", bpt_error_message(), wrong[i].field);
     }
-    const bpt_intervals_t largest = {BPT_GRAPH_BPT, .k = 1 << 20, .rel_levels = 26, .n = (int64_t)1 << 26};
+    const bpt_intervals_t largest = {BPT_INTERVALS_BPT, .k = 1 << 20, .rel_levels = 26, .n = (int64_t)1 << 26};
     assert_int_equal(bpt_intervals_check(&largest), BPT_OK);
-    const bpt_intervals_t most_blocks = {BPT_GRAPH_SPARSE, .causal = true, .stride = 128, .tail = 8, .n = 14080};
+    const bpt_intervals_t most_blocks = {BPT_INTERVALS_SPARSE, .causal = true, .stride = 128, .tail = 8, .n = 14080};
     assert_int_equal(bpt_intervals_check(&most_blocks), BPT_OK);
     assert_int_equal(bpt_rel_rows(&largest), 1 + 2 * 26 * ((int64_t)(1 << 20) + 1));
 }
 
 static void a_table_graph_has_no_edges_of_its_own(void **state) {
     (void)state;
-    const bpt_intervals_t g = {BPT_GRAPH_TABLE, .n = 10};
+    const bpt_intervals_t g = {BPT_INTERVALS_TABLE, .n = 10};
     bpt_slot_t slots[BPT_MAX_SLOTS];
     int64_t all, contextual;
     assert_int_equal(bpt_intervals_check(&g), BPT_OK);

@@ -35,7 +35,7 @@ static int expect_edges(const bpt_intervals_t *g, int64_t leaf, const char *text
 
 static void expect_leaves(int64_t n, int32_t k, const example_t *example, size_t count) {
     for (int causal = 0; causal < 2; ++causal) {
-        const bpt_intervals_t g = {BPT_GRAPH_BPT, .causal = causal, .reference_rule = true, .k = k, .rel_levels = 3, .n = n};
+        const bpt_intervals_t g = {BPT_INTERVALS_BPT, .causal = causal, .reference_rule = true, .k = k, .rel_levels = 3, .n = n};
         edges_t e = edges_by_keys(&g, n);
         for (size_t i = 0; i < count; ++i) {
             int want = 1 + expect_edges(&g, example[i].leaf, example[i].left), have = 0;
@@ -57,7 +57,7 @@ static void reference_rule_builds_the_released_graphs(void **state) {
 
 static void paper_rule_takes_the_left_over_sibling_on_the_same_level(void **state) {
     (void)state;  // k = 2, leaf 5: keys 4, 3 and the left-over 2, nearest first in rank
-    const bpt_intervals_t g = {BPT_GRAPH_BPT, .causal = true, .k = 2, .rel_levels = 3, .n = 8};
+    const bpt_intervals_t g = {BPT_INTERVALS_BPT, .causal = true, .k = 2, .rel_levels = 3, .n = 8};
     bpt_slot_t slots[BPT_MAX_SLOTS];
     assert_int_equal(bpt_intervals_keys(&g, 8, 5, slots), 3);
     assert_true(slots[1].begin == 2 && slots[1].end == 5 && slots[1].rel_row == 3 && slots[1].rel_step == -1);
@@ -102,7 +102,7 @@ static void numbers_of_edges_are_the_published_ones(void **state) {
     (void)state;
     for (size_t i = 0; i < BPT_COUNT(counts); ++i) {
         const count_t *c = &counts[i];
-        const bpt_intervals_t g = {BPT_GRAPH_BPT, .causal = c->causal, .reference_rule = c->reference, .k = c->k, .n = c->n};
+        const bpt_intervals_t g = {BPT_INTERVALS_BPT, .causal = c->causal, .reference_rule = c->reference, .k = c->k, .n = c->n};
         int64_t all, contextual;
         bpt_intervals_count(&g, c->n, &all, &contextual);
         assert_int_equal(contextual, c->contextual);
@@ -114,7 +114,7 @@ static void counts_at_the_keys_are_those_at_the_queries(void **state) {
     (void)state;
     const int64_t n = (1 << 16) - 3;
     for (int reference = 0; reference < 2; ++reference) {
-        const bpt_intervals_t g = {BPT_GRAPH_BPT, .reference_rule = reference, .k = 64, .n = n};
+        const bpt_intervals_t g = {BPT_INTERVALS_BPT, .reference_rule = reference, .k = 64, .n = n};
         bpt_slot_t slots[BPT_MAX_SLOTS];
         int64_t all, contextual, sum = -n;
         bpt_intervals_count(&g, n, &all, &contextual);
@@ -127,7 +127,7 @@ static void counts_at_the_keys_are_those_at_the_queries(void **state) {
 
 static void a_million_leaves_are_counted_in_no_time(void **state) {
     (void)state;
-    const bpt_intervals_t g = {BPT_GRAPH_BPT, .k = 64, .n = 1 << 20};
+    const bpt_intervals_t g = {BPT_INTERVALS_BPT, .k = 64, .n = 1 << 20};
     int64_t all, contextual;
     const clock_t start = clock();
     bpt_intervals_count(&g, g.n, &all, &contextual);
@@ -137,16 +137,16 @@ static void a_million_leaves_are_counted_in_no_time(void **state) {
 
 static void relative_position_tables_have_the_documented_size(void **state) {
     (void)state;
-    bpt_intervals_t g = {BPT_GRAPH_BPT, .k = 4, .rel_levels = 13, .n = 8192};
+    bpt_intervals_t g = {BPT_INTERVALS_BPT, .k = 4, .rel_levels = 13, .n = 8192};
     assert_int_equal(bpt_default_rel_levels(8192), 13);
     assert_int_equal(bpt_rel_rows(&g), 1 + 2 * 13 * 5);
-    g.kind = BPT_GRAPH_SEGTREE;
+    g.kind = BPT_INTERVALS_SEGTREE;
     assert_int_equal(bpt_rel_rows(&g), 27);
     g.span_self = true;
     assert_int_equal(bpt_rel_rows(&g), 40);
-    g.kind = BPT_GRAPH_WINDOW;
+    g.kind = BPT_INTERVALS_WINDOW;
     assert_int_equal(bpt_rel_rows(&g), 27);
-    g.kind = BPT_GRAPH_DENSE;
+    g.kind = BPT_INTERVALS_DENSE;
     assert_int_equal(bpt_rel_rows(&g), 27);
     g.rel_levels = 0;
     assert_int_equal(bpt_rel_rows(&g), 0);

@@ -10,7 +10,7 @@
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 #include "bpt/json.h"
-#include "tools/bpt/program.h"
+#include "tools/bpt/commands.h"
 
 // ---- JSON
 static bpt_status_t set_number(json_t *object, const char *key, double value) {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "bpt/clock.h"
-#include "tools/bpt/program.h"
+#include "tools/bpt/commands.h"
 
 enum { MOST_INPUT = 256 };
 

@@ -12,8 +12,8 @@
 #include "models/kinds/kind.h"
 #include "models/train/trainer.h"
 #include "tools/bpt/bench_report.h"
+#include "tools/bpt/commands.h"
 #include "tools/bpt/device.h"
-#include "tools/bpt/program.h"
 #include "tools/bpt/rates.h"
 #include "tools/bpt/sort.h"
 

@@ -8,8 +8,8 @@
 #include "bpt/alloc.h"
 #include "data/classify.h"
 #include "models/train/evaluate.h"
+#include "tools/bpt/commands.h"
 #include "tools/bpt/eval_data.h"
-#include "tools/bpt/program.h"
 
 enum { BLOCK_BYTES = 1 << 20 };  // of text that is answered together, where so much is there
 

@@ -7,8 +7,8 @@
 #include "bpt/alloc.h"
 #include "bpt/env.h"
 #include "bpt/json.h"
+#include "tools/bpt/commands.h"
 #include "tools/bpt/probe.h"
-#include "tools/bpt/program.h"
 
 static void size_text(uint64_t bytes, char *buffer, size_t capacity) {
     if (!bytes || bytes >= (uint64_t)1 << 60)

@@ -9,9 +9,9 @@
 #include "bpt/alloc.h"
 #include "bpt/env.h"
 #include "tools/bpt/child.h"
+#include "tools/bpt/commands.h"
 #include "tools/bpt/device.h"
 #include "tools/bpt/probe.h"
-#include "tools/bpt/program.h"
 #include "tools/bpt/selftest.h"
 #include "tools/bpt/verdict.h"
 

@@ -8,8 +8,8 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "models/train/evaluate.h"
+#include "tools/bpt/commands.h"
 #include "tools/bpt/eval_data.h"
-#include "tools/bpt/program.h"
 #include "tools/bpt/trained.h"
 #include "tools/bpt/watch.h"
 

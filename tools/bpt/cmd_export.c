@@ -7,7 +7,7 @@
 #include "bpt/safetensors.h"
 #include "models/config_json.h"
 #include "models/model.h"
-#include "tools/bpt/program.h"
+#include "tools/bpt/commands.h"
 #include "tools/bpt/side_files.h"
 #include "tools/bpt/trained.h"
 

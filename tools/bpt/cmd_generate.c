@@ -7,8 +7,8 @@
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
+#include "tools/bpt/commands.h"
 #include "tools/bpt/generate.h"
-#include "tools/bpt/program.h"
 
 typedef struct {
     cli_writer_t *writer;

@@ -1,10 +1,10 @@
 // `bpt graph`: the attention graph of a model for one length, as edges, ranges or a picture. Knows graphs, no tensors.
 #include <stdio.h>
 
-#include "bpt/graph_writer.h"
+#include "bpt/intervals_writer.h"
 #include "models/kinds/kind.h"
 #include "models/model.h"
-#include "tools/bpt/program.h"
+#include "tools/bpt/commands.h"
 
 static bpt_status_t run_graph(cli_options_t *o) {
     BPT_TRY(cli_options_check_fit(o));
@@ -12,7 +12,7 @@ static bpt_status_t run_graph(cli_options_t *o) {
     if (!o->model.rel_levels) o->model.rel_levels = bpt_kind_of(&o->model)->rel_levels(&o->model, o->tool.n);
     const bpt_intervals_t graph = bpt_model_intervals(&o->model, o->tool.n);
     BPT_TRY(bpt_intervals_check(&graph));
-    return bpt_graph_write(&graph, o->tool.format, stdout);
+    return bpt_intervals_write(&graph, o->tool.format, stdout);
 }
 
 const cli_command_t cli_command_graph = {

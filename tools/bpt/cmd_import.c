@@ -13,7 +13,7 @@
 #include "models/config_json.h"
 #include "models/model.h"
 #include "models/model_file.h"
-#include "tools/bpt/program.h"
+#include "tools/bpt/commands.h"
 #include "tools/bpt/side_files.h"
 
 typedef struct {

@@ -10,7 +10,7 @@
 #include "bpt/file.h"
 #include "models/train/metrics.h"
 #include "tools/bpt/chart.h"
-#include "tools/bpt/program.h"
+#include "tools/bpt/commands.h"
 
 // What a loss is told in.
 typedef enum {

@@ -9,8 +9,8 @@
 #include "bpt/clock.h"
 #include "bpt/file.h"
 #include "tools/bpt/child.h"
+#include "tools/bpt/commands.h"
 #include "tools/bpt/device.h"
-#include "tools/bpt/program.h"
 #include "tools/bpt/rates.h"
 
 enum { D_MODEL = 512, D_FF = 2048, LEAST_ROWS = 256, MOST_ROWS = 16384, MOST_CANDIDATES = 16 };

@@ -5,8 +5,8 @@
 
 #include "bpt/alloc.h"
 #include "bpt/json.h"
+#include "tools/bpt/commands.h"
 #include "tools/bpt/manual.h"
-#include "tools/bpt/program.h"
 
 extern const cli_command_t cli_command_train, cli_command_bench, cli_command_eval, cli_command_generate, cli_command_classify,
     cli_command_plot, cli_command_export, cli_command_import, cli_command_devices, cli_command_doctor, cli_command_graph, cli_command_tune;

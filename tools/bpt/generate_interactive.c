@@ -6,8 +6,8 @@
 
 #include "bpt/alloc.h"
 #include "bpt/log.h"
+#include "tools/bpt/commands.h"
 #include "tools/bpt/generate.h"
-#include "tools/bpt/program.h"
 #include "tools/bpt/typed_lines.h"
 
 enum { DEFAULT_CONTEXT = 4096, LEAST_CONTEXT = 16, EXIT_INTERRUPTED = 130 };

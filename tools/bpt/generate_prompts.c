@@ -7,8 +7,8 @@
 
 #include "bpt/alloc.h"
 #include "bpt/json.h"
+#include "tools/bpt/commands.h"
 #include "tools/bpt/generate.h"
-#include "tools/bpt/program.h"
 
 enum { BLOCK_BYTES = 1 << 20, FEWEST_PLACES = 4 };  // a decoder of four places is as fast as one of one
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "tools/bpt/program.h"
+#include "tools/bpt/commands.h"
 
 enum { LEFT_COLUMNS = 30, MIN_WIDTH = 60, MAX_WIDTH = 110 };
 

@@ -15,7 +15,7 @@
 #include "bpt/log.h"
 #include "bpt/names.h"
 #include "data/text.h"
-#include "tools/bpt/program.h"
+#include "tools/bpt/commands.h"
 
 enum { EXIT_WRONG_USAGE = 2, EXIT_DEVICE_LOST = 3, EXIT_INTERRUPTED = 130 };
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "bpt/env.h"
-#include "tools/bpt/program.h"
+#include "tools/bpt/commands.h"
 
 // ---- Manual page
 // Text with roff's special characters made harmless.

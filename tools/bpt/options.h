@@ -4,7 +4,7 @@
 #ifndef BPT_TOOLS_OPTIONS_H
 #define BPT_TOOLS_OPTIONS_H
 
-#include "bpt/graph_writer.h"
+#include "bpt/intervals_writer.h"
 #include "bpt/json.h"
 #include "bpt/strbuf.h"
 #include "data/lm.h"
@@ -55,7 +55,7 @@ typedef struct {
 
 typedef struct {
     int64_t n, width, height, repeat, seconds;
-    bpt_graph_format_t format;
+    bpt_intervals_format_t format;
     char *lengths, *ks;
     bool reset;
 } cli_tool_options_t;

@@ -9,7 +9,7 @@
 
 #include "bpt/clock.h"
 #include "bpt/log.h"
-#include "tools/bpt/program.h"
+#include "tools/bpt/commands.h"
 #include "tools/bpt/sort.h"
 
 enum { PLAIN_LINE_SECONDS = 10, MIN_RATES = 8, PART_BYTES = 64 };

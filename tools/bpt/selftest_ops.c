@@ -178,14 +178,14 @@ static void build_adam(net_t *n, int variant) {
 }
 
 static const bpt_intervals_t graphs[] = {
-    {.kind = BPT_GRAPH_BPT, .causal = true, .k = 2, .rel_levels = 3, .n = LEAVES},
-    {.kind = BPT_GRAPH_BPT, .k = 1, .rel_levels = 4, .n = LEAVES},
-    {.kind = BPT_GRAPH_BPT, .reference_rule = true, .k = 2, .rel_levels = 2, .n = LEAVES},
-    {.kind = BPT_GRAPH_SEGTREE, .causal = true, .k = 1, .rel_levels = 4, .n = LEAVES},
-    {.kind = BPT_GRAPH_SEGTREE, .span_self = true, .k = 1, .rel_levels = 4, .n = LEAVES},
-    {.kind = BPT_GRAPH_DENSE, .causal = true, .rel_levels = 5, .n = LEAVES},
-    {.kind = BPT_GRAPH_WINDOW, .window = 3, .rel_levels = 3, .n = LEAVES},
-    {.kind = BPT_GRAPH_SPARSE, .causal = true, .stride = 6, .tail = 2, .n = LEAVES},
+    {.kind = BPT_INTERVALS_BPT, .causal = true, .k = 2, .rel_levels = 3, .n = LEAVES},
+    {.kind = BPT_INTERVALS_BPT, .k = 1, .rel_levels = 4, .n = LEAVES},
+    {.kind = BPT_INTERVALS_BPT, .reference_rule = true, .k = 2, .rel_levels = 2, .n = LEAVES},
+    {.kind = BPT_INTERVALS_SEGTREE, .causal = true, .k = 1, .rel_levels = 4, .n = LEAVES},
+    {.kind = BPT_INTERVALS_SEGTREE, .span_self = true, .k = 1, .rel_levels = 4, .n = LEAVES},
+    {.kind = BPT_INTERVALS_DENSE, .causal = true, .rel_levels = 5, .n = LEAVES},
+    {.kind = BPT_INTERVALS_WINDOW, .window = 3, .rel_levels = 3, .n = LEAVES},
+    {.kind = BPT_INTERVALS_SPARSE, .causal = true, .stride = 6, .tail = 2, .n = LEAVES},
 };
 
 static void build_attention(net_t *n, int variant) {
@@ -221,7 +221,7 @@ static bpt_status_t make_table(uint32_t table[ROWS * TABLE_SLOTS * 4], uint32_t 
 
 static void build_table(net_t *n, int variant) {
     (void)variant;
-    const bpt_attention_attrs_t attrs = {.graph = {.kind = BPT_GRAPH_TABLE, .n = ROWS},
+    const bpt_attention_attrs_t attrs = {.graph = {.kind = BPT_INTERVALS_TABLE, .n = ROWS},
                                          .batch = 1,
                                          .heads = n->heads,
                                          .head_dim = n->d / n->heads,

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/bpt/program.h"
+#include "tools/bpt/commands.h"
 
 enum { EXIT_INTERRUPTED = 130 };
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "bpt/alloc.h"
-#include "tools/bpt/program.h"
 #include "bpt/env.h"
+#include "tools/bpt/commands.h"
 
 enum { BLOCK_BYTES = 1 << 16, LOOK_MS = 200 };
 static const char prompt[] = "> ";

@@ -104,7 +104,7 @@ typedef struct {
     int32_t *keys, *row, *rel;                  // node numbers; their rows in the ring; rows of the table that groups use
     int32_t *sum_row, *key_rel;                 // rows of k for products with queries; of the table, for whole keys
     bpt_attention_group_t *group;               // as many as 16 queries have ranges
-} bpt_attention_tile_t;
+} bpt_cpu_attention_tile_t;
 
 // Span queries during the walk over the leaves: one lane per level, the ancestor of the current leaf. Only lanes [0, n) are in use.
 typedef struct {
@@ -120,7 +120,7 @@ typedef struct {
 // Workspace of a thread for one head; heads side by side share all but the walk, the sums and the keys. Score arrays have room for
 // the longest key list.
 typedef struct {
-    bpt_attention_tile_t *tile;
+    bpt_cpu_attention_tile_t *tile;
     bpt_attention_walk_t walk;
     float *q, *qt, *dout, *doutt, *out, *outt;  // tiles [16][columns], transposed [columns][16]
     float *raw, *score, *product;               // [keys][16]
@@ -198,7 +198,7 @@ static inline const float *bpt_attention_mean_row(const bpt_attention_t *a, cons
 int64_t bpt_attention_tile_end(const bpt_attention_t *a, int64_t first);
 // The key lists of the tile's queries (ops/attention_tile.c).
 void bpt_attention_tile(const bpt_attention_t *a, const bpt_attention_unit_t *unit, const bpt_attention_ring_t *ring,
-                        bpt_attention_tile_t *tile);
+                        bpt_cpu_attention_tile_t *tile);
 // Longest key list and list of table rows that it makes.
 int64_t bpt_attention_tile_keys(const bpt_attention_t *a);
 

@@ -3,13 +3,13 @@
 #include "backends/cpu/kernels/attention_tile.h"
 
 // With zero_spans only leaves have keys and values: the other scores are q . rel alone.
-BPT_INLINE int64_t stored_keys(const bpt_attention_t *a, const bpt_attention_tile_t *tile) {
+BPT_INLINE int64_t stored_keys(const bpt_attention_t *a, const bpt_cpu_attention_tile_t *tile) {
     return a->t->zero_spans ? tile->n_leaves : tile->n_keys;
 }
 
 // Rows k + rel of whole keys.
 BPT_INLINE void sum_whole_keys(const bpt_attention_t *a, bpt_attention_work_t *w) {
-    const bpt_attention_tile_t *tile = w->tile;
+    const bpt_cpu_attention_tile_t *tile = w->tile;
     for (int64_t p = tile->n_grouped; p < tile->n_keys; ++p) {
         const float *k = w->ring.k + tile->row[p] * a->columns, *rel = a->rel + tile->key_rel[p] * a->columns;
         float *sum = w->ring.k + tile->sum_row[p] * a->columns;
@@ -20,7 +20,7 @@ BPT_INLINE void sum_whole_keys(const bpt_attention_t *a, bpt_attention_work_t *w
 // w->score[key][query] of the tile's keys, masked where the query does not read the key. q . rel of grouped keys is one product with
 // the table rows in use, read back by the key's distance for every group of queries that read the same keys.
 BPT_INLINE void tile_scores(const bpt_attention_t *a, bpt_attention_work_t *w) {
-    const bpt_attention_tile_t *tile = w->tile;
+    const bpt_cpu_attention_tile_t *tile = w->tile;
     const int64_t stored = stored_keys(a, tile), head_dim = a->t->head_dim;
     sum_whole_keys(a, w);
     bpt_scores(w->ring.k, a->columns, tile->sum_row, stored, w->qt, head_dim, w->raw);
@@ -47,7 +47,7 @@ BPT_INLINE void tile_scores(const bpt_attention_t *a, bpt_attention_work_t *w) {
 }
 
 void BPT_KERNEL_NAME(attention_leaves)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w) {
-    const bpt_attention_tile_t *tile = w->tile;
+    const bpt_cpu_attention_tile_t *tile = w->tile;
     leaves_t t = leaves_begin(a, unit, w->tile);
     leaves_read_queries(a, &t, w);
     tile_scores(a, w);
@@ -60,7 +60,7 @@ void BPT_KERNEL_NAME(attention_leaves)(const bpt_attention_t *a, const bpt_atten
 
 // w->rel_score = gradient of the product with the table: the scores' gradients, summed over the keys that use a row.
 BPT_INLINE void rel_gradient(bpt_attention_work_t *w) {
-    const bpt_attention_tile_t *tile = w->tile;
+    const bpt_cpu_attention_tile_t *tile = w->tile;
     memset(w->rel_score, 0, (size_t)(tile->n_rel * BPT_TILE) * sizeof *w->rel_score);
     for (int g = 0; g < tile->n_groups; ++g) {
         const bpt_attention_group_t *group = &tile->group[g];
@@ -76,7 +76,7 @@ BPT_INLINE void rel_gradient(bpt_attention_work_t *w) {
 }
 
 void BPT_KERNEL_NAME(attention_leaves_grad)(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_work_t *w) {
-    const bpt_attention_tile_t *tile = w->tile;
+    const bpt_cpu_attention_tile_t *tile = w->tile;
     leaves_t t = leaves_begin(a, unit, w->tile);
     leaves_read_gradient(a, unit, &t, w);
     tile_scores(a, w);

@@ -16,7 +16,7 @@ typedef struct {
     dropout_t dropout;
 } leaves_t;
 
-BPT_INLINE leaves_t leaves_begin(const bpt_attention_t *a, const bpt_attention_unit_t *unit, const bpt_attention_tile_t *tile) {
+BPT_INLINE leaves_t leaves_begin(const bpt_attention_t *a, const bpt_attention_unit_t *unit, const bpt_cpu_attention_tile_t *tile) {
     leaves_t t = {.first = tile->first, .row = bpt_attention_row(a, unit->sequence, tile->first), .lanes = (int)(tile->end - tile->first)};
     if (a->t->p > 0) {
         uint32_t code[BPT_TILE] = {0}, sequence[BPT_TILE] = {0};

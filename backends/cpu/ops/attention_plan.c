@@ -50,7 +50,7 @@ static void resolve(bpt_attention_plan_t *p, const bpt_op_call_t *call, const bp
     a->span_self = bpt_intervals_spans_read_themselves(&t->graph);
     a->parts = bpt_intervals_parts(&t->graph), a->reach = bpt_intervals_reach(&t->graph);
     if (!call->in[6].present) a->nodes = bpt_node_count(&t->graph), a->other = a->nodes - a->n;
-    a->span_shift = bpt_graph_level_step(&t->graph, 1) == 2;
+    a->span_shift = bpt_tree_level_step(&t->graph, 1) == 2;
     a->mean_spans = t->zero_spans && t->queries == BPT_QUERIES_ALL && t->p <= 0 && a->other > 0;
     a->rel_rows = call->in[2].present ? bpt_shape_rows(&call->in[2].shape) : 0;
     a->block_rows = bpt_intervals_block_rows(&t->graph);
@@ -85,7 +85,7 @@ static bpt_attention_work_t layout_thread(const bpt_attention_plan_t *p, cursor_
     const int64_t tile = BPT_TILE * a->columns;
     const int64_t keys = (a->lists ? bpt_attention_tile_keys(a) : BPT_ATTENTION_KEYS) + BPT_ATTENTION_SLACK;
     const int64_t rel = (a->lists ? a->rel_rows : BPT_ATTENTION_KEYS + BPT_TILE) + BPT_ATTENTION_SLACK;
-    bpt_attention_tile_t lists = {0};
+    bpt_cpu_attention_tile_t lists = {0};
     bpt_attention_work_t x = {0};
     x.q = take_floats(cursor, tile), x.qt = take_floats(cursor, tile), x.out = take_floats(cursor, tile);
     x.raw = take_floats(cursor, keys * BPT_TILE), x.score = take_floats(cursor, keys * BPT_TILE);

@@ -8,8 +8,8 @@ enum { PIECE_ROWS = 2048 };  // rows of one piece of merging
 // How far from the node above it a query reads, in nodes of the level.
 static int64_t reach_of(const bpt_attention_t *a) { return a->tree ? 2 * a->reach + 1 : a->reach; }
 static int levels_with_keys(const bpt_attention_t *a, int levels) { return a->tree && !a->t->zero_spans ? levels : 1; }
-static int levels_of_bucket(const bpt_attention_t *a) { return levels_with_keys(a, bpt_graph_levels(&a->t->graph)); }
-static int64_t size_in_bucket(const bpt_attention_t *a, int level) { return bpt_graph_level_size(&a->t->graph, level); }
+static int levels_of_bucket(const bpt_attention_t *a) { return levels_with_keys(a, bpt_tree_levels(&a->t->graph)); }
+static int64_t size_in_bucket(const bpt_attention_t *a, int level) { return bpt_tree_level_size(&a->t->graph, level); }
 
 // What leaves [begin, end) and the spans that end there touch.
 static bpt_attention_range_t range_of(const bpt_attention_t *a, const bpt_attention_unit_t *unit, int64_t begin, int64_t end) {

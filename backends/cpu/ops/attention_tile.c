@@ -9,7 +9,7 @@ typedef struct {
     const bpt_attention_t *a;
     const bpt_attention_unit_t *unit;
     const bpt_attention_ring_t *ring;
-    bpt_attention_tile_t *tile;
+    bpt_cpu_attention_tile_t *tile;
     int64_t first, end;  // leaf queries
     int level;           // the open one
     int n_regions;
@@ -62,7 +62,7 @@ static void add_side(builder_t *b, int level, int side) {
 }
 
 static void place_key(builder_t *b, int level, int32_t m) {
-    bpt_attention_tile_t *tile = b->tile;
+    bpt_cpu_attention_tile_t *tile = b->tile;
     tile->row[tile->n_keys] = (int32_t)bpt_attention_ring_row(b->ring, level, m);
     tile->keys[tile->n_keys++] = (int32_t)b->unit->first[level] + m;
 }
@@ -101,7 +101,7 @@ static void set_aside(builder_t *b, const region_t *region) {
 
 // Gives the nodes [low, high) that these regions span places in the key list, and the groups, which read them, theirs. Whole keys wait.
 static void place_regions(builder_t *b, const region_t *regions, int count, int32_t low, int32_t high) {
-    bpt_attention_tile_t *tile = b->tile;
+    bpt_cpu_attention_tile_t *tile = b->tile;
     const bool whole = are_whole(b, regions, count);
     for (int r = 0; r < count; ++r) {
         if (whole) set_aside(b, &regions[r]);
@@ -135,7 +135,7 @@ static int32_t table_row(const builder_t *b, int32_t block, int32_t s) { return 
 
 // Gives the whole keys their places: last in the list, with rows for the sums.
 static void place_whole(builder_t *b) {
-    bpt_attention_tile_t *tile = b->tile;
+    bpt_cpu_attention_tile_t *tile = b->tile;
     tile->n_grouped = tile->n_keys;
     for (int32_t p = 0; p < tile->n_grouped; ++p) tile->sum_row[p] = tile->row[p];
     for (int i = 0; i < b->n_whole; ++i) {
@@ -150,7 +150,7 @@ static void place_whole(builder_t *b) {
 
 // Gives the table rows that groups use their places in the tile's list.
 static void place_rows(builder_t *b) {
-    bpt_attention_tile_t *tile = b->tile;
+    bpt_cpu_attention_tile_t *tile = b->tile;
     int32_t place[MAX_BLOCKS], needed[MAX_BLOCKS] = {0};
     for (int g = 0; g < tile->n_groups; ++g) {
         const bpt_attention_group_t *group = &tile->group[g];
@@ -179,7 +179,7 @@ int64_t bpt_attention_tile_end(const bpt_attention_t *a, int64_t first) {
 }
 
 void bpt_attention_tile(const bpt_attention_t *a, const bpt_attention_unit_t *unit, const bpt_attention_ring_t *ring,
-                        bpt_attention_tile_t *tile) {
+                        bpt_cpu_attention_tile_t *tile) {
     builder_t b;  // its lists are long, and filled as far as they are used
     b.a = a, b.unit = unit, b.ring = ring, b.tile = tile, b.first = tile->first, b.end = tile->end, b.n_whole = 0;
     const int levels = a->tree ? unit->levels - 1 : 1;  // the root is never context

@@ -22,9 +22,9 @@ void bpt_attention_begin_unit(const bpt_attention_plan_t *p, int64_t index, bpt_
     unit->length = a->lengths[unit->sequence];
     unit->levels = bpt_levels(unit->length);
     for (int j = 0; j <= BPT_MAX_LEVELS; ++j) {
-        const int64_t step = bpt_graph_level_step(&a->t->graph, j), exist = a->tree || j == 0 ? bpt_level_size(unit->length, j) : 0;
-        unit->first[j] = bpt_graph_level_offset(&a->t->graph, j);
-        unit->size[j] = bpt_cpu_min(bpt_graph_level_size(&a->t->graph, j), bpt_cpu_blocks(exist, step));
+        const int64_t step = bpt_tree_level_step(&a->t->graph, j), exist = a->tree || j == 0 ? bpt_level_size(unit->length, j) : 0;
+        unit->first[j] = bpt_tree_level_offset(&a->t->graph, j);
+        unit->size[j] = bpt_cpu_min(bpt_tree_level_size(&a->t->graph, j), bpt_cpu_blocks(exist, step));
     }
 }
 
@@ -92,8 +92,8 @@ typedef void visit_t(const bpt_attention_plan_t *p, const bpt_attention_t *a, co
 static void visit_absent(const bpt_attention_plan_t *p, const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_share_t s,
                          bool others, visit_t *visit) {
     int64_t piece = 0;
-    for (int j = 0; j < (others && a->tree ? bpt_graph_levels(&a->t->graph) : 1); ++j) {
-        const int64_t end = unit->first[j] + bpt_graph_level_size(&a->t->graph, j);
+    for (int j = 0; j < (others && a->tree ? bpt_tree_levels(&a->t->graph) : 1); ++j) {
+        const int64_t end = unit->first[j] + bpt_tree_level_size(&a->t->graph, j);
         for (int64_t begin = unit->first[j] + unit->size[j]; begin < end; begin += PIECE_ROWS)
             if (piece++ % s.shares == s.share) visit(p, a, unit, begin, bpt_cpu_min(end, begin + PIECE_ROWS));
     }

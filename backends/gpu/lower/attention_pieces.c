@@ -90,20 +90,20 @@ int64_t bpt_lower_attention_leaf_keys(const problem_t *a) {
 // Levels from 1 up with at most a part of keys a node are one piece, each higher level is one. keys[j]: of a node of level j.
 static void add_levels(const problem_t *a, const int64_t keys[BPT_MAX_LEVELS], int64_t most, double level_edges, bool rel, pieces_t *p) {
     const bpt_intervals_t *g = &a->t->graph;
-    const int levels = bpt_graph_levels(g);
+    const int levels = bpt_tree_levels(g);
     int light = 1;
     while (light < levels && keys[light] <= most) ++light;
     add_piece(p,
               (piece_t){.first = g->n,
-                        .nodes = bpt_graph_level_offset(g, light) - g->n,
+                        .nodes = bpt_tree_level_offset(g, light) - g->n,
                         .keys = keys[light - 1],
                         .edges = level_edges * (light - 1),
                         .rel = rel},
               most);
     for (int j = light; j < levels; ++j)
         add_piece(p,
-                  (piece_t){.first = bpt_graph_level_offset(g, j),
-                            .nodes = bpt_graph_level_size(g, j),
+                  (piece_t){.first = bpt_tree_level_offset(g, j),
+                            .nodes = bpt_tree_level_size(g, j),
                             .keys = keys[j],
                             .edges = level_edges,
                             .rel = rel},
@@ -150,7 +150,7 @@ pieces_t bpt_lower_attention_queries(const problem_t *a, int64_t most) {
 pieces_t bpt_lower_attention_query_tiles(const problem_t *a, int64_t lanes, int64_t part, int64_t most) {
     const bpt_attention_attrs_t *t = a->t;
     const int64_t n = t->graph.n;
-    const int all_levels = a->tree ? bpt_graph_levels(&t->graph) : 1, levels = bpt_levels(lanes) - 1;
+    const int all_levels = a->tree ? bpt_tree_levels(&t->graph) : 1, levels = bpt_levels(lanes) - 1;
     pieces_t p = {.count = 0};
     add_piece(
         &p,
@@ -162,13 +162,13 @@ pieces_t bpt_lower_attention_query_tiles(const problem_t *a, int64_t lanes, int6
     for (int j = 1; j < all_levels; j += levels) {
         const int end = j + levels < all_levels ? j + levels : all_levels;
         add_piece(&p,
-                  (piece_t){.first = bpt_graph_level_offset(&t->graph, j),
-                            .nodes = bpt_graph_level_offset(&t->graph, end) - bpt_graph_level_offset(&t->graph, j),
+                  (piece_t){.first = bpt_tree_level_offset(&t->graph, j),
+                            .nodes = bpt_tree_level_offset(&t->graph, end) - bpt_tree_level_offset(&t->graph, j),
                             .keys = min64(n, (int64_t)1 << (j + levels - 1)) + (a->span_rows ? lanes : 0),
                             .edges = (double)n * (double)a->batch * (end - j),
                             .rel = a->span_rows,
                             .level = j,
-                            .tiles = bpt_ceil_div(bpt_graph_level_size(&t->graph, j) * bpt_graph_level_step(&t->graph, j), lanes / 2)},
+                            .tiles = bpt_ceil_div(bpt_tree_level_size(&t->graph, j) * bpt_tree_level_step(&t->graph, j), lanes / 2)},
                   part);
     }
     return p;
@@ -180,7 +180,7 @@ pieces_t bpt_lower_attention_keys(const problem_t *a, int64_t tile, int64_t most
     const bpt_attention_attrs_t *t = a->t;
     const int64_t n = t->graph.n, width = 2 * (a->reach + 3) + 4 * tile;
     const bool roots = t->queries == BPT_QUERIES_ROOTS;
-    const int levels = a->tree ? bpt_graph_levels(&t->graph) : 1;
+    const int levels = a->tree ? bpt_tree_levels(&t->graph) : 1;
     const double edges = roots ? (double)n * (double)a->batch : leaf_edges(a) / levels * 2;  // of a level
     int64_t keys[BPT_MAX_LEVELS];
     for (int j = 0; j < BPT_MAX_LEVELS; ++j) keys[j] = roots ? tile : min64(4 * n, width << j) + tile;
@@ -196,7 +196,7 @@ pieces_t bpt_lower_attention_keys(const problem_t *a, int64_t tile, int64_t most
         bpt_node_position(&t->graph, piece->first, &level, &index);
         piece->level = level;
         for (int64_t node = piece->first; node < piece->first + piece->nodes; ++level) {
-            const int64_t size = a->tree ? bpt_graph_level_size(&t->graph, level) : piece->nodes;
+            const int64_t size = a->tree ? bpt_tree_level_size(&t->graph, level) : piece->nodes;
             piece->tiles += bpt_ceil_div(size, tile);
             node += size;
         }

@@ -16,16 +16,16 @@
 BPT_BEGIN_DECLS
 
 typedef enum {
-    BPT_GRAPH_BPT,      // BP-Transformer, rule `paper` or `reference`
-    BPT_GRAPH_SEGTREE,  // minimal disjoint cover
-    BPT_GRAPH_DENSE,    // every leaf (causal: every earlier leaf and itself)
-    BPT_GRAPH_WINDOW,   // leaves at distance <= window
-    BPT_GRAPH_TABLE,    // explicit interval tables (op input), any other graph; batch 1
-    BPT_GRAPH_SPARSE,   // fixed sparse pattern: the own block, and the tails of the blocks before (Child et al. 2019)
-} bpt_graph_kind_t;
+    BPT_INTERVALS_BPT,      // BP-Transformer, rule `paper` or `reference`
+    BPT_INTERVALS_SEGTREE,  // minimal disjoint cover
+    BPT_INTERVALS_DENSE,    // every leaf (causal: every earlier leaf and itself)
+    BPT_INTERVALS_WINDOW,   // leaves at distance <= window
+    BPT_INTERVALS_TABLE,    // explicit interval tables (op input), any other graph; batch 1
+    BPT_INTERVALS_SPARSE,   // fixed sparse pattern: the own block, and the tails of the blocks before (Child et al. 2019)
+} bpt_intervals_kind_t;
 
 typedef struct {
-    bpt_graph_kind_t kind;
+    bpt_intervals_kind_t kind;
     bool causal;          // left side only
     bool reference_rule;  // bpt: the released code's rule instead of the paper's
     bool span_self;       // segtree: spans also read themselves
@@ -54,12 +54,12 @@ BPT_API int bpt_levels(int64_t n);                     // levels of a tree of n 
 BPT_API int64_t bpt_level_size(int64_t n, int level);  // n_level
 
 // What the bucket of a graph has. Level 1 of graphs without spans is the virtual root.
-BPT_API int bpt_graph_levels(const bpt_intervals_t *g);                       // levels with nodes
-BPT_API int64_t bpt_graph_level_size(const bpt_intervals_t *g, int level);    // nodes of a level, 0 above the last one
-BPT_API int64_t bpt_graph_level_offset(const bpt_intervals_t *g, int level);  // number of the first node of a level
-BPT_API int64_t bpt_graph_level_step(const bpt_intervals_t *g, int level);    // from the index of a node to that of the next one: 1 or 2
-BPT_API int64_t bpt_graph_node(const bpt_intervals_t *g, int level, int64_t index);  // number of node (level, index), -1: there is none
-BPT_API int64_t bpt_node_count(const bpt_intervals_t *g);                            // all nodes of the bucket
+BPT_API int bpt_tree_levels(const bpt_intervals_t *g);                       // levels with nodes
+BPT_API int64_t bpt_tree_level_size(const bpt_intervals_t *g, int level);    // nodes of a level, 0 above the last one
+BPT_API int64_t bpt_tree_level_offset(const bpt_intervals_t *g, int level);  // number of the first node of a level
+BPT_API int64_t bpt_tree_level_step(const bpt_intervals_t *g, int level);    // from the index of a node to that of the next one: 1 or 2
+BPT_API int64_t bpt_tree_node(const bpt_intervals_t *g, int level, int64_t index);  // number of node (level, index), -1: there is none
+BPT_API int64_t bpt_node_count(const bpt_intervals_t *g);                           // all nodes of the bucket
 // Node number of the root; n_true 1: the leaf (bpt, segtree). -1: there is none.
 BPT_API int64_t bpt_root_node(const bpt_intervals_t *g, int64_t n_true);
 BPT_API void bpt_node_position(const bpt_intervals_t *g, int64_t node, int *level, int64_t *index);
@@ -89,7 +89,8 @@ BPT_API bool bpt_intervals_is_table(const bpt_intervals_t *g);   // no rule: the
 BPT_API bool bpt_intervals_has_spans(const bpt_intervals_t *g);  // a tree of spans over the leaves; else at most a virtual root
 BPT_API bool bpt_intervals_spans_read_themselves(const bpt_intervals_t *g);
 // How far leaves read: on every level at most `reach` nodes a side, and in trees one more where a sibling would be left over, none farther
-// than 2 reach + 1 nodes from the leaf's own ancestor. A node of level j is read by at most (reach + 1) 2^j leaves on either side. At most n.
+// than 2 reach + 1 nodes from the leaf's own ancestor. A node of level j is read by at most (reach + 1) 2^j leaves on either side. At most
+// n.
 BPT_API int64_t bpt_intervals_reach(const bpt_intervals_t *g);
 // A leaf reads all leaves within reach (causal: on its left), and the row of an edge is that of the distance: 2d - 1 to the left, 2d to the
 // right, d clamped to rel_levels.

@@ -5,7 +5,7 @@
 #include <bpt/intervals.h>
 
 int main(void) {
-    const bpt_intervals_t graph = {.kind = BPT_GRAPH_BPT, .causal = true, .k = 2, .n = 64};
+    const bpt_intervals_t graph = {.kind = BPT_INTERVALS_BPT, .causal = true, .k = 2, .n = 64};
     int64_t all, contextual;
     if (bpt_backend_check(bpt_backends[0], BPT_BACKEND_VERSION) != BPT_OK) return fprintf(stderr, "%s\n", bpt_error_message()), 1;
     if (bpt_intervals_check(&graph) != BPT_OK) return fprintf(stderr, "%s\n", bpt_error_message()), 1;

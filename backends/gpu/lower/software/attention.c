@@ -167,7 +167,7 @@ static void add_piece(pieces_t *p, int64_t first, int64_t nodes, int64_t keys, d
 static pieces_t keys_of(const problem_t *a) {
     const int64_t n = a->t->graph.n;
     const bpt_intervals_t *g = &a->t->graph;
-    const int levels = a->tree ? bpt_graph_levels(g) : 1;
+    const int levels = a->tree ? bpt_tree_levels(g) : 1;
     const double edges = (double)readers(a, 0) * (double)n * (double)a->batch;  // of a level, about
     pieces_t p = {.count = 0};
     add_piece(&p, 0, n, readers(a, 0), edges);
@@ -178,8 +178,8 @@ static pieces_t keys_of(const problem_t *a) {
     }
     int light = 1;
     while (light < levels && readers(a, light) <= PART) ++light;
-    add_piece(&p, n, bpt_graph_level_offset(g, light) - n, PART, edges * (light - 1));
-    for (int j = light; j < levels; ++j) add_piece(&p, bpt_graph_level_offset(g, j), bpt_graph_level_size(g, j), readers(a, j), edges);
+    add_piece(&p, n, bpt_tree_level_offset(g, light) - n, PART, edges * (light - 1));
+    for (int j = light; j < levels; ++j) add_piece(&p, bpt_tree_level_offset(g, j), bpt_tree_level_size(g, j), readers(a, j), edges);
     return p;
 }
 

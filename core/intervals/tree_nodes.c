@@ -22,7 +22,7 @@ static tree_t tree_of(const bpt_intervals_t *g) {
 static int64_t level_nodes_of(const tree_t *t, int level) {
     return t->is_trimmed ? nodes_of(t->words, t->trimmed, level) : whole_level(t->n, level);
 }
-// log2 of bpt_graph_level_step.
+// log2 of bpt_tree_level_step.
 static int step_shift(const tree_t *t, int level) { return level > 0 ? t->trimmed.w : 0; }
 
 int bpt_levels(int64_t n) {
@@ -33,7 +33,7 @@ int bpt_levels(int64_t n) {
 
 int64_t bpt_level_size(int64_t n, int level) { return level >= 0 && level < bpt_levels(n) ? whole_level(n, level) : 0; }
 
-int bpt_graph_levels(const bpt_intervals_t *g) {
+int bpt_tree_levels(const bpt_intervals_t *g) {
     if (!is_tree(g)) return 1 + has_virtual_root(g);
     const tree_t tree = tree_of(g);
     int levels = 1;
@@ -41,14 +41,14 @@ int bpt_graph_levels(const bpt_intervals_t *g) {
     return levels;
 }
 
-int64_t bpt_graph_level_size(const bpt_intervals_t *g, int level) {
+int64_t bpt_tree_level_size(const bpt_intervals_t *g, int level) {
     if (level <= 0) return level == 0 ? g->n : 0;
     if (!is_tree(g)) return level == 1 && has_virtual_root(g);
     const tree_t tree = tree_of(g);
     return level < bpt_levels(g->n) ? level_nodes_of(&tree, level) : 0;
 }
 
-int64_t bpt_graph_level_offset(const bpt_intervals_t *g, int level) {
+int64_t bpt_tree_level_offset(const bpt_intervals_t *g, int level) {
     if (!is_tree(g)) return level > 1 ? g->n + has_virtual_root(g) : level > 0 ? g->n : 0;
     const tree_t tree = tree_of(g);
     const int levels = bpt_levels(g->n);
@@ -57,22 +57,22 @@ int64_t bpt_graph_level_offset(const bpt_intervals_t *g, int level) {
     return offset;
 }
 
-int64_t bpt_graph_level_step(const bpt_intervals_t *g, int level) {
+int64_t bpt_tree_level_step(const bpt_intervals_t *g, int level) {
     const tree_t tree = tree_of(g);
     return (int64_t)1 << step_shift(&tree, level);
 }
 
-int64_t bpt_graph_node(const bpt_intervals_t *g, int level, int64_t index) {
-    const int64_t step = bpt_graph_level_step(g, level), place = index / step;
-    if (index < 0 || index % step || place >= bpt_graph_level_size(g, level)) return -1;
-    return bpt_graph_level_offset(g, level) + place;
+int64_t bpt_tree_node(const bpt_intervals_t *g, int level, int64_t index) {
+    const int64_t step = bpt_tree_level_step(g, level), place = index / step;
+    if (index < 0 || index % step || place >= bpt_tree_level_size(g, level)) return -1;
+    return bpt_tree_level_offset(g, level) + place;
 }
 
-int64_t bpt_node_count(const bpt_intervals_t *g) { return bpt_graph_level_offset(g, BPT_MAX_LEVELS); }
+int64_t bpt_node_count(const bpt_intervals_t *g) { return bpt_tree_level_offset(g, BPT_MAX_LEVELS); }
 
 int64_t bpt_root_node(const bpt_intervals_t *g, int64_t n_true) {
     if (n_true < 1 || n_true > g->n || (g->trimmed && !g->root)) return -1;
-    if (is_tree(g)) return bpt_graph_level_offset(g, bpt_levels(n_true) - 1);
+    if (is_tree(g)) return bpt_tree_level_offset(g, bpt_levels(n_true) - 1);
     return has_virtual_root(g) ? g->n : -1;
 }
 

@@ -45,7 +45,7 @@ static int lay_out(picture_t *p) {
     int cells = 0;
     int64_t nodes = 0;
     for (int level = 0; level < p->levels; ++level) {
-        const int64_t size = bpt_graph_level_size(p->g, level);
+        const int64_t size = bpt_tree_level_size(p->g, level);
         p->first_cell[level] = cells;
         p->first_node[level] = nodes;
         const int64_t more = (size + p->scale - 1) / p->scale;
@@ -59,7 +59,7 @@ static int lay_out(picture_t *p) {
 }
 
 static void choose_scale(picture_t *p) {
-    p->levels = bpt_graph_levels(p->g);
+    p->levels = bpt_tree_levels(p->g);
     for (p->scale = 1; lay_out(p) > MOST_CELLS; p->scale *= 2) {
     }
     p->cells = lay_out(p);
@@ -245,9 +245,9 @@ static void put_legend(const picture_t *p, writer_t *w) {
 }
 
 static void put_picture(const picture_t *p, writer_t *w) {
-    char title[BPT_GRAPH_TITLE_SIZE];
+    char title[BPT_INTERVALS_TITLE_SIZE];
     int64_t all, contextual;
-    bpt_graph_title(p->g, title);
+    bpt_intervals_title(p->g, title);
     bpt_intervals_count(p->g, p->g->n, &all, &contextual);
     const int size = extent(p), width = LEFT + size + LEGEND < 560 ? 560 : LEFT + size + LEGEND;
     const int legend = LINE * (p->levels + 3), tall = size > legend ? size : legend,
@@ -282,7 +282,7 @@ static void put_picture(const picture_t *p, writer_t *w) {
     bpt_writer_put(w, "</svg>\n");
 }
 
-bpt_status_t bpt_graph_write_svg(const bpt_intervals_t *g, writer_t *w) {
+bpt_status_t bpt_intervals_write_svg(const bpt_intervals_t *g, writer_t *w) {
     picture_t p = {.g = g};
     choose_scale(&p);
     BPT_TRY(bpt_alloc((size_t)p.cells * (size_t)p.cells, 1, &p.cell));

@@ -1,6 +1,6 @@
 // What the parts of the program share: commands, output, signals. Knows no command in particular.
-#ifndef BPT_TOOLS_PROGRAM_H
-#define BPT_TOOLS_PROGRAM_H
+#ifndef BPT_TOOLS_COMMANDS_H
+#define BPT_TOOLS_COMMANDS_H
 
 #include <signal.h>
 

@@ -1,5 +1,5 @@
-// Layers over the nodes of an attention graph (see graph_layers.h).
-#include "models/blocks/graph_layers.h"
+// Layers over the nodes of an attention graph (see interval_layers.h).
+#include "models/blocks/interval_layers.h"
 
 #include "models/encoder.h"
 
@@ -226,7 +226,7 @@ static void stage(const bpt_encoder_t *e, const bpt_batch_t *batch) {
     if (e->own[TEXT_ROWS].data) stage_texts(e, batch);
 }
 
-const bpt_layers_spec_t bpt_graph_layers = {
+const bpt_layers_spec_t bpt_interval_layers = {
     .params = params,
     .inputs = inputs,
     .build = build,

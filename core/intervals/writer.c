@@ -1,4 +1,4 @@
-// Attention graphs as an edge list and as text (see bpt/graph_writer.h); the picture is in graph_svg.c.
+// Attention graphs as an edge list and as text (see bpt/intervals_writer.h); the picture is in writer_svg.c.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -18,11 +18,11 @@ void bpt_writer_put(writer_t *w, const char *format, ...) {
     va_end(args);
 }
 
-void bpt_graph_title(const bpt_intervals_t *g, char title[BPT_GRAPH_TITLE_SIZE]) {
-    const bpt_graph_rule_t *rule = rule_of(g);
+void bpt_intervals_title(const bpt_intervals_t *g, char title[BPT_INTERVALS_TITLE_SIZE]) {
+    const bpt_intervals_rule_t *rule = rule_of(g);
     char detail[64] = "";
     if (rule->describe) rule->describe(g, detail, sizeof detail);
-    snprintf(title, BPT_GRAPH_TITLE_SIZE, "%s graph%s, %s%s, n = %" PRId64, rule->name, detail, g->causal ? "causal" : "both sides",
+    snprintf(title, BPT_INTERVALS_TITLE_SIZE, "%s graph%s, %s%s, n = %" PRId64, rule->name, detail, g->causal ? "causal" : "both sides",
              bpt_intervals_spans_read_themselves(g) ? ", spans read themselves" : "", g->n);
 }
 
@@ -82,16 +82,16 @@ static void write_listing(const bpt_intervals_t *g, writer_t *w) {
                       "reads, from near to far;\n"
                       "rA..B = rows of the relative position table used by the first and the last node of a range.\n");
     int64_t node = 0;
-    for (int level = 0; level < bpt_graph_levels(g); ++level) {
-        const int64_t size = bpt_graph_level_size(g, level);
-        const bool root = level == bpt_graph_levels(g) - 1 && (!g->trimmed || g->root);
+    for (int level = 0; level < bpt_tree_levels(g); ++level) {
+        const int64_t size = bpt_tree_level_size(g, level);
+        const bool root = level == bpt_tree_levels(g) - 1 && (!g->trimmed || g->root);
         bpt_writer_put(w, level == 0 ? "\nleaves\n" : root ? "\nroot\n" : "\nlevel %d\n", level);
         for (int64_t m = 0; m < size && !w->error; ++m, ++node) {
             bpt_writer_put(w, "%6" PRId64 " ", node);
             if (level == 0)
                 bpt_writer_put(w, "%-8" PRId64, m);
             else if (tree)
-                bpt_writer_put(w, "L%d:%-5" PRId64, level, m * bpt_graph_level_step(g, level));
+                bpt_writer_put(w, "L%d:%-5" PRId64, level, m * bpt_tree_level_step(g, level));
             else
                 bpt_writer_put(w, "%-8s", "virtual");
             const int count = bpt_intervals_keys(g, g->n, node, slots);
@@ -116,8 +116,8 @@ static void write_matrix(const bpt_intervals_t *g, writer_t *w) {
     bpt_writer_put(w, "\nAdjacency: rows are queries, columns are keys, a gap starts the next level;\n"
                       "o itself, < on the left, > on the right, + a leaf of the span, . no edge\n\n");
     int64_t query = 0;
-    for (int row_level = 0; row_level < bpt_graph_levels(g); ++row_level) {
-        for (int64_t m = 0; m < bpt_graph_level_size(g, row_level); ++m, ++query) {
+    for (int row_level = 0; row_level < bpt_tree_levels(g); ++row_level) {
+        for (int64_t m = 0; m < bpt_tree_level_size(g, row_level); ++m, ++query) {
             char line[LARGEST_MATRIX];
             memset(line, '.', sizeof line);
             const int count = bpt_intervals_keys(g, g->n, query, slots);
@@ -125,8 +125,8 @@ static void write_matrix(const bpt_intervals_t *g, writer_t *w) {
                 for (int64_t key = slots[s].begin; key < slots[s].end; ++key) line[key] = edge_sign(g, query, key);
             bpt_writer_put(w, "%6" PRId64, query);
             int64_t key = 0;
-            for (int level = 0; level < bpt_graph_levels(g); key += bpt_graph_level_size(g, level), ++level)
-                bpt_writer_put(w, " %.*s", (int)bpt_graph_level_size(g, level), line + key);
+            for (int level = 0; level < bpt_tree_levels(g); key += bpt_tree_level_size(g, level), ++level)
+                bpt_writer_put(w, " %.*s", (int)bpt_tree_level_size(g, level), line + key);
             bpt_writer_put(w, "\n");
         }
         if (query < nodes) bpt_writer_put(w, "\n");
@@ -134,28 +134,28 @@ static void write_matrix(const bpt_intervals_t *g, writer_t *w) {
 }
 
 static void write_text(const bpt_intervals_t *g, writer_t *w) {
-    char title[BPT_GRAPH_TITLE_SIZE];
+    char title[BPT_INTERVALS_TITLE_SIZE];
     int64_t all, contextual;
-    bpt_graph_title(g, title);
+    bpt_intervals_title(g, title);
     bpt_intervals_count(g, g->n, &all, &contextual);
     const int64_t nodes = bpt_node_count(g);
     bpt_writer_put(
         w, "%s\n%" PRId64 " nodes on %d level%s, %" PRId64 " edges (%" PRId64 " contextual), %" PRId64 " rows of relative positions\n\n",
-        title, nodes, bpt_graph_levels(g), bpt_graph_levels(g) == 1 ? "" : "s", all, contextual, bpt_rel_rows(g));
+        title, nodes, bpt_tree_levels(g), bpt_tree_levels(g) == 1 ? "" : "s", all, contextual, bpt_rel_rows(g));
     write_listing(g, w);
     if (nodes <= LARGEST_MATRIX) write_matrix(g, w);
 }
 
 // -----------------------------------------------------------------------------------------------------------------------
 
-bpt_status_t bpt_graph_write(const bpt_intervals_t *g, bpt_graph_format_t format, FILE *out) {
+bpt_status_t bpt_intervals_write(const bpt_intervals_t *g, bpt_intervals_format_t format, FILE *out) {
     BPT_TRY(bpt_intervals_check(g));
     if (bpt_intervals_is_table(g)) return bpt_fail(BPT_ERR_USAGE, "graph: a table of intervals has no rule to write it by");
     writer_t w = {.out = out};
     switch (format) {
-    case BPT_GRAPH_FORMAT_CSV: write_csv(g, &w); break;
-    case BPT_GRAPH_FORMAT_TEXT: write_text(g, &w); break;
-    case BPT_GRAPH_FORMAT_SVG: BPT_TRY(bpt_graph_write_svg(g, &w)); break;
+    case BPT_INTERVALS_FORMAT_CSV: write_csv(g, &w); break;
+    case BPT_INTERVALS_FORMAT_TEXT: write_text(g, &w); break;
+    case BPT_INTERVALS_FORMAT_SVG: BPT_TRY(bpt_intervals_write_svg(g, &w)); break;
     default: return bpt_fail(BPT_ERR_USAGE, "graph: format %d is unknown", (int)format);
     }
     errno = 0;
