@@ -6,66 +6,165 @@
 #include "bpt/alloc.h"
 
 void bpt_batch_buffer_free(bpt_batch_buffer_t *b) {
-    bpt_free(b->tokens);
+    for (int i = 0; i < BPT_SIDES; ++i) {
+        bpt_side_buffer_t *side = &b->side[i];
+        bpt_free(side->tokens);
+        bpt_free(side->start);
+        bpt_free(side->lengths);
+        bpt_free(side->bag);
+        bpt_free(side->bag_ranges);
+        bpt_free(side->numbers);
+    }
     bpt_free(b->targets);
-    bpt_free(b->weights);
-    bpt_free(b->lengths);
     bpt_free(b->sequences);
+    bpt_free(b->weights);
+    bpt_free(b->values);
     *b = (bpt_batch_buffer_t){0};
 }
 
-static bpt_status_t reserve(bpt_batch_buffer_t *b, size_t tokens, size_t targets, size_t rows) {
-    if (tokens > b->n_tokens) {
-        BPT_TRY(bpt_realloc(&b->tokens, tokens, sizeof *b->tokens));
-        b->n_tokens = tokens;
-    }
-    if (targets > b->n_targets) {
-        BPT_TRY(bpt_realloc(&b->targets, targets, sizeof *b->targets));
-        BPT_TRY(bpt_realloc(&b->weights, targets, sizeof *b->weights));
-        b->n_targets = targets;
-    }
-    if (rows > b->n_rows) {
-        BPT_TRY(bpt_realloc(&b->lengths, rows, sizeof *b->lengths));
-        BPT_TRY(bpt_realloc(&b->sequences, rows, sizeof *b->sequences));
-        b->n_rows = rows;
-    }
+// ---- Room
+
+static bpt_status_t reserve_ids(uint32_t **array, size_t *room, int64_t wanted) {
+    if ((size_t)wanted <= *room) return BPT_OK;
+    BPT_TRY(bpt_realloc(array, (size_t)wanted, sizeof **array));
+    *room = (size_t)wanted;
     return BPT_OK;
 }
 
-static void point(const bpt_batch_buffer_t *b, bpt_batch_t *batch) {
-    batch->tokens = b->tokens;
-    batch->targets = b->targets;
+static bpt_status_t reserve_numbers(float **array, size_t *room, int64_t wanted) {
+    if ((size_t)wanted <= *room) return BPT_OK;
+    BPT_TRY(bpt_realloc(array, (size_t)wanted, sizeof **array));
+    *room = (size_t)wanted;
+    return BPT_OK;
+}
+
+// Elements of the arrays of a side; 0: the array is absent.
+typedef struct {
+    int64_t tokens, numbers, sequences, bag, bag_ranges;
+} side_sizes_t;
+
+static side_sizes_t sizes_of(const bpt_batch_layout_t *l, int side) {
+    const int64_t rows = l->shape.side[side].rows, bag = l->shape.side[side].bag, columns = side == 0 ? l->columns : 0;
+    if (rows == 0) return (side_sizes_t){0};
+    return (side_sizes_t){
+        .tokens = columns ? 0 : rows, .numbers = rows * columns, .sequences = l->shape.batch, .bag = bag, .bag_ranges = bag ? 2 * rows : 0};
+}
+
+static bpt_status_t reserve(bpt_batch_buffer_t *b, const bpt_batch_layout_t *l) {
+    for (int i = 0; i < BPT_SIDES; ++i) {
+        bpt_side_buffer_t *side = &b->side[i];
+        const side_sizes_t n = sizes_of(l, i);
+        BPT_TRY(reserve_ids(&side->tokens, &side->n_tokens, n.tokens));
+        BPT_TRY(reserve_ids(&side->start, &side->n_start, n.sequences));
+        BPT_TRY(reserve_ids(&side->lengths, &side->n_lengths, n.sequences));
+        BPT_TRY(reserve_ids(&side->bag, &side->n_bag, n.bag));
+        BPT_TRY(reserve_ids(&side->bag_ranges, &side->n_bag_ranges, n.bag_ranges));
+        BPT_TRY(reserve_numbers(&side->numbers, &side->n_numbers, n.numbers));
+    }
+    BPT_TRY(reserve_ids(&b->targets, &b->n_targets, l->value_columns ? 0 : l->n_targets));
+    BPT_TRY(reserve_numbers(&b->values, &b->n_values, l->n_targets * l->value_columns));
+    BPT_TRY(reserve_numbers(&b->weights, &b->n_weights, l->n_targets));
+    return reserve_ids(&b->sequences, &b->n_sequences, l->shape.batch);
+}
+
+static bpt_side_t side_of(const bpt_side_buffer_t *b, const side_sizes_t *n, int64_t columns) {
+    return (bpt_side_t){.tokens = n->tokens ? b->tokens : NULL,
+                        .start = n->sequences ? b->start : NULL,
+                        .lengths = n->sequences ? b->lengths : NULL,
+                        .numbers = n->numbers ? b->numbers : NULL,
+                        .columns = n->numbers ? columns : 0,
+                        .bag = n->bag ? b->bag : NULL,
+                        .bag_ranges = n->bag ? b->bag_ranges : NULL};
+}
+
+static void point(const bpt_batch_buffer_t *b, const bpt_batch_layout_t *l, bpt_batch_t *batch) {
+    batch->shape = l->shape;
+    for (int i = 0; i < BPT_SIDES; ++i) {
+        const side_sizes_t n = sizes_of(l, i);
+        batch->side[i] = side_of(&b->side[i], &n, l->columns);
+    }
+    batch->targets = l->value_columns ? NULL : b->targets;
+    batch->values = l->value_columns ? b->values : NULL;
     batch->weights = b->weights;
-    batch->lengths = b->lengths;
     batch->sequences = b->sequences;
+    batch->n_targets = l->n_targets;
+    batch->value_columns = l->value_columns;
 }
 
-bpt_status_t bpt_batch_buffer_start(bpt_batch_buffer_t *b, int64_t n, int64_t rows, bool per_leaf, bpt_batch_t *batch) {
-    int64_t tokens;
-    if (__builtin_mul_overflow(n, rows, &tokens))
-        return bpt_fail(BPT_ERR_NO_MEMORY, "a batch of %lld sequences of %lld tokens is too large; lower --batch-tokens", (long long)rows,
-                        (long long)n);
-    const size_t targets = (size_t)(per_leaf ? tokens : rows);
-    BPT_TRY(reserve(b, (size_t)tokens, targets, (size_t)rows));
-    memset(b->tokens, 0, (size_t)tokens * sizeof *b->tokens);
-    memset(b->targets, 0, targets * sizeof *b->targets);
-    memset(b->weights, 0, targets * sizeof *b->weights);
-    memset(b->sequences, 0, (size_t)rows * sizeof *b->sequences);
-    for (int64_t i = 0; i < rows; ++i) b->lengths[i] = 1;
-    *batch = (bpt_batch_t){.n = n, .batch = rows, .n_targets = (int64_t)targets};
-    point(b, batch);
+// ---- Padding
+
+static void clear(void *array, int64_t count, size_t element) {
+    if (count) memset(array, 0, (size_t)count * element);
+}
+
+static void pad_side(const bpt_side_buffer_t *b, const bpt_batch_layout_t *l, int side) {
+    const side_sizes_t n = sizes_of(l, side);
+    const int64_t bucket = l->shape.side[side].n, rows = l->shape.side[side].rows;
+    clear(b->tokens, n.tokens, sizeof *b->tokens);
+    clear(b->numbers, n.numbers, sizeof *b->numbers);
+    clear(b->bag, n.bag, sizeof *b->bag);
+    clear(b->bag_ranges, n.bag_ranges, sizeof *b->bag_ranges);
+    for (int64_t s = 0; s < n.sequences; ++s) {
+        b->start[s] = (uint32_t)(bucket ? s * bucket : rows);
+        b->lengths[s] = bucket ? 1 : 0;
+    }
+}
+
+static bpt_status_t too_large(const bpt_batch_layout_t *l) {
+    return bpt_fail(BPT_ERR_NO_MEMORY, "a batch of %lld sequences with %lld rows of tokens is too large; lower --batch-tokens",
+                    (long long)l->shape.batch, (long long)l->shape.side[0].rows);
+}
+
+bpt_status_t bpt_batch_buffer_start(bpt_batch_buffer_t *b, const bpt_batch_layout_t *l, bpt_batch_t *batch) {
+    // Row numbers are u32, and BPT_NO_ROW is none.
+    for (int i = 0; i < BPT_SIDES; ++i)
+        if (l->shape.side[i].rows >= UINT32_MAX) return too_large(l);
+    BPT_TRY(reserve(b, l));
+    for (int i = 0; i < BPT_SIDES; ++i) pad_side(&b->side[i], l, i);
+    clear(b->targets, l->value_columns ? 0 : l->n_targets, sizeof *b->targets);
+    clear(b->values, l->n_targets * l->value_columns, sizeof *b->values);
+    clear(b->weights, l->n_targets, sizeof *b->weights);
+    clear(b->sequences, l->shape.batch, sizeof *b->sequences);
+    *batch = (bpt_batch_t){0};
+    point(b, l, batch);
     return BPT_OK;
+}
+
+bpt_status_t bpt_batch_buffer_buckets(bpt_batch_buffer_t *b, int64_t n, int64_t batch, bool per_token, bpt_batch_t *out) {
+    int64_t rows;
+    if (__builtin_mul_overflow(n, batch, &rows)) rows = INT64_MAX;
+    const bpt_batch_layout_t layout = {.shape = {.batch = batch, .side = {{.n = n, .rows = rows}}}, .n_targets = per_token ? rows : batch};
+    return bpt_batch_buffer_start(b, &layout, out);
+}
+
+// ---- Copies
+
+static void copy_array(void *to, const void *from, int64_t count, size_t element) {
+    if (count) memcpy(to, from, (size_t)count * element);
+}
+
+static void copy_side(const bpt_side_buffer_t *b, const bpt_side_t *side, const side_sizes_t *n) {
+    copy_array(b->tokens, side->tokens, n->tokens, sizeof *b->tokens);
+    copy_array(b->start, side->start, n->sequences, sizeof *b->start);
+    copy_array(b->lengths, side->lengths, n->sequences, sizeof *b->lengths);
+    copy_array(b->bag, side->bag, n->bag, sizeof *b->bag);
+    copy_array(b->bag_ranges, side->bag_ranges, n->bag_ranges, sizeof *b->bag_ranges);
+    copy_array(b->numbers, side->numbers, n->numbers, sizeof *b->numbers);
 }
 
 bpt_status_t bpt_batch_buffer_copy(bpt_batch_buffer_t *b, const bpt_batch_t *batch, bpt_batch_t *copy) {
-    const size_t rows = (size_t)batch->batch, tokens = rows * (size_t)batch->n, targets = (size_t)batch->n_targets;
-    BPT_TRY(reserve(b, tokens, targets, rows));
-    memcpy(b->tokens, batch->tokens, tokens * sizeof *b->tokens);
-    memcpy(b->targets, batch->targets, targets * sizeof *b->targets);
-    memcpy(b->weights, batch->weights, targets * sizeof *b->weights);
-    memcpy(b->lengths, batch->lengths, rows * sizeof *b->lengths);
-    memcpy(b->sequences, batch->sequences, rows * sizeof *b->sequences);
+    const bpt_batch_layout_t layout = {
+        .shape = batch->shape, .columns = batch->side[0].columns, .n_targets = batch->n_targets, .value_columns = batch->value_columns};
+    BPT_TRY(reserve(b, &layout));
+    for (int i = 0; i < BPT_SIDES; ++i) {
+        const side_sizes_t n = sizes_of(&layout, i);
+        copy_side(&b->side[i], &batch->side[i], &n);
+    }
+    copy_array(b->targets, batch->targets, batch->value_columns ? 0 : batch->n_targets, sizeof *b->targets);
+    copy_array(b->values, batch->values, batch->n_targets * batch->value_columns, sizeof *b->values);
+    copy_array(b->weights, batch->weights, batch->n_targets, sizeof *b->weights);
+    copy_array(b->sequences, batch->sequences, batch->shape.batch, sizeof *b->sequences);
     *copy = *batch;
-    point(b, copy);
+    point(b, &layout, copy);
     return BPT_OK;
 }

@@ -6,15 +6,30 @@
 
 // Zero-initialised: empty and valid.
 typedef struct {
-    uint32_t *tokens, *targets, *lengths, *sequences;
-    float *weights;
-    size_t n_tokens, n_targets, n_rows;  // room
+    uint32_t *tokens, *start, *lengths, *bag, *bag_ranges;
+    float *numbers;
+    size_t n_tokens, n_start, n_lengths, n_bag, n_bag_ranges, n_numbers;  // room
+} bpt_side_buffer_t;
+typedef struct {
+    bpt_side_buffer_t side[BPT_SIDES];
+    uint32_t *targets, *sequences;
+    float *weights, *values;
+    size_t n_targets, n_sequences, n_weights, n_values;  // room
 } bpt_batch_buffer_t;
 
+// Which arrays a micro-batch has, and how large they are.
+typedef struct {
+    bpt_batch_shape_t shape;
+    int64_t columns;  // of numbers that side 0 has in place of tokens; 0: tokens
+    int64_t n_targets;
+    int64_t value_columns;  // targets are vectors of so many numbers; 0: they are ids
+} bpt_batch_layout_t;
+
 void bpt_batch_buffer_free(bpt_batch_buffer_t *buffer);
-// Makes room for [rows, n] and gives a batch of these arrays that is all padding: tokens, targets, weights, sequences 0, lengths 1.
-// Targets and weights are [rows, n] with per_leaf, else [rows].
-bpt_status_t bpt_batch_buffer_start(bpt_batch_buffer_t *buffer, int64_t n, int64_t rows, bool per_leaf, bpt_batch_t *batch) BPT_MUST_USE;
+// Makes room and gives a batch of these arrays that is all padding.
+bpt_status_t bpt_batch_buffer_start(bpt_batch_buffer_t *buffer, const bpt_batch_layout_t *layout, bpt_batch_t *batch) BPT_MUST_USE;
+// The same for one side of `batch` buckets of n rows, with a target for each row (per_token) or for each sequence.
+bpt_status_t bpt_batch_buffer_buckets(bpt_batch_buffer_t *buffer, int64_t n, int64_t batch, bool per_token, bpt_batch_t *out) BPT_MUST_USE;
 // Copies a batch into the buffer; *copy points to it.
 bpt_status_t bpt_batch_buffer_copy(bpt_batch_buffer_t *buffer, const bpt_batch_t *batch, bpt_batch_t *copy) BPT_MUST_USE;
 

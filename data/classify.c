@@ -60,10 +60,11 @@ static void lay_out_step(source_t *s) {
 static void fill_row(source_t *s, int64_t row, int64_t position, bpt_batch_t *out) {
     const uint64_t e = example_at(s, position);
     const int64_t length = length_of(s->examples, e);
-    memcpy(s->buffer.tokens + row * out->n, s->examples->tokens + s->examples->offsets[e], (size_t)length * sizeof *s->buffer.tokens);
+    memcpy(s->buffer.side[0].tokens + row * out->shape.side[0].n, s->examples->tokens + s->examples->offsets[e],
+           (size_t)length * sizeof *s->examples->tokens);
     s->buffer.targets[row] = s->examples->labels[e] == BPT_NO_LABEL ? 0 : s->examples->labels[e];
     s->buffer.weights[row] = 1;
-    s->buffer.lengths[row] = (uint32_t)length;
+    s->buffer.side[0].lengths[row] = (uint32_t)length;
     s->buffer.sequences[row] = (uint32_t)position;
     out->n_tokens += length;
 }
@@ -74,7 +75,7 @@ static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end
     if (*end) return BPT_OK;
     if (s->n_micro == 0) lay_out_step(s);
     const bpt_micro_t *m = &s->micro[s->next];
-    BPT_TRY(bpt_batch_buffer_start(&s->buffer, m->n, m->rows, false, out));
+    BPT_TRY(bpt_batch_buffer_buckets(&s->buffer, m->n, m->rows, false, out));
     for (size_t i = 0; i < m->count; ++i) fill_row(s, (int64_t)i, s->members[m->first + i].position, out);
     out->n_real = out->n_scored = (int64_t)m->count;
     out->window_scored = step_count(s);
@@ -116,10 +117,10 @@ static bpt_status_t list_shapes(source_t *s) {
         BPT_TRY(bpt_shapes_add_cuts(&s->shapes, bpt_length_bucket(longest), s->a_step, s->batch_tokens));
     } else {
         lay_out_step(s);
-        for (size_t i = 0; i < s->n_micro; ++i) BPT_TRY(bpt_shapes_add(&s->shapes, s->micro[i].n, s->micro[i].rows));
+        for (size_t i = 0; i < s->n_micro; ++i) BPT_TRY(bpt_shapes_add_buckets(&s->shapes, s->micro[i].n, s->micro[i].rows));
     }
     s->base.n_shapes = (int64_t)s->shapes.count;
-    s->base.shapes = (const int64_t(*)[2])s->shapes.items;
+    s->base.shapes = s->shapes.items;
     return BPT_OK;
 }
 

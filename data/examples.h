@@ -10,7 +10,7 @@ typedef struct {
     size_t count, capacity;
 } bpt_labels_t;
 bpt_status_t bpt_labels_write(const bpt_labels_t *labels, const char *path) BPT_MUST_USE;  // labels.txt, one a line
-bpt_status_t bpt_labels_parse(const bpt_range_t *text, bpt_labels_t *out) BPT_MUST_USE;  // the text of such a file
+bpt_status_t bpt_labels_parse(const bpt_range_t *text, bpt_labels_t *out) BPT_MUST_USE;    // the text of such a file
 void bpt_labels_free(bpt_labels_t *labels);
 
 #define BPT_NO_LABEL UINT32_MAX

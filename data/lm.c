@@ -18,7 +18,7 @@ typedef struct {
     int64_t ordered;   // -1: none yet
     int64_t step, at;  // the next micro-batch begins with window `at` of optimiser step `step`
     bpt_batch_buffer_t buffer;
-    int64_t shape[1][2];
+    bpt_batch_shape_t shape;
 } lm_t;
 
 typedef struct {
@@ -39,10 +39,10 @@ static int64_t count_scored(const lm_t *s, const window_t *w) {
 
 static void fill_row(lm_t *s, int64_t row, const window_t *w, bpt_batch_t *out) {
     float *weights = s->buffer.weights + row * s->n;
-    bpt_ids_copy(&s->ids, (uint64_t)w->begin, (uint64_t)w->length, s->buffer.tokens + row * s->n);
+    bpt_ids_copy(&s->ids, (uint64_t)w->begin, (uint64_t)w->length, s->buffer.side[0].tokens + row * s->n);
     bpt_ids_copy(&s->ids, (uint64_t)w->begin + 1, (uint64_t)w->length, s->buffer.targets + row * s->n);
     for (int64_t i = w->from; i < w->length; ++i) weights[i] = s->drop && (w->begin + 1 + i) % s->drop == 0 ? 0.0f : 1.0f;
-    s->buffer.lengths[row] = (uint32_t)w->length;
+    s->buffer.side[0].lengths[row] = (uint32_t)w->length;
     out->n_scored += count_scored(s, w);
     out->n_tokens += w->length;
     ++out->n_real;
@@ -61,7 +61,7 @@ static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end
     if (s->train) order_epoch(s, epoch);
     const int64_t step_begin = s->step % steps * s->a_step, step_end = min64(step_begin + s->a_step, s->windows);
     const int64_t begin = step_begin + s->at, stop = min64(begin + s->rows, step_end);
-    BPT_TRY(bpt_batch_buffer_start(&s->buffer, s->n, s->rows, true, out));
+    BPT_TRY(bpt_batch_buffer_buckets(&s->buffer, s->n, s->rows, true, out));
     for (int64_t p = begin; p < stop; ++p) {
         const window_t w = window_at(s, s->train ? s->order[p] : p);
         fill_row(s, p - begin, &w, out);
@@ -108,9 +108,8 @@ static bpt_status_t create(const lm_t *plan, int64_t batch_tokens, int64_t accum
     s->rows = min64(batch_tokens / s->n > 0 ? batch_tokens / s->n : 1, windows);
     s->a_step = accumulate <= (windows - 1) / s->rows ? s->rows * accumulate : windows;
     s->ordered = -1;
-    s->shape[0][0] = s->n;
-    s->shape[0][1] = s->rows;
-    s->base = (bpt_batch_source_t){.next = next, .seek = seek, .destroy = destroy, .n_shapes = 1, .shapes = s->shape};
+    s->shape = bpt_batch_buckets(s->n, s->rows);
+    s->base = (bpt_batch_source_t){.next = next, .seek = seek, .destroy = destroy, .n_shapes = 1, .shapes = &s->shape};
     s->base.steps_per_epoch = (windows + s->a_step - 1) / s->a_step;
     const bpt_status_t status = s->train ? bpt_alloc((size_t)windows, sizeof *s->order, &s->order) : BPT_OK;
     if (status == BPT_OK)

@@ -46,13 +46,13 @@ static group_t group_at(const lines_t *s, uint64_t first) {
 static int64_t rows_of(const group_t *g) { return bpt_row_count(bpt_most_rows(g->bucket, BATCH_LEAVES), g->rows); }
 
 static void fill_row(const lines_t *s, uint64_t sequence, int64_t row, bpt_batch_t *out) {
-    const int64_t leaves = leaves_of(s, sequence), at = row * out->n;
+    const int64_t leaves = leaves_of(s, sequence), at = row * out->shape.side[0].n;
     s->buffer.sequences[row] = (uint32_t)sequence;
     const uint32_t *ids = s->ids + s->offsets[sequence];
-    memcpy(s->buffer.tokens + at, ids, (size_t)leaves * sizeof *ids);
+    memcpy(s->buffer.side[0].tokens + at, ids, (size_t)leaves * sizeof *ids);
     memcpy(s->buffer.targets + at, ids + 1, (size_t)leaves * sizeof *ids);
     for (int64_t i = 0; i < leaves; ++i) s->buffer.weights[at + i] = 1;
-    s->buffer.lengths[row] = (uint32_t)leaves;
+    s->buffer.side[0].lengths[row] = (uint32_t)leaves;
     out->n_scored += leaves;
     out->n_tokens += leaves;
     ++out->n_real;
@@ -63,7 +63,7 @@ static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end
     const group_t g = group_at(s, s->next);
     *end = g.rows == 0;
     if (*end) return BPT_OK;
-    BPT_TRY(bpt_batch_buffer_start(&s->buffer, g.bucket, rows_of(&g), true, out));
+    BPT_TRY(bpt_batch_buffer_buckets(&s->buffer, g.bucket, rows_of(&g), true, out));
     for (uint64_t i = g.first; i < g.last; ++i)
         if (leaves_of(s, i)) fill_row(s, i, out->n_real, out);
     out->window_scored = out->n_scored;
@@ -94,12 +94,12 @@ static bpt_status_t plan(lines_t *s) {
         if (g.rows == 0) break;
         if (g.bucket > UINT32_MAX)
             return bpt_fail(BPT_ERR_INPUT, "sequence %llu is longer than 2^32 tokens", (unsigned long long)g.first + 1);
-        BPT_TRY(bpt_shapes_add(&s->shapes, g.bucket, rows_of(&g)));
+        BPT_TRY(bpt_shapes_add_buckets(&s->shapes, g.bucket, rows_of(&g)));
         ++s->base.steps_per_epoch;
         first = g.last;
     }
     s->base.n_shapes = (int64_t)s->shapes.count;
-    s->base.shapes = (const int64_t(*)[2])s->shapes.items;
+    s->base.shapes = s->shapes.items;
     return BPT_OK;
 }
 

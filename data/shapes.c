@@ -65,28 +65,38 @@ size_t bpt_cut_step(const int64_t *buckets, size_t count, int64_t batch_tokens, 
 
 // ---- lists of shapes
 
-static bool larger(const int64_t a[2], const int64_t b[2]) {
-    const double x = (double)a[0] * (double)a[1], y = (double)b[0] * (double)b[1];
-    return x != y ? x > y : a[0] > b[0];
+// A total order: rows first, as most memory goes with them.
+static bool larger(const bpt_batch_shape_t *a, const bpt_batch_shape_t *b) {
+    const int64_t x[] = {
+        a->side[0].rows + a->side[1].rows, a->side[0].n, a->batch, a->side[0].rows, a->side[0].bag, a->side[1].n, a->side[1].bag};
+    const int64_t y[] = {
+        b->side[0].rows + b->side[1].rows, b->side[0].n, b->batch, b->side[0].rows, b->side[0].bag, b->side[1].n, b->side[1].bag};
+    for (size_t i = 0; i < sizeof x / sizeof *x; ++i)
+        if (x[i] != y[i]) return x[i] > y[i];
+    return false;
 }
 
-bpt_status_t bpt_shapes_add(bpt_shapes_t *s, int64_t n, int64_t rows) {
-    const int64_t shape[2] = {n, rows};
+bpt_status_t bpt_shapes_add(bpt_shapes_t *s, const bpt_batch_shape_t *shape) {
     size_t at = 0;
-    for (; at < s->count && !larger(shape, s->items[at]); ++at)
-        if (s->items[at][0] == n && s->items[at][1] == rows) return BPT_OK;
+    for (; at < s->count && !larger(shape, &s->items[at]); ++at)
+        if (bpt_batch_shape_same(&s->items[at], shape)) return BPT_OK;
     BPT_TRY(bpt_grow(&s->items, s->count, &s->capacity, sizeof *s->items));
     memmove(s->items + at + 1, s->items + at, (s->count - at) * sizeof *s->items);
-    memcpy(s->items[at], shape, sizeof shape);
+    s->items[at] = *shape;
     ++s->count;
     return BPT_OK;
+}
+
+bpt_status_t bpt_shapes_add_buckets(bpt_shapes_t *s, int64_t n, int64_t rows) {
+    const bpt_batch_shape_t shape = bpt_batch_buckets(n, rows);
+    return bpt_shapes_add(s, &shape);
 }
 
 bpt_status_t bpt_shapes_add_cuts(bpt_shapes_t *s, int64_t longest, int64_t most_sequences, int64_t batch_tokens) {
     for (int64_t n = 1; n <= longest; n = bpt_length_bucket(n + 1)) {
         const int64_t most = bpt_most_rows(n, batch_tokens), top = most_sequences < most ? most_sequences : most;
         for (int64_t count = 1; count <= top; count = bpt_row_count(most, count) + 1)
-            BPT_TRY(bpt_shapes_add(s, n, bpt_row_count(most, count)));
+            BPT_TRY(bpt_shapes_add_buckets(s, n, bpt_row_count(most, count)));
     }
     return BPT_OK;
 }

@@ -3,7 +3,7 @@
 #ifndef BPT_DATA_SHAPES_H
 #define BPT_DATA_SHAPES_H
 
-#include "bpt/status.h"
+#include "bpt/batch.h"
 
 // Lengths that sequences are padded to: 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, ..; the smallest that has room for `length` >= 1.
 int64_t bpt_length_bucket(int64_t length);
@@ -22,12 +22,14 @@ typedef struct {
 // many. Sequences of different buckets may share one, so that the sum of padded leaves and of a fixed price for every micro-batch is small.
 size_t bpt_cut_step(const int64_t *buckets, size_t count, int64_t batch_tokens, bpt_micro_t *out);
 
-// The (n, rows) pairs of a source, largest first, for bpt_batch_source_t.shapes. Zero-initialised: empty.
+// The shapes of a source, largest first, for bpt_batch_source_t.shapes. Zero-initialised: empty.
 typedef struct {
-    int64_t (*items)[2];
+    bpt_batch_shape_t *items;
     size_t count, capacity;
 } bpt_shapes_t;
-bpt_status_t bpt_shapes_add(bpt_shapes_t *shapes, int64_t n, int64_t rows) BPT_MUST_USE;  // is there once, however often it is added
+// A shape is there once, however often it is added.
+bpt_status_t bpt_shapes_add(bpt_shapes_t *shapes, const bpt_batch_shape_t *shape) BPT_MUST_USE;
+bpt_status_t bpt_shapes_add_buckets(bpt_shapes_t *shapes, int64_t n, int64_t rows) BPT_MUST_USE;
 // All that bpt_cut_step can give for up to `most_sequences` sequences of these buckets, the longest one `longest`.
 bpt_status_t bpt_shapes_add_cuts(bpt_shapes_t *shapes, int64_t longest, int64_t most_sequences, int64_t batch_tokens) BPT_MUST_USE;
 void bpt_shapes_free(bpt_shapes_t *shapes);

@@ -36,20 +36,26 @@ void bpt_encoder_add_input(bpt_graph_t *g, bpt_encoder_t *e, int which, const ch
     e->own[which] = (bpt_own_input_t){.value = bpt_input(g, name, BPT_U32, shape), .count = (size_t)bpt_shape_count(&shape)};
 }
 
+void bpt_encoder_add_task_input(bpt_graph_t *g, bpt_encoder_t *e, int which, const char *name, bpt_dtype_t dtype, bpt_shape_t shape) {
+    e->task_own[which] = (bpt_own_input_t){.value = bpt_input(g, name, dtype, shape), .count = (size_t)bpt_shape_count(&shape)};
+}
+
 static bpt_value_t input_if(bpt_graph_t *g, bool wanted, const char *name, bpt_dtype_t dtype, bpt_shape_t shape) {
     return wanted ? bpt_input(g, name, dtype, shape) : BPT_NO_VALUE;
 }
 
 static void add_inputs(bpt_graph_t *g, bpt_encoder_t *e) {
     const bpt_encoder_options_t *o = &e->options;
-    const bool absolute = o->config->positions == BPT_POSITIONS_ABSOLUTE;
+    const bool absolute = o->config->positions == BPT_POSITIONS_ABSOLUTE, targets_wanted = !o->logits && !o->states;
     const bpt_shape_t leaves = bpt_shape1(e->leaf_rows), targets = bpt_shape1(e->targets);
     for (int i = 0; i < BPT_OWN_INPUTS; ++i) e->own[i].value = BPT_NO_VALUE;
+    for (int i = 0; i < BPT_TASK_INPUTS; ++i) e->task_own[i].value = BPT_NO_VALUE;
     e->in.tokens = bpt_input(g, "tokens", BPT_U32, leaves);
     e->in.positions = input_if(g, absolute, "positions", BPT_U32, leaves);
-    e->in.lengths = bpt_input(g, "lengths", BPT_U32, bpt_shape1(o->batch));
-    e->in.targets = input_if(g, !o->logits && !o->states, "targets", BPT_U32, targets);
-    e->in.weights = input_if(g, !o->logits && !o->states, "weights", BPT_F32, targets);
+    e->in.lengths = bpt_input(g, "lengths", BPT_U32, bpt_shape1(e->batch));
+    e->in.targets = input_if(g, targets_wanted && !e->task->inputs, "targets", BPT_U32, targets);
+    e->in.weights = input_if(g, targets_wanted && !e->task->inputs, "weights", BPT_F32, targets);
+    if (targets_wanted && e->task->inputs) e->task->inputs(g, e);
     e->in.row_keys = BPT_NO_VALUE;
     e->kind->layers->inputs(g, e);
     e->in.rng = input_if(g, o->dropout, "rng", BPT_U32, bpt_shape1(2));
@@ -57,15 +63,22 @@ static void add_inputs(bpt_graph_t *g, bpt_encoder_t *e) {
     e->pieces.group_columns = input_if(g, e->pieces.head_groups > 1, "group_columns", BPT_U32, columns);
 }
 
+static bpt_status_t allocate(bpt_own_input_t *own, int count) {
+    for (int i = 0; i < count; ++i)
+        if (own[i].value != BPT_NO_VALUE) BPT_TRY(bpt_alloc(own[i].count, sizeof *own[i].data, &own[i].data));
+    return BPT_OK;
+}
+
 bpt_status_t bpt_encoder_allocate(bpt_encoder_t *e) {
-    for (int i = 0; i < BPT_OWN_INPUTS; ++i)
-        if (e->own[i].value != BPT_NO_VALUE) BPT_TRY(bpt_alloc(e->own[i].count, sizeof *e->own[i].data, &e->own[i].data));
+    BPT_TRY(allocate(e->own, BPT_OWN_INPUTS));
+    BPT_TRY(allocate(e->task_own, BPT_TASK_INPUTS));
     e->kind->layers->stage_constants(e);
     return BPT_OK;
 }
 
 void bpt_encoder_free(bpt_encoder_t *e) {
     for (int i = 0; i < BPT_OWN_INPUTS; ++i) bpt_free(e->own[i].data);
+    for (int i = 0; i < BPT_TASK_INPUTS; ++i) bpt_free(e->task_own[i].data);
 }
 
 // ---- The whole
@@ -105,13 +118,17 @@ bpt_status_t bpt_encoder_build(bpt_weights_t *weights, const bpt_encoder_options
     bpt_encoder_t *e = encoder;
     const bpt_model_config_t *c = options->config;
     *e = (bpt_encoder_t){.options = *options, .kind = bpt_kind_of(c), .task = bpt_task_of(c)};
-    e->graph = bpt_model_needed_intervals(c, options->n);
-    BPT_TRY(bpt_intervals_check(&e->graph));
+    e->n = options->shape.side[0].n;
+    e->batch = options->shape.batch;
+    if (e->kind->intervals) {
+        e->graph = bpt_model_needed_intervals(c, e->n);
+        BPT_TRY(bpt_intervals_check(&e->graph));
+    }
     e->wants = e->task->wants | (options->states ? BPT_WANT_TOKENS : 0);
     e->loss = e->nll = e->logits = e->tokens = e->pooled = BPT_NO_VALUE;
-    e->leaf_rows = options->batch * options->n;
-    e->rows = options->batch * bpt_node_count(&e->graph);
-    e->targets = bpt_task_targets(e->task, options->n, options->batch);
+    e->leaf_rows = options->shape.side[0].rows;
+    e->rows = e->kind->intervals ? e->batch * bpt_node_count(&e->graph) : e->leaf_rows;
+    e->targets = bpt_task_targets(e->task, &options->shape);
     e->pieces = choose_pieces(e);
     add_inputs(weights->graph, e);
     const bpt_builder_t b = make_builder(weights, e);

@@ -1,7 +1,8 @@
 // The graph of a model: embedding, layers of its kind, head of its task (Ye et al. 2019, section 3; Vaswani et al. 2017). Knows no device,
 // and neither kinds nor tasks but by their lists.
 //
-// Rows: B sequences in buckets of n leaves: first B * n leaf rows, then the other nodes (bpt/ops.h, attention).
+// Rows: first those of the tokens of B sequences, in buckets of n or packed (bpt/batch.h), then those of other nodes (bpt/ops.h,
+// attention).
 #ifndef BPT_MODELS_ENCODER_H
 #define BPT_MODELS_ENCODER_H
 
@@ -12,7 +13,7 @@
 
 typedef struct {
     const bpt_model_config_t *config;
-    int64_t n, batch;
+    bpt_batch_shape_t shape;
     bpt_dtype_t precision;
     bool dropout;
     bool logits;     // instead of a loss
@@ -26,22 +27,25 @@ typedef struct {
 
 // What the host writes before a run; BPT_NO_VALUE where the options need none.
 typedef struct {
-    bpt_value_t tokens;     // u32 [B n]
-    bpt_value_t positions;  // u32 [B n]: 0 .. n-1 in every sequence (absolute positions)
+    bpt_value_t tokens;     // u32 [rows of tokens]
+    bpt_value_t positions;  // u32 [rows of tokens]: 0, 1, .. in every sequence (absolute positions)
     bpt_value_t lengths;    // u32 [B]
-    bpt_value_t targets;    // u32, as many as the task has
+    bpt_value_t targets;    // u32, as many as the task has; tasks with values have inputs of their own in place of these two
     bpt_value_t weights;    // f32, as targets: what each nll counts in the loss
     bpt_value_t row_keys;   // u32 [R, 2] (dropout): one of the kind's own, which begins with the tokens' rows
     bpt_value_t rng;        // u32 [2] (dropout)
 } bpt_encoder_inputs_t;
 
-// An input of the kind's own, and the host's array for it (bpt_encoder_allocate).
+// An input of the kind's or the task's own, and the host's array for it (bpt_encoder_allocate).
 typedef struct {
     bpt_value_t value;
-    uint32_t *data;
+    union {
+        uint32_t *data;  // u32
+        float *numbers;  // f32
+    };
     size_t count;
 } bpt_own_input_t;
-enum { BPT_OWN_INPUTS = 8 };
+enum { BPT_OWN_INPUTS = 8, BPT_TASK_INPUTS = 4 };
 
 typedef struct bpt_encoder {
     bpt_encoder_options_t options;
@@ -49,15 +53,17 @@ typedef struct bpt_encoder {
     const bpt_task_spec_t *task;
     uint32_t wants;  // BPT_WANT_*: states of the last layer that are used
     bpt_intervals_t graph;
-    int64_t leaf_rows, rows;  // B n, and all nodes
+    int64_t n, batch;         // tokens of a bucket (0: packed rows), and sequences
+    int64_t leaf_rows, rows;  // of tokens, and of all nodes
     int64_t targets;
     bpt_pieces_t pieces;
     bpt_encoder_inputs_t in;
-    bpt_own_input_t own[BPT_OWN_INPUTS];
+    bpt_own_input_t own[BPT_OWN_INPUTS];        // of the kind
+    bpt_own_input_t task_own[BPT_TASK_INPUTS];  // of the task
     bpt_value_t loss;    // f32 [1]; BPT_NO_VALUE with logits or states, as the next two with what is given in their place
     bpt_value_t nll;     // f32, as targets, of the last layer
     bpt_value_t logits;  // f32 [targets, outputs of the task]
-    bpt_value_t tokens;  // f32 [B n, d] and [B, d], with states alone; `pooled` where the task wants it
+    bpt_value_t tokens;  // f32 [rows of tokens, d] and [B, d], with states alone; `pooled` where the task wants it
     bpt_value_t pooled;
 } bpt_encoder_t;
 
@@ -71,10 +77,12 @@ void bpt_encoder_add_input(bpt_graph_t *g, bpt_encoder_t *encoder, int which, co
 bool bpt_encoder_wants(const bpt_encoder_t *encoder, int32_t layer);
 void bpt_encoder_emit(const bpt_builder_t *b, bpt_encoder_t *encoder, int32_t layer, const bpt_encoded_t *encoded);
 // ---- For tasks
+// An input u32 or f32 of this shape as the task's number `which`.
+void bpt_encoder_add_task_input(bpt_graph_t *g, bpt_encoder_t *encoder, int which, const char *name, bpt_dtype_t dtype, bpt_shape_t shape);
 // The head that today's tasks share: cross-entropy with the targets, or logits, of these states.
 void bpt_encoder_classify(const bpt_builder_t *b, bpt_encoder_t *encoder, const bpt_states_t *states);
 
-// ---- The host's side of the kind's own inputs
+// ---- The host's side of the own inputs of kind and task
 bpt_status_t bpt_encoder_allocate(bpt_encoder_t *encoder) BPT_MUST_USE;
 void bpt_encoder_free(bpt_encoder_t *encoder);
 

@@ -72,7 +72,7 @@ static bpt_status_t need_states(bpt_runner_t *r, bpt_step_kind_t kind) {
 // ---- programs
 
 static bool same_key(const bpt_step_key_t *a, const bpt_step_key_t *b) {
-    return a->kind == b->kind && a->n == b->n && a->batch == b->batch && a->first_head == b->first_head;
+    return a->kind == b->kind && a->first_head == b->first_head && bpt_batch_shape_same(&a->shape, &b->shape);
 }
 
 static bpt_status_t step_of(bpt_runner_t *r, const bpt_step_key_t *key, bpt_model_step_t **out) {
@@ -102,15 +102,15 @@ static void forget_other_heads(bpt_runner_t *r, int32_t first_head) {
     r->n_steps = kept;
 }
 
-static bpt_step_key_t training_key(const bpt_runner_t *r, int64_t n, int64_t batch, int32_t first_head, bool alone) {
+static bpt_step_key_t training_key(const bpt_runner_t *r, const bpt_batch_shape_t *shape, int32_t first_head, bool alone) {
     const bool deep = first_head > 0 && first_head < r->config.layers;
-    return (bpt_step_key_t){alone ? BPT_STEP_TRAIN : BPT_STEP_MICRO, n, batch, deep ? first_head : 0};
+    return (bpt_step_key_t){alone ? BPT_STEP_TRAIN : BPT_STEP_MICRO, *shape, deep ? first_head : 0};
 }
 
 static const bpt_step_key_t apply_key = {.kind = BPT_STEP_APPLY};
 
-bpt_status_t bpt_runner_prepare(bpt_runner_t *r, int64_t n, int64_t batch, int32_t first_head, bool alone) {
-    const bpt_step_key_t key = training_key(r, n, batch, first_head, alone);
+bpt_status_t bpt_runner_prepare(bpt_runner_t *r, const bpt_batch_shape_t *shape, int32_t first_head, bool alone) {
+    const bpt_step_key_t key = training_key(r, shape, first_head, alone);
     bpt_model_step_t *step;
     forget_other_heads(r, key.first_head);
     BPT_TRY(step_of(r, &key, &step));
@@ -169,7 +169,7 @@ static bpt_status_t apply(bpt_runner_t *r, const bpt_update_t *u, bpt_update_res
 
 bpt_status_t bpt_runner_train(bpt_runner_t *r, const bpt_batch_t *batch, const bpt_update_t *u, bpt_update_result_t *result) {
     const bool alone = batch->first && batch->last;
-    const bpt_step_key_t key = training_key(r, batch->n, batch->batch, u->first_head, alone);
+    const bpt_step_key_t key = training_key(r, &batch->shape, u->first_head, alone);
     const float weight = batch->window_scored > 0 ? u->loss_scale / (float)batch->window_scored : 0;
     const float keep = batch->first ? 0 : 1;
     bpt_model_step_t *step;
@@ -212,7 +212,7 @@ bpt_status_t bpt_runner_explain(bpt_runner_t *r, int64_t step, double loss) {
 // ---- evaluation
 
 static bpt_status_t run_forward(bpt_runner_t *r, bpt_step_kind_t kind, const bpt_batch_t *batch, bpt_model_step_t **step) {
-    const bpt_step_key_t key = {.kind = kind, .n = batch->n, .batch = batch->batch};
+    const bpt_step_key_t key = {.kind = kind, .shape = batch->shape};
     const float keep = batch->first ? 0 : 1;
     BPT_TRY(step_of(r, &key, step));
     BPT_TRY(bpt_step_write(*step, batch, 1, 0));

@@ -61,14 +61,14 @@ bpt_status_t bpt_runner_train(bpt_runner_t *runner, const bpt_batch_t *batch, co
                               bpt_update_result_t *result) BPT_MUST_USE;
 // Compiles what training needs for a shape, so that the first step is not slower and memory runs out early. `alone`: one micro-batch a
 // step.
-bpt_status_t bpt_runner_prepare(bpt_runner_t *runner, int64_t n, int64_t batch, int32_t first_head, bool alone) BPT_MUST_USE;
+bpt_status_t bpt_runner_prepare(bpt_runner_t *runner, const bpt_batch_shape_t *shape, int32_t first_head, bool alone) BPT_MUST_USE;
 // BPT_ERR_NUMERIC that names the first parameter whose gradient is not finite, or the loss when that is not; `step` begins the message.
 bpt_status_t bpt_runner_explain(bpt_runner_t *runner, int64_t step, double loss) BPT_MUST_USE;
 
 // ---- Evaluation, without dropout
 // nll as batch->targets (0 where the weight is 0); NULL: not wanted. *loss = sum of weights * nll.
 bpt_status_t bpt_runner_evaluate(bpt_runner_t *runner, const bpt_batch_t *batch, float *nll, double *loss) BPT_MUST_USE;
-// lm: [batch n, vocab]; classify: [batch, classes].
+// [targets, outputs of the task]; a task with targets for each token has one for each row.
 bpt_status_t bpt_runner_logits(bpt_runner_t *runner, const bpt_batch_t *batch, float *logits) BPT_MUST_USE;
 // The states behind the last layer, which the head reads: of tokens [batch n, d], and of whole texts [batch, d] where the task takes these
 // (NULL: not wanted, and for other tasks).

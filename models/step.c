@@ -50,8 +50,7 @@ static bpt_status_t build_model(const build_t *b) {
     bpt_encoder_t *e = &b->step->encoder;
     const bpt_encoder_options_t options = {
         .config = b->config,
-        .n = key->n,
-        .batch = key->batch,
+        .shape = key->shape,
         .precision = b->options->precision,
         .dropout = trains(key->kind),
         .logits = key->kind == BPT_STEP_LOGITS,
@@ -110,12 +109,16 @@ bpt_status_t bpt_step_graph(const bpt_model_config_t *config, const bpt_params_t
 
 // ---- programs
 
-static bpt_status_t write_positions(bpt_model_step_t *step) {
+// In buckets they are the same for every batch (NULL), padding included; packed rows have those of their sequences. A bucket may be longer
+// than the table of absolute positions, which then has zeros for the padding.
+static bpt_status_t write_positions(bpt_model_step_t *step, const bpt_batch_t *batch) {
     const bpt_encoder_t *e = &step->encoder;
-    const int64_t n = e->options.n;
+    const int64_t most = e->options.config->max_positions;
     uint32_t *positions;
     BPT_TRY(bpt_alloc((size_t)e->leaf_rows, sizeof *positions, &positions));
-    for (int64_t i = 0; i < e->leaf_rows; ++i) positions[i] = i % n < e->options.config->max_positions ? (uint32_t)(i % n) : BPT_NO_ROW;
+    for (int64_t i = 0; i < e->leaf_rows; ++i) positions[i] = e->n && i % e->n < most ? (uint32_t)(i % e->n) : BPT_NO_ROW;
+    for (int64_t s = 0; batch && s < e->batch; ++s)
+        for (uint32_t i = 0; i < batch->side[0].lengths[s]; ++i) positions[batch->side[0].start[s] + i] = i;
     const bpt_status_t status = bpt_program_write(step->program, e->in.positions, positions);
     bpt_free(positions);
     return status;
@@ -138,7 +141,7 @@ static bpt_status_t prepare_inputs(bpt_model_step_t *step) {
     BPT_TRY(bpt_encoder_allocate(e));
     if (e->in.weights != BPT_NO_VALUE) BPT_TRY(bpt_alloc((size_t)e->targets, sizeof(float), &step->weights));
     if (e->pieces.group_columns != BPT_NO_VALUE) BPT_TRY(write_group_columns(step));
-    return e->in.positions != BPT_NO_VALUE ? write_positions(step) : BPT_OK;
+    return e->in.positions != BPT_NO_VALUE && e->n ? write_positions(step, NULL) : BPT_OK;
 }
 
 bpt_status_t bpt_step_create(const bpt_model_config_t *config, const bpt_params_t *params, const bpt_step_options_t *options,
@@ -167,23 +170,39 @@ void bpt_step_destroy(bpt_model_step_t *step) {
 
 // ---- feeding
 
-// A bucket may be longer than the table of absolute positions, which then has zeros for the padding; a sequence may not.
+// A sequence may not be longer than the table of absolute positions.
 static bpt_status_t check_lengths(const bpt_encoder_t *e, const bpt_batch_t *batch) {
-    for (int64_t s = 0; e->in.positions != BPT_NO_VALUE && s < e->options.batch; ++s)
-        BPT_TRY(bpt_model_check_length(e->options.config, batch->lengths[s]));
+    for (int64_t s = 0; e->in.positions != BPT_NO_VALUE && s < e->batch; ++s)
+        BPT_TRY(bpt_model_check_length(e->options.config, batch->side[0].lengths[s]));
     return BPT_OK;
+}
+
+// A source of another task would be read beyond its arrays, or give a number that means nothing.
+static bpt_status_t check_batch(const bpt_model_step_t *step, const bpt_batch_t *batch) {
+    const bpt_encoder_t *e = &step->encoder;
+    if (!bpt_batch_shape_same(&e->options.shape, &batch->shape))
+        return bpt_fail(BPT_ERR_INTERNAL, "a batch of %lld sequences is given to a program for %lld", (long long)batch->shape.batch,
+                        (long long)e->batch);
+    const bool ids = e->in.targets != BPT_NO_VALUE;
+    if (e->loss == BPT_NO_VALUE || (batch->n_targets == e->targets && batch->weights && (!ids || batch->targets)))
+        return check_lengths(e, batch);
+    return bpt_fail(BPT_ERR_USAGE, "the batch has %lld targets; %s (task %s) with these sequences has %lld: it was made for another task",
+                    (long long)batch->n_targets, e->task->model, e->task->name, (long long)e->targets);
 }
 
 bpt_status_t bpt_step_write(bpt_model_step_t *step, const bpt_batch_t *batch, float weight_scale, uint64_t rng) {
     const bpt_encoder_t *e = &step->encoder;
     const uint32_t key[2] = {(uint32_t)rng, (uint32_t)(rng >> 32)};
-    BPT_TRY(check_lengths(e, batch));
+    BPT_TRY(check_batch(step, batch));
     e->kind->layers->stage(e, batch);
+    if (e->task->stage && e->loss != BPT_NO_VALUE) e->task->stage(e, batch, weight_scale);
     for (int64_t i = 0; step->weights && i < e->targets; ++i) step->weights[i] = batch->weights[i] * weight_scale;
-    BPT_TRY(bpt_program_write(step->program, e->in.tokens, batch->tokens));
-    BPT_TRY(bpt_program_write(step->program, e->in.lengths, batch->lengths));
+    BPT_TRY(bpt_program_write(step->program, e->in.tokens, batch->side[0].tokens));
+    BPT_TRY(bpt_program_write(step->program, e->in.lengths, batch->side[0].lengths));
     BPT_TRY(bpt_program_write(step->program, e->in.targets, batch->targets));
     BPT_TRY(bpt_program_write(step->program, e->in.weights, step->weights));
+    if (e->in.positions != BPT_NO_VALUE && !e->n) BPT_TRY(write_positions(step, batch));
     for (int i = 0; i < BPT_OWN_INPUTS; ++i) BPT_TRY(bpt_program_write(step->program, e->own[i].value, e->own[i].data));
+    for (int i = 0; i < BPT_TASK_INPUTS; ++i) BPT_TRY(bpt_program_write(step->program, e->task_own[i].value, e->task_own[i].data));
     return bpt_program_write(step->program, e->in.rng, key);
 }

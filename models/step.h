@@ -22,7 +22,7 @@ typedef enum {
 
 typedef struct {
     bpt_step_kind_t kind;
-    int64_t n, batch;
+    bpt_batch_shape_t shape;
     int32_t first_head;  // encoder.h
 } bpt_step_key_t;
 

@@ -37,7 +37,7 @@ typedef struct {
 } forward_t;
 
 static bpt_status_t make_room(result_t *r, const bpt_batch_t *batch) {
-    const size_t wanted = (size_t)(batch->batch * (r->per_token ? batch->n : 1) * r->width);
+    const size_t wanted = (size_t)((r->per_token ? batch->shape.side[0].rows : batch->shape.batch) * r->width);
     if (!r->out || wanted <= r->room) return BPT_OK;
     BPT_TRY(bpt_realloc(&r->values, wanted, sizeof *r->values));
     r->room = wanted;
@@ -47,7 +47,7 @@ static bpt_status_t make_room(result_t *r, const bpt_batch_t *batch) {
 static bpt_status_t hand_out(const result_t *r, const uint64_t *offsets, const bpt_batch_t *batch) {
     for (int64_t s = 0; r->out && s < batch->n_real; ++s) {
         const uint64_t sequence = batch->sequences[s], first = r->per_token ? offsets[sequence] : sequence;
-        const int64_t rows = r->per_token ? batch->lengths[s] : 1, from = r->per_token ? s * batch->n : s;
+        const int64_t rows = r->per_token ? batch->side[0].lengths[s] : 1, from = r->per_token ? batch->side[0].start[s] : s;
         BPT_TRY(bpt_model_check_finite(r->values + from * r->width, rows * r->width));
         memcpy(r->out + first * (uint64_t)r->width, r->values + from * r->width, (size_t)(rows * r->width) * sizeof *r->out);
     }

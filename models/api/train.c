@@ -84,10 +84,10 @@ static bpt_status_t check(const bpt_model_t *m, const bpt_micro_batch_t *micro, 
 // ---- the source
 
 static void fill_row(source_t *s, const bpt_micro_batch_t *from, int64_t row, const uint32_t *tokens, bpt_batch_t *out) {
-    const int64_t leaves = leaves_of(s->model, from->sequences.lengths[row]), at = row * out->n;
+    const int64_t leaves = leaves_of(s->model, from->sequences.lengths[row]), at = row * out->shape.side[0].n;
     bpt_batch_buffer_t *b = &s->buffer;
-    memcpy(b->tokens + at, tokens, (size_t)leaves * sizeof *tokens);
-    b->lengths[row] = (uint32_t)leaves;
+    memcpy(b->side[0].tokens + at, tokens, (size_t)leaves * sizeof *tokens);
+    b->side[0].lengths[row] = (uint32_t)leaves;
     b->sequences[row] = (uint32_t)s->sequences++;
     out->n_tokens += leaves;
     if (!shifts(s->model)) {
@@ -105,7 +105,7 @@ static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end
     const bpt_sequences_t *all = &from->sequences;
     const int64_t n = from->length ? from->length : bpt_length_bucket(longest_of(s->model, from));
     *end = false;
-    BPT_TRY(bpt_batch_buffer_start(&s->buffer, n, all->count, shifts(s->model), out));
+    BPT_TRY(bpt_batch_buffer_buckets(&s->buffer, n, all->count, shifts(s->model), out));
     const uint32_t *tokens = all->tokens;
     for (int64_t row = 0; row < all->count; tokens += all->lengths[row++]) fill_row(s, from, row, tokens, out);
     out->n_real = all->count;

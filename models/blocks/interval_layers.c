@@ -35,13 +35,13 @@ typedef struct {
 } streams_t;
 
 static bool has_zero_spans(const layers_t *l, int layer) { return layer == 0 && l->e->rows > l->e->leaf_rows; }
-static bpt_place_t pool_place(const layers_t *l) { return (bpt_place_t){l->e->own[POOL_KEYS].value, l->e->options.batch}; }
+static bpt_place_t pool_place(const layers_t *l) { return (bpt_place_t){l->e->own[POOL_KEYS].value, l->e->batch}; }
 
 static bpt_self_t begin(const layers_t *l, bpt_queries_t queries, bool zero_spans, bool fresh) {
     const bpt_encoder_t *e = l->e;
     bpt_self_t s = {.attrs = bpt_self_attrs(l->b), .relative = e->graph.rel_levels > 0, .fresh = fresh};
     s.attrs.graph = e->graph;
-    s.attrs.batch = e->options.batch;
+    s.attrs.batch = e->batch;
     s.attrs.queries = queries;
     s.attrs.zero_spans = zero_spans;
     s.in = (bpt_attention_inputs_t){.q = BPT_NO_VALUE,
@@ -166,38 +166,38 @@ static void inputs(bpt_graph_t *g, bpt_encoder_t *e) {
     const bpt_encoder_options_t *o = &e->options;
     const bool pools = (e->wants & BPT_WANT_POOLED) != 0, roots = bpt_wants_root(o->config);
     if (o->dropout) bpt_encoder_add_input(g, e, ROW_KEYS, "row_keys", bpt_shape2(e->rows, 2));
-    if (roots) bpt_encoder_add_input(g, e, ROOT_ROWS, "root_rows", bpt_shape1(o->batch));
-    if (pools && o->dropout) bpt_encoder_add_input(g, e, POOL_KEYS, "pool_keys", bpt_shape2(o->batch, 2));
-    if (pools && !roots) bpt_encoder_add_input(g, e, TEXT_ROWS, "text_rows", bpt_shape2(o->batch, 2));
+    if (roots) bpt_encoder_add_input(g, e, ROOT_ROWS, "root_rows", bpt_shape1(e->batch));
+    if (pools && o->dropout) bpt_encoder_add_input(g, e, POOL_KEYS, "pool_keys", bpt_shape2(e->batch, 2));
+    if (pools && !roots) bpt_encoder_add_input(g, e, TEXT_ROWS, "text_rows", bpt_shape2(e->batch, 2));
     e->in.row_keys = e->own[ROW_KEYS].value;
 }
 
 // Row of node `node` of sequence s among all rows.
 static int64_t row_of(const bpt_encoder_t *e, int64_t s, int64_t node) {
-    const int64_t n = e->options.n, batch = e->options.batch, others = e->rows / batch - n;
+    const int64_t n = e->n, batch = e->batch, others = e->rows / batch - n;
     return node < n ? s * n + node : batch * n + s * others + node - n;
 }
 
 // Node codes.
 static void stage_constants(const bpt_encoder_t *e) {
-    const int64_t nodes = e->rows / e->options.batch;
+    const int64_t nodes = e->rows / e->batch;
     uint32_t *keys = e->own[ROW_KEYS].data;
-    for (int64_t s = 0; keys && s < e->options.batch; ++s)
+    for (int64_t s = 0; keys && s < e->batch; ++s)
         for (int64_t node = 0; node < nodes; ++node) keys[2 * row_of(e, s, node)] = bpt_intervals_node_code(&e->graph, node);
 }
 
 static void stage_keys(const bpt_encoder_t *e, const bpt_batch_t *batch) {
-    const int64_t nodes = e->rows / e->options.batch;
-    for (int64_t s = 0; s < e->options.batch; ++s)
+    const int64_t nodes = e->rows / e->batch;
+    for (int64_t s = 0; s < e->batch; ++s)
         for (int64_t node = 0; node < nodes; ++node) e->own[ROW_KEYS].data[2 * row_of(e, s, node) + 1] = batch->sequences[s];
 }
 
 // The root by true length. Before the first layer only leaves have rows.
 static void stage_roots(const bpt_encoder_t *e, const bpt_batch_t *batch) {
     const bool leaves_only = e->options.config->layers <= 2;
-    for (int64_t s = 0; s < e->options.batch; ++s) {
-        const int64_t root = bpt_root_node(&e->graph, batch->lengths[s]);
-        e->own[ROOT_ROWS].data[s] = leaves_only && root >= e->options.n ? BPT_NO_ROW : (uint32_t)row_of(e, s, root);
+    for (int64_t s = 0; s < e->batch; ++s) {
+        const int64_t root = bpt_root_node(&e->graph, batch->side[0].lengths[s]);
+        e->own[ROOT_ROWS].data[s] = leaves_only && root >= e->n ? BPT_NO_ROW : (uint32_t)row_of(e, s, root);
     }
 }
 
@@ -205,17 +205,17 @@ static void stage_roots(const bpt_encoder_t *e, const bpt_batch_t *batch) {
 static void stage_pool_keys(const bpt_encoder_t *e, const bpt_batch_t *batch) {
     const bool roots = e->own[ROOT_ROWS].data != NULL;
     uint32_t *keys = e->own[POOL_KEYS].data;
-    for (int64_t s = 0; s < e->options.batch; ++s) {
-        keys[2 * s] = bpt_intervals_node_code(&e->graph, roots ? bpt_root_node(&e->graph, batch->lengths[s]) : 0);
+    for (int64_t s = 0; s < e->batch; ++s) {
+        keys[2 * s] = bpt_intervals_node_code(&e->graph, roots ? bpt_root_node(&e->graph, batch->side[0].lengths[s]) : 0);
         keys[2 * s + 1] = batch->sequences[s];
     }
 }
 
 static void stage_texts(const bpt_encoder_t *e, const bpt_batch_t *batch) {
     uint32_t *rows = e->own[TEXT_ROWS].data;
-    for (int64_t s = 0; s < e->options.batch; ++s) {
+    for (int64_t s = 0; s < e->batch; ++s) {
         rows[2 * s] = (uint32_t)row_of(e, s, 0);
-        rows[2 * s + 1] = rows[2 * s] + batch->lengths[s];
+        rows[2 * s + 1] = rows[2 * s] + batch->side[0].lengths[s];
     }
 }
 

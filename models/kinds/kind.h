@@ -27,7 +27,8 @@ typedef struct {
     const char *not_causal;     // why its tokens know later ones whatever is asked; NULL: it can be causal
     bpt_positions_t positions;  // unless told otherwise
     bool levels;                // relative positions are those of nodes of a tree (side, level, place); else distances in tokens
-    bpt_intervals_t (*intervals)(const bpt_model_config_t *config, int64_t n);  // the attention graph for n leaves
+    bool packed;                // its graph is tables over any rows: batches without padding inside (bpt/batch.h) suit it best
+    bpt_intervals_t (*intervals)(const bpt_model_config_t *config, int64_t n);  // the attention graph for n leaves; NULL: it is tables
     int32_t (*rel_levels)(const bpt_model_config_t *config, int64_t n);         // `rel_levels` that tells apart all that n leaves can have
     const bpt_layers_spec_t *layers;
 } bpt_kind_spec_t;

@@ -12,9 +12,9 @@ static void build(const bpt_builder_t *b, bpt_encoder_t *e, const bpt_encoded_t 
 static bpt_status_t measure(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m) {
     const int64_t classes = bpt_runner_config(r)->classes;
     double loss = 0;
-    BPT_TRY(bpt_measure_reserve(&m->logits, &m->n_logits, batch->batch * classes));
+    BPT_TRY(bpt_measure_reserve(&m->logits, &m->n_logits, batch->n_targets * classes));
     BPT_TRY(bpt_runner_logits(r, batch, m->logits));
-    for (int64_t s = 0; s < batch->batch; ++s) {
+    for (int64_t s = 0; s < batch->n_targets; ++s) {
         int64_t best;
         const float *row = m->logits + s * classes;
         const double nll = bpt_log_sum_exp(row, classes, &best) - (double)row[batch->targets[s]];

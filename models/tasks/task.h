@@ -3,11 +3,11 @@
 #ifndef BPT_MODELS_TASKS_TASK_H
 #define BPT_MODELS_TASKS_TASK_H
 
+#include "bpt/batch.h"
 #include "models/blocks/builder.h"
 
 struct bpt_encoder;
 struct bpt_runner;
-struct bpt_batch;
 
 // What a task's data are.
 typedef enum {
@@ -43,7 +43,8 @@ typedef struct {
     const char *counted;  // what has a target, in the plural: "tokens", "examples"
     bpt_task_reads_t reads;
     uint32_t wants;
-    bool per_token;         // a target and an nll for each token, else for each sequence
+    int texts;              // sequences of an example, for tasks with a target for each example; 0 means 1
+    bool per_token;         // a target and an nll for each token, else for each example
     bool causal;            // a token's state must not know later tokens
     bool labelled;          // the targets are labels: the model has `classes`, the run has labels.txt
     bool predicts_text;     // the targets are the text itself: exp(loss) is its perplexity, loss / log 2 its bits
@@ -52,6 +53,10 @@ typedef struct {
     bool generates;         // the model can go on with a text (models/decode)
     int64_t (*outputs)(const bpt_model_config_t *config);                        // columns of the logits
     void (*params)(bpt_param_table_t *table, const bpt_model_config_t *config);  // of its head
+    // Inputs of its own for a loss (bpt_encoder_add_task_input), in place of `targets` and `weights`, and what the host writes there: each
+    // weight counts `scale` times. NULL: it has the usual ones.
+    void (*inputs)(bpt_graph_t *g, struct bpt_encoder *e);
+    void (*stage)(const struct bpt_encoder *e, const struct bpt_batch *batch, float scale);
     // Appends its head on what a layer gave: a loss, or the logits (models/encoder.h).
     void (*build)(const bpt_builder_t *b, struct bpt_encoder *e, const bpt_encoded_t *encoded);
     // Adds a micro-batch to what an evaluation measures. `measure->nll` has room for its targets.
@@ -75,9 +80,11 @@ bpt_status_t bpt_measure_reserve(float **array, size_t *room, int64_t wanted) BP
 
 // ---- What follows from the properties
 
-// Targets of a micro-batch of `batch` sequences in a bucket of n tokens.
-static inline int64_t bpt_task_targets(const bpt_task_spec_t *task, int64_t n, int64_t batch) {
-    return task->per_token ? batch * n : batch;
+static inline int bpt_task_texts(const bpt_task_spec_t *task) { return task->texts ? task->texts : 1; }
+// Targets of a micro-batch, those of padding included.
+static inline int64_t bpt_task_targets(const bpt_task_spec_t *task, const bpt_batch_shape_t *shape) {
+    const int64_t rows = shape->side[1].rows ? shape->side[1].rows : shape->side[0].rows;
+    return task->per_token ? rows : shape->batch / bpt_task_texts(task);
 }
 // Whether a step of the optimiser has several micro-batches as a rule, one for each length, whose gradients are summed.
 static inline bool bpt_task_accumulates(const bpt_task_spec_t *task) { return task->reads == BPT_READS_EXAMPLES; }

@@ -25,9 +25,8 @@ int64_t bpt_softmax(const float *logits, int64_t classes, float *probabilities) 
 }
 
 static bpt_status_t one_batch(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m) {
-    const bpt_task_spec_t *task = bpt_task_of(bpt_runner_config(r));
-    BPT_TRY(bpt_measure_reserve(&m->nll, &m->n_nll, bpt_task_targets(task, batch->n, batch->batch)));
-    return task->measure(r, batch, m);
+    BPT_TRY(bpt_measure_reserve(&m->nll, &m->n_nll, batch->n_targets));
+    return bpt_task_of(bpt_runner_config(r))->measure(r, batch, m);
 }
 
 static bpt_status_t finish(bpt_evaluation_t *out, double loss) {
@@ -90,6 +89,7 @@ typedef struct {
 
 typedef struct {
     bool per_token;
+    int texts;
     float *nll;
     size_t count, capacity;
     piece_t *pieces;
@@ -98,13 +98,15 @@ typedef struct {
 
 static bpt_status_t collect(void *user, const bpt_batch_t *batch, const float *nll, const float *logits) {
     collector_t *c = user;
-    const int64_t row = c->per_token ? batch->n : 1;
+    const bpt_side_t *side = &batch->side[batch->shape.side[1].rows ? 1 : 0];
+    const int64_t step = c->per_token ? 1 : c->texts;  // an example of several texts has one target
     (void)logits;
-    for (int64_t s = 0; s < batch->n_real; ++s) {
+    for (int64_t s = 0; s < batch->n_real; s += step) {
         BPT_TRY(bpt_grow(&c->pieces, c->n_pieces, &c->piece_capacity, sizeof *c->pieces));
         piece_t *piece = &c->pieces[c->n_pieces++];
         *piece = (piece_t){batch->sequences[s], c->count, 0};
-        for (int64_t i = s * row; i < (s + 1) * row; ++i) {
+        const int64_t first = c->per_token ? side->start[s] : s / step, end = first + (c->per_token ? side->lengths[s] : 1);
+        for (int64_t i = first; i < end; ++i) {
             if (batch->weights[i] == 0) continue;
             BPT_TRY(bpt_grow(&c->nll, c->count, &c->capacity, sizeof *c->nll));
             c->nll[c->count++] = nll[i];
@@ -121,7 +123,8 @@ static int by_sequence(const void *a, const void *b) {
 }
 
 bpt_status_t bpt_evaluate_nll(bpt_runner_t *r, bpt_batch_source_t *source, bpt_evaluation_t *out, float **nll, size_t *count) {
-    collector_t c = {.per_token = bpt_task_of(bpt_runner_config(r))->per_token};
+    const bpt_task_spec_t *task = bpt_task_of(bpt_runner_config(r));
+    collector_t c = {.per_token = task->per_token, .texts = bpt_task_texts(task)};
     float *sorted = NULL;
     size_t filled = 0;
     bpt_status_t status = bpt_evaluate(r, source, collect, &c, out);

@@ -83,7 +83,7 @@ bpt_status_t bpt_trainer_prepare(bpt_trainer_t *t, int64_t epoch) {
     t->first_head = first_head;
     // The largest shape, so that memory runs out here if it does.
     const bool alone = !bpt_task_accumulates(bpt_task_of(&t->model)) && t->train.accumulate <= 1;
-    return source->n_shapes ? bpt_runner_prepare(t->runner, source->shapes[0][0], source->shapes[0][1], first_head, alone) : BPT_OK;
+    return source->n_shapes ? bpt_runner_prepare(t->runner, &source->shapes[0], first_head, alone) : BPT_OK;
 }
 
 static bpt_status_t set_up(bpt_trainer_t *t) {

@@ -78,13 +78,13 @@ static void take_batch(bpt_batch_source_t *source, uint32_t *tokens, int64_t *le
     assert_ok(source->next(source, &b, &end));
     int64_t used = 0;
     for (int64_t r = 0; r < b.n_real; ++r) {
-        const int64_t n = b.lengths[r];
-        memcpy(tokens + used, b.tokens + r * b.n, (size_t)n * sizeof *tokens);
-        tokens[used + n] = b.targets[r * b.n + n - 1];
+        const int64_t n = b.side[0].lengths[r];
+        memcpy(tokens + used, b.side[0].tokens + r * b.shape.side[0].n, (size_t)n * sizeof *tokens);
+        tokens[used + n] = b.targets[r * b.shape.side[0].n + n - 1];
         lengths[r] = n + 1;
         used += n + 1;
     }
-    *micro = (bpt_micro_batch_t){.sequences = {tokens, lengths, b.n_real}, .length = b.n};
+    *micro = (bpt_micro_batch_t){.sequences = {tokens, lengths, b.n_real}, .length = b.shape.side[0].n};
 }
 
 static void steps_are_those_of_the_program(void **state) {

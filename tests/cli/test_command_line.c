@@ -12,8 +12,8 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "support/process.h"
 #include "bpt/env.h"
+#include "support/process.h"
 
 static void help_lists_every_command_and_every_command_explains_itself(void **state) {
     (void)state;

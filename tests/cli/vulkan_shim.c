@@ -24,7 +24,8 @@ EXPORT VKAPI_ATTR VkResult VKAPI_CALL vkEnumeratePhysicalDevices(VkInstance inst
     REAL(vkEnumeratePhysicalDevices);
     FILE *note = getenv("SHIM_NOTE") ? fopen(getenv("SHIM_NOTE"), "w") : NULL;
     if (note) {
-        fprintf(note, "%s|%s|%s", variable("LP_NATIVE_VECTOR_WIDTH"), variable("MESA_SHADER_CACHE_DIR"), variable("MESA_SHADER_CACHE_DISABLE"));
+        fprintf(note, "%s|%s|%s", variable("LP_NATIVE_VECTOR_WIDTH"), variable("MESA_SHADER_CACHE_DIR"),
+                variable("MESA_SHADER_CACHE_DISABLE"));
         fclose(note);
     }
     return real(instance, count, devices);
@@ -50,7 +51,7 @@ EXPORT VKAPI_ATTR void VKAPI_CALL vkGetPhysicalDeviceProperties2(VkPhysicalDevic
 }
 
 EXPORT VKAPI_ATTR VkResult VKAPI_CALL vkEnumerateDeviceExtensionProperties(VkPhysicalDevice device, const char *layer, uint32_t *count,
-                                                                          VkExtensionProperties *list) {
+                                                                           VkExtensionProperties *list) {
     REAL(vkEnumerateDeviceExtensionProperties);
     const uint32_t capacity = *count;
     if (!getenv("SHIM_BUDGET")) return real(device, layer, count, list);
@@ -61,7 +62,8 @@ EXPORT VKAPI_ATTR VkResult VKAPI_CALL vkEnumerateDeviceExtensionProperties(VkPhy
     return result;
 }
 
-EXPORT VKAPI_ATTR void VKAPI_CALL vkGetPhysicalDeviceMemoryProperties2(VkPhysicalDevice device, VkPhysicalDeviceMemoryProperties2 *properties) {
+EXPORT VKAPI_ATTR void VKAPI_CALL vkGetPhysicalDeviceMemoryProperties2(VkPhysicalDevice device,
+                                                                       VkPhysicalDeviceMemoryProperties2 *properties) {
     REAL(vkGetPhysicalDeviceMemoryProperties2);
     const char *budget = getenv("SHIM_BUDGET");
     VkPhysicalDeviceMemoryBudgetPropertiesEXT *asked = properties->pNext;
@@ -73,14 +75,14 @@ EXPORT VKAPI_ATTR void VKAPI_CALL vkGetPhysicalDeviceMemoryProperties2(VkPhysica
 }
 
 EXPORT VKAPI_ATTR VkResult VKAPI_CALL vkCreateComputePipelines(VkDevice device, VkPipelineCache cache, uint32_t count,
-                                                              const VkComputePipelineCreateInfo *infos, const VkAllocationCallbacks *allocator,
-                                                              VkPipeline *pipelines) {
+                                                               const VkComputePipelineCreateInfo *infos,
+                                                               const VkAllocationCallbacks *allocator, VkPipeline *pipelines) {
     REAL(vkCreateComputePipelines);
     return getenv("SHIM_BREAK_BUILD") ? VK_ERROR_INVALID_SHADER_NV : real(device, cache, count, infos, allocator, pipelines);
 }
 
-EXPORT VKAPI_ATTR VkResult VKAPI_CALL vkAllocateMemory(VkDevice device, const VkMemoryAllocateInfo *info, const VkAllocationCallbacks *allocator,
-                                                      VkDeviceMemory *memory) {
+EXPORT VKAPI_ATTR VkResult VKAPI_CALL vkAllocateMemory(VkDevice device, const VkMemoryAllocateInfo *info,
+                                                       const VkAllocationCallbacks *allocator, VkDeviceMemory *memory) {
     REAL(vkAllocateMemory);
     const char *most = getenv("SHIM_MAX_BLOCK");
     if (most && info->allocationSize > strtoull(most, NULL, 10)) return VK_ERROR_OUT_OF_DEVICE_MEMORY;

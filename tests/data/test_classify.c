@@ -48,15 +48,16 @@ static void next(bpt_batch_source_t *source, bpt_batch_t *batch) {
     assert_ok(source->next(source, batch, &end));
     assert_false(end);
     test_check_batch(batch, false);
-    assert_true(test_has_shape(source, batch->n, batch->batch));
+    assert_true(test_has_shape(source, &batch->shape));
 }
 
 // The example of a row, whose tokens and label must be right.
 static uint32_t example_of(const bpt_batch_t *b, int64_t row) {
-    const uint32_t e = b->tokens[row * b->n] / 1000;
+    const uint32_t e = b->side[0].tokens[row * b->shape.side[0].n] / 1000;
     assert_in_range(e, 0, EXAMPLES - 1);
-    assert_int_equal(b->lengths[row], offsets[e + 1] - offsets[e]);
-    for (uint32_t i = 0; i < b->lengths[row]; ++i) assert_int_equal(b->tokens[row * b->n + i], e * 1000 + i + 1);
+    assert_int_equal(b->side[0].lengths[row], offsets[e + 1] - offsets[e]);
+    for (uint32_t i = 0; i < b->side[0].lengths[row]; ++i)
+        assert_int_equal(b->side[0].tokens[row * b->shape.side[0].n + i], e * 1000 + i + 1);
     assert_int_equal(b->targets[row], e % 5);
     assert_true(b->weights[row] == 1);
     return e;
@@ -75,7 +76,7 @@ static void an_epoch_has_every_example_once(void **state) {
                     next(source, &b);
                     assert_int_equal(b.first, first);
                     assert_int_equal(b.epoch, epoch);
-                    assert_true(b.batch == 1 || b.n * b.batch <= trainings[c].batch_tokens);
+                    assert_true(b.shape.batch == 1 || b.shape.side[0].n * b.shape.batch <= trainings[c].batch_tokens);
                     for (int64_t row = 0; row < b.n_real; ++row) {
                         ++seen[example_of(&b, row)];
                         ++ranks[b.sequences[row]];
@@ -171,10 +172,10 @@ static void evaluation_has_every_example_at_its_place_in_the_file(void **state) 
                 assert_ok(source->next(source, &b, &end));
                 if (end) break;
                 test_check_batch(&b, false);
-                assert_true(test_has_shape(source, b.n, b.batch));
+                assert_true(test_has_shape(source, &b.shape));
                 for (int64_t row = 0; row < b.n_real; ++row, ++count) {
                     if (labelled) assert_int_equal(example_of(&b, row), b.sequences[row]);
-                    assert_int_equal(b.tokens[row * b.n] / 1000, b.sequences[row]);
+                    assert_int_equal(b.side[0].tokens[row * b.shape.side[0].n] / 1000, b.sequences[row]);
                     if (!labelled) assert_true(b.targets[row] == 0 && b.weights[row] == 1);
                     ++seen[b.sequences[row]];
                 }

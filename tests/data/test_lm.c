@@ -48,14 +48,14 @@ static void next(bpt_batch_source_t *source, bpt_batch_t *batch) {
     assert_ok(source->next(source, batch, &end));
     assert_false(end);
     test_check_batch(batch, true);
-    assert_true(test_has_shape(source, batch->n, batch->batch));
+    assert_true(test_has_shape(source, &batch->shape));
 }
 
 // Inputs are consecutive tokens and every target is the token behind its input.
 static void check_row(const bpt_batch_t *b, int64_t row) {
-    for (int64_t i = 0; i < b->lengths[row]; ++i) {
-        assert_int_equal(b->tokens[row * b->n + i], b->tokens[row * b->n] + i);
-        assert_int_equal(b->targets[row * b->n + i], b->tokens[row * b->n] + i + 1);
+    for (int64_t i = 0; i < b->side[0].lengths[row]; ++i) {
+        assert_int_equal(b->side[0].tokens[row * b->shape.side[0].n + i], b->side[0].tokens[row * b->shape.side[0].n] + i);
+        assert_int_equal(b->targets[row * b->shape.side[0].n + i], b->side[0].tokens[row * b->shape.side[0].n] + i + 1);
     }
 }
 
@@ -74,14 +74,14 @@ static void an_epoch_trains_on_every_window_once(void **state) {
             do {
                 next(source, &b);
                 assert_int_equal(b.epoch, epoch);
-                assert_int_equal(b.n, o->context);
+                assert_int_equal(b.shape.side[0].n, o->context);
                 for (int64_t row = 0; row < b.n_real; ++row) {
                     check_row(&b, row);
-                    const int64_t begin = b.tokens[row * b.n] - 1000;
+                    const int64_t begin = b.side[0].tokens[row * b.shape.side[0].n] - 1000;
                     assert_int_equal(begin % o->stride, 0);
                     ++windows[begin / o->stride];
-                    for (int64_t i = 0; i < b.lengths[row]; ++i) {
-                        assert_true(b.weights[row * b.n + i] == 1);
+                    for (int64_t i = 0; i < b.side[0].lengths[row]; ++i) {
+                        assert_true(b.weights[row * b.shape.side[0].n + i] == 1);
                         ++seen[begin + i + 1];
                     }
                     assert_int_equal(b.sequences[row], sequences++);
@@ -110,7 +110,7 @@ static void steps_have_their_micro_batches_and_weights(void **state) {
             do {
                 next(source, &b);
                 assert_int_equal(b.first, micro == 0);
-                if (!b.last) assert_int_equal(b.n_real, b.batch);  // only the last micro-batch of an epoch has padding sequences
+                if (!b.last) assert_int_equal(b.n_real, b.shape.batch);  // only the last micro-batch of an epoch has padding sequences
                 if (micro == 0) window = b.window_scored;
                 assert_int_equal(b.window_scored, window);
                 assert_int_equal(b.epoch, step / source->steps_per_epoch);
@@ -165,7 +165,7 @@ static int64_t epoch_order(uint64_t seed, int64_t batch_tokens, int64_t accumula
     assert_ok(source->seek(source, epoch * source->steps_per_epoch));
     do {
         next(source, &b);
-        for (int64_t row = 0; row < b.n_real; ++row) order[count++] = b.tokens[row * b.n];
+        for (int64_t row = 0; row < b.n_real; ++row) order[count++] = b.side[0].tokens[row * b.shape.side[0].n];
     } while (b.epoch_end < (double)epoch + 1 || !b.last);
     source->destroy(source);
     return count;
@@ -240,14 +240,15 @@ static void every_protocol_scores_what_its_definition_says(void **state) {
                         assert_ok(source->next(source, &b, &end));
                         if (end) break;
                         test_check_batch(&b, true);
-                        assert_true(test_has_shape(source, b.n, b.batch));
+                        assert_true(test_has_shape(source, &b.shape));
                         for (int64_t row = 0; row < b.n_real; ++row) {
                             check_row(&b, row);
-                            for (int64_t i = 0; i < b.lengths[row]; ++i) {
-                                if (b.weights[row * b.n + i] == 0) continue;
+                            for (int64_t i = 0; i < b.side[0].lengths[row]; ++i) {
+                                if (b.weights[row * b.shape.side[0].n + i] == 0) continue;
                                 while (context_begin((bpt_protocol_t)protocol, target, E) < 0) ++target;
-                                assert_int_equal(b.targets[row * b.n + i], 1000 + target);
-                                assert_int_equal(b.tokens[row * b.n], 1000 + context_begin((bpt_protocol_t)protocol, target, E));
+                                assert_int_equal(b.targets[row * b.shape.side[0].n + i], 1000 + target);
+                                assert_int_equal(b.side[0].tokens[row * b.shape.side[0].n],
+                                                 1000 + context_begin((bpt_protocol_t)protocol, target, E));
                                 ++target;
                             }
                         }
@@ -295,8 +296,8 @@ static void lines_are_sequences_of_their_own(void **state) {
         assert_ok(source->next(source, &b, &end));
         if (end) break;
         test_check_batch(&b, true);
-        assert_true(test_has_shape(source, b.n, b.batch));
-        padded += b.n * b.batch;
+        assert_true(test_has_shape(source, &b.shape));
+        padded += b.shape.side[0].n * b.shape.batch;
         for (int64_t row = 0; row < b.n_real; ++row) {
             const uint32_t s = b.sequences[row];
             assert_true((int64_t)s > row_after);  // file order
@@ -304,10 +305,10 @@ static void lines_are_sequences_of_their_own(void **state) {
             const uint64_t tokens = offsets[s + 1] - offsets[s];
             if (tokens < 2) continue;
             check_row(&b, row);
-            assert_int_equal(b.lengths[row], tokens - 1);
-            assert_int_equal(b.tokens[row * b.n], 1000 + offsets[s]);
-            scored += b.lengths[row];
-            for (uint64_t i = 0; i + 1 < tokens; ++i) assert_true(b.weights[(uint64_t)(row * b.n) + i] == 1);
+            assert_int_equal(b.side[0].lengths[row], tokens - 1);
+            assert_int_equal(b.side[0].tokens[row * b.shape.side[0].n], 1000 + offsets[s]);
+            scored += b.side[0].lengths[row];
+            for (uint64_t i = 0; i + 1 < tokens; ++i) assert_true(b.weights[(uint64_t)(row * b.shape.side[0].n) + i] == 1);
         }
     }
     for (uint64_t s = 0; s < count; ++s) wanted += offsets[s + 1] > offsets[s] + 1 ? (int64_t)(offsets[s + 1] - offsets[s]) - 1 : 0;

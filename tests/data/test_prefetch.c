@@ -113,13 +113,11 @@ static bpt_status_t faulty_next(bpt_batch_source_t *source, bpt_batch_t *batch, 
     if (f->at++ == f->bad) return bpt_fail(BPT_ERR_INPUT, "batch %lld is broken", (long long)f->bad);
     f->words[0] = (uint32_t)f->at;
     *end = false;
-    *batch = (bpt_batch_t){.n = 1,
-                           .batch = 1,
+    *batch = (bpt_batch_t){.shape = bpt_batch_buckets(1, 1),
                            .n_real = 1,
                            .n_targets = 1,
-                           .tokens = f->words,
+                           .side = {{.tokens = f->words, .start = f->words, .lengths = f->words}},
                            .targets = f->words,
-                           .lengths = f->words,
                            .sequences = f->words,
                            .weights = f->weights};
     return BPT_OK;
@@ -156,7 +154,7 @@ static void an_error_comes_in_its_place_with_its_message(void **state) {
     for (int round = 0; round < 2; ++round) {
         for (uint32_t i = 0; i < 5; ++i) {
             assert_ok(source->next(source, &batch, &end));
-            assert_int_equal(batch.tokens[0], i + 1);
+            assert_int_equal(batch.side[0].tokens[0], i + 1);
         }
         bpt_error_clear();
         for (int i = 0; i < 3; ++i) assert_fails(source->next(source, &batch, &end), BPT_ERR_INPUT, "batch 5 is broken");
@@ -191,7 +189,7 @@ static void the_batch_in_hand_is_left_alone(void **state) {
         bool end;
         assert_ok(source->next(source, &batch, &end));
         nanosleep(&(struct timespec){0, 1000000}, NULL);  // the thread goes on meanwhile
-        assert_int_equal(batch.tokens[0], i);
+        assert_int_equal(batch.side[0].tokens[0], i);
     }
     source->destroy(source);
 }

@@ -39,8 +39,8 @@ static bpt_status_t null_enumerate(bpt_device_info_t *infos, int capacity, int *
     return BPT_OK;
 }
 
-// Makes a context, a queue and whatever else the device needs, and fills in `driver` and `limits`: at least what is here, as the device says.
-// The struct that it allocates begins with bpt_gpu_api_t.
+// Makes a context, a queue and whatever else the device needs, and fills in `driver` and `limits`: at least what is here, as the device
+// says. The struct that it allocates begins with bpt_gpu_api_t.
 static bpt_status_t null_open(int index, bpt_gpu_api_t **out) {
     (void)index;
     null_notes.api = (bpt_gpu_api_t){.driver = &null_driver,
@@ -92,8 +92,8 @@ static bpt_status_t null_read(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory, size
 // ---- Kernels -----------------------------------------------------------------------------------------------------------
 
 // Compiles a kernel with its group size, its constants and the element types of its bindings (bpt_gpu_kernels says which there are). A
-// kernel that cannot be compiled is BPT_ERR_UNSUPPORTED with the first line of the compiler's log. Called once per variant; results are kept
-// by the caller, and from one process to the next by the driver (backends/gpu/cache.h).
+// kernel that cannot be compiled is BPT_ERR_UNSUPPORTED with the first line of the compiler's log. Called once per variant; results are
+// kept by the caller, and from one process to the next by the driver (backends/gpu/cache.h).
 static bpt_status_t null_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out) {
     (void)api;
     BPT_TRY(bpt_alloc(1, sizeof **out, out));
@@ -119,8 +119,9 @@ static void null_commands_destroy(bpt_gpu_api_t *api, bpt_gpu_commands_t *comman
     bpt_free(commands);
 }
 
-// Records one dispatch: copies the parameter block and binds the ranges (memory NULL: something harmless). Groups are within limits.max_groups,
-// offsets multiples of limits.offset_alignment: the caller has seen to it. Dispatches between two barriers may run at once.
+// Records one dispatch: copies the parameter block and binds the ranges (memory NULL: something harmless). Groups are within
+// limits.max_groups, offsets multiples of limits.offset_alignment: the caller has seen to it. Dispatches between two barriers may run at
+// once.
 static bpt_status_t null_dispatch(bpt_gpu_commands_t *c, const bpt_gpu_dispatch_t *d) {
     if (d->program->kernel == BPT_GPU_canary) {
         c->canary = true;

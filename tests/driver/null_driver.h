@@ -1,10 +1,11 @@
-// A driver without a device (backends/gpu/driver.h): it has every function that a GPU API must have, in the order in which a device uses them,
-// each with what it must do. It computes nothing and takes notes, on which test_gpu_lists.c tests what all GPU backends share.
+// A driver without a device (backends/gpu/driver.h): it has every function that a GPU API must have, in the order in which a device uses
+// them, each with what it must do. It computes nothing and takes notes, on which test_gpu_lists.c tests what all GPU backends share.
 //
-// To start a new API, copy null_driver.c to backends/<api>/<api>.c and replace the bodies one by one; tests/driver/test_driver.c says when they
-// are right, kernel by kernel the conformance tests. At the end of the file belong
+// To start a new API, copy null_driver.c to backends/<api>/<api>.c and replace the bodies one by one; tests/driver/test_driver.c says when
+// they are right, kernel by kernel the conformance tests. At the end of the file belong
 //     BPT_GPU_BACKEND(<api>, "what bpt devices says of it", NULL);
-// and a bpt_<api>_loader (bpt_loader_t). Besides its folder an API needs its line in backends/backends.def. An API with a language of its own for kernels also needs the words of cl/README.md in it (cl/include/<api>.h).
+// and a bpt_<api>_loader (bpt_loader_t). Besides its folder an API needs its line in backends/backends.def. An API with a language of its
+// own for kernels also needs the words of cl/README.md in it (cl/include/<api>.h).
 #ifndef BPT_TEST_NULL_DRIVER_H
 #define BPT_TEST_NULL_DRIVER_H
 

@@ -1,5 +1,5 @@
-// The op level of GPU backends on a driver that only takes notes (null_driver.h): every work-group is dispatched once within every limit of the grid,
-// submissions stay within their budget and learn from what they took, lost work is noticed.
+// The op level of GPU backends on a driver that only takes notes (null_driver.h): every work-group is dispatched once within every limit of
+// the grid, submissions stay within their budget and learn from what they took, lost work is noticed.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

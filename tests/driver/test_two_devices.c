@@ -1,5 +1,5 @@
-// Two devices in one process, of one backend or of two: their work is interleaved, neither sees the other's, and they are closed in any order
-// while the other goes on.
+// Two devices in one process, of one backend or of two: their work is interleaved, neither sees the other's, and they are closed in any
+// order while the other goes on.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,7 +109,8 @@ static void two_opencl_devices(void **state) {
     if (!test_backend_usable("opencl")) skip();
     assert_ok(bpt_backend_find("opencl")->enumerate(infos, (int)BPT_COUNT(infos), &count));
     if (count < 2 || !infos[0].usable || !infos[1].usable) {
-        if (getenv("BPT_REQUIRE_BACKENDS") && strstr(infos[0].driver, "Portable Computing Language")) fail_msg("PoCL offers one device only");
+        if (getenv("BPT_REQUIRE_BACKENDS") && strstr(infos[0].driver, "Portable Computing Language"))
+            fail_msg("PoCL offers one device only");
         skip();
     }
     assert_string_not_equal(infos[0].name, infos[1].name);

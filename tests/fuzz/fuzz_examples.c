@@ -17,9 +17,10 @@ static void check_batches(const bpt_examples_t *examples, uint8_t option, bool t
     for (bool end = false; scored < examples->count;) {
         bpt_batch_t b;
         require(source->next(source, &b, &end) == BPT_OK && !end);
-        for (int64_t row = 0; row < b.batch; ++row) require(b.lengths[row] >= 1 && b.lengths[row] <= b.n);
+        for (int64_t row = 0; row < b.shape.batch; ++row)
+            require(b.side[0].lengths[row] >= 1 && b.side[0].lengths[row] <= b.shape.side[0].n);
         bool listed = false;
-        for (int64_t i = 0; i < source->n_shapes; ++i) listed = listed || (source->shapes[i][0] == b.n && source->shapes[i][1] == b.batch);
+        for (int64_t i = 0; i < source->n_shapes; ++i) listed = listed || bpt_batch_shape_same(&source->shapes[i], &b.shape);
         require(listed);
         scored += (uint64_t)b.n_scored;
         tokens += (uint64_t)b.n_tokens;

@@ -16,7 +16,8 @@ static void check_source(bpt_batch_source_t *source, uint64_t wanted) {
         bpt_batch_t b;
         require(source->next(source, &b, &end) == BPT_OK);
         if (end) break;
-        for (int64_t row = 0; row < b.batch; ++row) require(b.lengths[row] >= 1 && b.lengths[row] <= b.n);
+        for (int64_t row = 0; row < b.shape.batch; ++row)
+            require(b.side[0].lengths[row] >= 1 && b.side[0].lengths[row] <= b.shape.side[0].n);
         scored += (uint64_t)b.n_scored;
     }
     require(scored == wanted);

@@ -10,7 +10,7 @@ typedef struct {
     int64_t n, batch, micro_batches, step, micro, steps_per_epoch;
     bool ends;  // an evaluation source: one step long
     bool ragged;
-    int64_t shapes[1][2];
+    bpt_batch_shape_t shape;
     fixture_batch_t data;
 } fixture_source_t;
 
@@ -56,13 +56,9 @@ static inline bpt_status_t fixture_source_seek(bpt_batch_source_t *source, int64
 static inline fixture_source_t *fixture_source(fixture_source_t *s, const bpt_model_config_t *config, int64_t n, int64_t batch,
                                                int64_t micro_batches) {
     *s = (fixture_source_t){.config = config, .n = n, .batch = batch, .micro_batches = micro_batches, .steps_per_epoch = 4, .ragged = true};
-    s->shapes[0][0] = n;
-    s->shapes[0][1] = batch;
-    s->base = (bpt_batch_source_t){.next = fixture_source_next,
-                                   .seek = fixture_source_seek,
-                                   .steps_per_epoch = 4,
-                                   .n_shapes = 1,
-                                   .shapes = (const int64_t(*)[2])s->shapes};
+    s->shape = bpt_batch_buckets(n, batch);
+    s->base = (bpt_batch_source_t){
+        .next = fixture_source_next, .seek = fixture_source_seek, .steps_per_epoch = 4, .n_shapes = 1, .shapes = &s->shape};
     return s;
 }
 

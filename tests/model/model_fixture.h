@@ -69,7 +69,7 @@ static inline bpt_runner_t *fixture_runner(const bpt_model_config_t *config, bpt
 // A batch that owns its arrays. Sequence s has lengths[s] tokens that depend on (sequences[s], position) alone.
 typedef struct {
     bpt_batch_t batch;
-    uint32_t tokens[4096], targets[4096], lengths[64], sequences[64];
+    uint32_t tokens[4096], targets[4096], start[64], lengths[64], sequences[64];
     float weights[4096];
 } fixture_batch_t;
 
@@ -83,17 +83,17 @@ static inline void fixture_fill(fixture_batch_t *b, const bpt_model_config_t *c,
                                 uint32_t first_sequence) {
     const bool classify = c->task == BPT_TASK_CLASSIFY;
     memset(b, 0, sizeof *b);
-    b->batch = (bpt_batch_t){.n = n,
-                             .batch = batch,
+    b->batch = (bpt_batch_t){.shape = bpt_batch_buckets(n, batch),
                              .n_real = batch,
-                             .tokens = b->tokens,
+                             .side = {{.tokens = b->tokens, .start = b->start, .lengths = b->lengths}},
                              .targets = b->targets,
                              .weights = b->weights,
-                             .lengths = b->lengths,
+                             .n_targets = classify ? batch : batch * n,
                              .sequences = b->sequences,
                              .first = true,
                              .last = true};
     for (int64_t s = 0; s < batch; ++s) {
+        b->start[s] = (uint32_t)(s * n);
         b->lengths[s] = lengths[s];
         b->sequences[s] = first_sequence + (uint32_t)s;
         for (uint32_t i = 0; i < lengths[s]; ++i) {

@@ -103,7 +103,7 @@ static void chunks_of_rows_and_groups_of_heads_change_nothing(void **state) {
 static size_t workspace_of(bpt_device_t *device, int64_t chunk_rows, int32_t head_groups) {
     bpt_model_config_t c = config_of(&variants[0], BPT_TASK_LM);
     c.d_ff = 20 * c.d_model;
-    const bpt_step_key_t key = {.kind = BPT_STEP_LOGITS, .n = 2048, .batch = 1};
+    const bpt_step_key_t key = {.kind = BPT_STEP_LOGITS, .shape = bpt_batch_buckets(2048, 1)};
     bpt_plan_summary_t plan;
     bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){.step.chunk_rows = chunk_rows, .step.head_groups = head_groups});
     assert_ok(bpt_runner_plan(r, &key, &plan, NULL));
@@ -286,8 +286,7 @@ static double loss_at(bpt_runner_t *r, const float *params, const float *directi
     for (int64_t i = 0; i < count; ++i) y[i] = (float)((double)params[i] + step * (double)direction[i]);
     assert_ok(device->backend->write(device, buffer, 0, y, (size_t)count * sizeof *y));
     assert_ok(bpt_runner_evaluate(r, &b.batch, nll, &loss));
-    const int64_t outputs = bpt_runner_config(r)->task == BPT_TASK_LM ? b.batch.batch * b.batch.n : b.batch.batch;
-    for (int64_t i = 0; i < outputs; ++i) sum += (double)nll[i];
+    for (int64_t i = 0; i < b.batch.n_targets; ++i) sum += (double)nll[i];
     return sum;
 }
 
@@ -333,8 +332,25 @@ static void a_sequence_beyond_the_last_position_is_refused(void **state) {
     fixture_close(device);
 }
 
+static void a_batch_of_another_task_is_refused(void **state) {
+    (void)state;
+    const bpt_model_config_t lm = fixture_lm(), classifier = fixture_classifier();
+    const uint32_t lengths[] = {5, 3};
+    bpt_device_t *device = fixture_open("ref");
+    bpt_runner_t *r = fixture_runner(&lm, device, (bpt_runner_options_t){0});
+    fixture_batch_t given;
+    double loss;
+    fixture_fill(&given, &classifier, 8, 2, lengths, 0);
+    assert_fails(bpt_runner_evaluate(r, &given.batch, NULL, &loss), BPT_ERR_USAGE, "the batch has 2 targets");
+    fixture_fill(&given, &lm, 8, 2, lengths, 0);
+    assert_ok(bpt_runner_evaluate(r, &given.batch, NULL, &loss));
+    bpt_runner_destroy(r);
+    fixture_close(device);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_batch_of_another_task_is_refused),
         cmocka_unit_test(chunks_of_rows_and_groups_of_heads_change_nothing),
         cmocka_unit_test(chunks_of_rows_and_groups_of_heads_take_less_memory),
         cmocka_unit_test(long_texts_go_by_chunks_and_groups),

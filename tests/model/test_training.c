@@ -363,7 +363,7 @@ static void recomputation_saves_memory(void **state) {
     size_t bytes[2];
     for (int recompute = 0; recompute < 2; ++recompute) {
         bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){.step.recompute = recompute});
-        const bpt_step_key_t key = {.kind = BPT_STEP_TRAIN, .n = 64, .batch = 8};
+        const bpt_step_key_t key = {.kind = BPT_STEP_TRAIN, .shape = bpt_batch_buckets(64, 8)};
         bpt_plan_summary_t summary;
         assert_ok(bpt_runner_plan(r, &key, &summary, NULL));
         bytes[recompute] = summary.workspace_bytes;

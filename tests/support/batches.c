@@ -10,26 +10,47 @@
 #include <cmocka.h>
 #include <xxhash.h>
 
-void test_check_batch(const bpt_batch_t *b, bool per_leaf) {
-    assert_true(b->n >= 1 && b->batch >= 1 && b->n_real >= 1 && b->n_real <= b->batch);
-    const int64_t per_row = per_leaf ? b->n : 1;
-    assert_int_equal(b->n_targets, b->batch * per_row);
-    int64_t scored = 0, tokens = 0;
-    for (int64_t row = 0; row < b->batch; ++row) {
-        const int64_t length = b->lengths[row];
-        assert_in_range(length, 1, b->n);
-        tokens += row < b->n_real ? length : 0;
-        if (row >= b->n_real) assert_int_equal(length, 1);
-        for (int64_t i = 0; i < b->n; ++i)
-            if (i >= length || row >= b->n_real) assert_int_equal(b->tokens[row * b->n + i], 0);
-        for (int64_t i = 0; i < per_row; ++i) {
-            const float weight = b->weights[row * per_row + i];
-            assert_true(weight == 0 || weight == 1);
-            scored += weight == 1;
-            if (row < b->n_real && (!per_leaf || i < length)) continue;
-            assert_true(weight == 0);
-            assert_int_equal(b->targets[row * per_row + i], 0);
-        }
+static bool is_zero(const bpt_side_t *side, int64_t row) {
+    bool zero = !side->tokens || side->tokens[row] == 0;
+    for (int64_t c = 0; c < side->columns; ++c) zero = zero && side->numbers[row * side->columns + c] == 0;
+    return zero && (!side->bag || side->bag_ranges[2 * row] == side->bag_ranges[2 * row + 1]);
+}
+
+// The sequence that a row is in, -1: none, of those that are not padding.
+static int64_t sequence_of(const bpt_batch_t *b, const bpt_side_t *side, int64_t row) {
+    for (int64_t s = 0; s < b->n_real; ++s)
+        if (row >= side->start[s] && row < (int64_t)side->start[s] + side->lengths[s]) return s;
+    return -1;
+}
+
+static int64_t check_side(const bpt_batch_t *b, const bpt_side_t *side, int64_t n, int64_t rows) {
+    int64_t tokens = 0;
+    for (int64_t s = 0; s < b->shape.batch; ++s) {
+        const int64_t length = side->lengths[s];
+        if (n) assert_true(side->start[s] == s * n && length >= 1 && length <= n);
+        if (s >= b->n_real) assert_int_equal(length, n ? 1 : 0);
+        if (s < b->n_real) assert_true(length >= 1 && side->start[s] == (n ? s * n : tokens));
+        tokens += s < b->n_real ? length : 0;
+    }
+    assert_true(tokens <= rows && (!n || rows == n * b->shape.batch));
+    for (int64_t row = 0; row < rows; ++row)
+        if (sequence_of(b, side, row) < 0) assert_true(is_zero(side, row));
+    return tokens;
+}
+
+void test_check_batch(const bpt_batch_t *b, bool per_token) {
+    const bpt_side_t *side = &b->side[0];
+    const int64_t rows = b->shape.side[0].rows;
+    assert_true(rows >= 1 && b->shape.batch >= 1 && b->n_real >= 1 && b->n_real <= b->shape.batch);
+    const int64_t tokens = check_side(b, side, b->shape.side[0].n, rows), texts = per_token ? 1 : b->shape.batch / b->n_targets;
+    assert_int_equal(b->n_targets * texts, per_token ? rows : b->shape.batch);
+    int64_t scored = 0;
+    for (int64_t i = 0; i < b->n_targets; ++i) {
+        assert_true(b->weights[i] == 0 || b->weights[i] == 1);
+        scored += b->weights[i] == 1;
+        if (per_token ? sequence_of(b, side, i) >= 0 : i * texts < b->n_real) continue;
+        assert_true(b->weights[i] == 0);
+        if (b->targets) assert_int_equal(b->targets[i], 0);
     }
     assert_int_equal(b->n_scored, scored);
     assert_int_equal(b->n_tokens, tokens);
@@ -38,16 +59,24 @@ void test_check_batch(const bpt_batch_t *b, bool per_leaf) {
 }
 
 uint64_t test_hash_batch(const bpt_batch_t *b) {
-    const size_t rows = (size_t)b->batch, targets = (size_t)b->n_targets;
+    const size_t sequences = (size_t)b->shape.batch, rows = (size_t)b->shape.side[0].rows, targets = (size_t)b->n_targets;
+    const bpt_side_t *side = &b->side[0];
     const uint64_t parts[] = {
-        (uint64_t)b->n,
-        (uint64_t)b->batch,
+        (uint64_t)b->shape.side[0].n,
+        (uint64_t)b->shape.side[0].rows,
+        (uint64_t)b->shape.side[0].bag,
+        (uint64_t)b->shape.batch,
         (uint64_t)b->n_real,
-        XXH3_64bits(b->tokens, rows * (size_t)b->n * sizeof *b->tokens),
-        XXH3_64bits(b->targets, targets * sizeof *b->targets),
+        side->tokens ? XXH3_64bits(side->tokens, rows * sizeof *side->tokens) : 0,
+        side->numbers ? XXH3_64bits(side->numbers, rows * (size_t)side->columns * sizeof *side->numbers) : 0,
+        side->bag ? XXH3_64bits(side->bag, (size_t)b->shape.side[0].bag * sizeof *side->bag) : 0,
+        side->bag ? XXH3_64bits(side->bag_ranges, 2 * rows * sizeof *side->bag_ranges) : 0,
+        XXH3_64bits(side->start, sequences * sizeof *side->start),
+        XXH3_64bits(side->lengths, sequences * sizeof *side->lengths),
+        b->targets ? XXH3_64bits(b->targets, targets * sizeof *b->targets) : 0,
+        b->values ? XXH3_64bits(b->values, targets * (size_t)b->value_columns * sizeof *b->values) : 0,
         XXH3_64bits(b->weights, targets * sizeof *b->weights),
-        XXH3_64bits(b->lengths, rows * sizeof *b->lengths),
-        XXH3_64bits(b->sequences, rows * sizeof *b->sequences),
+        XXH3_64bits(b->sequences, sequences * sizeof *b->sequences),
         (uint64_t)b->n_targets,
         (uint64_t)b->n_scored,
         (uint64_t)b->n_tokens,
@@ -60,11 +89,11 @@ uint64_t test_hash_batch(const bpt_batch_t *b) {
     return XXH3_64bits(parts, sizeof parts);
 }
 
-bool test_has_shape(const bpt_batch_source_t *source, int64_t n, int64_t batch) {
+bool test_has_shape(const bpt_batch_source_t *source, const bpt_batch_shape_t *shape) {
     bool found = false;
     for (int64_t i = 0; i < source->n_shapes; ++i) {
-        found = found || (source->shapes[i][0] == n && source->shapes[i][1] == batch);
-        if (i) assert_true(source->shapes[i - 1][0] * source->shapes[i - 1][1] >= source->shapes[i][0] * source->shapes[i][1]);
+        found = found || bpt_batch_shape_same(&source->shapes[i], shape);
+        if (i) assert_true(source->shapes[i - 1].side[0].rows >= source->shapes[i].side[0].rows);
     }
     return found;
 }

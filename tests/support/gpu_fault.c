@@ -42,7 +42,8 @@ test_process_t test_train_tiny(const char *backend, const char *run, const char 
     char line[2048];
     for (int i = 0; i < 2000; ++i) bytes[i] = (char)('a' + (i * 5 + i / 13) % 26);
     snprintf(line, sizeof line,
-             "train --backend %s --data %s --out %s --steps 2 --layers 1 --d-model 16 --heads 2 --k 2 --context 16 --batch-tokens 32 --eval-every 100%s%s",
+             "train --backend %s --data %s --out %s --steps 2 --layers 1 --d-model 16 --heads 2 --k 2 --context 16 --batch-tokens 32 "
+             "--eval-every 100%s%s",
              backend, test_file("tiny.txt", bytes), run, *more ? " " : "", more);
     return test_run_line(line);
 }

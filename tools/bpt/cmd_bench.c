@@ -77,7 +77,7 @@ static bpt_status_t open_runner(const bench_t *b, bpt_runner_t **out) {
 
 typedef struct {
     bpt_batch_t batch;
-    uint32_t *words;  // tokens, targets, lengths, sequences
+    uint32_t *words;  // tokens, targets, start, lengths, sequences
     float *weights;
 } tokens_t;
 
@@ -89,23 +89,21 @@ static void free_tokens(tokens_t *t) {
 static bpt_status_t make_tokens(const bench_t *b, tokens_t *t) {
     const int64_t rows = b->o->tool.n / b->n > 0 ? b->o->tool.n / b->n : 1, leaves = rows * b->n;
     *t = (tokens_t){0};
-    bpt_status_t status = bpt_alloc((size_t)(2 * leaves + 2 * rows), sizeof *t->words, &t->words);
+    bpt_status_t status = bpt_alloc((size_t)(2 * leaves + 3 * rows), sizeof *t->words, &t->words);
     if (status == BPT_OK) status = bpt_alloc((size_t)leaves, sizeof *t->weights, &t->weights);
     if (status != BPT_OK) {
         free_tokens(t);
         return status;
     }
-    uint32_t *lengths = t->words + 2 * leaves, *sequences = lengths + rows;
+    uint32_t *start = t->words + 2 * leaves, *lengths = start + rows, *sequences = lengths + rows;
     for (int64_t i = 0; i < 2 * leaves; ++i) t->words[i] = (uint32_t)(i * 2654435761u >> 7) % VOCAB;
     for (int64_t i = 0; i < leaves; ++i) t->weights[i] = 1;
-    for (int64_t i = 0; i < rows; ++i) lengths[i] = (uint32_t)b->n, sequences[i] = (uint32_t)i;
-    t->batch = (bpt_batch_t){.n = b->n,
-                             .batch = rows,
+    for (int64_t i = 0; i < rows; ++i) start[i] = (uint32_t)(i * b->n), lengths[i] = (uint32_t)b->n, sequences[i] = (uint32_t)i;
+    t->batch = (bpt_batch_t){.shape = bpt_batch_buckets(b->n, rows),
                              .n_real = rows,
-                             .tokens = t->words,
+                             .side = {{.tokens = t->words, .start = start, .lengths = lengths}},
                              .targets = t->words + leaves,
                              .weights = t->weights,
-                             .lengths = lengths,
                              .sequences = sequences,
                              .n_targets = leaves,
                              .n_scored = leaves,
@@ -123,7 +121,7 @@ static bpt_status_t step(bpt_runner_t *runner, const tokens_t *t, bool training,
 }
 
 static bpt_step_key_t key_of(const tokens_t *t, bool training) {
-    return (bpt_step_key_t){.kind = training ? BPT_STEP_TRAIN : BPT_STEP_LOGITS, .n = t->batch.n, .batch = t->batch.batch};
+    return (bpt_step_key_t){.kind = training ? BPT_STEP_TRAIN : BPT_STEP_LOGITS, .shape = t->batch.shape};
 }
 
 // ---- train, infer
@@ -190,7 +188,7 @@ static bpt_status_t time_ops(const bench_t *b, bpt_op_timing_t *timings, int *co
     BPT_TRY_GOTO(open_runner(b, &runner), done);
     BPT_TRY_GOTO(make_tokens(b, &t), done);
     const bpt_step_key_t key = key_of(&t, true);
-    BPT_TRY_GOTO(bpt_runner_prepare(runner, b->n, t.batch.batch, 0, true), done);
+    BPT_TRY_GOTO(bpt_runner_prepare(runner, &t.batch.shape, 0, true), done);
     BPT_TRY_GOTO(bpt_runner_program(runner, &key, &program), done);
     BPT_TRY_GOTO(bpt_program_time(program, true), done);
     BPT_TRY_GOTO(step(runner, &t, true, NULL), done);

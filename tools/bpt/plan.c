@@ -31,10 +31,8 @@ static bpt_status_t largest(bpt_runner_t *runner, const cli_options_t *o, const 
     const double epochs = o->train.epochs > 0 ? o->train.epochs : (double)o->train.steps / (double)source->steps_per_epoch;
     const int32_t first_head = bpt_schedule_first_head(&o->train, o->model.layers, 0, epochs);
     for (int64_t i = 0; i < source->n_shapes; ++i) {
-        const bpt_step_key_t shape = {.kind = accumulates(o) ? BPT_STEP_MICRO : BPT_STEP_TRAIN,
-                                      .n = source->shapes[i][0],
-                                      .batch = source->shapes[i][1],
-                                      .first_head = first_head};
+        const bpt_step_key_t shape = {
+            .kind = accumulates(o) ? BPT_STEP_MICRO : BPT_STEP_TRAIN, .shape = source->shapes[i], .first_head = first_head};
         bpt_plan_summary_t plan;
         BPT_TRY(bpt_runner_plan(runner, &shape, &plan, NULL));
         if (i && plan.workspace_bytes <= summary->workspace_bytes) continue;
@@ -74,7 +72,7 @@ static bpt_status_t print_plan(const cli_options_t *o, bpt_runner_t *runner, con
     BPT_TRY(largest(runner, o, source, &key, &plan));
     print_parameters(bpt_runner_params(runner));
     print_memory(o, bpt_runner_params(runner), &plan);
-    printf("micro-batch       %" PRId64 " sequences of %" PRId64 " leaves", key.batch, key.n);
+    printf("micro-batch       %" PRId64 " sequences of %" PRId64 " leaves", key.shape.batch, key.shape.side[0].n);
     if (o->data.batch_examples)
         printf(" at most; %" PRId64 " examples a step, in micro-batches by length of text\n", o->data.batch_examples);
     else if (bpt_task_accumulates(bpt_task_of(&o->model)))

@@ -31,14 +31,14 @@ static const struct {
 
 typedef struct {
     bpt_batch_t batch;
-    uint32_t tokens[SEQUENCES * LEAVES], targets[SEQUENCES * LEAVES], lengths[SEQUENCES], sequences[SEQUENCES];
+    uint32_t tokens[SEQUENCES * LEAVES], targets[SEQUENCES * LEAVES], start[SEQUENCES], lengths[SEQUENCES], sequences[SEQUENCES];
     float weights[SEQUENCES * LEAVES];
 } sample_t;
 
 // Two sequences of unequal length; the shorter one ends in padding.
 static void fill(sample_t *s, const bpt_model_config_t *c) {
     const bool per_token = bpt_task_of(c)->per_token;
-    *s = (sample_t){.lengths = {LEAVES, LEAVES - 11}, .sequences = {0, 1}};
+    *s = (sample_t){.start = {0, LEAVES}, .lengths = {LEAVES, LEAVES - 11}, .sequences = {0, 1}};
     for (int b = 0; b < SEQUENCES; ++b) {
         for (uint32_t i = 0; i < s->lengths[b]; ++i) {
             s->tokens[b * LEAVES + (int)i] = (uint32_t)(bpt_mix64((uint64_t)b << 32 | i) % VOCAB);
@@ -49,14 +49,13 @@ static void fill(sample_t *s, const bpt_model_config_t *c) {
         if (!per_token) s->targets[b] = (uint32_t)b, s->weights[b] = 1;
     }
     const int64_t tokens = 2 * LEAVES - 11, scored = per_token ? tokens : SEQUENCES;
-    s->batch = (bpt_batch_t){.n = LEAVES,
-                             .batch = SEQUENCES,
+    s->batch = (bpt_batch_t){.shape = bpt_batch_buckets(LEAVES, SEQUENCES),
                              .n_real = SEQUENCES,
-                             .tokens = s->tokens,
+                             .side = {{.tokens = s->tokens, .start = s->start, .lengths = s->lengths}},
                              .targets = s->targets,
                              .weights = s->weights,
-                             .lengths = s->lengths,
                              .sequences = s->sequences,
+                             .n_targets = per_token ? SEQUENCES * LEAVES : SEQUENCES,
                              .n_scored = scored,
                              .n_tokens = tokens,
                              .window_scored = scored,

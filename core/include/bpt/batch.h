@@ -6,23 +6,59 @@
 
 BPT_BEGIN_DECLS
 
-// B sequences in a bucket of n leaves. All arrays are owned by the source and valid until its next call.
-// Padding: tokens beyond a sequence's length are 0; sequences beyond n_real have length 1, token 0 and weight 0.
+// A micro-batch has sequences on one side or on two: texts on the first; what they are translated to on the second. A pair of texts that
+// one encoder reads is two sequences of the first side, 2e and 2e + 1 for example e.
+enum { BPT_SIDES = 2 };
+
+// What a program is compiled for: micro-batches of one shape share it. Shapes are the same when all numbers are.
+typedef struct {
+    int64_t batch;  // sequences of a side, padding included
+    struct {
+        int64_t n;     // buckets of n rows, one for each sequence; 0: packed rows, one sequence behind the other
+        int64_t rows;  // of tokens, padding included; in buckets batch * n. 0: the side is absent
+        int64_t bag;   // entries of `bag`; 0: there are none
+    } side[BPT_SIDES];
+} bpt_batch_shape_t;
+
+// The rows of a side. Padding rows have token 0 or numbers 0, and an empty bag; they are in no sequence.
+typedef struct {
+    const uint32_t *tokens;           // [rows]; NULL where numbers are read
+    const uint32_t *start, *lengths;  // [batch]: sequence s is rows start[s] .. start[s] + lengths[s] - 1
+    const float *numbers;             // [rows, columns]: vectors in place of tokens; NULL: none
+    int64_t columns;
+    const uint32_t *bag, *bag_ranges;  // [bag] and [rows, 2] (begin, end in `bag`): the character n-grams of each token; NULL: none
+} bpt_side_t;
+
+// All arrays are owned by the source and valid until its next call. In buckets start[s] is s n, and sequences beyond n_real have length 1;
+// in packed rows they have length 0 and start at the end of the rows. Both have weight 0.
 typedef struct bpt_batch {
-    int64_t n, batch, n_real;
-    const uint32_t *tokens;     // [batch, n]
-    const uint32_t *targets;    // [n_targets]; lm: [batch, n], classify: [batch]
-    const float *weights;       // as targets: 1 = scored, 0 = not
-    const uint32_t *lengths;    // [batch], 1..n
+    bpt_batch_shape_t shape;
+    int64_t n_real;  // sequences that are not padding
+    bpt_side_t side[BPT_SIDES];
+    // Targets: of each row of the last side for tasks that have one for each token, else of each example.
+    const uint32_t *targets;    // [n_targets]; NULL where values are
+    const float *values;        // [n_targets, value_columns], regression; NULL: none
+    const float *weights;       // [n_targets]: 1 = scored, 0 = not
     const uint32_t *sequences;  // [batch]: index in the epoch's order while training, index in the file when evaluating
-    int64_t n_targets;          // lm: batch * n, classify: batch
-    int64_t n_scored;           // targets of weight 1 in this micro-batch
-    int64_t n_tokens;           // real leaves in this micro-batch
-    int64_t window_scored;      // targets of weight 1 in the whole optimiser step this micro-batch belongs to
-    bool first, last;           // position inside the optimiser step
-    int64_t epoch;              // 0, 1, ..
-    double epoch_end;           // epochs finished after this micro-batch's step, e.g. 1.25
+    int64_t n_targets, value_columns;
+    int64_t n_scored;       // targets of weight 1 in this micro-batch
+    int64_t n_tokens;       // real rows of the first side in this micro-batch
+    int64_t window_scored;  // targets of weight 1 in the whole optimiser step this micro-batch belongs to
+    bool first, last;       // position inside the optimiser step
+    int64_t epoch;          // 0, 1, ..
+    double epoch_end;       // epochs finished after this micro-batch's step, e.g. 1.25
 } bpt_batch_t;
+
+static inline bool bpt_batch_shape_same(const bpt_batch_shape_t *a, const bpt_batch_shape_t *b) {
+    bool same = a->batch == b->batch;
+    for (int i = 0; i < BPT_SIDES; ++i)
+        same = same && a->side[i].n == b->side[i].n && a->side[i].rows == b->side[i].rows && a->side[i].bag == b->side[i].bag;
+    return same;
+}
+// One side of `batch` buckets of n rows.
+static inline bpt_batch_shape_t bpt_batch_buckets(int64_t n, int64_t batch) {
+    return (bpt_batch_shape_t){.batch = batch, .side = {{.n = n, .rows = batch * n}}};
+}
 
 typedef struct bpt_batch_source bpt_batch_source_t;
 struct bpt_batch_source {
@@ -31,9 +67,9 @@ struct bpt_batch_source {
     // Goes to the start of optimiser step `step` (0-based, counted from the start of training; 0 for evaluation).
     bpt_status_t (*seek)(bpt_batch_source_t *source, int64_t step);
     void (*destroy)(bpt_batch_source_t *source);
-    int64_t steps_per_epoch;          // optimiser steps
-    int64_t n_shapes;                 // the (n, batch) pairs that can occur, largest first, for planning memory before the first step
-    const int64_t (*shapes)[2];
+    int64_t steps_per_epoch;  // optimiser steps
+    int64_t n_shapes;         // those that can occur, largest first, for planning memory before the first step
+    const bpt_batch_shape_t *shapes;
 };
 
 BPT_END_DECLS
