@@ -19,8 +19,9 @@ typedef enum {
     BPT_N_KINDS
 } bpt_model_kind_t;                                                                                            // kinds/kind.h
 typedef enum { BPT_ATTENTION_DENSE, BPT_ATTENTION_WINDOW, BPT_ATTENTION_SPARSE } bpt_transformer_attention_t;  // of BPT_MODEL_TRANSFORMER
-// The state of a whole text: that of the root, or of its tokens the mean or, number by number, the largest.
-typedef enum { BPT_POOL_ROOT, BPT_POOL_MEAN, BPT_POOL_MAX } bpt_pool_t;
+// The state of a whole text: that of the root; of its tokens the mean or, number by number, the largest; star: that of the relay, or the
+// relay's plus the largest of the tokens.
+typedef enum { BPT_POOL_ROOT, BPT_POOL_MEAN, BPT_POOL_MAX, BPT_POOL_RELAY_MAX, BPT_POOL_RELAY } bpt_pool_t;
 typedef enum { BPT_POSITIONS_RELATIVE, BPT_POSITIONS_ABSOLUTE, BPT_POSITIONS_NONE } bpt_positions_t;
 
 // The model part of config.json; the same keys are in the `config` metadata of a model file (config_json.h).
@@ -31,8 +32,10 @@ typedef struct {
     bpt_positions_t positions;  // bpt, segtree: relative; transformer: absolute unless told otherwise
     bpt_pool_t pool;            // tasks that take states of whole texts
     bool causal, reference_rule, tied;
-    bool span_self;  // segtree: spans also read themselves, as the released code
-    int32_t layers, d_model, d_embed, d_ff, heads;
+    bool span_self;                                 // segtree: spans also read themselves, as the released code
+    bool ring, radical;                             // star: satellites read their neighbours, the relay
+    int32_t layers, d_model, d_embed, d_ff, heads;  // star: layers = cycles
+    int32_t head_dim;                               // star; 0: d_model / heads
     int32_t k, window, rel_levels;  // rel_levels: L (bpt, segtree) or largest distance (transformer with relative positions)
     int32_t stride, tail;           // sparse attention: tokens of a block, and of its end that later blocks read
     int32_t max_positions;          // rows of pos_embed (absolute positions)

@@ -14,7 +14,7 @@
 // ---- checks of several keys together
 
 static bpt_status_t check_heads(const bpt_model_config_t *c) {
-    if (c->d_model % c->heads == 0) return BPT_OK;
+    if (c->head_dim || c->d_model % c->heads == 0) return BPT_OK;
     int32_t fewer = c->heads;
     while (c->d_model % fewer) --fewer;
     return bpt_fail(BPT_ERR_USAGE, "%d heads do not divide d_model = %d; choose %d heads or d_model = %d", c->heads, c->d_model, fewer,
@@ -33,6 +33,8 @@ static bpt_status_t check_tied(const bpt_model_config_t *c) {
 static bpt_status_t check_task(const bpt_model_config_t *c) {
     const bpt_task_spec_t *task = bpt_task_of(c);
     BPT_TRY(bpt_kind_check_task(bpt_kind_of(c), task));
+    BPT_TRY(bpt_kind_check_positions(bpt_kind_of(c), c->positions));
+    if (bpt_task_pools(task)) BPT_TRY(bpt_kind_check_pool(bpt_kind_of(c), c->pool));
     if (task->causal && !c->causal)
         return bpt_fail(BPT_ERR_USAGE, "%s must be causal, or it would see the words that it predicts", task->model);
     return check_tied(c);
@@ -143,9 +145,13 @@ static bpt_status_t read_all(const json_t *o, bpt_model_config_t *c) {
     const bpt_config_key_t *model = bpt_config_key_find("model"), *task = bpt_config_key_find("task");
     *c = (bpt_model_config_t){0};
     if (!json_is_object(o)) return bpt_fail(BPT_ERR_INPUT, "the model's configuration is not a JSON object");
+    for (int i = 0; i < bpt_config_key_count; ++i)
+        if (bpt_config_keys[i].type == BPT_KEY_BOOL)
+            *(bool *)bpt_config_key_field(&bpt_config_keys[i], c) = !strcmp(bpt_config_keys[i].fallback, "yes");
     BPT_TRY(read_key(o, model, c));
     BPT_TRY(read_key(o, task, c));
     c->positions = bpt_kind_of(c)->positions;
+    c->pool = bpt_kind_of(c)->pool;
     c->causal = bpt_task_of(c)->causal;
     for (int i = 0; i < bpt_config_key_count; ++i)
         if (&bpt_config_keys[i] != model && &bpt_config_keys[i] != task) BPT_TRY(read_key(o, &bpt_config_keys[i], c));

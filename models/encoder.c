@@ -72,7 +72,7 @@ static bpt_status_t allocate(bpt_own_input_t *own, int count) {
 bpt_status_t bpt_encoder_allocate(bpt_encoder_t *e) {
     BPT_TRY(allocate(e->own, BPT_OWN_INPUTS));
     BPT_TRY(allocate(e->task_own, BPT_TASK_INPUTS));
-    e->kind->layers->stage_constants(e);
+    if (e->kind->layers->stage_constants) e->kind->layers->stage_constants(e);
     return BPT_OK;
 }
 

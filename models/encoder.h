@@ -45,7 +45,7 @@ typedef struct {
     };
     size_t count;
 } bpt_own_input_t;
-enum { BPT_OWN_INPUTS = 8, BPT_TASK_INPUTS = 4 };
+enum { BPT_OWN_INPUTS = 9, BPT_TASK_INPUTS = 4 };
 
 typedef struct bpt_encoder {
     bpt_encoder_options_t options;

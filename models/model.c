@@ -19,6 +19,7 @@ bpt_status_t bpt_model_check_length(const bpt_model_config_t *config, int64_t n)
         return bpt_fail(BPT_ERR_USAGE,
                         "%" PRId64 " tokens are more than the model's %d positions; give fewer, or train with a larger --max-positions", n,
                         config->max_positions);
+    if (!bpt_kind_of(config)->intervals) return BPT_OK;
     const bpt_intervals_t graph = bpt_model_intervals(config, n);
     return bpt_intervals_check(&graph);
 }

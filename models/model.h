@@ -5,7 +5,7 @@
 #include "models/config.h"
 #include "models/nn/params.h"
 
-// The attention graph for a bucket of n leaves.
+// The attention graph for a bucket of n leaves, of kinds whose graph is a rule.
 bpt_intervals_t bpt_model_intervals(const bpt_model_config_t *config, int64_t n);
 // The same without nodes that no output needs: what models compute.
 bpt_intervals_t bpt_model_needed_intervals(const bpt_model_config_t *config, int64_t n);

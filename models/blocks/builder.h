@@ -50,7 +50,7 @@ bpt_stream_t bpt_build_norm(const bpt_builder_t *b, bpt_value_t x, bpt_value_t r
 void bpt_embed_params(bpt_param_table_t *table, const bpt_model_config_t *config, bool frozen);
 // Embedding (and projection) plus position, f32 [tokens, d_model]; positions may be BPT_NO_VALUE. An id BPT_NO_ROW gives zeros.
 bpt_value_t bpt_embed_rows(const bpt_builder_t *b, bpt_value_t tokens, bpt_value_t positions);
-// LayerNorm(dropout(embedding + position)): what the first layer reads.
+// LayerNorm(dropout(embedding + position)), or without the LayerNorm: what the first layer reads.
 bpt_stream_t bpt_embed(const bpt_builder_t *b, bpt_value_t tokens, bpt_value_t positions, bpt_random_t random);
 
 // ---- The head (head.c): logits = dropout(x) W^T + bias, with the embedding as W when tied

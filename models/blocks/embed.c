@@ -1,5 +1,5 @@
 // The embedding of tokens and positions (see builder.h).
-#include "models/blocks/builder.h"
+#include "models/kinds/kind.h"
 
 void bpt_embed_params(bpt_param_table_t *t, const bpt_model_config_t *c, bool frozen) {
     const int64_t d = c->d_model;
@@ -12,7 +12,7 @@ void bpt_embed_params(bpt_param_table_t *t, const bpt_model_config_t *c, bool fr
         bpt_param_table_vector(t, bpt_param_bias(c->d_embed), d, "", BPT_NAME_EMBED_PROJ_BIAS);
     }
     if (c->positions == BPT_POSITIONS_ABSOLUTE) bpt_param_table_matrix(t, bpt_param_normal(), c->max_positions, d, "", BPT_NAME_POSITIONS);
-    bpt_param_table_norm(t, d, "", BPT_NAME_EMBED_NORM);
+    if (!bpt_kind_of(c)->plain_embedding) bpt_param_table_norm(t, d, "", BPT_NAME_EMBED_NORM);
 }
 
 bpt_value_t bpt_embed_rows(const bpt_builder_t *b, bpt_value_t tokens, bpt_value_t positions) {
@@ -27,5 +27,8 @@ bpt_value_t bpt_embed_rows(const bpt_builder_t *b, bpt_value_t tokens, bpt_value
 }
 
 bpt_stream_t bpt_embed(const bpt_builder_t *b, bpt_value_t tokens, bpt_value_t positions, bpt_random_t random) {
-    return bpt_build_norm(b, bpt_embed_rows(b, tokens, positions), BPT_NO_VALUE, b->p_input, random, "", BPT_NAME_EMBED_NORM);
+    const bpt_value_t x = bpt_embed_rows(b, tokens, positions);
+    if (!bpt_kind_of(b->config)->plain_embedding) return bpt_build_norm(b, x, BPT_NO_VALUE, b->p_input, random, "", BPT_NAME_EMBED_NORM);
+    const bpt_value_t dropped = bpt_dropout(b->g, x, b->p_input, random);
+    return (bpt_stream_t){dropped, bpt_cast(b->g, dropped, b->precision)};
 }

@@ -219,11 +219,12 @@ static void stage_texts(const bpt_encoder_t *e, const bpt_batch_t *batch) {
     }
 }
 
-static void stage(const bpt_encoder_t *e, const bpt_batch_t *batch) {
+static bpt_status_t stage(const bpt_encoder_t *e, const bpt_batch_t *batch) {
     if (e->own[ROW_KEYS].data) stage_keys(e, batch);
     if (e->own[ROOT_ROWS].data) stage_roots(e, batch);
     if (e->own[POOL_KEYS].data) stage_pool_keys(e, batch);
     if (e->own[TEXT_ROWS].data) stage_texts(e, batch);
+    return BPT_OK;
 }
 
 const bpt_layers_spec_t bpt_interval_layers = {

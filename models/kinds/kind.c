@@ -1,7 +1,10 @@
 // The list of model kinds (see kind.h).
 #include "models/kinds/kind.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "models/config_names.h"
 
 #define BPT_KIND(id, name) extern const bpt_kind_spec_t bpt_kind_##name;
 #include "models/kinds/kinds.def"
@@ -34,4 +37,18 @@ bpt_status_t bpt_kind_check_task(const bpt_kind_spec_t *kind, const bpt_task_spe
             return bpt_fail(BPT_ERR_USAGE, "model %s cannot do task %s, which takes states of %s: it has none; choose another model",
                             kind->name, task->name, states[i]);
     return BPT_OK;
+}
+
+bpt_status_t bpt_kind_check_pool(const bpt_kind_spec_t *kind, bpt_pool_t pool) {
+    if (kind->pools >> pool & 1) return BPT_OK;
+    char choices[100] = "";
+    for (int i = 0; bpt_pool_names[i]; ++i)
+        if (kind->pools >> i & 1)
+            snprintf(choices + strlen(choices), sizeof choices - strlen(choices), "%s%s", *choices ? ", " : "", bpt_pool_names[i]);
+    return bpt_fail(BPT_ERR_USAGE, "model %s has no pool %s; choose one of %s", kind->name, bpt_pool_names[pool], choices);
+}
+
+bpt_status_t bpt_kind_check_positions(const bpt_kind_spec_t *kind, bpt_positions_t positions) {
+    if (positions != BPT_POSITIONS_RELATIVE || kind->rel_levels) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE, "model %s has no relative positions; choose positions absolute or none", kind->name);
 }

@@ -5,7 +5,6 @@
 
 #include "models/tasks/task.h"
 
-struct bpt_batch;
 struct bpt_encoder;
 
 // The layers of a kind: their parameters, their part of the graph, and what the host computes for them from a micro-batch.
@@ -15,9 +14,9 @@ typedef struct {
     void (*inputs)(bpt_graph_t *g, struct bpt_encoder *e);
     // Appends the layers to states of tokens; what each layer gives goes to bpt_encoder_emit.
     void (*build)(const bpt_builder_t *b, struct bpt_encoder *e, bpt_stream_t tokens);
-    // Fills the own inputs: once with what no batch changes, then for every batch.
+    // Fills the own inputs: once with what no batch changes (NULL: nothing), then for every batch.
     void (*stage_constants)(const struct bpt_encoder *e);
-    void (*stage)(const struct bpt_encoder *e, const struct bpt_batch *batch);
+    bpt_status_t (*stage)(const struct bpt_encoder *e, const bpt_batch_t *batch);
 } bpt_layers_spec_t;
 
 typedef struct {
@@ -26,10 +25,14 @@ typedef struct {
     uint32_t gives;             // BPT_WANT_*: states that it has
     const char *not_causal;     // why its tokens know later ones whatever is asked; NULL: it can be causal
     bpt_positions_t positions;  // unless told otherwise
+    uint32_t pools;             // bits of bpt_pool_t: states of whole texts that it has
+    bpt_pool_t pool;            // unless told otherwise
+    bool plain_embedding;       // tokens enter the first layer as they are, after dropout; else through a LayerNorm
     bool levels;                // relative positions are those of nodes of a tree (side, level, place); else distances in tokens
     bool packed;                // its graph is tables over any rows: batches without padding inside (bpt/batch.h) suit it best
     bpt_intervals_t (*intervals)(const bpt_model_config_t *config, int64_t n);  // the attention graph for n leaves; NULL: it is tables
-    int32_t (*rel_levels)(const bpt_model_config_t *config, int64_t n);         // `rel_levels` that tells apart all that n leaves can have
+    int32_t (*rel_levels)(const bpt_model_config_t *config, int64_t n);         // `rel_levels` that tells apart all that n leaves can have;
+                                                                                // NULL: it has no relative positions
     const bpt_layers_spec_t *layers;
 } bpt_kind_spec_t;
 
@@ -44,5 +47,8 @@ const bpt_kind_spec_t *bpt_kind_find(const char *name);
 bool bpt_kind_has_key(const bpt_kind_spec_t *kind, const char *key);
 // BPT_ERR_USAGE with the reason when the kind cannot do the task.
 bpt_status_t bpt_kind_check_task(const bpt_kind_spec_t *kind, const bpt_task_spec_t *task) BPT_MUST_USE;
+// The same when it has no such states of whole texts, or no such positions.
+bpt_status_t bpt_kind_check_pool(const bpt_kind_spec_t *kind, bpt_pool_t pool) BPT_MUST_USE;
+bpt_status_t bpt_kind_check_positions(const bpt_kind_spec_t *kind, bpt_positions_t positions) BPT_MUST_USE;
 
 #endif

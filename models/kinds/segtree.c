@@ -1,7 +1,7 @@
 // SegTree-Transformer (Ye et al. 2019): the minimal disjoint cover of the sequence.
 #include "models/blocks/interval_layers.h"
 
-static const char *const keys[] = {"span_self", NULL};
+static const char *const keys[] = {"span_self", "d_ff", "dropout_hidden", NULL};
 
 static bpt_intervals_t intervals(const bpt_model_config_t *config, int64_t n) {
     return (bpt_intervals_t){
@@ -23,6 +23,8 @@ const bpt_kind_spec_t bpt_kind_segtree = {
     .name = "segtree",
     .keys = keys,
     .gives = BPT_WANT_TOKENS | BPT_WANT_POOLED,
+    .pools = 1u << BPT_POOL_ROOT | 1u << BPT_POOL_MEAN | 1u << BPT_POOL_MAX,
+    .pool = BPT_POOL_ROOT,
     .positions = BPT_POSITIONS_RELATIVE,
     .levels = true,
     .intervals = intervals,

@@ -2,7 +2,7 @@
 // reads it.
 #include "models/blocks/interval_layers.h"
 
-static const char *const keys[] = {"attention", "window", "tail", NULL};
+static const char *const keys[] = {"attention", "window", "tail", "d_ff", "dropout_hidden", NULL};
 
 static const bpt_intervals_kind_t graphs[] = {[BPT_ATTENTION_DENSE] = BPT_INTERVALS_DENSE,
                                               [BPT_ATTENTION_WINDOW] = BPT_INTERVALS_WINDOW,
@@ -34,6 +34,8 @@ const bpt_kind_spec_t bpt_kind_transformer = {
     .name = "transformer",
     .keys = keys,
     .gives = BPT_WANT_TOKENS | BPT_WANT_POOLED,
+    .pools = 1u << BPT_POOL_ROOT | 1u << BPT_POOL_MEAN | 1u << BPT_POOL_MAX,
+    .pool = BPT_POOL_ROOT,
     .positions = BPT_POSITIONS_ABSOLUTE,
     .intervals = intervals,
     .rel_levels = rel_levels,

@@ -8,6 +8,8 @@
 #define BPT_NAME_EMBED_PROJ_BIAS "embed_proj.bias"
 #define BPT_NAME_POSITIONS "pos_embed.weight"  // [max_positions, d_model]
 #define BPT_NAME_EMBED_NORM "embed_norm"
+#define BPT_NAME_INPUT_PROJ "input_proj.weight"  // [d_model, d_input], in place of the embedding where vectors are read
+#define BPT_NAME_INPUT_PROJ_BIAS "input_proj.bias"
 #define BPT_NAME_HEAD "head.weight"  // [outputs, d_model], unless tied
 #define BPT_NAME_HEAD_BIAS "head.bias"
 
@@ -24,6 +26,19 @@
 #define BPT_NAME_FC2 "ffn.fc2.weight"  // [d_model, d_ff]
 #define BPT_NAME_FC2_BIAS "ffn.fc2.bias"
 #define BPT_NAME_FFN_NORM "ffn_norm"
+
+// ---- Of cycle %d of a Star-Transformer (prefix layers.%d.): attention of the satellites ("ring.") and of the relay ("star."), and what
+// follows each. A = heads * head_dim.
+#define BPT_NAME_RING "ring."
+#define BPT_NAME_STAR "star."
+#define BPT_NAME_Q_PROJ "q_proj"  // [A, d_model]; keys and values one behind the other, the biases [A] too
+#define BPT_NAME_K_PROJ "k_proj"
+#define BPT_NAME_V_PROJ "v_proj"
+#define BPT_NAME_OUT_PROJ "out_proj"  // [d_model, A]
+#define BPT_NAME_WEIGHT ".weight"
+#define BPT_NAME_BIAS ".bias"
+#define BPT_NAME_RING_NORM "ring_norm"
+#define BPT_NAME_STAR_NORM "star_norm"
 
 // ---- Of a LayerNorm, behind its own name
 #define BPT_NAME_NORM_GAMMA ".weight"

@@ -26,6 +26,7 @@ static bpt_param_sort_t uniform(bpt_param_group_t group, double bound) {
 bpt_param_sort_t bpt_param_normal(void) { return (bpt_param_sort_t){.group = BPT_GROUP_DECAY, .init = BPT_INIT_NORMAL}; }
 bpt_param_sort_t bpt_param_linear(int64_t fan_in) { return uniform(BPT_GROUP_DECAY, 1 / sqrt((double)fan_in)); }
 bpt_param_sort_t bpt_param_bias(int64_t fan_in) { return uniform(BPT_GROUP_NO_DECAY, 1 / sqrt((double)fan_in)); }
+bpt_param_sort_t bpt_param_zero(void) { return (bpt_param_sort_t){.group = BPT_GROUP_NO_DECAY, .init = BPT_INIT_ZERO}; }
 bpt_param_sort_t bpt_param_glorot(int64_t rows, int64_t columns) { return uniform(BPT_GROUP_DECAY, sqrt(6.0 / (double)(rows + columns))); }
 
 void bpt_param_table_matrix(bpt_param_table_t *t, bpt_param_sort_t sort, int64_t rows, int64_t columns, const char *prefix,

@@ -22,6 +22,7 @@ typedef struct {
 bpt_param_sort_t bpt_param_normal(void);                           // N(0, 1)
 bpt_param_sort_t bpt_param_linear(int64_t fan_in);                 // a weight, U(+-1 / sqrt(fan_in))
 bpt_param_sort_t bpt_param_bias(int64_t fan_in);                   // its bias: the same, without decay
+bpt_param_sort_t bpt_param_zero(void);                             // a bias, 0
 bpt_param_sort_t bpt_param_glorot(int64_t rows, int64_t columns);  // U(+-sqrt(6 / (rows + columns)))
 
 // A matrix, a vector, the two vectors of a LayerNorm, named PREFIX NAME.

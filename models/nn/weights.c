@@ -44,6 +44,9 @@ static bpt_value_t find(bpt_weights_t *w, bpt_value_t arena, const char *prefix,
 }
 
 bpt_value_t bpt_weight(bpt_weights_t *w, const char *prefix, const char *name) { return find(w, w->arena, prefix, name, 1); }
+bpt_value_t bpt_weight_joined(bpt_weights_t *w, const char *prefix, const char *name, int joined) {
+    return find(w, w->arena, prefix, name, joined);
+}
 bpt_value_t bpt_weight_low(bpt_weights_t *w, const char *prefix, const char *name, int joined) {
     return find(w, w->low, prefix, name, joined);
 }

@@ -26,8 +26,9 @@ typedef struct {
 void bpt_weights_init(bpt_weights_t *weights, bpt_graph_t *graph, const bpt_params_t *params, bpt_value_t arena, bpt_dtype_t precision);
 void bpt_weights_free(bpt_weights_t *weights);
 
-// The parameter of this name in f32; for products in the low precision; the same for `joined` parameters as one matrix.
+// The parameter of this name in f32; for products in the low precision; the same for `joined` parameters as one matrix or vector.
 bpt_value_t bpt_weight(bpt_weights_t *weights, const char *prefix, const char *name);
+bpt_value_t bpt_weight_joined(bpt_weights_t *weights, const char *prefix, const char *name, int joined);
 bpt_value_t bpt_weight_low(bpt_weights_t *weights, const char *prefix, const char *name, int joined);
 
 // Appends the backward pass of `loss`; the gradient of every trained parameter handed out lies in `gradients` (f32, the layout of

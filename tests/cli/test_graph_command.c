@@ -110,7 +110,7 @@ static void graphs_that_cannot_be_are_refused(void **state) {
                                            {"--model segtree --k 4", "--k is for --model bpt"},
                                            {"--model transformer --window 3", "--window is for --attention window"},
                                            {"--format png", "--format must be csv, text or svg"},
-                                           {"--model star", "--model must be bpt"},
+                                           {"--model star", "a table made for each batch"},
                                            {"--causal yes", "unexpected argument 'yes'"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         char line[256];

@@ -8,6 +8,9 @@
 
 static bpt_status_t run_graph(cli_options_t *o) {
     BPT_TRY(cli_options_check_fit(o));
+    if (!bpt_kind_of(&o->model)->intervals)
+        return bpt_fail(BPT_ERR_USAGE, "the attention graph of model %s is a table made for each batch, which this command cannot draw yet",
+                        bpt_kind_of(&o->model)->name);
     cli_options_fill_stride(o);
     if (!o->model.rel_levels) o->model.rel_levels = bpt_kind_of(&o->model)->rel_levels(&o->model, o->tool.n);
     const bpt_intervals_t graph = bpt_model_intervals(&o->model, o->tool.n);
