@@ -14,7 +14,7 @@
 // ---- checks of several keys together
 
 static bpt_status_t check_heads(const bpt_model_config_t *c) {
-    if (c->head_dim || c->d_model % c->heads == 0) return BPT_OK;
+    if (bpt_config_key_applies(bpt_config_key_find("head_dim"), c) || c->d_model % c->heads == 0) return BPT_OK;
     int32_t fewer = c->heads;
     while (c->d_model % fewer) --fewer;
     return bpt_fail(BPT_ERR_USAGE, "%d heads do not divide d_model = %d; choose %d heads or d_model = %d", c->heads, c->d_model, fewer,
@@ -156,6 +156,7 @@ static bpt_status_t read_all(const json_t *o, bpt_model_config_t *c) {
     for (int i = 0; i < bpt_config_key_count; ++i)
         if (&bpt_config_keys[i] != model && &bpt_config_keys[i] != task) BPT_TRY(read_key(o, &bpt_config_keys[i], c));
     if (!json_object_get(o, "d_embed")) c->d_embed = c->d_model;
+    if (!json_object_get(o, "head_dim") && c->heads > 0) c->head_dim = c->d_model / c->heads;
     return bpt_model_config_check(c);
 }
 

@@ -6,7 +6,7 @@
 
 enum { PREFIX_BYTES = 48, NAME_BYTES = 24 };
 
-int64_t bpt_star_width(const bpt_model_config_t *c) { return (int64_t)c->heads * (c->head_dim ? c->head_dim : c->d_model / c->heads); }
+int64_t bpt_star_width(const bpt_model_config_t *c) { return (int64_t)c->heads * c->head_dim; }
 
 // "layers.CYCLE.PART"
 static void prefix_of(int32_t cycle, const char *part, char prefix[PREFIX_BYTES]) {

@@ -61,6 +61,7 @@ static void a_file_is_silent_about_pooling_by_roots(void **state) {
     (void)state;
     bpt_model_config_t c = fixture_classifier(), read;
     c.ring = c.radical = true;
+    c.head_dim = 8;
     for (int pool = 0; bpt_pool_names[pool]; ++pool) {
         char *text;
         c.model = BPT_MODEL_BPT;

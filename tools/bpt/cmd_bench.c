@@ -59,6 +59,7 @@ static bpt_model_config_t config_of(const bench_t *b) {
     c.positions = bpt_kind_of(&c)->positions;
     c.pool = bpt_kind_of(&c)->pool;
     c.ring = c.radical = true;
+    c.head_dim = c.d_model / c.heads;
     c.rel_levels = c.positions == BPT_POSITIONS_RELATIVE ? bpt_kind_of(&c)->rel_levels(&c, b->n) : 0;
     c.max_positions = (int32_t)b->n + DECODED / 2;  // decoding goes on behind n
     c.tied = false;

@@ -60,6 +60,7 @@ static void fill_model(cli_options_t *o) {
     const cli_reader_t *reader = cli_reader_of(m);
     const bool vectors = *o->data.vectors != 0;
     if (!m->d_ff) m->d_ff = 4 * m->d_model;
+    if (!m->head_dim) m->head_dim = m->d_model / m->heads;
     if (!m->d_embed && !vectors) m->d_embed = m->d_model;  // with vectors: their width, when the file is read
     if (open_choice(o, "causal")) m->causal = task->causal;
     if (open_choice(o, "tied")) m->tied = task->may_tie && !vectors && m->d_embed == m->d_model;
