@@ -39,6 +39,9 @@ typedef struct {
     int32_t k, window, rel_levels;  // rel_levels: L (bpt, segtree) or largest distance (transformer with relative positions)
     int32_t stride, tail;           // sparse attention: tokens of a block, and of its end that later blocks read
     int32_t max_positions;          // rows of pos_embed (absolute positions)
+    int32_t d_mlp;                  // hidden layer of the head; 0: none
+    int32_t d_input;                // regress: vectors of so many numbers are read in place of tokens; 0: tokens
+    bool crf;                       // tag: a CRF on top of the scores
     int64_t vocab, classes;
     float dropout_input, dropout_hidden, dropout_attention, dropout_head;  // p_i, p_h, p_a, p_c
 } bpt_model_config_t;
@@ -73,7 +76,8 @@ typedef struct {
     int64_t eval_every;  // steps, 0 = at the end of every epoch
     int64_t save_every;  // steps, 0 = with every evaluation
     int64_t log_every;
-    int64_t keep;  // checkpoints kept besides those that `latest` and `best` name
+    int32_t best_by;  // what `best` is the best of: bpt_best_by_names (config_names.h)
+    int64_t keep;     // checkpoints kept besides those that `latest` and `best` name
 } bpt_train_config_t;
 
 #endif

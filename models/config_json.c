@@ -34,6 +34,9 @@ static bpt_status_t check_task(const bpt_model_config_t *c) {
     const bpt_task_spec_t *task = bpt_task_of(c);
     BPT_TRY(bpt_kind_check_task(bpt_kind_of(c), task));
     BPT_TRY(bpt_kind_check_positions(bpt_kind_of(c), c->positions));
+    if (task->labelled && c->classes < 2)
+        return bpt_fail(BPT_ERR_USAGE, "classes is %lld; it must be 2 to %d", (long long)c->classes, BPT_MAX_VOCAB);
+    if (task->check) BPT_TRY(task->check(c));
     if (bpt_task_pools(task)) BPT_TRY(bpt_kind_check_pool(bpt_kind_of(c), c->pool));
     if (task->causal && !c->causal)
         return bpt_fail(BPT_ERR_USAGE, "%s must be causal, or it would see the words that it predicts", task->model);
@@ -140,21 +143,29 @@ static bpt_status_t read_key(const json_t *o, const bpt_config_key_t *key, bpt_m
                                         : bpt_json_get_int32(o, key->name, INT32_MIN, INT32_MAX, field);
 }
 
+// What a key has where the file is silent, as far as it follows from kind and task.
+static void set_defaults(bpt_model_config_t *c) {
+    c->positions = bpt_kind_of(c)->positions;
+    c->pool = bpt_kind_of(c)->pool;
+    c->causal = bpt_task_of(c)->causal;
+}
+
+static bpt_status_t read_keys(const json_t *o, bool early, bpt_model_config_t *c) {
+    for (int i = 0; i < bpt_config_key_count; ++i)
+        if (bpt_config_keys[i].early == early) BPT_TRY(read_key(o, &bpt_config_keys[i], c));
+    return BPT_OK;
+}
+
 // Kind and task come first: defaults of other keys, and whether they apply, follow from them.
 static bpt_status_t read_all(const json_t *o, bpt_model_config_t *c) {
-    const bpt_config_key_t *model = bpt_config_key_find("model"), *task = bpt_config_key_find("task");
     *c = (bpt_model_config_t){0};
     if (!json_is_object(o)) return bpt_fail(BPT_ERR_INPUT, "the model's configuration is not a JSON object");
     for (int i = 0; i < bpt_config_key_count; ++i)
         if (bpt_config_keys[i].type == BPT_KEY_BOOL)
             *(bool *)bpt_config_key_field(&bpt_config_keys[i], c) = !strcmp(bpt_config_keys[i].fallback, "yes");
-    BPT_TRY(read_key(o, model, c));
-    BPT_TRY(read_key(o, task, c));
-    c->positions = bpt_kind_of(c)->positions;
-    c->pool = bpt_kind_of(c)->pool;
-    c->causal = bpt_task_of(c)->causal;
-    for (int i = 0; i < bpt_config_key_count; ++i)
-        if (&bpt_config_keys[i] != model && &bpt_config_keys[i] != task) BPT_TRY(read_key(o, &bpt_config_keys[i], c));
+    BPT_TRY(read_keys(o, true, c));
+    set_defaults(c);
+    BPT_TRY(read_keys(o, false, c));
     if (!json_object_get(o, "d_embed")) c->d_embed = c->d_model;
     if (!json_object_get(o, "head_dim") && c->heads > 0) c->head_dim = c->d_model / c->heads;
     return bpt_model_config_check(c);

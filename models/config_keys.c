@@ -53,7 +53,14 @@ static bool holds(const char *when, const bpt_model_config_t *config) {
     return bpt_config_key_applies(key, config) && !strcmp(key->choices[bpt_config_key_value(key, config)], value + 1);
 }
 
+// Another key applies and is not 0.
+static bool is_set(const char *name, const bpt_model_config_t *config) {
+    const bpt_config_key_t *key = bpt_config_key_find(name);
+    return bpt_config_key_applies(key, config) && bpt_config_key_value(key, config) != 0;
+}
+
 bool bpt_config_key_applies(const bpt_config_key_t *key, const bpt_model_config_t *config) {
+    if (key->unless && is_set(key->unless, config)) return false;
     return kind_has(key, config) && (!key->task || key->task(bpt_task_of(config))) && (!key->when || holds(key->when, config));
 }
 

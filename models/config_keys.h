@@ -15,12 +15,15 @@ typedef struct {
     double min, max;             // INT, REAL: inclusive
     bool open_max;               // REAL: max itself is not allowed
     bool required;               // a file must have it where it applies; other keys have a default (config_json.h)
-    bool tacit;                  // CHOICE: a file does not say the first one, so that the files of models without the key stay as they are
-    bool no_flag;                // found out from the data
+    bool tacit;  // INT, BOOL, CHOICE: a file does not say 0, no or the first one, so that the files of models without the key stay as they
+                 // are
+    bool no_flag;  // found out from the data
 
     // When it applies, beside being named in the `keys` of a kind or of none: all that are not NULL must hold.
     bool (*task)(const bpt_task_spec_t *task);
-    const char *when;  // "positions=relative": the value of another key, which must apply as well
+    const char *when;    // "positions=relative": the value of another key, which must apply as well
+    const char *unless;  // "d_input": another whole number, which must be 0 or not apply
+    bool early;          // is read before the others, whose place in a file or application depends on it
 
     // Of the option.
     bool open;                            // may be 0: what follows from other options or from the data
@@ -32,7 +35,10 @@ extern const bpt_config_key_t bpt_config_keys[];
 extern const int bpt_config_key_count;
 
 static inline bool bpt_task_pools(const bpt_task_spec_t *task) { return (task->wants & BPT_WANT_POOLED) != 0; }
-static inline bool bpt_task_has_labels(const bpt_task_spec_t *task) { return task->labelled; }
+static inline bool bpt_task_has_classes(const bpt_task_spec_t *task) { return task->labelled || task->values; }
+static inline bool bpt_task_has_mlp(const bpt_task_spec_t *task) { return task->mlp; }
+static inline bool bpt_task_may_have_crf(const bpt_task_spec_t *task) { return task->labelled && task->per_token; }
+static inline bool bpt_task_may_read_vectors(const bpt_task_spec_t *task) { return task->values; }
 
 static inline void *bpt_config_key_field(const bpt_config_key_t *key, bpt_model_config_t *config) { return (char *)config + key->offset; }
 static inline const void *bpt_config_key_const(const bpt_config_key_t *key, const bpt_model_config_t *config) {

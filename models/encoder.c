@@ -22,7 +22,7 @@ void bpt_encoder_emit(const bpt_builder_t *b, bpt_encoder_t *e, int32_t layer, c
 
 void bpt_encoder_classify(const bpt_builder_t *b, bpt_encoder_t *e, const bpt_states_t *states) {
     if (e->options.logits) {
-        e->logits = bpt_head_logits(b, states->x.low);
+        e->logits = bpt_head_logits(b, states);
         return;
     }
     const bpt_xent_t out = bpt_head_loss(b, states, e->in.targets, e->in.weights);
@@ -50,12 +50,13 @@ static void add_inputs(bpt_graph_t *g, bpt_encoder_t *e) {
     const bpt_shape_t leaves = bpt_shape1(e->leaf_rows), targets = bpt_shape1(e->targets);
     for (int i = 0; i < BPT_OWN_INPUTS; ++i) e->own[i].value = BPT_NO_VALUE;
     for (int i = 0; i < BPT_TASK_INPUTS; ++i) e->task_own[i].value = BPT_NO_VALUE;
-    e->in.tokens = bpt_input(g, "tokens", BPT_U32, leaves);
+    e->in.tokens = input_if(g, !o->config->d_input, "tokens", BPT_U32, leaves);
+    e->in.numbers = input_if(g, o->config->d_input, "numbers", BPT_F32, bpt_shape2(e->leaf_rows, o->config->d_input));
     e->in.positions = input_if(g, absolute, "positions", BPT_U32, leaves);
     e->in.lengths = bpt_input(g, "lengths", BPT_U32, bpt_shape1(e->batch));
-    e->in.targets = input_if(g, targets_wanted && !e->task->inputs, "targets", BPT_U32, targets);
-    e->in.weights = input_if(g, targets_wanted && !e->task->inputs, "weights", BPT_F32, targets);
-    if (targets_wanted && e->task->inputs) e->task->inputs(g, e);
+    e->in.targets = input_if(g, targets_wanted && !e->task->values, "targets", BPT_U32, targets);
+    e->in.weights = input_if(g, targets_wanted && !e->task->values, "weights", BPT_F32, targets);
+    if (e->task->inputs) e->task->inputs(g, e);
     e->in.row_keys = BPT_NO_VALUE;
     e->kind->layers->inputs(g, e);
     e->in.rng = input_if(g, o->dropout, "rng", BPT_U32, bpt_shape1(2));
@@ -107,8 +108,9 @@ static bpt_builder_t make_builder(bpt_weights_t *weights, const bpt_encoder_t *e
 
 // Section 3 of the paper: embedded tokens, layers, and the task's head on what the last layer gives.
 static void build(const bpt_builder_t *b, bpt_encoder_t *e) {
+    const bpt_model_config_t *o = b->config;
     const bpt_place_t leaves = bpt_place_first(b, e->in.row_keys, e->leaf_rows);
-    const bpt_stream_t x = bpt_embed(b, e->in.tokens, e->in.positions, bpt_build_random(b, leaves));
+    const bpt_stream_t x = bpt_embed(b, o->d_input ? e->in.numbers : e->in.tokens, e->in.positions, bpt_build_random(b, leaves));
     e->kind->layers->build(b, e, x);
     const int32_t layers = b->config->layers, first = e->options.first_head;
     if (e->loss != BPT_NO_VALUE && first && first < layers) e->loss = bpt_scale(b->g, e->loss, 1 / (float)(layers - first + 1));

@@ -69,6 +69,9 @@ static bpt_status_t need_states(bpt_runner_t *r, bpt_step_kind_t kind) {
     return updates ? bpt_runner_need_state(r, BPT_STATE_V) : BPT_OK;
 }
 
+void bpt_runner_set_labels(bpt_runner_t *r, const char *const *labels) { r->labels = labels; }
+const char *const *bpt_runner_labels(const bpt_runner_t *r) { return r->labels; }
+
 // ---- programs
 
 static bool same_key(const bpt_step_key_t *a, const bpt_step_key_t *b) {

@@ -18,6 +18,9 @@ bpt_status_t bpt_runner_create(const bpt_model_config_t *config, const bpt_runne
 void bpt_runner_destroy(bpt_runner_t *runner);
 const bpt_model_config_t *bpt_runner_config(const bpt_runner_t *runner);
 const bpt_params_t *bpt_runner_params(const bpt_runner_t *runner);
+// Names of the outputs, where the task has labels: for metrics that depend on them. Borrowed; NULL: unknown, as at first.
+void bpt_runner_set_labels(bpt_runner_t *runner, const char *const *labels);
+const char *const *bpt_runner_labels(const bpt_runner_t *runner);
 bpt_dtype_t bpt_runner_precision(const bpt_runner_t *runner);
 struct bpt_device *bpt_runner_device(const bpt_runner_t *runner);
 struct bpt_buffer *bpt_runner_state(const bpt_runner_t *runner, bpt_step_state_t state);

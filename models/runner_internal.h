@@ -15,6 +15,7 @@ struct bpt_runner {
     bpt_model_step_t **steps;
     size_t n_steps, step_capacity;
     bool summed;  // the gradients of the last step are in the sums
+    const char *const *labels;
     bool finite;  // all losses of the optimiser step so far
 };
 

@@ -195,9 +195,10 @@ bpt_status_t bpt_step_write(bpt_model_step_t *step, const bpt_batch_t *batch, fl
     const uint32_t key[2] = {(uint32_t)rng, (uint32_t)(rng >> 32)};
     BPT_TRY(check_batch(step, batch));
     BPT_TRY(e->kind->layers->stage(e, batch));
-    if (e->task->stage && e->loss != BPT_NO_VALUE) e->task->stage(e, batch, weight_scale);
+    if (e->task->stage) BPT_TRY(e->task->stage(e, batch, weight_scale));
     for (int64_t i = 0; step->weights && i < e->targets; ++i) step->weights[i] = batch->weights[i] * weight_scale;
     BPT_TRY(bpt_program_write(step->program, e->in.tokens, batch->side[0].tokens));
+    BPT_TRY(bpt_program_write(step->program, e->in.numbers, batch->side[0].numbers));
     BPT_TRY(bpt_program_write(step->program, e->in.lengths, batch->side[0].lengths));
     BPT_TRY(bpt_program_write(step->program, e->in.targets, batch->targets));
     BPT_TRY(bpt_program_write(step->program, e->in.weights, step->weights));

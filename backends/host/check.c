@@ -327,6 +327,22 @@ static bpt_status_t check_xent(checker_t *c) {
     return output(c, 4, "db", ONLY_F32, REQUIRED, 1, v);
 }
 
+static bpt_status_t check_crf(checker_t *c) {
+    const int64_t rows = rows_of(&c->call->in[0]), tags = columns_of(&c->call->in[0]), sequences = rows_of(&c->call->in[3]);
+    BPT_TRY(check_attribute(c, tags >= 1 && tags <= BPT_CRF_MOST_TAGS, "there must be 1 to 256 tags"));
+    BPT_TRY(input(c, 0, "x", ONLY_F32, REQUIRED, rows, tags));
+    BPT_TRY(input(c, 1, "t", ONLY_F32, REQUIRED, tags + 2, tags));
+    BPT_TRY(input(c, 2, "tags", ONLY_U32, REQUIRED, 1, rows));
+    BPT_TRY(input(c, 3, "ranges", ONLY_U32, REQUIRED, sequences, 2));
+    BPT_TRY(input(c, 4, "weights", ONLY_F32, REQUIRED, 1, sequences));
+    BPT_TRY(output(c, 0, "loss", ONLY_F32, REQUIRED, 1, 1));
+    BPT_TRY(output(c, 1, "nll", ONLY_F32, REQUIRED, 1, sequences));
+    if (c->call->op == BPT_OP_CRF) return BPT_OK;
+    BPT_TRY(input(c, 5, "dloss", ONLY_F32, REQUIRED, 1, 1));
+    BPT_TRY(output(c, 2, "dx", ONLY_F32, REQUIRED, rows, tags));
+    return output(c, 3, "dt", ONLY_F32, REQUIRED, tags + 2, tags);
+}
+
 static bpt_status_t check_adam(checker_t *c) {
     static const char *const names[] = {"p", "g", "m", "v"};
     const int64_t count = bpt_shape_count(&c->call->in[0].shape);
@@ -380,6 +396,8 @@ bpt_status_t bpt_call_check(const bpt_op_call_t *call) {
     case BPT_OP_ATTENTION_GRAD: BPT_TRY(check_attention_grad(&c)); break;
     case BPT_OP_XENT:
     case BPT_OP_XENT_GRAD: BPT_TRY(check_xent(&c)); break;
+    case BPT_OP_CRF:
+    case BPT_OP_CRF_GRAD: BPT_TRY(check_crf(&c)); break;
     case BPT_OP_ADAM: BPT_TRY(check_adam(&c)); break;
     case BPT_OP_ACCUMULATE: BPT_TRY(check_accumulate(&c)); break;
     case BPT_OP_CAST: BPT_TRY(check_cast(&c)); break;

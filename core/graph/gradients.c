@@ -1,6 +1,19 @@
 // Reverse-mode differentiation from graph to graph. Knows no op by name but those that carry gradients of views.
 #include "core/graph/internal.h"
 
+void bpt_take_over(bpt_graph_t *g, bpt_value_t value, int outputs) {
+    bpt_node_t *forward = &g->nodes[value_info(g, value)->node], *backward = &g->nodes[g->n_nodes - 1];
+    backward->backward = false;  // it stands for the forward op: what it reads is a result of the forward pass
+    for (int j = 0; j < outputs; ++j) {
+        const bpt_value_t fresh = backward->out[j], old = forward->out[j];
+        if (!present(old)) continue;
+        backward->out[j] = old;
+        forward->out[j] = fresh;
+        g->values[old].info.node = (int32_t)(g->n_nodes - 1);
+        g->values[fresh].info.node = (int32_t)(forward - g->nodes);
+    }
+}
+
 typedef struct {
     bpt_graph_t *g;
     bpt_value_t *grad;  // of each value of the forward graph, BPT_NO_VALUE = none so far

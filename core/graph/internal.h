@@ -56,6 +56,9 @@ bpt_status_t bpt_new_output(bpt_graph_t *g, bpt_node_t *node, int j, bpt_dtype_t
 // A node with all operands absent; fill it, then bpt_add_node infers the outputs and appends it.
 bpt_node_t bpt_node_init(bpt_op_t op);
 bpt_value_t bpt_add_node(bpt_graph_t *g, bpt_node_t *node);  // returns out[0]
+// The node that was added last makes the first `outputs` outputs of the node that makes `value`, under their old numbers, in its place: for
+// a gradient op that also computes what the forward op does, which then disappears as dead code.
+void bpt_take_over(bpt_graph_t *g, bpt_value_t value, int outputs);
 
 static inline const bpt_value_info_t *value_info(const bpt_graph_t *g, bpt_value_t v) { return &g->values[v].info; }
 static inline const bpt_shape_t *value_shape(const bpt_graph_t *g, bpt_value_t v) { return &g->values[v].info.shape; }

@@ -46,17 +46,7 @@ static bpt_status_t grad(bpt_graph_t *g, const bpt_node_t *node, const bpt_value
     back.in[5] = dout[0];
     (void)bpt_add_node(g, &back);
     BPT_TRY(bpt_graph_status(g));
-    // The loss and the nll of the forward op are from now on made by the gradient op, under their old numbers.
-    bpt_node_t *forward = &g->nodes[value_info(g, node->out[0])->node], *backward = &g->nodes[g->n_nodes - 1];
-    backward->backward = false;  // it stands for the forward op: what it reads is a result of the forward pass
-    for (int j = 0; j < 2; ++j) {
-        const bpt_value_t fresh = backward->out[j], old = forward->out[j];
-        if (!present(old)) continue;
-        backward->out[j] = old;
-        forward->out[j] = fresh;
-        g->values[old].info.node = (int32_t)(g->n_nodes - 1);
-        g->values[fresh].info.node = (int32_t)(forward - g->nodes);
-    }
+    bpt_take_over(g, node->out[0], 2);
     for (int i = 0; i < 3; ++i)
         if (need[i]) din[i] = back.out[2 + i];
     return BPT_OK;

@@ -48,15 +48,17 @@ bpt_stream_t bpt_build_norm(const bpt_builder_t *b, bpt_value_t x, bpt_value_t r
 
 // ---- The embedding (embed.c)
 void bpt_embed_params(bpt_param_table_t *table, const bpt_model_config_t *config, bool frozen);
-// Embedding (and projection) plus position, f32 [tokens, d_model]; positions may be BPT_NO_VALUE. An id BPT_NO_ROW gives zeros.
+// Embedding (and projection) plus position, f32 [tokens, d_model]; positions may be BPT_NO_VALUE. An id BPT_NO_ROW gives zeros. With
+// d_input `tokens` are f32 [rows, d_input], which are projected.
 bpt_value_t bpt_embed_rows(const bpt_builder_t *b, bpt_value_t tokens, bpt_value_t positions);
 // LayerNorm(dropout(embedding + position)), or without the LayerNorm: what the first layer reads.
 bpt_stream_t bpt_embed(const bpt_builder_t *b, bpt_value_t tokens, bpt_value_t positions, bpt_random_t random);
 
-// ---- The head (head.c): logits = dropout(x) W^T + bias, with the embedding as W when tied
-void bpt_head_params(bpt_param_table_t *table, const bpt_model_config_t *config, int64_t outputs);
-// f32 [rows, outputs], without dropout.
-bpt_value_t bpt_head_logits(const bpt_builder_t *b, bpt_value_t x);
+// ---- The head (head.c): logits = dropout(h) W^T + bias, with the embedding as W when tied. h are the states, or with d_mlp > 0
+// relu(dropout(states) W_mlp^T + b_mlp).
+void bpt_head_params(bpt_param_table_t *table, const bpt_model_config_t *config, int64_t inputs, int64_t outputs);
+// f32 [rows, outputs].
+bpt_value_t bpt_head_logits(const bpt_builder_t *b, const bpt_states_t *states);
 // The weighted sum of the cross-entropies, and each of them.
 bpt_xent_t bpt_head_loss(const bpt_builder_t *b, const bpt_states_t *states, bpt_value_t targets, bpt_value_t weights);
 

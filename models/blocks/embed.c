@@ -1,27 +1,43 @@
 // The embedding of tokens and positions (see builder.h).
 #include "models/kinds/kind.h"
 
-void bpt_embed_params(bpt_param_table_t *t, const bpt_model_config_t *c, bool frozen) {
+static void token_params(bpt_param_table_t *t, const bpt_model_config_t *c, bool frozen) {
     const int64_t d = c->d_model;
     bpt_param_sort_t embed = c->tied ? bpt_param_linear(d) : bpt_param_normal();  // a tied matrix has the initial values of the head
     embed.rows = BPT_ROWS_OF_TOKENS;
     if (frozen) embed.group = BPT_GROUP_FROZEN;
     bpt_param_table_matrix(t, embed, c->vocab, c->d_embed, "", BPT_NAME_EMBED);
-    if (c->d_embed != c->d_model) {
-        bpt_param_table_matrix(t, bpt_param_linear(c->d_embed), d, c->d_embed, "", BPT_NAME_EMBED_PROJ);
-        bpt_param_table_vector(t, bpt_param_bias(c->d_embed), d, "", BPT_NAME_EMBED_PROJ_BIAS);
+    if (c->d_embed == d) return;
+    bpt_param_table_matrix(t, bpt_param_linear(c->d_embed), d, c->d_embed, "", BPT_NAME_EMBED_PROJ);
+    bpt_param_table_vector(t, bpt_param_bias(c->d_embed), d, "", BPT_NAME_EMBED_PROJ_BIAS);
+}
+
+void bpt_embed_params(bpt_param_table_t *t, const bpt_model_config_t *c, bool frozen) {
+    const int64_t d = c->d_model;
+    if (c->d_input) {
+        bpt_param_table_matrix(t, bpt_param_linear(c->d_input), d, c->d_input, "", BPT_NAME_INPUT_PROJ);
+        bpt_param_table_vector(t, bpt_param_bias(c->d_input), d, "", BPT_NAME_INPUT_PROJ_BIAS);
+    } else {
+        token_params(t, c, frozen);
     }
     if (c->positions == BPT_POSITIONS_ABSOLUTE) bpt_param_table_matrix(t, bpt_param_normal(), c->max_positions, d, "", BPT_NAME_POSITIONS);
     if (!bpt_kind_of(c)->plain_embedding) bpt_param_table_norm(t, d, "", BPT_NAME_EMBED_NORM);
 }
+// x W^T + bias in f32.
+static bpt_value_t project(const bpt_builder_t *b, bpt_value_t x, const char *weight, const char *bias) {
+    const bpt_matmul_options_t options = {.transpose_b = true, .acc = BPT_NO_VALUE, .bias = bpt_weight(b->w, "", bias), .dtype = BPT_F32};
+    return bpt_matmul(b->g, bpt_cast(b->g, x, b->precision), bpt_weight_low(b->w, "", weight, 1), options);
+}
+
+// The inputs of the first layer, without position: of vectors or of tokens.
+static bpt_value_t input_rows(const bpt_builder_t *b, bpt_value_t tokens) {
+    if (b->config->d_input) return project(b, tokens, BPT_NAME_INPUT_PROJ, BPT_NAME_INPUT_PROJ_BIAS);
+    const bpt_value_t x = bpt_gather(b->g, bpt_weight(b->w, "", BPT_NAME_EMBED), tokens);
+    return b->config->d_embed == b->config->d_model ? x : project(b, x, BPT_NAME_EMBED_PROJ, BPT_NAME_EMBED_PROJ_BIAS);
+}
 
 bpt_value_t bpt_embed_rows(const bpt_builder_t *b, bpt_value_t tokens, bpt_value_t positions) {
-    bpt_value_t x = bpt_gather(b->g, bpt_weight(b->w, "", BPT_NAME_EMBED), tokens);
-    if (b->config->d_embed != b->config->d_model) {
-        const bpt_matmul_options_t options = {
-            .transpose_b = true, .acc = BPT_NO_VALUE, .bias = bpt_weight(b->w, "", BPT_NAME_EMBED_PROJ_BIAS), .dtype = BPT_F32};
-        x = bpt_matmul(b->g, bpt_cast(b->g, x, b->precision), bpt_weight_low(b->w, "", BPT_NAME_EMBED_PROJ, 1), options);
-    }
+    const bpt_value_t x = input_rows(b, tokens);
     if (positions == BPT_NO_VALUE) return x;
     return bpt_add(b->g, x, bpt_gather(b->g, bpt_weight(b->w, "", BPT_NAME_POSITIONS), positions));
 }

@@ -1,10 +1,15 @@
 // The output layer (see builder.h).
 #include "models/blocks/builder.h"
 
-void bpt_head_params(bpt_param_table_t *t, const bpt_model_config_t *c, int64_t outputs) {
-    bpt_param_sort_t weight = bpt_param_linear(c->d_model), bias = bpt_param_bias(c->d_model);
+void bpt_head_params(bpt_param_table_t *t, const bpt_model_config_t *c, int64_t inputs, int64_t outputs) {
+    const int64_t hidden = c->d_mlp ? c->d_mlp : inputs;
+    bpt_param_sort_t weight = bpt_param_linear(hidden), bias = bpt_param_bias(hidden);
     weight.rows = bias.rows = BPT_ROWS_OF_OUTPUTS;
-    if (!c->tied) bpt_param_table_matrix(t, weight, outputs, c->d_model, "", BPT_NAME_HEAD);
+    if (c->d_mlp) {
+        bpt_param_table_matrix(t, bpt_param_linear(inputs), hidden, inputs, "", BPT_NAME_MLP);
+        bpt_param_table_vector(t, bpt_param_bias(inputs), hidden, "", BPT_NAME_MLP_BIAS);
+    }
+    if (!c->tied) bpt_param_table_matrix(t, weight, outputs, hidden, "", BPT_NAME_HEAD);
     bpt_param_table_vector(t, bias, outputs, "", BPT_NAME_HEAD_BIAS);
 }
 
@@ -12,13 +17,22 @@ static bpt_value_t head_weight(const bpt_builder_t *b) {
     return bpt_weight_low(b->w, "", b->config->tied ? BPT_NAME_EMBED : BPT_NAME_HEAD, 1);
 }
 
-bpt_value_t bpt_head_logits(const bpt_builder_t *b, bpt_value_t x) {
+// What the last product reads: states, or the hidden layer above them, after dropout.
+static bpt_value_t hidden(const bpt_builder_t *b, const bpt_states_t *s) {
+    const bpt_random_t random = bpt_build_random(b, s->place);
+    const bpt_value_t x = bpt_dropout(b->g, s->x.low, b->p_head, random);
+    if (!b->config->d_mlp) return x;
+    const bpt_value_t w = bpt_weight_low(b->w, "", BPT_NAME_MLP, 1), bias = bpt_weight(b->w, "", BPT_NAME_MLP_BIAS);
+    return bpt_dropout(b->g, bpt_relu(b->g, bpt_linear(b->g, x, w, bias)), b->p_head, random);
+}
+
+bpt_value_t bpt_head_logits(const bpt_builder_t *b, const bpt_states_t *s) {
     const bpt_value_t w = head_weight(b), bias = bpt_weight(b->w, "", BPT_NAME_HEAD_BIAS);
-    return bpt_matmul(b->g, x, w, (bpt_matmul_options_t){.transpose_b = true, .acc = BPT_NO_VALUE, .bias = bias, .dtype = BPT_F32});
+    return bpt_matmul(b->g, hidden(b, s), w,
+                      (bpt_matmul_options_t){.transpose_b = true, .acc = BPT_NO_VALUE, .bias = bias, .dtype = BPT_F32});
 }
 
 bpt_xent_t bpt_head_loss(const bpt_builder_t *b, const bpt_states_t *s, bpt_value_t targets, bpt_value_t weights) {
-    const bpt_value_t h = bpt_dropout(b->g, s->x.low, b->p_head, bpt_build_random(b, s->place));
-    const bpt_value_t bias = bpt_weight(b->w, "", BPT_NAME_HEAD_BIAS);
+    const bpt_value_t h = hidden(b, s), bias = bpt_weight(b->w, "", BPT_NAME_HEAD_BIAS);
     return bpt_xent(b->g, h, head_weight(b), bias, targets, weights, 0);
 }

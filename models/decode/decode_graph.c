@@ -123,7 +123,8 @@ static bpt_status_t build(bpt_graph_t *g, const decode_shape_t *s, decode_progra
     make_inputs(g, s, p);
     bpt_stream_t x = embed(&b.l, p);
     for (int32_t i = 0; i < s->config->layers; ++i) x = layer(&b, p, i, x);
-    p->logits = bpt_head_logits(&b.l, x.low);
+    const bpt_states_t states = {.x = x, .place = {BPT_NO_VALUE, 0}};
+    p->logits = bpt_head_logits(&b.l, &states);
     bpt_graph_keep(g, p->logits);
     return end(&b);
 }

@@ -12,6 +12,11 @@
 #define BPT_NAME_INPUT_PROJ_BIAS "input_proj.bias"
 #define BPT_NAME_HEAD "head.weight"  // [outputs, d_model], unless tied
 #define BPT_NAME_HEAD_BIAS "head.bias"
+#define BPT_NAME_CRF_TRANSITIONS "crf.transitions"  // [tags, tags], from and to; then start and end, one behind the other
+#define BPT_NAME_CRF_START "crf.start"
+#define BPT_NAME_CRF_END "crf.end"
+#define BPT_NAME_MLP "head.mlp.weight"  // [d_mlp, inputs of the head], where d_mlp > 0
+#define BPT_NAME_MLP_BIAS "head.mlp.bias"
 
 // ---- Of layer %d
 #define BPT_NAME_LAYER "layers.%d."

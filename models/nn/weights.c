@@ -16,9 +16,8 @@ void bpt_weights_free(bpt_weights_t *w) {
 }
 
 // One view per place and precision: a parameter that is read twice must be one value, for its gradients to be summed.
-static bpt_value_t hand_out(bpt_weights_t *w, bpt_value_t arena, const bpt_param_t *p, int joined) {
-    bpt_shape_t shape = {.rank = p->rank, .dim = {p->shape[0], p->shape[1]}};
-    if (joined > 1) shape.dim[0] *= joined;
+static bpt_value_t hand_out(bpt_weights_t *w, bpt_value_t arena, const bpt_param_t *p, int64_t rows) {
+    const bpt_shape_t shape = {.rank = p->rank, .dim = {rows, p->shape[1]}};
     const int64_t count = bpt_shape_count(&shape);
     for (size_t i = 0; i < w->count; ++i) {
         const bpt_weight_t *old = &w->items[i];
@@ -33,22 +32,26 @@ static bpt_value_t hand_out(bpt_weights_t *w, bpt_value_t arena, const bpt_param
     return v;
 }
 
-static bpt_value_t find(bpt_weights_t *w, bpt_value_t arena, const char *prefix, const char *name, int joined) {
+// `rows` 0: those of the `joined` parameters that begin here.
+static bpt_value_t find(bpt_weights_t *w, bpt_value_t arena, const char *prefix, const char *name, int joined, int64_t rows) {
     if (w->status != BPT_OK || bpt_graph_status(w->graph) != BPT_OK) return BPT_NO_VALUE;
     char full[80];
     snprintf(full, sizeof full, "%s%s", prefix, name);
     const bpt_param_t *p = bpt_params_find(w->params, full);
-    if (p) return hand_out(w, arena, p, joined);
+    if (p) return hand_out(w, arena, p, rows ? rows : joined * p->shape[0]);
     w->status = bpt_graph_fail(w->graph, bpt_fail(BPT_ERR_INTERNAL, "the model has no parameter \"%s\"", full));
     return BPT_NO_VALUE;
 }
 
-bpt_value_t bpt_weight(bpt_weights_t *w, const char *prefix, const char *name) { return find(w, w->arena, prefix, name, 1); }
+bpt_value_t bpt_weight(bpt_weights_t *w, const char *prefix, const char *name) { return find(w, w->arena, prefix, name, 1, 0); }
+bpt_value_t bpt_weight_rows(bpt_weights_t *w, const char *prefix, const char *name, int64_t rows) {
+    return find(w, w->arena, prefix, name, 1, rows);
+}
 bpt_value_t bpt_weight_joined(bpt_weights_t *w, const char *prefix, const char *name, int joined) {
-    return find(w, w->arena, prefix, name, joined);
+    return find(w, w->arena, prefix, name, joined, 0);
 }
 bpt_value_t bpt_weight_low(bpt_weights_t *w, const char *prefix, const char *name, int joined) {
-    return find(w, w->low, prefix, name, joined);
+    return find(w, w->low, prefix, name, joined, 0);
 }
 
 static bool seen_before(const bpt_weights_t *w, size_t item) {

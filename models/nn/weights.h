@@ -28,6 +28,8 @@ void bpt_weights_free(bpt_weights_t *weights);
 
 // The parameter of this name in f32; for products in the low precision; the same for `joined` parameters as one matrix or vector.
 bpt_value_t bpt_weight(bpt_weights_t *weights, const char *prefix, const char *name);
+// So many rows, f32, from the beginning of this parameter on: it and what is joined to it.
+bpt_value_t bpt_weight_rows(bpt_weights_t *weights, const char *prefix, const char *name, int64_t rows);
 bpt_value_t bpt_weight_joined(bpt_weights_t *weights, const char *prefix, const char *name, int joined);
 bpt_value_t bpt_weight_low(bpt_weights_t *weights, const char *prefix, const char *name, int joined);
 

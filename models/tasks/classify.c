@@ -1,15 +1,18 @@
 // Classification of whole texts: the state of a sequence gives the logits of the classes (Ye et al. 2019, 4.1).
 #include "models/runner.h"
+#include "models/tasks/accuracy.h"
 #include "models/train/evaluate.h"
 
 static int64_t outputs(const bpt_model_config_t *config) { return config->classes; }
 
-static void params(bpt_param_table_t *table, const bpt_model_config_t *config) { bpt_head_params(table, config, outputs(config)); }
+static void params(bpt_param_table_t *table, const bpt_model_config_t *config) {
+    bpt_head_params(table, config, config->d_model, outputs(config));
+}
 
 static void build(const bpt_builder_t *b, bpt_encoder_t *e, const bpt_encoded_t *encoded) { bpt_encoder_classify(b, e, &encoded->pooled); }
 
 // One forward pass serves loss, accuracy and probabilities.
-static bpt_status_t measure(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m) {
+bpt_status_t bpt_accuracy_measure(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m) {
     const int64_t classes = bpt_runner_config(r)->classes;
     double loss = 0;
     BPT_TRY(bpt_measure_reserve(&m->logits, &m->n_logits, batch->n_targets * classes));
@@ -20,11 +23,15 @@ static bpt_status_t measure(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measu
         const double nll = bpt_log_sum_exp(row, classes, &best) - (double)row[batch->targets[s]];
         m->nll[s] = batch->weights[s] > 0 ? (float)nll : 0;
         loss += (double)batch->weights[s] * nll;
-        if (batch->weights[s] > 0) m->right += best == batch->targets[s];
+        if (batch->weights[s] > 0) m->sums[0] += best == batch->targets[s];
     }
     m->loss += loss;
     return BPT_OK;
 }
+
+const bpt_metric_t bpt_accuracy_metrics[] = {{.name = "accuracy", .higher = true, .share = true}, {.name = NULL}};
+
+void bpt_accuracy_finish(const bpt_measure_t *m, int64_t scored, double value[BPT_MOST_METRICS]) { value[0] = m->sums[0] / (double)scored; }
 
 const bpt_task_spec_t bpt_task_classify = {
     .name = "classify",
@@ -33,9 +40,11 @@ const bpt_task_spec_t bpt_task_classify = {
     .reads = BPT_READS_EXAMPLES,
     .wants = BPT_WANT_POOLED,
     .labelled = true,
+    .mlp = true,
     .outputs = outputs,
     .params = params,
     .build = build,
-    .measure = measure,
-    .accuracy = true,
+    .measure = bpt_accuracy_measure,
+    .metrics = bpt_accuracy_metrics,
+    .finish = bpt_accuracy_finish,
 };

@@ -3,7 +3,9 @@
 
 static int64_t outputs(const bpt_model_config_t *config) { return config->vocab; }
 
-static void params(bpt_param_table_t *table, const bpt_model_config_t *config) { bpt_head_params(table, config, outputs(config)); }
+static void params(bpt_param_table_t *table, const bpt_model_config_t *config) {
+    bpt_head_params(table, config, config->d_model, outputs(config));
+}
 
 static void build(const bpt_builder_t *b, bpt_encoder_t *e, const bpt_encoded_t *encoded) { bpt_encoder_classify(b, e, &encoded->tokens); }
 

@@ -21,6 +21,12 @@ const bpt_task_spec_t *bpt_task_find(const char *name) {
     return NULL;
 }
 
+int bpt_task_metric(const bpt_task_spec_t *task, const char *name) {
+    for (int i = 0; task->metrics && task->metrics[i].name; ++i)
+        if (!strcmp(task->metrics[i].name, name)) return i;
+    return -1;
+}
+
 bpt_status_t bpt_measure_reserve(float **array, size_t *room, int64_t wanted) {
     if ((size_t)wanted <= *room) return BPT_OK;
     BPT_TRY(bpt_realloc(array, (size_t)wanted, sizeof **array));

@@ -28,13 +28,21 @@ typedef struct {
     bpt_states_t tokens, nodes, pooled;
 } bpt_encoded_t;
 
+// A number that an evaluation gives beside the loss.
+typedef struct {
+    const char *name;  // "accuracy"; NULL ends a list
+    bool higher;       // is better
+    bool share;        // of 1: people read it as a percentage
+} bpt_metric_t;
+enum { BPT_MOST_METRICS = 4, BPT_MOST_SUMS = 5 };
+
 // What an evaluation adds up, and what it has of the last micro-batch.
 typedef struct {
-    float *nll;              // as its targets, 0 where nothing is scored
-    float *logits;           // [targets, outputs], where the task looks at them
-    size_t n_nll, n_logits;  // room
-    double loss;             // sum of weights * nll
-    int64_t right;           // targets that are the most likely output, where the task counts them
+    float *nll;                  // as its targets, 0 where nothing is scored
+    float *logits;               // [targets, outputs], where the task looks at them
+    size_t n_nll, n_logits;      // room
+    double loss;                 // sum of weights * nll
+    double sums[BPT_MOST_SUMS];  // what the task's metrics are made of
 } bpt_measure_t;
 
 typedef struct {
@@ -47,21 +55,29 @@ typedef struct {
     bool per_token;         // a target and an nll for each token, else for each example
     bool causal;            // a token's state must not know later tokens
     bool labelled;          // the targets are labels: the model has `classes`, the run has labels.txt
+    bool values;            // the targets are vectors of `classes` numbers
+    bool mlp;               // its head may have a hidden layer (d_mlp)
     bool predicts_text;     // the targets are the text itself: exp(loss) is its perplexity, loss / log 2 its bits
     bool may_tie;           // the head may share the embedding's matrix
     bool deep_supervision;  // layers before the last may have a loss as well
     bool generates;         // the model can go on with a text (models/decode)
     int64_t (*outputs)(const bpt_model_config_t *config);                        // columns of the logits
+    bpt_status_t (*check)(const bpt_model_config_t *config);                     // BPT_ERR_USAGE: keys that cannot be. NULL: all can
     void (*params)(bpt_param_table_t *table, const bpt_model_config_t *config);  // of its head
-    // Inputs of its own for a loss (bpt_encoder_add_task_input), in place of `targets` and `weights`, and what the host writes there: each
-    // weight counts `scale` times. NULL: it has the usual ones.
+    // NULL: a term of the loss for each target. Else whether it has one for each sequence, though there is a target for each token.
+    bool (*scores_texts)(const bpt_model_config_t *config);
+    // Inputs of its own (bpt_encoder_add_task_input), and what the host writes there: each weight counts `scale` times. NULL: it has none.
     void (*inputs)(bpt_graph_t *g, struct bpt_encoder *e);
-    void (*stage)(const struct bpt_encoder *e, const struct bpt_batch *batch, float scale);
+    bpt_status_t (*stage)(const struct bpt_encoder *e, const bpt_batch_t *batch, float scale);
     // Appends its head on what a layer gave: a loss, or the logits (models/encoder.h).
     void (*build)(const bpt_builder_t *b, struct bpt_encoder *e, const bpt_encoded_t *encoded);
     // Adds a micro-batch to what an evaluation measures. `measure->nll` has room for its targets.
-    bpt_status_t (*measure)(struct bpt_runner *runner, const struct bpt_batch *batch, bpt_measure_t *measure);
-    bool accuracy;  // measures `right`
+    bpt_status_t (*measure)(struct bpt_runner *runner, const bpt_batch_t *batch, bpt_measure_t *measure);
+    // The output of each target (logits [targets, outputs]), where it is more than the most likely one of each. NULL: it is that.
+    bpt_status_t (*decode)(struct bpt_runner *runner, const bpt_batch_t *batch, const float *logits, uint32_t *best);
+    // What it measures, and its values (NaN: there is none) from the sums over `scored` terms of the loss. NULL: the loss alone.
+    const bpt_metric_t *metrics;
+    void (*finish)(const bpt_measure_t *measure, int64_t scored, double value[BPT_MOST_METRICS]);
 } bpt_task_spec_t;
 
 // All tasks, indexed by bpt_task_t.
@@ -86,6 +102,13 @@ static inline int64_t bpt_task_targets(const bpt_task_spec_t *task, const bpt_ba
     const int64_t rows = shape->side[1].rows ? shape->side[1].rows : shape->side[0].rows;
     return task->per_token ? rows : shape->batch / bpt_task_texts(task);
 }
+// Whether there is an nll for each token; else one for each example.
+static inline bool bpt_task_scores_tokens(const bpt_model_config_t *config) {
+    const bpt_task_spec_t *task = bpt_task_of(config);
+    return task->per_token && !(task->scores_texts && task->scores_texts(config));
+}
+// The task's metric of this name, its place in `metrics`; -1: it has none.
+int bpt_task_metric(const bpt_task_spec_t *task, const char *name);
 // Whether a step of the optimiser has several micro-batches as a rule, one for each length, whose gradients are summed.
 static inline bool bpt_task_accumulates(const bpt_task_spec_t *task) { return task->reads == BPT_READS_EXAMPLES; }
 

@@ -29,6 +29,12 @@ static bpt_status_t one_batch(bpt_runner_t *r, const bpt_batch_t *batch, bpt_mea
     return bpt_task_of(bpt_runner_config(r))->measure(r, batch, m);
 }
 
+static bpt_evaluation_t begin(void) {
+    bpt_evaluation_t e = {0};
+    for (int i = 0; i < BPT_MOST_METRICS; ++i) e.metric[i] = NAN;
+    return e;
+}
+
 static bpt_status_t finish(bpt_evaluation_t *out, double loss) {
     if (out->n_scored == 0) return bpt_fail(BPT_ERR_INPUT, "nothing to evaluate: the data hold no scored token or example");
     out->loss = loss / (double)out->n_scored;
@@ -37,8 +43,9 @@ static bpt_status_t finish(bpt_evaluation_t *out, double loss) {
 
 bpt_status_t bpt_evaluate(bpt_runner_t *r, bpt_batch_source_t *source, bpt_on_batch_t on_batch, void *user, bpt_evaluation_t *out) {
     const double start = bpt_clock_seconds();
+    const bpt_task_spec_t *task = bpt_task_of(bpt_runner_config(r));
     bpt_measure_t m = {0};
-    *out = (bpt_evaluation_t){.accuracy = NAN};
+    *out = begin();
     BPT_TRY(source->seek(source, 0));
     bpt_status_t status;
     for (;;) {
@@ -52,7 +59,7 @@ bpt_status_t bpt_evaluate(bpt_runner_t *r, bpt_batch_source_t *source, bpt_on_ba
         out->n_tokens += batch.n_tokens;
     }
     status = finish(out, m.loss);
-    if (bpt_task_of(bpt_runner_config(r))->accuracy) out->accuracy = (double)m.right / (double)out->n_scored;
+    if (status == BPT_OK && task->finish) task->finish(&m, out->n_scored, out->metric);
     out->seconds = bpt_clock_seconds() - start;
 done:
     bpt_free(m.nll);
@@ -63,7 +70,7 @@ done:
 bpt_status_t bpt_evaluate_gradient(bpt_runner_t *r, bpt_batch_source_t *source, bpt_evaluation_t *out) {
     const double start = bpt_clock_seconds();
     double total = 0;
-    *out = (bpt_evaluation_t){.accuracy = NAN};
+    *out = begin();
     BPT_TRY(source->seek(source, 0));
     for (bool first = true;; first = false) {
         bpt_batch_t batch;
@@ -88,13 +95,18 @@ typedef struct {
 } piece_t;
 
 typedef struct {
-    bool per_token;
+    bool per_token, targets_of_tokens;
     int texts;
     float *nll;
     size_t count, capacity;
     piece_t *pieces;
     size_t n_pieces, piece_capacity;
 } collector_t;
+
+// Whether example i counts; where there is a target for each token, its first one tells.
+static bool scored(const bpt_batch_t *batch, const bpt_side_t *side, const collector_t *c, int64_t i) {
+    return batch->weights[c->targets_of_tokens ? side->start[i] : i] != 0;
+}
 
 static bpt_status_t collect(void *user, const bpt_batch_t *batch, const float *nll, const float *logits) {
     collector_t *c = user;
@@ -107,7 +119,7 @@ static bpt_status_t collect(void *user, const bpt_batch_t *batch, const float *n
         *piece = (piece_t){batch->sequences[s], c->count, 0};
         const int64_t first = c->per_token ? side->start[s] : s / step, end = first + (c->per_token ? side->lengths[s] : 1);
         for (int64_t i = first; i < end; ++i) {
-            if (batch->weights[i] == 0) continue;
+            if (c->per_token ? batch->weights[i] == 0 : !scored(batch, side, c, i)) continue;
             BPT_TRY(bpt_grow(&c->nll, c->count, &c->capacity, sizeof *c->nll));
             c->nll[c->count++] = nll[i];
             ++piece->count;
@@ -123,8 +135,10 @@ static int by_sequence(const void *a, const void *b) {
 }
 
 bpt_status_t bpt_evaluate_nll(bpt_runner_t *r, bpt_batch_source_t *source, bpt_evaluation_t *out, float **nll, size_t *count) {
-    const bpt_task_spec_t *task = bpt_task_of(bpt_runner_config(r));
-    collector_t c = {.per_token = task->per_token, .texts = bpt_task_texts(task)};
+    const bpt_model_config_t *config = bpt_runner_config(r);
+    collector_t c = {.per_token = bpt_task_scores_tokens(config),
+                     .targets_of_tokens = bpt_task_of(config)->per_token,
+                     .texts = bpt_task_texts(bpt_task_of(config))};
     float *sorted = NULL;
     size_t filled = 0;
     bpt_status_t status = bpt_evaluate(r, source, collect, &c, out);

@@ -1,12 +1,12 @@
-// A whole source of batches through a model, without dropout: mean nll, accuracy, every nll in file order, logits, the gradient.
+// A whole source of batches through a model, without dropout: mean nll, metrics, every nll in file order, logits, the gradient.
 #ifndef BPT_TRAIN_EVALUATE_H
 #define BPT_TRAIN_EVALUATE_H
 
 #include "models/runner.h"
 
 typedef struct {
-    double loss;      // mean nll over what is scored, nats
-    double accuracy;  // share of the targets that are the most likely output; NaN where the task does not measure it
+    double loss;                      // mean nll over what is scored, nats
+    double metric[BPT_MOST_METRICS];  // as the task lists them; NaN: there is none
     int64_t n_scored, n_tokens;
     double seconds;
 } bpt_evaluation_t;

@@ -31,6 +31,10 @@ static const struct {
     REAL(perplexity),
     REAL(bits_per_char),
     REAL(accuracy),
+    REAL(precision),
+    REAL(recall),
+    REAL(f1),
+    REAL(mse),
     REAL(lr),
     REAL(grad_norm),
     REAL(tokens_per_s),
@@ -54,6 +58,12 @@ void bpt_metrics_line_init(bpt_metrics_line_t *line) {
         else
             *count_of(line, i) = -1;
     }
+}
+
+double *bpt_metrics_line_number(bpt_metrics_line_t *line, const char *key) {
+    for (size_t i = 0; i < BPT_COUNT(fields); ++i)
+        if (fields[i].is_real && !strcmp(fields[i].key, key)) return real_of(line, i);
+    return NULL;
 }
 
 // ---- writing

@@ -13,11 +13,14 @@ typedef struct {
     int64_t peak_host_bytes, peak_device_bytes;
     double loss_scale;  // of f16 training, and its steps so far that changed nothing
     int64_t skipped_steps;
-    double perplexity, bits_per_char, accuracy;  // of evaluations
+    double perplexity, bits_per_char;  // of evaluations, as the next ones
+    double accuracy, precision, recall, f1, mse;
 } bpt_metrics_line_t;
 
 // Everything absent.
 void bpt_metrics_line_init(bpt_metrics_line_t *line);
+// The number of this key ("accuracy"); NULL: there is none.
+double *bpt_metrics_line_number(bpt_metrics_line_t *line, const char *key);
 // Appends one whole line; a disk that is full is an error and leaves no half line. `folder`: the locked one of the file, NULL where nobody
 // holds it.
 bpt_status_t bpt_metrics_append(const bpt_folder_lock_t *folder, const char *path, const bpt_metrics_line_t *line) BPT_MUST_USE;

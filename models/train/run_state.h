@@ -35,7 +35,8 @@ typedef struct {
     double epoch;    // epochs done, e.g. 1.25
     double seconds;  // training time so far, over all resumptions
     uint64_t seed;
-    double best_loss;         // lowest validation loss, INFINITY before the first evaluation
+    double best_loss;         // of all evaluations: the lowest loss, or what --best-by names (minus it, where higher is better); INFINITY
+                              // before the first
     int64_t best_step;        // its step, -1 before the first evaluation
     double plateau_factor;    // what the plateau schedule has made of the learning rate, 1 at the start
     double plateau_best;      // the loss that the plateau schedule compares with, INFINITY at the start

@@ -1,5 +1,6 @@
 // Making a trainer, checkpoints and resumption (see trainer.h); the loop is in trainer_run.c.
 #include "models/train/trainer.h"
+#include "models/config_names.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -92,6 +93,9 @@ static bpt_status_t set_up(bpt_trainer_t *t) {
     const bpt_task_spec_t *task = bpt_task_of(&t->model);
     if (t->train.deep_supervision && !task->deep_supervision)
         return bpt_fail(BPT_ERR_USAGE, "deep supervision is for language models, and this is %s; leave it out", task->model);
+    if (t->train.best_by && bpt_task_metric(task, bpt_best_by_names[t->train.best_by]) < 0)
+        return bpt_fail(BPT_ERR_USAGE, "task %s is not measured by %s, so the best checkpoint cannot be chosen by it", task->name,
+                        bpt_best_by_names[t->train.best_by]);
     BPT_TRY(bpt_trainer_resolve_steps(&t->train, steps_per_epoch));
     t->epochs = t->train.epochs > 0 ? t->train.epochs : (double)t->train.steps / (double)(steps_per_epoch > 0 ? steps_per_epoch : 1);
     bpt_run_state_init(&t->state, t->train.seed);

@@ -4,6 +4,7 @@
 
 #include "bpt/clock.h"
 #include "bpt/log.h"
+#include "models/config_names.h"
 #include "models/train/evaluate.h"
 #include "models/train/optimiser_step.h"
 #include "models/train/schedule.h"
@@ -101,16 +102,25 @@ static bpt_status_t ask_to_stop(void *user, const bpt_batch_t *batch, const floa
     return bpt_fail(BPT_ERR_INTERRUPTED, "stopped while evaluating");
 }
 
+// What `best` has the lowest of. A metric that is not there (no spans in the data) is worse than any.
+static double score_of(const bpt_trainer_t *t, const bpt_evaluation_t *result) {
+    const bpt_task_spec_t *task = bpt_task_of(&t->model);
+    const int i = bpt_task_metric(task, bpt_best_by_names[t->train.best_by]);
+    if (i < 0) return result->loss;
+    return isnan(result->metric[i]) ? INFINITY : task->metrics[i].higher ? -result->metric[i] : result->metric[i];
+}
+
 // `scheduled`: not the extra evaluation at the end, which must leave the schedule as if training had gone on.
 static bpt_status_t evaluate(bpt_trainer_t *t, bool scheduled, bool *improved) {
-    const bool text = bpt_task_of(&t->model)->predicts_text;
+    const bpt_task_spec_t *task = bpt_task_of(&t->model);
+    const bool text = task->predicts_text;
     bpt_evaluation_t result;
     bpt_metrics_line_t line;
     BPT_TRY(bpt_evaluate(t->runner, t->options.valid_data, ask_to_stop, t, &result));
     begin_line(t, &line);
     snprintf(line.eval, sizeof line.eval, "valid");
     line.loss = result.loss;
-    line.accuracy = result.accuracy;
+    for (int i = 0; task->metrics && task->metrics[i].name; ++i) *bpt_metrics_line_number(&line, task->metrics[i].name) = result.metric[i];
     if (text && t->options.characters) line.bits_per_char = result.loss / log(2);
     if (text && !t->options.characters) line.perplexity = exp(result.loss);
     line.tokens_per_s = result.seconds > 0 ? (double)result.n_tokens / result.seconds : NAN;
@@ -119,9 +129,10 @@ static bpt_status_t evaluate(bpt_trainer_t *t, bool scheduled, bool *improved) {
             BPT_ERR_NUMERIC,
             "step %lld: the validation loss is not finite; train again with a lower learning rate or with clipped gradients (--lr, --clip)",
             (long long)t->state.step);
-    *improved = result.loss < t->state.best_loss;
+    const double score = score_of(t, &result);
+    *improved = score < t->state.best_loss;
     if (*improved) {
-        t->state.best_loss = result.loss;
+        t->state.best_loss = score;
         t->state.best_step = t->state.step;
     }
     if (scheduled && t->train.schedule == BPT_SCHEDULE_PLATEAU) follow_plateau(t, result.loss);

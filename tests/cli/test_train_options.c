@@ -73,7 +73,7 @@ static void flags_that_cannot_be_are_refused_by_name(void **state) {
         {"--steps 10k", "--steps needs a whole number, not '10k'"},
         {"--context 0", "--context must be at least 1"},
         {"--schedule cosin", "did you mean cosine?"},
-        {"--task nli", "--task must be lm or classify, not 'nli'"},
+        {"--task nli", "--task must be lm, classify, tag, pair or regress, not 'nli'"},
         {"--span-self", "--span-self is for --model segtree, and this is --model bpt"},
         {"--model transformer --k 4", "--k is for --model bpt, and this is --model transformer"},
         {"--model segtree --rule reference", "--rule is for --model bpt, and this is --model segtree"},

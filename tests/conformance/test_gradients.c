@@ -223,6 +223,33 @@ static void smoothed_cross_entropy_gradient_matches_differences(void **state) {
     assert_int_equal(checked, 2);
 }
 
+// The loss of the small cases, whose f32 the differences allow.
+static void crf_gradient_matches_differences(void **state) {
+    (void)state;
+    int checked = 0;
+    for (size_t i = 0; i < test_crf_cases.count(); ++i) {
+        test_case_t c, forward;
+        test_data_t x, g;
+        test_crf_cases.make(i, &c);
+        if (c.call.op != BPT_OP_CRF_GRAD || !c.call.in[0].shape.dim[0] || c.call.in[0].shape.dim[0] > 33 || c.call.in[0].shape.dim[1] > 9)
+            continue;
+        forward = c;
+        forward.call.op = BPT_OP_CRF;
+        forward.call.in[5].present = forward.call.out[2].present = forward.call.out[3].present = false;
+        create_quantised(&c, &g);
+        create_quantised(&forward, &x);
+        c.prepare(&c, g.in);
+        c.prepare(&c, x.in);
+        test_must_execute(test_ref_device(), &c, &g);
+        const float *const weights[BPT_MAX_OUTPUTS] = {g.in[5]};
+        check_gradient(&forward, &x, weights, 0, g.out[2]);
+        check_gradient(&forward, &x, weights, 1, g.out[3]);
+        test_data_destroy(&x), test_data_destroy(&g);
+        ++checked;
+    }
+    assert_int_equal(checked, 4);
+}
+
 // Rows 1 to 3 and 5 to 8 of nine; between them an empty range.
 static void segment_gradients_match_differences(void **state) {
     (void)state;
@@ -402,6 +429,7 @@ int main(void) {
         cmocka_unit_test(cross_entropy_gradient_matches_differences),
         cmocka_unit_test(smoothed_cross_entropy_gradient_matches_differences),
         cmocka_unit_test(gather_gradient_matches_differences),
+        cmocka_unit_test(crf_gradient_matches_differences),
         cmocka_unit_test(segment_gradients_match_differences),
         cmocka_unit_test(sign_is_the_gradient_of_abs),
         cmocka_unit_test(mask_is_the_gradient_of_bias_relu_and_dropout),

@@ -53,7 +53,8 @@ static bpt_status_t fill_json(json_t *object, const cli_trained_t *t, const bpt_
     if (text && counts_characters(t)) BPT_TRY(bpt_json_set_real(object, "bits_per_char", e->loss / log(2)));
     const double perplexity = exp(e->loss);  // of a loss beyond 709 it is no number of JSON
     if (text && !counts_characters(t) && isfinite(perplexity)) BPT_TRY(bpt_json_set_real(object, "perplexity", perplexity));
-    if (task->labelled) BPT_TRY(bpt_json_set_real(object, "accuracy", e->accuracy));
+    for (int i = 0; task->metrics && task->metrics[i].name; ++i)
+        if (isfinite(e->metric[i])) BPT_TRY(bpt_json_set_real(object, task->metrics[i].name, e->metric[i]));
     BPT_TRY(bpt_json_set_int(object, "scored", e->n_scored));
     BPT_TRY(bpt_json_set_int(object, "tokens", e->n_tokens));
     return bpt_json_set_real(object, "seconds", e->seconds);
@@ -71,7 +72,10 @@ static void print_text(const cli_trained_t *t, const bpt_evaluation_t *e) {
     const bpt_task_spec_t *task = bpt_task_of(&t->config);
     printf("checkpoint   %s\n", t->checkpoint.folder);
     printf("loss         %.6f nats\n", e->loss);
-    if (task->labelled) printf("accuracy     %.4f %%\n", 100 * e->accuracy);
+    for (int i = 0; task->metrics && task->metrics[i].name; ++i)
+        if (isfinite(e->metric[i]))
+            printf(task->metrics[i].share ? "%-12s %.4f %%\n" : "%-12s %.6f\n", task->metrics[i].name,
+                   task->metrics[i].share ? 100 * e->metric[i] : e->metric[i]);
     if (task->predicts_text && counts_characters(t))
         printf("bits         %.6f per %s\n", e->loss / log(2), t->unit == BPT_UNIT_BYTE ? "byte" : "character");
     else if (task->predicts_text)
@@ -130,7 +134,8 @@ const cli_command_t cli_command_eval = {
     .name = "eval",
     .arguments = "RUN",
     .purpose = "evaluate a trained model",
-    .description = "Prints the mean negative log-likelihood and, depending on the task, perplexity, bits per character or accuracy. "
+    .description = "Prints the mean negative log-likelihood and, depending on the task, perplexity, bits per character, accuracy, "
+                   "precision, recall and f1 of spans, or the mean squared error. "
                    "Without --data it uses the test part of the data that the run was trained on.",
     .examples = "  bpt eval run\n  bpt eval run --data other.txt --json\n  bpt eval run --data ids.txt --unit ids --nll-out nll.json "
                 "--grad-out grad.safetensors\n",

@@ -11,6 +11,7 @@
 #include "bpt/file.h"
 #include "bpt/log.h"
 #include "data/vectors.h"
+#include "models/config_names.h"
 #include "models/train/recovery.h"
 #include "tools/bpt/commands.h"
 #include "tools/bpt/corpus.h"
@@ -45,10 +46,15 @@ static bool stop_asked(void *user) { return (void)user, cli_interrupted != 0; }
 static void show_evaluation(job_t *job, const bpt_metrics_line_t *line) {
     char loss[96];
     cli_loss_text(job->progress.kind, line->loss, loss, sizeof loss);
-    if (isnan(line->accuracy))
-        cli_progress_say(&job->progress, "step %" PRId64 ": %s %s", line->step, line->eval, loss);
-    else
-        cli_progress_say(&job->progress, "step %" PRId64 ": %s %s, accuracy %.2f %%", line->step, line->eval, loss, 100 * line->accuracy);
+    char metrics[160] = "";
+    const bpt_metric_t *of_task = bpt_task_of(&job->o->model)->metrics;
+    for (int i = 0; of_task && of_task[i].name; ++i) {
+        const double value = *bpt_metrics_line_number((bpt_metrics_line_t *)line, of_task[i].name);
+        if (isnan(value)) continue;
+        snprintf(metrics + strlen(metrics), sizeof metrics - strlen(metrics), of_task[i].share ? ", %s %.2f %%" : ", %s %.5f",
+                 of_task[i].name, of_task[i].share ? 100 * value : value);
+    }
+    cli_progress_say(&job->progress, "step %" PRId64 ": %s %s%s", line->step, line->eval, loss, metrics);
 }
 
 static void show_line(void *user, const bpt_metrics_line_t *line) {
@@ -244,7 +250,9 @@ static bpt_status_t train(job_t *job) {
     char time[32];
     cli_duration_text(state->seconds, time, sizeof time);
     bpt_info("done: step %" PRId64 " after %s of training", state->step, time);
-    if (isfinite(state->best_loss)) bpt_info("best validation loss %.4f at step %" PRId64, state->best_loss, state->best_step);
+    if (isfinite(state->best_loss))
+        bpt_info("best validation %s %.4f at step %" PRId64, bpt_best_by_names[job->o->train.best_by], fabs(state->best_loss),
+                 state->best_step);
     const char *run = bpt_run_path(job->run);  // it may have been renamed meanwhile
     bpt_info("next: bpt eval %s, bpt plot %s --out curve.svg", run, run);
     return BPT_OK;

@@ -191,6 +191,9 @@ const cli_option_t cli_option_table[] = {
      .commands = CLI_TRAIN, .key = true, .resumable = true, .help = "steps between checkpoints"},
     {INT("log-every", train.log_every, 1, MAX_COUNT), .fallback = "10", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN, .key = true,
      .resumable = true, .help = "steps between lines of metrics.jsonl"},
+    {CHOICE("best-by", train.best_by, bpt_best_by_names), .fallback = "loss", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN, .key = true,
+     .help =
+         "the checkpoint that `best` names: the one with the lowest validation loss, or the best accuracy, f1, .. where the task has it"},
     {INT("keep", train.keep, 0, 1000000), .fallback = "2", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN, .key = true, .resumable = true,
      .help = "number of older checkpoints to keep besides `latest` and `best`"},
     {CHOICE("protocol", data.protocol, LIST("chunks", "half", "released")), .fallback = "chunks", .group = CLI_GROUP_LENGTH,

@@ -156,6 +156,19 @@ static void build_segment(net_t *n, int variant) {
     differentiate(n, "segment_grad", y, &x, 1);
 }
 
+static void build_crf(net_t *n, int variant) {
+    enum { SEQUENCES = 4, TAGS = 7 };
+    (void)variant;
+    const bpt_value_t wrt[] = {matrix(n, BPT_F32, ROWS, TAGS), matrix(n, BPT_F32, TAGS + 2, TAGS)};
+    const bpt_value_t tags = input(n, BPT_U32, bpt_shape1(ROWS), FILL_TARGETS, TAGS);
+    const bpt_value_t ranges = input(n, BPT_U32, bpt_shape2(SEQUENCES, 2), FILL_RANGES, ROWS / SEQUENCES);
+    const bpt_crf_t out = bpt_crf(n->g, wrt[0], wrt[1], tags, ranges, input(n, BPT_F32, bpt_shape1(SEQUENCES), FILL_POSITIVE, 0));
+    bpt_value_t grads[2];
+    result(n, "crf", out.nll);
+    if (bpt_graph_gradients(n->g, out.loss, wrt, 2, grads) != BPT_OK) return;  // the graph remembers it
+    for (int i = 0; i < 2; ++i) result(n, "crf_grad", grads[i]);
+}
+
 static void build_cast(net_t *n, int variant) {
     (void)variant;
     const bpt_value_t x = matrix(n, BPT_F32, ROWS, n->d);
@@ -261,6 +274,7 @@ static const struct {
     {"sums of segments", build_segment, BPT_SEGMENT_SUM, false},
     {"means of segments", build_segment, BPT_SEGMENT_MEAN, false},
     {"largest of segments", build_segment, BPT_SEGMENT_MAX, false},
+    {"crf", build_crf, 0, false},
     {"attention, bpt, causal", build_attention, 0, true},
     {"attention, bpt", build_attention, 1, false},
     {"attention, bpt, reference rule", build_attention, 2, false},

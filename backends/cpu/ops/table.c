@@ -21,6 +21,8 @@ const bpt_host_op_t bpt_cpu_ops[BPT_OP_COUNT] = {
     PLAN_AND_RUN(ATTENTION_GRAD),
     PLAN_AND_RUN(XENT),
     PLAN_AND_RUN(XENT_GRAD),
+    PLAN_AND_RUN(CRF),
+    PLAN_AND_RUN(CRF_GRAD),
     RUN(ADAM),
     RUN(ACCUMULATE),
     RUN(CAST),

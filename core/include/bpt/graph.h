@@ -116,6 +116,11 @@ typedef struct {
 } bpt_xent_t;
 BPT_API bpt_xent_t bpt_xent(bpt_graph_t *g, bpt_value_t h, bpt_value_t w, bpt_value_t bias, bpt_value_t targets, bpt_value_t weights,
                             float smoothing);
+typedef struct {
+    bpt_value_t loss, nll;
+} bpt_crf_t;
+BPT_API bpt_crf_t bpt_crf(bpt_graph_t *g, bpt_value_t scores, bpt_value_t transitions, bpt_value_t tags, bpt_value_t ranges,
+                          bpt_value_t weights);
 BPT_API void bpt_adam(bpt_graph_t *g, bpt_value_t p, bpt_value_t grad, bpt_value_t m, bpt_value_t v, bpt_value_t hyper,
                       bpt_value_t square_sum, const bpt_adam_attrs_t *attrs);
 BPT_API void bpt_accumulate(bpt_graph_t *g, bpt_value_t acc, bpt_value_t x, bpt_value_t keep);

@@ -200,6 +200,14 @@ typedef struct {
     float smoothing;  // [0, 1)
 } bpt_xent_attrs_t;
 
+// crf: the loss of a linear-chain conditional random field (Lafferty et al. 2001), for each sequence nll = log Z - score(tags), where the
+//   score of a sequence of tags is start + sum of scores and transitions + end, and Z sums exp(score) over all sequences of tags.
+// in: 0 x f32 [R,L] scores, 1 t f32 [L+2,L]: t[i][j] from tag i to tag j, then a row of starts and one of ends, 2 tags u32 [R], below L,
+//     3 ranges u32 [B,2] = begin, end of rows, of which those from R on do not exist; no row is in two, 4 weights f32 [B].
+// out: 0 loss f32 [1] = sum weights nll, 1 nll f32 [B], 0 where a range is empty.
+// crf_grad: in 0-4, 5 dloss f32 [1]; out 0 loss, 1 nll, 2 dx f32 [R,L], 0 for rows in no range, 3 dt f32 [L+2,L]. L <= 256.
+enum { BPT_CRF_MOST_TAGS = 256 };
+
 // adam: in 0 p f32 (changed), 1 g f32, 2 m f32 (changed), 3 v f32 (changed), 4 hyper f32 [8], 5 square_sum of all gradients f32 [1].
 //   No outputs. hyper = {lr, 1 - beta1^t, 1 - beta2^t, clip norm (0 = none), inverse loss scale, 0, 0, 0}.
 //   norm = hyper[4] * sqrt(square_sum); g' = g * hyper[4] * min(1, clip / (norm + 1e-6)); lr = hyper[0] * lr_scale.
