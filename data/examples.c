@@ -1,161 +1,76 @@
-// Reading labelled sequences (examples.h). One parser hands every example to a visitor; both passes are visitors.
+// The store of examples and both passes over a text (examples.h). Readers (data/readers) find examples, which are counted or kept here.
 #include "data/examples.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
+#include "data/readers/reader.h"
+
+typedef bpt_word_t word_t;
 
 typedef struct {
-    const char *data;
-    size_t bytes;
-} word_t;
-
-typedef struct {
-    word_t label;
-    size_t first;   // number of its first word
-    bool has_word;  // it is (label word
-} open_t;
-
-// Takes one example: `label` NULL where there is none.
-typedef bpt_status_t visit_t(void *reader, const bpt_range_t *where, const word_t *label, const word_t *words, size_t n_words);
-
-typedef struct {
-    const bpt_examples_options_t *options;
+    bpt_reader_t reader;
     bpt_vocab_t *counted;
     bpt_labels_t *collected;
     const bpt_vocab_t *vocab;
     const bpt_labels_t *labels;
     bpt_examples_t *out;
-    word_t *words;  // of the current line
-    size_t n_words, word_capacity;
-    open_t *open;  // brackets that are not closed yet
-    size_t depth, open_capacity;
-    visit_t *visit;
-} reader_t;
+} pass_t;
 
-static bpt_status_t at(const bpt_range_t *where, const char *what) {
+const char *const bpt_tag_scheme_names[] = {
+    [BPT_SCHEME_KEEP] = "keep", [BPT_SCHEME_IOB1] = "iob1", [BPT_SCHEME_IOB2] = "iob2", [BPT_SCHEME_BIOES] = "bioes", NULL};
+
+// ---- What readers share
+
+bpt_status_t bpt_reader_fail(const bpt_range_t *where, const char *what) {
     return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: %s", where->path, (unsigned long long)where->line, what);
 }
+static bpt_status_t at(const bpt_range_t *where, const char *what) { return bpt_reader_fail(where, what); }
 
-static bpt_status_t push_word(reader_t *r, const char *data, size_t bytes) {
+bpt_status_t bpt_reader_push(bpt_reader_t *r, const char *data, size_t bytes) {
     BPT_TRY(bpt_grow(&r->words, r->n_words, &r->word_capacity, sizeof *r->words));
     r->words[r->n_words++] = (word_t){data, bytes};
     return BPT_OK;
 }
 
-// ---- label<TAB>text, or text alone
+bpt_status_t bpt_reader_push_tag(bpt_reader_t *r, size_t word, const char *data, size_t bytes) {
+    BPT_TRY(bpt_grow(&r->tags, word, &r->tag_capacity, sizeof *r->tags));
+    r->tags[word] = (word_t){data, bytes};
+    return BPT_OK;
+}
 
-static bpt_status_t parse_line(reader_t *r, const bpt_range_t *line) {
-    bpt_range_t rest = *line;
-    word_t label = {0};
-    const char *tab = memchr(line->data, '\t', line->bytes);
-    if (r->options->labelled || tab) {
-        if (!tab) return at(line, "no tab; a line is label<TAB>text");
-        label = (word_t){line->data, (size_t)(tab - line->data)};
-        if (label.bytes == 0) return at(line, "the label is empty; a line is label<TAB>text");
-        rest.data = tab + 1;
-        rest.bytes = line->bytes - label.bytes - 1;
-        if (memchr(rest.data, '\t', rest.bytes)) return at(line, "more than one tab; a line is label<TAB>text");
-    }
+bpt_status_t bpt_reader_push_words(bpt_reader_t *r, bpt_range_t text) {
     size_t bytes;
-    r->n_words = 0;
-    for (const char *word; (word = bpt_next_token(&rest, &bytes));) BPT_TRY(push_word(r, word, bytes));
-    if (r->n_words == 0) return at(line, "no text; every example needs at least one word");
-    return r->visit(r, line, label.data ? &label : NULL, r->words, r->n_words);
-}
-
-// ---- (label word) or (label (label word) (label (label word) ..)): a bracket holds one word or any number of brackets
-
-static bool in_name(char c) { return c != '(' && c != ')' && c != ' ' && c != '\t'; }
-
-// Takes what stands between brackets and blanks.
-static word_t take_name(const char **p, const char *end) {
-    const char *start = *p;
-    while (*p < end && in_name(**p)) ++*p;
-    return (word_t){start, (size_t)(*p - start)};
-}
-
-static bpt_status_t open_bracket(reader_t *r, const bpt_range_t *line, const char **p, const char *end) {
-    if (r->depth && r->open[r->depth - 1].has_word) return at(line, "a bracket behind a word; a bracket holds one word or brackets");
-    ++*p;
-    const word_t label = take_name(p, end);
-    if (label.bytes == 0) return at(line, "a bracket without a label");
-    BPT_TRY(bpt_grow(&r->open, r->depth, &r->open_capacity, sizeof *r->open));
-    r->open[r->depth++] = (open_t){label, r->n_words, false};
+    for (const char *word; (word = bpt_next_token(&text, &bytes));) BPT_TRY(bpt_reader_push(r, word, bytes));
     return BPT_OK;
 }
 
-static bpt_status_t close_bracket(reader_t *r, const bpt_range_t *line, const char **p) {
-    if (r->depth == 0) return at(line, "a closing bracket too many");
-    const open_t *node = &r->open[--r->depth];
-    if (node->first == r->n_words) return at(line, "a bracket without a word");
-    ++*p;
-    if (r->depth && !r->options->subtrees) return BPT_OK;
-    return r->visit(r, line, &node->label, r->words + node->first, r->n_words - node->first);
-}
-
-static bpt_status_t take_word(reader_t *r, const bpt_range_t *line, const char **p, const char *end) {
-    if (r->depth == 0) return at(line, "a word outside the brackets");
-    open_t *node = &r->open[r->depth - 1];
-    if (node->has_word || node->first != r->n_words)
-        return at(line, "two words or a word behind a bracket; a bracket holds one word or brackets");
-    node->has_word = true;
-    const word_t word = take_name(p, end);
-    return push_word(r, word.data, word.bytes);
-}
-
-static bpt_status_t parse_tree(reader_t *r, const bpt_range_t *line) {
-    const char *p = line->data, *end = p + line->bytes;
-    bool closed = false;
-    r->n_words = r->depth = 0;
-    while (p < end) {
-        if (*p == ' ' || *p == '\t') {
-            ++p;
-        } else if (closed) {
-            return at(line, "text behind the end of the tree; one tree a line");
-        } else if (*p == ')') {
-            BPT_TRY(close_bracket(r, line, &p));
-            closed = r->depth == 0;
-        } else {
-            BPT_TRY(*p == '(' ? open_bracket(r, line, &p, end) : take_word(r, line, &p, end));
-        }
-    }
-    return closed ? BPT_OK : at(line, "brackets are not closed; the line is cut off");
-}
-
-static bpt_status_t pass_over(void *reader, const bpt_range_t *where, const word_t *label, const word_t *words, size_t n_words) {
-    (void)reader, (void)where, (void)label, (void)words, (void)n_words;
-    return BPT_OK;
-}
-
-// A labelled line that begins with a bracket must be a tree. One without labels may also be a text about (for example) this.
-static bpt_status_t is_tree(reader_t *r, const bpt_range_t *line, bool *tree) {
-    *tree = line->bytes && line->data[0] == '(' && !memchr(line->data, '\t', line->bytes);
-    if (!*tree || r->options->labelled) return BPT_OK;
-    visit_t *const visit = r->visit;
-    r->visit = pass_over;
-    const bpt_status_t status = parse_tree(r, line);
-    r->visit = visit;
-    *tree = status == BPT_OK;
-    if (status != BPT_ERR_INPUT) return status;
-    bpt_error_clear();
-    return BPT_OK;
-}
-
-static bpt_status_t parse(reader_t *r, const bpt_range_t *text) {
+bpt_status_t bpt_reader_lines(bpt_reader_t *r, const bpt_range_t *text, bpt_status_t (*read)(bpt_reader_t *r, const bpt_range_t *line)) {
     bpt_range_t rest = *text, line;
-    bpt_status_t status = bpt_range_check_utf8(text);
-    while (status == BPT_OK && bpt_range_next_line(&rest, &line)) {
+    while (bpt_range_next_line(&rest, &line)) {
         if (line.bytes == 0 && rest.bytes == 0 && line.line > text->line) break;  // an empty last line
-        bool tree = false;
-        status = bpt_range_check_line(&line);
-        if (status == BPT_OK) status = is_tree(r, &line, &tree);
-        if (status == BPT_OK) status = tree ? parse_tree(r, &line) : parse_line(r, &line);
+        BPT_TRY(bpt_range_check_line(&line));
+        BPT_TRY(read(r, &line));
     }
-    bpt_free(r->words);
-    bpt_free(r->open);
+    return BPT_OK;
+}
+
+static bpt_read_t *const readers[] = {
+#define BPT_READER(id, name) [BPT_FORM_##id] = bpt_read_##name,
+#include "data/readers/readers.def"
+#undef BPT_READER
+};
+
+static bpt_status_t parse(pass_t *p, const bpt_range_t *text) {
+    bpt_status_t status = bpt_range_check_utf8(text);
+    p->reader.user = p;
+    if (status == BPT_OK) status = readers[p->reader.options->form](&p->reader, text);
+    bpt_free(p->reader.words);
+    bpt_free(p->reader.tags);
     return status;
 }
 
@@ -185,19 +100,68 @@ static bpt_status_t add_label(bpt_labels_t *labels, const bpt_range_t *where, co
     return BPT_OK;
 }
 
-static bpt_status_t scan(void *reader, const bpt_range_t *where, const word_t *label, const word_t *words, size_t n_words) {
-    reader_t *r = reader;
-    if (r->collected && label) BPT_TRY(add_label(r->collected, where, label));
-    for (size_t i = 0; r->counted && i < n_words; ++i)
-        BPT_TRY(bpt_context(bpt_vocab_count_word(r->counted, words[i].data, words[i].bytes), "%s: line %llu", where->path,
-                            (unsigned long long)where->line));
+// ---- What is taken of a found example
+
+// Whether all of a word is punctuation.
+static bool is_punctuation(const word_t *word) {
+    for (size_t i = 0, used; i < word->bytes; i += used) {
+        uint32_t c;
+        used = (size_t)bpt_utf8_next(word->data + i, word->bytes - i, &c);
+        if (!used || !bpt_is_punctuation(c)) return false;
+    }
+    return true;
+}
+
+// The words [*first, *first + *n) of a text that are taken, moved to the front of them.
+static void choose_words(const bpt_examples_options_t *o, word_t *words, size_t *n) {
+    size_t kept = 0;
+    for (size_t i = 0; o->strip_punctuation && i < *n; ++i)
+        if (!is_punctuation(&words[i])) ++kept;
+    if (kept) {
+        kept = 0;
+        for (size_t i = 0; i < *n; ++i)
+            if (!is_punctuation(&words[i])) words[kept++] = words[i];
+        *n = kept;
+    }
+    if (o->truncate && *n > (size_t)o->truncate) *n = (size_t)o->truncate;
+}
+
+// The texts of a found example, each chosen from.
+typedef struct {
+    int texts;
+    word_t *words[2];
+    size_t n[2];
+} texts_t;
+
+static texts_t texts_of(const bpt_examples_options_t *o, const bpt_found_t *f) {
+    texts_t t = {.texts = o->texts == 2 ? 2 : 1, .words = {(word_t *)f->words, (word_t *)f->words + f->second}};
+    t.n[0] = t.texts == 2 ? f->second : f->n_words;
+    t.n[1] = f->n_words - f->second;
+    if (f->tags) {  // every word has a label: only the end can be left out
+        if (o->truncate && t.n[0] > (size_t)o->truncate) t.n[0] = (size_t)o->truncate;
+        return t;
+    }
+    for (int i = 0; i < t.texts; ++i) choose_words(o, t.words[i], &t.n[i]);
+    return t;
+}
+
+static bpt_status_t scan(void *user, const bpt_found_t *f) {
+    pass_t *p = user;
+    const texts_t t = texts_of(p->reader.options, f);
+    if (p->collected && f->label && !p->reader.options->numbers) BPT_TRY(add_label(p->collected, f->where, f->label));
+    for (size_t i = 0; p->collected && f->tags && i < t.n[0]; ++i) BPT_TRY(add_label(p->collected, f->where, &f->tags[i]));
+    for (int k = 0; p->counted && k < t.texts; ++k)
+        for (size_t i = 0; i < t.n[k]; ++i)
+            BPT_TRY(bpt_context(bpt_vocab_count_word(p->counted, t.words[k][i].data, t.words[k][i].bytes), "%s: line %llu", f->where->path,
+                                (unsigned long long)f->where->line));
     return BPT_OK;
 }
 
 bpt_status_t bpt_examples_scan(const bpt_range_t *text, const bpt_examples_options_t *options, bpt_vocab_t *vocab, bpt_labels_t *labels) {
-    reader_t r = {
-        .options = options, .counted = vocab && bpt_vocab_unit(vocab) == BPT_UNIT_WORD ? vocab : NULL, .collected = labels, .visit = scan};
-    return parse(&r, text);
+    pass_t p = {.reader = {.options = options, .visit = scan},
+                .counted = vocab && bpt_vocab_unit(vocab) == BPT_UNIT_WORD ? vocab : NULL,
+                .collected = labels};
+    return parse(&p, text);
 }
 
 void bpt_labels_freeze(bpt_labels_t *labels) {
@@ -205,41 +169,80 @@ void bpt_labels_freeze(bpt_labels_t *labels) {
 }
 
 // ---- Second pass
-static bpt_status_t read_example(void *reader, const bpt_range_t *where, const word_t *label, const word_t *words, size_t n_words) {
-    reader_t *r = reader;
-    bpt_examples_t *e = r->out;
-    uint32_t class = BPT_NO_LABEL;
-    if (label && r->labels && !find_label(r->labels, label, &class))
-        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: label '%s' is not one of the %zu that the model knows", where->path,
-                        (unsigned long long)where->line, bpt_show(label->data, label->bytes).text, r->labels->count);
-    if (r->options->longest && n_words > (size_t)r->options->longest)
-        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: %zu tokens, more than --max-length %lld", where->path,
-                        (unsigned long long)where->line, n_words, (long long)r->options->longest);
-    if (e->count == e->capacity) {
-        const size_t wanted = e->capacity ? e->capacity * 2 : 256;
-        BPT_TRY(bpt_realloc(&e->labels, wanted, sizeof *e->labels));
-        BPT_TRY(bpt_realloc(&e->offsets, wanted + 1, sizeof *e->offsets));
-        e->capacity = wanted;
-    }
+
+static bpt_status_t find_class(const pass_t *p, const bpt_range_t *where, const word_t *label, uint32_t *class) {
+    *class = BPT_NO_LABEL;
+    if (!label || !p->labels || find_label(p->labels, label, class)) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: label '%s' is not one of the %zu that the model knows", where->path,
+                    (unsigned long long)where->line, bpt_show(label->data, label->bytes).text, p->labels->count);
+}
+
+static bpt_status_t read_number(const bpt_range_t *where, const word_t *word, float *out) {
+    char text[64], *end;
+    if (word->bytes == 0 || word->bytes >= sizeof text) return at(where, "no number in the label column");
+    memcpy(text, word->data, word->bytes);
+    text[word->bytes] = 0;
+    *out = strtof(text, &end);
+    if (*end || !isfinite(*out))
+        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: '%s' in the label column is not a finite number", where->path,
+                        (unsigned long long)where->line, bpt_show(word->data, word->bytes).text);
+    return BPT_OK;
+}
+
+static bpt_status_t add_text(pass_t *p, const bpt_found_t *f, const word_t *words, size_t n_words) {
+    bpt_examples_t *e = p->out;
+    if (p->reader.options->longest && n_words > (size_t)p->reader.options->longest)
+        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: %zu tokens, more than --max-length %lld", f->where->path,
+                        (unsigned long long)f->where->line, n_words, (long long)p->reader.options->longest);
     for (size_t i = 0; i < n_words; ++i) {
         BPT_TRY(bpt_grow(&e->tokens, e->n_tokens, &e->token_capacity, sizeof *e->tokens));
-        BPT_TRY(bpt_vocab_encode_word(r->vocab, where, words[i].data, words[i].bytes, &e->tokens[e->n_tokens]));
+        BPT_TRY(bpt_vocab_encode_word(p->vocab, f->where, words[i].data, words[i].bytes, &e->tokens[e->n_tokens]));
+        if (f->tags || e->per_token) {
+            BPT_TRY(bpt_grow(&e->labels, e->n_tokens, &e->label_capacity, sizeof *e->labels));
+            BPT_TRY(find_class(p, f->where, f->tags ? &f->tags[i] : NULL, &e->labels[e->n_tokens]));
+        }
         ++e->n_tokens;
     }
-    e->labels[e->count++] = class;
-    e->offsets[e->count] = e->n_tokens;
+    return BPT_OK;
+}
+
+static bpt_status_t make_room(bpt_examples_t *e) {
+    if (e->count < e->capacity) return BPT_OK;
+    const size_t wanted = e->capacity ? e->capacity * 2 : 256, texts = e->texts == 2 ? 2 : 1;
+    if (!e->per_token && !e->value_columns) BPT_TRY(bpt_realloc(&e->labels, wanted, sizeof *e->labels));
+    if (e->value_columns) BPT_TRY(bpt_realloc(&e->values, wanted, sizeof *e->values));
+    BPT_TRY(bpt_realloc(&e->offsets, texts * wanted + 1, sizeof *e->offsets));
+    e->capacity = wanted;
+    return BPT_OK;
+}
+
+static bpt_status_t read_example(void *user, const bpt_found_t *f) {
+    pass_t *p = user;
+    bpt_examples_t *e = p->out;
+    const texts_t t = texts_of(p->reader.options, f);
+    BPT_TRY(make_room(e));
+    if (e->value_columns) BPT_TRY(read_number(f->where, f->label, &e->values[e->count]));
+    if (!e->value_columns && !e->per_token) BPT_TRY(find_class(p, f->where, f->label, &e->labels[e->count]));
+    for (int i = 0; i < t.texts; ++i) {
+        BPT_TRY(add_text(p, f, t.words[i], t.n[i]));
+        e->offsets[e->count * (uint64_t)t.texts + (uint64_t)i + 1] = e->n_tokens;
+    }
+    ++e->count;
     return BPT_OK;
 }
 
 bpt_status_t bpt_examples_add(const bpt_range_t *text, const bpt_examples_options_t *options, const bpt_vocab_t *vocab,
                               const bpt_labels_t *labels, bpt_examples_t *examples) {
     const uint64_t count = examples->count;
-    reader_t r = {.options = options, .vocab = vocab, .labels = labels, .out = examples, .visit = read_example};
+    pass_t p = {.reader = {.options = options, .visit = read_example}, .vocab = vocab, .labels = labels, .out = examples};
+    examples->texts = options->texts;
+    examples->per_token = options->form == BPT_FORM_TAGGED || options->form == BPT_FORM_CONLL;
+    examples->value_columns = options->numbers ? 1 : 0;
     if (!examples->offsets) BPT_TRY(bpt_alloc(1, sizeof *examples->offsets, &examples->offsets));
-    const bpt_status_t status = parse(&r, text);
+    const bpt_status_t status = parse(&p, text);
     if (status == BPT_OK) return BPT_OK;
     examples->count = count;
-    examples->n_tokens = examples->offsets[count];
+    examples->n_tokens = examples->offsets[count * (options->texts == 2 ? 2 : 1)];
     return status;
 }
 
@@ -256,6 +259,8 @@ void bpt_examples_free(bpt_examples_t *e) {
     bpt_free(e->tokens);
     bpt_free(e->offsets);
     bpt_free(e->labels);
+    bpt_free(e->numbers);
+    bpt_free(e->values);
     *e = (bpt_examples_t){0};
 }
 

@@ -2,6 +2,7 @@
 #ifndef BPT_DATA_EXAMPLES_H
 #define BPT_DATA_EXAMPLES_H
 
+#include "data/score/spans.h"
 #include "data/vocab.h"
 
 // Label strings, sorted by bytes once frozen; the place is the class.
@@ -15,24 +16,54 @@ void bpt_labels_free(bpt_labels_t *labels);
 
 #define BPT_NO_LABEL UINT32_MAX
 
+// Examples in columns. Text t of all is tokens[offsets[t]] .. tokens[offsets[t + 1] - 1], never empty; example e has the texts e * texts ..
+// e * texts + texts - 1.
 typedef struct {
+    int texts;       // of an example: 1, or 2 in pairs; 0 means 1
+    bool per_token;  // labels are of tokens, else of examples
     uint32_t *tokens;
-    uint64_t *offsets;  // example e is tokens[offsets[e]] .. tokens[offsets[e + 1] - 1], never empty
-    uint32_t *labels;   // BPT_NO_LABEL where the text has none
+    float *numbers;   // [n_tokens, columns]: vectors in place of tokens
+    int64_t columns;  // 0: there are tokens
+    uint64_t *offsets;
+    uint32_t *labels;       // BPT_NO_LABEL where the text has none
+    float *values;          // [count, value_columns]: numbers in place of labels
+    int64_t value_columns;  // 0: there are labels
     uint64_t count, n_tokens;
-    size_t token_capacity, capacity;
+    size_t token_capacity, label_capacity, capacity;
 } bpt_examples_t;
 void bpt_examples_free(bpt_examples_t *examples);
 
+typedef enum {
+#define BPT_READER(id, name) BPT_FORM_##id,
+#include "data/readers/readers.def"
+#undef BPT_READER
+} bpt_example_form_t;
+
+extern const char *const bpt_tag_scheme_names[];  // "keep", "iob1", ..
+
 typedef struct {
-    bool subtrees;    // PTB: every phrase is an example, not only the sentence
-    bool labelled;    // a line without a label is an error; otherwise a line is text (or ids) alone
-    int64_t longest;  // more tokens than this are an error; 0 = any number
+    bpt_example_form_t form;  // zero-initialised: texts
+    bool labelled;            // a line without a label is an error; otherwise a line is text (or ids) alone
+    bool subtrees;            // TEXTS, PTB brackets: every phrase is an example, not only the sentence
+    int64_t longest;          // more tokens than this in a text are an error; 0 = any number
+    int64_t truncate;         // of a text that has more tokens the first ones are taken; 0 = all
+    bool strip_punctuation;   // tokens that are nothing but punctuation are left out, unless a text has no others
+    // COLUMNS, counted from 1
+    int texts;     // of an example: 1 or 2
+    bool numbers;  // the label column has a number
+    int label_column, text_column[2];
+    int where_column;  // only lines whose column is `where`; 0: all
+    const char *where;
+    // CONLL
+    bool conllu;              // CoNLL-U: label_column is 4 (upos) or 5 (xpos); else 0 means the last column
+    bpt_tag_scheme_t scheme;  // that tags of spans are converted to
 } bpt_examples_options_t;
 
-// Lines are `label<TAB>text` with one tab; or, when a labelled line begins with a bracket, a tree: (label word) or (label (label word) ..),
-// whose words are kept as they stand (-LRB-). A line without labels is a whole tree, of which the words are read, or else text, split at
-// blanks. The text must be UTF-8, also for --unit ids.
+// TEXTS: lines are `label<TAB>text` with one tab; or, when a labelled line begins with a bracket, a tree: (label word) or (label (label
+// word) ..), whose words are kept as they stand (-LRB-). A line without labels is a whole tree, of which the words are read, or else text,
+// split at blanks. COLUMNS: lines of columns between tabs, a label or a number in one, texts in others; unlabelled lines are text, or
+// text<TAB>text. TAGGED: `tokens<TAB>tags`, as many of both. CONLL: a token a line, a blank line between sentences, sentences of
+// -DOCSTART- left out. Files must be UTF-8, also for --unit ids.
 
 // First pass over a text: counts its words in `vocab` and collects its labels. Either may be NULL.
 bpt_status_t bpt_examples_scan(const bpt_range_t *text, const bpt_examples_options_t *options, bpt_vocab_t *vocab,

@@ -63,6 +63,13 @@ size_t bpt_cut_step(const int64_t *buckets, size_t count, int64_t batch_tokens, 
     return made;
 }
 
+int64_t bpt_packed_rows(int64_t tokens, int64_t most) {
+    int64_t step = 8;
+    while (step * 16 <= tokens) step *= 2;
+    const int64_t rows = (tokens + step - 1) / step * step;
+    return rows > most && tokens <= most ? most : rows;
+}
+
 // ---- lists of shapes
 
 // A total order: rows first, as most memory goes with them.

@@ -12,6 +12,10 @@ int64_t bpt_most_rows(int64_t bucket, int64_t batch_tokens);
 // Rows of a micro-batch for `count` <= most sequences: 1, 2, 3, 4, 6, 8, .. or `most`, the smallest that has room.
 int64_t bpt_row_count(int64_t most, int64_t count);
 
+// Rows of a micro-batch of packed sequences that hold so many tokens: a multiple of an eighth of a power of two, so that few programs are
+// needed and little is padding; at most `most`, unless they do not fit there.
+int64_t bpt_packed_rows(int64_t tokens, int64_t most);
+
 // A micro-batch of `rows` rows in a bucket of n leaves for the sequences [first, first + count).
 typedef struct {
     int64_t n, rows;

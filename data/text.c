@@ -93,6 +93,11 @@ bpt_status_t bpt_range_check_line(const bpt_range_t *line) {
 
 // ---- UTF-8
 
+bool bpt_is_punctuation(uint32_t c) {
+    const utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)c);
+    return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_SO;
+}
+
 int bpt_utf8_next(const char *data, uint64_t bytes, uint32_t *code_point) {
     utf8proc_int32_t c;
     const utf8proc_ssize_t used = utf8proc_iterate((const utf8proc_uint8_t *)data, bytes > 4 ? 4 : (utf8proc_ssize_t)bytes, &c);

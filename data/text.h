@@ -37,6 +37,8 @@ bpt_status_t bpt_range_check_line(const bpt_range_t *line) BPT_MUST_USE;
 bpt_status_t bpt_range_check_utf8(const bpt_range_t *range) BPT_MUST_USE;
 // Decodes one code point of valid or invalid UTF-8; returns its bytes, 0 when invalid.
 int bpt_utf8_next(const char *data, uint64_t bytes, uint32_t *code_point);
+// Of a Unicode category P (punctuation) or S (symbols).
+bool bpt_is_punctuation(uint32_t code_point);
 
 // A file or a pipe ("-": the standard input) in blocks of whole lines, for what need not fit in memory or comes little by little: a block
 // ends when it is full, or when it has a line and nothing more is there yet. *lines stays valid until the next call; *end = true: no more.

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
-#include "data/classify.h"
+#include "data/examples_source.h"
 #include "data/lm.h"
 #include "models/api/internal.h"
 #include "models/train/evaluate.h"
@@ -73,7 +73,8 @@ static bpt_status_t run_sequences(forward_t *f, const bpt_sequences_t *s, uint64
     bpt_batch_source_t *source;
     for (int64_t i = 0; i < s->count; ++i) labels[i] = BPT_NO_LABEL;
     f->offsets = offsets;
-    BPT_TRY(bpt_classify_eval_source(&examples, f->model->options.batch_tokens, &source));
+    const bpt_batching_t batching = {.batch_tokens = f->model->options.batch_tokens, .packed = bpt_kind_of(&f->model->config)->packed};
+    BPT_TRY(bpt_examples_eval_source(&examples, &batching, &source));
     const bpt_status_t status = run_all(f, source);
     source->destroy(source);
     for (int i = 0; i < 2; ++i) bpt_free(f->results[i].values);

@@ -20,7 +20,9 @@ void bpt_embed_params(bpt_param_table_t *t, const bpt_model_config_t *c, bool fr
     } else {
         token_params(t, c, frozen);
     }
-    if (c->positions == BPT_POSITIONS_ABSOLUTE) bpt_param_table_matrix(t, bpt_param_normal(), c->max_positions, d, "", BPT_NAME_POSITIONS);
+    // Without a LayerNorm behind them, positions that training has hardly seen must not drown the tokens.
+    const bpt_param_sort_t place = bpt_kind_of(c)->plain_embedding ? bpt_param_linear(d) : bpt_param_normal();
+    if (c->positions == BPT_POSITIONS_ABSOLUTE) bpt_param_table_matrix(t, place, c->max_positions, d, "", BPT_NAME_POSITIONS);
     if (!bpt_kind_of(c)->plain_embedding) bpt_param_table_norm(t, d, "", BPT_NAME_EMBED_NORM);
 }
 // x W^T + bias in f32.

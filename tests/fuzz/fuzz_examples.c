@@ -3,17 +3,17 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
-#include "data/classify.h"
+#include "data/examples_source.h"
 
 static void require(bool condition) {
     if (!condition) abort();
 }
 
 static void check_batches(const bpt_examples_t *examples, uint8_t option, bool train) {
-    const bpt_classify_options_t o = {option % 5, 1 + option, 1, option};
+    const bpt_batching_t o = {.batch_examples = option % 5, .batch_tokens = 1 + option, .accumulate = 1, .seed = option};
     bpt_batch_source_t *source;
     uint64_t scored = 0, tokens = 0;
-    require((train ? bpt_classify_train_source(examples, &o, &source) : bpt_classify_eval_source(examples, 1 + option, &source)) == BPT_OK);
+    require((train ? bpt_examples_train_source(examples, &o, &source) : bpt_examples_eval_source(examples, &o, &source)) == BPT_OK);
     for (bool end = false; scored < examples->count;) {
         bpt_batch_t b;
         require(source->next(source, &b, &end) == BPT_OK && !end);

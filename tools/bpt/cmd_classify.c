@@ -6,7 +6,8 @@
 #include <jansson.h>
 
 #include "bpt/alloc.h"
-#include "data/classify.h"
+#include "data/examples_source.h"
+#include "models/kinds/kind.h"
 #include "models/train/evaluate.h"
 #include "tools/bpt/commands.h"
 #include "tools/bpt/eval_data.h"
@@ -51,7 +52,8 @@ static bpt_status_t compute(group_t *g) {
     if (!wanted) return BPT_OK;
     if (wanted > g->logit_capacity) BPT_TRY(bpt_realloc(&g->logits, wanted, sizeof *g->logits));
     if (wanted > g->logit_capacity) g->logit_capacity = wanted;
-    BPT_TRY(bpt_classify_eval_source(&g->examples, g->o->data.batch_tokens, &source));
+    const bpt_batching_t batching = {.batch_tokens = g->o->data.batch_tokens, .packed = bpt_kind_of(&g->trained->config)->packed};
+    BPT_TRY(bpt_examples_eval_source(&g->examples, &batching, &source));
     const bpt_status_t status = bpt_evaluate(g->trained->runner, source, keep, g, &evaluation);
     source->destroy(source);
     return status;

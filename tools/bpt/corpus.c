@@ -69,6 +69,10 @@ static bpt_status_t complete_model(cli_options_t *o, const cli_corpus_t *corpus)
         BPT_TRY(bpt_vectors_dimension(o->data.vectors, &columns));
         m->d_embed = (int32_t)columns;
     }
+    if (bpt_task_of(m)->values) {
+        m->classes = corpus->examples[BPT_TRAIN].value_columns;
+        m->d_input = (int32_t)corpus->examples[BPT_TRAIN].columns;
+    }
     if (bpt_task_of(m)->labelled) {
         m->classes = (int64_t)corpus->labels.count;
         if (m->classes < 2) return bpt_fail(BPT_ERR_INPUT, "%s: fewer than two different labels; there is nothing to learn", o->data.path);
@@ -86,11 +90,20 @@ static bpt_status_t take_fingerprint(cli_corpus_t *corpus) {
     for (uint64_t at = 0, n; next_block(corpus, BPT_TRAIN, &at, block, &n);) XXH3_64bits_update(state, block, n * sizeof *block);
     uint64_t hash = XXH3_64bits_digest(state);
     XXH3_freeState(state);
-    if (e->count) hash = XXH3_64bits_withSeed(e->offsets, e->count * sizeof *e->offsets, hash);
-    if (e->count) hash = XXH3_64bits_withSeed(e->labels, e->count * sizeof *e->labels, hash);
+    const size_t texts = e->texts == 2 ? 2 : 1, labels = e->per_token ? e->n_tokens : e->count;
+    if (e->count) hash = XXH3_64bits_withSeed(e->offsets, texts * e->count * sizeof *e->offsets, hash);
+    if (e->labels) hash = XXH3_64bits_withSeed(e->labels, labels * sizeof *e->labels, hash);
+    if (e->numbers) hash = XXH3_64bits_withSeed(e->numbers, e->n_tokens * (size_t)e->columns * sizeof *e->numbers, hash);
+    if (e->values) hash = XXH3_64bits_withSeed(e->values, e->count * (size_t)e->value_columns * sizeof *e->values, hash);
     snprintf(corpus->fingerprint, sizeof corpus->fingerprint, "xxh3 %016" PRIx64 ", %" PRIu64 " tokens", hash,
-             cli_corpus_tokens(corpus, BPT_TRAIN).count);
+             e->numbers ? e->n_tokens : cli_corpus_tokens(corpus, BPT_TRAIN).count);
     return BPT_OK;
+}
+
+// Tokens, or vectors in their place.
+static int64_t trained_tokens(const cli_corpus_t *corpus) {
+    const bpt_examples_t *e = &corpus->examples[BPT_TRAIN];
+    return (int64_t)(e->count ? e->n_tokens : cli_corpus_tokens(corpus, BPT_TRAIN).count);
 }
 
 static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resumed, cli_corpus_t *corpus) {
@@ -98,8 +111,13 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resume
     const bool known = corpus->vocab != NULL, labelled = bpt_task_of(&o->model)->labelled;
     if (labelled && resumed) BPT_TRY(cli_run_labels(resumed, &corpus->labels));
     const int64_t id_limit = resumed ? o->model.vocab : BPT_MAX_VOCAB;
-    BPT_TRY(scan(o, &corpus->split, !known, labelled && !resumed, id_limit, corpus));
-    BPT_TRY(encode(o, &corpus->split, corpus));
+    if (corpus->split.part[BPT_TRAIN].bytes) {
+        BPT_TRY(scan(o, &corpus->split, !known, labelled && !resumed, id_limit, corpus));
+        BPT_TRY(encode(o, &corpus->split, corpus));
+    } else if (!known) {
+        BPT_TRY(bpt_vocab_create(BPT_UNIT_IDS, false, &corpus->vocab));  // of no ids
+        BPT_TRY(bpt_vocab_freeze(corpus->vocab));
+    }
     if (o->data.unit != BPT_UNIT_BYTE) bpt_split_close(&corpus->split);
     BPT_TRY(take_fingerprint(corpus));
     const int64_t size = vocab_size(corpus);
@@ -111,7 +129,7 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resume
     cli_defaults_model(o, (int64_t)corpus->examples[BPT_TRAIN].count);
     BPT_TRY(complete_model(o, corpus));
     BPT_TRY(bpt_model_config_check(&o->model));
-    cli_defaults_batch(o, (int64_t)corpus->examples[BPT_TRAIN].count, (int64_t)cli_corpus_tokens(corpus, BPT_TRAIN).count);
+    cli_defaults_batch(o, (int64_t)corpus->examples[BPT_TRAIN].count, trained_tokens(corpus));
     BPT_TRY(cli_reader_of(&o->model)->open(o, corpus));
     bpt_batch_source_t *direct = corpus->train;  // from here on the next batch is prepared while the device works
     corpus->train = NULL;
@@ -123,7 +141,10 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resume
 bpt_status_t cli_corpus_open(cli_options_t *o, bpt_vocab_t *vocab, const bpt_checkpoint_t *resumed, cli_corpus_t *out) {
     *out = (cli_corpus_t){.vocab = vocab};
     const bool lines = o->data.unit == BPT_UNIT_WORD || o->data.unit == BPT_UNIT_IDS;
-    bpt_status_t status = bpt_split_open(o->data.path, o->data.unit, lines, &out->split);
+    const cli_reader_t *reader = cli_reader_of(&o->model);
+    bool made = false;
+    bpt_status_t status = reader->make ? reader->make(o, out, &made) : BPT_OK;
+    if (status == BPT_OK && !made) status = bpt_split_open(o->data.path, o->data.unit, lines, &out->split);
     if (status == BPT_OK) status = read_corpus(o, resumed, out);
     if (status != BPT_OK) cli_corpus_close(out);
     return status;

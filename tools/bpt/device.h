@@ -6,7 +6,8 @@
 #include "tools/bpt/options.h"
 #include "tools/bpt/probe.h"
 
-// A named backend or an error, never another one; `auto` takes the first usable discrete GPU, else the CPU, and says on stderr what it chose. The device is usable and has the precision.
+// A named backend or an error, never another one; `auto` takes the first usable discrete GPU, else the CPU, and says on stderr what it
+// chose. The device is usable and has the precision.
 bpt_status_t cli_device_open(const cli_options_t *o, bpt_device_t **out) BPT_MUST_USE;
 // The same device with another rule for products of matrices.
 bpt_status_t cli_device_open_with(const cli_options_t *o, const char *products, bpt_device_t **out) BPT_MUST_USE;

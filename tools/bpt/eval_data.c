@@ -24,6 +24,13 @@ bpt_status_t cli_eval_data_open(const cli_options_t *o, const cli_trained_t *t, 
     const bool named = *o->data.path != 0;
     const char *path = named ? o->data.path : t->stored.data.path;
     if (!*path) return bpt_fail(BPT_ERR_USAGE, "bpt eval needs --data PATH: the run does not say what it was trained on");
+    const cli_reader_t *reader = cli_reader_of(&t->config);
+    bool made = false;
+    if (reader->make_eval) {
+        const bpt_status_t status = reader->make_eval(o, path, t, e, &made);
+        if (status != BPT_OK) cli_eval_data_close(e);
+        if (status != BPT_OK || made) return status;
+    }
     const bool whole = named && !bpt_folder_exists(path) && cli_option_source(o, "split") != CLI_FROM_FLAG;
     const bpt_status_t status = whole ? open_whole(o, path, t, e) : open_part(o, path, t, e);
     if (status != BPT_OK) cli_eval_data_close(e);

@@ -1,5 +1,6 @@
 // The option table: every option of every command, in the order in which --help shows them. Options that are keys of a model's
 // configuration come from models/config_keys.def.
+#include "data/examples.h"
 #include "models/config_keys.h"
 #include "models/config_names.h"
 #include "tools/bpt/options.h"
@@ -58,6 +59,9 @@ const char *const cli_group_titles[CLI_GROUP_COUNT] = {
 };
 
 static bool reads_windows(const bpt_task_spec_t *task) { return task->reads == BPT_READS_WINDOWS; }
+static bool has_phrases(const bpt_task_spec_t *task) { return task->labelled && !task->per_token && bpt_task_texts(task) == 1; }
+static bool has_tags(const bpt_task_spec_t *task) { return task->labelled && task->per_token; }
+static bool has_values(const bpt_task_spec_t *task) { return task->values; }
 static bool reads_examples(const bpt_task_spec_t *task) { return task->reads == BPT_READS_EXAMPLES; }
 static bool has_deep_supervision(const bpt_task_spec_t *task) { return task->deep_supervision; }
 
@@ -70,7 +74,7 @@ const cli_option_t cli_option_table[] = {
 #define KEYS_TASK NONE
     {TEXT("data", data.path, "PATH"), .fallback = "", .group = CLI_GROUP_TASK, .commands = CLI_TRAIN, .key = true, .resumable = true,
      .help = "directory with train, valid and test files, or one file, which is split into 90% training, 5% validation and 5% "
-             "test data"},
+             "test data; regress: also safetensors files, or `summation`, which makes the data of Masked Summation"},
     {TEXT("preset", run.preset, "NAME"), .fallback = "", .group = CLI_GROUP_TASK, .commands = CLI_TRAIN, .key = true,
      .help = "start from the settings of a paper (list below); other options override it"},
 
@@ -98,8 +102,30 @@ const cli_option_t cli_option_table[] = {
      .help = "what a token is: a byte, a Unicode code point (char), a word between blanks, or a number (ids)"},
     {BOOL("lower", data.lower), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true, .when = "unit=word",
      .firm = true, .help = "convert upper case to lower case"},
-    {BOOL("subtrees", data.subtrees), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true, .task = reads_examples,
+    {BOOL("subtrees", data.subtrees), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true, .task = has_phrases,
      .firm = true, .help = "classify, for data of labelled trees in brackets: every phrase of a training tree is an example"},
+    {TEXT("label-column", data.label_column, "N"), .fallback = "", .shown = "1; tag: the last", .group = CLI_GROUP_DATA,
+     .commands = CLI_TRAIN | CLI_EVAL, .key = true, .task = reads_examples, .firm = true,
+     .help = "column of the label, counted from 1: columns of examples are separated by tabs, those of tags by blanks; for CoNLL-U "
+             "files upos or xpos"},
+    {TEXT("text-column", data.text_column, "N[,M]"), .fallback = "", .shown = "2; pair: 2,3; tag: 1", .group = CLI_GROUP_DATA,
+     .commands = CLI_TRAIN | CLI_EVAL, .key = true, .task = reads_examples, .firm = true,
+     .help = "column of the text, or of both texts of a pair"},
+    {TEXT("where", data.where, "N=VALUE"), .fallback = "", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN | CLI_EVAL, .key = true,
+     .task = reads_examples, .firm = true, .help = "read only the lines whose column N is VALUE"},
+    {CHOICE("tag-scheme", data.tag_scheme, bpt_tag_scheme_names), .fallback = "keep", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
+     .key = true, .task = has_tags, .firm = true, .help = "tag: convert tags of spans (B-PER I-PER O) to this scheme"},
+    {BOOL("strip-punctuation", data.strip_punctuation), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
+     .when = "unit=word", .task = reads_examples, .firm = true,
+     .help = "leave out tokens that are nothing but punctuation (of texts; tags keep theirs)"},
+    {INT("truncate", data.truncate, 0, 67108864), .fallback = "0", .shown = "0, all", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
+     .key = true, .task = reads_examples, .firm = true, .help = "read only the first N tokens of a text"},
+    {INT("n", data.n, 1, 67108864), .fallback = "200", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true, .task = has_values,
+     .help = "regress, --data summation: vectors in an example"},
+    {INT("sum", data.sum, 1, 67108864), .fallback = "10", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true, .task = has_values,
+     .help = "regress, --data summation: how many of the vectors are marked and added"},
+    {INT("examples", data.examples, 20, MAX_INT32), .fallback = "10000", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
+     .task = has_values, .help = "regress, --data summation: examples of each part that is made"},
     {TEXT("vectors", data.vectors, "FILE"), .fallback = "", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
      .when = "unit=word", .firm = true, .help = "word vectors (GloVe or word2vec text) for the embedding; words without one get zeros"},
     {CHOICE("vocab-scope", data.vocab_scope, LIST("train", "all")), .fallback = "train", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,

@@ -20,7 +20,11 @@ typedef struct {
     cli_scope_t vocab_scope;
     bpt_protocol_t protocol;
     int part;  // BPT_TRAIN, BPT_VALID or BPT_TEST
-    bool lower, subtrees;
+    bool lower, subtrees, strip_punctuation;
+    char *label_column, *text_column, *where;  // of examples in columns (data/examples.h), as they were given
+    int tag_scheme;                            // bpt_tag_scheme_t
+    int64_t truncate;
+    int64_t n, sum, examples;               // Masked Summation (data/arrays.h)
     int64_t context, stride, eval_context;  // 0 = as options_resolve says
     int64_t batch_tokens, batch_examples, max_length;
 } cli_data_options_t;
@@ -139,7 +143,7 @@ extern const cli_variant_t cli_option_variants[];  // ends with a NULL name
 
 extern const char *const cli_group_titles[CLI_GROUP_COUNT];
 
-enum { CLI_MAX_OPTIONS = 192, CLI_MAX_ARGUMENTS = 64 };
+enum { CLI_MAX_OPTIONS = 256, CLI_MAX_ARGUMENTS = 64 };
 
 // Later sources win, whatever the order in which values arrive.
 typedef enum { CLI_FROM_DEFAULT, CLI_FROM_RUN, CLI_FROM_PRESET, CLI_FROM_FILE, CLI_FROM_FLAG } cli_source_t;

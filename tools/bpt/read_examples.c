@@ -1,14 +1,87 @@
-// Tasks that read examples of their own lengths, as classifiers do (see readers.h).
+// Tasks that read examples of their own lengths: labelled texts, pairs, tagged sentences, texts or vectors with numbers (see readers.h).
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "bpt/alloc.h"
+#include "bpt/file.h"
 #include "bpt/log.h"
-#include "data/classify.h"
+#include "data/arrays.h"
+#include "data/examples_source.h"
 #include "models/kinds/kind.h"
 #include "tools/bpt/readers.h"
 
+static const char summation[] = "summation";
+
 // ---- Options
+
+// A column number of an option; 0 where it is not given.
+static bpt_status_t column_of(const char *option, const char *text, const char **rest, int *out) {
+    char *end;
+    errno = 0;
+    const long value = strtol(text, &end, 10);
+    if (end == text || errno || value < 1 || value > 1000)
+        return bpt_fail(BPT_ERR_USAGE, "--%s %s: columns are numbers from 1 on", option, text);
+    *rest = end;
+    *out = (int)value;
+    return BPT_OK;
+}
+
+static bpt_status_t parse_label_column(const char *text, bpt_examples_options_t *e) {
+    const char *rest = "";
+    e->conllu = e->form == BPT_FORM_CONLL && (!strcmp(text, "upos") || !strcmp(text, "xpos"));
+    if (e->conllu) e->label_column = *text == 'u' ? 4 : 5;
+    if (!*text || e->conllu) return BPT_OK;
+    BPT_TRY(column_of("label-column", text, &rest, &e->label_column));
+    return *rest ? bpt_fail(BPT_ERR_USAGE, "--label-column %s: one column, or upos or xpos of CoNLL-U files with --task tag", text)
+                 : BPT_OK;
+}
+
+static bpt_status_t parse_text_column(const char *text, bpt_examples_options_t *e) {
+    const char *rest = text;
+    if (!*text) return BPT_OK;
+    BPT_TRY(column_of("text-column", text, &rest, &e->text_column[0]));
+    if (e->texts == 2 && *rest == ',') BPT_TRY(column_of("text-column", rest + 1, &rest, &e->text_column[1]));
+    if (!*rest && (e->texts != 2 || e->text_column[1])) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE, "--text-column %s: %s", text,
+                    e->texts == 2 ? "a pair needs two columns, such as 2,3" : "one column is needed");
+}
+
+static bpt_status_t parse_where(const char *text, bpt_examples_options_t *e) {
+    const char *rest = text;
+    if (!*text) return BPT_OK;
+    BPT_TRY(column_of("where", text, &rest, &e->where_column));
+    if (*rest != '=') return bpt_fail(BPT_ERR_USAGE, "--where %s: it must be a column and a value, such as 1=books", text);
+    e->where = rest + 1;
+    return BPT_OK;
+}
+
+// Texts alone, or columns where there are two texts, numbers, or other columns than the usual ones.
+static bpt_example_form_t form_of(const cli_data_options_t *d, const bpt_task_spec_t *task, bpt_unit_t unit) {
+    if (task->per_token) return unit == BPT_UNIT_IDS ? BPT_FORM_TAGGED : BPT_FORM_CONLL;
+    const bool columns = bpt_task_texts(task) == 2 || task->values || *d->label_column || *d->text_column || *d->where;
+    return columns ? BPT_FORM_COLUMNS : BPT_FORM_TEXTS;
+}
+
+static bpt_status_t make_options(const cli_data_options_t *d, const bpt_task_spec_t *task, bpt_unit_t unit, bpt_examples_options_t *e) {
+    *e = (bpt_examples_options_t){.form = form_of(d, task, unit),
+                                  .labelled = true,
+                                  .texts = bpt_task_texts(task),
+                                  .numbers = task->values,
+                                  .truncate = d->truncate,
+                                  .strip_punctuation = d->strip_punctuation,
+                                  .scheme = (bpt_tag_scheme_t)d->tag_scheme};
+    if (e->form == BPT_FORM_COLUMNS) e->label_column = 1, e->text_column[0] = 2, e->text_column[1] = e->texts == 2 ? 3 : 0;
+    if (e->form == BPT_FORM_COLUMNS && *d->text_column) e->text_column[1] = 0;
+    BPT_TRY(parse_label_column(d->label_column, e));
+    BPT_TRY(parse_text_column(d->text_column, e));
+    return parse_where(d->where, e);
+}
+
 static bpt_status_t check(const cli_options_t *o) {
     const cli_data_options_t *d = &o->data;
+    bpt_examples_options_t e;
     if (d->batch_examples && o->train.accumulate > 1)
         return bpt_fail(BPT_ERR_USAGE,
                         "--accumulate has no meaning with --batch-examples %lld, the examples of a whole step; give one of them",
@@ -16,23 +89,23 @@ static bpt_status_t check(const cli_options_t *o) {
     if (d->unit == BPT_UNIT_BYTE || d->unit == BPT_UNIT_CHAR)
         return bpt_fail(BPT_ERR_USAGE, "--task %s reads words or ids, not --unit %s", bpt_task_of(&o->model)->name,
                         bpt_unit_names[d->unit]);
-    return BPT_OK;
+    return make_options(d, bpt_task_of(&o->model), d->unit, &e);
 }
 
-static int64_t longest_example(const cli_corpus_t *corpus) {
+static int64_t longest_text(const cli_corpus_t *corpus) {
     int64_t longest = 1;
-    for (int part = 0; part < BPT_PARTS; ++part)
-        for (uint64_t e = 0; e < corpus->examples[part].count; ++e) {
-            const int64_t length = (int64_t)(corpus->examples[part].offsets[e + 1] - corpus->examples[part].offsets[e]);
-            if (length > longest) longest = length;
-        }
+    for (int part = 0; part < BPT_PARTS; ++part) {
+        const bpt_examples_t *e = &corpus->examples[part];
+        for (uint64_t t = 0; t < e->count * (e->texts == 2 ? 2 : 1); ++t)
+            if ((int64_t)(e->offsets[t + 1] - e->offsets[t]) > longest) longest = (int64_t)(e->offsets[t + 1] - e->offsets[t]);
+    }
     return longest;
 }
 
 // Distances reach up to the length itself: that of a state of the whole text.
 static bpt_status_t fill(cli_options_t *o, const cli_corpus_t *corpus) {
     bpt_model_config_t *m = &o->model;
-    const int64_t longest = longest_example(corpus);
+    const int64_t longest = longest_text(corpus);
     if (!m->rel_levels && m->positions == BPT_POSITIONS_RELATIVE)
         m->rel_levels = bpt_kind_of(m)->levels ? bpt_kind_of(m)->rel_levels(m, longest) : (int32_t)longest;
     if (!m->max_positions && m->positions == BPT_POSITIONS_ABSOLUTE) m->max_positions = (int32_t)longest;
@@ -41,38 +114,160 @@ static bpt_status_t fill(cli_options_t *o, const cli_corpus_t *corpus) {
                     m->max_positions);
 }
 
+// ---- Arrays of numbers
+
+static bpt_status_t split_arrays(const char *path, bpt_examples_t parts[BPT_PARTS]) {
+    bpt_examples_t all;
+    BPT_TRY(bpt_arrays_read(path, &all));
+    const uint64_t n = all.count, held = n / 20 ? n / 20 : 1;
+    bpt_status_t status = n < 3 ? bpt_fail(BPT_ERR_INPUT, "%s: %" PRIu64 " examples cannot be split in three parts", path, n) : BPT_OK;
+    if (status == BPT_OK) status = bpt_arrays_slice(&all, 0, n - 2 * held, &parts[BPT_TRAIN]);
+    if (status == BPT_OK) status = bpt_arrays_slice(&all, n - 2 * held, held, &parts[BPT_VALID]);
+    if (status == BPT_OK) status = bpt_arrays_slice(&all, n - held, held, &parts[BPT_TEST]);
+    bpt_examples_free(&all);
+    return status;
+}
+
+static bpt_status_t make_sums(const cli_options_t *o, int part, bpt_examples_t *out) {
+    const bpt_summation_t s = {.examples = o->data.examples,
+                               .n = o->data.n,
+                               .sum = o->data.sum,
+                               .columns = o->model.d_input ? o->model.d_input : 10,
+                               .seed = o->train.seed,
+                               .part = part};
+    return bpt_summation_make(&s, out);
+}
+
+static bool is_summation(const char *path) { return !strcmp(path, summation) && !bpt_file_exists(path) && !bpt_folder_exists(path); }
+
+// The file of a part in a folder; *exists = false: there is none.
+static bpt_status_t part_file(const char *folder, int part, char **path, bool *exists) {
+    static const char *const names[] = {"train", "valid", "test"};
+    BPT_TRY(bpt_path_format(path, "%s/%s.safetensors", folder, names[part]));
+    *exists = bpt_file_exists(*path);
+    return BPT_OK;
+}
+
+static bpt_status_t read_part(const char *folder, int part, bpt_examples_t *out, bool *exists) {
+    char *path;
+    BPT_TRY(part_file(folder, part, &path, exists));
+    const bpt_status_t status = *exists ? bpt_arrays_read(path, out) : BPT_OK;
+    bpt_free(path);
+    return status;
+}
+
+static bpt_status_t check_parts(const cli_options_t *o, const bpt_examples_t parts[BPT_PARTS]) {
+    for (int part = 1; part < BPT_PARTS; ++part)
+        if (parts[part].count && (parts[part].columns != parts[0].columns || parts[part].value_columns != parts[0].value_columns))
+            return bpt_fail(BPT_ERR_INPUT, "%s: the parts differ: x has %lld and %lld columns, y has %lld and %lld", o->data.path,
+                            (long long)parts[0].columns, (long long)parts[part].columns, (long long)parts[0].value_columns,
+                            (long long)parts[part].value_columns);
+    return BPT_OK;
+}
+
+static bpt_status_t make_arrays(cli_options_t *o, cli_corpus_t *corpus, bool *done) {
+    *done = false;
+    if (!bpt_task_of(&o->model)->values) return BPT_OK;
+    for (int part = 0; is_summation(o->data.path) && part < BPT_PARTS; ++part) {
+        BPT_TRY(make_sums(o, part, &corpus->examples[part]));
+        *done = true;
+    }
+    if (*done) return BPT_OK;
+    if (bpt_arrays_is_file(o->data.path)) {
+        *done = true;
+        return split_arrays(o->data.path, corpus->examples);
+    }
+    BPT_TRY(read_part(o->data.path, BPT_TRAIN, &corpus->examples[BPT_TRAIN], done));
+    for (int part = 1; *done && part < BPT_PARTS; ++part) {
+        bool exists;
+        BPT_TRY(read_part(o->data.path, part, &corpus->examples[part], &exists));
+    }
+    return *done ? check_parts(o, corpus->examples) : BPT_OK;
+}
+
+static bpt_status_t check_arrays(const char *path, const bpt_model_config_t *m, const bpt_examples_t *e) {
+    if (e->columns == m->d_input && e->value_columns == m->classes) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT, "%s: vectors of %lld numbers and %lld values; the model reads %d and gives %lld", path,
+                    (long long)e->columns, (long long)e->value_columns, m->d_input, (long long)m->classes);
+}
+
+static bpt_batching_t batching_of(const cli_options_t *o, const bpt_model_config_t *m) {
+    const bpt_task_spec_t *task = bpt_task_of(m);
+    return (bpt_batching_t){.batch_examples = o->data.batch_examples,
+                            .batch_tokens = o->data.batch_tokens,
+                            .accumulate = o->train.accumulate,
+                            .seed = o->train.seed,
+                            .packed = bpt_kind_of(m)->packed,
+                            .scores_texts = task->scores_texts && task->scores_texts(m)};
+}
+
+static bpt_status_t make_eval(const cli_options_t *o, const char *path, const cli_trained_t *t, cli_eval_data_t *e, bool *done) {
+    *done = false;
+    if (!t->config.d_input) return BPT_OK;
+    *done = true;
+    if (is_summation(path)) {
+        cli_options_t made = t->stored;
+        made.model.d_input = t->config.d_input;
+        BPT_TRY(make_sums(&made, o->data.part, &e->examples));
+    } else if (bpt_arrays_is_file(path)) {
+        BPT_TRY(bpt_arrays_read(path, &e->examples));
+    } else {
+        bool exists;
+        BPT_TRY(read_part(path, o->data.part, &e->examples, &exists));
+        if (!exists) return bpt_fail(BPT_ERR_INPUT, "%s is no safetensors file and has none of this part in it", path);
+    }
+    BPT_TRY(check_arrays(path, &t->config, &e->examples));
+    const bpt_batching_t batching = batching_of(o, &t->config);
+    return bpt_examples_eval_source(&e->examples, &batching, &e->source);
+}
+
 // ---- Training
-static bpt_examples_options_t examples_options(const cli_options_t *o, int part) {
-    return (bpt_examples_options_t){.subtrees = o->data.subtrees && part == BPT_TRAIN, .labelled = true, .longest = o->data.max_length};
+
+static bpt_status_t part_options(const cli_options_t *o, int part, bpt_examples_options_t *e) {
+    BPT_TRY(make_options(&o->data, bpt_task_of(&o->model), o->data.unit, e));
+    e->subtrees = o->data.subtrees && part == BPT_TRAIN;
+    e->longest = o->data.max_length;
+    return BPT_OK;
 }
 
 static bpt_status_t scan(const cli_options_t *o, const bpt_range_t *text, int part, bpt_vocab_t *vocab, bpt_labels_t *labels) {
-    const bpt_examples_options_t options = examples_options(o, part);
+    bpt_examples_options_t options;
+    BPT_TRY(part_options(o, part, &options));
     return bpt_examples_scan(text, &options, vocab, labels);
 }
 
 static bpt_status_t encode(const cli_options_t *o, const bpt_range_t *text, int part, cli_corpus_t *corpus) {
-    const bpt_examples_options_t options = examples_options(o, part);
+    bpt_examples_options_t options;
+    BPT_TRY(part_options(o, part, &options));
     return bpt_examples_read(text, &options, corpus->vocab, &corpus->labels, &corpus->examples[part]);
 }
 
 static bpt_status_t open_sources(const cli_options_t *o, cli_corpus_t *corpus) {
-    const bpt_classify_options_t options = {.batch_examples = o->data.batch_examples,
-                                            .batch_tokens = o->data.batch_tokens,
-                                            .accumulate = o->train.accumulate,
-                                            .seed = o->train.seed};
-    BPT_TRY(bpt_classify_train_source(&corpus->examples[BPT_TRAIN], &options, &corpus->train));
-    if (corpus->examples[BPT_VALID].count)
-        return bpt_classify_eval_source(&corpus->examples[BPT_VALID], o->data.batch_tokens, &corpus->valid);
+    const bpt_batching_t batching = batching_of(o, &o->model);
+    BPT_TRY(bpt_examples_train_source(&corpus->examples[BPT_TRAIN], &batching, &corpus->train));
+    if (corpus->examples[BPT_VALID].count) return bpt_examples_eval_source(&corpus->examples[BPT_VALID], &batching, &corpus->valid);
     bpt_warn("there are no examples for validation, so `best` will not be known");
     return BPT_OK;
 }
 
 // ---- Evaluation
+
+// As trained, but for what the command says.
+static cli_data_options_t eval_options(const cli_options_t *o, const cli_trained_t *t) {
+    cli_data_options_t d = t->stored.data;
+    if (cli_option_source(o, "label-column") == CLI_FROM_FLAG) d.label_column = o->data.label_column;
+    if (cli_option_source(o, "text-column") == CLI_FROM_FLAG) d.text_column = o->data.text_column;
+    if (cli_option_source(o, "where") == CLI_FROM_FLAG) d.where = o->data.where;
+    return d;
+}
+
 static bpt_status_t open_eval(const cli_options_t *o, const bpt_range_t *text, const cli_trained_t *t, cli_eval_data_t *e) {
-    const bpt_examples_options_t options = {.labelled = true};
+    const cli_data_options_t d = eval_options(o, t);
+    const bpt_batching_t batching = batching_of(o, &t->config);
+    bpt_examples_options_t options;
+    BPT_TRY(make_options(&d, bpt_task_of(&t->config), t->unit, &options));
     BPT_TRY(bpt_examples_read(text, &options, t->vocab, &t->labels, &e->examples));
-    return bpt_classify_eval_source(&e->examples, o->data.batch_tokens, &e->source);
+    return bpt_examples_eval_source(&e->examples, &batching, &e->source);
 }
 
 const cli_reader_t cli_reader_examples = {
@@ -80,6 +275,8 @@ const cli_reader_t cli_reader_examples = {
     .batch_option = "batch-examples",
     .check = check,
     .fill_from_data = fill,
+    .make = make_arrays,
+    .make_eval = make_eval,
     .scan = scan,
     .encode = encode,
     .open = open_sources,

@@ -17,6 +17,11 @@ typedef struct {
     // The same, from the data; a text that is too long for the options is an error. NULL: nothing.
     bpt_status_t (*fill_from_data)(cli_options_t *o, const cli_corpus_t *corpus);
 
+    // Data that are no text: makes all parts of the corpus, or the examples to be evaluated; *done = false: the data are text. NULL:
+    // always.
+    bpt_status_t (*make)(cli_options_t *o, cli_corpus_t *corpus, bool *done);
+    bpt_status_t (*make_eval)(const cli_options_t *o, const char *path, const cli_trained_t *trained, cli_eval_data_t *data, bool *done);
+
     // Counts the words of a part of the data into `vocab`, and collects its labels; either may be NULL.
     bpt_status_t (*scan)(const cli_options_t *o, const bpt_range_t *text, int part, bpt_vocab_t *vocab, bpt_labels_t *labels);
     // Reads a part of the data into the corpus.

@@ -68,7 +68,8 @@ struct bpt_batch_source {
     bpt_status_t (*seek)(bpt_batch_source_t *source, int64_t step);
     void (*destroy)(bpt_batch_source_t *source);
     int64_t steps_per_epoch;  // optimiser steps
-    int64_t n_shapes;         // those that can occur, largest first, for planning memory before the first step
+    int64_t n_shapes;         // those that can occur, largest first, for planning memory before the first step; of packed rows one that
+                              // no other exceeds in any number
     const bpt_batch_shape_t *shapes;
 };
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "bpt/alloc.h"
-#include "data/classify.h"
+#include "data/examples_source.h"
 #include "data/shapes.h"
 #include "support/batches.h"
 #include "support/check.h"
@@ -32,14 +32,15 @@ static int setup(void **state) {
     return 0;
 }
 
-static const bpt_classify_options_t trainings[] = {
-    {64, 512, 1, 1}, {1, 512, 1, 2}, {700, 4096, 1, 3}, {701, 100, 1, 4}, {699, 1000000, 1, 5},
-    {0, 512, 1, 6},  {0, 512, 4, 7}, {32, 1, 1, 8},     {0, 1, 1, 9},
+static const bpt_batching_t trainings[] = {
+    {64, 512, 1, 1, false, false},  {1, 512, 1, 2, false, false},       {700, 4096, 1, 3, false, false},
+    {701, 100, 1, 4, false, false}, {699, 1000000, 1, 5, false, false}, {0, 512, 1, 6, false, false},
+    {0, 512, 4, 7, false, false},   {32, 1, 1, 8, false, false},        {0, 1, 1, 9, false, false},
 };
 
 static bpt_batch_source_t *training(size_t i) {
     bpt_batch_source_t *source;
-    assert_ok(bpt_classify_train_source(&examples, &trainings[i], &source));
+    assert_ok(bpt_examples_train_source(&examples, &trainings[i], &source));
     return source;
 }
 
@@ -96,10 +97,10 @@ static void an_epoch_has_every_example_once(void **state) {
 
 static void steps_without_a_number_of_examples_have_about_the_leaves_asked_for(void **state) {
     (void)state;
-    const bpt_classify_options_t o = {0, 512, 3, 1};
+    const bpt_batching_t o = {.batch_tokens = 512, .accumulate = 3, .seed = 1};
     bpt_batch_source_t *source;
     bpt_batch_t b;
-    assert_ok(bpt_classify_train_source(&examples, &o, &source));
+    assert_ok(bpt_examples_train_source(&examples, &o, &source));
     const double leaves = (double)examples.n_tokens / (double)source->steps_per_epoch;
     assert_true(leaves > 0.7 * 512 * 3 && leaves < 1.3 * 512 * 3);
     next(source, &b);
@@ -108,10 +109,10 @@ static void steps_without_a_number_of_examples_have_about_the_leaves_asked_for(v
 
 // Examples of an epoch in the order of their ranks.
 static void epoch_order(uint64_t seed, int64_t batch_examples, int64_t batch_tokens, int64_t epoch, uint32_t order[EXAMPLES]) {
-    const bpt_classify_options_t o = {batch_examples, batch_tokens, 1, seed};
+    const bpt_batching_t o = {.batch_examples = batch_examples, .batch_tokens = batch_tokens, .accumulate = 1, .seed = seed};
     bpt_batch_source_t *source;
     bpt_batch_t b;
-    assert_ok(bpt_classify_train_source(&examples, &o, &source));
+    assert_ok(bpt_examples_train_source(&examples, &o, &source));
     assert_ok(source->seek(source, epoch * source->steps_per_epoch));
     do {
         next(source, &b);
@@ -163,7 +164,7 @@ static void evaluation_has_every_example_at_its_place_in_the_file(void **state) 
         const bool labelled = t % 2;
         bpt_batch_source_t *source;
         examples.labels = labelled ? all_labels : none;
-        assert_ok(bpt_classify_eval_source(&examples, batch_tokens[t / 2], &source));
+        assert_ok(bpt_examples_eval_source(&examples, &(bpt_batching_t){.batch_tokens = batch_tokens[t / 2]}, &source));
         for (int pass = 0; pass < 2; ++pass) {
             int seen[EXAMPLES] = {0};
             int64_t count = 0;
@@ -234,9 +235,11 @@ static void impossible_batches_are_refused(void **state) {
     (void)state;
     bpt_batch_source_t *source;
     const bpt_examples_t nothing = {0};
-    assert_fails(bpt_classify_train_source(&examples, &(bpt_classify_options_t){8, 0, 1, 1}, &source), BPT_ERR_USAGE, "at least one token");
-    assert_fails(bpt_classify_train_source(&examples, &(bpt_classify_options_t){-1, 64, 1, 1}, &source), BPT_ERR_USAGE, "one example");
-    assert_fails(bpt_classify_eval_source(&nothing, 64, &source), BPT_ERR_USAGE, "one example");
+    assert_fails(bpt_examples_train_source(&examples, &(bpt_batching_t){.batch_examples = 8}, &source), BPT_ERR_USAGE,
+                 "at least one token");
+    assert_fails(bpt_examples_train_source(&examples, &(bpt_batching_t){.batch_examples = -1, .batch_tokens = 64}, &source), BPT_ERR_USAGE,
+                 "one example");
+    assert_fails(bpt_examples_eval_source(&nothing, &(bpt_batching_t){.batch_tokens = 64}, &source), BPT_ERR_USAGE, "one example");
 }
 
 static void failing_memory_leaks_nothing(void **state) {
@@ -248,8 +251,8 @@ static void failing_memory_leaks_nothing(void **state) {
             bpt_batch_t b;
             bool end;
             bpt_alloc_fail_after(nth);
-            bpt_status_t status =
-                kind ? bpt_classify_eval_source(&examples, 512, &source) : bpt_classify_train_source(&examples, &trainings[0], &source);
+            bpt_status_t status = kind ? bpt_examples_eval_source(&examples, &(bpt_batching_t){.batch_tokens = 512}, &source)
+                                       : bpt_examples_train_source(&examples, &trainings[0], &source);
             if (status == BPT_OK) status = source->next(source, &b, &end);
             bpt_alloc_fail_after(0);
             if (source) source->destroy(source);
@@ -259,8 +262,95 @@ static void failing_memory_leaks_nothing(void **state) {
         }
 }
 
+// ---- Packed rows, pairs, labels of tokens, numbers: every example is there once with what belongs to it
+
+typedef struct {
+    bpt_examples_t examples;
+    bpt_batching_t batching;
+} layout_case_t;
+
+static uint32_t token_labels[EXAMPLES * LONGEST];
+static float numbers[2 * EXAMPLES * LONGEST], values[3 * EXAMPLES];
+
+static void check_text(const bpt_examples_t *e, const bpt_batch_t *b, int64_t sequence, uint64_t text) {
+    const bpt_side_t *side = &b->side[0];
+    const uint64_t from = e->offsets[text], length = e->offsets[text + 1] - from;
+    assert_int_equal(side->lengths[sequence], length);
+    for (uint64_t i = 0; i < length; ++i) {
+        const uint64_t row = side->start[sequence] + i;
+        if (e->columns)
+            assert_memory_equal(side->numbers + row * 2, e->numbers + (from + i) * 2, 2 * sizeof(float));
+        else
+            assert_int_equal(side->tokens[row], e->tokens[from + i]);
+        if (e->per_token) assert_true(b->targets[row] == e->labels[from + i] && b->weights[row] == 1);
+    }
+}
+
+static void every_layout_has_every_example_with_its_targets(void **state) {
+    (void)state;
+    for (size_t i = 0; i < BPT_COUNT(token_labels); ++i) token_labels[i] = (uint32_t)(i * 7 % 9);
+    for (size_t i = 0; i < BPT_COUNT(numbers); ++i) numbers[i] = (float)i;
+    for (size_t i = 0; i < BPT_COUNT(values); ++i) values[i] = (float)i / 8;
+    bpt_examples_t tags = examples, pairs = examples, vectors = examples;
+    tags.per_token = true, tags.labels = token_labels;
+    pairs.texts = 2, pairs.count = EXAMPLES / 2;
+    vectors.tokens = NULL, vectors.numbers = numbers, vectors.columns = 2;
+    vectors.labels = NULL, vectors.values = values, vectors.value_columns = 3;
+    const bpt_examples_t *const all[] = {&examples, &tags, &pairs, &vectors};
+    for (size_t k = 0; k < 16; ++k) {
+        const bpt_examples_t *e = all[k / 4];
+        const bool packed = k % 2, scores_texts = e->per_token && k % 4 > 1;
+        const bpt_batching_t batching = {
+            .batch_examples = 50, .batch_tokens = k % 4 > 1 ? 300 : 2000, .seed = 3, .packed = packed, .scores_texts = scores_texts};
+        const int64_t texts = e->texts ? e->texts : 1;
+        static int seen[EXAMPLES];
+        bpt_batch_source_t *source;
+        memset(seen, 0, sizeof seen);
+        assert_ok(bpt_examples_eval_source(e, &batching, &source));
+        for (int64_t scored = 0;;) {
+            bpt_batch_t b;
+            bool end;
+            assert_ok(source->next(source, &b, &end));
+            if (end) break;
+            if (!scores_texts) test_check_batch(&b, e->per_token);
+            assert_true(packed ? b.shape.side[0].n == 0 && b.shape.side[0].rows <= source->shapes[0].side[0].rows &&
+                                     b.shape.batch <= source->shapes[0].batch
+                               : test_has_shape(source, &b.shape));
+            for (int64_t s = 0; s < b.n_real; ++s) check_text(e, &b, s, b.sequences[s]);
+            for (int64_t s = 0; s < b.n_real; s += texts) {
+                const uint32_t example = b.sequences[s] / (uint32_t)texts;
+                ++seen[example];
+                for (int64_t t = 0; t < texts; ++t) assert_int_equal(b.sequences[s + t], example * (uint32_t)texts + t);
+                if (e->value_columns) assert_memory_equal(b.values + s * 3, e->values + example * 3, 3 * sizeof(float));
+                if (!e->value_columns && !e->per_token) assert_int_equal(b.targets[s / texts], e->labels[example]);
+            }
+            scored += b.n_scored;
+            if (b.last) assert_int_equal(scored, b.window_scored);
+            if (b.last) assert_int_equal(scored, e->per_token && !scores_texts ? e->n_tokens : e->count);
+        }
+        for (uint64_t i = 0; i < e->count; ++i) assert_int_equal(seen[i], 1);
+        source->destroy(source);
+    }
+}
+
+static void packed_rows_have_little_padding_and_few_shapes(void **state) {
+    (void)state;
+    int shapes = 0;
+    for (int64_t count = 1, last = 0; count <= 8192; ++count) {
+        const int64_t rows = bpt_packed_rows(count, 8192);
+        assert_true(rows >= count && rows <= 8192 && rows - count < (count / 8 > 8 ? count / 8 : 8));
+        shapes += rows != last;
+        last = rows;
+    }
+    assert_true(shapes < 100);
+    assert_int_equal(bpt_packed_rows(999, 990), 1024);
+    assert_int_equal(bpt_packed_rows(985, 990), 990);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_layout_has_every_example_with_its_targets),
+        cmocka_unit_test(packed_rows_have_little_padding_and_few_shapes),
         cmocka_unit_test(an_epoch_has_every_example_once),
         cmocka_unit_test(steps_without_a_number_of_examples_have_about_the_leaves_asked_for),
         cmocka_unit_test(the_order_depends_on_seed_and_epoch_alone),

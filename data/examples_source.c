@@ -1,0 +1,290 @@
+// Steps of random examples as micro-batches (examples_source.h).
+#include "data/examples_source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpt/alloc.h"
+#include "data/buffer.h"
+#include "data/order.h"
+#include "data/shapes.h"
+
+typedef struct {
+    int64_t bucket, position;  // position in the epoch's order, or in the file
+} member_t;
+
+typedef struct {
+    bpt_batch_source_t base;
+    const bpt_examples_t *examples;
+    bpt_batching_t batching;
+    int64_t texts;   // of an example
+    int64_t a_step;  // examples of an optimiser step; evaluation: all of them
+    bool train;
+    uint32_t *order;       // train: examples in the order of epoch `ordered`
+    int64_t ordered;       // -1: none yet
+    int64_t step;          // whose micro-batches come next
+    size_t next, n_micro;  // n_micro 0: they are not laid out yet
+    member_t *members;     // of the step, by falling bucket
+    int64_t *buckets;      // theirs
+    bpt_micro_t *micro;
+    bpt_batch_buffer_t buffer;
+    bpt_shapes_t shapes;
+} source_t;
+
+static uint64_t example_at(const source_t *s, int64_t position) { return s->train ? s->order[position] : (uint64_t)position; }
+
+static int64_t text_length(const bpt_examples_t *e, uint64_t text) { return (int64_t)(e->offsets[text + 1] - e->offsets[text]); }
+
+// Of an example: its longest text, and all of them.
+static int64_t longest_of(const source_t *s, uint64_t e) {
+    int64_t longest = 0;
+    for (int64_t k = 0; k < s->texts; ++k)
+        if (text_length(s->examples, e * (uint64_t)s->texts + (uint64_t)k) > longest)
+            longest = text_length(s->examples, e * (uint64_t)s->texts + (uint64_t)k);
+    return longest;
+}
+static int64_t rows_of(const source_t *s, uint64_t e) {
+    return (int64_t)(s->examples->offsets[(e + 1) * (uint64_t)s->texts] - s->examples->offsets[e * (uint64_t)s->texts]);
+}
+
+static int by_bucket(const void *a, const void *b) {
+    const member_t *x = a, *y = b;
+    if (x->bucket != y->bucket) return x->bucket < y->bucket ? 1 : -1;
+    return x->position < y->position ? -1 : x->position > y->position;
+}
+
+static int64_t step_begin(const source_t *s) { return s->step % s->base.steps_per_epoch * s->a_step; }
+static int64_t step_count(const source_t *s) {
+    const int64_t left = (int64_t)s->examples->count - step_begin(s);
+    return left < s->a_step ? left : s->a_step;
+}
+
+// ---- The micro-batches of a step
+
+// By length; the texts of a pair have the same bucket.
+static void cut_buckets(source_t *s, int64_t count) {
+    qsort(s->members, (size_t)count, sizeof *s->members, by_bucket);
+    for (int64_t i = 0; i < count; ++i) s->buckets[i] = s->members[i].bucket;
+    s->n_micro = bpt_cut_step(s->buckets, (size_t)count, s->batching.batch_tokens / s->texts, s->micro);
+}
+
+// In their order, as many as fit.
+static void cut_packed(source_t *s, int64_t count) {
+    const int64_t room = s->batching.batch_tokens;
+    s->n_micro = 0;
+    for (int64_t first = 0, at = 0, rows = 0; at <= count; ++at) {
+        const int64_t more = at < count ? rows_of(s, example_at(s, s->members[at].position)) : 0;
+        if (at < count && (at == first || rows + more <= room)) {
+            rows += more;
+            continue;
+        }
+        const bool whole = at < count && rows <= room;  // there are more: it is as large as it may be
+        s->micro[s->n_micro++] = (bpt_micro_t){.n = whole ? room : bpt_packed_rows(rows, room),
+                                               .rows = bpt_row_count(room, at - first),
+                                               .first = (size_t)first,
+                                               .count = (size_t)(at - first)};
+        if (at == count) return;
+        first = at;
+        rows = more;
+    }
+}
+
+static void lay_out_step(source_t *s) {
+    const int64_t epoch = s->step / s->base.steps_per_epoch, first = step_begin(s), count = step_count(s);
+    if (s->train && s->ordered != epoch) bpt_epoch_order(s->batching.seed, epoch, s->order, (int64_t)s->examples->count);
+    s->ordered = epoch;
+    for (int64_t i = 0; i < count; ++i) s->members[i] = (member_t){bpt_length_bucket(longest_of(s, example_at(s, first + i))), first + i};
+    if (s->batching.packed)
+        cut_packed(s, count);
+    else
+        cut_buckets(s, count);
+    s->next = 0;
+}
+
+static bpt_batch_shape_t shape_of(const source_t *s, const bpt_micro_t *m) {
+    const int64_t batch = m->rows * s->texts;
+    if (!s->batching.packed) return bpt_batch_buckets(m->n, batch);
+    return (bpt_batch_shape_t){.batch = batch, .side = {{.n = 0, .rows = m->n}}};
+}
+
+// ---- Filling
+
+static void fill_text(source_t *s, int64_t sequence, int64_t row, uint64_t text, bpt_batch_t *out) {
+    const bpt_examples_t *e = s->examples;
+    const uint64_t from = e->offsets[text];
+    const int64_t length = text_length(e, text), columns = e->columns;
+    bpt_side_buffer_t *side = &s->buffer.side[0];
+    side->start[sequence] = (uint32_t)row;
+    side->lengths[sequence] = (uint32_t)length;
+    if (columns)
+        memcpy(side->numbers + row * columns, e->numbers + from * (uint64_t)columns, (size_t)(length * columns) * sizeof *e->numbers);
+    else
+        memcpy(side->tokens + row, e->tokens + from, (size_t)length * sizeof *e->tokens);
+    out->n_tokens += length;
+    if (!e->per_token) return;
+    for (int64_t i = 0; i < length; ++i) {
+        const uint32_t label = e->labels[from + (uint64_t)i];
+        s->buffer.targets[row + i] = label == BPT_NO_LABEL ? 0 : label;
+        s->buffer.weights[row + i] = 1;
+    }
+    out->n_scored += s->batching.scores_texts ? 1 : length;
+}
+
+static void fill_target(source_t *s, int64_t place, uint64_t e, bpt_batch_t *out) {
+    const int64_t columns = s->examples->value_columns;
+    if (columns)
+        memcpy(s->buffer.values + place * columns, s->examples->values + e * (uint64_t)columns, (size_t)columns * sizeof(float));
+    else
+        s->buffer.targets[place] = s->examples->labels[e] == BPT_NO_LABEL ? 0 : s->examples->labels[e];
+    s->buffer.weights[place] = 1;
+    ++out->n_scored;
+}
+
+static void fill(source_t *s, const bpt_micro_t *m, bpt_batch_t *out) {
+    int64_t row = 0;
+    for (int64_t i = 0; i < (int64_t)m->count; ++i) {
+        const int64_t position = s->members[m->first + (size_t)i].position;
+        const uint64_t e = example_at(s, position);
+        for (int64_t k = 0; k < s->texts; ++k) {
+            const int64_t sequence = i * s->texts + k;
+            const uint64_t text = e * (uint64_t)s->texts + (uint64_t)k;
+            fill_text(s, sequence, s->batching.packed ? row : sequence * m->n, text, out);
+            row += text_length(s->examples, text);
+            s->buffer.sequences[sequence] = (uint32_t)(position * s->texts + k);
+        }
+        if (!s->examples->per_token) fill_target(s, i, e, out);
+    }
+    out->n_real = (int64_t)m->count * s->texts;
+}
+
+static int64_t scored_of_step(const source_t *s) {
+    if (!s->examples->per_token || s->batching.scores_texts) return step_count(s);
+    int64_t scored = 0;
+    for (int64_t i = 0; i < step_count(s); ++i) scored += rows_of(s, example_at(s, step_begin(s) + i));
+    return scored;
+}
+
+static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end) {
+    source_t *s = (source_t *)source;
+    *end = !s->train && s->step > 0;
+    if (*end) return BPT_OK;
+    if (s->n_micro == 0) lay_out_step(s);
+    const bpt_micro_t *m = &s->micro[s->next];
+    const bpt_batch_shape_t shape = shape_of(s, m);
+    const bpt_batch_layout_t layout = {.shape = shape,
+                                       .columns = s->examples->columns,
+                                       .n_targets = s->examples->per_token ? shape.side[0].rows : shape.batch / s->texts,
+                                       .value_columns = s->examples->value_columns};
+    BPT_TRY(bpt_batch_buffer_start(&s->buffer, &layout, out));
+    fill(s, m, out);
+    out->window_scored = scored_of_step(s);
+    out->first = s->next == 0;
+    out->last = ++s->next == s->n_micro;
+    out->epoch = s->step / source->steps_per_epoch;
+    out->epoch_end = (double)out->epoch + (double)(step_begin(s) + step_count(s)) / (double)s->examples->count;
+    if (!out->last) return BPT_OK;
+    ++s->step;
+    s->n_micro = 0;
+    return BPT_OK;
+}
+
+static bpt_status_t seek(bpt_batch_source_t *source, int64_t step) {
+    source_t *s = (source_t *)source;
+    s->step = step;
+    s->n_micro = 0;
+    return BPT_OK;
+}
+
+static void destroy(bpt_batch_source_t *source) {
+    source_t *s = (source_t *)source;
+    if (!s) return;
+    bpt_free(s->order);
+    bpt_free(s->members);
+    bpt_free(s->buckets);
+    bpt_free(s->micro);
+    bpt_batch_buffer_free(&s->buffer);
+    bpt_shapes_free(&s->shapes);
+    bpt_free(s);
+}
+
+// Packed rows have one shape that no other exceeds.
+static bpt_status_t add_largest(source_t *s) {
+    const int64_t room = s->batching.batch_tokens;
+    int64_t longest = 1, most = 0;
+    for (uint64_t e = 0; e < s->examples->count; ++e) {
+        const int64_t rows = rows_of(s, e);
+        if (rows > longest) longest = rows;
+        most += rows;
+    }
+    const bpt_micro_t largest = {.n = longest > room || most < room ? bpt_packed_rows(longest > room ? longest : most, room) : room,
+                                 .rows = bpt_row_count(room, s->a_step < room ? s->a_step : room)};
+    const bpt_batch_shape_t shape = shape_of(s, &largest);
+    return bpt_shapes_add(&s->shapes, &shape);
+}
+
+// Evaluation has one step, whose shapes are known; training can have every one that its examples allow.
+static bpt_status_t list_shapes(source_t *s) {
+    int64_t longest = 1;
+    bpt_shapes_t cuts = {0};
+    if (s->batching.packed) return add_largest(s);
+    for (uint64_t e = 0; e < s->examples->count; ++e)
+        if (longest_of(s, e) > longest) longest = longest_of(s, e);
+    if (!s->train) lay_out_step(s);
+    for (size_t i = 0; !s->train && i < s->n_micro; ++i)
+        BPT_TRY(bpt_shapes_add_buckets(&s->shapes, s->micro[i].n, s->micro[i].rows * s->texts));
+    if (!s->train) return BPT_OK;
+    bpt_status_t status = bpt_shapes_add_cuts(&cuts, bpt_length_bucket(longest), s->a_step, s->batching.batch_tokens / s->texts);
+    for (size_t i = 0; i < cuts.count && status == BPT_OK; ++i)
+        status = bpt_shapes_add_buckets(&s->shapes, cuts.items[i].side[0].n, cuts.items[i].batch * s->texts);
+    bpt_shapes_free(&cuts);
+    return status;
+}
+
+static bpt_status_t allocate(source_t *s) {
+    if (s->train) BPT_TRY(bpt_alloc((size_t)s->examples->count, sizeof *s->order, &s->order));
+    BPT_TRY(bpt_alloc((size_t)s->a_step, sizeof *s->members, &s->members));
+    BPT_TRY(bpt_alloc((size_t)s->a_step, sizeof *s->buckets, &s->buckets));
+    BPT_TRY(bpt_alloc((size_t)s->a_step, sizeof *s->micro, &s->micro));
+    BPT_TRY(list_shapes(s));
+    s->base.n_shapes = (int64_t)s->shapes.count;
+    s->base.shapes = s->shapes.items;
+    return BPT_OK;
+}
+
+static bpt_status_t create(const bpt_examples_t *examples, int64_t a_step, const bpt_batching_t *batching, bool train,
+                           bpt_batch_source_t **out) {
+    const int64_t count = (int64_t)examples->count, texts = examples->texts ? examples->texts : 1;
+    source_t *s;
+    if (batching->batch_tokens < 1 || a_step < 1) return bpt_fail(BPT_ERR_USAGE, "a batch needs at least one token and one example");
+    if (count < 1 || count > UINT32_MAX / texts)
+        return bpt_fail(BPT_ERR_INPUT, "%lld examples; there must be 1 to 2^32 - 1 texts", (long long)count);
+    BPT_TRY(bpt_alloc(1, sizeof *s, &s));
+    s->base = (bpt_batch_source_t){.next = next, .seek = seek, .destroy = destroy};
+    s->examples = examples;
+    s->batching = *batching;
+    s->texts = texts;
+    s->a_step = a_step < count ? a_step : count;
+    s->base.steps_per_epoch = (count + s->a_step - 1) / s->a_step;
+    s->train = train;
+    s->ordered = -1;
+    const bpt_status_t status = allocate(s);
+    if (status == BPT_OK)
+        *out = &s->base;
+    else
+        destroy(&s->base);
+    return status;
+}
+
+bpt_status_t bpt_examples_train_source(const bpt_examples_t *examples, const bpt_batching_t *b, bpt_batch_source_t **out) {
+    int64_t a_step = b->batch_examples;
+    if (a_step == 0 && examples->n_tokens) {
+        const double mean = (double)examples->n_tokens / (double)examples->count;
+        const double steps = (double)b->batch_tokens * (double)(b->accumulate > 0 ? b->accumulate : 1) / mean;
+        a_step = steps < 1 ? 1 : steps > (double)examples->count ? (int64_t)examples->count : (int64_t)steps;
+    }
+    return create(examples, a_step, b, true, out);
+}
+
+bpt_status_t bpt_examples_eval_source(const bpt_examples_t *examples, const bpt_batching_t *b, bpt_batch_source_t **out) {
+    return create(examples, (int64_t)examples->count, b, false, out);
+}

@@ -1,0 +1,47 @@
+// Readers of example files: each turns a text into examples and hands them to a visitor, one file a format (readers.def). Inside of data/.
+#ifndef BPT_DATA_READERS_READER_H
+#define BPT_DATA_READERS_READER_H
+
+#include "data/examples.h"
+
+typedef struct {
+    const char *data;
+    size_t bytes;
+} bpt_word_t;
+
+// One example as a reader finds it.
+typedef struct {
+    const bpt_range_t *where;
+    const bpt_word_t *label;  // NULL: it has none
+    const bpt_word_t *words;
+    size_t n_words;
+    size_t second;           // of a pair: the second text begins with this word
+    const bpt_word_t *tags;  // [n_words]: labels of the words; NULL: there are none
+} bpt_found_t;
+
+typedef struct {
+    const bpt_examples_options_t *options;
+    bpt_word_t *words, *tags;  // of the current example
+    size_t n_words, word_capacity, tag_capacity;
+    bpt_status_t (*visit)(void *user, const bpt_found_t *found);
+    void *user;
+} bpt_reader_t;
+
+// Reads a whole text that is valid UTF-8.
+typedef bpt_status_t bpt_read_t(bpt_reader_t *reader, const bpt_range_t *text);
+
+#define BPT_READER(id, name) bpt_status_t bpt_read_##name(bpt_reader_t *reader, const bpt_range_t *text) BPT_MUST_USE;
+#include "data/readers/readers.def"
+#undef BPT_READER
+
+// ---- What readers share (examples.c)
+bpt_status_t bpt_reader_fail(const bpt_range_t *where, const char *what) BPT_MUST_USE;  // "FILE: line N: what"
+bpt_status_t bpt_reader_push(bpt_reader_t *reader, const char *data, size_t bytes) BPT_MUST_USE;
+bpt_status_t bpt_reader_push_tag(bpt_reader_t *reader, size_t word, const char *data, size_t bytes) BPT_MUST_USE;
+// Takes the blank-separated words of a range.
+bpt_status_t bpt_reader_push_words(bpt_reader_t *reader, bpt_range_t text) BPT_MUST_USE;
+// Runs `line` over all lines but an empty last one.
+bpt_status_t bpt_reader_lines(bpt_reader_t *reader, const bpt_range_t *text,
+                              bpt_status_t (*line)(bpt_reader_t *reader, const bpt_range_t *line)) BPT_MUST_USE;
+
+#endif
