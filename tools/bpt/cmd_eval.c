@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <jansson.h>
 
@@ -83,12 +84,58 @@ static void print_text(const cli_trained_t *t, const bpt_evaluation_t *e) {
     printf("scored       %" PRId64 " %s in %.1f s\n", e->n_scored, task->counted, e->seconds);
 }
 
+// ---- Predicted numbers
+typedef struct {
+    int64_t outputs;
+    float *values;  // [examples, outputs] in the order of the file
+    size_t capacity;
+    int64_t count;
+} predictions_t;
+
+static bpt_status_t keep(void *user, const bpt_batch_t *batch, const float *nll, const float *logits) {
+    predictions_t *p = user;
+    (void)nll;
+    for (int64_t i = 0; i < batch->n_real; ++i) {
+        const int64_t example = batch->sequences[i];
+        while ((int64_t)p->capacity < (example + 1) * p->outputs)
+            BPT_TRY(bpt_grow(&p->values, p->capacity, &p->capacity, sizeof *p->values));
+        memcpy(p->values + example * p->outputs, logits + i * p->outputs, (size_t)p->outputs * sizeof *logits);
+        if (example >= p->count) p->count = example + 1;
+    }
+    return BPT_OK;
+}
+
+static bpt_status_t write_predictions(const char *path, const predictions_t *p) {
+    json_t *all = json_array();
+    bpt_status_t status = all ? BPT_OK : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing predictions");
+    for (int64_t e = 0; e < p->count && status == BPT_OK; ++e) {
+        json_t *row = json_array();
+        for (int64_t i = 0; i < p->outputs && status == BPT_OK; ++i)
+            if (json_array_append_new(row, json_real((double)p->values[e * p->outputs + i])))
+                status = bpt_fail(BPT_ERR_NUMERIC, "number %" PRId64 " of example %" PRId64 " is not finite", i, e);
+        if (json_array_append_new(all, row)) status = bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing predictions");
+    }
+    if (status == BPT_OK) status = bpt_json_write(path, all);
+    json_decref(all);
+    return status;
+}
+
 // ---- The command
 static bpt_status_t write_gradient(const cli_options_t *o, cli_trained_t *t, bpt_batch_source_t *source) {
     bpt_evaluation_t e;
     if (!*o->use.grad) return BPT_OK;
     BPT_TRY(bpt_evaluate_gradient(t->runner, source, &e));
     return bpt_runner_save_gradient(t->runner, 1.0 / (double)e.n_scored, o->use.grad);
+}
+
+static bpt_status_t predict(const cli_options_t *o, cli_trained_t *t, bpt_batch_source_t *source) {
+    predictions_t p = {.outputs = t->config.classes};
+    bpt_evaluation_t e;
+    if (!*o->use.predictions) return BPT_OK;
+    bpt_status_t status = bpt_evaluate(t->runner, source, keep, &p, &e);
+    if (status == BPT_OK) status = write_predictions(o->use.predictions, &p);
+    bpt_free(p.values);
+    return status;
 }
 
 static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, bpt_batch_source_t *source) {
@@ -100,6 +147,7 @@ static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, bpt_batch
     else
         BPT_TRY(bpt_evaluate(t->runner, source, NULL, NULL, &e));
     bpt_status_t status = check_finite(t, e.loss);
+    if (status == BPT_OK) status = predict(o, t, source);
     if (status == BPT_OK && *o->use.nll) status = write_nll(o->use.nll, nll, count);
     bpt_free(nll);
     if (status == BPT_OK) status = write_gradient(o, t, source);
@@ -137,7 +185,8 @@ const cli_command_t cli_command_eval = {
     .description = "Prints the mean negative log-likelihood and, depending on the task, perplexity, bits per character, accuracy, "
                    "precision, recall and f1 of spans, or the mean squared error. "
                    "Without --data it uses the test part of the data that the run was trained on.",
-    .examples = "  bpt eval run\n  bpt eval run --data other.txt --json\n  bpt eval run --data ids.txt --unit ids --nll-out nll.json "
+    .examples = "  bpt eval run\n  bpt eval run --data other.txt --json\n  bpt eval run --data other.tsv --where 1=books\n  bpt eval run "
+                "--data ids.txt --unit ids --nll-out nll.json "
                 "--grad-out grad.safetensors\n",
     .min_arguments = 1,
     .max_arguments = 1,

@@ -42,7 +42,7 @@
 #define METAVAR_REAL "X"
 
 // Where models are used: their shape comes from the run.
-#define USE (CLI_EVAL | CLI_GENERATE | CLI_CLASSIFY)
+#define USE (CLI_EVAL | CLI_GENERATE | CLI_CLASSIFY | CLI_TAG)
 #define MAX_COUNT 9007199254740992.0  // 2^53: exact as a double and in JSON
 #define MAX_INT32 2147483647.0
 
@@ -236,6 +236,9 @@ const cli_option_t cli_option_table[] = {
      .commands = USE | CLI_EXPORT, .help = "which checkpoint of the run to use"},
     {TEXT("nll-out", use.nll, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
      .help = "write a JSON list: the negative log-likelihood of every scored token or example"},
+    {TEXT("predictions-out", use.predictions, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
+     .task = has_values, .firm = true,
+     .help = "regress: write the numbers that are predicted, as a JSON list of one list for each example"},
     {TEXT("grad-out", use.grad, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
      .help = "write the gradient of the mean loss as safetensors"},
 
@@ -272,7 +275,7 @@ const cli_option_t cli_option_table[] = {
     {BOOL("echo", use.echo), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE, .help = "print the prompt too"},
     {TEXT("logits-out", use.logits, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
      .help = "write a JSON list with the logits that each token was chosen from, before any penalty"},
-    {BOOL("with-input", use.with_input), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_CLASSIFY,
+    {BOOL("with-input", use.with_input), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_CLASSIFY | CLI_TAG,
      .help = "with --json: also print the input line, as \"text\""},
 
     // ---- graph
@@ -318,7 +321,7 @@ const cli_option_t cli_option_table[] = {
      .help = "print the completion script for bash"},
 
     {BOOL("json", use.json), .fallback = "no", .group = CLI_GROUP_COMMAND,
-     .commands = CLI_DEVICES | CLI_EVAL | CLI_CLASSIFY | CLI_BENCH | CLI_PRESETS, .help = "machine-readable output"},
+     .commands = CLI_DEVICES | CLI_EVAL | CLI_CLASSIFY | CLI_TAG | CLI_BENCH | CLI_PRESETS, .help = "machine-readable output"},
 
     // ---- global
     {TEXT("backend", global.backend, "NAME"), .choices = LIST("auto", "cpu", "opencl", "vulkan", "cuda", "ref"), .fallback = "auto",
@@ -356,7 +359,7 @@ _Static_assert(BPT_COUNT(cli_option_table) <= CLI_MAX_OPTIONS, "raise CLI_MAX_OP
 const cli_variant_t cli_option_variants[] = {
     {"data", CLI_EVAL, .shown = "the data of the run", .help = "a file, or a directory with train, valid and test files"},
     {"unit", USE, .shown = "as trained", .help = "what a token is; ids: every line of the input is a sequence of token numbers"},
-    {"batch-tokens", CLI_EVAL | CLI_CLASSIFY, .fallback = "8192", .help = "number of tokens in one batch"},
+    {"batch-tokens", CLI_EVAL | CLI_CLASSIFY | CLI_TAG, .fallback = "8192", .help = "number of tokens in one batch"},
     {"protocol", CLI_EVAL, .shown = "as trained"},
     {"eval-context", CLI_EVAL, .shown = "as trained"},
     {"model", CLI_BENCH},

@@ -49,8 +49,8 @@ typedef struct {
 } cli_texts_t;
 
 typedef struct {
-    char *nll, *grad, *logits, *prompt, *prompts, *file;  // files and texts that a command writes or reads
-    char *checkpoint;                                     // "", a step, "latest" or "best"
+    char *nll, *grad, *predictions, *logits, *prompt, *prompts, *file;  // files and texts that a command writes or reads
+    char *checkpoint;                                                   // "", a step, "latest" or "best"
     cli_texts_t stop;
     int64_t max_tokens, top_k, batch, repeat_window;
     double temperature, top_p, min_p, repeat_penalty;
@@ -82,8 +82,9 @@ typedef enum {
     CLI_PRESETS = 1 << 11,
     CLI_HELP = 1 << 12,
     CLI_TUNE = 1 << 13,
-    CLI_GLOBALS = 1 << 14,  // in front of the command
-    CLI_ALL = (1 << 15) - 1,
+    CLI_TAG = 1 << 14,
+    CLI_GLOBALS = 1 << 15,  // in front of the command
+    CLI_ALL = (1 << 16) - 1,
 } cli_command_bit_t;
 
 typedef enum {

@@ -48,6 +48,35 @@ enum { PAIR_BYTES = 64 };
 #define IMDB \
     CLASSIFIER "layers=5 dropout-input=0.5 dropout-head=0.5 batch-examples=32 batch-tokens=16384 lr=0.0001 epochs=40 schedule=constant "
 
+// Star-Transformer (Guo et al. 2019, tables 1 to 6) and the Transformer with the same head. The paper gives sizes, Adam, fixed vectors and
+// a cut at 256 tokens; number of cycles, rates and dropout are those of its authors' library, or were chosen on validation data.
+#define ADAM_CLIPPED "beta1=0.9 beta2=0.999 eps=1e-8 clip=5 "
+#define STAR_TEXT                                                                                            \
+    "unit=word lower=yes vocab-scope=all causal=no layers=2 d-model=300 heads=6 d-mlp=200 freeze-embed=yes " \
+    "dropout-attention=0 " ADAM_CLIPPED
+#define STAR "model=star head-dim=50 positions=none pool=relay-max "
+#define TRANSFORMER "model=transformer attention=dense positions=absolute pool=max d-ff=600 dropout-hidden=0.1 "
+#define SUM                                                                                                                             \
+    "task=regress layers=2 d-model=100 heads=10 n=200 sum=10 d-input=10 examples=10000 batch-examples=128 batch-tokens=25600 lr=0.001 " \
+    "beta1=0.9 beta2=0.98 eps=1e-8 schedule=cosine warmup=100 clip=1 epochs=20 dropout-input=0 dropout-attention=0 dropout-head=0 "
+#define PHRASES                                                                                                                 \
+    STAR_TEXT "task=classify subtrees=yes batch-examples=256 batch-tokens=16384 lr=0.0005 schedule=cosine warmup=100 epochs=5 " \
+              "best-by=accuracy dropout-input=0.4 dropout-head=0.4 "
+#define REVIEWS                                                                                                                        \
+    STAR_TEXT "task=classify label-column=2 text-column=3 truncate=256 batch-examples=16 batch-tokens=8192 lr=0.0005 schedule=cosine " \
+              "warmup=100 epochs=15 best-by=accuracy dropout-input=0.5 dropout-head=0.5 "
+#define INFERENCE                                                                                                                      \
+    "unit=word lower=yes strip-punctuation=yes vocab-scope=all causal=no task=pair freeze-embed=yes dropout-attention=0 " ADAM_CLIPPED \
+    "batch-examples=128 batch-tokens=8192 lr=0.0005 schedule=cosine warmup=200 epochs=15 best-by=accuracy dropout-input=0.3 "          \
+    "dropout-head=0.3 "
+#define TAGS                                                                                               \
+    "unit=word vocab-scope=all causal=no task=tag layers=2 d-model=300 heads=6 d-mlp=200 freeze-embed=no " \
+    "dropout-attention=0 " ADAM_CLIPPED                                                                    \
+    "batch-examples=32 batch-tokens=8192 lr=0.001 schedule=cosine warmup=200 epochs=20 dropout-input=0.4 dropout-head=0.3 "
+#define ENTITIES TAGS "tag-scheme=bioes best-by=f1 "
+#define SPEECH TAGS "label-column=upos best-by=accuracy "
+#define BPT_SMALL "model=bpt k=2 layers=3 d-ff=600 dropout-hidden=0.1 "
+
 #define SEGTREE_SIZES(corpus, about)                                                                             \
     {"segtree-" corpus "-70-3", "SegTree on " about ", 3 layers, chunks of 70", SEGTREE_70 "layers=3"},          \
         {"segtree-" corpus "-70-4", "SegTree on " about ", 4 layers, chunks of 70", SEGTREE_70 "layers=4"},      \
@@ -94,6 +123,23 @@ const cli_preset_t cli_presets[] = {
     {"imdb-64", "BPT on IMDB reviews, k = 64", IMDB "k=64 rel-levels=2"},
     SEGTREE_SIZES("ptb", "Penn Treebank"),
     SEGTREE_SIZES("wiki", "WikiText-2"),
+    {"star-sum", "Star-Transformer on Masked Summation (--data summation)", SUM "model=star head-dim=10 positions=none pool=relay-max"},
+    {"star-sst5", "Star-Transformer on SST-5 trees", PHRASES STAR},
+    {"star-mtl", "Star-Transformer on a domain of MTL-16 (--where 1=DOMAIN)", REVIEWS STAR},
+    {"star-snli", "Star-Transformer on pairs of sentences, SNLI",
+     INFERENCE "model=star layers=2 d-model=600 heads=6 head-dim=100 d-mlp=600 positions=none pool=relay-max"},
+    {"star-pos", "Star-Transformer on parts of speech, CoNLL-U files", SPEECH STAR},
+    {"star-ner", "Star-Transformer on named entities, CoNLL files", ENTITIES STAR},
+    {"transformer-sum", "Transformer on Masked Summation (--data summation)",
+     SUM "model=transformer attention=dense positions=none pool=max d-ff=400 dropout-hidden=0"},
+    {"transformer-sst5", "Transformer on SST-5 trees", PHRASES TRANSFORMER},
+    {"transformer-mtl", "Transformer on a domain of MTL-16 (--where 1=DOMAIN)", REVIEWS TRANSFORMER},
+    {"transformer-snli", "Transformer on pairs of sentences, SNLI", INFERENCE TRANSFORMER "layers=2 d-model=300 heads=6 d-mlp=600"},
+    {"transformer-pos", "Transformer on parts of speech, CoNLL-U files", SPEECH TRANSFORMER},
+    {"transformer-ner", "Transformer on named entities, CoNLL files", ENTITIES TRANSFORMER},
+    {"bpt-snli", "BPT on pairs of sentences, SNLI", INFERENCE BPT_SMALL "d-model=300 heads=6 d-mlp=600 pool=root"},
+    {"bpt-ner", "BPT on named entities, CoNLL files", ENTITIES BPT_SMALL},
+    {"bpt-pos", "BPT on parts of speech, CoNLL-U files", SPEECH BPT_SMALL},
     {NULL, NULL, NULL},
 };
 

@@ -84,6 +84,7 @@ static bpt_status_t open_runner(const cli_options_t *o, cli_trained_t *t) {
     const bpt_runner_options_t options = {.step = {.precision = o->train.precision}};
     BPT_TRY(cli_device_open(o, &t->device));
     BPT_TRY(bpt_runner_create(&t->config, &options, t->device, &t->runner));
+    if (bpt_task_of(&t->config)->labelled) bpt_runner_set_labels(t->runner, (const char *const *)t->labels.name);
     return bpt_checkpoint_load(&t->checkpoint, t->runner);
 }
 

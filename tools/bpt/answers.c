@@ -1,0 +1,193 @@
+// Lines that a trained model answers (see answers.h).
+#include "tools/bpt/answers.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bpt/alloc.h"
+#include "data/examples_source.h"
+#include "models/kinds/kind.h"
+#include "models/train/evaluate.h"
+
+enum { BLOCK_BYTES = 1 << 20 };  // of text that is answered together, where so much is there
+
+typedef struct {
+    bpt_range_t line;
+    int64_t example;  // its number among those of the group, -1: the line is blank
+} asked_t;
+
+// Lines that are answered together.
+typedef struct {
+    const cli_answers_t *answers;
+    asked_t *asked;
+    size_t count, capacity;
+    bpt_examples_t examples;
+    float *logits;   // [rows of all examples, classes] in the order of the file
+    uint32_t *best;  // [rows]
+    size_t logit_capacity, best_capacity;
+    uint32_t *chosen;  // of a batch
+    size_t chosen_capacity;
+} group_t;
+
+static const bpt_model_config_t *config_of(const group_t *g) { return &g->answers->trained->config; }
+
+// ---- The model
+
+static bpt_status_t choose(group_t *g, const bpt_batch_t *batch, const float *logits) {
+    const bpt_task_spec_t *task = bpt_task_of(config_of(g));
+    const int64_t classes = config_of(g)->classes;
+    if ((size_t)batch->n_targets > g->chosen_capacity) BPT_TRY(bpt_realloc(&g->chosen, (size_t)batch->n_targets, sizeof *g->chosen));
+    if ((size_t)batch->n_targets > g->chosen_capacity) g->chosen_capacity = (size_t)batch->n_targets;
+    if (task->decode) return task->decode(g->answers->trained->runner, batch, logits, g->chosen);
+    for (int64_t i = 0; i < batch->n_targets; ++i) {
+        int64_t best;
+        (void)bpt_log_sum_exp(logits + i * classes, classes, &best);
+        g->chosen[i] = (uint32_t)best;
+    }
+    return BPT_OK;
+}
+
+// Batches come in an order of their own; rows go to their place in the file.
+static bpt_status_t keep(void *user, const bpt_batch_t *batch, const float *nll, const float *logits) {
+    group_t *g = user;
+    const bpt_task_spec_t *task = bpt_task_of(config_of(g));
+    const int64_t classes = config_of(g)->classes, texts = bpt_task_texts(task);
+    (void)nll;
+    if (cli_interrupted)
+        return bpt_fail(BPT_ERR_INTERRUPTED, "stopped; nothing was written from line %" PRIu64 " on", g->asked[0].line.line);
+    BPT_TRY(choose(g, batch, logits));
+    for (int64_t s = 0; s < batch->n_real; s += texts) {
+        const uint64_t example = batch->sequences[s] / (uint64_t)texts, to = task->per_token ? g->examples.offsets[example] : example;
+        const int64_t from = task->per_token ? batch->side[0].start[s] : s / texts, rows = task->per_token ? batch->side[0].lengths[s] : 1;
+        memcpy(g->logits + to * (uint64_t)classes, logits + from * classes, (size_t)(rows * classes) * sizeof *logits);
+        memcpy(g->best + to, g->chosen + from, (size_t)rows * sizeof *g->best);
+    }
+    return BPT_OK;
+}
+
+static bpt_status_t reserve(group_t *g, size_t rows) {
+    const size_t logits = rows * (size_t)config_of(g)->classes;
+    if (logits > g->logit_capacity) {
+        BPT_TRY(bpt_realloc(&g->logits, logits, sizeof *g->logits));
+        g->logit_capacity = logits;
+    }
+    if (rows <= g->best_capacity) return BPT_OK;
+    BPT_TRY(bpt_realloc(&g->best, rows, sizeof *g->best));
+    g->best_capacity = rows;
+    return BPT_OK;
+}
+
+static bpt_status_t compute(group_t *g) {
+    const bpt_batching_t batching = {.batch_tokens = g->answers->o->data.batch_tokens, .packed = bpt_kind_of(config_of(g))->packed};
+    bpt_batch_source_t *source;
+    bpt_evaluation_t evaluation;
+    if (!g->examples.count) return BPT_OK;
+    BPT_TRY(reserve(g, (size_t)(bpt_task_of(config_of(g))->per_token ? g->examples.n_tokens : g->examples.count)));
+    BPT_TRY(bpt_examples_eval_source(&g->examples, &batching, &source));
+    const bpt_status_t status = bpt_evaluate(g->answers->trained->runner, source, keep, g, &evaluation);
+    source->destroy(source);
+    return status;
+}
+
+// ---- Output
+
+bpt_status_t cli_answer_set_list(json_t *object, const char *key, const float *values, int64_t count) {
+    json_t *list = json_array();
+    if (json_object_set_new(object, key, list)) return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing a result");
+    for (int64_t i = 0; i < count; ++i)
+        if (json_array_append_new(list, json_real((double)values[i])))
+            return bpt_fail(BPT_ERR_NUMERIC, "%s %" PRId64 " is not a finite number", key, i);
+    return BPT_OK;
+}
+
+bpt_status_t cli_answer_set_rows(json_t *object, const char *key, const float *values, int64_t rows, int64_t columns) {
+    json_t *all = json_array(), *holder = json_object();
+    bpt_status_t status =
+        json_object_set_new(object, key, all) ? bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing a result") : BPT_OK;
+    for (int64_t r = 0; r < rows && status == BPT_OK; ++r) {
+        status = cli_answer_set_list(holder, key, values + r * columns, columns);
+        if (status == BPT_OK && json_array_append(all, json_object_get(holder, key)))
+            status = bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing a result");
+    }
+    json_decref(holder);
+    return status;
+}
+
+static bpt_status_t print_answer(const group_t *g, const asked_t *asked) {
+    const bpt_model_config_t *c = config_of(g);
+    cli_answer_t a = {.line = &asked->line, .classes = c->classes, .labels = (const char *const *)g->answers->trained->labels.name};
+    if (asked->example >= 0) {
+        const bool per_token = bpt_task_of(c)->per_token;
+        const uint64_t first = per_token ? g->examples.offsets[asked->example] : (uint64_t)asked->example;
+        a.rows = per_token ? (int64_t)(g->examples.offsets[asked->example + 1] - first) : 1;
+        a.logits = g->logits + first * (uint64_t)a.classes;
+        a.best = g->best + first;
+    }
+    for (int64_t i = 0; i < a.rows * a.classes; ++i)
+        if (!isfinite(a.logits[i]))
+            return bpt_fail(BPT_ERR_NUMERIC,
+                            "%s: a logit of line %" PRIu64 " is not finite: the weights are not, or are too large; use another checkpoint "
+                            "(--checkpoint N)",
+                            asked->line.path, asked->line.line);
+    return g->answers->print(g->answers->o, &a);
+}
+
+static bpt_status_t answer(group_t *g) {
+    BPT_TRY(compute(g));
+    for (size_t i = 0; i < g->count; ++i) {
+        BPT_TRY(print_answer(g, &g->asked[i]));
+        if (ferror(stdout)) break;
+    }
+    g->count = 0;
+    g->examples.count = g->examples.n_tokens = 0;
+    return cli_flush_output();
+}
+
+// ---- Lines
+static bool is_blank(bpt_range_t line) {
+    size_t bytes;
+    return !bpt_next_token(&line, &bytes);
+}
+
+static bpt_status_t ask(group_t *g, const bpt_range_t *line) {
+    BPT_TRY(bpt_grow(&g->asked, g->count, &g->capacity, sizeof *g->asked));
+    BPT_TRY(bpt_range_check_line(line));
+    const bool blank = is_blank(*line);
+    if (!blank) BPT_TRY(bpt_examples_add(line, &g->answers->options, g->answers->trained->vocab, NULL, &g->examples));
+    g->asked[g->count++] = (asked_t){*line, blank ? -1 : (int64_t)g->examples.count - 1};
+    return BPT_OK;
+}
+
+// Lines before a bad one are answered first; then it is read again, for its message.
+static bpt_status_t answer_block(group_t *g, bpt_range_t rest) {
+    bpt_range_t line;
+    while (bpt_range_next_line(&rest, &line)) {
+        if (ask(g, &line) == BPT_OK) continue;
+        bpt_error_clear();
+        BPT_TRY(answer(g));
+        BPT_TRY(ask(g, &line));
+    }
+    return answer(g);
+}
+
+bpt_status_t cli_answer_lines(const cli_answers_t *answers, const char *path) {
+    bpt_text_blocks_t *blocks;
+    group_t g = {.answers = answers};
+    BPT_TRY(bpt_text_blocks_open(path, BLOCK_BYTES, &blocks));
+    bpt_status_t status = BPT_OK;
+    for (bool end = false; status == BPT_OK;) {
+        bpt_range_t lines;
+        status = cli_next_lines(blocks, &lines, &end);
+        if (end) break;
+        if (status == BPT_OK) status = answer_block(&g, lines);
+    }
+    bpt_text_blocks_close(blocks);
+    bpt_examples_free(&g.examples);
+    bpt_free(g.asked);
+    bpt_free(g.logits);
+    bpt_free(g.best);
+    bpt_free(g.chosen);
+    return status;
+}
