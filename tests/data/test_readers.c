@@ -1,0 +1,276 @@
+// Examples in columns, pairs, tags a line or in CoNLL and CoNLL-U files, arrays of numbers: what is read, and what is said of bad ones.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bpt/alloc.h"
+#include "bpt/safetensors.h"
+#include "data/arrays.h"
+#include "support/check.h"
+#include "support/scratch.h"
+
+typedef struct {
+    bpt_vocab_t *vocab;
+    bpt_labels_t labels;
+    bpt_examples_t examples;
+} set_t;
+
+static bpt_status_t read_all(const char *text, const bpt_examples_options_t *o, bpt_unit_t unit, set_t *s) {
+    const bpt_range_t range = bpt_range_of("x.txt", text, strlen(text));
+    *s = (set_t){0};
+    BPT_TRY(bpt_vocab_create(unit, false, &s->vocab));
+    BPT_TRY(bpt_examples_scan(&range, o, s->vocab, &s->labels));
+    bpt_labels_freeze(&s->labels);
+    BPT_TRY(bpt_vocab_freeze(s->vocab));
+    return bpt_examples_read(&range, o, s->vocab, o->labelled ? &s->labels : NULL, &s->examples);
+}
+
+static void free_set(set_t *s) {
+    bpt_vocab_destroy(s->vocab);
+    bpt_labels_free(&s->labels);
+    bpt_examples_free(&s->examples);
+}
+
+// Every example as "label: word word | word", every token with "/tag" where tokens have labels.
+static void show(const set_t *s, char *out, size_t bytes) {
+    const bpt_examples_t *e = &s->examples;
+    const uint64_t texts = e->texts == 2 ? 2 : 1;
+    size_t used = 0;
+    *out = 0;
+    for (uint64_t i = 0; i < e->count; ++i) {
+        if (e->value_columns) used += (size_t)snprintf(out + used, bytes - used, "%g:", (double)e->values[i]);
+        if (!e->value_columns && !e->per_token)
+            used += (size_t)snprintf(out + used, bytes - used, "%s:", e->labels[i] == BPT_NO_LABEL ? "-" : s->labels.name[e->labels[i]]);
+        for (uint64_t t = i * texts; t < (i + 1) * texts; ++t) {
+            if (t % texts) used += (size_t)snprintf(out + used, bytes - used, " |");
+            for (uint64_t k = e->offsets[t]; k < e->offsets[t + 1]; ++k) {
+                size_t length;
+                const char *word = bpt_vocab_token(s->vocab, e->tokens[k], &length);
+                used += (size_t)snprintf(out + used, bytes - used, " %.*s", (int)length, word);
+                if (e->per_token)
+                    used += (size_t)snprintf(out + used, bytes - used, "/%s",
+                                             e->labels[k] == BPT_NO_LABEL ? "-" : s->labels.name[e->labels[k]]);
+            }
+        }
+        used += (size_t)snprintf(out + used, bytes - used, ";");
+    }
+}
+
+#define COLUMNS(n, label, a, b) .form = BPT_FORM_COLUMNS, .texts = n, .label_column = label, .text_column = {a, b}
+#define TSV COLUMNS(1, 1, 2, 0), .labelled = true
+#define PAIR COLUMNS(2, 1, 2, 3), .labelled = true
+#define CONLL .form = BPT_FORM_CONLL, .labelled = true
+#define TAGGED .form = BPT_FORM_TAGGED, .labelled = true
+
+static void every_format_gives_its_examples(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        bpt_examples_options_t options;
+        const char *wanted;
+    } cases[] = {
+        {"books\t1\ta fine book\ndvd\t0\tdull\n", {COLUMNS(1, 2, 3, 0), .labelled = true}, "1: a fine book;0: dull;"},
+        {"books\t1\ta fine book\ndvd\t0\tdull\nbooks\t0\tbad\n",
+         {COLUMNS(1, 2, 3, 0), .labelled = true, .where_column = 1, .where = "books"},
+         "1: a fine book;0: bad;"},
+        {"yes\ta b\tc\r\nno\td\te f", {PAIR}, "yes: a b | c;no: d | e f;"},
+        {"n\ta\tb\t4.5\n", {COLUMNS(2, 4, 3, 2), .labelled = true}, "4.5: b | a;"},
+        {"a\tb c\n", {COLUMNS(2, 1, 2, 3)}, "-: a | b c;"},
+        {"4.5\ta b\n-1e-2\tc\n", {TSV, .numbers = true}, "4.5: a b;-0.01: c;"},
+        {"1\tA , b .\n1\t! ?\n", {TSV, .strip_punctuation = true}, "1: A b;1: ! ?;"},
+        {"1\ta \xE2\x80\x94 b\n", {TSV, .strip_punctuation = true}, "1: a b;"},
+        {"1\ta b c d\n", {TSV, .truncate = 2}, "1: a b;"},
+        {"y\ta b c\td e f\n", {PAIR, .truncate = 2}, "y: a b | d e;"},
+        {"1 2 3\tX Y X\n4\tY\n", {TAGGED}, " 1/X 2/Y 3/X; 4/Y;"},
+        {"1 2 3\n", {.form = BPT_FORM_TAGGED}, " 1/- 2/- 3/-;"},
+        {"-DOCSTART- -X- O O\n\nEU NNP B-NP B-ORG\nrejects VBZ B-VP O\n\n\nPeter NNP B-NP B-PER\n",
+         {CONLL},
+         " EU/B-ORG rejects/O; Peter/B-PER;"},
+        {"EU NNP B-NP B-ORG\n\nx Y Z O", {CONLL, .label_column = 2}, " EU/NNP; x/Y;"},
+        {"1 EU A\n2 b B\n", {CONLL, .text_column = {2, 0}}, " EU/A b/B;"},
+        {"a I-P\nb I-P\nc B-P\nd O\n", {CONLL, .scheme = BPT_SCHEME_BIOES}, " a/B-P b/E-P c/S-P d/O;"},
+        {"a I-P\nb I-Q\n", {CONLL, .scheme = BPT_SCHEME_IOB2}, " a/B-P b/B-Q;"},
+        {"# text = a "
+         "b\n1-2\tab\t_\t_\t_\t_\t_\t_\t_\t_\n1\ta\ta\tDET\tDT\t_\t0\t_\t_\t_\n1.1\tx\t_\tX\tX\t_\t_\t_\t_\t_\n2\tb\tb\tNOUN\tNN\t_\t1\t_"
+         "\t_\t_\n\n",
+         {CONLL, .conllu = true, .label_column = 4},
+         " a/DET b/NOUN;"},
+        {"1\ta b\ta\tX\tY\t_\t0\t_\t_\t_\n", {CONLL, .conllu = true, .label_column = 5}, " a b/Y;"},
+    };
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        set_t s;
+        char text[512];
+        bpt_examples_options_t o = cases[i].options;
+        if (i == 3) o.numbers = true;
+        assert_ok(read_all(cases[i].text, &o, BPT_UNIT_WORD, &s));
+        show(&s, text, sizeof text);
+        if (strcmp(text, cases[i].wanted)) fail_msg("case %zu: '%s', wanted '%s'", i, text, cases[i].wanted);
+        free_set(&s);
+    }
+}
+
+static void bad_files_are_refused_with_file_line_and_remedy(void **state) {
+    (void)state;
+    static const char *const u = "1\ta\ta\tDET\tDT\t_\t0\t_\t_\t_\n";
+    static const struct {
+        const char *text;
+        bpt_examples_options_t options;
+        const char *message;
+    } cases[] = {
+        {"", {TSV}, "no example in it"},
+        {"\n\n", {TSV}, "x.txt: line 1: the label is empty"},
+        {"a\tb\nonly\n", {TSV}, "x.txt: line 2: 1 column, but the text is in column 2; columns are separated by tabs"},
+        {"a\tb\n", {COLUMNS(1, 5, 2, 0), .labelled = true}, "line 1: 2 columns, but the label is in column 5"},
+        {"a\tb\n", {COLUMNS(1, 1, 7, 0), .labelled = true}, "line 1: 2 columns, but the text is in column 7"},
+        {"a\tb\n", {TSV, .where_column = 3, .where = "x"}, "line 1: 2 columns, but the value of --where is in column 3"},
+        {"a\tb\n", {TSV, .where_column = 1, .where = "x"}, "no example in it"},
+        {"\tb\n", {TSV}, "line 1: the label is empty"},
+        {"a\t\n", {TSV}, "line 1: an empty text; every text needs at least one word"},
+        {"a\t   \n", {TSV}, "line 1: an empty text"},
+        {"a\x01\tb\n", {TSV}, "line 1: a control character in the label"},
+        {"a\tb\xFF\n", {TSV}, "UTF-8"},
+        {"x\tb\n", {TSV, .numbers = true}, "line 1: 'x' in the label column is not a finite number"},
+        {"1.5e\tb\n", {TSV, .numbers = true}, "line 1: '1.5e' in the label column is not a finite number"},
+        {"nan\tb\n", {TSV, .numbers = true}, "line 1: 'nan' in the label column is not a finite number"},
+        {"1e999\tb\n", {TSV, .numbers = true}, "line 1: '1e999' in the label column is not a finite number"},
+        {"a\tb c d\n", {TSV, .longest = 2}, "line 1: 3 tokens, more than --max-length 2"},
+        {"a\tb\n", {PAIR}, "line 1: 2 columns, but the text is in column 3"},
+        {"a\tb\t\n", {PAIR}, "line 1: an empty text"},
+        {"a\t\tb\n", {PAIR}, "line 1: an empty text"},
+        {"a\tb\tc d e\n", {PAIR, .longest = 2}, "line 1: 3 tokens, more than --max-length 2"},
+        {"a\tb\n", {COLUMNS(2, 4, 1, 2), .labelled = true}, "line 1: 2 columns, but the label is in column 4"},
+        {"a b\n", {TAGGED}, "line 1: no tab; a line is tokens<TAB>tags"},
+        {"a b\tX\n", {TAGGED}, "line 1: 2 tokens and 1 tags; a line is tokens<TAB>tags, as many of both"},
+        {"a\tX Y\n", {TAGGED}, "line 1: 1 tokens and 2 tags"},
+        {"\tX\n", {TAGGED}, "line 1: no tokens"},
+        {"a\tX\n\nb\tY\n", {TAGGED}, "line 2: no tab"},
+        {"a\tX\tY\n", {TAGGED}, "line 1: 1 tokens and 2 tags"},
+        {"EU\n", {CONLL}, "line 1: 1 column; the token is in column 1 and the tag in column 2"},
+        {"EU NNP\nb\n", {CONLL}, "line 2: 1 column; the token"},
+        {"EU NNP O\n", {CONLL, .label_column = 4}, "line 1: 3 columns; the token is in column 1 and the tag in column 4"},
+        {"EU NNP O\n", {CONLL, .text_column = {4, 0}}, "line 1: 3 columns; the token is in column 4"},
+        {"a O\nb X-P\n",
+         {CONLL, .scheme = BPT_SCHEME_BIOES},
+         "line 2: tag 'X-P' is not O or B-, I-, E-, S- and a type, which --tag-scheme needs"},
+        {"a NOUN\n", {CONLL, .scheme = BPT_SCHEME_IOB2}, "line 1: tag 'NOUN' is not O or"},
+        {"a B-\n", {CONLL, .scheme = BPT_SCHEME_IOB2}, "line 1: tag 'B-' is not O or"},
+        {"-DOCSTART- O\n\n", {CONLL}, "no example in it"},
+        {"\n\n\n", {CONLL}, "no example in it"},
+        {"a O\xFE\n", {CONLL}, "UTF-8"},
+        {"a b c O\n", {CONLL, .longest = 0, .label_column = 9}, "line 1: 4 columns; the token is in column 1 and the tag in column 9"},
+        {"1\ta\ta\tDET\n", {CONLL, .conllu = true, .label_column = 4}, "line 1: 4 columns between tabs; CoNLL-U has 10"},
+        {"1 a a DET DT _ 0 _ _ _\n", {CONLL, .conllu = true, .label_column = 4}, "line 1: 1 columns between tabs; CoNLL-U has 10"},
+        {"1\t\ta\tDET\tDT\t_\t0\t_\t_\t_\n", {CONLL, .conllu = true, .label_column = 4}, "line 1: the token is empty"},
+        {"1\ta\ta\t\tDT\t_\t0\t_\t_\t_\n", {CONLL, .conllu = true, .label_column = 4}, "line 1: the tag is empty"},
+        {"# only a comment\n", {CONLL, .conllu = true, .label_column = 4}, "no example in it"},
+    };
+    assert_true(BPT_COUNT(cases) >= 40);
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        set_t s;
+        bpt_error_clear();
+        const bpt_status_t status = read_all(cases[i].text, &cases[i].options, BPT_UNIT_WORD, &s);
+        if (status != BPT_ERR_INPUT || !strstr(bpt_error_message(), cases[i].message))
+            fail_msg("case %zu: status %d, '%s', wanted '%s'", i, (int)status, bpt_error_message(), cases[i].message);
+        free_set(&s);
+    }
+    set_t s;
+    const bpt_examples_options_t o = {CONLL, .conllu = true, .label_column = 4};
+    assert_ok(read_all(u, &o, BPT_UNIT_WORD, &s));
+    free_set(&s);
+}
+
+// ---- Arrays
+
+static void write_arrays(const char *path, const int64_t x[3], const int64_t y[2], float fill) {
+    bpt_safetensors_writer_t *w;
+    float values[64];
+    const int64_t counts[] = {x ? x[0] * x[1] * x[2] : 0, y ? y[0] * y[1] : 0};
+    for (int i = 0; i < 64; ++i) values[i] = (float)i * fill;
+    assert_ok(bpt_safetensors_writer_create(path, &w));
+    if (x) assert_ok(bpt_safetensors_writer_declare(w, "x", BPT_ST_F32, 3, x));
+    if (y) assert_ok(bpt_safetensors_writer_declare(w, "y", BPT_ST_F32, 2, y));
+    for (int i = 0; i < 2; ++i)
+        if (counts[i]) assert_ok(bpt_safetensors_writer_data(w, values, (size_t)counts[i] * sizeof *values));
+    assert_ok(bpt_safetensors_writer_finish(w));
+    bpt_safetensors_writer_destroy(w);
+}
+
+static void arrays_are_read_and_bad_ones_refused(void **state) {
+    (void)state;
+    const char *path = test_path("a.safetensors");
+    bpt_examples_t e, part;
+    write_arrays(path, (int64_t[]){4, 3, 2}, (int64_t[]){4, 1}, 1);
+    assert_true(bpt_arrays_is_file(path) && !bpt_arrays_is_file("a.txt") && !bpt_arrays_is_file(".safetensors"));
+    assert_ok(bpt_arrays_read(path, &e));
+    assert_true(e.count == 4 && e.n_tokens == 12 && e.columns == 2 && e.value_columns == 1 && e.offsets[4] == 12);
+    assert_true(e.numbers[23] > 22.5f && e.values[3] > 2.5f);
+    assert_ok(bpt_arrays_slice(&e, 1, 2, &part));
+    assert_memory_equal(part.numbers, e.numbers + 6, 12 * sizeof(float));
+    assert_memory_equal(part.values, e.values + 1, 2 * sizeof(float));
+    bpt_examples_free(&part);
+    bpt_examples_free(&e);
+    write_arrays(path, (int64_t[]){4, 3, 2}, NULL, 1);
+    assert_fails(bpt_arrays_read(path, &e), BPT_ERR_INPUT, "no tensor \"y\"");
+    write_arrays(path, NULL, (int64_t[]){4, 1}, 1);
+    assert_fails(bpt_arrays_read(path, &e), BPT_ERR_INPUT, "no tensor \"x\"");
+    write_arrays(path, (int64_t[]){4, 3, 2}, (int64_t[]){3, 1}, 1);
+    assert_fails(bpt_arrays_read(path, &e), BPT_ERR_INPUT, "x has 4 examples and y has 3");
+    write_arrays(path, (int64_t[]){4, 3, 2}, (int64_t[]){4, 1}, INFINITY);
+    assert_fails(bpt_arrays_read(path, &e), BPT_ERR_INPUT, "number 0 of tensor \"x\" is not finite");
+    write_arrays(path, (int64_t[]){0, 3, 2}, (int64_t[]){0, 1}, 1);
+    assert_fails(bpt_arrays_read(path, &e), BPT_ERR_INPUT, "not empty");
+    assert_fails(bpt_arrays_read("nowhere.safetensors", &e), BPT_ERR_IO, "nowhere.safetensors");
+}
+
+static void masked_summation_is_what_the_paper_defines(void **state) {
+    (void)state;
+    bpt_summation_t s = {.examples = 300, .n = 20, .sum = 5, .columns = 4, .seed = 7, .part = 0};
+    bpt_examples_t a, again, other;
+    double answer_half = 0;
+    assert_ok(bpt_summation_make(&s, &a));
+    for (uint64_t i = 0; i < a.count; ++i) {
+        const float *x = a.numbers + i * 80;
+        double sum[3] = {0};
+        int marked = 0;
+        for (int r = 0; r < 20; ++r) {
+            assert_true(x[r * 4] == 0 || x[r * 4] == 1);
+            marked += x[r * 4] == 1;
+            for (int c = 1; c < 4; ++c) {
+                assert_true(x[r * 4 + c] >= 0 && x[r * 4 + c] < 1);
+                if (x[r * 4] == 1) sum[c - 1] += (double)x[r * 4 + c];
+            }
+        }
+        assert_int_equal(marked, 5);
+        for (int c = 0; c < 3; ++c) {
+            assert_true(fabs(sum[c] - (double)a.values[i * 3 + (uint64_t)c]) < 1e-5);
+            answer_half += (sum[c] - 2.5) * (sum[c] - 2.5) / 900;
+        }
+    }
+    assert_true(fabs(answer_half - 5.0 / 12) < 0.06);  // the error of always answering k / 2
+    assert_ok(bpt_summation_make(&s, &again));
+    assert_memory_equal(a.numbers, again.numbers, a.n_tokens * 4 * sizeof(float));
+    s.part = 1;
+    assert_ok(bpt_summation_make(&s, &other));
+    assert_memory_not_equal(a.numbers, other.numbers, 80 * sizeof(float));
+    bpt_examples_free(&a), bpt_examples_free(&again), bpt_examples_free(&other);
+    s.sum = 21;
+    assert_fails(bpt_summation_make(&s, &a), BPT_ERR_USAGE, "--sum must be at most --n");
+    s = (bpt_summation_t){.examples = 3, .n = 20, .sum = 5, .columns = 1};
+    assert_fails(bpt_summation_make(&s, &a), BPT_ERR_USAGE, "--d-input at least 2");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_format_gives_its_examples),
+        cmocka_unit_test(bad_files_are_refused_with_file_line_and_remedy),
+        cmocka_unit_test(arrays_are_read_and_bad_ones_refused),
+        cmocka_unit_test(masked_summation_is_what_the_paper_defines),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
