@@ -9,6 +9,7 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "data/readers/reader.h"
+#include <xxhash.h>
 
 typedef bpt_word_t word_t;
 
@@ -189,6 +190,45 @@ static bpt_status_t read_number(const bpt_range_t *where, const word_t *word, fl
     return BPT_OK;
 }
 
+// ---- Character n-grams
+
+enum { MOST_CHARACTERS = 256 };  // of a word, the signs at its ends included; what is longer is read up to there
+
+// Byte places of the characters of ^word$, in `text`; returns how many there are.
+static size_t mark_ends(const word_t *word, char *text, size_t starts[MOST_CHARACTERS + 1]) {
+    size_t n = 0, used = 0;
+    text[0] = '^';
+    starts[n++] = used++;
+    for (size_t i = 0; i < word->bytes && n + 1 < MOST_CHARACTERS;) {
+        uint32_t c;
+        const int bytes = bpt_utf8_next(word->data + i, word->bytes - i, &c);
+        const size_t step = bytes > 0 ? (size_t)bytes : 1;
+        memcpy(text + used, word->data + i, step);
+        starts[n++] = used;
+        used += step, i += step;
+    }
+    text[used] = '$';
+    starts[n++] = used++;
+    starts[n] = used;
+    return n;
+}
+
+static bpt_status_t add_ngrams(const bpt_examples_options_t *o, const word_t *word, bpt_examples_t *e) {
+    char text[4 * MOST_CHARACTERS];
+    size_t starts[MOST_CHARACTERS + 1];
+    BPT_TRY(bpt_grow(&e->bag_offsets, e->n_tokens + 1, &e->bag_offset_capacity, sizeof *e->bag_offsets));
+    if (e->n_tokens == 0) e->bag_offsets[0] = 0;
+    uint64_t count = e->bag_offsets[e->n_tokens];
+    const size_t n = mark_ends(word, text, starts);
+    for (size_t length = (size_t)o->ngram_min; length <= (size_t)o->ngram_max; ++length)
+        for (size_t i = 0; i + length <= n; ++i) {
+            BPT_TRY(bpt_grow(&e->bags, count, &e->bag_capacity, sizeof *e->bags));
+            e->bags[count++] = (uint32_t)(XXH3_64bits(text + starts[i], starts[i + length] - starts[i]) % (uint64_t)o->ngram_rows);
+        }
+    e->bag_offsets[e->n_tokens + 1] = count;
+    return BPT_OK;
+}
+
 static bpt_status_t add_text(pass_t *p, const bpt_found_t *f, const word_t *words, size_t n_words) {
     bpt_examples_t *e = p->out;
     if (p->reader.options->longest && n_words > (size_t)p->reader.options->longest)
@@ -197,6 +237,7 @@ static bpt_status_t add_text(pass_t *p, const bpt_found_t *f, const word_t *word
     for (size_t i = 0; i < n_words; ++i) {
         BPT_TRY(bpt_grow(&e->tokens, e->n_tokens, &e->token_capacity, sizeof *e->tokens));
         BPT_TRY(bpt_vocab_encode_word(p->vocab, f->where, words[i].data, words[i].bytes, &e->tokens[e->n_tokens]));
+        if (p->reader.options->ngram_max) BPT_TRY(add_ngrams(p->reader.options, &words[i], e));
         if (f->tags || e->per_token) {
             BPT_TRY(bpt_grow(&e->labels, e->n_tokens, &e->label_capacity, sizeof *e->labels));
             BPT_TRY(find_class(p, f->where, f->tags ? &f->tags[i] : NULL, &e->labels[e->n_tokens]));
@@ -260,6 +301,8 @@ void bpt_examples_free(bpt_examples_t *e) {
     bpt_free(e->offsets);
     bpt_free(e->labels);
     bpt_free(e->numbers);
+    bpt_free(e->bags);
+    bpt_free(e->bag_offsets);
     bpt_free(e->values);
     *e = (bpt_examples_t){0};
 }

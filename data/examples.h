@@ -26,10 +26,12 @@ typedef struct {
     int64_t columns;  // 0: there are tokens
     uint64_t *offsets;
     uint32_t *labels;       // BPT_NO_LABEL where the text has none
+    uint32_t *bags;         // character n-grams of the tokens: those of token t are bags[bag_offsets[t]] .. bags[bag_offsets[t + 1] - 1]
+    uint64_t *bag_offsets;  // [n_tokens + 1]; NULL: there are none
     float *values;          // [count, value_columns]: numbers in place of labels
     int64_t value_columns;  // 0: there are labels
     uint64_t count, n_tokens;
-    size_t token_capacity, label_capacity, capacity;
+    size_t token_capacity, label_capacity, bag_capacity, bag_offset_capacity, capacity;
 } bpt_examples_t;
 void bpt_examples_free(bpt_examples_t *examples);
 
@@ -47,7 +49,12 @@ typedef struct {
     bool subtrees;            // TEXTS, PTB brackets: every phrase is an example, not only the sentence
     int64_t longest;          // more tokens than this in a text are an error; 0 = any number
     int64_t truncate;         // of a text that has more tokens the first ones are taken; 0 = all
-    bool strip_punctuation;   // tokens that are nothing but punctuation are left out, unless a text has no others
+    // Character n-grams of each word as it is written, with ^ in front and $ behind, of ngram_min .. ngram_max characters, hashed to
+    // numbers below ngram_rows; ngram_max 0: none. (Bojanowski et al. 2017; they take the place of the trained n-grams of Hashimoto et al.
+    // 2017.)
+    int ngram_min, ngram_max;
+    int64_t ngram_rows;
+    bool strip_punctuation;  // tokens that are nothing but punctuation are left out, unless a text has no others
     // COLUMNS, counted from 1
     int texts;     // of an example: 1 or 2
     bool numbers;  // the label column has a number

@@ -28,6 +28,7 @@ typedef struct {
     int64_t *buckets;      // theirs
     bpt_micro_t *micro;
     bpt_batch_buffer_t buffer;
+    uint64_t n_bag;  // n-grams of the micro-batch so far
     bpt_shapes_t shapes;
 } source_t;
 
@@ -101,13 +102,40 @@ static void lay_out_step(source_t *s) {
     s->next = 0;
 }
 
+enum { NGRAMS_OF_TOKEN = 16 };  // that there is room for, on average
+
 static bpt_batch_shape_t shape_of(const source_t *s, const bpt_micro_t *m) {
     const int64_t batch = m->rows * s->texts;
-    if (!s->batching.packed) return bpt_batch_buckets(m->n, batch);
-    return (bpt_batch_shape_t){.batch = batch, .side = {{.n = 0, .rows = m->n}}};
+    bpt_batch_shape_t shape =
+        s->batching.packed ? (bpt_batch_shape_t){.batch = batch, .side = {{.n = 0, .rows = m->n}}} : bpt_batch_buckets(m->n, batch);
+    if (s->examples->bag_offsets) shape.side[0].bag = NGRAMS_OF_TOKEN * shape.side[0].rows;
+    return shape;
+}
+
+// N-grams of all texts of a micro-batch.
+static int64_t ngrams_of(const source_t *s, const bpt_micro_t *m) {
+    const bpt_examples_t *e = s->examples;
+    int64_t count = 0;
+    for (size_t i = 0; i < m->count; ++i) {
+        const uint64_t text = example_at(s, s->members[m->first + i].position) * (uint64_t)s->texts;
+        count += (int64_t)(e->bag_offsets[e->offsets[text + (uint64_t)s->texts]] - e->bag_offsets[e->offsets[text]]);
+    }
+    return count;
 }
 
 // ---- Filling
+
+static void fill_bags(source_t *s, int64_t row, uint64_t token, int64_t length) {
+    const bpt_examples_t *e = s->examples;
+    bpt_side_buffer_t *side = &s->buffer.side[0];
+    for (int64_t i = 0; i < length; ++i) {
+        const uint64_t from = e->bag_offsets[token + (uint64_t)i], count = e->bag_offsets[token + (uint64_t)i + 1] - from;
+        memcpy(side->bag + s->n_bag, e->bags + from, count * sizeof *e->bags);
+        side->bag_ranges[2 * (row + i)] = (uint32_t)s->n_bag;
+        side->bag_ranges[2 * (row + i) + 1] = (uint32_t)(s->n_bag + count);
+        s->n_bag += count;
+    }
+}
 
 static void fill_text(source_t *s, int64_t sequence, int64_t row, uint64_t text, bpt_batch_t *out) {
     const bpt_examples_t *e = s->examples;
@@ -121,6 +149,7 @@ static void fill_text(source_t *s, int64_t sequence, int64_t row, uint64_t text,
     else
         memcpy(side->tokens + row, e->tokens + from, (size_t)length * sizeof *e->tokens);
     out->n_tokens += length;
+    if (e->bag_offsets) fill_bags(s, row, from, length);
     if (!e->per_token) return;
     for (int64_t i = 0; i < length; ++i) {
         const uint32_t label = e->labels[from + (uint64_t)i];
@@ -142,6 +171,7 @@ static void fill_target(source_t *s, int64_t place, uint64_t e, bpt_batch_t *out
 
 static void fill(source_t *s, const bpt_micro_t *m, bpt_batch_t *out) {
     int64_t row = 0;
+    s->n_bag = 0;
     for (int64_t i = 0; i < (int64_t)m->count; ++i) {
         const int64_t position = s->members[m->first + (size_t)i].position;
         const uint64_t e = example_at(s, position);
@@ -170,7 +200,9 @@ static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end
     if (*end) return BPT_OK;
     if (s->n_micro == 0) lay_out_step(s);
     const bpt_micro_t *m = &s->micro[s->next];
-    const bpt_batch_shape_t shape = shape_of(s, m);
+    bpt_batch_shape_t shape = shape_of(s, m);
+    const int64_t ngrams = shape.side[0].bag ? ngrams_of(s, m) : 0;
+    if (ngrams > shape.side[0].bag) shape.side[0].bag = bpt_packed_rows(ngrams, INT64_MAX);  // words are unusually long
     const bpt_batch_layout_t layout = {.shape = shape,
                                        .columns = s->examples->columns,
                                        .n_targets = s->examples->per_token ? shape.side[0].rows : shape.batch / s->texts,
@@ -207,6 +239,11 @@ static void destroy(bpt_batch_source_t *source) {
     bpt_free(s);
 }
 
+static bpt_status_t add_micro(source_t *s, const bpt_micro_t *m) {
+    const bpt_batch_shape_t shape = shape_of(s, m);
+    return bpt_shapes_add(&s->shapes, &shape);
+}
+
 // Packed rows have one shape that no other exceeds.
 static bpt_status_t add_largest(source_t *s) {
     const int64_t room = s->batching.batch_tokens;
@@ -218,8 +255,7 @@ static bpt_status_t add_largest(source_t *s) {
     }
     const bpt_micro_t largest = {.n = longest > room || most < room ? bpt_packed_rows(longest > room ? longest : most, room) : room,
                                  .rows = bpt_row_count(room, s->a_step < room ? s->a_step : room)};
-    const bpt_batch_shape_t shape = shape_of(s, &largest);
-    return bpt_shapes_add(&s->shapes, &shape);
+    return add_micro(s, &largest);
 }
 
 // Evaluation has one step, whose shapes are known; training can have every one that its examples allow.
@@ -230,12 +266,11 @@ static bpt_status_t list_shapes(source_t *s) {
     for (uint64_t e = 0; e < s->examples->count; ++e)
         if (longest_of(s, e) > longest) longest = longest_of(s, e);
     if (!s->train) lay_out_step(s);
-    for (size_t i = 0; !s->train && i < s->n_micro; ++i)
-        BPT_TRY(bpt_shapes_add_buckets(&s->shapes, s->micro[i].n, s->micro[i].rows * s->texts));
+    for (size_t i = 0; !s->train && i < s->n_micro; ++i) BPT_TRY(add_micro(s, &s->micro[i]));
     if (!s->train) return BPT_OK;
     bpt_status_t status = bpt_shapes_add_cuts(&cuts, bpt_length_bucket(longest), s->a_step, s->batching.batch_tokens / s->texts);
     for (size_t i = 0; i < cuts.count && status == BPT_OK; ++i)
-        status = bpt_shapes_add_buckets(&s->shapes, cuts.items[i].side[0].n, cuts.items[i].batch * s->texts);
+        status = add_micro(s, &(bpt_micro_t){.n = cuts.items[i].side[0].n, .rows = cuts.items[i].batch});
     bpt_shapes_free(&cuts);
     return status;
 }

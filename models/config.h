@@ -41,6 +41,8 @@ typedef struct {
     int32_t max_positions;          // rows of pos_embed (absolute positions)
     int32_t d_mlp;                  // hidden layer of the head; 0: none
     int32_t d_input;                // regress: vectors of so many numbers are read in place of tokens; 0: tokens
+    int32_t ngram_min, ngram_max;   // characters of the n-grams of words that are read beside the words; ngram_max 0: none
+    int32_t ngram_rows, ngram_dim;  // rows and width of their embedding
     bool crf;                       // tag: a CRF on top of the scores
     int64_t vocab, classes;
     float dropout_input, dropout_hidden, dropout_attention, dropout_head;  // p_i, p_h, p_a, p_c

@@ -61,6 +61,7 @@ static bool is_set(const char *name, const bpt_model_config_t *config) {
 
 bool bpt_config_key_applies(const bpt_config_key_t *key, const bpt_model_config_t *config) {
     if (key->unless && is_set(key->unless, config)) return false;
+    if (key->needs && !is_set(key->needs, config)) return false;
     return kind_has(key, config) && (!key->task || key->task(bpt_task_of(config))) && (!key->when || holds(key->when, config));
 }
 

@@ -22,6 +22,7 @@ typedef struct {
     // When it applies, beside being named in the `keys` of a kind or of none: all that are not NULL must hold.
     bool (*task)(const bpt_task_spec_t *task);
     const char *when;    // "positions=relative": the value of another key, which must apply as well
+    const char *needs;   // "ngram_max": another whole number, which must apply and not be 0
     const char *unless;  // "d_input": another whole number, which must be 0 or not apply
     bool early;          // is read before the others, whose place in a file or application depends on it
 
@@ -35,6 +36,7 @@ extern const bpt_config_key_t bpt_config_keys[];
 extern const int bpt_config_key_count;
 
 static inline bool bpt_task_pools(const bpt_task_spec_t *task) { return (task->wants & BPT_WANT_POOLED) != 0; }
+static inline bool bpt_task_reads_words(const bpt_task_spec_t *task) { return task->reads == BPT_READS_EXAMPLES; }
 static inline bool bpt_task_has_classes(const bpt_task_spec_t *task) { return task->labelled || task->values; }
 static inline bool bpt_task_has_mlp(const bpt_task_spec_t *task) { return task->mlp; }
 static inline bool bpt_task_may_have_crf(const bpt_task_spec_t *task) { return task->labelled && task->per_token; }

@@ -52,6 +52,9 @@ static void add_inputs(bpt_graph_t *g, bpt_encoder_t *e) {
     for (int i = 0; i < BPT_TASK_INPUTS; ++i) e->task_own[i].value = BPT_NO_VALUE;
     e->in.tokens = input_if(g, !o->config->d_input, "tokens", BPT_U32, leaves);
     e->in.numbers = input_if(g, o->config->d_input, "numbers", BPT_F32, bpt_shape2(e->leaf_rows, o->config->d_input));
+    const int64_t bag = o->shape.side[0].bag;
+    e->in.ngrams.bag = input_if(g, bag, "ngrams", BPT_U32, bpt_shape1(bag));
+    e->in.ngrams.ranges = input_if(g, bag, "ngram_ranges", BPT_U32, bpt_shape2(e->leaf_rows, 2));
     e->in.positions = input_if(g, absolute, "positions", BPT_U32, leaves);
     e->in.lengths = bpt_input(g, "lengths", BPT_U32, bpt_shape1(e->batch));
     e->in.targets = input_if(g, targets_wanted && !e->task->values, "targets", BPT_U32, targets);
@@ -110,7 +113,8 @@ static bpt_builder_t make_builder(bpt_weights_t *weights, const bpt_encoder_t *e
 static void build(const bpt_builder_t *b, bpt_encoder_t *e) {
     const bpt_model_config_t *o = b->config;
     const bpt_place_t leaves = bpt_place_first(b, e->in.row_keys, e->leaf_rows);
-    const bpt_stream_t x = bpt_embed(b, o->d_input ? e->in.numbers : e->in.tokens, e->in.positions, bpt_build_random(b, leaves));
+    const bpt_stream_t x =
+        bpt_embed(b, o->d_input ? e->in.numbers : e->in.tokens, &e->in.ngrams, e->in.positions, bpt_build_random(b, leaves));
     e->kind->layers->build(b, e, x);
     const int32_t layers = b->config->layers, first = e->options.first_head;
     if (e->loss != BPT_NO_VALUE && first && first < layers) e->loss = bpt_scale(b->g, e->loss, 1 / (float)(layers - first + 1));

@@ -183,6 +183,10 @@ static bpt_status_t check_batch(const bpt_model_step_t *step, const bpt_batch_t 
     if (!bpt_batch_shape_same(&e->options.shape, &batch->shape))
         return bpt_fail(BPT_ERR_INTERNAL, "a batch of %lld sequences is given to a program for %lld", (long long)batch->shape.batch,
                         (long long)e->batch);
+    if (e->options.config->ngram_max && !batch->shape.side[0].bag)
+        return bpt_fail(
+            BPT_ERR_USAGE,
+            "the model reads character n-grams of words beside the words, and the batch has none: give it texts, not numbers of tokens");
     const bool ids = e->in.targets != BPT_NO_VALUE;
     if (e->loss == BPT_NO_VALUE || (batch->n_targets == e->targets && batch->weights && (!ids || batch->targets)))
         return check_lengths(e, batch);
@@ -199,6 +203,8 @@ bpt_status_t bpt_step_write(bpt_model_step_t *step, const bpt_batch_t *batch, fl
     for (int64_t i = 0; step->weights && i < e->targets; ++i) step->weights[i] = batch->weights[i] * weight_scale;
     BPT_TRY(bpt_program_write(step->program, e->in.tokens, batch->side[0].tokens));
     BPT_TRY(bpt_program_write(step->program, e->in.numbers, batch->side[0].numbers));
+    BPT_TRY(bpt_program_write(step->program, e->in.ngrams.bag, batch->side[0].bag));
+    BPT_TRY(bpt_program_write(step->program, e->in.ngrams.ranges, batch->side[0].bag_ranges));
     BPT_TRY(bpt_program_write(step->program, e->in.lengths, batch->side[0].lengths));
     BPT_TRY(bpt_program_write(step->program, e->in.targets, batch->targets));
     BPT_TRY(bpt_program_write(step->program, e->in.weights, step->weights));

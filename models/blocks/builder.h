@@ -51,8 +51,12 @@ void bpt_embed_params(bpt_param_table_t *table, const bpt_model_config_t *config
 // Embedding (and projection) plus position, f32 [tokens, d_model]; positions may be BPT_NO_VALUE. An id BPT_NO_ROW gives zeros. With
 // d_input `tokens` are f32 [rows, d_input], which are projected.
 bpt_value_t bpt_embed_rows(const bpt_builder_t *b, bpt_value_t tokens, bpt_value_t positions);
+// N-grams of tokens: u32 [entries] rows of their embedding, and u32 [tokens, 2] the entries of each token. BPT_NO_VALUE: none.
+typedef struct {
+    bpt_value_t bag, ranges;
+} bpt_ngrams_t;
 // LayerNorm(dropout(embedding + position)), or without the LayerNorm: what the first layer reads.
-bpt_stream_t bpt_embed(const bpt_builder_t *b, bpt_value_t tokens, bpt_value_t positions, bpt_random_t random);
+bpt_stream_t bpt_embed(const bpt_builder_t *b, bpt_value_t tokens, const bpt_ngrams_t *ngrams, bpt_value_t positions, bpt_random_t random);
 
 // ---- The head (head.c): logits = dropout(h) W^T + bias, with the embedding as W when tied. h are the states, or with d_mlp > 0
 // relu(dropout(states) W_mlp^T + b_mlp).

@@ -7,6 +7,10 @@ static void token_params(bpt_param_table_t *t, const bpt_model_config_t *c, bool
     embed.rows = BPT_ROWS_OF_TOKENS;
     if (frozen) embed.group = BPT_GROUP_FROZEN;
     bpt_param_table_matrix(t, embed, c->vocab, c->d_embed, "", BPT_NAME_EMBED);
+    if (c->ngram_max) {
+        bpt_param_table_matrix(t, bpt_param_linear(c->ngram_dim), c->ngram_rows, c->ngram_dim, "", BPT_NAME_NGRAM);
+        bpt_param_table_matrix(t, bpt_param_linear(c->ngram_dim), d, c->ngram_dim, "", BPT_NAME_NGRAM_PROJ);
+    }
     if (c->d_embed == d) return;
     bpt_param_table_matrix(t, bpt_param_linear(c->d_embed), d, c->d_embed, "", BPT_NAME_EMBED_PROJ);
     bpt_param_table_vector(t, bpt_param_bias(c->d_embed), d, "", BPT_NAME_EMBED_PROJ_BIAS);
@@ -44,8 +48,17 @@ bpt_value_t bpt_embed_rows(const bpt_builder_t *b, bpt_value_t tokens, bpt_value
     return bpt_add(b->g, x, bpt_gather(b->g, bpt_weight(b->w, "", BPT_NAME_POSITIONS), positions));
 }
 
-bpt_stream_t bpt_embed(const bpt_builder_t *b, bpt_value_t tokens, bpt_value_t positions, bpt_random_t random) {
-    const bpt_value_t x = bpt_embed_rows(b, tokens, positions);
+// The mean of the embeddings of a token's n-grams, projected; added to that of the token.
+static bpt_value_t add_ngrams(const bpt_builder_t *b, bpt_value_t x, const bpt_ngrams_t *ngrams) {
+    if (!ngrams || ngrams->bag == BPT_NO_VALUE) return x;
+    const bpt_value_t rows = bpt_gather(b->g, bpt_weight(b->w, "", BPT_NAME_NGRAM), ngrams->bag);
+    const bpt_value_t mean = bpt_cast(b->g, bpt_segment(b->g, BPT_SEGMENT_MEAN, rows, ngrams->ranges), b->precision);
+    const bpt_matmul_options_t options = {.transpose_b = true, .acc = x, .bias = BPT_NO_VALUE, .dtype = BPT_F32};
+    return bpt_matmul(b->g, mean, bpt_weight_low(b->w, "", BPT_NAME_NGRAM_PROJ, 1), options);
+}
+
+bpt_stream_t bpt_embed(const bpt_builder_t *b, bpt_value_t tokens, const bpt_ngrams_t *ngrams, bpt_value_t positions, bpt_random_t random) {
+    const bpt_value_t x = add_ngrams(b, bpt_embed_rows(b, tokens, positions), ngrams);
     if (!bpt_kind_of(b->config)->plain_embedding) return bpt_build_norm(b, x, BPT_NO_VALUE, b->p_input, random, "", BPT_NAME_EMBED_NORM);
     const bpt_value_t dropped = bpt_dropout(b->g, x, b->p_input, random);
     return (bpt_stream_t){dropped, bpt_cast(b->g, dropped, b->precision)};

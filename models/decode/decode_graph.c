@@ -112,7 +112,7 @@ static bpt_stream_t layer(const builder_t *b, const decode_program_t *p, int32_t
 
 // The rows before the first layer: LayerNorm(embedding) of leaves, zero for spans.
 static bpt_stream_t embed(const bpt_builder_t *l, const decode_program_t *p) {
-    const bpt_stream_t x = bpt_embed(l, p->tokens, p->positions, none);
+    const bpt_stream_t x = bpt_embed(l, p->tokens, NULL, p->positions, none);
     const bpt_value_t leaves = bpt_gather(l->g, x.full, p->leaf);
     return (bpt_stream_t){leaves, bpt_cast(l->g, leaves, l->precision)};
 }

@@ -8,6 +8,8 @@
 #define BPT_NAME_EMBED_PROJ_BIAS "embed_proj.bias"
 #define BPT_NAME_POSITIONS "pos_embed.weight"  // [max_positions, d_model]
 #define BPT_NAME_EMBED_NORM "embed_norm"
+#define BPT_NAME_NGRAM "ngram.weight"            // [ngram_rows, ngram_dim], where n-grams are read
+#define BPT_NAME_NGRAM_PROJ "ngram_proj.weight"  // [d_model, ngram_dim]
 #define BPT_NAME_INPUT_PROJ "input_proj.weight"  // [d_model, d_input], in place of the embedding where vectors are read
 #define BPT_NAME_INPUT_PROJ_BIAS "input_proj.bias"
 #define BPT_NAME_HEAD "head.weight"  // [outputs, d_model], unless tied

@@ -44,6 +44,9 @@ static bpt_examples_options_t options_of(const cli_trained_t *t) {
     const int texts = bpt_task_texts(bpt_task_of(&t->config));
     return (bpt_examples_options_t){.form = texts == 2 ? BPT_FORM_COLUMNS : BPT_FORM_TEXTS,
                                     .texts = texts,
+                                    .ngram_min = t->config.ngram_min,
+                                    .ngram_max = t->config.ngram_max,
+                                    .ngram_rows = t->config.ngram_rows,
                                     .truncate = t->stored.data.truncate,
                                     .strip_punctuation = t->stored.data.strip_punctuation,
                                     .label_column = 1,

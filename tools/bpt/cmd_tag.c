@@ -31,13 +31,18 @@ static bpt_status_t print(const cli_options_t *o, const cli_answer_t *a) {
     return BPT_OK;
 }
 
+static bpt_examples_options_t options_of(const cli_trained_t *t) {
+    return (bpt_examples_options_t){
+        .form = BPT_FORM_TAGGED, .ngram_min = t->config.ngram_min, .ngram_max = t->config.ngram_max, .ngram_rows = t->config.ngram_rows};
+}
+
 static bpt_status_t run_tag(cli_options_t *o) {
     if (o->use.with_input && !o->use.json) return bpt_fail(BPT_ERR_USAGE, "--with-input goes with --json");
     cli_trained_t trained;
     BPT_TRY(cli_trained_open(o, &trained));
     bpt_status_t status;
     const bpt_task_spec_t *task = bpt_task_of(&trained.config);
-    const cli_answers_t answers = {.o = o, .trained = &trained, .options = {.form = BPT_FORM_TAGGED}, .print = print};
+    const cli_answers_t answers = {.o = o, .trained = &trained, .options = options_of(&trained), .print = print};
     if (!task->labelled || !task->per_token)
         status =
             bpt_fail(BPT_ERR_USAGE, "%s is %s, not a tagger%s", o->arguments[0], task->model, task->labelled ? "; use bpt classify" : "");

@@ -195,8 +195,12 @@ static bpt_status_t read_vectors(job_t *job) {
 static void describe(const job_t *job) {
     const cli_options_t *o = job->o;
     const cli_corpus_t *c = &job->corpus;
-    bpt_info("data: %" PRIu64 " training tokens, %" PRIu64 " for validation, vocabulary %" PRId64, cli_corpus_tokens(c, BPT_TRAIN).count,
-             cli_corpus_tokens(c, BPT_VALID).count, o->model.vocab);
+    if (o->model.d_input)
+        bpt_info("data: %" PRIu64 " training examples of %d components a vector, %" PRIu64 " for validation", c->examples[BPT_TRAIN].count,
+                 o->model.d_input, c->examples[BPT_VALID].count);
+    else
+        bpt_info("data: %" PRIu64 " training tokens, %" PRIu64 " for validation, vocabulary %" PRId64,
+                 cli_corpus_tokens(c, BPT_TRAIN).count, cli_corpus_tokens(c, BPT_VALID).count, o->model.vocab);
     bpt_info("training: %" PRId64 " steps, %" PRId64 " an epoch%s%s", o->train.steps, c->train->steps_per_epoch,
              o->run.resume ? ", going on with " : ", into ", o->run.out);
 }

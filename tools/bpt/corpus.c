@@ -93,6 +93,7 @@ static bpt_status_t take_fingerprint(cli_corpus_t *corpus) {
     const size_t texts = e->texts == 2 ? 2 : 1, labels = e->per_token ? e->n_tokens : e->count;
     if (e->count) hash = XXH3_64bits_withSeed(e->offsets, texts * e->count * sizeof *e->offsets, hash);
     if (e->labels) hash = XXH3_64bits_withSeed(e->labels, labels * sizeof *e->labels, hash);
+    if (e->bag_offsets) hash = XXH3_64bits_withSeed(e->bags, e->bag_offsets[e->n_tokens] * sizeof *e->bags, hash);
     if (e->numbers) hash = XXH3_64bits_withSeed(e->numbers, e->n_tokens * (size_t)e->columns * sizeof *e->numbers, hash);
     if (e->values) hash = XXH3_64bits_withSeed(e->values, e->count * (size_t)e->value_columns * sizeof *e->values, hash);
     snprintf(corpus->fingerprint, sizeof corpus->fingerprint, "xxh3 %016" PRIx64 ", %" PRIu64 " tokens", hash,

@@ -120,9 +120,9 @@ typedef struct {
     const char *instead;  // the option to give where `when` does not hold
     bool firm;            // refused without a meaning, wherever its value comes from; others where a person gives them: as flags
 
-    bool open;           // CLI_INT: 0 is allowed below min, for what follows from other options or from the data
-    bool key;            // belongs into a config file and config.json
-    const char *unless;  // of a key in files (models/config_keys.h), as the next
+    bool open;                   // CLI_INT: 0 is allowed below min, for what follows from other options or from the data
+    bool key;                    // belongs into a config file and config.json
+    const char *needs, *unless;  // of a key in files (models/config_keys.h), as the next
     bool early;
     bool no_flag;    // only a key (found out from the data, kept in config.json)
     bool resumable;  // a resumed run may change it

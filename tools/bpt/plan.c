@@ -72,7 +72,10 @@ static bpt_status_t print_plan(const cli_options_t *o, bpt_runner_t *runner, con
     BPT_TRY(largest(runner, o, source, &key, &plan));
     print_parameters(bpt_runner_params(runner));
     print_memory(o, bpt_runner_params(runner), &plan);
-    printf("micro-batch       %" PRId64 " sequences of %" PRId64 " leaves", key.shape.batch, key.shape.side[0].n);
+    if (key.shape.side[0].n)
+        printf("micro-batch       %" PRId64 " sequences of %" PRId64 " leaves", key.shape.batch, key.shape.side[0].n);
+    else
+        printf("micro-batch       %" PRId64 " sequences with %" PRId64 " tokens together", key.shape.batch, key.shape.side[0].rows);
     if (o->data.batch_examples)
         printf(" at most; %" PRId64 " examples a step, in micro-batches by length of text\n", o->data.batch_examples);
     else if (bpt_task_accumulates(bpt_task_of(&o->model)))

@@ -64,11 +64,15 @@ static bpt_example_form_t form_of(const cli_data_options_t *d, const bpt_task_sp
     return columns ? BPT_FORM_COLUMNS : BPT_FORM_TEXTS;
 }
 
-static bpt_status_t make_options(const cli_data_options_t *d, const bpt_task_spec_t *task, bpt_unit_t unit, bpt_examples_options_t *e) {
+bpt_status_t cli_examples_options(const cli_data_options_t *d, const bpt_model_config_t *m, bpt_unit_t unit, bpt_examples_options_t *e) {
+    const bpt_task_spec_t *task = bpt_task_of(m);
     *e = (bpt_examples_options_t){.form = form_of(d, task, unit),
                                   .labelled = true,
                                   .texts = bpt_task_texts(task),
                                   .numbers = task->values,
+                                  .ngram_min = m->ngram_min,
+                                  .ngram_max = m->ngram_max,
+                                  .ngram_rows = m->ngram_rows,
                                   .truncate = d->truncate,
                                   .strip_punctuation = d->strip_punctuation,
                                   .scheme = (bpt_tag_scheme_t)d->tag_scheme};
@@ -89,7 +93,9 @@ static bpt_status_t check(const cli_options_t *o) {
     if (d->unit == BPT_UNIT_BYTE || d->unit == BPT_UNIT_CHAR)
         return bpt_fail(BPT_ERR_USAGE, "--task %s reads words or ids, not --unit %s", bpt_task_of(&o->model)->name,
                         bpt_unit_names[d->unit]);
-    return make_options(d, bpt_task_of(&o->model), d->unit, &e);
+    if (o->model.ngram_max && d->unit != BPT_UNIT_WORD)
+        return bpt_fail(BPT_ERR_USAGE, "--ngram-max is for --unit word: other tokens have no characters");
+    return cli_examples_options(d, &o->model, d->unit, &e);
 }
 
 static int64_t longest_text(const cli_corpus_t *corpus) {
@@ -224,7 +230,7 @@ static bpt_status_t make_eval(const cli_options_t *o, const char *path, const cl
 // ---- Training
 
 static bpt_status_t part_options(const cli_options_t *o, int part, bpt_examples_options_t *e) {
-    BPT_TRY(make_options(&o->data, bpt_task_of(&o->model), o->data.unit, e));
+    BPT_TRY(cli_examples_options(&o->data, &o->model, o->data.unit, e));
     e->subtrees = o->data.subtrees && part == BPT_TRAIN;
     e->longest = o->data.max_length;
     return BPT_OK;
@@ -265,7 +271,7 @@ static bpt_status_t open_eval(const cli_options_t *o, const bpt_range_t *text, c
     const cli_data_options_t d = eval_options(o, t);
     const bpt_batching_t batching = batching_of(o, &t->config);
     bpt_examples_options_t options;
-    BPT_TRY(make_options(&d, bpt_task_of(&t->config), t->unit, &options));
+    BPT_TRY(cli_examples_options(&d, &t->config, t->unit, &options));
     BPT_TRY(bpt_examples_read(text, &options, t->vocab, &t->labels, &e->examples));
     return bpt_examples_eval_source(&e->examples, &batching, &e->source);
 }

@@ -32,6 +32,10 @@ typedef struct {
     bpt_status_t (*open_eval)(const cli_options_t *o, const bpt_range_t *text, const cli_trained_t *trained, cli_eval_data_t *data);
 } cli_reader_t;
 
+// How files of examples are read for a model: what the options of its data say.
+bpt_status_t cli_examples_options(const cli_data_options_t *data, const bpt_model_config_t *model, bpt_unit_t unit,
+                                  bpt_examples_options_t *out) BPT_MUST_USE;
+
 const cli_reader_t *cli_reader_of(const bpt_model_config_t *config);
 
 #endif
