@@ -18,6 +18,13 @@ void bpt_writer_put(writer_t *w, const char *format, ...) {
     va_end(args);
 }
 
+bpt_status_t bpt_writer_finish(writer_t *w) {
+    errno = 0;
+    if (!w->error && (fflush(w->out) != 0 || ferror(w->out))) w->error = errno ? errno : EIO;
+    if (w->error) return bpt_fail(BPT_ERR_IO, "the graph could not be written to the end: %s", strerror(w->error));
+    return BPT_OK;
+}
+
 void bpt_intervals_title(const bpt_intervals_t *g, char title[BPT_INTERVALS_TITLE_SIZE]) {
     const bpt_intervals_rule_t *rule = rule_of(g);
     char detail[64] = "";
@@ -158,8 +165,5 @@ bpt_status_t bpt_intervals_write(const bpt_intervals_t *g, bpt_intervals_format_
     case BPT_INTERVALS_FORMAT_SVG: BPT_TRY(bpt_intervals_write_svg(g, &w)); break;
     default: return bpt_fail(BPT_ERR_USAGE, "graph: format %d is unknown", (int)format);
     }
-    errno = 0;
-    if (!w.error && (fflush(out) != 0 || ferror(out))) w.error = errno ? errno : EIO;
-    if (w.error) return bpt_fail(BPT_ERR_IO, "the graph could not be written to the end: %s", strerror(w.error));
-    return BPT_OK;
+    return bpt_writer_finish(&w);
 }

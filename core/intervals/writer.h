@@ -15,6 +15,8 @@ void bpt_writer_put(writer_t *w, const char *format, ...) BPT_PRINTF(2, 3);
 enum { BPT_INTERVALS_TITLE_SIZE = 160 };
 void bpt_intervals_title(const bpt_intervals_t *g, char title[BPT_INTERVALS_TITLE_SIZE]);
 
+bpt_status_t bpt_writer_finish(writer_t *w) BPT_MUST_USE;  // flushes; BPT_ERR_IO for the first failure
+
 bpt_status_t bpt_intervals_write_svg(const bpt_intervals_t *g, writer_t *w) BPT_MUST_USE;
 
 #endif

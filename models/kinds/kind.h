@@ -3,6 +3,7 @@
 #ifndef BPT_MODELS_KINDS_KIND_H
 #define BPT_MODELS_KINDS_KIND_H
 
+#include "bpt/intervals_writer.h"
 #include "models/tasks/task.h"
 
 struct bpt_encoder;
@@ -31,8 +32,11 @@ typedef struct {
     bool levels;                // relative positions are those of nodes of a tree (side, level, place); else distances in tokens
     bool packed;                // its graph is tables over any rows: batches without padding inside (bpt/batch.h) suit it best
     bpt_intervals_t (*intervals)(const bpt_model_config_t *config, int64_t n);  // the attention graph for n leaves; NULL: it is tables
-    int32_t (*rel_levels)(const bpt_model_config_t *config, int64_t n);         // `rel_levels` that tells apart all that n leaves can have;
-                                                                                // NULL: it has no relative positions
+    // The graph of one text of n tokens as a table over its nodes, for people to look at; lists->table is freed by the caller. NULL where
+    // `intervals` is there.
+    bpt_status_t (*table)(const bpt_model_config_t *config, int64_t n, bpt_lists_t *lists, bpt_lists_groups_t *groups);
+    int32_t (*rel_levels)(const bpt_model_config_t *config, int64_t n);  // `rel_levels` that tells apart all that n leaves can have;
+                                                                         // NULL: it has no relative positions
     const bpt_layers_spec_t *layers;
 } bpt_kind_spec_t;
 

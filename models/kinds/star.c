@@ -2,6 +2,7 @@
 // ranges (bpt/lists.h) of 5 n + n + 1 edges a cycle, so that time and memory grow as the length.
 #include <string.h>
 
+#include "bpt/alloc.h"
 #include "bpt/lists.h"
 #include "bpt/rng.h"
 #include "models/blocks/star_cycle.h"
@@ -161,6 +162,21 @@ static const bpt_layers_spec_t layers = {
     .stage = stage,
 };
 
+// Satellites, their embeddings, which read nothing, and the relay: 2 n + 1 nodes.
+static bpt_status_t table(const bpt_model_config_t *c, int64_t n, bpt_lists_t *lists, bpt_lists_groups_t *groups) {
+    const uint32_t start = 0, length = (uint32_t)n;
+    const bpt_row_space_t rows = {.rows = n, .sequences = 1, .start = &start, .length = &length};
+    *lists = (bpt_lists_t){.queries = n, .keys = 2 * n + 1, .slots = BPT_LISTS_RING_SLOTS};
+    BPT_TRY(bpt_alloc((size_t)((2 * n + 1) * lists->slots * 4), sizeof *lists->table, &lists->table));
+    BPT_TRY(bpt_lists_ring(&rows, c->ring, c->radical, lists));
+    uint32_t *relay = lists->table + (size_t)(2 * n * lists->slots) * 4;
+    relay[0] = 0, relay[1] = (uint32_t)n;
+    relay[4] = (uint32_t)(2 * n), relay[5] = (uint32_t)(2 * n + 1);
+    lists->queries = lists->keys;
+    *groups = (bpt_lists_groups_t){.title = "star graph", .count = 3, .group = {{"satellites", n}, {"embeddings", n}, {"relay", 1}}};
+    return BPT_OK;
+}
+
 const bpt_kind_spec_t bpt_kind_star = {
     .name = "star",
     .keys = keys,
@@ -171,5 +187,6 @@ const bpt_kind_spec_t bpt_kind_star = {
     .pool = BPT_POOL_RELAY_MAX,
     .packed = true,
     .plain_embedding = true,
+    .table = table,
     .layers = &layers,
 };

@@ -100,6 +100,38 @@ static void text_and_picture_are_written(void **state) {
     test_process_free(&text), test_process_free(&picture);
 }
 
+static int64_t edges_of_line(const char *line) {
+    test_process_t p = test_run_line(line);
+    int64_t lines = 0;
+    assert_int_equal(p.exit_status, 0);
+    for (const char *c = p.out; *c; ++c) lines += *c == '\n';
+    test_process_free(&p);
+    return lines - 1;
+}
+
+// Guo et al. 2019: five edges a satellite, and n + 1 of the relay; of very short texts a neighbour is read several times.
+static void a_star_has_six_edges_a_token(void **state) {
+    (void)state;
+    static const int lengths[] = {1, 2, 3, 50, 1000};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; ++i) {
+        char line[100];
+        const int n = lengths[i];
+        snprintf(line, sizeof line, "graph --model star --n %d", n);
+        assert_int_equal(edges_of_line(line), 6 * n + 1);
+        snprintf(line, sizeof line, "graph --model star --n %d --no-ring", n);
+        assert_int_equal(edges_of_line(line), 4 * n + 1);
+        snprintf(line, sizeof line, "graph --model star --n %d --no-radical", n);
+        assert_int_equal(edges_of_line(line), 5 * n + 1);
+    }
+    test_process_t ring = test_run_line("graph --model star --n 3"), text = test_run_line("graph --model star --n 4 --format text"),
+                   picture = test_run_line("graph --model star --n 700 --format svg");
+    assert_string_equal(ring.out, "dst,src,rel\n0,0,-1\n0,1,-1\n0,2,-1\n0,3,-1\n0,6,-1\n1,0,-1\n1,1,-1\n1,2,-1\n1,4,-1\n1,6,-1\n"
+                                  "2,0,-1\n2,1,-1\n2,2,-1\n2,5,-1\n2,6,-1\n6,0,-1\n6,1,-1\n6,2,-1\n6,6,-1\n");
+    assert_non_null(strstr(text.out, "9 nodes, 25 edges"));
+    assert_true(strstr(picture.out, "<svg") && strstr(picture.out, "</svg>"));
+    test_process_free(&ring), test_process_free(&text), test_process_free(&picture);
+}
+
 static void graphs_that_cannot_be_are_refused(void **state) {
     (void)state;
     static const char *const cases[][2] = {{"--n 0", "--n must be at least 1"},
@@ -110,7 +142,8 @@ static void graphs_that_cannot_be_are_refused(void **state) {
                                            {"--model segtree --k 4", "--k is for --model bpt"},
                                            {"--model transformer --window 3", "--window is for --attention window"},
                                            {"--format png", "--format must be csv, text or svg"},
-                                           {"--model star", "a table made for each batch"},
+                                           {"--model star --k 3", "--k is for --model bpt"},
+                                           {"--no-ring", "--ring is for --model star"},
                                            {"--causal yes", "unexpected argument 'yes'"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         char line[256];
@@ -127,6 +160,7 @@ int main(void) {
         cmocka_unit_test(spans_of_a_segtree_may_read_themselves),
         cmocka_unit_test(rows_of_relative_positions_follow_rel_levels),
         cmocka_unit_test(text_and_picture_are_written),
+        cmocka_unit_test(a_star_has_six_edges_a_token),
         cmocka_unit_test(graphs_that_cannot_be_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@
 #include "tools/bpt/rates.h"
 #include "tools/bpt/sort.h"
 
-enum { VOCAB = 256, MAX_CELLS = 32, MAX_OPS = 4096, DECODED = 200 };
+enum { VOCAB = 256, CLASSES = 2, MAX_CELLS = 32, MAX_OPS = 4096, DECODED = 200 };
 
 typedef struct {
     cli_options_t *o;
@@ -51,8 +51,10 @@ static bpt_status_t print(const bench_t *b, const cli_bench_result_t *result) {
 // ---- The model and a batch of random tokens
 static bpt_model_config_t config_of(const bench_t *b) {
     bpt_model_config_t c = b->o->model;
-    c.task = BPT_TASK_LM;
-    c.causal = true;
+    // A language model, or a classifier where the kind reads both sides.
+    c.causal = !bpt_kind_of(&c)->not_causal;
+    c.task = c.causal ? BPT_TASK_LM : BPT_TASK_CLASSIFY;
+    c.classes = CLASSES;
     c.k = (int32_t)b->k;
     c.d_embed = c.d_model;
     c.vocab = VOCAB;
@@ -91,6 +93,9 @@ static void free_tokens(tokens_t *t) {
 
 static bpt_status_t make_tokens(const bench_t *b, tokens_t *t) {
     const int64_t rows = b->o->tool.n / b->n > 0 ? b->o->tool.n / b->n : 1, leaves = rows * b->n;
+    const bpt_model_config_t config = config_of(b);
+    const bpt_batch_shape_t shape = bpt_batch_buckets(b->n, rows);
+    const int64_t targets = bpt_task_targets(bpt_task_of(&config), &shape);
     *t = (tokens_t){0};
     bpt_status_t status = bpt_alloc((size_t)(2 * leaves + 3 * rows), sizeof *t->words, &t->words);
     if (status == BPT_OK) status = bpt_alloc((size_t)leaves, sizeof *t->weights, &t->weights);
@@ -100,18 +105,19 @@ static bpt_status_t make_tokens(const bench_t *b, tokens_t *t) {
     }
     uint32_t *start = t->words + 2 * leaves, *lengths = start + rows, *sequences = lengths + rows;
     for (int64_t i = 0; i < 2 * leaves; ++i) t->words[i] = (uint32_t)(i * 2654435761u >> 7) % VOCAB;
+    for (int64_t i = 0; targets < leaves && i < targets; ++i) t->words[leaves + i] %= CLASSES;
     for (int64_t i = 0; i < leaves; ++i) t->weights[i] = 1;
     for (int64_t i = 0; i < rows; ++i) start[i] = (uint32_t)(i * b->n), lengths[i] = (uint32_t)b->n, sequences[i] = (uint32_t)i;
-    t->batch = (bpt_batch_t){.shape = bpt_batch_buckets(b->n, rows),
+    t->batch = (bpt_batch_t){.shape = shape,
                              .n_real = rows,
                              .side = {{.tokens = t->words, .start = start, .lengths = lengths}},
                              .targets = t->words + leaves,
                              .weights = t->weights,
                              .sequences = sequences,
-                             .n_targets = leaves,
-                             .n_scored = leaves,
+                             .n_targets = targets,
+                             .n_scored = targets,
                              .n_tokens = leaves,
-                             .window_scored = leaves,
+                             .window_scored = targets,
                              .first = true,
                              .last = true};
     return BPT_OK;

@@ -81,7 +81,8 @@ static void print_text(const cli_trained_t *t, const bpt_evaluation_t *e) {
         printf("bits         %.6f per %s\n", e->loss / log(2), t->unit == BPT_UNIT_BYTE ? "byte" : "character");
     else if (task->predicts_text)
         printf("perplexity   %.4f\n", exp(e->loss));
-    printf("scored       %" PRId64 " %s in %.1f s\n", e->n_scored, bpt_task_scores_tokens(&t->config) || !task->per_token ? task->counted : "texts", e->seconds);
+    printf("scored       %" PRId64 " %s in %.1f s\n", e->n_scored,
+           bpt_task_scores_tokens(&t->config) || !task->per_token ? task->counted : "texts", e->seconds);
 }
 
 // ---- Predicted numbers

@@ -1,16 +1,24 @@
 // `bpt graph`: the attention graph of a model for one length, as edges, ranges or a picture. Knows graphs, no tensors.
 #include <stdio.h>
 
+#include "bpt/alloc.h"
 #include "bpt/intervals_writer.h"
 #include "models/kinds/kind.h"
 #include "models/model.h"
 #include "tools/bpt/commands.h"
 
+static bpt_status_t write_table(const cli_options_t *o) {
+    bpt_lists_t lists = {0};
+    bpt_lists_groups_t groups;
+    bpt_status_t status = bpt_kind_of(&o->model)->table(&o->model, o->tool.n, &lists, &groups);
+    if (status == BPT_OK) status = bpt_lists_write(&lists, &groups, o->tool.format, stdout);
+    bpt_free(lists.table);
+    return status;
+}
+
 static bpt_status_t run_graph(cli_options_t *o) {
     BPT_TRY(cli_options_check_fit(o));
-    if (!bpt_kind_of(&o->model)->intervals)
-        return bpt_fail(BPT_ERR_USAGE, "the attention graph of model %s is a table made for each batch, which this command cannot draw yet",
-                        bpt_kind_of(&o->model)->name);
+    if (bpt_kind_of(&o->model)->table) return write_table(o);
     cli_options_fill_stride(o);
     if (!o->model.rel_levels) o->model.rel_levels = bpt_kind_of(&o->model)->rel_levels(&o->model, o->tool.n);
     const bpt_intervals_t graph = bpt_model_intervals(&o->model, o->tool.n);
@@ -25,10 +33,14 @@ const cli_command_t cli_command_graph = {
     .purpose = "show which nodes attend to which",
     .description = "Nodes are numbered level by level: leaves first, the root last. The format csv has one edge a line, "
                    "`dst,src,rel`, sorted by dst and src: dst attends to src, and rel is the row of the table of relative "
-                   "positions, or -1 if the edge has none. Causal models compute only those spans that some leaf attends to; the "
+                   "positions, or -1 if the edge has none. Of a star, nodes are the satellites 0 to n-1, their embeddings n to 2n-1 and "
+                   "the relay 2n; a "
+                   "satellite of a very short text reads a neighbour several times. Causal models compute only those spans that some leaf "
+                   "attends to; the "
                    "graph is shown with all spans.",
     .examples = "  bpt graph --model bpt --n 16 --k 2 --causal --format text\n"
                 "  bpt graph --n 8192 --k 4 --causal | wc -l\n"
-                "  bpt graph --model segtree --n 64 --format svg > segtree.svg\n",
+                "  bpt graph --model segtree --n 64 --format svg > segtree.svg\n"
+                "  bpt graph --model star --n 12 --format text\n",
     .run = run_graph,
 };

@@ -368,6 +368,8 @@ const cli_variant_t cli_option_variants[] = {
     {"causal", CLI_GRAPH, .fallback = "no"},
     {"rule", CLI_GRAPH},
     {"span-self", CLI_GRAPH},
+    {"ring", CLI_GRAPH},
+    {"radical", CLI_GRAPH},
     {"rel-levels", CLI_GRAPH, .shown = "by --n", .help = "number of tree levels that have relative position embeddings of their own"},
     {"attention", CLI_GRAPH},
     {"window", CLI_GRAPH},

@@ -171,9 +171,7 @@ static bpt_status_t check_parts(const cli_options_t *o, const bpt_examples_t par
     return BPT_OK;
 }
 
-static bpt_status_t make_arrays(cli_options_t *o, cli_corpus_t *corpus, bool *done) {
-    *done = false;
-    if (!bpt_task_of(&o->model)->values) return BPT_OK;
+static bpt_status_t read_arrays(cli_options_t *o, cli_corpus_t *corpus, bool *done) {
     for (int part = 0; is_summation(o->data.path) && part < BPT_PARTS; ++part) {
         BPT_TRY(make_sums(o, part, &corpus->examples[part]));
         *done = true;
@@ -189,6 +187,15 @@ static bpt_status_t make_arrays(cli_options_t *o, cli_corpus_t *corpus, bool *do
         BPT_TRY(read_part(o->data.path, part, &corpus->examples[part], &exists));
     }
     return *done ? check_parts(o, corpus->examples) : BPT_OK;
+}
+
+// Vectors have no words: of such a run there is no vocabulary.
+static bpt_status_t make_arrays(cli_options_t *o, cli_corpus_t *corpus, bool *done) {
+    *done = false;
+    if (!bpt_task_of(&o->model)->values) return BPT_OK;
+    BPT_TRY(read_arrays(o, corpus, done));
+    if (*done) o->data.unit = BPT_UNIT_IDS;
+    return BPT_OK;
 }
 
 static bpt_status_t check_arrays(const char *path, const bpt_model_config_t *m, const bpt_examples_t *e) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "bpt/intervals.h"
+#include "bpt/lists.h"
 
 BPT_BEGIN_DECLS
 
@@ -20,6 +21,19 @@ typedef enum {
 // BPT_ERR_USAGE for a graph that bpt_intervals_check refuses or that has no rule (kind TABLE); BPT_ERR_IO when not all of it
 // could be written, for example on a full disk: writing stops at once.
 BPT_API bpt_status_t bpt_intervals_write(const bpt_intervals_t *g, bpt_intervals_format_t format, FILE *out) BPT_MUST_USE;
+
+// The same for a table whose queries and keys are the same nodes (bpt/lists.h), in groups of neighbours. A key that a query reads several
+// times has as many edges; rel is -1.
+typedef struct {
+    const char *title;
+    int count;
+    struct {
+        const char *name;
+        int64_t nodes;
+    } group[4];
+} bpt_lists_groups_t;
+BPT_API bpt_status_t bpt_lists_write(const bpt_lists_t *lists, const bpt_lists_groups_t *groups, bpt_intervals_format_t format,
+                                     FILE *out) BPT_MUST_USE;
 
 BPT_END_DECLS
 

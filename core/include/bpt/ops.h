@@ -165,8 +165,8 @@ typedef struct {
 // packed, no zero_spans, lengths absent. Row numbers are below 2^31.
 //   in 4 row_keys u32 [Q,2] of the queries (p > 0 only),
 //      6 table u32 [Q, S, 4] = begin, end, rel row (BPT_NO_ROW: none), rel step (as int32): the S ranges of keys that a query reads. One
-//        with begin >= end is empty. Without rel, ranges of a query may overlap: a key counts in the softmax as often as it is read, and all its
-//        appearances share one dropout decision. A query without keys: out = lse = dq = 0.
+//        with begin >= end is empty. Without rel, ranges of a query may overlap: a key counts in the softmax as often as it is read, and
+//        all its appearances share one dropout decision. A query without keys: out = lse = dq = 0.
 //     10 back u32 [K, T, 2] = begin, end: the T ranges of queries that read a key (needed by the gradient), the transpose of `table`:
 //        a query that reads a key twice is there twice. A key that nobody reads: dk = dv = 0. Forward, `back` or out 1 says that rows come
 //        in whole batches, and neighbours may be worked on together; without both, as in decoding, the bits of a row do not depend on

@@ -40,16 +40,16 @@ BPT_API const char *bpt_status_name(bpt_status_t status);
 BPT_END_DECLS
 
 // Returns from the calling function when `expression` fails.
-#define BPT_TRY(expression)                            \
-    do {                                               \
-        const bpt_status_t bpt_try_status = (expression); \
+#define BPT_TRY(expression)                                  \
+    do {                                                     \
+        const bpt_status_t bpt_try_status = (expression);    \
         if (bpt_try_status != BPT_OK) return bpt_try_status; \
     } while (0)
 
 // For functions with a clean-up part: stores the status in the local `status` and jumps to `label`.
-#define BPT_TRY_GOTO(expression, label)  \
-    do {                                 \
-        status = (expression);           \
+#define BPT_TRY_GOTO(expression, label)   \
+    do {                                  \
+        status = (expression);            \
         if (status != BPT_OK) goto label; \
     } while (0)
 

@@ -7,10 +7,10 @@
 BPT_BEGIN_DECLS
 
 typedef struct {
-    char *data;       // NUL-terminated once anything was appended
-    size_t length;    // bytes without the NUL
+    char *data;     // NUL-terminated once anything was appended
+    size_t length;  // bytes without the NUL
     size_t capacity;
-    size_t limit;     // 0 = 1 GiB
+    size_t limit;  // 0 = 1 GiB
 } bpt_strbuf_t;
 
 // A zero-initialised bpt_strbuf_t is empty and valid.
