@@ -166,6 +166,52 @@ static void png_is_written_or_the_remedy_is_named(void **state) {
     test_process_free(&p);
 }
 
+static void axes_are_chosen_and_may_be_logarithmic(void **state) {
+    (void)state;
+    test_process_t p = plot("plot %s%s --x seconds --y loss --log-x --log-y", metrics("axes.jsonl", 50, ", \"seconds\": 30"), "");
+    assert_int_equal(p.exit_status, 0);
+    assert_true(strstr(p.out, ">seconds<") && strstr(p.out, ">loss<") && strstr(p.out, ">10<") && strstr(p.out, ">0.5<"));
+    assert_int_equal(count(p.out, "<circle"), 5);
+    assert_null(strstr(p.out, "nan"));
+    test_process_free(&p);
+    static const struct {
+        const char *options;
+        int exit_status;
+        const char *says;
+    } bad[] = {{"--x place", 2, "--x place: runs have step, epoch, tokens and seconds"},
+               {"--y speed", 2, "--y speed: no line of metrics has such a number"},
+               {"--y f1", 1, "no line has \"f1\""}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        p = plot("plot %s %s", metrics("axes.jsonl", 50, ""), bad[i].options);
+        if (p.exit_status != bad[i].exit_status || !strstr(p.err, bad[i].says))
+            fail_msg("%s: %d '%s'", bad[i].options, p.exit_status, p.err);
+        test_process_free(&p);
+    }
+}
+
+static void lines_of_json_are_drawn_by_their_keys(void **state) {
+    (void)state;
+    const char *lines = test_file(
+        "bench.jsonl", "{\"n\": 800, \"k\": 4, \"s\": 2.5}\n{\"n\": 50, \"k\": 4, \"s\": 0.1}\n{\"n\": 50, \"k\": 8, \"s\": 0.2}\n"
+                       "{\"n\": 60, \"k\": 8}\n\n{\"n\": 0, \"k\": 8, \"s\": 1}\n");
+    test_process_t p = plot("plot --from %s --x n --y s --by k%s", lines, "");
+    assert_int_equal(p.exit_status, 0);
+    assert_int_equal(count(p.out, "<circle"), 4);
+    assert_true(strstr(p.out, ">k = 4<") && strstr(p.out, ">k = 8<"));
+    test_process_free(&p);
+    p = plot("plot --from %s --x n --y s --log-x%s", lines, "");
+    assert_int_equal(count(p.out, "<circle"), 3);  // 0 has no place
+    test_process_free(&p);
+    p = plot("plot --from %s --y speed%s", lines, "");
+    assert_int_equal(p.exit_status, 1);
+    assert_non_null(strstr(p.err, "no line has numbers \"n\" and \"speed\""));
+    test_process_free(&p);
+    p = plot("plot --from %s%s", test_file("no.jsonl", "{\"n\": 1}\nhello\n"), "");
+    assert_int_equal(p.exit_status, 1);
+    assert_non_null(strstr(p.err, "line 2 is no JSON object"));
+    test_process_free(&p);
+}
+
 static void what_cannot_be_drawn_is_refused(void **state) {
     (void)state;
     static const struct {
@@ -173,7 +219,10 @@ static void what_cannot_be_drawn_is_refused(void **state) {
         int exit_status;
         const char *says;
     } cases[] = {
-        {"plot", 2, "bpt plot needs RUN"},
+        {"plot", 2, "bpt plot needs a run, or lines of JSON: --from FILE"},
+        {"plot x --by k", 2, "--by goes with --from"},
+        {"plot x --from y", 2, "cannot be drawn into one picture"},
+        {"plot --from /nowhere/lines", 1, "/nowhere/lines"},
         {"plot /nowhere/run", 1, "/nowhere/run"},
         {"plot x --out curve.pdf", 2, "must end in .svg or .png"},
         {"plot x --width 10", 2, "--width must be at least 320"},
@@ -197,6 +246,8 @@ int main(void) {
         cmocka_unit_test(runs_have_the_shortest_names_that_tell_them_apart),
         cmocka_unit_test(several_runs_share_one_picture_and_names_are_escaped),
         cmocka_unit_test(png_is_written_or_the_remedy_is_named),
+        cmocka_unit_test(axes_are_chosen_and_may_be_logarithmic),
+        cmocka_unit_test(lines_of_json_are_drawn_by_their_keys),
         cmocka_unit_test(what_cannot_be_drawn_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,6 +53,7 @@ void chart_free(chart_t *chart) {
 // ---- Axes -------------------------------------------------------------------------------------------------------------
 typedef struct {
     double min, max, step;
+    bool log;  // min and max are logarithms
 } axis_t;
 
 typedef struct {
@@ -76,8 +77,20 @@ static axis_t axis_for(double min, double max, int parts, bool whole) {
     return whole ? (axis_t){floor(min / step + 1e-9) * step, ceil(max / step - 1e-9) * step, step} : (axis_t){min, max, step};
 }
 
-// All ticks of an axis share one unit.
+// All ticks of an axis share one unit, but for powers of ten.
 static void tick_text(double value, const axis_t *axis, char *buffer, size_t bytes) {
+    if (axis->log) {
+        snprintf(buffer, bytes,
+                 value >= 1e9   ? "%gG"
+                 : value >= 1e6 ? "%gM"
+                 : value >= 1e4 ? "%gk"
+                                : "%g",
+                 value / (value >= 1e9   ? 1e9
+                          : value >= 1e6 ? 1e6
+                          : value >= 1e4 ? 1e3
+                                         : 1));
+        return;
+    }
     const double size = fmax(fabs(axis->min), fabs(axis->max)), step = axis->step;
     const char *unit = size >= 1e9 ? "G" : size >= 1e6 ? "M" : size >= 1e4 ? "k" : "";
     const double scale = *unit == 'G' ? 1e9 : *unit == 'M' ? 1e6 : *unit == 'k' ? 1e3 : 1;
@@ -87,8 +100,27 @@ static void tick_text(double value, const axis_t *axis, char *buffer, size_t byt
     snprintf(buffer, bytes, "%.*f%s", digits, value / scale, value == 0 ? "" : unit);
 }
 
-static double place_x(const frame_t *f, double x) { return f->left + (x - f->x.min) / (f->x.max - f->x.min) * f->width; }
-static double place_y(const frame_t *f, double y) { return f->top + f->height - (y - f->y.min) / (f->y.max - f->y.min) * f->height; }
+static double on_axis(const axis_t *a, double value) { return ((a->log ? log10(value) : value) - a->min) / (a->max - a->min); }
+static double place_x(const frame_t *f, double x) { return f->left + on_axis(&f->x, x) * f->width; }
+static double place_y(const frame_t *f, double y) { return f->top + f->height - on_axis(&f->y, y) * f->height; }
+
+// An axis in powers of ten around min..max, both above 0.
+static axis_t log_axis(double min, double max) {
+    if (!(min > 0 && min <= max)) min = 1, max = 10;
+    if (max < 1.001 * min) min /= 2, max *= 2;
+    return (axis_t){.min = log10(min) - 0.02, .max = log10(max) + 0.02, .log = true};
+}
+
+// The first tick at or after `value`, in the unit of the axis: 1, 2 and 5 in each power of ten, or the powers alone where there are many.
+static double next_tick(const axis_t *a, double value) {
+    if (!a->log) return ceil(value / a->step - 1e-9) * a->step;
+    const double power = pow(10, floor(log10(value) + 1e-9)), leading = value / power * (1 - 1e-9);
+    if (a->max - a->min > 3) return leading <= 1 ? power : 10 * power;
+    return power * (leading <= 1 ? 1 : leading <= 2 ? 2 : leading <= 5 ? 5 : 10);
+}
+static double first_tick(const axis_t *a) { return next_tick(a, a->log ? pow(10, a->min) : a->min); }
+static double tick_after(const axis_t *a, double tick) { return a->log ? next_tick(a, tick * 1.01) : tick + a->step; }
+static bool has_tick(const axis_t *a, double tick) { return a->log ? log10(tick) <= a->max : tick <= a->max + 1e-9 * a->step; }
 
 // As XML takes it: names of folders may hold anything.
 static bpt_status_t write_escaped(bpt_strbuf_t *out, const char *text) {
@@ -118,13 +150,13 @@ static bpt_status_t write_text(bpt_strbuf_t *out, double x, double y, const char
 
 static bpt_status_t write_axes(const frame_t *f, const char *title, const char *x_title, bpt_strbuf_t *out) {
     char label[40];
-    for (double y = ceil(f->y.min / f->y.step - 1e-9) * f->y.step; y <= f->y.max + 1e-9 * f->y.step; y += f->y.step) {
+    for (double y = first_tick(&f->y); has_tick(&f->y, y); y = tick_after(&f->y, y)) {
         const double at = place_y(f, y);
         BPT_TRY(bpt_strbuf_printf(out, "<path class=\"grid\" d=\"M%.1f %.1fh%.1f\"/>\n", f->left, at, f->width));
         tick_text(y, &f->y, label, sizeof label);
         BPT_TRY(write_text(out, f->left - 8, at + 4, "text-anchor=\"end\"", label));
     }
-    for (double x = ceil(f->x.min / f->x.step - 1e-9) * f->x.step; x <= f->x.max + 1e-9 * f->x.step; x += f->x.step) {
+    for (double x = first_tick(&f->x); has_tick(&f->x, x); x = tick_after(&f->x, x)) {
         const double at = place_x(f, x);
         BPT_TRY(bpt_strbuf_printf(out, "<path class=\"grid\" d=\"M%.1f %.1fv%.1f\"/>\n", at, f->top, f->height));
         tick_text(x, &f->x, label, sizeof label);
@@ -197,7 +229,7 @@ static axis_t common_x(const chart_t *chart) {
     double min = INFINITY, max = -INFINITY;
     for (int p = 0; p < chart->n_panels; ++p)
         for (size_t i = 0; i < chart->panel[p].n; ++i) widen(chart->panel[p].series[i].x, chart->panel[p].series[i].n, &min, &max);
-    return axis_for(fmin(min, 0), max, chart->width / 110, false);
+    return chart->log_x ? log_axis(min, max) : axis_for(fmin(min, 0), max, chart->width / 110, false);
 }
 
 // The first steps of a long run are far above all others: when a few points need more than half of the height they are cut off.
@@ -219,12 +251,12 @@ static bpt_status_t upper_end(const chart_panel_t *panel, double min, double *ma
     return BPT_OK;
 }
 
-static bpt_status_t write_panel(const chart_panel_t *panel, int number, frame_t *f, const char *x_title, bpt_strbuf_t *out) {
-    double min = panel->from_zero ? 0 : INFINITY, max = -INFINITY;
+static bpt_status_t write_panel(const chart_panel_t *panel, int number, bool log_y, frame_t *f, const char *x_title, bpt_strbuf_t *out) {
+    double min = panel->from_zero && !log_y ? 0 : INFINITY, max = -INFINITY;
     for (size_t i = 0; i < panel->n; ++i) widen(panel->series[i].y, panel->series[i].n, &min, &max);
-    BPT_TRY(upper_end(panel, min, &max));
+    if (!log_y) BPT_TRY(upper_end(panel, min, &max));
     const int parts = (int)(f->height / 45);
-    f->y = axis_for(min, max, parts < 2 ? 2 : parts, true);
+    f->y = log_y ? log_axis(min, max) : axis_for(min, max, parts < 2 ? 2 : parts, true);
     BPT_TRY(write_axes(f, panel->title, x_title, out));
     BPT_TRY(bpt_strbuf_printf(out,
                               "<clipPath id=\"panel%d\"><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/></clipPath>\n"
@@ -249,7 +281,20 @@ static const char *const style =
     "path{fill:none;stroke-linejoin:round}.grid{stroke:#e4e4e4}.axis{stroke:#888}.line{stroke-width:2}"
     ".faint{stroke-width:1;opacity:.35}.dash{stroke-width:1.5;stroke-dasharray:5 4}</style>\n";
 
+// Points that a logarithmic axis cannot show.
+static void drop_points(const chart_t *chart) {
+    for (int p = 0; p < chart->n_panels; ++p)
+        for (size_t i = 0; i < chart->panel[p].n; ++i) {
+            chart_series_t *s = &chart->panel[p].series[i];
+            size_t kept = 0;
+            for (size_t k = 0; k < s->n; ++k)
+                if ((!chart->log_x || s->x[k] > 0) && (!chart->log_y || s->y[k] > 0)) s->x[kept] = s->x[k], s->y[kept++] = s->y[k];
+            s->n = kept;
+        }
+}
+
 bpt_status_t chart_write(const chart_t *chart, bpt_strbuf_t *out) {
+    drop_points(chart);
     BPT_TRY(bpt_strbuf_printf(out,
                               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n%s"
                               "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
@@ -262,7 +307,7 @@ bpt_status_t chart_write(const chart_t *chart, bpt_strbuf_t *out) {
     frame_t f = {.x = common_x(chart), .left = LEFT, .top = top, .width = chart->width - LEFT - RIGHT};
     for (int p = 0; p < chart->n_panels; ++p) {
         f.height = room * chart->panel[p].share / shares;
-        BPT_TRY(write_panel(&chart->panel[p], p, &f, p + 1 == chart->n_panels ? chart->x_title : NULL, out));
+        BPT_TRY(write_panel(&chart->panel[p], p, chart->log_y, &f, p + 1 == chart->n_panels ? chart->x_title : NULL, out));
         f.top += f.height + GAP;
     }
     return bpt_strbuf_printf(out, "</svg>\n");

@@ -29,6 +29,7 @@ enum { CHART_MAX_PANELS = 4 };
 typedef struct {
     const char *x_title;
     int width, height;
+    bool log_x, log_y;  // axes in powers of ten; points that are not above 0 are left out
     chart_panel_t panel[CHART_MAX_PANELS];
     int n_panels;
     char **legend;  // one line a colour; owned, freed by chart_free

@@ -11,6 +11,7 @@
 #include "models/train/metrics.h"
 #include "tools/bpt/chart.h"
 #include "tools/bpt/commands.h"
+#include "tools/bpt/plot_lines.h"
 
 // What a loss is told in.
 typedef enum {
@@ -117,6 +118,28 @@ static const char *const loss_titles[] = {
 
 static bool in_bits(plot_kind_t kind) { return kind == PLOT_BYTES || kind == PLOT_CHARACTERS; }
 
+// ---- Axes
+
+static double step_of(const bpt_metrics_line_t *line) { return (double)line->step; }
+static double epoch_of(const bpt_metrics_line_t *line) { return line->epoch; }
+static double tokens_of(const bpt_metrics_line_t *line) { return line->tokens < 0 ? NAN : (double)line->tokens; }
+static double seconds_of(const bpt_metrics_line_t *line) { return line->seconds; }
+
+typedef double (*x_of_t)(const bpt_metrics_line_t *line);
+static const struct {
+    const char *name;
+    x_of_t of;
+} x_axes[] = {{"step", step_of}, {"epoch", epoch_of}, {"tokens", tokens_of}, {"seconds", seconds_of}};
+
+static bpt_status_t find_x(const char *name, x_of_t *out) {
+    for (size_t i = 0; i < BPT_COUNT(x_axes); ++i)
+        if (!strcmp(x_axes[i].name, *name ? name : "step")) {
+            *out = x_axes[i].of;
+            return BPT_OK;
+        }
+    return bpt_fail(BPT_ERR_USAGE, "--x %s: runs have step, epoch, tokens and seconds", name);
+}
+
 static bool has_accuracy(const plot_run_t *runs, int n_runs) {
     for (int r = 0; r < n_runs; ++r)
         for (size_t i = 0; i < runs[r].n; ++i)
@@ -129,12 +152,13 @@ static double loss_of(const bpt_metrics_line_t *line, plot_kind_t kind) { return
 static double rate_of(const bpt_metrics_line_t *line, plot_kind_t kind) { return (void)kind, line->tokens_per_s; }
 static double accuracy_of(const bpt_metrics_line_t *line, plot_kind_t kind) { return (void)kind, 100 * line->accuracy; }
 
-static bpt_status_t add_curve(chart_panel_t *panel, const plot_run_t *run, int colour, const char *eval, field_t field, plot_kind_t kind) {
+static bpt_status_t add_curve(chart_panel_t *panel, const plot_run_t *run, int colour, const char *eval, field_t field, x_of_t x_of,
+                              plot_kind_t kind) {
     chart_series_t *series;
     BPT_TRY(chart_add_series(panel, colour, *eval ? CHART_POINTS : CHART_LINE, &series));
     for (size_t i = 0; i < run->n; ++i) {
-        const double y = field(&run->lines[i], kind);
-        if (!strcmp(run->lines[i].eval, eval) && isfinite(y)) BPT_TRY(chart_add_point(series, (double)run->lines[i].step, y));
+        const double x = x_of(&run->lines[i]), y = field(&run->lines[i], kind);
+        if (!strcmp(run->lines[i].eval, eval) && isfinite(x) && isfinite(y)) BPT_TRY(chart_add_point(series, x, y));
     }
     return BPT_OK;
 }
@@ -161,7 +185,7 @@ static bpt_status_t add_legend(chart_t *chart, const plot_run_t *run, plot_kind_
     return status;
 }
 
-static bpt_status_t fill_chart(chart_t *chart, const plot_run_t *runs, int n_runs) {
+static bpt_status_t fill_chart(chart_t *chart, const plot_run_t *runs, int n_runs, x_of_t x_of) {
     const plot_kind_t kind = common_kind(runs, n_runs);
     chart_panel_t *loss = &chart->panel[chart->n_panels++];
     *loss = (chart_panel_t){.title = loss_titles[kind], .share = 2};
@@ -171,12 +195,35 @@ static bpt_status_t fill_chart(chart_t *chart, const plot_run_t *runs, int n_run
     *rate = (chart_panel_t){.title = "tokens/s", .share = 1, .from_zero = true};
     for (int r = 0; r < n_runs; ++r) {
         BPT_TRY(add_legend(chart, &runs[r], kind));
-        BPT_TRY(add_curve(loss, &runs[r], r, "", loss_of, kind));
-        BPT_TRY(add_curve(loss, &runs[r], r, "valid", loss_of, kind));
-        if (accuracy) BPT_TRY(add_curve(accuracy, &runs[r], r, "valid", accuracy_of, kind));
-        BPT_TRY(add_curve(rate, &runs[r], r, "", rate_of, kind));
+        BPT_TRY(add_curve(loss, &runs[r], r, "", loss_of, x_of, kind));
+        BPT_TRY(add_curve(loss, &runs[r], r, "valid", loss_of, x_of, kind));
+        if (accuracy) BPT_TRY(add_curve(accuracy, &runs[r], r, "valid", accuracy_of, x_of, kind));
+        BPT_TRY(add_curve(rate, &runs[r], r, "", rate_of, x_of, kind));
     }
     return BPT_OK;
+}
+
+// One number of the lines of evaluations, or of training where evaluations do not have it.
+static bpt_status_t fill_metric(chart_t *chart, const plot_run_t *runs, int n_runs, x_of_t x_of, const char *key) {
+    chart_panel_t *panel = &chart->panel[chart->n_panels++];
+    size_t points = 0;
+    *panel = (chart_panel_t){.title = key, .share = 1};
+    for (int r = 0; r < n_runs; ++r) {
+        for (int evaluations = 1; evaluations >= 0; --evaluations) {
+            chart_series_t *series;
+            BPT_TRY(chart_add_series(panel, r, evaluations ? CHART_POINTS : CHART_LINE, &series));
+            for (size_t i = 0; i < runs[r].n; ++i) {
+                const double *y = bpt_metrics_line_number(&runs[r].lines[i], key);
+                const double x = x_of(&runs[r].lines[i]);
+                if (!y) return bpt_fail(BPT_ERR_USAGE, "--y %s: no line of metrics has such a number; loss, accuracy, f1 are some", key);
+                if ((*runs[r].lines[i].eval != 0) != evaluations || !isfinite(*y) || !isfinite(x)) continue;
+                BPT_TRY(chart_add_point(series, x, *y));
+                ++points;
+            }
+        }
+        BPT_TRY(chart_add_legend(chart, runs[r].name));
+    }
+    return points ? BPT_OK : bpt_fail(BPT_ERR_INPUT, "%s: no line has \"%s\"", runs[0].path, key);
 }
 
 // ---- Writing
@@ -233,16 +280,32 @@ static bpt_status_t write_picture(const bpt_strbuf_t *svg, const char *path) {
     return BPT_OK;
 }
 
+static bpt_status_t draw_runs(const cli_options_t *o, plot_run_t *runs, chart_t *chart) {
+    x_of_t x_of = NULL;
+    if (!o->n_arguments) return bpt_fail(BPT_ERR_USAGE, "bpt plot needs a run, or lines of JSON: --from FILE");
+    if (*o->tool.by) return bpt_fail(BPT_ERR_USAGE, "--by goes with --from");
+    BPT_TRY(find_x(o->tool.x, &x_of));
+    chart->x_title = *o->tool.x ? o->tool.x : "step";
+    for (int i = 0; i < o->n_arguments; ++i) BPT_TRY(read_run(o->arguments[i], &runs[i]));
+    shortest_names(runs, o->n_arguments);
+    return *o->tool.y ? fill_metric(chart, runs, o->n_arguments, x_of, o->tool.y) : fill_chart(chart, runs, o->n_arguments, x_of);
+}
+
+static bpt_status_t draw_lines(const cli_options_t *o, chart_t *chart) {
+    const cli_plot_lines_t lines = {
+        .path = o->tool.from, .x = *o->tool.x ? o->tool.x : "n", .y = *o->tool.y ? o->tool.y : "tokens_per_s", .by = o->tool.by};
+    if (o->n_arguments)
+        return bpt_fail(BPT_ERR_USAGE, "--from %s and the run %s cannot be drawn into one picture", o->tool.from, o->arguments[0]);
+    return cli_plot_lines(&lines, chart);
+}
+
 static bpt_status_t run_plot(cli_options_t *o) {
     if (*o->use.file && !ends_with(o->use.file, ".svg") && !ends_with(o->use.file, ".png"))
         return bpt_fail(BPT_ERR_USAGE, "--out %s must end in .svg or .png", o->use.file);
     plot_run_t runs[CLI_MAX_ARGUMENTS] = {0};
-    chart_t chart = {.x_title = "step", .width = (int)o->tool.width, .height = (int)o->tool.height};
+    chart_t chart = {.width = (int)o->tool.width, .height = (int)o->tool.height, .log_x = o->tool.log_x, .log_y = o->tool.log_y};
     bpt_strbuf_t svg = {0};
-    bpt_status_t status = BPT_OK;
-    for (int i = 0; i < o->n_arguments && status == BPT_OK; ++i) status = read_run(o->arguments[i], &runs[i]);
-    if (status == BPT_OK) shortest_names(runs, o->n_arguments);
-    if (status == BPT_OK) status = fill_chart(&chart, runs, o->n_arguments);
+    bpt_status_t status = *o->tool.from ? draw_lines(o, &chart) : draw_runs(o, runs, &chart);
     if (status == BPT_OK) status = chart_write(&chart, &svg);
     if (status == BPT_OK) status = write_picture(&svg, o->use.file);
     bpt_strbuf_free(&svg);
@@ -257,14 +320,17 @@ static bpt_status_t run_plot(cli_options_t *o) {
 const cli_command_t cli_command_plot = {
     .bit = CLI_PLOT,
     .name = "plot",
-    .arguments = "RUN...",
+    .arguments = "[RUN...]",
     .purpose = "draw the loss and throughput curves of runs",
-    .description = "RUN is a run directory or a metrics.jsonl file; the run may still be training. Several runs are drawn into one "
-                   "picture, each named by the last part of its path. Losses are shown in bits per byte for models on bytes, in "
-                   "bits per character for models on code points, and in nats for models on words, together with the perplexity of "
-                   "the best evaluation. Runs of different kinds are shown in nats.",
-    .examples = "  bpt plot RUN --out curves.svg\n  bpt plot RUN-A RUN-B --out both.png\n",
-    .min_arguments = 1,
+    .description =
+        "RUN is a run directory or a metrics.jsonl file; the run may still be training. Several runs are drawn into one "
+        "picture, each named by the last part of its path. Losses are shown in bits per byte for models on bytes, in "
+        "bits per character for models on code points, and in nats for models on words, together with the perplexity of "
+        "the best evaluation. Runs of different kinds are shown in nats. --x and --y choose other axes. With --from, lines of JSON are "
+        "drawn in place of runs: one of their numbers against another.",
+    .examples = "  bpt plot RUN --out curves.svg\n  bpt plot RUN-A RUN-B --out both.png\n  bpt plot RUN --x epoch --y f1 --out f1.svg\n"
+                "  bpt bench train --n 512,2048,8192 --json | bpt plot --from - --x n --y tokens_per_s --log-x --out speed.svg\n",
+    .min_arguments = 0,
     .max_arguments = CLI_MAX_ARGUMENTS,
     .run = run_plot,
 };

@@ -61,6 +61,8 @@ typedef struct {
     int64_t n, width, height, repeat, seconds;
     bpt_intervals_format_t format;
     char *lengths, *ks;
+    char *from, *x, *y, *by;  // plot
+    bool log_x, log_y;
     bool reset;
 } cli_tool_options_t;
 
