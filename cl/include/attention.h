@@ -1,10 +1,6 @@
 // What the attention kernels share: rows of nodes, and walking the nodes of several ranges as one list.
 #include "intervals.h"
-#define CALL_ROOTS 1u
-#define CALL_LEAVES 2u
-#define CALL_ZERO_SPANS 4u
-#define CALL_REL 8u
-#define CALL_LSE 16u
+#include "calls.h"
 #define NO_ROW 0xFFFFFFFFu
 #define LOWEST (-3.0e38f)
 

@@ -6,14 +6,6 @@
 
 enum { TABLE_SUM_BYTES = 64 << 20 };  // private sums of the table's gradient
 
-enum {
-    CALL_ROOTS = BPT_ATTENTION_CALL_ROOTS,
-    CALL_LEAVES = BPT_ATTENTION_CALL_LEAVES,
-    CALL_ZERO_SPANS = BPT_ATTENTION_CALL_ZERO_SPANS,
-    CALL_REL = BPT_ATTENTION_CALL_REL,
-    CALL_LSE = BPT_ATTENTION_CALL_LSE
-};
-
 typedef bpt_attention_problem_t problem_t;
 typedef bpt_attention_piece_t piece_t;
 typedef bpt_attention_pieces_t pieces_t;
@@ -80,7 +72,7 @@ static void emit_rows(const problem_t *a, const piece_t *piece) {
 }
 
 // Queries by tiles.
-static void emit_tiles(const problem_t *a, const bpt_cpu_attention_tile_t *tile, const piece_t *piece) {
+static void emit_tiles(const problem_t *a, const bpt_gpu_attention_tile_t *tile, const piece_t *piece) {
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_tile);
     attention_tile_params_t params = {TILE_PARAMS(a, tile, piece), .level = (int32_t)piece->level, .parts = (uint32_t)piece->parts,
                                       .part_nodes = (int32_t)piece->part_keys};
@@ -118,9 +110,9 @@ static void emit_merge(const problem_t *a, const piece_t *piece) {
 static bool has_loop_limit(const problem_t *a) { return a->l->device->api->limits.max_loops > 0; }
 
 // The queries of a call, or of its gradient, and the tile of those that go by tiles.
-static pieces_t queries_of(const problem_t *a, bool gradient, bpt_cpu_attention_tile_t *tile) {
+static pieces_t queries_of(const problem_t *a, bool gradient, bpt_gpu_attention_tile_t *tile) {
     const int64_t most = has_loop_limit(a) ? bpt_software_most_keys(a, gradient) : INT32_MAX, tile_arrays = gradient ? 3 : 2;
-    *tile = (bpt_cpu_attention_tile_t){0};
+    *tile = (bpt_gpu_attention_tile_t){0};
     if (!a->table && a->t->queries != BPT_QUERIES_ROOTS) *tile = bpt_lower_attention_tile(a, tile_arrays);
     return tile->tile4 ? bpt_lower_attention_query_tiles(a, 4 * tile->tile4, tile->part, bpt_min(BPT_ATTENTION_PART, most))
                        : bpt_lower_attention_queries(a, most);
@@ -136,7 +128,7 @@ void bpt_lower_attention_merge(const problem_t *a, const pieces_t *queries) {
 
 static void lower_rows(const problem_t *a, bool first) {
     (void)first;
-    bpt_cpu_attention_tile_t tile;
+    bpt_gpu_attention_tile_t tile;
     pieces_t queries = queries_of(a, false, &tile);
     bpt_lower_attention_reserve(a, &queries, a->d + 2 * a->t->heads);
     // Pieces write other rows of one binding; a driver (and its validation) sees the binding only, hence a barrier after each.
@@ -169,8 +161,8 @@ typedef struct {
     bpt_view_t dots, table_sums;
     int64_t area;  // elements of one private sum of the table
     pieces_t queries, keys;
-    bpt_cpu_attention_tile_t tile;  // of the queries that go by tiles
-    bpt_cpu_attention_tile_t key_tile;
+    bpt_gpu_attention_tile_t tile;  // of the queries that go by tiles
+    bpt_gpu_attention_tile_t key_tile;
     int64_t groups[BPT_ATTENTION_MAX_PIECES];  // of the queries' pieces
     int64_t turn[BPT_ATTENTION_MAX_PIECES];    // queries that a group takes in one dispatch
     int64_t first_area[BPT_ATTENTION_MAX_PIECES], areas;
@@ -270,7 +262,7 @@ static void emit_tile_dq(const gradient_t *g, int index) {
 
 static void emit_dkv(const gradient_t *g, const piece_t *piece) {
     const problem_t *a = &g->a;
-    const bpt_cpu_attention_tile_t *tile = &g->key_tile;
+    const bpt_gpu_attention_tile_t *tile = &g->key_tile;
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_dkv);
     attention_dkv_params_t params = {TILE_PARAMS(a, tile, piece),          .first_node = (int32_t)piece->first,
                                      .first_level = (int32_t)piece->level, .n_nodes = (uint32_t)piece->nodes,

@@ -5,15 +5,7 @@
 
 #include "backends/gpu/lower/lower.h"
 #include "bpt/intervals.h"
-
-// As in cl/include/attention.h.
-enum {
-    BPT_ATTENTION_CALL_ROOTS = 1,
-    BPT_ATTENTION_CALL_LEAVES = 2,
-    BPT_ATTENTION_CALL_ZERO_SPANS = 4,
-    BPT_ATTENTION_CALL_REL = 8,
-    BPT_ATTENTION_CALL_LSE = 16
-};
+#include "cl/include/calls.h"
 
 enum {
     BPT_ATTENTION_PART = 1024,        // keys of a query, or queries of a key, that one work-group takes
@@ -96,10 +88,10 @@ typedef struct {
     int64_t rounds;         // of all loops of an item for one tile, or part of a tile of spans, at most; set where a driver limits them
     int64_t part;           // nodes of a part of what spans read
     uint32_t turn_heads;    // that a group takes one after the other
-} bpt_cpu_attention_tile_t;
+} bpt_gpu_attention_tile_t;
 
 // Work-items that share the lanes of a tile, each with other nodes of its list.
-static inline int64_t bpt_attention_tile_parts(const bpt_cpu_attention_tile_t *t) { return t->group_size / (t->tile4 / t->vectors); }
+static inline int64_t bpt_attention_tile_parts(const bpt_gpu_attention_tile_t *t) { return t->group_size / (t->tile4 / t->vectors); }
 
 // What a class of device wants of tiles: vectors of four nodes of a tile, at most; items of a group, vectors of an item and sums that it
 // has in registers, nodes of a batch, all powers of two; heads that a group takes one after the other. By class, never by timing, so that
@@ -112,9 +104,9 @@ typedef struct {
 uint32_t bpt_lower_attention_group(const bpt_lower_t *l);
 
 // The tile of a kernel with so many arrays of a tile's columns in local memory.
-bpt_cpu_attention_tile_t bpt_lower_attention_tile(const bpt_attention_problem_t *a, int64_t tile_arrays);
+bpt_gpu_attention_tile_t bpt_lower_attention_tile(const bpt_attention_problem_t *a, int64_t tile_arrays);
 // The same for tiles of keys, and how many queries of the `part` that are wished for one group may take. Refuses what has no room.
-bpt_cpu_attention_tile_t bpt_lower_attention_key_tile(const bpt_attention_problem_t *a, int64_t part, int64_t *part_nodes);
+bpt_gpu_attention_tile_t bpt_lower_attention_key_tile(const bpt_attention_problem_t *a, int64_t part, int64_t *part_nodes);
 
 // Keys of a leaf, and queries of a leaf that are leaves, at most.
 int64_t bpt_lower_attention_leaf_keys(const bpt_attention_problem_t *a);

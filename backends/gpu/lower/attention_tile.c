@@ -24,20 +24,20 @@ static bool is_paired(const bpt_attention_problem_t *a, int input) {
     return !v->present || (v->dtype != BPT_F32 && v->dtype == a->in[0].dtype && v->offset_bytes % 4 == 0);
 }
 // What cl/include/matrix.h asks of the device, the tile and the call.
-static bool by_matrix(const bpt_attention_problem_t *a, const bpt_cpu_attention_tile_t *t) {
+static bool by_matrix(const bpt_attention_problem_t *a, const bpt_gpu_attention_tile_t *t) {
     return a->l->device->api->limits.matrix_units && t->tile4 == 4 && t->group_size % 32 == 0 && t->batch == 64 &&
            a->t->head_dim % 16 == 0 && is_paired(a, 0) && is_paired(a, 1) && is_paired(a, 2) && is_paired(a, 8);
 }
 
 // As TILE_LOCALS and the LOCALS of the kernels count them: tables, the list and its entries; tiles of columns, scores, sums of parts.
-static int64_t local_bytes(const bpt_cpu_attention_tile_t *t, int64_t tile_arrays) {
+static int64_t local_bytes(const bpt_gpu_attention_tile_t *t, int64_t tile_arrays) {
     const int64_t tile = 4 * (int64_t)t->tile4, batch = t->batch, entries = batch + 2 * tile + 8;
     return 4 * (2 * tile + 3 * (int64_t)t->ranges * tile + 7 * (int64_t)t->ranges + 1 + 4 * batch + batch * t->tile4 + 2 * entries +
                 (tile_arrays * t->most_columns + entries + batch + 2 * bpt_attention_tile_parts(t) + 2 + (t->matrix ? batch : 0)) * tile);
 }
 
 // Longest list of a tile: what one leaf reads, and of every range what its neighbours read beside it.
-static int64_t list_nodes(const bpt_attention_problem_t *a, const bpt_cpu_attention_tile_t *t) {
+static int64_t list_nodes(const bpt_attention_problem_t *a, const bpt_gpu_attention_tile_t *t) {
     const bpt_intervals_t *g = &a->t->graph;
     const int64_t tile = 4 * (int64_t)t->tile4;
     const int64_t leaf = a->tree ? 2 * bpt_levels(g->n) * (a->reach + 2) : bpt_min(g->n, 2 * a->reach + 1);
@@ -52,10 +52,10 @@ static int64_t round_up(int64_t count) {
 }
 
 // A tile of so many vectors, with what the class of device wants of registers and groups.
-static bpt_cpu_attention_tile_t shape_of(const bpt_attention_problem_t *a, uint32_t tile4, int64_t ranges) {
+static bpt_gpu_attention_tile_t shape_of(const bpt_attention_problem_t *a, uint32_t tile4, int64_t ranges) {
     const bpt_attention_tile_rule_t *rule = rule_of(a->l);
     const uint32_t most = a->l->device->api->limits.max_group_size;
-    bpt_cpu_attention_tile_t t = {.group_size = rule->group_size < most ? rule->group_size : most,
+    bpt_gpu_attention_tile_t t = {.group_size = rule->group_size < most ? rule->group_size : most,
                                   .tile4 = tile4,
                                   .vectors = rule->vectors < tile4 ? rule->vectors : tile4,
                                   .ranges = (uint32_t)round_up(ranges),
@@ -72,15 +72,15 @@ static bpt_cpu_attention_tile_t shape_of(const bpt_attention_problem_t *a, uint3
     return t;
 }
 
-bpt_cpu_attention_tile_t bpt_lower_attention_tile(const bpt_attention_problem_t *a, int64_t tile_arrays) {
-    if (!bpt_intervals_is_steady(&a->t->graph)) return (bpt_cpu_attention_tile_t){0};
+bpt_gpu_attention_tile_t bpt_lower_attention_tile(const bpt_attention_problem_t *a, int64_t tile_arrays) {
+    if (!bpt_intervals_is_steady(&a->t->graph)) return (bpt_gpu_attention_tile_t){0};
     const bpt_gpu_limits_t *limits = &a->l->device->api->limits;
     for (uint32_t tile4 = rule_of(a->l)->tile4; tile4 >= 1; tile4 /= 2) {
-        bpt_cpu_attention_tile_t t = shape_of(a, tile4, bpt_intervals_most_keys(&a->t->graph));
+        bpt_gpu_attention_tile_t t = shape_of(a, tile4, bpt_intervals_most_keys(&a->t->graph));
         if (limits->max_loops) bpt_software_fit_tile(a, &t, list_nodes(a, &t));
         if (t.turn_heads && local_bytes(&t, tile_arrays) <= limits->local_bytes) return t;
     }
-    return (bpt_cpu_attention_tile_t){0};
+    return (bpt_gpu_attention_tile_t){0};
 }
 
 // ---- Tiles of keys ---------------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ static uint32_t most_tile4(const bpt_attention_problem_t *a) {
     return most < rule_of(a->l)->tile4 ? most : rule_of(a->l)->tile4;
 }
 
-static int64_t key_local_bytes(const bpt_cpu_attention_tile_t *t) {
+static int64_t key_local_bytes(const bpt_gpu_attention_tile_t *t) {
     const int64_t tile = 4 * (int64_t)t->tile4;
     const int64_t matrix = t->matrix ? (int64_t)t->batch * tile + t->table_blocks : 0;
     return 4 * (2 * tile + 2 * (int64_t)t->ranges * tile + 3 * (int64_t)t->ranges + 1 + 3 * (int64_t)t->batch +
@@ -100,7 +100,7 @@ static int64_t key_local_bytes(const bpt_cpu_attention_tile_t *t) {
 }
 
 // Pieces of equal size, of as many columns as there is room for; 0: there is room for none.
-static uint32_t piece_columns(const bpt_attention_problem_t *a, bpt_cpu_attention_tile_t t) {
+static uint32_t piece_columns(const bpt_attention_problem_t *a, bpt_gpu_attention_tile_t t) {
     const int64_t d = a->t->head_dim, unit = 16;
     t.most_columns = 0;
     const int64_t room = (int64_t)a->l->device->api->limits.local_bytes - key_local_bytes(&t);
@@ -109,10 +109,10 @@ static uint32_t piece_columns(const bpt_attention_problem_t *a, bpt_cpu_attentio
     return (uint32_t)(bpt_ceil_div(bpt_ceil_div(d, bpt_ceil_div(d, most)), unit) * unit);
 }
 
-bpt_cpu_attention_tile_t bpt_lower_attention_key_tile(const bpt_attention_problem_t *a, int64_t part, int64_t *part_nodes) {
+bpt_gpu_attention_tile_t bpt_lower_attention_key_tile(const bpt_attention_problem_t *a, int64_t part, int64_t *part_nodes) {
     const int64_t ranges = bpt_intervals_most_consumers(&a->t->graph);
     uint32_t tile4 = most_tile4(a);
-    bpt_cpu_attention_tile_t t = shape_of(a, tile4, ranges);
+    bpt_gpu_attention_tile_t t = shape_of(a, tile4, ranges);
     while (tile4 > 1 && key_local_bytes(&t) > a->l->device->api->limits.local_bytes) t = shape_of(a, tile4 /= 2, ranges);
     if (key_local_bytes(&t) > a->l->device->api->limits.local_bytes) t.most_columns = piece_columns(a, t);
     *part_nodes = part;

@@ -4,6 +4,8 @@
 
 #include "bpt/status.h"
 
+#include <string.h>
+
 BPT_BEGIN_DECLS
 
 // A micro-batch has sequences on one side or on two: texts on the first; what they are translated to on the second. A pair of texts that
@@ -57,7 +59,12 @@ static inline bool bpt_batch_shape_same(const bpt_batch_shape_t *a, const bpt_ba
 }
 // One side of `batch` buckets of n rows.
 static inline bpt_batch_shape_t bpt_batch_buckets(int64_t n, int64_t batch) {
-    return (bpt_batch_shape_t){.batch = batch, .side = {{.n = n, .rows = batch * n}}};
+    bpt_batch_shape_t shape;  // filled without designated initialisers: C++ reads this header too
+    memset(&shape, 0, sizeof shape);
+    shape.batch = batch;
+    shape.side[0].n = n;
+    shape.side[0].rows = batch * n;
+    return shape;
 }
 
 typedef struct bpt_batch_source bpt_batch_source_t;

@@ -64,7 +64,7 @@ static void emit_rows(const problem_t *a, const piece_t *piece) {
     const int64_t units = bpt_lower_attention_units(a, piece);
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_item);
     attention_item_params_t params = {ITEM_PARAMS(a, piece, 0, units)};
-    if (a->out[1].present) params.calls |= BPT_ATTENTION_CALL_LSE;
+    if (a->out[1].present) params.calls |= CALL_LSE;
     ITEM_CALL(k, a, piece, attention_item);
     k.bindings[attention_item_result] = a->out[0];
     k.bindings[attention_item_lse] = a->out[1];

@@ -20,11 +20,11 @@ int64_t bpt_software_most_keys(const bpt_attention_problem_t *a, bool gradient);
 int64_t bpt_software_most_table_edges(const bpt_attention_problem_t *a);
 // Queries, or tiles of queries where `tile` is not NULL, that a group of the gradient may take one after the other.
 int64_t bpt_software_most_queries(const bpt_attention_problem_t *a, const bpt_attention_piece_t *piece,
-                                  const bpt_cpu_attention_tile_t *tile);
+                                  const bpt_gpu_attention_tile_t *tile);
 // Heads that a group takes one after the other, and the parts of spans, for a tile of queries that read at most `nodes` nodes; turn_heads
 // 0: no head fits.
-void bpt_software_fit_tile(const bpt_attention_problem_t *a, bpt_cpu_attention_tile_t *tile, int64_t nodes);
+void bpt_software_fit_tile(const bpt_attention_problem_t *a, bpt_gpu_attention_tile_t *tile, int64_t nodes);
 // The same for tiles of keys, and the queries of a part, of which there may be fewer than *part_nodes.
-void bpt_software_fit_key_tile(const bpt_attention_problem_t *a, bpt_cpu_attention_tile_t *tile, int64_t *part_nodes);
+void bpt_software_fit_key_tile(const bpt_attention_problem_t *a, bpt_gpu_attention_tile_t *tile, int64_t *part_nodes);
 
 #endif

@@ -45,7 +45,7 @@ int64_t bpt_software_most_keys(const bpt_attention_problem_t *a, bool gradient) 
 int64_t bpt_software_most_table_edges(const bpt_attention_problem_t *a) { return most_of(a, rounds_per_key(a, 4, false)); }
 
 int64_t bpt_software_most_queries(const bpt_attention_problem_t *a, const bpt_attention_piece_t *piece,
-                                  const bpt_cpu_attention_tile_t *tile) {
+                                  const bpt_gpu_attention_tile_t *tile) {
     const int64_t loops = a->l->device->api->limits.max_loops;
     const int64_t each = tile ? tile->rounds : QUERY_ROUNDS + bpt_min(piece->keys, piece->part_keys) * rounds_per_key(a, 3, true);
     return loops > each ? loops / each : 1;
@@ -58,7 +58,7 @@ typedef struct {
     int64_t ends, batch;
 } tile_rounds_t;
 
-static tile_rounds_t tile_rounds(const bpt_attention_problem_t *a, const bpt_cpu_attention_tile_t *t) {
+static tile_rounds_t tile_rounds(const bpt_attention_problem_t *a, const bpt_gpu_attention_tile_t *t) {
     const int64_t tile = 4 * (int64_t)t->tile4, size = t->group_size, ranges = t->ranges, batch = t->batch;
     const int64_t parts = bpt_attention_tile_parts(t), d = a->t->head_dim, own = bpt_ceil_div(batch, parts);
     const int64_t entries = a->rel_rows ? batch + 2 * tile + 8 : 0, some_ranges = bpt_ceil_div(ranges, size);
@@ -74,7 +74,7 @@ static tile_rounds_t tile_rounds(const bpt_attention_problem_t *a, const bpt_cpu
                            .batch = list + rel + edges + products + softmax + sums + pull};
 }
 
-void bpt_software_fit_tile(const bpt_attention_problem_t *a, bpt_cpu_attention_tile_t *t, int64_t nodes) {
+void bpt_software_fit_tile(const bpt_attention_problem_t *a, bpt_gpu_attention_tile_t *t, int64_t nodes) {
     const int64_t loops = a->l->device->api->limits.max_loops, batch = t->batch;
     const tile_rounds_t r = tile_rounds(a, t);
     const int64_t leaves = r.ends + bpt_ceil_div(nodes, batch) * r.batch, spans = r.ends + r.batch;  // at least a batch
@@ -94,7 +94,7 @@ typedef struct {
     int64_t setup, batch, head;
 } key_rounds_t;
 
-static key_rounds_t key_rounds(const bpt_attention_problem_t *a, const bpt_cpu_attention_tile_t *t) {
+static key_rounds_t key_rounds(const bpt_attention_problem_t *a, const bpt_gpu_attention_tile_t *t) {
     const int64_t tile = 4 * (int64_t)t->tile4, size = t->group_size, ranges = t->ranges, batch = t->batch;
     const int64_t parts = bpt_attention_tile_parts(t), d = a->t->head_dim, own = bpt_ceil_div(batch, parts);
     const int64_t some_ranges = bpt_ceil_div(ranges, size), pass = bpt_ceil_div(d * t->tile4, size);
@@ -107,7 +107,7 @@ static key_rounds_t key_rounds(const bpt_attention_problem_t *a, const bpt_cpu_a
         .head = pieces * KEY_PASSES * pass};
 }
 
-void bpt_software_fit_key_tile(const bpt_attention_problem_t *a, bpt_cpu_attention_tile_t *t, int64_t *part_nodes) {
+void bpt_software_fit_key_tile(const bpt_attention_problem_t *a, bpt_gpu_attention_tile_t *t, int64_t *part_nodes) {
     const int64_t most = a->l->device->api->limits.max_loops;
     const key_rounds_t r = key_rounds(a, t);
     const int64_t fit = (most - r.setup - r.head) / r.batch;
