@@ -37,9 +37,12 @@ static inline bpt_shape_t bpt_shape1(int64_t a) {
     const bpt_shape_t shape = {1, {a}};
     return shape;
 }
-static inline bpt_shape_t bpt_shape3(int64_t a, int64_t b, int64_t c) { return (bpt_shape_t){.rank = 3, .dim = {a, b, c}}; }
 static inline bpt_shape_t bpt_shape2(int64_t a, int64_t b) {
     const bpt_shape_t shape = {2, {a, b}};
+    return shape;
+}
+static inline bpt_shape_t bpt_shape3(int64_t a, int64_t b, int64_t c) {
+    const bpt_shape_t shape = {3, {a, b, c}};
     return shape;
 }
 
