@@ -39,6 +39,7 @@ typedef struct {
     int32_t k, window, rel_levels;  // rel_levels: L (bpt, segtree) or largest distance (transformer with relative positions)
     int32_t stride, tail;           // sparse attention: tokens of a block, and of its end that later blocks read
     int32_t max_positions;          // rows of pos_embed (absolute positions)
+    int32_t match_layers;           // pair: layers behind the others in which each text also reads the other one; 0: none
     int32_t d_mlp;                  // hidden layer of the head; 0: none
     int32_t d_input;                // regress: vectors of so many numbers are read in place of tokens; 0: tokens
     int32_t ngram_min, ngram_max;   // characters of the n-grams of words that are read beside the words; ngram_max 0: none

@@ -6,7 +6,7 @@
 // ---- Heads
 
 bool bpt_encoder_wants(const bpt_encoder_t *e, int32_t layer) {
-    const int32_t last = e->options.config->layers, first = e->options.first_head ? e->options.first_head : last;
+    const int32_t last = e->options.config->layers + e->options.config->match_layers, first = e->options.first_head ? e->options.first_head : last;
     return layer + 1 >= first;
 }
 

@@ -24,8 +24,10 @@ void bpt_embed_params(bpt_param_table_t *t, const bpt_model_config_t *c, bool fr
     } else {
         token_params(t, c, frozen);
     }
-    // Without a LayerNorm behind them, positions that training has hardly seen must not drown the tokens.
-    const bpt_param_sort_t place = bpt_kind_of(c)->plain_embedding ? bpt_param_linear(d) : bpt_param_normal();
+    // Positions must not drown the tokens: word vectors, which examples are read with, are much smaller than N(0, 1), and where no
+    // LayerNorm follows, positions that training has hardly seen stay as they are.
+    const bool small = bpt_kind_of(c)->plain_embedding || bpt_task_of(c)->reads == BPT_READS_EXAMPLES;
+    const bpt_param_sort_t place = small ? bpt_param_linear(d) : bpt_param_normal();
     if (c->positions == BPT_POSITIONS_ABSOLUTE) bpt_param_table_matrix(t, place, c->max_positions, d, "", BPT_NAME_POSITIONS);
     if (!bpt_kind_of(c)->plain_embedding) bpt_param_table_norm(t, d, "", BPT_NAME_EMBED_NORM);
 }

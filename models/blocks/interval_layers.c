@@ -1,6 +1,10 @@
 // Layers over the nodes of an attention graph (see interval_layers.h).
 #include "models/blocks/interval_layers.h"
 
+#include <stdio.h>
+
+#include "bpt/alloc.h"
+#include "bpt/lists.h"
 #include "models/encoder.h"
 
 // Numbers of the own inputs.
@@ -9,13 +13,31 @@ enum {
     ROOT_ROWS,  // u32 [B]: row of each root in the input of the last layer but one, BPT_NO_ROW where it is zero (roots)
     POOL_KEYS,  // u32 [B, 2]: of the states of whole texts (with dropout)
     TEXT_ROWS,  // u32 [B, 2]: the rows of each text's tokens (pooled from tokens)
+    // Matching layers, in which the N rows of tokens read those of the other text of their pair:
+    OTHER,       // u32 [N, 1, 4]
+    OTHER_BACK,  // u32 [N, 1, 2] (gradients)
+    OTHER_CODES  // u32 [N] (dropout of attention)
 };
+
+// Layers are counted through: the matching ones stand behind the others.
+static int32_t all_layers(const bpt_model_config_t *c) { return c->layers + c->match_layers; }
+static void prefix_of(const bpt_model_config_t *c, int32_t layer, char prefix[BPT_PREFIX_BYTES]) {
+    if (layer < c->layers)
+        bpt_self_prefix(layer, prefix);
+    else
+        snprintf(prefix, BPT_PREFIX_BYTES, BPT_NAME_MATCH, layer - c->layers);
+}
 
 // ---- Parameters
 
 static void params(bpt_param_table_t *t, const bpt_model_config_t *c, bool freeze_rel) {
     const bpt_intervals_t graph = bpt_model_intervals(c, 1);
-    for (int32_t i = 0; i < c->layers; ++i) bpt_self_params(t, c, bpt_rel_rows(&graph), freeze_rel, i);
+    for (int32_t i = 0; i < all_layers(c); ++i) {
+        char prefix[BPT_PREFIX_BYTES];
+        prefix_of(c, i, prefix);
+        bpt_self_params(t, c, bpt_rel_rows(&graph), freeze_rel, prefix);
+        if (i >= c->layers) bpt_cross_params(t, c, prefix);
+    }
 }
 
 // ---- Graph
@@ -26,6 +48,8 @@ typedef struct {
     bool pools;   // states of whole texts are wanted
     bool roots;   // and they are those of the roots
     bool tokens;  // states of tokens are wanted, or pooled
+    bpt_memory_t memory;
+    bool matching;  // the layer reads the memory
 } layers_t;
 
 // What goes from layer to layer: rows of leaves and, as long as somebody reads them, of spans; and roots, which are apart as soon as all
@@ -44,6 +68,8 @@ static bpt_self_t begin(const layers_t *l, bpt_queries_t queries, bool zero_span
     s.attrs.batch = e->batch;
     s.attrs.queries = queries;
     s.attrs.zero_spans = zero_spans;
+    s.memory = l->matching ? &l->memory : NULL;
+    s.readers = queries == BPT_QUERIES_ROOTS ? 0 : e->leaf_rows;
     s.in = (bpt_attention_inputs_t){.q = BPT_NO_VALUE,
                                     .kv = BPT_NO_VALUE,
                                     .rel = BPT_NO_VALUE,
@@ -93,7 +119,7 @@ static bpt_self_t roots_only(const layers_t *l, const streams_t *s, bool fresh) 
 }
 
 static void run_layer(const layers_t *l, bpt_self_t *sets, int count, const char *prefix, bpt_stream_t *out) {
-    if (l->e->options.gradients)
+    if (l->e->options.gradients || l->matching)
         bpt_self_layer(l->b, sets, count, prefix, out);
     else
         bpt_pieces_layer(l->b, &l->e->pieces, sets, count, prefix, out);
@@ -102,7 +128,7 @@ static void run_layer(const layers_t *l, bpt_self_t *sets, int count, const char
 // The last layers where roots are wanted: the last one needs them and what they read, leaves. Where states of tokens are wanted as well,
 // leaves are queries in the last one too, and all nodes, which these read, in the one before.
 static void run_root_layer(const layers_t *l, int layer, streams_t *s, const char *prefix) {
-    const bool taken = s->roots.full != BPT_NO_VALUE, last = layer == l->b->config->layers - 1;
+    const bool taken = s->roots.full != BPT_NO_VALUE, last = layer == all_layers(l->b->config) - 1;
     bpt_stream_t out[2];
     if (!taken) s->roots = take_roots(l, s->x);
     const bpt_self_t roots = roots_only(l, s, !taken);
@@ -118,7 +144,7 @@ static void run_root_layer(const layers_t *l, int layer, streams_t *s, const cha
 }
 
 static void run_token_layer(const layers_t *l, int layer, streams_t *s, const char *prefix) {
-    const bool last = layer == l->b->config->layers - 1;
+    const bool last = layer == all_layers(l->b->config) - 1;
     bpt_self_t sets[] = {last ? leaves_only(l, layer, s->x) : all_nodes(l, layer, s->x)};
     run_layer(l, sets, 1, prefix, &s->x);
 }
@@ -140,14 +166,28 @@ static bpt_encoded_t encoded(const layers_t *l, const streams_t *s) {
     return out;
 }
 
+// What matching layers read: the tokens' states behind the other layers.
+static bpt_memory_t memory_of(const layers_t *l, const streams_t *s) {
+    const bpt_encoder_t *e = l->e;
+    return (bpt_memory_t){.x = bpt_rows(l->b->g, s->x.low, 0, e->leaf_rows),
+                          .table = e->own[OTHER].value,
+                          .back = e->own[OTHER_BACK].value,
+                          .query_row_keys = bpt_place_first(l->b, e->in.row_keys, e->leaf_rows).keys,
+                          .key_codes = e->own[OTHER_CODES].value};
+}
+
 static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens) {
-    const int32_t layers = b->config->layers;
+    const int32_t layers = all_layers(b->config);
     layers_t l = {.b = b, .e = e, .pools = (e->wants & BPT_WANT_POOLED) != 0, .roots = bpt_wants_root(b->config)};
     l.tokens = (e->wants & BPT_WANT_TOKENS) || (l.pools && !l.roots);
     streams_t s = {.x = tokens, .roots = bpt_no_stream};
     for (int32_t i = 0; i < layers; ++i) {
         char prefix[BPT_PREFIX_BYTES];
-        bpt_self_prefix(i, prefix);
+        prefix_of(b->config, i, prefix);
+        if (i == b->config->layers) {
+            l.memory = memory_of(&l, &s);
+            l.matching = true;
+        }
         bpt_graph_region_begin(b->g);
         if (l.roots && i >= layers - 2)
             run_root_layer(&l, i, &s, prefix);
@@ -169,6 +209,11 @@ static void inputs(bpt_graph_t *g, bpt_encoder_t *e) {
     if (roots) bpt_encoder_add_input(g, e, ROOT_ROWS, "root_rows", bpt_shape1(e->batch));
     if (pools && o->dropout) bpt_encoder_add_input(g, e, POOL_KEYS, "pool_keys", bpt_shape2(e->batch, 2));
     if (pools && !roots) bpt_encoder_add_input(g, e, TEXT_ROWS, "text_rows", bpt_shape2(e->batch, 2));
+    const int64_t tokens = o->config->match_layers ? e->leaf_rows : 0;
+    if (tokens) bpt_encoder_add_input(g, e, OTHER, "other_text", bpt_shape3(tokens, BPT_LISTS_ALL_SLOTS, 4));
+    if (tokens && o->gradients) bpt_encoder_add_input(g, e, OTHER_BACK, "other_text_back", bpt_shape3(tokens, BPT_LISTS_ALL_BACK_SLOTS, 2));
+    if (tokens && o->dropout && o->config->dropout_attention > 0)
+        bpt_encoder_add_input(g, e, OTHER_CODES, "token_codes", bpt_shape1(tokens));
     e->in.row_keys = e->own[ROW_KEYS].value;
 }
 
@@ -184,6 +229,8 @@ static void stage_constants(const bpt_encoder_t *e) {
     uint32_t *keys = e->own[ROW_KEYS].data;
     for (int64_t s = 0; keys && s < e->batch; ++s)
         for (int64_t node = 0; node < nodes; ++node) keys[2 * row_of(e, s, node)] = bpt_intervals_node_code(&e->graph, node);
+    uint32_t *codes = e->own[OTHER_CODES].data;
+    for (int64_t row = 0; codes && row < e->leaf_rows; ++row) codes[row] = bpt_intervals_node_code(&e->graph, row % e->n);
 }
 
 static void stage_keys(const bpt_encoder_t *e, const bpt_batch_t *batch) {
@@ -194,7 +241,7 @@ static void stage_keys(const bpt_encoder_t *e, const bpt_batch_t *batch) {
 
 // The root by true length. Before the first layer only leaves have rows.
 static void stage_roots(const bpt_encoder_t *e, const bpt_batch_t *batch) {
-    const bool leaves_only = e->options.config->layers <= 2;
+    const bool leaves_only = all_layers(e->options.config) <= 2;
     for (int64_t s = 0; s < e->batch; ++s) {
         const int64_t root = bpt_root_node(&e->graph, batch->side[0].lengths[s]);
         e->own[ROOT_ROWS].data[s] = leaves_only && root >= e->n ? BPT_NO_ROW : (uint32_t)row_of(e, s, root);
@@ -219,11 +266,35 @@ static void stage_texts(const bpt_encoder_t *e, const bpt_batch_t *batch) {
     }
 }
 
+// Sequences 2p and 2p + 1 are a pair.
+static bpt_status_t stage_other_texts(const bpt_encoder_t *e, const bpt_batch_t *batch) {
+    const bpt_side_t *side = &batch->side[0];
+    const size_t sequences = (size_t)e->batch;
+    uint32_t *others;  // where the other text of each starts; its length
+    BPT_TRY(bpt_alloc(2 * sequences, sizeof *others, &others));
+    for (size_t s = 0; s < sequences; ++s) {
+        others[s] = side->start[s ^ 1];
+        others[sequences + s] = side->lengths[s ^ 1];
+    }
+    const bpt_row_space_t rows = {e->leaf_rows, e->batch, side->start, side->lengths};
+    const bpt_row_space_t read = {e->leaf_rows, e->batch, others, others + sequences};
+    const bpt_lists_t lists = {.queries = e->leaf_rows,
+                               .keys = e->leaf_rows,
+                               .slots = BPT_LISTS_ALL_SLOTS,
+                               .back_slots = BPT_LISTS_ALL_BACK_SLOTS,
+                               .table = e->own[OTHER].data,
+                               .back = e->own[OTHER_BACK].data};
+    const bpt_status_t status = bpt_lists_all(&rows, &read, &lists);
+    bpt_free(others);
+    return status;
+}
+
 static bpt_status_t stage(const bpt_encoder_t *e, const bpt_batch_t *batch) {
     if (e->own[ROW_KEYS].data) stage_keys(e, batch);
     if (e->own[ROOT_ROWS].data) stage_roots(e, batch);
     if (e->own[POOL_KEYS].data) stage_pool_keys(e, batch);
     if (e->own[TEXT_ROWS].data) stage_texts(e, batch);
+    if (e->own[OTHER].data) BPT_TRY(stage_other_texts(e, batch));
     return BPT_OK;
 }
 

@@ -23,10 +23,8 @@ static void attention_params(bpt_param_table_t *t, const bpt_model_config_t *c, 
     if (rel_rows) bpt_param_table_matrix(t, rel, rel_rows, head_dim, prefix, BPT_NAME_REL_KEY);
 }
 
-void bpt_self_params(bpt_param_table_t *t, const bpt_model_config_t *c, int64_t rel_rows, bool freeze_rel, int32_t layer) {
+void bpt_self_params(bpt_param_table_t *t, const bpt_model_config_t *c, int64_t rel_rows, bool freeze_rel, const char *prefix) {
     const int64_t d = c->d_model, ff = c->d_ff;
-    char prefix[BPT_PREFIX_BYTES];
-    bpt_self_prefix(layer, prefix);
     attention_params(t, c, rel_rows, freeze_rel, prefix);
     bpt_param_table_norm(t, d, prefix, BPT_NAME_ATTN_NORM);
     bpt_param_table_matrix(t, bpt_param_glorot(ff, d), ff, d, prefix, BPT_NAME_FC1);
@@ -66,9 +64,13 @@ static bpt_stream_t feed_forward(const bpt_builder_t *b, bpt_stream_t x, bpt_ran
     return bpt_build_norm(b, h, x.full, b->p_hidden, random, prefix, BPT_NAME_FFN_NORM);
 }
 
+static bpt_stream_t finish_attention(const bpt_builder_t *b, bpt_value_t sum, bpt_value_t residual, bpt_random_t random,
+                                     const char *prefix) {
+    return bpt_build_norm(b, sum, residual, b->p_hidden, random, prefix, BPT_NAME_ATTN_NORM);
+}
+
 bpt_stream_t bpt_self_finish(const bpt_builder_t *b, bpt_value_t sum, bpt_value_t residual, bpt_random_t random, const char *prefix) {
-    const bpt_stream_t h = bpt_build_norm(b, sum, residual, b->p_hidden, random, prefix, BPT_NAME_ATTN_NORM);
-    return feed_forward(b, h, random, prefix);
+    return feed_forward(b, finish_attention(b, sum, residual, random, prefix), random, prefix);
 }
 
 // ---- A layer of an encoder
@@ -96,7 +98,10 @@ void bpt_self_attend(const bpt_builder_t *b, bpt_self_t *sets, int count, const 
 void bpt_self_layer(const bpt_builder_t *b, bpt_self_t *sets, int count, const char *prefix, bpt_stream_t *out) {
     bpt_self_attend(b, sets, count, prefix);
     for (int i = 0; i < count; ++i) {
-        const bpt_value_t sum = bpt_self_out(b, sets[i].attended, prefix);
-        out[i] = bpt_self_finish(b, sum, sets[i].residual, bpt_build_random(b, sets[i].place), prefix);
+        const bpt_self_t *s = &sets[i];
+        const bpt_random_t random = bpt_build_random(b, s->place);
+        bpt_stream_t h = finish_attention(b, bpt_self_out(b, s->attended, prefix), s->residual, random, prefix);
+        if (s->memory) h = bpt_cross(b, s->memory, h, s->place, s->readers, prefix);
+        out[i] = feed_forward(b, h, random, prefix);
     }
 }

@@ -1,16 +1,18 @@
 // A layer of self-attention (Ye et al. 2019, 3.2; Vaswani et al. 2017, 3): rows x read rows y of the layer before and become
 //   h  = LN(x + dropout(W_o attention(W_q x, W_k y, W_v y)))
 //   x' = LN(h + dropout(W_2 dropout(relu(W_1 h + b_1)) + b_2))
+// where h may go through cross-attention first (cross.h).
 // The encoder and incremental decoding are made of it. Knows no attention graph.
 #ifndef BPT_MODELS_BLOCKS_SELF_H
 #define BPT_MODELS_BLOCKS_SELF_H
 
 #include "models/blocks/builder.h"
+#include "models/blocks/cross.h"
 
 enum { BPT_PREFIX_BYTES = 32 };
 void bpt_self_prefix(int32_t layer, char prefix[BPT_PREFIX_BYTES]);
 // rel_rows: rows of the table of relative positions, 0: there is none.
-void bpt_self_params(bpt_param_table_t *table, const bpt_model_config_t *config, int64_t rel_rows, bool freeze_rel, int32_t layer);
+void bpt_self_params(bpt_param_table_t *table, const bpt_model_config_t *config, int64_t rel_rows, bool freeze_rel, const char *prefix);
 
 // ---- The parts of a layer
 bpt_value_t bpt_self_query(const bpt_builder_t *b, bpt_value_t x, const char *prefix);            // W_q x
@@ -26,14 +28,16 @@ bpt_stream_t bpt_self_finish(const bpt_builder_t *b, bpt_value_t sum, bpt_value_
 // ---- A layer of an encoder
 typedef struct {
     bpt_attention_attrs_t attrs;
-    bpt_attention_inputs_t in;  // but for q, kv and rel
-    bool relative;              // scores have relative positions
-    bpt_value_t x, y;           // the same: one product gives queries, keys and values
-    int64_t y_rows;             // of y that are read, the first ones; 0: all
-    bpt_value_t residual;       // x in f32
-    bool fresh;                 // the residual is not (rows of) what the layer before made
-    bpt_place_t place;          // of x
-    bpt_value_t attended;       // set by bpt_self_attend
+    bpt_attention_inputs_t in;   // but for q, kv and rel
+    bool relative;               // scores have relative positions
+    bpt_value_t x, y;            // the same: one product gives queries, keys and values
+    int64_t y_rows;              // of y that are read, the first ones; 0: all
+    bpt_value_t residual;        // x in f32
+    bool fresh;                  // the residual is not (rows of) what the layer before made
+    bpt_place_t place;           // of x
+    const bpt_memory_t *memory;  // read between the attention and the feed-forward network; NULL: there is none
+    int64_t readers;             // of the rows x, the first ones: those that read it
+    bpt_value_t attended;        // set by bpt_self_attend
 } bpt_self_t;
 
 // Attention of each of the `count` sets of rows x, which all read the y of the first one.

@@ -1,7 +1,7 @@
 // BP-Transformer (Ye et al. 2019): k nodes per level and side, positions relative to the query.
 #include "models/blocks/interval_layers.h"
 
-static const char *const keys[] = {"k", "rule", "d_ff", "dropout_hidden", NULL};
+static const char *const keys[] = {"k", "rule", "d_ff", "dropout_hidden", "match_layers", NULL};
 
 static bpt_intervals_t intervals(const bpt_model_config_t *config, int64_t n) {
     return (bpt_intervals_t){

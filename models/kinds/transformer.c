@@ -2,7 +2,7 @@
 // reads it.
 #include "models/blocks/interval_layers.h"
 
-static const char *const keys[] = {"attention", "window", "tail", "d_ff", "dropout_hidden", NULL};
+static const char *const keys[] = {"attention", "window", "tail", "d_ff", "dropout_hidden", "match_layers", NULL};
 
 static const bpt_intervals_kind_t graphs[] = {[BPT_ATTENTION_DENSE] = BPT_INTERVALS_DENSE,
                                               [BPT_ATTENTION_WINDOW] = BPT_INTERVALS_WINDOW,

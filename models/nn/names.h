@@ -34,6 +34,14 @@
 #define BPT_NAME_FC2_BIAS "ffn.fc2.bias"
 #define BPT_NAME_FFN_NORM "ffn_norm"
 
+// ---- Of matching layer %d, which are as the others and have these beside
+#define BPT_NAME_MATCH "match.%d."
+#define BPT_NAME_CROSS_Q "cross.q_proj.weight"  // [d_model, d_model], keys and values one behind the other
+#define BPT_NAME_CROSS_K "cross.k_proj.weight"
+#define BPT_NAME_CROSS_V "cross.v_proj.weight"
+#define BPT_NAME_CROSS_OUT "cross.out_proj.weight"
+#define BPT_NAME_CROSS_NORM "cross_norm"
+
 // ---- Of cycle %d of a Star-Transformer (prefix layers.%d.): attention of the satellites ("ring.") and of the relay ("star."), and what
 // follows each. A = heads * head_dim.
 #define BPT_NAME_RING "ring."

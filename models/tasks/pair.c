@@ -15,6 +15,9 @@ enum { BLOCKS = 4 };
 static int64_t outputs(const bpt_model_config_t *config) { return config->classes; }
 
 static bpt_status_t check(const bpt_model_config_t *config) {
+    if (config->match_layers == 1 && config->pool == BPT_POOL_ROOT)
+        return bpt_fail(BPT_ERR_USAGE, "match_layers is 1 and pool is root: in one layer no root learns what its tokens read in the other "
+                                       "text; choose match_layers 2 or more, or pool max");
     if (config->d_mlp > 0) return BPT_OK;
     return bpt_fail(BPT_ERR_USAGE, "d_mlp is 0; a classifier of pairs compares two texts in a hidden layer, choose a width such as %d",
                     config->d_model);

@@ -112,4 +112,44 @@ static inline void fixture_fill(fixture_batch_t *b, const bpt_model_config_t *c,
     b->batch.window_scored = b->batch.n_scored;
 }
 
+// ---- Gradients
+
+// The sum of the terms of the loss, in double, at params + step * direction.
+static inline double fixture_loss_at(bpt_runner_t *r, const bpt_batch_t *batch, const float *params, const float *direction, double step,
+                                     int64_t count) {
+    static float nll[4096];
+    bpt_device_t *device = bpt_runner_device(r);
+    float *moved;
+    double loss, sum = 0;
+    memset(nll, 0, sizeof nll);
+    assert_true(batch->n_targets <= 4096);
+    assert_ok(bpt_alloc((size_t)count, sizeof *moved, &moved));
+    for (int64_t i = 0; i < count; ++i) moved[i] = (float)((double)params[i] + step * (double)direction[i]);
+    assert_ok(device->backend->write(device, bpt_runner_state(r, BPT_STATE_PARAMS), 0, moved, (size_t)count * sizeof *moved));
+    bpt_free(moved);
+    assert_ok(bpt_runner_evaluate(r, batch, nll, &loss));
+    for (int64_t i = 0; i < batch->n_targets; ++i) sum += (double)nll[i];
+    return sum;
+}
+
+// Along the gradient g the loss rises by |g| for a step of length 1, if g is the gradient: where the sum is largest, rounding least. A relu
+// may bend on the way.
+static inline void fixture_check_gradient(bpt_runner_t *r, const bpt_batch_t *batch, const char *what) {
+    const int64_t count = bpt_runner_params(r)->trained_elements;
+    bpt_device_t *device = bpt_runner_device(r);
+    float *params, *gradient;
+    double loss, square = 0;
+    assert_ok(bpt_alloc((size_t)count, sizeof *params, &params));
+    assert_ok(bpt_alloc((size_t)count, sizeof *gradient, &gradient));
+    assert_ok(bpt_runner_gradient(r, batch, true, &loss));
+    assert_ok(bpt_runner_read_gradient(r, gradient));
+    assert_ok(device->backend->read(device, bpt_runner_state(r, BPT_STATE_PARAMS), 0, params, (size_t)count * sizeof *params));
+    for (int64_t i = 0; i < count; ++i) square += (double)gradient[i] * (double)gradient[i];
+    const double norm = sqrt(square), h = 1e-3 / norm;
+    const double rise = fixture_loss_at(r, batch, params, gradient, h, count) - fixture_loss_at(r, batch, params, gradient, -h, count);
+    bpt_free(gradient);
+    bpt_free(params);
+    if (!(fabs(rise / 2e-3 - norm) < 0.02 * norm)) fail_msg("%s: norm %g, by differences %g", what, norm, rise / 2e-3);
+}
+
 #endif

@@ -277,37 +277,11 @@ static void states_come_by_chunks_and_groups_as_well(void **state) {
     fixture_close(device);
 }
 
-// The loss at params + step * direction, summed in double.
-static double loss_at(bpt_runner_t *r, const float *params, const float *direction, double step, int64_t count) {
-    struct bpt_buffer *buffer = bpt_runner_state(r, BPT_STATE_PARAMS);
-    bpt_device_t *device = bpt_runner_device(r);
-    static float nll[4096];
-    double loss, sum = 0;
-    for (int64_t i = 0; i < count; ++i) y[i] = (float)((double)params[i] + step * (double)direction[i]);
-    assert_ok(device->backend->write(device, buffer, 0, y, (size_t)count * sizeof *y));
-    assert_ok(bpt_runner_evaluate(r, &b.batch, nll, &loss));
-    for (int64_t i = 0; i < b.batch.n_targets; ++i) sum += (double)nll[i];
-    return sum;
-}
-
-// Along the gradient g the loss rises by |g| for a step of length 1, if g is the gradient: where the sum is largest, rounding least. A relu
-// may bend on the way.
 static void check_gradient(bpt_runner_t *r, const bpt_model_config_t *c, bool bitwise, const char *what) {
     const uint32_t lengths[] = {1, 7, 12, 5};
-    const int64_t count = bpt_runner_params(r)->elements;
-    static float params[8192];
-    bpt_device_t *device = bpt_runner_device(r);
-    double loss, square = 0;
     (void)bitwise;
-    assert_true(count <= 8192);
     fixture_fill(&b, c, 12, 4, lengths, 0);
-    assert_ok(bpt_runner_gradient(r, &b.batch, true, &loss));
-    assert_ok(bpt_runner_read_gradient(r, x));
-    assert_ok(device->backend->read(device, bpt_runner_state(r, BPT_STATE_PARAMS), 0, params, (size_t)count * sizeof *params));
-    for (int64_t i = 0; i < count; ++i) square += (double)x[i] * (double)x[i];
-    const double norm = sqrt(square), h = 1e-3 / norm;
-    const double slope = (loss_at(r, params, x, h, count) - loss_at(r, params, x, -h, count)) / 2e-3;
-    if (!(fabs(slope - norm) < 0.02 * norm)) fail_msg("%s: norm %g, by differences %g", what, norm, slope);
+    fixture_check_gradient(r, &b.batch, what);
 }
 
 static void gradients_of_every_language_model_agree_with_differences(void **state) {

@@ -209,7 +209,7 @@ static void a_cycle_has_as_many_parameters_as_the_paper_s_sizes_give(void **stat
     assert_int_equal(count[1] - count[0], 723600);
 }
 
-// ---- Gradients of every task, along the gradient itself: there rounding matters least (see test_encoder.c)
+// ---- Gradients of every task
 
 static float values[8 * 2], numbers[64 * 2];
 
@@ -229,19 +229,6 @@ static void fill_task(fixture_batch_t *f, const bpt_model_config_t *c) {
     if (task->values) f->batch.targets = NULL, f->batch.values = values, f->batch.value_columns = c->classes;
 }
 
-static double loss_along(bpt_runner_t *r, const bpt_batch_t *batch, const float *params, const float *direction, double step,
-                         int64_t count) {
-    float *moved;
-    double loss;
-    assert_ok(bpt_alloc((size_t)count, sizeof *moved, &moved));
-    for (int64_t i = 0; i < count; ++i) moved[i] = (float)((double)params[i] + step * (double)direction[i]);
-    bpt_device_t *device = bpt_runner_device(r);
-    assert_ok(device->backend->write(device, bpt_runner_state(r, BPT_STATE_PARAMS), 0, moved, (size_t)count * sizeof *moved));
-    bpt_free(moved);
-    assert_ok(bpt_runner_evaluate(r, batch, NULL, &loss));
-    return loss;
-}
-
 static void gradients_of_every_task_match_differences(void **state) {
     (void)state;
     bpt_model_config_t cases[6];
@@ -254,21 +241,10 @@ static void gradients_of_every_task_match_differences(void **state) {
     bpt_device_t *device = fixture_open("ref");
     for (int i = 0; i < 6; ++i) {
         bpt_runner_t *r = fixture_runner(&cases[i], device, (bpt_runner_options_t){0});
-        const int64_t count = bpt_runner_params(r)->trained_elements;
-        float *params, *gradient;
-        double loss, square = 0;
         fill_task(&a, &cases[i]);
-        assert_ok(bpt_alloc((size_t)count, sizeof *params, &params));
-        assert_ok(bpt_alloc((size_t)count, sizeof *gradient, &gradient));
-        assert_ok(device->backend->read(device, bpt_runner_state(r, BPT_STATE_PARAMS), 0, params, (size_t)count * sizeof *params));
-        assert_ok(bpt_runner_gradient(r, &a.batch, true, &loss));
-        assert_ok(bpt_runner_read_gradient(r, gradient));
-        for (int64_t k = 0; k < count; ++k) square += (double)gradient[k] * (double)gradient[k];
-        const double norm = sqrt(square), step = 1e-3 / norm;
-        const double slope =
-            (loss_along(r, &a.batch, params, gradient, step, count) - loss_along(r, &a.batch, params, gradient, -step, count)) / 2e-3;
-        if (!(fabs(slope - norm) < 0.02 * norm)) fail_msg("case %d: norm %g, by differences %g", i, norm, slope);
-        bpt_free(params), bpt_free(gradient);
+        char what[20];
+        snprintf(what, sizeof what, "case %d", i);
+        fixture_check_gradient(r, &a.batch, what);
         bpt_runner_destroy(r);
     }
     fixture_close(device);

@@ -1,0 +1,61 @@
+// Cross-attention (see cross.h).
+#include "models/blocks/cross.h"
+
+#include <math.h>
+
+void bpt_cross_params(bpt_param_table_t *t, const bpt_model_config_t *c, const char *prefix) {
+    static const char *const names[] = {BPT_NAME_CROSS_Q, BPT_NAME_CROSS_K, BPT_NAME_CROSS_V, BPT_NAME_CROSS_OUT};
+    const int64_t d = c->d_model;
+    for (int i = 0; i < 4; ++i) {
+        bpt_param_sort_t sort = bpt_param_glorot(d, d);
+        sort.joined = i == 2;  // values directly behind keys
+        bpt_param_table_matrix(t, sort, d, d, prefix, names[i]);
+    }
+    bpt_param_table_norm(t, d, prefix, BPT_NAME_CROSS_NORM);
+}
+
+static bpt_value_t attend(const bpt_builder_t *b, const bpt_memory_t *m, bpt_value_t x, const char *prefix) {
+    const int32_t head_dim = b->config->d_model / b->config->heads;
+    const bpt_attention_attrs_t attrs = {.graph.kind = BPT_INTERVALS_TABLE,
+                                         .batch = 1,
+                                         .queries = BPT_QUERIES_ALL,
+                                         .heads = b->config->heads,
+                                         .head_dim = head_dim,
+                                         .scale = 1 / sqrtf((float)head_dim),
+                                         .p = b->p_attention};
+    const bpt_attention_inputs_t in = {
+        .q = bpt_linear(b->g, x, bpt_weight_low(b->w, prefix, BPT_NAME_CROSS_Q, 1), BPT_NO_VALUE),
+        .kv = bpt_linear(b->g, m->x, bpt_weight_low(b->w, prefix, BPT_NAME_CROSS_K, 2), BPT_NO_VALUE),
+        .rel = BPT_NO_VALUE,
+        .lengths = BPT_NO_VALUE,
+        .row_keys = m->query_row_keys,
+        .rng = b->rng,
+        .table = m->table,
+        .back = m->back,
+        .key_codes = m->key_codes,
+    };
+    const bpt_value_t attended = bpt_attention(b->g, &attrs, &in);
+    return bpt_linear(b->g, attended, bpt_weight_low(b->w, prefix, BPT_NAME_CROSS_OUT, 1), BPT_NO_VALUE);
+}
+
+// LN(x) of the rows from `first` on.
+static bpt_stream_t norm_alone(const bpt_builder_t *b, bpt_value_t x, int64_t first, int64_t rows, const char *prefix) {
+    const bpt_random_t none = {BPT_NO_VALUE, BPT_NO_VALUE};
+    return bpt_build_norm(b, bpt_rows(b->g, x, first, rows), BPT_NO_VALUE, 0, none, prefix, BPT_NAME_CROSS_NORM);
+}
+
+bpt_stream_t bpt_cross(const bpt_builder_t *b, const bpt_memory_t *memory, bpt_stream_t x, bpt_place_t place, int64_t readers,
+                       const char *prefix) {
+    const int64_t others = place.rows - readers;
+    if (!readers) return norm_alone(b, x.full, 0, others, prefix);
+    const bpt_stream_t h = bpt_stream_first(b, x, readers);
+    const bpt_random_t random = bpt_build_random(b, bpt_place_first(b, place.keys, readers));
+    const bpt_value_t sum = attend(b, memory, h.low, prefix);
+    const bpt_stream_t read = bpt_build_norm(b, sum, h.full, b->p_hidden, random, prefix, BPT_NAME_CROSS_NORM);
+    if (!others) return read;
+    const bpt_stream_t rest = norm_alone(b, x.full, readers, others, prefix);
+    const bpt_value_t full[] = {read.full, rest.full}, low[] = {read.low, rest.low};
+    bpt_stream_t out = {.full = bpt_join(b->g, BPT_F32, full, 2)};
+    out.low = b->precision == BPT_F32 ? out.full : bpt_join(b->g, b->precision, low, 2);
+    return out;
+}

@@ -1,0 +1,22 @@
+// Cross-attention between the two blocks of a layer (Vaswani et al. 2017, 3.1; Ye et al. 2019, 3.3): rows h, which were through
+// self-attention, read rows m of a memory, such as those of another text behind its encoder, and become
+//   LN(h + dropout(W_o attention(W_q h, W_k m, W_v m)))
+// Who reads what is a table (bpt/lists.h). Rows that read nothing, such as spans, become LN(h).
+#ifndef BPT_MODELS_BLOCKS_CROSS_H
+#define BPT_MODELS_BLOCKS_CROSS_H
+
+#include "models/blocks/builder.h"
+
+typedef struct {
+    bpt_value_t x;                          // [K, d_model], in the precision of products
+    bpt_value_t table, back;                // u32 [Q, slots, 4], and [K, slots, 2] (gradients) or BPT_NO_VALUE
+    bpt_value_t query_row_keys, key_codes;  // u32 [Q, 2], [K] (dropout) or BPT_NO_VALUE
+} bpt_memory_t;
+
+// The weights [d_model, d_model] and the LayerNorm, behind a layer's prefix.
+void bpt_cross_params(bpt_param_table_t *table, const bpt_model_config_t *config, const char *prefix);
+// The first `readers` rows of x read the memory: 0, or Q.
+bpt_stream_t bpt_cross(const bpt_builder_t *b, const bpt_memory_t *memory, bpt_stream_t x, bpt_place_t place, int64_t readers,
+                       const char *prefix);
+
+#endif
