@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "data/vocab_internal.h"
 
 enum { BLOCK_BYTES = 1 << 24, LARGEST_DIM = 65536 };
 
@@ -13,7 +14,9 @@ typedef struct {
     int64_t dim;              // 0 before the first line
     int64_t wanted;           // dimension that the caller wants
     int64_t promised, lines;  // vectors that the first line announces (-1: it does not), vectors seen
-    bool *seen;               // [vocabulary]
+    bool *seen, *by_lower;    // [vocabulary]: words with a vector, and with that of their lower-case form
+    bpt_vocab_t *lower;       // lower-case forms of the words that are written otherwise, and of each form the words, as lists:
+    uint32_t *first, *next;   // [forms], [vocabulary]; BPT_NO_TOKEN ends a list
     float *rows, *scratch;    // [vocabulary, dim]; [dim]: numbers that nobody wants
     int64_t found;
 } reader_t;
@@ -105,13 +108,55 @@ static bpt_status_t read_dimension(bpt_range_t rest, int64_t *dim, int64_t *prom
                     (unsigned long long)(any ? line.line : 1), LARGEST_DIM);
 }
 
+// ---- Words by their lower-case form
+
+static bpt_status_t add_form(reader_t *r, uint32_t id, bpt_strbuf_t *buf) {
+    size_t bytes;
+    const char *token = bpt_vocab_token(r->vocab, id, &bytes), *form = token;
+    const bool valid = bpt_fold_word(buf, &form, &bytes) == BPT_OK;
+    if (!valid || form == token || bytes == 0) return BPT_OK;
+    BPT_TRY(bpt_vocab_add(r->lower, form, bytes, 1));
+    const uint32_t number = bpt_vocab_lookup(r->lower, form, bytes);
+    r->next[id] = r->first[number];
+    r->first[number] = id;
+    return BPT_OK;
+}
+
+static bpt_status_t list_forms(reader_t *r) {
+    const size_t words = (size_t)bpt_vocab_size(r->vocab);
+    bpt_strbuf_t buf = {0};
+    BPT_TRY(bpt_vocab_create(BPT_UNIT_WORD, false, &r->lower));
+    BPT_TRY(bpt_alloc(words, sizeof *r->by_lower, &r->by_lower));
+    BPT_TRY(bpt_alloc(words + 2, sizeof *r->first, &r->first));  // a vocabulary of words begins with two symbols
+    BPT_TRY(bpt_alloc(words, sizeof *r->next, &r->next));
+    for (size_t i = 0; i < words + 2; ++i) r->first[i] = BPT_NO_TOKEN;
+    bpt_status_t status = BPT_OK;
+    for (size_t id = 0; id < words && status == BPT_OK; ++id) status = add_form(r, (uint32_t)id, &buf);
+    bpt_strbuf_free(&buf);
+    return status;
+}
+
+// Gives a vector to the words that are this one in lower case and have none of their own.
+static void copy_to_words(reader_t *r, const char *word, size_t bytes, const float *row) {
+    const uint32_t form = bpt_vocab_lookup(r->lower, word, bytes);
+    for (uint32_t id = form == BPT_NO_TOKEN ? form : r->first[form]; id != BPT_NO_TOKEN; id = r->next[id]) {
+        if (r->seen[id] || r->by_lower[id]) continue;
+        memcpy(r->rows + (int64_t)id * r->dim, row, (size_t)r->dim * sizeof *row);
+        r->by_lower[id] = true;
+        ++r->found;
+    }
+}
+
+// ---- The file
+
 static bpt_status_t start(reader_t *r, const bpt_range_t *lines) {
     BPT_TRY(read_dimension(*lines, &r->dim, &r->promised));
     if (r->dim != r->wanted)
         return bpt_fail(BPT_ERR_USAGE, "%s: vectors of %lld numbers where the model's embedding has %lld; set --d-embed %lld", lines->path,
                         (long long)r->dim, (long long)r->wanted, (long long)r->dim);
     BPT_TRY(bpt_alloc((size_t)r->dim, sizeof *r->scratch, &r->scratch));
-    return bpt_alloc((size_t)bpt_vocab_size(r->vocab), sizeof *r->seen, &r->seen);
+    BPT_TRY(bpt_alloc((size_t)bpt_vocab_size(r->vocab), sizeof *r->seen, &r->seen));
+    return list_forms(r);
 }
 
 // Skips the fields of the word. With more fields than numbers the word holds blanks, unless its second part is a number.
@@ -136,7 +181,7 @@ static float *row_of(reader_t *r, const char *word, size_t bytes) {
     const char *token = bpt_vocab_token(r->vocab, id, &token_bytes);
     if (token_bytes != bytes || memcmp(token, word, bytes) != 0 || r->seen[id]) return r->scratch;  // <unk> stands for the unknown
     r->seen[id] = true;
-    ++r->found;
+    if (!r->by_lower[id]) ++r->found;
     return r->rows + (int64_t)id * r->dim;
 }
 
@@ -153,6 +198,7 @@ static bpt_status_t add_line(reader_t *r, const bpt_range_t *line) {
             return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: '%s' is not a finite number", line->path, (unsigned long long)line->line,
                             bpt_show(text, length).text);
     }
+    copy_to_words(r, word, bytes, row);
     ++r->lines;
     return BPT_OK;
 }
@@ -170,6 +216,10 @@ static bpt_status_t add_lines(reader_t *r, const bpt_range_t *lines) {
 }
 
 static bpt_status_t finish(reader_t *r, bpt_status_t status, const char *path, int64_t *found) {
+    bpt_free(r->next);
+    bpt_free(r->first);
+    bpt_free(r->by_lower);
+    bpt_vocab_destroy(r->lower);
     bpt_free(r->seen);
     bpt_free(r->scratch);
     *found = r->found;

@@ -8,8 +8,8 @@
 bpt_status_t bpt_vectors_dimension(const char *path, int64_t *dimension) BPT_MUST_USE;
 
 // Fills rows [bpt_vocab_size, dimension] (the caller's, zeroed) from lines `word x1 .. xd`, in word2vec's form behind a line `count d`.
-// Words without a vector stay zero; *found counts the others. Words are compared as they are written, of two vectors for a word the first
-// counts, a word may hold blanks (GloVe 840B has such) if its second part is no number. The file is read in blocks and need not fit in
+// A word without a vector takes that of its lower-case form, where the file has it (GloVe 6B has lower-case words only); else it stays
+// zero. *found counts the others. Words are compared as they are written, of two vectors for a word the first counts, a word may hold blanks (GloVe 840B has such) if its second part is no number. The file is read in blocks and need not fit in
 // memory. BPT_ERR_INPUT with the line, whether the word is in the vocabulary or not: another number of values than the first vector, a
 // value that is not a finite number, another number of vectors than word2vec's first line says. Another dimension than the file's is
 // BPT_ERR_USAGE.

@@ -111,11 +111,10 @@ static bpt_status_t check_word(const char *word, size_t bytes) {
                     bpt_show(word, bytes).text, BPT_WORD_BYTES >> 20);
 }
 
-// Points word and bytes to the lower case of the word: itself when nothing changes, else in `buf`.
-static bpt_status_t fold(const bpt_vocab_t *v, bpt_strbuf_t *buf, const char **word, size_t *bytes) {
+bpt_status_t bpt_fold_word(bpt_strbuf_t *buf, const char **word, size_t *bytes) {
     size_t same = 0;
     while (same < *bytes && (signed char)(*word)[same] >= 0 && !((*word)[same] >= 'A' && (*word)[same] <= 'Z')) ++same;
-    if (!v->lower || same == *bytes) return BPT_OK;
+    if (same == *bytes) return BPT_OK;
     bpt_strbuf_clear(buf);
     BPT_TRY(bpt_strbuf_append(buf, *word, same));
     for (size_t i = same; i < *bytes;) {
@@ -135,7 +134,7 @@ bpt_status_t bpt_vocab_count_word(bpt_vocab_t *v, const char *word, size_t bytes
     BPT_TRY(check_word(word, bytes));
     if (!v->lower) return bpt_vocab_add(v, word, bytes, 1);
     bpt_strbuf_t buf = {0};
-    bpt_status_t status = fold(v, &buf, &word, &bytes);
+    bpt_status_t status = bpt_fold_word(&buf, &word, &bytes);
     if (status == BPT_OK) status = bpt_vocab_add(v, word, bytes, 1);
     bpt_strbuf_free(&buf);
     return status;
@@ -222,7 +221,7 @@ static bpt_status_t encode_word(const bpt_vocab_t *v, const bpt_range_t *where, 
                                 uint32_t *id) {
     if (v->unit == BPT_UNIT_IDS) return parse_id(v, where, word, bytes, id);
     BPT_TRY(bpt_context(check_word(word, bytes), "%s: line %llu", where->path, (unsigned long long)where->line));
-    BPT_TRY(bpt_context(fold(v, buf, &word, &bytes), "%s: line %llu", where->path, (unsigned long long)where->line));
+    if (v->lower) BPT_TRY(bpt_context(bpt_fold_word(buf, &word, &bytes), "%s: line %llu", where->path, (unsigned long long)where->line));
     return bpt_vocab_find(v, word, bytes, id) ? BPT_OK : unknown(where, word, bytes);
 }
 

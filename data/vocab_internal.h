@@ -2,6 +2,7 @@
 #ifndef BPT_DATA_VOCAB_INTERNAL_H
 #define BPT_DATA_VOCAB_INTERNAL_H
 
+#include "bpt/strbuf.h"
 #include "data/vocab.h"
 
 #define BPT_NO_TOKEN UINT32_MAX
@@ -27,6 +28,8 @@ struct bpt_vocab {
 
 // The id of exactly this token, BPT_NO_TOKEN when it is not there.
 uint32_t bpt_vocab_lookup(const bpt_vocab_t *vocab, const char *token, size_t bytes);
+// Points word and bytes to the lower case of the word: itself when nothing changes, else in `buf`. BPT_ERR_INPUT: not valid UTF-8.
+bpt_status_t bpt_fold_word(bpt_strbuf_t *buf, const char **word, size_t *bytes) BPT_MUST_USE;
 // Adds a token or to the frequency of a known one.
 bpt_status_t bpt_vocab_add(bpt_vocab_t *vocab, const char *token, size_t bytes, uint64_t frequency) BPT_MUST_USE;
 bpt_status_t bpt_vocab_rehash(bpt_vocab_t *vocab, size_t slots) BPT_MUST_USE;

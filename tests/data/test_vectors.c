@@ -56,6 +56,27 @@ static void rows_belong_to_words_and_others_stay_zero(void **state) {
     bpt_vocab_destroy(vocab);
 }
 
+static void a_word_without_a_vector_takes_that_of_its_lower_case_form(void **state) {
+    (void)state;
+    bpt_vocab_t *vocab = vocab_of("The The THE the Élan Paris");
+    float rows[2 * 7];
+    int64_t found;
+    // <unk> <eos> The, then by their bytes.
+    static const char *const words[] = {"The", "THE", "the", "Élan", "Paris"};
+    static const float wanted[2][5][2] = {{{5, 6}, {1, 2}, {1, 2}, {3, 4}, {0, 0}}, {{5, 6}, {1, 2}, {1, 2}, {3, 4}, {0, 0}}};
+    static const char *const files[] = {"the 1 2\nélan 3 4\nThe 5 6\nthe 7 8\n", "The 5 6\nélan 3 4\nthe 1 2\nPARIS 9 9\n"};
+    for (int f = 0; f < 2; ++f) {
+        assert_ok(parse(files[f], vocab, 2, rows, &found));
+        assert_int_equal(found, 4);
+        for (size_t w = 0; w < BPT_COUNT(words); ++w) {
+            uint32_t id;
+            assert_true(bpt_vocab_find(vocab, words[w], strlen(words[w]), &id));
+            assert_memory_equal(rows + 2 * id, wanted[f][w], sizeof wanted[f][w]);
+        }
+    }
+    bpt_vocab_destroy(vocab);
+}
+
 static void damage_is_named_by_line(void **state) {
     (void)state;
     static const struct {
@@ -157,6 +178,7 @@ static void the_glove_sample_reads_completely(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_belong_to_words_and_others_stay_zero),
+        cmocka_unit_test(a_word_without_a_vector_takes_that_of_its_lower_case_form),
         cmocka_unit_test(damage_is_named_by_line),
         cmocka_unit_test(numbers_round_as_strtof_does),
         cmocka_unit_test(a_file_gives_the_same_as_a_text),

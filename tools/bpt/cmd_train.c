@@ -188,7 +188,7 @@ static bpt_status_t read_vectors(job_t *job) {
     if (!*o->data.vectors || o->run.resume) return BPT_OK;
     BPT_TRY(bpt_alloc((size_t)(o->model.vocab * columns), sizeof *job->vectors, &job->vectors));
     BPT_TRY(bpt_vectors_read(o->data.vectors, job->corpus.vocab, columns, job->vectors, &found));
-    bpt_info("vectors for %" PRId64 " of %" PRId64 " words, zero for the others: %s", found, o->model.vocab, o->data.vectors);
+    bpt_info("vectors for %" PRId64 " of %" PRId64 " words (as written, else in lower case), zero for the others: %s", found, o->model.vocab, o->data.vectors);
     return BPT_OK;
 }
 
