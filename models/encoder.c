@@ -6,7 +6,7 @@
 // ---- Heads
 
 bool bpt_encoder_wants(const bpt_encoder_t *e, int32_t layer) {
-    const int32_t last = e->options.config->layers + e->options.config->match_layers, first = e->options.first_head ? e->options.first_head : last;
+    const int32_t last = bpt_model_layers(e->options.config), first = e->options.first_head ? e->options.first_head : last;
     return layer + 1 >= first;
 }
 
@@ -116,7 +116,7 @@ static void build(const bpt_builder_t *b, bpt_encoder_t *e) {
     const bpt_stream_t x =
         bpt_embed(b, o->d_input ? e->in.numbers : e->in.tokens, &e->in.ngrams, e->in.positions, bpt_build_random(b, leaves));
     e->kind->layers->build(b, e, x);
-    const int32_t layers = b->config->layers, first = e->options.first_head;
+    const int32_t layers = bpt_model_layers(b->config), first = e->options.first_head;
     if (e->loss != BPT_NO_VALUE && first && first < layers) e->loss = bpt_scale(b->g, e->loss, 1 / (float)(layers - first + 1));
 }
 

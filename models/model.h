@@ -10,6 +10,9 @@ bpt_intervals_t bpt_model_intervals(const bpt_model_config_t *config, int64_t n)
 // The same without nodes that no output needs: what models compute.
 bpt_intervals_t bpt_model_needed_intervals(const bpt_model_config_t *config, int64_t n);
 
+// All layers that tokens go through, those in which texts read each other among them.
+static inline int32_t bpt_model_layers(const bpt_model_config_t *config) { return config->layers + config->match_layers; }
+
 // Checks that sequences of n leaves fit (absolute positions have a last row).
 bpt_status_t bpt_model_check_length(const bpt_model_config_t *config, int64_t n) BPT_MUST_USE;
 

@@ -106,7 +106,7 @@ static void forget_other_heads(bpt_runner_t *r, int32_t first_head) {
 }
 
 static bpt_step_key_t training_key(const bpt_runner_t *r, const bpt_batch_shape_t *shape, int32_t first_head, bool alone) {
-    const bool deep = first_head > 0 && first_head < r->config.layers;
+    const bool deep = first_head > 0 && first_head < bpt_model_layers(&r->config);
     return (bpt_step_key_t){alone ? BPT_STEP_TRAIN : BPT_STEP_MICRO, *shape, deep ? first_head : 0};
 }
 

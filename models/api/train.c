@@ -121,7 +121,7 @@ static bpt_status_t begin_step(void *user, const bpt_batch_t *batch, double *lr,
     const source_t *s = user;
     (void)batch;
     *lr = s->lr;
-    *first_head = s->model->config.layers;
+    *first_head = bpt_model_layers(&s->model->config);
     return BPT_OK;
 }
 

@@ -20,7 +20,6 @@ enum {
 };
 
 // Layers are counted through: the matching ones stand behind the others.
-static int32_t all_layers(const bpt_model_config_t *c) { return c->layers + c->match_layers; }
 static void prefix_of(const bpt_model_config_t *c, int32_t layer, char prefix[BPT_PREFIX_BYTES]) {
     if (layer < c->layers)
         bpt_self_prefix(layer, prefix);
@@ -32,7 +31,7 @@ static void prefix_of(const bpt_model_config_t *c, int32_t layer, char prefix[BP
 
 static void params(bpt_param_table_t *t, const bpt_model_config_t *c, bool freeze_rel) {
     const bpt_intervals_t graph = bpt_model_intervals(c, 1);
-    for (int32_t i = 0; i < all_layers(c); ++i) {
+    for (int32_t i = 0; i < bpt_model_layers(c); ++i) {
         char prefix[BPT_PREFIX_BYTES];
         prefix_of(c, i, prefix);
         bpt_self_params(t, c, bpt_rel_rows(&graph), freeze_rel, prefix);
@@ -128,7 +127,7 @@ static void run_layer(const layers_t *l, bpt_self_t *sets, int count, const char
 // The last layers where roots are wanted: the last one needs them and what they read, leaves. Where states of tokens are wanted as well,
 // leaves are queries in the last one too, and all nodes, which these read, in the one before.
 static void run_root_layer(const layers_t *l, int layer, streams_t *s, const char *prefix) {
-    const bool taken = s->roots.full != BPT_NO_VALUE, last = layer == all_layers(l->b->config) - 1;
+    const bool taken = s->roots.full != BPT_NO_VALUE, last = layer == bpt_model_layers(l->b->config) - 1;
     bpt_stream_t out[2];
     if (!taken) s->roots = take_roots(l, s->x);
     const bpt_self_t roots = roots_only(l, s, !taken);
@@ -144,7 +143,7 @@ static void run_root_layer(const layers_t *l, int layer, streams_t *s, const cha
 }
 
 static void run_token_layer(const layers_t *l, int layer, streams_t *s, const char *prefix) {
-    const bool last = layer == all_layers(l->b->config) - 1;
+    const bool last = layer == bpt_model_layers(l->b->config) - 1;
     bpt_self_t sets[] = {last ? leaves_only(l, layer, s->x) : all_nodes(l, layer, s->x)};
     run_layer(l, sets, 1, prefix, &s->x);
 }
@@ -177,7 +176,7 @@ static bpt_memory_t memory_of(const layers_t *l, const streams_t *s) {
 }
 
 static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens) {
-    const int32_t layers = all_layers(b->config);
+    const int32_t layers = bpt_model_layers(b->config);
     layers_t l = {.b = b, .e = e, .pools = (e->wants & BPT_WANT_POOLED) != 0, .roots = bpt_wants_root(b->config)};
     l.tokens = (e->wants & BPT_WANT_TOKENS) || (l.pools && !l.roots);
     streams_t s = {.x = tokens, .roots = bpt_no_stream};
@@ -241,7 +240,7 @@ static void stage_keys(const bpt_encoder_t *e, const bpt_batch_t *batch) {
 
 // The root by true length. Before the first layer only leaves have rows.
 static void stage_roots(const bpt_encoder_t *e, const bpt_batch_t *batch) {
-    const bool leaves_only = all_layers(e->options.config) <= 2;
+    const bool leaves_only = bpt_model_layers(e->options.config) <= 2;
     for (int64_t s = 0; s < e->batch; ++s) {
         const int64_t root = bpt_root_node(&e->graph, batch->side[0].lengths[s]);
         e->own[ROOT_ROWS].data[s] = leaves_only && root >= e->n ? BPT_NO_ROW : (uint32_t)row_of(e, s, root);

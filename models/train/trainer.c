@@ -79,7 +79,7 @@ static bpt_status_t start(bpt_trainer_t *t) {
 
 bpt_status_t bpt_trainer_prepare(bpt_trainer_t *t, int64_t epoch) {
     const bpt_batch_source_t *source = t->options.train_data;
-    const int32_t first_head = bpt_schedule_first_head(&t->train, t->model.layers, epoch, t->epochs);
+    const int32_t first_head = bpt_schedule_first_head(&t->train, bpt_model_layers(&t->model), epoch, t->epochs);
     if (first_head == t->first_head) return BPT_OK;
     t->first_head = first_head;
     // The largest shape, so that memory runs out here if it does.

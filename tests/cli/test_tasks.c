@@ -84,6 +84,7 @@ static const struct {
     {"bpt-tag", "--task tag --model bpt --k 1 --data tags " SMALL, "accuracy"},
     {"star-pair", "--task pair --model star --positions none --data pairs --d-mlp 12 " SMALL, "accuracy"},
     {"transformer-pair", "--task pair --model transformer --pool mean --data pairs --d-mlp 12 " SMALL, "accuracy"},
+    {"bpt-match", "--task pair --model bpt --match-layers 2 --k 2 --data pairs " SMALL, "accuracy"},
     {"star-regress", "--task regress --model star --data summation --n 12 --sum 2 --d-input 3 --examples 60 --dropout-input 0 " SMALL,
      "mse"},
     {"segtree-regress", "--task regress --model segtree --data summation --n 12 --sum 2 --d-input 3 --examples 60 " SMALL, "mse"},

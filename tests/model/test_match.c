@@ -1,6 +1,7 @@
 // Matching layers, in which two texts read each other: against their formulas written out in double, without regard to batch mates, and by
 // differences.
 #include "model_fixture.h"
+#include "models/model.h"
 
 enum { D = 16, F = 24, MOST = 12, VOCAB = 11, CLASSES = 3, MLP = 9, PAIRS = 3 };
 
@@ -258,7 +259,8 @@ static void a_training_step_with_dropout_is_the_same_on_cpu_and_ref(void **state
             bpt_model_config_t c = matching(variants[v].kind, variants[v].layers, variants[v].pool);
             c.dropout_input = c.dropout_hidden = c.dropout_attention = c.dropout_head = 0.3f;
             bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){0});
-            const bpt_update_t update = {.rng = 12345, .lr = 0.01f, .bias1 = 0.1f, .bias2 = 0.02f, .loss_scale = 1};
+            const bpt_update_t update = {
+                .rng = 12345, .lr = 0.01f, .bias1 = 0.1f, .bias2 = 0.02f, .loss_scale = 1, .first_head = bpt_model_layers(&c)};
             fill(&a, &c, MOST, 0, PAIRS);
             assert_ok(bpt_runner_train(r, &a.batch, &update, &result[d]));
             bpt_runner_destroy(r);

@@ -29,7 +29,7 @@ static bool accumulates(const cli_options_t *o) { return o->train.accumulate > 1
 static bpt_status_t largest(bpt_runner_t *runner, const cli_options_t *o, const bpt_batch_source_t *source, bpt_step_key_t *key,
                             bpt_plan_summary_t *summary) {
     const double epochs = o->train.epochs > 0 ? o->train.epochs : (double)o->train.steps / (double)source->steps_per_epoch;
-    const int32_t first_head = bpt_schedule_first_head(&o->train, o->model.layers, 0, epochs);
+    const int32_t first_head = bpt_schedule_first_head(&o->train, bpt_model_layers(&o->model), 0, epochs);
     for (int64_t i = 0; i < source->n_shapes; ++i) {
         const bpt_step_key_t shape = {
             .kind = accumulates(o) ? BPT_STEP_MICRO : BPT_STEP_TRAIN, .shape = source->shapes[i], .first_head = first_head};

@@ -61,6 +61,7 @@ static void fill_model(cli_options_t *o) {
     const bool vectors = *o->data.vectors != 0;
     if (!m->d_ff) m->d_ff = 4 * m->d_model;
     if (!m->head_dim) m->head_dim = m->d_model / m->heads;
+    if (bpt_task_compares(task) && cli_option_source(o, "d-mlp") == CLI_FROM_DEFAULT) m->d_mlp = m->d_model;
     if (!m->d_embed && !vectors) m->d_embed = m->d_model;  // with vectors: their width, when the file is read
     if (open_choice(o, "causal")) m->causal = task->causal;
     if (open_choice(o, "tied")) m->tied = task->may_tie && !vectors && m->d_embed == m->d_model;
