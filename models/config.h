@@ -22,7 +22,7 @@ typedef enum { BPT_ATTENTION_DENSE, BPT_ATTENTION_WINDOW, BPT_ATTENTION_SPARSE }
 // The state of a whole text: that of the root; of its tokens the mean or, number by number, the largest; star: that of the relay, or the
 // relay's plus the largest of the tokens.
 typedef enum { BPT_POOL_ROOT, BPT_POOL_MEAN, BPT_POOL_MAX, BPT_POOL_RELAY_MAX, BPT_POOL_RELAY } bpt_pool_t;
-typedef enum { BPT_POSITIONS_RELATIVE, BPT_POSITIONS_ABSOLUTE, BPT_POSITIONS_NONE } bpt_positions_t;
+typedef enum { BPT_POSITIONS_RELATIVE, BPT_POSITIONS_ABSOLUTE, BPT_POSITIONS_NONE, BPT_POSITIONS_SINUSOIDAL } bpt_positions_t;
 
 // The model part of config.json; the same keys are in the `config` metadata of a model file (config_json.h).
 typedef struct {

@@ -18,8 +18,11 @@ const char *const bpt_attention_names[] = {
     [BPT_ATTENTION_DENSE] = "dense", [BPT_ATTENTION_WINDOW] = "window", [BPT_ATTENTION_SPARSE] = "sparse", NULL};
 const char *const bpt_pool_names[] = {[BPT_POOL_ROOT] = "root",           [BPT_POOL_MEAN] = "mean",   [BPT_POOL_MAX] = "max",
                                       [BPT_POOL_RELAY_MAX] = "relay-max", [BPT_POOL_RELAY] = "relay", NULL};
-const char *const bpt_positions_names[] = {
-    [BPT_POSITIONS_RELATIVE] = "relative", [BPT_POSITIONS_ABSOLUTE] = "absolute", [BPT_POSITIONS_NONE] = "none", NULL};
+const char *const bpt_positions_names[] = {[BPT_POSITIONS_RELATIVE] = "relative",
+                                           [BPT_POSITIONS_ABSOLUTE] = "absolute",
+                                           [BPT_POSITIONS_NONE] = "none",
+                                           [BPT_POSITIONS_SINUSOIDAL] = "sinusoidal",
+                                           NULL};
 const char *const bpt_rule_names[] = {"paper", "reference", NULL};
 const char *const bpt_schedule_names[] = {
     [BPT_SCHEDULE_CONSTANT] = "constant",       [BPT_SCHEDULE_COSINE] = "cosine",   [BPT_SCHEDULE_NOAM] = "noam",

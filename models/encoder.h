@@ -8,6 +8,7 @@
 
 #include "bpt/batch.h"
 #include "models/blocks/pieces.h"
+#include "models/blocks/sinusoids.h"
 #include "models/kinds/kind.h"
 #include "models/model.h"
 
@@ -30,7 +31,7 @@ typedef struct {
     bpt_value_t tokens;     // u32 [rows of tokens]
     bpt_value_t numbers;    // f32 [rows of tokens, d_input], in place of tokens where the model reads vectors
     bpt_ngrams_t ngrams;    // of the tokens, where the model reads them
-    bpt_value_t positions;  // u32 [rows of tokens]: 0, 1, .. in every sequence (absolute positions)
+    bpt_value_t positions;  // u32 [rows of tokens]: 0, 1, .. in every sequence (absolute); f32 [rows, d_model]: what they add (sinusoidal)
     bpt_value_t lengths;    // u32 [B]
     bpt_value_t targets;    // u32, as many as the task has; tasks with values have inputs of their own in place of these two
     bpt_value_t weights;    // f32, as targets: what each nll counts in the loss

@@ -113,13 +113,14 @@ bpt_status_t bpt_step_graph(const bpt_model_config_t *config, const bpt_params_t
 // than the table of absolute positions, which then has zeros for the padding.
 static bpt_status_t write_positions(bpt_model_step_t *step, const bpt_batch_t *batch) {
     const bpt_encoder_t *e = &step->encoder;
-    const int64_t most = e->options.config->max_positions;
+    const bpt_model_config_t *c = e->options.config;
+    const int64_t most = c->positions == BPT_POSITIONS_ABSOLUTE ? c->max_positions : (int64_t)BPT_NO_ROW;
     uint32_t *positions;
     BPT_TRY(bpt_alloc((size_t)e->leaf_rows, sizeof *positions, &positions));
     for (int64_t i = 0; i < e->leaf_rows; ++i) positions[i] = e->n && i % e->n < most ? (uint32_t)(i % e->n) : BPT_NO_ROW;
     for (int64_t s = 0; batch && s < e->batch; ++s)
         for (uint32_t i = 0; i < batch->side[0].lengths[s]; ++i) positions[batch->side[0].start[s] + i] = i;
-    const bpt_status_t status = bpt_program_write(step->program, e->in.positions, positions);
+    const bpt_status_t status = bpt_positions_write(step->program, e->in.positions, c, &step->sinusoids, positions, e->leaf_rows);
     bpt_free(positions);
     return status;
 }
@@ -165,6 +166,7 @@ void bpt_step_destroy(bpt_model_step_t *step) {
     bpt_program_destroy(step->program);
     bpt_encoder_free(&step->encoder);
     bpt_free(step->weights);
+    bpt_free(step->sinusoids.rows);
     bpt_free(step);
 }
 

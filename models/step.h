@@ -42,6 +42,7 @@ typedef struct {
     bpt_encoder_t encoder;
     bpt_value_t hyper, keep, square_sum;
     float *weights;  // staging
+    bpt_sinusoids_t sinusoids;
 } bpt_model_step_t;
 
 // The graph of a step, optimised and ready to be planned or compiled; *step has its values. The caller owns *graph.

@@ -47,6 +47,7 @@ static bpt_value_t input_rows(const bpt_builder_t *b, bpt_value_t tokens) {
 bpt_value_t bpt_embed_rows(const bpt_builder_t *b, bpt_value_t tokens, bpt_value_t positions) {
     const bpt_value_t x = input_rows(b, tokens);
     if (positions == BPT_NO_VALUE) return x;
+    if (b->config->positions == BPT_POSITIONS_SINUSOIDAL) return bpt_add(b->g, x, positions);
     return bpt_add(b->g, x, bpt_gather(b->g, bpt_weight(b->w, "", BPT_NAME_POSITIONS), positions));
 }
 

@@ -35,6 +35,7 @@ struct bpt_decoder {
     uint32_t *tokens, *positions, *leaf, *nodes, *table;  // staging, of the largest program
     uint32_t *last, *last_table;
     float *logits;  // [sequences, vocab]
+    bpt_sinusoids_t sinusoids;
 };
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -134,6 +135,7 @@ void bpt_decoder_destroy(bpt_decoder_t *d) {
     bpt_buffer_destroy(d->device, d->states[DECODE_CACHE]);
     bpt_free(d->tokens);
     bpt_free(d->positions);
+    bpt_free(d->sinusoids.rows);
     bpt_free(d->leaf);
     bpt_free(d->nodes);
     bpt_free(d->table);
@@ -303,7 +305,7 @@ static bpt_status_t run(bpt_decoder_t *d, int64_t rows, float *logits) {
     BPT_TRY(program_for(d, rows, &p));
     pad(d, rows, p->rows);
     BPT_TRY(bpt_program_write(p->program, p->tokens, d->tokens));
-    BPT_TRY(bpt_program_write(p->program, p->positions, d->positions));
+    BPT_TRY(bpt_positions_write(p->program, p->positions, d->shape.config, &d->sinusoids, d->positions, p->rows));
     BPT_TRY(bpt_program_write(p->program, p->leaf, d->leaf));
     BPT_TRY(bpt_program_write(p->program, p->nodes, d->nodes));
     BPT_TRY(bpt_program_write(p->program, p->table, d->table));

@@ -2,6 +2,7 @@
 #ifndef BPT_MODELS_DECODE_INTERNAL_H
 #define BPT_MODELS_DECODE_INTERNAL_H
 
+#include "models/blocks/sinusoids.h"
 #include "models/decode/decode.h"
 
 // Leaves that a new decoder has room for.
@@ -14,7 +15,7 @@ typedef struct {
     int64_t rows;
     bpt_program_t *program;
     bpt_value_t tokens;      // u32 [rows], BPT_NO_ROW for spans
-    bpt_value_t positions;   // u32 [rows], likewise; only absolute positions
+    bpt_value_t positions;   // u32 [rows], likewise (absolute), or f32 [rows, d_model] (sinusoidal)
     bpt_value_t leaf;        // u32 [rows]: its own number for a leaf, BPT_NO_ROW: the row starts as zero
     bpt_value_t nodes;       // u32 [rows]: row of the cache, BPT_NO_ROW: none
     bpt_value_t table;       // u32 [rows, slots, 4]

@@ -19,6 +19,8 @@ static const struct {
     {"segtree", .model = BPT_MODEL_SEGTREE, .layers = 3, .rel_levels = 5},
     {"segtree, spans read themselves", .model = BPT_MODEL_SEGTREE, .span_self = true, .layers = 3, .rel_levels = 5},
     {"dense, absolute", .model = BPT_MODEL_TRANSFORMER, .positions = BPT_POSITIONS_ABSOLUTE, .layers = 2},
+    {"dense, sinusoids", .model = BPT_MODEL_TRANSFORMER, .positions = BPT_POSITIONS_SINUSOIDAL, .layers = 2},
+    {"bpt, sinusoids", .positions = BPT_POSITIONS_SINUSOIDAL, .layers = 2},
     {"dense, relative", .model = BPT_MODEL_TRANSFORMER, .layers = 2, .rel_levels = 5},
     {"window, relative", .model = BPT_MODEL_TRANSFORMER, .attention = BPT_ATTENTION_WINDOW, .layers = 2, .rel_levels = 3},
 };

@@ -25,6 +25,7 @@ static const variant_t variants[] = {
      .attention = BPT_ATTENTION_WINDOW,
      .positions = BPT_POSITIONS_NONE,
      .layers = 2},
+    {.name = "dense, sinusoids", .model = BPT_MODEL_TRANSFORMER, .positions = BPT_POSITIONS_SINUSOIDAL, .layers = 2},
     {.name = "segtree, spans read themselves", .model = BPT_MODEL_SEGTREE, .span_self = true, .layers = 2},
     {.name = "bpt, mean of tokens", .pool = BPT_POOL_MEAN, .layers = 3},
     {.name = "dense, maximum of tokens", .model = BPT_MODEL_TRANSFORMER, .pool = BPT_POOL_MAX, .layers = 1},

@@ -91,6 +91,8 @@ static void formulas(bpt_runner_t *r, const uint32_t *tokens, int n, double *log
     const float *embed = param(r, "embed.weight%.0d%s", 0, "");
     for (int i = 0; i < n; ++i)
         for (int j = 0; j < D; ++j) e[i][j] = (double)embed[tokens[i] * D + (uint32_t)j];
+    for (int i = 0; c->positions == BPT_POSITIONS_SINUSOIDAL && i < n; ++i)
+        for (int j = 0; j < D; ++j) e[i][j] += j % 2 ? cos(i / pow(10000, (j - 1.0) / D)) : sin(i / pow(10000, (double)j / D));
     if (c->positions == BPT_POSITIONS_ABSOLUTE) {
         const float *place = param(r, "pos_embed.weight%.0d%s", 0, "");
         for (int i = 0; i < n; ++i)
@@ -146,8 +148,9 @@ static void a_text_has_the_logits_of_the_formulas(void **state) {
     static const bpt_pool_t pools[] = {BPT_POOL_RELAY_MAX, BPT_POOL_RELAY, BPT_POOL_MAX, BPT_POOL_MEAN};
     const uint32_t lengths[] = {1, 2, 3, 7, 23};
     bpt_device_t *device = fixture_open("ref");
-    for (int v = 0; v < 8; ++v) {
-        const bpt_model_config_t c = star(v % 2 == 0, v / 2 % 2 == 0, pools[v % 4], v < 4 ? BPT_POSITIONS_ABSOLUTE : BPT_POSITIONS_NONE);
+    static const bpt_positions_t positions[] = {BPT_POSITIONS_ABSOLUTE, BPT_POSITIONS_NONE, BPT_POSITIONS_SINUSOIDAL};
+    for (int v = 0; v < 12; ++v) {
+        const bpt_model_config_t c = star(v % 2 == 0, v / 2 % 2 == 0, pools[v % 4], positions[v / 4]);
         bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){0});
         float got[5 * 3], packed[5 * 3];
         fixture_fill(&a, &c, MOST, 5, lengths, 2);
