@@ -19,12 +19,13 @@ static bpt_status_t make_offsets(const bpt_sequences_t *s, uint64_t **out) {
 
 // ---- what a forward pass gives, sequence by sequence
 
-// One result: `values` of a batch [rows, width], where a sequence has a row for each of its places in the batch, or one; they go to `out`,
-// where sequences follow each other as the caller gave them.
+// One result: `values` of a batch [rows, width], where a sequence has a row for each of its places in the batch, or one, alone or with the
+// others of its example; they go to `out`, where sequences follow each other as the caller gave them.
 typedef struct {
     float *out;  // NULL: not wanted
     int64_t width;
     bool per_token;
+    int64_t texts;  // sequences that share a row, where none has a row for each token
     float *values;
     size_t room;
 } result_t;
@@ -37,17 +38,18 @@ typedef struct {
 } forward_t;
 
 static bpt_status_t make_room(result_t *r, const bpt_batch_t *batch) {
-    const size_t wanted = (size_t)((r->per_token ? batch->shape.side[0].rows : batch->shape.batch) * r->width);
-    if (!r->out || wanted <= r->room) return BPT_OK;
+    if (!r->out) return BPT_OK;
+    const size_t wanted = (size_t)((r->per_token ? batch->shape.side[0].rows : batch->shape.batch / r->texts) * r->width);
+    if (wanted <= r->room) return BPT_OK;
     BPT_TRY(bpt_realloc(&r->values, wanted, sizeof *r->values));
     r->room = wanted;
     return BPT_OK;
 }
 
 static bpt_status_t hand_out(const result_t *r, const uint64_t *offsets, const bpt_batch_t *batch) {
-    for (int64_t s = 0; r->out && s < batch->n_real; ++s) {
-        const uint64_t sequence = batch->sequences[s], first = r->per_token ? offsets[sequence] : sequence;
-        const int64_t rows = r->per_token ? batch->side[0].lengths[s] : 1, from = r->per_token ? batch->side[0].start[s] : s;
+    for (int64_t s = 0; r->out && s < batch->n_real; s += r->per_token ? 1 : r->texts) {
+        const uint64_t sequence = batch->sequences[s], first = r->per_token ? offsets[sequence] : sequence / (uint64_t)r->texts;
+        const int64_t rows = r->per_token ? batch->side[0].lengths[s] : 1, from = r->per_token ? batch->side[0].start[s] : s / r->texts;
         BPT_TRY(bpt_model_check_finite(r->values + from * r->width, rows * r->width));
         memcpy(r->out + first * (uint64_t)r->width, r->values + from * r->width, (size_t)(rows * r->width) * sizeof *r->out);
     }
@@ -68,8 +70,15 @@ static bpt_status_t run_all(forward_t *f, bpt_batch_source_t *source) {
 }
 
 static bpt_status_t run_sequences(forward_t *f, const bpt_sequences_t *s, uint64_t *offsets, uint32_t *labels) {
-    const bpt_examples_t examples = {
-        .tokens = (uint32_t *)s->tokens, .offsets = offsets, .labels = labels, .count = (uint64_t)s->count, .n_tokens = offsets[s->count]};
+    const int texts = bpt_task_texts(bpt_model_task(f->model));
+    const bpt_examples_t examples = {.texts = texts,
+                                     .tokens = (uint32_t *)s->tokens,
+                                     .numbers = (float *)s->vectors,
+                                     .columns = f->model->config.d_input,
+                                     .offsets = offsets,
+                                     .labels = labels,
+                                     .count = (uint64_t)(s->count / texts),
+                                     .n_tokens = offsets[s->count]};
     bpt_batch_source_t *source;
     for (int64_t i = 0; i < s->count; ++i) labels[i] = BPT_NO_LABEL;
     f->offsets = offsets;
@@ -104,7 +113,8 @@ static bpt_status_t run_logits(bpt_runner_t *runner, const bpt_batch_t *batch, r
 static bpt_status_t give_logits(bpt_model_t *m, const bpt_sequences_t *sequences, float *logits) {
     const bpt_task_spec_t *task = bpt_model_task(m);
     forward_t f = {.model = m, .run = run_logits};
-    f.results[0] = (result_t){.out = logits, .width = task->outputs(&m->config), .per_token = task->per_token};
+    f.results[0] =
+        (result_t){.out = logits, .width = task->outputs(&m->config), .per_token = task->per_token, .texts = bpt_task_texts(task)};
     return forward(&f, sequences);
 }
 
@@ -120,6 +130,12 @@ bpt_status_t bpt_model_classify(bpt_model_t *m, const bpt_sequences_t *sequences
     return give_logits(m, sequences, logits);
 }
 
+bpt_status_t bpt_model_predict(bpt_model_t *m, const bpt_sequences_t *sequences, float *numbers) {
+    BPT_TRY(bpt_model_ready(m));
+    BPT_TRY(bpt_model_need(m, bpt_model_task(m)->values, "bpt_model_predict", "models that give numbers"));
+    return give_logits(m, sequences, numbers);
+}
+
 static bpt_status_t run_states(bpt_runner_t *runner, const bpt_batch_t *batch, result_t *results) {
     return bpt_runner_states(runner, batch, results[0].out ? results[0].values : NULL, results[1].out ? results[1].values : NULL);
 }
@@ -131,7 +147,7 @@ bpt_status_t bpt_model_encode(bpt_model_t *m, const bpt_sequences_t *sequences, 
             bpt_model_need(m, bpt_model_task(m)->wants & BPT_WANT_POOLED, "a state of the root", "models that learn one for each text"));
     forward_t f = {.model = m, .run = run_states};
     f.results[0] = (result_t){.out = tokens, .width = m->config.d_model, .per_token = true};
-    f.results[1] = (result_t){.out = roots, .width = m->config.d_model};
+    f.results[1] = (result_t){.out = roots, .width = m->config.d_model, .texts = 1};
     return forward(&f, sequences);
 }
 

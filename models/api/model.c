@@ -299,6 +299,15 @@ bpt_status_t bpt_model_check_tokens(const bpt_model_t *m, const uint32_t *tokens
     return BPT_OK;
 }
 
+static bpt_status_t check_vectors(const bpt_model_t *m, const bpt_sequences_t *s, int64_t total) {
+    const int32_t columns = m->config.d_input;
+    if (!s->vectors || s->tokens)
+        return bpt_fail(BPT_ERR_USAGE, "the model reads vectors of %d numbers: give `vectors`, and no tokens", columns);
+    for (int64_t i = 0; i < total * columns; ++i)
+        if (!isfinite(s->vectors[i])) return bpt_fail(BPT_ERR_USAGE, "number %" PRId64 " of the vectors is not finite", i);
+    return BPT_OK;
+}
+
 bpt_status_t bpt_model_check_sequences(const bpt_model_t *m, const bpt_sequences_t *s, bool targets, int64_t *total) {
     if (!s || !s->lengths || s->count < 1)
         return bpt_fail(BPT_ERR_USAGE, "there are no sequences: tokens, lengths and count must be given");
@@ -310,5 +319,10 @@ bpt_status_t bpt_model_check_sequences(const bpt_model_t *m, const bpt_sequences
                             "sequence %" PRId64, i));
         *total += s->lengths[i];
     }
+    const int texts = bpt_task_texts(bpt_model_task(m));
+    if (s->count % texts)
+        return bpt_fail(BPT_ERR_USAGE, "%" PRId64 " sequences are no pairs: the model compares sequences 2e and 2e + 1", s->count);
+    if (m->config.d_input) return check_vectors(m, s, *total);
+    if (s->vectors) return bpt_fail(BPT_ERR_USAGE, "the model reads tokens, and vectors were given");
     return bpt_model_check_tokens(m, s->tokens, *total);
 }

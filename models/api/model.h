@@ -3,7 +3,8 @@
 //
 // Tokens are numbers in [0, vocabulary); bpt_model_tokenize makes them of text and bpt_model_text makes text of them. Arrays are dense, the
 // last dimension runs fastest; numbers are f32 whatever the precision of the model. B is the number of sequences, d the width of the model
-// (d_model), V its vocabulary.
+// (d_model), V its vocabulary. An example is a sequence, or two where the model compares pairs of texts: 2e and 2e + 1 (B is even); E is
+// the number of examples.
 //
 // Errors: every function that can fail returns bpt_status_t; bpt_error_message() then has one sentence for this thread (bpt/status.h).
 // A null pointer where one is needed, a token that is not in the vocabulary, a sequence that is too long, a function that is not for the
@@ -90,11 +91,12 @@ BPT_API void bpt_model_close(bpt_model_t *model);
 // The configuration as JSON on one line: the model part of config.json.
 BPT_API const char *bpt_model_config(const bpt_model_t *model);
 BPT_API int64_t bpt_model_vocabulary(const bpt_model_t *model);  // V
-BPT_API int64_t bpt_model_classes(const bpt_model_t *model);     // of a classifier; 0: a language model
+// Classes, tags, or numbers that are predicted; 0: a language model.
+BPT_API int64_t bpt_model_classes(const bpt_model_t *model);
 BPT_API int64_t bpt_model_width(const bpt_model_t *model);       // d
 BPT_API int64_t bpt_model_parameters(const bpt_model_t *model);  // numbers that are trained, and frozen ones
 BPT_API int64_t bpt_model_step(const bpt_model_t *model);        // optimiser steps so far; of the checkpoint where one was opened
-BPT_API const char *bpt_model_label(const bpt_model_t *model, int64_t label);  // name of a class, NULL: it has none
+BPT_API const char *bpt_model_label(const bpt_model_t *model, int64_t label);  // name of a class or tag, NULL: it has none
 
 // Token numbers of a text by the run's vocabulary: bytes, characters (UTF-8) or words; or decimal numbers where the model has no
 // vocabulary. *tokens is freed with bpt_free (bpt/alloc.h). BPT_ERR_INPUT: a token that the vocabulary does not have, with its line.
@@ -107,19 +109,27 @@ BPT_API bpt_status_t bpt_model_text(const bpt_model_t *model, const uint32_t *to
 
 // ---- Inference --------------------------------------------------------------------------------------------------------
 
-// B sequences one behind the other: sequence 0 is tokens[0 .. lengths[0] - 1], and so on. N is the sum of the lengths.
+// B sequences one behind the other: sequence 0 is tokens[0 .. lengths[0] - 1], and so on. N is the sum of the lengths. Models that read
+// character n-grams of words beside the words need texts and cannot be used here.
 typedef struct {
     const uint32_t *tokens;  // [N]
     const int64_t *lengths;  // [B], each at least 1
     int64_t count;           // B, at least 1
+    const float *vectors;    // [N, d_input], in place of tokens, of models that read vectors of d_input numbers; else NULL
 } bpt_sequences_t;
 
 // What comes next, for language models: logits [N, V], row i of what follows token i, given the tokens of its sequence up to it.
 BPT_API bpt_status_t bpt_model_logits(bpt_model_t *model, const bpt_sequences_t *sequences, float *logits) BPT_MUST_USE;
-// The class of each sequence, for classifiers: logits [B, classes]. Softmax makes probabilities of them.
+// The class of each example, for classifiers of texts and of pairs: logits [E, classes]. Softmax makes probabilities of them.
 BPT_API bpt_status_t bpt_model_classify(bpt_model_t *model, const bpt_sequences_t *sequences, float *logits) BPT_MUST_USE;
+// The tag of each token, for taggers: tags [N], the most likely ones; of a model with a CRF those of the most likely sequence of tags.
+// logits [N, classes], without the transitions of a CRF. NULL: not wanted; not both.
+BPT_API bpt_status_t bpt_model_tag(bpt_model_t *model, const bpt_sequences_t *sequences, uint32_t *tags, float *logits) BPT_MUST_USE;
+// The numbers that a model predicts for each sequence (task regress): numbers [B, classes].
+BPT_API bpt_status_t bpt_model_predict(bpt_model_t *model, const bpt_sequences_t *sequences, float *numbers) BPT_MUST_USE;
 // States behind the last layer, which the head reads: embeddings of tokens and texts. tokens [N, d]; roots [B, d], the state of each whole
-// sequence, of models that learn one: classifiers. NULL: not wanted; not both.
+// sequence (of its root, or what else the model takes: `pool`), of models that learn one: classifiers of texts and of pairs, models that
+// predict numbers. NULL: not wanted; not both.
 BPT_API bpt_status_t bpt_model_encode(bpt_model_t *model, const bpt_sequences_t *sequences, float *tokens, float *roots) BPT_MUST_USE;
 // How likely sequences are, for language models: nll [N - B], the negative log-likelihood in nats of the tokens 2, 3, .. of each sequence
 // given those before. Sequences of one token have none; BPT_ERR_INPUT when no sequence has any.
@@ -153,7 +163,8 @@ BPT_API bpt_status_t bpt_generator_rewind(bpt_generator_t *generator, int64_t te
 // programs, so there should be few.
 typedef struct {
     bpt_sequences_t sequences;  // language models: a sequence of m + 1 tokens trains m, each given those before it
-    const uint32_t *labels;     // [B] of classifiers; NULL for language models
+    const uint32_t *labels;     // [E] of classifiers, [N] of taggers; NULL for others
+    const float *values;        // [B, classes] of models that predict numbers; NULL for others
     int64_t length;             // 0: the smallest of 1, 2, 3, 4, 6, 8, 12, 16, .. that has room for the longest
 } bpt_micro_batch_t;
 
@@ -175,7 +186,7 @@ static inline bpt_train_options_t bpt_train_options(double lr) {
 }
 
 typedef struct {
-    double loss;       // mean nll in nats over what is scored, before the step
+    double loss;       // mean over what is scored, before the step: nll in nats (a CRF: of whole sequences), or squared error
     double grad_norm;  // before clipping
     bool updated;      // false, f16 only: the scaled gradient was not finite; nothing was changed, the next step scales less
 } bpt_train_result_t;
