@@ -33,6 +33,7 @@ typedef struct {
 typedef struct {
     bpt_model_t *model;
     const uint64_t *offsets;
+    uint32_t *tags;  // [N], of the logits in results[0]; NULL: not wanted
     bpt_status_t (*run)(bpt_runner_t *runner, const bpt_batch_t *batch, result_t *results);
     result_t results[2];
 } forward_t;
@@ -56,6 +57,16 @@ static bpt_status_t hand_out(const result_t *r, const uint64_t *offsets, const b
     return BPT_OK;
 }
 
+static bpt_status_t hand_out_tags(const forward_t *f, const bpt_batch_t *batch) {
+    uint32_t *best;
+    BPT_TRY(bpt_alloc((size_t)batch->n_targets, sizeof *best, &best));
+    const bpt_status_t status = bpt_model_task(f->model)->decode(f->model->runner, batch, f->results[0].values, best);
+    for (int64_t s = 0; s < batch->n_real && status == BPT_OK; ++s)
+        memcpy(f->tags + f->offsets[batch->sequences[s]], best + batch->side[0].start[s], batch->side[0].lengths[s] * sizeof *best);
+    bpt_free(best);
+    return status;
+}
+
 static bpt_status_t run_all(forward_t *f, bpt_batch_source_t *source) {
     BPT_TRY(source->seek(source, 0));
     for (;;) {
@@ -66,12 +77,14 @@ static bpt_status_t run_all(forward_t *f, bpt_batch_source_t *source) {
         for (int i = 0; i < 2; ++i) BPT_TRY(make_room(&f->results[i], &batch));
         BPT_TRY(f->run(f->model->runner, &batch, f->results));
         for (int i = 0; i < 2; ++i) BPT_TRY(hand_out(&f->results[i], f->offsets, &batch));
+        if (f->tags) BPT_TRY(hand_out_tags(f, &batch));
     }
 }
 
 static bpt_status_t run_sequences(forward_t *f, const bpt_sequences_t *s, uint64_t *offsets, uint32_t *labels) {
     const int texts = bpt_task_texts(bpt_model_task(f->model));
     const bpt_examples_t examples = {.texts = texts,
+                                     .per_token = bpt_model_task(f->model)->per_token,
                                      .tokens = (uint32_t *)s->tokens,
                                      .numbers = (float *)s->vectors,
                                      .columns = f->model->config.d_input,
@@ -80,7 +93,7 @@ static bpt_status_t run_sequences(forward_t *f, const bpt_sequences_t *s, uint64
                                      .count = (uint64_t)(s->count / texts),
                                      .n_tokens = offsets[s->count]};
     bpt_batch_source_t *source;
-    for (int64_t i = 0; i < s->count; ++i) labels[i] = BPT_NO_LABEL;
+    for (uint64_t i = 0; i < offsets[s->count]; ++i) labels[i] = BPT_NO_LABEL;
     f->offsets = offsets;
     const bpt_batching_t batching = {.batch_tokens = f->model->options.batch_tokens, .packed = bpt_kind_of(&f->model->config)->packed};
     BPT_TRY(bpt_examples_eval_source(&examples, &batching, &source));
@@ -97,7 +110,7 @@ static bpt_status_t forward(forward_t *f, const bpt_sequences_t *s) {
     BPT_TRY(bpt_model_check_sequences(f->model, s, false, &total));
     if (!f->results[0].out && !f->results[1].out) return bpt_fail(BPT_ERR_USAGE, "the array for the result is a null pointer");
     BPT_TRY(make_offsets(s, &offsets));
-    bpt_status_t status = bpt_alloc((size_t)s->count, sizeof *labels, &labels);
+    bpt_status_t status = bpt_alloc((size_t)total, sizeof *labels, &labels);  // none is known
     if (status == BPT_OK) {
         status = run_sequences(f, s, offsets, labels);
         bpt_free(labels);
@@ -128,6 +141,23 @@ bpt_status_t bpt_model_classify(bpt_model_t *m, const bpt_sequences_t *sequences
     BPT_TRY(bpt_model_ready(m));
     BPT_TRY(bpt_model_need(m, bpt_model_task(m)->labelled && !bpt_model_task(m)->per_token, "bpt_model_classify", "classifiers"));
     return give_logits(m, sequences, logits);
+}
+
+// Tags are chosen by the scores, which are computed in any case.
+bpt_status_t bpt_model_tag(bpt_model_t *m, const bpt_sequences_t *sequences, uint32_t *tags, float *logits) {
+    BPT_TRY(bpt_model_ready(m));
+    const bpt_task_spec_t *task = bpt_model_task(m);
+    int64_t total;
+    float *scores = NULL;
+    BPT_TRY(bpt_model_need(m, task->labelled && task->per_token, "bpt_model_tag", "taggers"));
+    BPT_TRY(bpt_model_check_sequences(m, sequences, false, &total));
+    if (!tags && !logits) return bpt_fail(BPT_ERR_USAGE, "the arrays for the results are null pointers");
+    if (!logits) BPT_TRY(bpt_alloc((size_t)(total * m->config.classes), sizeof *scores, &scores));
+    forward_t f = {.model = m, .run = run_logits, .tags = tags};
+    f.results[0] = (result_t){.out = logits ? logits : scores, .width = task->outputs(&m->config), .per_token = true};
+    const bpt_status_t status = forward(&f, sequences);
+    bpt_free(scores);
+    return status;
 }
 
 bpt_status_t bpt_model_predict(bpt_model_t *m, const bpt_sequences_t *sequences, float *numbers) {
