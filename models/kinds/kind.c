@@ -22,6 +22,15 @@ const bpt_kind_spec_t *bpt_kind_find(const char *name) {
     return NULL;
 }
 
+int32_t bpt_kind_relative_levels(const bpt_model_config_t *config) {
+    return config->positions == BPT_POSITIONS_RELATIVE ? config->rel_levels : 0;
+}
+
+int32_t bpt_kind_levels_of_tree(const bpt_model_config_t *config, int64_t n) {
+    (void)config;
+    return bpt_default_rel_levels(n);
+}
+
 bool bpt_kind_has_key(const bpt_kind_spec_t *kind, const char *key) {
     for (const char *const *own = kind->keys; *own; ++own)
         if (!strcmp(*own, key)) return true;

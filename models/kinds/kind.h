@@ -47,6 +47,13 @@ static inline const bpt_kind_spec_t *bpt_kind_of(const bpt_model_config_t *confi
 // By name; NULL: there is none.
 const bpt_kind_spec_t *bpt_kind_find(const char *name);
 
+// ---- For kinds
+// What an attention graph has of relative positions: `rel_levels`, or 0 with other positions.
+int32_t bpt_kind_relative_levels(const bpt_model_config_t *config);
+// `rel_levels` of kinds with a tree over n leaves: a level each.
+int32_t bpt_kind_levels_of_tree(const bpt_model_config_t *config, int64_t n);
+
+// ---- For all others
 // Whether a key that not every kind has ("k", "window") applies to this one.
 bool bpt_kind_has_key(const bpt_kind_spec_t *kind, const char *key);
 // BPT_ERR_USAGE with the reason when the kind cannot do the task.
