@@ -82,5 +82,7 @@ bpt_status_t bpt_examples_read(const bpt_range_t *text, const bpt_examples_optio
 // Adds those of more text to what is there (at first {0}); when it fails, nothing is added.
 bpt_status_t bpt_examples_add(const bpt_range_t *text, const bpt_examples_options_t *options, const bpt_vocab_t *vocab,
                               const bpt_labels_t *labels, bpt_examples_t *examples) BPT_MUST_USE;
+// Puts `count` placeholders (bpt/batch.h) in front of every text. BPT_ERR_USAGE where each token has a label, or vectors are read.
+bpt_status_t bpt_examples_shift(bpt_examples_t *examples, int64_t count) BPT_MUST_USE;
 
 #endif

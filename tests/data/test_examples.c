@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "bpt/alloc.h"
+#include "bpt/batch.h"
 #include "data/examples.h"
 #include "data/split.h"
 #include "support/check.h"
@@ -201,6 +202,40 @@ static void labels_txt_reads_back(void **state) {
     }
 }
 
+static void placeholders_stand_in_front_of_every_text(void **state) {
+    (void)state;
+    static const char lines[] = "yes\ta b c\nno\tb\n";
+    const bpt_range_t text = bpt_range_of("x.tsv", lines, strlen(lines));
+    const bpt_examples_options_t plain = {.labelled = true};
+    const bpt_examples_options_t with_ngrams = {.labelled = true, .ngram_min = 2, .ngram_max = 3, .ngram_rows = 50};
+    for (int ngrams = 0; ngrams < 2; ++ngrams) {
+        set_t before, after;
+        assert_ok(read_set(&text, BPT_UNIT_WORD, ngrams ? &with_ngrams : &plain, &before));
+        assert_ok(read_set(&text, BPT_UNIT_WORD, ngrams ? &with_ngrams : &plain, &after));
+        assert_ok(bpt_examples_shift(&after.examples, 0));
+        assert_int_equal(after.examples.n_tokens, 4);
+        assert_ok(bpt_examples_shift(&after.examples, 2));
+        const bpt_examples_t *a = &before.examples, *b = &after.examples;
+        assert_int_equal(b->n_tokens, 8);
+        assert_true(b->offsets[0] == 0 && b->offsets[1] == 5 && b->offsets[2] == 8);
+        for (uint64_t t = 0; t < 2; ++t)
+            for (uint64_t i = b->offsets[t]; i < b->offsets[t + 1]; ++i) {
+                const bool placeholder = i < b->offsets[t] + 2;
+                const uint64_t from = i - 2 * (t + 1);
+                assert_int_equal(b->tokens[i], placeholder ? BPT_PLACEHOLDER : a->tokens[from]);
+                if (!ngrams) continue;
+                const uint64_t count = b->bag_offsets[i + 1] - b->bag_offsets[i];
+                assert_int_equal(count, placeholder ? 0 : a->bag_offsets[from + 1] - a->bag_offsets[from]);
+                if (!placeholder) assert_int_equal(b->bag_offsets[i], a->bag_offsets[from]);
+            }
+        free_set(&before);
+        free_set(&after);
+    }
+    bpt_examples_t tags = {.per_token = true}, vectors = {.columns = 3};
+    assert_fails(bpt_examples_shift(&tags, 1), BPT_ERR_USAGE, "no label");
+    assert_fails(bpt_examples_shift(&vectors, 1), BPT_ERR_USAGE, "no vector");
+}
+
 static void failing_memory_leaks_nothing(void **state) {
     (void)state;
     const size_t live = bpt_alloc_live();
@@ -254,6 +289,7 @@ int main(void) {
         cmocka_unit_test(deep_trees_need_no_deep_stack),
         cmocka_unit_test(labels_are_sorted_and_must_be_known),
         cmocka_unit_test(labels_txt_reads_back),
+        cmocka_unit_test(placeholders_stand_in_front_of_every_text),
         cmocka_unit_test(failing_memory_leaks_nothing),
         cmocka_unit_test(published_counts_of_sst_are_met),
     };

@@ -46,10 +46,11 @@ static bpt_status_t write_nll(const char *path, const float *nll, size_t count) 
 
 static bool counts_characters(const cli_trained_t *t) { return t->unit == BPT_UNIT_BYTE || t->unit == BPT_UNIT_CHAR; }
 
-static bpt_status_t fill_json(json_t *object, const cli_trained_t *t, const bpt_evaluation_t *e) {
+static bpt_status_t fill_json(json_t *object, const cli_options_t *o, const cli_trained_t *t, const bpt_evaluation_t *e) {
     const bpt_task_spec_t *task = bpt_task_of(&t->config);
     const bool text = task->predicts_text;
     BPT_TRY(bpt_json_set_name(object, "checkpoint", t->checkpoint.folder));
+    if (*o->use.shifts) BPT_TRY(bpt_json_set_int(object, "shift", o->use.placeholders));
     BPT_TRY(bpt_json_set_real(object, "loss", e->loss));
     if (text && counts_characters(t)) BPT_TRY(bpt_json_set_real(object, "bits_per_char", e->loss / log(2)));
     const double perplexity = exp(e->loss);  // of a loss beyond 709 it is no number of JSON
@@ -61,17 +62,18 @@ static bpt_status_t fill_json(json_t *object, const cli_trained_t *t, const bpt_
     return bpt_json_set_real(object, "seconds", e->seconds);
 }
 
-static bpt_status_t print_json(const cli_trained_t *t, const bpt_evaluation_t *e) {
+static bpt_status_t print_json(const cli_options_t *o, const cli_trained_t *t, const bpt_evaluation_t *e) {
     json_t *object = json_object();
-    bpt_status_t status = object ? fill_json(object, t, e) : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the result");
+    bpt_status_t status = object ? fill_json(object, o, t, e) : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the result");
     if (status == BPT_OK) status = cli_print_json(object, 0);
     json_decref(object);
     return status;
 }
 
-static void print_text(const cli_trained_t *t, const bpt_evaluation_t *e) {
+static void print_text(const cli_options_t *o, const cli_trained_t *t, const bpt_evaluation_t *e) {
     const bpt_task_spec_t *task = bpt_task_of(&t->config);
     printf("checkpoint   %s\n", t->checkpoint.folder);
+    if (*o->use.shifts) printf("shift        %" PRId64 " placeholders in front of each text\n", o->use.placeholders);
     printf("loss         %.6f nats\n", e->loss);
     for (int i = 0; task->metrics && task->metrics[i].name; ++i)
         if (isfinite(e->metric[i]))
@@ -153,27 +155,51 @@ static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, bpt_batch
     bpt_free(nll);
     if (status == BPT_OK) status = write_gradient(o, t, source);
     if (status == BPT_OK && o->use.json)
-        status = print_json(t, &e);
+        status = print_json(o, t, &e);
     else if (status == BPT_OK)
-        print_text(t, &e);
+        print_text(o, t, &e);
     return status;
+}
+
+static bpt_status_t evaluate_data(const cli_options_t *o, cli_trained_t *t, cli_progress_t *progress) {
+    cli_eval_data_t data = {0};
+    bpt_batch_source_t *source = NULL;
+    bpt_status_t status = cli_eval_data_open(o, t, &data);
+    if (status == BPT_OK) status = cli_watch_create(data.source, progress, &source);
+    if (status == BPT_OK) status = evaluate(o, t, source);
+    if (source) source->destroy(source);
+    cli_eval_data_close(&data);
+    return status;
+}
+
+// Once for each number of placeholders; files that are written hold the results of one evaluation.
+enum { MOST_SHIFTS = 64, MOST_PLACEHOLDERS = 1 << 20 };
+static bpt_status_t evaluate_shifts(cli_options_t *o, cli_trained_t *t, cli_progress_t *progress) {
+    int64_t shifts[MOST_SHIFTS] = {0};
+    int count = 1;
+    if (*o->use.shifts) {
+        if (bpt_task_of(&t->config)->reads != BPT_READS_EXAMPLES)
+            return bpt_fail(BPT_ERR_USAGE, "--shift is for texts with a target each, and this is %s", bpt_task_of(&t->config)->model);
+        BPT_TRY(cli_parse_list(o->use.shifts, "--shift", 0, MOST_PLACEHOLDERS, shifts, MOST_SHIFTS, &count));
+    }
+    if (count > 1 && (*o->use.nll || *o->use.grad || *o->use.predictions))
+        return bpt_fail(BPT_ERR_USAGE, "--shift %s gives several results, which one file cannot hold; give one number", o->use.shifts);
+    for (int i = 0; i < count; ++i) {
+        o->use.placeholders = shifts[i];
+        BPT_TRY(evaluate_data(o, t, progress));
+    }
+    return BPT_OK;
 }
 
 static bpt_status_t run_eval(cli_options_t *o) {
     cli_trained_t trained;
-    cli_eval_data_t data = {0};
     cli_progress_t progress;
-    bpt_batch_source_t *source = NULL;
     cli_progress_start(&progress, o->global.quiet, CLI_LOSS_NATS);
     BPT_TRY(cli_trained_open(o, &trained));
     o->model = trained.config;  // what the options have to fit
     bpt_status_t status = cli_options_check_fit(o);
-    if (status == BPT_OK) status = cli_eval_data_open(o, &trained, &data);
-    if (status == BPT_OK) status = cli_watch_create(data.source, &progress, &source);
-    if (status == BPT_OK) status = evaluate(o, &trained, source);
+    if (status == BPT_OK) status = evaluate_shifts(o, &trained, &progress);
     cli_progress_clear(&progress);  // of an evaluation that failed
-    if (source) source->destroy(source);
-    cli_eval_data_close(&data);
     cli_trained_close(&trained);
     return status;
 }
@@ -188,7 +214,7 @@ const cli_command_t cli_command_eval = {
                    "Without --data it uses the test part of the data that the run was trained on.",
     .examples = "  bpt eval run\n  bpt eval run --data other.txt --json\n  bpt eval run --data other.tsv --where 1=books\n  bpt eval run "
                 "--data ids.txt --unit ids --nll-out nll.json "
-                "--grad-out grad.safetensors\n",
+                "--grad-out grad.safetensors\n  bpt eval run --shift 0,1,2,3,4,5,6,7 --json\n",
     .min_arguments = 1,
     .max_arguments = 1,
     .run = run_eval,

@@ -234,6 +234,8 @@ const cli_option_t cli_option_table[] = {
      .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL, .help = "which part of the data to evaluate on"},
     {TEXT("checkpoint", use.checkpoint, "N|latest|best"), .fallback = "", .shown = "best, else latest", .group = CLI_GROUP_COMMAND,
      .commands = USE | CLI_EXPORT, .help = "which checkpoint of the run to use"},
+    {TEXT("shift", use.shifts, "N,N,.."), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
+     .help = "put N placeholders without an embedding in front of every text; for several numbers, evaluate as often"},
     {TEXT("nll-out", use.nll, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
      .help = "write a JSON list: the negative log-likelihood of every scored token or example"},
     {TEXT("predictions-out", use.predictions, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,

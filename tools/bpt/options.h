@@ -51,6 +51,8 @@ typedef struct {
 typedef struct {
     char *nll, *grad, *predictions, *logits, *prompt, *prompts, *file;  // files and texts that a command writes or reads
     char *checkpoint;                                                   // "", a step, "latest" or "best"
+    char *shifts;          // eval: "0,1,2"
+    int64_t placeholders;  // and which of them it is at
     cli_texts_t stop;
     int64_t max_tokens, top_k, batch, repeat_window;
     double temperature, top_p, min_p, repeat_penalty;

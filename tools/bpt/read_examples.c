@@ -230,6 +230,7 @@ static bpt_status_t make_eval(const cli_options_t *o, const char *path, const cl
         if (!exists) return bpt_fail(BPT_ERR_INPUT, "%s is no safetensors file and has none of this part in it", path);
     }
     BPT_TRY(check_arrays(path, &t->config, &e->examples));
+    BPT_TRY(bpt_examples_shift(&e->examples, o->use.placeholders));
     const bpt_batching_t batching = batching_of(o, &t->config);
     return bpt_examples_eval_source(&e->examples, &batching, &e->source);
 }
@@ -280,6 +281,7 @@ static bpt_status_t open_eval(const cli_options_t *o, const bpt_range_t *text, c
     bpt_examples_options_t options;
     BPT_TRY(cli_examples_options(&d, &t->config, t->unit, &options));
     BPT_TRY(bpt_examples_read(text, &options, t->vocab, &t->labels, &e->examples));
+    BPT_TRY(bpt_examples_shift(&e->examples, o->use.placeholders));
     return bpt_examples_eval_source(&e->examples, &batching, &e->source);
 }
 

@@ -12,6 +12,8 @@ BPT_BEGIN_DECLS
 // one encoder reads is two sequences of the first side, 2e and 2e + 1 for example e.
 enum { BPT_SIDES = 2 };
 
+#define BPT_PLACEHOLDER 0xFFFFFFFFu  // in place of a token: its embedding is zero
+
 // What a program is compiled for: micro-batches of one shape share it. Shapes are the same when all numbers are.
 typedef struct {
     int64_t batch;  // sequences of a side, padding included
