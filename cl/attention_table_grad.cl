@@ -14,7 +14,7 @@
 KERNEL_BEGIN
     const uint head_groups = (p.heads + p.group_heads - 1u) / p.group_heads, columns = p.heads * p.head_dim;
     const uint first_head = GROUP_ID % head_groups * p.group_heads, n_heads = min(p.group_heads, p.heads - first_head);
-    const uint unit = GROUP_ID / head_groups, own = unit / p.parts;
+    const uint unit = GROUP_ID / head_groups, own = p.first_row + unit / p.parts;
     const int part_begin = TO_INT(unit % p.parts) * p.part_rows;
     const uint first_column = first_head * p.head_dim, n_columns = n_heads * p.head_dim;
     const uint batch = min(TO_UINT(MOST_ROWS), SCORES / p.group_heads), words = KEYS != 0u ? 2u : 4u;

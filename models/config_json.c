@@ -13,13 +13,26 @@
 
 // ---- checks of several keys together
 
-static bpt_status_t check_heads(const bpt_model_config_t *c) {
-    if (bpt_config_key_applies(bpt_config_key_find("head_dim"), c) || c->d_model % c->heads == 0) return BPT_OK;
+static bool has_head_dim(const bpt_model_config_t *c) { return bpt_config_key_applies(bpt_config_key_find("head_dim"), c); }
+
+// That heads of d_model / heads columns are d_model.
+static bpt_status_t check_division(const bpt_model_config_t *c) {
+    if (c->d_model % c->heads == 0) return BPT_OK;
     int32_t fewer = c->heads;
     while (c->d_model % fewer) --fewer;
-    return bpt_fail(BPT_ERR_USAGE, "%d heads do not divide d_model = %d; choose %d heads or d_model = %d", c->heads, c->d_model, fewer,
-                    c->d_model / c->heads * c->heads + c->heads);
+    return bpt_fail(BPT_ERR_USAGE, "%d heads %s d_model = %d; choose %d heads or d_model = %d%s", c->heads,
+                    c->heads > c->d_model ? "are more than the columns of" : "do not divide", c->d_model, fewer,
+                    c->d_model / c->heads * c->heads + c->heads, has_head_dim(c) ? ", or give head_dim" : "");
 }
+
+bpt_status_t bpt_model_config_fill_head_dim(bpt_model_config_t *c) {
+    if (c->head_dim || c->heads < 1 || c->d_model < 1) return BPT_OK;  // bpt_model_config_check has the sentence
+    BPT_TRY(check_division(c));
+    c->head_dim = c->d_model / c->heads;
+    return BPT_OK;
+}
+
+static bpt_status_t check_heads(const bpt_model_config_t *c) { return has_head_dim(c) ? BPT_OK : check_division(c); }
 
 static bpt_status_t check_tied(const bpt_model_config_t *c) {
     const bpt_task_spec_t *task = bpt_task_of(c);
@@ -170,7 +183,7 @@ static bpt_status_t read_all(const json_t *o, bpt_model_config_t *c) {
     set_defaults(c);
     BPT_TRY(read_keys(o, false, c));
     if (!json_object_get(o, "d_embed")) c->d_embed = c->d_model;
-    if (!json_object_get(o, "head_dim") && c->heads > 0) c->head_dim = c->d_model / c->heads;
+    if (!json_object_get(o, "head_dim")) BPT_TRY(bpt_model_config_fill_head_dim(c));
     return bpt_model_config_check(c);
 }
 

@@ -13,11 +13,14 @@
 // tied with d_embed != d_model, ...
 bpt_status_t bpt_model_config_check(const bpt_model_config_t *config) BPT_MUST_USE;
 
+// The width of a head that nobody gave (head_dim 0): d_model / heads. BPT_ERR_USAGE where the heads do not divide d_model.
+bpt_status_t bpt_model_config_fill_head_dim(bpt_model_config_t *config) BPT_MUST_USE;
+
 // A new object with the keys that apply; released with json_decref.
 bpt_status_t bpt_model_config_to_json(const bpt_model_config_t *config, json_t **out) BPT_MUST_USE;
-// From an object: absent keys take the defaults (d_embed = d_model, causal where the task needs it, the kind's positions, rule paper, not
-// tied, no dropout); what has no default is required. Unknown keys are a warning that names
-// `where`; wrong types and values are BPT_ERR_INPUT and name the key. The result is checked.
+// From an object: absent keys take the defaults (d_embed = d_model, head_dim = d_model / heads, causal where the task needs it, the kind's
+// positions, rule paper, not tied, no dropout); what has no default is required. Unknown keys are a warning that names `where`; wrong types
+// and values are BPT_ERR_INPUT and name the key. The result is checked.
 bpt_status_t bpt_model_config_from_json(const json_t *object, const char *where, bpt_model_config_t *config) BPT_MUST_USE;
 
 // The model part of a run's config.json, which has other keys beside it.

@@ -244,6 +244,10 @@ static bpt_status_t check_ranges(checker_t *c, int slot, const char *name, prese
                     (long long)rows, (long long)words);
 }
 
+static bool is_bound(const bpt_table_side_t *side, int64_t rows) {
+    return side->light >= 0 && side->light <= rows && side->light_edges >= 0 && side->edges >= 0;
+}
+
 static bpt_status_t check_attention_table(checker_t *c, int64_t d) {
     const bpt_attention_attrs_t *t = &c->call->attrs.attention;
     const int64_t queries = rows_of(&c->call->in[0]), keys = rows_of(&c->call->in[1]);
@@ -255,6 +259,8 @@ static bpt_status_t check_attention_table(checker_t *c, int64_t d) {
         return bpt_fail(BPT_ERR_UNSUPPORTED, "attention over a table has no gradient with relative positions: leave them out");
     BPT_TRY(check_ranges(c, 6, "table", REQUIRED, queries, 4));
     BPT_TRY(check_ranges(c, 10, "back", grad ? REQUIRED : OPTIONAL, keys, 2));
+    BPT_TRY(check_attribute(c, is_bound(&t->bounds.queries, queries) && is_bound(&t->bounds.keys, keys),
+                            "bounds of a table must not be negative, nor have more light rows than there are"));
     BPT_TRY(check_random(c, 4, 5, t->p, queries));
     return t->p > 0 ? input(c, 11, "key_codes", ONLY_U32, REQUIRED, 1, keys) : BPT_OK;
 }

@@ -114,6 +114,15 @@ bpt_status_t bpt_lists_relay(const bpt_row_space_t *rows, const bpt_lists_t *out
     return BPT_OK;
 }
 
+bpt_table_bounds_t bpt_lists_ring_bounds(int64_t rows, int64_t longest) {
+    enum { STATES = 3, EMBEDDING = 1, RELAY = 1 };
+    return (bpt_table_bounds_t){.queries = {.edges = STATES + EMBEDDING + RELAY},
+                                .keys = {.light = 2 * rows, .light_edges = STATES, .edges = longest}};
+}
+bpt_table_bounds_t bpt_lists_relay_bounds(int64_t longest) {
+    return (bpt_table_bounds_t){.queries = {.edges = longest + 1}, .keys = {.edges = 1}};
+}
+
 // ---- Trees -----------------------------------------------------------------------------------------------------------------
 
 // The end of the run of ancestors that begins with `node`; *next: the next ancestor, BPT_NO_ROW at the root.
@@ -174,6 +183,27 @@ bpt_status_t bpt_lists_subtrees(const bpt_row_space_t *leaves, const bpt_row_spa
         }
     }
     return BPT_OK;
+}
+
+// ---- Bounds ------------------------------------------------------------------------------------------------------------------
+
+static bpt_status_t check_side(const char *what, const uint32_t *ranges, int64_t rows, int64_t slots, int words,
+                               const bpt_table_side_t *bound) {
+    for (int64_t row = 0; row < rows; ++row) {
+        const int64_t most = row < bound->light ? bound->light_edges : bound->edges;
+        int64_t edges = 0;
+        for (const uint32_t *range = ranges + row * slots * words, *end = range + slots * words; range < end; range += words)
+            if (range[0] < range[1]) edges += range[1] - range[0];
+        if (most > 0 && edges > most)
+            return bpt_fail(BPT_ERR_INTERNAL, "%s %lld has %lld edges; its call was built for at most %lld", what, (long long)row,
+                            (long long)edges, (long long)most);
+    }
+    return BPT_OK;
+}
+
+bpt_status_t bpt_lists_check(const bpt_lists_t *l, const bpt_table_bounds_t *bounds) {
+    BPT_TRY(check_side("query", l->table, l->queries, l->slots, 4, &bounds->queries));
+    return l->back ? check_side("key", l->back, l->keys, l->back_slots, 2, &bounds->keys) : BPT_OK;
 }
 
 // ---- Any table ---------------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ void bpt_cross_params(bpt_param_table_t *t, const bpt_model_config_t *c, const c
 static bpt_value_t attend(const bpt_builder_t *b, const bpt_memory_t *m, bpt_value_t x, const char *prefix) {
     const int32_t head_dim = b->config->d_model / b->config->heads;
     const bpt_attention_attrs_t attrs = {.graph.kind = BPT_INTERVALS_TABLE,
+                                         .bounds = m->bounds,
                                          .batch = 1,
                                          .queries = BPT_QUERIES_ALL,
                                          .heads = b->config->heads,

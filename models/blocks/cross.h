@@ -10,6 +10,7 @@
 typedef struct {
     bpt_value_t x;                          // [K, d_model], in the precision of products
     bpt_value_t table, back;                // u32 [Q, slots, 4], and [K, slots, 2] (gradients) or BPT_NO_VALUE
+    bpt_table_bounds_t bounds;              // of both
     bpt_value_t query_row_keys, key_codes;  // u32 [Q, 2], [K] (dropout) or BPT_NO_VALUE
 } bpt_memory_t;
 

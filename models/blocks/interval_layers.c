@@ -165,12 +165,18 @@ static bpt_encoded_t encoded(const layers_t *l, const streams_t *s) {
     return out;
 }
 
+// A token reads the other text, which is no longer than its bucket.
+static bpt_table_bounds_t bounds_of_other_texts(const bpt_encoder_t *e) {
+    return (bpt_table_bounds_t){.queries.edges = e->n, .keys.edges = e->n};
+}
+
 // What matching layers read: the tokens' states behind the other layers.
 static bpt_memory_t memory_of(const layers_t *l, const streams_t *s) {
     const bpt_encoder_t *e = l->e;
     return (bpt_memory_t){.x = bpt_rows(l->b->g, s->x.low, 0, e->leaf_rows),
                           .table = e->own[OTHER].value,
                           .back = e->own[OTHER_BACK].value,
+                          .bounds = bounds_of_other_texts(e),
                           .query_row_keys = bpt_place_first(l->b, e->in.row_keys, e->leaf_rows).keys,
                           .key_codes = e->own[OTHER_CODES].value};
 }
@@ -285,7 +291,9 @@ static bpt_status_t stage_other_texts(const bpt_encoder_t *e, const bpt_batch_t 
                                .back = e->own[OTHER_BACK].data};
     const bpt_status_t status = bpt_lists_all(&rows, &read, &lists);
     bpt_free(others);
-    return status;
+    BPT_TRY(status);
+    const bpt_table_bounds_t bounds = bounds_of_other_texts(e);
+    return bpt_lists_check(&lists, &bounds);
 }
 
 static bpt_status_t stage(const bpt_encoder_t *e, const bpt_batch_t *batch) {

@@ -66,6 +66,7 @@ static bpt_value_t key_value(const bpt_builder_t *b, bpt_value_t x, const char *
 static bpt_value_t attend(const bpt_builder_t *b, const bpt_star_graph_t *graph, bpt_value_t x, bpt_value_t kv, const char *prefix) {
     const int32_t head_dim = (int32_t)(bpt_star_width(b->config) / b->config->heads);
     const bpt_attention_attrs_t attrs = {.graph.kind = BPT_INTERVALS_TABLE,
+                                         .bounds = graph->bounds,
                                          .batch = 1,
                                          .queries = BPT_QUERIES_ALL,
                                          .heads = b->config->heads,

@@ -10,9 +10,10 @@
 
 // One of the two attentions, for all cycles.
 typedef struct {
-    bpt_value_t table, back;  // u32 [queries, slots, 4], [keys, slots, 2]; back BPT_NO_VALUE: no gradients
-    bpt_value_t query_keys;   // u32 [queries, 2]: row keys (dropout)
-    bpt_value_t key_codes;    // u32 [keys] (dropout of attention)
+    bpt_value_t table, back;    // u32 [queries, slots, 4], [keys, slots, 2]; back BPT_NO_VALUE: no gradients
+    bpt_table_bounds_t bounds;  // of both
+    bpt_value_t query_keys;     // u32 [queries, 2]: row keys (dropout)
+    bpt_value_t key_codes;      // u32 [keys] (dropout of attention)
 } bpt_star_graph_t;
 
 typedef struct {

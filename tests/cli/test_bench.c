@@ -57,7 +57,12 @@ static void every_measurement_is_a_line_of_json(void **state) {
 static void models_that_cannot_be_are_refused(void **state) {
     (void)state;
     static const char *const cases[][2] = {{"train --d-model 100 --heads 8", "heads do not divide d_model"},
+                                           {"infer --model star --d-model 30 --heads 7", "7 heads do not divide d_model = 30"},
+                                           {"infer --model star --d-model 30 --heads 40", "40 heads are more than the columns of d_model"},
                                            {"train --model transformer --k 4", "--k is for --model bpt"},
+                                           {"train --no-ring", "--ring is for --model star, and this is --model bpt"},
+                                           {"train --model segtree --no-radical", "--radical is for --model star"},
+                                           {"train --head-dim 8", "--head-dim is for --model star"},
                                            {"trian", "choose train, infer"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         char line[256];

@@ -1,5 +1,6 @@
 // Attention over tables and its gradient: queries and keys that are rows of different tensors, repeated keys, overlapping ranges, queries
-// and keys without edges, dense blocks as packed batches have them, rings.
+// and keys without edges, dense blocks as packed batches have them, rings and relays; calls that know how many edges their rows have at
+// most.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,19 +25,24 @@ typedef enum {
     ONE_KEY,    // all queries read the same key, and nothing else
     NEAR,       // three keys around the query's place, and the first of them again
     RING,       // Star-Transformer's satellites: K = 2 Q + sequences
+    RELAY,      // and its relays: Q = sequences
 } pattern_t;
-static const char *const pattern_names[] = {"spread", "anywhere", "backwards", "triangle", "sequences", "one_key", "near", "ring"};
+static const char *const pattern_names[] = {"spread", "anywhere", "backwards", "triangle", "sequences", "one_key", "near", "ring", "relay"};
+
+// What a call knows of the edges of its rows: what the writer of rings and relays says, or the largest numbers of each half of the rows.
+typedef enum { UNBOUNDED, BY_WRITER, BY_HALVES } bounds_t;
 
 enum { F32 = BPT_F32, BF16 = BPT_BF16, F16 = BPT_F16 };
 
 static const struct {
     pattern_t pattern;
     int64_t queries, keys;
-    int32_t slots;  // of queries (BACKWARDS: of keys); SEQUENCES, RING: number of sequences
+    int32_t slots;  // of queries (BACKWARDS: of keys); SEQUENCES, RING, RELAY: number of sequences
     int32_t heads, head_dim;
     int64_t rel_rows;  // > 0: forward only
     float p;
     int dtype;
+    bounds_t bounds;
 } tables[] = {
     {SPREAD, 0, 3, 2, 1, 10, 0, 0, F32},
     {SPREAD, 1, 1, 1, 1, 20, 1, 0, F32},
@@ -81,7 +87,16 @@ static const struct {
     {RING, 1, 3, 1, 1, 10, 0, 0.25f, F32},
     {RING, 2, 5, 1, 2, 20, 0, 0, F32},
     {RING, 50, 107, 7, 2, 50, 0, 0.25f, F32},
-    {RING, 127, 257, 3, 3, 20, 0, 0, BF16},
+    {RING, 1, 3, 1, 1, 10, 0, 0.25f, F32, BY_WRITER},
+    {RING, 50, 107, 7, 2, 50, 0, 0.25f, F32, BY_WRITER},
+    {RING, 2400, 4801, 1, 12, 10, 0, 0.25f, F32, BY_WRITER},  // more readers of the relay than a group of Mesa's rasterizer takes
+    {RELAY, 3, 130, 3, 2, 20, 0, 0.25f, F32, BY_WRITER},
+    {RELAY, 1, 3001, 1, 12, 10, 0, 0.25f, F32, BY_WRITER},
+    {ANYWHERE, 40, 330, 5, 2, 20, 0, 0.25f, F32, BY_HALVES},
+    {BACKWARDS, 35, 300, 8, 1, 64, 0, 0, F32, BY_HALVES},
+    {TRIANGLE, 300, 300, 1, 12, 10, 0, 0, F32, BY_HALVES},
+    {SPREAD, 257, 1000, 4, 2, 20, 300, 0, F32, BY_HALVES},
+    {RING, 127, 257, 3, 3, 20, 0, 0, BF16, BY_WRITER},  // the last one: test_ref.c takes it
 };
 enum { N_TABLES = BPT_COUNT(tables) };
 
@@ -185,6 +200,7 @@ static int64_t slots_of(size_t index) {
     case BACKWARDS: return slots_of_backwards(index);
     case SEQUENCES: return BPT_LISTS_ALL_SLOTS;
     case RING: return BPT_LISTS_RING_SLOTS;
+    case RELAY: return BPT_LISTS_RELAY_SLOTS;
     default: return tables[index].slots;
     }
 }
@@ -203,6 +219,10 @@ static void put_table(bpt_lists_t *l, size_t index) {
     case RING:
         cut(&q, l->queries, tables[index].slots);
         assert_int_equal(bpt_lists_ring(&q.space, true, true, l), BPT_OK);
+        return;
+    case RELAY:
+        cut(&q, l->keys - l->queries, tables[index].slots);
+        assert_int_equal(bpt_lists_relay(&q.space, l), BPT_OK);
         return;
     default: put_rule(l, tables[index].pattern);
     }
@@ -226,6 +246,52 @@ static int64_t back_slots_of(size_t index) {
     return known[index] = slots > 0 ? slots : 1;
 }
 
+// ---- Bounds
+
+// The largest number of edges of the rows [first, end), or 1 where they have none.
+static int64_t most_edges(const uint32_t *ranges, int64_t first, int64_t end, int64_t slots, int words) {
+    int64_t most = 1;
+    for (int64_t row = first; row < end; ++row) {
+        int64_t edges = 0;
+        for (const uint32_t *range = ranges + row * slots * words; range < ranges + (row + 1) * slots * words; range += words)
+            if (range[0] < range[1]) edges += range[1] - range[0];
+        if (edges > most) most = edges;
+    }
+    return most;
+}
+
+static bpt_table_side_t halves(const uint32_t *ranges, int64_t rows, int64_t slots, int words) {
+    return (bpt_table_side_t){rows / 2, most_edges(ranges, 0, rows / 2, slots, words), most_edges(ranges, rows / 2, rows, slots, words)};
+}
+
+static bpt_table_bounds_t bounds_by_halves(size_t index) {
+    static bpt_table_bounds_t known[N_TABLES];
+    bpt_lists_t l = lists_of(index);
+    if (known[index].queries.edges) return known[index];
+    l.back_slots = back_slots_of(index);
+    l.table = calloc((size_t)(l.queries * l.slots * 4) + 1, sizeof *l.table);
+    l.back = calloc((size_t)(l.keys * l.back_slots * 2) + 1, sizeof *l.back);
+    assert_true(l.table && l.back);
+    put_table(&l, index);
+    assert_int_equal(bpt_lists_transposed(&l), BPT_OK);
+    known[index] = (bpt_table_bounds_t){halves(l.table, l.queries, l.slots, 4), halves(l.back, l.keys, l.back_slots, 2)};
+    free(l.table), free(l.back);
+    return known[index];
+}
+
+static bpt_table_bounds_t bounds_of(size_t index) {
+    const bpt_lists_t l = lists_of(index);
+    const bool relay = tables[index].pattern == RELAY;
+    rows_t rows;
+    if (tables[index].bounds == UNBOUNDED) return (bpt_table_bounds_t){.queries = {0}};
+    if (tables[index].bounds == BY_HALVES) return bounds_by_halves(index);
+    cut(&rows, relay ? l.keys - l.queries : l.queries, tables[index].slots);
+    int64_t longest = 0;
+    for (int64_t s = 0; s < rows.space.sequences; ++s)
+        if (rows.length[s] > longest) longest = rows.length[s];
+    return relay ? bpt_lists_relay_bounds(longest) : bpt_lists_ring_bounds(rows.space.rows, longest);
+}
+
 // ---- Cases
 
 // The case's line of the list is kept in what a table does not use.
@@ -242,6 +308,7 @@ static void prepare(const test_case_t *c, void *const in[]) {
         assert_int_equal(bpt_lists_transposed(&l), BPT_OK);
         test_lists_are_transposed(&l);
     }
+    assert_int_equal(bpt_lists_check(&l, &c->call.attrs.attention.bounds), BPT_OK);
     for (int64_t i = 0; codes && i < l.keys; ++i) codes[i] = bpt_node_code((uint32_t)(i / 50 % 3), (uint32_t)(i % 200));
     for (int64_t i = 0; row_keys && i < l.queries; ++i)
         row_keys[2 * i] = bpt_node_code((uint32_t)(i / 40 % 2), (uint32_t)i), row_keys[2 * i + 1] = 17 + (uint32_t)(i / 64);
@@ -269,10 +336,11 @@ static void make_case(size_t index, bool gradient, test_case_t *c) {
     const float p = tables[index].p;
     const bool lse = index % 2 || tables[index].pattern >= TRIANGLE;
     test_case_init(c, gradient ? BPT_OP_ATTENTION_GRAD : BPT_OP_ATTENTION);
-    test_case_name(c, "table-%lldx%lld-%lldslots-%dx%d/%s%s%s/%s", (long long)queries, (long long)keys, (long long)slots, (int)heads,
-                   (int)head_dim, pattern_names[tables[index].pattern], tables[index].rel_rows ? "-rel" : "", p > 0 ? "-dropout" : "",
-                   bpt_dtype_name(dtype));
+    test_case_name(c, "%stable-%lldx%lld-%lldslots-%dx%d/%s%s%s/%s", tables[index].bounds ? "bounded-" : "", (long long)queries,
+                   (long long)keys, (long long)slots, (int)heads, (int)head_dim, pattern_names[tables[index].pattern],
+                   tables[index].rel_rows ? "-rel" : "", p > 0 ? "-dropout" : "", bpt_dtype_name(dtype));
     c->call.attrs.attention = (bpt_attention_attrs_t){.graph = {.kind = BPT_INTERVALS_TABLE, .n = queries, .rel_levels = (int32_t)index},
+                                                      .bounds = bounds_of(index),
                                                       .batch = 1,
                                                       .heads = heads,
                                                       .head_dim = head_dim,

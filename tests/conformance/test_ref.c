@@ -360,6 +360,10 @@ static void wrong_calls_are_refused_with_the_operand_named(void **state) {
     assert_refused(&c.call, "attention_grad input 10 (back) must be u32 [257, slots, 2]");
     c = good, c.call.attrs.attention.p = 0.5f;
     assert_refused(&c.call, "attention_grad needs input 4 (row_keys)");
+    c = good, c.call.attrs.attention.bounds.keys.light = 258;
+    assert_refused(&c.call, "nor have more light rows than there are");
+    c = good, c.call.attrs.attention.bounds.queries.edges = -1;
+    assert_refused(&c.call, "bounds of a table must not be negative");
     c = good, c.call.op = (bpt_op_t)99;
     assert_refused(&c.call, "99");
 }

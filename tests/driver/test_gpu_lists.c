@@ -18,6 +18,7 @@
 #include "bpt/alloc.h"
 #include "bpt/env.h"
 #include "bpt/file.h"
+#include "bpt/lists.h"
 #include "driver/null_driver.h"
 #include "support/scratch.h"
 
@@ -254,6 +255,42 @@ static void a_tensor_beyond_one_binding_goes_window_by_window(void **state) {
     bpt_gpu_close(device);
 }
 
+// ---- Rows of a table that are cut into parts ---------------------------------------------------------------------------
+
+// Scratch of attention over a ring of n satellites and a relay (bpt/lists.h), or of its gradient.
+static size_t scratch_of_ring(bpt_device_t *device, int64_t n, bool gradient, bool bounded) {
+    enum { HEADS = 4, HEAD_DIM = 8, WIDTH = HEADS * HEAD_DIM };
+    const int64_t keys = 2 * n + 1;
+    const bpt_operand_t q = {.dtype = BPT_F32, .shape = {2, {n, WIDTH}}, .present = true},
+                        kv = {.dtype = BPT_F32, .shape = {2, {keys, 2 * WIDTH}}, .present = true},
+                        lse = {.dtype = BPT_F32, .shape = {2, {n, HEADS}}, .present = true},
+                        table = {.dtype = BPT_U32, .shape = {3, {n, BPT_LISTS_RING_SLOTS, 4}}, .present = true},
+                        back = {.dtype = BPT_U32, .shape = {3, {keys, BPT_LISTS_RING_BACK_SLOTS, 2}}, .present = true};
+    bpt_op_call_t call = {.op = BPT_OP_ATTENTION, .in = {[0] = q, [1] = kv, [6] = table, [10] = back}, .out = {q, lse}};
+    call.attrs.attention = (bpt_attention_attrs_t){
+        .graph.kind = BPT_INTERVALS_TABLE, .batch = 1, .heads = HEADS, .head_dim = HEAD_DIM, .scale = 1 / sqrtf(HEAD_DIM)};
+    if (bounded) call.attrs.attention.bounds = bpt_lists_ring_bounds(n, n);
+    if (gradient) call.op = BPT_OP_ATTENTION_GRAD, call.in[7] = call.in[8] = q, call.in[9] = lse, call.out[1] = kv;
+    size_t bytes = 0;
+    assert_int_equal(bpt_gpu_op(device, &call, NULL, &bytes), BPT_OK);
+    return bytes;
+}
+
+// Satellites have few edges, and parts are for those who have many: without the bounds of the call, memory grows as n squared.
+static void rows_of_few_edges_are_not_cut_for_those_of_many(void **state) {
+    (void)state;
+    enum { SHORT = 4096, LONG = 131072 };
+    setenv("BPT_LIMITS", "loops=65535", 1);
+    bpt_device_t *device = open_null("software", 65535, 65535, 65535);
+    unsetenv("BPT_LIMITS");
+    assert_int_equal(scratch_of_ring(device, LONG, false, true), 0);
+    const size_t few = scratch_of_ring(device, SHORT, true, true), many = scratch_of_ring(device, LONG, true, true);
+    assert_true(few > 0 && many <= few * (LONG / SHORT));
+    assert_true(scratch_of_ring(device, SHORT, false, false) > 0);
+    assert_true(scratch_of_ring(device, SHORT, true, false) > 100 * few);
+    bpt_gpu_close(device);
+}
+
 // ---- Products by a library -------------------------------------------------------------------------------------------
 
 static bpt_status_t open_ruled(const char *products, double submit_ms, bpt_device_t **device) {
@@ -398,6 +435,7 @@ int main(void) {
         cmocka_unit_test(features_are_switched_off_by_whole_words),
         cmocka_unit_test(known_faults_of_drivers_are_limits),
         cmocka_unit_test(a_tensor_beyond_one_binding_goes_window_by_window),
+        cmocka_unit_test(rows_of_few_edges_are_not_cut_for_those_of_many),
         cmocka_unit_test(a_library_multiplies_in_pieces_that_follow_from_the_shape),
         cmocka_unit_test(a_submission_takes_whole_pieces_within_its_budget),
         cmocka_unit_test(a_library_that_agrees_is_checked_once),

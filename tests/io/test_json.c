@@ -189,6 +189,7 @@ static void wrong_models_are_refused_with_a_remedy(void **state) {
         assert_fails(bpt_model_config_check(&c), BPT_ERR_USAGE, text); \
     }
     CASE(heads, 3, "3 heads do not divide d_model = 16; choose 2 heads or d_model = 18")
+    CASE(heads, 24, "24 heads are more than the columns of d_model = 16; choose 16 heads or d_model = 24")
     CASE(heads, 0, "heads is 0")
     CASE(k, 0, "k is 0; it must be 1 to")
     CASE(layers, 0, "layers is 0")
@@ -226,6 +227,14 @@ static void wrong_configurations_in_files_name_place_and_key(void **state) {
         {"{\"model\": \"bpt\", \"task\": \"lm\", \"layers\": 2, \"d_model\": 8, \"d_ff\": 8, \"heads\": 3, \"k\": 1, \"rel_levels\": 1, "
          "\"vocab\": 5}",
          "m: 3 heads do not divide"},
+        {"{\"model\": \"star\", \"task\": \"classify\", \"layers\": 2, \"d_model\": 30, \"d_ff\": 8, \"heads\": 7, \"vocab\": 5, "
+         "\"classes\": 2, "
+         "\"max_positions\": 9}",
+         "m: 7 heads do not divide d_model = 30; choose 6 heads or d_model = 35, or give head_dim"},
+        {"{\"model\": \"star\", \"task\": \"classify\", \"layers\": 2, \"d_model\": 30, \"d_ff\": 8, \"heads\": 40, \"vocab\": 5, "
+         "\"classes\": 2, "
+         "\"max_positions\": 9}",
+         "m: 40 heads are more than the columns of d_model = 30; choose 30 heads or d_model = 40, or give head_dim"},
         {"{\"model\": \"bpt\", \"task\": \"lm\", \"layers\": 2, \"d_model\": 8, \"d_ff\": 8, \"heads\": 2, \"k\": 99999999999, "
          "\"rel_levels\": 1, \"vocab\": 5}",
          "key \"k\" is 99999999999"},

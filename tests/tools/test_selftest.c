@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "models/kinds/kind.h"
 #include "tools/bpt/selftest.h"
 
 static bpt_op_t wrong;  // the op that the device below gets wrong; BPT_OP_COUNT: none
@@ -56,6 +57,19 @@ static void a_sound_device_passes(void **state) {
     assert_int_equal(t.failed, 0);
 }
 
+static void every_kind_of_model_is_tried(void **state) {
+    (void)state;
+    cli_selftest_t t;
+    run(BPT_OP_COUNT, &t);
+    assert_true(t.count < CLI_MAX_SELFTESTS);  // none was left out
+    for (int kind = 0; kind < BPT_N_KINDS; ++kind) {
+        const char *name = bpt_kinds[kind]->name;
+        bool tried = false;
+        for (int i = 0; i < t.count; ++i) tried |= !strncmp(t.result[i].name, name, strlen(name)) && t.result[i].name[strlen(name)] == ' ';
+        if (!tried) fail_msg("the self-test has no model %s", name);
+    }
+}
+
 static void the_op_at_fault_is_named(void **state) {
     (void)state;
     static const bpt_op_t ops[] = {BPT_OP_LAYERNORM, BPT_OP_ATTENTION, BPT_OP_ATTENTION_GRAD, BPT_OP_ADAM,
@@ -75,6 +89,7 @@ static void the_op_at_fault_is_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sound_device_passes),
+        cmocka_unit_test(every_kind_of_model_is_tried),
         cmocka_unit_test(the_op_at_fault_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

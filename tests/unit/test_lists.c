@@ -161,6 +161,45 @@ static void a_relay_reads_its_satellites_and_itself(void **state) {
     }
 }
 
+// What the writers of both say of their tables is so, and cannot be said of rows of more edges.
+static void tables_keep_their_bounds_and_others_are_refused(void **state) {
+    (void)state;
+    for (int b = 0; b < N_BATCHES; ++b)
+        for (int variant = 0; variant < 4; ++variant) {
+            rows_t r;
+            lay_out(&r, lengths[b], 3, 1);
+            const int64_t n = r.space.rows;
+            int64_t longest = 0;
+            for (int s = 0; s < 3; ++s)
+                if (r.length[s] > longest) longest = r.length[s];
+            bpt_table_bounds_t bounds = bpt_lists_ring_bounds(n, longest);
+            bpt_lists_t l = lists_of(n, 2 * n + 3, BPT_LISTS_RING_SLOTS, BPT_LISTS_RING_BACK_SLOTS);
+            assert_int_equal(bpt_lists_ring(&r.space, variant & 1, variant & 2, &l), BPT_OK);
+            assert_int_equal(bpt_lists_check(&l, &bounds), BPT_OK);
+            bounds = bpt_lists_relay_bounds(longest);
+            l = lists_of(3, n + 3, BPT_LISTS_RELAY_SLOTS, BPT_LISTS_RELAY_BACK_SLOTS);
+            assert_int_equal(bpt_lists_relay(&r.space, &l), BPT_OK);
+            assert_int_equal(bpt_lists_check(&l, &bounds), BPT_OK);
+        }
+    rows_t r;
+    lay_out(&r, lengths[2], 3, 0);  // 7, 5 and 2 rows
+    const int64_t n = r.space.rows;
+    bpt_lists_t l = lists_of(n, 2 * n + 3, BPT_LISTS_RING_SLOTS, BPT_LISTS_RING_BACK_SLOTS);
+    assert_int_equal(bpt_lists_ring(&r.space, true, true, &l), BPT_OK);
+    bpt_table_bounds_t bounds = bpt_lists_ring_bounds(n, 6);
+    assert_int_equal(bpt_lists_check(&l, &bounds), BPT_ERR_INTERNAL);
+    assert_non_null(strstr(bpt_error_message(), "key 28 has 7 edges; its call was built for at most 6"));
+    bounds = bpt_lists_ring_bounds(n, 7), bounds.keys.light += 1;
+    assert_int_equal(bpt_lists_check(&l, &bounds), BPT_ERR_INTERNAL);
+    bounds = bpt_lists_ring_bounds(n, 7), bounds.queries.edges = 4;
+    assert_int_equal(bpt_lists_check(&l, &bounds), BPT_ERR_INTERNAL);
+    assert_non_null(strstr(bpt_error_message(), "query 0 has 5 edges; its call was built for at most 4"));
+    bounds.queries.edges = 0;  // not known
+    assert_int_equal(bpt_lists_check(&l, &bounds), BPT_OK);
+    l.back = NULL, bounds.keys.edges = 1;
+    assert_int_equal(bpt_lists_check(&l, &bounds), BPT_OK);
+}
+
 // ---- Trees
 
 // Makes a tree over leaves [first, end) whose nodes are next[0] .., in post-order; returns its root. `shape` is a random number.
@@ -254,6 +293,7 @@ int main(void) {
         cmocka_unit_test(too_few_slots_are_refused),
         cmocka_unit_test(satellites_read_a_ring_their_embedding_and_their_relay),
         cmocka_unit_test(a_relay_reads_its_satellites_and_itself),
+        cmocka_unit_test(tables_keep_their_bounds_and_others_are_refused),
         cmocka_unit_test(leaves_read_leaves_and_nodes_read_their_subtrees),
         cmocka_unit_test(any_table_is_transposed_with_its_repetitions),
     };

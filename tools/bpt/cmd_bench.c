@@ -60,8 +60,6 @@ static bpt_model_config_t config_of(const bench_t *b) {
     c.vocab = VOCAB;
     c.positions = bpt_kind_of(&c)->positions;
     c.pool = bpt_kind_of(&c)->pool;
-    c.ring = c.radical = true;
-    c.head_dim = c.d_model / c.heads;
     c.rel_levels = c.positions == BPT_POSITIONS_RELATIVE ? bpt_kind_of(&c)->rel_levels(&c, b->n) : 0;
     c.max_positions = (int32_t)b->n + DECODED / 2;  // decoding goes on behind n
     c.tied = false;
@@ -421,6 +419,7 @@ static bpt_status_t run_bench(cli_options_t *o) {
     BPT_TRY(cli_parse_list(o->tool.lengths, "--n", 1, 67108864, ns, MAX_CELLS, &n_ns));
     BPT_TRY(cli_parse_list(o->tool.ks, "--k", 1, 65536, ks, MAX_CELLS, &n_ks));
     BPT_TRY(cli_options_check_fit(o));
+    BPT_TRY(bpt_model_config_fill_head_dim(&o->model));
     bench_t b = {.o = o};
     const bpt_model_config_t shape = config_of(&(bench_t){.o = o, .n = ns[0], .k = ks[0]});
     BPT_TRY(bpt_model_config_check(&shape));

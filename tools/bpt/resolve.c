@@ -54,13 +54,12 @@ static void fill_data(cli_options_t *o) {
     if (!o->data.eval_context) o->data.eval_context = o->data.context;
 }
 
-static void fill_model(cli_options_t *o) {
+static bpt_status_t fill_model(cli_options_t *o) {
     bpt_model_config_t *m = &o->model;
     const bpt_task_spec_t *task = bpt_task_of(m);
     const cli_reader_t *reader = cli_reader_of(m);
     const bool vectors = *o->data.vectors != 0;
     if (!m->d_ff) m->d_ff = 4 * m->d_model;
-    if (!m->head_dim) m->head_dim = m->d_model / m->heads;
     if (bpt_task_compares(task) && cli_option_source(o, "d-mlp") == CLI_FROM_DEFAULT) m->d_mlp = m->d_model;
     if (!m->d_embed && !vectors) m->d_embed = m->d_model;  // with vectors: their width, when the file is read
     if (open_choice(o, "causal")) m->causal = task->causal;
@@ -69,6 +68,7 @@ static void fill_model(cli_options_t *o) {
     if (open_choice(o, "positions")) m->positions = bpt_kind_of(m)->positions;
     if (open_choice(o, "pool")) m->pool = bpt_kind_of(m)->pool;
     if (reader->fill_from_options) reader->fill_from_options(o);
+    return bpt_model_config_fill_head_dim(m);
 }
 
 static bpt_status_t check_model(const cli_options_t *o) {
@@ -87,7 +87,7 @@ bpt_status_t cli_options_resolve(cli_options_t *o) {
         return bpt_fail(BPT_ERR_USAGE, "bpt train needs --out RUN, the directory to write");
     BPT_TRY(bpt_kind_check_task(bpt_kind_of(&o->model), bpt_task_of(&o->model)));
     fill_data(o);
-    fill_model(o);
+    BPT_TRY(fill_model(o));
     BPT_TRY(cli_options_check_fit(o));
     BPT_TRY(cli_reader_of(&o->model)->check(o));
     BPT_TRY(check_model(o));

@@ -27,6 +27,9 @@ static const struct {
     {"transformer classify, window",
      {SMALL, .task = BPT_TASK_CLASSIFY, .model = BPT_MODEL_TRANSFORMER, .attention = BPT_ATTENTION_WINDOW, .window = 7, .rel_levels = 7,
       .classes = CLASSES}},
+    {"star classify",
+     {SMALL, .task = BPT_TASK_CLASSIFY, .model = BPT_MODEL_STAR, .head_dim = 9, .ring = true, .radical = true, .pool = BPT_POOL_RELAY_MAX,
+      .positions = BPT_POSITIONS_ABSOLUTE, .max_positions = LEAVES, .classes = CLASSES}},
 };
 
 typedef struct {

@@ -110,16 +110,31 @@ static void add_levels(const problem_t *a, const int64_t keys[BPT_MAX_LEVELS], i
                   most);
 }
 
-// The rows of one side of a table. Slots may overlap, but for those with relative positions, so a row may have every row of the other side
-// in each of them. How many edges there are is not known before the table is written.
+// Edges of a row of a table that has room for so many, by a bound that may not be known.
+static int64_t edges_of(int64_t bound, int64_t room) { return bound > 0 ? min64(bound, room) : room; }
+static piece_t table_piece(int64_t first, int64_t rows, int64_t keys, int64_t others) {
+    return (piece_t){.first = first, .nodes = rows, .keys = keys, .edges = (double)rows * (double)min64(keys, others), .rel = true};
+}
+
+// The rows of one side of a table: as one piece where none needs parts, else those of few edges apart from the others. Without bounds a row
+// may have every row of the other side in each slot, since slots may overlap, but for those with relative positions.
 pieces_t bpt_lower_attention_table_rows(const problem_t *a, bool of_key, int64_t most) {
     const bpt_op_call_t *call = a->l->call;
+    const bpt_table_side_t *side = of_key ? &a->t->bounds.keys : &a->t->bounds.queries;
     const int64_t rows = bpt_rows(&call->in[of_key ? 1 : 0]), others = bpt_rows(&call->in[of_key ? 0 : 1]);
-    const int64_t slots = call->in[of_key ? 10 : 6].shape.dim[1], longest = others * (a->rel_rows ? 1 : slots);
+    const int64_t slots = call->in[of_key ? 10 : 6].shape.dim[1], room = others * (a->rel_rows ? 1 : slots);
+    const int64_t few = side->light > 0 ? edges_of(side->light_edges, room) : 0,
+                  many = side->light < rows ? edges_of(side->edges, room) : 0;
+    const int64_t longest = few > many ? few : many;
     pieces_t p = {.count = 0};
     if (longest > INT32_MAX)
         bpt_lower_refuse(a->l, "a table of %lld slots and %lld rows is too large for 32-bit counts", (long long)slots, (long long)others);
-    add_piece(&p, (piece_t){.nodes = rows, .keys = longest, .edges = (double)rows * (double)others, .rel = true}, most);
+    if (longest <= most) {
+        add_piece(&p, table_piece(0, rows, longest, others), most);
+        return p;
+    }
+    add_piece(&p, table_piece(0, side->light, few, others), most);
+    add_piece(&p, table_piece(side->light, rows - side->light, many, others), most);
     return p;
 }
 

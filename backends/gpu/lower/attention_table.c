@@ -23,6 +23,7 @@ static void emit(const problem_t *a, bool of_key, const bpt_view_t *dots, const 
                                             .head_dim = (uint32_t)t->head_dim,
                                             .group_heads = a->group_heads,
                                             .ranges = (uint32_t)a->l->call->in[of_key ? 10 : 6].shape.dim[1],
+                                            .first_row = (uint32_t)piece->first,
                                             .parts = (uint32_t)piece->parts,
                                             .part_rows = (int32_t)piece->part_keys,
                                             .scale = t->scale,

@@ -15,7 +15,7 @@ static uint32_t lanes_of(const bpt_lower_t *l, uint32_t vectors) {
 }
 
 uint32_t bpt_lower_attention_group(const bpt_lower_t *l) {
-    return rule_of(l)->group_size == 1 ? 1 : bpt_lower_kernel(l, BPT_GPU_attention_rows).group_size;
+    return bpt_lower_in_software(l) ? bpt_software_group(l) : bpt_lower_kernel(l, BPT_GPU_attention_rows).group_size;
 }
 
 // A view that matrix units read: 16-bit elements by pairs.

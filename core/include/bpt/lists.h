@@ -53,6 +53,10 @@ BPT_API bpt_status_t bpt_lists_ring(const bpt_row_space_t *rows, bool ring, bool
 // The relays. Q = B; K = N + B rows: states, relays. A relay reads all states of its sequence and itself; an empty sequence has none.
 BPT_API bpt_status_t bpt_lists_relay(const bpt_row_space_t *rows, const bpt_lists_t *out) BPT_MUST_USE;
 
+// Bounds of the tables of these two (bpt_attention_attrs_t) for sequences of at most `longest` rows: few edges a row, but for the relays.
+BPT_API bpt_table_bounds_t bpt_lists_ring_bounds(int64_t rows, int64_t longest);
+BPT_API bpt_table_bounds_t bpt_lists_relay_bounds(int64_t longest);
+
 // Trees. Q = K rows: the leaves, then the other nodes, of each tree in post-order. links u32 [Q, 3]: of a leaf the row of the lowest node
 // above it (BPT_NO_ROW: none), 0, 0; of a node the row of its parent (BPT_NO_ROW: none), its first leaf row, the end of its leaf rows.
 // nodes->start counts rows of the whole tensor, from leaves->rows on. Leaves read the leaves of their sequence, a node reads its leaves
@@ -62,6 +66,10 @@ BPT_API bpt_status_t bpt_lists_subtrees(const bpt_row_space_t *leaves, const bpt
                                         const bpt_lists_t *out) BPT_MUST_USE;
 // Back slots that these trees need, at least 1.
 BPT_API int64_t bpt_lists_subtrees_back_slots(const bpt_row_space_t *leaves, const bpt_row_space_t *nodes, const uint32_t *links);
+
+// BPT_ERR_INTERNAL, with the row, where a row of `table`, or of `back` unless it is NULL, has more edges than the bounds say. Whoever
+// states bounds of a call checks each table that it writes for it.
+BPT_API bpt_status_t bpt_lists_check(const bpt_lists_t *lists, const bpt_table_bounds_t *bounds) BPT_MUST_USE;
 
 // Writes `back` as the transpose of any table, edge by edge: for callers without a formula, and for tests.
 BPT_API bpt_status_t bpt_lists_transposed(const bpt_lists_t *lists) BPT_MUST_USE;

@@ -173,14 +173,26 @@ typedef struct {
 //        which rows are beside it.
 //     11 key_codes u32 [K]: node codes of the keys, for dropout (p > 0 only).
 //   Slot s of neighbouring queries should mean the same kind of keys: backends work on neighbours together, slot by slot.
+//   `bounds` say how many edges a row has at most. Where a driver limits how long a work-group runs, long rows are cut into parts by them.
 //   rel has no gradient here: attention_grad with rel is BPT_ERR_UNSUPPORTED. bpt/lists.h writes such tables.
 //
 // attention_grad: in 0-6, 10, 11 as above, 7 out, 8 dout F, 9 lse.
 // out: 0 dq or dqkv, F, shape of in[0]; 1 dkv, shape of in[1] (absent when packed); 2 drel f32 [rel_rows, head_dim] (absent without rel).
 typedef enum { BPT_QUERIES_ALL, BPT_QUERIES_LEAVES, BPT_QUERIES_ROOTS } bpt_queries_t;
 
+// What is known of the rows of a side before its table is written: the first `light` have at most `light_edges` edges each, the others at
+// most `edges`; 0: as many as their slots can hold. No backend looks for rows that have more: bpt_lists_check (bpt/lists.h) refuses them.
+typedef struct {
+    int64_t light, light_edges, edges;
+} bpt_table_side_t;
+
+typedef struct {
+    bpt_table_side_t queries, keys;  // `table`, `back`
+} bpt_table_bounds_t;
+
 typedef struct {
     bpt_intervals_t graph;
+    bpt_table_bounds_t bounds;  // kind TABLE only; all 0: nothing is known
     int64_t batch;
     int32_t heads, head_dim;
     bpt_queries_t queries;

@@ -29,21 +29,15 @@ static bool is_possible(const problem_t *a) {
     return bpt_software_are_by_fours(a->in, 3) && bpt_software_are_by_fours(a->in + 7, 3) && bpt_software_are_by_fours(a->out, 3);
 }
 
-// As many items as the device works on side by side.
-static uint32_t group_of(const bpt_lower_t *l) {
-    const uint32_t subgroup = l->device->api->limits.subgroup_size;
-    return subgroup ? subgroup : 8;
-}
-
 #define ITEM_PARAMS(a, piece, begin, end)                                                                                       \
     BPT_ATTENTION_PARAMS(a),                                                                                                    \
         .calls = (a)->calls, .q_stride4 = (uint32_t)((a)->q_stride / 4), .kv_stride4 = (uint32_t)((a)->kv_stride / 4),          \
         .k_offset4 = (uint32_t)((a)->k_offset / 4), .first_node = (int32_t)(piece)->first, .n_nodes = (uint32_t)(piece)->nodes, \
         .parts = (uint32_t)(piece)->parts, .part_nodes = (int32_t)(piece)->part_keys, .first_unit = (uint32_t)(begin),          \
-        .units = (uint32_t)(end), .n_tiles = (uint32_t)bpt_ceil_div((end) - (begin), group_of((a)->l))
+        .units = (uint32_t)(end), .n_tiles = (uint32_t)bpt_ceil_div((end) - (begin), bpt_software_group((a)->l))
 #define ITEM_CALL(k, a, piece, kernel)                                  \
     do {                                                                \
-        (k).group_size = group_of((a)->l);                              \
+        (k).group_size = bpt_software_group((a)->l);                    \
         (k).constants[kernel##_HEAD4] = (uint32_t)(a)->t->head_dim / 4; \
         (k).constants[kernel##_REL] = (a)->rel_rows && (piece)->rel;    \
         (k).constants[kernel##_DROPOUT] = (a)->t->p > 0;                \
@@ -130,7 +124,7 @@ static void add_table(const problem_t *a, const bpt_view_t *edges, int64_t first
 static void lower_leaves(const problem_t *a, const piece_t *piece, const bpt_view_t *dots, bool first) {
     bpt_lower_t *l = a->l;
     const bool table = a->rel_rows && a->out[2].present;
-    const int64_t group = group_of(l), units = bpt_lower_attention_units(a, piece), each = a->t->heads * a->rel_rows;
+    const int64_t group = bpt_software_group(l), units = bpt_lower_attention_units(a, piece), each = a->t->heads * a->rel_rows;
     const int64_t fit = table ? bpt_min(EDGE_BYTES / (4 * each), bpt_lower_window(l, units, 4 * (size_t)each)) / group * group : units;
     const int64_t window = bpt_min(fit > group ? fit : group, units);
     const bpt_view_t room = table ? bpt_lower_scratch(l, BPT_F32, window * each) : (bpt_view_t){0};

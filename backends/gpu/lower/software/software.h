@@ -12,6 +12,10 @@ bool bpt_software_reads_texels(const bpt_lower_t *l);
 bool bpt_software_is_by_fours(const bpt_view_t *v);  // f32 at a multiple of four elements, or absent
 bool bpt_software_are_by_fours(const bpt_view_t *v, int count);
 
+// Work-items of a group that takes a row: as many as Mesa's rasterizer works on side by side, as further ones cost as much again; else one,
+// since OpenCL drivers for processors make much better code without barriers.
+uint32_t bpt_software_group(const bpt_lower_t *l);
+
 // One window of an op, whose kernel call is filled in as for a GPU.
 bool bpt_software_adam(bpt_lower_t *l, const bpt_kernel_call_t *k, const adam_params_t *params);
 bool bpt_software_layernorm(bpt_lower_t *l, const bpt_kernel_call_t *k, const layernorm_params_t *params, int64_t rows);
