@@ -22,3 +22,18 @@ endif()
 add_library(bpt_private_dependencies INTERFACE)
 target_link_libraries(bpt_private_dependencies INTERFACE PkgConfig::JANSSON PkgConfig::UTF8PROC PkgConfig::XXHASH
   OpenMP::OpenMP_C Threads::Threads m ${CMAKE_DL_LIBS})
+
+# Subwords (data/sentencepiece.cpp, the only C++); without the library, or a C++ compiler, --unit subword says what to install.
+include(CheckLanguage)
+check_language(CXX)
+pkg_check_modules(SENTENCEPIECE IMPORTED_TARGET sentencepiece)
+option(BPT_WITH_SENTENCEPIECE "Subwords, by SentencePiece" ON)
+if(BPT_WITH_SENTENCEPIECE AND SENTENCEPIECE_FOUND AND CMAKE_CXX_COMPILER)
+  set(BPT_HAS_SENTENCEPIECE ON)
+  enable_language(CXX)
+  set(CMAKE_CXX_STANDARD 17)
+  target_link_libraries(bpt_private_dependencies INTERFACE PkgConfig::SENTENCEPIECE stdc++)
+else()
+  set(BPT_HAS_SENTENCEPIECE OFF)
+  message(STATUS "SentencePiece was not found, so there will be no --unit subword. On Debian: sudo apt-get install libsentencepiece-dev g++")
+endif()
