@@ -102,7 +102,7 @@ static void flags_that_cannot_be_are_refused_by_name(void **state) {
         {"--preset sst5-1 --protocol half", "--protocol is for --task lm, and this is --task classify"},
         {"--preset sst5-1 --accumulate 2", "--accumulate has no meaning with --batch-examples 1024"},
         {"--task classify --deep-supervision", "--deep-supervision is for --task lm, and this is --task classify"},
-        {"--task classify --unit byte", "--task classify reads words or ids, not --unit byte"},
+        {"--task classify --unit byte", "--task classify reads words, subwords or ids, not --unit byte"},
         {"--freeze-embed", "a frozen embedding needs --vectors"},
         {"--vectors v", "--vectors is for --unit word, and this is --unit byte"},
         {"--lower", "--lower is for --unit word, and this is --unit byte"},
