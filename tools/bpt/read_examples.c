@@ -98,7 +98,7 @@ static bpt_status_t check(const cli_options_t *o) {
                         "--task %s goes without --unit %s: a tag belongs to a word, which may be several tokens; use --unit word",
                         bpt_task_of(&o->model)->name, bpt_unit_names[d->unit]);
     if (o->model.ngram_max && d->unit != BPT_UNIT_WORD)
-        return bpt_fail(BPT_ERR_USAGE, "--ngram-max is for --unit word: other tokens have no characters");
+        return bpt_fail(BPT_ERR_USAGE, "--ngram-max is for --unit word: n-grams are of the characters of a word");
     return cli_examples_options(d, &o->model, d->unit, &e);
 }
 
