@@ -113,8 +113,8 @@ static bool is_punctuation(const word_t *word) {
     return true;
 }
 
-// The words [*first, *first + *n) of a text that are taken, moved to the front of them.
-static void choose_words(const bpt_examples_options_t *o, word_t *words, size_t *n) {
+// The words [0, *n) of a text that are taken, moved to the front of them. Of subwords the first are taken once they are there.
+static void choose_words(const bpt_examples_options_t *o, int64_t truncate, word_t *words, size_t *n) {
     size_t kept = 0;
     for (size_t i = 0; o->strip_punctuation && i < *n; ++i)
         if (!is_punctuation(&words[i])) ++kept;
@@ -124,7 +124,7 @@ static void choose_words(const bpt_examples_options_t *o, word_t *words, size_t 
             if (!is_punctuation(&words[i])) words[kept++] = words[i];
         *n = kept;
     }
-    if (o->truncate && *n > (size_t)o->truncate) *n = (size_t)o->truncate;
+    if (truncate && *n > (size_t)truncate) *n = (size_t)truncate;
 }
 
 // The texts of a found example, each chosen from.
@@ -134,33 +134,37 @@ typedef struct {
     size_t n[2];
 } texts_t;
 
-static texts_t texts_of(const bpt_examples_options_t *o, const bpt_found_t *f) {
+static bool splits_words(const pass_t *p) {
+    const bpt_vocab_t *v = p->counted ? p->counted : p->vocab;
+    return v && bpt_unit_of(bpt_vocab_unit(v))->pieces;
+}
+
+static texts_t texts_of(const pass_t *p, const bpt_found_t *f) {
+    const bpt_examples_options_t *o = p->reader.options;
+    const int64_t truncate = splits_words(p) ? 0 : o->truncate;
     texts_t t = {.texts = o->texts == 2 ? 2 : 1, .words = {(word_t *)f->words, (word_t *)f->words + f->second}};
     t.n[0] = t.texts == 2 ? f->second : f->n_words;
     t.n[1] = f->n_words - f->second;
     if (f->tags) {  // every word has a label: only the end can be left out
-        if (o->truncate && t.n[0] > (size_t)o->truncate) t.n[0] = (size_t)o->truncate;
+        if (truncate && t.n[0] > (size_t)truncate) t.n[0] = (size_t)truncate;
         return t;
     }
-    for (int i = 0; i < t.texts; ++i) choose_words(o, t.words[i], &t.n[i]);
+    for (int i = 0; i < t.texts; ++i) choose_words(o, truncate, t.words[i], &t.n[i]);
     return t;
 }
 
 static bpt_status_t scan(void *user, const bpt_found_t *f) {
     pass_t *p = user;
-    const texts_t t = texts_of(p->reader.options, f);
+    const texts_t t = texts_of(p, f);
     if (p->collected && f->label && !p->reader.options->numbers) BPT_TRY(add_label(p->collected, f->where, f->label));
     for (size_t i = 0; p->collected && f->tags && i < t.n[0]; ++i) BPT_TRY(add_label(p->collected, f->where, &f->tags[i]));
-    for (int k = 0; p->counted && k < t.texts; ++k)
-        for (size_t i = 0; i < t.n[k]; ++i)
-            BPT_TRY(bpt_context(bpt_vocab_count_word(p->counted, t.words[k][i].data, t.words[k][i].bytes), "%s: line %llu", f->where->path,
-                                (unsigned long long)f->where->line));
+    for (int k = 0; p->counted && k < t.texts; ++k) BPT_TRY(bpt_vocab_count_words(p->counted, f->where, t.words[k], t.n[k]));
     return BPT_OK;
 }
 
 bpt_status_t bpt_examples_scan(const bpt_range_t *text, const bpt_examples_options_t *options, bpt_vocab_t *vocab, bpt_labels_t *labels) {
     pass_t p = {.reader = {.options = options, .visit = scan},
-                .counted = vocab && bpt_vocab_unit(vocab) == BPT_UNIT_WORD ? vocab : NULL,
+                .counted = vocab && bpt_unit_of(bpt_vocab_unit(vocab))->words ? vocab : NULL,
                 .collected = labels};
     return parse(&p, text);
 }
@@ -229,22 +233,36 @@ static bpt_status_t add_ngrams(const bpt_examples_options_t *o, const word_t *wo
     return BPT_OK;
 }
 
-static bpt_status_t add_text(pass_t *p, const bpt_found_t *f, const word_t *words, size_t n_words) {
-    bpt_examples_t *e = p->out;
-    if (p->reader.options->longest && n_words > (size_t)p->reader.options->longest)
-        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: %zu tokens, more than --max-length %lld", f->where->path,
-                        (unsigned long long)f->where->line, n_words, (long long)p->reader.options->longest);
-    for (size_t i = 0; i < n_words; ++i) {
-        BPT_TRY(bpt_grow(&e->tokens, e->n_tokens, &e->token_capacity, sizeof *e->tokens));
-        BPT_TRY(bpt_vocab_encode_word(p->vocab, f->where, words[i].data, words[i].bytes, &e->tokens[e->n_tokens]));
-        if (p->reader.options->ngram_max) BPT_TRY(add_ngrams(p->reader.options, &words[i], e));
-        if (f->tags || e->per_token) {
-            BPT_TRY(bpt_grow(&e->labels, e->n_tokens, &e->label_capacity, sizeof *e->labels));
-            BPT_TRY(find_class(p, f->where, f->tags ? &f->tags[i] : NULL, &e->labels[e->n_tokens]));
-        }
-        ++e->n_tokens;
-    }
+static bpt_status_t add_token(void *user, uint32_t id) {
+    bpt_examples_t *e = user;
+    BPT_TRY(bpt_grow(&e->tokens, e->n_tokens, &e->token_capacity, sizeof *e->tokens));
+    e->tokens[e->n_tokens++] = id;
     return BPT_OK;
+}
+
+// What a word has beside its token: n-grams of its characters, a label.
+static bpt_status_t add_word(pass_t *p, const bpt_found_t *f, const word_t *words, size_t i) {
+    bpt_examples_t *e = p->out;
+    if (p->reader.options->ngram_max) BPT_TRY(add_ngrams(p->reader.options, &words[i], e));
+    if (f->tags || e->per_token) {
+        BPT_TRY(bpt_grow(&e->labels, e->n_tokens, &e->label_capacity, sizeof *e->labels));
+        BPT_TRY(find_class(p, f->where, f->tags ? &f->tags[i] : NULL, &e->labels[e->n_tokens]));
+    }
+    return bpt_vocab_encode_words(p->vocab, f->where, &words[i], 1, add_token, e);
+}
+
+static bpt_status_t add_text(pass_t *p, const bpt_found_t *f, const word_t *words, size_t n_words) {
+    const bpt_examples_options_t *o = p->reader.options;
+    bpt_examples_t *e = p->out;
+    const uint64_t before = e->n_tokens;
+    if (splits_words(p))
+        BPT_TRY(bpt_vocab_encode_words(p->vocab, f->where, words, n_words, add_token, e));
+    else
+        for (size_t i = 0; i < n_words; ++i) BPT_TRY(add_word(p, f, words, i));
+    if (o->truncate && e->n_tokens - before > (uint64_t)o->truncate) e->n_tokens = before + (uint64_t)o->truncate;
+    if (!o->longest || e->n_tokens - before <= (uint64_t)o->longest) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: %llu tokens, more than --max-length %lld", f->where->path,
+                    (unsigned long long)f->where->line, (unsigned long long)(e->n_tokens - before), (long long)o->longest);
 }
 
 static bpt_status_t make_room(bpt_examples_t *e) {
@@ -260,7 +278,7 @@ static bpt_status_t make_room(bpt_examples_t *e) {
 static bpt_status_t read_example(void *user, const bpt_found_t *f) {
     pass_t *p = user;
     bpt_examples_t *e = p->out;
-    const texts_t t = texts_of(p->reader.options, f);
+    const texts_t t = texts_of(p, f);
     BPT_TRY(make_room(e));
     if (e->value_columns) BPT_TRY(read_number(f->where, f->label, &e->values[e->count]));
     if (!e->value_columns && !e->per_token) BPT_TRY(find_class(p, f->where, f->label, &e->labels[e->count]));

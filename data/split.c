@@ -97,7 +97,7 @@ static uint64_t share(uint64_t count, uint64_t percent) { return count / 100 * p
 static bpt_status_t open_file(const char *path, bpt_unit_t unit, bool by_lines, bpt_split_t *split) {
     BPT_TRY(bpt_text_open(path, &split->text[0]));
     const bpt_range_t whole = bpt_text_range(split->text[0]);
-    if (unit == BPT_UNIT_CHAR || unit == BPT_UNIT_WORD) BPT_TRY(bpt_range_check_utf8(&whole));
+    if (bpt_unit_of(unit)->is_text) BPT_TRY(bpt_range_check_utf8(&whole));
     const uint64_t count = count_things(&whole, unit, by_lines);
     if (count < 3)
         return bpt_fail(BPT_ERR_INPUT,

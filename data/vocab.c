@@ -1,17 +1,26 @@
-// Vocabularies (vocab.h): an open-addressing table over xxHash; the file form is in vocab_file.c.
+// Vocabularies (vocab.h): an open-addressing table over xxHash. Their texts are in vocab_text.c, the file form is in vocab_file.c.
 #include "data/vocab.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <utf8proc.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "bpt/alloc.h"
+#include "bpt/file.h"
 #include "data/vocab_internal.h"
 
-const char *const bpt_unit_names[] = {"byte", "char", "word", "ids", NULL};
+const char *const bpt_unit_names[] = {"byte", "char", "word", "subword", "ids", NULL};
+
+static const bpt_unit_spec_t units[] = {
+    [BPT_UNIT_BYTE] = {.characters = true},
+    [BPT_UNIT_CHAR] = {.characters = true, .is_text = true},
+    [BPT_UNIT_WORD] = {.words = true, .by_lines = true, .is_text = true},
+    [BPT_UNIT_IDS] = {.by_lines = true},
+    [BPT_UNIT_SUBWORD] = {.words = true, .by_lines = true, .is_text = true, .pieces = true},
+};
+const bpt_unit_spec_t *bpt_unit_of(bpt_unit_t unit) { return &units[unit]; }
 
 bpt_status_t bpt_vocab_create(bpt_unit_t unit, bool lower, bpt_vocab_t **out) {
     bpt_vocab_t *v;
@@ -37,6 +46,8 @@ void bpt_vocab_destroy(bpt_vocab_t *v) {
     bpt_free(v->token);
     bpt_free(v->slot);
     bpt_free(v->bytes);
+    bpt_subwords_free(v->subwords);
+    bpt_store_free(&v->sentences);
     bpt_free(v);
 }
 
@@ -92,76 +103,6 @@ bpt_status_t bpt_vocab_add(bpt_vocab_t *v, const char *token, size_t bytes, uint
     return BPT_OK;
 }
 
-static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }  // also \n \v \f
-
-const char *bpt_next_token(bpt_range_t *line, size_t *bytes) {
-    const char *p = line->data, *end = p + line->bytes;
-    while (p < end && is_blank(*p)) ++p;
-    const char *start = p;
-    while (p < end && !is_blank(*p)) ++p;
-    line->bytes = (uint64_t)(end - p);
-    line->data = p;
-    *bytes = (size_t)(p - start);
-    return p == start ? NULL : start;
-}
-
-static bpt_status_t check_word(const char *word, size_t bytes) {
-    if (bytes <= BPT_WORD_BYTES) return BPT_OK;
-    return bpt_fail(BPT_ERR_INPUT, "the word '%s' is longer than %zu MiB; check that the file is a text of words, or use --unit byte",
-                    bpt_show(word, bytes).text, BPT_WORD_BYTES >> 20);
-}
-
-bpt_status_t bpt_fold_word(bpt_strbuf_t *buf, const char **word, size_t *bytes) {
-    size_t same = 0;
-    while (same < *bytes && (signed char)(*word)[same] >= 0 && !((*word)[same] >= 'A' && (*word)[same] <= 'Z')) ++same;
-    if (same == *bytes) return BPT_OK;
-    bpt_strbuf_clear(buf);
-    BPT_TRY(bpt_strbuf_append(buf, *word, same));
-    for (size_t i = same; i < *bytes;) {
-        uint32_t c;
-        utf8proc_uint8_t out[4];
-        const int used = bpt_utf8_next(*word + i, *bytes - i, &c);
-        if (!used) return bpt_fail(BPT_ERR_INPUT, "the word '%s' is not valid UTF-8", bpt_show(*word, *bytes).text);
-        BPT_TRY(bpt_strbuf_append(buf, out, (size_t)utf8proc_encode_char(utf8proc_tolower((utf8proc_int32_t)c), out)));
-        i += (size_t)used;
-    }
-    *word = buf->data;
-    *bytes = buf->length;
-    return BPT_OK;
-}
-
-bpt_status_t bpt_vocab_count_word(bpt_vocab_t *v, const char *word, size_t bytes) {
-    BPT_TRY(check_word(word, bytes));
-    if (!v->lower) return bpt_vocab_add(v, word, bytes, 1);
-    bpt_strbuf_t buf = {0};
-    bpt_status_t status = bpt_fold_word(&buf, &word, &bytes);
-    if (status == BPT_OK) status = bpt_vocab_add(v, word, bytes, 1);
-    bpt_strbuf_free(&buf);
-    return status;
-}
-
-bpt_status_t bpt_vocab_count(bpt_vocab_t *v, const bpt_range_t *text) {
-    bpt_range_t rest = *text, line;
-    if (v->unit == BPT_UNIT_BYTE || v->unit == BPT_UNIT_IDS) return BPT_OK;
-    BPT_TRY(bpt_range_check_utf8(text));
-    if (v->unit == BPT_UNIT_CHAR) {
-        for (uint64_t i = 0; i < text->bytes;) {
-            uint32_t c;
-            const int used = bpt_utf8_next(text->data + i, text->bytes - i, &c);
-            BPT_TRY(bpt_vocab_add(v, text->data + i, (size_t)used, 1));
-            i += (uint64_t)used;
-        }
-        return BPT_OK;
-    }
-    while (bpt_range_next_line(&rest, &line)) {
-        size_t bytes;
-        for (const char *word; (word = bpt_next_token(&line, &bytes));)
-            BPT_TRY(bpt_context(bpt_vocab_count_word(v, word, bytes), "%s: line %llu", line.path, (unsigned long long)line.line));
-        v->token[v->eos].frequency += 1;
-    }
-    return BPT_OK;
-}
-
 static int by_bytes(const void *a, const void *b, void *vocab) {
     const bpt_vocab_t *v = vocab;
     const bpt_token_t *x = a, *y = b;
@@ -175,7 +116,87 @@ static int by_frequency(const void *a, const void *b, void *vocab) {
     return by_bytes(a, b, vocab);
 }
 
+// ---- Subwords
+
+void bpt_vocab_want_subwords(bpt_vocab_t *v, bpt_subword_kind_t kind, int64_t pieces) {
+    v->kind = kind;
+    v->pieces = pieces;
+}
+
+const void *bpt_vocab_subwords(const bpt_vocab_t *v, size_t *bytes) {
+    *bytes = 0;
+    return v->subwords ? bpt_subwords_file(v->subwords, bytes) : NULL;
+}
+
+static bpt_status_t check_piece(const bpt_vocab_t *v, const char *path, uint32_t id, const char *piece, size_t bytes) {
+    size_t n;
+    const char *token = bpt_vocab_token(v, id, &n);
+    if (n == bytes && !memcmp(token, piece, n)) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT,
+                    "%s does not belong to the vocabulary: piece %u is '%s' there and '%s' here; copy both from the same run", path, id,
+                    bpt_show(piece, bytes).text, bpt_show(token, n).text);
+}
+
+// The pieces as tokens, or held against those that are there.
+static bpt_status_t take_pieces(bpt_vocab_t *v, const char *path, const bpt_subwords_t *s) {
+    const int64_t count = bpt_subwords_count(s), before = (int64_t)v->count;
+    if (before && before != count)
+        return bpt_fail(BPT_ERR_INPUT, "%s has %lld pieces, the vocabulary has %lld tokens; copy both from the same run", path,
+                        (long long)count, (long long)before);
+    for (uint32_t id = 0; id < count; ++id) {
+        size_t bytes;
+        const char *piece = bpt_subwords_token(s, id, &bytes);
+        if (before) {
+            BPT_TRY(check_piece(v, path, id, piece, bytes));
+            continue;
+        }
+        BPT_TRY(bpt_vocab_add(v, piece, bytes, 0));
+        if (v->count != (size_t)id + 1)
+            return bpt_fail(BPT_ERR_INPUT, "%s: the piece '%s' is there twice; take another model", path, bpt_show(piece, bytes).text);
+    }
+    return BPT_OK;
+}
+
+static bpt_status_t take_model(bpt_vocab_t *v, const char *path, bpt_subwords_t *s) {
+    const bpt_status_t status = take_pieces(v, path, s);
+    if (status != BPT_OK) {
+        bpt_subwords_free(s);
+        return status;
+    }
+    v->subwords = s;
+    v->unk = bpt_subwords_unk(s);
+    v->eos = bpt_subwords_eos(s);
+    return BPT_OK;
+}
+
+bpt_status_t bpt_vocab_take_subwords(bpt_vocab_t *v, const char *path, const void *model, size_t bytes) {
+    bpt_subwords_t *s;
+    BPT_TRY(bpt_subwords_load(path, model, bytes, &s));
+    return take_model(v, path, s);
+}
+
+bpt_status_t bpt_vocab_read_subwords(bpt_vocab_t *v, const char *path) {
+    char *model;
+    size_t bytes;
+    BPT_TRY(bpt_file_read(path, BPT_SUBWORD_FILE_BYTES, &model, &bytes));
+    const bpt_status_t status = bpt_vocab_take_subwords(v, path, model, bytes);
+    bpt_free(model);
+    return status;
+}
+
+static bpt_status_t make_subwords(bpt_vocab_t *v) {
+    const void *sentences;
+    uint64_t bytes;
+    bpt_subwords_t *s;
+    BPT_TRY(bpt_store_finish(&v->sentences, &sentences, &bytes));
+    BPT_TRY(bpt_subwords_train(v->kind, v->pieces, sentences, bytes, &s));
+    bpt_store_free(&v->sentences);
+    v->sentences = (bpt_store_t){0};
+    return take_model(v, "the trained model", s);
+}
+
 bpt_status_t bpt_vocab_freeze(bpt_vocab_t *v) {
+    if (v->unit == BPT_UNIT_SUBWORD && !v->subwords) BPT_TRY(make_subwords(v));
     if (v->unit == BPT_UNIT_WORD) qsort_r(v->token + 2, v->count - 2, sizeof *v->token, by_frequency, v);
     if (v->unit == BPT_UNIT_CHAR && v->count) qsort_r(v->token, v->count, sizeof *v->token, by_bytes, v);
     return v->count ? bpt_vocab_rehash(v, v->mask + 1) : BPT_OK;
@@ -193,95 +214,4 @@ bool bpt_vocab_find(const bpt_vocab_t *v, const char *token, size_t bytes, uint3
     *id = bpt_vocab_lookup(v, token, bytes);
     if (*id == BPT_NO_TOKEN) *id = v->unk;
     return *id != BPT_NO_TOKEN;
-}
-
-// ---- Text to ids ------------------------------------------------------------------------------------------------------
-static bpt_status_t unknown(const bpt_range_t *where, const char *token, size_t bytes) {
-    return bpt_fail(BPT_ERR_INPUT,
-                    "%s: line %llu: '%s' is not in the vocabulary, which has no <unk>; train with a text that holds it or use --unit byte",
-                    where->path, (unsigned long long)where->line, bpt_show(token, bytes).text);
-}
-
-static bpt_status_t parse_id(const bpt_vocab_t *v, const bpt_range_t *where, const char *token, size_t bytes, uint32_t *id) {
-    int64_t value = 0;
-    for (size_t i = 0; i < bytes; ++i) {
-        if (token[i] < '0' || token[i] > '9')
-            return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: '%s' is not a token id (a decimal number)", where->path,
-                            (unsigned long long)where->line, bpt_show(token, bytes).text);
-        if (value < v->id_limit) value = value * 10 + (token[i] - '0');  // from there on it is too large whatever follows
-    }
-    if (value >= v->id_limit)
-        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: token %s is outside the vocabulary, whose ids are 0 to %lld", where->path,
-                        (unsigned long long)where->line, bpt_show(token, bytes).text, (long long)v->id_limit - 1);
-    *id = (uint32_t)value;
-    return BPT_OK;
-}
-
-static bpt_status_t encode_word(const bpt_vocab_t *v, const bpt_range_t *where, const char *word, size_t bytes, bpt_strbuf_t *buf,
-                                uint32_t *id) {
-    if (v->unit == BPT_UNIT_IDS) return parse_id(v, where, word, bytes, id);
-    BPT_TRY(bpt_context(check_word(word, bytes), "%s: line %llu", where->path, (unsigned long long)where->line));
-    if (v->lower) BPT_TRY(bpt_context(bpt_fold_word(buf, &word, &bytes), "%s: line %llu", where->path, (unsigned long long)where->line));
-    return bpt_vocab_find(v, word, bytes, id) ? BPT_OK : unknown(where, word, bytes);
-}
-
-bpt_status_t bpt_vocab_encode_word(const bpt_vocab_t *v, const bpt_range_t *where, const char *word, size_t bytes, uint32_t *id) {
-    bpt_strbuf_t buf = {0};
-    const bpt_status_t status = encode_word(v, where, word, bytes, &buf, id);
-    bpt_strbuf_free(&buf);
-    return status;
-}
-
-static bpt_status_t encode_words(const bpt_vocab_t *v, const bpt_range_t *text, bool line_ends, bpt_ids_t *ids, bpt_strbuf_t *buf) {
-    bpt_range_t rest = *text, line;
-    if (v->unit == BPT_UNIT_WORD) BPT_TRY(bpt_range_check_utf8(text));
-    while (bpt_range_next_line(&rest, &line)) {
-        size_t bytes;
-        for (const char *word; (word = bpt_next_token(&line, &bytes));) {
-            uint32_t id;
-            BPT_TRY(encode_word(v, &line, word, bytes, buf, &id));
-            BPT_TRY(bpt_ids_push(ids, id));
-        }
-        const bool newline = rest.data[-1] == '\n';
-        if (v->unit == BPT_UNIT_WORD && (newline || line_ends)) BPT_TRY(bpt_ids_push(ids, v->eos));
-    }
-    return BPT_OK;
-}
-
-static bpt_status_t encode_chars(const bpt_vocab_t *v, const bpt_range_t *text, bpt_ids_t *ids) {
-    BPT_TRY(bpt_range_check_utf8(text));
-    bpt_range_t here = *text;
-    for (uint64_t i = 0; i < text->bytes;) {
-        uint32_t c, id;
-        const int used = bpt_utf8_next(text->data + i, text->bytes - i, &c);
-        if (!bpt_vocab_find(v, text->data + i, (size_t)used, &id)) return unknown(&here, text->data + i, (size_t)used);
-        here.line += text->data[i] == '\n';
-        BPT_TRY(bpt_ids_push(ids, id));
-        i += (uint64_t)used;
-    }
-    return BPT_OK;
-}
-
-bpt_status_t bpt_vocab_encode(const bpt_vocab_t *v, const bpt_range_t *text, bool line_ends, bpt_ids_t *out) {
-    if (v->unit == BPT_UNIT_BYTE) {
-        *out = bpt_ids_of_bytes(text->data, text->bytes);
-        return BPT_OK;
-    }
-    bpt_ids_t ids = bpt_ids_begin(bpt_vocab_size(v));
-    bpt_strbuf_t buf = {0};
-    bpt_status_t status = v->unit == BPT_UNIT_CHAR ? encode_chars(v, text, &ids) : encode_words(v, text, line_ends, &ids, &buf);
-    if (status == BPT_OK) status = bpt_ids_finish(&ids);
-    bpt_strbuf_free(&buf);
-    if (status != BPT_OK) bpt_ids_free(&ids);
-    *out = ids;
-    return status;
-}
-
-bpt_status_t bpt_vocab_decode(const bpt_vocab_t *v, uint32_t id, bool first, bpt_strbuf_t *out) {
-    if (v->unit == BPT_UNIT_IDS) return bpt_strbuf_printf(out, "%s%u", first ? "" : " ", id);
-    if (id >= v->count) return bpt_fail(BPT_ERR_INTERNAL, "id %u of a vocabulary of %zu", id, v->count);
-    if (v->unit == BPT_UNIT_WORD && id == v->eos) return bpt_strbuf_append(out, "\n", 1);
-    const bool blank = v->unit == BPT_UNIT_WORD && !first && !(out->length && out->data[out->length - 1] == '\n');
-    if (blank) BPT_TRY(bpt_strbuf_append(out, " ", 1));
-    return bpt_strbuf_append(out, v->bytes + v->token[id].offset, v->token[id].bytes);
 }

@@ -75,7 +75,7 @@ static bpt_status_t check_token(const bpt_vocab_t *v, const bpt_strbuf_t *token,
     size_t bytes;
     if (v->unit == BPT_UNIT_CHAR && bpt_utf8_next(token->data, token->length, &c) != (int)token->length)
         return bpt_fail(BPT_ERR_INPUT, "'%s' is not one code point; is it the vocabulary of another unit?", shown.text);
-    if (v->unit == BPT_UNIT_WORD && (bpt_next_token(&rest, &bytes) != token->data || bytes != token->length))
+    if (bpt_unit_of(v->unit)->words && (bpt_next_token(&rest, &bytes) != token->data || bytes != token->length))
         return bpt_fail(BPT_ERR_INPUT, "'%s' holds a blank, so it is no word; is it the vocabulary of another unit?", shown.text);
     rest = bpt_range_of("the token", token->data, token->length);
     return bpt_range_check_utf8(&rest);

@@ -1,4 +1,4 @@
-// Inside of a vocabulary, shared by vocab.c and vocab_file.c.
+// Inside of a vocabulary, shared by vocab.c, vocab_text.c and vocab_file.c.
 #ifndef BPT_DATA_VOCAB_INTERNAL_H
 #define BPT_DATA_VOCAB_INTERNAL_H
 
@@ -24,6 +24,11 @@ struct bpt_vocab {
     size_t n_bytes, byte_capacity;
     uint32_t *slot;  // id + 1, 0 = free
     size_t mask;     // slots - 1
+    // BPT_UNIT_SUBWORD
+    bpt_subwords_t *subwords;  // NULL: not yet
+    bpt_subword_kind_t kind;
+    int64_t pieces;         // to be made
+    bpt_store_t sentences;  // that were counted, each ended by '\n'
 };
 
 // The id of exactly this token, BPT_NO_TOKEN when it is not there.

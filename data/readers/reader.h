@@ -4,11 +4,6 @@
 
 #include "data/examples.h"
 
-typedef struct {
-    const char *data;
-    size_t bytes;
-} bpt_word_t;
-
 // One example as a reader finds it.
 typedef struct {
     const bpt_range_t *where;

@@ -98,7 +98,7 @@ BPT_API int64_t bpt_model_parameters(const bpt_model_t *model);  // numbers that
 BPT_API int64_t bpt_model_step(const bpt_model_t *model);        // optimiser steps so far; of the checkpoint where one was opened
 BPT_API const char *bpt_model_label(const bpt_model_t *model, int64_t label);  // name of a class or tag, NULL: it has none
 
-// Token numbers of a text by the run's vocabulary: bytes, characters (UTF-8) or words; or decimal numbers where the model has no
+// Token numbers of a text by the run's vocabulary: bytes, characters (UTF-8), words or subwords; or decimal numbers where the model has no
 // vocabulary. *tokens is freed with bpt_free (bpt/alloc.h). BPT_ERR_INPUT: a token that the vocabulary does not have, with its line.
 BPT_API bpt_status_t bpt_model_tokenize(const bpt_model_t *model, const char *text, size_t bytes, uint32_t **tokens,
                                         int64_t *count) BPT_MUST_USE;

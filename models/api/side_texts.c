@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "bpt/base64.h"
 #include "bpt/file.h"
 #include "models/config_names.h"
 
@@ -84,6 +85,57 @@ static bpt_status_t set_unit(bpt_side_texts_t *t, const char *name) {
     return BPT_OK;
 }
 
+// ---- the model of subwords
+
+static bool has_pieces(const bpt_vocab_t *vocab) { return vocab && bpt_unit_of(bpt_vocab_unit(vocab))->pieces; }
+
+bpt_status_t bpt_side_subwords_of_run(const bpt_checkpoint_t *c, bpt_vocab_t *vocab) {
+    const char *path = bpt_run_subwords_path(c->run);
+    char *model;
+    size_t bytes;
+    if (!has_pieces(vocab)) return BPT_OK;
+    if (!bpt_file_exists(path)) {
+        BPT_TRY(bpt_checkpoint_check(c, BPT_RUN_SUBWORDS, path, NULL));
+        return bpt_fail(BPT_ERR_INPUT, "%s is missing, without which there are no subwords; copy it again, or use token numbers", path);
+    }
+    BPT_TRY(bpt_file_read(path, BPT_SUBWORD_FILE_BYTES, &model, &bytes));
+    const bpt_checksum_t sum = bpt_checksum_of(model, bytes);
+    bpt_status_t status = bpt_checkpoint_check(c, BPT_RUN_SUBWORDS, path, &sum);
+    if (status == BPT_OK) status = bpt_vocab_take_subwords(vocab, path, model, bytes);
+    bpt_free(model);
+    return status;
+}
+
+bpt_status_t bpt_side_subwords_of_file(const bpt_safetensors_t *file, bpt_vocab_t *vocab) {
+    static const char key[] = "metadata key \"" BPT_SUBWORD_KEY "\"";
+    const char *text = bpt_safetensors_metadata(file, BPT_SUBWORD_KEY);
+    char *model;
+    size_t bytes;
+    if (!has_pieces(vocab)) return BPT_OK;
+    if (!text) return bpt_fail(BPT_ERR_INPUT, "the %s is missing, without which there are no subwords; use --unit ids", key);
+    BPT_TRY(bpt_context(bpt_base64_decode(text, &model, &bytes), "its %s", key));
+    const bpt_status_t status = bpt_vocab_take_subwords(vocab, key, model, bytes);
+    bpt_free(model);
+    return status;
+}
+
+bpt_status_t bpt_side_subwords_to_file(const bpt_vocab_t *vocab, bpt_safetensors_writer_t *writer) {
+    size_t bytes;
+    char *text;
+    const void *model = vocab ? bpt_vocab_subwords(vocab, &bytes) : NULL;
+    if (!model) return BPT_OK;
+    BPT_TRY(bpt_base64_encode(model, bytes, &text));
+    const bpt_status_t status = bpt_safetensors_writer_metadata(writer, BPT_SUBWORD_KEY, text);
+    bpt_free(text);
+    return status;
+}
+
+bpt_status_t bpt_side_subwords_to_run(const bpt_vocab_t *vocab, const bpt_run_t *run) {
+    size_t bytes;
+    const void *model = vocab ? bpt_vocab_subwords(vocab, &bytes) : NULL;
+    return model ? bpt_file_write(bpt_run_subwords_path(run), model, bytes) : BPT_OK;
+}
+
 // ---- runs
 
 static bpt_status_t read_keys(const char *path, bpt_side_texts_t *t) {
@@ -117,6 +169,7 @@ bpt_status_t bpt_side_texts_of_run(const bpt_checkpoint_t *c, bpt_side_texts_t *
     bpt_status_t status = read_keys(bpt_run_config_path(c->run), t);
     if (status == BPT_OK) status = read_file(c, BPT_RUN_VOCAB, vocab, &t->vocab);
     if (status == BPT_OK) status = make_vocabulary(t, vocab, c->folder, c->config.vocab);
+    if (status == BPT_OK) status = bpt_side_subwords_of_run(c, t->vocabulary);
     if (status == BPT_OK) status = read_file(c, BPT_RUN_LABELS, labels, &t->labels);
     if (status == BPT_OK) status = make_names(t, labels, c->folder, c->config.classes);
     return done(t, status);
@@ -124,6 +177,7 @@ bpt_status_t bpt_side_texts_of_run(const bpt_checkpoint_t *c, bpt_side_texts_t *
 
 bpt_status_t bpt_side_texts_to_run(const bpt_side_texts_t *t, const bpt_run_t *run, json_t *config) {
     if (t->vocab) BPT_TRY(bpt_file_write(bpt_run_vocab_path(run), t->vocab, strlen(t->vocab)));
+    BPT_TRY(bpt_side_subwords_to_run(t->vocabulary, run));
     if (t->labels) BPT_TRY(bpt_file_write(bpt_run_labels_path(run), t->labels, strlen(t->labels)));
     BPT_TRY(bpt_json_set_text(config, "unit", bpt_unit_names[t->unit]));
     BPT_TRY(bpt_json_set_bool(config, "lower", t->lower));
@@ -153,6 +207,7 @@ bpt_status_t bpt_side_texts_of_file(const bpt_safetensors_t *file, const bpt_mod
     *t = (bpt_side_texts_t){0};
     bpt_status_t status = read_metadata(file, t);
     if (status == BPT_OK) status = make_vocabulary(t, "its metadata key \"vocab\"", path, config->vocab);
+    if (status == BPT_OK) status = bpt_side_subwords_of_file(file, t->vocabulary);
     if (status == BPT_OK) status = make_names(t, "its metadata key \"labels\"", path, config->classes);
     return done(t, bpt_context(status, "%s", path));
 }
@@ -167,7 +222,7 @@ bpt_status_t bpt_side_texts_to_file(const bpt_side_texts_t *t, bpt_safetensors_w
                                        {"labels", t->labels}};
     for (size_t i = 0; i < BPT_COUNT(metadata); ++i)
         if (metadata[i][1]) BPT_TRY(bpt_safetensors_writer_metadata(writer, metadata[i][0], metadata[i][1]));
-    return BPT_OK;
+    return bpt_side_subwords_to_file(t->vocabulary, writer);
 }
 
 // ---- new models

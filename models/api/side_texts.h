@@ -7,6 +7,8 @@
 #include "data/examples.h"
 #include "models/train/checkpoint.h"
 
+#define BPT_SUBWORD_KEY "subword_model"  // of the metadata of a model file
+
 typedef struct {
     bpt_unit_t unit;
     bool lower;            // words are folded
@@ -27,6 +29,13 @@ bpt_status_t bpt_side_texts_of_unit(const char *unit, const bpt_model_config_t *
 bpt_status_t bpt_side_vocabulary(const bpt_range_t *text, bpt_unit_t unit, bool lower, const char *model, int64_t tokens,
                                  bpt_vocab_t **out) BPT_MUST_USE;
 bpt_status_t bpt_side_names(const bpt_range_t *text, const char *model, int64_t classes, bpt_labels_t *out) BPT_MUST_USE;
+// The model of a vocabulary of subwords: the run's subword.model, held against the checkpoint, or the metadata key "subword_model" of a
+// file (base64). Of other vocabularies there is none.
+bpt_status_t bpt_side_subwords_of_run(const bpt_checkpoint_t *checkpoint, bpt_vocab_t *vocab) BPT_MUST_USE;
+bpt_status_t bpt_side_subwords_of_file(const bpt_safetensors_t *file, bpt_vocab_t *vocab) BPT_MUST_USE;
+// The metadata of a vocabulary's subwords.
+bpt_status_t bpt_side_subwords_to_file(const bpt_vocab_t *vocab, bpt_safetensors_writer_t *writer) BPT_MUST_USE;
+bpt_status_t bpt_side_subwords_to_run(const bpt_vocab_t *vocab, const bpt_run_t *run) BPT_MUST_USE;
 void bpt_side_texts_free(bpt_side_texts_t *texts);
 
 // The metadata of a model file beside its configuration.

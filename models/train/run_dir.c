@@ -12,7 +12,7 @@
 #include "models/train/run_internal.h"
 
 static void free_names(bpt_run_t *run) {
-    char **const names[] = {&run->path,    &run->config,      &run->vocab,  &run->labels,
+    char **const names[] = {&run->path,    &run->config,      &run->vocab,  &run->labels, &run->subwords,
                             &run->metrics, &run->checkpoints, &run->latest, &run->best};
     for (size_t i = 0; i < BPT_COUNT(names); ++i) {
         bpt_free(*names[i]);
@@ -28,6 +28,7 @@ static bpt_status_t format_names(bpt_run_t *run, const char *path) {
     BPT_TRY(bpt_path_format(&run->config, "%.*s/config.json", shown, path));
     BPT_TRY(bpt_path_format(&run->vocab, "%.*s/vocab.txt", shown, path));
     BPT_TRY(bpt_path_format(&run->labels, "%.*s/labels.txt", shown, path));
+    BPT_TRY(bpt_path_format(&run->subwords, "%.*s/subword.model", shown, path));
     BPT_TRY(bpt_path_format(&run->metrics, "%.*s/metrics.jsonl", shown, path));
     BPT_TRY(bpt_path_format(&run->checkpoints, "%.*s/checkpoints", shown, path));
     BPT_TRY(bpt_path_format(&run->latest, "%.*s/latest", shown, path));
@@ -110,6 +111,7 @@ const bpt_folder_lock_t *bpt_run_lock(const bpt_run_t *run) { return run->lock; 
 const char *bpt_run_path(const bpt_run_t *run) { return run->path; }
 const char *bpt_run_config_path(const bpt_run_t *run) { return run->config; }
 const char *bpt_run_vocab_path(const bpt_run_t *run) { return run->vocab; }
+const char *bpt_run_subwords_path(const bpt_run_t *run) { return run->subwords; }
 const char *bpt_run_labels_path(const bpt_run_t *run) { return run->labels; }
 const char *bpt_run_metrics_path(const bpt_run_t *run) { return run->metrics; }
 
@@ -141,7 +143,8 @@ static bpt_status_t check_no_checkpoint(const bpt_run_t *run) {
 }
 
 static bpt_status_t check_nothing_foreign(const bpt_run_t *run) {
-    static const char *const ours[] = {"config.json", "vocab.txt", "labels.txt", "metrics.jsonl", "checkpoints", "latest", "best", ".lock"};
+    static const char *const ours[] = {"config.json", "vocab.txt", "subword.model", "labels.txt", "metrics.jsonl",
+                                       "checkpoints", "latest",    "best",          ".lock"};
     char **names;
     size_t count;
     BPT_TRY(bpt_folder_list(run->path, &names, &count));
@@ -183,7 +186,7 @@ static bpt_status_t clean(const bpt_run_t *run) {
 }
 
 static bpt_status_t remove_unfinished_run(const bpt_run_t *run) {
-    const char *const paths[] = {run->config, run->vocab, run->labels, run->metrics, run->latest, run->best};
+    const char *const paths[] = {run->config, run->vocab, run->subwords, run->labels, run->metrics, run->latest, run->best};
     for (size_t i = 0; i < BPT_COUNT(paths); ++i) BPT_TRY(bpt_path_remove(paths[i]));
     return BPT_OK;
 }

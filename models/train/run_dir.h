@@ -1,6 +1,6 @@
 // A run directory: config, vocabulary, labels, metrics, and checkpoints that a crash at any moment leaves readable.
 //
-//     RUN/config.json vocab.txt labels.txt metrics.jsonl .lock
+//     RUN/config.json vocab.txt subword.model labels.txt metrics.jsonl .lock
 //     RUN/checkpoints/step-N/{model.safetensors, optimizer.safetensors, state.json}
 //     RUN/latest, RUN/best     relative links to folders of checkpoints/
 //
@@ -34,6 +34,7 @@ const bpt_folder_lock_t *bpt_run_lock(const bpt_run_t *run);  // NULL for reader
 const char *bpt_run_path(const bpt_run_t *run);
 const char *bpt_run_config_path(const bpt_run_t *run);
 const char *bpt_run_vocab_path(const bpt_run_t *run);
+const char *bpt_run_subwords_path(const bpt_run_t *run);
 const char *bpt_run_labels_path(const bpt_run_t *run);
 const char *bpt_run_metrics_path(const bpt_run_t *run);
 

@@ -404,7 +404,7 @@ static void values_of_config_json_out_of_range_are_refused_as_on_the_command_lin
         {"\"heads\": 2", "\"heads\": 0", "key \"heads\" must be at least 1 and at most 256, not 0"},
         {"\"k\": 4", "\"k\": -4", "key \"k\" must be at least 1 and at most 65536, not -4"},
         {"\"layers\": 1", "\"layers\": 99999", "key \"layers\" must be at least 1 and at most 1000, not 99999"},
-        {"\"unit\": \"word\"", "\"unit\": \"syllable\"", "key \"unit\" must be byte, char, word or ids, not 'syllable'"}};
+        {"\"unit\": \"word\"", "\"unit\": \"syllable\"", "key \"unit\" must be byte, char, word, subword or ids, not 'syllable'"}};
     for (size_t c = 0; c < sizeof changes / sizeof changes[0]; ++c) {
         const char *run = copy_of(lm);
         edit(in(run, "config.json"), changes[c][0], changes[c][1]);
@@ -517,7 +517,7 @@ static void metadata_out_of_range_or_of_another_model_make_no_run(void **state) 
     } cases[] = {
         {lm, "eval_context", NULL, "-9", "metadata key \"eval_context\" must be at least 0 and at most 67108864, not -9"},
         {lm, "eval_context", NULL, "many", "metadata key \"eval_context\" needs a whole number, not 'many'"},
-        {lm, "unit", NULL, "syllable", "metadata key \"unit\" must be byte, char, word or ids, not 'syllable'"},
+        {lm, "unit", NULL, "syllable", "metadata key \"unit\" must be byte, char, word, subword or ids, not 'syllable'"},
         {lm, "lower", NULL, "perhaps", "metadata key \"lower\" must be yes or no, not 'perhaps'"},
         {lm, "config", "\"heads\": 2", "\"heads\": 0", "key \"heads\" must be at least 1 and at most 256, not 0"},
         {lm, "config", "\"k\": 4", "\"k\": -1", "key \"k\" must be at least 1 and at most 65536, not -1"},

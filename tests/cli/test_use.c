@@ -176,7 +176,7 @@ static void a_file_whose_vocabulary_does_not_fit_makes_no_run(void **state) {
     char many[8192];
     int used = snprintf(many, sizeof many, "<unk>\n<eos>\n");
     for (int i = 0; i < 400; ++i) used += snprintf(many + used, sizeof many - (size_t)used, "word%d\n", i);
-    expect_no_import(lm, "syllable", "a\nb\n", "metadata key \"unit\" must be byte, char, word or ids, not 'syllable'");
+    expect_no_import(lm, "syllable", "a\nb\n", "metadata key \"unit\" must be byte, char, word, subword or ids, not 'syllable'");
     expect_no_import(lm, "word", "a\nb\n", "'a' is out of place");
     expect_no_import(lm, "word", many, "has 256 tokens; they do not belong together");
 }

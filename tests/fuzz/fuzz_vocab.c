@@ -26,7 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *bytes;  // of exactly this size, so that reading over its end is seen
     require(bpt_alloc(size - 1, 1, &bytes) == BPT_OK);
     memcpy(bytes, data + 1, size - 1);
-    const bpt_unit_t unit = (bpt_unit_t)(data[0] % 3);
+    static const bpt_unit_t units[] = {BPT_UNIT_BYTE, BPT_UNIT_CHAR, BPT_UNIT_WORD, BPT_UNIT_SUBWORD};
+    const bpt_unit_t unit = units[data[0] % 4];
     const bpt_range_t text = bpt_range_of("input", bytes, size - 1);
     bpt_vocab_t *vocab, *again;
     const bpt_status_t status = bpt_vocab_parse(&text, unit, data[0] & 64, &vocab);

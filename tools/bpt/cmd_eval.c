@@ -44,17 +44,37 @@ static bpt_status_t write_nll(const char *path, const float *nll, size_t count) 
     return status;
 }
 
-static bool counts_characters(const cli_trained_t *t) { return t->unit == BPT_UNIT_BYTE || t->unit == BPT_UNIT_CHAR; }
+static bool counts_characters(const cli_trained_t *t) { return bpt_unit_of(t->unit)->characters; }
 
-static bpt_status_t fill_json(json_t *object, const cli_options_t *o, const cli_trained_t *t, const bpt_evaluation_t *e) {
-    const bpt_task_spec_t *task = bpt_task_of(&t->config);
-    const bool text = task->predicts_text;
-    BPT_TRY(bpt_json_set_name(object, "checkpoint", t->checkpoint.folder));
-    if (*o->use.shifts) BPT_TRY(bpt_json_set_int(object, "shift", o->use.placeholders));
+// What an evaluation found, and of tokens that are longer than a character how much text they stand for.
+typedef struct {
+    const cli_options_t *o;
+    const cli_trained_t *trained;
+    const bpt_evaluation_t *found;
+    const bpt_scored_text_t *text;
+} result_t;
+
+// Of the whole text, so that tokens of different lengths can be compared.
+static double bits_per(const result_t *r, int64_t count) { return r->found->loss * (double)r->found->n_scored / log(2) / (double)count; }
+
+static bpt_status_t fill_text_json(json_t *object, const result_t *r) {
+    const double perplexity = exp(r->found->loss);  // of a loss beyond 709 it is no number of JSON
+    if (counts_characters(r->trained)) return bpt_json_set_real(object, "bits_per_char", r->found->loss / log(2));
+    if (isfinite(perplexity)) BPT_TRY(bpt_json_set_real(object, "perplexity", perplexity));
+    if (!r->text->characters) return BPT_OK;
+    BPT_TRY(bpt_json_set_real(object, "bits_per_char", bits_per(r, r->text->characters)));
+    BPT_TRY(bpt_json_set_real(object, "bits_per_byte", bits_per(r, r->text->bytes)));
+    BPT_TRY(bpt_json_set_int(object, "characters", r->text->characters));
+    return bpt_json_set_int(object, "bytes", r->text->bytes);
+}
+
+static bpt_status_t fill_json(json_t *object, const result_t *r) {
+    const bpt_evaluation_t *e = r->found;
+    const bpt_task_spec_t *task = bpt_task_of(&r->trained->config);
+    BPT_TRY(bpt_json_set_name(object, "checkpoint", r->trained->checkpoint.folder));
+    if (*r->o->use.shifts) BPT_TRY(bpt_json_set_int(object, "shift", r->o->use.placeholders));
     BPT_TRY(bpt_json_set_real(object, "loss", e->loss));
-    if (text && counts_characters(t)) BPT_TRY(bpt_json_set_real(object, "bits_per_char", e->loss / log(2)));
-    const double perplexity = exp(e->loss);  // of a loss beyond 709 it is no number of JSON
-    if (text && !counts_characters(t) && isfinite(perplexity)) BPT_TRY(bpt_json_set_real(object, "perplexity", perplexity));
+    if (task->predicts_text) BPT_TRY(fill_text_json(object, r));
     for (int i = 0; task->metrics && task->metrics[i].name; ++i)
         if (isfinite(e->metric[i])) BPT_TRY(bpt_json_set_real(object, task->metrics[i].name, e->metric[i]));
     BPT_TRY(bpt_json_set_int(object, "scored", e->n_scored));
@@ -62,29 +82,39 @@ static bpt_status_t fill_json(json_t *object, const cli_options_t *o, const cli_
     return bpt_json_set_real(object, "seconds", e->seconds);
 }
 
-static bpt_status_t print_json(const cli_options_t *o, const cli_trained_t *t, const bpt_evaluation_t *e) {
+static bpt_status_t print_json(const result_t *r) {
     json_t *object = json_object();
-    bpt_status_t status = object ? fill_json(object, o, t, e) : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the result");
+    bpt_status_t status = object ? fill_json(object, r) : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the result");
     if (status == BPT_OK) status = cli_print_json(object, 0);
     json_decref(object);
     return status;
 }
 
-static void print_text(const cli_options_t *o, const cli_trained_t *t, const bpt_evaluation_t *e) {
-    const bpt_task_spec_t *task = bpt_task_of(&t->config);
-    printf("checkpoint   %s\n", t->checkpoint.folder);
-    if (*o->use.shifts) printf("shift        %" PRId64 " placeholders in front of each text\n", o->use.placeholders);
+static void print_of_text(const result_t *r) {
+    const double loss = r->found->loss;
+    if (counts_characters(r->trained)) {
+        printf("bits         %.6f per %s\n", loss / log(2), r->trained->unit == BPT_UNIT_BYTE ? "byte" : "character");
+        return;
+    }
+    printf("perplexity   %.4f\n", exp(loss));
+    if (r->text->characters)
+        printf("bits         %.6f per character, %.6f per byte\n", bits_per(r, r->text->characters), bits_per(r, r->text->bytes));
+}
+
+static void print_text(const result_t *r) {
+    const bpt_evaluation_t *e = r->found;
+    const bpt_model_config_t *config = &r->trained->config;
+    const bpt_task_spec_t *task = bpt_task_of(config);
+    printf("checkpoint   %s\n", r->trained->checkpoint.folder);
+    if (*r->o->use.shifts) printf("shift        %" PRId64 " placeholders in front of each text\n", r->o->use.placeholders);
     printf("loss         %.6f nats\n", e->loss);
     for (int i = 0; task->metrics && task->metrics[i].name; ++i)
         if (isfinite(e->metric[i]))
             printf(task->metrics[i].share ? "%-12s %.4f %%\n" : "%-12s %.6f\n", task->metrics[i].name,
                    task->metrics[i].share ? 100 * e->metric[i] : e->metric[i]);
-    if (task->predicts_text && counts_characters(t))
-        printf("bits         %.6f per %s\n", e->loss / log(2), t->unit == BPT_UNIT_BYTE ? "byte" : "character");
-    else if (task->predicts_text)
-        printf("perplexity   %.4f\n", exp(e->loss));
+    if (task->predicts_text) print_of_text(r);
     printf("scored       %" PRId64 " %s in %.1f s\n", e->n_scored,
-           bpt_task_scores_tokens(&t->config) || !task->per_token ? task->counted : "texts", e->seconds);
+           bpt_task_scores_tokens(config) || !task->per_token ? task->counted : "texts", e->seconds);
 }
 
 // ---- Predicted numbers
@@ -141,7 +171,7 @@ static bpt_status_t predict(const cli_options_t *o, cli_trained_t *t, bpt_batch_
     return status;
 }
 
-static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, bpt_batch_source_t *source) {
+static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, const bpt_scored_text_t *text, bpt_batch_source_t *source) {
     bpt_evaluation_t e;
     float *nll = NULL;
     size_t count = 0;
@@ -154,10 +184,11 @@ static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, bpt_batch
     if (status == BPT_OK && *o->use.nll) status = write_nll(o->use.nll, nll, count);
     bpt_free(nll);
     if (status == BPT_OK) status = write_gradient(o, t, source);
+    const result_t result = {o, t, &e, text};
     if (status == BPT_OK && o->use.json)
-        status = print_json(o, t, &e);
+        status = print_json(&result);
     else if (status == BPT_OK)
-        print_text(o, t, &e);
+        print_text(&result);
     return status;
 }
 
@@ -166,7 +197,7 @@ static bpt_status_t evaluate_data(const cli_options_t *o, cli_trained_t *t, cli_
     bpt_batch_source_t *source = NULL;
     bpt_status_t status = cli_eval_data_open(o, t, &data);
     if (status == BPT_OK) status = cli_watch_create(data.source, progress, &source);
-    if (status == BPT_OK) status = evaluate(o, t, source);
+    if (status == BPT_OK) status = evaluate(o, t, &data.scored, source);
     if (source) source->destroy(source);
     cli_eval_data_close(&data);
     return status;

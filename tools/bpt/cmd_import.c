@@ -20,6 +20,7 @@ typedef struct {
     const char *path;
     bpt_safetensors_t *file;
     bpt_model_config_t config;
+    bpt_vocab_t *vocab;  // NULL: none
     cli_options_t said;  // unit, lower, eval-context: what the metadata say of how the model reads text
     bpt_params_t params;
     float *arena;
@@ -39,12 +40,10 @@ static bpt_status_t read_weights(const char *path, bool non_finite, model_file_t
 
 // What the new run will read its texts by.
 static bpt_status_t check_texts(model_file_t *m) {
-    bpt_vocab_t *vocab;
     bpt_labels_t labels;
     BPT_TRY(cli_options_init(&m->said, CLI_TRAIN, "train"));
     BPT_TRY(cli_file_reading(m->file, &m->said));
-    BPT_TRY(cli_file_vocab(m->file, &m->config, &m->said, &vocab));
-    bpt_vocab_destroy(vocab);
+    BPT_TRY(cli_file_vocab(m->file, &m->config, &m->said, &m->vocab));
     BPT_TRY(cli_file_labels(m->file, &m->config, &labels));
     bpt_labels_free(&labels);
     return BPT_OK;
@@ -100,6 +99,7 @@ static bpt_status_t write_checkpoint(const model_file_t *m, bpt_run_t *run) {
 static bpt_status_t write_run(const model_file_t *m, bpt_run_t *run) {
     bool has_vocab, has_labels;
     BPT_TRY(write_side_file(m, "vocab", bpt_run_vocab_path(run), &has_vocab));
+    BPT_TRY(bpt_side_subwords_to_run(m->vocab, run));
     BPT_TRY(write_side_file(m, "labels", bpt_run_labels_path(run), &has_labels));
     BPT_TRY(write_config(m, bpt_run_config_path(run)));
     BPT_TRY(write_checkpoint(m, run));
@@ -126,6 +126,7 @@ static bpt_status_t run_import(cli_options_t *o) {
     if (status == BPT_OK) status = create_run(o->use.file, &run);
     if (status == BPT_OK) status = write_run(&m, run);
     bpt_run_close(run);
+    bpt_vocab_destroy(m.vocab);
     bpt_free(m.arena);
     bpt_params_free(&m.params);
     if (m.said.command) cli_options_destroy(&m.said);

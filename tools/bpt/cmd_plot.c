@@ -18,6 +18,7 @@ typedef enum {
     PLOT_BYTES,       // bits per byte
     PLOT_CHARACTERS,  // bits per character
     PLOT_WORDS,       // nats per word, and perplexities
+    PLOT_SUBWORDS,    // the same per subword
     PLOT_OTHER,       // nats
 } plot_kind_t;
 
@@ -68,8 +69,11 @@ static void shortest_names(plot_run_t *runs, int n) {
 
 // By the run's configuration.
 static bpt_status_t configured_kind(const char *path, plot_kind_t *kind) {
-    static const plot_kind_t kinds[] = {
-        [BPT_UNIT_BYTE] = PLOT_BYTES, [BPT_UNIT_CHAR] = PLOT_CHARACTERS, [BPT_UNIT_WORD] = PLOT_WORDS, [BPT_UNIT_IDS] = PLOT_OTHER};
+    static const plot_kind_t kinds[] = {[BPT_UNIT_BYTE] = PLOT_BYTES,
+                                        [BPT_UNIT_CHAR] = PLOT_CHARACTERS,
+                                        [BPT_UNIT_WORD] = PLOT_WORDS,
+                                        [BPT_UNIT_IDS] = PLOT_OTHER,
+                                        [BPT_UNIT_SUBWORD] = PLOT_SUBWORDS};
     cli_options_t o;
     bpt_status_t status = cli_options_init(&o, CLI_TRAIN, "train");
     if (status == BPT_OK) status = cli_options_from_file(&o, path, CLI_FROM_RUN, false);
@@ -113,8 +117,11 @@ static plot_kind_t common_kind(const plot_run_t *runs, int n_runs) {
     return runs[0].kind;
 }
 
-static const char *const loss_titles[] = {
-    [PLOT_BYTES] = "bits per byte", [PLOT_CHARACTERS] = "bits per character", [PLOT_WORDS] = "nats per word", [PLOT_OTHER] = "loss (nats)"};
+static const char *const loss_titles[] = {[PLOT_BYTES] = "bits per byte",
+                                          [PLOT_CHARACTERS] = "bits per character",
+                                          [PLOT_WORDS] = "nats per word",
+                                          [PLOT_SUBWORDS] = "nats per subword",
+                                          [PLOT_OTHER] = "loss (nats)"};
 
 static bool in_bits(plot_kind_t kind) { return kind == PLOT_BYTES || kind == PLOT_CHARACTERS; }
 
@@ -179,7 +186,8 @@ static bpt_status_t add_legend(chart_t *chart, const plot_run_t *run, plot_kind_
     if (status == BPT_OK && !isnan(train)) status = bpt_strbuf_printf(&text, "train %.3f%s", train, isnan(valid) ? "" : ", ");
     if (status == BPT_OK && !isnan(valid))
         status = bpt_strbuf_printf(&text, "valid %.3f (dashed), best %.3f at step %lld", valid, best, (long long)best_step);
-    if (status == BPT_OK && !isnan(best) && run->kind == PLOT_WORDS) status = bpt_strbuf_printf(&text, ", perplexity %.2f", exp(best));
+    if (status == BPT_OK && !isnan(best) && (run->kind == PLOT_WORDS || run->kind == PLOT_SUBWORDS))
+        status = bpt_strbuf_printf(&text, ", perplexity %.2f", exp(best));
     if (status == BPT_OK) status = chart_add_legend(chart, text.data);
     bpt_strbuf_free(&text);
     return status;

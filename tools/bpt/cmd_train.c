@@ -105,6 +105,9 @@ static bpt_status_t open_run(job_t *job) {
 static bpt_status_t write_files(const job_t *job) {
     const cli_options_t *o = job->o;
     if (!o->run.resume && o->data.unit != BPT_UNIT_IDS) BPT_TRY(bpt_vocab_write(job->corpus.vocab, bpt_run_vocab_path(job->run)));
+    size_t bytes;
+    const void *subwords = bpt_vocab_subwords(job->corpus.vocab, &bytes);
+    if (!o->run.resume && subwords) BPT_TRY(bpt_file_write(bpt_run_subwords_path(job->run), subwords, bytes));
     if (!o->run.resume && job->corpus.labels.count) BPT_TRY(bpt_labels_write(&job->corpus.labels, bpt_run_labels_path(job->run)));
     return write_config(o, bpt_run_config_path(job->run));
 }
@@ -167,7 +170,7 @@ static bpt_status_t open_trainer(job_t *job) {
                                            .init_rows = {job->start.tokens, job->start.outputs},
                                            .data = job->corpus.fingerprint,
                                            .reading = job->reading,
-                                           .characters = o->data.unit == BPT_UNIT_BYTE || o->data.unit == BPT_UNIT_CHAR,
+                                           .characters = bpt_unit_of(o->data.unit)->characters,
                                            .on_line = show_line,
                                            .should_stop = stop_asked,
                                            .user = job};
@@ -242,7 +245,7 @@ static bpt_status_t train(job_t *job) {
     BPT_TRY(open_trainer(job));
     BPT_TRY(write_files(job));
     cli_defaults_warn(o);
-    const bool characters = o->data.unit == BPT_UNIT_BYTE || o->data.unit == BPT_UNIT_CHAR;
+    const bool characters = bpt_unit_of(o->data.unit)->characters;
     cli_progress_start(&job->progress, o->global.quiet,
                        !bpt_task_of(&o->model)->predicts_text ? CLI_LOSS_NATS
                        : characters                           ? CLI_LOSS_BITS

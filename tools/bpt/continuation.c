@@ -63,6 +63,17 @@ static bpt_status_t remark_unknown(const bpt_vocab_t *vocab, const bpt_range_t *
     return status;
 }
 
+// Subwords are of characters: what a word is made of may be known though the word is not.
+static void remark_characters(const bpt_vocab_t *vocab, const bpt_range_t *text, const uint32_t *ids, uint64_t count) {
+    uint32_t unknown;
+    uint64_t places = 0;
+    if (!bpt_vocab_find(vocab, "<unk>", 5, &unknown)) return;
+    for (uint64_t i = 0; i < count; ++i) places += ids[i] == unknown;
+    if (places)
+        bpt_info("%s: line %llu: characters that no subword has are read as <unk> in %llu place%s", text->path,
+                 (unsigned long long)text->line, (unsigned long long)places, places == 1 ? "" : "s");
+}
+
 bpt_status_t cli_writer_encode(const cli_writer_t *w, const bpt_range_t *text, uint32_t **ids, uint64_t *count) {
     const bpt_vocab_t *vocab = w->trained->vocab;
     bpt_ids_t encoded = {0};
@@ -73,6 +84,7 @@ bpt_status_t cli_writer_encode(const cli_writer_t *w, const bpt_range_t *text, u
     if (status == BPT_OK) bpt_ids_copy(&encoded, 0, *count, *ids);
     bpt_ids_free(&encoded);
     if (status == BPT_OK && bpt_vocab_unit(vocab) == BPT_UNIT_WORD) status = remark_unknown(vocab, text);
+    if (status == BPT_OK && bpt_unit_of(bpt_vocab_unit(vocab))->pieces) remark_characters(vocab, text, *ids, *count);
     if (status == BPT_OK) return BPT_OK;
     bpt_free(*ids);
     *ids = NULL;
@@ -91,7 +103,7 @@ static bpt_status_t add_id(cli_continuation_t *c, uint32_t id) {
 static bpt_status_t add_text(cli_writer_t *w, cli_continuation_t *c, uint32_t id, bool shown) {
     bpt_strbuf_clear(&w->scratch);
     BPT_TRY(bpt_vocab_decode(w->trained->vocab, id, c->line_start, &w->scratch));
-    c->line_start = w->scratch.length && w->scratch.data[w->scratch.length - 1] == '\n';
+    if (w->scratch.length) c->line_start = w->scratch.data[w->scratch.length - 1] == '\n';
     return shown && w->scratch.length ? bpt_strbuf_append(&c->text, w->scratch.data, w->scratch.length) : BPT_OK;
 }
 
@@ -100,17 +112,30 @@ bpt_status_t cli_continuation_give(cli_writer_t *w, cli_continuation_t *c, const
         BPT_TRY(add_id(c, ids[i]));
         BPT_TRY(add_text(w, c, ids[i], echo));
     }
-    if (!echo) c->line_start = true;
+    if (!echo && !bpt_unit_of(w->trained->unit)->pieces) c->line_start = true;  // a piece may go on with the prompt's last word
     c->ready = c->text.length;
     return BPT_OK;
+}
+
+// Bytes at the end that begin a character which has more of them.
+static size_t unfinished(const char *text, size_t bytes) {
+    for (size_t n = 1; n <= 3 && n <= bytes; ++n) {
+        const unsigned char c = (unsigned char)text[bytes - n];
+        if ((c & 0xC0) == 0x80) continue;
+        const size_t whole = c >= 0xF0 && c < 0xF8 ? 4 : c >= 0xE0 ? 3 : c >= 0xC0 ? 2 : 1;
+        return n < whole && c < 0xF8 ? n : 0;
+    }
+    return 0;
 }
 
 bpt_status_t cli_continuation_draw(cli_writer_t *w, cli_continuation_t *c, const float *logits, uint64_t draw, uint32_t *token) {
     BPT_TRY(bpt_sampler_draw(w->sampler, logits, c->ids, (int64_t)c->count, draw, token));
     BPT_TRY(add_id(c, *token));
     BPT_TRY(add_text(w, c, *token, true));
-    if (c->text.length > c->ready)
-        c->ready += cli_stop_texts_scan(&w->o->use.stop, c->text.data + c->ready, c->text.length - c->ready, &c->stopped);
+    if (c->text.length == c->ready) return BPT_OK;
+    const char *rest = c->text.data + c->ready;
+    const size_t bytes = cli_stop_texts_scan(&w->o->use.stop, rest, c->text.length - c->ready, &c->stopped);
+    c->ready += c->stopped ? bytes : bytes - unfinished(rest, bytes);
     return BPT_OK;
 }
 

@@ -12,12 +12,14 @@
 #include "tools/bpt/defaults.h"
 #include "tools/bpt/readers.h"
 #include "tools/bpt/side_files.h"
+#include "tools/bpt/subwords.h"
 
 // Counts words and collects labels, of which `corpus` takes what it does not have from a run already.
 static bpt_status_t scan(const cli_options_t *o, const bpt_split_t *split, bool make_vocab, bool make_labels, int64_t id_limit,
                          cli_corpus_t *corpus) {
     if (make_vocab) BPT_TRY(bpt_vocab_create(o->data.unit, o->data.lower, &corpus->vocab));
     if (make_vocab) bpt_vocab_limit_ids(corpus->vocab, id_limit);
+    if (make_vocab) BPT_TRY(cli_subwords_prepare(o, corpus->vocab));
     for (int part = 0; part < BPT_PARTS; ++part) {
         const bool count = make_vocab && (part == BPT_TRAIN || o->data.vocab_scope == CLI_SCOPE_ALL),
                    label = make_labels && part == BPT_TRAIN;
@@ -110,6 +112,7 @@ static int64_t trained_tokens(const cli_corpus_t *corpus) {
 static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resumed, cli_corpus_t *corpus) {
     if (resumed && o->data.unit != BPT_UNIT_IDS) BPT_TRY(cli_run_vocab(resumed, o->data.unit, o->data.lower, &corpus->vocab));
     const bool known = corpus->vocab != NULL, labelled = bpt_task_of(&o->model)->labelled;
+    if (known && !resumed) BPT_TRY(cli_subwords_hold(o, corpus->vocab));
     if (labelled && resumed) BPT_TRY(cli_run_labels(resumed, &corpus->labels));
     const int64_t id_limit = resumed ? o->model.vocab : BPT_MAX_VOCAB;
     if (corpus->split.part[BPT_TRAIN].bytes) {
@@ -123,6 +126,7 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resume
     BPT_TRY(take_fingerprint(corpus));
     const int64_t size = vocab_size(corpus);
     if (!known && !resumed) o->model.vocab = size;
+    if (bpt_unit_of(o->data.unit)->pieces) o->data.subwords = size;
     if (size > o->model.vocab)
         return bpt_fail(BPT_ERR_INPUT,
                         "the data have %" PRId64 " different tokens, the model knows %" PRId64 "; they belong to another run", size,
@@ -141,11 +145,10 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resume
 
 bpt_status_t cli_corpus_open(cli_options_t *o, bpt_vocab_t *vocab, const bpt_checkpoint_t *resumed, cli_corpus_t *out) {
     *out = (cli_corpus_t){.vocab = vocab};
-    const bool lines = o->data.unit == BPT_UNIT_WORD || o->data.unit == BPT_UNIT_IDS;
     const cli_reader_t *reader = cli_reader_of(&o->model);
     bool made = false;
     bpt_status_t status = reader->make ? reader->make(o, out, &made) : BPT_OK;
-    if (status == BPT_OK && !made) status = bpt_split_open(o->data.path, o->data.unit, lines, &out->split);
+    if (status == BPT_OK && !made) status = bpt_split_open(o->data.path, o->data.unit, bpt_unit_of(o->data.unit)->by_lines, &out->split);
     if (status == BPT_OK) status = read_corpus(o, resumed, out);
     if (status != BPT_OK) cli_corpus_close(out);
     return status;

@@ -7,7 +7,7 @@
 
 static bpt_status_t open_part(const cli_options_t *o, const char *path, const cli_trained_t *t, cli_eval_data_t *e) {
     static const char *const names[] = {"train", "valid", "test"};
-    BPT_TRY(bpt_split_open(path, t->unit, t->unit == BPT_UNIT_WORD || t->unit == BPT_UNIT_IDS, &e->split));
+    BPT_TRY(bpt_split_open(path, t->unit, bpt_unit_of(t->unit)->by_lines, &e->split));
     const bpt_range_t *part = &e->split.part[o->data.part];
     return part->bytes ? cli_reader_of(&t->config)->open_eval(o, part, t, e)
                        : bpt_fail(BPT_ERR_INPUT, "%s has no %s part", path, names[o->data.part]);

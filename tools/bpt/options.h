@@ -22,7 +22,10 @@ typedef struct {
     int part;  // BPT_TRAIN, BPT_VALID or BPT_TEST
     bool lower, subtrees, strip_punctuation;
     char *label_column, *text_column, *where;  // of examples in columns (data/examples.h), as they were given
-    int tag_scheme;                            // bpt_tag_scheme_t
+    int64_t subwords;                          // tokens of the SentencePiece model
+    char *subword_model;                       // a file, "": it is trained
+    bpt_subword_kind_t subword_kind;
+    int tag_scheme;  // bpt_tag_scheme_t
     int64_t truncate;
     int64_t n, sum, examples;               // Masked Summation (data/arrays.h)
     int64_t context, stride, eval_context;  // 0 = as options_resolve says

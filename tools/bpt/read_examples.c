@@ -90,11 +90,15 @@ static bpt_status_t check(const cli_options_t *o) {
         return bpt_fail(BPT_ERR_USAGE,
                         "--accumulate has no meaning with --batch-examples %lld, the examples of a whole step; give one of them",
                         (long long)d->batch_examples);
-    if (d->unit == BPT_UNIT_BYTE || d->unit == BPT_UNIT_CHAR)
-        return bpt_fail(BPT_ERR_USAGE, "--task %s reads words or ids, not --unit %s", bpt_task_of(&o->model)->name,
+    if (bpt_unit_of(d->unit)->characters)
+        return bpt_fail(BPT_ERR_USAGE, "--task %s reads words, subwords or ids, not --unit %s", bpt_task_of(&o->model)->name,
                         bpt_unit_names[d->unit]);
+    if (bpt_unit_of(d->unit)->pieces && bpt_task_of(&o->model)->per_token)
+        return bpt_fail(BPT_ERR_USAGE,
+                        "--task %s goes without --unit %s: a tag belongs to a word, which may be several tokens; use --unit word",
+                        bpt_task_of(&o->model)->name, bpt_unit_names[d->unit]);
     if (o->model.ngram_max && d->unit != BPT_UNIT_WORD)
-        return bpt_fail(BPT_ERR_USAGE, "--ngram-max is for --unit word: other tokens have no characters");
+        return bpt_fail(BPT_ERR_USAGE, "--ngram-max is for --unit word: n-grams are of the characters of a word");
     return cli_examples_options(d, &o->model, d->unit, &e);
 }
 

@@ -41,7 +41,7 @@ static bpt_status_t scan(const cli_options_t *o, const bpt_range_t *text, int pa
 
 // Characters have no <unk>: the vocabulary of another run may not know those of this text.
 static bpt_status_t encode(const cli_options_t *o, const bpt_range_t *text, int part, cli_corpus_t *corpus) {
-    const bpt_status_t status = bpt_vocab_encode(corpus->vocab, text, o->data.unit == BPT_UNIT_WORD, &corpus->ids[part]);
+    const bpt_status_t status = bpt_vocab_encode(corpus->vocab, text, true, &corpus->ids[part]);
     const bool borrowed = *o->run.init && !o->run.match_vocabulary && o->data.unit == BPT_UNIT_CHAR;
     if (status != BPT_ERR_INPUT || !borrowed) return status;
     return bpt_context(status, "the vocabulary of %s does not fit, --match-vocabulary makes one that does", o->run.init);
@@ -107,7 +107,8 @@ static bpt_status_t open_windows(const cli_options_t *o, const bpt_range_t *text
     const int64_t trained_context = t->stored.data.eval_context ? t->stored.data.eval_context : t->stored.data.context;
     const int64_t context = o->data.eval_context ? o->data.eval_context : trained_context;
     const bpt_protocol_t protocol = cli_option_source(o, "protocol") == CLI_FROM_FLAG ? o->data.protocol : t->stored.data.protocol;
-    BPT_TRY(bpt_vocab_encode(t->vocab, text, t->unit == BPT_UNIT_WORD, &e->ids));
+    if (protocol == BPT_PROTOCOL_RELEASED) e->scored.drop = context / 2;
+    BPT_TRY(bpt_vocab_encode_scored(t->vocab, text, true, &e->ids, &e->scored));
     return bpt_context(bpt_lm_eval_source(&e->ids, context, o->data.batch_tokens, protocol, &e->source), "%s", text->path);
 }
 

@@ -7,6 +7,7 @@
 #include "models/config_keys.h"
 #include "models/kinds/kind.h"
 #include "tools/bpt/readers.h"
+#include "tools/bpt/subwords.h"
 
 // A run goes on from any directory, so its paths must not depend on one. A path that leads nowhere stays: its reader reports it.
 static bpt_status_t make_absolute(char **path) {
@@ -27,6 +28,7 @@ bpt_status_t cli_options_layer(cli_options_t *o) {
     if (*o->run.preset) BPT_TRY(cli_preset_apply(o, o->run.preset));
     BPT_TRY(make_absolute(&o->data.path));
     BPT_TRY(make_absolute(&o->data.vectors));
+    BPT_TRY(make_absolute(&o->data.subword_model));
     return make_absolute(&o->run.init);
 }
 
@@ -89,6 +91,7 @@ bpt_status_t cli_options_resolve(cli_options_t *o) {
     fill_data(o);
     BPT_TRY(fill_model(o));
     BPT_TRY(cli_options_check_fit(o));
+    BPT_TRY(cli_subwords_check(o));
     BPT_TRY(cli_reader_of(&o->model)->check(o));
     BPT_TRY(check_model(o));
     if (o->train.freeze_embed && !*o->data.vectors && !*o->run.init && !o->run.print_config)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "bpt/base64.h"
 #include "bpt/file.h"
 #include "tools/bpt/transfer.h"
 
@@ -23,14 +24,21 @@ static bpt_status_t parse_labels(const bpt_checkpoint_t *c, const bpt_range_t *t
     return bpt_side_names(text, c->folder, c->config.classes, out);
 }
 
+static bpt_status_t drop_vocab(bpt_status_t status, bpt_vocab_t **out) {
+    bpt_vocab_destroy(*out);
+    *out = NULL;
+    return status;
+}
+
 bpt_status_t cli_run_vocab(const bpt_checkpoint_t *c, bpt_unit_t unit, bool lower, bpt_vocab_t **out) {
     bpt_text_t *text;
     *out = NULL;
     BPT_TRY(bpt_text_open(bpt_run_vocab_path(c->run), &text));
     const bpt_range_t range = bpt_text_range(text);
-    const bpt_status_t status = parse_vocab(c, &range, unit, lower, out);
+    bpt_status_t status = parse_vocab(c, &range, unit, lower, out);
     bpt_text_close(text);
-    return status;
+    if (status == BPT_OK) status = bpt_side_subwords_of_run(c, *out);
+    return status == BPT_OK ? BPT_OK : drop_vocab(status, out);
 }
 
 bpt_status_t cli_run_labels(const bpt_checkpoint_t *c, bpt_labels_t *out) {
@@ -72,6 +80,20 @@ bpt_status_t cli_run_text(const bpt_checkpoint_t *c, bpt_run_file_t file, bpt_un
     return status;
 }
 
+bpt_status_t cli_run_subwords(const bpt_checkpoint_t *c, char **out) {
+    const char *path = bpt_run_subwords_path(c->run);
+    char *model;
+    size_t bytes;
+    *out = NULL;
+    if (!bpt_file_exists(path)) return bpt_checkpoint_check(c, BPT_RUN_SUBWORDS, path, NULL);
+    BPT_TRY(bpt_file_read(path, BPT_SUBWORD_FILE_BYTES, &model, &bytes));
+    const bpt_checksum_t sum = bpt_checksum_of(model, bytes);
+    bpt_status_t status = bpt_checkpoint_check(c, BPT_RUN_SUBWORDS, path, &sum);
+    if (status == BPT_OK) status = bpt_base64_encode(model, bytes, out);
+    bpt_free(model);
+    return status;
+}
+
 bpt_status_t cli_check_reading(const bpt_checkpoint_t *c, const cli_options_t *stored) {
     char *text;
     if (!c->state.sums.listed[BPT_RUN_READING]) return BPT_OK;
@@ -93,7 +115,8 @@ bpt_status_t cli_file_reading(const bpt_safetensors_t *file, cli_options_t *said
         if (text && cli_option_set(said, cli_option_find(CLI_TRAIN, keys[i][1]), text, CLI_FROM_FILE, where) != BPT_OK)
             return bpt_fail(BPT_ERR_INPUT, "%s: %s", bpt_safetensors_path(file), bpt_error_message());
     }
-    if (!bpt_safetensors_metadata(file, "unit") || !bpt_safetensors_metadata(file, "vocab")) said->data.unit = BPT_UNIT_IDS;
+    const bool whole = !bpt_unit_of(said->data.unit)->pieces || bpt_safetensors_metadata(file, BPT_SUBWORD_KEY);
+    if (!bpt_safetensors_metadata(file, "unit") || !bpt_safetensors_metadata(file, "vocab") || !whole) said->data.unit = BPT_UNIT_IDS;
     return BPT_OK;
 }
 
@@ -102,7 +125,9 @@ bpt_status_t cli_file_vocab(const bpt_safetensors_t *file, const bpt_model_confi
     *out = NULL;
     if (said->data.unit == BPT_UNIT_IDS) return BPT_OK;
     const bpt_range_t range = bpt_range_of("its metadata key \"vocab\"", text, strlen(text));
-    return bpt_context(bpt_side_vocabulary(&range, said->data.unit, said->data.lower, path, config->vocab, out), "%s", path);
+    bpt_status_t status = bpt_side_vocabulary(&range, said->data.unit, said->data.lower, path, config->vocab, out);
+    if (status == BPT_OK) status = bpt_side_subwords_of_file(file, *out);
+    return status == BPT_OK ? BPT_OK : drop_vocab(bpt_context(status, "%s", path), out);
 }
 
 bpt_status_t cli_file_labels(const bpt_safetensors_t *file, const bpt_model_config_t *config, bpt_labels_t *out) {

@@ -1,5 +1,5 @@
-// vocab.txt, labels.txt and what config.json says of reading text, of a run that is used or resumed, held against its checkpoint and its
-// model. Knows no command.
+// vocab.txt, subword.model, labels.txt and what config.json says of reading text, of a run that is used or resumed, held against its
+// checkpoint and its model. Knows no command.
 #ifndef BPT_TOOLS_SIDE_FILES_H
 #define BPT_TOOLS_SIDE_FILES_H
 
@@ -15,6 +15,8 @@ bpt_status_t cli_run_labels(const bpt_checkpoint_t *checkpoint, bpt_labels_t *ou
 bpt_status_t cli_check_reading(const bpt_checkpoint_t *checkpoint, const cli_options_t *stored) BPT_MUST_USE;
 // The text of such a file as it stands, checked in the same way, freed with bpt_free; NULL when there is none and there should be none.
 bpt_status_t cli_run_text(const bpt_checkpoint_t *checkpoint, bpt_run_file_t file, bpt_unit_t unit, bool lower, char **out) BPT_MUST_USE;
+// subword.model in base64, likewise.
+bpt_status_t cli_run_subwords(const bpt_checkpoint_t *checkpoint, char **out) BPT_MUST_USE;
 // What the metadata of a model file that is in no run say of reading text (unit, lower, eval-context), checked, into `said`, options of
 // `train`; a file from elsewhere may leave them out: then only numbers can be read.
 bpt_status_t cli_file_reading(const bpt_safetensors_t *file, cli_options_t *said) BPT_MUST_USE;

@@ -52,6 +52,7 @@ static bpt_status_t describe_shape(const cli_options_t *o, const cli_trained_t *
     if (t->config.task != o->model.task) json_object_del(shape, "tied");  // it is about the head, which is another one
     if (o->run.match_vocabulary) json_object_del(shape, "vocab");
     BPT_TRY(bpt_json_set_text(shape, "unit", bpt_unit_names[t->unit]));
+    if (bpt_unit_of(t->unit)->pieces && !o->run.match_vocabulary) BPT_TRY(bpt_json_set_int(shape, "subwords", t->config.vocab));
     return bpt_json_set_bool(shape, "lower", t->stored.data.lower);
 }
 
@@ -148,19 +149,20 @@ static void count_unknown(const cli_options_t *o, const cli_corpus_t *corpus) {
     const bpt_ids_t ids = cli_corpus_tokens(corpus, BPT_TRAIN);
     uint32_t unknown, block[BLOCK];
     uint64_t count = 0;
-    if (o->run.match_vocabulary || o->data.unit != BPT_UNIT_WORD || !bpt_vocab_find(corpus->vocab, "<unk>", 5, &unknown)) return;
+    if (o->run.match_vocabulary || !bpt_unit_of(o->data.unit)->words || !bpt_vocab_find(corpus->vocab, "<unk>", 5, &unknown)) return;
     for (uint64_t at = 0; at < ids.count;) {
         const uint64_t n = ids.count - at < BLOCK ? ids.count - at : BLOCK;
         bpt_ids_copy(&ids, at, n, block);
         for (uint64_t i = 0; i < n; ++i) count += block[i] == unknown;
         at += n;
     }
+    const char *what = bpt_unit_of(o->data.unit)->pieces ? "subwords" : "words";
     const double share = 100 * (double)count / (double)ids.count;
     if (share > 25)
-        bpt_warn("%.1f %% of the training words are not in the vocabulary of %s (<unk>); --match-vocabulary gives them rows of their own",
-                 share, o->run.init);
+        bpt_warn("%.1f %% of the training %s are not in the vocabulary of %s (<unk>); --match-vocabulary gives them rows of their own",
+                 share, what, o->run.init);
     else
-        bpt_info("%.1f %% of the training words are not in the vocabulary of %s (<unk>)", share, o->run.init);
+        bpt_info("%.1f %% of the training %s are not in the vocabulary of %s (<unk>)", share, what, o->run.init);
 }
 
 bpt_status_t cli_start_match(const cli_options_t *o, const cli_corpus_t *corpus, cli_start_t *s) {

@@ -1,5 +1,5 @@
 # Warnings for all code; optimisation that keeps IEEE semantics (no -ffast-math: NaN checks must work), contraction to FMA allowed.
-add_compile_options(-Wall -Wextra -Wshadow -Wvla -Wundef -Wpointer-arith -Wstrict-prototypes -Wno-missing-field-initializers -ffp-contract=fast
+add_compile_options(-Wall -Wextra -Wshadow -Wvla -Wundef -Wpointer-arith $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> -Wno-missing-field-initializers -ffp-contract=fast
   -fno-math-errno -fno-trapping-math)
 add_compile_definitions(_GNU_SOURCE)
 if(BPT_SANITIZE)

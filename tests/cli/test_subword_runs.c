@@ -1,0 +1,358 @@
+// Subwords through the program: training, resumption bit for bit, evaluation in bits of the text, generation, classification, export and
+// import, starting from a run, the library's functions, and what is refused.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "bpt/alloc.h"
+#include "data/sentencepiece.h"
+#include "models/api/model.h"
+#include "support/check.h"
+#include "support/process.h"
+#include "support/scratch.h"
+#include "support/support.h"
+
+#define NEEDS_LIBRARY() \
+    if (!bpt_sentencepiece_there) skip()
+#define SMALL "--backend cpu --layers 1 --d-model 16 --heads 2 --k 2 --lr 0.01 --seed 3 --quiet "
+
+static char text[512], examples[512], lm[512], classifier[512];
+
+static void run(const char *format, ...) BPT_PRINTF(1, 2);
+static void run(const char *format, ...) {
+    char line[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    test_process_t p = test_run_to(0, "%s", line);
+    test_process_free(&p);
+}
+
+static void refused(int exit_status, const char *message, const char *format, ...) BPT_PRINTF(3, 4);
+static void refused(int exit_status, const char *message, const char *format, ...) {
+    char line[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    test_process_t p = test_run_line(line);
+    if (p.exit_status != exit_status || !strstr(p.err, message))
+        fail_msg("bpt %s: exit %d, '%s', wanted %d and '%s'", line, p.exit_status, p.err, exit_status, message);
+    test_process_free(&p);
+}
+
+static int setup(void **state) {
+    (void)state;
+    static char words[40000], labelled[40000];
+    static const char *const names[] = {"the caf\xC3\xA9 opens", "the cat sleeps  quietly", "a slow walker walked",
+                                        "the walkers are walking"};
+    size_t used = 0, filled = 0;
+    for (int i = 0; i < 300; ++i) used += (size_t)sprintf(words + used, "%s%s\n", names[(i * 7 + i / 5) % 4], i % 3 ? "" : " again");
+    for (int i = 0; i < 200; ++i)
+        filled += (size_t)sprintf(labelled + filled, i % 2 ? "bad\tawfully dull, %s film\n" : "good\tFinely warm %s playing\n",
+                                  i % 3 ? "slow" : "quick");
+    snprintf(text, sizeof text, "%s", test_file("text.txt", words));
+    snprintf(examples, sizeof examples, "%s", test_file("examples.tsv", labelled));
+    snprintf(lm, sizeof lm, "%s", test_path("lm"));
+    snprintf(classifier, sizeof classifier, "%s", test_path("classifier"));
+    if (!bpt_sentencepiece_there) return 0;
+    run("train " SMALL "--data %s --unit subword --subwords 60 --context 16 --batch-tokens 64 --steps 12 --save-every 6 --keep 5 --out %s",
+        text, lm);
+    run("train " SMALL
+        "--task classify --data %s --unit subword --subword-kind unigram --subwords 24 --lower --batch-examples 16 --steps 60 --out %s",
+        examples, classifier);
+    return 0;
+}
+
+static void same_file(const char *run_a, const char *run_b, const char *name) {
+    size_t n = 0, m = 0;
+    char *a = test_read_file(test_path("%s/%s", run_a, name), &n), *b = test_read_file(test_path("%s/%s", run_b, name), &m);
+    if (!a || !b || n != m || memcmp(a, b, n)) fail_msg("%s: %s and %s differ", name, run_a, run_b);
+    free(a);
+    free(b);
+}
+
+static json_t *evaluate(const char *path, const char *more) {
+    char line[1500];
+    snprintf(line, sizeof line, "eval %s --json --quiet --backend cpu %s", path, more);
+    test_process_t p = test_run_to(0, "%s", line);
+    json_t *result = json_loads(p.out, 0, NULL);
+    assert_non_null(result);
+    test_process_free(&p);
+    return result;
+}
+
+static double number(const json_t *object, const char *key) {
+    if (!json_is_number(json_object_get(object, key))) fail_msg("no number %s", key);
+    return json_number_value(json_object_get(object, key));
+}
+
+// ---- Language models
+
+static void a_resumed_run_is_the_same(void **state) {
+    (void)state;
+    NEEDS_LIBRARY();
+    const char *options = "--unit subword --subwords 60 --context 16 --batch-tokens 64 --steps 12 --save-every 6 --keep 5";
+    run("train " SMALL "--data %s %s --stop-at 6 --out %s", text, options, test_path("resumed"));
+    run("train --resume --quiet --backend cpu --out %s", test_path("resumed"));
+    same_file("lm", "resumed", "subword.model");
+    same_file("lm", "resumed", "vocab.txt");
+    same_file("lm", "resumed", "checkpoints/step-12/model.safetensors");
+    same_file("lm", "resumed", "checkpoints/step-12/optimizer.safetensors");
+    refused(2, "--subwords cannot change when a run is resumed", "train --resume --out %s --subwords 50", lm);
+    refused(2, "--subword-model cannot change when a run is resumed", "train --resume --out %s --subword-model %s/subword.model", lm,
+            classifier);
+}
+
+// The bits of all scored tokens, over the characters and bytes of all but the first token: "the", at the start of this file.
+static void bits_are_of_the_text(void **state) {
+    (void)state;
+    static const char part[] = "the  caf\xC3\xA9 opens \r\n\nthe walkers are walking\n";
+    const char *file = test_file("part.txt", part);
+    run("train " SMALL "--data %s --unit word --context 16 --batch-tokens 64 --steps 6 --out %s", text, test_path("words"));
+    for (int unit = bpt_sentencepiece_there ? 0 : 1; unit < 2; ++unit) {
+        char options[700];
+        snprintf(options, sizeof options, "--data %s", file);
+        json_t *result = evaluate(unit ? test_path("words") : lm, options);
+        const double nats = number(result, "loss") * number(result, "scored");
+        if (unit) assert_int_equal((int)number(result, "scored"), 9);
+        assert_int_equal((int)number(result, "bytes"), strlen(part) - 3);
+        assert_int_equal((int)number(result, "characters"), strlen(part) - 3 - 1);
+        assert_true(fabs(number(result, "bits_per_char") * number(result, "characters") * log(2) - nats) < 1e-6 * nats);
+        assert_true(fabs(number(result, "bits_per_byte") * number(result, "bytes") * log(2) - nats) < 1e-6 * nats);
+        json_decref(result);
+        snprintf(options, sizeof options, "--data %s --protocol released --eval-context 4", file);
+        json_t *released = evaluate(unit ? test_path("words") : lm, options);
+        assert_true(number(released, "bytes") < strlen(part) - 3 && number(released, "bytes") > 0);
+        json_decref(released);
+    }
+}
+
+static void generated_text_is_text(void **state) {
+    (void)state;
+    NEEDS_LIBRARY();
+    test_process_t whole =
+                       test_run_to(0, "generate %s --backend cpu --prompt 'the walk' --max-tokens 40 --temperature 0.7 --echo --quiet", lm),
+                   rest = test_run_to(0, "generate %s --backend cpu --prompt 'the walk' --max-tokens 40 --temperature 0.7 --quiet", lm);
+    assert_memory_equal(whole.out, "the walk", 8);
+    assert_string_equal(whole.out + 8, rest.out);  // a blank before the first word, where there is one
+    assert_null(strstr(whole.out, "\xE2\x96\x81"));
+    assert_non_null(strchr(whole.out + 8, ' '));
+    test_process_free(&whole);
+    test_process_free(&rest);
+    test_process_t unknown = test_run_to(0, "generate %s --backend cpu --prompt 'the \xE2\x98\x83' --max-tokens 2", lm);
+    assert_non_null(strstr(unknown.err, "read as <unk> in 1 place\n"));
+    test_process_free(&unknown);
+    const char *prompts = test_file("prompts.txt", "the cat\n\na slow");
+    test_process_t many = test_run_to(0, "generate %s --backend cpu --prompts %s --max-tokens 5 --quiet", lm, prompts);
+    assert_non_null(strstr(many.out, "\"text\": null"));
+    test_process_free(&many);
+}
+
+// What the program writes at once begins and ends between characters; a packet of this socket is one such piece.
+static void characters_are_written_whole(void **state) {
+    (void)state;
+    static char letters[8001];
+    size_t used = 0;
+    int ends[2], status;
+    while (used + 4 < sizeof letters) used += (size_t)sprintf(letters + used, used % 5 ? "\xE6\x97\xA5" : "\xC3\xA9");
+    const char *bytes = test_file("letters.txt", letters);
+    run("train " SMALL "--data %s --unit byte --context 32 --batch-tokens 256 --steps 80 --out %s", bytes, test_path("bytes"));
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+    const char *program = getenv("BPT_PROGRAM");
+    char path[512];
+    snprintf(path, sizeof path, "%s", test_path("bytes"));
+    const pid_t child = fork();
+    if (!child) {
+        dup2(ends[1], STDOUT_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        execl(program, "bpt", "generate", path, "--backend", "cpu", "--quiet", "--prompt", "\xC3\xA9\xE6\x97\xA5", "--max-tokens", "60",
+              "--temperature", "0", (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    char packet[4096];
+    int packets = 0;
+    for (ssize_t n; (n = recv(ends[0], packet, sizeof packet, 0)) > 0; ++packets)
+        if (((unsigned char)packet[0] & 0xC0) == 0x80) fail_msg("packet %d begins within a character", packets);
+    close(ends[0]);
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_true(packets > 5);
+}
+
+// ---- Classifiers
+
+static void classifiers_read_subwords(void **state) {
+    (void)state;
+    NEEDS_LIBRARY();
+    json_t *result = evaluate(classifier, "");
+    assert_true(number(result, "accuracy") == 1);
+    json_decref(result);
+    const char *lines = test_file("lines.txt", "AWFULLY dullest film\nfinely playing \xE2\x98\x83\n");
+    test_process_t p = test_run_to(0, "classify %s %s --backend cpu --quiet", classifier, lines);
+    assert_memory_equal(p.out, "bad\t", 4);
+    assert_non_null(strstr(p.out, "\ngood\t"));
+    test_process_free(&p);
+    refused(1, "line 1: ", "train " SMALL "--task classify --data %s --unit subword --subwords 24 --max-length 2 --out %s", examples,
+            test_path("x"));
+    run("train " SMALL "--task classify --data %s --unit subword --subwords 24 --truncate 2 --max-length 2 --steps 2 --out %s", examples,
+        test_path("truncated"));
+}
+
+// ---- Files
+
+static void exported_and_imported(void **state) {
+    (void)state;
+    NEEDS_LIBRARY();
+    const char *const runs[] = {"lm", "classifier"};
+    for (int i = 0; i < 2; ++i) {
+        run("export %s --out %s --quiet", test_path("%s", runs[i]), test_path("%s.safetensors", runs[i]));
+        run("import %s --out %s --quiet", test_path("%s.safetensors", runs[i]), test_path("%s-back", runs[i]));
+        char back[64], more[700];
+        snprintf(back, sizeof back, "%s-back", runs[i]);
+        same_file(runs[i], back, "subword.model");
+        same_file(runs[i], back, "vocab.txt");
+        snprintf(more, sizeof more, "--data %s", i ? examples : text);
+        json_t *a = evaluate(test_path("%s", runs[i]), more), *b = evaluate(test_path("%s", back), more);
+        assert_true(number(a, "loss") == number(b, "loss"));
+        json_decref(a);
+        json_decref(b);
+    }
+    run("train " SMALL "--data %s --init %s --context 16 --batch-tokens 64 --steps 2 --out %s", text, test_path("lm.safetensors"),
+        test_path("from-file"));
+    same_file("lm", "from-file", "subword.model");
+}
+
+static void the_library_reads_subwords(void **state) {
+    (void)state;
+    NEEDS_LIBRARY();
+    bpt_model_t *model;
+    uint32_t *tokens;
+    int64_t count;
+    char *back;
+    size_t bytes;
+    const char *const said = "the caf\xC3\xA9 walks\nquietly";
+    assert_ok(bpt_model_open(lm, NULL, &model));
+    assert_ok(bpt_model_tokenize(model, said, strlen(said), &tokens, &count));
+    assert_ok(bpt_model_text(model, tokens, count, false, &back, &bytes));
+    assert_string_equal(back, said);
+    bpt_free(back);
+    bpt_free(tokens);
+    assert_ok(bpt_model_save_run(model, test_path("saved")));
+    assert_ok(bpt_model_save(model, test_path("saved.safetensors")));
+    bpt_model_close(model);
+    same_file("lm", "saved", "subword.model");
+    assert_ok(bpt_model_open(test_path("saved.safetensors"), NULL, &model));
+    assert_ok(bpt_model_tokenize(model, said, strlen(said), &tokens, &count));
+    bpt_free(tokens);
+    bpt_model_close(model);
+}
+
+static void copy_run(const char *from, const char *to) {
+    char command[2400];
+    snprintf(command, sizeof command, "rm -rf %s && cp -r %s %s", to, from, to);
+    assert_int_equal(system(command), 0);
+}
+
+static void damaged_and_mixed_files_are_refused(void **state) {
+    (void)state;
+    NEEDS_LIBRARY();
+    char copy[512], model[700];
+    snprintf(copy, sizeof copy, "%s", test_path("copy"));
+    snprintf(model, sizeof model, "%s/subword.model", copy);
+    const char *const uses[] = {"eval %s --quiet --backend cpu", "generate %s --prompt the --quiet --backend cpu",
+                                "export %s --out x.safetensors", "train --resume --quiet --backend cpu --out %s"};
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i) {
+        char line[1400];
+        snprintf(line, sizeof line, uses[i], copy);
+        copy_run(lm, copy);
+        unlink(model);
+        refused(1, "subword.model is missing", "%s", line);
+        size_t n = 0;
+        char *other = test_read_file(test_path("classifier/subword.model"), &n);
+        test_write_file(model, other, n);
+        refused(1, "subword.model", "%s", line);
+        test_write_file(model, other, n / 2);
+        refused(1, "state.json lists", "%s", line);
+        free(other);
+    }
+}
+
+// ---- Where subwords come from
+
+static void taken_from_a_file(void **state) {
+    (void)state;
+    NEEDS_LIBRARY();
+    run("train " SMALL "--data %s --unit subword --subword-model %s/subword.model --context 16 --batch-tokens 64 --steps 12 --out %s", text,
+        lm, test_path("taken"));
+    same_file("lm", "taken", "subword.model");
+    same_file("lm", "taken", "vocab.txt");
+    same_file("lm", "taken", "latest/model.safetensors");
+    const char *head = "train " SMALL "--unit subword --context 16 --batch-tokens 64 --steps 2";
+    refused(2, "has 60 subwords, not --subwords 50", "%s --data %s --subword-model %s/subword.model --subwords 50 --out x", head, text, lm);
+    refused(2, "--subword-kind is for subwords that are trained",
+            "%s --data %s --subword-model %s/subword.model --subword-kind bpe --out x", head, text, lm);
+    refused(1, "text.txt is no SentencePiece model", "%s --data %s --subword-model %s --out x", head, text, text);
+    refused(1, "nowhere.model", "%s --data %s --subword-model nowhere.model --out x", head, text);
+}
+
+static void a_new_run_starts_with_the_subwords_of_its_source(void **state) {
+    (void)state;
+    NEEDS_LIBRARY();
+    char head[1400];
+    snprintf(head, sizeof head, "train --backend cpu --quiet --data %s --init %s --context 16 --batch-tokens 64 --steps 2", text, lm);
+    run("%s --out %s", head, test_path("started"));
+    same_file("lm", "started", "subword.model");
+    run("%s --subword-model %s/subword.model --out %s", head, lm, test_path("started-again"));
+    run("%s --match-vocabulary --subwords 50 --out %s", head, test_path("matched"));
+    refused(2, "is another model than that of --init", "%s --subword-model %s/subword.model --out x", head, classifier);
+    refused(2, "--subwords 50 contradicts --init", "%s --subwords 50 --out x", head);
+    refused(2, "--unit word contradicts --init", "%s --unit word --out x", head);
+    refused(2, "--subword-kind is for subwords that are trained", "%s --subword-kind unigram --out x", head);
+}
+
+static void options_that_make_no_sense(void **state) {
+    (void)state;
+    refused(2, "--subwords is for --unit subword, and this is --unit word", "train --data x --out y --unit word --subwords 50");
+    refused(2, "--subword-model is for --unit subword, and this is --unit byte", "train --data x --out y --subword-model m");
+    refused(2, "--subword-kind is for --unit subword", "train --data x --out y --unit char --subword-kind unigram");
+    refused(2, "--vectors is for --unit word, and this is --unit subword",
+            "train --data x --out y --unit subword --subwords 50 --vectors v");
+    refused(2, "\"unit\" must be byte, char, word, subword or ids", "train --config %s --out y",
+            test_file("bad.json", "{\"data\": \"x\", \"unit\": \"piece\"}"));
+    if (!bpt_sentencepiece_there) {
+        refused(1, "libsentencepiece-dev", "train --data %s --out y --unit subword --subwords 50", text);
+        return;
+    }
+    refused(2, "needs --subwords N", "train --data x --out y --unit subword");
+    refused(2, "a tag belongs to a word", "train --data x --out y --task tag --unit subword --subwords 50");
+    refused(2, "--ngram-max", "train --data x --out y --task classify --model star --unit subword --subwords 50 --ngram-max 3");
+    refused(1, "5 subwords are too few for this text", "train --data %s --out y --unit subword --subwords 5", text);
+    refused(1, "5000 subwords are too many for this text", "train --data %s --out y --unit subword --subwords 5000", text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_resumed_run_is_the_same),  cmocka_unit_test(bits_are_of_the_text),
+        cmocka_unit_test(generated_text_is_text),     cmocka_unit_test(characters_are_written_whole),
+        cmocka_unit_test(classifiers_read_subwords),  cmocka_unit_test(exported_and_imported),
+        cmocka_unit_test(the_library_reads_subwords), cmocka_unit_test(damaged_and_mixed_files_are_refused),
+        cmocka_unit_test(taken_from_a_file),          cmocka_unit_test(a_new_run_starts_with_the_subwords_of_its_source),
+        cmocka_unit_test(options_that_make_no_sense),
+    };
+    return cmocka_run_group_tests(tests, setup, NULL);
+}
