@@ -181,7 +181,7 @@ const cli_option_t cli_option_table[] = {
     {REAL("lr", train.lr, 0, 1e6), .fallback = "0.001", .shown = "0.001; few examples: 0.005", .group = CLI_GROUP_OPTIMISER,
      .commands = CLI_TRAIN, .key = true, .when = "schedule!=noam", .instead = "lr-factor", .help = "peak learning rate"},
     {CHOICE("schedule", train.schedule, bpt_schedule_names), .fallback = "cosine", .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN,
-     .key = true, .help = "how the learning rate changes during training"},
+     .key = true, .help = "how the learning rate changes during training; inverse-sqrt: lr * sqrt(warmup / step) after the warm-up"},
     {INT("warmup", train.warmup, 0, MAX_COUNT), .fallback = "100", .shown = "100, at most a tenth of the steps",
      .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN, .key = true, .help = "number of steps in which the learning rate rises linearly"},
     {REAL("lr-decay", train.lr_decay, 0, 1), .open_min = true, .fallback = "0.5", .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN,
