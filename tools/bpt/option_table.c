@@ -1,6 +1,7 @@
 // The option table: every option of every command, in the order in which --help shows them. Options that are keys of a model's
 // configuration come from models/config_keys.def.
 #include "data/examples.h"
+#include "data/score/bleu_tokens.h"
 #include "models/config_keys.h"
 #include "models/config_names.h"
 #include "tools/bpt/options.h"
@@ -325,13 +326,24 @@ const cli_option_t cli_option_table[] = {
     {BOOL("allow-non-finite", use.allow_non_finite), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_IMPORT,
      .help = "accept weights that are infinite or not a number"},
 
+    // ---- bleu
+    {TEXTS("ref", use.references, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_BLEU,
+     .help = "reference translations, one segment a line; may be given several times"},
+    {CHOICE("tokenize", tool.tokenizer, bpt_bleu_tokenizer_names), .fallback = "13a", .group = CLI_GROUP_COMMAND, .commands = CLI_BLEU,
+     .help = "how words are found: at blanks only (none, for text that is tokenised), by the rules of WMT (13a), at all punctuation and "
+             "symbols of Unicode (intl), every character (char), or Chinese characters and the rules of WMT (zh)"},
+    {BOOL("lowercase", tool.lowercase), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_BLEU,
+     .help = "compare in lower case"},
+    {INT("width", tool.width, 0, 17), .fallback = "1", .group = CLI_GROUP_COMMAND, .commands = CLI_BLEU,
+     .help = "number of decimals of the score"},
+
     // ---- help
     {BOOL("man", use.man), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_HELP, .help = "print the manual page (roff)"},
     {BOOL("completion", use.completion), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_HELP,
      .help = "print the completion script for bash"},
 
     {BOOL("json", use.json), .fallback = "no", .group = CLI_GROUP_COMMAND,
-     .commands = CLI_DEVICES | CLI_EVAL | CLI_CLASSIFY | CLI_TAG | CLI_BENCH | CLI_PRESETS, .help = "machine-readable output"},
+     .commands = CLI_DEVICES | CLI_EVAL | CLI_CLASSIFY | CLI_TAG | CLI_BLEU | CLI_BENCH | CLI_PRESETS, .help = "machine-readable output"},
 
     // ---- global
     {TEXT("backend", global.backend, "NAME"), .choices = LIST("auto", "cpu", "opencl", "vulkan", "cuda", "ref"), .fallback = "auto",

@@ -51,7 +51,7 @@ typedef struct {
 typedef struct {
     char *nll, *grad, *predictions, *logits, *prompt, *prompts, *file;  // files and texts that a command writes or reads
     char *checkpoint;                                                   // "", a step, "latest" or "best"
-    cli_texts_t stop;
+    cli_texts_t stop, references;
     int64_t max_tokens, top_k, batch, repeat_window;
     double temperature, top_p, min_p, repeat_penalty;
     bool echo, interactive, json, with_input, man, completion, allow_non_finite;
@@ -64,6 +64,8 @@ typedef struct {
     char *from, *x, *y, *by;  // plot
     bool log_x, log_y;
     bool reset;
+    int tokenizer;  // bleu: bpt_bleu_tokenizer_t
+    bool lowercase;
 } cli_tool_options_t;
 
 // ---- The table --------------------------------------------------------------------------------------------------------
@@ -85,8 +87,9 @@ typedef enum {
     CLI_HELP = 1 << 12,
     CLI_TUNE = 1 << 13,
     CLI_TAG = 1 << 14,
-    CLI_GLOBALS = 1 << 15,  // in front of the command
-    CLI_ALL = (1 << 16) - 1,
+    CLI_BLEU = 1 << 15,
+    CLI_GLOBALS = 1 << 16,  // in front of the command
+    CLI_ALL = (1 << 17) - 1,
 } cli_command_bit_t;
 
 typedef enum {
