@@ -337,6 +337,11 @@ const cli_option_t cli_option_table[] = {
     {INT("width", tool.width, 0, 17), .fallback = "1", .group = CLI_GROUP_COMMAND, .commands = CLI_BLEU,
      .help = "number of decimals of the score"},
 
+    // ---- average
+    {TEXT("out", use.file, "RUN"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_AVERAGE, .help = "run directory to create"},
+    {INT("last", tool.last, 1, 1000000), .open = true, .fallback = "0", .shown = "none, it must be given", .group = CLI_GROUP_COMMAND,
+     .commands = CLI_AVERAGE, .help = "number of checkpoints, those with the highest steps"},
+
     // ---- help
     {BOOL("man", use.man), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_HELP, .help = "print the manual page (roff)"},
     {BOOL("completion", use.completion), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_HELP,

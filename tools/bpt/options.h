@@ -66,6 +66,7 @@ typedef struct {
     bool reset;
     int tokenizer;  // bleu: bpt_bleu_tokenizer_t
     bool lowercase;
+    int64_t last;  // average
 } cli_tool_options_t;
 
 // ---- The table --------------------------------------------------------------------------------------------------------
@@ -88,8 +89,9 @@ typedef enum {
     CLI_TUNE = 1 << 13,
     CLI_TAG = 1 << 14,
     CLI_BLEU = 1 << 15,
-    CLI_GLOBALS = 1 << 16,  // in front of the command
-    CLI_ALL = (1 << 17) - 1,
+    CLI_AVERAGE = 1 << 16,
+    CLI_GLOBALS = 1 << 17,  // in front of the command
+    CLI_ALL = (1 << 18) - 1,
 } cli_command_bit_t;
 
 typedef enum {
