@@ -45,6 +45,7 @@ typedef struct {
     int32_t ngram_min, ngram_max;   // characters of the n-grams of words that are read beside the words; ngram_max 0: none
     int32_t ngram_rows, ngram_dim;  // rows and width of their embedding
     bool crf;                       // tag: a CRF on top of the scores
+    float smoothing;                // of the labels, in the loss that is trained
     int64_t vocab, classes;
     float dropout_input, dropout_hidden, dropout_attention, dropout_head;  // p_i, p_h, p_a, p_c
 } bpt_model_config_t;
@@ -55,6 +56,7 @@ typedef enum {
     BPT_SCHEDULE_NOAM,
     BPT_SCHEDULE_EXPONENTIAL,
     BPT_SCHEDULE_PLATEAU,
+    BPT_SCHEDULE_INVERSE_SQRT,
 } bpt_schedule_t;
 typedef enum { BPT_OPTIMIZER_ADAM, BPT_OPTIMIZER_ADAMW } bpt_optimizer_t;
 
@@ -71,7 +73,7 @@ typedef struct {
     bpt_optimizer_t optimizer;
     double lr, beta1, beta2, eps, weight_decay, clip;
     bpt_schedule_t schedule;
-    int64_t warmup;         // steps of linear warm-up (cosine, plateau, constant, exponential), or Noam's warm-up
+    int64_t warmup;         // steps of linear warm-up (all but noam), or Noam's warm-up
     double lr_decay;        // exponential: factor per epoch; plateau: factor at a non-improving evaluation
     double lr_factor;       // noam: factor * d^-0.5 * min(step^-0.5, step * warmup^-1.5)
     bool deep_supervision;  // lm: average the losses of the layers i > layers * epoch / epochs (released character models)

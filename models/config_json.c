@@ -84,10 +84,15 @@ static bpt_status_t write_key(json_t *o, const bpt_config_key_t *key, const bpt_
     return BPT_OK;
 }
 
+static bool is_tacit(const bpt_config_key_t *key, const bpt_model_config_t *c) {
+    if (!key->tacit) return false;
+    return key->type == BPT_KEY_REAL ? !(*(const float *)bpt_config_key_const(key, c) > 0) : !bpt_config_key_value(key, c);
+}
+
 static bpt_status_t fill(json_t *o, const bpt_model_config_t *c) {
     for (int i = 0; i < bpt_config_key_count; ++i) {
         const bpt_config_key_t *key = &bpt_config_keys[i];
-        if (!bpt_config_key_applies(key, c) || (key->tacit && !bpt_config_key_value(key, c))) continue;
+        if (!bpt_config_key_applies(key, c) || is_tacit(key, c)) continue;
         BPT_TRY(write_key(o, key, c));
     }
     return BPT_OK;

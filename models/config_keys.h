@@ -15,9 +15,9 @@ typedef struct {
     double min, max;             // INT, REAL: inclusive
     bool open_max;               // REAL: max itself is not allowed
     bool required;               // a file must have it where it applies; other keys have a default (config_json.h)
-    bool tacit;  // INT, BOOL, CHOICE: a file does not say 0, no or the first one, so that the files of models without the key stay as they
-                 // are
-    bool no_flag;  // found out from the data
+    bool tacit;                  // a file does not say 0, no or the first one, so that the files of models without the key stay as they
+                                 // are
+    bool no_flag;                // found out from the data
 
     // When it applies, beside being named in the `keys` of a kind or of none: all that are not NULL must hold.
     bool (*task)(const bpt_task_spec_t *task);
@@ -41,6 +41,7 @@ static inline bool bpt_task_has_classes(const bpt_task_spec_t *task) { return ta
 static inline bool bpt_task_has_mlp(const bpt_task_spec_t *task) { return task->mlp; }
 static inline bool bpt_task_may_have_crf(const bpt_task_spec_t *task) { return task->labelled && task->per_token; }
 static inline bool bpt_task_compares(const bpt_task_spec_t *task) { return bpt_task_texts(task) > 1; }
+static inline bool bpt_task_may_smooth(const bpt_task_spec_t *task) { return !task->values; }
 static inline bool bpt_task_may_read_vectors(const bpt_task_spec_t *task) { return task->values; }
 
 static inline void *bpt_config_key_field(const bpt_config_key_t *key, bpt_model_config_t *config) { return (char *)config + key->offset; }

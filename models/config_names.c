@@ -24,9 +24,13 @@ const char *const bpt_positions_names[] = {[BPT_POSITIONS_RELATIVE] = "relative"
                                            [BPT_POSITIONS_SINUSOIDAL] = "sinusoidal",
                                            NULL};
 const char *const bpt_rule_names[] = {"paper", "reference", NULL};
-const char *const bpt_schedule_names[] = {
-    [BPT_SCHEDULE_CONSTANT] = "constant",       [BPT_SCHEDULE_COSINE] = "cosine",   [BPT_SCHEDULE_NOAM] = "noam",
-    [BPT_SCHEDULE_EXPONENTIAL] = "exponential", [BPT_SCHEDULE_PLATEAU] = "plateau", NULL};
+const char *const bpt_schedule_names[] = {[BPT_SCHEDULE_CONSTANT] = "constant",
+                                          [BPT_SCHEDULE_COSINE] = "cosine",
+                                          [BPT_SCHEDULE_NOAM] = "noam",
+                                          [BPT_SCHEDULE_EXPONENTIAL] = "exponential",
+                                          [BPT_SCHEDULE_PLATEAU] = "plateau",
+                                          [BPT_SCHEDULE_INVERSE_SQRT] = "inverse-sqrt",
+                                          NULL};
 const char *const bpt_best_by_names[] = {"loss", "accuracy", "precision", "recall", "f1", "mse", NULL};
 const char *const bpt_optimizer_names[] = {[BPT_OPTIMIZER_ADAM] = "adam", [BPT_OPTIMIZER_ADAMW] = "adamw", NULL};
 const char *const bpt_precision_names[] = {[BPT_F32] = "f32", [BPT_BF16] = "bf16", [BPT_F16] = "f16", NULL};

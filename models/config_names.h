@@ -11,7 +11,7 @@ extern const char *const bpt_attention_names[];  // dense, window, sparse
 extern const char *const bpt_pool_names[];       // root, mean, max
 extern const char *const bpt_positions_names[];  // relative, absolute, none
 extern const char *const bpt_rule_names[];       // paper, reference: index 1 is reference_rule
-extern const char *const bpt_schedule_names[];   // constant, cosine, noam, exponential, plateau
+extern const char *const bpt_schedule_names[];   // constant, cosine, noam, exponential, plateau, inverse-sqrt
 extern const char *const bpt_best_by_names[];    // "loss", and the metrics of all tasks
 extern const char *const bpt_optimizer_names[];  // adam, adamw
 extern const char *const bpt_precision_names[];  // f32, bf16, f16

@@ -108,6 +108,7 @@ static bpt_builder_t make_builder(bpt_weights_t *weights, const bpt_encoder_t *e
                            .p_hidden = on * c->dropout_hidden,
                            .p_attention = on * c->dropout_attention,
                            .p_head = on * c->dropout_head,
+                           .smoothing = on * c->smoothing,
                            .rng = e->in.rng};
 }
 

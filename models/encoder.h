@@ -16,7 +16,7 @@ typedef struct {
     const bpt_model_config_t *config;
     bpt_batch_shape_t shape;
     bpt_dtype_t precision;
-    bool dropout;
+    bool dropout;    // and smoothed labels: training
     bool logits;     // instead of a loss
     bool states;     // instead of both: those of the last layer, of tokens and of what the task wants
     bool gradients;  // will be asked for: no pieces

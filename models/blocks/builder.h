@@ -14,6 +14,7 @@ typedef struct {
     const bpt_model_config_t *config;
     bpt_dtype_t precision;
     float p_input, p_hidden, p_attention, p_head;  // dropout, 0 outside training
+    float smoothing;                               // of labels, 0 outside training
     bpt_value_t rng;                               // BPT_NO_VALUE outside training
     // Attention's heads that exist at once are the group number `head_group` of `head_groups`; 0: all of them (pieces.h).
     int32_t head_groups, head_group;
@@ -63,7 +64,7 @@ bpt_stream_t bpt_embed(const bpt_builder_t *b, bpt_value_t tokens, const bpt_ngr
 void bpt_head_params(bpt_param_table_t *table, const bpt_model_config_t *config, int64_t inputs, int64_t outputs);
 // f32 [rows, outputs].
 bpt_value_t bpt_head_logits(const bpt_builder_t *b, const bpt_states_t *states);
-// The weighted sum of the cross-entropies, and each of them.
+// The weighted sum of the cross-entropies, of smoothed labels in training, and each of them without smoothing.
 bpt_xent_t bpt_head_loss(const bpt_builder_t *b, const bpt_states_t *states, bpt_value_t targets, bpt_value_t weights);
 
 #endif

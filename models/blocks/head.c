@@ -34,5 +34,5 @@ bpt_value_t bpt_head_logits(const bpt_builder_t *b, const bpt_states_t *s) {
 
 bpt_xent_t bpt_head_loss(const bpt_builder_t *b, const bpt_states_t *s, bpt_value_t targets, bpt_value_t weights) {
     const bpt_value_t h = hidden(b, s), bias = bpt_weight(b->w, "", BPT_NAME_HEAD_BIAS);
-    return bpt_xent(b->g, h, head_weight(b), bias, targets, weights, 0);
+    return bpt_xent(b->g, h, head_weight(b), bias, targets, weights, b->smoothing);
 }

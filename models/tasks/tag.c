@@ -22,6 +22,8 @@ static int64_t outputs(const bpt_model_config_t *config) { return config->classe
 static bool has_crf(const bpt_model_config_t *config) { return config->crf; }
 
 static bpt_status_t check(const bpt_model_config_t *config) {
+    if (config->crf && config->smoothing > 0)
+        return bpt_fail(BPT_ERR_USAGE, "smoothing is for cross-entropy, and a CRF has another loss: leave smoothing or crf out");
     if (!config->crf || config->classes <= BPT_CRF_MOST_TAGS) return BPT_OK;
     return bpt_fail(BPT_ERR_USAGE, "a CRF has at most %d tags, and there are %lld: leave crf out", BPT_CRF_MOST_TAGS,
                     (long long)config->classes);

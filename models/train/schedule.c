@@ -16,11 +16,14 @@ double bpt_schedule_lr(const bpt_train_config_t *t, int32_t d_model, int64_t ste
     case BPT_SCHEDULE_COSINE: return t->lr * (1 + cos(3.14159265358979323846 * fmin((s - 1) / (double)t->steps, 1))) / 2;
     case BPT_SCHEDULE_EXPONENTIAL: return t->lr * pow(t->lr_decay, (double)epoch);
     case BPT_SCHEDULE_PLATEAU: return t->lr * plateau_factor;
+    case BPT_SCHEDULE_INVERSE_SQRT: return t->lr * sqrt(warmup / s);
     case BPT_SCHEDULE_CONSTANT:
     case BPT_SCHEDULE_NOAM: break;
     }
     return t->lr;
 }
+
+bool bpt_schedule_needs_warmup(bpt_schedule_t schedule) { return schedule == BPT_SCHEDULE_NOAM || schedule == BPT_SCHEDULE_INVERSE_SQRT; }
 
 uint64_t bpt_schedule_rng(uint64_t seed, int64_t step, int64_t micro_step) {
     return bpt_mix64(bpt_mix64(bpt_mix64(seed) + (uint64_t)step) + (uint64_t)micro_step);

@@ -340,6 +340,87 @@ static void train_once(bpt_device_t *device, const bpt_model_config_t *c, bpt_tr
     bpt_trainer_destroy(tr);
 }
 
+// The mean smoothed loss of a batch, from the logits: 1 - e for the target, e / (V - 1) for each other class.
+static double smoothed_loss(bpt_runner_t *r, const fixture_batch_t *b, double e) {
+    static float logits[4096];
+    const int64_t outputs = bpt_task_of(bpt_runner_config(r))->outputs(bpt_runner_config(r));
+    double sum = 0;
+    assert_ok(bpt_runner_logits(r, &b->batch, logits));
+    for (int64_t i = 0; i < b->batch.n_targets; ++i) {
+        const float *z = logits + i * outputs;
+        double total = 0, exponentials = 0;
+        if (!(b->weights[i] > 0)) continue;
+        for (int64_t v = 0; v < outputs; ++v) total += (double)z[v], exponentials += exp((double)z[v]);
+        const double target = (double)z[b->targets[i]];
+        sum += log(exponentials) - (1 - e) * target - e / (double)(outputs - 1) * (total - target);
+    }
+    return sum / (double)b->batch.window_scored;
+}
+
+// A step with learning rate 0 leaves its gradient: it is that of the smoothed loss, by central differences, and the loss of the step is
+// the smoothed one. Evaluations report the loss without smoothing, and its gradient.
+static void labels_are_smoothed_in_training_alone(void **state) {
+    (void)state;
+    const bpt_model_config_t configs[] = {fixture_lm(), fixture_classifier()};
+    const uint32_t lengths[] = {12, 5, 9, 1};
+    static const char *const names[] = {"embed.weight", "layers.1.attn.out_proj.weight", "layers.0.ffn.fc1.weight", "head.bias"};
+    static fixture_batch_t b;
+    const double e = 0.3, delta = 2e-3;
+    for (size_t d = 0; d < BPT_COUNT(backends); ++d)
+        for (size_t c = 0; c < BPT_COUNT(configs); ++c) {
+            bpt_model_config_t smooth = configs[c];
+            smooth.smoothing = (float)e;
+            bpt_device_t *device = fixture_open(backends[d]);
+            bpt_runner_t *r = fixture_runner(&smooth, device, (bpt_runner_options_t){0});
+            const bpt_update_t update = {.lr = 0, .bias1 = 0.1f, .bias2 = 0.02f, .loss_scale = 1};
+            bpt_update_result_t result;
+            double plain;
+            fixture_fill(&b, &smooth, 12, 4, lengths, 0);
+            assert_ok(bpt_runner_train(r, &b.batch, &update, &result));
+            assert_true(fabs(result.loss - smoothed_loss(r, &b, e)) < 1e-5);
+            assert_ok(bpt_runner_evaluate(r, &b.batch, NULL, &plain));
+            plain /= (double)b.batch.window_scored;
+            assert_true(fabs(plain - smoothed_loss(r, &b, 0)) < 1e-5);
+            assert_true(fabs(plain - result.loss) > 1e-3);
+            const bpt_params_t *params = bpt_runner_params(r);
+            assert_ok(device->backend->read(device, bpt_runner_state(r, BPT_STATE_GRADS), 0, first,
+                                            (size_t)params->trained_elements * sizeof *first));
+            assert_ok(bpt_runner_gradient(r, &b.batch, true, &plain));
+            assert_ok(bpt_runner_read_gradient(r, second));
+            double apart = 0;
+            for (size_t i = 0; i < BPT_COUNT(names); ++i) {
+                const bpt_param_t *p = bpt_params_find(params, names[i]);
+                static float values[4096];
+                assert_non_null(p);
+                assert_ok(bpt_runner_get(r, names[i], values));
+                for (int64_t k = 1; k < p->count; k += 1 + p->count / 5) {
+                    const float kept = values[k];
+                    double loss[2], without[2];
+                    for (int side = 0; side < 2; ++side) {
+                        values[k] = kept + (float)(side ? delta : -delta);
+                        assert_ok(bpt_runner_set(r, names[i], values));
+                        loss[side] = smoothed_loss(r, &b, e);
+                        without[side] = smoothed_loss(r, &b, 0);
+                    }
+                    values[k] = kept;
+                    assert_ok(bpt_runner_set(r, names[i], values));
+                    const double wanted = (loss[1] - loss[0]) / (2 * delta), got = (double)first[p->offset + k];
+                    const double unsmoothed = (without[1] - without[0]) / (2 * delta);
+                    const double evaluated = (double)second[p->offset + k] / (double)b.batch.window_scored;
+                    if (!(fabs(got - wanted) < 1e-2 * (fabs(wanted) + 0.02)))
+                        fail_msg("%s, %s[%d]: gradient %g, differences %g", backends[d], names[i], (int)k, got, wanted);
+                    if (!(fabs(evaluated - unsmoothed) < 1e-2 * (fabs(unsmoothed) + 0.02)))
+                        fail_msg("%s, %s[%d]: gradient of an evaluation %g, differences %g", backends[d], names[i], (int)k, evaluated,
+                                 unsmoothed);
+                    apart = fmax(apart, fabs(wanted - unsmoothed));
+                }
+            }
+            assert_true(apart > 1e-2);
+            bpt_runner_destroy(r);
+            fixture_close(device);
+        }
+}
+
 static void recomputation_changes_no_bit(void **state) {
     (void)state;
     const bpt_model_config_t configs[] = {with_dropout(fixture_lm()), with_dropout(fixture_classifier())};
@@ -551,6 +632,7 @@ static void a_gradient_that_is_not_finite_is_not_written(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(micro_batches_of_any_size_make_the_same_step),
+        cmocka_unit_test(labels_are_smoothed_in_training_alone),
         cmocka_unit_test(recomputation_changes_no_bit),
         cmocka_unit_test(recomputation_saves_memory),
         cmocka_unit_test(backends_train_alike),

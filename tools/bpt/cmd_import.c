@@ -15,6 +15,7 @@
 #include "models/model_file.h"
 #include "tools/bpt/commands.h"
 #include "tools/bpt/side_files.h"
+#include "tools/bpt/transfer.h"
 
 typedef struct {
     const char *path;
@@ -107,23 +108,13 @@ static bpt_status_t write_run(const model_file_t *m, bpt_run_t *run) {
     return BPT_OK;
 }
 
-static bpt_status_t create_run(const char *path, bpt_run_t **out) {
-    bpt_run_t *there;
-    if (bpt_run_open(path, &there) != BPT_OK) {
-        bpt_error_clear();
-        return bpt_run_create(path, out);
-    }
-    bpt_run_close(there);
-    return bpt_fail(BPT_ERR_USAGE, "%s already holds a run, and bpt import makes a new one; name another folder in --out", path);
-}
-
 static bpt_status_t run_import(cli_options_t *o) {
     if (!*o->use.file) return bpt_fail(BPT_ERR_USAGE, "bpt import needs --out RUN");
     model_file_t m = {0};
     bpt_run_t *run = NULL;
     bpt_status_t status = read_weights(o->arguments[0], o->use.allow_non_finite, &m);
     if (status == BPT_OK) status = check_texts(&m);
-    if (status == BPT_OK) status = create_run(o->use.file, &run);
+    if (status == BPT_OK) status = cli_new_run(o->command_name, o->use.file, &run);
     if (status == BPT_OK) status = write_run(&m, run);
     bpt_run_close(run);
     bpt_vocab_destroy(m.vocab);

@@ -120,10 +120,11 @@ static bpt_status_t check_was_trained(const char *run, const bpt_checkpoint_t *f
     const bpt_status_t status = there ? BPT_OK : bpt_checkpoint_check(from, BPT_RUN_OPTIMIZER, moments, NULL);
     bpt_free(moments);
     if (there || status != BPT_OK) return status;
-    return bpt_fail(BPT_ERR_USAGE,
-                    "%s holds weights but no state of training (`bpt import` makes such runs), so --resume cannot go on with it; "
-                    "start a new run from its weights: --init %s --out NEW",
-                    run, run);
+    return bpt_fail(
+        BPT_ERR_USAGE,
+        "%s holds weights but no state of training (`bpt import` and `bpt average` make such runs), so --resume cannot go on with it; "
+        "start a new run from its weights: --init %s --out NEW",
+        run, run);
 }
 
 // The step that --resume goes on from: the last one's, where `latest` leads nowhere, as bpt_run_resume will mend it.

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "bpt/log.h"
+#include "models/train/schedule.h"
 #include "models/train/trainer.h"
 #include "tools/bpt/readers.h"
 
@@ -58,7 +59,7 @@ bpt_status_t cli_defaults_length(cli_options_t *o, int64_t steps_per_epoch) {
     BPT_TRY(bpt_trainer_resolve_steps(t, steps_per_epoch));
     if (fixed(o)) return BPT_OK;
     if (!given(o, "warmup")) t->warmup = t->steps / 10 < LARGEST_WARMUP ? t->steps / 10 : LARGEST_WARMUP;
-    if (t->schedule == BPT_SCHEDULE_NOAM) t->warmup = largest(1, t->warmup);
+    if (bpt_schedule_needs_warmup(t->schedule)) t->warmup = largest(1, t->warmup);
     const int64_t epochs = t->steps / steps_per_epoch;
     if (!given(o, "eval-every") && epochs > MOST_EVALUATIONS)
         t->eval_every = steps_per_epoch * ((epochs + MOST_EVALUATIONS - 1) / MOST_EVALUATIONS);

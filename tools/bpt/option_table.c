@@ -1,6 +1,7 @@
 // The option table: every option of every command, in the order in which --help shows them. Options that are keys of a model's
 // configuration come from models/config_keys.def.
 #include "data/examples.h"
+#include "data/score/bleu_tokens.h"
 #include "models/config_keys.h"
 #include "models/config_names.h"
 #include "tools/bpt/options.h"
@@ -189,7 +190,7 @@ const cli_option_t cli_option_table[] = {
     {REAL("lr", train.lr, 0, 1e6), .fallback = "0.001", .shown = "0.001; few examples: 0.005", .group = CLI_GROUP_OPTIMISER,
      .commands = CLI_TRAIN, .key = true, .when = "schedule!=noam", .instead = "lr-factor", .help = "peak learning rate"},
     {CHOICE("schedule", train.schedule, bpt_schedule_names), .fallback = "cosine", .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN,
-     .key = true, .help = "how the learning rate changes during training"},
+     .key = true, .help = "how the learning rate changes during training; inverse-sqrt: lr * sqrt(warmup / step) after the warm-up"},
     {INT("warmup", train.warmup, 0, MAX_COUNT), .fallback = "100", .shown = "100, at most a tenth of the steps",
      .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN, .key = true, .help = "number of steps in which the learning rate rises linearly"},
     {REAL("lr-decay", train.lr_decay, 0, 1), .open_min = true, .fallback = "0.5", .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN,
@@ -335,13 +336,29 @@ const cli_option_t cli_option_table[] = {
     {BOOL("allow-non-finite", use.allow_non_finite), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_IMPORT,
      .help = "accept weights that are infinite or not a number"},
 
+    // ---- bleu
+    {TEXTS("ref", use.references, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_BLEU,
+     .help = "reference translations, one segment a line; may be given several times"},
+    {CHOICE("tokenize", tool.tokenizer, bpt_bleu_tokenizer_names), .fallback = "13a", .group = CLI_GROUP_COMMAND, .commands = CLI_BLEU,
+     .help = "how words are found: at blanks only (none, for text that is tokenised), by the rules of WMT (13a), at all punctuation and "
+             "symbols of Unicode (intl), every character (char), or Chinese characters and the rules of WMT (zh)"},
+    {BOOL("lowercase", tool.lowercase), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_BLEU,
+     .help = "compare in lower case"},
+    {INT("width", tool.width, 0, 17), .fallback = "1", .group = CLI_GROUP_COMMAND, .commands = CLI_BLEU,
+     .help = "number of decimals of the score"},
+
+    // ---- average
+    {TEXT("out", use.file, "RUN"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_AVERAGE, .help = "run directory to create"},
+    {INT("last", tool.last, 1, 1000000), .open = true, .fallback = "0", .shown = "none, it must be given", .group = CLI_GROUP_COMMAND,
+     .commands = CLI_AVERAGE, .help = "number of checkpoints, those with the highest steps"},
+
     // ---- help
     {BOOL("man", use.man), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_HELP, .help = "print the manual page (roff)"},
     {BOOL("completion", use.completion), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_HELP,
      .help = "print the completion script for bash"},
 
     {BOOL("json", use.json), .fallback = "no", .group = CLI_GROUP_COMMAND,
-     .commands = CLI_DEVICES | CLI_EVAL | CLI_CLASSIFY | CLI_TAG | CLI_BENCH | CLI_PRESETS, .help = "machine-readable output"},
+     .commands = CLI_DEVICES | CLI_EVAL | CLI_CLASSIFY | CLI_TAG | CLI_BLEU | CLI_BENCH | CLI_PRESETS, .help = "machine-readable output"},
 
     // ---- global
     {TEXT("backend", global.backend, "NAME"), .choices = LIST("auto", "cpu", "opencl", "vulkan", "cuda", "ref"), .fallback = "auto",

@@ -54,9 +54,9 @@ typedef struct {
 typedef struct {
     char *nll, *grad, *predictions, *logits, *prompt, *prompts, *file;  // files and texts that a command writes or reads
     char *checkpoint;                                                   // "", a step, "latest" or "best"
-    char *shifts;          // eval: "0,1,2"
-    int64_t placeholders;  // and which of them it is at
-    cli_texts_t stop;
+    char *shifts;                                                       // eval: "0,1,2"
+    int64_t placeholders;                                               // and which of them it is at
+    cli_texts_t stop, references;
     int64_t max_tokens, top_k, batch, repeat_window;
     double temperature, top_p, min_p, repeat_penalty;
     bool echo, interactive, json, with_input, man, completion, allow_non_finite;
@@ -69,6 +69,9 @@ typedef struct {
     char *from, *x, *y, *by;  // plot
     bool log_x, log_y;
     bool reset;
+    int tokenizer;  // bleu: bpt_bleu_tokenizer_t
+    bool lowercase;
+    int64_t last;  // average
 } cli_tool_options_t;
 
 // ---- The table --------------------------------------------------------------------------------------------------------
@@ -90,8 +93,10 @@ typedef enum {
     CLI_HELP = 1 << 12,
     CLI_TUNE = 1 << 13,
     CLI_TAG = 1 << 14,
-    CLI_GLOBALS = 1 << 15,  // in front of the command
-    CLI_ALL = (1 << 16) - 1,
+    CLI_BLEU = 1 << 15,
+    CLI_AVERAGE = 1 << 16,
+    CLI_GLOBALS = 1 << 17,  // in front of the command
+    CLI_ALL = (1 << 18) - 1,
 } cli_command_bit_t;
 
 typedef enum {

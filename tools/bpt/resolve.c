@@ -5,7 +5,9 @@
 #include "bpt/alloc.h"
 #include "models/config_json.h"
 #include "models/config_keys.h"
+#include "models/config_names.h"
 #include "models/kinds/kind.h"
+#include "models/train/schedule.h"
 #include "tools/bpt/readers.h"
 #include "tools/bpt/subwords.h"
 
@@ -98,8 +100,8 @@ bpt_status_t cli_options_resolve(cli_options_t *o) {
         return bpt_fail(BPT_ERR_USAGE,
                         "a frozen embedding needs --vectors FILE (GloVe text) or --init RUN; --no-freeze-embed trains it%s%s",
                         *o->run.preset ? " against preset " : "", o->run.preset);
-    if (o->train.schedule == BPT_SCHEDULE_NOAM && !o->train.warmup)
-        return bpt_fail(BPT_ERR_USAGE, "--schedule noam needs --warmup of at least 1");
+    if (bpt_schedule_needs_warmup(o->train.schedule) && !o->train.warmup)
+        return bpt_fail(BPT_ERR_USAGE, "--schedule %s needs --warmup of at least 1", bpt_schedule_names[o->train.schedule]);
     if (o->train.stop_at && o->train.steps && o->train.stop_at > o->train.steps)
         return bpt_fail(BPT_ERR_USAGE, "--stop-at %lld is behind the end of training at --steps %lld", (long long)o->train.stop_at,
                         (long long)o->train.steps);

@@ -47,7 +47,8 @@ static bpt_status_t open_source(const cli_options_t *o, cli_start_t *s) {
 
 // ---- Its shape
 static bpt_status_t describe_shape(const cli_options_t *o, const cli_trained_t *t, json_t *shape) {
-    static const char *const free_keys[] = {"task", "classes", "dropout_input", "dropout_hidden", "dropout_attention", "dropout_head"};
+    static const char *const free_keys[] = {"task",         "classes",  "dropout_input", "dropout_hidden", "dropout_attention",
+                                            "dropout_head", "smoothing"};
     for (size_t i = 0; i < BPT_COUNT(free_keys); ++i) json_object_del(shape, free_keys[i]);
     if (t->config.task != o->model.task) json_object_del(shape, "tied");  // it is about the head, which is another one
     if (o->run.match_vocabulary) json_object_del(shape, "vocab");
