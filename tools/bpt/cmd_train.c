@@ -10,7 +10,6 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "bpt/log.h"
-#include "data/vectors.h"
 #include "models/config_names.h"
 #include "models/train/recovery.h"
 #include "tools/bpt/commands.h"
@@ -22,6 +21,7 @@
 #include "tools/bpt/side_files.h"
 #include "tools/bpt/start.h"
 #include "tools/bpt/watch.h"
+#include "tools/bpt/word_vectors.h"
 
 typedef struct {
     cli_options_t *o;
@@ -180,18 +180,6 @@ static bpt_status_t open_trainer(job_t *job) {
     return BPT_OK;
 }
 
-// Word vectors replace the initial embedding of a new run.
-static bpt_status_t read_vectors(job_t *job) {
-    const cli_options_t *o = job->o;
-    const int64_t columns = o->model.d_embed;
-    int64_t found;
-    if (!*o->data.vectors || o->run.resume) return BPT_OK;
-    BPT_TRY(bpt_alloc((size_t)(o->model.vocab * columns), sizeof *job->vectors, &job->vectors));
-    BPT_TRY(bpt_vectors_read(o->data.vectors, job->corpus.vocab, columns, job->vectors, &found));
-    bpt_info("vectors for %" PRId64 " of %" PRId64 " words, zero for the others: %s", found, o->model.vocab, o->data.vectors);
-    return BPT_OK;
-}
-
 static void describe(const job_t *job) {
     const cli_options_t *o = job->o;
     const cli_corpus_t *c = &job->corpus;
@@ -288,7 +276,8 @@ static bpt_status_t prepare(job_t *job) {
     BPT_TRY(cli_defaults_length(o, job->corpus.train->steps_per_epoch));
     BPT_TRY(cli_device_open(o, &job->device));
     BPT_TRY(record_products(job));
-    return o->run.dry_run ? BPT_OK : read_vectors(job);
+    if (!o->data.vectors.count || o->run.resume || o->run.dry_run) return BPT_OK;
+    return cli_vectors_read(o, job->corpus.vocab, &job->vectors);  // in place of the initial embedding
 }
 
 static bpt_status_t run_train(cli_options_t *o) {
