@@ -259,11 +259,48 @@ static void what_cannot_be_is_refused_in_one_sentence(void **state) {
     }
 }
 
+// The counts of the types add up to those of all spans, from which precision, recall and F1 follow; what is printed says the same.
+static void a_tagger_is_scored_type_by_type(void **state) {
+    (void)state;
+    static const char *const sentences = "EU B-ORG\nrejects O\nGerman S-MISC\ncall O\n\nPeter B-PER\nBlackburn E-PER\n\nBRUSSELS S-LOC\n"
+                                         "1996 O\nthe O\nEU B-ORG\nBody E-ORG\nPeter S-PER\n";
+    static const char *const parts[] = {"train.txt", "valid.txt", "test.txt"};
+    assert_ok(bpt_folder_create(test_path("data/types")));
+    for (int part = 0; part < 3; ++part) write_part("types", parts[part], sentences);
+    train("cpu", "typed", "--task tag --model star --data types --head-dim 6 " SMALL, "--steps 12");
+    json_t *result = evaluate("cpu", "typed"), *types = json_object_get(result, "types"), *of_type;
+    const char *name;
+    double found = 0, support = 0, correct = 0;
+    char table[2048] = "";
+    assert_int_equal(json_object_size(types), 4);  // LOC, MISC, ORG, PER
+    json_object_foreach(types, name, of_type) {
+        const double p = number(of_type, "precision"), r = number(of_type, "recall"), f1 = number(of_type, "f1");
+        const double count = number(of_type, "count"), wanted = number(of_type, "support");
+        assert_true(fabs(p * count - r * wanted) < 1e-9 && fabs((p + r) * f1 - 2 * p * r) < 1e-9);
+        found += count, support += wanted, correct += p * count;
+        snprintf(table + strlen(table), sizeof table - strlen(table), "%-12s %7.2f %% %7.2f %% %7.2f %% %8.0f %8.0f\n", name, 100 * p,
+                 100 * r, 100 * f1, count, wanted);
+    }
+    assert_int_equal((int)support, 6);
+    assert_true(found > 0 && correct > 0);
+    assert_true(fabs(number(result, "precision") - correct / found) < 1e-9 && fabs(number(result, "recall") - correct / support) < 1e-9);
+    json_decref(result);
+    char line[700];
+    snprintf(line, sizeof line, "eval %s --quiet --backend cpu --checkpoint latest", test_path("typed"));
+    test_process_t p = bpt(line);
+    if (!strstr(p.out, "type         precision    recall        f1    count  support\n") || !strstr(p.out, table))
+        fail_msg("%s\nwanted\n%s", p.out, table);
+    test_process_free(&p);
+    train("cpu", "untyped", "--task pair --model star --positions none --data pairs --d-mlp 12 " SMALL, "--steps 2");
+    result = evaluate("cpu", "untyped");
+    assert_null(json_object_get(result, "types"));
+    json_decref(result);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_task_learns_and_is_resumed_bit_for_bit),
-        cmocka_unit_test(gpu_apis_train_as_the_cpu_does),
-        cmocka_unit_test(a_text_has_the_same_answer_alone_and_in_company),
+        cmocka_unit_test(every_task_learns_and_is_resumed_bit_for_bit),    cmocka_unit_test(gpu_apis_train_as_the_cpu_does),
+        cmocka_unit_test(a_text_has_the_same_answer_alone_and_in_company), cmocka_unit_test(a_tagger_is_scored_type_by_type),
         cmocka_unit_test(what_cannot_be_is_refused_in_one_sentence),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
