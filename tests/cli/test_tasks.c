@@ -225,7 +225,11 @@ static void what_cannot_be_is_refused_in_one_sentence(void **state) {
         {"--task tag --pool mean", tags, "--pool is for --task"},
         {"--task pair --d-mlp 0", pairs, "d_mlp is 0; a classifier of pairs"},
         {"--task classify --crf", pairs, "--crf is for --task tag"},
-        {"--task tag --where 1=x --label-column two", tags, "--label-column two: columns are numbers from 1 on"},
+        {"--task tag --where 1=x", tags, "--where is for --task classify, pair and regress, and this is --task tag"},
+        {"--task tag --label-column upos --text-column 3", tags, "the words of CoNLL-U files are in column 2"},
+        {"--task tag --unit ids --label-column 2", tags, "--label-column: with --unit ids a line is ids<TAB>tags"},
+        {"--task tag --unit ids --tag-scheme bioes", tags, "--tag-scheme is for --unit word"},
+        {"--task tag --label-column two", tags, "--label-column two: columns are numbers from 1 on"},
         {"--task tag --label-column 2x", tags, "--label-column 2x: one column, or upos or xpos"},
         {"--task pair --text-column 2", pairs, "a pair needs two columns, such as 2,3"},
         {"--task classify --text-column 2,3", pairs, "--text-column 2,3: one column is needed"},
@@ -256,6 +260,25 @@ static void what_cannot_be_is_refused_in_one_sentence(void **state) {
         test_process_t p = test_run_line(line);
         if (p.exit_status < 1 || !strstr(p.err, uses[i][1])) fail_msg("bpt %s: exit %d, %s", line, p.exit_status, p.err);
         test_process_free(&p);
+    }
+}
+
+// A hidden layer that pairs need is as wide as the model, unless it is said otherwise.
+static void pairs_have_a_hidden_layer_by_default(void **state) {
+    (void)state;
+    static const struct {
+        const char *options;
+        int d_mlp;
+    } cases[] = {{"--d-model 24 --heads 3", 24}, {"--d-model 24 --heads 3 --d-mlp 7", 7}, {"", 128}};  // few examples: a width of 128
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        char path[700];
+        run("train --task pair --model star --data %s/pairs --out %s %s --batch-examples 16 --steps 1 --quiet --backend cpu", folder,
+            test_path("pair-%d", (int)i), cases[i].options);
+        snprintf(path, sizeof path, "%s/config.json", test_path("pair-%d", (int)i));
+        json_t *config = json_load_file(path, 0, NULL);
+        assert_non_null(config);
+        assert_int_equal(json_integer_value(json_object_get(config, "d_mlp")), cases[i].d_mlp);
+        json_decref(config);
     }
 }
 
@@ -299,8 +322,11 @@ static void a_tagger_is_scored_type_by_type(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_task_learns_and_is_resumed_bit_for_bit),    cmocka_unit_test(gpu_apis_train_as_the_cpu_does),
-        cmocka_unit_test(a_text_has_the_same_answer_alone_and_in_company), cmocka_unit_test(a_tagger_is_scored_type_by_type),
+        cmocka_unit_test(every_task_learns_and_is_resumed_bit_for_bit),
+        cmocka_unit_test(gpu_apis_train_as_the_cpu_does),
+        cmocka_unit_test(a_text_has_the_same_answer_alone_and_in_company),
+        cmocka_unit_test(a_tagger_is_scored_type_by_type),
+        cmocka_unit_test(pairs_have_a_hidden_layer_by_default),
         cmocka_unit_test(what_cannot_be_is_refused_in_one_sentence),
     };
     return cmocka_run_group_tests(tests, setup, NULL);

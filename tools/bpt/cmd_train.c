@@ -314,6 +314,11 @@ const cli_command_t cli_command_train = {
     .purpose = "train a model",
     .description = "Writes a run directory with the configuration, metrics and checkpoints. Ctrl-C finishes the current step, saves "
                    "and exits with status 130; --resume then continues exactly from there.\n"
+                   "What --task reads: lm text; classify lines of `label<TAB>text` or of labelled trees in brackets; pair lines of "
+                   "`label<TAB>text<TAB>text`; regress lines of `number<TAB>text`, or vectors as tensors x [examples, n, d] and y "
+                   "[examples, outputs] of a safetensors file; tag a token and its tag a line, with a blank line between sentences (CoNLL; "
+                   "CoNLL-U with --label-column upos or xpos), with --unit ids lines of `ids<TAB>tags`. --label-column and --text-column "
+                   "choose other columns.\n"
                    "Options come from these sources, each of which overrides those before it: defaults, --preset, --config, the "
                    "command line.\n"
                    "Without --preset the defaults depend on the amount of data. With little data an epoch has 200 steps, but a step "
@@ -324,6 +329,8 @@ const cli_command_t cli_command_train = {
     .examples = "  bpt train --preset small --data text.txt --out run\n"
                 "  bpt train --out run --resume --steps 2000\n"
                 "  bpt train --preset ptb-6 --data ptb/ --out run-ptb --dry-run\n"
-                "  bpt train --init run --data other.txt --out run-other\n",
+                "  bpt train --init run --data other.txt --out run-other\n"
+                "  bpt train --task tag --model star --data conll2003/ --vectors words.txt --vectors characters.txt --out run-tag\n"
+                "  bpt train --task pair --data pairs.tsv --out run-pair\n",
     .run = run_train,
 };

@@ -67,6 +67,7 @@ static void fill_model(cli_options_t *o) {
     if (open_choice(o, "tied")) m->tied = task->may_tie && !vectors && m->d_embed == m->d_model;
     if (open_choice(o, "freeze-embed")) o->train.freeze_embed = vectors;
     if (open_choice(o, "positions")) m->positions = bpt_kind_of(m)->positions;
+    if (open_choice(o, "d-mlp") && bpt_task_texts(task) > 1) m->d_mlp = m->d_model;
     if (open_choice(o, "pool")) m->pool = bpt_kind_of(m)->pool;
     if (reader->fill_from_options) reader->fill_from_options(o);
 }
