@@ -184,11 +184,11 @@ static bpt_status_t find_class(const pass_t *p, const bpt_range_t *where, const 
 
 static bpt_status_t read_number(const bpt_range_t *where, const word_t *word, float *out) {
     char text[64], *end;
-    if (word->bytes == 0 || word->bytes >= sizeof text) return at(where, "no number in the label column");
+    if (!word || word->bytes == 0 || word->bytes >= sizeof text) return at(where, "no number in the label column");
     memcpy(text, word->data, word->bytes);
     text[word->bytes] = 0;
     *out = strtof(text, &end);
-    if (*end || !isfinite(*out))
+    if (end != text + word->bytes || !isfinite(*out))
         return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: '%s' in the label column is not a finite number", where->path,
                         (unsigned long long)where->line, bpt_show(word->data, word->bytes).text);
     return BPT_OK;

@@ -1,23 +1,27 @@
 // Word vectors in text form (see vectors.h).
 #include "data/vectors.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "bpt/rng.h"
 #include "data/vocab_internal.h"
+
+const char *const bpt_unknown_vectors_names[] = {[BPT_UNKNOWN_ZERO] = "zero", [BPT_UNKNOWN_RANDOM] = "random", NULL};
 
 enum { BLOCK_BYTES = 1 << 24, LARGEST_DIM = 65536 };
 
 typedef struct {
     const bpt_vocab_t *vocab;
+    const bpt_vectors_place_t *place;
     int64_t dim;              // 0 before the first line
-    int64_t wanted;           // dimension that the caller wants
     int64_t promised, lines;  // vectors that the first line announces (-1: it does not), vectors seen
     bool *seen, *by_lower;    // [vocabulary]: words with a vector, and with that of their lower-case form
     bpt_vocab_t *lower;       // lower-case forms of the words that are written otherwise, and of each form the words, as lists:
     uint32_t *first, *next;   // [forms], [vocabulary]; BPT_NO_TOKEN ends a list
-    float *rows, *scratch;    // [vocabulary, dim]; [dim]: numbers that nobody wants
+    float *scratch;           // [dim]: numbers that nobody wants
     int64_t found;
 } reader_t;
 
@@ -108,6 +112,9 @@ static bpt_status_t read_dimension(bpt_range_t rest, int64_t *dim, int64_t *prom
                     (unsigned long long)(any ? line.line : 1), LARGEST_DIM);
 }
 
+static float *columns_of(const reader_t *r, int64_t id) { return r->place->rows + id * r->place->stride + r->place->column; }
+static bool has_vector(const reader_t *r, int64_t id) { return r->seen[id] || r->by_lower[id]; }
+
 // ---- Words by their lower-case form
 
 static bpt_status_t add_form(reader_t *r, uint32_t id, bpt_strbuf_t *buf) {
@@ -141,7 +148,7 @@ static void copy_to_words(reader_t *r, const char *word, size_t bytes, const flo
     const uint32_t form = bpt_vocab_lookup(r->lower, word, bytes);
     for (uint32_t id = form == BPT_NO_TOKEN ? form : r->first[form]; id != BPT_NO_TOKEN; id = r->next[id]) {
         if (r->seen[id] || r->by_lower[id]) continue;
-        memcpy(r->rows + (int64_t)id * r->dim, row, (size_t)r->dim * sizeof *row);
+        memcpy(columns_of(r, id), row, (size_t)r->dim * sizeof *row);
         r->by_lower[id] = true;
         ++r->found;
     }
@@ -151,9 +158,9 @@ static void copy_to_words(reader_t *r, const char *word, size_t bytes, const flo
 
 static bpt_status_t start(reader_t *r, const bpt_range_t *lines) {
     BPT_TRY(read_dimension(*lines, &r->dim, &r->promised));
-    if (r->dim != r->wanted)
+    if (r->dim != r->place->dimension)
         return bpt_fail(BPT_ERR_USAGE, "%s: vectors of %lld numbers where the model's embedding has %lld; set --d-embed %lld", lines->path,
-                        (long long)r->dim, (long long)r->wanted, (long long)r->dim);
+                        (long long)r->dim, (long long)r->place->dimension, (long long)r->dim);
     BPT_TRY(bpt_alloc((size_t)r->dim, sizeof *r->scratch, &r->scratch));
     BPT_TRY(bpt_alloc((size_t)bpt_vocab_size(r->vocab), sizeof *r->seen, &r->seen));
     return list_forms(r);
@@ -182,7 +189,7 @@ static float *row_of(reader_t *r, const char *word, size_t bytes) {
     if (token_bytes != bytes || memcmp(token, word, bytes) != 0 || r->seen[id]) return r->scratch;  // <unk> stands for the unknown
     r->seen[id] = true;
     if (!r->by_lower[id]) ++r->found;
-    return r->rows + (int64_t)id * r->dim;
+    return columns_of(r, id);
 }
 
 static bpt_status_t add_line(reader_t *r, const bpt_range_t *line) {
@@ -215,23 +222,63 @@ static bpt_status_t add_lines(reader_t *r, const bpt_range_t *lines) {
     return BPT_OK;
 }
 
-static bpt_status_t finish(reader_t *r, bpt_status_t status, const char *path, int64_t *found) {
+// The standard deviation of all numbers of the vectors found.
+static double deviation(const reader_t *r) {
+    const int64_t words = bpt_vocab_size(r->vocab);
+    const double count = (double)(r->found * r->dim);
+    double sum = 0, squares = 0;
+    for (int64_t id = 0; r->found && id < words; ++id)
+        for (int64_t i = 0; has_vector(r, id) && i < r->dim; ++i) sum += (double)columns_of(r, id)[i];
+    for (int64_t id = 0; r->found && id < words; ++id)
+        for (int64_t i = 0; has_vector(r, id) && i < r->dim; ++i) {
+            const double distance = (double)columns_of(r, id)[i] - sum / count;
+            squares += distance * distance;
+        }
+    return r->found ? sqrt(squares / count) : 0;
+}
+
+// A normal number (Box and Muller 1958) of a word and a column of its row.
+static double normal(uint64_t seed, int64_t id, int64_t column) {
+    const uint64_t key = bpt_mix64(bpt_mix64(seed) ^ bpt_hash_string("unknown-vectors"));
+    uint32_t words[4];
+    bpt_philox((const uint32_t[4]){(uint32_t)id, (uint32_t)((uint64_t)id >> 32), (uint32_t)(column / 2), 0},
+               (const uint32_t[2]){(uint32_t)key, (uint32_t)(key >> 32)}, words);
+    const double radius = sqrt(-2 * log(((double)words[0] + 0.5) * 0x1p-32)),
+                 angle = 6.283185307179586 * (((double)words[1] + 0.5) * 0x1p-32);
+    return radius * (column % 2 ? sin(angle) : cos(angle));
+}
+
+static void fill_unknown(const reader_t *r, double spread) {
+    for (int64_t id = 0; id < bpt_vocab_size(r->vocab); ++id)
+        for (int64_t i = 0; !has_vector(r, id) && i < r->dim; ++i)
+            columns_of(r, id)[i] = (float)fmax(-FLT_MAX, fmin(FLT_MAX, spread * normal(r->place->seed, id, r->place->column + i)));
+}
+
+static bpt_status_t check_count(const reader_t *r, const char *path) {
+    if (r->lines == 0) return bpt_fail(BPT_ERR_INPUT, "%s holds no vector; a line is `word x1 .. xd`", path);
+    if (r->promised >= 0 && r->promised != r->lines)
+        return bpt_fail(BPT_ERR_INPUT, "%s: its first line says %lld vectors, there are %lld; the file is damaged or cut off", path,
+                        (long long)r->promised, (long long)r->lines);
+    return BPT_OK;
+}
+
+static bpt_status_t finish(reader_t *r, bpt_status_t status, const char *path, bpt_vectors_found_t *found) {
+    if (status == BPT_OK) status = check_count(r, path);
+    *found = (bpt_vectors_found_t){.words = r->found};
+    if (status == BPT_OK) found->deviation = deviation(r);
+    if (status == BPT_OK && r->place->unknown == BPT_UNKNOWN_RANDOM) fill_unknown(r, found->deviation);
     bpt_free(r->next);
     bpt_free(r->first);
     bpt_free(r->by_lower);
     bpt_vocab_destroy(r->lower);
     bpt_free(r->seen);
     bpt_free(r->scratch);
-    *found = r->found;
-    if (status == BPT_OK && r->lines == 0) status = bpt_fail(BPT_ERR_INPUT, "%s holds no vector; a line is `word x1 .. xd`", path);
-    if (status == BPT_OK && r->promised >= 0 && r->promised != r->lines)
-        status = bpt_fail(BPT_ERR_INPUT, "%s: its first line says %lld vectors, there are %lld; the file is damaged or cut off", path,
-                          (long long)r->promised, (long long)r->lines);
     return status;
 }
 
-bpt_status_t bpt_vectors_parse(const bpt_range_t *text, const bpt_vocab_t *vocab, int64_t dimension, float *rows, int64_t *found) {
-    reader_t reader = {.vocab = vocab, .wanted = dimension, .rows = rows};
+bpt_status_t bpt_vectors_parse(const bpt_range_t *text, const bpt_vocab_t *vocab, const bpt_vectors_place_t *place,
+                               bpt_vectors_found_t *found) {
+    reader_t reader = {.vocab = vocab, .place = place};
     return finish(&reader, add_lines(&reader, text), text->path, found);
 }
 
@@ -257,7 +304,7 @@ static bpt_status_t read_blocks(const char *path, size_t block_bytes, reader_t *
 
 bpt_status_t bpt_vectors_dimension(const char *path, int64_t *dimension) { return read_blocks(path, 1 << 16, NULL, dimension); }
 
-bpt_status_t bpt_vectors_read(const char *path, const bpt_vocab_t *vocab, int64_t dimension, float *rows, int64_t *found) {
-    reader_t reader = {.vocab = vocab, .wanted = dimension, .rows = rows};
+bpt_status_t bpt_vectors_read(const char *path, const bpt_vocab_t *vocab, const bpt_vectors_place_t *place, bpt_vectors_found_t *found) {
+    reader_t reader = {.vocab = vocab, .place = place};
     return finish(&reader, read_blocks(path, BLOCK_BYTES, &reader, NULL), path, found);
 }

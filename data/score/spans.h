@@ -37,6 +37,17 @@ typedef struct {
 } bpt_span_counts_t;
 // Adds a sequence of n tokens.
 void bpt_spans_count(const bpt_span_tag_t *wanted, const bpt_span_tag_t *found, int64_t n, bpt_span_counts_t *counts);
+
+// Spans of one type.
+typedef struct {
+    const char *name;  // part of a label, which must stay
+    bpt_span_counts_t counts;
+} bpt_span_type_t;
+// The types of labels that are tags of spans, by name. *types [*n_types] is freed with bpt_free.
+bpt_status_t bpt_span_types(const char *const *labels, int64_t count, bpt_span_type_t **types, size_t *n_types) BPT_MUST_USE;
+// As bpt_spans_count, for each type; the tags are of these types.
+void bpt_spans_count_types(const bpt_span_tag_t *wanted, const bpt_span_tag_t *found, int64_t n, bpt_span_type_t *types, size_t n_types);
+
 // 0 where a ratio has no denominator, as conlleval.
 double bpt_spans_precision(const bpt_span_counts_t *counts);
 double bpt_spans_recall(const bpt_span_counts_t *counts);

@@ -189,7 +189,7 @@ static bpt_status_t score(bpt_model_t *m, const bpt_sequences_t *s, const uint64
     float *nll = NULL;
     size_t count;
     BPT_TRY(bpt_lm_lines_source(s->tokens, offsets, (uint64_t)s->count, &source));
-    bpt_status_t status = bpt_evaluate_nll(m->runner, source, &evaluation, &nll, &count);
+    bpt_status_t status = bpt_evaluate_nll(m->runner, source, NULL, NULL, &evaluation, &nll, &count);
     if (status == BPT_OK) status = bpt_model_check_finite(nll, (int64_t)count);
     if (status == BPT_OK) memcpy(out, nll, count * sizeof *nll);
     bpt_free(nll);

@@ -23,6 +23,7 @@ bpt_status_t bpt_accuracy_measure(bpt_runner_t *r, const bpt_batch_t *batch, bpt
         const double nll = bpt_log_sum_exp(row, classes, &best) - (double)row[batch->targets[s]];
         m->nll[s] = batch->weights[s] > 0 ? (float)nll : 0;
         loss += (double)batch->weights[s] * nll;
+        m->best[s] = (uint32_t)best;
         if (batch->weights[s] > 0) m->sums[0] += best == batch->targets[s];
     }
     m->loss += loss;

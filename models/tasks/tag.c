@@ -125,7 +125,7 @@ static bpt_span_tag_t name_tag(const char *const *labels, uint32_t tag) {
     return out;
 }
 
-static bpt_status_t count_spans(const bpt_batch_t *batch, const char *const *labels, const uint32_t *best, bpt_measure_t *m) {
+static bpt_status_t count_spans(const bpt_batch_t *batch, const char *const *labels, bpt_measure_t *m) {
     bpt_span_counts_t counts = {0};
     bpt_span_tag_t *tags;
     BPT_TRY(bpt_alloc((size_t)(2 * batch->shape.side[0].rows), sizeof *tags, &tags));
@@ -133,7 +133,7 @@ static bpt_status_t count_spans(const bpt_batch_t *batch, const char *const *lab
         const uint32_t first = batch->side[0].start[s], length = batch->side[0].lengths[s];
         for (uint32_t i = 0; i < length; ++i) {
             tags[i] = name_tag(labels, batch->targets[first + i]);
-            tags[length + i] = name_tag(labels, best[first + i]);
+            tags[length + i] = name_tag(labels, m->best[first + i]);
         }
         bpt_spans_count(tags, tags + length, length, &counts);
     }
@@ -144,25 +144,21 @@ static bpt_status_t count_spans(const bpt_batch_t *batch, const char *const *lab
     return BPT_OK;
 }
 
-static bpt_status_t count(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m, uint32_t *best) {
+static bpt_status_t count(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m) {
     const char *const *labels = bpt_runner_labels(r);
-    BPT_TRY(decode(r, batch, m->logits, best));
+    BPT_TRY(decode(r, batch, m->logits, m->best));
     for (int64_t i = 0; i < batch->n_targets; ++i) {
         m->sums[TOKENS] += batch->weights[i] > 0;
-        m->sums[RIGHT] += batch->weights[i] > 0 && best[i] == batch->targets[i];
+        m->sums[RIGHT] += batch->weights[i] > 0 && m->best[i] == batch->targets[i];
     }
-    return labels && bpt_spans_are_tags(labels, outputs(bpt_runner_config(r))) ? count_spans(batch, labels, best, m) : BPT_OK;
+    return labels && bpt_spans_are_tags(labels, outputs(bpt_runner_config(r))) ? count_spans(batch, labels, m) : BPT_OK;
 }
 
 static bpt_status_t measure(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m) {
-    uint32_t *best;
     BPT_TRY(bpt_measure_reserve(&m->logits, &m->n_logits, batch->n_targets * outputs(bpt_runner_config(r))));
     BPT_TRY(bpt_runner_logits(r, batch, m->logits));
     BPT_TRY(measure_loss(r, batch, m));
-    BPT_TRY(bpt_alloc((size_t)batch->n_targets, sizeof *best, &best));
-    const bpt_status_t status = count(r, batch, m, best);
-    bpt_free(best);
-    return status;
+    return count(r, batch, m);
 }
 
 static const bpt_metric_t metrics[] = {[ACCURACY] = {.name = "accuracy", .higher = true, .share = true},
@@ -200,7 +196,6 @@ const bpt_task_spec_t bpt_task_tag = {
     .stage = stage,
     .build = build,
     .measure = measure,
-    .decode = decode,
     .metrics = metrics,
     .finish = finish,
 };

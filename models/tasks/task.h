@@ -38,11 +38,12 @@ enum { BPT_MOST_METRICS = 4, BPT_MOST_SUMS = 5 };
 
 // What an evaluation adds up, and what it has of the last micro-batch.
 typedef struct {
-    float *nll;                  // as its targets, 0 where nothing is scored
-    float *logits;               // [targets, outputs], where the task looks at them
-    size_t n_nll, n_logits;      // room
-    double loss;                 // sum of weights * nll
-    double sums[BPT_MOST_SUMS];  // what the task's metrics are made of
+    float *nll;                      // as its targets, 0 where nothing is scored
+    float *logits;                   // [targets, outputs], where the task looks at them
+    uint32_t *best;                  // [targets]: the label chosen for each, where the task has labels; there is room
+    size_t n_nll, n_logits, n_best;  // room
+    double loss;                     // sum of weights * nll
+    double sums[BPT_MOST_SUMS];      // what the task's metrics are made of
 } bpt_measure_t;
 
 typedef struct {
@@ -71,10 +72,8 @@ typedef struct {
     bpt_status_t (*stage)(const struct bpt_encoder *e, const bpt_batch_t *batch, float scale);
     // Appends its head on what a layer gave: a loss, or the logits (models/encoder.h).
     void (*build)(const bpt_builder_t *b, struct bpt_encoder *e, const bpt_encoded_t *encoded);
-    // Adds a micro-batch to what an evaluation measures. `measure->nll` has room for its targets.
+    // Adds a micro-batch to what an evaluation measures. `measure->nll` and `best` have room for its targets.
     bpt_status_t (*measure)(struct bpt_runner *runner, const bpt_batch_t *batch, bpt_measure_t *measure);
-    // The output of each target (logits [targets, outputs]), where it is more than the most likely one of each. NULL: it is that.
-    bpt_status_t (*decode)(struct bpt_runner *runner, const bpt_batch_t *batch, const float *logits, uint32_t *best);
     // What it measures, and its values (NaN: there is none) from the sums over `scored` terms of the loss. NULL: the loss alone.
     const bpt_metric_t *metrics;
     void (*finish)(const bpt_measure_t *measure, int64_t scored, double value[BPT_MOST_METRICS]);

@@ -26,6 +26,8 @@ int64_t bpt_softmax(const float *logits, int64_t classes, float *probabilities) 
 
 static bpt_status_t one_batch(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m) {
     BPT_TRY(bpt_measure_reserve(&m->nll, &m->n_nll, batch->n_targets));
+    if ((size_t)batch->n_targets > m->n_best) BPT_TRY(bpt_realloc(&m->best, (size_t)batch->n_targets, sizeof *m->best));
+    if ((size_t)batch->n_targets > m->n_best) m->n_best = (size_t)batch->n_targets;
     return bpt_task_of(bpt_runner_config(r))->measure(r, batch, m);
 }
 
@@ -54,7 +56,7 @@ bpt_status_t bpt_evaluate(bpt_runner_t *r, bpt_batch_source_t *source, bpt_on_ba
         BPT_TRY_GOTO(source->next(source, &batch, &end), done);
         if (end) break;
         BPT_TRY_GOTO(one_batch(r, &batch, &m), done);
-        if (on_batch) BPT_TRY_GOTO(on_batch(user, &batch, m.nll, m.logits), done);
+        if (on_batch) BPT_TRY_GOTO(on_batch(user, &batch, &m), done);
         out->n_scored += batch.n_scored;
         out->n_tokens += batch.n_tokens;
     }
@@ -64,6 +66,7 @@ bpt_status_t bpt_evaluate(bpt_runner_t *r, bpt_batch_source_t *source, bpt_on_ba
 done:
     bpt_free(m.nll);
     bpt_free(m.logits);
+    bpt_free(m.best);
     return status;
 }
 
@@ -95,6 +98,8 @@ typedef struct {
 } piece_t;
 
 typedef struct {
+    bpt_on_batch_t on_batch;  // of the caller
+    void *user;
     bool per_token, targets_of_tokens;
     int texts;
     float *nll;
@@ -108,11 +113,11 @@ static bool scored(const bpt_batch_t *batch, const bpt_side_t *side, const colle
     return batch->weights[c->targets_of_tokens ? side->start[i] : i] != 0;
 }
 
-static bpt_status_t collect(void *user, const bpt_batch_t *batch, const float *nll, const float *logits) {
+static bpt_status_t collect(void *user, const bpt_batch_t *batch, const bpt_measure_t *measure) {
     collector_t *c = user;
     const bpt_side_t *side = &batch->side[batch->shape.side[1].rows ? 1 : 0];
     const int64_t step = c->per_token ? 1 : c->texts;  // an example of several texts has one target
-    (void)logits;
+    if (c->on_batch) BPT_TRY(c->on_batch(c->user, batch, measure));
     for (int64_t s = 0; s < batch->n_real; s += step) {
         BPT_TRY(bpt_grow(&c->pieces, c->n_pieces, &c->piece_capacity, sizeof *c->pieces));
         piece_t *piece = &c->pieces[c->n_pieces++];
@@ -121,7 +126,7 @@ static bpt_status_t collect(void *user, const bpt_batch_t *batch, const float *n
         for (int64_t i = first; i < end; ++i) {
             if (c->per_token ? batch->weights[i] == 0 : !scored(batch, side, c, i)) continue;
             BPT_TRY(bpt_grow(&c->nll, c->count, &c->capacity, sizeof *c->nll));
-            c->nll[c->count++] = nll[i];
+            c->nll[c->count++] = measure->nll[i];
             ++piece->count;
         }
     }
@@ -134,9 +139,12 @@ static int by_sequence(const void *a, const void *b) {
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
-bpt_status_t bpt_evaluate_nll(bpt_runner_t *r, bpt_batch_source_t *source, bpt_evaluation_t *out, float **nll, size_t *count) {
+bpt_status_t bpt_evaluate_nll(bpt_runner_t *r, bpt_batch_source_t *source, bpt_on_batch_t on_batch, void *user, bpt_evaluation_t *out,
+                              float **nll, size_t *count) {
     const bpt_model_config_t *config = bpt_runner_config(r);
-    collector_t c = {.per_token = bpt_task_scores_tokens(config),
+    collector_t c = {.on_batch = on_batch,
+                     .user = user,
+                     .per_token = bpt_task_scores_tokens(config),
                      .targets_of_tokens = bpt_task_of(config)->per_token,
                      .texts = bpt_task_texts(bpt_task_of(config))};
     float *sorted = NULL;

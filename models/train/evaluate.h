@@ -11,16 +11,16 @@ typedef struct {
     double seconds;
 } bpt_evaluation_t;
 
-// Called for every batch: nll as batch->targets; logits [targets, outputs], NULL where the task does not look at them. Stops when it fails.
-typedef bpt_status_t (*bpt_on_batch_t)(void *user, const bpt_batch_t *batch, const float *nll, const float *logits);
+// Called for every batch with what was measured of it (models/tasks/task.h): nll, logits, the labels chosen. Stops when it fails.
+typedef bpt_status_t (*bpt_on_batch_t)(void *user, const bpt_batch_t *batch, const bpt_measure_t *measure);
 
 // Goes through the source from its start. `on_batch` may be NULL. BPT_ERR_INPUT when nothing is scored.
 bpt_status_t bpt_evaluate(bpt_runner_t *runner, bpt_batch_source_t *source, bpt_on_batch_t on_batch, void *user,
                           bpt_evaluation_t *out) BPT_MUST_USE;
 
 // As bpt_evaluate, with the nll of everything scored, in the order of batch->sequences and positions. *nll is freed with bpt_free.
-bpt_status_t bpt_evaluate_nll(bpt_runner_t *runner, bpt_batch_source_t *source, bpt_evaluation_t *out, float **nll,
-                              size_t *count) BPT_MUST_USE;
+bpt_status_t bpt_evaluate_nll(bpt_runner_t *runner, bpt_batch_source_t *source, bpt_on_batch_t on_batch, void *user, bpt_evaluation_t *out,
+                              float **nll, size_t *count) BPT_MUST_USE;
 
 // The gradient of the mean nll (eval --grad-out), left in the runner: bpt_runner_save_gradient with scale 1 / out->n_scored.
 bpt_status_t bpt_evaluate_gradient(bpt_runner_t *runner, bpt_batch_source_t *source, bpt_evaluation_t *out) BPT_MUST_USE;

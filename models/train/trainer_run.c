@@ -95,9 +95,9 @@ static void follow_plateau(bpt_trainer_t *t, double loss) {
 }
 
 // A long evaluation can be left as well; resuming makes up for it.
-static bpt_status_t ask_to_stop(void *user, const bpt_batch_t *batch, const float *nll, const float *logits) {
+static bpt_status_t ask_to_stop(void *user, const bpt_batch_t *batch, const bpt_measure_t *measure) {
     const bpt_trainer_options_t *o = &((const bpt_trainer_t *)user)->options;
-    (void)batch, (void)nll, (void)logits;
+    (void)batch, (void)measure;
     if (!o->should_stop || !o->should_stop(o->user)) return BPT_OK;
     return bpt_fail(BPT_ERR_INTERRUPTED, "stopped while evaluating");
 }

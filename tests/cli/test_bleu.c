@@ -88,7 +88,7 @@ static void expect_refusal(int status, const char *line, const char *part) {
 
 static void texts_that_do_not_fit_are_refused(void **state) {
     (void)state;
-    char line[2048], part[512], one[512], two[512], bad[512], empty[512];
+    char line[2048], part[1200], one[512], two[512], bad[512], empty[512];
     snprintf(one, sizeof one, "%s", test_file("one", "a b\n"));
     snprintf(two, sizeof two, "%s", test_file("two", "a b\nc d\n"));
     snprintf(bad, sizeof bad, "%s", test_file("bad", "a b\nc \xff d\n"));

@@ -265,7 +265,11 @@ static void what_cannot_be_is_refused_in_one_sentence(void **state) {
         {"--task tag --pool mean", tags, "--pool is for --task"},
         {"--task pair --d-mlp 0", pairs, "d_mlp is 0; a classifier of pairs"},
         {"--task classify --crf", pairs, "--crf is for --task tag"},
-        {"--task tag --where 1=x --label-column two", tags, "--label-column two: columns are numbers from 1 on"},
+        {"--task tag --where 1=x", tags, "--where is for --task classify, pair and regress, and this is --task tag"},
+        {"--task tag --label-column upos --text-column 3", tags, "the words of CoNLL-U files are in column 2"},
+        {"--task tag --unit ids --label-column 2", tags, "--label-column: with --unit ids a line is ids<TAB>tags"},
+        {"--task tag --unit ids --tag-scheme bioes", tags, "--tag-scheme is for --unit word"},
+        {"--task tag --label-column two", tags, "--label-column two: columns are numbers from 1 on"},
         {"--task tag --label-column 2x", tags, "--label-column 2x: one column, or upos or xpos"},
         {"--task pair --text-column 2", pairs, "a pair needs two columns, such as 2,3"},
         {"--task classify --text-column 2,3", pairs, "--text-column 2,3: one column is needed"},
@@ -299,12 +303,71 @@ static void what_cannot_be_is_refused_in_one_sentence(void **state) {
     }
 }
 
+// A hidden layer that pairs need is as wide as the model, unless it is said otherwise.
+static void pairs_have_a_hidden_layer_by_default(void **state) {
+    (void)state;
+    static const struct {
+        const char *options;
+        int d_mlp;
+    } cases[] = {{"--d-model 24 --heads 3", 24}, {"--d-model 24 --heads 3 --d-mlp 7", 7}, {"", 128}};  // few examples: a width of 128
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        char path[700];
+        run("train --task pair --model star --data %s/pairs --out %s %s --batch-examples 16 --steps 1 --quiet --backend cpu", folder,
+            test_path("pair-%d", (int)i), cases[i].options);
+        snprintf(path, sizeof path, "%s/config.json", test_path("pair-%d", (int)i));
+        json_t *config = json_load_file(path, 0, NULL);
+        assert_non_null(config);
+        assert_int_equal(json_integer_value(json_object_get(config, "d_mlp")), cases[i].d_mlp);
+        json_decref(config);
+    }
+}
+
+// The counts of the types add up to those of all spans, from which precision, recall and F1 follow; what is printed says the same.
+static void a_tagger_is_scored_type_by_type(void **state) {
+    (void)state;
+    static const char *const sentences = "EU B-ORG\nrejects O\nGerman S-MISC\ncall O\n\nPeter B-PER\nBlackburn E-PER\n\nBRUSSELS S-LOC\n"
+                                         "1996 O\nthe O\nEU B-ORG\nBody E-ORG\nPeter S-PER\n";
+    static const char *const parts[] = {"train.txt", "valid.txt", "test.txt"};
+    assert_ok(bpt_folder_create(test_path("data/types")));
+    for (int part = 0; part < 3; ++part) write_part("types", parts[part], sentences);
+    train("cpu", "typed", "--task tag --model star --data types --head-dim 6 " SMALL, "--steps 12");
+    json_t *result = evaluate("cpu", "typed"), *types = json_object_get(result, "types"), *of_type;
+    const char *name;
+    double found = 0, support = 0, correct = 0;
+    char table[2048] = "";
+    assert_int_equal(json_object_size(types), 4);  // LOC, MISC, ORG, PER
+    json_object_foreach(types, name, of_type) {
+        const double p = number(of_type, "precision"), r = number(of_type, "recall"), f1 = number(of_type, "f1");
+        const double count = number(of_type, "count"), wanted = number(of_type, "support");
+        assert_true(fabs(p * count - r * wanted) < 1e-9 && fabs((p + r) * f1 - 2 * p * r) < 1e-9);
+        found += count, support += wanted, correct += p * count;
+        snprintf(table + strlen(table), sizeof table - strlen(table), "%-12s %7.2f %% %7.2f %% %7.2f %% %8.0f %8.0f\n", name, 100 * p,
+                 100 * r, 100 * f1, count, wanted);
+    }
+    assert_int_equal((int)support, 6);
+    assert_true(found > 0 && correct > 0);
+    assert_true(fabs(number(result, "precision") - correct / found) < 1e-9 && fabs(number(result, "recall") - correct / support) < 1e-9);
+    json_decref(result);
+    char line[700];
+    snprintf(line, sizeof line, "eval %s --quiet --backend cpu --checkpoint latest", test_path("typed"));
+    test_process_t p = bpt(line);
+    if (!strstr(p.out, "type         precision    recall        f1    count  support\n") || !strstr(p.out, table))
+        fail_msg("%s\nwanted\n%s", p.out, table);
+    test_process_free(&p);
+    train("cpu", "untyped", "--task pair --model star --positions none --data pairs --d-mlp 12 " SMALL, "--steps 2");
+    result = evaluate("cpu", "untyped");
+    assert_null(json_object_get(result, "types"));
+    json_decref(result);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_task_learns_and_is_resumed_bit_for_bit),
         cmocka_unit_test(gpu_apis_train_as_the_cpu_does),
         cmocka_unit_test(a_text_has_the_same_answer_alone_and_in_company),
         cmocka_unit_test(a_shifted_text_has_the_same_loss_on_all_backends),
+        cmocka_unit_test(a_tagger_is_scored_type_by_type),
+        cmocka_unit_test(pairs_have_a_hidden_layer_by_default),
         cmocka_unit_test(what_cannot_be_is_refused_in_one_sentence),
     };
     return cmocka_run_group_tests(tests, setup, NULL);

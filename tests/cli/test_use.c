@@ -371,7 +371,7 @@ static void misuse_is_one_sentence(void **state) {
         {"generate %s --min-p 1.5%s", lm, "", 2, "--min-p must be at least 0 and at most 1"},
         {"generate %s --repeat-penalty 0%s", lm, "", 2, "--repeat-penalty must be greater than 0"},
         {"generate %s --repeat-window -1%s", lm, "", 2, "--repeat-window must be at least 0"},
-        {"generate %s --stop %s", lm, "''", 2, "--stop needs a text"},
+        {"generate %s --stop %s", lm, "''", 2, "--stop needs a value, not an empty text"},
         {"classify %s %s --with-input", classifier, blank, 2, "--with-input goes with --json"},
         {"generate %s --max-tokens 0%s", lm, "", 2, "--max-tokens must be at least 1"},
         {"export %s%s", lm, "", 2, "needs --out FILE"},

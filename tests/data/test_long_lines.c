@@ -41,14 +41,15 @@ static void a_line_that_would_be_held_whole_has_a_limit(void **state) {
     bpt_examples_t examples;
     bpt_vocab_t *vocab;
     const bpt_examples_options_t options = {0};
-    int64_t found;
     float rows[8];
+    const bpt_vectors_place_t place = {.rows = rows, .stride = 2, .dimension = 2};
+    bpt_vectors_found_t found;
     assert_ok(bpt_vocab_create(BPT_UNIT_WORD, false, &vocab));
     assert_ok(bpt_vocab_freeze(vocab));
     assert_ok(bpt_text_open(long_line, &text));
     const bpt_range_t range = bpt_text_range(text);
     expect_too_long(labels_of_file(long_line, &labels));
-    expect_too_long(bpt_vectors_read(long_line, vocab, 2, rows, &found));
+    expect_too_long(bpt_vectors_read(long_line, vocab, &place, &found));
     expect_too_long(bpt_examples_scan(&range, &options, vocab, NULL));
     expect_too_long(bpt_examples_read(&range, &options, vocab, NULL, &examples));
     bpt_text_close(text);

@@ -21,14 +21,18 @@ typedef struct {
     bpt_examples_t examples;
 } set_t;
 
-static bpt_status_t read_all(const char *text, const bpt_examples_options_t *o, bpt_unit_t unit, set_t *s) {
-    const bpt_range_t range = bpt_range_of("x.txt", text, strlen(text));
+static bpt_status_t read_bytes(const char *text, size_t bytes, const bpt_examples_options_t *o, bpt_unit_t unit, set_t *s) {
+    const bpt_range_t range = bpt_range_of("x.txt", text, bytes);
     *s = (set_t){0};
     BPT_TRY(bpt_vocab_create(unit, false, &s->vocab));
     BPT_TRY(bpt_examples_scan(&range, o, s->vocab, &s->labels));
     bpt_labels_freeze(&s->labels);
     BPT_TRY(bpt_vocab_freeze(s->vocab));
     return bpt_examples_read(&range, o, s->vocab, o->labelled ? &s->labels : NULL, &s->examples);
+}
+
+static bpt_status_t read_all(const char *text, const bpt_examples_options_t *o, bpt_unit_t unit, set_t *s) {
+    return read_bytes(text, strlen(text), o, unit, s);
 }
 
 static void free_set(set_t *s) {
@@ -139,6 +143,7 @@ static void bad_files_are_refused_with_file_line_and_remedy(void **state) {
         {"1.5e\tb\n", {TSV, .numbers = true}, "line 1: '1.5e' in the label column is not a finite number"},
         {"nan\tb\n", {TSV, .numbers = true}, "line 1: 'nan' in the label column is not a finite number"},
         {"1e999\tb\n", {TSV, .numbers = true}, "line 1: '1e999' in the label column is not a finite number"},
+        {"a b\n", {COLUMNS(1, 1, 2, 0), .numbers = true}, "line 1: no number in the label column"},  // a text alone
         {"a\tb c d\n", {TSV, .longest = 2}, "line 1: 3 tokens, more than --max-length 2"},
         {"a\tb\n", {PAIR}, "line 1: 2 columns, but the text is in column 3"},
         {"a\tb\t\n", {PAIR}, "line 1: an empty text"},
@@ -180,6 +185,9 @@ static void bad_files_are_refused_with_file_line_and_remedy(void **state) {
         free_set(&s);
     }
     set_t s;
+    const bpt_examples_options_t numbers = {TSV, .numbers = true};
+    assert_fails(read_bytes("1\0002\tb\n", 6, &numbers, BPT_UNIT_WORD, &s), BPT_ERR_INPUT, "in the label column is not a finite number");
+    free_set(&s);
     const bpt_examples_options_t o = {CONLL, .conllu = true, .label_column = 4};
     assert_ok(read_all(u, &o, BPT_UNIT_WORD, &s));
     free_set(&s);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "bpt/alloc.h"
 #include "bpt/rng.h"
 #include "data/score/spans.h"
 #include "data/score/viterbi.h"
@@ -59,6 +60,39 @@ static void spans_are_those_of_the_conll_scorer(void **state) {
     const bpt_span_counts_t some = {.wanted = 4, .found = 5, .correct = 2}, none = {0};
     assert_true(fabs(bpt_spans_precision(&some) - 0.4) < 1e-12 && fabs(bpt_spans_recall(&some) - 0.5) < 1e-12);
     assert_true(fabs(bpt_spans_f1(&some) - 4.0 / 9) < 1e-12 && bpt_spans_f1(&none) <= 0);
+}
+
+// Of a span that both have, the type is the same; one that only the model has counts for the type that the model gave it.
+static void every_type_has_its_own_counts(void **state) {
+    (void)state;
+    const char *const labels[] = {"I-PER", "O", "B-PER", "B-LOC", "S-X-Y", "B-PERS"};
+    static const char *const pairs[][2] = {
+        {"B-PER I-PER O B-LOC", "B-PER I-PER O B-PER"}, {"B-LOC S-X-Y O O", "B-LOC S-X-Y O B-PERS"}, {"O B-PER", "O B-LOC"}};
+    static const struct {
+        const char *name;
+        bpt_span_counts_t counts;
+    } want[] = {{"LOC", {2, 2, 1}}, {"PER", {2, 2, 1}}, {"PERS", {0, 1, 0}}, {"X-Y", {1, 1, 1}}};
+    bpt_span_type_t *types;
+    size_t n_types;
+    bpt_span_counts_t all = {0}, sum = {0};
+    assert_ok(bpt_span_types(labels, BPT_COUNT(labels), &types, &n_types));
+    assert_int_equal(n_types, BPT_COUNT(want));
+    for (size_t i = 0; i < BPT_COUNT(pairs); ++i) {
+        bpt_span_tag_t wanted[MOST], found[MOST];
+        const int64_t n = parse(pairs[i][0], wanted);
+        assert_int_equal(parse(pairs[i][1], found), n);
+        bpt_spans_count_types(wanted, found, n, types, n_types);
+        bpt_spans_count(wanted, found, n, &all);
+    }
+    for (size_t i = 0; i < n_types; ++i) {
+        const bpt_span_counts_t *c = &types[i].counts;
+        assert_string_equal(types[i].name, want[i].name);
+        if (memcmp(c, &want[i].counts, sizeof *c))
+            fail_msg("%s: %d wanted, %d found, %d correct", types[i].name, (int)c->wanted, (int)c->found, (int)c->correct);
+        sum.wanted += c->wanted, sum.found += c->found, sum.correct += c->correct;
+    }
+    assert_memory_equal(&sum, &all, sizeof sum);
+    bpt_free(types);
 }
 
 // A random sequence of spans in a scheme.
@@ -151,9 +185,8 @@ static void viterbi_finds_the_best_of_all_sequences(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spans_are_those_of_the_conll_scorer),
-        cmocka_unit_test(every_scheme_is_converted_to_every_other),
-        cmocka_unit_test(labels_that_are_no_tags_of_spans_are_told_apart),
+        cmocka_unit_test(spans_are_those_of_the_conll_scorer),      cmocka_unit_test(every_type_has_its_own_counts),
+        cmocka_unit_test(every_scheme_is_converted_to_every_other), cmocka_unit_test(labels_that_are_no_tags_of_spans_are_told_apart),
         cmocka_unit_test(viterbi_finds_the_best_of_all_sequences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

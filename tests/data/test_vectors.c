@@ -28,7 +28,11 @@ static bpt_vocab_t *vocab_of(const char *text) {
 static bpt_status_t parse(const char *text, const bpt_vocab_t *vocab, int64_t dim, float *rows, int64_t *found) {
     const bpt_range_t range = bpt_range_of("v.txt", text, strlen(text));
     memset(rows, 0, (size_t)(bpt_vocab_size(vocab) * dim) * sizeof *rows);
-    return bpt_vectors_parse(&range, vocab, dim, rows, found);
+    const bpt_vectors_place_t place = {.rows = rows, .stride = dim, .dimension = dim};
+    bpt_vectors_found_t result;
+    const bpt_status_t status = bpt_vectors_parse(&range, vocab, &place, &result);
+    *found = result.words;
+    return status;
 }
 
 static void rows_belong_to_words_and_others_stay_zero(void **state) {
@@ -144,17 +148,110 @@ static void a_file_gives_the_same_as_a_text(void **state) {
     test_write_file(path, text, size);
     bpt_vocab_t *vocab = vocab_of("w7 w9999 w0 other");
     float rows[6 * 3] = {0};
-    int64_t found, dim;
+    bpt_vectors_place_t place = {.rows = rows, .stride = 3, .dimension = 3};
+    bpt_vectors_found_t found;
+    int64_t dim;
     assert_ok(bpt_vectors_dimension(path, &dim));
     assert_int_equal(dim, 3);
-    assert_ok(bpt_vectors_read(path, vocab, 3, rows, &found));
-    assert_int_equal(found, 3);
+    assert_ok(bpt_vectors_read(path, vocab, &place, &found));
+    assert_int_equal(found.words, 3);
     uint32_t id;
     assert_true(bpt_vocab_find(vocab, "w9999", 5, &id));
     assert_true(rows[3 * id] == 9999.5f && rows[3 * id + 1] == -9999 && rows[3 * id + 2] == (float)(9999 / 8.0));
-    assert_fails(bpt_vectors_read(test_path("none"), vocab, 3, rows, &found), BPT_ERR_IO, "No such file");
+    assert_fails(bpt_vectors_read(test_path("none"), vocab, &place, &found), BPT_ERR_IO, "No such file");
     assert_fails(bpt_vectors_dimension(test_path("none"), &dim), BPT_ERR_IO, "No such file");
     bpt_vocab_destroy(vocab);
+}
+
+// Reads a text into columns of rows.
+static bpt_vectors_found_t read_into(const char *text, const bpt_vocab_t *vocab, bpt_vectors_place_t place) {
+    const bpt_range_t range = bpt_range_of("v.txt", text, strlen(text));
+    bpt_vectors_found_t found;
+    assert_ok(bpt_vectors_parse(&range, vocab, &place, &found));
+    return found;
+}
+
+static void files_fill_columns_side_by_side(void **state) {
+    (void)state;
+    bpt_vocab_t *vocab = vocab_of("b b a");  // <unk> <eos> b a
+    float rows[4 * 3] = {0};
+    const bpt_vectors_found_t first = read_into("a 1 2\nzz 5 6\n", vocab, (bpt_vectors_place_t){.rows = rows, .stride = 3, .dimension = 2});
+    const bpt_vectors_found_t second =
+        read_into("b 7\na 8\n<unk> 9\n", vocab, (bpt_vectors_place_t){.rows = rows, .stride = 3, .column = 2, .dimension = 1});
+    assert_int_equal(first.words, 1);
+    assert_int_equal(second.words, 3);
+    const float want[] = {0, 0, 9, 0, 0, 0, 0, 0, 7, 1, 2, 8};
+    assert_memory_equal(rows, want, sizeof want);
+    assert_float_equal(first.deviation, 0.5, 1e-12);
+    assert_float_equal(second.deviation, sqrt(2 / 3.0), 1e-12);
+    bpt_vocab_destroy(vocab);
+}
+
+// 2,000 words without a vector beside two with: the numbers of the others have mean 0 and the deviation of the two; the two keep theirs.
+static void unknown_words_get_numbers_that_vary_as_the_known(void **state) {
+    (void)state;
+    enum { WORDS = 2000, DIM = 4, STRIDE = 5 };
+    static char text[20 * WORDS];
+    size_t size = (size_t)snprintf(text, sizeof text, "a a a b b b ");
+    for (int i = 0; i < WORDS; ++i) size += (size_t)snprintf(text + size, sizeof text - size, "w%d ", i);
+    bpt_vocab_t *vocab = vocab_of(text);
+    const int64_t words = bpt_vocab_size(vocab);
+    float *rows[3];
+    for (int i = 0; i < 3; ++i) {
+        assert_ok(bpt_alloc((size_t)(words * STRIDE), sizeof **rows, &rows[i]));
+        const bpt_vectors_place_t place = {
+            .rows = rows[i], .stride = STRIDE, .dimension = DIM, .unknown = BPT_UNKNOWN_RANDOM, .seed = i == 2 ? 8 : 7};
+        const bpt_vectors_found_t found = read_into("a 3 3 3 3\nb 5 5 5 5\n", vocab, place);
+        assert_int_equal(found.words, 2);
+        assert_float_equal(found.deviation, 1, 1e-12);
+    }
+    double sum = 0, squares = 0, products = 0;
+    uint32_t a;
+    assert_true(bpt_vocab_find(vocab, "a", 1, &a));
+    for (int64_t id = 0; id < words; ++id) {
+        const float *row = rows[0] + id * STRIDE;
+        assert_true(row[DIM] == 0);  // the columns of another file
+        if (id == a || id == a + 1) {
+            assert_true(row[0] == row[DIM - 1] && row[0] == (id == a ? 3 : 5));
+            continue;
+        }
+        for (int64_t i = 0; i < DIM; ++i) sum += (double)row[i], squares += (double)row[i] * (double)row[i];
+        products += (double)row[0] * (double)row[1];
+    }
+    const double count = (double)(words - 2) * DIM;
+    assert_true(fabs(sum / count) < 5 / sqrt(count));
+    assert_true(fabs(squares / count - 1) < 5 * sqrt(2 / count));
+    assert_true(fabs(products / (count / DIM)) < 5 / sqrt(count / DIM));  // columns do not depend on each other
+    assert_memory_equal(rows[0], rows[1], (size_t)(words * STRIDE) * sizeof **rows);
+    assert_memory_not_equal(rows[0], rows[2], (size_t)(words * STRIDE) * sizeof **rows);
+    for (int i = 0; i < 3; ++i) bpt_free(rows[i]);
+    bpt_vocab_destroy(vocab);
+}
+
+// A row is a function of seed, word and column: not of what else the file or the vocabulary holds.
+static void a_random_row_depends_on_its_word_alone(void **state) {
+    (void)state;
+    bpt_vocab_t *few = vocab_of("a a b"), *more = vocab_of("a a a b b c");
+    float x[4 * 2] = {0}, y[5 * 2] = {0}, z[5 * 3] = {0};
+    const bpt_vectors_place_t place = {.stride = 2, .dimension = 2, .unknown = BPT_UNKNOWN_RANDOM, .seed = 3};
+    bpt_vectors_place_t at = place;
+    at.rows = x;
+    read_into("a 1 -1\n", few, at);
+    at.rows = y;
+    read_into("c 9 9\na 1 -1\n", few, at);  // c is unknown here
+    assert_memory_equal(x, y, sizeof x);
+    at.rows = y;
+    memset(y, 0, sizeof y);
+    read_into("a 1 -1\n", more, at);
+    assert_memory_equal(x, y, sizeof x);
+    read_into("a 1\nc -1\n", more,
+              (bpt_vectors_place_t){.rows = z, .stride = 3, .column = 1, .dimension = 1, .unknown = BPT_UNKNOWN_RANDOM, .seed = 3});
+    assert_true(z[3 * 3 + 1] == x[3 * 2 + 1]);  // b's second column, of a file of its own
+    memset(z, 0, sizeof z);
+    read_into("zz 4\n", more, (bpt_vectors_place_t){.rows = z, .stride = 3, .dimension = 1, .unknown = BPT_UNKNOWN_RANDOM, .seed = 3});
+    for (int i = 0; i < 15; ++i) assert_true(z[i] == 0);  // nothing found: nothing varies
+    bpt_vocab_destroy(few);
+    bpt_vocab_destroy(more);
 }
 
 static void the_glove_sample_reads_completely(void **state) {
@@ -162,13 +259,15 @@ static void the_glove_sample_reads_completely(void **state) {
     if (!test_shared_dir()) skip();
     char path[512];
     snprintf(path, sizeof path, "%s/data/glove/glove.50d.txt", test_shared_dir());
-    int64_t dim, found;
+    int64_t dim;
     assert_ok(bpt_vectors_dimension(path, &dim));
     assert_int_equal(dim, 50);
     bpt_vocab_t *vocab = vocab_of("the , zebra-that-is-not-there");
     float rows[5 * 50] = {0};
-    assert_ok(bpt_vectors_read(path, vocab, dim, rows, &found));
-    assert_int_equal(found, 2);
+    const bpt_vectors_place_t place = {.rows = rows, .stride = 50, .dimension = dim};
+    bpt_vectors_found_t found;
+    assert_ok(bpt_vectors_read(path, vocab, &place, &found));
+    assert_int_equal(found.words, 2);
     uint32_t id;
     assert_true(bpt_vocab_find(vocab, "the", 3, &id));
     assert_true(rows[50 * id] == 0.418f && rows[50 * id + 49] == -0.78581f);
@@ -182,6 +281,9 @@ int main(void) {
         cmocka_unit_test(damage_is_named_by_line),
         cmocka_unit_test(numbers_round_as_strtof_does),
         cmocka_unit_test(a_file_gives_the_same_as_a_text),
+        cmocka_unit_test(files_fill_columns_side_by_side),
+        cmocka_unit_test(unknown_words_get_numbers_that_vary_as_the_known),
+        cmocka_unit_test(a_random_row_depends_on_its_word_alone),
         cmocka_unit_test(the_glove_sample_reads_completely),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

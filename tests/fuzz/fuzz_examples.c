@@ -1,4 +1,6 @@
-// libFuzzer: any bytes as labelled lines, trees, ids or lines without labels. What is accepted gives sound examples and batches.
+// libFuzzer: any bytes as examples in every form: labelled lines, trees, ids, columns with --where, pairs, numbers in place of labels,
+// tagged lines, CoNLL, CoNLL-U. What is accepted gives sound examples and batches.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,56 +11,118 @@ static void require(bool condition) {
     if (!condition) abort();
 }
 
+static uint64_t texts_of(const bpt_examples_t *e) { return e->texts == 2 ? 2 : 1; }
+
+// What stands in the rows of a text, and its targets where each token has one.
+static void check_text(const bpt_examples_t *e, const bpt_batch_t *b, int64_t s, bool train) {
+    const bpt_side_t *side = &b->side[0];
+    const uint64_t text = b->sequences[s], from = e->offsets[text], length = e->offsets[text + 1] - from;
+    require((int64_t)(side->start[s] + side->lengths[s]) <= b->shape.side[0].rows && side->lengths[s] >= 1);
+    if (train) return;  // sequences are places in an order
+    require(side->lengths[s] == length && !memcmp(side->tokens + side->start[s], e->tokens + from, length * sizeof *e->tokens));
+    for (uint64_t i = 0; e->per_token && e->labels[from] != BPT_NO_LABEL && i < length; ++i)
+        require(b->targets[side->start[s] + i] == e->labels[from + i]);
+    for (uint64_t i = 0; e->bag_offsets && i < length; ++i) {
+        const uint32_t *range = side->bag_ranges + 2 * (side->start[s] + i);
+        require(range[1] - range[0] == e->bag_offsets[from + i + 1] - e->bag_offsets[from + i] && range[1] <= b->shape.side[0].bag);
+    }
+}
+
 static void check_batches(const bpt_examples_t *examples, uint8_t option, bool train) {
-    const bpt_batching_t o = {.batch_examples = option % 5, .batch_tokens = 1 + option, .accumulate = 1, .seed = option};
+    const bpt_batching_t o = {.batch_examples = option % 5,
+                              .batch_tokens = 1 + option,
+                              .accumulate = 1,
+                              .seed = option,
+                              .packed = option & 64,
+                              .scores_texts = examples->per_token && option & 128};
+    const uint64_t wanted = examples->per_token && !o.scores_texts ? examples->n_tokens : examples->count;
     bpt_batch_source_t *source;
     uint64_t scored = 0, tokens = 0;
     require((train ? bpt_examples_train_source(examples, &o, &source) : bpt_examples_eval_source(examples, &o, &source)) == BPT_OK);
-    for (bool end = false; scored < examples->count;) {
+    for (bool end = false; scored < wanted;) {
         bpt_batch_t b;
         require(source->next(source, &b, &end) == BPT_OK && !end);
-        for (int64_t row = 0; row < b.shape.batch; ++row)
-            require(b.side[0].lengths[row] >= 1 && b.side[0].lengths[row] <= b.shape.side[0].n);
-        bool listed = false;
-        for (int64_t i = 0; i < source->n_shapes; ++i) listed = listed || bpt_batch_shape_same(&source->shapes[i], &b.shape);
+        for (int64_t s = 0; s < b.n_real; ++s) check_text(examples, &b, s, train);
+        bool listed = o.packed;
+        for (int64_t i = 0; i < source->n_shapes; ++i) {
+            bpt_batch_shape_t shape = source->shapes[i];
+            if (b.shape.side[0].bag > shape.side[0].bag) shape.side[0].bag = b.shape.side[0].bag;  // of unusually long words
+            listed = listed || bpt_batch_shape_same(&shape, &b.shape);
+        }
         require(listed);
         scored += (uint64_t)b.n_scored;
         tokens += (uint64_t)b.n_tokens;
     }
-    require(scored == examples->count && tokens == examples->n_tokens);
+    require(scored == wanted && tokens == examples->n_tokens);
     source->destroy(source);
 }
 
-static void check_examples(const bpt_examples_t *e, const bpt_vocab_t *vocab, const bpt_labels_t *labels) {
-    require(e->count >= 1 && e->offsets[0] == 0 && e->offsets[e->count] == e->n_tokens);
-    for (uint64_t i = 0; i < e->count; ++i) {
-        require(e->offsets[i] < e->offsets[i + 1]);
-        require(e->labels[i] == BPT_NO_LABEL || !labels || e->labels[i] < labels->count);
+static void check_examples(const bpt_examples_t *e, const bpt_examples_options_t *o, const bpt_vocab_t *vocab, const bpt_labels_t *labels) {
+    const uint64_t texts = texts_of(e), n_labels = e->per_token ? e->n_tokens : e->count;
+    require(e->count >= 1 && e->offsets[0] == 0 && e->offsets[texts * e->count] == e->n_tokens);
+    for (uint64_t t = 0; t < texts * e->count; ++t) {
+        require(e->offsets[t] < e->offsets[t + 1]);
+        require(!o->longest || (int64_t)(e->offsets[t + 1] - e->offsets[t]) <= o->longest);
+        require(!o->truncate || (int64_t)(e->offsets[t + 1] - e->offsets[t]) <= o->truncate);
     }
+    if (e->value_columns)
+        for (uint64_t i = 0; i < e->count * (uint64_t)e->value_columns; ++i) require(isfinite(e->values[i]));
+    else
+        for (uint64_t i = 0; i < n_labels; ++i) require(e->labels[i] == BPT_NO_LABEL || !labels || e->labels[i] < labels->count);
     if (bpt_vocab_unit(vocab) == BPT_UNIT_WORD)
         for (uint64_t i = 0; i < e->n_tokens; ++i) require((int64_t)e->tokens[i] < bpt_vocab_size(vocab));
+    for (uint64_t i = 0; e->bag_offsets && i < e->bag_offsets[e->n_tokens]; ++i) require(e->bags[i] < o->ngram_rows);
+}
+
+// As the program puts them together: what only some forms have is 0 for the others.
+static bpt_examples_options_t options_of(const uint8_t head[3]) {
+    bpt_examples_options_t o = {.form = (bpt_example_form_t)(head[2] % 4),
+                                .labelled = head[0] & 2,
+                                .longest = head[0] & 4 ? 3 : 0,
+                                .truncate = head[0] & 32 ? 2 : 0};
+    const int more = head[2] >> 2;
+    if (o.form == BPT_FORM_TEXTS) o.subtrees = head[0] & 1;
+    if (o.form == BPT_FORM_COLUMNS) {
+        o.texts = more & 1 ? 2 : 1;
+        o.numbers = more & 2;
+        o.label_column = 1 + (more >> 2 & 1);
+        o.text_column[0] = 2 - (more >> 2 & 1);
+        o.text_column[1] = o.texts == 2 ? 3 : 0;
+        if (more & 8) o.where_column = 1 + (more >> 4 & 3), o.where = "x";
+    }
+    if (o.form == BPT_FORM_CONLL) {
+        o.conllu = more & 1;
+        o.label_column = o.conllu ? 4 + (more >> 1 & 1) : more >> 1 & 3;
+        o.text_column[0] = o.conllu ? 0 : more >> 3 & 1;
+        o.scheme = (bpt_tag_scheme_t)(more >> 4 & 3);
+        o.labelled = true;
+    }
+    if (head[0] & 64 && !(head[0] & 8)) o.ngram_min = 1, o.ngram_max = 3, o.ngram_rows = 7;
+    if (head[0] & 128 && !(head[0] & 8) && o.form != BPT_FORM_CONLL && o.form != BPT_FORM_TAGGED) o.strip_punctuation = true;
+    return o;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    if (size < 2) return 0;
+    enum { HEAD = 3 };
+    if (size < HEAD) return 0;
     char *bytes;
-    require(bpt_alloc(size - 2, 1, &bytes) == BPT_OK);
-    memcpy(bytes, data + 2, size - 2);
-    const bpt_range_t text = bpt_range_of("input", bytes, size - 2);
-    const bpt_examples_options_t options = {.subtrees = data[0] & 1, .labelled = data[0] & 2, .longest = data[0] & 4 ? 3 : 0};
+    require(bpt_alloc(size - HEAD, 1, &bytes) == BPT_OK);
+    memcpy(bytes, data + HEAD, size - HEAD);
+    const bpt_range_t text = bpt_range_of("input", bytes, size - HEAD);
+    const bpt_examples_options_t options = options_of(data);
     bpt_labels_t labels = {0};
     bpt_examples_t examples;
     bpt_vocab_t *vocab;
     require(bpt_vocab_create(data[0] & 8 ? BPT_UNIT_IDS : BPT_UNIT_WORD, data[0] & 16, &vocab) == BPT_OK);
-    bpt_status_t status = bpt_examples_scan(&text, &options, vocab, &labels);
+    bpt_status_t status = bpt_examples_scan(&text, &options, vocab, options.numbers ? NULL : &labels);
     if (status == BPT_OK) {
         bpt_labels_freeze(&labels);
         require(bpt_vocab_freeze(vocab) == BPT_OK);
-        const bpt_labels_t *known = options.labelled ? &labels : NULL;
+        const bpt_labels_t *known = options.labelled && !options.numbers ? &labels : NULL;
         status = bpt_examples_read(&text, &options, vocab, known, &examples);
         if (status == BPT_OK) {
-            check_examples(&examples, vocab, known);
+            check_examples(&examples, &options, vocab, known);
             check_batches(&examples, data[1], true);
             check_batches(&examples, data[1], false);
             bpt_examples_free(&examples);

@@ -598,7 +598,7 @@ static void every_nll_comes_in_file_order(void **state) {
         float *nll;
         size_t count;
         double sum = 0;
-        assert_ok(bpt_evaluate_nll(r, &source.base, &result, &nll, &count));
+        assert_ok(bpt_evaluate_nll(r, &source.base, NULL, NULL, &result, &nll, &count));
         assert_int_equal(count, result.n_scored);
         for (size_t k = 0; k < count; ++k) sum += (double)nll[k];
         assert_true(fabs(sum / (double)count - result.loss) < 1e-5);

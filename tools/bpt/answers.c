@@ -27,42 +27,24 @@ typedef struct {
     float *logits;   // [rows of all examples, classes] in the order of the file
     uint32_t *best;  // [rows]
     size_t logit_capacity, best_capacity;
-    uint32_t *chosen;  // of a batch
-    size_t chosen_capacity;
 } group_t;
 
 static const bpt_model_config_t *config_of(const group_t *g) { return &g->answers->trained->config; }
 
 // ---- The model
 
-static bpt_status_t choose(group_t *g, const bpt_batch_t *batch, const float *logits) {
-    const bpt_task_spec_t *task = bpt_task_of(config_of(g));
-    const int64_t classes = config_of(g)->classes;
-    if ((size_t)batch->n_targets > g->chosen_capacity) BPT_TRY(bpt_realloc(&g->chosen, (size_t)batch->n_targets, sizeof *g->chosen));
-    if ((size_t)batch->n_targets > g->chosen_capacity) g->chosen_capacity = (size_t)batch->n_targets;
-    if (task->decode) return task->decode(g->answers->trained->runner, batch, logits, g->chosen);
-    for (int64_t i = 0; i < batch->n_targets; ++i) {
-        int64_t best;
-        (void)bpt_log_sum_exp(logits + i * classes, classes, &best);
-        g->chosen[i] = (uint32_t)best;
-    }
-    return BPT_OK;
-}
-
 // Batches come in an order of their own; rows go to their place in the file.
-static bpt_status_t keep(void *user, const bpt_batch_t *batch, const float *nll, const float *logits) {
+static bpt_status_t keep(void *user, const bpt_batch_t *batch, const bpt_measure_t *measure) {
     group_t *g = user;
     const bpt_task_spec_t *task = bpt_task_of(config_of(g));
     const int64_t classes = config_of(g)->classes, texts = bpt_task_texts(task);
-    (void)nll;
     if (cli_interrupted)
         return bpt_fail(BPT_ERR_INTERRUPTED, "stopped; nothing was written from line %" PRIu64 " on", g->asked[0].line.line);
-    BPT_TRY(choose(g, batch, logits));
     for (int64_t s = 0; s < batch->n_real; s += texts) {
         const uint64_t example = batch->sequences[s] / (uint64_t)texts, to = task->per_token ? g->examples.offsets[example] : example;
         const int64_t from = task->per_token ? batch->side[0].start[s] : s / texts, rows = task->per_token ? batch->side[0].lengths[s] : 1;
-        memcpy(g->logits + to * (uint64_t)classes, logits + from * classes, (size_t)(rows * classes) * sizeof *logits);
-        memcpy(g->best + to, g->chosen + from, (size_t)rows * sizeof *g->best);
+        memcpy(g->logits + to * (uint64_t)classes, measure->logits + from * classes, (size_t)(rows * classes) * sizeof *g->logits);
+        memcpy(g->best + to, measure->best + from, (size_t)rows * sizeof *g->best);
     }
     return BPT_OK;
 }
@@ -188,6 +170,5 @@ bpt_status_t cli_answer_lines(const cli_answers_t *answers, const char *path) {
     bpt_free(g.asked);
     bpt_free(g.logits);
     bpt_free(g.best);
-    bpt_free(g.chosen);
     return status;
 }

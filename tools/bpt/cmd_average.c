@@ -6,7 +6,6 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "bpt/log.h"
-#include "models/api/side_texts.h"
 #include "models/config_json.h"
 #include "models/train/average.h"
 #include "tools/bpt/commands.h"
@@ -29,6 +28,19 @@ static bpt_status_t copy_text(const cli_trained_t *t, bpt_run_file_t file, const
     BPT_TRY(cli_run_text(&t->checkpoint, file, t->unit, t->stored.data.lower, &text));
     const bpt_status_t status = text ? bpt_file_write(to, text, strlen(text)) : BPT_OK;
     bpt_free(text);
+    return status;
+}
+
+static bpt_status_t copy_subwords(const bpt_checkpoint_t *c, const bpt_run_t *to) {
+    const char *path = bpt_run_subwords_path(c->run);
+    char *model;
+    size_t bytes;
+    if (!bpt_file_exists(path)) return bpt_checkpoint_check(c, BPT_RUN_SUBWORDS, path, NULL);
+    BPT_TRY(bpt_file_read(path, BPT_SUBWORD_FILE_BYTES, &model, &bytes));
+    const bpt_checksum_t sum = bpt_checksum_of(model, bytes);
+    bpt_status_t status = bpt_checkpoint_check(c, BPT_RUN_SUBWORDS, path, &sum);
+    if (status == BPT_OK) status = bpt_file_write(bpt_run_subwords_path(to), model, bytes);
+    bpt_free(model);
     return status;
 }
 
@@ -66,7 +78,7 @@ static bpt_status_t write_run(const cli_trained_t *t, const bpt_average_t *mean,
     BPT_TRY(bpt_run_require_space(run, (uint64_t)mean->params.elements * sizeof *mean->arena));
     BPT_TRY(copy_text(t, BPT_RUN_VOCAB, bpt_run_vocab_path(run)));
     BPT_TRY(copy_text(t, BPT_RUN_LABELS, bpt_run_labels_path(run)));
-    BPT_TRY(bpt_side_subwords_to_run(t->vocab, run));
+    BPT_TRY(copy_subwords(&t->checkpoint, run));
     BPT_TRY(copy_config(t->run, run));
     return write_checkpoint(t, mean, run);
 }
@@ -96,7 +108,7 @@ const cli_command_t cli_command_average = {
     .purpose = "create a run directory with the mean of a run's last checkpoints",
     .description =
         "The weights of the new run are the means of the weights in the --last N checkpoints with the highest steps; configuration, "
-        "vocabulary and labels are those of RUN. It can be used by eval, classify, tag, generate, export and `train --init`. It "
+        "vocabulary, subwords and labels are those of RUN. It can be used by eval, classify, tag, generate, export and `train --init`. It "
         "has no optimiser state, so `train --resume` refuses it. `bpt train` deletes older checkpoints: train with "
         "--keep N to have enough.",
     .examples = "  bpt train --data text --out run --save-every 500 --keep 10\n  bpt average run --last 10 --out run-mean\n"

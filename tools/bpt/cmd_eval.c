@@ -11,8 +11,19 @@
 #include "models/train/evaluate.h"
 #include "tools/bpt/commands.h"
 #include "tools/bpt/eval_data.h"
+#include "tools/bpt/span_table.h"
 #include "tools/bpt/trained.h"
 #include "tools/bpt/watch.h"
+
+// What is kept of an evaluation beside its sums.
+typedef struct {
+    bool predictions;
+    int64_t outputs;
+    float *values;  // [examples, outputs] in the order of the file
+    size_t capacity;
+    int64_t count;
+    cli_span_table_t spans;
+} kept_t;
 
 // ---- Results
 // A loss that is no number is no result.
@@ -52,6 +63,7 @@ typedef struct {
     const cli_trained_t *trained;
     const bpt_evaluation_t *found;
     const bpt_scored_text_t *text;
+    const kept_t *kept;
 } result_t;
 
 // Of the whole text, so that tokens of different lengths can be compared.
@@ -77,6 +89,7 @@ static bpt_status_t fill_json(json_t *object, const result_t *r) {
     if (task->predicts_text) BPT_TRY(fill_text_json(object, r));
     for (int i = 0; task->metrics && task->metrics[i].name; ++i)
         if (isfinite(e->metric[i])) BPT_TRY(bpt_json_set_real(object, task->metrics[i].name, e->metric[i]));
+    BPT_TRY(cli_span_table_to_json(&r->kept->spans, object));
     BPT_TRY(bpt_json_set_int(object, "scored", e->n_scored));
     BPT_TRY(bpt_json_set_int(object, "tokens", e->n_tokens));
     return bpt_json_set_real(object, "seconds", e->seconds);
@@ -115,30 +128,23 @@ static void print_text(const result_t *r) {
     if (task->predicts_text) print_of_text(r);
     printf("scored       %" PRId64 " %s in %.1f s\n", e->n_scored,
            bpt_task_scores_tokens(config) || !task->per_token ? task->counted : "texts", e->seconds);
+    cli_span_table_print(&r->kept->spans);
 }
 
-// ---- Predicted numbers
-typedef struct {
-    int64_t outputs;
-    float *values;  // [examples, outputs] in the order of the file
-    size_t capacity;
-    int64_t count;
-} predictions_t;
-
-static bpt_status_t keep(void *user, const bpt_batch_t *batch, const float *nll, const float *logits) {
-    predictions_t *p = user;
-    (void)nll;
-    for (int64_t i = 0; i < batch->n_real; ++i) {
+// ---- What is kept
+static bpt_status_t keep(void *user, const bpt_batch_t *batch, const bpt_measure_t *measure) {
+    kept_t *p = user;
+    for (int64_t i = 0; p->predictions && i < batch->n_real; ++i) {
         const int64_t example = batch->sequences[i];
         while ((int64_t)p->capacity < (example + 1) * p->outputs)
             BPT_TRY(bpt_grow(&p->values, p->capacity, &p->capacity, sizeof *p->values));
-        memcpy(p->values + example * p->outputs, logits + i * p->outputs, (size_t)p->outputs * sizeof *logits);
+        memcpy(p->values + example * p->outputs, measure->logits + i * p->outputs, (size_t)p->outputs * sizeof *p->values);
         if (example >= p->count) p->count = example + 1;
     }
-    return BPT_OK;
+    return cli_span_table_add(&p->spans, batch, measure->best);
 }
 
-static bpt_status_t write_predictions(const char *path, const predictions_t *p) {
+static bpt_status_t write_predictions(const char *path, const kept_t *p) {
     json_t *all = json_array();
     bpt_status_t status = all ? BPT_OK : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing predictions");
     for (int64_t e = 0; e < p->count && status == BPT_OK; ++e) {
@@ -161,34 +167,32 @@ static bpt_status_t write_gradient(const cli_options_t *o, cli_trained_t *t, bpt
     return bpt_runner_save_gradient(t->runner, 1.0 / (double)e.n_scored, o->use.grad);
 }
 
-static bpt_status_t predict(const cli_options_t *o, cli_trained_t *t, bpt_batch_source_t *source) {
-    predictions_t p = {.outputs = t->config.classes};
-    bpt_evaluation_t e;
-    if (!*o->use.predictions) return BPT_OK;
-    bpt_status_t status = bpt_evaluate(t->runner, source, keep, &p, &e);
-    if (status == BPT_OK) status = write_predictions(o->use.predictions, &p);
-    bpt_free(p.values);
+static bpt_status_t measure(const cli_options_t *o, cli_trained_t *t, bpt_batch_source_t *source, kept_t *kept, bpt_evaluation_t *e) {
+    float *nll = NULL;
+    size_t count = 0;
+    bpt_status_t status =
+        *o->use.nll ? bpt_evaluate_nll(t->runner, source, keep, kept, e, &nll, &count) : bpt_evaluate(t->runner, source, keep, kept, e);
+    if (status == BPT_OK) status = check_finite(t, e->loss);
+    if (status == BPT_OK && kept->predictions) status = write_predictions(o->use.predictions, kept);
+    if (status == BPT_OK && *o->use.nll) status = write_nll(o->use.nll, nll, count);
+    bpt_free(nll);
     return status;
 }
 
 static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, const bpt_scored_text_t *text, bpt_batch_source_t *source) {
+    kept_t kept = {.predictions = *o->use.predictions, .outputs = t->config.classes};
     bpt_evaluation_t e;
-    float *nll = NULL;
-    size_t count = 0;
-    if (*o->use.nll)
-        BPT_TRY(bpt_evaluate_nll(t->runner, source, &e, &nll, &count));
-    else
-        BPT_TRY(bpt_evaluate(t->runner, source, NULL, NULL, &e));
-    bpt_status_t status = check_finite(t, e.loss);
-    if (status == BPT_OK) status = predict(o, t, source);
-    if (status == BPT_OK && *o->use.nll) status = write_nll(o->use.nll, nll, count);
-    bpt_free(nll);
+    bpt_status_t status =
+        cli_span_table_open(bpt_task_of(&t->config), (const char *const *)t->labels.name, (int64_t)t->labels.count, &kept.spans);
+    if (status == BPT_OK) status = measure(o, t, source, &kept, &e);
     if (status == BPT_OK) status = write_gradient(o, t, source);
-    const result_t result = {o, t, &e, text};
+    const result_t result = {o, t, &e, text, &kept};
     if (status == BPT_OK && o->use.json)
         status = print_json(&result);
     else if (status == BPT_OK)
         print_text(&result);
+    cli_span_table_close(&kept.spans);
+    bpt_free(kept.values);
     return status;
 }
 
@@ -241,7 +245,9 @@ const cli_command_t cli_command_eval = {
     .arguments = "RUN",
     .purpose = "evaluate a trained model",
     .description = "Prints the mean negative log-likelihood and, depending on the task, perplexity, bits per character, accuracy, "
-                   "precision, recall and f1 of spans, or the mean squared error. "
+                   "precision, recall and f1 of spans, or the mean squared error. Tags of spans (B-PER I-PER O, also of the schemes IOB1 "
+                   "and BIOES) are scored by the rules of conlleval, and a table has a line for each type: count is the number of spans "
+                   "that the model found, support the number in the data. "
                    "Without --data it uses the test part of the data that the run was trained on.",
     .examples = "  bpt eval run\n  bpt eval run --data other.txt --json\n  bpt eval run --data other.tsv --where 1=books\n  bpt eval run "
                 "--data ids.txt --unit ids --nll-out nll.json "

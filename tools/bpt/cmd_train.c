@@ -10,7 +10,6 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "bpt/log.h"
-#include "data/vectors.h"
 #include "models/config_names.h"
 #include "models/train/recovery.h"
 #include "tools/bpt/commands.h"
@@ -22,6 +21,7 @@
 #include "tools/bpt/side_files.h"
 #include "tools/bpt/start.h"
 #include "tools/bpt/watch.h"
+#include "tools/bpt/word_vectors.h"
 
 typedef struct {
     cli_options_t *o;
@@ -184,18 +184,6 @@ static bpt_status_t open_trainer(job_t *job) {
     return BPT_OK;
 }
 
-// Word vectors replace the initial embedding of a new run.
-static bpt_status_t read_vectors(job_t *job) {
-    const cli_options_t *o = job->o;
-    const int64_t columns = o->model.d_embed;
-    int64_t found;
-    if (!*o->data.vectors || o->run.resume) return BPT_OK;
-    BPT_TRY(bpt_alloc((size_t)(o->model.vocab * columns), sizeof *job->vectors, &job->vectors));
-    BPT_TRY(bpt_vectors_read(o->data.vectors, job->corpus.vocab, columns, job->vectors, &found));
-    bpt_info("vectors for %" PRId64 " of %" PRId64 " words (as written, else in lower case), zero for the others: %s", found, o->model.vocab, o->data.vectors);
-    return BPT_OK;
-}
-
 static void describe(const job_t *job) {
     const cli_options_t *o = job->o;
     const cli_corpus_t *c = &job->corpus;
@@ -292,7 +280,8 @@ static bpt_status_t prepare(job_t *job) {
     BPT_TRY(cli_defaults_length(o, job->corpus.train->steps_per_epoch));
     BPT_TRY(cli_device_open(o, &job->device));
     BPT_TRY(record_products(job));
-    return o->run.dry_run ? BPT_OK : read_vectors(job);
+    if (!o->data.vectors.count || o->run.resume || o->run.dry_run) return BPT_OK;
+    return cli_vectors_read(o, job->corpus.vocab, &job->vectors);  // in place of the initial embedding
 }
 
 static bpt_status_t run_train(cli_options_t *o) {
@@ -329,6 +318,11 @@ const cli_command_t cli_command_train = {
     .purpose = "train a model",
     .description = "Writes a run directory with the configuration, metrics and checkpoints. Ctrl-C finishes the current step, saves "
                    "and exits with status 130; --resume then continues exactly from there.\n"
+                   "What --task reads: lm text; classify lines of `label<TAB>text` or of labelled trees in brackets; pair lines of "
+                   "`label<TAB>text<TAB>text`; regress lines of `number<TAB>text`, or vectors as tensors x [examples, n, d] and y "
+                   "[examples, outputs] of a safetensors file; tag a token and its tag a line, with a blank line between sentences (CoNLL; "
+                   "CoNLL-U with --label-column upos or xpos), with --unit ids lines of `ids<TAB>tags`. --label-column and --text-column "
+                   "choose other columns.\n"
                    "Options come from these sources, each of which overrides those before it: defaults, --preset, --config, the "
                    "command line.\n"
                    "Without --preset the defaults depend on the amount of data. With little data an epoch has 200 steps, but a step "
@@ -339,6 +333,8 @@ const cli_command_t cli_command_train = {
     .examples = "  bpt train --preset small --data text.txt --out run\n"
                 "  bpt train --out run --resume --steps 2000\n"
                 "  bpt train --preset ptb-6 --data ptb/ --out run-ptb --dry-run\n"
-                "  bpt train --init run --data other.txt --out run-other\n",
+                "  bpt train --init run --data other.txt --out run-other\n"
+                "  bpt train --task tag --model star --data conll2003/ --vectors words.txt --vectors characters.txt --out run-tag\n"
+                "  bpt train --task pair --data pairs.tsv --out run-pair\n",
     .run = run_train,
 };

@@ -7,12 +7,12 @@
 
 #include "bpt/alloc.h"
 #include "data/prefetch.h"
-#include "data/vectors.h"
 #include "models/config_json.h"
 #include "tools/bpt/defaults.h"
 #include "tools/bpt/readers.h"
 #include "tools/bpt/side_files.h"
 #include "tools/bpt/subwords.h"
+#include "tools/bpt/word_vectors.h"
 
 // Counts words and collects labels, of which `corpus` takes what it does not have from a run already.
 static bpt_status_t scan(const cli_options_t *o, const bpt_split_t *split, bool make_vocab, bool make_labels, int64_t id_limit,
@@ -66,10 +66,10 @@ static int64_t vocab_size(const cli_corpus_t *corpus) {
 static bpt_status_t complete_model(cli_options_t *o, const cli_corpus_t *corpus) {
     bpt_model_config_t *m = &o->model;
     const cli_reader_t *reader = cli_reader_of(m);
-    if (*o->data.vectors && !m->d_embed) {
+    if (o->data.vectors.count && !o->run.resume) {
         int64_t columns;
-        BPT_TRY(bpt_vectors_dimension(o->data.vectors, &columns));
-        m->d_embed = (int32_t)columns;
+        BPT_TRY(cli_vectors_width(o, &columns));
+        m->d_embed = columns > INT32_MAX ? INT32_MAX : (int32_t)columns;
     }
     if (bpt_task_of(m)->values) {
         m->classes = corpus->examples[BPT_TRAIN].value_columns;

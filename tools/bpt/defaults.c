@@ -35,6 +35,7 @@ void cli_defaults_model(cli_options_t *o, int64_t examples) {
     m->layers = 1;
     m->d_model = m->d_embed = 128;
     m->d_ff = 4 * m->d_model;
+    if (m->d_mlp && !given(o, "d-mlp")) m->d_mlp = m->d_model;
     if (!given(o, "dropout-input")) m->dropout_input = 0.6f;
     if (!given(o, "dropout-head")) m->dropout_head = 0.5f;
     if (!given(o, "lr")) o->train.lr = 0.005;

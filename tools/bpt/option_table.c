@@ -64,6 +64,7 @@ static bool has_phrases(const bpt_task_spec_t *task) { return task->labelled && 
 static bool has_tags(const bpt_task_spec_t *task) { return task->labelled && task->per_token; }
 static bool has_values(const bpt_task_spec_t *task) { return task->values; }
 static bool reads_examples(const bpt_task_spec_t *task) { return task->reads == BPT_READS_EXAMPLES; }
+static bool has_lines(const bpt_task_spec_t *task) { return reads_examples(task) && !task->per_token; }  // an example is one
 static bool has_deep_supervision(const bpt_task_spec_t *task) { return task->deep_supervision; }
 
 const cli_option_t cli_option_table[] = {
@@ -75,7 +76,7 @@ const cli_option_t cli_option_table[] = {
 #define KEYS_TASK NONE
     {TEXT("data", data.path, "PATH"), .fallback = "", .group = CLI_GROUP_TASK, .commands = CLI_TRAIN, .key = true, .resumable = true,
      .help = "directory with train, valid and test files, or one file, which is split into 90% training, 5% validation and 5% "
-             "test data; regress: also safetensors files, or `summation`, which makes the data of Masked Summation"},
+             "test data (formats above); regress: also safetensors files, or `summation`, which makes the data of Masked Summation"},
     {TEXT("preset", run.preset, "NAME"), .fallback = "", .group = CLI_GROUP_TASK, .commands = CLI_TRAIN, .key = true,
      .help = "start from the settings of a paper (list below); other options override it"},
 
@@ -98,7 +99,7 @@ const cli_option_t cli_option_table[] = {
      .help = "print parameters, memory plan and number of steps, and exit"},
 
     // ---- data
-    {CHOICE("unit", data.unit, bpt_unit_names), .fallback = "byte", .shown = "byte for lm, word for classify", .group = CLI_GROUP_DATA,
+    {CHOICE("unit", data.unit, bpt_unit_names), .fallback = "byte", .shown = "byte for lm, else word", .group = CLI_GROUP_DATA,
      .commands = CLI_TRAIN, .key = true,
      .help = "what a token is: a byte, a Unicode code point (char), a word between blanks, a piece of a word (subword), or a number "
              "(ids)"},
@@ -121,9 +122,9 @@ const cli_option_t cli_option_table[] = {
      .commands = CLI_TRAIN | CLI_EVAL, .key = true, .task = reads_examples, .firm = true,
      .help = "column of the text, or of both texts of a pair"},
     {TEXT("where", data.where, "N=VALUE"), .fallback = "", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN | CLI_EVAL, .key = true,
-     .task = reads_examples, .firm = true, .help = "read only the lines whose column N is VALUE"},
+     .task = has_lines, .firm = true, .help = "read only the lines whose column N (between tabs, counted from 1) is VALUE"},
     {CHOICE("tag-scheme", data.tag_scheme, bpt_tag_scheme_names), .fallback = "keep", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
-     .key = true, .task = has_tags, .firm = true, .help = "tag: convert tags of spans (B-PER I-PER O) to this scheme"},
+     .key = true, .task = has_tags, .when = "unit=word", .firm = true, .help = "tag: convert tags of spans (B-PER I-PER O) to this scheme"},
     {BOOL("strip-punctuation", data.strip_punctuation), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
      .when = "unit=word|subword", .task = reads_examples, .firm = true,
      .help = "leave out tokens that are nothing but punctuation (of texts; tags keep theirs)"},
@@ -135,8 +136,12 @@ const cli_option_t cli_option_table[] = {
      .help = "regress, --data summation: how many of the vectors are marked and added"},
     {INT("examples", data.examples, 20, MAX_INT32), .fallback = "10000", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
      .task = has_values, .help = "regress, --data summation: examples of each part that is made"},
-    {TEXT("vectors", data.vectors, "FILE"), .fallback = "", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
-     .when = "unit=word", .firm = true, .help = "word vectors (GloVe or word2vec text) for the embedding; words without one get zeros"},
+    {TEXTS("vectors", data.vectors, "FILE"), .fallback = "", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
+     .when = "unit=word", .firm = true,
+     .help = "word vectors (GloVe or word2vec text) for the embedding; given several times, the vectors of a word stand side by side"},
+    {CHOICE("unknown-vectors", data.unknown_vectors, bpt_unknown_vectors_names), .fallback = "zero", .group = CLI_GROUP_DATA,
+     .commands = CLI_TRAIN, .key = true,
+     .help = "what a word gets that a file of --vectors lacks: zeros, or random numbers that vary as much as those of the file"},
     {CHOICE("vocab-scope", data.vocab_scope, LIST("train", "all")), .fallback = "train", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
      .key = true, .help = "take the vocabulary from the training data, or from all of the data"},
     {INT("context", data.context, 1, 67108864), .fallback = "512", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
@@ -146,12 +151,12 @@ const cli_option_t cli_option_table[] = {
      .help = "lm: how many tokens the training window moves from one example to the next; with --attention sparse: the number "
              "of tokens in a block of attention, and windows move by the context"},
     {INT("max-length", data.max_length, 0, 67108864), .fallback = "0", .shown = "0, no limit", .group = CLI_GROUP_DATA,
-     .commands = CLI_TRAIN, .key = true, .task = reads_examples, .firm = true, .help = "classify: refuse texts of more than N tokens"},
+     .commands = CLI_TRAIN, .key = true, .task = reads_examples, .firm = true, .help = "refuse examples with a text of more than N tokens"},
     {INT("batch-tokens", data.batch_tokens, 1, MAX_COUNT), .fallback = "8192", .shown = "8192; lm, little text: 200 steps an epoch",
      .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true, .help = "number of tokens in one micro-batch, not counting padding"},
     {INT("batch-examples", data.batch_examples, 0, MAX_COUNT), .fallback = "0", .shown = "200 steps an epoch, at least 16, as many as fit",
      .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true, .task = reads_examples, .firm = true,
-     .help = "classify: largest number of examples in one optimiser step"},
+     .help = "largest number of examples in one optimiser step; not for lm"},
 
 // ---- model
 #undef KEYS_SHAPE

@@ -157,6 +157,12 @@ static bpt_status_t add_text(cli_texts_t *texts, const char *text) {
     return BPT_OK;
 }
 
+static void free_texts(cli_texts_t *texts) {
+    for (size_t i = 0; i < texts->count; ++i) bpt_free(texts->item[i]);
+    bpt_free(texts->item);
+    *texts = (cli_texts_t){0};
+}
+
 static bpt_status_t store(cli_options_t *o, const cli_option_t *option, value_t value) {
     void *target = field(o, option);
     switch (option->type) {
@@ -194,6 +200,7 @@ bpt_status_t cli_option_set(cli_options_t *o, const cli_option_t *option, const 
     uint8_t *set_by = &o->source[index_of(option)];
     if (*set_by > source) return BPT_OK;
     if (option->type == CLI_TEXTS && source != CLI_FROM_DEFAULT && !*text) return bpt_fail(BPT_ERR_USAGE, "%s needs a text", where);
+    if (option->type == CLI_TEXTS && *set_by < source) free_texts(field(o, option));  // a list replaces that of a weaker source
     BPT_TRY(store(o, option, value));
     *set_by = (uint8_t)source;
     return BPT_OK;
@@ -207,12 +214,6 @@ bpt_status_t cli_options_init(cli_options_t *o, unsigned command, const char *co
             BPT_TRY(cli_option_set(o, option, cli_option_for(option, command).fallback, CLI_FROM_DEFAULT, option->name));
     }
     return BPT_OK;
-}
-
-static void free_texts(cli_texts_t *texts) {
-    for (size_t i = 0; i < texts->count; ++i) bpt_free(texts->item[i]);
-    bpt_free(texts->item);
-    *texts = (cli_texts_t){0};
 }
 
 void cli_options_destroy(cli_options_t *o) {
@@ -238,6 +239,12 @@ static bpt_status_t write_real(double value, bool single, bpt_strbuf_t *out) {
     return bpt_strbuf_append(out, text, strlen(text));
 }
 
+static bpt_status_t join(const cli_texts_t *texts, bpt_strbuf_t *out) {
+    bpt_status_t status = BPT_OK;
+    for (size_t i = 0; i < texts->count && status == BPT_OK; ++i) status = bpt_strbuf_printf(out, "%s%s", i ? ", " : "", texts->item[i]);
+    return status;
+}
+
 bpt_status_t cli_option_text(const cli_options_t *o, const cli_option_t *option, bpt_strbuf_t *out) {
     const void *source = const_field(o, option);
     int64_t whole = 0;
@@ -256,7 +263,40 @@ bpt_status_t cli_option_text(const cli_options_t *o, const cli_option_t *option,
         const char *text = *(char *const *)source;
         return bpt_strbuf_printf(out, "%s", text ? text : "");
     }
-    case CLI_TEXTS: break;  // no key of a config file is a list
+    case CLI_TEXTS: return join(source, out);
     }
     return bpt_fail(BPT_ERR_INTERNAL, "option %s has no type", option->name);
+}
+
+// A list is compared and copied text by text: a text may hold what joins them.
+static bool same_texts(const cli_texts_t *a, const cli_texts_t *b) {
+    bool same = a->count == b->count;
+    for (size_t i = 0; same && i < a->count; ++i) same = !strcmp(a->item[i], b->item[i]);
+    return same;
+}
+
+bpt_status_t cli_option_same(const cli_options_t *a, const cli_options_t *b, const cli_option_t *option, bool *same) {
+    bpt_strbuf_t x = {0}, y = {0};
+    bpt_status_t status = cli_option_text(a, option, &x);
+    if (status == BPT_OK) status = cli_option_text(b, option, &y);
+    *same = option->type == CLI_TEXTS ? same_texts(const_field(a, option), const_field(b, option))
+                                      : !strcmp(x.data ? x.data : "", y.data ? y.data : "");
+    bpt_strbuf_free(&x);
+    bpt_strbuf_free(&y);
+    return status;
+}
+
+bpt_status_t cli_option_copy(cli_options_t *o, const cli_options_t *from, const cli_option_t *option, cli_source_t source) {
+    const cli_texts_t *texts = const_field(from, option);
+    bpt_strbuf_t text = {0};
+    bpt_status_t status = BPT_OK;
+    if (option->type == CLI_TEXTS) {
+        for (size_t i = 0; i < texts->count && status == BPT_OK; ++i)
+            status = cli_option_set(o, option, texts->item[i], source, option->name);
+        return status;
+    }
+    status = cli_option_text(from, option, &text);
+    if (status == BPT_OK) status = cli_option_set(o, option, text.data ? text.data : "", source, option->name);
+    bpt_strbuf_free(&text);
+    return status;
 }

@@ -9,13 +9,22 @@
 #include "bpt/strbuf.h"
 #include "data/lm.h"
 #include "data/split.h"
+#include "data/vectors.h"
 #include "models/config_keys.h"
 
 // ---- What options fill besides bpt_model_config_t and bpt_train_config_t ------------------------------------------------
 typedef enum { CLI_SCOPE_TRAIN, CLI_SCOPE_ALL } cli_scope_t;
 
+// The values of an option that may be given several times, in order.
 typedef struct {
-    char *path, *vectors;
+    char **item;
+    size_t count, capacity;
+} cli_texts_t;
+
+typedef struct {
+    char *path;
+    cli_texts_t vectors;  // files of word vectors, side by side
+    bpt_unknown_vectors_t unknown_vectors;
     bpt_unit_t unit;
     cli_scope_t vocab_scope;
     bpt_protocol_t protocol;
@@ -44,12 +53,6 @@ typedef struct {
     double submit_ms, max_mem_mib;
     bool quiet, verbose, help, version;
 } cli_global_options_t;
-
-// The values of an option that may be given several times, in order.
-typedef struct {
-    char **item;
-    size_t count, capacity;
-} cli_texts_t;
 
 typedef struct {
     char *nll, *grad, *predictions, *logits, *prompt, *prompts, *file;  // files and texts that a command writes or reads
@@ -196,8 +199,12 @@ cli_source_t cli_option_source(const cli_options_t *o, const char *name);
 // messages ("--lr", "key \"lr\"").
 bpt_status_t cli_option_set(cli_options_t *o, const cli_option_t *option, const char *text, cli_source_t source,
                             const char *where) BPT_MUST_USE;
-// The value as text that cli_option_set reads back to the same bits.
+// The value as text that cli_option_set reads back to the same bits; of several texts a list for people.
 bpt_status_t cli_option_text(const cli_options_t *o, const cli_option_t *option, bpt_strbuf_t *out) BPT_MUST_USE;
+// Whether an option has the same value in both.
+bpt_status_t cli_option_same(const cli_options_t *a, const cli_options_t *b, const cli_option_t *option, bool *same) BPT_MUST_USE;
+// Stores the value that `from` has, unless a stronger source has set the option already.
+bpt_status_t cli_option_copy(cli_options_t *o, const cli_options_t *from, const cli_option_t *option, cli_source_t source) BPT_MUST_USE;
 
 // Parses the arguments in front of the command (global options only) and returns its position in *index (argc if none).
 bpt_status_t cli_options_parse_globals(cli_options_t *o, int argc, char **argv, int *index) BPT_MUST_USE;

@@ -83,17 +83,30 @@ static bpt_status_t apply_text(cli_options_t *o, const cli_option_t *option, con
     return status;
 }
 
+// A list of texts; one text stands for itself, an empty one for none.
+static bpt_status_t apply_texts(cli_options_t *o, const cli_option_t *option, const json_t *value, cli_source_t source, const char *where) {
+    size_t i;
+    json_t *item;
+    if (json_is_string(value)) return json_string_length(value) ? apply_text(o, option, json_string_value(value), source, where) : BPT_OK;
+    json_array_foreach(value, i, item) {
+        if (!json_is_string(item)) return bpt_fail(BPT_ERR_USAGE, "%s must be a list of strings, not of %s", where, type_name(item));
+        BPT_TRY(apply_text(o, option, json_string_value(item), source, where));
+    }
+    return BPT_OK;
+}
+
 // The JSON types must be right ("4" is no number); after that the text goes through the parser of the command line.
 static bpt_status_t apply_value(cli_options_t *o, const cli_option_t *option, const json_t *value, cli_source_t source) {
-    static const char *const wanted[] = {"true or false", "a whole number", "a number", "a string", "a string"};
+    static const char *const wanted[] = {"true or false", "a whole number", "a number", "a string", "a list of strings", "a string"};
     const bool fits = option->type == CLI_BOOL   ? json_is_boolean(value)
                       : option->type == CLI_INT  ? json_is_integer(value)
                       : option->type == CLI_REAL ? json_is_number(value)
-                                                 : json_is_string(value);
+                                                 : json_is_string(value) || (option->type == CLI_TEXTS && json_is_array(value));
     char where[CLI_KEY_BYTES + 8] = "key \"";
     cli_option_key(option, where + 5);
     strcat(where, "\"");
     if (!fits) return bpt_fail(BPT_ERR_USAGE, "%s must be %s, not %s", where, wanted[option->type], type_name(value));
+    if (option->type == CLI_TEXTS) return apply_texts(o, option, value, source, where);
     if (json_is_boolean(value)) return cli_option_set(o, option, json_is_true(value) ? "yes" : "no", source, where);
     if (json_is_string(value)) return apply_text(o, option, json_string_value(value), source, where);
     char text[40];
@@ -148,6 +161,22 @@ bpt_status_t cli_options_check_model(const char *text, const char *path) {
     return status == BPT_ERR_USAGE ? BPT_ERR_INPUT : status;
 }
 
+static bpt_status_t texts_to_json(const cli_texts_t *texts, const char *key, json_t *object) {
+    json_t *list = json_array();
+    bpt_strbuf_t text = {0};
+    bpt_status_t status = BPT_OK;
+    for (size_t i = 0; i < texts->count && status == BPT_OK; ++i) {
+        bpt_strbuf_clear(&text);
+        status = bpt_name_escape(texts->item[i], &text);
+        if (status == BPT_OK && json_array_append_new(list, json_string(text.data)))
+            status = bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the configuration");
+    }
+    bpt_strbuf_free(&text);
+    if (json_object_set_new(object, key, list) && status == BPT_OK)
+        status = bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the configuration");
+    return status;
+}
+
 bpt_status_t cli_option_to_json(const cli_options_t *o, const cli_option_t *option, json_t *object) {
     char key[CLI_KEY_BYTES];
     cli_option_key(option, key);
@@ -160,8 +189,8 @@ bpt_status_t cli_option_to_json(const cli_options_t *o, const cli_option_t *opti
         return option->size == sizeof(float) ? bpt_json_set_float(object, key, *(const float *)field)
                                              : bpt_json_set_real(object, key, *(const double *)field);
     case CLI_INT: return bpt_json_set_int(object, key, option->size == sizeof(int64_t) ? *(const int64_t *)field : *(const int32_t *)field);
+    case CLI_TEXTS: return texts_to_json(field, key, object);
     case CLI_TEXT:
-    case CLI_TEXTS:
     case CLI_CHOICE:
         status = cli_option_text(o, option, &text);
         if (status == BPT_OK) status = bpt_json_set_name(object, key, text.data ? text.data : "");
@@ -199,17 +228,16 @@ bpt_status_t cli_options_reading(const cli_options_t *o, char **out) {
 // ---- Resume -----------------------------------------------------------------------------------------------------------
 static bpt_status_t resume_option(cli_options_t *o, const cli_options_t *stored, const cli_option_t *option, bpt_strbuf_t *given,
                                   bpt_strbuf_t *kept) {
-    bpt_strbuf_clear(given);
-    bpt_strbuf_clear(kept);
-    BPT_TRY(cli_option_text(o, option, given));
-    BPT_TRY(cli_option_text(stored, option, kept));
-    const char *new_value = given->data ? given->data : "", *old_value = kept->data ? kept->data : "";
+    bool same;
     const cli_source_t source = cli_option_source(o, option->name);  // the run was started with its preset: what it kept is the later word
     if (source == CLI_FROM_DEFAULT || source == CLI_FROM_PRESET)
-        return cli_option_set(o, option, old_value, source == CLI_FROM_PRESET ? source : CLI_FROM_RUN, option->name);
-    if (option->resumable || !strcmp(new_value, old_value)) return BPT_OK;
+        return cli_option_copy(o, stored, option, source == CLI_FROM_PRESET ? source : CLI_FROM_RUN);
+    BPT_TRY(cli_option_same(o, stored, option, &same));
+    if (option->resumable || same) return BPT_OK;
+    BPT_TRY(cli_option_text(o, option, given));
+    BPT_TRY(cli_option_text(stored, option, kept));
     return bpt_fail(BPT_ERR_USAGE, "--%s cannot change when a run is resumed: it was '%s', not '%s'; start a new run for that",
-                    option->name, old_value, new_value);
+                    option->name, kept->data ? kept->data : "", given->data ? given->data : "");
 }
 
 bpt_status_t cli_options_resume(cli_options_t *o, const char *path) {

@@ -69,7 +69,7 @@ static bpt_status_t parse_flag(cli_options_t *o, int argc, char **argv, int *ind
     if (!value || (!equals && !strncmp(value, "--", 2)))
         return bpt_fail(BPT_ERR_USAGE, "%s needs a value%s%s%s", flag, value ? "; a value that begins with -- is written " : "",
                         value ? flag : "", value ? "=VALUE" : "");
-    if (option->type == CLI_TEXT && !*value && !option->empty)
+    if ((option->type == CLI_TEXT || option->type == CLI_TEXTS) && !*value && !option->empty)
         return bpt_fail(BPT_ERR_USAGE, "%s needs a value, not an empty text; leave it out for the default", flag);
     *index += equals ? 1 : 2;
     return cli_option_set(o, option, value, CLI_FROM_FLAG, flag);

@@ -64,6 +64,17 @@ static bpt_example_form_t form_of(const cli_data_options_t *d, const bpt_task_sp
     return columns ? BPT_FORM_COLUMNS : BPT_FORM_TEXTS;
 }
 
+// Columns of files whose form has no choice of them.
+static bpt_status_t check_columns(const cli_data_options_t *d, const bpt_examples_options_t *e) {
+    if (e->conllu && *d->text_column)
+        return bpt_fail(BPT_ERR_USAGE, "--text-column %s: the words of CoNLL-U files are in column 2; leave the option out",
+                        d->text_column);
+    if (e->form == BPT_FORM_TAGGED && (*d->label_column || *d->text_column))
+        return bpt_fail(BPT_ERR_USAGE, "--%s-column: with --unit ids a line is ids<TAB>tags; leave the option out",
+                        *d->label_column ? "label" : "text");
+    return BPT_OK;
+}
+
 bpt_status_t cli_examples_options(const cli_data_options_t *d, const bpt_model_config_t *m, bpt_unit_t unit, bpt_examples_options_t *e) {
     const bpt_task_spec_t *task = bpt_task_of(m);
     *e = (bpt_examples_options_t){.form = form_of(d, task, unit),
@@ -80,6 +91,7 @@ bpt_status_t cli_examples_options(const cli_data_options_t *d, const bpt_model_c
     if (e->form == BPT_FORM_COLUMNS && *d->text_column) e->text_column[1] = 0;
     BPT_TRY(parse_label_column(d->label_column, e));
     BPT_TRY(parse_text_column(d->text_column, e));
+    BPT_TRY(check_columns(d, e));
     return parse_where(d->where, e);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "bpt/alloc.h"
+#include "bpt/file.h"
 #include "models/config_json.h"
 #include "models/config_keys.h"
 #include "models/config_names.h"
@@ -29,7 +30,7 @@ bpt_status_t cli_options_layer(cli_options_t *o) {
     if (*o->run.config) BPT_TRY(cli_options_from_file(o, o->run.config, CLI_FROM_FILE, true));
     if (*o->run.preset) BPT_TRY(cli_preset_apply(o, o->run.preset));
     BPT_TRY(make_absolute(&o->data.path));
-    BPT_TRY(make_absolute(&o->data.vectors));
+    for (size_t i = 0; i < o->data.vectors.count; ++i) BPT_TRY(make_absolute(&o->data.vectors.item[i]));
     BPT_TRY(make_absolute(&o->data.subword_model));
     return make_absolute(&o->run.init);
 }
@@ -62,14 +63,14 @@ static bpt_status_t fill_model(cli_options_t *o) {
     bpt_model_config_t *m = &o->model;
     const bpt_task_spec_t *task = bpt_task_of(m);
     const cli_reader_t *reader = cli_reader_of(m);
-    const bool vectors = *o->data.vectors != 0;
+    const bool vectors = o->data.vectors.count != 0;
     if (!m->d_ff) m->d_ff = 4 * m->d_model;
-    if (bpt_task_compares(task) && cli_option_source(o, "d-mlp") == CLI_FROM_DEFAULT) m->d_mlp = m->d_model;
     if (!m->d_embed && !vectors) m->d_embed = m->d_model;  // with vectors: their width, when the file is read
     if (open_choice(o, "causal")) m->causal = task->causal;
     if (open_choice(o, "tied")) m->tied = task->may_tie && !vectors && m->d_embed == m->d_model;
     if (open_choice(o, "freeze-embed")) o->train.freeze_embed = vectors;
     if (open_choice(o, "positions")) m->positions = bpt_kind_of(m)->positions;
+    if (open_choice(o, "d-mlp") && bpt_task_compares(task)) m->d_mlp = m->d_model;
     if (open_choice(o, "pool")) m->pool = bpt_kind_of(m)->pool;
     if (reader->fill_from_options) reader->fill_from_options(o);
     return bpt_model_config_fill_head_dim(m);
@@ -85,6 +86,21 @@ static bpt_status_t check_model(const cli_options_t *o) {
     return bpt_model_config_check(&m);
 }
 
+// Paths of files that exist are absolute by now, and lead through no link.
+static bpt_status_t check_vectors(const cli_data_options_t *d) {
+    for (size_t i = 0; i < d->vectors.count; ++i) {
+        const char *path = d->vectors.item[i];
+        if (strchr(path, ',') && !bpt_file_exists(path))
+            return bpt_fail(BPT_ERR_USAGE, "--vectors: there is no file %s; give --vectors once for each file", path);
+        for (size_t k = 0; k < i; ++k)
+            if (!strcmp(path, d->vectors.item[k])) return bpt_fail(BPT_ERR_USAGE, "--vectors %s is given twice; leave one out", path);
+    }
+    if (d->unknown_vectors != BPT_UNKNOWN_ZERO && !d->vectors.count)
+        return bpt_fail(BPT_ERR_USAGE, "--unknown-vectors %s is for words that --vectors FILE lacks, and there is no --vectors",
+                        bpt_unknown_vectors_names[d->unknown_vectors]);
+    return BPT_OK;
+}
+
 bpt_status_t cli_options_resolve(cli_options_t *o) {
     if (!*o->data.path && !o->run.print_config) return bpt_fail(BPT_ERR_USAGE, "bpt train needs --data PATH, a text file or a directory");
     if (!*o->run.out && !o->run.print_config && !o->run.dry_run)
@@ -96,7 +112,8 @@ bpt_status_t cli_options_resolve(cli_options_t *o) {
     BPT_TRY(cli_subwords_check(o));
     BPT_TRY(cli_reader_of(&o->model)->check(o));
     BPT_TRY(check_model(o));
-    if (o->train.freeze_embed && !*o->data.vectors && !*o->run.init && !o->run.print_config)
+    BPT_TRY(check_vectors(&o->data));
+    if (o->train.freeze_embed && !o->data.vectors.count && !*o->run.init && !o->run.print_config)
         return bpt_fail(BPT_ERR_USAGE,
                         "a frozen embedding needs --vectors FILE (GloVe text) or --init RUN; --no-freeze-embed trains it%s%s",
                         *o->run.preset ? " against preset " : "", o->run.preset);
