@@ -256,6 +256,8 @@ void bpt_model_close(bpt_model_t *m) {
 const char *bpt_model_config(const bpt_model_t *m) { return m ? m->config_text : NULL; }
 int64_t bpt_model_vocabulary(const bpt_model_t *m) { return m ? m->config.vocab : 0; }
 int64_t bpt_model_classes(const bpt_model_t *m) { return m ? m->config.classes : 0; }
+int64_t bpt_model_texts(const bpt_model_t *m) { return m ? bpt_task_texts(bpt_model_task(m)) : 0; }
+int64_t bpt_model_inputs(const bpt_model_t *m) { return m ? m->config.d_input : 0; }
 int64_t bpt_model_width(const bpt_model_t *m) { return m ? m->config.d_model : 0; }
 int64_t bpt_model_step(const bpt_model_t *m) { return m ? m->state.step : 0; }
 
@@ -299,9 +301,29 @@ bpt_status_t bpt_model_check_tokens(const bpt_model_t *m, const uint32_t *tokens
     return BPT_OK;
 }
 
+bpt_status_t bpt_model_check_numbers(const float *numbers, int64_t count, const char *what) {
+    for (int64_t i = 0; i < count; ++i)
+        if (!isfinite(numbers[i])) return bpt_fail(BPT_ERR_USAGE, "number %" PRId64 " of %s is not finite", i, what);
+    return BPT_OK;
+}
+
+// Tokens or vectors, by what the model reads.
+static bpt_status_t check_input(const bpt_model_t *m, const bpt_sequences_t *s, int64_t total) {
+    const int64_t inputs = m->config.d_input;
+    if (!inputs && s->vectors) return bpt_fail(BPT_ERR_USAGE, "the model reads tokens, not vectors: give tokens, and NULL for vectors");
+    if (!inputs) return bpt_model_check_tokens(m, s->tokens, total);
+    if (s->tokens || !s->vectors)
+        return bpt_fail(BPT_ERR_USAGE, "the model reads vectors of %" PRId64 " numbers: give vectors, and NULL for tokens", inputs);
+    if (total > INT64_MAX / inputs) return bpt_fail(BPT_ERR_USAGE, "%" PRId64 " vectors are too many", total);
+    return bpt_model_check_numbers(s->vectors, total * inputs, "the vectors");
+}
+
 bpt_status_t bpt_model_check_sequences(const bpt_model_t *m, const bpt_sequences_t *s, bool targets, int64_t *total) {
     if (!s || !s->lengths || s->count < 1)
         return bpt_fail(BPT_ERR_USAGE, "there are no sequences: tokens, lengths and count must be given");
+    if (s->count % bpt_model_texts(m))
+        return bpt_fail(BPT_ERR_USAGE, "%" PRId64 " sequences are given to %s: each pair is two of them", s->count,
+                        bpt_model_task(m)->model);
     *total = 0;
     for (int64_t i = 0; i < s->count; ++i) {
         if (s->lengths[i] < 1 || s->lengths[i] > INT64_MAX - *total)
@@ -310,5 +332,5 @@ bpt_status_t bpt_model_check_sequences(const bpt_model_t *m, const bpt_sequences
                             "sequence %" PRId64, i));
         *total += s->lengths[i];
     }
-    return bpt_model_check_tokens(m, s->tokens, *total);
+    return check_input(m, s, *total);
 }

@@ -36,17 +36,9 @@ static const bpt_model_config_t *config_of(const group_t *g) { return &g->answer
 // ---- The model
 
 static bpt_status_t choose(group_t *g, const bpt_batch_t *batch, const float *logits) {
-    const bpt_task_spec_t *task = bpt_task_of(config_of(g));
-    const int64_t classes = config_of(g)->classes;
     if ((size_t)batch->n_targets > g->chosen_capacity) BPT_TRY(bpt_realloc(&g->chosen, (size_t)batch->n_targets, sizeof *g->chosen));
     if ((size_t)batch->n_targets > g->chosen_capacity) g->chosen_capacity = (size_t)batch->n_targets;
-    if (task->decode) return task->decode(g->answers->trained->runner, batch, logits, g->chosen);
-    for (int64_t i = 0; i < batch->n_targets; ++i) {
-        int64_t best;
-        (void)bpt_log_sum_exp(logits + i * classes, classes, &best);
-        g->chosen[i] = (uint32_t)best;
-    }
-    return BPT_OK;
+    return bpt_task_decode(g->answers->trained->runner, batch, logits, g->chosen);
 }
 
 // Batches come in an order of their own; rows go to their place in the file.
