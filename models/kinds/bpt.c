@@ -9,14 +9,9 @@ static bpt_intervals_t intervals(const bpt_model_config_t *config, int64_t n) {
         .causal = config->causal,
         .reference_rule = config->reference_rule,
         .k = config->k,
-        .rel_levels = config->positions == BPT_POSITIONS_RELATIVE ? config->rel_levels : 0,
+        .rel_levels = bpt_kind_relative(config),
         .n = n,
     };
-}
-
-static int32_t rel_levels(const bpt_model_config_t *config, int64_t n) {
-    (void)config;
-    return bpt_default_rel_levels(n);
 }
 
 const bpt_kind_spec_t bpt_kind_bpt = {
@@ -28,6 +23,6 @@ const bpt_kind_spec_t bpt_kind_bpt = {
     .positions = BPT_POSITIONS_RELATIVE,
     .levels = true,
     .intervals = intervals,
-    .rel_levels = rel_levels,
+    .rel_levels = bpt_kind_tree_levels,
     .layers = &bpt_interval_layers,
 };

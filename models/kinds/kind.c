@@ -22,6 +22,11 @@ const bpt_kind_spec_t *bpt_kind_find(const char *name) {
     return NULL;
 }
 
+int32_t bpt_kind_tree_levels(const bpt_model_config_t *config, int64_t n) {
+    (void)config;
+    return bpt_default_rel_levels(n);
+}
+
 bool bpt_kind_has_key(const bpt_kind_spec_t *kind, const char *key) {
     for (const char *const *own = kind->keys; *own; ++own)
         if (!strcmp(*own, key)) return true;
@@ -29,7 +34,7 @@ bool bpt_kind_has_key(const bpt_kind_spec_t *kind, const char *key) {
 }
 
 bpt_status_t bpt_kind_check_task(const bpt_kind_spec_t *kind, const bpt_task_spec_t *task) {
-    static const char *const states[] = {"tokens", "nodes", "whole texts"};
+    static const char *const states[] = {"tokens", "relays", "whole texts"};
     if (task->causal && kind->not_causal)
         return bpt_fail(BPT_ERR_USAGE, "model %s cannot be %s: %s; choose another model", kind->name, task->model, kind->not_causal);
     for (int i = 0; i < 3; ++i)

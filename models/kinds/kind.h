@@ -44,6 +44,13 @@ typedef struct {
 extern const bpt_kind_spec_t *const bpt_kinds[];
 
 static inline const bpt_kind_spec_t *bpt_kind_of(const bpt_model_config_t *config) { return bpt_kinds[config->model]; }
+// For `intervals`: the relative positions of a graph, 0 where the configuration has none.
+static inline int32_t bpt_kind_relative(const bpt_model_config_t *config) {
+    return config->positions == BPT_POSITIONS_RELATIVE ? config->rel_levels : 0;
+}
+// For `rel_levels`: the levels of a tree over n leaves.
+int32_t bpt_kind_tree_levels(const bpt_model_config_t *config, int64_t n);
+
 // By name; NULL: there is none.
 const bpt_kind_spec_t *bpt_kind_find(const char *name);
 

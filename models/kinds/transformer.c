@@ -18,7 +18,7 @@ static bpt_intervals_t intervals(const bpt_model_config_t *config, int64_t n) {
         .window = config->window,
         .stride = config->stride,
         .tail = config->tail,
-        .rel_levels = config->positions == BPT_POSITIONS_RELATIVE ? config->rel_levels : 0,
+        .rel_levels = bpt_kind_relative(config),
         .n = n,
     };
 }
