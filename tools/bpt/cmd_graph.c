@@ -34,10 +34,8 @@ const cli_command_t cli_command_graph = {
     .description = "Nodes are numbered level by level: leaves first, the root last. The format csv has one edge a line, "
                    "`dst,src,rel`, sorted by dst and src: dst attends to src, and rel is the row of the table of relative "
                    "positions, or -1 if the edge has none. Of a star, nodes are the satellites 0 to n-1, their embeddings n to 2n-1 and "
-                   "the relay 2n; a "
-                   "satellite of a very short text reads a neighbour several times. Causal models compute only those spans that some leaf "
-                   "attends to; the "
-                   "graph is shown with all spans.",
+                   "the relay 2n; a satellite of a very short text reads a neighbour several times. Causal models compute only those "
+                   "spans that some leaf attends to; the graph is shown with all spans.",
     .examples = "  bpt graph --model bpt --n 16 --k 2 --causal --format text\n"
                 "  bpt graph --n 8192 --k 4 --causal | wc -l\n"
                 "  bpt graph --model segtree --n 64 --format svg > segtree.svg\n"

@@ -12,6 +12,7 @@
 #include "bpt/log.h"
 #include "data/vectors.h"
 #include "models/config_names.h"
+#include "models/nn/names.h"
 #include "models/train/recovery.h"
 #include "tools/bpt/commands.h"
 #include "tools/bpt/corpus.h"
@@ -173,7 +174,7 @@ static bpt_status_t open_trainer(job_t *job) {
                                            .user = job};
     BPT_TRY(bpt_trainer_create(&options, &job->trainer));
     bpt_runner_set_labels(bpt_trainer_runner(job->trainer), (const char *const *)job->corpus.labels.name);
-    if (job->vectors && !job->resumed) BPT_TRY(bpt_runner_set(bpt_trainer_runner(job->trainer), "embed.weight", job->vectors));
+    if (job->vectors && !job->resumed) BPT_TRY(bpt_runner_set(bpt_trainer_runner(job->trainer), BPT_NAME_EMBED, job->vectors));
     const bpt_run_state_t *state = bpt_trainer_state(job->trainer);
     job->last.step = state->step;
     job->last.seconds = state->seconds;
