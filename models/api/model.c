@@ -310,10 +310,14 @@ bpt_status_t bpt_model_check_numbers(const float *numbers, int64_t count, const 
 // Tokens or vectors, by what the model reads.
 static bpt_status_t check_input(const bpt_model_t *m, const bpt_sequences_t *s, int64_t total) {
     const int64_t inputs = m->config.d_input;
+    if (m->config.ngram_max)
+        return bpt_fail(BPT_ERR_USAGE,
+                        "the model reads character n-grams of words beside the words: give texts to `bpt`, numbers of tokens "
+                        "are not enough");
     if (!inputs && s->vectors) return bpt_fail(BPT_ERR_USAGE, "the model reads tokens, not vectors: give tokens, and NULL for vectors");
     if (!inputs) return bpt_model_check_tokens(m, s->tokens, total);
     if (s->tokens || !s->vectors)
-        return bpt_fail(BPT_ERR_USAGE, "the model reads vectors of %" PRId64 " numbers: give vectors, and NULL for tokens", inputs);
+        return bpt_fail(BPT_ERR_USAGE, "the model reads vectors of %" PRId64 " numbers: give `vectors`, and no tokens", inputs);
     if (total > INT64_MAX / inputs) return bpt_fail(BPT_ERR_USAGE, "%" PRId64 " vectors are too many", total);
     return bpt_model_check_numbers(s->vectors, total * inputs, "the vectors");
 }
@@ -322,8 +326,7 @@ bpt_status_t bpt_model_check_sequences(const bpt_model_t *m, const bpt_sequences
     if (!s || !s->lengths || s->count < 1)
         return bpt_fail(BPT_ERR_USAGE, "there are no sequences: tokens, lengths and count must be given");
     if (s->count % bpt_model_texts(m))
-        return bpt_fail(BPT_ERR_USAGE, "%" PRId64 " sequences are given to %s: each pair is two of them", s->count,
-                        bpt_model_task(m)->model);
+        return bpt_fail(BPT_ERR_USAGE, "%" PRId64 " sequences are no pairs: the model compares sequences 2e and 2e + 1", s->count);
     *total = 0;
     for (int64_t i = 0; i < s->count; ++i) {
         if (s->lengths[i] < 1 || s->lengths[i] > INT64_MAX - *total)

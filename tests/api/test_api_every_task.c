@@ -445,7 +445,7 @@ static void calls_for_another_task_are_refused(void **state) {
     m = api_open(pairs);
     odd.count = 3, one.count = 1;
     assert_fails(bpt_model_tag(m, &texts, tags, NULL), BPT_ERR_USAGE, "bpt_model_tag is for taggers, and this is a classifier of pairs");
-    assert_fails(bpt_model_classify(m, &odd, out), BPT_ERR_USAGE, "3 sequences are given to a classifier of pairs");
+    assert_fails(bpt_model_classify(m, &odd, out), BPT_ERR_USAGE, "3 sequences are no pairs");
     bpt_model_close(m);
     m = api_open(vectors);
     assert_fails(bpt_model_classify(m, &of_vectors, out), BPT_ERR_USAGE, "this is a model that gives numbers");
@@ -461,6 +461,22 @@ static void calls_for_another_task_are_refused(void **state) {
     free(bad);
     bpt_model_close(m);
     assert_int_equal(bpt_model_texts(NULL) + bpt_model_inputs(NULL), 0);
+}
+
+// Numbers of tokens do not say which characters the words have.
+static void a_model_that_reads_ngrams_is_refused(void **state) {
+    (void)state;
+    static const char config[] =
+        "{\"model\": \"star\", \"task\": \"tag\", \"layers\": 1, \"d_model\": 16, \"heads\": 2, \"max_positions\": 8, "
+        "\"vocab\": 8, \"classes\": 3, \"ngram_max\": 3, \"ngram_min\": 2, \"ngram_rows\": 50, \"ngram_dim\": 6}";
+    static uint32_t tags[MOST_TOKENS];
+    const bpt_train_options_t o = bpt_train_options(0.01);
+    const bpt_micro_batch_t micro = {.sequences = texts, .labels = tags};
+    bpt_model_t *m = NULL;
+    assert_ok(bpt_model_create(config, 1, NULL, &m));
+    assert_fails(bpt_model_tag(m, &texts, tags, NULL), BPT_ERR_USAGE, "n-grams");
+    assert_fails(bpt_model_train_step(m, &micro, 1, &o, NULL), BPT_ERR_USAGE, "n-grams");
+    bpt_model_close(m);
 }
 
 static void steps_for_another_task_are_refused(void **state) {
@@ -511,6 +527,7 @@ int main(void) {
         cmocka_unit_test(a_first_step_on_vectors_is_that_of_the_trainer),
         cmocka_unit_test(micro_batches_of_pairs_make_one_step),
         cmocka_unit_test(calls_for_another_task_are_refused),
+        cmocka_unit_test(a_model_that_reads_ngrams_is_refused),
         cmocka_unit_test(steps_for_another_task_are_refused),
     };
     return cmocka_run_group_tests(tests, train_models, free_data);
