@@ -212,14 +212,6 @@ bpt_status_t bpt_model_config_read(const char *path, bpt_model_config_t *config)
     return status;
 }
 
-bpt_status_t bpt_model_config_parse(const char *text, const char *where, bpt_model_config_t *config) {
-    json_t *object;
-    BPT_TRY(bpt_json_parse(text, strlen(text), where, &object));
-    const bpt_status_t status = bpt_model_config_from_json(object, where, config);
-    json_decref(object);
-    return status;
-}
-
 // ---- comparing
 
 static bpt_status_t value_text(const json_t *value, char **out) {

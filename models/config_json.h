@@ -31,6 +31,5 @@ bpt_status_t bpt_model_config_compare(const bpt_model_config_t *a, const char *a
 
 // As text on one line (the metadata string). *out is freed with bpt_free.
 bpt_status_t bpt_model_config_format(const bpt_model_config_t *config, char **out) BPT_MUST_USE;
-bpt_status_t bpt_model_config_parse(const char *text, const char *where, bpt_model_config_t *config) BPT_MUST_USE;
 
 #endif

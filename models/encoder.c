@@ -17,6 +17,7 @@ void bpt_encoder_emit(const bpt_builder_t *b, bpt_encoder_t *e, int32_t layer, c
         return;
     }
     e->tokens = encoded->tokens.x.full;
+    e->relay = encoded->relay.x.full;
     e->pooled = encoded->pooled.x.full;
 }
 
@@ -134,7 +135,7 @@ bpt_status_t bpt_encoder_build(bpt_weights_t *weights, const bpt_encoder_options
         BPT_TRY(bpt_intervals_check(&e->graph));
     }
     e->wants = e->task->wants | (options->states ? BPT_WANT_TOKENS : 0);
-    e->loss = e->nll = e->logits = e->tokens = e->pooled = BPT_NO_VALUE;
+    e->loss = e->nll = e->logits = e->tokens = e->relay = e->pooled = BPT_NO_VALUE;
     e->leaf_rows = options->shape.side[0].rows;
     e->rows = e->kind->intervals ? e->batch * bpt_node_count(&e->graph) : e->leaf_rows;
     e->targets = bpt_task_targets(e->task, &options->shape);

@@ -66,8 +66,8 @@ typedef struct bpt_encoder {
     bpt_value_t loss;    // f32 [1]; BPT_NO_VALUE with logits or states, as the next two with what is given in their place
     bpt_value_t nll;     // f32, as targets, of the last layer
     bpt_value_t logits;  // f32 [targets, outputs of the task]
-    bpt_value_t tokens;  // f32 [rows of tokens, d] and [B, d], with states alone; `pooled` where the task wants it
-    bpt_value_t pooled;
+    // With states alone: f32 [rows of tokens, d], [B, d] where the kind has a relay, [B, d] where the task wants states of texts.
+    bpt_value_t tokens, relay, pooled;
 } bpt_encoder_t;
 
 // Appends the forward pass to the graph of `weights`.

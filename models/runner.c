@@ -236,11 +236,12 @@ bpt_status_t bpt_runner_logits(bpt_runner_t *r, const bpt_batch_t *batch, float 
     return bpt_program_read(step->program, step->encoder.logits, logits);
 }
 
-bpt_status_t bpt_runner_states(bpt_runner_t *r, const bpt_batch_t *batch, float *tokens, float *pooled) {
+bpt_status_t bpt_runner_states(bpt_runner_t *r, const bpt_batch_t *batch, const bpt_runner_states_t *out) {
     bpt_model_step_t *step;
     BPT_TRY(run_forward(r, BPT_STEP_STATES, batch, &step));
-    if (tokens) BPT_TRY(bpt_program_read(step->program, step->encoder.tokens, tokens));
-    return pooled ? bpt_program_read(step->program, step->encoder.pooled, pooled) : BPT_OK;
+    if (out->tokens) BPT_TRY(bpt_program_read(step->program, step->encoder.tokens, out->tokens));
+    if (out->relay) BPT_TRY(bpt_program_read(step->program, step->encoder.relay, out->relay));
+    return out->pooled ? bpt_program_read(step->program, step->encoder.pooled, out->pooled) : BPT_OK;
 }
 
 bpt_status_t bpt_runner_gradient(bpt_runner_t *r, const bpt_batch_t *batch, bool first, double *loss) {

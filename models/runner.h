@@ -28,7 +28,7 @@ uint64_t bpt_runner_device_bytes(const bpt_runner_t *runner);  // states and wor
 
 // ---- Parameters
 bpt_status_t bpt_runner_init(bpt_runner_t *runner, uint64_t seed) BPT_MUST_USE;
-// Files: strictly of this configuration (the metadata are not read here: bpt_model_config_parse). `non_finite`: numbers that are not finite
+// Files: strictly of this configuration (its metadata are not read here: bpt_model_file_config). `non_finite`: numbers that are not finite
 // are taken, not refused. *sum is that of the file; NULL: not wanted.
 bpt_status_t bpt_runner_load(bpt_runner_t *runner, const char *path, bool non_finite, bpt_checksum_t *sum) BPT_MUST_USE;
 bpt_status_t bpt_runner_save(bpt_runner_t *runner, const char *path, bpt_checksum_t *sum) BPT_MUST_USE;
@@ -73,9 +73,12 @@ bpt_status_t bpt_runner_explain(bpt_runner_t *runner, int64_t step, double loss)
 bpt_status_t bpt_runner_evaluate(bpt_runner_t *runner, const bpt_batch_t *batch, float *nll, double *loss) BPT_MUST_USE;
 // [targets, outputs of the task]; a task with targets for each token has one for each row.
 bpt_status_t bpt_runner_logits(bpt_runner_t *runner, const bpt_batch_t *batch, float *logits) BPT_MUST_USE;
-// The states behind the last layer, which the head reads: of tokens [batch n, d], and of whole texts [batch, d] where the task takes these
-// (NULL: not wanted, and for other tasks).
-bpt_status_t bpt_runner_states(bpt_runner_t *runner, const bpt_batch_t *batch, float *tokens, float *pooled) BPT_MUST_USE;
+// The states behind the last layer: of tokens [rows, d]; of whole texts [batch, d], where the task takes these; of relays [batch, d], where
+// the kind has them. NULL: not wanted.
+typedef struct {
+    float *tokens, *pooled, *relay;
+} bpt_runner_states_t;
+bpt_status_t bpt_runner_states(bpt_runner_t *runner, const bpt_batch_t *batch, const bpt_runner_states_t *out) BPT_MUST_USE;
 // Adds the gradient of sum weights * nll to the sums (first: starts them); *loss as above.
 bpt_status_t bpt_runner_gradient(bpt_runner_t *runner, const bpt_batch_t *batch, bool first, double *loss) BPT_MUST_USE;
 // Writes the sums times `scale` as safetensors under the parameters' names; BPT_ERR_NUMERIC when one is not finite.

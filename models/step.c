@@ -67,6 +67,7 @@ static bpt_status_t build_model(const build_t *b) {
     bpt_graph_keep(b->g, e->loss);
     bpt_graph_keep(b->g, e->logits);
     bpt_graph_keep(b->g, e->tokens);
+    bpt_graph_keep(b->g, e->relay);
     bpt_graph_keep(b->g, e->pooled);
     if (key->kind == BPT_STEP_EVALUATE) bpt_graph_keep(b->g, e->nll);
     BPT_TRY_GOTO(bpt_graph_fuse(b->g), done);

@@ -1,5 +1,5 @@
-// Logits, classes, states and likelihoods of sequences (see model.h). Sequences of like length go through the model together, as `bpt
-// classify` and `bpt eval` group them.
+// Logits, classes, tags, numbers, states and likelihoods of sequences (see model.h). Sequences of like length go through the model
+// together, as `bpt classify` and `bpt eval` group them.
 #include <string.h>
 
 #include "bpt/alloc.h"
@@ -19,52 +19,67 @@ static bpt_status_t make_offsets(const bpt_sequences_t *s, uint64_t **out) {
 
 // ---- what a forward pass gives, sequence by sequence
 
-// One result: `values` of a batch [rows, width], where a sequence has a row for each of its places in the batch, or one, alone or with the
-// others of its example; they go to `out`, where sequences follow each other as the caller gave them.
+enum { PER_TOKEN = 0, MOST_RESULTS = 3 };
+
+// One result: `values` of a batch [rows, width], where each token has a row, or so many texts have one together; they go to `out`, where
+// they follow each other as the caller gave the sequences.
 typedef struct {
     float *out;  // NULL: not wanted
     int64_t width;
-    bool per_token;
-    int64_t texts;  // sequences that share a row, where none has a row for each token
+    int64_t texts;  // PER_TOKEN: each token has a row
+    bool needed;    // for other results, though it is not wanted
     float *values;
     size_t room;
 } result_t;
 
-typedef struct {
+typedef struct forward {
     bpt_model_t *model;
     const uint64_t *offsets;
-    uint32_t *tags;  // [N], of the logits in results[0]; NULL: not wanted
-    bpt_status_t (*run)(bpt_runner_t *runner, const bpt_batch_t *batch, result_t *results);
-    result_t results[2];
+    bpt_status_t (*run)(struct forward *f, const bpt_batch_t *batch);
+    result_t results[MOST_RESULTS];
+    uint32_t *labels;  // what the model makes of results[0], a number for each of its rows; NULL: not wanted
+    uint32_t *chosen;  // of a batch
+    size_t room;
 } forward_t;
 
+static bool is_made(const result_t *r) { return r->out || r->needed; }
+static float *values_of(const result_t *r) { return is_made(r) ? r->values : NULL; }
+
 static bpt_status_t make_room(result_t *r, const bpt_batch_t *batch) {
-    if (!r->out) return BPT_OK;
-    const size_t wanted = (size_t)((r->per_token ? batch->shape.side[0].rows : batch->shape.batch / r->texts) * r->width);
-    if (wanted <= r->room) return BPT_OK;
-    BPT_TRY(bpt_realloc(&r->values, wanted, sizeof *r->values));
-    r->room = wanted;
-    return BPT_OK;
+    const int64_t rows = r->texts == PER_TOKEN ? batch->shape.side[0].rows : batch->shape.batch / r->texts;
+    return is_made(r) ? bpt_measure_reserve(&r->values, &r->room, rows * r->width) : BPT_OK;
 }
 
-static bpt_status_t hand_out(const result_t *r, const uint64_t *offsets, const bpt_batch_t *batch) {
-    for (int64_t s = 0; r->out && s < batch->n_real; s += r->per_token ? 1 : r->texts) {
-        const uint64_t sequence = batch->sequences[s], first = r->per_token ? offsets[sequence] : sequence / (uint64_t)r->texts;
-        const int64_t rows = r->per_token ? batch->side[0].lengths[s] : 1, from = r->per_token ? batch->side[0].start[s] : s / r->texts;
-        BPT_TRY(bpt_model_check_finite(r->values + from * r->width, rows * r->width));
-        memcpy(r->out + first * (uint64_t)r->width, r->values + from * r->width, (size_t)(rows * r->width) * sizeof *r->out);
+// The rows of a result that belong to sequence s of a batch: where they are, where they go, and how many there are.
+typedef struct {
+    int64_t from, to, count;
+} rows_t;
+
+static rows_t rows_of(const result_t *r, const uint64_t *offsets, const bpt_batch_t *batch, int64_t s) {
+    const uint32_t sequence = batch->sequences[s];
+    if (r->texts == PER_TOKEN) return (rows_t){batch->side[0].start[s], (int64_t)offsets[sequence], batch->side[0].lengths[s]};
+    return (rows_t){s / r->texts, sequence / r->texts, 1};
+}
+
+static bpt_status_t hand_out(const forward_t *f, const result_t *r, const bpt_batch_t *batch) {
+    for (int64_t s = 0; is_made(r) && s < batch->n_real; s += r->texts == PER_TOKEN ? 1 : r->texts) {
+        const rows_t rows = rows_of(r, f->offsets, batch, s);
+        const float *values = r->values + rows.from * r->width;
+        BPT_TRY(bpt_model_check_finite(values, rows.count * r->width));
+        if (r->out) memcpy(r->out + rows.to * r->width, values, (size_t)(rows.count * r->width) * sizeof *values);
     }
     return BPT_OK;
 }
 
-static bpt_status_t hand_out_tags(const forward_t *f, const bpt_batch_t *batch) {
-    uint32_t *best;
-    BPT_TRY(bpt_alloc((size_t)batch->n_targets, sizeof *best, &best));
-    const bpt_status_t status = bpt_model_task(f->model)->decode(f->model->runner, batch, f->results[0].values, best);
-    for (int64_t s = 0; s < batch->n_real && status == BPT_OK; ++s)
-        memcpy(f->tags + f->offsets[batch->sequences[s]], best + batch->side[0].start[s], batch->side[0].lengths[s] * sizeof *best);
-    bpt_free(best);
-    return status;
+static bpt_status_t hand_out_labels(forward_t *f, const bpt_batch_t *batch) {
+    if ((size_t)batch->n_targets > f->room) BPT_TRY(bpt_realloc(&f->chosen, (size_t)batch->n_targets, sizeof *f->chosen));
+    if ((size_t)batch->n_targets > f->room) f->room = (size_t)batch->n_targets;
+    BPT_TRY(bpt_task_decode(f->model->runner, batch, f->results[0].values, f->chosen));
+    for (int64_t s = 0; s < batch->n_real; ++s) {
+        const rows_t rows = rows_of(&f->results[0], f->offsets, batch, s);
+        memcpy(f->labels + rows.to, f->chosen + rows.from, (size_t)rows.count * sizeof *f->labels);
+    }
+    return BPT_OK;
 }
 
 static bpt_status_t run_all(forward_t *f, bpt_batch_source_t *source) {
@@ -74,110 +89,118 @@ static bpt_status_t run_all(forward_t *f, bpt_batch_source_t *source) {
         bool end = false;
         BPT_TRY(source->next(source, &batch, &end));
         if (end) return BPT_OK;
-        for (int i = 0; i < 2; ++i) BPT_TRY(make_room(&f->results[i], &batch));
-        BPT_TRY(f->run(f->model->runner, &batch, f->results));
-        for (int i = 0; i < 2; ++i) BPT_TRY(hand_out(&f->results[i], f->offsets, &batch));
-        if (f->tags) BPT_TRY(hand_out_tags(f, &batch));
+        for (int i = 0; i < MOST_RESULTS; ++i) BPT_TRY(make_room(&f->results[i], &batch));
+        BPT_TRY(f->run(f, &batch));
+        for (int i = 0; i < MOST_RESULTS; ++i) BPT_TRY(hand_out(f, &f->results[i], &batch));
+        if (f->labels) BPT_TRY(hand_out_labels(f, &batch));
     }
 }
 
-static bpt_status_t run_sequences(forward_t *f, const bpt_sequences_t *s, uint64_t *offsets, uint32_t *labels) {
-    const int texts = bpt_task_texts(bpt_model_task(f->model));
+// `none`: of each token, that it has no label.
+static bpt_status_t run_sequences(forward_t *f, const bpt_sequences_t *s, uint64_t *offsets, uint32_t *none) {
+    const bpt_model_config_t *config = &f->model->config;
+    const int texts = bpt_task_texts(bpt_task_of(config));
     const bpt_examples_t examples = {.texts = texts,
-                                     .per_token = bpt_model_task(f->model)->per_token,
+                                     .per_token = bpt_task_of(config)->per_token,
                                      .tokens = (uint32_t *)s->tokens,
                                      .numbers = (float *)s->vectors,
-                                     .columns = f->model->config.d_input,
+                                     .columns = config->d_input,
                                      .offsets = offsets,
-                                     .labels = labels,
+                                     .labels = none,
                                      .count = (uint64_t)(s->count / texts),
                                      .n_tokens = offsets[s->count]};
+    const bpt_batching_t batching = {.batch_tokens = f->model->options.batch_tokens, .packed = bpt_kind_of(config)->packed};
     bpt_batch_source_t *source;
-    for (uint64_t i = 0; i < offsets[s->count]; ++i) labels[i] = BPT_NO_LABEL;
+    for (uint64_t i = 0; i < examples.n_tokens; ++i) none[i] = BPT_NO_LABEL;
     f->offsets = offsets;
-    const bpt_batching_t batching = {.batch_tokens = f->model->options.batch_tokens, .packed = bpt_kind_of(&f->model->config)->packed};
     BPT_TRY(bpt_examples_eval_source(&examples, &batching, &source));
     const bpt_status_t status = run_all(f, source);
     source->destroy(source);
-    for (int i = 0; i < 2; ++i) bpt_free(f->results[i].values);
+    for (int i = 0; i < MOST_RESULTS; ++i) bpt_free(f->results[i].values);
+    bpt_free(f->chosen);
     return status;
 }
 
 static bpt_status_t forward(forward_t *f, const bpt_sequences_t *s) {
     int64_t total;
     uint64_t *offsets;
-    uint32_t *labels;
+    uint32_t *none;
+    bool wanted = f->labels != NULL;
     BPT_TRY(bpt_model_check_sequences(f->model, s, false, &total));
-    if (!f->results[0].out && !f->results[1].out) return bpt_fail(BPT_ERR_USAGE, "the array for the result is a null pointer");
+    for (int i = 0; i < MOST_RESULTS; ++i) wanted |= f->results[i].out != NULL;
+    if (!wanted) return bpt_fail(BPT_ERR_USAGE, "the array for the result is a null pointer");
     BPT_TRY(make_offsets(s, &offsets));
-    bpt_status_t status = bpt_alloc((size_t)total, sizeof *labels, &labels);  // none is known
+    bpt_status_t status = bpt_alloc((size_t)total, sizeof *none, &none);
     if (status == BPT_OK) {
-        status = run_sequences(f, s, offsets, labels);
-        bpt_free(labels);
+        status = run_sequences(f, s, offsets, none);
+        bpt_free(none);
     }
     bpt_free(offsets);
     return status;
 }
 
-static bpt_status_t run_logits(bpt_runner_t *runner, const bpt_batch_t *batch, result_t *results) {
-    return bpt_runner_logits(runner, batch, results[0].values);
+// ---- what the head gives
+
+static bpt_status_t run_logits(forward_t *f, const bpt_batch_t *batch) {
+    return bpt_runner_logits(f->model->runner, batch, f->results[0].values);
 }
 
-static bpt_status_t give_logits(bpt_model_t *m, const bpt_sequences_t *sequences, float *logits) {
+static bpt_status_t give_outputs(bpt_model_t *m, const bpt_sequences_t *sequences, float *outputs, uint32_t *labels) {
     const bpt_task_spec_t *task = bpt_model_task(m);
-    forward_t f = {.model = m, .run = run_logits};
-    f.results[0] =
-        (result_t){.out = logits, .width = task->outputs(&m->config), .per_token = task->per_token, .texts = bpt_task_texts(task)};
+    forward_t f = {.model = m, .run = run_logits, .labels = labels};
+    f.results[0] = (result_t){.out = outputs,
+                              .width = task->outputs(&m->config),
+                              .texts = task->per_token ? PER_TOKEN : bpt_task_texts(task),
+                              .needed = labels != NULL};
     return forward(&f, sequences);
 }
 
 bpt_status_t bpt_model_logits(bpt_model_t *m, const bpt_sequences_t *sequences, float *logits) {
     BPT_TRY(bpt_model_ready(m));
     BPT_TRY(bpt_model_need(m, bpt_model_task(m)->predicts_text, "bpt_model_logits", "language models"));
-    return give_logits(m, sequences, logits);
+    return give_outputs(m, sequences, logits, NULL);
 }
 
 bpt_status_t bpt_model_classify(bpt_model_t *m, const bpt_sequences_t *sequences, float *logits) {
     BPT_TRY(bpt_model_ready(m));
-    BPT_TRY(bpt_model_need(m, bpt_model_task(m)->labelled && !bpt_model_task(m)->per_token, "bpt_model_classify", "classifiers"));
-    return give_logits(m, sequences, logits);
+    BPT_TRY(bpt_model_need(m, bpt_model_task(m)->labelled && !bpt_model_task(m)->per_token, "bpt_model_classify",
+                           "classifiers of texts and of pairs"));
+    return give_outputs(m, sequences, logits, NULL);
 }
 
-// Tags are chosen by the scores, which are computed in any case.
-bpt_status_t bpt_model_tag(bpt_model_t *m, const bpt_sequences_t *sequences, uint32_t *tags, float *logits) {
+bpt_status_t bpt_model_tag(bpt_model_t *m, const bpt_sequences_t *sequences, uint32_t *tags, float *scores) {
     BPT_TRY(bpt_model_ready(m));
-    const bpt_task_spec_t *task = bpt_model_task(m);
-    int64_t total;
-    float *scores = NULL;
-    BPT_TRY(bpt_model_need(m, task->labelled && task->per_token, "bpt_model_tag", "taggers"));
-    BPT_TRY(bpt_model_check_sequences(m, sequences, false, &total));
-    if (!tags && !logits) return bpt_fail(BPT_ERR_USAGE, "the arrays for the results are null pointers");
-    if (!logits) BPT_TRY(bpt_alloc((size_t)(total * m->config.classes), sizeof *scores, &scores));
-    forward_t f = {.model = m, .run = run_logits, .tags = tags};
-    f.results[0] = (result_t){.out = logits ? logits : scores, .width = task->outputs(&m->config), .per_token = true};
-    const bpt_status_t status = forward(&f, sequences);
-    bpt_free(scores);
-    return status;
+    BPT_TRY(bpt_model_need(m, bpt_model_task(m)->labelled && bpt_model_task(m)->per_token, "bpt_model_tag", "taggers"));
+    return give_outputs(m, sequences, scores, tags);
 }
 
 bpt_status_t bpt_model_predict(bpt_model_t *m, const bpt_sequences_t *sequences, float *numbers) {
     BPT_TRY(bpt_model_ready(m));
     BPT_TRY(bpt_model_need(m, bpt_model_task(m)->values, "bpt_model_predict", "models that give numbers"));
-    return give_logits(m, sequences, numbers);
+    return give_outputs(m, sequences, numbers, NULL);
 }
 
-static bpt_status_t run_states(bpt_runner_t *runner, const bpt_batch_t *batch, result_t *results) {
-    return bpt_runner_states(runner, batch, results[0].out ? results[0].values : NULL, results[1].out ? results[1].values : NULL);
+// ---- states
+
+enum { TOKENS, TEXTS, RELAYS };
+
+static bpt_status_t run_states(forward_t *f, const bpt_batch_t *batch) {
+    const bpt_runner_states_t out = {
+        .tokens = values_of(&f->results[TOKENS]), .pooled = values_of(&f->results[TEXTS]), .relay = values_of(&f->results[RELAYS])};
+    return bpt_runner_states(f->model->runner, batch, &out);
 }
 
-bpt_status_t bpt_model_encode(bpt_model_t *m, const bpt_sequences_t *sequences, float *tokens, float *roots) {
+bpt_status_t bpt_model_encode(bpt_model_t *m, const bpt_sequences_t *sequences, float *tokens, float *texts, float *relays) {
     BPT_TRY(bpt_model_ready(m));
-    if (roots)
-        BPT_TRY(
-            bpt_model_need(m, bpt_model_task(m)->wants & BPT_WANT_POOLED, "a state of the root", "models that learn one for each text"));
+    if (texts) BPT_TRY(bpt_model_need(m, bpt_model_task(m)->wants & BPT_WANT_POOLED, "a state of each text", "models that learn one"));
+    if (relays && !(bpt_kind_of(&m->config)->gives & BPT_WANT_RELAY))
+        return bpt_fail(BPT_ERR_USAGE, "a state of a relay is for models that have one, such as star, and this is a model %s",
+                        bpt_kind_of(&m->config)->name);
     forward_t f = {.model = m, .run = run_states};
-    f.results[0] = (result_t){.out = tokens, .width = m->config.d_model, .per_token = true};
-    f.results[1] = (result_t){.out = roots, .width = m->config.d_model, .texts = 1};
+    const int64_t width = m->config.d_model;
+    f.results[TOKENS] = (result_t){.out = tokens, .width = width, .texts = PER_TOKEN};
+    f.results[TEXTS] = (result_t){.out = texts, .width = width, .texts = 1};
+    f.results[RELAYS] = (result_t){.out = relays, .width = width, .texts = 1};
     return forward(&f, sequences);
 }
 

@@ -38,6 +38,8 @@ static inline const bpt_task_spec_t *bpt_model_task(const bpt_model_t *model) { 
 bpt_status_t bpt_model_check_tokens(const bpt_model_t *model, const uint32_t *tokens, int64_t count) BPT_MUST_USE;
 // BPT_ERR_NUMERIC unless all numbers of a result are finite.
 bpt_status_t bpt_model_check_finite(const float *values, int64_t count) BPT_MUST_USE;
+// BPT_ERR_USAGE unless all numbers that the caller gives are finite; `what` names them in the plural.
+bpt_status_t bpt_model_check_numbers(const float *numbers, int64_t count, const char *what) BPT_MUST_USE;
 // Of sequences of any model. `targets`: the last token of each is only a target. *total: all tokens.
 bpt_status_t bpt_model_check_sequences(const bpt_model_t *model, const bpt_sequences_t *sequences, bool targets,
                                        int64_t *total) BPT_MUST_USE;

@@ -256,6 +256,8 @@ void bpt_model_close(bpt_model_t *m) {
 const char *bpt_model_config(const bpt_model_t *m) { return m ? m->config_text : NULL; }
 int64_t bpt_model_vocabulary(const bpt_model_t *m) { return m ? m->config.vocab : 0; }
 int64_t bpt_model_classes(const bpt_model_t *m) { return m ? m->config.classes : 0; }
+int64_t bpt_model_texts(const bpt_model_t *m) { return m ? bpt_task_texts(bpt_model_task(m)) : 0; }
+int64_t bpt_model_inputs(const bpt_model_t *m) { return m ? m->config.d_input : 0; }
 int64_t bpt_model_width(const bpt_model_t *m) { return m ? m->config.d_model : 0; }
 int64_t bpt_model_step(const bpt_model_t *m) { return m ? m->state.step : 0; }
 
@@ -299,18 +301,32 @@ bpt_status_t bpt_model_check_tokens(const bpt_model_t *m, const uint32_t *tokens
     return BPT_OK;
 }
 
-static bpt_status_t check_vectors(const bpt_model_t *m, const bpt_sequences_t *s, int64_t total) {
-    const int32_t columns = m->config.d_input;
-    if (!s->vectors || s->tokens)
-        return bpt_fail(BPT_ERR_USAGE, "the model reads vectors of %d numbers: give `vectors`, and no tokens", columns);
-    for (int64_t i = 0; i < total * columns; ++i)
-        if (!isfinite(s->vectors[i])) return bpt_fail(BPT_ERR_USAGE, "number %" PRId64 " of the vectors is not finite", i);
+bpt_status_t bpt_model_check_numbers(const float *numbers, int64_t count, const char *what) {
+    for (int64_t i = 0; i < count; ++i)
+        if (!isfinite(numbers[i])) return bpt_fail(BPT_ERR_USAGE, "number %" PRId64 " of %s is not finite", i, what);
     return BPT_OK;
+}
+
+// Tokens or vectors, by what the model reads.
+static bpt_status_t check_input(const bpt_model_t *m, const bpt_sequences_t *s, int64_t total) {
+    const int64_t inputs = m->config.d_input;
+    if (m->config.ngram_max)
+        return bpt_fail(BPT_ERR_USAGE,
+                        "the model reads character n-grams of words beside the words: give texts to `bpt`, numbers of tokens "
+                        "are not enough");
+    if (!inputs && s->vectors) return bpt_fail(BPT_ERR_USAGE, "the model reads tokens, not vectors: give tokens, and NULL for vectors");
+    if (!inputs) return bpt_model_check_tokens(m, s->tokens, total);
+    if (s->tokens || !s->vectors)
+        return bpt_fail(BPT_ERR_USAGE, "the model reads vectors of %" PRId64 " numbers: give `vectors`, and no tokens", inputs);
+    if (total > INT64_MAX / inputs) return bpt_fail(BPT_ERR_USAGE, "%" PRId64 " vectors are too many", total);
+    return bpt_model_check_numbers(s->vectors, total * inputs, "the vectors");
 }
 
 bpt_status_t bpt_model_check_sequences(const bpt_model_t *m, const bpt_sequences_t *s, bool targets, int64_t *total) {
     if (!s || !s->lengths || s->count < 1)
         return bpt_fail(BPT_ERR_USAGE, "there are no sequences: tokens, lengths and count must be given");
+    if (s->count % bpt_model_texts(m))
+        return bpt_fail(BPT_ERR_USAGE, "%" PRId64 " sequences are no pairs: the model compares sequences 2e and 2e + 1", s->count);
     *total = 0;
     for (int64_t i = 0; i < s->count; ++i) {
         if (s->lengths[i] < 1 || s->lengths[i] > INT64_MAX - *total)
@@ -319,10 +335,5 @@ bpt_status_t bpt_model_check_sequences(const bpt_model_t *m, const bpt_sequences
                             "sequence %" PRId64, i));
         *total += s->lengths[i];
     }
-    const int texts = bpt_task_texts(bpt_model_task(m));
-    if (s->count % texts)
-        return bpt_fail(BPT_ERR_USAGE, "%" PRId64 " sequences are no pairs: the model compares sequences 2e and 2e + 1", s->count);
-    if (m->config.d_input) return check_vectors(m, s, *total);
-    if (s->vectors) return bpt_fail(BPT_ERR_USAGE, "the model reads tokens, and vectors were given");
-    return bpt_model_check_tokens(m, s->tokens, *total);
+    return check_input(m, s, *total);
 }

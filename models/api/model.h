@@ -1,10 +1,9 @@
-// Trained models for C and C++ programs: open a run or a model file, logits, classes, states of tokens, generation token by token, and
-// training. Installed as <bpt/model.h>; docs/examples/ shows it at work.
+// Trained models for C and C++ programs: open a run or a model file, logits, classes of texts and of pairs, tags of tokens, numbers, states
+// of tokens and texts, generation token by token, and training. Installed as <bpt/model.h>; docs/examples/ shows it at work.
 //
 // Tokens are numbers in [0, vocabulary); bpt_model_tokenize makes them of text and bpt_model_text makes text of them. Arrays are dense, the
 // last dimension runs fastest; numbers are f32 whatever the precision of the model. B is the number of sequences, d the width of the model
-// (d_model), V its vocabulary. An example is a sequence, or two where the model compares pairs of texts: 2e and 2e + 1 (B is even); E is
-// the number of examples.
+// (d_model), V its vocabulary, C its classes, tags or numbers.
 //
 // Errors: every function that can fail returns bpt_status_t; bpt_error_message() then has one sentence for this thread (bpt/status.h).
 // A null pointer where one is needed, a token that is not in the vocabulary, a sequence that is too long, a function that is not for the
@@ -29,7 +28,7 @@
 
 BPT_BEGIN_DECLS
 
-#define BPT_MODEL_VERSION 1  // of the structs of this header
+#define BPT_MODEL_VERSION 2  // of the structs of this header
 
 typedef struct bpt_model bpt_model_t;
 
@@ -91,8 +90,10 @@ BPT_API void bpt_model_close(bpt_model_t *model);
 // The configuration as JSON on one line: the model part of config.json.
 BPT_API const char *bpt_model_config(const bpt_model_t *model);
 BPT_API int64_t bpt_model_vocabulary(const bpt_model_t *model);  // V
-// Classes, tags, or numbers that are predicted; 0: a language model.
+// C: the classes of a classifier, the tags of a tagger, the numbers that a model gives for a text; 0: a language model.
 BPT_API int64_t bpt_model_classes(const bpt_model_t *model);
+BPT_API int64_t bpt_model_texts(const bpt_model_t *model);       // sequences of an example: 2 for a classifier of pairs, else 1
+BPT_API int64_t bpt_model_inputs(const bpt_model_t *model);      // numbers of a vector, of models that read vectors; 0: it reads tokens
 BPT_API int64_t bpt_model_width(const bpt_model_t *model);       // d
 BPT_API int64_t bpt_model_parameters(const bpt_model_t *model);  // numbers that are trained, and frozen ones
 BPT_API int64_t bpt_model_step(const bpt_model_t *model);        // optimiser steps so far; of the checkpoint where one was opened
@@ -109,28 +110,31 @@ BPT_API bpt_status_t bpt_model_text(const bpt_model_t *model, const uint32_t *to
 
 // ---- Inference --------------------------------------------------------------------------------------------------------
 
-// B sequences one behind the other: sequence 0 is tokens[0 .. lengths[0] - 1], and so on. N is the sum of the lengths. Models that read
-// character n-grams of words beside the words need texts and cannot be used here.
+// B sequences one behind the other: sequence 0 is tokens[0 .. lengths[0] - 1], and so on. N is the sum of the lengths.
+// Pairs are two sequences of the list, 2p and 2p + 1 for pair p, so that B is even. Where a function gives something of each example, there
+// are E = B / bpt_model_texts(model) of them. Models that read character n-grams beside the words (ngram_max) need the text of the words:
+// they cannot be used here, and every function says so.
 typedef struct {
-    const uint32_t *tokens;  // [N]
+    const uint32_t *tokens;  // [N]; NULL for models that read vectors
     const int64_t *lengths;  // [B], each at least 1
     int64_t count;           // B, at least 1
-    const float *vectors;    // [N, d_input], in place of tokens, of models that read vectors of d_input numbers; else NULL
+    const float *vectors;    // [N, bpt_model_inputs(model)], finite, of models that read vectors in place of tokens; else NULL
 } bpt_sequences_t;
 
 // What comes next, for language models: logits [N, V], row i of what follows token i, given the tokens of its sequence up to it.
 BPT_API bpt_status_t bpt_model_logits(bpt_model_t *model, const bpt_sequences_t *sequences, float *logits) BPT_MUST_USE;
-// The class of each example, for classifiers of texts and of pairs: logits [E, classes]. Softmax makes probabilities of them.
+// The class of each text or of each pair of texts, for classifiers: logits [E, C]. Softmax makes probabilities of them.
 BPT_API bpt_status_t bpt_model_classify(bpt_model_t *model, const bpt_sequences_t *sequences, float *logits) BPT_MUST_USE;
-// The tag of each token, for taggers: tags [N], the most likely ones; of a model with a CRF those of the most likely sequence of tags.
-// logits [N, classes], without the transitions of a CRF. NULL: not wanted; not both.
+// The tag of each token, for taggers: tags [N], the most likely tag of each token or, where the model has a CRF, those of the most likely
+// sequence of tags (Viterbi); logits [N, C], the scores of each tag without the transitions of a CRF. NULL: not wanted; not both.
 BPT_API bpt_status_t bpt_model_tag(bpt_model_t *model, const bpt_sequences_t *sequences, uint32_t *tags, float *logits) BPT_MUST_USE;
-// The numbers that a model predicts for each sequence (task regress): numbers [B, classes].
+// The numbers of each text, for models of task regress: numbers [B, C].
 BPT_API bpt_status_t bpt_model_predict(bpt_model_t *model, const bpt_sequences_t *sequences, float *numbers) BPT_MUST_USE;
-// States behind the last layer, which the head reads: embeddings of tokens and texts. tokens [N, d]; roots [B, d], the state of each whole
-// sequence (of its root, or what else the model takes: `pool`), of models that learn one: classifiers of texts and of pairs, models that
-// predict numbers. NULL: not wanted; not both.
-BPT_API bpt_status_t bpt_model_encode(bpt_model_t *model, const bpt_sequences_t *sequences, float *tokens, float *roots) BPT_MUST_USE;
+// States behind the last layer: embeddings of tokens and texts. tokens [N, d]: of each token. texts [B, d]: of each whole sequence, which
+// the head reads, of models that learn one: classifiers, also of pairs, and models that give numbers. relays [B, d]: of the relay node of
+// each sequence, of Star-Transformers of any task. NULL: not wanted; not all.
+BPT_API bpt_status_t bpt_model_encode(bpt_model_t *model, const bpt_sequences_t *sequences, float *tokens, float *texts,
+                                      float *relays) BPT_MUST_USE;
 // How likely sequences are, for language models: nll [N - B], the negative log-likelihood in nats of the tokens 2, 3, .. of each sequence
 // given those before. Sequences of one token have none; BPT_ERR_INPUT when no sequence has any.
 BPT_API bpt_status_t bpt_model_score(bpt_model_t *model, const bpt_sequences_t *sequences, float *nll) BPT_MUST_USE;
@@ -159,13 +163,15 @@ BPT_API bpt_status_t bpt_generator_rewind(bpt_generator_t *generator, int64_t te
 
 // ---- Training ---------------------------------------------------------------------------------------------------------
 
-// What goes through the model at once. All sequences are padded to `length`; a pair (length, count) that comes for the first time compiles
-// programs, so there should be few.
+// What goes through the model at once. Sequences are padded to `length`; those of Star-Transformers lie one behind the other, and only
+// their end is padded. A pair (length, count) that comes for the first time compiles programs, so there should be few.
 typedef struct {
     bpt_sequences_t sequences;  // language models: a sequence of m + 1 tokens trains m, each given those before it
-    const uint32_t *labels;     // [E] of classifiers, [N] of taggers; NULL for others
-    const float *values;        // [B, classes] of models that predict numbers; NULL for others
-    int64_t length;             // 0: the smallest of 1, 2, 3, 4, 6, 8, 12, 16, .. that has room for the longest
+    const uint32_t *labels;     // below C: [E] of classifiers, [N] of taggers; else NULL
+    const float *values;        // [B, C], finite: the numbers that are right, of models that give numbers; else NULL
+    // Tokens that there is room for: in each sequence; 0: the smallest of 1, 2, 3, 4, 6, 8, 12, 16, .. that suits the longest. Of
+    // Star-Transformers in all sequences together; 0: the next multiple of an eighth of a power of two, as `bpt train` chooses it.
+    int64_t length;
 } bpt_micro_batch_t;
 
 // The schedule is the caller's: these are the values of one step.
@@ -186,7 +192,8 @@ static inline bpt_train_options_t bpt_train_options(double lr) {
 }
 
 typedef struct {
-    double loss;       // mean over what is scored, before the step: nll in nats (a CRF: of whole sequences), or squared error
+    double loss;  // before the step: the mean over tokens or examples of the nll in nats (with a CRF: of a text's tags, over the texts)
+                  // or, of models that give numbers, of the squared error
     double grad_norm;  // before clipping
     bool updated;      // false, f16 only: the scaled gradient was not finite; nothing was changed, the next step scales less
 } bpt_train_result_t;

@@ -20,28 +20,27 @@ typedef struct {
     bpt_batch_buffer_t buffer;
 } source_t;
 
-// Whether each token is the target of the one before, so that the last one is a target alone.
+// Whether each token is the target of the one before, so that the last one of a sequence is a target alone.
 static bool shifts(const bpt_model_t *m) { return bpt_model_task(m)->predicts_text; }
-static int64_t leaves_of(const bpt_model_t *m, int64_t length) { return shifts(m) ? length - 1 : length; }
+// Tokens of a sequence that the model reads.
+static int64_t read_of(const bpt_model_t *m, int64_t length) { return shifts(m) ? length - 1 : length; }
 
-// Tokens that are read, of all sequences and of the longest.
-static int64_t tokens_of(const bpt_model_t *m, const bpt_micro_batch_t *b) {
-    int64_t tokens = 0;
-    for (int64_t s = 0; s < b->sequences.count; ++s) tokens += leaves_of(m, b->sequences.lengths[s]);
-    return tokens;
-}
+// Of a micro-batch: the longest sequence, all tokens, examples.
 static int64_t longest_of(const bpt_model_t *m, const bpt_micro_batch_t *b) {
     int64_t longest = 0;
     for (int64_t s = 0; s < b->sequences.count; ++s) {
-        const int64_t leaves = leaves_of(m, b->sequences.lengths[s]);
-        if (leaves > longest) longest = leaves;
+        const int64_t length = read_of(m, b->sequences.lengths[s]);
+        if (length > longest) longest = length;
     }
     return longest;
 }
-
-static int64_t examples_of(const bpt_model_t *m, const bpt_micro_batch_t *b) {
-    return b->sequences.count / bpt_task_texts(bpt_model_task(m));
+static int64_t tokens_of(const bpt_model_t *m, const bpt_micro_batch_t *b) {
+    int64_t total = 0;
+    for (int64_t s = 0; s < b->sequences.count; ++s) total += read_of(m, b->sequences.lengths[s]);
+    return total;
 }
+static int64_t examples_of(const bpt_model_t *m, const bpt_micro_batch_t *b) { return b->sequences.count / bpt_model_texts(m); }
+
 // Terms of the loss.
 static int64_t scored_of(const bpt_model_t *m, const bpt_micro_batch_t *b) {
     return bpt_task_scores_tokens(&m->config) ? tokens_of(m, b) : examples_of(m, b);
@@ -49,39 +48,45 @@ static int64_t scored_of(const bpt_model_t *m, const bpt_micro_batch_t *b) {
 
 // ---- checks
 
-static bpt_status_t check_labels(const bpt_model_t *m, const bpt_micro_batch_t *b) {
-    const bpt_task_spec_t *task = bpt_model_task(m);
-    const int64_t wanted = !task->labelled ? 0 : task->per_token ? tokens_of(m, b) : examples_of(m, b);
-    if (!wanted) return b->labels ? bpt_fail(BPT_ERR_USAGE, "labels are for classifiers and taggers, and this is %s", task->model) : BPT_OK;
-    if (!b->labels) return bpt_fail(BPT_ERR_USAGE, "%s is trained on labels, and they are a null pointer", task->model);
-    for (int64_t i = 0; i < wanted; ++i)
-        if (b->labels[i] >= m->config.classes)
-            return bpt_fail(BPT_ERR_USAGE, "label %" PRId64 " is %u; the model has %" PRId64 " classes", i, b->labels[i],
-                            m->config.classes);
+static bpt_status_t check_labels(const bpt_model_t *m, const uint32_t *labels, int64_t count) {
+    const char *model = bpt_model_task(m)->model;
+    if (!bpt_model_task(m)->labelled)
+        return labels ? bpt_fail(BPT_ERR_USAGE, "labels are for classifiers and taggers, and this is %s", model) : BPT_OK;
+    if (!labels) return bpt_fail(BPT_ERR_USAGE, "%s is trained on labels, and they are a null pointer", model);
+    for (int64_t i = 0; i < count; ++i)
+        if (labels[i] >= m->config.classes)
+            return bpt_fail(BPT_ERR_USAGE, "label %" PRId64 " is %u; the model has %" PRId64 " classes", i, labels[i], m->config.classes);
     return BPT_OK;
 }
 
-static bpt_status_t check_values(const bpt_model_t *m, const bpt_micro_batch_t *b) {
-    const bpt_task_spec_t *task = bpt_model_task(m);
-    if (!task->values)
-        return b->values ? bpt_fail(BPT_ERR_USAGE, "values are for models that give numbers, and this is %s", task->model) : BPT_OK;
-    if (!b->values) return bpt_fail(BPT_ERR_USAGE, "%s is trained on values, and they are a null pointer", task->model);
-    for (int64_t i = 0; i < examples_of(m, b) * m->config.classes; ++i)
-        if (!isfinite(b->values[i])) return bpt_fail(BPT_ERR_USAGE, "value %" PRId64 " is not finite", i);
-    return BPT_OK;
+static bpt_status_t check_values(const bpt_model_t *m, const float *values, int64_t count) {
+    const char *model = bpt_model_task(m)->model;
+    if (!bpt_model_task(m)->values)
+        return values ? bpt_fail(BPT_ERR_USAGE, "values are for models that give numbers, and this is %s", model) : BPT_OK;
+    if (!values) return bpt_fail(BPT_ERR_USAGE, "%s is trained on values, and they are a null pointer", model);
+    return bpt_model_check_numbers(values, count * m->config.classes, "the values");
+}
+
+static bpt_status_t check_room(const bpt_model_t *m, const bpt_micro_batch_t *b) {
+    const bool together = bpt_kind_of(&m->config)->packed;
+    const int64_t needed = together ? tokens_of(m, b) : longest_of(m, b);
+    if (b->length > UINT32_MAX) return bpt_fail(BPT_ERR_USAGE, "length is %" PRId64 "; it must be less than 2^32", b->length);
+    if (!b->length || b->length >= needed) return BPT_OK;
+    if (together)
+        return bpt_fail(BPT_ERR_USAGE, "length is %" PRId64 ", but the sequences have %" PRId64 " tokens together", b->length, needed);
+    return bpt_fail(BPT_ERR_USAGE, "length is %" PRId64 ", but there is a sequence of %" PRId64 " tokens%s", b->length, needed,
+                    shifts(m) ? " and a last target" : "");
 }
 
 static bpt_status_t check_micro_batch(const bpt_model_t *m, const bpt_micro_batch_t *b) {
     int64_t total;
     BPT_TRY(bpt_model_check_sequences(m, &b->sequences, shifts(m), &total));
     for (int64_t s = 0; s < b->sequences.count; ++s)
-        if (leaves_of(m, b->sequences.lengths[s]) < 1)
+        if (read_of(m, b->sequences.lengths[s]) < 1)
             return bpt_fail(BPT_ERR_USAGE, "sequence %" PRId64 " has one token; a language model is trained on two or more", s);
-    if (b->length && b->length < longest_of(m, b))
-        return bpt_fail(BPT_ERR_USAGE, "length is %" PRId64 ", but there is a sequence of %" PRId64 " tokens%s", b->length,
-                        longest_of(m, b), shifts(m) ? " and a last target" : "");
-    BPT_TRY(check_labels(m, b));
-    return check_values(m, b);
+    BPT_TRY(check_room(m, b));
+    BPT_TRY(check_labels(m, b->labels, bpt_model_task(m)->per_token ? total : examples_of(m, b)));
+    return check_values(m, b->values, examples_of(m, b));
 }
 
 static bpt_status_t check(const bpt_model_t *m, const bpt_micro_batch_t *micro, int64_t count, const bpt_train_options_t *o) {
@@ -102,51 +107,59 @@ static bpt_status_t check(const bpt_model_t *m, const bpt_micro_batch_t *micro, 
 
 // ---- the source
 
-// Sequence `row` of the micro-batch, whose tokens are the caller's from number `token` on.
-static void fill_row(source_t *s, const bpt_micro_batch_t *from, int64_t row, int64_t token, bpt_batch_t *out) {
-    const bpt_task_spec_t *task = bpt_model_task(s->model);
-    const int64_t leaves = leaves_of(s->model, from->sequences.lengths[row]), at = row * out->shape.side[0].n;
-    const int64_t columns = s->model->config.d_input;
-    bpt_batch_buffer_t *b = &s->buffer;
-    if (columns)
-        memcpy(b->side[0].numbers + at * columns, from->sequences.vectors + token * columns, (size_t)(leaves * columns) * sizeof(float));
-    else
-        memcpy(b->side[0].tokens + at, from->sequences.tokens + token, (size_t)leaves * sizeof(uint32_t));
-    b->side[0].lengths[row] = (uint32_t)leaves;
-    b->sequences[row] = (uint32_t)s->sequences++;
-    out->n_tokens += leaves;
-    if (!task->per_token) return;
-    memcpy(b->targets + at, shifts(s->model) ? from->sequences.tokens + token + 1 : from->labels + token,
-           (size_t)leaves * sizeof(uint32_t));
-    for (int64_t i = 0; i < leaves; ++i) b->weights[at + i] = 1;
+// Sequences in buckets of one length, or one behind the other (models/kinds/kind.h).
+static bpt_batch_shape_t shape_of(const bpt_model_t *m, const bpt_micro_batch_t *b) {
+    const int64_t count = b->sequences.count, texts = bpt_model_texts(m), most = m->options.batch_tokens;
+    if (!bpt_kind_of(&m->config)->packed) return bpt_batch_buckets(b->length ? b->length : bpt_length_bucket(longest_of(m, b)), count);
+    bpt_batch_shape_t shape = {.batch = bpt_row_count(most > count / texts ? most : count / texts, count / texts) * texts};
+    shape.side[0].rows = b->length ? b->length : bpt_packed_rows(tokens_of(m, b), most);
+    return shape;
 }
 
-static void fill_examples(source_t *s, const bpt_micro_batch_t *from) {
-    const int64_t examples = examples_of(s->model, from), columns = s->model->config.classes;
+// Sequence s of a micro-batch, whose first token is number `at` of those that the caller gave, to the rows from `row` on.
+static void fill_sequence(source_t *s, const bpt_micro_batch_t *from, int64_t sequence, int64_t at, int64_t row) {
+    const int64_t length = read_of(s->model, from->sequences.lengths[sequence]), columns = s->model->config.d_input;
     bpt_batch_buffer_t *b = &s->buffer;
-    if (from->values)
-        memcpy(b->values, from->values, (size_t)(examples * columns) * sizeof(float));
+    b->side[0].start[sequence] = (uint32_t)row;
+    b->side[0].lengths[sequence] = (uint32_t)length;
+    b->sequences[sequence] = (uint32_t)s->sequences++;
+    if (columns)
+        memcpy(b->side[0].numbers + row * columns, from->sequences.vectors + at * columns, (size_t)(length * columns) * sizeof(float));
     else
-        memcpy(b->targets, from->labels, (size_t)examples * sizeof(uint32_t));
-    for (int64_t e = 0; e < examples; ++e) b->weights[e] = 1;
+        memcpy(b->side[0].tokens + row, from->sequences.tokens + at, (size_t)length * sizeof(uint32_t));
+    if (!bpt_model_task(s->model)->per_token) return;
+    memcpy(b->targets + row, shifts(s->model) ? from->sequences.tokens + at + 1 : from->labels + at, (size_t)length * sizeof(uint32_t));
+    for (int64_t i = 0; i < length; ++i) b->weights[row + i] = 1;
+}
+
+// The targets of examples.
+static void fill_targets(source_t *s, const bpt_micro_batch_t *from) {
+    const int64_t examples = examples_of(s->model, from), columns = s->model->config.classes;
+    if (from->values)
+        memcpy(s->buffer.values, from->values, (size_t)(examples * columns) * sizeof(float));
+    else
+        memcpy(s->buffer.targets, from->labels, (size_t)examples * sizeof(uint32_t));
+    for (int64_t i = 0; i < examples; ++i) s->buffer.weights[i] = 1;
 }
 
 static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end) {
     source_t *s = (source_t *)source;
-    const bpt_task_spec_t *task = bpt_model_task(s->model);
     const bpt_micro_batch_t *from = &s->micro[s->next];
-    const bpt_sequences_t *all = &from->sequences;
-    const int64_t n = from->length ? from->length : bpt_length_bucket(longest_of(s->model, from));
-    bpt_batch_layout_t layout = {.shape = {.batch = all->count, .side = {{.n = n}}},
-                                 .columns = s->model->config.d_input,
-                                 .value_columns = task->values ? s->model->config.classes : 0};
-    if (__builtin_mul_overflow(n, all->count, &layout.shape.side[0].rows)) layout.shape.side[0].rows = INT64_MAX;  // is refused
-    layout.n_targets = bpt_task_targets(task, &layout.shape);
+    const bpt_task_spec_t *task = bpt_model_task(s->model);
+    const bpt_batch_shape_t shape = shape_of(s->model, from);
+    const bpt_batch_layout_t layout = {.shape = shape,
+                                       .columns = s->model->config.d_input,
+                                       .n_targets = bpt_task_targets(task, &shape),
+                                       .value_columns = task->values ? s->model->config.classes : 0};
     *end = false;
     BPT_TRY(bpt_batch_buffer_start(&s->buffer, &layout, out));
-    for (int64_t row = 0, token = 0; row < all->count; token += all->lengths[row++]) fill_row(s, from, row, token, out);
-    if (!task->per_token) fill_examples(s, from);
-    out->n_real = all->count;
+    for (int64_t i = 0, at = 0, row = 0; i < from->sequences.count; at += from->sequences.lengths[i++]) {
+        fill_sequence(s, from, i, at, shape.side[0].n ? i * shape.side[0].n : row);
+        row += read_of(s->model, from->sequences.lengths[i]);
+    }
+    if (!task->per_token) fill_targets(s, from);
+    out->n_real = from->sequences.count;
+    out->n_tokens = tokens_of(s->model, from);
     out->n_scored = scored_of(s->model, from);
     out->window_scored = s->scored;
     out->first = s->next == 0;

@@ -157,7 +157,7 @@ static bpt_stream_t pool_tokens(const layers_t *l, bpt_stream_t tokens) {
 
 static bpt_encoded_t encoded(const layers_t *l, const streams_t *s) {
     const bpt_encoder_t *e = l->e;
-    bpt_encoded_t out = {.tokens.x = bpt_no_stream, .nodes.x = bpt_no_stream, .pooled.x = bpt_no_stream};
+    bpt_encoded_t out = {.tokens.x = bpt_no_stream, .relay.x = bpt_no_stream, .pooled.x = bpt_no_stream};
     if (l->roots) out.pooled = (bpt_states_t){s->roots, pool_place(l)};
     if (l->tokens)
         out.tokens = (bpt_states_t){bpt_stream_first(l->b, s->x, e->leaf_rows), bpt_place_first(l->b, e->in.row_keys, e->leaf_rows)};

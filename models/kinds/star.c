@@ -86,7 +86,8 @@ static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens)
         states = bpt_star_cycle(b, &ring, &star, tokens, &states, i);
         bpt_graph_region_end(b->g);
         if (!bpt_encoder_wants(e, i)) continue;
-        bpt_encoded_t out = {.tokens = {states.satellites, bpt_place_first(b, e->in.row_keys, e->leaf_rows)}, .nodes.x = bpt_no_stream};
+        bpt_encoded_t out = {.tokens = {states.satellites, bpt_place_first(b, e->in.row_keys, e->leaf_rows)},
+                             .relay = {states.relay, {e->own[RELAY_KEYS].value, e->batch}}};
         out.pooled = (bpt_states_t){bpt_no_stream, {e->own[RELAY_KEYS].value, e->batch}};
         if (e->wants & BPT_WANT_POOLED) out.pooled.x = pool(b, e, &states);
         bpt_encoder_emit(b, e, i, &out);
@@ -188,7 +189,7 @@ static bpt_status_t table(const bpt_model_config_t *c, int64_t n, bpt_lists_t *l
 const bpt_kind_spec_t bpt_kind_star = {
     .name = "star",
     .keys = keys,
-    .gives = BPT_WANT_TOKENS | BPT_WANT_POOLED,
+    .gives = BPT_WANT_TOKENS | BPT_WANT_RELAY | BPT_WANT_POOLED,
     .not_causal = "its relay node reads the whole text in every cycle, and each token reads the relay",
     .positions = BPT_POSITIONS_ABSOLUTE,
     .pools = 1u << BPT_POOL_RELAY_MAX | 1u << BPT_POOL_RELAY | 1u << BPT_POOL_MEAN | 1u << BPT_POOL_MAX,

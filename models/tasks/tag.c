@@ -196,6 +196,7 @@ const bpt_task_spec_t bpt_task_tag = {
     .stage = stage,
     .build = build,
     .measure = measure,
+    .decode = decode,
     .metrics = metrics,
     .finish = finish,
 };

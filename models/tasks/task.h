@@ -19,13 +19,13 @@ typedef enum {
 // States that a task takes from a model; a model leaves out what nobody takes.
 enum {
     BPT_WANT_TOKENS = 1,  // one of each token
-    BPT_WANT_NODES = 2,   // one of each other node
-    BPT_WANT_POOLED = 4,  // one of each sequence
+    BPT_WANT_RELAY = 2,   // one of each sequence: that of the node which reads all its tokens and which they all read (star)
+    BPT_WANT_POOLED = 4,  // one of each sequence: the state of the whole text
 };
 
 // What a model gives to a task after a layer; what the task does not want may be absent.
 typedef struct {
-    bpt_states_t tokens, nodes, pooled;
+    bpt_states_t tokens, relay, pooled;
 } bpt_encoded_t;
 
 // A number that an evaluation gives beside the loss.
@@ -74,6 +74,8 @@ typedef struct {
     void (*build)(const bpt_builder_t *b, struct bpt_encoder *e, const bpt_encoded_t *encoded);
     // Adds a micro-batch to what an evaluation measures. `measure->nll` and `best` have room for its targets.
     bpt_status_t (*measure)(struct bpt_runner *runner, const bpt_batch_t *batch, bpt_measure_t *measure);
+    // The output of each target (logits [targets, outputs]), where it is more than the most likely one of each. NULL: it is that.
+    bpt_status_t (*decode)(struct bpt_runner *runner, const bpt_batch_t *batch, const float *logits, uint32_t *best);
     // What it measures, and its values (NaN: there is none) from the sums over `scored` terms of the loss. NULL: the loss alone.
     const bpt_metric_t *metrics;
     void (*finish)(const bpt_measure_t *measure, int64_t scored, double value[BPT_MOST_METRICS]);
@@ -108,6 +110,8 @@ static inline bool bpt_task_scores_tokens(const bpt_model_config_t *config) {
 }
 // The task's metric of this name, its place in `metrics`; -1: it has none.
 int bpt_task_metric(const bpt_task_spec_t *task, const char *name);
+// The output of each target (logits [targets, outputs]) by the task's `decode`, or the most likely one of each.
+bpt_status_t bpt_task_decode(struct bpt_runner *runner, const bpt_batch_t *batch, const float *logits, uint32_t *best) BPT_MUST_USE;
 // Whether a step of the optimiser has several micro-batches as a rule, one for each length, whose gradients are summed.
 static inline bool bpt_task_accumulates(const bpt_task_spec_t *task) { return task->reads == BPT_READS_EXAMPLES; }
 

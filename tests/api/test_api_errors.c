@@ -58,8 +58,8 @@ static void functions_of_another_task_are_refused(void **state) {
     const uint32_t word[] = {1, 2, 3, 4};
     const bpt_sequences_t words = {word, lengths, 2};
     assert_fails(bpt_model_classify(lm, &two, out), BPT_ERR_USAGE, "this is a language model");
-    assert_fails(bpt_model_encode(lm, &two, NULL, out), BPT_ERR_USAGE, "this is a language model");
-    assert_fails(bpt_model_encode(lm, &two, NULL, NULL), BPT_ERR_USAGE, "null");
+    assert_fails(bpt_model_encode(lm, &two, NULL, out, NULL), BPT_ERR_USAGE, "this is a language model");
+    assert_fails(bpt_model_encode(lm, &two, NULL, NULL, NULL), BPT_ERR_USAGE, "null");
     assert_fails(bpt_model_logits(classifier, &words, out), BPT_ERR_USAGE, "this is a classifier");
     assert_fails(bpt_model_score(classifier, &words, out), BPT_ERR_USAGE, "this is a classifier");
     assert_fails(bpt_generator_create(classifier, 10, 1, &g), BPT_ERR_USAGE, "language models");
@@ -265,7 +265,7 @@ static void results_that_are_not_finite_are_errors(void **state) {
     assert_ok(bpt_model_open(api_lm, &options, &m));
     assert_ok(bpt_model_train_step(m, &micro, 1, &o, NULL));
     assert_fails(bpt_model_logits(m, &two, out), BPT_ERR_NUMERIC, "not finite");
-    assert_fails(bpt_model_encode(m, &two, out, NULL), BPT_ERR_NUMERIC, "not finite");
+    assert_fails(bpt_model_encode(m, &two, out, NULL, NULL), BPT_ERR_NUMERIC, "not finite");
     assert_fails(bpt_model_score(m, &two, out), BPT_ERR_NUMERIC, "not finite");
     assert_ok(bpt_generator_create(m, 4, 1, &g));
     assert_fails(bpt_generator_feed(g, 0, tokens, 2, out), BPT_ERR_NUMERIC, "not finite");

@@ -212,15 +212,15 @@ static void the_head_makes_logits_of_encoded_texts(void **state) {
     assert_ok(bpt_safetensors_read_f32(file, bpt_safetensors_find(file, "head.bias"), 0, CLASSES, bias));
     bpt_safetensors_close(file);
     assert_ok(bpt_model_classify(m, &sequences, logits));
-    assert_ok(bpt_model_encode(m, &sequences, states, roots));
+    assert_ok(bpt_model_encode(m, &sequences, states, roots, NULL));
     for (int i = 0; i < 2 * CLASSES; ++i) {
         float sum = bias[i % CLASSES];
         for (int j = 0; j < D; ++j) sum += roots[i / CLASSES * D + j] * weight[i % CLASSES * D + j];
         expect_near(&sum, &logits[i], 1);
     }
     // One text at a time, and states of tokens alone.
-    assert_ok(bpt_model_encode(m, &(bpt_sequences_t){words, length, 1}, alone, NULL));
-    assert_ok(bpt_model_encode(m, &(bpt_sequences_t){words + 1, length + 1, 1}, alone + D, NULL));
+    assert_ok(bpt_model_encode(m, &(bpt_sequences_t){words, length, 1}, alone, NULL, NULL));
+    assert_ok(bpt_model_encode(m, &(bpt_sequences_t){words + 1, length + 1, 1}, alone + D, NULL, NULL));
     expect_near(alone, states, 6 * D);
     bpt_model_close(m);
 }

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "bpt/log.h"
@@ -15,13 +17,21 @@ static void require(bool condition) {
     if (!condition) abort();
 }
 
+static bpt_status_t parse(const char *text, const char *where, bpt_model_config_t *config) {
+    json_t *object;
+    BPT_TRY(bpt_json_parse(text, strlen(text), where, &object));
+    const bpt_status_t status = bpt_model_config_from_json(object, where, config);
+    json_decref(object);
+    return status;
+}
+
 static void model(const char *text) {
     bpt_model_config_t config, again;
-    if (bpt_model_config_parse(text, "input", &config) != BPT_OK) return;
+    if (parse(text, "input", &config) != BPT_OK) return;
     char *first, *second;
     require(bpt_model_config_check(&config) == BPT_OK);
     require(bpt_model_config_format(&config, &first) == BPT_OK);
-    require(bpt_model_config_parse(first, "first", &again) == BPT_OK);
+    require(parse(first, "first", &again) == BPT_OK);
     require(bpt_model_config_format(&again, &second) == BPT_OK);
     require(!strcmp(first, second));
     bpt_free(first);

@@ -20,11 +20,20 @@
 #include "models/config_keys.h"
 #include "models/config_names.h"
 #include "models/kinds/kind.h"
+#include "models/model_file.h"
 #include "models/train/checkpoint.h"
 #include "models/train/metrics.h"
 #include "support/check.h"
 #include "support/scratch.h"
 #include "support/support.h"
+
+static bpt_status_t parse_config(const char *text, const char *where, bpt_model_config_t *config) {
+    json_t *object;
+    BPT_TRY(bpt_json_parse(text, strlen(text), where, &object));
+    const bpt_status_t status = bpt_model_config_from_json(object, where, config);
+    json_decref(object);
+    return status;
+}
 
 static void errors_name_line_and_column(void **state) {
     (void)state;
@@ -160,7 +169,7 @@ static void every_model_survives_its_json(void **state) {
         memset(&back, 0xAA, sizeof back);
         assert_ok(bpt_model_config_check(&models[i]));
         assert_ok(bpt_model_config_format(&models[i], &text));
-        assert_ok(bpt_model_config_parse(text, "text", &back));
+        assert_ok(parse_config(text, "text", &back));
         char *again;
         assert_ok(bpt_model_config_format(&back, &again));
         assert_string_equal(text, again);
@@ -244,17 +253,16 @@ static void wrong_configurations_in_files_name_place_and_key(void **state) {
     };
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
         bpt_model_config_t c;
-        assert_fails(bpt_model_config_parse(cases[i].text, "m", &c), BPT_ERR_INPUT, cases[i].message);
+        assert_fails(parse_config(cases[i].text, "m", &c), BPT_ERR_INPUT, cases[i].message);
     }
 }
 
 static void unknown_keys_are_ignored_and_defaults_taken(void **state) {
     (void)state;
     bpt_model_config_t c;
-    assert_ok(
-        bpt_model_config_parse("{\"model\": \"bpt\", \"task\": \"lm\", \"layers\": 2, \"d_model\": 8, \"d_ff\": 8, \"heads\": 2, \"k\": 1, "
-                               "\"rel_levels\": 1, \"vocab\": 5, \"future\": true}",
-                               "m", &c));
+    assert_ok(parse_config("{\"model\": \"bpt\", \"task\": \"lm\", \"layers\": 2, \"d_model\": 8, \"d_ff\": 8, \"heads\": 2, \"k\": 1, "
+                           "\"rel_levels\": 1, \"vocab\": 5, \"future\": true}",
+                           "m", &c));
     assert_int_equal(c.d_embed, 8);
     assert_true(c.causal && !c.tied && !c.reference_rule && c.positions == BPT_POSITIONS_RELATIVE);
 }
@@ -305,7 +313,7 @@ static void golden_models_have_readable_configurations(void **state) {
         bpt_safetensors_t *f;
         bpt_model_config_t c;
         assert_ok(bpt_safetensors_open(path, &f));
-        assert_ok(bpt_model_config_parse(bpt_safetensors_metadata(f, "config"), path, &c));
+        assert_ok(bpt_model_file_config(f, &c));
         assert_int_equal(bpt_safetensors_find(f, "embed.weight")->shape[1], c.d_embed);
         bpt_safetensors_close(f);
         ++read;

@@ -215,7 +215,7 @@ static void check_states(bpt_runner_t *r, const bpt_model_config_t *c, bool bitw
     const int64_t n = 17, rows = lm ? 5 * n : 5, outputs = lm ? c->vocab : c->classes;
     (void)bitwise;
     fixture_fill(&b, c, n, 5, lengths, 0);
-    assert_ok(bpt_runner_states(r, &b.batch, states, lm ? NULL : roots));
+    assert_ok(bpt_runner_states(r, &b.batch, &(bpt_runner_states_t){.tokens = states, .pooled = lm ? NULL : roots}));
     assert_ok(bpt_runner_logits(r, &b.batch, x));
     apply_head(r, c, lm ? states : roots, rows, outputs, y);
     for (int64_t row = 0; row < rows; ++row)
@@ -224,7 +224,7 @@ static void check_states(bpt_runner_t *r, const bpt_model_config_t *c, bool bitw
     if (c->pool != BPT_POOL_ROOT) expect_pooled(c, lengths, n, what);
     // States of tokens of sequence 3, alone and among others in a larger bucket.
     fixture_fill(&a, c, 13, 1, &lengths[3], 3);
-    assert_ok(bpt_runner_states(r, &a.batch, other_states, other_roots));
+    assert_ok(bpt_runner_states(r, &a.batch, &(bpt_runner_states_t){.tokens = other_states, .pooled = other_roots}));
     compare(other_states, states + 3 * n * c->d_model, 13 * c->d_model, bitwise, what);
     compare(other_roots, roots + 3 * c->d_model, c->d_model, bitwise, what);
 }
@@ -257,8 +257,8 @@ static void states_of_tokens_do_not_depend_on_the_task(void **state) {
         copy_positions(of_lm, of_classifier);
         fixture_fill(&a, &lm, 17, 5, lengths, 0);
         fixture_fill(&b, &classifier, 17, 5, lengths, 0);
-        assert_ok(bpt_runner_states(of_lm, &a.batch, states, NULL));
-        assert_ok(bpt_runner_states(of_classifier, &b.batch, other_states, NULL));
+        assert_ok(bpt_runner_states(of_lm, &a.batch, &(bpt_runner_states_t){.tokens = states}));
+        assert_ok(bpt_runner_states(of_classifier, &b.batch, &(bpt_runner_states_t){.tokens = other_states}));
         for (int64_t s = 0; s < 5; ++s)
             compare(states + s * 17 * 16, other_states + s * 17 * 16, (int64_t)lengths[s] * 16, true, variants[v].name);
         bpt_runner_destroy(of_lm);
@@ -277,8 +277,8 @@ static void states_come_by_chunks_and_groups_as_well(void **state) {
             bpt_runner_t *whole = fixture_runner(&c, device, (bpt_runner_options_t){0});
             bpt_runner_t *pieces = fixture_runner(&c, device, (bpt_runner_options_t){.step.chunk_rows = 7, .step.head_groups = groups});
             fixture_fill(&a, &c, 17, 5, lengths, 0);
-            assert_ok(bpt_runner_states(whole, &a.batch, states, roots));
-            assert_ok(bpt_runner_states(pieces, &a.batch, other_states, other_roots));
+            assert_ok(bpt_runner_states(whole, &a.batch, &(bpt_runner_states_t){.tokens = states, .pooled = roots}));
+            assert_ok(bpt_runner_states(pieces, &a.batch, &(bpt_runner_states_t){.tokens = other_states, .pooled = other_roots}));
             compare(states, other_states, STATES, false, variants[v].name);
             compare(roots, other_roots, 5 * c.d_model, false, variants[v].name);
             bpt_runner_destroy(pieces);

@@ -25,12 +25,9 @@ static double number(const json_t *list, size_t i) { return json_number_value(js
 // A bucket of `extra` more leaves than the sequence has: results must not depend on it.
 static golden_t *load(const char *name, int64_t extra) {
     static golden_t g;
-    char *config;
     snprintf(g.path, sizeof g.path, "%s/golden/%s", test_shared_dir(), name);
     assert_ok(bpt_json_read(strcat(strcpy((char[600]){0}, g.path), ".json"), &g.json));
-    assert_ok(bpt_json_format(json_object_get(g.json, "config"), 0, &config));
-    assert_ok(bpt_model_config_parse(config, name, &g.config));
-    bpt_free(config);
+    assert_ok(bpt_model_config_from_json(json_object_get(g.json, "config"), name, &g.config));
     const json_t *tokens = json_object_get(g.json, "tokens");
     const bool lm = g.config.task == BPT_TASK_LM;
     const uint32_t length = (uint32_t)json_array_size(tokens) - lm;

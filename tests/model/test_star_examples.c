@@ -151,7 +151,7 @@ static void a_model_has_the_states_of_the_examples(void **state) {
             set_all(r);
             fixture_fill(&batch, &c, TOKENS, 2, lengths, 0);
             for (uint32_t i = 0; i < TOKENS; ++i) batch.tokens[i] = i;
-            assert_ok(bpt_runner_states(r, &batch.batch, h, s));
+            assert_ok(bpt_runner_states(r, &batch.batch, &(bpt_runner_states_t){.tokens = h, .pooled = s}));
             compare(backends[b], examples[e].name, "satellites", h, examples[e].h[0], examples[e].n * D, 1e-5);
             compare(backends[b], examples[e].name, "relay", s, examples[e].s, D, 1e-5);
             bpt_runner_destroy(r);

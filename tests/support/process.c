@@ -35,7 +35,9 @@ static char *read_all(const char *path, size_t *length) {
 
 test_process_t test_run(const char *const *arguments) {
     const char *program = getenv("BPT_PROGRAM");
-    if (!program || !*program) fail_msg("BPT_PROGRAM must name the program under test");
+    if (!program || !*program)
+        fail_msg(
+            "the environment variable BPT_PROGRAM is not set: ctest sets it to the program under test; by hand, BPT_PROGRAM=build/dev/bpt");
     const char *argv[MAX_ARGUMENTS + 2] = {program};
     for (int i = 0; arguments[i]; ++i) {
         assert_true(i < MAX_ARGUMENTS);

@@ -11,6 +11,7 @@
 #include "bpt/file.h"
 #include "bpt/log.h"
 #include "models/config_names.h"
+#include "models/nn/names.h"
 #include "models/train/recovery.h"
 #include "tools/bpt/commands.h"
 #include "tools/bpt/corpus.h"
