@@ -237,6 +237,19 @@ static void exported_and_imported(void **state) {
     same_file("lm", "from-file", "subword.model");
 }
 
+static void the_mean_of_checkpoints_reads_the_same_subwords(void **state) {
+    (void)state;
+    NEEDS_LIBRARY();
+    char more[700];
+    run("average %s --last 2 --out %s --quiet", lm, test_path("lm-mean"));
+    same_file("lm", "lm-mean", "subword.model");
+    same_file("lm", "lm-mean", "vocab.txt");
+    snprintf(more, sizeof more, "--data %s", text);
+    json_t *result = evaluate(test_path("lm-mean"), more);
+    assert_true(isfinite(number(result, "loss")));
+    json_decref(result);
+}
+
 static void the_library_reads_subwords(void **state) {
     (void)state;
     NEEDS_LIBRARY();
@@ -347,11 +360,17 @@ static void options_that_make_no_sense(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_resumed_run_is_the_same),  cmocka_unit_test(bits_are_of_the_text),
-        cmocka_unit_test(generated_text_is_text),     cmocka_unit_test(characters_are_written_whole),
-        cmocka_unit_test(classifiers_read_subwords),  cmocka_unit_test(exported_and_imported),
-        cmocka_unit_test(the_library_reads_subwords), cmocka_unit_test(damaged_and_mixed_files_are_refused),
-        cmocka_unit_test(taken_from_a_file),          cmocka_unit_test(a_new_run_starts_with_the_subwords_of_its_source),
+        cmocka_unit_test(a_resumed_run_is_the_same),
+        cmocka_unit_test(bits_are_of_the_text),
+        cmocka_unit_test(generated_text_is_text),
+        cmocka_unit_test(characters_are_written_whole),
+        cmocka_unit_test(classifiers_read_subwords),
+        cmocka_unit_test(exported_and_imported),
+        cmocka_unit_test(the_mean_of_checkpoints_reads_the_same_subwords),
+        cmocka_unit_test(the_library_reads_subwords),
+        cmocka_unit_test(damaged_and_mixed_files_are_refused),
+        cmocka_unit_test(taken_from_a_file),
+        cmocka_unit_test(a_new_run_starts_with_the_subwords_of_its_source),
         cmocka_unit_test(options_that_make_no_sense),
     };
     return cmocka_run_group_tests(tests, setup, NULL);

@@ -32,7 +32,7 @@ void cli_selftest(const bpt_backend_t *backend, int index, bpt_dtype_t precision
 // The first problem in words, "" if there is none. `why`: what became of the process that ran the cases, "" if it came to its end.
 void cli_selftest_problem(const cli_selftest_t *selftest, const char *why, char *text, size_t bytes);
 
-// Largest deviation of one tensor beyond `slack`, relative to its largest value; infinite where b is not a number.
-double cli_selftest_deviation(const float *a, const float *b, int64_t n, double slack);
+// Largest deviation of one tensor beyond `slack`, relative to its largest value, or to `least` if that is more; infinite where b is not a number.
+double cli_selftest_deviation(const float *a, const float *b, int64_t n, double slack, double least);
 
 #endif

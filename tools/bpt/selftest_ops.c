@@ -385,7 +385,7 @@ static bpt_status_t compare_result(const side_t *wanted, const side_t *got, int 
     bpt_status_t status = read_result(wanted, i, &a, &count);
     if (status == BPT_OK) status = read_result(got, i, &b, &count);
     if (status == BPT_OK) {
-        const double off = cli_selftest_deviation(a, b, count, 0);
+        const double off = cli_selftest_deviation(a, b, count, 0, 0);
         if (off > out->deviation) out->deviation = off;
         if (!(off <= tolerance) && !*out->detail)
             snprintf(out->detail, sizeof out->detail, "a result of op %s is off by %.1e of its size", wanted->net.out[i].op, off);
