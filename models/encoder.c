@@ -47,7 +47,6 @@ static bpt_value_t input_if(bpt_graph_t *g, bool wanted, const char *name, bpt_d
 
 static void add_inputs(bpt_graph_t *g, bpt_encoder_t *e) {
     const bpt_encoder_options_t *o = &e->options;
-    const bool absolute = o->config->positions == BPT_POSITIONS_ABSOLUTE, sinusoidal = o->config->positions == BPT_POSITIONS_SINUSOIDAL;
     const bool targets_wanted = !o->logits && !o->states;
     const bpt_shape_t leaves = bpt_shape1(e->leaf_rows), targets = bpt_shape1(e->targets);
     for (int i = 0; i < BPT_OWN_INPUTS; ++i) e->own[i].value = BPT_NO_VALUE;
@@ -57,8 +56,7 @@ static void add_inputs(bpt_graph_t *g, bpt_encoder_t *e) {
     const int64_t bag = o->shape.side[0].bag;
     e->in.ngrams.bag = input_if(g, bag, "ngrams", BPT_U32, bpt_shape1(bag));
     e->in.ngrams.ranges = input_if(g, bag, "ngram_ranges", BPT_U32, bpt_shape2(e->leaf_rows, 2));
-    e->in.positions = absolute ? bpt_input(g, "positions", BPT_U32, leaves)
-                               : input_if(g, sinusoidal, "positions", BPT_F32, bpt_shape2(e->leaf_rows, o->config->d_model));
+    e->in.positions = bpt_positions_input(g, o->config, e->leaf_rows);
     e->in.lengths = bpt_input(g, "lengths", BPT_U32, bpt_shape1(e->batch));
     e->in.targets = input_if(g, targets_wanted && !e->task->values, "targets", BPT_U32, targets);
     e->in.weights = input_if(g, targets_wanted && !e->task->values, "weights", BPT_F32, targets);

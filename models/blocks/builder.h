@@ -49,8 +49,8 @@ bpt_stream_t bpt_build_norm(const bpt_builder_t *b, bpt_value_t x, bpt_value_t r
 
 // ---- The embedding (embed.c)
 void bpt_embed_params(bpt_param_table_t *table, const bpt_model_config_t *config, bool frozen);
-// Embedding (and projection) plus position, f32 [tokens, d_model]; positions (encoder.h) may be BPT_NO_VALUE. An id BPT_NO_ROW gives zeros. With
-// d_input `tokens` are f32 [rows, d_input], which are projected.
+// Embedding (and projection) plus position, f32 [tokens, d_model]; positions (encoder.h) may be BPT_NO_VALUE. An id BPT_NO_ROW gives
+// zeros. With d_input `tokens` are f32 [rows, d_input], which are projected.
 bpt_value_t bpt_embed_rows(const bpt_builder_t *b, bpt_value_t tokens, bpt_value_t positions);
 // N-grams of tokens: u32 [entries] rows of their embedding, and u32 [tokens, 2] the entries of each token. BPT_NO_VALUE: none.
 typedef struct {

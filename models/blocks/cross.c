@@ -1,8 +1,6 @@
 // Cross-attention (see cross.h).
 #include "models/blocks/cross.h"
 
-#include <math.h>
-
 void bpt_cross_params(bpt_param_table_t *t, const bpt_model_config_t *c, const char *prefix) {
     static const char *const names[] = {BPT_NAME_CROSS_Q, BPT_NAME_CROSS_K, BPT_NAME_CROSS_V, BPT_NAME_CROSS_OUT};
     const int64_t d = c->d_model;
@@ -15,27 +13,9 @@ void bpt_cross_params(bpt_param_table_t *t, const bpt_model_config_t *c, const c
 }
 
 static bpt_value_t attend(const bpt_builder_t *b, const bpt_memory_t *m, bpt_value_t x, const char *prefix) {
-    const int32_t head_dim = b->config->d_model / b->config->heads;
-    const bpt_attention_attrs_t attrs = {.graph.kind = BPT_INTERVALS_TABLE,
-                                         .bounds = m->bounds,
-                                         .batch = 1,
-                                         .queries = BPT_QUERIES_ALL,
-                                         .heads = b->config->heads,
-                                         .head_dim = head_dim,
-                                         .scale = 1 / sqrtf((float)head_dim),
-                                         .p = b->p_attention};
-    const bpt_attention_inputs_t in = {
-        .q = bpt_linear(b->g, x, bpt_weight_low(b->w, prefix, BPT_NAME_CROSS_Q, 1), BPT_NO_VALUE),
-        .kv = bpt_linear(b->g, m->x, bpt_weight_low(b->w, prefix, BPT_NAME_CROSS_K, 2), BPT_NO_VALUE),
-        .rel = BPT_NO_VALUE,
-        .lengths = BPT_NO_VALUE,
-        .row_keys = m->query_row_keys,
-        .rng = b->rng,
-        .table = m->table,
-        .back = m->back,
-        .key_codes = m->key_codes,
-    };
-    const bpt_value_t attended = bpt_attention(b->g, &attrs, &in);
+    const bpt_value_t q = bpt_linear(b->g, x, bpt_weight_low(b->w, prefix, BPT_NAME_CROSS_Q, 1), BPT_NO_VALUE);
+    const bpt_value_t kv = bpt_linear(b->g, m->x, bpt_weight_low(b->w, prefix, BPT_NAME_CROSS_K, 2), BPT_NO_VALUE);
+    const bpt_value_t attended = bpt_table_attention(b, &m->graph, b->config->d_model / b->config->heads, q, kv);
     return bpt_linear(b->g, attended, bpt_weight_low(b->w, prefix, BPT_NAME_CROSS_OUT, 1), BPT_NO_VALUE);
 }
 

@@ -5,13 +5,11 @@
 #ifndef BPT_MODELS_BLOCKS_CROSS_H
 #define BPT_MODELS_BLOCKS_CROSS_H
 
-#include "models/blocks/builder.h"
+#include "models/blocks/table.h"
 
 typedef struct {
-    bpt_value_t x;                          // [K, d_model], in the precision of products
-    bpt_value_t table, back;                // u32 [Q, slots, 4], and [K, slots, 2] (gradients) or BPT_NO_VALUE
-    bpt_table_bounds_t bounds;              // of both
-    bpt_value_t query_row_keys, key_codes;  // u32 [Q, 2], [K] (dropout) or BPT_NO_VALUE
+    bpt_value_t x;            // [K, d_model], in the precision of products
+    bpt_table_graph_t graph;  // which of these rows each of the Q readers reads
 } bpt_memory_t;
 
 // The weights [d_model, d_model] and the LayerNorm, behind a layer's prefix.

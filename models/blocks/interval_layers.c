@@ -117,6 +117,7 @@ static bpt_self_t roots_only(const layers_t *l, const streams_t *s, bool fresh) 
     return r;
 }
 
+// Pieces know no memory.
 static void run_layer(const layers_t *l, bpt_self_t *sets, int count, const char *prefix, bpt_stream_t *out) {
     if (l->e->options.gradients || l->matching)
         bpt_self_layer(l->b, sets, count, prefix, out);
@@ -174,11 +175,11 @@ static bpt_table_bounds_t bounds_of_other_texts(const bpt_encoder_t *e) {
 static bpt_memory_t memory_of(const layers_t *l, const streams_t *s) {
     const bpt_encoder_t *e = l->e;
     return (bpt_memory_t){.x = bpt_rows(l->b->g, s->x.low, 0, e->leaf_rows),
-                          .table = e->own[OTHER].value,
-                          .back = e->own[OTHER_BACK].value,
-                          .bounds = bounds_of_other_texts(e),
-                          .query_row_keys = bpt_place_first(l->b, e->in.row_keys, e->leaf_rows).keys,
-                          .key_codes = e->own[OTHER_CODES].value};
+                          .graph = {.table = e->own[OTHER].value,
+                                    .back = e->own[OTHER_BACK].value,
+                                    .bounds = bounds_of_other_texts(e),
+                                    .query_keys = bpt_place_first(l->b, e->in.row_keys, e->leaf_rows).keys,
+                                    .key_codes = e->own[OTHER_CODES].value}};
 }
 
 static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens) {

@@ -39,6 +39,11 @@ bpt_status_t bpt_sinusoids_write(bpt_sinusoids_t *s, const uint32_t *positions, 
     return BPT_OK;
 }
 
+bpt_value_t bpt_positions_input(bpt_graph_t *g, const bpt_model_config_t *config, int64_t rows) {
+    if (config->positions == BPT_POSITIONS_SINUSOIDAL) return bpt_input(g, "positions", BPT_F32, bpt_shape2(rows, config->d_model));
+    return config->positions == BPT_POSITIONS_ABSOLUTE ? bpt_input(g, "positions", BPT_U32, bpt_shape1(rows)) : BPT_NO_VALUE;
+}
+
 bpt_status_t bpt_positions_write(bpt_program_t *program, bpt_value_t input, const bpt_model_config_t *config, bpt_sinusoids_t *sinusoids,
                                  const uint32_t *positions, int64_t rows) {
     float *values;

@@ -15,6 +15,9 @@ typedef struct {
 // Fills out [n, width]: the row of each position, zeros for BPT_NO_ROW.
 bpt_status_t bpt_sinusoids_write(bpt_sinusoids_t *sinusoids, const uint32_t *positions, int64_t n, float *out) BPT_MUST_USE;
 
+// A model's input of positions for `rows` rows of tokens: u32 [rows], or f32 [rows, d_model] where they are sinusoids; BPT_NO_VALUE: it
+// has none.
+bpt_value_t bpt_positions_input(bpt_graph_t *g, const bpt_model_config_t *config, int64_t rows);
 // Writes a model's input of positions for `rows` rows of tokens: the positions, or what they add where they are sinusoids. input
 // BPT_NO_VALUE: nothing.
 bpt_status_t bpt_positions_write(bpt_program_t *program, bpt_value_t input, const bpt_model_config_t *config, bpt_sinusoids_t *sinusoids,

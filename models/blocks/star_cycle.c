@@ -1,7 +1,6 @@
 // A cycle of Star-Transformer (see star_cycle.h).
 #include "models/blocks/star_cycle.h"
 
-#include <math.h>
 #include <stdio.h>
 
 enum { PREFIX_BYTES = 48, NAME_BYTES = 24 };
@@ -63,26 +62,10 @@ static bpt_value_t key_value(const bpt_builder_t *b, bpt_value_t x, const char *
 }
 
 // relu(W_o attention(queries of x, rows of kv)), without the LayerNorm.
-static bpt_value_t attend(const bpt_builder_t *b, const bpt_star_graph_t *graph, bpt_value_t x, bpt_value_t kv, const char *prefix) {
+static bpt_value_t attend(const bpt_builder_t *b, const bpt_table_graph_t *graph, bpt_value_t x, bpt_value_t kv, const char *prefix) {
     const int32_t head_dim = (int32_t)(bpt_star_width(b->config) / b->config->heads);
-    const bpt_attention_attrs_t attrs = {.graph.kind = BPT_INTERVALS_TABLE,
-                                         .bounds = graph->bounds,
-                                         .batch = 1,
-                                         .queries = BPT_QUERIES_ALL,
-                                         .heads = b->config->heads,
-                                         .head_dim = head_dim,
-                                         .scale = 1 / sqrtf((float)head_dim),
-                                         .p = b->p_attention};
-    const bpt_attention_inputs_t in = {.q = project(b, x, prefix, BPT_NAME_Q_PROJ, 1),
-                                       .kv = kv,
-                                       .rel = BPT_NO_VALUE,
-                                       .lengths = BPT_NO_VALUE,
-                                       .row_keys = graph->query_keys,
-                                       .rng = b->rng,
-                                       .table = graph->table,
-                                       .back = graph->back,
-                                       .key_codes = graph->key_codes};
-    return bpt_relu(b->g, project(b, bpt_attention(b->g, &attrs, &in), prefix, BPT_NAME_OUT_PROJ, 1));
+    const bpt_value_t q = project(b, x, prefix, BPT_NAME_Q_PROJ, 1);
+    return bpt_relu(b->g, project(b, bpt_table_attention(b, graph, head_dim, q, kv), prefix, BPT_NAME_OUT_PROJ, 1));
 }
 
 static bpt_stream_t norm(const bpt_builder_t *b, bpt_value_t x, int32_t cycle, const char *name) {
@@ -91,7 +74,7 @@ static bpt_stream_t norm(const bpt_builder_t *b, bpt_value_t x, int32_t cycle, c
     return bpt_build_norm(b, x, BPT_NO_VALUE, 0, (bpt_random_t){BPT_NO_VALUE, BPT_NO_VALUE}, prefix, name);
 }
 
-bpt_star_states_t bpt_star_cycle(const bpt_builder_t *b, const bpt_star_graph_t *ring, const bpt_star_graph_t *star,
+bpt_star_states_t bpt_star_cycle(const bpt_builder_t *b, const bpt_table_graph_t *ring, const bpt_table_graph_t *star,
                                  bpt_stream_t embeddings, const bpt_star_states_t *old, int32_t cycle) {
     char prefix[PREFIX_BYTES];
     bpt_star_states_t out;

@@ -6,15 +6,7 @@
 #ifndef BPT_MODELS_BLOCKS_STAR_CYCLE_H
 #define BPT_MODELS_BLOCKS_STAR_CYCLE_H
 
-#include "models/blocks/builder.h"
-
-// One of the two attentions, for all cycles.
-typedef struct {
-    bpt_value_t table, back;    // u32 [queries, slots, 4], [keys, slots, 2]; back BPT_NO_VALUE: no gradients
-    bpt_table_bounds_t bounds;  // of both
-    bpt_value_t query_keys;     // u32 [queries, 2]: row keys (dropout)
-    bpt_value_t key_codes;      // u32 [keys] (dropout of attention)
-} bpt_star_graph_t;
+#include "models/blocks/table.h"
 
 typedef struct {
     bpt_stream_t satellites, relay;  // [N, d], [B, d]
@@ -23,7 +15,7 @@ typedef struct {
 // Width of queries, keys and values: A.
 int64_t bpt_star_width(const bpt_model_config_t *config);
 void bpt_star_params(bpt_param_table_t *table, const bpt_model_config_t *config, int32_t cycle);
-bpt_star_states_t bpt_star_cycle(const bpt_builder_t *b, const bpt_star_graph_t *ring, const bpt_star_graph_t *star,
+bpt_star_states_t bpt_star_cycle(const bpt_builder_t *b, const bpt_table_graph_t *ring, const bpt_table_graph_t *star,
                                  bpt_stream_t embeddings, const bpt_star_states_t *states, int32_t cycle);
 
 #endif

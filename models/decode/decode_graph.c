@@ -85,11 +85,8 @@ static bpt_stream_t leave_layer(const builder_t *b, int32_t layer, bpt_value_t a
 
 static void make_inputs(bpt_graph_t *g, const decode_shape_t *s, decode_program_t *p) {
     const bpt_shape_t rows = bpt_shape1(p->rows);
-    const bool absolute = s->config->positions == BPT_POSITIONS_ABSOLUTE, sinusoidal = s->config->positions == BPT_POSITIONS_SINUSOIDAL;
     p->tokens = bpt_input(g, "tokens", BPT_U32, rows);
-    p->positions = BPT_NO_VALUE;
-    if (absolute) p->positions = bpt_input(g, "positions", BPT_U32, rows);
-    if (sinusoidal) p->positions = bpt_input(g, "positions", BPT_F32, bpt_shape2(p->rows, s->config->d_model));
+    p->positions = bpt_positions_input(g, s->config, p->rows);
     p->leaf = bpt_input(g, "leaf", BPT_U32, rows);
     p->nodes = bpt_input(g, "nodes", BPT_U32, rows);
     p->table = table_input(g, "table", p->rows, s->slots);

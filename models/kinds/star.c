@@ -52,12 +52,12 @@ static void inputs(bpt_graph_t *g, bpt_encoder_t *e) {
 // A text is no longer than its bucket; packed, one may have all rows.
 static int64_t longest(const bpt_encoder_t *e) { return e->n ? e->n : e->leaf_rows; }
 
-static bpt_star_graph_t graph_of(const bpt_encoder_t *e, int table, int back, bpt_table_bounds_t bounds, int keys_of_queries, int codes) {
-    return (bpt_star_graph_t){.table = e->own[table].value,
-                              .back = e->own[back].value,
-                              .bounds = bounds,
-                              .query_keys = e->own[keys_of_queries].value,
-                              .key_codes = e->own[codes].value};
+static bpt_table_graph_t graph_of(const bpt_encoder_t *e, int table, int back, bpt_table_bounds_t bounds, int keys_of_queries, int codes) {
+    return (bpt_table_graph_t){.table = e->own[table].value,
+                               .back = e->own[back].value,
+                               .bounds = bounds,
+                               .query_keys = e->own[keys_of_queries].value,
+                               .key_codes = e->own[codes].value};
 }
 
 static bpt_stream_t segment(const bpt_builder_t *b, const bpt_encoder_t *e, bpt_segment_kind_t kind, bpt_value_t x) {
@@ -78,8 +78,8 @@ static bpt_stream_t pool(const bpt_builder_t *b, const bpt_encoder_t *e, const b
 
 static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens) {
     const bpt_table_bounds_t of_ring = bpt_lists_ring_bounds(e->leaf_rows, longest(e)), of_relay = bpt_lists_relay_bounds(longest(e));
-    const bpt_star_graph_t ring = graph_of(e, RING, RING_BACK, of_ring, ROW_KEYS, RING_CODES);
-    const bpt_star_graph_t star = graph_of(e, RELAY, RELAY_BACK, of_relay, RELAY_KEYS, RELAY_CODES);
+    const bpt_table_graph_t ring = graph_of(e, RING, RING_BACK, of_ring, ROW_KEYS, RING_CODES);
+    const bpt_table_graph_t star = graph_of(e, RELAY, RELAY_BACK, of_relay, RELAY_KEYS, RELAY_CODES);
     bpt_star_states_t states = {.satellites = tokens, .relay = segment(b, e, BPT_SEGMENT_MEAN, tokens.full)};
     for (int32_t i = 0; i < b->config->layers; ++i) {
         bpt_graph_region_begin(b->g);

@@ -32,14 +32,10 @@ static bpt_status_t copy_text(const cli_trained_t *t, bpt_run_file_t file, const
 }
 
 static bpt_status_t copy_subwords(const bpt_checkpoint_t *c, const bpt_run_t *to) {
-    const char *path = bpt_run_subwords_path(c->run);
     char *model;
     size_t bytes;
-    if (!bpt_file_exists(path)) return bpt_checkpoint_check(c, BPT_RUN_SUBWORDS, path, NULL);
-    BPT_TRY(bpt_file_read(path, BPT_SUBWORD_FILE_BYTES, &model, &bytes));
-    const bpt_checksum_t sum = bpt_checksum_of(model, bytes);
-    bpt_status_t status = bpt_checkpoint_check(c, BPT_RUN_SUBWORDS, path, &sum);
-    if (status == BPT_OK) status = bpt_file_write(bpt_run_subwords_path(to), model, bytes);
+    BPT_TRY(cli_run_subword_model(c, &model, &bytes));
+    const bpt_status_t status = model ? bpt_file_write(bpt_run_subwords_path(to), model, bytes) : BPT_OK;
     bpt_free(model);
     return status;
 }

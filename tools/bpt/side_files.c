@@ -80,16 +80,25 @@ bpt_status_t cli_run_text(const bpt_checkpoint_t *c, bpt_run_file_t file, bpt_un
     return status;
 }
 
-bpt_status_t cli_run_subwords(const bpt_checkpoint_t *c, char **out) {
+bpt_status_t cli_run_subword_model(const bpt_checkpoint_t *c, char **model, size_t *bytes) {
     const char *path = bpt_run_subwords_path(c->run);
+    *model = NULL;
+    if (!bpt_file_exists(path)) return bpt_checkpoint_check(c, BPT_RUN_SUBWORDS, path, NULL);
+    BPT_TRY(bpt_file_read(path, BPT_SUBWORD_FILE_BYTES, model, bytes));
+    const bpt_checksum_t sum = bpt_checksum_of(*model, *bytes);
+    const bpt_status_t status = bpt_checkpoint_check(c, BPT_RUN_SUBWORDS, path, &sum);
+    if (status == BPT_OK) return BPT_OK;
+    bpt_free(*model);
+    *model = NULL;
+    return status;
+}
+
+bpt_status_t cli_run_subwords(const bpt_checkpoint_t *c, char **out) {
     char *model;
     size_t bytes;
     *out = NULL;
-    if (!bpt_file_exists(path)) return bpt_checkpoint_check(c, BPT_RUN_SUBWORDS, path, NULL);
-    BPT_TRY(bpt_file_read(path, BPT_SUBWORD_FILE_BYTES, &model, &bytes));
-    const bpt_checksum_t sum = bpt_checksum_of(model, bytes);
-    bpt_status_t status = bpt_checkpoint_check(c, BPT_RUN_SUBWORDS, path, &sum);
-    if (status == BPT_OK) status = bpt_base64_encode(model, bytes, out);
+    BPT_TRY(cli_run_subword_model(c, &model, &bytes));
+    const bpt_status_t status = model ? bpt_base64_encode(model, bytes, out) : BPT_OK;
     bpt_free(model);
     return status;
 }

@@ -15,7 +15,8 @@ bpt_status_t cli_run_labels(const bpt_checkpoint_t *checkpoint, bpt_labels_t *ou
 bpt_status_t cli_check_reading(const bpt_checkpoint_t *checkpoint, const cli_options_t *stored) BPT_MUST_USE;
 // The text of such a file as it stands, checked in the same way, freed with bpt_free; NULL when there is none and there should be none.
 bpt_status_t cli_run_text(const bpt_checkpoint_t *checkpoint, bpt_run_file_t file, bpt_unit_t unit, bool lower, char **out) BPT_MUST_USE;
-// subword.model in base64, likewise.
+// subword.model, likewise: its bytes, and the same in base64.
+bpt_status_t cli_run_subword_model(const bpt_checkpoint_t *checkpoint, char **model, size_t *bytes) BPT_MUST_USE;
 bpt_status_t cli_run_subwords(const bpt_checkpoint_t *checkpoint, char **out) BPT_MUST_USE;
 // What the metadata of a model file that is in no run say of reading text (unit, lower, eval-context), checked, into `said`, options of
 // `train`; a file from elsewhere may leave them out: then only numbers can be read.
