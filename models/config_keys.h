@@ -42,6 +42,7 @@ static inline bool bpt_task_has_mlp(const bpt_task_spec_t *task) { return task->
 static inline bool bpt_task_may_have_crf(const bpt_task_spec_t *task) { return task->labelled && task->per_token; }
 static inline bool bpt_task_compares(const bpt_task_spec_t *task) { return bpt_task_texts(task) > 1; }
 static inline bool bpt_task_may_smooth(const bpt_task_spec_t *task) { return !task->values; }
+static inline bool bpt_task_has_decoder(const bpt_task_spec_t *task) { return bpt_task_sides(task) > 1; }
 static inline bool bpt_task_may_read_vectors(const bpt_task_spec_t *task) { return task->values; }
 
 static inline void *bpt_config_key_field(const bpt_config_key_t *key, bpt_model_config_t *config) { return (char *)config + key->offset; }

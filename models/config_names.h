@@ -10,6 +10,7 @@ extern const char *const bpt_model_names[];      // bpt, segtree, transformer
 extern const char *const bpt_attention_names[];  // dense, window, sparse
 extern const char *const bpt_pool_names[];       // root, mean, max
 extern const char *const bpt_positions_names[];  // relative, absolute, none
+extern const char *const bpt_shared_names[];     // none, target, all
 extern const char *const bpt_rule_names[];       // paper, reference: index 1 is reference_rule
 extern const char *const bpt_schedule_names[];   // constant, cosine, noam, exponential, plateau, inverse-sqrt
 extern const char *const bpt_best_by_names[];    // "loss", and the metrics of all tasks

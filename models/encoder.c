@@ -12,6 +12,10 @@ bool bpt_encoder_wants(const bpt_encoder_t *e, int32_t layer) {
 
 void bpt_encoder_emit(const bpt_builder_t *b, bpt_encoder_t *e, int32_t layer, const bpt_encoded_t *encoded) {
     if (!bpt_encoder_wants(e, layer)) return;
+    if (e->is_source) {
+        e->encoded = *encoded;
+        return;
+    }
     if (!e->options.states) {
         e->task->build(b, e, encoded);
         return;
@@ -47,20 +51,20 @@ static bpt_value_t input_if(bpt_graph_t *g, bool wanted, const char *name, bpt_d
 
 static void add_inputs(bpt_graph_t *g, bpt_encoder_t *e) {
     const bpt_encoder_options_t *o = &e->options;
-    const bool targets_wanted = !o->logits && !o->states;
+    const bool targets_wanted = !o->logits && !o->states && !e->is_source;
     const bpt_shape_t leaves = bpt_shape1(e->leaf_rows), targets = bpt_shape1(e->targets);
     for (int i = 0; i < BPT_OWN_INPUTS; ++i) e->own[i].value = BPT_NO_VALUE;
     for (int i = 0; i < BPT_TASK_INPUTS; ++i) e->task_own[i].value = BPT_NO_VALUE;
     e->in.tokens = input_if(g, !o->config->d_input, "tokens", BPT_U32, leaves);
     e->in.numbers = input_if(g, o->config->d_input, "numbers", BPT_F32, bpt_shape2(e->leaf_rows, o->config->d_input));
-    const int64_t bag = o->shape.side[0].bag;
+    const int64_t bag = o->shape.side[e->stack.side].bag;
     e->in.ngrams.bag = input_if(g, bag, "ngrams", BPT_U32, bpt_shape1(bag));
     e->in.ngrams.ranges = input_if(g, bag, "ngram_ranges", BPT_U32, bpt_shape2(e->leaf_rows, 2));
     e->in.positions = bpt_positions_input(g, o->config, e->leaf_rows);
     e->in.lengths = bpt_input(g, "lengths", BPT_U32, bpt_shape1(e->batch));
     e->in.targets = input_if(g, targets_wanted && !e->task->values, "targets", BPT_U32, targets);
     e->in.weights = input_if(g, targets_wanted && !e->task->values, "weights", BPT_F32, targets);
-    if (e->task->inputs) e->task->inputs(g, e);
+    if (e->task->inputs && !e->is_source) e->task->inputs(g, e);
     e->in.row_keys = BPT_NO_VALUE;
     e->kind->layers->inputs(g, e);
     e->in.rng = input_if(g, o->dropout, "rng", BPT_U32, bpt_shape1(2));
@@ -75,6 +79,7 @@ static bpt_status_t allocate(bpt_own_input_t *own, int count) {
 }
 
 bpt_status_t bpt_encoder_allocate(bpt_encoder_t *e) {
+    if (e->source) BPT_TRY(bpt_encoder_allocate(e->source));
     BPT_TRY(allocate(e->own, BPT_OWN_INPUTS));
     BPT_TRY(allocate(e->task_own, BPT_TASK_INPUTS));
     if (e->kind->layers->stage_constants) e->kind->layers->stage_constants(e);
@@ -82,6 +87,8 @@ bpt_status_t bpt_encoder_allocate(bpt_encoder_t *e) {
 }
 
 void bpt_encoder_free(bpt_encoder_t *e) {
+    if (e->source) bpt_encoder_free(e->source);
+    bpt_free(e->source);
     for (int i = 0; i < BPT_OWN_INPUTS; ++i) bpt_free(e->own[i].data);
     for (int i = 0; i < BPT_TASK_INPUTS; ++i) bpt_free(e->task_own[i].data);
 }
@@ -102,6 +109,8 @@ static bpt_builder_t make_builder(bpt_weights_t *weights, const bpt_encoder_t *e
     return (bpt_builder_t){.g = weights->graph,
                            .w = weights,
                            .config = c,
+                           .scope = e->stack.scope,
+                           .embed_scope = e->stack.embed_scope,
                            .precision = e->options.precision,
                            .p_input = on * c->dropout_input,
                            .p_hidden = on * c->dropout_hidden,
@@ -122,19 +131,27 @@ static void build(const bpt_builder_t *b, bpt_encoder_t *e) {
     if (e->loss != BPT_NO_VALUE && first && first < layers) e->loss = bpt_scale(b->g, e->loss, 1 / (float)(layers - first + 1));
 }
 
-bpt_status_t bpt_encoder_build(bpt_weights_t *weights, const bpt_encoder_options_t *options, bpt_encoder_t *encoder) {
-    bpt_encoder_t *e = encoder;
-    const bpt_model_config_t *c = options->config;
-    *e = (bpt_encoder_t){.options = *options, .kind = bpt_kind_of(c), .task = bpt_task_of(c)};
-    e->n = options->shape.side[0].n;
+// A stack with what stands before it.
+static bpt_status_t build_stack(bpt_weights_t *weights, const bpt_encoder_options_t *options, int side, bpt_encoder_t *e) {
+    e->stack = bpt_model_stack(options->config, side);
+    e->options = *options;
+    const bpt_model_config_t *c = e->options.config = &e->stack.config;
+    e->kind = bpt_kind_of(c);
+    e->task = bpt_task_of(c);
+    if (e->stack.reads_memory) {
+        BPT_TRY(bpt_alloc(1, sizeof *e->source, &e->source));
+        e->source->is_source = true;
+        BPT_TRY(build_stack(weights, options, side - 1, e->source));
+    }
+    e->n = options->shape.side[side].n;
     e->batch = options->shape.batch;
     if (e->kind->intervals) {
         e->graph = bpt_model_needed_intervals(c, e->n);
         BPT_TRY(bpt_intervals_check(&e->graph));
     }
-    e->wants = e->task->wants | (options->states ? BPT_WANT_TOKENS : 0);
+    e->wants = e->is_source ? BPT_WANT_TOKENS : e->task->wants | (options->states ? BPT_WANT_TOKENS : 0);
     e->loss = e->nll = e->logits = e->tokens = e->relay = e->pooled = BPT_NO_VALUE;
-    e->leaf_rows = options->shape.side[0].rows;
+    e->leaf_rows = options->shape.side[side].rows;
     e->rows = e->kind->intervals ? e->batch * bpt_node_count(&e->graph) : e->leaf_rows;
     e->targets = bpt_task_targets(e->task, &options->shape);
     e->pieces = choose_pieces(e);
@@ -143,4 +160,9 @@ bpt_status_t bpt_encoder_build(bpt_weights_t *weights, const bpt_encoder_options
     build(&b, e);
     BPT_TRY(weights->status);
     return bpt_graph_status(weights->graph);
+}
+
+bpt_status_t bpt_encoder_build(bpt_weights_t *weights, const bpt_encoder_options_t *options, bpt_encoder_t *encoder) {
+    *encoder = (bpt_encoder_t){0};
+    return build_stack(weights, options, bpt_model_stacks(options->config) - 1, encoder);
 }

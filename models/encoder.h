@@ -51,7 +51,12 @@ typedef struct {
 enum { BPT_OWN_INPUTS = 9, BPT_TASK_INPUTS = 4 };
 
 typedef struct bpt_encoder {
-    bpt_encoder_options_t options;
+    bpt_encoder_options_t options;  // whose configuration is that of the stack
+    bpt_stack_t stack;
+    // The stack before this one, whose states it reads: a decoder's encoder, owned; NULL: there is none.
+    struct bpt_encoder *source;
+    bool is_source;         // of another one: it has no head and no targets
+    bpt_encoded_t encoded;  // a source: its states behind the last layer
     const bpt_kind_spec_t *kind;
     const bpt_task_spec_t *task;
     uint32_t wants;  // BPT_WANT_*: states of the last layer that are used
@@ -70,7 +75,8 @@ typedef struct bpt_encoder {
     bpt_value_t tokens, relay, pooled;
 } bpt_encoder_t;
 
-// Appends the forward pass to the graph of `weights`.
+// Appends the forward pass to the graph of `weights`. *encoder stays where it is: it points into itself. Release with bpt_encoder_free, also
+// after an error.
 bpt_status_t bpt_encoder_build(bpt_weights_t *weights, const bpt_encoder_options_t *options, bpt_encoder_t *encoder) BPT_MUST_USE;
 
 // ---- For kinds

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "models/kinds/kind.h"
+#include "models/nn/names.h"
 
 bpt_intervals_t bpt_model_intervals(const bpt_model_config_t *config, int64_t n) { return bpt_kind_of(config)->intervals(config, n); }
 
@@ -13,6 +14,28 @@ bpt_intervals_t bpt_model_needed_intervals(const bpt_model_config_t *config, int
     graph.root |= graph.trimmed && bpt_wants_root(config);
     return graph;
 }
+
+int bpt_model_stacks(const bpt_model_config_t *config) { return bpt_task_sides(bpt_task_of(config)); }
+
+bpt_stack_t bpt_model_stack(const bpt_model_config_t *config, int side) {
+    bpt_stack_t s = {.config = *config, .scope = "", .embed_scope = "", .side = side, .owns_embedding = true};
+    if (bpt_model_stacks(config) < 2) return s;
+    if (side == 0) {
+        s.config.vocab = config->source_vocab;
+        s.config.tied = config->shared == BPT_SHARED_ALL;
+        return s;
+    }
+    s.config.layers = config->dec_layers;
+    s.config.causal = true;
+    s.config.tied = config->shared != BPT_SHARED_NONE;
+    s.scope = BPT_NAME_DECODER;
+    s.owns_embedding = config->shared != BPT_SHARED_ALL;
+    if (s.owns_embedding) s.embed_scope = BPT_NAME_DECODER;
+    s.reads_memory = true;
+    return s;
+}
+
+bpt_stack_t bpt_model_last_stack(const bpt_model_config_t *config) { return bpt_model_stack(config, bpt_model_stacks(config) - 1); }
 
 bpt_status_t bpt_model_check_length(const bpt_model_config_t *config, int64_t n) {
     if (config->positions == BPT_POSITIONS_ABSOLUTE && n > config->max_positions)
@@ -27,8 +50,11 @@ bpt_status_t bpt_model_check_length(const bpt_model_config_t *config, int64_t n)
 bpt_status_t bpt_model_params(const bpt_model_config_t *c, bpt_frozen_t frozen, bpt_params_t *out) {
     *out = (bpt_params_t){0};
     bpt_param_table_t table = {.params = out};
-    bpt_embed_params(&table, c, frozen.embed);
-    bpt_kind_of(c)->layers->params(&table, c, frozen.rel);
+    for (int i = 0; i < bpt_model_stacks(c); ++i) {
+        const bpt_stack_t stack = bpt_model_stack(c, i);
+        if (stack.owns_embedding) bpt_embed_params(&table, &stack.config, frozen.embed, stack.embed_scope);
+        bpt_kind_of(c)->layers->params(&table, &stack, frozen.rel);
+    }
     bpt_task_of(c)->params(&table, c);
     if (table.status != BPT_OK)
         bpt_params_free(out);

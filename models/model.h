@@ -13,6 +13,20 @@ bpt_intervals_t bpt_model_needed_intervals(const bpt_model_config_t *config, int
 // All layers that tokens go through, those in which texts read each other among them.
 static inline int32_t bpt_model_layers(const bpt_model_config_t *config) { return config->layers + config->match_layers; }
 
+// What a model is made of: the encoder, or the only stack of layers that there is; and the decoder behind it, of tasks with two sides.
+typedef struct {
+    bpt_model_config_t config;  // of this stack alone: its layers, its vocabulary, whether it is causal
+    const char *scope;          // in front of the names of its layers' parameters: "", "decoder."
+    const char *embed_scope;    // and of its embedding's
+    int side;                   // of a batch: whose texts it reads
+    bool owns_embedding;        // else it is that of the stack before it
+    bool reads_memory;          // each of its layers also reads the states of the stack before it (cross-attention)
+} bpt_stack_t;
+int bpt_model_stacks(const bpt_model_config_t *config);
+bpt_stack_t bpt_model_stack(const bpt_model_config_t *config, int side);
+// The stack whose states the task takes.
+bpt_stack_t bpt_model_last_stack(const bpt_model_config_t *config);
+
 // Checks that sequences of n leaves fit (absolute positions have a last row).
 bpt_status_t bpt_model_check_length(const bpt_model_config_t *config, int64_t n) BPT_MUST_USE;
 

@@ -137,6 +137,7 @@ bpt_status_t bpt_runner_plan(bpt_runner_t *r, const bpt_step_key_t *key, bpt_pla
     if (status == BPT_OK && map) status = bpt_plan_print(plan, graph, map);
     bpt_plan_destroy(plan);
     bpt_graph_destroy(graph);
+    bpt_encoder_free(&step.encoder);
     return status;
 }
 

@@ -45,7 +45,8 @@ typedef struct {
     bpt_sinusoids_t sinusoids;
 } bpt_model_step_t;
 
-// The graph of a step, optimised and ready to be planned or compiled; *step has its values. The caller owns *graph.
+// The graph of a step, optimised and ready to be planned or compiled; *step has its values. The caller owns *graph and
+// what step->encoder holds (bpt_encoder_free).
 bpt_status_t bpt_step_graph(const bpt_model_config_t *config, const bpt_params_t *params, const bpt_step_options_t *options,
                             const bpt_step_key_t *key, bpt_model_step_t *step, bpt_graph_t **graph) BPT_MUST_USE;
 bpt_status_t bpt_step_create(const bpt_model_config_t *config, const bpt_params_t *params, const bpt_step_options_t *options,

@@ -14,7 +14,7 @@ void bpt_head_params(bpt_param_table_t *t, const bpt_model_config_t *c, int64_t 
 }
 
 static bpt_value_t head_weight(const bpt_builder_t *b) {
-    return bpt_weight_low(b->w, "", b->config->tied ? BPT_NAME_EMBED : BPT_NAME_HEAD, 1);
+    return b->config->tied ? bpt_weight_low(b->w, b->embed_scope, BPT_NAME_EMBED, 1) : bpt_weight_low(b->w, "", BPT_NAME_HEAD, 1);
 }
 
 // What the last product reads: states, or the hidden layer above them, after dropout.

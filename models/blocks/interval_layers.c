@@ -13,29 +13,31 @@ enum {
     ROOT_ROWS,  // u32 [B]: row of each root in the input of the last layer but one, BPT_NO_ROW where it is zero (roots)
     POOL_KEYS,  // u32 [B, 2]: of the states of whole texts (with dropout)
     TEXT_ROWS,  // u32 [B, 2]: the rows of each text's tokens (pooled from tokens)
-    // Matching layers, in which the N rows of tokens read those of the other text of their pair:
+    // Layers in which the N rows of tokens read M rows of a memory: in matching layers those of the other text of their pair, in a decoder
+    // those of the text that is translated
     OTHER,       // u32 [N, 1, 4]
-    OTHER_BACK,  // u32 [N, 1, 2] (gradients)
-    OTHER_CODES  // u32 [N] (dropout of attention)
+    OTHER_BACK,  // u32 [M, 1, 2] (gradients)
+    OTHER_CODES  // u32 [M] (dropout of attention)
 };
 
 // Layers are counted through: the matching ones stand behind the others.
-static void prefix_of(const bpt_model_config_t *c, int32_t layer, char prefix[BPT_PREFIX_BYTES]) {
+static void prefix_of(const bpt_model_config_t *c, const char *scope, int32_t layer, char prefix[BPT_PREFIX_BYTES]) {
     if (layer < c->layers)
-        bpt_self_prefix(layer, prefix);
+        bpt_self_prefix(scope, layer, prefix);
     else
         snprintf(prefix, BPT_PREFIX_BYTES, BPT_NAME_MATCH, layer - c->layers);
 }
 
 // ---- Parameters
 
-static void params(bpt_param_table_t *t, const bpt_model_config_t *c, bool freeze_rel) {
+static void params(bpt_param_table_t *t, const bpt_stack_t *stack, bool freeze_rel) {
+    const bpt_model_config_t *c = &stack->config;
     const bpt_intervals_t graph = bpt_model_intervals(c, 1);
     for (int32_t i = 0; i < bpt_model_layers(c); ++i) {
         char prefix[BPT_PREFIX_BYTES];
-        prefix_of(c, i, prefix);
+        prefix_of(c, stack->scope, i, prefix);
         bpt_self_params(t, c, bpt_rel_rows(&graph), freeze_rel, prefix);
-        if (i >= c->layers) bpt_cross_params(t, c, prefix);
+        if (stack->reads_memory || i >= c->layers) bpt_cross_params(t, c, prefix);
     }
 }
 
@@ -48,7 +50,7 @@ typedef struct {
     bool roots;   // and they are those of the roots
     bool tokens;  // states of tokens are wanted, or pooled
     bpt_memory_t memory;
-    bool matching;  // the layer reads the memory
+    bool reading;  // the layer reads the memory
 } layers_t;
 
 // What goes from layer to layer: rows of leaves and, as long as somebody reads them, of spans; and roots, which are apart as soon as all
@@ -67,7 +69,7 @@ static bpt_self_t begin(const layers_t *l, bpt_queries_t queries, bool zero_span
     s.attrs.batch = e->batch;
     s.attrs.queries = queries;
     s.attrs.zero_spans = zero_spans;
-    s.memory = l->matching ? &l->memory : NULL;
+    s.memory = l->reading ? &l->memory : NULL;
     s.readers = queries == BPT_QUERIES_ROOTS ? 0 : e->leaf_rows;
     s.in = (bpt_attention_inputs_t){.q = BPT_NO_VALUE,
                                     .kv = BPT_NO_VALUE,
@@ -119,7 +121,7 @@ static bpt_self_t roots_only(const layers_t *l, const streams_t *s, bool fresh) 
 
 // Pieces know no memory.
 static void run_layer(const layers_t *l, bpt_self_t *sets, int count, const char *prefix, bpt_stream_t *out) {
-    if (l->e->options.gradients || l->matching)
+    if (l->e->options.gradients || l->reading)
         bpt_self_layer(l->b, sets, count, prefix, out);
     else
         bpt_pieces_layer(l->b, &l->e->pieces, sets, count, prefix, out);
@@ -166,15 +168,18 @@ static bpt_encoded_t encoded(const layers_t *l, const streams_t *s) {
     return out;
 }
 
+// The stack whose tokens are read: the one before, or in matching layers this one.
+static const bpt_encoder_t *read_stack(const bpt_encoder_t *e) { return e->source ? e->source : e; }
+
 // A token reads the other text, which is no longer than its bucket.
 static bpt_table_bounds_t bounds_of_other_texts(const bpt_encoder_t *e) {
-    return (bpt_table_bounds_t){.queries.edges = e->n, .keys.edges = e->n};
+    return (bpt_table_bounds_t){.queries.edges = read_stack(e)->n, .keys.edges = e->n};
 }
 
-// What matching layers read: the tokens' states behind the other layers.
-static bpt_memory_t memory_of(const layers_t *l, const streams_t *s) {
+// The states of tokens that are read: x of this stack behind the layers that read nothing, or what the stack before gave.
+static bpt_memory_t memory_of(const layers_t *l, bpt_value_t x) {
     const bpt_encoder_t *e = l->e;
-    return (bpt_memory_t){.x = bpt_rows(l->b->g, s->x.low, 0, e->leaf_rows),
+    return (bpt_memory_t){.x = e->source ? e->source->encoded.tokens.x.low : bpt_rows(l->b->g, x, 0, e->leaf_rows),
                           .graph = {.table = e->own[OTHER].value,
                                     .back = e->own[OTHER_BACK].value,
                                     .bounds = bounds_of_other_texts(e),
@@ -189,10 +194,10 @@ static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens)
     streams_t s = {.x = tokens, .roots = bpt_no_stream};
     for (int32_t i = 0; i < layers; ++i) {
         char prefix[BPT_PREFIX_BYTES];
-        prefix_of(b->config, i, prefix);
-        if (i == b->config->layers) {
-            l.memory = memory_of(&l, &s);
-            l.matching = true;
+        prefix_of(b->config, b->scope, i, prefix);
+        if (i == (e->source ? 0 : b->config->layers)) {
+            l.memory = memory_of(&l, s.x.low);
+            l.reading = true;
         }
         bpt_graph_region_begin(b->g);
         if (l.roots && i >= layers - 2)
@@ -215,11 +220,11 @@ static void inputs(bpt_graph_t *g, bpt_encoder_t *e) {
     if (roots) bpt_encoder_add_input(g, e, ROOT_ROWS, "root_rows", bpt_shape1(e->batch));
     if (pools && o->dropout) bpt_encoder_add_input(g, e, POOL_KEYS, "pool_keys", bpt_shape2(e->batch, 2));
     if (pools && !roots) bpt_encoder_add_input(g, e, TEXT_ROWS, "text_rows", bpt_shape2(e->batch, 2));
-    const int64_t tokens = o->config->match_layers ? e->leaf_rows : 0;
-    if (tokens) bpt_encoder_add_input(g, e, OTHER, "other_text", bpt_shape3(tokens, BPT_LISTS_ALL_SLOTS, 4));
-    if (tokens && o->gradients) bpt_encoder_add_input(g, e, OTHER_BACK, "other_text_back", bpt_shape3(tokens, BPT_LISTS_ALL_BACK_SLOTS, 2));
-    if (tokens && o->dropout && o->config->dropout_attention > 0)
-        bpt_encoder_add_input(g, e, OTHER_CODES, "token_codes", bpt_shape1(tokens));
+    const int64_t read = e->source || o->config->match_layers ? read_stack(e)->leaf_rows : 0;
+    if (read) bpt_encoder_add_input(g, e, OTHER, "other_text", bpt_shape3(e->leaf_rows, BPT_LISTS_ALL_SLOTS, 4));
+    if (read && o->gradients) bpt_encoder_add_input(g, e, OTHER_BACK, "other_text_back", bpt_shape3(read, BPT_LISTS_ALL_BACK_SLOTS, 2));
+    if (read && o->dropout && o->config->dropout_attention > 0)
+        bpt_encoder_add_input(g, e, OTHER_CODES, "other_text_codes", bpt_shape1(read));
     e->in.row_keys = e->own[ROW_KEYS].value;
 }
 
@@ -235,8 +240,9 @@ static void stage_constants(const bpt_encoder_t *e) {
     uint32_t *keys = e->own[ROW_KEYS].data;
     for (int64_t s = 0; keys && s < e->batch; ++s)
         for (int64_t node = 0; node < nodes; ++node) keys[2 * row_of(e, s, node)] = bpt_intervals_node_code(&e->graph, node);
+    const bpt_encoder_t *read = read_stack(e);
     uint32_t *codes = e->own[OTHER_CODES].data;
-    for (int64_t row = 0; codes && row < e->leaf_rows; ++row) codes[row] = bpt_intervals_node_code(&e->graph, row % e->n);
+    for (int64_t row = 0; codes && row < read->leaf_rows; ++row) codes[row] = bpt_intervals_node_code(&read->graph, row % read->n);
 }
 
 static void stage_keys(const bpt_encoder_t *e, const bpt_batch_t *batch) {
@@ -249,7 +255,7 @@ static void stage_keys(const bpt_encoder_t *e, const bpt_batch_t *batch) {
 static void stage_roots(const bpt_encoder_t *e, const bpt_batch_t *batch) {
     const bool leaves_only = bpt_model_layers(e->options.config) <= 2;
     for (int64_t s = 0; s < e->batch; ++s) {
-        const int64_t root = bpt_root_node(&e->graph, batch->side[0].lengths[s]);
+        const int64_t root = bpt_root_node(&e->graph, batch->side[e->stack.side].lengths[s]);
         e->own[ROOT_ROWS].data[s] = leaves_only && root >= e->n ? BPT_NO_ROW : (uint32_t)row_of(e, s, root);
     }
 }
@@ -259,7 +265,7 @@ static void stage_pool_keys(const bpt_encoder_t *e, const bpt_batch_t *batch) {
     const bool roots = e->own[ROOT_ROWS].data != NULL;
     uint32_t *keys = e->own[POOL_KEYS].data;
     for (int64_t s = 0; s < e->batch; ++s) {
-        keys[2 * s] = bpt_intervals_node_code(&e->graph, roots ? bpt_root_node(&e->graph, batch->side[0].lengths[s]) : 0);
+        keys[2 * s] = bpt_intervals_node_code(&e->graph, roots ? bpt_root_node(&e->graph, batch->side[e->stack.side].lengths[s]) : 0);
         keys[2 * s + 1] = batch->sequences[s];
     }
 }
@@ -268,24 +274,25 @@ static void stage_texts(const bpt_encoder_t *e, const bpt_batch_t *batch) {
     uint32_t *rows = e->own[TEXT_ROWS].data;
     for (int64_t s = 0; s < e->batch; ++s) {
         rows[2 * s] = (uint32_t)row_of(e, s, 0);
-        rows[2 * s + 1] = rows[2 * s] + batch->side[0].lengths[s];
+        rows[2 * s + 1] = rows[2 * s] + batch->side[e->stack.side].lengths[s];
     }
 }
 
-// Sequences 2p and 2p + 1 are a pair.
+// Sequences 2p and 2p + 1 are a pair; a decoder's sequence s reads sequence s of the side before.
 static bpt_status_t stage_other_texts(const bpt_encoder_t *e, const bpt_batch_t *batch) {
-    const bpt_side_t *side = &batch->side[0];
-    const size_t sequences = (size_t)e->batch;
+    const bpt_encoder_t *of = read_stack(e);
+    const bpt_side_t *side = &batch->side[e->stack.side], *other = &batch->side[of->stack.side];
+    const size_t sequences = (size_t)e->batch, pair = e->source ? 0 : 1;
     uint32_t *others;  // where the other text of each starts; its length
     BPT_TRY(bpt_alloc(2 * sequences, sizeof *others, &others));
     for (size_t s = 0; s < sequences; ++s) {
-        others[s] = side->start[s ^ 1];
-        others[sequences + s] = side->lengths[s ^ 1];
+        others[s] = other->start[s ^ pair];
+        others[sequences + s] = other->lengths[s ^ pair];
     }
     const bpt_row_space_t rows = {e->leaf_rows, e->batch, side->start, side->lengths};
-    const bpt_row_space_t read = {e->leaf_rows, e->batch, others, others + sequences};
+    const bpt_row_space_t read = {of->leaf_rows, e->batch, others, others + sequences};
     const bpt_lists_t lists = {.queries = e->leaf_rows,
-                               .keys = e->leaf_rows,
+                               .keys = of->leaf_rows,
                                .slots = BPT_LISTS_ALL_SLOTS,
                                .back_slots = BPT_LISTS_ALL_BACK_SLOTS,
                                .table = e->own[OTHER].data,

@@ -6,7 +6,9 @@
 
 #include "models/blocks/pieces.h"
 
-void bpt_self_prefix(int32_t layer, char prefix[BPT_PREFIX_BYTES]) { snprintf(prefix, BPT_PREFIX_BYTES, BPT_NAME_LAYER, layer); }
+void bpt_self_prefix(const char *scope, int32_t layer, char prefix[BPT_PREFIX_BYTES]) {
+    snprintf(prefix, BPT_PREFIX_BYTES, "%s" BPT_NAME_LAYER, scope, layer);
+}
 
 // ---- Parameters
 

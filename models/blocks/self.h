@@ -10,7 +10,7 @@
 #include "models/blocks/cross.h"
 
 enum { BPT_PREFIX_BYTES = 32 };
-void bpt_self_prefix(int32_t layer, char prefix[BPT_PREFIX_BYTES]);
+void bpt_self_prefix(const char *scope, int32_t layer, char prefix[BPT_PREFIX_BYTES]);
 // rel_rows: rows of the table of relative positions, 0: there is none.
 void bpt_self_params(bpt_param_table_t *table, const bpt_model_config_t *config, int64_t rel_rows, bool freeze_rel, const char *prefix);
 

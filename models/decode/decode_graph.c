@@ -34,7 +34,8 @@ static void begin(builder_t *b, bpt_graph_t *g, const decode_shape_t *s) {
     bpt_weights_init(&b->weights, g, s->params, bpt_state(g, "parameters", DECODE_PARAMS, BPT_F32, arena), BPT_F32);
     if (s->precision != BPT_F32) b->weights.low = bpt_state(g, "parameters in low precision", DECODE_LOW, s->precision, arena);
     b->cache = cache_state(g, "cache", DECODE_CACHE, s);
-    b->l = (bpt_builder_t){.g = g, .w = &b->weights, .config = c, .precision = s->precision, .rng = BPT_NO_VALUE};
+    b->l = (bpt_builder_t){
+        .g = g, .w = &b->weights, .config = c, .scope = "", .embed_scope = "", .precision = s->precision, .rng = BPT_NO_VALUE};
 }
 
 static bpt_status_t end(builder_t *b) {
@@ -48,13 +49,13 @@ static bpt_value_t layer_cache(const builder_t *b, int32_t layer) { return layer
 
 static void cache_nodes(const builder_t *b, int32_t layer, bpt_stream_t x, bpt_value_t nodes) {
     char prefix[BPT_PREFIX_BYTES];
-    bpt_self_prefix(layer, prefix);
+    bpt_self_prefix(b->l.scope, layer, prefix);
     bpt_scatter(b->l.g, layer_cache(b, layer), bpt_self_key_value(&b->l, x.low, prefix), nodes);
 }
 
 static bpt_value_t queries(const builder_t *b, int32_t layer, bpt_stream_t x) {
     char prefix[BPT_PREFIX_BYTES];
-    bpt_self_prefix(layer, prefix);
+    bpt_self_prefix(b->l.scope, layer, prefix);
     return bpt_self_query(&b->l, x.low, prefix);
 }
 
@@ -77,7 +78,7 @@ static bpt_value_t attend(const builder_t *b, int32_t layer, bpt_value_t q, bpt_
 // What a layer makes of its rows x and what they read.
 static bpt_stream_t leave_layer(const builder_t *b, int32_t layer, bpt_value_t attention, bpt_value_t x) {
     char prefix[BPT_PREFIX_BYTES];
-    bpt_self_prefix(layer, prefix);
+    bpt_self_prefix(b->l.scope, layer, prefix);
     return bpt_self_finish(&b->l, bpt_self_out(&b->l, attention, prefix), x, none, prefix);
 }
 
@@ -98,7 +99,7 @@ static void make_inputs(bpt_graph_t *g, const decode_shape_t *s, decode_program_
 static bpt_stream_t layer(const builder_t *b, const decode_program_t *p, int32_t index, bpt_stream_t x) {
     const bool last = index == b->l.config->layers - 1;
     char prefix[BPT_PREFIX_BYTES];
-    bpt_self_prefix(index, prefix);
+    bpt_self_prefix(b->l.scope, index, prefix);
     cache_nodes(b, index, x, p->nodes);
     if (last) {
         x.full = bpt_gather(b->l.g, x.full, p->last);

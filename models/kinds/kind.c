@@ -39,7 +39,7 @@ bool bpt_kind_has_key(const bpt_kind_spec_t *kind, const char *key) {
 
 bpt_status_t bpt_kind_check_task(const bpt_kind_spec_t *kind, const bpt_task_spec_t *task) {
     static const char *const states[] = {"tokens", "relays", "whole texts"};
-    if (task->causal && kind->not_causal)
+    if ((task->causal || bpt_task_sides(task) > 1) && kind->not_causal)
         return bpt_fail(BPT_ERR_USAGE, "model %s cannot be %s: %s; choose another model", kind->name, task->model, kind->not_causal);
     for (int i = 0; i < 3; ++i)
         if (task->wants & ~kind->gives & 1u << i)

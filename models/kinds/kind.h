@@ -4,13 +4,14 @@
 #define BPT_MODELS_KINDS_KIND_H
 
 #include "bpt/intervals_writer.h"
+#include "models/model.h"
 #include "models/tasks/task.h"
 
 struct bpt_encoder;
 
 // The layers of a kind: their parameters, their part of the graph, and what the host computes for them from a micro-batch.
 typedef struct {
-    void (*params)(bpt_param_table_t *table, const bpt_model_config_t *config, bool freeze_rel);
+    void (*params)(bpt_param_table_t *table, const bpt_stack_t *stack, bool freeze_rel);
     // The inputs of its own (bpt_encoder_add_input), by the numbers that `stage` knows them by.
     void (*inputs)(bpt_graph_t *g, struct bpt_encoder *e);
     // Appends the layers to states of tokens; what each layer gives goes to bpt_encoder_emit.

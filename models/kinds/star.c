@@ -26,9 +26,9 @@ enum { SATELLITE, EMBEDDING, RELAY_NODE };
 
 static const char *const keys[] = {"ring", "radical", "head_dim", NULL};
 
-static void params(bpt_param_table_t *t, const bpt_model_config_t *c, bool freeze_rel) {
+static void params(bpt_param_table_t *t, const bpt_stack_t *stack, bool freeze_rel) {
     (void)freeze_rel;
-    for (int32_t i = 0; i < c->layers; ++i) bpt_star_params(t, c, i);
+    for (int32_t i = 0; i < stack->config.layers; ++i) bpt_star_params(t, &stack->config, i);
 }
 
 // ---- Graph

@@ -20,6 +20,9 @@
 #define BPT_NAME_MLP "head.mlp.weight"  // [d_mlp, inputs of the head], where d_mlp > 0
 #define BPT_NAME_MLP_BIAS "head.mlp.bias"
 
+// ---- Of the decoder: in front of the names of its embedding and its layers
+#define BPT_NAME_DECODER "decoder."
+
 // ---- Of layer %d
 #define BPT_NAME_LAYER "layers.%d."
 #define BPT_NAME_Q "attn.q_proj.weight"  // [d_model, d_model], one behind the other: bpt_param_t.joined
@@ -34,7 +37,7 @@
 #define BPT_NAME_FC2_BIAS "ffn.fc2.bias"
 #define BPT_NAME_FFN_NORM "ffn_norm"
 
-// ---- Of matching layer %d, which are as the others and have these beside
+// ---- Of matching layer %d, which are as the others and have these beside; those of a decoder have them too
 #define BPT_NAME_MATCH "match.%d."
 #define BPT_NAME_CROSS_Q "cross.q_proj.weight"  // [d_model, d_model], keys and values one behind the other
 #define BPT_NAME_CROSS_K "cross.k_proj.weight"
