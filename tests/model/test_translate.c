@@ -1,0 +1,316 @@
+// Translation: an encoder's states read by a decoder. The golden cases (computed in double precision by an independent program) on every
+// backend; padding and batch mates change nothing; a target row knows its source and the target before it, and nothing else.
+#include "model_fixture.h"
+
+#include <jansson.h>
+
+#include "bpt/json.h"
+#include "bpt/safetensors.h"
+#include "models/config_json.h"
+
+enum { MOST_ROWS = 1024, MOST_SEQUENCES = 16 };
+
+static const char *const backends[] = {"ref", "cpu", "opencl", "vulkan", "cuda"};
+static const char *const cases[] = {"translate-bpt", "translate-bpt-shared-all", "translate-transformer"};
+
+typedef struct {
+    uint32_t tokens[MOST_ROWS], start[MOST_SEQUENCES], lengths[MOST_SEQUENCES];
+} side_t;
+typedef struct {
+    bpt_batch_t batch;
+    side_t side[BPT_SIDES];
+    uint32_t targets[MOST_ROWS], sequences[MOST_SEQUENCES];
+    float weights[MOST_ROWS];
+} pairs_t;
+
+// Buckets of n[0] and n[1] rows for `count` pairs, one of them padding; texts are put in by the caller.
+static void lay_out(pairs_t *p, int64_t count, const int64_t n[BPT_SIDES]) {
+    memset(p, 0, sizeof *p);
+    p->batch = (bpt_batch_t){
+        .n_real = count, .targets = p->targets, .weights = p->weights, .sequences = p->sequences, .first = true, .last = true};
+    p->batch.shape.batch = count + 1;
+    for (int i = 0; i < BPT_SIDES; ++i) {
+        side_t *side = &p->side[i];
+        p->batch.shape.side[i].n = n[i];
+        p->batch.shape.side[i].rows = n[i] * (count + 1);
+        assert_true(p->batch.shape.side[i].rows <= MOST_ROWS);
+        for (int64_t s = 0; s <= count; ++s) side->start[s] = (uint32_t)(s * n[i]), side->lengths[s] = 1;
+        p->batch.side[i] = (bpt_side_t){.tokens = side->tokens, .start = side->start, .lengths = side->lengths};
+    }
+    p->batch.n_targets = p->batch.shape.side[1].rows;
+}
+
+// Sequence s: these tokens are read, and these are to be predicted behind the opening sign `first`.
+static void put(pairs_t *p, int64_t s, uint32_t sequence, const uint32_t *source, uint32_t n_source, const uint32_t *target,
+                uint32_t n_target, uint32_t first) {
+    uint32_t *read = p->side[0].tokens + p->side[0].start[s], *written = p->side[1].tokens + p->side[1].start[s];
+    p->sequences[s] = sequence;
+    p->side[0].lengths[s] = n_source, p->side[1].lengths[s] = n_target;
+    memcpy(read, source, n_source * sizeof *read);
+    for (uint32_t i = 0; i < n_target; ++i) {
+        written[i] = i ? target[i - 1] : first;
+        p->targets[p->side[1].start[s] + i] = target[i];
+        p->weights[p->side[1].start[s] + i] = 1;
+    }
+    p->batch.n_scored += n_target, p->batch.window_scored = p->batch.n_scored;
+    p->batch.n_tokens += n_source;
+}
+
+// ---- Golden cases
+
+typedef struct {
+    json_t *json;
+    bpt_model_config_t config;
+    pairs_t pairs;
+    char path[512];
+} golden_t;
+
+static uint32_t read_ids(const json_t *list, uint32_t *out) {
+    for (size_t i = 0; i < json_array_size(list); ++i) out[i] = (uint32_t)json_integer_value(json_array_get(list, i));
+    return (uint32_t)json_array_size(list);
+}
+
+// `extra`: rows that each bucket has more than the longest text needs.
+static golden_t *load(const char *name, int64_t extra) {
+    static golden_t g;
+    uint32_t source[64], target[64];
+    snprintf(g.path, sizeof g.path, "%s/golden-more/%s", test_shared_dir(), name);
+    assert_ok(bpt_json_read(strcat(strcpy((char[600]){0}, g.path), ".json"), &g.json));
+    assert_ok(bpt_model_config_from_json(json_object_get(g.json, "config"), name, &g.config));
+    const json_t *sources = json_object_get(g.json, "source"), *targets = json_object_get(g.json, "target");
+    lay_out(&g.pairs, (int64_t)json_array_size(sources), (int64_t[]){20 + extra, 20 + 2 * extra});
+    for (size_t s = 0; s < json_array_size(sources); ++s) {
+        const uint32_t n_source = read_ids(json_array_get(sources, s), source), n_target = read_ids(json_array_get(targets, s), target);
+        put(&g.pairs, (int64_t)s, (uint32_t)s, source, n_source, target, n_target, 0);
+    }
+    return &g;
+}
+
+static float *read_all(bpt_safetensors_t *file, const char *name, int64_t *count) {
+    const bpt_safetensors_tensor_t *t = bpt_safetensors_find(file, name);
+    float *x;
+    if (!t) fail_msg("no gradient of %s", name);
+    *count = t->count;
+    assert_ok(bpt_alloc((size_t)t->count, sizeof *x, &x));
+    assert_ok(bpt_safetensors_read_f32(file, t, 0, t->count, x));
+    return x;
+}
+
+static void check_gradients(bpt_runner_t *runner, const golden_t *g, double scale) {
+    bpt_safetensors_t *wanted, *got;
+    char golden[600];
+    snprintf(golden, sizeof golden, "%s.grad.safetensors", g->path);
+    assert_ok(bpt_runner_save_gradient(runner, scale, test_path("grad.safetensors")));
+    assert_ok(bpt_safetensors_open(golden, &wanted));
+    assert_ok(bpt_safetensors_open(test_path("grad.safetensors"), &got));
+    assert_int_equal(bpt_safetensors_count(wanted), bpt_safetensors_count(got));
+    for (size_t t = 0; t < bpt_safetensors_count(wanted); ++t) {
+        const char *name = bpt_safetensors_at(wanted, t)->name;
+        int64_t n, m;
+        float *x = read_all(wanted, name, &n), *y = read_all(got, name, &m);
+        double largest = 0, off = 0;
+        assert_int_equal(n, m);
+        for (int64_t i = 0; i < n; ++i) {
+            largest = fmax(largest, fabs((double)x[i]));
+            off = fmax(off, fabs((double)x[i] - (double)y[i]));
+        }
+        if (!(off <= 1e-4 * largest + 1e-7)) fail_msg("gradient of %s: off by %g, largest %g", name, off, largest);
+        bpt_free(x);
+        bpt_free(y);
+    }
+    bpt_safetensors_close(wanted);
+    bpt_safetensors_close(got);
+}
+
+static void check_rows(const golden_t *g, const float *nll, const float *logits) {
+    const json_t *nlls = json_object_get(g->json, "nll"), *wanted = json_object_get(g->json, "logits");
+    const int64_t vocab = g->config.vocab;
+    size_t at = 0;
+    for (int64_t s = 0; s < g->pairs.batch.n_real; ++s)
+        for (uint32_t i = 0; i < g->pairs.side[1].lengths[s]; ++i, ++at) {
+            const int64_t row = g->pairs.side[1].start[s] + i;
+            assert_true(fabs((double)nll[row] - json_number_value(json_array_get(nlls, at))) < 1e-4);
+            for (int64_t v = 0; v < vocab; ++v)
+                assert_true(fabs((double)logits[row * vocab + v] -
+                                 json_number_value(json_array_get(wanted, at * (size_t)vocab + (size_t)v))) < 3e-5);
+        }
+    assert_int_equal(at, json_array_size(nlls));
+}
+
+static void check_case(const char *backend, const char *name, int64_t extra) {
+    static float nll[MOST_ROWS], logits[MOST_ROWS * 16];
+    golden_t *g = load(name, extra);
+    char weights[600];
+    double loss;
+    snprintf(weights, sizeof weights, "%s.safetensors", g->path);
+    bpt_device_t *device = fixture_open(backend);
+    bpt_runner_t *runner = fixture_runner(&g->config, device, (bpt_runner_options_t){0});
+    assert_ok(bpt_runner_load(runner, weights, false, NULL));
+    const double wanted = json_number_value(json_object_get(g->json, "loss")), scored = (double)g->pairs.batch.n_scored;
+    assert_ok(bpt_runner_evaluate(runner, &g->pairs.batch, nll, &loss));
+    if (!(fabs(loss / scored - wanted) <= 1e-5)) fail_msg("%s %s: loss %.9g, wanted %.9g", backend, name, loss / scored, wanted);
+    assert_ok(bpt_runner_logits(runner, &g->pairs.batch, logits));
+    check_rows(g, nll, logits);
+    assert_ok(bpt_runner_gradient(runner, &g->pairs.batch, true, &loss));
+    assert_true(fabs(loss / scored - wanted) <= 1e-5);
+    check_gradients(runner, g, 1 / scored);
+    bpt_runner_destroy(runner);
+    fixture_close(device);
+    json_decref(g->json);
+}
+
+static void loss_logits_and_gradients_agree_with_the_golden_cases(void **state) {
+    (void)state;
+    if (!test_shared_dir()) skip();
+    for (size_t b = 0; b < BPT_COUNT(backends); ++b)
+        for (size_t c = 0; test_backend_usable(backends[b]) && c < BPT_COUNT(cases); ++c) check_case(backends[b], cases[c], 0);
+}
+
+static void they_agree_in_larger_buckets_of_two_lengths(void **state) {
+    (void)state;
+    if (!test_shared_dir()) skip();
+    for (size_t b = 0; b < BPT_COUNT(backends); ++b)
+        for (size_t c = 0; test_backend_usable(backends[b]) && c < BPT_COUNT(cases); ++c) check_case(backends[b], cases[c], 5);
+}
+
+// ---- Properties, of models with random weights
+
+static bpt_model_config_t small(bpt_model_kind_t kind, bpt_shared_t shared) {
+    return (bpt_model_config_t){.task = BPT_TASK_TRANSLATE,
+                                .model = kind,
+                                .positions = kind == BPT_MODEL_TRANSFORMER ? BPT_POSITIONS_SINUSOIDAL : BPT_POSITIONS_RELATIVE,
+                                .shared = shared,
+                                .layers = 2,
+                                .dec_layers = 3,
+                                .d_model = 16,
+                                .d_embed = 16,
+                                .d_ff = 24,
+                                .heads = 2,
+                                .head_dim = 8,
+                                .k = 2,
+                                .rel_levels = 4,
+                                .vocab = 13,
+                                .source_vocab = shared == BPT_SHARED_ALL ? 13 : 17};
+}
+
+// Texts of sequence `sequence`, in the order `order` of the batch.
+static void fill(pairs_t *p, const bpt_model_config_t *c, const uint32_t *order, int64_t count, int64_t extra) {
+    uint32_t source[16], target[16];
+    lay_out(p, count, (int64_t[]){12 + extra, 9 + extra});
+    for (int64_t s = 0; s < count; ++s) {
+        const uint32_t n_source = 1 + order[s] * 5 % 12, n_target = 1 + order[s] * 7 % 9;
+        for (uint32_t i = 0; i < 16; ++i) {
+            source[i] = fixture_token(order[s], i, c->source_vocab);
+            target[i] = fixture_token(order[s] + 100, i, c->vocab);
+        }
+        put(p, s, order[s], source, n_source, target, n_target, 1);
+    }
+}
+
+static const bpt_model_kind_t kinds[] = {BPT_MODEL_BPT, BPT_MODEL_SEGTREE, BPT_MODEL_TRANSFORMER};
+
+static void padding_and_batch_mates_change_nothing(void **state) {
+    (void)state;
+    static float all[MOST_ROWS], some[MOST_ROWS];
+    static pairs_t a, b;
+    bpt_device_t *device = fixture_open("cpu");
+    for (size_t k = 0; k < BPT_COUNT(kinds); ++k) {
+        const bpt_model_config_t c = small(kinds[k], BPT_SHARED_TARGET);
+        bpt_runner_t *runner = fixture_runner(&c, device, (bpt_runner_options_t){0});
+        double loss;
+        fill(&a, &c, (uint32_t[]){0, 1, 2, 3, 4, 5}, 6, 0);
+        fill(&b, &c, (uint32_t[]){4, 2}, 2, 7);
+        assert_ok(bpt_runner_evaluate(runner, &a.batch, all, &loss));
+        assert_ok(bpt_runner_evaluate(runner, &b.batch, some, &loss));
+        for (int64_t s = 0; s < 2; ++s)
+            for (uint32_t i = 0; i < b.side[1].lengths[s]; ++i)
+                assert_true(fabs((double)some[b.side[1].start[s] + i] - (double)all[a.side[1].start[s ? 2 : 4] + i]) < 2e-5);
+        bpt_runner_destroy(runner);
+    }
+    fixture_close(device);
+}
+
+// Row i of a target depends on its own source and on rows 0 .. i of its own target.
+static void a_target_row_knows_its_source_and_what_stands_before_it(void **state) {
+    (void)state;
+    static float before[MOST_ROWS], after[MOST_ROWS];
+    static pairs_t p;
+    bpt_device_t *device = fixture_open("cpu");
+    for (size_t k = 0; k < BPT_COUNT(kinds); ++k) {
+        const bpt_model_config_t c = small(kinds[k], BPT_SHARED_NONE);
+        bpt_runner_t *runner = fixture_runner(&c, device, (bpt_runner_options_t){0});
+        double loss;
+        fill(&p, &c, (uint32_t[]){1, 2, 3}, 3, 0);
+        assert_ok(bpt_runner_evaluate(runner, &p.batch, before, &loss));
+        p.side[0].tokens[p.side[0].start[1]] ^= 1;  // the source of the second
+        assert_ok(bpt_runner_evaluate(runner, &p.batch, after, &loss));
+        for (int64_t s = 0; s < 3; ++s)
+            for (uint32_t i = 0; i < p.side[1].lengths[s]; ++i) {
+                const int64_t row = p.side[1].start[s] + i;
+                assert_int_equal(memcmp(&before[row], &after[row], sizeof *before) != 0, s == 1);
+            }
+        memcpy(before, after, sizeof before);
+        assert_true(p.side[1].lengths[0] > 4);
+        p.side[1].tokens[p.side[1].start[0] + 3] ^= 1;  // row 3 of the first target
+        assert_ok(bpt_runner_evaluate(runner, &p.batch, after, &loss));
+        for (int64_t row = 0; row < p.batch.n_targets; ++row) {
+            const bool later = row >= p.side[1].start[0] + 3 && row < p.side[1].start[0] + p.side[1].lengths[0];
+            if (p.weights[row] > 0) assert_int_equal(memcmp(&before[row], &after[row], sizeof *before) != 0, later);
+        }
+        bpt_runner_destroy(runner);
+    }
+    fixture_close(device);
+}
+
+static void training_learns_the_texts_by_heart(void **state) {
+    (void)state;
+    static pairs_t p;
+    bpt_device_t *device = fixture_open("cpu");
+    for (size_t k = 0; k < BPT_COUNT(kinds); ++k)
+        for (int shared = BPT_SHARED_NONE; shared <= BPT_SHARED_ALL; ++shared) {
+            bpt_model_config_t c = small(kinds[k], (bpt_shared_t)shared);
+            c.dropout_hidden = c.dropout_attention = 0.05f;
+            bpt_runner_t *runner = fixture_runner(&c, device, (bpt_runner_options_t){0});
+            bpt_update_result_t result;
+            double first = 0;
+            fill(&p, &c, (uint32_t[]){1, 2, 3, 4}, 4, 0);
+            for (int step = 0; step < 150; ++step) {
+                const bpt_update_t update = {.rng = (uint64_t)step,
+                                             .lr = 3e-3f,
+                                             .bias1 = 1 - powf(0.9f, (float)(step + 1)),
+                                             .bias2 = 1 - powf(0.98f, (float)(step + 1)),
+                                             .loss_scale = 1};
+                assert_ok(bpt_runner_train(runner, &p.batch, &update, &result));
+                if (step == 0) first = result.loss;
+            }
+            if (!(result.loss < 0.25 * first)) fail_msg("%s: loss %g, at first %g", bpt_kinds[kinds[k]]->name, result.loss, first);
+            bpt_runner_destroy(runner);
+        }
+    fixture_close(device);
+}
+
+static void what_cannot_be_translated_with_is_refused(void **state) {
+    (void)state;
+    bpt_model_config_t c = small(BPT_MODEL_BPT, BPT_SHARED_ALL);
+    assert_ok(bpt_model_config_check(&c));
+    c.source_vocab = 20;
+    assert_fails(bpt_model_config_check(&c), BPT_ERR_USAGE, "the vocabularies have 20 and 13 entries");
+    c = small(BPT_MODEL_BPT, BPT_SHARED_NONE);
+    c.d_embed = 8;
+    assert_fails(bpt_model_config_check(&c), BPT_ERR_USAGE, "d_embed is 8 and d_model 16");
+    c = small(BPT_MODEL_BPT, BPT_SHARED_NONE);
+    c.causal = true;
+    assert_fails(bpt_model_config_check(&c), BPT_ERR_USAGE, "the decoder always is");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loss_logits_and_gradients_agree_with_the_golden_cases),
+        cmocka_unit_test(they_agree_in_larger_buckets_of_two_lengths),
+        cmocka_unit_test(padding_and_batch_mates_change_nothing),
+        cmocka_unit_test(a_target_row_knows_its_source_and_what_stands_before_it),
+        cmocka_unit_test(training_learns_the_texts_by_heart),
+        cmocka_unit_test(what_cannot_be_translated_with_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
