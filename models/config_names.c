@@ -23,8 +23,7 @@ const char *const bpt_positions_names[] = {[BPT_POSITIONS_RELATIVE] = "relative"
                                            [BPT_POSITIONS_NONE] = "none",
                                            [BPT_POSITIONS_SINUSOIDAL] = "sinusoidal",
                                            NULL};
-const char *const bpt_shared_names[] = {
-    [BPT_SHARED_NONE] = "none", [BPT_SHARED_TARGET] = "target", [BPT_SHARED_ALL] = "all", NULL};
+const char *const bpt_shared_names[] = {[BPT_SHARED_NONE] = "none", [BPT_SHARED_TARGET] = "target", [BPT_SHARED_ALL] = "all", NULL};
 const char *const bpt_rule_names[] = {"paper", "reference", NULL};
 const char *const bpt_schedule_names[] = {[BPT_SCHEDULE_CONSTANT] = "constant",
                                           [BPT_SCHEDULE_COSINE] = "cosine",

@@ -166,3 +166,8 @@ bpt_status_t bpt_encoder_build(bpt_weights_t *weights, const bpt_encoder_options
     *encoder = (bpt_encoder_t){0};
     return build_stack(weights, options, bpt_model_stacks(options->config) - 1, encoder);
 }
+
+bpt_status_t bpt_encoder_build_source(bpt_weights_t *weights, const bpt_encoder_options_t *options, bpt_encoder_t *encoder) {
+    *encoder = (bpt_encoder_t){.is_source = true};
+    return build_stack(weights, options, 0, encoder);
+}

@@ -75,9 +75,11 @@ typedef struct bpt_encoder {
     bpt_value_t tokens, relay, pooled;
 } bpt_encoder_t;
 
-// Appends the forward pass to the graph of `weights`. *encoder stays where it is: it points into itself. Release with bpt_encoder_free, also
-// after an error.
+// Appends the forward pass to the graph of `weights`. *encoder stays where it is: it points into itself. Release with bpt_encoder_free,
+// also after an error.
 bpt_status_t bpt_encoder_build(bpt_weights_t *weights, const bpt_encoder_options_t *options, bpt_encoder_t *encoder) BPT_MUST_USE;
+// The same of the first stack alone, where another one reads its states: `encoded` is there, and neither a head nor a loss.
+bpt_status_t bpt_encoder_build_source(bpt_weights_t *weights, const bpt_encoder_options_t *options, bpt_encoder_t *encoder) BPT_MUST_USE;
 
 // ---- For kinds
 // An input u32 of this shape as the kind's number `which`.
@@ -94,5 +96,11 @@ void bpt_encoder_classify(const bpt_builder_t *b, bpt_encoder_t *encoder, const 
 // ---- The host's side of the own inputs of kind and task
 bpt_status_t bpt_encoder_allocate(bpt_encoder_t *encoder) BPT_MUST_USE;
 void bpt_encoder_free(bpt_encoder_t *encoder);
+
+// Writes what a stack and those before it read into the program of their graph: once what no batch changes, then every micro-batch. `rng`:
+// the key of its random numbers. What the task reads is not written.
+bpt_status_t bpt_encoder_write_constants(const bpt_encoder_t *encoder, bpt_program_t *program, bpt_sinusoids_t *sinusoids) BPT_MUST_USE;
+bpt_status_t bpt_encoder_write(const bpt_encoder_t *encoder, bpt_program_t *program, bpt_sinusoids_t *sinusoids, const bpt_batch_t *batch,
+                               const uint32_t rng[2]) BPT_MUST_USE;
 
 #endif

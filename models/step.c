@@ -111,45 +111,11 @@ bpt_status_t bpt_step_graph(const bpt_model_config_t *config, const bpt_params_t
 
 // ---- programs
 
-// In buckets they are the same for every batch (NULL), padding included; packed rows have those of their sequences. A bucket may be longer
-// than the table of absolute positions, which then has zeros for the padding.
-static bpt_status_t write_positions(bpt_model_step_t *step, const bpt_encoder_t *e, const bpt_batch_t *batch) {
-    const bpt_side_t *side = batch ? &batch->side[e->stack.side] : NULL;
-    const bpt_model_config_t *c = e->options.config;
-    const int64_t most = c->positions == BPT_POSITIONS_ABSOLUTE ? c->max_positions : (int64_t)BPT_NO_ROW;
-    uint32_t *positions;
-    BPT_TRY(bpt_alloc((size_t)e->leaf_rows, sizeof *positions, &positions));
-    for (int64_t i = 0; i < e->leaf_rows; ++i) positions[i] = e->n && i % e->n < most ? (uint32_t)(i % e->n) : BPT_NO_ROW;
-    for (int64_t s = 0; side && s < e->batch; ++s)
-        for (uint32_t i = 0; i < side->lengths[s]; ++i) positions[side->start[s] + i] = i;
-    const bpt_status_t status = bpt_positions_write(step->program, e->in.positions, c, &step->sinusoids, positions, e->leaf_rows);
-    bpt_free(positions);
-    return status;
-}
-
-static bpt_status_t write_group_columns(bpt_model_step_t *step, const bpt_encoder_t *e) {
-    const bpt_pieces_t *pieces = &e->pieces;
-    const int64_t d = e->options.config->d_model;
-    uint32_t *columns;
-    BPT_TRY(bpt_alloc((size_t)(pieces->head_groups * d), sizeof *columns, &columns));
-    bpt_pieces_columns(pieces, d, columns);
-    const bpt_status_t status = bpt_program_write(step->program, pieces->group_columns, columns);
-    bpt_free(columns);
-    return status;
-}
-
-// The inputs that no batch changes.
-static bpt_status_t write_constants(bpt_model_step_t *step, const bpt_encoder_t *e) {
-    if (e->source) BPT_TRY(write_constants(step, e->source));
-    if (e->pieces.group_columns != BPT_NO_VALUE) BPT_TRY(write_group_columns(step, e));
-    return e->in.positions != BPT_NO_VALUE && e->n ? write_positions(step, e, NULL) : BPT_OK;
-}
-
 static bpt_status_t prepare_inputs(bpt_model_step_t *step) {
     bpt_encoder_t *e = &step->encoder;
     BPT_TRY(bpt_encoder_allocate(e));
     if (e->in.weights != BPT_NO_VALUE) BPT_TRY(bpt_alloc((size_t)e->targets, sizeof(float), &step->weights));
-    return write_constants(step, e);
+    return bpt_encoder_write_constants(e, step->program, &step->sinusoids);
 }
 
 bpt_status_t bpt_step_create(const bpt_model_config_t *config, const bpt_params_t *params, const bpt_step_options_t *options,
@@ -204,26 +170,11 @@ static bpt_status_t check_batch(const bpt_model_step_t *step, const bpt_batch_t 
                     (long long)batch->n_targets, e->task->model, e->task->name, (long long)e->targets);
 }
 
-// What a stack reads, and what the one before it does.
-static bpt_status_t write_stack(bpt_model_step_t *step, const bpt_encoder_t *e, const bpt_batch_t *batch, const uint32_t rng[2]) {
-    const bpt_side_t *side = &batch->side[e->stack.side];
-    if (e->source) BPT_TRY(write_stack(step, e->source, batch, rng));
-    BPT_TRY(e->kind->layers->stage(e, batch));
-    BPT_TRY(bpt_program_write(step->program, e->in.tokens, side->tokens));
-    BPT_TRY(bpt_program_write(step->program, e->in.numbers, side->numbers));
-    BPT_TRY(bpt_program_write(step->program, e->in.ngrams.bag, side->bag));
-    BPT_TRY(bpt_program_write(step->program, e->in.ngrams.ranges, side->bag_ranges));
-    BPT_TRY(bpt_program_write(step->program, e->in.lengths, side->lengths));
-    if (e->in.positions != BPT_NO_VALUE && !e->n) BPT_TRY(write_positions(step, e, batch));
-    for (int i = 0; i < BPT_OWN_INPUTS; ++i) BPT_TRY(bpt_program_write(step->program, e->own[i].value, e->own[i].data));
-    return bpt_program_write(step->program, e->in.rng, rng);
-}
-
 bpt_status_t bpt_step_write(bpt_model_step_t *step, const bpt_batch_t *batch, float weight_scale, uint64_t rng) {
     const bpt_encoder_t *e = &step->encoder;
     const uint32_t key[2] = {(uint32_t)rng, (uint32_t)(rng >> 32)};
     BPT_TRY(check_batch(step, batch));
-    BPT_TRY(write_stack(step, e, batch, key));
+    BPT_TRY(bpt_encoder_write(e, step->program, &step->sinusoids, batch, key));
     if (e->task->stage) BPT_TRY(e->task->stage(e, batch, weight_scale));
     for (int64_t i = 0; step->weights && i < e->targets; ++i) step->weights[i] = batch->weights[i] * weight_scale;
     BPT_TRY(bpt_program_write(step->program, e->in.targets, batch->targets));

@@ -12,9 +12,13 @@ void bpt_cross_params(bpt_param_table_t *t, const bpt_model_config_t *c, const c
     bpt_param_table_norm(t, d, prefix, BPT_NAME_CROSS_NORM);
 }
 
+bpt_value_t bpt_cross_key_value(const bpt_builder_t *b, bpt_value_t x, const char *prefix) {
+    return bpt_linear(b->g, x, bpt_weight_low(b->w, prefix, BPT_NAME_CROSS_K, 2), BPT_NO_VALUE);
+}
+
 static bpt_value_t attend(const bpt_builder_t *b, const bpt_memory_t *m, bpt_value_t x, const char *prefix) {
     const bpt_value_t q = bpt_linear(b->g, x, bpt_weight_low(b->w, prefix, BPT_NAME_CROSS_Q, 1), BPT_NO_VALUE);
-    const bpt_value_t kv = bpt_linear(b->g, m->x, bpt_weight_low(b->w, prefix, BPT_NAME_CROSS_K, 2), BPT_NO_VALUE);
+    const bpt_value_t kv = m->key_value == BPT_NO_VALUE ? bpt_cross_key_value(b, m->x, prefix) : m->key_value;
     const bpt_value_t attended = bpt_table_attention(b, &m->graph, b->config->d_model / b->config->heads, q, kv);
     return bpt_linear(b->g, attended, bpt_weight_low(b->w, prefix, BPT_NAME_CROSS_OUT, 1), BPT_NO_VALUE);
 }

@@ -9,11 +9,14 @@
 
 typedef struct {
     bpt_value_t x;            // [K, d_model], in the precision of products
+    bpt_value_t key_value;    // [K, 2 d_model]: of this layer, where they were computed before (decoding); else BPT_NO_VALUE
     bpt_table_graph_t graph;  // which of these rows each of the Q readers reads
 } bpt_memory_t;
 
 // The weights [d_model, d_model] and the LayerNorm, behind a layer's prefix.
 void bpt_cross_params(bpt_param_table_t *table, const bpt_model_config_t *config, const char *prefix);
+// W_k x | W_v x of memory rows x.
+bpt_value_t bpt_cross_key_value(const bpt_builder_t *b, bpt_value_t x, const char *prefix);
 // The first `readers` rows of x read the memory: 0, or Q.
 bpt_stream_t bpt_cross(const bpt_builder_t *b, const bpt_memory_t *memory, bpt_stream_t x, bpt_place_t place, int64_t readers,
                        const char *prefix);

@@ -33,7 +33,8 @@ void bpt_embed_params(bpt_param_table_t *t, const bpt_model_config_t *c, bool fr
 }
 // x W^T + bias in f32.
 static bpt_value_t project(const bpt_builder_t *b, bpt_value_t x, const char *weight, const char *bias) {
-    const bpt_matmul_options_t options = {.transpose_b = true, .acc = BPT_NO_VALUE, .bias = bpt_weight(b->w, b->embed_scope, bias), .dtype = BPT_F32};
+    const bpt_matmul_options_t options = {
+        .transpose_b = true, .acc = BPT_NO_VALUE, .bias = bpt_weight(b->w, b->embed_scope, bias), .dtype = BPT_F32};
     return bpt_matmul(b->g, bpt_cast(b->g, x, b->precision), bpt_weight_low(b->w, b->embed_scope, weight, 1), options);
 }
 
@@ -62,7 +63,8 @@ static bpt_value_t add_ngrams(const bpt_builder_t *b, bpt_value_t x, const bpt_n
 
 bpt_stream_t bpt_embed(const bpt_builder_t *b, bpt_value_t tokens, const bpt_ngrams_t *ngrams, bpt_value_t positions, bpt_random_t random) {
     const bpt_value_t x = add_ngrams(b, bpt_embed_rows(b, tokens, positions), ngrams);
-    if (!bpt_kind_of(b->config)->plain_embedding) return bpt_build_norm(b, x, BPT_NO_VALUE, b->p_input, random, b->embed_scope, BPT_NAME_EMBED_NORM);
+    if (!bpt_kind_of(b->config)->plain_embedding)
+        return bpt_build_norm(b, x, BPT_NO_VALUE, b->p_input, random, b->embed_scope, BPT_NAME_EMBED_NORM);
     const bpt_value_t dropped = bpt_dropout(b->g, x, b->p_input, random);
     return (bpt_stream_t){dropped, bpt_cast(b->g, dropped, b->precision)};
 }

@@ -180,6 +180,7 @@ static bpt_table_bounds_t bounds_of_other_texts(const bpt_encoder_t *e) {
 static bpt_memory_t memory_of(const layers_t *l, bpt_value_t x) {
     const bpt_encoder_t *e = l->e;
     return (bpt_memory_t){.x = e->source ? e->source->encoded.tokens.x.low : bpt_rows(l->b->g, x, 0, e->leaf_rows),
+                          .key_value = BPT_NO_VALUE,
                           .graph = {.table = e->own[OTHER].value,
                                     .back = e->own[OTHER_BACK].value,
                                     .bounds = bounds_of_other_texts(e),

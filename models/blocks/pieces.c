@@ -66,7 +66,7 @@ static bpt_value_t join_heads(const layer_t *l, int set, int64_t row, int64_t ro
 static bpt_stream_t finish_rows(const layer_t *l, const bpt_self_t *sets, int set, int64_t row, int64_t rows) {
     const bpt_value_t x = bpt_rows(l->b->g, sets[set].residual, row, rows), sum = join_heads(l, set, row, rows);
     const bpt_place_t place = {BPT_NO_VALUE, rows};
-    return bpt_self_finish(l->b, sum, x, bpt_build_random(l->b, place), l->prefix);
+    return bpt_self_finish(l->b, sum, x, place, NULL, 0, l->prefix);
 }
 
 // The result takes the place of the rows that it is added to.

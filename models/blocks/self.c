@@ -71,8 +71,12 @@ static bpt_stream_t finish_attention(const bpt_builder_t *b, bpt_value_t sum, bp
     return bpt_build_norm(b, sum, residual, b->p_hidden, random, prefix, BPT_NAME_ATTN_NORM);
 }
 
-bpt_stream_t bpt_self_finish(const bpt_builder_t *b, bpt_value_t sum, bpt_value_t residual, bpt_random_t random, const char *prefix) {
-    return feed_forward(b, finish_attention(b, sum, residual, random, prefix), random, prefix);
+bpt_stream_t bpt_self_finish(const bpt_builder_t *b, bpt_value_t sum, bpt_value_t residual, bpt_place_t place, const bpt_memory_t *memory,
+                             int64_t readers, const char *prefix) {
+    const bpt_random_t random = bpt_build_random(b, place);
+    bpt_stream_t h = finish_attention(b, sum, residual, random, prefix);
+    if (memory) h = bpt_cross(b, memory, h, place, readers, prefix);
+    return feed_forward(b, h, random, prefix);
 }
 
 // ---- A layer of an encoder
@@ -101,9 +105,6 @@ void bpt_self_layer(const bpt_builder_t *b, bpt_self_t *sets, int count, const c
     bpt_self_attend(b, sets, count, prefix);
     for (int i = 0; i < count; ++i) {
         const bpt_self_t *s = &sets[i];
-        const bpt_random_t random = bpt_build_random(b, s->place);
-        bpt_stream_t h = finish_attention(b, bpt_self_out(b, s->attended, prefix), s->residual, random, prefix);
-        if (s->memory) h = bpt_cross(b, s->memory, h, s->place, s->readers, prefix);
-        out[i] = feed_forward(b, h, random, prefix);
+        out[i] = bpt_self_finish(b, bpt_self_out(b, s->attended, prefix), s->residual, s->place, s->memory, s->readers, prefix);
     }
 }

@@ -8,6 +8,7 @@
 #include "bpt/buffer.h"
 #include "models/decode/cache.h"
 #include "models/decode/late_spans.h"
+#include "models/decode/memory.h"
 
 // Programs by rows. A token completes no span half of the time, one a quarter of the time, and so on, at most one of each level; so many
 // rows come together when all sequences do so at once: 1 + 8 where spans of 512 leaves are late ones (late_spans.h). A prompt goes
@@ -20,6 +21,7 @@ _Static_assert(1 + BPT_MAX_LEVELS <= TOKEN_ROWS, "a token and its spans must fit
 
 struct bpt_decoder {
     struct bpt_device *device;
+    bpt_stack_t stack;
     decode_shape_t shape;
     int64_t capacity;
     int64_t *length;         // [sequences]
@@ -29,12 +31,15 @@ struct bpt_decoder {
     size_t state_bytes;                          // of its own states
     decode_program_t programs[N_SIZES];
     bpt_late_spans_t *late;
+    decode_memory_t memory;
+    decode_copy_t fork;
     decode_growth_t growth;
     int64_t grow_at;                                      // leaves of a sequence from which on a larger cache is made ready
     int64_t *ready;                                       // [sequences][BPT_MAX_LEVELS]: nodes that the cache holds, of each level
     uint32_t *tokens, *positions, *leaf, *nodes, *table;  // staging, of the largest program
     uint32_t *last, *last_table;
-    float *logits;  // [sequences, vocab]
+    uint32_t *memory_table, *last_memory_table;  // of stacks that read a memory
+    float *logits;                               // [sequences, vocab]
     bpt_sinusoids_t sinusoids;
 };
 
@@ -48,7 +53,7 @@ static bool has_spans(const bpt_decoder_t *d) { return bpt_intervals_has_spans(&
 static bpt_status_t check(const bpt_model_config_t *c, int64_t capacity, int64_t sequences) {
     const bpt_task_spec_t *task = bpt_task_of(c);
     if (!task->generates || !c->causal)
-        return bpt_fail(BPT_ERR_USAGE, "only causal language models generate text; this one is %s", task->model);
+        return bpt_fail(BPT_ERR_USAGE, "only causal language models and translators generate text; this one is %s", task->model);
     if (capacity < 1) return bpt_fail(BPT_ERR_USAGE, "room for %" PRId64 " tokens is no context", capacity);
     if (sequences < 1 || sequences > BPT_NO_ROW / TOKEN_ROWS)
         return bpt_fail(BPT_ERR_USAGE, "%" PRId64 " sequences side by side are not possible", sequences);
@@ -89,15 +94,27 @@ static bpt_status_t allocate(bpt_decoder_t *d) {
     return make_low_weights(d);
 }
 
+static bpt_status_t allocate_memory(bpt_decoder_t *d, const bpt_model_config_t *config) {
+    const size_t rows = (size_t)d->sizes[N_SIZES - 1], sequences = (size_t)d->shape.sequences;
+    d->memory = (decode_memory_t){.config = config, .device = d->device, .workspace = d->workspace, .states = d->states};
+    BPT_TRY(bpt_alloc(sequences, sizeof(uint32_t), &d->memory.begin));
+    BPT_TRY(bpt_alloc(sequences, sizeof(uint32_t), &d->memory.end));
+    BPT_TRY(bpt_alloc(4 * rows, sizeof(uint32_t), &d->memory_table));
+    return bpt_alloc(4 * sequences, sizeof(uint32_t), &d->last_memory_table);
+}
+
 bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t sequences, bpt_decoder_t **out) {
-    const bpt_model_config_t *c = bpt_runner_config(runner);
+    const bpt_stack_t stack = bpt_model_last_stack(bpt_runner_config(runner));
     bpt_decoder_t *d;
-    BPT_TRY(check(c, capacity, sequences));
+    BPT_TRY(check(&stack.config, capacity, sequences));
     BPT_TRY(bpt_alloc(1, sizeof *d, &d));
+    d->stack = stack;
+    const bpt_model_config_t *c = &d->stack.config;
     d->device = bpt_runner_device(runner);
     d->capacity = capacity;
     d->states[DECODE_PARAMS] = bpt_runner_state(runner, BPT_STATE_PARAMS);
-    d->shape = (decode_shape_t){.config = c, .params = bpt_runner_params(runner), .precision = bpt_runner_precision(runner)};
+    d->shape =
+        (decode_shape_t){.stack = &d->stack, .config = c, .params = bpt_runner_params(runner), .precision = bpt_runner_precision(runner)};
     d->shape.sequences = sequences;
     d->shape.graph = bpt_model_needed_intervals(c, capacity);
     if (bpt_node_count(&d->shape.graph) > BPT_NO_ROW / sequences) {
@@ -109,7 +126,8 @@ bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t 
     for (int i = 0; i < N_SIZES; ++i) d->sizes[i] = most(4, sizes[i] * sequences);
     d->sizes[N_SIZES - 1] = most(BLOCK_ROWS, d->sizes[N_SIZES - 1]);
     d->shape.slots = bpt_intervals_most_keys(&d->shape.graph);
-    const bpt_status_t status = allocate(d);
+    bpt_status_t status = allocate(d);
+    if (status == BPT_OK && stack.reads_memory) status = allocate_memory(d, bpt_runner_config(runner));
     if (status == BPT_OK)
         *out = d;
     else
@@ -122,6 +140,8 @@ static void drop_programs(bpt_decoder_t *d) {
         bpt_program_destroy(d->programs[i].program);
         d->programs[i].program = NULL;
     }
+    bpt_program_destroy(d->fork.program);
+    d->fork.program = NULL;
     if (d->late) bpt_late_spans_drop_programs(d->late);
 }
 
@@ -130,6 +150,7 @@ void bpt_decoder_destroy(bpt_decoder_t *d) {
     drop_programs(d);
     bpt_late_spans_destroy(d->late);
     bpt_decode_growth_destroy(d->device, &d->growth);
+    if (d->stack.reads_memory) bpt_decode_memory_destroy(&d->memory);
     bpt_workspace_destroy(d->workspace);
     bpt_buffer_destroy(d->device, d->states[DECODE_LOW]);
     bpt_buffer_destroy(d->device, d->states[DECODE_CACHE]);
@@ -141,6 +162,8 @@ void bpt_decoder_destroy(bpt_decoder_t *d) {
     bpt_free(d->table);
     bpt_free(d->last);
     bpt_free(d->last_table);
+    bpt_free(d->memory_table);
+    bpt_free(d->last_memory_table);
     bpt_free(d->logits);
     bpt_free(d->length);
     bpt_free(d->ready);
@@ -149,7 +172,8 @@ void bpt_decoder_destroy(bpt_decoder_t *d) {
 
 uint64_t bpt_decoder_device_bytes(const bpt_decoder_t *d) {
     const size_t larger = d->growth.buffer ? bpt_decode_cache_bytes(&d->growth.shape) : 0;
-    return d->state_bytes + bpt_decode_cache_bytes(&d->shape) + larger + bpt_workspace_bytes(d->workspace);
+    return d->state_bytes + bpt_decode_cache_bytes(&d->shape) + bpt_decode_memory_bytes(&d->shape) + larger +
+           bpt_workspace_bytes(d->workspace);
 }
 uint64_t bpt_decoder_moved_bytes(const bpt_decoder_t *d) { return d->growth.bytes; }
 int64_t bpt_decoder_length(const bpt_decoder_t *d, int64_t sequence) { return d->length[sequence]; }
@@ -264,6 +288,8 @@ static bpt_status_t stage_node(bpt_decoder_t *d, int64_t row, int64_t sequence, 
     d->positions[row] = leaf ? (uint32_t)node : BPT_NO_ROW;
     d->leaf[row] = leaf ? (uint32_t)row : BPT_NO_ROW;
     d->nodes[row] = (uint32_t)bpt_decode_row(&d->shape, sequence, node);
+    if (d->memory_table) memset(d->memory_table + 4 * row, 0, 4 * sizeof *d->memory_table);
+    if (d->memory_table && leaf) bpt_decode_memory_entry(&d->memory, sequence, d->memory_table + 4 * row);
     return fill_table(d, sequence, node, d->table + row * d->shape.slots * 4);
 }
 
@@ -286,17 +312,20 @@ static bpt_status_t stage_spans(bpt_decoder_t *d, int64_t sequence, int64_t coun
 static void forget_last(bpt_decoder_t *d) {
     for (int64_t s = 0; s < d->shape.sequences; ++s) d->last[s] = BPT_NO_ROW;
     memset(d->last_table, 0, (size_t)(d->shape.sequences * d->shape.slots * 4) * sizeof *d->last_table);
+    if (d->last_memory_table) memset(d->last_memory_table, 0, (size_t)(4 * d->shape.sequences) * sizeof *d->last_memory_table);
 }
 
 static void set_last(bpt_decoder_t *d, int64_t sequence, int64_t row) {
     const int64_t entries = d->shape.slots * 4;
     d->last[sequence] = (uint32_t)row;
     memcpy(d->last_table + sequence * entries, d->table + row * entries, (size_t)entries * sizeof *d->table);
+    if (d->last_memory_table) memcpy(d->last_memory_table + 4 * sequence, d->memory_table + 4 * row, 4 * sizeof *d->memory_table);
 }
 
 static void pad(bpt_decoder_t *d, int64_t rows, int64_t wanted) {
     for (int64_t row = rows; row < wanted; ++row) d->tokens[row] = d->positions[row] = d->leaf[row] = d->nodes[row] = BPT_NO_ROW;
     memset(d->table + rows * d->shape.slots * 4, 0, (size_t)((wanted - rows) * d->shape.slots * 4) * sizeof *d->table);
+    if (d->memory_table) memset(d->memory_table + 4 * rows, 0, (size_t)(4 * (wanted - rows)) * sizeof *d->memory_table);
 }
 
 // Runs the staged rows; `logits` [sequences, vocab] or NULL.
@@ -311,6 +340,8 @@ static bpt_status_t run(bpt_decoder_t *d, int64_t rows, float *logits) {
     BPT_TRY(bpt_program_write(p->program, p->table, d->table));
     BPT_TRY(bpt_program_write(p->program, p->last, d->last));
     BPT_TRY(bpt_program_write(p->program, p->last_table, d->last_table));
+    BPT_TRY(bpt_program_write(p->program, p->memory_table, d->memory_table));
+    BPT_TRY(bpt_program_write(p->program, p->last_memory_table, d->last_memory_table));
     BPT_TRY(bpt_program_run(p->program));
     return logits ? bpt_program_read(p->program, p->logits, logits) : BPT_OK;
 }
@@ -329,6 +360,8 @@ static bpt_status_t feed_block(bpt_decoder_t *d, int64_t sequence, const uint32_
 }
 
 static bpt_status_t need_room(bpt_decoder_t *d, int64_t sequence, int64_t count) {
+    if (d->stack.reads_memory && !d->shape.memory_rows)
+        return bpt_fail(BPT_ERR_USAGE, "a translator needs a text to translate before it goes on with a translation");
     if (count <= d->capacity - d->length[sequence]) return make_room(d, d->length[sequence] + count);
     return bpt_fail(BPT_ERR_USAGE, "the context is full: %" PRId64 " tokens more do not fit in %" PRId64, count, d->capacity);
 }
@@ -358,4 +391,68 @@ bpt_status_t bpt_decoder_step(bpt_decoder_t *d, const uint32_t *tokens, float *l
     if (rows) BPT_TRY(run(d, rows, logits));
     for (int64_t s = 0; s < d->shape.sequences; ++s) d->length[s] += tokens[s] != BPT_NO_ROW;
     return bpt_late_spans_work(d->late, d->length);
+}
+
+// ---- Texts to translate, and translations that go on in several ways
+
+bpt_status_t bpt_decoder_read(bpt_decoder_t *d, const bpt_batch_t *batch, int64_t sequences_per_text) {
+    bool moved = false;
+    if (!d->stack.reads_memory)
+        return bpt_fail(BPT_ERR_USAGE, "%s has no text to read beside its own", bpt_task_of(d->shape.config)->model);
+    if (batch->n_real * sequences_per_text > d->shape.sequences)
+        return bpt_fail(BPT_ERR_USAGE,
+                        "%" PRId64 " texts with %" PRId64 " translations each are more than the decoder's %" PRId64 " sequences",
+                        batch->n_real, sequences_per_text, d->shape.sequences);
+    for (int64_t s = 0; s < d->shape.sequences; ++s) bpt_decoder_rewind(d, s, 0);
+    const bpt_status_t status = bpt_decode_memory_read(&d->memory, &d->shape, batch, sequences_per_text, &moved);
+    if (moved) drop_programs(d);
+    return status;
+}
+
+// Adds the rows of the nodes that hold a token from `first` on.
+static void list_rows(const bpt_decoder_t *d, const bpt_fork_t *fork, uint32_t *from, uint32_t *to, int64_t *count) {
+    const bpt_intervals_t *graph = &d->shape.graph;
+    const int64_t length = d->length[fork->from];
+    for (int level = 0; level < (has_spans(d) ? bpt_tree_levels(graph) : 1); ++level)
+        for (int64_t m = fork->first >> level; (m + 1) << level <= length; ++m) {
+            const int64_t node = level ? bpt_tree_node(graph, level, m) : m;
+            if (node < 0) continue;
+            from[*count] = (uint32_t)bpt_decode_row(&d->shape, fork->from, node);
+            to[(*count)++] = (uint32_t)bpt_decode_row(&d->shape, fork->to, node);
+        }
+}
+
+static bpt_status_t copy_rows(bpt_decoder_t *d, uint32_t *from, uint32_t *to, int64_t count) {
+    bpt_graph_t *graph;
+    if (count > d->fork.rows) {
+        bpt_program_destroy(d->fork.program);
+        d->fork.program = NULL;
+        for (d->fork.rows = 64; d->fork.rows < count;) d->fork.rows *= 2;
+    }
+    if (!d->fork.program) {
+        BPT_TRY(bpt_decode_fork_graph(&d->shape, &d->fork, &graph));
+        BPT_TRY(bpt_program_compile(graph, d->workspace, d->states, DECODE_N_STATES, &d->fork.program));
+    }
+    BPT_TRY(bpt_program_write(d->fork.program, d->fork.from, from));
+    BPT_TRY(bpt_program_write(d->fork.program, d->fork.to, to));
+    return bpt_program_run(d->fork.program);
+}
+
+bpt_status_t bpt_decoder_fork(bpt_decoder_t *d, const bpt_fork_t *forks, int64_t count) {
+    int64_t most_rows = 64, rows = 0;
+    uint32_t *from, *to = NULL;
+    if (bpt_span_is_late(&d->shape.graph, BPT_FIRST_LATE) && bpt_tree_level_size(&d->shape.graph, BPT_FIRST_LATE))
+        return bpt_fail(BPT_ERR_USAGE, "translations of up to %" PRId64 " tokens cannot go on in several ways; the most is %d", d->capacity,
+                        1 << BPT_FIRST_LATE);
+    for (int64_t i = 0; i < count; ++i) most_rows += 2 * (d->length[forks[i].from] - forks[i].first) + BPT_MAX_LEVELS;
+    const int64_t room = most(2 * d->fork.rows, 2 * most_rows);
+    BPT_TRY(bpt_alloc((size_t)room, sizeof *from, &from));
+    bpt_status_t status = bpt_alloc((size_t)room, sizeof *to, &to);
+    for (int64_t i = 0; i < count && status == BPT_OK; ++i) list_rows(d, &forks[i], from, to, &rows);
+    for (int64_t i = rows; i < room && status == BPT_OK; ++i) from[i] = to[i] = BPT_NO_ROW;
+    if (status == BPT_OK && rows) status = copy_rows(d, from, to, rows);
+    for (int64_t i = 0; i < count && status == BPT_OK; ++i) d->length[forks[i].to] = d->length[forks[i].from];
+    bpt_free(from);
+    bpt_free(to);
+    return status;
 }

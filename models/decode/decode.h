@@ -28,4 +28,15 @@ uint64_t bpt_decoder_moved_bytes(const bpt_decoder_t *decoder);              // 
 // Forgets the tokens of a sequence from `length` on (0 <= length <= tokens so far).
 void bpt_decoder_rewind(bpt_decoder_t *decoder, int64_t sequence, int64_t length);
 
+// ---- Translators, whose decoder reads the states of another text
+// Encodes the texts of the batch (its first side; its shape has the same batch as any) and forgets all tokens of all sequences. Sequence i
+// is then a translation of text i / sequences_per_text. BPT_ERR_USAGE for other models and too many texts.
+bpt_status_t bpt_decoder_read(bpt_decoder_t *decoder, const bpt_batch_t *batch, int64_t sequences_per_text) BPT_MUST_USE;
+// Sequence `to`, whose first `first` tokens are those of sequence `from`, becomes the same as `from`: only what differs is copied. All
+// forks of a call are done at once: what one writes another does not read. BPT_ERR_USAGE where a sequence may be longer than 512 tokens.
+typedef struct {
+    int64_t from, to, first;
+} bpt_fork_t;
+bpt_status_t bpt_decoder_fork(bpt_decoder_t *decoder, const bpt_fork_t *forks, int64_t count) BPT_MUST_USE;
+
 #endif

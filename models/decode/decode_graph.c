@@ -34,8 +34,13 @@ static void begin(builder_t *b, bpt_graph_t *g, const decode_shape_t *s) {
     bpt_weights_init(&b->weights, g, s->params, bpt_state(g, "parameters", DECODE_PARAMS, BPT_F32, arena), BPT_F32);
     if (s->precision != BPT_F32) b->weights.low = bpt_state(g, "parameters in low precision", DECODE_LOW, s->precision, arena);
     b->cache = cache_state(g, "cache", DECODE_CACHE, s);
-    b->l = (bpt_builder_t){
-        .g = g, .w = &b->weights, .config = c, .scope = "", .embed_scope = "", .precision = s->precision, .rng = BPT_NO_VALUE};
+    b->l = (bpt_builder_t){.g = g,
+                           .w = &b->weights,
+                           .config = c,
+                           .scope = s->stack->scope,
+                           .embed_scope = s->stack->embed_scope,
+                           .precision = s->precision,
+                           .rng = BPT_NO_VALUE};
 }
 
 static bpt_status_t end(builder_t *b) {
@@ -75,11 +80,30 @@ static bpt_value_t attend(const builder_t *b, int32_t layer, bpt_value_t q, bpt_
     return bpt_attention(b->l.g, &attrs, &in);
 }
 
-// What a layer makes of its rows x and what they read.
-static bpt_stream_t leave_layer(const builder_t *b, int32_t layer, bpt_value_t attention, bpt_value_t x) {
+// The keys and values of a layer in the memory, [memory_rows, 2d].
+static bpt_value_t memory_of(const builder_t *b, int32_t layer) {
+    const decode_shape_t *s = b->shape;
+    const bpt_shape_t rows = bpt_shape2(s->memory_rows, 2 * s->config->d_model);
+    const bpt_shape_t all = bpt_shape2(s->config->layers * s->memory_rows, 2 * s->config->d_model);
+    const int64_t bytes = bpt_shape_count(&rows) * (int64_t)bpt_dtype_size(s->precision);
+    return bpt_view(b->l.g, bpt_state(b->l.g, "memory", DECODE_MEMORY, s->precision, all), (size_t)(layer * bytes), rows);
+}
+
+// What a layer makes of its `rows` rows x and what they read. memory_table: which rows of the memory they read; BPT_NO_VALUE: none.
+static bpt_stream_t leave_layer(const builder_t *b, int32_t layer, bpt_value_t attention, bpt_value_t x, int64_t rows,
+                                bpt_value_t memory_table) {
     char prefix[BPT_PREFIX_BYTES];
+    const bool reads = memory_table != BPT_NO_VALUE;
+    const bpt_memory_t memory = {.x = BPT_NO_VALUE,
+                                 .key_value = reads ? memory_of(b, layer) : BPT_NO_VALUE,
+                                 .graph = {.table = memory_table,
+                                           .back = BPT_NO_VALUE,
+                                           .bounds = {.queries.edges = b->shape->memory_longest},
+                                           .query_keys = BPT_NO_VALUE,
+                                           .key_codes = BPT_NO_VALUE}};
     bpt_self_prefix(b->l.scope, layer, prefix);
-    return bpt_self_finish(&b->l, bpt_self_out(&b->l, attention, prefix), x, none, prefix);
+    return bpt_self_finish(&b->l, bpt_self_out(&b->l, attention, prefix), x, (bpt_place_t){BPT_NO_VALUE, rows},
+                           b->shape->stack->reads_memory ? &memory : NULL, reads ? rows : 0, prefix);
 }
 
 // ---- New nodes
@@ -93,6 +117,8 @@ static void make_inputs(bpt_graph_t *g, const decode_shape_t *s, decode_program_
     p->table = table_input(g, "table", p->rows, s->slots);
     p->last = bpt_input(g, "last", BPT_U32, bpt_shape1(s->sequences));
     p->last_table = table_input(g, "last_table", s->sequences, s->slots);
+    p->memory_table = s->stack->reads_memory ? table_input(g, "memory_table", p->rows, 1) : BPT_NO_VALUE;
+    p->last_memory_table = s->stack->reads_memory ? table_input(g, "last_memory_table", s->sequences, 1) : BPT_NO_VALUE;
 }
 
 // Only one row of each sequence asks in the last layer: the one whose logits are wanted.
@@ -107,7 +133,9 @@ static bpt_stream_t layer(const builder_t *b, const decode_program_t *p, int32_t
     }
     const bool relative = bpt_model_intervals(b->l.config, 1).rel_levels > 0;
     const bpt_value_t rel = relative ? bpt_self_rel(&b->l, prefix) : BPT_NO_VALUE;
-    return leave_layer(b, index, attend(b, index, queries(b, index, x), rel, last ? p->last_table : p->table), x.full);
+    const bpt_value_t attended = attend(b, index, queries(b, index, x), rel, last ? p->last_table : p->table);
+    return last ? leave_layer(b, index, attended, x.full, b->shape->sequences, p->last_memory_table)
+                : leave_layer(b, index, attended, x.full, p->rows, p->memory_table);
 }
 
 // The rows before the first layer: LayerNorm(embedding) of leaves, zero for spans.
@@ -164,7 +192,8 @@ static bpt_status_t build_entry(bpt_graph_t *g, const decode_shape_t *s, int32_t
     p->x = bpt_input(g, "x", BPT_F32, rows);
     p->attention = layer ? bpt_input(g, "attention", s->precision, rows) : BPT_NO_VALUE;
     p->nodes = bpt_input(g, "nodes", BPT_U32, bpt_shape1(p->rows));
-    const bpt_stream_t x = layer ? leave_layer(&b, layer - 1, p->attention, p->x) : (bpt_stream_t){p->x, bpt_cast(g, p->x, s->precision)};
+    const bpt_stream_t x = layer ? leave_layer(&b, layer - 1, p->attention, p->x, p->rows, BPT_NO_VALUE)
+                                 : (bpt_stream_t){p->x, bpt_cast(g, p->x, s->precision)};
     cache_nodes(&b, layer, x, p->nodes);
     p->entered = p->q = BPT_NO_VALUE;
     if (layer + 1 < s->config->layers) {
@@ -196,6 +225,46 @@ bpt_status_t bpt_decode_copy_graph(const decode_shape_t *from, const decode_shap
     const bpt_status_t status = bpt_graph_status(g);
     if (status != BPT_OK) bpt_graph_destroy(g);
     return status;
+}
+
+bpt_status_t bpt_decode_fork_graph(const decode_shape_t *s, decode_copy_t *p, bpt_graph_t **graph) {
+    BPT_TRY(bpt_graph_create(graph));
+    bpt_graph_t *g = *graph;
+    const bpt_value_t cache = cache_state(g, "cache", DECODE_CACHE, s);
+    p->from = bpt_input(g, "from", BPT_U32, bpt_shape1(p->rows));
+    p->to = bpt_input(g, "to", BPT_U32, bpt_shape1(p->rows));
+    for (int32_t i = 0; i < s->config->layers; ++i) {
+        const bpt_value_t rows = layer_of(g, s, cache, i);
+        bpt_scatter(g, rows, bpt_gather(g, rows, p->from), p->to);
+    }
+    const bpt_status_t status = bpt_graph_status(g);
+    if (status != BPT_OK) bpt_graph_destroy(g);
+    return status;
+}
+
+// ---- A memory
+
+static bpt_status_t build_memory(builder_t *b, const bpt_model_config_t *config, decode_encoder_t *p) {
+    const bpt_encoder_options_t options = {.config = config, .shape = p->shape, .precision = b->shape->precision};
+    BPT_TRY(bpt_encoder_build_source(&b->weights, &options, &p->encoder));
+    for (int32_t i = 0; i < b->shape->config->layers; ++i) {
+        char prefix[BPT_PREFIX_BYTES];
+        bpt_self_prefix(b->l.scope, i, prefix);
+        const bpt_value_t made = bpt_cross_key_value(&b->l, p->encoder.encoded.tokens.x.low, prefix);
+        bpt_graph_place(b->l.g, made, bpt_rows(b->l.g, memory_of(b, i), 0, p->encoder.leaf_rows));
+    }
+    return bpt_graph_status(b->l.g);
+}
+
+bpt_status_t bpt_decode_encoder_graph(const decode_shape_t *shape, const bpt_model_config_t *config, decode_encoder_t *program,
+                                      bpt_graph_t **graph) {
+    builder_t b;
+    BPT_TRY(bpt_graph_create(graph));
+    begin(&b, *graph, shape);
+    const bpt_status_t built = build_memory(&b, config, program), status = end(&b);
+    if (built == BPT_OK && status == BPT_OK) return BPT_OK;
+    bpt_graph_destroy(*graph);
+    return built == BPT_OK ? status : built;
 }
 
 // ---- Parameters in low precision

@@ -8,7 +8,7 @@
 // Leaves that a new decoder has room for.
 enum { BPT_DECODE_FIRST_ROOM = 1024 };
 
-typedef enum { DECODE_PARAMS, DECODE_LOW, DECODE_CACHE, DECODE_N_STATES } decode_state_t;
+typedef enum { DECODE_PARAMS, DECODE_LOW, DECODE_CACHE, DECODE_MEMORY, DECODE_N_STATES } decode_state_t;
 
 // One program: up to `rows` new nodes, leaves first.
 typedef struct {
@@ -22,10 +22,14 @@ typedef struct {
     bpt_value_t last;        // u32 [sequences]: the row of each sequence whose logits are wanted, BPT_NO_ROW: none
     bpt_value_t last_table;  // u32 [sequences, slots, 4]
     bpt_value_t logits;      // f32 [sequences, vocab]
+    // Where the model reads a memory: the rows of it that each row, and each row whose logits are wanted, reads.
+    bpt_value_t memory_table;       // u32 [rows, 1, 4]
+    bpt_value_t last_memory_table;  // u32 [sequences, 1, 4]
 } decode_program_t;
 
 typedef struct {
-    const bpt_model_config_t *config;
+    const bpt_stack_t *stack;          // whose layers these are
+    const bpt_model_config_t *config;  // of the stack
     const bpt_params_t *params;
     bpt_dtype_t precision;
     bpt_intervals_t graph;     // of the whole capacity: the numbers of nodes, and which of them there are
@@ -33,6 +37,8 @@ typedef struct {
     // The cache has room for the nodes of the first `room` leaves of each sequence, level by level, and grows. A layer has sequences *
     // rows.
     int64_t room, rows, first_row[BPT_MAX_LEVELS];
+    // A stack that reads a memory: so many rows of keys and values a layer; the longest text that one sequence reads.
+    int64_t memory_rows, memory_longest;
 } decode_shape_t;
 
 // Lays out the cache for `room` leaves of each sequence.
@@ -61,6 +67,14 @@ typedef struct {
     bpt_value_t q;          // [rows, d], likewise
 } decode_entry_t;
 
+// Keys and values of a memory, for all layers that read it: the encoder of a batch of one shape, whose rows are those of the memory.
+typedef struct {
+    bpt_batch_shape_t shape;
+    bpt_encoder_t encoder;
+    bpt_program_t *program;
+    bpt_sinusoids_t sinusoids;
+} decode_encoder_t;
+
 // Copies up to `rows` rows, the same in each layer, from one cache to another; states 0 and 1.
 typedef struct {
     int64_t rows;
@@ -75,6 +89,11 @@ bpt_status_t bpt_decode_reading_graph(const decode_shape_t *shape, int32_t layer
 bpt_status_t bpt_decode_entry_graph(const decode_shape_t *shape, int32_t layer, decode_entry_t *program, bpt_graph_t **graph) BPT_MUST_USE;
 bpt_status_t bpt_decode_copy_graph(const decode_shape_t *from, const decode_shape_t *to, decode_copy_t *program,
                                    bpt_graph_t **graph) BPT_MUST_USE;
+// Copies inside of the cache: all rows are read before any is written. State DECODE_CACHE.
+bpt_status_t bpt_decode_fork_graph(const decode_shape_t *shape, decode_copy_t *program, bpt_graph_t **graph) BPT_MUST_USE;
+// `config` is that of the whole model. The encoder's memory is the caller's to free, also after an error (bpt_encoder_free).
+bpt_status_t bpt_decode_encoder_graph(const decode_shape_t *shape, const bpt_model_config_t *config, decode_encoder_t *program,
+                                      bpt_graph_t **graph) BPT_MUST_USE;
 // Casts the parameters once into DECODE_LOW.
 bpt_status_t bpt_decode_cast_graph(const decode_shape_t *shape, bpt_graph_t **graph) BPT_MUST_USE;
 

@@ -6,14 +6,16 @@ static int64_t outputs(const bpt_model_config_t *config) { return config->vocab;
 
 static bpt_status_t check(const bpt_model_config_t *config) {
     if (config->causal)
-        return bpt_fail(BPT_ERR_USAGE, "causal is yes; in a translator it says whether the encoder is causal, which reads the whole text: leave "
-                                       "causal out (the decoder always is)");
+        return bpt_fail(BPT_ERR_USAGE,
+                        "causal is yes; in a translator it says whether the encoder is causal, which reads the whole text: leave "
+                        "causal out (the decoder always is)");
     if (config->shared == BPT_SHARED_ALL && config->source_vocab != config->vocab)
-        return bpt_fail(BPT_ERR_USAGE, "shared is all, and the vocabularies have %lld and %lld entries: they must be one; choose shared target",
+        return bpt_fail(BPT_ERR_USAGE,
+                        "shared is all, and the vocabularies have %lld and %lld entries: they must be one; choose shared target",
                         (long long)config->source_vocab, (long long)config->vocab);
     if (config->d_embed == config->d_model) return BPT_OK;
-    return bpt_fail(BPT_ERR_USAGE, "d_embed is %d and d_model %d; a translator needs both to be the same: leave d_embed out", config->d_embed,
-                    config->d_model);
+    return bpt_fail(BPT_ERR_USAGE, "d_embed is %d and d_model %d; a translator needs both to be the same: leave d_embed out",
+                    config->d_embed, config->d_model);
 }
 
 // The head is that of the decoder.
@@ -40,6 +42,7 @@ const bpt_task_spec_t bpt_task_translate = {
     .sides = 2,
     .per_token = true,
     .predicts_text = true,
+    .generates = true,
     .outputs = outputs,
     .check = check,
     .params = params,

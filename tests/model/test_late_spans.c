@@ -236,6 +236,7 @@ static void a_large_capacity_costs_nothing_at_the_start(void **state) {
 // ---- The schedule by itself, over an empty cache
 
 typedef struct {
+    bpt_stack_t stack;
     decode_shape_t shape;
     bpt_workspace_t *workspace;
     struct bpt_buffer *states[DECODE_N_STATES];
@@ -245,7 +246,8 @@ typedef struct {
 
 static void open_schedule(schedule_t *s, const bpt_model_config_t *c, bpt_runner_t *r, bpt_device_t *device, int64_t capacity) {
     *s = (schedule_t){.device = device};
-    s->shape = (decode_shape_t){.config = c, .params = bpt_runner_params(r), .precision = BPT_F32, .sequences = 1};
+    s->stack = bpt_model_last_stack(c);
+    s->shape = (decode_shape_t){.stack = &s->stack, .config = c, .params = bpt_runner_params(r), .precision = BPT_F32, .sequences = 1};
     s->shape.graph = bpt_model_needed_intervals(c, capacity);
     bpt_decode_lay_out(&s->shape, capacity);
     s->states[DECODE_PARAMS] = bpt_runner_state(r, BPT_STATE_PARAMS);

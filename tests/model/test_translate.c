@@ -7,6 +7,7 @@
 #include "bpt/json.h"
 #include "bpt/safetensors.h"
 #include "models/config_json.h"
+#include "models/decode/decode.h"
 
 enum { MOST_ROWS = 1024, MOST_SEQUENCES = 16 };
 
@@ -289,6 +290,92 @@ static void training_learns_the_texts_by_heart(void **state) {
     fixture_close(device);
 }
 
+// ---- Decoding
+
+// Two sequences a text: the first translates it from the beginning, the second begins as a copy of the first behind `fork` tokens, and is
+// then given the same tokens. All must be the rows of the whole pass.
+static void check_decoding(const char *backend, const bpt_model_config_t *c, uint32_t fork) {
+    static float whole[MOST_ROWS * 16], logits[MOST_SEQUENCES * 16];
+    static pairs_t p;
+    enum { TEXTS = 4 };
+    bpt_device_t *device = fixture_open(backend);
+    bpt_runner_t *runner = fixture_runner(c, device, (bpt_runner_options_t){0});
+    bpt_decoder_t *d;
+    fill(&p, c, (uint32_t[]){1, 2, 3, 4}, TEXTS, 0);
+    assert_ok(bpt_runner_logits(runner, &p.batch, whole));
+    assert_ok(bpt_decoder_create(runner, 12, 2 * TEXTS, &d));
+    assert_fails(bpt_decoder_feed(d, 0, p.side[1].tokens, 1, NULL), BPT_ERR_USAGE, "needs a text to translate");
+    for (int round = 0; round < 2; ++round) {
+        assert_ok(bpt_decoder_read(d, &p.batch, 2));
+        for (uint32_t i = 0; i < 9; ++i) {
+            uint32_t tokens[2 * TEXTS];
+            for (uint32_t s = 0; s < 2 * TEXTS; ++s) {
+                const bool lives = i < p.side[1].lengths[s / 2] && (s % 2 == 0 || i >= fork);
+                tokens[s] = lives ? p.side[1].tokens[p.side[1].start[s / 2] + i] : BPT_NO_ROW;
+            }
+            if (i == fork) {
+                bpt_fork_t forks[TEXTS];
+                for (int64_t s = 0; s < TEXTS; ++s) forks[s] = (bpt_fork_t){.from = 2 * s, .to = 2 * s + 1, .first = 0};
+                assert_ok(bpt_decoder_fork(d, forks, TEXTS));
+            }
+            assert_ok(bpt_decoder_step(d, tokens, logits));
+            for (uint32_t s = 0; s < 2 * TEXTS; ++s)
+                for (int64_t v = 0; tokens[s] != BPT_NO_ROW && v < c->vocab; ++v) {
+                    const double wanted = (double)whole[(p.side[1].start[s / 2] + i) * c->vocab + v];
+                    if (!(fabs((double)logits[s * c->vocab + v] - wanted) < 2e-5))
+                        fail_msg("%s, %s: token %u of sequence %u: %g, wanted %g", backend, bpt_kind_of(c)->name, i, s,
+                                 (double)logits[s * c->vocab + v], wanted);
+                }
+        }
+    }
+    bpt_decoder_destroy(d);
+    bpt_runner_destroy(runner);
+    fixture_close(device);
+}
+
+static void tokens_one_by_one_are_the_rows_of_the_whole_pass(void **state) {
+    (void)state;
+    for (size_t b = 0; b < BPT_COUNT(backends); ++b)
+        for (size_t k = 0; test_backend_usable(backends[b]) && k < BPT_COUNT(kinds); ++k)
+            for (int shared = BPT_SHARED_NONE; shared <= BPT_SHARED_ALL; ++shared) {
+                const bpt_model_config_t c = small(kinds[k], (bpt_shared_t)shared);
+                check_decoding(backends[b], &c, (uint32_t)(shared == BPT_SHARED_TARGET ? 3 : 5));
+            }
+}
+
+// A copy of what differs alone is the copy of all: two translations of one text that begin with the same three tokens.
+static void a_fork_copies_what_differs(void **state) {
+    (void)state;
+    static const uint32_t source[] = {3, 5, 7, 1}, first[] = {1, 4, 6, 2, 9, 8, 3, 10}, second[] = {1, 4, 6, 11, 12, 5};
+    float wanted[16], got[16];
+    static pairs_t p;
+    bpt_device_t *device = fixture_open("cpu");
+    for (size_t k = 0; k < BPT_COUNT(kinds); ++k) {
+        const bpt_model_config_t c = small(kinds[k], BPT_SHARED_NONE);
+        bpt_runner_t *runner = fixture_runner(&c, device, (bpt_runner_options_t){0});
+        bpt_decoder_t *d;
+        lay_out(&p, 1, (int64_t[]){6, 6});
+        put(&p, 0, 0, source, 4, second, 1, 1);
+        assert_ok(bpt_decoder_create(runner, 16, 3, &d));
+        assert_ok(bpt_decoder_read(d, &p.batch, 3));
+        assert_ok(bpt_decoder_feed(d, 0, first, 8, NULL));
+        assert_ok(bpt_decoder_feed(d, 1, second, 6, NULL));
+        assert_ok(bpt_decoder_fork(d, &(bpt_fork_t){.from = 0, .to = 1, .first = 3}, 1));
+        assert_int_equal(bpt_decoder_length(d, 1), 8);
+        assert_ok(bpt_decoder_feed(d, 0, first, 1, wanted));
+        assert_ok(bpt_decoder_feed(d, 1, first, 1, got));
+        for (int64_t v = 0; v < c.vocab; ++v) assert_true(fabs((double)wanted[v] - (double)got[v]) < 2e-6);
+        bpt_decoder_destroy(d);
+        assert_ok(bpt_decoder_create(runner, 2000, 2, &d));
+        assert_ok(bpt_decoder_read(d, &p.batch, 2));
+        if (c.model == BPT_MODEL_BPT)
+            assert_fails(bpt_decoder_fork(d, &(bpt_fork_t){.from = 0, .to = 1}, 1), BPT_ERR_USAGE, "cannot go on in several ways");
+        bpt_decoder_destroy(d);
+        bpt_runner_destroy(runner);
+    }
+    fixture_close(device);
+}
+
 static void what_cannot_be_translated_with_is_refused(void **state) {
     (void)state;
     bpt_model_config_t c = small(BPT_MODEL_BPT, BPT_SHARED_ALL);
@@ -310,6 +397,8 @@ int main(void) {
         cmocka_unit_test(padding_and_batch_mates_change_nothing),
         cmocka_unit_test(a_target_row_knows_its_source_and_what_stands_before_it),
         cmocka_unit_test(training_learns_the_texts_by_heart),
+        cmocka_unit_test(tokens_one_by_one_are_the_rows_of_the_whole_pass),
+        cmocka_unit_test(a_fork_copies_what_differs),
         cmocka_unit_test(what_cannot_be_translated_with_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
