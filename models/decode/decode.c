@@ -11,11 +11,11 @@
 #include "models/decode/memory.h"
 
 // Programs by rows. A token completes no span half of the time, one a quarter of the time, and so on, at most one of each level; so many
-// rows come together when all sequences do so at once: 1 + 8 where spans of 512 leaves are late ones (late_spans.h). A prompt goes
-// in blocks of BLOCK tokens, which complete at most BLOCK - 1 spans of its own and one of each level that began before; no leaf of a block
-// reads a late span that ends in it.
-enum { N_SIZES = 7, BLOCK = 240, BLOCK_ROWS = 512, TOKEN_ROWS = 32 };
-static const int64_t sizes[N_SIZES] = {1, 2, 4, 6, BPT_FIRST_LATE, TOKEN_ROWS, TOKEN_ROWS};  // for each sequence
+// rows come together when all sequences do so at once: 1 + 8 where spans of 512 leaves are late ones (late_spans.h). Fewer than one row for
+// each: some sequences rest. A prompt goes in blocks of BLOCK tokens, which complete at most BLOCK - 1 spans of its own and one of each
+// level that began before; no leaf of a block reads a late span that ends in it.
+enum { N_SIZES = 10, BLOCK = 240, BLOCK_ROWS = 512, TOKEN_ROWS = 32 };
+static const double sizes[N_SIZES] = {0.125, 0.25, 0.5, 1, 2, 4, 6, BPT_FIRST_LATE, TOKEN_ROWS, TOKEN_ROWS};  // for each sequence
 _Static_assert(2 * BLOCK + BPT_MAX_LEVELS <= BLOCK_ROWS, "a block must fit the largest program");
 _Static_assert(1 + BPT_MAX_LEVELS <= TOKEN_ROWS, "a token and its spans must fit");
 
@@ -38,6 +38,8 @@ struct bpt_decoder {
     int64_t *ready;                                       // [sequences][BPT_MAX_LEVELS]: nodes that the cache holds, of each level
     uint32_t *tokens, *positions, *leaf, *nodes, *table;  // staging, of the largest program
     uint32_t *last, *last_table;
+    uint32_t *asked;  // [sequences]: whose logits are wanted, in the order of `last`
+    int64_t n_asked;
     uint32_t *memory_table, *last_memory_table;  // of stacks that read a memory
     float *logits;                               // [sequences, vocab]
     bpt_sinusoids_t sinusoids;
@@ -85,6 +87,7 @@ static bpt_status_t allocate(bpt_decoder_t *d) {
     BPT_TRY(bpt_alloc(rows, sizeof(uint32_t), &d->nodes));
     BPT_TRY(bpt_alloc(rows * table, sizeof(uint32_t), &d->table));
     BPT_TRY(bpt_alloc(sequences, sizeof(uint32_t), &d->last));
+    BPT_TRY(bpt_alloc(sequences, sizeof(uint32_t), &d->asked));
     BPT_TRY(bpt_alloc(sequences * table, sizeof(uint32_t), &d->last_table));
     BPT_TRY(bpt_alloc(sequences * (size_t)c->vocab, sizeof(float), &d->logits));
     BPT_TRY(bpt_alloc(sequences, sizeof *d->length, &d->length));
@@ -123,7 +126,7 @@ bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t 
     }
     bpt_decode_lay_out(&d->shape, least(capacity, BPT_DECODE_FIRST_ROOM));
     d->grow_at = grow_ahead_from(d->shape.room);
-    for (int i = 0; i < N_SIZES; ++i) d->sizes[i] = most(4, sizes[i] * sequences);
+    for (int i = 0; i < N_SIZES; ++i) d->sizes[i] = most(4, (int64_t)(sizes[i] * (double)sequences));
     d->sizes[N_SIZES - 1] = most(BLOCK_ROWS, d->sizes[N_SIZES - 1]);
     d->shape.slots = bpt_intervals_most_keys(&d->shape.graph);
     bpt_status_t status = allocate(d);
@@ -161,6 +164,7 @@ void bpt_decoder_destroy(bpt_decoder_t *d) {
     bpt_free(d->nodes);
     bpt_free(d->table);
     bpt_free(d->last);
+    bpt_free(d->asked);
     bpt_free(d->last_table);
     bpt_free(d->memory_table);
     bpt_free(d->last_memory_table);
@@ -259,6 +263,7 @@ static bpt_status_t program_for(bpt_decoder_t *d, int64_t rows, decode_program_t
     if (p->program) return BPT_OK;
     bpt_graph_t *graph;
     p->rows = d->sizes[i];
+    p->asked = least(d->shape.sequences, p->rows);
     BPT_TRY(bpt_decode_graph(&d->shape, p, &graph));
     return bpt_program_compile(graph, d->workspace, d->states, DECODE_N_STATES, &p->program);
 }
@@ -309,17 +314,20 @@ static bpt_status_t stage_spans(bpt_decoder_t *d, int64_t sequence, int64_t coun
     return BPT_OK;
 }
 
-static void forget_last(bpt_decoder_t *d) {
+static void ask_nothing(bpt_decoder_t *d) {
+    d->n_asked = 0;
     for (int64_t s = 0; s < d->shape.sequences; ++s) d->last[s] = BPT_NO_ROW;
     memset(d->last_table, 0, (size_t)(d->shape.sequences * d->shape.slots * 4) * sizeof *d->last_table);
     if (d->last_memory_table) memset(d->last_memory_table, 0, (size_t)(4 * d->shape.sequences) * sizeof *d->last_memory_table);
 }
 
-static void set_last(bpt_decoder_t *d, int64_t sequence, int64_t row) {
-    const int64_t entries = d->shape.slots * 4;
-    d->last[sequence] = (uint32_t)row;
-    memcpy(d->last_table + sequence * entries, d->table + row * entries, (size_t)entries * sizeof *d->table);
-    if (d->last_memory_table) memcpy(d->last_memory_table + 4 * sequence, d->memory_table + 4 * row, 4 * sizeof *d->memory_table);
+// The logits of this row are wanted.
+static void ask(bpt_decoder_t *d, int64_t sequence, int64_t row) {
+    const int64_t entries = d->shape.slots * 4, at = d->n_asked++;
+    d->asked[at] = (uint32_t)sequence;
+    d->last[at] = (uint32_t)row;
+    memcpy(d->last_table + at * entries, d->table + row * entries, (size_t)entries * sizeof *d->table);
+    if (d->last_memory_table) memcpy(d->last_memory_table + 4 * at, d->memory_table + 4 * row, 4 * sizeof *d->memory_table);
 }
 
 static void pad(bpt_decoder_t *d, int64_t rows, int64_t wanted) {
@@ -328,10 +336,21 @@ static void pad(bpt_decoder_t *d, int64_t rows, int64_t wanted) {
     if (d->memory_table) memset(d->memory_table + 4 * rows, 0, (size_t)(4 * (wanted - rows)) * sizeof *d->memory_table);
 }
 
-// Runs the staged rows; `logits` [sequences, vocab] or NULL.
-static bpt_status_t run(bpt_decoder_t *d, int64_t rows, float *logits) {
-    decode_program_t *p;
-    BPT_TRY(program_for(d, rows, &p));
+// Gives the logits of the asked sequences their places among those of all.
+static bpt_status_t read_logits(bpt_decoder_t *d, const decode_program_t *p, float *logits) {
+    const size_t vocab = (size_t)d->shape.config->vocab;
+    bool in_order = p->asked == d->shape.sequences;
+    for (int64_t i = 0; i < d->n_asked; ++i) in_order = in_order && d->asked[i] == (uint32_t)i;
+    if (in_order) return bpt_program_read(p->program, p->logits, logits);
+    BPT_TRY(bpt_program_read(p->program, p->logits, d->logits));
+    for (int64_t i = 0; i < d->n_asked; ++i) memcpy(logits + d->asked[i] * vocab, d->logits + (size_t)i * vocab, vocab * sizeof *logits);
+    return BPT_OK;
+}
+
+// Runs the staged rows in *out.
+static bpt_status_t run(bpt_decoder_t *d, int64_t rows, decode_program_t **out) {
+    BPT_TRY(program_for(d, rows, out));
+    const decode_program_t *p = *out;
     pad(d, rows, p->rows);
     BPT_TRY(bpt_program_write(p->program, p->tokens, d->tokens));
     BPT_TRY(bpt_positions_write(p->program, p->positions, d->shape.config, &d->sinusoids, d->positions, p->rows));
@@ -342,20 +361,21 @@ static bpt_status_t run(bpt_decoder_t *d, int64_t rows, float *logits) {
     BPT_TRY(bpt_program_write(p->program, p->last_table, d->last_table));
     BPT_TRY(bpt_program_write(p->program, p->memory_table, d->memory_table));
     BPT_TRY(bpt_program_write(p->program, p->last_memory_table, d->last_memory_table));
-    BPT_TRY(bpt_program_run(p->program));
-    return logits ? bpt_program_read(p->program, p->logits, logits) : BPT_OK;
+    return bpt_program_run(p->program);
 }
 
 static bpt_status_t feed_block(bpt_decoder_t *d, int64_t sequence, const uint32_t *tokens, int64_t count, float *logits) {
-    const int64_t vocab = d->shape.config->vocab;
+    const size_t vocab = (size_t)d->shape.config->vocab;
+    decode_program_t *p;
     int64_t rows = 0;
-    forget_last(d);
+    ask_nothing(d);
     BPT_TRY(stage_leaves(d, sequence, tokens, count, &rows));
     BPT_TRY(stage_spans(d, sequence, count, &rows));
-    set_last(d, sequence, count - 1);
-    BPT_TRY(run(d, rows, logits ? d->logits : NULL));
+    ask(d, sequence, count - 1);
+    BPT_TRY(run(d, rows, &p));
     d->length[sequence] += count;
-    if (logits) memcpy(logits, d->logits + sequence * vocab, (size_t)vocab * sizeof *logits);
+    if (logits) BPT_TRY(bpt_program_read(p->program, p->logits, d->logits));
+    if (logits) memcpy(logits, d->logits, vocab * sizeof *logits);
     return bpt_late_spans_finish(d->late, sequence, d->length[sequence]);
 }
 
@@ -377,18 +397,20 @@ bpt_status_t bpt_decoder_feed(bpt_decoder_t *d, int64_t sequence, const uint32_t
 }
 
 bpt_status_t bpt_decoder_step(bpt_decoder_t *d, const uint32_t *tokens, float *logits) {
+    decode_program_t *p = NULL;
     int64_t rows = 0;
     for (int64_t s = 0; s < d->shape.sequences; ++s)
         if (tokens[s] != BPT_NO_ROW) BPT_TRY(need_room(d, s, 1));
-    forget_last(d);
+    ask_nothing(d);
     for (int64_t s = 0; s < d->shape.sequences; ++s) {
         if (tokens[s] == BPT_NO_ROW) continue;
         BPT_TRY(stage_leaves(d, s, tokens + s, 1, &rows));
-        set_last(d, s, rows - 1);
+        ask(d, s, rows - 1);
     }
     for (int64_t s = 0; s < d->shape.sequences; ++s)
         if (tokens[s] != BPT_NO_ROW) BPT_TRY(stage_spans(d, s, 1, &rows));
-    if (rows) BPT_TRY(run(d, rows, logits));
+    if (rows) BPT_TRY(run(d, rows, &p));
+    if (rows && logits) BPT_TRY(read_logits(d, p, logits));
     for (int64_t s = 0; s < d->shape.sequences; ++s) d->length[s] += tokens[s] != BPT_NO_ROW;
     return bpt_late_spans_work(d->late, d->length);
 }
@@ -441,6 +463,7 @@ static bpt_status_t copy_rows(bpt_decoder_t *d, uint32_t *from, uint32_t *to, in
 bpt_status_t bpt_decoder_fork(bpt_decoder_t *d, const bpt_fork_t *forks, int64_t count) {
     int64_t most_rows = 64, rows = 0;
     uint32_t *from, *to = NULL;
+    if (!count) return BPT_OK;
     if (bpt_span_is_late(&d->shape.graph, BPT_FIRST_LATE) && bpt_tree_level_size(&d->shape.graph, BPT_FIRST_LATE))
         return bpt_fail(BPT_ERR_USAGE, "translations of up to %" PRId64 " tokens cannot go on in several ways; the most is %d", d->capacity,
                         1 << BPT_FIRST_LATE);

@@ -115,10 +115,10 @@ static void make_inputs(bpt_graph_t *g, const decode_shape_t *s, decode_program_
     p->leaf = bpt_input(g, "leaf", BPT_U32, rows);
     p->nodes = bpt_input(g, "nodes", BPT_U32, rows);
     p->table = table_input(g, "table", p->rows, s->slots);
-    p->last = bpt_input(g, "last", BPT_U32, bpt_shape1(s->sequences));
-    p->last_table = table_input(g, "last_table", s->sequences, s->slots);
+    p->last = bpt_input(g, "last", BPT_U32, bpt_shape1(p->asked));
+    p->last_table = table_input(g, "last_table", p->asked, s->slots);
     p->memory_table = s->stack->reads_memory ? table_input(g, "memory_table", p->rows, 1) : BPT_NO_VALUE;
-    p->last_memory_table = s->stack->reads_memory ? table_input(g, "last_memory_table", s->sequences, 1) : BPT_NO_VALUE;
+    p->last_memory_table = s->stack->reads_memory ? table_input(g, "last_memory_table", p->asked, 1) : BPT_NO_VALUE;
 }
 
 // Only one row of each sequence asks in the last layer: the one whose logits are wanted.
@@ -134,7 +134,7 @@ static bpt_stream_t layer(const builder_t *b, const decode_program_t *p, int32_t
     const bool relative = bpt_model_intervals(b->l.config, 1).rel_levels > 0;
     const bpt_value_t rel = relative ? bpt_self_rel(&b->l, prefix) : BPT_NO_VALUE;
     const bpt_value_t attended = attend(b, index, queries(b, index, x), rel, last ? p->last_table : p->table);
-    return last ? leave_layer(b, index, attended, x.full, b->shape->sequences, p->last_memory_table)
+    return last ? leave_layer(b, index, attended, x.full, p->asked, p->last_memory_table)
                 : leave_layer(b, index, attended, x.full, p->rows, p->memory_table);
 }
 

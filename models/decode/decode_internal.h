@@ -12,19 +12,19 @@ typedef enum { DECODE_PARAMS, DECODE_LOW, DECODE_CACHE, DECODE_MEMORY, DECODE_N_
 
 // One program: up to `rows` new nodes, leaves first.
 typedef struct {
-    int64_t rows;
+    int64_t rows, asked;  // asked: rows whose logits are wanted, one of a sequence at most
     bpt_program_t *program;
     bpt_value_t tokens;      // u32 [rows], BPT_NO_ROW for spans
     bpt_value_t positions;   // u32 [rows], likewise (absolute), or f32 [rows, d_model] (sinusoidal)
     bpt_value_t leaf;        // u32 [rows]: its own number for a leaf, BPT_NO_ROW: the row starts as zero
     bpt_value_t nodes;       // u32 [rows]: row of the cache, BPT_NO_ROW: none
     bpt_value_t table;       // u32 [rows, slots, 4]
-    bpt_value_t last;        // u32 [sequences]: the row of each sequence whose logits are wanted, BPT_NO_ROW: none
-    bpt_value_t last_table;  // u32 [sequences, slots, 4]
-    bpt_value_t logits;      // f32 [sequences, vocab]
+    bpt_value_t last;        // u32 [asked]: the rows whose logits are wanted, BPT_NO_ROW: none
+    bpt_value_t last_table;  // u32 [asked, slots, 4]
+    bpt_value_t logits;      // f32 [asked, vocab]
     // Where the model reads a memory: the rows of it that each row, and each row whose logits are wanted, reads.
     bpt_value_t memory_table;       // u32 [rows, 1, 4]
-    bpt_value_t last_memory_table;  // u32 [sequences, 1, 4]
+    bpt_value_t last_memory_table;  // u32 [asked, 1, 4]
 } decode_program_t;
 
 typedef struct {

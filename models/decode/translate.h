@@ -1,0 +1,27 @@
+// Translates texts with a model that has an encoder and a decoder: beam search of many texts side by side. Knows numbers of tokens only.
+#ifndef BPT_MODELS_DECODE_TRANSLATE_H
+#define BPT_MODELS_DECODE_TRANSLATE_H
+
+#include "models/decode/beam.h"
+
+enum { BPT_MOST_TRANSLATED = 512 };  // tokens of a translation, where hypotheses are copied (bpt_decoder_fork)
+
+typedef struct {
+    int beam;                // hypotheses of a text; 1: greedy search
+    double length_penalty;   // beam.h
+    double max_length_a;     // a translation of a text of n tokens has at most a n + b tokens, their ends included, and BPT_MOST_TRANSLATED
+    int64_t max_length_b;    //
+    uint32_t begin, end;     // the opening sign that the decoder is given, and the token that ends a text
+    uint32_t forbidden;      // a token that is never chosen; BPT_NO_ROW: none
+    int64_t texts, longest;  // most texts side by side; tokens of the longest
+} bpt_translator_options_t;
+
+typedef struct bpt_translator bpt_translator_t;
+// The runner must outlive it, its parameters must not change. BPT_ERR_USAGE for models that do not translate.
+bpt_status_t bpt_translator_create(bpt_runner_t *runner, const bpt_translator_options_t *options, bpt_translator_t **out) BPT_MUST_USE;
+void bpt_translator_destroy(bpt_translator_t *translator);
+// Translates the texts of the batch's first side, which end in `end`: out[i] for text i < n_real. Valid until the next call. The search of
+// each text depends on no other.
+bpt_status_t bpt_translator_run(bpt_translator_t *translator, const bpt_batch_t *batch, bpt_hypothesis_t *out) BPT_MUST_USE;
+
+#endif
