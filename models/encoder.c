@@ -138,6 +138,8 @@ static bpt_status_t build_stack(bpt_weights_t *weights, const bpt_encoder_option
     const bpt_model_config_t *c = e->options.config = &e->stack.config;
     e->kind = bpt_kind_of(c);
     e->task = bpt_task_of(c);
+    if (!options->shape.side[side].rows)
+        return bpt_fail(BPT_ERR_USAGE, "%s reads texts and their translations, and the batch has only one of them", e->task->model);
     if (e->stack.reads_memory) {
         BPT_TRY(bpt_alloc(1, sizeof *e->source, &e->source));
         e->source->is_source = true;
