@@ -13,10 +13,13 @@ void bpt_batch_buffer_free(bpt_batch_buffer_t *b) {
         bpt_free(side->lengths);
         bpt_free(side->bag);
         bpt_free(side->bag_ranges);
+        bpt_free(side->segment_start);
+        bpt_free(side->segment_lengths);
         bpt_free(side->numbers);
     }
     bpt_free(b->targets);
     bpt_free(b->sequences);
+    bpt_free(b->first_segment);
     bpt_free(b->weights);
     bpt_free(b->values);
     *b = (bpt_batch_buffer_t){0};
@@ -40,15 +43,21 @@ static bpt_status_t reserve_numbers(float **array, size_t *room, int64_t wanted)
 
 // Elements of the arrays of a side; 0: the array is absent.
 typedef struct {
-    int64_t tokens, numbers, sequences, bag, bag_ranges;
+    int64_t tokens, numbers, sequences, bag, bag_ranges, segments;
 } side_sizes_t;
 
 static side_sizes_t sizes_of(const bpt_batch_layout_t *l, int side) {
     const int64_t rows = l->shape.side[side].rows, bag = l->shape.side[side].bag, columns = side == 0 ? l->columns : 0;
     if (rows == 0) return (side_sizes_t){0};
-    return (side_sizes_t){
-        .tokens = columns ? 0 : rows, .numbers = rows * columns, .sequences = l->shape.batch, .bag = bag, .bag_ranges = bag ? 2 * rows : 0};
+    return (side_sizes_t){.tokens = columns ? 0 : rows,
+                          .numbers = rows * columns,
+                          .sequences = l->shape.batch,
+                          .bag = bag,
+                          .bag_ranges = bag ? 2 * rows : 0,
+                          .segments = l->segments};
 }
+
+static int64_t first_segments_of(const bpt_batch_layout_t *l) { return l->segments ? l->shape.batch + 1 : 0; }
 
 static bpt_status_t reserve(bpt_batch_buffer_t *b, const bpt_batch_layout_t *l) {
     for (int i = 0; i < BPT_SIDES; ++i) {
@@ -59,10 +68,13 @@ static bpt_status_t reserve(bpt_batch_buffer_t *b, const bpt_batch_layout_t *l) 
         BPT_TRY(reserve_ids(&side->lengths, &side->n_lengths, n.sequences));
         BPT_TRY(reserve_ids(&side->bag, &side->n_bag, n.bag));
         BPT_TRY(reserve_ids(&side->bag_ranges, &side->n_bag_ranges, n.bag_ranges));
+        BPT_TRY(reserve_ids(&side->segment_start, &side->n_segment_start, n.segments));
+        BPT_TRY(reserve_ids(&side->segment_lengths, &side->n_segment_lengths, n.segments));
         BPT_TRY(reserve_numbers(&side->numbers, &side->n_numbers, n.numbers));
     }
     BPT_TRY(reserve_ids(&b->targets, &b->n_targets, l->value_columns ? 0 : l->n_targets));
     BPT_TRY(reserve_numbers(&b->values, &b->n_values, l->n_targets * l->value_columns));
+    BPT_TRY(reserve_ids(&b->first_segment, &b->n_first_segment, first_segments_of(l)));
     BPT_TRY(reserve_numbers(&b->weights, &b->n_weights, l->n_targets));
     return reserve_ids(&b->sequences, &b->n_sequences, l->shape.batch);
 }
@@ -74,7 +86,9 @@ static bpt_side_t side_of(const bpt_side_buffer_t *b, const side_sizes_t *n, int
                         .numbers = n->numbers ? b->numbers : NULL,
                         .columns = n->numbers ? columns : 0,
                         .bag = n->bag ? b->bag : NULL,
-                        .bag_ranges = n->bag ? b->bag_ranges : NULL};
+                        .bag_ranges = n->bag ? b->bag_ranges : NULL,
+                        .segment_start = n->segments ? b->segment_start : NULL,
+                        .segment_lengths = n->segments ? b->segment_lengths : NULL};
 }
 
 static void point(const bpt_batch_buffer_t *b, const bpt_batch_layout_t *l, bpt_batch_t *batch) {
@@ -87,6 +101,8 @@ static void point(const bpt_batch_buffer_t *b, const bpt_batch_layout_t *l, bpt_
     batch->values = l->value_columns ? b->values : NULL;
     batch->weights = b->weights;
     batch->sequences = b->sequences;
+    batch->first_segment = l->segments ? b->first_segment : NULL;
+    batch->segments = l->segments;
     batch->n_targets = l->n_targets;
     batch->value_columns = l->value_columns;
 }
@@ -104,6 +120,8 @@ static void pad_side(const bpt_side_buffer_t *b, const bpt_batch_layout_t *l, in
     clear(b->numbers, n.numbers, sizeof *b->numbers);
     clear(b->bag, n.bag, sizeof *b->bag);
     clear(b->bag_ranges, n.bag_ranges, sizeof *b->bag_ranges);
+    clear(b->segment_start, n.segments, sizeof *b->segment_start);
+    clear(b->segment_lengths, n.segments, sizeof *b->segment_lengths);
     for (int64_t s = 0; s < n.sequences; ++s) {
         b->start[s] = (uint32_t)(bucket ? s * bucket : rows);
         b->lengths[s] = bucket ? 1 : 0;
@@ -125,6 +143,7 @@ bpt_status_t bpt_batch_buffer_start(bpt_batch_buffer_t *b, const bpt_batch_layou
     clear(b->values, l->n_targets * l->value_columns, sizeof *b->values);
     clear(b->weights, l->n_targets, sizeof *b->weights);
     clear(b->sequences, l->shape.batch, sizeof *b->sequences);
+    for (int64_t s = 0; s < first_segments_of(l); ++s) b->first_segment[s] = (uint32_t)l->segments;
     *batch = (bpt_batch_t){0};
     point(b, l, batch);
     return BPT_OK;
@@ -149,12 +168,17 @@ static void copy_side(const bpt_side_buffer_t *b, const bpt_side_t *side, const 
     copy_array(b->lengths, side->lengths, n->sequences, sizeof *b->lengths);
     copy_array(b->bag, side->bag, n->bag, sizeof *b->bag);
     copy_array(b->bag_ranges, side->bag_ranges, n->bag_ranges, sizeof *b->bag_ranges);
+    copy_array(b->segment_start, side->segment_start, n->segments, sizeof *b->segment_start);
+    copy_array(b->segment_lengths, side->segment_lengths, n->segments, sizeof *b->segment_lengths);
     copy_array(b->numbers, side->numbers, n->numbers, sizeof *b->numbers);
 }
 
 bpt_status_t bpt_batch_buffer_copy(bpt_batch_buffer_t *b, const bpt_batch_t *batch, bpt_batch_t *copy) {
-    const bpt_batch_layout_t layout = {
-        .shape = batch->shape, .columns = batch->side[0].columns, .n_targets = batch->n_targets, .value_columns = batch->value_columns};
+    const bpt_batch_layout_t layout = {.shape = batch->shape,
+                                       .columns = batch->side[0].columns,
+                                       .n_targets = batch->n_targets,
+                                       .value_columns = batch->value_columns,
+                                       .segments = batch->segments};
     BPT_TRY(reserve(b, &layout));
     for (int i = 0; i < BPT_SIDES; ++i) {
         const side_sizes_t n = sizes_of(&layout, i);
@@ -164,6 +188,7 @@ bpt_status_t bpt_batch_buffer_copy(bpt_batch_buffer_t *b, const bpt_batch_t *bat
     copy_array(b->values, batch->values, batch->n_targets * batch->value_columns, sizeof *b->values);
     copy_array(b->weights, batch->weights, batch->n_targets, sizeof *b->weights);
     copy_array(b->sequences, batch->sequences, batch->shape.batch, sizeof *b->sequences);
+    copy_array(b->first_segment, batch->first_segment, first_segments_of(&layout), sizeof *b->first_segment);
     *copy = *batch;
     point(b, &layout, copy);
     return BPT_OK;

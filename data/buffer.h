@@ -6,15 +6,15 @@
 
 // Zero-initialised: empty and valid.
 typedef struct {
-    uint32_t *tokens, *start, *lengths, *bag, *bag_ranges;
+    uint32_t *tokens, *start, *lengths, *bag, *bag_ranges, *segment_start, *segment_lengths;
     float *numbers;
-    size_t n_tokens, n_start, n_lengths, n_bag, n_bag_ranges, n_numbers;  // room
+    size_t n_tokens, n_start, n_lengths, n_bag, n_bag_ranges, n_segment_start, n_segment_lengths, n_numbers;  // room
 } bpt_side_buffer_t;
 typedef struct {
     bpt_side_buffer_t side[BPT_SIDES];
-    uint32_t *targets, *sequences;
+    uint32_t *targets, *sequences, *first_segment;
     float *weights, *values;
-    size_t n_targets, n_sequences, n_weights, n_values;  // room
+    size_t n_targets, n_sequences, n_first_segment, n_weights, n_values;  // room
 } bpt_batch_buffer_t;
 
 // Which arrays a micro-batch has, and how large they are.
@@ -23,6 +23,7 @@ typedef struct {
     int64_t columns;  // of numbers that side 0 has in place of tokens; 0: tokens
     int64_t n_targets;
     int64_t value_columns;  // targets are vectors of so many numbers; 0: they are ids
+    int64_t segments;       // of documents, on each side; 0: there are none
 } bpt_batch_layout_t;
 
 void bpt_batch_buffer_free(bpt_batch_buffer_t *buffer);

@@ -322,6 +322,9 @@ void bpt_examples_free(bpt_examples_t *e) {
     bpt_free(e->bags);
     bpt_free(e->bag_offsets);
     bpt_free(e->values);
+    bpt_free(e->target.tokens);
+    bpt_free(e->target.offsets);
+    bpt_free(e->windows);
     *e = (bpt_examples_t){0};
 }
 

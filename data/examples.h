@@ -16,6 +16,20 @@ void bpt_labels_free(bpt_labels_t *labels);
 
 #define BPT_NO_LABEL UINT32_MAX
 
+// What texts are translated to: text t of all examples has the translation tokens[offsets[t]] .. tokens[offsets[t + 1] - 1], never empty,
+// as it is predicted. A model reads `opening` and then all but its last token.
+typedef struct {
+    uint32_t *tokens;  // NULL: there are none
+    uint64_t *offsets;
+    uint64_t n_tokens;
+    uint32_t opening;
+} bpt_translations_t;
+
+// Texts first .. end - 1 of a document, read together; an evaluation counts those from `own` on, which are in no other window.
+typedef struct {
+    uint64_t first, own, end;
+} bpt_window_t;
+
 // Examples in columns. Text t of all is tokens[offsets[t]] .. tokens[offsets[t + 1] - 1], never empty; example e has the texts e * texts ..
 // e * texts + texts - 1.
 typedef struct {
@@ -30,6 +44,8 @@ typedef struct {
     uint64_t *bag_offsets;  // [n_tokens + 1]; NULL: there are none
     float *values;          // [count, value_columns]: numbers in place of labels
     int64_t value_columns;  // 0: there are labels
+    bpt_translations_t target;  // in place of labels
+    bpt_window_t *windows;      // [count]: the texts of each example, in documents; NULL: example e is text e
     uint64_t count, n_tokens;
     size_t token_capacity, label_capacity, bag_capacity, bag_offset_capacity, capacity;
 } bpt_examples_t;

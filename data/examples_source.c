@@ -8,6 +8,7 @@
 #include "data/buffer.h"
 #include "data/order.h"
 #include "data/shapes.h"
+#include "data/translation_fill.h"
 
 typedef struct {
     int64_t bucket, position;  // position in the epoch's order, or in the file
@@ -17,10 +18,14 @@ typedef struct {
     bpt_batch_source_t base;
     const bpt_examples_t *examples;
     bpt_batching_t batching;
-    int64_t texts;   // of an example
+    int64_t texts;    // of an example
+    bool translates;  // there are two sides
+    int64_t (*bucket)(int64_t length);
     int64_t a_step;  // examples of an optimiser step; evaluation: all of them
     bool train;
-    uint32_t *order;       // train: examples in the order of epoch `ordered`
+    uint32_t *order;    // train: examples in the order of epoch `ordered`
+    uint32_t *lengths;  // train, two sides: of each example
+    bpt_pooled_t *pool;
     int64_t ordered;       // -1: none yet
     int64_t step;          // whose micro-batches come next
     size_t next, n_micro;  // n_micro 0: they are not laid out yet
@@ -39,6 +44,7 @@ static int64_t text_length(const bpt_examples_t *e, uint64_t text) { return (int
 // Of an example: its longest text, and all of them.
 static int64_t longest_of(const source_t *s, uint64_t e) {
     int64_t longest = 0;
+    if (s->translates) return bpt_translation_rows(s->examples, e);
     for (int64_t k = 0; k < s->texts; ++k)
         if (text_length(s->examples, e * (uint64_t)s->texts + (uint64_t)k) > longest)
             longest = text_length(s->examples, e * (uint64_t)s->texts + (uint64_t)k);
@@ -90,11 +96,20 @@ static void cut_packed(source_t *s, int64_t count) {
     }
 }
 
-static void lay_out_step(source_t *s) {
-    const int64_t epoch = s->step / s->base.steps_per_epoch, first = step_begin(s), count = step_count(s);
-    if (s->train && s->ordered != epoch) bpt_epoch_order(s->batching.seed, epoch, s->order, (int64_t)s->examples->count);
+static void order_epoch(source_t *s, int64_t epoch) {
+    const int64_t count = (int64_t)s->examples->count;
+    if (s->ordered == epoch) return;
+    if (s->lengths)
+        bpt_epoch_order_by_length(s->batching.seed, epoch, s->lengths, s->a_step, s->pool, s->order, count);
+    else if (s->train)
+        bpt_epoch_order(s->batching.seed, epoch, s->order, count);
     s->ordered = epoch;
-    for (int64_t i = 0; i < count; ++i) s->members[i] = (member_t){bpt_length_bucket(longest_of(s, example_at(s, first + i))), first + i};
+}
+
+static void lay_out_step(source_t *s) {
+    const int64_t first = step_begin(s), count = step_count(s);
+    order_epoch(s, s->step / s->base.steps_per_epoch);
+    for (int64_t i = 0; i < count; ++i) s->members[i] = (member_t){s->bucket(longest_of(s, example_at(s, first + i))), first + i};
     if (s->batching.packed)
         cut_packed(s, count);
     else
@@ -108,6 +123,7 @@ static bpt_batch_shape_t shape_of(const source_t *s, const bpt_micro_t *m) {
     const int64_t batch = m->rows * s->texts;
     bpt_batch_shape_t shape =
         s->batching.packed ? (bpt_batch_shape_t){.batch = batch, .side = {{.n = 0, .rows = m->n}}} : bpt_batch_buckets(m->n, batch);
+    if (s->translates) shape.side[1] = shape.side[0];
     if (s->examples->bag_offsets) shape.side[0].bag = NGRAMS_OF_TOKEN * shape.side[0].rows;
     return shape;
 }
@@ -169,6 +185,26 @@ static void fill_target(source_t *s, int64_t place, uint64_t e, bpt_batch_t *out
     ++out->n_scored;
 }
 
+static void fill_translations(source_t *s, const bpt_micro_t *m, bpt_batch_t *out) {
+    int64_t segment = 0;
+    for (int64_t i = 0; i < (int64_t)m->count; ++i) {
+        const int64_t position = s->members[m->first + (size_t)i].position;
+        segment += bpt_translation_fill(s->examples, example_at(s, position), s->train, i, segment, &s->buffer, out);
+        s->buffer.sequences[i] = (uint32_t)position;
+    }
+    out->n_real = (int64_t)m->count;
+}
+
+// Texts of documents in a micro-batch.
+static int64_t segments_of(const source_t *s, const bpt_micro_t *m) {
+    int64_t segments = 0;
+    for (size_t i = 0; s->examples->windows && i < m->count; ++i) {
+        const bpt_window_t w = bpt_window_of(s->examples, example_at(s, s->members[m->first + i].position));
+        segments += (int64_t)(w.end - w.first);
+    }
+    return segments;
+}
+
 static void fill(source_t *s, const bpt_micro_t *m, bpt_batch_t *out) {
     int64_t row = 0;
     s->n_bag = 0;
@@ -188,8 +224,11 @@ static void fill(source_t *s, const bpt_micro_t *m, bpt_batch_t *out) {
 }
 
 static int64_t scored_of_step(const source_t *s) {
-    if (!s->examples->per_token || s->batching.scores_texts) return step_count(s);
     int64_t scored = 0;
+    for (int64_t i = 0; s->translates && i < step_count(s); ++i)
+        scored += bpt_translation_scored(s->examples, example_at(s, step_begin(s) + i), s->train);
+    if (s->translates) return scored;
+    if (!s->examples->per_token || s->batching.scores_texts) return step_count(s);
     for (int64_t i = 0; i < step_count(s); ++i) scored += rows_of(s, example_at(s, step_begin(s) + i));
     return scored;
 }
@@ -205,10 +244,16 @@ static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end
     if (ngrams > shape.side[0].bag) shape.side[0].bag = bpt_packed_rows(ngrams, INT64_MAX);  // words are unusually long
     const bpt_batch_layout_t layout = {.shape = shape,
                                        .columns = s->examples->columns,
-                                       .n_targets = s->examples->per_token ? shape.side[0].rows : shape.batch / s->texts,
-                                       .value_columns = s->examples->value_columns};
+                                       .n_targets = s->translates            ? shape.side[1].rows
+                                                    : s->examples->per_token ? shape.side[0].rows
+                                                                             : shape.batch / s->texts,
+                                       .value_columns = s->examples->value_columns,
+                                       .segments = segments_of(s, m)};
     BPT_TRY(bpt_batch_buffer_start(&s->buffer, &layout, out));
-    fill(s, m, out);
+    if (s->translates)
+        fill_translations(s, m, out);
+    else
+        fill(s, m, out);
     out->window_scored = scored_of_step(s);
     out->first = s->next == 0;
     out->last = ++s->next == s->n_micro;
@@ -231,6 +276,8 @@ static void destroy(bpt_batch_source_t *source) {
     source_t *s = (source_t *)source;
     if (!s) return;
     bpt_free(s->order);
+    bpt_free(s->lengths);
+    bpt_free(s->pool);
     bpt_free(s->members);
     bpt_free(s->buckets);
     bpt_free(s->micro);
@@ -268,15 +315,23 @@ static bpt_status_t list_shapes(source_t *s) {
     if (!s->train) lay_out_step(s);
     for (size_t i = 0; !s->train && i < s->n_micro; ++i) BPT_TRY(add_micro(s, &s->micro[i]));
     if (!s->train) return BPT_OK;
-    bpt_status_t status = bpt_shapes_add_cuts(&cuts, bpt_length_bucket(longest), s->a_step, s->batching.batch_tokens / s->texts);
+    bpt_status_t status = bpt_shapes_add_cuts(&cuts, s->bucket, s->bucket(longest), s->a_step, s->batching.batch_tokens / s->texts);
     for (size_t i = 0; i < cuts.count && status == BPT_OK; ++i)
         status = add_micro(s, &(bpt_micro_t){.n = cuts.items[i].side[0].n, .rows = cuts.items[i].batch});
     bpt_shapes_free(&cuts);
     return status;
 }
 
+static bpt_status_t list_lengths(source_t *s) {
+    BPT_TRY(bpt_alloc((size_t)s->examples->count, sizeof *s->lengths, &s->lengths));
+    for (uint64_t e = 0; e < s->examples->count; ++e) s->lengths[e] = (uint32_t)bpt_translation_rows(s->examples, e);
+    const int64_t pool = s->a_step * BPT_POOL_STEPS, count = (int64_t)s->examples->count;
+    return bpt_alloc((size_t)(pool < count ? pool : count), sizeof *s->pool, &s->pool);
+}
+
 static bpt_status_t allocate(source_t *s) {
     if (s->train) BPT_TRY(bpt_alloc((size_t)s->examples->count, sizeof *s->order, &s->order));
+    if (s->train && s->translates) BPT_TRY(list_lengths(s));
     BPT_TRY(bpt_alloc((size_t)s->a_step, sizeof *s->members, &s->members));
     BPT_TRY(bpt_alloc((size_t)s->a_step, sizeof *s->buckets, &s->buckets));
     BPT_TRY(bpt_alloc((size_t)s->a_step, sizeof *s->micro, &s->micro));
@@ -291,6 +346,8 @@ static bpt_status_t create(const bpt_examples_t *examples, int64_t a_step, const
     const int64_t count = (int64_t)examples->count, texts = examples->texts ? examples->texts : 1;
     source_t *s;
     if (batching->batch_tokens < 1 || a_step < 1) return bpt_fail(BPT_ERR_USAGE, "a batch needs at least one token and one example");
+    if (batching->packed && examples->target.tokens)
+        return bpt_fail(BPT_ERR_UNSUPPORTED, "texts and their translations cannot be packed; take a model whose batches are in buckets");
     if (count < 1 || count > UINT32_MAX / texts)
         return bpt_fail(BPT_ERR_INPUT, "%lld examples; there must be 1 to 2^32 - 1 texts", (long long)count);
     BPT_TRY(bpt_alloc(1, sizeof *s, &s));
@@ -298,6 +355,8 @@ static bpt_status_t create(const bpt_examples_t *examples, int64_t a_step, const
     s->examples = examples;
     s->batching = *batching;
     s->texts = texts;
+    s->translates = examples->target.tokens != NULL;
+    s->bucket = s->translates ? bpt_fine_length_bucket : bpt_length_bucket;
     s->a_step = a_step < count ? a_step : count;
     s->base.steps_per_epoch = (count + s->a_step - 1) / s->a_step;
     s->train = train;
@@ -310,10 +369,18 @@ static bpt_status_t create(const bpt_examples_t *examples, int64_t a_step, const
     return status;
 }
 
+// Rows of all examples: of translations those of the longer side.
+static int64_t padded_tokens(const bpt_examples_t *examples) {
+    int64_t rows = 0;
+    if (!examples->target.tokens) return (int64_t)examples->n_tokens;
+    for (uint64_t e = 0; e < examples->count; ++e) rows += bpt_translation_rows(examples, e);
+    return rows;
+}
+
 bpt_status_t bpt_examples_train_source(const bpt_examples_t *examples, const bpt_batching_t *b, bpt_batch_source_t **out) {
     int64_t a_step = b->batch_examples;
     if (a_step == 0 && examples->n_tokens) {
-        const double mean = (double)examples->n_tokens / (double)examples->count;
+        const double mean = (double)padded_tokens(examples) / (double)examples->count;
         const double steps = (double)b->batch_tokens * (double)(b->accumulate > 0 ? b->accumulate : 1) / mean;
         a_step = steps < 1 ? 1 : steps > (double)examples->count ? (int64_t)examples->count : (int64_t)steps;
     }

@@ -19,6 +19,12 @@ typedef struct {
 // The last step of an epoch has the examples that are left.
 bpt_status_t bpt_examples_train_source(const bpt_examples_t *examples, const bpt_batching_t *batching,
                                        bpt_batch_source_t **out) BPT_MUST_USE;
+//
+// Texts with translations have two sides in buckets of the same length, that of the longer one, in steps of finer classes; batch_tokens
+// bounds the padded rows of a side. A step's examples have about the same length (bpt_epoch_order_by_length). Side 1 is what the model
+// reads of the translations, with a target for each row. Windows over documents list their texts as segments: in training all of them
+// count, in an evaluation only a window's own.
+//
 // One pass, as one step; sequences[] is the place in the file (of the texts: 2e and 2e + 1 where examples have two). Examples without a
 // label have weight 1 and target 0.
 bpt_status_t bpt_examples_eval_source(const bpt_examples_t *examples, const bpt_batching_t *batching,

@@ -18,6 +18,13 @@ static int64_t round_up(int64_t x) {
 
 int64_t bpt_length_bucket(int64_t length) { return round_up(length); }
 
+// A multiple of a quarter of the power of two below.
+int64_t bpt_fine_length_bucket(int64_t length) {
+    int64_t step = 1;
+    while (step * 8 < length) step *= 2;
+    return (length + step - 1) / step * step;
+}
+
 int64_t bpt_most_rows(int64_t bucket, int64_t batch_tokens) { return batch_tokens > bucket ? batch_tokens / bucket : 1; }
 
 int64_t bpt_row_count(int64_t most, int64_t count) { return round_up(count) < most ? round_up(count) : most; }
@@ -99,8 +106,9 @@ bpt_status_t bpt_shapes_add_buckets(bpt_shapes_t *s, int64_t n, int64_t rows) {
     return bpt_shapes_add(s, &shape);
 }
 
-bpt_status_t bpt_shapes_add_cuts(bpt_shapes_t *s, int64_t longest, int64_t most_sequences, int64_t batch_tokens) {
-    for (int64_t n = 1; n <= longest; n = bpt_length_bucket(n + 1)) {
+bpt_status_t bpt_shapes_add_cuts(bpt_shapes_t *s, int64_t (*bucket)(int64_t length), int64_t longest, int64_t most_sequences,
+                                 int64_t batch_tokens) {
+    for (int64_t n = 1; n <= longest; n = bucket(n + 1)) {
         const int64_t most = bpt_most_rows(n, batch_tokens), top = most_sequences < most ? most_sequences : most;
         for (int64_t count = 1; count <= top; count = bpt_row_count(most, count) + 1)
             BPT_TRY(bpt_shapes_add_buckets(s, n, bpt_row_count(most, count)));

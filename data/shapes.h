@@ -7,6 +7,8 @@
 
 // Lengths that sequences are padded to: 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, ..; the smallest that has room for `length` >= 1.
 int64_t bpt_length_bucket(int64_t length);
+// The same in steps half as wide: 1, 2, .., 8, 10, 12, 14, 16, 20, ..
+int64_t bpt_fine_length_bucket(int64_t length);
 // Sequences that a micro-batch of this bucket may have: as many as `batch_tokens` leaves, padding included, but at least one.
 int64_t bpt_most_rows(int64_t bucket, int64_t batch_tokens);
 // Rows of a micro-batch for `count` <= most sequences: 1, 2, 3, 4, 6, 8, .. or `most`, the smallest that has room.
@@ -34,8 +36,9 @@ typedef struct {
 // A shape is there once, however often it is added.
 bpt_status_t bpt_shapes_add(bpt_shapes_t *shapes, const bpt_batch_shape_t *shape) BPT_MUST_USE;
 bpt_status_t bpt_shapes_add_buckets(bpt_shapes_t *shapes, int64_t n, int64_t rows) BPT_MUST_USE;
-// All that bpt_cut_step can give for up to `most_sequences` sequences of these buckets, the longest one `longest`.
-bpt_status_t bpt_shapes_add_cuts(bpt_shapes_t *shapes, int64_t longest, int64_t most_sequences, int64_t batch_tokens) BPT_MUST_USE;
+// All that bpt_cut_step can give for up to `most_sequences` sequences of the buckets that `bucket` rounds to, the longest one `longest`.
+bpt_status_t bpt_shapes_add_cuts(bpt_shapes_t *shapes, int64_t (*bucket)(int64_t length), int64_t longest, int64_t most_sequences,
+                                 int64_t batch_tokens) BPT_MUST_USE;
 void bpt_shapes_free(bpt_shapes_t *shapes);
 
 #endif

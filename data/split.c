@@ -26,25 +26,34 @@ static bpt_status_t match_name(const char *folder, const char *name, const char 
     return BPT_OK;
 }
 
-static bpt_status_t match_names(const char *folder, char **names, size_t count, const char *found[BPT_PARTS]) {
+// Whether a name ends in .LANGUAGE. NULL: any.
+static bool is_of(const char *name, const char *language) {
+    const size_t length = strlen(name), end = language ? strlen(language) : 0;
+    return !language || (length > end && name[length - end - 1] == '.' && !strcmp(name + length - end, language));
+}
+
+static bpt_status_t match_names(const char *folder, const char *language, char **names, size_t count, const char *found[BPT_PARTS]) {
     for (size_t i = 0; i < count; ++i) {
         char *path;
-        if (names[i][0] == '.') continue;
+        if (names[i][0] == '.' || !is_of(names[i], language)) continue;
         BPT_TRY(bpt_path_format(&path, "%s/%s", folder, names[i]));
         const bool file = bpt_file_exists(path);
         bpt_free(path);
         if (file) BPT_TRY(match_name(folder, names[i], found));
     }
     if (found[BPT_TRAIN]) return BPT_OK;
+    if (language)
+        return bpt_fail(BPT_ERR_INPUT, "%s: no file whose name holds 'train' and ends in '.%s', such as train.%s", folder, language,
+                        language);
     return bpt_fail(BPT_ERR_INPUT, "%s: no file whose name holds 'train'; name a file instead, or rename yours", folder);
 }
 
-static bpt_status_t open_folder(const char *folder, bpt_split_t *split) {
+static bpt_status_t open_folder(const char *folder, const char *language, bpt_split_t *split) {
     char **names = NULL;
     const char *found[BPT_PARTS] = {0};
     size_t count = 0;
     BPT_TRY(bpt_folder_list(folder, &names, &count));
-    bpt_status_t status = match_names(folder, names, count, found);
+    bpt_status_t status = match_names(folder, language, names, count, found);
     for (int p = 0; p < BPT_PARTS && status == BPT_OK; ++p) {
         char *path = NULL;
         if (!found[p]) continue;
@@ -116,7 +125,17 @@ static bpt_status_t open_file(const char *path, bpt_unit_t unit, bool by_lines, 
 
 bpt_status_t bpt_split_open(const char *path, bpt_unit_t unit, bool by_lines, bpt_split_t *out) {
     *out = (bpt_split_t){0};
-    const bpt_status_t status = bpt_folder_exists(path) ? open_folder(path, out) : open_file(path, unit, by_lines, out);
+    const bpt_status_t status = bpt_folder_exists(path) ? open_folder(path, NULL, out) : open_file(path, unit, by_lines, out);
+    if (status != BPT_OK) bpt_split_close(out);
+    return status;
+}
+
+bpt_status_t bpt_split_open_language(const char *folder, const char *language, bpt_split_t *out) {
+    *out = (bpt_split_t){0};
+    if (!bpt_folder_exists(folder))
+        return bpt_fail(BPT_ERR_INPUT, "%s is no folder; texts and their translations are files of one folder, such as train.%s", folder,
+                        language);
+    const bpt_status_t status = open_folder(folder, language, out);
     if (status != BPT_OK) bpt_split_close(out);
     return status;
 }

@@ -16,6 +16,8 @@ typedef struct {
 // folder the files are those whose names hold "train", "valid" or "dev", "test" (not hidden ones, not folders); two matches are an error;
 // train must be there.
 bpt_status_t bpt_split_open(const char *path, bpt_unit_t unit, bool by_lines, bpt_split_t *out) BPT_MUST_USE;
+// The parts of one language: the files of a folder whose names end in .LANGUAGE, named as above. A path that is no folder is BPT_ERR_INPUT.
+bpt_status_t bpt_split_open_language(const char *folder, const char *language, bpt_split_t *out) BPT_MUST_USE;
 void bpt_split_close(bpt_split_t *split);
 
 #endif

@@ -215,3 +215,8 @@ bool bpt_vocab_find(const bpt_vocab_t *v, const char *token, size_t bytes, uint3
     if (*id == BPT_NO_TOKEN) *id = v->unk;
     return *id != BPT_NO_TOKEN;
 }
+
+bool bpt_vocab_end_sign(const bpt_vocab_t *v, uint32_t *id) {
+    *id = v->eos;
+    return v->eos != BPT_NO_TOKEN;
+}

@@ -68,6 +68,9 @@ const char *bpt_vocab_token(const bpt_vocab_t *vocab, uint32_t id, size_t *bytes
 // The id of a token; the id of <unk> when it is unknown and there is one; else false.
 bool bpt_vocab_find(const bpt_vocab_t *vocab, const char *token, size_t bytes, uint32_t *id);
 
+// The id of <eos>, which ends lines; false: the unit has none.
+bool bpt_vocab_end_sign(const bpt_vocab_t *vocab, uint32_t *id);
+
 // Ids of a text, freed with bpt_ids_free; those of BPT_UNIT_BYTE are the text itself, which must outlive them. A token that is neither
 // known nor covered by <unk>, or an id that is not below the limit, is BPT_ERR_INPUT with file and line. Words and subwords get <eos> for
 // every newline, with line_ends also after a last line without one (a corpus; a prompt goes on).

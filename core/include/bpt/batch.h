@@ -31,6 +31,7 @@ typedef struct {
     const float *numbers;             // [rows, columns]: vectors in place of tokens; NULL: none
     int64_t columns;
     const uint32_t *bag, *bag_ranges;  // [bag] and [rows, 2] (begin, end in `bag`): the character n-grams of each token; NULL: none
+    const uint32_t *segment_start, *segment_lengths;  // documents: [segments] the rows of each segment; NULL: each sequence is one
 } bpt_side_t;
 
 // All arrays are owned by the source and valid until its next call. In buckets start[s] is s n, and sequences beyond n_real have length 1;
@@ -44,6 +45,10 @@ typedef struct bpt_batch {
     const float *values;        // [n_targets, value_columns], regression; NULL: none
     const float *weights;       // [n_targets]: 1 = scored, 0 = not
     const uint32_t *sequences;  // [batch]: index in the epoch's order while training, index in the file when evaluating
+    // Documents: sequence s has the segments first_segment[s] .. first_segment[s + 1] - 1 on both sides, one behind the other, which fill
+    // its rows; segment t of the last side belongs to segment t of the first. Sequences of padding have none.
+    const uint32_t *first_segment;  // [batch + 1]; NULL: there are no documents
+    int64_t segments;
     int64_t n_targets, value_columns;
     int64_t n_scored;       // targets of weight 1 in this micro-batch
     int64_t n_tokens;       // real rows of the first side in this micro-batch
