@@ -280,9 +280,7 @@ static void stage_texts(const bpt_encoder_t *e, const bpt_batch_t *batch) {
 }
 
 // Sequences 2p and 2p + 1 are a pair; a decoder's sequence s reads sequence s of the side before.
-static bpt_status_t stage_other_texts(const bpt_encoder_t *e, const bpt_batch_t *batch) {
-    const bpt_encoder_t *of = read_stack(e);
-    const bpt_side_t *side = &batch->side[e->stack.side], *other = &batch->side[of->stack.side];
+static bpt_status_t write_other_texts(const bpt_encoder_t *e, const bpt_side_t *side, const bpt_side_t *other, const bpt_lists_t *lists) {
     const size_t sequences = (size_t)e->batch, pair = e->source ? 0 : 1;
     uint32_t *others;  // where the other text of each starts; its length
     BPT_TRY(bpt_alloc(2 * sequences, sizeof *others, &others));
@@ -290,17 +288,36 @@ static bpt_status_t stage_other_texts(const bpt_encoder_t *e, const bpt_batch_t 
         others[s] = other->start[s ^ pair];
         others[sequences + s] = other->lengths[s ^ pair];
     }
-    const bpt_row_space_t rows = {e->leaf_rows, e->batch, side->start, side->lengths};
-    const bpt_row_space_t read = {of->leaf_rows, e->batch, others, others + sequences};
+    const bpt_row_space_t rows = {lists->queries, e->batch, side->start, side->lengths};
+    const bpt_row_space_t read = {lists->keys, e->batch, others, others + sequences};
+    const bpt_status_t status = bpt_lists_all(&rows, &read, lists);
+    bpt_free(others);
+    return status;
+}
+
+// Documents: a segment of the decoder's side reads the segment of the same number.
+static bpt_status_t write_segments(const bpt_side_t *side, const bpt_side_t *other, int64_t segments, const bpt_lists_t *lists) {
+    const bpt_row_space_t rows = {lists->queries, segments, side->segment_start, side->segment_lengths};
+    const bpt_row_space_t read = {lists->keys, segments, other->segment_start, other->segment_lengths};
+    uint32_t *same;
+    BPT_TRY(bpt_alloc((size_t)segments, sizeof *same, &same));
+    for (int64_t t = 0; t < segments; ++t) same[t] = (uint32_t)t;
+    const bpt_status_t status = bpt_lists_aligned(&rows, &read, same, lists);
+    bpt_free(same);
+    return status;
+}
+
+static bpt_status_t stage_other_texts(const bpt_encoder_t *e, const bpt_batch_t *batch) {
+    const bpt_encoder_t *of = read_stack(e);
+    const bpt_side_t *side = &batch->side[e->stack.side], *other = &batch->side[of->stack.side];
     const bpt_lists_t lists = {.queries = e->leaf_rows,
                                .keys = of->leaf_rows,
                                .slots = BPT_LISTS_ALL_SLOTS,
                                .back_slots = BPT_LISTS_ALL_BACK_SLOTS,
                                .table = e->own[OTHER].data,
                                .back = e->own[OTHER_BACK].data};
-    const bpt_status_t status = bpt_lists_all(&rows, &read, &lists);
-    bpt_free(others);
-    BPT_TRY(status);
+    const bool segments = e->source && batch->first_segment;
+    BPT_TRY(segments ? write_segments(side, other, batch->segments, &lists) : write_other_texts(e, side, other, &lists));
     const bpt_table_bounds_t bounds = bounds_of_other_texts(e);
     return bpt_lists_check(&lists, &bounds);
 }

@@ -263,6 +263,43 @@ static void a_target_row_knows_its_source_and_what_stands_before_it(void **state
     fixture_close(device);
 }
 
+// Documents: sequence 0 has three sentences on each side. One layer on each side, and an encoder whose tokens read their neighbours alone:
+// the middle of a source sentence reaches no other sentence but through cross-attention.
+static void a_row_of_a_document_reads_the_source_of_its_own_sentence(void **state) {
+    (void)state;
+    static const uint32_t source_start[] = {0, 4, 7, 12}, source_lengths[] = {4, 3, 5, 5}, target_start[] = {0, 3, 5, 9},
+                          target_lengths[] = {3, 2, 4, 6}, first_segment[] = {0, 3, 4, 4}, middle[] = {1, 5, 9, 14};
+    static float before[MOST_ROWS], after[MOST_ROWS];
+    static pairs_t p;
+    uint32_t text[16];
+    double loss;
+    bpt_device_t *device = fixture_open("cpu");
+    bpt_model_config_t c = small(BPT_MODEL_TRANSFORMER, BPT_SHARED_NONE);
+    c.layers = c.dec_layers = 1;
+    c.attention = BPT_ATTENTION_WINDOW;
+    c.window = 1;
+    bpt_runner_t *runner = fixture_runner(&c, device, (bpt_runner_options_t){0});
+    lay_out(&p, 2, (int64_t[]){12, 9});
+    for (uint32_t i = 0; i < 16; ++i) text[i] = fixture_token(7, i, c.vocab);
+    put(&p, 0, 0, text, 12, text, 9, 1);
+    put(&p, 1, 1, text, 5, text, 6, 1);
+    p.batch.side[0].segment_start = source_start, p.batch.side[0].segment_lengths = source_lengths;
+    p.batch.side[1].segment_start = target_start, p.batch.side[1].segment_lengths = target_lengths;
+    p.batch.first_segment = first_segment, p.batch.segments = 4;
+    assert_ok(bpt_runner_evaluate(runner, &p.batch, before, &loss));
+    for (int t = 0; t < 4; ++t) {
+        p.side[0].tokens[middle[t]] ^= 1;
+        assert_ok(bpt_runner_evaluate(runner, &p.batch, after, &loss));
+        p.side[0].tokens[middle[t]] ^= 1;
+        for (uint32_t row = 0; row < 15; ++row) {
+            const bool own = row >= target_start[t] && row < target_start[t] + target_lengths[t];
+            assert_int_equal(memcmp(&before[row], &after[row], sizeof *before) != 0, own);
+        }
+    }
+    bpt_runner_destroy(runner);
+    fixture_close(device);
+}
+
 static void training_learns_the_texts_by_heart(void **state) {
     (void)state;
     static pairs_t p;
@@ -396,6 +433,7 @@ int main(void) {
         cmocka_unit_test(they_agree_in_larger_buckets_of_two_lengths),
         cmocka_unit_test(padding_and_batch_mates_change_nothing),
         cmocka_unit_test(a_target_row_knows_its_source_and_what_stands_before_it),
+        cmocka_unit_test(a_row_of_a_document_reads_the_source_of_its_own_sentence),
         cmocka_unit_test(training_learns_the_texts_by_heart),
         cmocka_unit_test(tokens_one_by_one_are_the_rows_of_the_whole_pass),
         cmocka_unit_test(a_fork_copies_what_differs),
