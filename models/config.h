@@ -22,6 +22,9 @@ typedef enum { BPT_ATTENTION_DENSE, BPT_ATTENTION_WINDOW, BPT_ATTENTION_SPARSE }
 // The state of a whole text: that of the root; of its tokens the mean or, number by number, the largest; star: that of the relay, or the
 // relay's plus the largest of the tokens.
 typedef enum { BPT_POOL_ROOT, BPT_POOL_MEAN, BPT_POOL_MAX, BPT_POOL_RELAY_MAX, BPT_POOL_RELAY } bpt_pool_t;
+// Of a model with an encoder and a decoder: which matrix serves as what. NONE: each embedding and the head has its own; TARGET: the
+// decoder's embedding is the head's as well; ALL: so is the encoder's.
+typedef enum { BPT_SHARED_NONE, BPT_SHARED_TARGET, BPT_SHARED_ALL } bpt_shared_t;
 typedef enum { BPT_POSITIONS_RELATIVE, BPT_POSITIONS_ABSOLUTE, BPT_POSITIONS_NONE, BPT_POSITIONS_SINUSOIDAL } bpt_positions_t;
 
 // The model part of config.json; the same keys are in the `config` metadata of a model file (config_json.h).
@@ -31,6 +34,7 @@ typedef struct {
     bpt_transformer_attention_t attention;
     bpt_positions_t positions;  // bpt, segtree: relative; transformer: absolute unless told otherwise
     bpt_pool_t pool;            // tasks that take states of whole texts
+    bpt_shared_t shared;        // tasks with two sides
     bool causal, reference_rule, tied;
     bool span_self;                                 // segtree: spans also read themselves, as the released code
     bool ring, radical;                             // star: satellites read their neighbours, the relay
@@ -40,6 +44,7 @@ typedef struct {
     int32_t stride, tail;           // sparse attention: tokens of a block, and of its end that later blocks read
     int32_t max_positions;          // rows of pos_embed (absolute positions)
     int32_t match_layers;           // pair: layers behind the others in which each text also reads the other one; 0: none
+    int32_t dec_layers;             // tasks with two sides: layers of the decoder; `layers` are the encoder's
     int32_t d_mlp;                  // hidden layer of the head; 0: none
     int32_t d_input;                // regress: vectors of so many numbers are read in place of tokens; 0: tokens
     int32_t ngram_min, ngram_max;   // characters of the n-grams of words that are read beside the words; ngram_max 0: none
@@ -47,6 +52,7 @@ typedef struct {
     bool crf;                       // tag: a CRF on top of the scores
     float smoothing;                // of the labels, in the loss that is trained
     int64_t vocab, classes;
+    int64_t source_vocab;  // tasks with two sides: of the encoder's embedding; `vocab` is the decoder's
     float dropout_input, dropout_hidden, dropout_attention, dropout_head;  // p_i, p_h, p_a, p_c
 } bpt_model_config_t;
 

@@ -52,6 +52,7 @@ typedef struct {
     const char *counted;  // what has a target, in the plural: "tokens", "examples"
     bpt_task_reads_t reads;
     uint32_t wants;
+    int sides;              // of a batch: 2: a decoder writes the texts of the second side from those of the first; 0 means 1
     int texts;              // sequences of an example, for tasks with a target for each example; 0 means 1
     bool per_token;         // a target and an nll for each token, else for each example
     bool causal;            // a token's state must not know later tokens
@@ -97,6 +98,7 @@ bpt_status_t bpt_measure_reserve(float **array, size_t *room, int64_t wanted) BP
 
 // ---- What follows from the properties
 
+static inline int bpt_task_sides(const bpt_task_spec_t *task) { return task->sides ? task->sides : 1; }
 static inline int bpt_task_texts(const bpt_task_spec_t *task) { return task->texts ? task->texts : 1; }
 // Targets of a micro-batch, those of padding included.
 static inline int64_t bpt_task_targets(const bpt_task_spec_t *task, const bpt_batch_shape_t *shape) {
