@@ -203,6 +203,7 @@ bpt_status_t bpt_run_sums_begin(const bpt_run_t *run, const bpt_model_config_t *
     bpt_checksum_t sum;
     *sums = (bpt_run_sums_t){.known = true};
     BPT_TRY(add_file(sums, BPT_RUN_VOCAB, bpt_run_vocab_path(run)));
+    BPT_TRY(add_file(sums, BPT_RUN_SOURCE_VOCAB, bpt_run_source_vocab_path(run)));
     BPT_TRY(add_file(sums, BPT_RUN_SUBWORDS, bpt_run_subwords_path(run)));
     BPT_TRY(add_file(sums, BPT_RUN_LABELS, bpt_run_labels_path(run)));
     BPT_TRY(config_sum(config, &sum));

@@ -28,14 +28,14 @@ bpt_status_t bpt_checkpoint_take(const bpt_checkpoint_t *checkpoint, bpt_runner_
 // The same for a reader of the caller's own: `read` reads the model file at `path` once and gives its checksum, if `sum` is not NULL.
 typedef bpt_status_t (*bpt_checkpoint_read_t)(void *user, const char *path, bool non_finite, bpt_checksum_t *sum);
 bpt_status_t bpt_checkpoint_read_model(const bpt_checkpoint_t *checkpoint, bpt_checkpoint_read_t read, void *user) BPT_MUST_USE;
-// For files that somebody else reads (vocab.txt, subword.model, labels.txt): BPT_ERR_INPUT unless `sum` is what state.json lists. NULL:
-// there is no such file.
+// For files that somebody else reads (vocab.txt, source_vocab.txt, subword.model, labels.txt): BPT_ERR_INPUT unless `sum` is what
+// state.json lists. NULL: there is no such file.
 bpt_status_t bpt_checkpoint_check(const bpt_checkpoint_t *checkpoint, bpt_run_file_t file, const char *path,
                                   const bpt_checksum_t *sum) BPT_MUST_USE;
 
 // ---- For who writes a checkpoint
-// The list for a new one: vocab.txt, subword.model and labels.txt of the run as they are, and the configuration. The caller adds what he
-// writes.
+// The list for a new one: vocab.txt, source_vocab.txt, subword.model and labels.txt of the run as they are, and the configuration. The
+// caller adds what he writes.
 bpt_status_t bpt_run_sums_begin(const bpt_run_t *run, const bpt_model_config_t *config, bpt_run_sums_t *out) BPT_MUST_USE;
 void bpt_run_sums_add(bpt_run_sums_t *sums, bpt_run_file_t file, bpt_checksum_t sum);
 

@@ -12,8 +12,8 @@
 #include "models/train/run_internal.h"
 
 static void free_names(bpt_run_t *run) {
-    char **const names[] = {&run->path,    &run->config,      &run->vocab,  &run->labels, &run->subwords,
-                            &run->metrics, &run->checkpoints, &run->latest, &run->best};
+    char **const names[] = {&run->path,     &run->config,  &run->vocab,       &run->source_vocab, &run->labels,
+                            &run->subwords, &run->metrics, &run->checkpoints, &run->latest,       &run->best};
     for (size_t i = 0; i < BPT_COUNT(names); ++i) {
         bpt_free(*names[i]);
         *names[i] = NULL;
@@ -27,6 +27,7 @@ static bpt_status_t format_names(bpt_run_t *run, const char *path) {
     BPT_TRY(bpt_path_format(&run->path, "%.*s", shown, path));
     BPT_TRY(bpt_path_format(&run->config, "%.*s/config.json", shown, path));
     BPT_TRY(bpt_path_format(&run->vocab, "%.*s/vocab.txt", shown, path));
+    BPT_TRY(bpt_path_format(&run->source_vocab, "%.*s/source_vocab.txt", shown, path));
     BPT_TRY(bpt_path_format(&run->labels, "%.*s/labels.txt", shown, path));
     BPT_TRY(bpt_path_format(&run->subwords, "%.*s/subword.model", shown, path));
     BPT_TRY(bpt_path_format(&run->metrics, "%.*s/metrics.jsonl", shown, path));
@@ -111,6 +112,7 @@ const bpt_folder_lock_t *bpt_run_lock(const bpt_run_t *run) { return run->lock; 
 const char *bpt_run_path(const bpt_run_t *run) { return run->path; }
 const char *bpt_run_config_path(const bpt_run_t *run) { return run->config; }
 const char *bpt_run_vocab_path(const bpt_run_t *run) { return run->vocab; }
+const char *bpt_run_source_vocab_path(const bpt_run_t *run) { return run->source_vocab; }
 const char *bpt_run_subwords_path(const bpt_run_t *run) { return run->subwords; }
 const char *bpt_run_labels_path(const bpt_run_t *run) { return run->labels; }
 const char *bpt_run_metrics_path(const bpt_run_t *run) { return run->metrics; }
@@ -186,7 +188,8 @@ static bpt_status_t clean(const bpt_run_t *run) {
 }
 
 static bpt_status_t remove_unfinished_run(const bpt_run_t *run) {
-    const char *const paths[] = {run->config, run->vocab, run->subwords, run->labels, run->metrics, run->latest, run->best};
+    const char *const paths[] = {run->config, run->vocab,   run->source_vocab, run->subwords,
+                                 run->labels, run->metrics, run->latest,       run->best};
     for (size_t i = 0; i < BPT_COUNT(paths); ++i) BPT_TRY(bpt_path_remove(paths[i]));
     return BPT_OK;
 }

@@ -34,6 +34,7 @@ const bpt_folder_lock_t *bpt_run_lock(const bpt_run_t *run);  // NULL for reader
 const char *bpt_run_path(const bpt_run_t *run);
 const char *bpt_run_config_path(const bpt_run_t *run);
 const char *bpt_run_vocab_path(const bpt_run_t *run);
+const char *bpt_run_source_vocab_path(const bpt_run_t *run);  // of the texts that are translated, where they have their own
 const char *bpt_run_subwords_path(const bpt_run_t *run);
 const char *bpt_run_labels_path(const bpt_run_t *run);
 const char *bpt_run_metrics_path(const bpt_run_t *run);

@@ -6,7 +6,7 @@
 #include "models/train/run_dir.h"
 
 struct bpt_run {
-    char *path, *config, *vocab, *subwords, *labels, *metrics, *checkpoints, *latest, *best;
+    char *path, *config, *vocab, *source_vocab, *subwords, *labels, *metrics, *checkpoints, *latest, *best;
     bpt_folder_lock_t *lock;  // NULL for readers
     bool made;                // the folder is new: it is removed where nothing was written into it
     int64_t begun_step;       // of the checkpoint being written

@@ -14,10 +14,10 @@
 #include "bpt/json.h"
 #include "models/train/run_dir.h"
 
-const char *const bpt_run_file_names[BPT_RUN_FILES] = {
-    [BPT_RUN_MODEL] = BPT_MODEL_FILE,     [BPT_RUN_OPTIMIZER] = BPT_OPTIMIZER_FILE, [BPT_RUN_VOCAB] = "vocab.txt",
-    [BPT_RUN_SUBWORDS] = "subword.model", [BPT_RUN_LABELS] = "labels.txt",          [BPT_RUN_CONFIG] = "config",
-    [BPT_RUN_READING] = "reading"};
+const char *const bpt_run_file_names[BPT_RUN_FILES] = {[BPT_RUN_MODEL] = BPT_MODEL_FILE,     [BPT_RUN_OPTIMIZER] = BPT_OPTIMIZER_FILE,
+                                                       [BPT_RUN_VOCAB] = "vocab.txt",        [BPT_RUN_SOURCE_VOCAB] = "source_vocab.txt",
+                                                       [BPT_RUN_SUBWORDS] = "subword.model", [BPT_RUN_LABELS] = "labels.txt",
+                                                       [BPT_RUN_CONFIG] = "config",          [BPT_RUN_READING] = "reading"};
 
 void bpt_run_state_init(bpt_run_state_t *state, uint64_t seed) {
     *state = (bpt_run_state_t){.seed = seed,

@@ -73,6 +73,7 @@ static bpt_status_t write_checkpoint(const cli_trained_t *t, const bpt_average_t
 static bpt_status_t write_run(const cli_trained_t *t, const bpt_average_t *mean, bpt_run_t *run) {
     BPT_TRY(bpt_run_require_space(run, (uint64_t)mean->params.elements * sizeof *mean->arena));
     BPT_TRY(copy_text(t, BPT_RUN_VOCAB, bpt_run_vocab_path(run)));
+    BPT_TRY(copy_text(t, BPT_RUN_SOURCE_VOCAB, bpt_run_source_vocab_path(run)));
     BPT_TRY(copy_text(t, BPT_RUN_LABELS, bpt_run_labels_path(run)));
     BPT_TRY(copy_subwords(&t->checkpoint, run));
     BPT_TRY(copy_config(t->run, run));

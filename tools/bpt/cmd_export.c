@@ -13,19 +13,22 @@
 
 static bpt_status_t add_metadata(const cli_trained_t *t, bpt_safetensors_writer_t *writer) {
     const bool lower = t->stored.data.lower;
-    char context[24], *config = NULL, *vocab = NULL, *subwords = NULL, *labels = NULL;
+    char context[24], *config = NULL, *vocab = NULL, *source = NULL, *subwords = NULL, *labels = NULL;
     snprintf(context, sizeof context, "%" PRId64, t->stored.data.eval_context ? t->stored.data.eval_context : t->stored.data.context);
     bpt_status_t status = bpt_model_config_format(&t->config, &config);
     if (status == BPT_OK) status = cli_run_text(&t->checkpoint, BPT_RUN_VOCAB, t->unit, lower, &vocab);
+    if (status == BPT_OK) status = cli_run_text(&t->checkpoint, BPT_RUN_SOURCE_VOCAB, t->unit, lower, &source);
     if (status == BPT_OK) status = cli_run_subwords(&t->checkpoint, &subwords);
     if (status == BPT_OK) status = cli_run_text(&t->checkpoint, BPT_RUN_LABELS, t->unit, lower, &labels);
     const char *const metadata[][2] = {
         {"format", "bpt"},         {"config", config}, {"unit", bpt_unit_names[t->unit]}, {"lower", lower ? "true" : "false"},
-        {"eval_context", context}, {"vocab", vocab},   {BPT_SUBWORD_KEY, subwords},       {"labels", labels}};
+        {"eval_context", context}, {"vocab", vocab},   {CLI_SOURCE_VOCAB_KEY, source},    {BPT_SUBWORD_KEY, subwords},
+        {"labels", labels}};
     for (size_t i = 0; i < BPT_COUNT(metadata) && status == BPT_OK; ++i)
         if (metadata[i][1]) status = bpt_safetensors_writer_metadata(writer, metadata[i][0], metadata[i][1]);
     bpt_free(config);
     bpt_free(vocab);
+    bpt_free(source);
     bpt_free(subwords);
     bpt_free(labels);
     return status;

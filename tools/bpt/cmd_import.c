@@ -42,9 +42,12 @@ static bpt_status_t read_weights(const char *path, bool non_finite, model_file_t
 // What the new run will read its texts by.
 static bpt_status_t check_texts(model_file_t *m) {
     bpt_labels_t labels;
+    bpt_vocab_t *source;
     BPT_TRY(cli_options_init(&m->said, CLI_TRAIN, "train"));
     BPT_TRY(cli_file_reading(m->file, &m->said));
     BPT_TRY(cli_file_vocab(m->file, &m->config, &m->said, &m->vocab));
+    BPT_TRY(cli_file_source_vocab(m->file, &m->config, &m->said, &source));
+    bpt_vocab_destroy(source);
     BPT_TRY(cli_file_labels(m->file, &m->config, &labels));
     bpt_labels_free(&labels);
     return BPT_OK;
@@ -98,8 +101,9 @@ static bpt_status_t write_checkpoint(const model_file_t *m, bpt_run_t *run) {
 }
 
 static bpt_status_t write_run(const model_file_t *m, bpt_run_t *run) {
-    bool has_vocab, has_labels;
+    bool has_vocab, has_source, has_labels;
     BPT_TRY(write_side_file(m, "vocab", bpt_run_vocab_path(run), &has_vocab));
+    BPT_TRY(write_side_file(m, CLI_SOURCE_VOCAB_KEY, bpt_run_source_vocab_path(run), &has_source));
     BPT_TRY(bpt_side_subwords_to_run(m->vocab, run));
     BPT_TRY(write_side_file(m, "labels", bpt_run_labels_path(run), &has_labels));
     BPT_TRY(write_config(m, bpt_run_config_path(run)));

@@ -106,6 +106,8 @@ static bpt_status_t open_run(job_t *job) {
 static bpt_status_t write_files(const job_t *job) {
     const cli_options_t *o = job->o;
     if (!o->run.resume && o->data.unit != BPT_UNIT_IDS) BPT_TRY(bpt_vocab_write(job->corpus.vocab, bpt_run_vocab_path(job->run)));
+    const bpt_vocab_t *source = job->corpus.source_vocab;
+    if (!o->run.resume && o->data.unit != BPT_UNIT_IDS && source) BPT_TRY(bpt_vocab_write(source, bpt_run_source_vocab_path(job->run)));
     size_t bytes;
     const void *subwords = bpt_vocab_subwords(job->corpus.vocab, &bytes);
     if (!o->run.resume && subwords) BPT_TRY(bpt_file_write(bpt_run_subwords_path(job->run), subwords, bytes));
@@ -191,6 +193,11 @@ static void describe(const job_t *job) {
     if (o->model.d_input)
         bpt_info("data: %" PRIu64 " training examples of %d components a vector, %" PRIu64 " for validation", c->examples[BPT_TRAIN].count,
                  o->model.d_input, c->examples[BPT_VALID].count);
+    else if (c->examples[BPT_TRAIN].target.tokens)
+        bpt_info("data: %" PRIu64 " training examples of %" PRIu64 " tokens to translate and %" PRIu64 " of their translations, %" PRIu64
+                 " examples for validation, vocabularies %" PRId64 " and %" PRId64,
+                 c->examples[BPT_TRAIN].count, c->examples[BPT_TRAIN].n_tokens, c->examples[BPT_TRAIN].target.n_tokens,
+                 c->examples[BPT_VALID].count, o->model.source_vocab, o->model.vocab);
     else
         bpt_info("data: %" PRIu64 " training tokens, %" PRIu64 " for validation, vocabulary %" PRId64,
                  cli_corpus_tokens(c, BPT_TRAIN).count, cli_corpus_tokens(c, BPT_VALID).count, o->model.vocab);
@@ -276,7 +283,8 @@ static bpt_status_t prepare(job_t *job) {
     BPT_TRY(cli_options_resolve(o));
     if (o->run.print_config) return BPT_OK;
     bpt_vocab_t *vocab = cli_start_take_vocab(o, &job->start);
-    BPT_TRY(cli_corpus_open(o, vocab, o->run.resume ? &job->resume_from : NULL, &job->corpus));
+    bpt_vocab_t *source_vocab = cli_start_take_source_vocab(o, &job->start);
+    BPT_TRY(cli_corpus_open(o, vocab, source_vocab, o->run.resume ? &job->resume_from : NULL, &job->corpus));
     BPT_TRY(cli_start_match(o, &job->corpus, &job->start));
     BPT_TRY(cli_defaults_length(o, job->corpus.train->steps_per_epoch));
     BPT_TRY(cli_device_open(o, &job->device));
@@ -322,8 +330,10 @@ const cli_command_t cli_command_train = {
                    "What --task reads: lm text; classify lines of `label<TAB>text` or of labelled trees in brackets; pair lines of "
                    "`label<TAB>text<TAB>text`; regress lines of `number<TAB>text`, or vectors as tensors x [examples, n, d] and y "
                    "[examples, outputs] of a safetensors file; tag a token and its tag a line, with a blank line between sentences (CoNLL; "
-                   "CoNLL-U with --label-column upos or xpos), with --unit ids lines of `ids<TAB>tags`. --label-column and --text-column "
-                   "choose other columns.\n"
+                   "CoNLL-U with --label-column upos or xpos), with --unit ids lines of `ids<TAB>tags`; a translator two files of each "
+                   "part whose lines belong together, such as "
+                   "train.en and train.de (--source en --target de; an empty line in both ends a document), with --unit ids lines of "
+                   "`ids<TAB>ids`. --label-column and --text-column choose other columns.\n"
                    "Options come from these sources, each of which overrides those before it: defaults, --preset, --config, the "
                    "command line.\n"
                    "Without --preset the defaults depend on the amount of data. With little data an epoch has 200 steps, but a step "

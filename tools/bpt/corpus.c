@@ -20,13 +20,17 @@ static bpt_status_t scan(const cli_options_t *o, const bpt_split_t *split, bool 
     if (make_vocab) BPT_TRY(bpt_vocab_create(o->data.unit, o->data.lower, &corpus->vocab));
     if (make_vocab) bpt_vocab_limit_ids(corpus->vocab, id_limit);
     if (make_vocab) BPT_TRY(cli_subwords_prepare(o, corpus->vocab));
+    const cli_reader_t *reader = cli_reader_of(&o->model);
+    const bool two = make_vocab && reader->has_two_vocabularies && reader->has_two_vocabularies(o);
+    if (two) BPT_TRY(bpt_vocab_create(o->data.unit, o->data.lower, &corpus->source_vocab));
+    if (two) bpt_vocab_limit_ids(corpus->source_vocab, id_limit);
     for (int part = 0; part < BPT_PARTS; ++part) {
         const bool count = make_vocab && (part == BPT_TRAIN || o->data.vocab_scope == CLI_SCOPE_ALL),
                    label = make_labels && part == BPT_TRAIN;
-        if (!split->part[part].bytes || (!count && !label)) continue;
-        BPT_TRY(cli_reader_of(&o->model)->scan(o, &split->part[part], part, count ? corpus->vocab : NULL, label ? &corpus->labels : NULL));
+        if (split->part[part].bytes && (count || label)) BPT_TRY(reader->scan(o, part, count, label, corpus));
     }
     if (make_labels) bpt_labels_freeze(&corpus->labels);
+    if (two) BPT_TRY(bpt_vocab_freeze(corpus->source_vocab));
     return make_vocab ? bpt_vocab_freeze(corpus->vocab) : BPT_OK;
 }
 
@@ -41,25 +45,44 @@ bpt_ids_t cli_corpus_tokens(const cli_corpus_t *corpus, int part) {
     return e->tokens ? bpt_ids_of(e->tokens, e->n_tokens) : corpus->ids[part];
 }
 
-// The tokens of a part in blocks: a corpus may be larger than memory. False at the end.
+static bpt_ids_t translations(const cli_corpus_t *corpus, int part) {
+    const bpt_translations_t *t = &corpus->examples[part].target;
+    return bpt_ids_of(t->tokens, t->n_tokens);
+}
+
+// Tokens in blocks: a corpus may be larger than memory. False at the end.
 enum { BLOCK = 4096 };
-static bool next_block(const cli_corpus_t *corpus, int part, uint64_t *at, uint32_t *block, uint64_t *n) {
-    const bpt_ids_t ids = cli_corpus_tokens(corpus, part);
-    *n = ids.count - *at < BLOCK ? ids.count - *at : BLOCK;
-    bpt_ids_copy(&ids, *at, *n, block);
+static bool next_block(const bpt_ids_t *ids, uint64_t *at, uint32_t *block, uint64_t *n) {
+    *n = ids->count - *at < BLOCK ? ids->count - *at : BLOCK;
+    bpt_ids_copy(ids, *at, *n, block);
     *at += *n;
     return *n > 0;
 }
 
+static uint32_t largest_of(bpt_ids_t ids) {
+    uint32_t largest = 0, block[BLOCK];
+    for (uint64_t at = 0, n; next_block(&ids, &at, block, &n);)
+        for (uint64_t i = 0; i < n; ++i)
+            if (block[i] > largest) largest = block[i];
+    return largest;
+}
+
+int64_t cli_corpus_largest_id(const cli_corpus_t *corpus, bool source, bool target) {
+    uint32_t largest = 0;
+    for (int part = 0; part < BPT_PARTS; ++part)
+        for (int side = 0; side < 2; ++side) {
+            const uint32_t found = !(side ? target : source) ? 0
+                                   : side                    ? largest_of(translations(corpus, part))
+                                                             : largest_of(cli_corpus_tokens(corpus, part));
+            if (found > largest) largest = found;
+        }
+    return largest;
+}
+
+// Of ids as many as the largest says; translations are what a translator writes.
 static int64_t vocab_size(const cli_corpus_t *corpus) {
     const int64_t size = bpt_vocab_size(corpus->vocab);
-    uint32_t largest = 0, block[BLOCK];
-    if (size) return size;
-    for (int part = 0; part < BPT_PARTS; ++part)  // ids: as many as the largest says
-        for (uint64_t at = 0, n; next_block(corpus, part, &at, block, &n);)
-            for (uint64_t i = 0; i < n; ++i)
-                if (block[i] > largest) largest = block[i];
-    return (int64_t)largest + 1;
+    return size ? size : cli_corpus_largest_id(corpus, !corpus->source_vocab, true) + 1;
 }
 
 // What only the data can tell about a model.
@@ -89,11 +112,18 @@ static bpt_status_t take_fingerprint(cli_corpus_t *corpus) {
     XXH3_state_t *state = XXH3_createState();
     if (!state) return bpt_fail(BPT_ERR_NO_MEMORY, "no memory for a checksum of the training tokens; close other programs");
     XXH3_64bits_reset(state);
-    for (uint64_t at = 0, n; next_block(corpus, BPT_TRAIN, &at, block, &n);) XXH3_64bits_update(state, block, n * sizeof *block);
+    const bpt_ids_t all[] = {cli_corpus_tokens(corpus, BPT_TRAIN), translations(corpus, BPT_TRAIN)};
+    for (int side = 0; side < 2; ++side)
+        for (uint64_t at = 0, n; next_block(&all[side], &at, block, &n);) XXH3_64bits_update(state, block, n * sizeof *block);
     uint64_t hash = XXH3_64bits_digest(state);
     XXH3_freeState(state);
+    const bpt_translations_t *t = &e->target;
+    const size_t pairs = !t->tokens ? 0 : e->windows ? e->windows[e->count - 1].end : e->count;
     const size_t texts = e->texts == 2 ? 2 : 1, labels = e->per_token ? e->n_tokens : e->count;
-    if (e->count) hash = XXH3_64bits_withSeed(e->offsets, texts * e->count * sizeof *e->offsets, hash);
+    if (t->tokens) hash = XXH3_64bits_withSeed(e->offsets, pairs * sizeof *e->offsets, hash);
+    if (t->tokens) hash = XXH3_64bits_withSeed(t->offsets, pairs * sizeof *t->offsets, hash ^ t->opening);
+    if (e->windows) hash = XXH3_64bits_withSeed(e->windows, e->count * sizeof *e->windows, hash);
+    if (e->count && !t->tokens) hash = XXH3_64bits_withSeed(e->offsets, texts * e->count * sizeof *e->offsets, hash);
     if (e->labels) hash = XXH3_64bits_withSeed(e->labels, labels * sizeof *e->labels, hash);
     if (e->bag_offsets) hash = XXH3_64bits_withSeed(e->bags, e->bag_offsets[e->n_tokens] * sizeof *e->bags, hash);
     if (e->numbers) hash = XXH3_64bits_withSeed(e->numbers, e->n_tokens * (size_t)e->columns * sizeof *e->numbers, hash);
@@ -111,6 +141,7 @@ static int64_t trained_tokens(const cli_corpus_t *corpus) {
 
 static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resumed, cli_corpus_t *corpus) {
     if (resumed && o->data.unit != BPT_UNIT_IDS) BPT_TRY(cli_run_vocab(resumed, o->data.unit, o->data.lower, &corpus->vocab));
+    if (resumed && o->data.unit != BPT_UNIT_IDS) BPT_TRY(cli_run_source_vocab(resumed, o->data.unit, o->data.lower, &corpus->source_vocab));
     const bool known = corpus->vocab != NULL, labelled = bpt_task_of(&o->model)->labelled;
     if (known && !resumed) BPT_TRY(cli_subwords_hold(o, corpus->vocab));
     if (labelled && resumed) BPT_TRY(cli_run_labels(resumed, &corpus->labels));
@@ -123,6 +154,7 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resume
         BPT_TRY(bpt_vocab_freeze(corpus->vocab));
     }
     if (o->data.unit != BPT_UNIT_BYTE) bpt_split_close(&corpus->split);
+    bpt_split_close(&corpus->target);
     BPT_TRY(take_fingerprint(corpus));
     const int64_t size = vocab_size(corpus);
     if (!known && !resumed) o->model.vocab = size;
@@ -143,12 +175,19 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resume
     return status;
 }
 
-bpt_status_t cli_corpus_open(cli_options_t *o, bpt_vocab_t *vocab, const bpt_checkpoint_t *resumed, cli_corpus_t *out) {
-    *out = (cli_corpus_t){.vocab = vocab};
+static bpt_status_t open_files(const cli_options_t *o, cli_corpus_t *corpus) {
+    const cli_reader_t *reader = cli_reader_of(&o->model);
+    if (reader->open_files) return reader->open_files(o, corpus);
+    return bpt_split_open(o->data.path, o->data.unit, bpt_unit_of(o->data.unit)->by_lines, &corpus->split);
+}
+
+bpt_status_t cli_corpus_open(cli_options_t *o, bpt_vocab_t *vocab, bpt_vocab_t *source_vocab, const bpt_checkpoint_t *resumed,
+                             cli_corpus_t *out) {
+    *out = (cli_corpus_t){.vocab = vocab, .source_vocab = source_vocab};
     const cli_reader_t *reader = cli_reader_of(&o->model);
     bool made = false;
     bpt_status_t status = reader->make ? reader->make(o, out, &made) : BPT_OK;
-    if (status == BPT_OK && !made) status = bpt_split_open(o->data.path, o->data.unit, bpt_unit_of(o->data.unit)->by_lines, &out->split);
+    if (status == BPT_OK && !made) status = open_files(o, out);
     if (status == BPT_OK) status = read_corpus(o, resumed, out);
     if (status != BPT_OK) cli_corpus_close(out);
     return status;
@@ -163,6 +202,8 @@ void cli_corpus_close(cli_corpus_t *corpus) {
     }
     bpt_labels_free(&corpus->labels);
     bpt_vocab_destroy(corpus->vocab);
+    bpt_vocab_destroy(corpus->source_vocab);
     bpt_split_close(&corpus->split);
+    bpt_split_close(&corpus->target);
     *corpus = (cli_corpus_t){0};
 }

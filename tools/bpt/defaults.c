@@ -29,6 +29,7 @@ static int64_t largest(int64_t a, int64_t b) { return a > b ? a : b; }
 void cli_defaults_model(cli_options_t *o, int64_t examples) {
     static const char *const sizes[] = {"layers", "d-model", "d-embed", "d-ff", "heads", "vectors", "init"};
     bpt_model_config_t *m = &o->model;
+    if (bpt_task_sides(bpt_task_of(m)) == 2) return;  // what was tried are classifiers
     if (fixed(o) || examples < 1 || examples >= FEW_EXAMPLES) return;
     for (size_t i = 0; i < BPT_COUNT(sizes); ++i)
         if (given(o, sizes[i])) return;

@@ -64,6 +64,8 @@ static bool has_phrases(const bpt_task_spec_t *task) { return task->labelled && 
 static bool has_tags(const bpt_task_spec_t *task) { return task->labelled && task->per_token; }
 static bool has_values(const bpt_task_spec_t *task) { return task->values; }
 static bool reads_examples(const bpt_task_spec_t *task) { return task->reads == BPT_READS_EXAMPLES; }
+static bool has_sides(const bpt_task_spec_t *task) { return bpt_task_sides(task) == 2; }
+static bool has_columns(const bpt_task_spec_t *task) { return reads_examples(task) && !has_sides(task); }
 static bool has_lines(const bpt_task_spec_t *task) { return reads_examples(task) && !task->per_token; }  // an example is one
 static bool has_deep_supervision(const bpt_task_spec_t *task) { return task->deep_supervision; }
 
@@ -114,19 +116,27 @@ const cli_option_t cli_option_table[] = {
      .firm = true, .help = "convert upper case to lower case"},
     {BOOL("subtrees", data.subtrees), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true, .task = has_phrases,
      .firm = true, .help = "classify, for data of labelled trees in brackets: every phrase of a training tree is an example"},
+    {TEXT("source", data.source, "EN"), .fallback = "", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN | CLI_EVAL, .key = true,
+     .task = has_sides, .firm = true, .help = "translate: the texts are in the files of --data whose names end in .EN"},
+    {TEXT("target", data.target, "DE"), .fallback = "", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN | CLI_EVAL, .key = true,
+     .task = has_sides, .firm = true, .help = "translate: and their translations, line by line, in those that end in .DE"},
+    {INT("context-tokens", data.context_tokens, 0, 67108864), .fallback = "0", .shown = "0, sentences alone", .group = CLI_GROUP_DATA,
+     .commands = CLI_TRAIN | CLI_EVAL, .key = true, .task = has_sides, .firm = true,
+     .help =
+         "translate documents, which empty lines end: a segment of at least half of N tokens of the source together with the one before"},
     {TEXT("label-column", data.label_column, "N"), .fallback = "", .shown = "1; tag: the last", .group = CLI_GROUP_DATA,
-     .commands = CLI_TRAIN | CLI_EVAL, .key = true, .task = reads_examples, .firm = true,
+     .commands = CLI_TRAIN | CLI_EVAL, .key = true, .task = has_columns, .firm = true,
      .help = "column of the label, counted from 1: columns of examples are separated by tabs, those of tags by blanks; for CoNLL-U "
              "files upos or xpos"},
     {TEXT("text-column", data.text_column, "N[,M]"), .fallback = "", .shown = "2; pair: 2,3; tag: 1", .group = CLI_GROUP_DATA,
-     .commands = CLI_TRAIN | CLI_EVAL, .key = true, .task = reads_examples, .firm = true,
+     .commands = CLI_TRAIN | CLI_EVAL, .key = true, .task = has_columns, .firm = true,
      .help = "column of the text, or of both texts of a pair"},
     {TEXT("where", data.where, "N=VALUE"), .fallback = "", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN | CLI_EVAL, .key = true,
      .task = has_lines, .firm = true, .help = "read only the lines whose column N (between tabs, counted from 1) is VALUE"},
     {CHOICE("tag-scheme", data.tag_scheme, bpt_tag_scheme_names), .fallback = "keep", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
      .key = true, .task = has_tags, .when = "unit=word", .firm = true, .help = "tag: convert tags of spans (B-PER I-PER O) to this scheme"},
     {BOOL("strip-punctuation", data.strip_punctuation), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
-     .when = "unit=word|subword", .task = reads_examples, .firm = true,
+     .when = "unit=word|subword", .task = has_columns, .firm = true,
      .help = "leave out tokens that are nothing but punctuation (of texts; tags keep theirs)"},
     {INT("truncate", data.truncate, 0, 67108864), .fallback = "0", .shown = "0, all", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
      .key = true, .task = reads_examples, .firm = true, .help = "read only the first N tokens of a text"},

@@ -30,6 +30,8 @@ typedef struct {
     bpt_protocol_t protocol;
     int part;  // BPT_TRAIN, BPT_VALID or BPT_TEST
     bool lower, subtrees, strip_punctuation;
+    char *source, *target;                     // endings of the files of a translator, "": one file
+    int64_t context_tokens;                    // of a document
     char *label_column, *text_column, *where;  // of examples in columns (data/examples.h), as they were given
     int64_t subwords;                          // tokens of the SentencePiece model
     char *subword_model;                       // a file, "": it is trained

@@ -260,10 +260,10 @@ static bpt_status_t part_options(const cli_options_t *o, int part, bpt_examples_
     return BPT_OK;
 }
 
-static bpt_status_t scan(const cli_options_t *o, const bpt_range_t *text, int part, bpt_vocab_t *vocab, bpt_labels_t *labels) {
+static bpt_status_t scan(const cli_options_t *o, int part, bool words, bool labels, cli_corpus_t *corpus) {
     bpt_examples_options_t options;
     BPT_TRY(part_options(o, part, &options));
-    return bpt_examples_scan(text, &options, vocab, labels);
+    return bpt_examples_scan(&corpus->split.part[part], &options, words ? corpus->vocab : NULL, labels ? &corpus->labels : NULL);
 }
 
 static bpt_status_t encode(const cli_options_t *o, const bpt_range_t *text, int part, cli_corpus_t *corpus) {

@@ -34,9 +34,9 @@ static bpt_status_t check(const cli_options_t *o) {
 }
 
 // ---- Training
-static bpt_status_t scan(const cli_options_t *o, const bpt_range_t *text, int part, bpt_vocab_t *vocab, bpt_labels_t *labels) {
-    (void)o, (void)part, (void)labels;
-    return vocab ? bpt_vocab_count(vocab, text) : BPT_OK;
+static bpt_status_t scan(const cli_options_t *o, int part, bool words, bool labels, cli_corpus_t *corpus) {
+    (void)o, (void)labels;
+    return words ? bpt_vocab_count(corpus->vocab, &corpus->split.part[part]) : BPT_OK;
 }
 
 // Characters have no <unk>: the vocabulary of another run may not know those of this text.

@@ -19,4 +19,7 @@ enum {
 #undef CLI_READER
 _Static_assert((int)N_LISTED == (int)BPT_N_READS, "readers.def needs a line for every bpt_task_reads_t");
 
-const cli_reader_t *cli_reader_of(const bpt_model_config_t *config) { return readers[bpt_task_of(config)->reads]; }
+const cli_reader_t *cli_reader_of(const bpt_model_config_t *config) {
+    const bpt_task_spec_t *task = bpt_task_of(config);
+    return bpt_task_sides(task) == 2 ? &cli_reader_translations : readers[task->reads];
+}

@@ -22,8 +22,13 @@ typedef struct {
     bpt_status_t (*make)(cli_options_t *o, cli_corpus_t *corpus, bool *done);
     bpt_status_t (*make_eval)(const cli_options_t *o, const char *path, const cli_trained_t *trained, cli_eval_data_t *data, bool *done);
 
-    // Counts the words of a part of the data into `vocab`, and collects its labels; either may be NULL.
-    bpt_status_t (*scan)(const cli_options_t *o, const bpt_range_t *text, int part, bpt_vocab_t *vocab, bpt_labels_t *labels);
+    // Whether the texts that are translated have a vocabulary of their own (corpus->source_vocab). NULL: there is one vocabulary.
+    bool (*has_two_vocabularies)(const cli_options_t *o);
+    // Opens corpus->split, and corpus->target where translations are in files of their own. NULL: o->data.path is one file or a folder.
+    bpt_status_t (*open_files)(const cli_options_t *o, cli_corpus_t *corpus);
+
+    // Counts the words of a part of the data into the vocabularies of the corpus, and collects its labels, as far as they are wanted.
+    bpt_status_t (*scan)(const cli_options_t *o, int part, bool words, bool labels, cli_corpus_t *corpus);
     // Reads a part of the data into the corpus.
     bpt_status_t (*encode)(const cli_options_t *o, const bpt_range_t *text, int part, cli_corpus_t *corpus);
     // Makes corpus->train and, where there is something to validate on, corpus->valid.
@@ -35,6 +40,8 @@ typedef struct {
 // How files of examples are read for a model: what the options of its data say.
 bpt_status_t cli_examples_options(const cli_data_options_t *data, const bpt_model_config_t *model, bpt_unit_t unit,
                                   bpt_examples_options_t *out) BPT_MUST_USE;
+
+extern const cli_reader_t cli_reader_translations;  // of tasks with two sides
 
 const cli_reader_t *cli_reader_of(const bpt_model_config_t *config);
 

@@ -19,6 +19,11 @@ static bpt_status_t parse_vocab(const bpt_checkpoint_t *c, const bpt_range_t *te
     return bpt_side_vocabulary(text, unit, lower, c->folder, c->config.vocab, out);
 }
 
+static bpt_status_t parse_source_vocab(const bpt_checkpoint_t *c, const bpt_range_t *text, bpt_unit_t unit, bool lower, bpt_vocab_t **out) {
+    BPT_TRY(check_sum(c, BPT_RUN_SOURCE_VOCAB, text));
+    return bpt_side_vocabulary(text, unit, lower, c->folder, c->config.source_vocab, out);
+}
+
 static bpt_status_t parse_labels(const bpt_checkpoint_t *c, const bpt_range_t *text, bpt_labels_t *out) {
     BPT_TRY(check_sum(c, BPT_RUN_LABELS, text));
     return bpt_side_names(text, c->folder, c->config.classes, out);
@@ -41,6 +46,18 @@ bpt_status_t cli_run_vocab(const bpt_checkpoint_t *c, bpt_unit_t unit, bool lowe
     return status == BPT_OK ? BPT_OK : drop_vocab(status, out);
 }
 
+bpt_status_t cli_run_source_vocab(const bpt_checkpoint_t *c, bpt_unit_t unit, bool lower, bpt_vocab_t **out) {
+    const char *path = bpt_run_source_vocab_path(c->run);
+    bpt_text_t *text;
+    *out = NULL;
+    if (!bpt_file_exists(path)) return bpt_checkpoint_check(c, BPT_RUN_SOURCE_VOCAB, path, NULL);
+    BPT_TRY(bpt_text_open(path, &text));
+    const bpt_range_t range = bpt_text_range(text);
+    const bpt_status_t status = parse_source_vocab(c, &range, unit, lower, out);
+    bpt_text_close(text);
+    return status == BPT_OK ? BPT_OK : drop_vocab(status, out);
+}
+
 bpt_status_t cli_run_labels(const bpt_checkpoint_t *c, bpt_labels_t *out) {
     bpt_text_t *text;
     *out = (bpt_labels_t){0};
@@ -59,6 +76,8 @@ static bpt_status_t check_text(const bpt_checkpoint_t *c, bpt_run_file_t file, c
         status = parse_labels(c, text, &labels);
     else if (unit == BPT_UNIT_IDS)  // such a run may keep a vocabulary for other programs
         status = check_sum(c, file, text);
+    else if (file == BPT_RUN_SOURCE_VOCAB)
+        status = parse_source_vocab(c, text, unit, lower, &vocab);
     else
         status = parse_vocab(c, text, unit, lower, &vocab);
     bpt_vocab_destroy(vocab);
@@ -67,7 +86,9 @@ static bpt_status_t check_text(const bpt_checkpoint_t *c, bpt_run_file_t file, c
 }
 
 bpt_status_t cli_run_text(const bpt_checkpoint_t *c, bpt_run_file_t file, bpt_unit_t unit, bool lower, char **out) {
-    const char *path = file == BPT_RUN_VOCAB ? bpt_run_vocab_path(c->run) : bpt_run_labels_path(c->run);
+    const char *path = file == BPT_RUN_VOCAB          ? bpt_run_vocab_path(c->run)
+                       : file == BPT_RUN_SOURCE_VOCAB ? bpt_run_source_vocab_path(c->run)
+                                                      : bpt_run_labels_path(c->run);
     size_t length;
     *out = NULL;
     if (!bpt_file_exists(path)) return bpt_checkpoint_check(c, file, path, NULL);
@@ -137,6 +158,16 @@ bpt_status_t cli_file_vocab(const bpt_safetensors_t *file, const bpt_model_confi
     bpt_status_t status = bpt_side_vocabulary(&range, said->data.unit, said->data.lower, path, config->vocab, out);
     if (status == BPT_OK) status = bpt_side_subwords_of_file(file, *out);
     return status == BPT_OK ? BPT_OK : drop_vocab(bpt_context(status, "%s", path), out);
+}
+
+bpt_status_t cli_file_source_vocab(const bpt_safetensors_t *file, const bpt_model_config_t *config, const cli_options_t *said,
+                                   bpt_vocab_t **out) {
+    static const char key[] = "its metadata key \"" CLI_SOURCE_VOCAB_KEY "\"";
+    const char *text = bpt_safetensors_metadata(file, CLI_SOURCE_VOCAB_KEY), *path = bpt_safetensors_path(file);
+    *out = NULL;
+    if (said->data.unit == BPT_UNIT_IDS || !text) return BPT_OK;
+    const bpt_range_t range = bpt_range_of(key, text, strlen(text));
+    return bpt_context(bpt_side_vocabulary(&range, said->data.unit, said->data.lower, path, config->source_vocab, out), "%s", path);
 }
 
 bpt_status_t cli_file_labels(const bpt_safetensors_t *file, const bpt_model_config_t *config, bpt_labels_t *out) {

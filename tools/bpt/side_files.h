@@ -1,5 +1,5 @@
-// vocab.txt, subword.model, labels.txt and what config.json says of reading text, of a run that is used or resumed, held against its
-// checkpoint and its model. Knows no command.
+// vocab.txt, source_vocab.txt, subword.model, labels.txt and what config.json says of reading text, of a run that is used or resumed, held
+// against its checkpoint and its model. Knows no command.
 #ifndef BPT_TOOLS_SIDE_FILES_H
 #define BPT_TOOLS_SIDE_FILES_H
 
@@ -10,6 +10,8 @@
 
 // BPT_ERR_INPUT unless the file is the one that state.json lists, where it lists files, and has a line for each token (label) of the model.
 bpt_status_t cli_run_vocab(const bpt_checkpoint_t *checkpoint, bpt_unit_t unit, bool lower, bpt_vocab_t **out) BPT_MUST_USE;
+// Of the texts that are translated; *out NULL: they share the other one.
+bpt_status_t cli_run_source_vocab(const bpt_checkpoint_t *checkpoint, bpt_unit_t unit, bool lower, bpt_vocab_t **out) BPT_MUST_USE;
 bpt_status_t cli_run_labels(const bpt_checkpoint_t *checkpoint, bpt_labels_t *out) BPT_MUST_USE;
 // `stored`: the options of the run's config.json.
 bpt_status_t cli_check_reading(const bpt_checkpoint_t *checkpoint, const cli_options_t *stored) BPT_MUST_USE;
@@ -24,6 +26,9 @@ bpt_status_t cli_file_reading(const bpt_safetensors_t *file, cli_options_t *said
 // Its vocabulary and labels, which must be of its model's sizes; NULL, empty where it has none.
 bpt_status_t cli_file_vocab(const bpt_safetensors_t *file, const bpt_model_config_t *config, const cli_options_t *said,
                             bpt_vocab_t **out) BPT_MUST_USE;
+#define CLI_SOURCE_VOCAB_KEY "source_vocab"
+bpt_status_t cli_file_source_vocab(const bpt_safetensors_t *file, const bpt_model_config_t *config, const cli_options_t *said,
+                                   bpt_vocab_t **out) BPT_MUST_USE;
 bpt_status_t cli_file_labels(const bpt_safetensors_t *file, const bpt_model_config_t *config, bpt_labels_t *out) BPT_MUST_USE;
 
 #endif

@@ -26,6 +26,7 @@ static bpt_status_t read_metadata(const bpt_safetensors_t *file, cli_trained_t *
     BPT_TRY(cli_file_labels(file, &t->config, &t->labels));
     if (bpt_task_of(&t->config)->labelled && !t->labels.count) BPT_TRY(cli_trained_number_labels(t));
     BPT_TRY(cli_file_vocab(file, &t->config, &t->stored, &t->vocab));
+    BPT_TRY(cli_file_source_vocab(file, &t->config, &t->stored, &t->source_vocab));
     return t->vocab ? BPT_OK : cli_trained_plain_vocab(t);
 }
 
@@ -89,12 +90,15 @@ bpt_status_t cli_start_open(cli_options_t *o, cli_start_t *s) {
     return s->source.run ? cli_trained_open_texts(o, &s->source) : BPT_OK;
 }
 
-bpt_vocab_t *cli_start_take_vocab(const cli_options_t *o, cli_start_t *s) {
+static bpt_vocab_t *take(const cli_options_t *o, bpt_vocab_t **vocab) {
     if (o->run.match_vocabulary) return NULL;
-    bpt_vocab_t *vocab = s->source.vocab;
-    s->source.vocab = NULL;
-    return vocab;
+    bpt_vocab_t *taken = *vocab;
+    *vocab = NULL;
+    return taken;
 }
+
+bpt_vocab_t *cli_start_take_vocab(const cli_options_t *o, cli_start_t *s) { return take(o, &s->source.vocab); }
+bpt_vocab_t *cli_start_take_source_vocab(const cli_options_t *o, cli_start_t *s) { return take(o, &s->source.source_vocab); }
 
 // ---- Rows
 static bool same_text(const char *a, size_t a_bytes, const char *b, size_t b_bytes) { return a_bytes == b_bytes && !memcmp(a, b, a_bytes); }

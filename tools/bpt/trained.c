@@ -30,10 +30,15 @@ bpt_status_t cli_trained_open_files(const cli_options_t *o, cli_trained_t *t) {
     return cli_trained_open_run(o->arguments[0], o->use.checkpoint && *o->use.checkpoint ? o->use.checkpoint : NULL, t);
 }
 
+static bpt_status_t plain_vocab(bpt_unit_t unit, int64_t limit, bpt_vocab_t **out) {
+    BPT_TRY(bpt_vocab_create(unit, false, out));
+    bpt_vocab_limit_ids(*out, limit);
+    return bpt_vocab_freeze(*out);
+}
+
 bpt_status_t cli_trained_plain_vocab(cli_trained_t *t) {
-    BPT_TRY(bpt_vocab_create(t->unit, false, &t->vocab));
-    bpt_vocab_limit_ids(t->vocab, t->config.vocab);
-    return bpt_vocab_freeze(t->vocab);
+    BPT_TRY(plain_vocab(t->unit, t->config.vocab, &t->vocab));
+    return bpt_task_sides(bpt_task_of(&t->config)) == 2 ? plain_vocab(t->unit, t->config.source_vocab, &t->source_vocab) : BPT_OK;
 }
 
 // The vocabulary of the run, unless --unit asks for something that needs none.
@@ -46,7 +51,8 @@ static bpt_status_t open_vocab(const cli_options_t *o, cli_trained_t *t) {
         t->unit = o->data.unit;
     }
     if (t->unit == BPT_UNIT_IDS) return cli_trained_plain_vocab(t);
-    if (there) return cli_run_vocab(&t->checkpoint, t->unit, t->stored.data.lower, &t->vocab);
+    if (there) BPT_TRY(cli_run_vocab(&t->checkpoint, t->unit, t->stored.data.lower, &t->vocab));
+    if (there) return cli_run_source_vocab(&t->checkpoint, t->unit, t->stored.data.lower, &t->source_vocab);
     BPT_TRY(bpt_checkpoint_check(&t->checkpoint, BPT_RUN_VOCAB, path, NULL));
     if (t->unit != BPT_UNIT_BYTE)
         return bpt_fail(BPT_ERR_USAGE, "%s has no vocab.txt; use --unit ids and token numbers", bpt_run_path(t->run));
@@ -100,6 +106,7 @@ void cli_trained_close(cli_trained_t *t) {
     bpt_runner_destroy(t->runner);
     cli_device_close(t->device);
     bpt_vocab_destroy(t->vocab);
+    bpt_vocab_destroy(t->source_vocab);
     bpt_labels_free(&t->labels);
     if (t->stored.command) cli_options_destroy(&t->stored);
     bpt_checkpoint_close(&t->checkpoint);

@@ -13,8 +13,9 @@ typedef struct {
     bpt_model_config_t config;  // the checkpoint's
     cli_options_t stored;       // the run's config.json, as of `train`
     bpt_unit_t unit;
-    bpt_vocab_t *vocab;   // of the run, or of --unit ids
-    bpt_labels_t labels;  // classify: names of the classes; their numbers when the run has no labels.txt
+    bpt_vocab_t *vocab;         // of the run, or of --unit ids
+    bpt_vocab_t *source_vocab;  // of the texts that are translated; NULL: the same
+    bpt_labels_t labels;        // classify: names of the classes; their numbers when the run has no labels.txt
     bpt_device_t *device;
     bpt_runner_t *runner;
 } cli_trained_t;
