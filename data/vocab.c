@@ -220,3 +220,8 @@ bool bpt_vocab_end_sign(const bpt_vocab_t *v, uint32_t *id) {
     *id = v->eos;
     return v->eos != BPT_NO_TOKEN;
 }
+
+bool bpt_vocab_unknown(const bpt_vocab_t *v, uint32_t *id) {
+    *id = v->unk;
+    return v->unk != BPT_NO_TOKEN;
+}

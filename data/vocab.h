@@ -70,6 +70,8 @@ bool bpt_vocab_find(const bpt_vocab_t *vocab, const char *token, size_t bytes, u
 
 // The id of <eos>, which ends lines; false: the unit has none.
 bool bpt_vocab_end_sign(const bpt_vocab_t *vocab, uint32_t *id);
+// The id of <unk>, which stands for tokens that are not in it; false: there is none.
+bool bpt_vocab_unknown(const bpt_vocab_t *vocab, uint32_t *id);
 
 // Ids of a text, freed with bpt_ids_free; those of BPT_UNIT_BYTE are the text itself, which must outlive them. A token that is neither
 // known nor covered by <unk>, or an id that is not below the limit, is BPT_ERR_INPUT with file and line. Words and subwords get <eos> for

@@ -22,7 +22,7 @@ static void expect_positive(const json_t *object, const char *key, const char *l
 static void every_measurement_is_a_line_of_json(void **state) {
     (void)state;
     static const struct {
-        const char *what, *keys[6];
+        const char *what, *keys[8];
         int lines;  // 0: any number
     } cases[] = {
         {"train --n 16,32 --k 2", {"n", "k", "s_per_step", "tokens_per_s", "gflops", "peak_device_bytes"}, 2},
@@ -42,8 +42,9 @@ static void every_measurement_is_a_line_of_json(void **state) {
         for (char *one = strtok_r(p.out, "\n", &rest); one; one = strtok_r(NULL, "\n", &rest), ++lines) {
             json_t *object = json_loads(one, JSON_REJECT_DUPLICATES, NULL);
             if (!object) fail_msg("bpt %s: not JSON: %s", line, one);
-            for (int k = 0; k < 6 && cases[i].keys[k]; ++k) expect_positive(object, cases[i].keys[k], line);
+            for (int k = 0; k < 8 && cases[i].keys[k]; ++k) expect_positive(object, cases[i].keys[k], line);
             assert_memory_equal(cases[i].what, json_string_value(json_object_get(object, "bench")), 3);
+            if (strcmp(cases[i].what, "gemm") != 0) assert_string_equal(json_string_value(json_object_get(object, "model")), "bpt");
             assert_string_equal(json_string_value(json_object_get(object, "backend")), "cpu");
             assert_string_equal(json_string_value(json_object_get(object, "precision")), "f32");
             assert_true(json_string_length(json_object_get(object, "device")) > 0);

@@ -23,10 +23,11 @@ static bpt_status_t set_place(json_t *object, const cli_bench_place_t *place) {
     return bpt_json_set_text(object, "device", place->device->info.name);
 }
 
-static bpt_status_t set_cell(json_t *object, const char *bench, int64_t n, int64_t k) {
+static bpt_status_t set_cell(json_t *object, const cli_bench_place_t *place, const char *bench, int64_t n, int64_t k) {
     BPT_TRY(bpt_json_set_text(object, "bench", bench));
+    BPT_TRY(bpt_json_set_text(object, "model", place->model));
     BPT_TRY(bpt_json_set_int(object, "n", n));
-    return bpt_json_set_int(object, "k", k);
+    return place->has_k ? bpt_json_set_int(object, "k", k) : BPT_OK;
 }
 
 // Prints what `fill` makes of an empty object.
@@ -42,7 +43,7 @@ static bpt_status_t print_object(bpt_status_t (*fill)(json_t *object, const cli_
 // ---- One cell
 static bpt_status_t fill_result(json_t *object, const cli_bench_place_t *place, const void *what) {
     const cli_bench_result_t *r = what;
-    BPT_TRY(set_cell(object, r->bench, r->n, r->k));
+    BPT_TRY(set_cell(object, place, r->bench, r->n, r->k));
     BPT_TRY(set_place(object, place));
     BPT_TRY(set_number(object, "s_per_step", r->s_per_step));
     BPT_TRY(set_number(object, "s_per_step_p99", r->p99));
@@ -56,7 +57,9 @@ static bpt_status_t fill_result(json_t *object, const cli_bench_place_t *place, 
 
 bpt_status_t cli_bench_print(const cli_bench_place_t *place, const cli_bench_result_t *r) {
     if (place->json) return print_object(fill_result, place, r);
-    printf("%-10s n %-7" PRId64 " k %-3" PRId64 " %-4s", r->bench, r->n, r->k, bpt_dtype_name(place->precision));
+    printf("%-10s %-11s n %-7" PRId64, r->bench, place->model, r->n);
+    if (place->has_k) printf(" k %-3" PRId64, r->k);
+    printf(" %-4s", bpt_dtype_name(place->precision));
     if (!isnan(r->s_per_step)) printf("  %10.3f ms", 1e3 * r->s_per_step);
     if (!isnan(r->p99)) printf("  p99 %8.3f ms, slowest %8.3f ms", 1e3 * r->p99, 1e3 * r->slowest);
     if (!isnan(r->tokens_per_s)) printf("  %9.0f tokens/s", r->tokens_per_s);
@@ -82,7 +85,7 @@ static double share_of_limits(const bpt_op_timing_t *t, const cli_bench_limits_t
 static bpt_status_t fill_ops(json_t *object, const cli_bench_place_t *place, const void *what) {
     const ops_line_t *line = what;
     const bpt_op_timing_t *t = &line->group->one;
-    BPT_TRY(set_cell(object, "ops", line->n, line->k));
+    BPT_TRY(set_cell(object, place, "ops", line->n, line->k));
     BPT_TRY(set_place(object, place));
     BPT_TRY(bpt_json_set_text(object, "op", t->op));
     BPT_TRY(bpt_json_set_text(object, "operands", t->detail));

@@ -9,6 +9,8 @@
 // What every line says of its place.
 typedef struct {
     const bpt_device_t *device;
+    const char *model;  // "bpt"
+    bool has_k;         // the model has such a number
     bpt_dtype_t precision;
     bool json;
 } cli_bench_place_t;

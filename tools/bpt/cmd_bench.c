@@ -26,7 +26,12 @@ typedef struct {
 } bench_t;
 
 static cli_bench_place_t place_of(const bench_t *b) {
-    return (cli_bench_place_t){.device = b->device, .precision = b->o->train.precision, .json = b->o->use.json};
+    const bpt_kind_spec_t *kind = bpt_kind_of(&b->o->model);
+    return (cli_bench_place_t){.device = b->device,
+                               .model = kind->name,
+                               .has_k = bpt_kind_has_key(kind, "k"),
+                               .precision = b->o->train.precision,
+                               .json = b->o->use.json};
 }
 
 static cli_timing_t timing_of(const bench_t *b) { return (cli_timing_t){.repeat = (int)b->o->tool.repeat, .quantile = 0.5}; }
@@ -425,6 +430,7 @@ static bpt_status_t run_bench(cli_options_t *o) {
     BPT_TRY(bpt_model_config_check(&shape));
     BPT_TRY(cli_device_open(o, &b.device));
     bpt_status_t status = BPT_OK;
+    if (!bpt_kind_has_key(bpt_kind_of(&o->model), "k")) n_ks = 1;
     for (int j = 0; j < n_ks && status == BPT_OK; ++j)
         for (int i = 0; i < n_ns && status == BPT_OK; ++i) {
             b.n = ns[i], b.k = ks[j];

@@ -43,7 +43,7 @@
 #define METAVAR_REAL "X"
 
 // Where models are used: their shape comes from the run.
-#define USE (CLI_EVAL | CLI_GENERATE | CLI_CLASSIFY | CLI_TAG)
+#define USE (CLI_EVAL | CLI_GENERATE | CLI_CLASSIFY | CLI_TAG | CLI_TRANSLATE)
 #define MAX_COUNT 9007199254740992.0  // 2^53: exact as a double and in JSON
 #define MAX_INT32 2147483647.0
 
@@ -304,6 +304,21 @@ const cli_option_t cli_option_table[] = {
     {BOOL("with-input", use.with_input), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_CLASSIFY | CLI_TAG,
      .help = "with --json: also print the input line, as \"text\""},
 
+    {INT("beam", use.beam, 1, 1024), .fallback = "5", .group = CLI_GROUP_COMMAND, .commands = CLI_TRANSLATE,
+     .help = "number of translations of a line that are followed at the same time; 1: always the most likely token"},
+    {REAL("length-penalty", use.length_penalty, 0, 100), .fallback = "1", .group = CLI_GROUP_COMMAND, .commands = CLI_TRANSLATE,
+     .help = "a translation of n tokens with log-probability p has the score p / n^X; 0 prefers short ones"},
+    {REAL("max-length-a", use.max_length_a, 0, 1000), .fallback = "1.2", .group = CLI_GROUP_COMMAND, .commands = CLI_TRANSLATE,
+     .help = "a translation has at most a times as many tokens as its line, plus b, and never more than 512"},
+    {INT("max-length-b", use.max_length_b, 0, 512), .fallback = "10", .group = CLI_GROUP_COMMAND, .commands = CLI_TRANSLATE,
+     .help = "see --max-length-a"},
+    {BOOL("no-unk", use.no_unk), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_TRANSLATE,
+     .help = "never write the sign for an unknown token"},
+    {INT("average", use.average, 1, 1000000), .fallback = "1", .group = CLI_GROUP_COMMAND, .commands = CLI_TRANSLATE,
+     .help = "use the mean of the weights of the N checkpoints with the highest steps, see `bpt average`; 1: one checkpoint"},
+    {TEXT("scores-out", use.scores, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_TRANSLATE,
+     .help = "write the score of each translation, one a line; an empty line for an empty one"},
+
     // ---- graph
     {INT("n", tool.n, 1, 67108864), .fallback = "16", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
      .help = "number of leaves (tokens)"},
@@ -435,6 +450,7 @@ const cli_variant_t cli_option_variants[] = {
     {"ring", CLI_BENCH},
     {"radical", CLI_BENCH},
     {"recompute", CLI_BENCH},
+    {"batch", CLI_TRANSLATE, .help = "number of lines that are translated together; more are faster and take more memory"},
     {"batch", CLI_BENCH, .fallback = "1", .help = "decode: number of texts that are decoded together"},
     {"dry-run", CLI_TUNE, .help = "measure and print the results, but record nothing"},
     {NULL, 0},

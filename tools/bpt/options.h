@@ -63,8 +63,11 @@ typedef struct {
     int64_t placeholders;                                               // and which of them it is at
     cli_texts_t stop, references;
     int64_t max_tokens, top_k, batch, repeat_window;
+    int64_t beam, average, max_length_b;  // translate
+    double length_penalty, max_length_a;
+    char *scores;
     double temperature, top_p, min_p, repeat_penalty;
-    bool echo, interactive, json, with_input, man, completion, allow_non_finite;
+    bool echo, interactive, json, with_input, man, completion, allow_non_finite, no_unk;
 } cli_use_options_t;
 
 typedef struct {
@@ -100,8 +103,9 @@ typedef enum {
     CLI_TAG = 1 << 14,
     CLI_BLEU = 1 << 15,
     CLI_AVERAGE = 1 << 16,
-    CLI_GLOBALS = 1 << 17,  // in front of the command
-    CLI_ALL = (1 << 18) - 1,
+    CLI_TRANSLATE = 1 << 17,
+    CLI_GLOBALS = 1 << 18,  // in front of the command
+    CLI_ALL = (1 << 19) - 1,
 } cli_command_bit_t;
 
 typedef enum {

@@ -79,6 +79,23 @@ enum { PAIR_BYTES = 64 };
 #define IN_ORDER "positions=sinusoidal "
 #define BPT_SMALL "model=bpt k=2 layers=3 d-ff=600 dropout-hidden=0.1 "
 
+// Translators (Ye et al. 2019, 4.3 and table 10, and the released configurations: rel-levels is `clip_dist` + 1; Vaswani et al. 2017). The
+// small ones train to their end on two CPU cores.
+#define TRANSLATOR "task=translate unit=subword shared=all smoothing=0.1 beta1=0.9 beta2=0.98 eps=1e-9 keep=10 "
+#define TRANSLATOR_BASE                                                                                           \
+    TRANSLATOR "layers=6 dec-layers=6 d-model=512 d-ff=2048 heads=8 clip=0 dropout-input=0.1 dropout-hidden=0.1 " \
+               "dropout-attention=0.1 dropout-head=0 schedule=noam "
+#define TRANSLATOR_SMALL                                                                                   \
+    TRANSLATOR "heads=4 clip=1 dropout-input=0.3 dropout-hidden=0.3 dropout-attention=0.1 dropout-head=0 " \
+               "schedule=inverse-sqrt warmup=2000 "
+#define FROM_TREES "model=bpt rule=paper "
+#define FROM_ALL "model=transformer attention=dense positions=sinusoidal "
+#define MULTI30K TRANSLATOR_BASE "subwords=10000 batch-examples=128 lr-factor=1 warmup=4000 weight-decay=5e-5 epochs=40 "
+#define MULTI30K_SMALL TRANSLATOR_SMALL "subwords=9000 layers=4 dec-layers=4 d-model=128 d-ff=256 lr=0.005 batch-examples=128 epochs=40 "
+#define IWSLT TRANSLATOR_BASE "subwords=32000 lr-factor=1 warmup=8000 "
+#define IWSLT_SMALL TRANSLATOR_SMALL "subwords=8000 layers=3 dec-layers=3 d-model=256 d-ff=1024 lr=0.003 batch-examples=64 epochs=20 "
+#define WMT TRANSLATOR_BASE "subwords=32000 batch-examples=1024 lr-factor=2 warmup=4000 epochs=40 "
+
 #define SEGTREE_SIZES(corpus, about)                                                                             \
     {"segtree-" corpus "-70-3", "SegTree on " about ", 3 layers, chunks of 70", SEGTREE_70 "layers=3"},          \
         {"segtree-" corpus "-70-4", "SegTree on " about ", 4 layers, chunks of 70", SEGTREE_70 "layers=4"},      \
@@ -143,6 +160,31 @@ const cli_preset_t cli_presets[] = {
      INFERENCE BPT_SMALL "k=4 match-layers=3 d-model=300 heads=6 d-mlp=600 pool=root"},
     {"bpt-ner", "BPT on named entities, CoNLL files", ENTITIES BPT_SMALL},
     {"bpt-pos", "BPT on parts of speech, CoNLL-U files", SPEECH BPT_SMALL},
+    {"bpt-multi30k", "BPT translates Multi30k, k = 4", MULTI30K FROM_TREES "k=4 rel-levels=3"},
+    {"bpt-multi30k-small", "BPT translates Multi30k, k = 4: two cores", MULTI30K_SMALL FROM_TREES "k=4 rel-levels=3"},
+    {"bpt-iwslt-0", "BPT translates talks, sentences alone, k = 4", IWSLT FROM_TREES "k=4 rel-levels=3 batch-examples=100 epochs=40"},
+    {"bpt-iwslt-32", "BPT translates talks, context of 32 tokens, k = 4",
+     IWSLT FROM_TREES "k=4 rel-levels=3 context-tokens=32 batch-examples=64 epochs=30"},
+    {"bpt-iwslt-64", "BPT translates talks, context of 64 tokens, k = 4",
+     IWSLT FROM_TREES "k=4 rel-levels=4 context-tokens=64 batch-examples=32 epochs=30"},
+    {"bpt-iwslt-128", "BPT translates talks, context of 128 tokens, k = 4",
+     IWSLT FROM_TREES "k=4 rel-levels=5 context-tokens=128 batch-examples=16 epochs=30"},
+    {"bpt-iwslt-small", "BPT translates talks (--context-tokens N), k = 4: two cores", IWSLT_SMALL FROM_TREES "k=4"},
+    {"bpt-wmt-1", "BPT translates WMT14, k = 1", WMT FROM_TREES "k=1 rel-levels=5"},
+    {"bpt-wmt-2", "BPT translates WMT14, k = 2", WMT FROM_TREES "k=2 rel-levels=4"},
+    {"bpt-wmt-4", "BPT translates WMT14, k = 4", WMT FROM_TREES "k=4 rel-levels=3"},
+    {"bpt-wmt-8", "BPT translates WMT14, k = 8", WMT FROM_TREES "k=8 rel-levels=2"},
+    {"transformer-multi30k", "Transformer translates Multi30k", MULTI30K FROM_ALL},
+    {"transformer-multi30k-small", "Transformer translates Multi30k: two cores", MULTI30K_SMALL FROM_ALL},
+    {"transformer-iwslt-0", "Transformer translates talks, sentences alone", IWSLT FROM_ALL "batch-examples=128 epochs=40"},
+    {"transformer-iwslt-32", "Transformer translates talks, context of 32 tokens",
+     IWSLT FROM_ALL "context-tokens=32 batch-examples=64 epochs=30"},
+    {"transformer-iwslt-64", "Transformer translates talks, context of 64 tokens",
+     IWSLT FROM_ALL "context-tokens=64 batch-examples=32 epochs=30"},
+    {"transformer-iwslt-128", "Transformer translates talks, context of 128 tokens",
+     IWSLT FROM_ALL "context-tokens=128 batch-examples=16 epochs=30"},
+    {"transformer-iwslt-small", "Transformer translates talks (--context-tokens N): two cores", IWSLT_SMALL FROM_ALL},
+    {"transformer-wmt", "Transformer translates WMT14", WMT FROM_ALL},
     {NULL, NULL, NULL},
 };
 

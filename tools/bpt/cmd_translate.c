@@ -1,0 +1,300 @@
+// `bpt translate`: a line of translation for every line of a text. Lines that are there at the same time are sorted by length and
+// translated together; answers come in the order of the input. Knows no search: that is the library's.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpt/alloc.h"
+#include "bpt/clock.h"
+#include "bpt/file.h"
+#include "models/decode/translate.h"
+#include "models/train/average.h"
+#include "tools/bpt/commands.h"
+#include "tools/bpt/progress.h"
+#include "tools/bpt/trained.h"
+
+// A pool is what is sorted: so many batches.
+enum { BLOCK_BYTES = 1 << 20, POOL_BATCHES = 64 };
+
+typedef struct {
+    bpt_range_t line;
+    uint32_t *tokens;  // its end among them; NULL: the line is blank
+    int64_t count;
+    char *text;  // the translation
+    double score;
+} member_t;
+
+typedef struct {
+    const cli_options_t *o;
+    cli_trained_t *trained;
+    bpt_model_config_t encoder;  // its configuration
+    const bpt_vocab_t *source;   // of the lines
+    uint32_t source_end;
+    bpt_translator_options_t options;
+    bpt_translator_t *translator;
+    member_t *members;  // [capacity]
+    int64_t count, capacity;
+    member_t **order;  // by length
+    uint32_t *tokens, *start, *lengths;
+    bpt_hypothesis_t *found;  // [batch]
+    bpt_file_writer_t *scores;
+    cli_progress_t progress;
+    int64_t lines;
+} job_t;
+
+static void clear(job_t *job) {
+    for (int64_t i = 0; i < job->count; ++i) {
+        bpt_free(job->members[i].tokens);
+        bpt_free(job->members[i].text);
+    }
+    job->count = 0;
+}
+
+// ---- Lines
+
+typedef struct {
+    member_t *member;
+    size_t capacity;
+} taker_t;
+
+static bpt_status_t take(void *user, uint32_t id) {
+    taker_t *t = user;
+    BPT_TRY(bpt_grow(&t->member->tokens, (size_t)t->member->count, &t->capacity, sizeof *t->member->tokens));
+    t->member->tokens[t->member->count++] = id;
+    return BPT_OK;
+}
+
+static bpt_status_t encode(const job_t *job, member_t *m) {
+    taker_t taker = {.member = m};
+    bpt_word_t *words = NULL;
+    size_t n = 0, capacity = 0, bytes;
+    bpt_range_t rest = m->line;
+    bpt_status_t status = bpt_range_check_line(&m->line);
+    if (status == BPT_OK) status = bpt_range_check_utf8(&m->line);
+    for (const char *word; status == BPT_OK && (word = bpt_next_token(&rest, &bytes));) {
+        status = bpt_grow(&words, n, &capacity, sizeof *words);
+        if (status == BPT_OK) words[n++] = (bpt_word_t){word, bytes};
+    }
+    if (status == BPT_OK && n) status = bpt_vocab_encode_words(job->source, &m->line, words, n, take, &taker);
+    if (status == BPT_OK && n) status = take(&taker, job->source_end);
+    if (status == BPT_OK && n)
+        status = bpt_context(bpt_model_check_length(&job->encoder, m->count), "%s: line %" PRIu64, m->line.path, m->line.line);
+    bpt_free(words);
+    return status;
+}
+
+// ---- Batches
+
+static int by_length(const void *a, const void *b) {
+    const member_t *x = *(member_t *const *)a, *y = *(member_t *const *)b;
+    if (x->count != y->count) return x->count > y->count ? -1 : 1;
+    return x->line.line < y->line.line ? -1 : x->line.line > y->line.line;
+}
+
+// Few lengths of buckets, so that few programs are made: 8, 16, 24, 32, 48, 64, 96, ..
+static int64_t bucket_of(int64_t length) {
+    int64_t n = 8;
+    while (n < length) n += n < 32 ? 8 : n & (n - 1) ? n / 3 : n / 2;
+    return n;
+}
+
+// A translator for texts of `longest` tokens: the one that there is, unless it is too small.
+static bpt_status_t need_translator(job_t *job, int64_t longest) {
+    const size_t batch = (size_t)job->options.texts;
+    if (job->translator && job->options.longest >= longest) return BPT_OK;
+    bpt_translator_destroy(job->translator);
+    job->translator = NULL;
+    job->options.longest = longest;
+    BPT_TRY(bpt_realloc(&job->tokens, batch * (size_t)longest, sizeof *job->tokens));
+    return bpt_translator_create(job->trained->runner, &job->options, &job->translator);
+}
+
+static bpt_batch_t fill_batch(job_t *job, member_t *const *members, int64_t count) {
+    const int64_t n = bucket_of(members[0]->count), batch = job->options.texts;
+    bpt_batch_t b = {.shape = bpt_batch_buckets(n, batch), .n_real = count};
+    b.side[0] = (bpt_side_t){.tokens = job->tokens, .start = job->start, .lengths = job->lengths};
+    memset(job->tokens, 0, (size_t)(n * batch) * sizeof *job->tokens);
+    for (int64_t s = 0; s < batch; ++s) {
+        job->start[s] = (uint32_t)(s * n);
+        job->lengths[s] = s < count ? (uint32_t)members[s]->count : 1;
+        if (s < count) memcpy(job->tokens + s * n, members[s]->tokens, (size_t)members[s]->count * sizeof *job->tokens);
+    }
+    return b;
+}
+
+static bpt_status_t decode(const job_t *job, const bpt_hypothesis_t *h, member_t *m) {
+    bpt_strbuf_t text = {0};
+    bpt_status_t status = BPT_OK;
+    for (int64_t i = 0; i < h->count && status == BPT_OK; ++i) status = bpt_vocab_decode(job->trained->vocab, h->tokens[i], i == 0, &text);
+    if (status == BPT_OK) status = bpt_strdup(text.length ? text.data : "", &m->text);
+    m->score = h->score;
+    bpt_strbuf_free(&text);
+    return status;
+}
+
+static bpt_status_t translate_batch(job_t *job, member_t **members, int64_t count) {
+    if (cli_interrupted) return bpt_fail(BPT_ERR_INTERRUPTED, "stopped at line %" PRIu64, job->members[0].line.line);
+    const bpt_batch_t batch = fill_batch(job, members, count);
+    BPT_TRY(bpt_translator_run(job->translator, &batch, job->found));
+    for (int64_t i = 0; i < count; ++i) BPT_TRY(decode(job, &job->found[i], members[i]));
+    return BPT_OK;
+}
+
+static bpt_status_t print(job_t *job) {
+    for (int64_t i = 0; i < job->count; ++i) {
+        const member_t *m = &job->members[i];
+        char score[40] = "\n";
+        if (m->text) fputs(m->text, stdout);
+        putchar('\n');
+        if (m->text) snprintf(score, sizeof score, "%.9g\n", m->score);
+        if (job->scores) BPT_TRY(bpt_file_writer_write(job->scores, score, strlen(score)));
+    }
+    job->lines += job->count;
+    return cli_flush_output();
+}
+
+static bpt_status_t translate_pool(job_t *job) {
+    int64_t filled = 0;
+    for (int64_t i = 0; i < job->count; ++i)
+        if (job->members[i].count) job->order[filled++] = &job->members[i];
+    if (filled) qsort(job->order, (size_t)filled, sizeof(member_t *), by_length);
+    if (filled) BPT_TRY(need_translator(job, bucket_of(job->order[0]->count)));
+    for (int64_t i = 0; i < filled; i += job->options.texts)
+        BPT_TRY(translate_batch(job, job->order + i, filled - i < job->options.texts ? filled - i : job->options.texts));
+    BPT_TRY(print(job));
+    clear(job);
+    return BPT_OK;
+}
+
+// ---- The whole text
+
+static bpt_status_t ask(job_t *job, const bpt_range_t *line) {
+    member_t *m = &job->members[job->count];
+    *m = (member_t){.line = *line};
+    const bpt_status_t status = encode(job, m);
+    if (status == BPT_OK)
+        ++job->count;
+    else
+        bpt_free(m->tokens);
+    return status;
+}
+
+// Lines before a bad one are translated first; then it is read again, for its message.
+static bpt_status_t translate_block(job_t *job, bpt_range_t rest) {
+    bpt_range_t line;
+    while (bpt_range_next_line(&rest, &line)) {
+        if (ask(job, &line) != BPT_OK) {
+            bpt_error_clear();
+            BPT_TRY(translate_pool(job));
+            BPT_TRY(ask(job, &line));
+        }
+        if (job->count == job->capacity) BPT_TRY(translate_pool(job));
+    }
+    return translate_pool(job);
+}
+
+static bpt_status_t translate_file(job_t *job, const char *path) {
+    bpt_text_blocks_t *blocks;
+    BPT_TRY(bpt_text_blocks_open(path, BLOCK_BYTES, &blocks));
+    bpt_status_t status = BPT_OK;
+    for (bool end = false; status == BPT_OK;) {
+        bpt_range_t lines;
+        status = cli_next_lines(blocks, &lines, &end);
+        if (end) break;
+        if (status == BPT_OK) status = translate_block(job, lines);
+    }
+    bpt_text_blocks_close(blocks);
+    return status;
+}
+
+static bpt_status_t allocate(job_t *job) {
+    const size_t batch = (size_t)job->options.texts;
+    job->capacity = POOL_BATCHES * job->options.texts;
+    BPT_TRY(bpt_alloc((size_t)job->capacity, sizeof *job->members, &job->members));
+    BPT_TRY(bpt_alloc((size_t)job->capacity, sizeof(member_t *), &job->order));
+    BPT_TRY(bpt_alloc(batch, sizeof *job->start, &job->start));
+    BPT_TRY(bpt_alloc(batch, sizeof *job->lengths, &job->lengths));
+    return bpt_alloc(batch, sizeof *job->found, &job->found);
+}
+
+static void release(job_t *job) {
+    clear(job);
+    bpt_translator_destroy(job->translator);
+    bpt_file_writer_close(job->scores);
+    bpt_free(job->members);
+    bpt_free(job->order);
+    bpt_free(job->tokens);
+    bpt_free(job->start);
+    bpt_free(job->lengths);
+    bpt_free(job->found);
+}
+
+// The mean of the last checkpoints in place of the one that was opened.
+static bpt_status_t average(const cli_options_t *o, cli_trained_t *t) {
+    bpt_average_t mean = {0};
+    if (o->use.average == 1) return BPT_OK;
+    bpt_status_t status = bpt_average_read(t->run, o->use.average, &mean);
+    for (size_t i = 0; status == BPT_OK && i < mean.params.count; ++i)
+        status = bpt_runner_set(t->runner, mean.params.items[i].name, mean.arena + mean.params.items[i].offset);
+    bpt_average_free(&mean);
+    return status;
+}
+
+static bpt_status_t translate(const cli_options_t *o, cli_trained_t *t) {
+    job_t job = {
+        .o = o, .trained = t, .encoder = bpt_model_stack(&t->config, 0).config, .source = t->source_vocab ? t->source_vocab : t->vocab};
+    uint32_t end, unknown = BPT_NO_ROW;
+    if (!bpt_vocab_end_sign(job.source, &job.source_end) || !bpt_vocab_end_sign(t->vocab, &end))
+        return bpt_fail(BPT_ERR_USAGE, "%s: the model reads numbers of tokens; bpt translate needs one that reads words or subwords",
+                        o->arguments[0]);
+    if (!o->use.no_unk || !bpt_vocab_unknown(t->vocab, &unknown)) unknown = BPT_NO_ROW;
+    const double start = bpt_clock_seconds();
+    job.options = (bpt_translator_options_t){.beam = (int)o->use.beam,
+                                             .length_penalty = o->use.length_penalty,
+                                             .max_length_a = o->use.max_length_a,
+                                             .max_length_b = o->use.max_length_b,
+                                             .begin = end,  // as in training (data/parallel.h)
+                                             .end = end,
+                                             .forbidden = unknown,
+                                             .texts = o->use.batch};
+    cli_progress_start(&job.progress, o->global.quiet, CLI_LOSS_NATS);
+    bpt_status_t status = allocate(&job);
+    if (status == BPT_OK && *o->use.scores) status = bpt_file_writer_open(o->use.scores, &job.scores);
+    if (status == BPT_OK) status = translate_file(&job, o->n_arguments < 2 ? "-" : o->arguments[1]);
+    if (status == BPT_OK && job.scores) status = bpt_file_writer_commit(job.scores);
+    if (status == BPT_OK && job.lines)
+        cli_progress_say(&job.progress, "%" PRId64 " lines in %.1f s", job.lines, bpt_clock_seconds() - start);
+    release(&job);
+    return status;
+}
+
+static bpt_status_t run_translate(cli_options_t *o) {
+    cli_trained_t trained;
+    BPT_TRY(cli_trained_open(o, &trained));
+    const bpt_task_spec_t *task = bpt_task_of(&trained.config);
+    bpt_status_t status = BPT_OK;
+    if (bpt_task_sides(task) < 2) status = bpt_fail(BPT_ERR_USAGE, "%s is %s, which does not translate", o->arguments[0], task->model);
+    if (status == BPT_OK) status = average(o, &trained);
+    if (status == BPT_OK) status = translate(o, &trained);
+    cli_trained_close(&trained);
+    return status;
+}
+
+const cli_command_t cli_command_translate = {
+    .bit = CLI_TRANSLATE,
+    .name = "translate",
+    .arguments = "RUN [FILE]",
+    .purpose = "translate a text line by line with a trained translator",
+    .description =
+        "Reads FILE or standard input, and prints the translation of line N as line N; for a blank line a blank line. Lines that are there "
+        "at the same time are translated together, --batch of them at once, those of like length; the translation of a line does not "
+        "depend "
+        "on the others. Translations are found by beam search. Subwords are joined to words again. A line that cannot be read ends the "
+        "program, after the translations of the lines before it.",
+    .examples = "  bpt translate run test.en > test.out\n  bpt translate run test.en --average 10 | bpt bleu --ref test.de\n"
+                "  echo 'a dog runs .' | bpt translate run --beam 1\n",
+    .min_arguments = 1,
+    .max_arguments = 2,
+    .run = run_translate,
+};
