@@ -1,0 +1,177 @@
+// `bpt translate`: a small translator that learns a made-up language; lines in order, whatever goes together; what is refused.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka needs the headers above first.
+#include <cmocka.h>
+
+#include "support/process.h"
+
+#define ON "--backend cpu --threads 1 --quiet"
+
+static char folder[512], run[512];
+
+// The other language has other words, in the opposite order.
+static const char *const words[] = {"one", "two", "three", "four", "five", "six"}, *const others[] = {"eins", "zwei",  "drei",
+                                                                                                      "vier", "fuenf", "sechs"};
+
+static int sentence(int number, int out[6]) {
+    const int n = 1 + number % 5;
+    for (int i = 0; i < n; ++i) out[i] = (number / 5 + i * (1 + number % 7)) % 6;
+    return n;
+}
+
+static void write_sentence(FILE *source, FILE *target, int number) {
+    int word[6];
+    const int n = sentence(number, word);
+    for (int i = 0; i < n; ++i) fprintf(source, "%s%s", i ? " " : "", words[word[i]]);
+    for (int i = 0; i < n; ++i) fprintf(target, "%s%s", i ? " " : "", others[word[n - 1 - i]]);
+    fputc('\n', source), fputc('\n', target);
+}
+
+static void write_part(const char *part, int first, int count) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s.en", folder, part);
+    FILE *source = fopen(path, "w");
+    snprintf(path, sizeof path, "%s/%s.de", folder, part);
+    FILE *target = fopen(path, "w");
+    assert_true(source && target);
+    for (int i = first; i < first + count; ++i) write_sentence(source, target, i);
+    assert_true(!fclose(source) && !fclose(target));
+}
+
+static int train(void **state) {
+    (void)state;
+    snprintf(folder, sizeof folder, "%s", test_path("data"));
+    snprintf(run, sizeof run, "%s", test_path("run"));
+    char command[700];
+    snprintf(command, sizeof command, "mkdir -p %s", folder);
+    assert_int_equal(system(command), 0);
+    write_part("train", 0, 400);
+    write_part("valid", 400, 20);
+    write_part("test", 420, 20);
+    test_process_t p =
+        test_run_to(0,
+                    "train --task translate --model transformer --positions sinusoidal --data %s --source en --target de "
+                    "--layers 1 --d-model 32 --heads 2 --d-ff 64 --batch-examples 40 --lr 0.005 --warmup 20 --steps 300 "
+                    "--save-every 75 --keep 4 --dropout-input 0 --dropout-hidden 0 --dropout-attention 0 --dropout-head 0 --out %s " ON,
+                    folder, run);
+    test_process_free(&p);
+    return 0;
+}
+
+static char *translation_of(const char *input, const char *options) {
+    test_process_t p = test_run_to(0, "translate %s %s %s " ON, run, input, options);
+    char *out = strdup(p.out);
+    test_process_free(&p);
+    return out;
+}
+
+static void it_learns_a_language_and_its_order_of_words(void **state) {
+    (void)state;
+    char path[600];
+    snprintf(path, sizeof path, "%s/test.en", folder);
+    char *out = translation_of(path, "");
+    snprintf(path, sizeof path, "%s/test.de", folder);
+    char *wanted = test_read_file(path, NULL);
+    assert_string_equal(out, wanted);
+    free(out), free(wanted);
+}
+
+// Alone and among others, greedy and in a beam; blank lines stay where they are.
+static void lines_do_not_depend_on_what_goes_with_them(void **state) {
+    (void)state;
+    const char *input = test_file("lines.en", "one two\n\nthree\nthree four five six one\n \none\n");
+    char *together = translation_of(input, "--beam 3"), *alone = translation_of(input, "--beam 3 --batch 1");
+    assert_string_equal(together, alone);
+    assert_string_equal(together, "zwei eins\n\ndrei\neins sechs fuenf vier drei\n\neins\n");
+    char *greedy = translation_of(input, "--beam 1"), *mean = translation_of(input, "--average 2");
+    assert_string_equal(greedy, together);
+    assert_string_equal(mean, together);
+    free(together), free(alone), free(greedy), free(mean);
+}
+
+static void scores_are_a_line_each(void **state) {
+    (void)state;
+    const char *input = test_file("two.en", "one two\n\nthree\n"), *scores = test_path("scores");
+    test_process_t p = test_run_to(0, "translate %s %s --scores-out %s " ON, run, input, scores);
+    char *text = test_read_file(scores, NULL), *rest = text;
+    assert_true(strtod(rest, &rest) < 0 && *rest == '\n');
+    assert_true(rest[1] == '\n');
+    assert_true(strtod(rest + 2, &rest) < 0 && !strcmp(rest, "\n"));
+    test_process_free(&p);
+    free(text);
+}
+
+static void the_longest_translation_is_what_was_asked(void **state) {
+    (void)state;
+    const char *input = test_file("long.en", "three four five six one\n");
+    char *out = translation_of(input, "--max-length-a 0 --max-length-b 3");
+    assert_string_equal(out, "eins sechs\n");  // and its end
+    free(out);
+}
+
+static void refuse(int status, const char *part, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void refuse(int status, const char *part, const char *format, ...) {
+    char line[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    test_process_t p = test_run_line(line);
+    if (p.exit_status != status || !strstr(p.err, part)) fail_msg("bpt %s: exit %d: %s", line, p.exit_status, p.err);
+    test_process_free(&p);
+}
+
+static void what_cannot_be_translated_is_refused(void **state) {
+    (void)state;
+    const char *bad = test_file("bad.en", "one\n\xff\n"), *text = test_file("text.txt", "a b c d e f g h\n");
+    refuse(2, "reads numbers of tokens", "translate %s %s --unit ids " ON, run, bad);
+    test_process_t p = test_run_line("--version");
+    test_process_free(&p);
+    char line[1024];
+    snprintf(line, sizeof line, "translate %s %s " ON, run, bad);
+    p = test_run_line(line);
+    assert_int_equal(p.exit_status, 1);
+    assert_string_equal(p.out, "eins\n");  // the line before it
+    if (!strstr(p.err, "bad.en") || !strstr(p.err, "line 2")) fail_msg("%s", p.err);
+    test_process_free(&p);
+    refuse(1, "cannot open", "translate %s /no/such/file " ON, run);
+    const char *lm = test_path("lm");
+    p = test_run_to(0, "train --data %s --unit byte --context 4 --steps 2 --layers 1 --d-model 8 --heads 2 --warmup 1 --out %s " ON, text,
+                    lm);
+    test_process_free(&p);
+    refuse(2, "which does not translate", "translate %s %s " ON, lm, text);
+    refuse(2, "a translator", "generate %s --prompt one " ON, run);
+    refuse(2, "a translator", "classify %s %s " ON, run, text);
+}
+
+static void training_refuses_what_does_not_fit(void **state) {
+    (void)state;
+    refuse(2, "star", "train --task translate --model star --data %s --source en --target de --out %s " ON, folder, test_path("no"));
+    refuse(2, "--target", "train --task translate --data %s --source en --out %s " ON, folder, test_path("no"));
+    refuse(1, "fr", "train --task translate --data %s --source en --target fr --out %s " ON, folder, test_path("no"));
+    static const char *const parts[] = {"train", "valid", "test"};
+    for (int i = 0; i < 3; ++i) {
+        char path[600];
+        snprintf(path, sizeof path, "%s/%s.it", folder, parts[i]);
+        test_write_file(path, "uno\n", 4);
+    }
+    refuse(1, "lines", "train --task translate --data %s --source en --target it --out %s " ON, folder, test_path("no"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_learns_a_language_and_its_order_of_words),
+        cmocka_unit_test(lines_do_not_depend_on_what_goes_with_them),
+        cmocka_unit_test(scores_are_a_line_each),
+        cmocka_unit_test(the_longest_translation_is_what_was_asked),
+        cmocka_unit_test(what_cannot_be_translated_is_refused),
+        cmocka_unit_test(training_refuses_what_does_not_fit),
+    };
+    return cmocka_run_group_tests(tests, train, NULL);
+}
