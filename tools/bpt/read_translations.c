@@ -84,7 +84,6 @@ static bpt_status_t fill(cli_options_t *o, const cli_corpus_t *corpus) {
     bpt_model_config_t *m = &o->model;
     const int64_t longest = longest_example(corpus);
     BPT_TRY(fill_vocabularies(o, corpus));
-    if (!m->dec_layers) m->dec_layers = m->layers;
     if (!m->rel_levels && m->positions == BPT_POSITIONS_RELATIVE)
         m->rel_levels = bpt_kind_of(m)->levels ? bpt_kind_of(m)->rel_levels(m, longest) : (int32_t)longest;
     if (!m->max_positions && m->positions == BPT_POSITIONS_ABSOLUTE) m->max_positions = (int32_t)longest;

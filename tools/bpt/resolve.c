@@ -65,6 +65,7 @@ static bpt_status_t fill_model(cli_options_t *o) {
     const cli_reader_t *reader = cli_reader_of(m);
     const bool vectors = o->data.vectors.count != 0;
     if (!m->d_ff) m->d_ff = 4 * m->d_model;
+    if (!m->dec_layers && bpt_task_sides(task) == 2) m->dec_layers = m->layers;
     if (!m->d_embed && !vectors) m->d_embed = m->d_model;  // with vectors: their width, when the file is read
     if (open_choice(o, "causal")) m->causal = task->causal;
     if (open_choice(o, "tied")) m->tied = task->may_tie && !vectors && m->d_embed == m->d_model;
@@ -79,6 +80,7 @@ static bpt_status_t fill_model(cli_options_t *o) {
 static bpt_status_t check_model(const cli_options_t *o) {
     bpt_model_config_t m = o->model;  // what only the data can tell is replaced by something possible
     if (!m.vocab) m.vocab = 1;
+    if (!m.source_vocab) m.source_vocab = m.vocab;
     if (!m.classes) m.classes = 2;
     if (!m.d_embed) m.d_embed = m.d_model;
     if (!m.rel_levels) m.rel_levels = 1;
