@@ -167,8 +167,8 @@ static bpt_status_t take(void *user, const lines_t *l) {
     for (int side = 0; side < 2; ++side) BPT_TRY(add_text(r, side, l));
     r->open_tokens += r->side[0].offsets[r->texts + 1] - r->side[0].offsets[r->texts];
     ++r->texts;
-    const bool full = r->open_tokens >= (uint64_t)r->options->context_tokens / 2;
-    return r->options->context_tokens && full ? close_segment(r) : BPT_OK;
+    const int64_t context = r->options->context_tokens;
+    return context && bpt_segment_is_full(r->open_tokens, context) ? close_segment(r) : BPT_OK;
 }
 
 static bpt_status_t end_document(void *user) {

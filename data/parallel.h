@@ -18,6 +18,9 @@ typedef struct {
     int64_t context_tokens;
 } bpt_parallel_options_t;
 
+// Whether a segment with so many tokens of its source texts is closed.
+static inline bool bpt_segment_is_full(uint64_t tokens, int64_t context_tokens) { return tokens >= (uint64_t)context_tokens / 2; }
+
 // First pass: counts the words of each side in its vocabulary (NULL: they are not counted); both may be the same one. The errors of the
 // format are those of the second pass.
 bpt_status_t bpt_parallel_scan(const bpt_parallel_t *pair, bpt_vocab_t *const vocab[2]) BPT_MUST_USE;

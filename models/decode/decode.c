@@ -431,6 +431,11 @@ bpt_status_t bpt_decoder_read(bpt_decoder_t *d, const bpt_batch_t *batch, int64_
     return status;
 }
 
+void bpt_decoder_attend(bpt_decoder_t *d, int64_t sequence, uint32_t begin, uint32_t end) {
+    d->memory.begin[sequence] = begin;
+    d->memory.end[sequence] = end;
+}
+
 // Adds the rows of the nodes that hold a token from `first` on.
 static void list_rows(const bpt_decoder_t *d, const bpt_fork_t *fork, uint32_t *from, uint32_t *to, int64_t *count) {
     const bpt_intervals_t *graph = &d->shape.graph;

@@ -32,6 +32,8 @@ void bpt_decoder_rewind(bpt_decoder_t *decoder, int64_t sequence, int64_t length
 // Encodes the texts of the batch (its first side; its shape has the same batch as any) and forgets all tokens of all sequences. Sequence i
 // is then a translation of text i / sequences_per_text. BPT_ERR_USAGE for other models and too many texts.
 bpt_status_t bpt_decoder_read(bpt_decoder_t *decoder, const bpt_batch_t *batch, int64_t sequences_per_text) BPT_MUST_USE;
+// The tokens that a sequence is given from now on read the rows begin .. end - 1 of these texts alone, such as one sentence of a document.
+void bpt_decoder_attend(bpt_decoder_t *decoder, int64_t sequence, uint32_t begin, uint32_t end);
 // Sequence `to`, whose first `first` tokens are those of sequence `from`, becomes the same as `from`: only what differs is copied. All
 // forks of a call are done at once: what one writes another does not read. BPT_ERR_USAGE where a sequence may be longer than 512 tokens.
 typedef struct {

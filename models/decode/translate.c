@@ -13,8 +13,12 @@ struct bpt_translator {
     uint32_t *next;      // [texts * beam]
     bpt_fork_t *forks;   // [texts * beam]
     int64_t n_forks;
+    // Of a document: the translations so far, one behind the other, and room for what is fed.
+    uint32_t *tokens, *fed;
+    size_t n_tokens, token_room, fed_room;
 };
 
+// Tokens of a translation of `length` tokens.
 static int64_t most_tokens(const bpt_translator_options_t *o, int64_t length) {
     const double most = o->max_length_a * (double)length + (double)o->max_length_b;
     if (most < 1) return 1;
@@ -42,7 +46,8 @@ bpt_status_t bpt_translator_create(bpt_runner_t *runner, const bpt_translator_op
     BPT_TRY(bpt_alloc(1, sizeof *t, &t));
     t->options = *options;
     t->vocab = c->vocab;
-    bpt_status_t status = bpt_decoder_create(runner, most_tokens(options, options->longest), options->texts * options->beam, &t->decoder);
+    const int64_t capacity = options->documents ? BPT_MOST_TRANSLATED : most_tokens(options, options->longest);
+    bpt_status_t status = bpt_decoder_create(runner, capacity, options->texts * options->beam, &t->decoder);
     if (status == BPT_OK) status = allocate(t);
     if (status == BPT_OK)
         *out = t;
@@ -60,6 +65,8 @@ void bpt_translator_destroy(bpt_translator_t *t) {
     bpt_free(t->logits);
     bpt_free(t->next);
     bpt_free(t->forks);
+    bpt_free(t->tokens);
+    bpt_free(t->fed);
     bpt_free(t);
 }
 
@@ -104,5 +111,67 @@ bpt_status_t bpt_translator_run(bpt_translator_t *t, const bpt_batch_t *batch, b
         BPT_TRY(bpt_decoder_fork(t->decoder, t->forks, t->n_forks));
     }
     for (int64_t i = 0; i < batch->n_real; ++i) out[i] = bpt_beam_hypothesis(t->beams[i], 0);
+    return BPT_OK;
+}
+
+// ---- Documents
+
+// Gives the first sequence a sentence: the opening sign and its words.
+static bpt_status_t feed(bpt_translator_t *t, const uint32_t *tokens, int64_t count) {
+    BPT_TRY(bpt_grow(&t->fed, (size_t)count, &t->fed_room, sizeof *t->fed));
+    t->fed[0] = t->options.begin;
+    for (int64_t i = 0; i < count; ++i) t->fed[i + 1] = tokens[i];
+    return bpt_decoder_feed(t->decoder, 0, t->fed, count + 1, NULL);
+}
+
+// Searches for the next sentence, behind what the first sequence holds; the others hold nothing.
+static bpt_status_t search(bpt_translator_t *t, int64_t most) {
+    const int64_t before = bpt_decoder_length(t->decoder, 0);
+    BPT_TRY(bpt_beam_begin(t->beams[0], most));
+    for (int i = 0; i < t->options.beam; ++i) t->next[i] = i ? BPT_NO_ROW : t->options.begin;
+    for (t->live[0] = true; t->live[0];) {
+        BPT_TRY(bpt_decoder_step(t->decoder, t->next, t->logits));
+        t->n_forks = 0;
+        BPT_TRY(advance(t, 0));
+        for (int64_t i = 0; i < t->n_forks; ++i)  // what two sequences share of this sentence stands behind the ones before it
+            if (t->forks[i].first) t->forks[i].first += before;
+        BPT_TRY(bpt_decoder_fork(t->decoder, t->forks, t->n_forks));
+    }
+    for (int i = 0; i < t->options.beam; ++i) bpt_decoder_rewind(t->decoder, i, i ? 0 : before);
+    return BPT_OK;
+}
+
+static bpt_status_t keep(bpt_translator_t *t, const bpt_hypothesis_t *h) {
+    for (int64_t i = 0; i < h->count; ++i) {
+        BPT_TRY(bpt_grow(&t->tokens, t->n_tokens, &t->token_room, sizeof *t->tokens));
+        t->tokens[t->n_tokens++] = h->tokens[i];
+    }
+    return BPT_OK;
+}
+
+bpt_status_t bpt_translator_run_document(bpt_translator_t *t, const bpt_batch_t *batch, int64_t n_given, const bpt_hypothesis_t *given,
+                                         bpt_hypothesis_t *out) {
+    const bpt_side_t *side = &batch->side[0];
+    BPT_TRY(bpt_decoder_read(t->decoder, batch, t->options.beam));
+    t->n_tokens = 0;
+    for (int64_t s = 0; s < batch->segments; ++s) {
+        for (int i = 0; i < t->options.beam; ++i)
+            bpt_decoder_attend(t->decoder, i, side->segment_start[s], side->segment_start[s] + side->segment_lengths[s]);
+        bpt_hypothesis_t h = s < n_given ? given[s] : (bpt_hypothesis_t){0};
+        if (s >= n_given) {
+            const int64_t left = BPT_MOST_TRANSLATED - bpt_decoder_length(t->decoder, 0),
+                          wanted = most_tokens(&t->options, side->segment_lengths[s]);
+            if (left < 2)
+                return bpt_fail(BPT_ERR_USAGE, "the sentences that are translated together have more than %d tokens; cut them",
+                                BPT_MOST_TRANSLATED);
+            BPT_TRY(search(t, wanted < left ? wanted : left));
+            h = bpt_beam_hypothesis(t->beams[0], 0);
+            BPT_TRY(keep(t, &h));
+            out[s] = h;
+        }
+        if (s + 1 < batch->segments) BPT_TRY(feed(t, h.tokens, h.count));
+    }
+    size_t at = 0;
+    for (int64_t s = n_given; s < batch->segments; at += (size_t)out[s].count, ++s) out[s].tokens = t->tokens + at;
     return BPT_OK;
 }

@@ -14,6 +14,7 @@ typedef struct {
     uint32_t begin, end;     // the opening sign that the decoder is given, and the token that ends a text
     uint32_t forbidden;      // a token that is never chosen; BPT_NO_ROW: none
     int64_t texts, longest;  // most texts side by side; tokens of the longest
+    bool documents;          // for bpt_translator_run_document
 } bpt_translator_options_t;
 
 typedef struct bpt_translator bpt_translator_t;
@@ -23,5 +24,10 @@ void bpt_translator_destroy(bpt_translator_t *translator);
 // Translates the texts of the batch's first side, which end in `end`: out[i] for text i < n_real. Valid until the next call. The search of
 // each text depends on no other.
 bpt_status_t bpt_translator_run(bpt_translator_t *translator, const bpt_batch_t *batch, bpt_hypothesis_t *out) BPT_MUST_USE;
+// A part of a document: the batch has one text of several segments, its sentences. The first `given` are the context, and given[t] their
+// translations (without their ends), which are read and not made again; the others are translated one after the other, each behind those
+// before it, and become out[t]. The rows of a sentence's translation read that sentence alone. Valid until the next call.
+bpt_status_t bpt_translator_run_document(bpt_translator_t *translator, const bpt_batch_t *batch, int64_t n_given,
+                                         const bpt_hypothesis_t *given, bpt_hypothesis_t *out) BPT_MUST_USE;
 
 #endif

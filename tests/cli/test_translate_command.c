@@ -164,12 +164,55 @@ static void training_refuses_what_does_not_fit(void **state) {
     refuse(1, "lines", "train --task translate --data %s --source en --target it --out %s " ON, folder, test_path("no"));
 }
 
+// Documents of four sentences, with the sentences before as context. Each is translated as it would be alone, since the language has no
+// context; a line behind a blank one begins anew.
+static void documents_are_translated_sentence_by_sentence(void **state) {
+    (void)state;
+    const char *data = test_path("documents"), *trained = test_path("document-run");
+    char command[700];
+    snprintf(command, sizeof command, "mkdir -p %s", data);
+    assert_int_equal(system(command), 0);
+    static const char *const parts[] = {"train", "valid", "test"};
+    for (int part = 0; part < 3; ++part) {
+        FILE *source = fopen(test_path("documents/%s.en", parts[part]), "w"),
+             *target = fopen(test_path("documents/%s.de", parts[part]), "w");
+        assert_true(source && target);
+        for (int i = 0; i < (part ? 16 : 400); ++i) {
+            write_sentence(source, target, (part ? 400 : 0) + i * 37 % 400);
+            if (i % 4 == 3) fputc('\n', source), fputc('\n', target);
+        }
+        assert_true(!fclose(source) && !fclose(target));
+    }
+    test_process_t p = test_run_to(
+        0,
+        "train --task translate --model bpt --k 2 --context-tokens 12 --data %s --source en --target de --layers 1 --d-model 32 --heads 2 "
+        "--d-ff 64 --batch-examples 20 --lr 0.005 --warmup 20 --steps 400 --dropout-input 0 --dropout-hidden 0 --dropout-attention 0 "
+        "--dropout-head 0 --out %s " ON,
+        data, trained);
+    test_process_free(&p);
+    p = test_run_to(0, "translate %s %s --beam 3 " ON, trained, test_path("documents/test.en"));
+    char *wanted = test_read_file(test_path("documents/test.de"), NULL), *all = p.out, *a = NULL, *b = NULL;
+    int lines = 0, right = 0;
+    for (char *x = wanted, *y = all; *x; ++lines) {
+        a = strchr(x, '\n'), b = strchr(y, '\n');
+        assert_true(a && b);
+        right += a - x == b - y && !memcmp(x, y, (size_t)(a - x));
+        assert_int_equal(a == x, b == y);  // blank lines
+        x = a + 1, y = b + 1;
+        if (!*x) assert_int_equal(*y, 0);
+    }
+    if (right < lines - 3) fail_msg("%d of %d lines are right:\n%s", right, lines, p.out);
+    test_process_free(&p);
+    free(wanted);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_learns_a_language_and_its_order_of_words),
         cmocka_unit_test(lines_do_not_depend_on_what_goes_with_them),
         cmocka_unit_test(scores_are_a_line_each),
         cmocka_unit_test(the_longest_translation_is_what_was_asked),
+        cmocka_unit_test(documents_are_translated_sentence_by_sentence),
         cmocka_unit_test(what_cannot_be_translated_is_refused),
         cmocka_unit_test(training_refuses_what_does_not_fit),
     };

@@ -1,5 +1,6 @@
 // `bpt translate`: a line of translation for every line of a text. Lines that are there at the same time are sorted by length and
-// translated together; answers come in the order of the input. Knows no search: that is the library's.
+// translated together; answers come in the order of the input. Lines of documents are translated behind those before them. Knows no search:
+// that is the library's.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,20 +9,22 @@
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 #include "bpt/file.h"
+#include "data/parallel.h"
 #include "models/decode/translate.h"
 #include "models/train/average.h"
 #include "tools/bpt/commands.h"
 #include "tools/bpt/progress.h"
 #include "tools/bpt/trained.h"
 
-// A pool is what is sorted: so many batches.
-enum { BLOCK_BYTES = 1 << 20, POOL_BATCHES = 64 };
+// A pool is what is sorted: so many batches. Of a document so many sentences are held, those of two segments.
+enum { BLOCK_BYTES = 1 << 20, POOL_BATCHES = 64, MOST_SENTENCES = 256 };
 
 typedef struct {
     bpt_range_t line;
     uint32_t *tokens;  // its end among them; NULL: the line is blank
     int64_t count;
-    char *text;  // the translation
+    bpt_hypothesis_t found;  // of lines of documents: its tokens are a copy
+    char *text;              // the translation
     double score;
 } member_t;
 
@@ -37,7 +40,11 @@ typedef struct {
     int64_t count, capacity;
     member_t **order;  // by length
     uint32_t *tokens, *start, *lengths;
-    bpt_hypothesis_t *found;  // [batch]
+    bpt_hypothesis_t *found;  // [capacity]
+    // Documents: the first members are the segment before the open one.
+    int64_t context_tokens;                     // 0: lines alone
+    int64_t context;                            // members of the segment before
+    uint32_t *segment_start, *segment_lengths;  // [capacity]
     bpt_file_writer_t *scores;
     cli_progress_t progress;
     int64_t lines;
@@ -46,6 +53,7 @@ typedef struct {
 static void clear(job_t *job) {
     for (int64_t i = 0; i < job->count; ++i) {
         bpt_free(job->members[i].tokens);
+        bpt_free((uint32_t *)job->members[i].found.tokens);
         bpt_free(job->members[i].text);
     }
     job->count = 0;
@@ -142,7 +150,7 @@ static bpt_status_t translate_batch(job_t *job, member_t **members, int64_t coun
 }
 
 static bpt_status_t print(job_t *job) {
-    for (int64_t i = 0; i < job->count; ++i) {
+    for (int64_t i = job->context; i < job->count; ++i) {
         const member_t *m = &job->members[i];
         char score[40] = "\n";
         if (m->text) fputs(m->text, stdout);
@@ -150,7 +158,7 @@ static bpt_status_t print(job_t *job) {
         if (m->text) snprintf(score, sizeof score, "%.9g\n", m->score);
         if (job->scores) BPT_TRY(bpt_file_writer_write(job->scores, score, strlen(score)));
     }
-    job->lines += job->count;
+    job->lines += job->count - job->context;
     return cli_flush_output();
 }
 
@@ -167,8 +175,6 @@ static bpt_status_t translate_pool(job_t *job) {
     return BPT_OK;
 }
 
-// ---- The whole text
-
 static bpt_status_t ask(job_t *job, const bpt_range_t *line) {
     member_t *m = &job->members[job->count];
     *m = (member_t){.line = *line};
@@ -179,6 +185,109 @@ static bpt_status_t ask(job_t *job, const bpt_range_t *line) {
         bpt_free(m->tokens);
     return status;
 }
+
+// ---- Documents
+
+// One text: all members one behind the other, each a segment.
+static bpt_batch_t fill_document(job_t *job, int64_t n) {
+    bpt_batch_t b = {.shape = bpt_batch_buckets(n, 1), .n_real = 1, .segments = job->count};
+    int64_t at = 0;
+    memset(job->tokens, 0, (size_t)n * sizeof *job->tokens);
+    for (int64_t i = 0; i < job->count; at += job->members[i].count, ++i) {
+        memcpy(job->tokens + at, job->members[i].tokens, (size_t)job->members[i].count * sizeof *job->tokens);
+        job->segment_start[i] = (uint32_t)at;
+        job->segment_lengths[i] = (uint32_t)job->members[i].count;
+    }
+    job->start[0] = 0;
+    job->lengths[0] = (uint32_t)at;
+    b.side[0] = (bpt_side_t){.tokens = job->tokens,
+                             .start = job->start,
+                             .lengths = job->lengths,
+                             .segment_start = job->segment_start,
+                             .segment_lengths = job->segment_lengths};
+    return b;
+}
+
+static bpt_status_t keep(member_t *m, const bpt_hypothesis_t *h) {
+    uint32_t *copy;
+    m->found = *h;
+    m->found.tokens = NULL;
+    BPT_TRY(bpt_alloc((size_t)h->count, sizeof *copy, &copy));
+    if (h->count) memcpy(copy, h->tokens, (size_t)h->count * sizeof *copy);
+    m->found.tokens = copy;
+    return BPT_OK;
+}
+
+// What was the context goes; the segment that was translated is the next context.
+static void move_on(job_t *job) {
+    const int64_t own = job->count - job->context;
+    job->count = job->context;
+    clear(job);
+    memmove(job->members, job->members + job->context, (size_t)own * sizeof *job->members);
+    job->count = job->context = own;
+}
+
+// Translates the open segment behind the one before it.
+static bpt_status_t translate_segment(job_t *job) {
+    int64_t tokens = 0;
+    if (job->count == job->context) return BPT_OK;
+    if (cli_interrupted) return bpt_fail(BPT_ERR_INTERRUPTED, "stopped at line %" PRIu64, job->members[job->context].line.line);
+    for (int64_t i = 0; i < job->count; ++i) tokens += job->members[i].count;
+    const member_t *first = &job->members[job->context];
+    BPT_TRY(bpt_context(bpt_model_check_length(&job->encoder, tokens), "%s: line %" PRIu64, first->line.path, first->line.line));
+    BPT_TRY(need_translator(job, bucket_of(tokens)));
+    const bpt_batch_t batch = fill_document(job, bucket_of(tokens));
+    for (int64_t i = 0; i < job->context; ++i) job->found[i] = job->members[i].found;
+    BPT_TRY(bpt_translator_run_document(job->translator, &batch, job->context, job->found, job->found));
+    for (int64_t i = job->context; i < job->count; ++i) {
+        BPT_TRY(decode(job, &job->found[i], &job->members[i]));
+        BPT_TRY(keep(&job->members[i], &job->found[i]));
+    }
+    BPT_TRY(print(job));
+    move_on(job);
+    return BPT_OK;
+}
+
+static bpt_status_t end_document(job_t *job) {
+    BPT_TRY(translate_segment(job));
+    clear(job);
+    job->context = 0;
+    return BPT_OK;
+}
+
+static bpt_status_t print_blank(job_t *job) {
+    putchar('\n');
+    ++job->lines;
+    if (job->scores) BPT_TRY(bpt_file_writer_write(job->scores, "\n", 1));
+    return cli_flush_output();
+}
+
+// A segment is closed when it is full, and a document by a blank line.
+static bpt_status_t take_line(job_t *job) {
+    uint64_t tokens = 0;
+    if (!job->members[job->count - 1].count) {
+        --job->count;
+        BPT_TRY(end_document(job));
+        return print_blank(job);
+    }
+    for (int64_t i = job->context; i < job->count; ++i) tokens += (uint64_t)job->members[i].count;
+    return bpt_segment_is_full(tokens, job->context_tokens) || job->count == job->capacity ? translate_segment(job) : BPT_OK;
+}
+
+static bpt_status_t translate_document_lines(job_t *job, bpt_range_t rest) {
+    bpt_range_t line;
+    while (bpt_range_next_line(&rest, &line)) {
+        if (ask(job, &line) != BPT_OK) {
+            bpt_error_clear();
+            BPT_TRY(translate_segment(job));
+            BPT_TRY(ask(job, &line));
+        }
+        BPT_TRY(take_line(job));
+    }
+    return BPT_OK;
+}
+
+// ---- The whole text
 
 // Lines before a bad one are translated first; then it is read again, for its message.
 static bpt_status_t translate_block(job_t *job, bpt_range_t rest) {
@@ -202,20 +311,23 @@ static bpt_status_t translate_file(job_t *job, const char *path) {
         bpt_range_t lines;
         status = cli_next_lines(blocks, &lines, &end);
         if (end) break;
-        if (status == BPT_OK) status = translate_block(job, lines);
+        if (status == BPT_OK) status = job->context_tokens ? translate_document_lines(job, lines) : translate_block(job, lines);
     }
+    if (status == BPT_OK && job->context_tokens) status = end_document(job);
     bpt_text_blocks_close(blocks);
     return status;
 }
 
 static bpt_status_t allocate(job_t *job) {
     const size_t batch = (size_t)job->options.texts;
-    job->capacity = POOL_BATCHES * job->options.texts;
+    job->capacity = job->context_tokens ? MOST_SENTENCES : POOL_BATCHES * job->options.texts;
     BPT_TRY(bpt_alloc((size_t)job->capacity, sizeof *job->members, &job->members));
     BPT_TRY(bpt_alloc((size_t)job->capacity, sizeof(member_t *), &job->order));
     BPT_TRY(bpt_alloc(batch, sizeof *job->start, &job->start));
     BPT_TRY(bpt_alloc(batch, sizeof *job->lengths, &job->lengths));
-    return bpt_alloc(batch, sizeof *job->found, &job->found);
+    BPT_TRY(bpt_alloc((size_t)job->capacity, sizeof *job->segment_start, &job->segment_start));
+    BPT_TRY(bpt_alloc((size_t)job->capacity, sizeof *job->segment_lengths, &job->segment_lengths));
+    return bpt_alloc((size_t)job->capacity, sizeof *job->found, &job->found);
 }
 
 static void release(job_t *job) {
@@ -227,6 +339,8 @@ static void release(job_t *job) {
     bpt_free(job->tokens);
     bpt_free(job->start);
     bpt_free(job->lengths);
+    bpt_free(job->segment_start);
+    bpt_free(job->segment_lengths);
     bpt_free(job->found);
 }
 
@@ -244,7 +358,8 @@ static bpt_status_t average(const cli_options_t *o, cli_trained_t *t) {
 static bpt_status_t translate(const cli_options_t *o, cli_trained_t *t) {
     job_t job = {
         .o = o, .trained = t, .encoder = bpt_model_stack(&t->config, 0).config, .source = t->source_vocab ? t->source_vocab : t->vocab};
-    uint32_t end, unknown = BPT_NO_ROW;
+    uint32_t end, unknown;
+    job.context_tokens = t->stored.data.context_tokens;
     if (!bpt_vocab_end_sign(job.source, &job.source_end) || !bpt_vocab_end_sign(t->vocab, &end))
         return bpt_fail(BPT_ERR_USAGE, "%s: the model reads numbers of tokens; bpt translate needs one that reads words or subwords",
                         o->arguments[0]);
@@ -257,7 +372,8 @@ static bpt_status_t translate(const cli_options_t *o, cli_trained_t *t) {
                                              .begin = end,  // as in training (data/parallel.h)
                                              .end = end,
                                              .forbidden = unknown,
-                                             .texts = o->use.batch};
+                                             .texts = job.context_tokens ? 1 : o->use.batch,
+                                             .documents = job.context_tokens > 0};
     cli_progress_start(&job.progress, o->global.quiet, CLI_LOSS_NATS);
     bpt_status_t status = allocate(&job);
     if (status == BPT_OK && *o->use.scores) status = bpt_file_writer_open(o->use.scores, &job.scores);
@@ -290,7 +406,9 @@ const cli_command_t cli_command_translate = {
         "Reads FILE or standard input, and prints the translation of line N as line N; for a blank line a blank line. Lines that are there "
         "at the same time are translated together, --batch of them at once, those of like length; the translation of a line does not "
         "depend "
-        "on the others. Translations are found by beam search. Subwords are joined to words again. A line that cannot be read ends the "
+        "on the others. A model that was trained with --context-tokens translates a document's lines behind those before them, with their "
+        "translations as context; a blank line ends a document. Translations are found by beam search. Subwords are joined to words again. "
+        "A line that cannot be read ends the "
         "program, after the translations of the lines before it.",
     .examples = "  bpt translate run test.en > test.out\n  bpt translate run test.en --average 10 | bpt bleu --ref test.de\n"
                 "  echo 'a dog runs .' | bpt translate run --beam 1\n",
