@@ -28,6 +28,7 @@ static bpt_status_t make_shifted(const bpt_examples_t *e, uint64_t texts, uint64
 bpt_status_t bpt_examples_shift(bpt_examples_t *e, int64_t count) {
     const uint64_t texts = e->count * (uint64_t)(e->texts ? e->texts : 1), more = (uint64_t)count;
     if (count == 0) return BPT_OK;
+    if (e->trees) return bpt_fail(BPT_ERR_USAGE, "placeholders have no place in a tree; shift texts of a model without trees");
     if (e->per_token || e->columns)
         return bpt_fail(BPT_ERR_USAGE, "placeholders have no %s; shift texts that have one target each",
                         e->per_token ? "label, and here each token has one" : "vector, and here vectors are read");
