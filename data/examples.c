@@ -309,6 +309,7 @@ static bpt_status_t add_tree(pass_t *p, const bpt_found_t *f, size_t n_words, co
         if (f->nodes && whole) BPT_TRY(class_of(p, f, &f->word_labels[word], &class));
         for (uint32_t t = tokens[word]; t < tokens[word + 1]; ++t) BPT_TRY(label_token(e, first + t, class));
     }
+    if (p->reader.options->made == BPT_TREES_FILE && !f->nodes) return at(f->where, "no tree over this text");
     if (p->reader.options->made == BPT_TREES_FILE) return add_found_tree(p, f, tokens);
     return bpt_trees_make(p->reader.options->made, tokens[n_words], &e->nodes, &e->n_nodes, &e->node_capacity);
 }

@@ -42,6 +42,9 @@ static const struct {
     {"golden-more", "pair-star"},
     {"golden-more", "pair-bpt"},
     {"golden-more", "regress-star"},
+    {"golden-more", "tree-binary"},
+    {"golden-more", "tree-nary-clamped"},
+    {"golden-more", "tree-no-mask"},
 };
 
 static test_process_t bpt(const char *line) {

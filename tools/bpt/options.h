@@ -35,6 +35,7 @@ typedef struct {
     char *subword_model;                       // a file, "": it is trained
     bpt_subword_kind_t subword_kind;
     int tag_scheme;  // bpt_tag_scheme_t
+    int trees;       // bpt_trees_t
     int64_t truncate;
     int64_t n, sum, examples;               // Masked Summation (data/arrays.h)
     int64_t context, stride, eval_context;  // 0 = as options_resolve says
