@@ -2,7 +2,9 @@
 #include "data/trees.h"
 
 #include "bpt/alloc.h"
-#include "bpt/batch.h"
+#include "bpt/lists.h"
+
+#include <string.h>
 
 const char *const bpt_trees_names[] = {
     [BPT_TREES_FILE] = "file", [BPT_TREES_BALANCED] = "balanced", [BPT_TREES_RIGHT] = "right", [BPT_TREES_FLAT] = "flat", NULL};
@@ -59,4 +61,48 @@ void bpt_trees_link(const bpt_example_node_t *nodes, uint32_t count, uint32_t n,
             }
         }
     }
+}
+
+// ---- For batches
+
+// Nodes of all sequences, one behind the other; ends[s] is the number of those of sequences 0 .. s.
+static bpt_status_t make_all(bpt_trees_t form, const bpt_batch_t *batch, bpt_example_node_t **nodes, uint64_t *ends) {
+    uint64_t count = 0;
+    size_t capacity = 0;
+    for (int64_t s = 0; s < batch->shape.batch; ++s) {
+        if (batch->side[0].lengths[s]) BPT_TRY(bpt_trees_make(form, batch->side[0].lengths[s], nodes, &count, &capacity));
+        ends[s] = count;
+    }
+    return BPT_OK;
+}
+
+static bpt_status_t link_all(bpt_batch_t *batch, const bpt_example_node_t *made, const uint64_t *ends, uint32_t **memory) {
+    bpt_side_t *side = &batch->side[0];
+    const int64_t n = batch->shape.batch, rows = batch->shape.side[0].rows, nodes = ends[n - 1] ? (int64_t)ends[n - 1] : 1;
+    uint32_t *links;
+    BPT_TRY(bpt_alloc((size_t)(3 * (rows + nodes) + nodes + 2 * n), sizeof *links, &links));
+    uint32_t *labels = links + 3 * (rows + nodes), *start = labels + nodes, *counts = start + n;
+    for (int64_t i = 0; i < rows + nodes; ++i) links[3 * i] = BPT_PLACEHOLDER;
+    for (int64_t s = 0; s < n; ++s) {
+        const uint64_t first = s ? ends[s - 1] : 0;
+        start[s] = (uint32_t)(rows + (int64_t)first), counts[s] = (uint32_t)(ends[s] - first);
+        bpt_trees_link(made + first, counts[s], side->lengths[s], side->start[s], start[s], links);
+    }
+    const bpt_row_space_t of_tokens = {rows, n, side->start, side->lengths}, of_nodes = {nodes, n, start, counts};
+    side->links = links, side->node_labels = labels, side->node_start = start, side->node_counts = counts;
+    batch->shape.side[0].nodes = nodes;
+    batch->shape.side[0].node_slots = bpt_lists_subtrees_back_slots(&of_tokens, &of_nodes, links);
+    *memory = links;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_trees_add(bpt_trees_t form, bpt_batch_t *batch, uint32_t **memory) {
+    bpt_example_node_t *made = NULL;
+    uint64_t *ends = NULL;
+    bpt_status_t status = bpt_alloc((size_t)batch->shape.batch, sizeof *ends, &ends);
+    if (status == BPT_OK) status = make_all(form, batch, &made, ends);
+    if (status == BPT_OK) status = link_all(batch, made, ends, memory);
+    bpt_free(made);
+    bpt_free(ends);
+    return status;
 }

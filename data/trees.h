@@ -1,7 +1,8 @@
-// Trees over the tokens of a text: made where a file has none, and as links of their vertices. Inside of data/.
+// Trees over the tokens of a text: made where a file has none, and as links of their vertices.
 #ifndef BPT_DATA_TREES_H
 #define BPT_DATA_TREES_H
 
+#include "bpt/batch.h"
 #include "data/examples.h"
 
 // Appends the nodes of such a tree over n >= 1 tokens, in post-order, without labels, to *nodes of *count. Not BPT_TREES_FILE.
@@ -11,5 +12,9 @@ bpt_status_t bpt_trees_make(bpt_trees_t form, uint32_t n, bpt_example_node_t **n
 // all rows. Tokens below no node have none.
 void bpt_trees_link(const bpt_example_node_t *nodes, uint32_t count, uint32_t n, uint32_t first_token, uint32_t first_node,
                     uint32_t *links);
+
+// Makes such trees over the sequences of the first side of a batch that has none, in its shape too, with one symbol for all nodes. *memory
+// holds them, to be freed by the caller with bpt_free.
+bpt_status_t bpt_trees_add(bpt_trees_t form, bpt_batch_t *batch, uint32_t **memory) BPT_MUST_USE;
 
 #endif

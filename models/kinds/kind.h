@@ -37,6 +37,9 @@ typedef struct {
     // The graph of one text of n tokens as a table over its nodes, for people to look at; lists->table is freed by the caller. NULL where
     // `intervals` is there.
     bpt_status_t (*table)(const bpt_model_config_t *config, int64_t n, bpt_lists_t *lists, bpt_lists_groups_t *groups);
+    // The same of a text with a tree: links of its tokens and nodes (bpt/lists.h).
+    bpt_status_t (*tree_table)(const bpt_model_config_t *config, int64_t tokens, int64_t nodes, const uint32_t *links, bpt_lists_t *lists,
+                               bpt_lists_groups_t *groups);
     int32_t (*rel_levels)(const bpt_model_config_t *config, int64_t n);  // `rel_levels` that tells apart all that n leaves can have;
                                                                          // NULL: it has no relative positions
     bpt_status_t (*check)(const bpt_model_config_t *config);             // BPT_ERR_USAGE: keys that cannot be. NULL: all can

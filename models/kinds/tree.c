@@ -183,6 +183,16 @@ static bpt_status_t stage(const bpt_encoder_t *e, const bpt_batch_t *batch) {
 
 static const bpt_layers_spec_t layers = {.params = params, .inputs = inputs, .build = build, .stage = stage};
 
+static bpt_status_t table(const bpt_model_config_t *c, int64_t tokens, int64_t nodes, const uint32_t *links, bpt_lists_t *lists,
+                          bpt_lists_groups_t *groups) {
+    const uint32_t zero = 0, n = (uint32_t)tokens, m = (uint32_t)nodes;
+    const bpt_row_space_t of_tokens = {tokens, 1, &zero, &n}, of_nodes = {nodes, 1, &n, &m};
+    *lists = (bpt_lists_t){.queries = tokens + nodes, .keys = tokens + nodes, .slots = BPT_LISTS_SUBTREES_SLOTS};
+    BPT_TRY(bpt_alloc((size_t)(lists->queries * lists->slots * 4), sizeof *lists->table, &lists->table));
+    *groups = (bpt_lists_groups_t){.title = "tree", .count = 2, .group = {{"tokens", tokens}, {"nodes", nodes}}};
+    return write_lists(c, &of_tokens, &of_nodes, links, lists);
+}
+
 const bpt_kind_spec_t bpt_kind_tree = {
     .name = "tree",
     .keys = keys,
@@ -196,5 +206,6 @@ const bpt_kind_spec_t bpt_kind_tree = {
     .plain_embedding = true,
     .packed = true,
     .check = check,
+    .tree_table = table,
     .layers = &layers,
 };

@@ -2,8 +2,8 @@
 #include <stdio.h>
 
 #include "bpt/alloc.h"
-#include "models/train/evaluate.h"
 #include "models/kinds/kind.h"
+#include "models/train/evaluate.h"
 #include "tools/bpt/answers.h"
 
 // `label` NULL: the line was blank.

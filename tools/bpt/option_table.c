@@ -301,6 +301,8 @@ const cli_option_t cli_option_table[] = {
     // ---- graph
     {INT("n", tool.n, 1, 67108864), .fallback = "16", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
      .help = "number of leaves (tokens)"},
+    {TEXT("tree", tool.tree, "TREE"), .fallback = "", .shown = "a balanced one of n words", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
+     .when = "model=tree", .help = "tree: the tree, in brackets: '(S (NP a b) c)'"},
     {CHOICE("format", tool.format, LIST("csv", "text", "svg")), .fallback = "csv", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
      .help = "edge list, readable ranges, or a picture of the adjacency matrix"},
 
@@ -416,6 +418,7 @@ const cli_variant_t cli_option_variants[] = {
     {"span-self", CLI_GRAPH},
     {"ring", CLI_GRAPH},
     {"radical", CLI_GRAPH},
+    {"subtree-mask", CLI_GRAPH},
     {"rel-levels", CLI_GRAPH, .shown = "by --n", .help = "number of tree levels that have relative position embeddings of their own"},
     {"attention", CLI_GRAPH},
     {"window", CLI_GRAPH},
@@ -428,6 +431,8 @@ const cli_variant_t cli_option_variants[] = {
     {"head-dim", CLI_BENCH},
     {"ring", CLI_BENCH},
     {"radical", CLI_BENCH},
+    {"hier-embed", CLI_BENCH},
+    {"subtree-mask", CLI_BENCH},
     {"recompute", CLI_BENCH},
     {"batch", CLI_BENCH, .fallback = "1", .help = "decode: number of texts that are decoded together"},
     {"dry-run", CLI_TUNE, .help = "measure and print the results, but record nothing"},

@@ -70,6 +70,7 @@ typedef struct {
     int64_t n, width, height, repeat, seconds;
     bpt_intervals_format_t format;
     char *lengths, *ks;
+    char *tree;               // graph: in brackets
     char *from, *x, *y, *by;  // plot
     bool log_x, log_y;
     bool reset;
