@@ -16,6 +16,11 @@ void bpt_batch_buffer_free(bpt_batch_buffer_t *b) {
         bpt_free(side->segment_start);
         bpt_free(side->segment_lengths);
         bpt_free(side->numbers);
+        bpt_free(side->links);
+        bpt_free(side->node_labels);
+        bpt_free(side->node_start);
+        bpt_free(side->node_counts);
+        bpt_free(side->vertex_labels);
     }
     bpt_free(b->targets);
     bpt_free(b->sequences);
@@ -44,17 +49,23 @@ static bpt_status_t reserve_numbers(float **array, size_t *room, int64_t wanted)
 // Elements of the arrays of a side; 0: the array is absent.
 typedef struct {
     int64_t tokens, numbers, sequences, bag, bag_ranges, segments;
+    int64_t links, nodes, trees, vertices;
 } side_sizes_t;
 
 static side_sizes_t sizes_of(const bpt_batch_layout_t *l, int side) {
     const int64_t rows = l->shape.side[side].rows, bag = l->shape.side[side].bag, columns = side == 0 ? l->columns : 0;
     if (rows == 0) return (side_sizes_t){0};
+    const int64_t nodes = l->shape.side[side].nodes;
     return (side_sizes_t){.tokens = columns ? 0 : rows,
                           .numbers = rows * columns,
                           .sequences = l->shape.batch,
                           .bag = bag,
                           .bag_ranges = bag ? 2 * rows : 0,
-                          .segments = l->segments};
+                          .segments = l->segments,
+                          .links = nodes ? 3 * (rows + nodes) : 0,
+                          .nodes = nodes,
+                          .trees = nodes ? l->shape.batch : 0,
+                          .vertices = nodes && l->vertex_labels ? rows + nodes : 0};
 }
 
 static int64_t first_segments_of(const bpt_batch_layout_t *l) { return l->segments ? l->shape.batch + 1 : 0; }
@@ -71,6 +82,11 @@ static bpt_status_t reserve(bpt_batch_buffer_t *b, const bpt_batch_layout_t *l) 
         BPT_TRY(reserve_ids(&side->segment_start, &side->n_segment_start, n.segments));
         BPT_TRY(reserve_ids(&side->segment_lengths, &side->n_segment_lengths, n.segments));
         BPT_TRY(reserve_numbers(&side->numbers, &side->n_numbers, n.numbers));
+        BPT_TRY(reserve_ids(&side->links, &side->n_links, n.links));
+        BPT_TRY(reserve_ids(&side->node_labels, &side->n_node_labels, n.nodes));
+        BPT_TRY(reserve_ids(&side->node_start, &side->n_node_start, n.trees));
+        BPT_TRY(reserve_ids(&side->node_counts, &side->n_node_counts, n.trees));
+        BPT_TRY(reserve_ids(&side->vertex_labels, &side->n_vertex_labels, n.vertices));
     }
     BPT_TRY(reserve_ids(&b->targets, &b->n_targets, l->value_columns ? 0 : l->n_targets));
     BPT_TRY(reserve_numbers(&b->values, &b->n_values, l->n_targets * l->value_columns));
@@ -88,7 +104,12 @@ static bpt_side_t side_of(const bpt_side_buffer_t *b, const side_sizes_t *n, int
                         .bag = n->bag ? b->bag : NULL,
                         .bag_ranges = n->bag ? b->bag_ranges : NULL,
                         .segment_start = n->segments ? b->segment_start : NULL,
-                        .segment_lengths = n->segments ? b->segment_lengths : NULL};
+                        .segment_lengths = n->segments ? b->segment_lengths : NULL,
+                        .links = n->links ? b->links : NULL,
+                        .node_labels = n->nodes ? b->node_labels : NULL,
+                        .node_start = n->trees ? b->node_start : NULL,
+                        .node_counts = n->trees ? b->node_counts : NULL,
+                        .vertex_labels = n->vertices ? b->vertex_labels : NULL};
 }
 
 static void point(const bpt_batch_buffer_t *b, const bpt_batch_layout_t *l, bpt_batch_t *batch) {
@@ -126,6 +147,10 @@ static void pad_side(const bpt_side_buffer_t *b, const bpt_batch_layout_t *l, in
         b->start[s] = (uint32_t)(bucket ? s * bucket : rows);
         b->lengths[s] = bucket ? 1 : 0;
     }
+    for (int64_t i = 0; i < n.links; ++i) b->links[i] = i % 3 ? 0 : BPT_PLACEHOLDER;
+    for (int64_t i = 0; i < n.nodes; ++i) b->node_labels[i] = BPT_PLACEHOLDER;
+    for (int64_t s = 0; s < n.trees; ++s) b->node_start[s] = (uint32_t)(rows + n.nodes), b->node_counts[s] = 0;
+    for (int64_t i = 0; i < n.vertices; ++i) b->vertex_labels[i] = BPT_PLACEHOLDER;
 }
 
 static bpt_status_t too_large(const bpt_batch_layout_t *l) {
@@ -136,7 +161,7 @@ static bpt_status_t too_large(const bpt_batch_layout_t *l) {
 bpt_status_t bpt_batch_buffer_start(bpt_batch_buffer_t *b, const bpt_batch_layout_t *l, bpt_batch_t *batch) {
     // Row numbers are u32, and BPT_NO_ROW is none.
     for (int i = 0; i < BPT_SIDES; ++i)
-        if (l->shape.side[i].rows >= UINT32_MAX) return too_large(l);
+        if (l->shape.side[i].rows + l->shape.side[i].nodes >= UINT32_MAX / 3) return too_large(l);
     BPT_TRY(reserve(b, l));
     for (int i = 0; i < BPT_SIDES; ++i) pad_side(&b->side[i], l, i);
     clear(b->targets, l->value_columns ? 0 : l->n_targets, sizeof *b->targets);
@@ -171,12 +196,18 @@ static void copy_side(const bpt_side_buffer_t *b, const bpt_side_t *side, const 
     copy_array(b->segment_start, side->segment_start, n->segments, sizeof *b->segment_start);
     copy_array(b->segment_lengths, side->segment_lengths, n->segments, sizeof *b->segment_lengths);
     copy_array(b->numbers, side->numbers, n->numbers, sizeof *b->numbers);
+    copy_array(b->links, side->links, n->links, sizeof *b->links);
+    copy_array(b->node_labels, side->node_labels, n->nodes, sizeof *b->node_labels);
+    copy_array(b->node_start, side->node_start, n->trees, sizeof *b->node_start);
+    copy_array(b->node_counts, side->node_counts, n->trees, sizeof *b->node_counts);
+    copy_array(b->vertex_labels, side->vertex_labels, n->vertices, sizeof *b->vertex_labels);
 }
 
 bpt_status_t bpt_batch_buffer_copy(bpt_batch_buffer_t *b, const bpt_batch_t *batch, bpt_batch_t *copy) {
     const bpt_batch_layout_t layout = {.shape = batch->shape,
                                        .columns = batch->side[0].columns,
                                        .n_targets = batch->n_targets,
+                                       .vertex_labels = batch->side[0].vertex_labels,
                                        .value_columns = batch->value_columns,
                                        .segments = batch->segments};
     BPT_TRY(reserve(b, &layout));

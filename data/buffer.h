@@ -7,8 +7,10 @@
 // Zero-initialised: empty and valid.
 typedef struct {
     uint32_t *tokens, *start, *lengths, *bag, *bag_ranges, *segment_start, *segment_lengths;
+    uint32_t *links, *node_labels, *node_start, *node_counts, *vertex_labels;
     float *numbers;
     size_t n_tokens, n_start, n_lengths, n_bag, n_bag_ranges, n_segment_start, n_segment_lengths, n_numbers;  // room
+    size_t n_links, n_node_labels, n_node_start, n_node_counts, n_vertex_labels;
 } bpt_side_buffer_t;
 typedef struct {
     bpt_side_buffer_t side[BPT_SIDES];
@@ -22,6 +24,7 @@ typedef struct {
     bpt_batch_shape_t shape;
     int64_t columns;  // of numbers that side 0 has in place of tokens; 0: tokens
     int64_t n_targets;
+    bool vertex_labels;     // side 0 has those of its trees
     int64_t value_columns;  // targets are vectors of so many numbers; 0: they are ids
     int64_t segments;       // of documents, on each side; 0: there are none
 } bpt_batch_layout_t;

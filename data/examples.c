@@ -9,6 +9,7 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "data/readers/reader.h"
+#include "data/trees.h"
 #include <xxhash.h>
 
 typedef bpt_word_t word_t;
@@ -153,10 +154,17 @@ static texts_t texts_of(const pass_t *p, const bpt_found_t *f) {
     return t;
 }
 
+// Whether nodes and words of the example have labels that count.
+static bool labels_vertices(const pass_t *p, const bpt_found_t *f) { return p->reader.options->vertex_labels && f->nodes; }
+
 static bpt_status_t scan(void *user, const bpt_found_t *f) {
     pass_t *p = user;
     const texts_t t = texts_of(p, f);
     if (p->collected && f->label && !p->reader.options->numbers) BPT_TRY(add_label(p->collected, f->where, f->label));
+    for (size_t i = 0; p->collected && labels_vertices(p, f) && i < f->n_nodes; ++i)
+        if (f->nodes[i].label.data) BPT_TRY(add_label(p->collected, f->where, &f->nodes[i].label));
+    for (size_t i = 0; p->collected && labels_vertices(p, f) && i < t.n[0]; ++i)
+        if (f->word_labels[i].data) BPT_TRY(add_label(p->collected, f->where, &f->word_labels[i]));
     for (size_t i = 0; p->collected && f->tags && i < t.n[0]; ++i) BPT_TRY(add_label(p->collected, f->where, &f->tags[i]));
     for (int k = 0; p->counted && k < t.texts; ++k) BPT_TRY(bpt_vocab_count_words(p->counted, f->where, t.words[k], t.n[k]));
     return BPT_OK;
@@ -251,11 +259,84 @@ static bpt_status_t add_word(pass_t *p, const bpt_found_t *f, const word_t *word
     return bpt_vocab_encode_words(p->vocab, f->where, &words[i], 1, add_token, e);
 }
 
+// ---- Trees
+
+static bpt_status_t add_node(bpt_examples_t *e, uint32_t first, uint32_t end, uint32_t label) {
+    BPT_TRY(bpt_grow(&e->nodes, (size_t)e->n_nodes, &e->node_capacity, sizeof *e->nodes));
+    e->nodes[e->n_nodes++] = (bpt_example_node_t){first, end, label};
+    return BPT_OK;
+}
+
+static bpt_status_t label_token(bpt_examples_t *e, uint64_t token, uint32_t label) {
+    BPT_TRY(bpt_grow(&e->token_labels, (size_t)token, &e->token_label_capacity, sizeof *e->token_labels));
+    e->token_labels[token] = label;
+    return BPT_OK;
+}
+
+static bpt_status_t class_of(const pass_t *p, const bpt_found_t *f, const word_t *label, uint32_t *class) {
+    return find_class(p, f->where, p->reader.options->vertex_labels && label->data ? label : NULL, class);
+}
+
+// A word of several tokens has a node over them.
+static bpt_status_t add_split_word(pass_t *p, const bpt_found_t *f, size_t word, const uint32_t *tokens) {
+    uint32_t class = BPT_NO_LABEL;
+    if (tokens[word + 1] - tokens[word] < 2) return BPT_OK;
+    if (f->nodes) BPT_TRY(class_of(p, f, &f->word_labels[word], &class));
+    return add_node(p->out, tokens[word], tokens[word + 1], class);
+}
+
+// The nodes of a tree over words become nodes over tokens, word i being the tokens tokens[i] .. tokens[i + 1] - 1.
+static bpt_status_t add_found_tree(pass_t *p, const bpt_found_t *f, const uint32_t *tokens) {
+    size_t word = 0;
+    for (size_t i = 0; i < f->n_nodes; ++i) {
+        const bpt_found_node_t *node = &f->nodes[i];
+        uint32_t class;
+        const bool one_word = node->end - node->first == 1;  // the only node
+        for (; word < node->end; ++word)
+            if (!one_word) BPT_TRY(add_split_word(p, f, word, tokens));
+        BPT_TRY(class_of(p, f, &node->label, &class));
+        BPT_TRY(add_node(p->out, tokens[node->first], tokens[node->end], class));
+    }
+    return BPT_OK;
+}
+
+static bpt_status_t add_tree(pass_t *p, const bpt_found_t *f, size_t n_words, const uint32_t *tokens) {
+    bpt_examples_t *e = p->out;
+    const uint64_t first = e->n_tokens - tokens[n_words];
+    for (size_t word = 0; word < n_words; ++word) {
+        uint32_t class = BPT_NO_LABEL;
+        const bool whole = tokens[word + 1] - tokens[word] == 1;  // else the label is that of a node
+        if (f->nodes && whole) BPT_TRY(class_of(p, f, &f->word_labels[word], &class));
+        for (uint32_t t = tokens[word]; t < tokens[word + 1]; ++t) BPT_TRY(label_token(e, first + t, class));
+    }
+    if (p->reader.options->made == BPT_TREES_FILE && !f->nodes) return at(f->where, "no tree over this text");
+    if (p->reader.options->made == BPT_TREES_FILE) return add_found_tree(p, f, tokens);
+    return bpt_trees_make(p->reader.options->made, tokens[n_words], &e->nodes, &e->n_nodes, &e->node_capacity);
+}
+
+// The text of a tree: words one by one, as each has a place in it.
+static bpt_status_t add_tree_text(pass_t *p, const bpt_found_t *f, const word_t *words, size_t n_words) {
+    const uint64_t before = p->out->n_tokens;
+    uint32_t *tokens;
+    bpt_status_t status;
+    BPT_TRY(bpt_alloc(n_words + 1, sizeof *tokens, &tokens));
+    for (size_t i = 0; i < n_words; ++i) {
+        BPT_TRY_GOTO(add_word(p, f, words, i), done);
+        tokens[i + 1] = (uint32_t)(p->out->n_tokens - before);
+    }
+    status = add_tree(p, f, n_words, tokens);
+done:
+    bpt_free(tokens);
+    return status;
+}
+
 static bpt_status_t add_text(pass_t *p, const bpt_found_t *f, const word_t *words, size_t n_words) {
     const bpt_examples_options_t *o = p->reader.options;
     bpt_examples_t *e = p->out;
     const uint64_t before = e->n_tokens;
-    if (splits_words(p))
+    if (o->trees)
+        BPT_TRY(add_tree_text(p, f, words, n_words));
+    else if (splits_words(p))
         BPT_TRY(bpt_vocab_encode_words(p->vocab, f->where, words, n_words, add_token, e));
     else
         for (size_t i = 0; i < n_words; ++i) BPT_TRY(add_word(p, f, words, i));
@@ -271,6 +352,7 @@ static bpt_status_t make_room(bpt_examples_t *e) {
     if (!e->per_token && !e->value_columns) BPT_TRY(bpt_realloc(&e->labels, wanted, sizeof *e->labels));
     if (e->value_columns) BPT_TRY(bpt_realloc(&e->values, wanted, sizeof *e->values));
     BPT_TRY(bpt_realloc(&e->offsets, texts * wanted + 1, sizeof *e->offsets));
+    if (e->trees) BPT_TRY(bpt_realloc(&e->node_offsets, texts * wanted + 1, sizeof *e->node_offsets));
     e->capacity = wanted;
     return BPT_OK;
 }
@@ -285,6 +367,7 @@ static bpt_status_t read_example(void *user, const bpt_found_t *f) {
     for (int i = 0; i < t.texts; ++i) {
         BPT_TRY(add_text(p, f, t.words[i], t.n[i]));
         e->offsets[e->count * (uint64_t)t.texts + (uint64_t)i + 1] = e->n_tokens;
+        if (e->trees) e->node_offsets[e->count * (uint64_t)t.texts + (uint64_t)i + 1] = e->n_nodes;
     }
     ++e->count;
     return BPT_OK;
@@ -297,11 +380,14 @@ bpt_status_t bpt_examples_add(const bpt_range_t *text, const bpt_examples_option
     examples->texts = options->texts;
     examples->per_token = options->form == BPT_FORM_TAGGED || options->form == BPT_FORM_CONLL;
     examples->value_columns = options->numbers ? 1 : 0;
+    examples->trees = options->trees;
     if (!examples->offsets) BPT_TRY(bpt_alloc(1, sizeof *examples->offsets, &examples->offsets));
+    if (options->trees && !examples->node_offsets) BPT_TRY(bpt_alloc(1, sizeof *examples->node_offsets, &examples->node_offsets));
     const bpt_status_t status = parse(&p, text);
     if (status == BPT_OK) return BPT_OK;
     examples->count = count;
     examples->n_tokens = examples->offsets[count * (options->texts == 2 ? 2 : 1)];
+    if (options->trees) examples->n_nodes = examples->node_offsets[count * (options->texts == 2 ? 2 : 1)];
     return status;
 }
 
@@ -325,6 +411,9 @@ void bpt_examples_free(bpt_examples_t *e) {
     bpt_free(e->target.tokens);
     bpt_free(e->target.offsets);
     bpt_free(e->windows);
+    bpt_free(e->nodes);
+    bpt_free(e->node_offsets);
+    bpt_free(e->token_labels);
     *e = (bpt_examples_t){0};
 }
 

@@ -30,6 +30,15 @@ typedef struct {
     uint64_t first, own, end;
 } bpt_window_t;
 
+// A node of the tree over a text: the tokens [first, end) are below it.
+typedef struct {
+    uint32_t first, end, label;  // label: its class, or BPT_NO_LABEL
+} bpt_example_node_t;
+
+// Where the tree over a text is from: the brackets of the file, or it is made, whatever brackets say.
+typedef enum { BPT_TREES_FILE, BPT_TREES_BALANCED, BPT_TREES_RIGHT, BPT_TREES_FLAT } bpt_trees_t;
+extern const char *const bpt_trees_names[];  // "file", "balanced", ..
+
 // Examples in columns. Text t of all is tokens[offsets[t]] .. tokens[offsets[t + 1] - 1], never empty; example e has the texts e * texts ..
 // e * texts + texts - 1.
 typedef struct {
@@ -42,12 +51,18 @@ typedef struct {
     uint32_t *labels;       // BPT_NO_LABEL where the text has none
     uint32_t *bags;         // character n-grams of the tokens: those of token t are bags[bag_offsets[t]] .. bags[bag_offsets[t + 1] - 1]
     uint64_t *bag_offsets;  // [n_tokens + 1]; NULL: there are none
-    float *values;          // [count, value_columns]: numbers in place of labels
-    int64_t value_columns;  // 0: there are labels
+    bool trees;             // each text has one
+    bpt_example_node_t *nodes;  // of text t nodes[node_offsets[t]] .. nodes[node_offsets[t + 1] - 1], in post-order
+    uint64_t *node_offsets;
+    uint32_t *token_labels;     // [n_tokens] of trees: the class of the token, or BPT_NO_LABEL
+    float *values;              // [count, value_columns]: numbers in place of labels
+    int64_t value_columns;      // 0: there are labels
     bpt_translations_t target;  // in place of labels
     bpt_window_t *windows;      // [count]: the texts of each example, in documents; NULL: example e is text e
     uint64_t count, n_tokens;
     size_t token_capacity, label_capacity, bag_capacity, bag_offset_capacity, capacity;
+    uint64_t n_nodes;
+    size_t node_capacity, token_label_capacity;
 } bpt_examples_t;
 void bpt_examples_free(bpt_examples_t *examples);
 
@@ -70,6 +85,9 @@ typedef struct {
     // 2017.)
     int ngram_min, ngram_max;
     int64_t ngram_rows;
+    bool trees;              // each text has a tree over it (not of CONLL and TAGGED)
+    bpt_trees_t made;        // and where it is from
+    bool vertex_labels;      // the labels of all nodes and words are classes; else only that of the whole tree is
     bool strip_punctuation;  // tokens that are nothing but punctuation are left out, unless a text has no others
     // COLUMNS, counted from 1
     int texts;     // of an example: 1 or 2
@@ -86,7 +104,10 @@ typedef struct {
 // word) ..), whose words are kept as they stand (-LRB-). A line without labels is a whole tree, of which the words are read, or else text,
 // split at blanks. COLUMNS: lines of columns between tabs, a label or a number in one, texts in others; unlabelled lines are text, or
 // text<TAB>text. TAGGED: `tokens<TAB>tags`, as many of both. CONLL: a token a line, a blank line between sentences, sentences of
-// -DOCSTART- left out. Files must be UTF-8, also for --unit ids.
+// -DOCSTART- left out. TREES: trees of the Penn Treebank, one behind the other, each over as many lines as it likes: (label child ..),
+// where a child is a word or a tree; or lines of TEXTS, where trees are made. The tree over the words has a node for every bracket of two
+// or more children; what has one child alone is its child, with the label of the child, and a text of one word has one node. Function tags
+// (NP-SBJ=2) are cut off, -NONE- is left out with the brackets that hold nothing else. Files must be UTF-8, also for --unit ids.
 
 // First pass over a text: counts its words in `vocab` and collects its labels. Either may be NULL.
 bpt_status_t bpt_examples_scan(const bpt_range_t *text, const bpt_examples_options_t *options, bpt_vocab_t *vocab,

@@ -30,6 +30,7 @@ bpt_status_t bpt_examples_shift(bpt_examples_t *e, int64_t count) {
     if (count == 0) return BPT_OK;
     if (e->target.tokens)
         return bpt_fail(BPT_ERR_USAGE, "texts that are translated cannot be shifted; shift texts that have one target each");
+    if (e->trees) return bpt_fail(BPT_ERR_USAGE, "placeholders have no place in a tree; shift texts of a model without trees");
     if (e->per_token || e->columns)
         return bpt_fail(BPT_ERR_USAGE, "placeholders have no %s; shift texts that have one target each",
                         e->per_token ? "label, and here each token has one" : "vector, and here vectors are read");

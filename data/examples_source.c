@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "bpt/lists.h"
 #include "data/buffer.h"
 #include "data/order.h"
 #include "data/shapes.h"
 #include "data/translation_fill.h"
+#include "data/trees.h"
 
 typedef struct {
     int64_t bucket, position;  // position in the epoch's order, or in the file
@@ -33,7 +35,9 @@ typedef struct {
     int64_t *buckets;      // theirs
     bpt_micro_t *micro;
     bpt_batch_buffer_t buffer;
-    uint64_t n_bag;  // n-grams of the micro-batch so far
+    uint64_t n_bag;   // n-grams of the micro-batch so far
+    int64_t n_nodes;  // and nodes
+    int64_t *slots;   // [texts]: that the trees over them need
     bpt_shapes_t shapes;
 } source_t;
 
@@ -119,12 +123,73 @@ static void lay_out_step(source_t *s) {
 
 enum { NGRAMS_OF_TOKEN = 16 };  // that there is room for, on average
 
+// ---- Trees
+
+static uint64_t first_text(const source_t *s, const bpt_micro_t *m, size_t i) {
+    return example_at(s, s->members[m->first + i].position) * (uint64_t)s->texts;
+}
+
+static int64_t nodes_of(const source_t *s, uint64_t first, uint64_t end) {
+    return (int64_t)(s->examples->node_offsets[end] - s->examples->node_offsets[first]);
+}
+
+// Back slots that the tree over a text needs.
+static bpt_status_t slots_of(source_t *s, uint64_t text, int64_t *slots) {
+    const bpt_examples_t *e = s->examples;
+    const uint32_t n = (uint32_t)text_length(e, text), m = (uint32_t)nodes_of(s, text, text + 1), zero = 0;
+    const bpt_row_space_t tokens = {.rows = n, .sequences = 1, .start = &zero, .length = &n};
+    const bpt_row_space_t nodes = {.rows = m, .sequences = 1, .start = &n, .length = &m};
+    uint32_t *links;
+    BPT_TRY(bpt_alloc(3 * (size_t)(n + m), sizeof *links, &links));
+    bpt_trees_link(e->nodes + e->node_offsets[text], m, n, 0, n, links);
+    *slots = bpt_lists_subtrees_back_slots(&tokens, &nodes, links);
+    bpt_free(links);
+    return BPT_OK;
+}
+
+// Few values, as each makes programs of its own.
+static int64_t round_slots(int64_t slots) {
+    int64_t room = 4;
+    while (room < slots) room *= 2;
+    return room;
+}
+
+// How many nodes a micro-batch has room for, and the slots that its trees need.
+static void add_trees(const source_t *s, const bpt_micro_t *m, bpt_batch_shape_t *shape) {
+    int64_t nodes = 0, slots = 1;
+    for (size_t i = 0; i < m->count; ++i) {
+        const uint64_t text = first_text(s, m, i);
+        nodes += nodes_of(s, text, text + (uint64_t)s->texts);
+        for (int64_t k = 0; k < s->texts; ++k)
+            if (s->slots[text + (uint64_t)k] > slots) slots = s->slots[text + (uint64_t)k];
+    }
+    shape->side[0].nodes = bpt_packed_rows(nodes, shape->side[0].rows);
+    shape->side[0].node_slots = round_slots(slots);
+}
+
+static void fill_tree(source_t *s, int64_t sequence, int64_t row, uint64_t text, const bpt_batch_t *out) {
+    const bpt_examples_t *e = s->examples;
+    const int64_t rows = out->shape.side[0].rows, first = rows + s->n_nodes;
+    const uint32_t count = (uint32_t)nodes_of(s, text, text + 1), length = (uint32_t)text_length(e, text);
+    const bpt_example_node_t *nodes = e->nodes + e->node_offsets[text];
+    bpt_side_buffer_t *side = &s->buffer.side[0];
+    bpt_trees_link(nodes, count, length, (uint32_t)row, (uint32_t)first, side->links);
+    side->node_start[sequence] = (uint32_t)first;
+    side->node_counts[sequence] = count;
+    memset(side->node_labels + s->n_nodes, 0, count * sizeof *side->node_labels);  // one symbol: labels of nodes are what is asked for
+    s->n_nodes += count;
+    if (!s->batching.vertices) return;
+    for (uint32_t i = 0; i < count; ++i) side->vertex_labels[first + i] = nodes[i].label;
+    for (uint32_t i = 0; i < length; ++i) side->vertex_labels[row + i] = e->token_labels[e->offsets[text] + i];
+}
+
 static bpt_batch_shape_t shape_of(const source_t *s, const bpt_micro_t *m) {
     const int64_t batch = m->rows * s->texts;
     bpt_batch_shape_t shape =
         s->batching.packed ? (bpt_batch_shape_t){.batch = batch, .side = {{.n = 0, .rows = m->n}}} : bpt_batch_buckets(m->n, batch);
     if (s->translates) shape.side[1] = shape.side[0];
     if (s->examples->bag_offsets) shape.side[0].bag = NGRAMS_OF_TOKEN * shape.side[0].rows;
+    if (s->examples->trees) add_trees(s, m, &shape);
     return shape;
 }
 
@@ -166,6 +231,7 @@ static void fill_text(source_t *s, int64_t sequence, int64_t row, uint64_t text,
         memcpy(side->tokens + row, e->tokens + from, (size_t)length * sizeof *e->tokens);
     out->n_tokens += length;
     if (e->bag_offsets) fill_bags(s, row, from, length);
+    if (e->trees) fill_tree(s, sequence, row, text, out);
     if (!e->per_token) return;
     for (int64_t i = 0; i < length; ++i) {
         const uint32_t label = e->labels[from + (uint64_t)i];
@@ -205,9 +271,29 @@ static int64_t segments_of(const source_t *s, const bpt_micro_t *m) {
     return segments;
 }
 
+// Nodes and tokens of an example that have a label; the label of the root is that of the example.
+static int64_t labelled_vertices(const source_t *s, uint64_t example) {
+    const bpt_examples_t *e = s->examples;
+    int64_t count = 0;
+    for (uint64_t t = e->offsets[example]; t < e->offsets[example + 1]; ++t) count += e->token_labels[t] != BPT_NO_LABEL;
+    for (uint64_t i = e->node_offsets[example]; i + 1 < e->node_offsets[example + 1]; ++i) count += e->nodes[i].label != BPT_NO_LABEL;
+    return count + (e->labels[example] != BPT_NO_LABEL);
+}
+
+static void score_vertices(source_t *s, const bpt_micro_t *m, bpt_batch_t *out) {
+    const bpt_side_buffer_t *side = &s->buffer.side[0];
+    out->n_scored = 0;
+    for (size_t i = 0; i < m->count; ++i) {
+        const uint64_t e = first_text(s, m, i);
+        side->vertex_labels[side->node_start[i] + side->node_counts[i] - 1] = s->examples->labels[e];
+        out->n_scored += labelled_vertices(s, e);
+    }
+}
+
 static void fill(source_t *s, const bpt_micro_t *m, bpt_batch_t *out) {
     int64_t row = 0;
     s->n_bag = 0;
+    s->n_nodes = 0;
     for (int64_t i = 0; i < (int64_t)m->count; ++i) {
         const int64_t position = s->members[m->first + (size_t)i].position;
         const uint64_t e = example_at(s, position);
@@ -220,6 +306,7 @@ static void fill(source_t *s, const bpt_micro_t *m, bpt_batch_t *out) {
         }
         if (!s->examples->per_token) fill_target(s, i, e, out);
     }
+    if (s->batching.vertices) score_vertices(s, m, out);
     out->n_real = (int64_t)m->count * s->texts;
 }
 
@@ -227,7 +314,8 @@ static int64_t scored_of_step(const source_t *s) {
     int64_t scored = 0;
     for (int64_t i = 0; s->translates && i < step_count(s); ++i)
         scored += bpt_translation_scored(s->examples, example_at(s, step_begin(s) + i), s->train);
-    if (s->translates) return scored;
+    for (int64_t i = 0; s->batching.vertices && i < step_count(s); ++i) scored += labelled_vertices(s, example_at(s, step_begin(s) + i));
+    if (s->translates || s->batching.vertices) return scored;
     if (!s->examples->per_token || s->batching.scores_texts) return step_count(s);
     for (int64_t i = 0; i < step_count(s); ++i) scored += rows_of(s, example_at(s, step_begin(s) + i));
     return scored;
@@ -247,6 +335,7 @@ static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end
                                        .n_targets = s->translates            ? shape.side[1].rows
                                                     : s->examples->per_token ? shape.side[0].rows
                                                                              : shape.batch / s->texts,
+                                       .vertex_labels = s->batching.vertices,
                                        .value_columns = s->examples->value_columns,
                                        .segments = segments_of(s, m)};
     BPT_TRY(bpt_batch_buffer_start(&s->buffer, &layout, out));
@@ -281,6 +370,7 @@ static void destroy(bpt_batch_source_t *source) {
     bpt_free(s->members);
     bpt_free(s->buckets);
     bpt_free(s->micro);
+    bpt_free(s->slots);
     bpt_batch_buffer_free(&s->buffer);
     bpt_shapes_free(&s->shapes);
     bpt_free(s);
@@ -302,7 +392,13 @@ static bpt_status_t add_largest(source_t *s) {
     }
     const bpt_micro_t largest = {.n = longest > room || most < room ? bpt_packed_rows(longest > room ? longest : most, room) : room,
                                  .rows = bpt_row_count(room, s->a_step < room ? s->a_step : room)};
-    return add_micro(s, &largest);
+    bpt_batch_shape_t shape = shape_of(s, &largest);
+    for (uint64_t t = 0; s->examples->trees && t < s->examples->count * (uint64_t)s->texts; ++t) {
+        const int64_t slots = round_slots(s->slots[t]);
+        if (slots > shape.side[0].node_slots) shape.side[0].node_slots = slots;
+    }
+    if (s->examples->trees) shape.side[0].nodes = shape.side[0].rows;  // a tree has fewer nodes than tokens, or one of each
+    return bpt_shapes_add(&s->shapes, &shape);
 }
 
 // Evaluation has one step, whose shapes are known; training can have every one that its examples allow.
@@ -329,12 +425,20 @@ static bpt_status_t list_lengths(source_t *s) {
     return bpt_alloc((size_t)(pool < count ? pool : count), sizeof *s->pool, &s->pool);
 }
 
+static bpt_status_t measure_trees(source_t *s) {
+    const uint64_t texts = s->examples->count * (uint64_t)s->texts;
+    BPT_TRY(bpt_alloc((size_t)texts, sizeof *s->slots, &s->slots));
+    for (uint64_t t = 0; t < texts; ++t) BPT_TRY(slots_of(s, t, &s->slots[t]));
+    return BPT_OK;
+}
+
 static bpt_status_t allocate(source_t *s) {
     if (s->train) BPT_TRY(bpt_alloc((size_t)s->examples->count, sizeof *s->order, &s->order));
     if (s->train && s->translates) BPT_TRY(list_lengths(s));
     BPT_TRY(bpt_alloc((size_t)s->a_step, sizeof *s->members, &s->members));
     BPT_TRY(bpt_alloc((size_t)s->a_step, sizeof *s->buckets, &s->buckets));
     BPT_TRY(bpt_alloc((size_t)s->a_step, sizeof *s->micro, &s->micro));
+    if (s->examples->trees) BPT_TRY(measure_trees(s));
     BPT_TRY(list_shapes(s));
     s->base.n_shapes = (int64_t)s->shapes.count;
     s->base.shapes = s->shapes.items;

@@ -11,6 +11,7 @@ typedef struct {
     int64_t accumulate;      // used when batch_examples is 0
     uint64_t seed;
     bool packed;        // rows without padding inside; else buckets
+    bool vertices;      // training on trees: the terms of the loss are the nodes and tokens that have a label
     bool scores_texts;  // a term of the loss for each text, though each token has a label
 } bpt_batching_t;
 

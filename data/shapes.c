@@ -81,10 +81,24 @@ int64_t bpt_packed_rows(int64_t tokens, int64_t most) {
 
 // A total order: rows first, as most memory goes with them.
 static bool larger(const bpt_batch_shape_t *a, const bpt_batch_shape_t *b) {
-    const int64_t x[] = {
-        a->side[0].rows + a->side[1].rows, a->side[0].n, a->batch, a->side[0].rows, a->side[0].bag, a->side[1].n, a->side[1].bag};
-    const int64_t y[] = {
-        b->side[0].rows + b->side[1].rows, b->side[0].n, b->batch, b->side[0].rows, b->side[0].bag, b->side[1].n, b->side[1].bag};
+    const int64_t x[] = {a->side[0].rows + a->side[1].rows,
+                         a->side[0].nodes,
+                         a->side[0].node_slots,
+                         a->side[0].n,
+                         a->batch,
+                         a->side[0].rows,
+                         a->side[0].bag,
+                         a->side[1].n,
+                         a->side[1].bag};
+    const int64_t y[] = {b->side[0].rows + b->side[1].rows,
+                         b->side[0].nodes,
+                         b->side[0].node_slots,
+                         b->side[0].n,
+                         b->batch,
+                         b->side[0].rows,
+                         b->side[0].bag,
+                         b->side[1].n,
+                         b->side[1].bag};
     for (size_t i = 0; i < sizeof x / sizeof *x; ++i)
         if (x[i] != y[i]) return x[i] > y[i];
     return false;

@@ -25,6 +25,10 @@ typedef enum { BPT_POOL_ROOT, BPT_POOL_MEAN, BPT_POOL_MAX, BPT_POOL_RELAY_MAX, B
 // Of a model with an encoder and a decoder: which matrix serves as what. NONE: each embedding and the head has its own; TARGET: the
 // decoder's embedding is the head's as well; ALL: so is the encoder's.
 typedef enum { BPT_SHARED_NONE, BPT_SHARED_TARGET, BPT_SHARED_ALL } bpt_shared_t;
+// Tree Transformer: what the sum over a branch is divided by: nodes and leaf, or the nodes alone as in the released code; whose states have
+// a loss in training.
+typedef enum { BPT_UP_NORM_PAPER, BPT_UP_NORM_CODE } bpt_up_norm_t;
+typedef enum { BPT_VERTEX_LOSS_ROOT, BPT_VERTEX_LOSS_ALL } bpt_vertex_loss_t;
 typedef enum { BPT_POSITIONS_RELATIVE, BPT_POSITIONS_ABSOLUTE, BPT_POSITIONS_NONE, BPT_POSITIONS_SINUSOIDAL } bpt_positions_t;
 
 // The model part of config.json; the same keys are in the `config` metadata of a model file (config_json.h).
@@ -36,10 +40,15 @@ typedef struct {
     bpt_pool_t pool;            // tasks that take states of whole texts
     bpt_shared_t shared;        // tasks with two sides
     bool causal, reference_rule, tied;
-    bool span_self;                                 // segtree: spans also read themselves, as the released code
-    bool ring, radical;                             // star: satellites read their neighbours, the relay
+    bool span_self;                        // segtree: spans also read themselves, as the released code
+    bool embed_scale;                               // embeddings are multiplied by sqrt(d_model) before positions are added
+    bool ring, radical;                    // star: satellites read their neighbours, the relay
+    bpt_up_norm_t up_norm;                 // tree, as the next ones
+    bool hier_embed, subtree_mask;         // embeddings of height and rank; nodes read their subtree alone
+    int32_t vertical_max, horizontal_max;  // rows of the tables of these embeddings
+    bpt_vertex_loss_t vertex_loss;
     int32_t layers, d_model, d_embed, d_ff, heads;  // star: layers = cycles
-    int32_t head_dim;                               // star; 0: d_model / heads
+    int32_t head_dim;                               // star, tree; 0: d_model / heads
     int32_t k, window, rel_levels;  // rel_levels: L (bpt, segtree) or largest distance (transformer with relative positions)
     int32_t stride, tail;           // sparse attention: tokens of a block, and of its end that later blocks read
     int32_t max_positions;          // rows of pos_embed (absolute positions)

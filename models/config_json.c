@@ -50,6 +50,7 @@ static bpt_status_t check_task(const bpt_model_config_t *c) {
     if (task->labelled && c->classes < 2)
         return bpt_fail(BPT_ERR_USAGE, "classes is %lld; it must be 2 to %d", (long long)c->classes, BPT_MAX_VOCAB);
     if (task->check) BPT_TRY(task->check(c));
+    if (bpt_kind_of(c)->check) BPT_TRY(bpt_kind_of(c)->check(c));
     if (c->ngram_max && c->ngram_min > c->ngram_max)
         return bpt_fail(BPT_ERR_USAGE, "ngram_min is %d and ngram_max %d; the shortest n-grams must not be longer than the longest",
                         c->ngram_min, c->ngram_max);

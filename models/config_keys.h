@@ -38,6 +38,9 @@ extern const int bpt_config_key_count;
 static inline bool bpt_task_pools(const bpt_task_spec_t *task) { return (task->wants & BPT_WANT_POOLED) != 0; }
 static inline bool bpt_task_reads_words(const bpt_task_spec_t *task) { return task->reads == BPT_READS_EXAMPLES; }
 static inline bool bpt_task_has_classes(const bpt_task_spec_t *task) { return task->labelled || task->values; }
+static inline bool bpt_task_labels_texts(const bpt_task_spec_t *task) {
+    return task->labelled && !task->per_token && bpt_task_texts(task) == 1;
+}
 static inline bool bpt_task_has_mlp(const bpt_task_spec_t *task) { return task->mlp; }
 static inline bool bpt_task_may_have_crf(const bpt_task_spec_t *task) { return task->labelled && task->per_token; }
 static inline bool bpt_task_compares(const bpt_task_spec_t *task) { return bpt_task_texts(task) > 1; }

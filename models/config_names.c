@@ -25,6 +25,8 @@ const char *const bpt_positions_names[] = {[BPT_POSITIONS_RELATIVE] = "relative"
                                            NULL};
 const char *const bpt_shared_names[] = {[BPT_SHARED_NONE] = "none", [BPT_SHARED_TARGET] = "target", [BPT_SHARED_ALL] = "all", NULL};
 const char *const bpt_rule_names[] = {"paper", "reference", NULL};
+const char *const bpt_up_norm_names[] = {[BPT_UP_NORM_PAPER] = "paper", [BPT_UP_NORM_CODE] = "code", NULL};
+const char *const bpt_vertex_loss_names[] = {[BPT_VERTEX_LOSS_ROOT] = "root", [BPT_VERTEX_LOSS_ALL] = "all", NULL};
 const char *const bpt_schedule_names[] = {[BPT_SCHEDULE_CONSTANT] = "constant",
                                           [BPT_SCHEDULE_COSINE] = "cosine",
                                           [BPT_SCHEDULE_NOAM] = "noam",

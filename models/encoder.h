@@ -48,7 +48,7 @@ typedef struct {
     };
     size_t count;
 } bpt_own_input_t;
-enum { BPT_OWN_INPUTS = 9, BPT_TASK_INPUTS = 4 };
+enum { BPT_OWN_INPUTS = 10, BPT_TASK_INPUTS = 4 };
 
 typedef struct bpt_encoder {
     bpt_encoder_options_t options;  // whose configuration is that of the stack

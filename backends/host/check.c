@@ -349,6 +349,29 @@ static bpt_status_t check_crf(checker_t *c) {
     return output(c, 3, "dt", ONLY_F32, REQUIRED, tags + 2, tags);
 }
 
+static bpt_status_t check_tree_values(checker_t *c) {
+    const bpt_tree_values_attrs_t *t = &c->call->attrs.tree_values;
+    const bpt_operand_t *kv = &c->call->in[0], *vertical = &c->call->in[2], *horizontal = &c->call->in[3];
+    const int64_t rows = rows_of(kv), width = columns_of(kv), leaves = rows_of(&c->call->in[1]), half = t->head_dim / 2;
+    const bool gradient = c->call->op == BPT_OP_TREE_VALUES_GRAD, tables = vertical->present;
+    BPT_TRY(check_attribute(c, t->heads > 0 && t->head_dim > 0 && (int64_t)t->heads * t->head_dim <= width, "the heads need more columns"));
+    BPT_TRY(check_attribute(c, leaves <= rows && t->depth >= 0, "there are more leaves than rows, or a depth below 0"));
+    BPT_TRY(check_attribute(c, !tables || t->head_dim % 2 == 0, "hierarchical embeddings need an even head_dim"));
+    BPT_TRY(check_attribute(c, !tables || (rows_of(vertical) > 0 && rows_of(horizontal) > 0), "a table of embeddings is empty"));
+    BPT_TRY(input(c, 0, "kv", ANY_FLOAT, REQUIRED, rows, width));
+    BPT_TRY(input(c, 1, "weight", ONLY_F32, REQUIRED, leaves, t->heads));
+    if (tables) BPT_TRY(input(c, 2, "vertical", ONLY_F32, REQUIRED, rows_of(vertical), half));
+    if (tables) BPT_TRY(input(c, 3, "horizontal", ONLY_F32, REQUIRED, rows_of(horizontal), half));
+    BPT_TRY(input(c, 4, "links", ONLY_U32, REQUIRED, rows, 3));
+    BPT_TRY(input(c, 5, "trees", ONLY_U32, REQUIRED, rows_of(&c->call->in[5]), 4));
+    BPT_TRY(output(c, 0, gradient ? "dkv" : "out", ANY_FLOAT, REQUIRED, rows, width));
+    if (!gradient) return BPT_OK;
+    BPT_TRY(input(c, 6, "dout", ANY_FLOAT, REQUIRED, rows, width));
+    BPT_TRY(output(c, 1, "dweight", ONLY_F32, REQUIRED, leaves, t->heads));
+    if (tables) BPT_TRY(output(c, 2, "dvertical", ONLY_F32, REQUIRED, rows_of(vertical), half));
+    return tables ? output(c, 3, "dhorizontal", ONLY_F32, REQUIRED, rows_of(horizontal), half) : BPT_OK;
+}
+
 static bpt_status_t check_adam(checker_t *c) {
     static const char *const names[] = {"p", "g", "m", "v"};
     const int64_t count = bpt_shape_count(&c->call->in[0].shape);
@@ -404,6 +427,8 @@ bpt_status_t bpt_call_check(const bpt_op_call_t *call) {
     case BPT_OP_XENT_GRAD: BPT_TRY(check_xent(&c)); break;
     case BPT_OP_CRF:
     case BPT_OP_CRF_GRAD: BPT_TRY(check_crf(&c)); break;
+    case BPT_OP_TREE_VALUES:
+    case BPT_OP_TREE_VALUES_GRAD: BPT_TRY(check_tree_values(&c)); break;
     case BPT_OP_ADAM: BPT_TRY(check_adam(&c)); break;
     case BPT_OP_ACCUMULATE: BPT_TRY(check_accumulate(&c)); break;
     case BPT_OP_CAST: BPT_TRY(check_cast(&c)); break;

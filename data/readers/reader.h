@@ -4,6 +4,12 @@
 
 #include "data/examples.h"
 
+// A node of the tree over the words of an example, as a reader finds it: over the words [first, end); label.data NULL: it has none.
+typedef struct {
+    size_t first, end;
+    bpt_word_t label;
+} bpt_found_node_t;
+
 // One example as a reader finds it.
 typedef struct {
     const bpt_range_t *where;
@@ -12,6 +18,10 @@ typedef struct {
     size_t n_words;
     size_t second;           // of a pair: the second text begins with this word
     const bpt_word_t *tags;  // [n_words]: labels of the words; NULL: there are none
+    // The tree of the first text; NULL: none is in the file. Nodes are in post-order; word_labels [n_words], NULL: the words have none.
+    const bpt_found_node_t *nodes;
+    size_t n_nodes;
+    const bpt_word_t *word_labels;
 } bpt_found_t;
 
 typedef struct {
@@ -35,6 +45,8 @@ bpt_status_t bpt_reader_push(bpt_reader_t *reader, const char *data, size_t byte
 bpt_status_t bpt_reader_push_tag(bpt_reader_t *reader, size_t word, const char *data, size_t bytes) BPT_MUST_USE;
 // Takes the blank-separated words of a range.
 bpt_status_t bpt_reader_push_words(bpt_reader_t *reader, bpt_range_t text) BPT_MUST_USE;
+// A line of `label<TAB>text`, or of text alone where labels are not asked for (texts.c).
+bpt_status_t bpt_reader_text_line(bpt_reader_t *reader, const bpt_range_t *line) BPT_MUST_USE;
 // Runs `line` over all lines but an empty last one.
 bpt_status_t bpt_reader_lines(bpt_reader_t *reader, const bpt_range_t *text,
                               bpt_status_t (*line)(bpt_reader_t *reader, const bpt_range_t *line)) BPT_MUST_USE;

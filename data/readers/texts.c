@@ -20,7 +20,7 @@ typedef struct {
 
 // ---- label<TAB>text, or text alone
 
-static bpt_status_t parse_line(bpt_reader_t *r, const bpt_range_t *line) {
+bpt_status_t bpt_reader_text_line(bpt_reader_t *r, const bpt_range_t *line) {
     bpt_range_t rest = *line;
     bpt_word_t label = {0};
     const char *tab = memchr(line->data, '\t', line->bytes);
@@ -122,7 +122,7 @@ static bpt_status_t is_tree(bpt_reader_t *r, const bpt_range_t *line, bool *tree
 static bpt_status_t read_line(bpt_reader_t *r, const bpt_range_t *line) {
     bool tree = false;
     BPT_TRY(is_tree(r, line, &tree));
-    return tree ? read_tree(r, line, false) : parse_line(r, line);
+    return tree ? read_tree(r, line, false) : bpt_reader_text_line(r, line);
 }
 
 bpt_status_t bpt_read_texts(bpt_reader_t *r, const bpt_range_t *text) { return bpt_reader_lines(r, text, read_line); }

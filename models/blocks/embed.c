@@ -1,9 +1,12 @@
 // The embedding of tokens and positions (see builder.h).
+#include <math.h>
+
 #include "models/kinds/kind.h"
 
 static void token_params(bpt_param_table_t *t, const bpt_model_config_t *c, bool frozen, const char *scope) {
     const int64_t d = c->d_model;
-    bpt_param_sort_t embed = c->tied ? bpt_param_linear(d) : bpt_param_normal();  // a tied matrix has the initial values of the head
+    const bool small = c->tied || bpt_kind_of(c)->scaled_embedding;
+    bpt_param_sort_t embed = small ? bpt_param_linear(d) : bpt_param_normal();  // a tied matrix has the initial values of the head
     embed.rows = BPT_ROWS_OF_TOKENS;
     if (frozen) embed.group = BPT_GROUP_FROZEN;
     bpt_param_table_matrix(t, embed, c->vocab, c->d_embed, scope, BPT_NAME_EMBED);
@@ -46,7 +49,8 @@ static bpt_value_t input_rows(const bpt_builder_t *b, bpt_value_t tokens) {
 }
 
 bpt_value_t bpt_embed_rows(const bpt_builder_t *b, bpt_value_t tokens, bpt_value_t positions) {
-    const bpt_value_t x = input_rows(b, tokens);
+    bpt_value_t x = input_rows(b, tokens);
+    if (b->config->embed_scale || bpt_kind_of(b->config)->scaled_embedding) x = bpt_scale(b->g, x, sqrtf((float)b->config->d_model));
     if (positions == BPT_NO_VALUE) return x;
     if (b->config->positions == BPT_POSITIONS_SINUSOIDAL) return bpt_add(b->g, x, positions);
     return bpt_add(b->g, x, bpt_gather(b->g, bpt_weight(b->w, b->embed_scope, BPT_NAME_POSITIONS), positions));

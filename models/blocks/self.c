@@ -26,8 +26,12 @@ static void attention_params(bpt_param_table_t *t, const bpt_model_config_t *c, 
 }
 
 void bpt_self_params(bpt_param_table_t *t, const bpt_model_config_t *c, int64_t rel_rows, bool freeze_rel, const char *prefix) {
-    const int64_t d = c->d_model, ff = c->d_ff;
     attention_params(t, c, rel_rows, freeze_rel, prefix);
+    bpt_self_finish_params(t, c, prefix);
+}
+
+void bpt_self_finish_params(bpt_param_table_t *t, const bpt_model_config_t *c, const char *prefix) {
+    const int64_t d = c->d_model, ff = c->d_ff;
     bpt_param_table_norm(t, d, prefix, BPT_NAME_ATTN_NORM);
     bpt_param_table_matrix(t, bpt_param_glorot(ff, d), ff, d, prefix, BPT_NAME_FC1);
     bpt_param_table_vector(t, bpt_param_bias(d), ff, prefix, BPT_NAME_FC1_BIAS);

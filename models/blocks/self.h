@@ -22,6 +22,8 @@ bpt_value_t bpt_self_rel(const bpt_builder_t *b, const char *prefix);           
 bpt_value_t bpt_self_out(const bpt_builder_t *b, bpt_value_t attended, const char *prefix);       // W_o
 // Heads and scale of the attention, and dropout; graph, batch and queries are the caller's.
 bpt_attention_attrs_t bpt_self_attrs(const bpt_builder_t *b);
+// Parameters of what follows W_o.
+void bpt_self_finish_params(bpt_param_table_t *table, const bpt_model_config_t *config, const char *prefix);
 // What follows W_o: both LayerNorms and the feed-forward network between them. residual: x. The first `readers` rows read `memory`
 // between the attention and the feed-forward network; NULL: there is none.
 bpt_stream_t bpt_self_finish(const bpt_builder_t *b, bpt_value_t sum, bpt_value_t residual, bpt_place_t place, const bpt_memory_t *memory,

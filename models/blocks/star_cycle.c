@@ -3,9 +3,7 @@
 
 #include <stdio.h>
 
-enum { PREFIX_BYTES = 48, NAME_BYTES = 24 };
-
-int64_t bpt_star_width(const bpt_model_config_t *c) { return (int64_t)c->heads * c->head_dim; }
+enum { PREFIX_BYTES = 48 };
 
 // "layers.CYCLE.PART"
 static void prefix_of(int32_t cycle, const char *part, char prefix[PREFIX_BYTES]) {
@@ -13,37 +11,14 @@ static void prefix_of(int32_t cycle, const char *part, char prefix[PREFIX_BYTES]
     snprintf(prefix + used, (size_t)(PREFIX_BYTES - used), "%s", part);
 }
 
-static const char *name_of(const char *projection, const char *what, char name[NAME_BYTES]) {
-    snprintf(name, NAME_BYTES, "%s%s", projection, what);
-    return name;
-}
-
 // ---- Parameters
-
-static void attention_params(bpt_param_table_t *t, const bpt_model_config_t *c, const char *prefix) {
-    static const char *const into[] = {BPT_NAME_Q_PROJ, BPT_NAME_K_PROJ, BPT_NAME_V_PROJ};
-    const int64_t d = c->d_model, width = bpt_star_width(c);
-    char name[NAME_BYTES];
-    for (int i = 0; i < 3; ++i) {
-        bpt_param_sort_t weight = bpt_param_glorot(width, d);
-        weight.joined = i == 2;  // values directly behind keys
-        bpt_param_table_matrix(t, weight, width, d, prefix, name_of(into[i], BPT_NAME_WEIGHT, name));
-    }
-    for (int i = 0; i < 3; ++i) {
-        bpt_param_sort_t bias = bpt_param_zero();
-        bias.joined = i == 2;
-        bpt_param_table_vector(t, bias, width, prefix, name_of(into[i], BPT_NAME_BIAS, name));
-    }
-    bpt_param_table_matrix(t, bpt_param_glorot(d, width), d, width, prefix, name_of(BPT_NAME_OUT_PROJ, BPT_NAME_WEIGHT, name));
-    bpt_param_table_vector(t, bpt_param_zero(), d, prefix, name_of(BPT_NAME_OUT_PROJ, BPT_NAME_BIAS, name));
-}
 
 void bpt_star_params(bpt_param_table_t *t, const bpt_model_config_t *c, int32_t cycle) {
     char prefix[PREFIX_BYTES];
     prefix_of(cycle, BPT_NAME_RING, prefix);
-    attention_params(t, c, prefix);
+    bpt_table_params(t, c, prefix);
     prefix_of(cycle, BPT_NAME_STAR, prefix);
-    attention_params(t, c, prefix);
+    bpt_table_params(t, c, prefix);
     prefix_of(cycle, "", prefix);
     bpt_param_table_norm(t, c->d_model, prefix, BPT_NAME_RING_NORM);
     bpt_param_table_norm(t, c->d_model, prefix, BPT_NAME_STAR_NORM);
@@ -51,21 +26,15 @@ void bpt_star_params(bpt_param_table_t *t, const bpt_model_config_t *c, int32_t 
 
 // ---- Graph
 
-// x W^T + bias; keys and values are one product (joined 2).
-static bpt_value_t project(const bpt_builder_t *b, bpt_value_t x, const char *prefix, const char *projection, int joined) {
-    char weight[NAME_BYTES], bias[NAME_BYTES];
-    return bpt_linear(b->g, x, bpt_weight_low(b->w, prefix, name_of(projection, BPT_NAME_WEIGHT, weight), joined),
-                      bpt_weight_joined(b->w, prefix, name_of(projection, BPT_NAME_BIAS, bias), joined));
-}
 static bpt_value_t key_value(const bpt_builder_t *b, bpt_value_t x, const char *prefix) {
-    return project(b, x, prefix, BPT_NAME_K_PROJ, 2);
+    return bpt_table_project(b, x, prefix, BPT_NAME_K_PROJ, 2);
 }
 
 // relu(W_o attention(queries of x, rows of kv)), without the LayerNorm.
 static bpt_value_t attend(const bpt_builder_t *b, const bpt_table_graph_t *graph, bpt_value_t x, bpt_value_t kv, const char *prefix) {
-    const int32_t head_dim = (int32_t)(bpt_star_width(b->config) / b->config->heads);
-    const bpt_value_t q = project(b, x, prefix, BPT_NAME_Q_PROJ, 1);
-    return bpt_relu(b->g, project(b, bpt_table_attention(b, graph, head_dim, q, kv), prefix, BPT_NAME_OUT_PROJ, 1));
+    const bpt_value_t q = bpt_table_project(b, x, prefix, BPT_NAME_Q_PROJ, 1);
+    const bpt_value_t attended = bpt_table_attention(b, graph, b->config->head_dim, q, kv);
+    return bpt_relu(b->g, bpt_table_project(b, attended, prefix, BPT_NAME_OUT_PROJ, 1));
 }
 
 static bpt_stream_t norm(const bpt_builder_t *b, bpt_value_t x, int32_t cycle, const char *name) {

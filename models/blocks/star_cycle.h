@@ -12,8 +12,6 @@ typedef struct {
     bpt_stream_t satellites, relay;  // [N, d], [B, d]
 } bpt_star_states_t;
 
-// Width of queries, keys and values: A.
-int64_t bpt_star_width(const bpt_model_config_t *config);
 void bpt_star_params(bpt_param_table_t *table, const bpt_model_config_t *config, int32_t cycle);
 bpt_star_states_t bpt_star_cycle(const bpt_builder_t *b, const bpt_table_graph_t *ring, const bpt_table_graph_t *star,
                                  bpt_stream_t embeddings, const bpt_star_states_t *states, int32_t cycle);

@@ -16,4 +16,9 @@ typedef struct {
 // All heads of the configuration, [Q, heads * head_dim]. q has so many columns, kv twice as many: keys, then values.
 bpt_value_t bpt_table_attention(const bpt_builder_t *b, const bpt_table_graph_t *graph, int32_t head_dim, bpt_value_t q, bpt_value_t kv);
 
+// Parameters PREFIX q_proj, k_proj, v_proj [A, d_model] and out_proj [d_model, A], each with .weight and .bias; A = heads * head_dim.
+void bpt_table_params(bpt_param_table_t *table, const bpt_model_config_t *config, const char *prefix);
+// x W^T + bias with those of `projection`; keys and values are one product (joined 2).
+bpt_value_t bpt_table_project(const bpt_builder_t *b, bpt_value_t x, const char *prefix, const char *projection, int joined);
+
 #endif

@@ -41,6 +41,10 @@ bpt_status_t bpt_kind_check_task(const bpt_kind_spec_t *kind, const bpt_task_spe
     static const char *const states[] = {"tokens", "relays", "whole texts"};
     if ((task->causal || bpt_task_sides(task) > 1) && kind->not_causal)
         return bpt_fail(BPT_ERR_USAGE, "model %s cannot be %s: %s; choose another model", kind->name, task->model, kind->not_causal);
+    if (kind->trees && task->per_token)
+        return bpt_fail(BPT_ERR_USAGE,
+                        "model %s cannot be %s: its trees have labels of whole texts, not one for each token; choose another model",
+                        kind->name, task->model);
     for (int i = 0; i < 3; ++i)
         if (task->wants & ~kind->gives & 1u << i)
             return bpt_fail(BPT_ERR_USAGE, "model %s cannot do task %s, which takes states of %s: it has none; choose another model",

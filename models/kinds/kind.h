@@ -29,6 +29,8 @@ typedef struct {
     bpt_positions_t positions;  // unless told otherwise
     uint32_t pools;             // bits of bpt_pool_t: states of whole texts that it has
     bpt_pool_t pool;            // unless told otherwise
+    bool trees;                 // it reads a tree over each text (bpt_side_t.links), of the file or made
+    bool scaled_embedding;      // embeddings of tokens are multiplied by sqrt(d_model), as by Vaswani et al. 2017
     bool plain_embedding;       // tokens enter the first layer as they are, after dropout; else through a LayerNorm
     bool levels;                // relative positions are those of nodes of a tree (side, level, place); else distances in tokens
     bool packed;                // its graph is tables over any rows: batches without padding inside (bpt/batch.h) suit it best
@@ -36,8 +38,12 @@ typedef struct {
     // The graph of one text of n tokens as a table over its nodes, for people to look at; lists->table is freed by the caller. NULL where
     // `intervals` is there.
     bpt_status_t (*table)(const bpt_model_config_t *config, int64_t n, bpt_lists_t *lists, bpt_lists_groups_t *groups);
+    // The same of a text with a tree: links of its tokens and nodes (bpt/lists.h).
+    bpt_status_t (*tree_table)(const bpt_model_config_t *config, int64_t tokens, int64_t nodes, const uint32_t *links, bpt_lists_t *lists,
+                               bpt_lists_groups_t *groups);
     int32_t (*rel_levels)(const bpt_model_config_t *config, int64_t n);  // `rel_levels` that tells apart all that n leaves can have;
                                                                          // NULL: it has no relative positions
+    bpt_status_t (*check)(const bpt_model_config_t *config);             // BPT_ERR_USAGE: keys that cannot be. NULL: all can
     const bpt_layers_spec_t *layers;
 } bpt_kind_spec_t;
 

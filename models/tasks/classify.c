@@ -1,4 +1,5 @@
 // Classification of whole texts: the state of a sequence gives the logits of the classes (Ye et al. 2019, 4.1).
+#include "models/encoder.h"
 #include "models/runner.h"
 #include "models/tasks/accuracy.h"
 #include "models/train/evaluate.h"
@@ -9,7 +10,38 @@ static void params(bpt_param_table_t *table, const bpt_model_config_t *config) {
     bpt_head_params(table, config, config->d_model, outputs(config));
 }
 
-static void build(const bpt_builder_t *b, bpt_encoder_t *e, const bpt_encoded_t *encoded) { bpt_encoder_classify(b, e, &encoded->pooled); }
+// ---- Training on all words and phrases of trees that have a label
+
+enum { VERTEX_TARGETS, VERTEX_WEIGHTS };  // u32, f32 [tokens and nodes]
+
+static bool learns_vertices(const bpt_encoder_t *e) { return e->options.dropout && e->options.config->vertex_loss == BPT_VERTEX_LOSS_ALL; }
+
+static void inputs(bpt_graph_t *g, bpt_encoder_t *e) {
+    const bpt_shape_t vertices = bpt_shape1(e->options.shape.side[0].rows + e->options.shape.side[0].nodes);
+    if (!learns_vertices(e)) return;
+    bpt_encoder_add_task_input(g, e, VERTEX_TARGETS, "vertex_targets", BPT_U32, vertices);
+    bpt_encoder_add_task_input(g, e, VERTEX_WEIGHTS, "vertex_weights", BPT_F32, vertices);
+}
+
+static bpt_status_t stage(const bpt_encoder_t *e, const bpt_batch_t *batch, float scale) {
+    const uint32_t *labels = batch->side[0].vertex_labels;
+    const bpt_own_input_t *targets = &e->task_own[VERTEX_TARGETS], *weights = &e->task_own[VERTEX_WEIGHTS];
+    if (!learns_vertices(e)) return BPT_OK;
+    if (!labels) return bpt_fail(BPT_ERR_USAGE, "vertex_loss all needs the labels of words and phrases, and the batch has none");
+    for (size_t i = 0; i < targets->count; ++i) {
+        targets->data[i] = labels[i] == BPT_PLACEHOLDER ? 0 : labels[i];
+        weights->numbers[i] = labels[i] == BPT_PLACEHOLDER ? 0 : scale;
+    }
+    return BPT_OK;
+}
+
+static void build(const bpt_builder_t *b, bpt_encoder_t *e, const bpt_encoded_t *encoded) {
+    if (!learns_vertices(e)) {
+        bpt_encoder_classify(b, e, &encoded->pooled);
+        return;
+    }
+    e->loss = bpt_head_loss(b, &encoded->vertices, e->task_own[VERTEX_TARGETS].value, e->task_own[VERTEX_WEIGHTS].value).loss;
+}
 
 // One forward pass serves loss, accuracy and probabilities.
 bpt_status_t bpt_accuracy_measure(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m) {
@@ -44,6 +76,8 @@ const bpt_task_spec_t bpt_task_classify = {
     .mlp = true,
     .outputs = outputs,
     .params = params,
+    .inputs = inputs,
+    .stage = stage,
     .build = build,
     .measure = bpt_accuracy_measure,
     .metrics = bpt_accuracy_metrics,

@@ -26,6 +26,7 @@ enum {
 // What a model gives to a task after a layer; what the task does not want may be absent.
 typedef struct {
     bpt_states_t tokens, relay, pooled;
+    bpt_states_t vertices;  // tokens, then nodes of trees, of models that read trees
 } bpt_encoded_t;
 
 // A number that an evaluation gives beside the loss.

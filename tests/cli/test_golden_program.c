@@ -42,6 +42,12 @@ static const struct {
     {"golden-more", "pair-star"},
     {"golden-more", "pair-bpt"},
     {"golden-more", "regress-star"},
+    {"golden-more", "tree-binary"},
+    {"golden-more", "tree-nary-clamped"},
+    {"golden-more", "tree-no-mask"},
+    {"golden-more", "translate-bpt"},
+    {"golden-more", "translate-bpt-shared-all"},
+    {"golden-more", "translate-transformer"},
 };
 
 static test_process_t bpt(const char *line) {
@@ -130,7 +136,7 @@ static void compare_flat(const char *what, const json_t *wanted, const json_t *g
 // What the program answers line by line, or predicts.
 static void check_answers(const json_t *golden, const char *task, const char *run, const char *data, const char *backend) {
     char line[4096];
-    if (!strcmp(task, "lm")) return;
+    if (!strcmp(task, "lm") || !strcmp(task, "translate")) return;
     if (!strcmp(task, "regress")) {
         snprintf(line, sizeof line, "eval %s --data %s --predictions-out %s --quiet --backend %s", run, data, test_path("y.json"), backend);
         test_process_t p = bpt(line);

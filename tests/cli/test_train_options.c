@@ -86,7 +86,7 @@ static void flags_that_cannot_be_are_refused_by_name(void **state) {
         {"--schedule noam --lr 0.1", "--lr is without effect with --schedule noam; give --lr-factor"},
         {"--lr-factor 2", "--lr-factor is for --schedule noam, and this is --schedule cosine; give --lr"},
         {"--lr-decay 0.9", "--lr-decay is for --schedule exponential and plateau"},
-        {"--model lstm", "--model must be bpt, segtree, transformer or star"},
+        {"--model lstm", "--model must be bpt, segtree, transformer, star or tree"},
         {"--unit bytes", "did you mean byte?"},
         {"--rule released", "--rule must be paper or reference"},
         {"--heads 3", "heads do not divide d_model"},

@@ -250,6 +250,32 @@ static void crf_gradient_matches_differences(void **state) {
     assert_int_equal(checked, 4);
 }
 
+// Small trees of every form; the rows of the tables that no leaf reads have no gradient.
+static void tree_values_gradients_match_differences(void **state) {
+    (void)state;
+    int checked = 0;
+    for (size_t i = 0; i < test_tree_cases.count(); ++i) {
+        test_case_t c, forward;
+        test_data_t x, g;
+        test_tree_cases.make(i, &c);
+        const int64_t rows = bpt_shape_rows(&c.call.in[0].shape);
+        if (c.call.op != BPT_OP_TREE_VALUES_GRAD || c.call.in[0].dtype != BPT_F32 || rows > 150) continue;
+        forward = c;
+        forward.call.op = BPT_OP_TREE_VALUES;
+        forward.call.in[6].present = false;
+        for (int o = 1; o < 4; ++o) forward.call.out[o].present = false;
+        create_quantised(&c, &g);
+        create_quantised(&forward, &x);
+        test_must_execute(test_ref_device(), &c, &g);
+        const float *const weights[BPT_MAX_OUTPUTS] = {g.in[6]};
+        for (int slot = 0; slot < 4; ++slot)
+            if (x.in[slot]) check_gradient(&forward, &x, weights, slot, g.out[slot]);
+        test_data_destroy(&x), test_data_destroy(&g);
+        ++checked;
+    }
+    assert_int_equal(checked, 6);
+}
+
 // Rows 1 to 3 and 5 to 8 of nine; between them an empty range.
 static void segment_gradients_match_differences(void **state) {
     (void)state;
@@ -430,6 +456,7 @@ int main(void) {
         cmocka_unit_test(smoothed_cross_entropy_gradient_matches_differences),
         cmocka_unit_test(gather_gradient_matches_differences),
         cmocka_unit_test(crf_gradient_matches_differences),
+        cmocka_unit_test(tree_values_gradients_match_differences),
         cmocka_unit_test(segment_gradients_match_differences),
         cmocka_unit_test(sign_is_the_gradient_of_abs),
         cmocka_unit_test(mask_is_the_gradient_of_bias_relu_and_dropout),

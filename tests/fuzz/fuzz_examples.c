@@ -22,6 +22,14 @@ static void check_text(const bpt_examples_t *e, const bpt_batch_t *b, int64_t s,
     require(side->lengths[s] == length && !memcmp(side->tokens + side->start[s], e->tokens + from, length * sizeof *e->tokens));
     for (uint64_t i = 0; e->per_token && e->labels[from] != BPT_NO_LABEL && i < length; ++i)
         require(b->targets[side->start[s] + i] == e->labels[from + i]);
+    for (uint64_t t = 0; e->trees && t < texts * e->count; ++t) {
+        const uint64_t n = e->offsets[t + 1] - e->offsets[t];
+        require(e->node_offsets[t] < e->node_offsets[t + 1] && e->node_offsets[t + 1] - e->node_offsets[t] <= n);
+        for (uint64_t i = e->node_offsets[t]; i < e->node_offsets[t + 1]; ++i)
+            require(e->nodes[i].first < e->nodes[i].end && e->nodes[i].end <= n);
+        const bpt_example_node_t *root = &e->nodes[e->node_offsets[t + 1] - 1];
+        require(root->first == 0 && root->end == n);
+    }
     for (uint64_t i = 0; e->bag_offsets && i < length; ++i) {
         const uint32_t *range = side->bag_ranges + 2 * (side->start[s] + i);
         require(range[1] - range[0] == e->bag_offsets[from + i + 1] - e->bag_offsets[from + i] && range[1] <= b->shape.side[0].bag);
@@ -71,16 +79,24 @@ static void check_examples(const bpt_examples_t *e, const bpt_examples_options_t
         for (uint64_t i = 0; i < n_labels; ++i) require(e->labels[i] == BPT_NO_LABEL || !labels || e->labels[i] < labels->count);
     if (bpt_vocab_unit(vocab) == BPT_UNIT_WORD)
         for (uint64_t i = 0; i < e->n_tokens; ++i) require((int64_t)e->tokens[i] < bpt_vocab_size(vocab));
+    for (uint64_t t = 0; e->trees && t < texts * e->count; ++t) {
+        const uint64_t n = e->offsets[t + 1] - e->offsets[t];
+        require(e->node_offsets[t] < e->node_offsets[t + 1] && e->node_offsets[t + 1] - e->node_offsets[t] <= n);
+        for (uint64_t i = e->node_offsets[t]; i < e->node_offsets[t + 1]; ++i)
+            require(e->nodes[i].first < e->nodes[i].end && e->nodes[i].end <= n);
+        const bpt_example_node_t *root = &e->nodes[e->node_offsets[t + 1] - 1];
+        require(root->first == 0 && root->end == n);
+    }
     for (uint64_t i = 0; e->bag_offsets && i < e->bag_offsets[e->n_tokens]; ++i) require(e->bags[i] < o->ngram_rows);
 }
 
 // As the program puts them together: what only some forms have is 0 for the others.
 static bpt_examples_options_t options_of(const uint8_t head[3]) {
-    bpt_examples_options_t o = {.form = (bpt_example_form_t)(head[2] % 4),
+    bpt_examples_options_t o = {.form = (bpt_example_form_t)(head[2] % 5),
                                 .labelled = head[0] & 2,
                                 .longest = head[0] & 4 ? 3 : 0,
                                 .truncate = head[0] & 32 ? 2 : 0};
-    const int more = head[2] >> 2;
+    const int more = head[2] / 5;
     if (o.form == BPT_FORM_TEXTS) o.subtrees = head[0] & 1;
     if (o.form == BPT_FORM_COLUMNS) {
         o.texts = more & 1 ? 2 : 1;
@@ -96,6 +112,14 @@ static bpt_examples_options_t options_of(const uint8_t head[3]) {
         o.text_column[0] = o.conllu ? 0 : more >> 3 & 1;
         o.scheme = (bpt_tag_scheme_t)(more >> 4 & 3);
         o.labelled = true;
+    }
+    if (o.form == BPT_FORM_TREES) {
+        o.trees = true;
+        o.made = (bpt_trees_t)(more & 3);
+        o.vertex_labels = more & 4;
+        o.subtrees = head[0] & 1;
+        o.truncate = 0;
+        return o;
     }
     if (head[0] & 64 && !(head[0] & 8)) o.ngram_min = 1, o.ngram_max = 3, o.ngram_rows = 7;
     if (head[0] & 128 && !(head[0] & 8) && o.form != BPT_FORM_CONLL && o.form != BPT_FORM_TAGGED) o.strip_punctuation = true;

@@ -227,7 +227,7 @@ static void wrong_configurations_in_files_name_place_and_key(void **state) {
         {"[]", "m: the model's configuration is not a JSON object"},
         {"{}", "m: key \"model\" is missing"},
         {"{\"model\": \"bpt\"}", "key \"task\" is missing"},
-        {"{\"model\": \"bp\", \"task\": \"lm\"}", "key model \"bp\" is unknown; choose bpt, segtree, transformer or star"},
+        {"{\"model\": \"bp\", \"task\": \"lm\"}", "key model \"bp\" is unknown; choose bpt, segtree, transformer, star or tree"},
         {"{\"model\": 3, \"task\": \"lm\"}", "key \"model\" must be a text"},
         {"{\"model\": \"bpt\", \"task\": \"lm\", \"layers\": \"2\"}", "key \"layers\" must be an integer, not a text"},
         {"{\"model\": \"bpt\", \"task\": \"lm\", \"layers\": 2, \"d_model\": 8, \"d_ff\": 8, \"heads\": 2, \"rel_levels\": 1, \"vocab\": "

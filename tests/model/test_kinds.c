@@ -23,12 +23,16 @@ static void lists_have_an_entry_for_every_name(void **state) {
     assert_null(bpt_kind_find(""));
 }
 
-static void every_kind_does_every_task_but_star_reads_both_sides(void **state) {
+static void every_kind_does_every_task_but_for_its_nature(void **state) {
     (void)state;
     for (int k = 0; k < BPT_N_KINDS; ++k)
         for (int t = 0; t < BPT_N_TASKS; ++t) {
             if (k == BPT_MODEL_STAR && (bpt_tasks[t]->causal || bpt_task_sides(bpt_tasks[t]) > 1))
                 assert_fails(bpt_kind_check_task(bpt_kinds[k], bpt_tasks[t]), BPT_ERR_USAGE, "its relay node reads the whole text");
+            else if (k == BPT_MODEL_TREE && (bpt_tasks[t]->causal || bpt_task_sides(bpt_tasks[t]) > 1))
+                assert_fails(bpt_kind_check_task(bpt_kinds[k], bpt_tasks[t]), BPT_ERR_USAGE, "a node reads all tokens below it");
+            else if (k == BPT_MODEL_TREE && bpt_tasks[t]->per_token)
+                assert_fails(bpt_kind_check_task(bpt_kinds[k], bpt_tasks[t]), BPT_ERR_USAGE, "its trees have labels of whole texts");
             else
                 assert_ok(bpt_kind_check_task(bpt_kinds[k], bpt_tasks[t]));
         }
@@ -81,7 +85,7 @@ static void a_file_is_silent_about_pooling_by_roots(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_have_an_entry_for_every_name),      cmocka_unit_test(every_kind_does_every_task_but_star_reads_both_sides),
+        cmocka_unit_test(lists_have_an_entry_for_every_name),      cmocka_unit_test(every_kind_does_every_task_but_for_its_nature),
         cmocka_unit_test(a_kind_refuses_what_it_cannot_give),      cmocka_unit_test(keys_of_one_kind_apply_to_it_alone),
         cmocka_unit_test(a_file_is_silent_about_pooling_by_roots),
     };

@@ -83,7 +83,7 @@ typedef struct {
 } test_family_t;
 
 extern const test_family_t test_pointwise_cases, test_matmul_cases, test_layernorm_cases, test_gather_cases, test_rows_cases,
-    test_reduce_cases, test_segment_cases, test_crf_cases, test_attention_cases, test_attention_table_cases, test_xent_cases, test_adam_cases,
-    test_cast_cases;
+    test_reduce_cases, test_segment_cases, test_crf_cases, test_attention_cases, test_attention_table_cases, test_xent_cases,
+    test_adam_cases, test_tree_cases, test_cast_cases;
 
 #endif

@@ -26,6 +26,8 @@ static bpt_status_t op(bpt_device_t *device, const bpt_op_call_t *call, bpt_list
         case BPT_OP_SEGMENT_GRAD:
             if (other.attrs.segment.kind == BPT_SEGMENT_MEAN) other.attrs.segment.kind = BPT_SEGMENT_SUM;
             break;
+        case BPT_OP_TREE_VALUES:
+        case BPT_OP_TREE_VALUES_GRAD: other.attrs.tree_values.counts_leaf ^= true; break;
         case BPT_OP_FILL: other.attrs.fill.value += 1; break;
         default: fail();
         }
@@ -72,8 +74,9 @@ static void every_kind_of_model_is_tried(void **state) {
 
 static void the_op_at_fault_is_named(void **state) {
     (void)state;
-    static const bpt_op_t ops[] = {BPT_OP_LAYERNORM, BPT_OP_ATTENTION, BPT_OP_ATTENTION_GRAD, BPT_OP_ADAM,
-                                   BPT_OP_ADD_ROWS,  BPT_OP_SEGMENT,   BPT_OP_SEGMENT_GRAD,   BPT_OP_FILL};
+    static const bpt_op_t ops[] = {BPT_OP_LAYERNORM,   BPT_OP_ATTENTION,       BPT_OP_ATTENTION_GRAD, BPT_OP_ADAM,
+                                   BPT_OP_ADD_ROWS,    BPT_OP_SEGMENT,         BPT_OP_SEGMENT_GRAD,   BPT_OP_FILL,
+                                   BPT_OP_TREE_VALUES, BPT_OP_TREE_VALUES_GRAD};
     for (size_t i = 0; i < BPT_COUNT(ops); ++i) {
         cli_selftest_t t;
         char wanted[64];

@@ -7,6 +7,7 @@
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 #include "bpt/log.h"
+#include "data/trees.h"
 #include "models/config_json.h"
 #include "models/decode/decode.h"
 #include "models/kinds/kind.h"
@@ -86,12 +87,14 @@ static bpt_status_t open_runner(const bench_t *b, bpt_runner_t **out) {
 typedef struct {
     bpt_batch_t batch;
     uint32_t *words;  // tokens, targets, start, lengths, sequences
+    uint32_t *trees;  // of models that read them: balanced
     float *weights;
 } tokens_t;
 
 static void free_tokens(tokens_t *t) {
     bpt_free(t->words);
     bpt_free(t->weights);
+    bpt_free(t->trees);
 }
 
 static bpt_status_t make_tokens(const bench_t *b, tokens_t *t) {
@@ -123,7 +126,10 @@ static bpt_status_t make_tokens(const bench_t *b, tokens_t *t) {
                              .window_scored = targets,
                              .first = true,
                              .last = true};
-    return BPT_OK;
+    if (!bpt_kind_of(&config)->trees) return BPT_OK;
+    status = bpt_trees_add(BPT_TREES_BALANCED, &t->batch, &t->trees);
+    if (status != BPT_OK) free_tokens(t);
+    return status;
 }
 
 static bpt_status_t step(bpt_runner_t *runner, const tokens_t *t, bool training, float *logits) {

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "bpt/alloc.h"
+#include "models/kinds/kind.h"
 #include "models/train/evaluate.h"
 #include "tools/bpt/answers.h"
 
@@ -40,9 +41,15 @@ static bpt_status_t print(const cli_options_t *o, const cli_answer_t *a) {
 }
 
 // Of a pair the texts alone, or behind a label, as it was trained on.
-static bpt_examples_options_t options_of(const cli_trained_t *t) {
+static bpt_examples_options_t options_of(const cli_options_t *o, const cli_trained_t *t) {
     const int texts = bpt_task_texts(bpt_task_of(&t->config));
-    return (bpt_examples_options_t){.form = texts == 2 ? BPT_FORM_COLUMNS : BPT_FORM_TEXTS,
+    const bool trees = bpt_kind_of(&t->config)->trees;
+    const int made = cli_option_source(o, "trees") == CLI_FROM_FLAG ? o->data.trees : t->stored.data.trees;
+    return (bpt_examples_options_t){.form = texts == 2 ? BPT_FORM_COLUMNS
+                                            : trees    ? BPT_FORM_TREES
+                                                       : BPT_FORM_TEXTS,
+                                    .trees = trees,
+                                    .made = (bpt_trees_t)made,
                                     .texts = texts,
                                     .ngram_min = t->config.ngram_min,
                                     .ngram_max = t->config.ngram_max,
@@ -59,7 +66,7 @@ static bpt_status_t run_classify(cli_options_t *o) {
     BPT_TRY(cli_trained_open(o, &trained));
     bpt_status_t status;
     const bpt_task_spec_t *task = bpt_task_of(&trained.config);
-    const cli_answers_t answers = {.o = o, .trained = &trained, .options = options_of(&trained), .print = print};
+    const cli_answers_t answers = {.o = o, .trained = &trained, .options = options_of(o, &trained), .print = print};
     if (task->labelled && task->per_token)
         status = bpt_fail(BPT_ERR_USAGE, "%s is %s, not a classifier; use bpt tag", o->arguments[0], task->model);
     else if (!task->labelled)

@@ -135,6 +135,10 @@ const cli_option_t cli_option_table[] = {
      .task = has_lines, .firm = true, .help = "read only the lines whose column N (between tabs, counted from 1) is VALUE"},
     {CHOICE("tag-scheme", data.tag_scheme, bpt_tag_scheme_names), .fallback = "keep", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
      .key = true, .task = has_tags, .when = "unit=word", .firm = true, .help = "tag: convert tags of spans (B-PER I-PER O) to this scheme"},
+    {CHOICE("trees", data.trees, bpt_trees_names), .fallback = "file", .group = CLI_GROUP_DATA,
+     .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY, .key = true, .task = has_lines, .when = "model=tree", .firm = true,
+     .help = "tree: the tree over a text is that of the brackets in the file, or one is made: balanced, with all branches to the right, or flat "
+             "(all words below one node)"},
     {BOOL("strip-punctuation", data.strip_punctuation), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
      .when = "unit=word|subword", .task = has_columns, .firm = true,
      .help = "leave out tokens that are nothing but punctuation (of texts; tags keep theirs)"},
@@ -322,6 +326,8 @@ const cli_option_t cli_option_table[] = {
     // ---- graph
     {INT("n", tool.n, 1, 67108864), .fallback = "16", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
      .help = "number of leaves (tokens)"},
+    {TEXT("tree", tool.tree, "TREE"), .fallback = "", .shown = "a balanced one of n words", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
+     .when = "model=tree", .help = "tree: the tree, in brackets: '(S (NP a b) c)'"},
     {CHOICE("format", tool.format, LIST("csv", "text", "svg")), .fallback = "csv", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
      .help = "edge list, readable ranges, or a picture of the adjacency matrix"},
 
@@ -437,6 +443,7 @@ const cli_variant_t cli_option_variants[] = {
     {"span-self", CLI_GRAPH},
     {"ring", CLI_GRAPH},
     {"radical", CLI_GRAPH},
+    {"subtree-mask", CLI_GRAPH},
     {"rel-levels", CLI_GRAPH, .shown = "by --n", .help = "number of tree levels that have relative position embeddings of their own"},
     {"attention", CLI_GRAPH},
     {"window", CLI_GRAPH},
@@ -449,6 +456,8 @@ const cli_variant_t cli_option_variants[] = {
     {"head-dim", CLI_BENCH},
     {"ring", CLI_BENCH},
     {"radical", CLI_BENCH},
+    {"hier-embed", CLI_BENCH},
+    {"subtree-mask", CLI_BENCH},
     {"recompute", CLI_BENCH},
     {"batch", CLI_TRANSLATE, .help = "number of lines that are translated together; more are faster and take more memory"},
     {"batch", CLI_BENCH, .fallback = "1", .help = "decode: number of texts that are decoded together"},

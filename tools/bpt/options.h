@@ -37,6 +37,7 @@ typedef struct {
     char *subword_model;                       // a file, "": it is trained
     bpt_subword_kind_t subword_kind;
     int tag_scheme;  // bpt_tag_scheme_t
+    int trees;       // bpt_trees_t
     int64_t truncate;
     int64_t n, sum, examples;               // Masked Summation (data/arrays.h)
     int64_t context, stride, eval_context;  // 0 = as options_resolve says
@@ -74,6 +75,7 @@ typedef struct {
     int64_t n, width, height, repeat, seconds;
     bpt_intervals_format_t format;
     char *lengths, *ks;
+    char *tree;               // graph: in brackets
     char *from, *x, *y, *by;  // plot
     bool log_x, log_y;
     bool reset;

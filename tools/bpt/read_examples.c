@@ -58,10 +58,11 @@ static bpt_status_t parse_where(const char *text, bpt_examples_options_t *e) {
 }
 
 // Texts alone, or columns where there are two texts, numbers, or other columns than the usual ones.
-static bpt_example_form_t form_of(const cli_data_options_t *d, const bpt_task_spec_t *task, bpt_unit_t unit) {
+static bpt_example_form_t form_of(const cli_data_options_t *d, const bpt_model_config_t *m, bpt_unit_t unit) {
+    const bpt_task_spec_t *task = bpt_task_of(m);
     if (task->per_token) return unit == BPT_UNIT_IDS ? BPT_FORM_TAGGED : BPT_FORM_CONLL;
     const bool columns = bpt_task_texts(task) == 2 || task->values || *d->label_column || *d->text_column || *d->where;
-    return columns ? BPT_FORM_COLUMNS : BPT_FORM_TEXTS;
+    return columns ? BPT_FORM_COLUMNS : bpt_kind_of(m)->trees ? BPT_FORM_TREES : BPT_FORM_TEXTS;
 }
 
 // Columns of files whose form has no choice of them.
@@ -75,9 +76,20 @@ static bpt_status_t check_columns(const cli_data_options_t *d, const bpt_example
     return BPT_OK;
 }
 
+// A tree has a place for each of its words, and columns have no brackets.
+static bpt_status_t check_trees(const bpt_examples_options_t *e) {
+    if (!e->trees) return BPT_OK;
+    if (e->truncate || e->strip_punctuation)
+        return bpt_fail(BPT_ERR_USAGE, "--%s takes words out of a text, and --model tree needs all words of its trees; leave it out",
+                        e->truncate ? "truncate" : "strip-punctuation");
+    if (e->form == BPT_FORM_COLUMNS && e->made == BPT_TREES_FILE)
+        return bpt_fail(BPT_ERR_USAGE, "texts in columns have no trees; make them with --trees balanced, right or flat");
+    return BPT_OK;
+}
+
 bpt_status_t cli_examples_options(const cli_data_options_t *d, const bpt_model_config_t *m, bpt_unit_t unit, bpt_examples_options_t *e) {
     const bpt_task_spec_t *task = bpt_task_of(m);
-    *e = (bpt_examples_options_t){.form = form_of(d, task, unit),
+    *e = (bpt_examples_options_t){.form = form_of(d, m, unit),
                                   .labelled = true,
                                   .texts = bpt_task_texts(task),
                                   .numbers = task->values,
@@ -86,12 +98,15 @@ bpt_status_t cli_examples_options(const cli_data_options_t *d, const bpt_model_c
                                   .ngram_rows = m->ngram_rows,
                                   .truncate = d->truncate,
                                   .strip_punctuation = d->strip_punctuation,
+                                  .trees = bpt_kind_of(m)->trees,
+                                  .made = (bpt_trees_t)d->trees,
                                   .scheme = (bpt_tag_scheme_t)d->tag_scheme};
     if (e->form == BPT_FORM_COLUMNS) e->label_column = 1, e->text_column[0] = 2, e->text_column[1] = e->texts == 2 ? 3 : 0;
     if (e->form == BPT_FORM_COLUMNS && *d->text_column) e->text_column[1] = 0;
     BPT_TRY(parse_label_column(d->label_column, e));
     BPT_TRY(parse_text_column(d->text_column, e));
     BPT_TRY(check_columns(d, e));
+    BPT_TRY(check_trees(e));
     return parse_where(d->where, e);
 }
 
@@ -257,6 +272,7 @@ static bpt_status_t part_options(const cli_options_t *o, int part, bpt_examples_
     BPT_TRY(cli_examples_options(&o->data, &o->model, o->data.unit, e));
     e->subtrees = o->data.subtrees && part == BPT_TRAIN;
     e->longest = o->data.max_length;
+    e->vertex_labels = o->model.vertex_loss == BPT_VERTEX_LOSS_ALL && part == BPT_TRAIN;
     return BPT_OK;
 }
 
@@ -274,7 +290,9 @@ static bpt_status_t encode(const cli_options_t *o, const bpt_range_t *text, int 
 
 static bpt_status_t open_sources(const cli_options_t *o, cli_corpus_t *corpus) {
     const bpt_batching_t batching = batching_of(o, &o->model);
-    BPT_TRY(bpt_examples_train_source(&corpus->examples[BPT_TRAIN], &batching, &corpus->train));
+    bpt_batching_t training = batching;
+    training.vertices = o->model.vertex_loss == BPT_VERTEX_LOSS_ALL;
+    BPT_TRY(bpt_examples_train_source(&corpus->examples[BPT_TRAIN], &training, &corpus->train));
     if (corpus->examples[BPT_VALID].count) return bpt_examples_eval_source(&corpus->examples[BPT_VALID], &batching, &corpus->valid);
     bpt_warn("there are no examples for validation, so `best` will not be known");
     return BPT_OK;
@@ -288,6 +306,7 @@ static cli_data_options_t eval_options(const cli_options_t *o, const cli_trained
     if (cli_option_source(o, "label-column") == CLI_FROM_FLAG) d.label_column = o->data.label_column;
     if (cli_option_source(o, "text-column") == CLI_FROM_FLAG) d.text_column = o->data.text_column;
     if (cli_option_source(o, "where") == CLI_FROM_FLAG) d.where = o->data.where;
+    if (cli_option_source(o, "trees") == CLI_FROM_FLAG) d.trees = o->data.trees;
     return d;
 }
 

@@ -59,6 +59,12 @@ static void fill_data(cli_options_t *o) {
     if (!o->data.eval_context) o->data.eval_context = o->data.context;
 }
 
+// Whether the embedding serves as the head as well.
+static bool is_tied(const cli_options_t *o) {
+    const bool sides = bpt_task_sides(bpt_task_of(&o->model)) > 1;
+    return sides ? open_choice(o, "shared") || o->model.shared != BPT_SHARED_NONE : o->model.tied;
+}
+
 static bpt_status_t fill_model(cli_options_t *o) {
     bpt_model_config_t *m = &o->model;
     const bpt_task_spec_t *task = bpt_task_of(m);
@@ -71,6 +77,9 @@ static bpt_status_t fill_model(cli_options_t *o) {
     if (open_choice(o, "tied")) m->tied = task->may_tie && !vectors && m->d_embed == m->d_model;
     if (open_choice(o, "freeze-embed")) o->train.freeze_embed = vectors;
     if (open_choice(o, "positions")) m->positions = bpt_kind_of(m)->positions;
+    // A matrix with the small initial values of a head would be drowned by positions.
+    if (open_choice(o, "embed-scale"))
+        m->embed_scale = m->positions == BPT_POSITIONS_SINUSOIDAL && !bpt_kind_of(m)->scaled_embedding && is_tied(o);
     if (open_choice(o, "d-mlp") && bpt_task_compares(task)) m->d_mlp = m->d_model;
     if (open_choice(o, "pool")) m->pool = bpt_kind_of(m)->pool;
     if (reader->fill_from_options) reader->fill_from_options(o);

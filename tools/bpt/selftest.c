@@ -6,6 +6,8 @@
 
 #include "bpt/alloc.h"
 #include "bpt/rng.h"
+#include "data/trees.h"
+#include "models/kinds/kind.h"
 #include "models/runner.h"
 #include "models/tasks/task.h"
 #include "tools/bpt/selftest_ops.h"
@@ -30,6 +32,9 @@ static const struct {
     {"star classify",
      {SMALL, .task = BPT_TASK_CLASSIFY, .model = BPT_MODEL_STAR, .head_dim = 9, .ring = true, .radical = true, .pool = BPT_POOL_RELAY_MAX,
       .positions = BPT_POSITIONS_ABSOLUTE, .max_positions = LEAVES, .classes = CLASSES}},
+    {"tree classify",
+     {SMALL, .task = BPT_TASK_CLASSIFY, .model = BPT_MODEL_TREE, .head_dim = 10, .hier_embed = true, .subtree_mask = true,
+      .vertical_max = 4, .horizontal_max = 20, .positions = BPT_POSITIONS_SINUSOIDAL, .classes = CLASSES}},
 };
 
 typedef struct {
@@ -108,7 +113,8 @@ double cli_selftest_deviation(const float *a, const float *b, int64_t n, double 
 // A gradient that is zero but for rounding, as those of biases of keys, which cancel in a softmax, is measured by the largest of the model.
 static double least_size(const side_t *side) {
     double largest = 0;
-    for (int64_t i = 0; i < bpt_runner_params(side->runner)->trained_elements; ++i) largest = fmax(largest, fabs((double)side->gradients[i]));
+    for (int64_t i = 0; i < bpt_runner_params(side->runner)->trained_elements; ++i)
+        largest = fmax(largest, fabs((double)side->gradients[i]));
     return 5e-3 * largest;
 }
 
@@ -119,7 +125,8 @@ static void compare(const side_t *wanted, const side_t *got, double tolerance, c
     if (!(out->deviation <= tolerance)) snprintf(out->detail, sizeof out->detail, "the loss is %.6g, not %.6g", got->loss, wanted->loss);
     for (size_t i = 0; i < p->count; ++i) {
         const bpt_param_t *item = &p->items[i];
-        const double gradient = cli_selftest_deviation(wanted->gradients + item->offset, got->gradients + item->offset, item->count, 0, least);
+        const double gradient =
+            cli_selftest_deviation(wanted->gradients + item->offset, got->gradients + item->offset, item->count, 0, least);
         // Adam's first step is the sign of the gradient where that is all rounding: such elements move by twice the learning rate.
         const double param = cli_selftest_deviation(wanted->params + item->offset, got->params + item->offset, item->count, 2.1e-3, 0);
         if (gradient > out->deviation) out->deviation = gradient;
@@ -134,9 +141,11 @@ static void compare(const side_t *wanted, const side_t *got, double tolerance, c
 static void run_model(int c, bpt_device_t *reference, bpt_device_t *device, bpt_dtype_t precision, cli_selftest_case_t *out) {
     static sample_t sample;
     side_t wanted = {0}, got = {0};
+    uint32_t *trees = NULL;
     fill(&sample, &cases[c].config);
     snprintf(out->name, sizeof out->name, "%s", cases[c].name);
-    bpt_status_t status = compute(reference, &cases[c].config, precision, &sample, &wanted);
+    bpt_status_t status = bpt_kind_of(&cases[c].config)->trees ? bpt_trees_add(BPT_TREES_BALANCED, &sample.batch, &trees) : BPT_OK;
+    if (status == BPT_OK) status = compute(reference, &cases[c].config, precision, &sample, &wanted);
     if (status == BPT_OK) status = compute(device, &cases[c].config, precision, &sample, &got);
     if (status == BPT_OK)
         compare(&wanted, &got, precision == BPT_F32 ? 2e-4 : 0.1, out);
@@ -145,6 +154,7 @@ static void run_model(int c, bpt_device_t *reference, bpt_device_t *device, bpt_
     out->status = status;
     release(&wanted);
     release(&got);
+    bpt_free(trees);
 }
 
 void cli_selftest(const bpt_backend_t *backend, int index, bpt_dtype_t precision, int32_t threads, const cli_selftest_shape_t *quick,

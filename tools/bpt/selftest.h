@@ -5,7 +5,7 @@
 
 #include "backends/backend.h"
 
-enum { CLI_MAX_SELFTESTS = 32 };
+enum { CLI_MAX_SELFTESTS = 80 };
 
 typedef struct {
     char name[48];        // of the case: "layernorm", "bpt lm"

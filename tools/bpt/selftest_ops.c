@@ -23,6 +23,8 @@ typedef enum {
     FILL_NODE_CODES,  // row keys of the nodes of `graph`
     FILL_TABLE,       // of build_table: what ROWS queries read
     FILL_BACK,        // its transpose
+    FILL_LINKS,       // of a tree over `limit` leaves, each node over one leaf and the next node
+    FILL_TREES,       // that tree
     FILL_HYPER,       // of Adam
 } fill_t;
 
@@ -169,6 +171,24 @@ static void build_crf(net_t *n, int variant) {
     for (int i = 0; i < 2; ++i) result(n, "crf_grad", grads[i]);
 }
 
+static void build_tree(net_t *n, int variant) {
+    enum { N_LEAVES = 14 };
+    const int32_t head_dim = n->d / n->heads;
+    const bool tables = variant == 0 && head_dim % 2 == 0;
+    const bpt_tree_values_attrs_t attrs = {.heads = n->heads, .head_dim = head_dim, .counts_leaf = variant == 0};
+    bpt_value_t wrt[] = {matrix(n, n->type, ROWS, 2 * n->d), matrix(n, BPT_F32, N_LEAVES, n->heads), BPT_NO_VALUE, BPT_NO_VALUE};
+    if (tables) wrt[2] = matrix(n, BPT_F32, 4, head_dim / 2), wrt[3] = matrix(n, BPT_F32, 5, head_dim / 2);
+    const bpt_tree_values_inputs_t in = {.kv = wrt[0],
+                                         .weight = wrt[1],
+                                         .vertical = wrt[2],
+                                         .horizontal = wrt[3],
+                                         .links = input(n, BPT_U32, bpt_shape2(ROWS, 3), FILL_LINKS, N_LEAVES),
+                                         .trees = input(n, BPT_U32, bpt_shape2(1, 4), FILL_TREES, N_LEAVES)};
+    const bpt_value_t y = bpt_tree_values(n->g, &attrs, &in);
+    result(n, "tree_values", y);
+    differentiate(n, "tree_values_grad", bpt_linear(n->g, y, matrix(n, n->type, n->d, 2 * n->d), BPT_NO_VALUE), wrt, tables ? 4 : 2);
+}
+
 static void build_cast(net_t *n, int variant) {
     (void)variant;
     const bpt_value_t x = matrix(n, BPT_F32, ROWS, n->d);
@@ -275,6 +295,8 @@ static const struct {
     {"means of segments", build_segment, BPT_SEGMENT_MEAN, false},
     {"largest of segments", build_segment, BPT_SEGMENT_MAX, false},
     {"crf", build_crf, 0, false},
+    {"values of trees", build_tree, 0, false},
+    {"values of trees without embeddings", build_tree, 1, false},
     {"attention, bpt, causal", build_attention, 0, true},
     {"attention, bpt", build_attention, 1, false},
     {"attention, bpt, reference rule", build_attention, 2, false},
@@ -299,6 +321,14 @@ static float real_at(fill_t fill, uint64_t random, int64_t i) {
     return fill == FILL_HYPER ? hyper[i % 8] : fill == FILL_POSITIVE ? 0.25f + unit : 2 * unit - 1;
 }
 
+// Links of ROWS - leaves nodes in post-order: the last one is over all leaves, the one before over all but the first, and so on.
+static uint32_t link_of(int64_t row, int64_t which, uint32_t leaves) {
+    const uint32_t nodes = ROWS - leaves, r = (uint32_t)row;
+    if (r < leaves) return which ? 0 : r + 1 < nodes ? leaves + nodes - 1 - r : leaves;
+    if (which == 0) return r + 1 < ROWS ? r + 1 : BPT_NO_ROW;
+    return which == 1 ? ROWS - 1 - r : leaves;
+}
+
 static uint32_t word_at(const net_t *n, int slot, uint64_t random, int64_t i) {
     const uint32_t limit = n->in[slot].limit;
     const int64_t row = i / 2, leaves = BATCH * (int64_t)LEAVES, spans = bpt_node_count(&n->graph) - LEAVES;
@@ -308,6 +338,8 @@ static uint32_t word_at(const net_t *n, int slot, uint64_t random, int64_t i) {
     case FILL_NODE_CODES:
         if (i % 2) return (uint32_t)(row < leaves ? row / LEAVES : (row - leaves) / spans);
         return bpt_intervals_node_code(&n->graph, row < leaves ? row % LEAVES : LEAVES + (row - leaves) % spans);
+    case FILL_LINKS: return link_of(i / 3, i % 3, limit);
+    case FILL_TREES: return i == 0 ? 0 : i == 3 ? ROWS : limit;
     case FILL_IDS: return random % 5 == 0 ? BPT_NO_ROW : random % 5 == 1 ? limit : (uint32_t)(random >> 32) % limit;
     default: return (uint32_t)(random >> 32) % limit;
     }

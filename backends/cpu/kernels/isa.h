@@ -36,6 +36,19 @@ typedef struct {
     float gradient_scale, coupled_decay, decoupled_decay, beta1, rest1, beta2, rest2, rate, inverse_bias2, eps;
 } bpt_cpu_adam_t;
 
+// tree_values and tree_values_grad; pointers to values go to the first column of the values of row 0.
+typedef struct {
+    const bpt_tree_values_attrs_t *attrs;
+    int64_t rows, leaves, depth;
+    const uint32_t *links;
+    const float *values, *dout, *weight;
+    int64_t values_stride, dout_stride, sums_stride;
+    const float *table[2];   // vertical, horizontal; NULL: none
+    int64_t table_rows[2];
+    float *sums;             // [rows] of sums of nodes, or of gradients of values
+    float *dweight;          // [leaves, heads]
+} bpt_cpu_tree_t;
+
 typedef struct {
     const char *isa;  // "baseline", "avx2", "avx512"
 #define BPT_KERNEL(type, name, args) type(*name) args;

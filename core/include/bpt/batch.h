@@ -18,9 +18,11 @@ enum { BPT_SIDES = 2 };
 typedef struct {
     int64_t batch;  // sequences of a side, padding included
     struct {
-        int64_t n;     // buckets of n rows, one for each sequence; 0: packed rows, one sequence behind the other
-        int64_t rows;  // of tokens, padding included; in buckets batch * n. 0: the side is absent
-        int64_t bag;   // entries of `bag`; 0: there are none
+        int64_t n;           // buckets of n rows, one for each sequence; 0: packed rows, one sequence behind the other
+        int64_t rows;        // of tokens, padding included; in buckets batch * n. 0: the side is absent
+        int64_t bag;         // entries of `bag`; 0: there are none
+        int64_t nodes;       // nodes of trees above the tokens, padding included; 0: there are no trees
+        int64_t node_slots;  // back slots that their subtrees need (bpt_lists_subtrees_back_slots), or more
     } side[BPT_SIDES];
 } bpt_batch_shape_t;
 
@@ -32,6 +34,11 @@ typedef struct {
     int64_t columns;
     const uint32_t *bag, *bag_ranges;  // [bag] and [rows, 2] (begin, end in `bag`): the character n-grams of each token; NULL: none
     const uint32_t *segment_start, *segment_lengths;  // documents: [segments] the rows of each segment; NULL: each sequence is one
+    // Trees; NULL: none. Nodes are rows behind the tokens, each tree's in post-order; padding is a node without parent and leaves.
+    const uint32_t *links;                     // [rows + nodes, 3]: bpt/lists.h
+    const uint32_t *node_labels;               // [nodes]: the symbol that a node begins with; BPT_PLACEHOLDER for padding
+    const uint32_t *node_start, *node_counts;  // [batch]: the nodes of sequence s are rows node_start[s] .. + node_counts[s] - 1
+    const uint32_t *vertex_labels;  // [rows + nodes]: classes of tokens and nodes, BPT_PLACEHOLDER where one has none; NULL: none are known
 } bpt_side_t;
 
 // All arrays are owned by the source and valid until its next call. In buckets start[s] is s n, and sequences beyond n_real have length 1;
@@ -61,7 +68,8 @@ typedef struct bpt_batch {
 static inline bool bpt_batch_shape_same(const bpt_batch_shape_t *a, const bpt_batch_shape_t *b) {
     bool same = a->batch == b->batch;
     for (int i = 0; i < BPT_SIDES; ++i)
-        same = same && a->side[i].n == b->side[i].n && a->side[i].rows == b->side[i].rows && a->side[i].bag == b->side[i].bag;
+        same = same && a->side[i].n == b->side[i].n && a->side[i].rows == b->side[i].rows && a->side[i].bag == b->side[i].bag &&
+               a->side[i].nodes == b->side[i].nodes && a->side[i].node_slots == b->side[i].node_slots;
     return same;
 }
 // One side of `batch` buckets of n rows.

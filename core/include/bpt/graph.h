@@ -100,6 +100,12 @@ enum { BPT_MAX_PARTS = BPT_MAX_INPUTS };
 BPT_API bpt_value_t bpt_join(bpt_graph_t *g, bpt_dtype_t dtype, const bpt_value_t *part, int n);
 // Row b of the result: the sum, mean or largest of the rows ranges[b] of x; ranges u32 [B,2]. For a gradient no two may overlap.
 BPT_API bpt_value_t bpt_segment(bpt_graph_t *g, bpt_segment_kind_t kind, bpt_value_t x, bpt_value_t ranges);
+// Hierarchical accumulation (ops.h): kv [R,W] with the values of the nodes of trees accumulated. vertical and horizontal BPT_NO_VALUE: no
+// hierarchical embeddings.
+typedef struct {
+    bpt_value_t kv, weight, vertical, horizontal, links, trees;
+} bpt_tree_values_inputs_t;
+BPT_API bpt_value_t bpt_tree_values(bpt_graph_t *g, const bpt_tree_values_attrs_t *attrs, const bpt_tree_values_inputs_t *in);
 BPT_API bpt_value_t bpt_column_sum(bpt_graph_t *g, bpt_value_t x);
 BPT_API bpt_value_t bpt_square_sum(bpt_graph_t *g, bpt_value_t x);
 

@@ -220,6 +220,25 @@ typedef struct {
 // crf_grad: in 0-4, 5 dloss f32 [1]; out 0 loss, 1 nll, 2 dx f32 [R,L], 0 for rows in no range, 3 dt f32 [L+2,L]. L <= 256.
 enum { BPT_CRF_MOST_TAGS = 256 };
 
+// tree_values: hierarchical accumulation (Nguyen et al. 2020, section 4.1): the values of the nodes of trees become weighted means over the
+//   branches below them. Leaves are rows 0 .. N-1, nodes the rows behind; A = heads * head_dim, the values are the last A columns.
+// in: 0 kv F [R,W], W >= A, 1 weight f32 [N,heads], 2 vertical f32 [V,head_dim/2], 3 horizontal f32 [X,head_dim/2], both or neither; V, X > 0,
+//     4 links u32 [R,3], of a leaf: the row of the lowest node above it (BPT_NO_ROW: none), 0, 0; of a node: the row of its parent
+//       (BPT_NO_ROW: none), its first leaf row and the end of its leaf rows,
+//     5 trees u32 [B,4]: begin and end of the leaf rows, begin and end of the node rows of each tree. No row is in two trees.
+// out: 0 F [R,W] = kv, but the values of node i, for head h with v = the values of head h:
+//     1/|i| sum over its leaves j of weight[j,h] (v_j + sum over the nodes t of the path of (v_t + e(j,t))) / (d(j,i) + (counts_leaf ? 1 : 0))
+//   The path leads from j's lowest node up to i, both included; d(j,t) is the number of nodes up to t; |i| the number of leaves below i;
+//   e(j,t) = [vertical row min(d(j,t), V) - 1 ; horizontal row min(j - first leaf of t + 1, X) - 1], 0 without the tables.
+//   Nodes of no tree have values 0. Time grows with the sum of the leaves' depths.
+// tree_values_grad: in 0-5, 6 dout F [R,W]; out 0 dkv F [R,W], 1 dweight f32 [N,heads], 2 dvertical, 3 dhorizontal, f32 (absent without the
+//   tables). Leaves of no tree: dweight 0.
+typedef struct {
+    int32_t heads, head_dim;  // head_dim is even where there are tables
+    bool counts_leaf;         // as in the paper; the released code divides by the number of nodes alone
+    int64_t depth;            // no leaf has more nodes above it; 0: as many as there are. Whoever states it checks the links.
+} bpt_tree_values_attrs_t;
+
 // adam: in 0 p f32 (changed), 1 g f32, 2 m f32 (changed), 3 v f32 (changed), 4 hyper f32 [8], 5 square_sum of all gradients f32 [1].
 //   No outputs. hyper = {lr, 1 - beta1^t, 1 - beta2^t, clip norm (0 = none), inverse loss scale, 0, 0, 0}.
 //   norm = hyper[4] * sqrt(square_sum); g' = g * hyper[4] * min(1, clip / (norm + 1e-6)); lr = hyper[0] * lr_scale.
@@ -242,6 +261,7 @@ typedef union {
     bpt_layernorm_attrs_t layernorm;
     bpt_rows_attrs_t rows;
     bpt_segment_attrs_t segment;
+    bpt_tree_values_attrs_t tree_values;
     bpt_attention_attrs_t attention;
     bpt_xent_attrs_t xent;
     bpt_adam_attrs_t adam;

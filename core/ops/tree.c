@@ -1,0 +1,54 @@
+// tree_values: hierarchical accumulation, and its gradient.
+#include "core/graph/internal.h"
+
+static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
+    const bpt_tree_values_attrs_t *t = &node->attrs.tree_values;
+    const int64_t rows = value_rows(g, node->in[0]), leaves = value_rows(g, node->in[1]), width = (int64_t)t->heads * t->head_dim;
+    GRAPH_EXPECT(t->heads > 0 && t->head_dim > 0 && width <= value_columns(g, node->in[0]), "%d heads of %d columns are more than kv has",
+                 t->heads, t->head_dim);
+    GRAPH_EXPECT(leaves <= rows && value_columns(g, node->in[1]) == t->heads, "weight must be [leaves,heads]");
+    GRAPH_EXPECT(present(node->in[2]) == present(node->in[3]), "one table of hierarchical embeddings is missing");
+    for (int i = 2; i < 4 && present(node->in[i]); ++i)
+        GRAPH_EXPECT(t->head_dim % 2 == 0 && value_rows(g, node->in[i]) > 0 && value_columns(g, node->in[i]) == t->head_dim / 2,
+                     "tables of hierarchical embeddings must be [rows,head_dim/2], with an even head_dim");
+    GRAPH_EXPECT(value_rows(g, node->in[4]) == rows && value_columns(g, node->in[4]) == 3, "links must be [rows,3]");
+    GRAPH_EXPECT(value_columns(g, node->in[5]) == 4, "trees must be [trees,4]");
+    return bpt_new_output(g, node, 0, value_info(g, node->in[0])->dtype, *value_shape(g, node->in[0]));
+}
+
+static bpt_status_t infer_grad(bpt_graph_t *g, bpt_node_t *node) {
+    BPT_TRY(infer(g, node));
+    for (int i = 1; i < 4; ++i)
+        if (present(node->in[i])) BPT_TRY(bpt_new_output(g, node, i, BPT_F32, *value_shape(g, node->in[i])));
+    return BPT_OK;
+}
+
+bpt_value_t bpt_tree_values(bpt_graph_t *g, const bpt_tree_values_attrs_t *attrs, const bpt_tree_values_inputs_t *in) {
+    if (g->status != BPT_OK) return BPT_NO_VALUE;
+    bpt_node_t node = bpt_node_init(BPT_OP_TREE_VALUES);
+    const bpt_value_t values[] = {in->kv, in->weight, in->vertical, in->horizontal, in->links, in->trees};
+    node.attrs.tree_values = *attrs;
+    for (int i = 0; i < 6; ++i) node.in[i] = values[i];
+    return bpt_add_node(g, &node);
+}
+
+static bpt_status_t grad(bpt_graph_t *g, const bpt_node_t *node, const bpt_value_t *dout, const bool *need, bpt_value_t *din) {
+    bpt_node_t back = bpt_node_init(BPT_OP_TREE_VALUES_GRAD);
+    back.attrs.tree_values = node->attrs.tree_values;
+    for (int i = 0; i < 6; ++i) back.in[i] = node->in[i];
+    back.in[6] = dout[0];
+    (void)bpt_add_node(g, &back);
+    for (int i = 0; i < 4; ++i)
+        if (need[i]) din[i] = back.out[i];
+    return bpt_graph_status(g);
+}
+
+// What is known without the trees: as if each leaf had seven nodes above it, as in treebanks.
+static double flops(const bpt_graph_t *g, const bpt_node_t *node) {
+    const bpt_tree_values_attrs_t *t = &node->attrs.tree_values;
+    return 4.0 * 7 * (double)value_rows(g, node->in[1]) * t->heads * t->head_dim;
+}
+static double flops_grad(const bpt_graph_t *g, const bpt_node_t *node) { return 2.5 * flops(g, node); }
+
+const bpt_op_info_t bpt_op_info_TREE_VALUES = {.infer = infer, .grad = grad, .flops = flops};
+const bpt_op_info_t bpt_op_info_TREE_VALUES_GRAD = {.infer = infer_grad, .flops = flops_grad};

@@ -1,0 +1,108 @@
+// Trees over the tokens of a text (see trees.h).
+#include "data/trees.h"
+
+#include "bpt/alloc.h"
+#include "bpt/lists.h"
+
+#include <string.h>
+
+const char *const bpt_trees_names[] = {
+    [BPT_TREES_FILE] = "file", [BPT_TREES_BALANCED] = "balanced", [BPT_TREES_RIGHT] = "right", [BPT_TREES_FLAT] = "flat", NULL};
+
+typedef struct {
+    bpt_example_node_t **nodes;
+    uint64_t *count;
+    size_t *capacity;
+} list_t;
+
+static bpt_status_t add(const list_t *l, uint32_t first, uint32_t end) {
+    BPT_TRY(bpt_grow(l->nodes, (size_t)*l->count, l->capacity, sizeof **l->nodes));
+    (*l->nodes)[(*l->count)++] = (bpt_example_node_t){first, end, BPT_NO_LABEL};
+    return BPT_OK;
+}
+
+// As deep as the logarithm of the length.
+static bpt_status_t balance(const list_t *l, uint32_t first, uint32_t end) {
+    if (end - first < 2) return BPT_OK;
+    const uint32_t middle = first + (end - first) / 2;
+    BPT_TRY(balance(l, first, middle));
+    BPT_TRY(balance(l, middle, end));
+    return add(l, first, end);
+}
+
+bpt_status_t bpt_trees_make(bpt_trees_t form, uint32_t n, bpt_example_node_t **nodes, uint64_t *count, size_t *capacity) {
+    const list_t l = {nodes, count, capacity};
+    if (n == 1 || form == BPT_TREES_FLAT) return add(&l, 0, n);
+    if (form == BPT_TREES_BALANCED) return balance(&l, 0, n);
+    for (uint32_t first = n - 1; first-- > 0;) BPT_TRY(add(&l, first, n));
+    return BPT_OK;
+}
+
+// Children are the vertices before a node that have no parent yet, from its first token on: tokens come before the node that ends with
+// them, so the last token and the last node without a parent are found by going back over their links.
+void bpt_trees_link(const bpt_example_node_t *nodes, uint32_t count, uint32_t n, uint32_t first_token, uint32_t first_node,
+                    uint32_t *links) {
+    for (uint32_t i = 0; i < n; ++i) links[3 * (size_t)(first_token + i)] = BPT_PLACEHOLDER;
+    for (uint32_t i = 0; i < count; ++i) {
+        const uint32_t row = first_node + i;
+        uint32_t *link = links + 3 * (size_t)row;
+        link[0] = BPT_PLACEHOLDER, link[1] = first_token + nodes[i].first, link[2] = first_token + nodes[i].end;
+        // What is below it: subtrees of nodes that end one before the other, and tokens between them.
+        uint32_t end = link[2], before = row;
+        while (end > link[1]) {
+            // The last node before `before` without a parent, if it ends here.
+            const uint32_t child = before - 1;
+            if (before > first_node && links[3 * (size_t)child + 2] == end && links[3 * (size_t)child + 1] >= link[1]) {
+                links[3 * (size_t)child] = row;
+                end = links[3 * (size_t)child + 1];
+                while (before > first_node && links[3 * (size_t)(before - 1) + 1] >= end) --before;  // its subtree
+            } else {
+                links[3 * (size_t)--end] = row;
+            }
+        }
+    }
+}
+
+// ---- For batches
+
+// Nodes of all sequences, one behind the other; ends[s] is the number of those of sequences 0 .. s.
+static bpt_status_t make_all(bpt_trees_t form, const bpt_batch_t *batch, bpt_example_node_t **nodes, uint64_t *ends) {
+    uint64_t count = 0;
+    size_t capacity = 0;
+    for (int64_t s = 0; s < batch->shape.batch; ++s) {
+        if (batch->side[0].lengths[s]) BPT_TRY(bpt_trees_make(form, batch->side[0].lengths[s], nodes, &count, &capacity));
+        ends[s] = count;
+    }
+    return BPT_OK;
+}
+
+static bpt_status_t link_all(bpt_batch_t *batch, const bpt_example_node_t *made, const uint64_t *ends, uint32_t **memory) {
+    bpt_side_t *side = &batch->side[0];
+    const int64_t n = batch->shape.batch, rows = batch->shape.side[0].rows, nodes = ends[n - 1] ? (int64_t)ends[n - 1] : 1;
+    uint32_t *links;
+    BPT_TRY(bpt_alloc((size_t)(3 * (rows + nodes) + nodes + 2 * n), sizeof *links, &links));
+    uint32_t *labels = links + 3 * (rows + nodes), *start = labels + nodes, *counts = start + n;
+    for (int64_t i = 0; i < rows + nodes; ++i) links[3 * i] = BPT_PLACEHOLDER;
+    for (int64_t s = 0; s < n; ++s) {
+        const uint64_t first = s ? ends[s - 1] : 0;
+        start[s] = (uint32_t)(rows + (int64_t)first), counts[s] = (uint32_t)(ends[s] - first);
+        bpt_trees_link(made + first, counts[s], side->lengths[s], side->start[s], start[s], links);
+    }
+    const bpt_row_space_t of_tokens = {rows, n, side->start, side->lengths}, of_nodes = {nodes, n, start, counts};
+    side->links = links, side->node_labels = labels, side->node_start = start, side->node_counts = counts;
+    batch->shape.side[0].nodes = nodes;
+    batch->shape.side[0].node_slots = bpt_lists_subtrees_back_slots(&of_tokens, &of_nodes, links);
+    *memory = links;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_trees_add(bpt_trees_t form, bpt_batch_t *batch, uint32_t **memory) {
+    bpt_example_node_t *made = NULL;
+    uint64_t *ends = NULL;
+    bpt_status_t status = bpt_alloc((size_t)batch->shape.batch, sizeof *ends, &ends);
+    if (status == BPT_OK) status = make_all(form, batch, &made, ends);
+    if (status == BPT_OK) status = link_all(batch, made, ends, memory);
+    bpt_free(made);
+    bpt_free(ends);
+    return status;
+}

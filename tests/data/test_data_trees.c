@@ -1,0 +1,199 @@
+// Trees in brackets: which nodes are read, how they become links, what is said of bad files; trees that are made.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bpt/alloc.h"
+#include "data/examples_source.h"
+#include "data/trees.h"
+#include "support/check.h"
+
+typedef struct {
+    bpt_vocab_t *vocab;
+    bpt_labels_t labels;
+    bpt_examples_t examples;
+} set_t;
+
+static bpt_status_t read_all(const char *text, const bpt_examples_options_t *o, set_t *s) {
+    const bpt_range_t range = bpt_range_of("x.ptb", text, strlen(text));
+    *s = (set_t){0};
+    BPT_TRY(bpt_vocab_create(BPT_UNIT_WORD, false, &s->vocab));
+    BPT_TRY(bpt_examples_scan(&range, o, s->vocab, &s->labels));
+    bpt_labels_freeze(&s->labels);
+    BPT_TRY(bpt_vocab_freeze(s->vocab));
+    return bpt_examples_read(&range, o, s->vocab, o->labelled ? &s->labels : NULL, &s->examples);
+}
+
+static void free_set(set_t *s) {
+    bpt_vocab_destroy(s->vocab);
+    bpt_labels_free(&s->labels);
+    bpt_examples_free(&s->examples);
+}
+
+static const char *label_of(const set_t *s, uint32_t label) { return label == BPT_NO_LABEL ? "-" : s->labels.name[label]; }
+
+// Every example as "label: word/label word/label | first-end/label ..;".
+static void show(const set_t *s, char *out, size_t bytes) {
+    const bpt_examples_t *e = &s->examples;
+    size_t used = 0;
+    *out = 0;
+    for (uint64_t i = 0; i < e->count; ++i) {
+        used += (size_t)snprintf(out + used, bytes - used, "%s:", label_of(s, e->labels[i]));
+        for (uint64_t k = e->offsets[i]; k < e->offsets[i + 1]; ++k) {
+            size_t length;
+            const char *word = bpt_vocab_token(s->vocab, e->tokens[k], &length);
+            used += (size_t)snprintf(out + used, bytes - used, " %.*s/%s", (int)length, word, label_of(s, e->token_labels[k]));
+        }
+        used += (size_t)snprintf(out + used, bytes - used, " |");
+        for (uint64_t k = e->node_offsets[i]; k < e->node_offsets[i + 1]; ++k)
+            used +=
+                (size_t)snprintf(out + used, bytes - used, " %u-%u/%s", e->nodes[k].first, e->nodes[k].end, label_of(s, e->nodes[k].label));
+        used += (size_t)snprintf(out + used, bytes - used, ";");
+    }
+}
+
+#define TREES .form = BPT_FORM_TREES, .trees = true, .labelled = true
+
+static void brackets_become_nodes(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        bpt_examples_options_t options;
+        const char *wanted;
+    } cases[] = {
+        {"(3 (2 It) (4 (2 is) (3 good)))\n", {TREES, .vertex_labels = true}, "3: It/2 is/2 good/3 | 1-3/4 0-3/3;"},
+        {"(3 (2 It) (4 (2 is) (3 good)))\n", {TREES}, "3: It/- is/- good/- | 1-3/- 0-3/-;"},
+        {"(S (NP-SBJ=2 (DT the) (NN cat)) (VP (V sat)))", {TREES, .vertex_labels = true}, "S: the/DT cat/NN sat/V | 0-2/NP 0-3/S;"},
+        // Chains keep the lowest label; that of the text is the top one.
+        {"(ROOT (S (X a) (VP (P b) (NP (Q c)))))", {TREES, .vertex_labels = true}, "ROOT: a/X b/P c/Q | 1-3/VP 0-3/S;"},
+        {"( (S (A a) (B b)))", {TREES, .vertex_labels = true}, "S: a/A b/B | 0-2/S;"},
+        {"(0 5)\n(1 (2 (3 6)))\n", {TREES, .vertex_labels = true}, "0: 5/0 | 0-1/0;1: 6/3 | 0-1/1;"},
+        {"(1 (2 a) b (2 c d))\n", {TREES, .vertex_labels = true}, "1: a/2 b/- c/- d/- | 2-4/2 0-4/1;"},
+        {"(S (NP (-NONE- *T*)) (VP (V go) (X (-NONE- 0) (A on))) (-LRB- -LRB-))",
+         {TREES, .vertex_labels = true},
+         "S: go/V on/A -LRB-/-LRB- | 0-2/VP 0-3/S;"},
+        {"(S\n  (A a)\r\n  (B b))\n\n(S (A c)\n(B d))", {TREES}, "S: a/- b/- | 0-2/-;S: c/- d/- | 0-2/-;"},
+        {"(S (A a) (B b)) (T (A c) (B d))", {TREES}, "S: a/- b/- | 0-2/-;T: c/- d/- | 0-2/-;"},
+        {"(3 (2 a) (4 (2 b) (3 c)))",
+         {TREES, .subtrees = true},
+         "2: a/- | 0-1/-;2: b/- | 0-1/-;3: c/- | 0-1/-;4: b/- c/- | 0-2/-;3: a/- b/- c/- | 1-3/- 0-3/-;"},
+        {"(3 (2 a) (4 (2 b) (3 c)))", {TREES, .vertex_labels = true, .made = BPT_TREES_FLAT}, "3: a/2 b/2 c/3 | 0-3/-;"},
+        {"1\ta b c d\n", {TREES, .made = BPT_TREES_BALANCED}, "1: a/- b/- c/- d/- | 0-2/- 2-4/- 0-4/-;"},
+        {"1\t(a b) c\n2\td\n", {TREES, .made = BPT_TREES_RIGHT}, "1: (a/- b)/- c/- | 1-3/- 0-3/-;2: d/- | 0-1/-;"},
+        {"a b c", {.form = BPT_FORM_TREES, .trees = true, .made = BPT_TREES_FLAT}, "-: a/- b/- c/- | 0-3/-;"},
+    };
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        set_t s;
+        char text[512];
+        assert_ok(read_all(cases[i].text, &cases[i].options, &s));
+        show(&s, text, sizeof text);
+        if (strcmp(text, cases[i].wanted)) fail_msg("case %zu: '%s', wanted '%s'", i, text, cases[i].wanted);
+        free_set(&s);
+    }
+}
+
+static void expect_refused(const char *text, const bpt_examples_options_t *o, const char *message) {
+    set_t s;
+    bpt_error_clear();
+    const bpt_status_t status = read_all(text, o, &s);
+    if (status != BPT_ERR_INPUT || !strstr(bpt_error_message(), message))
+        fail_msg("'%.40s': status %d, '%s', wanted '%s'", text, (int)status, bpt_error_message(), message);
+    free_set(&s);
+}
+
+static void bad_trees_are_refused_with_line_and_column(void **state) {
+    (void)state;
+    static const bpt_examples_options_t o = {TREES, .vertex_labels = true};
+    static const char *const cases[][2] = {
+        {"(1 (2 a) (3 b)\n", "x.ptb: line 1, column 1: the brackets of this tree are not closed"},
+        {"(1 a)\n  (1 (2 a) (3 b)\n", "x.ptb: line 2, column 3: the brackets of this tree are not closed"},
+        {"(1 a))\n", "x.ptb: line 1, column 6: a closing bracket too many"},
+        {"(1 a)\n )\n", "line 2, column 2: a closing bracket too many"},
+        {"(1 ())\n", "line 1, column 4: a bracket without a word"},
+        {"()\n", "line 1, column 1: a bracket without a word"},
+        {"(1 (2 a) (3))\n", "line 1, column 10: a bracket without a word"},
+        {"(S (-NONE- *T*))\n", "line 1, column 1: a tree without a word"},
+        {"a b\n", "line 1, column 1: no tree; a tree is (label child ..), and --trees balanced, right or flat makes trees of texts"},
+        {"(1 a) b\n", "line 1, column 7: no tree"},
+        {"( a b)\n", "line 1, column 1: a tree without a label"},
+        {"", "no example in it"},
+    };
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) expect_refused(cases[i][0], &o, cases[i][1]);
+    enum { DEEP = 1000000 };
+    char *deep = malloc(3 * DEEP + 1);
+    assert_non_null(deep);
+    for (int i = 0; i < DEEP; ++i) memcpy(deep + 3 * i, "(1 ", 3);
+    deep[3 * DEEP] = 0;
+    expect_refused(deep, &o, "line 1, column 30001: brackets are more than 10,000 deep");
+    free(deep);
+}
+
+// Parents by the definition: the first node in post-order that covers a vertex and is not itself.
+static void links_are_those_of_the_smallest_node_above(void **state) {
+    (void)state;
+    for (uint32_t n = 1; n <= 40; ++n)
+        for (int form = BPT_TREES_BALANCED; form <= BPT_TREES_FLAT; ++form) {
+            bpt_example_node_t *nodes = NULL;
+            uint64_t count = 0;
+            size_t capacity = 0;
+            uint32_t links[3 * (3 + 40 + 5 + 40)];
+            assert_ok(bpt_trees_make((bpt_trees_t)form, n, &nodes, &count, &capacity));
+            const uint32_t m = (uint32_t)count, first_token = 3, first_node = 3 + n + 5;
+            assert_int_equal(m, n == 1 || form == BPT_TREES_FLAT ? 1 : n - 1);
+            bpt_trees_link(nodes, m, n, first_token, first_node, links);
+            for (uint32_t v = 0; v < n + m; ++v) {
+                const bool token = v < n;
+                const uint32_t first = token ? v : nodes[v - n].first, end = token ? v + 1 : nodes[v - n].end;
+                uint32_t parent = BPT_PLACEHOLDER;
+                for (uint32_t i = token ? 0 : v - n + 1; i < m && parent == BPT_PLACEHOLDER; ++i)
+                    if (nodes[i].first <= first && end <= nodes[i].end) parent = first_node + i;
+                assert_int_equal(links[3 * (token ? first_token + v : first_node + v - n)], parent);
+            }
+            bpt_free(nodes);
+        }
+}
+
+// All that a batch says of its trees, for two examples in a packed micro-batch.
+static void batches_have_links_and_labels(void **state) {
+    (void)state;
+    static const bpt_examples_options_t o = {TREES, .vertex_labels = true};
+    const bpt_batching_t batching = {.batch_tokens = 64, .packed = true, .vertices = true};
+    set_t s;
+    bpt_batch_source_t *source;
+    bpt_batch_t batch;
+    bool end;
+    assert_ok(read_all("(1 (0 a) (2 (0 b) c))\n(2 d)\n", &o, &s));
+    assert_ok(bpt_examples_eval_source(&s.examples, &batching, &source));
+    assert_ok(source->next(source, &batch, &end));
+    const bpt_side_t *side = &batch.side[0];
+    const int64_t rows = batch.shape.side[0].rows;
+    assert_true(rows >= 4 && batch.shape.side[0].nodes >= 3 && batch.shape.side[0].nodes <= rows && batch.shape.side[0].node_slots >= 2);
+    assert_true(source->shapes[0].side[0].rows >= rows && source->shapes[0].side[0].nodes >= batch.shape.side[0].nodes);
+    const uint32_t first = side->node_start[0], labels[] = {0, 0, BPT_PLACEHOLDER, 2}, of_nodes[] = {2, 1, 2};
+    assert_true(first == rows && side->node_counts[0] == 2 && side->node_start[1] == rows + 2 && side->node_counts[1] == 1);
+    const uint32_t parents[] = {first + 1, first, first, first + 2}, above[] = {first + 1, BPT_PLACEHOLDER, BPT_PLACEHOLDER};
+    for (int i = 0; i < 4; ++i) assert_true(side->links[3 * i] == parents[i] && side->vertex_labels[i] == labels[i]);
+    for (uint32_t i = 0; i < 3; ++i) {
+        assert_true(side->links[3 * (first + i)] == above[i] && side->vertex_labels[first + i] == of_nodes[i]);
+        assert_int_equal(side->node_labels[i], 0);
+    }
+    assert_int_equal(batch.n_scored, 6);  // all but c
+    source->destroy(source);
+    free_set(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(brackets_become_nodes),
+        cmocka_unit_test(bad_trees_are_refused_with_line_and_column),
+        cmocka_unit_test(links_are_those_of_the_smallest_node_above),
+        cmocka_unit_test(batches_have_links_and_labels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
