@@ -73,7 +73,7 @@ static void flags_that_cannot_be_are_refused_by_name(void **state) {
         {"--steps 10k", "--steps needs a whole number, not '10k'"},
         {"--context 0", "--context must be at least 1"},
         {"--schedule cosin", "did you mean cosine?"},
-        {"--task nli", "--task must be lm, classify, tag, pair or regress, not 'nli'"},
+        {"--task nli", "--task must be lm, classify, tag, pair, regress or translate, not 'nli'"},
         {"--span-self", "--span-self is for --model segtree, and this is --model bpt"},
         {"--model transformer --k 4", "--k is for --model bpt, and this is --model transformer"},
         {"--model segtree --rule reference", "--rule is for --model bpt, and this is --model segtree"},
@@ -324,7 +324,7 @@ static void every_preset_can_be_resolved(void **state) {
     test_process_t p = test_run_line("presets --json");
     json_t *presets = json_loads(p.out, 0, NULL), *preset, *value;
     size_t i;
-    assert_int_equal(json_array_size(presets), 56);
+    assert_int_equal(json_array_size(presets), 76);
     json_array_foreach(presets, i, preset) {
         char line[1024], file[512];
         const char *key;

@@ -49,7 +49,7 @@ static bpt_status_t check(const cli_options_t *o) {
         return bpt_fail(BPT_ERR_USAGE, "--match-vocabulary is not for --task %s, which may have two vocabularies; leave it out", task);
     if (bpt_unit_of(d->unit)->pieces && cli_option_source(o, "shared") == CLI_FROM_FLAG && o->model.shared == BPT_SHARED_NONE)
         bpt_warn("both sides are read by one subword model, though --shared none gives them embeddings of their own");
-    return check_languages(d);
+    return o->run.print_config ? BPT_OK : check_languages(d);
 }
 
 // Rows of the longer side of all examples.
