@@ -155,6 +155,7 @@ static bpt_status_t know(VkInstance instance, VkPhysicalDevice handle, bpt_vulka
     ask_memory(p, extensions, n_extensions);
     know_features(p);
     know_limits(p, extensions, n_extensions);
+    p->tells_resources = has_extension(extensions, n_extensions, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
     const bool matrix = has_extension(extensions, n_extensions, BPT_VULKAN_MATRIX_EXTENSION);
     bpt_free(extensions);
     choose_queue(p);
