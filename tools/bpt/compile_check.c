@@ -42,7 +42,8 @@ typedef struct {
     const cli_drivers_t *drivers;
     const char *target;  // NULL: the device of this index
     int index, part, parts;
-    int progress;  // where to show it; -1: nowhere
+    unsigned precisions;  // a bit for each of `precisions`
+    int progress;         // where to show it; -1: nowhere
 } task_t;
 
 // ---- In a child
@@ -59,13 +60,18 @@ static int by_kernel(const void *a, const void *b) {
     return order ? order : memcmp(x, y, sizeof *x);
 }
 
+static const bpt_dtype_t precisions[] = {BPT_F32, BPT_BF16, BPT_F16};
+
+static bool has_precision(const bpt_device_t *device, bpt_dtype_t precision) {
+    return precision == BPT_F32 || (precision == BPT_BF16 ? device->info.bf16 : device->info.f16);
+}
+
 static bpt_status_t compile_part(const task_t *task, bpt_device_t *device, part_t *part) {
     const bpt_gpu_variant_t *noted;
     bpt_gpu_variant_t *sorted;
     size_t count;
-    BPT_TRY(cli_workloads_record(device, BPT_F32));
-    if (device->info.bf16) BPT_TRY(cli_workloads_record(device, BPT_BF16));
-    if (device->info.f16) BPT_TRY(cli_workloads_record(device, BPT_F16));
+    for (size_t p = 0; p < BPT_COUNT(precisions); ++p)
+        if (task->precisions >> p & 1 && has_precision(device, precisions[p])) BPT_TRY(cli_workloads_record(device, precisions[p]));
     bpt_gpu_noted(device, &noted, &count);
     if (count > MOST_KERNELS) return bpt_fail(BPT_ERR_INTERNAL, "%zu kernels; room is for %d", count, MOST_KERNELS);
     BPT_TRY(bpt_alloc(count, sizeof *sorted, &sorted));
@@ -239,6 +245,14 @@ static bpt_status_t append_device(const check_t *c, const char *backend) {
 }
 
 // ---- Devices
+// All, or what --precision names.
+static unsigned precisions_of(const cli_options_t *o) {
+    unsigned bits = 0;
+    for (unsigned p = 0; p < BPT_COUNT(precisions); ++p)
+        if (cli_option_source(o, "precision") != CLI_FROM_FLAG || o->train.precision == precisions[p]) bits |= 1u << p;
+    return bits;
+}
+
 static int parts_of(const cli_options_t *o) {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN), parts = o->global.threads ? (long)o->global.threads : cores;
     return parts < 1 ? 1 : parts > MOST_PARTS ? MOST_PARTS : (int)parts;
@@ -252,6 +266,7 @@ static bpt_status_t check_one(check_t *c, const bpt_backend_t *backend, const cl
                          .target = target,
                          .index = index,
                          .parts = parts_of(c->o),
+                         .precisions = precisions_of(c->o),
                          .progress = isatty(STDERR_FILENO) && !c->o->global.quiet ? dup(STDERR_FILENO) : -1};
     const bpt_status_t status = run_parts(c, &task);
     int failed, spilling;
