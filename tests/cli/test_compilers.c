@@ -28,7 +28,7 @@ typedef struct {
 static const family_t families[] = {
     {"radv", "vulkan", {"POLARIS10"}, true, 65536, 64},          // GFX8
     {"radv", "vulkan", {"VEGA10"}, true, 65536, 64},             // GFX9
-    {"radv", "vulkan", {"RAVEN"}, false, 65536, 64},             // GFX9, an APU
+    {"radv", "vulkan", {"RAVEN"}, true, 65536, 64},              // GFX9, an APU
     {"radv", "vulkan", {"NAVI21"}, true, 65536, 32},             // GFX10.3
     {"radv", "vulkan", {"NAVI31", "GFX1100"}, true, 65536, 32},  // GFX11
     {"ocloc", "opencl", {"skl"}, false, 65536, 8},               // Gen9
@@ -41,6 +41,15 @@ static const family_t families[] = {
     {"nvrtc", "cuda", {"sm_89"}, false, 49152, 32},
     {"nvrtc", "cuda", {"sm_90"}, false, 49152, 32},
     {"nvrtc", "cuda", {"sm_120"}, false, 49152, 32},
+};
+
+// Spills that no choice of tiles removes. Anything else is a failure.
+static const struct {
+    const char *device, *driver, *kernel;  // the device's and the driver's text hold these
+} known_spills[] = {
+    // Mesa 22.3 lets a wave of 64 have 132 registers there, other families 256; Mesa 25 needs 108.
+    {"GFX1100", "Mesa 22.3", "attention_tile_dq"},
+    {"sm_90", "NVRTC 13.0", "attention_rows"},  // with a 16-bit table of relative positions, 40 to 48 bytes
 };
 
 static bool all_families(void) {
@@ -79,11 +88,19 @@ static int64_t number(const json_t *line, const char *key) {
     return value ? json_integer_value(value) : -1;
 }
 
-static void check_kernel(const family_t *f, const json_t *line, int *wrong) {
+static bool is_known(const json_t *device, const char *kernel) {
+    const char *name = json_string_value(json_object_get(device, "device")), *driver = json_string_value(json_object_get(device, "driver"));
+    for (size_t i = 0; i < BPT_COUNT(known_spills); ++i)
+        if (strstr(name, known_spills[i].device) && strstr(driver, known_spills[i].driver) && !strcmp(kernel, known_spills[i].kernel))
+            return true;
+    return false;
+}
+
+static void check_kernel(const family_t *f, const json_t *device, const json_t *line, int *wrong) {
     const char *kernel = json_string_value(json_object_get(line, "kernel")), *variant = json_string_value(json_object_get(line, "variant"));
     const int64_t spilled = number(line, "spilled"), local = number(line, "local_bytes"), width = number(line, "subgroup");
     const bool said = number(line, "code_bytes") > 0 && spilled >= 0 && local >= 0 && width > 0;
-    if (said && spilled == 0 && local <= f->local_bytes && width >= f->least_subgroup) return;
+    if (said && (spilled == 0 || is_known(device, kernel)) && local <= f->local_bytes && width >= f->least_subgroup) return;
     print_message("%s (%s): %lld spilled, %lld bytes of local memory, %lld items side by side\n", kernel, variant, (long long)spilled,
                   (long long)local, (long long)width);
     ++*wrong;
@@ -99,7 +116,7 @@ static void check_answer(const family_t *f, const char *text) {
     json_t *line;
     if (!device) fail_msg("no JSON: %s: %.300s", error.text, text);
     assert_true(json_array_size(kernels) > 60);
-    json_array_foreach(kernels, i, line) check_kernel(f, line, &wrong);
+    json_array_foreach(kernels, i, line) check_kernel(f, device, line, &wrong);
     print_message("%s: %zu kernels by %s\n", json_string_value(json_object_get(device, "device")), json_array_size(kernels),
                   json_string_value(json_object_get(device, "driver")));
     json_decref(devices);
@@ -147,6 +164,12 @@ int main(void) {
     for (size_t i = 0; i < BPT_COUNT(families); ++i) {
         snprintf(names[i], sizeof names[i], "%s/%s", families[i].compiler, families[i].names[0]);
         tests[i + 1] = (struct CMUnitTest){.name = names[i], .test_func = every_kernel_suits, .initial_state = (void *)&families[i]};
+    }
+    const char *wanted = getenv("BPT_CASE");  // the tests whose name contains the text
+    char pattern[80];
+    if (wanted) {
+        snprintf(pattern, sizeof pattern, "*%s*", wanted);
+        cmocka_set_test_filter(pattern);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
