@@ -9,7 +9,7 @@ BPT_BEGIN_DECLS
 
 // Counts up with every change of what follows. A backend carries the number of the header that it was compiled with, and whoever makes a
 // workspace on one of its devices checks it (bpt_backend_check).
-enum { BPT_BACKEND_VERSION = 1 };
+enum { BPT_BACKEND_VERSION = 2 };
 
 typedef struct bpt_device bpt_device_t;  // an open device; the first member of every backend's own struct
 typedef struct bpt_buffer bpt_buffer_t;  // device memory
@@ -35,6 +35,8 @@ typedef struct {
     double submit_ms;       // GPUs: longest submission; 0 = what suits the kind of device
     uint64_t memory_bytes;  // GPUs: most to use of its memory; 0 = all
     const char *products;   // GPUs: the rule for products of matrices in place of the recorded one, as in BPT_TUNING; NULL = none
+    bool compile_only;      // GPUs: nothing runs and no memory is taken; kernels are only noted, to be compiled (backends/gpu/compile.h)
+    const char *target;     // with compile_only: a device that need not be here, by its name among the backend's targets; NULL = the index
 } bpt_device_options_t;
 
 // A driver as the loader of its API finds it: a file that names a library, or the library itself.
@@ -85,6 +87,8 @@ typedef struct bpt_backend {
     void (*close)(bpt_device_t *device);
     // The library of products that a rule may name, or why there is none; NULL: this backend knows none. True: it is there.
     bool (*library)(char *text, size_t bytes);
+    // Devices that need not be here to be compiled for (compile_only), as enumerate lists those that are; NULL: there are none.
+    bpt_status_t (*targets)(bpt_device_info_t *infos, int capacity, int *count);
 
     bpt_status_t (*buffer_create)(bpt_device_t *device, size_t bytes, bpt_buffer_t **out);  // zeroed
     void (*buffer_destroy)(bpt_device_t *device, bpt_buffer_t *buffer);

@@ -1,6 +1,7 @@
 // Kernels compiled from their text with the constants of a variant, or taken from the cache (see compile.h). Knows no device.
 #include "backends/cuda/compile.h"
 
+#include <elf.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ bpt_status_t bpt_cuda_arch(const bpt_nvrtc_functions_t *nvrtc, int capability, c
 
 // ---- Options ---------------------------------------------------------------------------------------------------------
 
-enum { MOST_OPTIONS = 2 + BPT_GPU_MAX_CONSTANTS + BPT_GPU_MAX_BINDINGS };
+enum { MOST_OPTIONS = 3 + BPT_GPU_MAX_CONSTANTS + BPT_GPU_MAX_BINDINGS };
 
 typedef struct {
     char text[MOST_OPTIONS][64];
@@ -86,13 +87,24 @@ static bpt_status_t take_image(const bpt_nvrtc_functions_t *nvrtc, nvrtcProgram 
     return status;
 }
 
+static bpt_status_t take_log(const bpt_nvrtc_functions_t *nvrtc, nvrtcProgram program, char **log) {
+    size_t bytes = 0;
+    BPT_TRY(check(nvrtc, nvrtc->nvrtcGetProgramLogSize(program, &bytes), "the size of a log"));
+    BPT_TRY(bpt_alloc(bytes + 1, 1, log));
+    const bpt_status_t status = check(nvrtc, nvrtc->nvrtcGetProgramLog(program, *log), "taking a log");
+    if (status != BPT_OK) bpt_free(*log);
+    return status;
+}
+
+// With `listing` (unless NULL) the log as well.
 static bpt_status_t compile(const bpt_nvrtc_functions_t *nvrtc, const char *text, const options_t *options, bool binary, char **image,
-                            size_t *bytes) {
+                            size_t *bytes, char **listing) {
     nvrtcProgram program = NULL;
     BPT_TRY(check(nvrtc, nvrtc->nvrtcCreateProgram(&program, text, "kernel.cu", 0, NULL, NULL), "loading a text"));
     const nvrtcResult code = nvrtc->nvrtcCompileProgram(program, options->count, options->list);
     bpt_status_t status = code == NVRTC_ERROR_COMPILATION ? fail_with_log(nvrtc, program, options) : check(nvrtc, code, options->text[0]);
     if (status == BPT_OK) status = take_image(nvrtc, program, binary, image, bytes);
+    if (status == BPT_OK && listing) status = take_log(nvrtc, program, listing);
     nvrtc->nvrtcDestroyProgram(&program);
     return status;
 }
@@ -119,7 +131,41 @@ bpt_status_t bpt_cuda_compile(const bpt_nvrtc_functions_t *nvrtc, const bpt_gpu_
         *image = cached;
         return BPT_OK;
     }
-    BPT_TRY(compile(nvrtc, text, &options, !strncmp(arch, "sm_", 3), image, bytes));
+    BPT_TRY(compile(nvrtc, text, &options, !strncmp(arch, "sm_", 3), image, bytes, NULL));
     bpt_cache_put(&key, *image, *bytes);
+    return BPT_OK;
+}
+
+// ---- What the compiler says ------------------------------------------------------------------------------------------
+
+// Bytes of the section of machine code, ".text.<kernel>", in an ELF image of 64 bits; 0: there is none.
+static size_t code_bytes(const char *image, size_t bytes) {
+    Elf64_Ehdr head;
+    Elf64_Shdr names, section;
+    if (bytes < sizeof head) return 0;
+    memcpy(&head, image, sizeof head);
+    if (memcmp(head.e_ident, ELFMAG, SELFMAG) || head.e_shstrndx >= head.e_shnum || head.e_shoff > bytes ||
+        (bytes - head.e_shoff) / sizeof section < head.e_shnum)
+        return 0;
+    memcpy(&names, image + head.e_shoff + head.e_shstrndx * sizeof section, sizeof names);
+    for (unsigned i = 0; i < head.e_shnum; ++i) {
+        memcpy(&section, image + head.e_shoff + i * sizeof section, sizeof section);
+        const uint64_t name = names.sh_offset + section.sh_name;
+        if (name + 6 <= bytes && !memcmp(image + name, ".text.", 6)) return section.sh_size;
+    }
+    return 0;
+}
+
+bpt_status_t bpt_cuda_list(const bpt_nvrtc_functions_t *nvrtc, const bpt_gpu_variant_t *variant, const char *arch, char **listing,
+                           size_t *code) {
+    const bool binary = !strncmp(arch, "sm_", 3);
+    char *image = NULL;
+    size_t bytes = 0;
+    options_t options;
+    make_options(variant, arch, &options);
+    if (binary) options.list[options.count++] = "--ptxas-options=-v";
+    BPT_TRY(compile(nvrtc, bpt_gpu_cuda_text[variant->kernel], &options, binary, &image, &bytes, listing));
+    *code = binary ? code_bytes(image, bytes) : 0;
+    bpt_free(image);
     return BPT_OK;
 }

@@ -110,7 +110,10 @@ failed:
     return status;
 }
 
+static const bpt_gpu_compiler_t compiler = {bpt_cuda_targets, bpt_cuda_compiler_open, bpt_cuda_compiler_close, bpt_cuda_compiler_compile};
+
 const bpt_gpu_driver_t bpt_cuda_driver = {
+    .compiler = &compiler,
     .enumerate = bpt_cuda_enumerate,
     .open = cuda_open,
     .close = cuda_close,

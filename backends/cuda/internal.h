@@ -62,6 +62,12 @@ bpt_status_t bpt_cuda_enter(bpt_cuda_api_t *api);
 // Before objects are destroyed: nothing runs any more. False when that cannot be waited for; they are left alone then.
 bool bpt_cuda_idle(bpt_cuda_api_t *api);
 
+// Compiling without a device: bpt_gpu_compiler_t (targets.c). Of its api only nvrtc, arch and limits are there.
+bpt_status_t bpt_cuda_targets(bpt_device_info_t *infos, int capacity, int *count);
+bpt_status_t bpt_cuda_compiler_open(int index, const char *target, bpt_gpu_api_t **out);
+void bpt_cuda_compiler_close(bpt_gpu_api_t *api);
+bpt_status_t bpt_cuda_compiler_compile(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_resources_t *out);
+
 // See driver.h (memory.c, program.c, commands.c).
 bpt_status_t bpt_cuda_memory_create(bpt_gpu_api_t *api, size_t bytes, bpt_gpu_memory_t **out);
 void bpt_cuda_memory_destroy(bpt_gpu_api_t *api, bpt_gpu_memory_t *memory);

@@ -77,6 +77,30 @@ typedef struct {
     bool tf32;  // f32 operands may be rounded to 10 bits of mantissa
 } bpt_gpu_product_t;
 
+// What a compiler says of a kernel that it made; -1: it does not say. A register is what one work-item sees of it (AMD's vector registers,
+// NVIDIA's registers), or on Intel one of the thread that runs a whole subgroup.
+typedef struct {
+    int64_t registers, scalar_registers;  // scalar: one for a whole subgroup
+    int64_t spilled, spilled_scalars;     // registers that were moved to memory; bytes of them where a compiler counts bytes
+    int64_t local_bytes;                  // of a work-group
+    int64_t scratch_bytes;                // memory of a work-item: spilled registers, arrays that are indexed
+    int64_t subgroup;                     // work-items side by side: SIMD width, wave or warp
+    int64_t waves;                        // subgroups that a SIMD unit holds at once
+    int64_t instructions, code_bytes;
+} bpt_gpu_resources_t;
+
+#define BPT_GPU_NOTHING_SAID ((bpt_gpu_resources_t){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1})
+
+// Compiling without running. Nothing but `compile` and `close` is called with what `open` gives.
+typedef struct {
+    bpt_status_t (*targets)(bpt_device_info_t *infos, int capacity, int *count);  // as in bpt_backend_t; NULL: none
+    // Device `index` of `enumerate`, or the target of this name unless NULL. Fills `limits`; nothing of the device is used but its compiler.
+    bpt_status_t (*open)(int index, const char *target, bpt_gpu_api_t **out);
+    void (*close)(bpt_gpu_api_t *api);
+    // A build failure is BPT_ERR_UNSUPPORTED with the first line of the compiler's log.
+    bpt_status_t (*compile)(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_resources_t *out);
+} bpt_gpu_compiler_t;
+
 typedef struct bpt_gpu_driver {
     // As in bpt_backend_t. `index` counts the devices in the order of `enumerate`.
     bpt_status_t (*enumerate)(bpt_device_info_t *infos, int capacity, int *count);
@@ -108,6 +132,8 @@ typedef struct bpt_gpu_driver {
     bpt_status_t (*wait)(bpt_gpu_api_t *api, uint64_t ticket, uint64_t timeout_ns);
     // Seconds of each mark of the last finished submission, from a common origin; count as recorded.
     bpt_status_t (*marks)(bpt_gpu_commands_t *commands, double *seconds, int capacity, int *count);
+
+    const bpt_gpu_compiler_t *compiler;  // NULL: there is none without a device that runs
 
     // Products by a library, all NULL where the API has none. The bits of a result depend on nothing but the product's fields; of the
     // places of its operands only their alignment may matter.

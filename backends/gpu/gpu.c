@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/gpu/compile.h"
 #include "backends/gpu/library.h"
 #include "backends/gpu/limits.h"
 #include "bpt/alloc.h"
@@ -74,6 +75,36 @@ static bpt_status_t choose_products(bpt_gpu_device_t *g, const bpt_device_option
     return BPT_OK;
 }
 
+bpt_status_t bpt_gpu_targets(const bpt_gpu_driver_t *driver, bpt_device_info_t *infos, int capacity, int *count) {
+    *count = 0;
+    return driver->compiler && driver->compiler->targets ? driver->compiler->targets(infos, capacity, count) : BPT_OK;
+}
+
+// The place of a target's name among `infos`.
+static bpt_status_t find_target(const bpt_backend_t *backend, const char *target, const bpt_device_info_t *infos, int count, int *index) {
+    char names[400] = "";
+    for (*index = 0; *index < count; ++*index) {
+        const size_t used = strlen(names);
+        if (!strcmp(infos[*index].name, target)) return BPT_OK;
+        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", infos[*index].name);
+    }
+    return bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s has no device '%s'%s%s", backend->name, target,
+                    count ? "; without one it compiles for " : "", names);
+}
+
+// The devices, or the targets where options->target names one, and the place of the one that is meant.
+static bpt_status_t list_candidates(const bpt_backend_t *backend, const bpt_gpu_driver_t *driver, const bpt_device_options_t *options,
+                                    bpt_device_info_t *infos, int capacity, int *count, int *index) {
+    if (!options || !options->compile_only || !options->target) return driver->enumerate(infos, capacity, count);
+    BPT_TRY(bpt_gpu_targets(driver, infos, capacity, count));
+    return find_target(backend, options->target, infos, *count < capacity ? *count : capacity, index);
+}
+
+// Opened for work, or for compiling alone.
+static bpt_status_t open_api(const bpt_gpu_driver_t *driver, int index, const bpt_device_options_t *options, bpt_gpu_api_t **out) {
+    return options && options->compile_only ? bpt_gpu_compile_only(driver, index, options->target, out) : driver->open(index, out);
+}
+
 bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const bpt_gpu_driver_t *driver, int index, const bpt_device_options_t *options,
                           bpt_device_t **out) {
     enum { MOST = 32 };
@@ -83,7 +114,7 @@ bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const bpt_gpu_driver_t *
     int count = 0;
     BPT_TRY(bpt_gpu_environment());
     BPT_TRY_GOTO(bpt_alloc(MOST, sizeof *infos, &infos), failed);
-    BPT_TRY_GOTO(driver->enumerate(infos, MOST, &count), failed);
+    BPT_TRY_GOTO(list_candidates(backend, driver, options, infos, MOST, &count, &index), failed);
     if (index < 0 || index >= count || index >= MOST) {
         status = bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s has %d device%s; device %d was asked for", backend->name, count,
                           count == 1 ? "" : "s", index);
@@ -97,7 +128,7 @@ bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const bpt_gpu_driver_t *
     BPT_TRY_GOTO(bpt_alloc(1, sizeof *g, &g), failed);
     g->base.backend = backend;
     g->base.info = infos[index];
-    BPT_TRY_GOTO(driver->open(index, &g->api), failed);
+    BPT_TRY_GOTO(open_api(driver, index, options, &g->api), failed);
     BPT_TRY_GOTO(bpt_gpu_quirks_apply(backend->name, &g->base.info, &g->api->limits), failed);
     g->api->limits.software = !strcmp(g->base.info.type, "software");
     BPT_TRY_GOTO(bpt_gpu_limits_fake(&g->api->limits), failed);
@@ -105,7 +136,7 @@ bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const bpt_gpu_driver_t *
     assume_rates(g, options);
     g->memory_bytes = g->api->limits.memory_bytes;
     if (options && options->memory_bytes && options->memory_bytes < g->memory_bytes) g->memory_bytes = options->memory_bytes;
-    BPT_TRY_GOTO(driver->memory_create(g->api, 256, &g->canary), failed);
+    BPT_TRY_GOTO(g->api->driver->memory_create(g->api, 256, &g->canary), failed);
     BPT_TRY_GOTO(choose_products(g, options), failed);
     bpt_free(infos);
     *out = &g->base;

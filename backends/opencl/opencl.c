@@ -44,8 +44,6 @@ static bpt_status_t open_queue(bpt_opencl_api_t *api) {
     return bpt_opencl_limits(api->cl, api->id.device, &api->base.limits);
 }
 
-extern const bpt_gpu_driver_t bpt_opencl_driver;
-
 static bpt_status_t opencl_open(int index, bpt_gpu_api_t **out) {
     bpt_opencl_api_t *api;
     bpt_device_info_t info;
@@ -109,6 +107,7 @@ static bpt_status_t read_memory(bpt_gpu_api_t *base, bpt_gpu_memory_t *memory, s
 }
 
 const bpt_gpu_driver_t bpt_opencl_driver = {
+    .compiler = &bpt_opencl_compiler,
     .enumerate = bpt_opencl_enumerate,
     .open = opencl_open,
     .close = opencl_close,

@@ -31,6 +31,9 @@ typedef struct {
     bool closing;
 } bpt_opencl_api_t;
 
+extern const bpt_gpu_driver_t bpt_opencl_driver;
+extern const bpt_gpu_compiler_t bpt_opencl_compiler;  // targets.c
+
 // Devices, discrete before integrated before software (devices.c).
 extern const bpt_loader_t bpt_opencl_loader;  // files.c
 bpt_status_t bpt_opencl_enumerate(bpt_device_info_t *infos, int capacity, int *count);
@@ -59,6 +62,8 @@ struct bpt_gpu_program {
 struct bpt_gpu_memory {
     cl_mem buffer;
 };
+// The compiler's options: -D for the group size, the kernel's constants and the element types of its bindings.
+void bpt_opencl_options(const bpt_gpu_variant_t *variant, char *text, size_t bytes);
 bpt_status_t bpt_opencl_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out);
 void bpt_opencl_program_destroy(bpt_gpu_api_t *api, bpt_gpu_program_t *program);
 bpt_status_t bpt_opencl_commands_create(bpt_gpu_api_t *api, bpt_gpu_commands_t **out);

@@ -8,8 +8,7 @@
 #include "bpt/alloc.h"
 #include "bpt/log.h"
 
-// -D for the group size, the kernel's constants and the element types of its bindings.
-static void write_options(const bpt_gpu_variant_t *variant, char *text, size_t bytes) {
+void bpt_opencl_options(const bpt_gpu_variant_t *variant, char *text, size_t bytes) {
     const bpt_gpu_kernel_info_t *info = &bpt_gpu_kernels[variant->kernel];
     size_t used = (size_t)snprintf(text, bytes, "-cl-std=CL1.2 -DWG=%uu", variant->group_size);
     for (int i = 0; i < BPT_GPU_MAX_CONSTANTS && info->constants[i] && used < bytes; ++i)
@@ -109,7 +108,7 @@ bpt_status_t bpt_opencl_program_create(bpt_gpu_api_t *base, const bpt_gpu_varian
     bpt_opencl_api_t *api = (bpt_opencl_api_t *)base;
     char options[2048];
     bpt_gpu_program_t *p;
-    write_options(variant, options, sizeof options);
+    bpt_opencl_options(variant, options, sizeof options);
     const bpt_cache_key_t key = key_of(api, options, variant->kernel);
     BPT_TRY(bpt_alloc(1, sizeof *p, &p));
     p->kernel = variant->kernel;

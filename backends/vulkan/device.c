@@ -43,10 +43,14 @@ static bpt_status_t create_device(bpt_vulkan_t *v) {
                                            .queueCount = 1,
                                            .pQueuePriorities = &priority};
     const bool subgroups = v->physical.subgroup_size > 0, matrix = v->physical.limits.matrix.rows > 0;
-    const char *extensions[2];
+    const bool resources = v->compiles_only && v->physical.tells_resources;
+    const char *extensions[3];
     uint32_t n_extensions = 0;
     if (subgroups) extensions[n_extensions++] = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME;
     if (matrix) extensions[n_extensions++] = BPT_VULKAN_MATRIX_EXTENSION;
+    if (resources) extensions[n_extensions++] = VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME;
+    VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR, .pipelineExecutableInfo = VK_TRUE};
     VkPhysicalDeviceSubgroupSizeControlFeaturesEXT control = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT,
                                                               .pNext = bpt_vulkan_matrix_feature(&v->physical),
                                                               .subgroupSizeControl = VK_TRUE,
@@ -59,9 +63,10 @@ static bpt_status_t create_device(bpt_vulkan_t *v) {
                                             .vulkanMemoryModelDeviceScope = matrix};  // the barriers of the other kernels have it
     const VkPhysicalDeviceVulkan11Features f11 = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, .pNext = &f12, .storageBuffer16BitAccess = v->base.limits.f16};
+    executables.pNext = (void *)&f11;
     const VkPhysicalDeviceFeatures features = {.shaderInt64 = v->base.limits.max_texels > 0};
     const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-                                     .pNext = &f11,
+                                     .pNext = resources ? (const void *)&executables : &f11,
                                      .queueCreateInfoCount = 1,
                                      .pQueueCreateInfos = &queue,
                                      .enabledExtensionCount = n_extensions,
@@ -99,22 +104,32 @@ static bpt_status_t choose(bpt_vulkan_t *v, int index) {
     return BPT_OK;
 }
 
-bpt_status_t bpt_vulkan_open(int index, bpt_gpu_api_t **out) {
+static bpt_status_t open_device(int index, bool compiles_only, bpt_gpu_api_t **out) {
     bpt_vulkan_t *v;
     bpt_status_t status;
     BPT_TRY(bpt_alloc(1, sizeof *v, &v));
     v->base.driver = &bpt_vulkan_driver;
+    v->compiles_only = compiles_only;
     BPT_TRY_GOTO(bpt_vulkan_instance_create(&v->instance), failed);
     BPT_TRY_GOTO(choose(v, index), failed);
     BPT_TRY_GOTO(create_device(v), failed);
-    BPT_TRY_GOTO(create_queue_objects(v), failed);
-    bpt_vulkan_pipelines_load(v);
+    if (!compiles_only) {
+        BPT_TRY_GOTO(create_queue_objects(v), failed);
+        bpt_vulkan_pipelines_load(v);
+    }
     BPT_TRY_GOTO(bpt_vulkan_instance_check(&v->instance), failed);
     *out = &v->base;
     return BPT_OK;
 failed:
     bpt_vulkan_close(&v->base);
     return status;
+}
+
+bpt_status_t bpt_vulkan_open(int index, bpt_gpu_api_t **out) { return open_device(index, false, out); }
+
+bpt_status_t bpt_vulkan_compiler_open(int index, const char *target, bpt_gpu_api_t **out) {
+    (void)target;
+    return open_device(index, true, out);
 }
 
 void bpt_vulkan_close(bpt_gpu_api_t *api) {

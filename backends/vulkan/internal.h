@@ -43,6 +43,7 @@ typedef struct {
     uint32_t subgroup_size;   // that a kernel may ask for, whose subgroups are then full; 0: none
     uint32_t most_subgroups;  // of such a work-group
     bool shuffles;            // kernels may pass values between the items of a subgroup of that size
+    bool tells_resources;     // of compiled kernels (VK_KHR_pipeline_executable_properties)
     bool matrix_left_out;     // it has units for products of matrices, which this build knows nothing of
     bpt_gpu_limits_t limits;
     uint64_t free_bytes;  // of the limits' memory_bytes
@@ -82,6 +83,7 @@ typedef struct {
     uint64_t submitted;     // number of the last submission
     uint64_t finished;      // submissions known to have finished
     bool lost;              // nothing is submitted any more
+    bool compiles_only;     // opened without a queue, to compile and to tell what kernels take
     bool stuck;             // bpt_vulkan_idle has waited in vain
     uint64_t memory_bytes;  // allocated
     VkPipelineCache pipelines;  // what the driver has compiled; NULL: it keeps nothing
@@ -92,6 +94,8 @@ typedef struct {
 
 bpt_status_t bpt_vulkan_open(int index, bpt_gpu_api_t **out);
 void bpt_vulkan_close(bpt_gpu_api_t *api);
+// The same for compiling alone, which devices without hardware allow too (Mesa's RADV_FORCE_FAMILY). There are no targets.
+bpt_status_t bpt_vulkan_compiler_open(int index, const char *target, bpt_gpu_api_t **out);
 // A failure of a Vulkan call as a status: "<device>: <what>: <result>". Remembers that a device is lost.
 bpt_status_t bpt_vulkan_fail(bpt_vulkan_t *vulkan, VkResult result, const char *what) BPT_MUST_USE;
 // Is nothing running that uses the device's objects? What still runs is granted a short time; if that does not suffice, objects in use
@@ -128,6 +132,7 @@ struct bpt_gpu_program {
 bpt_status_t bpt_vulkan_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out);
 void bpt_vulkan_program_destroy(bpt_gpu_api_t *api, bpt_gpu_program_t *program);
 void bpt_vulkan_layouts_destroy(bpt_vulkan_t *vulkan);
+bpt_status_t bpt_vulkan_compiler_compile(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_resources_t *out);  // resources.c
 // What the driver compiles, from and into the cache of bpt.
 void bpt_vulkan_pipelines_load(bpt_vulkan_t *vulkan);
 void bpt_vulkan_pipelines_save(bpt_vulkan_t *vulkan);

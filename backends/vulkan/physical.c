@@ -59,11 +59,21 @@ static void know_memory(bpt_vulkan_physical_t *p, const VkDeviceSize *budgets) {
     p->free_bytes = p->limits.unified ? shared_free : own_free;
 }
 
+static bool has_memory(const VkPhysicalDeviceMemoryProperties *memory) {
+    for (uint32_t i = 0; i < memory->memoryHeapCount; ++i)
+        if (memory->memoryHeaps[i].size) return true;
+    return false;
+}
+
+// Mesa's devices without hardware have no memory, and some of them crash when they are asked what is left of it (RADV 22.3, APUs).
 static void ask_memory(bpt_vulkan_physical_t *p, const VkExtensionProperties *extensions, uint32_t n_extensions) {
     VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
     VkPhysicalDeviceMemoryProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
-    if (has_extension(extensions, n_extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME)) all.pNext = &budget;
     bpt_vk.GetPhysicalDeviceMemoryProperties2(p->handle, &all);
+    if (has_memory(&all.memoryProperties) && has_extension(extensions, n_extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME)) {
+        all.pNext = &budget;
+        bpt_vk.GetPhysicalDeviceMemoryProperties2(p->handle, &all);
+    }
     p->memory = all.memoryProperties;
     know_memory(p, budget.heapBudget);
 }
@@ -155,6 +165,7 @@ static bpt_status_t know(VkInstance instance, VkPhysicalDevice handle, bpt_vulka
     ask_memory(p, extensions, n_extensions);
     know_features(p);
     know_limits(p, extensions, n_extensions);
+    p->tells_resources = has_extension(extensions, n_extensions, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
     const bool matrix = has_extension(extensions, n_extensions, BPT_VULKAN_MATRIX_EXTENSION);
     bpt_free(extensions);
     choose_queue(p);

@@ -4,7 +4,10 @@
 #include "backends/gpu/backend.h"
 #include "backends/vulkan/internal.h"
 
+static const bpt_gpu_compiler_t compiler = {NULL, bpt_vulkan_compiler_open, bpt_vulkan_close, bpt_vulkan_compiler_compile};
+
 const bpt_gpu_driver_t bpt_vulkan_driver = {
+    .compiler = &compiler,
     .enumerate = bpt_vulkan_enumerate,
     .open = bpt_vulkan_open,
     .close = bpt_vulkan_close,

@@ -10,6 +10,7 @@
 #include "bpt/env.h"
 #include "tools/bpt/child.h"
 #include "tools/bpt/commands.h"
+#include "tools/bpt/compile_check.h"
 #include "tools/bpt/device.h"
 #include "tools/bpt/probe.h"
 #include "tools/bpt/selftest.h"
@@ -159,6 +160,8 @@ static bpt_status_t check_all(checkup_t *c) {
 
 static bpt_status_t run_doctor(cli_options_t *o) {
     BPT_TRY(bpt_env_check());
+    if (o->tool.compile) return cli_compile_check(o);
+    if (o->use.json) return bpt_fail(BPT_ERR_USAGE, "doctor: --json is for the table of --compile");
     checkup_t *c;
     BPT_TRY(bpt_alloc(1, sizeof *c, &c));
     c->o = o;
@@ -176,7 +179,12 @@ const cli_command_t cli_command_doctor = {
                    "results with those of the reference backend. It names each op whose result is wrong. The result is remembered "
                    "until the driver or bpt changes. A device that failed is refused from then on; with BPT_SELFTEST=0 bpt only "
                    "warns. Drivers are queried one by one, and a bad one is named by its file. --backend and --device restrict the "
-                   "test to one backend or device; --precision tests another precision. The exit status is 1 when a device fails.",
-    .examples = "  bpt doctor\n  bpt doctor --backend cpu --precision bf16\n",
+                   "test to one backend or device; --precision tests another precision. The exit status is 1 when a device fails.\n\n"
+                   "With --compile nothing runs. The device's compiler compiles every kernel that the presets and the decoder would use on "
+                   "it, and a table shows what each takes: registers, spilled registers, local and scratch memory, work-items side by side, "
+                   "as far as the driver tells. The device need not be here: --backend cuda --device sm_90 compiles by NVRTC, --backend "
+                   "opencl --device dg2-g10 by Intel's ocloc, and Mesa's RADV has devices without hardware (RADV_FORCE_FAMILY=NAVI21). "
+                   "--threads is the number of processes. The exit status is 1 when a kernel does not compile.",
+    .examples = "  bpt doctor\n  bpt doctor --backend cpu --precision bf16\n  bpt doctor --compile --backend vulkan --json\n",
     .run = run_doctor,
 };

@@ -394,7 +394,10 @@ const cli_option_t cli_option_table[] = {
      .help = "print the completion script for bash"},
 
     {BOOL("json", use.json), .fallback = "no", .group = CLI_GROUP_COMMAND,
-     .commands = CLI_DEVICES | CLI_EVAL | CLI_CLASSIFY | CLI_TAG | CLI_BLEU | CLI_BENCH | CLI_PRESETS, .help = "machine-readable output"},
+     .commands = CLI_DEVICES | CLI_EVAL | CLI_CLASSIFY | CLI_TAG | CLI_BLEU | CLI_BENCH | CLI_PRESETS | CLI_DOCTOR,
+     .help = "machine-readable output"},
+    {BOOL("compile", tool.compile), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_DOCTOR,
+     .help = "compile every kernel and say what it takes of the device; nothing runs. --device may name a GPU that is not here"},
 
     // ---- global
     {TEXT("backend", global.backend, "NAME"), .choices = LIST("auto", "cpu", "opencl", "vulkan", "cuda", "ref"), .fallback = "auto",

@@ -79,6 +79,7 @@ typedef struct {
     char *from, *x, *y, *by;  // plot
     bool log_x, log_y;
     bool reset;
+    bool compile;   // doctor
     int tokenizer;  // bleu: bpt_bleu_tokenizer_t
     bool lowercase;
     int64_t last;  // average
