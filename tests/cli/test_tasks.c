@@ -260,7 +260,7 @@ static void what_cannot_be_is_refused_in_one_sentence(void **state) {
         {"--task classify --model star --positions relative", pairs, "model star has no relative positions"},
         {"--task classify --model star --pool root", pairs, "model star has no pool root; choose one of mean, max, relay-max, relay"},
         {"--task classify --pool relay", pairs, "model bpt has no pool relay; choose one of root, mean, max"},
-        {"--task classify --model star --d-ff 100", pairs, "--d-ff is for --model bpt, segtree and transformer, and this is --model star"},
+        {"--task classify --model star --d-ff 100", pairs, "--d-ff is for --model bpt, segtree, transformer and tree, and this is --model star"},
         {"--task classify --no-ring", pairs, "--ring is for --model star"},
         {"--task tag --pool mean", tags, "--pool is for --task"},
         {"--task pair --d-mlp 0", pairs, "d_mlp is 0; a classifier of pairs"},

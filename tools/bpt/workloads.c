@@ -12,7 +12,7 @@
 #include "models/train/trainer.h"
 #include "tools/bpt/options.h"
 
-enum { MOST_LAYERS = 3, BYTES = 256, WORDS = 10000, CLASSES = 9, LONGEST_TEXT = 256, ROWS = 8192, PROMPT = 100 };
+enum { MOST_LAYERS = 3, BYTES = 256, WORDS = 10000, CLASSES = 9, LONGEST_TEXT = 256, ROWS = 8192, PROMPT = 100, NODE_SLOTS = 16 };
 
 // What a preset leaves to the data.
 static bpt_status_t complete(cli_options_t *o) {
@@ -20,7 +20,9 @@ static bpt_status_t complete(cli_options_t *o) {
     const int64_t n = o->data.context ? o->data.context : LONGEST_TEXT;
     if (m->layers > MOST_LAYERS) m->layers = MOST_LAYERS;
     if (m->match_layers > MOST_LAYERS) m->match_layers = MOST_LAYERS;
+    if (m->dec_layers > MOST_LAYERS) m->dec_layers = MOST_LAYERS;
     if (!m->vocab) m->vocab = o->data.unit == BPT_UNIT_BYTE || o->data.unit == BPT_UNIT_CHAR ? BYTES : WORDS;
+    if (!m->source_vocab) m->source_vocab = m->vocab;
     if (!m->classes && (bpt_task_of(m)->labelled || bpt_task_of(m)->values)) m->classes = CLASSES;
     if (!m->rel_levels && m->positions == BPT_POSITIONS_RELATIVE)
         m->rel_levels = bpt_kind_of(m)->levels ? bpt_kind_of(m)->rel_levels(m, n) : (int32_t)n;
@@ -28,13 +30,22 @@ static bpt_status_t complete(cli_options_t *o) {
     return bpt_model_config_check(m);
 }
 
-// Windows of a long text, or texts one behind the other.
+// Windows of a long text, texts and their translations, or texts one behind the other, with trees that have as many nodes as tokens.
 static bpt_batch_shape_t shape_of(const cli_options_t *o) {
-    const bool examples = bpt_task_of(&o->model)->reads == BPT_READS_EXAMPLES;
-    const int64_t n = examples ? LONGEST_TEXT : o->data.context;
-    if (!examples || !bpt_kind_of(&o->model)->packed) return bpt_batch_buckets(n, n < ROWS / 2 ? ROWS / n / 2 * 2 : 2);  // pairs are even
-    bpt_batch_shape_t shape = bpt_batch_buckets(0, ROWS / LONGEST_TEXT * 4);
-    shape.side[0].rows = ROWS;
+    const bpt_task_spec_t *task = bpt_task_of(&o->model);
+    const bpt_kind_spec_t *kind = bpt_kind_of(&o->model);
+    const bool windows = task->reads == BPT_READS_WINDOWS;
+    const int64_t n = windows ? o->data.context : LONGEST_TEXT;
+    bpt_batch_shape_t shape = bpt_batch_buckets(n, n < ROWS / 2 ? ROWS / n / 2 * 2 : 2);  // pairs are even
+    if (!windows && kind->packed) {
+        shape = bpt_batch_buckets(0, ROWS / LONGEST_TEXT * 4);
+        shape.side[0].rows = ROWS;
+    }
+    if (kind->tree_table) {
+        shape.side[0].nodes = shape.side[0].rows;
+        shape.side[0].node_slots = NODE_SLOTS;
+    }
+    if (bpt_task_sides(task) > 1) shape.side[1] = shape.side[0];
     return shape;
 }
 
@@ -50,12 +61,21 @@ static bpt_status_t record_steps(const cli_options_t *o, bpt_runner_t *runner) {
     return BPT_OK;
 }
 
+// A text to translate, for each of the two that are decoded.
+static bpt_status_t record_reading(bpt_decoder_t *decoder) {
+    const uint32_t tokens[2 * PROMPT] = {0}, start[] = {0, PROMPT}, lengths[] = {PROMPT, PROMPT};
+    bpt_batch_t batch = {.shape = bpt_batch_buckets(PROMPT, 2), .n_real = 2};
+    batch.side[0] = (bpt_side_t){.tokens = tokens, .start = start, .lengths = lengths};
+    return bpt_decoder_read(decoder, &batch, 1);
+}
+
 // A prompt, then one token, of two texts.
 static bpt_status_t record_decoding(bpt_runner_t *runner) {
     const uint32_t prompt[PROMPT] = {0}, next[2] = {0};
     bpt_decoder_t *decoder;
     BPT_TRY(bpt_decoder_create(runner, 2 * PROMPT, 2, &decoder));
-    bpt_status_t status = bpt_decoder_feed(decoder, 0, prompt, PROMPT, NULL);
+    bpt_status_t status = bpt_model_stacks(bpt_runner_config(runner)) > 1 ? record_reading(decoder) : BPT_OK;
+    if (status == BPT_OK) status = bpt_decoder_feed(decoder, 0, prompt, PROMPT, NULL);
     if (status == BPT_OK) status = bpt_decoder_step(decoder, next, NULL);
     bpt_decoder_destroy(decoder);
     return status;
