@@ -141,7 +141,7 @@ static bpt_status_t build_stack(bpt_weights_t *weights, const bpt_encoder_option
     if (!options->shape.side[side].rows)
         return bpt_fail(BPT_ERR_USAGE, "%s reads texts and their translations, and the batch has only one of them", e->task->model);
     if (e->kind->tree_table && !options->shape.side[side].nodes)
-        return bpt_fail(BPT_ERR_USAGE, "model %s reads texts with trees, and the batch has none", e->kind->name);
+        return bpt_fail(BPT_ERR_USAGE, "model %s reads trees over texts, and this batch has none", e->kind->name);
     if (e->stack.reads_memory) {
         BPT_TRY(bpt_alloc(1, sizeof *e->source, &e->source));
         e->source->is_source = true;

@@ -88,7 +88,7 @@ enum { PAIR_BYTES = 64 };
     TRANSLATOR "layers=6 dec-layers=6 d-model=512 d-ff=2048 heads=8 clip=0 dropout-input=0.1 dropout-hidden=0.1 " \
                "dropout-attention=0.1 dropout-head=0 schedule=noam "
 #define TRANSLATOR_SMALL                                                                                   \
-    TRANSLATOR "heads=4 clip=1 dropout-input=0.3 dropout-hidden=0.3 dropout-attention=0.1 dropout-head=0 " \
+    TRANSLATOR "heads=4 clip=1 dropout-input=0.1 dropout-hidden=0.1 dropout-attention=0 dropout-head=0 " \
                "schedule=inverse-sqrt warmup=2000 "
 #define FROM_TREES "model=bpt rule=paper "
 #define FROM_ALL "model=transformer attention=dense positions=sinusoidal "
