@@ -40,6 +40,13 @@ bpt_status_t bpt_task_decode(bpt_runner_t *runner, const bpt_batch_t *batch, con
     return BPT_OK;
 }
 
+bpt_status_t bpt_measure_loss(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m) {
+    double loss;
+    BPT_TRY(bpt_runner_evaluate(r, batch, m->nll, &loss));
+    m->loss += loss;
+    return BPT_OK;
+}
+
 bpt_status_t bpt_measure_reserve(float **array, size_t *room, int64_t wanted) {
     if ((size_t)wanted <= *room) return BPT_OK;
     BPT_TRY(bpt_realloc(array, (size_t)wanted, sizeof **array));

@@ -94,6 +94,8 @@ static inline bool bpt_wants_root(const bpt_model_config_t *config) {
 // By name; NULL: there is none.
 const bpt_task_spec_t *bpt_task_find(const char *name);
 
+// `measure` of tasks that have a loss and nothing else.
+bpt_status_t bpt_measure_loss(struct bpt_runner *runner, const bpt_batch_t *batch, bpt_measure_t *measure) BPT_MUST_USE;
 // Makes room for `wanted` floats.
 bpt_status_t bpt_measure_reserve(float **array, size_t *room, int64_t wanted) BPT_MUST_USE;
 

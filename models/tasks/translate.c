@@ -26,13 +26,6 @@ static void params(bpt_param_table_t *table, const bpt_model_config_t *config) {
 
 static void build(const bpt_builder_t *b, bpt_encoder_t *e, const bpt_encoded_t *encoded) { bpt_encoder_classify(b, e, &encoded->tokens); }
 
-static bpt_status_t measure(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m) {
-    double loss;
-    BPT_TRY(bpt_runner_evaluate(r, batch, m->nll, &loss));
-    m->loss += loss;
-    return BPT_OK;
-}
-
 const bpt_task_spec_t bpt_task_translate = {
     .name = "translate",
     .model = "a translator",
@@ -47,5 +40,5 @@ const bpt_task_spec_t bpt_task_translate = {
     .check = check,
     .params = params,
     .build = build,
-    .measure = measure,
+    .measure = bpt_measure_loss,
 };
