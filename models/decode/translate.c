@@ -118,7 +118,10 @@ bpt_status_t bpt_translator_run(bpt_translator_t *t, const bpt_batch_t *batch, b
 
 // Gives the first sequence a sentence: the opening sign and its words.
 static bpt_status_t feed(bpt_translator_t *t, const uint32_t *tokens, int64_t count) {
-    BPT_TRY(bpt_grow(&t->fed, (size_t)count, &t->fed_room, sizeof *t->fed));
+    if ((size_t)count >= t->fed_room) {
+        BPT_TRY(bpt_realloc(&t->fed, (size_t)count + 1, sizeof *t->fed));
+        t->fed_room = (size_t)count + 1;
+    }
     t->fed[0] = t->options.begin;
     for (int64_t i = 0; i < count; ++i) t->fed[i + 1] = tokens[i];
     return bpt_decoder_feed(t->decoder, 0, t->fed, count + 1, NULL);

@@ -7,7 +7,7 @@
 #include "bpt/json.h"
 #include "bpt/safetensors.h"
 #include "models/config_json.h"
-#include "models/decode/decode.h"
+#include "models/decode/translate.h"
 
 enum { MOST_ROWS = 1024, MOST_SEQUENCES = 16 };
 
@@ -413,6 +413,53 @@ static void a_fork_copies_what_differs(void **state) {
     fixture_close(device);
 }
 
+// The translations of a document's first sentences, given as context, are read as if they had just been made. They are long.
+static void given_translations_are_read_as_those_that_were_made(void **state) {
+    (void)state;
+    enum { SENTENCES = 3, MOST = 40 };
+    static const uint32_t start = 0, length = 12, segment_start[] = {0, 4, 8}, segment_lengths[] = {4, 4, 4};
+    uint32_t tokens[12], copies[SENTENCES][MOST];
+    bpt_device_t *device = fixture_open("cpu");
+    for (size_t k = 0; k < BPT_COUNT(kinds); ++k) {
+        const bpt_model_config_t c = small(kinds[k], BPT_SHARED_NONE);
+        const bpt_translator_options_t options = {.beam = 3,
+                                                  .length_penalty = 1,
+                                                  .max_length_b = MOST,
+                                                  .begin = 1,
+                                                  .end = 1,
+                                                  .forbidden = BPT_NO_ROW,
+                                                  .texts = 1,
+                                                  .longest = 12,
+                                                  .documents = true};
+        bpt_batch_t batch = {.shape = bpt_batch_buckets(12, 1), .n_real = 1, .segments = SENTENCES};
+        bpt_hypothesis_t made[SENTENCES], given[SENTENCES], again[SENTENCES];
+        bpt_runner_t *runner = fixture_runner(&c, device, (bpt_runner_options_t){0});
+        bpt_translator_t *t;
+        int64_t longest = 0;
+        for (uint32_t i = 0; i < 12; ++i) tokens[i] = fixture_token(5, i, c.source_vocab);
+        batch.side[0] = (bpt_side_t){
+            .tokens = tokens, .start = &start, .lengths = &length, .segment_start = segment_start, .segment_lengths = segment_lengths};
+        assert_ok(bpt_translator_create(runner, &options, &t));
+        assert_ok(bpt_translator_run_document(t, &batch, 0, NULL, made));
+        for (int i = 0; i < SENTENCES; ++i) {
+            memcpy(copies[i], made[i].tokens, (size_t)made[i].count * sizeof **copies);
+            given[i] = (bpt_hypothesis_t){.tokens = copies[i], .count = made[i].count};
+            if (i < SENTENCES - 1 && made[i].count > longest) longest = made[i].count;
+        }
+        assert_true(longest > 20);
+        for (int n_given = 1; n_given < SENTENCES; ++n_given) {
+            assert_ok(bpt_translator_run_document(t, &batch, n_given, given, again));
+            for (int i = n_given; i < SENTENCES; ++i) {
+                assert_int_equal(again[i].count, given[i].count);
+                assert_memory_equal(again[i].tokens, copies[i], (size_t)given[i].count * sizeof **copies);
+            }
+        }
+        bpt_translator_destroy(t);
+        bpt_runner_destroy(runner);
+    }
+    fixture_close(device);
+}
+
 static void what_cannot_be_translated_with_is_refused(void **state) {
     (void)state;
     bpt_model_config_t c = small(BPT_MODEL_BPT, BPT_SHARED_ALL);
@@ -437,6 +484,7 @@ int main(void) {
         cmocka_unit_test(training_learns_the_texts_by_heart),
         cmocka_unit_test(tokens_one_by_one_are_the_rows_of_the_whole_pass),
         cmocka_unit_test(a_fork_copies_what_differs),
+        cmocka_unit_test(given_translations_are_read_as_those_that_were_made),
         cmocka_unit_test(what_cannot_be_translated_with_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@
 #include "tools/bpt/progress.h"
 #include "tools/bpt/trained.h"
 
-// A pool is what is sorted: so many batches. Of a document so many sentences are held, those of two segments.
+// A pool is what is sorted: so many batches. Of a document so many sentences are held, half of them in each of two segments.
 enum { BLOCK_BYTES = 1 << 20, POOL_BATCHES = 64, MOST_SENTENCES = 256 };
 
 typedef struct {
@@ -271,7 +271,8 @@ static bpt_status_t take_line(job_t *job) {
         return print_blank(job);
     }
     for (int64_t i = job->context; i < job->count; ++i) tokens += (uint64_t)job->members[i].count;
-    return bpt_segment_is_full(tokens, job->context_tokens) || job->count == job->capacity ? translate_segment(job) : BPT_OK;
+    const bool full = bpt_segment_is_full(tokens, job->context_tokens) || job->count - job->context == MOST_SENTENCES / 2;
+    return full ? translate_segment(job) : BPT_OK;
 }
 
 static bpt_status_t translate_document_lines(job_t *job, bpt_range_t rest) {
