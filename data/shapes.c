@@ -79,27 +79,28 @@ int64_t bpt_packed_rows(int64_t tokens, int64_t most) {
 
 // ---- lists of shapes
 
-// A total order: rows first, as most memory goes with them.
+enum { ORDER = 9 };
+
+// What shapes are ordered by: rows first, as most memory goes with them.
+static void order_of(const bpt_batch_shape_t *s, int64_t out[ORDER]) {
+    const int64_t order[ORDER] = {s->side[0].rows + s->side[1].rows,
+                                  s->side[0].nodes,
+                                  s->side[0].node_slots,
+                                  s->side[0].n,
+                                  s->batch,
+                                  s->side[0].rows,
+                                  s->side[0].bag,
+                                  s->side[1].n,
+                                  s->side[1].bag};
+    for (int i = 0; i < ORDER; ++i) out[i] = order[i];
+}
+
+// A total order.
 static bool larger(const bpt_batch_shape_t *a, const bpt_batch_shape_t *b) {
-    const int64_t x[] = {a->side[0].rows + a->side[1].rows,
-                         a->side[0].nodes,
-                         a->side[0].node_slots,
-                         a->side[0].n,
-                         a->batch,
-                         a->side[0].rows,
-                         a->side[0].bag,
-                         a->side[1].n,
-                         a->side[1].bag};
-    const int64_t y[] = {b->side[0].rows + b->side[1].rows,
-                         b->side[0].nodes,
-                         b->side[0].node_slots,
-                         b->side[0].n,
-                         b->batch,
-                         b->side[0].rows,
-                         b->side[0].bag,
-                         b->side[1].n,
-                         b->side[1].bag};
-    for (size_t i = 0; i < sizeof x / sizeof *x; ++i)
+    int64_t x[ORDER], y[ORDER];
+    order_of(a, x);
+    order_of(b, y);
+    for (int i = 0; i < ORDER; ++i)
         if (x[i] != y[i]) return x[i] > y[i];
     return false;
 }

@@ -20,17 +20,6 @@
 
 static char api_lm[512], api_classifier[512];
 
-static inline void api_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static inline void api_run(const char *format, ...) {
-    char line[2048];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    test_process_t p = test_run_to(0, "%s", line);
-    test_process_free(&p);
-}
-
 static inline int api_train_models(void **state) {
     (void)state;
     static char bytes[3001], lines[8192];
@@ -44,13 +33,14 @@ static inline int api_train_models(void **state) {
     snprintf(examples, sizeof examples, "%s", test_file("examples.tsv", lines));
     snprintf(api_lm, sizeof api_lm, "%s", test_path("lm"));
     snprintf(api_classifier, sizeof api_classifier, "%s", test_path("classifier"));
-    api_run(
+    test_succeed(
         "train --data %s --out %s --layers 2 --d-model 16 --heads 2 --k 2 --context 32 --batch-tokens 128 --steps 30 --lr 0.01 --backend "
         "cpu --quiet",
         text, api_lm);
-    api_run("train --task classify --data %s --out %s --layers 2 --d-model 16 --heads 2 --k 2 --batch-examples 16 --steps 30 --lr 0.01 "
-            "--backend cpu --quiet",
-            examples, api_classifier);
+    test_succeed(
+        "train --task classify --data %s --out %s --layers 2 --d-model 16 --heads 2 --k 2 --batch-examples 16 --steps 30 --lr 0.01 "
+        "--backend cpu --quiet",
+        examples, api_classifier);
     return 0;
 }
 

@@ -61,7 +61,7 @@ static void write_vectors(void) {
 
 static void train_run(char *run, const char *name, const char *data, const char *options) {
     snprintf(run, 512, "%s", test_path("%s", name));
-    api_run("train --data %s --out %s %s %s", data, run, options, SMALL);
+    test_succeed("train --data %s --out %s %s %s", data, run, options, SMALL);
 }
 
 static int train_models(void **state) {
@@ -215,7 +215,7 @@ static void expect_predictions(const char *run, const char *data, const bpt_sequ
     float numbers[TEXTS * 4];
     char path[512];
     snprintf(path, sizeof path, "%s", test_path("predictions.json"));
-    api_run("eval %s --data %s --predictions-out %s --backend cpu --quiet", run, data, path);
+    test_succeed("eval %s --data %s --predictions-out %s --backend cpu --quiet", run, data, path);
     json_t *wanted = json_load_file(path, 0, NULL);
     bpt_model_t *m = api_open(run);
     assert_int_equal(bpt_model_inputs(m), inputs);
@@ -280,7 +280,7 @@ static void expect_first_step(const char *name, const char *data, const char *op
     bpt_train_options_t o = bpt_train_options(0.01);
     bpt_train_result_t result;
     snprintf(run, sizeof run, "%s", test_path("first-%s", name));
-    api_run("train --data %s --out %s %s --layers 2 --d-model 16 --heads 2 --steps 1 --lr 0.01 --schedule constant --warmup 0 --clip 0.5 "
+    test_succeed("train --data %s --out %s %s --layers 2 --d-model 16 --heads 2 --steps 1 --lr 0.01 --schedule constant --warmup 0 --clip 0.5 "
             "--seed 1 --log-every 1 --batch-examples %d --batch-tokens 8192 --dropout-input 0 --dropout-attention 0 --dropout-head 0 "
             "--backend cpu --quiet",
             data, run, options, examples);

@@ -98,7 +98,7 @@ static void steps_are_those_of_the_program(void **state) {
     assert_ok(bpt_folder_create(folder));
     snprintf(path, sizeof path, "%s/train.txt", folder);
     test_write_file(path, text, BYTES);
-    api_run(
+    test_succeed(
         "train --data %s --out %s --backend cpu --quiet --steps %d --layers 2 --d-model 16 --heads 2 --k 2 --rel-levels 8 --context %d "
         "--batch-tokens %d --accumulate %d --lr 0.01 --schedule constant --warmup 0 --clip 0.5 --seed 1 --log-every 1 --dropout-input 0 "
         "--dropout-hidden 0 --dropout-attention 0 --dropout-head 0",
@@ -158,7 +158,7 @@ static void a_run_of_the_library_is_one_for_the_program(void **state) {
     assert_ok(bpt_model_save_run(m, run));
     train(m, 2, 3);
     assert_ok(bpt_model_save_run(m, test_path("run/")));            // the same folder
-    api_run("eval %s --data %s --backend cpu --quiet", run, data);  // also while the library holds it
+    test_succeed("eval %s --data %s --backend cpu --quiet", run, data);  // also while the library holds it
     bpt_model_close(m);
     test_process_t p = test_run_to(0, "generate %s --prompt abc --max-tokens 5 --temperature 0 --backend cpu --quiet", run);
     assert_int_equal(p.out_length, 5);

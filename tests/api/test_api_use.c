@@ -50,7 +50,7 @@ static void scores_are_those_of_eval(void **state) {
         for (int64_t t = 0; t < lengths[s]; ++t, ++i)
             snprintf(line + strlen(line), sizeof line - strlen(line), "%u%s", tokens[i], t + 1 < lengths[s] ? " " : "\n");
     snprintf(path, sizeof path, "%s", test_path("nll.json"));
-    api_run("eval %s --data %s --unit ids --nll-out %s --backend cpu --quiet", api_lm, test_file("ids.txt", line), path);
+    test_succeed("eval %s --data %s --unit ids --nll-out %s --backend cpu --quiet", api_lm, test_file("ids.txt", line), path);
     bpt_model_t *m = api_open(api_lm);
     assert_ok(bpt_model_score(m, &texts, nll));
     json_t *wanted = read_json(path);
@@ -246,7 +246,7 @@ static void a_saved_file_opens_as_the_same_model(void **state) {
     assert_ok(bpt_model_classify(copy, &one, b));
     assert_memory_equal(a, b, sizeof a);
     bpt_model_close(copy);
-    api_run("import %s --out %s --quiet", file, run);
+    test_succeed("import %s --out %s --quiet", file, run);
     copy = api_open(run);
     assert_ok(bpt_model_classify(copy, &one, b));
     assert_memory_equal(a, b, sizeof a);

@@ -29,30 +29,6 @@
 
 static char text[512], examples[512], lm[512], classifier[512];
 
-static void run(const char *format, ...) BPT_PRINTF(1, 2);
-static void run(const char *format, ...) {
-    char line[2048];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    test_process_t p = test_run_to(0, "%s", line);
-    test_process_free(&p);
-}
-
-static void refused(int exit_status, const char *message, const char *format, ...) BPT_PRINTF(3, 4);
-static void refused(int exit_status, const char *message, const char *format, ...) {
-    char line[2048];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    test_process_t p = test_run_line(line);
-    if (p.exit_status != exit_status || !strstr(p.err, message))
-        fail_msg("bpt %s: exit %d, '%s', wanted %d and '%s'", line, p.exit_status, p.err, exit_status, message);
-    test_process_free(&p);
-}
-
 static int setup(void **state) {
     (void)state;
     static char words[40000], labelled[40000];
@@ -68,9 +44,11 @@ static int setup(void **state) {
     snprintf(lm, sizeof lm, "%s", test_path("lm"));
     snprintf(classifier, sizeof classifier, "%s", test_path("classifier"));
     if (!bpt_sentencepiece_there) return 0;
-    run("train " SMALL "--data %s --unit subword --subwords 60 --context 16 --batch-tokens 64 --steps 12 --save-every 6 --keep 5 --out %s",
-        text, lm);
-    run("train " SMALL
+    test_succeed("train " SMALL
+                 "--data %s --unit subword --subwords 60 --context 16 --batch-tokens 64 --steps 12 --save-every 6 --keep 5 --out %s",
+                 text, lm);
+    test_succeed(
+        "train " SMALL
         "--task classify --data %s --unit subword --subword-kind unigram --subwords 24 --lower --batch-examples 16 --steps 60 --out %s",
         examples, classifier);
     return 0;
@@ -105,15 +83,15 @@ static void a_resumed_run_is_the_same(void **state) {
     (void)state;
     NEEDS_LIBRARY();
     const char *options = "--unit subword --subwords 60 --context 16 --batch-tokens 64 --steps 12 --save-every 6 --keep 5";
-    run("train " SMALL "--data %s %s --stop-at 6 --out %s", text, options, test_path("resumed"));
-    run("train --resume --quiet --backend cpu --out %s", test_path("resumed"));
+    test_succeed("train " SMALL "--data %s %s --stop-at 6 --out %s", text, options, test_path("resumed"));
+    test_succeed("train --resume --quiet --backend cpu --out %s", test_path("resumed"));
     same_file("lm", "resumed", "subword.model");
     same_file("lm", "resumed", "vocab.txt");
     same_file("lm", "resumed", "checkpoints/step-12/model.safetensors");
     same_file("lm", "resumed", "checkpoints/step-12/optimizer.safetensors");
-    refused(2, "--subwords cannot change when a run is resumed", "train --resume --out %s --subwords 50", lm);
-    refused(2, "--subword-model cannot change when a run is resumed", "train --resume --out %s --subword-model %s/subword.model", lm,
-            classifier);
+    test_refused(2, "--subwords cannot change when a run is resumed", "train --resume --out %s --subwords 50", lm);
+    test_refused(2, "--subword-model cannot change when a run is resumed", "train --resume --out %s --subword-model %s/subword.model", lm,
+                 classifier);
 }
 
 // The bits of all scored tokens, over the characters and bytes of all but the first token: "the", at the start of this file.
@@ -121,7 +99,7 @@ static void bits_are_of_the_text(void **state) {
     (void)state;
     static const char part[] = "the  caf\xC3\xA9 opens \r\n\nthe walkers are walking\n";
     const char *file = test_file("part.txt", part);
-    run("train " SMALL "--data %s --unit word --context 16 --batch-tokens 64 --steps 6 --out %s", text, test_path("words"));
+    test_succeed("train " SMALL "--data %s --unit word --context 16 --batch-tokens 64 --steps 6 --out %s", text, test_path("words"));
     for (int unit = bpt_sentencepiece_there ? 0 : 1; unit < 2; ++unit) {
         char options[700];
         snprintf(options, sizeof options, "--data %s", file);
@@ -169,7 +147,7 @@ static void characters_are_written_whole(void **state) {
     int ends[2], status;
     while (used + 4 < sizeof letters) used += (size_t)sprintf(letters + used, used % 5 ? "\xE6\x97\xA5" : "\xC3\xA9");
     const char *bytes = test_file("letters.txt", letters);
-    run("train " SMALL "--data %s --unit byte --context 32 --batch-tokens 256 --steps 80 --out %s", bytes, test_path("bytes"));
+    test_succeed("train " SMALL "--data %s --unit byte --context 32 --batch-tokens 256 --steps 80 --out %s", bytes, test_path("bytes"));
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
     const char *program = getenv("BPT_PROGRAM");
     char path[512];
@@ -207,10 +185,10 @@ static void classifiers_read_subwords(void **state) {
     assert_memory_equal(p.out, "bad\t", 4);
     assert_non_null(strstr(p.out, "\ngood\t"));
     test_process_free(&p);
-    refused(1, "line 1: ", "train " SMALL "--task classify --data %s --unit subword --subwords 24 --max-length 2 --out %s", examples,
-            test_path("x"));
-    run("train " SMALL "--task classify --data %s --unit subword --subwords 24 --truncate 2 --max-length 2 --steps 2 --out %s", examples,
-        test_path("truncated"));
+    test_refused(1, "line 1: ", "train " SMALL "--task classify --data %s --unit subword --subwords 24 --max-length 2 --out %s", examples,
+                 test_path("x"));
+    test_succeed("train " SMALL "--task classify --data %s --unit subword --subwords 24 --truncate 2 --max-length 2 --steps 2 --out %s",
+                 examples, test_path("truncated"));
 }
 
 // ---- Files
@@ -220,8 +198,8 @@ static void exported_and_imported(void **state) {
     NEEDS_LIBRARY();
     const char *const runs[] = {"lm", "classifier"};
     for (int i = 0; i < 2; ++i) {
-        run("export %s --out %s --quiet", test_path("%s", runs[i]), test_path("%s.safetensors", runs[i]));
-        run("import %s --out %s --quiet", test_path("%s.safetensors", runs[i]), test_path("%s-back", runs[i]));
+        test_succeed("export %s --out %s --quiet", test_path("%s", runs[i]), test_path("%s.safetensors", runs[i]));
+        test_succeed("import %s --out %s --quiet", test_path("%s.safetensors", runs[i]), test_path("%s-back", runs[i]));
         char back[64], more[700];
         snprintf(back, sizeof back, "%s-back", runs[i]);
         same_file(runs[i], back, "subword.model");
@@ -232,8 +210,8 @@ static void exported_and_imported(void **state) {
         json_decref(a);
         json_decref(b);
     }
-    run("train " SMALL "--data %s --init %s --context 16 --batch-tokens 64 --steps 2 --out %s", text, test_path("lm.safetensors"),
-        test_path("from-file"));
+    test_succeed("train " SMALL "--data %s --init %s --context 16 --batch-tokens 64 --steps 2 --out %s", text, test_path("lm.safetensors"),
+                 test_path("from-file"));
     same_file("lm", "from-file", "subword.model");
 }
 
@@ -241,7 +219,7 @@ static void the_mean_of_checkpoints_reads_the_same_subwords(void **state) {
     (void)state;
     NEEDS_LIBRARY();
     char more[700];
-    run("average %s --last 2 --out %s --quiet", lm, test_path("lm-mean"));
+    test_succeed("average %s --last 2 --out %s --quiet", lm, test_path("lm-mean"));
     same_file("lm", "lm-mean", "subword.model");
     same_file("lm", "lm-mean", "vocab.txt");
     snprintf(more, sizeof more, "--data %s", text);
@@ -294,13 +272,13 @@ static void damaged_and_mixed_files_are_refused(void **state) {
         snprintf(line, sizeof line, uses[i], copy);
         copy_run(lm, copy);
         unlink(model);
-        refused(1, "subword.model is missing", "%s", line);
+        test_refused(1, "subword.model is missing", "%s", line);
         size_t n = 0;
         char *other = test_read_file(test_path("classifier/subword.model"), &n);
         test_write_file(model, other, n);
-        refused(1, "subword.model", "%s", line);
+        test_refused(1, "subword.model", "%s", line);
         test_write_file(model, other, n / 2);
-        refused(1, "state.json lists", "%s", line);
+        test_refused(1, "state.json lists", "%s", line);
         free(other);
     }
 }
@@ -310,17 +288,19 @@ static void damaged_and_mixed_files_are_refused(void **state) {
 static void taken_from_a_file(void **state) {
     (void)state;
     NEEDS_LIBRARY();
-    run("train " SMALL "--data %s --unit subword --subword-model %s/subword.model --context 16 --batch-tokens 64 --steps 12 --out %s", text,
-        lm, test_path("taken"));
+    test_succeed("train " SMALL
+                 "--data %s --unit subword --subword-model %s/subword.model --context 16 --batch-tokens 64 --steps 12 --out %s",
+                 text, lm, test_path("taken"));
     same_file("lm", "taken", "subword.model");
     same_file("lm", "taken", "vocab.txt");
     same_file("lm", "taken", "latest/model.safetensors");
     const char *head = "train " SMALL "--unit subword --context 16 --batch-tokens 64 --steps 2";
-    refused(2, "has 60 subwords, not --subwords 50", "%s --data %s --subword-model %s/subword.model --subwords 50 --out x", head, text, lm);
-    refused(2, "--subword-kind is for subwords that are trained",
-            "%s --data %s --subword-model %s/subword.model --subword-kind bpe --out x", head, text, lm);
-    refused(1, "text.txt is no SentencePiece model", "%s --data %s --subword-model %s --out x", head, text, text);
-    refused(1, "nowhere.model", "%s --data %s --subword-model nowhere.model --out x", head, text);
+    test_refused(2, "has 60 subwords, not --subwords 50", "%s --data %s --subword-model %s/subword.model --subwords 50 --out x", head, text,
+                 lm);
+    test_refused(2, "--subword-kind is for subwords that are trained",
+                 "%s --data %s --subword-model %s/subword.model --subword-kind bpe --out x", head, text, lm);
+    test_refused(1, "text.txt is no SentencePiece model", "%s --data %s --subword-model %s --out x", head, text, text);
+    test_refused(1, "nowhere.model", "%s --data %s --subword-model nowhere.model --out x", head, text);
 }
 
 static void a_new_run_starts_with_the_subwords_of_its_source(void **state) {
@@ -328,34 +308,34 @@ static void a_new_run_starts_with_the_subwords_of_its_source(void **state) {
     NEEDS_LIBRARY();
     char head[1400];
     snprintf(head, sizeof head, "train --backend cpu --quiet --data %s --init %s --context 16 --batch-tokens 64 --steps 2", text, lm);
-    run("%s --out %s", head, test_path("started"));
+    test_succeed("%s --out %s", head, test_path("started"));
     same_file("lm", "started", "subword.model");
-    run("%s --subword-model %s/subword.model --out %s", head, lm, test_path("started-again"));
-    run("%s --match-vocabulary --subwords 50 --out %s", head, test_path("matched"));
-    refused(2, "is another model than that of --init", "%s --subword-model %s/subword.model --out x", head, classifier);
-    refused(2, "--subwords 50 contradicts --init", "%s --subwords 50 --out x", head);
-    refused(2, "--unit word contradicts --init", "%s --unit word --out x", head);
-    refused(2, "--subword-kind is for subwords that are trained", "%s --subword-kind unigram --out x", head);
+    test_succeed("%s --subword-model %s/subword.model --out %s", head, lm, test_path("started-again"));
+    test_succeed("%s --match-vocabulary --subwords 50 --out %s", head, test_path("matched"));
+    test_refused(2, "is another model than that of --init", "%s --subword-model %s/subword.model --out x", head, classifier);
+    test_refused(2, "--subwords 50 contradicts --init", "%s --subwords 50 --out x", head);
+    test_refused(2, "--unit word contradicts --init", "%s --unit word --out x", head);
+    test_refused(2, "--subword-kind is for subwords that are trained", "%s --subword-kind unigram --out x", head);
 }
 
 static void options_that_make_no_sense(void **state) {
     (void)state;
-    refused(2, "--subwords is for --unit subword, and this is --unit word", "train --data x --out y --unit word --subwords 50");
-    refused(2, "--subword-model is for --unit subword, and this is --unit byte", "train --data x --out y --subword-model m");
-    refused(2, "--subword-kind is for --unit subword", "train --data x --out y --unit char --subword-kind unigram");
-    refused(2, "--vectors is for --unit word, and this is --unit subword",
-            "train --data x --out y --unit subword --subwords 50 --vectors v");
-    refused(2, "\"unit\" must be byte, char, word, subword or ids", "train --config %s --out y",
-            test_file("bad.json", "{\"data\": \"x\", \"unit\": \"piece\"}"));
+    test_refused(2, "--subwords is for --unit subword, and this is --unit word", "train --data x --out y --unit word --subwords 50");
+    test_refused(2, "--subword-model is for --unit subword, and this is --unit byte", "train --data x --out y --subword-model m");
+    test_refused(2, "--subword-kind is for --unit subword", "train --data x --out y --unit char --subword-kind unigram");
+    test_refused(2, "--vectors is for --unit word, and this is --unit subword",
+                 "train --data x --out y --unit subword --subwords 50 --vectors v");
+    test_refused(2, "\"unit\" must be byte, char, word, subword or ids", "train --config %s --out y",
+                 test_file("bad.json", "{\"data\": \"x\", \"unit\": \"piece\"}"));
     if (!bpt_sentencepiece_there) {
-        refused(1, "libsentencepiece-dev", "train --data %s --out y --unit subword --subwords 50", text);
+        test_refused(1, "libsentencepiece-dev", "train --data %s --out y --unit subword --subwords 50", text);
         return;
     }
-    refused(2, "needs --subwords N", "train --data x --out y --unit subword");
-    refused(2, "a tag belongs to a word", "train --data x --out y --task tag --unit subword --subwords 50");
-    refused(2, "--ngram-max", "train --data x --out y --task classify --model star --unit subword --subwords 50 --ngram-max 3");
-    refused(1, "5 subwords are too few for this text", "train --data %s --out y --unit subword --subwords 5", text);
-    refused(1, "5000 subwords are too many for this text", "train --data %s --out y --unit subword --subwords 5000", text);
+    test_refused(2, "needs --subwords N", "train --data x --out y --unit subword");
+    test_refused(2, "a tag belongs to a word", "train --data x --out y --task tag --unit subword --subwords 50");
+    test_refused(2, "--ngram-max", "train --data x --out y --task classify --model star --unit subword --subwords 50 --ngram-max 3");
+    test_refused(1, "5 subwords are too few for this text", "train --data %s --out y --unit subword --subwords 5", text);
+    test_refused(1, "5000 subwords are too many for this text", "train --data %s --out y --unit subword --subwords 5000", text);
 }
 
 int main(void) {

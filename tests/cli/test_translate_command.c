@@ -118,22 +118,10 @@ static void the_longest_translation_is_what_was_asked(void **state) {
     free(out);
 }
 
-static void refuse(int status, const char *part, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static void refuse(int status, const char *part, const char *format, ...) {
-    char line[2048];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    test_process_t p = test_run_line(line);
-    if (p.exit_status != status || !strstr(p.err, part)) fail_msg("bpt %s: exit %d: %s", line, p.exit_status, p.err);
-    test_process_free(&p);
-}
-
 static void what_cannot_be_translated_is_refused(void **state) {
     (void)state;
     const char *bad = test_file("bad.en", "one\n\xff\n"), *text = test_file("text.txt", "a b c d e f g h\n");
-    refuse(2, "reads numbers of tokens", "translate %s %s --unit ids " ON, run, bad);
+    test_refused(2, "reads numbers of tokens", "translate %s %s --unit ids " ON, run, bad);
     test_process_t p = test_run_line("--version");
     test_process_free(&p);
     char line[1024];
@@ -143,28 +131,28 @@ static void what_cannot_be_translated_is_refused(void **state) {
     assert_string_equal(p.out, "eins\n");  // the line before it
     if (!strstr(p.err, "bad.en") || !strstr(p.err, "line 2")) fail_msg("%s", p.err);
     test_process_free(&p);
-    refuse(1, "cannot open", "translate %s /no/such/file " ON, run);
+    test_refused(1, "cannot open", "translate %s /no/such/file " ON, run);
     const char *lm = test_path("lm");
     p = test_run_to(0, "train --data %s --unit byte --context 4 --steps 2 --layers 1 --d-model 8 --heads 2 --warmup 1 --out %s " ON, text,
                     lm);
     test_process_free(&p);
-    refuse(2, "which does not translate", "translate %s %s " ON, lm, text);
-    refuse(2, "a translator", "generate %s --prompt one " ON, run);
-    refuse(2, "a translator", "classify %s %s " ON, run, text);
+    test_refused(2, "which does not translate", "translate %s %s " ON, lm, text);
+    test_refused(2, "a translator", "generate %s --prompt one " ON, run);
+    test_refused(2, "a translator", "classify %s %s " ON, run, text);
 }
 
 static void training_refuses_what_does_not_fit(void **state) {
     (void)state;
-    refuse(2, "star", "train --task translate --model star --data %s --source en --target de --out %s " ON, folder, test_path("no"));
-    refuse(2, "--target", "train --task translate --data %s --source en --out %s " ON, folder, test_path("no"));
-    refuse(1, "fr", "train --task translate --data %s --source en --target fr --out %s " ON, folder, test_path("no"));
+    test_refused(2, "star", "train --task translate --model star --data %s --source en --target de --out %s " ON, folder, test_path("no"));
+    test_refused(2, "--target", "train --task translate --data %s --source en --out %s " ON, folder, test_path("no"));
+    test_refused(1, "fr", "train --task translate --data %s --source en --target fr --out %s " ON, folder, test_path("no"));
     static const char *const parts[] = {"train", "valid", "test"};
     for (int i = 0; i < 3; ++i) {
         char path[600];
         snprintf(path, sizeof path, "%s/%s.it", folder, parts[i]);
         test_write_file(path, "uno\n", 4);
     }
-    refuse(1, "lines", "train --task translate --data %s --source en --target it --out %s " ON, folder, test_path("no"));
+    test_refused(1, "lines", "train --task translate --data %s --source en --target it --out %s " ON, folder, test_path("no"));
 }
 
 // Documents of four sentences, with the sentences before as context. Each is translated as it would be alone, since the language has no

@@ -23,30 +23,6 @@
 static char folder[512];
 static int target_tokens;  // of the test part, with the end signs
 
-static void run(const char *format, ...) BPT_PRINTF(1, 2);
-static void run(const char *format, ...) {
-    char line[2048];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    test_process_t p = test_run_to(0, "%s", line);
-    test_process_free(&p);
-}
-
-static void refused(int exit_status, const char *message, const char *format, ...) BPT_PRINTF(3, 4);
-static void refused(int exit_status, const char *message, const char *format, ...) {
-    char line[2048];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    test_process_t p = test_run_line(line);
-    if (p.exit_status != exit_status || !strstr(p.err, message))
-        fail_msg("bpt %s: exit %d, '%s', wanted %d and '%s'", line, p.exit_status, p.err, exit_status, message);
-    test_process_free(&p);
-}
-
 // Numbers in words of two languages, in documents of ten lines. German says one word more.
 static void write_part(const char *part, int lines) {
     static const char *const en[] = {"one", "two", "three", "four"}, *const de[] = {"eins", "zwei", "drei", "vier", "fuenf"};
@@ -76,7 +52,7 @@ static int setup(void **state) {
     write_part("train", 200);
     write_part("valid", 30);
     write_part("test", 40);
-    run(TRAIN PAIR "--steps 60 --save-every 6 --keep 20 --out %s", folder, test_path("words"));
+    test_succeed(TRAIN PAIR "--steps 60 --save-every 6 --keep 20 --out %s", folder, test_path("words"));
     return 0;
 }
 
@@ -123,7 +99,7 @@ static void words_of_each_side_have_their_vocabulary_or_one(void **state) {
     assert_true(!strncmp(target, "<unk>\n<eos>\n", 12) && strstr(target, "drei") && !strstr(target, "three"));
     free(source), free(target);
     assert_true(loss_of("words", "") < 1.7);  // less than the logarithm of six kinds of tokens
-    run(TRAIN PAIR "--steps 4 --shared all --out %s", folder, test_path("joint"));
+    test_succeed(TRAIN PAIR "--steps 4 --shared all --out %s", folder, test_path("joint"));
     target = test_read_file(test_path("joint/vocab.txt"), &n);
     assert_true(strstr(target, "drei") && strstr(target, "three") && !exists("joint", "source_vocab.txt"));
     free(target);
@@ -133,25 +109,25 @@ static void words_of_each_side_have_their_vocabulary_or_one(void **state) {
 static void subwords_are_of_both_sides(void **state) {
     (void)state;
     if (!bpt_sentencepiece_there) skip();
-    run(TRAIN PAIR "--unit subword --subwords 40 --steps 4 --out %s", folder, test_path("pieces"));
+    test_succeed(TRAIN PAIR "--unit subword --subwords 40 --steps 4 --out %s", folder, test_path("pieces"));
     assert_true(exists("pieces", "subword.model") && !exists("pieces", "source_vocab.txt"));
     assert_true(isfinite(loss_of("pieces", "")));
 }
 
 static void a_resumed_run_is_the_same(void **state) {
     (void)state;
-    run(TRAIN PAIR "--steps 60 --save-every 6 --keep 20 --stop-at 30 --out %s", folder, test_path("resumed"));
-    run("train --resume --quiet --backend cpu --out %s --stop-at 60", test_path("resumed"));
+    test_succeed(TRAIN PAIR "--steps 60 --save-every 6 --keep 20 --stop-at 30 --out %s", folder, test_path("resumed"));
+    test_succeed("train --resume --quiet --backend cpu --out %s --stop-at 60", test_path("resumed"));
     same_file("words", "resumed", "latest/model.safetensors");
     same_file("words", "resumed", "latest/optimizer.safetensors");
-    refused(2, "--source cannot change", "train --resume --quiet --backend cpu --out %s --source fr", test_path("resumed"));
+    test_refused(2, "--source cannot change", "train --resume --quiet --backend cpu --out %s --source fr", test_path("resumed"));
 }
 
 static void documents_score_each_text_once(void **state) {
     (void)state;
-    run(TRAIN PAIR "--steps 12 --context-tokens 16 --stop-at 5 --out %s", folder, test_path("documents"));
-    run("train --resume --quiet --backend cpu --out %s --stop-at 12", test_path("documents"));
-    run(TRAIN PAIR "--steps 12 --context-tokens 16 --out %s", folder, test_path("documents2"));
+    test_succeed(TRAIN PAIR "--steps 12 --context-tokens 16 --stop-at 5 --out %s", folder, test_path("documents"));
+    test_succeed("train --resume --quiet --backend cpu --out %s --stop-at 12", test_path("documents"));
+    test_succeed(TRAIN PAIR "--steps 12 --context-tokens 16 --out %s", folder, test_path("documents2"));
     same_file("documents", "documents2", "latest/model.safetensors");
     assert_true(isfinite(loss_of("documents", "")));
     assert_true(isfinite(loss_of("documents", "--context-tokens 0")));
@@ -163,30 +139,30 @@ static void vocabularies_go_where_the_model_goes(void **state) {
     char file[512], more[1024];
     snprintf(file, sizeof file, "%s", test_path("words.safetensors"));
     snprintf(more, sizeof more, "--source en --target de --data %s", folder);
-    run("export %s --checkpoint latest --out %s --quiet", test_path("words"), file);
-    run("import %s --out %s --quiet", file, test_path("back"));
+    test_succeed("export %s --checkpoint latest --out %s --quiet", test_path("words"), file);
+    test_succeed("import %s --out %s --quiet", file, test_path("back"));
     same_file("words", "back", "source_vocab.txt");
     assert_true(loss_of("back", more) == loss);
-    run("average %s --last 1 --out %s --quiet", test_path("words"), test_path("mean"));
+    test_succeed("average %s --last 1 --out %s --quiet", test_path("words"), test_path("mean"));
     same_file("words", "mean", "source_vocab.txt");
     assert_true(loss_of("mean", "") == loss);
-    run(TRAIN PAIR "--init %s --steps 1 --lr 1e-9 --warmup 0 --out %s", folder, test_path("words"), test_path("started"));
+    test_succeed(TRAIN PAIR "--init %s --steps 1 --lr 1e-9 --warmup 0 --out %s", folder, test_path("words"), test_path("started"));
     same_file("words", "started", "source_vocab.txt");
-    run(TRAIN PAIR "--init %s --steps 1 --lr 1e-9 --warmup 0 --out %s", folder, file, test_path("started2"));
+    test_succeed(TRAIN PAIR "--init %s --steps 1 --lr 1e-9 --warmup 0 --out %s", folder, file, test_path("started2"));
     same_file("started", "started2", "latest/model.safetensors");
 }
 
 static void a_changed_source_vocabulary_is_found(void **state) {
     (void)state;
     size_t n;
-    run("average %s --last 1 --out %s --quiet", test_path("words"), test_path("broken"));
+    test_succeed("average %s --last 1 --out %s --quiet", test_path("words"), test_path("broken"));
     char *text = test_read_file(test_path("broken/source_vocab.txt"), &n);
     text[n - 2] ^= 1;
     test_write_file(test_path("broken/source_vocab.txt"), text, n);
     free(text);
-    refused(1, "source_vocab.txt", "eval %s --quiet --backend cpu", test_path("broken"));
+    test_refused(1, "source_vocab.txt", "eval %s --quiet --backend cpu", test_path("broken"));
     remove(test_path("broken/source_vocab.txt"));
-    refused(1, "source_vocab.txt", "eval %s --quiet --backend cpu", test_path("broken"));
+    test_refused(1, "source_vocab.txt", "eval %s --quiet --backend cpu", test_path("broken"));
 }
 
 static void ids_are_lines_of_two_columns(void **state) {
@@ -195,34 +171,35 @@ static void ids_are_lines_of_two_columns(void **state) {
     size_t used = 0;
     for (int i = 0; i < 100; ++i) used += (size_t)sprintf(lines + used, "%d %d 1\t%d 1\n", 2 + i % 9, 2 + i % 4, 2 + i % 5);
     const char *file = test_file("ids.txt", lines);
-    run(TRAIN "--unit ids --data %s --steps 4 --out %s", file, test_path("ids"));
+    test_succeed(TRAIN "--unit ids --data %s --steps 4 --out %s", file, test_path("ids"));
     assert_true(!exists("ids", "vocab.txt") && !exists("ids", "source_vocab.txt"));
     assert_true(isfinite(loss_of("ids", "--unit ids")));
-    refused(1, "line 1: token 11 is outside the vocabulary, whose ids are 0 to 10", "eval %s --quiet --backend cpu --unit ids --data %s",
-            test_path("ids"), test_file("source.txt", "11 1\t2 1\n"));
-    refused(1, "line 1: token 7 is outside the vocabulary, whose ids are 0 to 6", "eval %s --quiet --backend cpu --unit ids --data %s",
-            test_path("ids"), test_file("target.txt", "2 1\t7 1\n"));
-    refused(2, "--source is without effect with --unit ids", TRAIN "--unit ids --source en --data %s --out %s", file, test_path("bad"));
+    test_refused(1, "line 1: token 11 is outside the vocabulary, whose ids are 0 to 10",
+                 "eval %s --quiet --backend cpu --unit ids --data %s", test_path("ids"), test_file("source.txt", "11 1\t2 1\n"));
+    test_refused(1, "line 1: token 7 is outside the vocabulary, whose ids are 0 to 6", "eval %s --quiet --backend cpu --unit ids --data %s",
+                 test_path("ids"), test_file("target.txt", "2 1\t7 1\n"));
+    test_refused(2, "--source is without effect with --unit ids", TRAIN "--unit ids --source en --data %s --out %s", file,
+                 test_path("bad"));
 }
 
 static void what_cannot_be_is_refused(void **state) {
     (void)state;
     const char *bad = test_path("bad");
-    refused(2, "--target is needed", TRAIN "--source en --data %s --out %s", folder, bad);
-    refused(2, "--source is needed", TRAIN "--data %s --out %s", folder, bad);
-    refused(2, "are both 'en'", TRAIN "--source en --target en --data %s --out %s", folder, bad);
-    refused(1, "ends in '.fr'", TRAIN "--source en --target fr --data %s --out %s", folder, bad);
-    refused(1, "is no folder", TRAIN "--source en --target de --data %s/train.en --out %s", folder, bad);
-    refused(2, "not --unit char", TRAIN PAIR "--unit char --out %s", folder, bad);
-    refused(2, "--match-vocabulary is not for --task translate", TRAIN PAIR "--init %s --match-vocabulary --out %s", folder,
-            test_path("words"), bad);
-    refused(2, "--source is for --task translate", "train --task lm --source en --data %s/train.en --out %s", folder, bad);
-    refused(1, "tokens with the end sign, more than --max-length 5", TRAIN PAIR "--max-length 5 --out %s", folder, bad);
-    run(TRAIN PAIR "--max-length 5 --truncate 5 --steps 1 --out %s", folder, test_path("cut"));
+    test_refused(2, "--target is needed", TRAIN "--source en --data %s --out %s", folder, bad);
+    test_refused(2, "--source is needed", TRAIN "--data %s --out %s", folder, bad);
+    test_refused(2, "are both 'en'", TRAIN "--source en --target en --data %s --out %s", folder, bad);
+    test_refused(1, "ends in '.fr'", TRAIN "--source en --target fr --data %s --out %s", folder, bad);
+    test_refused(1, "is no folder", TRAIN "--source en --target de --data %s/train.en --out %s", folder, bad);
+    test_refused(2, "not --unit char", TRAIN PAIR "--unit char --out %s", folder, bad);
+    test_refused(2, "--match-vocabulary is not for --task translate", TRAIN PAIR "--init %s --match-vocabulary --out %s", folder,
+                 test_path("words"), bad);
+    test_refused(2, "--source is for --task translate", "train --task lm --source en --data %s/train.en --out %s", folder, bad);
+    test_refused(1, "tokens with the end sign, more than --max-length 5", TRAIN PAIR "--max-length 5 --out %s", folder, bad);
+    test_succeed(TRAIN PAIR "--max-length 5 --truncate 5 --steps 1 --out %s", folder, test_path("cut"));
     test_write_file(test_path("pair/valid.de"), "eins\n", 5);
-    refused(1, "valid.en: line 2 has no counterpart", TRAIN PAIR "--out %s", folder, bad);
+    test_refused(1, "valid.en: line 2 has no counterpart", TRAIN PAIR "--out %s", folder, bad);
     remove(test_path("pair/valid.de"));
-    refused(1, "the valid part has a file for .en and none for .de", TRAIN PAIR "--out %s", folder, bad);
+    test_refused(1, "the valid part has a file for .en and none for .de", TRAIN PAIR "--out %s", folder, bad);
     write_part("valid", 30);
 }
 

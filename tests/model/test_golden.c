@@ -1,12 +1,11 @@
 // Loss, nll, logits and gradients of the golden cases (computed in double precision by an independent program), on ref and cpu.
-#include "model_fixture.h"
+#include "golden_gradients.h"
 #include "support/support.h"
 
 #include <jansson.h>
 
 #include "bpt/file.h"
 #include "bpt/json.h"
-#include "bpt/safetensors.h"
 #include "models/config_json.h"
 
 static const char *const backends[] = {"ref", "cpu", "opencl", "vulkan", "cuda"};
@@ -40,41 +39,6 @@ static golden_t *load(const char *name, int64_t extra) {
     return &g;
 }
 
-static void check_gradients(bpt_runner_t *runner, const golden_t *g, double scale) {
-    const char *path = test_path("grad.safetensors");
-    bpt_safetensors_t *wanted, *got;
-    char golden[600];
-    snprintf(golden, sizeof golden, "%s.grad.safetensors", g->path);
-    assert_ok(bpt_runner_save_gradient(runner, scale, path));
-    assert_ok(bpt_safetensors_open(golden, &wanted));
-    assert_ok(bpt_safetensors_open(path, &got));
-    assert_int_equal(bpt_safetensors_count(wanted), bpt_safetensors_count(got));
-    for (size_t t = 0; t < bpt_safetensors_count(wanted); ++t) {
-        const bpt_safetensors_tensor_t *a = bpt_safetensors_at(wanted, t), *b = bpt_safetensors_find(got, a->name);
-        float *x, *y;
-        if (!b) fail_msg("no gradient of %s", a->name);
-        assert_int_equal(a->count, b->count);
-        assert_ok(bpt_alloc((size_t)a->count, sizeof *x, &x));
-        assert_ok(bpt_alloc((size_t)a->count, sizeof *y, &y));
-        assert_ok(bpt_safetensors_read_f32(wanted, a, 0, a->count, x));
-        assert_ok(bpt_safetensors_read_f32(got, b, 0, a->count, y));
-        double largest = 0, off = 0;
-        int64_t where = 0;
-        for (int64_t i = 0; i < a->count; ++i) {
-            const double d = fabs((double)x[i] - (double)y[i]);
-            if (fabs((double)x[i]) > largest) largest = fabs((double)x[i]);
-            if (d > off || isnan(d)) off = d, where = i;
-        }
-        // A gradient that is zero but for rounding (keys of a single leaf) is measured against the loss's scale.
-        if (!(off <= 1e-4 * largest + 1e-7))
-            fail_msg("gradient of %s: off by %g at %lld, largest %g", a->name, off, (long long)where, largest);
-        bpt_free(x);
-        bpt_free(y);
-    }
-    bpt_safetensors_close(wanted);
-    bpt_safetensors_close(got);
-}
-
 static void check_case(const char *backend, const char *name, int64_t extra) {
     golden_t *g = load(name, extra);
     char weights[600];
@@ -94,7 +58,7 @@ static void check_case(const char *backend, const char *name, int64_t extra) {
     for (size_t i = 0; i < json_array_size(logits); ++i) assert_true(fabs((double)out[i] - number(logits, i)) < 3e-5);
     assert_ok(bpt_runner_gradient(runner, &g->batch.batch, true, &loss));
     assert_true(fabs(loss / scored - wanted) <= 1e-5);
-    check_gradients(runner, g, 1 / scored);
+    golden_check_gradients(runner, g->path, 1 / scored);
     bpt_runner_destroy(runner);
     fixture_close(device);
     json_decref(g->json);

@@ -1,11 +1,10 @@
 // Translation: an encoder's states read by a decoder. The golden cases (computed in double precision by an independent program) on every
 // backend; padding and batch mates change nothing; a target row knows its source and the target before it, and nothing else.
-#include "model_fixture.h"
+#include "golden_gradients.h"
 
 #include <jansson.h>
 
 #include "bpt/json.h"
-#include "bpt/safetensors.h"
 #include "models/config_json.h"
 #include "models/decode/translate.h"
 
@@ -87,42 +86,6 @@ static golden_t *load(const char *name, int64_t extra) {
     return &g;
 }
 
-static float *read_all(bpt_safetensors_t *file, const char *name, int64_t *count) {
-    const bpt_safetensors_tensor_t *t = bpt_safetensors_find(file, name);
-    float *x;
-    if (!t) fail_msg("no gradient of %s", name);
-    *count = t->count;
-    assert_ok(bpt_alloc((size_t)t->count, sizeof *x, &x));
-    assert_ok(bpt_safetensors_read_f32(file, t, 0, t->count, x));
-    return x;
-}
-
-static void check_gradients(bpt_runner_t *runner, const golden_t *g, double scale) {
-    bpt_safetensors_t *wanted, *got;
-    char golden[600];
-    snprintf(golden, sizeof golden, "%s.grad.safetensors", g->path);
-    assert_ok(bpt_runner_save_gradient(runner, scale, test_path("grad.safetensors")));
-    assert_ok(bpt_safetensors_open(golden, &wanted));
-    assert_ok(bpt_safetensors_open(test_path("grad.safetensors"), &got));
-    assert_int_equal(bpt_safetensors_count(wanted), bpt_safetensors_count(got));
-    for (size_t t = 0; t < bpt_safetensors_count(wanted); ++t) {
-        const char *name = bpt_safetensors_at(wanted, t)->name;
-        int64_t n, m;
-        float *x = read_all(wanted, name, &n), *y = read_all(got, name, &m);
-        double largest = 0, off = 0;
-        assert_int_equal(n, m);
-        for (int64_t i = 0; i < n; ++i) {
-            largest = fmax(largest, fabs((double)x[i]));
-            off = fmax(off, fabs((double)x[i] - (double)y[i]));
-        }
-        if (!(off <= 1e-4 * largest + 1e-7)) fail_msg("gradient of %s: off by %g, largest %g", name, off, largest);
-        bpt_free(x);
-        bpt_free(y);
-    }
-    bpt_safetensors_close(wanted);
-    bpt_safetensors_close(got);
-}
-
 static void check_rows(const golden_t *g, const float *nll, const float *logits) {
     const json_t *nlls = json_object_get(g->json, "nll"), *wanted = json_object_get(g->json, "logits");
     const int64_t vocab = g->config.vocab;
@@ -154,7 +117,7 @@ static void check_case(const char *backend, const char *name, int64_t extra) {
     check_rows(g, nll, logits);
     assert_ok(bpt_runner_gradient(runner, &g->pairs.batch, true, &loss));
     assert_true(fabs(loss / scored - wanted) <= 1e-5);
-    check_gradients(runner, g, 1 / scored);
+    golden_check_gradients(runner, g->path, 1 / scored);
     bpt_runner_destroy(runner);
     fixture_close(device);
     json_decref(g->json);

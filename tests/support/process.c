@@ -82,15 +82,40 @@ test_process_t test_run_line(const char *line) {
     return test_run(arguments);
 }
 
+static test_process_t run_format(char line[4096], const char *format, va_list args) {
+    vsnprintf(line, 4096, format, args);
+    return test_run_line(line);
+}
+
 test_process_t test_run_to(int exit_status, const char *format, ...) {
     char line[4096];
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
+    test_process_t p = run_format(line, format, args);
     va_end(args);
-    test_process_t p = test_run_line(line);
     if (p.exit_status != exit_status) fail_msg("bpt %s: exit %d: %s", line, p.exit_status, p.err);
     return p;
+}
+
+void test_succeed(const char *format, ...) {
+    char line[4096];
+    va_list args;
+    va_start(args, format);
+    test_process_t p = run_format(line, format, args);
+    va_end(args);
+    if (p.exit_status) fail_msg("bpt %s: exit %d: %s", line, p.exit_status, p.err);
+    test_process_free(&p);
+}
+
+void test_refused(int exit_status, const char *part, const char *format, ...) {
+    char line[4096];
+    va_list args;
+    va_start(args, format);
+    test_process_t p = run_format(line, format, args);
+    va_end(args);
+    if (p.exit_status != exit_status || !strstr(p.err, part))
+        fail_msg("bpt %s: exit %d, '%s', wanted %d and '%s'", line, p.exit_status, p.err, exit_status, part);
+    test_process_free(&p);
 }
 
 void test_process_free(test_process_t *process) {

@@ -18,6 +18,10 @@ test_process_t test_run(const char *const *arguments);
 test_process_t test_run_line(const char *line);
 // The same from a format; fails the test unless the program ends with this status.
 test_process_t test_run_to(int exit_status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// The same, for what it does alone: it must succeed.
+void test_succeed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+// Fails the test unless the program ends with this status and its errors hold this part.
+void test_refused(int exit_status, const char *part, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void test_process_free(test_process_t *process);
 
 // Writes a file into test_scratch_dir() and returns its path.
