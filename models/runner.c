@@ -12,6 +12,7 @@ bpt_status_t bpt_runner_create(const bpt_model_config_t *config, const bpt_runne
     BPT_TRY(bpt_alloc(1, sizeof *r, &r));
     r->config = *config;
     r->options = *options;
+    if (options->shard_optimizer) r->options.step.shard = (bpt_shard_t){bpt_ranks_rank(options->ranks), bpt_ranks_size(options->ranks)};
     r->device = device;
     bpt_status_t status = bpt_model_params(config, options->frozen, &r->params);
     if (status == BPT_OK) status = bpt_workspace_create(device, &r->workspace);
@@ -28,6 +29,7 @@ void bpt_runner_destroy(bpt_runner_t *r) {
     bpt_free(r->steps);
     bpt_workspace_destroy(r->workspace);
     for (int i = 0; i < BPT_N_STATES; ++i) bpt_buffer_destroy(r->device, r->states[i]);
+    bpt_free_aligned(r->bucket);
     bpt_params_free(&r->params);
     bpt_free(r);
 }
@@ -38,12 +40,13 @@ bpt_dtype_t bpt_runner_precision(const bpt_runner_t *r) { return r->options.step
 struct bpt_device *bpt_runner_device(const bpt_runner_t *r) {
     return r->device;
 }
+bpt_ranks_t *bpt_runner_ranks(const bpt_runner_t *r) { return r->options.ranks; }
 struct bpt_buffer *bpt_runner_state(const bpt_runner_t *r, bpt_step_state_t state) {
     return r->states[state];
 }
 
 size_t bpt_runner_state_bytes(const bpt_runner_t *r, bpt_step_state_t state) {
-    return (size_t)(state == BPT_STATE_PARAMS ? r->params.elements : r->params.trained_elements) * sizeof(float);
+    return (size_t)bpt_step_state_elements(&r->params, &r->options.step.shard, state) * sizeof(float);
 }
 
 uint64_t bpt_runner_device_bytes(const bpt_runner_t *r) {
@@ -60,7 +63,7 @@ bpt_status_t bpt_runner_need_state(bpt_runner_t *r, bpt_step_state_t state) {
 
 static bpt_status_t need_states(bpt_runner_t *r, bpt_step_kind_t kind) {
     const bool updates = kind == BPT_STEP_TRAIN || kind == BPT_STEP_APPLY;
-    const bool sums = kind == BPT_STEP_MICRO || kind == BPT_STEP_GRADIENT || kind == BPT_STEP_APPLY;
+    const bool sums = kind == BPT_STEP_MICRO || kind == BPT_STEP_GRADIENT || kind == BPT_STEP_APPLY || kind == BPT_STEP_NORM;
     const bool grads = kind == BPT_STEP_TRAIN || kind == BPT_STEP_MICRO || kind == BPT_STEP_GRADIENT;
     BPT_TRY(bpt_runner_need_state(r, BPT_STATE_PARAMS));
     if (grads) BPT_TRY(bpt_runner_need_state(r, BPT_STATE_GRADS));
@@ -78,7 +81,7 @@ static bool same_key(const bpt_step_key_t *a, const bpt_step_key_t *b) {
     return a->kind == b->kind && a->first_head == b->first_head && bpt_batch_shape_same(&a->shape, &b->shape);
 }
 
-static bpt_status_t step_of(bpt_runner_t *r, const bpt_step_key_t *key, bpt_model_step_t **out) {
+bpt_status_t bpt_runner_step(bpt_runner_t *r, const bpt_step_key_t *key, bpt_model_step_t **out) {
     for (size_t i = 0; i < r->n_steps; ++i) {
         if (!same_key(&r->steps[i]->key, key)) continue;
         *out = r->steps[i];
@@ -110,19 +113,19 @@ static bpt_step_key_t training_key(const bpt_runner_t *r, const bpt_batch_shape_
     return (bpt_step_key_t){alone ? BPT_STEP_TRAIN : BPT_STEP_MICRO, *shape, deep ? first_head : 0};
 }
 
-static const bpt_step_key_t apply_key = {.kind = BPT_STEP_APPLY};
+const bpt_step_key_t bpt_runner_apply_key = {.kind = BPT_STEP_APPLY};
 
 bpt_status_t bpt_runner_prepare(bpt_runner_t *r, const bpt_batch_shape_t *shape, int32_t first_head, bool alone) {
     const bpt_step_key_t key = training_key(r, shape, first_head, alone);
     bpt_model_step_t *step;
     forget_other_heads(r, key.first_head);
-    BPT_TRY(step_of(r, &key, &step));
-    return alone ? BPT_OK : step_of(r, &apply_key, &step);
+    BPT_TRY(bpt_runner_step(r, &key, &step));
+    return alone ? BPT_OK : bpt_runner_step(r, &bpt_runner_apply_key, &step);
 }
 
 bpt_status_t bpt_runner_program(bpt_runner_t *r, const bpt_step_key_t *key, bpt_program_t **out) {
     bpt_model_step_t *step;
-    BPT_TRY(step_of(r, key, &step));
+    BPT_TRY(bpt_runner_step(r, key, &step));
     *out = step->program;
     return BPT_OK;
 }
@@ -143,30 +146,30 @@ bpt_status_t bpt_runner_plan(bpt_runner_t *r, const bpt_step_key_t *key, bpt_pla
 
 // ---- training
 
-static bpt_status_t read_scalar(bpt_program_t *program, bpt_value_t value, double *out) {
+bpt_status_t bpt_runner_read_scalar(bpt_program_t *program, bpt_value_t value, double *out) {
     float x = 0;
     BPT_TRY(bpt_program_read(program, value, &x));
     *out = (double)x;
     return BPT_OK;
 }
 
-static bpt_status_t write_hyper(bpt_model_step_t *step, const bpt_update_t *u) {
+bpt_status_t bpt_runner_write_hyper(bpt_model_step_t *step, const bpt_update_t *u) {
     const float hyper[8] = {u->lr, u->bias1, u->bias2, u->clip, 1 / u->loss_scale};
     return bpt_program_write(step->program, step->hyper, hyper);
 }
 
 static bpt_status_t finish_update(bpt_model_step_t *step, const bpt_update_t *u, bpt_update_result_t *result) {
     double square_sum;
-    BPT_TRY(read_scalar(step->program, step->square_sum, &square_sum));
+    BPT_TRY(bpt_runner_read_scalar(step->program, step->square_sum, &square_sum));
     result->grad_norm = sqrt(square_sum) / (double)u->loss_scale;
     result->updated = isfinite(square_sum);
     return BPT_OK;
 }
 
-static bpt_status_t apply(bpt_runner_t *r, const bpt_update_t *u, bpt_update_result_t *result) {
+bpt_status_t bpt_runner_apply(bpt_runner_t *r, const bpt_update_t *u, bpt_update_result_t *result) {
     bpt_model_step_t *step;
-    BPT_TRY(step_of(r, &apply_key, &step));
-    BPT_TRY(write_hyper(step, u));
+    BPT_TRY(bpt_runner_step(r, &bpt_runner_apply_key, &step));
+    BPT_TRY(bpt_runner_write_hyper(step, u));
     BPT_TRY(bpt_program_run(step->program));
     return finish_update(step, u, result);
 }
@@ -178,17 +181,17 @@ bpt_status_t bpt_runner_train(bpt_runner_t *r, const bpt_batch_t *batch, const b
     const float keep = batch->first ? 0 : 1;
     bpt_model_step_t *step;
     *result = (bpt_update_result_t){0};
-    BPT_TRY(step_of(r, &key, &step));
+    BPT_TRY(bpt_runner_step(r, &key, &step));
     BPT_TRY(bpt_step_write(step, batch, weight, u->rng));
-    if (alone) BPT_TRY(write_hyper(step, u));
+    if (alone) BPT_TRY(bpt_runner_write_hyper(step, u));
     BPT_TRY(bpt_program_write(step->program, step->keep, &keep));
     BPT_TRY(bpt_program_run(step->program));
-    BPT_TRY(read_scalar(step->program, step->encoder.loss, &result->loss));
+    BPT_TRY(bpt_runner_read_scalar(step->program, step->encoder.loss, &result->loss));
     result->loss /= (double)u->loss_scale;
     r->summed = !alone;
     r->finite = (batch->first || r->finite) && isfinite(result->loss);
     if (alone) return finish_update(step, u, result);
-    return batch->last && r->finite ? apply(r, u, result) : BPT_OK;
+    return batch->last && r->finite ? bpt_runner_apply(r, u, result) : BPT_OK;
 }
 
 bpt_status_t bpt_runner_explain(bpt_runner_t *r, int64_t step, double loss) {
@@ -218,7 +221,7 @@ bpt_status_t bpt_runner_explain(bpt_runner_t *r, int64_t step, double loss) {
 static bpt_status_t run_forward(bpt_runner_t *r, bpt_step_kind_t kind, const bpt_batch_t *batch, bpt_model_step_t **step) {
     const bpt_step_key_t key = {.kind = kind, .shape = batch->shape};
     const float keep = batch->first ? 0 : 1;
-    BPT_TRY(step_of(r, &key, step));
+    BPT_TRY(bpt_runner_step(r, &key, step));
     BPT_TRY(bpt_step_write(*step, batch, 1, 0));
     BPT_TRY(bpt_program_write((*step)->program, (*step)->keep, &keep));
     return bpt_program_run((*step)->program);
@@ -227,7 +230,7 @@ static bpt_status_t run_forward(bpt_runner_t *r, bpt_step_kind_t kind, const bpt
 bpt_status_t bpt_runner_evaluate(bpt_runner_t *r, const bpt_batch_t *batch, float *nll, double *loss) {
     bpt_model_step_t *step;
     BPT_TRY(run_forward(r, BPT_STEP_EVALUATE, batch, &step));
-    BPT_TRY(read_scalar(step->program, step->encoder.loss, loss));
+    BPT_TRY(bpt_runner_read_scalar(step->program, step->encoder.loss, loss));
     return nll ? bpt_program_read(step->program, step->encoder.nll, nll) : BPT_OK;
 }
 
@@ -250,7 +253,7 @@ bpt_status_t bpt_runner_gradient(bpt_runner_t *r, const bpt_batch_t *batch, bool
     bpt_model_step_t *step;
     part.first = first;
     BPT_TRY(run_forward(r, BPT_STEP_GRADIENT, &part, &step));
-    return read_scalar(step->program, step->encoder.loss, loss);
+    return bpt_runner_read_scalar(step->program, step->encoder.loss, loss);
 }
 
 bpt_status_t bpt_runner_read_gradient(bpt_runner_t *r, float *out) {

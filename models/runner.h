@@ -6,8 +6,10 @@
 #include "models/step.h"
 
 typedef struct {
-    bpt_step_options_t step;
+    bpt_step_options_t step;  // `shard` follows from the next two
     bpt_frozen_t frozen;
+    bpt_ranks_t *ranks;    // that train this model together, each with a runner of its own; NULL: this process alone. Not owned
+    bool shard_optimizer;  // each rank has a part of the optimizer's moments (models/nn/shard.h)
 } bpt_runner_options_t;
 
 typedef struct bpt_runner bpt_runner_t;
@@ -23,6 +25,7 @@ void bpt_runner_set_labels(bpt_runner_t *runner, const char *const *labels);
 const char *const *bpt_runner_labels(const bpt_runner_t *runner);
 bpt_dtype_t bpt_runner_precision(const bpt_runner_t *runner);
 struct bpt_device *bpt_runner_device(const bpt_runner_t *runner);
+bpt_ranks_t *bpt_runner_ranks(const bpt_runner_t *runner);
 struct bpt_buffer *bpt_runner_state(const bpt_runner_t *runner, bpt_step_state_t state);
 uint64_t bpt_runner_device_bytes(const bpt_runner_t *runner);  // states and workspace
 
@@ -34,6 +37,7 @@ bpt_status_t bpt_runner_load(bpt_runner_t *runner, const char *path, bool non_fi
 bpt_status_t bpt_runner_save(bpt_runner_t *runner, const char *path, bpt_checksum_t *sum) BPT_MUST_USE;
 bpt_status_t bpt_runner_save_to(bpt_runner_t *runner, bpt_safetensors_writer_t *writer) BPT_MUST_USE;  // which may have other metadata
 bpt_status_t bpt_runner_load_moments(bpt_runner_t *runner, const char *path, bool non_finite, bpt_checksum_t *sum) BPT_MUST_USE;
+// With a sharded optimizer every rank calls it, and the one that has a path gets the parts of all and writes them.
 bpt_status_t bpt_runner_save_moments(bpt_runner_t *runner, const char *path, bpt_checksum_t *sum) BPT_MUST_USE;
 // For a new run: the weights of another model's file. Row i of the embedding is row tokens[i] of the file's, row i of the head row
 // outputs[i]; -1: an initial value from `seed`; NULL: the same rows. What is taken and what is new is said. `non_finite` as above.
@@ -62,6 +66,12 @@ typedef struct {
 
 bpt_status_t bpt_runner_train(bpt_runner_t *runner, const bpt_batch_t *batch, const bpt_update_t *update,
                               bpt_update_result_t *result) BPT_MUST_USE;
+// The end of an optimiser step of several ranks, each of which has trained on its micro-batches with batch->last false (none: `idle`): adds
+// the gradients of all and updates the parameters, which are then the same on every rank.
+bpt_status_t bpt_runner_update_together(bpt_runner_t *runner, const bpt_update_t *update, bool idle,
+                                        bpt_update_result_t *result) BPT_MUST_USE;
+// BPT_ERR_UNSUPPORTED on every rank where the parameters of one are not those of rank 0, bit for bit; `why` ends the message.
+bpt_status_t bpt_runner_compare_parameters(bpt_runner_t *runner, const char *why) BPT_MUST_USE;
 // Compiles what training needs for a shape, so that the first step is not slower and memory runs out early. `alone`: one micro-batch a
 // step.
 bpt_status_t bpt_runner_prepare(bpt_runner_t *runner, const bpt_batch_shape_t *shape, int32_t first_head, bool alone) BPT_MUST_USE;

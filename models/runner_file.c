@@ -60,27 +60,43 @@ bpt_status_t bpt_runner_save(bpt_runner_t *r, const char *path, bpt_checksum_t *
     return status;
 }
 
-static bpt_status_t moments(bpt_runner_t *r, const char *path, bool load, bool non_finite, bpt_checksum_t *sum) {
-    float *m, *v;
-    BPT_TRY(fetch(r, BPT_STATE_M, !load, &m));
-    bpt_status_t status = fetch(r, BPT_STATE_V, !load, &v);
-    if (status != BPT_OK) {
-        bpt_free(m);
-        return status;
-    }
-    const bpt_param_set_t sets[] = {{.prefix = "m.", .arena = m, .trained_only = true}, {.prefix = "v.", .arena = v, .trained_only = true}};
-    status = load ? bpt_params_read(&r->params, path, sets, 2, non_finite, sum) : bpt_params_write(&r->params, path, NULL, sets, 2, sum);
-    if (status == BPT_OK && load) status = store(r, BPT_STATE_M, m);
-    if (status == BPT_OK && load) status = store(r, BPT_STATE_V, v);
-    bpt_free(m);
-    bpt_free(v);
+// Both moments of all ranks on the host, m before v; zero where `read` is false.
+static bpt_status_t fetch_moments(bpt_runner_t *r, bool read, float **out) {
+    BPT_TRY(bpt_runner_need_state(r, BPT_STATE_M));
+    BPT_TRY(bpt_runner_need_state(r, BPT_STATE_V));
+    BPT_TRY(bpt_alloc((size_t)(2 * r->params.trained_elements), sizeof **out, out));
+    bpt_status_t status = read ? bpt_runner_collect(r, BPT_STATE_M, *out) : BPT_OK;
+    if (status == BPT_OK && read) status = bpt_runner_collect(r, BPT_STATE_V, *out + r->params.trained_elements);
+    if (status != BPT_OK) bpt_free(*out);
     return status;
 }
 
 bpt_status_t bpt_runner_load_moments(bpt_runner_t *r, const char *path, bool non_finite, bpt_checksum_t *sum) {
-    return moments(r, path, true, non_finite, sum);
+    float *moments;
+    BPT_TRY(fetch_moments(r, false, &moments));
+    const bpt_param_set_t sets[] = {{.prefix = "m.", .arena = moments, .trained_only = true},
+                                    {.prefix = "v.", .arena = moments + r->params.trained_elements, .trained_only = true}};
+    bpt_status_t status = bpt_params_read(&r->params, path, sets, 2, non_finite, sum);
+    if (status == BPT_OK) status = bpt_runner_store_own(r, BPT_STATE_M, sets[0].arena);
+    if (status == BPT_OK) status = bpt_runner_store_own(r, BPT_STATE_V, sets[1].arena);
+    bpt_free(moments);
+    return status;
 }
-bpt_status_t bpt_runner_save_moments(bpt_runner_t *r, const char *path, bpt_checksum_t *sum) { return moments(r, path, false, false, sum); }
+
+bpt_status_t bpt_runner_save_moments(bpt_runner_t *r, const char *path, bpt_checksum_t *sum) {
+    float *moments;
+    if (!path) {  // another rank writes them
+        if (r->options.step.shard.size <= 1) return BPT_OK;
+        BPT_TRY(bpt_runner_collect(r, BPT_STATE_M, NULL));
+        return bpt_runner_collect(r, BPT_STATE_V, NULL);
+    }
+    BPT_TRY(fetch_moments(r, true, &moments));
+    const bpt_param_set_t sets[] = {{.prefix = "m.", .arena = moments, .trained_only = true},
+                                    {.prefix = "v.", .arena = moments + r->params.trained_elements, .trained_only = true}};
+    const bpt_status_t status = bpt_params_write(&r->params, path, NULL, sets, 2, sum);
+    bpt_free(moments);
+    return status;
+}
 
 bpt_status_t bpt_runner_save_gradient(bpt_runner_t *r, double scale, const char *path) {
     float *sums;

@@ -19,30 +19,69 @@ typedef struct {
     bpt_value_t state[BPT_N_STATES];  // whole arenas
 } build_t;
 
-static void adam_on(const build_t *b, bpt_value_t grads, int64_t begin, int64_t end, float decay) {
-    if (begin == end) return;
-    const bpt_value_t all[] = {b->state[BPT_STATE_PARAMS], grads, b->state[BPT_STATE_M], b->state[BPT_STATE_V]};
-    bpt_value_t part[4];
-    for (int i = 0; i < 4; ++i) part[i] = bpt_view(b->g, all[i], (size_t)begin * sizeof(float), bpt_shape1(end - begin));
+static bpt_value_t elements(const build_t *b, bpt_value_t arena, int64_t begin, int64_t end) {
+    return bpt_view(b->g, arena, (size_t)begin * sizeof(float), bpt_shape1(end - begin));
+}
+
+// Adam on elements of the arena, whose moments begin at element `at` of theirs.
+static void adam_on(const build_t *b, bpt_value_t grads, int64_t begin, int64_t end, int64_t at, float decay) {
+    if (begin >= end) return;
+    const bpt_value_t part[] = {elements(b, b->state[BPT_STATE_PARAMS], begin, end), elements(b, grads, begin, end),
+                                elements(b, b->state[BPT_STATE_M], at, at + end - begin),
+                                elements(b, b->state[BPT_STATE_V], at, at + end - begin)};
     const bpt_step_options_t *o = b->options;
     const bpt_adam_attrs_t attrs = {
         .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .weight_decay = decay, .lr_scale = 1, .decoupled = o->decoupled};
     bpt_adam(b->g, part[0], part[1], part[2], part[3], b->step->hyper, b->step->square_sum, &attrs);
 }
 
+// Adam on some elements, of which those before the end of the first part of the arena are decayed.
+static void adam_with_decay(const build_t *b, bpt_value_t grads, bpt_elements_t of, int64_t at) {
+    const float decay = b->options->weight_decay;
+    int64_t middle = decay > 0 ? b->params->decay_elements : 0;
+    if (middle < of.begin) middle = of.begin;
+    if (middle > of.end) middle = of.end;
+    adam_on(b, grads, of.begin, middle, at, decay);
+    adam_on(b, grads, middle, of.end, at + middle - of.begin, 0);
+}
+
+static bool is_sharded(const build_t *b) { return b->options->shard.size > 1; }
+
+// The own part of the update, with the sum of squares of all parts.
+static void update_own(const build_t *b, bpt_value_t grads) {
+    const int64_t count = b->params->trained_elements;
+    b->step->hyper = bpt_input(b->g, "hyper", BPT_F32, bpt_shape1(8));
+    b->step->square_sum = bpt_input(b->g, "square_sum", BPT_F32, bpt_shape1(1));
+    int64_t at = 0;
+    for (int64_t i = 0; i < bpt_buckets(count); ++i) {
+        const bpt_elements_t own = bpt_own_slice(&b->options->shard, count, i);
+        adam_with_decay(b, grads, own, at);
+        at += own.end - own.begin;
+    }
+}
+
+static void norm_of_own(const build_t *b, bpt_value_t grads) {
+    const int64_t count = b->params->trained_elements;
+    bpt_value_t sum = BPT_NO_VALUE;
+    for (int64_t i = 0; i < bpt_buckets(count); ++i) {
+        const bpt_elements_t own = bpt_own_slice(&b->options->shard, count, i);
+        if (own.begin == own.end) continue;
+        const bpt_value_t of_slice = bpt_square_sum(b->g, elements(b, grads, own.begin, own.end));
+        sum = sum == BPT_NO_VALUE ? of_slice : bpt_add(b->g, sum, of_slice);
+    }
+    b->step->square_sum = sum;
+    bpt_graph_keep(b->g, sum);
+}
+
 // Clipping and Adam over the flat arenas.
 static void update(const build_t *b, bpt_value_t grads) {
-    const bpt_params_t *p = b->params;
     b->step->hyper = bpt_input(b->g, "hyper", BPT_F32, bpt_shape1(8));
     b->step->square_sum = bpt_square_sum(b->g, grads);
     // A loss that is not finite must not change the parameters either: 0 * loss is 0 or NaN.
     const bpt_value_t loss = b->step->encoder.loss;
     if (b->step->key.kind == BPT_STEP_TRAIN) b->step->square_sum = bpt_add(b->g, b->step->square_sum, bpt_scale(b->g, loss, 0));
     bpt_graph_keep(b->g, b->step->square_sum);
-    const float decay = b->options->weight_decay;
-    const int64_t decayed = decay > 0 ? p->decay_elements : 0;
-    adam_on(b, grads, 0, decayed, decay);
-    adam_on(b, grads, decayed, p->trained_elements, 0);
+    adam_with_decay(b, grads, (bpt_elements_t){0, b->params->trained_elements}, 0);
 }
 
 static bpt_status_t build_model(const build_t *b) {
@@ -77,11 +116,15 @@ done:
     return status;
 }
 
+// Whether the step has a micro-batch.
+static bool has_model(bpt_step_kind_t kind) { return kind != BPT_STEP_APPLY && kind != BPT_STEP_NORM; }
+
 static bpt_status_t build(const build_t *b) {
     const bpt_step_kind_t kind = b->step->key.kind;
-    if (kind != BPT_STEP_APPLY) BPT_TRY(build_model(b));
+    if (has_model(kind)) BPT_TRY(build_model(b));
     if (kind == BPT_STEP_TRAIN) update(b, b->state[BPT_STATE_GRADS]);
-    if (kind == BPT_STEP_APPLY) update(b, b->state[BPT_STATE_SUMS]);
+    if (kind == BPT_STEP_APPLY) (is_sharded(b) ? update_own : update)(b, b->state[BPT_STATE_SUMS]);
+    if (kind == BPT_STEP_NORM) norm_of_own(b, b->state[BPT_STATE_SUMS]);
     if (kind == BPT_STEP_MICRO || kind == BPT_STEP_GRADIENT) {
         b->step->keep = bpt_input(b->g, "keep", BPT_F32, bpt_shape1(1));
         bpt_accumulate(b->g, b->state[BPT_STATE_SUMS], b->state[BPT_STATE_GRADS], b->step->keep);
@@ -92,6 +135,15 @@ static bpt_status_t build(const build_t *b) {
     return bpt_graph_place_joins(b->g);
 }
 
+int64_t bpt_step_state_elements(const bpt_params_t *params, const bpt_shard_t *shard, bpt_step_state_t state) {
+    switch (state) {
+    case BPT_STATE_PARAMS: return params->elements;
+    case BPT_STATE_M:
+    case BPT_STATE_V: return bpt_own_elements(shard, params->trained_elements);
+    default: return params->trained_elements;
+    }
+}
+
 bpt_status_t bpt_step_graph(const bpt_model_config_t *config, const bpt_params_t *params, const bpt_step_options_t *options,
                             const bpt_step_key_t *key, bpt_model_step_t *step, bpt_graph_t **graph) {
     static const char *const names[] = {"parameters", "gradients", "gradient sums", "first moments", "second moments"};
@@ -99,7 +151,8 @@ bpt_status_t bpt_step_graph(const bpt_model_config_t *config, const bpt_params_t
     *step = (bpt_model_step_t){.key = *key, .hyper = BPT_NO_VALUE, .keep = BPT_NO_VALUE, .square_sum = BPT_NO_VALUE};
     BPT_TRY(bpt_graph_create(&b.g));
     for (int i = 0; i < BPT_N_STATES; ++i)
-        b.state[i] = bpt_state(b.g, names[i], i, BPT_F32, bpt_shape1(i == BPT_STATE_PARAMS ? params->elements : params->trained_elements));
+        b.state[i] =
+            bpt_state(b.g, names[i], i, BPT_F32, bpt_shape1(bpt_step_state_elements(params, &options->shard, (bpt_step_state_t)i)));
     const bpt_status_t status = build(&b);
     if (status == BPT_OK)
         *graph = b.g;
@@ -126,7 +179,7 @@ bpt_status_t bpt_step_create(const bpt_model_config_t *config, const bpt_params_
     BPT_TRY(bpt_alloc(1, sizeof *step, &step));
     bpt_status_t status = bpt_step_graph(config, params, options, key, step, &graph);
     if (status == BPT_OK) status = bpt_program_compile(graph, workspace, states, BPT_N_STATES, &step->program);
-    if (status == BPT_OK && key->kind != BPT_STEP_APPLY) status = prepare_inputs(step);
+    if (status == BPT_OK && has_model(key->kind)) status = prepare_inputs(step);
     if (status == BPT_OK)
         *out = step;
     else

@@ -6,6 +6,7 @@
 #include "bpt/batch.h"
 #include "bpt/program.h"
 #include "models/encoder.h"
+#include "models/nn/shard.h"
 
 // Buffers that outlive programs; the parts of the arena that are trained (params.h) but the parameters, which are whole.
 typedef enum { BPT_STATE_PARAMS, BPT_STATE_GRADS, BPT_STATE_SUMS, BPT_STATE_M, BPT_STATE_V, BPT_N_STATES } bpt_step_state_t;
@@ -13,7 +14,8 @@ typedef enum { BPT_STATE_PARAMS, BPT_STATE_GRADS, BPT_STATE_SUMS, BPT_STATE_M, B
 typedef enum {
     BPT_STEP_TRAIN,     // forward, backward, clipping, Adam
     BPT_STEP_MICRO,     // forward, backward, gradients added to the sums
-    BPT_STEP_APPLY,     // clipping and Adam on the sums; has no shape
+    BPT_STEP_APPLY,     // clipping and Adam on the sums, or on the own part of them; has no shape
+    BPT_STEP_NORM,      // of a sharded optimizer: the sum of squares of the own part of the sums; has no shape
     BPT_STEP_GRADIENT,  // as MICRO, without dropout
     BPT_STEP_EVALUATE,  // loss and nll, no dropout
     BPT_STEP_LOGITS,    // no dropout
@@ -31,6 +33,7 @@ typedef struct {
     bool recompute;
     bool decoupled;  // AdamW
     float beta1, beta2, eps, weight_decay;
+    bpt_shard_t shard;  // of the optimizer: the part of the arena that is updated
     // Of evaluation and logits (encoder.h); 0: chosen by the number of rows.
     int64_t chunk_rows;
     int32_t head_groups;
@@ -40,10 +43,13 @@ typedef struct {
     bpt_step_key_t key;
     bpt_program_t *program;
     bpt_encoder_t encoder;
-    bpt_value_t hyper, keep, square_sum;
-    float *weights;  // staging
+    bpt_value_t hyper, keep, square_sum;  // square_sum: an input of a sharded update
+    float *weights;                       // staging
     bpt_sinusoids_t sinusoids;
 } bpt_model_step_t;
+
+// Elements of a state's buffer.
+int64_t bpt_step_state_elements(const bpt_params_t *params, const bpt_shard_t *shard, bpt_step_state_t state);
 
 // The graph of a step, optimised and ready to be planned or compiled; *step has its values. The caller owns *graph and
 // what step->encoder holds (bpt_encoder_free).

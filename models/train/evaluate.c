@@ -43,23 +43,38 @@ static bpt_status_t finish(bpt_evaluation_t *out, double loss) {
     return BPT_OK;
 }
 
+// What all ranks have measured. One that was interrupted ends the evaluation of all.
+static bpt_status_t add_ranks(bpt_ranks_t *ranks, bpt_status_t status, bpt_measure_t *m) {
+    double terms[2 + BPT_MOST_SUMS] = {m->loss, status == BPT_ERR_INTERRUPTED};
+    if (!ranks || (status != BPT_OK && status != BPT_ERR_INTERRUPTED)) return status;
+    memcpy(terms + 2, m->sums, sizeof m->sums);
+    BPT_TRY(bpt_ranks_add(ranks, terms, (int)BPT_COUNT(terms)));
+    m->loss = terms[0];
+    memcpy(m->sums, terms + 2, sizeof m->sums);
+    return terms[1] > 0 ? bpt_fail(BPT_ERR_INTERRUPTED, "stopped while evaluating") : BPT_OK;
+}
+
 bpt_status_t bpt_evaluate(bpt_runner_t *r, bpt_batch_source_t *source, bpt_on_batch_t on_batch, void *user, bpt_evaluation_t *out) {
     const double start = bpt_clock_seconds();
     const bpt_task_spec_t *task = bpt_task_of(bpt_runner_config(r));
     bpt_measure_t m = {0};
+    const int rank = bpt_ranks_rank(bpt_runner_ranks(r)), size = bpt_ranks_size(bpt_runner_ranks(r));
     *out = begin();
     BPT_TRY(source->seek(source, 0));
-    bpt_status_t status;
-    for (;;) {
+    bpt_status_t status = BPT_OK;
+    for (int64_t i = 0;; ++i) {
         bpt_batch_t batch;
         bool end = false;
         BPT_TRY_GOTO(source->next(source, &batch, &end), done);
         if (end) break;
-        BPT_TRY_GOTO(one_batch(r, &batch, &m), done);
-        if (on_batch) BPT_TRY_GOTO(on_batch(user, &batch, &m), done);
         out->n_scored += batch.n_scored;
         out->n_tokens += batch.n_tokens;
+        if (i % size != rank) continue;  // another rank's
+        BPT_TRY_GOTO(one_batch(r, &batch, &m), done);
+        status = on_batch ? on_batch(user, &batch, &m) : BPT_OK;
+        if (status != BPT_OK) break;
     }
+    BPT_TRY_GOTO(add_ranks(bpt_runner_ranks(r), status, &m), done);
     status = finish(out, m.loss);
     if (status == BPT_OK && task->finish) task->finish(&m, out->n_scored, out->metric);
     out->seconds = bpt_clock_seconds() - start;

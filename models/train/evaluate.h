@@ -14,7 +14,8 @@ typedef struct {
 // Called for every batch with what was measured of it (models/tasks/task.h): nll, logits, the labels chosen. Stops when it fails.
 typedef bpt_status_t (*bpt_on_batch_t)(void *user, const bpt_batch_t *batch, const bpt_measure_t *measure);
 
-// Goes through the source from its start. `on_batch` may be NULL. BPT_ERR_INPUT when nothing is scored.
+// Goes through the source from its start. `on_batch` may be NULL. BPT_ERR_INPUT when nothing is scored. The ranks of a runner share the
+// batches out; `on_batch` sees the own ones, the result is that of all.
 bpt_status_t bpt_evaluate(bpt_runner_t *runner, bpt_batch_source_t *source, bpt_on_batch_t on_batch, void *user,
                           bpt_evaluation_t *out) BPT_MUST_USE;
 

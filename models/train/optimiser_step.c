@@ -19,11 +19,28 @@ static bpt_update_t update_of(const bpt_optimiser_step_t *step, const bpt_run_st
     };
 }
 
+// Losses and gradients of all ranks; `idle`: this one had no micro-batch.
+static bpt_status_t update_together(const bpt_optimiser_step_t *step, const bpt_update_t *update, bool idle, bpt_step_result_t *out) {
+    bpt_update_result_t result;
+    BPT_TRY(bpt_ranks_add(bpt_runner_ranks(step->runner), &out->loss, 1));
+    out->updated = false;
+    if (!isfinite(out->loss)) return BPT_OK;
+    BPT_TRY(bpt_runner_update_together(step->runner, update, idle, &result));
+    out->grad_norm = result.grad_norm;
+    out->updated = result.updated;
+    return BPT_OK;
+}
+
+// Micro-batch i of a step is that of rank i modulo their number, with the random numbers that it has in any case: a run of several ranks
+// computes what one process does.
 static bpt_status_t run_micro_batches(const bpt_optimiser_step_t *step, const bpt_run_state_t *state, bpt_step_result_t *out,
                                       double *epoch_end) {
+    bpt_ranks_t *ranks = bpt_runner_ranks(step->runner);
+    const int rank = bpt_ranks_rank(ranks), size = bpt_ranks_size(ranks);
     bpt_batch_t batch = {0};
     bpt_update_t update = {0};
-    for (int64_t micro = 0; !batch.last; ++micro) {
+    int64_t micro = 0;
+    for (; !batch.last; ++micro) {
         bool end = false;
         bpt_update_result_t result;
         BPT_TRY(step->source->next(step->source, &batch, &end));
@@ -34,16 +51,20 @@ static bpt_status_t run_micro_batches(const bpt_optimiser_step_t *step, const bp
             BPT_TRY(step->begin(step->user, &batch, &lr, &first_head));
             update = update_of(step, state, lr, first_head);
         }
-        update.rng = bpt_schedule_rng(step->seed, state->step, micro);
-        BPT_TRY(bpt_runner_train(step->runner, &batch, &update, &result));
-        out->loss += result.loss;
         out->tokens += batch.n_tokens;
+        if (micro % size != rank) continue;  // another rank's
+        bpt_batch_t mine = batch;
+        mine.first = micro == rank;
+        mine.last = batch.last && size == 1;
+        update.rng = bpt_schedule_rng(step->seed, state->step, micro);
+        BPT_TRY(bpt_runner_train(step->runner, &mine, &update, &result));
+        out->loss += result.loss;
         out->grad_norm = result.grad_norm;
         out->updated = result.updated;
     }
     out->lr = (double)update.lr;
     *epoch_end = batch.epoch_end;
-    return BPT_OK;
+    return size > 1 ? update_together(step, &update, micro <= rank, out) : BPT_OK;
 }
 
 static void advance(bpt_run_state_t *state, const bpt_step_result_t *result, double epoch_end, bool scaled) {

@@ -56,7 +56,7 @@ static bpt_status_t apply_resumed_state(bpt_trainer_t *t, const bpt_checkpoint_t
     if (o->data && t->state.data[0] && strcmp(o->data, t->state.data))
         return bpt_fail(BPT_ERR_USAGE, "the training data are not those the run was started with; resume it with the same files");
     t->saved_step = t->state.step;
-    return bpt_metrics_cut(bpt_run_metrics_path(o->run), t->state.step);
+    return t->run ? bpt_metrics_cut(bpt_run_metrics_path(t->run), t->state.step) : BPT_OK;
 }
 
 static bpt_status_t resume(bpt_trainer_t *t) {
@@ -83,7 +83,7 @@ bpt_status_t bpt_trainer_prepare(bpt_trainer_t *t, int64_t epoch) {
     if (first_head == t->first_head) return BPT_OK;
     t->first_head = first_head;
     // The largest shape, so that memory runs out here if it does.
-    const bool alone = !bpt_task_accumulates(bpt_task_of(&t->model)) && t->train.accumulate <= 1;
+    const bool alone = !bpt_task_accumulates(bpt_task_of(&t->model)) && t->train.accumulate <= 1 && bpt_ranks_size(t->options.ranks) == 1;
     return source->n_shapes ? bpt_runner_prepare(t->runner, &source->shapes[0], first_head, alone) : BPT_OK;
 }
 
@@ -100,9 +100,11 @@ static bpt_status_t set_up(bpt_trainer_t *t) {
     t->epochs = t->train.epochs > 0 ? t->train.epochs : (double)t->train.steps / (double)(steps_per_epoch > 0 ? steps_per_epoch : 1);
     bpt_run_state_init(&t->state, t->train.seed);
     if (t->train.precision == BPT_F16 && !o->resume) t->state.loss_scale = 65536;
-    const bpt_runner_options_t options = bpt_trainer_runner_options(&t->train);
+    bpt_runner_options_t options = bpt_trainer_runner_options(&t->train);
+    options.ranks = o->ranks;
+    options.shard_optimizer = o->shard_optimizer;
     BPT_TRY(bpt_runner_create(&t->model, &options, o->device, &t->runner));
-    if (o->run) BPT_TRY(bpt_run_require_space(o->run, bpt_trainer_checkpoint_bytes(bpt_runner_params(t->runner))));
+    if (t->run) BPT_TRY(bpt_run_require_space(t->run, bpt_trainer_checkpoint_bytes(bpt_runner_params(t->runner))));
     BPT_TRY(start(t));
     BPT_TRY(o->train_data->seek(o->train_data, t->state.step));
     return bpt_trainer_prepare(t, (int64_t)floor(t->state.epoch + 1e-9));
@@ -114,6 +116,7 @@ bpt_status_t bpt_trainer_create(const bpt_trainer_options_t *options, bpt_traine
     t->options = *options;
     t->model = *options->model;
     t->train = *options->train;
+    t->run = bpt_ranks_rank(options->ranks) == 0 ? options->run : NULL;
     t->saved_step = -1;
     const bpt_status_t status = set_up(t);
     if (status == BPT_OK)
@@ -148,7 +151,7 @@ static bpt_status_t save_file(bpt_trainer_t *t, bpt_run_file_t file, bpt_status_
 static bpt_status_t begin_list(bpt_trainer_t *t) {
     const char *reading = t->options.reading;
     if (t->state.sums.known) return BPT_OK;
-    BPT_TRY(bpt_run_sums_begin(t->options.run, &t->model, &t->state.sums));
+    BPT_TRY(bpt_run_sums_begin(t->run, &t->model, &t->state.sums));
     if (reading) bpt_run_sums_add(&t->state.sums, BPT_RUN_READING, bpt_checksum_of(reading, strlen(reading)));
     return BPT_OK;
 }
@@ -161,7 +164,7 @@ static bpt_status_t write_checkpoint(bpt_trainer_t *t, const char *folder) {
 }
 
 static bpt_status_t save(bpt_trainer_t *t, bool is_best) {
-    bpt_run_t *run = t->options.run;
+    bpt_run_t *run = t->run;
     const char *folder;
     BPT_TRY(bpt_run_checkpoint_begin(run, t->state.step, &folder));
     const bpt_status_t status = write_checkpoint(t, folder);
@@ -174,15 +177,23 @@ static bpt_status_t save(bpt_trainer_t *t, bool is_best) {
     return BPT_OK;
 }
 
-bpt_status_t bpt_trainer_save(bpt_trainer_t *t, bool is_best) {
-    bpt_run_t *run = t->options.run;
+static bpt_status_t save_following(bpt_trainer_t *t, bool is_best) {
     bool moved;
-    if (!run) return BPT_OK;
-    BPT_TRY(bpt_run_follow(run, &moved));
+    BPT_TRY(bpt_run_follow(t->run, &moved));
     const bpt_status_t status = save(t, is_best);
     if (status != BPT_ERR_IO) return status;
     char reason[512];
     snprintf(reason, sizeof reason, "%s", bpt_error_message());
-    BPT_TRY(bpt_run_follow(run, &moved));  // deleted in between
-    return moved ? save(t, is_best) : bpt_fail(status, "%s", reason);
+    BPT_TRY(bpt_run_follow(t->run, &moved));  // deleted in between
+    // With a sharded optimizer the other ranks have given their parts and gone on.
+    return moved && !t->options.shard_optimizer ? save(t, is_best) : bpt_fail(status, "%s", reason);
+}
+
+bpt_status_t bpt_trainer_save(bpt_trainer_t *t, bool is_best) {
+    BPT_TRY(bpt_runner_compare_parameters(t->runner,
+                                          "their devices round updates differently; --shard-optimizer, with which one rank alone computes "
+                                          "each number, keeps them equal"));
+    if (t->run) return save_following(t, is_best);
+    t->saved_step = t->state.step;
+    return t->options.ranks ? bpt_runner_save_moments(t->runner, NULL, NULL) : BPT_OK;
 }

@@ -13,12 +13,17 @@ typedef struct {
     bpt_batch_source_t *train_data, *valid_data;  // valid_data may be NULL: no evaluation
     bpt_run_t *run;                               // created or resumed; NULL: nothing is written
     bool resume;                                  // go on from run's latest checkpoint
-    const bpt_checkpoint_t *init;                 // weights to start from, NULL: initial values from train->seed
-    const char *init_file;                        // or a model file that is in no run
-    bpt_taken_rows_t init_rows;                   // which of their rows
-    const char *data;                             // fingerprint of the data; a resumed run must have the same. NULL: unknown
-    const char *reading;                          // how the model reads text, as words of the caller's, to be listed. NULL: nothing
-    bool characters;                              // lm: evaluations have bits per character, else perplexity
+    // Ranks that train together, each with a trainer of the same options; NULL: this process alone. Rank 0 writes the run, others may have
+    // one to resume from. A failure is the same on all ranks where bpt_trainer_failed_together says so; else the others wait for this one
+    // and are to be ended (bpt_ranks_abort).
+    bpt_ranks_t *ranks;
+    bool shard_optimizer;          // runner.h
+    const bpt_checkpoint_t *init;  // weights to start from, NULL: initial values from train->seed
+    const char *init_file;         // or a model file that is in no run
+    bpt_taken_rows_t init_rows;    // which of their rows
+    const char *data;              // fingerprint of the data; a resumed run must have the same. NULL: unknown
+    const char *reading;           // how the model reads text, as words of the caller's, to be listed. NULL: nothing
+    bool characters;               // lm: evaluations have bits per character, else perplexity
     // Called after every line of metrics, of training and of evaluations (line->eval), once it is written. May be NULL.
     void (*on_line)(void *user, const bpt_metrics_line_t *line);
     bool (*should_stop)(void *user);  // asked before every step and in evaluations; true: save, BPT_ERR_INTERRUPTED. May be NULL.
@@ -38,6 +43,9 @@ const bpt_train_config_t *bpt_trainer_config(const bpt_trainer_t *trainer);  // 
 // To the end (train->steps, or stop_at). BPT_ERR_INTERRUPTED after a saved stop; BPT_ERR_NUMERIC when a loss or gradient is not
 // finite: the parameters are those of the step before. Nothing is allocated between logs but on a first-seen shape.
 bpt_status_t bpt_trainer_run(bpt_trainer_t *trainer) BPT_MUST_USE;
+
+// Whether a failure of bpt_trainer_run with this status comes to every rank: a stop, a loss that is not finite.
+bool bpt_trainer_failed_together(bpt_status_t status);
 
 // What bpt_trainer_create makes of a train configuration; for benchmarks and plans.
 bpt_runner_options_t bpt_trainer_runner_options(const bpt_train_config_t *train);

@@ -8,7 +8,8 @@ struct bpt_trainer {
     bpt_trainer_options_t options;
     bpt_model_config_t model;
     bpt_train_config_t train;
-    double epochs;  // of the whole schedule
+    bpt_run_t *run;  // to write; NULL: another rank writes, or nobody
+    double epochs;   // of the whole schedule
     bpt_runner_t *runner;
     bpt_run_state_t state;
     int32_t first_head;  // what the programs were made for

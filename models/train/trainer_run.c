@@ -37,13 +37,13 @@ static bpt_status_t run_step(bpt_trainer_t *t, bpt_step_result_t *out) {
 // A folder that somebody deletes or renames meanwhile is noticed at the next step, not after hours of training into nothing.
 static bpt_status_t look_after_run(const bpt_trainer_t *t) {
     bool moved;
-    return t->options.run ? bpt_run_follow(t->options.run, &moved) : BPT_OK;
+    return t->run ? bpt_run_follow(t->run, &moved) : BPT_OK;
 }
 
 static bpt_status_t write_line(const bpt_trainer_t *t, const bpt_metrics_line_t *line) {
     const bpt_trainer_options_t *o = &t->options;
     BPT_TRY(look_after_run(t));
-    const bpt_status_t status = o->run ? bpt_metrics_append(bpt_run_lock(o->run), bpt_run_metrics_path(o->run), line) : BPT_OK;
+    const bpt_status_t status = t->run ? bpt_metrics_append(bpt_run_lock(t->run), bpt_run_metrics_path(t->run), line) : BPT_OK;
     if (status == BPT_ERR_IO) BPT_TRY(look_after_run(t));  // that the folder has gone says more
     BPT_TRY(status);
     if (o->on_line) o->on_line(o->user, line);
@@ -146,7 +146,7 @@ static bool due(int64_t every, int64_t step) { return every > 0 && step % every 
 static bpt_status_t stop(bpt_trainer_t *t) {
     if (t->saved_step != t->state.step) BPT_TRY(bpt_trainer_save(t, false));
     return bpt_fail(BPT_ERR_INTERRUPTED, "stopped after step %lld%s", (long long)t->state.step,
-                    t->options.run ? "; the state is saved" : "");
+                    t->options.run || t->options.ranks ? "; the state is saved" : "");
 }
 
 // A log that cannot be written must not cost the steps since the last checkpoint.
@@ -190,16 +190,25 @@ static bpt_status_t make_up_for_evaluation(bpt_trainer_t *t) {
     return bpt_trainer_save(t, improved);
 }
 
-bpt_status_t bpt_trainer_run(bpt_trainer_t *t) {
+bool bpt_trainer_failed_together(bpt_status_t status) { return status == BPT_ERR_INTERRUPTED || status == BPT_ERR_NUMERIC; }
+
+// Whether any rank has been asked to stop.
+static bpt_status_t ask_all_to_stop(const bpt_trainer_t *t, bool *stopping) {
     const bpt_trainer_options_t *o = &t->options;
+    return bpt_ranks_any(o->ranks, o->should_stop && o->should_stop(o->user), stopping);
+}
+
+bpt_status_t bpt_trainer_run(bpt_trainer_t *t) {
     const int64_t end = bpt_trainer_end(&t->train);
-    if (o->run) bpt_run_keep_folder(o->run);
+    if (t->run) bpt_run_keep_folder(t->run);
     BPT_TRY(make_up_for_evaluation(t));
     start_window(t);
     while (t->state.step < end) {
         const double start = bpt_clock_seconds(), epoch = t->state.epoch;
         bpt_step_result_t step;
-        if (o->should_stop && o->should_stop(o->user)) return stop(t);
+        bool stopping;
+        BPT_TRY(ask_all_to_stop(t, &stopping));
+        if (stopping) return stop(t);
         BPT_TRY(run_step(t, &step));
         t->state.seconds += bpt_clock_seconds() - start;
         t->window.tokens += step.tokens;

@@ -21,11 +21,13 @@
 #include "tools/bpt/progress.h"
 #include "tools/bpt/side_files.h"
 #include "tools/bpt/start.h"
+#include "tools/bpt/team.h"
 #include "tools/bpt/watch.h"
 #include "tools/bpt/word_vectors.h"
 
 typedef struct {
     cli_options_t *o;
+    bpt_ranks_t *ranks;  // processes that train together; NULL: this one alone
     cli_corpus_t corpus;
     bpt_device_t *device;
     bpt_run_t *run;
@@ -97,14 +99,18 @@ static bpt_status_t print_config(const cli_options_t *o) {
     return status;
 }
 
+static bool writes_run(const job_t *job) { return bpt_ranks_rank(job->ranks) == 0; }
+
 static bpt_status_t open_run(job_t *job) {
     const cli_run_options_t *run = &job->o->run;
+    if (!writes_run(job)) return BPT_OK;
     return run->resume ? bpt_run_resume(run->out, &job->run) : bpt_run_create(run->out, &job->run);
 }
 
 // After the trainer has accepted everything: a resumption that is refused changes nothing.
 static bpt_status_t write_files(const job_t *job) {
     const cli_options_t *o = job->o;
+    if (!writes_run(job)) return BPT_OK;
     if (!o->run.resume && o->data.unit != BPT_UNIT_IDS) BPT_TRY(bpt_vocab_write(job->corpus.vocab, bpt_run_vocab_path(job->run)));
     const bpt_vocab_t *source = job->corpus.source_vocab;
     if (!o->run.resume && o->data.unit != BPT_UNIT_IDS && source) BPT_TRY(bpt_vocab_write(source, bpt_run_source_vocab_path(job->run)));
@@ -167,8 +173,10 @@ static bpt_status_t open_trainer(job_t *job) {
                                            .device = job->device,
                                            .train_data = job->corpus.train,
                                            .valid_data = job->valid,
-                                           .run = job->run,
+                                           .run = job->run ? job->run : job->resumed_run,
                                            .resume = job->resumed,
+                                           .ranks = job->ranks,
+                                           .shard_optimizer = job->o->run.shard_optimizer,
                                            .init = job->start.source.checkpoint.folder ? &job->start.source.checkpoint : NULL,
                                            .init_file = job->start.file,
                                            .init_rows = {job->start.tokens, job->start.outputs},
@@ -226,31 +234,18 @@ static bpt_status_t restart(void *user, double submit_ms, bool resume, bpt_train
     return BPT_OK;
 }
 
-static bpt_status_t run_through_losses(job_t *job) {
+// Goes on after a lost device. Of several processes the others would wait meanwhile: they end.
+static bpt_status_t run_trainer(job_t *job) {
+    if (job->ranks) {
+        const bpt_status_t status = bpt_trainer_run(job->trainer);
+        return cli_team_finish(status, bpt_trainer_failed_together(status));
+    }
     const bpt_recovery_t recovery = {
         .run = job->run, .submit_ms = job->o->global.submit_ms, .lost = lose_device, .restart = restart, .user = job};
     return bpt_trainer_run_recovering(job->trainer, &recovery);
 }
 
-static bpt_status_t train(job_t *job) {
-    cli_options_t *o = job->o;
-    BPT_TRY(open_run(job));
-    BPT_TRY(cli_options_reading(o, &job->reading));
-    describe(job);
-    BPT_TRY(cli_watch_create(job->corpus.valid, &job->progress, &job->valid));
-    job->resumed = o->run.resume;
-    BPT_TRY(open_trainer(job));
-    BPT_TRY(write_files(job));
-    cli_defaults_warn(o);
-    const bool characters = bpt_unit_of(o->data.unit)->characters;
-    cli_progress_start(&job->progress, o->global.quiet,
-                       !bpt_task_of(&o->model)->predicts_text ? CLI_LOSS_NATS
-                       : characters                           ? CLI_LOSS_BITS
-                                                              : CLI_LOSS_PERPLEXITY);
-    BPT_TRY(cli_signals_poll("\nbpt: stopping at the next safe moment; once more, a second later, ends at once without saving\n"));
-    const bpt_status_t status = run_through_losses(job);
-    if (job->progress.line_open && !cli_interrupted) fputc('\n', stderr);  // else the signal handler has done it
-    BPT_TRY(status);
+static void say_end(const job_t *job) {
     const bpt_run_state_t *state = bpt_trainer_state(job->trainer);
     char time[32];
     cli_duration_text(state->seconds, time, sizeof time);
@@ -260,6 +255,36 @@ static bpt_status_t train(job_t *job) {
                  state->best_step);
     const char *run = bpt_run_path(job->run);  // it may have been renamed meanwhile
     bpt_info("next: bpt eval %s, bpt plot %s --out curve.svg", run, run);
+}
+
+// Until the first step: whatever is wrong on one of several processes ends all.
+static bpt_status_t begin(job_t *job) {
+    cli_options_t *o = job->o;
+    BPT_TRY(cli_team_agree(open_run(job)));
+    BPT_TRY(cli_options_reading(o, &job->reading));
+    describe(job);
+    BPT_TRY(cli_watch_create(job->corpus.valid, &job->progress, &job->valid));
+    job->resumed = o->run.resume;
+    BPT_TRY(cli_team_agree(open_trainer(job)));
+    BPT_TRY(bpt_runner_compare_parameters(bpt_trainer_runner(job->trainer),
+                                          "their files of --init, --vectors or --resume differ; give all ranks the same"));
+    return cli_team_agree(write_files(job));
+}
+
+static bpt_status_t train(job_t *job) {
+    cli_options_t *o = job->o;
+    BPT_TRY(begin(job));
+    cli_defaults_warn(o);
+    const bool characters = bpt_unit_of(o->data.unit)->characters;
+    cli_progress_start(&job->progress, o->global.quiet,
+                       !bpt_task_of(&o->model)->predicts_text ? CLI_LOSS_NATS
+                       : characters                           ? CLI_LOSS_BITS
+                                                              : CLI_LOSS_PERPLEXITY);
+    BPT_TRY(cli_signals_poll("\nbpt: stopping at the next safe moment; once more, a second later, ends at once without saving\n"));
+    const bpt_status_t status = run_trainer(job);
+    if (job->progress.line_open && !cli_interrupted) fputc('\n', stderr);  // else the signal handler has done it
+    BPT_TRY(status);
+    if (job->run) say_end(job);
     return BPT_OK;
 }
 
@@ -293,20 +318,27 @@ static bpt_status_t prepare(job_t *job) {
     return cli_vectors_read(o, job->corpus.vocab, &job->vectors);  // in place of the initial embedding
 }
 
+// What was asked for, once everything is there.
+static bpt_status_t do_job(job_t *job) {
+    cli_options_t *o = job->o;
+    BPT_TRY(cli_team_agree(prepare(job)));
+    const bool shows = writes_run(job);
+    if (o->run.print_config) return shows ? print_config(o) : BPT_OK;
+    BPT_TRY(cli_team_compare(o, &job->corpus));
+    if (!o->run.dry_run) return train(job);
+    if (!shows) return BPT_OK;
+    cli_defaults_warn(o);
+    return cli_plan_print(o, job->device, job->corpus.train);
+}
+
 static bpt_status_t run_train(cli_options_t *o) {
     if (!strcmp(o->run.preset, "help")) {
         cli_help_presets();
         return BPT_OK;
     }
     job_t job = {.o = o};
-    bpt_status_t status = prepare(&job);
-    if (status == BPT_OK && o->run.print_config)
-        status = print_config(o);
-    else if (status == BPT_OK && o->run.dry_run) {
-        cli_defaults_warn(o);
-        status = cli_plan_print(o, job.device, job.corpus.train);
-    } else if (status == BPT_OK)
-        status = train(&job);
+    bpt_status_t status = cli_team_join(o, &job.ranks);
+    if (status == BPT_OK) status = do_job(&job);
     bpt_trainer_destroy(job.trainer);
     bpt_run_close(job.run);
     cli_device_close(job.device);

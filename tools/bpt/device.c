@@ -69,7 +69,19 @@ static bpt_status_t enumerate_in(const bpt_backend_t *backend, cli_probe_t *devi
     return BPT_OK;
 }
 
-static bpt_status_t choose_in(const bpt_backend_t *backend, const char *wanted, const cli_probe_t *devices, int *index) {
+// The device of this turn among the usable ones that are like the one at `first`: processes that train together take one each.
+static int take_turn(const cli_probe_t *devices, int first, int turn) {
+    int alike = 0;
+    const char *type = devices->device[first].type;
+    for (int i = first; i < devices->count; ++i) alike += devices->device[i].usable && !strcmp(devices->device[i].type, type);
+    turn %= alike;
+    int index = first;
+    for (int i = first; i < devices->count && turn >= 0; ++i)
+        if (devices->device[i].usable && !strcmp(devices->device[i].type, type)) index = i, --turn;
+    return index;
+}
+
+static bpt_status_t choose_in(const bpt_backend_t *backend, const char *wanted, int turn, const cli_probe_t *devices, int *index) {
     if (!devices->count)
         return bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s has no device here; `bpt doctor` says what is missing", backend->name);
     *index = -1;
@@ -79,7 +91,7 @@ static bpt_status_t choose_in(const bpt_backend_t *backend, const char *wanted, 
                         "--device %s: backend %s has no such device; `bpt devices` lists them by number, name and place on the PCI bus",
                         wanted, backend->name);
     for (int i = 0; i < devices->count && *index < 0; ++i)
-        if (devices->device[i].usable) *index = i;
+        if (devices->device[i].usable) *index = take_turn(devices, i, turn);
     if (*index < 0) *index = 0;
     const bpt_device_info_t *info = &devices->device[*index];
     if (info->usable) return BPT_OK;
@@ -104,7 +116,7 @@ static bool machine_has_gpu(void) {
 
 // Without --device auto takes discrete GPUs and the CPU alone: integrated GPUs are often slower than the CPU beside them, software devices
 // always.
-static bpt_status_t choose_among(const bpt_backend_t *backend, const char *wanted, const cli_probe_t *devices, int *index) {
+static bpt_status_t choose_among(const bpt_backend_t *backend, const char *wanted, int turn, const cli_probe_t *devices, int *index) {
     *index = -1;
     if (*wanted) {
         BPT_TRY(find_device(devices, wanted, index));
@@ -117,23 +129,25 @@ static bpt_status_t choose_among(const bpt_backend_t *backend, const char *wante
     for (int i = 0; i < devices->count && *index < 0; ++i) {
         const bpt_device_info_t *d = &devices->device[i];
         if (d->usable && (!backend->gpu || !strcmp(d->type, "discrete")))
-            *index = i;
+            *index = take_turn(devices, i, turn);
         else
             bpt_debug("auto passes over %s %d, %s (%s)%s%s", backend->name, i, d->name, d->type, d->usable ? "" : ": ", d->reason);
     }
     return BPT_OK;
 }
 
-static bpt_status_t choose_any(const char *wanted, bool verbose, cli_probe_t *devices, const bpt_backend_t **backend, int *index) {
+static bpt_status_t choose_any(const cli_global_options_t *o, cli_probe_t *devices, const bpt_backend_t **backend, int *index) {
+    const char *wanted = o->device;
     const bool ask = *wanted || machine_has_gpu();
     for (int b = 0; bpt_backends[b]; ++b) {
         *backend = bpt_backends[b];
         if ((*backend)->gpu && !ask) continue;
-        BPT_TRY(cli_probe(*backend, true, verbose, devices));
+        BPT_TRY(cli_probe(*backend, true, o->verbose, devices));
         if (*devices->reason) bpt_debug("auto passes over %s: %s", (*backend)->name, devices->reason);
-        BPT_TRY(choose_among(*backend, wanted, devices, index));
+        BPT_TRY(choose_among(*backend, wanted, o->device_turn, devices, index));
         if (*index >= 0) return BPT_OK;
-        if (!*wanted && !(*backend)->gpu) return choose_in(*backend, "", devices, index);  // what comes after the CPU must be named
+        if (!*wanted && !(*backend)->gpu)
+            return choose_in(*backend, "", o->device_turn, devices, index);  // what comes after the CPU must be named
     }
     if (*wanted)
         return bpt_fail(BPT_ERR_UNAVAILABLE, "--device %s: no backend has such a device that can be used; `bpt devices` lists them",
@@ -173,7 +187,7 @@ static bpt_status_t find_backend(const cli_options_t *o, const bpt_backend_t **b
 static bpt_status_t choose_auto(const cli_options_t *o, const bpt_backend_t **backend, int *index, cli_probe_t *devices) {
     if (is_number(o->global.device))
         return bpt_fail(BPT_ERR_USAGE, "--device %s needs --backend: devices are numbered within a backend", o->global.device);
-    return choose_any(o->global.device, o->global.verbose, devices, backend, index);
+    return choose_any(&o->global, devices, backend, index);
 }
 
 bpt_status_t cli_device_find(const cli_options_t *o, const bpt_backend_t **backend, int *index, cli_probe_t *devices) {
@@ -182,7 +196,7 @@ bpt_status_t cli_device_find(const cli_options_t *o, const bpt_backend_t **backe
     BPT_TRY(find_backend(o, backend));
     BPT_TRY(cli_probe(*backend, true, o->global.verbose, devices));
     if (*devices->reason) return bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s: %s", (*backend)->name, devices->reason);
-    return choose_in(*backend, o->global.device, devices, index);
+    return choose_in(*backend, o->global.device, o->global.device_turn, devices, index);
 }
 
 // ---- Opening ---------------------------------------------------------------------------------------------------------
@@ -206,7 +220,7 @@ bpt_device_options_t cli_device_options(const cli_options_t *o) {
 static bpt_status_t choose_here(const cli_options_t *o, const bpt_backend_t *backend, int *index, cli_probe_t *devices) {
     if (is_any(o)) return BPT_OK;
     BPT_TRY(enumerate_in(backend, devices));
-    return choose_in(backend, o->global.device, devices, index);
+    return choose_in(backend, o->global.device, o->global.device_turn, devices, index);
 }
 
 // What has to be done before this process loads a driver.

@@ -16,6 +16,7 @@
 #include "bpt/names.h"
 #include "data/text.h"
 #include "tools/bpt/commands.h"
+#include "tools/bpt/team.h"
 
 enum { EXIT_WRONG_USAGE = 2, EXIT_DEVICE_LOST = 3, EXIT_INTERRUPTED = 130 };
 
@@ -89,18 +90,27 @@ static void end_by_sigpipe(void) {
     if (!sigaction(SIGPIPE, &usual, NULL)) raise(SIGPIPE);
 }
 
-static int report(bpt_status_t status) {
-    if (status == BPT_OK) return EXIT_SUCCESS;
+static int exit_status_of(bpt_status_t status) {
+    switch (status) {
+    case BPT_OK: return EXIT_SUCCESS;
+    case BPT_ERR_USAGE: return EXIT_WRONG_USAGE;
+    case BPT_ERR_DEVICE_LOST: return EXIT_DEVICE_LOST;
+    case BPT_ERR_INTERRUPTED: return EXIT_INTERRUPTED;
+    default: return EXIT_FAILURE;
+    }
+}
+
+static void report(bpt_status_t status) {
+    if (status == BPT_OK || cli_team_is_silent()) return;
     if (status == BPT_ERR_IO && reader_has_gone()) end_by_sigpipe();
     const bool coloured = bpt_log_colour(STDERR_FILENO);
     char text[4096];
     bpt_message_show(*bpt_error_message() ? bpt_error_message() : bpt_status_name(status), text, sizeof text);
     if (status == BPT_ERR_INTERRUPTED) {
         fprintf(stderr, "bpt: %s\n", text);
-        return EXIT_INTERRUPTED;
+        return;
     }
     fprintf(stderr, "bpt: %serror:%s %s\n", coloured ? "\033[31m" : "", coloured ? "\033[0m" : "", text);
-    return status == BPT_ERR_USAGE ? EXIT_WRONG_USAGE : status == BPT_ERR_DEVICE_LOST ? EXIT_DEVICE_LOST : EXIT_FAILURE;
 }
 
 // A descriptor 0, 1 or 2 that is closed would be given to the next file opened, and output would go into that file.
@@ -177,5 +187,7 @@ int main(int argc, char **argv) {
     if (status == BPT_OK) status = run(argc, argv);
     if (status == BPT_OK) status = cli_flush_output();
     finished = 1;
-    return report(status);
+    report(status);
+    cli_team_end(exit_status_of(status));
+    return exit_status_of(status);
 }

@@ -5,6 +5,7 @@
 #include "models/config_keys.h"
 #include "models/config_names.h"
 #include "tools/bpt/options.h"
+#include "tools/bpt/team.h"
 
 #define AT(member) .offset = offsetof(cli_options_t, member), .size = sizeof(((cli_options_t *)0)->member)
 #define BOOL(name_, member) .name = name_, .type = CLI_BOOL, AT(member)
@@ -97,6 +98,11 @@ const cli_option_t cli_option_table[] = {
              "it"},
     {BOOL("print-config", run.print_config), .fallback = "no", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN,
      .help = "print the configuration as JSON, as far as it is known without reading the data, and exit"},
+    {CHOICE("team", run.team, cli_team_names), .fallback = "none", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN,
+     .help = "train on all processes that mpirun or srun has started, each on a device of its own, as one (mpi); the micro-batches of a "
+             "step (--accumulate) are dealt out to them"},
+    {BOOL("shard-optimizer", run.shard_optimizer), .fallback = "no", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN,
+     .help = "with --team: each process keeps a part of the optimizer's state, which takes 8 bytes a parameter, instead of all of it"},
     {BOOL("dry-run", run.dry_run), .fallback = "no", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN,
      .help = "print parameters, memory plan and number of steps, and exit"},
 

@@ -48,12 +48,15 @@ typedef struct {
     char *out, *config, *preset, *init;
     char *products;  // what computes the products of matrices of the run
     bool resume, dry_run, print_config, match_vocabulary;
+    int team;  // team.h
+    bool shard_optimizer;
 } cli_run_options_t;
 
 typedef struct {
     char *backend, *device;
     int64_t threads;
     double submit_ms, max_mem_mib;
+    int device_turn;  // no option: without --device the device of this turn, of those that are alike (team.h)
     bool quiet, verbose, help, version;
 } cli_global_options_t;
 

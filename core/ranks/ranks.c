@@ -1,0 +1,210 @@
+// Ranks: joining, small exchanges, sums of long arrays (see bpt/ranks.h). What connects them is a module (module.h).
+#include "bpt/ranks.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bpt/alloc.h"
+#include "bpt/clock.h"
+#include "bpt/env.h"
+#include "core/ranks/module.h"
+
+enum { DEFAULT_SECONDS = 600 };
+
+struct bpt_ranks {
+    bpt_ranks_module_t module;
+    char (*hosts)[BPT_RANKS_HOST_BYTES];  // [size]
+    char name[BPT_RANKS_HOST_BYTES + 32];
+    double patience, seconds;  // how long an exchange may take; spent in all of them
+    int *counts, *starts;      // [size]: slices
+    float *received;           // [size][slice], of a reduction
+    size_t received_room;
+    double *terms;  // [size][..], of small sums
+    size_t term_room;
+};
+
+// ---- Joining
+
+// By its plain name the module is found through the run path of the program, $ORIGIN and the folder of libraries.
+static bpt_status_t open_module(bpt_ranks_module_open_t *out) {
+    const char *other = bpt_env_text("BPT_MPI_LIBRARY"), *path = other ? other : "libbpt_mpi.so";
+    void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);  // Open MPI's own modules look for symbols of MPI among the global ones
+    if (!library)
+        return bpt_fail(BPT_ERR_UNAVAILABLE,
+                        "%s cannot be opened (%s); build bpt where MPI is installed (Debian: libopenmpi-dev), or name the file in "
+                        "BPT_MPI_LIBRARY",
+                        path, dlerror());
+    void *symbol = dlsym(library, BPT_RANKS_MODULE_OPEN);
+    if (!symbol) return bpt_fail(BPT_ERR_UNAVAILABLE, "%s is no module of bpt: it has no %s", path, BPT_RANKS_MODULE_OPEN);
+    memcpy(out, &symbol, sizeof symbol);
+    return BPT_OK;
+}
+
+static bpt_status_t prepare(bpt_ranks_t *r) {
+    const size_t size = (size_t)r->module.size;
+    uint64_t seconds;
+    BPT_TRY(bpt_env_number("BPT_MPI_SECONDS", DEFAULT_SECONDS, &seconds));
+    r->patience = (double)seconds;
+    BPT_TRY(bpt_alloc(size, sizeof *r->counts, &r->counts));
+    BPT_TRY(bpt_alloc(size, sizeof *r->starts, &r->starts));
+    BPT_TRY(bpt_alloc(size, sizeof *r->hosts, &r->hosts));
+    return bpt_ranks_gather(r, r->module.host, sizeof r->module.host, r->hosts);
+}
+
+static void free_ranks(bpt_ranks_t *r) {
+    bpt_free(r->counts);
+    bpt_free(r->starts);
+    bpt_free(r->hosts);
+    bpt_free(r->terms);
+    bpt_free_aligned(r->received);
+    bpt_free(r);
+}
+
+bpt_status_t bpt_ranks_join_mpi(bpt_ranks_t **out) {
+    bpt_ranks_module_open_t open = NULL;
+    bpt_ranks_t *r;
+    BPT_TRY(open_module(&open));
+    BPT_TRY(bpt_alloc(1, sizeof *r, &r));
+    const char *reason = open(BPT_RANKS_MODULE_VERSION, &r->module);
+    bpt_status_t status = reason ? bpt_fail(BPT_ERR_UNAVAILABLE, "MPI cannot start: %s", reason) : prepare(r);
+    if (status == BPT_OK)
+        *out = r;
+    else
+        free_ranks(r);
+    return status;
+}
+
+void bpt_ranks_leave(bpt_ranks_t *r) {
+    if (!r) return;
+    r->module.leave();
+    free_ranks(r);
+}
+
+void bpt_ranks_abort(bpt_ranks_t *r, int exit_status) {
+    if (r && r->module.size > 1) r->module.abort(exit_status);
+}
+
+int bpt_ranks_rank(const bpt_ranks_t *r) { return r ? r->module.rank : 0; }
+int bpt_ranks_size(const bpt_ranks_t *r) { return r ? r->module.size : 1; }
+int bpt_ranks_local_rank(const bpt_ranks_t *r) { return r ? r->module.local_rank : 0; }
+int bpt_ranks_local_size(const bpt_ranks_t *r) { return r ? r->module.local_size : 1; }
+double bpt_ranks_seconds(const bpt_ranks_t *r) { return r ? r->seconds : 0; }
+
+const char *bpt_ranks_name(const bpt_ranks_t *ranks, int rank) {
+    bpt_ranks_t *r = (bpt_ranks_t *)ranks;  // only the text changes
+    if (!r) return "rank 0";
+    snprintf(r->name, sizeof r->name, "rank %d (%s)", rank, r->hosts[rank]);
+    return r->name;
+}
+
+// ---- Small exchanges
+
+static bpt_status_t end_exchange(bpt_ranks_t *r, double start, const char *reason) {
+    r->seconds += bpt_clock_seconds() - start;
+    if (!reason) return BPT_OK;
+    return bpt_fail(BPT_ERR_IO, "the exchange with other ranks failed at rank %d: %s; go on from the last checkpoint with --resume",
+                    r->module.rank, reason);
+}
+
+bpt_status_t bpt_ranks_gather(bpt_ranks_t *r, const void *mine, size_t bytes, void *all) {
+    if (!r) {
+        memcpy(all, mine, bytes);
+        return BPT_OK;
+    }
+    const double start = bpt_clock_seconds();
+    return end_exchange(r, start, r->module.gather(mine, bytes, all, r->patience));
+}
+
+bpt_status_t bpt_ranks_add(bpt_ranks_t *r, double *values, int count) {
+    if (!r) return BPT_OK;
+    const size_t needed = (size_t)r->module.size * (size_t)count;
+    if (needed > r->term_room) {
+        BPT_TRY(bpt_realloc(&r->terms, needed, sizeof *r->terms));
+        r->term_room = needed;
+    }
+    BPT_TRY(bpt_ranks_gather(r, values, (size_t)count * sizeof *values, r->terms));
+    for (int i = 0; i < count; ++i) {
+        values[i] = r->terms[i];
+        for (int rank = 1; rank < r->module.size; ++rank) values[i] += r->terms[rank * count + i];
+    }
+    return BPT_OK;
+}
+
+bpt_status_t bpt_ranks_any(bpt_ranks_t *r, bool mine, bool *any) {
+    double count = mine;
+    BPT_TRY(bpt_ranks_add(r, &count, 1));
+    *any = count > 0;
+    return BPT_OK;
+}
+
+typedef struct {
+    int32_t status;
+    char message[1020];
+} outcome_t;
+
+// The failure of one rank; which one, unless all have the same.
+static bpt_status_t say_failure(const bpt_ranks_t *r, const outcome_t *all, int rank) {
+    bool same = true;
+    for (int i = 0; i < r->module.size; ++i) same = same && !memcmp(&all[i], &all[rank], sizeof *all);
+    const bpt_status_t status = (bpt_status_t)all[rank].status;
+    return same ? bpt_fail(status, "%s", all[rank].message) : bpt_fail(status, "%s: %s", bpt_ranks_name(r, rank), all[rank].message);
+}
+
+bpt_status_t bpt_ranks_agree(bpt_ranks_t *r, bpt_status_t status) {
+    outcome_t mine = {.status = (int32_t)status}, *all;
+    if (!r) return status;
+    if (status != BPT_OK) snprintf(mine.message, sizeof mine.message, "%s", bpt_error_message());
+    BPT_TRY(bpt_alloc((size_t)r->module.size, sizeof *all, &all));
+    bpt_status_t agreed = bpt_ranks_gather(r, &mine, sizeof mine, all);
+    for (int rank = 0; rank < r->module.size && agreed == BPT_OK; ++rank) {
+        if (all[rank].status == BPT_OK) continue;
+        all[rank].message[sizeof all[rank].message - 1] = 0;
+        agreed = say_failure(r, all, rank);
+    }
+    bpt_free(all);
+    return agreed;
+}
+
+// ---- Long arrays
+
+static void cut(bpt_ranks_t *r, int64_t count) {
+    for (int rank = 0; rank < r->module.size; ++rank) {
+        r->starts[rank] = (int)bpt_rank_slice(count, rank, r->module.size);
+        r->counts[rank] = (int)bpt_rank_slice(count, rank + 1, r->module.size) - r->starts[rank];
+    }
+}
+
+static bpt_status_t make_room(bpt_ranks_t *r) {
+    const size_t needed = (size_t)r->module.size * (size_t)r->counts[r->module.rank] * sizeof *r->received;
+    if (needed <= r->received_room) return BPT_OK;
+    bpt_free_aligned(r->received);
+    r->received = NULL;
+    r->received_room = 0;
+    BPT_TRY(bpt_alloc_aligned(needed, &r->received));
+    r->received_room = needed;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_ranks_reduce(bpt_ranks_t *r, float *values, int64_t count) {
+    if (!r) return BPT_OK;
+    const double start = bpt_clock_seconds();
+    cut(r, count);
+    BPT_TRY(make_room(r));
+    const char *reason = r->module.exchange(values, r->counts, r->starts, r->received, r->patience);
+    const int64_t own = r->counts[r->module.rank];
+    float *sum = values + r->starts[r->module.rank];
+    if (own) memcpy(sum, r->received, (size_t)own * sizeof *sum);
+    for (int rank = 1; rank < r->module.size; ++rank) {
+        const float *term = r->received + rank * own;
+        for (int64_t i = 0; i < own; ++i) sum[i] += term[i];
+    }
+    return end_exchange(r, start, reason);
+}
+
+bpt_status_t bpt_ranks_collect(bpt_ranks_t *r, float *values, int64_t count) {
+    if (!r) return BPT_OK;
+    const double start = bpt_clock_seconds();
+    cut(r, count);
+    return end_exchange(r, start, r->module.collect(values, r->counts, r->starts, r->patience));
+}
