@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { MAX_ARGUMENTS = 64, MAX_PATH_BYTES = 512 };
+enum { MAX_ARGUMENTS = 128, MAX_PATH_BYTES = 512 };
 
 static char *read_all(const char *path, size_t *length) {
     FILE *file = fopen(path, "rb");
