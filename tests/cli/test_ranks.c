@@ -475,6 +475,13 @@ static void a_rank_that_is_silent_is_given_up(void **state) {
     remove_run("silent");
 }
 
+// A test that failed may have left ranks behind, which would go on for ever.
+static int end_ranks(void **state) {
+    (void)state;
+    for (pid_t rank; (rank = rank_process(test_scratch_dir(), 0)) > 0; nap()) kill(rank, SIGKILL);
+    return 0;
+}
+
 static void mpi_is_there(void **state) {
     (void)state;
     const char *required = getenv("BPT_REQUIRE_MPI");
@@ -499,5 +506,5 @@ int main(void) {
         cmocka_unit_test(a_full_disk_at_rank_0_ends_the_team),
         cmocka_unit_test(a_rank_that_is_silent_is_given_up),
     };
-    return cmocka_run_group_tests(tests, setup, NULL);
+    return cmocka_run_group_tests(tests, setup, end_ranks);
 }

@@ -20,6 +20,9 @@ typedef struct {
     int64_t n, k;
     double s_per_step, p99, slowest, tokens_per_s, gflops, gbytes_per_s;  // NaN: does not apply
     uint64_t device_bytes;                                                // 0: does not apply
+    int ranks;                                                            // that took part; 0: no team
+    double exchange;                                                      // of s_per_step: their exchanges, waiting included
+    double efficiency;                                                    // what a rank does beside one process alone; 0: does not apply
 } cli_bench_result_t;
 
 // Ops of one kind and shape in a step.

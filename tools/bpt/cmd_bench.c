@@ -12,17 +12,20 @@
 #include "models/decode/decode.h"
 #include "models/kinds/kind.h"
 #include "models/train/trainer.h"
+#include "tools/bpt/bench_cluster.h"
 #include "tools/bpt/bench_report.h"
 #include "tools/bpt/commands.h"
 #include "tools/bpt/device.h"
 #include "tools/bpt/rates.h"
 #include "tools/bpt/sort.h"
+#include "tools/bpt/team.h"
 
 enum { VOCAB = 256, CLASSES = 2, MAX_CELLS = 32, MAX_OPS = 4096, DECODED = 200 };
 
 typedef struct {
     cli_options_t *o;
     bpt_device_t *device;
+    bpt_ranks_t *ranks;  // NULL: this process alone
     int64_t n, k;
 } bench_t;
 
@@ -50,6 +53,7 @@ static cli_bench_result_t empty_result(const bench_t *b, const char *bench) {
 }
 
 static bpt_status_t print(const bench_t *b, const cli_bench_result_t *result) {
+    if (bpt_ranks_rank(b->ranks)) return BPT_OK;  // rank 0 says it
     const cli_bench_place_t place = place_of(b);
     return cli_bench_print(&place, result);
 }
@@ -77,7 +81,9 @@ static bpt_status_t open_runner(const bench_t *b, bpt_runner_t **out) {
     const bpt_model_config_t config = config_of(b);
     bpt_train_config_t train = b->o->train;
     train.beta1 = 0.9, train.beta2 = 0.999, train.eps = 1e-8;
-    const bpt_runner_options_t options = bpt_trainer_runner_options(&train);
+    bpt_runner_options_t options = bpt_trainer_runner_options(&train);
+    options.ranks = b->ranks;
+    options.shard_optimizer = b->o->run.shard_optimizer;
     BPT_TRY(bpt_runner_create(&config, &options, b->device, out));
     const bpt_status_t status = bpt_runner_init(*out, 1);
     if (status != BPT_OK) bpt_runner_destroy(*out), *out = NULL;
@@ -132,14 +138,27 @@ static bpt_status_t make_tokens(const bench_t *b, tokens_t *t) {
     return status;
 }
 
+static bool is_one_of_many(const bpt_runner_t *runner) { return bpt_ranks_size(bpt_runner_ranks(runner)) > 1; }
+
+// A micro-batch on each rank, and the update that they make together.
+static bpt_status_t step_together(bpt_runner_t *runner, const tokens_t *t, const bpt_update_t *update) {
+    bpt_batch_t own = t->batch;
+    bpt_update_result_t result;
+    own.last = false;
+    BPT_TRY(bpt_runner_train(runner, &own, update, &result));
+    return bpt_runner_update_together(runner, update, false, &result);
+}
+
 static bpt_status_t step(bpt_runner_t *runner, const tokens_t *t, bool training, float *logits) {
     const bpt_update_t update = {.rng = 1, .lr = 1e-4f, .bias1 = 0.1f, .bias2 = 0.001f, .loss_scale = 1};
     bpt_update_result_t result;
-    return training ? bpt_runner_train(runner, &t->batch, &update, &result) : bpt_runner_logits(runner, &t->batch, logits);
+    if (!training) return bpt_runner_logits(runner, &t->batch, logits);
+    return is_one_of_many(runner) ? step_together(runner, t, &update) : bpt_runner_train(runner, &t->batch, &update, &result);
 }
 
-static bpt_step_key_t key_of(const tokens_t *t, bool training) {
-    return (bpt_step_key_t){.kind = training ? BPT_STEP_TRAIN : BPT_STEP_LOGITS, .shape = t->batch.shape};
+static bpt_step_key_t key_of(const bpt_runner_t *runner, const tokens_t *t, bool training) {
+    const bpt_step_kind_t training_kind = is_one_of_many(runner) ? BPT_STEP_MICRO : BPT_STEP_TRAIN;
+    return (bpt_step_key_t){.kind = training ? training_kind : BPT_STEP_LOGITS, .shape = t->batch.shape};
 }
 
 // ---- train, infer
@@ -148,20 +167,24 @@ static bpt_status_t time_steps(const bench_t *b, bpt_runner_t *runner, const tok
     const int repeat = (int)b->o->tool.repeat;
     BPT_TRY(bpt_alloc((size_t)repeat, sizeof *seconds, &seconds));
     bpt_status_t status = step(runner, t, training, logits);
+    const double exchanged = bpt_ranks_seconds(b->ranks);
     for (int i = 0; i < repeat && status == BPT_OK; ++i) {
         const double start = bpt_clock_seconds();
         status = step(runner, t, training, logits);
         seconds[i] = bpt_clock_seconds() - start;
     }
     bpt_program_t *program = NULL;
-    const bpt_step_key_t key = key_of(t, training);
+    const double exchange = (bpt_ranks_seconds(b->ranks) - exchanged) / repeat;
+    const bpt_step_key_t key = key_of(runner, t, training);
     if (status == BPT_OK) status = bpt_runner_program(runner, &key, &program);
     if (status == BPT_OK) {
         cli_bench_result_t r = empty_result(b, training ? "train" : "infer");
         const bpt_plan_summary_t plan = bpt_program_summary(program);
         r.s_per_step = cli_quantile(seconds, (size_t)repeat, 0.5);
-        r.tokens_per_s = (double)t->batch.n_tokens / r.s_per_step;
-        r.gflops = plan.flops / r.s_per_step * 1e-9;
+        r.tokens_per_s = (double)t->batch.n_tokens * bpt_ranks_size(b->ranks) / r.s_per_step;
+        r.ranks = b->ranks ? bpt_ranks_size(b->ranks) : 0;
+        r.exchange = exchange;
+        r.gflops = plan.flops * bpt_ranks_size(b->ranks) / r.s_per_step * 1e-9;
         r.gbytes_per_s = plan.bytes_moved / r.s_per_step * 1e-9;
         r.device_bytes = bpt_runner_device_bytes(runner);
         status = print(b, &r);
@@ -205,7 +228,7 @@ static bpt_status_t time_ops(const bench_t *b, bpt_op_timing_t *timings, int *co
     BPT_TRY_GOTO(bpt_alloc((size_t)repeat * MAX_OPS, sizeof *seconds, &seconds), done);
     BPT_TRY_GOTO(open_runner(b, &runner), done);
     BPT_TRY_GOTO(make_tokens(b, &t), done);
-    const bpt_step_key_t key = key_of(&t, true);
+    const bpt_step_key_t key = key_of(runner, &t, true);
     BPT_TRY_GOTO(bpt_runner_prepare(runner, &t.batch.shape, 0, true), done);
     BPT_TRY_GOTO(bpt_runner_program(runner, &key, &program), done);
     BPT_TRY_GOTO(bpt_program_time(program, true), done);
@@ -412,13 +435,77 @@ done:
     return status;
 }
 
+// ---- cluster: one machine is measured, many are computed from it
+static bpt_status_t time_parts(const bench_t *b, bpt_runner_t *runner, const tokens_t *t, double *seconds, cli_step_cost_t *cost) {
+    const bpt_update_t update = {.rng = 1, .lr = 1e-4f, .bias1 = 0.1f, .bias2 = 0.001f, .loss_scale = 1};
+    const int repeat = (int)b->o->tool.repeat;
+    bpt_update_result_t result;
+    bpt_batch_t part = t->batch;
+    part.last = false;
+    double *const micro = seconds, *const updates = seconds + repeat, *const alone = updates + repeat;
+    for (int i = -1; i < repeat; ++i) {  // the first is not timed
+        double start = bpt_clock_seconds();
+        BPT_TRY(bpt_runner_train(runner, &part, &update, &result));
+        if (i >= 0) micro[i] = bpt_clock_seconds() - start;
+        start = bpt_clock_seconds();
+        BPT_TRY(bpt_runner_update_together(runner, &update, false, &result));
+        if (i >= 0) updates[i] = bpt_clock_seconds() - start;
+        start = bpt_clock_seconds();
+        BPT_TRY(bpt_runner_train(runner, &t->batch, &update, &result));
+        if (i >= 0) alone[i] = bpt_clock_seconds() - start;
+    }
+    cost->accumulate = b->o->train.accumulate;
+    cost->micro = cli_quantile(micro, (size_t)repeat, 0.5);
+    cost->update = cli_quantile(updates, (size_t)repeat, 0.5);
+    cost->alone = cli_quantile(alone, (size_t)repeat, 0.5) + (double)(cost->accumulate - 1) * cost->micro;
+    cost->parameters = bpt_runner_params(runner)->trained_elements;
+    return BPT_OK;
+}
+
+static bpt_status_t print_cluster(const bench_t *b, const cli_step_cost_t *cost, int64_t tokens) {
+    const cli_network_t network = {b->o->tool.bandwidth * 1e9, b->o->tool.latency * 1e-6};
+    int64_t ranks[MAX_CELLS];
+    int n_ranks;
+    BPT_TRY(cli_parse_list(b->o->tool.ranks, "--ranks", 1, 1 << 20, ranks, MAX_CELLS, &n_ranks));
+    for (int i = 0; i < n_ranks; ++i) {
+        cli_bench_result_t r = empty_result(b, "cluster");
+        r.s_per_step = cli_cluster_step(cost, ranks[i], &network);
+        r.tokens_per_s = (double)(tokens * cost->accumulate * ranks[i]) / r.s_per_step;
+        r.ranks = (int)ranks[i];
+        r.exchange = ranks[i] > 1 ? cli_cluster_exchange(cost->parameters, ranks[i], &network) : 0;
+        r.efficiency = cli_cluster_efficiency(cost, ranks[i], &network);
+        BPT_TRY(print(b, &r));
+    }
+    return BPT_OK;
+}
+
+static bpt_status_t bench_cluster(const bench_t *b) {
+    bpt_runner_t *runner = NULL;
+    tokens_t t = {0};
+    double *seconds = NULL;  // [3][repeat]
+    cli_step_cost_t cost = {0};
+    bpt_status_t status;
+    BPT_TRY_GOTO(bpt_alloc((size_t)(3 * b->o->tool.repeat), sizeof *seconds, &seconds), done);
+    BPT_TRY_GOTO(open_runner(b, &runner), done);
+    BPT_TRY_GOTO(make_tokens(b, &t), done);
+    BPT_TRY_GOTO(time_parts(b, runner, &t, seconds, &cost), done);
+    status = print_cluster(b, &cost, t.batch.n_tokens);
+done:
+    bpt_free(seconds);
+    free_tokens(&t);
+    bpt_runner_destroy(runner);
+    return status;
+}
+
 // ---- The command
 static const struct {
     const char *name;
     bpt_status_t (*run)(const bench_t *b);
     bool once;  // does not depend on n and k
-} benches[] = {{"train", bench_train, false}, {"infer", bench_infer, false}, {"attention", bench_attention, false},
-               {"gemm", bench_gemm, true},    {"ops", bench_ops, false},     {"decode", bench_decode, false}};
+    bool team;  // several ranks can do it together
+} benches[] = {{"train", bench_train, false, true}, {"infer", bench_infer, false}, {"attention", bench_attention, false},
+               {"gemm", bench_gemm, true},          {"ops", bench_ops, false},     {"decode", bench_decode, false},
+               {"cluster", bench_cluster, false}};
 
 static bpt_status_t run_bench(cli_options_t *o) {
     int64_t ns[MAX_CELLS], ks[MAX_CELLS];
@@ -426,7 +513,9 @@ static bpt_status_t run_bench(cli_options_t *o) {
     const int known = (int)BPT_COUNT(benches);
     while (which < known && strcmp(benches[which].name, o->arguments[0])) ++which;
     if (which == known)
-        return bpt_fail(BPT_ERR_USAGE, "bpt bench %s: choose train, infer, attention, gemm, ops or decode", o->arguments[0]);
+        return bpt_fail(BPT_ERR_USAGE, "bpt bench %s: choose train, infer, attention, gemm, ops, decode or cluster", o->arguments[0]);
+    if (o->run.team && !benches[which].team)
+        return bpt_fail(BPT_ERR_USAGE, "--team is for bench train, not for bench %s; leave it out", benches[which].name);
     BPT_TRY(cli_parse_list(o->tool.lengths, "--n", 1, 67108864, ns, MAX_CELLS, &n_ns));
     BPT_TRY(cli_parse_list(o->tool.ks, "--k", 1, 65536, ks, MAX_CELLS, &n_ks));
     BPT_TRY(cli_options_check_fit(o));
@@ -434,8 +523,8 @@ static bpt_status_t run_bench(cli_options_t *o) {
     bench_t b = {.o = o};
     const bpt_model_config_t shape = config_of(&(bench_t){.o = o, .n = ns[0], .k = ks[0]});
     BPT_TRY(bpt_model_config_check(&shape));
-    BPT_TRY(cli_device_open(o, &b.device));
-    bpt_status_t status = BPT_OK;
+    BPT_TRY(cli_team_join(o, &b.ranks));
+    bpt_status_t status = cli_team_agree(cli_device_open(o, &b.device));
     if (!bpt_kind_has_key(bpt_kind_of(&o->model), "k")) n_ks = 1;
     for (int j = 0; j < n_ks && status == BPT_OK; ++j)
         for (int i = 0; i < n_ns && status == BPT_OK; ++i) {
@@ -444,13 +533,13 @@ static bpt_status_t run_bench(cli_options_t *o) {
             if (status == BPT_OK) status = cli_flush_output();
         }
     cli_device_close(b.device);
-    return status;
+    return cli_team_finish(status, false);
 }
 
 const cli_command_t cli_command_bench = {
     .bit = CLI_BENCH,
     .name = "bench",
-    .arguments = "train|infer|attention|gemm|ops|decode",
+    .arguments = "train|infer|attention|gemm|ops|decode|cluster",
     .purpose = "measure speed and memory",
     .description = "The default setting is that of the throughput measurements of the BPT paper: 6 layers, d-model 512, d-ff 2048, "
                    "8 heads, 8192 tokens a batch and a vocabulary of 256.\n"
@@ -458,7 +547,11 @@ const cli_command_t cli_command_bench = {
                    "one attention layer. `gemm` times the matrix products of a training step and prints the speed of each as a "
                    "share of the best. On OpenCL it also times those by CLBlast, where it is installed. `ops` times every op of one "
                    "training step and prints its share of the highest speed that the device reaches in a matrix product and in a "
-                   "copy. `decode` times the generation of one token at a time after about n tokens, for --batch texts together.",
+                   "copy. `decode` times the generation of one token at a time after about n tokens, for --batch texts together. `cluster` "
+                   "times the parts of a training step on this device, and from "
+                   "them and the network's --bandwidth and --latency computes what a step of --ranks such devices takes.\n"
+                   "With --team mpi, started by mpirun, `train` times a step that several processes make together, with --tokens "
+                   "each.",
     .examples = "  bpt bench train --n 512,8192 --k 4,64 --json\n  bpt bench ops --n 8192\n  bpt bench gemm --backend opencl\n  bpt bench "
                 "decode --n 1024,131072\n",
     .min_arguments = 1,
