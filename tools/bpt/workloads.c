@@ -37,7 +37,7 @@ static bpt_batch_shape_t shape_of(const cli_options_t *o) {
     const bool windows = task->reads == BPT_READS_WINDOWS;
     const int64_t n = windows ? o->data.context : LONGEST_TEXT;
     bpt_batch_shape_t shape = bpt_batch_buckets(n, n < ROWS / 2 ? ROWS / n / 2 * 2 : 2);  // pairs are even
-    if (!windows && kind->packed) {
+    if (!windows && bpt_kind_packs(&o->model)) {
         shape = bpt_batch_buckets(0, ROWS / LONGEST_TEXT * 4);
         shape.side[0].rows = ROWS;
     }
@@ -45,7 +45,7 @@ static bpt_batch_shape_t shape_of(const cli_options_t *o) {
         shape.side[0].nodes = shape.side[0].rows;
         shape.side[0].node_slots = NODE_SLOTS;
     }
-    if (bpt_task_sides(task) > 1) shape.side[1] = shape.side[0];
+    if (bpt_task_sides(task) > 1) shape.side[1].n = shape.side[0].n, shape.side[1].rows = shape.side[0].rows;
     return shape;
 }
 
