@@ -147,6 +147,8 @@ static bpt_status_t slots_of(source_t *s, uint64_t text, int64_t *slots) {
     return BPT_OK;
 }
 
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
 // Few values, as each makes programs of its own.
 static int64_t round_slots(int64_t slots) {
     int64_t room = 4;
@@ -163,7 +165,10 @@ static void add_trees(const source_t *s, const bpt_micro_t *m, bpt_batch_shape_t
         for (int64_t k = 0; k < s->texts; ++k)
             if (s->slots[text + (uint64_t)k] > slots) slots = s->slots[text + (uint64_t)k];
     }
-    shape->side[0].nodes = bpt_packed_rows(nodes, shape->side[0].rows);
+    const int64_t rows = shape->side[0].rows, quarter = (rows + 3) / 4;
+    // Buckets have many shapes already: quarters of the most that there can be.
+    shape->side[0].nodes = s->batching.packed ? bpt_packed_rows(nodes, rows) : least((nodes + quarter - 1) / quarter * quarter, rows);
+    if (!shape->side[0].nodes) shape->side[0].nodes = 1;
     shape->side[0].node_slots = round_slots(slots);
 }
 
@@ -253,9 +258,11 @@ static void fill_target(source_t *s, int64_t place, uint64_t e, bpt_batch_t *out
 
 static void fill_translations(source_t *s, const bpt_micro_t *m, bpt_batch_t *out) {
     int64_t segment = 0;
+    s->n_nodes = 0;
     for (int64_t i = 0; i < (int64_t)m->count; ++i) {
         const int64_t position = s->members[m->first + (size_t)i].position;
         segment += bpt_translation_fill(s->examples, example_at(s, position), s->train, i, segment, &s->buffer, out);
+        if (s->examples->trees) fill_tree(s, i, s->buffer.side[0].start[i], example_at(s, position), out);
         s->buffer.sequences[i] = (uint32_t)position;
     }
     out->n_real = (int64_t)m->count;
@@ -376,8 +383,18 @@ static void destroy(bpt_batch_source_t *source) {
     bpt_free(s);
 }
 
+// Of training, whose examples are not known here: with the largest trees.
+static void widen_trees(const source_t *s, bpt_batch_shape_t *shape) {
+    for (uint64_t t = 0; s->examples->trees && t < s->examples->count * (uint64_t)s->texts; ++t) {
+        const int64_t slots = round_slots(s->slots[t]);
+        if (slots > shape->side[0].node_slots) shape->side[0].node_slots = slots;
+    }
+    if (s->examples->trees) shape->side[0].nodes = shape->side[0].rows;  // a tree has fewer nodes than tokens, or one of each
+}
+
 static bpt_status_t add_micro(source_t *s, const bpt_micro_t *m) {
-    const bpt_batch_shape_t shape = shape_of(s, m);
+    bpt_batch_shape_t shape = shape_of(s, m);
+    if (s->train) widen_trees(s, &shape);
     return bpt_shapes_add(&s->shapes, &shape);
 }
 
@@ -393,11 +410,7 @@ static bpt_status_t add_largest(source_t *s) {
     const bpt_micro_t largest = {.n = longest > room || most < room ? bpt_packed_rows(longest > room ? longest : most, room) : room,
                                  .rows = bpt_row_count(room, s->a_step < room ? s->a_step : room)};
     bpt_batch_shape_t shape = shape_of(s, &largest);
-    for (uint64_t t = 0; s->examples->trees && t < s->examples->count * (uint64_t)s->texts; ++t) {
-        const int64_t slots = round_slots(s->slots[t]);
-        if (slots > shape.side[0].node_slots) shape.side[0].node_slots = slots;
-    }
-    if (s->examples->trees) shape.side[0].nodes = shape.side[0].rows;  // a tree has fewer nodes than tokens, or one of each
+    widen_trees(s, &shape);
     return bpt_shapes_add(&s->shapes, &shape);
 }
 

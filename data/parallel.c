@@ -5,10 +5,12 @@
 
 #include "bpt/alloc.h"
 #include "data/readers/reader.h"
+#include "data/tree_text.h"
 
 // A line of each side, as words.
 typedef struct {
     bpt_range_t where[2];
+    bpt_range_t tree;  // data NULL: none
     bpt_reader_t words[2];
 } lines_t;
 
@@ -62,10 +64,19 @@ static bpt_status_t visit(const lines_t *l, const visitor_t *v) {
                     empty[1] ? "source" : "target");
 }
 
+static bpt_status_t next_tree(const bpt_parallel_t *pair, bpt_range_t *rest, bool end, lines_t *l) {
+    const bool there = bpt_range_next_line(rest, &l->tree);
+    if (there == !end) return there ? bpt_range_check_line(&l->tree) : BPT_OK;
+    const bpt_range_t *longer = there ? &l->tree : &l->where[0];
+    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu has no counterpart: %s ends before it; line N of the trees has the tree over text N",
+                    longer->path, (unsigned long long)longer->line, there ? pair->text[0].path : pair->trees.path);
+}
+
 static bpt_status_t walk_lines(const bpt_parallel_t *pair, const visitor_t *v, lines_t *l) {
-    bpt_range_t rest[] = {pair->text[0], pair->text[1]};
+    bpt_range_t rest[] = {pair->text[0], pair->text[1]}, trees = pair->trees;
     for (bool end = false;;) {
         BPT_TRY(next_lines(pair, rest, l, &end));
+        if (pair->trees.data) BPT_TRY(next_tree(pair, &trees, end, l));
         if (end) return v->end_document(v->user);
         for (int side = 0; side < 2; ++side) {
             l->words[side].n_words = 0;
@@ -79,6 +90,7 @@ static bpt_status_t walk(const bpt_parallel_t *pair, const visitor_t *v) {
     lines_t l = {0};
     BPT_TRY(bpt_range_check_utf8(&pair->text[0]));
     if (pair->text[1].data) BPT_TRY(bpt_range_check_utf8(&pair->text[1]));
+    if (pair->trees.data) BPT_TRY(bpt_range_check_utf8(&pair->trees));
     const bpt_status_t status = walk_lines(pair, v, &l);
     for (int side = 0; side < 2; ++side) bpt_free(l.words[side].words);
     return status;
@@ -118,6 +130,9 @@ typedef struct {
     const bpt_vocab_t *const *vocab;
     column_t side[2];
     uint64_t texts;  // of each side
+    bpt_nodes_t nodes;
+    uint64_t *node_offsets;
+    size_t node_offset_room;
     // Documents
     bpt_window_t *windows;
     size_t n_windows, window_room;
@@ -132,13 +147,44 @@ static bpt_status_t add_token(void *user, uint32_t id) {
     return BPT_OK;
 }
 
+// The words one by one, as each has a place in the tree.
+static bpt_status_t add_tree_words(reading_t *r, const lines_t *l, uint32_t *first) {
+    column_t *c = &r->side[0];
+    const uint64_t before = c->n_tokens;
+    const size_t n = l->words[0].n_words;
+    first[0] = 0;
+    for (size_t i = 0; i < n; ++i) {
+        BPT_TRY(bpt_vocab_encode_words(r->vocab[0], &l->where[0], &l->words[0].words[i], 1, add_token, c));
+        first[i + 1] = (uint32_t)(c->n_tokens - before);
+    }
+    BPT_TRY(bpt_grow(&r->node_offsets, r->texts + 1, &r->node_offset_room, sizeof *r->node_offsets));
+    r->node_offsets[0] = 0;
+    const bool made = r->options->made != BPT_TREES_FILE;
+    if (!made && !l->tree.data) return bpt_reader_fail(&l->where[0], "no tree over this text; --trees balanced, right or flat makes trees");
+    BPT_TRY(bpt_tree_text(made ? NULL : &l->tree, r->options->made, l->words[0].words, n, first, &r->nodes));
+    r->node_offsets[r->texts + 1] = r->nodes.count;
+    return BPT_OK;
+}
+
+static bpt_status_t add_tree_text(reading_t *r, const lines_t *l) {
+    uint32_t *first;
+    BPT_TRY(bpt_alloc(l->words[0].n_words + 1, sizeof *first, &first));
+    const bpt_status_t status = add_tree_words(r, l, first);
+    bpt_free(first);
+    return status;
+}
+
 static bpt_status_t add_text(reading_t *r, int side, const lines_t *l) {
     column_t *c = &r->side[side];
     const uint64_t before = c->n_tokens, truncate = (uint64_t)r->options->truncate, longest = (uint64_t)r->options->longest;
     const bpt_range_t *where = &l->where[side];
     uint32_t eos;
-    BPT_TRY(bpt_vocab_encode_words(r->vocab[side], where, l->words[side].words, l->words[side].n_words, add_token, c));
-    if (bpt_vocab_end_sign(r->vocab[side], &eos)) BPT_TRY(add_token(c, eos));
+    const bool tree = side == 0 && r->options->trees;
+    if (tree)
+        BPT_TRY(add_tree_text(r, l));
+    else
+        BPT_TRY(bpt_vocab_encode_words(r->vocab[side], where, l->words[side].words, l->words[side].n_words, add_token, c));
+    if (!tree && bpt_vocab_end_sign(r->vocab[side], &eos)) BPT_TRY(add_token(c, eos));
     if (truncate && c->n_tokens - before > truncate) {
         c->tokens[before + truncate - 1] = c->tokens[c->n_tokens - 1];
         c->n_tokens = before + truncate;
@@ -184,6 +230,10 @@ static void give(const reading_t *r, bpt_examples_t *out) {
                             .n_tokens = r->side[0].n_tokens,
                             .target = {r->side[1].tokens, r->side[1].offsets, r->side[1].n_tokens, 0},
                             .windows = r->windows,
+                            .trees = r->options->trees,
+                            .nodes = r->nodes.items,
+                            .n_nodes = r->nodes.count,
+                            .node_offsets = r->node_offsets,
                             .count = r->windows ? r->n_windows : r->texts};
     uint32_t eos;
     if (bpt_vocab_end_sign(r->vocab[1], &eos)) out->target.opening = eos;

@@ -8,6 +8,7 @@
 // Side 0 is the source, side 1 the target.
 typedef struct {
     bpt_range_t text[2];  // text[1].data NULL: the lines of text[0] are source<TAB>target. Both must be UTF-8
+    bpt_range_t trees;    // line N has the tree over source text N; data NULL: there is none
 } bpt_parallel_t;
 
 typedef struct {
@@ -16,6 +17,9 @@ typedef struct {
     // 0: an example is a pair of texts. Else each document is cut into segments: one is closed when its source texts have at least half as
     // many tokens (rounded down, end signs included). An example is a segment and the one before it in the document, if there is one.
     int64_t context_tokens;
+    // A tree is over each source text, of pair->trees or of the form `made`; such a text has no end sign, which no tree has a place for.
+    bool trees;
+    bpt_trees_t made;
 } bpt_parallel_options_t;
 
 // Whether a segment with so many tokens of its source texts is closed.

@@ -111,6 +111,8 @@ static bpt_builder_t make_builder(bpt_weights_t *weights, const bpt_encoder_t *e
                            .config = c,
                            .scope = e->stack.scope,
                            .embed_scope = e->stack.embed_scope,
+                           .plain_embedding = e->stack.plain_embedding,
+                           .scaled_embedding = e->stack.scaled_embedding,
                            .precision = e->options.precision,
                            .p_input = on * c->dropout_input,
                            .p_hidden = on * c->dropout_hidden,

@@ -18,13 +18,21 @@ bpt_intervals_t bpt_model_needed_intervals(const bpt_model_config_t *config, int
 int bpt_model_stacks(const bpt_model_config_t *config) { return bpt_task_sides(bpt_task_of(config)); }
 
 bpt_stack_t bpt_model_stack(const bpt_model_config_t *config, int side) {
-    bpt_stack_t s = {.config = *config, .scope = "", .embed_scope = "", .side = side, .owns_embedding = true};
+    const bpt_kind_spec_t *kind = bpt_kind_of(config);
+    bpt_stack_t s = {.config = *config,
+                     .scope = "",
+                     .embed_scope = "",
+                     .side = side,
+                     .owns_embedding = true,
+                     .plain_embedding = kind->plain_embedding,
+                     .scaled_embedding = kind->scaled_embedding};
     if (bpt_model_stacks(config) < 2) return s;
     if (side == 0) {
         s.config.vocab = config->source_vocab;
         s.config.tied = config->shared == BPT_SHARED_ALL;
         return s;
     }
+    s.config.model = kind->decoder;
     s.config.layers = config->dec_layers;
     s.config.causal = true;
     s.config.tied = config->shared != BPT_SHARED_NONE;
@@ -32,6 +40,7 @@ bpt_stack_t bpt_model_stack(const bpt_model_config_t *config, int side) {
     s.owns_embedding = config->shared != BPT_SHARED_ALL;
     if (s.owns_embedding) s.embed_scope = BPT_NAME_DECODER;
     s.reads_memory = true;
+    s.reads_trees = kind->trees;
     return s;
 }
 
@@ -52,8 +61,8 @@ bpt_status_t bpt_model_params(const bpt_model_config_t *c, bpt_frozen_t frozen, 
     bpt_param_table_t table = {.params = out};
     for (int i = 0; i < bpt_model_stacks(c); ++i) {
         const bpt_stack_t stack = bpt_model_stack(c, i);
-        if (stack.owns_embedding) bpt_embed_params(&table, &stack.config, frozen.embed, stack.embed_scope);
-        bpt_kind_of(c)->layers->params(&table, &stack, frozen.rel);
+        if (stack.owns_embedding) bpt_embed_params(&table, &stack, frozen.embed);
+        bpt_kind_of(&stack.config)->layers->params(&table, &stack, frozen.rel);
     }
     bpt_task_of(c)->params(&table, c);
     if (table.status != BPT_OK)

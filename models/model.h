@@ -3,7 +3,7 @@
 #define BPT_MODELS_MODEL_H
 
 #include "models/config.h"
-#include "models/nn/params.h"
+#include "models/nn/param_table.h"
 
 // The attention graph for a bucket of n leaves, of kinds whose graph is a rule.
 bpt_intervals_t bpt_model_intervals(const bpt_model_config_t *config, int64_t n);
@@ -21,11 +21,17 @@ typedef struct {
     int side;                   // of a batch: whose texts it reads
     bool owns_embedding;        // else it is that of the stack before it
     bool reads_memory;          // each of its layers also reads the states of the stack before it (cross-attention)
+    bool reads_trees;           // which are those of tokens and of the nodes of trees over them
+    // Of the whole model (kinds/kind.h), whatever kind the stack is.
+    bool plain_embedding, scaled_embedding;
 } bpt_stack_t;
 int bpt_model_stacks(const bpt_model_config_t *config);
 bpt_stack_t bpt_model_stack(const bpt_model_config_t *config, int side);
 // The stack whose states the task takes.
 bpt_stack_t bpt_model_last_stack(const bpt_model_config_t *config);
+
+// The parameters of a stack's embedding (blocks/embed.c).
+void bpt_embed_params(bpt_param_table_t *table, const bpt_stack_t *stack, bool frozen);
 
 // Checks that sequences of n leaves fit (absolute positions have a last row).
 bpt_status_t bpt_model_check_length(const bpt_model_config_t *config, int64_t n) BPT_MUST_USE;

@@ -32,14 +32,22 @@ static void read_by(const bpt_lists_t *l, int64_t key, int64_t slot, int64_t fir
 
 // ---- Dense and cross-attention ---------------------------------------------------------------------------------------------
 
-bpt_status_t bpt_lists_all(const bpt_row_space_t *queries, const bpt_row_space_t *keys, const bpt_lists_t *out) {
-    BPT_TRY(begin(out, queries->rows, keys->rows, BPT_LISTS_ALL_SLOTS, BPT_LISTS_ALL_BACK_SLOTS));
-    for (int64_t s = 0; s < queries->sequences && s < keys->sequences; ++s) {
-        const int64_t q = queries->start[s], q_end = q + queries->length[s], k = keys->start[s], k_end = k + keys->length[s];
-        for (int64_t i = q; i < q_end; ++i) reads(out, i, 0, k, k_end);
-        for (int64_t i = k; i < k_end; ++i) read_by(out, i, 0, q, q_end);
-    }
+bpt_status_t bpt_lists_all_of(const bpt_row_space_t *queries, const bpt_row_space_t *spaces, int n_spaces, const bpt_lists_t *out) {
+    int64_t keys = 0;
+    for (int i = 0; i < n_spaces; ++i) keys += spaces[i].rows;
+    BPT_TRY(begin(out, queries->rows, keys, n_spaces, BPT_LISTS_ALL_BACK_SLOTS));
+    for (int slot = 0; slot < n_spaces; ++slot)
+        for (int64_t s = 0; s < queries->sequences && s < spaces[slot].sequences; ++s) {
+            const int64_t q = queries->start[s], q_end = q + queries->length[s], k = spaces[slot].start[s],
+                          k_end = k + spaces[slot].length[s];
+            for (int64_t i = q; i < q_end; ++i) reads(out, i, slot, k, k_end);
+            for (int64_t i = k; i < k_end; ++i) read_by(out, i, 0, q, q_end);
+        }
     return BPT_OK;
+}
+
+bpt_status_t bpt_lists_all(const bpt_row_space_t *queries, const bpt_row_space_t *keys, const bpt_lists_t *out) {
+    return bpt_lists_all_of(queries, keys, 1, out);
 }
 
 // Adds rows [first, end) to the queries that read a key: to its last range where that goes on.

@@ -11,8 +11,9 @@
 typedef struct {
     bpt_graph_t *g;
     bpt_weights_t *w;
-    const bpt_model_config_t *config;  // of the stack of layers (models/model.h)
-    const char *scope, *embed_scope;   // in front of the names of its parameters and of its embedding's
+    const bpt_model_config_t *config;        // of the stack of layers (models/model.h)
+    const char *scope, *embed_scope;         // in front of the names of its parameters and of its embedding's
+    bool plain_embedding, scaled_embedding;  // models/kinds/kind.h
     bpt_dtype_t precision;
     float p_input, p_hidden, p_attention, p_head;  // dropout, 0 outside training
     float smoothing;                               // of labels, 0 outside training
@@ -48,8 +49,7 @@ bpt_random_t bpt_build_random(const bpt_builder_t *b, bpt_place_t place);
 bpt_stream_t bpt_build_norm(const bpt_builder_t *b, bpt_value_t x, bpt_value_t residual, float p, bpt_random_t random, const char *prefix,
                             const char *name);
 
-// ---- The embedding (embed.c)
-void bpt_embed_params(bpt_param_table_t *table, const bpt_model_config_t *config, bool frozen, const char *scope);
+// ---- The embedding (embed.c; its parameters: models/model.h)
 // Embedding (and projection) plus position, f32 [tokens, d_model]; positions (encoder.h) may be BPT_NO_VALUE. An id BPT_NO_ROW gives
 // zeros. With d_input `tokens` are f32 [rows, d_input], which are projected.
 bpt_value_t bpt_embed_rows(const bpt_builder_t *b, bpt_value_t tokens, bpt_value_t positions);

@@ -1,11 +1,14 @@
 // The embedding of tokens and positions (see builder.h).
 #include <math.h>
 
-#include "models/kinds/kind.h"
+#include "models/model.h"
+#include "models/tasks/task.h"
 
-static void token_params(bpt_param_table_t *t, const bpt_model_config_t *c, bool frozen, const char *scope) {
+static void token_params(bpt_param_table_t *t, const bpt_stack_t *stack, bool frozen) {
+    const bpt_model_config_t *c = &stack->config;
+    const char *scope = stack->embed_scope;
     const int64_t d = c->d_model;
-    const bool small = c->tied || bpt_kind_of(c)->scaled_embedding;
+    const bool small = c->tied || stack->scaled_embedding;
     bpt_param_sort_t embed = small ? bpt_param_linear(d) : bpt_param_normal();  // a tied matrix has the initial values of the head
     embed.rows = BPT_ROWS_OF_TOKENS;
     if (frozen) embed.group = BPT_GROUP_FROZEN;
@@ -19,20 +22,22 @@ static void token_params(bpt_param_table_t *t, const bpt_model_config_t *c, bool
     bpt_param_table_vector(t, bpt_param_bias(c->d_embed), d, scope, BPT_NAME_EMBED_PROJ_BIAS);
 }
 
-void bpt_embed_params(bpt_param_table_t *t, const bpt_model_config_t *c, bool frozen, const char *scope) {
+void bpt_embed_params(bpt_param_table_t *t, const bpt_stack_t *stack, bool frozen) {
+    const bpt_model_config_t *c = &stack->config;
+    const char *scope = stack->embed_scope;
     const int64_t d = c->d_model;
     if (c->d_input) {
         bpt_param_table_matrix(t, bpt_param_linear(c->d_input), d, c->d_input, scope, BPT_NAME_INPUT_PROJ);
         bpt_param_table_vector(t, bpt_param_bias(c->d_input), d, scope, BPT_NAME_INPUT_PROJ_BIAS);
     } else {
-        token_params(t, c, frozen, scope);
+        token_params(t, stack, frozen);
     }
     // Positions must not drown the tokens: word vectors, which examples are read with, are much smaller than N(0, 1), and where no
     // LayerNorm follows, positions that training has hardly seen stay as they are.
-    const bool small = bpt_kind_of(c)->plain_embedding || bpt_task_of(c)->reads == BPT_READS_EXAMPLES;
+    const bool small = stack->plain_embedding || bpt_task_of(c)->reads == BPT_READS_EXAMPLES;
     const bpt_param_sort_t place = small ? bpt_param_linear(d) : bpt_param_normal();
     if (c->positions == BPT_POSITIONS_ABSOLUTE) bpt_param_table_matrix(t, place, c->max_positions, d, scope, BPT_NAME_POSITIONS);
-    if (!bpt_kind_of(c)->plain_embedding) bpt_param_table_norm(t, d, scope, BPT_NAME_EMBED_NORM);
+    if (!stack->plain_embedding) bpt_param_table_norm(t, d, scope, BPT_NAME_EMBED_NORM);
 }
 // x W^T + bias in f32.
 static bpt_value_t project(const bpt_builder_t *b, bpt_value_t x, const char *weight, const char *bias) {
@@ -50,7 +55,7 @@ static bpt_value_t input_rows(const bpt_builder_t *b, bpt_value_t tokens) {
 
 bpt_value_t bpt_embed_rows(const bpt_builder_t *b, bpt_value_t tokens, bpt_value_t positions) {
     bpt_value_t x = input_rows(b, tokens);
-    if (b->config->embed_scale || bpt_kind_of(b->config)->scaled_embedding) x = bpt_scale(b->g, x, sqrtf((float)b->config->d_model));
+    if (b->config->embed_scale || b->scaled_embedding) x = bpt_scale(b->g, x, sqrtf((float)b->config->d_model));
     if (positions == BPT_NO_VALUE) return x;
     if (b->config->positions == BPT_POSITIONS_SINUSOIDAL) return bpt_add(b->g, x, positions);
     return bpt_add(b->g, x, bpt_gather(b->g, bpt_weight(b->w, b->embed_scope, BPT_NAME_POSITIONS), positions));
@@ -67,8 +72,7 @@ static bpt_value_t add_ngrams(const bpt_builder_t *b, bpt_value_t x, const bpt_n
 
 bpt_stream_t bpt_embed(const bpt_builder_t *b, bpt_value_t tokens, const bpt_ngrams_t *ngrams, bpt_value_t positions, bpt_random_t random) {
     const bpt_value_t x = add_ngrams(b, bpt_embed_rows(b, tokens, positions), ngrams);
-    if (!bpt_kind_of(b->config)->plain_embedding)
-        return bpt_build_norm(b, x, BPT_NO_VALUE, b->p_input, random, b->embed_scope, BPT_NAME_EMBED_NORM);
+    if (!b->plain_embedding) return bpt_build_norm(b, x, BPT_NO_VALUE, b->p_input, random, b->embed_scope, BPT_NAME_EMBED_NORM);
     const bpt_value_t dropped = bpt_dropout(b->g, x, b->p_input, random);
     return (bpt_stream_t){dropped, bpt_cast(b->g, dropped, b->precision)};
 }

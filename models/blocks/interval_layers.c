@@ -14,8 +14,8 @@ enum {
     POOL_KEYS,  // u32 [B, 2]: of the states of whole texts (with dropout)
     TEXT_ROWS,  // u32 [B, 2]: the rows of each text's tokens (pooled from tokens)
     // Layers in which the N rows of tokens read M rows of a memory: in matching layers those of the other text of their pair, in a decoder
-    // those of the text that is translated
-    OTHER,       // u32 [N, 1, 4]
+    // those of the text that is translated, and of the nodes of the tree over it
+    OTHER,       // u32 [N, 1 or 2, 4]
     OTHER_BACK,  // u32 [M, 1, 2] (gradients)
     OTHER_CODES  // u32 [M] (dropout of attention)
 };
@@ -37,7 +37,7 @@ static void params(bpt_param_table_t *t, const bpt_stack_t *stack, bool freeze_r
         char prefix[BPT_PREFIX_BYTES];
         prefix_of(c, stack->scope, i, prefix);
         bpt_self_params(t, c, bpt_rel_rows(&graph), freeze_rel, prefix);
-        if (stack->reads_memory || i >= c->layers) bpt_cross_params(t, c, prefix);
+        if (stack->reads_memory || i >= c->layers) bpt_cross_params(t, c, stack->reads_trees, prefix);
     }
 }
 
@@ -171,21 +171,31 @@ static bpt_encoded_t encoded(const layers_t *l, const streams_t *s) {
 // The stack whose tokens are read: the one before, or in matching layers this one.
 static const bpt_encoder_t *read_stack(const bpt_encoder_t *e) { return e->source ? e->source : e; }
 
-// A token reads the other text, which is no longer than its bucket.
+// Rows that are read: tokens, and behind them the nodes of trees over them.
+static int64_t read_nodes(const bpt_encoder_t *e) { return e->stack.reads_trees ? e->options.shape.side[e->source->stack.side].nodes : 0; }
+static int64_t read_rows(const bpt_encoder_t *e) { return read_stack(e)->leaf_rows + read_nodes(e); }
+static int64_t read_slots(const bpt_encoder_t *e) { return e->stack.reads_trees ? 2 * BPT_LISTS_ALL_SLOTS : BPT_LISTS_ALL_SLOTS; }
+
+// A token reads the other text, which is no longer than its bucket; a tree has at most as many nodes as tokens.
 static bpt_table_bounds_t bounds_of_other_texts(const bpt_encoder_t *e) {
-    return (bpt_table_bounds_t){.queries.edges = read_stack(e)->n, .keys.edges = e->n};
+    return (bpt_table_bounds_t){.queries.edges = read_slots(e) * read_stack(e)->n, .keys.edges = e->n};
 }
 
 // The states of tokens that are read: x of this stack behind the layers that read nothing, or what the stack before gave.
 static bpt_memory_t memory_of(const layers_t *l, bpt_value_t x) {
     const bpt_encoder_t *e = l->e;
-    return (bpt_memory_t){.x = e->source ? e->source->encoded.tokens.x.low : bpt_rows(l->b->g, x, 0, e->leaf_rows),
+    const bpt_encoded_t *read = e->source ? &e->source->encoded : NULL;
+    const bool trees = e->stack.reads_trees;
+    return (bpt_memory_t){.x = trees  ? read->vertices.x.low
+                               : read ? read->tokens.x.low
+                                      : bpt_rows(l->b->g, x, 0, e->leaf_rows),
+                          .forest = trees ? read->forest : bpt_no_forest,
                           .key_value = BPT_NO_VALUE,
                           .graph = {.table = e->own[OTHER].value,
                                     .back = e->own[OTHER_BACK].value,
                                     .bounds = bounds_of_other_texts(e),
                                     .query_keys = bpt_place_first(l->b, e->in.row_keys, e->leaf_rows).keys,
-                                    .key_codes = e->own[OTHER_CODES].value}};
+                                    .key_codes = trees ? read->codes : e->own[OTHER_CODES].value}};
 }
 
 static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens) {
@@ -221,11 +231,11 @@ static void inputs(bpt_graph_t *g, bpt_encoder_t *e) {
     if (roots) bpt_encoder_add_input(g, e, ROOT_ROWS, "root_rows", bpt_shape1(e->batch));
     if (pools && o->dropout) bpt_encoder_add_input(g, e, POOL_KEYS, "pool_keys", bpt_shape2(e->batch, 2));
     if (pools && !roots) bpt_encoder_add_input(g, e, TEXT_ROWS, "text_rows", bpt_shape2(e->batch, 2));
-    const int64_t read = e->source || o->config->match_layers ? read_stack(e)->leaf_rows : 0;
-    if (read) bpt_encoder_add_input(g, e, OTHER, "other_text", bpt_shape3(e->leaf_rows, BPT_LISTS_ALL_SLOTS, 4));
+    const int64_t read = e->source || o->config->match_layers ? read_rows(e) : 0;
+    const bool codes = o->dropout && o->config->dropout_attention > 0 && !e->stack.reads_trees;  // trees have their own
+    if (read) bpt_encoder_add_input(g, e, OTHER, "other_text", bpt_shape3(e->leaf_rows, read_slots(e), 4));
     if (read && o->gradients) bpt_encoder_add_input(g, e, OTHER_BACK, "other_text_back", bpt_shape3(read, BPT_LISTS_ALL_BACK_SLOTS, 2));
-    if (read && o->dropout && o->config->dropout_attention > 0)
-        bpt_encoder_add_input(g, e, OTHER_CODES, "other_text_codes", bpt_shape1(read));
+    if (read && codes) bpt_encoder_add_input(g, e, OTHER_CODES, "other_text_codes", bpt_shape1(read));
     e->in.row_keys = e->own[ROW_KEYS].value;
 }
 
@@ -295,6 +305,14 @@ static bpt_status_t write_other_texts(const bpt_encoder_t *e, const bpt_side_t *
     return status;
 }
 
+// A decoder's sequence s reads the tokens and the nodes of sequence s of the side before.
+static bpt_status_t write_trees(const bpt_encoder_t *e, const bpt_side_t *side, const bpt_side_t *other, const bpt_lists_t *lists) {
+    const bpt_row_space_t rows = {lists->queries, e->batch, side->start, side->lengths};
+    const bpt_row_space_t read[] = {{e->source->leaf_rows, e->batch, other->start, other->lengths},
+                                    {read_nodes(e), e->batch, other->node_start, other->node_counts}};
+    return bpt_lists_all_of(&rows, read, 2, lists);
+}
+
 // Documents: a segment of the decoder's side reads the segment of the same number.
 static bpt_status_t write_segments(const bpt_side_t *side, const bpt_side_t *other, int64_t segments, const bpt_lists_t *lists) {
     const bpt_row_space_t rows = {lists->queries, segments, side->segment_start, side->segment_lengths};
@@ -311,13 +329,18 @@ static bpt_status_t stage_other_texts(const bpt_encoder_t *e, const bpt_batch_t 
     const bpt_encoder_t *of = read_stack(e);
     const bpt_side_t *side = &batch->side[e->stack.side], *other = &batch->side[of->stack.side];
     const bpt_lists_t lists = {.queries = e->leaf_rows,
-                               .keys = of->leaf_rows,
-                               .slots = BPT_LISTS_ALL_SLOTS,
+                               .keys = read_rows(e),
+                               .slots = read_slots(e),
                                .back_slots = BPT_LISTS_ALL_BACK_SLOTS,
                                .table = e->own[OTHER].data,
                                .back = e->own[OTHER_BACK].data};
     const bool segments = e->source && batch->first_segment;
-    BPT_TRY(segments ? write_segments(side, other, batch->segments, &lists) : write_other_texts(e, side, other, &lists));
+    if (segments && e->stack.reads_trees)
+        return bpt_fail(BPT_ERR_USAGE, "model %s translates each text by itself: it has no trees over documents", of->kind->name);
+    if (e->stack.reads_trees)
+        BPT_TRY(write_trees(e, side, other, &lists));
+    else
+        BPT_TRY(segments ? write_segments(side, other, batch->segments, &lists) : write_other_texts(e, side, other, &lists));
     const bpt_table_bounds_t bounds = bounds_of_other_texts(e);
     return bpt_lists_check(&lists, &bounds);
 }

@@ -3,14 +3,14 @@
 #ifndef BPT_MODELS_BLOCKS_TREE_LAYER_H
 #define BPT_MODELS_BLOCKS_TREE_LAYER_H
 
+#include "models/blocks/accumulate.h"
 #include "models/blocks/table.h"
 
 // The trees of a batch, for all layers.
 typedef struct {
-    bpt_table_graph_t graph;   // who reads whom; rows are those of tokens, then those of nodes
-    bpt_value_t links, trees;  // bpt_tree_values
-    int64_t tokens;            // rows of them
-    bpt_place_t place;         // of all rows
+    bpt_table_graph_t graph;  // who reads whom
+    bpt_forest_t forest;
+    bpt_place_t place;  // of all rows
 } bpt_tree_rows_t;
 
 void bpt_tree_params(bpt_param_table_t *table, const bpt_model_config_t *config, const char *scope, int32_t layer);

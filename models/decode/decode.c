@@ -100,10 +100,10 @@ static bpt_status_t allocate(bpt_decoder_t *d) {
 static bpt_status_t allocate_memory(bpt_decoder_t *d, const bpt_model_config_t *config) {
     const size_t rows = (size_t)d->sizes[N_SIZES - 1], sequences = (size_t)d->shape.sequences;
     d->memory = (decode_memory_t){.config = config, .device = d->device, .workspace = d->workspace, .states = d->states};
-    BPT_TRY(bpt_alloc(sequences, sizeof(uint32_t), &d->memory.begin));
-    BPT_TRY(bpt_alloc(sequences, sizeof(uint32_t), &d->memory.end));
-    BPT_TRY(bpt_alloc(4 * rows, sizeof(uint32_t), &d->memory_table));
-    return bpt_alloc(4 * sequences, sizeof(uint32_t), &d->last_memory_table);
+    const size_t slots = (size_t)d->shape.memory_slots;
+    BPT_TRY(bpt_alloc(2 * slots * sequences, sizeof(uint32_t), &d->memory.ranges));
+    BPT_TRY(bpt_alloc(4 * slots * rows, sizeof(uint32_t), &d->memory_table));
+    return bpt_alloc(4 * slots * sequences, sizeof(uint32_t), &d->last_memory_table);
 }
 
 bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t sequences, bpt_decoder_t **out) {
@@ -119,6 +119,7 @@ bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t 
     d->shape =
         (decode_shape_t){.stack = &d->stack, .config = c, .params = bpt_runner_params(runner), .precision = bpt_runner_precision(runner)};
     d->shape.sequences = sequences;
+    d->shape.memory_slots = stack.reads_trees ? 2 : 1;
     d->shape.graph = bpt_model_needed_intervals(c, capacity);
     if (bpt_node_count(&d->shape.graph) > BPT_NO_ROW / sequences) {
         bpt_free(d);
@@ -293,8 +294,9 @@ static bpt_status_t stage_node(bpt_decoder_t *d, int64_t row, int64_t sequence, 
     d->positions[row] = leaf ? (uint32_t)node : BPT_NO_ROW;
     d->leaf[row] = leaf ? (uint32_t)row : BPT_NO_ROW;
     d->nodes[row] = (uint32_t)bpt_decode_row(&d->shape, sequence, node);
-    if (d->memory_table) memset(d->memory_table + 4 * row, 0, 4 * sizeof *d->memory_table);
-    if (d->memory_table && leaf) bpt_decode_memory_entry(&d->memory, sequence, d->memory_table + 4 * row);
+    const int64_t slots = d->shape.memory_slots;
+    if (d->memory_table) memset(d->memory_table + 4 * slots * row, 0, (size_t)(4 * slots) * sizeof *d->memory_table);
+    if (d->memory_table && leaf) bpt_decode_memory_entry(&d->memory, &d->shape, sequence, d->memory_table + 4 * slots * row);
     return fill_table(d, sequence, node, d->table + row * d->shape.slots * 4);
 }
 
@@ -318,22 +320,25 @@ static void ask_nothing(bpt_decoder_t *d) {
     d->n_asked = 0;
     for (int64_t s = 0; s < d->shape.sequences; ++s) d->last[s] = BPT_NO_ROW;
     memset(d->last_table, 0, (size_t)(d->shape.sequences * d->shape.slots * 4) * sizeof *d->last_table);
-    if (d->last_memory_table) memset(d->last_memory_table, 0, (size_t)(4 * d->shape.sequences) * sizeof *d->last_memory_table);
+    if (d->last_memory_table)
+        memset(d->last_memory_table, 0, (size_t)(4 * d->shape.memory_slots * d->shape.sequences) * sizeof *d->last_memory_table);
 }
 
 // The logits of this row are wanted.
 static void ask(bpt_decoder_t *d, int64_t sequence, int64_t row) {
-    const int64_t entries = d->shape.slots * 4, at = d->n_asked++;
+    const int64_t entries = d->shape.slots * 4, ranges = d->shape.memory_slots * 4, at = d->n_asked++;
     d->asked[at] = (uint32_t)sequence;
     d->last[at] = (uint32_t)row;
     memcpy(d->last_table + at * entries, d->table + row * entries, (size_t)entries * sizeof *d->table);
-    if (d->last_memory_table) memcpy(d->last_memory_table + 4 * at, d->memory_table + 4 * row, 4 * sizeof *d->memory_table);
+    if (d->last_memory_table)
+        memcpy(d->last_memory_table + at * ranges, d->memory_table + row * ranges, (size_t)ranges * sizeof *d->memory_table);
 }
 
 static void pad(bpt_decoder_t *d, int64_t rows, int64_t wanted) {
     for (int64_t row = rows; row < wanted; ++row) d->tokens[row] = d->positions[row] = d->leaf[row] = d->nodes[row] = BPT_NO_ROW;
     memset(d->table + rows * d->shape.slots * 4, 0, (size_t)((wanted - rows) * d->shape.slots * 4) * sizeof *d->table);
-    if (d->memory_table) memset(d->memory_table + 4 * rows, 0, (size_t)(4 * (wanted - rows)) * sizeof *d->memory_table);
+    const int64_t ranges = d->shape.memory_slots * 4;
+    if (d->memory_table) memset(d->memory_table + ranges * rows, 0, (size_t)(ranges * (wanted - rows)) * sizeof *d->memory_table);
 }
 
 // Gives the logits of the asked sequences their places among those of all.
@@ -432,8 +437,9 @@ bpt_status_t bpt_decoder_read(bpt_decoder_t *d, const bpt_batch_t *batch, int64_
 }
 
 void bpt_decoder_attend(bpt_decoder_t *d, int64_t sequence, uint32_t begin, uint32_t end) {
-    d->memory.begin[sequence] = begin;
-    d->memory.end[sequence] = end;
+    uint32_t *range = d->memory.ranges + 2 * d->shape.memory_slots * sequence;
+    range[0] = begin;
+    range[1] = end;
 }
 
 // Adds the rows of the nodes that hold a token from `first` on.

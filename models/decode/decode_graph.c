@@ -39,6 +39,8 @@ static void begin(builder_t *b, bpt_graph_t *g, const decode_shape_t *s) {
                            .config = c,
                            .scope = s->stack->scope,
                            .embed_scope = s->stack->embed_scope,
+                           .plain_embedding = s->stack->plain_embedding,
+                           .scaled_embedding = s->stack->scaled_embedding,
                            .precision = s->precision,
                            .rng = BPT_NO_VALUE};
 }
@@ -95,6 +97,7 @@ static bpt_stream_t leave_layer(const builder_t *b, int32_t layer, bpt_value_t a
     char prefix[BPT_PREFIX_BYTES];
     const bool reads = memory_table != BPT_NO_VALUE;
     const bpt_memory_t memory = {.x = BPT_NO_VALUE,
+                                 .forest = bpt_no_forest,
                                  .key_value = reads ? memory_of(b, layer) : BPT_NO_VALUE,
                                  .graph = {.table = memory_table,
                                            .back = BPT_NO_VALUE,
@@ -117,8 +120,8 @@ static void make_inputs(bpt_graph_t *g, const decode_shape_t *s, decode_program_
     p->table = table_input(g, "table", p->rows, s->slots);
     p->last = bpt_input(g, "last", BPT_U32, bpt_shape1(p->asked));
     p->last_table = table_input(g, "last_table", p->asked, s->slots);
-    p->memory_table = s->stack->reads_memory ? table_input(g, "memory_table", p->rows, 1) : BPT_NO_VALUE;
-    p->last_memory_table = s->stack->reads_memory ? table_input(g, "last_memory_table", p->asked, 1) : BPT_NO_VALUE;
+    p->memory_table = s->stack->reads_memory ? table_input(g, "memory_table", p->rows, s->memory_slots) : BPT_NO_VALUE;
+    p->last_memory_table = s->stack->reads_memory ? table_input(g, "last_memory_table", p->asked, s->memory_slots) : BPT_NO_VALUE;
 }
 
 // Only one row of each sequence asks in the last layer: the one whose logits are wanted.
@@ -247,11 +250,14 @@ bpt_status_t bpt_decode_fork_graph(const decode_shape_t *s, decode_copy_t *p, bp
 static bpt_status_t build_memory(builder_t *b, const bpt_model_config_t *config, decode_encoder_t *p) {
     const bpt_encoder_options_t options = {.config = config, .shape = p->shape, .precision = b->shape->precision};
     BPT_TRY(bpt_encoder_build_source(&b->weights, &options, &p->encoder));
+    const bpt_encoded_t *read = &p->encoder.encoded;
+    const bool trees = b->shape->stack->reads_trees;
+    const bpt_memory_t memory = {.x = trees ? read->vertices.x.low : read->tokens.x.low, .forest = trees ? read->forest : bpt_no_forest};
     for (int32_t i = 0; i < b->shape->config->layers; ++i) {
         char prefix[BPT_PREFIX_BYTES];
         bpt_self_prefix(b->l.scope, i, prefix);
-        const bpt_value_t made = bpt_cross_key_value(&b->l, p->encoder.encoded.tokens.x.low, prefix);
-        bpt_graph_place(b->l.g, made, bpt_rows(b->l.g, memory_of(b, i), 0, p->encoder.leaf_rows));
+        const bpt_value_t made = bpt_cross_key_value(&b->l, &memory, prefix);
+        bpt_graph_place(b->l.g, made, bpt_rows(b->l.g, memory_of(b, i), 0, p->encoder.leaf_rows + p->shape.side[0].nodes));
     }
     return bpt_graph_status(b->l.g);
 }

@@ -23,8 +23,8 @@ typedef struct {
     bpt_value_t last_table;  // u32 [asked, slots, 4]
     bpt_value_t logits;      // f32 [asked, vocab]
     // Where the model reads a memory: the rows of it that each row, and each row whose logits are wanted, reads.
-    bpt_value_t memory_table;       // u32 [rows, 1, 4]
-    bpt_value_t last_memory_table;  // u32 [asked, 1, 4]
+    bpt_value_t memory_table;       // u32 [rows, memory_slots, 4]
+    bpt_value_t last_memory_table;  // u32 [asked, memory_slots, 4]
 } decode_program_t;
 
 typedef struct {
@@ -37,8 +37,9 @@ typedef struct {
     // The cache has room for the nodes of the first `room` leaves of each sequence, level by level, and grows. A layer has sequences *
     // rows.
     int64_t room, rows, first_row[BPT_MAX_LEVELS];
-    // A stack that reads a memory: so many rows of keys and values a layer; the longest text that one sequence reads.
-    int64_t memory_rows, memory_longest;
+    // A stack that reads a memory: so many rows of keys and values a layer, the most that one sequence reads; the ranges of these: that
+    // of the tokens of its text and, where there are trees, that of their nodes.
+    int64_t memory_rows, memory_longest, memory_slots;
 } decode_shape_t;
 
 // Lays out the cache for `room` leaves of each sequence.

@@ -1,6 +1,8 @@
 // The memory of a decoder (see memory.h).
 #include "models/decode/memory.h"
 
+#include <string.h>
+
 #include "bpt/alloc.h"
 #include "bpt/buffer.h"
 
@@ -23,7 +25,9 @@ static void drop_programs(decode_memory_t *m) {
 }
 
 static bpt_status_t make_room(decode_memory_t *m, decode_shape_t *s, const bpt_batch_t *batch, bool *moved) {
-    const int64_t rows = batch->shape.side[0].rows, longest = batch->shape.side[0].n ? batch->shape.side[0].n : rows;
+    // A tree has at most as many nodes as its text has tokens.
+    const int64_t n = batch->shape.side[0].n, rows = batch->shape.side[0].rows + batch->shape.side[0].nodes;
+    const int64_t longest = n ? n * s->memory_slots : rows;
     *moved = rows > s->memory_rows || longest > s->memory_longest;
     if (!*moved) return BPT_OK;
     drop_programs(m);
@@ -71,23 +75,24 @@ bpt_status_t bpt_decode_memory_read(decode_memory_t *m, decode_shape_t *s, const
     BPT_TRY(bpt_encoder_write(&p->encoder, p->program, &p->sinusoids, batch, rng));
     for (int64_t i = 0; i < s->sequences; ++i) {
         const int64_t text = i / sequences_per_text;
-        m->begin[i] = text < batch->n_real ? side->start[text] : 0;
-        m->end[i] = text < batch->n_real ? side->start[text] + side->lengths[text] : 0;
+        uint32_t *range = m->ranges + 2 * s->memory_slots * i;
+        memset(range, 0, (size_t)(2 * s->memory_slots) * sizeof *range);
+        if (text >= batch->n_real) continue;
+        range[0] = side->start[text], range[1] = range[0] + side->lengths[text];
+        if (s->memory_slots > 1) range[2] = side->node_start[text], range[3] = range[2] + side->node_counts[text];
     }
     return bpt_program_run(p->program);
 }
 
-void bpt_decode_memory_entry(const decode_memory_t *m, int64_t sequence, uint32_t entry[4]) {
-    entry[0] = m->begin[sequence];
-    entry[1] = m->end[sequence];
-    entry[2] = BPT_NO_ROW;
-    entry[3] = 0;
+void bpt_decode_memory_entry(const decode_memory_t *m, const decode_shape_t *s, int64_t sequence, uint32_t *entries) {
+    const uint32_t *range = m->ranges + 2 * s->memory_slots * sequence;
+    for (int64_t slot = 0; slot < s->memory_slots; ++slot, range += 2, entries += 4)
+        entries[0] = range[0], entries[1] = range[1], entries[2] = BPT_NO_ROW, entries[3] = 0;
 }
 
 void bpt_decode_memory_destroy(decode_memory_t *m) {
     drop_programs(m);
     bpt_free(m->programs);
     bpt_buffer_destroy(m->device, m->states[DECODE_MEMORY]);
-    bpt_free(m->begin);
-    bpt_free(m->end);
+    bpt_free(m->ranges);
 }

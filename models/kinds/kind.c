@@ -37,11 +37,14 @@ bool bpt_kind_has_key(const bpt_kind_spec_t *kind, const char *key) {
     return false;
 }
 
+bool bpt_kind_packs(const bpt_model_config_t *config) { return bpt_kind_of(config)->packed && bpt_task_sides(bpt_task_of(config)) < 2; }
+
 bpt_status_t bpt_kind_check_task(const bpt_kind_spec_t *kind, const bpt_task_spec_t *task) {
     static const char *const states[] = {"tokens", "relays", "whole texts"};
-    if ((task->causal || bpt_task_sides(task) > 1) && kind->not_causal)
+    const bool translates = bpt_task_sides(task) > 1;
+    if ((task->causal || (translates && !kind->translates)) && kind->not_causal)
         return bpt_fail(BPT_ERR_USAGE, "model %s cannot be %s: %s; choose another model", kind->name, task->model, kind->not_causal);
-    if (kind->trees && task->per_token)
+    if (kind->trees && task->per_token && !translates)
         return bpt_fail(BPT_ERR_USAGE,
                         "model %s cannot be %s: its trees have labels of whole texts, not one for each token; choose another model",
                         kind->name, task->model);

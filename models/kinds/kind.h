@@ -30,6 +30,8 @@ typedef struct {
     uint32_t pools;             // bits of bpt_pool_t: states of whole texts that it has
     bpt_pool_t pool;            // unless told otherwise
     bool trees;                 // it reads a tree over each text (bpt_side_t.links), of the file or made
+    bool translates;            // it can read the texts of a task with two sides, and
+    bpt_model_kind_t decoder;   // this kind writes their translations
     bool scaled_embedding;      // embeddings of tokens are multiplied by sqrt(d_model), as by Vaswani et al. 2017
     bool plain_embedding;       // tokens enter the first layer as they are, after dropout; else through a LayerNorm
     bool levels;                // relative positions are those of nodes of a tree (side, level, place); else distances in tokens
@@ -61,6 +63,8 @@ int32_t bpt_kind_relative_levels(const bpt_model_config_t *config);
 int32_t bpt_kind_levels_of_tree(const bpt_model_config_t *config, int64_t n);
 
 // ---- For all others
+// Whether batches of a model are packed rows (bpt/batch.h); texts and their translations are in buckets.
+bool bpt_kind_packs(const bpt_model_config_t *config);
 // Whether a key that not every kind has ("k", "window") applies to this one.
 bool bpt_kind_has_key(const bpt_kind_spec_t *kind, const char *key);
 // BPT_ERR_USAGE with the reason when the kind cannot do the task.

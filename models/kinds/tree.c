@@ -29,6 +29,10 @@ static const char *const keys[] = {"head_dim",     "d_ff",         "dropout_hidd
                                    "subtree_mask", "vertical_max", "horizontal_max", "vertex_loss", NULL};
 
 static bpt_status_t check(const bpt_model_config_t *c) {
+    // Cross-attention has the heads of the decoder.
+    if (bpt_task_sides(bpt_task_of(c)) > 1 && c->heads * c->head_dim != c->d_model)
+        return bpt_fail(BPT_ERR_USAGE, "head_dim is %d; in a translator it is d_model / heads, %d: leave head_dim out", c->head_dim,
+                        c->d_model / c->heads);
     if (!c->hier_embed || c->head_dim % 2 == 0) return BPT_OK;
     return bpt_fail(BPT_ERR_USAGE, "head_dim %d must be even: half of a head has the embedding of a node's height; or choose hier_embed no",
                     c->head_dim);
@@ -82,9 +86,7 @@ static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens)
                                             .back = e->own[BACK].value,
                                             .query_keys = e->own[ROW_KEYS].value,
                                             .key_codes = e->own[CODES].value},
-                                  .links = e->own[LINKS].value,
-                                  .trees = e->own[TREES].value,
-                                  .tokens = e->leaf_rows,
+                                  .forest = {e->own[LINKS].value, e->own[TREES].value, e->leaf_rows},
                                   .place = place};
     const bpt_value_t parts[] = {tokens.full, embed_nodes(b, e)};
     bpt_stream_t x = stream(b, bpt_join(b->g, BPT_F32, parts, 2));
@@ -96,7 +98,9 @@ static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens)
         const bpt_encoded_t out = {.tokens = {bpt_stream_first(b, x, e->leaf_rows), bpt_place_first(b, place.keys, e->leaf_rows)},
                                    .relay = {bpt_no_stream, roots},
                                    .pooled = {stream(b, bpt_gather(b->g, x.full, e->own[ROOTS].value)), roots},
-                                   .vertices = {x, place}};
+                                   .vertices = {x, place},
+                                   .forest = rows.forest,
+                                   .codes = e->own[CODES].value};
         bpt_encoder_emit(b, e, i, &out);
     }
 }
@@ -203,6 +207,8 @@ const bpt_kind_spec_t bpt_kind_tree = {
     .pools = 1u << BPT_POOL_ROOT,
     .pool = BPT_POOL_ROOT,
     .trees = true,
+    .translates = true,
+    .decoder = BPT_MODEL_TRANSFORMER,
     .scaled_embedding = true,
     .plain_embedding = true,
     .packed = true,

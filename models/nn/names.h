@@ -44,14 +44,16 @@
 #define BPT_NAME_CROSS_V "cross.v_proj.weight"
 #define BPT_NAME_CROSS_OUT "cross.out_proj.weight"
 #define BPT_NAME_CROSS_NORM "cross_norm"
+#define BPT_NAME_CROSS "cross."
 
 // ---- Of layer %d of a Tree Transformer (prefix layers.%d.): attention as that of a star below ("attn."), and
 #define BPT_NAME_NODE_EMBED "node_embed.weight"  // [symbols of nodes, d_model], outside the layers
 #define BPT_NAME_ATTN "attn."
-#define BPT_NAME_LEAF_WEIGHT "attn.leaf_weight.weight"  // [heads, d_model]
-#define BPT_NAME_LEAF_WEIGHT_BIAS "attn.leaf_weight.bias"
-#define BPT_NAME_VERTICAL "attn.vertical.weight"      // [vertical_max, head_dim / 2]
-#define BPT_NAME_HORIZONTAL "attn.horizontal.weight"  // [horizontal_max, head_dim / 2]
+// Behind "attn." of such a layer, and behind "cross." of a layer that reads the nodes of trees beside the tokens
+#define BPT_NAME_LEAF_WEIGHT "leaf_weight.weight"  // [heads, d_model]
+#define BPT_NAME_LEAF_WEIGHT_BIAS "leaf_weight.bias"
+#define BPT_NAME_VERTICAL "vertical.weight"      // [vertical_max, head_dim / 2]
+#define BPT_NAME_HORIZONTAL "horizontal.weight"  // [horizontal_max, head_dim / 2]
 
 // ---- Of cycle %d of a Star-Transformer (prefix layers.%d.): attention of the satellites ("ring.") and of the relay ("star."), and what
 // follows each. A = heads * head_dim.

@@ -4,7 +4,7 @@
 #define BPT_MODELS_TASKS_TASK_H
 
 #include "bpt/batch.h"
-#include "models/blocks/builder.h"
+#include "models/blocks/accumulate.h"
 
 struct bpt_encoder;
 struct bpt_runner;
@@ -26,7 +26,10 @@ enum {
 // What a model gives to a task after a layer; what the task does not want may be absent.
 typedef struct {
     bpt_states_t tokens, relay, pooled;
-    bpt_states_t vertices;  // tokens, then nodes of trees, of models that read trees
+    // Of models that read trees: tokens, then nodes; the trees; node codes of these rows (dropout of attention).
+    bpt_states_t vertices;
+    bpt_forest_t forest;
+    bpt_value_t codes;
 } bpt_encoded_t;
 
 // A number that an evaluation gives beside the loss.

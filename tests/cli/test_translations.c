@@ -18,6 +18,8 @@
 #include "support/scratch.h"
 
 #define TRAIN "train --backend cpu --task translate --layers 1 --d-model 16 --heads 2 --k 2 --lr 0.01 --seed 3 --quiet --batch-tokens 128 "
+#define TREE_TRAIN \
+    "train --backend cpu --task translate --model tree --layers 1 --d-model 16 --heads 2 --lr 0.01 --seed 3 --quiet --batch-tokens 128 "
 #define PAIR "--source en --target de --data %s "
 
 static char folder[512];
@@ -123,6 +125,59 @@ static void a_resumed_run_is_the_same(void **state) {
     test_refused(2, "--source cannot change", "train --resume --quiet --backend cpu --out %s --source fr", test_path("resumed"));
 }
 
+// Trees of brackets over the lines of a part: all words below one node.
+static void write_trees(const char *part, const char *file) {
+    static char out[40000];
+    size_t n, used = 0;
+    char *text = test_read_file(test_path("pair/%s.en", part), &n);
+    for (char *line = text, *end; line < text + n; line = end + 1) {
+        end = memchr(line, '\n', (size_t)(text + n - line));
+        *end = 0;
+        if (*line) used += (size_t)sprintf(out + used, "(S");
+        for (char *word = strtok(line, " "); word; word = strtok(NULL, " ")) used += (size_t)sprintf(out + used, " (CD %s)", word);
+        used += (size_t)sprintf(out + used, end > line && *line ? ")\n" : "\n");
+    }
+    test_write_file(test_path("%s", file), out, used);
+    free(text);
+}
+
+// Trees beside the texts, the same ones made, a run that goes on; what does not belong to the text is refused with its line.
+static void trees_are_read_beside_the_texts(void **state) {
+    (void)state;
+    static const struct {
+        const char *tree, *message;
+    } bad[] = {{"(S (CD one) (CD two))\n", "line 1: the tree has 2 words, the text 1"},
+               {"(S (CD two))\n", "word 1 of the tree is 'two', that of the text 'one'"},
+               {"(S (CD one)\n", "line 1, column 1: the brackets of this tree are not closed"},
+               {"\n", "line 1: no tree"},
+               {"(S (CD one)) (S (CD one))\n", "more than one tree in a line"}};
+    for (int part = 0; part < 3; ++part) {
+        static const char *const parts[] = {"train", "valid", "test"};
+        char file[64];
+        snprintf(file, sizeof file, "pair/%s.en.ptb", parts[part]);
+        write_trees(parts[part], file);
+    }
+    test_succeed(TREE_TRAIN PAIR "--steps 30 --out %s", folder, test_path("tree"));
+    test_succeed(TREE_TRAIN PAIR "--steps 30 --trees flat --out %s", folder, test_path("flat"));
+    same_file("tree", "flat", "latest/model.safetensors");
+    test_succeed(TREE_TRAIN PAIR "--steps 30 --stop-at 12 --out %s", folder, test_path("tree-resumed"));
+    test_succeed("train --resume --quiet --backend cpu --out %s --stop-at 30", test_path("tree-resumed"));
+    same_file("tree", "tree-resumed", "latest/model.safetensors");
+    assert_true(loss_of("tree", "") == loss_of("flat", ""));
+    test_succeed("translate %s %s --backend cpu --quiet --beam 2", test_path("tree"), test_path("pair/test.en"));
+    test_write_file(test_path("one.en"), "one\n", 4);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        test_write_file(test_path("one.en.ptb"), bad[i].tree, strlen(bad[i].tree));
+        test_refused(1, bad[i].message, "translate %s %s --backend cpu --quiet", test_path("tree"), test_path("one.en"));
+    }
+    test_write_file(test_path("pair/train.en.ptb"), "(S (CD one))\n", 13);
+    test_refused(1, "has no counterpart", TREE_TRAIN PAIR "--steps 2 --out %s", folder, test_path("short"));
+    remove(test_path("pair/train.en.ptb"));
+    test_refused(1, "--trees balanced, right or flat", TREE_TRAIN PAIR "--steps 2 --out %s", folder, test_path("none"));
+    test_refused(2, "--context-tokens is not for --model tree", TREE_TRAIN PAIR "--steps 2 --context-tokens 8 --out %s", folder,
+                 test_path("none"));
+}
+
 static void documents_score_each_text_once(void **state) {
     (void)state;
     test_succeed(TRAIN PAIR "--steps 12 --context-tokens 16 --stop-at 5 --out %s", folder, test_path("documents"));
@@ -208,6 +263,7 @@ int main(void) {
         cmocka_unit_test(words_of_each_side_have_their_vocabulary_or_one),
         cmocka_unit_test(subwords_are_of_both_sides),
         cmocka_unit_test(a_resumed_run_is_the_same),
+        cmocka_unit_test(trees_are_read_beside_the_texts),
         cmocka_unit_test(documents_score_each_text_once),
         cmocka_unit_test(vocabularies_go_where_the_model_goes),
         cmocka_unit_test(a_changed_source_vocabulary_is_found),

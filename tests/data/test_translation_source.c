@@ -210,7 +210,7 @@ static void multi30k_needs_little_padding(void **state) {
     char path[2][512];
     bpt_text_t *text[2];
     bpt_vocab_t *vocab[2];
-    bpt_parallel_t pair;
+    bpt_parallel_t pair = {0};
     bpt_examples_t e;
     if (!shared) skip();
     for (int i = 0; i < 2; ++i) {

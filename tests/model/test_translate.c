@@ -4,7 +4,9 @@
 
 #include <jansson.h>
 
+#include "bpt/alloc.h"
 #include "bpt/json.h"
+#include "data/trees.h"
 #include "models/config_json.h"
 #include "models/decode/translate.h"
 
@@ -21,11 +23,14 @@ typedef struct {
     side_t side[BPT_SIDES];
     uint32_t targets[MOST_ROWS], sequences[MOST_SEQUENCES];
     float weights[MOST_ROWS];
+    uint32_t *trees;
 } pairs_t;
 
 // Buckets of n[0] and n[1] rows for `count` pairs, one of them padding; texts are put in by the caller.
 static void lay_out(pairs_t *p, int64_t count, const int64_t n[BPT_SIDES]) {
+    uint32_t *trees = p->trees;
     memset(p, 0, sizeof *p);
+    p->trees = trees;
     p->batch = (bpt_batch_t){
         .n_real = count, .targets = p->targets, .weights = p->weights, .sequences = p->sequences, .first = true, .last = true};
     p->batch.shape.batch = count + 1;
@@ -142,7 +147,12 @@ static void they_agree_in_larger_buckets_of_two_lengths(void **state) {
 static bpt_model_config_t small(bpt_model_kind_t kind, bpt_shared_t shared) {
     return (bpt_model_config_t){.task = BPT_TASK_TRANSLATE,
                                 .model = kind,
-                                .positions = kind == BPT_MODEL_TRANSFORMER ? BPT_POSITIONS_SINUSOIDAL : BPT_POSITIONS_RELATIVE,
+                                .positions = bpt_kinds[kind]->rel_levels && kind != BPT_MODEL_TRANSFORMER ? BPT_POSITIONS_RELATIVE
+                                                                                                          : BPT_POSITIONS_SINUSOIDAL,
+                                .hier_embed = true,
+                                .subtree_mask = true,
+                                .vertical_max = 3,
+                                .horizontal_max = 5,
                                 .shared = shared,
                                 .layers = 2,
                                 .dec_layers = 3,
@@ -169,9 +179,12 @@ static void fill(pairs_t *p, const bpt_model_config_t *c, const uint32_t *order,
         }
         put(p, s, order[s], source, n_source, target, n_target, 1);
     }
+    bpt_free(p->trees);
+    p->trees = NULL;
+    if (bpt_kind_of(c)->trees) assert_ok(bpt_trees_add(BPT_TREES_BALANCED, &p->batch, &p->trees));
 }
 
-static const bpt_model_kind_t kinds[] = {BPT_MODEL_BPT, BPT_MODEL_SEGTREE, BPT_MODEL_TRANSFORMER};
+static const bpt_model_kind_t kinds[] = {BPT_MODEL_BPT, BPT_MODEL_SEGTREE, BPT_MODEL_TRANSFORMER, BPT_MODEL_TREE};
 
 static void padding_and_batch_mates_change_nothing(void **state) {
     (void)state;
@@ -356,6 +369,8 @@ static void a_fork_copies_what_differs(void **state) {
         bpt_decoder_t *d;
         lay_out(&p, 1, (int64_t[]){6, 6});
         put(&p, 0, 0, source, 4, second, 1, 1);
+        bpt_free(p.trees), p.trees = NULL;
+        if (bpt_kind_of(&c)->trees) assert_ok(bpt_trees_add(BPT_TREES_RIGHT, &p.batch, &p.trees));
         assert_ok(bpt_decoder_create(runner, 16, 3, &d));
         assert_ok(bpt_decoder_read(d, &p.batch, 3));
         assert_ok(bpt_decoder_feed(d, 0, first, 8, NULL));
@@ -385,6 +400,7 @@ static void given_translations_are_read_as_those_that_were_made(void **state) {
     bpt_device_t *device = fixture_open("cpu");
     for (size_t k = 0; k < BPT_COUNT(kinds); ++k) {
         const bpt_model_config_t c = small(kinds[k], BPT_SHARED_NONE);
+        if (bpt_kind_of(&c)->trees) continue;  // trees are over texts, not over documents
         const bpt_translator_options_t options = {.beam = 3,
                                                   .length_penalty = 1,
                                                   .max_length_b = MOST,
@@ -423,6 +439,88 @@ static void given_translations_are_read_as_those_that_were_made(void **state) {
     fixture_close(device);
 }
 
+// The largest gradient of a parameter against central differences of the loss in f32.
+static void check_by_differences(bpt_runner_t *runner, const pairs_t *p, const char *backend, const char *name) {
+    static float all[4096], grads[4096], nll[MOST_ROWS];
+    const float step = 4e-3f;
+    const char *path = test_path("tree.grad.safetensors");
+    double loss, at[2] = {0};
+    int64_t place = 0;
+    bpt_safetensors_t *file;
+    assert_ok(bpt_runner_gradient(runner, &p->batch, true, &loss));
+    assert_ok(bpt_runner_save_gradient(runner, 1, path));
+    assert_ok(bpt_safetensors_open(path, &file));
+    const bpt_safetensors_tensor_t *tensor = bpt_safetensors_find(file, name);
+    assert_true(tensor && tensor->count <= 4096);
+    assert_ok(bpt_safetensors_read_f32(file, tensor, 0, tensor->count, grads));
+    for (int64_t i = 0; i < tensor->count; ++i)
+        if (fabsf(grads[i]) > fabsf(grads[place])) place = i;
+    bpt_safetensors_close(file);
+    assert_true(fabsf(grads[place]) > 0);
+    assert_ok(bpt_runner_get(runner, name, all));
+    const float before = all[place];
+    for (int side = 0; side < 2; ++side) {
+        all[place] = before + (side ? step : -step);
+        assert_ok(bpt_runner_set(runner, name, all));
+        assert_ok(bpt_runner_evaluate(runner, &p->batch, nll, &loss));
+        for (int64_t i = 0; i < p->batch.n_targets; ++i) at[side] += (double)p->weights[i] * (double)nll[i];
+    }
+    all[place] = before;
+    assert_ok(bpt_runner_set(runner, name, all));
+    const double wanted = (at[1] - at[0]) / (2 * (double)step);
+    if (!(fabs((double)grads[place] - wanted) <= 1e-3 + 0.02 * fabs(wanted)))
+        fail_msg("%s: gradient of %s: %g, differences give %g", backend, name, (double)grads[place], wanted);
+}
+
+// Of the parameters that accumulation has in each layer of the decoder, and of what it reads, on every backend.
+static void gradients_through_accumulated_nodes_are_right(void **state) {
+    (void)state;
+    static const char *const names[] = {"decoder.layers.1.cross.leaf_weight.weight",
+                                        "decoder.layers.2.cross.leaf_weight.bias",
+                                        "decoder.layers.0.cross.vertical.weight",
+                                        "decoder.layers.1.cross.horizontal.weight",
+                                        "decoder.layers.1.cross.v_proj.weight",
+                                        "decoder.layers.0.cross.k_proj.weight",
+                                        "node_embed.weight",
+                                        "layers.1.attn.leaf_weight.weight"};
+    static pairs_t p;
+    for (size_t b = 0; b < BPT_COUNT(backends); ++b) {
+        if (!test_backend_usable(backends[b])) continue;
+        const bpt_model_config_t c = small(BPT_MODEL_TREE, BPT_SHARED_TARGET);
+        bpt_device_t *device = fixture_open(backends[b]);
+        bpt_runner_t *runner = fixture_runner(&c, device, (bpt_runner_options_t){0});
+        fill(&p, &c, (uint32_t[]){2, 3, 6}, 3, 0);
+        for (size_t i = 0; i < BPT_COUNT(names); ++i) check_by_differences(runner, &p, backends[b], names[i]);
+        bpt_runner_destroy(runner);
+        fixture_close(device);
+    }
+}
+
+// The trees over a text matter to its own translation, and to no other's.
+static void a_translation_depends_on_the_tree_over_its_text(void **state) {
+    (void)state;
+    static float balanced[MOST_ROWS], right[MOST_ROWS];
+    static pairs_t p;
+    double loss;
+    const bpt_model_config_t c = small(BPT_MODEL_TREE, BPT_SHARED_TARGET);
+    bpt_device_t *device = fixture_open("cpu");
+    bpt_runner_t *runner = fixture_runner(&c, device, (bpt_runner_options_t){0});
+    fill(&p, &c, (uint32_t[]){2, 0, 3}, 3, 0);
+    assert_int_equal(p.side[0].lengths[1], 1);  // which has one tree alone
+    assert_ok(bpt_runner_evaluate(runner, &p.batch, balanced, &loss));
+    bpt_free(p.trees), p.trees = NULL;
+    assert_ok(bpt_trees_add(BPT_TREES_RIGHT, &p.batch, &p.trees));
+    assert_ok(bpt_runner_evaluate(runner, &p.batch, right, &loss));
+    for (int64_t s = 0; s < 3; ++s)
+        for (uint32_t i = 0; i < p.side[1].lengths[s]; ++i) {
+            const int64_t row = p.side[1].start[s] + i;
+            const double off = fabs((double)balanced[row] - (double)right[row]);
+            assert_true(s == 1 ? off < 2e-6 : off > 0);
+        }
+    bpt_runner_destroy(runner);
+    fixture_close(device);
+}
+
 static void what_cannot_be_translated_with_is_refused(void **state) {
     (void)state;
     bpt_model_config_t c = small(BPT_MODEL_BPT, BPT_SHARED_ALL);
@@ -435,6 +533,10 @@ static void what_cannot_be_translated_with_is_refused(void **state) {
     c = small(BPT_MODEL_BPT, BPT_SHARED_NONE);
     c.causal = true;
     assert_fails(bpt_model_config_check(&c), BPT_ERR_USAGE, "the decoder always is");
+    c = small(BPT_MODEL_TREE, BPT_SHARED_NONE);
+    assert_ok(bpt_model_config_check(&c));
+    c.head_dim = 4;
+    assert_fails(bpt_model_config_check(&c), BPT_ERR_USAGE, "in a translator it is d_model / heads, 8");
 }
 
 int main(void) {
@@ -448,6 +550,8 @@ int main(void) {
         cmocka_unit_test(tokens_one_by_one_are_the_rows_of_the_whole_pass),
         cmocka_unit_test(a_fork_copies_what_differs),
         cmocka_unit_test(given_translations_are_read_as_those_that_were_made),
+        cmocka_unit_test(gradients_through_accumulated_nodes_are_right),
+        cmocka_unit_test(a_translation_depends_on_the_tree_over_its_text),
         cmocka_unit_test(what_cannot_be_translated_with_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,6 +90,26 @@ static void every_query_reads_all_keys_of_its_sequence(void **state) {
         }
 }
 
+// Keys of two spaces, one behind the other in one tensor.
+static void every_query_reads_its_sequence_in_all_spaces(void **state) {
+    (void)state;
+    for (int b = 0; b < N_BATCHES; ++b) {
+        rows_t q, k[2];
+        edges_t wanted = {{{0}}};
+        lay_out(&q, lengths[b], 3, 1), lay_out(&k[0], lengths[(b + 1) % N_BATCHES], 3, 0),
+            lay_out(&k[1], lengths[(b + 2) % N_BATCHES], 3, 1);
+        for (int s = 0; s < 3; ++s) k[1].start[s] += (uint32_t)k[0].space.rows;
+        const bpt_row_space_t spaces[] = {k[0].space, k[1].space};
+        bpt_lists_t l = lists_of(q.space.rows, spaces[0].rows + spaces[1].rows, 2, 1);
+        for (int s = 0; s < 3; ++s)
+            for (uint32_t i = 0; i < q.length[s]; ++i)
+                for (int of = 0; of < 2; ++of)
+                    for (uint32_t j = 0; j < k[of].length[s]; ++j) wanted.times[q.start[s] + i][k[of].start[s] + j] = 1;
+        assert_int_equal(bpt_lists_all_of(&q.space, spaces, 2, &l), BPT_OK);
+        assert_edges(&l, &wanted);
+    }
+}
+
 static void segments_read_the_segment_that_they_are_aligned_with(void **state) {
     (void)state;
     const uint32_t sources[][3] = {{0, 1, 2}, {2, 0, 1}, {0, 0, 2}, {BPT_NO_ROW, 1, 1}};
@@ -289,6 +309,7 @@ static void any_table_is_transposed_with_its_repetitions(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_query_reads_all_keys_of_its_sequence),
+        cmocka_unit_test(every_query_reads_its_sequence_in_all_spaces),
         cmocka_unit_test(segments_read_the_segment_that_they_are_aligned_with),
         cmocka_unit_test(too_few_slots_are_refused),
         cmocka_unit_test(satellites_read_a_ring_their_embedding_and_their_relay),

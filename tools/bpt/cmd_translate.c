@@ -10,7 +10,10 @@
 #include "bpt/clock.h"
 #include "bpt/file.h"
 #include "data/parallel.h"
+#include "data/tree_text.h"
+#include "data/trees.h"
 #include "models/decode/translate.h"
+#include "models/kinds/kind.h"
 #include "models/train/average.h"
 #include "tools/bpt/commands.h"
 #include "tools/bpt/progress.h"
@@ -23,6 +26,7 @@ typedef struct {
     bpt_range_t line;
     uint32_t *tokens;  // its end among them; NULL: the line is blank
     int64_t count;
+    bpt_nodes_t nodes;       // of the tree over it
     bpt_hypothesis_t found;  // of lines of documents: its tokens are a copy
     char *text;              // the translation
     double score;
@@ -45,6 +49,11 @@ typedef struct {
     int64_t context_tokens;                     // 0: lines alone
     int64_t context;                            // members of the segment before
     uint32_t *segment_start, *segment_lengths;  // [capacity]
+    // Of models that read trees: those of a file, or made ones.
+    bool trees;
+    bpt_trees_t made;
+    bpt_text_t *tree_text;
+    bpt_range_t tree_rest, tree;  // what is not read yet, and the line that was read last
     bpt_file_writer_t *scores;
     cli_progress_t progress;
     int64_t lines;
@@ -53,6 +62,7 @@ typedef struct {
 static void clear(job_t *job) {
     for (int64_t i = 0; i < job->count; ++i) {
         bpt_free(job->members[i].tokens);
+        bpt_free(job->members[i].nodes.items);
         bpt_free((uint32_t *)job->members[i].found.tokens);
         bpt_free(job->members[i].text);
     }
@@ -73,7 +83,33 @@ static bpt_status_t take(void *user, uint32_t id) {
     return BPT_OK;
 }
 
-static bpt_status_t encode(const job_t *job, member_t *m) {
+// The line of the file of trees that has the number of this line. A line may be asked for twice.
+static bpt_status_t find_tree(job_t *job, const bpt_range_t *line) {
+    while (job->tree.line < line->line)
+        if (!bpt_range_next_line(&job->tree_rest, &job->tree))
+            return bpt_fail(BPT_ERR_INPUT, "%s: it ends before line %" PRIu64 " of %s; line N has the tree over line N",
+                            job->tree_rest.path, line->line, line->path);
+    BPT_TRY(bpt_range_check_line(&job->tree));
+    return bpt_range_check_utf8(&job->tree);
+}
+
+// Words one by one, as each has a place in the tree.
+static bpt_status_t encode_tree(job_t *job, member_t *m, const bpt_word_t *words, size_t n, taker_t *taker) {
+    const bool made = job->made != BPT_TREES_FILE;
+    uint32_t *first;
+    if (!made) BPT_TRY(find_tree(job, &m->line));
+    BPT_TRY(bpt_alloc(n + 1, sizeof *first, &first));
+    bpt_status_t status = BPT_OK;
+    for (size_t i = 0; i < n && status == BPT_OK; ++i) {
+        status = bpt_vocab_encode_words(job->source, &m->line, &words[i], 1, take, taker);
+        first[i + 1] = (uint32_t)m->count;
+    }
+    if (status == BPT_OK) status = bpt_tree_text(made ? NULL : &job->tree, job->made, words, n, first, &m->nodes);
+    bpt_free(first);
+    return status;
+}
+
+static bpt_status_t encode(job_t *job, member_t *m) {
     taker_t taker = {.member = m};
     bpt_word_t *words = NULL;
     size_t n = 0, capacity = 0, bytes;
@@ -84,8 +120,11 @@ static bpt_status_t encode(const job_t *job, member_t *m) {
         status = bpt_grow(&words, n, &capacity, sizeof *words);
         if (status == BPT_OK) words[n++] = (bpt_word_t){word, bytes};
     }
-    if (status == BPT_OK && n) status = bpt_vocab_encode_words(job->source, &m->line, words, n, take, &taker);
-    if (status == BPT_OK && n) status = take(&taker, job->source_end);
+    if (status == BPT_OK && n && job->trees)
+        status = encode_tree(job, m, words, n, &taker);
+    else if (status == BPT_OK && n)
+        status = bpt_vocab_encode_words(job->source, &m->line, words, n, take, &taker);
+    if (status == BPT_OK && n && !job->trees) status = take(&taker, job->source_end);
     if (status == BPT_OK && n)
         status = bpt_context(bpt_model_check_length(&job->encoder, m->count), "%s: line %" PRIu64, m->line.path, m->line.line);
     bpt_free(words);
@@ -131,6 +170,25 @@ static bpt_batch_t fill_batch(job_t *job, member_t *const *members, int64_t coun
     return b;
 }
 
+// The trees over the members of a batch; *memory is the caller's.
+static bpt_status_t put_trees(member_t *const *members, int64_t count, bpt_batch_t *batch, uint32_t **memory) {
+    bpt_nodes_t all = {0};
+    uint64_t *ends;
+    BPT_TRY(bpt_alloc((size_t)batch->shape.batch, sizeof *ends, &ends));
+    bpt_status_t status = BPT_OK;
+    for (int64_t s = 0; s < batch->shape.batch && status == BPT_OK; ++s) {
+        for (uint64_t i = 0; s < count && i < members[s]->nodes.count && status == BPT_OK; ++i) {
+            status = bpt_grow(&all.items, (size_t)all.count, &all.capacity, sizeof *all.items);
+            if (status == BPT_OK) all.items[all.count++] = members[s]->nodes.items[i];
+        }
+        ends[s] = all.count;
+    }
+    if (status == BPT_OK) status = bpt_trees_put(all.items, ends, batch, memory);
+    bpt_free(all.items);
+    bpt_free(ends);
+    return status;
+}
+
 static bpt_status_t decode(const job_t *job, const bpt_hypothesis_t *h, member_t *m) {
     bpt_strbuf_t text = {0};
     bpt_status_t status = BPT_OK;
@@ -143,8 +201,12 @@ static bpt_status_t decode(const job_t *job, const bpt_hypothesis_t *h, member_t
 
 static bpt_status_t translate_batch(job_t *job, member_t **members, int64_t count) {
     if (cli_interrupted) return bpt_fail(BPT_ERR_INTERRUPTED, "stopped at line %" PRIu64, job->members[0].line.line);
-    const bpt_batch_t batch = fill_batch(job, members, count);
-    BPT_TRY(bpt_translator_run(job->translator, &batch, job->found));
+    bpt_batch_t batch = fill_batch(job, members, count);
+    uint32_t *trees = NULL;
+    bpt_status_t status = job->trees ? put_trees(members, count, &batch, &trees) : BPT_OK;
+    if (status == BPT_OK) status = bpt_translator_run(job->translator, &batch, job->found);
+    bpt_free(trees);
+    BPT_TRY(status);
     for (int64_t i = 0; i < count; ++i) BPT_TRY(decode(job, &job->found[i], members[i]));
     return BPT_OK;
 }
@@ -182,7 +244,7 @@ static bpt_status_t ask(job_t *job, const bpt_range_t *line) {
     if (status == BPT_OK)
         ++job->count;
     else
-        bpt_free(m->tokens);
+        bpt_free(m->tokens), bpt_free(m->nodes.items);
     return status;
 }
 
@@ -319,6 +381,31 @@ static bpt_status_t translate_file(job_t *job, const char *path) {
     return status;
 }
 
+// Where the trees over the lines are from.
+static bpt_status_t open_trees(job_t *job) {
+    const cli_options_t *o = job->o;
+    const char *text = o->n_arguments < 2 ? "-" : o->arguments[1];
+    char *beside = NULL;
+    job->trees = bpt_kind_of(&job->trained->config)->trees;
+    if (!job->trees && *o->use.trees_file)
+        return bpt_fail(BPT_ERR_USAGE, "--trees-file is for models that read trees, and this is model %s; leave it out",
+                        bpt_kind_of(&job->trained->config)->name);
+    if (!job->trees) return BPT_OK;
+    job->made = (bpt_trees_t)(cli_option_source(o, "trees") == CLI_FROM_FLAG ? o->data.trees : job->trained->stored.data.trees);
+    if (*o->use.trees_file) job->made = BPT_TREES_FILE;
+    if (job->made != BPT_TREES_FILE) return BPT_OK;
+    if (!*o->use.trees_file && !strcmp(text, "-"))
+        return bpt_fail(
+            BPT_ERR_USAGE,
+            "the model reads trees over its texts: give them with --trees-file FILE, or make them with --trees balanced, right or flat");
+    if (!*o->use.trees_file) BPT_TRY(bpt_path_format(&beside, "%s.ptb", text));
+    const bpt_status_t status = bpt_text_open(beside ? beside : o->use.trees_file, &job->tree_text);
+    bpt_free(beside);
+    BPT_TRY(bpt_context(status, "trees over the text"));
+    job->tree_rest = bpt_text_range(job->tree_text);
+    return BPT_OK;
+}
+
 static bpt_status_t allocate(job_t *job) {
     const size_t batch = (size_t)job->options.texts;
     job->capacity = job->context_tokens ? MOST_SENTENCES : POOL_BATCHES * job->options.texts;
@@ -335,6 +422,7 @@ static void release(job_t *job) {
     clear(job);
     bpt_translator_destroy(job->translator);
     bpt_file_writer_close(job->scores);
+    bpt_text_close(job->tree_text);
     bpt_free(job->members);
     bpt_free(job->order);
     bpt_free(job->tokens);
@@ -376,7 +464,8 @@ static bpt_status_t translate(const cli_options_t *o, cli_trained_t *t) {
                                              .texts = job.context_tokens ? 1 : o->use.batch,
                                              .documents = job.context_tokens > 0};
     cli_progress_start(&job.progress, o->global.quiet, CLI_LOSS_NATS);
-    bpt_status_t status = allocate(&job);
+    bpt_status_t status = open_trees(&job);
+    if (status == BPT_OK) status = allocate(&job);
     if (status == BPT_OK && *o->use.scores) status = bpt_file_writer_open(o->use.scores, &job.scores);
     if (status == BPT_OK) status = translate_file(&job, o->n_arguments < 2 ? "-" : o->arguments[1]);
     if (status == BPT_OK && job.scores) status = bpt_file_writer_commit(job.scores);

@@ -122,6 +122,7 @@ static bpt_status_t take_fingerprint(cli_corpus_t *corpus) {
     const size_t texts = e->texts == 2 ? 2 : 1, labels = e->per_token ? e->n_tokens : e->count;
     if (t->tokens) hash = XXH3_64bits_withSeed(e->offsets, pairs * sizeof *e->offsets, hash);
     if (t->tokens) hash = XXH3_64bits_withSeed(t->offsets, pairs * sizeof *t->offsets, hash ^ t->opening);
+    if (t->tokens && e->trees) hash = XXH3_64bits_withSeed(e->nodes, e->n_nodes * sizeof *e->nodes, hash);
     if (e->windows) hash = XXH3_64bits_withSeed(e->windows, e->count * sizeof *e->windows, hash);
     if (e->count && !t->tokens) hash = XXH3_64bits_withSeed(e->offsets, texts * e->count * sizeof *e->offsets, hash);
     if (e->labels) hash = XXH3_64bits_withSeed(e->labels, labels * sizeof *e->labels, hash);
@@ -155,6 +156,7 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resume
     }
     if (o->data.unit != BPT_UNIT_BYTE) bpt_split_close(&corpus->split);
     bpt_split_close(&corpus->target);
+    bpt_split_close(&corpus->trees);
     BPT_TRY(take_fingerprint(corpus));
     const int64_t size = vocab_size(corpus);
     if (!known && !resumed) o->model.vocab = size;
@@ -205,5 +207,6 @@ void cli_corpus_close(cli_corpus_t *corpus) {
     bpt_vocab_destroy(corpus->source_vocab);
     bpt_split_close(&corpus->split);
     bpt_split_close(&corpus->target);
+    bpt_split_close(&corpus->trees);
     *corpus = (cli_corpus_t){0};
 }

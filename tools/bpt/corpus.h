@@ -11,6 +11,7 @@
 typedef struct {
     bpt_split_t split;   // open as long as ids are its bytes
     bpt_split_t target;  // translations of its lines, where they are in files of their own
+    bpt_split_t trees;   // over its lines, likewise
     bpt_vocab_t *vocab;
     bpt_vocab_t *source_vocab;  // of the texts that are translated; NULL: the same
     bpt_ids_t ids[BPT_PARTS];   // lm: the tokens of each part

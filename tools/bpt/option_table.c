@@ -68,6 +68,7 @@ static bool reads_examples(const bpt_task_spec_t *task) { return task->reads == 
 static bool has_sides(const bpt_task_spec_t *task) { return bpt_task_sides(task) == 2; }
 static bool has_columns(const bpt_task_spec_t *task) { return reads_examples(task) && !has_sides(task); }
 static bool has_lines(const bpt_task_spec_t *task) { return reads_examples(task) && !task->per_token; }  // an example is one
+static bool has_trees(const bpt_task_spec_t *task) { return has_lines(task) || has_sides(task); }
 static bool has_deep_supervision(const bpt_task_spec_t *task) { return task->deep_supervision; }
 
 const cli_option_t cli_option_table[] = {
@@ -142,7 +143,7 @@ const cli_option_t cli_option_table[] = {
     {CHOICE("tag-scheme", data.tag_scheme, bpt_tag_scheme_names), .fallback = "keep", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
      .key = true, .task = has_tags, .when = "unit=word", .firm = true, .help = "tag: convert tags of spans (B-PER I-PER O) to this scheme"},
     {CHOICE("trees", data.trees, bpt_trees_names), .fallback = "file", .group = CLI_GROUP_DATA,
-     .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY, .key = true, .task = has_lines, .when = "model=tree", .firm = true,
+     .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY | CLI_TRANSLATE, .key = true, .task = has_trees, .when = "model=tree", .firm = true,
      .help = "tree: the tree over a text is that of the brackets in the file, or one is made: balanced, with all branches to the right, or flat "
              "(all words below one node)"},
     {BOOL("strip-punctuation", data.strip_punctuation), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
@@ -326,6 +327,8 @@ const cli_option_t cli_option_table[] = {
      .help = "never write the sign for an unknown token"},
     {INT("average", use.average, 1, 1000000), .fallback = "1", .group = CLI_GROUP_COMMAND, .commands = CLI_TRANSLATE,
      .help = "use the mean of the weights of the N checkpoints with the highest steps, see `bpt average`; 1: one checkpoint"},
+    {TEXT("trees-file", use.trees_file, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_TRANSLATE,
+     .shown = "the text's name and .ptb", .help = "tree: the trees over the lines of the text, line N for line N, in brackets"},
     {TEXT("scores-out", use.scores, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_TRANSLATE,
      .help = "write the score of each translation, one a line; an empty line for an empty one"},
 

@@ -70,6 +70,7 @@ typedef struct {
     int64_t beam, average, max_length_b;  // translate
     double length_penalty, max_length_a;
     char *scores;
+    char *trees_file;
     double temperature, top_p, min_p, repeat_penalty;
     bool echo, interactive, json, with_input, man, completion, allow_non_finite, no_unk;
 } cli_use_options_t;

@@ -87,7 +87,7 @@ enum { PAIR_BYTES = 64 };
 #define TRANSLATOR_BASE                                                                                           \
     TRANSLATOR "layers=6 dec-layers=6 d-model=512 d-ff=2048 heads=8 clip=0 dropout-input=0.1 dropout-hidden=0.1 " \
                "dropout-attention=0.1 dropout-head=0 schedule=noam "
-#define TRANSLATOR_SMALL                                                                                   \
+#define TRANSLATOR_SMALL                                                                                 \
     TRANSLATOR "heads=4 clip=1 dropout-input=0.1 dropout-hidden=0.1 dropout-attention=0 dropout-head=0 " \
                "schedule=inverse-sqrt warmup=2000 "
 #define FROM_TREES "model=bpt rule=paper "
@@ -191,6 +191,12 @@ const cli_preset_t cli_presets[] = {
      IWSLT FROM_ALL "context-tokens=128 batch-examples=16 epochs=30"},
     {"transformer-iwslt-small", "Transformer translates talks (--context-tokens N): two cores", IWSLT_SMALL FROM_ALL},
     {"transformer-wmt", "Transformer translates WMT14", WMT FROM_ALL},
+    {"tree-multi30k-small", "Tree Transformer translates Multi30k, trees beside the text: two cores", MULTI30K_SMALL "model=tree"},
+    {"tree-iwslt", "Tree Transformer translates talks, trees beside the text",
+     "task=translate unit=subword subwords=32000 model=tree layers=6 dec-layers=6 d-model=512 d-ff=1024 heads=4 shared=all smoothing=0.1 "
+     "dropout-input=0.3 "
+     "dropout-hidden=0.3 dropout-attention=0.2 dropout-head=0 lr=0.0005 schedule=inverse-sqrt warmup=4000 beta2=0.98 weight-decay=0.0001 "
+     "batch-tokens=4096 steps=61000"},
     {NULL, NULL, NULL},
 };
 

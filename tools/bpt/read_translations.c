@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "bpt/alloc.h"
+#include "bpt/file.h"
 #include "bpt/log.h"
 #include "data/examples_source.h"
 #include "data/parallel.h"
@@ -39,9 +41,9 @@ static bpt_status_t check(const cli_options_t *o) {
                         (long long)d->batch_examples);
     if (bpt_unit_of(d->unit)->characters)
         return bpt_fail(BPT_ERR_USAGE, "--task %s reads words, subwords or ids, not --unit %s", task, bpt_unit_names[d->unit]);
-    if (bpt_kind_of(&o->model)->packed)
-        return bpt_fail(BPT_ERR_USAGE, "--task %s needs a model whose batches are in buckets, not --model %s", task,
-                        bpt_kind_of(&o->model)->name);
+    if (bpt_kind_of(&o->model)->trees && (d->truncate || d->context_tokens))
+        return bpt_fail(BPT_ERR_USAGE, "--%s is not for --model %s, whose trees are over whole texts, one for each; leave it out",
+                        d->truncate ? "truncate" : "context-tokens", bpt_kind_of(&o->model)->name);
     if (d->vectors.count || o->model.ngram_max)
         return bpt_fail(BPT_ERR_USAGE, "--%s is not for --task %s, whose two sides have embeddings of their own; leave it out",
                         d->vectors.count ? "vectors" : "ngram-max", task);
@@ -106,7 +108,21 @@ static bpt_status_t open_languages(const char *folder, const cli_data_options_t 
     return BPT_OK;
 }
 
+// Whether trees over the texts to translate are read from files beside them, such as train.en.ptb.
+static bool reads_trees(const bpt_model_config_t *m, const cli_data_options_t *d) {
+    return bpt_kind_of(m)->trees && d->trees == BPT_TREES_FILE && has_files(d->unit);
+}
+
+static bpt_status_t open_trees(const char *folder, const cli_data_options_t *d, bpt_split_t *out) {
+    char *ending;
+    BPT_TRY(bpt_path_format(&ending, "%s.ptb", d->source));
+    const bpt_status_t status = bpt_split_open_language(folder, ending, out);
+    bpt_free(ending);
+    return bpt_context(status, "trees over the texts; --trees balanced, right or flat makes them");
+}
+
 static bpt_status_t open_files(const cli_options_t *o, cli_corpus_t *corpus) {
+    if (reads_trees(&o->model, &o->data)) BPT_TRY(open_trees(o->data.path, &o->data, &corpus->trees));
     if (has_files(o->data.unit)) return open_languages(o->data.path, &o->data, &corpus->split, &corpus->target);
     return bpt_split_open(o->data.path, o->data.unit, true, &corpus->split);
 }
@@ -114,7 +130,7 @@ static bpt_status_t open_files(const cli_options_t *o, cli_corpus_t *corpus) {
 // ---- Training
 
 static bpt_parallel_t pair_of(const cli_corpus_t *corpus, int part) {
-    return (bpt_parallel_t){.text = {corpus->split.part[part], corpus->target.part[part]}};
+    return (bpt_parallel_t){.text = {corpus->split.part[part], corpus->target.part[part]}, .trees = corpus->trees.part[part]};
 }
 
 static bpt_status_t scan(const cli_options_t *o, int part, bool words, bool labels, cli_corpus_t *corpus) {
@@ -127,8 +143,11 @@ static bpt_status_t scan(const cli_options_t *o, int part, bool words, bool labe
 static bpt_status_t encode(const cli_options_t *o, const bpt_range_t *text, int part, cli_corpus_t *corpus) {
     const bpt_parallel_t pair = pair_of(corpus, part);
     const bpt_vocab_t *const vocab[] = {corpus->source_vocab ? corpus->source_vocab : corpus->vocab, corpus->vocab};
-    const bpt_parallel_options_t options = {
-        .longest = o->data.max_length, .truncate = o->data.truncate, .context_tokens = o->data.context_tokens};
+    const bpt_parallel_options_t options = {.longest = o->data.max_length,
+                                            .truncate = o->data.truncate,
+                                            .context_tokens = o->data.context_tokens,
+                                            .trees = bpt_kind_of(&o->model)->trees,
+                                            .made = (bpt_trees_t)o->data.trees};
     (void)text;
     return bpt_parallel_read(&pair, &options, vocab, &corpus->examples[part]);
 }
@@ -157,6 +176,7 @@ static cli_data_options_t eval_options(const cli_options_t *o, const cli_trained
     if (!has_files(t->unit)) d.source = d.target = "";
     if (cli_option_source(o, "source") == CLI_FROM_FLAG) d.source = o->data.source;
     if (cli_option_source(o, "target") == CLI_FROM_FLAG) d.target = o->data.target;
+    if (cli_option_source(o, "trees") == CLI_FROM_FLAG) d.trees = o->data.trees;
     if (cli_option_source(o, "context-tokens") == CLI_FROM_FLAG) d.context_tokens = o->data.context_tokens;
     return d;
 }
@@ -164,7 +184,8 @@ static cli_data_options_t eval_options(const cli_options_t *o, const cli_trained
 static bpt_status_t evaluate_pair(const cli_options_t *o, const bpt_parallel_t *pair, const cli_trained_t *t, cli_eval_data_t *e) {
     const cli_data_options_t d = eval_options(o, t);
     const bpt_vocab_t *const vocab[] = {t->source_vocab ? t->source_vocab : t->vocab, t->vocab};
-    const bpt_parallel_options_t options = {.truncate = d.truncate, .context_tokens = d.context_tokens};
+    const bpt_parallel_options_t options = {
+        .truncate = d.truncate, .context_tokens = d.context_tokens, .trees = bpt_kind_of(&t->config)->trees, .made = (bpt_trees_t)d.trees};
     const bpt_batching_t batching = batching_of(o);
     BPT_TRY(bpt_parallel_read(pair, &options, vocab, &e->examples));
     BPT_TRY(bpt_examples_shift(&e->examples, o->use.placeholders));
@@ -172,9 +193,9 @@ static bpt_status_t evaluate_pair(const cli_options_t *o, const bpt_parallel_t *
 }
 
 static bpt_status_t evaluate_part(const cli_options_t *o, const char *path, const cli_trained_t *t, const bpt_split_t *target,
-                                  cli_eval_data_t *e) {
+                                  const bpt_split_t *trees, cli_eval_data_t *e) {
     static const char *const names[] = {"train", "valid", "test"};
-    const bpt_parallel_t pair = {.text = {e->split.part[o->data.part], target->part[o->data.part]}};
+    const bpt_parallel_t pair = {.text = {e->split.part[o->data.part], target->part[o->data.part]}, .trees = trees->part[o->data.part]};
     if (!pair.text[0].bytes) return bpt_fail(BPT_ERR_INPUT, "%s has no %s part", path, names[o->data.part]);
     return evaluate_pair(o, &pair, t, e);
 }
@@ -182,13 +203,15 @@ static bpt_status_t evaluate_part(const cli_options_t *o, const char *path, cons
 // Files of two languages; ids are lines of one.
 static bpt_status_t make_eval(const cli_options_t *o, const char *path, const cli_trained_t *t, cli_eval_data_t *e, bool *done) {
     const cli_data_options_t d = eval_options(o, t);
-    bpt_split_t target = {0};
+    bpt_split_t target = {0}, trees = {0};
     *done = has_files(t->unit);
     BPT_TRY(check_languages(&d));
     if (!*done) return BPT_OK;
     bpt_status_t status = open_languages(path, &d, &e->split, &target);
-    if (status == BPT_OK) status = evaluate_part(o, path, t, &target, e);
+    if (status == BPT_OK && reads_trees(&t->config, &d)) status = open_trees(path, &d, &trees);
+    if (status == BPT_OK) status = evaluate_part(o, path, t, &target, &trees, e);
     bpt_split_close(&target);
+    bpt_split_close(&trees);
     return status;
 }
 

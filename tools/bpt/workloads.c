@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "bpt/alloc.h"
+#include "data/trees.h"
 #include "models/config_json.h"
 #include "models/decode/decode.h"
 #include "models/kinds/kind.h"
@@ -37,7 +39,7 @@ static bpt_batch_shape_t shape_of(const cli_options_t *o) {
     const bool windows = task->reads == BPT_READS_WINDOWS;
     const int64_t n = windows ? o->data.context : LONGEST_TEXT;
     bpt_batch_shape_t shape = bpt_batch_buckets(n, n < ROWS / 2 ? ROWS / n / 2 * 2 : 2);  // pairs are even
-    if (!windows && kind->packed) {
+    if (!windows && bpt_kind_packs(&o->model)) {
         shape = bpt_batch_buckets(0, ROWS / LONGEST_TEXT * 4);
         shape.side[0].rows = ROWS;
     }
@@ -45,7 +47,7 @@ static bpt_batch_shape_t shape_of(const cli_options_t *o) {
         shape.side[0].nodes = shape.side[0].rows;
         shape.side[0].node_slots = NODE_SLOTS;
     }
-    if (bpt_task_sides(task) > 1) shape.side[1] = shape.side[0];
+    if (bpt_task_sides(task) > 1) shape.side[1].n = shape.side[0].n, shape.side[1].rows = shape.side[0].rows;
     return shape;
 }
 
@@ -62,11 +64,15 @@ static bpt_status_t record_steps(const cli_options_t *o, bpt_runner_t *runner) {
 }
 
 // A text to translate, for each of the two that are decoded.
-static bpt_status_t record_reading(bpt_decoder_t *decoder) {
+static bpt_status_t record_reading(const bpt_model_config_t *config, bpt_decoder_t *decoder) {
     const uint32_t tokens[2 * PROMPT] = {0}, start[] = {0, PROMPT}, lengths[] = {PROMPT, PROMPT};
     bpt_batch_t batch = {.shape = bpt_batch_buckets(PROMPT, 2), .n_real = 2};
     batch.side[0] = (bpt_side_t){.tokens = tokens, .start = start, .lengths = lengths};
-    return bpt_decoder_read(decoder, &batch, 1);
+    uint32_t *trees = NULL;
+    bpt_status_t status = bpt_kind_of(config)->trees ? bpt_trees_add(BPT_TREES_BALANCED, &batch, &trees) : BPT_OK;
+    if (status == BPT_OK) status = bpt_decoder_read(decoder, &batch, 1);
+    bpt_free(trees);
+    return status;
 }
 
 // A prompt, then one token, of two texts.
@@ -74,7 +80,7 @@ static bpt_status_t record_decoding(bpt_runner_t *runner) {
     const uint32_t prompt[PROMPT] = {0}, next[2] = {0};
     bpt_decoder_t *decoder;
     BPT_TRY(bpt_decoder_create(runner, 2 * PROMPT, 2, &decoder));
-    bpt_status_t status = bpt_model_stacks(bpt_runner_config(runner)) > 1 ? record_reading(decoder) : BPT_OK;
+    bpt_status_t status = bpt_model_stacks(bpt_runner_config(runner)) > 1 ? record_reading(bpt_runner_config(runner), decoder) : BPT_OK;
     if (status == BPT_OK) status = bpt_decoder_feed(decoder, 0, prompt, PROMPT, NULL);
     if (status == BPT_OK) status = bpt_decoder_step(decoder, next, NULL);
     bpt_decoder_destroy(decoder);

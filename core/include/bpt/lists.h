@@ -27,7 +27,7 @@ typedef struct {
 
 // Slots that the writers need; those of subtrees depend on the trees.
 enum {
-    BPT_LISTS_ALL_SLOTS = 1,
+    BPT_LISTS_ALL_SLOTS = 1,  // of each space of keys
     BPT_LISTS_ALL_BACK_SLOTS = 1,
     BPT_LISTS_RING_SLOTS = 5,
     BPT_LISTS_RING_BACK_SLOTS = 3,
@@ -39,6 +39,11 @@ enum {
 // Every query reads all keys of the sequence of the same number: dense self-attention, cross-attention of sentences. Where two texts
 // read each other, `keys` names the sequences of `queries` in another order.
 BPT_API bpt_status_t bpt_lists_all(const bpt_row_space_t *queries, const bpt_row_space_t *keys, const bpt_lists_t *out) BPT_MUST_USE;
+
+// The same where a sequence has keys in several spaces of rows of one tensor, such as the tokens and the nodes of a tree: as many slots,
+// one range of each space; out->keys is the number of rows of all.
+BPT_API bpt_status_t bpt_lists_all_of(const bpt_row_space_t *queries, const bpt_row_space_t *spaces, int n_spaces,
+                                      const bpt_lists_t *out) BPT_MUST_USE;
 
 // Documents: the rows of query segment t read those of key segment source[t] (BPT_NO_ROW: nothing). Target segments that lie one behind
 // the other and read the same source are one range of `back`.
