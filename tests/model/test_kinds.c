@@ -29,9 +29,9 @@ static void every_kind_does_every_task_but_for_its_nature(void **state) {
         for (int t = 0; t < BPT_N_TASKS; ++t) {
             if (k == BPT_MODEL_STAR && (bpt_tasks[t]->causal || bpt_task_sides(bpt_tasks[t]) > 1))
                 assert_fails(bpt_kind_check_task(bpt_kinds[k], bpt_tasks[t]), BPT_ERR_USAGE, "its relay node reads the whole text");
-            else if (k == BPT_MODEL_TREE && (bpt_tasks[t]->causal || bpt_task_sides(bpt_tasks[t]) > 1))
+            else if (k == BPT_MODEL_TREE && bpt_tasks[t]->causal)
                 assert_fails(bpt_kind_check_task(bpt_kinds[k], bpt_tasks[t]), BPT_ERR_USAGE, "a node reads all tokens below it");
-            else if (k == BPT_MODEL_TREE && bpt_tasks[t]->per_token)
+            else if (k == BPT_MODEL_TREE && bpt_tasks[t]->per_token && bpt_task_sides(bpt_tasks[t]) == 1)
                 assert_fails(bpt_kind_check_task(bpt_kinds[k], bpt_tasks[t]), BPT_ERR_USAGE, "its trees have labels of whole texts");
             else
                 assert_ok(bpt_kind_check_task(bpt_kinds[k], bpt_tasks[t]));
