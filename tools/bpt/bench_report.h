@@ -20,6 +20,9 @@ typedef struct {
     int64_t n, k;
     double s_per_step, p99, slowest, tokens_per_s, gflops, gbytes_per_s;  // NaN: does not apply
     uint64_t device_bytes;                                                // 0: does not apply
+    // Translations; beam 0: it is another bench. Seconds of a step of the search, in its first and its last quarter; NaN: it is too short.
+    int64_t beam, texts, most_tokens;
+    double texts_per_s, source_tokens_per_s, first_s_per_token, last_s_per_token;
 } cli_bench_result_t;
 
 // Ops of one kind and shape in a step.

@@ -77,7 +77,7 @@ typedef struct {
 typedef struct {
     int64_t n, width, height, repeat, seconds;
     bpt_intervals_format_t format;
-    char *lengths, *ks;
+    char *lengths, *ks, *beams;
     char *tree;               // graph: in brackets
     char *from, *x, *y, *by;  // plot
     bool log_x, log_y;
