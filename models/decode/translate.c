@@ -109,10 +109,13 @@ bpt_status_t bpt_translator_run(bpt_translator_t *t, const bpt_batch_t *batch, b
             left += t->live[i];
         }
         BPT_TRY(bpt_decoder_fork(t->decoder, t->forks, t->n_forks));
+        if (t->options.on_token) t->options.on_token(t->options.user);
     }
     for (int64_t i = 0; i < batch->n_real; ++i) out[i] = bpt_beam_hypothesis(t->beams[i], 0);
     return BPT_OK;
 }
+
+uint64_t bpt_translator_device_bytes(const bpt_translator_t *t) { return bpt_decoder_device_bytes(t->decoder); }
 
 // ---- Documents
 
@@ -139,6 +142,7 @@ static bpt_status_t search(bpt_translator_t *t, int64_t most) {
         for (int64_t i = 0; i < t->n_forks; ++i)  // what two sequences share of this sentence stands behind the ones before it
             if (t->forks[i].first) t->forks[i].first += before;
         BPT_TRY(bpt_decoder_fork(t->decoder, t->forks, t->n_forks));
+        if (t->options.on_token) t->options.on_token(t->options.user);
     }
     for (int i = 0; i < t->options.beam; ++i) bpt_decoder_rewind(t->decoder, i, i ? 0 : before);
     return BPT_OK;

@@ -15,12 +15,15 @@ typedef struct {
     uint32_t forbidden;      // a token that is never chosen; BPT_NO_ROW: none
     int64_t texts, longest;  // most texts side by side; tokens of the longest
     bool documents;          // for bpt_translator_run_document
+    void (*on_token)(void *user);  // called when all texts have gone on by a token, NULL: by nobody
+    void *user;
 } bpt_translator_options_t;
 
 typedef struct bpt_translator bpt_translator_t;
 // The runner must outlive it, its parameters must not change. BPT_ERR_USAGE for models that do not translate.
 bpt_status_t bpt_translator_create(bpt_runner_t *runner, const bpt_translator_options_t *options, bpt_translator_t **out) BPT_MUST_USE;
 void bpt_translator_destroy(bpt_translator_t *translator);
+uint64_t bpt_translator_device_bytes(const bpt_translator_t *translator);  // beside those of the runner
 // Translates the texts of the batch's first side, which end in `end`: out[i] for text i < n_real. Valid until the next call. The search of
 // each text depends on no other.
 bpt_status_t bpt_translator_run(bpt_translator_t *translator, const bpt_batch_t *batch, bpt_hypothesis_t *out) BPT_MUST_USE;

@@ -29,6 +29,9 @@ static void every_measurement_is_a_line_of_json(void **state) {
         {"infer --n 32 --k 1,2", {"s_per_step", "tokens_per_s", "gflops", "gbytes_per_s", "peak_host_bytes"}, 2},
         {"attention --n 32", {"s_per_step", "tokens_per_s", "gflops"}, 1},
         {"decode --n 32", {"s_per_step", "s_per_step_p99", "s_per_step_slowest", "tokens_per_s"}, 1},
+        {"translate --n 16 --beam 1,3 --batch 2",
+         {"n", "k", "target_n", "sentences_per_s", "source_tokens_per_s", "s_per_token_first_quarter", "s_per_token_last_quarter"},
+         2},
         {"gemm", {"m", "n", "k", "s_per_step", "gflops", "share_of_best"}, 12},
         {"ops --n 32", {"n", "k", "calls", "limit_gflops", "limit_gbytes_per_s"}, 0},
     };
@@ -55,6 +58,33 @@ static void every_measurement_is_a_line_of_json(void **state) {
     }
 }
 
+// A beam is a line. No translation ends before it has as many tokens as its text; 512 are the most.
+static void translations_run_to_their_longest_length(void **state) {
+    (void)state;
+    static const struct {
+        const char *options;
+        int beams[2], batch, n, target_n;
+    } cases[] = {{"--n 20 --beam 2,3 --batch 3", {2, 3}, 3, 20, 20}, {"--model transformer --n 600 --beam 1", {1}, 1, 600, 512}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        test_process_t p = test_run_to(0, "bench translate %s --json " TINY, cases[i].options);
+        char *rest = NULL;
+        int lines = 0;
+        for (char *one = strtok_r(p.out, "\n", &rest); one; one = strtok_r(NULL, "\n", &rest), ++lines) {
+            json_t *object = json_loads(one, 0, NULL);
+            const double seconds = json_number_value(json_object_get(object, "s_per_step"));
+            const double tokens = json_number_value(json_object_get(object, "tokens_per_s")) * seconds;
+            assert_int_equal(json_integer_value(json_object_get(object, "beam")), cases[i].beams[lines]);
+            assert_int_equal(json_integer_value(json_object_get(object, "batch")), cases[i].batch);
+            assert_int_equal(json_integer_value(json_object_get(object, "n")), cases[i].n);
+            assert_int_equal(json_integer_value(json_object_get(object, "target_n")), cases[i].target_n);
+            assert_true(tokens > 0.999 * cases[i].batch * cases[i].target_n && tokens < 1.001 * cases[i].batch * cases[i].target_n);
+            json_decref(object);
+        }
+        assert_int_equal(lines, cases[i].beams[1] ? 2 : 1);
+        test_process_free(&p);
+    }
+}
+
 static void models_that_cannot_be_are_refused(void **state) {
     (void)state;
     static const char *const cases[][2] = {{"train --d-model 100 --heads 8", "heads do not divide d_model"},
@@ -64,6 +94,8 @@ static void models_that_cannot_be_are_refused(void **state) {
                                            {"train --no-ring", "--ring is for --model star, and this is --model bpt"},
                                            {"train --model segtree --no-radical", "--radical is for --model star"},
                                            {"train --head-dim 8", "--head-dim is for --model star"},
+                                           {"translate --model star", "star"},
+                                           {"translate --beam 0", "--beam"},
                                            {"trian", "choose train, infer"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         char line[256];
@@ -91,6 +123,7 @@ static void shares_of_ops_add_up_to_one(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_measurement_is_a_line_of_json),
+        cmocka_unit_test(translations_run_to_their_longest_length),
         cmocka_unit_test(models_that_cannot_be_are_refused),
         cmocka_unit_test(shares_of_ops_add_up_to_one),
     };

@@ -41,10 +41,21 @@ static bpt_status_t print_object(bpt_status_t (*fill)(json_t *object, const cli_
 }
 
 // ---- One cell
+static bpt_status_t fill_translation(json_t *object, const cli_bench_result_t *r) {
+    BPT_TRY(bpt_json_set_int(object, "beam", r->beam));
+    BPT_TRY(bpt_json_set_int(object, "batch", r->texts));
+    BPT_TRY(bpt_json_set_int(object, "target_n", r->most_tokens));
+    BPT_TRY(set_number(object, "sentences_per_s", r->texts_per_s));
+    BPT_TRY(set_number(object, "source_tokens_per_s", r->source_tokens_per_s));
+    BPT_TRY(set_number(object, "s_per_token_first_quarter", r->first_s_per_token));
+    return set_number(object, "s_per_token_last_quarter", r->last_s_per_token);
+}
+
 static bpt_status_t fill_result(json_t *object, const cli_bench_place_t *place, const void *what) {
     const cli_bench_result_t *r = what;
     BPT_TRY(set_cell(object, place, r->bench, r->n, r->k));
     BPT_TRY(set_place(object, place));
+    if (r->beam) BPT_TRY(fill_translation(object, r));
     BPT_TRY(set_number(object, "s_per_step", r->s_per_step));
     BPT_TRY(set_number(object, "s_per_step_p99", r->p99));
     BPT_TRY(set_number(object, "s_per_step_slowest", r->slowest));
@@ -58,6 +69,12 @@ static bpt_status_t fill_result(json_t *object, const cli_bench_place_t *place, 
     return bpt_json_set_int(object, "peak_host_bytes", bpt_peak_host_bytes());
 }
 
+static void print_translation(const cli_bench_result_t *r) {
+    printf("  beam %-3" PRId64 " %8.2f sentences/s", r->beam, r->texts_per_s);
+    if (!isnan(r->first_s_per_token))
+        printf("  %8.3f ms a token in the first quarter, %8.3f in the last", 1e3 * r->first_s_per_token, 1e3 * r->last_s_per_token);
+}
+
 bpt_status_t cli_bench_print(const cli_bench_place_t *place, const cli_bench_result_t *r) {
     if (place->json) return print_object(fill_result, place, r);
     printf("%-10s %-11s n %-7" PRId64, r->bench, place->model, r->n);
@@ -65,6 +82,7 @@ bpt_status_t cli_bench_print(const cli_bench_place_t *place, const cli_bench_res
     printf(" %-4s", bpt_dtype_name(place->precision));
     if (!isnan(r->s_per_step)) printf("  %10.3f ms", 1e3 * r->s_per_step);
     if (!isnan(r->p99)) printf("  p99 %8.3f ms, slowest %8.3f ms", 1e3 * r->p99, 1e3 * r->slowest);
+    if (r->beam) print_translation(r);
     if (!isnan(r->tokens_per_s)) printf("  %9.0f tokens/s", r->tokens_per_s);
     if (!isnan(r->gflops)) printf("  %8.1f GFLOP/s", r->gflops);
     if (r->ranks) printf("  %d ranks, %.3f ms in exchanges", r->ranks, 1e3 * r->exchange);

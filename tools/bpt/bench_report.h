@@ -23,6 +23,9 @@ typedef struct {
     int ranks;                                                            // that took part; 0: no team
     double exchange;                                                      // of s_per_step: their exchanges, waiting included
     double efficiency;                                                    // what a rank does beside one process alone; 0: does not apply
+    // Translations; beam 0: it is another bench. Seconds of a step of the search, in its first and its last quarter; NaN: it is too short.
+    int64_t beam, texts, most_tokens;
+    double texts_per_s, source_tokens_per_s, first_s_per_token, last_s_per_token;
 } cli_bench_result_t;
 
 // Ops of one kind and shape in a step.

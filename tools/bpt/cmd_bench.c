@@ -14,6 +14,7 @@
 #include "models/train/trainer.h"
 #include "tools/bpt/bench_cluster.h"
 #include "tools/bpt/bench_report.h"
+#include "tools/bpt/bench_translate.h"
 #include "tools/bpt/commands.h"
 #include "tools/bpt/device.h"
 #include "tools/bpt/rates.h"
@@ -26,6 +27,7 @@ typedef struct {
     cli_options_t *o;
     bpt_device_t *device;
     bpt_ranks_t *ranks;  // NULL: this process alone
+    bool translates;     // the model has an encoder and a decoder
     int64_t n, k;
 } bench_t;
 
@@ -62,12 +64,13 @@ static bpt_status_t print(const bench_t *b, const cli_bench_result_t *result) {
 static bpt_model_config_t config_of(const bench_t *b) {
     bpt_model_config_t c = b->o->model;
     // A language model, or a classifier where the kind reads both sides.
-    c.causal = !bpt_kind_of(&c)->not_causal;
-    c.task = c.causal ? BPT_TASK_LM : BPT_TASK_CLASSIFY;
+    c.causal = !bpt_kind_of(&c)->not_causal && !b->translates;
+    c.task = b->translates ? BPT_TASK_TRANSLATE : c.causal ? BPT_TASK_LM : BPT_TASK_CLASSIFY;
+    c.dec_layers = c.layers;
     c.classes = CLASSES;
     c.k = (int32_t)b->k;
     c.d_embed = c.d_model;
-    c.vocab = VOCAB;
+    c.vocab = c.source_vocab = b->translates ? CLI_TRANSLATED_VOCAB : VOCAB;
     c.positions = bpt_kind_of(&c)->positions;
     c.pool = bpt_kind_of(&c)->pool;
     c.rel_levels = c.positions == BPT_POSITIONS_RELATIVE ? bpt_kind_of(&c)->rel_levels(&c, b->n) : 0;
@@ -497,15 +500,41 @@ done:
     return status;
 }
 
+// ---- translate: one batch of texts for each beam
+static bpt_status_t bench_translate(const bench_t *b) {
+    int64_t beams[MAX_CELLS];
+    int n_beams;
+    bpt_runner_t *runner;
+    BPT_TRY(cli_parse_list(b->o->tool.beams, "--beam", 1, 1024, beams, MAX_CELLS, &n_beams));
+    BPT_TRY(open_runner(b, &runner));
+    bpt_status_t status = BPT_OK;
+    for (int i = 0; i < n_beams && status == BPT_OK; ++i) {
+        cli_bench_result_t r = empty_result(b, "translate");
+        r.beam = beams[i];
+        r.texts = b->o->use.batch;
+        status = cli_bench_translate(runner, (int)b->o->tool.repeat, &r);
+        if (status == BPT_OK) status = print(b, &r);
+        if (status == BPT_OK) status = cli_flush_output();
+    }
+    bpt_runner_destroy(runner);
+    return status;
+}
+
 // ---- The command
 static const struct {
     const char *name;
     bpt_status_t (*run)(const bench_t *b);
-    bool once;  // does not depend on n and k
-    bool team;  // several ranks can do it together
-} benches[] = {{"train", bench_train, false, true}, {"infer", bench_infer, false}, {"attention", bench_attention, false},
-               {"gemm", bench_gemm, true},          {"ops", bench_ops, false},     {"decode", bench_decode, false},
-               {"cluster", bench_cluster, false}};
+    bool once;        // does not depend on n and k
+    bool translates;  // its model
+    bool team;        // several ranks can do it together
+} benches[] = {{"train", bench_train, .team = true},
+               {"infer", bench_infer},
+               {"attention", bench_attention},
+               {"gemm", bench_gemm, .once = true},
+               {"ops", bench_ops},
+               {"decode", bench_decode},
+               {"translate", bench_translate, .translates = true},
+               {"cluster", bench_cluster}};
 
 static bpt_status_t run_bench(cli_options_t *o) {
     int64_t ns[MAX_CELLS], ks[MAX_CELLS];
@@ -513,18 +542,20 @@ static bpt_status_t run_bench(cli_options_t *o) {
     const int known = (int)BPT_COUNT(benches);
     while (which < known && strcmp(benches[which].name, o->arguments[0])) ++which;
     if (which == known)
-        return bpt_fail(BPT_ERR_USAGE, "bpt bench %s: choose train, infer, attention, gemm, ops, decode or cluster", o->arguments[0]);
+        return bpt_fail(BPT_ERR_USAGE, "bpt bench %s: choose train, infer, attention, gemm, ops, decode, translate or cluster",
+                        o->arguments[0]);
     if (o->run.team && !benches[which].team)
         return bpt_fail(BPT_ERR_USAGE, "--team is for bench train, not for bench %s; leave it out", benches[which].name);
     BPT_TRY(cli_parse_list(o->tool.lengths, "--n", 1, 67108864, ns, MAX_CELLS, &n_ns));
     BPT_TRY(cli_parse_list(o->tool.ks, "--k", 1, 65536, ks, MAX_CELLS, &n_ks));
     BPT_TRY(cli_options_check_fit(o));
     BPT_TRY(bpt_model_config_fill_head_dim(&o->model));
-    bench_t b = {.o = o};
-    const bpt_model_config_t shape = config_of(&(bench_t){.o = o, .n = ns[0], .k = ks[0]});
+    bench_t b = {.o = o, .translates = benches[which].translates, .n = ns[0], .k = ks[0]};
+    const bpt_model_config_t shape = config_of(&b);
     BPT_TRY(bpt_model_config_check(&shape));
     BPT_TRY(cli_team_join(o, &b.ranks));
-    bpt_status_t status = cli_team_agree(cli_device_open(o, &b.device));
+    BPT_TRY(cli_team_agree(cli_device_open(o, &b.device)));
+    bpt_status_t status = BPT_OK;
     if (!bpt_kind_has_key(bpt_kind_of(&o->model), "k")) n_ks = 1;
     for (int j = 0; j < n_ks && status == BPT_OK; ++j)
         for (int i = 0; i < n_ns && status == BPT_OK; ++i) {
@@ -539,7 +570,7 @@ static bpt_status_t run_bench(cli_options_t *o) {
 const cli_command_t cli_command_bench = {
     .bit = CLI_BENCH,
     .name = "bench",
-    .arguments = "train|infer|attention|gemm|ops|decode|cluster",
+    .arguments = "train|infer|attention|gemm|ops|decode|translate|cluster",
     .purpose = "measure speed and memory",
     .description = "The default setting is that of the throughput measurements of the BPT paper: 6 layers, d-model 512, d-ff 2048, "
                    "8 heads, 8192 tokens a batch and a vocabulary of 256.\n"
@@ -547,13 +578,16 @@ const cli_command_t cli_command_bench = {
                    "one attention layer. `gemm` times the matrix products of a training step and prints the speed of each as a "
                    "share of the best. On OpenCL it also times those by CLBlast, where it is installed. `ops` times every op of one "
                    "training step and prints its share of the highest speed that the device reaches in a matrix product and in a "
-                   "copy. `decode` times the generation of one token at a time after about n tokens, for --batch texts together. `cluster` "
-                   "times the parts of a training step on this device, and from "
-                   "them and the network's --bandwidth and --latency computes what a step of --ranks such devices takes.\n"
-                   "With --team mpi, started by mpirun, `train` times a step that several processes make together, with --tokens "
-                   "each.",
+                   "copy. `decode` times the generation of one token at a time after about n tokens, for --batch texts together. "
+                   "`translate` translates --batch texts of n random tokens together, for each --beam, with an encoder and a decoder of "
+                   "--layers layers and 8000 words. An untrained model does not know when to end, so every translation is as long as the "
+                   "text, or 512 tokens. It prints target tokens a second, and the time of a token of all texts in the first and in the "
+                   "last quarter of the translations, which shows whether later tokens cost more.\n"
+                   "`cluster` times the parts of a training step on this device, and from them and the network's --bandwidth and --latency "
+                   "computes what a step of --ranks such devices takes. With --team mpi, started by mpirun, `train` times a step that "
+                   "several processes make together, with --tokens each.",
     .examples = "  bpt bench train --n 512,8192 --k 4,64 --json\n  bpt bench ops --n 8192\n  bpt bench gemm --backend opencl\n  bpt bench "
-                "decode --n 1024,131072\n",
+                "decode --n 1024,131072\n  bpt bench translate --n 32,256 --beam 1,5 --batch 8\n",
     .min_arguments = 1,
     .max_arguments = 1,
     .run = run_bench,

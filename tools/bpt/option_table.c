@@ -345,6 +345,8 @@ const cli_option_t cli_option_table[] = {
      .help = "sequence lengths to measure"},
     {TEXT("k", tool.ks, "K,K.."), .fallback = "4", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
      .help = "bpt: nodes that a token attends to on each level and on each side; several values may be given"},
+    {TEXT("beam", tool.beams, "K,K.."), .fallback = "1,5", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
+     .help = "translate: translations of a text that are followed at the same time; several values may be given"},
     {INT("tokens", tool.n, 1, 67108864), .fallback = "8192", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
      .help = "number of tokens (leaves) in a batch; a batch has at least one sequence"},
     {TEXT("ranks", tool.ranks, "N,N.."), .fallback = "1,2,4,8,16,64,256,1024", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
@@ -482,7 +484,7 @@ const cli_variant_t cli_option_variants[] = {
     {"recompute", CLI_BENCH},
     {"accumulate", CLI_BENCH, .help = "cluster: micro-batches of each device in a step"},
     {"batch", CLI_TRANSLATE, .help = "number of lines that are translated together; more are faster and take more memory"},
-    {"batch", CLI_BENCH, .fallback = "1", .help = "decode: number of texts that are decoded together"},
+    {"batch", CLI_BENCH, .fallback = "1", .help = "decode, translate: number of texts that are decoded together"},
     {"dry-run", CLI_TUNE, .help = "measure and print the results, but record nothing"},
     {NULL, 0},
 };

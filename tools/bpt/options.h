@@ -78,10 +78,10 @@ typedef struct {
 typedef struct {
     int64_t n, width, height, repeat, seconds;
     bpt_intervals_format_t format;
-    char *lengths, *ks, *ranks;
+    char *lengths, *ks, *beams, *ranks;
     double bandwidth, latency;  // of bench cluster: GB/s, microseconds
-    char *tree;               // graph: in brackets
-    char *from, *x, *y, *by;  // plot
+    char *tree;                 // graph: in brackets
+    char *from, *x, *y, *by;    // plot
     bool log_x, log_y;
     bool reset;
     bool compile;   // doctor
