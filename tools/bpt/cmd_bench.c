@@ -6,13 +6,12 @@
 
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
-#include "bpt/log.h"
-#include "data/trees.h"
 #include "models/config_json.h"
 #include "models/decode/decode.h"
 #include "models/kinds/kind.h"
 #include "models/train/trainer.h"
 #include "tools/bpt/bench_cluster.h"
+#include "tools/bpt/bench_model.h"
 #include "tools/bpt/bench_report.h"
 #include "tools/bpt/bench_translate.h"
 #include "tools/bpt/commands.h"
@@ -21,130 +20,12 @@
 #include "tools/bpt/sort.h"
 #include "tools/bpt/team.h"
 
-enum { VOCAB = 256, CLASSES = 2, MAX_CELLS = 32, MAX_OPS = 4096, DECODED = 200 };
-
-typedef struct {
-    cli_options_t *o;
-    bpt_device_t *device;
-    bpt_ranks_t *ranks;  // NULL: this process alone
-    bool translates;     // the model has an encoder and a decoder
-    int64_t n, k;
-} bench_t;
-
-static cli_bench_place_t place_of(const bench_t *b) {
-    const bpt_kind_spec_t *kind = bpt_kind_of(&b->o->model);
-    return (cli_bench_place_t){.device = b->device,
-                               .model = kind->name,
-                               .has_k = bpt_kind_has_key(kind, "k"),
-                               .precision = b->o->train.precision,
-                               .json = b->o->use.json};
-}
-
-static cli_timing_t timing_of(const bench_t *b) { return (cli_timing_t){.repeat = (int)b->o->tool.repeat, .quantile = 0.5}; }
-
-static cli_bench_result_t empty_result(const bench_t *b, const char *bench) {
-    return (cli_bench_result_t){.bench = bench,
-                                .n = b->n,
-                                .k = b->k,
-                                .s_per_step = NAN,
-                                .p99 = NAN,
-                                .slowest = NAN,
-                                .tokens_per_s = NAN,
-                                .gflops = NAN,
-                                .gbytes_per_s = NAN};
-}
-
-static bpt_status_t print(const bench_t *b, const cli_bench_result_t *result) {
-    if (bpt_ranks_rank(b->ranks)) return BPT_OK;  // rank 0 says it
-    const cli_bench_place_t place = place_of(b);
-    return cli_bench_print(&place, result);
-}
-
-// ---- The model and a batch of random tokens
-static bpt_model_config_t config_of(const bench_t *b) {
-    bpt_model_config_t c = b->o->model;
-    // A language model, or a classifier where the kind reads both sides.
-    c.causal = !bpt_kind_of(&c)->not_causal && !b->translates;
-    c.task = b->translates ? BPT_TASK_TRANSLATE : c.causal ? BPT_TASK_LM : BPT_TASK_CLASSIFY;
-    c.dec_layers = c.layers;
-    c.classes = CLASSES;
-    c.k = (int32_t)b->k;
-    c.d_embed = c.d_model;
-    c.vocab = c.source_vocab = b->translates ? CLI_TRANSLATED_VOCAB : VOCAB;
-    c.positions = bpt_kind_of(&c)->positions;
-    c.pool = bpt_kind_of(&c)->pool;
-    c.rel_levels = c.positions == BPT_POSITIONS_RELATIVE ? bpt_kind_of(&c)->rel_levels(&c, b->n) : 0;
-    c.max_positions = (int32_t)b->n + DECODED / 2;  // decoding goes on behind n
-    c.tied = false;
-    c.dropout_input = c.dropout_hidden = c.dropout_attention = c.dropout_head = 0;
-    return c;
-}
-
-static bpt_status_t open_runner(const bench_t *b, bpt_runner_t **out) {
-    const bpt_model_config_t config = config_of(b);
-    bpt_train_config_t train = b->o->train;
-    train.beta1 = 0.9, train.beta2 = 0.999, train.eps = 1e-8;
-    bpt_runner_options_t options = bpt_trainer_runner_options(&train);
-    options.ranks = b->ranks;
-    options.shard_optimizer = b->o->run.shard_optimizer;
-    BPT_TRY(bpt_runner_create(&config, &options, b->device, out));
-    const bpt_status_t status = bpt_runner_init(*out, 1);
-    if (status != BPT_OK) bpt_runner_destroy(*out), *out = NULL;
-    return status;
-}
-
-typedef struct {
-    bpt_batch_t batch;
-    uint32_t *words;  // tokens, targets, start, lengths, sequences
-    uint32_t *trees;  // of models that read them: balanced
-    float *weights;
-} tokens_t;
-
-static void free_tokens(tokens_t *t) {
-    bpt_free(t->words);
-    bpt_free(t->weights);
-    bpt_free(t->trees);
-}
-
-static bpt_status_t make_tokens(const bench_t *b, tokens_t *t) {
-    const int64_t rows = b->o->tool.n / b->n > 0 ? b->o->tool.n / b->n : 1, leaves = rows * b->n;
-    const bpt_model_config_t config = config_of(b);
-    const bpt_batch_shape_t shape = bpt_batch_buckets(b->n, rows);
-    const int64_t targets = bpt_task_targets(bpt_task_of(&config), &shape);
-    *t = (tokens_t){0};
-    bpt_status_t status = bpt_alloc((size_t)(2 * leaves + 3 * rows), sizeof *t->words, &t->words);
-    if (status == BPT_OK) status = bpt_alloc((size_t)leaves, sizeof *t->weights, &t->weights);
-    if (status != BPT_OK) {
-        free_tokens(t);
-        return status;
-    }
-    uint32_t *start = t->words + 2 * leaves, *lengths = start + rows, *sequences = lengths + rows;
-    for (int64_t i = 0; i < 2 * leaves; ++i) t->words[i] = (uint32_t)(i * 2654435761u >> 7) % VOCAB;
-    for (int64_t i = 0; targets < leaves && i < targets; ++i) t->words[leaves + i] %= CLASSES;
-    for (int64_t i = 0; i < leaves; ++i) t->weights[i] = 1;
-    for (int64_t i = 0; i < rows; ++i) start[i] = (uint32_t)(i * b->n), lengths[i] = (uint32_t)b->n, sequences[i] = (uint32_t)i;
-    t->batch = (bpt_batch_t){.shape = shape,
-                             .n_real = rows,
-                             .side = {{.tokens = t->words, .start = start, .lengths = lengths}},
-                             .targets = t->words + leaves,
-                             .weights = t->weights,
-                             .sequences = sequences,
-                             .n_targets = targets,
-                             .n_scored = targets,
-                             .n_tokens = leaves,
-                             .window_scored = targets,
-                             .first = true,
-                             .last = true};
-    if (!bpt_kind_of(&config)->trees) return BPT_OK;
-    status = bpt_trees_add(BPT_TREES_BALANCED, &t->batch, &t->trees);
-    if (status != BPT_OK) free_tokens(t);
-    return status;
-}
+enum { MAX_CELLS = 32, MAX_OPS = 4096 };
 
 static bool is_one_of_many(const bpt_runner_t *runner) { return bpt_ranks_size(bpt_runner_ranks(runner)) > 1; }
 
 // A micro-batch on each rank, and the update that they make together.
-static bpt_status_t step_together(bpt_runner_t *runner, const tokens_t *t, const bpt_update_t *update) {
+static bpt_status_t step_together(bpt_runner_t *runner, const cli_bench_tokens_t *t, const bpt_update_t *update) {
     bpt_batch_t own = t->batch;
     bpt_update_result_t result;
     own.last = false;
@@ -152,20 +33,20 @@ static bpt_status_t step_together(bpt_runner_t *runner, const tokens_t *t, const
     return bpt_runner_update_together(runner, update, false, &result);
 }
 
-static bpt_status_t step(bpt_runner_t *runner, const tokens_t *t, bool training, float *logits) {
+static bpt_status_t step(bpt_runner_t *runner, const cli_bench_tokens_t *t, bool training, float *logits) {
     const bpt_update_t update = {.rng = 1, .lr = 1e-4f, .bias1 = 0.1f, .bias2 = 0.001f, .loss_scale = 1};
     bpt_update_result_t result;
     if (!training) return bpt_runner_logits(runner, &t->batch, logits);
     return is_one_of_many(runner) ? step_together(runner, t, &update) : bpt_runner_train(runner, &t->batch, &update, &result);
 }
 
-static bpt_step_key_t key_of(const bpt_runner_t *runner, const tokens_t *t, bool training) {
+static bpt_step_key_t key_of(const bpt_runner_t *runner, const cli_bench_tokens_t *t, bool training) {
     const bpt_step_kind_t training_kind = is_one_of_many(runner) ? BPT_STEP_MICRO : BPT_STEP_TRAIN;
     return (bpt_step_key_t){.kind = training ? training_kind : BPT_STEP_LOGITS, .shape = t->batch.shape};
 }
 
 // ---- train, infer
-static bpt_status_t time_steps(const bench_t *b, bpt_runner_t *runner, const tokens_t *t, bool training, float *logits) {
+static bpt_status_t time_steps(const cli_bench_t *b, bpt_runner_t *runner, const cli_bench_tokens_t *t, bool training, float *logits) {
     double *seconds;
     const int repeat = (int)b->o->tool.repeat;
     BPT_TRY(bpt_alloc((size_t)repeat, sizeof *seconds, &seconds));
@@ -181,7 +62,7 @@ static bpt_status_t time_steps(const bench_t *b, bpt_runner_t *runner, const tok
     const bpt_step_key_t key = key_of(runner, t, training);
     if (status == BPT_OK) status = bpt_runner_program(runner, &key, &program);
     if (status == BPT_OK) {
-        cli_bench_result_t r = empty_result(b, training ? "train" : "infer");
+        cli_bench_result_t r = cli_bench_empty(b, training ? "train" : "infer");
         const bpt_plan_summary_t plan = bpt_program_summary(program);
         r.s_per_step = cli_quantile(seconds, (size_t)repeat, 0.5);
         r.tokens_per_s = (double)t->batch.n_tokens * bpt_ranks_size(b->ranks) / r.s_per_step;
@@ -190,29 +71,29 @@ static bpt_status_t time_steps(const bench_t *b, bpt_runner_t *runner, const tok
         r.gflops = plan.flops * bpt_ranks_size(b->ranks) / r.s_per_step * 1e-9;
         r.gbytes_per_s = plan.bytes_moved / r.s_per_step * 1e-9;
         r.device_bytes = bpt_runner_device_bytes(runner);
-        status = print(b, &r);
+        status = cli_bench_say(b, &r);
     }
     bpt_free(seconds);
     return status;
 }
 
-static bpt_status_t bench_steps(const bench_t *b, bool training) {
+static bpt_status_t bench_steps(const cli_bench_t *b, bool training) {
     bpt_runner_t *runner = NULL;
-    tokens_t t = {0};
+    cli_bench_tokens_t t = {0};
     float *logits = NULL;
     bpt_status_t status;
-    BPT_TRY_GOTO(open_runner(b, &runner), done);
-    BPT_TRY_GOTO(make_tokens(b, &t), done);
-    if (!training) BPT_TRY_GOTO(bpt_alloc((size_t)t.batch.n_targets * VOCAB, sizeof *logits, &logits), done);
+    BPT_TRY_GOTO(cli_bench_open_runner(b, &runner), done);
+    BPT_TRY_GOTO(cli_bench_make_tokens(b, &t), done);
+    if (!training) BPT_TRY_GOTO(bpt_alloc((size_t)t.batch.n_targets * CLI_BENCH_VOCAB, sizeof *logits, &logits), done);
     status = time_steps(b, runner, &t, training, logits);
 done:
     bpt_free(logits);
-    free_tokens(&t);
+    cli_bench_free_tokens(&t);
     bpt_runner_destroy(runner);
     return status;
 }
-static bpt_status_t bench_train(const bench_t *b) { return bench_steps(b, true); }
-static bpt_status_t bench_infer(const bench_t *b) { return bench_steps(b, false); }
+static bpt_status_t bench_train(const cli_bench_t *b) { return bench_steps(b, true); }
+static bpt_status_t bench_infer(const cli_bench_t *b) { return bench_steps(b, false); }
 
 // ---- ops, attention: the recorded ops of one training step
 static int slower_first(const void *a, const void *b) {
@@ -221,16 +102,16 @@ static int slower_first(const void *a, const void *b) {
 }
 
 // The ops of a step, each with the median of its times.
-static bpt_status_t time_ops(const bench_t *b, bpt_op_timing_t *timings, int *count) {
+static bpt_status_t time_ops(const cli_bench_t *b, bpt_op_timing_t *timings, int *count) {
     const int repeat = (int)b->o->tool.repeat;
     bpt_runner_t *runner = NULL;
     bpt_program_t *program;
     double *seconds = NULL;  // [ops][repeat]
-    tokens_t t = {0};
+    cli_bench_tokens_t t = {0};
     bpt_status_t status;
     BPT_TRY_GOTO(bpt_alloc((size_t)repeat * MAX_OPS, sizeof *seconds, &seconds), done);
-    BPT_TRY_GOTO(open_runner(b, &runner), done);
-    BPT_TRY_GOTO(make_tokens(b, &t), done);
+    BPT_TRY_GOTO(cli_bench_open_runner(b, &runner), done);
+    BPT_TRY_GOTO(cli_bench_make_tokens(b, &t), done);
     const bpt_step_key_t key = key_of(runner, &t, true);
     BPT_TRY_GOTO(bpt_runner_prepare(runner, &t.batch.shape, 0, true), done);
     BPT_TRY_GOTO(bpt_runner_program(runner, &key, &program), done);
@@ -245,7 +126,7 @@ static bpt_status_t time_ops(const bench_t *b, bpt_op_timing_t *timings, int *co
     for (int op = 0; op < *count; ++op) timings[op].seconds = cli_quantile(seconds + op * repeat, (size_t)repeat, 0.5);
 done:
     bpt_free(seconds);
-    free_tokens(&t);
+    cli_bench_free_tokens(&t);
     bpt_runner_destroy(runner);
     return status;
 }
@@ -268,23 +149,23 @@ static int group_ops(const bpt_op_timing_t *timings, int count, cli_bench_ops_t 
 }
 
 // The device's own limits: the best of the products of a large layer, and a copy of 64 MiB.
-static bpt_status_t measure_limits(const bench_t *b, cli_bench_limits_t *limits) {
+static bpt_status_t measure_limits(const cli_bench_t *b, cli_bench_limits_t *limits) {
     const int64_t rows = b->o->tool.n < 4096 ? b->o->tool.n : 4096, copied = (int64_t)16 << 20;
     double seconds = 0;
     for (int form = 0; form < BPT_PRODUCT_FORMS; ++form) {
         cli_product_t products[CLI_LAYER_PRODUCTS];
         cli_layer_products((bpt_product_form_t)form, rows, b->o->model.d_model, b->o->model.d_ff, products);
         for (int i = 0; i < CLI_LAYER_PRODUCTS; ++i) {
-            BPT_TRY(cli_time_product(b->device, &products[i], b->o->train.precision, timing_of(b), &seconds));
+            BPT_TRY(cli_time_product(b->device, &products[i], b->o->train.precision, cli_bench_timing(b), &seconds));
             limits->gflops = fmax(limits->gflops, cli_product_flops(&products[i]) / seconds * 1e-9);
         }
     }
-    BPT_TRY(cli_time_copy(b->device, copied, timing_of(b), &seconds));
+    BPT_TRY(cli_time_copy(b->device, copied, cli_bench_timing(b), &seconds));
     limits->gbytes_per_s = 2 * sizeof(float) * (double)copied / seconds * 1e-9;
     return BPT_OK;
 }
 
-static bpt_status_t bench_ops(const bench_t *b) {
+static bpt_status_t bench_ops(const cli_bench_t *b) {
     bpt_op_timing_t *timings = NULL;
     cli_bench_ops_t *groups = NULL;
     cli_bench_limits_t limits = {0};
@@ -295,7 +176,7 @@ static bpt_status_t bench_ops(const bench_t *b) {
     BPT_TRY_GOTO(time_ops(b, timings, &count), done);
     BPT_TRY_GOTO(measure_limits(b, &limits), done);
     const int n = group_ops(timings, count, groups);
-    const cli_bench_place_t place = place_of(b);
+    const cli_bench_place_t place = cli_bench_place(b);
     status = cli_bench_print_ops(&place, b->n, b->k, &limits, groups, n);
 done:
     bpt_free(groups);
@@ -304,10 +185,10 @@ done:
 }
 
 // Forward and backward of one middle layer, where every node asks: the attention ops with the most work.
-static bpt_status_t bench_attention(const bench_t *b) {
+static bpt_status_t bench_attention(const cli_bench_t *b) {
     bpt_op_timing_t *timings;
     int count = 0;
-    bench_t small = *b;
+    cli_bench_t small = *b;
     cli_options_t o = *b->o;  // a shallow copy with a model whose other ops are cheap
     o.model.layers = 3;
     o.model.d_ff = 64;
@@ -325,96 +206,33 @@ static bpt_status_t bench_attention(const bench_t *b) {
         if (best) seconds += best->seconds, flops += best->flops;
     }
     if (status == BPT_OK) {
-        cli_bench_result_t r = empty_result(b, "attention");
+        cli_bench_result_t r = cli_bench_empty(b, "attention");
         r.s_per_step = seconds;
         r.tokens_per_s = (double)(b->o->tool.n / b->n > 0 ? b->o->tool.n / b->n * b->n : b->n) / seconds;
         r.gflops = flops / seconds * 1e-9;
-        status = print(b, &r);
+        status = cli_bench_say(b, &r);
     }
     bpt_free(timings);
     return status;
 }
 
-// ---- gemm: the products of a training step at the backend's own rate, and beside them at its library's
-enum { MAX_PRODUCTS = 2 * BPT_PRODUCT_FORMS * CLI_LAYER_PRODUCTS };
-
-typedef struct {
-    bpt_device_t *own, *library;  // library NULL: there is none
-    cli_bench_product_t result[MAX_PRODUCTS];
-    int count;
-} gemm_t;
-
-// The device with our own kernels, and with its library, each opened anew where the rule says something else.
-static bpt_status_t open_gemm(const bench_t *b, gemm_t *g) {
-    const bpt_backend_t *backend = b->device->backend;
-    bpt_device_info_t info = b->device->info;
-    bpt_gpu_tuning_t rule;
-    char text[BPT_TUNING_TEXT], library[256];
-    g->own = b->device;
-    if (!backend->library) return BPT_OK;
-    const bool there = backend->library(library, sizeof library);
-    bpt_gpu_info_t gpu = bpt_gpu_info(&info);
-    const bool all = gpu.library;  // in every precision
-    gpu.library = false;
-    bpt_gpu_info_set(&info, &gpu);
-    if (bpt_gpu_tuning_parse(gpu.rule, &rule) && bpt_gpu_tuning_has(&rule, BPT_PRODUCT_LIBRARY)) {
-        bpt_gpu_tuning_shipped(&info, &rule);
-        bpt_gpu_tuning_text(&rule, text);
-        BPT_TRY(cli_device_open_with(b->o, text, &g->own));
-    }
-    if (there && (all || b->o->train.precision == BPT_F32)) return cli_device_open_with(b->o, "library", &g->library);
-    bpt_info("products by a library are not measured: %s", there ? "it is for f32" : library);
-    return BPT_OK;
-}
-
-static bpt_status_t time_on(const bench_t *b, bpt_device_t *device, const cli_product_t *product, gemm_t *g) {
-    cli_bench_product_t *r = &g->result[g->count++];
-    *r = (cli_bench_product_t){.product = *product};
-    snprintf(r->rule, sizeof r->rule, "%s", bpt_gpu_info(&device->info).rule);
-    return cli_time_product(device, product, b->o->train.precision, timing_of(b), &r->seconds);
-}
-
-static bpt_status_t time_products(const bench_t *b, gemm_t *g) {
-    const cli_bench_place_t place = place_of(b);
-    for (int form = 0; form < BPT_PRODUCT_FORMS; ++form) {
-        cli_product_t products[CLI_LAYER_PRODUCTS];
-        cli_layer_products((bpt_product_form_t)form, 2 * b->o->tool.n, b->o->model.d_model, b->o->model.d_ff, products);
-        for (int i = 0; i < CLI_LAYER_PRODUCTS; ++i) {
-            BPT_TRY(time_on(b, g->own, &products[i], g));
-            if (g->library) BPT_TRY(time_on(b, g->library, &products[i], g));
-        }
-    }
-    return cli_bench_print_products(&place, g->result, g->count);
-}
-
-static bpt_status_t bench_gemm(const bench_t *b) {
-    gemm_t *g;
-    BPT_TRY(bpt_alloc(1, sizeof *g, &g));
-    bpt_status_t status = open_gemm(b, g);
-    if (status == BPT_OK) status = time_products(b, g);
-    cli_device_close(g->library);
-    if (g->own != b->device) cli_device_close(g->own);
-    bpt_free(g);
-    return status;
-}
-
 // ---- decode: one token of each text, the last ones before n and the first ones behind it, where the largest spans of n leaves end
-static bpt_status_t bench_decode(const bench_t *b) {
+static bpt_status_t bench_decode(const cli_bench_t *b) {
     bpt_runner_t *runner = NULL;
     bpt_decoder_t *decoder = NULL;
     uint32_t *tokens = NULL, *next = NULL;
     float *logits = NULL;
-    double seconds[DECODED];
+    double seconds[CLI_BENCH_DECODED];
     const int64_t texts = b->o->use.batch;
-    const int64_t prompt = b->n > DECODED / 2 ? b->n - DECODED / 2 : 1, count = 2 * (b->n - prompt);
+    const int64_t prompt = b->n > CLI_BENCH_DECODED / 2 ? b->n - CLI_BENCH_DECODED / 2 : 1, count = 2 * (b->n - prompt);
     bpt_status_t status;
     if (count < 1) return bpt_fail(BPT_ERR_USAGE, "bench decode needs --n of at least 2");
-    BPT_TRY_GOTO(open_runner(b, &runner), done);
+    BPT_TRY_GOTO(cli_bench_open_runner(b, &runner), done);
     BPT_TRY_GOTO(bpt_decoder_create(runner, prompt + count, texts, &decoder), done);
     BPT_TRY_GOTO(bpt_alloc((size_t)(prompt + count), sizeof *tokens, &tokens), done);
     BPT_TRY_GOTO(bpt_alloc((size_t)texts, sizeof *next, &next), done);
-    BPT_TRY_GOTO(bpt_alloc((size_t)texts * VOCAB, sizeof *logits, &logits), done);
-    for (int64_t i = 0; i < prompt + count; ++i) tokens[i] = (uint32_t)(i * 2654435761u >> 7) % VOCAB;
+    BPT_TRY_GOTO(bpt_alloc((size_t)texts * CLI_BENCH_VOCAB, sizeof *logits, &logits), done);
+    for (int64_t i = 0; i < prompt + count; ++i) tokens[i] = (uint32_t)(i * 2654435761u >> 7) % CLI_BENCH_VOCAB;
     for (int64_t s = 0; s < texts; ++s) BPT_TRY_GOTO(bpt_decoder_feed(decoder, s, tokens, prompt, logits), done);
     for (int64_t i = 0; i < count; ++i) {
         for (int64_t s = 0; s < texts; ++s) next[s] = tokens[prompt + i];
@@ -422,13 +240,13 @@ static bpt_status_t bench_decode(const bench_t *b) {
         BPT_TRY_GOTO(bpt_decoder_step(decoder, next, logits), done);
         seconds[i] = bpt_clock_seconds() - start;
     }
-    cli_bench_result_t r = empty_result(b, "decode");
+    cli_bench_result_t r = cli_bench_empty(b, "decode");
     r.s_per_step = cli_quantile(seconds, (size_t)count, 0.5);
     r.p99 = cli_quantile(seconds, (size_t)count, 0.99);
     r.slowest = cli_quantile(seconds, (size_t)count, 1);
     r.tokens_per_s = (double)texts / r.s_per_step;
     r.device_bytes = bpt_runner_device_bytes(runner) + bpt_decoder_device_bytes(decoder);
-    status = print(b, &r);
+    status = cli_bench_say(b, &r);
 done:
     bpt_free(logits);
     bpt_free(next);
@@ -439,7 +257,8 @@ done:
 }
 
 // ---- cluster: one machine is measured, many are computed from it
-static bpt_status_t time_parts(const bench_t *b, bpt_runner_t *runner, const tokens_t *t, double *seconds, cli_step_cost_t *cost) {
+static bpt_status_t time_parts(const cli_bench_t *b, bpt_runner_t *runner, const cli_bench_tokens_t *t, double *seconds,
+                               cli_step_cost_t *cost) {
     const bpt_update_t update = {.rng = 1, .lr = 1e-4f, .bias1 = 0.1f, .bias2 = 0.001f, .loss_scale = 1};
     const int repeat = (int)b->o->tool.repeat;
     bpt_update_result_t result;
@@ -465,55 +284,55 @@ static bpt_status_t time_parts(const bench_t *b, bpt_runner_t *runner, const tok
     return BPT_OK;
 }
 
-static bpt_status_t print_cluster(const bench_t *b, const cli_step_cost_t *cost, int64_t tokens) {
+static bpt_status_t print_cluster(const cli_bench_t *b, const cli_step_cost_t *cost, int64_t tokens) {
     const cli_network_t network = {b->o->tool.bandwidth * 1e9, b->o->tool.latency * 1e-6};
     int64_t ranks[MAX_CELLS];
     int n_ranks;
     BPT_TRY(cli_parse_list(b->o->tool.ranks, "--ranks", 1, 1 << 20, ranks, MAX_CELLS, &n_ranks));
     for (int i = 0; i < n_ranks; ++i) {
-        cli_bench_result_t r = empty_result(b, "cluster");
+        cli_bench_result_t r = cli_bench_empty(b, "cluster");
         r.s_per_step = cli_cluster_step(cost, ranks[i], &network);
         r.tokens_per_s = (double)(tokens * cost->accumulate * ranks[i]) / r.s_per_step;
         r.ranks = (int)ranks[i];
         r.exchange = ranks[i] > 1 ? cli_cluster_exchange(cost->parameters, ranks[i], &network) : 0;
         r.efficiency = cli_cluster_efficiency(cost, ranks[i], &network);
-        BPT_TRY(print(b, &r));
+        BPT_TRY(cli_bench_say(b, &r));
     }
     return BPT_OK;
 }
 
-static bpt_status_t bench_cluster(const bench_t *b) {
+static bpt_status_t bench_cluster(const cli_bench_t *b) {
     bpt_runner_t *runner = NULL;
-    tokens_t t = {0};
+    cli_bench_tokens_t t = {0};
     double *seconds = NULL;  // [3][repeat]
     cli_step_cost_t cost = {0};
     bpt_status_t status;
     BPT_TRY_GOTO(bpt_alloc((size_t)(3 * b->o->tool.repeat), sizeof *seconds, &seconds), done);
-    BPT_TRY_GOTO(open_runner(b, &runner), done);
-    BPT_TRY_GOTO(make_tokens(b, &t), done);
+    BPT_TRY_GOTO(cli_bench_open_runner(b, &runner), done);
+    BPT_TRY_GOTO(cli_bench_make_tokens(b, &t), done);
     BPT_TRY_GOTO(time_parts(b, runner, &t, seconds, &cost), done);
     status = print_cluster(b, &cost, t.batch.n_tokens);
 done:
     bpt_free(seconds);
-    free_tokens(&t);
+    cli_bench_free_tokens(&t);
     bpt_runner_destroy(runner);
     return status;
 }
 
 // ---- translate: one batch of texts for each beam
-static bpt_status_t bench_translate(const bench_t *b) {
+static bpt_status_t bench_translate(const cli_bench_t *b) {
     int64_t beams[MAX_CELLS];
     int n_beams;
     bpt_runner_t *runner;
     BPT_TRY(cli_parse_list(b->o->tool.beams, "--beam", 1, 1024, beams, MAX_CELLS, &n_beams));
-    BPT_TRY(open_runner(b, &runner));
+    BPT_TRY(cli_bench_open_runner(b, &runner));
     bpt_status_t status = BPT_OK;
     for (int i = 0; i < n_beams && status == BPT_OK; ++i) {
-        cli_bench_result_t r = empty_result(b, "translate");
+        cli_bench_result_t r = cli_bench_empty(b, "translate");
         r.beam = beams[i];
         r.texts = b->o->use.batch;
         status = cli_bench_translate(runner, (int)b->o->tool.repeat, &r);
-        if (status == BPT_OK) status = print(b, &r);
+        if (status == BPT_OK) status = cli_bench_say(b, &r);
         if (status == BPT_OK) status = cli_flush_output();
     }
     bpt_runner_destroy(runner);
@@ -523,14 +342,14 @@ static bpt_status_t bench_translate(const bench_t *b) {
 // ---- The command
 static const struct {
     const char *name;
-    bpt_status_t (*run)(const bench_t *b);
+    bpt_status_t (*run)(const cli_bench_t *b);
     bool once;        // does not depend on n and k
     bool translates;  // its model
     bool team;        // several ranks can do it together
 } benches[] = {{"train", bench_train, .team = true},
                {"infer", bench_infer},
                {"attention", bench_attention},
-               {"gemm", bench_gemm, .once = true},
+               {"gemm", cli_bench_gemm, .once = true},
                {"ops", bench_ops},
                {"decode", bench_decode},
                {"translate", bench_translate, .translates = true},
@@ -550,8 +369,8 @@ static bpt_status_t run_bench(cli_options_t *o) {
     BPT_TRY(cli_parse_list(o->tool.ks, "--k", 1, 65536, ks, MAX_CELLS, &n_ks));
     BPT_TRY(cli_options_check_fit(o));
     BPT_TRY(bpt_model_config_fill_head_dim(&o->model));
-    bench_t b = {.o = o, .translates = benches[which].translates, .n = ns[0], .k = ks[0]};
-    const bpt_model_config_t shape = config_of(&b);
+    cli_bench_t b = {.o = o, .translates = benches[which].translates, .n = ns[0], .k = ks[0]};
+    const bpt_model_config_t shape = cli_bench_config(&b);
     BPT_TRY(bpt_model_config_check(&shape));
     BPT_TRY(cli_team_join(o, &b.ranks));
     BPT_TRY(cli_team_agree(cli_device_open(o, &b.device)));
