@@ -539,6 +539,22 @@ static void what_cannot_be_translated_with_is_refused(void **state) {
     assert_fails(bpt_model_config_check(&c), BPT_ERR_USAGE, "in a translator it is d_model / heads, 8");
 }
 
+// 6 + 6 layers of width 512 (Ye et al. 2019): 44.87 million parameters in the layers with the released code's tables of relative positions,
+// which have 1000 rows a layer, most of them never used; ours have those that are.
+static void the_layers_of_the_papers_model_have_44_87_million_parameters(void **state) {
+    (void)state;
+    bpt_model_config_t c = small(BPT_MODEL_BPT, BPT_SHARED_ALL);
+    bpt_params_t params;
+    int64_t layers = 0;
+    c.layers = c.dec_layers = 6;
+    c.d_model = c.d_embed = 512, c.d_ff = 2048, c.heads = 8, c.head_dim = 64;
+    assert_ok(bpt_model_params(&c, (bpt_frozen_t){0}, &params));
+    for (size_t i = 0; i < params.count; ++i)
+        if (strstr(params.items[i].name, "layers.") && !strstr(params.items[i].name, "rel_key")) layers += params.items[i].count;
+    bpt_params_free(&params);
+    assert_int_equal(layers + 12 * 1000 * 64, 44869632);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loss_logits_and_gradients_agree_with_the_golden_cases),
@@ -553,6 +569,7 @@ int main(void) {
         cmocka_unit_test(gradients_through_accumulated_nodes_are_right),
         cmocka_unit_test(a_translation_depends_on_the_tree_over_its_text),
         cmocka_unit_test(what_cannot_be_translated_with_is_refused),
+        cmocka_unit_test(the_layers_of_the_papers_model_have_44_87_million_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
