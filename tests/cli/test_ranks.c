@@ -81,9 +81,7 @@ static void team(int ranks, const char *format, ...) {
 static char folder[512];
 
 static void write_part(const char *name, const char *part, const char *text) {
-    char path[700];
-    snprintf(path, sizeof path, "%s/%s/%s", folder, name, part);
-    test_write_file(path, text, strlen(text));
+    test_write_file(test_path("data/%s/%s", name, part), text, strlen(text));
 }
 
 static int setup(void **state) {

@@ -150,6 +150,7 @@ static void trees_are_read_beside_the_texts(void **state) {
                {"(S (CD two))\n", "word 1 of the tree is 'two', that of the text 'one'"},
                {"(S (CD one)\n", "line 1, column 1: the brackets of this tree are not closed"},
                {"\n", "line 1: no tree"},
+               {"(S (CD one))\n(S (CD two))\n", "line 2 has no counterpart: the text has 1 lines"},
                {"(S (CD one)) (S (CD one))\n", "more than one tree in a line"}};
     for (int part = 0; part < 3; ++part) {
         static const char *const parts[] = {"train", "valid", "test"};

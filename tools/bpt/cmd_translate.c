@@ -381,6 +381,17 @@ static bpt_status_t translate_file(job_t *job, const char *path) {
     return status;
 }
 
+// A file with more trees than lines belongs to another text.
+static bpt_status_t check_end_of_trees(job_t *job) {
+    bpt_range_t more;
+    while (job->tree_text && bpt_range_next_line(&job->tree_rest, &more))
+        if (more.line > (uint64_t)job->lines)
+            return bpt_fail(BPT_ERR_INPUT,
+                            "%s: line %" PRIu64 " has no counterpart: the text has %" PRId64 " lines; line N has the tree over line N",
+                            more.path, more.line, job->lines);
+    return BPT_OK;
+}
+
 // Where the trees over the lines are from.
 static bpt_status_t open_trees(job_t *job) {
     const cli_options_t *o = job->o;
@@ -468,6 +479,7 @@ static bpt_status_t translate(const cli_options_t *o, cli_trained_t *t) {
     if (status == BPT_OK) status = allocate(&job);
     if (status == BPT_OK && *o->use.scores) status = bpt_file_writer_open(o->use.scores, &job.scores);
     if (status == BPT_OK) status = translate_file(&job, o->n_arguments < 2 ? "-" : o->arguments[1]);
+    if (status == BPT_OK) status = check_end_of_trees(&job);
     if (status == BPT_OK && job.scores) status = bpt_file_writer_commit(job.scores);
     if (status == BPT_OK && job.lines)
         cli_progress_say(&job.progress, "%" PRId64 " lines in %.1f s", job.lines, bpt_clock_seconds() - start);

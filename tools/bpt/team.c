@@ -10,7 +10,6 @@
 #include "bpt/checksum.h"
 #include "bpt/json.h"
 #include "bpt/log.h"
-#include "models/tasks/task.h"
 #include "tools/bpt/commands.h"
 
 typedef enum { TEAM_NONE, TEAM_MPI } team_t;
