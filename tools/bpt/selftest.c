@@ -35,6 +35,13 @@ static const struct {
     {"tree classify",
      {SMALL, .task = BPT_TASK_CLASSIFY, .model = BPT_MODEL_TREE, .head_dim = 10, .hier_embed = true, .subtree_mask = true,
       .vertical_max = 4, .horizontal_max = 20, .positions = BPT_POSITIONS_SINUSOIDAL, .classes = CLASSES}},
+    {"bpt translate",
+     {SMALL, .task = BPT_TASK_TRANSLATE, .model = BPT_MODEL_BPT, .head_dim = 12, .dec_layers = 1, .shared = BPT_SHARED_TARGET, .k = 2,
+      .rel_levels = 5, .source_vocab = VOCAB}},
+    {"tree translate",
+     {SMALL, .task = BPT_TASK_TRANSLATE, .model = BPT_MODEL_TREE, .head_dim = 12, .dec_layers = 1, .shared = BPT_SHARED_ALL,
+      .hier_embed = true, .subtree_mask = true, .vertical_max = 4, .horizontal_max = 20, .positions = BPT_POSITIONS_SINUSOIDAL,
+      .source_vocab = VOCAB}},
 };
 
 typedef struct {
@@ -69,6 +76,9 @@ static void fill(sample_t *s, const bpt_model_config_t *c) {
                              .window_scored = scored,
                              .first = true,
                              .last = true};
+    if (bpt_task_sides(bpt_task_of(c)) < 2) return;  // else a translation is its own text
+    s->batch.shape.side[1] = s->batch.shape.side[0];
+    s->batch.side[1] = s->batch.side[0];
 }
 
 typedef struct {
