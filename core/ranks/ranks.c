@@ -41,6 +41,11 @@ static bpt_status_t open_module(bpt_ranks_module_open_t *out) {
     return BPT_OK;
 }
 
+bpt_status_t bpt_ranks_find_mpi(void) {
+    bpt_ranks_module_open_t open;
+    return open_module(&open);
+}
+
 static bpt_status_t prepare(bpt_ranks_t *r) {
     const size_t size = (size_t)r->module.size;
     uint64_t seconds;

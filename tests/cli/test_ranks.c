@@ -315,7 +315,13 @@ static void ranks_that_do_not_fit_together_are_refused(void **state) {
     test_refused(1, "/nowhere/libbpt_mpi.so cannot be opened", "train %s --team mpi --out %s", options_of(0), test_path("refused"));
     setenv("BPT_MPI_LIBRARY", "libm.so.6", 1);
     test_refused(1, "is no module of bpt", "train %s --team mpi --out %s", options_of(0), test_path("refused"));
+    test_process_t doctor = test_run_line("doctor --backend ref");
+    assert_non_null(strstr(doctor.out, "no --team mpi: libm.so.6 is no module of bpt"));
+    test_process_free(&doctor);
     unsetenv("BPT_MPI_LIBRARY");
+    doctor = test_run_line("doctor --backend ref");
+    assert_non_null(strstr(doctor.out, "several processes can train together (--team mpi)"));
+    test_process_free(&doctor);
     assert_ok(bpt_folder_create(test_path("foreign")));
     test_write_file(test_path("foreign/file"), "x", 1);
     snprintf(line, sizeof line, "train %s --backend cpu --team mpi --steps 5 --out %s", options_of(0), test_path("foreign"));

@@ -8,6 +8,7 @@
 #include "backends/gpu/nodes.h"
 #include "bpt/alloc.h"
 #include "bpt/env.h"
+#include "bpt/ranks.h"
 #include "tools/bpt/child.h"
 #include "tools/bpt/commands.h"
 #include "tools/bpt/compile_check.h"
@@ -30,6 +31,10 @@ static void check_machine(void) {
     const char *threads = getenv("OMP_NUM_THREADS");
     printf("machine\n  %ld cores online, %.1f GiB of memory\n", cores, (double)pages * (double)page / (1 << 30));
     if (threads && *threads) printf("  OMP_NUM_THREADS=%s decides the number of threads; unset it to use all cores\n", threads);
+    if (bpt_ranks_find_mpi() == BPT_OK)
+        printf("  several processes can train together (--team mpi)\n");
+    else
+        printf("  no --team mpi: %s\n", bpt_error_message());
 }
 
 // A GPU's device node that this user may not open is the usual reason for "no device".
@@ -175,16 +180,17 @@ const cli_command_t cli_command_doctor = {
     .name = "doctor",
     .arguments = "",
     .purpose = "test every device and say how to fix what is missing",
-    .description = "Runs every op, and one training step of a small model of each kind, on each usable device and compares the "
-                   "results with those of the reference backend. It names each op whose result is wrong. The result is remembered "
-                   "until the driver or bpt changes. A device that failed is refused from then on; with BPT_SELFTEST=0 bpt only "
-                   "warns. Drivers are queried one by one, and a bad one is named by its file. --backend and --device restrict the "
-                   "test to one backend or device; --precision tests another precision. The exit status is 1 when a device fails.\n\n"
-                   "With --compile nothing runs. The device's compiler compiles every kernel that the presets and the decoder would use on "
-                   "it, and a table shows what each takes: registers, spilled registers, local and scratch memory, work-items side by side, "
-                   "as far as the driver tells. The device need not be here: --backend cuda --device sm_90 compiles by NVRTC, --backend "
-                   "opencl --device dg2-g10 by Intel's ocloc, and Mesa's RADV has devices without hardware (RADV_FORCE_FAMILY=NAVI21). "
-                   "--threads is the number of processes. The exit status is 1 when a kernel does not compile.",
+    .description =
+        "Runs every op, and one training step of a small model of each kind, on each usable device and compares the "
+        "results with those of the reference backend. It names each op whose result is wrong. The result is remembered "
+        "until the driver or bpt changes. A device that failed is refused from then on; with BPT_SELFTEST=0 bpt only "
+        "warns. Drivers are queried one by one, and a bad one is named by its file. --backend and --device restrict the "
+        "test to one backend or device; --precision tests another precision. The exit status is 1 when a device fails.\n\n"
+        "With --compile nothing runs. The device's compiler compiles every kernel that the presets and the decoder would use on "
+        "it, and a table shows what each takes: registers, spilled registers, local and scratch memory, work-items side by side, "
+        "as far as the driver tells. The device need not be here: --backend cuda --device sm_90 compiles by NVRTC, --backend "
+        "opencl --device dg2-g10 by Intel's ocloc, and Mesa's RADV has devices without hardware (RADV_FORCE_FAMILY=NAVI21). "
+        "--threads is the number of processes. The exit status is 1 when a kernel does not compile.",
     .examples = "  bpt doctor\n  bpt doctor --backend cpu --precision bf16\n  bpt doctor --compile --backend vulkan --json\n",
     .run = run_doctor,
 };
