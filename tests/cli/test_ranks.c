@@ -24,7 +24,7 @@
 #include "support/scratch.h"
 #include "support/support.h"
 
-enum { STEPS = 50, DEADLINE_SECONDS = 60 };
+enum { STEPS = 50, DEADLINE_SECONDS = 120 };
 
 static char program[600], mpirun[600];
 
@@ -388,15 +388,16 @@ static pid_t rank_process(const char *run, int nth) {
     return found;
 }
 
-// Whichever rank is killed, all end, and other numbers of ranks go on from the last checkpoint to the bits of a run that nobody killed.
+// Whichever rank is killed, all end, and others go on from the last checkpoint to the bits of a run that nobody killed: four ranks and one
+// add the four micro-batches in the same order.
 static void a_killed_rank_ends_the_team_and_costs_only_the_steps_since_the_checkpoint(void **state) {
     (void)state;
     char run[600];
     snprintf(run, sizeof run, "%s", test_path("killed"));
-    static const int ranks[] = {2, 3, 1, 2};
+    static const int ranks[] = {4, 4, 1, 4};
     for (int i = 0; i < 4; ++i) {
         const pid_t pid = start_team(ranks[i], run, i ? "--resume" : "");
-        const int victim = i % ranks[i];
+        const int victim = (i + 1) % ranks[i];
         pid_t rank = 0;
         if (!i) wait_for_checkpoint("killed");
         for (const time_t end = time(NULL) + DEADLINE_SECONDS; !rank && time(NULL) < end; nap()) rank = rank_process(run, victim);
@@ -410,11 +411,12 @@ static void a_killed_rank_ends_the_team_and_costs_only_the_steps_since_the_check
     const json_int_t step = json_integer_value(json_object_get(checkpoint, "step"));
     assert_true(step >= 10);
     json_decref(checkpoint);
-    team(3, "train --resume --team mpi --quiet --stop-at %d --out %s", (int)step + 7, run);
+    team(4, "train --resume --team mpi --quiet --stop-at %d --out %s", (int)step + 7, run);
     char more[100];
     snprintf(more, sizeof more, "--steps 100000 --save-every 10 --stop-at %d", (int)step + 7);
     train_alone(0, "cpu", "alone", more);
-    assert_same_loss("killed", "alone", "after four kills");
+    assert_same_bits("killed", "alone", "model.safetensors");
+    assert_same_bits("killed", "alone", "optimizer.safetensors");
     remove_run("killed"), remove_run("alone");
 }
 
@@ -463,7 +465,7 @@ static void a_rank_that_is_silent_is_given_up(void **state) {
     (void)state;
     char run[600];
     snprintf(run, sizeof run, "%s", test_path("silent"));
-    setenv("BPT_MPI_SECONDS", "2", 1);
+    setenv("BPT_MPI_SECONDS", "10", 1);
     const pid_t pid = start_team(2, run, "");
     wait_for_checkpoint("silent");
     const pid_t rank = rank_process(run, 1);
@@ -473,7 +475,7 @@ static void a_rank_that_is_silent_is_given_up(void **state) {
     unsetenv("BPT_MPI_SECONDS");
     size_t length;
     char *messages = test_read_file(test_path("messages"), &length);
-    if (!messages || !strstr(messages, "the other ranks have not answered for 2 seconds"))
+    if (!messages || !strstr(messages, "the other ranks have not answered for 10 seconds"))
         fail_msg("%s", messages ? messages : "nothing said");
     free(messages);
     remove_run("silent");
