@@ -355,6 +355,14 @@ static const struct {
                {"translate", bench_translate, .translates = true},
                {"cluster", bench_cluster}};
 
+// Lists that one bench alone reads are checked before any.
+static bpt_status_t check_lists(const cli_options_t *o) {
+    int64_t values[MAX_CELLS];
+    int count;
+    BPT_TRY(cli_parse_list(o->tool.beams, "--beam", 1, 1024, values, MAX_CELLS, &count));
+    return cli_parse_list(o->tool.ranks, "--ranks", 1, 1 << 20, values, MAX_CELLS, &count);
+}
+
 static bpt_status_t run_bench(cli_options_t *o) {
     int64_t ns[MAX_CELLS], ks[MAX_CELLS];
     int n_ns, n_ks, which = 0;
@@ -367,6 +375,7 @@ static bpt_status_t run_bench(cli_options_t *o) {
         return bpt_fail(BPT_ERR_USAGE, "--team is for bench train, not for bench %s; leave it out", benches[which].name);
     BPT_TRY(cli_parse_list(o->tool.lengths, "--n", 1, 67108864, ns, MAX_CELLS, &n_ns));
     BPT_TRY(cli_parse_list(o->tool.ks, "--k", 1, 65536, ks, MAX_CELLS, &n_ks));
+    BPT_TRY(check_lists(o));
     BPT_TRY(cli_options_check_fit(o));
     BPT_TRY(bpt_model_config_fill_head_dim(&o->model));
     cli_bench_t b = {.o = o, .translates = benches[which].translates, .n = ns[0], .k = ks[0]};
