@@ -158,11 +158,15 @@ bpt_status_t bpt_runner_write_hyper(bpt_model_step_t *step, const bpt_update_t *
     return bpt_program_write(step->program, step->hyper, hyper);
 }
 
+void bpt_runner_note_norm(double square_sum, const bpt_update_t *u, bpt_update_result_t *result) {
+    result->grad_norm = sqrt(square_sum) / (double)u->loss_scale;
+    result->updated = isfinite((float)square_sum);
+}
+
 static bpt_status_t finish_update(bpt_model_step_t *step, const bpt_update_t *u, bpt_update_result_t *result) {
     double square_sum;
     BPT_TRY(bpt_runner_read_scalar(step->program, step->square_sum, &square_sum));
-    result->grad_norm = sqrt(square_sum) / (double)u->loss_scale;
-    result->updated = isfinite(square_sum);
+    bpt_runner_note_norm(square_sum, u, result);
     return BPT_OK;
 }
 

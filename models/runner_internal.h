@@ -25,6 +25,8 @@ bpt_status_t bpt_runner_step(bpt_runner_t *runner, const bpt_step_key_t *key, bp
 extern const bpt_step_key_t bpt_runner_apply_key;
 bpt_status_t bpt_runner_read_scalar(bpt_program_t *program, bpt_value_t value, double *out) BPT_MUST_USE;
 bpt_status_t bpt_runner_write_hyper(bpt_model_step_t *step, const bpt_update_t *update) BPT_MUST_USE;
+// What a step says of its norm, by the sum of squares that the device clips with, which is an f32.
+void bpt_runner_note_norm(double square_sum, const bpt_update_t *update, bpt_update_result_t *result);
 // Clipping and Adam on the sums, of all parameters.
 bpt_status_t bpt_runner_apply(bpt_runner_t *runner, const bpt_update_t *update, bpt_update_result_t *result) BPT_MUST_USE;
 // A state of which each rank has its own slices, whole on the host: to `out` [trained_elements], or to nowhere where it is NULL. With a

@@ -1,6 +1,5 @@
 // Several ranks with one model (see runner.h): sums of gradients over ranks, the update behind them, a sharded optimizer. What goes from
 // rank to rank goes through host memory, bucket by bucket (models/nn/shard.h), so that any backend can take part.
-#include <math.h>
 #include <string.h>
 
 #include "bpt/alloc.h"
@@ -84,8 +83,7 @@ static bpt_status_t share_parameters(bpt_runner_t *r) {
 static bpt_status_t apply_sharded(bpt_runner_t *r, const bpt_update_t *u, bpt_update_result_t *result) {
     double square_sum;
     BPT_TRY(square_sum_of_all(r, &square_sum));
-    result->grad_norm = sqrt(square_sum) / (double)u->loss_scale;
-    result->updated = isfinite((float)square_sum);
+    bpt_runner_note_norm(square_sum, u, result);
     if (!result->updated) return BPT_OK;
     BPT_TRY(update_own(r, u, square_sum));
     return share_parameters(r);

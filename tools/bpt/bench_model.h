@@ -6,7 +6,13 @@
 #include "tools/bpt/bench_report.h"
 #include "tools/bpt/options.h"
 
-enum { CLI_BENCH_VOCAB = 256, CLI_BENCH_DECODED = 200 };
+enum { CLI_BENCH_VOCAB = 256, CLI_BENCH_DECODED = 200, CLI_BENCH_CELLS = 32 };
+
+// The numbers of a list option.
+typedef struct {
+    int64_t value[CLI_BENCH_CELLS];
+    int count;
+} cli_bench_list_t;
 
 typedef struct {
     cli_options_t *o;
@@ -14,6 +20,7 @@ typedef struct {
     bpt_ranks_t *ranks;  // NULL: this process alone
     bool translates;     // the model has an encoder and a decoder
     int64_t n, k;
+    cli_bench_list_t beams, ranks_of_cluster;  // of the benches that go through them
 } cli_bench_t;
 
 typedef struct {

@@ -20,7 +20,7 @@
 #include "tools/bpt/sort.h"
 #include "tools/bpt/team.h"
 
-enum { MAX_CELLS = 32, MAX_OPS = 4096 };
+enum { MAX_OPS = 4096 };
 
 static bool is_one_of_many(const bpt_runner_t *runner) { return bpt_ranks_size(bpt_runner_ranks(runner)) > 1; }
 
@@ -286,10 +286,8 @@ static bpt_status_t time_parts(const cli_bench_t *b, bpt_runner_t *runner, const
 
 static bpt_status_t print_cluster(const cli_bench_t *b, const cli_step_cost_t *cost, int64_t tokens) {
     const cli_network_t network = {b->o->tool.bandwidth * 1e9, b->o->tool.latency * 1e-6};
-    int64_t ranks[MAX_CELLS];
-    int n_ranks;
-    BPT_TRY(cli_parse_list(b->o->tool.ranks, "--ranks", 1, 1 << 20, ranks, MAX_CELLS, &n_ranks));
-    for (int i = 0; i < n_ranks; ++i) {
+    const int64_t *ranks = b->ranks_of_cluster.value;
+    for (int i = 0; i < b->ranks_of_cluster.count; ++i) {
         cli_bench_result_t r = cli_bench_empty(b, "cluster");
         r.s_per_step = cli_cluster_step(cost, ranks[i], &network);
         r.tokens_per_s = (double)(tokens * cost->accumulate * ranks[i]) / r.s_per_step;
@@ -321,15 +319,12 @@ done:
 
 // ---- translate: one batch of texts for each beam
 static bpt_status_t bench_translate(const cli_bench_t *b) {
-    int64_t beams[MAX_CELLS];
-    int n_beams;
     bpt_runner_t *runner;
-    BPT_TRY(cli_parse_list(b->o->tool.beams, "--beam", 1, 1024, beams, MAX_CELLS, &n_beams));
     BPT_TRY(cli_bench_open_runner(b, &runner));
     bpt_status_t status = BPT_OK;
-    for (int i = 0; i < n_beams && status == BPT_OK; ++i) {
+    for (int i = 0; i < b->beams.count && status == BPT_OK; ++i) {
         cli_bench_result_t r = cli_bench_empty(b, "translate");
-        r.beam = beams[i];
+        r.beam = b->beams.value[i];
         r.texts = b->o->use.batch;
         status = cli_bench_translate(runner, (int)b->o->tool.repeat, &r);
         if (status == BPT_OK) status = cli_bench_say(b, &r);
@@ -355,17 +350,13 @@ static const struct {
                {"translate", bench_translate, .translates = true},
                {"cluster", bench_cluster}};
 
-// Lists that one bench alone reads are checked before any.
-static bpt_status_t check_lists(const cli_options_t *o) {
-    int64_t values[MAX_CELLS];
-    int count;
-    BPT_TRY(cli_parse_list(o->tool.beams, "--beam", 1, 1024, values, MAX_CELLS, &count));
-    return cli_parse_list(o->tool.ranks, "--ranks", 1, 1 << 20, values, MAX_CELLS, &count);
+static bpt_status_t parse(const char *text, const char *option, int64_t most, cli_bench_list_t *out) {
+    return cli_parse_list(text, option, 1, most, out->value, CLI_BENCH_CELLS, &out->count);
 }
 
 static bpt_status_t run_bench(cli_options_t *o) {
-    int64_t ns[MAX_CELLS], ks[MAX_CELLS];
-    int n_ns, n_ks, which = 0;
+    cli_bench_list_t ns, ks;
+    int which = 0;
     const int known = (int)BPT_COUNT(benches);
     while (which < known && strcmp(benches[which].name, o->arguments[0])) ++which;
     if (which == known)
@@ -373,21 +364,23 @@ static bpt_status_t run_bench(cli_options_t *o) {
                         o->arguments[0]);
     if (o->run.team && !benches[which].team)
         return bpt_fail(BPT_ERR_USAGE, "--team is for bench train, not for bench %s; leave it out", benches[which].name);
-    BPT_TRY(cli_parse_list(o->tool.lengths, "--n", 1, 67108864, ns, MAX_CELLS, &n_ns));
-    BPT_TRY(cli_parse_list(o->tool.ks, "--k", 1, 65536, ks, MAX_CELLS, &n_ks));
-    BPT_TRY(check_lists(o));
+    cli_bench_t b = {.o = o, .translates = benches[which].translates};
+    BPT_TRY(parse(o->tool.lengths, "--n", 67108864, &ns));
+    BPT_TRY(parse(o->tool.ks, "--k", 65536, &ks));
+    BPT_TRY(parse(o->tool.beams, "--beam", 1024, &b.beams));
+    BPT_TRY(parse(o->tool.ranks, "--ranks", 1 << 20, &b.ranks_of_cluster));
     BPT_TRY(cli_options_check_fit(o));
     BPT_TRY(bpt_model_config_fill_head_dim(&o->model));
-    cli_bench_t b = {.o = o, .translates = benches[which].translates, .n = ns[0], .k = ks[0]};
+    b.n = ns.value[0], b.k = ks.value[0];
     const bpt_model_config_t shape = cli_bench_config(&b);
     BPT_TRY(bpt_model_config_check(&shape));
     BPT_TRY(cli_team_join(o, &b.ranks));
     BPT_TRY(cli_team_agree(cli_device_open(o, &b.device)));
     bpt_status_t status = BPT_OK;
-    if (!bpt_kind_has_key(bpt_kind_of(&o->model), "k")) n_ks = 1;
-    for (int j = 0; j < n_ks && status == BPT_OK; ++j)
-        for (int i = 0; i < n_ns && status == BPT_OK; ++i) {
-            b.n = ns[i], b.k = ks[j];
+    if (!bpt_kind_has_key(bpt_kind_of(&o->model), "k")) ks.count = 1;
+    for (int j = 0; j < ks.count && status == BPT_OK; ++j)
+        for (int i = 0; i < ns.count && status == BPT_OK; ++i) {
+            b.n = ns.value[i], b.k = ks.value[j];
             if (!benches[which].once || (i == 0 && j == 0)) status = benches[which].run(&b);
             if (status == BPT_OK) status = cli_flush_output();
         }
