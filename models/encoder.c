@@ -66,7 +66,7 @@ static void add_inputs(bpt_graph_t *g, bpt_encoder_t *e) {
     e->in.weights = input_if(g, targets_wanted && !e->task->values, "weights", BPT_F32, targets);
     if (e->task->inputs && !e->is_source) e->task->inputs(g, e);
     e->in.row_keys = BPT_NO_VALUE;
-    e->kind->layers->inputs(g, e);
+    e->layers->inputs(g, e);
     e->in.rng = input_if(g, o->dropout, "rng", BPT_U32, bpt_shape1(2));
     const bpt_shape_t columns = bpt_shape2(e->pieces.head_groups, o->config->d_model);
     e->pieces.group_columns = input_if(g, e->pieces.head_groups > 1, "group_columns", BPT_U32, columns);
@@ -82,13 +82,14 @@ bpt_status_t bpt_encoder_allocate(bpt_encoder_t *e) {
     if (e->source) BPT_TRY(bpt_encoder_allocate(e->source));
     BPT_TRY(allocate(e->own, BPT_OWN_INPUTS));
     BPT_TRY(allocate(e->task_own, BPT_TASK_INPUTS));
-    if (e->kind->layers->stage_constants) e->kind->layers->stage_constants(e);
+    if (e->layers->stage_constants) e->layers->stage_constants(e);
     return BPT_OK;
 }
 
 void bpt_encoder_free(bpt_encoder_t *e) {
     if (e->source) bpt_encoder_free(e->source);
     bpt_free(e->source);
+    bpt_halo_destroy(e->halo);
     for (int i = 0; i < BPT_OWN_INPUTS; ++i) bpt_free(e->own[i].data);
     for (int i = 0; i < BPT_TASK_INPUTS; ++i) bpt_free(e->task_own[i].data);
 }
@@ -128,7 +129,7 @@ static void build(const bpt_builder_t *b, bpt_encoder_t *e) {
     const bpt_place_t leaves = bpt_place_first(b, e->in.row_keys, e->leaf_rows);
     const bpt_stream_t x =
         bpt_embed(b, o->d_input ? e->in.numbers : e->in.tokens, &e->in.ngrams, e->in.positions, bpt_build_random(b, leaves));
-    e->kind->layers->build(b, e, x);
+    e->layers->build(b, e, x);
     const int32_t layers = bpt_model_layers(b->config), first = e->options.first_head;
     if (e->loss != BPT_NO_VALUE && first && first < layers) e->loss = bpt_scale(b->g, e->loss, 1 / (float)(layers - first + 1));
 }
@@ -139,6 +140,7 @@ static bpt_status_t build_stack(bpt_weights_t *weights, const bpt_encoder_option
     e->options = *options;
     const bpt_model_config_t *c = e->options.config = &e->stack.config;
     e->kind = bpt_kind_of(c);
+    e->layers = options->split.size > 1 ? e->kind->split_layers : e->kind->layers;
     e->task = bpt_task_of(c);
     if (!options->shape.side[side].rows)
         return bpt_fail(BPT_ERR_USAGE, "%s reads texts and their translations, and the batch has only one of them", e->task->model);
@@ -152,7 +154,7 @@ static bpt_status_t build_stack(bpt_weights_t *weights, const bpt_encoder_option
     e->n = options->shape.side[side].n;
     e->batch = options->shape.batch;
     if (e->kind->intervals) {
-        e->graph = bpt_model_needed_intervals(c, e->n);
+        e->graph = bpt_model_needed_intervals(c, e->n * (options->split.size > 1 ? options->split.size : 1));
         BPT_TRY(bpt_intervals_check(&e->graph));
     }
     e->wants = e->is_source ? BPT_WANT_TOKENS : e->task->wants | (options->states ? BPT_WANT_TOKENS : 0);

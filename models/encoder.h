@@ -7,6 +7,7 @@
 #define BPT_MODELS_ENCODER_H
 
 #include "bpt/batch.h"
+#include "models/blocks/halo.h"
 #include "models/blocks/pieces.h"
 #include "models/blocks/sinusoids.h"
 #include "models/kinds/kind.h"
@@ -24,6 +25,8 @@ typedef struct {
     int64_t chunk_rows;
     int32_t head_groups;
     int32_t first_head;  // deep supervision: the layers first_head .. layers, counted from 1, have a loss; 0 = the last only
+    // Of a team that shares each sequence (blocks/split_layers.h): `shape` is that of the own range. size 0 or 1: sequences are whole.
+    bpt_shard_t split;
 } bpt_encoder_options_t;
 
 // What the host writes before a run; BPT_NO_VALUE where the options need none.
@@ -58,6 +61,8 @@ typedef struct bpt_encoder {
     bool is_source;         // of another one: it has no head and no targets
     bpt_encoded_t encoded;  // a source: its states behind the last layer
     const bpt_kind_spec_t *kind;
+    const bpt_layers_spec_t *layers;  // of the kind
+    bpt_halo_t *halo;                 // of shared sequences, owned; else NULL
     const bpt_task_spec_t *task;
     uint32_t wants;  // BPT_WANT_*: states of the last layer that are used
     bpt_intervals_t graph;

@@ -8,9 +8,10 @@ static bpt_status_t write_positions(const bpt_encoder_t *e, bpt_program_t *progr
     const bpt_side_t *side = batch ? &batch->side[e->stack.side] : NULL;
     const bpt_model_config_t *c = e->options.config;
     const int64_t most = c->positions == BPT_POSITIONS_ABSOLUTE ? c->max_positions : (int64_t)BPT_NO_ROW;
+    const int64_t begin = e->options.split.rank * e->n;  // of the own range of shared sequences
     uint32_t *positions;
     BPT_TRY(bpt_alloc((size_t)e->leaf_rows, sizeof *positions, &positions));
-    for (int64_t i = 0; i < e->leaf_rows; ++i) positions[i] = e->n && i % e->n < most ? (uint32_t)(i % e->n) : BPT_NO_ROW;
+    for (int64_t i = 0; i < e->leaf_rows; ++i) positions[i] = e->n && begin + i % e->n < most ? (uint32_t)(begin + i % e->n) : BPT_NO_ROW;
     for (int64_t s = 0; side && s < e->batch; ++s)
         for (uint32_t i = 0; i < side->lengths[s]; ++i) positions[side->start[s] + i] = i;
     const bpt_status_t status = bpt_positions_write(program, e->in.positions, c, sinusoids, positions, e->leaf_rows);
@@ -41,7 +42,7 @@ bpt_status_t bpt_encoder_write(const bpt_encoder_t *e, bpt_program_t *program, b
                                const uint32_t rng[2]) {
     const bpt_side_t *side = &batch->side[e->stack.side];
     if (e->source) BPT_TRY(bpt_encoder_write(e->source, program, sinusoids, batch, rng));
-    BPT_TRY(e->kind->layers->stage(e, batch));
+    BPT_TRY(e->layers->stage(e, batch));
     BPT_TRY(bpt_program_write(program, e->in.tokens, side->tokens));
     BPT_TRY(bpt_program_write(program, e->in.numbers, side->numbers));
     BPT_TRY(bpt_program_write(program, e->in.ngrams.bag, side->bag));

@@ -14,7 +14,8 @@ bpt_status_t bpt_runner_create(const bpt_model_config_t *config, const bpt_runne
     r->options = *options;
     if (options->shard_optimizer) r->options.step.shard = (bpt_shard_t){bpt_ranks_rank(options->ranks), bpt_ranks_size(options->ranks)};
     r->device = device;
-    bpt_status_t status = bpt_model_params(config, options->frozen, &r->params);
+    bpt_status_t status = bpt_runner_split(r);
+    if (status == BPT_OK) status = bpt_model_params(config, options->frozen, &r->params);
     if (status == BPT_OK) status = bpt_workspace_create(device, &r->workspace);
     if (status == BPT_OK)
         *out = r;
@@ -90,6 +91,7 @@ bpt_status_t bpt_runner_step(bpt_runner_t *r, const bpt_step_key_t *key, bpt_mod
     BPT_TRY(need_states(r, key->kind));
     BPT_TRY(bpt_grow(&r->steps, r->n_steps, &r->step_capacity, sizeof *r->steps));
     BPT_TRY(bpt_step_create(&r->config, &r->params, &r->options.step, key, r->workspace, r->states, out));
+    bpt_runner_connect(r, *out);
     r->steps[r->n_steps++] = *out;
     return BPT_OK;
 }
@@ -235,6 +237,7 @@ bpt_status_t bpt_runner_evaluate(bpt_runner_t *r, const bpt_batch_t *batch, floa
     bpt_model_step_t *step;
     BPT_TRY(run_forward(r, BPT_STEP_EVALUATE, batch, &step));
     BPT_TRY(bpt_runner_read_scalar(step->program, step->encoder.loss, loss));
+    if (bpt_runner_splits(r)) return bpt_runner_join_evaluation(r, step, nll, loss);
     return nll ? bpt_program_read(step->program, step->encoder.nll, nll) : BPT_OK;
 }
 

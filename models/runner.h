@@ -6,10 +6,12 @@
 #include "models/step.h"
 
 typedef struct {
-    bpt_step_options_t step;  // `shard` follows from the next two
+    bpt_step_options_t step;  // `shard` and `split` follow from the ranks and the two options behind them
     bpt_frozen_t frozen;
     bpt_ranks_t *ranks;    // that train this model together, each with a runner of its own; NULL: this process alone. Not owned
     bool shard_optimizer;  // each rank has a part of the optimizer's moments (models/nn/shard.h)
+    bool split_sequence;   // each rank computes its own range of every sequence, instead of sequences of its own (blocks/halo.h): all ranks
+                          // are given all micro-batches
 } bpt_runner_options_t;
 
 typedef struct bpt_runner bpt_runner_t;
@@ -26,6 +28,14 @@ const char *const *bpt_runner_labels(const bpt_runner_t *runner);
 bpt_dtype_t bpt_runner_precision(const bpt_runner_t *runner);
 struct bpt_device *bpt_runner_device(const bpt_runner_t *runner);
 bpt_ranks_t *bpt_runner_ranks(const bpt_runner_t *runner);
+// Whether ranks share each sequence. Then every rank's loss of a training step is that of its range, and evaluations are those of whole
+// sequences on all ranks; logits, states and gradients are not to be asked for.
+bool bpt_runner_splits(const bpt_runner_t *runner);
+// To whom micro-batches are dealt out: micro-batch i is that of `rank`, where i modulo `size` is it. One rank has all where it is alone, or
+// ranks share each sequence.
+bpt_shard_t bpt_runner_turn(const bpt_runner_t *runner);
+// Rows of states and of their gradients that this rank has given to others for shared sequences, and their bytes.
+void bpt_runner_exchanged(const bpt_runner_t *runner, uint64_t *rows, uint64_t *bytes);
 struct bpt_buffer *bpt_runner_state(const bpt_runner_t *runner, bpt_step_state_t state);
 uint64_t bpt_runner_device_bytes(const bpt_runner_t *runner);  // states and workspace
 

@@ -1,4 +1,4 @@
-// Inside of a runner, shared by runner.c and runner_file.c.
+// Inside of a runner, shared by runner.c and the other runner_*.c.
 #ifndef BPT_MODELS_RUNNER_INTERNAL_H
 #define BPT_MODELS_RUNNER_INTERNAL_H
 
@@ -34,6 +34,12 @@ bpt_status_t bpt_runner_apply(bpt_runner_t *runner, const bpt_update_t *update, 
 bpt_status_t bpt_runner_collect(bpt_runner_t *runner, bpt_step_state_t state, float *out) BPT_MUST_USE;
 // And back: the own slices of `values`.
 bpt_status_t bpt_runner_store_own(bpt_runner_t *runner, bpt_step_state_t state, const float *values) BPT_MUST_USE;
+
+// runner_split.c: what follows from options.split_sequence; the exchanges of a step's program; the evaluation of whole sequences from those
+// of all ranges, as bpt_runner_evaluate gives it.
+bpt_status_t bpt_runner_split(bpt_runner_t *runner) BPT_MUST_USE;
+void bpt_runner_connect(const bpt_runner_t *runner, bpt_model_step_t *step);
+bpt_status_t bpt_runner_join_evaluation(bpt_runner_t *runner, const bpt_model_step_t *step, float *nll, double *loss) BPT_MUST_USE;
 
 size_t bpt_runner_state_bytes(const bpt_runner_t *runner, bpt_step_state_t state);
 bpt_status_t bpt_runner_need_state(bpt_runner_t *runner, bpt_step_state_t state) BPT_MUST_USE;

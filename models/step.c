@@ -87,9 +87,12 @@ static void update(const build_t *b, bpt_value_t grads) {
 static bpt_status_t build_model(const build_t *b) {
     const bpt_step_key_t *key = &b->step->key;
     bpt_encoder_t *e = &b->step->encoder;
+    bpt_batch_shape_t shape;
+    BPT_TRY(bpt_split_shape(&key->shape, &b->options->split, &shape));
     const bpt_encoder_options_t options = {
         .config = b->config,
-        .shape = key->shape,
+        .shape = shape,
+        .split = b->options->split,
         .precision = b->options->precision,
         .dropout = trains(key->kind),
         .logits = key->kind == BPT_STEP_LOGITS,
@@ -192,6 +195,7 @@ void bpt_step_destroy(bpt_model_step_t *step) {
     bpt_program_destroy(step->program);
     bpt_encoder_free(&step->encoder);
     bpt_free(step->weights);
+    bpt_split_batch_free(&step->own);
     bpt_free(step->sinusoids.rows);
     bpt_free(step);
 }
@@ -223,7 +227,7 @@ static bpt_status_t check_batch(const bpt_model_step_t *step, const bpt_batch_t 
                     (long long)batch->n_targets, e->task->model, e->task->name, (long long)e->targets);
 }
 
-bpt_status_t bpt_step_write(bpt_model_step_t *step, const bpt_batch_t *batch, float weight_scale, uint64_t rng) {
+static bpt_status_t write_batch(bpt_model_step_t *step, const bpt_batch_t *batch, float weight_scale, uint64_t rng) {
     const bpt_encoder_t *e = &step->encoder;
     const uint32_t key[2] = {(uint32_t)rng, (uint32_t)(rng >> 32)};
     BPT_TRY(check_batch(step, batch));
@@ -234,4 +238,13 @@ bpt_status_t bpt_step_write(bpt_model_step_t *step, const bpt_batch_t *batch, fl
     BPT_TRY(bpt_program_write(step->program, e->in.weights, step->weights));
     for (int i = 0; i < BPT_TASK_INPUTS; ++i) BPT_TRY(bpt_program_write(step->program, e->task_own[i].value, e->task_own[i].data));
     return BPT_OK;
+}
+
+bpt_status_t bpt_step_write(bpt_model_step_t *step, const bpt_batch_t *batch, float weight_scale, uint64_t rng) {
+    const bpt_encoder_t *e = &step->encoder;
+    bpt_batch_t own;
+    if (e->options.split.size <= 1) return write_batch(step, batch, weight_scale, rng);
+    for (int64_t s = 0; s < e->batch; ++s) BPT_TRY(bpt_model_check_length(e->options.config, batch->side[e->stack.side].lengths[s]));
+    BPT_TRY(bpt_split_batch(batch, &e->options.split, &step->own, &own));
+    return write_batch(step, &own, weight_scale, rng);
 }

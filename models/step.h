@@ -6,7 +6,7 @@
 #include "bpt/batch.h"
 #include "bpt/program.h"
 #include "models/encoder.h"
-#include "models/nn/shard.h"
+#include "models/split_batch.h"
 
 // Buffers that outlive programs; the parts of the arena that are trained (params.h) but the parameters, which are whole.
 typedef enum { BPT_STATE_PARAMS, BPT_STATE_GRADS, BPT_STATE_SUMS, BPT_STATE_M, BPT_STATE_V, BPT_N_STATES } bpt_step_state_t;
@@ -34,6 +34,7 @@ typedef struct {
     bool decoupled;  // AdamW
     float beta1, beta2, eps, weight_decay;
     bpt_shard_t shard;  // of the optimizer: the part of the arena that is updated
+    bpt_shard_t split;  // of each sequence: the range that is computed here (encoder.h)
     // Of evaluation and logits (encoder.h); 0: chosen by the number of rows.
     int64_t chunk_rows;
     int32_t head_groups;
@@ -45,6 +46,7 @@ typedef struct {
     bpt_encoder_t encoder;
     bpt_value_t hyper, keep, square_sum;  // square_sum: an input of a sharded update
     float *weights;                       // staging
+    bpt_split_batch_t own;                // the same: the own range of a batch
     bpt_sinusoids_t sinusoids;
 } bpt_model_step_t;
 

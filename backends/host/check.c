@@ -255,8 +255,6 @@ static bpt_status_t check_attention_table(checker_t *c, int64_t d) {
     BPT_TRY(input(c, 0, "q", ANY_FLOAT, REQUIRED, ANY_ROWS, d));
     BPT_TRY(input(c, 1, "kv", ANY_FLOAT, REQUIRED, ANY_ROWS, 2 * d));
     BPT_TRY(input(c, 2, "rel", ANY_FLOAT, OPTIONAL, ANY_ROWS, t->head_dim));
-    if (grad && c->call->in[2].present)
-        return bpt_fail(BPT_ERR_UNSUPPORTED, "attention over a table has no gradient with relative positions: leave them out");
     BPT_TRY(check_ranges(c, 6, "table", REQUIRED, queries, 4));
     BPT_TRY(check_ranges(c, 10, "back", grad ? REQUIRED : OPTIONAL, keys, 2));
     BPT_TRY(check_attribute(c, is_bound(&t->bounds.queries, queries) && is_bound(&t->bounds.keys, keys),
@@ -309,7 +307,7 @@ static bpt_status_t check_attention_grad(checker_t *c) {
     BPT_TRY(output(c, 0, t->packed ? "dqkv" : "dq", ANY_FLOAT, REQUIRED, rows_of(&call->in[0]), columns_of(&call->in[0])));
     if (!t->packed) BPT_TRY(output(c, 1, "dkv", ANY_FLOAT, REQUIRED, rows_of(&call->in[1]), columns_of(&call->in[1])));
     if (!call->in[2].present) return BPT_OK;
-    return output(c, 2, "drel", ONLY_F32, REQUIRED, bpt_rel_rows(&t->graph), t->head_dim);
+    return output(c, 2, "drel", ONLY_F32, REQUIRED, rows_of(&call->in[2]), t->head_dim);
 }
 
 static bpt_status_t check_xent(checker_t *c) {

@@ -44,6 +44,7 @@ typedef struct {
     double (*flops)(const bpt_graph_t *g, const bpt_node_t *node);
     uint32_t mutates;           // bit i: in[i] is changed in place
     uint32_t optional_outputs;  // bit j: out[j] may be absent when nobody reads it
+    bool by_host;               // no backend computes it: the host does, between two lists of work
     // The input whose storage out[0] may take over when that input dies here, -1 = none.
     int (*share)(const bpt_graph_t *g, const bpt_node_t *node, int nth);
 } bpt_op_info_t;

@@ -94,6 +94,7 @@ static bpt_status_t find_storages(bpt_plan_t *plan, bpt_device_t *device, const 
                                     (bpt_storage_t){.bytes = align(value_bytes(g, v)), .first = (int32_t)i, .last = end, .value = v}, &s));
             plan->storage_of_value[v] = s;
         }
+        if (bpt_op_info(node->op)->by_host) continue;
         bpt_op_call_t call;
         size_t scratch = 0;
         bpt_node_call(g, node, &call);
@@ -189,6 +190,10 @@ static bpt_status_t place_barriers(bpt_plan_t *plan, const bpt_graph_t *g) {
     size_t n_open = 0;
     BPT_TRY(bpt_alloc(g->n_nodes * MOST, sizeof *open, &open));
     for (size_t i = 0; i < g->n_nodes; ++i) {
+        if (bpt_op_info(g->nodes[i].op)->by_host) {  // what is before it has ended, what follows has not begun
+            n_open = 0;
+            continue;
+        }
         const int n = node_ranges(g, plan, i, mine);
         bool hazard = false;
         for (size_t k = 0; k < n_open && !hazard; ++k)
@@ -219,8 +224,8 @@ static void add_costs(bpt_plan_t *plan, const bpt_graph_t *g) {
 bpt_status_t bpt_plan_create(bpt_device_t *device, const bpt_graph_t *g, bpt_plan_t **out) {
     BPT_TRY(bpt_graph_status(g));
     for (size_t i = 0; i < g->n_nodes; ++i)
-        GRAPH_EXPECT(g->nodes[i].op < BPT_OP_COUNT, "a %s cannot be planned: bpt_graph_place_joins comes first",
-                     bpt_op_name(g->nodes[i].op));
+        GRAPH_EXPECT(g->nodes[i].op < BPT_OP_COUNT || bpt_op_info(g->nodes[i].op)->by_host,
+                     "a %s cannot be planned: bpt_graph_place_joins comes first", bpt_op_name(g->nodes[i].op));
     bpt_plan_t *plan;
     int32_t *last = NULL;
     BPT_TRY(bpt_alloc(1, sizeof *plan, &plan));

@@ -1,6 +1,7 @@
 // Programs: a planned graph recorded into a device list and replayed (bpt/program.h).
 #include <string.h>
 
+#include "bpt/clock.h"
 #include "core/graph/plan.h"
 
 struct bpt_workspace {
@@ -10,6 +11,12 @@ struct bpt_workspace {
     uint64_t generation;  // counts how often the buffer moved
 };
 
+// Nodes [first, end) as a list of work; behind it the host does node `end`, where there is one.
+typedef struct {
+    bpt_list_t *list;  // NULL: it has no nodes
+    size_t first, end;
+} segment_t;
+
 struct bpt_program {
     bpt_graph_t *graph;
     bpt_plan_t *plan;
@@ -17,9 +24,14 @@ struct bpt_program {
     bpt_buffer_t *inputs;
     bpt_buffer_t **states;
     int n_states;
-    bpt_list_t *list;
-    uint64_t generation;  // of the workspace when the list was recorded
+    segment_t *segments;
+    size_t n_segments;
+    uint64_t generation;  // of the workspace when the lists were recorded
     bool timed;
+    bpt_exchange_fn_t exchange;
+    void *exchange_user;
+    void *give, *take;     // rows of an exchange on the host; made when first needed
+    double *host_seconds;  // of each segment: what the host did behind it in the last run
 };
 
 bpt_status_t bpt_workspace_create(bpt_device_t *device, bpt_workspace_t **out) {
@@ -69,32 +81,55 @@ static bpt_operand_t locate(const bpt_program_t *p, bpt_value_t v) {
     return o;
 }
 
-static bpt_status_t record(bpt_program_t *p) {
+static bpt_status_t record_node(bpt_program_t *p, bpt_list_t *list, size_t i) {
     bpt_device_t *device = p->workspace->device;
-    const bpt_backend_t *backend = device->backend;
-    const bpt_graph_t *g = p->graph;
-    backend->list_destroy(device, p->list);
-    p->list = NULL;
+    const bpt_node_t *node = &p->graph->nodes[i];
+    bpt_op_call_t call = {.op = node->op, .attrs = node->attrs};
+    for (int j = 0; j < BPT_MAX_INPUTS; ++j) call.in[j] = locate(p, node->in[j]);
+    for (int j = 0; j < BPT_MAX_OUTPUTS; ++j) call.out[j] = locate(p, node->out[j]);
+    const int32_t s = p->plan->scratch_of_node[i];
+    if (s >= 0)
+        call.scratch = (bpt_operand_t){.buffer = p->workspace->buffer,
+                                       .offset_bytes = p->plan->storage[s].offset,
+                                       .dtype = BPT_U32,
+                                       .shape = bpt_shape1((int64_t)(p->plan->storage[s].bytes / 4)),
+                                       .present = true};
+    if (p->plan->barrier_before[i]) BPT_TRY(device->backend->list_barrier(list));
+    return device->backend->op(device, &call, list, NULL);
+}
+
+static bpt_status_t record_segment(bpt_program_t *p, segment_t *s) {
+    bpt_device_t *device = p->workspace->device;
+    device->backend->list_destroy(device, s->list);
+    s->list = NULL;
+    if (s->first == s->end) return BPT_OK;
+    BPT_TRY(device->backend->list_create(device, &s->list));
+    for (size_t i = s->first; i < s->end; ++i) BPT_TRY(record_node(p, s->list, i));
+    BPT_TRY(device->backend->list_seal(s->list));
+    return device->backend->timings_enable(s->list, p->timed);
+}
+
+static bpt_status_t record(bpt_program_t *p) {
     BPT_TRY(grow(p->workspace, p->plan->summary.workspace_bytes));
-    BPT_TRY(backend->list_create(device, &p->list));
-    for (size_t i = 0; i < g->n_nodes; ++i) {
-        const bpt_node_t *node = &g->nodes[i];
-        bpt_op_call_t call = {.op = node->op, .attrs = node->attrs};
-        for (int j = 0; j < BPT_MAX_INPUTS; ++j) call.in[j] = locate(p, node->in[j]);
-        for (int j = 0; j < BPT_MAX_OUTPUTS; ++j) call.out[j] = locate(p, node->out[j]);
-        const int32_t s = p->plan->scratch_of_node[i];
-        if (s >= 0)
-            call.scratch = (bpt_operand_t){.buffer = p->workspace->buffer,
-                                           .offset_bytes = p->plan->storage[s].offset,
-                                           .dtype = BPT_U32,
-                                           .shape = bpt_shape1((int64_t)(p->plan->storage[s].bytes / 4)),
-                                           .present = true};
-        if (p->plan->barrier_before[i]) BPT_TRY(backend->list_barrier(p->list));
-        BPT_TRY(backend->op(device, &call, p->list, NULL));
-    }
-    BPT_TRY(backend->list_seal(p->list));
-    BPT_TRY(backend->timings_enable(p->list, p->timed));
+    for (size_t i = 0; i < p->n_segments; ++i) BPT_TRY(record_segment(p, &p->segments[i]));
     p->generation = p->workspace->generation;
+    return BPT_OK;
+}
+
+static bool by_host(const bpt_node_t *node) { return bpt_op_info(node->op)->by_host; }
+
+static bpt_status_t cut(bpt_program_t *p) {
+    const bpt_graph_t *g = p->graph;
+    size_t count = 1;
+    for (size_t i = 0; i < g->n_nodes; ++i) count += by_host(&g->nodes[i]);
+    BPT_TRY(bpt_alloc(count, sizeof *p->segments, &p->segments));
+    BPT_TRY(bpt_alloc(count, sizeof *p->host_seconds, &p->host_seconds));
+    p->n_segments = count;
+    for (size_t i = 0, node = 0; i < count; ++i, ++node) {
+        p->segments[i].first = node;
+        while (node < g->n_nodes && !by_host(&g->nodes[node])) ++node;
+        p->segments[i].end = node;
+    }
     return BPT_OK;
 }
 
@@ -106,6 +141,7 @@ static bpt_status_t check_support(bpt_device_t *device, const bpt_graph_t *g) {
     for (size_t i = 0; i < g->n_nodes; ++i) {
         bpt_op_call_t call;
         size_t scratch;
+        if (by_host(&g->nodes[i])) continue;
         bpt_node_call(g, &g->nodes[i], &call);
         const bpt_status_t status = device->backend->op(device, &call, NULL, &scratch);
         if (status == BPT_OK) continue;
@@ -137,6 +173,7 @@ bpt_status_t bpt_program_compile(bpt_graph_t *graph, bpt_workspace_t *workspace,
     BPT_TRY_GOTO(check_support(device, graph), failed);
     BPT_TRY_GOTO(bpt_plan_create(device, graph, &p->plan), failed);
     BPT_TRY_GOTO(device->backend->buffer_create(device, p->plan->summary.input_bytes, &p->inputs), failed);
+    BPT_TRY_GOTO(cut(p), failed);
     BPT_TRY_GOTO(record(p), failed);
     *out = p;
     return BPT_OK;
@@ -151,7 +188,11 @@ failed:
 void bpt_program_destroy(bpt_program_t *p) {
     if (!p) return;
     bpt_device_t *device = p->workspace->device;
-    device->backend->list_destroy(device, p->list);
+    for (size_t i = 0; i < p->n_segments; ++i) device->backend->list_destroy(device, p->segments[i].list);
+    bpt_free(p->segments);
+    bpt_free(p->host_seconds);
+    bpt_free_aligned(p->give);
+    bpt_free_aligned(p->take);
     device->backend->buffer_destroy(device, p->inputs);
     bpt_plan_destroy(p->plan);
     bpt_graph_destroy(p->graph);
@@ -176,17 +217,71 @@ bpt_status_t bpt_program_read(bpt_program_t *p, bpt_value_t value, void *data) {
     return device->backend->read(device, o.buffer, o.offset_bytes, data, value_bytes(p->graph, value));
 }
 
+void bpt_program_on_exchange(bpt_program_t *p, bpt_exchange_fn_t exchange, void *user) {
+    p->exchange = exchange;
+    p->exchange_user = user;
+}
+
+// Room on the host for the rows of any exchange of the program.
+static bpt_status_t need_room(bpt_program_t *p) {
+    const bpt_graph_t *g = p->graph;
+    size_t give = 0, take = 0;
+    if (p->give) return BPT_OK;
+    for (size_t i = 0; i + 1 < p->n_segments; ++i) {
+        const bpt_node_t *node = &g->nodes[p->segments[i].end];
+        if (value_bytes(g, node->in[0]) > give) give = value_bytes(g, node->in[0]);
+        if (value_bytes(g, node->out[0]) > take) take = value_bytes(g, node->out[0]);
+    }
+    BPT_TRY(bpt_alloc_aligned(take, &p->take));
+    return bpt_alloc_aligned(give, &p->give);
+}
+
+static bpt_status_t exchange(bpt_program_t *p, const bpt_node_t *node) {
+    const bpt_graph_t *g = p->graph;
+    const size_t row_bytes = (size_t)value_columns(g, node->in[0]) * bpt_dtype_size(value_info(g, node->in[0])->dtype);
+    GRAPH_EXPECT(p->exchange, "the program exchanges rows, and nobody has said how");
+    BPT_TRY(need_room(p));
+    BPT_TRY(bpt_program_read(p, node->in[0], p->give));
+    BPT_TRY(p->exchange(p->exchange_user, node->attrs.exchange.back, row_bytes, p->give, p->take));
+    return bpt_program_write(p, node->out[0], p->take);
+}
+
 bpt_status_t bpt_program_run(bpt_program_t *p) {
     bpt_device_t *device = p->workspace->device;
     if (p->generation != p->workspace->generation) BPT_TRY(record(p));
-    bpt_ticket_t ticket;
-    BPT_TRY(device->backend->submit(device, p->list, &ticket));
-    return device->backend->wait(device, ticket, UINT64_MAX);
+    for (size_t i = 0; i < p->n_segments; ++i) {
+        const segment_t *s = &p->segments[i];
+        bpt_ticket_t ticket;
+        if (s->list) {
+            BPT_TRY(device->backend->submit(device, s->list, &ticket));
+            BPT_TRY(device->backend->wait(device, ticket, UINT64_MAX));
+        }
+        if (s->end == p->graph->n_nodes) break;
+        const double start = bpt_clock_seconds();
+        BPT_TRY(exchange(p, &p->graph->nodes[s->end]));
+        p->host_seconds[i] = bpt_clock_seconds() - start;
+    }
+    return BPT_OK;
 }
 
 bpt_status_t bpt_program_time(bpt_program_t *p, bool on) {
     p->timed = on;
-    return p->workspace->device->backend->timings_enable(p->list, on);
+    for (size_t i = 0; i < p->n_segments; ++i)
+        if (p->segments[i].list) BPT_TRY(p->workspace->device->backend->timings_enable(p->segments[i].list, on));
+    return BPT_OK;
+}
+
+// Seconds of all nodes; *count stays behind the last one of which they are known.
+static bpt_status_t read_seconds(const bpt_program_t *p, double *seconds, int *count) {
+    for (size_t i = 0; i < p->n_segments; ++i) {
+        const segment_t *s = &p->segments[i];
+        int known = 0;
+        if (s->list) BPT_TRY(p->workspace->device->backend->timings(s->list, seconds + s->first, (int)(s->end - s->first), &known));
+        *count = (int)s->first + known;
+        if (*count < (int)s->end) return BPT_OK;
+        if (s->end < p->graph->n_nodes) seconds[(*count)++] = p->host_seconds[i];
+    }
+    return BPT_OK;
 }
 
 static void describe(const bpt_graph_t *g, const bpt_node_t *node, char *text, size_t size) {
@@ -202,7 +297,7 @@ bpt_status_t bpt_program_timings(bpt_program_t *p, bpt_op_timing_t *timings, int
     const bpt_graph_t *g = p->graph;
     double *seconds;
     BPT_TRY(bpt_alloc(g->n_nodes, sizeof *seconds, &seconds));
-    const bpt_status_t status = p->workspace->device->backend->timings(p->list, seconds, (int)g->n_nodes, count);
+    const bpt_status_t status = read_seconds(p, seconds, count);
     for (int i = 0; status == BPT_OK && i < *count && i < capacity; ++i) {
         const bpt_node_t *node = &g->nodes[i];
         timings[i] = (bpt_op_timing_t){.op = bpt_op_name(node->op), .seconds = seconds[i]};

@@ -78,11 +78,7 @@ bpt_value_t bpt_attention_lse(bpt_graph_t *g, bpt_value_t attention) {
 }
 
 static bpt_status_t grad(bpt_graph_t *g, const bpt_node_t *node, const bpt_value_t *dout, const bool *need, bpt_value_t *din) {
-    if (present(node->in[IN_TABLE])) {
-        if (present(node->in[IN_REL]))
-            return bpt_fail(BPT_ERR_UNSUPPORTED, "attention over a table has no gradient with relative positions: leave them out");
-        GRAPH_EXPECT(present(node->in[IN_BACK]), "the gradient of attention over a table needs its transpose");
-    }
+    GRAPH_EXPECT(!present(node->in[IN_TABLE]) || present(node->in[IN_BACK]), "the gradient of attention over a table needs its transpose");
     bpt_node_t back = bpt_node_init(BPT_OP_ATTENTION_GRAD);
     back.attrs = node->attrs;
     memcpy(back.in, node->in, sizeof back.in);

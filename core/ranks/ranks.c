@@ -2,6 +2,7 @@
 #include "bpt/ranks.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ struct bpt_ranks {
     char name[BPT_RANKS_HOST_BYTES + 32];
     double patience, seconds;  // how long an exchange may take; spent in all of them
     int *counts, *starts;      // [size]: slices
+    int *others;               // [2][size]: counts and starts of the other direction of a swap
     float *received;           // [size][slice], of a reduction
     size_t received_room;
     double *terms;  // [size][..], of small sums
@@ -53,6 +55,7 @@ static bpt_status_t prepare(bpt_ranks_t *r) {
     r->patience = (double)seconds;
     BPT_TRY(bpt_alloc(size, sizeof *r->counts, &r->counts));
     BPT_TRY(bpt_alloc(size, sizeof *r->starts, &r->starts));
+    BPT_TRY(bpt_alloc(2 * size, sizeof *r->others, &r->others));
     BPT_TRY(bpt_alloc(size, sizeof *r->hosts, &r->hosts));
     return bpt_ranks_gather(r, r->module.host, sizeof r->module.host, r->hosts);
 }
@@ -60,6 +63,7 @@ static bpt_status_t prepare(bpt_ranks_t *r) {
 static void free_ranks(bpt_ranks_t *r) {
     bpt_free(r->counts);
     bpt_free(r->starts);
+    bpt_free(r->others);
     bpt_free(r->hosts);
     bpt_free(r->terms);
     bpt_free_aligned(r->received);
@@ -212,4 +216,29 @@ bpt_status_t bpt_ranks_collect(bpt_ranks_t *r, float *values, int64_t count) {
     const double start = bpt_clock_seconds();
     cut(r, count);
     return end_exchange(r, start, r->module.collect(values, r->counts, r->starts, r->patience));
+}
+
+// Counts and starts of as many bytes for each rank, one behind the other.
+static bpt_status_t lay_out(const bpt_ranks_t *r, const size_t *bytes, int *counts, int *starts) {
+    size_t at = 0;
+    for (int rank = 0; rank < r->module.size; ++rank) {
+        if (bytes[rank] > INT_MAX || at + bytes[rank] > INT_MAX)
+            return bpt_fail(BPT_ERR_UNSUPPORTED, "one exchange of 2 GiB or more with other ranks; use more ranks or smaller batches");
+        counts[rank] = (int)bytes[rank];
+        starts[rank] = (int)at;
+        at += bytes[rank];
+    }
+    return BPT_OK;
+}
+
+bpt_status_t bpt_ranks_swap(bpt_ranks_t *r, const void *give, const size_t *give_bytes, void *take, const size_t *take_bytes) {
+    if (!r) {
+        memcpy(take, give, give_bytes[0]);
+        return BPT_OK;
+    }
+    const double start = bpt_clock_seconds();
+    int *counts = r->others, *starts = r->others + r->module.size;
+    BPT_TRY(lay_out(r, give_bytes, r->counts, r->starts));
+    BPT_TRY(lay_out(r, take_bytes, counts, starts));
+    return end_exchange(r, start, r->module.swap(give, r->counts, r->starts, take, counts, starts, r->patience));
 }

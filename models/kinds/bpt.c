@@ -1,5 +1,6 @@
 // BP-Transformer (Ye et al. 2019): k nodes per level and side, positions relative to the query.
 #include "models/blocks/interval_layers.h"
+#include "models/blocks/split_layers.h"
 
 static const char *const keys[] = {"k", "rule", "d_ff", "dropout_hidden", "match_layers", NULL};
 
@@ -27,4 +28,5 @@ const bpt_kind_spec_t bpt_kind_bpt = {
     .intervals = intervals,
     .rel_levels = bpt_kind_levels_of_tree,
     .layers = &bpt_interval_layers,
+    .split_layers = &bpt_split_layers,
 };

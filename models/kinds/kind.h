@@ -47,6 +47,8 @@ typedef struct {
                                                                          // NULL: it has no relative positions
     bpt_status_t (*check)(const bpt_model_config_t *config);             // BPT_ERR_USAGE: keys that cannot be. NULL: all can
     const bpt_layers_spec_t *layers;
+    // The same where the ranks of a team share each sequence, with the parameters of `layers`; NULL: they cannot.
+    const bpt_layers_spec_t *split_layers;
 } bpt_kind_spec_t;
 
 // All kinds, indexed by bpt_model_kind_t.

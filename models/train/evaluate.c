@@ -43,6 +43,14 @@ static bpt_status_t finish(bpt_evaluation_t *out, double loss) {
     return BPT_OK;
 }
 
+// Ranks that share each sequence go on, or stop, together.
+static bpt_status_t stop_together(bpt_runner_t *r, bpt_status_t status) {
+    bool any = status == BPT_ERR_INTERRUPTED;
+    if (!bpt_runner_splits(r) || (status != BPT_OK && !any)) return status;
+    BPT_TRY(bpt_ranks_any(bpt_runner_ranks(r), any, &any));
+    return any ? bpt_fail(BPT_ERR_INTERRUPTED, "stopped while evaluating") : BPT_OK;
+}
+
 // What all ranks have measured. One that was interrupted ends the evaluation of all.
 static bpt_status_t add_ranks(bpt_ranks_t *ranks, bpt_status_t status, bpt_measure_t *m) {
     double terms[2 + BPT_MOST_SUMS] = {m->loss, status == BPT_ERR_INTERRUPTED};
@@ -58,7 +66,7 @@ bpt_status_t bpt_evaluate(bpt_runner_t *r, bpt_batch_source_t *source, bpt_on_ba
     const double start = bpt_clock_seconds();
     const bpt_task_spec_t *task = bpt_task_of(bpt_runner_config(r));
     bpt_measure_t m = {0};
-    const int rank = bpt_ranks_rank(bpt_runner_ranks(r)), size = bpt_ranks_size(bpt_runner_ranks(r));
+    const bpt_shard_t turn = bpt_runner_turn(r);
     *out = begin();
     BPT_TRY(source->seek(source, 0));
     bpt_status_t status = BPT_OK;
@@ -69,12 +77,12 @@ bpt_status_t bpt_evaluate(bpt_runner_t *r, bpt_batch_source_t *source, bpt_on_ba
         if (end) break;
         out->n_scored += batch.n_scored;
         out->n_tokens += batch.n_tokens;
-        if (i % size != rank) continue;  // another rank's
+        if (i % turn.size != turn.rank) continue;  // another rank's
         BPT_TRY_GOTO(one_batch(r, &batch, &m), done);
-        status = on_batch ? on_batch(user, &batch, &m) : BPT_OK;
+        status = stop_together(r, on_batch ? on_batch(user, &batch, &m) : BPT_OK);
         if (status != BPT_OK) break;
     }
-    BPT_TRY_GOTO(add_ranks(bpt_runner_ranks(r), status, &m), done);
+    BPT_TRY_GOTO(bpt_runner_splits(r) ? status : add_ranks(bpt_runner_ranks(r), status, &m), done);
     status = finish(out, m.loss);
     if (status == BPT_OK && task->finish) task->finish(&m, out->n_scored, out->metric);
     out->seconds = bpt_clock_seconds() - start;

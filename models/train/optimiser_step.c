@@ -31,12 +31,12 @@ static bpt_status_t update_together(const bpt_optimiser_step_t *step, const bpt_
     return BPT_OK;
 }
 
-// Micro-batch i of a step is that of rank i modulo their number, with the random numbers that it has in any case: a run of several ranks
-// computes what one process does.
+// Micro-batch i of a step is that of rank i modulo their number, or its ranges are those of all ranks; it has the random numbers that it
+// has in any case: a run of several ranks computes what one process does.
 static bpt_status_t run_micro_batches(const bpt_optimiser_step_t *step, const bpt_run_state_t *state, bpt_step_result_t *out,
                                       double *epoch_end) {
-    bpt_ranks_t *ranks = bpt_runner_ranks(step->runner);
-    const int rank = bpt_ranks_rank(ranks), size = bpt_ranks_size(ranks);
+    const bool together = bpt_ranks_size(bpt_runner_ranks(step->runner)) > 1;
+    const bpt_shard_t turn = bpt_runner_turn(step->runner);
     bpt_batch_t batch = {0};
     bpt_update_t update = {0};
     int64_t micro = 0;
@@ -52,10 +52,10 @@ static bpt_status_t run_micro_batches(const bpt_optimiser_step_t *step, const bp
             update = update_of(step, state, lr, first_head);
         }
         out->tokens += batch.n_tokens;
-        if (micro % size != rank) continue;  // another rank's
+        if (micro % turn.size != turn.rank) continue;  // another rank's
         bpt_batch_t mine = batch;
-        mine.first = micro == rank;
-        mine.last = batch.last && size == 1;
+        mine.first = micro == turn.rank;
+        mine.last = batch.last && !together;
         update.rng = bpt_schedule_rng(step->seed, state->step, micro);
         BPT_TRY(bpt_runner_train(step->runner, &mine, &update, &result));
         out->loss += result.loss;
@@ -64,7 +64,7 @@ static bpt_status_t run_micro_batches(const bpt_optimiser_step_t *step, const bp
     }
     out->lr = (double)update.lr;
     *epoch_end = batch.epoch_end;
-    return size > 1 ? update_together(step, &update, micro <= rank, out) : BPT_OK;
+    return together ? update_together(step, &update, micro <= turn.rank, out) : BPT_OK;
 }
 
 static void advance(bpt_run_state_t *state, const bpt_step_result_t *result, double epoch_end, bool scaled) {

@@ -103,6 +103,7 @@ static bpt_status_t set_up(bpt_trainer_t *t) {
     bpt_runner_options_t options = bpt_trainer_runner_options(&t->train);
     options.ranks = o->ranks;
     options.shard_optimizer = o->shard_optimizer;
+    options.split_sequence = o->split_sequence;
     BPT_TRY(bpt_runner_create(&t->model, &options, o->device, &t->runner));
     if (t->run) BPT_TRY(bpt_run_require_space(t->run, bpt_trainer_checkpoint_bytes(bpt_runner_params(t->runner))));
     BPT_TRY(start(t));

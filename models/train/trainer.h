@@ -18,6 +18,7 @@ typedef struct {
     // and are to be ended (bpt_ranks_abort).
     bpt_ranks_t *ranks;
     bool shard_optimizer;          // runner.h
+    bool split_sequence;           // the same
     const bpt_checkpoint_t *init;  // weights to start from, NULL: initial values from train->seed
     const char *init_file;         // or a model file that is in no run
     bpt_taken_rows_t init_rows;    // which of their rows

@@ -39,7 +39,7 @@ static const struct {
     int64_t queries, keys;
     int32_t slots;  // of queries (BACKWARDS: of keys); SEQUENCES, RING, RELAY: number of sequences
     int32_t heads, head_dim;
-    int64_t rel_rows;  // > 0: forward only
+    int64_t rel_rows;  // > 0: with relative positions
     float p;
     int dtype;
     bounds_t bounds;
@@ -53,6 +53,8 @@ static const struct {
     {SPREAD, 257, 1000, 4, 2, 20, 300, 0, F32},
     {SPREAD, 13, 50000, 1, 4, 16, 0, 0, F32},
     {SPREAD, 129, 33, 150, 1, 50, 0, 0.25f, F32},
+    {SPREAD, 70, 90, 5, 3, 24, 40, 0.25f, F32},
+    {SPREAD, 65, 700, 3, 2, 64, 90, 0.1f, BF16},
     {ANYWHERE, 1, 1, 1, 1, 10, 0, 0, F32},
     {ANYWHERE, 7, 5, 2, 2, 20, 0, 0, F32},
     {ANYWHERE, 9, 30, 3, 1, 50, 0, 0.25f, F32},
@@ -372,22 +374,11 @@ static void make_case(size_t index, bool gradient, test_case_t *c) {
     test_in(c, 9, BPT_F32, bpt_shape2(queries, heads), TEST_PREPARED, 0, 0);
     test_out(c, 0, dtype, bpt_shape2(queries, d));
     test_out(c, 1, dtype, bpt_shape2(keys, 2 * d));
+    if (tables[index].rel_rows) test_out(c, 2, BPT_F32, bpt_shape2(tables[index].rel_rows, head_dim));
 }
 
-// Each forward, and each without relative positions backward too.
-static size_t count(void) {
-    size_t n = 0;
-    for (size_t i = 0; i < N_TABLES; ++i) n += tables[i].rel_rows ? 1 : 2;
-    return n;
-}
-
-static void make(size_t index, test_case_t *c) {
-    size_t i = 0, ways = 1;
-    for (;; ++i, index -= ways) {
-        ways = tables[i].rel_rows ? 1 : 2;
-        if (index < ways) break;
-    }
-    make_case(i, index == 1, c);
-}
+// Each forward and backward.
+static size_t count(void) { return 2 * (size_t)N_TABLES; }
+static void make(size_t index, test_case_t *c) { make_case(index / 2, index % 2 == 1, c); }
 
 const test_family_t test_attention_table_cases = {"attention over tables", count, make};

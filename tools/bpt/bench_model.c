@@ -67,6 +67,7 @@ bpt_status_t cli_bench_open_runner(const cli_bench_t *b, bpt_runner_t **out) {
     bpt_runner_options_t options = bpt_trainer_runner_options(&train);
     options.ranks = b->ranks;
     options.shard_optimizer = b->o->run.shard_optimizer;
+    options.split_sequence = b->o->run.split_sequence;
     BPT_TRY(bpt_runner_create(&config, &options, b->device, out));
     const bpt_status_t status = bpt_runner_init(*out, 1);
     if (status != BPT_OK) bpt_runner_destroy(*out), *out = NULL;

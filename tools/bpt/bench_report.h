@@ -22,6 +22,7 @@ typedef struct {
     uint64_t device_bytes;                                                // 0: does not apply
     int ranks;                                                            // that took part; 0: no team
     double exchange;                                                      // of s_per_step: their exchanges, waiting included
+    double rows_given, bytes_given;                                       // of shared sequences, in a step, of the rank that gives most
     double efficiency;                                                    // what a rank does beside one process alone; 0: does not apply
     // Translations; beam 0: it is another bench. Seconds of a step of the search, in its first and its last quarter; NaN: it is too short.
     int64_t beam, texts, most_tokens;

@@ -45,6 +45,23 @@ static bpt_step_key_t key_of(const bpt_runner_t *runner, const cli_bench_tokens_
     return (bpt_step_key_t){.kind = training ? training_kind : BPT_STEP_LOGITS, .shape = t->batch.shape};
 }
 
+// What the rank has given that gives most, of shared sequences, so far.
+static bpt_status_t most_given(const cli_bench_t *b, const bpt_runner_t *runner, double *rows, double *bytes) {
+    const int size = bpt_ranks_size(b->ranks);
+    uint64_t mine[2], (*all)[2];
+    *rows = *bytes = 0;
+    if (!bpt_runner_splits(runner)) return BPT_OK;
+    bpt_runner_exchanged(runner, &mine[0], &mine[1]);
+    BPT_TRY(bpt_alloc((size_t)size, sizeof *all, &all));
+    const bpt_status_t status = bpt_ranks_gather(b->ranks, mine, sizeof mine, all);
+    for (int rank = 0; rank < size && status == BPT_OK; ++rank) {
+        *rows = fmax(*rows, (double)all[rank][0]);
+        *bytes = fmax(*bytes, (double)all[rank][1]);
+    }
+    bpt_free(all);
+    return status;
+}
+
 // ---- train, infer
 static bpt_status_t time_steps(const cli_bench_t *b, bpt_runner_t *runner, const cli_bench_tokens_t *t, bool training, float *logits) {
     double *seconds;
@@ -60,14 +77,17 @@ static bpt_status_t time_steps(const cli_bench_t *b, bpt_runner_t *runner, const
     bpt_program_t *program = NULL;
     const double exchange = (bpt_ranks_seconds(b->ranks) - exchanged) / repeat;
     const bpt_step_key_t key = key_of(runner, t, training);
+    double rows, bytes;
     if (status == BPT_OK) status = bpt_runner_program(runner, &key, &program);
+    if (status == BPT_OK) status = most_given(b, runner, &rows, &bytes);
     if (status == BPT_OK) {
         cli_bench_result_t r = cli_bench_empty(b, training ? "train" : "infer");
         const bpt_plan_summary_t plan = bpt_program_summary(program);
         r.s_per_step = cli_quantile(seconds, (size_t)repeat, 0.5);
-        r.tokens_per_s = (double)t->batch.n_tokens * bpt_ranks_size(b->ranks) / r.s_per_step;
+        r.tokens_per_s = (double)(t->batch.n_tokens * bpt_runner_turn(runner).size) / r.s_per_step;
         r.ranks = b->ranks ? bpt_ranks_size(b->ranks) : 0;
         r.exchange = exchange;
+        r.rows_given = rows / (repeat + 1), r.bytes_given = bytes / (repeat + 1);
         r.gflops = plan.flops * bpt_ranks_size(b->ranks) / r.s_per_step * 1e-9;
         r.gbytes_per_s = plan.bytes_moved / r.s_per_step * 1e-9;
         r.device_bytes = bpt_runner_device_bytes(runner);

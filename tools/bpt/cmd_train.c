@@ -177,6 +177,7 @@ static bpt_status_t open_trainer(job_t *job) {
                                            .resume = job->resumed,
                                            .ranks = job->ranks,
                                            .shard_optimizer = job->o->run.shard_optimizer,
+                                           .split_sequence = job->o->run.split_sequence,
                                            .init = job->start.source.checkpoint.folder ? &job->start.source.checkpoint : NULL,
                                            .init_file = job->start.file,
                                            .init_rows = {job->start.tokens, job->start.outputs},
@@ -328,7 +329,7 @@ static bpt_status_t do_job(job_t *job) {
     if (!o->run.dry_run) return train(job);
     if (!shows) return BPT_OK;
     cli_defaults_warn(o);
-    return cli_plan_print(o, job->device, job->corpus.train);
+    return cli_plan_print(o, job->device, job->ranks, job->corpus.train);
 }
 
 static bpt_status_t run_train(cli_options_t *o) {

@@ -104,6 +104,10 @@ const cli_option_t cli_option_table[] = {
              "step (--accumulate) are dealt out to them"},
     {BOOL("shard-optimizer", run.shard_optimizer), .fallback = "no", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN | CLI_BENCH,
      .help = "with --team: each process keeps a part of the optimizer's state, which takes 8 bytes a parameter, instead of all of it"},
+    {BOOL("split-sequence", run.split_sequence), .fallback = "no", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN | CLI_BENCH,
+     .help =
+         "with --team: the processes share each sequence, for sequences that one device has no memory for: each computes a range of its "
+         "tokens (language models of model bpt)"},
     {BOOL("dry-run", run.dry_run), .fallback = "no", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN,
      .help = "print parameters, memory plan and number of steps, and exit"},
 
@@ -144,7 +148,8 @@ const cli_option_t cli_option_table[] = {
      .key = true, .task = has_tags, .when = "unit=word", .firm = true, .help = "tag: convert tags of spans (B-PER I-PER O) to this scheme"},
     {CHOICE("trees", data.trees, bpt_trees_names), .fallback = "file", .group = CLI_GROUP_DATA,
      .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY | CLI_TRANSLATE, .key = true, .task = has_trees, .when = "model=tree", .firm = true,
-     .help = "tree: the tree over a text is that of the brackets in the file, or one is made: balanced, with all branches to the right, or flat "
+     .help = "tree: the tree over a text is that of the brackets in the file, or one is made: balanced, with all branches to the right, or "
+             "flat "
              "(all words below one node)"},
     {BOOL("strip-punctuation", data.strip_punctuation), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
      .when = "unit=word|subword", .task = has_columns, .firm = true,
@@ -335,8 +340,8 @@ const cli_option_t cli_option_table[] = {
     // ---- graph
     {INT("n", tool.n, 1, 67108864), .fallback = "16", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
      .help = "number of leaves (tokens)"},
-    {TEXT("tree", tool.tree, "TREE"), .fallback = "", .shown = "a balanced one of n words", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
-     .when = "model=tree", .help = "tree: the tree, in brackets: '(S (NP a b) c)'"},
+    {TEXT("tree", tool.tree, "TREE"), .fallback = "", .shown = "a balanced one of n words", .group = CLI_GROUP_COMMAND,
+     .commands = CLI_GRAPH, .when = "model=tree", .help = "tree: the tree, in brackets: '(S (NP a b) c)'"},
     {CHOICE("format", tool.format, LIST("csv", "text", "svg")), .fallback = "csv", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
      .help = "edge list, readable ranges, or a picture of the adjacency matrix"},
 

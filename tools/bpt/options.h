@@ -49,7 +49,7 @@ typedef struct {
     char *products;  // what computes the products of matrices of the run
     bool resume, dry_run, print_config, match_vocabulary;
     int team;  // team.h
-    bool shard_optimizer;
+    bool shard_optimizer, split_sequence;
 } cli_run_options_t;
 
 typedef struct {

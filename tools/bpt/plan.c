@@ -87,9 +87,11 @@ static bpt_status_t print_plan(const cli_options_t *o, bpt_runner_t *runner, con
     return o->global.verbose ? bpt_runner_plan(runner, &key, &plan, stdout) : BPT_OK;
 }
 
-bpt_status_t cli_plan_print(const cli_options_t *o, bpt_device_t *device, const bpt_batch_source_t *source) {
+bpt_status_t cli_plan_print(const cli_options_t *o, bpt_device_t *device, bpt_ranks_t *ranks, const bpt_batch_source_t *source) {
     bpt_runner_t *runner;
-    const bpt_runner_options_t options = bpt_trainer_runner_options(&o->train);
+    bpt_runner_options_t options = bpt_trainer_runner_options(&o->train);
+    options.ranks = ranks;
+    options.split_sequence = o->run.split_sequence;
     BPT_TRY(bpt_runner_create(&o->model, &options, device, &runner));
     const bpt_status_t status = print_plan(o, runner, source);
     bpt_runner_destroy(runner);

@@ -4,9 +4,12 @@
 
 #include "backends/backend.h"
 #include "bpt/batch.h"
+#include "bpt/ranks.h"
 #include "tools/bpt/options.h"
 
 // Prints parameters, memory and steps to stdout; with --verbose the map of the largest shape's workspace too.
-bpt_status_t cli_plan_print(const cli_options_t *o, bpt_device_t *device, const bpt_batch_source_t *source) BPT_MUST_USE;
+// Of ranks that share each sequence (NULL: there are none) it is the plan of this one.
+bpt_status_t cli_plan_print(const cli_options_t *o, bpt_device_t *device, bpt_ranks_t *ranks,
+                            const bpt_batch_source_t *source) BPT_MUST_USE;
 
 #endif

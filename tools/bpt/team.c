@@ -34,6 +34,8 @@ bpt_status_t cli_team_join(cli_options_t *o, bpt_ranks_t **out) {
     *out = NULL;
     if (o->run.team == TEAM_NONE && o->run.shard_optimizer)
         return bpt_fail(BPT_ERR_USAGE, "--shard-optimizer shares the optimizer's state out to the ranks of --team, and there is no team");
+    if (o->run.team == TEAM_NONE && o->run.split_sequence)
+        return bpt_fail(BPT_ERR_USAGE, "--split-sequence shares each sequence out to the ranks of --team, and there is no team");
     if (o->run.team == TEAM_NONE) return BPT_OK;
     BPT_TRY(bpt_ranks_join_mpi(&joined));
     *out = joined;
@@ -106,7 +108,7 @@ static bpt_status_t sum_of_vocabulary(const cli_corpus_t *corpus, bpt_checksum_t
 }
 
 static bpt_status_t check_micro_batches(const cli_options_t *o, int size) {
-    if (o->data.batch_examples || o->train.accumulate >= size) return BPT_OK;
+    if (o->data.batch_examples || o->run.split_sequence || o->train.accumulate >= size) return BPT_OK;
     return bpt_fail(BPT_ERR_USAGE,
                     "a step has %lld micro-batch%s and there are %d ranks, each of which takes at least one; give --accumulate %d (with "
                     "--batch-tokens divided by %d, for steps of the same size)",

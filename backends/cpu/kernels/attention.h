@@ -181,6 +181,12 @@ typedef struct {
     int ring_head;
 } bpt_attention_table_t;
 
+// The gradient of one head with relative positions, in work: q, dout and dq of a query [columns], and the sums of all queries so far, dk
+// and dv [keys][columns], drel [rel_rows][columns].
+typedef struct {
+    float *q, *dout, *dq, *dk, *dv, *drel;
+} bpt_attention_sums_t;
+
 // Range number `slot` of a row: of keys that a query reads, or of queries that read a key.
 static inline int64_t bpt_attention_range(const bpt_attention_t *a, bool of_key, int64_t row, int64_t slot, int64_t *begin) {
     const uint32_t *entry = of_key ? a->back + (row * a->back_slots + slot) * 2 : a->table + (row * a->slots + slot) * 4;

@@ -17,9 +17,9 @@ BPT_INLINE vf sums_of(vf x[BPT_LANES]) {
     return x[0];
 }
 
-// score[row] of one head: products of the block's rows of a part with q.
-BPT_INLINE void block_scores_as(const bpt_attention_t *a, const bpt_attention_part_t *part, bpt_dtype_t dtype, const block_t *b, int head,
-                                const float *q, float *score) {
+// score[row] of one head: products of the block's rows of a part with q; relative: and of those of the table of relative positions.
+BPT_INLINE void block_scores_as(const bpt_attention_t *a, const bpt_attention_part_t *part, bpt_dtype_t dtype, bool relative,
+                                const block_t *b, int head, const float *q, float *score) {
     const int64_t head_dim = a->t->head_dim, first = head * head_dim;
     for (int64_t p = 0; p < b->n; p += BPT_LANES) {
         vf sum[BPT_LANES];
@@ -28,21 +28,21 @@ BPT_INLINE void block_scores_as(const bpt_attention_t *a, const bpt_attention_pa
             if (p + i >= b->n) continue;
             const int64_t row = b->row[p + i] * part->stride + first;
             for (int64_t c = 0; c < head_dim; c += BPT_LANES) sum[i] += vf_load(q + c) * vf_read(part->data, dtype, row + c, head_dim - c);
-            if (b->rel[p + i] < 0) continue;
+            if (!relative || b->rel[p + i] < 0) continue;
             const float *rel = a->rel + b->rel[p + i] * a->columns;
             for (int64_t c = 0; c < head_dim; c += BPT_LANES) sum[i] += vf_load(q + c) * vf_load(rel + c);
         }
         vf_store(score + p, sums_of(sum));
     }
 }
-static void block_scores(const bpt_attention_t *a, const bpt_attention_part_t *part, const block_t *b, int head, const float *q,
-                         float *score) {
+static void block_scores(const bpt_attention_t *a, const bpt_attention_part_t *part, bool relative, const block_t *b, int head,
+                         const float *q, float *score) {
     if (part->dtype == BPT_F32)
-        block_scores_as(a, part, BPT_F32, b, head, q, score);
+        block_scores_as(a, part, BPT_F32, relative, b, head, q, score);
     else if (part->dtype == BPT_BF16)
-        block_scores_as(a, part, BPT_BF16, b, head, q, score);
+        block_scores_as(a, part, BPT_BF16, relative, b, head, q, score);
     else
-        block_scores_as(a, part, BPT_F16, b, head, q, score);
+        block_scores_as(a, part, BPT_F16, relative, b, head, q, score);
 }
 
 // out += weights times the block's rows of a part.
@@ -94,7 +94,7 @@ static void add_block(const bpt_attention_t *a, const block_t *b, const float *q
     for (int head = 0; head < a->t->heads; ++head, part += a->columns + 2) {
         float weight[BPT_ATTENTION_ROW_KEYS];
         float *max = part + a->columns, *sum = max + 1;
-        block_scores(a, &a->k, b, head, q + head * a->columns, weight);
+        block_scores(a, &a->k, true, b, head, q + head * a->columns, weight);
         float larger = *max;
         for (int64_t p = 0; p < b->n; ++p) larger = weight[p] > larger ? weight[p] : larger;
         const float shrink = expf(*max - larger);
@@ -189,8 +189,8 @@ static void add_gradients(const bpt_attention_t *a, bool of_key, int64_t row, co
     const int64_t all = a->t->heads * a->columns;
     for (int head = 0; head < a->t->heads; ++head, room += a->columns) {
         float score[BPT_ATTENTION_ROW_KEYS], product[BPT_ATTENTION_ROW_KEYS], lse[BPT_ATTENTION_ROW_KEYS], dots[BPT_ATTENTION_ROW_KEYS];
-        block_scores(a, x, b, head, room, score);
-        block_scores(a, y, b, head, room + all, product);
+        block_scores(a, x, false, b, head, room, score);
+        block_scores(a, y, false, b, head, room + all, product);
         for (int64_t p = 0; p < b->n || p % BPT_LANES; ++p) {
             const int64_t at = (!of_key ? row : p < b->n ? b->row[p] : 0) * a->t->heads + head;
             lse[p] = p < b->n ? a->lse[at] : -BPT_MASKED, dots[p] = a->dots[at];
@@ -213,7 +213,6 @@ void BPT_KERNEL_NAME(attention_row_grad)(const bpt_attention_t *a, bool of_key, 
     }
     memset(room + 2 * all, 0, (size_t)(2 * all) * sizeof *room);
     block_t b = {.n = 0};
-    for (int64_t i = 0; i < BPT_ATTENTION_ROW_KEYS; ++i) b.rel[i] = -1;
     for (int64_t s = 0; s < (of_key ? a->back_slots : a->slots); ++s) {
         int64_t other;
         for (const int64_t end = bpt_attention_range(a, of_key, row, s, &other); other < end; ++other) {
@@ -226,5 +225,57 @@ void BPT_KERNEL_NAME(attention_row_grad)(const bpt_attention_t *a, bool of_key, 
     for (int head = 0; head < a->t->heads; ++head) {
         write_head(a, of_key ? &a->dk : &a->dq, head, row, room + 2 * all + head * a->columns, a->t->scale);
         if (of_key) write_head(a, &a->dv, head, row, room + 3 * all + head * a->columns, 1);
+    }
+}
+
+// ---- Gradient with relative positions --------------------------------------------------------------------------------------
+// One head, query by query: a key does not know which row of the table an edge uses, so dk and dv are added up from the queries' side.
+
+BPT_INLINE void add_scaled(const float *x, float weight, int64_t columns, float *sum) {
+    for (int64_t c = 0; c < columns; c += BPT_LANES) vf_store(sum + c, vf_load(sum + c) + weight * vf_load(x + c));
+}
+
+static void add_relative_block(const bpt_attention_t *a, int64_t query, const block_t *b, int head, const bpt_attention_sums_t *s) {
+    float score[BPT_ATTENTION_ROW_KEYS], product[BPT_ATTENTION_ROW_KEYS];
+    const vf lse = vf_set1(a->lse[query * a->t->heads + head]), dots = vf_set1(a->dots[query * a->t->heads + head]);
+    block_scores(a, &a->k, true, b, head, s->q, score);
+    block_scores(a, &a->v, false, b, head, s->dout, product);
+    for (int64_t p = 0; p < b->n; p += BPT_LANES) {
+        const vf w = vf_exp(vf_load(score + p) - lse), f = a->t->p > 0 ? edge_factors(a, b, p, head) : vf_set1(1);
+        vf_store(product + p, w * (vf_load(product + p) * f - dots));
+        vf_store(score + p, w * f);
+    }
+    add_rows(a, &a->k, b, head, product, s->dq);
+    for (int64_t p = 0; p < b->n; ++p) {
+        add_scaled(s->q, product[p], a->columns, s->dk + b->row[p] * a->columns);
+        add_scaled(s->dout, score[p], a->columns, s->dv + b->row[p] * a->columns);
+        if (b->rel[p] < 0) continue;
+        add_scaled(a->rel + b->rel[p] * a->columns, product[p], a->columns, s->dq);
+        add_scaled(s->q, product[p], a->columns, s->drel + b->rel[p] * a->columns);
+    }
+}
+
+void BPT_KERNEL_NAME(attention_relative_grad)(const bpt_attention_t *a, int head, int64_t query, const bpt_attention_sums_t *s) {
+    const uint32_t *entry = a->table + query * a->slots * 4;
+    block_t b = {.n = 0};
+    read_head(a, &a->q, head, query, a->t->scale, s->q);
+    read_head(a, &a->dout, head, query, 1, s->dout);
+    memset(s->dq, 0, (size_t)a->columns * sizeof *s->dq);
+    for (int64_t slot = 0; slot < a->slots; ++slot, entry += 4)
+        for (int64_t key = entry[0]; key < entry[1]; ++key) {
+            b.row[b.n] = key;
+            b.rel[b.n] = entry[2] == BPT_NO_ROW ? -1 : entry[2] + (key - entry[0]) * (int32_t)entry[3];
+            if (a->t->p > 0) put_codes(a, false, query, &b, b.n, key);
+            if (++b.n == BPT_ATTENTION_ROW_KEYS) add_relative_block(a, query, &b, head, s), b.n = 0;
+        }
+    if (b.n) add_relative_block(a, query, &b, head, s);
+    write_head(a, &a->dq, head, query, s->dq, a->t->scale);
+}
+
+// The queries of the sums were scaled.
+void BPT_KERNEL_NAME(attention_relative_write)(const bpt_attention_t *a, int head, int64_t keys, const bpt_attention_sums_t *s) {
+    for (int64_t key = 0; key < keys; ++key) {
+        write_head(a, &a->dk, head, key, s->dk + key * a->columns, 1);
+        write_head(a, &a->dv, head, key, s->dv + key * a->columns, 1);
     }
 }

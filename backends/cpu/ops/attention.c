@@ -102,18 +102,18 @@ static void run_units(const bpt_attention_plan_t *p) {
 // The table's gradient from the groups' sums.
 static void sum_tables(const bpt_attention_plan_t *p, float *out) {
     const bpt_attention_t *a = &p->a;
+    const int64_t groups = p->by_table ? a->t->heads : p->groups;
     for (int64_t row = 0; row < a->rel_rows; ++row)
-        bpt_cpu_sum_partials(p->drel + row * a->columns, p->groups, a->rel_rows * a->columns, a->t->head_dim, out + row * a->t->head_dim);
+        bpt_cpu_sum_partials(p->drel + row * a->columns, groups, a->rel_rows * a->columns, a->t->head_dim, out + row * a->t->head_dim);
 }
 
 void bpt_cpu_run_ATTENTION_GRAD(const bpt_host_run_t *run) {
     bpt_attention_plan_t p = {0};
     bpt_attention_begin(&p, run);
-    if (p.a.table) {
+    if (p.by_table)
         bpt_attention_run_table(&p);
-        return;
-    }
-    run_units(&p);
+    else
+        run_units(&p);
     if (run->out[2]) sum_tables(&p, run->out[2]);
 }
 

@@ -165,9 +165,24 @@ static bpt_attention_table_t layout_tiles(const bpt_attention_plan_t *p, cursor_
     return w;
 }
 
+// Scratch for the heads of a gradient with relative positions.
+static void layout_relative(bpt_attention_plan_t *p, cursor_t *cursor) {
+    const bpt_attention_t *a = &p->a;
+    p->areas = bpt_cpu_min(p->threads, a->t->heads);
+    p->drel = take_floats(cursor, a->t->heads * a->rel_rows * a->columns);
+    p->sums = take(cursor, p->areas, sizeof *p->sums);
+    for (int64_t i = 0; i < p->areas; ++i) {
+        float *row = take_floats(cursor, 3 * a->columns), *keys = take_floats(cursor, 2 * p->keys * a->columns);
+        if (cursor->memory)
+            p->sums[i] = (bpt_attention_sums_t){
+                .q = row, .dout = row + a->columns, .dq = row + 2 * a->columns, .dk = keys, .dv = keys + p->keys * a->columns};
+    }
+}
+
 static void layout_table(bpt_attention_plan_t *p, cursor_t *cursor) {
     const bpt_attention_t *a = &p->a;
     p->rel = take_floats(cursor, a->rel_rows * a->columns);
+    if (p->grad && a->rel_rows) layout_relative(p, cursor);
     p->row_q = take_floats(cursor, p->threads * a->t->heads * a->columns * (p->grad ? 4 : 1));
     if (p->grad) p->dots = take_floats(cursor, p->queries * a->t->heads);
     if (p->by_tiles) {

@@ -1,6 +1,7 @@
 // An attention call cut into pieces of work: attention_plan.c resolves the call and lays out scratch, attention_unit.c does one unit,
 // attention_ring.c moves its keys, attention.c has the threads; attention_table.c does kind TABLE by tiles where neighbours read much the
-// same, attention_rows.c row by row elsewhere. The arithmetic is in kernels/attention_*.c.
+// same, attention_rows.c row by row elsewhere, attention_relative.c the gradient with relative positions. The arithmetic is in
+// kernels/attention_*.c.
 //
 // A unit is one head of one sequence: its queries run over the leaves from left to right, and the rows of the keys that they read
 // run along, head-major. Long sequences are cut into chunks. With at least as many units as threads, a thread takes whole units, and as
@@ -41,6 +42,7 @@ typedef struct {
     uint8_t *query_tiles, *key_tiles;  // whether 16 neighbours are a tile; NULL: none are
     bpt_attention_table_t *table;      // [threads]
     bpt_attention_island_t *island;    // [queries]
+    bpt_attention_sums_t *sums;        // gradient with relative positions: [areas], heads in work at the same time
 } bpt_attention_plan_t;
 
 // The plan of a run, with its operands, its scratch laid out and the table of relative positions read.
@@ -115,6 +117,8 @@ void bpt_attention_run_tile(const bpt_attention_plan_t *p, const bpt_attention_t
 bpt_attention_table_t *bpt_attention_open_table(const bpt_attention_plan_t *p, int thread, bpt_attention_pass_t pass, int head);
 // The gradient by islands; false, and nothing done, where the table is not made of dense ones.
 bool bpt_attention_run_islands(const bpt_attention_plan_t *p);
+// The gradient with relative positions, which goes over the queries alone.
+void bpt_attention_run_relative(const bpt_attention_plan_t *p);
 // Its rows that are in no tile, one by one: of the output, of dq, of dk and dv.
 void bpt_attention_run_rows(const bpt_attention_plan_t *p, bpt_attention_pass_t pass);
 

@@ -157,6 +157,10 @@ void bpt_attention_run_table(const bpt_attention_plan_t *p) {
         return;
     }
     bpt_team_for(p->team, bpt_cpu_blocks(p->queries, ROW_BLOCK), run_dots, p);
+    if (p->a.rel_rows) {
+        bpt_attention_run_relative(p);
+        return;
+    }
     if (bpt_attention_run_islands(p)) return;
     run_pass(p, BPT_ATTENTION_DQ);
     run_pass(p, BPT_ATTENTION_DKV);

@@ -52,6 +52,11 @@ static void emit(const problem_t *a, bool of_key, const bpt_view_t *dots, const 
 
 void bpt_lower_attention_table_gradient(const problem_t *a, bool first) {
     (void)first;
+    if (a->l->call->in[2].present) {
+        bpt_lower_refuse(a->l,
+                         "attention over a table has no gradient with relative positions on GPUs; use backend cpu, or other positions");
+        return;
+    }
     if (bpt_rows(&a->l->call->in[0]) == 0 || bpt_rows(&a->l->call->in[1]) == 0) {  // no edge
         for (int i = 0; i < 2; ++i) bpt_lower_fill(a->l, &a->out[i], bpt_count(&a->l->call->out[i]), 0);
         return;

@@ -248,6 +248,16 @@ static void query_gradient(const gradient_t *g, int64_t row, const position_t *q
         }
 }
 
+// The row of the table of relative positions that an edge uses, -1: none.
+static int64_t rel_of_edge(const problem_t *a, const position_t *key, int64_t query) {
+    if (!is_table(a)) return bpt_intervals_rel_row(&a->t->graph, a->lengths[key->sequence], query, key->node);
+    const int64_t slots = a->run->call->in[6].shape.dim[1];
+    for (const uint32_t *entry = a->table + query * slots * 4, *end = entry + slots * 4; a->rel.data && entry < end; entry += 4)
+        if (key->node >= entry[0] && key->node < entry[1])
+            return entry[2] == BPT_NO_ROW ? -1 : entry[2] + (key->node - entry[0]) * (int32_t)entry[3];
+    return -1;
+}
+
 // dk and dv of one key and head.
 static void key_gradient(const gradient_t *g, const position_t *key, int n_slots, int head, double *dk, double *dv) {
     const problem_t *a = &g->a;
@@ -259,7 +269,7 @@ static void key_gradient(const gradient_t *g, const position_t *key, int n_slots
             const int64_t row = row_of_query(a, key->sequence, node);
             if (row < 0) continue;
             const position_t query = query_of_row(a, row);
-            const int64_t rel = is_table(a) ? -1 : bpt_intervals_rel_row(&a->t->graph, a->lengths[key->sequence], node, key->node);
+            const int64_t rel = rel_of_edge(a, key, node);
             double weight;
             const double ds = edge_gradient(g, row, &query, key, rel, head, &weight);
             for (int64_t c = 0; c < head_dim; ++c) {

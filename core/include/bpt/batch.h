@@ -30,7 +30,9 @@ typedef struct {
 typedef struct {
     const uint32_t *tokens;           // [rows]; NULL where numbers are read
     const uint32_t *start, *lengths;  // [batch]: sequence s is rows start[s] .. start[s] + lengths[s] - 1
-    const float *numbers;             // [rows, columns]: vectors in place of tokens; NULL: none
+    const uint32_t
+        *whole_lengths;    // [batch], where the rows are a range of sequences that several processes share: of whole ones; else NULL
+    const float *numbers;  // [rows, columns]: vectors in place of tokens; NULL: none
     int64_t columns;
     const uint32_t *bag, *bag_ranges;  // [bag] and [rows, 2] (begin, end in `bag`): the character n-grams of each token; NULL: none
     const uint32_t *segment_start, *segment_lengths;  // documents: [segments] the rows of each segment; NULL: each sequence is one

@@ -174,7 +174,8 @@ typedef struct {
 //     11 key_codes u32 [K]: node codes of the keys, for dropout (p > 0 only).
 //   Slot s of neighbouring queries should mean the same kind of keys: backends work on neighbours together, slot by slot.
 //   `bounds` say how many edges a row has at most. Where a driver limits how long a work-group runs, long rows are cut into parts by them.
-//   rel has no gradient here: attention_grad with rel is BPT_ERR_UNSUPPORTED. bpt/lists.h writes such tables.
+//   With rel no two ranges of a query overlap; its gradient, which goes from keys to queries too, looks for a key in the query's ranges.
+//   GPUs have no gradient with rel: BPT_ERR_UNSUPPORTED. bpt/lists.h writes such tables.
 //
 // attention_grad: in 0-6, 10, 11 as above, 7 out, 8 dout F, 9 lse.
 // out: 0 dq or dqkv, F, shape of in[0]; 1 dkv, shape of in[1] (absent when packed); 2 drel f32 [rel_rows, head_dim] (absent without rel).
@@ -222,12 +223,14 @@ enum { BPT_CRF_MOST_TAGS = 256 };
 
 // tree_values: hierarchical accumulation (Nguyen et al. 2020, section 4.1): the values of the nodes of trees become weighted means over the
 //   branches below them. Leaves are rows 0 .. N-1, nodes the rows behind; A = heads * head_dim, the values are the last A columns.
-// in: 0 kv F [R,W], W >= A, 1 weight f32 [N,heads], 2 vertical f32 [V,head_dim/2], 3 horizontal f32 [X,head_dim/2], both or neither; V, X > 0,
+// in: 0 kv F [R,W], W >= A, 1 weight f32 [N,heads], 2 vertical f32 [V,head_dim/2], 3 horizontal f32 [X,head_dim/2], both or neither; V, X >
+// 0,
 //     4 links u32 [R,3], of a leaf: the row of the lowest node above it (BPT_NO_ROW: none), 0, 0; of a node: the row of its parent
 //       (BPT_NO_ROW: none), its first leaf row and the end of its leaf rows,
 //     5 trees u32 [B,4]: begin and end of the leaf rows, begin and end of the node rows of each tree. No row is in two trees.
 // out: 0 F [R,W] = kv, but the values of node i, for head h with v = the values of head h:
-//     1/|i| sum over its leaves j of weight[j,h] (v_j + sum over the nodes t of the path of (v_t + e(j,t))) / (d(j,i) + (counts_leaf ? 1 : 0))
+//     1/|i| sum over its leaves j of weight[j,h] (v_j + sum over the nodes t of the path of (v_t + e(j,t))) / (d(j,i) + (counts_leaf ? 1 :
+//     0))
 //   The path leads from j's lowest node up to i, both included; d(j,t) is the number of nodes up to t; |i| the number of leaves below i;
 //   e(j,t) = [vertical row min(d(j,t), V) - 1 ; horizontal row min(j - first leaf of t + 1, X) - 1], 0 without the tables.
 //   Nodes of no tree have values 0. Time grows with the sum of the leaves' depths.
@@ -250,6 +253,14 @@ typedef struct {
 } bpt_adam_attrs_t;
 // accumulate: in 0 acc f32 (changed), 1 x f32, 2 keep f32 [1]: acc = (keep == 0 ? 0 : acc * keep) + x. No outputs.
 
+// exchange: in 0 x F [R,d], rows that go to other processes; out F [rows,d], those that come from them. No backend computes it: the host
+// reads x, has the caller of the program move the rows (bpt/program.h), and writes out. With `back` rows go the other way: the gradient of
+// an exchange is the exchange back.
+typedef struct {
+    int64_t rows;
+    bool back;
+} bpt_exchange_attrs_t;
+
 // cast: in 0 F -> out F of another dtype.   fill: no inputs, out F = value.   copy: in 0 -> out, same dtype and count.
 typedef struct {
     float value;
@@ -266,6 +277,7 @@ typedef union {
     bpt_xent_attrs_t xent;
     bpt_adam_attrs_t adam;
     bpt_fill_attrs_t fill;
+    bpt_exchange_attrs_t exchange;
 } bpt_attrs_t;
 
 BPT_END_DECLS

@@ -1,4 +1,5 @@
-// A graph made ready for a device: scheduled, its memory planned, recorded once and replayed.
+// A graph made ready for a device: scheduled, its memory planned, recorded once and replayed. It is one list of work, or several where the
+// host has something to do in between.
 #ifndef BPT_PROGRAM_H
 #define BPT_PROGRAM_H
 
@@ -46,6 +47,12 @@ BPT_API bpt_plan_summary_t bpt_program_summary(const bpt_program_t *program);
 BPT_API bpt_status_t bpt_program_write(bpt_program_t *program, bpt_value_t value, const void *data) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_program_read(bpt_program_t *program, bpt_value_t value, void *data) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_program_run(bpt_program_t *program) BPT_MUST_USE;  // submits and waits
+
+// How a program exchanges rows with other processes (ops.h, exchange): `give` are the rows that go away, `take` is to be filled, both with
+// rows of row_bytes; back: of the gradient, which goes the other way. All programs that take part run their exchanges in the same order.
+typedef bpt_status_t (*bpt_exchange_fn_t)(void *user, bool back, size_t row_bytes, const void *give, void *take);
+// Before the first run of a program that has exchanges; `user` must outlive the program.
+BPT_API void bpt_program_on_exchange(bpt_program_t *program, bpt_exchange_fn_t exchange, void *user);
 
 // One line per recorded op of the last run, for `bpt bench ops`. Timing is on after bpt_program_time(true).
 typedef struct {

@@ -55,6 +55,11 @@ BPT_API bpt_status_t bpt_ranks_reduce(bpt_ranks_t *ranks, float *values, int64_t
 // Every rank's own slice goes to all others.
 BPT_API bpt_status_t bpt_ranks_collect(bpt_ranks_t *ranks, float *values, int64_t count) BPT_MUST_USE;
 
+// Bytes for every other rank: those for rank r are give_bytes[r] behind those for the ranks before it, and so are those that come from rank
+// r in `take`, take_bytes[r] of them. What one rank gives another is what that one takes. Less than 2 GiB each way.
+BPT_API bpt_status_t bpt_ranks_swap(bpt_ranks_t *ranks, const void *give, const size_t *give_bytes, void *take,
+                                    const size_t *take_bytes) BPT_MUST_USE;
+
 BPT_END_DECLS
 
 #endif

@@ -63,6 +63,13 @@ static const char *collect(float *values, const int *counts, const int *starts, 
     return wait_for(code, &request, seconds);
 }
 
+static const char *swap(const void *give, const int *give_counts, const int *give_starts, void *take, const int *take_counts,
+                        const int *take_starts, double seconds) {
+    MPI_Request request;
+    const int code = MPI_Ialltoallv(give, give_counts, give_starts, MPI_BYTE, take, take_counts, take_starts, MPI_BYTE, ranks, &request);
+    return wait_for(code, &request, seconds);
+}
+
 static void leave(void) {
     free(received_counts);
     free(received_starts);
@@ -105,6 +112,7 @@ const char *bpt_ranks_module_open(int version, bpt_ranks_module_t *out) {
     out->gather = gather;
     out->exchange = exchange;
     out->collect = collect;
+    out->swap = swap;
     out->leave = leave;
     out->abort = end_all;
     return NULL;
