@@ -43,6 +43,21 @@ static void bytes_are_bounded_and_more_micro_batches_hide_them(void **state) {
     assert_true(cli_cluster_efficiency(&more, 64, &network) > cli_cluster_efficiency(&cost, 64, &network));
 }
 
+// What is left of an exchange is what the backward pass is too short for, but never less than the last bucket.
+static void the_backward_pass_hides_exchanges_but_the_last(void **state) {
+    (void)state;
+    cli_step_cost_t cost = {.alone = 0.1, .micro = 0.09, .update = 0.02, .accumulate = 1, .parameters = 10000000};
+    for (int64_t ranks = 2; ranks <= 1024; ranks *= 2) {
+        const double exchange = cli_cluster_exchange(cost.parameters, ranks, &network);
+        cost.micro = 100;
+        assert_near(cli_cluster_exposed(&cost, ranks, &network), exchange / (double)bpt_buckets(cost.parameters));
+        cost.micro = 0;
+        assert_near(cli_cluster_exposed(&cost, ranks, &network), exchange);
+        cost.micro = exchange / 2;
+        assert_near(cli_cluster_exposed(&cost, ranks, &network), exchange - 2.0 / 3 * cost.micro);
+    }
+}
+
 // The slices of all ranks are the bucket, without gap or overlap, and begin where kernels may begin.
 static void slices_cover_every_bucket_once(void **state) {
     (void)state;
@@ -89,6 +104,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_exchange_is_that_of_its_messages),
         cmocka_unit_test(bytes_are_bounded_and_more_micro_batches_hide_them),
+        cmocka_unit_test(the_backward_pass_hides_exchanges_but_the_last),
         cmocka_unit_test(slices_cover_every_bucket_once),
         cmocka_unit_test(the_order_of_buckets_has_each_once),
     };

@@ -88,7 +88,7 @@ bpt_status_t cli_bench_print(const cli_bench_place_t *place, const cli_bench_res
     if (!isnan(r->gflops)) printf("  %8.1f GFLOP/s", r->gflops);
     if (r->ranks) printf("  %d rank%s, %.3f ms in exchanges", r->ranks, r->ranks == 1 ? "" : "s", 1e3 * r->exchange);
     if (r->ranks > 1 && !isnan(r->hidden)) printf(" (%.0f %% of it hidden)", 100 * r->hidden);
-    if (r->efficiency > 0) printf(", %.1f %% of %d alone", 100 * r->efficiency, r->ranks);
+    if (r->efficiency > 0) printf(", %.1f %% of the speed of %d alone", 100 * r->efficiency, r->ranks);
     if (r->device_bytes) printf("  %8.1f MiB", (double)r->device_bytes / 1048576);
     printf("\n");
     return BPT_OK;

@@ -297,6 +297,7 @@ static bpt_status_t print_cluster(const cli_bench_t *b, const cli_step_cost_t *c
         r.tokens_per_s = (double)(tokens * cost->accumulate * ranks[i]) / r.s_per_step;
         r.ranks = (int)ranks[i];
         r.exchange = ranks[i] > 1 ? cli_cluster_exchange(cost->parameters, ranks[i], &network) : 0;
+        if (ranks[i] > 1) r.hidden = 1 - cli_cluster_exposed(cost, ranks[i], &network) / r.exchange;
         r.efficiency = cli_cluster_efficiency(cost, ranks[i], &network);
         BPT_TRY(cli_bench_say(b, &r));
     }
