@@ -41,7 +41,7 @@ typedef struct {
     bpt_shared_t shared;        // tasks with two sides
     bool causal, reference_rule, tied;
     bool span_self;                        // segtree: spans also read themselves, as the released code
-    bool embed_scale;                               // embeddings are multiplied by sqrt(d_model) before positions are added
+    bool embed_scale;                      // embeddings are multiplied by sqrt(d_model) before positions are added
     bool ring, radical;                    // star: satellites read their neighbours, the relay
     bpt_up_norm_t up_norm;                 // tree, as the next ones
     bool hier_embed, subtree_mask;         // embeddings of height and rank; nodes read their subtree alone

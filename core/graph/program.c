@@ -11,10 +11,11 @@ struct bpt_workspace {
     uint64_t generation;  // counts how often the buffer moved
 };
 
-// Nodes [first, end) as a list of work; behind it the host does node `end`, where there is one.
+// Nodes [begin, end), recorded; or one node that the host does, which has no list.
 typedef struct {
-    bpt_list_t *list;  // NULL: it has no nodes
-    size_t first, end;
+    bpt_list_t *list;
+    size_t begin, end;
+    double seconds;  // of the host in the last run
 } segment_t;
 
 struct bpt_program {
@@ -24,14 +25,14 @@ struct bpt_program {
     bpt_buffer_t *inputs;
     bpt_buffer_t **states;
     int n_states;
-    segment_t *segments;
+    segment_t *segments;  // run one after the other; one, but where marks or nodes of the host cut the program
     size_t n_segments;
-    uint64_t generation;  // of the workspace when the lists were recorded
+    int32_t *last_write;  // [marks]: the node behind which a mark is final, -1 = none writes it
+    uint64_t generation;  // of the workspace when the segments were recorded
     bool timed;
     bpt_exchange_fn_t exchange;
     void *exchange_user;
-    void *give, *take;     // rows of an exchange on the host; made when first needed
-    double *host_seconds;  // of each segment: what the host did behind it in the last run
+    void *give, *take;  // rows of an exchange on the host; made when first needed
 };
 
 bpt_status_t bpt_workspace_create(bpt_device_t *device, bpt_workspace_t **out) {
@@ -81,8 +82,8 @@ static bpt_operand_t locate(const bpt_program_t *p, bpt_value_t v) {
     return o;
 }
 
-static bpt_status_t record_node(bpt_program_t *p, bpt_list_t *list, size_t i) {
-    bpt_device_t *device = p->workspace->device;
+static bpt_status_t record_node(bpt_program_t *p, size_t i, bpt_list_t *list) {
+    const bpt_backend_t *backend = p->workspace->device->backend;
     const bpt_node_t *node = &p->graph->nodes[i];
     bpt_op_call_t call = {.op = node->op, .attrs = node->attrs};
     for (int j = 0; j < BPT_MAX_INPUTS; ++j) call.in[j] = locate(p, node->in[j]);
@@ -94,42 +95,62 @@ static bpt_status_t record_node(bpt_program_t *p, bpt_list_t *list, size_t i) {
                                        .dtype = BPT_U32,
                                        .shape = bpt_shape1((int64_t)(p->plan->storage[s].bytes / 4)),
                                        .present = true};
-    if (p->plan->barrier_before[i]) BPT_TRY(device->backend->list_barrier(list));
-    return device->backend->op(device, &call, list, NULL);
+    if (p->plan->barrier_before[i]) BPT_TRY(backend->list_barrier(list));
+    return backend->op(p->workspace->device, &call, list, NULL);
 }
 
-static bpt_status_t record_segment(bpt_program_t *p, segment_t *s) {
+static bool by_host(const bpt_program_t *p, size_t node) { return bpt_op_info(p->graph->nodes[node].op)->by_host; }
+
+static void drop_lists(bpt_program_t *p) {
     bpt_device_t *device = p->workspace->device;
-    device->backend->list_destroy(device, s->list);
-    s->list = NULL;
-    if (s->first == s->end) return BPT_OK;
-    BPT_TRY(device->backend->list_create(device, &s->list));
-    for (size_t i = s->first; i < s->end; ++i) BPT_TRY(record_node(p, s->list, i));
-    BPT_TRY(device->backend->list_seal(s->list));
-    return device->backend->timings_enable(s->list, p->timed);
+    for (size_t s = 0; s < p->n_segments; ++s) {
+        device->backend->list_destroy(device, p->segments[s].list);
+        p->segments[s].list = NULL;
+    }
 }
 
 static bpt_status_t record(bpt_program_t *p) {
+    bpt_device_t *device = p->workspace->device;
+    const bpt_backend_t *backend = device->backend;
+    drop_lists(p);
     BPT_TRY(grow(p->workspace, p->plan->summary.workspace_bytes));
-    for (size_t i = 0; i < p->n_segments; ++i) BPT_TRY(record_segment(p, &p->segments[i]));
+    for (size_t s = 0; s < p->n_segments; ++s) {
+        segment_t *segment = &p->segments[s];
+        if (segment->begin < segment->end && by_host(p, segment->begin)) continue;
+        BPT_TRY(backend->list_create(device, &segment->list));
+        for (size_t i = segment->begin; i < segment->end; ++i) BPT_TRY(record_node(p, i, segment->list));
+        BPT_TRY(backend->list_seal(segment->list));
+        BPT_TRY(backend->timings_enable(segment->list, p->timed));
+    }
     p->generation = p->workspace->generation;
     return BPT_OK;
 }
 
-static bool by_host(const bpt_node_t *node) { return bpt_op_info(node->op)->by_host; }
+static bool is_last_write(const bpt_program_t *p, size_t node) {
+    for (size_t m = 0; m < p->graph->n_marks; ++m)
+        if (p->last_write[m] == (int32_t)node) return true;
+    return false;
+}
 
+// Segments end behind the last write of a mark, on both sides of a node of the host, and with the program.
 static bpt_status_t cut(bpt_program_t *p) {
     const bpt_graph_t *g = p->graph;
-    size_t count = 1;
-    for (size_t i = 0; i < g->n_nodes; ++i) count += by_host(&g->nodes[i]);
-    BPT_TRY(bpt_alloc(count, sizeof *p->segments, &p->segments));
-    BPT_TRY(bpt_alloc(count, sizeof *p->host_seconds, &p->host_seconds));
-    p->n_segments = count;
-    for (size_t i = 0, node = 0; i < count; ++i, ++node) {
-        p->segments[i].first = node;
-        while (node < g->n_nodes && !by_host(&g->nodes[node])) ++node;
-        p->segments[i].end = node;
+    BPT_TRY(bpt_alloc(g->n_marks, sizeof *p->last_write, &p->last_write));
+    size_t most = g->n_marks + 1;
+    for (size_t i = 0; i < g->n_nodes; ++i) most += by_host(p, i) ? 2 : 0;
+    BPT_TRY(bpt_alloc(most, sizeof *p->segments, &p->segments));
+    for (size_t m = 0; m < g->n_marks; ++m) {
+        p->last_write[m] = -1;
+        for (size_t i = 0; i < g->n_nodes; ++i)
+            if (bpt_node_writes(g, &g->nodes[i], g->marks[m])) p->last_write[m] = (int32_t)i;
     }
+    size_t begin = 0;
+    for (size_t i = 0; i < g->n_nodes; ++i) {
+        if (i + 1 < g->n_nodes && !is_last_write(p, i) && !by_host(p, i) && !by_host(p, i + 1)) continue;
+        p->segments[p->n_segments++] = (segment_t){.begin = begin, .end = i + 1};
+        begin = i + 1;
+    }
+    if (!g->n_nodes) p->n_segments = 1;
     return BPT_OK;
 }
 
@@ -141,7 +162,7 @@ static bpt_status_t check_support(bpt_device_t *device, const bpt_graph_t *g) {
     for (size_t i = 0; i < g->n_nodes; ++i) {
         bpt_op_call_t call;
         size_t scratch;
-        if (by_host(&g->nodes[i])) continue;
+        if (bpt_op_info(g->nodes[i].op)->by_host) continue;
         bpt_node_call(g, &g->nodes[i], &call);
         const bpt_status_t status = device->backend->op(device, &call, NULL, &scratch);
         if (status == BPT_OK) continue;
@@ -188,14 +209,14 @@ failed:
 void bpt_program_destroy(bpt_program_t *p) {
     if (!p) return;
     bpt_device_t *device = p->workspace->device;
-    for (size_t i = 0; i < p->n_segments; ++i) device->backend->list_destroy(device, p->segments[i].list);
-    bpt_free(p->segments);
-    bpt_free(p->host_seconds);
-    bpt_free_aligned(p->give);
-    bpt_free_aligned(p->take);
+    drop_lists(p);
     device->backend->buffer_destroy(device, p->inputs);
     bpt_plan_destroy(p->plan);
     bpt_graph_destroy(p->graph);
+    bpt_free(p->segments);
+    bpt_free(p->last_write);
+    bpt_free_aligned(p->give);
+    bpt_free_aligned(p->take);
     bpt_free(p->states);
     bpt_free(p);
 }
@@ -217,6 +238,8 @@ bpt_status_t bpt_program_read(bpt_program_t *p, bpt_value_t value, void *data) {
     return device->backend->read(device, o.buffer, o.offset_bytes, data, value_bytes(p->graph, value));
 }
 
+int bpt_program_segments(const bpt_program_t *p) { return (int)p->n_segments; }
+
 void bpt_program_on_exchange(bpt_program_t *p, bpt_exchange_fn_t exchange, void *user) {
     p->exchange = exchange;
     p->exchange_user = user;
@@ -227,10 +250,10 @@ static bpt_status_t need_room(bpt_program_t *p) {
     const bpt_graph_t *g = p->graph;
     size_t give = 0, take = 0;
     if (p->give) return BPT_OK;
-    for (size_t i = 0; i + 1 < p->n_segments; ++i) {
-        const bpt_node_t *node = &g->nodes[p->segments[i].end];
-        if (value_bytes(g, node->in[0]) > give) give = value_bytes(g, node->in[0]);
-        if (value_bytes(g, node->out[0]) > take) take = value_bytes(g, node->out[0]);
+    for (size_t i = 0; i < g->n_nodes; ++i) {
+        if (!by_host(p, i)) continue;
+        if (value_bytes(g, g->nodes[i].in[0]) > give) give = value_bytes(g, g->nodes[i].in[0]);
+        if (value_bytes(g, g->nodes[i].out[0]) > take) take = value_bytes(g, g->nodes[i].out[0]);
     }
     BPT_TRY(bpt_alloc_aligned(take, &p->take));
     return bpt_alloc_aligned(give, &p->give);
@@ -246,41 +269,45 @@ static bpt_status_t exchange(bpt_program_t *p, const bpt_node_t *node) {
     return bpt_program_write(p, node->out[0], p->take);
 }
 
+// Submits a segment, or does what is the host's. *ticket: of what the device has been given.
+static bpt_status_t run_segment(bpt_program_t *p, segment_t *s, bpt_ticket_t *ticket) {
+    bpt_device_t *device = p->workspace->device;
+    if (s->list) return device->backend->submit(device, s->list, ticket);
+    if (s > p->segments) BPT_TRY(device->backend->wait(device, *ticket, UINT64_MAX));
+    const double start = bpt_clock_seconds();
+    const bpt_status_t status = exchange(p, &p->graph->nodes[s->begin]);
+    s->seconds = bpt_clock_seconds() - start;
+    return status;
+}
+
 bpt_status_t bpt_program_run(bpt_program_t *p) {
     bpt_device_t *device = p->workspace->device;
+    bpt_ticket_t ticket = 0;
     if (p->generation != p->workspace->generation) BPT_TRY(record(p));
-    for (size_t i = 0; i < p->n_segments; ++i) {
-        const segment_t *s = &p->segments[i];
-        bpt_ticket_t ticket;
-        if (s->list) {
-            BPT_TRY(device->backend->submit(device, s->list, &ticket));
-            BPT_TRY(device->backend->wait(device, ticket, UINT64_MAX));
+    for (size_t s = 0; s < p->n_segments; ++s) BPT_TRY(run_segment(p, &p->segments[s], &ticket));
+    return device->backend->wait(device, ticket, UINT64_MAX);
+}
+
+bpt_status_t bpt_program_run_marked(bpt_program_t *p, bpt_status_t (*final)(void *user, int mark), void *user) {
+    bpt_device_t *device = p->workspace->device;
+    bpt_ticket_t ticket = 0;
+    if (p->generation != p->workspace->generation) BPT_TRY(record(p));
+    for (size_t s = 0; s < p->n_segments; ++s) {
+        segment_t *segment = &p->segments[s];
+        BPT_TRY(run_segment(p, segment, &ticket));
+        BPT_TRY(device->backend->wait(device, ticket, UINT64_MAX));
+        for (size_t m = 0; m < p->graph->n_marks; ++m) {
+            const int32_t last = p->last_write[m];
+            if (last < 0 ? s == 0 : last + 1 == (int32_t)segment->end) BPT_TRY(final(user, (int)m));
         }
-        if (s->end == p->graph->n_nodes) break;
-        const double start = bpt_clock_seconds();
-        BPT_TRY(exchange(p, &p->graph->nodes[s->end]));
-        p->host_seconds[i] = bpt_clock_seconds() - start;
     }
     return BPT_OK;
 }
 
 bpt_status_t bpt_program_time(bpt_program_t *p, bool on) {
     p->timed = on;
-    for (size_t i = 0; i < p->n_segments; ++i)
-        if (p->segments[i].list) BPT_TRY(p->workspace->device->backend->timings_enable(p->segments[i].list, on));
-    return BPT_OK;
-}
-
-// Seconds of all nodes; *count stays behind the last one of which they are known.
-static bpt_status_t read_seconds(const bpt_program_t *p, double *seconds, int *count) {
-    for (size_t i = 0; i < p->n_segments; ++i) {
-        const segment_t *s = &p->segments[i];
-        int known = 0;
-        if (s->list) BPT_TRY(p->workspace->device->backend->timings(s->list, seconds + s->first, (int)(s->end - s->first), &known));
-        *count = (int)s->first + known;
-        if (*count < (int)s->end) return BPT_OK;
-        if (s->end < p->graph->n_nodes) seconds[(*count)++] = p->host_seconds[i];
-    }
+    for (size_t s = 0; s < p->n_segments; ++s)
+        if (p->segments[s].list) BPT_TRY(p->workspace->device->backend->timings_enable(p->segments[s].list, on));
     return BPT_OK;
 }
 
@@ -293,11 +320,26 @@ static void describe(const bpt_graph_t *g, const bpt_node_t *node, char *text, s
                                      (long long)value_columns(g, node->in[j]));
 }
 
+static bpt_status_t read_timings(bpt_program_t *p, double *seconds, int *count) {
+    *count = 0;
+    for (size_t s = 0; s < p->n_segments; ++s) {
+        int of_segment = 0;
+        if (!p->segments[s].list) {
+            seconds[(*count)++] = p->segments[s].seconds;
+            continue;
+        }
+        BPT_TRY(
+            p->workspace->device->backend->timings(p->segments[s].list, seconds + *count, (int)p->graph->n_nodes - *count, &of_segment));
+        *count += of_segment;
+    }
+    return BPT_OK;
+}
+
 bpt_status_t bpt_program_timings(bpt_program_t *p, bpt_op_timing_t *timings, int capacity, int *count) {
     const bpt_graph_t *g = p->graph;
     double *seconds;
     BPT_TRY(bpt_alloc(g->n_nodes, sizeof *seconds, &seconds));
-    const bpt_status_t status = read_seconds(p, seconds, count);
+    const bpt_status_t status = read_timings(p, seconds, count);
     for (int i = 0; status == BPT_OK && i < *count && i < capacity; ++i) {
         const bpt_node_t *node = &g->nodes[i];
         timings[i] = (bpt_op_timing_t){.op = bpt_op_name(node->op), .seconds = seconds[i]};

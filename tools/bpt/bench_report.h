@@ -21,6 +21,7 @@ typedef struct {
     double s_per_step, p99, slowest, tokens_per_s, gflops, gbytes_per_s;  // NaN: does not apply
     uint64_t device_bytes;                                                // 0: does not apply
     int ranks;                                                            // that took part; 0: no team
+    double hidden;                                                        // share of `exchange` behind which the step went on; NAN: unknown
     double exchange;                                                      // of s_per_step: their exchanges, waiting included
     double rows_given, bytes_given;                                       // of shared sequences, in a step, of the rank that gives most
     double efficiency;                                                    // what a rank does beside one process alone; 0: does not apply

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "bpt/alloc.h"
+#include "models/blocks/split_layers.h"
 #include "models/config_names.h"
 #include "models/train/schedule.h"
 #include "models/train/trainer.h"
@@ -90,8 +91,10 @@ static bpt_status_t print_plan(const cli_options_t *o, bpt_runner_t *runner, con
 bpt_status_t cli_plan_print(const cli_options_t *o, bpt_device_t *device, bpt_ranks_t *ranks, const bpt_batch_source_t *source) {
     bpt_runner_t *runner;
     bpt_runner_options_t options = bpt_trainer_runner_options(&o->train);
-    options.ranks = ranks;
-    options.split_sequence = o->run.split_sequence;
+    if (o->run.split_sequence) {
+        options.step.split = (bpt_shard_t){bpt_ranks_rank(ranks), bpt_ranks_size(ranks)};
+        BPT_TRY(bpt_split_check(&o->model, bpt_ranks_size(ranks)));
+    }
     BPT_TRY(bpt_runner_create(&o->model, &options, device, &runner));
     const bpt_status_t status = print_plan(o, runner, source);
     bpt_runner_destroy(runner);
