@@ -433,7 +433,8 @@ bpt_status_t bpt_call_check(const bpt_op_call_t *call) {
     case BPT_OP_FILL: BPT_TRY(check_fill(&c)); break;
     case BPT_OP_COPY: BPT_TRY(check_copy(&c)); break;
     case BPT_OP_COUNT:
-    case BPT_OP_JOIN: break;
+    case BPT_OP_JOIN:
+    case BPT_OP_EXCHANGE: break;
     }
     for (int i = 0; i < BPT_MAX_INPUTS; ++i)
         if (call->in[i].present && !(c.seen_in >> i & 1)) return bpt_fail(BPT_ERR_INTERNAL, "%s has no input %d", bpt_op_name(call->op), i);

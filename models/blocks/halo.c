@@ -13,12 +13,12 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // The nodes of each level that leaves [first, end) of a whole sequence read.
 typedef struct {
-    bpt_nodes_t level[BPT_MAX_LEVELS];
+    bpt_level_nodes_t level[BPT_MAX_LEVELS];
 } reads_t;
 
-static void widen(bpt_nodes_t *nodes, int64_t begin, int64_t end) {
+static void widen(bpt_level_nodes_t *nodes, int64_t begin, int64_t end) {
     const bool none = nodes->begin >= nodes->end;
-    *nodes = none ? (bpt_nodes_t){begin, end} : (bpt_nodes_t){smaller(nodes->begin, begin), larger(nodes->end, end)};
+    *nodes = none ? (bpt_level_nodes_t){begin, end} : (bpt_level_nodes_t){smaller(nodes->begin, begin), larger(nodes->end, end)};
 }
 
 static reads_t reads_of(const bpt_intervals_t *g, int64_t first, int64_t end) {
@@ -37,19 +37,21 @@ static reads_t reads_of(const bpt_intervals_t *g, int64_t first, int64_t end) {
 }
 
 // The nodes of a level in the range of a rank.
-static bpt_nodes_t range_of(const bpt_halo_t *h, int rank, int level) {
-    return (bpt_nodes_t){rank * h->leaves >> level, (rank + 1) * h->leaves >> level};
+static bpt_level_nodes_t range_of(const bpt_halo_t *h, int rank, int level) {
+    return (bpt_level_nodes_t){rank * h->leaves >> level, (rank + 1) * h->leaves >> level};
 }
 
-static bpt_nodes_t common(bpt_nodes_t a, bpt_nodes_t b) { return (bpt_nodes_t){larger(a.begin, b.begin), smaller(a.end, b.end)}; }
-static int64_t count_of(bpt_nodes_t nodes) { return nodes.end > nodes.begin ? nodes.end - nodes.begin : 0; }
+static bpt_level_nodes_t common(bpt_level_nodes_t a, bpt_level_nodes_t b) {
+    return (bpt_level_nodes_t){larger(a.begin, b.begin), smaller(a.end, b.end)};
+}
+static int64_t count_of(bpt_level_nodes_t nodes) { return nodes.end > nodes.begin ? nodes.end - nodes.begin : 0; }
 
 // What lies before and behind the range of a rank.
-static bpt_nodes_t left_of(const bpt_halo_t *h, const reads_t *reads, int rank, int level) {
-    return common(reads->level[level], (bpt_nodes_t){0, range_of(h, rank, level).begin});
+static bpt_level_nodes_t left_of(const bpt_halo_t *h, const reads_t *reads, int rank, int level) {
+    return common(reads->level[level], (bpt_level_nodes_t){0, range_of(h, rank, level).begin});
 }
-static bpt_nodes_t right_of(const bpt_halo_t *h, const reads_t *reads, int rank, int level) {
-    return common(reads->level[level], (bpt_nodes_t){range_of(h, rank, level).end, INT64_MAX});
+static bpt_level_nodes_t right_of(const bpt_halo_t *h, const reads_t *reads, int rank, int level) {
+    return common(reads->level[level], (bpt_level_nodes_t){range_of(h, rank, level).end, INT64_MAX});
 }
 
 // Levels [0, levels) are read by some rank. A span that is read must lie in one range.
@@ -70,7 +72,7 @@ static void lay_out(bpt_halo_t *h, const reads_t *reads) {
     const int own = h->place.rank;
     for (int j = 0; j < h->levels; ++j) {
         bpt_halo_level_t *l = &h->level[j];
-        bpt_nodes_t all = {0, 0};
+        bpt_level_nodes_t all = {0, 0};
         for (int rank = 0; rank < h->place.size; ++rank)
             if (count_of(reads[rank].level[j])) widen(&all, reads[rank].level[j].begin, reads[rank].level[j].end);
         l->own = j ? common(all, range_of(h, own, j)) : range_of(h, own, j);
@@ -87,7 +89,7 @@ static void lay_out(bpt_halo_t *h, const reads_t *reads) {
     h->key_rows = h->own_rows + h->take_rows;
 }
 
-static bool holds(bpt_nodes_t nodes, int64_t index) { return index >= nodes.begin && index < nodes.end; }
+static bool holds(bpt_level_nodes_t nodes, int64_t index) { return index >= nodes.begin && index < nodes.end; }
 
 int64_t bpt_halo_row(const bpt_halo_t *h, int64_t sequence, int level, int64_t index) {
     if (level >= h->levels) return -1;
@@ -103,7 +105,7 @@ int64_t bpt_halo_row(const bpt_halo_t *h, int64_t sequence, int level, int64_t i
 void bpt_halo_visit(const bpt_halo_t *h, bpt_halo_visit_t visit, void *user) {
     for (int64_t s = 0; s < h->batch; ++s)
         for (int j = 0; j < h->levels; ++j) {
-            const bpt_nodes_t nodes[] = {h->level[j].left, h->level[j].own, h->level[j].right};
+            const bpt_level_nodes_t nodes[] = {h->level[j].left, h->level[j].own, h->level[j].right};
             for (int part = 0; part < 3; ++part)
                 for (int64_t m = nodes[part].begin; m < nodes[part].end; ++m)
                     visit(user, bpt_halo_row(h, s, j, m), s, bpt_tree_node(&h->graph, j, m));
@@ -117,8 +119,8 @@ static int64_t rows_between(const bpt_halo_t *h, const reads_t *reads, int from,
     int64_t count = 0;
     for (int64_t s = 0; s < h->batch && from != to; ++s)
         for (int j = 0; j < h->levels; ++j) {
-            const bpt_nodes_t parts[] = {common(left_of(h, &reads[to], to, j), range_of(h, from, j)),
-                                         common(right_of(h, &reads[to], to, j), range_of(h, from, j))};
+            const bpt_level_nodes_t parts[] = {common(left_of(h, &reads[to], to, j), range_of(h, from, j)),
+                                               common(right_of(h, &reads[to], to, j), range_of(h, from, j))};
             for (int part = 0; part < 2; ++part)
                 for (int64_t m = parts[part].begin; m < parts[part].end; ++m, ++count)
                     if (rows) rows[count] = (uint32_t)bpt_halo_row(h, s, j, m);
@@ -254,7 +256,7 @@ static void find_readers(const bpt_halo_t *h, int64_t length, int64_t sequence, 
         int64_t index;
         bpt_node_position(&h->graph, slots[s].begin, &level, &index);
         if (level >= h->levels || (leaves && level)) continue;
-        const bpt_nodes_t own = common(h->level[level].own, (bpt_nodes_t){index, index + slots[s].end - slots[s].begin});
+        const bpt_level_nodes_t own = common(h->level[level].own, (bpt_level_nodes_t){index, index + slots[s].end - slots[s].begin});
         if (!count_of(own)) continue;
         const int64_t first = bpt_halo_row(h, sequence, level, own.begin);
         add_range(row, first, first + count_of(own), &slots[s], 0);
@@ -273,7 +275,7 @@ static bpt_status_t measure(bpt_halo_t *h) {
     h->slots = h->back_slots = h->last_slots = 1;
     h->bounds.queries.light = h->last_bounds.queries.light = h->batch * h->leaves;
     for (int j = 0; j < h->levels; ++j) {
-        const bpt_nodes_t nodes[] = {h->level[j].left, h->level[j].own, h->level[j].right};
+        const bpt_level_nodes_t nodes[] = {h->level[j].left, h->level[j].own, h->level[j].right};
         for (int part = 0; part < 3; ++part)
             for (int64_t m = nodes[part].begin; m < nodes[part].end; ++m) {
                 const int64_t node = bpt_tree_node(&h->graph, j, m);

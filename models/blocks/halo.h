@@ -14,12 +14,12 @@
 // Nodes [begin, end) of a level.
 typedef struct {
     int64_t begin, end;
-} bpt_nodes_t;
+} bpt_level_nodes_t;
 
 // Of one level: the own nodes that are read, and the halo on either side of the rank's range; where their rows begin among the spans of a
 // sequence and among the halo of a sequence.
 typedef struct {
-    bpt_nodes_t own, left, right;
+    bpt_level_nodes_t own, left, right;
     int64_t own_row, left_row, right_row;
 } bpt_halo_level_t;
 

@@ -295,6 +295,59 @@ static void ranks_of_different_backends_train_together(void **state) {
     remove_run("alone"), remove_run("mixed");
 }
 
+// ---- Sharing sequences
+
+#define SHARED "--task lm --data %s --context 64 --batch-tokens 128 --dropout-hidden 0.1 --dropout-attention 0.1 " SHAPE
+
+static void train_shared(int ranks, const char *backend, const char *name, const char *more) {
+    char line[2000];
+    snprintf(line, sizeof line, "train " SHARED "%s --backend %s --out %s", test_path("data/lm"), more, backend, test_path("%s", name));
+    if (ranks == 1)
+        test_succeed("%s", line);
+    else
+        team(ranks, "%s --team mpi --split-sequence", line);
+}
+
+// Dropout and all: each rank computes its part of what one process does. The sums have another order.
+static void ranks_that_share_sequences_compute_what_one_process_does(void **state) {
+    (void)state;
+    static const char *const models[] = {"--k 2 --steps 50", "--k 3 --rule reference --layers 3 --recompute --steps 50",
+                                         "--k 2 --positions absolute --accumulate 2 --steps 50"};
+    for (size_t i = 0; i < BPT_COUNT(models); ++i) {
+        train_shared(1, "cpu", "alone", models[i]);
+        for (int ranks = 2; ranks <= 4; ranks += 2) {
+            train_shared(ranks, "cpu", "shared", models[i]);
+            const double a = last_loss("shared"), b = last_loss("alone");
+            if (!(fabs(a - b) <= 1e-5 * b)) fail_msg("%s, %d ranks: loss %.9f, alone %.9f", models[i], ranks, a, b);
+            remove_run("shared");
+        }
+        remove_run("alone");
+    }
+}
+
+static void sharing_sequences_twice_gives_the_same_bits(void **state) {
+    (void)state;
+    train_shared(4, "cpu", "first", "--k 2 --steps 10 --shard-optimizer");
+    train_shared(4, "cpu", "second", "--k 2 --steps 10 --shard-optimizer");
+    assert_same_bits("first", "second", "model.safetensors");
+    assert_same_bits("first", "second", "optimizer.safetensors");
+    remove_run("first"), remove_run("second");
+}
+
+// GPUs have no gradient of relative positions over tables: a refusal, or other positions.
+static void gpus_share_sequences_without_relative_positions(void **state) {
+    (void)state;
+    static const char *const backends[] = {"opencl", "vulkan"};
+    for (size_t b = 0; b < BPT_COUNT(backends); ++b) {
+        if (!test_backend_usable(backends[b])) continue;
+        train_shared(1, backends[b], "alone", "--k 2 --positions absolute --steps 20");
+        train_shared(2, backends[b], "shared", "--k 2 --positions absolute --steps 20");
+        const double x = last_loss("shared"), y = last_loss("alone");
+        if (!(fabs(x - y) <= 1e-5 * y)) fail_msg("%s: loss %.9f, alone %.9f", backends[b], x, y);
+        remove_run("alone"), remove_run("shared");
+    }
+}
+
 // ---- Going on
 
 static void a_run_goes_on_with_another_number_of_ranks(void **state) {
@@ -343,6 +396,16 @@ static void ranks_that_do_not_fit_together_are_refused(void **state) {
     refused(1, "has no such device", 1, line);
     snprintf(line, sizeof line, "%s --heads 3", ok);
     refused(2, "bpt: error: ", 2, line);
+    snprintf(line, sizeof line, "%s --split-sequence --context 40 --k 2", ok);
+    refused(2, "a token reads spans of up to 8 tokens, and a rank would own 20 tokens, which is no multiple of that", 2, line);
+    snprintf(line, sizeof line, "%s --split-sequence --context 32", ok);
+    refused(2, "sequences of 32 tokens cannot be shared evenly by 3 ranks", 3, line);
+    snprintf(line, sizeof line, "%s --split-sequence --model transformer", ok);
+    refused(2, "model transformer cannot share sequences among ranks", 2, line);
+    snprintf(line, sizeof line, "train %s --backend cpu --team mpi --split-sequence --steps 5 --out %s", options_of(1),
+             test_path("refused"));
+    refused(2, "task classify cannot share sequences among ranks", 2, line);
+    test_refused(2, "there is no team", "train %s --split-sequence --out %s", options_of(0), test_path("refused"));
     test_refused(2, "there is no team", "train %s --shard-optimizer --out %s", options_of(0), test_path("refused"));
     setenv("BPT_MPI_LIBRARY", "/nowhere/libbpt_mpi.so", 1);
     test_refused(1, "/nowhere/libbpt_mpi.so cannot be opened", "train %s --team mpi --out %s", options_of(0), test_path("refused"));
@@ -601,6 +664,9 @@ int main(void) {
         cmocka_unit_test(a_second_run_has_the_same_bits),
         cmocka_unit_test(ranks_train_on_every_api),
         cmocka_unit_test(ranks_of_different_backends_train_together),
+        cmocka_unit_test(ranks_that_share_sequences_compute_what_one_process_does),
+        cmocka_unit_test(sharing_sequences_twice_gives_the_same_bits),
+        cmocka_unit_test(gpus_share_sequences_without_relative_positions),
         cmocka_unit_test(a_run_goes_on_with_another_number_of_ranks),
         cmocka_unit_test(ranks_that_do_not_fit_together_are_refused),
         cmocka_unit_test(a_killed_rank_ends_the_team_and_costs_only_the_steps_since_the_checkpoint),
