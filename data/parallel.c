@@ -147,31 +147,17 @@ static bpt_status_t add_token(void *user, uint32_t id) {
     return BPT_OK;
 }
 
-// The words one by one, as each has a place in the tree.
-static bpt_status_t add_tree_words(reading_t *r, const lines_t *l, uint32_t *first) {
-    column_t *c = &r->side[0];
-    const uint64_t before = c->n_tokens;
-    const size_t n = l->words[0].n_words;
-    first[0] = 0;
-    for (size_t i = 0; i < n; ++i) {
-        BPT_TRY(bpt_vocab_encode_words(r->vocab[0], &l->where[0], &l->words[0].words[i], 1, add_token, c));
-        first[i + 1] = (uint32_t)(c->n_tokens - before);
-    }
+static bpt_status_t add_tree_text(reading_t *r, const lines_t *l) {
+    const bpt_tree_text_t text = {.where = &l->where[0],
+                                  .words = l->words[0].words,
+                                  .n_words = l->words[0].n_words,
+                                  .tree = l->tree.data ? &l->tree : NULL,
+                                  .made = r->options->made};
     BPT_TRY(bpt_grow(&r->node_offsets, r->texts + 1, &r->node_offset_room, sizeof *r->node_offsets));
     r->node_offsets[0] = 0;
-    const bool made = r->options->made != BPT_TREES_FILE;
-    if (!made && !l->tree.data) return bpt_reader_fail(&l->where[0], "no tree over this text; --trees balanced, right or flat makes trees");
-    BPT_TRY(bpt_tree_text(made ? NULL : &l->tree, r->options->made, l->words[0].words, n, first, &r->nodes));
+    BPT_TRY(bpt_tree_text_read(&text, r->vocab[0], add_token, &r->side[0], &r->nodes));
     r->node_offsets[r->texts + 1] = r->nodes.count;
     return BPT_OK;
-}
-
-static bpt_status_t add_tree_text(reading_t *r, const lines_t *l) {
-    uint32_t *first;
-    BPT_TRY(bpt_alloc(l->words[0].n_words + 1, sizeof *first, &first));
-    const bpt_status_t status = add_tree_words(r, l, first);
-    bpt_free(first);
-    return status;
 }
 
 static bpt_status_t add_text(reading_t *r, int side, const lines_t *l) {
@@ -231,8 +217,7 @@ static void give(const reading_t *r, bpt_examples_t *out) {
                             .target = {r->side[1].tokens, r->side[1].offsets, r->side[1].n_tokens, 0},
                             .windows = r->windows,
                             .trees = r->options->trees,
-                            .nodes = r->nodes.items,
-                            .n_nodes = r->nodes.count,
+                            .nodes = r->nodes,
                             .node_offsets = r->node_offsets,
                             .count = r->windows ? r->n_windows : r->texts};
     uint32_t eos;

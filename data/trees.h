@@ -5,8 +5,14 @@
 #include "bpt/batch.h"
 #include "data/examples.h"
 
-// Appends the nodes of such a tree over n >= 1 tokens, in post-order, without labels, to *nodes of *count. Not BPT_TREES_FILE.
-bpt_status_t bpt_trees_make(bpt_trees_t form, uint32_t n, bpt_example_node_t **nodes, uint64_t *count, size_t *capacity) BPT_MUST_USE;
+bpt_status_t bpt_nodes_add(bpt_nodes_t *nodes, uint32_t first, uint32_t end, uint32_t label) BPT_MUST_USE;
+// Appends the nodes of such a tree over n >= 1 words, without labels. Not BPT_TREES_FILE.
+bpt_status_t bpt_trees_make(bpt_trees_t form, uint32_t n, bpt_nodes_t *nodes) BPT_MUST_USE;
+// Appends the nodes of one tree over words as nodes over their tokens: word i is the tokens first[i] .. first[i + 1] - 1. A word of several
+// tokens has a node over them, of the label word_labels[i] (NULL: of none), unless it is the whole text. BPT_ERR_INPUT, with file and line
+// of `where`, for a word without a token.
+bpt_status_t bpt_trees_split_words(const bpt_range_t *where, const bpt_nodes_t *of_words, const uint32_t *first,
+                                   const uint32_t *word_labels, bpt_nodes_t *nodes) BPT_MUST_USE;
 
 // The links (bpt/lists.h) of a tree over `n` tokens: first_token and first_node are the rows of its first token and node, `links` those of
 // all rows. Tokens below no node have none.

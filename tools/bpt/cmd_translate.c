@@ -93,20 +93,10 @@ static bpt_status_t find_tree(job_t *job, const bpt_range_t *line) {
     return bpt_range_check_utf8(&job->tree);
 }
 
-// Words one by one, as each has a place in the tree.
 static bpt_status_t encode_tree(job_t *job, member_t *m, const bpt_word_t *words, size_t n, taker_t *taker) {
-    const bool made = job->made != BPT_TREES_FILE;
-    uint32_t *first;
-    if (!made) BPT_TRY(find_tree(job, &m->line));
-    BPT_TRY(bpt_alloc(n + 1, sizeof *first, &first));
-    bpt_status_t status = BPT_OK;
-    for (size_t i = 0; i < n && status == BPT_OK; ++i) {
-        status = bpt_vocab_encode_words(job->source, &m->line, &words[i], 1, take, taker);
-        first[i + 1] = (uint32_t)m->count;
-    }
-    if (status == BPT_OK) status = bpt_tree_text(made ? NULL : &job->tree, job->made, words, n, first, &m->nodes);
-    bpt_free(first);
-    return status;
+    const bpt_tree_text_t text = {.where = &m->line, .words = words, .n_words = n, .tree = &job->tree, .made = job->made};
+    if (job->made == BPT_TREES_FILE) BPT_TRY(find_tree(job, &m->line));
+    return bpt_tree_text_read(&text, job->source, take, taker, &m->nodes);
 }
 
 static bpt_status_t encode(job_t *job, member_t *m) {
@@ -178,8 +168,8 @@ static bpt_status_t put_trees(member_t *const *members, int64_t count, bpt_batch
     bpt_status_t status = BPT_OK;
     for (int64_t s = 0; s < batch->shape.batch && status == BPT_OK; ++s) {
         for (uint64_t i = 0; s < count && i < members[s]->nodes.count && status == BPT_OK; ++i) {
-            status = bpt_grow(&all.items, (size_t)all.count, &all.capacity, sizeof *all.items);
-            if (status == BPT_OK) all.items[all.count++] = members[s]->nodes.items[i];
+            const bpt_example_node_t *node = &members[s]->nodes.items[i];
+            status = bpt_nodes_add(&all, node->first, node->end, node->label);
         }
         ends[s] = all.count;
     }

@@ -122,7 +122,7 @@ static bpt_status_t take_fingerprint(cli_corpus_t *corpus) {
     const size_t texts = e->texts == 2 ? 2 : 1, labels = e->per_token ? e->n_tokens : e->count;
     if (t->tokens) hash = XXH3_64bits_withSeed(e->offsets, pairs * sizeof *e->offsets, hash);
     if (t->tokens) hash = XXH3_64bits_withSeed(t->offsets, pairs * sizeof *t->offsets, hash ^ t->opening);
-    if (t->tokens && e->trees) hash = XXH3_64bits_withSeed(e->nodes, e->n_nodes * sizeof *e->nodes, hash);
+    if (t->tokens && e->trees) hash = XXH3_64bits_withSeed(e->nodes.items, e->nodes.count * sizeof *e->nodes.items, hash);
     if (e->windows) hash = XXH3_64bits_withSeed(e->windows, e->count * sizeof *e->windows, hash);
     if (e->count && !t->tokens) hash = XXH3_64bits_withSeed(e->offsets, texts * e->count * sizeof *e->offsets, hash);
     if (e->labels) hash = XXH3_64bits_withSeed(e->labels, labels * sizeof *e->labels, hash);
