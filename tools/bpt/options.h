@@ -81,6 +81,7 @@ typedef struct {
     char *lengths, *ks, *beams, *ranks;
     double bandwidth, latency;  // of bench cluster: GB/s, microseconds
     char *tree;                 // graph: in brackets
+    int trees;                  // bench: bpt_trees_t - BPT_TREES_BALANCED
     char *from, *x, *y, *by;    // plot
     bool log_x, log_y;
     bool reset;
