@@ -79,7 +79,7 @@ static bpt_status_t parse(pass_t *p, const bpt_range_t *text) {
 // ---- First pass
 static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-static bool find_label(const bpt_labels_t *labels, const word_t *label, uint32_t *index) {
+bool bpt_labels_find(const bpt_labels_t *labels, const word_t *label, uint32_t *index) {
     for (size_t i = 0; i < labels->count; ++i)
         if (strlen(labels->name[i]) == label->bytes && !memcmp(labels->name[i], label->data, label->bytes)) {
             *index = (uint32_t)i;
@@ -88,9 +88,9 @@ static bool find_label(const bpt_labels_t *labels, const word_t *label, uint32_t
     return false;
 }
 
-static bpt_status_t add_label(bpt_labels_t *labels, const bpt_range_t *where, const word_t *label) {
+bpt_status_t bpt_labels_add(bpt_labels_t *labels, const bpt_range_t *where, const word_t *label) {
     uint32_t index;
-    if (find_label(labels, label, &index)) return BPT_OK;
+    if (bpt_labels_find(labels, label, &index)) return BPT_OK;
     for (size_t i = 0; i < label->bytes; ++i)
         if ((unsigned char)label->data[i] < 0x20) return at(where, "a control character in the label");
     if (labels->count == 10000) return at(where, "more than 10,000 different labels; is this label<TAB>text?");
@@ -160,12 +160,12 @@ static bool labels_vertices(const pass_t *p, const bpt_found_t *f) { return p->r
 static bpt_status_t scan(void *user, const bpt_found_t *f) {
     pass_t *p = user;
     const texts_t t = texts_of(p, f);
-    if (p->collected && f->label && !p->reader.options->numbers) BPT_TRY(add_label(p->collected, f->where, f->label));
+    if (p->collected && f->label && !p->reader.options->numbers) BPT_TRY(bpt_labels_add(p->collected, f->where, f->label));
     for (size_t i = 0; p->collected && labels_vertices(p, f) && i < f->n_nodes; ++i)
-        if (f->nodes[i].label.data) BPT_TRY(add_label(p->collected, f->where, &f->nodes[i].label));
+        if (f->nodes[i].label.data) BPT_TRY(bpt_labels_add(p->collected, f->where, &f->nodes[i].label));
     for (size_t i = 0; p->collected && labels_vertices(p, f) && i < t.n[0]; ++i)
-        if (f->word_labels[i].data) BPT_TRY(add_label(p->collected, f->where, &f->word_labels[i]));
-    for (size_t i = 0; p->collected && f->tags && i < t.n[0]; ++i) BPT_TRY(add_label(p->collected, f->where, &f->tags[i]));
+        if (f->word_labels[i].data) BPT_TRY(bpt_labels_add(p->collected, f->where, &f->word_labels[i]));
+    for (size_t i = 0; p->collected && f->tags && i < t.n[0]; ++i) BPT_TRY(bpt_labels_add(p->collected, f->where, &f->tags[i]));
     for (int k = 0; p->counted && k < t.texts; ++k) BPT_TRY(bpt_vocab_count_words(p->counted, f->where, t.words[k], t.n[k]));
     return BPT_OK;
 }
@@ -185,7 +185,7 @@ void bpt_labels_freeze(bpt_labels_t *labels) {
 
 static bpt_status_t find_class(const pass_t *p, const bpt_range_t *where, const word_t *label, uint32_t *class) {
     *class = BPT_NO_LABEL;
-    if (!label || !p->labels || find_label(p->labels, label, class)) return BPT_OK;
+    if (!label || !p->labels || bpt_labels_find(p->labels, label, class)) return BPT_OK;
     return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: label '%s' is not one of the %zu that the model knows", where->path,
                     (unsigned long long)where->line, bpt_show(label->data, label->bytes).text, p->labels->count);
 }
@@ -417,7 +417,7 @@ bpt_status_t bpt_labels_parse(const bpt_range_t *text, bpt_labels_t *out) {
     while (status == BPT_OK && bpt_range_next_line(&rest, &line)) {
         const size_t before = out->count;
         if ((status = bpt_range_check_line(&line)) != BPT_OK) break;
-        status = line.bytes ? add_label(out, &line, &(word_t){line.data, line.bytes}) : at(&line, "a label cannot be empty");
+        status = line.bytes ? bpt_labels_add(out, &line, &(word_t){line.data, line.bytes}) : at(&line, "a label cannot be empty");
         if (status == BPT_OK && out->count == before) status = at(&line, "this label is there twice");
         if (status == BPT_OK && before && strcmp(out->name[before - 1], out->name[before]) > 0) status = at(&line, "labels must be sorted");
     }

@@ -13,6 +13,9 @@ typedef struct {
 bpt_status_t bpt_labels_write(const bpt_labels_t *labels, const char *path) BPT_MUST_USE;  // labels.txt, one a line
 bpt_status_t bpt_labels_parse(const bpt_range_t *text, bpt_labels_t *out) BPT_MUST_USE;    // the text of such a file
 void bpt_labels_free(bpt_labels_t *labels);
+// Adds a label that is not there yet; BPT_ERR_INPUT with file and line of `where`: it cannot be one, or there are too many.
+bpt_status_t bpt_labels_add(bpt_labels_t *labels, const bpt_range_t *where, const bpt_word_t *label) BPT_MUST_USE;
+bool bpt_labels_find(const bpt_labels_t *labels, const bpt_word_t *label, uint32_t *index);
 
 #define BPT_NO_LABEL UINT32_MAX
 
@@ -59,6 +62,7 @@ typedef struct {
     uint32_t *bags;         // character n-grams of the tokens: those of token t are bags[bag_offsets[t]] .. bags[bag_offsets[t + 1] - 1]
     uint64_t *bag_offsets;  // [n_tokens + 1]; NULL: there are none
     bool trees;             // each text has one
+    bool named_nodes;       // models read the labels of nodes; else all nodes begin with one symbol
     bpt_nodes_t nodes;      // those of text t are nodes.items[node_offsets[t]] .. nodes.items[node_offsets[t + 1] - 1]
     uint64_t *node_offsets;
     uint32_t *token_labels;     // [n_tokens] of trees: the class of the token, or BPT_NO_LABEL

@@ -181,7 +181,7 @@ static void fill_tree(source_t *s, int64_t sequence, int64_t row, uint64_t text,
     bpt_trees_link(nodes, count, length, (uint32_t)row, (uint32_t)first, side->links);
     side->node_start[sequence] = (uint32_t)first;
     side->node_counts[sequence] = count;
-    memset(side->node_labels + s->n_nodes, 0, count * sizeof *side->node_labels);  // one symbol: labels of nodes are what is asked for
+    for (uint32_t i = 0; i < count; ++i) side->node_labels[s->n_nodes + i] = bpt_trees_symbol(&nodes[i], e->named_nodes);
     s->n_nodes += count;
     if (!s->batching.vertices) return;
     for (uint32_t i = 0; i < count; ++i) side->vertex_labels[first + i] = nodes[i].label;

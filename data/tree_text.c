@@ -9,9 +9,13 @@
 
 // ---- The tree over the words
 
+// What is read of the brackets.
 typedef struct {
     const bpt_tree_text_t *text;
     bpt_nodes_t *nodes;
+    uint32_t *of_words;       // [words]: their classes
+    bpt_labels_t *collected;  // not NULL: labels are taken, and no nodes
+    bool collects_words;
     int trees;
 } brackets_t;
 
@@ -36,25 +40,47 @@ static bpt_status_t check_words(const bpt_tree_text_t *t, const bpt_found_t *f) 
                     f->where->path, (unsigned long long)f->where->line, (unsigned long long)f->n_words, (unsigned long long)t->n_words);
 }
 
+static uint32_t class_of(const bpt_tree_text_t *t, const bpt_word_t *label) {
+    uint32_t class;
+    return t->labels && label->data && bpt_labels_find(t->labels, label, &class) ? class : BPT_NO_LABEL;
+}
+
+static bpt_status_t take_nodes(const brackets_t *b, const bpt_found_t *f) {
+    for (size_t i = 0; i < f->n_nodes; ++i)
+        BPT_TRY(bpt_nodes_add(b->nodes, (uint32_t)f->nodes[i].first, (uint32_t)f->nodes[i].end, class_of(b->text, &f->nodes[i].label)));
+    for (size_t i = 0; i < f->n_words; ++i) b->of_words[i] = class_of(b->text, &f->word_labels[i]);
+    return BPT_OK;
+}
+
+static bpt_status_t collect(const brackets_t *b, const bpt_found_t *f) {
+    for (size_t i = 0; i < f->n_nodes; ++i)
+        if (f->nodes[i].label.bytes) BPT_TRY(bpt_labels_add(b->collected, f->where, &f->nodes[i].label));
+    for (size_t i = 0; b->collects_words && i < f->n_words; ++i)
+        if (f->word_labels[i].bytes) BPT_TRY(bpt_labels_add(b->collected, f->where, &f->word_labels[i]));
+    return BPT_OK;
+}
+
 static bpt_status_t take_tree(void *user, const bpt_found_t *f) {
     brackets_t *b = user;
     if (b->trees++) return bpt_reader_fail(f->where, "more than one tree in a line; line N has the tree of text N");
     BPT_TRY(check_words(b->text, f));
-    for (size_t i = 0; i < f->n_nodes; ++i)
-        BPT_TRY(bpt_nodes_add(b->nodes, (uint32_t)f->nodes[i].first, (uint32_t)f->nodes[i].end, BPT_NO_LABEL));
-    return BPT_OK;
+    return b->collected ? collect(b, f) : take_nodes(b, f);
 }
 
-static bpt_status_t read_brackets(const bpt_tree_text_t *t, bpt_nodes_t *nodes) {
+static bpt_status_t read_brackets(brackets_t *b) {
+    const bpt_tree_text_t *t = b->text;
     const bpt_examples_options_t options = {.form = BPT_FORM_TREES, .trees = true};
-    brackets_t b = {.text = t, .nodes = nodes};
-    bpt_reader_t reader = {.options = &options, .visit = take_tree, .user = &b};
+    bpt_reader_t reader = {.options = &options, .visit = take_tree, .user = b};
     if (!t->tree) return bpt_reader_fail(t->where, "no tree over this text; --trees balanced, right or flat makes trees");
     bpt_status_t status = bpt_read_trees(&reader, t->tree);
-    if (status == BPT_OK && !b.trees) status = bpt_reader_fail(t->tree, "no tree; line N has the tree of text N");
+    if (status == BPT_OK && !b->trees) status = bpt_reader_fail(t->tree, "no tree; line N has the tree of text N");
     bpt_free(reader.words);
     bpt_free(reader.tags);
     return status;
+}
+
+bpt_status_t bpt_tree_text_collect(const bpt_tree_text_t *t, bool of_words, bpt_labels_t *labels) {
+    return read_brackets(&(brackets_t){.text = t, .collected = labels, .collects_words = of_words});
 }
 
 // ---- Tokens
@@ -80,16 +106,23 @@ static bpt_status_t encode(const bpt_tree_text_t *t, const bpt_vocab_t *vocab, c
     return BPT_OK;
 }
 
+// The nodes over the words, and the classes of these.
+static bpt_status_t find_tree(const bpt_tree_text_t *t, bpt_nodes_t *nodes, uint32_t *of_words) {
+    for (size_t i = 0; i < t->n_words; ++i) of_words[i] = BPT_NO_LABEL;
+    if (t->made != BPT_TREES_FILE) return bpt_trees_make(t->made, (uint32_t)t->n_words, nodes);
+    return read_brackets(&(brackets_t){.text = t, .nodes = nodes, .of_words = of_words});
+}
+
 bpt_status_t bpt_tree_text_read(const bpt_tree_text_t *t, const bpt_vocab_t *vocab, bpt_take_id_t *take, void *user, bpt_nodes_t *nodes) {
     counter_t counter = {.take = take, .user = user};
-    bpt_nodes_t of_words = {0};
+    bpt_nodes_t over_words = {0};
     uint32_t *first;
-    BPT_TRY(bpt_alloc(t->n_words + 1, sizeof *first, &first));
+    BPT_TRY(bpt_alloc(2 * t->n_words + 1, sizeof *first, &first));
+    uint32_t *of_words = first + t->n_words + 1;
     bpt_status_t status = encode(t, vocab, &counter, first);
-    if (status == BPT_OK)
-        status = t->made == BPT_TREES_FILE ? read_brackets(t, &of_words) : bpt_trees_make(t->made, (uint32_t)t->n_words, &of_words);
-    if (status == BPT_OK) status = bpt_trees_split_words(t->where, &of_words, first, NULL, nodes);
-    bpt_free(of_words.items);
+    if (status == BPT_OK) status = find_tree(t, &over_words, of_words);
+    if (status == BPT_OK) status = bpt_trees_split_words(t->where, &over_words, first, of_words, nodes);
+    bpt_free(over_words.items);
     bpt_free(first);
     return status;
 }

@@ -13,11 +13,14 @@ typedef struct {
     // is none, or one is made.
     const bpt_range_t *tree;
     bpt_trees_t made;
+    const bpt_labels_t *labels;  // of nodes; others, and with NULL all, are BPT_NO_LABEL
 } bpt_tree_text_t;
 
-// Gives the tokens of the text to `take`, and appends the nodes of its tree, without labels. A word of several tokens has a node over them.
-// BPT_ERR_INPUT with file and line: a text without a tree, a tree that is not over these words, an unknown word. A failure of `take` is the
-// result.
+// Adds the labels of the nodes of the tree in brackets; `of_words`: those of words too, which are those of nodes over their tokens.
+// BPT_ERR_INPUT as below.
+bpt_status_t bpt_tree_text_collect(const bpt_tree_text_t *text, bool of_words, bpt_labels_t *labels) BPT_MUST_USE;
+// Gives the tokens of the text to `take`, and appends the nodes of its tree. A word of several tokens has a node over them. BPT_ERR_INPUT
+// with file and line: a text without a tree, a tree that is not over these words, an unknown word. A failure of `take` is the result.
 bpt_status_t bpt_tree_text_read(const bpt_tree_text_t *text, const bpt_vocab_t *vocab, bpt_take_id_t *take, void *user,
                                 bpt_nodes_t *nodes) BPT_MUST_USE;
 

@@ -87,7 +87,10 @@ static bpt_status_t make_all(bpt_trees_t form, const bpt_batch_t *batch, bpt_nod
     return BPT_OK;
 }
 
-static bpt_status_t link_all(bpt_batch_t *batch, const bpt_example_node_t *made, const uint64_t *ends, int64_t room, uint32_t **memory) {
+_Static_assert(BPT_NO_LABEL == BPT_PLACEHOLDER, "a node without a label begins with zeros");
+
+static bpt_status_t link_all(bpt_batch_t *batch, const bpt_example_node_t *made, const uint64_t *ends, bool named, int64_t room,
+                             uint32_t **memory) {
     bpt_side_t *side = &batch->side[0];
     const int64_t n = batch->shape.batch, rows = batch->shape.side[0].rows, real = (int64_t)ends[n - 1], least = real ? real : 1,
                   nodes = room > least ? room : least;
@@ -95,7 +98,7 @@ static bpt_status_t link_all(bpt_batch_t *batch, const bpt_example_node_t *made,
     BPT_TRY(bpt_alloc((size_t)(3 * (rows + nodes) + nodes + 2 * n), sizeof *links, &links));
     uint32_t *labels = links + 3 * (rows + nodes), *start = labels + nodes, *counts = start + n;
     for (int64_t i = 0; i < rows + nodes; ++i) links[3 * i] = BPT_PLACEHOLDER;
-    for (int64_t i = real; i < nodes; ++i) labels[i] = BPT_PLACEHOLDER;
+    for (int64_t i = 0; i < nodes; ++i) labels[i] = i < real ? bpt_trees_symbol(&made[i], named) : BPT_PLACEHOLDER;
     for (int64_t s = 0; s < n; ++s) {
         const uint64_t first = s ? ends[s - 1] : 0;
         start[s] = (uint32_t)(rows + (int64_t)first), counts[s] = (uint32_t)(ends[s] - first);
@@ -109,9 +112,9 @@ static bpt_status_t link_all(bpt_batch_t *batch, const bpt_example_node_t *made,
     return BPT_OK;
 }
 
-bpt_status_t bpt_trees_put(const bpt_example_node_t *nodes, const uint64_t *ends, bpt_batch_t *batch, uint32_t **memory) {
+bpt_status_t bpt_trees_put(const bpt_example_node_t *nodes, const uint64_t *ends, bool named, bpt_batch_t *batch, uint32_t **memory) {
     int64_t slots = 4;
-    BPT_TRY(link_all(batch, nodes, ends, batch->shape.side[0].rows, memory));
+    BPT_TRY(link_all(batch, nodes, ends, named, batch->shape.side[0].rows, memory));
     while (slots < batch->shape.side[0].node_slots) slots *= 2;
     batch->shape.side[0].node_slots = slots;
     return BPT_OK;
@@ -122,7 +125,7 @@ bpt_status_t bpt_trees_add(bpt_trees_t form, bpt_batch_t *batch, uint32_t **memo
     uint64_t *ends = NULL;
     bpt_status_t status = bpt_alloc((size_t)batch->shape.batch, sizeof *ends, &ends);
     if (status == BPT_OK) status = make_all(form, batch, &made, ends);
-    if (status == BPT_OK) status = link_all(batch, made.items, ends, 0, memory);
+    if (status == BPT_OK) status = link_all(batch, made.items, ends, false, 0, memory);
     bpt_free(made.items);
     bpt_free(ends);
     return status;

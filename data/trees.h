@@ -19,9 +19,13 @@ bpt_status_t bpt_trees_split_words(const bpt_range_t *where, const bpt_nodes_t *
 void bpt_trees_link(const bpt_example_node_t *nodes, uint32_t count, uint32_t n, uint32_t first_token, uint32_t first_node,
                     uint32_t *links);
 
-// Gives the sequences of the first side of a batch, in buckets, these trees, in its shape too, with one symbol for all nodes: those of
-// sequence s end before nodes[ends[s]]. Room and slots are rounded up, so that batches have few shapes. *memory as below.
-bpt_status_t bpt_trees_put(const bpt_example_node_t *nodes, const uint64_t *ends, bpt_batch_t *batch, uint32_t **memory) BPT_MUST_USE;
+// What a node begins with (bpt_side_t.node_labels): with `named` its label, BPT_PLACEHOLDER (zeros) for one without; else 0, as all nodes.
+static inline uint32_t bpt_trees_symbol(const bpt_example_node_t *node, bool named) { return named ? node->label : 0; }
+
+// Gives the sequences of the first side of a batch, in buckets, these trees, in its shape too: those of sequence s end before
+// nodes[ends[s]]. Room and slots are rounded up, so that batches have few shapes. *memory as below.
+bpt_status_t bpt_trees_put(const bpt_example_node_t *nodes, const uint64_t *ends, bool named, bpt_batch_t *batch,
+                           uint32_t **memory) BPT_MUST_USE;
 // Makes such trees over the sequences of the first side of a batch that has none, in its shape too, with one symbol for all nodes. *memory
 // holds them, to be freed by the caller with bpt_free.
 bpt_status_t bpt_trees_add(bpt_trees_t form, bpt_batch_t *batch, uint32_t **memory) BPT_MUST_USE;

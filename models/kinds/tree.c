@@ -25,8 +25,8 @@ enum {
 // Node codes: token i is (0, i), node i of a tree (1, i).
 enum { TOKEN, NODE };
 
-static const char *const keys[] = {"head_dim",     "d_ff",         "dropout_hidden", "up_norm",     "hier_embed",
-                                   "subtree_mask", "vertical_max", "horizontal_max", "vertex_loss", NULL};
+static const char *const keys[] = {"head_dim",     "d_ff",           "dropout_hidden", "up_norm",     "hier_embed", "subtree_mask",
+                                   "vertical_max", "horizontal_max", "vertex_loss",    "node_labels", NULL};
 
 static bpt_status_t check(const bpt_model_config_t *c) {
     // Cross-attention has the heads of the decoder.
@@ -41,7 +41,8 @@ static bpt_status_t check(const bpt_model_config_t *c) {
 static void params(bpt_param_table_t *t, const bpt_stack_t *stack, bool freeze_rel) {
     const bpt_model_config_t *c = &stack->config;
     (void)freeze_rel;
-    bpt_param_table_matrix(t, bpt_param_linear(c->d_model), 1, c->d_model, "", BPT_NAME_NODE_EMBED);
+    const int64_t symbols = c->node_labels ? c->node_labels : 1;
+    bpt_param_table_matrix(t, bpt_param_linear(c->d_model), symbols, c->d_model, "", BPT_NAME_NODE_EMBED);
     for (int32_t i = 0; i < c->layers; ++i) bpt_tree_params(t, c, stack->scope, i);
 }
 
@@ -69,7 +70,7 @@ static void inputs(bpt_graph_t *g, bpt_encoder_t *e) {
     e->in.row_keys = e->own[ROW_KEYS].value;
 }
 
-// The states of nodes before the first layer: those of their symbols, without a position.
+// The states of nodes before the first layer: those of their symbols, without a position; zeros for a node without one.
 static bpt_value_t embed_nodes(const bpt_builder_t *b, const bpt_encoder_t *e) {
     const bpt_value_t all = e->own[ROW_KEYS].value;
     const bpt_value_t of_nodes = all == BPT_NO_VALUE ? all : bpt_rows(b->g, all, e->leaf_rows, nodes_of(e));

@@ -210,6 +210,29 @@ static void words_of_several_tokens_have_nodes_over_them(void **state) {
         }
 }
 
+// What the nodes of a batch begin with: their labels where trees are read, nothing where these are made, one symbol where labels are not
+// read.
+static void check_symbols(const bpt_examples_t *e, const bpt_labels_t *labels, bpt_trees_t form) {
+    static const char *const names[] = {"JJ", "NP", "S"};  // of the first text: the word of several tokens, then the phrases
+    bpt_batch_source_t *source;
+    bpt_batch_t b;
+    bool end;
+    assert_ok(bpt_examples_eval_source(e, &(bpt_batching_t){.batch_tokens = 256}, &source));
+    assert_ok(source->next(source, &b, &end));
+    const uint32_t *symbols = b.side[0].node_labels + (b.side[0].node_start[0] - b.shape.side[0].rows), first = b.sequences[0];
+    const uint64_t count = e->node_offsets[first + 1] - e->node_offsets[first];
+    for (uint64_t i = 0; i < count; ++i) {
+        if (form == BPT_TREES_FLAT) assert_int_equal(symbols[i], 0);
+        if (form == BPT_TREES_BALANCED || form == BPT_TREES_RIGHT) assert_int_equal(symbols[i], BPT_PLACEHOLDER);
+        if (form == BPT_TREES_FILE) assert_int_equal(symbols[i], e->nodes.items[e->node_offsets[first] + i].label);
+    }
+    for (uint64_t i = 0, k = 0; form == BPT_TREES_FILE && i < e->node_offsets[1]; ++i) {
+        const char *name = labels->name[e->nodes.items[i].label];
+        if (strcmp(name, "DT") != 0 && strcmp(name, "NN") != 0) assert_string_equal(name, names[k++]);
+    }
+    source->destroy(source);
+}
+
 // Trees over texts that are translated, in subwords: no node cuts a word, whether trees are read or made.
 static void trees_beside_subwords_are_over_words(void **state) {
     (void)state;
@@ -219,13 +242,16 @@ static void trees_beside_subwords_are_over_words(void **state) {
     const bpt_parallel_t pair = {.text = {bpt_range_of("x.en", text, strlen(text)), bpt_range_of("x.de", text, strlen(text))},
                                  .trees = bpt_range_of("x.ptb", trees, strlen(trees))};
     bpt_vocab_t *v;
+    bpt_labels_t labels = {0};
     if (!bpt_sentencepiece_there) skip();
     assert_ok(bpt_vocab_create(BPT_UNIT_SUBWORD, false, &v));
     bpt_vocab_want_subwords(v, BPT_SUBWORD_BPE, 27);
-    assert_ok(bpt_parallel_scan(&pair, (bpt_vocab_t *[]){v, NULL}));
+    assert_ok(bpt_parallel_scan(&pair, (bpt_vocab_t *[]){v, NULL}, &labels));
     assert_ok(bpt_vocab_freeze(v));
+    bpt_labels_freeze(&labels);
+    assert_int_equal(labels.count, 6);  // DT JJ NN NP S VB
     for (int form = BPT_TREES_FILE; form <= BPT_TREES_FLAT; ++form) {
-        const bpt_parallel_options_t o = {.trees = true, .made = (bpt_trees_t)form};
+        const bpt_parallel_options_t o = {.trees = true, .made = (bpt_trees_t)form, .labels = form == BPT_TREES_FLAT ? NULL : &labels};
         bpt_examples_t e;
         assert_ok(bpt_parallel_read(&pair, &o, (const bpt_vocab_t *[]){v, v}, &e));
         for (uint64_t t = 0; t < e.count; ++t) {
@@ -245,8 +271,10 @@ static void trees_beside_subwords_are_over_words(void **state) {
                 assert_true(starts_word(v, tokens[node->first]) && (node->end == n || starts_word(v, tokens[node->end])));
             }
         }
+        check_symbols(&e, &labels, (bpt_trees_t)form);
         bpt_examples_free(&e);
     }
+    bpt_labels_free(&labels);
     bpt_vocab_destroy(v);
 }
 

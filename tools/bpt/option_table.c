@@ -146,6 +146,10 @@ const cli_option_t cli_option_table[] = {
      .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY | CLI_TRANSLATE, .key = true, .task = has_trees, .when = "model=tree", .firm = true,
      .help = "tree: the tree over a text is that of the brackets in the file, or one is made: balanced, with all branches to the right, or flat "
              "(all words below one node)"},
+    {CHOICE("tree-labels", data.tree_labels, LIST("constant", "state")), .fallback = "constant",
+     .shown = "state where trees are read beside texts to translate", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
+     .task = has_trees, .when = "model=tree",
+     .help = "tree: a node begins with its label (state), or all nodes with one symbol (constant), as they must where labels are predicted"},
     {BOOL("strip-punctuation", data.strip_punctuation), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
      .when = "unit=word|subword", .task = has_columns, .firm = true,
      .help = "leave out tokens that are nothing but punctuation (of texts; tags keep theirs)"},
