@@ -353,6 +353,7 @@ static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end
     out->window_scored = scored_of_step(s);
     out->first = s->next == 0;
     out->last = ++s->next == s->n_micro;
+    out->left = s->n_micro - s->next;
     out->epoch = s->step / source->steps_per_epoch;
     out->epoch_end = (double)out->epoch + (double)(step_begin(s) + step_count(s)) / (double)s->examples->count;
     if (!out->last) return BPT_OK;

@@ -34,6 +34,7 @@ cli_bench_result_t cli_bench_empty(const cli_bench_t *b, const char *bench) {
                                 .slowest = NAN,
                                 .tokens_per_s = NAN,
                                 .gflops = NAN,
+                                .hidden = NAN,
                                 .gbytes_per_s = NAN};
 }
 
