@@ -199,6 +199,11 @@ static void lines_of_json_are_drawn_by_their_keys(void **state) {
     assert_int_equal(count(p.out, "<circle"), 4);
     assert_true(strstr(p.out, ">k = 4<") && strstr(p.out, ">k = 8<"));
     test_process_free(&p);
+    const char *models = "{\"n\": 1, \"s\": 1, \"model\": \"bpt\", \"k\": 4}\n{\"n\": 1, \"s\": 2, \"model\": \"star\"}\n";
+    p = plot("plot --from %s --x n --y s --by model,k%s", test_file("models.jsonl", models), "");
+    assert_int_equal(p.exit_status, 0);
+    assert_true(strstr(p.out, ">model = bpt, k = 4<") && strstr(p.out, ">model = star<"));  // which has no k
+    test_process_free(&p);
     p = plot("plot --from %s --x n --y s --log-x%s", lines, "");
     assert_int_equal(count(p.out, "<circle"), 3);  // 0 has no place
     test_process_free(&p);

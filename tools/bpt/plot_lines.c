@@ -23,21 +23,19 @@ typedef struct {
     size_t count, capacity;
 } points_t;
 
-// What tells the curve of a line from others.
+// What tells the curve of a line from others. A key that the line does not have is left out.
 static void name_curve(const json_t *object, const char *by, char name[NAME_BYTES]) {
     *name = 0;
     for (const char *key = by; *key;) {
-        const size_t length = strcspn(key, ",");
-        char text[64], *value;
+        const size_t length = strcspn(key, ","), used = strlen(name);
+        char text[64];
         snprintf(text, sizeof text, "%.*s", (int)length, key);
-        const json_t *item = json_object_get(object, text);
-        value = json_is_string(item) ? strdup(json_string_value(item))
-                : item               ? json_dumps(item, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6))
-                                     : NULL;
-        const size_t used = strlen(name);
-        snprintf(name + used, NAME_BYTES - used, "%s%s = %s", used ? ", " : "", text, value ? value : "?");
-        free(value);
         key += length + (key[length] == ',');
+        const json_t *item = json_object_get(object, text);
+        if (!item) continue;
+        char *value = json_is_string(item) ? strdup(json_string_value(item)) : json_dumps(item, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+        snprintf(name + used, NAME_BYTES - used, "%s%s = %s", used ? ", " : "", text, value ? value : "");
+        free(value);
     }
 }
 
