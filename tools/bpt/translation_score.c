@@ -27,7 +27,7 @@ struct cli_translation_score {
 static bpt_source_text_t text_of(const bpt_examples_t *e, int64_t text) {
     bpt_source_text_t t = {.tokens = e->tokens + e->offsets[text], .count = (int64_t)(e->offsets[text + 1] - e->offsets[text])};
     if (!e->trees) return t;
-    t.nodes = e->nodes + e->node_offsets[text];
+    t.nodes = e->nodes.items + e->node_offsets[text];
     t.n_nodes = e->node_offsets[text + 1] - e->node_offsets[text];
     return t;
 }
