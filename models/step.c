@@ -225,8 +225,10 @@ void bpt_step_destroy(bpt_model_step_t *step) {
 // A sequence may not be longer than the table of absolute positions.
 static bpt_status_t check_lengths(const bpt_encoder_t *e, const bpt_batch_t *batch) {
     if (e->source) BPT_TRY(check_lengths(e->source, batch));
+    const bpt_side_t *side = &batch->side[e->stack.side];
+    const uint32_t *lengths = side->whole_lengths ? side->whole_lengths : side->lengths;
     for (int64_t s = 0; e->in.positions != BPT_NO_VALUE && s < e->batch; ++s)
-        BPT_TRY(bpt_model_check_length(e->options.config, batch->side[e->stack.side].lengths[s]));
+        BPT_TRY(bpt_model_check_length(e->options.config, lengths[s]));
     return BPT_OK;
 }
 

@@ -81,6 +81,7 @@ static bpt_stream_t with_spans(const bpt_builder_t *b, const bpt_encoder_t *e, b
 }
 
 static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens) {
+    if (!e->halo) return;  // the graph has failed
     bpt_stream_t x = with_spans(b, e, tokens);
     for (int32_t i = 0; i < b->config->layers; ++i) {
         x = layer(b, e, x, i);
