@@ -47,6 +47,7 @@ typedef struct {
     bool hier_embed, subtree_mask;         // embeddings of height and rank; nodes read their subtree alone
     int32_t vertical_max, horizontal_max;  // rows of the tables of these embeddings
     bpt_vertex_loss_t vertex_loss;
+    int32_t node_labels;                            // labels that nodes begin with; 0: all begin with one symbol
     int32_t layers, d_model, d_embed, d_ff, heads;  // star: layers = cycles
     int32_t head_dim;                               // star, tree; 0: d_model / heads
     int32_t k, window, rel_levels;  // rel_levels: L (bpt, segtree) or largest distance (transformer with relative positions)

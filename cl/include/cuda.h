@@ -87,13 +87,15 @@ static __device__ __forceinline__ void store_element(uint dtype, void *data, uin
 #define POINTER(number, kind, name) POINTER_##kind(name)
 #define FIELD(type, name) type name;
 #define LOCAL_ARRAY(type, name, size) __shared__ type name[size];
+// At least 256 items share a multiprocessor and its 65,536 registers, so an item may take all it wants. Left to itself, ptxas may spill to take 64.
+#define LEAST_GROUPS (WG < 256u ? 256u / WG : 1u)
 #define KERNEL_BEGIN                                                                                             \
     struct params_t {                                                                                            \
         uint first_group;                                                                                        \
         uchar skew[16];                                                                                          \
         PARAMS(FIELD)                                                                                            \
     };                                                                                                           \
-    extern "C" __global__ void __launch_bounds__(WG) KERNEL(BINDINGS(ARGUMENT) const params_t p) {               \
+    extern "C" __global__ void __launch_bounds__(WG, LEAST_GROUPS) KERNEL(BINDINGS(ARGUMENT) const params_t p) {               \
         BINDINGS(POINTER)                                                                                        \
         LOCALS(LOCAL_ARRAY)
 #define KERNEL_END }

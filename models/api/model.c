@@ -270,7 +270,8 @@ int64_t bpt_model_parameters(const bpt_model_t *m) {
 }
 
 const char *bpt_model_label(const bpt_model_t *m, int64_t label) {
-    return m && label >= 0 && (uint64_t)label < m->texts.names.count ? m->texts.names.name[label] : NULL;
+    const bool known = m && bpt_model_task(m)->labelled && label >= 0 && (uint64_t)label < m->texts.names.count;
+    return known ? m->texts.names.name[label] : NULL;
 }
 
 // ---- checks that the other files share
@@ -323,6 +324,11 @@ static bpt_status_t check_input(const bpt_model_t *m, const bpt_sequences_t *s, 
 }
 
 bpt_status_t bpt_model_check_sequences(const bpt_model_t *m, const bpt_sequences_t *s, bool targets, int64_t *total) {
+    if (bpt_task_sides(bpt_model_task(m)) == 2)
+        return bpt_fail(BPT_ERR_USAGE,
+                        "this is %s, which reads a text and its translation: use bpt_model_translate or "
+                        "bpt_model_score_translations",
+                        bpt_model_task(m)->model);
     if (!s || !s->lengths || s->count < 1)
         return bpt_fail(BPT_ERR_USAGE, "there are no sequences: tokens, lengths and count must be given");
     if (s->count % bpt_model_texts(m))

@@ -43,15 +43,6 @@ static const family_t families[] = {
     {"nvrtc", "cuda", {"sm_120"}, false, 49152, 32},
 };
 
-// Spills that no choice of tiles has removed so far, and the most of each. Anything else is a failure.
-static const struct {
-    const char *device, *driver, *kernel;  // the device's and the driver's text hold these
-    int64_t most;
-} known_spills[] = {
-    {"GFX1100", "Mesa 22.3", "attention_tile_dq", 1227},
-    {"sm_90", "NVRTC 13.0", "attention_rows", 48},  // with a 16-bit table of relative positions
-};
-
 static bool all_families(void) {
     const char *all = getenv("BPT_ALL_FAMILIES");
     return all && !strcmp(all, "1");
@@ -88,19 +79,11 @@ static int64_t number(const json_t *line, const char *key) {
     return value ? json_integer_value(value) : -1;
 }
 
-static bool is_known(const json_t *device, const char *kernel, int64_t spilled) {
-    const char *name = json_string_value(json_object_get(device, "device")), *driver = json_string_value(json_object_get(device, "driver"));
-    for (size_t i = 0; i < BPT_COUNT(known_spills); ++i)
-        if (strstr(name, known_spills[i].device) && strstr(driver, known_spills[i].driver) && !strcmp(kernel, known_spills[i].kernel))
-            return spilled <= known_spills[i].most;
-    return false;
-}
-
-static void check_kernel(const family_t *f, const json_t *device, const json_t *line, int *wrong) {
+static void check_kernel(const family_t *f, const json_t *line, int *wrong) {
     const char *kernel = json_string_value(json_object_get(line, "kernel")), *variant = json_string_value(json_object_get(line, "variant"));
     const int64_t spilled = number(line, "spilled"), local = number(line, "local_bytes"), width = number(line, "subgroup");
-    const bool said = number(line, "code_bytes") > 0 && spilled >= 0 && local >= 0 && width > 0;
-    if (said && (spilled == 0 || is_known(device, kernel, spilled)) && local <= f->local_bytes && width >= f->least_subgroup) return;
+    const bool said = number(line, "code_bytes") > 0 && local >= 0 && width > 0;
+    if (said && spilled == 0 && local <= f->local_bytes && width >= f->least_subgroup) return;
     print_message("%s (%s): %lld spilled, %lld bytes of local memory, %lld items side by side\n", kernel, variant, (long long)spilled,
                   (long long)local, (long long)width);
     ++*wrong;
@@ -116,7 +99,7 @@ static void check_answer(const family_t *f, const char *text) {
     json_t *line;
     if (!device) fail_msg("no JSON: %s: %.300s", error.text, text);
     assert_true(json_array_size(kernels) > 60);
-    json_array_foreach(kernels, i, line) check_kernel(f, device, line, &wrong);
+    json_array_foreach(kernels, i, line) check_kernel(f, line, &wrong);
     print_message("%s: %zu kernels by %s\n", json_string_value(json_object_get(device, "device")), json_array_size(kernels),
                   json_string_value(json_object_get(device, "driver")));
     json_decref(devices);

@@ -26,6 +26,7 @@ static bpt_status_t set_place(json_t *object, const cli_bench_place_t *place) {
 static bpt_status_t set_cell(json_t *object, const cli_bench_place_t *place, const char *bench, int64_t n, int64_t k) {
     BPT_TRY(bpt_json_set_text(object, "bench", bench));
     BPT_TRY(bpt_json_set_text(object, "model", place->model));
+    if (place->trees) BPT_TRY(bpt_json_set_text(object, "trees", place->trees));
     BPT_TRY(bpt_json_set_int(object, "n", n));
     return place->has_k ? bpt_json_set_int(object, "k", k) : BPT_OK;
 }
@@ -79,6 +80,7 @@ static void print_translation(const cli_bench_result_t *r) {
 bpt_status_t cli_bench_print(const cli_bench_place_t *place, const cli_bench_result_t *r) {
     if (place->json) return print_object(fill_result, place, r);
     printf("%-10s %-11s n %-7" PRId64, r->bench, place->model, r->n);
+    if (place->trees) printf(" %-8s", place->trees);
     if (place->has_k) printf(" k %-3" PRId64, r->k);
     printf(" %-4s", bpt_dtype_name(place->precision));
     if (!isnan(r->s_per_step)) printf("  %10.3f ms", 1e3 * r->s_per_step);

@@ -10,6 +10,7 @@
 typedef struct {
     const bpt_device_t *device;
     const char *model;  // "bpt"
+    const char *trees;  // that it reads, "balanced"; NULL: none
     bool has_k;         // the model has such a number
     bpt_dtype_t precision;
     bool json;

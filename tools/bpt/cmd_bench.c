@@ -331,7 +331,7 @@ static bpt_status_t bench_translate(const cli_bench_t *b) {
         cli_bench_result_t r = cli_bench_empty(b, "translate");
         r.beam = b->beams.value[i];
         r.texts = b->o->use.batch;
-        status = cli_bench_translate(runner, (int)b->o->tool.repeat, &r);
+        status = cli_bench_translate(runner, (int)b->o->tool.repeat, cli_bench_trees(b), &r);
         if (status == BPT_OK) status = cli_bench_say(b, &r);
         if (status == BPT_OK) status = cli_flush_output();
     }

@@ -146,6 +146,10 @@ const cli_option_t cli_option_table[] = {
      .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY | CLI_TRANSLATE, .key = true, .task = has_trees, .when = "model=tree", .firm = true,
      .help = "tree: the tree over a text is that of the brackets in the file, or one is made: balanced, with all branches to the right, or flat "
              "(all words below one node)"},
+    {CHOICE("tree-labels", data.tree_labels, LIST("constant", "state")), .fallback = "constant",
+     .shown = "state where trees are read beside texts to translate", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
+     .task = has_trees, .when = "model=tree",
+     .help = "tree: a node begins with its label (state), or all nodes with one symbol (constant), as they must where labels are predicted"},
     {BOOL("strip-punctuation", data.strip_punctuation), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
      .when = "unit=word|subword", .task = has_columns, .firm = true,
      .help = "leave out tokens that are nothing but punctuation (of texts; tags keep theirs)"},
@@ -254,7 +258,10 @@ const cli_option_t cli_option_table[] = {
      .resumable = true, .help = "steps between lines of metrics.jsonl"},
     {CHOICE("best-by", train.best_by, bpt_best_by_names), .fallback = "loss", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN, .key = true,
      .help =
-         "the checkpoint that `best` names: the one with the lowest validation loss, or the best accuracy, f1, .. where the task has it"},
+         "the checkpoint that `best` names: the one with the lowest validation loss, or the best accuracy, f1, .. where the task has it; "
+         "bleu of a translator is measured only if it is asked for here"},
+    {INT("bleu-sample", data.bleu_sample, 1, MAX_COUNT), .fallback = "500", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN, .key = true,
+     .task = has_sides, .help = "translate, --best-by bleu: translate so many of the first lines of the validation part, greedily"},
     {INT("keep", train.keep, 0, 1000000), .fallback = "2", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN, .key = true, .resumable = true,
      .help = "number of older checkpoints to keep besides `latest` and `best`"},
     {CHOICE("protocol", data.protocol, LIST("chunks", "half", "released")), .fallback = "chunks", .group = CLI_GROUP_LENGTH,
@@ -347,6 +354,9 @@ const cli_option_t cli_option_table[] = {
      .help = "bpt: nodes that a token attends to on each level and on each side; several values may be given"},
     {TEXT("beam", tool.beams, "K,K.."), .fallback = "1,5", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
      .help = "translate: translations of a text that are followed at the same time; several values may be given"},
+    {CHOICE("trees", tool.trees, &bpt_trees_names[BPT_TREES_BALANCED]), .fallback = "balanced", .group = CLI_GROUP_COMMAND,
+     .commands = CLI_BENCH, .when = "model=tree",
+     .help = "tree: the tree over each sequence is balanced, a chain with all branches to the right, or flat (all tokens below one node)"},
     {INT("tokens", tool.n, 1, 67108864), .fallback = "8192", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
      .help = "number of tokens (leaves) in a batch; a batch has at least one sequence"},
     {TEXT("ranks", tool.ranks, "N,N.."), .fallback = "1,2,4,8,16,64,256,1024", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,

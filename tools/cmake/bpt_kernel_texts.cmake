@@ -133,12 +133,16 @@ foreach(path IN LISTS all_kernels)
   elseif(reductions)
     list(APPEND variants subgroup_f32 subgroup_f16)
   endif()
-  set(compile ${BPT_GLSLC} --target-env=vulkan1.2 -O -I ${CMAKE_CURRENT_SOURCE_DIR}/shaders/include -I ${CMAKE_CURRENT_SOURCE_DIR}/cl/include
+  set(compile ${BPT_GLSLC} --target-env=vulkan1.2 -I ${CMAKE_CURRENT_SOURCE_DIR}/shaders/include -I ${CMAKE_CURRENT_SOURCE_DIR}/cl/include
     -I ${CMAKE_CURRENT_SOURCE_DIR}/cl -I ${CMAKE_CURRENT_SOURCE_DIR}/cl/software -I ${CMAKE_CURRENT_SOURCE_DIR}/core/include ${kernel_defines} ${shader}.comp)
   set(depfile -MD -MF ${shader}.d -MT ${shader}.c) # of the first variant: all include the same
   set(commands "")
   foreach(variant IN LISTS variants)
-    set(defines "")
+    # Drivers of GPUs optimise better what glslc has not: its passes carry variables of inlined functions around loops, in registers.
+    set(defines -O0)
+    if(variant MATCHES "texels" OR path MATCHES "^software/") # for devices in software
+      set(defines -O)
+    endif()
     if(variant MATCHES "f16")
       list(APPEND defines -DBPT_F16)
     endif()
