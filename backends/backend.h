@@ -9,12 +9,13 @@ BPT_BEGIN_DECLS
 
 // Counts up with every change of what follows. A backend carries the number of the header that it was compiled with, and whoever makes a
 // workspace on one of its devices checks it (bpt_backend_check).
-enum { BPT_BACKEND_VERSION = 2 };
+enum { BPT_BACKEND_VERSION = 3 };
 
 typedef struct bpt_device bpt_device_t;  // an open device; the first member of every backend's own struct
 typedef struct bpt_buffer bpt_buffer_t;  // device memory
 typedef struct bpt_list bpt_list_t;      // recorded work
 typedef uint64_t bpt_ticket_t;           // a submission
+typedef struct bpt_link bpt_link_t;      // devices of several processes
 
 typedef struct {
     char name[128], driver[128], reason[256];  // reason: why it cannot be used, "" when usable
@@ -71,6 +72,27 @@ typedef struct {
     bpt_operand_t scratch;  // as large as the dry run asked for, aligned to BPT_TENSOR_ALIGNMENT
 } bpt_op_call_t;
 
+// What goes between this rank and another in a swap: bytes of the buffer that is sent from, and of the one that is received into.
+typedef struct {
+    size_t send_at, send_bytes, receive_at, receive_bytes;
+} bpt_swap_part_t;
+
+// Devices of one backend in several processes ("ranks") that exchange memory without their hosts. All ranks call `open` and `swap` in the
+// same order.
+enum { BPT_LINK_ID_BYTES = 128 };
+typedef struct {
+    // Whether this device can, and by what, for a message. BPT_ERR_UNAVAILABLE: the user has named a library for it that cannot be used.
+    bpt_status_t (*find)(bpt_device_t *device, bool *there, char *text, size_t bytes);
+    bpt_status_t (*make_id)(bpt_device_t *device, unsigned char *id);  // [BPT_LINK_ID_BYTES] of a new link; by one rank for all
+    bpt_status_t (*open)(bpt_device_t *device, const unsigned char *id, int rank, int size, bpt_link_t **out);
+    void (*close)(bpt_link_t *link);
+    // Begins, behind all that was submitted: part r of `from` goes to rank r, and what that one sends comes to part r of `to`. What is
+    // submitted later runs beside it and must leave these bytes alone until `wait` has returned.
+    bpt_status_t (*swap)(bpt_link_t *link, bpt_buffer_t *from, bpt_buffer_t *to, const bpt_swap_part_t *parts);
+    // All swaps that were begun are done. BPT_ERR_IO when the other ranks have not answered for so many seconds.
+    bpt_status_t (*wait)(bpt_link_t *link, double seconds);
+} bpt_links_t;
+
 typedef struct bpt_backend {
     uint32_t version;            // BPT_BACKEND_VERSION; stays the first member
     const char *name;            // "cpu"
@@ -108,6 +130,8 @@ typedef struct bpt_backend {
     // Seconds of each recorded op in the last finished submission, in recording order; switched on with timings_enable.
     bpt_status_t (*timings_enable)(bpt_list_t *list, bool on);
     bpt_status_t (*timings)(bpt_list_t *list, double *seconds, int capacity, int *count);
+
+    const bpt_links_t *links;  // NULL: devices of this backend are not connected
 } bpt_backend_t;
 
 struct bpt_device {

@@ -79,7 +79,7 @@ static bpt_status_t parse(pass_t *p, const bpt_range_t *text) {
 // ---- First pass
 static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-static bool find_label(const bpt_labels_t *labels, const word_t *label, uint32_t *index) {
+bool bpt_labels_find(const bpt_labels_t *labels, const word_t *label, uint32_t *index) {
     for (size_t i = 0; i < labels->count; ++i)
         if (strlen(labels->name[i]) == label->bytes && !memcmp(labels->name[i], label->data, label->bytes)) {
             *index = (uint32_t)i;
@@ -88,9 +88,9 @@ static bool find_label(const bpt_labels_t *labels, const word_t *label, uint32_t
     return false;
 }
 
-static bpt_status_t add_label(bpt_labels_t *labels, const bpt_range_t *where, const word_t *label) {
+bpt_status_t bpt_labels_add(bpt_labels_t *labels, const bpt_range_t *where, const word_t *label) {
     uint32_t index;
-    if (find_label(labels, label, &index)) return BPT_OK;
+    if (bpt_labels_find(labels, label, &index)) return BPT_OK;
     for (size_t i = 0; i < label->bytes; ++i)
         if ((unsigned char)label->data[i] < 0x20) return at(where, "a control character in the label");
     if (labels->count == 10000) return at(where, "more than 10,000 different labels; is this label<TAB>text?");
@@ -160,12 +160,12 @@ static bool labels_vertices(const pass_t *p, const bpt_found_t *f) { return p->r
 static bpt_status_t scan(void *user, const bpt_found_t *f) {
     pass_t *p = user;
     const texts_t t = texts_of(p, f);
-    if (p->collected && f->label && !p->reader.options->numbers) BPT_TRY(add_label(p->collected, f->where, f->label));
+    if (p->collected && f->label && !p->reader.options->numbers) BPT_TRY(bpt_labels_add(p->collected, f->where, f->label));
     for (size_t i = 0; p->collected && labels_vertices(p, f) && i < f->n_nodes; ++i)
-        if (f->nodes[i].label.data) BPT_TRY(add_label(p->collected, f->where, &f->nodes[i].label));
+        if (f->nodes[i].label.data) BPT_TRY(bpt_labels_add(p->collected, f->where, &f->nodes[i].label));
     for (size_t i = 0; p->collected && labels_vertices(p, f) && i < t.n[0]; ++i)
-        if (f->word_labels[i].data) BPT_TRY(add_label(p->collected, f->where, &f->word_labels[i]));
-    for (size_t i = 0; p->collected && f->tags && i < t.n[0]; ++i) BPT_TRY(add_label(p->collected, f->where, &f->tags[i]));
+        if (f->word_labels[i].data) BPT_TRY(bpt_labels_add(p->collected, f->where, &f->word_labels[i]));
+    for (size_t i = 0; p->collected && f->tags && i < t.n[0]; ++i) BPT_TRY(bpt_labels_add(p->collected, f->where, &f->tags[i]));
     for (int k = 0; p->counted && k < t.texts; ++k) BPT_TRY(bpt_vocab_count_words(p->counted, f->where, t.words[k], t.n[k]));
     return BPT_OK;
 }
@@ -185,7 +185,7 @@ void bpt_labels_freeze(bpt_labels_t *labels) {
 
 static bpt_status_t find_class(const pass_t *p, const bpt_range_t *where, const word_t *label, uint32_t *class) {
     *class = BPT_NO_LABEL;
-    if (!label || !p->labels || find_label(p->labels, label, class)) return BPT_OK;
+    if (!label || !p->labels || bpt_labels_find(p->labels, label, class)) return BPT_OK;
     return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: label '%s' is not one of the %zu that the model knows", where->path,
                     (unsigned long long)where->line, bpt_show(label->data, label->bytes).text, p->labels->count);
 }
@@ -261,12 +261,6 @@ static bpt_status_t add_word(pass_t *p, const bpt_found_t *f, const word_t *word
 
 // ---- Trees
 
-static bpt_status_t add_node(bpt_examples_t *e, uint32_t first, uint32_t end, uint32_t label) {
-    BPT_TRY(bpt_grow(&e->nodes, (size_t)e->n_nodes, &e->node_capacity, sizeof *e->nodes));
-    e->nodes[e->n_nodes++] = (bpt_example_node_t){first, end, label};
-    return BPT_OK;
-}
-
 static bpt_status_t label_token(bpt_examples_t *e, uint64_t token, uint32_t label) {
     BPT_TRY(bpt_grow(&e->token_labels, (size_t)token, &e->token_label_capacity, sizeof *e->token_labels));
     e->token_labels[token] = label;
@@ -277,56 +271,45 @@ static bpt_status_t class_of(const pass_t *p, const bpt_found_t *f, const word_t
     return find_class(p, f->where, p->reader.options->vertex_labels && label->data ? label : NULL, class);
 }
 
-// A word of several tokens has a node over them.
-static bpt_status_t add_split_word(pass_t *p, const bpt_found_t *f, size_t word, const uint32_t *tokens) {
-    uint32_t class = BPT_NO_LABEL;
-    if (tokens[word + 1] - tokens[word] < 2) return BPT_OK;
-    if (f->nodes) BPT_TRY(class_of(p, f, &f->word_labels[word], &class));
-    return add_node(p->out, tokens[word], tokens[word + 1], class);
-}
-
-// The nodes of a tree over words become nodes over tokens, word i being the tokens tokens[i] .. tokens[i + 1] - 1.
-static bpt_status_t add_found_tree(pass_t *p, const bpt_found_t *f, const uint32_t *tokens) {
-    size_t word = 0;
+// The nodes over the words of a text.
+static bpt_status_t find_nodes(const pass_t *p, const bpt_found_t *f, size_t n_words, bpt_nodes_t *of_words) {
+    if (p->reader.options->made != BPT_TREES_FILE) return bpt_trees_make(p->reader.options->made, (uint32_t)n_words, of_words);
+    if (!f->nodes) return at(f->where, "no tree over this text");
     for (size_t i = 0; i < f->n_nodes; ++i) {
-        const bpt_found_node_t *node = &f->nodes[i];
         uint32_t class;
-        const bool one_word = node->end - node->first == 1;  // the only node
-        for (; word < node->end; ++word)
-            if (!one_word) BPT_TRY(add_split_word(p, f, word, tokens));
-        BPT_TRY(class_of(p, f, &node->label, &class));
-        BPT_TRY(add_node(p->out, tokens[node->first], tokens[node->end], class));
+        BPT_TRY(class_of(p, f, &f->nodes[i].label, &class));
+        BPT_TRY(bpt_nodes_add(of_words, (uint32_t)f->nodes[i].first, (uint32_t)f->nodes[i].end, class));
     }
     return BPT_OK;
 }
 
-static bpt_status_t add_tree(pass_t *p, const bpt_found_t *f, size_t n_words, const uint32_t *tokens) {
+// Word by word, as each has a place in the tree. classes[i] is that of word i, whose tokens are first[i] .. first[i + 1] - 1; where it has
+// several, the class is that of the node over them.
+static bpt_status_t add_tree_words(pass_t *p, const bpt_found_t *f, const word_t *words, size_t n_words, uint32_t *first,
+                                   uint32_t *classes) {
     bpt_examples_t *e = p->out;
-    const uint64_t first = e->n_tokens - tokens[n_words];
-    for (size_t word = 0; word < n_words; ++word) {
-        uint32_t class = BPT_NO_LABEL;
-        const bool whole = tokens[word + 1] - tokens[word] == 1;  // else the label is that of a node
-        if (f->nodes && whole) BPT_TRY(class_of(p, f, &f->word_labels[word], &class));
-        for (uint32_t t = tokens[word]; t < tokens[word + 1]; ++t) BPT_TRY(label_token(e, first + t, class));
+    const uint64_t before = e->n_tokens;
+    for (size_t i = 0; i < n_words; ++i) {
+        classes[i] = BPT_NO_LABEL;
+        BPT_TRY(add_word(p, f, words, i));
+        first[i + 1] = (uint32_t)(e->n_tokens - before);
+        if (f->nodes) BPT_TRY(class_of(p, f, &f->word_labels[i], &classes[i]));
+        for (uint32_t t = first[i]; t < first[i + 1]; ++t)
+            BPT_TRY(label_token(e, before + t, first[i + 1] - first[i] == 1 ? classes[i] : BPT_NO_LABEL));
     }
-    if (p->reader.options->made == BPT_TREES_FILE && !f->nodes) return at(f->where, "no tree over this text");
-    if (p->reader.options->made == BPT_TREES_FILE) return add_found_tree(p, f, tokens);
-    return bpt_trees_make(p->reader.options->made, tokens[n_words], &e->nodes, &e->n_nodes, &e->node_capacity);
+    return BPT_OK;
 }
 
-// The text of a tree: words one by one, as each has a place in it.
 static bpt_status_t add_tree_text(pass_t *p, const bpt_found_t *f, const word_t *words, size_t n_words) {
-    const uint64_t before = p->out->n_tokens;
-    uint32_t *tokens;
-    bpt_status_t status;
-    BPT_TRY(bpt_alloc(n_words + 1, sizeof *tokens, &tokens));
-    for (size_t i = 0; i < n_words; ++i) {
-        BPT_TRY_GOTO(add_word(p, f, words, i), done);
-        tokens[i + 1] = (uint32_t)(p->out->n_tokens - before);
-    }
-    status = add_tree(p, f, n_words, tokens);
-done:
-    bpt_free(tokens);
+    bpt_nodes_t of_words = {0};
+    uint32_t *first;
+    BPT_TRY(bpt_alloc(2 * n_words + 1, sizeof *first, &first));
+    uint32_t *classes = first + n_words + 1;
+    bpt_status_t status = add_tree_words(p, f, words, n_words, first, classes);
+    if (status == BPT_OK) status = find_nodes(p, f, n_words, &of_words);
+    if (status == BPT_OK) status = bpt_trees_split_words(f->where, &of_words, first, classes, &p->out->nodes);
+    bpt_free(of_words.items);
+    bpt_free(first);
     return status;
 }
 
@@ -367,7 +350,7 @@ static bpt_status_t read_example(void *user, const bpt_found_t *f) {
     for (int i = 0; i < t.texts; ++i) {
         BPT_TRY(add_text(p, f, t.words[i], t.n[i]));
         e->offsets[e->count * (uint64_t)t.texts + (uint64_t)i + 1] = e->n_tokens;
-        if (e->trees) e->node_offsets[e->count * (uint64_t)t.texts + (uint64_t)i + 1] = e->n_nodes;
+        if (e->trees) e->node_offsets[e->count * (uint64_t)t.texts + (uint64_t)i + 1] = e->nodes.count;
     }
     ++e->count;
     return BPT_OK;
@@ -387,7 +370,7 @@ bpt_status_t bpt_examples_add(const bpt_range_t *text, const bpt_examples_option
     if (status == BPT_OK) return BPT_OK;
     examples->count = count;
     examples->n_tokens = examples->offsets[count * (options->texts == 2 ? 2 : 1)];
-    if (options->trees) examples->n_nodes = examples->node_offsets[count * (options->texts == 2 ? 2 : 1)];
+    if (options->trees) examples->nodes.count = examples->node_offsets[count * (options->texts == 2 ? 2 : 1)];
     return status;
 }
 
@@ -411,7 +394,7 @@ void bpt_examples_free(bpt_examples_t *e) {
     bpt_free(e->target.tokens);
     bpt_free(e->target.offsets);
     bpt_free(e->windows);
-    bpt_free(e->nodes);
+    bpt_free(e->nodes.items);
     bpt_free(e->node_offsets);
     bpt_free(e->token_labels);
     *e = (bpt_examples_t){0};
@@ -434,7 +417,7 @@ bpt_status_t bpt_labels_parse(const bpt_range_t *text, bpt_labels_t *out) {
     while (status == BPT_OK && bpt_range_next_line(&rest, &line)) {
         const size_t before = out->count;
         if ((status = bpt_range_check_line(&line)) != BPT_OK) break;
-        status = line.bytes ? add_label(out, &line, &(word_t){line.data, line.bytes}) : at(&line, "a label cannot be empty");
+        status = line.bytes ? bpt_labels_add(out, &line, &(word_t){line.data, line.bytes}) : at(&line, "a label cannot be empty");
         if (status == BPT_OK && out->count == before) status = at(&line, "this label is there twice");
         if (status == BPT_OK && before && strcmp(out->name[before - 1], out->name[before]) > 0) status = at(&line, "labels must be sorted");
     }

@@ -13,6 +13,9 @@ typedef struct {
 bpt_status_t bpt_labels_write(const bpt_labels_t *labels, const char *path) BPT_MUST_USE;  // labels.txt, one a line
 bpt_status_t bpt_labels_parse(const bpt_range_t *text, bpt_labels_t *out) BPT_MUST_USE;    // the text of such a file
 void bpt_labels_free(bpt_labels_t *labels);
+// Adds a label that is not there yet; BPT_ERR_INPUT with file and line of `where`: it cannot be one, or there are too many.
+bpt_status_t bpt_labels_add(bpt_labels_t *labels, const bpt_range_t *where, const bpt_word_t *label) BPT_MUST_USE;
+bool bpt_labels_find(const bpt_labels_t *labels, const bpt_word_t *label, uint32_t *index);
 
 #define BPT_NO_LABEL UINT32_MAX
 
@@ -35,6 +38,13 @@ typedef struct {
     uint32_t first, end, label;  // label: its class, or BPT_NO_LABEL
 } bpt_example_node_t;
 
+// Nodes of texts, one text behind the other, each in post-order. Zero-initialised: empty. `items` is freed with bpt_free.
+typedef struct {
+    bpt_example_node_t *items;
+    uint64_t count;
+    size_t capacity;
+} bpt_nodes_t;
+
 // Where the tree over a text is from: the brackets of the file, or it is made, whatever brackets say.
 typedef enum { BPT_TREES_FILE, BPT_TREES_BALANCED, BPT_TREES_RIGHT, BPT_TREES_FLAT } bpt_trees_t;
 extern const char *const bpt_trees_names[];  // "file", "balanced", ..
@@ -52,7 +62,8 @@ typedef struct {
     uint32_t *bags;         // character n-grams of the tokens: those of token t are bags[bag_offsets[t]] .. bags[bag_offsets[t + 1] - 1]
     uint64_t *bag_offsets;  // [n_tokens + 1]; NULL: there are none
     bool trees;             // each text has one
-    bpt_example_node_t *nodes;  // of text t nodes[node_offsets[t]] .. nodes[node_offsets[t + 1] - 1], in post-order
+    bool named_nodes;       // models read the labels of nodes; else all nodes begin with one symbol
+    bpt_nodes_t nodes;      // those of text t are nodes.items[node_offsets[t]] .. nodes.items[node_offsets[t + 1] - 1]
     uint64_t *node_offsets;
     uint32_t *token_labels;     // [n_tokens] of trees: the class of the token, or BPT_NO_LABEL
     float *values;              // [count, value_columns]: numbers in place of labels
@@ -61,8 +72,7 @@ typedef struct {
     bpt_window_t *windows;      // [count]: the texts of each example, in documents; NULL: example e is text e
     uint64_t count, n_tokens;
     size_t token_capacity, label_capacity, bag_capacity, bag_offset_capacity, capacity;
-    uint64_t n_nodes;
-    size_t node_capacity, token_label_capacity;
+    size_t token_label_capacity;
 } bpt_examples_t;
 void bpt_examples_free(bpt_examples_t *examples);
 

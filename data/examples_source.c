@@ -141,7 +141,7 @@ static bpt_status_t slots_of(source_t *s, uint64_t text, int64_t *slots) {
     const bpt_row_space_t nodes = {.rows = m, .sequences = 1, .start = &n, .length = &m};
     uint32_t *links;
     BPT_TRY(bpt_alloc(3 * (size_t)(n + m), sizeof *links, &links));
-    bpt_trees_link(e->nodes + e->node_offsets[text], m, n, 0, n, links);
+    bpt_trees_link(e->nodes.items + e->node_offsets[text], m, n, 0, n, links);
     *slots = bpt_lists_subtrees_back_slots(&tokens, &nodes, links);
     bpt_free(links);
     return BPT_OK;
@@ -176,12 +176,12 @@ static void fill_tree(source_t *s, int64_t sequence, int64_t row, uint64_t text,
     const bpt_examples_t *e = s->examples;
     const int64_t rows = out->shape.side[0].rows, first = rows + s->n_nodes;
     const uint32_t count = (uint32_t)nodes_of(s, text, text + 1), length = (uint32_t)text_length(e, text);
-    const bpt_example_node_t *nodes = e->nodes + e->node_offsets[text];
+    const bpt_example_node_t *nodes = e->nodes.items + e->node_offsets[text];
     bpt_side_buffer_t *side = &s->buffer.side[0];
     bpt_trees_link(nodes, count, length, (uint32_t)row, (uint32_t)first, side->links);
     side->node_start[sequence] = (uint32_t)first;
     side->node_counts[sequence] = count;
-    memset(side->node_labels + s->n_nodes, 0, count * sizeof *side->node_labels);  // one symbol: labels of nodes are what is asked for
+    for (uint32_t i = 0; i < count; ++i) side->node_labels[s->n_nodes + i] = bpt_trees_symbol(&nodes[i], e->named_nodes);
     s->n_nodes += count;
     if (!s->batching.vertices) return;
     for (uint32_t i = 0; i < count; ++i) side->vertex_labels[first + i] = nodes[i].label;
@@ -283,7 +283,7 @@ static int64_t labelled_vertices(const source_t *s, uint64_t example) {
     const bpt_examples_t *e = s->examples;
     int64_t count = 0;
     for (uint64_t t = e->offsets[example]; t < e->offsets[example + 1]; ++t) count += e->token_labels[t] != BPT_NO_LABEL;
-    for (uint64_t i = e->node_offsets[example]; i + 1 < e->node_offsets[example + 1]; ++i) count += e->nodes[i].label != BPT_NO_LABEL;
+    for (uint64_t i = e->node_offsets[example]; i + 1 < e->node_offsets[example + 1]; ++i) count += e->nodes.items[i].label != BPT_NO_LABEL;
     return count + (e->labels[example] != BPT_NO_LABEL);
 }
 
@@ -353,6 +353,7 @@ static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end
     out->window_scored = scored_of_step(s);
     out->first = s->next == 0;
     out->last = ++s->next == s->n_micro;
+    out->left = s->n_micro - s->next;
     out->epoch = s->step / source->steps_per_epoch;
     out->epoch_end = (double)out->epoch + (double)(step_begin(s) + step_count(s)) / (double)s->examples->count;
     if (!out->last) return BPT_OK;

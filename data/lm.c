@@ -73,6 +73,7 @@ static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end
     }
     out->first = begin == step_begin;
     out->last = stop == step_end;
+    out->left = (step_end - stop + s->rows - 1) / s->rows;
     out->epoch = epoch;
     out->epoch_end = (double)epoch + (double)step_end / (double)s->windows;
     s->at = out->last ? 0 : stop - step_begin;

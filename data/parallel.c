@@ -98,12 +98,24 @@ static bpt_status_t walk(const bpt_parallel_t *pair, const visitor_t *v) {
 
 // ---- First pass
 
+typedef struct {
+    bpt_vocab_t *const *vocab;
+    bpt_labels_t *labels;
+} scan_t;
+
+static bpt_tree_text_t tree_text_of(const lines_t *l) {
+    return (bpt_tree_text_t){
+        .where = &l->where[0], .words = l->words[0].words, .n_words = l->words[0].n_words, .tree = l->tree.data ? &l->tree : NULL};
+}
+
 static bpt_status_t count(void *user, const lines_t *l) {
-    bpt_vocab_t *const *vocab = user;
+    const scan_t *s = user;
     for (int side = 0; side < 2; ++side)
-        if (vocab[side] && bpt_unit_of(bpt_vocab_unit(vocab[side]))->words)
-            BPT_TRY(bpt_vocab_count_words(vocab[side], &l->where[side], l->words[side].words, l->words[side].n_words));
-    return BPT_OK;
+        if (s->vocab[side] && bpt_unit_of(bpt_vocab_unit(s->vocab[side]))->words)
+            BPT_TRY(bpt_vocab_count_words(s->vocab[side], &l->where[side], l->words[side].words, l->words[side].n_words));
+    if (!s->labels) return BPT_OK;
+    const bpt_tree_text_t text = tree_text_of(l);
+    return bpt_tree_text_collect(&text, s->vocab[0] && bpt_unit_of(bpt_vocab_unit(s->vocab[0]))->pieces, s->labels);
 }
 
 static bpt_status_t ignore_end(void *user) {
@@ -111,8 +123,8 @@ static bpt_status_t ignore_end(void *user) {
     return BPT_OK;
 }
 
-bpt_status_t bpt_parallel_scan(const bpt_parallel_t *pair, bpt_vocab_t *const vocab[2]) {
-    return walk(pair, &(visitor_t){.take = count, .end_document = ignore_end, .user = (void *)vocab});
+bpt_status_t bpt_parallel_scan(const bpt_parallel_t *pair, bpt_vocab_t *const vocab[2], bpt_labels_t *labels) {
+    return walk(pair, &(visitor_t){.take = count, .end_document = ignore_end, .user = &(scan_t){vocab, labels}});
 }
 
 // ---- Second pass
@@ -147,31 +159,15 @@ static bpt_status_t add_token(void *user, uint32_t id) {
     return BPT_OK;
 }
 
-// The words one by one, as each has a place in the tree.
-static bpt_status_t add_tree_words(reading_t *r, const lines_t *l, uint32_t *first) {
-    column_t *c = &r->side[0];
-    const uint64_t before = c->n_tokens;
-    const size_t n = l->words[0].n_words;
-    first[0] = 0;
-    for (size_t i = 0; i < n; ++i) {
-        BPT_TRY(bpt_vocab_encode_words(r->vocab[0], &l->where[0], &l->words[0].words[i], 1, add_token, c));
-        first[i + 1] = (uint32_t)(c->n_tokens - before);
-    }
+static bpt_status_t add_tree_text(reading_t *r, const lines_t *l) {
+    bpt_tree_text_t text = tree_text_of(l);
+    text.made = r->options->made;
+    text.labels = r->options->labels;
     BPT_TRY(bpt_grow(&r->node_offsets, r->texts + 1, &r->node_offset_room, sizeof *r->node_offsets));
     r->node_offsets[0] = 0;
-    const bool made = r->options->made != BPT_TREES_FILE;
-    if (!made && !l->tree.data) return bpt_reader_fail(&l->where[0], "no tree over this text; --trees balanced, right or flat makes trees");
-    BPT_TRY(bpt_tree_text(made ? NULL : &l->tree, r->options->made, l->words[0].words, n, first, &r->nodes));
+    BPT_TRY(bpt_tree_text_read(&text, r->vocab[0], add_token, &r->side[0], &r->nodes));
     r->node_offsets[r->texts + 1] = r->nodes.count;
     return BPT_OK;
-}
-
-static bpt_status_t add_tree_text(reading_t *r, const lines_t *l) {
-    uint32_t *first;
-    BPT_TRY(bpt_alloc(l->words[0].n_words + 1, sizeof *first, &first));
-    const bpt_status_t status = add_tree_words(r, l, first);
-    bpt_free(first);
-    return status;
 }
 
 static bpt_status_t add_text(reading_t *r, int side, const lines_t *l) {
@@ -231,8 +227,8 @@ static void give(const reading_t *r, bpt_examples_t *out) {
                             .target = {r->side[1].tokens, r->side[1].offsets, r->side[1].n_tokens, 0},
                             .windows = r->windows,
                             .trees = r->options->trees,
-                            .nodes = r->nodes.items,
-                            .n_nodes = r->nodes.count,
+                            .named_nodes = r->options->labels != NULL,
+                            .nodes = r->nodes,
                             .node_offsets = r->node_offsets,
                             .count = r->windows ? r->n_windows : r->texts};
     uint32_t eos;

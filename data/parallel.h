@@ -20,14 +20,16 @@ typedef struct {
     // A tree is over each source text, of pair->trees or of the form `made`; such a text has no end sign, which no tree has a place for.
     bool trees;
     bpt_trees_t made;
+    const bpt_labels_t *labels;  // that nodes begin with; NULL: all nodes begin with one symbol
 } bpt_parallel_options_t;
 
 // Whether a segment with so many tokens of its source texts is closed.
 static inline bool bpt_segment_is_full(uint64_t tokens, int64_t context_tokens) { return tokens >= (uint64_t)context_tokens / 2; }
 
-// First pass: counts the words of each side in its vocabulary (NULL: they are not counted); both may be the same one. The errors of the
-// format are those of the second pass.
-bpt_status_t bpt_parallel_scan(const bpt_parallel_t *pair, bpt_vocab_t *const vocab[2]) BPT_MUST_USE;
+// First pass: counts the words of each side in its vocabulary (NULL: they are not counted); both may be the same one. Collects the labels
+// of nodes of the trees (NULL: not); where words become several tokens, those of words too. The errors of the format are those of the
+// second pass.
+bpt_status_t bpt_parallel_scan(const bpt_parallel_t *pair, bpt_vocab_t *const vocab[2], bpt_labels_t *labels) BPT_MUST_USE;
 // Second pass, in file order: texts, their translations and, with context_tokens, windows over both. Every text gets the <eos> of its
 // vocabulary behind it, and <eos> opens the translations; in a vocabulary without one (BPT_UNIT_IDS) texts end as they do in the file, and
 // id 0 opens. BPT_ERR_INPUT with file and line: numbers of lines that differ, a text without its translation, a text that is too long, an

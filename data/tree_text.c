@@ -1,4 +1,4 @@
-// The tree over one text (see tree_text.h).
+// A text with a tree over its words (see tree_text.h).
 #include "data/tree_text.h"
 
 #include <string.h>
@@ -7,19 +7,17 @@
 #include "data/readers/reader.h"
 #include "data/trees.h"
 
-typedef struct {
-    const bpt_word_t *words;
-    size_t n_words;
-    const uint32_t *first;
-    bpt_nodes_t *nodes;
-    int trees;
-} join_t;
+// ---- The tree over the words
 
-static bpt_status_t add(join_t *j, size_t word, size_t end) {
-    BPT_TRY(bpt_grow(&j->nodes->items, (size_t)j->nodes->count, &j->nodes->capacity, sizeof *j->nodes->items));
-    j->nodes->items[j->nodes->count++] = (bpt_example_node_t){j->first[word], j->first[end], BPT_NO_LABEL};
-    return BPT_OK;
-}
+// What is read of the brackets.
+typedef struct {
+    const bpt_tree_text_t *text;
+    bpt_nodes_t *nodes;
+    uint32_t *of_words;       // [words]: their classes
+    bpt_labels_t *collected;  // not NULL: labels are taken, and no nodes
+    bool collects_words;
+    int trees;
+} brackets_t;
 
 // Treebanks write brackets as names, as brackets themselves are what trees are made of.
 static bool is_same(const bpt_word_t *in_tree, const bpt_word_t *word) {
@@ -30,41 +28,101 @@ static bool is_same(const bpt_word_t *in_tree, const bpt_word_t *word) {
     return false;
 }
 
-static bpt_status_t check_words(const join_t *j, const bpt_found_t *f) {
-    for (size_t i = 0; i < f->n_words && i < j->n_words; ++i)
-        if (!is_same(&f->words[i], &j->words[i]))
+static bpt_status_t check_words(const bpt_tree_text_t *t, const bpt_found_t *f) {
+    for (size_t i = 0; i < f->n_words && i < t->n_words; ++i)
+        if (!is_same(&f->words[i], &t->words[i]))
             return bpt_fail(BPT_ERR_INPUT,
                             "%s: line %llu: word %llu of the tree is '%s', that of the text '%s'; a tree has the words of its text",
                             f->where->path, (unsigned long long)f->where->line, (unsigned long long)i + 1,
-                            bpt_show(f->words[i].data, f->words[i].bytes).text, bpt_show(j->words[i].data, j->words[i].bytes).text);
-    if (f->n_words == j->n_words) return BPT_OK;
+                            bpt_show(f->words[i].data, f->words[i].bytes).text, bpt_show(t->words[i].data, t->words[i].bytes).text);
+    if (f->n_words == t->n_words) return BPT_OK;
     return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: the tree has %llu words, the text %llu; a tree has the words of its text",
-                    f->where->path, (unsigned long long)f->where->line, (unsigned long long)f->n_words, (unsigned long long)j->n_words);
+                    f->where->path, (unsigned long long)f->where->line, (unsigned long long)f->n_words, (unsigned long long)t->n_words);
 }
 
-static bpt_status_t take(void *user, const bpt_found_t *f) {
-    join_t *j = user;
-    size_t word = 0;
-    if (j->trees++) return bpt_reader_fail(f->where, "more than one tree in a line; line N has the tree of text N");
-    BPT_TRY(check_words(j, f));
-    for (size_t i = 0; i < f->n_nodes; ++i) {
-        const bool one_word = f->nodes[i].end - f->nodes[i].first == 1;  // the only node
-        for (; word < f->nodes[i].end; ++word)
-            if (!one_word && j->first[word + 1] - j->first[word] > 1) BPT_TRY(add(j, word, word + 1));
-        BPT_TRY(add(j, f->nodes[i].first, f->nodes[i].end));
+static uint32_t class_of(const bpt_tree_text_t *t, const bpt_word_t *label) {
+    uint32_t class;
+    return t->labels && label->data && bpt_labels_find(t->labels, label, &class) ? class : BPT_NO_LABEL;
+}
+
+static bpt_status_t take_nodes(const brackets_t *b, const bpt_found_t *f) {
+    for (size_t i = 0; i < f->n_nodes; ++i)
+        BPT_TRY(bpt_nodes_add(b->nodes, (uint32_t)f->nodes[i].first, (uint32_t)f->nodes[i].end, class_of(b->text, &f->nodes[i].label)));
+    for (size_t i = 0; i < f->n_words; ++i) b->of_words[i] = class_of(b->text, &f->word_labels[i]);
+    return BPT_OK;
+}
+
+static bpt_status_t collect(const brackets_t *b, const bpt_found_t *f) {
+    for (size_t i = 0; i < f->n_nodes; ++i)
+        if (f->nodes[i].label.bytes) BPT_TRY(bpt_labels_add(b->collected, f->where, &f->nodes[i].label));
+    for (size_t i = 0; b->collects_words && i < f->n_words; ++i)
+        if (f->word_labels[i].bytes) BPT_TRY(bpt_labels_add(b->collected, f->where, &f->word_labels[i]));
+    return BPT_OK;
+}
+
+static bpt_status_t take_tree(void *user, const bpt_found_t *f) {
+    brackets_t *b = user;
+    if (b->trees++) return bpt_reader_fail(f->where, "more than one tree in a line; line N has the tree of text N");
+    BPT_TRY(check_words(b->text, f));
+    return b->collected ? collect(b, f) : take_nodes(b, f);
+}
+
+static bpt_status_t read_brackets(brackets_t *b) {
+    const bpt_tree_text_t *t = b->text;
+    const bpt_examples_options_t options = {.form = BPT_FORM_TREES, .trees = true};
+    bpt_reader_t reader = {.options = &options, .visit = take_tree, .user = b};
+    if (!t->tree) return bpt_reader_fail(t->where, "no tree over this text; --trees balanced, right or flat makes trees");
+    bpt_status_t status = bpt_read_trees(&reader, t->tree);
+    if (status == BPT_OK && !b->trees) status = bpt_reader_fail(t->tree, "no tree; line N has the tree of text N");
+    bpt_free(reader.words);
+    bpt_free(reader.tags);
+    return status;
+}
+
+bpt_status_t bpt_tree_text_collect(const bpt_tree_text_t *t, bool of_words, bpt_labels_t *labels) {
+    return read_brackets(&(brackets_t){.text = t, .collected = labels, .collects_words = of_words});
+}
+
+// ---- Tokens
+
+typedef struct {
+    bpt_take_id_t *take;
+    void *user;
+    uint32_t count;
+} counter_t;
+
+static bpt_status_t count_token(void *user, uint32_t id) {
+    counter_t *c = user;
+    ++c->count;
+    return c->take(c->user, id);
+}
+
+// Words one by one, as each has a place in the tree: those of word i are first[i] .. first[i + 1] - 1.
+static bpt_status_t encode(const bpt_tree_text_t *t, const bpt_vocab_t *vocab, counter_t *counter, uint32_t *first) {
+    for (size_t i = 0; i < t->n_words; ++i) {
+        BPT_TRY(bpt_vocab_encode_words(vocab, t->where, &t->words[i], 1, count_token, counter));
+        first[i + 1] = counter->count;
     }
     return BPT_OK;
 }
 
-bpt_status_t bpt_tree_text(const bpt_range_t *tree, bpt_trees_t made, const bpt_word_t *words, size_t n_words, const uint32_t *first,
-                           bpt_nodes_t *nodes) {
-    const bpt_examples_options_t options = {.form = BPT_FORM_TREES, .trees = true};
-    join_t j = {.words = words, .n_words = n_words, .first = first, .nodes = nodes};
-    if (!tree) return bpt_trees_make(made, first[n_words], &nodes->items, &nodes->count, &nodes->capacity);
-    bpt_reader_t reader = {.options = &options, .visit = take, .user = &j};
-    bpt_status_t status = bpt_read_trees(&reader, tree);
-    if (status == BPT_OK && !j.trees) status = bpt_reader_fail(tree, "no tree; line N has the tree of text N");
-    bpt_free(reader.words);
-    bpt_free(reader.tags);
+// The nodes over the words, and the classes of these.
+static bpt_status_t find_tree(const bpt_tree_text_t *t, bpt_nodes_t *nodes, uint32_t *of_words) {
+    for (size_t i = 0; i < t->n_words; ++i) of_words[i] = BPT_NO_LABEL;
+    if (t->made != BPT_TREES_FILE) return bpt_trees_make(t->made, (uint32_t)t->n_words, nodes);
+    return read_brackets(&(brackets_t){.text = t, .nodes = nodes, .of_words = of_words});
+}
+
+bpt_status_t bpt_tree_text_read(const bpt_tree_text_t *t, const bpt_vocab_t *vocab, bpt_take_id_t *take, void *user, bpt_nodes_t *nodes) {
+    counter_t counter = {.take = take, .user = user};
+    bpt_nodes_t over_words = {0};
+    uint32_t *first;
+    BPT_TRY(bpt_alloc(2 * t->n_words + 1, sizeof *first, &first));
+    uint32_t *of_words = first + t->n_words + 1;
+    bpt_status_t status = encode(t, vocab, &counter, first);
+    if (status == BPT_OK) status = find_tree(t, &over_words, of_words);
+    if (status == BPT_OK) status = bpt_trees_split_words(t->where, &over_words, first, of_words, nodes);
+    bpt_free(over_words.items);
+    bpt_free(first);
     return status;
 }

@@ -1,20 +1,27 @@
-// The tree over one text whose words are known: a line of brackets beside the text, or a tree that is made.
+// A text with a tree over its words: a line of brackets beside the text, or a tree that is made. The words become tokens, the tree becomes
+// nodes over these.
 #ifndef BPT_DATA_TREE_TEXT_H
 #define BPT_DATA_TREE_TEXT_H
 
 #include "data/examples.h"
 
-// Nodes of texts, one text behind the other. Zero-initialised: empty.
 typedef struct {
-    bpt_example_node_t *items;
-    uint64_t count;
-    size_t capacity;
-} bpt_nodes_t;
+    const bpt_range_t *where;  // of the text, for messages
+    const bpt_word_t *words;   // at least one
+    size_t n_words;
+    // One tree of brackets (data/examples.h, TREES), whose words must be those of the text; -LRB- and -RRB- stand for ( and ). NULL: there
+    // is none, or one is made.
+    const bpt_range_t *tree;
+    bpt_trees_t made;
+    const bpt_labels_t *labels;  // of nodes; others, and with NULL all, are BPT_NO_LABEL
+} bpt_tree_text_t;
 
-// Appends the nodes of the tree over a text, without labels: word i is its tokens first[i] .. first[i + 1] - 1, of which one word has
-// several where a node is put over them. `tree`: one tree of brackets (data/examples.h, TREES), whose words must be those of the text;
-// -LRB- and -RRB- stand for ( and ). NULL: one of the form `made` over the tokens. BPT_ERR_INPUT with file and line.
-bpt_status_t bpt_tree_text(const bpt_range_t *tree, bpt_trees_t made, const bpt_word_t *words, size_t n_words, const uint32_t *first,
-                           bpt_nodes_t *nodes) BPT_MUST_USE;
+// Adds the labels of the nodes of the tree in brackets; `of_words`: those of words too, which are those of nodes over their tokens.
+// BPT_ERR_INPUT as below.
+bpt_status_t bpt_tree_text_collect(const bpt_tree_text_t *text, bool of_words, bpt_labels_t *labels) BPT_MUST_USE;
+// Gives the tokens of the text to `take`, and appends the nodes of its tree. A word of several tokens has a node over them. BPT_ERR_INPUT
+// with file and line: a text without a tree, a tree that is not over these words, an unknown word. A failure of `take` is the result.
+bpt_status_t bpt_tree_text_read(const bpt_tree_text_t *text, const bpt_vocab_t *vocab, bpt_take_id_t *take, void *user,
+                                bpt_nodes_t *nodes) BPT_MUST_USE;
 
 #endif

@@ -9,32 +9,45 @@
 const char *const bpt_trees_names[] = {
     [BPT_TREES_FILE] = "file", [BPT_TREES_BALANCED] = "balanced", [BPT_TREES_RIGHT] = "right", [BPT_TREES_FLAT] = "flat", NULL};
 
-typedef struct {
-    bpt_example_node_t **nodes;
-    uint64_t *count;
-    size_t *capacity;
-} list_t;
-
-static bpt_status_t add(const list_t *l, uint32_t first, uint32_t end) {
-    BPT_TRY(bpt_grow(l->nodes, (size_t)*l->count, l->capacity, sizeof **l->nodes));
-    (*l->nodes)[(*l->count)++] = (bpt_example_node_t){first, end, BPT_NO_LABEL};
+bpt_status_t bpt_nodes_add(bpt_nodes_t *nodes, uint32_t first, uint32_t end, uint32_t label) {
+    BPT_TRY(bpt_grow(&nodes->items, (size_t)nodes->count, &nodes->capacity, sizeof *nodes->items));
+    nodes->items[nodes->count++] = (bpt_example_node_t){first, end, label};
     return BPT_OK;
 }
 
 // As deep as the logarithm of the length.
-static bpt_status_t balance(const list_t *l, uint32_t first, uint32_t end) {
+static bpt_status_t balance(uint32_t first, uint32_t end, bpt_nodes_t *nodes) {
     if (end - first < 2) return BPT_OK;
     const uint32_t middle = first + (end - first) / 2;
-    BPT_TRY(balance(l, first, middle));
-    BPT_TRY(balance(l, middle, end));
-    return add(l, first, end);
+    BPT_TRY(balance(first, middle, nodes));
+    BPT_TRY(balance(middle, end, nodes));
+    return bpt_nodes_add(nodes, first, end, BPT_NO_LABEL);
 }
 
-bpt_status_t bpt_trees_make(bpt_trees_t form, uint32_t n, bpt_example_node_t **nodes, uint64_t *count, size_t *capacity) {
-    const list_t l = {nodes, count, capacity};
-    if (n == 1 || form == BPT_TREES_FLAT) return add(&l, 0, n);
-    if (form == BPT_TREES_BALANCED) return balance(&l, 0, n);
-    for (uint32_t first = n - 1; first-- > 0;) BPT_TRY(add(&l, first, n));
+bpt_status_t bpt_trees_make(bpt_trees_t form, uint32_t n, bpt_nodes_t *nodes) {
+    if (n == 1 || form == BPT_TREES_FLAT) return bpt_nodes_add(nodes, 0, n, BPT_NO_LABEL);
+    if (form == BPT_TREES_BALANCED) return balance(0, n, nodes);
+    for (uint32_t first = n - 1; first-- > 0;) BPT_TRY(bpt_nodes_add(nodes, first, n, BPT_NO_LABEL));
+    return BPT_OK;
+}
+
+bpt_status_t bpt_trees_split_words(const bpt_range_t *where, const bpt_nodes_t *of_words, const uint32_t *first,
+                                   const uint32_t *word_labels, bpt_nodes_t *nodes) {
+    uint32_t word = 0;
+    for (uint64_t i = 0; i < of_words->count; ++i) {
+        const bpt_example_node_t *node = &of_words->items[i];
+        const bool one_word = node->end - node->first == 1;  // the whole text
+        for (; word < node->end; ++word) {
+            const uint32_t tokens = first[word + 1] - first[word];
+            if (tokens == 0)
+                return bpt_fail(BPT_ERR_INPUT,
+                                "%s: line %llu: word %u is no token of the vocabulary, so a tree has no place for it; leave the word out",
+                                where->path, (unsigned long long)where->line, word + 1);
+            if (tokens > 1 && !one_word)
+                BPT_TRY(bpt_nodes_add(nodes, first[word], first[word + 1], word_labels ? word_labels[word] : BPT_NO_LABEL));
+        }
+        BPT_TRY(bpt_nodes_add(nodes, first[node->first], first[node->end], node->label));
+    }
     return BPT_OK;
 }
 
@@ -66,17 +79,18 @@ void bpt_trees_link(const bpt_example_node_t *nodes, uint32_t count, uint32_t n,
 // ---- For batches
 
 // Nodes of all sequences, one behind the other; ends[s] is the number of those of sequences 0 .. s.
-static bpt_status_t make_all(bpt_trees_t form, const bpt_batch_t *batch, bpt_example_node_t **nodes, uint64_t *ends) {
-    uint64_t count = 0;
-    size_t capacity = 0;
+static bpt_status_t make_all(bpt_trees_t form, const bpt_batch_t *batch, bpt_nodes_t *nodes, uint64_t *ends) {
     for (int64_t s = 0; s < batch->shape.batch; ++s) {
-        if (batch->side[0].lengths[s]) BPT_TRY(bpt_trees_make(form, batch->side[0].lengths[s], nodes, &count, &capacity));
-        ends[s] = count;
+        if (batch->side[0].lengths[s]) BPT_TRY(bpt_trees_make(form, batch->side[0].lengths[s], nodes));
+        ends[s] = nodes->count;
     }
     return BPT_OK;
 }
 
-static bpt_status_t link_all(bpt_batch_t *batch, const bpt_example_node_t *made, const uint64_t *ends, int64_t room, uint32_t **memory) {
+_Static_assert(BPT_NO_LABEL == BPT_PLACEHOLDER, "a node without a label begins with zeros");
+
+static bpt_status_t link_all(bpt_batch_t *batch, const bpt_example_node_t *made, const uint64_t *ends, bool named, int64_t room,
+                             uint32_t **memory) {
     bpt_side_t *side = &batch->side[0];
     const int64_t n = batch->shape.batch, rows = batch->shape.side[0].rows, real = (int64_t)ends[n - 1], least = real ? real : 1,
                   nodes = room > least ? room : least;
@@ -84,7 +98,7 @@ static bpt_status_t link_all(bpt_batch_t *batch, const bpt_example_node_t *made,
     BPT_TRY(bpt_alloc((size_t)(3 * (rows + nodes) + nodes + 2 * n), sizeof *links, &links));
     uint32_t *labels = links + 3 * (rows + nodes), *start = labels + nodes, *counts = start + n;
     for (int64_t i = 0; i < rows + nodes; ++i) links[3 * i] = BPT_PLACEHOLDER;
-    for (int64_t i = real; i < nodes; ++i) labels[i] = BPT_PLACEHOLDER;
+    for (int64_t i = 0; i < nodes; ++i) labels[i] = i < real ? bpt_trees_symbol(&made[i], named) : BPT_PLACEHOLDER;
     for (int64_t s = 0; s < n; ++s) {
         const uint64_t first = s ? ends[s - 1] : 0;
         start[s] = (uint32_t)(rows + (int64_t)first), counts[s] = (uint32_t)(ends[s] - first);
@@ -98,21 +112,21 @@ static bpt_status_t link_all(bpt_batch_t *batch, const bpt_example_node_t *made,
     return BPT_OK;
 }
 
-bpt_status_t bpt_trees_put(const bpt_example_node_t *nodes, const uint64_t *ends, bpt_batch_t *batch, uint32_t **memory) {
+bpt_status_t bpt_trees_put(const bpt_example_node_t *nodes, const uint64_t *ends, bool named, bpt_batch_t *batch, uint32_t **memory) {
     int64_t slots = 4;
-    BPT_TRY(link_all(batch, nodes, ends, batch->shape.side[0].rows, memory));
+    BPT_TRY(link_all(batch, nodes, ends, named, batch->shape.side[0].rows, memory));
     while (slots < batch->shape.side[0].node_slots) slots *= 2;
     batch->shape.side[0].node_slots = slots;
     return BPT_OK;
 }
 
 bpt_status_t bpt_trees_add(bpt_trees_t form, bpt_batch_t *batch, uint32_t **memory) {
-    bpt_example_node_t *made = NULL;
+    bpt_nodes_t made = {0};
     uint64_t *ends = NULL;
     bpt_status_t status = bpt_alloc((size_t)batch->shape.batch, sizeof *ends, &ends);
     if (status == BPT_OK) status = make_all(form, batch, &made, ends);
-    if (status == BPT_OK) status = link_all(batch, made, ends, 0, memory);
-    bpt_free(made);
+    if (status == BPT_OK) status = link_all(batch, made.items, ends, false, 0, memory);
+    bpt_free(made.items);
     bpt_free(ends);
     return status;
 }

@@ -41,12 +41,13 @@ typedef struct {
     bpt_shared_t shared;        // tasks with two sides
     bool causal, reference_rule, tied;
     bool span_self;                        // segtree: spans also read themselves, as the released code
-    bool embed_scale;                               // embeddings are multiplied by sqrt(d_model) before positions are added
+    bool embed_scale;                      // embeddings are multiplied by sqrt(d_model) before positions are added
     bool ring, radical;                    // star: satellites read their neighbours, the relay
     bpt_up_norm_t up_norm;                 // tree, as the next ones
     bool hier_embed, subtree_mask;         // embeddings of height and rank; nodes read their subtree alone
     int32_t vertical_max, horizontal_max;  // rows of the tables of these embeddings
     bpt_vertex_loss_t vertex_loss;
+    int32_t node_labels;                            // labels that nodes begin with; 0: all begin with one symbol
     int32_t layers, d_model, d_embed, d_ff, heads;  // star: layers = cycles
     int32_t head_dim;                               // star, tree; 0: d_model / heads
     int32_t k, window, rel_levels;  // rel_levels: L (bpt, segtree) or largest distance (transformer with relative positions)

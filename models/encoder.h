@@ -48,7 +48,7 @@ typedef struct {
     };
     size_t count;
 } bpt_own_input_t;
-enum { BPT_OWN_INPUTS = 10, BPT_TASK_INPUTS = 4 };
+enum { BPT_OWN_INPUTS = 11, BPT_TASK_INPUTS = 4 };
 
 typedef struct bpt_encoder {
     bpt_encoder_options_t options;  // whose configuration is that of the stack
@@ -59,7 +59,7 @@ typedef struct bpt_encoder {
     bpt_encoded_t encoded;  // a source: its states behind the last layer
     const bpt_kind_spec_t *kind;
     const bpt_task_spec_t *task;
-    uint32_t wants;  // BPT_WANT_*: states of the last layer that are used
+    uint32_t wants;  // BPT_WANT_*: states of the last layer that are used; the task's inputs() may add to it
     bpt_intervals_t graph;
     int64_t n, batch;         // tokens of a bucket (0: packed rows), and sequences
     int64_t leaf_rows, rows;  // of tokens, and of all nodes

@@ -15,6 +15,8 @@ bpt_intervals_t bpt_model_needed_intervals(const bpt_model_config_t *config, int
     return graph;
 }
 
+int64_t bpt_model_labels(const bpt_model_config_t *config) { return bpt_task_of(config)->labelled ? config->classes : config->node_labels; }
+
 int bpt_model_stacks(const bpt_model_config_t *config) { return bpt_task_sides(bpt_task_of(config)); }
 
 bpt_stack_t bpt_model_stack(const bpt_model_config_t *config, int side) {

@@ -10,6 +10,9 @@ bpt_intervals_t bpt_model_intervals(const bpt_model_config_t *config, int64_t n)
 // The same without nodes that no output needs: what models compute.
 bpt_intervals_t bpt_model_needed_intervals(const bpt_model_config_t *config, int64_t n);
 
+// Names in labels.txt: of the classes, of tasks with labels, or else those that nodes of trees begin with; 0: there are none.
+int64_t bpt_model_labels(const bpt_model_config_t *config);
+
 // All layers that tokens go through, those in which texts read each other among them.
 static inline int32_t bpt_model_layers(const bpt_model_config_t *config) { return config->layers + config->match_layers; }
 

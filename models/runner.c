@@ -13,9 +13,12 @@ bpt_status_t bpt_runner_create(const bpt_model_config_t *config, const bpt_runne
     r->config = *config;
     r->options = *options;
     if (options->shard_optimizer) r->options.step.shard = (bpt_shard_t){bpt_ranks_rank(options->ranks), bpt_ranks_size(options->ranks)};
+    r->options.step.marked |= bpt_ranks_size(options->ranks) > 1;
     r->device = device;
     bpt_status_t status = bpt_model_params(config, options->frozen, &r->params);
     if (status == BPT_OK) status = bpt_workspace_create(device, &r->workspace);
+    status = bpt_ranks_agree(options->ranks, status);  // connecting takes all ranks
+    if (status == BPT_OK) status = bpt_runner_link_create(r);
     if (status == BPT_OK)
         *out = r;
     else
@@ -25,11 +28,12 @@ bpt_status_t bpt_runner_create(const bpt_model_config_t *config, const bpt_runne
 
 void bpt_runner_destroy(bpt_runner_t *r) {
     if (!r) return;
+    bpt_runner_link_destroy(r);
     for (size_t i = 0; i < r->n_steps; ++i) bpt_step_destroy(r->steps[i]);
     bpt_free(r->steps);
     bpt_workspace_destroy(r->workspace);
     for (int i = 0; i < BPT_N_STATES; ++i) bpt_buffer_destroy(r->device, r->states[i]);
-    bpt_free_aligned(r->bucket);
+    bpt_runner_free_exchange(r);
     bpt_params_free(&r->params);
     bpt_free(r);
 }
@@ -40,6 +44,7 @@ bpt_dtype_t bpt_runner_precision(const bpt_runner_t *r) { return r->options.step
 struct bpt_device *bpt_runner_device(const bpt_runner_t *r) {
     return r->device;
 }
+bool bpt_runner_is_linked(const bpt_runner_t *r) { return r->link != NULL; }
 bpt_ranks_t *bpt_runner_ranks(const bpt_runner_t *r) { return r->options.ranks; }
 struct bpt_buffer *bpt_runner_state(const bpt_runner_t *r, bpt_step_state_t state) {
     return r->states[state];
@@ -189,7 +194,7 @@ bpt_status_t bpt_runner_train(bpt_runner_t *r, const bpt_batch_t *batch, const b
     BPT_TRY(bpt_step_write(step, batch, weight, u->rng));
     if (alone) BPT_TRY(bpt_runner_write_hyper(step, u));
     BPT_TRY(bpt_program_write(step->program, step->keep, &keep));
-    BPT_TRY(bpt_program_run(step->program));
+    BPT_TRY(u->sends ? bpt_runner_run_sending(r, step->program) : bpt_program_run(step->program));
     BPT_TRY(bpt_runner_read_scalar(step->program, step->encoder.loss, &result->loss));
     result->loss /= (double)u->loss_scale;
     r->summed = !alone;

@@ -14,7 +14,8 @@ typedef struct {
 
 typedef struct bpt_runner bpt_runner_t;
 
-// `config` is copied. Parameters are zero until init or load. Programs are compiled when their shape is first seen.
+// `config` is copied. Parameters are zero until init or load. Programs are compiled when their shape is first seen. With ranks all of them
+// call it, and fail together.
 bpt_status_t bpt_runner_create(const bpt_model_config_t *config, const bpt_runner_options_t *options, struct bpt_device *device,
                                bpt_runner_t **out) BPT_MUST_USE;
 void bpt_runner_destroy(bpt_runner_t *runner);
@@ -26,6 +27,7 @@ const char *const *bpt_runner_labels(const bpt_runner_t *runner);
 bpt_dtype_t bpt_runner_precision(const bpt_runner_t *runner);
 struct bpt_device *bpt_runner_device(const bpt_runner_t *runner);
 bpt_ranks_t *bpt_runner_ranks(const bpt_runner_t *runner);
+bool bpt_runner_is_linked(const bpt_runner_t *runner);  // the ranks' devices exchange memory without their hosts
 struct bpt_buffer *bpt_runner_state(const bpt_runner_t *runner, bpt_step_state_t state);
 uint64_t bpt_runner_device_bytes(const bpt_runner_t *runner);  // states and workspace
 
@@ -56,6 +58,7 @@ typedef struct {
     float bias1, bias2;  // 1 - beta^t
     float loss_scale;    // 1 but for f16
     int32_t first_head;  // encoder.h
+    bool sends;          // the last micro-batch of this rank in a step of several: its sums go to the others while it is computed
 } bpt_update_t;
 
 typedef struct {
@@ -67,9 +70,12 @@ typedef struct {
 bpt_status_t bpt_runner_train(bpt_runner_t *runner, const bpt_batch_t *batch, const bpt_update_t *update,
                               bpt_update_result_t *result) BPT_MUST_USE;
 // The end of an optimiser step of several ranks, each of which has trained on its micro-batches with batch->last false (none: `idle`): adds
-// the gradients of all and updates the parameters, which are then the same on every rank.
+// the gradients of all and updates the parameters, which are then the same on every rank. Gradients that bpt_update_t.sends has sent are
+// only waited for.
 bpt_status_t bpt_runner_update_together(bpt_runner_t *runner, const bpt_update_t *update, bool idle,
                                         bpt_update_result_t *result) BPT_MUST_USE;
+// Instead of it, on all ranks: the step is passed over.
+bpt_status_t bpt_runner_pass_over(bpt_runner_t *runner) BPT_MUST_USE;
 // BPT_ERR_UNSUPPORTED on every rank where the parameters of one are not those of rank 0, bit for bit; `why` ends the message.
 bpt_status_t bpt_runner_compare_parameters(bpt_runner_t *runner, const char *why) BPT_MUST_USE;
 // Compiles what training needs for a shape, so that the first step is not slower and memory runs out early. `alone`: one micro-batch a

@@ -3,7 +3,18 @@
 #define BPT_MODELS_RUNNER_INTERNAL_H
 
 #include "bpt/buffer.h"
+#include "bpt/link.h"
 #include "models/runner.h"
+
+// Sums of gradients on their way from rank to rank (runner_ranks.c); made when first needed.
+typedef struct {
+    float *host;        // the trained part of the arena
+    uint64_t *tickets;  // [buckets]
+    bool *final;        // [buckets]: this rank has added all that it adds
+    int64_t sent;       // buckets, in the order of bpt_bucket_at
+} bpt_exchange_t;
+
+typedef struct bpt_runner_link bpt_runner_link_t;
 
 struct bpt_runner {
     bpt_model_config_t config;
@@ -16,8 +27,9 @@ struct bpt_runner {
     size_t n_steps, step_capacity;
     bool summed;  // the gradients of the last step are in the sums
     const char *const *labels;
-    bool finite;    // all losses of the optimiser step so far
-    float *bucket;  // on the host, for sums over ranks; made when first needed
+    bool finite;  // all losses of the optimiser step so far
+    bpt_exchange_t exchange;
+    bpt_runner_link_t *link;  // of the ranks' devices; NULL: sums go through host memory
 };
 
 // The program of a step, made when first needed.
@@ -29,11 +41,25 @@ bpt_status_t bpt_runner_write_hyper(bpt_model_step_t *step, const bpt_update_t *
 void bpt_runner_note_norm(double square_sum, const bpt_update_t *update, bpt_update_result_t *result);
 // Clipping and Adam on the sums, of all parameters.
 bpt_status_t bpt_runner_apply(bpt_runner_t *runner, const bpt_update_t *update, bpt_update_result_t *result) BPT_MUST_USE;
-// A state of which each rank has its own slices, whole on the host: to `out` [trained_elements], or to nowhere where it is NULL. With a
-// sharded optimizer all ranks call it.
+// A state whole on the host: to `out` [trained_elements], or to nowhere where it is NULL. With a sharded optimizer each rank has its own
+// slices of it, and all ranks call it.
 bpt_status_t bpt_runner_collect(bpt_runner_t *runner, bpt_step_state_t state, float *out) BPT_MUST_USE;
 // And back: the own slices of `values`.
 bpt_status_t bpt_runner_store_own(bpt_runner_t *runner, bpt_step_state_t state, const float *values) BPT_MUST_USE;
+
+// Runs a program that marks the buckets of the sums, and sends each to the other ranks when it is final.
+bpt_status_t bpt_runner_run_sending(bpt_runner_t *runner, bpt_program_t *program) BPT_MUST_USE;
+void bpt_runner_free_exchange(bpt_runner_t *runner);
+
+// ---- Devices that are connected (runner_link.c). All but _destroy are collective.
+bpt_status_t bpt_runner_link_create(bpt_runner_t *runner) BPT_MUST_USE;  // runner->link, where the devices can be
+void bpt_runner_link_destroy(bpt_runner_t *runner);
+// Begins with the next bucket, in the order of bpt_bucket_at; at the end the sums of all are on the device, with a sharded optimizer those
+// of the own slices.
+bpt_status_t bpt_runner_link_begin(bpt_runner_t *runner, int64_t bucket) BPT_MUST_USE;
+bpt_status_t bpt_runner_link_end(bpt_runner_t *runner) BPT_MUST_USE;
+// The own slices of a state go to all others.
+bpt_status_t bpt_runner_link_share(bpt_runner_t *runner, bpt_step_state_t state) BPT_MUST_USE;
 
 size_t bpt_runner_state_bytes(const bpt_runner_t *runner, bpt_step_state_t state);
 bpt_status_t bpt_runner_need_state(bpt_runner_t *runner, bpt_step_state_t state) BPT_MUST_USE;

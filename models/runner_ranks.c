@@ -1,5 +1,6 @@
 // Several ranks with one model (see runner.h): sums of gradients over ranks, the update behind them, a sharded optimizer. What goes from
-// rank to rank goes through host memory, bucket by bucket (models/nn/shard.h), so that any backend can take part.
+// rank to rank goes bucket by bucket (models/nn/shard.h), through host memory, so that any backend can take part, or between devices that
+// are connected (runner_link.c).
 #include <string.h>
 
 #include "bpt/alloc.h"
@@ -9,11 +10,25 @@
 static bool is_sharded(const bpt_runner_t *r) { return r->options.step.shard.size > 1; }
 static int64_t trained(const bpt_runner_t *r) { return r->params.trained_elements; }
 
-static bpt_status_t need_bucket(bpt_runner_t *r) {
-    const bpt_elements_t first = bpt_bucket(trained(r), 0);
-    return r->bucket ? BPT_OK : bpt_alloc_aligned((size_t)(first.end - first.begin) * sizeof(float), &r->bucket);
+static bpt_status_t need_exchange(bpt_runner_t *r) {
+    bpt_exchange_t *e = &r->exchange;
+    const size_t buckets = (size_t)bpt_buckets(trained(r));
+    if (!e->tickets) BPT_TRY(bpt_alloc(buckets, sizeof *e->tickets, &e->tickets));
+    if (!e->final) BPT_TRY(bpt_alloc(buckets, sizeof *e->final, &e->final));
+    return BPT_OK;
 }
 
+static bpt_status_t need_host(bpt_runner_t *r) {
+    return r->exchange.host ? BPT_OK : bpt_alloc_aligned((size_t)trained(r) * sizeof(float), &r->exchange.host);
+}
+
+void bpt_runner_free_exchange(bpt_runner_t *r) {
+    bpt_free_aligned(r->exchange.host);
+    bpt_free(r->exchange.tickets);
+    bpt_free(r->exchange.final);
+}
+
+// Elements of a state, to and from their places on the host.
 static bpt_status_t read_elements(bpt_runner_t *r, bpt_step_state_t state, bpt_elements_t of, float *to) {
     if (of.begin == of.end) return BPT_OK;
     return bpt_buffer_read(r->device, r->states[state], (size_t)of.begin * sizeof *to, to, (size_t)(of.end - of.begin) * sizeof *to);
@@ -26,23 +41,75 @@ static bpt_status_t write_elements(bpt_runner_t *r, bpt_step_state_t state, bpt_
 
 // ---- Gradients
 
-// The sums of a bucket over all ranks: whole on each rank, or with a sharded optimizer the own slice.
-static bpt_status_t reduce_bucket(bpt_runner_t *r, int64_t bucket) {
+static bpt_status_t begin_bucket(bpt_runner_t *r, int64_t bucket) {
     const bpt_elements_t all = bpt_bucket(trained(r), bucket);
-    BPT_TRY(read_elements(r, BPT_STATE_SUMS, all, r->bucket));
-    BPT_TRY(bpt_ranks_reduce(r->options.ranks, r->bucket, all.end - all.begin));
-    if (is_sharded(r)) {
-        const bpt_elements_t own = bpt_own_slice(&r->options.step.shard, trained(r), bucket);
-        return write_elements(r, BPT_STATE_SUMS, own, r->bucket + (own.begin - all.begin));
+    if (r->link) return bpt_runner_link_begin(r, bucket);
+    float *values = r->exchange.host + all.begin;
+    BPT_TRY(read_elements(r, BPT_STATE_SUMS, all, values));
+    return bpt_ranks_begin_sum(r->options.ranks, values, all.end - all.begin, !is_sharded(r), &r->exchange.tickets[bucket]);
+}
+
+// A bucket waits for those before it in the order, which is the same on all ranks.
+static bpt_status_t send_bucket(void *user, int mark) {
+    bpt_runner_t *r = user;
+    bpt_exchange_t *e = &r->exchange;
+    e->final[mark] = true;
+    for (; e->sent < bpt_buckets(trained(r)); ++e->sent) {
+        const int64_t bucket = bpt_bucket_at(trained(r), r->params.decay_elements, e->sent);
+        if (!e->final[bucket]) break;
+        BPT_TRY(begin_bucket(r, bucket));
     }
-    BPT_TRY(bpt_ranks_collect(r->options.ranks, r->bucket, all.end - all.begin));
-    return write_elements(r, BPT_STATE_SUMS, all, r->bucket);
+    return BPT_OK;
+}
+
+bpt_status_t bpt_runner_run_sending(bpt_runner_t *r, bpt_program_t *program) {
+    BPT_TRY(need_exchange(r));
+    if (!r->link) BPT_TRY(need_host(r));
+    return bpt_program_run_marked(program, send_bucket, r);
+}
+
+static bpt_status_t send_all(bpt_runner_t *r) {
+    for (int64_t b = 0; b < bpt_buckets(trained(r)); ++b) BPT_TRY(send_bucket(r, (int)b));
+    return BPT_OK;
+}
+
+// The next step begins with none.
+static void forget_sent(bpt_runner_t *r) {
+    r->exchange.sent = 0;
+    memset(r->exchange.final, 0, (size_t)bpt_buckets(trained(r)) * sizeof *r->exchange.final);
+}
+
+// The sums of a bucket over all ranks come to the device: whole on each rank, or with a sharded optimizer the own slice.
+static bpt_status_t receive_bucket(bpt_runner_t *r, int64_t bucket) {
+    const bpt_elements_t all = bpt_bucket(trained(r), bucket), own = bpt_own_slice(&r->options.step.shard, trained(r), bucket);
+    const bpt_elements_t summed = is_sharded(r) ? own : all;
+    BPT_TRY(bpt_ranks_wait(r->options.ranks, r->exchange.tickets[bucket]));
+    return write_elements(r, BPT_STATE_SUMS, summed, r->exchange.host + summed.begin);
+}
+
+static bpt_status_t receive_all(bpt_runner_t *r) {
+    if (r->link) return bpt_runner_link_end(r);
+    for (int64_t i = 0; i < bpt_buckets(trained(r)); ++i)
+        BPT_TRY(receive_bucket(r, bpt_bucket_at(trained(r), r->params.decay_elements, i)));
+    return BPT_OK;
 }
 
 static bpt_status_t clear_sums(bpt_runner_t *r) {
+    float *zeros;
     BPT_TRY(bpt_runner_need_state(r, BPT_STATE_SUMS));
-    memset(r->bucket, 0, (size_t)bpt_bucket(trained(r), 0).end * sizeof *r->bucket);
-    for (int64_t b = 0; b < bpt_buckets(trained(r)); ++b) BPT_TRY(write_elements(r, BPT_STATE_SUMS, bpt_bucket(trained(r), b), r->bucket));
+    BPT_TRY(bpt_alloc((size_t)trained(r), sizeof *zeros, &zeros));
+    const bpt_status_t status = write_elements(r, BPT_STATE_SUMS, (bpt_elements_t){0, trained(r)}, zeros);
+    bpt_free(zeros);
+    return status;
+}
+
+// The sums of all ranks, of which this one may have sent its own already.
+static bpt_status_t add_up(bpt_runner_t *r) {
+    BPT_TRY(need_exchange(r));
+    if (!r->link) BPT_TRY(need_host(r));
+    BPT_TRY(send_all(r));
+    BPT_TRY(receive_all(r));
+    forget_sent(r);
     return BPT_OK;
 }
 
@@ -71,13 +138,14 @@ static bpt_status_t update_own(bpt_runner_t *r, const bpt_update_t *u, double sq
 }
 
 static bpt_status_t share_parameters(bpt_runner_t *r) {
+    if (r->link) return bpt_runner_link_share(r, BPT_STATE_PARAMS);
+    float *host = r->exchange.host;
     for (int64_t b = 0; b < bpt_buckets(trained(r)); ++b) {
         const bpt_elements_t all = bpt_bucket(trained(r), b), own = bpt_own_slice(&r->options.step.shard, trained(r), b);
-        BPT_TRY(read_elements(r, BPT_STATE_PARAMS, own, r->bucket + (own.begin - all.begin)));
-        BPT_TRY(bpt_ranks_collect(r->options.ranks, r->bucket, all.end - all.begin));
-        BPT_TRY(write_elements(r, BPT_STATE_PARAMS, all, r->bucket));
+        BPT_TRY(read_elements(r, BPT_STATE_PARAMS, own, host + own.begin));
+        BPT_TRY(bpt_ranks_collect(r->options.ranks, host + all.begin, all.end - all.begin));
     }
-    return BPT_OK;
+    return write_elements(r, BPT_STATE_PARAMS, (bpt_elements_t){0, trained(r)}, host);
 }
 
 static bpt_status_t apply_sharded(bpt_runner_t *r, const bpt_update_t *u, bpt_update_result_t *result) {
@@ -91,24 +159,32 @@ static bpt_status_t apply_sharded(bpt_runner_t *r, const bpt_update_t *u, bpt_up
 
 bpt_status_t bpt_runner_update_together(bpt_runner_t *r, const bpt_update_t *u, bool idle, bpt_update_result_t *result) {
     *result = (bpt_update_result_t){0};
-    BPT_TRY(need_bucket(r));
     if (idle) BPT_TRY(clear_sums(r));
     r->summed = true;
-    for (int64_t b = 0; b < bpt_buckets(trained(r)); ++b) BPT_TRY(reduce_bucket(r, b));
+    BPT_TRY(add_up(r));
     return is_sharded(r) ? apply_sharded(r, u, result) : bpt_runner_apply(r, u, result);
+}
+
+// A rank may have sent its sums before all knew that a loss is not finite: the others send theirs too, and the device gets the sums, for
+// bpt_runner_explain.
+bpt_status_t bpt_runner_pass_over(bpt_runner_t *r) {
+    BPT_TRY(bpt_runner_need_state(r, BPT_STATE_SUMS));
+    return add_up(r);
 }
 
 // ---- Whole states
 
 bpt_status_t bpt_runner_collect(bpt_runner_t *r, bpt_step_state_t state, float *out) {
     int64_t at = 0;
-    BPT_TRY(need_bucket(r));
+    if (!is_sharded(r)) return out ? read_elements(r, state, (bpt_elements_t){0, trained(r)}, out) : BPT_OK;
+    BPT_TRY(need_host(r));
     for (int64_t b = 0; b < bpt_buckets(trained(r)); ++b) {
         const bpt_elements_t all = bpt_bucket(trained(r), b), own = bpt_own_slice(&r->options.step.shard, trained(r), b);
         const int64_t count = all.end - all.begin, mine = own.end - own.begin;
-        BPT_TRY(read_elements(r, state, (bpt_elements_t){at, at + mine}, r->bucket + (own.begin - all.begin)));
-        if (is_sharded(r)) BPT_TRY(bpt_ranks_collect(r->options.ranks, r->bucket, count));
-        if (out) memcpy(out + all.begin, r->bucket, (size_t)count * sizeof *out);
+        float *bucket = r->exchange.host + all.begin;
+        BPT_TRY(read_elements(r, state, (bpt_elements_t){at, at + mine}, bucket + (own.begin - all.begin)));
+        BPT_TRY(bpt_ranks_collect(r->options.ranks, bucket, count));
+        if (out) memcpy(out + all.begin, bucket, (size_t)count * sizeof *out);
         at += mine;
     }
     return BPT_OK;
@@ -125,18 +201,11 @@ bpt_status_t bpt_runner_store_own(bpt_runner_t *r, bpt_step_state_t state, const
 }
 
 static bpt_status_t checksum_of_parameters(bpt_runner_t *r, bpt_checksum_t *out) {
-    bpt_hasher_t *hasher;
-    BPT_TRY(need_bucket(r));
-    BPT_TRY(bpt_hasher_create(&hasher));
-    bpt_status_t status = BPT_OK;
-    for (int64_t b = 0; b < bpt_buckets(trained(r)) && status == BPT_OK; ++b) {
-        const bpt_elements_t all = bpt_bucket(trained(r), b);
-        status = read_elements(r, BPT_STATE_PARAMS, all, r->bucket);
-        bpt_hasher_add(hasher, r->bucket, (size_t)(all.end - all.begin) * sizeof *r->bucket);
-    }
-    *out = bpt_hasher_sum(hasher);
-    bpt_hasher_destroy(hasher);
-    return status;
+    BPT_TRY(need_host(r));
+    float *host = r->exchange.host;
+    BPT_TRY(read_elements(r, BPT_STATE_PARAMS, (bpt_elements_t){0, trained(r)}, host));
+    *out = bpt_checksum_of(host, (size_t)trained(r) * sizeof *host);
+    return BPT_OK;
 }
 
 bpt_status_t bpt_runner_compare_parameters(bpt_runner_t *r, const char *why) {

@@ -73,6 +73,29 @@ static void norm_of_own(const build_t *b, bpt_value_t grads) {
     bpt_graph_keep(b->g, sum);
 }
 
+static void accumulate(const build_t *b, int64_t begin, int64_t end) {
+    bpt_accumulate(b->g, elements(b, b->state[BPT_STATE_SUMS], begin, end), elements(b, b->state[BPT_STATE_GRADS], begin, end),
+                   b->step->keep);
+}
+
+// Bucket by bucket, so that each can go to the other ranks while the backward pass goes on.
+static void accumulate_marked(const build_t *b) {
+    const int64_t count = b->params->trained_elements;
+    for (int64_t i = 0; i < bpt_buckets(count); ++i) {
+        const bpt_elements_t all = bpt_bucket(count, i);
+        accumulate(b, all.begin, all.end);
+        bpt_graph_mark(b->g, elements(b, b->state[BPT_STATE_SUMS], all.begin, all.end));
+    }
+}
+
+static void add_to_sums(const build_t *b) {
+    b->step->keep = bpt_input(b->g, "keep", BPT_F32, bpt_shape1(1));
+    if (b->options->marked && b->step->key.kind == BPT_STEP_MICRO)
+        accumulate_marked(b);
+    else
+        accumulate(b, 0, b->params->trained_elements);
+}
+
 // Clipping and Adam over the flat arenas.
 static void update(const build_t *b, bpt_value_t grads) {
     b->step->hyper = bpt_input(b->g, "hyper", BPT_F32, bpt_shape1(8));
@@ -125,10 +148,7 @@ static bpt_status_t build(const build_t *b) {
     if (kind == BPT_STEP_TRAIN) update(b, b->state[BPT_STATE_GRADS]);
     if (kind == BPT_STEP_APPLY) (is_sharded(b) ? update_own : update)(b, b->state[BPT_STATE_SUMS]);
     if (kind == BPT_STEP_NORM) norm_of_own(b, b->state[BPT_STATE_SUMS]);
-    if (kind == BPT_STEP_MICRO || kind == BPT_STEP_GRADIENT) {
-        b->step->keep = bpt_input(b->g, "keep", BPT_F32, bpt_shape1(1));
-        bpt_accumulate(b->g, b->state[BPT_STATE_SUMS], b->state[BPT_STATE_GRADS], b->step->keep);
-    }
+    if (kind == BPT_STEP_MICRO || kind == BPT_STEP_GRADIENT) add_to_sums(b);
     if (differentiates(kind)) BPT_TRY(bpt_graph_fuse(b->g));
     if (differentiates(kind) && b->options->recompute) BPT_TRY(bpt_graph_recompute(b->g));
     BPT_TRY(bpt_graph_eliminate(b->g));

@@ -34,6 +34,7 @@ typedef struct {
     bool decoupled;  // AdamW
     float beta1, beta2, eps, weight_decay;
     bpt_shard_t shard;  // of the optimizer: the part of the arena that is updated
+    bool marked;        // a micro-batch's program marks each bucket of the sums (shard.h), by the number of the bucket
     // Of evaluation and logits (encoder.h); 0: chosen by the number of rows.
     int64_t chunk_rows;
     int32_t head_groups;

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/cublaslt.h"
 #include "backends/cuda/internal.h"
+#include "backends/cuda/nccl.h"
 #include "backends/gpu/backend.h"
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
@@ -137,6 +138,7 @@ const bpt_gpu_driver_t bpt_cuda_driver = {
     .product_can = bpt_cublaslt_can,
     .product_scratch = bpt_cublaslt_scratch,
     .product = bpt_cuda_product,
+    .links = &bpt_nccl_links,
 };
 
 BPT_GPU_BACKEND(cuda, "kernels through the driver of NVIDIA GPUs", bpt_cublaslt_describe);

@@ -29,6 +29,8 @@ bpt_status_t bpt_gpu_wait(bpt_device_t *device, bpt_ticket_t ticket, uint64_t ti
 bpt_status_t bpt_gpu_timings_enable(bpt_list_t *list, bool on);
 bpt_status_t bpt_gpu_timings(bpt_list_t *list, double *seconds, int capacity, int *count);
 
+extern const bpt_links_t bpt_gpu_links;  // by the driver's (links.c); a device whose driver has none says that it cannot
+
 // Defines bpt_<name>_backend on bpt_<name>_driver and bpt_<name>_loader. `library_` as in bpt_backend_t, NULL where the driver has no products.
 #define BPT_GPU_BACKEND(api_name, text, library_)                                                                                       \
     extern const bpt_backend_t bpt_##api_name##_backend;                                                                      \
@@ -46,7 +48,7 @@ bpt_status_t bpt_gpu_timings(bpt_list_t *list, double *seconds, int capacity, in
         .close = bpt_gpu_close, .library = library_, .targets = list_targets, .buffer_create = bpt_gpu_buffer_create, .buffer_destroy = bpt_gpu_buffer_destroy, .write = bpt_gpu_write,             \
         .read = bpt_gpu_read, .op = bpt_gpu_op, .list_create = bpt_gpu_list_create, .list_destroy = bpt_gpu_list_destroy,     \
         .list_barrier = bpt_gpu_list_barrier, .list_seal = bpt_gpu_list_seal, .submit = bpt_gpu_submit, .wait = bpt_gpu_wait, \
-        .timings_enable = bpt_gpu_timings_enable, .timings = bpt_gpu_timings,                                                 \
+        .timings_enable = bpt_gpu_timings_enable, .timings = bpt_gpu_timings, .links = &bpt_gpu_links,                        \
     }
 
 #endif

@@ -94,12 +94,25 @@ typedef struct {
 // Compiling without running. Nothing but `compile` and `close` is called with what `open` gives.
 typedef struct {
     bpt_status_t (*targets)(bpt_device_info_t *infos, int capacity, int *count);  // as in bpt_backend_t; NULL: none
-    // Device `index` of `enumerate`, or the target of this name unless NULL. Fills `limits`; nothing of the device is used but its compiler.
+    // Device `index` of `enumerate`, or the target of this name unless NULL. Fills `limits`; nothing of the device is used but its
+    // compiler.
     bpt_status_t (*open)(int index, const char *target, bpt_gpu_api_t **out);
     void (*close)(bpt_gpu_api_t *api);
     // A build failure is BPT_ERR_UNSUPPORTED with the first line of the compiler's log.
     bpt_status_t (*compile)(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_resources_t *out);
 } bpt_gpu_compiler_t;
+
+// Devices of several processes that exchange memory without their hosts; as bpt_links_t, on the device of the driver.
+typedef struct bpt_gpu_link bpt_gpu_link_t;
+typedef struct {
+    bpt_status_t (*find)(bpt_gpu_api_t *api, bool *there, char *text, size_t bytes);
+    bpt_status_t (*make_id)(bpt_gpu_api_t *api, unsigned char *id);
+    bpt_status_t (*open)(bpt_gpu_api_t *api, const unsigned char *id, int rank, int size, bpt_gpu_link_t **out);
+    void (*close)(bpt_gpu_link_t *link);
+    // The device is idle.
+    bpt_status_t (*swap)(bpt_gpu_link_t *link, bpt_gpu_memory_t *from, bpt_gpu_memory_t *to, const bpt_swap_part_t *parts);
+    bpt_status_t (*wait)(bpt_gpu_link_t *link, double seconds);
+} bpt_gpu_links_t;
 
 typedef struct bpt_gpu_driver {
     // As in bpt_backend_t. `index` counts the devices in the order of `enumerate`.
@@ -145,6 +158,8 @@ typedef struct bpt_gpu_driver {
     // Scratch that a product needs wherever its operands lie; `memory` of the bindings is not looked at.
     bpt_status_t (*product_scratch)(bpt_gpu_api_t *api, const bpt_gpu_product_t *product, size_t *bytes);
     bpt_status_t (*product)(bpt_gpu_commands_t *commands, const bpt_gpu_product_t *product);  // ordered like a dispatch
+
+    const bpt_gpu_links_t *links;  // NULL: the API connects no devices of several processes
 } bpt_gpu_driver_t;
 
 // For a loader's `list`: appends a driver's file to the `count` that there are (files.c).

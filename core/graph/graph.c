@@ -15,6 +15,7 @@ void bpt_graph_destroy(bpt_graph_t *g) {
     for (size_t i = 0; i < g->n_values; ++i) bpt_free(g->values[i].name);
     bpt_free(g->values);
     bpt_free(g->nodes);
+    bpt_free(g->marks);
     bpt_free(g);
 }
 
@@ -99,6 +100,16 @@ bpt_value_t bpt_parts(bpt_graph_t *g, bpt_dtype_t dtype, bpt_shape_t shape) {
 
 void bpt_graph_keep(bpt_graph_t *g, bpt_value_t value) {
     if (g->status == BPT_OK && present(value)) g->values[value].kept = true;
+}
+
+void bpt_graph_mark(bpt_graph_t *g, bpt_value_t value) {
+    if (g->status != BPT_OK) return;
+    if (value_info(g, bpt_storage_of(g, value, NULL))->kind != BPT_VALUE_STATE) {
+        (void)bpt_graph_fail(g, bpt_fail(BPT_ERR_INTERNAL, "value '%s' cannot be marked: it is no state", value_info(g, value)->name));
+        return;
+    }
+    if (bpt_graph_fail(g, bpt_grow(&g->marks, g->n_marks, &g->mark_capacity, sizeof *g->marks)) != BPT_OK) return;
+    g->marks[g->n_marks++] = value;
 }
 
 void bpt_graph_place(bpt_graph_t *g, bpt_value_t value, bpt_value_t target) {

@@ -26,6 +26,8 @@ struct bpt_graph {
     size_t n_nodes, node_capacity;
     bpt_value_record_t *values;
     size_t n_values, value_capacity;
+    bpt_value_t *marks;  // bpt_graph_mark
+    size_t n_marks, mark_capacity;
     uint32_t next_uid;
     int32_t n_regions, region;  // region: the open one, -1 = none
     bool differentiated;
@@ -76,6 +78,8 @@ bpt_value_t bpt_storage_of(const bpt_graph_t *g, bpt_value_t v, size_t *offset_b
 bpt_status_t bpt_graph_sort(bpt_graph_t *g);
 // Removes nodes whose results nobody needs; drop_outputs: also outputs that ops.h calls optional (a later differentiation may want them).
 bpt_status_t bpt_graph_remove_dead(bpt_graph_t *g, bool drop_outputs);
+// Whether a node writes any of this state or view of one.
+bool bpt_node_writes(const bpt_graph_t *g, const bpt_node_t *node, bpt_value_t value);
 // How often each value is read by nodes (a view counts for itself and for all that it views), into an array of n_values.
 void bpt_count_uses(const bpt_graph_t *g, int32_t *uses);
 

@@ -56,7 +56,7 @@ bpt_status_t bpt_graph_place_joins(bpt_graph_t *g) {
     size_t n_joins = 0, n_nodes = 0;
     BPT_TRY(bpt_graph_status(g));
     for (size_t i = 0; i < g->n_nodes; ++i) n_joins += g->nodes[i].op == BPT_OP_JOIN;
-    if (!n_joins) return BPT_OK;
+    if (!n_joins) return g->n_marks ? bpt_graph_sort(g) : BPT_OK;
     const size_t capacity = g->n_nodes + n_joins * BPT_MAX_PARTS;
     bpt_node_t *nodes;
     BPT_TRY(bpt_alloc(capacity, sizeof *nodes, &nodes));

@@ -10,6 +10,12 @@ struct bpt_workspace {
     uint64_t generation;  // counts how often the buffer moved
 };
 
+// Nodes [begin, end), recorded.
+typedef struct {
+    bpt_list_t *list;
+    size_t begin, end;
+} segment_t;
+
 struct bpt_program {
     bpt_graph_t *graph;
     bpt_plan_t *plan;
@@ -17,8 +23,10 @@ struct bpt_program {
     bpt_buffer_t *inputs;
     bpt_buffer_t **states;
     int n_states;
-    bpt_list_t *list;
-    uint64_t generation;  // of the workspace when the list was recorded
+    segment_t *segments;  // run one after the other; one, but where marks cut the program
+    size_t n_segments;
+    int32_t *last_write;  // [marks]: the node behind which a mark is final, -1 = none writes it
+    uint64_t generation;  // of the workspace when the segments were recorded
     bool timed;
 };
 
@@ -69,32 +77,70 @@ static bpt_operand_t locate(const bpt_program_t *p, bpt_value_t v) {
     return o;
 }
 
+static bpt_status_t record_node(bpt_program_t *p, size_t i, bpt_list_t *list) {
+    const bpt_backend_t *backend = p->workspace->device->backend;
+    const bpt_node_t *node = &p->graph->nodes[i];
+    bpt_op_call_t call = {.op = node->op, .attrs = node->attrs};
+    for (int j = 0; j < BPT_MAX_INPUTS; ++j) call.in[j] = locate(p, node->in[j]);
+    for (int j = 0; j < BPT_MAX_OUTPUTS; ++j) call.out[j] = locate(p, node->out[j]);
+    const int32_t s = p->plan->scratch_of_node[i];
+    if (s >= 0)
+        call.scratch = (bpt_operand_t){.buffer = p->workspace->buffer,
+                                       .offset_bytes = p->plan->storage[s].offset,
+                                       .dtype = BPT_U32,
+                                       .shape = bpt_shape1((int64_t)(p->plan->storage[s].bytes / 4)),
+                                       .present = true};
+    if (p->plan->barrier_before[i]) BPT_TRY(backend->list_barrier(list));
+    return backend->op(p->workspace->device, &call, list, NULL);
+}
+
+static void drop_lists(bpt_program_t *p) {
+    bpt_device_t *device = p->workspace->device;
+    for (size_t s = 0; s < p->n_segments; ++s) {
+        device->backend->list_destroy(device, p->segments[s].list);
+        p->segments[s].list = NULL;
+    }
+}
+
 static bpt_status_t record(bpt_program_t *p) {
     bpt_device_t *device = p->workspace->device;
     const bpt_backend_t *backend = device->backend;
-    const bpt_graph_t *g = p->graph;
-    backend->list_destroy(device, p->list);
-    p->list = NULL;
+    drop_lists(p);
     BPT_TRY(grow(p->workspace, p->plan->summary.workspace_bytes));
-    BPT_TRY(backend->list_create(device, &p->list));
-    for (size_t i = 0; i < g->n_nodes; ++i) {
-        const bpt_node_t *node = &g->nodes[i];
-        bpt_op_call_t call = {.op = node->op, .attrs = node->attrs};
-        for (int j = 0; j < BPT_MAX_INPUTS; ++j) call.in[j] = locate(p, node->in[j]);
-        for (int j = 0; j < BPT_MAX_OUTPUTS; ++j) call.out[j] = locate(p, node->out[j]);
-        const int32_t s = p->plan->scratch_of_node[i];
-        if (s >= 0)
-            call.scratch = (bpt_operand_t){.buffer = p->workspace->buffer,
-                                           .offset_bytes = p->plan->storage[s].offset,
-                                           .dtype = BPT_U32,
-                                           .shape = bpt_shape1((int64_t)(p->plan->storage[s].bytes / 4)),
-                                           .present = true};
-        if (p->plan->barrier_before[i]) BPT_TRY(backend->list_barrier(p->list));
-        BPT_TRY(backend->op(device, &call, p->list, NULL));
+    for (size_t s = 0; s < p->n_segments; ++s) {
+        segment_t *segment = &p->segments[s];
+        BPT_TRY(backend->list_create(device, &segment->list));
+        for (size_t i = segment->begin; i < segment->end; ++i) BPT_TRY(record_node(p, i, segment->list));
+        BPT_TRY(backend->list_seal(segment->list));
+        BPT_TRY(backend->timings_enable(segment->list, p->timed));
     }
-    BPT_TRY(backend->list_seal(p->list));
-    BPT_TRY(backend->timings_enable(p->list, p->timed));
     p->generation = p->workspace->generation;
+    return BPT_OK;
+}
+
+static bool is_last_write(const bpt_program_t *p, size_t node) {
+    for (size_t m = 0; m < p->graph->n_marks; ++m)
+        if (p->last_write[m] == (int32_t)node) return true;
+    return false;
+}
+
+// Segments end behind the last write of a mark, and with the program.
+static bpt_status_t cut(bpt_program_t *p) {
+    const bpt_graph_t *g = p->graph;
+    BPT_TRY(bpt_alloc(g->n_marks, sizeof *p->last_write, &p->last_write));
+    BPT_TRY(bpt_alloc(g->n_marks + 1, sizeof *p->segments, &p->segments));
+    for (size_t m = 0; m < g->n_marks; ++m) {
+        p->last_write[m] = -1;
+        for (size_t i = 0; i < g->n_nodes; ++i)
+            if (bpt_node_writes(g, &g->nodes[i], g->marks[m])) p->last_write[m] = (int32_t)i;
+    }
+    size_t begin = 0;
+    for (size_t i = 0; i < g->n_nodes; ++i) {
+        if (i + 1 < g->n_nodes && !is_last_write(p, i)) continue;
+        p->segments[p->n_segments++] = (segment_t){.begin = begin, .end = i + 1};
+        begin = i + 1;
+    }
+    if (!g->n_nodes) p->n_segments = 1;
     return BPT_OK;
 }
 
@@ -137,6 +183,7 @@ bpt_status_t bpt_program_compile(bpt_graph_t *graph, bpt_workspace_t *workspace,
     BPT_TRY_GOTO(check_support(device, graph), failed);
     BPT_TRY_GOTO(bpt_plan_create(device, graph, &p->plan), failed);
     BPT_TRY_GOTO(device->backend->buffer_create(device, p->plan->summary.input_bytes, &p->inputs), failed);
+    BPT_TRY_GOTO(cut(p), failed);
     BPT_TRY_GOTO(record(p), failed);
     *out = p;
     return BPT_OK;
@@ -151,10 +198,12 @@ failed:
 void bpt_program_destroy(bpt_program_t *p) {
     if (!p) return;
     bpt_device_t *device = p->workspace->device;
-    device->backend->list_destroy(device, p->list);
+    drop_lists(p);
     device->backend->buffer_destroy(device, p->inputs);
     bpt_plan_destroy(p->plan);
     bpt_graph_destroy(p->graph);
+    bpt_free(p->segments);
+    bpt_free(p->last_write);
     bpt_free(p->states);
     bpt_free(p);
 }
@@ -176,17 +225,36 @@ bpt_status_t bpt_program_read(bpt_program_t *p, bpt_value_t value, void *data) {
     return device->backend->read(device, o.buffer, o.offset_bytes, data, value_bytes(p->graph, value));
 }
 
+int bpt_program_segments(const bpt_program_t *p) { return (int)p->n_segments; }
+
 bpt_status_t bpt_program_run(bpt_program_t *p) {
     bpt_device_t *device = p->workspace->device;
+    bpt_ticket_t ticket = 0;
     if (p->generation != p->workspace->generation) BPT_TRY(record(p));
-    bpt_ticket_t ticket;
-    BPT_TRY(device->backend->submit(device, p->list, &ticket));
+    for (size_t s = 0; s < p->n_segments; ++s) BPT_TRY(device->backend->submit(device, p->segments[s].list, &ticket));
     return device->backend->wait(device, ticket, UINT64_MAX);
+}
+
+bpt_status_t bpt_program_run_marked(bpt_program_t *p, bpt_status_t (*final)(void *user, int mark), void *user) {
+    bpt_device_t *device = p->workspace->device;
+    if (p->generation != p->workspace->generation) BPT_TRY(record(p));
+    for (size_t s = 0; s < p->n_segments; ++s) {
+        const segment_t *segment = &p->segments[s];
+        bpt_ticket_t ticket;
+        BPT_TRY(device->backend->submit(device, segment->list, &ticket));
+        BPT_TRY(device->backend->wait(device, ticket, UINT64_MAX));
+        for (size_t m = 0; m < p->graph->n_marks; ++m) {
+            const int32_t last = p->last_write[m];
+            if (last < 0 ? s == 0 : last + 1 == (int32_t)segment->end) BPT_TRY(final(user, (int)m));
+        }
+    }
+    return BPT_OK;
 }
 
 bpt_status_t bpt_program_time(bpt_program_t *p, bool on) {
     p->timed = on;
-    return p->workspace->device->backend->timings_enable(p->list, on);
+    for (size_t s = 0; s < p->n_segments; ++s) BPT_TRY(p->workspace->device->backend->timings_enable(p->segments[s].list, on));
+    return BPT_OK;
 }
 
 static void describe(const bpt_graph_t *g, const bpt_node_t *node, char *text, size_t size) {
@@ -198,11 +266,22 @@ static void describe(const bpt_graph_t *g, const bpt_node_t *node, char *text, s
                                      (long long)value_columns(g, node->in[j]));
 }
 
+static bpt_status_t read_timings(bpt_program_t *p, double *seconds, int *count) {
+    *count = 0;
+    for (size_t s = 0; s < p->n_segments; ++s) {
+        int of_segment = 0;
+        BPT_TRY(
+            p->workspace->device->backend->timings(p->segments[s].list, seconds + *count, (int)p->graph->n_nodes - *count, &of_segment));
+        *count += of_segment;
+    }
+    return BPT_OK;
+}
+
 bpt_status_t bpt_program_timings(bpt_program_t *p, bpt_op_timing_t *timings, int capacity, int *count) {
     const bpt_graph_t *g = p->graph;
     double *seconds;
     BPT_TRY(bpt_alloc(g->n_nodes, sizeof *seconds, &seconds));
-    const bpt_status_t status = p->workspace->device->backend->timings(p->list, seconds, (int)g->n_nodes, count);
+    const bpt_status_t status = read_timings(p, seconds, count);
     for (int i = 0; status == BPT_OK && i < *count && i < capacity; ++i) {
         const bpt_node_t *node = &g->nodes[i];
         timings[i] = (bpt_op_timing_t){.op = bpt_op_name(node->op), .seconds = seconds[i]};

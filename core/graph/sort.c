@@ -60,6 +60,25 @@ done:
     return status;
 }
 
+bool bpt_node_writes(const bpt_graph_t *g, const bpt_node_t *node, bpt_value_t value) {
+    size_t begin, at;
+    const bpt_value_t root = bpt_storage_of(g, value, &begin);
+    const size_t end = begin + value_bytes(g, value);
+    for (int j = 0; j < BPT_MAX_INPUTS + BPT_MAX_OUTPUTS; ++j) {
+        const bool output = j >= BPT_MAX_INPUTS;
+        const bpt_value_t v = output ? node->out[j - BPT_MAX_INPUTS] : node->in[j];
+        if (!present(v) || !(output || bpt_op_info(node->op)->mutates >> j & 1)) continue;
+        if (same_storage(g, bpt_storage_of(g, v, &at), root) && at < end && begin < at + value_bytes(g, v)) return true;
+    }
+    return false;
+}
+
+static bool writes_mark(const bpt_graph_t *g, const bpt_node_t *node) {
+    for (size_t m = 0; m < g->n_marks; ++m)
+        if (bpt_node_writes(g, node, g->marks[m])) return true;
+    return false;
+}
+
 static int32_t producer_of(const bpt_graph_t *g, bpt_value_t v) {
     while (value_info(g, v)->kind == BPT_VALUE_VIEW) v = value_info(g, v)->base;
     return value_info(g, v)->node;
@@ -76,7 +95,7 @@ bpt_status_t bpt_graph_sort(bpt_graph_t *g) {
     const size_t n = g->n_nodes;
     edges_t edges = {0};
     int32_t *waiting = NULL, *head = NULL, *next = NULL;
-    bool *emitted = NULL;
+    bool *emitted = NULL, *urgent = NULL;
     bpt_node_t *sorted = NULL;
     bpt_status_t status;
     set_producers(g);
@@ -88,6 +107,7 @@ bpt_status_t bpt_graph_sort(bpt_graph_t *g) {
     BPT_TRY_GOTO(bpt_alloc(n, sizeof *head, &head), done);
     BPT_TRY_GOTO(bpt_alloc(edges.count, sizeof *next, &next), done);
     BPT_TRY_GOTO(bpt_alloc(n, 1, &emitted), done);
+    BPT_TRY_GOTO(bpt_alloc(n, 1, &urgent), done);
     BPT_TRY_GOTO(bpt_alloc(n, sizeof *sorted, &sorted), done);
     for (size_t i = 0; i < n; ++i) head[i] = -1;
     for (size_t e = 0; e < edges.count; ++e) {
@@ -95,11 +115,14 @@ bpt_status_t bpt_graph_sort(bpt_graph_t *g) {
         next[e] = head[edges.pair[e][0]];
         head[edges.pair[e][0]] = (int32_t)e;
     }
-    // Always the earliest ready node: what is in order stays in order.
+    // Always the earliest ready node, those that write marked values before all others: what is in order stays in order.
     size_t first = 0;
+    for (size_t i = 0; i < n; ++i) urgent[i] = writes_mark(g, &g->nodes[i]);
     for (size_t k = 0; k < n; ++k) {
         while (emitted[first]) ++first;
-        size_t i = first;
+        size_t i = g->n_marks ? first : n;
+        while (i < n && (emitted[i] || waiting[i] || !urgent[i])) ++i;
+        if (i == n) i = first;
         while (i < n && (emitted[i] || waiting[i])) ++i;
         if (i == n) {
             status = bpt_fail(BPT_ERR_INTERNAL, "the graph has a cycle");
@@ -117,6 +140,7 @@ done:
     bpt_free(head);
     bpt_free(next);
     bpt_free(emitted);
+    bpt_free(urgent);
     bpt_free(sorted);
     return bpt_graph_fail(g, status);
 }

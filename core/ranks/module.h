@@ -5,14 +5,16 @@
 
 #include <stddef.h>
 
-enum { BPT_RANKS_MODULE_VERSION = 1, BPT_RANKS_HOST_BYTES = 64 };
+enum { BPT_RANKS_MODULE_VERSION = 2, BPT_RANKS_HOST_BYTES = 64 };
 #define BPT_RANKS_MODULE_OPEN "bpt_ranks_module_open"
 
-// Functions return NULL, or what went wrong, as a text that stays. They give up after `seconds` without an answer.
+// Functions return NULL, or what went wrong, as a text that stays until the thread's next call. They give up after `seconds` without an
+// answer.
 typedef struct {
     int rank, size, local_rank, local_size;
     char host[BPT_RANKS_HOST_BYTES];
     const char *(*gather)(const void *mine, size_t bytes, void *all, double seconds);
+    // ---- Of long arrays. Another thread than that of the other functions may call these two at the same time.
     // Slice r of `values` goes to rank r: counts[r] floats from starts[r] on. received[size][counts[own rank]].
     const char *(*exchange)(const float *values, const int *counts, const int *starts, float *received, double seconds);
     // Slice r of `values` comes from rank r.

@@ -8,7 +8,8 @@
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 #include "bpt/env.h"
-#include "core/ranks/module.h"
+#include "core/ranks/internal.h"
+#include "core/ranks/sums.h"
 
 enum { DEFAULT_SECONDS = 600 };
 
@@ -16,12 +17,10 @@ struct bpt_ranks {
     bpt_ranks_module_t module;
     char (*hosts)[BPT_RANKS_HOST_BYTES];  // [size]
     char name[BPT_RANKS_HOST_BYTES + 32];
-    double patience, seconds;  // how long an exchange may take; spent in all of them
-    int *counts, *starts;      // [size]: slices
-    float *received;           // [size][slice], of a reduction
-    size_t received_room;
-    double *terms;  // [size][..], of small sums
+    double patience, seconds;  // how long an exchange may take; spent in the small ones
+    double *terms;             // [size][..], of small sums
     size_t term_room;
+    bpt_sums_t *sums;  // long arrays
 };
 
 // ---- Joining
@@ -51,18 +50,15 @@ static bpt_status_t prepare(bpt_ranks_t *r) {
     uint64_t seconds;
     BPT_TRY(bpt_env_number("BPT_MPI_SECONDS", DEFAULT_SECONDS, &seconds));
     r->patience = (double)seconds;
-    BPT_TRY(bpt_alloc(size, sizeof *r->counts, &r->counts));
-    BPT_TRY(bpt_alloc(size, sizeof *r->starts, &r->starts));
+    BPT_TRY(bpt_sums_create(&r->module, r->patience, &r->sums));
     BPT_TRY(bpt_alloc(size, sizeof *r->hosts, &r->hosts));
     return bpt_ranks_gather(r, r->module.host, sizeof r->module.host, r->hosts);
 }
 
 static void free_ranks(bpt_ranks_t *r) {
-    bpt_free(r->counts);
-    bpt_free(r->starts);
+    bpt_sums_destroy(r->sums);
     bpt_free(r->hosts);
     bpt_free(r->terms);
-    bpt_free_aligned(r->received);
     bpt_free(r);
 }
 
@@ -82,6 +78,8 @@ bpt_status_t bpt_ranks_join_mpi(bpt_ranks_t **out) {
 
 void bpt_ranks_leave(bpt_ranks_t *r) {
     if (!r) return;
+    bpt_sums_destroy(r->sums);
+    r->sums = NULL;
     r->module.leave();
     free_ranks(r);
 }
@@ -94,7 +92,6 @@ int bpt_ranks_rank(const bpt_ranks_t *r) { return r ? r->module.rank : 0; }
 int bpt_ranks_size(const bpt_ranks_t *r) { return r ? r->module.size : 1; }
 int bpt_ranks_local_rank(const bpt_ranks_t *r) { return r ? r->module.local_rank : 0; }
 int bpt_ranks_local_size(const bpt_ranks_t *r) { return r ? r->module.local_size : 1; }
-double bpt_ranks_seconds(const bpt_ranks_t *r) { return r ? r->seconds : 0; }
 
 const char *bpt_ranks_name(const bpt_ranks_t *ranks, int rank) {
     bpt_ranks_t *r = (bpt_ranks_t *)ranks;  // only the text changes
@@ -102,6 +99,9 @@ const char *bpt_ranks_name(const bpt_ranks_t *ranks, int rank) {
     snprintf(r->name, sizeof r->name, "rank %d (%s)", rank, r->hosts[rank]);
     return r->name;
 }
+
+double bpt_ranks_patience(const bpt_ranks_t *r) { return r->patience; }
+void bpt_ranks_note_wait(bpt_ranks_t *r, double seconds) { r->seconds += seconds; }
 
 // ---- Small exchanges
 
@@ -173,43 +173,41 @@ bpt_status_t bpt_ranks_agree(bpt_ranks_t *r, bpt_status_t status) {
 
 // ---- Long arrays
 
-static void cut(bpt_ranks_t *r, int64_t count) {
-    for (int rank = 0; rank < r->module.size; ++rank) {
-        r->starts[rank] = (int)bpt_rank_slice(count, rank, r->module.size);
-        r->counts[rank] = (int)bpt_rank_slice(count, rank + 1, r->module.size) - r->starts[rank];
-    }
+static bpt_status_t begin(bpt_ranks_t *r, const bpt_sums_job_t *job, uint64_t *ticket) {
+    *ticket = 0;
+    return r ? bpt_sums_begin(r->sums, job, ticket) : BPT_OK;
 }
 
-static bpt_status_t make_room(bpt_ranks_t *r) {
-    const size_t needed = (size_t)r->module.size * (size_t)r->counts[r->module.rank] * sizeof *r->received;
-    if (needed <= r->received_room) return BPT_OK;
-    bpt_free_aligned(r->received);
-    r->received = NULL;
-    r->received_room = 0;
-    BPT_TRY(bpt_alloc_aligned(needed, &r->received));
-    r->received_room = needed;
-    return BPT_OK;
+static bpt_status_t exchange(bpt_ranks_t *r, const bpt_sums_job_t *job) {
+    uint64_t ticket;
+    BPT_TRY(begin(r, job, &ticket));
+    return bpt_ranks_wait(r, ticket);
 }
 
 bpt_status_t bpt_ranks_reduce(bpt_ranks_t *r, float *values, int64_t count) {
-    if (!r) return BPT_OK;
-    const double start = bpt_clock_seconds();
-    cut(r, count);
-    BPT_TRY(make_room(r));
-    const char *reason = r->module.exchange(values, r->counts, r->starts, r->received, r->patience);
-    const int64_t own = r->counts[r->module.rank];
-    float *sum = values + r->starts[r->module.rank];
-    if (own) memcpy(sum, r->received, (size_t)own * sizeof *sum);
-    for (int rank = 1; rank < r->module.size; ++rank) {
-        const float *term = r->received + rank * own;
-        for (int64_t i = 0; i < own; ++i) sum[i] += term[i];
-    }
-    return end_exchange(r, start, reason);
+    return exchange(r, &(bpt_sums_job_t){values, count, .reduce = true});
 }
 
 bpt_status_t bpt_ranks_collect(bpt_ranks_t *r, float *values, int64_t count) {
-    if (!r) return BPT_OK;
-    const double start = bpt_clock_seconds();
-    cut(r, count);
-    return end_exchange(r, start, r->module.collect(values, r->counts, r->starts, r->patience));
+    return exchange(r, &(bpt_sums_job_t){values, count, .collect = true});
+}
+
+bpt_status_t bpt_ranks_begin_sum(bpt_ranks_t *r, float *values, int64_t count, bool whole, uint64_t *ticket) {
+    return begin(r, &(bpt_sums_job_t){values, count, .reduce = true, .collect = whole}, ticket);
+}
+
+bpt_status_t bpt_ranks_wait(bpt_ranks_t *r, uint64_t ticket) { return r && ticket ? bpt_sums_wait(r->sums, ticket) : BPT_OK; }
+
+double bpt_ranks_seconds(const bpt_ranks_t *r) {
+    double exchanged, waited;
+    if (!r) return 0;
+    bpt_sums_seconds(r->sums, &exchanged, &waited);
+    return r->seconds + exchanged;
+}
+
+double bpt_ranks_waited(const bpt_ranks_t *r) {
+    double exchanged, waited;
+    if (!r) return 0;
+    bpt_sums_seconds(r->sums, &exchanged, &waited);
+    return r->seconds + waited;
 }

@@ -270,7 +270,8 @@ int64_t bpt_model_parameters(const bpt_model_t *m) {
 }
 
 const char *bpt_model_label(const bpt_model_t *m, int64_t label) {
-    return m && label >= 0 && (uint64_t)label < m->texts.names.count ? m->texts.names.name[label] : NULL;
+    const bool known = m && bpt_model_task(m)->labelled && label >= 0 && (uint64_t)label < m->texts.names.count;
+    return known ? m->texts.names.name[label] : NULL;
 }
 
 // ---- checks that the other files share

@@ -171,7 +171,7 @@ bpt_status_t bpt_side_texts_of_run(const bpt_checkpoint_t *c, bpt_side_texts_t *
     if (status == BPT_OK) status = make_vocabulary(t, vocab, c->folder, c->config.vocab);
     if (status == BPT_OK) status = bpt_side_subwords_of_run(c, t->vocabulary);
     if (status == BPT_OK) status = read_file(c, BPT_RUN_LABELS, labels, &t->labels);
-    if (status == BPT_OK) status = make_names(t, labels, c->folder, c->config.classes);
+    if (status == BPT_OK) status = make_names(t, labels, c->folder, bpt_model_labels(&c->config));
     return done(t, status);
 }
 
@@ -208,7 +208,7 @@ bpt_status_t bpt_side_texts_of_file(const bpt_safetensors_t *file, const bpt_mod
     bpt_status_t status = read_metadata(file, t);
     if (status == BPT_OK) status = make_vocabulary(t, "its metadata key \"vocab\"", path, config->vocab);
     if (status == BPT_OK) status = bpt_side_subwords_of_file(file, t->vocabulary);
-    if (status == BPT_OK) status = make_names(t, "its metadata key \"labels\"", path, config->classes);
+    if (status == BPT_OK) status = make_names(t, "its metadata key \"labels\"", path, bpt_model_labels(config));
     return done(t, bpt_context(status, "%s", path));
 }
 

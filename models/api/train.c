@@ -164,6 +164,7 @@ static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end
     out->window_scored = s->scored;
     out->first = s->next == 0;
     out->last = ++s->next == s->count;
+    out->left = s->count - s->next;
     out->epoch_end = s->model->state.epoch;  // the caller's schedule, not ours
     return BPT_OK;
 }

@@ -6,14 +6,14 @@
 #include "models/blocks/accumulate.h"
 #include "models/blocks/table.h"
 
-// The trees of a batch, for all layers.
+// Rows that a layer computes: all, or some of them.
 typedef struct {
-    bpt_table_graph_t graph;  // who reads whom
-    bpt_forest_t forest;
-    bpt_place_t place;  // of all rows
+    bpt_states_t states;      // before the layer
+    bpt_table_graph_t graph;  // which of all rows each reads
 } bpt_tree_rows_t;
 
 void bpt_tree_params(bpt_param_table_t *table, const bpt_model_config_t *config, const char *scope, int32_t layer);
-bpt_stream_t bpt_tree_layer(const bpt_builder_t *b, const bpt_tree_rows_t *rows, bpt_stream_t x, int32_t layer);
+// The states of `rows` behind the layer; x are all rows before it, tokens and nodes of the trees.
+bpt_stream_t bpt_tree_layer(const bpt_builder_t *b, const bpt_forest_t *forest, bpt_stream_t x, const bpt_tree_rows_t *rows, int32_t layer);
 
 #endif

@@ -20,13 +20,15 @@ enum {
     TABLE,        // u32 [N + M, slots, 4]
     BACK,         // u32 [N + M, slots, 2] (gradients)
     CODES,        // u32 [N + M] (dropout of attention)
+    ROOT_TABLE,   // u32 [B, slots, 4], where the last layer computes roots alone, as the next one
+    ROOT_BACK,    // u32 [N + M, slots, 2] (gradients)
 };
 
 // Node codes: token i is (0, i), node i of a tree (1, i).
 enum { TOKEN, NODE };
 
-static const char *const keys[] = {"head_dim",     "d_ff",         "dropout_hidden", "up_norm",     "hier_embed",
-                                   "subtree_mask", "vertical_max", "horizontal_max", "vertex_loss", NULL};
+static const char *const keys[] = {"head_dim",     "d_ff",           "dropout_hidden", "up_norm",     "hier_embed", "subtree_mask",
+                                   "vertical_max", "horizontal_max", "vertex_loss",    "node_labels", NULL};
 
 static bpt_status_t check(const bpt_model_config_t *c) {
     // Cross-attention has the heads of the decoder.
@@ -41,7 +43,8 @@ static bpt_status_t check(const bpt_model_config_t *c) {
 static void params(bpt_param_table_t *t, const bpt_stack_t *stack, bool freeze_rel) {
     const bpt_model_config_t *c = &stack->config;
     (void)freeze_rel;
-    bpt_param_table_matrix(t, bpt_param_linear(c->d_model), 1, c->d_model, "", BPT_NAME_NODE_EMBED);
+    const int64_t symbols = c->node_labels ? c->node_labels : 1;
+    bpt_param_table_matrix(t, bpt_param_linear(c->d_model), symbols, c->d_model, "", BPT_NAME_NODE_EMBED);
     for (int32_t i = 0; i < c->layers; ++i) bpt_tree_params(t, c, stack->scope, i);
 }
 
@@ -52,6 +55,14 @@ static int64_t rows_of(const bpt_encoder_t *e) { return e->leaf_rows + nodes_of(
 // Without the subtree mask a row reads all tokens and all nodes of its text, and is read by them.
 static int64_t back_slots(const bpt_encoder_t *e) {
     return e->options.config->subtree_mask ? e->options.shape.side[0].node_slots : BPT_LISTS_SUBTREES_SLOTS;
+}
+
+// Whether nobody takes anything but the states of the roots: then the last layer computes no other row.
+static bool takes_roots_alone(const bpt_encoder_t *e) { return e->wants == BPT_WANT_POOLED; }
+
+static void root_inputs(bpt_graph_t *g, bpt_encoder_t *e) {
+    bpt_encoder_add_input(g, e, ROOT_TABLE, "root_table", bpt_shape3(e->batch, BPT_LISTS_SUBTREES_SLOTS, 4));
+    if (e->options.gradients) bpt_encoder_add_input(g, e, ROOT_BACK, "root_back", bpt_shape3(rows_of(e), BPT_LISTS_ALL_BACK_SLOTS, 2));
 }
 
 static void inputs(bpt_graph_t *g, bpt_encoder_t *e) {
@@ -66,10 +77,11 @@ static void inputs(bpt_graph_t *g, bpt_encoder_t *e) {
     if (o->dropout) bpt_encoder_add_input(g, e, ROOT_KEYS, "root_keys", bpt_shape2(e->batch, 2));
     if (o->gradients) bpt_encoder_add_input(g, e, BACK, "subtrees_back", bpt_shape3(rows, back_slots(e), 2));
     if (o->dropout && o->config->dropout_attention > 0) bpt_encoder_add_input(g, e, CODES, "codes", bpt_shape1(rows));
+    if (takes_roots_alone(e)) root_inputs(g, e);
     e->in.row_keys = e->own[ROW_KEYS].value;
 }
 
-// The states of nodes before the first layer: those of their symbols, without a position.
+// The states of nodes before the first layer: those of their symbols, without a position; zeros for a node without one.
 static bpt_value_t embed_nodes(const bpt_builder_t *b, const bpt_encoder_t *e) {
     const bpt_value_t all = e->own[ROW_KEYS].value;
     const bpt_value_t of_nodes = all == BPT_NO_VALUE ? all : bpt_rows(b->g, all, e->leaf_rows, nodes_of(e));
@@ -80,27 +92,32 @@ static bpt_value_t embed_nodes(const bpt_builder_t *b, const bpt_encoder_t *e) {
 
 static bpt_stream_t stream(const bpt_builder_t *b, bpt_value_t full) { return (bpt_stream_t){full, bpt_cast(b->g, full, b->precision)}; }
 
+static bpt_states_t roots_of(const bpt_builder_t *b, const bpt_encoder_t *e, bpt_stream_t x) {
+    return (bpt_states_t){stream(b, bpt_gather(b->g, x.full, e->own[ROOTS].value)), {e->own[ROOT_KEYS].value, e->batch}};
+}
+
+static bpt_table_graph_t graph_of(const bpt_encoder_t *e, int table, int back, bpt_value_t query_keys) {
+    return (bpt_table_graph_t){
+        .table = e->own[table].value, .back = e->own[back].value, .query_keys = query_keys, .key_codes = e->own[CODES].value};
+}
+
 static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens) {
     const bpt_place_t place = {e->own[ROW_KEYS].value, rows_of(e)}, roots = {e->own[ROOT_KEYS].value, e->batch};
-    const bpt_tree_rows_t rows = {.graph = {.table = e->own[TABLE].value,
-                                            .back = e->own[BACK].value,
-                                            .query_keys = e->own[ROW_KEYS].value,
-                                            .key_codes = e->own[CODES].value},
-                                  .forest = {e->own[LINKS].value, e->own[TREES].value, e->leaf_rows},
-                                  .place = place};
+    const bpt_forest_t forest = {e->own[LINKS].value, e->own[TREES].value, e->leaf_rows};
     const bpt_value_t parts[] = {tokens.full, embed_nodes(b, e)};
     bpt_stream_t x = stream(b, bpt_join(b->g, BPT_F32, parts, 2));
     for (int32_t i = 0; i < b->config->layers; ++i) {
+        const bool roots_alone = takes_roots_alone(e) && i + 1 == b->config->layers;
+        bpt_tree_rows_t rows = {{x, place}, graph_of(e, TABLE, BACK, place.keys)};
         bpt_graph_region_begin(b->g);
-        x = bpt_tree_layer(b, &rows, x, i);
+        if (roots_alone) rows = (bpt_tree_rows_t){roots_of(b, e, x), graph_of(e, ROOT_TABLE, ROOT_BACK, roots.keys)};
+        x = bpt_tree_layer(b, &forest, x, &rows, i);
         bpt_graph_region_end(b->g);
         if (!bpt_encoder_wants(e, i)) continue;
-        const bpt_encoded_t out = {.tokens = {bpt_stream_first(b, x, e->leaf_rows), bpt_place_first(b, place.keys, e->leaf_rows)},
-                                   .relay = {bpt_no_stream, roots},
-                                   .pooled = {stream(b, bpt_gather(b->g, x.full, e->own[ROOTS].value)), roots},
-                                   .vertices = {x, place},
-                                   .forest = rows.forest,
-                                   .codes = e->own[CODES].value};
+        bpt_encoded_t out = {.relay = {bpt_no_stream, roots}, .forest = forest, .codes = e->own[CODES].value};
+        out.pooled = roots_alone ? (bpt_states_t){x, roots} : roots_of(b, e, x);
+        if (!roots_alone) out.vertices = (bpt_states_t){x, place};
+        if (!roots_alone) out.tokens = (bpt_states_t){bpt_stream_first(b, x, e->leaf_rows), bpt_place_first(b, place.keys, e->leaf_rows)};
         bpt_encoder_emit(b, e, i, &out);
     }
 }
@@ -166,6 +183,25 @@ static bpt_status_t write_lists(const bpt_model_config_t *c, const bpt_row_space
     return BPT_OK;
 }
 
+// A root reads all of its tree, with the subtree mask and without.
+static bpt_status_t write_root_lists(const bpt_encoder_t *e, const bpt_row_space_t *tokens, const bpt_row_space_t *nodes) {
+    const bpt_row_space_t spaces[] = {*tokens, *nodes};
+    uint32_t *numbers;
+    BPT_TRY(bpt_alloc((size_t)(2 * e->batch), sizeof *numbers, &numbers));
+    uint32_t *lengths = numbers + e->batch;
+    for (int64_t s = 0; s < e->batch; ++s) numbers[s] = (uint32_t)s, lengths[s] = nodes->length[s] > 0;
+    const bpt_row_space_t roots = {e->batch, e->batch, numbers, lengths};
+    const bpt_lists_t lists = {.queries = e->batch,
+                               .keys = rows_of(e),
+                               .slots = BPT_LISTS_SUBTREES_SLOTS,
+                               .back_slots = BPT_LISTS_ALL_BACK_SLOTS,
+                               .table = e->own[ROOT_TABLE].data,
+                               .back = e->own[ROOT_BACK].data};
+    const bpt_status_t status = bpt_lists_all_of(&roots, spaces, 2, &lists);
+    bpt_free(numbers);
+    return status;
+}
+
 static bpt_status_t stage(const bpt_encoder_t *e, const bpt_batch_t *batch) {
     const bpt_side_t *side = &batch->side[0];
     if (!side->links)
@@ -183,6 +219,7 @@ static bpt_status_t stage(const bpt_encoder_t *e, const bpt_batch_t *batch) {
     stage_trees(e, side);
     if (e->own[ROW_KEYS].data) stage_keys(e, batch);
     if (e->own[CODES].data) stage_codes(e, side);
+    if (takes_roots_alone(e)) BPT_TRY(write_root_lists(e, &tokens, &nodes));
     return write_lists(e->options.config, &tokens, &nodes, side->links, &lists);
 }
 

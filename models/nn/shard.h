@@ -6,7 +6,7 @@
 
 #include "bpt/ranks.h"
 
-enum { BPT_BUCKET_ELEMENTS = 1 << 21 };
+enum { BPT_BUCKETS = 16, BPT_LEAST_BUCKET = 1 << 14, BPT_LARGEST_BUCKET = 1 << 21 };  // elements
 
 typedef struct {
     int rank, size;  // size 0 or 1: one rank owns all
@@ -16,12 +16,29 @@ typedef struct {
     int64_t begin, end;  // elements of the arena
 } bpt_elements_t;
 
-static inline int64_t bpt_buckets(int64_t elements) { return (elements + BPT_BUCKET_ELEMENTS - 1) / BPT_BUCKET_ELEMENTS; }
+// Of a bucket, but the last: several, so that most of them are on their way before the backward pass ends; not so small that the time of an
+// exchange is that of its messages.
+static inline int64_t bpt_bucket_elements(int64_t elements) {
+    const int64_t even = (elements / BPT_BUCKETS + 63) / 64 * 64;
+    return even < BPT_LEAST_BUCKET ? BPT_LEAST_BUCKET : even > BPT_LARGEST_BUCKET ? BPT_LARGEST_BUCKET : even;
+}
+
+static inline int64_t bpt_buckets(int64_t elements) {
+    const int64_t each = bpt_bucket_elements(elements);
+    return (elements + each - 1) / each;
+}
 
 static inline bpt_elements_t bpt_bucket(int64_t elements, int64_t bucket) {
-    const int64_t begin = bucket * BPT_BUCKET_ELEMENTS, end = begin + BPT_BUCKET_ELEMENTS;
+    const int64_t begin = bucket * bpt_bucket_elements(elements), end = begin + bpt_bucket_elements(elements);
     const bpt_elements_t span = {begin, end < elements ? end : elements};
     return span;
+}
+
+// The order in which buckets go from rank to rank, the same on all ranks: as the backward pass makes their gradients final, from the last
+// layer to the first, and then those with elements from `late` on, of which every layer has some.
+static inline int64_t bpt_bucket_at(int64_t elements, int64_t late, int64_t place) {
+    const int64_t early = late / bpt_bucket_elements(elements);
+    return place < early ? early - 1 - place : bpt_buckets(elements) - 1 - (place - early);
 }
 
 // The rank's own part of a bucket; all of it where one rank owns all.

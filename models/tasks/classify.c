@@ -19,6 +19,7 @@ static bool learns_vertices(const bpt_encoder_t *e) { return e->options.dropout 
 static void inputs(bpt_graph_t *g, bpt_encoder_t *e) {
     const bpt_shape_t vertices = bpt_shape1(e->options.shape.side[0].rows + e->options.shape.side[0].nodes);
     if (!learns_vertices(e)) return;
+    e->wants |= BPT_WANT_VERTICES;
     bpt_encoder_add_task_input(g, e, VERTEX_TARGETS, "vertex_targets", BPT_U32, vertices);
     bpt_encoder_add_task_input(g, e, VERTEX_WEIGHTS, "vertex_weights", BPT_F32, vertices);
 }

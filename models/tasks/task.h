@@ -18,9 +18,10 @@ typedef enum {
 
 // States that a task takes from a model; a model leaves out what nobody takes.
 enum {
-    BPT_WANT_TOKENS = 1,  // one of each token
-    BPT_WANT_RELAY = 2,   // one of each sequence: that of the node which reads all its tokens and which they all read (star)
-    BPT_WANT_POOLED = 4,  // one of each sequence: the state of the whole text
+    BPT_WANT_TOKENS = 1,    // one of each token
+    BPT_WANT_RELAY = 2,     // one of each sequence: that of the node which reads all its tokens and which they all read (star)
+    BPT_WANT_POOLED = 4,    // one of each sequence: the state of the whole text
+    BPT_WANT_VERTICES = 8,  // one of each token and node, of models that read trees
 };
 
 // What a model gives to a task after a layer; what the task does not want may be absent.

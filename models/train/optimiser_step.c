@@ -24,7 +24,7 @@ static bpt_status_t update_together(const bpt_optimiser_step_t *step, const bpt_
     bpt_update_result_t result;
     BPT_TRY(bpt_ranks_add(bpt_runner_ranks(step->runner), &out->loss, 1));
     out->updated = false;
-    if (!isfinite(out->loss)) return BPT_OK;
+    if (!isfinite(out->loss)) return bpt_runner_pass_over(step->runner);
     BPT_TRY(bpt_runner_update_together(step->runner, update, idle, &result));
     out->grad_norm = result.grad_norm;
     out->updated = result.updated;
@@ -56,6 +56,7 @@ static bpt_status_t run_micro_batches(const bpt_optimiser_step_t *step, const bp
         bpt_batch_t mine = batch;
         mine.first = micro == rank;
         mine.last = batch.last && size == 1;
+        update.sends = size > 1 && batch.left < size;
         update.rng = bpt_schedule_rng(step->seed, state->step, micro);
         BPT_TRY(bpt_runner_train(step->runner, &mine, &update, &result));
         out->loss += result.loss;

@@ -85,6 +85,24 @@ static void translations_run_to_their_longest_length(void **state) {
     }
 }
 
+// A flat tree has one node, others one less than tokens: their batches take more memory.
+static void trees_of_any_form_are_measured(void **state) {
+    (void)state;
+    static const char *const forms[] = {"flat", "balanced", "right"};
+    double bytes[3];
+    for (int i = 0; i < 3; ++i) {
+        test_process_t p = test_run_to(0, "bench train --model tree --n 32 --trees %s --json " TINY, forms[i]);
+        json_t *object = json_loads(p.out, 0, NULL);
+        assert_string_equal(json_string_value(json_object_get(object, "trees")), forms[i]);
+        expect_positive(object, "s_per_step", p.out);
+        bytes[i] = json_number_value(json_object_get(object, "peak_device_bytes"));
+        json_decref(object);
+        test_process_free(&p);
+    }
+    assert_true(bytes[0] > 0 && bytes[0] < bytes[1] && bytes[1] <= bytes[2]);
+    test_succeed("bench translate --model tree --trees right --n 8 --beam 2 " TINY);
+}
+
 static void models_that_cannot_be_are_refused(void **state) {
     (void)state;
     static const char *const cases[][2] = {{"train --d-model 100 --heads 8", "heads do not divide d_model"},
@@ -93,6 +111,8 @@ static void models_that_cannot_be_are_refused(void **state) {
                                            {"train --model transformer --k 4", "--k is for --model bpt"},
                                            {"train --no-ring", "--ring is for --model star, and this is --model bpt"},
                                            {"train --model segtree --no-radical", "--radical is for --model star"},
+                                           {"train --trees flat", "--trees is for --model tree, and this is --model bpt"},
+                                           {"infer --model tree --trees file", "--trees must be balanced, right or flat"},
                                            {"train --head-dim 8", "--head-dim is for --model star"},
                                            {"translate --model star", "star"},
                                            {"translate --beam 0", "--beam"},
@@ -122,9 +142,8 @@ static void shares_of_ops_add_up_to_one(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_measurement_is_a_line_of_json),
-        cmocka_unit_test(translations_run_to_their_longest_length),
-        cmocka_unit_test(models_that_cannot_be_are_refused),
+        cmocka_unit_test(every_measurement_is_a_line_of_json), cmocka_unit_test(translations_run_to_their_longest_length),
+        cmocka_unit_test(trees_of_any_form_are_measured),      cmocka_unit_test(models_that_cannot_be_are_refused),
         cmocka_unit_test(shares_of_ops_add_up_to_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -207,13 +207,46 @@ static void several_ranks_compute_what_one_process_does(void **state) {
 }
 
 // A rank for each micro-batch adds in the same order as one process: the same bits.
+// A larger model has several buckets, which are exchanged during the backward pass.
 static void a_rank_for_each_micro_batch_gives_the_bits_of_one_process(void **state) {
     (void)state;
-    train_alone(0, "cpu", "alone", "--steps 20");
-    train_together(4, 0, "cpu", "four", "--steps 20");
-    assert_same_bits("four", "alone", "model.safetensors");
-    assert_same_bits("four", "alone", "optimizer.safetensors");
-    remove_run("alone"), remove_run("four");
+    static const char *const sizes[] = {"--steps 20", "--steps 20 --d-model 64 --layers 3", "--steps 10 --d-model 64 --precision bf16"};
+    for (size_t i = 0; i < BPT_COUNT(sizes); ++i) {
+        train_alone(0, "cpu", "alone", sizes[i]);
+        train_together(4, 0, "cpu", "four", sizes[i]);
+        assert_same_bits("four", "alone", "model.safetensors");
+        assert_same_bits("four", "alone", "optimizer.safetensors");
+        remove_run("alone"), remove_run("four");
+    }
+}
+
+// A rank without a micro-batch takes part in every exchange, in the same order as the others. 24 examples make fewer micro-batches.
+static void an_idle_rank_exchanges_with_the_others(void **state) {
+    (void)state;
+    static const char *const optimizers[] = {"--steps 10", "--steps 10 --shard-optimizer"};
+    for (size_t i = 0; i < 2; ++i) {
+        char more[200];
+        snprintf(more, sizeof more, "%s --d-model 64 --layers 3 --batch-examples 8", optimizers[i]);
+        train_alone(1, "cpu", "alone", "--steps 10 --d-model 64 --layers 3 --batch-examples 8");
+        train_together(3, 1, "cpu", "three", more);
+        assert_same_loss("three", "alone", optimizers[i]);
+        remove_run("alone"), remove_run("three");
+    }
+}
+
+static void bench_says_how_much_is_hidden(void **state) {
+    (void)state;
+    test_process_t p = run_team(2, "bench train --team mpi --json --backend cpu --threads 1 --layers 3 --d-model 64 --d-ff 128 --heads 2 "
+                                   "--tokens 256 --n 64 --k 2 --repeat 3");
+    if (p.exit_status) fail_msg("exit %d: %s", p.exit_status, p.err);
+    json_t *line = json_loads(p.out, 0, NULL);
+    if (!line) fail_msg("one line of JSON, from rank 0: %s", p.out);
+    const double hidden = json_number_value(json_object_get(line, "hidden_share"));
+    assert_int_equal(json_integer_value(json_object_get(line, "ranks")), 2);
+    assert_true(json_number_value(json_object_get(line, "exchange_s_per_step")) > 0);
+    assert_true(json_is_real(json_object_get(line, "hidden_share")) && hidden >= 0 && hidden < 1);
+    json_decref(line);
+    test_process_free(&p);
 }
 
 static void a_second_run_has_the_same_bits(void **state) {
@@ -326,6 +359,71 @@ static void ranks_that_do_not_fit_together_are_refused(void **state) {
     test_write_file(test_path("foreign/file"), "x", 1);
     snprintf(line, sizeof line, "train %s --backend cpu --team mpi --steps 5 --out %s", options_of(0), test_path("foreign"));
     refused(2, "rank 0 (", 2, line);
+}
+
+// ---- Devices that are connected: CUDA with the NCCL that BPT_NCCL_LIBRARY names
+
+// The options of a language model, with remarks.
+static const char *talking(void) {
+    static char options[1200];
+    snprintf(options, sizeof options, "%s", options_of(0));
+    char *quiet = strstr(options, "--quiet");
+    assert_non_null(quiet);
+    memset(quiet, ' ', strlen("--quiet"));
+    return options;
+}
+
+static void connected_devices_give_the_bits_of_host_memory(void **state) {
+    (void)state;
+    char library[600];
+    snprintf(library, sizeof library, "%s", getenv("BPT_NCCL_LIBRARY"));
+    static const char *const options[] = {"--steps 3 --d-model 64", "--steps 3 --d-model 64 --shard-optimizer",
+                                          "--steps 2 --clip 0.1 --stop-at 1"};
+    for (size_t i = 0; i < BPT_COUNT(options); ++i) {
+        char line[3000];
+        snprintf(line, sizeof line, "train %s --backend cuda --team mpi --out %s %s", talking(), test_path("linked"), options[i]);
+        test_process_t p = run_team(i == 2 ? 3 : 2, line);
+        if (p.exit_status) fail_msg("%s: exit %d: %s", line, p.exit_status, p.err);
+        if (!strstr(p.err, "the devices of the ranks are connected by NCCL 2.18.3")) fail_msg("not connected: %s", p.err);
+        test_process_free(&p);
+        setenv("BPT_NCCL_LIBRARY", "none", 1);
+        train_together(i == 2 ? 3 : 2, 0, "cuda", "host", options[i]);
+        setenv("BPT_NCCL_LIBRARY", library, 1);
+        assert_same_bits("linked", "host", "model.safetensors");
+        assert_same_bits("linked", "host", "optimizer.safetensors");
+        remove_run("linked"), remove_run("host");
+    }
+}
+
+static void devices_that_cannot_be_connected_are_refused_or_use_host_memory(void **state) {
+    (void)state;
+    char library[600], line[4000];
+    snprintf(library, sizeof library, "%s", getenv("BPT_NCCL_LIBRARY"));
+    snprintf(line, sizeof line, "train %s --backend cuda --team mpi --steps 1 --out %s", options_of(0), test_path("refused"));
+    setenv("BPT_NCCL_LIBRARY", "/nowhere/libnccl.so.2", 1);
+    refused(1, "name another library in BPT_NCCL_LIBRARY, or none", 2, line);
+    setenv("BPT_NCCL_LIBRARY", "libm.so.6", 1);
+    refused(1, "NCCL is too old: it has no ncclGetVersion", 2, line);
+    setenv("BPT_NCCL_LIBRARY", library, 1);
+    setenv("FAKE_NCCL_FAILS", "ncclCommInitRank", 1);
+    refused(1, "NCCL 2.18.3: connecting the GPUs failed (internal error)", 2, line);
+    setenv("FAKE_NCCL_FAILS", "ncclGroupEnd", 1);
+    test_process_t p = run_team(2, line);
+    assert_int_not_equal(p.exit_status, 0);
+    if (!strstr(p.err, "beginning an exchange failed (internal error)")) fail_msg("%s", p.err);
+    test_process_free(&p);
+    unsetenv("FAKE_NCCL_FAILS");
+    remove_run("refused");
+    // Another backend beside it: host memory.
+    snprintf(line, sizeof line,
+             "train %s --backend cuda --team mpi --shard-optimizer --steps 2 --out %s : train %s --backend cpu "
+             "--team mpi --shard-optimizer --steps 2 --out %s",
+             talking(), test_path("mixed"), options_of(0), test_path("mixed"));
+    p = run_team(1, line);
+    if (p.exit_status) fail_msg("%s: exit %d: %s", line, p.exit_status, p.err);
+    assert_non_null(strstr(p.err, "exchanges between the ranks go through host memory: not all devices can be connected by NCCL 2.18.3"));
+    test_process_free(&p);
+    remove_run("mixed");
 }
 
 // ---- What ends in the middle
@@ -499,9 +597,16 @@ int main(void) {
     snprintf(program, sizeof program, "%s", getenv("BPT_PROGRAM") ? getenv("BPT_PROGRAM") : "");
     const struct CMUnitTest missing[] = {cmocka_unit_test(mpi_is_there)};
     if (!find_mpirun() || !module_is_there()) return cmocka_run_group_tests(missing, NULL, NULL);
+    const struct CMUnitTest connected[] = {
+        cmocka_unit_test(connected_devices_give_the_bits_of_host_memory),
+        cmocka_unit_test(devices_that_cannot_be_connected_are_refused_or_use_host_memory),
+    };
+    if (getenv("BPT_NCCL_LIBRARY")) return cmocka_run_group_tests(connected, setup, end_ranks);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(several_ranks_compute_what_one_process_does),
         cmocka_unit_test(a_rank_for_each_micro_batch_gives_the_bits_of_one_process),
+        cmocka_unit_test(an_idle_rank_exchanges_with_the_others),
+        cmocka_unit_test(bench_says_how_much_is_hidden),
         cmocka_unit_test(a_second_run_has_the_same_bits),
         cmocka_unit_test(ranks_train_on_every_api),
         cmocka_unit_test(ranks_of_different_backends_train_together),

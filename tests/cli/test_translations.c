@@ -125,20 +125,29 @@ static void a_resumed_run_is_the_same(void **state) {
     test_refused(2, "--source cannot change", "train --resume --quiet --backend cpu --out %s --source fr", test_path("resumed"));
 }
 
-// Trees of brackets over the lines of a part: all words below one node.
-static void write_trees(const char *part, const char *file) {
+// Trees of brackets over the lines of a part: all words below one node, whose label is one or the other in turn.
+static void write_trees(const char *part, const char *file, const char *labels) {
     static char out[40000];
-    size_t n, used = 0;
+    size_t n, used = 0, trees = 0;
     char *text = test_read_file(test_path("pair/%s.en", part), &n);
     for (char *line = text, *end; line < text + n; line = end + 1) {
         end = memchr(line, '\n', (size_t)(text + n - line));
         *end = 0;
-        if (*line) used += (size_t)sprintf(out + used, "(S");
+        if (*line) used += (size_t)sprintf(out + used, "(%c", labels[trees++ % 2]);
         for (char *word = strtok(line, " "); word; word = strtok(NULL, " ")) used += (size_t)sprintf(out + used, " (CD %s)", word);
         used += (size_t)sprintf(out + used, end > line && *line ? ")\n" : "\n");
     }
     test_write_file(test_path("%s", file), out, used);
     free(text);
+}
+
+static void write_all_trees(const char *labels) {
+    static const char *const parts[] = {"train", "valid", "test"};
+    for (int part = 0; part < 3; ++part) {
+        char file[64];
+        snprintf(file, sizeof file, "pair/%s.en.ptb", parts[part]);
+        write_trees(parts[part], file, labels);
+    }
 }
 
 // Trees beside the texts, the same ones made, a run that goes on; what does not belong to the text is refused with its line.
@@ -152,16 +161,11 @@ static void trees_are_read_beside_the_texts(void **state) {
                {"\n", "line 1: no tree"},
                {"(S (CD one))\n(S (CD two))\n", "line 2 has no counterpart: the text has 1 lines"},
                {"(S (CD one)) (S (CD one))\n", "more than one tree in a line"}};
-    for (int part = 0; part < 3; ++part) {
-        static const char *const parts[] = {"train", "valid", "test"};
-        char file[64];
-        snprintf(file, sizeof file, "pair/%s.en.ptb", parts[part]);
-        write_trees(parts[part], file);
-    }
-    test_succeed(TREE_TRAIN PAIR "--steps 30 --out %s", folder, test_path("tree"));
+    write_all_trees("SS");
+    test_succeed(TREE_TRAIN PAIR "--steps 30 --tree-labels constant --out %s", folder, test_path("tree"));
     test_succeed(TREE_TRAIN PAIR "--steps 30 --trees flat --out %s", folder, test_path("flat"));
     same_file("tree", "flat", "latest/model.safetensors");
-    test_succeed(TREE_TRAIN PAIR "--steps 30 --stop-at 12 --out %s", folder, test_path("tree-resumed"));
+    test_succeed(TREE_TRAIN PAIR "--steps 30 --tree-labels constant --stop-at 12 --out %s", folder, test_path("tree-resumed"));
     test_succeed("train --resume --quiet --backend cpu --out %s --stop-at 30", test_path("tree-resumed"));
     same_file("tree", "tree-resumed", "latest/model.safetensors");
     assert_true(loss_of("tree", "") == loss_of("flat", ""));
@@ -177,6 +181,41 @@ static void trees_are_read_beside_the_texts(void **state) {
     test_refused(1, "--trees balanced, right or flat", TREE_TRAIN PAIR "--steps 2 --out %s", folder, test_path("none"));
     test_refused(2, "--context-tokens is not for --model tree", TREE_TRAIN PAIR "--steps 2 --context-tokens 8 --out %s", folder,
                  test_path("none"));
+}
+
+// Nodes begin with their labels: other labels are another loss, labels that training did not have are none. Labels go where the model goes.
+static void nodes_begin_with_their_labels(void **state) {
+    (void)state;
+    size_t n;
+    char file[512], more[1024];
+    write_all_trees("ST");
+    test_succeed(TREE_TRAIN PAIR "--steps 30 --out %s", folder, test_path("labels"));
+    char *labels = test_read_file(test_path("labels/labels.txt"), &n);
+    assert_string_equal(labels, "S\nT\n");
+    free(labels);
+    test_succeed(TREE_TRAIN PAIR "--steps 30 --stop-at 12 --out %s", folder, test_path("labels-resumed"));
+    test_succeed("train --resume --quiet --backend cpu --out %s --stop-at 30", test_path("labels-resumed"));
+    same_file("labels", "labels-resumed", "latest/model.safetensors");
+    const double loss = loss_of("labels", "--checkpoint latest"), flat = loss_of("labels", "--checkpoint latest --trees flat");
+    snprintf(file, sizeof file, "%s", test_path("labels.safetensors"));
+    snprintf(more, sizeof more, "--source en --target de --data %s", folder);
+    test_succeed("export %s --checkpoint latest --out %s --quiet", test_path("labels"), file);
+    test_succeed("import %s --out %s --quiet", file, test_path("labels-back"));
+    assert_true(loss_of("labels-back", more) == loss);
+    test_succeed(TREE_TRAIN PAIR "--steps 1 --init %s --out %s", folder, test_path("labels"), test_path("labels-on"));
+    same_file("labels", "labels-on", "labels.txt");
+    write_all_trees("TS");
+    const double exchanged = loss_of("labels", "--checkpoint latest");
+    assert_true(fabs(exchanged - loss) > 1e-4);
+    write_all_trees("XY");
+    assert_true(loss_of("labels", "--checkpoint latest") == flat && flat != loss);
+    test_succeed("translate %s %s --backend cpu --quiet --beam 2", test_path("labels"), test_path("pair/test.en"));
+    test_refused(2, "trees that are made have no labels", TREE_TRAIN PAIR "--steps 2 --trees flat --tree-labels state --out %s", folder,
+                 test_path("none"));
+    test_refused(2, "does not fit the trained model", TREE_TRAIN PAIR "--steps 2 --tree-labels constant --init %s --out %s", folder,
+                 test_path("labels"), test_path("none"));
+    test_refused(2, "labels are what is predicted", "train --task classify --model tree --tree-labels state --data %s --out %s",
+                 test_path("pair/train.en.ptb"), test_path("none"));
 }
 
 static void documents_score_each_text_once(void **state) {
@@ -264,6 +303,7 @@ int main(void) {
         cmocka_unit_test(words_of_each_side_have_their_vocabulary_or_one),
         cmocka_unit_test(subwords_are_of_both_sides),
         cmocka_unit_test(a_resumed_run_is_the_same),
+        cmocka_unit_test(nodes_begin_with_their_labels),
         cmocka_unit_test(trees_are_read_beside_the_texts),
         cmocka_unit_test(documents_score_each_text_once),
         cmocka_unit_test(vocabularies_go_where_the_model_goes),

@@ -11,6 +11,8 @@
 
 #include "bpt/alloc.h"
 #include "data/examples_source.h"
+#include "data/parallel.h"
+#include "data/sentencepiece.h"
 #include "data/trees.h"
 #include "support/check.h"
 
@@ -52,10 +54,17 @@ static void show(const set_t *s, char *out, size_t bytes) {
         }
         used += (size_t)snprintf(out + used, bytes - used, " |");
         for (uint64_t k = e->node_offsets[i]; k < e->node_offsets[i + 1]; ++k)
-            used +=
-                (size_t)snprintf(out + used, bytes - used, " %u-%u/%s", e->nodes[k].first, e->nodes[k].end, label_of(s, e->nodes[k].label));
+            used += (size_t)snprintf(out + used, bytes - used, " %u-%u/%s", e->nodes.items[k].first, e->nodes.items[k].end,
+                                     label_of(s, e->nodes.items[k].label));
         used += (size_t)snprintf(out + used, bytes - used, ";");
     }
+}
+
+// Whether a piece is the first one of a word: it begins with SentencePiece's sign of a blank.
+static bool starts_word(const bpt_vocab_t *v, uint32_t id) {
+    size_t bytes;
+    const char *piece = bpt_vocab_token(v, id, &bytes);
+    return bytes >= 3 && !memcmp(piece, "\xE2\x96\x81", 3);
 }
 
 #define TREES .form = BPT_FORM_TREES, .trees = true, .labelled = true
@@ -135,28 +144,138 @@ static void bad_trees_are_refused_with_line_and_column(void **state) {
 }
 
 // Parents by the definition: the first node in post-order that covers a vertex and is not itself.
+static void check_links(const bpt_nodes_t *made, uint32_t n) {
+    enum { FIRST_TOKEN = 3, GAP = 5 };
+    const bpt_example_node_t *nodes = made->items;
+    const uint32_t m = (uint32_t)made->count, first_node = FIRST_TOKEN + n + GAP;
+    uint32_t *links;
+    assert_ok(bpt_alloc(3 * (size_t)(first_node + m), sizeof *links, &links));
+    bpt_trees_link(nodes, m, n, FIRST_TOKEN, first_node, links);
+    for (uint32_t v = 0; v < n + m; ++v) {
+        const bool token = v < n;
+        const uint32_t first = token ? v : nodes[v - n].first, end = token ? v + 1 : nodes[v - n].end;
+        uint32_t parent = BPT_PLACEHOLDER;
+        for (uint32_t i = token ? 0 : v - n + 1; i < m && parent == BPT_PLACEHOLDER; ++i)
+            if (nodes[i].first <= first && end <= nodes[i].end) parent = first_node + i;
+        assert_int_equal(links[3 * (token ? FIRST_TOKEN + v : first_node + v - n)], parent);
+    }
+    bpt_free(links);
+}
+
 static void links_are_those_of_the_smallest_node_above(void **state) {
     (void)state;
     for (uint32_t n = 1; n <= 40; ++n)
         for (int form = BPT_TREES_BALANCED; form <= BPT_TREES_FLAT; ++form) {
-            bpt_example_node_t *nodes = NULL;
-            uint64_t count = 0;
-            size_t capacity = 0;
-            uint32_t links[3 * (3 + 40 + 5 + 40)];
-            assert_ok(bpt_trees_make((bpt_trees_t)form, n, &nodes, &count, &capacity));
-            const uint32_t m = (uint32_t)count, first_token = 3, first_node = 3 + n + 5;
-            assert_int_equal(m, n == 1 || form == BPT_TREES_FLAT ? 1 : n - 1);
-            bpt_trees_link(nodes, m, n, first_token, first_node, links);
-            for (uint32_t v = 0; v < n + m; ++v) {
-                const bool token = v < n;
-                const uint32_t first = token ? v : nodes[v - n].first, end = token ? v + 1 : nodes[v - n].end;
-                uint32_t parent = BPT_PLACEHOLDER;
-                for (uint32_t i = token ? 0 : v - n + 1; i < m && parent == BPT_PLACEHOLDER; ++i)
-                    if (nodes[i].first <= first && end <= nodes[i].end) parent = first_node + i;
-                assert_int_equal(links[3 * (token ? first_token + v : first_node + v - n)], parent);
-            }
-            bpt_free(nodes);
+            bpt_nodes_t made = {0};
+            assert_ok(bpt_trees_make((bpt_trees_t)form, n, &made));
+            assert_int_equal(made.count, n == 1 || form == BPT_TREES_FLAT ? 1 : n - 1);
+            check_links(&made, n);
+            bpt_free(made.items);
         }
+}
+
+static uint64_t count_of(const bpt_nodes_t *nodes, uint32_t first, uint32_t end, uint32_t label) {
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < nodes->count; ++i)
+        count += nodes->items[i].first == first && nodes->items[i].end == end && nodes->items[i].label == label;
+    return count;
+}
+
+// Over words of one to four tokens: every node over the words is one over their tokens, every word of several tokens has one more.
+static void words_of_several_tokens_have_nodes_over_them(void **state) {
+    (void)state;
+    enum { MOST = 30 };
+    const bpt_range_t where = bpt_range_of("x.en", "", 0);
+    for (uint32_t n = 1; n <= MOST; ++n)
+        for (int form = BPT_TREES_BALANCED; form <= BPT_TREES_FLAT; ++form) {
+            bpt_nodes_t words = {0}, tokens = {0};
+            uint32_t first[MOST + 1] = {0}, labels[MOST], split = 0;
+            for (uint32_t i = 0; i < n; ++i) {
+                const uint32_t pieces = 1 + (i * 2654435761u + n) % 7 % 4;
+                first[i + 1] = first[i] + pieces, labels[i] = 100 + i, split += n > 1 && pieces > 1;
+            }
+            assert_ok(bpt_trees_make((bpt_trees_t)form, n, &words));
+            for (uint64_t i = 0; i < words.count; ++i) words.items[i].label = (uint32_t)i;
+            assert_ok(bpt_trees_split_words(&where, &words, first, labels, &tokens));
+            assert_int_equal(tokens.count, words.count + split);
+            for (uint64_t i = 0; i < words.count; ++i)
+                assert_int_equal(count_of(&tokens, first[words.items[i].first], first[words.items[i].end], (uint32_t)i), 1);
+            for (uint32_t i = 0; i < n; ++i)
+                assert_int_equal(count_of(&tokens, first[i], first[i + 1], labels[i]), n > 1 && first[i + 1] - first[i] > 1);
+            check_links(&tokens, first[n]);
+            first[n] = first[n - 1];
+            assert_fails(bpt_trees_split_words(&where, &words, first, NULL, &tokens), BPT_ERR_INPUT, "x.en: line 1: word");
+            bpt_free(words.items);
+            bpt_free(tokens.items);
+        }
+}
+
+// What the nodes of a batch begin with: their labels where trees are read, nothing where these are made, one symbol where labels are not
+// read.
+static void check_symbols(const bpt_examples_t *e, const bpt_labels_t *labels, bpt_trees_t form) {
+    static const char *const names[] = {"JJ", "NP", "S"};  // of the first text: the word of several tokens, then the phrases
+    bpt_batch_source_t *source;
+    bpt_batch_t b;
+    bool end;
+    assert_ok(bpt_examples_eval_source(e, &(bpt_batching_t){.batch_tokens = 256}, &source));
+    assert_ok(source->next(source, &b, &end));
+    const uint32_t *symbols = b.side[0].node_labels + (b.side[0].node_start[0] - b.shape.side[0].rows), first = b.sequences[0];
+    const uint64_t count = e->node_offsets[first + 1] - e->node_offsets[first];
+    for (uint64_t i = 0; i < count; ++i) {
+        if (form == BPT_TREES_FLAT) assert_int_equal(symbols[i], 0);
+        if (form == BPT_TREES_BALANCED || form == BPT_TREES_RIGHT) assert_int_equal(symbols[i], BPT_PLACEHOLDER);
+        if (form == BPT_TREES_FILE) assert_int_equal(symbols[i], e->nodes.items[e->node_offsets[first] + i].label);
+    }
+    for (uint64_t i = 0, k = 0; form == BPT_TREES_FILE && i < e->node_offsets[1]; ++i) {
+        const char *name = labels->name[e->nodes.items[i].label];
+        if (strcmp(name, "DT") != 0 && strcmp(name, "NN") != 0) assert_string_equal(name, names[k++]);
+    }
+    source->destroy(source);
+}
+
+// Trees over texts that are translated, in subwords: no node cuts a word, whether trees are read or made.
+static void trees_beside_subwords_are_over_words(void **state) {
+    (void)state;
+    static const char text[] = "the extraordinary cat\nunbelievable\nthe cat sat\n",
+                      trees[] =
+                          "(S (NP (DT the) (JJ extraordinary)) (NN cat))\n(S (JJ unbelievable))\n(S (NP (DT the) (NN cat)) (VB sat))\n";
+    const bpt_parallel_t pair = {.text = {bpt_range_of("x.en", text, strlen(text)), bpt_range_of("x.de", text, strlen(text))},
+                                 .trees = bpt_range_of("x.ptb", trees, strlen(trees))};
+    bpt_vocab_t *v;
+    bpt_labels_t labels = {0};
+    if (!bpt_sentencepiece_there) skip();
+    assert_ok(bpt_vocab_create(BPT_UNIT_SUBWORD, false, &v));
+    bpt_vocab_want_subwords(v, BPT_SUBWORD_BPE, 27);
+    assert_ok(bpt_parallel_scan(&pair, (bpt_vocab_t *[]){v, NULL}, &labels));
+    assert_ok(bpt_vocab_freeze(v));
+    bpt_labels_freeze(&labels);
+    assert_int_equal(labels.count, 6);  // DT JJ NN NP S VB
+    for (int form = BPT_TREES_FILE; form <= BPT_TREES_FLAT; ++form) {
+        const bpt_parallel_options_t o = {.trees = true, .made = (bpt_trees_t)form, .labels = form == BPT_TREES_FLAT ? NULL : &labels};
+        bpt_examples_t e;
+        assert_ok(bpt_parallel_read(&pair, &o, (const bpt_vocab_t *[]){v, v}, &e));
+        for (uint64_t t = 0; t < e.count; ++t) {
+            const uint32_t *tokens = e.tokens + e.offsets[t], n = (uint32_t)(e.offsets[t + 1] - e.offsets[t]);
+            uint32_t words = 0, split = 0;
+            for (uint32_t i = 0, pieces = 0; i < n; ++i) {
+                const bool starts = starts_word(v, tokens[i]), ends = i + 1 == n || starts_word(v, tokens[i + 1]);
+                pieces = starts ? 1 : pieces + 1;
+                words += starts, split += ends && pieces > 1;
+            }
+            const uint64_t from = e.node_offsets[t], nodes = e.node_offsets[t + 1] - from,
+                           over_words = form == BPT_TREES_FLAT ? 1 : words - 1;
+            assert_int_equal(words, t == 1 ? 1 : 3);
+            assert_int_equal(nodes, words == 1 ? 1 : over_words + split);
+            for (uint64_t i = from; i < from + nodes; ++i) {
+                const bpt_example_node_t *node = &e.nodes.items[i];
+                assert_true(starts_word(v, tokens[node->first]) && (node->end == n || starts_word(v, tokens[node->end])));
+            }
+        }
+        check_symbols(&e, &labels, (bpt_trees_t)form);
+        bpt_examples_free(&e);
+    }
+    bpt_labels_free(&labels);
+    bpt_vocab_destroy(v);
 }
 
 // All that a batch says of its trees, for two examples in a packed micro-batch.
@@ -193,6 +312,8 @@ int main(void) {
         cmocka_unit_test(brackets_become_nodes),
         cmocka_unit_test(bad_trees_are_refused_with_line_and_column),
         cmocka_unit_test(links_are_those_of_the_smallest_node_above),
+        cmocka_unit_test(words_of_several_tokens_have_nodes_over_them),
+        cmocka_unit_test(trees_beside_subwords_are_over_words),
         cmocka_unit_test(batches_have_links_and_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ static bpt_status_t read_with(const char *source, const char *target, const bpt_
         s->vocab[1] = s->vocab[0];
     else
         assert_ok(bpt_vocab_create(unit, false, &s->vocab[1]));
-    bpt_status_t status = bpt_parallel_scan(&pair, s->vocab);
+    bpt_status_t status = bpt_parallel_scan(&pair, s->vocab, NULL);
     if (status == BPT_OK) status = bpt_vocab_freeze(s->vocab[0]);
     if (status == BPT_OK && !joint) status = bpt_vocab_freeze(s->vocab[1]);
     const bpt_vocab_t *const vocab[] = {s->vocab[0], s->vocab[1]};

@@ -219,7 +219,7 @@ static void multi30k_needs_little_padding(void **state) {
         pair.text[i] = bpt_text_range(text[i]);
         assert_ok(bpt_vocab_create(BPT_UNIT_WORD, false, &vocab[i]));
     }
-    assert_ok(bpt_parallel_scan(&pair, vocab));
+    assert_ok(bpt_parallel_scan(&pair, vocab, NULL));
     for (int i = 0; i < 2; ++i) assert_ok(bpt_vocab_freeze(vocab[i]));
     const bpt_vocab_t *const frozen[] = {vocab[0], vocab[1]};
     assert_ok(bpt_parallel_read(&pair, &(bpt_parallel_options_t){0}, frozen, &e));

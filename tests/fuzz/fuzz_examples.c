@@ -26,8 +26,8 @@ static void check_text(const bpt_examples_t *e, const bpt_batch_t *b, int64_t s,
         const uint64_t n = e->offsets[t + 1] - e->offsets[t];
         require(e->node_offsets[t] < e->node_offsets[t + 1] && e->node_offsets[t + 1] - e->node_offsets[t] <= n);
         for (uint64_t i = e->node_offsets[t]; i < e->node_offsets[t + 1]; ++i)
-            require(e->nodes[i].first < e->nodes[i].end && e->nodes[i].end <= n);
-        const bpt_example_node_t *root = &e->nodes[e->node_offsets[t + 1] - 1];
+            require(e->nodes.items[i].first < e->nodes.items[i].end && e->nodes.items[i].end <= n);
+        const bpt_example_node_t *root = &e->nodes.items[e->node_offsets[t + 1] - 1];
         require(root->first == 0 && root->end == n);
     }
     for (uint64_t i = 0; e->bag_offsets && i < length; ++i) {
@@ -83,8 +83,8 @@ static void check_examples(const bpt_examples_t *e, const bpt_examples_options_t
         const uint64_t n = e->offsets[t + 1] - e->offsets[t];
         require(e->node_offsets[t] < e->node_offsets[t + 1] && e->node_offsets[t + 1] - e->node_offsets[t] <= n);
         for (uint64_t i = e->node_offsets[t]; i < e->node_offsets[t + 1]; ++i)
-            require(e->nodes[i].first < e->nodes[i].end && e->nodes[i].end <= n);
-        const bpt_example_node_t *root = &e->nodes[e->node_offsets[t + 1] - 1];
+            require(e->nodes.items[i].first < e->nodes.items[i].end && e->nodes.items[i].end <= n);
+        const bpt_example_node_t *root = &e->nodes.items[e->node_offsets[t + 1] - 1];
         require(root->first == 0 && root->end == n);
     }
     for (uint64_t i = 0; e->bag_offsets && i < e->bag_offsets[e->n_tokens]; ++i) require(e->bags[i] < o->ngram_rows);

@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     bpt_vocab_t *vocab;
     bpt_examples_t examples;
     require(bpt_vocab_create(data[1] & 1 ? BPT_UNIT_IDS : BPT_UNIT_WORD, data[1] & 2, &vocab) == BPT_OK);
-    bpt_status_t status = bpt_parallel_scan(&pair, (bpt_vocab_t *const[]){vocab, vocab});
+    bpt_status_t status = bpt_parallel_scan(&pair, (bpt_vocab_t *const[]){vocab, vocab}, NULL);
     if (status == BPT_OK) {
         require(bpt_vocab_freeze(vocab) == BPT_OK);
         status = bpt_parallel_read(&pair, &options, (const bpt_vocab_t *const[]){vocab, vocab}, &examples);

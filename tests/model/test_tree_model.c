@@ -104,6 +104,40 @@ static void tokens_know_the_tree_only_without_the_mask(void **state) {
     with_runner("ref", &c, check_tokens);
 }
 
+static double flops_of(bpt_runner_t *r, const bpt_batch_t *batch, bpt_step_kind_t kind) {
+    bpt_program_t *program;
+    assert_ok(bpt_runner_program(r, &(bpt_step_key_t){.kind = kind, .shape = batch->shape}, &program));
+    return bpt_program_summary(program).flops;
+}
+
+// A classifier computes the last layer of roots alone, and its logits are those of the roots among all rows.
+static void check_roots(bpt_runner_t *r) {
+    static float root[64 * 16], logits[64 * 3], weight[3 * 16], bias[3];
+    texts_t t;
+    open_texts("(1 (0 a) (2 (0 b) (1 (2 c) (0 d))))\n(0 (1 e) (2 f))\n(2 a)\n", BPT_TREES_FILE, false, &t);
+    assert_ok(bpt_runner_states(r, &t.batch, &(bpt_runner_states_t){.pooled = root}));
+    assert_ok(bpt_runner_logits(r, &t.batch, logits));
+    assert_ok(bpt_runner_get(r, "head.weight", weight));
+    assert_ok(bpt_runner_get(r, "head.bias", bias));
+    for (int s = 0; s < 3; ++s)
+        for (int k = 0; k < 3; ++k) {
+            double sum = (double)bias[k];
+            for (int j = 0; j < 16; ++j) sum += (double)weight[16 * k + j] * (double)root[16 * s + j];
+            assert_true(fabs(sum - (double)logits[3 * s + k]) < 1e-5);
+        }
+    assert_true(flops_of(r, &t.batch, BPT_STEP_LOGITS) < 0.8 * flops_of(r, &t.batch, BPT_STEP_STATES));
+    close_texts(&t);
+}
+
+static void the_last_layer_is_that_of_roots_alone(void **state) {
+    (void)state;
+    bpt_model_config_t c = tree_config();
+    with_runner("ref", &c, check_roots);
+    with_runner("cpu", &c, check_roots);
+    c.subtree_mask = false, c.layers = 1;
+    with_runner("cpu", &c, check_roots);
+}
+
 static void add_trees(fixture_batch_t *b, bpt_trees_t form, uint32_t **memory) { assert_ok(bpt_trees_add(form, &b->batch, memory)); }
 
 // Sequence 3 alone, and among others in a larger bucket.
@@ -206,9 +240,10 @@ static void what_has_no_tree_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_label_of_a_word_or_phrase_is_read),           cmocka_unit_test(tokens_know_the_tree_only_without_the_mask),
-        cmocka_unit_test(padding_and_batch_mates_change_nothing),         cmocka_unit_test(gradients_agree_with_differences),
-        cmocka_unit_test(the_loss_of_all_vertices_is_the_mean_of_theirs), cmocka_unit_test(what_has_no_tree_is_refused),
+        cmocka_unit_test(no_label_of_a_word_or_phrase_is_read),  cmocka_unit_test(tokens_know_the_tree_only_without_the_mask),
+        cmocka_unit_test(the_last_layer_is_that_of_roots_alone), cmocka_unit_test(padding_and_batch_mates_change_nothing),
+        cmocka_unit_test(gradients_agree_with_differences),      cmocka_unit_test(the_loss_of_all_vertices_is_the_mean_of_theirs),
+        cmocka_unit_test(what_has_no_tree_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,6 +75,7 @@ void test_check_batch(const bpt_batch_t *b, bool per_token) {
     }
     assert_int_equal(b->n_scored, scored);
     assert_int_equal(b->n_tokens, tokens);
+    assert_true(b->left >= 0 && b->last == (b->left == 0));
     assert_true(b->window_scored >= b->n_scored && b->epoch >= 0 && b->epoch_end > (double)b->epoch &&
                 b->epoch_end <= (double)b->epoch + 1);
 }

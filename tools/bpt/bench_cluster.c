@@ -14,9 +14,19 @@ double cli_cluster_exchange(int64_t parameters, int64_t ranks, const cli_network
     return seconds;
 }
 
+// The share of a micro-batch's time that is the backward pass: two of its three products.
+static const double BACKWARD = 2.0 / 3;
+
+// Exchanges go on beside the backward pass of the last micro-batch; the last bucket is final at its end.
+double cli_cluster_exposed(const cli_step_cost_t *cost, int64_t ranks, const cli_network_t *network) {
+    const double exchange = cli_cluster_exchange(cost->parameters, ranks, network), left = exchange - BACKWARD * cost->micro;
+    const double last = exchange / (double)bpt_buckets(cost->parameters);
+    return left > last ? left : last;
+}
+
 double cli_cluster_step(const cli_step_cost_t *cost, int64_t ranks, const cli_network_t *network) {
     if (ranks == 1) return cost->alone;
-    return (double)cost->accumulate * cost->micro + cost->update + cli_cluster_exchange(cost->parameters, ranks, network);
+    return (double)cost->accumulate * cost->micro + cost->update + cli_cluster_exposed(cost, ranks, network);
 }
 
 double cli_cluster_efficiency(const cli_step_cost_t *cost, int64_t ranks, const cli_network_t *network) {

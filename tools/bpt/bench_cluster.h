@@ -19,6 +19,8 @@ typedef struct {
 
 // Seconds that the ranks' sums take on the network: every bucket is cut into slices, each goes to its rank, and the sums come back.
 double cli_cluster_exchange(int64_t parameters, int64_t ranks, const cli_network_t *network);
+// Of these the seconds that are not hidden behind the backward pass.
+double cli_cluster_exposed(const cli_step_cost_t *cost, int64_t ranks, const cli_network_t *network);
 double cli_cluster_step(const cli_step_cost_t *cost, int64_t ranks, const cli_network_t *network);
 // Of a step of `ranks` ranks: what each computes in a second beside what one process alone does.
 double cli_cluster_efficiency(const cli_step_cost_t *cost, int64_t ranks, const cli_network_t *network);

@@ -11,10 +11,13 @@
 
 enum { CLASSES = 2 };
 
+bpt_trees_t cli_bench_trees(const cli_bench_t *b) { return (bpt_trees_t)(BPT_TREES_BALANCED + b->o->tool.trees); }
+
 cli_bench_place_t cli_bench_place(const cli_bench_t *b) {
     const bpt_kind_spec_t *kind = bpt_kind_of(&b->o->model);
     return (cli_bench_place_t){.device = b->device,
                                .model = kind->name,
+                               .trees = kind->trees ? bpt_trees_names[cli_bench_trees(b)] : NULL,
                                .has_k = bpt_kind_has_key(kind, "k"),
                                .precision = b->o->train.precision,
                                .json = b->o->use.json};
@@ -31,6 +34,7 @@ cli_bench_result_t cli_bench_empty(const cli_bench_t *b, const char *bench) {
                                 .slowest = NAN,
                                 .tokens_per_s = NAN,
                                 .gflops = NAN,
+                                .hidden = NAN,
                                 .gbytes_per_s = NAN};
 }
 
@@ -109,7 +113,7 @@ bpt_status_t cli_bench_make_tokens(const cli_bench_t *b, cli_bench_tokens_t *t) 
                              .first = true,
                              .last = true};
     if (!bpt_kind_of(&config)->trees) return BPT_OK;
-    status = bpt_trees_add(BPT_TREES_BALANCED, &t->batch, &t->trees);
+    status = bpt_trees_add(cli_bench_trees(b), &t->batch, &t->trees);
     if (status != BPT_OK) cli_bench_free_tokens(t);
     return status;
 }

@@ -2,6 +2,7 @@
 #ifndef BPT_TOOLS_BENCH_MODEL_H
 #define BPT_TOOLS_BENCH_MODEL_H
 
+#include "data/examples.h"
 #include "models/runner.h"
 #include "tools/bpt/bench_report.h"
 #include "tools/bpt/options.h"
@@ -26,10 +27,11 @@ typedef struct {
 typedef struct {
     bpt_batch_t batch;
     uint32_t *words;  // tokens, targets, start, lengths, sequences
-    uint32_t *trees;  // of models that read them: balanced
+    uint32_t *trees;  // of models that read them
     float *weights;
 } cli_bench_tokens_t;
 
+bpt_trees_t cli_bench_trees(const cli_bench_t *b);  // the trees over its sequences, for models that read them
 cli_bench_place_t cli_bench_place(const cli_bench_t *b);
 cli_timing_t cli_bench_timing(const cli_bench_t *b);
 // A result of which nothing is known but what was asked for.

@@ -26,6 +26,7 @@ static bpt_status_t set_place(json_t *object, const cli_bench_place_t *place) {
 static bpt_status_t set_cell(json_t *object, const cli_bench_place_t *place, const char *bench, int64_t n, int64_t k) {
     BPT_TRY(bpt_json_set_text(object, "bench", bench));
     BPT_TRY(bpt_json_set_text(object, "model", place->model));
+    if (place->trees) BPT_TRY(bpt_json_set_text(object, "trees", place->trees));
     BPT_TRY(bpt_json_set_int(object, "n", n));
     return place->has_k ? bpt_json_set_int(object, "k", k) : BPT_OK;
 }
@@ -64,6 +65,7 @@ static bpt_status_t fill_result(json_t *object, const cli_bench_place_t *place, 
     BPT_TRY(set_number(object, "gbytes_per_s", r->gbytes_per_s));
     if (r->ranks) BPT_TRY(bpt_json_set_int(object, "ranks", r->ranks));
     if (r->ranks) BPT_TRY(set_number(object, "exchange_s_per_step", r->exchange));
+    if (r->ranks > 1) BPT_TRY(set_number(object, "hidden_share", r->hidden));
     if (r->efficiency > 0) BPT_TRY(set_number(object, "efficiency", r->efficiency));
     if (r->device_bytes) BPT_TRY(bpt_json_set_u64(object, "peak_device_bytes", r->device_bytes));
     return bpt_json_set_int(object, "peak_host_bytes", bpt_peak_host_bytes());
@@ -78,6 +80,7 @@ static void print_translation(const cli_bench_result_t *r) {
 bpt_status_t cli_bench_print(const cli_bench_place_t *place, const cli_bench_result_t *r) {
     if (place->json) return print_object(fill_result, place, r);
     printf("%-10s %-11s n %-7" PRId64, r->bench, place->model, r->n);
+    if (place->trees) printf(" %-8s", place->trees);
     if (place->has_k) printf(" k %-3" PRId64, r->k);
     printf(" %-4s", bpt_dtype_name(place->precision));
     if (!isnan(r->s_per_step)) printf("  %10.3f ms", 1e3 * r->s_per_step);
@@ -85,8 +88,9 @@ bpt_status_t cli_bench_print(const cli_bench_place_t *place, const cli_bench_res
     if (r->beam) print_translation(r);
     if (!isnan(r->tokens_per_s)) printf("  %9.0f tokens/s", r->tokens_per_s);
     if (!isnan(r->gflops)) printf("  %8.1f GFLOP/s", r->gflops);
-    if (r->ranks) printf("  %d ranks, %.3f ms in exchanges", r->ranks, 1e3 * r->exchange);
-    if (r->efficiency > 0) printf(", %.1f %% of %d alone", 100 * r->efficiency, r->ranks);
+    if (r->ranks) printf("  %d rank%s, %.3f ms in exchanges", r->ranks, r->ranks == 1 ? "" : "s", 1e3 * r->exchange);
+    if (r->ranks > 1 && !isnan(r->hidden)) printf(" (%.0f %% of it hidden)", 100 * r->hidden);
+    if (r->efficiency > 0) printf(", %.1f %% of the speed of %d alone", 100 * r->efficiency, r->ranks);
     if (r->device_bytes) printf("  %8.1f MiB", (double)r->device_bytes / 1048576);
     printf("\n");
     return BPT_OK;

@@ -10,6 +10,7 @@
 typedef struct {
     const bpt_device_t *device;
     const char *model;  // "bpt"
+    const char *trees;  // that it reads, "balanced"; NULL: none
     bool has_k;         // the model has such a number
     bpt_dtype_t precision;
     bool json;
@@ -21,6 +22,7 @@ typedef struct {
     double s_per_step, p99, slowest, tokens_per_s, gflops, gbytes_per_s;  // NaN: does not apply
     uint64_t device_bytes;                                                // 0: does not apply
     int ranks;                                                            // that took part; 0: no team
+    double hidden;                                                        // share of `exchange` behind which the step went on; NAN: unknown
     double exchange;                                                      // of s_per_step: their exchanges, waiting included
     double efficiency;                                                    // what a rank does beside one process alone; 0: does not apply
     // Translations; beam 0: it is another bench. Seconds of a step of the search, in its first and its last quarter; NaN: it is too short.

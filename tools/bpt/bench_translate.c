@@ -6,7 +6,9 @@
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 #include "bpt/rng.h"
+#include "data/trees.h"
 #include "models/decode/translate.h"
+#include "models/kinds/kind.h"
 #include "models/nn/names.h"
 #include "tools/bpt/sort.h"
 
@@ -22,6 +24,8 @@ typedef struct {
     double before;    // when the step began
     int repeat, turn;
     int64_t done, target;  // tokens of this turn, of a translation
+    bpt_trees_t form;
+    uint32_t *trees;  // over the texts, for models that read them
 } work_t;
 
 static void release(work_t *w) {
@@ -30,6 +34,7 @@ static void release(work_t *w) {
     bpt_free(w->start);
     bpt_free(w->lengths);
     bpt_free(w->found);
+    bpt_free(w->trees);
     bpt_free(w->batches);
     bpt_free(w->steps);
 }
@@ -79,6 +84,7 @@ static bpt_status_t prepare(work_t *w, bpt_runner_t *runner, const cli_bench_res
                                               .on_token = on_token,
                                               .user = w};
     BPT_TRY(make_texts(w, r->n, r->texts, bpt_runner_config(runner)->source_vocab));
+    if (bpt_kind_of(bpt_runner_config(runner))->trees) BPT_TRY(bpt_trees_add(w->form, &w->batch, &w->trees));
     BPT_TRY(bpt_alloc((size_t)r->texts, sizeof *w->found, &w->found));
     BPT_TRY(bpt_alloc((size_t)w->repeat, sizeof *w->batches, &w->batches));
     BPT_TRY(bpt_alloc((size_t)(w->target * w->repeat), sizeof *w->steps, &w->steps));
@@ -102,8 +108,8 @@ static double seconds_of(work_t *w, int64_t from, int64_t to) {
     return sum / (double)(to - from);
 }
 
-bpt_status_t cli_bench_translate(bpt_runner_t *runner, int repeat, cli_bench_result_t *r) {
-    work_t w = {.repeat = repeat, .target = r->n < BPT_MOST_TRANSLATED ? r->n : BPT_MOST_TRANSLATED};
+bpt_status_t cli_bench_translate(bpt_runner_t *runner, int repeat, bpt_trees_t trees, cli_bench_result_t *r) {
+    work_t w = {.repeat = repeat, .form = trees, .target = r->n < BPT_MOST_TRANSLATED ? r->n : BPT_MOST_TRANSLATED};
     bpt_status_t status = prepare(&w, runner, r);
     for (w.turn = -1; w.turn < repeat && status == BPT_OK; ++w.turn) status = translate(&w);
     if (status == BPT_OK) {

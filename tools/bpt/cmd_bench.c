@@ -27,9 +27,11 @@ static bool is_one_of_many(const bpt_runner_t *runner) { return bpt_ranks_size(b
 // A micro-batch on each rank, and the update that they make together.
 static bpt_status_t step_together(bpt_runner_t *runner, const cli_bench_tokens_t *t, const bpt_update_t *update) {
     bpt_batch_t own = t->batch;
+    bpt_update_t sending = *update;
     bpt_update_result_t result;
     own.last = false;
-    BPT_TRY(bpt_runner_train(runner, &own, update, &result));
+    sending.sends = true;
+    BPT_TRY(bpt_runner_train(runner, &own, &sending, &result));
     return bpt_runner_update_together(runner, update, false, &result);
 }
 
@@ -51,7 +53,7 @@ static bpt_status_t time_steps(const cli_bench_t *b, bpt_runner_t *runner, const
     const int repeat = (int)b->o->tool.repeat;
     BPT_TRY(bpt_alloc((size_t)repeat, sizeof *seconds, &seconds));
     bpt_status_t status = step(runner, t, training, logits);
-    const double exchanged = bpt_ranks_seconds(b->ranks);
+    const double exchanged = bpt_ranks_seconds(b->ranks), waited = bpt_ranks_waited(b->ranks);
     for (int i = 0; i < repeat && status == BPT_OK; ++i) {
         const double start = bpt_clock_seconds();
         status = step(runner, t, training, logits);
@@ -68,6 +70,8 @@ static bpt_status_t time_steps(const cli_bench_t *b, bpt_runner_t *runner, const
         r.tokens_per_s = (double)t->batch.n_tokens * bpt_ranks_size(b->ranks) / r.s_per_step;
         r.ranks = b->ranks ? bpt_ranks_size(b->ranks) : 0;
         r.exchange = exchange;
+        if (exchange > 0 && !bpt_runner_is_linked(runner))
+            r.hidden = fmax(0, 1 - (bpt_ranks_waited(b->ranks) - waited) / repeat / exchange);
         r.gflops = plan.flops * bpt_ranks_size(b->ranks) / r.s_per_step * 1e-9;
         r.gbytes_per_s = plan.bytes_moved / r.s_per_step * 1e-9;
         r.device_bytes = bpt_runner_device_bytes(runner);
@@ -293,6 +297,7 @@ static bpt_status_t print_cluster(const cli_bench_t *b, const cli_step_cost_t *c
         r.tokens_per_s = (double)(tokens * cost->accumulate * ranks[i]) / r.s_per_step;
         r.ranks = (int)ranks[i];
         r.exchange = ranks[i] > 1 ? cli_cluster_exchange(cost->parameters, ranks[i], &network) : 0;
+        if (ranks[i] > 1) r.hidden = 1 - cli_cluster_exposed(cost, ranks[i], &network) / r.exchange;
         r.efficiency = cli_cluster_efficiency(cost, ranks[i], &network);
         BPT_TRY(cli_bench_say(b, &r));
     }
@@ -326,7 +331,7 @@ static bpt_status_t bench_translate(const cli_bench_t *b) {
         cli_bench_result_t r = cli_bench_empty(b, "translate");
         r.beam = b->beams.value[i];
         r.texts = b->o->use.batch;
-        status = cli_bench_translate(runner, (int)b->o->tool.repeat, &r);
+        status = cli_bench_translate(runner, (int)b->o->tool.repeat, cli_bench_trees(b), &r);
         if (status == BPT_OK) status = cli_bench_say(b, &r);
         if (status == BPT_OK) status = cli_flush_output();
     }

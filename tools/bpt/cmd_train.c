@@ -309,7 +309,8 @@ static bpt_status_t prepare(job_t *job) {
     if (o->run.print_config) return BPT_OK;
     bpt_vocab_t *vocab = cli_start_take_vocab(o, &job->start);
     bpt_vocab_t *source_vocab = cli_start_take_source_vocab(o, &job->start);
-    BPT_TRY(cli_corpus_open(o, vocab, source_vocab, o->run.resume ? &job->resume_from : NULL, &job->corpus));
+    const bpt_labels_t node_labels = cli_start_take_node_labels(o, &job->start);
+    BPT_TRY(cli_corpus_open(o, vocab, source_vocab, node_labels, o->run.resume ? &job->resume_from : NULL, &job->corpus));
     BPT_TRY(cli_start_match(o, &job->corpus, &job->start));
     BPT_TRY(cli_defaults_length(o, job->corpus.train->steps_per_epoch));
     BPT_TRY(cli_device_open(o, &job->device));

@@ -93,20 +93,11 @@ static bpt_status_t find_tree(job_t *job, const bpt_range_t *line) {
     return bpt_range_check_utf8(&job->tree);
 }
 
-// Words one by one, as each has a place in the tree.
 static bpt_status_t encode_tree(job_t *job, member_t *m, const bpt_word_t *words, size_t n, taker_t *taker) {
-    const bool made = job->made != BPT_TREES_FILE;
-    uint32_t *first;
-    if (!made) BPT_TRY(find_tree(job, &m->line));
-    BPT_TRY(bpt_alloc(n + 1, sizeof *first, &first));
-    bpt_status_t status = BPT_OK;
-    for (size_t i = 0; i < n && status == BPT_OK; ++i) {
-        status = bpt_vocab_encode_words(job->source, &m->line, &words[i], 1, take, taker);
-        first[i + 1] = (uint32_t)m->count;
-    }
-    if (status == BPT_OK) status = bpt_tree_text(made ? NULL : &job->tree, job->made, words, n, first, &m->nodes);
-    bpt_free(first);
-    return status;
+    const bpt_tree_text_t text = {
+        .where = &m->line, .words = words, .n_words = n, .tree = &job->tree, .made = job->made, .labels = &job->trained->labels};
+    if (job->made == BPT_TREES_FILE) BPT_TRY(find_tree(job, &m->line));
+    return bpt_tree_text_read(&text, job->source, take, taker, &m->nodes);
 }
 
 static bpt_status_t encode(job_t *job, member_t *m) {
@@ -171,19 +162,19 @@ static bpt_batch_t fill_batch(job_t *job, member_t *const *members, int64_t coun
 }
 
 // The trees over the members of a batch; *memory is the caller's.
-static bpt_status_t put_trees(member_t *const *members, int64_t count, bpt_batch_t *batch, uint32_t **memory) {
+static bpt_status_t put_trees(const job_t *job, member_t *const *members, int64_t count, bpt_batch_t *batch, uint32_t **memory) {
     bpt_nodes_t all = {0};
     uint64_t *ends;
     BPT_TRY(bpt_alloc((size_t)batch->shape.batch, sizeof *ends, &ends));
     bpt_status_t status = BPT_OK;
     for (int64_t s = 0; s < batch->shape.batch && status == BPT_OK; ++s) {
         for (uint64_t i = 0; s < count && i < members[s]->nodes.count && status == BPT_OK; ++i) {
-            status = bpt_grow(&all.items, (size_t)all.count, &all.capacity, sizeof *all.items);
-            if (status == BPT_OK) all.items[all.count++] = members[s]->nodes.items[i];
+            const bpt_example_node_t *node = &members[s]->nodes.items[i];
+            status = bpt_nodes_add(&all, node->first, node->end, node->label);
         }
         ends[s] = all.count;
     }
-    if (status == BPT_OK) status = bpt_trees_put(all.items, ends, batch, memory);
+    if (status == BPT_OK) status = bpt_trees_put(all.items, ends, job->trained->labels.count > 0, batch, memory);
     bpt_free(all.items);
     bpt_free(ends);
     return status;
@@ -203,7 +194,7 @@ static bpt_status_t translate_batch(job_t *job, member_t **members, int64_t coun
     if (cli_interrupted) return bpt_fail(BPT_ERR_INTERRUPTED, "stopped at line %" PRIu64, job->members[0].line.line);
     bpt_batch_t batch = fill_batch(job, members, count);
     uint32_t *trees = NULL;
-    bpt_status_t status = job->trees ? put_trees(members, count, &batch, &trees) : BPT_OK;
+    bpt_status_t status = job->trees ? put_trees(job, members, count, &batch, &trees) : BPT_OK;
     if (status == BPT_OK) status = bpt_translator_run(job->translator, &batch, job->found);
     bpt_free(trees);
     BPT_TRY(status);

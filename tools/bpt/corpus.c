@@ -122,7 +122,7 @@ static bpt_status_t take_fingerprint(cli_corpus_t *corpus) {
     const size_t texts = e->texts == 2 ? 2 : 1, labels = e->per_token ? e->n_tokens : e->count;
     if (t->tokens) hash = XXH3_64bits_withSeed(e->offsets, pairs * sizeof *e->offsets, hash);
     if (t->tokens) hash = XXH3_64bits_withSeed(t->offsets, pairs * sizeof *t->offsets, hash ^ t->opening);
-    if (t->tokens && e->trees) hash = XXH3_64bits_withSeed(e->nodes, e->n_nodes * sizeof *e->nodes, hash);
+    if (t->tokens && e->trees) hash = XXH3_64bits_withSeed(e->nodes.items, e->nodes.count * sizeof *e->nodes.items, hash);
     if (e->windows) hash = XXH3_64bits_withSeed(e->windows, e->count * sizeof *e->windows, hash);
     if (e->count && !t->tokens) hash = XXH3_64bits_withSeed(e->offsets, texts * e->count * sizeof *e->offsets, hash);
     if (e->labels) hash = XXH3_64bits_withSeed(e->labels, labels * sizeof *e->labels, hash);
@@ -143,12 +143,12 @@ static int64_t trained_tokens(const cli_corpus_t *corpus) {
 static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resumed, cli_corpus_t *corpus) {
     if (resumed && o->data.unit != BPT_UNIT_IDS) BPT_TRY(cli_run_vocab(resumed, o->data.unit, o->data.lower, &corpus->vocab));
     if (resumed && o->data.unit != BPT_UNIT_IDS) BPT_TRY(cli_run_source_vocab(resumed, o->data.unit, o->data.lower, &corpus->source_vocab));
-    const bool known = corpus->vocab != NULL, labelled = bpt_task_of(&o->model)->labelled;
+    const bool known = corpus->vocab != NULL, named = bpt_task_of(&o->model)->labelled || o->data.tree_labels == CLI_TREE_LABELS_STATE;
     if (known && !resumed) BPT_TRY(cli_subwords_hold(o, corpus->vocab));
-    if (labelled && resumed) BPT_TRY(cli_run_labels(resumed, &corpus->labels));
+    if (resumed && bpt_model_labels(&o->model)) BPT_TRY(cli_run_labels(resumed, &corpus->labels));
     const int64_t id_limit = resumed ? o->model.vocab : BPT_MAX_VOCAB;
     if (corpus->split.part[BPT_TRAIN].bytes) {
-        BPT_TRY(scan(o, &corpus->split, !known, labelled && !resumed, id_limit, corpus));
+        BPT_TRY(scan(o, &corpus->split, !known, named && !resumed && !corpus->labels.count, id_limit, corpus));
         BPT_TRY(encode(o, &corpus->split, corpus));
     } else if (!known) {
         BPT_TRY(bpt_vocab_create(BPT_UNIT_IDS, false, &corpus->vocab));  // of no ids
@@ -183,9 +183,9 @@ static bpt_status_t open_files(const cli_options_t *o, cli_corpus_t *corpus) {
     return bpt_split_open(o->data.path, o->data.unit, bpt_unit_of(o->data.unit)->by_lines, &corpus->split);
 }
 
-bpt_status_t cli_corpus_open(cli_options_t *o, bpt_vocab_t *vocab, bpt_vocab_t *source_vocab, const bpt_checkpoint_t *resumed,
-                             cli_corpus_t *out) {
-    *out = (cli_corpus_t){.vocab = vocab, .source_vocab = source_vocab};
+bpt_status_t cli_corpus_open(cli_options_t *o, bpt_vocab_t *vocab, bpt_vocab_t *source_vocab, bpt_labels_t node_labels,
+                             const bpt_checkpoint_t *resumed, cli_corpus_t *out) {
+    *out = (cli_corpus_t){.vocab = vocab, .source_vocab = source_vocab, .labels = node_labels};
     const cli_reader_t *reader = cli_reader_of(&o->model);
     bool made = false;
     bpt_status_t status = reader->make ? reader->make(o, out, &made) : BPT_OK;

@@ -21,11 +21,11 @@ typedef struct {
     bpt_batch_source_t *train, *valid;  // valid NULL: none
 } cli_corpus_t;
 
-// Reads o->data.path. `vocab` and `source_vocab` become the corpus's, also in case of an error; NULL: made from the data. `resumed`: where
-// a run goes on, whose vocabulary and labels are taken; NULL: they are made from the data. Fills what only the data can tell into o->model:
-// vocab, and for a classifier classes, d_embed, rel_levels, max_positions.
-bpt_status_t cli_corpus_open(cli_options_t *o, bpt_vocab_t *vocab, bpt_vocab_t *source_vocab, const bpt_checkpoint_t *resumed,
-                             cli_corpus_t *out) BPT_MUST_USE;
+// Reads o->data.path. `vocab`, `source_vocab` and `node_labels` become the corpus's, also in case of an error; NULL, empty: made from the
+// data. `resumed`: where a run goes on, whose vocabulary and labels are taken; NULL: they are made from the data. Fills what only the data
+// can tell into o->model: vocab, and for a classifier classes, d_embed, rel_levels, max_positions.
+bpt_status_t cli_corpus_open(cli_options_t *o, bpt_vocab_t *vocab, bpt_vocab_t *source_vocab, bpt_labels_t node_labels,
+                             const bpt_checkpoint_t *resumed, cli_corpus_t *out) BPT_MUST_USE;
 void cli_corpus_close(cli_corpus_t *corpus);
 
 // The smallest vocabulary that has all tokens of these of all parts.

@@ -21,6 +21,9 @@ typedef struct {
     size_t count, capacity;
 } cli_texts_t;
 
+// Whether the nodes of trees begin with their labels, or all with one symbol.
+typedef enum { CLI_TREE_LABELS_CONSTANT, CLI_TREE_LABELS_STATE } cli_tree_labels_t;
+
 typedef struct {
     char *path;
     cli_texts_t vectors;  // files of word vectors, side by side
@@ -38,6 +41,7 @@ typedef struct {
     bpt_subword_kind_t subword_kind;
     int tag_scheme;  // bpt_tag_scheme_t
     int trees;       // bpt_trees_t
+    cli_tree_labels_t tree_labels;
     int64_t truncate;
     int64_t n, sum, examples;               // Masked Summation (data/arrays.h)
     int64_t context, stride, eval_context;  // 0 = as options_resolve says
@@ -81,6 +85,7 @@ typedef struct {
     char *lengths, *ks, *beams, *ranks;
     double bandwidth, latency;  // of bench cluster: GB/s, microseconds
     char *tree;                 // graph: in brackets
+    int trees;                  // bench: bpt_trees_t - BPT_TREES_BALANCED
     char *from, *x, *y, *by;    // plot
     bool log_x, log_y;
     bool reset;

@@ -124,6 +124,9 @@ static bpt_status_t check(const cli_options_t *o) {
         return bpt_fail(BPT_ERR_USAGE,
                         "--task %s goes without --unit %s: a tag belongs to a word, which may be several tokens; use --unit word",
                         bpt_task_of(&o->model)->name, bpt_unit_names[d->unit]);
+    if (d->tree_labels != CLI_TREE_LABELS_CONSTANT)
+        return bpt_fail(BPT_ERR_USAGE, "--tree-labels state is not for --task %s, where labels are what is predicted; leave it out",
+                        bpt_task_of(&o->model)->name);
     if (o->model.ngram_max && d->unit != BPT_UNIT_WORD)
         return bpt_fail(BPT_ERR_USAGE, "--ngram-max is for --unit word: n-grams are of the characters of a word");
     return cli_examples_options(d, &o->model, d->unit, &e);

@@ -32,6 +32,27 @@ static bpt_status_t check_languages(const cli_data_options_t *d) {
                                         : bpt_fail(BPT_ERR_USAGE, "--source and --target are both '%s'; they are two files", d->source);
 }
 
+// Whether trees over the texts to translate are read from files beside them, such as train.en.ptb.
+static bool reads_trees(const bpt_model_config_t *m, const cli_data_options_t *d) {
+    return bpt_kind_of(m)->trees && d->trees == BPT_TREES_FILE && has_files(d->unit);
+}
+
+// Nodes begin with the labels of trees that are read; those of a trained model as they did.
+static void fill_from_options(cli_options_t *o) {
+    const bool trained = o->run.resume || *o->run.init, named = trained ? o->model.node_labels > 0 : reads_trees(&o->model, &o->data);
+    if (cli_option_source(o, "tree-labels") == CLI_FROM_DEFAULT)
+        o->data.tree_labels = named ? CLI_TREE_LABELS_STATE : CLI_TREE_LABELS_CONSTANT;
+}
+
+static bpt_status_t check_tree_labels(const cli_options_t *o) {
+    const bool named = o->data.tree_labels == CLI_TREE_LABELS_STATE, trained = o->run.resume || *o->run.init;
+    if (trained && named != (o->model.node_labels > 0))
+        return bpt_fail(BPT_ERR_USAGE, "--tree-labels %s does not fit the trained model, whose nodes begin with %s; leave it out",
+                        named ? "state" : "constant", named ? "one symbol" : "their labels");
+    if (trained || !named || reads_trees(&o->model, &o->data)) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE, "--tree-labels state is for trees that are read: trees that are made have no labels; leave it out");
+}
+
 static bpt_status_t check(const cli_options_t *o) {
     const cli_data_options_t *d = &o->data;
     const char *task = bpt_task_of(&o->model)->name;
@@ -44,6 +65,7 @@ static bpt_status_t check(const cli_options_t *o) {
     if (bpt_kind_of(&o->model)->trees && (d->truncate || d->context_tokens))
         return bpt_fail(BPT_ERR_USAGE, "--%s is not for --model %s, whose trees are over whole texts, one for each; leave it out",
                         d->truncate ? "truncate" : "context-tokens", bpt_kind_of(&o->model)->name);
+    BPT_TRY(check_tree_labels(o));
     if (d->vectors.count || o->model.ngram_max)
         return bpt_fail(BPT_ERR_USAGE, "--%s is not for --task %s, whose two sides have embeddings of their own; leave it out",
                         d->vectors.count ? "vectors" : "ngram-max", task);
@@ -82,10 +104,20 @@ static bpt_status_t fill_vocabularies(cli_options_t *o, const cli_corpus_t *corp
                     size, m->source_vocab);
 }
 
+static bpt_status_t fill_node_labels(cli_options_t *o, const cli_corpus_t *corpus) {
+    if (o->data.tree_labels != CLI_TREE_LABELS_STATE) return BPT_OK;
+    if (!corpus->labels.count)
+        return bpt_fail(BPT_ERR_INPUT, "%s: no node of the trees has a label; --tree-labels constant begins all nodes with one symbol",
+                        o->data.path);
+    o->model.node_labels = (int32_t)corpus->labels.count;
+    return BPT_OK;
+}
+
 static bpt_status_t fill(cli_options_t *o, const cli_corpus_t *corpus) {
     bpt_model_config_t *m = &o->model;
     const int64_t longest = longest_example(corpus);
     BPT_TRY(fill_vocabularies(o, corpus));
+    BPT_TRY(fill_node_labels(o, corpus));
     if (!m->rel_levels && m->positions == BPT_POSITIONS_RELATIVE)
         m->rel_levels = bpt_kind_of(m)->levels ? bpt_kind_of(m)->rel_levels(m, longest) : (int32_t)longest;
     if (!m->max_positions && m->positions == BPT_POSITIONS_ABSOLUTE) m->max_positions = (int32_t)longest;
@@ -106,11 +138,6 @@ static bpt_status_t open_languages(const char *folder, const cli_data_options_t 
             return bpt_fail(BPT_ERR_INPUT, "%s: the %s part has a file for .%s and none for .%s", folder, names[part],
                             source->part[part].bytes ? d->source : d->target, source->part[part].bytes ? d->target : d->source);
     return BPT_OK;
-}
-
-// Whether trees over the texts to translate are read from files beside them, such as train.en.ptb.
-static bool reads_trees(const bpt_model_config_t *m, const cli_data_options_t *d) {
-    return bpt_kind_of(m)->trees && d->trees == BPT_TREES_FILE && has_files(d->unit);
 }
 
 static bpt_status_t open_trees(const char *folder, const cli_data_options_t *d, bpt_split_t *out) {
@@ -136,8 +163,9 @@ static bpt_parallel_t pair_of(const cli_corpus_t *corpus, int part) {
 static bpt_status_t scan(const cli_options_t *o, int part, bool words, bool labels, cli_corpus_t *corpus) {
     const bpt_parallel_t pair = pair_of(corpus, part);
     bpt_vocab_t *const vocab[] = {corpus->source_vocab ? corpus->source_vocab : corpus->vocab, corpus->vocab};
-    (void)o, (void)labels;
-    return words ? bpt_parallel_scan(&pair, vocab) : BPT_OK;
+    bpt_vocab_t *const none[] = {NULL, NULL};
+    (void)o;
+    return bpt_parallel_scan(&pair, words ? vocab : none, labels ? &corpus->labels : NULL);
 }
 
 static bpt_status_t encode(const cli_options_t *o, const bpt_range_t *text, int part, cli_corpus_t *corpus) {
@@ -147,7 +175,8 @@ static bpt_status_t encode(const cli_options_t *o, const bpt_range_t *text, int 
                                             .truncate = o->data.truncate,
                                             .context_tokens = o->data.context_tokens,
                                             .trees = bpt_kind_of(&o->model)->trees,
-                                            .made = (bpt_trees_t)o->data.trees};
+                                            .made = (bpt_trees_t)o->data.trees,
+                                            .labels = corpus->labels.count ? &corpus->labels : NULL};
     (void)text;
     return bpt_parallel_read(&pair, &options, vocab, &corpus->examples[part]);
 }
@@ -184,8 +213,11 @@ static cli_data_options_t eval_options(const cli_options_t *o, const cli_trained
 static bpt_status_t evaluate_pair(const cli_options_t *o, const bpt_parallel_t *pair, const cli_trained_t *t, cli_eval_data_t *e) {
     const cli_data_options_t d = eval_options(o, t);
     const bpt_vocab_t *const vocab[] = {t->source_vocab ? t->source_vocab : t->vocab, t->vocab};
-    const bpt_parallel_options_t options = {
-        .truncate = d.truncate, .context_tokens = d.context_tokens, .trees = bpt_kind_of(&t->config)->trees, .made = (bpt_trees_t)d.trees};
+    const bpt_parallel_options_t options = {.truncate = d.truncate,
+                                            .context_tokens = d.context_tokens,
+                                            .trees = bpt_kind_of(&t->config)->trees,
+                                            .made = (bpt_trees_t)d.trees,
+                                            .labels = t->labels.count ? &t->labels : NULL};
     const bpt_batching_t batching = batching_of(o);
     BPT_TRY(bpt_parallel_read(pair, &options, vocab, &e->examples));
     BPT_TRY(bpt_examples_shift(&e->examples, o->use.placeholders));
@@ -224,6 +256,7 @@ const cli_reader_t cli_reader_translations = {
     .unit = BPT_UNIT_WORD,
     .batch_option = "batch-examples",
     .check = check,
+    .fill_from_options = fill_from_options,
     .fill_from_data = fill,
     .make_eval = make_eval,
     .has_two_vocabularies = has_two_vocabularies,

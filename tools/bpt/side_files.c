@@ -26,7 +26,7 @@ static bpt_status_t parse_source_vocab(const bpt_checkpoint_t *c, const bpt_rang
 
 static bpt_status_t parse_labels(const bpt_checkpoint_t *c, const bpt_range_t *text, bpt_labels_t *out) {
     BPT_TRY(check_sum(c, BPT_RUN_LABELS, text));
-    return bpt_side_names(text, c->folder, c->config.classes, out);
+    return bpt_side_names(text, c->folder, bpt_model_labels(&c->config), out);
 }
 
 static bpt_status_t drop_vocab(bpt_status_t status, bpt_vocab_t **out) {
@@ -174,8 +174,8 @@ bpt_status_t cli_file_labels(const bpt_safetensors_t *file, const bpt_model_conf
     const char *text = bpt_safetensors_metadata(file, "labels"), *path = bpt_safetensors_path(file);
     *out = (bpt_labels_t){0};
     if (!text) return BPT_OK;
-    if (!bpt_task_of(config)->labelled)
+    if (!bpt_model_labels(config))
         return bpt_fail(BPT_ERR_INPUT, "%s: the metadata key \"labels\" is there, but the model is %s", path, bpt_task_of(config)->model);
     const bpt_range_t range = bpt_range_of("its metadata key \"labels\"", text, strlen(text));
-    return bpt_context(bpt_side_names(&range, path, config->classes, out), "%s", path);
+    return bpt_context(bpt_side_names(&range, path, bpt_model_labels(config), out), "%s", path);
 }

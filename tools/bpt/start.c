@@ -24,7 +24,7 @@ static bpt_status_t read_metadata(const bpt_safetensors_t *file, cli_trained_t *
     BPT_TRY(cli_file_reading(file, &t->stored));
     t->unit = t->stored.data.unit;
     BPT_TRY(cli_file_labels(file, &t->config, &t->labels));
-    if (bpt_task_of(&t->config)->labelled && !t->labels.count) BPT_TRY(cli_trained_number_labels(t));
+    if (!t->labels.count) BPT_TRY(cli_trained_number_labels(t));
     BPT_TRY(cli_file_vocab(file, &t->config, &t->stored, &t->vocab));
     BPT_TRY(cli_file_source_vocab(file, &t->config, &t->stored, &t->source_vocab));
     return t->vocab ? BPT_OK : cli_trained_plain_vocab(t);
@@ -99,6 +99,13 @@ static bpt_vocab_t *take(const cli_options_t *o, bpt_vocab_t **vocab) {
 
 bpt_vocab_t *cli_start_take_vocab(const cli_options_t *o, cli_start_t *s) { return take(o, &s->source.vocab); }
 bpt_vocab_t *cli_start_take_source_vocab(const cli_options_t *o, cli_start_t *s) { return take(o, &s->source.source_vocab); }
+
+bpt_labels_t cli_start_take_node_labels(const cli_options_t *o, cli_start_t *s) {
+    if (!s->any || !o->model.node_labels) return (bpt_labels_t){0};
+    const bpt_labels_t taken = s->source.labels;
+    s->source.labels = (bpt_labels_t){0};
+    return taken;
+}
 
 // ---- Rows
 static bool same_text(const char *a, size_t a_bytes, const char *b, size_t b_bytes) { return a_bytes == b_bytes && !memcmp(a, b, a_bytes); }

@@ -18,6 +18,8 @@ bpt_status_t cli_start_open(cli_options_t *o, cli_start_t *out) BPT_MUST_USE;
 // The vocabulary of the source, for the new data: the caller's. NULL with --match-vocabulary, and without --init.
 bpt_vocab_t *cli_start_take_vocab(const cli_options_t *o, cli_start_t *start);
 bpt_vocab_t *cli_start_take_source_vocab(const cli_options_t *o, cli_start_t *start);  // likewise, of the texts that are translated
+// Likewise, the labels that nodes of trees begin with; empty: the model has none.
+bpt_labels_t cli_start_take_node_labels(const cli_options_t *o, cli_start_t *start);
 // Finds the rows once the data are read, and says how many words and labels are known.
 bpt_status_t cli_start_match(const cli_options_t *o, const cli_corpus_t *corpus, cli_start_t *start) BPT_MUST_USE;
 void cli_start_close(cli_start_t *start);

@@ -63,7 +63,7 @@ static bpt_status_t open_vocab(const cli_options_t *o, cli_trained_t *t) {
 }
 
 bpt_status_t cli_trained_number_labels(cli_trained_t *t) {
-    for (int64_t i = 0; i < t->config.classes; ++i) {
+    for (int64_t i = 0; i < bpt_model_labels(&t->config); ++i) {
         char name[24];
         snprintf(name, sizeof name, "%" PRId64, i);
         BPT_TRY(bpt_grow(&t->labels.name, t->labels.count, &t->labels.capacity, sizeof *t->labels.name));
@@ -75,7 +75,7 @@ bpt_status_t cli_trained_number_labels(cli_trained_t *t) {
 
 static bpt_status_t open_labels(cli_trained_t *t) {
     const char *path = bpt_run_labels_path(t->run);
-    if (!bpt_task_of(&t->config)->labelled) return BPT_OK;
+    if (!bpt_model_labels(&t->config)) return BPT_OK;
     if (bpt_file_exists(path)) return cli_run_labels(&t->checkpoint, &t->labels);
     BPT_TRY(bpt_checkpoint_check(&t->checkpoint, BPT_RUN_LABELS, path, NULL));
     return cli_trained_number_labels(t);

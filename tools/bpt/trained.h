@@ -15,7 +15,7 @@ typedef struct {
     bpt_unit_t unit;
     bpt_vocab_t *vocab;         // of the run, or of --unit ids
     bpt_vocab_t *source_vocab;  // of the texts that are translated; NULL: the same
-    bpt_labels_t labels;        // classify: names of the classes; their numbers when the run has no labels.txt
+    bpt_labels_t labels;        // names of classes, or of labels that nodes begin with; their numbers when the run has no labels.txt
     bpt_device_t *device;
     bpt_runner_t *runner;
 } cli_trained_t;

@@ -61,6 +61,7 @@ typedef struct bpt_batch {
     int64_t n_tokens;       // real rows of the first side in this micro-batch
     int64_t window_scored;  // targets of weight 1 in the whole optimiser step this micro-batch belongs to
     bool first, last;       // position inside the optimiser step
+    int64_t left;           // micro-batches of the step that come after this one
     int64_t epoch;          // 0, 1, ..
     double epoch_end;       // epochs finished after this micro-batch's step, e.g. 1.25
 } bpt_batch_t;

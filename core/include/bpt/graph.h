@@ -141,6 +141,10 @@ BPT_API bpt_value_t bpt_copy(bpt_graph_t *g, bpt_value_t x);
 BPT_API bpt_value_t bpt_parts(bpt_graph_t *g, bpt_dtype_t dtype, bpt_shape_t shape);
 // Marks `value` as a result that the host reads, or that must exist for another reason: it and what it needs stay.
 BPT_API void bpt_graph_keep(bpt_graph_t *g, bpt_value_t value);
+// Asks to be told when `value`, a state or a view of one, is final: while the program runs, behind the last node that writes any of it
+// (bpt_program_run_marked). Marks are numbered from 0. Nodes that write marked values run as early as what they read allows; the others
+// keep their order.
+BPT_API void bpt_graph_mark(bpt_graph_t *g, bpt_value_t value);
 // The storage of `value` (a TEMP) becomes `target` (a STATE, a tensor of bpt_parts or a view of one, of the same dtype and count).
 BPT_API void bpt_graph_place(bpt_graph_t *g, bpt_value_t value, bpt_value_t target);
 // Nodes added between begin and end form a region whose inner values `recompute` may forget and compute again.
@@ -156,7 +160,7 @@ BPT_API bpt_status_t bpt_graph_gradients(bpt_graph_t *g, bpt_value_t loss, const
 BPT_API bpt_status_t bpt_graph_fuse(bpt_graph_t *g) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_graph_recompute(bpt_graph_t *g) BPT_MUST_USE;  // after gradients: forget and recompute inside regions
 BPT_API bpt_status_t bpt_graph_eliminate(bpt_graph_t *g) BPT_MUST_USE;  // dead code
-// Last, before planning: joins become places where their parts are made, or copies into them.
+// Last, before planning: joins become places where their parts are made, or copies into them; what is marked moves to its place.
 BPT_API bpt_status_t bpt_graph_place_joins(bpt_graph_t *g) BPT_MUST_USE;
 
 BPT_END_DECLS

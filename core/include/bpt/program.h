@@ -46,6 +46,10 @@ BPT_API bpt_plan_summary_t bpt_program_summary(const bpt_program_t *program);
 BPT_API bpt_status_t bpt_program_write(bpt_program_t *program, bpt_value_t value, const void *data) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_program_read(bpt_program_t *program, bpt_value_t value, void *data) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_program_run(bpt_program_t *program) BPT_MUST_USE;  // submits and waits
+// The same, and calls `final` with the number of each mark (bpt_graph_mark) as soon as the marked value is final. It may read and write
+// states; the rest of the program runs when it has returned. A failure of `final` ends the run.
+BPT_API bpt_status_t bpt_program_run_marked(bpt_program_t *program, bpt_status_t (*final)(void *user, int mark), void *user) BPT_MUST_USE;
+BPT_API int bpt_program_segments(const bpt_program_t *program);  // into how many lists its marks cut it
 
 // One line per recorded op of the last run, for `bpt bench ops`. Timing is on after bpt_program_time(true).
 typedef struct {

@@ -30,8 +30,10 @@ BPT_API int bpt_ranks_size(const bpt_ranks_t *ranks);
 // Among the ranks of the same machine: for the choice of a device.
 BPT_API int bpt_ranks_local_rank(const bpt_ranks_t *ranks);
 BPT_API int bpt_ranks_local_size(const bpt_ranks_t *ranks);
-// Seconds that this rank has spent in exchanges, waiting for others included.
+// Seconds that this rank has spent in exchanges, waiting for others included; and those of them in which it did nothing else, because the
+// caller waited for the result.
 BPT_API double bpt_ranks_seconds(const bpt_ranks_t *ranks);
+BPT_API double bpt_ranks_waited(const bpt_ranks_t *ranks);
 // "rank 2 (host)", for messages; valid until the next call.
 BPT_API const char *bpt_ranks_name(const bpt_ranks_t *ranks, int rank);
 
@@ -54,6 +56,11 @@ static inline int64_t bpt_rank_slice(int64_t count, int rank, int size) {
 BPT_API bpt_status_t bpt_ranks_reduce(bpt_ranks_t *ranks, float *values, int64_t count) BPT_MUST_USE;
 // Every rank's own slice goes to all others.
 BPT_API bpt_status_t bpt_ranks_collect(bpt_ranks_t *ranks, float *values, int64_t count) BPT_MUST_USE;
+// The sum over all ranks while the caller goes on: `whole`, or the own slice alone. A thread makes the exchanges of long arrays, one after
+// the other in the order of the calls. The values belong to it until bpt_ranks_wait returns for the ticket, which may be asked for by this
+// rank alone.
+BPT_API bpt_status_t bpt_ranks_begin_sum(bpt_ranks_t *ranks, float *values, int64_t count, bool whole, uint64_t *ticket) BPT_MUST_USE;
+BPT_API bpt_status_t bpt_ranks_wait(bpt_ranks_t *ranks, uint64_t ticket) BPT_MUST_USE;
 
 BPT_END_DECLS
 
