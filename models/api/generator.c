@@ -16,6 +16,7 @@ struct bpt_generator {
 bpt_status_t bpt_generator_create(bpt_model_t *m, int64_t capacity, int64_t texts, bpt_generator_t **out) {
     bpt_generator_t *g;
     BPT_TRY(bpt_model_ready(m));
+    BPT_TRY(bpt_model_need(m, bpt_task_sides(bpt_model_task(m)) == 1, "bpt_generator_create", "models that go on with a text"));
     if (!out) return bpt_fail(BPT_ERR_USAGE, "bpt_generator_create: a null pointer");
     BPT_TRY(bpt_alloc(1, sizeof *g, &g));
     g->model = m;

@@ -324,6 +324,11 @@ static bpt_status_t check_input(const bpt_model_t *m, const bpt_sequences_t *s, 
 }
 
 bpt_status_t bpt_model_check_sequences(const bpt_model_t *m, const bpt_sequences_t *s, bool targets, int64_t *total) {
+    if (bpt_task_sides(bpt_model_task(m)) == 2)
+        return bpt_fail(BPT_ERR_USAGE,
+                        "this is %s, which reads a text and its translation: use bpt_model_translate or "
+                        "bpt_model_score_translations",
+                        bpt_model_task(m)->model);
     if (!s || !s->lengths || s->count < 1)
         return bpt_fail(BPT_ERR_USAGE, "there are no sequences: tokens, lengths and count must be given");
     if (s->count % bpt_model_texts(m))

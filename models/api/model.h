@@ -1,5 +1,5 @@
 // Trained models for C and C++ programs: open a run or a model file, logits, classes of texts and of pairs, tags of tokens, numbers, states
-// of tokens and texts, generation token by token, and training. Installed as <bpt/model.h>; docs/examples/ shows it at work.
+// of tokens and texts, generation token by token, translation, and training. Installed as <bpt/model.h>; docs/examples/ shows it at work.
 //
 // Tokens are numbers in [0, vocabulary); bpt_model_tokenize makes them of text and bpt_model_text makes text of them. Arrays are dense, the
 // last dimension runs fastest; numbers are f32 whatever the precision of the model. B is the number of sequences, d the width of the model
@@ -89,8 +89,8 @@ BPT_API void bpt_model_close(bpt_model_t *model);
 
 // The configuration as JSON on one line: the model part of config.json.
 BPT_API const char *bpt_model_config(const bpt_model_t *model);
-BPT_API int64_t bpt_model_vocabulary(const bpt_model_t *model);  // V
-// C: the classes of a classifier, the tags of a tagger, the numbers that a model gives for a text; 0: a language model.
+BPT_API int64_t bpt_model_vocabulary(const bpt_model_t *model);  // V; of a translator that of its translations
+// C: the classes of a classifier, the tags of a tagger, the numbers that a model gives for a text; 0: a language model, a translator.
 BPT_API int64_t bpt_model_classes(const bpt_model_t *model);
 BPT_API int64_t bpt_model_texts(const bpt_model_t *model);       // sequences of an example: 2 for a classifier of pairs, else 1
 BPT_API int64_t bpt_model_inputs(const bpt_model_t *model);      // numbers of a vector, of models that read vectors; 0: it reads tokens
@@ -99,8 +99,9 @@ BPT_API int64_t bpt_model_parameters(const bpt_model_t *model);  // numbers that
 BPT_API int64_t bpt_model_step(const bpt_model_t *model);        // optimiser steps so far; of the checkpoint where one was opened
 BPT_API const char *bpt_model_label(const bpt_model_t *model, int64_t label);  // name of a class or tag, NULL: it has none
 
-// Token numbers of a text by the run's vocabulary: bytes, characters (UTF-8), words or subwords; or decimal numbers where the model has no
-// vocabulary. *tokens is freed with bpt_free (bpt/alloc.h). BPT_ERR_INPUT: a token that the vocabulary does not have, with its line.
+// Token numbers of a text by the run's vocabulary (of a translator that of its translations): bytes, characters (UTF-8), words or subwords;
+// or decimal numbers where the model has no vocabulary. *tokens is freed with bpt_free (bpt/alloc.h). BPT_ERR_INPUT: a token that the
+// vocabulary does not have, with its line.
 BPT_API bpt_status_t bpt_model_tokenize(const bpt_model_t *model, const char *text, size_t bytes, uint32_t **tokens,
                                         int64_t *count) BPT_MUST_USE;
 // The text of tokens, NUL-terminated (a text of bytes may hold others); freed with bpt_free. `continues`: it follows other text, so that a
@@ -160,6 +161,54 @@ BPT_API bpt_status_t bpt_generator_step(bpt_generator_t *generator, const uint32
 BPT_API int64_t bpt_generator_length(const bpt_generator_t *generator, int64_t text);  // tokens so far
 // Forgets the tokens of a text from `length` on.
 BPT_API bpt_status_t bpt_generator_rewind(bpt_generator_t *generator, int64_t text, int64_t length) BPT_MUST_USE;
+
+// ---- Translation ------------------------------------------------------------------------------------------------------
+
+// Beam search (Sutskever et al. 2014), as `bpt translate` does it.
+typedef struct {
+    uint32_t version;        // BPT_MODEL_VERSION
+    int32_t beam;            // translations of a text that are followed at the same time, at most 1024; 1: always the most likely token
+    double length_penalty;   // a: a translation of n tokens, its end included, has the score log-probability / n^a; 0 to 100
+    double max_length_a;     // a translation of a text of n tokens, its end included, has at most max_length_a n + max_length_b tokens, and
+    int64_t max_length_b;    // never more than 512, or than the model has positions; 0 to 1000, and 0 to 512
+    bool no_unknown;         // never write the sign for an unknown token
+    int64_t batch;           // texts that are translated side by side: more are faster and take more memory; the results are the same
+    int64_t context_tokens;  // 0: each text alone. Else texts are sentences of documents, in their order, and an empty text ends a
+                             // document: each is translated behind those before it, as many as such a model was trained with
+                             // (`--context-tokens`)
+} bpt_translate_options_t;
+
+// The defaults of `bpt translate`: a beam of 5, length penalty 1, at most 1.2 n + 10 tokens, 16 texts side by side.
+static inline bpt_translate_options_t bpt_translate_options(void) {
+    bpt_translate_options_t o;
+    o.version = BPT_MODEL_VERSION;
+    o.beam = 5;
+    o.length_penalty = 1;
+    o.max_length_a = 1.2;
+    o.max_length_b = 10;
+    o.no_unknown = false;
+    o.batch = 16;
+    o.context_tokens = 0;
+    return o;
+}
+
+typedef struct {
+    char *text;    // NUL-terminated UTF-8, words with blanks between them, subwords joined; "" for a text without words
+    double score;  // see length_penalty, in nats; 0 for a text without words
+} bpt_translation_t;
+
+// Translates texts by a translator (`--task translate`) that reads words or subwords: one line of UTF-8 each, tokenised as the training
+// texts were. translations[count] are the caller's, who frees what they hold by bpt_translations_free; after a failure they hold nothing.
+// `options` NULL: the defaults. BPT_ERR_USAGE: also a text that has a line end, models that read trees. BPT_ERR_INPUT: a text that is not
+// UTF-8, or has a word that the vocabulary lacks and no sign stands for.
+BPT_API bpt_status_t bpt_model_translate(bpt_model_t *model, const char *const *texts, int64_t count,
+                                         const bpt_translate_options_t *options, bpt_translation_t *translations) BPT_MUST_USE;
+BPT_API void bpt_translations_free(bpt_translation_t *translations, int64_t count);  // NULL is fine
+// How likely given translations are: nll [count], the negative log-likelihood in nats of translation i given text i, the sum over its
+// tokens and its end, each given those before it; tokens [count], how many they are, NULL: not wanted. Each text alone. Errors as above;
+// no text may be without words.
+BPT_API bpt_status_t bpt_model_score_translations(bpt_model_t *model, const char *const *texts, const char *const *translations,
+                                                  int64_t count, double *nll, int64_t *tokens) BPT_MUST_USE;
 
 // ---- Training ---------------------------------------------------------------------------------------------------------
 

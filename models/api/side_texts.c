@@ -16,8 +16,10 @@ enum { MAX_FILE_BYTES = 1 << 30 };
 
 void bpt_side_texts_free(bpt_side_texts_t *t) {
     bpt_free(t->vocab);
+    bpt_free(t->source_vocab);
     bpt_free(t->labels);
     bpt_vocab_destroy(t->vocabulary);
+    bpt_vocab_destroy(t->source_vocabulary);
     bpt_labels_free(&t->names);
     *t = (bpt_side_texts_t){0};
 }
@@ -64,6 +66,12 @@ static bpt_status_t make_vocabulary(bpt_side_texts_t *t, const char *what, const
     if (!t->vocab) return t->unit == BPT_UNIT_BYTE && tokens >= 256 ? make_plain(t->unit, tokens, &t->vocabulary) : BPT_OK;
     const bpt_range_t range = bpt_range_of(what, t->vocab, strlen(t->vocab));
     return bpt_side_vocabulary(&range, t->unit, t->lower, model, tokens, &t->vocabulary);
+}
+
+static bpt_status_t make_source_vocabulary(bpt_side_texts_t *t, const char *what, const char *model, int64_t tokens) {
+    if (!t->source_vocab || t->unit == BPT_UNIT_IDS) return BPT_OK;
+    const bpt_range_t range = bpt_range_of(what, t->source_vocab, strlen(t->source_vocab));
+    return bpt_side_vocabulary(&range, t->unit, t->lower, model, tokens, &t->source_vocabulary);
 }
 
 static bpt_status_t make_names(bpt_side_texts_t *t, const char *what, const char *model, int64_t classes) {
@@ -164,12 +172,14 @@ static bpt_status_t read_file(const bpt_checkpoint_t *c, bpt_run_file_t file, co
 }
 
 bpt_status_t bpt_side_texts_of_run(const bpt_checkpoint_t *c, bpt_side_texts_t *t) {
-    const char *vocab = bpt_run_vocab_path(c->run), *labels = bpt_run_labels_path(c->run);
+    const char *vocab = bpt_run_vocab_path(c->run), *source = bpt_run_source_vocab_path(c->run), *labels = bpt_run_labels_path(c->run);
     *t = (bpt_side_texts_t){0};
     bpt_status_t status = read_keys(bpt_run_config_path(c->run), t);
     if (status == BPT_OK) status = read_file(c, BPT_RUN_VOCAB, vocab, &t->vocab);
     if (status == BPT_OK) status = make_vocabulary(t, vocab, c->folder, c->config.vocab);
     if (status == BPT_OK) status = bpt_side_subwords_of_run(c, t->vocabulary);
+    if (status == BPT_OK) status = read_file(c, BPT_RUN_SOURCE_VOCAB, source, &t->source_vocab);
+    if (status == BPT_OK) status = make_source_vocabulary(t, source, c->folder, c->config.source_vocab);
     if (status == BPT_OK) status = read_file(c, BPT_RUN_LABELS, labels, &t->labels);
     if (status == BPT_OK) status = make_names(t, labels, c->folder, bpt_model_labels(&c->config));
     return done(t, status);
@@ -177,6 +187,7 @@ bpt_status_t bpt_side_texts_of_run(const bpt_checkpoint_t *c, bpt_side_texts_t *
 
 bpt_status_t bpt_side_texts_to_run(const bpt_side_texts_t *t, const bpt_run_t *run, json_t *config) {
     if (t->vocab) BPT_TRY(bpt_file_write(bpt_run_vocab_path(run), t->vocab, strlen(t->vocab)));
+    if (t->source_vocab) BPT_TRY(bpt_file_write(bpt_run_source_vocab_path(run), t->source_vocab, strlen(t->source_vocab)));
     BPT_TRY(bpt_side_subwords_to_run(t->vocabulary, run));
     if (t->labels) BPT_TRY(bpt_file_write(bpt_run_labels_path(run), t->labels, strlen(t->labels)));
     BPT_TRY(bpt_json_set_text(config, "unit", bpt_unit_names[t->unit]));
@@ -195,6 +206,7 @@ static bpt_status_t read_metadata(const bpt_safetensors_t *file, bpt_side_texts_
     const char *unit = bpt_safetensors_metadata(file, "unit"), *lower = bpt_safetensors_metadata(file, "lower"),
                *context = bpt_safetensors_metadata(file, "eval_context");
     BPT_TRY(copy_metadata(file, "vocab", &t->vocab));
+    BPT_TRY(copy_metadata(file, BPT_SOURCE_VOCAB_KEY, &t->source_vocab));
     BPT_TRY(copy_metadata(file, "labels", &t->labels));
     BPT_TRY(set_unit(t, unit ? unit : bpt_unit_names[BPT_UNIT_IDS]));
     t->lower = lower && !strcmp(lower, "true");
@@ -208,6 +220,7 @@ bpt_status_t bpt_side_texts_of_file(const bpt_safetensors_t *file, const bpt_mod
     bpt_status_t status = read_metadata(file, t);
     if (status == BPT_OK) status = make_vocabulary(t, "its metadata key \"vocab\"", path, config->vocab);
     if (status == BPT_OK) status = bpt_side_subwords_of_file(file, t->vocabulary);
+    if (status == BPT_OK) status = make_source_vocabulary(t, "its metadata key \"" BPT_SOURCE_VOCAB_KEY "\"", path, config->source_vocab);
     if (status == BPT_OK) status = make_names(t, "its metadata key \"labels\"", path, bpt_model_labels(config));
     return done(t, bpt_context(status, "%s", path));
 }
@@ -219,6 +232,7 @@ bpt_status_t bpt_side_texts_to_file(const bpt_side_texts_t *t, bpt_safetensors_w
                                        {"lower", t->lower ? "true" : "false"},
                                        {"eval_context", t->eval_context ? context : NULL},
                                        {"vocab", t->vocab},
+                                       {BPT_SOURCE_VOCAB_KEY, t->source_vocab},
                                        {"labels", t->labels}};
     for (size_t i = 0; i < BPT_COUNT(metadata); ++i)
         if (metadata[i][1]) BPT_TRY(bpt_safetensors_writer_metadata(writer, metadata[i][0], metadata[i][1]));

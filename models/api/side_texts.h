@@ -7,18 +7,21 @@
 #include "data/examples.h"
 #include "models/train/checkpoint.h"
 
-#define BPT_SUBWORD_KEY "subword_model"  // of the metadata of a model file
+// Keys of the metadata of a model file.
+#define BPT_SUBWORD_KEY "subword_model"
+#define BPT_SOURCE_VOCAB_KEY "source_vocab"
 
 typedef struct {
     bpt_unit_t unit;
-    bool lower;            // words are folded
-    int64_t eval_context;  // what `bpt eval` cuts a text into, 0: not said
-    char *vocab, *labels;  // the text of vocab.txt and labels.txt, NULL: none
+    bool lower;                           // words are folded
+    int64_t eval_context;                 // what `bpt eval` cuts a text into, 0: not said
+    char *vocab, *source_vocab, *labels;  // the text of vocab.txt, source_vocab.txt and labels.txt, NULL: none
     bpt_vocab_t *vocabulary;
+    bpt_vocab_t *source_vocabulary;  // of the texts that are translated; NULL: the same
     bpt_labels_t names;
 } bpt_side_texts_t;
 
-// Of a run: the keys of its config.json, vocab.txt and labels.txt, held against the checkpoint's checksums and sizes.
+// Of a run: the keys of its config.json, vocab.txt, source_vocab.txt and labels.txt, held against the checkpoint's checksums and sizes.
 bpt_status_t bpt_side_texts_of_run(const bpt_checkpoint_t *checkpoint, bpt_side_texts_t *out) BPT_MUST_USE;
 // Of a model file: its metadata.
 bpt_status_t bpt_side_texts_of_file(const bpt_safetensors_t *file, const bpt_model_config_t *config, bpt_side_texts_t *out) BPT_MUST_USE;
@@ -40,7 +43,7 @@ void bpt_side_texts_free(bpt_side_texts_t *texts);
 
 // The metadata of a model file beside its configuration.
 bpt_status_t bpt_side_texts_to_file(const bpt_side_texts_t *texts, bpt_safetensors_writer_t *writer) BPT_MUST_USE;
-// vocab.txt and labels.txt of a new run, and the keys of its config.json.
+// vocab.txt, source_vocab.txt and labels.txt of a new run, and the keys of its config.json.
 bpt_status_t bpt_side_texts_to_run(const bpt_side_texts_t *texts, const bpt_run_t *run, json_t *config) BPT_MUST_USE;
 
 #endif

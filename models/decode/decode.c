@@ -154,7 +154,7 @@ void bpt_decoder_destroy(bpt_decoder_t *d) {
     drop_programs(d);
     bpt_late_spans_destroy(d->late);
     bpt_decode_growth_destroy(d->device, &d->growth);
-    if (d->stack.reads_memory) bpt_decode_memory_destroy(&d->memory);
+    if (d->memory.states) bpt_decode_memory_destroy(&d->memory);
     bpt_workspace_destroy(d->workspace);
     bpt_buffer_destroy(d->device, d->states[DECODE_LOW]);
     bpt_buffer_destroy(d->device, d->states[DECODE_CACHE]);

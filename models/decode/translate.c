@@ -6,6 +6,7 @@
 struct bpt_translator {
     bpt_translator_options_t options;
     int64_t vocab;
+    int64_t most;  // tokens that a sequence of the decoder can have
     bpt_decoder_t *decoder;
     bpt_beam_t **beams;  // [texts]
     bool *live;          // [texts]
@@ -18,11 +19,15 @@ struct bpt_translator {
     size_t n_tokens, token_room, fed_room;
 };
 
+static int64_t most_positions(const bpt_model_config_t *c) {
+    return c->positions == BPT_POSITIONS_ABSOLUTE && c->max_positions < BPT_MOST_TRANSLATED ? c->max_positions : BPT_MOST_TRANSLATED;
+}
+
 // Tokens of a translation of `length` tokens.
-static int64_t most_tokens(const bpt_translator_options_t *o, int64_t length) {
-    const double most = o->max_length_a * (double)length + (double)o->max_length_b;
+static int64_t most_tokens(const bpt_translator_t *t, int64_t length) {
+    const double most = t->options.max_length_a * (double)length + (double)t->options.max_length_b;
     if (most < 1) return 1;
-    return most < BPT_MOST_TRANSLATED ? (int64_t)most : BPT_MOST_TRANSLATED;
+    return most < (double)t->most ? (int64_t)most : t->most;
 }
 
 static bpt_status_t allocate(bpt_translator_t *t) {
@@ -46,7 +51,8 @@ bpt_status_t bpt_translator_create(bpt_runner_t *runner, const bpt_translator_op
     BPT_TRY(bpt_alloc(1, sizeof *t, &t));
     t->options = *options;
     t->vocab = c->vocab;
-    const int64_t capacity = options->documents ? BPT_MOST_TRANSLATED : most_tokens(options, options->longest);
+    t->most = most_positions(c);
+    const int64_t capacity = options->documents ? t->most : most_tokens(t, options->longest);
     bpt_status_t status = bpt_decoder_create(runner, capacity, options->texts * options->beam, &t->decoder);
     if (status == BPT_OK) status = allocate(t);
     if (status == BPT_OK)
@@ -79,7 +85,7 @@ static bpt_status_t begin(bpt_translator_t *t, const bpt_batch_t *batch) {
         t->live[i] = i < batch->n_real;
         if (!t->live[i]) continue;
         t->next[i * width] = t->options.begin;
-        BPT_TRY(bpt_beam_begin(t->beams[i], most_tokens(&t->options, batch->side[0].lengths[i])));
+        BPT_TRY(bpt_beam_begin(t->beams[i], most_tokens(t, batch->side[0].lengths[i])));
     }
     return BPT_OK;
 }
@@ -166,11 +172,10 @@ bpt_status_t bpt_translator_run_document(bpt_translator_t *t, const bpt_batch_t 
             bpt_decoder_attend(t->decoder, i, side->segment_start[s], side->segment_start[s] + side->segment_lengths[s]);
         bpt_hypothesis_t h = s < n_given ? given[s] : (bpt_hypothesis_t){0};
         if (s >= n_given) {
-            const int64_t left = BPT_MOST_TRANSLATED - bpt_decoder_length(t->decoder, 0),
-                          wanted = most_tokens(&t->options, side->segment_lengths[s]);
+            const int64_t left = t->most - bpt_decoder_length(t->decoder, 0), wanted = most_tokens(t, side->segment_lengths[s]);
             if (left < 2)
-                return bpt_fail(BPT_ERR_USAGE, "the sentences that are translated together have more than %d tokens; cut them",
-                                BPT_MOST_TRANSLATED);
+                return bpt_fail(BPT_ERR_USAGE, "the sentences that are translated together have more than %lld tokens; cut them",
+                                (long long)t->most);
             BPT_TRY(search(t, wanted < left ? wanted : left));
             h = bpt_beam_hypothesis(t->beams[0], 0);
             BPT_TRY(keep(t, &h));

@@ -5,16 +5,19 @@
 #include "models/decode/beam.h"
 
 enum { BPT_MOST_TRANSLATED = 512 };  // tokens of a translation, where hypotheses are copied (bpt_decoder_fork)
+// The usual longest translation (below).
+#define BPT_MAX_LENGTH_A 1.2
+enum { BPT_MAX_LENGTH_B = 10 };
 
 typedef struct {
-    int beam;                // hypotheses of a text; 1: greedy search
-    double length_penalty;   // beam.h
-    double max_length_a;     // a translation of a text of n tokens has at most a n + b tokens, their ends included, and BPT_MOST_TRANSLATED
-    int64_t max_length_b;    //
-    uint32_t begin, end;     // the opening sign that the decoder is given, and the token that ends a text
-    uint32_t forbidden;      // a token that is never chosen; BPT_NO_ROW: none
-    int64_t texts, longest;  // most texts side by side; tokens of the longest
-    bool documents;          // for bpt_translator_run_document
+    int beam;                      // hypotheses of a text; 1: greedy search
+    double length_penalty;         // beam.h
+    double max_length_a;           // a translation of a text of n tokens has at most a n + b tokens, its end included, and never more than
+    int64_t max_length_b;          // BPT_MOST_TRANSLATED, or than the model has positions
+    uint32_t begin, end;           // the opening sign that the decoder is given, and the token that ends a text
+    uint32_t forbidden;            // a token that is never chosen; BPT_NO_ROW: none
+    int64_t texts, longest;        // most texts side by side; tokens of the longest
+    bool documents;                // for bpt_translator_run_document
     void (*on_token)(void *user);  // called when all texts have gone on by a token, NULL: by nobody
     void *user;
 } bpt_translator_options_t;

@@ -26,6 +26,8 @@ static void params(bpt_param_table_t *table, const bpt_model_config_t *config) {
 
 static void build(const bpt_builder_t *b, bpt_encoder_t *e, const bpt_encoded_t *encoded) { bpt_encoder_classify(b, e, &encoded->tokens); }
 
+static const bpt_metric_t metrics[] = {{.name = "bleu", .higher = true, .written = true}, {0}};
+
 const bpt_task_spec_t bpt_task_translate = {
     .name = "translate",
     .model = "a translator",
@@ -41,4 +43,5 @@ const bpt_task_spec_t bpt_task_translate = {
     .params = params,
     .build = build,
     .measure = bpt_measure_loss,
+    .metrics = metrics,
 };

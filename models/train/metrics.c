@@ -35,6 +35,7 @@ static const struct {
     REAL(recall),
     REAL(f1),
     REAL(mse),
+    REAL(bleu),
     REAL(lr),
     REAL(grad_norm),
     REAL(tokens_per_s),

@@ -14,7 +14,7 @@ typedef struct {
     double loss_scale;  // of f16 training, and its steps so far that changed nothing
     int64_t skipped_steps;
     double perplexity, bits_per_char;  // of evaluations, as the next ones
-    double accuracy, precision, recall, f1, mse;
+    double accuracy, precision, recall, f1, mse, bleu;
 } bpt_metrics_line_t;
 
 // Everything absent.

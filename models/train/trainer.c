@@ -87,6 +87,11 @@ bpt_status_t bpt_trainer_prepare(bpt_trainer_t *t, int64_t epoch) {
     return source->n_shapes ? bpt_runner_prepare(t->runner, &source->shapes[0], first_head, alone) : BPT_OK;
 }
 
+bool bpt_trainer_scores_texts(const bpt_model_config_t *model, const bpt_train_config_t *train) {
+    const int i = bpt_task_metric(bpt_task_of(model), bpt_best_by_names[train->best_by]);
+    return i >= 0 && bpt_task_of(model)->metrics[i].written;
+}
+
 static bpt_status_t set_up(bpt_trainer_t *t) {
     const bpt_trainer_options_t *o = &t->options;
     const int64_t steps_per_epoch = o->train_data->steps_per_epoch;
@@ -95,6 +100,9 @@ static bpt_status_t set_up(bpt_trainer_t *t) {
         return bpt_fail(BPT_ERR_USAGE, "deep supervision is for language models, and this is %s; leave it out", task->model);
     if (t->train.best_by && bpt_task_metric(task, bpt_best_by_names[t->train.best_by]) < 0)
         return bpt_fail(BPT_ERR_USAGE, "task %s is not measured by %s, so the best checkpoint cannot be chosen by it", task->name,
+                        bpt_best_by_names[t->train.best_by]);
+    if (bpt_trainer_scores_texts(&t->model, &t->train) && o->valid_data && !o->score_texts)
+        return bpt_fail(BPT_ERR_USAGE, "nobody scores the texts that the model writes, so best_by cannot be %s; choose loss",
                         bpt_best_by_names[t->train.best_by]);
     BPT_TRY(bpt_trainer_resolve_steps(&t->train, steps_per_epoch));
     t->epochs = t->train.epochs > 0 ? t->train.epochs : (double)t->train.steps / (double)(steps_per_epoch > 0 ? steps_per_epoch : 1);

@@ -27,6 +27,10 @@ typedef struct {
     // Called after every line of metrics, of training and of evaluations (line->eval), once it is written. May be NULL.
     void (*on_line)(void *user, const bpt_metrics_line_t *line);
     bool (*should_stop)(void *user);  // asked before every step and in evaluations; true: save, BPT_ERR_INTERRUPTED. May be NULL.
+    // The metric that best_by names, where it is one of written texts (models/tasks/task.h): called in every evaluation, on every rank, for
+    // a number that is the same on all of them, without touching the parameters. BPT_ERR_INTERRUPTED on all ranks: the evaluation was left.
+    // NULL: best_by must be another one.
+    bpt_status_t (*score_texts)(void *user, bpt_runner_t *runner, double *score);
     void *user;
 } bpt_trainer_options_t;
 
@@ -43,6 +47,9 @@ const bpt_train_config_t *bpt_trainer_config(const bpt_trainer_t *trainer);  // 
 // To the end (train->steps, or stop_at). BPT_ERR_INTERRUPTED after a saved stop; BPT_ERR_NUMERIC when a loss or gradient is not
 // finite: the parameters are those of the step before. Nothing is allocated between logs but on a first-seen shape.
 bpt_status_t bpt_trainer_run(bpt_trainer_t *trainer) BPT_MUST_USE;
+
+// Whether training with this configuration needs `score_texts`.
+bool bpt_trainer_scores_texts(const bpt_model_config_t *model, const bpt_train_config_t *train);
 
 // Whether a failure of bpt_trainer_run with this status comes to every rank: a stop, a loss that is not finite.
 bool bpt_trainer_failed_together(bpt_status_t status);

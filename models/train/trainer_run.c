@@ -102,10 +102,13 @@ static bpt_status_t ask_to_stop(void *user, const bpt_batch_t *batch, const bpt_
     return bpt_fail(BPT_ERR_INTERRUPTED, "stopped while evaluating");
 }
 
+// The place of the metric that best_by names; -1: it is the loss.
+static int chosen_metric(const bpt_trainer_t *t) { return bpt_task_metric(bpt_task_of(&t->model), bpt_best_by_names[t->train.best_by]); }
+
 // What `best` has the lowest of. A metric that is not there (no spans in the data) is worse than any.
 static double score_of(const bpt_trainer_t *t, const bpt_evaluation_t *result) {
     const bpt_task_spec_t *task = bpt_task_of(&t->model);
-    const int i = bpt_task_metric(task, bpt_best_by_names[t->train.best_by]);
+    const int i = chosen_metric(t);
     if (i < 0) return result->loss;
     return isnan(result->metric[i]) ? INFINITY : task->metrics[i].higher ? -result->metric[i] : result->metric[i];
 }
@@ -117,6 +120,13 @@ static bpt_status_t evaluate(bpt_trainer_t *t, bool scheduled, bool *improved) {
     bpt_evaluation_t result;
     bpt_metrics_line_t line;
     BPT_TRY(bpt_evaluate(t->runner, t->options.valid_data, ask_to_stop, t, &result));
+    if (!isfinite(result.loss))
+        return bpt_fail(
+            BPT_ERR_NUMERIC,
+            "step %lld: the validation loss is not finite; train again with a lower learning rate or with clipped gradients (--lr, --clip)",
+            (long long)t->state.step);
+    if (bpt_trainer_scores_texts(&t->model, &t->train))
+        BPT_TRY(t->options.score_texts(t->options.user, t->runner, &result.metric[chosen_metric(t)]));
     begin_line(t, &line);
     snprintf(line.eval, sizeof line.eval, "valid");
     line.loss = result.loss;
@@ -124,11 +134,6 @@ static bpt_status_t evaluate(bpt_trainer_t *t, bool scheduled, bool *improved) {
     if (text && t->options.characters) line.bits_per_char = result.loss / log(2);
     if (text && !t->options.characters) line.perplexity = exp(result.loss);
     line.tokens_per_s = result.seconds > 0 ? (double)result.n_tokens / result.seconds : NAN;
-    if (!isfinite(result.loss))
-        return bpt_fail(
-            BPT_ERR_NUMERIC,
-            "step %lld: the validation loss is not finite; train again with a lower learning rate or with clipped gradients (--lr, --clip)",
-            (long long)t->state.step);
     const double score = score_of(t, &result);
     *improved = score < t->state.best_loss;
     if (*improved) {

@@ -206,6 +206,34 @@ static void several_ranks_compute_what_one_process_does(void **state) {
     }
 }
 
+static double bleu_of(const char *object) {
+    json_t *line = json_loads(object, JSON_DISABLE_EOF_CHECK, NULL);
+    const double score = json_number_value(json_object_get(line, json_object_get(line, "score") ? "score" : "bleu"));
+    json_decref(line);
+    return score;
+}
+
+// Validation by BLEU, whose lines are shared out: the score of one process with the same checkpoint.
+static void ranks_share_translations_out(void **state) {
+    (void)state;
+    const size_t task = BPT_COUNT(tasks) - 1;
+    assert_string_equal(tasks[task].name, "translate");
+    for (int ranks = 2; ranks <= 3; ++ranks) {
+        train_together(ranks, task, "cpu", "team", "--steps 50 --lr 0.01 --best-by bleu");
+        char *metrics = test_read_file(test_path("team/metrics.jsonl"), NULL), *line = metrics ? strstr(metrics, "{\"eval\"") : NULL;
+        assert_non_null(line);
+        test_process_t p =
+            test_run_to(0, "translate %s %s/sides/valid.en --beam 1 --backend cpu --threads 1 --quiet", test_path("team"), folder);
+        const char *written = test_file("written", p.out);
+        test_process_free(&p);
+        p = test_run_to(0, "bleu %s --ref %s/sides/valid.de --json", written, folder);
+        assert_true(bleu_of(line) > 0 && bleu_of(line) == bleu_of(p.out));
+        test_process_free(&p);
+        free(metrics);
+        remove_run("team");
+    }
+}
+
 // A rank for each micro-batch adds in the same order as one process: the same bits.
 // A larger model has several buckets, which are exchanged during the backward pass.
 static void a_rank_for_each_micro_batch_gives_the_bits_of_one_process(void **state) {
@@ -604,6 +632,7 @@ int main(void) {
     if (getenv("BPT_NCCL_LIBRARY")) return cmocka_run_group_tests(connected, setup, end_ranks);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(several_ranks_compute_what_one_process_does),
+        cmocka_unit_test(ranks_share_translations_out),
         cmocka_unit_test(a_rank_for_each_micro_batch_gives_the_bits_of_one_process),
         cmocka_unit_test(an_idle_rank_exchanges_with_the_others),
         cmocka_unit_test(bench_says_how_much_is_hidden),

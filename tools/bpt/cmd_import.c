@@ -103,7 +103,7 @@ static bpt_status_t write_checkpoint(const model_file_t *m, bpt_run_t *run) {
 static bpt_status_t write_run(const model_file_t *m, bpt_run_t *run) {
     bool has_vocab, has_source, has_labels;
     BPT_TRY(write_side_file(m, "vocab", bpt_run_vocab_path(run), &has_vocab));
-    BPT_TRY(write_side_file(m, CLI_SOURCE_VOCAB_KEY, bpt_run_source_vocab_path(run), &has_source));
+    BPT_TRY(write_side_file(m, BPT_SOURCE_VOCAB_KEY, bpt_run_source_vocab_path(run), &has_source));
     BPT_TRY(bpt_side_subwords_to_run(m->vocab, run));
     BPT_TRY(write_side_file(m, "labels", bpt_run_labels_path(run), &has_labels));
     BPT_TRY(write_config(m, bpt_run_config_path(run)));

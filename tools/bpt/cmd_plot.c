@@ -147,17 +147,24 @@ static bpt_status_t find_x(const char *name, x_of_t *out) {
     return bpt_fail(BPT_ERR_USAGE, "--x %s: runs have step, epoch, tokens and seconds", name);
 }
 
-static bool has_accuracy(const plot_run_t *runs, int n_runs) {
-    for (int r = 0; r < n_runs; ++r)
-        for (size_t i = 0; i < runs[r].n; ++i)
-            if (!isnan(runs[r].lines[i].accuracy)) return true;
-    return false;
-}
-
 typedef double (*field_t)(const bpt_metrics_line_t *line, plot_kind_t kind);
 static double loss_of(const bpt_metrics_line_t *line, plot_kind_t kind) { return in_bits(kind) ? line->loss / log(2) : line->loss; }
 static double rate_of(const bpt_metrics_line_t *line, plot_kind_t kind) { return (void)kind, line->tokens_per_s; }
 static double accuracy_of(const bpt_metrics_line_t *line, plot_kind_t kind) { return (void)kind, 100 * line->accuracy; }
+static double bleu_of(const bpt_metrics_line_t *line, plot_kind_t kind) { return (void)kind, line->bleu; }
+
+// Metrics that have a panel of their own where a run has them.
+static const struct {
+    const char *title;
+    field_t of;
+} measured[] = {{"accuracy (%)", accuracy_of}, {"BLEU", bleu_of}};
+
+static bool has(const plot_run_t *runs, int n_runs, field_t field) {
+    for (int r = 0; r < n_runs; ++r)
+        for (size_t i = 0; i < runs[r].n; ++i)
+            if (!isnan(field(&runs[r].lines[i], runs[r].kind))) return true;
+    return false;
+}
 
 static bpt_status_t add_curve(chart_panel_t *panel, const plot_run_t *run, int colour, const char *eval, field_t field, x_of_t x_of,
                               plot_kind_t kind) {
@@ -193,19 +200,27 @@ static bpt_status_t add_legend(chart_t *chart, const plot_run_t *run, plot_kind_
     return status;
 }
 
+static bpt_status_t add_measured(chart_t *chart, const plot_run_t *runs, int n_runs, x_of_t x_of) {
+    for (size_t m = 0; m < BPT_COUNT(measured); ++m) {
+        if (!has(runs, n_runs, measured[m].of)) continue;
+        chart_panel_t *panel = &chart->panel[chart->n_panels++];
+        *panel = (chart_panel_t){.title = measured[m].title, .share = 1};
+        for (int r = 0; r < n_runs; ++r) BPT_TRY(add_curve(panel, &runs[r], r, "valid", measured[m].of, x_of, runs[r].kind));
+    }
+    return BPT_OK;
+}
+
 static bpt_status_t fill_chart(chart_t *chart, const plot_run_t *runs, int n_runs, x_of_t x_of) {
     const plot_kind_t kind = common_kind(runs, n_runs);
     chart_panel_t *loss = &chart->panel[chart->n_panels++];
     *loss = (chart_panel_t){.title = loss_titles[kind], .share = 2};
-    chart_panel_t *accuracy = has_accuracy(runs, n_runs) ? &chart->panel[chart->n_panels++] : NULL;
-    if (accuracy) *accuracy = (chart_panel_t){.title = "accuracy (%)", .share = 1};
+    BPT_TRY(add_measured(chart, runs, n_runs, x_of));
     chart_panel_t *rate = &chart->panel[chart->n_panels++];
     *rate = (chart_panel_t){.title = "tokens/s", .share = 1, .from_zero = true};
     for (int r = 0; r < n_runs; ++r) {
         BPT_TRY(add_legend(chart, &runs[r], kind));
         BPT_TRY(add_curve(loss, &runs[r], r, "", loss_of, x_of, kind));
         BPT_TRY(add_curve(loss, &runs[r], r, "valid", loss_of, x_of, kind));
-        if (accuracy) BPT_TRY(add_curve(accuracy, &runs[r], r, "valid", accuracy_of, x_of, kind));
         BPT_TRY(add_curve(rate, &runs[r], r, "", rate_of, x_of, kind));
     }
     return BPT_OK;

@@ -22,6 +22,7 @@
 #include "tools/bpt/side_files.h"
 #include "tools/bpt/start.h"
 #include "tools/bpt/team.h"
+#include "tools/bpt/translation_score.h"
 #include "tools/bpt/watch.h"
 #include "tools/bpt/word_vectors.h"
 
@@ -39,12 +40,18 @@ typedef struct {
     float *vectors;                // rows of the embedding for a new run
     bool resumed;                  // the trainer goes on from a checkpoint
     cli_progress_t progress;
-    bpt_batch_source_t *valid;  // the corpus's, watched
-    bpt_metrics_line_t last;    // training line before, for the time a step takes
+    bpt_batch_source_t *valid;       // the corpus's, watched
+    cli_translation_score_t *score;  // where `best` is chosen by BLEU
+    bpt_metrics_line_t last;         // training line before, for the time a step takes
 } job_t;
 
 // ---- Progress
 static bool stop_asked(void *user) { return (void)user, cli_interrupted != 0; }
+
+static bpt_status_t score_texts(void *user, bpt_runner_t *runner, double *score) {
+    const job_t *job = user;
+    return cli_translation_score_run(job->score, runner, score);
+}
 
 static void show_evaluation(job_t *job, const bpt_metrics_line_t *line) {
     char loss[96];
@@ -54,7 +61,7 @@ static void show_evaluation(job_t *job, const bpt_metrics_line_t *line) {
     for (int i = 0; of_task && of_task[i].name; ++i) {
         const double value = *bpt_metrics_line_number((bpt_metrics_line_t *)line, of_task[i].name);
         if (isnan(value)) continue;
-        snprintf(metrics + strlen(metrics), sizeof metrics - strlen(metrics), of_task[i].share ? ", %s %.2f %%" : ", %s %.5f",
+        snprintf(metrics + strlen(metrics), sizeof metrics - strlen(metrics), of_task[i].share ? ", %s %.2f %%" : ", %s %.5g",
                  of_task[i].name, of_task[i].share ? 100 * value : value);
     }
     cli_progress_say(&job->progress, "step %" PRId64 ": %s %s%s", line->step, line->eval, loss, metrics);
@@ -185,6 +192,7 @@ static bpt_status_t open_trainer(job_t *job) {
                                            .characters = bpt_unit_of(o->data.unit)->characters,
                                            .on_line = show_line,
                                            .should_stop = stop_asked,
+                                           .score_texts = job->score ? score_texts : NULL,
                                            .user = job};
     BPT_TRY(bpt_trainer_create(&options, &job->trainer));
     bpt_runner_set_labels(bpt_trainer_runner(job->trainer), (const char *const *)job->corpus.labels.name);
@@ -311,6 +319,8 @@ static bpt_status_t prepare(job_t *job) {
     bpt_vocab_t *source_vocab = cli_start_take_source_vocab(o, &job->start);
     const bpt_labels_t node_labels = cli_start_take_node_labels(o, &job->start);
     BPT_TRY(cli_corpus_open(o, vocab, source_vocab, node_labels, o->run.resume ? &job->resume_from : NULL, &job->corpus));
+    if (bpt_trainer_scores_texts(&o->model, &o->train) && job->corpus.valid)
+        BPT_TRY(cli_translation_score_create(o, &job->corpus, &job->progress, &job->score));
     BPT_TRY(cli_start_match(o, &job->corpus, &job->start));
     BPT_TRY(cli_defaults_length(o, job->corpus.train->steps_per_epoch));
     BPT_TRY(cli_device_open(o, &job->device));
@@ -344,6 +354,7 @@ static bpt_status_t run_train(cli_options_t *o) {
     bpt_run_close(job.run);
     cli_device_close(job.device);
     if (job.valid) job.valid->destroy(job.valid);
+    cli_translation_score_destroy(job.score);
     cli_corpus_close(&job.corpus);
     cli_start_close(&job.start);
     bpt_checkpoint_close(&job.resume_from);

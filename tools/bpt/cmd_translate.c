@@ -9,18 +9,16 @@
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 #include "bpt/file.h"
-#include "data/parallel.h"
 #include "data/tree_text.h"
-#include "data/trees.h"
-#include "models/decode/translate.h"
+#include "models/api/translate_texts.h"
 #include "models/kinds/kind.h"
 #include "models/train/average.h"
 #include "tools/bpt/commands.h"
 #include "tools/bpt/progress.h"
 #include "tools/bpt/trained.h"
 
-// A pool is what is sorted: so many batches. Of a document so many sentences are held, half of them in each of two segments.
-enum { BLOCK_BYTES = 1 << 20, POOL_BATCHES = 64, MOST_SENTENCES = 256 };
+// A pool is what is sorted: so many batches.
+enum { BLOCK_BYTES = 1 << 20, POOL_BATCHES = 64 };
 
 typedef struct {
     bpt_range_t line;
@@ -38,17 +36,14 @@ typedef struct {
     bpt_model_config_t encoder;  // its configuration
     const bpt_vocab_t *source;   // of the lines
     uint32_t source_end;
-    bpt_translator_options_t options;
-    bpt_translator_t *translator;
+    bpt_text_translator_t *translator;
     member_t *members;  // [capacity]
     int64_t count, capacity;
-    member_t **order;  // by length
-    uint32_t *tokens, *start, *lengths;
-    bpt_hypothesis_t *found;  // [capacity]
+    bpt_source_text_t *texts;  // [capacity]: those of the members
+    bpt_hypothesis_t *found;   // [capacity]
     // Documents: the first members are the segment before the open one.
-    int64_t context_tokens;                     // 0: lines alone
-    int64_t context;                            // members of the segment before
-    uint32_t *segment_start, *segment_lengths;  // [capacity]
+    int64_t context_tokens;  // 0: lines alone
+    int64_t context;         // members of the segment before
     // Of models that read trees: those of a file, or made ones.
     bool trees;
     bpt_trees_t made;
@@ -122,84 +117,25 @@ static bpt_status_t encode(job_t *job, member_t *m) {
     return status;
 }
 
-// ---- Batches
+// ---- Translations
 
-static int by_length(const void *a, const void *b) {
-    const member_t *x = *(member_t *const *)a, *y = *(member_t *const *)b;
-    if (x->count != y->count) return x->count > y->count ? -1 : 1;
-    return x->line.line < y->line.line ? -1 : x->line.line > y->line.line;
-}
-
-// Few lengths of buckets, so that few programs are made: 8, 16, 24, 32, 48, 64, 96, ..
-static int64_t bucket_of(int64_t length) {
-    int64_t n = 8;
-    while (n < length) n += n < 32 ? 8 : n & (n - 1) ? n / 3 : n / 2;
-    return n;
-}
-
-// A translator for texts of `longest` tokens: the one that there is, unless it is too small.
-static bpt_status_t need_translator(job_t *job, int64_t longest) {
-    const size_t batch = (size_t)job->options.texts;
-    if (job->translator && job->options.longest >= longest) return BPT_OK;
-    bpt_translator_destroy(job->translator);
-    job->translator = NULL;
-    job->options.longest = longest;
-    BPT_TRY(bpt_realloc(&job->tokens, batch * (size_t)longest, sizeof *job->tokens));
-    return bpt_translator_create(job->trained->runner, &job->options, &job->translator);
-}
-
-static bpt_batch_t fill_batch(job_t *job, member_t *const *members, int64_t count) {
-    const int64_t n = bucket_of(members[0]->count), batch = job->options.texts;
-    bpt_batch_t b = {.shape = bpt_batch_buckets(n, batch), .n_real = count};
-    b.side[0] = (bpt_side_t){.tokens = job->tokens, .start = job->start, .lengths = job->lengths};
-    memset(job->tokens, 0, (size_t)(n * batch) * sizeof *job->tokens);
-    for (int64_t s = 0; s < batch; ++s) {
-        job->start[s] = (uint32_t)(s * n);
-        job->lengths[s] = s < count ? (uint32_t)members[s]->count : 1;
-        if (s < count) memcpy(job->tokens + s * n, members[s]->tokens, (size_t)members[s]->count * sizeof *job->tokens);
+static void list_texts(job_t *job) {
+    for (int64_t i = 0; i < job->count; ++i) {
+        const member_t *m = &job->members[i];
+        job->texts[i] = (bpt_source_text_t){.tokens = m->tokens, .count = m->count, .nodes = m->nodes.items, .n_nodes = m->nodes.count};
     }
-    return b;
 }
 
-// The trees over the members of a batch; *memory is the caller's.
-static bpt_status_t put_trees(const job_t *job, member_t *const *members, int64_t count, bpt_batch_t *batch, uint32_t **memory) {
-    bpt_nodes_t all = {0};
-    uint64_t *ends;
-    BPT_TRY(bpt_alloc((size_t)batch->shape.batch, sizeof *ends, &ends));
-    bpt_status_t status = BPT_OK;
-    for (int64_t s = 0; s < batch->shape.batch && status == BPT_OK; ++s) {
-        for (uint64_t i = 0; s < count && i < members[s]->nodes.count && status == BPT_OK; ++i) {
-            const bpt_example_node_t *node = &members[s]->nodes.items[i];
-            status = bpt_nodes_add(&all, node->first, node->end, node->label);
-        }
-        ends[s] = all.count;
-    }
-    if (status == BPT_OK) status = bpt_trees_put(all.items, ends, job->trained->labels.count > 0, batch, memory);
-    bpt_free(all.items);
-    bpt_free(ends);
-    return status;
+static bpt_status_t check_interrupted(const job_t *job) {
+    if (!cli_interrupted) return BPT_OK;
+    return bpt_fail(BPT_ERR_INTERRUPTED, "stopped at line %" PRIu64, job->members[job->context].line.line);
 }
 
-static bpt_status_t decode(const job_t *job, const bpt_hypothesis_t *h, member_t *m) {
-    bpt_strbuf_t text = {0};
-    bpt_status_t status = BPT_OK;
-    for (int64_t i = 0; i < h->count && status == BPT_OK; ++i) status = bpt_vocab_decode(job->trained->vocab, h->tokens[i], i == 0, &text);
-    if (status == BPT_OK) status = bpt_strdup(text.length ? text.data : "", &m->text);
-    m->score = h->score;
-    bpt_strbuf_free(&text);
-    return status;
-}
-
-static bpt_status_t translate_batch(job_t *job, member_t **members, int64_t count) {
-    if (cli_interrupted) return bpt_fail(BPT_ERR_INTERRUPTED, "stopped at line %" PRIu64, job->members[0].line.line);
-    bpt_batch_t batch = fill_batch(job, members, count);
-    uint32_t *trees = NULL;
-    bpt_status_t status = job->trees ? put_trees(job, members, count, &batch, &trees) : BPT_OK;
-    if (status == BPT_OK) status = bpt_translator_run(job->translator, &batch, job->found);
-    bpt_free(trees);
-    BPT_TRY(status);
-    for (int64_t i = 0; i < count; ++i) BPT_TRY(decode(job, &job->found[i], members[i]));
-    return BPT_OK;
+static bpt_status_t note(void *user, int64_t text, const bpt_hypothesis_t *found) {
+    job_t *job = user;
+    job->members[text].score = found->score;
+    BPT_TRY(check_interrupted(job));
+    return bpt_translation_text(job->trained->vocab, found, &job->members[text].text);
 }
 
 static bpt_status_t print(job_t *job) {
@@ -216,13 +152,9 @@ static bpt_status_t print(job_t *job) {
 }
 
 static bpt_status_t translate_pool(job_t *job) {
-    int64_t filled = 0;
-    for (int64_t i = 0; i < job->count; ++i)
-        if (job->members[i].count) job->order[filled++] = &job->members[i];
-    if (filled) qsort(job->order, (size_t)filled, sizeof(member_t *), by_length);
-    if (filled) BPT_TRY(need_translator(job, bucket_of(job->order[0]->count)));
-    for (int64_t i = 0; i < filled; i += job->options.texts)
-        BPT_TRY(translate_batch(job, job->order + i, filled - i < job->options.texts ? filled - i : job->options.texts));
+    if (job->count) BPT_TRY(check_interrupted(job));
+    list_texts(job);
+    BPT_TRY(bpt_text_translator_run(job->translator, job->texts, job->count, note, job));
     BPT_TRY(print(job));
     clear(job);
     return BPT_OK;
@@ -241,36 +173,6 @@ static bpt_status_t ask(job_t *job, const bpt_range_t *line) {
 
 // ---- Documents
 
-// One text: all members one behind the other, each a segment.
-static bpt_batch_t fill_document(job_t *job, int64_t n) {
-    bpt_batch_t b = {.shape = bpt_batch_buckets(n, 1), .n_real = 1, .segments = job->count};
-    int64_t at = 0;
-    memset(job->tokens, 0, (size_t)n * sizeof *job->tokens);
-    for (int64_t i = 0; i < job->count; at += job->members[i].count, ++i) {
-        memcpy(job->tokens + at, job->members[i].tokens, (size_t)job->members[i].count * sizeof *job->tokens);
-        job->segment_start[i] = (uint32_t)at;
-        job->segment_lengths[i] = (uint32_t)job->members[i].count;
-    }
-    job->start[0] = 0;
-    job->lengths[0] = (uint32_t)at;
-    b.side[0] = (bpt_side_t){.tokens = job->tokens,
-                             .start = job->start,
-                             .lengths = job->lengths,
-                             .segment_start = job->segment_start,
-                             .segment_lengths = job->segment_lengths};
-    return b;
-}
-
-static bpt_status_t keep(member_t *m, const bpt_hypothesis_t *h) {
-    uint32_t *copy;
-    m->found = *h;
-    m->found.tokens = NULL;
-    BPT_TRY(bpt_alloc((size_t)h->count, sizeof *copy, &copy));
-    if (h->count) memcpy(copy, h->tokens, (size_t)h->count * sizeof *copy);
-    m->found.tokens = copy;
-    return BPT_OK;
-}
-
 // What was the context goes; the segment that was translated is the next context.
 static void move_on(job_t *job) {
     const int64_t own = job->count - job->context;
@@ -282,19 +184,18 @@ static void move_on(job_t *job) {
 
 // Translates the open segment behind the one before it.
 static bpt_status_t translate_segment(job_t *job) {
-    int64_t tokens = 0;
     if (job->count == job->context) return BPT_OK;
-    if (cli_interrupted) return bpt_fail(BPT_ERR_INTERRUPTED, "stopped at line %" PRIu64, job->members[job->context].line.line);
-    for (int64_t i = 0; i < job->count; ++i) tokens += job->members[i].count;
-    const member_t *first = &job->members[job->context];
-    BPT_TRY(bpt_context(bpt_model_check_length(&job->encoder, tokens), "%s: line %" PRIu64, first->line.path, first->line.line));
-    BPT_TRY(need_translator(job, bucket_of(tokens)));
-    const bpt_batch_t batch = fill_document(job, bucket_of(tokens));
+    BPT_TRY(check_interrupted(job));
+    const bpt_range_t *first = &job->members[job->context].line;
+    list_texts(job);
     for (int64_t i = 0; i < job->context; ++i) job->found[i] = job->members[i].found;
-    BPT_TRY(bpt_translator_run_document(job->translator, &batch, job->context, job->found, job->found));
+    BPT_TRY(bpt_context(bpt_text_translator_run_segment(job->translator, job->texts, job->count, job->context, job->found),
+                        "%s: line %" PRIu64, first->path, first->line));
     for (int64_t i = job->context; i < job->count; ++i) {
-        BPT_TRY(decode(job, &job->found[i], &job->members[i]));
-        BPT_TRY(keep(&job->members[i], &job->found[i]));
+        bpt_hypothesis_t copy = job->found[i];
+        BPT_TRY(note(job, i, &copy));
+        BPT_TRY(bpt_hypothesis_copy(&copy));
+        job->members[i].found = copy;
     }
     BPT_TRY(print(job));
     move_on(job);
@@ -317,15 +218,14 @@ static bpt_status_t print_blank(job_t *job) {
 
 // A segment is closed when it is full, and a document by a blank line.
 static bpt_status_t take_line(job_t *job) {
-    uint64_t tokens = 0;
+    int64_t tokens = 0;
     if (!job->members[job->count - 1].count) {
         --job->count;
         BPT_TRY(end_document(job));
         return print_blank(job);
     }
-    for (int64_t i = job->context; i < job->count; ++i) tokens += (uint64_t)job->members[i].count;
-    const bool full = bpt_segment_is_full(tokens, job->context_tokens) || job->count - job->context == MOST_SENTENCES / 2;
-    return full ? translate_segment(job) : BPT_OK;
+    for (int64_t i = job->context; i < job->count; ++i) tokens += job->members[i].count;
+    return bpt_segment_closes(tokens, job->count - job->context, job->context_tokens) ? translate_segment(job) : BPT_OK;
 }
 
 static bpt_status_t translate_document_lines(job_t *job, bpt_range_t rest) {
@@ -409,29 +309,19 @@ static bpt_status_t open_trees(job_t *job) {
 }
 
 static bpt_status_t allocate(job_t *job) {
-    const size_t batch = (size_t)job->options.texts;
-    job->capacity = job->context_tokens ? MOST_SENTENCES : POOL_BATCHES * job->options.texts;
+    job->capacity = job->context_tokens ? 2 * BPT_MOST_SENTENCES : POOL_BATCHES * job->o->use.batch;
     BPT_TRY(bpt_alloc((size_t)job->capacity, sizeof *job->members, &job->members));
-    BPT_TRY(bpt_alloc((size_t)job->capacity, sizeof(member_t *), &job->order));
-    BPT_TRY(bpt_alloc(batch, sizeof *job->start, &job->start));
-    BPT_TRY(bpt_alloc(batch, sizeof *job->lengths, &job->lengths));
-    BPT_TRY(bpt_alloc((size_t)job->capacity, sizeof *job->segment_start, &job->segment_start));
-    BPT_TRY(bpt_alloc((size_t)job->capacity, sizeof *job->segment_lengths, &job->segment_lengths));
+    BPT_TRY(bpt_alloc((size_t)job->capacity, sizeof *job->texts, &job->texts));
     return bpt_alloc((size_t)job->capacity, sizeof *job->found, &job->found);
 }
 
 static void release(job_t *job) {
     clear(job);
-    bpt_translator_destroy(job->translator);
+    bpt_text_translator_destroy(job->translator);
     bpt_file_writer_close(job->scores);
     bpt_text_close(job->tree_text);
     bpt_free(job->members);
-    bpt_free(job->order);
-    bpt_free(job->tokens);
-    bpt_free(job->start);
-    bpt_free(job->lengths);
-    bpt_free(job->segment_start);
-    bpt_free(job->segment_lengths);
+    bpt_free(job->texts);
     bpt_free(job->found);
 }
 
@@ -456,18 +346,19 @@ static bpt_status_t translate(const cli_options_t *o, cli_trained_t *t) {
                         o->arguments[0]);
     if (!o->use.no_unk || !bpt_vocab_unknown(t->vocab, &unknown)) unknown = BPT_NO_ROW;
     const double start = bpt_clock_seconds();
-    job.options = (bpt_translator_options_t){.beam = (int)o->use.beam,
-                                             .length_penalty = o->use.length_penalty,
-                                             .max_length_a = o->use.max_length_a,
-                                             .max_length_b = o->use.max_length_b,
-                                             .begin = end,  // as in training (data/parallel.h)
-                                             .end = end,
-                                             .forbidden = unknown,
-                                             .texts = job.context_tokens ? 1 : o->use.batch,
-                                             .documents = job.context_tokens > 0};
+    const bpt_translator_options_t options = {.beam = (int)o->use.beam,
+                                              .length_penalty = o->use.length_penalty,
+                                              .max_length_a = o->use.max_length_a,
+                                              .max_length_b = o->use.max_length_b,
+                                              .begin = end,  // as in training (data/parallel.h)
+                                              .end = end,
+                                              .forbidden = unknown,
+                                              .texts = job.context_tokens ? 1 : o->use.batch,
+                                              .documents = job.context_tokens > 0};
     cli_progress_start(&job.progress, o->global.quiet, CLI_LOSS_NATS);
     bpt_status_t status = open_trees(&job);
     if (status == BPT_OK) status = allocate(&job);
+    if (status == BPT_OK) status = bpt_text_translator_create(t->runner, &options, &job.translator);
     if (status == BPT_OK && *o->use.scores) status = bpt_file_writer_open(o->use.scores, &job.scores);
     if (status == BPT_OK) status = translate_file(&job, o->n_arguments < 2 ? "-" : o->arguments[1]);
     if (status == BPT_OK) status = check_end_of_trees(&job);

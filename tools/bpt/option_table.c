@@ -258,7 +258,10 @@ const cli_option_t cli_option_table[] = {
      .resumable = true, .help = "steps between lines of metrics.jsonl"},
     {CHOICE("best-by", train.best_by, bpt_best_by_names), .fallback = "loss", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN, .key = true,
      .help =
-         "the checkpoint that `best` names: the one with the lowest validation loss, or the best accuracy, f1, .. where the task has it"},
+         "the checkpoint that `best` names: the one with the lowest validation loss, or the best accuracy, f1, .. where the task has it; "
+         "bleu of a translator is measured only if it is asked for here"},
+    {INT("bleu-sample", data.bleu_sample, 1, MAX_COUNT), .fallback = "500", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN, .key = true,
+     .task = has_sides, .help = "translate, --best-by bleu: translate so many of the first lines of the validation part, greedily"},
     {INT("keep", train.keep, 0, 1000000), .fallback = "2", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN, .key = true, .resumable = true,
      .help = "number of older checkpoints to keep besides `latest` and `best`"},
     {CHOICE("protocol", data.protocol, LIST("chunks", "half", "released")), .fallback = "chunks", .group = CLI_GROUP_LENGTH,

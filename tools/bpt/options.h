@@ -35,6 +35,7 @@ typedef struct {
     bool lower, subtrees, strip_punctuation;
     char *source, *target;                     // endings of the files of a translator, "": one file
     int64_t context_tokens;                    // of a document
+    int64_t bleu_sample;                       // lines
     char *label_column, *text_column, *where;  // of examples in columns (data/examples.h), as they were given
     int64_t subwords;                          // tokens of the SentencePiece model
     char *subword_model;                       // a file, "": it is trained

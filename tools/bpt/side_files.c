@@ -162,8 +162,8 @@ bpt_status_t cli_file_vocab(const bpt_safetensors_t *file, const bpt_model_confi
 
 bpt_status_t cli_file_source_vocab(const bpt_safetensors_t *file, const bpt_model_config_t *config, const cli_options_t *said,
                                    bpt_vocab_t **out) {
-    static const char key[] = "its metadata key \"" CLI_SOURCE_VOCAB_KEY "\"";
-    const char *text = bpt_safetensors_metadata(file, CLI_SOURCE_VOCAB_KEY), *path = bpt_safetensors_path(file);
+    static const char key[] = "its metadata key \"" BPT_SOURCE_VOCAB_KEY "\"";
+    const char *text = bpt_safetensors_metadata(file, BPT_SOURCE_VOCAB_KEY), *path = bpt_safetensors_path(file);
     *out = NULL;
     if (said->data.unit == BPT_UNIT_IDS || !text) return BPT_OK;
     const bpt_range_t range = bpt_range_of(key, text, strlen(text));

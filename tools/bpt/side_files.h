@@ -26,7 +26,6 @@ bpt_status_t cli_file_reading(const bpt_safetensors_t *file, cli_options_t *said
 // Its vocabulary and labels, which must be of its model's sizes; NULL, empty where it has none.
 bpt_status_t cli_file_vocab(const bpt_safetensors_t *file, const bpt_model_config_t *config, const cli_options_t *said,
                             bpt_vocab_t **out) BPT_MUST_USE;
-#define CLI_SOURCE_VOCAB_KEY "source_vocab"
 bpt_status_t cli_file_source_vocab(const bpt_safetensors_t *file, const bpt_model_config_t *config, const cli_options_t *said,
                                    bpt_vocab_t **out) BPT_MUST_USE;
 bpt_status_t cli_file_labels(const bpt_safetensors_t *file, const bpt_model_config_t *config, bpt_labels_t *out) BPT_MUST_USE;
