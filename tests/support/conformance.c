@@ -113,15 +113,10 @@ static bool lacks_type(const bpt_device_info_t *info, const bpt_op_call_t *call)
     return (!info->bf16 && uses_dtype(call, BPT_BF16)) || (!info->f16 && uses_dtype(call, BPT_F16));
 }
 
-// What GPUs do not have (bpt/ops.h): the gradient of attention over a table with relative positions.
-static bool is_for_hosts(const bpt_op_call_t *call) {
-    return call->op == BPT_OP_ATTENTION_GRAD && call->in[6].present && call->in[2].present;
-}
-
 // A device may decline a number type that it says it lacks, a GPU what GPUs do not have, and, where its limits are faked, an operand that
 // does not fit; nothing else.
 static void check_refusal(const subject_t *s, const bpt_op_call_t *call) {
-    if (lacks_type(&s->device->info, call) || (s->backend->gpu && is_for_hosts(call))) return;
+    if (lacks_type(&s->device->info, call) || (s->backend->gpu && test_is_for_hosts(call))) return;
     if (getenv("BPT_LIMITS") && strstr(bpt_error_message(), "the device binds at most")) return;
     fail_msg("%s does not support this case: %s", s->backend->name, bpt_error_message());
 }
