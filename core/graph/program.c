@@ -255,7 +255,7 @@ static bpt_status_t need_room(bpt_program_t *p) {
         if (value_bytes(g, g->nodes[i].in[0]) > give) give = value_bytes(g, g->nodes[i].in[0]);
         if (value_bytes(g, g->nodes[i].out[0]) > take) take = value_bytes(g, g->nodes[i].out[0]);
     }
-    BPT_TRY(bpt_alloc_aligned(take, &p->take));
+    if (!p->take) BPT_TRY(bpt_alloc_aligned(take, &p->take));
     return bpt_alloc_aligned(give, &p->give);
 }
 
