@@ -107,22 +107,27 @@ static bpt_status_t wait_for_input(const cli_typed_lines_t *l, bool *ctrl_c) {
 // ---- With an editor. Its callback knows nothing of ours.
 static char *taken;
 static bool complete;
+static void (*remove_handler)(void);
 
+// As long as the handler is there, the library shows its prompt again after a line and reads keys in its own mode. A key that is typed
+// then, before the next line is asked for, would be lost.
 static void take(char *line) {
     taken = line;
     complete = true;
+    remove_handler();
 }
 
 static bpt_status_t edit_line(cli_typed_lines_t *l, cli_typed_t *what) {
     bpt_status_t status = BPT_OK;
     bool ctrl_c = false;
     complete = false;
+    remove_handler = l->editor.remove;
     l->editor.install(prompt, take);
     while (status == BPT_OK && !complete && !ctrl_c) {
         status = wait_for_input(l, &ctrl_c);
         if (status == BPT_OK && !ctrl_c) l->editor.read_char();
     }
-    l->editor.remove();
+    l->editor.remove();  // after a line too: libedit goes back to its own mode behind the callback
     free(l->line);
     l->line = complete ? taken : NULL;
     if (!l->line) fputc('\n', stderr);
