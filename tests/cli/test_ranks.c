@@ -1,5 +1,6 @@
 // Several processes that train together through the program (mpirun .. bpt train --team mpi): they compute what one process does, go on
-// from each other's checkpoints, refuse to begin when they do not fit together, and none waits for one that has died.
+// from each other's checkpoints, refuse to begin when they do not fit together, and none waits for one that has died. BPT_ALL_TEAMS=1: every
+// task on every API, and twenty ranks killed.
 #include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
@@ -27,6 +28,11 @@
 enum { STEPS = 50, DEADLINE_SECONDS = 120 };
 
 static char program[600], mpirun[600];
+
+static bool all_teams(void) {
+    const char *all = getenv("BPT_ALL_TEAMS");
+    return all && *all == '1';
+}
 
 // ---- Running
 
@@ -296,9 +302,10 @@ static void ranks_train_on_every_api(void **state) {
     static const char *const backends[] = {"opencl", "vulkan"};
     for (size_t b = 0; b < BPT_COUNT(backends); ++b) {
         if (!test_backend_usable(backends[b])) continue;
-        for (size_t i = 0; i < 2; ++i) {
+        for (size_t i = 0; i < (all_teams() ? BPT_COUNT(tasks) : 2); ++i) {
             train_alone(i, backends[b], "alone", "--steps 50");
             train_together(2, i, backends[b], "two", i ? "--steps 50 --shard-optimizer" : "--steps 50");
+            if (all_teams()) print_message("%s on %s: loss %.9f and %.9f\n", tasks[i].name, backends[b], last_loss("two"), last_loss("alone"));
             assert_same_loss("two", "alone", backends[b]);
             remove_run("alone"), remove_run("two");
         }
@@ -584,14 +591,14 @@ static void a_killed_rank_ends_the_team_and_costs_only_the_steps_since_the_check
     char run[600];
     snprintf(run, sizeof run, "%s", test_path("killed"));
     static const int ranks[] = {4, 4, 1, 4};
-    for (int i = 0; i < 4; ++i) {
-        const pid_t pid = start_team(ranks[i], run, i ? "--resume" : "");
-        const int victim = (i + 1) % ranks[i];
+    for (int i = 0; i < (all_teams() ? 20 : 4); ++i) {
+        const pid_t pid = start_team(ranks[i % 4], run, i ? "--resume" : "");
+        const int victim = (i + 1) % ranks[i % 4];
         pid_t rank = 0;
         if (!i) wait_for_checkpoint("killed");
         for (const time_t end = time(NULL) + DEADLINE_SECONDS; !rank && time(NULL) < end; nap()) rank = rank_process(run, victim);
         assert_true(rank > 0);
-        for (int k = 0; k < 10 + 57 * i; ++k) nap();  // some moment
+        for (int k = 0; k < 10 + 57 * i % 307; ++k) nap();  // some moment
         kill(rank, SIGKILL);
         assert_int_not_equal(wait_for_end(pid), 0);
         assert_int_equal(rank_process(run, 0), 0);
