@@ -1,23 +1,31 @@
 // With weights w = exp(score - lse), dropout factors f and D = dots: the gradient of a score is g = w (f dy . v - D) scale; dq = sum of g k
-// over the keys of a query, dk = sum of g q and dv = sum of w f dy over the queries of a key.
+// over the keys of a query, dk = sum of g q and dv = sum of w f dy over the queries of a key. With relative positions a query reads k + rel,
+// and drel[row] = sum of g q over the edges of the row.
 #include "attention.h"
 #define MOST_ROWS 64
 #define KEYS_SIZE(size) (KEYS != 0u ? (size) : 1u)
+#define RELATIVE_SIZE(size) (RELATIVE != 0u ? (size) : 1u)
 #define LOCALS(L)                                                                                                      \
     RANGE_LOCALS(L) L(uint, other, MOST_ROWS) L(float, own_x, COLUMNS) L(float, own_y, COLUMNS) L(float, sum_x, COLUMNS)\
-    L(float, sum_y, KEYS_SIZE(COLUMNS)) L(float, score, SCORES) L(float, weight, KEYS_SIZE(SCORES))
+    L(float, sum_y, KEYS_SIZE(COLUMNS)) L(float, score, SCORES) L(float, weight, KEYS_SIZE(SCORES))                    \
+    L(int, range_row, RELATIVE_SIZE(MOST_RANGES)) L(int, range_step, RELATIVE_SIZE(MOST_RANGES))                       \
+    L(int, rel_row, RELATIVE_SIZE(MOST_ROWS))
 // Elements of the other side, k and v or q and dout, of number c of the columns.
 #define OTHER_X(row, c) (KEYS != 0u ? READ(q, (row) * columns + (c)) : READ(kv, (row) * 2u * columns + (c)))
 #define OTHER_Y(row, c) (KEYS != 0u ? READ(dy, (row) * columns + (c)) : READ(kv, (row) * 2u * columns + columns + (c)))
 #define X_TERM(c) own_x[from + c] * OTHER_X(row, first_column + from + c)
 #define Y_TERM(c) own_y[from + c] * OTHER_Y(row, first_column + from + c)
+#define REL_TERM(c) (KEYS != 0u ? READ(q, row * columns + first_column + from + c) : own_x[from + c]) * READ(rel, edge + c)
 KERNEL_BEGIN
     const uint head_groups = (p.heads + p.group_heads - 1u) / p.group_heads, columns = p.heads * p.head_dim;
     const uint first_head = GROUP_ID % head_groups * p.group_heads, n_heads = min(p.group_heads, p.heads - first_head);
-    const uint unit = GROUP_ID / head_groups, own = p.first_row + unit / p.parts;
+    const uint unit = p.first_unit + GROUP_ID / head_groups, own = p.first_row + unit / p.parts;
     const int part_begin = TO_INT(unit % p.parts) * p.part_rows;
     const uint first_column = first_head * p.head_dim, n_columns = n_heads * p.head_dim;
     const uint batch = min(TO_UINT(MOST_ROWS), SCORES / p.group_heads), words = KEYS != 0u ? 2u : 4u;
+    // The rows of the sums of drel are dealt out to as many teams of items as fit, a row to one team and a column to one item of it.
+    const uint team_size = min(WG, p.head_dim), teams = WG / team_size, team = LOCAL_ID / team_size;
+    const uint team_column = LOCAL_ID - team * team_size, area = GROUP_ID * p.rel_rows * p.head_dim;
     for (uint c = LOCAL_ID; c < n_columns; c += WG) {
         const uint at = own * columns + first_column + c, pair = at + own * columns;
         own_x[c] = KEYS != 0u ? READ(kv, pair) : READ(q, at);
@@ -33,6 +41,10 @@ KERNEL_BEGIN
             const uint entry = (own * p.ranges + TO_UINT(first_range + r)) * words;
             range_begin[r] = TO_INT(AT(table, entry));
             range_end[r] = max(TO_INT(AT(table, entry)), TO_INT(AT(table, entry + 1u)));
+            if (RELATIVE != 0u && KEYS == 0u) {
+                range_row[r] = TO_INT(AT(table, entry + 2u));
+                range_step[r] = TO_INT(AT(table, entry + 3u));
+            }
         }
         BARRIER;
         START_RANGES(n_ranges)
@@ -44,7 +56,20 @@ KERNEL_BEGIN
             for (uint t = LOCAL_ID; t < n_rows; t += WG) {
                 const int place = first + TO_INT(t);
                 FIND_RANGE(r, n_ranges, place)
-                other[t] = TO_UINT(range_begin[r] + place - range_start[r]);
+                const uint row = TO_UINT(range_begin[r] + place - range_start[r]);
+                other[t] = row;
+                if (RELATIVE != 0u && KEYS == 0u)
+                    rel_row[t] = range_row[r] >= 0 ? range_row[r] + (place - range_start[r]) * range_step[r] : -1;
+                if (RELATIVE != 0u && KEYS != 0u) {
+                    int found = -1;
+                    for (uint slot = 0u; slot < p.query_ranges; ++slot) {  // in at most one: ranges of a query do not overlap
+                        const uint entry = (row * p.query_ranges + slot) * 4u;
+                        const int along = TO_INT(own) - TO_INT(AT(query_table, entry)), first_rel = TO_INT(AT(query_table, entry + 2u));
+                        if (along >= 0 && TO_INT(own) < TO_INT(AT(query_table, entry + 1u)) && first_rel >= 0)
+                            found = first_rel + along * TO_INT(AT(query_table, entry + 3u));
+                    }
+                    rel_row[t] = found;
+                }
             }
             BARRIER;
             for (uint s = LOCAL_ID; s < n_scores; s += WG) {
@@ -54,6 +79,10 @@ KERNEL_BEGIN
                 float x = 0.0f, y = 0.0f, kept = p.inverse;
                 ADD_TERMS(x, p.head_dim, X_TERM)
                 ADD_TERMS(y, p.head_dim, Y_TERM)
+                if (RELATIVE != 0u && rel_row[t] >= 0) {
+                    const uint edge = TO_UINT(rel_row[t]) * p.head_dim;
+                    ADD_TERMS(x, p.head_dim, REL_TERM)
+                }
                 if (p.threshold > 0u && dropout_bits(AT(key_codes, key_row), AT(row_keys, 2u * query_row), AT(row_keys, 2u * query_row + 1u),
                                                      p.uid << 8 | (first_head + h), AT(rng, 0u), AT(rng, 1u)) < p.threshold)
                     kept = 0.0f;
@@ -66,12 +95,24 @@ KERNEL_BEGIN
                 const uint h = c / p.head_dim;
                 float x = sum_x[c], y = KEYS != 0u ? sum_y[c] : 0.0f;
                 for (uint t = 0u; t < n_rows; ++t) {
-                    x += score[t * n_heads + h] * OTHER_X(other[t], first_column + c);
+                    float read = OTHER_X(other[t], first_column + c);
+                    if (RELATIVE != 0u && KEYS == 0u && rel_row[t] >= 0)
+                        read += READ(rel, TO_UINT(rel_row[t]) * p.head_dim + c - h * p.head_dim);
+                    x += score[t * n_heads + h] * read;
                     if (KEYS != 0u) y += weight[t * n_heads + h] * OTHER_Y(other[t], first_column + c);
                 }
                 sum_x[c] = x;
                 if (KEYS != 0u) sum_y[c] = y;
             }
+            if (RELATIVE != 0u && KEYS == 0u && team < teams)
+                for (uint t = 0u; t < n_rows; ++t) {
+                    const bool mine = rel_row[t] >= 0 && TO_UINT(max(rel_row[t], 0)) % teams == team;
+                    for (uint c = mine ? team_column : p.head_dim; c < p.head_dim; c += team_size) {
+                        float gradient = 0.0f;
+                        for (uint h = 0u; h < n_heads; ++h) gradient += score[t * n_heads + h] * own_x[h * p.head_dim + c];
+                        AT(drel, area + TO_UINT(rel_row[t]) * p.head_dim + c) += gradient;
+                    }
+                }
             BARRIER;
         }
         passed += all_rows;

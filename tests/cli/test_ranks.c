@@ -1,6 +1,6 @@
 // Several processes that train together through the program (mpirun .. bpt train --team mpi): they compute what one process does, go on
-// from each other's checkpoints, refuse to begin when they do not fit together, and none waits for one that has died. BPT_ALL_TEAMS=1: every
-// task on every API, and twenty ranks killed.
+// from each other's checkpoints, refuse to begin when they do not fit together, and none waits for one that has died. BPT_ALL_TEAMS=1:
+// every task on every API, and twenty ranks killed.
 #include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
@@ -305,7 +305,8 @@ static void ranks_train_on_every_api(void **state) {
         for (size_t i = 0; i < (all_teams() ? BPT_COUNT(tasks) : 2); ++i) {
             train_alone(i, backends[b], "alone", "--steps 50");
             train_together(2, i, backends[b], "two", i ? "--steps 50 --shard-optimizer" : "--steps 50");
-            if (all_teams()) print_message("%s on %s: loss %.9f and %.9f\n", tasks[i].name, backends[b], last_loss("two"), last_loss("alone"));
+            if (all_teams())
+                print_message("%s on %s: loss %.9f and %.9f\n", tasks[i].name, backends[b], last_loss("two"), last_loss("alone"));
             assert_same_loss("two", "alone", backends[b]);
             remove_run("alone"), remove_run("two");
         }
@@ -369,14 +370,13 @@ static void sharing_sequences_twice_gives_the_same_bits(void **state) {
     remove_run("first"), remove_run("second");
 }
 
-// GPUs have no gradient of relative positions over tables: a refusal, or other positions.
-static void gpus_share_sequences_without_relative_positions(void **state) {
+static void every_api_shares_sequences(void **state) {
     (void)state;
     static const char *const backends[] = {"opencl", "vulkan"};
     for (size_t b = 0; b < BPT_COUNT(backends); ++b) {
         if (!test_backend_usable(backends[b])) continue;
-        train_shared(1, backends[b], "alone", "--k 2 --positions absolute --steps 20");
-        train_shared(2, backends[b], "shared", "--k 2 --positions absolute --steps 20");
+        train_shared(1, backends[b], "alone", "--k 2 --steps 20");
+        train_shared(2, backends[b], "shared", "--k 2 --steps 20");
         const double x = last_loss("shared"), y = last_loss("alone");
         if (!(fabs(x - y) <= 1e-5 * y)) fail_msg("%s: loss %.9f, alone %.9f", backends[b], x, y);
         remove_run("alone"), remove_run("shared");
@@ -711,7 +711,7 @@ int main(void) {
         cmocka_unit_test(ranks_of_different_backends_train_together),
         cmocka_unit_test(ranks_that_share_sequences_compute_what_one_process_does),
         cmocka_unit_test(sharing_sequences_twice_gives_the_same_bits),
-        cmocka_unit_test(gpus_share_sequences_without_relative_positions),
+        cmocka_unit_test(every_api_shares_sequences),
         cmocka_unit_test(a_run_goes_on_with_another_number_of_ranks),
         cmocka_unit_test(ranks_that_do_not_fit_together_are_refused),
         cmocka_unit_test(a_killed_rank_ends_the_team_and_costs_only_the_steps_since_the_checkpoint),

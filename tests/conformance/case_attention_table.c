@@ -55,6 +55,7 @@ static const struct {
     {SPREAD, 129, 33, 150, 1, 50, 0, 0.25f, F32},
     {SPREAD, 70, 90, 5, 3, 24, 40, 0.25f, F32},
     {SPREAD, 65, 700, 3, 2, 64, 90, 0.1f, BF16},
+    {SPREAD, 1500, 120, 2, 1, 32, 2000, 0, F32},  // more private sums of the positions' gradient than are held at once
     {ANYWHERE, 1, 1, 1, 1, 10, 0, 0, F32},
     {ANYWHERE, 7, 5, 2, 2, 20, 0, 0, F32},
     {ANYWHERE, 9, 30, 3, 1, 50, 0, 0.25f, F32},

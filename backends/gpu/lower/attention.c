@@ -4,8 +4,6 @@
 #include "backends/gpu/lower/attention_problem.h"
 #include "bpt/rng.h"
 
-enum { TABLE_SUM_BYTES = 64 << 20 };  // private sums of the table's gradient
-
 typedef bpt_attention_problem_t problem_t;
 typedef bpt_attention_piece_t piece_t;
 typedef bpt_attention_pieces_t pieces_t;
@@ -182,7 +180,7 @@ static int64_t head_groups_of(const gradient_t *g, int index) {
 // the same sums, so that none runs for long.
 static void share_queries(gradient_t *g) {
     const bpt_gpu_limits_t *limits = &g->a.l->device->api->limits;
-    const int64_t bytes = min64(TABLE_SUM_BYTES, (int64_t)(limits->max_binding_bytes / 2));
+    const int64_t bytes = min64(BPT_ATTENTION_SUM_BYTES, (int64_t)(limits->max_binding_bytes / 2));
     int64_t with_rel = 0;
     for (int i = 0; i < g->queries.count; ++i) with_rel += g->queries.piece[i].rel;
     g->area = g->a.rel_rows * g->a.t->head_dim;

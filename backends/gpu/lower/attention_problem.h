@@ -8,11 +8,12 @@
 #include "cl/include/calls.h"
 
 enum {
-    BPT_ATTENTION_PART = 1024,        // keys of a query, or queries of a key, that one work-group takes
-    BPT_ATTENTION_SCORES = 1024,      // scores of a batch of keys of single queries, unless a head is very wide
-    BPT_ATTENTION_BATCH = 64,         // keys that such a group takes at once, at most
-    BPT_ATTENTION_MOST_RANGES = 112,  // of a query or a key, as in cl/include/intervals.h
-    BPT_ATTENTION_MOST_HEADS = 32,    // heads that it takes
+    BPT_ATTENTION_PART = 1024,           // keys of a query, or queries of a key, that one work-group takes
+    BPT_ATTENTION_SCORES = 1024,         // scores of a batch of keys of single queries, unless a head is very wide
+    BPT_ATTENTION_BATCH = 64,            // keys that such a group takes at once, at most
+    BPT_ATTENTION_MOST_RANGES = 112,     // of a query or a key, as in cl/include/intervals.h
+    BPT_ATTENTION_MOST_HEADS = 32,       // heads that it takes
+    BPT_ATTENTION_SUM_BYTES = 64 << 20,  // private sums of the gradient of relative positions
 };
 
 typedef struct {

@@ -175,7 +175,7 @@ typedef struct {
 //   Slot s of neighbouring queries should mean the same kind of keys: backends work on neighbours together, slot by slot.
 //   `bounds` say how many edges a row has at most. Where a driver limits how long a work-group runs, long rows are cut into parts by them.
 //   With rel no two ranges of a query overlap; its gradient, which goes from keys to queries too, looks for a key in the query's ranges.
-//   GPUs have no gradient with rel: BPT_ERR_UNSUPPORTED. bpt/lists.h writes such tables.
+//   bpt/lists.h writes such tables.
 //
 // attention_grad: in 0-6, 10, 11 as above, 7 out, 8 dout F, 9 lse.
 // out: 0 dq or dqkv, F, shape of in[0]; 1 dkv, shape of in[1] (absent when packed); 2 drel f32 [rel_rows, head_dim] (absent without rel).

@@ -41,8 +41,14 @@ static int64_t most_of(const bpt_attention_problem_t *a, int64_t each) {
 int64_t bpt_software_most_keys(const bpt_attention_problem_t *a, bool gradient) {
     return most_of(a, gradient ? rounds_per_key(a, 3, true) : rounds_per_key(a, 2, false));
 }
-// Two products of a pair of columns for the score, two for the sums.
-int64_t bpt_software_most_table_edges(const bpt_attention_problem_t *a) { return most_of(a, rounds_per_key(a, 4, false)); }
+// Two products of a pair of columns for the score, two for the sums. With relative positions one more product, and an item that looks for
+// an edge of each of its queries.
+int64_t bpt_software_most_table_edges(const bpt_attention_problem_t *a) {
+    const int64_t slots = a->l->call->in[6].shape.dim[1], size = bpt_lower_attention_group(a->l);
+    if (!a->rel_rows) return most_of(a, rounds_per_key(a, 4, false));
+    const int64_t batch = bpt_min(BPT_ATTENTION_BATCH, a->scores / a->group_heads);
+    return most_of(a, rounds_per_key(a, 5, true) + bpt_ceil_div(bpt_ceil_div(batch, size) * (slots + 1), batch));
+}
 
 int64_t bpt_software_most_queries(const bpt_attention_problem_t *a, const bpt_attention_piece_t *piece,
                                   const bpt_gpu_attention_tile_t *tile) {
