@@ -23,7 +23,8 @@ case "$*" in
   train*)
     while [ "$1" != --out ]; do shift; done
     mkdir -p "$2"
-    for step in $(seq 20); do echo "{\"step\": $step, \"loss\": 2.5}"; done >"$2/metrics.jsonl" ;;
+    for step in $(seq 20); do echo "{\"step\": $step, \"loss\": 2.5}"; done >"$2/metrics.jsonl"
+    echo '{"eval": "valid", "step": 20, "loss": 7.5}' >>"$2/metrics.jsonl" ;;
 esac
 SH
 cat >"$room/tests/test_ops" <<'SH'
@@ -58,7 +59,7 @@ report || fail "it fails where nothing fails"
 says '| vulkan | curve | passed |'
 says 'Compiled kernels, Some GPU (D 1): 0 failed, 7 spill registers'
 says 'Conformance, ops: 1 cases passed, 1 failed, 1 skipped vulkan/matmul/2'
-says '"largest_difference": 0.000000'
+says '"steps": 20, "largest_difference": 0.000000'
 says '| train  | vulkan, Some GPU | f32 | 512 |  | 1234 | 0.5 |  |'
 ! grep -q '| cut |' "$room/report/report.md" || fail "a part was cut"
 [ "$(head -c 9 "$room/report/report.json")" = '{"made": ' ] || fail "report.json does not begin as it should"

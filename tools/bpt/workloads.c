@@ -14,7 +14,17 @@
 #include "models/train/trainer.h"
 #include "tools/bpt/options.h"
 
-enum { MOST_LAYERS = 3, BYTES = 256, WORDS = 10000, CLASSES = 9, LONGEST_TEXT = 256, ROWS = 8192, PROMPT = 100, NODE_SLOTS = 16 };
+enum {
+    MOST_LAYERS = 3,
+    BYTES = 256,
+    WORDS = 10000,
+    CLASSES = 9,
+    LONGEST_TEXT = 256,
+    MOST_ROWS = 8192,
+    LEAST_ROWS = 512,
+    PROMPT = 100,
+    NODE_SLOTS = 16
+};
 
 // What a preset leaves to the data.
 static bpt_status_t complete(cli_options_t *o) {
@@ -32,16 +42,17 @@ static bpt_status_t complete(cli_options_t *o) {
     return bpt_model_config_check(m);
 }
 
-// Windows of a long text, texts and their translations, or texts one behind the other, with trees that have as many nodes as tokens.
-static bpt_batch_shape_t shape_of(const cli_options_t *o) {
+// Windows of a long text, texts and their translations, or texts one behind the other, with trees that have as many nodes as tokens; `rows`
+// tokens in all.
+static bpt_batch_shape_t shape_of(const cli_options_t *o, int64_t rows) {
     const bpt_task_spec_t *task = bpt_task_of(&o->model);
     const bpt_kind_spec_t *kind = bpt_kind_of(&o->model);
     const bool windows = task->reads == BPT_READS_WINDOWS;
     const int64_t n = windows ? o->data.context : LONGEST_TEXT;
-    bpt_batch_shape_t shape = bpt_batch_buckets(n, n < ROWS / 2 ? ROWS / n / 2 * 2 : 2);  // pairs are even
+    bpt_batch_shape_t shape = bpt_batch_buckets(n, n < rows / 2 ? rows / n / 2 * 2 : 2);  // pairs are even
     if (!windows && bpt_kind_packs(&o->model)) {
-        shape = bpt_batch_buckets(0, ROWS / LONGEST_TEXT * 4);
-        shape.side[0].rows = ROWS;
+        shape = bpt_batch_buckets(0, rows / LONGEST_TEXT * 4);
+        shape.side[0].rows = rows;
     }
     if (kind->tree_table) {
         shape.side[0].nodes = shape.side[0].rows;
@@ -51,11 +62,11 @@ static bpt_batch_shape_t shape_of(const cli_options_t *o) {
     return shape;
 }
 
-static bpt_status_t record_steps(const cli_options_t *o, bpt_runner_t *runner) {
+static bpt_status_t record_steps(const cli_options_t *o, int64_t rows, bpt_runner_t *runner) {
     static const bpt_step_kind_t kinds[] = {BPT_STEP_TRAIN,    BPT_STEP_MICRO,  BPT_STEP_APPLY,
                                             BPT_STEP_EVALUATE, BPT_STEP_LOGITS, BPT_STEP_STATES};
     for (size_t i = 0; i < BPT_COUNT(kinds); ++i) {
-        bpt_step_key_t key = {.kind = kinds[i], .shape = shape_of(o)};
+        bpt_step_key_t key = {.kind = kinds[i], .shape = shape_of(o, rows)};
         bpt_program_t *program;
         if (key.kind == BPT_STEP_APPLY) memset(&key.shape, 0, sizeof key.shape);
         BPT_TRY(bpt_runner_program(runner, &key, &program));
@@ -91,7 +102,10 @@ static bpt_status_t record_model(const cli_options_t *o, bpt_device_t *device) {
     const bpt_runner_options_t options = bpt_trainer_runner_options(&o->train);
     bpt_runner_t *runner;
     BPT_TRY(bpt_runner_create(&o->model, &options, device, &runner));
-    bpt_status_t status = record_steps(o, runner);
+    // A device that binds or allocates little runs smaller batches.
+    bpt_status_t status = record_steps(o, MOST_ROWS, runner);
+    for (int64_t rows = MOST_ROWS / 2; status == BPT_ERR_UNSUPPORTED && rows >= LEAST_ROWS; rows /= 2)
+        status = record_steps(o, rows, runner);
     if (status == BPT_OK && bpt_task_of(&o->model)->generates) status = record_decoding(runner);
     bpt_runner_destroy(runner);
     return status;
