@@ -32,9 +32,9 @@ void bpt_embed_params(bpt_param_table_t *t, const bpt_stack_t *stack, bool froze
     } else {
         token_params(t, stack, frozen);
     }
-    // Positions must not drown the tokens: word vectors, which examples are read with, are much smaller than N(0, 1), and where no
-    // LayerNorm follows, positions that training has hardly seen stay as they are.
-    const bool small = stack->plain_embedding || bpt_task_of(c)->reads == BPT_READS_EXAMPLES;
+    // Positions must not drown the tokens: where no LayerNorm follows, positions that training has hardly seen stay as they are; word
+    // vectors, which examples are read with, are much smaller than N(0, 1), and so is an embedding that is the head's as well.
+    const bool small = stack->plain_embedding || bpt_task_of(c)->reads == BPT_READS_EXAMPLES || (c->tied && !c->embed_scale);
     const bpt_param_sort_t place = small ? bpt_param_linear(d) : bpt_param_normal();
     if (c->positions == BPT_POSITIONS_ABSOLUTE) bpt_param_table_matrix(t, place, c->max_positions, d, scope, BPT_NAME_POSITIONS);
     if (!stack->plain_embedding) bpt_param_table_norm(t, d, scope, BPT_NAME_EMBED_NORM);

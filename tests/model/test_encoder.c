@@ -235,6 +235,36 @@ static void the_head_makes_logits_of_the_states_of_every_model(void **state) {
     with_each(BPT_TASK_CLASSIFY, check_states);
 }
 
+// The mean square of a parameter of d columns with at most 64 rows.
+static double mean_square(bpt_runner_t *r, const char *name, int64_t count) {
+    static float table[64 * 16];
+    double sum = 0;
+    assert_ok(bpt_runner_get(r, name, table));
+    for (int64_t i = 0; i < count; ++i) sum += (double)table[i] * (double)table[i];
+    return sum / (double)count;
+}
+
+// A language model whose tokens were 20 times smaller than its positions learned no more than how frequent each token is.
+static void positions_do_not_drown_the_tokens(void **state) {
+    (void)state;
+    bpt_device_t *device = fixture_open("ref");
+    const bpt_task_t tasks[] = {BPT_TASK_LM, BPT_TASK_CLASSIFY};
+    for (size_t v = 0; v < BPT_COUNT(variants); ++v)
+        for (size_t t = 0; t < BPT_COUNT(tasks); ++t)
+            for (int how = 0; how < 3; ++how) {  // a matrix of its own, the head's, the head's times sqrt(d_model)
+                bpt_model_config_t c = config_of(&variants[v], tasks[t]);
+                if (c.positions != BPT_POSITIONS_ABSOLUTE || (how && tasks[t] != BPT_TASK_LM)) continue;
+                c.tied = how > 0;
+                c.embed_scale = how == 2;
+                bpt_runner_t *r = fixture_runner(&c, device, (bpt_runner_options_t){0});
+                const double tokens = mean_square(r, "embed.weight", (int64_t)c.vocab * c.d_model) * (c.embed_scale ? c.d_model : 1);
+                const double positions = mean_square(r, "pos_embed.weight", (int64_t)c.max_positions * c.d_model);
+                if (positions > 4 * tokens) fail_msg("%s, %d: %g against %g", variants[v].name, how, positions, tokens);
+                bpt_runner_destroy(r);
+            }
+    fixture_close(device);
+}
+
 // The initial table of positions is smaller for tasks that read examples.
 static void copy_positions(bpt_runner_t *from, bpt_runner_t *to) {
     static float table[64 * 16];
@@ -342,6 +372,7 @@ int main(void) {
         cmocka_unit_test(padding_and_batch_mates_change_no_logits_of_a_language_model),
         cmocka_unit_test(padding_and_batch_mates_change_no_logits_of_a_classifier),
         cmocka_unit_test(the_head_makes_logits_of_the_states_of_every_model),
+        cmocka_unit_test(positions_do_not_drown_the_tokens),
         cmocka_unit_test(states_of_tokens_do_not_depend_on_the_task),
         cmocka_unit_test(states_come_by_chunks_and_groups_as_well),
         cmocka_unit_test(gradients_of_every_language_model_agree_with_differences),

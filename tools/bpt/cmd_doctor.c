@@ -159,7 +159,7 @@ static bpt_status_t check_all(checkup_t *c) {
     if (!c->tested) return bpt_fail(BPT_ERR_UNAVAILABLE, "no device could be tested; the lines above say why");
     if (c->failed)
         return bpt_fail(BPT_ERR_INTERNAL, "%d of %d devices failed the self-test; do not trust their results", c->failed, c->tested);
-    printf("\nAll %d tested devices compute what the reference computes.\n", c->tested);
+    printf("\nDevices tested: %d. Each computes what the reference computes.\n", c->tested);
     return BPT_OK;
 }
 
