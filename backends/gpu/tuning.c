@@ -161,10 +161,19 @@ static bool is_software(const bpt_device_info_t *info) { return !strcmp(info->ty
 
 bool bpt_gpu_is_rasterizer(const bpt_device_info_t *info) { return strstr(info->name, "llvmpipe") != NULL; }
 
+// What keeps a multiprocessor busy, by the compilers' registers and waves (COMPILERS.md).
+static const char *tiles_of(const bpt_gpu_info_t *gpu) {
+    const bool items = !gpu->max_group_size || gpu->max_group_size >= 256;
+    if (gpu->least_subgroup == 64 && items)
+        return "tiles:64,64,16,8,4";  // waves of 64 on units of 16 lanes: four waves of 48 registers, not two of 80
+    if (gpu->least_subgroup == 8 && items) return "tiles:64,64,16,4,4";  // 128 registers of 8 lanes: subgroups of 16, not of 8
+    return "tiles:64,64,16,8,8";
+}
+
 static const char *shipped(const bpt_device_info_t *info) {
     const bpt_gpu_info_t gpu = bpt_gpu_info(info);
     if (gpu.library) return "library";
-    if (!is_software(info)) return "tiles:64,64,16,8,8";
+    if (!is_software(info)) return tiles_of(&gpu);
     if (bpt_gpu_is_rasterizer(info)) return gpu.subgroup_size >= 16 ? "wide:32,2,16" : "wide:16,4,8";
     return gpu.vector_lanes >= 16 ? "wide:8,2,1,16" : gpu.vector_lanes >= 8 ? "wide:4,2,1,8" : "wide:8,2,8";
 }
@@ -186,8 +195,15 @@ const char *const *bpt_gpu_tuning_candidates(const bpt_device_info_t *info) {
         "wide:4,4,1,8",  "wide:8,2,8",   NULL};
     static const char *const processor[] = {"wide:8,2,8",  "library",    "wide:16,2,8", "wide:8,4,8",         "wide:16,4,8",
                                             "wide:4,4,16", "wide:8,2,4", "wide:8,1,16", "tiles:64,64,16,8,8", NULL};
-    static const char *const gpu[] = {"tiles:64,64,16,8,8",  "library",     "tiles:64,64,16,4,4", "tiles:128,64,16,8,8",
-                                      "tiles:64,128,16,8,8", "wide:8,1,64", "tiles:32,32,16,4,4", NULL};
+    static const char *const gpu[] = {"tiles:64,64,16,8,8",
+                                      "library",
+                                      "tiles:64,64,16,4,4",
+                                      "tiles:64,64,16,8,4",
+                                      "tiles:128,64,16,8,8",
+                                      "tiles:64,128,16,8,8",
+                                      "wide:8,1,64",
+                                      "tiles:32,32,16,4,4",
+                                      NULL};
     return !is_software(info) ? gpu : bpt_gpu_info(info).vector_lanes >= 8 ? vectors : processor;
 }
 

@@ -79,6 +79,21 @@ static uint32_t vector_lanes(const bpt_opencl_functions_t *cl, cl_device_id devi
     return processor ? NUMBER(cl_uint, cl, device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT) : 0;
 }
 
+// Work-items that run side by side, of those that the compiler may choose from the fewest; 0 = the driver has no word for it.
+static uint32_t least_subgroup(const bpt_opencl_functions_t *cl, cl_device_id device, const char *extensions) {
+    enum { WARP_SIZE_NV = 0x4003, WAVEFRONT_WIDTH_AMD = 0x4043, SUB_GROUP_SIZES_INTEL = 0x4108 };
+    size_t sizes[8] = {0}, bytes = 0;
+    if (strstr(extensions, "cl_nv_device_attribute_query")) return NUMBER(cl_uint, cl, device, WARP_SIZE_NV);
+    if (strstr(extensions, "cl_amd_device_attribute_query")) return NUMBER(cl_uint, cl, device, WAVEFRONT_WIDTH_AMD);
+    if (!strstr(extensions, "cl_intel_required_subgroup_size") ||
+        cl->clGetDeviceInfo(device, SUB_GROUP_SIZES_INTEL, sizeof sizes, sizes, &bytes) != CL_SUCCESS)
+        return 0;
+    size_t least = sizes[0];
+    for (size_t i = 1; i < bytes / sizeof *sizes; ++i)
+        if (sizes[i] < least) least = sizes[i];
+    return (uint32_t)least;
+}
+
 static void describe(const bpt_opencl_functions_t *cl, const bpt_opencl_id_t *id, bpt_device_info_t *info) {
     char driver[64], platform[60] = "", extensions[4096], version[32] = "opencl-";
     *info = (bpt_device_info_t){.f16 = true};  // stored only: vload_half and vstore_half belong to every OpenCL
@@ -101,7 +116,8 @@ static void describe(const bpt_opencl_functions_t *cl, const bpt_opencl_id_t *id
                                 .binding_alignment = 1,
                                 .max_group_size = (uint32_t)NUMBER(size_t, cl, id->device, CL_DEVICE_MAX_WORK_GROUP_SIZE),
                                 .max_local_bytes = (uint32_t)NUMBER(cl_ulong, cl, id->device, CL_DEVICE_LOCAL_MEM_SIZE),
-                                .vector_lanes = vector_lanes(cl, id->device)};
+                                .vector_lanes = vector_lanes(cl, id->device),
+                                .least_subgroup = least_subgroup(cl, id->device, extensions)};
     bpt_gpu_info_set(info, &gpu);
     know_pci(cl, id->device, extensions, info);
     info->units = (int32_t)NUMBER(cl_uint, cl, id->device, CL_DEVICE_MAX_COMPUTE_UNITS);

@@ -7,14 +7,14 @@
 #include "backends/opencl/texts.h"
 #include "bpt/alloc.h"
 
-// Families of Intel GPUs as ocloc names them, and the largest work-group that their driver reports.
+// Families of Intel GPUs as ocloc names them, the largest work-group that their driver reports, and the smallest subgroup.
 static const struct {
     const char *name, *type;
-    uint32_t group_size;
+    uint32_t group_size, least_subgroup;
 } families[] = {
-    {"skl", "integrated", 256},  {"icllp", "integrated", 256}, {"tgllp", "integrated", 512},  {"adl-p", "integrated", 512},
-    {"mtl", "integrated", 1024}, {"lnl", "integrated", 1024},  {"dg2-g10", "discrete", 1024}, {"dg2-g11", "discrete", 1024},
-    {"bmg", "discrete", 1024},   {"pvc", "discrete", 1024},
+    {"skl", "integrated", 256, 8},  {"icllp", "integrated", 256, 8}, {"tgllp", "integrated", 512, 8},  {"adl-p", "integrated", 512, 8},
+    {"mtl", "integrated", 1024, 8}, {"lnl", "integrated", 1024, 16}, {"dg2-g10", "discrete", 1024, 8}, {"dg2-g11", "discrete", 1024, 8},
+    {"bmg", "discrete", 1024, 16},  {"pvc", "discrete", 1024, 16},
 };
 
 static bpt_gpu_limits_t limits_of(size_t family) {
@@ -38,7 +38,8 @@ bpt_status_t bpt_opencl_targets(bpt_device_info_t *infos, int capacity, int *cou
         const bpt_gpu_info_t gpu = {.max_binding_bytes = limits.max_binding_bytes,
                                     .binding_alignment = 1,
                                     .max_group_size = limits.max_group_size,
-                                    .max_local_bytes = limits.local_bytes};
+                                    .max_local_bytes = limits.local_bytes,
+                                    .least_subgroup = families[i].least_subgroup};
         infos[i] = (bpt_device_info_t){.f16 = true, .usable = true};
         snprintf(infos[i].name, sizeof infos[i].name, "%s", families[i].name);
         snprintf(infos[i].type, sizeof infos[i].type, "%s", families[i].type);

@@ -40,6 +40,7 @@ typedef struct {
     uint32_t queue_family, timestamp_bits;
     bool on_pci;  // `pci` is filled
     bool mapped;  // its memory may be mapped into the host's
+    uint32_t least_subgroup;  // the smallest that the compiler may choose; 0: not said
     uint32_t subgroup_size;   // that a kernel may ask for, whose subgroups are then full; 0: none
     uint32_t most_subgroups;  // of such a work-group
     bool shuffles;            // kernels may pass values between the items of a subgroup of that size

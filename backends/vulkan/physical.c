@@ -145,6 +145,7 @@ static void know_limits(bpt_vulkan_physical_t *p, const VkExtensionProperties *e
     if (out->max_texels && l->minTexelBufferOffsetAlignment > out->offset_alignment)
         out->offset_alignment = (uint32_t)l->minTexelBufferOffsetAlignment;
     if (subgroup.minSubgroupSize && subgroup.minSubgroupSize == subgroup.maxSubgroupSize) out->subgroup_size = subgroup.minSubgroupSize;
+    p->least_subgroup = subgroup.minSubgroupSize;
     if (subgroup.minSubgroupSize) know_subgroups(p, &subgroup);
 }
 
@@ -231,7 +232,8 @@ static void describe(const bpt_vulkan_physical_t *p, bpt_device_info_t *info) {
                                 .max_group_size = p->limits.max_group_size,
                                 .max_local_bytes = p->limits.local_bytes,
                                 .matrix = p->limits.matrix,
-                                .subgroup_size = p->properties11.subgroupSize};
+                                .subgroup_size = p->properties11.subgroupSize,
+                                .least_subgroup = p->least_subgroup};
     bpt_gpu_info_set(info, &gpu);
     snprintf(info->name, sizeof info->name, "%.*s", (int)sizeof info->name - 1, p->properties.deviceName);
     if (p->on_pci)

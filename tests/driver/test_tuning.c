@@ -161,6 +161,16 @@ static void what_is_asked_for_goes_before_the_file_before_what_is_shipped(void *
     nvidia = with(nvidia, (bpt_gpu_info_t){.library = true});
     expect_rule(&nvidia, NULL, "library", "shipped", "");
     expect_rule(&units, NULL, "tiles:64,64,16,8,8+matrix:2,2,2,2,32", "shipped", "");
+    static const struct {
+        uint32_t least_subgroup, group;
+        const char *rule;
+    } classes[] = {{8, 256, "tiles:64,64,16,4,4"},   {8, 128, "tiles:64,64,16,8,8"},   {16, 1024, "tiles:64,64,16,8,8"},
+                   {32, 1024, "tiles:64,64,16,8,8"}, {64, 1024, "tiles:64,64,16,8,4"}, {64, 128, "tiles:64,64,16,8,8"}};
+    for (size_t i = 0; i < BPT_COUNT(classes); ++i) {
+        const bpt_gpu_info_t of = {.least_subgroup = classes[i].least_subgroup, .max_group_size = classes[i].group};
+        const bpt_device_info_t device = with(gpu, of);
+        expect_rule(&device, NULL, classes[i].rule, "shipped", "");
+    }
     write_rule(&processor, "wide:16,2,8/library/tiles");
     expect_rule(&processor, NULL, "wide:16,2,8/library/tiles:64,64,16,8,8", "tuned", "");
     expect_rule(&gpu, NULL, "tiles:64,64,16,8,8", "shipped", "");
