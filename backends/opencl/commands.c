@@ -52,16 +52,25 @@ void bpt_opencl_commands_destroy(bpt_gpu_api_t *api, bpt_gpu_commands_t *c) {
     bpt_free(c);
 }
 
-// Per binding the memory and the offset in bytes, then the parameter block.
+// Some memory of a dispatch; every kernel writes to one.
+static const bpt_gpu_memory_t *some_memory(const bpt_gpu_dispatch_t *d) {
+    for (int i = 0; i < BPT_GPU_MAX_BINDINGS; ++i)
+        if (d->bindings[i].memory) return d->bindings[i].memory;
+    return NULL;
+}
+
+// Per binding the memory and the offset in bytes, then the parameter block. What is absent is never read, and is some memory all the same:
+// rusticl on llvmpipe (Mesa 25.0) reads where a work-item that does not take a branch would read, and crashes at NULL.
 static cl_int set_arguments(const bpt_opencl_functions_t *cl, cl_kernel kernel, const bpt_gpu_dispatch_t *d) {
     const bpt_gpu_kernel_info_t *info = d->program->info;
+    const bpt_gpu_memory_t *some = some_memory(d);
     cl_uint argument = 0;
     cl_int code = CL_SUCCESS;
     for (int i = 0; i < BPT_GPU_MAX_BINDINGS && info->bindings[i].name && code == CL_SUCCESS; ++i) {
         const bpt_gpu_binding_t *b = &d->bindings[i];
-        const cl_mem memory = b->memory ? b->memory->buffer : NULL;
+        const bpt_gpu_memory_t *memory = b->memory ? b->memory : some;
         const cl_ulong offset = b->memory ? b->offset_bytes : 0;
-        code = cl->clSetKernelArg(kernel, argument++, sizeof memory, b->memory ? &memory : NULL);
+        code = cl->clSetKernelArg(kernel, argument++, sizeof memory->buffer, memory ? &memory->buffer : NULL);
         if (code == CL_SUCCESS) code = cl->clSetKernelArg(kernel, argument++, sizeof offset, &offset);
     }
     return code == CL_SUCCESS ? cl->clSetKernelArg(kernel, argument, d->params_bytes, d->params) : code;
