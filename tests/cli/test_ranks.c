@@ -54,15 +54,23 @@ static bool module_is_there(void) {
     return bpt_file_exists(path);
 }
 
-// As `bpt ARGUMENTS`, by so many processes; between them " : " begins the arguments of one more kind of rank.
+// A script that rank 0 runs as `first`, the others as `others`. (mpirun's own way, programs between colons, crashes in Open MPI 5.0.7.)
+static const char *script_by_rank(const char *first, const char *others) {
+    static char text[8000];
+    snprintf(text, sizeof text, "if [ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 0 ]; then %s; else exec %s; fi\n", first, others);
+    return test_file("by_rank.sh", text);
+}
+
+// As `bpt ARGUMENTS`, by so many processes; " : " begins the arguments of a further one.
 static test_process_t run_team(int ranks, const char *arguments) {
-    char line[4096];
-    size_t used = (size_t)snprintf(line, sizeof line, "-n %d %s ", ranks, program);
-    for (const char *rest = arguments; rest;) {
-        const char *colon = strstr(rest, " : ");
-        used += (size_t)snprintf(line + used, sizeof line - used, "%.*s", colon ? (int)(colon - rest) : (int)strlen(rest), rest);
-        if (colon) used += (size_t)snprintf(line + used, sizeof line - used, " : -n 1 %s ", program);
-        rest = colon ? colon + 3 : NULL;
+    char line[6000], first[3500], other[3500];
+    const char *colon = strstr(arguments, " : ");
+    snprintf(line, sizeof line, "-n %d %s %s", ranks, program, arguments);
+    if (colon) {
+        assert_int_equal(ranks, 1);
+        snprintf(first, sizeof first, "exec %s %.*s", program, (int)(colon - arguments), arguments);
+        snprintf(other, sizeof other, "%s %s", program, colon + 3);
+        snprintf(line, sizeof line, "-n 2 sh %s", script_by_rank(first, other));
     }
     setenv("BPT_PROGRAM", mpirun, 1);
     const test_process_t p = test_run_line(line);
@@ -97,8 +105,10 @@ static int setup(void **state) {
     static char text[40000], labels[40000], tags[40000], pairs[40000], sides[2][40000];
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
+    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);  // up to Open MPI 4
     setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 1);
+    setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 1);  // from 5 on
+    setenv("PRTE_MCA_hwloc_default_binding_policy", "none", 1);
     snprintf(folder, sizeof folder, "%s", test_path("data"));
     assert_ok(bpt_folder_create(folder));
     for (size_t i = 0; i < BPT_COUNT(names); ++i) assert_ok(bpt_folder_create(test_path("data/%s", names[i])));
@@ -622,7 +632,11 @@ static void a_signal_to_all_saves_once(void **state) {
     snprintf(run, sizeof run, "%s", test_path("stopped"));
     const pid_t pid = start_team(2, run, "--shard-optimizer");
     wait_for_checkpoint("stopped");
-    kill(pid, SIGTERM);  // mpirun passes it on to all ranks
+    for (int rank = 0; rank < 2; ++rank) {  // as SLURM does; mpirun from Open MPI 5 on ends ranks in place of passing it on
+        const pid_t process = rank_process(run, rank);
+        assert_true(process > 0);
+        kill(process, SIGTERM);
+    }
     assert_int_not_equal(wait_for_end(pid), 0);
     size_t length;
     char *messages = test_read_file(test_path("messages"), &length);
@@ -636,13 +650,11 @@ static void a_signal_to_all_saves_once(void **state) {
 // The writer cannot write: it says so, and the others do not wait.
 static void a_full_disk_at_rank_0_ends_the_team(void **state) {
     (void)state;
-    char line[4000];
-    snprintf(
-        line, sizeof line,
-        "exec \"%s\" -n 1 sh -c 'ulimit -f 8; exec \"%s\" train %s --backend cpu --team mpi --steps 100000 --save-every 10 --out %s' : "
-        "-n 1 \"%s\" train %s --backend cpu --team mpi --steps 100000 --save-every 10 --out %s 2>%s",
-        mpirun, program, options_of(0), test_path("full"), program, options_of(0), test_path("full"), test_path("messages"));
-    // options_of has one buffer: both ranks have the same options.
+    char line[4000], first[2000], other[1600];
+    snprintf(other, sizeof other, "\"%s\" train %s --backend cpu --team mpi --steps 100000 --save-every 10 --out %s", program,
+             options_of(0), test_path("full"));
+    snprintf(first, sizeof first, "ulimit -f 8; exec %s", other);
+    snprintf(line, sizeof line, "exec \"%s\" -n 2 sh %s 2>%s", mpirun, script_by_rank(first, other), test_path("messages"));
     const pid_t pid = fork();
     assert_true(pid >= 0);
     if (!pid) {
