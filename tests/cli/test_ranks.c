@@ -647,9 +647,21 @@ static void a_signal_to_all_saves_once(void **state) {
     remove_run("stopped");
 }
 
+// Open MPI from 5 on makes files for shared memory that are larger than the limit of the test below.
+static bool mpi_needs_large_files(void) {
+    int version = 0;
+    setenv("BPT_PROGRAM", mpirun, 1);
+    test_process_t p = test_run_line("--version");
+    setenv("BPT_PROGRAM", program, 1);
+    const bool said = sscanf(p.out, "mpirun (Open MPI) %d", &version) == 1;
+    test_process_free(&p);
+    return said && version >= 5;
+}
+
 // The writer cannot write: it says so, and the others do not wait.
 static void a_full_disk_at_rank_0_ends_the_team(void **state) {
     (void)state;
+    if (mpi_needs_large_files()) skip();
     char line[4000], first[2000], other[1600];
     snprintf(other, sizeof other, "\"%s\" train %s --backend cpu --team mpi --steps 100000 --save-every 10 --out %s", program,
              options_of(0), test_path("full"));
