@@ -17,7 +17,7 @@ static bpt_status_t check_kind(const cli_options_t *o, const char *giver) {
 
 bpt_status_t cli_subwords_check(const cli_options_t *o) {
     if (!has_pieces(o)) return BPT_OK;
-    BPT_TRY(bpt_subwords_require("--unit subword"));
+    if (!o->run.print_config) BPT_TRY(bpt_subwords_require("--unit subword"));
     if (*o->data.subword_model && !o->run.resume) return check_kind(o, "--subword-model");
     const bool borrowed = o->run.resume || (*o->run.init && !o->run.match_vocabulary);
     if (o->data.subwords || borrowed || o->run.print_config) return BPT_OK;

@@ -115,8 +115,7 @@ static bpt_status_t record_preset(const char *preset, bpt_device_t *device, bpt_
     cli_options_t o;
     bpt_status_t status = cli_options_init(&o, CLI_TRAIN, "train");
     if (status == BPT_OK) status = cli_preset_apply(&o, preset);
-    o.run.print_config = true;                                         // there are no data
-    if (o.data.unit == BPT_UNIT_SUBWORD) o.data.unit = BPT_UNIT_WORD;  // the same kernels, also where SentencePiece is missing
+    o.run.print_config = true;  // there are no data
     o.train.precision = precision;
     if (status == BPT_OK) status = cli_options_resolve(&o);
     if (status == BPT_OK) status = complete(&o);
