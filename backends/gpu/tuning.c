@@ -163,10 +163,11 @@ bool bpt_gpu_is_rasterizer(const bpt_device_info_t *info) { return strstr(info->
 
 // What keeps a multiprocessor busy, by the compilers' registers and waves (COMPILERS.md).
 static const char *tiles_of(const bpt_gpu_info_t *gpu) {
-    const bool items = !gpu->max_group_size || gpu->max_group_size >= 256;
-    if (gpu->least_subgroup == 64 && items)
-        return "tiles:64,64,16,8,4";  // waves of 64 on units of 16 lanes: four waves of 48 registers, not two of 80
-    if (gpu->least_subgroup == 8 && items) return "tiles:64,64,16,4,4";  // 128 registers of 8 lanes: subgroups of 16, not of 8
+    const bool few_items = gpu->max_group_size && gpu->max_group_size < 256;  // of a work-group
+    // Waves of 64 on units of 16 lanes: four waves of 48 registers, not two of 80.
+    if (gpu->least_subgroup == 64 && !few_items) return "tiles:64,64,16,8,4";
+    // 128 registers of 8 lanes: subgroups of 16, not of 8.
+    if (gpu->least_subgroup == 8 && !few_items) return "tiles:64,64,16,4,4";
     return "tiles:64,64,16,8,8";
 }
 

@@ -38,8 +38,8 @@ typedef struct {
     VkPhysicalDeviceMemoryProperties memory;
     VkPhysicalDevicePCIBusInfoPropertiesEXT pci;
     uint32_t queue_family, timestamp_bits;
-    bool on_pci;  // `pci` is filled
-    bool mapped;  // its memory may be mapped into the host's
+    bool on_pci;              // `pci` is filled
+    bool mapped;              // its memory may be mapped into the host's
     uint32_t least_subgroup;  // the smallest that the compiler may choose; 0: not said
     uint32_t subgroup_size;   // that a kernel may ask for, whose subgroups are then full; 0: none
     uint32_t most_subgroups;  // of such a work-group
@@ -48,7 +48,7 @@ typedef struct {
     bool matrix_left_out;     // it has units for products of matrices, which this build knows nothing of
     bpt_gpu_limits_t limits;
     uint64_t free_bytes;  // of the limits' memory_bytes
-    char reason[256];  // why it cannot be used, "" when it can
+    char reason[256];     // why it cannot be used, "" when it can
 } bpt_vulkan_physical_t;
 
 // The devices in the order of their numbers: discrete, integrated, others, software. *out is freed with bpt_free.
@@ -80,17 +80,17 @@ typedef struct {
     VkDevice device;
     VkQueue queue;
     VkCommandPool command_pool;
-    VkSemaphore timeline;   // counts the submissions that have finished
-    uint64_t submitted;     // number of the last submission
-    uint64_t finished;      // submissions known to have finished
-    bool lost;              // nothing is submitted any more
-    bool compiles_only;     // opened without a queue, to compile and to tell what kernels take
-    bool stuck;             // bpt_vulkan_idle has waited in vain
-    uint64_t memory_bytes;  // allocated
-    VkPipelineCache pipelines;  // what the driver has compiled; NULL: it keeps nothing
-    size_t pipelines_bytes;     // as loaded
+    VkSemaphore timeline;                                  // counts the submissions that have finished
+    uint64_t submitted;                                    // number of the last submission
+    uint64_t finished;                                     // submissions known to have finished
+    bool lost;                                             // nothing is submitted any more
+    bool compiles_only;                                    // opened without a queue, to compile and to tell what kernels take
+    bool stuck;                                            // bpt_vulkan_idle has waited in vain
+    uint64_t memory_bytes;                                 // allocated
+    VkPipelineCache pipelines;                             // what the driver has compiled; NULL: it keeps nothing
+    size_t pipelines_bytes;                                // as loaded
     bpt_vulkan_layout_t layouts[BPT_GPU_KERNEL_COUNT][2];  // [reads texels]
-    bpt_gpu_memory_t *dummy, *staging;  // staging: made when first needed
+    bpt_gpu_memory_t *dummy, *staging;                     // staging: made when first needed
 } bpt_vulkan_t;
 
 bpt_status_t bpt_vulkan_open(int index, bpt_gpu_api_t **out);

@@ -61,6 +61,13 @@ static const char *script_by_rank(const char *first, const char *others) {
     return test_file("by_rank.sh", text);
 }
 
+static test_process_t run_mpirun(const char *line) {
+    setenv("BPT_PROGRAM", mpirun, 1);
+    const test_process_t p = test_run_line(line);
+    setenv("BPT_PROGRAM", program, 1);
+    return p;
+}
+
 // As `bpt ARGUMENTS`, by so many processes; " : " begins the arguments of a further one.
 static test_process_t run_team(int ranks, const char *arguments) {
     char line[6000], first[3500], other[3500];
@@ -72,10 +79,7 @@ static test_process_t run_team(int ranks, const char *arguments) {
         snprintf(other, sizeof other, "%s %s", program, colon + 3);
         snprintf(line, sizeof line, "-n 2 sh %s", script_by_rank(first, other));
     }
-    setenv("BPT_PROGRAM", mpirun, 1);
-    const test_process_t p = test_run_line(line);
-    setenv("BPT_PROGRAM", program, 1);
-    return p;
+    return run_mpirun(line);
 }
 
 static void team(int ranks, const char *format, ...) BPT_PRINTF(2, 3);
@@ -650,9 +654,7 @@ static void a_signal_to_all_saves_once(void **state) {
 // Open MPI from 5 on makes files for shared memory that are larger than the limit of the test below.
 static bool mpi_needs_large_files(void) {
     int version = 0;
-    setenv("BPT_PROGRAM", mpirun, 1);
-    test_process_t p = test_run_line("--version");
-    setenv("BPT_PROGRAM", program, 1);
+    test_process_t p = run_mpirun("--version");
     const bool said = sscanf(p.out, "mpirun (Open MPI) %d", &version) == 1;
     test_process_free(&p);
     return said && version >= 5;

@@ -239,6 +239,7 @@ static void the_head_makes_logits_of_the_states_of_every_model(void **state) {
 static double mean_square(bpt_runner_t *r, const char *name, int64_t count) {
     static float table[64 * 16];
     double sum = 0;
+    assert_true(count <= (int64_t)BPT_COUNT(table));
     assert_ok(bpt_runner_get(r, name, table));
     for (int64_t i = 0; i < count; ++i) sum += (double)table[i] * (double)table[i];
     return sum / (double)count;

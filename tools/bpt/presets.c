@@ -165,7 +165,7 @@ const cli_preset_t cli_presets[] = {
      INFERENCE "model=star layers=2 d-model=600 heads=6 head-dim=100 d-mlp=600 positions=none pool=relay-max"},
     {"star-pos", "Star-Transformer on parts of speech, CoNLL-U files", SPEECH STAR IN_ORDER},
     {"star-ner", "Star-Transformer on named entities, CoNLL files", ENTITIES STAR IN_ORDER},
-    {"star-ner-crf", "the same with characters and a CRF, which knows the order of tags", ENTITIES STAR "ngram-max=4 crf=yes"},
+    {"star-ner-crf", "Star-Transformer on named entities with characters and a CRF, CoNLL files", ENTITIES STAR "ngram-max=4 crf=yes"},
     {"transformer-sum", "Transformer on Masked Summation (--data summation)",
      SUM "model=transformer attention=dense positions=none pool=max d-ff=400 dropout-hidden=0"},
     {"transformer-sst5", "Transformer on SST-5 trees", PHRASES TRANSFORMER},

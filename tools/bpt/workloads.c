@@ -103,9 +103,8 @@ static bpt_status_t record_model(const cli_options_t *o, bpt_device_t *device) {
     bpt_runner_t *runner;
     BPT_TRY(bpt_runner_create(&o->model, &options, device, &runner));
     // A device that binds or allocates little runs smaller batches.
-    bpt_status_t status = record_steps(o, MOST_ROWS, runner);
-    for (int64_t rows = MOST_ROWS / 2; status == BPT_ERR_UNSUPPORTED && rows >= LEAST_ROWS; rows /= 2)
-        status = record_steps(o, rows, runner);
+    bpt_status_t status = BPT_ERR_UNSUPPORTED;
+    for (int64_t rows = MOST_ROWS; status == BPT_ERR_UNSUPPORTED && rows >= LEAST_ROWS; rows /= 2) status = record_steps(o, rows, runner);
     if (status == BPT_OK && bpt_task_of(&o->model)->generates) status = record_decoding(runner);
     bpt_runner_destroy(runner);
     return status;
