@@ -4,14 +4,14 @@ KERNEL_BEGIN
     const uint n = begin < end ? end - begin : 0u, from = min(p.first_step, n), to = min(p.first_step + p.steps, n);
     const uint rounds = (TAGS + WG - 1u) / WG;
     float sum = p.first_step == 0u ? 0.0f : AT(nll, s);
-    for (uint k = 0u; k < rounds; ++k) {
-        const uint j = k * WG + LOCAL_ID;
-        if (j < TAGS) before[j] = from > 0u && from < to ? AT(alpha, (begin + from - 1u) * TAGS + j) : 0.0f;
-    }
-    BARRIER;
-    // The loop is asked for only where it has a round: lavapipe of Mesa 26.1 runs the body of a loop without rounds once, with no work-item
-    // taking part, and ends the process in it.
+    // A loop without rounds is not entered: lavapipe of Mesa 26.1 runs the body of such a loop once, with no work-item taking part, and ends
+    // the process in it.
     if (from < to) {
+        for (uint k = 0u; k < rounds; ++k) {
+            const uint j = k * WG + LOCAL_ID;
+            if (j < TAGS) before[j] = from > 0u ? AT(alpha, (begin + from - 1u) * TAGS + j) : 0.0f;
+        }
+        BARRIER;
         for (uint step = from; step < to; ++step) {
             const uint row = begin + step, tag = min(AT(tags, row), TAGS - 1u);
             const uint previous = step > 0u ? min(AT(tags, row - 1u), TAGS - 1u) : TAGS;
@@ -39,13 +39,13 @@ KERNEL_BEGIN
             }
             BARRIER;
         }
-    }
-    if (to == n && from < n) {
-        const uint last = min(AT(tags, begin + n - 1u), TAGS - 1u), ends = (TAGS + 1u) * TAGS;
-        float largest = before[0] + AT(matrix, ends), total = 0.0f;
-        for (uint i = 1u; i < TAGS; ++i) largest = max(largest, before[i] + AT(matrix, ends + i));
-        for (uint i = 0u; i < TAGS; ++i) total += exp(before[i] + AT(matrix, ends + i) - largest);
-        sum += largest + log(total) - AT(matrix, ends + last);
+        if (to == n) {
+            const uint last = min(AT(tags, begin + n - 1u), TAGS - 1u), ends = (TAGS + 1u) * TAGS;
+            float largest = before[0] + AT(matrix, ends), total = 0.0f;
+            for (uint i = 1u; i < TAGS; ++i) largest = max(largest, before[i] + AT(matrix, ends + i));
+            for (uint i = 0u; i < TAGS; ++i) total += exp(before[i] + AT(matrix, ends + i) - largest);
+            sum += largest + log(total) - AT(matrix, ends + last);
+        }
     }
     if (LOCAL_ID == 0u) {
         AT(nll, s) = sum;
