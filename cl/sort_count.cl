@@ -1,12 +1,12 @@
-#define LOCALS(L)
+#define LOCALS(L) L(uint, digits, CHUNK)
 KERNEL_BEGIN
-    const uint digit = LOCAL_ID, begin = GROUP_ID * CHUNK, end = min(begin + CHUNK, p.count);
-    if (digit < 16u) {
-        uint n = 0u;
-        for (uint i = begin; i < end; ++i) {
-            const uint place = FIRST != 0u ? i : AT(places, i);
-            if ((AT(ids, place) >> p.shift & 15u) == digit) ++n;
-        }
-        AT(counts, digit * p.n_chunks + GROUP_ID) = n;
+    const uint begin = GROUP_ID * CHUNK, length = min(CHUNK, p.count - begin);
+    for (uint i = LOCAL_ID; i < length; i += WG) {
+        const uint place = FIRST != 0u ? begin + i : AT(places, begin + i);
+        digits[i] = min(AT(ids, place), p.end_id) >> p.shift & 15u;
     }
+    BARRIER;
+    uint n = 0u;
+    for (uint i = 0u; i < length; ++i) n += digits[i] == LOCAL_ID ? 1u : 0u;
+    if (LOCAL_ID < 16u) AT(counts, LOCAL_ID * p.n_chunks + GROUP_ID) = n;
 KERNEL_END

@@ -1,5 +1,6 @@
 // Recorded dispatches, replayed in the device's one stream: as a CUDA graph, which is captured from that very stream once, or launch by
-// launch. The stream is in order: barriers are free.
+// launch. In the graph, dispatches without a barrier between them are branches that run side by side; launch by launch the stream orders
+// all.
 #include <sched.h>
 #include <time.h>
 
@@ -12,6 +13,7 @@ typedef struct {
     CUfunction function;              // or
     bpt_cublaslt_product_t *product;  // or
     CUevent mark;
+    bool behind_barrier;  // waits for everything before it
     uint32_t groups[3], group_size;
     int n_bindings;
     CUdeviceptr bindings[BPT_GPU_MAX_BINDINGS];
@@ -25,6 +27,7 @@ struct bpt_gpu_commands {
     CUevent *marks;
     size_t n_marks, marks_capacity;
     CUgraphExec graph;  // NULL: launch by launch
+    bool barrier;       // in front of the next step
 };
 
 bpt_status_t bpt_cuda_commands_create(bpt_gpu_api_t *api, bpt_gpu_commands_t **out) {
@@ -56,7 +59,9 @@ void bpt_cuda_commands_destroy(bpt_gpu_api_t *base, bpt_gpu_commands_t *c) {
 
 static bpt_status_t append(bpt_gpu_commands_t *c, const step_t *step) {
     BPT_TRY(bpt_grow(&c->steps, c->n_steps, &c->steps_capacity, sizeof *c->steps));
-    c->steps[c->n_steps++] = *step;
+    c->steps[c->n_steps] = *step;
+    c->steps[c->n_steps++].behind_barrier = c->barrier;
+    c->barrier = false;
     return BPT_OK;
 }
 
@@ -81,7 +86,7 @@ bpt_status_t bpt_cuda_product(bpt_gpu_commands_t *c, const bpt_gpu_product_t *pr
 }
 
 bpt_status_t bpt_cuda_barrier(bpt_gpu_commands_t *c) {
-    (void)c;
+    c->barrier = true;
     return BPT_OK;
 }
 
@@ -94,26 +99,64 @@ bpt_status_t bpt_cuda_mark(bpt_gpu_commands_t *c) {
     return append(c, &step);
 }
 
-// Puts all steps into the stream, which may be capturing.
-static bpt_status_t enqueue(bpt_gpu_commands_t *c, unsigned event_flags) {
+static bpt_status_t launch(bpt_cuda_api_t *api, step_t *s, CUstream stream) {
+    void *arguments[BPT_GPU_MAX_BINDINGS + 1];
+    for (int b = 0; b < s->n_bindings; ++b) arguments[b] = &s->bindings[b];
+    arguments[s->n_bindings] = s->params;
+    return bpt_cuda_check(
+        api,
+        api->cuda->cuLaunchKernel(s->function, s->groups[0], s->groups[1], s->groups[2], s->group_size, 1, 1, 0, stream, arguments, NULL),
+        "starting a kernel");
+}
+
+// Puts steps into the stream, which may be capturing.
+static bpt_status_t enqueue(bpt_gpu_commands_t *c, size_t first, size_t end, unsigned event_flags) {
     bpt_cuda_api_t *api = c->api;
-    for (size_t i = 0; i < c->n_steps; ++i) {
+    for (size_t i = first; i < end; ++i) {
         step_t *s = &c->steps[i];
-        void *arguments[BPT_GPU_MAX_BINDINGS + 1];
-        if (s->product) {
+        if (s->product)
             BPT_TRY(bpt_cublaslt_enqueue(api, s->product));
-            continue;
-        }
-        if (!s->function) {
+        else if (s->function)
+            BPT_TRY(launch(api, s, api->stream));
+        else
             BPT_TRY(bpt_cuda_check(api, api->cuda->cuEventRecordWithFlags(s->mark, api->stream, event_flags), "recording a mark"));
-            continue;
-        }
-        for (int b = 0; b < s->n_bindings; ++b) arguments[b] = &s->bindings[b];
-        arguments[s->n_bindings] = s->params;
-        BPT_TRY(bpt_cuda_check(api,
-                               api->cuda->cuLaunchKernel(s->function, s->groups[0], s->groups[1], s->groups[2], s->group_size, 1, 1, 0,
-                                                         api->stream, arguments, NULL),
-                               "starting a kernel"));
+    }
+    return BPT_OK;
+}
+
+// ---- As a graph ------------------------------------------------------------------------------------------------------
+
+static bpt_status_t open_branches(bpt_cuda_api_t *api) {
+    const bpt_cuda_functions_t *cuda = api->cuda;
+    if (!api->fork) BPT_TRY(bpt_cuda_check(api, cuda->cuEventCreate(&api->fork, CU_EVENT_DISABLE_TIMING), "making an event"));
+    for (int b = 0; b < BPT_CUDA_BRANCHES; ++b) {
+        if (!api->branch[b])
+            BPT_TRY(bpt_cuda_check(api, cuda->cuStreamCreate(&api->branch[b], CU_STREAM_NON_BLOCKING), "creating a stream"));
+        if (!api->join[b]) BPT_TRY(bpt_cuda_check(api, cuda->cuEventCreate(&api->join[b], CU_EVENT_DISABLE_TIMING), "making an event"));
+    }
+    return BPT_OK;
+}
+
+static bpt_status_t after(bpt_cuda_api_t *api, CUstream stream, CUevent event, CUstream of) {
+    BPT_TRY(bpt_cuda_check(api, api->cuda->cuEventRecordWithFlags(event, of, CU_EVENT_RECORD_DEFAULT), "recording a branch of a graph"));
+    return bpt_cuda_check(api, api->cuda->cuStreamWaitEvent(stream, event, CU_EVENT_WAIT_DEFAULT), "waiting for a branch of a graph");
+}
+
+// Kernels that no barrier orders: each of the branches takes every BPT_CUDA_BRANCHES-th.
+static bpt_status_t capture_branches(bpt_gpu_commands_t *c, size_t first, size_t end) {
+    bpt_cuda_api_t *api = c->api;
+    const size_t branches = end - first < BPT_CUDA_BRANCHES ? end - first : BPT_CUDA_BRANCHES;
+    for (size_t b = 0; b < branches; ++b) BPT_TRY(after(api, api->branch[b], api->fork, api->stream));
+    for (size_t i = first; i < end; ++i) BPT_TRY(launch(api, &c->steps[i], api->branch[(i - first) % branches]));
+    for (size_t b = 0; b < branches; ++b) BPT_TRY(after(api, api->stream, api->join[b], api->branch[b]));
+    return BPT_OK;
+}
+
+static bpt_status_t capture(bpt_gpu_commands_t *c) {
+    for (size_t first = 0, end; first < c->n_steps; first = end) {
+        for (end = first; end < c->n_steps && c->steps[end].function && (end == first || !c->steps[end].behind_barrier);) ++end;
+        if (end == first) ++end;  // a product or a mark: alone
+        BPT_TRY(end - first > 1 ? capture_branches(c, first, end) : enqueue(c, first, end, CU_EVENT_RECORD_EXTERNAL));
     }
     return BPT_OK;
 }
@@ -124,8 +167,9 @@ bpt_status_t bpt_cuda_finish(bpt_gpu_commands_t *c) {
     CUgraph graph = NULL;
     BPT_TRY(bpt_cuda_enter(api));
     if (!api->graphs) return BPT_OK;
+    BPT_TRY(open_branches(api));
     BPT_TRY(bpt_cuda_check(api, api->cuda->cuStreamBeginCapture(api->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "beginning a graph"));
-    bpt_status_t status = enqueue(c, CU_EVENT_RECORD_EXTERNAL);
+    bpt_status_t status = capture(c);
     const CUresult ended = api->cuda->cuStreamEndCapture(api->stream, &graph);  // also after a failure: the stream is free again
     if (status == BPT_OK) status = bpt_cuda_check(api, ended, "ending a graph");
     if (status == BPT_OK) status = bpt_cuda_check(api, api->cuda->cuGraphInstantiateWithFlags(&c->graph, graph, 0), "building a graph");
@@ -151,7 +195,7 @@ bpt_status_t bpt_cuda_submit(bpt_gpu_api_t *base, bpt_gpu_commands_t *c, uint64_
     if (c->graph)
         BPT_TRY(bpt_cuda_check(api, api->cuda->cuGraphLaunch(c->graph, api->stream), "starting a graph"));
     else
-        BPT_TRY(enqueue(c, CU_EVENT_RECORD_DEFAULT));
+        BPT_TRY(enqueue(c, 0, c->n_steps, CU_EVENT_RECORD_DEFAULT));
     BPT_TRY(bpt_cuda_check(api, api->cuda->cuEventRecordWithFlags(*done, api->stream, CU_EVENT_RECORD_DEFAULT), "submitting"));
     *ticket = ++api->submitted;
     return BPT_OK;

@@ -84,6 +84,11 @@ static void cuda_close(bpt_gpu_api_t *base) {
         bpt_cuda_staging_free(api);
         for (int i = 0; i < BPT_CUDA_MOST_PENDING; ++i)
             if (api->done[i]) api->cuda->cuEventDestroy(api->done[i]);
+        if (api->fork) api->cuda->cuEventDestroy(api->fork);
+        for (int b = 0; b < BPT_CUDA_BRANCHES; ++b) {
+            if (api->join[b]) api->cuda->cuEventDestroy(api->join[b]);
+            if (api->branch[b]) api->cuda->cuStreamDestroy(api->branch[b]);
+        }
         if (api->stream) api->cuda->cuStreamDestroy(api->stream);
         api->cuda->cuDevicePrimaryCtxRelease(api->device);
     } else if (api->context) {

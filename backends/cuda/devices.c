@@ -90,6 +90,7 @@ static bpt_gpu_limits_t limits_of(const bpt_cuda_functions_t *cuda, CUdevice dev
         .f16 = info->f16,
         .matrix_units = capability_of(cuda, device) >= 80,
         .unified = number(cuda, device, CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0,
+        .disjoint_writes = true,
     };
 }
 

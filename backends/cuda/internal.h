@@ -6,7 +6,10 @@
 #include "backends/cuda/loader.h"
 #include "backends/gpu/driver.h"
 
-enum { BPT_CUDA_MOST_PENDING = 256 };  // submissions that nobody has waited for yet
+enum {
+    BPT_CUDA_MOST_PENDING = 256,  // submissions that nobody has waited for yet
+    BPT_CUDA_BRANCHES = 8,        // of a graph, that run side by side
+};
 
 // Pinned memory of the host in two halves (memory.c), NULL until the first write.
 typedef struct {
@@ -22,8 +25,10 @@ typedef struct {
     const bpt_cuda_functions_t *cuda;
     const bpt_nvrtc_functions_t *nvrtc;
     CUdevice device;
-    CUcontext context;          // the device's primary one, which all of a process shares
-    CUstream stream;            // everything runs in it, in order
+    CUcontext context;                   // the device's primary one, which all of a process shares
+    CUstream stream;                     // everything runs in it, in order
+    CUstream branch[BPT_CUDA_BRANCHES];  // while a graph is captured: of dispatches that no barrier orders
+    CUevent fork, join[BPT_CUDA_BRANCHES];
     cublasLtHandle_t cublaslt;  // NULL until its first product
     bpt_cuda_staging_t staging;
     char name[128], arch[24];

@@ -42,6 +42,7 @@
     X(cuStreamDestroy, "cuStreamDestroy_v2")                      \
     X(cuStreamQuery, "cuStreamQuery")                             \
     X(cuStreamSynchronize, "cuStreamSynchronize")                 \
+    X(cuStreamWaitEvent, "cuStreamWaitEvent")                     \
     X(cuStreamBeginCapture, "cuStreamBeginCapture_v2")            \
     X(cuStreamEndCapture, "cuStreamEndCapture")                   \
     X(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags") \

@@ -16,7 +16,8 @@ static bpt_gpu_limits_t limits_of(int capability) {
                               .offset_alignment = 1,
                               .subgroup_size = 32,
                               .f16 = true,
-                              .matrix_units = capability >= 80};
+                              .matrix_units = capability >= 80,
+                              .disjoint_writes = true};
 }
 
 bpt_status_t bpt_cuda_targets(bpt_device_info_t *infos, int capacity, int *count) {

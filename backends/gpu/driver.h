@@ -30,6 +30,7 @@ typedef struct {
     bool f16;                   // 16-bit elements in storage
     bool matrix_units;          // 16-bit products of the kernels by the device's matrix units (cl/include/matrix.h)
     bool unified;               // host and device share the memory
+    bool disjoint_writes;       // dispatches without a barrier between them may write different rows of one binding
     bool software;              // the device is a processor (set by gpu.c)
 } bpt_gpu_limits_t;
 

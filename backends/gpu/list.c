@@ -75,6 +75,7 @@ bpt_status_t bpt_gpu_list_op(bpt_list_t *list) {
 
 bpt_status_t bpt_gpu_list_barrier(bpt_list_t *list) {
     entry_t *entry = NULL;
+    if (list->n_entries && list->entries[list->n_entries - 1].kind == ENTRY_BARRIER) return BPT_OK;
     return append(list, ENTRY_BARRIER, &entry);
 }
 

@@ -190,6 +190,7 @@ bpt_status_t bpt_opencl_limits(const bpt_opencl_functions_t *cl, cl_device_id de
         .vector_lanes = vector_lanes(cl, device),
         .f16 = true,
         .unified = NUMBER(cl_bool, cl, device, CL_DEVICE_HOST_UNIFIED_MEMORY),
+        .disjoint_writes = true,
     };
     return BPT_OK;
 }

@@ -27,7 +27,7 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL hear(VkDebugUtilsMessageSeverityFlagBitsEX
     return VK_FALSE;
 }
 
-static bool validation_wanted(void) {
+bool bpt_vulkan_validation_wanted(void) {
     const char *wanted = bpt_env_text("BPT_VULKAN_VALIDATION");
     return wanted && strcmp(wanted, "0");
 }
@@ -71,7 +71,7 @@ static bpt_status_t create_fail(VkResult result) {
 bpt_status_t bpt_vulkan_instance_create(bpt_vulkan_instance_t *out) {
     memset(out, 0, sizeof *out);
     BPT_TRY(bpt_vulkan_load());
-    const bool validation = validation_wanted();
+    const bool validation = bpt_vulkan_validation_wanted();
     if (validation) BPT_TRY(validation_find());
     const char *layer = VALIDATION_LAYER, *extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME, VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
     const VkDebugUtilsMessengerCreateInfoEXT messenger = {

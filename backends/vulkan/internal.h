@@ -23,6 +23,7 @@ typedef struct {
     char first_message[640];
 } bpt_vulkan_instance_t;
 
+bool bpt_vulkan_validation_wanted(void);
 bpt_status_t bpt_vulkan_instance_create(bpt_vulkan_instance_t *out);
 void bpt_vulkan_instance_destroy(bpt_vulkan_instance_t *instance);
 bpt_status_t bpt_vulkan_instance_check(const bpt_vulkan_instance_t *instance);  // BPT_ERR_INTERNAL when validation complained

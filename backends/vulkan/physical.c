@@ -139,6 +139,7 @@ static void know_limits(bpt_vulkan_physical_t *p, const VkExtensionProperties *e
     out->max_group_size = (uint32_t)min_u64(l->maxComputeWorkGroupInvocations, l->maxComputeWorkGroupSize[0]);
     out->local_bytes = l->maxComputeSharedMemorySize;
     out->max_binding_bytes = l->maxStorageBufferRange;
+    out->disjoint_writes = !bpt_vulkan_validation_wanted();  // it knows bindings only
     out->max_allocation_bytes = p->properties11.maxMemoryAllocationSize;
     if (maintenance.maxBufferSize) out->max_allocation_bytes = min_u64(out->max_allocation_bytes, maintenance.maxBufferSize);
     out->offset_alignment = (uint32_t)l->minStorageBufferOffsetAlignment;

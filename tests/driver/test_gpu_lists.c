@@ -59,6 +59,9 @@ static void release(bpt_device_t *device, const recorded_t *r) {
     bpt_gpu_buffer_destroy(device, r->buffer);
 }
 
+// Elements that a group of the null device fills: as many as it has items, if it is no processor.
+enum { GROUP = 128 };
+
 static bpt_status_t run(bpt_device_t *device, const recorded_t *r) {
     bpt_ticket_t ticket;
     BPT_TRY(bpt_gpu_submit(device, r->list, &ticket));
@@ -95,8 +98,8 @@ static void every_group_is_dispatched_once_within_the_grid(void **state) {
 static void long_work_is_cut_into_submissions_within_the_budget(void **state) {
     (void)state;
     bpt_device_t *device = open_null("integrated", 65535, 65535, 65535);
-    const int64_t groups = 16 << 20;  // 4 GiB at an assumed 10 GB/s: over 0.4 s, four times the budget
-    const recorded_t r = record_fill(device, groups * 64);
+    const int64_t groups = (16 << 20) * 64 / GROUP;  // 4 GiB at an assumed 10 GB/s: over 0.4 s, four times the budget
+    const recorded_t r = record_fill(device, groups * GROUP);
     check_cover(groups);
     assert_int_equal(run(device, &r), BPT_OK);
     assert_in_range(null_notes.n_submits, 4, 8);
@@ -108,9 +111,9 @@ static void long_work_is_cut_into_submissions_within_the_budget(void **state) {
 static void a_slow_device_gets_shorter_submissions(void **state) {
     (void)state;
     bpt_device_t *device = open_null("integrated", 65535, 65535, 65535);
-    const int64_t groups = 1 << 20;
-    null_notes.seconds_per_group = 1e-6;  // one second in all, forty times the estimate
-    const recorded_t r = record_fill(device, groups * 64);
+    const int64_t groups = (1 << 20) * 64 / GROUP;
+    null_notes.seconds_per_group = 2e-6;  // one second in all, forty times the estimate
+    const recorded_t r = record_fill(device, groups * GROUP);
     assert_int_equal(run(device, &r), BPT_OK);
     assert_int_equal(null_notes.n_submits, 1);
     null_notes.n_boxes = null_notes.n_submits = 0;

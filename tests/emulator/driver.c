@@ -18,6 +18,7 @@
 emulator_t emulator = EMULATOR_AT_START;
 
 struct CUevent_st {
+    CUstream of;  // recorded in its capture
     double time;  // of its record; < 0: never recorded
     int queries;  // that have not been answered with "ready" yet
     bool timing;
@@ -32,6 +33,8 @@ typedef struct {
 struct CUgraph_st {
     action_t *actions;
     int n_actions, capacity;
+    CUstream origin, branch[16];  // streams that were captured, and take part until the origin waits for them
+    int n_branches;
 };
 struct CUstream_st {
     CUgraph capturing;
@@ -462,12 +465,41 @@ static void record(CUevent event) {
     event->time = now;
     event->queries = emulator.not_ready;
 }
+static void join(CUgraph graph, CUstream stream) {
+    if (graph->n_branches == (int)(sizeof graph->branch / sizeof *graph->branch)) abort();
+    graph->branch[graph->n_branches++] = stream;
+    emulator.n_branches++;
+    stream->capturing = graph;
+}
+static void leave(CUgraph graph, CUstream stream) {
+    for (int i = 0; i < graph->n_branches; ++i)
+        if (graph->branch[i] == stream) {
+            graph->branch[i] = graph->branch[--graph->n_branches];
+            stream->capturing = NULL;
+            return;
+        }
+}
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
     NEEDS_HEALTH;
     const bool external = flags == CU_EVENT_RECORD_EXTERNAL;
     if (external && !stream->capturing) return CUDA_ERROR_INVALID_VALUE;
-    if (stream->capturing) return external ? capture(stream->capturing, &(action_t){.event = event}) : CUDA_SUCCESS;
-    record(event);
+    event->of = NULL;
+    if (stream->capturing && external) return capture(stream->capturing, &(action_t){.event = event});
+    event->of = stream->capturing ? stream : NULL;
+    if (!stream->capturing) record(event);
+    return CUDA_SUCCESS;
+}
+// Orders captured work only: elsewhere all streams are one. A stream that waits for captured work takes part in the capture.
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
+    NEEDS_HEALTH;
+    if (flags) return CUDA_ERROR_INVALID_VALUE;
+    if (!event->of) return event->time < 0 ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+    const CUgraph graph = event->of->capturing;
+    if (!graph || (stream->capturing && stream->capturing != graph)) return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+    if (stream == graph->origin)
+        leave(graph, event->of);
+    else if (!stream->capturing)
+        join(graph, stream);
     return CUDA_SUCCESS;
 }
 CUresult cuEventQuery(CUevent event) {
@@ -488,11 +520,16 @@ CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end) {
     *ms = (float)((end->time - start->time) * 1e3);
     return CUDA_SUCCESS;
 }
+static void free_graph(CUgraph graph) {
+    free(graph->actions);
+    drop(graph);
+}
 CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {
     NEEDS_HEALTH;
     (void)mode;
     if (stream->capturing) return CUDA_ERROR_ILLEGAL_STATE;
     stream->capturing = make(sizeof *stream->capturing);
+    stream->capturing->origin = stream;
     return CUDA_SUCCESS;
 }
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
@@ -500,6 +537,12 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
     *graph = stream->capturing;
     stream->capturing = NULL;
     if (!*graph) return CUDA_ERROR_ILLEGAL_STATE;
+    if ((*graph)->n_branches) {
+        while ((*graph)->n_branches) leave(*graph, (*graph)->branch[0]);
+        free_graph(*graph);
+        *graph = NULL;
+        return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+    }
     emulator.graphs++;
     return CUDA_SUCCESS;
 }
@@ -512,10 +555,6 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned 
     emulator.execs++;
     emulator.n_graphs_built++;
     return CUDA_SUCCESS;
-}
-static void free_graph(CUgraph graph) {
-    free(graph->actions);
-    drop(graph);
 }
 CUresult cuGraphDestroy(CUgraph graph) {
     NEEDS_CONTEXT;

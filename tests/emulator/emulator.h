@@ -29,7 +29,7 @@ typedef struct {
     const char *compile_log;  // compiling fails with this log
     // Notes.
     emulator_launch_t launches[EMULATOR_MOST_LAUNCHES];
-    int n_launches, n_graphs_built, n_graph_launches, n_compiled, n_frees;
+    int n_launches, n_graphs_built, n_graph_launches, n_branches, n_compiled, n_frees;
     char options[2048];  // of the last compilation, blank-separated
     // Objects that exist.
     int contexts, streams, events, modules, graphs, execs, blocks, pinned;

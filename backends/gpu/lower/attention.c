@@ -112,7 +112,7 @@ static pieces_t queries_of(const problem_t *a, bool gradient, bpt_gpu_attention_
     const int64_t most = has_loop_limit(a) ? bpt_software_most_keys(a, gradient) : INT32_MAX, tile_arrays = gradient ? 3 : 2;
     *tile = (bpt_gpu_attention_tile_t){0};
     if (!a->table && a->t->queries != BPT_QUERIES_ROOTS) *tile = bpt_lower_attention_tile(a, tile_arrays);
-    return tile->tile4 ? bpt_lower_attention_query_tiles(a, 4 * tile->tile4, tile->part, bpt_min(BPT_ATTENTION_PART, most))
+    return tile->tile4 ? bpt_lower_attention_query_tiles(a, 4 * tile->tile4, tile->part, bpt_min(bpt_lower_attention_part(a), most))
                        : bpt_lower_attention_queries(a, most);
 }
 
@@ -120,8 +120,9 @@ void bpt_lower_attention_merge(const problem_t *a, const pieces_t *queries) {
     for (int i = 0; i < queries->count; ++i)
         if (queries->piece[i].parts > 1) {
             emit_merge(a, &queries->piece[i]);
-            bpt_lower_barrier(a->l);
+            bpt_lower_barrier_of_rows(a->l);
         }
+    bpt_lower_barrier(a->l);
 }
 
 static void lower_rows(const problem_t *a, bool first) {
@@ -129,14 +130,14 @@ static void lower_rows(const problem_t *a, bool first) {
     bpt_gpu_attention_tile_t tile;
     pieces_t queries = queries_of(a, false, &tile);
     bpt_lower_attention_reserve(a, &queries, a->d + 2 * a->t->heads);
-    // Pieces write other rows of one binding; a driver (and its validation) sees the binding only, hence a barrier after each.
     for (int i = 0; i < queries.count; ++i) {
         if (queries.piece[i].tiles)
             emit_tiles(a, &tile, &queries.piece[i]);
         else
             emit_rows(a, &queries.piece[i]);
-        bpt_lower_barrier(a->l);
+        bpt_lower_barrier_of_rows(a->l);
     }
+    bpt_lower_barrier(a->l);
     bpt_lower_attention_merge(a, &queries);
 }
 
@@ -180,7 +181,9 @@ static int64_t head_groups_of(const gradient_t *g, int index) {
 // the same sums, so that none runs for long.
 static void share_queries(gradient_t *g) {
     const bpt_gpu_limits_t *limits = &g->a.l->device->api->limits;
-    const int64_t bytes = min64(BPT_ATTENTION_SUM_BYTES, (int64_t)(limits->max_binding_bytes / 2));
+    const int64_t share = (int64_t)(limits->memory_bytes / 128);
+    const int64_t wanted = share < BPT_ATTENTION_SUM_BYTES ? BPT_ATTENTION_SUM_BYTES : min64(share, 4 * (int64_t)BPT_ATTENTION_SUM_BYTES);
+    const int64_t bytes = min64(wanted, (int64_t)(limits->max_binding_bytes / 2));
     int64_t with_rel = 0;
     for (int i = 0; i < g->queries.count; ++i) with_rel += g->queries.piece[i].rel;
     g->area = g->a.rel_rows * g->a.t->head_dim;
@@ -303,13 +306,14 @@ void bpt_lower_attention_sums(const problem_t *a, const pieces_t *queries, const
     for (int i = 0; i < queries->count; ++i)
         if (queries->piece[i].parts > 1) {
             emit_sum(a, &queries->piece[i], a->calls, a->d, a->out[0], a->q_stride, 0);
-            bpt_lower_barrier(a->l);
+            bpt_lower_barrier_of_rows(a->l);
         }
     for (int i = 0; i < keys->count; ++i)
         if (keys->piece[i].parts > 1) {
             emit_sum(a, &keys->piece[i], 0, 2 * a->d, a->out[a->t->packed ? 0 : 1], a->kv_stride, a->k_offset);
-            bpt_lower_barrier(a->l);
+            bpt_lower_barrier_of_rows(a->l);
         }
+    bpt_lower_barrier(a->l);
 }
 
 static gradient_t gradient_of(const problem_t *a) {
@@ -318,7 +322,7 @@ static gradient_t gradient_of(const problem_t *a) {
     int64_t part = 0;
     g.queries = queries_of(&g.a, true, &g.tile);
     if (g.a.t->queries == BPT_QUERIES_ALL && g.a.t->zero_spans) g.queries.count = 1;  // other queries are not stored: no gradient
-    g.key_tile = bpt_lower_attention_key_tile(&g.a, BPT_ATTENTION_PART, &part);
+    g.key_tile = bpt_lower_attention_key_tile(&g.a, bpt_lower_attention_part(&g.a), &part);
     if (l->status != BPT_OK) return g;
     g.keys = bpt_lower_attention_keys(&g.a, 4 * g.key_tile.tile4, part);
     g.dots = bpt_lower_attention_dots(a);
@@ -340,12 +344,13 @@ static void lower_tiles_gradient(const problem_t *a, bool first) {
             emit_tile_dq(&g, i);
         else
             emit_dq(&g, i);
-        bpt_lower_barrier(l);
+        bpt_lower_barrier_of_rows(l);
     }
     for (int i = 0; i < g.keys.count; ++i) {
         emit_dkv(&g, &g.keys.piece[i]);
-        bpt_lower_barrier(l);
+        bpt_lower_barrier_of_rows(l);
     }
+    bpt_lower_barrier(l);
     bpt_lower_attention_sums(a, &g.queries, &g.keys);
     if (!a->out[2].present) return;
     const bpt_view_t drel = a->out[2];

@@ -142,7 +142,7 @@ pieces_t bpt_lower_attention_table_rows(const problem_t *a, bool of_key, int64_t
 // themselves too.
 pieces_t bpt_lower_attention_queries(const problem_t *a, int64_t most) {
     const bpt_attention_attrs_t *t = a->t;
-    const int64_t n = t->graph.n, part = min64(BPT_ATTENTION_PART, most);
+    const int64_t n = t->graph.n, part = min64(bpt_lower_attention_part(a), most);
     const double leaves = (double)n * (double)a->batch;
     pieces_t p = {.count = 0};
     if (a->table) return bpt_lower_attention_table_rows(a, false, most);

@@ -8,12 +8,11 @@
 #include "cl/include/calls.h"
 
 enum {
-    BPT_ATTENTION_PART = 1024,           // keys of a query, or queries of a key, that one work-group takes
     BPT_ATTENTION_SCORES = 1024,         // scores of a batch of keys of single queries, unless a head is very wide
     BPT_ATTENTION_BATCH = 64,            // keys that such a group takes at once, at most
     BPT_ATTENTION_MOST_RANGES = 112,     // of a query or a key, as in cl/include/intervals.h
     BPT_ATTENTION_MOST_HEADS = 32,       // heads that it takes
-    BPT_ATTENTION_SUM_BYTES = 64 << 20,  // private sums of the gradient of relative positions
+    BPT_ATTENTION_SUM_BYTES = 64 << 20,  // private sums of the gradient of relative positions, at least
 };
 
 typedef struct {
@@ -100,6 +99,9 @@ static inline int64_t bpt_attention_tile_parts(const bpt_gpu_attention_tile_t *t
 typedef struct {
     uint32_t tile4, group_size, vectors, sums, batch, heads;
 } bpt_attention_tile_rule_t;
+
+// Keys of a query, or queries of a key, that one work-group takes: few on a GPU, whose many groups wait for the longest.
+static inline int64_t bpt_lower_attention_part(const bpt_attention_problem_t *a) { return bpt_lower_in_software(a->l) ? 1024 : 256; }
 
 // Work-items of a group that takes single queries.
 uint32_t bpt_lower_attention_group(const bpt_lower_t *l);

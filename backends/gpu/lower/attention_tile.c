@@ -67,7 +67,7 @@ static bpt_gpu_attention_tile_t shape_of(const bpt_attention_problem_t *a, uint3
     t.nodes = (uint32_t)bpt_min(sums, t.batch / parts);
     t.columns = (uint32_t)sums;
     t.matrix = by_matrix(a, &t);
-    t.part = BPT_ATTENTION_PART / t.batch * t.batch;
+    t.part = (uint32_t)bpt_lower_attention_part(a) / t.batch * t.batch;
     t.table_blocks = (uint32_t)round_up(bpt_ceil_div(a->rel_rows, 16));
     return t;
 }
@@ -113,6 +113,9 @@ bpt_gpu_attention_tile_t bpt_lower_attention_key_tile(const bpt_attention_proble
     const int64_t ranges = bpt_intervals_most_consumers(&a->t->graph);
     uint32_t tile4 = most_tile4(a);
     bpt_gpu_attention_tile_t t = shape_of(a, tile4, ranges);
+    const bpt_gpu_attention_tile_t by_units = shape_of(a, rule_of(a->l)->tile4, ranges);
+    if (by_units.matrix && key_local_bytes(&by_units) <= a->l->device->api->limits.local_bytes)  // edges that are none cost nothing
+        t = by_units, tile4 = t.tile4;
     while (tile4 > 1 && key_local_bytes(&t) > a->l->device->api->limits.local_bytes) t = shape_of(a, tile4 /= 2, ranges);
     if (key_local_bytes(&t) > a->l->device->api->limits.local_bytes) t.most_columns = piece_columns(a, t);
     *part_nodes = part;

@@ -44,15 +44,16 @@ void bpt_lower_SCATTER(bpt_lower_t *l) {
 
 typedef struct {
     bpt_view_t ids, places[2], counts;
-    int64_t n, chunks;
+    int64_t n, chunks, end_id;
 } sort_t;
 
 static void sort_pass(bpt_lower_t *l, const sort_t *s, int pass) {
     const bpt_view_t *from = &s->places[pass & 1], *to = &s->places[~pass & 1];
     bpt_kernel_call_t count = bpt_lower_kernel(l, BPT_GPU_sort_count), scan = bpt_lower_kernel(l, BPT_GPU_sort_scan),
                       move = bpt_lower_kernel(l, BPT_GPU_sort_move);
-    sort_count_params_t p = {.count = (uint32_t)s->n, .shift = (uint32_t)(pass * DIGIT_BITS), .n_chunks = (uint32_t)s->chunks};
-    sort_move_params_t q = {.count = p.count, .shift = p.shift, .n_chunks = p.n_chunks};
+    sort_count_params_t p = {
+        .count = (uint32_t)s->n, .shift = (uint32_t)(pass * DIGIT_BITS), .n_chunks = (uint32_t)s->chunks, .end_id = (uint32_t)s->end_id};
+    sort_move_params_t q = {.count = p.count, .shift = p.shift, .n_chunks = p.n_chunks, .end_id = p.end_id};
     sort_scan_params_t r = {.n = (uint32_t)(s->chunks * DIGITS)};
     count.group_size = move.group_size = DIGITS;
     count.constants[sort_count_FIRST] = move.constants[sort_move_FIRST] = pass == 0;
@@ -69,12 +70,13 @@ static void sort_pass(bpt_lower_t *l, const sort_t *s, int pass) {
     bpt_lower_barrier(l);
 }
 
-// The places 0 .. n - 1 in the order of their ids, all 32 bits of them: BPT_NO_ROW comes last.
-static bpt_view_t sort(bpt_lower_t *l, const bpt_view_t *ids, int64_t n) {
-    sort_t s = {.ids = *ids, .n = n, .chunks = bpt_ceil_div(n, SORT_CHUNK)};
+// The places 0 .. n - 1 in the order of their ids, those that name none of the rows last.
+static bpt_view_t sort(bpt_lower_t *l, const bpt_view_t *ids, int64_t n, int64_t rows) {
+    sort_t s = {.ids = *ids, .n = n, .chunks = bpt_ceil_div(n, SORT_CHUNK), .end_id = bpt_min(rows, BPT_NO_ROW)};
     for (int i = 0; i < 2; ++i) s.places[i] = bpt_lower_scratch(l, BPT_U32, n);
     s.counts = bpt_lower_scratch(l, BPT_U32, s.chunks * DIGITS);
-    const int passes = 32 / DIGIT_BITS;
+    int passes = 1;
+    while (s.end_id >> passes * DIGIT_BITS) ++passes;
     for (int pass = 0; pass < passes; ++pass) sort_pass(l, &s, pass);
     return s.places[passes & 1];
 }
@@ -85,7 +87,7 @@ static void sum_by_id(bpt_lower_t *l, const bpt_view_t *dy, const bpt_view_t *id
     const bpt_view_t result = bpt_lower_out(l, 0);
     bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_gather_sum);
     if (n) {
-        k.bindings[gather_sum_sorted] = sort(l, ids, n);
+        k.bindings[gather_sum_sorted] = sort(l, ids, n, v);
         k.bindings[gather_sum_dy] = *dy;
         k.bindings[gather_sum_ids] = *ids;
     }

@@ -132,10 +132,18 @@ void bpt_lower_product(bpt_lower_t *l, const bpt_view_t *a, const bpt_view_t *b,
     l->status = bpt_gpu_list_product(l->list, p, rows, 2.0 * p->m * p->n * p->k / l->device->flops);
 }
 
+// Groups of 256: a GPU starts so many groups in a time, whatever their size, and these items have little to do.
 void bpt_lower_emit_items(bpt_lower_t *l, const bpt_kernel_call_t *k, void *params, int64_t count) {
-    bpt_lower_emit(l, k, params, bpt_ceil_div(count, k->group_size));
+    enum { WANTED = 256 };
+    bpt_kernel_call_t wide = *k;
+    if (!bpt_lower_in_software(l)) wide.group_size = bpt_min(WANTED, l->device->api->limits.max_group_size);
+    bpt_lower_emit(l, &wide, params, bpt_ceil_div(count, wide.group_size));
 }
 
 void bpt_lower_barrier(bpt_lower_t *l) {
     if (l->status == BPT_OK && l->list) l->status = bpt_gpu_list_barrier(l->list);
+}
+
+void bpt_lower_barrier_of_rows(bpt_lower_t *l) {
+    if (!l->device->api->limits.disjoint_writes) bpt_lower_barrier(l);
 }

@@ -52,7 +52,9 @@ void bpt_lower_emit_items(bpt_lower_t *l, const bpt_kernel_call_t *k, void *para
 // A product by the driver's library, in pieces whose size follows from the shape. The bindings are filled in here.
 void bpt_lower_product(bpt_lower_t *l, const bpt_view_t *a, const bpt_view_t *b, const bpt_view_t *bias, const bpt_view_t *mask,
                        const bpt_view_t *c, bpt_gpu_product_t *product);
-void bpt_lower_barrier(bpt_lower_t *l);                                           // between dispatches of one op
+void bpt_lower_barrier(bpt_lower_t *l);  // between dispatches of one op
+// The same between dispatches that write different rows of one binding, for drivers that see bindings only.
+void bpt_lower_barrier_of_rows(bpt_lower_t *l);
 void bpt_lower_refuse(bpt_lower_t *l, const char *format, ...) BPT_PRINTF(2, 3);  // BPT_ERR_UNSUPPORTED
 
 // Rows of `row_bytes` that one binding holds, at most `rows`; lowerings of ops that work row by row go window by window.

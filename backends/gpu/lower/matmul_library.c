@@ -67,6 +67,7 @@ static bpt_view_t emit_mask(bpt_lower_t *l, const bpt_gemm_t *g, const plan_t *p
     const int64_t words = plan->product.ldmask / 32;
     mask_bits_params_t p = {.count = (uint32_t)(g->m * words), .columns = (uint32_t)g->n, .words = (uint32_t)words};
     const bpt_view_t bits = bpt_lower_scratch(l, BPT_U32, g->m * words);
+    k.group_size = bpt_min(256, l->device->api->limits.max_group_size) / 8 * 8;
     k.bindings[mask_bits_x] = plan->mask;
     k.bindings[mask_bits_bits] = bits;
     bpt_lower_emit(l, &k, &p, bpt_ceil_div(g->m * words, k.group_size / 8));
