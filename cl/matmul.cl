@@ -3,12 +3,11 @@
 #define ITEMS_M (BM / TM)
 #define LOCALS(L) L(float, tile_a, BK *BM) L(float, tile_b, BK *BN)
 KERNEL_BEGIN
-    const uint tiles_n = (p.n + BN - 1u) / BN;
-    const uint row_tile = GROUP_ID / tiles_n * BM, column_tile = (GROUP_ID - GROUP_ID / tiles_n * tiles_n) * BN;
+    PLACE_GROUP
     const uint item_m = LOCAL_ID / ITEMS_N, item_n = LOCAL_ID - item_m * ITEMS_N;
     float sum[TM * TN];
     UNROLL for (uint i = 0u; i < TM * TN; ++i) sum[i] = 0.0f;
-    for (uint k0 = 0u; k0 < p.k; k0 += BK) {
+    for (uint k0 = part_begin; k0 < part_end; k0 += BK) {
         for (uint e = LOCAL_ID; e < BK * BM; e += WG) {
             const uint depth = TRANSPOSE_A != 0u ? e / BM : e % BK, row = TRANSPOSE_A != 0u ? e % BM : e / BK;
             const uint gk = k0 + depth, gm = row_tile + row;
@@ -36,7 +35,7 @@ KERNEL_BEGIN
         BARRIER;
         for (uint e = LOCAL_ID; e < ITEMS_M * BN; e += WG) {
             const uint row = row_tile + i * ITEMS_M + e / BN, column = column_tile + e % BN;
-            FINISH_PRODUCT(row, column, tile_a[e])
+            FINISH_PRODUCT(part, row, column, tile_a[e])
         }
         BARRIER;
     }

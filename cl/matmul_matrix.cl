@@ -29,12 +29,11 @@
         tile[e / LINE * (LINE + 1u) + e % LINE] = eight;                                                                   \
     }
 KERNEL_BEGIN
-    const uint tiles_n = (p.n + BN - 1u) / BN;
-    const uint row_tile = GROUP_ID / tiles_n * BM, column_tile = (GROUP_ID - GROUP_ID / tiles_n * tiles_n) * BN;
+    PLACE_GROUP
     const uint row0 = SUBGROUP_ID / GROUP_COLUMNS * ROWS * FRAGMENT_M, column0 = SUBGROUP_ID % GROUP_COLUMNS * COLUMNS * FRAGMENT_N;
     MATRIX_SUM(FRAGMENT_M, FRAGMENT_N) sum[ROWS * COLUMNS];
     UNROLL for (uint i = 0u; i < ROWS * COLUMNS; ++i) MATRIX_ZERO(sum[i], FRAGMENT_M, FRAGMENT_N);
-    for (uint k0 = 0u; k0 < p.k; k0 += DEPTH) {
+    for (uint k0 = part_begin; k0 < part_end; k0 += DEPTH) {
         READ_TILE(tile_a, a, LINES_A, LINE_A, EIGHTS_A, TRANSPOSE_A != 0u ? k0 : row_tile, TRANSPOSE_A != 0u ? p.k : p.m,
                   TRANSPOSE_A != 0u ? row_tile : k0, TRANSPOSE_A != 0u ? p.m : p.k, p.lda)
         READ_TILE(tile_b, b, LINES_B, LINE_B, EIGHTS_B, TRANSPOSE_B != 0u ? column_tile : k0, TRANSPOSE_B != 0u ? p.n : p.k,
@@ -70,7 +69,7 @@ KERNEL_BEGIN
             const uint subgroup = e / FRAGMENT, inside = e % FRAGMENT;
             const uint row = row_tile + (subgroup / GROUP_COLUMNS * ROWS + f / COLUMNS) * FRAGMENT_M + inside / FRAGMENT_N;
             const uint column = column_tile + (subgroup % GROUP_COLUMNS * COLUMNS + f % COLUMNS) * FRAGMENT_N + inside % FRAGMENT_N;
-            FINISH_PRODUCT(row, column, fragments[e])
+            FINISH_PRODUCT(part, row, column, fragments[e])
         }
         BARRIER;
     }

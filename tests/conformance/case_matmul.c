@@ -35,6 +35,9 @@ static const int64_t half_sizes[][3] = {{64, 96, 128}, {136, 72, 152}, {75, 50, 
 // Products of f32 matrices whose rows devices in software read where they are: more than one block of the depth, of rows.
 static const int64_t f32_sizes[][3] = {{45, 2064, 40}, {4130, 24, 68}, {50, 2072, 48}};
 
+// Few tiles and a long depth, which GPUs split into parts; the last part is not full.
+static const int64_t deep_sizes[][3] = {{24, 700, 40}, {70, 1000, 65}, {50, 2500, 36}};
+
 static const struct {
     const char *name;
     bpt_dtype_t a, b, out;
@@ -66,11 +69,22 @@ static const struct {
 
 enum { N_SIZES = BPT_COUNT(sizes) - 1, N_TYPES = BPT_COUNT(types), N_EPILOGUES = BPT_COUNT(epilogues) };
 enum { N_PLAIN = 4 * N_SIZES + N_EPILOGUES * N_TYPES, N_HALF = 4 * 2 * BPT_COUNT(half_sizes), F16 = 3 };
-enum { N_F32 = 4 * BPT_COUNT(f32_sizes) };
+enum { N_F32 = 4 * BPT_COUNT(f32_sizes), FIRST_DEEP = N_PLAIN + N_HALF + N_F32 };
+
+// Deep products, most of them with a transposed. Names of their own, so that the covering cases have one of each.
+static const struct {
+    const char *name;
+    int epilogue, type, transpose;
+} deep[] = {
+    {"deep_plain", 0, 0, 1},          {"deep_acc_in_place", 3, 0, 1},     {"deep_plain", 0, 0, 2},
+    {"deep_bf16", 0, 2, 1},           {"deep_f16_acc_in_place", 3, 4, 1}, {"deep_f16", 0, 4, 2},
+    {"deep_not_split_acc", 2, 0, 1},  {"deep_not_split_bias", 1, 0, 1},   {"deep_not_split_mask", 7, 0, 1},
+    {"deep_not_split_bf16", 0, 1, 1},
+};
 
 // Every size in every transposition (types and epilogues in turn), then every epilogue in every type, then the sizes for f16 in every
-// transposition with results in f16 and in f32, then those for f32.
-static size_t count(void) { return N_PLAIN + N_HALF + N_F32; }
+// transposition with results in f16 and in f32, then those for f32, then the deep ones.
+static size_t count(void) { return FIRST_DEEP + BPT_COUNT(deep_sizes) * BPT_COUNT(deep); }
 
 static void add_steps(test_case_t *c, const bpt_pointwise_step_t *steps, int n_steps, bpt_dtype_t extra, bpt_shape_t shape) {
     bpt_pointwise_attrs_t *epilogue = &c->call.attrs.matmul.epilogue;
@@ -79,20 +93,13 @@ static void add_steps(test_case_t *c, const bpt_pointwise_step_t *steps, int n_s
     test_steps(c, epilogue, extra, shape, 1);
 }
 
-static void make(size_t index, test_case_t *c) {
-    const bool by_size = index < 4 * N_SIZES, single = index >= N_PLAIN + N_HALF, half = !single && index >= N_PLAIN;
-    const size_t rest = index - (by_size ? 0 : single ? N_PLAIN + N_HALF : half ? N_PLAIN : 4 * N_SIZES);
-    const int64_t *size = single ? f32_sizes[rest / 4] : half ? half_sizes[rest / 8] : sizes[by_size ? index / 4 : N_SIZES];
-    size_t type = single ? 0 : half ? F16 + rest / 4 % 2 : by_size ? (index * 3 + index / 4) % N_TYPES : rest % N_TYPES;
-    const size_t turn = single ? rest * 3 + rest / 4 + 1 : half ? rest * 3 : index * 7 + index / 8;
-    const size_t epilogue = single || half || by_size ? turn % N_EPILOGUES : rest / N_TYPES;
-    const int transpose = by_size ? (int)(index % 4) : (int)(rest % 4);
+// c = steps(op(a) op(b) + acc + bias) of these sizes; transpose: bit 0 of a, bit 1 of b.
+static void set_product(test_case_t *c, const int64_t *size, int transpose, size_t epilogue, size_t type, const char *name) {
     const int64_t m = size[0], k = size[1], n = size[2];
-    if (epilogues[epilogue].shared && types[type].out != BPT_F32) type = types[type].a == BPT_BF16 ? 2 : types[type].a == BPT_F16 ? 4 : 0;
     const bpt_dtype_t out = types[type].out;
     test_case_init(c, BPT_OP_MATMUL);
     test_case_name(c, "%lldx%lldx%lld/%c%c/%s/%s", (long long)m, (long long)k, (long long)n, transpose & 1 ? 't' : 'n',
-                   transpose & 2 ? 't' : 'n', epilogues[epilogue].name, types[type].name);
+                   transpose & 2 ? 't' : 'n', name, types[type].name);
     c->tolerance = test_sum_tolerance(k);
     c->call.attrs.matmul.transpose_a = transpose & 1;
     c->call.attrs.matmul.transpose_b = transpose & 2;
@@ -104,6 +111,28 @@ static void make(size_t index, test_case_t *c) {
     c->shared_input = 2;
     test_out(c, 0, out, bpt_shape2(m, n));
     add_steps(c, epilogues[epilogue].step, epilogues[epilogue].n_steps, out, bpt_shape2(m, n));
+}
+
+static void make_deep(size_t index, test_case_t *c) {
+    const size_t kind = index % BPT_COUNT(deep);
+    set_product(c, deep_sizes[index / BPT_COUNT(deep)], deep[kind].transpose, (size_t)deep[kind].epilogue, (size_t)deep[kind].type,
+                deep[kind].name);
+}
+
+static void make(size_t index, test_case_t *c) {
+    if (index >= FIRST_DEEP) {
+        make_deep(index - FIRST_DEEP, c);
+        return;
+    }
+    const bool by_size = index < 4 * N_SIZES, single = index >= N_PLAIN + N_HALF, half = !single && index >= N_PLAIN;
+    const size_t rest = index - (by_size ? 0 : single ? N_PLAIN + N_HALF : half ? N_PLAIN : 4 * N_SIZES);
+    const int64_t *size = single ? f32_sizes[rest / 4] : half ? half_sizes[rest / 8] : sizes[by_size ? index / 4 : N_SIZES];
+    size_t type = single ? 0 : half ? F16 + rest / 4 % 2 : by_size ? (index * 3 + index / 4) % N_TYPES : rest % N_TYPES;
+    const size_t turn = single ? rest * 3 + rest / 4 + 1 : half ? rest * 3 : index * 7 + index / 8;
+    const size_t epilogue = single || half || by_size ? turn % N_EPILOGUES : rest / N_TYPES;
+    const int transpose = by_size ? (int)(index % 4) : (int)(rest % 4);
+    if (epilogues[epilogue].shared && types[type].out != BPT_F32) type = types[type].a == BPT_BF16 ? 2 : types[type].a == BPT_F16 ? 4 : 0;
+    set_product(c, size, transpose, epilogue, type, epilogues[epilogue].name);
 }
 
 const test_family_t test_matmul_cases = {"matmul", count, make};

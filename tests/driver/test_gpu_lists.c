@@ -425,6 +425,60 @@ static void a_library_that_computes_something_else_is_not_used(void **state) {
     unsetenv("BPT_CONFIG_DIR");
 }
 
+// ---- Products whose depth is split -------------------------------------------------------------------------------------
+
+static int64_t groups_of_box(int i) {
+    return (int64_t)null_notes.box[i].groups[0] * null_notes.box[i].groups[1] * null_notes.box[i].groups[2];
+}
+
+// Work-groups of a^T b, whose parts a second dispatch adds up.
+static int64_t groups_of_product(const char *type, int64_t m, int64_t n, int64_t k, size_t *scratch_bytes) {
+    bpt_device_t *device;
+    prepare_library(type);
+    assert_int_equal(open_ruled("tiles", 0, &device), BPT_OK);
+    const product_t r = record_product(device, m, n, k, true);
+    const int64_t groups = groups_of_box(0);
+    assert_int_equal(null_notes.n_boxes, r.scratch_bytes ? 2 : 1);
+    *scratch_bytes = r.scratch_bytes;
+    bpt_gpu_list_destroy(device, r.list);
+    bpt_gpu_buffer_destroy(device, r.buffer);
+    bpt_gpu_close(device);
+    return groups;
+}
+
+static void a_deep_product_of_few_tiles_is_split_on_gpus(void **state) {
+    (void)state;
+    static const struct {
+        const char *type;
+        int64_t m, n, k, tiles, parts;
+    } products[] = {
+        {"discrete", 512, 512, 16337, 64, 16},  // as many as make 1,024 groups
+        {"discrete", 512, 512, 1000, 64, 3},    // of 256 or more
+        {"discrete", 64, 64, 512, 1, 2},        {"discrete", 64, 64, 511, 1, 1},
+        {"discrete", 2048, 2048, 600, 1024, 1}, {"software", 512, 512, 16337, 64, 1},
+    };
+    for (size_t i = 0; i < BPT_COUNT(products); ++i) {
+        const int64_t m = products[i].m, n = products[i].n, parts = products[i].parts;
+        size_t scratch_bytes;
+        const int64_t groups = groups_of_product(products[i].type, m, n, products[i].k, &scratch_bytes);
+        assert_int_equal(groups, products[i].tiles * parts);
+        assert_int_equal(scratch_bytes, parts > 1 ? parts * m * n * 4 : 0);
+    }
+}
+
+static void a_split_keeps_within_a_binding(void **state) {
+    (void)state;
+    size_t scratch_bytes;
+    setenv("BPT_LIMITS", "binding=67108864", 1);
+    const int64_t groups = groups_of_product("discrete", 1024, 1280, 2048, &scratch_bytes);  // 4 parts of 5 MiB
+    assert_int_equal(groups, 320 * 4);
+    setenv("BPT_LIMITS", "binding=22000000", 1);
+    assert_int_equal(groups_of_product("discrete", 1024, 1280, 2048, &scratch_bytes), groups);
+    setenv("BPT_LIMITS", "binding=20971520", 1);  // as much as 4 parts, but for the room of alignment
+    assert_int_equal(groups_of_product("discrete", 1024, 1280, 2048, &scratch_bytes), 320 * 3);
+    unsetenv("BPT_LIMITS");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_group_is_dispatched_once_within_the_grid),
@@ -441,6 +495,8 @@ int main(void) {
         cmocka_unit_test(rows_of_few_edges_are_not_cut_for_those_of_many),
         cmocka_unit_test(a_library_multiplies_in_pieces_that_follow_from_the_shape),
         cmocka_unit_test(a_submission_takes_whole_pieces_within_its_budget),
+        cmocka_unit_test(a_deep_product_of_few_tiles_is_split_on_gpus),
+        cmocka_unit_test(a_split_keeps_within_a_binding),
         cmocka_unit_test(a_library_that_agrees_is_checked_once),
         cmocka_unit_test(a_library_that_computes_something_else_is_not_used),
     };

@@ -14,6 +14,9 @@ typedef struct {
     const bpt_product_rule_t *rule;  // filled in by bpt_lower_gemm
 } bpt_gemm_t;
 void bpt_lower_gemm(bpt_lower_t *l, const bpt_gemm_t *g);
+static inline bool bpt_lower_same_place(const bpt_view_t *a, const bpt_view_t *b) {
+    return a->buffer == b->buffer && a->offset_bytes == b->offset_bytes;
+}
 // What a product can take in of its steps: a relu that comes first, or the gradient of a relu, where the product is neither added to nor
 // has a bias: `scale` times it where `mask`, with elements like c's, is not 0.
 typedef struct {

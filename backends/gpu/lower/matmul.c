@@ -89,35 +89,66 @@ void bpt_lower_steps_alone(bpt_lower_t *l, const bpt_gemm_t *g, const bpt_pointw
     bpt_lower_emit_items(l, &k, &p, g->m * ldc);
 }
 
+// A product of few tiles and a long depth, as gradients of weights are, would leave a large GPU idle. Its depth is split into parts, until
+// there are ENOUGH_GROUPS or a part has LEAST_DEPTH. A large GPU holds about eight groups on each of its 132 units; a small one loses
+// next to nothing by the split.
+enum { ENOUGH_GROUPS = 1024, LEAST_DEPTH = 256 };
+
+typedef struct {
+    int64_t parts, depth;  // the depth of a part
+    bpt_view_t sums;       // f32 [parts, m, n]; not present where there is one part
+} split_t;
+
+// `block`: the depth of a part is a multiple of it. Without buffers, in the dry run, an addend always counts as in place: that may count
+// scratch too much, never too little.
+static split_t split_depth(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, int64_t tiles, uint32_t block) {
+    const bool steps = g->steps && g->steps->n_steps, elsewhere = g->acc.present && !bpt_lower_same_place(&g->acc, &g->c);
+    split_t split = {.parts = 1, .depth = g->k};
+    if (bpt_lower_in_software(l) || g->c.dtype != BPT_F32 || g->bias.present || steps || elsewhere || ldc != g->n) return split;
+    int64_t parts = bpt_min(bpt_ceil_div(ENOUGH_GROUPS, tiles), g->k / LEAST_DEPTH);
+    if (parts > 1) parts = bpt_lower_window(l, parts, (size_t)(g->m * g->n) * sizeof(float));
+    if (parts < 2) return split;
+    split.depth = bpt_ceil_div(bpt_ceil_div(g->k, parts), block) * block;
+    split.parts = bpt_ceil_div(g->k, split.depth);
+    if (split.parts > 1) split.sums = bpt_lower_scratch(l, BPT_F32, split.parts * g->m * g->n);
+    return split;
+}
+
 static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, int64_t column0) {
     const bool steps = g->steps && g->steps->n_steps;
     if (bpt_lower_library(l, g, lda, ldb, ldc)) return;
     if (g->rule->kind == BPT_PRODUCT_WIDE && bpt_software_gemm(l, g, lda, ldb, ldc)) return;
     const bool units = by_units(g);
     bpt_kernel_call_t k = bpt_lower_kernel(l, units ? BPT_GPU_matmul_matrix : BPT_GPU_matmul);
-    const int64_t groups = units ? set_units(l, g, lda, ldb, &k) : set_tile(l, g, &k);
+    const int64_t tiles = units ? set_units(l, g, lda, ldb, &k) : set_tile(l, g, &k);
+    const split_t split = split_depth(l, g, ldc, tiles, k.constants[units ? (int)matmul_matrix_DEPTH : (int)matmul_BK]);
+    const bpt_view_t none = {0}, *addend = split.sums.present ? &none : &g->acc;
     matmul_params_t p = {.m = (uint32_t)g->m,
                          .n = (uint32_t)g->n,
                          .k = (uint32_t)g->k,
                          .lda = (uint32_t)lda,
                          .ldb = (uint32_t)ldb,
                          .ldc = (uint32_t)ldc,
-                         .column0 = (uint32_t)column0};
+                         .column0 = (uint32_t)column0,
+                         .part_depth = (uint32_t)split.depth};
     if (steps) bpt_lower_steps(g->steps, &k.constants[matmul_N_STEPS], &p.c0, &p.uid0);
     k.constants[matmul_TRANSPOSE_A] = g->transpose_a;
     k.constants[matmul_TRANSPOSE_B] = g->transpose_b;
-    k.constants[matmul_HAS_ADDEND] = g->acc.present;
+    k.constants[matmul_HAS_ADDEND] = addend->present;
     k.constants[matmul_HAS_BIAS] = g->bias.present;
     if (g->k) k.bindings[matmul_a] = g->a, k.bindings[matmul_b] = g->b;
-    k.bindings[matmul_addend] = g->acc;
+    k.bindings[matmul_addend] = *addend;
     k.bindings[matmul_bias] = g->bias;
     k.bindings[matmul_extra4] = g->extras[0];
     k.bindings[matmul_extra5] = g->extras[1];
     k.bindings[matmul_row_keys] = g->row_keys;
     k.bindings[matmul_rng] = g->rng;
-    k.bindings[matmul_c] = g->c;
+    k.bindings[matmul_c] = split.sums.present ? split.sums : g->c;
     k.flops = 2.0 * (double)g->m * (double)g->n * (double)g->k;
-    bpt_lower_emit(l, &k, &p, groups);
+    bpt_lower_emit(l, &k, &p, tiles * split.parts);
+    if (!split.sums.present) return;
+    bpt_lower_barrier(l);
+    bpt_lower_sum_rows(l, &split.sums, split.parts, g->m * g->n, &g->c, g->acc.present);
 }
 
 // ---- In parts --------------------------------------------------------------------------------------------------------

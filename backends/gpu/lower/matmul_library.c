@@ -9,8 +9,6 @@ typedef struct {
     bool apart;                  // the product goes into f32 scratch, so that only the last pass rounds to c's type
 } plan_t;
 
-static bool same_place(const bpt_view_t *a, const bpt_view_t *b) { return a->buffer == b->buffer && a->offset_bytes == b->offset_bytes; }
-
 // With the mask, the bias and a first relu inside of the product, or without; with its result in scratch or in c.
 static plan_t plan_of(const bpt_gemm_t *g, const bpt_epilogue_t *e, int64_t lda, int64_t ldb, int64_t ldc, bool masked, bool fused,
                       bool apart) {
@@ -43,7 +41,7 @@ static plan_t plan_of(const bpt_gemm_t *g, const bpt_epilogue_t *e, int64_t lda,
 
 // Passes take c whole: where it is a panel of wider rows there may be none. What is added is f32.
 static bool is_possible(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, const plan_t *plan) {
-    const bool copies = g->acc.present && !same_place(&g->acc, &g->c), f32 = plan->product.result == BPT_F32;
+    const bool copies = g->acc.present && !bpt_lower_same_place(&g->acc, &g->c), f32 = plan->product.result == BPT_F32;
     if (ldc != g->n && (plan->apart || plan->product.masked || copies || plan->adds_bias || plan->rest.n_steps)) return false;
     if (!f32 && (g->acc.present || plan->adds_bias || !bpt_pointwise_commutes_with_rounding(&plan->rest))) return false;
     return l->device->api->driver->product_can(l->device->api, &plan->product);
@@ -78,7 +76,7 @@ static bpt_view_t emit_mask(bpt_lower_t *l, const bpt_gemm_t *g, const plan_t *p
 static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, plan_t *plan) {
     const bpt_view_t target = plan->apart ? bpt_lower_scratch(l, BPT_F32, g->m * g->n) : g->c;
     const bpt_view_t bias = plan->product.has_bias ? g->bias : (bpt_view_t){0};
-    if (g->acc.present && !same_place(&g->acc, &target)) {
+    if (g->acc.present && !bpt_lower_same_place(&g->acc, &target)) {
         bpt_lower_copy(l, &g->acc, &target, g->m * g->n);
         bpt_lower_barrier(l);
     }
