@@ -434,8 +434,8 @@ const cli_option_t cli_option_table[] = {
     // ---- global
     {TEXT("backend", global.backend, "NAME"), .choices = LIST("auto", "cpu", "opencl", "vulkan", "cuda", "ref"), .fallback = "auto",
      .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL, .key = true, .resumable = true,
-     .help = "which backend computes; it is an error if it cannot be used. auto: the first usable discrete GPU of vulkan, "
-             "opencl, cuda, else the cpu"},
+     .help = "which backend computes; it is an error if it cannot be used. auto: the first usable discrete GPU of cuda, "
+             "vulkan, opencl, else the cpu"},
     {TEXT("device", global.device, "N|NAME|PCI"), .fallback = "", .shown = "the first usable one", .group = CLI_GROUP_GLOBAL,
      .commands = CLI_ALL, .key = true, .resumable = true,
      .help = "device of the backend: its number, its place on the PCI bus or a part of its name, see `bpt devices`"},
