@@ -1,6 +1,7 @@
 // An OpenCL library that misbehaves on demand and passes everything else on to the real one. Environment variables:
 //   SHIM_FAIL_AT=N         the N-th kernel launch since this was set fails as if the driver had reset the device; with SHIM_FAIL_ALWAYS
 //                          all later ones too
+//   SHIM_COUNT=FILE        when the process ends, the number of kernel launches since SHIM_FAIL_AT was set is written to this file
 //   SHIM_CRASH             the process dies when it asks for platforms
 //   SHIM_EXIT              it calls exit(0) then
 //   SHIM_VERSION=TEXT      what the devices say they offer
@@ -22,10 +23,19 @@
     static __typeof__(name) *real; \
     if (!real) *(void **)&real = dlsym(RTLD_NEXT, #name)
 
+static long launches;
+
+__attribute__((destructor)) static void write_count(void) {
+    FILE *f = getenv("SHIM_COUNT") ? fopen(getenv("SHIM_COUNT"), "w") : NULL;
+    if (!f) return;
+    fprintf(f, "%ld\n", launches);
+    fclose(f);
+}
+
 EXPORT cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
                                      const size_t *global, const size_t *local, cl_uint n_events, const cl_event *events, cl_event *event) {
     REAL(clEnqueueNDRangeKernel);
-    static long launches, first;
+    static long first;
     const char *fail_at = getenv("SHIM_FAIL_AT");
     const long wanted = fail_at ? atol(fail_at) : 0;
     if (wanted != first) launches = 0;

@@ -33,9 +33,11 @@ static int set_up(void **state) {
     return 0;
 }
 
-static test_process_t train(const char *run, const char *fail_at, bool always) {
+// Trains; at this kernel launch the device is lost, 0: never; `always`: also at all later ones.
+static test_process_t train(const char *run, long fail_at, bool always) {
     char line[1024];
-    if (fail_at) setenv("SHIM_FAIL_AT", fail_at, 1);
+    snprintf(line, sizeof line, "%ld", fail_at);
+    if (fail_at) setenv("SHIM_FAIL_AT", line, 1);
     if (always) setenv("SHIM_FAIL_ALWAYS", "1", 1);
     snprintf(line, sizeof line,
              "train --backend opencl --data %s --out %s --steps 12 --layers 1 --d-model 16 --heads 2 --k 2 --context 16 --batch-tokens 32 "
@@ -64,21 +66,38 @@ static int lines_of(const char *run) {
     return lines;
 }
 
+// Trains without a loss. Returns the number of kernel launches.
+static long train_whole(const char *run) {
+    char count[512];
+    size_t length;
+    snprintf(count, sizeof count, "%s", test_path("launches"));
+    setenv("SHIM_COUNT", count, 1);
+    test_process_t p = train(run, 0, false);
+    unsetenv("SHIM_COUNT");
+    if (p.exit_status) fail_msg("training failed: %s", p.err);
+    test_process_free(&p);
+    char *text_of_count = test_read_file(count, &length);
+    assert_non_null(text_of_count);
+    const long launches = atol(text_of_count);
+    free(text_of_count);
+    assert_true(launches > 100);
+    return launches;
+}
+
 static void a_lost_device_costs_nothing_but_time(void **state) {
     (void)state;
     if (*why) skip();
-    static const char *const moments[] = {"60", "400", "1100"};  // before the first checkpoint, and later
+    static const double moments[] = {0.05, 0.4, 0.9};  // of all launches: before the first of three checkpoints, and later
     char whole[512], run[512];
     size_t n, m;
     snprintf(whole, sizeof whole, "%s", test_path("whole"));
-    test_process_t p = train(whole, NULL, false);
-    if (p.exit_status) fail_msg("training failed: %s", p.err);
-    test_process_free(&p);
+    const long launches = train_whole(whole);
     char *wanted = read_part(whole, "latest/model.safetensors", &n);
     for (size_t i = 0; i < sizeof moments / sizeof *moments; ++i) {
-        snprintf(run, sizeof run, "%s", test_path("lost-%s", moments[i]));
-        p = train(run, moments[i], false);
-        if (p.exit_status) fail_msg("lost at launch %s: %s", moments[i], p.err);
+        const long moment = (long)(moments[i] * (double)launches);
+        snprintf(run, sizeof run, "%s", test_path("lost-%ld", moment));
+        test_process_t p = train(run, moment, false);
+        if (p.exit_status) fail_msg("lost at launch %ld of %ld: %s", moment, launches, p.err);
         assert_non_null(strstr(p.err, "CL_OUT_OF_RESOURCES"));
         assert_non_null(strstr(p.err, "going on from the last checkpoint"));
         test_process_free(&p);
@@ -94,10 +113,11 @@ static void a_lost_device_costs_nothing_but_time(void **state) {
 static void a_device_that_stays_lost_ends_with_status_3(void **state) {
     (void)state;
     if (*why) skip();
-    char run[512];
+    char whole[512], run[512];
     size_t n;
+    snprintf(whole, sizeof whole, "%s", test_path("never-lost"));
     snprintf(run, sizeof run, "%s", test_path("gone"));
-    test_process_t p = train(run, "1100", true);
+    test_process_t p = train(run, train_whole(whole) * 9 / 10, true);
     assert_int_equal(p.exit_status, 3);
     assert_non_null(strstr(p.err, "--submit-ms"));
     test_process_free(&p);
