@@ -1,7 +1,7 @@
 // An OpenCL library that misbehaves on demand and passes everything else on to the real one. Environment variables:
 //   SHIM_FAIL_AT=N         the N-th kernel launch since this was set fails as if the driver had reset the device; with SHIM_FAIL_ALWAYS
 //                          all later ones too
-//   SHIM_COUNT=FILE        when the process ends, the number of kernel launches since SHIM_FAIL_AT was set is written to this file
+//   SHIM_COUNT=FILE        the number of launches is written to this file when the process ends
 //   SHIM_CRASH             the process dies when it asks for platforms
 //   SHIM_EXIT              it calls exit(0) then
 //   SHIM_VERSION=TEXT      what the devices say they offer

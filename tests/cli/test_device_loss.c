@@ -14,24 +14,9 @@
 #include "support/process.h"
 
 static char text[512];
-static char why[512];  // OpenCL cannot be used here
-
-static int set_up(void **state) {
-    (void)state;
-    static char bytes[4001];
-    const char *shim = getenv("BPT_OPENCL_SHIM"), *required = getenv("BPT_REQUIRE_BACKENDS");
-    for (int i = 0; i < 4000; ++i) bytes[i] = (char)('a' + (i * 5 + i / 13) % 26);
-    snprintf(text, sizeof text, "%s", test_file("text.txt", bytes));
-    test_process_t p = test_run_line("devices --backend opencl --json");
-    if (!shim)
-        snprintf(why, sizeof why, "no OpenCL library was found when the tests were configured");
-    else if (!strstr(p.out, "\"usable\": true"))
-        snprintf(why, sizeof why, "no usable OpenCL device");
-    test_process_free(&p);
-    if (*why && required && strstr(required, "opencl")) fail_msg("opencl is required, but: %s", why);
-    if (shim) setenv("BPT_OPENCL_LIBRARY", shim, 1);
-    return 0;
-}
+static char why[512];    // OpenCL cannot be used here
+static char whole[512];  // a run whose device is never lost
+static long launches;    // its kernel launches
 
 // Trains; at this kernel launch the device is lost, 0: never; `always`: also at all later ones.
 static test_process_t train(const char *run, long fail_at, bool always) {
@@ -66,32 +51,49 @@ static int lines_of(const char *run) {
     return lines;
 }
 
-// Trains without a loss. Returns the number of kernel launches.
-static long train_whole(const char *run) {
+// Trains without a loss and counts the launches.
+static void train_whole(void) {
     char count[512];
     size_t length;
+    snprintf(whole, sizeof whole, "%s", test_path("whole"));
     snprintf(count, sizeof count, "%s", test_path("launches"));
     setenv("SHIM_COUNT", count, 1);
-    test_process_t p = train(run, 0, false);
+    test_process_t p = train(whole, 0, false);
     unsetenv("SHIM_COUNT");
     if (p.exit_status) fail_msg("training failed: %s", p.err);
     test_process_free(&p);
-    char *text_of_count = test_read_file(count, &length);
-    assert_non_null(text_of_count);
-    const long launches = atol(text_of_count);
-    free(text_of_count);
+    char *number = test_read_file(count, &length);
+    assert_non_null(number);
+    launches = atol(number);
+    free(number);
     assert_true(launches > 100);
-    return launches;
+}
+
+static int set_up(void **state) {
+    (void)state;
+    static char bytes[4001];
+    const char *shim = getenv("BPT_OPENCL_SHIM"), *required = getenv("BPT_REQUIRE_BACKENDS");
+    for (int i = 0; i < 4000; ++i) bytes[i] = (char)('a' + (i * 5 + i / 13) % 26);
+    snprintf(text, sizeof text, "%s", test_file("text.txt", bytes));
+    test_process_t p = test_run_line("devices --backend opencl --json");
+    if (!shim)
+        snprintf(why, sizeof why, "no OpenCL library was found when the tests were configured");
+    else if (!strstr(p.out, "\"usable\": true"))
+        snprintf(why, sizeof why, "no usable OpenCL device");
+    test_process_free(&p);
+    if (*why && required && strstr(required, "opencl")) fail_msg("opencl is required, but: %s", why);
+    if (*why) return 0;
+    setenv("BPT_OPENCL_LIBRARY", shim, 1);
+    train_whole();
+    return 0;
 }
 
 static void a_lost_device_costs_nothing_but_time(void **state) {
     (void)state;
     if (*why) skip();
     static const double moments[] = {0.05, 0.4, 0.9};  // of all launches: before the first of three checkpoints, and later
-    char whole[512], run[512];
+    char run[512];
     size_t n, m;
-    snprintf(whole, sizeof whole, "%s", test_path("whole"));
-    const long launches = train_whole(whole);
     char *wanted = read_part(whole, "latest/model.safetensors", &n);
     for (size_t i = 0; i < sizeof moments / sizeof *moments; ++i) {
         const long moment = (long)(moments[i] * (double)launches);
@@ -113,11 +115,10 @@ static void a_lost_device_costs_nothing_but_time(void **state) {
 static void a_device_that_stays_lost_ends_with_status_3(void **state) {
     (void)state;
     if (*why) skip();
-    char whole[512], run[512];
+    char run[512];
     size_t n;
-    snprintf(whole, sizeof whole, "%s", test_path("never-lost"));
     snprintf(run, sizeof run, "%s", test_path("gone"));
-    test_process_t p = train(run, train_whole(whole) * 9 / 10, true);
+    test_process_t p = train(run, launches * 9 / 10, true);
     assert_int_equal(p.exit_status, 3);
     assert_non_null(strstr(p.err, "--submit-ms"));
     test_process_free(&p);

@@ -175,9 +175,9 @@ double team_last_loss(const char *run) {
     return loss;
 }
 
-void team_same_loss(const char *run, const char *other, const char *what) {
+void team_same_loss(const char *run, const char *other, double tolerance, const char *what) {
     const double a = team_last_loss(run), b = team_last_loss(other);
-    if (!(fabs(a - b) <= 1e-6 * b)) fail_msg("%s: loss %.9f of %s, %.9f of %s", what, a, run, b, other);
+    if (!(fabs(a - b) <= tolerance * b)) fail_msg("%s: loss %.9f of %s, %.9f of %s", what, a, run, b, other);
 }
 
 void team_same_bits(const char *run, const char *other, const char *file) {

@@ -50,7 +50,8 @@ void team_refused(int status, const char *part, int ranks, const char *arguments
 // ---- Comparing runs
 
 double team_last_loss(const char *run);  // of the evaluation at the end
-void team_same_loss(const char *run, const char *other, const char *what);
+// Whether these losses differ by at most `tolerance` of the other's.
+void team_same_loss(const char *run, const char *other, double tolerance, const char *what);
 void team_same_bits(const char *run, const char *other, const char *file);  // of the latest checkpoint
 void team_remove(const char *name);
 
