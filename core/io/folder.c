@@ -226,6 +226,10 @@ static bool has_name(const struct stat *folder, const char *name) {
     return !stat(name, &now) && now.st_dev == folder->st_dev && now.st_ino == folder->st_ino;
 }
 
+static bpt_status_t fail_deleted(const char *folder, int length) {
+    return bpt_fail(BPT_ERR_IO, "%.*s was deleted while it was in use; start again, or go on from a copy of it", length, folder);
+}
+
 bpt_status_t bpt_folder_lock_find(const bpt_folder_lock_t *lock, const char *folder, char **moved) {
     struct stat info;
     char link[64], place[4096];
@@ -238,7 +242,7 @@ bpt_status_t bpt_folder_lock_find(const bpt_folder_lock_t *lock, const char *fol
         place[length] = 0;
         if (has_name(&info, place)) return bpt_strdup(place, moved);
     }
-    return bpt_fail(BPT_ERR_IO, "%s was deleted while it was in use; start again, or go on from a copy of it", folder);
+    return fail_deleted(folder, (int)strlen(folder));
 }
 
 static const char *last_part(const char *path) {
@@ -246,14 +250,28 @@ static const char *last_part(const char *path) {
     return slash ? slash + 1 : path;
 }
 
+// Nothing can be made in a folder that was deleted, and the reason that the system gives is only "No such file or directory".
+static bpt_status_t check_not_deleted(const bpt_folder_lock_t *lock, const char *path) {
+    struct stat info;
+    if (fstat(lock->folder, &info) || info.st_nlink) return BPT_OK;
+    const int folder = (int)(last_part(path) - path);
+    return fail_deleted(path, folder > 1 ? folder - 1 : folder);
+}
+
 bpt_status_t bpt_folder_lock_append(const bpt_folder_lock_t *lock, const char *path, const void *bytes, size_t length) {
-    return bpt_append_at(lock->folder, last_part(path), path, bytes, length);
+    const bpt_status_t status = bpt_append_at(lock->folder, last_part(path), path, bytes, length);
+    if (status == BPT_ERR_IO) BPT_TRY(check_not_deleted(lock, path));
+    return status;
 }
 
 bpt_status_t bpt_folder_lock_ensure(const bpt_folder_lock_t *lock, const char *path, bool *created) {
     *created = false;
     if (!faccessat(lock->folder, last_part(path), F_OK, 0)) return BPT_OK;
-    if (mkdirat(lock->folder, last_part(path), 0777)) return bpt_fail_path("create folder", path, errno);
+    if (mkdirat(lock->folder, last_part(path), 0777)) {
+        const int error = errno;
+        BPT_TRY(check_not_deleted(lock, path));
+        return bpt_fail_path("create folder", path, error);
+    }
     *created = true;
     return BPT_OK;
 }

@@ -309,7 +309,8 @@ static void a_locked_folder_is_known_whatever_its_name(void **state) {
     assert_false(bpt_folder_exists(file));
     assert_ok(bpt_path_remove(after));
     assert_fails(bpt_folder_lock_find(lock, before, &moved), BPT_ERR_IO, "was deleted while it was in use");
-    assert_fails(bpt_folder_lock_append(lock, file, "a", 1), BPT_ERR_IO, "inside");
+    assert_fails(bpt_folder_lock_append(lock, file, "a", 1), BPT_ERR_IO, "locked was deleted while it was in use");
+    assert_fails(bpt_folder_lock_ensure(lock, file, &created), BPT_ERR_IO, "locked was deleted while it was in use");
     bpt_folder_lock_release(lock);
 }
 
