@@ -1,6 +1,5 @@
 // Ctrl-C, kill -9, a full disk, a run directory that is renamed or deleted while training: what was saved stays readable, and going on
 // gives the bits of a run that was never interrupted.
-#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -25,6 +24,7 @@ enum { STEPS = 400, DEADLINE_SECONDS = 120 };
     "--log-every 1"
 
 static char text[512];
+static char errors[512];  // where trainers write their messages; "": among those of this test
 
 static int write_text(void **state) {
     (void)state;
@@ -37,8 +37,8 @@ static int write_text(void **state) {
 static pid_t start(const char *run, bool resume) {
     const char *program = getenv("BPT_PROGRAM");
     char line[2048];
-    snprintf(line, sizeof line, "exec \"%s\" train --data %s --out %s %s --steps %d " SHAPE " >/dev/null", program, text, run,
-             resume ? "--resume" : "", STEPS);
+    snprintf(line, sizeof line, "exec \"%s\" train --data %s --out %s %s --steps %d " SHAPE " >/dev/null %s%s", program, text, run,
+             resume ? "--resume" : "", STEPS, *errors ? "2>" : "", errors);
     const pid_t pid = fork();
     assert_true(pid >= 0);
     if (!pid) {
@@ -78,6 +78,23 @@ static int finish(pid_t pid) {
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// A trainer that has written `lines` lines of metrics and is stopped in its first half. *run is its folder, of this name and the number of
+// the try: one that was stopped too late is begun again.
+static pid_t start_and_stop(const char *name, int64_t lines, char run[512]) {
+    for (int tries = 0; tries < 5; ++tries) {
+        int status = 0;
+        snprintf(run, 512, "%s", test_path("%s-%d", name, tries));
+        const pid_t pid = start(run, false);
+        if (!wait_for_lines(pid, run, lines) || kill(pid, SIGSTOP) || waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
+            continue;
+        if (lines_of(run) < STEPS / 2) return pid;
+        kill(pid, SIGKILL);
+        finish(pid);
+    }
+    fail_msg("%s: five trainings were at their ends before they could be stopped", name);
+    return 0;
 }
 
 // Sends the signal; false where the run had come to its end before.
@@ -137,19 +154,11 @@ static void the_first_signal_saves_and_exits_130_and_going_on_loses_nothing(void
 static void two_signals_at_once_are_one(void **state) {
     (void)state;
     char run[512], latest[600];
-    int exit_status = 0;
-    for (int tries = 0; tries < 5 && !exit_status; ++tries) {  // 0: the run had come to its end before
-        snprintf(run, sizeof run, "%s", test_path("twice-%d", tries));
-        const pid_t pid = start(run, false);
-        if (wait_for_lines(pid, run, 33)) {
-            kill(pid, SIGSTOP);
-            kill(pid, SIGTERM);
-            kill(pid, SIGINT);
-            kill(pid, SIGCONT);
-            exit_status = finish(pid);
-        }
-    }
-    assert_int_equal(exit_status, 130);
+    const pid_t pid = start_and_stop("twice", 33, run);
+    kill(pid, SIGTERM);
+    kill(pid, SIGINT);
+    kill(pid, SIGCONT);
+    assert_int_equal(finish(pid), 130);
     snprintf(latest, sizeof latest, "%s/checkpoints", run);
     char **names;
     size_t count;
@@ -188,10 +197,7 @@ static void a_killed_run_goes_on_from_its_last_checkpoint(void **state) {
 static void two_trainers_cannot_write_one_run(void **state) {
     (void)state;
     char run[512], line[2048];
-    snprintf(run, sizeof run, "%s", test_path("shared"));
-    const pid_t pid = start(run, false);
-    assert_true(wait_for_lines(pid, run, 22));
-    kill(pid, SIGSTOP);
+    const pid_t pid = start_and_stop("shared", 22, run);
     static const char *const again[] = {"--resume", ""};
     test_process_t second[2];
     for (int i = 0; i < 2; ++i) {
@@ -229,29 +235,19 @@ static void a_disk_that_fills_up_leaves_the_last_checkpoint(void **state) {
     expect_same_weights(whole_run(), run);
 }
 
-// The folder `run` is taken away by `command` (its names in place of %s) from a trainer that has got so far. What the trainer said is in
-// *said.
-static int train_without_folder(const char *run, const char *command, const char *first, const char *second, char **said) {
-    char line[2048], errors[512];
+// The folder of a trainer is taken away by `command` (its names in place of %s: that of the run and another one). What the trainer said is
+// in *said.
+static int train_without_folder(const char *name, const char *command, char run[512], const char *other, char **said) {
+    char line[2048];
     size_t length;
     snprintf(errors, sizeof errors, "%s", test_path("errors"));
-    pid_t pid;
-    for (int tries = 0;; ++tries) {
-        int stopped = 0;
-        assert_true(tries < 5);
-        const int kept = dup(2), file = open(errors, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        dup2(file, 2);
-        pid = start(run, false);
-        dup2(kept, 2), close(kept), close(file);
-        if (wait_for_lines(pid, run, 25) && !kill(pid, SIGSTOP) && waitpid(pid, &stopped, WUNTRACED) == pid && WIFSTOPPED(stopped)) break;
-        snprintf(line, sizeof line, "rm -r %s", run);  // it had come to its end before
-        assert_int_equal(system(line), 0);
-    }
-    snprintf(line, sizeof line, command, first, second);
+    const pid_t pid = start_and_stop(name, 25, run);
+    snprintf(line, sizeof line, command, run, other ? other : run);
     const int done = system(line);
     kill(pid, SIGCONT);
     const int status = finish(pid);
     *said = test_read_file(errors, &length);
+    *errors = 0;
     assert_int_equal(done, 0);
     return status;
 }
@@ -259,11 +255,9 @@ static int train_without_folder(const char *run, const char *command, const char
 static void a_renamed_run_goes_on_under_its_new_name(void **state) {
     (void)state;
     char old[512], new[512], *said;
-    snprintf(old, sizeof old, "%s", test_path("old-name"));
     snprintf(new, sizeof new, "%s", test_path("new-name"));
-    const int status = train_without_folder(old, "mv %s %s", old, new, &said);
-    if (status || !strstr(said, "old-name is now called ") || !strstr(said, "new-name; the run goes on there"))
-        fail_msg("%d: %s", status, said);
+    const int status = train_without_folder("old-name", "mv %s %s", old, new, &said);
+    if (status || !strstr(said, " is now called ") || !strstr(said, "new-name; the run goes on there")) fail_msg("%d: %s", status, said);
     free(said);
     assert_int_not_equal(access(old, F_OK), 0);
     assert_int_equal(lines_of(new), lines_of(whole_run()));
@@ -275,8 +269,7 @@ static void a_deleted_run_ends_the_trainer_and_does_not_come_back(void **state) 
     static const char *const commands[] = {"rm -r %s", "rm -r %s; mkdir %s"};
     for (int i = 0; i < 2; ++i) {
         char run[512], inside[600], *said;
-        snprintf(run, sizeof run, "%s", test_path("deleted-%d", i));
-        const int status = train_without_folder(run, commands[i], run, run, &said);
+        const int status = train_without_folder("deleted", commands[i], run, NULL, &said);
         if (status != 1 || !strstr(said, "was deleted while it was in use") || !strstr(said, "could not be saved"))
             fail_msg("%d: %s", status, said);
         free(said);
@@ -290,8 +283,7 @@ static void a_deleted_run_ends_the_trainer_and_does_not_come_back(void **state) 
 static void a_run_whose_files_are_deleted_keeps_its_state(void **state) {
     (void)state;
     char run[512], latest[600], *said;
-    snprintf(run, sizeof run, "%s", test_path("emptied"));
-    const int status = train_without_folder(run, "rm -r %s/*", run, "", &said);
+    const int status = train_without_folder("emptied", "rm -r %s/*", run, NULL, &said);
     if (status != 1 || !strstr(said, "were deleted while it was trained") || !strstr(said, " is saved")) fail_msg("%d: %s", status, said);
     free(said);
     snprintf(latest, sizeof latest, "%s/latest/model.safetensors", run);
