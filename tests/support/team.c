@@ -104,6 +104,10 @@ int team_set_up(void **state) {
     setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 1);
     setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 1);  // from 5 on
     setenv("PRTE_MCA_hwloc_default_binding_policy", "none", 1);
+    // Of its own: the one that all teams of a user share is removed by a team that ends while another one makes its folder there.
+    setenv("OMPI_MCA_orte_tmpdir_base", test_path("mpi"), 1);
+    setenv("PRTE_MCA_prte_tmpdir_base", test_path("mpi"), 1);
+    assert_ok(bpt_folder_create(test_path("mpi")));
     assert_ok(bpt_folder_create(test_path("data")));
     for (size_t i = 0; i < BPT_COUNT(names); ++i) assert_ok(bpt_folder_create(test_path("data/%s", names[i])));
     for (int part = 0; part < 3; ++part) {
