@@ -99,28 +99,54 @@ static void insert(bpt_beam_t *b, const candidate_t *c) {
     b->candidates[at] = *c;
 }
 
+// The loops over the vocabulary are most of the search's time: they go in LANES of independent numbers, which compilers turn into vectors.
+enum { LANES = 16, BLOCK = 128 };
+
+static float largest_of(const float *x, int64_t n) {
+    float largest[LANES];
+    int64_t v = 0;
+    for (int i = 0; i < LANES; ++i) largest[i] = x[0];
+    for (; v + LANES <= n; v += LANES)
+        for (int i = 0; i < LANES; ++i) largest[i] = x[v + i] > largest[i] ? x[v + i] : largest[i];
+    for (; v < n; ++v) largest[0] = x[v] > largest[0] ? x[v] : largest[0];
+    for (int i = 1; i < LANES; ++i) largest[0] = largest[i] > largest[0] ? largest[i] : largest[0];
+    return largest[0];
+}
+
 // log(sum of exp), and that all of them are finite.
 static bpt_status_t log_total(const float *logits, int64_t vocab, double *out) {
-    float largest = logits[0];
+    const float largest = largest_of(logits, vocab);
     double sum = 0;
-    for (int64_t v = 1; v < vocab; ++v) largest = logits[v] > largest ? logits[v] : largest;
-    for (int64_t v = 0; v < vocab; ++v) sum += (double)expf(logits[v] - largest);
+    for (int64_t v = 0; v < vocab; v += BLOCK) {
+        const int64_t n = vocab - v < BLOCK ? vocab - v : BLOCK;
+        float exponentials[BLOCK] = {0}, lanes[LANES] = {0};
+        for (int64_t i = 0; i < n; ++i) exponentials[i] = expf(logits[v + i] - largest);
+        for (int64_t i = 0; i < BLOCK; i += LANES)
+            for (int64_t j = 0; j < LANES; ++j) lanes[j] += exponentials[i + j];
+        for (int64_t j = 0; j < LANES; ++j) sum += (double)lanes[j];
+    }
     *out = (double)largest + log(sum);
     return isfinite(*out) ? BPT_OK : bpt_fail(BPT_ERR_NUMERIC, "a logit is not finite; the model is damaged, or has diverged in training");
 }
 
-static bpt_status_t add_candidates(bpt_beam_t *b, int slot, const float *logits) {
-    const slot_t *s = &b->slots[slot];
+static void add_block(bpt_beam_t *b, int slot, const float *logits, int64_t from, int64_t to, double total) {
+    const double sum = b->slots[slot].sum;
     const int most = 2 * b->options.width;
-    const bool must_end = s->count + 1 >= b->max_length;
-    double total;
-    BPT_TRY(log_total(logits, b->options.vocab, &total));
-    const int64_t from = must_end ? b->options.end : 0, to = must_end ? from + 1 : b->options.vocab;
+    if (b->n_candidates == most && sum + (double)largest_of(logits + from, to - from) - total < b->candidates[most - 1].sum) return;
     for (int64_t v = from; v < to; ++v) {
-        const candidate_t c = {s->sum + (double)logits[v] - total, (uint32_t)v, slot};
+        const candidate_t c = {sum + (double)logits[v] - total, (uint32_t)v, slot};
         if (b->n_candidates == most && !is_better(&c, &b->candidates[most - 1])) continue;
         if (v != b->options.forbidden) insert(b, &c);
     }
+}
+
+static bpt_status_t add_candidates(bpt_beam_t *b, int slot, const float *logits) {
+    const slot_t *s = &b->slots[slot];
+    const bool must_end = s->count + 1 >= b->max_length;
+    double total;
+    BPT_TRY(log_total(logits, b->options.vocab, &total));
+    const int64_t first = must_end ? b->options.end : 0, end = must_end ? first + 1 : b->options.vocab;
+    for (int64_t v = first; v < end; v += BLOCK) add_block(b, slot, logits, v, v + BLOCK < end ? v + BLOCK : end, total);
     return BPT_OK;
 }
 
