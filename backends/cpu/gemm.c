@@ -177,8 +177,9 @@ static void multiply_f32(const job_t *j, float *c, const bpt_gemm_tile_t *tile, 
             bpt_onednn_product_t p = product_of(g, &part, s);
             p.lda = lda;
             const float *b = as_f32(j->b, g->b_dtype, place_in_b(g, &part, s), b_room, &p.ldb);
-            // Weight gradients (transpose_a) are as fast by CBLAS or faster.
-            if (g->m > 1 && !g->transpose_a && bpt_onednn_multiply_f32(&p, a, b, c + done)) continue;
+            // Weight gradients (transpose_a) are as fast by CBLAS or faster, where it has kernels for this processor.
+            const bool onednn = g->m > 1 && !(g->transpose_a && bpt_openblas_knows_processor());
+            if (onednn && bpt_onednn_multiply_f32(&p, a, b, c + done)) continue;
             call_blas(g, &p, a, b, c + done);
         }
     }

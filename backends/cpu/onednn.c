@@ -335,8 +335,8 @@ bool bpt_onednn_multiply(const bpt_onednn_product_t *p, const bpt_onednn_data_t 
 
 bool bpt_onednn_multiply_f32(const bpt_onednn_product_t *p, const float *a, const float *b, float *c) {
 #if defined(__x86_64__)
-    return !*bpt_onednn_reason() &&
-           !lib.sgemm('N', p->transpose_b ? 'T' : 'N', p->m, p->n, p->k, 1, a, p->lda, b, p->ldb, p->accumulate ? 1 : 0, c, p->ldc);
+    return !*bpt_onednn_reason() && !lib.sgemm(p->transpose_a ? 'T' : 'N', p->transpose_b ? 'T' : 'N', p->m, p->n, p->k, 1, a, p->lda, b,
+                                               p->ldb, p->accumulate ? 1 : 0, c, p->ldc);
 #else
     (void)p, (void)a, (void)b, (void)c;
     return false;
@@ -345,12 +345,19 @@ bool bpt_onednn_multiply_f32(const bpt_onednn_product_t *p, const float *a, cons
 
 static void make_f32_kernels(const void *context, int thread) {
     (void)context, (void)thread;
-    enum { SIZE = 32, FORMS = 4 };
+    enum { SIZE = 32, FORMS = 8 };
     static const float zeros[SIZE * SIZE];
     for (int form = 0; form < FORMS; ++form) {
         float result[SIZE * SIZE] = {0};
-        const bpt_onednn_product_t p = {
-            .m = SIZE, .n = SIZE, .k = SIZE, .lda = SIZE, .ldb = SIZE, .ldc = SIZE, .transpose_b = form & 1, .accumulate = form & 2};
+        const bpt_onednn_product_t p = {.m = SIZE,
+                                        .n = SIZE,
+                                        .k = SIZE,
+                                        .lda = SIZE,
+                                        .ldb = SIZE,
+                                        .ldc = SIZE,
+                                        .transpose_a = form & 4,
+                                        .transpose_b = form & 1,
+                                        .accumulate = form & 2};
         (void)bpt_onednn_multiply_f32(&p, zeros, zeros, result);
     }
 }

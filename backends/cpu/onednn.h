@@ -30,7 +30,7 @@ typedef struct {
 } bpt_onednn_data_t;
 // Runs a prepared product as thread number `thread`; false when it was not prepared or the library failed.
 bool bpt_onednn_multiply(const bpt_onednn_product_t *p, const bpt_onednn_data_t *data, int thread);
-// An f32 product without transpose_a and bias in the calling thread, with neither lock nor preparation. False: not done, because there is
+// An f32 product without bias in the calling thread, with neither lock nor preparation. False: not done, because there is
 // no oneDNN, the processor is not of the x86 family (for others its f32 kernels are slow), or the library has failed.
 bool bpt_onednn_multiply_f32(const bpt_onednn_product_t *p, const float *a, const float *b, float *c);
 // Where address space is limited: has the library make its f32 kernels, and what it keeps for each thread, while there is room for them.

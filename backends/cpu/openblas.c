@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -18,7 +19,7 @@ bpt_openblas_t bpt_openblas;
 enum { MOST_BUFFERS = 256 };  // its smallest table of buffers has room for no more than this
 
 static struct {
-    bool loaded;
+    bool loaded, knows_processor;
     char reason[512];  // why it cannot be opened whatever the memory; "" while that is not known
     void *(*take)(int);
     void (*give)(void *);
@@ -119,6 +120,7 @@ static void load(void) {
     const int before = omp_get_max_threads();  // that of the host process, which OpenBLAS sets too
     bpt_openblas.openblas_set_num_threads(1);  // the threads are ours (backends/host/team.h)
     omp_set_num_threads(before);
+    state.knows_processor = strcmp(bpt_openblas.openblas_get_corename(), "Prescott") != 0;
     state.loaded = true;
 }
 
@@ -133,6 +135,8 @@ static bpt_status_t load_once(int threads) {
     }
     return state.loaded ? BPT_OK : bpt_fail(BPT_ERR_UNAVAILABLE, "%s", state.reason);
 }
+
+bool bpt_openblas_knows_processor(void) { return state.knows_processor; }
 
 bpt_status_t bpt_openblas_load(void) {
     pthread_mutex_lock(&mutex);
