@@ -250,28 +250,23 @@ static const char *last_part(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-// Nothing can be made in a folder that was deleted, and the reason that the system gives is only "No such file or directory".
-static bpt_status_t check_not_deleted(const bpt_folder_lock_t *lock, const char *path) {
+// What an attempt in the locked folder came to. In a folder that was deleted nothing can be made, and the reason that the system gives is
+// only "No such file or directory".
+static bpt_status_t explain(const bpt_folder_lock_t *lock, const char *path, bpt_status_t status) {
     struct stat info;
-    if (fstat(lock->folder, &info) || info.st_nlink) return BPT_OK;
+    if (status != BPT_ERR_IO || fstat(lock->folder, &info) || info.st_nlink) return status;
     const int folder = (int)(last_part(path) - path);
     return fail_deleted(path, folder > 1 ? folder - 1 : folder);
 }
 
 bpt_status_t bpt_folder_lock_append(const bpt_folder_lock_t *lock, const char *path, const void *bytes, size_t length) {
-    const bpt_status_t status = bpt_append_at(lock->folder, last_part(path), path, bytes, length);
-    if (status == BPT_ERR_IO) BPT_TRY(check_not_deleted(lock, path));
-    return status;
+    return explain(lock, path, bpt_append_at(lock->folder, last_part(path), path, bytes, length));
 }
 
 bpt_status_t bpt_folder_lock_ensure(const bpt_folder_lock_t *lock, const char *path, bool *created) {
     *created = false;
     if (!faccessat(lock->folder, last_part(path), F_OK, 0)) return BPT_OK;
-    if (mkdirat(lock->folder, last_part(path), 0777)) {
-        const int error = errno;
-        BPT_TRY(check_not_deleted(lock, path));
-        return bpt_fail_path("create folder", path, error);
-    }
+    if (mkdirat(lock->folder, last_part(path), 0777)) return explain(lock, path, bpt_fail_path("create folder", path, errno));
     *created = true;
     return BPT_OK;
 }

@@ -254,10 +254,11 @@ static int train_without_folder(const char *name, const char *command, char run[
 
 static void a_renamed_run_goes_on_under_its_new_name(void **state) {
     (void)state;
-    char old[512], new[512], *said;
+    char old[512], new[512], renamed[600], *said;
     snprintf(new, sizeof new, "%s", test_path("new-name"));
     const int status = train_without_folder("old-name", "mv %s %s", old, new, &said);
-    if (status || !strstr(said, " is now called ") || !strstr(said, "new-name; the run goes on there")) fail_msg("%d: %s", status, said);
+    snprintf(renamed, sizeof renamed, "%s is now called ", old);
+    if (status || !strstr(said, renamed) || !strstr(said, "new-name; the run goes on there")) fail_msg("%d: %s", status, said);
     free(said);
     assert_int_not_equal(access(old, F_OK), 0);
     assert_int_equal(lines_of(new), lines_of(whole_run()));
