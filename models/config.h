@@ -73,6 +73,7 @@ typedef enum {
     BPT_SCHEDULE_EXPONENTIAL,
     BPT_SCHEDULE_PLATEAU,
     BPT_SCHEDULE_INVERSE_SQRT,
+    BPT_SCHEDULE_WARMUP_STABLE_DECAY,
 } bpt_schedule_t;
 typedef enum { BPT_OPTIMIZER_ADAM, BPT_OPTIMIZER_ADAMW } bpt_optimizer_t;
 
@@ -91,6 +92,7 @@ typedef struct {
     bpt_schedule_t schedule;
     int64_t warmup;         // steps of linear warm-up (all but noam), or Noam's warm-up
     double lr_decay;        // exponential: factor per epoch; plateau: factor at a non-improving evaluation
+    double decay_share;     // warmup-stable-decay: share of the steps, the last ones, in which the rate falls to 0
     double lr_factor;       // noam: factor * d^-0.5 * min(step^-0.5, step * warmup^-1.5)
     bool deep_supervision;  // lm: average the losses of the layers i > layers * epoch / epochs (released character models)
     bool freeze_embed, freeze_rel;

@@ -33,6 +33,7 @@ const char *const bpt_schedule_names[] = {[BPT_SCHEDULE_CONSTANT] = "constant",
                                           [BPT_SCHEDULE_EXPONENTIAL] = "exponential",
                                           [BPT_SCHEDULE_PLATEAU] = "plateau",
                                           [BPT_SCHEDULE_INVERSE_SQRT] = "inverse-sqrt",
+                                          [BPT_SCHEDULE_WARMUP_STABLE_DECAY] = "warmup-stable-decay",
                                           NULL};
 const char *const bpt_best_by_names[] = {"loss", "accuracy", "precision", "recall", "f1", "mse", "bleu", NULL};
 const char *const bpt_optimizer_names[] = {[BPT_OPTIMIZER_ADAM] = "adam", [BPT_OPTIMIZER_ADAMW] = "adamw", NULL};

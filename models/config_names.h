@@ -14,7 +14,7 @@ extern const char *const bpt_shared_names[];       // none, target, all
 extern const char *const bpt_rule_names[];         // paper, reference: index 1 is reference_rule
 extern const char *const bpt_up_norm_names[];      // paper, code
 extern const char *const bpt_vertex_loss_names[];  // root, all
-extern const char *const bpt_schedule_names[];     // constant, cosine, noam, exponential, plateau, inverse-sqrt
+extern const char *const bpt_schedule_names[];     // constant, cosine, noam, exponential, plateau, inverse-sqrt, warmup-stable-decay
 extern const char *const bpt_best_by_names[];      // "loss", and the metrics of all tasks
 extern const char *const bpt_optimizer_names[];    // adam, adamw
 extern const char *const bpt_precision_names[];    // f32, bf16, f16

@@ -85,6 +85,8 @@ static void flags_that_cannot_be_are_refused_by_name(void **state) {
         {"--max-length 9", "--max-length is for --task classify"},
         {"--schedule noam --lr 0.1", "--lr is without effect with --schedule noam; give --lr-factor"},
         {"--lr-factor 2", "--lr-factor is for --schedule noam, and this is --schedule cosine; give --lr"},
+        {"--decay-share 0.1", "--decay-share is for --schedule warmup-stable-decay, and this is --schedule cosine"},
+        {"--schedule warmup-stable-decay --decay-share 0", "--decay-share must be greater than 0"},
         {"--lr-decay 0.9", "--lr-decay is for --schedule exponential and plateau"},
         {"--model lstm", "--model must be bpt, segtree, transformer, star or tree"},
         {"--unit bytes", "did you mean byte?"},

@@ -12,13 +12,26 @@ static void learning_rates_follow_their_formulas(void **state) {
         int64_t step, epoch;
         double lr;
     } cases[] = {
-        {BPT_SCHEDULE_CONSTANT, 1, 0, 0.5},     {BPT_SCHEDULE_CONSTANT, 5, 0, 1},     {BPT_SCHEDULE_COSINE, 2, 0, 1},
-        {BPT_SCHEDULE_COSINE, 51, 0, 0.5},      {BPT_SCHEDULE_COSINE, 101, 0, 0},     {BPT_SCHEDULE_EXPONENTIAL, 9, 2, 0.25},
-        {BPT_SCHEDULE_PLATEAU, 9, 0, 0.125},    {BPT_SCHEDULE_NOAM, 4, 0, 0.125},     {BPT_SCHEDULE_NOAM, 1, 0, 0.25 * 0.35355339059327373},
-        {BPT_SCHEDULE_INVERSE_SQRT, 1, 0, 0.5}, {BPT_SCHEDULE_INVERSE_SQRT, 2, 0, 1}, {BPT_SCHEDULE_INVERSE_SQRT, 8, 3, 0.5},
+        {BPT_SCHEDULE_CONSTANT, 1, 0, 0.5},
+        {BPT_SCHEDULE_CONSTANT, 5, 0, 1},
+        {BPT_SCHEDULE_COSINE, 2, 0, 1},
+        {BPT_SCHEDULE_COSINE, 51, 0, 0.5},
+        {BPT_SCHEDULE_COSINE, 101, 0, 0},
+        {BPT_SCHEDULE_EXPONENTIAL, 9, 2, 0.25},
+        {BPT_SCHEDULE_PLATEAU, 9, 0, 0.125},
+        {BPT_SCHEDULE_NOAM, 4, 0, 0.125},
+        {BPT_SCHEDULE_NOAM, 1, 0, 0.25 * 0.35355339059327373},
+        {BPT_SCHEDULE_INVERSE_SQRT, 1, 0, 0.5},
+        {BPT_SCHEDULE_INVERSE_SQRT, 2, 0, 1},
+        {BPT_SCHEDULE_INVERSE_SQRT, 8, 3, 0.5},
+        {BPT_SCHEDULE_WARMUP_STABLE_DECAY, 1, 0, 0.5},
+        {BPT_SCHEDULE_WARMUP_STABLE_DECAY, 81, 0, 1},
+        {BPT_SCHEDULE_WARMUP_STABLE_DECAY, 91, 0, 0.5},
+        {BPT_SCHEDULE_WARMUP_STABLE_DECAY, 101, 0, 0},
     };
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
-        const bpt_train_config_t t = {.schedule = cases[i].schedule, .steps = 100, .warmup = 2, .lr = 1, .lr_decay = 0.5, .lr_factor = 1};
+        const bpt_train_config_t t = {
+            .schedule = cases[i].schedule, .steps = 100, .warmup = 2, .lr = 1, .lr_decay = 0.5, .decay_share = 0.2, .lr_factor = 1};
         const double plateau = cases[i].schedule == BPT_SCHEDULE_PLATEAU ? 0.125 : 1;
         assert_true(fabs(bpt_schedule_lr(&t, 16, cases[i].step, cases[i].epoch, plateau) - cases[i].lr) < 1e-12);
     }
