@@ -5,9 +5,9 @@
 
 #include "bpt/rng.h"
 
-// Half a cosine from 1, at step `first`, to 0, one step after `last`.
+// 1 until step `first`, then half a cosine to 0, which it reaches one step after `last`.
 static double falling(double step, double first, double last) {
-    return (1 + cos(3.14159265358979323846 * fmin((step - first) / (last - first + 1), 1))) / 2;
+    return (1 + cos(3.14159265358979323846 * fmin(fmax((step - first) / (last - first + 1), 0), 1))) / 2;
 }
 
 double bpt_schedule_lr(const bpt_train_config_t *t, int32_t d_model, int64_t step, int64_t epoch, double plateau_factor) {
@@ -22,10 +22,7 @@ double bpt_schedule_lr(const bpt_train_config_t *t, int32_t d_model, int64_t ste
     case BPT_SCHEDULE_EXPONENTIAL: return t->lr * pow(t->lr_decay, (double)epoch);
     case BPT_SCHEDULE_PLATEAU: return t->lr * plateau_factor;
     case BPT_SCHEDULE_INVERSE_SQRT: return t->lr * sqrt(warmup / s);
-    case BPT_SCHEDULE_WARMUP_STABLE_DECAY: {
-        const double first = round((double)t->steps * (1 - t->decay_share)) + 1;
-        return s <= first ? t->lr : t->lr * falling(s, first, (double)t->steps);
-    }
+    case BPT_SCHEDULE_WARMUP_STABLE_DECAY: return t->lr * falling(s, round((double)t->steps * (1 - t->decay_share)) + 1, (double)t->steps);
     case BPT_SCHEDULE_CONSTANT:
     case BPT_SCHEDULE_NOAM: break;
     }
