@@ -40,14 +40,14 @@ typedef struct {
 // One thread's rate falls by 4 % with 256 rows instead of 512 and by 2 % with 1024 columns instead of 2048. oneDNN 2 has its fast
 // kernels for AMX only where the rows of C follow each other without gaps, so bf16 tiles stay as wide as C while they can.
 static grid_t choose_grid(const bpt_gemm_t *g, int64_t parts) {
-    const bool keep_whole_rows = bpt_gemm_is_bf16(g) && g->ldc == g->n;
+    const bool whole_rows = bpt_gemm_is_bf16(g) && g->ldc == g->n;
     grid_t t = {.rows = min64(g->m, TILE_ROWS), .columns = min64(g->n, TILE_COLUMNS)};
     const int64_t wanted = g->m * g->n > small_work / (g->k + 1) ? 16 : 1;
     for (;;) {
         t.down = divide_up(g->m, t.rows), t.across = divide_up(g->n, t.columns);
         if (t.down * t.across * parts >= wanted) break;
-        const bool keep_columns = keep_whole_rows && t.columns == g->n && t.rows > MIN_ROWS;
-        if (!keep_columns && (t.columns > 2 * MIN_COLUMNS || (t.rows <= MIN_ROWS && t.columns > MIN_COLUMNS))) {
+        const bool columns_first = t.columns > 2 * MIN_COLUMNS && !(whole_rows && t.columns == g->n);
+        if (t.rows > MIN_ROWS ? columns_first : t.columns > MIN_COLUMNS) {
             t.columns = (divide_up(t.columns, 2) + 15) / 16 * 16;
         } else if (t.rows > MIN_ROWS) {
             t.rows = (divide_up(t.rows, 2) + 15) / 16 * 16;
