@@ -324,7 +324,7 @@ static bpt_status_t add_text(pass_t *p, const bpt_found_t *f, const word_t *word
     else
         for (size_t i = 0; i < n_words; ++i) BPT_TRY(add_word(p, f, words, i));
     if (o->truncate && e->n_tokens - before > (uint64_t)o->truncate) e->n_tokens = before + (uint64_t)o->truncate;
-    if (!o->longest || e->n_tokens - before <= (uint64_t)o->longest) return BPT_OK;
+    if (!o->longest || e->n_tokens - before <= (uint64_t)o->longest) return bpt_room_check(&o->room, f->where, e->n_tokens - before);
     return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: %llu tokens, more than --max-length %lld", f->where->path,
                     (unsigned long long)f->where->line, (unsigned long long)(e->n_tokens - before), (long long)o->longest);
 }

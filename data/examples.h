@@ -2,6 +2,7 @@
 #ifndef BPT_DATA_EXAMPLES_H
 #define BPT_DATA_EXAMPLES_H
 
+#include "data/room.h"
 #include "data/score/spans.h"
 #include "data/vocab.h"
 
@@ -90,6 +91,7 @@ typedef struct {
     bool subtrees;            // TEXTS, PTB brackets: every phrase is an example, not only the sentence
     int64_t longest;          // more tokens than this in a text are an error; 0 = any number
     int64_t truncate;         // of a text that has more tokens the first ones are taken; 0 = all
+    bpt_room_t room;          // for what is taken of a text
     // Character n-grams of each word as it is written, with ^ in front and $ behind, of ngram_min .. ngram_max characters, hashed to
     // numbers below ngram_rows; ngram_max 0: none. (Bojanowski et al. 2017; they take the place of the trained n-grams of Hashimoto et al.
     // 2017.)

@@ -204,9 +204,23 @@ static bpt_status_t close_segment(reading_t *r) {
     return BPT_OK;
 }
 
+// Each side of what is read together: the last text, and in documents those before it.
+static bpt_status_t check_room(const reading_t *r, const lines_t *l) {
+    const uint64_t last = r->texts, first = r->options->context_tokens ? r->before : last;
+    for (int side = 0; side < 2; ++side) {
+        const uint64_t *offsets = r->side[side].offsets;
+        bpt_room_t room = r->options->room;
+        room.taken = (int64_t)(offsets[last] - offsets[first]);
+        room.by = "the lines before it";
+        BPT_TRY(bpt_room_check(&room, &l->where[side], offsets[last + 1] - offsets[last]));
+    }
+    return BPT_OK;
+}
+
 static bpt_status_t take(void *user, const lines_t *l) {
     reading_t *r = user;
     for (int side = 0; side < 2; ++side) BPT_TRY(add_text(r, side, l));
+    BPT_TRY(check_room(r, l));
     r->open_tokens += r->side[0].offsets[r->texts + 1] - r->side[0].offsets[r->texts];
     ++r->texts;
     const int64_t context = r->options->context_tokens;

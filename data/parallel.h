@@ -14,6 +14,7 @@ typedef struct {
 typedef struct {
     int64_t longest;   // more tokens than this in a text, its end sign included, are an error; 0 = any number
     int64_t truncate;  // of a text that has more tokens the first ones and its end sign are taken; 0 = all
+    bpt_room_t room;   // for each side of an example
     // 0: an example is a pair of texts. Else each document is cut into segments: one is closed when its source texts have at least half as
     // many tokens (rounded down, end signs included). An example is a segment and the one before it in the document, if there is one.
     int64_t context_tokens;

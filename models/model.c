@@ -48,11 +48,17 @@ bpt_stack_t bpt_model_stack(const bpt_model_config_t *config, int side) {
 
 bpt_stack_t bpt_model_last_stack(const bpt_model_config_t *config) { return bpt_model_stack(config, bpt_model_stacks(config) - 1); }
 
+int64_t bpt_model_positions(const bpt_model_config_t *config) {
+    return config->positions == BPT_POSITIONS_ABSOLUTE ? config->max_positions : 0;
+}
+
 bpt_status_t bpt_model_check_length(const bpt_model_config_t *config, int64_t n) {
-    if (config->positions == BPT_POSITIONS_ABSOLUTE && n > config->max_positions)
+    const int64_t positions = bpt_model_positions(config);
+    if (positions && n > positions)
         return bpt_fail(BPT_ERR_USAGE,
-                        "%" PRId64 " tokens are more than the model's %d positions; give fewer, or train with a larger --max-positions", n,
-                        config->max_positions);
+                        "%" PRId64 " tokens are more than the model's %" PRId64
+                        " positions; give fewer, or train with a larger --max-positions",
+                        n, positions);
     if (!bpt_kind_of(config)->intervals) return BPT_OK;
     const bpt_intervals_t graph = bpt_model_intervals(config, n);
     return bpt_intervals_check(&graph);

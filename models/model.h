@@ -36,7 +36,9 @@ bpt_stack_t bpt_model_last_stack(const bpt_model_config_t *config);
 // The parameters of a stack's embedding (blocks/embed.c).
 void bpt_embed_params(bpt_param_table_t *table, const bpt_stack_t *stack, bool frozen);
 
-// Checks that sequences of n leaves fit (absolute positions have a last row).
+// Of the longest sequence that fits: absolute positions have a last row. 0: any length fits.
+int64_t bpt_model_positions(const bpt_model_config_t *config);
+// Checks that sequences of n leaves fit.
 bpt_status_t bpt_model_check_length(const bpt_model_config_t *config, int64_t n) BPT_MUST_USE;
 
 typedef struct {

@@ -194,7 +194,8 @@ static bpt_status_t run_own(bpt_text_translator_t *t, const bpt_source_text_t *t
     bpt_hypothesis_t *all = t->found;
     const int64_t given = (int64_t)(w.own - w.first), count = (int64_t)(w.end - w.first);
     memcpy(all, found + w.first, (size_t)given * sizeof *all);
-    BPT_TRY(bpt_text_translator_run_segment(t, texts + w.first, count, given, all));
+    BPT_TRY(bpt_context(bpt_text_translator_run_segment(t, texts + w.first, count, given, all), "texts %" PRIu64 " to %" PRIu64, w.first,
+                        w.end - 1));
     for (int64_t i = given; i < count; ++i) {
         bpt_hypothesis_t copy = all[i];
         BPT_TRY(bpt_hypothesis_copy(&copy));

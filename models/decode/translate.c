@@ -174,7 +174,9 @@ bpt_status_t bpt_translator_run_document(bpt_translator_t *t, const bpt_batch_t 
         if (s >= n_given) {
             const int64_t left = t->most - bpt_decoder_length(t->decoder, 0), wanted = most_tokens(t, side->segment_lengths[s]);
             if (left < 2)
-                return bpt_fail(BPT_ERR_USAGE, "the sentences that are translated together have more than %lld tokens; cut them",
+                return bpt_fail(BPT_ERR_INPUT,
+                                "the sentences of a document that are translated together, and their translations, have more than %lld "
+                                "tokens; give shorter ones",
                                 (long long)t->most);
             BPT_TRY(search(t, wanted < left ? wanted : left));
             h = bpt_beam_hypothesis(t->beams[0], 0);

@@ -475,11 +475,11 @@ static void absolute_positions_of_a_classifier_reach_to_its_longest_text(void **
     snprintf(longer, sizeof longer, "%s", test_file("longer.tsv", "x\ta b c d e f g a\n"));
     snprintf(out, sizeof out, "%s", test_path("run-positions"));
     snprintf(line, sizeof line, "train --data %s --out %s %s --max-positions 6", data, out, options);
-    expect_refusal(line, 1, "a text of 7 tokens is longer than --max-positions 6");
+    expect_refusal(line, 1, "short.tsv: line 1: 7 tokens are more than the model's 6 positions");
     snprintf(line, sizeof line, "train --data %s --out %s %s", data, out, options);
     assert_int_equal(run("%s%s", line, ""), 0);
     snprintf(line, sizeof line, "eval %s --data %s --quiet", out, longer);
-    expect_refusal(line, 2, "8 tokens are more than the model's 7 positions");
+    expect_refusal(line, 1, "longer.tsv: line 1: 8 tokens are more than the model's 7 positions");
 }
 
 static void dry_run_tells_the_size_and_writes_nothing(void **state) {

@@ -145,6 +145,10 @@ static void bad_files_are_refused_with_file_line_and_remedy(void **state) {
         {"1e999\tb\n", {TSV, .numbers = true}, "line 1: '1e999' in the label column is not a finite number"},
         {"a b\n", {COLUMNS(1, 1, 2, 0), .numbers = true}, "line 1: no number in the label column"},  // a text alone
         {"a\tb c d\n", {TSV, .longest = 2}, "line 1: 3 tokens, more than --max-length 2"},
+        {"a\tb\na\tb c d\n", {TSV, .room = {.positions = 2}}, "x.txt: line 2: 3 tokens are more than the model's 2 positions; give fewer"},
+        {"a\tb c\n", {TSV, .room = {.positions = 2, .taken = 1, .by = "a sign"}}, "line 1: 2 tokens and 1 for a sign are more than"},
+        {"a\tb\tc d e\n", {PAIR, .room = {.positions = 2}}, "line 1: 3 tokens are more than the model's 2 positions"},
+        {"a O\n\nb O\nc O\nd O\n", {CONLL, .room = {.positions = 2}}, "line 3: 3 tokens are more than the model's 2 positions"},
         {"a\tb\n", {PAIR}, "line 1: 2 columns, but the text is in column 3"},
         {"a\tb\t\n", {PAIR}, "line 1: an empty text"},
         {"a\t\tb\n", {PAIR}, "line 1: an empty text"},

@@ -21,6 +21,7 @@ typedef struct {
 // Lines that are answered together.
 typedef struct {
     const cli_answers_t *answers;
+    bpt_examples_options_t options;  // how a line is read
     asked_t *asked;
     size_t count, capacity;
     bpt_examples_t examples;
@@ -137,7 +138,7 @@ static bpt_status_t ask(group_t *g, const bpt_range_t *line) {
     BPT_TRY(bpt_grow(&g->asked, g->count, &g->capacity, sizeof *g->asked));
     BPT_TRY(bpt_range_check_line(line));
     const bool blank = is_blank(*line);
-    if (!blank) BPT_TRY(bpt_examples_add(line, &g->answers->options, g->answers->trained->vocab, NULL, &g->examples));
+    if (!blank) BPT_TRY(bpt_examples_add(line, &g->options, g->answers->trained->vocab, NULL, &g->examples));
     g->asked[g->count++] = (asked_t){*line, blank ? -1 : (int64_t)g->examples.count - 1};
     return BPT_OK;
 }
@@ -156,7 +157,8 @@ static bpt_status_t answer_block(group_t *g, bpt_range_t rest) {
 
 bpt_status_t cli_answer_lines(const cli_answers_t *answers, const char *path) {
     bpt_text_blocks_t *blocks;
-    group_t g = {.answers = answers};
+    group_t g = {.answers = answers, .options = answers->options};
+    g.options.room.positions = bpt_model_positions(config_of(&g));
     BPT_TRY(bpt_text_blocks_open(path, BLOCK_BYTES, &blocks));
     bpt_status_t status = BPT_OK;
     for (bool end = false; status == BPT_OK;) {

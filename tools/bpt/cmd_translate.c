@@ -33,8 +33,8 @@ typedef struct {
 typedef struct {
     const cli_options_t *o;
     cli_trained_t *trained;
-    bpt_model_config_t encoder;  // its configuration
-    const bpt_vocab_t *source;   // of the lines
+    bpt_room_t room;            // for a line; in documents those before it take some
+    const bpt_vocab_t *source;  // of the lines
     uint32_t source_end;
     bpt_text_translator_t *translator;
     member_t *members;  // [capacity]
@@ -111,8 +111,7 @@ static bpt_status_t encode(job_t *job, member_t *m) {
     else if (status == BPT_OK && n)
         status = bpt_vocab_encode_words(job->source, &m->line, words, n, take, &taker);
     if (status == BPT_OK && n && !job->trees) status = take(&taker, job->source_end);
-    if (status == BPT_OK && n)
-        status = bpt_context(bpt_model_check_length(&job->encoder, m->count), "%s: line %" PRIu64, m->line.path, m->line.line);
+    if (status == BPT_OK) status = bpt_room_check(&job->room, &m->line, (uint64_t)m->count);
     bpt_free(words);
     return status;
 }
@@ -216,21 +215,27 @@ static bpt_status_t print_blank(job_t *job) {
     return cli_flush_output();
 }
 
+static int64_t count_tokens(const job_t *job, int64_t first) {
+    int64_t tokens = 0;
+    for (int64_t i = first; i < job->count; ++i) tokens += job->members[i].count;
+    return tokens;
+}
+
 // A segment is closed when it is full, and a document by a blank line.
 static bpt_status_t take_line(job_t *job) {
-    int64_t tokens = 0;
     if (!job->members[job->count - 1].count) {
         --job->count;
         BPT_TRY(end_document(job));
         return print_blank(job);
     }
-    for (int64_t i = job->context; i < job->count; ++i) tokens += job->members[i].count;
-    return bpt_segment_closes(tokens, job->count - job->context, job->context_tokens) ? translate_segment(job) : BPT_OK;
+    const bool closes = bpt_segment_closes(count_tokens(job, job->context), job->count - job->context, job->context_tokens);
+    return closes ? translate_segment(job) : BPT_OK;
 }
 
 static bpt_status_t translate_document_lines(job_t *job, bpt_range_t rest) {
     bpt_range_t line;
     while (bpt_range_next_line(&rest, &line)) {
+        job->room.taken = count_tokens(job, 0);
         if (ask(job, &line) != BPT_OK) {
             bpt_error_clear();
             BPT_TRY(translate_segment(job));
@@ -337,8 +342,10 @@ static bpt_status_t average(const cli_options_t *o, cli_trained_t *t) {
 }
 
 static bpt_status_t translate(const cli_options_t *o, cli_trained_t *t) {
-    job_t job = {
-        .o = o, .trained = t, .encoder = bpt_model_stack(&t->config, 0).config, .source = t->source_vocab ? t->source_vocab : t->vocab};
+    job_t job = {.o = o,
+                 .trained = t,
+                 .room = {.positions = bpt_model_positions(&t->config), .by = "the lines before it"},
+                 .source = t->source_vocab ? t->source_vocab : t->vocab};
     uint32_t end, unknown;
     job.context_tokens = t->stored.data.context_tokens;
     if (!bpt_vocab_end_sign(job.source, &job.source_end) || !bpt_vocab_end_sign(t->vocab, &end))

@@ -91,6 +91,11 @@ bpt_status_t cli_writer_encode(const cli_writer_t *w, const bpt_range_t *text, u
     return status;
 }
 
+bpt_status_t cli_writer_check_room(const cli_writer_t *w, const bpt_range_t *text, uint64_t count) {
+    const bpt_room_t room = {.positions = bpt_model_positions(&w->trained->config), .taken = w->o->use.max_tokens, .by = "--max-tokens"};
+    return bpt_room_check(&room, text, count);
+}
+
 // ---- One text
 
 static bpt_status_t add_id(cli_continuation_t *c, uint32_t id) {

@@ -131,9 +131,13 @@ static bpt_status_t ask(group_t *g, const bpt_range_t *line) {
     member_t *m = &g->members[g->count];
     *m = (member_t){.line = *line, .text.line_start = true};
     BPT_TRY(bpt_range_check_line(line));
-    BPT_TRY(cli_writer_encode(g->writer, line, &m->prompt, &m->count));
-    ++g->count;
-    return BPT_OK;
+    bpt_status_t status = cli_writer_encode(g->writer, line, &m->prompt, &m->count);
+    if (status == BPT_OK && m->count) status = cli_writer_check_room(g->writer, line, m->count);
+    if (status == BPT_OK)
+        ++g->count;
+    else
+        bpt_free(m->prompt);
+    return status;
 }
 
 // Lines before a bad one are answered first; then it is read again, for its message.

@@ -97,6 +97,7 @@ bpt_status_t cli_examples_options(const cli_data_options_t *d, const bpt_model_c
                                   .ngram_max = m->ngram_max,
                                   .ngram_rows = m->ngram_rows,
                                   .truncate = d->truncate,
+                                  .room.positions = bpt_model_positions(m),
                                   .strip_punctuation = d->strip_punctuation,
                                   .trees = bpt_kind_of(m)->trees,
                                   .made = (bpt_trees_t)d->trees,
@@ -149,9 +150,7 @@ static bpt_status_t fill(cli_options_t *o, const cli_corpus_t *corpus) {
     if (!m->rel_levels && m->positions == BPT_POSITIONS_RELATIVE)
         m->rel_levels = bpt_kind_of(m)->levels ? bpt_kind_of(m)->rel_levels(m, longest) : (int32_t)longest;
     if (!m->max_positions && m->positions == BPT_POSITIONS_ABSOLUTE) m->max_positions = (int32_t)longest;
-    if (m->positions != BPT_POSITIONS_ABSOLUTE || longest <= m->max_positions) return BPT_OK;
-    return bpt_fail(BPT_ERR_INPUT, "%s: a text of %" PRId64 " tokens is longer than --max-positions %d", o->data.path, longest,
-                    m->max_positions);
+    return BPT_OK;
 }
 
 // ---- Arrays of numbers
@@ -223,17 +222,32 @@ static bpt_status_t read_arrays(cli_options_t *o, cli_corpus_t *corpus, bool *do
     return *done ? check_parts(o, corpus->examples) : BPT_OK;
 }
 
+// As bpt_room_check, for what has no lines.
+static bpt_status_t check_array_room(const char *path, const bpt_model_config_t *m, const bpt_examples_t *e) {
+    const int64_t positions = bpt_model_positions(m);
+    for (uint64_t i = 0; positions && i < e->count; ++i) {
+        const int64_t length = (int64_t)(e->offsets[i + 1] - e->offsets[i]);
+        if (length > positions)
+            return bpt_fail(BPT_ERR_INPUT,
+                            "%s: example %" PRIu64 ": %" PRId64 " vectors are more than the model's %" PRId64
+                            " positions; give fewer, or train with a larger --max-positions",
+                            path, i + 1, length, positions);
+    }
+    return BPT_OK;
+}
+
 // Vectors have no words: of such a run there is no vocabulary.
 static bpt_status_t make_arrays(cli_options_t *o, cli_corpus_t *corpus, bool *done) {
     *done = false;
     if (!bpt_task_of(&o->model)->values) return BPT_OK;
     BPT_TRY(read_arrays(o, corpus, done));
+    for (int part = 0; *done && part < BPT_PARTS; ++part) BPT_TRY(check_array_room(o->data.path, &o->model, &corpus->examples[part]));
     if (*done) o->data.unit = BPT_UNIT_IDS;
     return BPT_OK;
 }
 
 static bpt_status_t check_arrays(const char *path, const bpt_model_config_t *m, const bpt_examples_t *e) {
-    if (e->columns == m->d_input && e->value_columns == m->classes) return BPT_OK;
+    if (e->columns == m->d_input && e->value_columns == m->classes) return check_array_room(path, m, e);
     return bpt_fail(BPT_ERR_INPUT, "%s: vectors of %lld numbers and %lld values; the model reads %d and gives %lld", path,
                     (long long)e->columns, (long long)e->value_columns, m->d_input, (long long)m->classes);
 }
@@ -318,6 +332,8 @@ static bpt_status_t open_eval(const cli_options_t *o, const bpt_range_t *text, c
     const bpt_batching_t batching = batching_of(o, &t->config);
     bpt_examples_options_t options;
     BPT_TRY(cli_examples_options(&d, &t->config, t->unit, &options));
+    options.room.taken = o->use.placeholders;
+    options.room.by = "placeholders";
     BPT_TRY(bpt_examples_read(text, &options, t->vocab, &t->labels, &e->examples));
     BPT_TRY(bpt_examples_shift(&e->examples, o->use.placeholders));
     return bpt_examples_eval_source(&e->examples, &batching, &e->source);

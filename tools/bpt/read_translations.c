@@ -121,9 +121,7 @@ static bpt_status_t fill(cli_options_t *o, const cli_corpus_t *corpus) {
     if (!m->rel_levels && m->positions == BPT_POSITIONS_RELATIVE)
         m->rel_levels = bpt_kind_of(m)->levels ? bpt_kind_of(m)->rel_levels(m, longest) : (int32_t)longest;
     if (!m->max_positions && m->positions == BPT_POSITIONS_ABSOLUTE) m->max_positions = (int32_t)longest;
-    if (m->positions != BPT_POSITIONS_ABSOLUTE || longest <= m->max_positions) return BPT_OK;
-    return bpt_fail(BPT_ERR_INPUT, "%s: an example of %" PRId64 " tokens is longer than --max-positions %d", o->data.path, longest,
-                    m->max_positions);
+    return BPT_OK;
 }
 
 // ---- Files
@@ -173,6 +171,7 @@ static bpt_status_t encode(const cli_options_t *o, const bpt_range_t *text, int 
     const bpt_vocab_t *const vocab[] = {corpus->source_vocab ? corpus->source_vocab : corpus->vocab, corpus->vocab};
     const bpt_parallel_options_t options = {.longest = o->data.max_length,
                                             .truncate = o->data.truncate,
+                                            .room.positions = bpt_model_positions(&o->model),
                                             .context_tokens = o->data.context_tokens,
                                             .trees = bpt_kind_of(&o->model)->trees,
                                             .made = (bpt_trees_t)o->data.trees,
@@ -214,6 +213,7 @@ static bpt_status_t evaluate_pair(const cli_options_t *o, const bpt_parallel_t *
     const cli_data_options_t d = eval_options(o, t);
     const bpt_vocab_t *const vocab[] = {t->source_vocab ? t->source_vocab : t->vocab, t->vocab};
     const bpt_parallel_options_t options = {.truncate = d.truncate,
+                                            .room.positions = bpt_model_positions(&t->config),
                                             .context_tokens = d.context_tokens,
                                             .trees = bpt_kind_of(&t->config)->trees,
                                             .made = (bpt_trees_t)d.trees,

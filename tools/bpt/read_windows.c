@@ -1,4 +1,6 @@
 // Tasks that read windows of one long text, as language models do (see readers.h).
+#include <inttypes.h>
+
 #include "bpt/alloc.h"
 #include "bpt/log.h"
 #include "models/kinds/kind.h"
@@ -67,13 +69,16 @@ typedef struct {
     size_t id_capacity, line_capacity;
 } sizes_t;
 
-static bpt_status_t read_line(const bpt_range_t *line, const bpt_vocab_t *vocab, cli_eval_data_t *e, sizes_t *n) {
+static bpt_status_t read_line(const bpt_range_t *line, const cli_trained_t *t, cli_eval_data_t *e, sizes_t *n) {
+    const bpt_room_t room = {.positions = bpt_model_positions(&t->config)};
     bpt_range_t rest = *line;
     size_t bytes;
     for (const char *token; (token = bpt_next_token(&rest, &bytes)) != NULL; ++n->n_ids) {
         BPT_TRY(bpt_grow(&e->line_ids, n->n_ids, &n->id_capacity, sizeof *e->line_ids));
-        BPT_TRY(bpt_vocab_encode_word(vocab, line, token, bytes, &e->line_ids[n->n_ids]));
+        BPT_TRY(bpt_vocab_encode_word(t->vocab, line, token, bytes, &e->line_ids[n->n_ids]));
     }
+    const uint64_t count = n->n_ids - e->offsets[n->n_lines];
+    BPT_TRY(bpt_room_check(&room, line, count ? count - 1 : 0));  // the last token is only a target
     BPT_TRY(bpt_grow(&e->offsets, n->n_lines + 1, &n->line_capacity, sizeof *e->offsets));
     e->offsets[++n->n_lines] = n->n_ids;
     return BPT_OK;
@@ -97,7 +102,7 @@ static bpt_status_t open_lines(const cli_options_t *o, const bpt_range_t *text, 
     e->offsets[0] = 0;
     while (bpt_range_next_line(&rest, &line)) {
         BPT_TRY(bpt_range_check_line(&line));
-        BPT_TRY(read_line(&line, t->vocab, e, &n));
+        BPT_TRY(read_line(&line, t, e, &n));
     }
     return bpt_lm_lines_source(e->line_ids, e->offsets, n.n_lines, &e->source);
 }
@@ -107,6 +112,9 @@ static bpt_status_t open_windows(const cli_options_t *o, const bpt_range_t *text
     const int64_t trained_context = t->stored.data.eval_context ? t->stored.data.eval_context : t->stored.data.context;
     const int64_t context = o->data.eval_context ? o->data.eval_context : trained_context;
     const bpt_protocol_t protocol = cli_option_source(o, "protocol") == CLI_FROM_FLAG ? o->data.protocol : t->stored.data.protocol;
+    const int64_t positions = bpt_model_positions(&t->config);
+    if (positions && context > positions)
+        return bpt_fail(BPT_ERR_USAGE, "--eval-context %" PRId64 " is more than the model's %" PRId64 " positions", context, positions);
     if (protocol == BPT_PROTOCOL_RELEASED) e->scored.drop = context / 2;
     BPT_TRY(bpt_vocab_encode_scored(t->vocab, text, true, &e->ids, &e->scored));
     return bpt_context(bpt_lm_eval_source(&e->ids, context, o->data.batch_tokens, protocol, &e->source), "%s", text->path);

@@ -1,0 +1,186 @@
+// Texts that are longer than a model's positions: the lines before one are answered, the error names it, and nothing else is lost.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "support/process.h"
+
+#define SMALL "--layers 1 --d-model 8 --heads 2 --steps 1 --batch-tokens 64 --backend ref --quiet "
+#define MORE "positions; give fewer, or train with a larger --max-positions"
+
+// A path that outlives the ring of test_path.
+static char kept[2][512];
+static const char *keep(int place, const char *path) {
+    snprintf(kept[place], sizeof kept[place], "%s", path);
+    return kept[place];
+}
+
+static void write_in(const char *folder, const char *name, const char *text) {
+    mkdir(test_path("%s", folder), 0755);
+    test_write_file(test_path("%s/%s", folder, name), text, strlen(text));
+}
+
+// The command ends with status 1, this output and an error that has these parts.
+static void assert_stops(const char *out, const char *where, const char *says, const char *command) {
+    test_process_t p = test_run_line(command);
+    if (p.exit_status != 1 || strcmp(p.out, out) || !strstr(p.err, where) || !strstr(p.err, says))
+        fail_msg("bpt %s: exit %d, stdout '%s', stderr '%s'", command, p.exit_status, p.out, p.err);
+    test_process_free(&p);
+}
+
+// What the program says of the lines alone, when they are given without the long one.
+static char *answers_to(const char *command, const char *run, const char *lines) {
+    test_process_t p = test_run_to(0, "%s %s %s --backend ref --quiet", command, run, test_file("before.txt", lines));
+    char *out = strdup(p.out);
+    assert_non_null(out);
+    test_process_free(&p);
+    return out;
+}
+
+static void assert_answers_come_first(const char *command, const char *run, const char *before, const char *long_line, const char *says) {
+    char all[512], line[1024];
+    char *wanted = answers_to(command, run, before);
+    assert_true(strlen(wanted) > 0);
+    snprintf(all, sizeof all, "%s%s\nx\n", before, long_line);
+    snprintf(line, sizeof line, "%s %s %s --backend ref --quiet", command, run, test_file("lines.txt", all));
+    assert_stops(wanted, "lines.txt: line 3: ", says, line);
+    free(wanted);
+}
+
+static const char texts[] = "p\tx y\nq\ty\np\tx\nq\ty y\np\tx x\nq\ty\n";
+
+static void a_classifier_answers_the_lines_before(void **state) {
+    (void)state;
+    static const char *const models[] = {"star", "transformer", "bpt --positions absolute", "segtree --positions absolute",
+                                         "tree --trees right --positions absolute"};
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; ++i) {
+        const char *run = test_path("classify-%zu", i), *data = test_file("texts.tsv", texts);
+        test_succeed("train --task classify --model %s --data %s --out %s " SMALL, models[i], data, run);
+        assert_answers_come_first("classify", run, "x y\ny\n", "x y x", "3 tokens are more than the model's 2 " MORE);
+        test_refused(1, "longer.tsv: line 2: 3 tokens are more than the model's 2 " MORE, "eval %s --data %s --backend ref --quiet", run,
+                     test_file("longer.tsv", "p\tx\nq\ty x y\n"));
+    }
+}
+
+// Positions that have no end take a text of any length.
+static void a_classifier_without_a_last_position_reads_any_length(void **state) {
+    (void)state;
+    static const char *const models[] = {
+        "star --positions none", "transformer --positions sinusoidal", "transformer --positions relative", "bpt", "segtree",
+        "tree --trees right"};
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; ++i) {
+        const char *run = test_path("any-%zu", i), *data = test_file("texts.tsv", texts);
+        test_succeed("train --task classify --model %s --data %s --out %s " SMALL, models[i], data, run);
+        test_succeed("classify %s %s --backend ref --quiet", run, test_file("lines.txt", "x\nx y x y x y x y x y x y x y x y x y x y\n"));
+    }
+}
+
+static void a_text_that_is_cut_is_not_too_long(void **state) {
+    (void)state;
+    const char *run = test_path("cut");
+    test_succeed("train --task classify --model star --truncate 2 --data %s --out %s " SMALL, test_file("texts.tsv", texts), run);
+    test_succeed("classify %s %s --backend ref --quiet", run, test_file("lines.txt", "x y x y\n"));
+}
+
+static void a_classifier_of_pairs_answers_the_lines_before(void **state) {
+    (void)state;
+    const char *run = test_path("pairs"), *data = test_file("pairs.tsv", "p\tx y\ty\nq\ty\tx x\np\tx\tx\nq\ty y\tx\n");
+    test_succeed("train --task pair --model star --d-mlp 4 --data %s --out %s " SMALL, data, run);
+    assert_answers_come_first("classify", run, "x\ty y\ny\tx\n", "x\ty x y", "3 tokens are more than the model's 2 " MORE);
+}
+
+static void a_tagger_answers_the_lines_before(void **state) {
+    (void)state;
+    const char *run = keep(0, test_path("tags"));
+    write_in("tagged", "train.txt", "x A\ny B\n\ny B\n\n");
+    write_in("tagged", "valid.txt", "x A\n\n");
+    write_in("tagged", "test.txt", "x A\n\ny B\nx A\nx A\n\n");
+    test_refused(1, "test.txt: line 3: 3 tokens are more than the model's 2 " MORE,
+                 "train --task tag --model star --max-positions 2 --data %s --out %s " SMALL, test_path("tagged"), run);
+    write_in("tagged", "test.txt", "x A\n\n");
+    test_succeed("train --task tag --model star --data %s --out %s " SMALL, test_path("tagged"), run);
+    assert_answers_come_first("tag", run, "x y\ny\n", "x y x", "3 tokens are more than the model's 2 " MORE);
+}
+
+static void placeholders_take_positions(void **state) {
+    (void)state;
+    const char *run = test_path("shifted"), *data = test_file("texts.tsv", texts);
+    test_succeed("train --task classify --model star --max-positions 5 --data %s --out %s " SMALL, data, run);
+    test_succeed("eval %s --data %s --shift 0,3 --backend ref --quiet", run, data);
+    test_refused(1, "texts.tsv: line 1: 2 tokens and 4 for placeholders are more than the model's 5 " MORE,
+                 "eval %s --data %s --shift 4 --backend ref --quiet", run, data);
+    test_refused(1, "texts.tsv: line 1: 2 tokens and 9 for placeholders", "eval %s --data %s --shift 9 --backend ref --quiet", run, data);
+}
+
+static void vectors_without_lines_are_counted(void **state) {
+    (void)state;
+    test_refused(
+        1, "summation: example 1: 6 vectors are more than the model's 5 " MORE,
+        "train --task regress --model star --data summation --n 6 --sum 2 --d-input 3 --examples 30 --max-positions 5 --out %s " SMALL,
+        test_path("sums"));
+}
+
+static void a_language_model_goes_on_with_the_lines_before(void **state) {
+    (void)state;
+    const char *run = test_path("lm"), *prompts = test_file("prompts.txt", "ab\n\nabcdefghijklm\nab\n");
+    char text[400] = "", line[1024];
+    for (int i = 0; i < 30; ++i) strcat(text, "ab bc cd\n");
+    test_succeed("train --unit byte --model transformer --positions absolute --context 16 --data %s --out %s " SMALL,
+                 test_file("book.txt", text), run);
+    test_process_t p =
+        test_run_to(0, "generate %s --prompts %s --max-tokens 4 --backend ref --quiet", run, test_file("fits.txt", "ab\n\n"));
+    snprintf(line, sizeof line, "generate %s --prompts %s --max-tokens 4 --backend ref --quiet", run, prompts);
+    assert_stops(p.out, "prompts.txt: line 3: 13 tokens and 4 for --max-tokens are more than the model's 16 ", MORE, line);
+    test_process_free(&p);
+    test_refused(1, "--prompt: line 1: 2 tokens and 15 for --max-tokens", "generate %s --prompt ab --max-tokens 15 --backend ref", run);
+    test_refused(2, "--eval-context 32 is more than the model's 16 positions", "eval %s --data %s --eval-context 32 --backend ref --quiet",
+                 run, test_file("book.txt", text));
+}
+
+static void write_pair_files(void) {
+    static const char *const parts[] = {"train", "valid", "test"};
+    for (int i = 0; i < 3; ++i) {
+        char name[32];
+        snprintf(name, sizeof name, "%s.en", parts[i]);
+        write_in("pair", name, "x y\ny x\n");
+        snprintf(name, sizeof name, "%s.de", parts[i]);
+        write_in("pair", name, "u v\nv u\n");
+    }
+}
+
+static void a_translator_answers_the_lines_before(void **state) {
+    (void)state;
+    const char *data = keep(1, test_path("pair"));
+    for (int context = 0; context <= 6; context += 6) {
+        const char *run = keep(0, test_path("translator-%d", context));
+        write_pair_files();
+        test_succeed("train --task translate --model transformer --positions absolute --max-positions 12 --data %s --source en --target de "
+                     "--context-tokens %d --out %s " SMALL,
+                     data, context, run);
+        assert_answers_come_first("translate --beam 1 --max-length-a 0 --max-length-b 2", run, "x\ny\n", "x y x y x y x y x y x y",
+                                  context ? "13 tokens and 4 for the lines before it are" : "13 tokens are more than the model's 12 " MORE);
+        write_in("pair", "test.en", "x\nx y\n");
+        write_in("pair", "test.de", "u\nu v u v u v u v u v u v\n");
+        test_refused(1,
+                     context ? "test.de: line 2: 13 tokens and 2 for the lines before it are" : "test.de: line 2: 13 tokens are more than",
+                     "eval %s --data %s --backend ref --quiet", run, data);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_classifier_answers_the_lines_before), cmocka_unit_test(a_classifier_without_a_last_position_reads_any_length),
+        cmocka_unit_test(a_text_that_is_cut_is_not_too_long),    cmocka_unit_test(a_classifier_of_pairs_answers_the_lines_before),
+        cmocka_unit_test(a_tagger_answers_the_lines_before),     cmocka_unit_test(placeholders_take_positions),
+        cmocka_unit_test(vectors_without_lines_are_counted),     cmocka_unit_test(a_language_model_goes_on_with_the_lines_before),
+        cmocka_unit_test(a_translator_answers_the_lines_before),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
