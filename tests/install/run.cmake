@@ -1,7 +1,7 @@
 # Installs a build, moves the prefix and looks at what is there: headers that compile alone, as C11 and as C++17; no symbol that could be
 # in the way of another library's; a small consumer and the examples of docs/examples/, built and run by CMake and by pkg-config.
 #   cmake -DBUILD=<build folder> -DSOURCE=<source folder> -DSCRATCH=<folder, emptied first> -DCC=<compiler> [-DCXX=<C++ compiler>]
-#     [-DNM=<nm>] [-DSHARED=ON] -P run.cmake
+#     -DRUN_PATHS=<test_run_paths> [-DNM=<nm>] [-DSHARED=ON] -P run.cmake
 # With SHARED a shared build of the source is made first, in BUILD.
 function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
@@ -96,8 +96,14 @@ run_examples(${SCRATCH}/examples ${SCRATCH}/run)
 file(GLOB pc ${SCRATCH}/moved/lib*/pkgconfig/bpt.pc ${SCRATCH}/moved/lib/*/pkgconfig/bpt.pc)
 cmake_path(GET pc PARENT_PATH pc_dir)
 cmake_path(GET pc_dir PARENT_PATH lib_dir)
-set(ENV{PKG_CONFIG_PATH} ${pc_dir}:$ENV{PKG_CONFIG_PATH})
-set(ENV{LD_LIBRARY_PATH} ${lib_dir}:$ENV{LD_LIBRARY_PATH})
+function(put_in_front variable folder) # an empty entry would be the current folder
+  if(NOT "$ENV{${variable}}" STREQUAL "")
+    string(APPEND folder ":$ENV{${variable}}")
+  endif()
+  set(ENV{${variable}} "${folder}")
+endfunction()
+put_in_front(PKG_CONFIG_PATH ${pc_dir})
+put_in_front(LD_LIBRARY_PATH ${lib_dir})
 execute_process(COMMAND pkg-config --cflags --libs bpt OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 separate_arguments(flags UNIX_COMMAND "${flags}")
 run(${CC} -std=c17 ${CMAKE_CURRENT_LIST_DIR}/consumer/main.c -o ${SCRATCH}/by-pkg-config ${flags})
@@ -107,3 +113,9 @@ foreach(example IN ITEMS train generate translate)
   run(${CC} -std=c17 ${SOURCE}/docs/examples/${example}.c -o ${SCRATCH}/examples-by-pkg-config/${example} ${flags} -lm)
 endforeach()
 run_examples(${SCRATCH}/examples-by-pkg-config ${SCRATCH}/run-by-pkg-config)
+
+# No folder of libraries depends on where a program is started.
+if(SHARED)
+  set(of_build ${BUILD})
+endif()
+run(${RUN_PATHS} ${SCRATCH} ${of_build})
