@@ -54,7 +54,7 @@ static bpt_status_t parse_shape(const json_t *shape, bpt_safetensors_tensor_t *t
             return bpt_fail(BPT_ERR_INPUT, "dimension %d of \"shape\" is not a size", i);
         t->shape[i] = json_integer_value(size);
     }
-    return bpt_safetensors_size(t) ? BPT_OK : bpt_fail(BPT_ERR_INPUT, "\"shape\" is too large");
+    return bpt_safetensors_size(t);
 }
 
 static bpt_status_t parse_tensor(const json_t *entry, uint64_t data_bytes, bpt_safetensors_tensor_t *t) {
@@ -216,8 +216,11 @@ bpt_status_t bpt_safetensors_read(const bpt_safetensors_t *file, const bpt_safet
     if (first < 0 || count < 0 || first > t->count || count > t->count - first)
         return bpt_fail(BPT_ERR_INTERNAL, "%s: elements %" PRId64 " + %" PRId64 " are outside tensor \"%s\"", file->path, first, count,
                         t->name);
-    const uint64_t size = bpt_safetensors_dtype_size(t->dtype);
-    return read_at(file, file->data_start + t->offset + (uint64_t)first * size, out, (size_t)((uint64_t)count * size));
+    const uint64_t bits = bpt_safetensors_dtype_bits(t->dtype), begin = (uint64_t)first * bits, length = (uint64_t)count * bits;
+    if (begin % 8 || length % 8)
+        return bpt_fail(BPT_ERR_INTERNAL, "%s: elements %" PRId64 " + %" PRId64 " of tensor \"%s\" are not whole bytes", file->path, first,
+                        count, t->name);
+    return read_at(file, file->data_start + t->offset + begin / 8, out, (size_t)(length / 8));
 }
 
 bpt_status_t bpt_safetensors_checksum(const bpt_safetensors_t *file, bpt_checksum_t *out) {
@@ -245,8 +248,8 @@ bpt_status_t bpt_safetensors_read_f32(const bpt_safetensors_t *file, const bpt_s
                                       float *out) {
     if (t->dtype == BPT_ST_F32) return bpt_safetensors_read(file, t, first, count, out);
     if (t->dtype != BPT_ST_F16 && t->dtype != BPT_ST_BF16 && t->dtype != BPT_ST_F64)
-        return bpt_fail(BPT_ERR_INPUT, "%s: tensor \"%s\" has dtype %s where F32, F16, BF16 or F64 is needed", file->path, t->name,
-                        bpt_safetensors_dtype_name(t->dtype));
+        return bpt_fail(BPT_ERR_INPUT, "%s: tensor \"%s\" has type %s, which is not supported; convert it to F32, F16, BF16 or F64",
+                        file->path, t->name, bpt_safetensors_dtype_name(t->dtype));
     enum { CHUNK = 4096 };
     union {
         double wide[CHUNK];

@@ -7,7 +7,8 @@
 enum { BPT_ST_MAX_HEADER = 100000000 };  // bytes, as in the format's own library
 
 bool bpt_safetensors_dtype_find(const char *name, bpt_safetensors_dtype_t *out);
-// Fills count and bytes from rank, shape and dtype; false when they do not fit 63 bits or a dimension is negative.
-bool bpt_safetensors_size(bpt_safetensors_tensor_t *tensor) BPT_MUST_USE;
+// Fills count and bytes from rank, shape and dtype. BPT_ERR_INPUT: they do not fit 63 bits, a dimension is negative, or elements of fewer
+// than 8 bits do not fill whole bytes.
+bpt_status_t bpt_safetensors_size(bpt_safetensors_tensor_t *tensor) BPT_MUST_USE;
 
 #endif

@@ -1,4 +1,4 @@
-// Writer of safetensors files and the table of types (see bpt/safetensors.h).
+// Writer of safetensors files (see bpt/safetensors.h).
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -8,45 +8,6 @@
 #include "bpt/file.h"
 #include "bpt/safetensors.h"
 #include "core/io/safetensors_layout.h"
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "safetensors data are little-endian; a big-endian machine needs byte swaps here");
-
-static const struct {
-    const char *name;
-    size_t bytes;
-} dtypes[] = {
-    [BPT_ST_F32] = {"F32", 4}, [BPT_ST_F16] = {"F16", 2}, [BPT_ST_BF16] = {"BF16", 2}, [BPT_ST_F64] = {"F64", 8}, [BPT_ST_U8] = {"U8", 1},
-    [BPT_ST_U16] = {"U16", 2}, [BPT_ST_U32] = {"U32", 4}, [BPT_ST_U64] = {"U64", 8},   [BPT_ST_I8] = {"I8", 1},   [BPT_ST_I16] = {"I16", 2},
-    [BPT_ST_I32] = {"I32", 4}, [BPT_ST_I64] = {"I64", 8}, [BPT_ST_BOOL] = {"BOOL", 1},
-};
-
-const char *bpt_safetensors_dtype_name(bpt_safetensors_dtype_t dtype) { return dtypes[dtype].name; }
-size_t bpt_safetensors_dtype_size(bpt_safetensors_dtype_t dtype) { return dtypes[dtype].bytes; }
-
-bool bpt_safetensors_dtype_find(const char *name, bpt_safetensors_dtype_t *out) {
-    for (size_t i = 0; i < BPT_COUNT(dtypes); ++i) {
-        if (strcmp(dtypes[i].name, name)) continue;
-        *out = (bpt_safetensors_dtype_t)i;
-        return true;
-    }
-    return false;
-}
-
-bool bpt_safetensors_size(bpt_safetensors_tensor_t *tensor) {
-    tensor->count = 1;
-    bool empty = false;
-    for (int32_t i = 0; i < tensor->rank; ++i) {
-        const int64_t size = tensor->shape[i];
-        if (size < 0) return false;
-        empty |= size == 0;
-        if (size && __builtin_mul_overflow(tensor->count, size, &tensor->count)) return false;
-    }
-    int64_t bytes;
-    if (__builtin_mul_overflow(tensor->count, (int64_t)dtypes[tensor->dtype].bytes, &bytes)) return false;
-    if (empty) tensor->count = bytes = 0;
-    tensor->bytes = (uint64_t)bytes;
-    return true;
-}
 
 struct bpt_safetensors_writer {
     char *path;
@@ -93,15 +54,18 @@ bpt_status_t bpt_safetensors_writer_declare(bpt_safetensors_writer_t *w, const c
         tensor.shape[i] = shape[i];
         stored = stored && !json_array_append_new(sizes, json_integer(shape[i]));
     }
-    uint64_t end;
-    if (!bpt_safetensors_size(&tensor) || __builtin_add_overflow(w->total, tensor.bytes, &end) || end > INT64_MAX) {
+    uint64_t end = 0;
+    bpt_status_t status = bpt_safetensors_size(&tensor);
+    if (status == BPT_OK && (__builtin_add_overflow(w->total, tensor.bytes, &end) || end > INT64_MAX))
+        status = bpt_fail(BPT_ERR_INPUT, "the file is too large");
+    if (status != BPT_OK) {
         json_decref(sizes);
-        return bpt_fail(BPT_ERR_INPUT, "tensor \"%s\" has a negative or too large size", name);
+        return bpt_context(status, "tensor \"%s\"", name);
     }
     json_t *entry = NULL;
     if (stored)
-        entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtypes[dtype].name, "shape", sizes, "data_offsets", (json_int_t)w->total,
-                          (json_int_t)end);
+        entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", bpt_safetensors_dtype_name(dtype), "shape", sizes, "data_offsets",
+                          (json_int_t)w->total, (json_int_t)end);
     else
         json_decref(sizes);
     if (!entry || json_object_set_new(w->header, name, entry))

@@ -266,6 +266,27 @@ static void a_refused_start_leaves_no_folder_and_tensors_left_over_are_named(voi
     }
 }
 
+// The type of the numbers is named wherever a file of weights is read.
+static void weights_of_a_type_that_cannot_be_read_are_named(void **state) {
+    (void)state;
+    static const bpt_safetensors_dtype_t types[] = {BPT_ST_F8_E4M3, BPT_ST_F4, BPT_ST_F6_E2M3, BPT_ST_C64, BPT_ST_I64};
+    const test_metadata_t metadata[] = {{"config", NULL}, {"unit", "word"}};
+    char changed[512], out[512], data[512], wanted[128], numbers[1024] = "";
+    snprintf(changed, sizeof changed, "%s", test_path("types.safetensors"));
+    snprintf(out, sizeof out, "%s", test_path("types-run"));
+    for (int i = 0; i < 60; ++i) strcat(numbers, "3 4 5 6\n");
+    snprintf(data, sizeof data, "%s", test_file("typed.txt", numbers));
+    for (size_t i = 0; i < BPT_COUNT(types); ++i) {
+        test_copy_model_with_type(file, changed, metadata, 2, "layers.1.ffn_norm.bias", types[i]);
+        snprintf(wanted, sizeof wanted,
+                 "types.safetensors: tensor \"layers.1.ffn_norm.bias\" has type %s, which is not supported; convert it",
+                 bpt_safetensors_dtype_name(types[i]));
+        says(bpt(1, "import %s --out %s", changed, out), wanted);
+        says(bpt(1, "train --init %s --data %s --out %s --context 8 --steps 1 " ON, changed, data, out), wanted);
+        assert_int_equal(access(out, F_OK), -1);
+    }
+}
+
 // Characters have no <unk>.
 static void characters_that_the_source_does_not_know_need_a_vocabulary_of_their_own(void **state) {
     (void)state;
@@ -292,6 +313,7 @@ int main(void) {
         cmocka_unit_test(a_classifier_starts_from_a_language_model),
         cmocka_unit_test(labels_keep_their_rows_by_name),
         cmocka_unit_test(a_file_without_words_takes_token_numbers),
+        cmocka_unit_test(weights_of_a_type_that_cannot_be_read_are_named),
         cmocka_unit_test(a_refused_start_leaves_no_folder_and_tensors_left_over_are_named),
         cmocka_unit_test(characters_that_the_source_does_not_know_need_a_vocabulary_of_their_own),
         cmocka_unit_test(what_contradicts_the_source_is_refused),

@@ -199,18 +199,23 @@ static void bad_files_are_refused_with_file_line_and_remedy(void **state) {
 
 // ---- Arrays
 
-static void write_arrays(const char *path, const int64_t x[3], const int64_t y[2], float fill) {
+static void write_typed_arrays(const char *path, const int64_t x[3], bpt_safetensors_dtype_t dtype, const int64_t y[2], float fill) {
     bpt_safetensors_writer_t *w;
     float values[64];
     const int64_t counts[] = {x ? x[0] * x[1] * x[2] : 0, y ? y[0] * y[1] : 0};
     for (int i = 0; i < 64; ++i) values[i] = (float)i * fill;
     assert_ok(bpt_safetensors_writer_create(path, &w));
-    if (x) assert_ok(bpt_safetensors_writer_declare(w, "x", BPT_ST_F32, 3, x));
+    if (x) assert_ok(bpt_safetensors_writer_declare(w, "x", dtype, 3, x));
     if (y) assert_ok(bpt_safetensors_writer_declare(w, "y", BPT_ST_F32, 2, y));
     for (int i = 0; i < 2; ++i)
-        if (counts[i]) assert_ok(bpt_safetensors_writer_data(w, values, (size_t)counts[i] * sizeof *values));
+        if (counts[i])
+            assert_ok(bpt_safetensors_writer_data(w, values, (size_t)counts[i] * bpt_safetensors_dtype_bits(i ? BPT_ST_F32 : dtype) / 8));
     assert_ok(bpt_safetensors_writer_finish(w));
     bpt_safetensors_writer_destroy(w);
+}
+
+static void write_arrays(const char *path, const int64_t x[3], const int64_t y[2], float fill) {
+    write_typed_arrays(path, x, BPT_ST_F32, y, fill);
 }
 
 static void arrays_are_read_and_bad_ones_refused(void **state) {
@@ -237,6 +242,8 @@ static void arrays_are_read_and_bad_ones_refused(void **state) {
     assert_fails(bpt_arrays_read(path, &e), BPT_ERR_INPUT, "number 0 of tensor \"x\" is not finite");
     write_arrays(path, (int64_t[]){0, 3, 2}, (int64_t[]){0, 1}, 1);
     assert_fails(bpt_arrays_read(path, &e), BPT_ERR_INPUT, "not empty");
+    write_typed_arrays(path, (int64_t[]){4, 3, 2}, BPT_ST_F6_E3M2, (int64_t[]){4, 1}, 1);
+    assert_fails(bpt_arrays_read(path, &e), BPT_ERR_INPUT, "tensor \"x\" has type F6_E3M2, which is not supported; convert it to F32");
     assert_fails(bpt_arrays_read("nowhere.safetensors", &e), BPT_ERR_IO, "nowhere.safetensors");
 }
 

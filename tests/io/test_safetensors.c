@@ -110,6 +110,49 @@ static void halves_and_doubles_become_floats(void **state) {
     bpt_safetensors_close(f);
 }
 
+// Files of every type of the format open; the numbers of some types can be read.
+static void every_type_of_the_format_is_known(void **state) {
+    (void)state;
+    static const struct {
+        const char *type;
+        int bytes;  // of eight elements
+        bool numbers;
+    } types[] = {{"F32", 32, true},     {"F16", 16, true},         {"BF16", 16, true},        {"F64", 64, true},     {"U8", 8, false},
+                 {"U16", 16, false},    {"U32", 32, false},        {"U64", 64, false},        {"I8", 8, false},      {"I16", 16, false},
+                 {"I32", 32, false},    {"I64", 64, false},        {"BOOL", 8, false},        {"C64", 64, false},    {"F8_E4M3", 8, false},
+                 {"F8_E5M2", 8, false}, {"F8_E4M3FNUZ", 8, false}, {"F8_E5M2FNUZ", 8, false}, {"F8_E8M0", 8, false}, {"F6_E2M3", 6, false},
+                 {"F6_E3M2", 6, false}, {"F4", 4, false}};
+    for (size_t i = 0; i < BPT_COUNT(types); ++i) {
+        char bytes[512] = {0}, wanted[128], raw[64];
+        const int n = snprintf(bytes + 8, sizeof bytes - 8,
+                               "{\"first\":{\"dtype\":\"%s\",\"shape\":[2,4],\"data_offsets\":[0,%d]},"
+                               "\"next\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[%d,%d]}}",
+                               types[i].type, types[i].bytes, types[i].bytes, types[i].bytes + 4);
+        const uint64_t length = (uint64_t)n;
+        const float next = 1.5f;
+        memcpy(bytes, &length, 8);
+        memset(bytes + 8 + length, 0x11, (size_t)types[i].bytes);
+        memcpy(bytes + 8 + length + (size_t)types[i].bytes, &next, 4);
+        test_write_file(test_path("type"), bytes, 8 + length + (size_t)types[i].bytes + 4);
+        bpt_safetensors_t *f;
+        float got[8];
+        assert_ok(bpt_safetensors_open(test_path("type"), &f));
+        const bpt_safetensors_tensor_t *t = bpt_safetensors_find(f, "first");
+        assert_string_equal(bpt_safetensors_dtype_name(t->dtype), types[i].type);
+        assert_int_equal(bpt_safetensors_dtype_bits(t->dtype), types[i].bytes);  // eight elements have as many bytes as one has bits
+        assert_int_equal(t->bytes, types[i].bytes);
+        assert_ok(bpt_safetensors_read(f, t, 4, 4, raw));
+        for (int b = 0; b < types[i].bytes / 2; ++b) assert_int_equal(raw[b], 0x11);
+        assert_ok(bpt_safetensors_read_f32(f, bpt_safetensors_find(f, "next"), 0, 1, got));
+        assert_true(got[0] == next);
+        assert_int_equal(bpt_safetensors_read_f32(f, t, 0, 8, got), types[i].numbers ? BPT_OK : BPT_ERR_INPUT);
+        snprintf(wanted, sizeof wanted, "tensor \"first\" has type %s, which is not supported; convert it to F32", types[i].type);
+        if (!types[i].numbers) assert_non_null(strstr(bpt_error_message(), wanted));
+        assert_int_equal(bpt_safetensors_read(f, t, 1, 1, raw), types[i].bytes % 8 ? BPT_ERR_INTERNAL : BPT_OK);
+        bpt_safetensors_close(f);
+    }
+}
+
 static void writer_refuses_what_it_was_not_told(void **state) {
     (void)state;
     bpt_safetensors_writer_t *w;
@@ -161,6 +204,14 @@ static const struct {
     {"unknown key", "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"strides\":[1]}}", 0, 4, "unknown key \"strides\""},
     {"no dtype", "{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}", 0, 4, "\"dtype\" is missing"},
     {"unknown dtype", "{\"a\":{\"dtype\":\"F31\",\"shape\":[1],\"data_offsets\":[0,4]}}", 0, 4, "unknown dtype \"F31\""},
+    {"type of a later format", "{\"a\":{\"dtype\":\"F8_E3M4\",\"shape\":[4],\"data_offsets\":[0,4]}}", 0, 4, "unknown dtype \"F8_E3M4\""},
+    {"type in small letters", "{\"a\":{\"dtype\":\"f32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 0, 4, "unknown dtype \"f32\""},
+    {"three elements of 4 bits", "{\"a\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,2]}}", 0, 2,
+     "3 elements of 4 bits do not fill whole bytes"},
+    {"two elements of 6 bits", "{\"a\":{\"dtype\":\"F6_E2M3\",\"shape\":[2],\"data_offsets\":[0,2]}}", 0, 2,
+     "2 elements of 6 bits do not fill whole bytes"},
+    {"a byte for each element of 4 bits", "{\"a\":{\"dtype\":\"F4\",\"shape\":[4],\"data_offsets\":[0,4]}}", 0, 4, "need 2"},
+    {"bits overflow 64 bits", "{\"a\":{\"dtype\":\"F4\",\"shape\":[4611686018427387904],\"data_offsets\":[0,0]}}", 0, 0, "too large"},
     {"no shape", "{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", 0, 4, "\"shape\" is missing"},
     {"negative size", "{" ENTRY("a", "-1", 0, 4) "}", 0, 4, "not a size"},
     {"fractional size", "{" ENTRY("a", "1.0", 0, 4) "}", 0, 4, "not a size"},
@@ -360,11 +411,12 @@ static void the_checksum_of_a_file_is_that_of_its_bytes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_reads_back_bit_for_bit),     cmocka_unit_test(halves_and_doubles_become_floats),
-        cmocka_unit_test(writer_refuses_what_it_was_not_told),        cmocka_unit_test(every_broken_file_is_refused_with_its_reason),
-        cmocka_unit_test(every_truncation_of_a_file_is_refused),      cmocka_unit_test(places_beyond_4_gib_are_read),
-        cmocka_unit_test(what_is_no_file_is_refused_without_waiting), cmocka_unit_test(failing_allocations_leak_nothing),
-        cmocka_unit_test(files_of_other_programs_are_read),           cmocka_unit_test(the_checksum_of_a_file_is_that_of_its_bytes),
+        cmocka_unit_test(what_is_written_reads_back_bit_for_bit),      cmocka_unit_test(halves_and_doubles_become_floats),
+        cmocka_unit_test(writer_refuses_what_it_was_not_told),         cmocka_unit_test(every_broken_file_is_refused_with_its_reason),
+        cmocka_unit_test(every_truncation_of_a_file_is_refused),       cmocka_unit_test(places_beyond_4_gib_are_read),
+        cmocka_unit_test(what_is_no_file_is_refused_without_waiting),  cmocka_unit_test(failing_allocations_leak_nothing),
+        cmocka_unit_test(every_type_of_the_format_is_known),           cmocka_unit_test(files_of_other_programs_are_read),
+        cmocka_unit_test(the_checksum_of_a_file_is_that_of_its_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

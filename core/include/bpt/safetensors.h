@@ -3,6 +3,7 @@
 //
 // The reader is strict: a file that is truncated, has a header longer than the file or than 100 MB, is not JSON, or has
 // duplicate names, unknown types, gaps, overlaps or sizes that contradict the shape is BPT_ERR_INPUT and names the tensor.
+// A file may have tensors of any type of the format; the numbers of some types only can be read.
 #ifndef BPT_SAFETENSORS_H
 #define BPT_SAFETENSORS_H
 
@@ -24,10 +25,19 @@ typedef enum {
     BPT_ST_I32,
     BPT_ST_I64,
     BPT_ST_BOOL,
+    BPT_ST_C64,  // complex: two F32
+    BPT_ST_F8_E4M3,
+    BPT_ST_F8_E5M2,
+    BPT_ST_F8_E4M3FNUZ,
+    BPT_ST_F8_E5M2FNUZ,
+    BPT_ST_F8_E8M0,
+    BPT_ST_F6_E2M3,  // elements of fewer than 8 bits lie without gaps, and fill whole bytes together
+    BPT_ST_F6_E3M2,
+    BPT_ST_F4,
 } bpt_safetensors_dtype_t;
 
 BPT_API const char *bpt_safetensors_dtype_name(bpt_safetensors_dtype_t dtype);  // "F32", ..
-BPT_API size_t bpt_safetensors_dtype_size(bpt_safetensors_dtype_t dtype);       // bytes
+BPT_API uint32_t bpt_safetensors_dtype_bits(bpt_safetensors_dtype_t dtype);     // of one element
 
 enum { BPT_ST_MAX_RANK = 8 };
 
@@ -56,10 +66,11 @@ BPT_API size_t bpt_safetensors_count(const bpt_safetensors_t *file);
 BPT_API const bpt_safetensors_tensor_t *bpt_safetensors_at(const bpt_safetensors_t *file, size_t index);
 BPT_API const bpt_safetensors_tensor_t *bpt_safetensors_find(const bpt_safetensors_t *file, const char *name);  // NULL: none
 BPT_API const char *bpt_safetensors_metadata(const bpt_safetensors_t *file, const char *key);                   // NULL: none
-// Elements [first, first + count) as they are stored; safe to call from several threads, unless the file was opened hashed.
+// Elements [first, first + count) as they are stored, which must be whole bytes; safe to call from several threads, unless the file was
+// opened hashed.
 BPT_API bpt_status_t bpt_safetensors_read(const bpt_safetensors_t *file, const bpt_safetensors_tensor_t *tensor, int64_t first,
                                           int64_t count, void *out) BPT_MUST_USE;
-// The same as f32, from F32, F16, BF16 or F64; other types are BPT_ERR_INPUT.
+// The same as f32, from F32, F16, BF16 or F64; other types are BPT_ERR_INPUT, which says that they are not supported.
 BPT_API bpt_status_t bpt_safetensors_read_f32(const bpt_safetensors_t *file, const bpt_safetensors_tensor_t *tensor, int64_t first,
                                               int64_t count, float *out) BPT_MUST_USE;
 
