@@ -23,8 +23,13 @@ typedef struct {
     bpt_examples_t *out;
 } pass_t;
 
-const char *const bpt_tag_scheme_names[] = {
-    [BPT_SCHEME_KEEP] = "keep", [BPT_SCHEME_IOB1] = "iob1", [BPT_SCHEME_IOB2] = "iob2", [BPT_SCHEME_BIOES] = "bioes", NULL};
+const char *const bpt_tag_scheme_names[] = {[BPT_SCHEME_KEEP] = "keep",
+                                            [BPT_SCHEME_IOB1] = "iob1",
+                                            [BPT_SCHEME_IOB2] = "iob2",
+                                            [BPT_SCHEME_BIOES] = "bioes",
+                                            [BPT_SCHEME_BILOU] = "bilou",
+                                            [BPT_SCHEME_BMES] = "bmes",
+                                            NULL};
 
 // ---- What readers share
 
@@ -42,6 +47,12 @@ bpt_status_t bpt_reader_push(bpt_reader_t *r, const char *data, size_t bytes) {
 bpt_status_t bpt_reader_push_tag(bpt_reader_t *r, size_t word, const char *data, size_t bytes) {
     BPT_TRY(bpt_grow(&r->tags, word, &r->tag_capacity, sizeof *r->tags));
     r->tags[word] = (word_t){data, bytes};
+    return BPT_OK;
+}
+
+bpt_status_t bpt_reader_push_line(bpt_reader_t *r, size_t word, uint64_t line) {
+    BPT_TRY(bpt_grow(&r->lines, word, &r->line_capacity, sizeof *r->lines));
+    r->lines[word] = line;
     return BPT_OK;
 }
 
@@ -73,6 +84,7 @@ static bpt_status_t parse(pass_t *p, const bpt_range_t *text) {
     if (status == BPT_OK) status = readers[p->reader.options->form](&p->reader, text);
     bpt_free(p->reader.words);
     bpt_free(p->reader.tags);
+    bpt_free(p->reader.lines);
     return status;
 }
 
@@ -154,6 +166,13 @@ static texts_t texts_of(const pass_t *p, const bpt_found_t *f) {
     return t;
 }
 
+// Where word i stands.
+static bpt_range_t place_of(const bpt_found_t *f, size_t i) {
+    bpt_range_t place = *f->where;
+    if (f->lines) place.line = f->lines[i];
+    return place;
+}
+
 // Whether nodes and words of the example have labels that count.
 static bool labels_vertices(const pass_t *p, const bpt_found_t *f) { return p->reader.options->vertex_labels && f->nodes; }
 
@@ -165,7 +184,10 @@ static bpt_status_t scan(void *user, const bpt_found_t *f) {
         if (f->nodes[i].label.data) BPT_TRY(bpt_labels_add(p->collected, f->where, &f->nodes[i].label));
     for (size_t i = 0; p->collected && labels_vertices(p, f) && i < t.n[0]; ++i)
         if (f->word_labels[i].data) BPT_TRY(bpt_labels_add(p->collected, f->where, &f->word_labels[i]));
-    for (size_t i = 0; p->collected && f->tags && i < t.n[0]; ++i) BPT_TRY(bpt_labels_add(p->collected, f->where, &f->tags[i]));
+    for (size_t i = 0; p->collected && f->tags && i < t.n[0]; ++i) {
+        const bpt_range_t place = place_of(f, i);
+        BPT_TRY(bpt_labels_add(p->collected, &place, &f->tags[i]));
+    }
     for (int k = 0; p->counted && k < t.texts; ++k) BPT_TRY(bpt_vocab_count_words(p->counted, f->where, t.words[k], t.n[k]));
     return BPT_OK;
 }
@@ -251,12 +273,13 @@ static bpt_status_t add_token(void *user, uint32_t id) {
 // What a word has beside its token: n-grams of its characters, a label.
 static bpt_status_t add_word(pass_t *p, const bpt_found_t *f, const word_t *words, size_t i) {
     bpt_examples_t *e = p->out;
+    const bpt_range_t place = place_of(f, i);
     if (p->reader.options->ngram_max) BPT_TRY(add_ngrams(p->reader.options, &words[i], e));
     if (f->tags || e->per_token) {
         BPT_TRY(bpt_grow(&e->labels, e->n_tokens, &e->label_capacity, sizeof *e->labels));
-        BPT_TRY(find_class(p, f->where, f->tags ? &f->tags[i] : NULL, &e->labels[e->n_tokens]));
+        BPT_TRY(find_class(p, &place, f->tags ? &f->tags[i] : NULL, &e->labels[e->n_tokens]));
     }
-    return bpt_vocab_encode_words(p->vocab, f->where, &words[i], 1, add_token, e);
+    return bpt_vocab_encode_words(p->vocab, &place, &words[i], 1, add_token, e);
 }
 
 // ---- Trees

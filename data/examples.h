@@ -85,6 +85,14 @@ typedef enum {
 
 extern const char *const bpt_tag_scheme_names[];  // "keep", "iob1", ..
 
+// The columns of a file of tokens, as its first line with a token has them. Zero-initialised: not known yet.
+typedef struct {
+    bool tabs;  // they are between tabs, else between blanks
+    int count;  // empty ones at the end not counted
+    int cells;  // all of them
+    uint64_t line;
+} bpt_token_columns_t;
+
 typedef struct {
     bpt_example_form_t form;  // zero-initialised: texts
     bool labelled;            // a line without a label is an error; otherwise a line is text (or ids) alone
@@ -108,18 +116,21 @@ typedef struct {
     int where_column;  // only lines whose column is `where`; 0: all
     const char *where;
     // CONLL
-    bool conllu;              // CoNLL-U: label_column is 4 (upos) or 5 (xpos); else 0 means the last column
-    bpt_tag_scheme_t scheme;  // that tags of spans are converted to
+    bool conllu;                   // CoNLL-U: label_column is 4 (upos) or 5 (xpos); else 0 means the last column
+    bpt_token_columns_t *columns;  // of a file that is read in pieces; NULL: a text is a file
+    bpt_tag_scheme_t scheme;       // that tags of spans are converted to
+    bpt_scheme_signs_t *signs;     // what is seen of the scheme before that; NULL: nobody asks
 } bpt_examples_options_t;
 
 // TEXTS: lines are `label<TAB>text` with one tab; or, when a labelled line begins with a bracket, a tree: (label word) or (label (label
 // word) ..), whose words are kept as they stand (-LRB-). A line without labels is a whole tree, of which the words are read, or else text,
 // split at blanks. COLUMNS: lines of columns between tabs, a label or a number in one, texts in others; unlabelled lines are text, or
-// text<TAB>text. TAGGED: `tokens<TAB>tags`, as many of both. CONLL: a token a line, a blank line between sentences, sentences of
-// -DOCSTART- left out. TREES: trees of the Penn Treebank, one behind the other, each over as many lines as it likes: (label child ..),
-// where a child is a word or a tree; or lines of TEXTS, where trees are made. The tree over the words has a node for every bracket of two
-// or more children; what has one child alone is its child, with the label of the child, and a text of one word has one node. Function tags
-// (NP-SBJ=2) are cut off, -NONE- is left out with the brackets that hold nothing else. Files must be UTF-8, also for --unit ids.
+// text<TAB>text. TAGGED: `tokens<TAB>tags`, as many of both. CONLL: a token a line, a blank line between sentences, lines of
+// -DOCSTART- left out; columns are between tabs where the first line with a token has a tab, else between blanks. TREES: trees of the Penn
+// Treebank, one behind the other, each over as many lines as it likes: (label child ..), where a child is a word or a tree; or lines of
+// TEXTS, where trees are made. The tree over the words has a node for every bracket of two or more children; what has one child alone is
+// its child, with the label of the child, and a text of one word has one node. Function tags (NP-SBJ=2) are cut off, -NONE- is left out
+// with the brackets that hold nothing else. Files must be UTF-8, also for --unit ids.
 
 // First pass over a text: counts its words in `vocab` and collects its labels. Either may be NULL.
 bpt_status_t bpt_examples_scan(const bpt_range_t *text, const bpt_examples_options_t *options, bpt_vocab_t *vocab,

@@ -96,6 +96,8 @@ bpt_status_t bpt_vocab_encode_words(const bpt_vocab_t *vocab, const bpt_range_t 
                                     bpt_take_id_t *take, void *user) BPT_MUST_USE;
 // Appends the text of one id. `first`: no blank before it (words, subwords).
 bpt_status_t bpt_vocab_decode(const bpt_vocab_t *vocab, uint32_t id, bool first, bpt_strbuf_t *out) BPT_MUST_USE;
+// Blanks between words: those of ASCII.
+bool bpt_is_blank(char c);
 // Takes the next blank-separated token off a line; NULL at the end.
 const char *bpt_next_token(bpt_range_t *line, size_t *bytes);
 

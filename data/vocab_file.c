@@ -1,4 +1,6 @@
 // vocab.txt: one token a line, line number - 1 = id, escapes \n \t \\ \xHH for what a line cannot hold (vocab.h).
+#include <string.h>
+
 #include "bpt/file.h"
 #include "data/vocab_internal.h"
 
@@ -59,6 +61,12 @@ static bpt_status_t unescape(const bpt_range_t *line, bpt_strbuf_t *out) {
     return out->length ? BPT_OK : bpt_fail(BPT_ERR_INPUT, "a token cannot be empty");
 }
 
+// A column of a file may hold blanks ("New York", "26 000"), in it and not at its ends.
+static bool can_be_word(const bpt_strbuf_t *token) {
+    const bool at_ends = bpt_is_blank(token->data[0]) || bpt_is_blank(token->data[token->length - 1]);
+    return !at_ends && !memchr(token->data, '\t', token->length) && !memchr(token->data, '\n', token->length);
+}
+
 // Whether such a token can be in a vocabulary of the unit at place `id`. <unk> and <eos> or the 256 bytes are there already.
 static bpt_status_t check_token(const bpt_vocab_t *v, const bpt_strbuf_t *token, size_t id) {
     const bpt_shown_t shown = bpt_show(token->data, token->length);
@@ -70,15 +78,16 @@ static bpt_status_t check_token(const bpt_vocab_t *v, const bpt_strbuf_t *token,
         return known == id ? BPT_OK
                            : bpt_fail(BPT_ERR_INPUT, "'%s' is out of place; a word vocabulary begins with <unk> and <eos>", shown.text);
     if (known != BPT_NO_TOKEN) return bpt_fail(BPT_ERR_INPUT, "'%s' is there twice", shown.text);
-    bpt_range_t rest = bpt_range_of("the token", token->data, token->length);
     uint32_t c;
-    size_t bytes;
     if (v->unit == BPT_UNIT_CHAR && bpt_utf8_next(token->data, token->length, &c) != (int)token->length)
         return bpt_fail(BPT_ERR_INPUT, "'%s' is not one code point; is it the vocabulary of another unit?", shown.text);
-    if (bpt_unit_of(v->unit)->words && (bpt_next_token(&rest, &bytes) != token->data || bytes != token->length))
-        return bpt_fail(BPT_ERR_INPUT, "'%s' holds a blank, so it is no word; is it the vocabulary of another unit?", shown.text);
-    rest = bpt_range_of("the token", token->data, token->length);
-    return bpt_range_check_utf8(&rest);
+    if (bpt_unit_of(v->unit)->words && !can_be_word(token))
+        return bpt_fail(BPT_ERR_INPUT,
+                        "'%s' begins or ends with a blank, or holds a tab or a line end, so it is no word; is it the "
+                        "vocabulary of another unit?",
+                        shown.text);
+    const bpt_range_t whole = bpt_range_of("the token", token->data, token->length);
+    return bpt_range_check_utf8(&whole);
 }
 
 static bpt_status_t read_lines(bpt_vocab_t *v, const bpt_range_t *text, bpt_strbuf_t *token) {

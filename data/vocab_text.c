@@ -8,13 +8,13 @@
 // Pieces of text of about this size are given to SentencePiece, cut at blanks: whole lines, but for very long ones.
 enum { SENTENCE_BYTES = 4096, CHUNK_BYTES = 65536 };
 
-static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }  // also \n \v \f
+bool bpt_is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }  // also \n \v \f
 
 const char *bpt_next_token(bpt_range_t *line, size_t *bytes) {
     const char *p = line->data, *end = p + line->bytes;
-    while (p < end && is_blank(*p)) ++p;
+    while (p < end && bpt_is_blank(*p)) ++p;
     const char *start = p;
-    while (p < end && !is_blank(*p)) ++p;
+    while (p < end && !bpt_is_blank(*p)) ++p;
     line->bytes = (uint64_t)(end - p);
     line->data = p;
     *bytes = (size_t)(p - start);
@@ -224,7 +224,7 @@ typedef struct {
 } pieces_t;
 
 static void skip(pieces_t *p, bool blanks) {
-    while (p->original < p->end && is_blank(*p->original) == blanks) ++p->original;
+    while (p->original < p->end && bpt_is_blank(*p->original) == blanks) ++p->original;
 }
 
 // Joined words differ from the text in blanks, in the case of letters, and where a word is <unk>: words and blanks are found one by one,
@@ -237,7 +237,7 @@ static void follow(pieces_t *p, size_t to) {
         if (p->joined[p->at] == ' ') {
             skip(p, false);
             skip(p, true);
-        } else if (p->original < p->end && !is_blank(*p->original)) {
+        } else if (p->original < p->end && !bpt_is_blank(*p->original)) {
             const int there = bpt_utf8_next(p->original, (uint64_t)(p->end - p->original), &c);
             p->original += there > 0 ? there : 1;
         }

@@ -1,5 +1,6 @@
-// CoNLL: a token a line, in columns between blanks, and a blank line between sentences (Tjong Kim Sang and De Meulder 2003). CoNLL-U: ten
-// columns between tabs, comments, ranges of words (1-2) and empty nodes (1.1), which are left out (universaldependencies.org/format.html).
+// CoNLL: a token a line, in columns between blanks or tabs, and a blank line between sentences (Tjong Kim Sang and De Meulder 2003).
+// CoNLL-U: ten columns between tabs, comments, ranges of words (1-2) and empty nodes (1.1), which are left out
+// (universaldependencies.org/format.html).
 #include <string.h>
 
 #include "bpt/alloc.h"
@@ -10,35 +11,114 @@ enum { MOST_COLUMNS = 64, U_COLUMNS = 10, U_FORM = 2 };
 
 typedef struct {
     bpt_word_t column[MOST_COLUMNS];
-    int count;
+    int count;  // empty ones at the end not counted
+    int cells;  // all of them
 } columns_t;
 
 // The sentence that is being read.
 typedef struct {
     bpt_reader_t *r;
-    bpt_range_t first;      // its first line
-    bpt_span_tag_t *spans;  // its tags, where they are those of spans
-    char *prefix;           // and what they are converted to
-    size_t capacity, room;
+    bpt_token_columns_t own, *columns;  // of the file
+    bpt_range_t first;                  // the sentence's first line
+    bpt_span_tag_t *spans;              // its tags, where they are those of spans
+    char *before, *letter;              // their first letters, and what these are converted to
+    size_t room;
+    unsigned styles;     // that all tags of the file so far fit
     bpt_strbuf_t names;  // the text of converted tags
 } sentence_t;
 
-static void add(columns_t *c, const char *data, size_t bytes) {
-    if (c->count < MOST_COLUMNS) c->column[c->count++] = (bpt_word_t){data, bytes};
+// ---- Columns
+
+static void add(columns_t *c, bpt_word_t cell) {
+    if (c->cells < MOST_COLUMNS) c->column[c->cells] = cell;
+    ++c->cells;
+    if (cell.bytes) c->count = c->cells;
+}
+
+static bpt_word_t without_blanks(const char *data, size_t bytes) {
+    while (bytes && bpt_is_blank(*data)) ++data, --bytes;
+    while (bytes && bpt_is_blank(data[bytes - 1])) --bytes;
+    return (bpt_word_t){data, bytes};
 }
 
 static void split_at_blanks(bpt_range_t line, columns_t *c) {
     size_t bytes;
-    for (const char *word; (word = bpt_next_token(&line, &bytes));) add(c, word, bytes);
+    for (const char *word; (word = bpt_next_token(&line, &bytes));) add(c, (bpt_word_t){word, bytes});
 }
 
 static void split_at_tabs(const bpt_range_t *line, columns_t *c) {
     const char *p = line->data, *end = p + line->bytes;
     for (;;) {
         const char *tab = p < end ? memchr(p, '\t', (size_t)(end - p)) : NULL;
-        add(c, p, (size_t)((tab ? tab : end) - p));
+        add(c, without_blanks(p, (size_t)((tab ? tab : end) - p)));
         if (!tab) return;
         p = tab + 1;
+    }
+}
+
+static columns_t split(const bpt_range_t *line, bool tabs) {
+    columns_t c = {.count = 0};
+    if (tabs)
+        split_at_tabs(line, &c);
+    else
+        split_at_blanks(*line, &c);
+    return c;
+}
+
+// ---- Lines that hold no token
+
+static bool is_blank_line(bpt_range_t line) {
+    size_t bytes;
+    return !bpt_next_token(&line, &bytes);
+}
+
+static bool is_mark(const bpt_word_t *word) {
+    static const char mark[] = "-DOCSTART-";
+    return word->bytes == sizeof mark - 1 && !memcmp(word->data, mark, sizeof mark - 1);
+}
+
+// The mark of a new document, as the line's first word or in the place of the token.
+static bool is_document_mark(bpt_range_t line, const columns_t *c, int token) {
+    bpt_word_t first;
+    first.data = bpt_next_token(&line, &first.bytes);
+    return (first.data && is_mark(&first)) || (token <= c->count && token <= MOST_COLUMNS && is_mark(&c->column[token - 1]));
+}
+
+static int token_column(const bpt_examples_options_t *o) { return o->conllu ? U_FORM : o->text_column[0] ? o->text_column[0] : 1; }
+
+// Whether the first word is one that comments begin with: "# text = ..", "#begin document .." (CoNLL-2012).
+static bool begins_as_comment(bpt_range_t line) {
+    static const char *const signs[] = {"#", "#begin", "#end"};
+    size_t bytes;
+    const char *first = bpt_next_token(&line, &bytes);
+    for (size_t i = 0; i < BPT_COUNT(signs); ++i)
+        if (first && bytes == strlen(signs[i]) && !memcmp(first, signs[i], bytes)) return true;
+    return false;
+}
+
+// "# key = value", or key=value at the end.
+static bool names_a_value(const columns_t *c) {
+    if (c->count < 3 || c->count > MOST_COLUMNS) return false;
+    const bpt_word_t *third = &c->column[2], *last = &c->column[c->count - 1];
+    return (third->bytes == 1 && *third->data == '=') || (last->bytes > 1 && memchr(last->data, '=', last->bytes));
+}
+
+// CoNLL files have no rule for comments and have them all the same, in front of sentences; a token # has the columns of a token.
+static bool is_comment(const sentence_t *s, const bpt_range_t *line, const columns_t *c) {
+    return begins_as_comment(*line) && !s->r->n_words && (c->count != s->columns->count || names_a_value(c));
+}
+
+// The columns of the first line with a token; of one that could be a comment only where there is no other.
+static void find_columns(sentence_t *s, const bpt_range_t *text) {
+    bpt_range_t rest = *text, line;
+    const int token = token_column(s->r->options);
+    for (bool fixed = false; !fixed && bpt_range_next_line(&rest, &line);) {
+        const bool tabs = line.bytes && memchr(line.data, '\t', line.bytes) && !is_blank_line(line);
+        const columns_t c = split(&line, tabs);
+        if (is_blank_line(line) || is_document_mark(line, &c, token)) continue;
+        fixed = !begins_as_comment(line);
+        if (fixed || !s->own.line) s->own = (bpt_token_columns_t){tabs, c.count, c.cells, line.line};
+        if (fixed && s->columns != &s->own) *s->columns = s->own;
     }
 }
 
@@ -47,25 +127,35 @@ static void split_at_tabs(const bpt_range_t *line, columns_t *c) {
 static bpt_status_t reserve(sentence_t *s, size_t n) {
     if (n <= s->room) return BPT_OK;
     BPT_TRY(bpt_realloc(&s->spans, n, sizeof *s->spans));
-    BPT_TRY(bpt_realloc(&s->prefix, n, sizeof *s->prefix));
+    BPT_TRY(bpt_realloc(&s->before, n, sizeof *s->before));
+    BPT_TRY(bpt_realloc(&s->letter, n, sizeof *s->letter));
     s->room = n;
     return BPT_OK;
+}
+
+static bpt_status_t parse_tag(sentence_t *s, size_t i) {
+    const bpt_word_t *tag = &s->r->tags[i];
+    s->styles &= bpt_span_styles(tag->data, tag->bytes);
+    s->before[i] = *tag->data;
+    if (s->styles && bpt_span_tag_parse(tag->data, tag->bytes, &s->spans[i])) return BPT_OK;
+    return bpt_fail(
+        BPT_ERR_INPUT,
+        "%s: line %llu: tag '%s' does not fit the tags before it, which --tag-scheme needs: O, and the letters of BIOES, BILOU or "
+        "BMES, all with - and a type or all without; leave the option out",
+        s->first.path, (unsigned long long)s->r->lines[i], bpt_show(tag->data, tag->bytes).text);
 }
 
 static bpt_status_t convert(sentence_t *s) {
     bpt_reader_t *r = s->r;
     const size_t n = r->n_words;
-    if (r->options->scheme == BPT_SCHEME_KEEP) return BPT_OK;
+    if (r->options->scheme == BPT_SCHEME_KEEP || !r->options->labelled) return BPT_OK;
     BPT_TRY(reserve(s, n));
-    for (size_t i = 0; i < n; ++i)
-        if (!bpt_span_tag_parse(r->tags[i].data, r->tags[i].bytes, &s->spans[i]))
-            return bpt_fail(BPT_ERR_INPUT,
-                            "%s: line %llu: tag '%s' is not O or B-, I-, E-, S- and a type, which --tag-scheme needs; leave the option out",
-                            s->first.path, (unsigned long long)(s->first.line + i), bpt_show(r->tags[i].data, r->tags[i].bytes).text);
-    bpt_spans_convert(s->spans, (int64_t)n, r->options->scheme, s->prefix);
+    for (size_t i = 0; i < n; ++i) BPT_TRY(parse_tag(s, i));
+    if (r->options->signs) bpt_scheme_signs_add(r->options->signs, s->before, s->spans, (int64_t)n);
+    bpt_spans_convert(s->spans, (int64_t)n, r->options->scheme, s->letter);
     bpt_strbuf_clear(&s->names);
     for (size_t i = 0; i < n; ++i) {  // as long as before: only the first letter differs
-        BPT_TRY(bpt_strbuf_append(&s->names, &s->prefix[i], 1));
+        BPT_TRY(bpt_strbuf_append(&s->names, &s->letter[i], 1));
         BPT_TRY(bpt_strbuf_append(&s->names, r->tags[i].data + 1, r->tags[i].bytes - 1));
     }
     const char *name = s->names.data;
@@ -76,17 +166,13 @@ static bpt_status_t convert(sentence_t *s) {
     return BPT_OK;
 }
 
-static bool is_document_mark(const bpt_reader_t *r) {
-    static const char mark[] = "-DOCSTART-";
-    return r->words[0].bytes == sizeof mark - 1 && !memcmp(r->words[0].data, mark, sizeof mark - 1);
-}
-
 static bpt_status_t finish(sentence_t *s) {
     bpt_reader_t *r = s->r;
     bpt_status_t status = BPT_OK;
-    if (r->n_words && !is_document_mark(r)) {
+    if (r->n_words) {
         status = convert(s);
-        const bpt_found_t found = {.where = &s->first, .words = r->words, .n_words = r->n_words, .tags = r->tags};
+        const bpt_found_t found = {
+            .where = &s->first, .words = r->words, .n_words = r->n_words, .tags = r->options->labelled ? r->tags : NULL, .lines = r->lines};
         if (status == BPT_OK) status = r->visit(r->user, &found);
     }
     r->n_words = 0;
@@ -95,50 +181,93 @@ static bpt_status_t finish(sentence_t *s) {
 
 // ---- Tokens
 
-static bpt_status_t push_token(sentence_t *s, const bpt_range_t *line, const bpt_word_t *word, const bpt_word_t *tag) {
+static bpt_status_t push_token(sentence_t *s, const bpt_range_t *line, const bpt_word_t *word) {
     if (s->r->n_words == 0) s->first = *line;
     if (word->bytes == 0) return bpt_reader_fail(line, "the token is empty");
-    if (tag->bytes == 0) return bpt_reader_fail(line, "the tag is empty");
-    BPT_TRY(bpt_reader_push_tag(s->r, s->r->n_words, tag->data, tag->bytes));
+    BPT_TRY(bpt_reader_push_line(s->r, s->r->n_words, line->line));
     return bpt_reader_push(s->r, word->data, word->bytes);
+}
+
+// Before its token. A blank in a tag means that blanks separate columns, and a tab only some of them.
+static bpt_status_t push_tag(sentence_t *s, const bpt_range_t *line, const bpt_word_t *tag) {
+    if (tag->bytes == 0) return bpt_reader_fail(line, "the tag is empty");
+    for (size_t i = 0; i < tag->bytes; ++i)
+        if (bpt_is_blank(tag->data[i]))
+            return bpt_fail(
+                BPT_ERR_INPUT,
+                "%s: line %llu: a blank in the tag '%s'; where there are tabs, tabs alone separate the columns: put one between "
+                "all of them, and no blank into a tag",
+                line->path, (unsigned long long)line->line, bpt_show(tag->data, tag->bytes).text);
+    return bpt_reader_push_tag(s->r, s->r->n_words, tag->data, tag->bytes);
+}
+
+// Empty cells at the end are columns where the option says which column the tag is in.
+static bpt_status_t check_count(const sentence_t *s, const bpt_range_t *line, const columns_t *c) {
+    const bpt_token_columns_t *file = s->columns;
+    if (c->count == file->count || (s->r->options->label_column && c->cells == file->cells)) return BPT_OK;
+    return bpt_fail(
+        BPT_ERR_INPUT,
+        "%s: line %llu: %d column%s between %s, and line %llu has %d; every token of a file needs as many columns, between tabs "
+        "where its first line has a tab, else between blanks",
+        line->path, (unsigned long long)line->line, c->count, c->count == 1 ? "" : "s", file->tabs ? "tabs" : "blanks",
+        (unsigned long long)file->line, file->count);
+}
+
+static bpt_status_t check_places(const sentence_t *s, const bpt_range_t *line, const columns_t *c, int word, int tag) {
+    const bool labelled = s->r->options->labelled, chosen = s->r->options->label_column != 0;
+    if (c->cells > MOST_COLUMNS) return bpt_reader_fail(line, "more than 64 columns; is this a file of a token a line?");
+    if (!labelled && word <= c->cells) return BPT_OK;
+    if (!labelled)
+        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: %d column%s; the token is in column %d (--text-column)", line->path,
+                        (unsigned long long)line->line, c->count, c->count == 1 ? "" : "s", word);
+    if (c->cells >= 2 && (c->count >= 2 || chosen) && word <= c->cells && tag <= c->cells) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: %d column%s; the token is in column %d and the tag in column %d", line->path,
+                    (unsigned long long)line->line, c->count, c->count == 1 ? "" : "s", word, tag < 2 && word == 1 ? 2 : tag);
 }
 
 static bpt_status_t take_conll(sentence_t *s, const bpt_range_t *line) {
     const bpt_examples_options_t *o = s->r->options;
-    columns_t c = {.count = 0};
-    split_at_blanks(*line, &c);
-    if (c.count == 0) return finish(s);
-    const int word = o->text_column[0] ? o->text_column[0] : 1, tag = o->label_column ? o->label_column : c.count;
-    if (c.count < 2 || word > c.count || tag > c.count)
-        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: %d column%s; the token is in column %d and the tag in column %d", line->path,
-                        (unsigned long long)line->line, c.count, c.count == 1 ? "" : "s", word, tag < 2 && word == 1 ? 2 : tag);
-    return push_token(s, line, &c.column[word - 1], &c.column[tag - 1]);
+    const columns_t c = split(line, s->columns->tabs);
+    const int word = token_column(o), tag = o->label_column ? o->label_column : s->columns->count;
+    if (is_document_mark(*line, &c, word)) return finish(s);
+    if (is_comment(s, line, &c)) return BPT_OK;
+    BPT_TRY(check_count(s, line, &c));
+    BPT_TRY(check_places(s, line, &c, word, tag));
+    if (o->labelled) BPT_TRY(push_tag(s, line, &c.column[tag - 1]));
+    return push_token(s, line, &c.column[word - 1]);
 }
 
 static bpt_status_t take_conllu(sentence_t *s, const bpt_range_t *line) {
-    columns_t c = {.count = 0};
-    if (line->bytes == 0) return finish(s);
     if (line->data[0] == '#') return BPT_OK;
-    split_at_tabs(line, &c);
-    if (c.count != U_COLUMNS)
+    const columns_t c = split(line, true);
+    if (is_document_mark(*line, &c, U_FORM)) return finish(s);
+    if (c.cells != U_COLUMNS)
         return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: %d columns between tabs; CoNLL-U has 10", line->path, (unsigned long long)line->line,
-                        c.count);
+                        c.cells);
     if (memchr(c.column[0].data, '-', c.column[0].bytes) || memchr(c.column[0].data, '.', c.column[0].bytes)) return BPT_OK;
-    return push_token(s, line, &c.column[U_FORM - 1], &c.column[s->r->options->label_column - 1]);
+    if (s->r->options->labelled) BPT_TRY(push_tag(s, line, &c.column[s->r->options->label_column - 1]));
+    return push_token(s, line, &c.column[U_FORM - 1]);
+}
+
+static bpt_status_t take(sentence_t *s, const bpt_range_t *line) {
+    BPT_TRY(bpt_range_check_line(line));
+    if (is_blank_line(*line)) return finish(s);
+    return s->r->options->conllu ? take_conllu(s, line) : take_conll(s, line);
 }
 
 bpt_status_t bpt_read_conll(bpt_reader_t *r, const bpt_range_t *text) {
-    sentence_t s = {.r = r};
+    sentence_t s = {.r = r, .styles = BPT_SPAN_ALL_STYLES};
     bpt_range_t rest = *text, line;
     bpt_status_t status = BPT_OK;
+    s.columns = r->options->columns ? r->options->columns : &s.own;
+    if (!s.columns->line) find_columns(&s, text);
+    if (!s.columns->line) s.columns = &s.own;
     r->n_words = 0;
-    while (status == BPT_OK && bpt_range_next_line(&rest, &line)) {
-        status = bpt_range_check_line(&line);
-        if (status == BPT_OK) status = r->options->conllu ? take_conllu(&s, &line) : take_conll(&s, &line);
-    }
+    while (status == BPT_OK && bpt_range_next_line(&rest, &line)) status = take(&s, &line);
     if (status == BPT_OK) status = finish(&s);
     bpt_free(s.spans);
-    bpt_free(s.prefix);
+    bpt_free(s.before);
+    bpt_free(s.letter);
     bpt_strbuf_free(&s.names);
     return status;
 }

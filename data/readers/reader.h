@@ -18,6 +18,7 @@ typedef struct {
     size_t n_words;
     size_t second;           // of a pair: the second text begins with this word
     const bpt_word_t *tags;  // [n_words]: labels of the words; NULL: there are none
+    const uint64_t *lines;   // [n_words]: the line of each word; NULL: all are in that of `where`
     // The tree of the first text; NULL: none is in the file. Nodes are in post-order; word_labels [n_words], NULL: the words have none.
     const bpt_found_node_t *nodes;
     size_t n_nodes;
@@ -27,7 +28,8 @@ typedef struct {
 typedef struct {
     const bpt_examples_options_t *options;
     bpt_word_t *words, *tags;  // of the current example
-    size_t n_words, word_capacity, tag_capacity;
+    uint64_t *lines;           // of its words, where each has one
+    size_t n_words, word_capacity, tag_capacity, line_capacity;
     bpt_status_t (*visit)(void *user, const bpt_found_t *found);
     void *user;
 } bpt_reader_t;
@@ -43,6 +45,7 @@ typedef bpt_status_t bpt_read_t(bpt_reader_t *reader, const bpt_range_t *text);
 bpt_status_t bpt_reader_fail(const bpt_range_t *where, const char *what) BPT_MUST_USE;  // "FILE: line N: what"
 bpt_status_t bpt_reader_push(bpt_reader_t *reader, const char *data, size_t bytes) BPT_MUST_USE;
 bpt_status_t bpt_reader_push_tag(bpt_reader_t *reader, size_t word, const char *data, size_t bytes) BPT_MUST_USE;
+bpt_status_t bpt_reader_push_line(bpt_reader_t *reader, size_t word, uint64_t line) BPT_MUST_USE;
 // Takes the blank-separated words of a range.
 bpt_status_t bpt_reader_push_words(bpt_reader_t *reader, bpt_range_t text) BPT_MUST_USE;
 // A line of `label<TAB>text`, or of text alone where labels are not asked for (texts.c).

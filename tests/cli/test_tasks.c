@@ -281,7 +281,7 @@ static void what_cannot_be_is_refused_in_one_sentence(void **state) {
         {"--task regress --n 5 --sum 6", "summation", "--sum must be at most --n"},
         {"--task regress", pairs, "in the label column is not a finite number"},
         {"--task regress", "nowhere.safetensors", "nowhere.safetensors"},
-        {"--task tag --tag-scheme bioes --label-column 1", tags, "is not O or B-, I-, E-, S- and a type, which --tag-scheme needs"},
+        {"--task tag --tag-scheme bioes --label-column 1", tags, "does not fit the tags before it, which --tag-scheme needs"},
     };
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
         snprintf(line, sizeof line, "train %s --data %s --out %s --d-model 24 --heads 3", cases[i].options, cases[i].data,

@@ -90,6 +90,19 @@ static void check_examples(const bpt_examples_t *e, const bpt_examples_options_t
     for (uint64_t i = 0; e->bag_offsets && i < e->bag_offsets[e->n_tokens]; ++i) require(e->bags[i] < o->ngram_rows);
 }
 
+// Every word that a reader finds must survive its file.
+static void check_vocab_file(const bpt_vocab_t *vocab, bool lower) {
+    bpt_vocab_t *read;
+    bpt_strbuf_t text = {.limit = SIZE_MAX / 4};
+    if (bpt_vocab_unit(vocab) != BPT_UNIT_WORD) return;
+    require(bpt_vocab_format(vocab, &text) == BPT_OK);
+    const bpt_range_t range = bpt_range_of("vocab.txt", text.data, text.length);
+    require(bpt_vocab_parse(&range, BPT_UNIT_WORD, lower, &read) == BPT_OK);
+    require(bpt_vocab_size(read) == bpt_vocab_size(vocab));
+    bpt_vocab_destroy(read);
+    bpt_strbuf_free(&text);
+}
+
 // As the program puts them together: what only some forms have is 0 for the others.
 static bpt_examples_options_t options_of(const uint8_t head[3]) {
     bpt_examples_options_t o = {.form = (bpt_example_form_t)(head[2] % 5),
@@ -110,8 +123,7 @@ static bpt_examples_options_t options_of(const uint8_t head[3]) {
         o.conllu = more & 1;
         o.label_column = o.conllu ? 4 + (more >> 1 & 1) : more >> 1 & 3;
         o.text_column[0] = o.conllu ? 0 : more >> 3 & 1;
-        o.scheme = (bpt_tag_scheme_t)(more >> 4 & 3);
-        o.labelled = true;
+        o.scheme = (bpt_tag_scheme_t)((more >> 4 & 3) + (head[0] & 16 ? 2 : 0));
     }
     if (o.form == BPT_FORM_TREES) {
         o.trees = true;
@@ -143,6 +155,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (status == BPT_OK) {
         bpt_labels_freeze(&labels);
         require(bpt_vocab_freeze(vocab) == BPT_OK);
+        check_vocab_file(vocab, data[0] & 16);
         const bpt_labels_t *known = options.labelled && !options.numbers ? &labels : NULL;
         status = bpt_examples_read(&text, &options, vocab, known, &examples);
         if (status == BPT_OK) {

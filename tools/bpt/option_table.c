@@ -137,8 +137,8 @@ const cli_option_t cli_option_table[] = {
          "translate documents, which empty lines end: a segment of at least half of N tokens of the source together with the one before"},
     {TEXT("label-column", data.label_column, "N"), .fallback = "", .shown = "1; tag: the last", .group = CLI_GROUP_DATA,
      .commands = CLI_TRAIN | CLI_EVAL, .key = true, .task = has_columns, .firm = true,
-     .help = "column of the label, counted from 1: columns of examples are separated by tabs, those of tags by blanks; for CoNLL-U "
-             "files upos or xpos"},
+     .help = "column of the label, counted from 1: columns of examples are separated by tabs, those of tags by tabs where the first line "
+             "of a token has one, else by blanks; for CoNLL-U files upos or xpos"},
     {TEXT("text-column", data.text_column, "N[,M]"), .fallback = "", .shown = "2; pair: 2,3; tag: 1", .group = CLI_GROUP_DATA,
      .commands = CLI_TRAIN | CLI_EVAL, .key = true, .task = has_columns, .firm = true,
      .help = "column of the text, or of both texts of a pair"},
