@@ -70,11 +70,17 @@ bpt_status_t bpt_arrays_read(const char *path, bpt_examples_t *out) {
     return status;
 }
 
-bpt_status_t bpt_arrays_slice(const bpt_examples_t *all, uint64_t first, uint64_t count, bpt_examples_t *out) {
+bpt_status_t bpt_arrays_part(const bpt_examples_t *all, const bpt_cut_t *cut, int part, bpt_examples_t *out) {
     const uint64_t n = all->offsets[1], columns = (uint64_t)all->columns, values = (uint64_t)all->value_columns;
+    uint64_t count = 0, to = 0;
+    for (uint64_t e = 0; e < all->count; ++e) count += cut->part[e] == part;
     BPT_TRY(reserve(out, count, (int64_t)n, all->columns, all->value_columns));
-    memcpy(out->numbers, all->numbers + first * n * columns, count * n * columns * sizeof *out->numbers);
-    memcpy(out->values, all->values + first * values, count * values * sizeof *out->values);
+    for (uint64_t e = 0; e < all->count; ++e) {
+        if (cut->part[e] != part) continue;
+        memcpy(out->numbers + to * n * columns, all->numbers + e * n * columns, n * columns * sizeof *out->numbers);
+        memcpy(out->values + to * values, all->values + e * values, values * sizeof *out->values);
+        ++to;
+    }
     return BPT_OK;
 }
 

@@ -7,15 +7,15 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
-#include "bpt/file.h"
 #include "data/readers/reader.h"
 #include "data/trees.h"
 #include <xxhash.h>
 
 typedef bpt_word_t word_t;
 
-typedef struct {
+typedef struct pass {
     bpt_reader_t reader;
+    bpt_status_t (*take)(struct pass *pass, const bpt_found_t *found);
     bpt_vocab_t *counted;
     bpt_labels_t *collected;
     const bpt_vocab_t *vocab;
@@ -62,12 +62,18 @@ bpt_status_t bpt_reader_push_words(bpt_reader_t *r, bpt_range_t text) {
     return BPT_OK;
 }
 
+void bpt_reader_end_item(bpt_reader_t *r) {
+    r->item += r->visited;
+    r->visited = false;
+}
+
 bpt_status_t bpt_reader_lines(bpt_reader_t *r, const bpt_range_t *text, bpt_status_t (*read)(bpt_reader_t *r, const bpt_range_t *line)) {
     bpt_range_t rest = *text, line;
     while (bpt_range_next_line(&rest, &line)) {
         if (line.bytes == 0 && rest.bytes == 0 && line.line > text->line) break;  // an empty last line
         BPT_TRY(bpt_range_check_line(&line));
         BPT_TRY(read(r, &line));
+        bpt_reader_end_item(r);
     }
     return BPT_OK;
 }
@@ -78,8 +84,17 @@ static bpt_read_t *const readers[] = {
 #undef BPT_READER
 };
 
+// Examples of other parts are passed over.
+static bpt_status_t visit(void *user, const bpt_found_t *f) {
+    pass_t *p = user;
+    const bpt_cut_t *cut = p->reader.options->cut;
+    p->reader.visited = true;
+    return !cut || cut->part[p->reader.item] == p->reader.options->part ? p->take(p, f) : BPT_OK;
+}
+
 static bpt_status_t parse(pass_t *p, const bpt_range_t *text) {
     bpt_status_t status = bpt_range_check_utf8(text);
+    p->reader.visit = visit;
     p->reader.user = p;
     if (status == BPT_OK) status = readers[p->reader.options->form](&p->reader, text);
     bpt_free(p->reader.words);
@@ -88,30 +103,38 @@ static bpt_status_t parse(pass_t *p, const bpt_range_t *text) {
     return status;
 }
 
-// ---- First pass
-static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+// ---- Which part each has
 
-bool bpt_labels_find(const bpt_labels_t *labels, const word_t *label, uint32_t *index) {
-    for (size_t i = 0; i < labels->count; ++i)
-        if (strlen(labels->name[i]) == label->bytes && !memcmp(labels->name[i], label->data, label->bytes)) {
-            *index = (uint32_t)i;
-            return true;
-        }
-    return false;
+// The classes of the examples so far, by the order in which they are first met.
+typedef struct {
+    pass_t pass;
+    bpt_labels_t names;
+    uint32_t *class;
+    uint64_t count;
+    size_t capacity;
+    bool labelled;  // at least one of them
+} survey_t;
+
+// The whole of a tree comes last of its phrases, and is what counts.
+static bpt_status_t see(pass_t *p, const bpt_found_t *f) {
+    survey_t *s = (survey_t *)p;
+    if (p->reader.item == s->count) BPT_TRY(bpt_grow(&s->class, (size_t)s->count, &s->capacity, sizeof *s->class));
+    s->class[p->reader.item] = 0;
+    s->count = p->reader.item + 1;
+    if (!f->label || p->reader.options->numbers) return BPT_OK;
+    s->labelled = true;
+    BPT_TRY(bpt_labels_add(&s->names, f->where, f->label));
+    return bpt_labels_find(&s->names, f->label, &s->class[p->reader.item]) ? BPT_OK : BPT_ERR_INPUT;
 }
 
-bpt_status_t bpt_labels_add(bpt_labels_t *labels, const bpt_range_t *where, const word_t *label) {
-    uint32_t index;
-    if (bpt_labels_find(labels, label, &index)) return BPT_OK;
-    for (size_t i = 0; i < label->bytes; ++i)
-        if ((unsigned char)label->data[i] < 0x20) return at(where, "a control character in the label");
-    if (labels->count == 10000) return at(where, "more than 10,000 different labels; is this label<TAB>text?");
-    BPT_TRY(bpt_grow(&labels->name, labels->count, &labels->capacity, sizeof *labels->name));
-    char *name;
-    BPT_TRY(bpt_alloc(label->bytes + 1, 1, &name));
-    memcpy(name, label->data, label->bytes);
-    labels->name[labels->count++] = name;
-    return BPT_OK;
+bpt_status_t bpt_examples_cut(const bpt_range_t *text, const bpt_examples_options_t *options, uint64_t seed, bpt_cut_t *cut) {
+    survey_t s = {.pass = {.reader = {.options = options}, .take = see}};
+    bpt_status_t status = parse(&s.pass, text);
+    *cut = (bpt_cut_t){0};
+    if (status == BPT_OK) status = bpt_cut_make(text->path, s.count, s.labelled ? s.class : NULL, s.names.count, seed, cut);
+    bpt_labels_free(&s.names);
+    bpt_free(s.class);
+    return status;
 }
 
 // ---- What is taken of a found example
@@ -176,8 +199,9 @@ static bpt_range_t place_of(const bpt_found_t *f, size_t i) {
 // Whether nodes and words of the example have labels that count.
 static bool labels_vertices(const pass_t *p, const bpt_found_t *f) { return p->reader.options->vertex_labels && f->nodes; }
 
-static bpt_status_t scan(void *user, const bpt_found_t *f) {
-    pass_t *p = user;
+// ---- First pass
+
+static bpt_status_t scan(pass_t *p, const bpt_found_t *f) {
     const texts_t t = texts_of(p, f);
     if (p->collected && f->label && !p->reader.options->numbers) BPT_TRY(bpt_labels_add(p->collected, f->where, f->label));
     for (size_t i = 0; p->collected && labels_vertices(p, f) && i < f->n_nodes; ++i)
@@ -193,14 +217,11 @@ static bpt_status_t scan(void *user, const bpt_found_t *f) {
 }
 
 bpt_status_t bpt_examples_scan(const bpt_range_t *text, const bpt_examples_options_t *options, bpt_vocab_t *vocab, bpt_labels_t *labels) {
-    pass_t p = {.reader = {.options = options, .visit = scan},
+    pass_t p = {.reader = {.options = options},
+                .take = scan,
                 .counted = vocab && bpt_unit_of(bpt_vocab_unit(vocab))->words ? vocab : NULL,
                 .collected = labels};
     return parse(&p, text);
-}
-
-void bpt_labels_freeze(bpt_labels_t *labels) {
-    if (labels->count) qsort(labels->name, labels->count, sizeof *labels->name, compare_names);
 }
 
 // ---- Second pass
@@ -363,8 +384,7 @@ static bpt_status_t make_room(bpt_examples_t *e) {
     return BPT_OK;
 }
 
-static bpt_status_t read_example(void *user, const bpt_found_t *f) {
-    pass_t *p = user;
+static bpt_status_t read_example(pass_t *p, const bpt_found_t *f) {
     bpt_examples_t *e = p->out;
     const texts_t t = texts_of(p, f);
     BPT_TRY(make_room(e));
@@ -382,7 +402,7 @@ static bpt_status_t read_example(void *user, const bpt_found_t *f) {
 bpt_status_t bpt_examples_add(const bpt_range_t *text, const bpt_examples_options_t *options, const bpt_vocab_t *vocab,
                               const bpt_labels_t *labels, bpt_examples_t *examples) {
     const uint64_t count = examples->count;
-    pass_t p = {.reader = {.options = options, .visit = read_example}, .vocab = vocab, .labels = labels, .out = examples};
+    pass_t p = {.reader = {.options = options}, .take = read_example, .vocab = vocab, .labels = labels, .out = examples};
     examples->texts = options->texts;
     examples->per_token = options->form == BPT_FORM_TAGGED || options->form == BPT_FORM_CONLL;
     examples->value_columns = options->numbers ? 1 : 0;
@@ -421,35 +441,4 @@ void bpt_examples_free(bpt_examples_t *e) {
     bpt_free(e->node_offsets);
     bpt_free(e->token_labels);
     *e = (bpt_examples_t){0};
-}
-
-// ---- labels.txt
-bpt_status_t bpt_labels_write(const bpt_labels_t *labels, const char *path) {
-    bpt_strbuf_t text = {0};
-    bpt_status_t status = BPT_OK;
-    for (size_t i = 0; i < labels->count && status == BPT_OK; ++i) status = bpt_strbuf_printf(&text, "%s\n", labels->name[i]);
-    if (status == BPT_OK) status = bpt_file_write(path, text.length ? text.data : "", text.length);
-    bpt_strbuf_free(&text);
-    return status;
-}
-
-bpt_status_t bpt_labels_parse(const bpt_range_t *text, bpt_labels_t *out) {
-    *out = (bpt_labels_t){0};
-    bpt_range_t rest = *text, line;
-    bpt_status_t status = BPT_OK;
-    while (status == BPT_OK && bpt_range_next_line(&rest, &line)) {
-        const size_t before = out->count;
-        if ((status = bpt_range_check_line(&line)) != BPT_OK) break;
-        status = line.bytes ? bpt_labels_add(out, &line, &(word_t){line.data, line.bytes}) : at(&line, "a label cannot be empty");
-        if (status == BPT_OK && out->count == before) status = at(&line, "this label is there twice");
-        if (status == BPT_OK && before && strcmp(out->name[before - 1], out->name[before]) > 0) status = at(&line, "labels must be sorted");
-    }
-    if (status != BPT_OK) bpt_labels_free(out);
-    return status;
-}
-
-void bpt_labels_free(bpt_labels_t *labels) {
-    for (size_t i = 0; i < labels->count; ++i) bpt_free(labels->name[i]);
-    bpt_free(labels->name);
-    *labels = (bpt_labels_t){0};
 }

@@ -2,6 +2,7 @@
 #ifndef BPT_DATA_EXAMPLES_H
 #define BPT_DATA_EXAMPLES_H
 
+#include "data/cut.h"
 #include "data/room.h"
 #include "data/score/spans.h"
 #include "data/vocab.h"
@@ -95,6 +96,8 @@ typedef struct {
 
 typedef struct {
     bpt_example_form_t form;  // zero-initialised: texts
+    const bpt_cut_t *cut;     // of these examples those of one part are taken; NULL: all
+    int part;                 // that one
     bool labelled;            // a line without a label is an error; otherwise a line is text (or ids) alone
     bool subtrees;            // TEXTS, PTB brackets: every phrase is an example, not only the sentence
     int64_t longest;          // more tokens than this in a text are an error; 0 = any number
@@ -132,6 +135,9 @@ typedef struct {
 // its child, with the label of the child, and a text of one word has one node. Function tags (NP-SBJ=2) are cut off, -NONE- is left out
 // with the brackets that hold nothing else. Files must be UTF-8, also for --unit ids.
 
+// Deals the examples of a text out to three parts (data/cut.h), those of each class alike where a text has one. The phrases of a tree stay
+// together. cut->part is freed with bpt_free.
+bpt_status_t bpt_examples_cut(const bpt_range_t *text, const bpt_examples_options_t *options, uint64_t seed, bpt_cut_t *cut) BPT_MUST_USE;
 // First pass over a text: counts its words in `vocab` and collects its labels. Either may be NULL.
 bpt_status_t bpt_examples_scan(const bpt_range_t *text, const bpt_examples_options_t *options, bpt_vocab_t *vocab,
                                bpt_labels_t *labels) BPT_MUST_USE;

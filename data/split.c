@@ -103,23 +103,39 @@ static uint64_t place_of(const bpt_range_t *text, bpt_unit_t unit, bool by_lines
 
 static uint64_t share(uint64_t count, uint64_t percent) { return count / 100 * percent + count % 100 * percent / 100; }
 
+void bpt_split_places(uint64_t count, uint64_t begin[BPT_PARTS + 1]) {
+    begin[BPT_TRAIN] = 0;
+    begin[BPT_VALID] = share(count, 90);
+    begin[BPT_TEST] = share(count, 95);
+    begin[BPT_PARTS] = count;
+    if (begin[BPT_VALID] != begin[BPT_TEST] && begin[BPT_TEST] != count) return;
+    begin[BPT_VALID] = count - 2;  // small: one thing for each of the last two
+    begin[BPT_TEST] = count - 1;
+}
+
+bpt_status_t bpt_split_fail_count(const char *path, uint64_t count, const char *thing) {
+    return bpt_fail(BPT_ERR_INPUT, "%s has %llu %s%s, too %s to be cut into train, validation and test parts; name a folder of three files",
+                    path, (unsigned long long)count, thing, count == 1 ? "" : "s", count < 3 ? "few" : "many");
+}
+
 static bpt_status_t open_file(const char *path, bpt_unit_t unit, bool by_lines, bpt_split_t *split) {
     BPT_TRY(bpt_text_open(path, &split->text[0]));
     const bpt_range_t whole = bpt_text_range(split->text[0]);
+    uint64_t cut[BPT_PARTS + 1];
     if (bpt_unit_of(unit)->is_text) BPT_TRY(bpt_range_check_utf8(&whole));
     const uint64_t count = count_things(&whole, unit, by_lines);
-    if (count < 3)
-        return bpt_fail(BPT_ERR_INPUT,
-                        "%s has %llu %s, too few to be cut into train, validation and test parts; name a folder of three files", whole.path,
-                        (unsigned long long)count,
-                        by_lines                ? count == 1 ? "line" : "lines"
-                        : unit == BPT_UNIT_CHAR ? "code points"
-                                                : "bytes");
-    uint64_t cut[BPT_PARTS + 1] = {0, share(count, 90), share(count, 95), count};
-    if (cut[1] == cut[2] || cut[2] == count) cut[1] = count - 2, cut[2] = count - 1;  // small: one thing for each of the last two
+    if (count < 3) return bpt_split_fail_count(whole.path, count, by_lines ? "line" : unit == BPT_UNIT_CHAR ? "code point" : "byte");
+    bpt_split_places(count, cut);
     for (int p = 0; p <= BPT_PARTS; ++p) cut[p] = p == BPT_PARTS ? whole.bytes : place_of(&whole, unit, by_lines, cut[p]);
     for (int p = 0; p < BPT_PARTS; ++p)
         split->part[p] = (bpt_range_t){whole.path, whole.data + cut[p], cut[p + 1] - cut[p], cut[p], 1 + count_lines(whole.data, cut[p])};
+    return BPT_OK;
+}
+
+bpt_status_t bpt_split_open_whole(const char *path, bpt_split_t *out) {
+    *out = (bpt_split_t){0};
+    BPT_TRY(bpt_text_open(path, &out->text[0]));
+    for (int p = 0; p < BPT_PARTS; ++p) out->part[p] = bpt_text_range(out->text[0]);
     return BPT_OK;
 }
 
@@ -142,5 +158,6 @@ bpt_status_t bpt_split_open_language(const char *folder, const char *language, b
 
 void bpt_split_close(bpt_split_t *split) {
     for (int p = 0; p < BPT_PARTS; ++p) bpt_text_close(split->text[p]);
+    bpt_free(split->cut.part);
     *split = (bpt_split_t){0};
 }

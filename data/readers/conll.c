@@ -175,6 +175,7 @@ static bpt_status_t finish(sentence_t *s) {
             .where = &s->first, .words = r->words, .n_words = r->n_words, .tags = r->options->labelled ? r->tags : NULL, .lines = r->lines};
         if (status == BPT_OK) status = r->visit(r->user, &found);
     }
+    bpt_reader_end_item(r);
     r->n_words = 0;
     return status;
 }

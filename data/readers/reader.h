@@ -32,6 +32,8 @@ typedef struct {
     size_t n_words, word_capacity, tag_capacity, line_capacity;
     bpt_status_t (*visit)(void *user, const bpt_found_t *found);
     void *user;
+    uint64_t item;  // number of the line, tree or sentence that is being read, counted where it has an example
+    bool visited;   // there was an example in it
 } bpt_reader_t;
 
 // Reads a whole text that is valid UTF-8.
@@ -50,6 +52,8 @@ bpt_status_t bpt_reader_push_line(bpt_reader_t *reader, size_t word, uint64_t li
 bpt_status_t bpt_reader_push_words(bpt_reader_t *reader, bpt_range_t text) BPT_MUST_USE;
 // A line of `label<TAB>text`, or of text alone where labels are not asked for (texts.c).
 bpt_status_t bpt_reader_text_line(bpt_reader_t *reader, const bpt_range_t *line) BPT_MUST_USE;
+// Ends a line, tree or sentence, whose examples are in one part together: the phrases of a tree with it.
+void bpt_reader_end_item(bpt_reader_t *reader);
 // Runs `line` over all lines but an empty last one.
 bpt_status_t bpt_reader_lines(bpt_reader_t *reader, const bpt_range_t *text,
                               bpt_status_t (*line)(bpt_reader_t *reader, const bpt_range_t *line)) BPT_MUST_USE;

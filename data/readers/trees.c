@@ -199,6 +199,7 @@ static bpt_status_t read_all(trees_t *t, const char *text) {
             step(t);
         } else {
             BPT_TRY(read_next(t, text));
+            bpt_reader_end_item(t->r);
         }
     }
     return BPT_OK;

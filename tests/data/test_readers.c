@@ -263,9 +263,12 @@ static void arrays_are_read_and_bad_ones_refused(void **state) {
     assert_ok(bpt_arrays_read(path, &e));
     assert_true(e.count == 4 && e.n_tokens == 12 && e.columns == 2 && e.value_columns == 1 && e.offsets[4] == 12);
     assert_true(e.numbers[23] > 22.5f && e.values[3] > 2.5f);
-    assert_ok(bpt_arrays_slice(&e, 1, 2, &part));
-    assert_memory_equal(part.numbers, e.numbers + 6, 12 * sizeof(float));
-    assert_memory_equal(part.values, e.values + 1, 2 * sizeof(float));
+    uint8_t parts[] = {BPT_VALID, BPT_TRAIN, BPT_TEST, BPT_TRAIN};
+    assert_ok(bpt_arrays_part(&e, &(bpt_cut_t){parts, 4}, BPT_TRAIN, &part));
+    assert_int_equal(part.count, 2);
+    assert_memory_equal(part.numbers, e.numbers + 6, 6 * sizeof(float));
+    assert_memory_equal(part.numbers + 6, e.numbers + 18, 6 * sizeof(float));
+    assert_true(part.values[0] == e.values[1] && part.values[1] == e.values[3]);
     bpt_examples_free(&part);
     bpt_examples_free(&e);
     write_arrays(path, (int64_t[]){4, 3, 2}, NULL, 1);

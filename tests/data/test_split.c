@@ -126,7 +126,7 @@ static void a_file_too_small_to_cut_is_refused(void **state) {
     test_write_file(test_path("two"), "a\nb\n", 4);
     assert_fails(bpt_split_open(test_path("two"), BPT_UNIT_WORD, true, &split), BPT_ERR_INPUT, "two has 2 lines, too few");
     test_write_file(test_path("one"), "a", 1);
-    assert_fails(bpt_split_open(test_path("one"), BPT_UNIT_BYTE, false, &split), BPT_ERR_INPUT, "one has 1 bytes, too few");
+    assert_fails(bpt_split_open(test_path("one"), BPT_UNIT_BYTE, false, &split), BPT_ERR_INPUT, "one has 1 byte, too few");
     test_write_file(test_path("latin"), "caf\xE9 au lait\n", 13);
     assert_fails(bpt_split_open(test_path("latin"), BPT_UNIT_CHAR, false, &split), BPT_ERR_INPUT, "line 1, byte 3: not valid UTF-8");
 }

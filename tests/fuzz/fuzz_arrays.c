@@ -21,9 +21,14 @@ static void check(const bpt_examples_t *e) {
     for (uint64_t i = 0; i < e->count; ++i) require(e->offsets[i + 1] - e->offsets[i] == e->offsets[1]);
 }
 
-static void check_slice(const bpt_examples_t *all, uint64_t first) {
+// The examples from `first` on are of one part.
+static void check_part(const bpt_examples_t *all, uint64_t first) {
     bpt_examples_t part;
-    require(bpt_arrays_slice(all, first, all->count - first, &part) == BPT_OK);
+    bpt_cut_t cut = {.count = all->count};
+    require(bpt_alloc(all->count, 1, &cut.part) == BPT_OK);
+    for (uint64_t e = first; e < all->count; ++e) cut.part[e] = BPT_VALID;
+    require(bpt_arrays_part(all, &cut, BPT_VALID, &part) == BPT_OK);
+    bpt_free(cut.part);
     check(&part);
     const uint64_t numbers = all->offsets[1] * (uint64_t)all->columns, values = (uint64_t)all->value_columns;
     require(!memcmp(part.numbers, all->numbers + first * numbers, part.count * numbers * sizeof *part.numbers));
@@ -64,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(status == BPT_OK || (status == BPT_ERR_INPUT && *bpt_error_message()));
     if (status == BPT_OK) {
         check(&examples);
-        check_slice(&examples, examples.count / 2);
+        check_part(&examples, examples.count / 2);
         check_batches(&examples, false);
         check_batches(&examples, true);
         bpt_examples_free(&examples);

@@ -248,7 +248,8 @@ const cli_command_t cli_command_eval = {
                    "precision, recall and f1 of spans, or the mean squared error. Tags of spans (B-PER I-PER O, also of the schemes IOB1 "
                    "and BIOES) are scored by the rules of conlleval, and a table has a line for each type: count is the number of spans "
                    "that the model found, support the number in the data. "
-                   "Without --data it uses the test part of the data that the run was trained on.",
+                   "Without --data it uses the test part of the data that the run was trained on; of one file of examples the part that "
+                   "training has cut off.",
     .examples = "  bpt eval run\n  bpt eval run --data other.txt --json\n  bpt eval run --data other.tsv --where 1=books\n  bpt eval run "
                 "--data ids.txt --unit ids --nll-out nll.json "
                 "--grad-out grad.safetensors\n  bpt eval run --shift 0,1,2,3,4,5,6,7 --json\n",

@@ -180,7 +180,7 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resume
 static bpt_status_t open_files(const cli_options_t *o, cli_corpus_t *corpus) {
     const cli_reader_t *reader = cli_reader_of(&o->model);
     if (reader->open_files) return reader->open_files(o, corpus);
-    return bpt_split_open(o->data.path, o->data.unit, bpt_unit_of(o->data.unit)->by_lines, &corpus->split);
+    return cli_split_open(&o->data, &o->model, o->train.seed, o->data.path, &corpus->split);
 }
 
 bpt_status_t cli_corpus_open(cli_options_t *o, bpt_vocab_t *vocab, bpt_vocab_t *source_vocab, bpt_labels_t node_labels,

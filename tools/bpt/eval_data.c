@@ -5,9 +5,25 @@
 #include "bpt/file.h"
 #include "tools/bpt/readers.h"
 
+cli_data_options_t cli_eval_data_options(const cli_options_t *o, const cli_trained_t *t) {
+    cli_data_options_t d = t->stored.data;
+    d.unit = t->unit;
+    if (cli_option_source(o, "label-column") == CLI_FROM_FLAG) d.label_column = o->data.label_column;
+    if (cli_option_source(o, "text-column") == CLI_FROM_FLAG) d.text_column = o->data.text_column;
+    if (cli_option_source(o, "where") == CLI_FROM_FLAG) d.where = o->data.where;
+    if (cli_option_source(o, "trees") == CLI_FROM_FLAG) d.trees = o->data.trees;
+    if (cli_option_source(o, "source") == CLI_FROM_FLAG) d.source = o->data.source;
+    if (cli_option_source(o, "target") == CLI_FROM_FLAG) d.target = o->data.target;
+    if (cli_option_source(o, "context-tokens") == CLI_FROM_FLAG) d.context_tokens = o->data.context_tokens;
+    return d;
+}
+
+bool cli_eval_data_is_whole(const cli_options_t *o) { return *o->data.path && cli_option_source(o, "split") != CLI_FROM_FLAG; }
+
 static bpt_status_t open_part(const cli_options_t *o, const char *path, const cli_trained_t *t, cli_eval_data_t *e) {
     static const char *const names[] = {"train", "valid", "test"};
-    BPT_TRY(bpt_split_open(path, t->unit, bpt_unit_of(t->unit)->by_lines, &e->split));
+    const cli_data_options_t d = cli_eval_data_options(o, t);
+    BPT_TRY(cli_split_open(&d, &t->config, t->stored.train.seed, path, &e->split));
     const bpt_range_t *part = &e->split.part[o->data.part];
     return part->bytes ? cli_reader_of(&t->config)->open_eval(o, part, t, e)
                        : bpt_fail(BPT_ERR_INPUT, "%s has no %s part", path, names[o->data.part]);
@@ -31,7 +47,7 @@ bpt_status_t cli_eval_data_open(const cli_options_t *o, const cli_trained_t *t, 
         if (status != BPT_OK) cli_eval_data_close(e);
         if (status != BPT_OK || made) return status;
     }
-    const bool whole = named && !bpt_folder_exists(path) && cli_option_source(o, "split") != CLI_FROM_FLAG;
+    const bool whole = cli_eval_data_is_whole(o) && !bpt_folder_exists(path);
     const bpt_status_t status = whole ? open_whole(o, path, t, e) : open_part(o, path, t, e);
     if (status != BPT_OK) cli_eval_data_close(e);
     return status;

@@ -1,5 +1,6 @@
 // The option table: every option of every command, in the order in which --help shows them. Options that are keys of a model's
 // configuration come from models/config_keys.def.
+#include "data/cut.h"
 #include "data/examples.h"
 #include "data/score/bleu_tokens.h"
 #include "models/config_keys.h"
@@ -156,6 +157,11 @@ const cli_option_t cli_option_table[] = {
      .task = has_trees, .when = "model=tree",
      .help =
          "tree: a node begins with its label (state), or all nodes with one symbol (constant), as they must where labels are predicted"},
+    {CHOICE("cut", data.cut, bpt_cut_names), .fallback = "shuffled", .before = "in-order", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
+     .key = true, .task = has_columns,
+     .help =
+         "how one file of examples is cut into 90 % for training and 5 % each for validation and test: shuffled by --seed, with a share "
+         "of each class in each part, or in the order of the file"},
     {BOOL("strip-punctuation", data.strip_punctuation), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
      .when = "unit=word|subword", .task = has_columns, .firm = true,
      .help = "leave out tokens that are nothing but punctuation (of texts; tags keep theirs)"},

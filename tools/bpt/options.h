@@ -7,6 +7,7 @@
 #include "bpt/intervals_writer.h"
 #include "bpt/json.h"
 #include "bpt/strbuf.h"
+#include "data/cut.h"
 #include "data/lm.h"
 #include "data/split.h"
 #include "data/vectors.h"
@@ -31,6 +32,7 @@ typedef struct {
     bpt_unit_t unit;
     cli_scope_t vocab_scope;
     bpt_protocol_t protocol;
+    bpt_cut_kind_t cut;
     int part;  // BPT_TRAIN, BPT_VALID or BPT_TEST
     bool lower, subtrees, strip_punctuation;
     char *source, *target;                     // endings of the files of a translator, "": one file
@@ -140,6 +142,7 @@ typedef struct {
     cli_type_t type;
     size_t offset, size;         // of the field in cli_options_t
     const char *fallback;        // the default, read by the same parser as a flag's value
+    const char *before;          // the value of runs that were made before there was the option; NULL: the fallback
     const char *shown;           // what --help prints as the default when it depends on something, else NULL
     double min, max;             // CLI_INT, CLI_REAL: inclusive range
     bool open_min, open_max;     // CLI_REAL: the bound itself is not allowed

@@ -130,6 +130,18 @@ static bpt_status_t apply_object(cli_options_t *o, const json_t *object, const c
     return BPT_OK;
 }
 
+// A run that was made before there was an option has done as it does without it.
+static bpt_status_t apply_earlier(cli_options_t *o, const json_t *object, cli_source_t source) {
+    char key[CLI_KEY_BYTES];
+    for (int i = 0; i < cli_option_count; ++i) {
+        const cli_option_t *option = &cli_option_table[i];
+        cli_option_key(option, key);
+        if (option->before && cli_option_taken(option, o->command) && !json_object_get(object, key))
+            BPT_TRY(cli_option_set(o, option, option->before, source, key));
+    }
+    return BPT_OK;
+}
+
 bpt_status_t cli_options_from_file(cli_options_t *o, const char *path, cli_source_t source, bool strict) {
     char *text = NULL;
     size_t length;
@@ -138,6 +150,7 @@ bpt_status_t cli_options_from_file(cli_options_t *o, const char *path, cli_sourc
     BPT_TRY_GOTO(bpt_file_read(path, MAX_CONFIG_BYTES, &text, &length), done);
     BPT_TRY_GOTO(bpt_json_parse(text, length, path, &object), done);
     BPT_TRY_GOTO(apply_object(o, object, text, path, source, strict), done);
+    if (source == CLI_FROM_RUN) BPT_TRY_GOTO(apply_earlier(o, object, source), done);
 done:
     json_decref(object);
     bpt_free(text);

@@ -155,14 +155,29 @@ static bpt_status_t fill(cli_options_t *o, const cli_corpus_t *corpus) {
 
 // ---- Arrays of numbers
 
-static bpt_status_t split_arrays(const char *path, bpt_examples_t parts[BPT_PARTS]) {
+// In the order of the file: a twentieth each for validation and test at its end.
+static bpt_status_t cut_in_order(const bpt_examples_t *all, bpt_cut_t *cut) {
+    const uint64_t n = all->count, held = n / 20 ? n / 20 : 1;
+    BPT_TRY(bpt_alloc((size_t)n, 1, &cut->part));
+    for (uint64_t e = 0; e < n; ++e) cut->part[e] = e < n - 2 * held ? BPT_TRAIN : e < n - held ? BPT_VALID : BPT_TEST;
+    cut->count = n;
+    return BPT_OK;
+}
+
+static bpt_status_t cut_arrays(const cli_data_options_t *d, uint64_t seed, const char *path, const bpt_examples_t *all, bpt_cut_t *cut) {
+    if (d->cut == BPT_CUT_SHUFFLED) return bpt_cut_make(path, all->count, NULL, 0, seed, cut);
+    return all->count < 3 ? bpt_split_fail_count(path, all->count, "example") : cut_in_order(all, cut);
+}
+
+// Reads the parts from `first` to `last` of a file, into an array of all parts.
+static bpt_status_t split_arrays(const cli_data_options_t *d, uint64_t seed, const char *path, int first, int last,
+                                 bpt_examples_t parts[BPT_PARTS]) {
     bpt_examples_t all;
+    bpt_cut_t cut = {0};
     BPT_TRY(bpt_arrays_read(path, &all));
-    const uint64_t n = all.count, held = n / 20 ? n / 20 : 1;
-    bpt_status_t status = n < 3 ? bpt_fail(BPT_ERR_INPUT, "%s: %" PRIu64 " examples cannot be split in three parts", path, n) : BPT_OK;
-    if (status == BPT_OK) status = bpt_arrays_slice(&all, 0, n - 2 * held, &parts[BPT_TRAIN]);
-    if (status == BPT_OK) status = bpt_arrays_slice(&all, n - 2 * held, held, &parts[BPT_VALID]);
-    if (status == BPT_OK) status = bpt_arrays_slice(&all, n - held, held, &parts[BPT_TEST]);
+    bpt_status_t status = cut_arrays(d, seed, path, &all, &cut);
+    for (int part = first; part <= last && status == BPT_OK; ++part) status = bpt_arrays_part(&all, &cut, part, &parts[part]);
+    bpt_free(cut.part);
     bpt_examples_free(&all);
     return status;
 }
@@ -212,7 +227,7 @@ static bpt_status_t read_arrays(cli_options_t *o, cli_corpus_t *corpus, bool *do
     if (*done) return BPT_OK;
     if (bpt_arrays_is_file(o->data.path)) {
         *done = true;
-        return split_arrays(o->data.path, corpus->examples);
+        return split_arrays(&o->data, o->train.seed, o->data.path, BPT_TRAIN, BPT_TEST, corpus->examples);
     }
     BPT_TRY(read_part(o->data.path, BPT_TRAIN, &corpus->examples[BPT_TRAIN], done));
     for (int part = 1; *done && part < BPT_PARTS; ++part) {
@@ -270,8 +285,12 @@ static bpt_status_t make_eval(const cli_options_t *o, const char *path, const cl
         cli_options_t made = t->stored;
         made.model.d_input = t->config.d_input;
         BPT_TRY(make_sums(&made, o->data.part, &e->examples));
-    } else if (bpt_arrays_is_file(path)) {
+    } else if (bpt_arrays_is_file(path) && cli_eval_data_is_whole(o)) {
         BPT_TRY(bpt_arrays_read(path, &e->examples));
+    } else if (bpt_arrays_is_file(path)) {
+        bpt_examples_t parts[BPT_PARTS];
+        BPT_TRY(split_arrays(&t->stored.data, t->stored.train.seed, path, o->data.part, o->data.part, parts));
+        e->examples = parts[o->data.part];
     } else {
         bool exists;
         BPT_TRY(read_part(path, o->data.part, &e->examples, &exists));
@@ -285,23 +304,44 @@ static bpt_status_t make_eval(const cli_options_t *o, const char *path, const cl
 
 // ---- Training
 
-static bpt_status_t part_options(const cli_options_t *o, int part, bpt_examples_options_t *e) {
+// What is read of a file that has several parts.
+static void take_part(const bpt_split_t *split, int part, bpt_examples_options_t *e) {
+    e->cut = split->cut.part ? &split->cut : NULL;
+    e->part = part;
+}
+
+static bpt_status_t part_options(const cli_options_t *o, const cli_corpus_t *corpus, int part, bpt_examples_options_t *e) {
     BPT_TRY(cli_examples_options(&o->data, &o->model, o->data.unit, e));
+    take_part(&corpus->split, part, e);
     e->subtrees = o->data.subtrees && part == BPT_TRAIN;
     e->longest = o->data.max_length;
     e->vertex_labels = o->model.vertex_loss == BPT_VERTEX_LOSS_ALL && part == BPT_TRAIN;
     return BPT_OK;
 }
 
+static bpt_status_t cut_examples(const cli_data_options_t *d, const bpt_model_config_t *m, uint64_t seed, bpt_split_t *split) {
+    bpt_examples_options_t options;
+    BPT_TRY(cli_examples_options(d, m, d->unit, &options));
+    return bpt_examples_cut(&split->part[BPT_TRAIN], &options, seed, &split->cut);
+}
+
+static bpt_status_t cut_file(const cli_data_options_t *d, const bpt_model_config_t *m, uint64_t seed, const char *path, bpt_split_t *out) {
+    if (d->cut == BPT_CUT_IN_ORDER) return bpt_split_open(path, d->unit, bpt_unit_of(d->unit)->by_lines, out);
+    BPT_TRY(bpt_split_open_whole(path, out));
+    const bpt_status_t status = cut_examples(d, m, seed, out);
+    if (status != BPT_OK) bpt_split_close(out);
+    return status;
+}
+
 static bpt_status_t scan(const cli_options_t *o, int part, bool words, bool labels, cli_corpus_t *corpus) {
     bpt_examples_options_t options;
-    BPT_TRY(part_options(o, part, &options));
+    BPT_TRY(part_options(o, corpus, part, &options));
     return bpt_examples_scan(&corpus->split.part[part], &options, words ? corpus->vocab : NULL, labels ? &corpus->labels : NULL);
 }
 
 static bpt_status_t encode(const cli_options_t *o, const bpt_range_t *text, int part, cli_corpus_t *corpus) {
     bpt_examples_options_t options;
-    BPT_TRY(part_options(o, part, &options));
+    BPT_TRY(part_options(o, corpus, part, &options));
     return bpt_examples_read(text, &options, corpus->vocab, &corpus->labels, &corpus->examples[part]);
 }
 
@@ -317,21 +357,12 @@ static bpt_status_t open_sources(const cli_options_t *o, cli_corpus_t *corpus) {
 
 // ---- Evaluation
 
-// As trained, but for what the command says.
-static cli_data_options_t eval_options(const cli_options_t *o, const cli_trained_t *t) {
-    cli_data_options_t d = t->stored.data;
-    if (cli_option_source(o, "label-column") == CLI_FROM_FLAG) d.label_column = o->data.label_column;
-    if (cli_option_source(o, "text-column") == CLI_FROM_FLAG) d.text_column = o->data.text_column;
-    if (cli_option_source(o, "where") == CLI_FROM_FLAG) d.where = o->data.where;
-    if (cli_option_source(o, "trees") == CLI_FROM_FLAG) d.trees = o->data.trees;
-    return d;
-}
-
 static bpt_status_t open_eval(const cli_options_t *o, const bpt_range_t *text, const cli_trained_t *t, cli_eval_data_t *e) {
-    const cli_data_options_t d = eval_options(o, t);
+    const cli_data_options_t d = cli_eval_data_options(o, t);
     const bpt_batching_t batching = batching_of(o, &t->config);
     bpt_examples_options_t options;
     BPT_TRY(cli_examples_options(&d, &t->config, t->unit, &options));
+    take_part(&e->split, o->data.part, &options);
     options.room.taken = o->use.placeholders;
     options.room.by = "placeholders";
     BPT_TRY(bpt_examples_read(text, &options, t->vocab, &t->labels, &e->examples));
@@ -346,6 +377,7 @@ const cli_reader_t cli_reader_examples = {
     .fill_from_data = fill,
     .make = make_arrays,
     .make_eval = make_eval,
+    .cut_file = cut_file,
     .scan = scan,
     .encode = encode,
     .open = open_sources,

@@ -197,15 +197,9 @@ static bpt_status_t open_sources(const cli_options_t *o, cli_corpus_t *corpus) {
 
 // ---- Evaluation
 
-// As trained, but for what the command says.
 static cli_data_options_t eval_options(const cli_options_t *o, const cli_trained_t *t) {
-    cli_data_options_t d = t->stored.data;
-    d.unit = t->unit;
+    cli_data_options_t d = cli_eval_data_options(o, t);
     if (!has_files(t->unit)) d.source = d.target = "";
-    if (cli_option_source(o, "source") == CLI_FROM_FLAG) d.source = o->data.source;
-    if (cli_option_source(o, "target") == CLI_FROM_FLAG) d.target = o->data.target;
-    if (cli_option_source(o, "trees") == CLI_FROM_FLAG) d.trees = o->data.trees;
-    if (cli_option_source(o, "context-tokens") == CLI_FROM_FLAG) d.context_tokens = o->data.context_tokens;
     return d;
 }
 

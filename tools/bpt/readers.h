@@ -27,6 +27,10 @@ typedef struct {
     // Opens corpus->split, and corpus->target where translations are in files of their own. NULL: o->data.path is one file or a folder.
     bpt_status_t (*open_files)(const cli_options_t *o, cli_corpus_t *corpus);
 
+    // Opens the parts of one file for this seed. NULL: they follow one another in the file, cut between lines, characters or bytes.
+    bpt_status_t (*cut_file)(const cli_data_options_t *data, const bpt_model_config_t *model, uint64_t seed, const char *path,
+                             bpt_split_t *out);
+
     // Counts the words of a part of the data into the vocabularies of the corpus, and collects its labels, as far as they are wanted.
     bpt_status_t (*scan)(const cli_options_t *o, int part, bool words, bool labels, cli_corpus_t *corpus);
     // Reads a part of the data into the corpus.
@@ -40,6 +44,10 @@ typedef struct {
 // How files of examples are read for a model: what the options of its data say.
 bpt_status_t cli_examples_options(const cli_data_options_t *data, const bpt_model_config_t *model, bpt_unit_t unit,
                                   bpt_examples_options_t *out) BPT_MUST_USE;
+
+// The parts of a folder or of one file.
+bpt_status_t cli_split_open(const cli_data_options_t *data, const bpt_model_config_t *model, uint64_t seed, const char *path,
+                            bpt_split_t *out) BPT_MUST_USE;
 
 extern const cli_reader_t cli_reader_translations;  // of tasks with two sides
 
