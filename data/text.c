@@ -70,8 +70,12 @@ static void skip(bpt_range_t *rest, uint64_t bytes) {
     rest->offset += bytes;
 }
 
-bool bpt_range_next_line(bpt_range_t *rest, bpt_range_t *line) {
+void bpt_range_skip_mark(bpt_range_t *rest) {
     if (rest->offset == 0) skip(rest, bpt_byte_order_mark(rest->data, rest->bytes));
+}
+
+bool bpt_range_next_line(bpt_range_t *rest, bpt_range_t *line) {
+    bpt_range_skip_mark(rest);
     if (rest->bytes == 0) return false;
     const char *newline = memchr(rest->data, '\n', rest->bytes);
     const uint64_t length = newline ? (uint64_t)(newline - rest->data) : rest->bytes;

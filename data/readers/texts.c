@@ -40,7 +40,7 @@ bpt_status_t bpt_reader_text_line(bpt_reader_t *r, const bpt_range_t *line) {
 
 // ---- (label word) or (label (label word) (label (label word) ..)): a bracket holds one word or any number of brackets
 
-static bool in_name(char c) { return c != '(' && c != ')' && c != ' ' && c != '\t'; }
+static bool in_name(char c) { return c != '(' && c != ')' && !bpt_is_blank(c); }
 
 // Takes what stands between brackets and blanks.
 static bpt_word_t take_name(const char **p, const char *end) {
@@ -87,7 +87,7 @@ static bpt_status_t parse_tree(tree_t *t, const bpt_range_t *line) {
     bool closed = false;
     t->r->n_words = t->depth = 0;
     while (p < end) {
-        if (*p == ' ' || *p == '\t') {
+        if (bpt_is_blank(*p)) {
             ++p;
         } else if (closed) {
             return bpt_reader_fail(line, "text behind the end of the tree; one tree a line");

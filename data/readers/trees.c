@@ -43,9 +43,9 @@ static bpt_status_t fail_open(const trees_t *t, const char *text, const open_t *
 
 // ---- Names
 
-static bool in_name(char c) { return c != '(' && c != ')' && c != ' ' && c != '\t' && c != '\n' && c != '\r'; }
+static bool in_name(char c) { return c != '(' && c != ')' && !bpt_is_blank(c); }
 
-static void step(trees_t *t) { ++t->rest.data, --t->rest.bytes; }
+static void step(trees_t *t) { ++t->rest.data, --t->rest.bytes, ++t->rest.offset; }
 
 static bpt_word_t take_name(trees_t *t) {
     const char *start = t->rest.data;
@@ -155,7 +155,7 @@ static bpt_status_t read_tree(trees_t *t, const char *text) {
             step(t);
             ++t->rest.line;
             t->line_start = t->rest.data;
-        } else if (c == ' ' || c == '\t' || c == '\r') {
+        } else if (bpt_is_blank(c)) {
             step(t);
         } else if (c == ')') {
             BPT_TRY(close_bracket(t, text));
@@ -167,8 +167,6 @@ static bpt_status_t read_tree(trees_t *t, const char *text) {
 }
 
 // ---- The file
-
-static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 // What begins with a bracket is a tree, unless trees are made and it is `label<TAB>text` or a text in brackets.
 static bool begins_text(const trees_t *t, const bpt_range_t *line) {
@@ -195,7 +193,7 @@ static bpt_status_t read_all(trees_t *t, const char *text) {
             step(t);
             ++t->rest.line;
             t->line_start = t->rest.data;
-        } else if (is_blank(*t->rest.data)) {
+        } else if (bpt_is_blank(*t->rest.data)) {
             step(t);
         } else {
             BPT_TRY(read_next(t, text));
@@ -206,8 +204,10 @@ static bpt_status_t read_all(trees_t *t, const char *text) {
 }
 
 bpt_status_t bpt_read_trees(bpt_reader_t *r, const bpt_range_t *text) {
-    trees_t t = {.r = r, .rest = *text, .line_start = text->data};
-    const bpt_status_t status = read_all(&t, text->data);
+    trees_t t = {.r = r, .rest = *text};
+    bpt_range_skip_mark(&t.rest);
+    t.line_start = t.rest.data;
+    const bpt_status_t status = read_all(&t, t.line_start);
     bpt_free(t.open);
     bpt_free(t.nodes);
     bpt_free(t.found);

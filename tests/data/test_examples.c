@@ -84,7 +84,8 @@ static void lines_and_trees_give_their_examples(void **state) {
          {.labelled = true, .subtrees = true},
          5,
          {"2: The", "2: big", "2: cat", "4: big cat", "3: The big cat"}},
-        {"(1 \t( 1\n", BPT_UNIT_WORD, {.labelled = true}, 1, {"(1 : ( 1"}},  // a tab: not a tree
+        {"(3 (2\vThe\f) (2 big)\v)\f\n", BPT_UNIT_WORD, {.labelled = true}, 1, {"3: The big"}},  // other blanks
+        {"(1 \t( 1\n", BPT_UNIT_WORD, {.labelled = true}, 1, {"(1 : ( 1"}},                      // a tab: not a tree
         {"(not a tree\n", BPT_UNIT_WORD, {0}, 1, {"-: (not a tree"}},
         {"(3 (2 The) (4 (2 big) (2 -LRB-)))\nbig\n", BPT_UNIT_WORD, {0}, 2, {"-: The big -LRB-", "-: big"}},
         {"(0 (1 5) (2 6))\n7\n", BPT_UNIT_IDS, {0}, 2, {"-: #5 #6", "-: #7"}},
