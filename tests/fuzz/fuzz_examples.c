@@ -22,14 +22,6 @@ static void check_text(const bpt_examples_t *e, const bpt_batch_t *b, int64_t s,
     require(side->lengths[s] == length && !memcmp(side->tokens + side->start[s], e->tokens + from, length * sizeof *e->tokens));
     for (uint64_t i = 0; e->per_token && e->labels[from] != BPT_NO_LABEL && i < length; ++i)
         require(b->targets[side->start[s] + i] == e->labels[from + i]);
-    for (uint64_t t = 0; e->trees && t < texts * e->count; ++t) {
-        const uint64_t n = e->offsets[t + 1] - e->offsets[t];
-        require(e->node_offsets[t] < e->node_offsets[t + 1] && e->node_offsets[t + 1] - e->node_offsets[t] <= n);
-        for (uint64_t i = e->node_offsets[t]; i < e->node_offsets[t + 1]; ++i)
-            require(e->nodes.items[i].first < e->nodes.items[i].end && e->nodes.items[i].end <= n);
-        const bpt_example_node_t *root = &e->nodes.items[e->node_offsets[t + 1] - 1];
-        require(root->first == 0 && root->end == n);
-    }
     for (uint64_t i = 0; e->bag_offsets && i < length; ++i) {
         const uint32_t *range = side->bag_ranges + 2 * (side->start[s] + i);
         require(range[1] - range[0] == e->bag_offsets[from + i + 1] - e->bag_offsets[from + i] && range[1] <= b->shape.side[0].bag);
@@ -54,7 +46,9 @@ static void check_batches(const bpt_examples_t *examples, uint8_t option, bool t
         bool listed = o.packed;
         for (int64_t i = 0; i < source->n_shapes; ++i) {
             bpt_batch_shape_t shape = source->shapes[i];
-            if (b.shape.side[0].bag > shape.side[0].bag) shape.side[0].bag = b.shape.side[0].bag;  // of unusually long words
+            if (b.shape.side[0].bag > shape.side[0].bag) shape.side[0].bag = b.shape.side[0].bag;           // of unusually long words
+            if (b.shape.side[0].nodes <= shape.side[0].nodes) shape.side[0].nodes = b.shape.side[0].nodes;  // listed are the most
+            if (b.shape.side[0].node_slots <= shape.side[0].node_slots) shape.side[0].node_slots = b.shape.side[0].node_slots;
             listed = listed || bpt_batch_shape_same(&shape, &b.shape);
         }
         require(listed);
@@ -88,6 +82,28 @@ static void check_examples(const bpt_examples_t *e, const bpt_examples_options_t
         require(root->first == 0 && root->end == n);
     }
     for (uint64_t i = 0; e->bag_offsets && i < e->bag_offsets[e->n_tokens]; ++i) require(e->bags[i] < o->ngram_rows);
+}
+
+// Dealt out to three parts, each example is in one of them.
+static void check_cut(const bpt_range_t *text, const bpt_examples_options_t *o, uint64_t seed, const bpt_vocab_t *vocab,
+                      const bpt_labels_t *labels, const bpt_examples_t *whole) {
+    bpt_cut_t cut;
+    uint64_t count = 0, tokens = 0;
+    const bpt_status_t status = bpt_examples_cut(text, o, seed, &cut);
+    require(status == BPT_OK || (status == BPT_ERR_INPUT && (whole->count < 3 || o->subtrees)));  // phrases stay together
+    if (status != BPT_OK) return;
+    bpt_examples_options_t options = *o;
+    options.cut = &cut;
+    for (options.part = 0; options.part < BPT_PARTS; ++options.part) {
+        bpt_examples_t e;
+        if (!memchr(cut.part, options.part, cut.count)) continue;
+        require(bpt_examples_read(text, &options, vocab, labels, &e) == BPT_OK);
+        count += e.count;
+        tokens += e.n_tokens;
+        bpt_examples_free(&e);
+    }
+    require(count == whole->count && tokens == whole->n_tokens);
+    bpt_free(cut.part);
 }
 
 // Every word that a reader finds must survive its file.
@@ -162,6 +178,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             check_examples(&examples, &options, vocab, known);
             check_batches(&examples, data[1], true);
             check_batches(&examples, data[1], false);
+            check_cut(&text, &options, data[1], vocab, known, &examples);
             bpt_examples_free(&examples);
         }
     }
