@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bpt/alloc.h"
@@ -57,22 +58,47 @@ bpt_status_t bpt_run_checkpoint_begin(bpt_run_t *run, int64_t step, const char *
     return BPT_OK;
 }
 
+bool bpt_run_clean_up(const char *path) {
+    char reason[1024];
+    snprintf(reason, sizeof reason, "%s", bpt_error_message());
+    if (bpt_path_remove(path) == BPT_OK) return true;
+    (void)!bpt_fail(BPT_ERR_IO, "%s", reason);
+    return false;
+}
+
 void bpt_run_checkpoint_abandon(bpt_run_t *run) {
     if (!run->begun) return;
-    char reason[1024];  // why the checkpoint was given up: not to be replaced by a failure to clean up
-    snprintf(reason, sizeof reason, "%s", bpt_error_message());
-    // What cannot be removed now is removed when the run is opened the next time.
-    if (bpt_path_remove(run->begun) != BPT_OK) (void)!bpt_fail(BPT_ERR_IO, "%s", reason);
+    bpt_run_clean_up(run->begun);  // what stays is removed when the run is opened the next time
     bpt_free(run->begun);
     run->begun = NULL;
 }
 
+bool bpt_run_is_link(const char *path) {
+    char first;
+    return readlink(path, &first, 1) > 0;
+}
+
+static bool read_link(const char *link, char *target, size_t bytes) {
+    const ssize_t length = readlink(link, target, bytes - 1);
+    if (length <= 0) return false;
+    target[length] = 0;
+    return true;
+}
+
 int64_t bpt_run_linked_step(const char *link) {
     char target[4096];
-    const ssize_t length = readlink(link, target, sizeof target - 1);
-    if (length <= 0) return -1;
-    target[length] = 0;
-    return bpt_run_checkpoint_step(target);
+    return read_link(link, target, sizeof target) ? bpt_run_checkpoint_step(target) : -1;
+}
+
+// The link is read once: a trainer may let it move on in between.
+int64_t bpt_run_own_linked_step(const bpt_run_t *run, const char *link) {
+    char target[4096], there[8192], own[8192];
+    struct stat a, b;
+    if (!read_link(link, target, sizeof target)) return -1;
+    const int64_t step = bpt_run_checkpoint_step(target);
+    snprintf(there, sizeof there, "%s%s%s", *target == '/' ? "" : run->path, *target == '/' ? "" : "/", target);
+    snprintf(own, sizeof own, "%s/step-%" PRId64, run->checkpoints, step);
+    return step >= 0 && !stat(there, &a) && !stat(own, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino ? step : -1;
 }
 
 // Renamed first, so that a checkpoint that is half deleted never looks like one.
@@ -163,18 +189,26 @@ static bpt_status_t missing(const bpt_run_t *run, const char *what) {
     return bpt_fail(BPT_ERR_INPUT, "%s has no checkpoint \"%.100s\"; it has %s", run->path, what, there);
 }
 
+// A link whose checkpoint was deleted or not copied, or that leads to another run: no other checkpoint is what it promises.
+static bpt_status_t stray(const bpt_run_t *run, const char *link) {
+    char there[160];
+    BPT_TRY(list_text(run, -1, there, sizeof there));
+    return bpt_fail(BPT_ERR_INPUT, "%s leads to no checkpoint of this run, which has %s: choose one, or delete the link", link, there);
+}
+
 bpt_status_t bpt_run_checkpoint_find(const bpt_run_t *run, const char *which, char **folder) {
-    if (!which) which = bpt_folder_exists(run->best) ? "best" : "latest";
-    const bool is_best = !strcmp(which, "best"), is_latest = !strcmp(which, "latest");
+    if (!which) which = bpt_folder_exists(run->best) || bpt_run_is_link(run->best) ? "best" : "latest";
+    const char *link = !strcmp(which, "best") ? run->best : !strcmp(which, "latest") ? run->latest : NULL;
     char name[64];
     snprintf(name, sizeof name, "step-%s", which);
     // A link is followed here, as it may move on while the files behind it are read.
-    const int64_t step = is_best ? bpt_run_linked_step(run->best) : is_latest ? bpt_run_linked_step(run->latest) : step_of(name);
+    const int64_t step = link ? bpt_run_own_linked_step(run, link) : step_of(name);
+    if (step < 0 && link && bpt_run_is_link(link)) return stray(run, link);
     char *path;
     if (step >= 0)
         BPT_TRY(bpt_path_format(&path, "%s/step-%" PRId64, run->checkpoints, step));
-    else if (is_best || is_latest)
-        BPT_TRY(bpt_strdup(is_best ? run->best : run->latest, &path));  // a copied run may have folders where links were
+    else if (link)
+        BPT_TRY(bpt_strdup(link, &path));  // a copied run may have folders where links were
     else
         return bpt_fail(BPT_ERR_USAGE, "\"%.100s\" is not a checkpoint; give best, latest or a step number", which);
     if (bpt_folder_exists(path)) {

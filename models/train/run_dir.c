@@ -52,6 +52,7 @@ static bpt_status_t make(const char *path, bpt_run_t **out) {
 static bool holds_only(const char *folder, const char *a, const char *b) {
     char **names;
     size_t count;
+    if (!bpt_folder_exists(folder)) return true;  // it could not be made
     if (bpt_folder_list(folder, &names, &count) != BPT_OK) return false;
     bool only = true;
     for (size_t i = 0; i < count; ++i) only &= !strcmp(names[i], a) || !strcmp(names[i], b);
@@ -62,7 +63,7 @@ static bool holds_only(const char *folder, const char *a, const char *b) {
 // A run that was refused before it wrote anything leaves no folder behind.
 static void remove_refused(const bpt_run_t *run) {
     if (!run->made || !holds_only(run->path, ".lock", "checkpoints") || !holds_only(run->checkpoints, "", "")) return;
-    if (bpt_path_remove(run->path) != BPT_OK) bpt_warn("%s is left over from a run that did not begin; delete it", run->path);
+    if (!bpt_run_clean_up(run->path)) bpt_warn("%s is left over from a run that did not begin; delete it", run->path);
 }
 
 void bpt_run_keep_folder(bpt_run_t *run) { run->made = false; }
@@ -194,16 +195,23 @@ static bpt_status_t remove_unfinished_run(const bpt_run_t *run) {
     return BPT_OK;
 }
 
-static bpt_status_t check_is_link(const char *path) {
-    if (!bpt_folder_exists(path) || bpt_run_linked_step(path) >= 0) return BPT_OK;
-    return bpt_fail(BPT_ERR_INPUT, "%s must be a link to a checkpoint (was the run copied without its links?); delete it", path);
+static bpt_status_t check_is_link(const bpt_run_t *run, const char *path) {
+    if (!bpt_folder_exists(path) || bpt_run_own_linked_step(run, path) >= 0) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT, "%s must be a link to a checkpoint of this run (was it copied without its links?); delete it", path);
+}
+
+// The best checkpoint is lost, but not the training: the next better one is `best` again.
+static bpt_status_t mend_best(const bpt_run_t *run) {
+    if (bpt_folder_exists(run->best) || !bpt_run_is_link(run->best)) return BPT_OK;
+    bpt_warn("%s led to no checkpoint and is removed; the next one that is better than all before is best again", run->best);
+    return bpt_path_remove(run->best);
 }
 
 // A trainer killed between its first rename and the link leaves a checkpoint that no link names; a person may delete folders.
 static bpt_status_t mend_links(const bpt_run_t *run) {
-    BPT_TRY(check_is_link(run->best));
-    BPT_TRY(check_is_link(run->latest));
-    if (!bpt_folder_exists(run->best)) BPT_TRY(bpt_path_remove(run->best));
+    BPT_TRY(check_is_link(run, run->best));
+    BPT_TRY(check_is_link(run, run->latest));
+    BPT_TRY(mend_best(run));
     if (bpt_folder_exists(run->latest)) return BPT_OK;
     int64_t *steps;
     size_t count;

@@ -56,8 +56,8 @@ bpt_status_t bpt_run_checkpoint_begin(bpt_run_t *run, int64_t step, const char *
 bpt_status_t bpt_run_checkpoint_commit(bpt_run_t *run, bool is_best, int64_t keep) BPT_MUST_USE;
 void bpt_run_checkpoint_abandon(bpt_run_t *run);
 
-// Folder of a checkpoint: `which` = "latest", "best", a step number, or NULL for best if there is one, else latest. *folder is
-// freed with bpt_free. The message for one that is missing lists those that are there.
+// Folder of a checkpoint: `which` = "latest", "best", a step number, or NULL for best if there is one, else latest (but a link
+// `best` that leads nowhere is an error). *folder is freed with bpt_free. The message for one that is missing lists those that are there.
 bpt_status_t bpt_run_checkpoint_find(const bpt_run_t *run, const char *which, char **folder) BPT_MUST_USE;
 int64_t bpt_run_checkpoint_step(const char *folder);  // by its name; -1: it is not called step-N
 // For messages: the checkpoints besides that in `folder`, "checkpoints 5, 10" or "no checkpoint at all".

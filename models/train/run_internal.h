@@ -13,7 +13,12 @@ struct bpt_run {
     char *begun;              // its folder, NULL when there is none
 };
 
+// Removes what a failure left. If it cannot be removed, the message is still that of the failure.
+bool bpt_run_clean_up(const char *path);
+bool bpt_run_is_link(const char *path);  // also one that leads nowhere
 // Step of the checkpoint that a link names, -1 when it is no link to one.
 int64_t bpt_run_linked_step(const char *link);
+// The same, -1 also where the link does not lead to that checkpoint of this run.
+int64_t bpt_run_own_linked_step(const bpt_run_t *run, const char *link);
 
 #endif

@@ -1,6 +1,7 @@
 // Run directories: who may open them, links that never dangle, pruning, and checkpoints written by a process that is killed.
 #include <dirent.h>
 #include <jansson.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -216,6 +217,48 @@ static void what_is_no_run_is_refused(void **state) {
     bpt_run_close(run);
 }
 
+static void links_to_other_runs_are_refused(void **state) {
+    (void)state;
+    bpt_run_t *run, *other;
+    char *folder;
+    assert_ok(start(test_path("own"), &run));
+    assert_ok(start(test_path("foreign-run"), &other));
+    for (int step = 1; step <= 2; ++step) assert_ok(save(run, step, step == 1, 9));
+    assert_ok(save(other, 2, true, 9));
+    bpt_run_close(other);
+    const char *const targets[] = {"../foreign-run/checkpoints/step-2", "..", "config.json", "best", "/dev/zero", "checkpoints", "step-1"};
+    for (size_t i = 0; i < BPT_COUNT(targets); ++i) {
+        for (int latest = 0; latest <= 1; ++latest) {
+            const char *which = latest ? "latest" : "best";
+            char link[4096];
+            snprintf(link, sizeof link, "%s/%s", test_path("own"), which);
+            assert_ok(bpt_link_swap(link, targets[i]));
+            assert_fails(bpt_run_checkpoint_find(run, which, &folder), BPT_ERR_INPUT, "leads to no checkpoint of this run");
+            if (!latest) assert_fails(bpt_run_checkpoint_find(run, NULL, &folder), BPT_ERR_INPUT, "own/best leads to no checkpoint");
+            assert_ok(bpt_link_swap(link, latest ? "./checkpoints/../checkpoints/step-2" : test_path("own/checkpoints/step-1")));
+            assert_int_equal(check_link(run, which), latest ? 2 : 1);  // written in another way, but sound
+        }
+    }
+    bpt_run_close(run);
+    assert_ok(bpt_link_swap(test_path("own/best"), "../foreign-run/checkpoints/step-2"));
+    assert_fails(bpt_run_resume(test_path("own"), &run), BPT_ERR_INPUT, "own/best must be a link to a checkpoint of this run");
+}
+
+// The reason is that of the folder that cannot be made, not that of the clean-up behind it; nothing is left over.
+static void a_run_that_cannot_be_made_says_why(void **state) {
+    (void)state;
+    enum { LENGTH = PATH_MAX - sizeof "/checkpoints" + 1 };  // room for /.lock, but not for that
+    char path[PATH_MAX], name[PATH_MAX];
+    snprintf(name, sizeof name, "%s", test_path("narrow"));
+    const size_t folder = (size_t)(strrchr(name, '/') - name);
+    memset(path, '/', LENGTH);  // any number of slashes is one
+    memcpy(path, name, folder);
+    strcpy(path + LENGTH - strlen("narrow"), "narrow");
+    bpt_run_t *run;
+    assert_fails(bpt_run_create(path, &run), BPT_ERR_IO, "File name too long");
+    assert_false(bpt_folder_exists(name));
+}
+
 static void links_that_lead_nowhere_are_mended(void **state) {
     (void)state;
     bpt_run_t *run;
@@ -224,6 +267,13 @@ static void links_that_lead_nowhere_are_mended(void **state) {
     bpt_run_close(run);
     assert_int_equal(unlink(test_path("mend/latest")), 0);
     assert_ok(bpt_path_remove(test_path("mend/checkpoints/step-2")));
+    assert_ok(bpt_run_open(test_path("mend"), &run));  // a reader mends nothing, and takes no other checkpoint for the best
+    char *folder;
+    assert_fails(bpt_run_checkpoint_find(run, NULL, &folder), BPT_ERR_INPUT,
+                 "mend/best leads to no checkpoint of this run, which has checkpoints 1, 3");
+    assert_fails(bpt_run_checkpoint_find(run, "best", &folder), BPT_ERR_INPUT, "mend/best leads to no checkpoint");
+    assert_int_equal(check_link(run, "3"), 3);
+    bpt_run_close(run);
     assert_ok(bpt_folder_create(test_path("mend/checkpoints/.tmp-step-9")));
     test_write_file(test_path("mend/.tmp-1-1"), "x", 1);
     assert_ok(bpt_run_resume(test_path("mend"), &run));
@@ -363,6 +413,8 @@ int main(void) {
         cmocka_unit_test(a_run_is_not_overwritten),
         cmocka_unit_test(a_copy_with_folders_for_links_is_not_overwritten),
         cmocka_unit_test(what_is_no_run_is_refused),
+        cmocka_unit_test(links_to_other_runs_are_refused),
+        cmocka_unit_test(a_run_that_cannot_be_made_says_why),
         cmocka_unit_test(links_that_lead_nowhere_are_mended),
         cmocka_unit_test(a_failing_write_leaves_the_old_checkpoint),
         cmocka_unit_test(every_file_is_readable_after_kill_9),
