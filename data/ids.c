@@ -37,3 +37,26 @@ bpt_status_t bpt_ids_finish(bpt_ids_t *ids) {
     uint64_t bytes;
     return bpt_store_finish(&ids->store, &ids->data, &bytes);
 }
+
+enum { BLOCK = 4096 };  // a text may be larger than memory
+
+void bpt_ids_count(const bpt_ids_t *ids, uint64_t *counts, uint64_t size) {
+    uint32_t block[BLOCK];
+    for (uint64_t at = 0, n; at < ids->count; at += n) {
+        n = ids->count - at < BLOCK ? ids->count - at : BLOCK;
+        bpt_ids_copy(ids, at, n, block);
+        for (uint64_t i = 0; i < n; ++i)
+            if (block[i] < size) ++counts[block[i]];
+    }
+}
+
+uint64_t bpt_ids_count_one(const bpt_ids_t *ids, uint32_t id) {
+    uint32_t block[BLOCK];
+    uint64_t count = 0;
+    for (uint64_t at = 0, n; at < ids->count; at += n) {
+        n = ids->count - at < BLOCK ? ids->count - at : BLOCK;
+        bpt_ids_copy(ids, at, n, block);
+        for (uint64_t i = 0; i < n; ++i) count += block[i] == id;
+    }
+    return count;
+}

@@ -18,6 +18,9 @@ bpt_ids_t bpt_ids_of_bytes(const void *bytes, uint64_t count);
 void bpt_ids_free(bpt_ids_t *ids);
 // out[i] = id number first + i, i < count.
 void bpt_ids_copy(const bpt_ids_t *ids, uint64_t first, uint64_t count, uint32_t *out);
+// Adds how often each id is there to counts[id]; ids from `size` on are not counted.
+void bpt_ids_count(const bpt_ids_t *ids, uint64_t *counts, uint64_t size);
+uint64_t bpt_ids_count_one(const bpt_ids_t *ids, uint32_t id);  // how often this one is there
 
 // Making them: for a vocabulary of `size` tokens (0: any u32), id by id, then finished.
 bpt_ids_t bpt_ids_begin(int64_t size);

@@ -39,6 +39,8 @@ bpt_status_t bpt_vocab_create(bpt_unit_t unit, bool lower, bpt_vocab_t **out) {
     return status;
 }
 
+void bpt_vocab_want_count(bpt_vocab_t *v, int64_t least) { v->least = (uint64_t)least; }
+
 void bpt_vocab_limit_ids(bpt_vocab_t *v, int64_t limit) { v->id_limit = limit < UINT32_MAX ? limit : UINT32_MAX; }
 
 void bpt_vocab_destroy(bpt_vocab_t *v) {
@@ -195,9 +197,15 @@ static bpt_status_t make_subwords(bpt_vocab_t *v) {
     return take_model(v, "the trained model", s);
 }
 
+// Words are sorted by now: the rare ones are the last.
+static void leave_out_rare_words(bpt_vocab_t *v) {
+    while (v->count > 2 && v->token[v->count - 1].frequency < v->least) --v->count;
+}
+
 bpt_status_t bpt_vocab_freeze(bpt_vocab_t *v) {
     if (v->unit == BPT_UNIT_SUBWORD && !v->subwords) BPT_TRY(make_subwords(v));
     if (v->unit == BPT_UNIT_WORD) qsort_r(v->token + 2, v->count - 2, sizeof *v->token, by_frequency, v);
+    if (v->unit == BPT_UNIT_WORD) leave_out_rare_words(v);
     if (v->unit == BPT_UNIT_CHAR && v->count) qsort_r(v->token, v->count, sizeof *v->token, by_bytes, v);
     return v->count ? bpt_vocab_rehash(v, v->mask + 1) : BPT_OK;
 }

@@ -42,6 +42,8 @@ void bpt_vocab_limit_ids(bpt_vocab_t *vocab, int64_t limit);
 bpt_status_t bpt_vocab_count(bpt_vocab_t *vocab, const bpt_range_t *text) BPT_MUST_USE;  // every token of the text
 bpt_status_t bpt_vocab_count_words(bpt_vocab_t *vocab, const bpt_range_t *where, const bpt_word_t *words,
                                    size_t n) BPT_MUST_USE;  // those of one text; errors name the line `where`
+// BPT_UNIT_WORD: words that were counted fewer times are left out when it is frozen, and become <unk>; 0 and 1: none.
+void bpt_vocab_want_count(bpt_vocab_t *vocab, int64_t least);
 bpt_status_t bpt_vocab_freeze(bpt_vocab_t *vocab) BPT_MUST_USE;
 void bpt_vocab_destroy(bpt_vocab_t *vocab);
 

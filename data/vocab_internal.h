@@ -18,6 +18,7 @@ struct bpt_vocab {
     bool lower;
     uint32_t unk, eos;  // BPT_NO_TOKEN: none
     int64_t id_limit;   // BPT_UNIT_IDS
+    uint64_t least;     // BPT_UNIT_WORD: how often a word must be counted to be kept
     bpt_token_t *token;
     size_t count, capacity;
     char *bytes;

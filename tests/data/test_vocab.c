@@ -79,6 +79,25 @@ static void words_come_by_frequency_then_bytes(void **state) {
     bpt_vocab_destroy(vocab);
 }
 
+static void rare_words_are_left_out(void **state) {
+    (void)state;
+    static const char *const kept[][6] = {
+        {"<unk>", "<eos>", "b", "c", "a", "d"}, {"<unk>", "<eos>", "b", "c"}, {"<unk>", "<eos>", "b"}, {"<unk>", "<eos>"}};
+    static const int64_t least[] = {1, 2, 3, 4}, sizes[] = {6, 4, 3, 2};
+    static const char *const read[] = {"2 3 2 4 2 3 5 1", "2 3 2 0 2 3 0 1", "2 0 2 0 2 0 0 1", "0 0 0 0 0 0 0 1"};
+    for (size_t i = 0; i < BPT_COUNT(least); ++i) {
+        const bpt_range_t range = range_of("b c b a b c d\n");
+        bpt_vocab_t *vocab;
+        assert_ok(bpt_vocab_create(BPT_UNIT_WORD, false, &vocab));
+        bpt_vocab_want_count(vocab, least[i]);
+        assert_ok(bpt_vocab_count(vocab, &range));
+        assert_ok(bpt_vocab_freeze(vocab));
+        assert_tokens(vocab, kept[i], sizes[i]);
+        assert_ids(vocab, "b c b a b c d\n", false, read[i]);
+        bpt_vocab_destroy(vocab);
+    }
+}
+
 static void lower_case_folds_words_of_every_script(void **state) {
     (void)state;
     bpt_vocab_t *vocab = made_from(BPT_UNIT_WORD, true, "The the \xC3\x89t\xC3\xA9 \xCE\xA3 THE <UNK>");  // Ete, Sigma
@@ -386,6 +405,7 @@ static void published_counts_of_corpora_are_met(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_come_by_frequency_then_bytes),
+        cmocka_unit_test(rare_words_are_left_out),
         cmocka_unit_test(lower_case_folds_words_of_every_script),
         cmocka_unit_test(code_points_come_in_order_and_unknown_ones_are_errors),
         cmocka_unit_test(bytes_are_their_own_ids),

@@ -23,6 +23,7 @@
 #include "tools/bpt/start.h"
 #include "tools/bpt/team.h"
 #include "tools/bpt/translation_score.h"
+#include "tools/bpt/unknown_words.h"
 #include "tools/bpt/watch.h"
 #include "tools/bpt/word_vectors.h"
 
@@ -196,8 +197,10 @@ static bpt_status_t open_trainer(job_t *job) {
                                            .score_texts = job->score ? score_texts : NULL,
                                            .user = job};
     BPT_TRY(bpt_trainer_create(&options, &job->trainer));
-    bpt_runner_set_labels(bpt_trainer_runner(job->trainer), (const char *const *)job->corpus.labels.name);
-    if (job->vectors && !job->resumed) BPT_TRY(bpt_runner_set(bpt_trainer_runner(job->trainer), BPT_NAME_EMBED, job->vectors));
+    bpt_runner_t *runner = bpt_trainer_runner(job->trainer);
+    bpt_runner_set_labels(runner, (const char *const *)job->corpus.labels.name);
+    if (!job->resumed && !job->start.any) BPT_TRY(cli_unknown_words_clear(&job->corpus, runner));
+    if (!job->resumed && job->vectors) BPT_TRY(bpt_runner_set(runner, BPT_NAME_EMBED, job->vectors));
     const bpt_run_state_t *state = bpt_trainer_state(job->trainer);
     job->last.step = state->step;
     job->last.seconds = state->seconds;

@@ -12,6 +12,7 @@
 #include "tools/bpt/readers.h"
 #include "tools/bpt/side_files.h"
 #include "tools/bpt/subwords.h"
+#include "tools/bpt/unknown_words.h"
 #include "tools/bpt/word_vectors.h"
 
 // Counts words and collects labels, of which `corpus` takes what it does not have from a run already.
@@ -19,11 +20,13 @@ static bpt_status_t scan(const cli_options_t *o, const bpt_split_t *split, bool 
                          cli_corpus_t *corpus) {
     if (make_vocab) BPT_TRY(bpt_vocab_create(o->data.unit, o->data.lower, &corpus->vocab));
     if (make_vocab) bpt_vocab_limit_ids(corpus->vocab, id_limit);
+    if (make_vocab) bpt_vocab_want_count(corpus->vocab, o->data.least_count);
     if (make_vocab) BPT_TRY(cli_subwords_prepare(o, corpus->vocab));
     const cli_reader_t *reader = cli_reader_of(&o->model);
     const bool two = make_vocab && reader->has_two_vocabularies && reader->has_two_vocabularies(o);
     if (two) BPT_TRY(bpt_vocab_create(o->data.unit, o->data.lower, &corpus->source_vocab));
     if (two) bpt_vocab_limit_ids(corpus->source_vocab, id_limit);
+    if (two) bpt_vocab_want_count(corpus->source_vocab, o->data.least_count);
     for (int part = 0; part < BPT_PARTS; ++part) {
         const bool count = make_vocab && (part == BPT_TRAIN || o->data.vocab_scope == CLI_SCOPE_ALL),
                    label = make_labels && part == BPT_TRAIN;
@@ -170,6 +173,7 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resume
     BPT_TRY(bpt_model_config_check(&o->model));
     cli_defaults_batch(o, (int64_t)corpus->examples[BPT_TRAIN].count, trained_tokens(corpus));
     BPT_TRY(cli_reader_of(&o->model)->open(o, corpus));
+    BPT_TRY(cli_unknown_words_drop(o, corpus));
     bpt_batch_source_t *direct = corpus->train;  // from here on the next batch is prepared while the device works
     corpus->train = NULL;
     const bpt_status_t status = bpt_prefetch_create(&direct, 0, &corpus->train);
@@ -189,6 +193,7 @@ bpt_status_t cli_corpus_open(cli_options_t *o, bpt_vocab_t *vocab, bpt_vocab_t *
     const cli_reader_t *reader = cli_reader_of(&o->model);
     bool made = false;
     bpt_status_t status = reader->make ? reader->make(o, out, &made) : BPT_OK;
+    if (status == BPT_OK) status = cli_unknown_words_check(o);
     if (status == BPT_OK && !made) status = open_files(o, out);
     if (status == BPT_OK) status = read_corpus(o, resumed, out);
     if (status != BPT_OK) cli_corpus_close(out);

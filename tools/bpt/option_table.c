@@ -3,6 +3,7 @@
 #include "data/cut.h"
 #include "data/examples.h"
 #include "data/score/bleu_tokens.h"
+#include "data/word_dropout.h"
 #include "models/config_keys.h"
 #include "models/config_names.h"
 #include "tools/bpt/options.h"
@@ -181,6 +182,9 @@ const cli_option_t cli_option_table[] = {
      .help = "what a word gets that a file of --vectors lacks: zeros, or random numbers that vary as much as those of the file"},
     {CHOICE("vocab-scope", data.vocab_scope, LIST("train", "all")), .fallback = "train", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
      .key = true, .help = "take the vocabulary from the training data, or from all of the data"},
+    {INT("least-count", data.least_count, 1, MAX_COUNT), .fallback = "1", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
+     .when = "unit=word", .firm = true,
+     .help = "words that the data of the vocabulary have fewer than N times become <unk>, as unknown words do"},
     {INT("context", data.context, 1, 67108864), .fallback = "512", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
      .task = reads_windows, .help = "lm: number of tokens in a training window (N inputs, N targets)"},
     {INT("stride", data.stride, 0, 67108864), .fallback = "0", .shown = "the context; sparse: 128", .group = CLI_GROUP_DATA,
@@ -215,6 +219,10 @@ const cli_option_t cli_option_table[] = {
 #include "models/config_keys.def"
 #undef KEYS_DROPOUT
 #define KEYS_DROPOUT NONE
+    {REAL("word-dropout", data.word_dropout, 0, BPT_WORD_DROPOUT_MOST), .fallback = "0",
+     .shown = "0.25; lm, translate, with --vectors or --init: 0", .group = CLI_GROUP_REGULAR, .commands = CLI_TRAIN, .key = true,
+     .when = "unit=word", .firm = true,
+     .help = "train for unknown words: a word that training reads C times is unknown with probability X / (X + C)"},
     {REAL("weight-decay", train.weight_decay, 0, 1e3), .fallback = "0", .group = CLI_GROUP_REGULAR, .commands = CLI_TRAIN, .key = true,
      .help = "L2 penalty on weights, not on biases and LayerNorm parameters (adamw: decoupled)"},
     {BOOL("freeze-embed", train.freeze_embed), .fallback = "no", .shown = "yes with --vectors", .group = CLI_GROUP_REGULAR,

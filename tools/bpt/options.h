@@ -31,6 +31,8 @@ typedef struct {
     bpt_unknown_vectors_t unknown_vectors;
     bpt_unit_t unit;
     cli_scope_t vocab_scope;
+    int64_t least_count;  // of a word that the vocabulary has
+    double word_dropout;  // rate of data/word_dropout.h
     bpt_protocol_t protocol;
     bpt_cut_kind_t cut;
     int part;  // BPT_TRAIN, BPT_VALID or BPT_TEST

@@ -41,7 +41,8 @@ enum { PAIR_BYTES = 64 };
 // Classifiers: both sides, frozen GloVe vectors, vocabulary of all files, L2 on weights, no clipping.
 #define CLASSIFIER                                                                                                                    \
     "task=classify model=bpt unit=word lower=yes vocab-scope=all causal=no rule=paper d-model=300 d-ff=600 heads=6 freeze-embed=yes " \
-    "freeze-rel=no beta1=0.9 beta2=0.999 eps=1e-8 weight-decay=5e-5 clip=0 warmup=0 dropout-attention=0.3 dropout-hidden=0.1 "
+    "freeze-rel=no beta1=0.9 beta2=0.999 eps=1e-8 weight-decay=5e-5 clip=0 warmup=0 dropout-attention=0.3 dropout-hidden=0.1 "        \
+    "word-dropout=0 "
 #define SST5                                                                                                                           \
     CLASSIFIER "subtrees=yes layers=4 dropout-input=0.4 dropout-head=0.4 batch-examples=1024 batch-tokens=32768 lr=0.00025 epochs=40 " \
                "schedule=exponential "
@@ -62,7 +63,7 @@ enum { PAIR_BYTES = 64 };
 #define ADAM_CLIPPED "beta1=0.9 beta2=0.999 eps=1e-8 clip=5 "
 #define STAR_TEXT                                                                                            \
     "unit=word lower=yes vocab-scope=all causal=no layers=2 d-model=300 heads=6 d-mlp=200 freeze-embed=yes " \
-    "dropout-attention=0 " ADAM_CLIPPED
+    "dropout-attention=0 word-dropout=0 " ADAM_CLIPPED
 #define STAR "model=star head-dim=50 positions=none pool=relay-max "
 #define TRANSFORMER "model=transformer attention=dense positions=absolute pool=max d-ff=600 dropout-hidden=0.1 "
 // Tree Transformer (Nguyen et al. 2020), as large as the two above, with a loss of every word and phrase.
@@ -78,11 +79,12 @@ enum { PAIR_BYTES = 64 };
               "warmup=100 epochs=15 best-by=accuracy dropout-input=0.5 dropout-head=0.5 "
 #define INFERENCE                                                                                                                      \
     "unit=word lower=yes strip-punctuation=yes vocab-scope=all causal=no task=pair freeze-embed=yes dropout-attention=0 " ADAM_CLIPPED \
-    "batch-examples=128 batch-tokens=8192 lr=0.0005 schedule=cosine warmup=200 epochs=15 best-by=accuracy dropout-input=0.3 "          \
+    "word-dropout=0 batch-examples=128 batch-tokens=8192 lr=0.0005 schedule=cosine warmup=200 epochs=15 best-by=accuracy "             \
+    "dropout-input=0.3 "                                                                                                               \
     "dropout-head=0.3 "
 #define TAGS                                                                                               \
     "unit=word vocab-scope=all causal=no task=tag layers=2 d-model=300 heads=6 d-mlp=200 freeze-embed=no " \
-    "dropout-attention=0 " ADAM_CLIPPED                                                                    \
+    "dropout-attention=0 word-dropout=0 " ADAM_CLIPPED                                                     \
     "batch-examples=32 batch-tokens=8192 lr=0.001 schedule=cosine warmup=200 epochs=10 dropout-input=0.4 dropout-head=0.3 "
 #define ENTITIES TAGS "tag-scheme=bioes best-by=f1 "
 #define SPEECH TAGS "label-column=upos best-by=accuracy "

@@ -12,6 +12,9 @@
 #include "tools/bpt/readers.h"
 #include "tools/bpt/subwords.h"
 
+// The rate of --word-dropout: that of Kiperwasser and Goldberg 2016.
+#define DROPPED_WORDS 0.25
+
 // A run goes on from any directory, so its paths must not depend on one. A path that leads nowhere stays: its reader reports it.
 static bpt_status_t make_absolute(char **path) {
     if (!**path) return BPT_OK;
@@ -52,9 +55,16 @@ void cli_options_fill_stride(cli_options_t *o) {
     o->model.stride = blocks ? (int32_t)o->data.stride : 0;
 }
 
+// Models whose targets are the text itself read all of its words, as published ones do. Beside word vectors there are words without one,
+// from which a model learns of unknown words, and a trained model has learnt of them.
+static bool drops_words(const cli_options_t *o) {
+    return o->data.unit == BPT_UNIT_WORD && !bpt_task_of(&o->model)->predicts_text && !o->data.vectors.count && !*o->run.init;
+}
+
 static void fill_data(cli_options_t *o) {
     settle_length(o);
     if (open_choice(o, "unit")) o->data.unit = cli_reader_of(&o->model)->unit;
+    if (open_choice(o, "word-dropout")) o->data.word_dropout = drops_words(o) ? DROPPED_WORDS : 0;
     cli_options_fill_stride(o);
     if (!o->data.eval_context) o->data.eval_context = o->data.context;
 }
