@@ -52,6 +52,20 @@ int64_t bpt_model_positions(const bpt_model_config_t *config) {
     return config->positions == BPT_POSITIONS_ABSOLUTE ? config->max_positions : 0;
 }
 
+static int64_t count_pairs(const bpt_model_config_t *config, int64_t n) {
+    const bpt_intervals_t graph = bpt_model_intervals(config, n);
+    int64_t all, contextual;
+    bpt_intervals_count(&graph, n, &all, &contextual);
+    return all;
+}
+
+// A text of double the length has about four times the pairs, where it has about two times those of a window or of a tree of spans.
+bool bpt_model_is_dense(const bpt_model_config_t *config) {
+    enum { LEAVES = 1 << 15 };
+    const bpt_kind_spec_t *kind = bpt_kind_of(config);
+    return kind->intervals ? count_pairs(config, 2 * LEAVES) > 3 * count_pairs(config, LEAVES) : kind->dense;
+}
+
 bpt_status_t bpt_model_check_length(const bpt_model_config_t *config, int64_t n) {
     const int64_t positions = bpt_model_positions(config);
     if (positions && n > positions)

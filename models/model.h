@@ -38,6 +38,8 @@ void bpt_embed_params(bpt_param_table_t *table, const bpt_stack_t *stack, bool f
 
 // Of the longest sequence that fits: absolute positions have a last row. 0: any length fits.
 int64_t bpt_model_positions(const bpt_model_config_t *config);
+// Whether each token reads a share of all others, so that the work for a text grows with the square of its length.
+bool bpt_model_is_dense(const bpt_model_config_t *config);
 // Checks that sequences of n leaves fit.
 bpt_status_t bpt_model_check_length(const bpt_model_config_t *config, int64_t n) BPT_MUST_USE;
 

@@ -35,6 +35,7 @@ typedef struct {
     bool scaled_embedding;      // embeddings of tokens are multiplied by sqrt(d_model), as by Vaswani et al. 2017
     bool plain_embedding;       // tokens enter the first layer as they are, after dropout; else through a LayerNorm
     bool levels;                // relative positions are those of nodes of a tree (side, level, place); else distances in tokens
+    bool dense;                 // where `intervals` is NULL: each token reads all others of its text
     bool packed;                // its graph is tables over any rows: batches without padding inside (bpt/batch.h) suit it best
     bpt_intervals_t (*intervals)(const bpt_model_config_t *config, int64_t n);  // the attention graph for n leaves; NULL: it is tables
     // The graph of one text of n tokens as a table over its nodes, for people to look at; lists->table is freed by the caller. NULL where

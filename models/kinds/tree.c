@@ -248,6 +248,7 @@ const bpt_kind_spec_t bpt_kind_tree = {
     .decoder = BPT_MODEL_TRANSFORMER,
     .scaled_embedding = true,
     .plain_embedding = true,
+    .dense = true,
     .packed = true,
     .check = check,
     .tree_table = table,

@@ -1,4 +1,5 @@
-// Texts that are longer than a model's positions: the lines before one are answered, the error names it, and nothing else is lost.
+// Texts that are longer than a model's positions, or take very long: the lines before one are answered, the error names it, and nothing
+// else is lost.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -174,13 +175,62 @@ static void a_translator_answers_the_lines_before(void **state) {
     }
 }
 
+// A line of so many words.
+static const char *write_words(const char *name, int count) {
+    char *text = calloc((size_t)count + 3, 4);
+    assert_non_null(text);
+    strcpy(text, "x y\ny\n");
+    size_t at = strlen(text);
+    for (int i = 0; i < count; ++i, at += 2) memcpy(text + at, i % 3 ? "x " : "y ", 2);
+    text[at] = '\n';
+    const char *path = test_file(name, text);
+    free(text);
+    return path;
+}
+
+static void a_text_that_takes_too_long_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *model;
+        int refused;
+    } cases[] = {{"transformer --positions sinusoidal", 1}, {"tree --trees balanced", 1}, {"bpt", 0}, {"segtree", 0}};
+    const char *data = keep(0, test_file("texts.tsv", texts)), *words = keep(1, write_words("words.txt", 16385));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        const char *run = test_path("long-%zu", i);
+        test_succeed("train --task classify --model %s --data %s --out %s " SMALL, cases[i].model, data, run);
+        test_process_t p = test_run_to(cases[i].refused, "classify %s %s --backend cpu --quiet", run, words);
+        if (cases[i].refused && !strstr(p.err, "words.txt: line 3: 16385 tokens are more than --longest 16384; give fewer, or a larger"))
+            fail_msg("%s", p.err);
+        assert_int_equal(p.out_length > 0 && p.out[p.out_length - 1] == '\n', 1);  // the lines before
+        test_process_free(&p);
+        test_refused(1, "line 1: 2 tokens are more than --longest 1;", "classify %s %s --longest 1 --backend ref --quiet", run, words);
+    }
+    test_succeed("classify %s %s --longest 0 --backend cpu --quiet", test_path("long-0"), words);
+}
+
+static void a_prompt_that_takes_too_long_is_refused(void **state) {
+    (void)state;
+    char text[400] = "";
+    for (int i = 0; i < 30; ++i) strcat(text, "x y x y\n");
+    const char *data = keep(0, test_file("book.txt", text)), *words = keep(1, write_words("words.txt", 10000));
+    const char *run = test_path("dense-lm"), *linear = test_path("linear-lm");
+    test_succeed("train --model transformer --positions sinusoidal --context 16 --data %s --out %s " SMALL, data, run);
+    test_refused(1, "words.txt: line 3: 20000 tokens are more than --longest 16384",
+                 "generate %s --prompts %s --max-tokens 1 --backend cpu --quiet", run, words);
+    test_refused(1, "--prompt: line 1: 3 tokens are more than --longest 2", "generate %s --prompt abc --longest 2 --backend cpu --quiet",
+                 run);
+    test_succeed("train --model bpt --context 16 --data %s --out %s " SMALL, data, linear);
+    test_succeed("generate %s --prompts %s --max-tokens 1 --backend cpu --quiet", linear, words);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_classifier_answers_the_lines_before), cmocka_unit_test(a_classifier_without_a_last_position_reads_any_length),
-        cmocka_unit_test(a_text_that_is_cut_is_not_too_long),    cmocka_unit_test(a_classifier_of_pairs_answers_the_lines_before),
-        cmocka_unit_test(a_tagger_answers_the_lines_before),     cmocka_unit_test(placeholders_take_positions),
-        cmocka_unit_test(vectors_without_lines_are_counted),     cmocka_unit_test(a_language_model_goes_on_with_the_lines_before),
-        cmocka_unit_test(a_translator_answers_the_lines_before),
+        cmocka_unit_test(a_classifier_answers_the_lines_before),   cmocka_unit_test(a_classifier_without_a_last_position_reads_any_length),
+        cmocka_unit_test(a_text_that_is_cut_is_not_too_long),      cmocka_unit_test(a_classifier_of_pairs_answers_the_lines_before),
+        cmocka_unit_test(a_tagger_answers_the_lines_before),       cmocka_unit_test(placeholders_take_positions),
+        cmocka_unit_test(vectors_without_lines_are_counted),       cmocka_unit_test(a_language_model_goes_on_with_the_lines_before),
+        cmocka_unit_test(a_translator_answers_the_lines_before),   cmocka_unit_test(a_text_that_takes_too_long_is_refused),
+        cmocka_unit_test(a_prompt_that_takes_too_long_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,6 +53,24 @@ static void a_kind_refuses_what_it_cannot_give(void **state) {
                         "model flat cannot do task classify, which takes states of whole texts: it has none; choose another model");
 }
 
+static void models_whose_work_is_the_square_of_a_text_are_known(void **state) {
+    (void)state;
+    static const struct {
+        bpt_model_config_t config;
+        bool dense;
+    } cases[] = {
+        {{.model = BPT_MODEL_TRANSFORMER}, true},
+        {{.model = BPT_MODEL_TRANSFORMER, .causal = true}, true},
+        {{.model = BPT_MODEL_TRANSFORMER, .attention = BPT_ATTENTION_WINDOW, .window = 4096}, false},
+        {{.model = BPT_MODEL_TREE}, true},
+        {{.model = BPT_MODEL_BPT, .k = 1}, false},
+        {{.model = BPT_MODEL_BPT, .k = 64, .causal = true}, false},
+        {{.model = BPT_MODEL_SEGTREE}, false},
+        {{.model = BPT_MODEL_STAR}, false},
+    };
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) assert_int_equal(bpt_model_is_dense(&cases[i].config), cases[i].dense);
+}
+
 static void keys_of_one_kind_apply_to_it_alone(void **state) {
     (void)state;
     for (int k = 0; k < BPT_N_KINDS; ++k) {
@@ -85,8 +103,11 @@ static void a_file_is_silent_about_pooling_by_roots(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_have_an_entry_for_every_name),      cmocka_unit_test(every_kind_does_every_task_but_for_its_nature),
-        cmocka_unit_test(a_kind_refuses_what_it_cannot_give),      cmocka_unit_test(keys_of_one_kind_apply_to_it_alone),
+        cmocka_unit_test(lists_have_an_entry_for_every_name),
+        cmocka_unit_test(every_kind_does_every_task_but_for_its_nature),
+        cmocka_unit_test(a_kind_refuses_what_it_cannot_give),
+        cmocka_unit_test(keys_of_one_kind_apply_to_it_alone),
+        cmocka_unit_test(models_whose_work_is_the_square_of_a_text_are_known),
         cmocka_unit_test(a_file_is_silent_about_pooling_by_roots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,7 +158,7 @@ static bpt_status_t answer_block(group_t *g, bpt_range_t rest) {
 bpt_status_t cli_answer_lines(const cli_answers_t *answers, const char *path) {
     bpt_text_blocks_t *blocks;
     group_t g = {.answers = answers, .options = answers->options};
-    g.options.room.positions = bpt_model_positions(config_of(&g));
+    g.options.room = cli_trained_room(answers->o, answers->trained);
     BPT_TRY(bpt_text_blocks_open(path, BLOCK_BYTES, &blocks));
     bpt_status_t status = BPT_OK;
     for (bool end = false; status == BPT_OK;) {

@@ -342,11 +342,9 @@ static bpt_status_t average(const cli_options_t *o, cli_trained_t *t) {
 }
 
 static bpt_status_t translate(const cli_options_t *o, cli_trained_t *t) {
-    job_t job = {.o = o,
-                 .trained = t,
-                 .room = {.positions = bpt_model_positions(&t->config), .by = "the lines before it"},
-                 .source = t->source_vocab ? t->source_vocab : t->vocab};
+    job_t job = {.o = o, .trained = t, .room = cli_trained_room(o, t), .source = t->source_vocab ? t->source_vocab : t->vocab};
     uint32_t end, unknown;
+    job.room.by = "the lines before it";
     job.context_tokens = t->stored.data.context_tokens;
     if (!bpt_vocab_end_sign(job.source, &job.source_end) || !bpt_vocab_end_sign(t->vocab, &end))
         return bpt_fail(BPT_ERR_USAGE, "%s: the model reads numbers of tokens; bpt translate needs one that reads words or subwords",

@@ -15,7 +15,9 @@ bpt_status_t cli_writer_open(const cli_options_t *o, cli_trained_t *trained, cli
                                            .repeat_penalty = o->use.repeat_penalty,
                                            .repeat_window = o->use.repeat_window,
                                            .seed = o->train.seed};
-    *w = (cli_writer_t){.o = o, .trained = trained};
+    *w = (cli_writer_t){.o = o, .trained = trained, .room = cli_trained_room(o, trained)};
+    w->room.taken = o->use.max_tokens;
+    w->room.by = "--max-tokens";
     return bpt_sampler_create(&sampling, trained->config.vocab, &w->sampler);
 }
 
@@ -92,8 +94,7 @@ bpt_status_t cli_writer_encode(const cli_writer_t *w, const bpt_range_t *text, u
 }
 
 bpt_status_t cli_writer_check_room(const cli_writer_t *w, const bpt_range_t *text, uint64_t count) {
-    const bpt_room_t room = {.positions = bpt_model_positions(&w->trained->config), .taken = w->o->use.max_tokens, .by = "--max-tokens"};
-    return bpt_room_check(&room, text, count);
+    return bpt_room_check(&w->room, text, count);
 }
 
 // ---- One text

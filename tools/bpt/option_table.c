@@ -321,6 +321,10 @@ const cli_option_t cli_option_table[] = {
      .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
      .help = "interactive: how many tokens of the conversation the model sees; when the limit is reached, the older half is "
              "dropped"},
+    {INT("longest", use.longest, 0, 67108864), .fallback = "0", .shown = "16384 if each token reads all others, else 0: any",
+     .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE | CLI_CLASSIFY | CLI_TAG | CLI_TRANSLATE,
+     .help = "refuse a line or prompt of more than N tokens; the time for a line grows with the square of its length where each token "
+             "reads all others"},
     {INT("batch", use.batch, 1, 65536), .fallback = "16", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
      .help = "number of prompts of the file that are decoded together; more are faster and take more memory"},
     {INT("max-tokens", use.max_tokens, 1, MAX_INT32), .fallback = "256", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,

@@ -75,7 +75,7 @@ typedef struct {
     char *shifts;                                                       // eval: "0,1,2"
     int64_t placeholders;                                               // and which of them it is at
     cli_texts_t stop, references;
-    int64_t max_tokens, top_k, batch, repeat_window;
+    int64_t longest, max_tokens, top_k, batch, repeat_window;
     int64_t beam, average, max_length_b;  // translate
     double length_penalty, max_length_a;
     char *scores;

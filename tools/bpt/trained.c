@@ -102,6 +102,19 @@ bpt_status_t cli_trained_open(const cli_options_t *o, cli_trained_t *t) {
     return status;
 }
 
+// Texts that take minutes are refused unless they are asked for. Positions are a limit already.
+enum { LONGEST_DENSE = 16384 };
+static int64_t longest_text(const cli_options_t *o, const cli_trained_t *t) {
+    const int64_t trained = t->stored.data.context;
+    if (cli_option_source(o, "longest") != CLI_FROM_DEFAULT) return o->use.longest;
+    if (bpt_model_positions(&t->config) || !bpt_model_is_dense(&t->config)) return 0;
+    return trained > LONGEST_DENSE ? trained : LONGEST_DENSE;
+}
+
+bpt_room_t cli_trained_room(const cli_options_t *o, const cli_trained_t *t) {
+    return (bpt_room_t){.positions = bpt_model_positions(&t->config), .longest = longest_text(o, t)};
+}
+
 void cli_trained_close(cli_trained_t *t) {
     bpt_runner_destroy(t->runner);
     cli_device_close(t->device);

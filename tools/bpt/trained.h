@@ -24,6 +24,9 @@ typedef struct {
 bpt_status_t cli_trained_open(const cli_options_t *o, cli_trained_t *out) BPT_MUST_USE;
 void cli_trained_close(cli_trained_t *trained);
 
+// Room for the tokens of a text that the model is given: its positions, and --longest or what suits the model.
+bpt_room_t cli_trained_room(const cli_options_t *o, const cli_trained_t *trained);
+
 // What opening a run needs first, for commands that use no device: run, checkpoint, config, stored, unit.
 bpt_status_t cli_trained_open_files(const cli_options_t *o, cli_trained_t *out) BPT_MUST_USE;
 // The same for a run named by its path; checkpoint NULL: best, else latest.
