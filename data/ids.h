@@ -8,6 +8,7 @@ typedef struct {
     const void *data;
     uint64_t count;
     uint32_t width;     // bytes of an id
+    uint64_t hidden;    // words or subwords of the text that are <unk> and are not written so
     bpt_store_t store;  // what `data` lies in; empty where the ids are borrowed
 } bpt_ids_t;
 

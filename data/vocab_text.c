@@ -1,5 +1,6 @@
 // Texts and vocabularies (vocab.h): counting their tokens, text to ids and back.
 #include <string.h>
+#include <strings.h>
 #include <utf8proc.h>
 
 #include "bpt/alloc.h"
@@ -345,6 +346,21 @@ static bpt_status_t encode_chars(const bpt_vocab_t *v, const bpt_range_t *text, 
     return BPT_OK;
 }
 
+// Words that are written as <unk> is.
+static uint64_t count_symbols(const bpt_vocab_t *v, bpt_range_t text) {
+    size_t bytes, symbol_bytes;
+    uint64_t count = 0;
+    const char *symbol = bpt_vocab_token(v, v->unk, &symbol_bytes);
+    for (const char *word; (word = bpt_next_token(&text, &bytes));)
+        count += bytes == symbol_bytes && !(v->lower ? strncasecmp(word, symbol, bytes) : memcmp(word, symbol, bytes));
+    return count;
+}
+
+static uint64_t count_hidden(const bpt_vocab_t *v, const bpt_range_t *text, const bpt_ids_t *ids) {
+    const uint64_t unknown = v->unk == BPT_NO_TOKEN ? 0 : bpt_ids_count_one(ids, v->unk), symbols = unknown ? count_symbols(v, *text) : 0;
+    return unknown > symbols ? unknown - symbols : 0;
+}
+
 bpt_status_t bpt_vocab_encode_scored(const bpt_vocab_t *v, const bpt_range_t *text, bool line_ends, bpt_ids_t *out,
                                      bpt_scored_text_t *scored) {
     if (v->unit == BPT_UNIT_BYTE) {
@@ -354,6 +370,7 @@ bpt_status_t bpt_vocab_encode_scored(const bpt_vocab_t *v, const bpt_range_t *te
     bpt_ids_t ids = bpt_ids_begin(bpt_vocab_size(v));
     bpt_status_t status = v->unit == BPT_UNIT_CHAR ? encode_chars(v, text, &ids) : encode_lines(v, text, line_ends, &ids, scored);
     if (status == BPT_OK) status = bpt_ids_finish(&ids);
+    if (status == BPT_OK) ids.hidden = count_hidden(v, text, &ids);
     if (status != BPT_OK) bpt_ids_free(&ids);
     *out = ids;
     return status;

@@ -36,6 +36,7 @@ static const struct {
     REAL(f1),
     REAL(mse),
     REAL(bleu),
+    REAL(unknown_share),
     REAL(lr),
     REAL(grad_norm),
     REAL(tokens_per_s),

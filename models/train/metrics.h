@@ -15,6 +15,7 @@ typedef struct {
     int64_t skipped_steps;
     double perplexity, bits_per_char;  // of evaluations, as the next ones
     double accuracy, precision, recall, f1, mse, bleu;
+    double unknown_share;  // of the words or subwords that are evaluated, 0 to 1: <unk>
 } bpt_metrics_line_t;
 
 // Everything absent.

@@ -25,6 +25,7 @@ typedef struct {
     const char *data;              // fingerprint of the data; a resumed run must have the same. NULL: unknown
     const char *reading;           // how the model reads text, as words of the caller's, to be listed. NULL: nothing
     bool characters;               // lm: evaluations have bits per character, else perplexity
+    const double *unknown_share;   // of the validation data, for the lines of metrics; NULL: not known
     // Called after every line of metrics, of training and of evaluations (line->eval), once it is written. May be NULL.
     void (*on_line)(void *user, const bpt_metrics_line_t *line);
     bool (*should_stop)(void *user);  // asked before every step and in evaluations; true: save, BPT_ERR_INTERRUPTED. May be NULL.

@@ -133,6 +133,7 @@ static bpt_status_t evaluate(bpt_trainer_t *t, bool scheduled, bool *improved) {
     for (int i = 0; task->metrics && task->metrics[i].name; ++i) *bpt_metrics_line_number(&line, task->metrics[i].name) = result.metric[i];
     if (text && t->options.characters) line.bits_per_char = result.loss / log(2);
     if (text && !t->options.characters) line.perplexity = exp(result.loss);
+    if (t->options.unknown_share) line.unknown_share = *t->options.unknown_share;
     line.tokens_per_s = result.seconds > 0 ? (double)result.n_tokens / result.seconds : NAN;
     const double score = score_of(t, &result);
     *improved = score < t->state.best_loss;

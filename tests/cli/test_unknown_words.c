@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 #include <jansson.h>
@@ -209,11 +210,115 @@ static void defaults_and_refusals(void **state) {
                  "train --task regress --data summation --out %s --word-dropout 1 --model star", test_path("no"));
 }
 
+// ---- What an evaluation says
+
+static json_t *evaluated(const char *run, const char *data) {
+    test_process_t p = bpt("eval %s --data %s --json --backend cpu --threads 1 --quiet", run, data);
+    json_t *result = json_loads(p.out, 0, NULL);
+    assert_non_null(result);
+    test_process_free(&p);
+    return result;
+}
+
+static void expect_unknown(const char *run, const char *data, int64_t unknown, double share, bool bound) {
+    json_t *result = evaluated(run, data);
+    assert_int_equal(json_integer_value(json_object_get(result, "unknown")), unknown);
+    const double found = json_number_value(json_object_get(result, "unknown_share"));
+    if (found < share - 1e-9 || found > share + 1e-9) fail_msg("%s: %g, wanted %g", run, found, share);
+    assert_true(json_is_true(json_object_get(result, "lower_bound")) == bound);
+    json_decref(result);
+}
+
+static void expect_note(const char *run, const char *data, const char *line, bool note) {
+    test_process_t p = bpt("eval %s --data %s --backend cpu --threads 1 --quiet", run, data);
+    if (!strstr(p.out, line) || (strstr(p.out, "these are lower bounds") != NULL) != note) fail_msg("%s", p.out);
+    test_process_free(&p);
+}
+
+// The word <unk> itself, which corpora are published with, hides nothing.
+static void a_language_model_says_what_it_does_not_count(void **state) {
+    (void)state;
+    char text[4096] = "", train[512], hidden[512], open[512], symbol[512], run[512];
+    for (int i = 0; i < 60; ++i) strcat(text, "the cat <unk> on a mat\n");
+    snprintf(train, sizeof train, "%s", test_file("corpus.txt", text));
+    snprintf(hidden, sizeof hidden, "%s", test_file("hidden.txt", "the dog sat on a mat\nthe cat <unk> on a log\n"));
+    snprintf(open, sizeof open, "%s", test_file("open.txt", "the cat on a mat\n"));
+    snprintf(symbol, sizeof symbol, "%s", test_file("symbol.txt", "the cat <unk> on a mat\n"));
+    snprintf(run, sizeof run, "%s", test_path("words"));
+    test_succeed("train --unit word --context 8 --steps 4 --data %s --out %s " SMALL, train, run);
+    expect_unknown(run, hidden, 3, 0.25, true);
+    expect_unknown(run, open, 0, 0, false);
+    expect_unknown(run, symbol, 0, 0, false);
+    expect_note(run, hidden, "unknown      25.0000 % of the words (3 of 12) are <unk>\nnote ", true);
+    expect_note(run, symbol, "unknown      0.0000 % of the words (0 of 6) are <unk>\n", false);
+}
+
+static void bytes_and_characters_have_no_unknown_ones(void **state) {
+    (void)state;
+    char run[512], text[2048] = "";
+    for (int i = 0; i < 60; ++i) strcat(text, "the cat sat on a mat\n");
+    snprintf(run, sizeof run, "%s", test_path("bytes"));
+    const char *data = test_file("bytes.txt", text);
+    test_succeed("train --unit byte --context 8 --steps 4 --data %s --out %s " SMALL, data, run);
+    json_t *result = evaluated(run, data);
+    assert_null(json_object_get(result, "unknown"));
+    json_decref(result);
+}
+
+static void other_tasks_say_how_many_words_are_unknown(void **state) {
+    (void)state;
+    char run[512];
+    snprintf(run, sizeof run, "%s", test_path("seed-1"));  // trained above
+    const char *data = test_file("two.tsv", "pos\tgood1 f2 what ever\nneg\tbad3 f4 f5 f6\n");
+    expect_unknown(run, data, 2, 0.25, false);
+    expect_note(run, data, "unknown      25.0000 % of the words (2 of 8) are <unk>\n", false);
+    static const char *const parts[] = {"test.en", "test.de"};
+    test_file(parts[0], "a b x y e\n");
+    test_file(parts[1], "a b c x e\n");
+    json_t *result;
+    test_process_t p = bpt("eval %s --json --backend cpu --threads 1 --quiet", test_path("translator"));
+    result = json_loads(p.out, 0, NULL);
+    assert_int_equal(json_integer_value(json_object_get(result, "unknown")), 1);
+    assert_int_equal(json_integer_value(json_object_get(result, "source_unknown")), 2);
+    assert_true(json_number_value(json_object_get(result, "source_unknown_share")) == 0.4);
+    assert_true(json_is_true(json_object_get(result, "lower_bound")));
+    json_decref(result);
+    test_process_free(&p);
+}
+
+static void evaluations_of_training_say_it_too(void **state) {
+    (void)state;
+    char text[4096] = "", folder[512], run[512], path[700];
+    size_t bytes;
+    for (int i = 0; i < 60; ++i) strcat(text, "the cat sat on a mat\n");
+    snprintf(folder, sizeof folder, "%s", test_path("parts"));
+    assert_int_equal(mkdir(folder, 0777), 0);
+    test_write_file(test_path("parts/train.txt"), text, strlen(text));
+    test_write_file(test_path("parts/valid.txt"), "the dog sat on a log\nthe cat\n", 29);
+    snprintf(run, sizeof run, "%s", test_path("measured"));
+    test_process_t p =
+        bpt("train --unit word --context 8 --steps 4 --data %s --out %s --layers 1 --d-model 16 --heads 2 --backend cpu", folder, run);
+    if (!strstr(p.err, ", 25.00 % of its words unknown")) fail_msg("%s", p.err);
+    test_process_free(&p);
+    snprintf(path, sizeof path, "%s/metrics.jsonl", run);
+    char *lines = test_read_file(path, &bytes);
+    if (!strstr(lines, "\"unknown_share\": 0.25")) fail_msg("%s", lines);
+    free(lines);
+    test_succeed("plot %s --y unknown_share --out %s", run, test_path("share.svg"));
+    test_succeed("plot %s --out %s", run, test_path("curve.svg"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unknown_words_do_not_decide), cmocka_unit_test(its_embedding_begins_at_zero_unless_training_reads_it),
-        cmocka_unit_test(translators_have_two),        cmocka_unit_test(a_resumed_run_is_the_same),
+        cmocka_unit_test(unknown_words_do_not_decide),
+        cmocka_unit_test(its_embedding_begins_at_zero_unless_training_reads_it),
+        cmocka_unit_test(translators_have_two),
+        cmocka_unit_test(a_resumed_run_is_the_same),
         cmocka_unit_test(defaults_and_refusals),
+        cmocka_unit_test(a_language_model_says_what_it_does_not_count),
+        cmocka_unit_test(bytes_and_characters_have_no_unknown_ones),
+        cmocka_unit_test(other_tasks_say_how_many_words_are_unknown),
+        cmocka_unit_test(evaluations_of_training_say_it_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

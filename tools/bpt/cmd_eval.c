@@ -13,6 +13,7 @@
 #include "tools/bpt/eval_data.h"
 #include "tools/bpt/span_table.h"
 #include "tools/bpt/trained.h"
+#include "tools/bpt/unknown_words.h"
 #include "tools/bpt/watch.h"
 
 // What is kept of an evaluation beside its sums.
@@ -63,6 +64,7 @@ typedef struct {
     const cli_trained_t *trained;
     const bpt_evaluation_t *found;
     const bpt_scored_text_t *text;
+    const cli_unknown_words_t *unknown;
     const kept_t *kept;
 } result_t;
 
@@ -80,6 +82,21 @@ static bpt_status_t fill_text_json(json_t *object, const result_t *r) {
     return bpt_json_set_int(object, "bytes", r->text->bytes);
 }
 
+// Tokens that are <unk> among those of data, and their share.
+static bpt_status_t fill_unknown(json_t *object, const char *name, const char *share, cli_unknown_count_t count) {
+    if (!count.tokens) return BPT_OK;
+    BPT_TRY(bpt_json_set_int(object, name, count.unknown));
+    return bpt_json_set_real(object, share, cli_unknown_words_share(count));
+}
+
+// A translator predicts a text and reads another; of the rest there is one text.
+static bpt_status_t fill_unknown_json(json_t *object, const cli_unknown_words_t *u) {
+    const bool predicts = u->predicted.tokens > 0;
+    BPT_TRY(fill_unknown(object, "unknown", "unknown_share", predicts ? u->predicted : u->read));
+    if (predicts) BPT_TRY(fill_unknown(object, "source_unknown", "source_unknown_share", u->read));
+    return u->predicted.unknown ? bpt_json_set_bool(object, "lower_bound", true) : BPT_OK;
+}
+
 static bpt_status_t fill_json(json_t *object, const result_t *r) {
     const bpt_evaluation_t *e = r->found;
     const bpt_task_spec_t *task = bpt_task_of(&r->trained->config);
@@ -89,6 +106,7 @@ static bpt_status_t fill_json(json_t *object, const result_t *r) {
     if (task->predicts_text) BPT_TRY(fill_text_json(object, r));
     for (int i = 0; task->metrics && task->metrics[i].name; ++i)
         if (isfinite(e->metric[i])) BPT_TRY(bpt_json_set_real(object, task->metrics[i].name, e->metric[i]));
+    BPT_TRY(fill_unknown_json(object, r->unknown));
     BPT_TRY(cli_span_table_to_json(&r->kept->spans, object));
     BPT_TRY(bpt_json_set_int(object, "scored", e->n_scored));
     BPT_TRY(bpt_json_set_int(object, "tokens", e->n_tokens));
@@ -114,6 +132,24 @@ static void print_of_text(const result_t *r) {
         printf("bits         %.6f per character, %.6f per byte\n", bits_per(r, r->text->characters), bits_per(r, r->text->bytes));
 }
 
+static void print_unknown(const result_t *r, const char *where, cli_unknown_count_t count) {
+    if (!count.tokens) return;
+    printf("unknown      %.4f %% of the %s%s (%" PRId64 " of %" PRId64 ") are <unk>\n", 100 * cli_unknown_words_share(count),
+           bpt_unit_of(r->trained->unit)->pieces ? "subwords" : "words", where, count.unknown, count.tokens);
+}
+
+// Which word an <unk> stands for costs a model nothing.
+static void print_all_unknown(const result_t *r) {
+    const cli_unknown_words_t *u = r->unknown;
+    const bool translates = u->read.tokens && u->predicted.tokens;
+    print_unknown(r, translates ? " to translate" : "", u->read);
+    print_unknown(r, translates ? " of the translations" : "", u->predicted);
+    if (!u->predicted.unknown) return;
+    printf(
+        "note         these are lower bounds: nothing is counted for the words that <unk> stands for. They cannot be compared with those\n"
+        "             of a model that has other words, subwords or bytes\n");
+}
+
 static void print_text(const result_t *r) {
     const bpt_evaluation_t *e = r->found;
     const bpt_model_config_t *config = &r->trained->config;
@@ -126,6 +162,7 @@ static void print_text(const result_t *r) {
             printf(task->metrics[i].share ? "%-12s %.4f %%\n" : "%-12s %.6f\n", task->metrics[i].name,
                    task->metrics[i].share ? 100 * e->metric[i] : e->metric[i]);
     if (task->predicts_text) print_of_text(r);
+    print_all_unknown(r);
     printf("scored       %" PRId64 " %s in %.1f s\n", e->n_scored,
            bpt_task_scores_tokens(config) || !task->per_token ? task->counted : "texts", e->seconds);
     cli_span_table_print(&r->kept->spans);
@@ -179,14 +216,15 @@ static bpt_status_t measure(const cli_options_t *o, cli_trained_t *t, bpt_batch_
     return status;
 }
 
-static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, const bpt_scored_text_t *text, bpt_batch_source_t *source) {
+static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, const cli_eval_data_t *data, bpt_batch_source_t *source) {
     kept_t kept = {.predictions = *o->use.predictions, .outputs = t->config.classes};
     bpt_evaluation_t e;
     bpt_status_t status =
         cli_span_table_open(bpt_task_of(&t->config), (const char *const *)t->labels.name, (int64_t)t->labels.count, &kept.spans);
     if (status == BPT_OK) status = measure(o, t, source, &kept, &e);
     if (status == BPT_OK) status = write_gradient(o, t, source);
-    const result_t result = {o, t, &e, text, &kept};
+    const cli_unknown_words_t unknown = cli_unknown_words_of(data, t);
+    const result_t result = {o, t, &e, &data->scored, &unknown, &kept};
     if (status == BPT_OK && o->use.json)
         status = print_json(&result);
     else if (status == BPT_OK)
@@ -201,7 +239,7 @@ static bpt_status_t evaluate_data(const cli_options_t *o, cli_trained_t *t, cli_
     bpt_batch_source_t *source = NULL;
     bpt_status_t status = cli_eval_data_open(o, t, &data);
     if (status == BPT_OK) status = cli_watch_create(data.source, progress, &source);
-    if (status == BPT_OK) status = evaluate(o, t, &data.scored, source);
+    if (status == BPT_OK) status = evaluate(o, t, &data, source);
     if (source) source->destroy(source);
     cli_eval_data_close(&data);
     return status;
@@ -244,12 +282,15 @@ const cli_command_t cli_command_eval = {
     .name = "eval",
     .arguments = "RUN",
     .purpose = "evaluate a trained model",
-    .description = "Prints the mean negative log-likelihood and, depending on the task, perplexity, bits per character, accuracy, "
-                   "precision, recall and f1 of spans, or the mean squared error. Tags of spans (B-PER I-PER O, also of the schemes IOB1 "
-                   "and BIOES) are scored by the rules of conlleval, and a table has a line for each type: count is the number of spans "
-                   "that the model found, support the number in the data. "
-                   "Without --data it uses the test part of the data that the run was trained on; of one file of examples the part that "
-                   "training has cut off.",
+    .description =
+        "Prints the mean negative log-likelihood and, depending on the task, perplexity, bits per character, accuracy, "
+        "precision, recall and f1 of spans, or the mean squared error. Tags of spans (B-PER I-PER O, also of the schemes IOB1 "
+        "and BIOES) are scored by the rules of conlleval, and a table has a line for each type: count is the number of spans "
+        "that the model found, support the number in the data. "
+        "unknown is the share of words that the vocabulary does not have. Where they are predicted, loss, perplexity and bits are "
+        "lower bounds (lower_bound in JSON): nothing is counted for the words that <unk> stands for. "
+        "Without --data it uses the test part of the data that the run was trained on; of one file of examples the part that "
+        "training has cut off.",
     .examples = "  bpt eval run\n  bpt eval run --data other.txt --json\n  bpt eval run --data other.tsv --where 1=books\n  bpt eval run "
                 "--data ids.txt --unit ids --nll-out nll.json "
                 "--grad-out grad.safetensors\n  bpt eval run --shift 0,1,2,3,4,5,6,7 --json\n",

@@ -40,6 +40,7 @@ typedef struct {
     char *reading;                 // how the model reads text
     float *vectors;                // rows of the embedding for a new run
     bool resumed;                  // the trainer goes on from a checkpoint
+    double unknown_share;          // of the validation data
     cli_progress_t progress;
     bpt_batch_source_t *valid;       // the corpus's, watched
     cli_translation_score_t *score;  // where `best` is chosen by BLEU
@@ -65,6 +66,9 @@ static void show_evaluation(job_t *job, const bpt_metrics_line_t *line) {
         snprintf(metrics + strlen(metrics), sizeof metrics - strlen(metrics), of_task[i].share ? ", %s %.2f %%" : ", %s %.5g",
                  of_task[i].name, of_task[i].share ? 100 * value : value);
     }
+    if (line->unknown_share > 0)
+        snprintf(metrics + strlen(metrics), sizeof metrics - strlen(metrics), ", %.2f %% of its %s unknown", 100 * line->unknown_share,
+                 bpt_unit_of(job->o->data.unit)->pieces ? "subwords" : "words");
     cli_progress_say(&job->progress, "step %" PRId64 ": %s %s%s", line->step, line->eval, loss, metrics);
 }
 
@@ -192,6 +196,7 @@ static bpt_status_t open_trainer(job_t *job) {
                                            .data = job->corpus.fingerprint,
                                            .reading = job->reading,
                                            .characters = bpt_unit_of(o->data.unit)->characters,
+                                           .unknown_share = &job->unknown_share,
                                            .on_line = show_line,
                                            .should_stop = stop_asked,
                                            .score_texts = job->score ? score_texts : NULL,
@@ -276,6 +281,7 @@ static bpt_status_t begin(job_t *job) {
     BPT_TRY(cli_options_reading(o, &job->reading));
     describe(job);
     BPT_TRY(cli_watch_create(job->corpus.valid, &job->progress, &job->valid));
+    job->unknown_share = cli_unknown_words_validation(&job->corpus);
     job->resumed = o->run.resume;
     BPT_TRY(cli_team_agree(open_trainer(job)));
     BPT_TRY(bpt_runner_compare_parameters(bpt_trainer_runner(job->trainer),

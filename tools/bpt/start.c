@@ -2,6 +2,7 @@
 #include "tools/bpt/start.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -14,6 +15,7 @@
 #include "models/config_names.h"
 #include "models/model_file.h"
 #include "tools/bpt/side_files.h"
+#include "tools/bpt/unknown_words.h"
 
 // ---- The source
 // An exported file says in its metadata what a run has in files of its own. Without its words only numbers can be read.
@@ -157,19 +159,9 @@ static bpt_status_t match_outputs(const cli_options_t *o, const cli_corpus_t *co
 
 // How much of the new text the old vocabulary does not know.
 static void count_unknown(const cli_options_t *o, const cli_corpus_t *corpus) {
-    enum { BLOCK = 4096 };
-    const bpt_ids_t ids = cli_corpus_tokens(corpus, BPT_TRAIN);
-    uint32_t unknown, block[BLOCK];
-    uint64_t count = 0;
-    if (o->run.match_vocabulary || !bpt_unit_of(o->data.unit)->words || !bpt_vocab_find(corpus->vocab, "<unk>", 5, &unknown)) return;
-    for (uint64_t at = 0; at < ids.count;) {
-        const uint64_t n = ids.count - at < BLOCK ? ids.count - at : BLOCK;
-        bpt_ids_copy(&ids, at, n, block);
-        for (uint64_t i = 0; i < n; ++i) count += block[i] == unknown;
-        at += n;
-    }
+    const double share = 100 * cli_unknown_words_share(cli_unknown_words_count(corpus->vocab, cli_corpus_tokens(corpus, BPT_TRAIN)));
     const char *what = bpt_unit_of(o->data.unit)->pieces ? "subwords" : "words";
-    const double share = 100 * (double)count / (double)ids.count;
+    if (o->run.match_vocabulary || isnan(share)) return;
     if (share > 25)
         bpt_warn("%.1f %% of the training %s are not in the vocabulary of %s (<unk>); --match-vocabulary gives them rows of their own",
                  share, what, o->run.init);

@@ -1,6 +1,8 @@
 // Words that training does not have (see unknown_words.h).
 #include "tools/bpt/unknown_words.h"
 
+#include <math.h>
+
 #include "bpt/alloc.h"
 #include "data/word_dropout.h"
 #include "models/nn/names.h"
@@ -77,4 +79,39 @@ bpt_status_t cli_unknown_words_clear(const cli_corpus_t *corpus, bpt_runner_t *r
     const bool shared = side[1].vocab && side[1].vocab == side[0].vocab;  // one embedding for both sides
     BPT_TRY(clear_embedding(runner, BPT_NAME_EMBED, side, 0, shared ? 1 : 0));
     return clear_embedding(runner, BPT_NAME_DECODER BPT_NAME_EMBED, side, 1, 1);
+}
+
+// ---- Counting
+
+cli_unknown_count_t cli_unknown_words_count(const bpt_vocab_t *vocab, bpt_ids_t ids) {
+    uint32_t unknown, eos;
+    if (!vocab || !bpt_vocab_unknown(vocab, &unknown)) return (cli_unknown_count_t){0};
+    const uint64_t ends = bpt_vocab_end_sign(vocab, &eos) ? bpt_ids_count_one(&ids, eos) : 0;
+    const uint64_t placeholders = bpt_ids_count_one(&ids, BPT_PLACEHOLDER);
+    return (cli_unknown_count_t){.tokens = (int64_t)(ids.count - ends - placeholders),
+                                 .unknown = (int64_t)bpt_ids_count_one(&ids, unknown)};
+}
+
+double cli_unknown_words_share(cli_unknown_count_t count) { return count.tokens ? (double)count.unknown / (double)count.tokens : NAN; }
+
+// Examples have tokens that are read, and translators those that they predict; a language model predicts what it reads.
+static cli_unknown_words_t count_all(const bpt_examples_t *e, bpt_ids_t ids, const bpt_vocab_t *source, const bpt_vocab_t *vocab) {
+    const bpt_translations_t *t = &e->target;
+    if (!e->count) {
+        cli_unknown_words_t text = {.predicted = cli_unknown_words_count(vocab, ids)};
+        text.predicted.unknown = (int64_t)ids.hidden;
+        return text;
+    }
+    return (cli_unknown_words_t){.read =
+                                     cli_unknown_words_count(source ? source : vocab, bpt_ids_of(e->tokens, e->tokens ? e->n_tokens : 0)),
+                                 .predicted = cli_unknown_words_count(vocab, bpt_ids_of(t->tokens, t->tokens ? t->n_tokens : 0))};
+}
+
+cli_unknown_words_t cli_unknown_words_of(const cli_eval_data_t *data, const cli_trained_t *t) {
+    return count_all(&data->examples, data->ids, t->source_vocab, t->vocab);
+}
+
+double cli_unknown_words_validation(const cli_corpus_t *corpus) {
+    const cli_unknown_words_t all = count_all(&corpus->examples[BPT_VALID], corpus->ids[BPT_VALID], corpus->source_vocab, corpus->vocab);
+    return cli_unknown_words_share(all.predicted.tokens ? all.predicted : all.read);
 }
