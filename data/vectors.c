@@ -7,110 +7,25 @@
 
 #include "bpt/alloc.h"
 #include "bpt/rng.h"
+#include "data/vector_line.h"
 #include "data/vocab_internal.h"
 
 const char *const bpt_unknown_vectors_names[] = {[BPT_UNKNOWN_ZERO] = "zero", [BPT_UNKNOWN_RANDOM] = "random", NULL};
 
-enum { BLOCK_BYTES = 1 << 24, LARGEST_DIM = 65536 };
+enum { BLOCK_BYTES = 1 << 24 };
 
 typedef struct {
     const bpt_vocab_t *vocab;
     const bpt_vectors_place_t *place;
-    int64_t dim;              // 0 before the first line
-    int64_t promised, lines;  // vectors that the first line announces (-1: it does not), vectors seen
-    bool *seen, *by_lower;    // [vocabulary]: words with a vector, and with that of their lower-case form
-    bpt_vocab_t *lower;       // lower-case forms of the words that are written otherwise, and of each form the words, as lists:
-    uint32_t *first, *next;   // [forms], [vocabulary]; BPT_NO_TOKEN ends a list
-    float *scratch;           // [dim]: numbers that nobody wants
-    int64_t found;
+    int64_t dim;             // 0 before the first line
+    uint64_t blank_line;     // the first of blank lines with nothing behind them so far; 0: there is none
+    bool line_end;           // what was read last ends with a line end
+    bool *seen, *by_lower;   // [vocabulary]: words with a vector, and with that of their lower-case form
+    bpt_vocab_t *lower;      // lower-case forms of the words that are written otherwise, and of each form the words, as lists:
+    uint32_t *first, *next;  // [forms], [vocabulary]; BPT_NO_TOKEN ends a list
+    float *scratch;          // [dim]: numbers that nobody wants
+    bpt_vectors_found_t found;
 } reader_t;
-
-// A decimal number with at most 18 digits that count: exact to well below a float's rounding. No locale, no hexadecimal, no nan or inf.
-static bool parse_number(const char *p, size_t bytes, float *out) {
-    static const double powers[] = {1,    1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    const char *end = p + bytes;
-    const bool negative = p < end && *p == '-';
-    uint64_t mantissa = 0;
-    int exponent = 0, digits = 0, written = 0;
-    bool fraction = false;
-    if (p < end && (*p == '-' || *p == '+')) ++p;
-    for (int seen = 0; p < end && ((*p >= '0' && *p <= '9') || (*p == '.' && !seen)); ++p) {
-        if (*p == '.') {
-            seen = fraction = true;
-            continue;
-        }
-        digits = 1;
-        if (mantissa < 100000000000000000u)
-            mantissa = mantissa * 10 + (uint64_t)(*p - '0');
-        else
-            written = 1;
-        exponent += (written ? 1 : 0) - (fraction ? 1 : 0);
-    }
-    if (!digits) return false;
-    if (p < end && (*p == 'e' || *p == 'E')) {
-        const bool down = ++p < end && *p == '-';
-        int given = 0;
-        if (p < end && (*p == '-' || *p == '+')) ++p;
-        if (p == end) return false;
-        for (; p < end && *p >= '0' && *p <= '9'; ++p)
-            if (given < 100000) given = given * 10 + (*p - '0');
-        exponent += down ? -given : given;
-    }
-    const int distance = exponent < 0 ? -exponent : exponent;
-    double value = (double)mantissa;
-    if (mantissa && distance) {
-        const double power = distance <= 22 ? powers[distance] : pow(10, distance);
-        value = exponent < 0 ? value / power : value * power;
-    }
-    *out = (float)(negative ? -value : value);
-    return p == end && isfinite(*out);
-}
-
-static bpt_status_t wrong_count(const bpt_range_t *line, int64_t numbers, int64_t dim) {
-    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu has %lld numbers, the vectors have %lld; the file is damaged or cut off", line->path,
-                    (unsigned long long)line->line, (long long)numbers, (long long)dim);
-}
-
-static bool parse_count(const char *word, size_t bytes, int64_t *count) {
-    *count = 0;
-    if (bytes < 1 || bytes > 12) return false;
-    for (size_t i = 0; i < bytes; ++i) {
-        if (word[i] < '0' || word[i] > '9') return false;
-        *count = *count * 10 + (word[i] - '0');
-    }
-    return true;
-}
-
-static int64_t count_fields(bpt_range_t line) {
-    size_t bytes;
-    int64_t fields = 0;
-    while (bpt_next_token(&line, &bytes)) ++fields;
-    return fields;
-}
-
-// word2vec begins with a line of two whole numbers, `count d`.
-static bool is_header(bpt_range_t line, int64_t *count, int64_t *dim) {
-    size_t count_bytes, dim_bytes;
-    if (count_fields(line) != 2) return false;
-    const char *first = bpt_next_token(&line, &count_bytes), *second = bpt_next_token(&line, &dim_bytes);
-    return parse_count(first, count_bytes, count) && parse_count(second, dim_bytes, dim);
-}
-
-// The dimension from the first line, or the first two, of a file; *promised as in reader_t.
-static bpt_status_t read_dimension(bpt_range_t rest, int64_t *dim, int64_t *promised) {
-    bpt_range_t line;
-    *promised = -1;
-    const bool any = bpt_range_next_line(&rest, &line);
-    const bool header = any && is_header(line, promised, dim);
-    if (!header) {
-        *promised = -1;
-        *dim = any ? count_fields(line) - 1 : 0;
-    }
-    if (*dim >= 1 && *dim <= LARGEST_DIM) return BPT_OK;
-    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu is not a word followed by 1 to %d numbers", rest.path,
-                    (unsigned long long)(any ? line.line : 1), LARGEST_DIM);
-}
 
 static float *columns_of(const reader_t *r, int64_t id) { return r->place->rows + id * r->place->stride + r->place->column; }
 static bool has_vector(const reader_t *r, int64_t id) { return r->seen[id] || r->by_lower[id]; }
@@ -150,14 +65,14 @@ static void copy_to_words(reader_t *r, const char *word, size_t bytes, const flo
         if (r->seen[id] || r->by_lower[id]) continue;
         memcpy(columns_of(r, id), row, (size_t)r->dim * sizeof *row);
         r->by_lower[id] = true;
-        ++r->found;
+        ++r->found.words;
     }
 }
 
 // ---- The file
 
 static bpt_status_t start(reader_t *r, const bpt_range_t *lines) {
-    BPT_TRY(read_dimension(*lines, &r->dim, &r->promised));
+    BPT_TRY(bpt_vector_lines_dimension(*lines, &r->dim, &r->found.promised));
     if (r->dim != r->place->dimension)
         return bpt_fail(BPT_ERR_USAGE, "%s: vectors of %lld numbers where the model's embedding has %lld; set --d-embed %lld", lines->path,
                         (long long)r->dim, (long long)r->place->dimension, (long long)r->dim);
@@ -166,75 +81,69 @@ static bpt_status_t start(reader_t *r, const bpt_range_t *lines) {
     return list_forms(r);
 }
 
-// Skips the fields of the word. With more fields than numbers the word holds blanks, unless its second part is a number.
-static bpt_status_t take_word(const reader_t *r, bpt_range_t *rest, int64_t fields, const char **word, size_t *bytes) {
-    const bpt_range_t line = *rest;
-    size_t length;
-    float number;
-    *word = bpt_next_token(rest, bytes);
-    if (fields < r->dim + 1) return wrong_count(&line, fields - 1, r->dim);
-    for (int64_t i = fields - r->dim - 1; i > 0; --i) {
-        const char *part = bpt_next_token(rest, &length);
-        if (i == fields - r->dim - 1 && parse_number(part, length, &number)) return wrong_count(&line, fields - 1, r->dim);
-        *bytes = (size_t)(part - *word) + length;
-    }
-    return BPT_OK;
-}
-
 static float *row_of(reader_t *r, const char *word, size_t bytes) {
     uint32_t id;
     size_t token_bytes;
     if (!bpt_vocab_find(r->vocab, word, bytes, &id)) return r->scratch;
     const char *token = bpt_vocab_token(r->vocab, id, &token_bytes);
-    if (token_bytes != bytes || memcmp(token, word, bytes) != 0 || r->seen[id]) return r->scratch;  // <unk> stands for the unknown
+    if (token_bytes != bytes || memcmp(token, word, bytes) != 0) return r->scratch;  // <unk> stands for the unknown
+    r->found.repeated += r->seen[id];
+    if (r->seen[id]) return r->scratch;
     r->seen[id] = true;
-    if (!r->by_lower[id]) ++r->found;
+    if (!r->by_lower[id]) ++r->found.words;
     return columns_of(r, id);
 }
 
+// A blank has no place in a vocabulary; neither has a line end, whose line is blank and the next one that of an empty word.
 static bpt_status_t add_line(reader_t *r, const bpt_range_t *line) {
-    bpt_range_t rest = *line;
-    const char *word;
-    size_t bytes;
-    BPT_TRY(take_word(r, &rest, count_fields(*line), &word, &bytes));
-    float *row = row_of(r, word, bytes);
-    for (int64_t i = 0; i < r->dim; ++i) {
-        size_t length;
-        const char *text = bpt_next_token(&rest, &length);
-        if (!parse_number(text, length, &row[i]))
-            return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: '%s' is not a finite number", line->path, (unsigned long long)line->line,
-                            bpt_show(text, length).text);
-    }
-    copy_to_words(r, word, bytes, row);
-    ++r->lines;
+    bpt_vector_line_t l;
+    BPT_TRY(bpt_vector_line_split(line, r->dim, &l));
+    if (l.bytes && r->blank_line)
+        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu has no word and no numbers, and vectors follow it; the file is damaged", line->path,
+                        (unsigned long long)r->blank_line);
+    if (!l.bytes && !r->found.without_word++) r->found.first_without_word = line->line;
+    float *row = l.bytes ? row_of(r, l.word, l.bytes) : r->scratch;
+    for (int64_t i = 0; i < r->dim; ++i) BPT_TRY(bpt_vector_line_number(&l.numbers, &row[i]));
+    if (l.bytes) copy_to_words(r, l.word, l.bytes, row);
+    r->blank_line = 0;
+    ++r->found.lines;
     return BPT_OK;
+}
+
+static bool is_blank(bpt_range_t line) {
+    size_t bytes;
+    return !bpt_next_token(&line, &bytes);
 }
 
 static bpt_status_t add_lines(reader_t *r, const bpt_range_t *lines) {
     bpt_range_t rest = *lines, line;
     const bool first = r->dim == 0;
     if (first) BPT_TRY(start(r, lines));
-    if (first && r->promised >= 0) (void)bpt_range_next_line(&rest, &line);
+    if (first && r->found.promised >= 0) (void)bpt_range_next_line(&rest, &line);
     while (bpt_range_next_line(&rest, &line)) {
         BPT_TRY(bpt_range_check_line(&line));
-        BPT_TRY(add_line(r, &line));
+        if (!is_blank(line))
+            BPT_TRY(add_line(r, &line));
+        else if (!r->blank_line)
+            r->blank_line = line.line;
     }
+    r->line_end = lines->bytes && lines->data[lines->bytes - 1] == '\n';
     return BPT_OK;
 }
 
 // The standard deviation of all numbers of the vectors found.
 static double deviation(const reader_t *r) {
     const int64_t words = bpt_vocab_size(r->vocab);
-    const double count = (double)(r->found * r->dim);
+    const double count = (double)(r->found.words * r->dim);
     double sum = 0, squares = 0;
-    for (int64_t id = 0; r->found && id < words; ++id)
+    for (int64_t id = 0; r->found.words && id < words; ++id)
         for (int64_t i = 0; has_vector(r, id) && i < r->dim; ++i) sum += (double)columns_of(r, id)[i];
-    for (int64_t id = 0; r->found && id < words; ++id)
+    for (int64_t id = 0; r->found.words && id < words; ++id)
         for (int64_t i = 0; has_vector(r, id) && i < r->dim; ++i) {
             const double distance = (double)columns_of(r, id)[i] - sum / count;
             squares += distance * distance;
         }
-    return r->found ? sqrt(squares / count) : 0;
+    return r->found.words ? sqrt(squares / count) : 0;
 }
 
 // A normal number (Box and Muller 1958) of a word and a column of its row.
@@ -254,17 +163,20 @@ static void fill_unknown(const reader_t *r, double spread) {
             columns_of(r, id)[i] = (float)fmax(-FLT_MAX, fmin(FLT_MAX, spread * normal(r->place->seed, id, r->place->column + i)));
 }
 
+// A first line that is wrong is not rare: people cut files with `head`, and tools leave words out after they have counted them.
 static bpt_status_t check_count(const reader_t *r, const char *path) {
-    if (r->lines == 0) return bpt_fail(BPT_ERR_INPUT, "%s holds no vector; a line is `word x1 .. xd`", path);
-    if (r->promised >= 0 && r->promised != r->lines)
-        return bpt_fail(BPT_ERR_INPUT, "%s: its first line says %lld vectors, there are %lld; the file is damaged or cut off", path,
-                        (long long)r->promised, (long long)r->lines);
+    const bpt_vectors_found_t *f = &r->found;
+    if (f->lines == 0) return bpt_fail(BPT_ERR_INPUT, "%s holds no vector; a line is `word x1 .. xd`", path);
+    if (f->promised > f->lines && !r->line_end)
+        return bpt_fail(BPT_ERR_INPUT,
+                        "%s: its first line says %lld vectors, and it ends inside the line of vector %lld; the file is cut off", path,
+                        (long long)f->promised, (long long)f->lines);
     return BPT_OK;
 }
 
 static bpt_status_t finish(reader_t *r, bpt_status_t status, const char *path, bpt_vectors_found_t *found) {
     if (status == BPT_OK) status = check_count(r, path);
-    *found = (bpt_vectors_found_t){.words = r->found};
+    *found = r->found;
     if (status == BPT_OK) found->deviation = deviation(r);
     if (status == BPT_OK && r->place->unknown == BPT_UNKNOWN_RANDOM) fill_unknown(r, found->deviation);
     bpt_free(r->next);
@@ -293,7 +205,7 @@ static bpt_status_t read_blocks(const char *path, size_t block_bytes, reader_t *
     while (status == BPT_OK && !end) {
         status = bpt_text_blocks_next(blocks, &lines, &end);
         if (status == BPT_OK && !reader) {
-            status = read_dimension(lines, dimension, &promised);
+            status = bpt_vector_lines_dimension(lines, dimension, &promised);
             break;
         }
         if (status == BPT_OK && !end) status = add_lines(reader, &lines);

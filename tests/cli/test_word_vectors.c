@@ -102,8 +102,10 @@ static void other_words_get_random_numbers_that_are_the_same_on_every_backend(vo
     float rows[3][WORDS * COLUMNS];
     for (int i = 0; i < 3; ++i) {
         char *said = train(test_path("random-%d", i), options[i]);
-        if (!strstr(said, "vectors for 2 of 6 words (as written, else in lower case), random numbers of deviation 2.16 for the others: ")) fail_msg("%s", said);
-        if (!strstr(said, "vectors for 2 of 6 words (as written, else in lower case), random numbers of deviation 0.7153 for the others: ")) fail_msg("%s", said);
+        if (!strstr(said, "vectors for 2 of 6 words (as written, else in lower case), random numbers of deviation 2.16 for the others: "))
+            fail_msg("%s", said);
+        if (!strstr(said, "vectors for 2 of 6 words (as written, else in lower case), random numbers of deviation 0.7153 for the others: "))
+            fail_msg("%s", said);
         free(said);
         embedding_of(test_path("random-%d", i), 4, rows[i]);
         for (int id = 0; id < WORDS; ++id)
@@ -210,6 +212,24 @@ static void every_task_takes_them(void **state) {
     }
 }
 
+static void odd_vectors_are_named_in_one_warning(void **state) {
+    (void)state;
+    const char *odd = test_file("odd.txt", "7 3\n. . . 9 9 9.5\na 1 2 3\n  9 9 9\n\t 9 9 9\na 8 8 8\n26 000 .1 .2 .3\nb -1 -2 -3\n\n");
+    const char *run = test_path("odd");
+    test_process_t p = test_run_to(0, "train --task classify --data %s --out %s " MODEL "--vectors %s", classified, run, odd);
+    const char *says = strstr(
+        p.err, "odd.txt: 2 vectors of a blank or an empty word left out, the first in line 4; 1 vector of words that had one left out\n");
+    if (!says || !strstr(p.err, "vectors for 2 of 6 words")) fail_msg("%s", p.err);
+    test_process_free(&p);
+    const char *wrong = test_file("wrong.vec", "3 3\na 1 2 3\n");
+    p = test_run_to(0, "train --task classify --data %s --out %s " MODEL "--vectors %s", classified, test_path("wrong"), wrong);
+    if (!strstr(p.err, "wrong.vec: its first line says 3 vectors, there are 1\n")) fail_msg("%s", p.err);
+    test_process_free(&p);
+    test_refused(1, "cut.vec: its first line says 3 vectors, and it ends inside the line of vector 1; the file is cut off",
+                 "train --task classify --data %s --out %s " MODEL "--vectors %s", classified, test_path("cut"),
+                 test_file("cut.vec", "3 3\na 1 2 3"));
+}
+
 static void what_cannot_be_is_refused(void **state) {
     (void)state;
     char both[1200], linked[512], twice[1200], joined[1200], missing[1200];
@@ -249,6 +269,7 @@ int main(void) {
         cmocka_unit_test(a_resumed_run_needs_no_files),
         cmocka_unit_test(a_configuration_with_one_name_is_read),
         cmocka_unit_test(every_task_takes_them),
+        cmocka_unit_test(odd_vectors_are_named_in_one_warning),
         cmocka_unit_test(what_cannot_be_is_refused),
     };
     return cmocka_run_group_tests(tests, setup, NULL);

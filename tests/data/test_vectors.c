@@ -25,12 +25,16 @@ static bpt_vocab_t *vocab_of(const char *text) {
     return vocab;
 }
 
-static bpt_status_t parse(const char *text, const bpt_vocab_t *vocab, int64_t dim, float *rows, int64_t *found) {
+static bpt_status_t parse_all(const char *text, const bpt_vocab_t *vocab, int64_t dim, float *rows, bpt_vectors_found_t *found) {
     const bpt_range_t range = bpt_range_of("v.txt", text, strlen(text));
     memset(rows, 0, (size_t)(bpt_vocab_size(vocab) * dim) * sizeof *rows);
     const bpt_vectors_place_t place = {.rows = rows, .stride = dim, .dimension = dim};
+    return bpt_vectors_parse(&range, vocab, &place, found);
+}
+
+static bpt_status_t parse(const char *text, const bpt_vocab_t *vocab, int64_t dim, float *rows, int64_t *found) {
     bpt_vectors_found_t result;
-    const bpt_status_t status = bpt_vectors_parse(&range, vocab, &place, &result);
+    const bpt_status_t status = parse_all(text, vocab, dim, rows, &result);
     *found = result.words;
     return status;
 }
@@ -99,8 +103,18 @@ static void damage_is_named_by_line(void **state) {
         {"a 1 1.2.3\n", "'1.2.3' is not", BPT_ERR_INPUT},
         {"a 1 2e\n", "'2e' is not", BPT_ERR_INPUT},
         {"a 1 -\n", "'-' is not", BPT_ERR_INPUT},
-        {"3 2\na 1 2\nb 3 4\n", "its first line says 3 vectors, there are 2", BPT_ERR_INPUT},
-        {"1 2\na 1 2\nb 3 4\n", "its first line says 1 vectors, there are 2", BPT_ERR_INPUT},
+        {"a 1 2\n\n\nb 1 2\n", "line 2 has no word and no numbers, and vectors follow it", BPT_ERR_INPUT},
+        {"3 2\na 1 2\nb 3 4", "its first line says 3 vectors, and it ends inside the line of vector 2; the file is cut off", BPT_ERR_INPUT},
+        {"3 2\na 1 2\nb 3", "line 3 has 1 numbers", BPT_ERR_INPUT},
+        {"3 2\na 1 2\nb", "line 3 has 0 numbers", BPT_ERR_INPUT},
+        {"a .1 .2\n .1\n", "line 2 has 0 numbers", BPT_ERR_INPUT},         // a blank word with a number too few
+        {"a .1 .2\n  b .1\n", "line 2 has 1 numbers", BPT_ERR_INPUT},      // blanks, then a word
+        {"a .1 .2\nb .1 .2 .3\n", "line 2 has 3 numbers", BPT_ERR_INPUT},  // a number too many
+        {"a .1 .2\nb 1 .2 3\n", "line 2 has 3 numbers", BPT_ERR_INPUT},
+        {"a .1 .2\n12 .1 .2 .3\n", "line 2 has 3 numbers", BPT_ERR_INPUT},
+        {"a .1 .2\nb c .1 .2 .3\n", "line 2 has 4 numbers", BPT_ERR_INPUT},
+        {"a .1 .2\nb nan .2 .3\n", "line 2 has 3 numbers", BPT_ERR_INPUT},
+        {"a .1 .2\n .1 nan\n", "line 2: 'nan' is not a finite number", BPT_ERR_INPUT},
         {"3 2\n", "holds no vector", BPT_ERR_INPUT},
         {"a\n", "line 1 is not a word followed by", BPT_ERR_INPUT},
         {"", "line 1 is not a word followed by", BPT_ERR_INPUT},
@@ -115,6 +129,119 @@ static void damage_is_named_by_line(void **state) {
         assert_fails(parse(cases[i].text, vocab, 2, rows, &found), cases[i].status, cases[i].message);
     assert_int_equal(bpt_alloc_live(), live);
     bpt_vocab_destroy(vocab);
+}
+
+// Words that published files have, each in a file of two vectors for `a` and `b`.
+static void odd_words_are_no_damage(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t without_word, repeated;
+        uint64_t first_without_word;
+    } cases[] = {
+        {"a .1 .2\n  .5 .6\nb .3 .4\n", 1, 0, 2},                                               // a blank
+        {"a .1 .2\n .5 .6\nb .3 .4\n", 1, 0, 2},                                                // nothing
+        {"a\t.1\t.2\n\t\t.5\t.6\nb\t.3\t.4\n", 1, 0, 2},                                        // a tab between tabs
+        {"a .1 .2\n\t .5 .6\nb .3 .4\n \t  .7 .8\n", 2, 0, 2},                                  // a tab, then several blanks
+        {"a .1 .2\n\n .5 .6\nb .3 .4\n", 1, 0, 3},                                              // a line end
+        {"  .5 .6\na .1 .2\nb .3 .4\n", 1, 0, 1},                                               // in the first line
+        {"a .1 .2\nb .3 .4\n\n", 0, 0, 0},                                                      // blank lines at the end
+        {"a .1 .2\nb .3 .4\n \n\r\n\n", 0, 0, 0},                                               //
+        {". . . .5 .6\na .1 .2\nb .3 .4\n", 0, 0, 0},                                           // blanks in the first word
+        {"at name@domain.com .5 .6\na .1 .2\nb .3 .4\n", 0, 0, 0},                              //
+        {"26 000 .5 .6\na .1 .2\nb .3 .4\n", 0, 0, 0},                                          // numbers that are words
+        {"a .1 .2\n1 000 000 .5 .6\nb .3 .4\n", 0, 0, 0},                                       //
+        {"a .1 .2\nArea 51 .5 .6\n0.5 1/2 .7 .8\nb .3 .4\n", 0, 0, 0},                          //
+        {"a .1 .2\n\xC2\xA0 .5 .6\n\xC2\x85 .5 .6\nx\xE2\x80\xA8y .5 .6\nb .3 .4\n", 0, 0, 0},  // NBSP, NEL, U+2028
+        {"a .1 .2\nb .3 .4\na .5 .6\na .7 .8\nz .5 .6\nz .5 .6\n", 0, 2, 0},                    // the first one counts
+    };
+    bpt_vocab_t *vocab = vocab_of("a a b");
+    const float wanted[8] = {0, 0, 0, 0, .1f, .2f, .3f, .4f};
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        float rows[8];
+        bpt_vectors_found_t found;
+        if (parse_all(cases[i].text, vocab, 2, rows, &found) != BPT_OK) fail_msg("%s: %s", cases[i].text, bpt_error_message());
+        assert_memory_equal(rows, wanted, sizeof wanted);
+        assert_int_equal(found.words, 2);
+        assert_int_equal(found.promised, -1);
+        assert_int_equal(found.without_word, cases[i].without_word);
+        assert_int_equal(found.first_without_word, cases[i].first_without_word);
+        assert_int_equal(found.repeated, cases[i].repeated);
+    }
+    bpt_vocab_destroy(vocab);
+}
+
+static void a_first_line_may_be_wrong_about_the_count(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t promised, lines;
+    } cases[] = {
+        {"3 2\na 1 2\nb 3 4\n", 3, 2},
+        {"1 2\na 1 2\nb 3 4\n", 1, 2},
+        {"1 2\na 1 2\nb 3 4", 1, 2},  // none is missing
+        {"2000000 2\na 1 2\nb 3 4\n\n", 2000000, 2},
+        {"3 2\na 1 2\n  5 6\nb 3 4\n", 3, 3},
+        {"2 2\na 1 2\nb 3 4\n", 2, 2},
+    };
+    bpt_vocab_t *vocab = vocab_of("a b");
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        float rows[8];
+        bpt_vectors_found_t found;
+        assert_ok(parse_all(cases[i].text, vocab, 2, rows, &found));
+        assert_int_equal(found.promised, cases[i].promised);
+        assert_int_equal(found.lines, cases[i].lines);
+        assert_int_equal(found.words, 2);
+    }
+    bpt_vocab_destroy(vocab);
+}
+
+// A file of many vectors is cut off at each of its bytes: with a first line this is known but where a line ends, without one where a line
+// has too few numbers.
+static void a_file_that_is_cut_off_is_refused(void **state) {
+    (void)state;
+    static const char whole[] = "9 3\na -0.11 0.22 0.33\nb 0.44 -0.55 0.66\n  0.77 0.88 0.99\n. . 0.11 0.22 0.33\n";
+    bpt_vocab_t *vocab = vocab_of("a b");
+    float rows[12];
+    int64_t found;
+    for (size_t length = strchr(whole, '\n') - whole + 2; length < sizeof whole - 2; ++length) {
+        char text[sizeof whole];
+        snprintf(text, sizeof text, "%.*s", (int)length, whole);
+        const bpt_status_t status = parse(text, vocab, 3, rows, &found);
+        if ((status == BPT_OK) != (text[length - 1] == '\n')) fail_msg("'%s': %s", text, bpt_error_message());
+        const char *last = strrchr(text, '\n') + 1, *headless = strchr(text, '\n') + 1;
+        int numbers = 0;
+        for (const char *p = last; *p; ++p) numbers += (p == last || strchr(" -", p[-1])) && *p >= '0' && *p <= '9';
+        const bool blank = last[strspn(last, " ")] == 0;
+        if (!blank && numbers < 3 && last > headless && parse(headless, vocab, 3, rows, &found) != BPT_ERR_INPUT)
+            fail_msg("'%s' is no error", headless);
+    }
+    bpt_vocab_destroy(vocab);
+}
+
+static void the_first_lines_agree_on_the_dimension(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t dim;
+    } cases[] = {
+        {"a 1 2 3\n", 3},
+        {"a 1 .5\nb .1 .2\n", 2},
+        {". . . .1 .2\n", 2},
+        {"12 000 .1 .2\nthe .1 .2\n", 2},
+        {"555 12 34 .1 .2\nthe .1 .2\nof .3 .4\n", 2},
+        {"  .1 .2\nthe .1 .2\n", 2},
+        {"\n .1 .2\nthe .1 .2\n", 2},
+        {" the .1 .2\n of .1 .2\n", 2},
+        {"2 3\na .1 .2 .3\n", 3},
+        {"a .1 .2\nb .1 .2 .3\nc .1 .2 .3\n", 3},
+    };
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        int64_t dim;
+        test_write_file(test_path("first.txt"), cases[i].text, strlen(cases[i].text));
+        assert_ok(bpt_vectors_dimension(test_path("first.txt"), &dim));
+        if (dim != cases[i].dim) fail_msg("%s: %d, wanted %d", cases[i].text, (int)dim, (int)cases[i].dim);
+    }
 }
 
 static void numbers_round_as_strtof_does(void **state) {
@@ -279,6 +406,10 @@ int main(void) {
         cmocka_unit_test(rows_belong_to_words_and_others_stay_zero),
         cmocka_unit_test(a_word_without_a_vector_takes_that_of_its_lower_case_form),
         cmocka_unit_test(damage_is_named_by_line),
+        cmocka_unit_test(odd_words_are_no_damage),
+        cmocka_unit_test(a_first_line_may_be_wrong_about_the_count),
+        cmocka_unit_test(a_file_that_is_cut_off_is_refused),
+        cmocka_unit_test(the_first_lines_agree_on_the_dimension),
         cmocka_unit_test(numbers_round_as_strtof_does),
         cmocka_unit_test(a_file_gives_the_same_as_a_text),
         cmocka_unit_test(files_fill_columns_side_by_side),

@@ -42,6 +42,23 @@ static void report(const cli_options_t *o, const char *path, const bpt_vectors_f
                  o->model.vocab, path);
 }
 
+// One sentence on all that is odd in a file.
+static bpt_status_t warn_of_odd(const char *path, const bpt_vectors_found_t *f) {
+    bpt_strbuf_t text = {0};
+    bpt_status_t status = BPT_OK;
+    if (f->without_word)
+        status = bpt_strbuf_printf(&text, "; %" PRId64 " vector%s of a blank or an empty word left out, the first in line %" PRIu64,
+                                   f->without_word, f->without_word == 1 ? "" : "s", f->first_without_word);
+    if (status == BPT_OK && f->repeated)
+        status =
+            bpt_strbuf_printf(&text, "; %" PRId64 " vector%s of words that had one left out", f->repeated, f->repeated == 1 ? "" : "s");
+    if (status == BPT_OK && f->promised >= 0 && f->promised != f->lines)
+        status = bpt_strbuf_printf(&text, "; its first line says %" PRId64 " vectors, there are %" PRId64, f->promised, f->lines);
+    if (status == BPT_OK && text.length) bpt_warn("%s: %s", path, text.data + 2);
+    bpt_strbuf_free(&text);
+    return status;
+}
+
 bpt_status_t cli_vectors_read(const cli_options_t *o, const bpt_vocab_t *vocab, float **rows) {
     bpt_vectors_place_t place = {.stride = o->model.d_embed, .unknown = o->data.unknown_vectors, .seed = o->train.seed};
     BPT_TRY(bpt_alloc((size_t)(o->model.vocab * place.stride), sizeof **rows, rows));
@@ -54,6 +71,7 @@ bpt_status_t cli_vectors_read(const cli_options_t *o, const bpt_vocab_t *vocab, 
             return bpt_fail(BPT_ERR_INPUT, "%s changed while it was read; start again", path);
         BPT_TRY(bpt_vectors_read(path, vocab, &place, &found));
         report(o, path, &found);
+        BPT_TRY(warn_of_odd(path, &found));
     }
     return BPT_OK;
 }
