@@ -17,6 +17,7 @@ struct bpt_sentencepiece {
 };
 
 extern "C" const bool bpt_sentencepiece_there = true;
+extern "C" const char *const bpt_sentencepiece_version = BPT_SENTENCEPIECE_VERSION;
 
 namespace {
 

@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-extern const bool bpt_sentencepiece_there;  // false: the program was built without the library
+extern const bool bpt_sentencepiece_there;           // false: the program was built without the library
+extern const char *const bpt_sentencepiece_version;  // that it was built with, such as "0.1.97"; "": not known
 
 typedef struct bpt_sentencepiece bpt_sentencepiece_t;
 typedef struct {

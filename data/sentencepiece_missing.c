@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 const bool bpt_sentencepiece_there = false;
+const char *const bpt_sentencepiece_version = "";
 
 static bool fail(bpt_why_t *why) {
     snprintf(why->text, sizeof why->text, "built without SentencePiece");

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "bpt/log.h"
 #include "data/sentencepiece.h"
 #include "data/text.h"
 
@@ -31,6 +32,15 @@ bpt_status_t bpt_subwords_require(const char *what) {
                     "%s needs SentencePiece, which this program was built without; install it (Debian: libsentencepiece-dev g++) and build "
                     "bpt again",
                     what);
+}
+
+const char *bpt_subwords_version(void) { return bpt_sentencepiece_version; }
+
+void bpt_subwords_compare_version(const char *path, const char *made_with) {
+    const char *here = bpt_subwords_version();
+    if (!made_with || !*made_with || !*here || !strcmp(made_with, here)) return;
+    bpt_warn("%s: its subwords were made with SentencePiece %s, and this program has %s, which may cut some texts in another way", path,
+             bpt_show(made_with, strlen(made_with)).text, here);
 }
 
 void bpt_subwords_free(bpt_subwords_t *s) {
@@ -67,14 +77,24 @@ static bpt_status_t complete(const char *path, bpt_subwords_t *s) {
     return BPT_OK;
 }
 
+// SentencePiece from 0.2.3 on writes name.spm.fb beside name.model.
+static bool is_flatbuffer(const char *path) {
+    static const char ending[] = ".fb";
+    const size_t length = strlen(path), n = sizeof ending - 1;
+    return length > n && !strcmp(path + length - n, ending);
+}
+
 static bpt_status_t open_model(const char *path, bpt_subwords_t *s, const void *model, size_t bytes) {
     bpt_why_t why;
     BPT_TRY(bpt_alloc(bytes ? bytes : 1, 1, &s->file));
     if (bytes) memcpy(s->file, model, bytes);
     s->file_bytes = bytes;
     if (!bytes || !bpt_sentencepiece_load(s->file, bytes, &s->model, &why))
-        return bpt_fail(BPT_ERR_INPUT, "%s is no SentencePiece model, or is damaged%s%s; copy it again", path,
-                        bytes && *why.text ? ": " : "", bytes ? why.text : ": it is empty");
+        return is_flatbuffer(path)
+                   ? bpt_fail(BPT_ERR_INPUT, "%s is a model in a form of later SentencePiece; give the .model file that was made with it",
+                              path)
+                   : bpt_fail(BPT_ERR_INPUT, "%s is no SentencePiece model, or is damaged%s%s; copy it again", path,
+                              bytes && *why.text ? ": " : "", bytes ? why.text : ": it is empty");
     return complete(path, s);
 }
 

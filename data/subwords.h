@@ -16,6 +16,12 @@ typedef struct bpt_subwords bpt_subwords_t;
 // BPT_ERR_UNSUPPORTED, with the package's name, where the program was built without SentencePiece. `what` needs it.
 bpt_status_t bpt_subwords_require(const char *what) BPT_MUST_USE;
 
+// The version of SentencePiece, "" where it is not known. Another one may make other tokens of the same text with the same model: from
+// 0.2.2 on unigram models choose otherwise between pieces of the same score.
+const char *bpt_subwords_version(void);
+// Warns, in one line, where the tokens of a model at `path` were made with another version; "" and NULL: it was not recorded.
+void bpt_subwords_compare_version(const char *path, const char *made_with);
+
 // A model of `pieces` pieces from sentences, each ended by '\n': the same sentences give the same model. BPT_ERR_INPUT when the number does
 // not fit the text.
 bpt_status_t bpt_subwords_train(bpt_subword_kind_t kind, int64_t pieces, const void *sentences, uint64_t bytes,

@@ -18,6 +18,7 @@ void bpt_side_texts_free(bpt_side_texts_t *t) {
     bpt_free(t->vocab);
     bpt_free(t->source_vocab);
     bpt_free(t->labels);
+    bpt_free(t->sentencepiece);
     bpt_vocab_destroy(t->vocabulary);
     bpt_vocab_destroy(t->source_vocabulary);
     bpt_labels_free(&t->names);
@@ -97,6 +98,16 @@ static bpt_status_t set_unit(bpt_side_texts_t *t, const char *name) {
 
 static bool has_pieces(const bpt_vocab_t *vocab) { return vocab && bpt_unit_of(bpt_vocab_unit(vocab))->pieces; }
 
+static bpt_status_t compare_version(const bpt_run_t *run) {
+    const char *version = "", *path = bpt_run_config_path(run);
+    json_t *config;
+    BPT_TRY(bpt_json_read(path, &config));
+    const bpt_status_t status = bpt_context(bpt_json_get_text(config, BPT_SENTENCEPIECE_KEY, &version), "%s", path);
+    if (status == BPT_OK) bpt_subwords_compare_version(bpt_run_path(run), version);
+    json_decref(config);
+    return status;
+}
+
 bpt_status_t bpt_side_subwords_of_run(const bpt_checkpoint_t *c, bpt_vocab_t *vocab) {
     const char *path = bpt_run_subwords_path(c->run);
     char *model;
@@ -111,7 +122,7 @@ bpt_status_t bpt_side_subwords_of_run(const bpt_checkpoint_t *c, bpt_vocab_t *vo
     bpt_status_t status = bpt_checkpoint_check(c, BPT_RUN_SUBWORDS, path, &sum);
     if (status == BPT_OK) status = bpt_vocab_take_subwords(vocab, path, model, bytes);
     bpt_free(model);
-    return status;
+    return status == BPT_OK ? compare_version(c->run) : status;
 }
 
 bpt_status_t bpt_side_subwords_of_file(const bpt_safetensors_t *file, bpt_vocab_t *vocab) {
@@ -124,6 +135,7 @@ bpt_status_t bpt_side_subwords_of_file(const bpt_safetensors_t *file, bpt_vocab_
     BPT_TRY(bpt_context(bpt_base64_decode(text, &model, &bytes), "its %s", key));
     const bpt_status_t status = bpt_vocab_take_subwords(vocab, key, model, bytes);
     bpt_free(model);
+    if (status == BPT_OK) bpt_subwords_compare_version(bpt_safetensors_path(file), bpt_safetensors_metadata(file, BPT_SENTENCEPIECE_KEY));
     return status;
 }
 
@@ -148,7 +160,7 @@ bpt_status_t bpt_side_subwords_to_run(const bpt_vocab_t *vocab, const bpt_run_t 
 
 static bpt_status_t read_keys(const char *path, bpt_side_texts_t *t) {
     json_t *config;
-    const char *unit = bpt_unit_names[BPT_UNIT_BYTE];
+    const char *unit = bpt_unit_names[BPT_UNIT_BYTE], *version = "";
     int64_t context = 0;
     BPT_TRY(bpt_json_read(path, &config));
     bpt_status_t status = bpt_json_get_text(config, "unit", &unit);
@@ -156,6 +168,8 @@ static bpt_status_t read_keys(const char *path, bpt_side_texts_t *t) {
     if (status == BPT_OK) status = bpt_json_get_bool(config, "lower", &t->lower);
     if (status == BPT_OK) status = bpt_json_get_int(config, "context", 0, INT64_MAX, &context);
     if (status == BPT_OK) status = bpt_json_get_int(config, "eval_context", 0, INT64_MAX, &t->eval_context);
+    if (status == BPT_OK) status = bpt_json_get_text(config, BPT_SENTENCEPIECE_KEY, &version);
+    if (status == BPT_OK && *version) status = bpt_strdup(version, &t->sentencepiece);
     if (!t->eval_context) t->eval_context = context;
     json_decref(config);
     return bpt_context(status, "%s", path);
@@ -192,6 +206,7 @@ bpt_status_t bpt_side_texts_to_run(const bpt_side_texts_t *t, const bpt_run_t *r
     if (t->labels) BPT_TRY(bpt_file_write(bpt_run_labels_path(run), t->labels, strlen(t->labels)));
     BPT_TRY(bpt_json_set_text(config, "unit", bpt_unit_names[t->unit]));
     BPT_TRY(bpt_json_set_bool(config, "lower", t->lower));
+    if (t->sentencepiece) BPT_TRY(bpt_json_set_text(config, BPT_SENTENCEPIECE_KEY, t->sentencepiece));
     return t->eval_context ? bpt_json_set_int(config, "eval_context", t->eval_context) : BPT_OK;
 }
 
@@ -208,6 +223,7 @@ static bpt_status_t read_metadata(const bpt_safetensors_t *file, bpt_side_texts_
     BPT_TRY(copy_metadata(file, "vocab", &t->vocab));
     BPT_TRY(copy_metadata(file, BPT_SOURCE_VOCAB_KEY, &t->source_vocab));
     BPT_TRY(copy_metadata(file, "labels", &t->labels));
+    BPT_TRY(copy_metadata(file, BPT_SENTENCEPIECE_KEY, &t->sentencepiece));
     BPT_TRY(set_unit(t, unit ? unit : bpt_unit_names[BPT_UNIT_IDS]));
     t->lower = lower && !strcmp(lower, "true");
     t->eval_context = context ? strtoll(context, NULL, 10) : 0;
@@ -233,6 +249,7 @@ bpt_status_t bpt_side_texts_to_file(const bpt_side_texts_t *t, bpt_safetensors_w
                                        {"eval_context", t->eval_context ? context : NULL},
                                        {"vocab", t->vocab},
                                        {BPT_SOURCE_VOCAB_KEY, t->source_vocab},
+                                       {BPT_SENTENCEPIECE_KEY, t->sentencepiece},
                                        {"labels", t->labels}};
     for (size_t i = 0; i < BPT_COUNT(metadata); ++i)
         if (metadata[i][1]) BPT_TRY(bpt_safetensors_writer_metadata(writer, metadata[i][0], metadata[i][1]));

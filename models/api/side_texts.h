@@ -10,12 +10,14 @@
 // Keys of the metadata of a model file.
 #define BPT_SUBWORD_KEY "subword_model"
 #define BPT_SOURCE_VOCAB_KEY "source_vocab"
+#define BPT_SENTENCEPIECE_KEY "sentencepiece"  // of config.json too: the version that made the tokens of a model of subwords
 
 typedef struct {
     bpt_unit_t unit;
     bool lower;                           // words are folded
     int64_t eval_context;                 // what `bpt eval` cuts a text into, 0: not said
     char *vocab, *source_vocab, *labels;  // the text of vocab.txt, source_vocab.txt and labels.txt, NULL: none
+    char *sentencepiece;                  // version that made the tokens of subwords, NULL: not said
     bpt_vocab_t *vocabulary;
     bpt_vocab_t *source_vocabulary;  // of the texts that are translated; NULL: the same
     bpt_labels_t names;
@@ -33,7 +35,7 @@ bpt_status_t bpt_side_vocabulary(const bpt_range_t *text, bpt_unit_t unit, bool 
                                  bpt_vocab_t **out) BPT_MUST_USE;
 bpt_status_t bpt_side_names(const bpt_range_t *text, const char *model, int64_t classes, bpt_labels_t *out) BPT_MUST_USE;
 // The model of a vocabulary of subwords: the run's subword.model, held against the checkpoint, or the metadata key "subword_model" of a
-// file (base64). Of other vocabularies there is none.
+// file (base64). Of other vocabularies there is none. Another version of SentencePiece than that of the tokens is warned about.
 bpt_status_t bpt_side_subwords_of_run(const bpt_checkpoint_t *checkpoint, bpt_vocab_t *vocab) BPT_MUST_USE;
 bpt_status_t bpt_side_subwords_of_file(const bpt_safetensors_t *file, bpt_vocab_t *vocab) BPT_MUST_USE;
 // The metadata of a vocabulary's subwords.

@@ -259,6 +259,88 @@ static void copy_run(const char *from, const char *to) {
     assert_int_equal(system(command), 0);
 }
 
+// ---- The version of the library
+
+static char *version_of(const char *run) {
+    json_t *config = json_load_file(test_path("%s/config.json", run), 0, NULL);
+    char *version = strdup(json_string_value(json_object_get(config, "sentencepiece")));
+    json_decref(config);
+    return version;
+}
+
+// In a copy of a file the version begins with another digit.
+static void fake_version(const char *from, const char *to, const char *version) {
+    char quoted[100], *at;
+    size_t bytes;
+    char *content = test_read_file(from, &bytes);
+    snprintf(quoted, sizeof quoted, "\"%s\"", version);
+    at = memmem(content, bytes, quoted, strlen(quoted));
+    assert_non_null(at);
+    at[1] = '9';
+    test_write_file(to, content, bytes);
+    free(content);
+}
+
+static void expect_warning(bool wanted, const char *line) {
+    test_process_t p = test_run_to(0, "%s", line);
+    if ((strstr(p.err, "its subwords were made with SentencePiece 9") != NULL) != wanted) fail_msg("%s: %s", line, p.err);
+    test_process_free(&p);
+}
+
+// A run, a file and what is made of them say by which version their tokens were made; a program with another one says so.
+static void another_version_of_the_library_is_told(void **state) {
+    (void)state;
+    NEEDS_LIBRARY();
+    if (!*bpt_sentencepiece_version) skip();
+    static const char *const runs[] = {"lm", "classifier", "saved", "lm-mean"};
+    char line[3000], exported[512], faked[512];
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; ++i) {
+        char *version = version_of(runs[i]);
+        assert_string_equal(version, bpt_sentencepiece_version);
+        free(version);
+    }
+    snprintf(exported, sizeof exported, "%s", test_path("of-version.safetensors"));
+    snprintf(faked, sizeof faked, "%s", test_path("faked.safetensors"));
+    test_succeed("export %s --out %s --quiet", lm, exported);
+    fake_version(exported, faked, bpt_sentencepiece_version);
+    test_succeed("import %s --out %s --quiet", exported, test_path("same"));
+    test_process_t p = test_run_to(0, "import %s --out %s --quiet", faked, test_path("other"));
+    if (!strstr(p.err, "faked.safetensors: its subwords were made with SentencePiece 9")) fail_msg("%s", p.err);
+    test_process_free(&p);
+    char *version = version_of("other");
+    assert_true(version[0] == '9' && !strcmp(version + 1, bpt_sentencepiece_version + 1));
+    free(version);
+    for (int other = 0; other < 2; ++other) {
+        const char *run = other ? "other" : "same";
+        snprintf(line, sizeof line, "eval %s --data %s --backend cpu --quiet", test_path("%s", run), text);
+        expect_warning(other, line);
+        snprintf(line, sizeof line, "generate %s --prompt the --max-tokens 2 --backend cpu --quiet", test_path("%s", run));
+        expect_warning(other, line);
+        snprintf(line, sizeof line, "train " SMALL "--data %s --init %s --steps 1 --out %s", text, other ? faked : exported,
+                 test_path("from-%s", run));
+        expect_warning(other, line);
+        version = version_of(other ? "from-other" : "from-same");  // its own tokens are made here
+        assert_string_equal(version, bpt_sentencepiece_version);
+        free(version);
+    }
+    test_succeed("export %s --out %s --quiet", test_path("other"), test_path("again.safetensors"));
+    size_t n, m;
+    char *a = test_read_file(faked, &n), *b = test_read_file(test_path("again.safetensors"), &m);
+    assert_true(n == m && !memcmp(a, b, n));
+    free(a), free(b);
+    copy_run(lm, test_path("edited"));
+    fake_version(test_path("lm/config.json"), test_path("edited/config.json"), bpt_sentencepiece_version);
+    test_refused(1, "config.json", "eval %s --data %s --backend cpu --quiet", test_path("edited"), text);
+}
+
+static void the_form_for_other_programs_is_named(void **state) {
+    (void)state;
+    NEEDS_LIBRARY();
+    const char *file = test_file("my.spm.fb", "\x18\0\0\0SPFB");
+    test_refused(1, "give the .model file that was made with it", "train " SMALL "--unit subword --data %s --subword-model %s --out x",
+                 text, file);
+}
+
 static void damaged_and_mixed_files_are_refused(void **state) {
     (void)state;
     NEEDS_LIBRARY();
@@ -348,6 +430,8 @@ int main(void) {
         cmocka_unit_test(exported_and_imported),
         cmocka_unit_test(the_mean_of_checkpoints_reads_the_same_subwords),
         cmocka_unit_test(the_library_reads_subwords),
+        cmocka_unit_test(another_version_of_the_library_is_told),
+        cmocka_unit_test(the_form_for_other_programs_is_named),
         cmocka_unit_test(damaged_and_mixed_files_are_refused),
         cmocka_unit_test(taken_from_a_file),
         cmocka_unit_test(a_new_run_starts_with_the_subwords_of_its_source),

@@ -20,10 +20,16 @@ static bpt_status_t add_metadata(const cli_trained_t *t, bpt_safetensors_writer_
     if (status == BPT_OK) status = cli_run_text(&t->checkpoint, BPT_RUN_SOURCE_VOCAB, t->unit, lower, &source);
     if (status == BPT_OK) status = cli_run_subwords(&t->checkpoint, &subwords);
     if (status == BPT_OK) status = cli_run_text(&t->checkpoint, BPT_RUN_LABELS, t->unit, lower, &labels);
-    const char *const metadata[][2] = {
-        {"format", "bpt"},         {"config", config}, {"unit", bpt_unit_names[t->unit]}, {"lower", lower ? "true" : "false"},
-        {"eval_context", context}, {"vocab", vocab},   {BPT_SOURCE_VOCAB_KEY, source},    {BPT_SUBWORD_KEY, subwords},
-        {"labels", labels}};
+    const char *const metadata[][2] = {{"format", "bpt"},
+                                       {"config", config},
+                                       {"unit", bpt_unit_names[t->unit]},
+                                       {"lower", lower ? "true" : "false"},
+                                       {"eval_context", context},
+                                       {"vocab", vocab},
+                                       {BPT_SOURCE_VOCAB_KEY, source},
+                                       {BPT_SUBWORD_KEY, subwords},
+                                       {"labels", labels},
+                                       {BPT_SENTENCEPIECE_KEY, *t->stored.data.sentencepiece ? t->stored.data.sentencepiece : NULL}};
     for (size_t i = 0; i < BPT_COUNT(metadata) && status == BPT_OK; ++i)
         if (metadata[i][1]) status = bpt_safetensors_writer_metadata(writer, metadata[i][0], metadata[i][1]);
     bpt_free(config);

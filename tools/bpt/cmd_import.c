@@ -65,6 +65,8 @@ static bpt_status_t write_config(const model_file_t *m, const char *path) {
     BPT_TRY(bpt_model_config_to_json(&m->config, &config));
     bpt_status_t status = bpt_json_set_text(config, "unit", bpt_unit_names[m->said.data.unit]);
     if (status == BPT_OK) status = bpt_json_set_bool(config, "lower", m->said.data.lower);
+    if (status == BPT_OK && *m->said.data.sentencepiece)
+        status = bpt_json_set_text(config, BPT_SENTENCEPIECE_KEY, m->said.data.sentencepiece);
     if (status == BPT_OK && context)
         status = bpt_json_set_int(config, "eval_context", context);  // what `bpt eval` uses unless told otherwise
     if (status == BPT_OK) status = bpt_json_write(path, config);

@@ -164,6 +164,7 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resume
     const int64_t size = vocab_size(corpus);
     if (!known && !resumed) o->model.vocab = size;
     if (bpt_unit_of(o->data.unit)->pieces) o->data.subwords = size;
+    if (bpt_unit_of(o->data.unit)->pieces && !resumed) BPT_TRY(cli_subwords_record(o));
     if (size > o->model.vocab)
         return bpt_fail(BPT_ERR_INPUT,
                         "the data have %" PRId64 " different tokens, the model knows %" PRId64 "; they belong to another run", size,

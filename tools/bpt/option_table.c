@@ -125,6 +125,8 @@ const cli_option_t cli_option_table[] = {
      .when = "unit=subword", .firm = true, .help = "use this SentencePiece model; it is copied to RUN/subword.model"},
     {CHOICE("subword-kind", data.subword_kind, bpt_subword_kind_names), .fallback = "bpe", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
      .key = true, .when = "unit=subword", .firm = true, .help = "kind of the SentencePiece model that is trained"},
+    {TEXT("sentencepiece", data.sentencepiece, "VERSION"), .fallback = "", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
+     .no_flag = true, .help = "version of SentencePiece that made the tokens"},
     {BOOL("lower", data.lower), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true, .when = "unit=word|subword",
      .firm = true, .help = "convert upper case to lower case"},
     {BOOL("subtrees", data.subtrees), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true, .task = has_phrases,

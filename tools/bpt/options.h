@@ -43,6 +43,7 @@ typedef struct {
     char *label_column, *text_column, *where;  // of examples in columns (data/examples.h), as they were given
     int64_t subwords;                          // tokens of the SentencePiece model
     char *subword_model;                       // a file, "": it is trained
+    char *sentencepiece;                       // version that made the tokens, "": none or not known
     bpt_subword_kind_t subword_kind;
     int tag_scheme;  // bpt_tag_scheme_t
     int trees;       // bpt_trees_t

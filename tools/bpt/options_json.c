@@ -233,6 +233,8 @@ bpt_status_t cli_options_reading(const cli_options_t *o, char **out) {
     bpt_status_t status = object ? BPT_OK : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the configuration");
     for (size_t i = 0; i < BPT_COUNT(names) && status == BPT_OK; ++i)
         status = cli_option_to_json(o, cli_option_find(CLI_TRAIN, names[i]), object);
+    if (status == BPT_OK && *o->data.sentencepiece)  // runs from before it have a checksum without it
+        status = cli_option_to_json(o, cli_option_find(CLI_TRAIN, "sentencepiece"), object);
     if (status == BPT_OK) status = bpt_json_format(object, 0, out);
     json_decref(object);
     return status;

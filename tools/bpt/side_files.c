@@ -137,7 +137,8 @@ bpt_status_t cli_check_reading(const bpt_checkpoint_t *c, const cli_options_t *s
 // ---- Model files that are in no run
 
 bpt_status_t cli_file_reading(const bpt_safetensors_t *file, cli_options_t *said) {
-    static const char *const keys[][2] = {{"unit", "unit"}, {"lower", "lower"}, {"eval_context", "eval-context"}};
+    static const char *const keys[][2] = {
+        {"unit", "unit"}, {"lower", "lower"}, {"eval_context", "eval-context"}, {BPT_SENTENCEPIECE_KEY, BPT_SENTENCEPIECE_KEY}};
     for (size_t i = 0; i < BPT_COUNT(keys); ++i) {
         const char *text = bpt_safetensors_metadata(file, keys[i][0]);
         char where[64];

@@ -52,3 +52,7 @@ bpt_status_t cli_subwords_hold(const cli_options_t *o, const bpt_vocab_t *vocab)
                     "--match-vocabulary",
                     o->data.subword_model, o->run.init);
 }
+
+bpt_status_t cli_subwords_record(cli_options_t *o) {
+    return cli_option_set(o, cli_option_find(CLI_TRAIN, "sentencepiece"), bpt_subwords_version(), CLI_FROM_FLAG, "sentencepiece");
+}

@@ -12,4 +12,7 @@ bpt_status_t cli_subwords_prepare(const cli_options_t *o, bpt_vocab_t *vocab) BP
 // Of one that --init brought: BPT_ERR_USAGE when the options ask for another model.
 bpt_status_t cli_subwords_hold(const cli_options_t *o, const bpt_vocab_t *vocab) BPT_MUST_USE;
 
+// The version of SentencePiece that makes the tokens of a new run.
+bpt_status_t cli_subwords_record(cli_options_t *o) BPT_MUST_USE;
+
 #endif

@@ -44,6 +44,14 @@ if(BPT_SENTENCEPIECE_INCLUDE AND BPT_SENTENCEPIECE AND BPT_SENTENCEPIECE_TRAIN A
   target_link_libraries(bpt_private_dependencies INTERFACE
     $<BUILD_INTERFACE:${BPT_SENTENCEPIECE_TRAIN}> $<BUILD_INTERFACE:${BPT_SENTENCEPIECE}>
     $<INSTALL_INTERFACE:sentencepiece_train> $<INSTALL_INTERFACE:sentencepiece> stdc++)
+  # The library does not tell its version; the file beside it does.
+  get_filename_component(folder ${BPT_SENTENCEPIECE} DIRECTORY)
+  set(described "${folder}/pkgconfig/sentencepiece.pc")
+  set(BPT_SENTENCEPIECE_VERSION "")
+  if(EXISTS ${described})
+    file(STRINGS ${described} version REGEX "^Version:")
+    string(REGEX REPLACE "^Version:[ \t]*" "" BPT_SENTENCEPIECE_VERSION "${version}")
+  endif()
 elseif(BPT_WITH_SENTENCEPIECE)
   message(STATUS "There will be no --unit subword: SentencePiece or a C++ compiler was not found. On Debian: sudo apt-get install libsentencepiece-dev g++")
 endif()
