@@ -426,6 +426,43 @@ bpt_status_t bpt_examples_read(const bpt_range_t *text, const bpt_examples_optio
     return status;
 }
 
+// What a reader finds, for somebody else.
+typedef struct {
+    pass_t pass;
+    bpt_take_words_t *take;
+    void *user;
+} listing_t;
+
+static bpt_status_t list_words(pass_t *p, const bpt_found_t *f) {
+    const listing_t *l = (const listing_t *)p;
+    return l->take(l->user, f->words, f->n_words);
+}
+
+bpt_status_t bpt_examples_words(const bpt_range_t *text, const bpt_examples_options_t *options, bpt_take_words_t *take, void *user) {
+    listing_t l = {.pass = {.reader = {.options = options}, .take = list_words}, .take = take, .user = user};
+    return parse(&l.pass, text);
+}
+
+typedef struct {
+    pass_t pass;
+    const word_t *tag;
+    uint64_t line;  // 0: not found yet
+} search_t;
+
+static bpt_status_t search_tag(pass_t *p, const bpt_found_t *f) {
+    search_t *s = (search_t *)p;
+    for (size_t i = 0; f->tags && i < f->n_words && !s->line; ++i)
+        if (f->tags[i].bytes == s->tag->bytes && !memcmp(f->tags[i].data, s->tag->data, s->tag->bytes)) s->line = place_of(f, i).line;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_examples_find_tag(const bpt_range_t *text, const bpt_examples_options_t *options, const bpt_word_t *tag, uint64_t *line) {
+    search_t s = {.pass = {.reader = {.options = options}, .take = search_tag}, .tag = tag};
+    const bpt_status_t status = parse(&s.pass, text);
+    *line = s.line ? s.line : text->line;
+    return status;
+}
+
 void bpt_examples_free(bpt_examples_t *e) {
     bpt_free(e->tokens);
     bpt_free(e->offsets);

@@ -148,6 +148,13 @@ bpt_status_t bpt_examples_read(const bpt_range_t *text, const bpt_examples_optio
 // Adds those of more text to what is there (at first {0}); when it fails, nothing is added.
 bpt_status_t bpt_examples_add(const bpt_range_t *text, const bpt_examples_options_t *options, const bpt_vocab_t *vocab,
                               const bpt_labels_t *labels, bpt_examples_t *examples) BPT_MUST_USE;
+// Hands on the words of each text, as they are in the file and before any is left out.
+typedef bpt_status_t bpt_take_words_t(void *user, const bpt_word_t *words, size_t n);
+bpt_status_t bpt_examples_words(const bpt_range_t *text, const bpt_examples_options_t *options, bpt_take_words_t *take,
+                                void *user) BPT_MUST_USE;
+// The line of the first word with this tag; where there is none, the text's first.
+bpt_status_t bpt_examples_find_tag(const bpt_range_t *text, const bpt_examples_options_t *options, const bpt_word_t *tag,
+                                   uint64_t *line) BPT_MUST_USE;
 // Puts `count` placeholders (bpt/batch.h) in front of every text. BPT_ERR_USAGE where each token has a label, or vectors are read.
 bpt_status_t bpt_examples_shift(bpt_examples_t *examples, int64_t count) BPT_MUST_USE;
 

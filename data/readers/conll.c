@@ -202,10 +202,11 @@ static bpt_status_t push_tag(sentence_t *s, const bpt_range_t *line, const bpt_w
     return bpt_reader_push_tag(s->r, s->r->n_words, tag->data, tag->bytes);
 }
 
-// Empty cells at the end are columns where the option says which column the tag is in.
+// Empty cells at the end are columns unless the tag is in the last one, whichever that is.
 static bpt_status_t check_count(const sentence_t *s, const bpt_range_t *line, const columns_t *c) {
+    const bool is_fixed = !s->r->options->labelled || s->r->options->label_column;
     const bpt_token_columns_t *file = s->columns;
-    if (c->count == file->count || (s->r->options->label_column && c->cells == file->cells)) return BPT_OK;
+    if (c->count == file->count || (is_fixed && c->cells == file->cells)) return BPT_OK;
     return bpt_fail(
         BPT_ERR_INPUT,
         "%s: line %llu: %d column%s between %s, and line %llu has %d; every token of a file needs as many columns, between tabs "

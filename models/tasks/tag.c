@@ -162,9 +162,9 @@ static bpt_status_t measure(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measu
 }
 
 static const bpt_metric_t metrics[] = {[ACCURACY] = {.name = "accuracy", .higher = true, .share = true},
-                                       [PRECISION] = {.name = "precision", .higher = true, .share = true},
-                                       [RECALL] = {.name = "recall", .higher = true, .share = true},
-                                       [F1] = {.name = "f1", .higher = true, .share = true},
+                                       [PRECISION] = {.name = "precision", .higher = true, .share = true, .spans = true},
+                                       [RECALL] = {.name = "recall", .higher = true, .share = true, .spans = true},
+                                       [F1] = {.name = "f1", .higher = true, .share = true, .spans = true},
                                        {.name = NULL}};
 
 // Without spans in the data or in what was found there is no F1.

@@ -38,6 +38,7 @@ typedef struct {
     const char *name;  // "accuracy"; NULL ends a list
     bool higher;       // is better
     bool share;        // of 1: people read it as a percentage
+    bool spans;        // of spans: there where the labels are tags of spans (data/score/spans.h)
     bool written;      // of texts that the model writes: `measure` does not know it. Who trains may (trainer.h)
 } bpt_metric_t;
 enum { BPT_MOST_METRICS = 4, BPT_MOST_SUMS = 5 };

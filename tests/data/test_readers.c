@@ -233,6 +233,49 @@ static void bad_files_are_refused_with_file_line_and_remedy(void **state) {
     free_set(&s);
 }
 
+// ---- What is asked of a text beside its examples
+
+static bpt_status_t join(void *user, const bpt_word_t *words, size_t n) {
+    char *out = user;
+    for (size_t i = 0; i < n; ++i) sprintf(out + strlen(out), "%.*s|", (int)words[i].bytes, words[i].data);
+    strcat(out, ";");
+    return BPT_OK;
+}
+
+static void words_are_given_as_they_are_in_the_file(void **state) {
+    (void)state;
+    const char text[] = "# c = 1\n26 000\tX\nb\t\n-DOCSTART-\tO\n\nc\tY\n", more[] = "New York\n",
+               conllu[] = "1\ta b\t_\t_\t_\t_\t_\t_\t_\t_\n";
+    bpt_token_columns_t columns = {0};
+    const bpt_examples_options_t tokens = {.form = BPT_FORM_CONLL, .columns = &columns}, u = {.form = BPT_FORM_CONLL, .conllu = true},
+                                 line = {.form = BPT_FORM_TAGGED};
+    char out[200] = "";
+    bpt_range_t range = bpt_range_of("x.txt", text, strlen(text));
+    assert_ok(bpt_examples_words(&range, &tokens, join, out));
+    assert_string_equal(out, "26 000|b|;c|;");
+    assert_true(columns.tabs && columns.line == 2);
+    range = bpt_range_of("x.txt", more, strlen(more));  // a further piece of the same file
+    assert_fails(bpt_examples_words(&range, &tokens, join, out), BPT_ERR_INPUT, "line 1: 1 column between tabs, and line 2 has 2");
+    *out = 0;
+    range = bpt_range_of("x.txt", conllu, strlen(conllu));
+    assert_ok(bpt_examples_words(&range, &u, join, out));
+    range = bpt_range_of("x.txt", "a b\tX Y\n", 8);
+    assert_ok(bpt_examples_words(&range, &line, join, out));
+    assert_string_equal(out, "a b|;a|b|;");
+}
+
+static void a_tag_is_found_in_its_line(void **state) {
+    (void)state;
+    const char text[] = "# c\n1-2\tab\t_\t_\t_\t_\t_\t_\t_\t_\n1\ta\t_\tX\t_\t_\t_\t_\t_\t_\n# d\n2\tb\t_\tY\t_\t_\t_\t_\t_\t_\n\n";
+    const bpt_examples_options_t o = {CONLL, .conllu = true, .label_column = 4};
+    const bpt_range_t range = bpt_range_of("x.txt", text, strlen(text));
+    uint64_t line;
+    assert_ok(bpt_examples_find_tag(&range, &o, &(bpt_word_t){"Y", 1}, &line));
+    assert_int_equal(line, 5);
+    assert_ok(bpt_examples_find_tag(&range, &o, &(bpt_word_t){"Z", 1}, &line));
+    assert_int_equal(line, 1);
+}
+
 // ---- Arrays
 
 static void write_typed_arrays(const char *path, const int64_t x[3], bpt_safetensors_dtype_t dtype, const int64_t y[2], float fill) {
@@ -325,10 +368,9 @@ static void masked_summation_is_what_the_paper_defines(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_format_gives_its_examples),
-        cmocka_unit_test(bad_files_are_refused_with_file_line_and_remedy),
-        cmocka_unit_test(arrays_are_read_and_bad_ones_refused),
-        cmocka_unit_test(masked_summation_is_what_the_paper_defines),
+        cmocka_unit_test(every_format_gives_its_examples),         cmocka_unit_test(bad_files_are_refused_with_file_line_and_remedy),
+        cmocka_unit_test(words_are_given_as_they_are_in_the_file), cmocka_unit_test(a_tag_is_found_in_its_line),
+        cmocka_unit_test(arrays_are_read_and_bad_ones_refused),    cmocka_unit_test(masked_summation_is_what_the_paper_defines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,6 +46,11 @@ static void spans_are_those_of_the_conll_scorer(void **state) {
         {"S-A B-A E-A O S-B", "B-A B-A I-A O B-B", 3, 3, 3},  // BIOES beside IOB2
         {"B-A E-A I-A", "B-A I-A B-A", 2, 2, 2},              // a tag behind E opens a span
         {"B-A I-A E-A", "S-A I-A E-A", 1, 2, 0},
+        {"U-A B-A L-A O U-B", "S-A B-A E-A O S-B", 3, 3, 3},  // BILOU and BMES, as seqeval reads them in BIOES letters
+        {"B-A M-A M-A E-A S-A", "B-A I-A I-A E-A S-A", 2, 2, 2},
+        {"U-A U-A L-A I-A", "U-A I-A I-A M-A", 4, 2, 1},
+        {"B I O B B", "B I O B I", 3, 2, 1},  // spans of one kind
+        {"S S B M E", "S B E B E", 3, 3, 1},
     };
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
         bpt_span_tag_t wanted[MOST], found[MOST];
@@ -95,31 +100,34 @@ static void every_type_has_its_own_counts(void **state) {
     bpt_free(types);
 }
 
+// Which letter a token of a span has.
+static char letter_of(bpt_tag_scheme_t scheme, bool first, bool last, bool touches) {
+    if (scheme == BPT_SCHEME_IOB1) return first && touches ? 'B' : 'I';
+    if (scheme == BPT_SCHEME_IOB2) return first ? 'B' : 'I';
+    if (first && last) return scheme == BPT_SCHEME_BILOU ? 'U' : 'S';
+    if (first) return 'B';
+    if (last) return scheme == BPT_SCHEME_BILOU ? 'L' : 'E';
+    return scheme == BPT_SCHEME_BMES ? 'M' : 'I';
+}
+
 // A random sequence of spans in a scheme.
-static int64_t write_spans(uint64_t seed, bpt_tag_scheme_t scheme, char text[200]) {
-    static const char *const types[] = {"PER", "LOC"};
+static int64_t write_spans(uint64_t seed, bpt_tag_scheme_t scheme, bool typed, char text[200]) {
+    static const char *const types[] = {"-PER", "-LOC"};
     char *p = text;
     int64_t n = 0;
     const char *before = NULL;
     while (n < 9) {
         const uint64_t r = bpt_mix64(seed * 100 + (uint64_t)n);
-        const char *type = types[r >> 8 & 1];
+        const char *type = typed ? types[r >> 8 & 1] : "";
         if (r % 3 == 0) {
             p += sprintf(p, "%sO", n ? " " : "");
             before = NULL, ++n;
             continue;
         }
         const int64_t length = 1 + (int64_t)(r >> 16) % 3;
-        for (int64_t i = 0; i < length; ++i, ++n) {
-            const bool first = i == 0, last = i + 1 == length;
-            const char prefix = scheme == BPT_SCHEME_BIOES  ? (first && last ? 'S'
-                                                               : first       ? 'B'
-                                                               : last        ? 'E'
-                                                                             : 'I')
-                                : scheme == BPT_SCHEME_IOB2 ? (first ? 'B' : 'I')
-                                                            : (first && before == type ? 'B' : 'I');
-            p += sprintf(p, "%s%c-%s", n ? " " : "", prefix, type);
-        }
+        for (int64_t i = 0; i < length; ++i, ++n)
+            p += sprintf(p, "%s%c%s", n ? " " : "", letter_of(scheme, i == 0, i + 1 == length, before != NULL && strcmp(before, type) == 0),
+                         type);
         before = type;
     }
     return n;
@@ -127,30 +135,79 @@ static int64_t write_spans(uint64_t seed, bpt_tag_scheme_t scheme, char text[200
 
 static void every_scheme_is_converted_to_every_other(void **state) {
     (void)state;
-    for (uint64_t seed = 0; seed < 300; ++seed)
-        for (int from = BPT_SCHEME_IOB1; from <= BPT_SCHEME_BIOES; ++from)
-            for (int to = BPT_SCHEME_IOB1; to <= BPT_SCHEME_BIOES; ++to) {
-                char given[200], wanted[200], prefix[MOST];
-                bpt_span_tag_t tags[MOST], expected[MOST];
-                const int64_t n = write_spans(seed, (bpt_tag_scheme_t)from, given);
-                write_spans(seed, (bpt_tag_scheme_t)to, wanted);
+    for (uint64_t seed = 0; seed < 600; ++seed)
+        for (int from = BPT_SCHEME_IOB1; from <= BPT_SCHEME_BMES; ++from)
+            for (int to = BPT_SCHEME_IOB1; to <= BPT_SCHEME_BMES; ++to) {
+                char given[200], wanted[200], letter[MOST];
+                bpt_span_tag_t tags[MOST];
+                const bool typed = seed % 2;
+                const int64_t n = write_spans(seed, (bpt_tag_scheme_t)from, typed, given);
+                write_spans(seed, (bpt_tag_scheme_t)to, typed, wanted);
                 assert_int_equal(parse(given, tags), n);
-                assert_int_equal(parse(wanted, expected), n);
-                bpt_spans_convert(tags, n, (bpt_tag_scheme_t)to, prefix);
-                for (int64_t i = 0; i < n; ++i)
-                    if (prefix[i] != expected[i].prefix) fail_msg("%s: token %d is %c, wanted %s", given, (int)i, prefix[i], wanted);
+                bpt_spans_convert(tags, n, (bpt_tag_scheme_t)to, letter);
+                const char *w = wanted;
+                for (int64_t i = 0; i < n; ++i, w += strcspn(w, " "), w += *w == ' ')
+                    if (letter[i] != *w) fail_msg("%s: token %d is %c, wanted %s", given, (int)i, letter[i], wanted);
             }
 }
 
+static void the_scheme_of_data_is_seen(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        bpt_tag_scheme_t scheme;
+    } cases[] = {{"O O", BPT_SCHEME_KEEP},         {"O I-A I-A B-A O", BPT_SCHEME_IOB1}, {"O I-A I-A", BPT_SCHEME_IOB1},
+                 {"B-A I-A B-A", BPT_SCHEME_IOB2}, {"B-A O I-A", BPT_SCHEME_IOB2},  // not without fault
+                 {"B O", BPT_SCHEME_IOB2},         {"I O I B", BPT_SCHEME_IOB1},         {"B-A I-A E-A", BPT_SCHEME_BIOES},
+                 {"S-A O", BPT_SCHEME_BIOES},      {"U-A O B-B L-B", BPT_SCHEME_BILOU},  {"B M E S", BPT_SCHEME_BMES},
+                 {"I-A E-A O", BPT_SCHEME_KEEP}};  // spans told by their ends
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        bpt_span_tag_t tags[MOST];
+        bpt_scheme_signs_t signs = {0};
+        char letters[MOST];
+        const int64_t n = parse(cases[i].text, tags);
+        const char *p = cases[i].text;
+        for (int64_t k = 0; k < n; ++k, p += strcspn(p, " "), p += *p == ' ') letters[k] = *p;
+        bpt_scheme_signs_add(&signs, letters, tags, n);
+        if (bpt_scheme_of(&signs) != cases[i].scheme) fail_msg("%s: %d", cases[i].text, (int)bpt_scheme_of(&signs));
+    }
+}
+
+// All labels count: letters mean something only where all of them are of one scheme.
 static void labels_that_are_no_tags_of_spans_are_told_apart(void **state) {
     (void)state;
-    const char *const spans[] = {"O", "B-PER", "I-PER"}, *const words[] = {"NOUN", "VERB"}, *const outside[] = {"O"},
-                      *const mixed[] = {"O", "B-PER", "PER"}, *const short_one[] = {"O", "B-"};
-    assert_true(bpt_spans_are_tags(spans, 3));
-    assert_false(bpt_spans_are_tags(words, 2));
-    assert_false(bpt_spans_are_tags(outside, 1));
-    assert_false(bpt_spans_are_tags(mixed, 3));
-    assert_false(bpt_spans_are_tags(short_one, 2));
+    static const struct {
+        const char *labels[7];
+        bool are_tags, most;
+        int64_t misfit;
+    } cases[] = {
+        {{"O", "B-PER", "I-PER"}, true, true, -1},
+        {{"B-PER", "L-PER", "I-PER", "U-LOC"}, true, true, -1},
+        {{"B-PER", "M-PER", "E-PER", "O", "S-LOC"}, true, true, -1},
+        {{"B", "I", "O"}, true, true, -1},
+        {{"I", "O"}, true, true, -1},
+        {{"B", "E", "M", "S"}, true, true, -1},
+        {{"E-PER", "I-PER", "O"}, true, true, -1},
+        {{"NOUN", "VERB"}, false, false, 0},
+        {{"O"}, false, false, -1},
+        {{"O", "B-PER", "PER"}, false, false, 2},
+        {{"O", "B-"}, false, false, 1},
+        {{"B", "N", "O", "V"}, false, false, 1},  // parts of speech
+        {{"S", "V"}, false, false, 1},
+        {{"O", "S"}, false, true, -1},  // spans without a beginning: any two classes
+        {{"B-PER", "B_PER", "I-PER", "O"}, false, true, 1},
+        {{"B", "B-PER", "I-PER", "O"}, false, true, 0},
+        {{"B-PER", "I-PER", "M-PER", "O"}, false, true, 2},  // two schemes
+        {{"B-PER", "E-PER", "I-PER", "O", "U-PER"}, false, true, 4},
+    };
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        int64_t count = 0;
+        bool most;
+        while (cases[i].labels[count]) ++count;
+        const int64_t misfit = bpt_spans_misfit(cases[i].labels, count, &most);
+        if (bpt_spans_are_tags(cases[i].labels, count) != cases[i].are_tags || misfit != cases[i].misfit || most != cases[i].most)
+            fail_msg("case %zu: misfit %d, most %d", i, (int)misfit, most);
+    }
 }
 
 static double score(const float *x, const float *t, int64_t n, int64_t tags, const uint32_t *y) {
@@ -185,8 +242,11 @@ static void viterbi_finds_the_best_of_all_sequences(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spans_are_those_of_the_conll_scorer),      cmocka_unit_test(every_type_has_its_own_counts),
-        cmocka_unit_test(every_scheme_is_converted_to_every_other), cmocka_unit_test(labels_that_are_no_tags_of_spans_are_told_apart),
+        cmocka_unit_test(spans_are_those_of_the_conll_scorer),
+        cmocka_unit_test(every_type_has_its_own_counts),
+        cmocka_unit_test(every_scheme_is_converted_to_every_other),
+        cmocka_unit_test(the_scheme_of_data_is_seen),
+        cmocka_unit_test(labels_that_are_no_tags_of_spans_are_told_apart),
         cmocka_unit_test(viterbi_finds_the_best_of_all_sequences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

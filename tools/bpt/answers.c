@@ -14,9 +14,17 @@
 enum { BLOCK_BYTES = 1 << 20 };  // of text that is answered together, where so much is there
 
 typedef struct {
-    bpt_range_t line;
-    int64_t example;  // its number among those of the group, -1: the line is blank
+    bpt_range_t line;  // or the lines of a sentence
+    int64_t example;   // its number among those of the group, -1: the line is blank
+    uint64_t nth;      // and among those of these lines
 } asked_t;
+
+// Lines of a sentence whose end has not come yet.
+typedef struct {
+    bpt_strbuf_t text;
+    const char *path;
+    uint64_t offset, line;
+} held_t;
 
 // Lines that are answered together.
 typedef struct {
@@ -28,6 +36,7 @@ typedef struct {
     float *logits;   // [rows of all examples, classes] in the order of the file
     uint32_t *best;  // [rows]
     size_t logit_capacity, best_capacity;
+    held_t held;
 } group_t;
 
 static const bpt_model_config_t *config_of(const group_t *g) { return &g->answers->trained->config; }
@@ -100,7 +109,11 @@ bpt_status_t cli_answer_set_rows(json_t *object, const char *key, const float *v
 
 static bpt_status_t print_answer(const group_t *g, const asked_t *asked) {
     const bpt_model_config_t *c = config_of(g);
-    cli_answer_t a = {.line = &asked->line, .classes = c->classes, .labels = (const char *const *)g->answers->trained->labels.name};
+    cli_answer_t a = {.line = &asked->line,
+                      .options = &g->options,
+                      .nth = asked->nth,
+                      .classes = c->classes,
+                      .labels = (const char *const *)g->answers->trained->labels.name};
     if (asked->example >= 0) {
         const bool per_token = bpt_task_of(c)->per_token;
         const uint64_t first = per_token ? g->examples.offsets[asked->example] : (uint64_t)asked->example;
@@ -134,25 +147,82 @@ static bool is_blank(bpt_range_t line) {
     return !bpt_next_token(&line, &bytes);
 }
 
-static bpt_status_t ask(group_t *g, const bpt_range_t *line) {
+static bpt_status_t add_asked(group_t *g, const asked_t *asked) {
     BPT_TRY(bpt_grow(&g->asked, g->count, &g->capacity, sizeof *g->asked));
-    BPT_TRY(bpt_range_check_line(line));
-    const bool blank = is_blank(*line);
-    if (!blank) BPT_TRY(bpt_examples_add(line, &g->options, g->answers->trained->vocab, NULL, &g->examples));
-    g->asked[g->count++] = (asked_t){*line, blank ? -1 : (int64_t)g->examples.count - 1};
+    g->asked[g->count++] = *asked;
     return BPT_OK;
+}
+
+// A line, or the lines of a sentence; marks of documents can make several sentences of these, and comments none.
+static bpt_status_t ask(group_t *g, const bpt_range_t *line) {
+    const uint64_t before = g->examples.count;
+    if (is_blank(*line)) return g->answers->by_sentences ? BPT_OK : add_asked(g, &(asked_t){*line, -1, 0});
+    if (!g->answers->by_sentences) BPT_TRY(bpt_range_check_line(line));
+    BPT_TRY(bpt_examples_add(line, &g->options, g->answers->trained->vocab, NULL, &g->examples));
+    for (uint64_t i = before; i < g->examples.count; ++i) BPT_TRY(add_asked(g, &(asked_t){*line, (int64_t)i, i - before}));
+    return BPT_OK;
+}
+
+// Takes the next line, or the lines up to a blank one.
+static bool take_next(const group_t *g, bpt_range_t *rest, bpt_range_t *text) {
+    bpt_range_t line;
+    if (!bpt_range_next_line(rest, text)) return false;
+    for (line = *text; g->answers->by_sentences && !is_blank(line);) {
+        text->bytes = (uint64_t)(line.data + line.bytes - text->data);
+        if (!bpt_range_next_line(rest, &line)) break;
+    }
+    return true;
 }
 
 // Lines before a bad one are answered first; then it is read again, for its message.
 static bpt_status_t answer_block(group_t *g, bpt_range_t rest) {
     bpt_range_t line;
-    while (bpt_range_next_line(&rest, &line)) {
+    while (take_next(g, &rest, &line)) {
         if (ask(g, &line) == BPT_OK) continue;
         bpt_error_clear();
         BPT_TRY(answer(g));
         BPT_TRY(ask(g, &line));
     }
     return answer(g);
+}
+
+// ---- Sentences over several lines
+
+// How many bytes of these lines go up to the end of the last blank one.
+static size_t complete_bytes(bpt_range_t rest) {
+    const char *start = rest.data;
+    size_t bytes = 0;
+    for (bpt_range_t line; bpt_range_next_line(&rest, &line);)
+        if (is_blank(line)) bytes = (size_t)(rest.data - start);
+    return bytes;
+}
+
+// The first bytes of what is held.
+static bpt_status_t answer_held(group_t *g, size_t bytes) {
+    held_t *h = &g->held;
+    if (!bytes) return BPT_OK;
+    BPT_TRY(answer_block(g, (bpt_range_t){h->path, h->text.data, bytes, h->offset, h->line}));
+    for (size_t i = 0; i < bytes; ++i) h->line += h->text.data[i] == '\n';
+    h->offset += bytes;
+    h->text.length -= bytes;
+    memmove(h->text.data, h->text.data + bytes, h->text.length);
+    return BPT_OK;
+}
+
+// Sentences that are complete are answered; the lines behind them wait for theirs.
+static bpt_status_t answer_sentences(group_t *g, const bpt_range_t *lines) {
+    held_t *h = &g->held;
+    const size_t complete = complete_bytes(*lines), before = h->text.length;
+    if (!before) h->path = lines->path, h->offset = lines->offset, h->line = lines->line;
+    if (before + lines->bytes > BPT_LINE_BYTES + BLOCK_BYTES)
+        return bpt_fail(BPT_ERR_INPUT, "%s: line %" PRIu64 ": a sentence of more than 64 MiB; a blank line ends a sentence", lines->path,
+                        h->line);
+    BPT_TRY(bpt_strbuf_append(&h->text, lines->data, lines->bytes));
+    return answer_held(g, complete ? before + complete : 0);
+}
+
+static bpt_status_t answer_lines(group_t *g, const bpt_range_t *lines) {
+    return g->answers->by_sentences ? answer_sentences(g, lines) : answer_block(g, *lines);
 }
 
 bpt_status_t cli_answer_lines(const cli_answers_t *answers, const char *path) {
@@ -165,10 +235,12 @@ bpt_status_t cli_answer_lines(const cli_answers_t *answers, const char *path) {
         bpt_range_t lines;
         status = cli_next_lines(blocks, &lines, &end);
         if (end) break;
-        if (status == BPT_OK) status = answer_block(&g, lines);
+        if (status == BPT_OK) status = answer_lines(&g, &lines);
     }
+    if (status == BPT_OK) status = answer_held(&g, g.held.text.length);
     bpt_text_blocks_close(blocks);
     bpt_examples_free(&g.examples);
+    bpt_strbuf_free(&g.held.text);
     bpt_free(g.asked);
     bpt_free(g.logits);
     bpt_free(g.best);

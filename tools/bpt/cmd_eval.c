@@ -11,6 +11,7 @@
 #include "models/train/evaluate.h"
 #include "tools/bpt/commands.h"
 #include "tools/bpt/eval_data.h"
+#include "tools/bpt/span_check.h"
 #include "tools/bpt/span_table.h"
 #include "tools/bpt/trained.h"
 #include "tools/bpt/unknown_words.h"
@@ -221,6 +222,7 @@ static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, const cli
     bpt_evaluation_t e;
     bpt_status_t status =
         cli_span_table_open(bpt_task_of(&t->config), (const char *const *)t->labels.name, (int64_t)t->labels.count, &kept.spans);
+    cli_spans_explain(bpt_task_of(&t->config), &t->labels);
     if (status == BPT_OK) status = measure(o, t, source, &kept, &e);
     if (status == BPT_OK) status = write_gradient(o, t, source);
     const cli_unknown_words_t unknown = cli_unknown_words_of(data, t);
@@ -284,9 +286,12 @@ const cli_command_t cli_command_eval = {
     .purpose = "evaluate a trained model",
     .description =
         "Prints the mean negative log-likelihood and, depending on the task, perplexity, bits per character, accuracy, "
-        "precision, recall and f1 of spans, or the mean squared error. Tags of spans (B-PER I-PER O, also of the schemes IOB1 "
-        "and BIOES) are scored by the rules of conlleval, and a table has a line for each type: count is the number of spans "
-        "that the model found, support the number in the data. "
+        "precision, recall and f1 of spans, or the mean squared error. Tags of spans (B-PER I-PER O, also of IOB1, BIOES, "
+        "BILOU and BMES, and B I O without types) are scored by the rules of conlleval, and a table has a line for each type: "
+        "count is the number of spans that the model found, support the number in the data. E and L end a span, S and U are a "
+        "span of one token, and M is I, as seqeval reads these schemes; conlleval.pl does not know S, L, U and M, and of the spans "
+        "of faultless BIOES it finds about three quarters. What a scheme forbids (O I-PER) is read as conlleval does: I, E and M "
+        "open a span where none is open; seqeval's mode \"strict\" leaves such spans out. "
         "unknown is the share of words that the vocabulary does not have. Where they are predicted, loss, perplexity and bits are "
         "lower bounds (lower_bound in JSON): nothing is counted for the words that <unk> stands for. "
         "Without --data it uses the test part of the data that the run was trained on; of one file of examples the part that "

@@ -16,6 +16,7 @@ typedef struct {
     bpt_vocab_t *source_vocab;  // of the texts that are translated; NULL: the same
     bpt_ids_t ids[BPT_PARTS];   // lm: the tokens of each part
     bpt_labels_t labels;        // classify
+    bpt_scheme_signs_t signs;   // of the tags of the training data, where they are converted
     bpt_examples_t examples[BPT_PARTS];
     char fingerprint[64];               // of the training tokens
     bpt_batch_source_t *train, *valid;  // valid NULL: none

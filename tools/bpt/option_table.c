@@ -149,7 +149,10 @@ const cli_option_t cli_option_table[] = {
     {TEXT("where", data.where, "N=VALUE"), .fallback = "", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN | CLI_EVAL, .key = true,
      .task = has_lines, .firm = true, .help = "read only the lines whose column N (between tabs, counted from 1) is VALUE"},
     {CHOICE("tag-scheme", data.tag_scheme, bpt_tag_scheme_names), .fallback = "keep", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
-     .key = true, .task = has_tags, .when = "unit=word", .firm = true, .help = "tag: convert tags of spans (B-PER I-PER O) to this scheme"},
+     .key = true, .task = has_tags, .when = "unit=word", .firm = true,
+     .help = "tag: convert tags of spans (B-PER I-PER O, or without types B I O) to this scheme"},
+    {CHOICE("data-scheme", data.data_scheme, bpt_tag_scheme_names), .fallback = "keep", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
+     .key = true, .no_flag = true, .help = "scheme of the tags of the data before --tag-scheme; keep: they were not converted"},
     {CHOICE("trees", data.trees, bpt_trees_names), .fallback = "file", .group = CLI_GROUP_DATA,
      .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY | CLI_TRANSLATE, .key = true, .task = has_trees, .when = "model=tree", .firm = true,
      .help = "tree: the tree over a text is that of the brackets in the file, or one is made: balanced, with all branches to the right, or "
@@ -351,7 +354,12 @@ const cli_option_t cli_option_table[] = {
     {TEXT("logits-out", use.logits, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
      .help = "write a JSON list with the logits that each token was chosen from, before any penalty"},
     {BOOL("with-input", use.with_input), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_CLASSIFY | CLI_TAG,
-     .help = "with --json: also print the input line, as \"text\""},
+     .help = "with --json: also print the input line, as \"text\"; tag: and the list of its tokens, as \"tokens\""},
+    {CHOICE("format", use.format, LIST("text", "conll", "conllu")), .fallback = "text", .group = CLI_GROUP_COMMAND, .commands = CLI_TAG,
+     .help = "a sentence a line; or a token a line, as in the files that taggers are trained on"},
+    {CHOICE("tag-scheme", use.tag_scheme, LIST("keep", "iob1", "iob2", "bioes", "bilou", "bmes", "data")), .fallback = "keep",
+     .group = CLI_GROUP_COMMAND, .commands = CLI_TAG,
+     .help = "convert tags of spans to this scheme; data: to that of the data, where the model was trained with another"},
 
     {INT("beam", use.beam, 1, 1024), .fallback = "5", .group = CLI_GROUP_COMMAND, .commands = CLI_TRANSLATE,
      .help = "number of translations of a line that are followed at the same time; 1: always the most likely token"},
@@ -493,6 +501,7 @@ _Static_assert(BPT_COUNT(cli_option_table) <= CLI_MAX_OPTIONS, "raise CLI_MAX_OP
 const cli_variant_t cli_option_variants[] = {
     {"data", CLI_EVAL, .shown = "the data of the run", .help = "a file, or a directory with train, valid and test files"},
     {"unit", USE, .shown = "as trained", .help = "what a token is; ids: every line of the input is a sequence of token numbers"},
+    {"text-column", CLI_TAG, .shown = "as trained", .help = "--format conll: column of the token"},
     {"batch-tokens", CLI_EVAL | CLI_CLASSIFY | CLI_TAG, .fallback = "8192", .help = "number of tokens in one batch"},
     {"protocol", CLI_EVAL, .shown = "as trained"},
     {"eval-context", CLI_EVAL, .shown = "as trained"},

@@ -45,8 +45,9 @@ typedef struct {
     char *subword_model;                       // a file, "": it is trained
     char *sentencepiece;                       // version that made the tokens, "": none or not known
     bpt_subword_kind_t subword_kind;
-    int tag_scheme;  // bpt_tag_scheme_t
-    int trees;       // bpt_trees_t
+    int tag_scheme;   // bpt_tag_scheme_t
+    int data_scheme;  // of the tags before they were converted; BPT_SCHEME_KEEP: they were not, or it is not known
+    int trees;        // bpt_trees_t
     cli_tree_labels_t tree_labels;
     int64_t truncate;
     int64_t n, sum, examples;               // Masked Summation (data/arrays.h)
@@ -70,6 +71,9 @@ typedef struct {
     bool quiet, verbose, help, version;
 } cli_global_options_t;
 
+// How `bpt tag` reads its text: a sentence a line, or as the files that taggers are trained on.
+typedef enum { CLI_FORMAT_TEXT, CLI_FORMAT_CONLL, CLI_FORMAT_CONLLU } cli_text_format_t;
+
 typedef struct {
     char *nll, *grad, *predictions, *logits, *prompt, *prompts, *file;  // files and texts that a command writes or reads
     char *checkpoint;                                                   // "", a step, "latest" or "best"
@@ -81,6 +85,8 @@ typedef struct {
     double length_penalty, max_length_a;
     char *scores;
     char *trees_file;
+    cli_text_format_t format;
+    int tag_scheme;  // bpt_tag_scheme_t
     double temperature, top_p, min_p, repeat_penalty;
     bool echo, interactive, json, with_input, man, completion, allow_non_finite, no_unk;
 } cli_use_options_t;

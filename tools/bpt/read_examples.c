@@ -11,6 +11,7 @@
 #include "data/examples_source.h"
 #include "models/kinds/kind.h"
 #include "tools/bpt/readers.h"
+#include "tools/bpt/span_check.h"
 
 static const char summation[] = "summation";
 
@@ -147,6 +148,7 @@ static int64_t longest_text(const cli_corpus_t *corpus) {
 static bpt_status_t fill(cli_options_t *o, const cli_corpus_t *corpus) {
     bpt_model_config_t *m = &o->model;
     const int64_t longest = longest_text(corpus);
+    if (!o->run.resume) o->data.data_scheme = bpt_scheme_of(&corpus->signs);
     if (!m->rel_levels && m->positions == BPT_POSITIONS_RELATIVE)
         m->rel_levels = bpt_kind_of(m)->levels ? bpt_kind_of(m)->rel_levels(m, longest) : (int32_t)longest;
     if (!m->max_positions && m->positions == BPT_POSITIONS_ABSOLUTE) m->max_positions = (int32_t)longest;
@@ -336,13 +338,16 @@ static bpt_status_t cut_file(const cli_data_options_t *d, const bpt_model_config
 static bpt_status_t scan(const cli_options_t *o, int part, bool words, bool labels, cli_corpus_t *corpus) {
     bpt_examples_options_t options;
     BPT_TRY(part_options(o, corpus, part, &options));
+    if (labels) options.signs = &corpus->signs;
     return bpt_examples_scan(&corpus->split.part[part], &options, words ? corpus->vocab : NULL, labels ? &corpus->labels : NULL);
 }
 
 static bpt_status_t encode(const cli_options_t *o, const bpt_range_t *text, int part, cli_corpus_t *corpus) {
     bpt_examples_options_t options;
     BPT_TRY(part_options(o, corpus, part, &options));
-    return bpt_examples_read(text, &options, corpus->vocab, &corpus->labels, &corpus->examples[part]);
+    if (part == BPT_TRAIN) BPT_TRY(cli_spans_check(o, text, &options, &corpus->labels));
+    BPT_TRY(bpt_examples_read(text, &options, corpus->vocab, &corpus->labels, &corpus->examples[part]));
+    return part == BPT_VALID ? cli_spans_check_valid(o, text->path, &corpus->examples[part], &corpus->labels) : BPT_OK;
 }
 
 static bpt_status_t open_sources(const cli_options_t *o, cli_corpus_t *corpus) {
