@@ -23,6 +23,7 @@ void bpt_batch_buffer_free(bpt_batch_buffer_t *b) {
         bpt_free(side->vertex_labels);
     }
     bpt_free(b->targets);
+    bpt_free(b->unknown);
     bpt_free(b->sequences);
     bpt_free(b->first_segment);
     bpt_free(b->weights);
@@ -89,6 +90,7 @@ static bpt_status_t reserve(bpt_batch_buffer_t *b, const bpt_batch_layout_t *l) 
         BPT_TRY(reserve_ids(&side->vertex_labels, &side->n_vertex_labels, n.vertices));
     }
     BPT_TRY(reserve_ids(&b->targets, &b->n_targets, l->value_columns ? 0 : l->n_targets));
+    BPT_TRY(reserve_ids(&b->unknown, &b->n_unknown, l->unknown ? l->n_targets : 0));
     BPT_TRY(reserve_numbers(&b->values, &b->n_values, l->n_targets * l->value_columns));
     BPT_TRY(reserve_ids(&b->first_segment, &b->n_first_segment, first_segments_of(l)));
     BPT_TRY(reserve_numbers(&b->weights, &b->n_weights, l->n_targets));
@@ -119,6 +121,7 @@ static void point(const bpt_batch_buffer_t *b, const bpt_batch_layout_t *l, bpt_
         batch->side[i] = side_of(&b->side[i], &n, l->columns);
     }
     batch->targets = l->value_columns ? NULL : b->targets;
+    batch->unknown = l->unknown ? b->unknown : NULL;
     batch->values = l->value_columns ? b->values : NULL;
     batch->weights = b->weights;
     batch->sequences = b->sequences;
@@ -165,6 +168,7 @@ bpt_status_t bpt_batch_buffer_start(bpt_batch_buffer_t *b, const bpt_batch_layou
     BPT_TRY(reserve(b, l));
     for (int i = 0; i < BPT_SIDES; ++i) pad_side(&b->side[i], l, i);
     clear(b->targets, l->value_columns ? 0 : l->n_targets, sizeof *b->targets);
+    for (int64_t i = 0; l->unknown && i < l->n_targets; ++i) b->unknown[i] = BPT_PLACEHOLDER;
     clear(b->values, l->n_targets * l->value_columns, sizeof *b->values);
     clear(b->weights, l->n_targets, sizeof *b->weights);
     clear(b->sequences, l->shape.batch, sizeof *b->sequences);
@@ -207,6 +211,7 @@ bpt_status_t bpt_batch_buffer_copy(bpt_batch_buffer_t *b, const bpt_batch_t *bat
     const bpt_batch_layout_t layout = {.shape = batch->shape,
                                        .columns = batch->side[0].columns,
                                        .n_targets = batch->n_targets,
+                                       .unknown = batch->unknown,
                                        .vertex_labels = batch->side[0].vertex_labels,
                                        .value_columns = batch->value_columns,
                                        .segments = batch->segments};
@@ -216,6 +221,7 @@ bpt_status_t bpt_batch_buffer_copy(bpt_batch_buffer_t *b, const bpt_batch_t *bat
         copy_side(&b->side[i], &batch->side[i], &n);
     }
     copy_array(b->targets, batch->targets, batch->value_columns ? 0 : batch->n_targets, sizeof *b->targets);
+    copy_array(b->unknown, batch->unknown, batch->unknown ? batch->n_targets : 0, sizeof *b->unknown);
     copy_array(b->values, batch->values, batch->n_targets * batch->value_columns, sizeof *b->values);
     copy_array(b->weights, batch->weights, batch->n_targets, sizeof *b->weights);
     copy_array(b->sequences, batch->sequences, batch->shape.batch, sizeof *b->sequences);

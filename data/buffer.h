@@ -14,9 +14,9 @@ typedef struct {
 } bpt_side_buffer_t;
 typedef struct {
     bpt_side_buffer_t side[BPT_SIDES];
-    uint32_t *targets, *sequences, *first_segment;
+    uint32_t *targets, *unknown, *sequences, *first_segment;
     float *weights, *values;
-    size_t n_targets, n_sequences, n_first_segment, n_weights, n_values;  // room
+    size_t n_targets, n_unknown, n_sequences, n_first_segment, n_weights, n_values;  // room
 } bpt_batch_buffer_t;
 
 // Which arrays a micro-batch has, and how large they are.
@@ -24,6 +24,7 @@ typedef struct {
     bpt_batch_shape_t shape;
     int64_t columns;  // of numbers that side 0 has in place of tokens; 0: tokens
     int64_t n_targets;
+    bool unknown;           // some targets may be labels that the model does not have
     bool vertex_labels;     // side 0 has those of its trees
     int64_t value_columns;  // targets are vectors of so many numbers; 0: they are ids
     int64_t segments;       // of documents, on each side; 0: there are none

@@ -226,9 +226,19 @@ bpt_status_t bpt_examples_scan(const bpt_range_t *text, const bpt_examples_optio
 
 // ---- Second pass
 
-static bpt_status_t find_class(const pass_t *p, const bpt_range_t *where, const word_t *label, uint32_t *class) {
+static bpt_status_t take_unknown(pass_t *p, const bpt_range_t *where, const word_t *label, uint32_t *class) {
+    bpt_examples_t *e = p->out;
+    BPT_TRY(bpt_labels_other(p->reader.options->others, where, label, class));
+    if (e->n_unknown++) return BPT_OK;
+    e->unknown_line = where->line;
+    e->first_unknown = *class;
+    return BPT_OK;
+}
+
+static bpt_status_t find_class(pass_t *p, const bpt_range_t *where, const word_t *label, uint32_t *class) {
     *class = BPT_NO_LABEL;
     if (!label || !p->labels || bpt_labels_find(p->labels, label, class)) return BPT_OK;
+    if (p->reader.options->others) return take_unknown(p, where, label, class);
     return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: label '%s' is not one of the %zu that the model knows", where->path,
                     (unsigned long long)where->line, bpt_show(label->data, label->bytes).text, p->labels->count);
 }
@@ -311,12 +321,12 @@ static bpt_status_t label_token(bpt_examples_t *e, uint64_t token, uint32_t labe
     return BPT_OK;
 }
 
-static bpt_status_t class_of(const pass_t *p, const bpt_found_t *f, const word_t *label, uint32_t *class) {
+static bpt_status_t class_of(pass_t *p, const bpt_found_t *f, const word_t *label, uint32_t *class) {
     return find_class(p, f->where, p->reader.options->vertex_labels && label->data ? label : NULL, class);
 }
 
 // The nodes over the words of a text.
-static bpt_status_t find_nodes(const pass_t *p, const bpt_found_t *f, size_t n_words, bpt_nodes_t *of_words) {
+static bpt_status_t find_nodes(pass_t *p, const bpt_found_t *f, size_t n_words, bpt_nodes_t *of_words) {
     if (p->reader.options->made != BPT_TREES_FILE) return bpt_trees_make(p->reader.options->made, (uint32_t)n_words, of_words);
     if (!f->nodes) return at(f->where, "no tree over this text");
     for (size_t i = 0; i < f->n_nodes; ++i) {
@@ -407,6 +417,7 @@ bpt_status_t bpt_examples_add(const bpt_range_t *text, const bpt_examples_option
     examples->per_token = options->form == BPT_FORM_TAGGED || options->form == BPT_FORM_CONLL;
     examples->value_columns = options->numbers ? 1 : 0;
     examples->trees = options->trees;
+    examples->classes = options->others ? (uint32_t)options->others->count : 0;
     if (!examples->offsets) BPT_TRY(bpt_alloc(1, sizeof *examples->offsets, &examples->offsets));
     if (options->trees && !examples->node_offsets) BPT_TRY(bpt_alloc(1, sizeof *examples->node_offsets, &examples->node_offsets));
     const bpt_status_t status = parse(&p, text);

@@ -11,6 +11,7 @@
 typedef struct {
     char **name;
     size_t count, capacity;
+    size_t others;  // names behind them that are no classes: those of data whose labels a model does not know (bpt_labels_other)
 } bpt_labels_t;
 bpt_status_t bpt_labels_write(const bpt_labels_t *labels, const char *path) BPT_MUST_USE;  // labels.txt, one a line
 bpt_status_t bpt_labels_parse(const bpt_range_t *text, bpt_labels_t *out) BPT_MUST_USE;    // the text of such a file
@@ -18,6 +19,8 @@ void bpt_labels_free(bpt_labels_t *labels);
 // Adds a label that is not there yet; BPT_ERR_INPUT with file and line of `where`: it cannot be one, or there are too many.
 bpt_status_t bpt_labels_add(bpt_labels_t *labels, const bpt_range_t *where, const bpt_word_t *label) BPT_MUST_USE;
 bool bpt_labels_find(const bpt_labels_t *labels, const bpt_word_t *label, uint32_t *index);
+// Finds or adds a name behind the classes, whose number is count or more.
+bpt_status_t bpt_labels_other(bpt_labels_t *labels, const bpt_range_t *where, const bpt_word_t *label, uint32_t *index) BPT_MUST_USE;
 
 #define BPT_NO_LABEL UINT32_MAX
 
@@ -60,7 +63,10 @@ typedef struct {
     float *numbers;   // [n_tokens, columns]: vectors in place of tokens
     int64_t columns;  // 0: there are tokens
     uint64_t *offsets;
-    uint32_t *labels;       // BPT_NO_LABEL where the text has none
+    uint32_t *labels;  // BPT_NO_LABEL where the text has none
+    // Labels from `classes` on are none that the model knows (0: it knows them all): how many there are, the first one and its line.
+    uint32_t classes, first_unknown;
+    uint64_t n_unknown, unknown_line;
     uint32_t *bags;         // character n-grams of the tokens: those of token t are bags[bag_offsets[t]] .. bags[bag_offsets[t + 1] - 1]
     uint64_t *bag_offsets;  // [n_tokens + 1]; NULL: there are none
     bool trees;             // each text has one
@@ -99,6 +105,7 @@ typedef struct {
     const bpt_cut_t *cut;     // of these examples those of one part are taken; NULL: all
     int part;                 // that one
     bool labelled;            // a line without a label is an error; otherwise a line is text (or ids) alone
+    bpt_labels_t *others;     // takes labels that the model does not know (bpt_labels_other); NULL: such a label is an error
     bool subtrees;            // TEXTS, PTB brackets: every phrase is an example, not only the sentence
     int64_t longest;          // more tokens than this in a text are an error; 0 = any number
     int64_t truncate;         // of a text that has more tokens the first ones are taken; 0 = all

@@ -223,6 +223,17 @@ static void fill_bags(source_t *s, int64_t row, uint64_t token, int64_t length) 
     }
 }
 
+static bool knows_label(const bpt_examples_t *e, uint32_t label) { return !e->classes || label < e->classes || label == BPT_NO_LABEL; }
+
+// A target and its weight; false: the label is none that the model knows.
+static bool set_label(source_t *s, int64_t place, uint32_t label) {
+    const bool known = knows_label(s->examples, label);
+    if (!known) s->buffer.unknown[place] = label;
+    s->buffer.targets[place] = known && label != BPT_NO_LABEL ? label : 0;
+    s->buffer.weights[place] = known ? 1 : 0;
+    return known;
+}
+
 static void fill_text(source_t *s, int64_t sequence, int64_t row, uint64_t text, bpt_batch_t *out) {
     const bpt_examples_t *e = s->examples;
     const uint64_t from = e->offsets[text];
@@ -238,22 +249,28 @@ static void fill_text(source_t *s, int64_t sequence, int64_t row, uint64_t text,
     if (e->bag_offsets) fill_bags(s, row, from, length);
     if (e->trees) fill_tree(s, sequence, row, text, out);
     if (!e->per_token) return;
-    for (int64_t i = 0; i < length; ++i) {
-        const uint32_t label = e->labels[from + (uint64_t)i];
-        s->buffer.targets[row + i] = label == BPT_NO_LABEL ? 0 : label;
-        s->buffer.weights[row + i] = 1;
+    int64_t known = 0;
+    for (int64_t i = 0; i < length; ++i) known += set_label(s, row + i, e->labels[from + (uint64_t)i]);
+    out->n_unknown += length - known;
+    if (!s->batching.scores_texts) {
+        out->n_scored += known;
+    } else if (known == length) {
+        ++out->n_scored;
+    } else {  // a text has a likelihood only if all of its labels have
+        memset(s->buffer.weights + row, 0, (size_t)length * sizeof *s->buffer.weights);
     }
-    out->n_scored += s->batching.scores_texts ? 1 : length;
 }
 
 static void fill_target(source_t *s, int64_t place, uint64_t e, bpt_batch_t *out) {
     const int64_t columns = s->examples->value_columns;
+    bool known = true;
     if (columns)
         memcpy(s->buffer.values + place * columns, s->examples->values + e * (uint64_t)columns, (size_t)columns * sizeof(float));
     else
-        s->buffer.targets[place] = s->examples->labels[e] == BPT_NO_LABEL ? 0 : s->examples->labels[e];
-    s->buffer.weights[place] = 1;
-    ++out->n_scored;
+        known = set_label(s, place, s->examples->labels[e]);
+    if (columns) s->buffer.weights[place] = 1;
+    out->n_scored += known;
+    out->n_unknown += !known;
 }
 
 static void fill_translations(source_t *s, const bpt_micro_t *m, bpt_batch_t *out) {
@@ -342,6 +359,7 @@ static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end
                                        .n_targets = s->translates            ? shape.side[1].rows
                                                     : s->examples->per_token ? shape.side[0].rows
                                                                              : shape.batch / s->texts,
+                                       .unknown = s->examples->n_unknown > 0,
                                        .vertex_labels = s->batching.vertices,
                                        .value_columns = s->examples->value_columns,
                                        .segments = segments_of(s, m)};
@@ -507,4 +525,16 @@ bpt_status_t bpt_examples_train_source(const bpt_examples_t *examples, const bpt
 
 bpt_status_t bpt_examples_eval_source(const bpt_examples_t *examples, const bpt_batching_t *b, bpt_batch_source_t **out) {
     return create(examples, (int64_t)examples->count, b, false, out);
+}
+
+uint64_t bpt_examples_scored(const bpt_examples_t *e, const bpt_batching_t *batching) {
+    uint64_t scored = 0;
+    if (!e->n_unknown) return e->count;
+    for (uint64_t i = 0; i < e->count; ++i) {
+        const uint64_t first = e->per_token ? e->offsets[i] : i, end = e->per_token ? e->offsets[i + 1] : i + 1;
+        uint64_t known = 0;
+        for (uint64_t t = first; t < end; ++t) known += knows_label(e, e->labels[t]);
+        scored += batching->scores_texts ? known == end - first : known > 0;
+    }
+    return scored;
 }

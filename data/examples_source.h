@@ -31,4 +31,7 @@ bpt_status_t bpt_examples_train_source(const bpt_examples_t *examples, const bpt
 bpt_status_t bpt_examples_eval_source(const bpt_examples_t *examples, const bpt_batching_t *batching,
                                       bpt_batch_source_t **out) BPT_MUST_USE;
 
+// Examples of an evaluation that have a loss: those whose label the model knows; where texts are scored, all labels of their tokens.
+uint64_t bpt_examples_scored(const bpt_examples_t *examples, const bpt_batching_t *batching);
+
 #endif

@@ -10,8 +10,8 @@ typedef bpt_word_t word_t;
 
 static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-bool bpt_labels_find(const bpt_labels_t *labels, const word_t *label, uint32_t *index) {
-    for (size_t i = 0; i < labels->count; ++i)
+static bool find(const bpt_labels_t *labels, size_t first, size_t end, const word_t *label, uint32_t *index) {
+    for (size_t i = first; i < end; ++i)
         if (strlen(labels->name[i]) == label->bytes && !memcmp(labels->name[i], label->data, label->bytes)) {
             *index = (uint32_t)i;
             return true;
@@ -19,17 +19,34 @@ bool bpt_labels_find(const bpt_labels_t *labels, const word_t *label, uint32_t *
     return false;
 }
 
+bool bpt_labels_find(const bpt_labels_t *labels, const word_t *label, uint32_t *index) {
+    return find(labels, 0, labels->count, label, index);
+}
+
+// A name behind all others.
+static bpt_status_t append(bpt_labels_t *labels, const bpt_range_t *where, const word_t *label) {
+    for (size_t i = 0; i < label->bytes; ++i)
+        if ((unsigned char)label->data[i] < 0x20) return bpt_reader_fail(where, "a control character in the label");
+    const size_t count = labels->count + labels->others;
+    if (count == 10000) return bpt_reader_fail(where, "more than 10,000 different labels; is this label<TAB>text?");
+    BPT_TRY(bpt_grow(&labels->name, count, &labels->capacity, sizeof *labels->name));
+    BPT_TRY(bpt_alloc(label->bytes + 1, 1, &labels->name[count]));
+    memcpy(labels->name[count], label->data, label->bytes);
+    return BPT_OK;
+}
+
 bpt_status_t bpt_labels_add(bpt_labels_t *labels, const bpt_range_t *where, const word_t *label) {
     uint32_t index;
     if (bpt_labels_find(labels, label, &index)) return BPT_OK;
-    for (size_t i = 0; i < label->bytes; ++i)
-        if ((unsigned char)label->data[i] < 0x20) return bpt_reader_fail(where, "a control character in the label");
-    if (labels->count == 10000) return bpt_reader_fail(where, "more than 10,000 different labels; is this label<TAB>text?");
-    BPT_TRY(bpt_grow(&labels->name, labels->count, &labels->capacity, sizeof *labels->name));
-    char *name;
-    BPT_TRY(bpt_alloc(label->bytes + 1, 1, &name));
-    memcpy(name, label->data, label->bytes);
-    labels->name[labels->count++] = name;
+    BPT_TRY(append(labels, where, label));
+    ++labels->count;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_labels_other(bpt_labels_t *labels, const bpt_range_t *where, const word_t *label, uint32_t *index) {
+    if (find(labels, labels->count, labels->count + labels->others, label, index)) return BPT_OK;
+    BPT_TRY(append(labels, where, label));
+    *index = (uint32_t)(labels->count + labels->others++);
     return BPT_OK;
 }
 
@@ -65,7 +82,7 @@ bpt_status_t bpt_labels_parse(const bpt_range_t *text, bpt_labels_t *out) {
 }
 
 void bpt_labels_free(bpt_labels_t *labels) {
-    for (size_t i = 0; i < labels->count; ++i) bpt_free(labels->name[i]);
+    for (size_t i = 0; i < labels->count + labels->others; ++i) bpt_free(labels->name[i]);
     bpt_free(labels->name);
     *labels = (bpt_labels_t){0};
 }

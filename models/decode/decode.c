@@ -52,10 +52,14 @@ static int64_t grow_ahead_from(int64_t room) { return room - room / 4; }
 
 static bool has_spans(const bpt_decoder_t *d) { return bpt_intervals_has_spans(&d->shape.graph); }
 
-static bpt_status_t check(const bpt_model_config_t *c, int64_t capacity, int64_t sequences) {
+bpt_status_t bpt_decode_check_model(const bpt_model_config_t *c) {
     const bpt_task_spec_t *task = bpt_task_of(c);
-    if (!task->generates || !c->causal)
-        return bpt_fail(BPT_ERR_USAGE, "only causal language models and translators generate text; this one is %s", task->model);
+    if (task->generates && c->causal) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE, "only causal language models and translators generate text; this one is %s", task->model);
+}
+
+static bpt_status_t check(const bpt_model_config_t *c, int64_t capacity, int64_t sequences) {
+    BPT_TRY(bpt_decode_check_model(c));
     if (capacity < 1) return bpt_fail(BPT_ERR_USAGE, "room for %" PRId64 " tokens is no context", capacity);
     if (sequences < 1 || sequences > BPT_NO_ROW / TOKEN_ROWS)
         return bpt_fail(BPT_ERR_USAGE, "%" PRId64 " sequences side by side are not possible", sequences);

@@ -15,6 +15,8 @@ typedef struct bpt_decoder bpt_decoder_t;
 // takes over what the old one holds a piece per token.
 // BPT_ERR_USAGE for classifiers and more tokens than the model has positions.
 bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t sequences, bpt_decoder_t **out) BPT_MUST_USE;
+// BPT_ERR_USAGE unless such a model writes texts.
+bpt_status_t bpt_decode_check_model(const bpt_model_config_t *config) BPT_MUST_USE;
 void bpt_decoder_destroy(bpt_decoder_t *decoder);
 
 // Appends tokens to one sequence (a prompt in blocks, or one token); logits f32 [vocab] of what follows the last of them, NULL: not wanted.

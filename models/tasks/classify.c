@@ -44,6 +44,8 @@ static void build(const bpt_builder_t *b, bpt_encoder_t *e, const bpt_encoded_t 
     e->loss = bpt_head_loss(b, &encoded->vertices, e->task_own[VERTEX_TARGETS].value, e->task_own[VERTEX_WEIGHTS].value).loss;
 }
 
+enum { RIGHT, COUNTED };  // what accuracy is made of
+
 // One forward pass serves loss, accuracy and probabilities.
 bpt_status_t bpt_accuracy_measure(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m) {
     const int64_t classes = bpt_runner_config(r)->classes;
@@ -57,7 +59,8 @@ bpt_status_t bpt_accuracy_measure(bpt_runner_t *r, const bpt_batch_t *batch, bpt
         m->nll[s] = batch->weights[s] > 0 ? (float)nll : 0;
         loss += (double)batch->weights[s] * nll;
         m->best[s] = (uint32_t)best;
-        if (batch->weights[s] > 0) m->sums[0] += best == batch->targets[s];
+        m->sums[RIGHT] += batch->weights[s] > 0 && best == batch->targets[s];
+        m->sums[COUNTED] += batch->weights[s] > 0 || !bpt_batch_knows(batch, s);
     }
     m->loss += loss;
     return BPT_OK;
@@ -65,7 +68,10 @@ bpt_status_t bpt_accuracy_measure(bpt_runner_t *r, const bpt_batch_t *batch, bpt
 
 const bpt_metric_t bpt_accuracy_metrics[] = {{.name = "accuracy", .higher = true, .share = true}, {.name = NULL}};
 
-void bpt_accuracy_finish(const bpt_measure_t *m, int64_t scored, double value[BPT_MOST_METRICS]) { value[0] = m->sums[0] / (double)scored; }
+void bpt_accuracy_finish(const bpt_measure_t *m, int64_t scored, double value[BPT_MOST_METRICS]) {
+    (void)scored;
+    value[0] = m->sums[RIGHT] / m->sums[COUNTED];
+}
 
 const bpt_task_spec_t bpt_task_classify = {
     .name = "classify",

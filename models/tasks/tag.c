@@ -132,7 +132,7 @@ static bpt_status_t count_spans(const bpt_batch_t *batch, const char *const *lab
     for (int64_t s = 0; s < batch->n_real; ++s) {
         const uint32_t first = batch->side[0].start[s], length = batch->side[0].lengths[s];
         for (uint32_t i = 0; i < length; ++i) {
-            tags[i] = name_tag(labels, batch->targets[first + i]);
+            tags[i] = name_tag(labels, bpt_batch_label(batch, first + i));
             tags[length + i] = name_tag(labels, m->best[first + i]);
         }
         bpt_spans_count(tags, tags + length, length, &counts);
@@ -147,9 +147,10 @@ static bpt_status_t count_spans(const bpt_batch_t *batch, const char *const *lab
 static bpt_status_t count(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m) {
     const char *const *labels = bpt_runner_labels(r);
     BPT_TRY(decode(r, batch, m->logits, m->best));
-    for (int64_t i = 0; i < batch->n_targets; ++i) {
-        m->sums[TOKENS] += batch->weights[i] > 0;
-        m->sums[RIGHT] += batch->weights[i] > 0 && m->best[i] == batch->targets[i];
+    for (int64_t s = 0; s < batch->n_real; ++s) {
+        const int64_t first = batch->side[0].start[s], end = first + batch->side[0].lengths[s];
+        m->sums[TOKENS] += (double)(end - first);
+        for (int64_t i = first; i < end; ++i) m->sums[RIGHT] += m->best[i] == bpt_batch_label(batch, i);
     }
     return labels && bpt_spans_are_tags(labels, outputs(bpt_runner_config(r))) ? count_spans(batch, labels, m) : BPT_OK;
 }

@@ -38,8 +38,9 @@ static bpt_evaluation_t begin(void) {
 }
 
 static bpt_status_t finish(bpt_evaluation_t *out, double loss) {
-    if (out->n_scored == 0) return bpt_fail(BPT_ERR_INPUT, "nothing to evaluate: the data hold no scored token or example");
-    out->loss = loss / (double)out->n_scored;
+    if (out->n_scored == 0 && out->n_unknown == 0)
+        return bpt_fail(BPT_ERR_INPUT, "nothing to evaluate: the data hold no scored token or example");
+    out->loss = loss / (double)out->n_scored;  // no number where the model knows none of the labels
     return BPT_OK;
 }
 
@@ -77,6 +78,7 @@ bpt_status_t bpt_evaluate(bpt_runner_t *r, bpt_batch_source_t *source, bpt_on_ba
         if (end) break;
         out->n_scored += batch.n_scored;
         out->n_tokens += batch.n_tokens;
+        out->n_unknown += batch.n_unknown;
         if (i % turn.size != turn.rank) continue;  // another rank's
         BPT_TRY_GOTO(one_batch(r, &batch, &m), done);
         status = stop_together(r, on_batch ? on_batch(user, &batch, &m) : BPT_OK);

@@ -5,9 +5,10 @@
 #include "models/runner.h"
 
 typedef struct {
-    double loss;                      // mean nll over what is scored, nats
+    double loss;                      // mean nll over what is scored, nats; NaN: the model knows no label of the data
     double metric[BPT_MOST_METRICS];  // as the task lists them; NaN: there is none
     int64_t n_scored, n_tokens;
+    int64_t n_unknown;  // labels that the model does not know: answers to them count as wrong, and have no nll
     double seconds;
 } bpt_evaluation_t;
 

@@ -103,13 +103,14 @@ static bpt_status_t fill_json(json_t *object, const result_t *r) {
     const bpt_task_spec_t *task = bpt_task_of(&r->trained->config);
     BPT_TRY(bpt_json_set_name(object, "checkpoint", r->trained->checkpoint.folder));
     if (*r->o->use.shifts) BPT_TRY(bpt_json_set_int(object, "shift", r->o->use.placeholders));
-    BPT_TRY(bpt_json_set_real(object, "loss", e->loss));
+    if (e->n_scored) BPT_TRY(bpt_json_set_real(object, "loss", e->loss));
     if (task->predicts_text) BPT_TRY(fill_text_json(object, r));
     for (int i = 0; task->metrics && task->metrics[i].name; ++i)
         if (isfinite(e->metric[i])) BPT_TRY(bpt_json_set_real(object, task->metrics[i].name, e->metric[i]));
     BPT_TRY(fill_unknown_json(object, r->unknown));
     BPT_TRY(cli_span_table_to_json(&r->kept->spans, object));
     BPT_TRY(bpt_json_set_int(object, "scored", e->n_scored));
+    if (e->n_unknown) BPT_TRY(bpt_json_set_int(object, "unknown_labels", e->n_unknown));
     BPT_TRY(bpt_json_set_int(object, "tokens", e->n_tokens));
     return bpt_json_set_real(object, "seconds", e->seconds);
 }
@@ -157,7 +158,7 @@ static void print_text(const result_t *r) {
     const bpt_task_spec_t *task = bpt_task_of(config);
     printf("checkpoint   %s\n", r->trained->checkpoint.folder);
     if (*r->o->use.shifts) printf("shift        %" PRId64 " placeholders in front of each text\n", r->o->use.placeholders);
-    printf("loss         %.6f nats\n", e->loss);
+    if (e->n_scored) printf("loss         %.6f nats\n", e->loss);
     for (int i = 0; task->metrics && task->metrics[i].name; ++i)
         if (isfinite(e->metric[i]))
             printf(task->metrics[i].share ? "%-12s %.4f %%\n" : "%-12s %.6f\n", task->metrics[i].name,
@@ -166,6 +167,9 @@ static void print_text(const result_t *r) {
     print_all_unknown(r);
     printf("scored       %" PRId64 " %s in %.1f s\n", e->n_scored,
            bpt_task_scores_tokens(config) || !task->per_token ? task->counted : "texts", e->seconds);
+    if (e->n_unknown)
+        printf("unknown      %" PRId64 " %s have labels that the model does not know: wrong, and not in the loss\n", e->n_unknown,
+               task->counted);
     cli_span_table_print(&r->kept->spans);
 }
 
@@ -210,7 +214,7 @@ static bpt_status_t measure(const cli_options_t *o, cli_trained_t *t, bpt_batch_
     size_t count = 0;
     bpt_status_t status =
         *o->use.nll ? bpt_evaluate_nll(t->runner, source, keep, kept, e, &nll, &count) : bpt_evaluate(t->runner, source, keep, kept, e);
-    if (status == BPT_OK) status = check_finite(t, e->loss);
+    if (status == BPT_OK && e->n_scored) status = check_finite(t, e->loss);
     if (status == BPT_OK && kept->predictions) status = write_predictions(o->use.predictions, kept);
     if (status == BPT_OK && *o->use.nll) status = write_nll(o->use.nll, nll, count);
     bpt_free(nll);
@@ -220,8 +224,8 @@ static bpt_status_t measure(const cli_options_t *o, cli_trained_t *t, bpt_batch_
 static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, const cli_eval_data_t *data, bpt_batch_source_t *source) {
     kept_t kept = {.predictions = *o->use.predictions, .outputs = t->config.classes};
     bpt_evaluation_t e;
-    bpt_status_t status =
-        cli_span_table_open(bpt_task_of(&t->config), (const char *const *)t->labels.name, (int64_t)t->labels.count, &kept.spans);
+    bpt_status_t status = cli_span_table_open(bpt_task_of(&t->config), (const char *const *)t->labels.name, (int64_t)t->labels.count,
+                                              (int64_t)t->labels.others, &kept.spans);
     cli_spans_explain(bpt_task_of(&t->config), &t->labels);
     if (status == BPT_OK) status = measure(o, t, source, &kept, &e);
     if (status == BPT_OK) status = write_gradient(o, t, source);

@@ -15,6 +15,8 @@ bpt_status_t cli_writer_open(const cli_options_t *o, cli_trained_t *trained, cli
                                            .repeat_penalty = o->use.repeat_penalty,
                                            .repeat_window = o->use.repeat_window,
                                            .seed = o->train.seed};
+    *w = (cli_writer_t){0};
+    BPT_TRY(bpt_decode_check_model(&trained->config));
     *w = (cli_writer_t){.o = o, .trained = trained, .room = cli_trained_room(o, trained)};
     w->room.taken = o->use.max_tokens;
     w->room.by = "--max-tokens";

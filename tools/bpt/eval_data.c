@@ -20,7 +20,7 @@ cli_data_options_t cli_eval_data_options(const cli_options_t *o, const cli_train
 
 bool cli_eval_data_is_whole(const cli_options_t *o) { return *o->data.path && cli_option_source(o, "split") != CLI_FROM_FLAG; }
 
-static bpt_status_t open_part(const cli_options_t *o, const char *path, const cli_trained_t *t, cli_eval_data_t *e) {
+static bpt_status_t open_part(const cli_options_t *o, const char *path, cli_trained_t *t, cli_eval_data_t *e) {
     static const char *const names[] = {"train", "valid", "test"};
     const cli_data_options_t d = cli_eval_data_options(o, t);
     BPT_TRY(cli_split_open(&d, &t->config, t->stored.train.seed, path, &e->split));
@@ -29,13 +29,13 @@ static bpt_status_t open_part(const cli_options_t *o, const char *path, const cl
                        : bpt_fail(BPT_ERR_INPUT, "%s has no %s part", path, names[o->data.part]);
 }
 
-static bpt_status_t open_whole(const cli_options_t *o, const char *path, const cli_trained_t *t, cli_eval_data_t *e) {
+static bpt_status_t open_whole(const cli_options_t *o, const char *path, cli_trained_t *t, cli_eval_data_t *e) {
     BPT_TRY(bpt_text_open(path, &e->text));
     const bpt_range_t range = bpt_text_range(e->text);
     return cli_reader_of(&t->config)->open_eval(o, &range, t, e);
 }
 
-bpt_status_t cli_eval_data_open(const cli_options_t *o, const cli_trained_t *t, cli_eval_data_t *e) {
+bpt_status_t cli_eval_data_open(const cli_options_t *o, cli_trained_t *t, cli_eval_data_t *e) {
     *e = (cli_eval_data_t){0};
     const bool named = *o->data.path != 0;
     const char *path = named ? o->data.path : t->stored.data.path;

@@ -16,8 +16,9 @@ typedef struct {
     bpt_examples_t examples;   // classify
 } cli_eval_data_t;
 
-// What --data, --split, --protocol, --eval-context and --batch-tokens say, each as trained when not given.
-bpt_status_t cli_eval_data_open(const cli_options_t *o, const cli_trained_t *trained, cli_eval_data_t *out) BPT_MUST_USE;
+// What --data, --split, --protocol, --eval-context and --batch-tokens say, each as trained when not given. Labels that the model does not know join
+// those of `trained`, behind them.
+bpt_status_t cli_eval_data_open(const cli_options_t *o, cli_trained_t *trained, cli_eval_data_t *out) BPT_MUST_USE;
 // As trained, but for what the command says.
 cli_data_options_t cli_eval_data_options(const cli_options_t *o, const cli_trained_t *trained);
 // Whether a file of examples is evaluated whole: it was named by --data, and no --split says which part.

@@ -12,6 +12,7 @@
 #include "models/kinds/kind.h"
 #include "tools/bpt/readers.h"
 #include "tools/bpt/span_check.h"
+#include "tools/bpt/unknown_labels.h"
 
 static const char summation[] = "summation";
 
@@ -346,7 +347,9 @@ static bpt_status_t encode(const cli_options_t *o, const bpt_range_t *text, int 
     bpt_examples_options_t options;
     BPT_TRY(part_options(o, corpus, part, &options));
     if (part == BPT_TRAIN) BPT_TRY(cli_spans_check(o, text, &options, &corpus->labels));
+    if (part != BPT_TRAIN && bpt_task_of(&o->model)->labelled) options.others = &corpus->labels;
     BPT_TRY(bpt_examples_read(text, &options, corpus->vocab, &corpus->labels, &corpus->examples[part]));
+    cli_unknown_labels_warn(text->path, bpt_task_of(&o->model), &corpus->labels, &corpus->examples[part]);
     return part == BPT_VALID ? cli_spans_check_valid(o, text->path, &corpus->examples[part], &corpus->labels) : BPT_OK;
 }
 
@@ -355,14 +358,16 @@ static bpt_status_t open_sources(const cli_options_t *o, cli_corpus_t *corpus) {
     bpt_batching_t training = batching;
     training.vertices = o->model.vertex_loss == BPT_VERTEX_LOSS_ALL;
     BPT_TRY(bpt_examples_train_source(&corpus->examples[BPT_TRAIN], &training, &corpus->train));
-    if (corpus->examples[BPT_VALID].count) return bpt_examples_eval_source(&corpus->examples[BPT_VALID], &batching, &corpus->valid);
-    bpt_warn("there are no examples for validation, so `best` will not be known");
+    if (bpt_examples_scored(&corpus->examples[BPT_VALID], &batching))
+        return bpt_examples_eval_source(&corpus->examples[BPT_VALID], &batching, &corpus->valid);
+    bpt_warn("there are no examples for validation%s, so `best` will not be known",
+             corpus->examples[BPT_VALID].count ? " whose labels training has" : "");
     return BPT_OK;
 }
 
 // ---- Evaluation
 
-static bpt_status_t open_eval(const cli_options_t *o, const bpt_range_t *text, const cli_trained_t *t, cli_eval_data_t *e) {
+static bpt_status_t open_eval(const cli_options_t *o, const bpt_range_t *text, cli_trained_t *t, cli_eval_data_t *e) {
     const cli_data_options_t d = cli_eval_data_options(o, t);
     const bpt_batching_t batching = batching_of(o, &t->config);
     bpt_examples_options_t options;
@@ -370,7 +375,11 @@ static bpt_status_t open_eval(const cli_options_t *o, const bpt_range_t *text, c
     take_part(&e->split, o->data.part, &options);
     options.room.taken = o->use.placeholders;
     options.room.by = "placeholders";
+    if (bpt_task_of(&t->config)->labelled) options.others = &t->labels;
     BPT_TRY(bpt_examples_read(text, &options, t->vocab, &t->labels, &e->examples));
+    BPT_TRY(cli_unknown_labels_check(o, text->path, &t->labels, &e->examples));
+    cli_unknown_labels_warn(text->path, bpt_task_of(&t->config), &t->labels, &e->examples);
+    if (t->runner) bpt_runner_set_labels(t->runner, (const char *const *)t->labels.name);
     BPT_TRY(bpt_examples_shift(&e->examples, o->use.placeholders));
     return bpt_examples_eval_source(&e->examples, &batching, &e->source);
 }

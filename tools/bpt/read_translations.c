@@ -241,7 +241,7 @@ static bpt_status_t make_eval(const cli_options_t *o, const char *path, const cl
     return status;
 }
 
-static bpt_status_t open_eval(const cli_options_t *o, const bpt_range_t *text, const cli_trained_t *t, cli_eval_data_t *e) {
+static bpt_status_t open_eval(const cli_options_t *o, const bpt_range_t *text, cli_trained_t *t, cli_eval_data_t *e) {
     const bpt_parallel_t pair = {.text = {*text}};
     return evaluate_pair(o, &pair, t, e);
 }

@@ -120,7 +120,7 @@ static bpt_status_t open_windows(const cli_options_t *o, const bpt_range_t *text
     return bpt_context(bpt_lm_eval_source(&e->ids, context, o->data.batch_tokens, protocol, &e->source), "%s", text->path);
 }
 
-static bpt_status_t open_eval(const cli_options_t *o, const bpt_range_t *text, const cli_trained_t *t, cli_eval_data_t *e) {
+static bpt_status_t open_eval(const cli_options_t *o, const bpt_range_t *text, cli_trained_t *t, cli_eval_data_t *e) {
     return t->unit == BPT_UNIT_IDS ? open_lines(o, text, t, e) : open_windows(o, text, t, e);
 }
 

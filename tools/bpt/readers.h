@@ -38,7 +38,7 @@ typedef struct {
     // Makes corpus->train and, where there is something to validate on, corpus->valid.
     bpt_status_t (*open)(const cli_options_t *o, cli_corpus_t *corpus);
     // Makes data->source for a trained model.
-    bpt_status_t (*open_eval)(const cli_options_t *o, const bpt_range_t *text, const cli_trained_t *trained, cli_eval_data_t *data);
+    bpt_status_t (*open_eval)(const cli_options_t *o, const bpt_range_t *text, cli_trained_t *trained, cli_eval_data_t *data);
 } cli_reader_t;
 
 // How files of examples are read for a model: what the options of its data say.

@@ -8,10 +8,11 @@
 #include "bpt/alloc.h"
 #include "bpt/json.h"
 
-bpt_status_t cli_span_table_open(const bpt_task_spec_t *task, const char *const *labels, int64_t count, cli_span_table_t *out) {
+bpt_status_t cli_span_table_open(const bpt_task_spec_t *task, const char *const *labels, int64_t count, int64_t others,
+                                 cli_span_table_t *out) {
     *out = (cli_span_table_t){.labels = labels};
     if (!task->labelled || !task->per_token || !bpt_spans_are_tags(labels, count)) return BPT_OK;
-    return bpt_span_types(labels, count, &out->types, &out->n_types);
+    return bpt_span_types(labels, count + others, &out->types, &out->n_types);
 }
 
 void cli_span_table_close(cli_span_table_t *t) {
@@ -20,8 +21,9 @@ void cli_span_table_close(cli_span_table_t *t) {
     *t = (cli_span_table_t){0};
 }
 
+// A label of the data that is no tag of a span is as O.
 static void parse(const cli_span_table_t *t, uint32_t label, bpt_span_tag_t *tag) {
-    (void)bpt_span_tag_parse(t->labels[label], strlen(t->labels[label]), tag);
+    if (!bpt_span_tag_parse(t->labels[label], strlen(t->labels[label]), tag)) (void)bpt_span_tag_parse("O", 1, tag);
 }
 
 bpt_status_t cli_span_table_add(cli_span_table_t *t, const bpt_batch_t *batch, const uint32_t *best) {
@@ -29,7 +31,7 @@ bpt_status_t cli_span_table_add(cli_span_table_t *t, const bpt_batch_t *batch, c
         const size_t first = batch->side[0].start[s], length = batch->side[0].lengths[s];
         while (t->room < 2 * length) BPT_TRY(bpt_grow(&t->tags, t->room, &t->room, sizeof *t->tags));
         for (size_t i = 0; i < length; ++i) {
-            parse(t, batch->targets[first + i], &t->tags[i]);
+            parse(t, bpt_batch_label(batch, (int64_t)(first + i)), &t->tags[i]);
             parse(t, best[first + i], &t->tags[length + i]);
         }
         bpt_spans_count_types(t->tags, t->tags + length, (int64_t)length, t->types, t->n_types);

@@ -15,8 +15,9 @@ typedef struct {
     size_t room;
 } cli_span_table_t;
 
-// `labels` [count] stay the caller's.
-bpt_status_t cli_span_table_open(const bpt_task_spec_t *task, const char *const *labels, int64_t count, cli_span_table_t *out) BPT_MUST_USE;
+// `labels` [count], and behind them the `others` of the data that the model does not know, stay the caller's.
+bpt_status_t cli_span_table_open(const bpt_task_spec_t *task, const char *const *labels, int64_t count, int64_t others,
+                                 cli_span_table_t *out) BPT_MUST_USE;
 void cli_span_table_close(cli_span_table_t *table);
 // Adds the sequences of a batch; `best` as bpt_measure_t has it.
 bpt_status_t cli_span_table_add(cli_span_table_t *table, const bpt_batch_t *batch, const uint32_t *best) BPT_MUST_USE;

@@ -50,9 +50,12 @@ typedef struct bpt_batch {
     int64_t n_real;  // sequences that are not padding
     bpt_side_t side[BPT_SIDES];
     // Targets: of each row of the last side for tasks that have one for each token, else of each example.
-    const uint32_t *targets;    // [n_targets]; NULL where values are
-    const float *values;        // [n_targets, value_columns], regression; NULL: none
-    const float *weights;       // [n_targets]: 1 = scored, 0 = not
+    const uint32_t *targets;  // [n_targets]; NULL where values are
+    const float *values;      // [n_targets, value_columns], regression; NULL: none
+    const float *weights;     // [n_targets]: 1 = scored, 0 = not
+    // [n_targets]: labels that the model does not have, numbered from its number of classes on: target and weight are 0 there, and no
+    // answer is right. BPT_PLACEHOLDER elsewhere; NULL: the model has them all.
+    const uint32_t *unknown;
     const uint32_t *sequences;  // [batch]: index in the epoch's order while training, index in the file when evaluating
     // Documents: sequence s has the segments first_segment[s] .. first_segment[s + 1] - 1 on both sides, one behind the other, which fill
     // its rows; segment t of the last side belongs to segment t of the first. Sequences of padding have none.
@@ -60,6 +63,7 @@ typedef struct bpt_batch {
     int64_t segments;
     int64_t n_targets, value_columns;
     int64_t n_scored;       // targets of weight 1 in this micro-batch
+    int64_t n_unknown;      // labels in it that the model does not have
     int64_t n_tokens;       // real rows of the first side in this micro-batch
     int64_t window_scored;  // targets of weight 1 in the whole optimiser step this micro-batch belongs to
     bool first, last;       // position inside the optimiser step
@@ -67,6 +71,10 @@ typedef struct bpt_batch {
     int64_t epoch;          // 0, 1, ..
     double epoch_end;       // epochs finished after this micro-batch's step, e.g. 1.25
 } bpt_batch_t;
+
+// The label of target i, also one that the model does not have.
+static inline bool bpt_batch_knows(const bpt_batch_t *b, int64_t i) { return !b->unknown || b->unknown[i] == BPT_PLACEHOLDER; }
+static inline uint32_t bpt_batch_label(const bpt_batch_t *b, int64_t i) { return bpt_batch_knows(b, i) ? b->targets[i] : b->unknown[i]; }
 
 static inline bool bpt_batch_shape_same(const bpt_batch_shape_t *a, const bpt_batch_shape_t *b) {
     bool same = a->batch == b->batch;
