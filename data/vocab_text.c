@@ -168,7 +168,8 @@ bpt_status_t bpt_vocab_count(bpt_vocab_t *v, const bpt_range_t *text) {
 
 static bpt_status_t unknown(const bpt_range_t *where, const char *token, size_t bytes) {
     return bpt_fail(BPT_ERR_INPUT,
-                    "%s: line %llu: '%s' is not in the vocabulary, which has no <unk>; train with a text that holds it or use --unit byte",
+                    "%s: line %llu: '%s' is not in the vocabulary, which has no <unk>; train with --vocab-scope all if another part of the "
+                    "data holds it, else with a text that does, or with --unit byte",
                     where->path, (unsigned long long)where->line, bpt_show(token, bytes).text);
 }
 

@@ -92,7 +92,8 @@ static void texts_that_cannot_be_trained_on_are_refused(void **state) {
         {large, "--unit ids", 1, "large.txt: line 1: token 1000000000 is outside the vocabulary"},
         {no_train, "", 1, "train"},
         {two_trains, "", 1, "train"},
-        {other_chars, "--unit char", 1, "valid.txt"},
+        {other_chars, "--unit char", 1,
+         "valid.txt: line 1: '\xCE\xA9' is not in the vocabulary, which has no <unk>; train with --vocab-scope all"},
         {one_word, "--unit word", 1, "one-word.txt"},
         {"/nowhere/text.txt", "", 1, "/nowhere/text.txt"},
         {"/dev/null", "", 1, "/dev/null"},
@@ -103,6 +104,13 @@ static void texts_that_cannot_be_trained_on_are_refused(void **state) {
         expect(line, cases[i].exit_status, cases[i].says);
         assert_int_equal(access(test_path("no-run"), F_OK), -1);
     }
+}
+
+static void a_character_that_validation_alone_has_is_known_with_the_vocabulary_of_all_parts(void **state) {
+    (void)state;
+    const char *folder = folder_of("new-character", long_line, "\xCE\xA9 and a few more\n");
+    test_refused(1, "--vocab-scope all", "train --unit char --data %s --out %s " TINY, folder, test_path("new-character-run"));
+    test_succeed("train --unit char --vocab-scope all --data %s --out %s " TINY, folder, test_path("new-character-run"));
 }
 
 static void unusual_but_valid_texts_are_fine(void **state) {
@@ -311,6 +319,7 @@ static void a_read_only_run_can_be_evaluated_but_not_resumed(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_that_cannot_be_trained_on_are_refused),
+        cmocka_unit_test(a_character_that_validation_alone_has_is_known_with_the_vocabulary_of_all_parts),
         cmocka_unit_test(unusual_but_valid_texts_are_fine),
         cmocka_unit_test(examples_that_cannot_be_learnt_from_are_refused),
         cmocka_unit_test(word_vectors_that_do_not_fit_are_refused),
