@@ -140,6 +140,7 @@ static bpt_status_t slots_of(source_t *s, uint64_t text, int64_t *slots) {
     const bpt_row_space_t tokens = {.rows = n, .sequences = 1, .start = &zero, .length = &n};
     const bpt_row_space_t nodes = {.rows = m, .sequences = 1, .start = &n, .length = &m};
     uint32_t *links;
+    BPT_TRY(bpt_trees_check(e->nodes.items + e->node_offsets[text], m, n));
     BPT_TRY(bpt_alloc(3 * (size_t)(n + m), sizeof *links, &links));
     bpt_trees_link(e->nodes.items + e->node_offsets[text], m, n, 0, n, links);
     *slots = bpt_lists_subtrees_back_slots(&tokens, &nodes, links);

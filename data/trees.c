@@ -51,6 +51,15 @@ bpt_status_t bpt_trees_split_words(const bpt_range_t *where, const bpt_nodes_t *
     return BPT_OK;
 }
 
+bpt_status_t bpt_trees_check(const bpt_example_node_t *nodes, uint32_t count, uint32_t n) {
+    for (uint32_t i = 0; i < count; ++i)
+        if (nodes[i].first > nodes[i].end || nodes[i].end > n)
+            return bpt_fail(BPT_ERR_INPUT,
+                            "node %u of a tree is over tokens %u to %u, its text has %u; text and tree do not belong together", i,
+                            nodes[i].first + 1, nodes[i].end, n);
+    return BPT_OK;
+}
+
 // Children are the vertices before a node that have no parent yet, from its first token on: tokens come before the node that ends with
 // them, so the last token and the last node without a parent are found by going back over their links.
 void bpt_trees_link(const bpt_example_node_t *nodes, uint32_t count, uint32_t n, uint32_t first_token, uint32_t first_node,
@@ -89,12 +98,21 @@ static bpt_status_t make_all(bpt_trees_t form, const bpt_batch_t *batch, bpt_nod
 
 _Static_assert(BPT_NO_LABEL == BPT_PLACEHOLDER, "a node without a label begins with zeros");
 
+static bpt_status_t check_all(const bpt_batch_t *batch, const bpt_example_node_t *nodes, const uint64_t *ends) {
+    for (int64_t s = 0; s < batch->shape.batch; ++s) {
+        const uint64_t first = s ? ends[s - 1] : 0;
+        BPT_TRY(bpt_trees_check(nodes + first, (uint32_t)(ends[s] - first), batch->side[0].lengths[s]));
+    }
+    return BPT_OK;
+}
+
 static bpt_status_t link_all(bpt_batch_t *batch, const bpt_example_node_t *made, const uint64_t *ends, bool named, int64_t room,
                              uint32_t **memory) {
     bpt_side_t *side = &batch->side[0];
     const int64_t n = batch->shape.batch, rows = batch->shape.side[0].rows, real = (int64_t)ends[n - 1], least = real ? real : 1,
                   nodes = room > least ? room : least;
     uint32_t *links;
+    BPT_TRY(check_all(batch, made, ends));
     BPT_TRY(bpt_alloc((size_t)(3 * (rows + nodes) + nodes + 2 * n), sizeof *links, &links));
     uint32_t *labels = links + 3 * (rows + nodes), *start = labels + nodes, *counts = start + n;
     for (int64_t i = 0; i < rows + nodes; ++i) links[3 * i] = BPT_PLACEHOLDER;

@@ -14,8 +14,11 @@ bpt_status_t bpt_trees_make(bpt_trees_t form, uint32_t n, bpt_nodes_t *nodes) BP
 bpt_status_t bpt_trees_split_words(const bpt_range_t *where, const bpt_nodes_t *of_words, const uint32_t *first,
                                    const uint32_t *word_labels, bpt_nodes_t *nodes) BPT_MUST_USE;
 
-// The links (bpt/lists.h) of a tree over `n` tokens: first_token and first_node are the rows of its first token and node, `links` those of
-// all rows. Tokens below no node have none.
+// BPT_ERR_INPUT where a node is over tokens that a text of `n` does not have: such a tree and text do not belong together, and links would
+// be written beyond theirs.
+bpt_status_t bpt_trees_check(const bpt_example_node_t *nodes, uint32_t count, uint32_t n) BPT_MUST_USE;
+// The links (bpt/lists.h) of a tree, which has been checked, over `n` tokens: first_token and first_node are the rows of its first token
+// and node, `links` those of all rows. Tokens below no node have none.
 void bpt_trees_link(const bpt_example_node_t *nodes, uint32_t count, uint32_t n, uint32_t first_token, uint32_t first_node,
                     uint32_t *links);
 

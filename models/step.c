@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "models/batch_check.h"
 
 static bool trains(bpt_step_kind_t kind) { return kind == BPT_STEP_TRAIN || kind == BPT_STEP_MICRO; }
 static bool differentiates(bpt_step_kind_t kind) { return trains(kind) || kind == BPT_STEP_GRADIENT; }
@@ -265,6 +266,7 @@ static bpt_status_t write_batch(bpt_model_step_t *step, const bpt_batch_t *batch
 bpt_status_t bpt_step_write(bpt_model_step_t *step, const bpt_batch_t *batch, float weight_scale, uint64_t rng) {
     const bpt_encoder_t *e = &step->encoder;
     bpt_batch_t own;
+    BPT_TRY(bpt_batch_check(e->options.config, batch));
     if (e->options.split.size <= 1) return write_batch(step, batch, weight_scale, rng);
     for (int64_t s = 0; s < e->batch; ++s) BPT_TRY(bpt_model_check_length(e->options.config, batch->side[e->stack.side].lengths[s]));
     BPT_TRY(bpt_split_batch(batch, &e->options.split, &step->own, &own));

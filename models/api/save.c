@@ -19,11 +19,11 @@ bpt_status_t bpt_model_save(bpt_model_t *m, const char *path) {
 
 // ---- runs
 
-static bpt_status_t write_config(const bpt_model_t *m, const bpt_run_t *run) {
+static bpt_status_t write_config(const bpt_model_t *m, const bpt_run_t *run, bpt_run_origin_t *origin) {
     json_t *config;
     BPT_TRY(bpt_model_config_to_json(&m->config, &config));
     bpt_status_t status = bpt_side_texts_to_run(&m->texts, run, config);
-    if (status == BPT_OK) status = bpt_json_write(bpt_run_config_path(run), config);
+    if (status == BPT_OK) status = bpt_run_config_write(bpt_run_config_path(run), config, origin);
     json_decref(config);
     return status;
 }
@@ -37,9 +37,10 @@ static bool same_path(const char *a, const char *b) {
 }
 
 static bpt_status_t start_run(const bpt_model_t *m, const char *path, bpt_run_sums_t *sums, bpt_run_t **run) {
+    bpt_run_origin_t origin = {0};
     BPT_TRY(bpt_run_create(path, run));
-    BPT_TRY(write_config(m, *run));
-    return bpt_run_sums_begin(*run, &m->config, sums);
+    BPT_TRY(write_config(m, *run, &origin));
+    return bpt_run_sums_begin(*run, &m->config, &origin, sums);
 }
 
 // The lists of checksums go on as the checkpoint had them.

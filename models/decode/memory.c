@@ -5,6 +5,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/buffer.h"
+#include "models/batch_check.h"
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -70,6 +71,7 @@ bpt_status_t bpt_decode_memory_read(decode_memory_t *m, decode_shape_t *s, const
     const uint32_t rng[2] = {0, 0};
     const bpt_side_t *side = &batch->side[0];
     decode_encoder_t *p;
+    BPT_TRY(bpt_batch_check(m->config, batch));
     BPT_TRY(make_room(m, s, batch, moved));
     BPT_TRY(program_for(m, s, &batch->shape, &p));
     BPT_TRY(bpt_encoder_write(&p->encoder, p->program, &p->sinusoids, batch, rng));

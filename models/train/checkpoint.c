@@ -96,6 +96,9 @@ static bpt_status_t load_moments(void *runner, const char *path, bool non_finite
 static void remark(const bpt_checkpoint_t *c) {
     if (!c->state.sums.known)
         bpt_info("%s was written without checksums, by version %s: damage to it may pass unseen", c->folder, c->state.version);
+    else if (!c->origin.known)
+        bpt_info("%s was written without a checksum, by version %s: damage to it may pass unseen (bpt train --resume adds one)",
+                 bpt_run_config_path(c->run), c->state.version);
 }
 
 bpt_status_t bpt_checkpoint_read_model(const bpt_checkpoint_t *c, bpt_checkpoint_read_t read, void *user) {
@@ -144,6 +147,26 @@ static bpt_status_t read_metadata(const char *path, bpt_model_config_t *config) 
     return status;
 }
 
+// What an earlier version wrote has no checksum, neither in config.json nor in the checkpoints from before the run was resumed. Both files
+// are what was written, by their own checksums: if they contradict each other, one of them is somebody else's.
+static bpt_status_t read_origin(bpt_checkpoint_t *c) {
+    const char *path = bpt_run_config_path(c->run);
+    const bpt_checksum_t *listed = &c->state.sums.sum[BPT_RUN_ORIGIN];
+    BPT_TRY(bpt_run_config_read(path, &c->origin));
+    if (!c->state.sums.listed[BPT_RUN_ORIGIN]) return BPT_OK;
+    if (!c->origin.known)
+        return bpt_fail(
+            BPT_ERR_INPUT,
+            "%s has no checksum, %s/state.json lists one: it was damaged or is of another run; copy it again from where the run "
+            "was trained",
+            path, c->folder);
+    if (bpt_checksum_equal(&c->origin.sum, listed)) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT,
+                    "%s and %s/state.json are of different runs: the configurations that they began with have the checksums %016" PRIx64
+                    " and %016" PRIx64 "; copy the run again",
+                    path, c->folder, c->origin.sum.xxh3, listed->xxh3);
+}
+
 // The model is described twice, in its file's metadata and in config.json.
 static bpt_status_t read_config(bpt_checkpoint_t *c) {
     const char *config_path = bpt_run_config_path(c->run);
@@ -174,6 +197,7 @@ bpt_status_t bpt_checkpoint_open(const bpt_run_t *run, const char *which, bpt_ch
     BPT_TRY(bpt_run_checkpoint_find(run, which, &c->folder));
     bpt_status_t status = bpt_run_state_read(c->folder, &c->state);
     if (status == BPT_OK) status = check_step(c);
+    if (status == BPT_OK) status = read_origin(c);
     if (status == BPT_OK) status = read_config(c);
     if (status != BPT_OK) bpt_checkpoint_close(c);
     return status;
@@ -191,6 +215,10 @@ void bpt_run_sums_add(bpt_run_sums_t *sums, bpt_run_file_t file, bpt_checksum_t 
     sums->sum[file] = sum;
 }
 
+void bpt_run_sums_add_origin(bpt_run_sums_t *sums, const bpt_run_origin_t *origin) {
+    if (origin && origin->known) bpt_run_sums_add(sums, BPT_RUN_ORIGIN, origin->sum);
+}
+
 static bpt_status_t add_file(bpt_run_sums_t *sums, bpt_run_file_t file, const char *path) {
     bpt_checksum_t sum;
     if (!bpt_file_exists(path)) return BPT_OK;
@@ -199,7 +227,8 @@ static bpt_status_t add_file(bpt_run_sums_t *sums, bpt_run_file_t file, const ch
     return BPT_OK;
 }
 
-bpt_status_t bpt_run_sums_begin(const bpt_run_t *run, const bpt_model_config_t *config, bpt_run_sums_t *sums) {
+bpt_status_t bpt_run_sums_begin(const bpt_run_t *run, const bpt_model_config_t *config, const bpt_run_origin_t *origin,
+                                bpt_run_sums_t *sums) {
     bpt_checksum_t sum;
     *sums = (bpt_run_sums_t){.known = true};
     BPT_TRY(add_file(sums, BPT_RUN_VOCAB, bpt_run_vocab_path(run)));
@@ -208,5 +237,6 @@ bpt_status_t bpt_run_sums_begin(const bpt_run_t *run, const bpt_model_config_t *
     BPT_TRY(add_file(sums, BPT_RUN_LABELS, bpt_run_labels_path(run)));
     BPT_TRY(config_sum(config, &sum));
     bpt_run_sums_add(sums, BPT_RUN_CONFIG, sum);
+    bpt_run_sums_add_origin(sums, origin);
     return BPT_OK;
 }

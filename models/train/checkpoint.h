@@ -4,6 +4,7 @@
 #define BPT_TRAIN_CHECKPOINT_H
 
 #include "models/runner.h"
+#include "models/train/run_config.h"
 #include "models/train/run_dir.h"
 #include "models/train/run_state.h"
 
@@ -12,6 +13,7 @@ typedef struct {
     char *folder;
     bpt_run_state_t state;
     bpt_model_config_t config;  // from the model file's metadata; that of config.json is the same
+    bpt_run_origin_t origin;    // what config.json says
 } bpt_checkpoint_t;
 
 // `which` as in bpt_run_checkpoint_find. BPT_ERR_INPUT names the file and what it contradicts.
@@ -34,9 +36,11 @@ bpt_status_t bpt_checkpoint_check(const bpt_checkpoint_t *checkpoint, bpt_run_fi
                                   const bpt_checksum_t *sum) BPT_MUST_USE;
 
 // ---- For who writes a checkpoint
-// The list for a new one: vocab.txt, source_vocab.txt, subword.model and labels.txt of the run as they are, and the configuration. The
-// caller adds what he writes.
-bpt_status_t bpt_run_sums_begin(const bpt_run_t *run, const bpt_model_config_t *config, bpt_run_sums_t *out) BPT_MUST_USE;
+// The list for a new one: vocab.txt, source_vocab.txt, subword.model and labels.txt of the run as they are, the model's configuration, and
+// the origin that config.json has; NULL: it has none. The caller adds what he writes.
+bpt_status_t bpt_run_sums_begin(const bpt_run_t *run, const bpt_model_config_t *config, const bpt_run_origin_t *origin,
+                                bpt_run_sums_t *out) BPT_MUST_USE;
+void bpt_run_sums_add_origin(bpt_run_sums_t *sums, const bpt_run_origin_t *origin);
 void bpt_run_sums_add(bpt_run_sums_t *sums, bpt_run_file_t file, bpt_checksum_t sum);
 
 #endif

@@ -2,22 +2,22 @@
 #include "models/train/run_state.h"
 
 #include <float.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "bpt/json.h"
+#include "models/train/own_checksum.h"
 #include "models/train/run_dir.h"
 
 const char *const bpt_run_file_names[BPT_RUN_FILES] = {[BPT_RUN_MODEL] = BPT_MODEL_FILE,     [BPT_RUN_OPTIMIZER] = BPT_OPTIMIZER_FILE,
                                                        [BPT_RUN_VOCAB] = "vocab.txt",        [BPT_RUN_SOURCE_VOCAB] = "source_vocab.txt",
                                                        [BPT_RUN_SUBWORDS] = "subword.model", [BPT_RUN_LABELS] = "labels.txt",
-                                                       [BPT_RUN_CONFIG] = "config",          [BPT_RUN_READING] = "reading"};
+                                                       [BPT_RUN_CONFIG] = "config",          [BPT_RUN_READING] = "reading",
+                                                       [BPT_RUN_ORIGIN] = "origin"};
 
 void bpt_run_state_init(bpt_run_state_t *state, uint64_t seed) {
     *state = (bpt_run_state_t){.seed = seed,
@@ -29,48 +29,15 @@ void bpt_run_state_init(bpt_run_state_t *state, uint64_t seed) {
                                .version = BPT_VERSION_STRING};
 }
 
-// ---- checksums: 64 bits as 16 hexadecimal digits, which JSON numbers do not hold
-
-static bpt_status_t set_hash(json_t *o, uint64_t hash) {
-    char digits[17];
-    snprintf(digits, sizeof digits, "%016" PRIx64, hash);
-    return bpt_json_set_text(o, "xxh3", digits);
-}
-
-static bpt_status_t get_hash(const json_t *o, uint64_t *hash) {
-    const char *digits = NULL;
-    BPT_TRY(bpt_json_get_text(o, "xxh3", &digits));
-    if (!digits) return bpt_fail(BPT_ERR_INPUT, "key \"xxh3\" is missing");
-    if (strlen(digits) != 16 || digits[strspn(digits, "0123456789abcdef")])
-        return bpt_fail(BPT_ERR_INPUT, "key \"xxh3\" must be 16 hexadecimal digits");
-    *hash = strtoull(digits, NULL, 16);
-    return BPT_OK;
-}
-
-static bpt_status_t add_object(json_t *o, const char *key, json_t **out) {
-    *out = json_object();
-    return json_object_set_new(o, key, *out) ? bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing %s", key) : BPT_OK;
-}
+// ---- checksums
 
 static bpt_status_t fill_sums(json_t *o, const bpt_run_sums_t *sums) {
-    json_t *files, *file;
     if (!sums->known) return BPT_OK;
-    BPT_TRY(add_object(o, "files", &files));
-    for (int i = 0; i < BPT_RUN_FILES; ++i) {
-        if (!sums->listed[i]) continue;
-        BPT_TRY(add_object(files, bpt_run_file_names[i], &file));
-        BPT_TRY(bpt_json_set_u64(file, "bytes", sums->sum[i].bytes));
-        BPT_TRY(set_hash(file, sums->sum[i].xxh3));
-    }
+    json_t *files = json_object();
+    if (json_object_set_new(o, "files", files)) return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing checksums");
+    for (int i = 0; i < BPT_RUN_FILES; ++i)
+        if (sums->listed[i]) BPT_TRY(bpt_json_set_checksum(files, bpt_run_file_names[i], sums->sum[i]));
     return BPT_OK;
-}
-
-static bpt_status_t parse_sum(const json_t *file, bpt_checksum_t *sum) {
-    static const char *const known[] = {"bytes", "xxh3", NULL};
-    if (!json_is_object(file) || bpt_json_unknown_key(file, known) || !json_object_get(file, "bytes"))
-        return bpt_fail(BPT_ERR_INPUT, "needs the keys \"bytes\" and \"xxh3\", and no others");
-    BPT_TRY(bpt_json_get_u64(file, "bytes", &sum->bytes));
-    return get_hash(file, &sum->xxh3);
 }
 
 static bpt_status_t parse_sums(const json_t *o, bpt_run_sums_t *sums) {
@@ -79,33 +46,12 @@ static bpt_status_t parse_sums(const json_t *o, bpt_run_sums_t *sums) {
     if (!json_is_object(files)) return bpt_fail(BPT_ERR_INPUT, "key \"files\" must be an object");
     size_t count = 0;
     for (int i = 0; i < BPT_RUN_FILES; ++i) {
-        const json_t *file = json_object_get(files, bpt_run_file_names[i]);
-        sums->listed[i] = file != NULL;
-        if (file) BPT_TRY(bpt_context(parse_sum(file, &sums->sum[i]), "key \"files\", \"%s\"", bpt_run_file_names[i]));
-        count += file != NULL;
+        BPT_TRY(bpt_context(bpt_json_get_checksum(files, bpt_run_file_names[i], &sums->listed[i], &sums->sum[i]), "key \"files\""));
+        count += sums->listed[i];
     }
     sums->known = true;
     if (count == json_object_size(files) && sums->listed[BPT_RUN_MODEL] && sums->listed[BPT_RUN_CONFIG]) return BPT_OK;
     return bpt_fail(BPT_ERR_INPUT, "key \"files\" lacks the model or its configuration, or lists a file that this version does not know");
-}
-
-// The hash of state.json itself, over its text on one line without this key.
-static bpt_status_t own_hash(const json_t *o, uint64_t *hash) {
-    char *text;
-    BPT_TRY(bpt_json_format(o, 0, &text));
-    *hash = bpt_checksum_of(text, strlen(text)).xxh3;
-    bpt_free(text);
-    return BPT_OK;
-}
-
-static bpt_status_t check_own_hash(json_t *o) {
-    uint64_t wanted = 0, got;
-    if (!json_object_get(o, "xxh3")) return BPT_OK;  // a version without checksums
-    BPT_TRY(get_hash(o, &wanted));
-    (void)json_object_del(o, "xxh3");
-    BPT_TRY(own_hash(o, &got));
-    if (got == wanted) return BPT_OK;
-    return bpt_fail(BPT_ERR_INPUT, "the content does not match its own checksum; it was changed or damaged, copy it again");
 }
 
 // ---- the keys
@@ -129,9 +75,7 @@ static bpt_status_t fill(json_t *o, const bpt_run_state_t *s) {
     if (s->evaluation_left) BPT_TRY(bpt_json_set_int(o, "evaluation_left", s->evaluation_left));
     BPT_TRY(bpt_json_set_text(o, "data", s->data));
     BPT_TRY(fill_sums(o, &s->sums));
-    uint64_t hash;
-    BPT_TRY(own_hash(o, &hash));
-    return set_hash(o, hash);
+    return bpt_json_seal(o);
 }
 
 bpt_status_t bpt_run_state_write(const char *folder, const bpt_run_state_t *state) {
@@ -201,7 +145,8 @@ bpt_status_t bpt_run_state_read(const char *folder, bpt_run_state_t *state) {
     if (status == BPT_OK) {
         bpt_run_state_init(state, 0);
         status = parse(object, state);
-        if (status == BPT_OK) status = check_own_hash(object);
+        bool sealed;  // not by a version without checksums
+        if (status == BPT_OK) status = bpt_json_unseal(object, &sealed);
         status = bpt_context(status, "%s", path);
     }
     json_decref(object);

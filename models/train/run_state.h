@@ -10,8 +10,9 @@
 // schedule, the one at the end of a sitting does not.
 typedef enum { BPT_NO_EVALUATION, BPT_EVALUATION_AT_END, BPT_EVALUATION_OF_SCHEDULE } bpt_evaluation_left_t;
 
-// What belongs to a checkpoint beside state.json. The last two are no files of their own but parts of config.json, whose other keys may
-// change: the model, as the text that is also in the model file's metadata (bpt_model_config_format), and how the model reads text.
+// What belongs to a checkpoint beside state.json. The last three are no files of their own but of config.json: the model, as the text that
+// is also in the model file's metadata (bpt_model_config_format); how the model reads text, which versions listed that knew no checksum of
+// the whole file; and the checksum by which config.json says what training began with (run_config.h).
 typedef enum {
     BPT_RUN_MODEL,
     BPT_RUN_OPTIMIZER,
@@ -21,6 +22,7 @@ typedef enum {
     BPT_RUN_LABELS,
     BPT_RUN_CONFIG,
     BPT_RUN_READING,
+    BPT_RUN_ORIGIN,
     BPT_RUN_FILES
 } bpt_run_file_t;
 extern const char *const bpt_run_file_names[BPT_RUN_FILES];

@@ -156,12 +156,12 @@ static bpt_status_t save_file(bpt_trainer_t *t, bpt_run_file_t file, bpt_status_
     return status;
 }
 
-// Vocabulary and labels are listed as they were when training began: what happens to the files meanwhile must not become right.
+// Vocabulary and labels are listed as they were when training began: what happens to the files meanwhile must not become right. What a
+// version listed that knew less is made up for.
 static bpt_status_t begin_list(bpt_trainer_t *t) {
-    const char *reading = t->options.reading;
-    if (t->state.sums.known) return BPT_OK;
-    BPT_TRY(bpt_run_sums_begin(t->run, &t->model, &t->state.sums));
-    if (reading) bpt_run_sums_add(&t->state.sums, BPT_RUN_READING, bpt_checksum_of(reading, strlen(reading)));
+    bpt_run_sums_t *sums = &t->state.sums;
+    if (!sums->known) return bpt_run_sums_begin(t->run, &t->model, t->options.origin, sums);
+    if (!sums->listed[BPT_RUN_ORIGIN]) bpt_run_sums_add_origin(sums, t->options.origin);
     return BPT_OK;
 }
 

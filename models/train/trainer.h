@@ -17,15 +17,15 @@ typedef struct {
     // one to resume from. A failure is the same on all ranks where bpt_trainer_failed_together says so; else the others wait for this one
     // and are to be ended (bpt_ranks_abort).
     bpt_ranks_t *ranks;
-    bool shard_optimizer;          // runner.h
-    bool split_sequence;           // the same
-    const bpt_checkpoint_t *init;  // weights to start from, NULL: initial values from train->seed
-    const char *init_file;         // or a model file that is in no run
-    bpt_taken_rows_t init_rows;    // which of their rows
-    const char *data;              // fingerprint of the data; a resumed run must have the same. NULL: unknown
-    const char *reading;           // how the model reads text, as words of the caller's, to be listed. NULL: nothing
-    bool characters;               // lm: evaluations have bits per character, else perplexity
-    const double *unknown_share;   // of the validation data, for the lines of metrics; NULL: not known
+    bool shard_optimizer;            // runner.h
+    bool split_sequence;             // the same
+    const bpt_checkpoint_t *init;    // weights to start from, NULL: initial values from train->seed
+    const char *init_file;           // or a model file that is in no run
+    bpt_taken_rows_t init_rows;      // which of their rows
+    const char *data;                // fingerprint of the data; a resumed run must have the same. NULL: unknown
+    const bpt_run_origin_t *origin;  // of config.json, to be listed. NULL: it has none
+    bool characters;                 // lm: evaluations have bits per character, else perplexity
+    const double *unknown_share;     // of the validation data, for the lines of metrics; NULL: not known
     // Called after every line of metrics, of training and of evaluations (line->eval), once it is written. May be NULL.
     void (*on_line)(void *user, const bpt_metrics_line_t *line);
     bool (*should_stop)(void *user);  // asked before every step and in evaluations; true: save, BPT_ERR_INTERRUPTED. May be NULL.

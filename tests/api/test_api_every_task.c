@@ -392,7 +392,7 @@ static void a_first_step_on_vectors_is_that_of_the_trainer(void **state) {
     }
     micro.sequences.vectors = x;
     micro.sequences.count = TRAINED;
-    expect_first_step("vectors", vector_file, "--task regress --model star", TRAINED, &micro);
+    expect_first_step("vectors", vector_file, "--task regress --model star --cut in-order", TRAINED, &micro);
 }
 
 // Two micro-batches make one step on the mean over all of both.

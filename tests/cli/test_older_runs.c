@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "support/process.h"
+#include "support/run_files.h"
 
 #define ON "--backend ref --quiet"
 
@@ -135,22 +136,14 @@ static void answers_are_the_same(void **state) {
     test_process_free(&p);
 }
 
-// Also as versions wrote them that knew no checksums.
-static void forget_checksums(const char *path) {
-    json_t *object = json_load_file(path, 0, NULL);
-    assert_int_equal(json_object_del(object, "files"), 0);
-    assert_int_equal(json_object_del(object, "xxh3"), 0);
-    assert_int_equal(json_dump_file(object, path, JSON_INDENT(2)), 0);
-    json_decref(object);
-}
-
+// Also of versions that knew no checksums.
 static void training_goes_on_with_the_same_losses(void **state) {
     for (int without = 0; without < 2; ++without) {
         assert_int_equal(copy_runs(state), 0);
         for (int i = 0; i < RUNS; ++i) {
             char name[64];
             snprintf(name, sizeof name, "%s-resumed.jsonl", runs[i].name);
-            if (without) forget_checksums(in("%s/latest/state.json", runs[i].name));
+            if (without) test_forget_checksums(in("%s", runs[i].name));
             test_succeed("train --out %s --resume --data %s --log-every 1 " ON, in("%s", runs[i].name), in("data/%s", runs[i].data));
             char *metrics = test_read_file(in("%s/metrics.jsonl", runs[i].name), NULL), *line = strstr(metrics, "\"step\": 41");
             assert_non_null(line);
@@ -161,6 +154,23 @@ static void training_goes_on_with_the_same_losses(void **state) {
         }
     }
     assert_int_equal(copy_runs(state), 0);
+}
+
+static void other_ways_to_read_text_than_in_training_are_refused(void **state) {
+    (void)state;
+    test_edit(in("classifier/config.json"), "\"lower\": true", "\"lower\": false");
+    test_refused(1, "what says how text is read in ", "classify %s %s " ON, in("classifier"), in("data/lines.txt"));
+    test_refused(1, "what says how text is read in ", "train --out %s --resume --data %s " ON, in("classifier"), in("data/texts.tsv"));
+    test_edit(in("classifier/config.json"), "\"lower\": false", "\"lower\": true");
+}
+
+// This wrote outside the heap.
+static void a_tree_translator_that_truncates_is_refused(void **state) {
+    (void)state;
+    test_edit(in("translator/config.json"), "\"truncate\": 0", "\"truncate\": 4");
+    test_refused(1, "--truncate is not for --model tree", "eval %s --data %s " ON, in("translator"), in("data/pairs"));
+    test_refused(1, "--truncate is not for --model tree", "translate %s %s " ON, in("translator"), in("data/pairs/test.en"));
+    test_edit(in("translator/config.json"), "\"truncate\": 4", "\"truncate\": 0");
 }
 
 static void a_run_serves_as_the_start_of_another(void **state) {
@@ -204,6 +214,8 @@ int main(void) {
         cmocka_unit_test(evaluations_give_the_same_numbers),
         cmocka_unit_test(answers_are_the_same),
         cmocka_unit_test(training_goes_on_with_the_same_losses),
+        cmocka_unit_test(other_ways_to_read_text_than_in_training_are_refused),
+        cmocka_unit_test(a_tree_translator_that_truncates_is_refused),
         cmocka_unit_test(a_run_serves_as_the_start_of_another),
         cmocka_unit_test(the_exported_file_and_one_that_is_made_again_are_imported),
     };

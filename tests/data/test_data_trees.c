@@ -287,6 +287,19 @@ static void trees_beside_subwords_are_over_words(void **state) {
     bpt_vocab_destroy(v);
 }
 
+// Links of such a tree would be written beyond those of its text.
+static void a_tree_over_more_tokens_than_its_text_has_is_refused(void **state) {
+    (void)state;
+    static const bpt_examples_options_t o = {TREES};
+    const bpt_batching_t batching = {.batch_tokens = 64, .packed = true};
+    set_t s;
+    bpt_batch_source_t *source;
+    assert_ok(read_all("(1 (0 a) (2 (0 b) c))\n(2 d)\n", &o, &s));
+    s.examples.nodes.items[1].end = 4;
+    assert_fails(bpt_examples_eval_source(&s.examples, &batching, &source), BPT_ERR_INPUT, "is over tokens 1 to 4, its text has 3");
+    free_set(&s);
+}
+
 // All that a batch says of its trees, for two examples in a packed micro-batch.
 static void batches_have_links_and_labels(void **state) {
     (void)state;
@@ -323,6 +336,7 @@ int main(void) {
         cmocka_unit_test(links_are_those_of_the_smallest_node_above),
         cmocka_unit_test(words_of_several_tokens_have_nodes_over_them),
         cmocka_unit_test(trees_beside_subwords_are_over_words),
+        cmocka_unit_test(a_tree_over_more_tokens_than_its_text_has_is_refused),
         cmocka_unit_test(batches_have_links_and_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

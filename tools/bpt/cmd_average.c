@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "bpt/log.h"
@@ -13,13 +15,14 @@
 #include "tools/bpt/trained.h"
 #include "tools/bpt/transfer.h"
 
-// config.json as it stands, so that data and evaluation are those of the run.
-static bpt_status_t copy_config(const bpt_run_t *from, const bpt_run_t *to) {
-    char *text;
-    size_t length;
-    BPT_TRY(bpt_file_read(bpt_run_config_path(from), CLI_MAX_SIDE_FILE_BYTES, &text, &length));
-    const bpt_status_t status = bpt_file_write(bpt_run_config_path(to), text, length);
-    bpt_free(text);
+// Data and evaluation are those of the run.
+static bpt_status_t copy_config(const cli_trained_t *t, const bpt_run_t *to, bpt_run_origin_t *origin) {
+    json_t *config;
+    const char *from = bpt_run_config_path(t->run);
+    BPT_TRY(bpt_json_read(from, &config));
+    bpt_status_t status = bpt_run_config_check(config, from, origin);
+    if (status == BPT_OK) status = bpt_run_config_write(bpt_run_config_path(to), config, origin);
+    json_decref(config);
     return status;
 }
 
@@ -52,32 +55,29 @@ static bpt_status_t write_model(const bpt_average_t *mean, const char *folder, b
 }
 
 // It stands where the last of the checkpoints stood; no evaluation is of these weights.
-static bpt_status_t write_checkpoint(const cli_trained_t *t, const bpt_average_t *mean, bpt_run_t *run) {
+static bpt_status_t write_checkpoint(const bpt_average_t *mean, const bpt_run_origin_t *origin, bpt_run_t *run) {
     bpt_run_state_t state = mean->state;
     const char *folder;
     bpt_checksum_t sum;
-    char *reading;
     state.best_loss = INFINITY;
     state.best_step = -1;
     BPT_TRY(bpt_run_checkpoint_begin(run, state.step, &folder));
-    BPT_TRY(bpt_run_sums_begin(run, &mean->config, &state.sums));
+    BPT_TRY(bpt_run_sums_begin(run, &mean->config, origin, &state.sums));
     BPT_TRY(write_model(mean, folder, &sum));
     bpt_run_sums_add(&state.sums, BPT_RUN_MODEL, sum);
-    BPT_TRY(cli_options_reading(&t->stored, &reading));
-    bpt_run_sums_add(&state.sums, BPT_RUN_READING, bpt_checksum_of(reading, strlen(reading)));
-    bpt_free(reading);
     BPT_TRY(bpt_run_state_write(folder, &state));
     return bpt_run_checkpoint_commit(run, false, 1);
 }
 
 static bpt_status_t write_run(const cli_trained_t *t, const bpt_average_t *mean, bpt_run_t *run) {
+    bpt_run_origin_t origin;
     BPT_TRY(bpt_run_require_space(run, (uint64_t)mean->params.elements * sizeof *mean->arena));
     BPT_TRY(copy_text(t, BPT_RUN_VOCAB, bpt_run_vocab_path(run)));
     BPT_TRY(copy_text(t, BPT_RUN_SOURCE_VOCAB, bpt_run_source_vocab_path(run)));
     BPT_TRY(copy_text(t, BPT_RUN_LABELS, bpt_run_labels_path(run)));
     BPT_TRY(copy_subwords(&t->checkpoint, run));
-    BPT_TRY(copy_config(t->run, run));
-    return write_checkpoint(t, mean, run);
+    BPT_TRY(copy_config(t, run, &origin));
+    return write_checkpoint(mean, &origin, run);
 }
 
 static bpt_status_t run_average(cli_options_t *o) {

@@ -59,7 +59,7 @@ static bpt_status_t write_side_file(const model_file_t *m, const char *key, cons
     return text ? bpt_file_write(path, text, strlen(text)) : BPT_OK;
 }
 
-static bpt_status_t write_config(const model_file_t *m, const char *path) {
+static bpt_status_t write_config(const model_file_t *m, const char *path, bpt_run_origin_t *origin) {
     const int64_t context = m->said.data.eval_context;
     json_t *config;
     BPT_TRY(bpt_model_config_to_json(&m->config, &config));
@@ -69,7 +69,7 @@ static bpt_status_t write_config(const model_file_t *m, const char *path) {
         status = bpt_json_set_text(config, BPT_SENTENCEPIECE_KEY, m->said.data.sentencepiece);
     if (status == BPT_OK && context)
         status = bpt_json_set_int(config, "eval_context", context);  // what `bpt eval` uses unless told otherwise
-    if (status == BPT_OK) status = bpt_json_write(path, config);
+    if (status == BPT_OK) status = bpt_run_config_write(path, config, origin);
     json_decref(config);
     return status;
 }
@@ -85,31 +85,28 @@ static bpt_status_t write_model(const model_file_t *m, const char *folder, bpt_c
     return status;
 }
 
-static bpt_status_t write_checkpoint(const model_file_t *m, bpt_run_t *run) {
+static bpt_status_t write_checkpoint(const model_file_t *m, const bpt_run_origin_t *origin, bpt_run_t *run) {
     const char *folder;
     bpt_checksum_t sum;
     bpt_run_state_t state;
-    char *reading;
     BPT_TRY(bpt_run_checkpoint_begin(run, 0, &folder));
     bpt_run_state_init(&state, 0);
-    BPT_TRY(bpt_run_sums_begin(run, &m->config, &state.sums));
+    BPT_TRY(bpt_run_sums_begin(run, &m->config, origin, &state.sums));
     BPT_TRY(write_model(m, folder, &sum));
     bpt_run_sums_add(&state.sums, BPT_RUN_MODEL, sum);
-    BPT_TRY(cli_options_reading(&m->said, &reading));
-    bpt_run_sums_add(&state.sums, BPT_RUN_READING, bpt_checksum_of(reading, strlen(reading)));
-    bpt_free(reading);
     BPT_TRY(bpt_run_state_write(folder, &state));
     return bpt_run_checkpoint_commit(run, false, 1);
 }
 
 static bpt_status_t write_run(const model_file_t *m, bpt_run_t *run) {
     bool has_vocab, has_source, has_labels;
+    bpt_run_origin_t origin = {0};
     BPT_TRY(write_side_file(m, "vocab", bpt_run_vocab_path(run), &has_vocab));
     BPT_TRY(write_side_file(m, BPT_SOURCE_VOCAB_KEY, bpt_run_source_vocab_path(run), &has_source));
     BPT_TRY(bpt_side_subwords_to_run(m->vocab, run));
     BPT_TRY(write_side_file(m, "labels", bpt_run_labels_path(run), &has_labels));
-    BPT_TRY(write_config(m, bpt_run_config_path(run)));
-    BPT_TRY(write_checkpoint(m, run));
+    BPT_TRY(write_config(m, bpt_run_config_path(run), &origin));
+    BPT_TRY(write_checkpoint(m, &origin, run));
     bpt_info("%s -> %s%s", m->path, bpt_run_path(run), has_vocab ? "" : " (without a vocabulary: use --unit ids)");
     return BPT_OK;
 }

@@ -37,7 +37,7 @@ typedef struct {
     cli_start_t start;             // --init
     bpt_run_t *resumed_run;        // --out of --resume, before it is locked
     bpt_checkpoint_t resume_from;  // folder NULL: none
-    char *reading;                 // how the model reads text
+    bpt_run_origin_t origin;       // of config.json
     float *vectors;                // rows of the embedding for a new run
     bool resumed;                  // the trainer goes on from a checkpoint
     double unknown_share;          // of the validation data
@@ -95,10 +95,10 @@ static void show_line(void *user, const bpt_metrics_line_t *line) {
 }
 
 // ---- Files of the run
-static bpt_status_t write_config(const cli_options_t *o, const char *path) {
+static bpt_status_t write_config(job_t *job) {
     json_t *config;
-    BPT_TRY(cli_options_to_json(o, &config));
-    const bpt_status_t status = bpt_json_write(path, config);
+    BPT_TRY(cli_options_to_json(job->o, &config));
+    const bpt_status_t status = bpt_run_config_write(bpt_run_config_path(job->run), config, &job->origin);
     json_decref(config);
     return status;
 }
@@ -120,7 +120,7 @@ static bpt_status_t open_run(job_t *job) {
 }
 
 // After the trainer has accepted everything: a resumption that is refused changes nothing.
-static bpt_status_t write_files(const job_t *job) {
+static bpt_status_t write_files(job_t *job) {
     const cli_options_t *o = job->o;
     if (!writes_run(job)) return BPT_OK;
     if (!o->run.resume && o->data.unit != BPT_UNIT_IDS) BPT_TRY(bpt_vocab_write(job->corpus.vocab, bpt_run_vocab_path(job->run)));
@@ -130,7 +130,7 @@ static bpt_status_t write_files(const job_t *job) {
     const void *subwords = bpt_vocab_subwords(job->corpus.vocab, &bytes);
     if (!o->run.resume && subwords) BPT_TRY(bpt_file_write(bpt_run_subwords_path(job->run), subwords, bytes));
     if (!o->run.resume && job->corpus.labels.count) BPT_TRY(bpt_labels_write(&job->corpus.labels, bpt_run_labels_path(job->run)));
-    return write_config(o, bpt_run_config_path(job->run));
+    return write_config(job);
 }
 
 // An imported model has no optimiser state.
@@ -194,7 +194,7 @@ static bpt_status_t open_trainer(job_t *job) {
                                            .init_file = job->start.file,
                                            .init_rows = {job->start.tokens, job->start.outputs},
                                            .data = job->corpus.fingerprint,
-                                           .reading = job->reading,
+                                           .origin = &job->origin,
                                            .characters = bpt_unit_of(o->data.unit)->characters,
                                            .unknown_share = &job->unknown_share,
                                            .on_line = show_line,
@@ -278,7 +278,7 @@ static void say_end(const job_t *job) {
 static bpt_status_t begin(job_t *job) {
     cli_options_t *o = job->o;
     BPT_TRY(cli_team_agree(open_run(job)));
-    BPT_TRY(cli_options_reading(o, &job->reading));
+    job->origin = job->resume_from.origin;
     describe(job);
     BPT_TRY(cli_watch_create(job->corpus.valid, &job->progress, &job->valid));
     job->unknown_share = cli_unknown_words_validation(&job->corpus);
@@ -369,7 +369,6 @@ static bpt_status_t run_train(cli_options_t *o) {
     cli_start_close(&job.start);
     bpt_checkpoint_close(&job.resume_from);
     bpt_run_close(job.resumed_run);
-    bpt_free(job.reading);
     bpt_free(job.vectors);
     return status;
 }

@@ -82,9 +82,10 @@ int64_t cli_corpus_largest_id(const cli_corpus_t *corpus, bool source, bool targ
     return largest;
 }
 
-// Of ids as many as the largest says; translations are what a translator writes.
+// Of ids as many as the largest says; translations are what a translator writes. Vectors have none.
 static int64_t vocab_size(const cli_corpus_t *corpus) {
     const int64_t size = bpt_vocab_size(corpus->vocab);
+    if (corpus->examples[BPT_TRAIN].columns) return 0;
     return size ? size : cli_corpus_largest_id(corpus, !corpus->source_vocab, true) + 1;
 }
 

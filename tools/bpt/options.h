@@ -248,11 +248,12 @@ bpt_status_t cli_parse_list(const char *text, const char *where, int64_t min, in
                             int *count) BPT_MUST_USE;
 
 // ---- Config files (options_json.c) --------------------------------------------------------------------------------------
-// Applies the keys of a JSON file that holds one object. Strict: an unknown key is an error with a suggestion; otherwise
-// (files written by the program, perhaps by a later version) a warning.
+// Applies the keys of a JSON file that holds one object. Strict: an unknown key is an error with a suggestion; otherwise it is a run's
+// config.json, held against its own checksum (models/train/run_config.h), where an unknown key is of a newer version: an error, or in a
+// file without a checksum a warning.
 bpt_status_t cli_options_from_file(cli_options_t *o, const char *path, cli_source_t source, bool strict) BPT_MUST_USE;
-// How a model reads text and is evaluated, as JSON text: the keys unit, lower, eval_context and protocol. No resumed run may change them,
-// so that checkpoints can list a checksum of it. *out is freed with bpt_free.
+// How a model reads text and is evaluated, as JSON text: the keys unit, lower, eval_context and protocol. Checkpoints list a checksum of it
+// where a version wrote them that knew no checksum of all options. *out is freed with bpt_free.
 bpt_status_t cli_options_reading(const cli_options_t *o, char **out) BPT_MUST_USE;
 // Holds a model's configuration, JSON text out of the file `path`, against the ranges of `train`'s options; keys that are no options are
 // left to who reads it. BPT_ERR_INPUT.

@@ -9,6 +9,7 @@
 #include "bpt/file.h"
 #include "bpt/log.h"
 #include "bpt/names.h"
+#include "models/train/run_config.h"
 #include "tools/bpt/options.h"
 
 enum { MAX_CONFIG_BYTES = 1 << 24 };
@@ -48,16 +49,23 @@ static int line_of_key(const char *text, const char *key) {
     return 1;
 }
 
-static bpt_status_t unknown_key(unsigned command, const char *key, const char *path, bool strict) {
+// What to do about a key that is no option: refuse it, in a file that a person wrote or that has checksums, or go without it, in a run of a
+// version without.
+typedef enum { UNKNOWN_IS_USAGE, UNKNOWN_IS_NEWER, UNKNOWN_IS_IGNORED } unknown_t;
+
+static bpt_status_t unknown_key(unsigned command, const char *key, const char *path, unknown_t unknown) {
     cli_suggestion_t nearest = {.word = key};
     char names[CLI_MAX_OPTIONS][CLI_KEY_BYTES];
+    if (unknown == UNKNOWN_IS_NEWER)
+        return bpt_fail(BPT_ERR_INPUT, "unknown key \"%.60s\"; a newer version wrote it, this is %s", key, BPT_VERSION_STRING);
     for (int i = 0; i < cli_option_count; ++i) {
         if (!cli_option_table[i].key || !cli_option_taken(&cli_option_table[i], command)) continue;
         cli_option_key(&cli_option_table[i], names[i]);
         cli_suggest(&nearest, names[i]);
     }
     char hint[128];
-    if (strict) return bpt_fail(BPT_ERR_USAGE, "unknown key \"%.60s\"%s", key, cli_suggest_text(&nearest, "", hint, sizeof hint));
+    if (unknown == UNKNOWN_IS_USAGE)
+        return bpt_fail(BPT_ERR_USAGE, "unknown key \"%.60s\"%s", key, cli_suggest_text(&nearest, "", hint, sizeof hint));
     bpt_warn("%s: unknown key \"%.60s\" is ignored; a newer version may have written it", path, key);
     return BPT_OK;
 }
@@ -118,13 +126,14 @@ static bpt_status_t apply_value(cli_options_t *o, const cli_option_t *option, co
 }
 
 static bpt_status_t apply_object(cli_options_t *o, const json_t *object, const char *text, const char *path, cli_source_t source,
-                                 bool strict) {
+                                 unknown_t unknown) {
     if (!json_is_object(object)) return bpt_fail(BPT_ERR_USAGE, "%s: needs one JSON object of options, not %s", path, type_name(object));
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)object, key, value) {
         const cli_option_t *option = find_key(o->command, key);
-        const bpt_status_t status = option ? apply_value(o, option, value, source) : unknown_key(o->command, key, path, strict);
+        if (bpt_run_config_is_checksum(key)) continue;  // a person changes a run's config.json and gives it to --config
+        const bpt_status_t status = option ? apply_value(o, option, value, source) : unknown_key(o->command, key, path, unknown);
         if (status != BPT_OK) return bpt_context(status, "%s: line %d", path, line_of_key(text, key));
     }
     return BPT_OK;
@@ -142,14 +151,23 @@ static bpt_status_t apply_earlier(cli_options_t *o, const json_t *object, cli_so
     return BPT_OK;
 }
 
+static bpt_status_t check_run(json_t *object, const char *path, unknown_t *unknown) {
+    bpt_run_origin_t origin;
+    BPT_TRY(bpt_run_config_check(object, path, &origin));
+    *unknown = origin.known ? UNKNOWN_IS_NEWER : UNKNOWN_IS_IGNORED;
+    return BPT_OK;
+}
+
 bpt_status_t cli_options_from_file(cli_options_t *o, const char *path, cli_source_t source, bool strict) {
     char *text = NULL;
     size_t length;
     json_t *object = NULL;
+    unknown_t unknown = UNKNOWN_IS_USAGE;
     bpt_status_t status;
     BPT_TRY_GOTO(bpt_file_read(path, MAX_CONFIG_BYTES, &text, &length), done);
     BPT_TRY_GOTO(bpt_json_parse(text, length, path, &object), done);
-    BPT_TRY_GOTO(apply_object(o, object, text, path, source, strict), done);
+    if (!strict) BPT_TRY_GOTO(check_run(object, path, &unknown), done);
+    BPT_TRY_GOTO(apply_object(o, object, text, path, source, unknown), done);
     if (source == CLI_FROM_RUN) BPT_TRY_GOTO(apply_earlier(o, object, source), done);
 done:
     json_decref(object);

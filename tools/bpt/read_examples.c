@@ -113,26 +113,26 @@ bpt_status_t cli_examples_options(const cli_data_options_t *d, const bpt_model_c
     return parse_where(d->where, e);
 }
 
-static bpt_status_t check(const cli_options_t *o) {
-    const cli_data_options_t *d = &o->data;
+static bpt_status_t check_data(const cli_data_options_t *d, const bpt_model_config_t *m) {
+    const char *task = bpt_task_of(m)->name;
     bpt_examples_options_t e;
-    if (d->batch_examples && o->train.accumulate > 1)
-        return bpt_fail(BPT_ERR_USAGE,
-                        "--accumulate has no meaning with --batch-examples %lld, the examples of a whole step; give one of them",
-                        (long long)d->batch_examples);
     if (bpt_unit_of(d->unit)->characters)
-        return bpt_fail(BPT_ERR_USAGE, "--task %s reads words, subwords or ids, not --unit %s", bpt_task_of(&o->model)->name,
-                        bpt_unit_names[d->unit]);
-    if (bpt_unit_of(d->unit)->pieces && bpt_task_of(&o->model)->per_token)
+        return bpt_fail(BPT_ERR_USAGE, "--task %s reads words, subwords or ids, not --unit %s", task, bpt_unit_names[d->unit]);
+    if (bpt_unit_of(d->unit)->pieces && bpt_task_of(m)->per_token)
         return bpt_fail(BPT_ERR_USAGE,
-                        "--task %s goes without --unit %s: a tag belongs to a word, which may be several tokens; use --unit word",
-                        bpt_task_of(&o->model)->name, bpt_unit_names[d->unit]);
+                        "--task %s goes without --unit %s: a tag belongs to a word, which may be several tokens; use --unit word", task,
+                        bpt_unit_names[d->unit]);
     if (d->tree_labels != CLI_TREE_LABELS_CONSTANT)
-        return bpt_fail(BPT_ERR_USAGE, "--tree-labels state is not for --task %s, where labels are what is predicted; leave it out",
-                        bpt_task_of(&o->model)->name);
-    if (o->model.ngram_max && d->unit != BPT_UNIT_WORD)
+        return bpt_fail(BPT_ERR_USAGE, "--tree-labels state is not for --task %s, where labels are what is predicted; leave it out", task);
+    if (m->ngram_max && d->unit != BPT_UNIT_WORD)
         return bpt_fail(BPT_ERR_USAGE, "--ngram-max is for --unit word: n-grams are of the characters of a word");
-    return cli_examples_options(d, &o->model, d->unit, &e);
+    return cli_examples_options(d, m, d->unit, &e);
+}
+
+static bpt_status_t check(const cli_options_t *o) {
+    if (!o->data.batch_examples || o->train.accumulate <= 1) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE, "--accumulate has no meaning with --batch-examples %lld, the examples of a whole step; give one of them",
+                    (long long)o->data.batch_examples);
 }
 
 static int64_t longest_text(const cli_corpus_t *corpus) {
@@ -387,6 +387,7 @@ static bpt_status_t open_eval(const cli_options_t *o, const bpt_range_t *text, c
 const cli_reader_t cli_reader_examples = {
     .unit = BPT_UNIT_WORD,
     .batch_option = "batch-examples",
+    .check_data = check_data,
     .check = check,
     .fill_from_data = fill,
     .make = make_arrays,

@@ -53,6 +53,15 @@ static bpt_status_t check_tree_labels(const cli_options_t *o) {
     return bpt_fail(BPT_ERR_USAGE, "--tree-labels state is for trees that are read: trees that are made have no labels; leave it out");
 }
 
+static bpt_status_t check_data(const cli_data_options_t *d, const bpt_model_config_t *m) {
+    if (bpt_unit_of(d->unit)->characters)
+        return bpt_fail(BPT_ERR_USAGE, "--task %s reads words, subwords or ids, not --unit %s", bpt_task_of(m)->name,
+                        bpt_unit_names[d->unit]);
+    if (!bpt_kind_of(m)->trees || (!d->truncate && !d->context_tokens)) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE, "--%s is not for --model %s, whose trees are over whole texts, one for each; leave it out",
+                    d->truncate ? "truncate" : "context-tokens", bpt_kind_of(m)->name);
+}
+
 static bpt_status_t check(const cli_options_t *o) {
     const cli_data_options_t *d = &o->data;
     const char *task = bpt_task_of(&o->model)->name;
@@ -60,11 +69,6 @@ static bpt_status_t check(const cli_options_t *o) {
         return bpt_fail(BPT_ERR_USAGE,
                         "--accumulate has no meaning with --batch-examples %lld, the examples of a whole step; give one of them",
                         (long long)d->batch_examples);
-    if (bpt_unit_of(d->unit)->characters)
-        return bpt_fail(BPT_ERR_USAGE, "--task %s reads words, subwords or ids, not --unit %s", task, bpt_unit_names[d->unit]);
-    if (bpt_kind_of(&o->model)->trees && (d->truncate || d->context_tokens))
-        return bpt_fail(BPT_ERR_USAGE, "--%s is not for --model %s, whose trees are over whole texts, one for each; leave it out",
-                        d->truncate ? "truncate" : "context-tokens", bpt_kind_of(&o->model)->name);
     BPT_TRY(check_tree_labels(o));
     if (d->vectors.count || o->model.ngram_max)
         return bpt_fail(BPT_ERR_USAGE, "--%s is not for --task %s, whose two sides have embeddings of their own; leave it out",
@@ -205,6 +209,7 @@ static cli_data_options_t eval_options(const cli_options_t *o, const cli_trained
 
 static bpt_status_t evaluate_pair(const cli_options_t *o, const bpt_parallel_t *pair, const cli_trained_t *t, cli_eval_data_t *e) {
     const cli_data_options_t d = eval_options(o, t);
+    BPT_TRY(check_data(&d, &t->config));
     const bpt_vocab_t *const vocab[] = {t->source_vocab ? t->source_vocab : t->vocab, t->vocab};
     const bpt_parallel_options_t options = {.truncate = d.truncate,
                                             .room.positions = bpt_model_positions(&t->config),
@@ -249,6 +254,7 @@ static bpt_status_t open_eval(const cli_options_t *o, const bpt_range_t *text, c
 const cli_reader_t cli_reader_translations = {
     .unit = BPT_UNIT_WORD,
     .batch_option = "batch-examples",
+    .check_data = check_data,
     .check = check,
     .fill_from_options = fill_from_options,
     .fill_from_data = fill,

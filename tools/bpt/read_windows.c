@@ -30,9 +30,13 @@ static bpt_status_t check(const cli_options_t *o) {
     if (m->positions == BPT_POSITIONS_ABSOLUTE && m->max_positions < longest_window(d))
         return bpt_fail(BPT_ERR_USAGE, "--max-positions %d is less than the %lld of --context and --eval-context", m->max_positions,
                         (long long)longest_window(d));
-    if (d->protocol != BPT_PROTOCOL_CHUNKS && d->eval_context % 2)
-        return bpt_fail(BPT_ERR_USAGE, "--eval-context %lld must be even for windows that overlap by half", (long long)d->eval_context);
     return BPT_OK;
+}
+
+static bpt_status_t check_data(const cli_data_options_t *d, const bpt_model_config_t *m) {
+    (void)m;
+    if (d->protocol == BPT_PROTOCOL_CHUNKS || d->eval_context % 2 == 0) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE, "--eval-context %lld must be even for windows that overlap by half", (long long)d->eval_context);
 }
 
 // ---- Training
@@ -127,6 +131,7 @@ static bpt_status_t open_eval(const cli_options_t *o, const bpt_range_t *text, c
 const cli_reader_t cli_reader_windows = {
     .unit = BPT_UNIT_BYTE,
     .batch_option = "batch-tokens",
+    .check_data = check_data,
     .check = check,
     .fill_from_options = fill,
     .scan = scan,

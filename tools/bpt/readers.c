@@ -31,3 +31,9 @@ bpt_status_t cli_split_open(const cli_data_options_t *d, const bpt_model_config_
     if (reader->cut_file && !bpt_folder_exists(path)) return reader->cut_file(d, m, seed, path, out);
     return bpt_split_open(path, d->unit, bpt_unit_of(d->unit)->by_lines, out);
 }
+
+bpt_status_t cli_check_stored_data(const cli_data_options_t *stored, const bpt_model_config_t *model, const char *path) {
+    const bpt_status_t status = cli_reader_of(model)->check_data(stored, model);
+    if (status == BPT_OK) return BPT_OK;
+    return bpt_fail(status == BPT_ERR_USAGE ? BPT_ERR_INPUT : status, "%s does not fit its model: %s", path, bpt_error_message());
+}

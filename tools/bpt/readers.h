@@ -10,7 +10,9 @@ typedef struct {
     bpt_unit_t unit;           // --unit where it is not given
     const char *batch_option;  // the option that makes a step smaller
 
-    // Combinations of options of `train` that cannot be; the options are filled in already.
+    // What a model cannot read, in training as afterwards: options of data that do not go with it or with each other.
+    bpt_status_t (*check_data)(const cli_data_options_t *data, const bpt_model_config_t *model);
+    // Further combinations of options of `train` that cannot be; the options are filled in already.
     bpt_status_t (*check)(const cli_options_t *o);
     // What the options tell of the model's lengths (rel_levels, max_positions), before data are read. NULL: nothing.
     void (*fill_from_options)(cli_options_t *o);
@@ -48,6 +50,8 @@ bpt_status_t cli_examples_options(const cli_data_options_t *data, const bpt_mode
 // The parts of a folder or of one file.
 bpt_status_t cli_split_open(const cli_data_options_t *data, const bpt_model_config_t *model, uint64_t seed, const char *path,
                             bpt_split_t *out) BPT_MUST_USE;
+// Whether a trained model can read data as config.json of its run at `path` says; BPT_ERR_INPUT.
+bpt_status_t cli_check_stored_data(const cli_data_options_t *stored, const bpt_model_config_t *model, const char *path) BPT_MUST_USE;
 
 extern const cli_reader_t cli_reader_translations;  // of tasks with two sides
 

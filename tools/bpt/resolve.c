@@ -131,6 +131,7 @@ bpt_status_t cli_options_resolve(cli_options_t *o) {
     BPT_TRY(fill_model(o));
     BPT_TRY(cli_options_check_fit(o));
     BPT_TRY(cli_subwords_check(o));
+    BPT_TRY(cli_reader_of(&o->model)->check_data(&o->data, &o->model));
     BPT_TRY(cli_reader_of(&o->model)->check(o));
     BPT_TRY(check_model(o));
     BPT_TRY(check_vectors(&o->data));

@@ -8,6 +8,7 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "tools/bpt/device.h"
+#include "tools/bpt/readers.h"
 #include "tools/bpt/side_files.h"
 
 bpt_status_t cli_trained_open_run(const char *path, const char *checkpoint, cli_trained_t *t) {
@@ -17,6 +18,7 @@ bpt_status_t cli_trained_open_run(const char *path, const char *checkpoint, cli_
     if (status == BPT_OK) status = cli_options_from_file(&t->stored, bpt_run_config_path(t->run), CLI_FROM_RUN, false);
     if (status == BPT_OK) status = bpt_checkpoint_open(t->run, checkpoint, &t->checkpoint);
     if (status == BPT_OK) status = cli_check_reading(&t->checkpoint, &t->stored);
+    if (status == BPT_OK) status = cli_check_stored_data(&t->stored.data, &t->checkpoint.config, bpt_run_config_path(t->run));
     if (status != BPT_OK) {
         cli_trained_close(t);
         return status;
