@@ -23,7 +23,7 @@ static const double tolerance = 1e-4;
 
 static const struct {
     const char *name, *data;
-} runs[] = {{"lm", "words.txt"}, {"classifier", "texts.tsv"}, {"tagger", "tags.txt"}, {"translator", "pairs"}};
+} runs[] = {{"lm", "words.txt"}, {"classifier", "texts.tsv"}, {"tagger", "tags.txt"}, {"translator", "pairs"}, {"trees", "trees.ptb"}};
 enum { RUNS = sizeof runs / sizeof runs[0] };
 
 static char folder[1024];  // a copy of the runs of one version
