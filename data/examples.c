@@ -69,9 +69,10 @@ void bpt_reader_end_item(bpt_reader_t *r) {
 
 bpt_status_t bpt_reader_lines(bpt_reader_t *r, const bpt_range_t *text, bpt_status_t (*read)(bpt_reader_t *r, const bpt_range_t *line)) {
     bpt_range_t rest = *text, line;
-    while (bpt_range_next_line(&rest, &line)) {
+    bpt_open_tree_t open = {0};
+    while ((r->found = bpt_examples_next(r->options, &rest, false, &open, &line)) != BPT_LINES_NONE) {
         if (line.bytes == 0 && rest.bytes == 0 && line.line > text->line) break;  // an empty last line
-        BPT_TRY(bpt_range_check_line(&line));
+        BPT_TRY(bpt_examples_check_lines(&line));
         BPT_TRY(read(r, &line));
         bpt_reader_end_item(r);
     }
@@ -79,7 +80,7 @@ bpt_status_t bpt_reader_lines(bpt_reader_t *r, const bpt_range_t *text, bpt_stat
 }
 
 static bpt_read_t *const readers[] = {
-#define BPT_READER(id, name) [BPT_FORM_##id] = bpt_read_##name,
+#define BPT_READER(id, name, brackets) [BPT_FORM_##id] = bpt_read_##name,
 #include "data/readers/readers.def"
 #undef BPT_READER
 };

@@ -85,7 +85,7 @@ typedef struct {
 void bpt_examples_free(bpt_examples_t *examples);
 
 typedef enum {
-#define BPT_READER(id, name) BPT_FORM_##id,
+#define BPT_READER(id, name, brackets) BPT_FORM_##id,
 #include "data/readers/readers.def"
 #undef BPT_READER
 } bpt_example_form_t;
@@ -118,6 +118,8 @@ typedef struct {
     bool trees;              // each text has a tree over it (not of CONLL and TAGGED)
     bpt_trees_t made;        // and where it is from
     bool vertex_labels;      // the labels of all nodes and words are classes; else only that of the whole tree is
+    bool cut_functions;      // of TREES: function tags are no part of a label: NP-SBJ=2 is NP
+    bool skip_root;          // of TREES and TEXTS: the label of (ROOT (S ..)) is that of its child, as that of ( (S ..))
     bool strip_punctuation;  // tokens that are nothing but punctuation are left out, unless a text has no others
     // COLUMNS, counted from 1
     int texts;     // of an example: 1 or 2
@@ -133,14 +135,37 @@ typedef struct {
 } bpt_examples_options_t;
 
 // TEXTS: lines are `label<TAB>text` with one tab; or, when a labelled line begins with a bracket, a tree: (label word) or (label (label
-// word) ..), whose words are kept as they stand (-LRB-). A line without labels is a whole tree, of which the words are read, or else text,
-// split at blanks. COLUMNS: lines of columns between tabs, a label or a number in one, texts in others; unlabelled lines are text, or
-// text<TAB>text. TAGGED: `tokens<TAB>tags`, as many of both. CONLL: a token a line, a blank line between sentences, lines of
-// -DOCSTART- left out; columns are between tabs where the first line with a token has a tab, else between blanks. TREES: trees of the Penn
-// Treebank, one behind the other, each over as many lines as it likes: (label child ..), where a child is a word or a tree; or lines of
-// TEXTS, where trees are made. The tree over the words has a node for every bracket of two or more children; what has one child alone is
-// its child, with the label of the child, and a text of one word has one node. Function tags (NP-SBJ=2) are cut off, -NONE- is left out
-// with the brackets that hold nothing else. Files must be UTF-8, also for --unit ids.
+// word) ..), over as many lines as its brackets need, whose words are kept as they stand (-LRB-). Lines without labels are a whole tree, of
+// which the words are read, or else each a text, split at blanks. COLUMNS: lines of columns between tabs, a label or a number in one, texts
+// in others; unlabelled lines are text, or text<TAB>text. TAGGED: `tokens<TAB>tags`, as many of both. CONLL: a token a line, a blank line
+// between sentences, lines of -DOCSTART- left out; columns are between tabs where the first line with a token has a tab, else between
+// blanks. TREES: trees of the Penn Treebank, one behind the other, each over as many lines as it likes: (label child ..), where a child is
+// a word or a tree; or lines of TEXTS, where trees are made. The tree over the words has a node for every bracket of two or more children;
+// what has one child alone is its child, with the label of the child, and a text of one word has one node. -NONE- is left out with the
+// brackets that hold nothing else. Files must be UTF-8, also for --unit ids.
+
+// For those who take examples as they come: how many lines the next one has.
+typedef enum {
+    BPT_LINES_NONE,  // there are none
+    BPT_LINES_TEXT,  // one line, which may be empty
+    BPT_LINES_TREE,  // a tree: one line, or more
+    BPT_LINES_OPEN,  // a tree whose brackets are not closed yet
+} bpt_lines_t;
+// What was looked at of a tree that is open. Zero-initialised: nothing.
+typedef struct {
+    uint64_t bytes, lines, depth;
+    int inside;
+} bpt_open_tree_t;
+enum { BPT_DEEPEST_TREE = 10000 };
+// Takes the lines of the next example (of CONLL: the next line) off the front of `rest`. `more`: text may follow behind `rest`, and nothing
+// is taken of a tree that is not closed in it (OPEN); call again with the same text and more behind it, and with *open as it is. Without
+// `more` it is a tree that cannot be read, or the first line is a text. Of a tree only its brackets are known to be closed.
+bpt_lines_t bpt_examples_next(const bpt_examples_options_t *options, bpt_range_t *rest, bool more, bpt_open_tree_t *open,
+                              bpt_range_t *lines);
+// Parts of one text, one behind the other, that were cut between lines: a cut inside of a tree moves behind it.
+void bpt_examples_cut_between(const bpt_examples_options_t *options, bpt_range_t *part, int parts);
+// What is held as a whole has a limit (BPT_LINE_BYTES).
+bpt_status_t bpt_examples_check_lines(const bpt_range_t *lines) BPT_MUST_USE;
 
 // Deals the examples of a text out to three parts (data/cut.h), those of each class alike where a text has one. The phrases of a tree stay
 // together. cut->part is freed with bpt_free.

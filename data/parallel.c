@@ -64,24 +64,17 @@ static bpt_status_t visit(const lines_t *l, const visitor_t *v) {
                     empty[1] ? "source" : "target");
 }
 
-static bpt_status_t next_tree(const bpt_parallel_t *pair, bpt_range_t *rest, bool end, lines_t *l) {
-    const bool there = bpt_range_next_line(rest, &l->tree);
-    if (there == !end) return there ? bpt_range_check_line(&l->tree) : BPT_OK;
-    const bpt_range_t *longer = there ? &l->tree : &l->where[0];
-    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu has no counterpart: %s ends before it; line N of the trees has the tree over text N",
-                    longer->path, (unsigned long long)longer->line, there ? pair->text[0].path : pair->trees.path);
-}
-
 static bpt_status_t walk_lines(const bpt_parallel_t *pair, const visitor_t *v, lines_t *l) {
     bpt_range_t rest[] = {pair->text[0], pair->text[1]}, trees = pair->trees;
     for (bool end = false;;) {
         BPT_TRY(next_lines(pair, rest, l, &end));
-        if (pair->trees.data) BPT_TRY(next_tree(pair, &trees, end, l));
+        if (end && pair->trees.data) BPT_TRY(bpt_tree_text_end(&trees, l->where[0].line));
         if (end) return v->end_document(v->user);
         for (int side = 0; side < 2; ++side) {
             l->words[side].n_words = 0;
             BPT_TRY(bpt_reader_push_words(&l->words[side], l->where[side]));
         }
+        if (pair->trees.data) BPT_TRY(bpt_tree_text_next(&trees, &l->where[0], l->words[0].n_words == 0, &l->tree));
         BPT_TRY(visit(l, v));
     }
 }

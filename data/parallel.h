@@ -8,7 +8,7 @@
 // Side 0 is the source, side 1 the target.
 typedef struct {
     bpt_range_t text[2];  // text[1].data NULL: the lines of text[0] are source<TAB>target. Both must be UTF-8
-    bpt_range_t trees;    // line N has the tree over source text N; data NULL: there is none
+    bpt_range_t trees;    // over the source texts, one behind the other (bpt_tree_text_next); data NULL: there are none
 } bpt_parallel_t;
 
 typedef struct {

@@ -7,6 +7,53 @@
 #include "data/readers/reader.h"
 #include "data/trees.h"
 
+// ---- Trees of a file
+
+static bool is_empty(bpt_range_t line) {
+    size_t bytes;
+    return !bpt_next_token(&line, &bytes);
+}
+
+static bool take_lines(bpt_range_t *trees, bpt_range_t *tree) {
+    static const bpt_examples_options_t options = {.form = BPT_FORM_TREES, .trees = true};
+    bpt_open_tree_t open = {0};
+    return bpt_examples_next(&options, trees, false, &open, tree) != BPT_LINES_NONE;
+}
+
+static bool in_name(char c) { return c != '(' && c != ')' && !bpt_is_blank(c); }
+
+// Whether all that stands in the brackets is labels: (), (()) and (ROOT), as parsers write them for a line without words.
+static bool is_wordless(const bpt_range_t *tree) {
+    for (uint64_t i = 0; i < tree->bytes; ++i) {
+        const char before = i ? tree->data[i - 1] : ' ';
+        if (in_name(tree->data[i]) && !in_name(before) && before != '(') return false;
+    }
+    return true;
+}
+
+bpt_status_t bpt_tree_text_next(bpt_range_t *trees, const bpt_range_t *text, bool empty, bpt_range_t *tree) {
+    bpt_range_t rest = *trees, passed = {0};
+    bool there;
+    while ((there = take_lines(&rest, tree)) && is_empty(*tree))
+        if (!passed.data) passed = *tree;
+    if (there && !empty) BPT_TRY(bpt_examples_check_lines(tree));
+    if (there && (!empty || is_wordless(tree))) *trees = rest;
+    if (empty) *tree = (bpt_range_t){0};
+    if (there || empty) return BPT_OK;
+    if (passed.data) return bpt_reader_fail(&passed, "no tree; tree N of the file is over text N, empty lines aside");
+    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu has no counterpart: %s ends before its tree; tree N is over text N", text->path,
+                    (unsigned long long)text->line, trees->path);
+}
+
+bpt_status_t bpt_tree_text_end(bpt_range_t *trees, uint64_t lines) {
+    bpt_range_t tree;
+    while (take_lines(trees, &tree))
+        if (!is_empty(tree))
+            return bpt_fail(BPT_ERR_INPUT, "%s: line %llu has no counterpart: the text has %llu lines; tree N is over text N", tree.path,
+                            (unsigned long long)tree.line, (unsigned long long)lines);
+    return BPT_OK;
+}
+
 // ---- The tree over the words
 
 // What is read of the brackets.
@@ -32,12 +79,16 @@ static bpt_status_t check_words(const bpt_tree_text_t *t, const bpt_found_t *f) 
     for (size_t i = 0; i < f->n_words && i < t->n_words; ++i)
         if (!is_same(&f->words[i], &t->words[i]))
             return bpt_fail(BPT_ERR_INPUT,
-                            "%s: line %llu: word %llu of the tree is '%s', that of the text '%s'; a tree has the words of its text",
+                            "%s: line %llu: word %llu of the tree is '%s', that of the text '%s'; a tree has the words of its text, line "
+                            "%llu of %s",
                             f->where->path, (unsigned long long)f->where->line, (unsigned long long)i + 1,
-                            bpt_show(f->words[i].data, f->words[i].bytes).text, bpt_show(t->words[i].data, t->words[i].bytes).text);
+                            bpt_show(f->words[i].data, f->words[i].bytes).text, bpt_show(t->words[i].data, t->words[i].bytes).text,
+                            (unsigned long long)t->where->line, t->where->path);
     if (f->n_words == t->n_words) return BPT_OK;
-    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: the tree has %llu words, the text %llu; a tree has the words of its text",
-                    f->where->path, (unsigned long long)f->where->line, (unsigned long long)f->n_words, (unsigned long long)t->n_words);
+    return bpt_fail(BPT_ERR_INPUT,
+                    "%s: line %llu: the tree has %llu words, the text %llu; a tree has the words of its text, line %llu of %s",
+                    f->where->path, (unsigned long long)f->where->line, (unsigned long long)f->n_words, (unsigned long long)t->n_words,
+                    (unsigned long long)t->where->line, t->where->path);
 }
 
 static uint32_t class_of(const bpt_tree_text_t *t, const bpt_word_t *label) {
@@ -62,18 +113,18 @@ static bpt_status_t collect(const brackets_t *b, const bpt_found_t *f) {
 
 static bpt_status_t take_tree(void *user, const bpt_found_t *f) {
     brackets_t *b = user;
-    if (b->trees++) return bpt_reader_fail(f->where, "more than one tree in a line; line N has the tree of text N");
+    if (b->trees++) return bpt_reader_fail(f->where, "more than one tree in a line; the tree of the next text begins in a line of its own");
     BPT_TRY(check_words(b->text, f));
     return b->collected ? collect(b, f) : take_nodes(b, f);
 }
 
 static bpt_status_t read_brackets(brackets_t *b) {
     const bpt_tree_text_t *t = b->text;
-    const bpt_examples_options_t options = {.form = BPT_FORM_TREES, .trees = true};
+    const bpt_examples_options_t options = {.form = BPT_FORM_TREES, .trees = true, .cut_functions = true};
     bpt_reader_t reader = {.options = &options, .visit = take_tree, .user = b};
     if (!t->tree) return bpt_reader_fail(t->where, "no tree over this text; --trees balanced, right or flat makes trees");
     bpt_status_t status = bpt_read_trees(&reader, t->tree);
-    if (status == BPT_OK && !b->trees) status = bpt_reader_fail(t->tree, "no tree; line N has the tree of text N");
+    if (status == BPT_OK && !b->trees) status = bpt_reader_fail(t->tree, "no tree; tree N of the file is over text N");
     bpt_free(reader.words);
     bpt_free(reader.tags);
     return status;

@@ -1,4 +1,4 @@
-// A text with a tree over its words: a line of brackets beside the text, or a tree that is made. The words become tokens, the tree becomes
+// A text with a tree over its words: brackets in a file beside the texts, or a tree that is made. The words become tokens, the tree becomes
 // nodes over these.
 #ifndef BPT_DATA_TREE_TEXT_H
 #define BPT_DATA_TREE_TEXT_H
@@ -15,6 +15,13 @@ typedef struct {
     bpt_trees_t made;
     const bpt_labels_t *labels;  // of nodes; others, and with NULL all, are BPT_NO_LABEL
 } bpt_tree_text_t;
+
+// Takes the tree over a text off the front of the trees of a file: they stand in the order of the texts, each over as many lines as its
+// brackets need, and empty lines between them mean nothing. Of a text without words (`empty`) a tree without words is taken, if one is
+// next, and *tree is {0}. BPT_ERR_INPUT with file and line where there is none.
+bpt_status_t bpt_tree_text_next(bpt_range_t *trees, const bpt_range_t *text, bool empty, bpt_range_t *tree) BPT_MUST_USE;
+// BPT_ERR_INPUT if trees are left behind the last of `lines` lines of text.
+bpt_status_t bpt_tree_text_end(bpt_range_t *trees, uint64_t lines) BPT_MUST_USE;
 
 // Adds the labels of the nodes of the tree in brackets; `of_words`: those of words too, which are those of nodes over their tokens.
 // BPT_ERR_INPUT as below.

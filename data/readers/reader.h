@@ -30,6 +30,7 @@ typedef struct {
     bpt_word_t *words, *tags;  // of the current example
     uint64_t *lines;           // of its words, where each has one
     size_t n_words, word_capacity, tag_capacity, line_capacity;
+    bpt_lines_t found;  // of bpt_reader_lines: what it hands on
     bpt_status_t (*visit)(void *user, const bpt_found_t *found);
     void *user;
     uint64_t item;  // number of the line, tree or sentence that is being read, counted where it has an example
@@ -39,7 +40,7 @@ typedef struct {
 // Reads a whole text that is valid UTF-8.
 typedef bpt_status_t bpt_read_t(bpt_reader_t *reader, const bpt_range_t *text);
 
-#define BPT_READER(id, name) bpt_status_t bpt_read_##name(bpt_reader_t *reader, const bpt_range_t *text) BPT_MUST_USE;
+#define BPT_READER(id, name, brackets) bpt_status_t bpt_read_##name(bpt_reader_t *reader, const bpt_range_t *text) BPT_MUST_USE;
 #include "data/readers/readers.def"
 #undef BPT_READER
 
@@ -54,7 +55,9 @@ bpt_status_t bpt_reader_push_words(bpt_reader_t *reader, bpt_range_t text) BPT_M
 bpt_status_t bpt_reader_text_line(bpt_reader_t *reader, const bpt_range_t *line) BPT_MUST_USE;
 // Ends a line, tree or sentence, whose examples are in one part together: the phrases of a tree with it.
 void bpt_reader_end_item(bpt_reader_t *reader);
-// Runs `line` over all lines but an empty last one.
+// Whether a label is one that treebanks write around a whole tree, which says nothing of it, and is not read (skip_root).
+bool bpt_reader_is_root(const bpt_reader_t *reader, const bpt_word_t *label);
+// Runs `line` over all lines but an empty last one; the lines of a tree are one.
 bpt_status_t bpt_reader_lines(bpt_reader_t *reader, const bpt_range_t *text,
                               bpt_status_t (*line)(bpt_reader_t *reader, const bpt_range_t *line)) BPT_MUST_USE;
 

@@ -4,8 +4,6 @@
 #include "bpt/alloc.h"
 #include "data/readers/reader.h"
 
-enum { DEEPEST = 10000 };
-
 typedef struct {
     bpt_word_t label;
     size_t first_word, first_node;
@@ -23,6 +21,7 @@ typedef struct {
     open_t *open;                     // brackets that are not closed yet
     bpt_found_node_t *nodes, *found;  // of the tree, and of an example in it
     bpt_word_t *word_labels;
+    bpt_word_t child;  // the label of the last bracket that was closed in the outermost one
     size_t depth, open_capacity, n_nodes, node_capacity, found_capacity, label_capacity;
 } trees_t;
 
@@ -70,14 +69,14 @@ static bpt_status_t open_bracket(trees_t *t) {
                       .silent = t->depth && t->open[t->depth - 1].silent,
                       .line = t->rest.line,
                       .at = t->rest.data};
-    if (t->depth == DEEPEST) return fail(t, "brackets are more than 10,000 deep; is this a file of trees?");
+    if (t->depth == BPT_DEEPEST_TREE) return fail(t, "brackets are more than 10,000 deep; is this a file of trees?");
     BPT_TRY(bpt_grow(&t->open, t->depth, &t->open_capacity, sizeof *t->open));
     t->open[t->depth++] = o;
     step(t);
     open_t *top = &t->open[t->depth - 1];
     top->label = take_name(t);
     top->silent |= is_none(&top->label);
-    top->label = without_functions(top->label);
+    if (t->r->options->cut_functions) top->label = without_functions(top->label);
     return BPT_OK;
 }
 
@@ -128,9 +127,12 @@ static bpt_status_t add_node(trees_t *t, const open_t *o) {
     return BPT_OK;
 }
 
+// (ROOT (S ..)): what is around the tree.
+static bool is_root(const trees_t *t, const open_t *o) { return o->children == 1 && t->child.bytes && bpt_reader_is_root(t->r, &o->label); }
+
 static bpt_status_t close_bracket(trees_t *t, const char *text) {
     if (t->depth == 0) return fail(t, "a closing bracket too many");
-    const open_t o = t->open[t->depth - 1];
+    open_t o = t->open[t->depth - 1];
     const bool top = t->depth == 1, empty = o.first_word == t->r->n_words;
     step(t);
     --t->depth;
@@ -142,13 +144,17 @@ static bpt_status_t close_bracket(trees_t *t, const char *text) {
     if (!top) ++t->open[t->depth - 1].children;
     // ( (S ..)): the label of the whole is that of its only child.
     if (!top && t->depth == 1 && t->open[0].label.bytes == 0) t->open[0].label = o.label;
+    if (!top && t->depth == 1) t->child = o.label;
     if (!top && !(t->r->options->subtrees && o.label.bytes)) return BPT_OK;
+    if (top && is_root(t, &o) && t->r->options->subtrees) return BPT_OK;  // its child is an example
+    if (top && is_root(t, &o)) o.label = t->child;
     if (t->r->options->labelled && o.label.bytes == 0) return fail_open(t, text, &o, "a tree without a label");
     return visit(t, &o);
 }
 
 static bpt_status_t read_tree(trees_t *t, const char *text) {
     t->r->n_words = t->n_nodes = t->depth = 0;
+    t->child = (bpt_word_t){0};
     do {
         const char c = *t->rest.data;
         if (c == '\n') {
@@ -168,16 +174,17 @@ static bpt_status_t read_tree(trees_t *t, const char *text) {
 
 // ---- The file
 
-// What begins with a bracket is a tree, unless trees are made and it is `label<TAB>text` or a text in brackets.
-static bool begins_text(const trees_t *t, const bpt_range_t *line) {
+// A line of text, for which a tree is made.
+static bool begins_text(const trees_t *t, bpt_range_t *after, bpt_range_t *line) {
+    bpt_open_tree_t open = {0};
     if (t->r->options->made == BPT_TREES_FILE) return false;
-    return *t->rest.data != '(' || memchr(line->data, '\t', (size_t)line->bytes);
+    *after = t->rest;
+    return bpt_examples_next(t->r->options, after, false, &open, line) == BPT_LINES_TEXT;
 }
 
 static bpt_status_t read_next(trees_t *t, const char *text) {
-    bpt_range_t after = t->rest, line;
-    (void)bpt_range_next_line(&after, &line);
-    if (!begins_text(t, &line)) {
+    bpt_range_t after, line;
+    if (!begins_text(t, &after, &line)) {
         if (*t->rest.data == '(' || *t->rest.data == ')') return read_tree(t, text);
         return fail(t, "no tree; a tree is (label child ..), and --trees balanced, right or flat makes trees of texts");
     }

@@ -199,7 +199,7 @@ static void every_scheme_has_its_f1(void **state) {
 static void a_tag_without_spans_is_named_where_f1_is_wanted(void **state) {
     (void)state;
     static const char typo[] = "Anna B-PER\nlives O\nGent B-LOC\nNorth I-LOC\n\nBob B_PER\n\n", pos[] = "Anna NOUN\nlives VERB\nB B\n\n",
-                      outside[] = "a O\nb X\n\n";
+                      outside[] = "a O\n\n";
     const char *folder = data_folder("typo", typo);
     test_refused(1, "train.txt: line 6: 'B_PER' is not a tag of spans as the others are, which --best-by f1 needs",
                  "train " SMALL "--data %s --best-by f1 --steps 2 --out %s", folder, test_path("no-run"));
@@ -220,7 +220,7 @@ static void a_tag_without_spans_is_named_where_f1_is_wanted(void **state) {
     char valid[700];
     snprintf(valid, sizeof valid, "%s/valid.txt", folder);
     test_write_file(valid, outside, strlen(outside));
-    test_refused(1, "valid.txt: no tag of the validation part is that of a span, so --best-by f1 cannot choose",
+    test_refused(1, "valid.txt: every tag of the validation part is O, so --best-by f1 cannot choose",
                  "train " SMALL "--data %s --best-by f1 --steps 2 --out %s", folder, test_path("no-run"));
 }
 

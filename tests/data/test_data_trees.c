@@ -78,7 +78,19 @@ static void brackets_become_nodes(void **state) {
     } cases[] = {
         {"(3 (2 It) (4 (2 is) (3 good)))\n", {TREES, .vertex_labels = true}, "3: It/2 is/2 good/3 | 1-3/4 0-3/3;"},
         {"(3 (2 It) (4 (2 is) (3 good)))\n", {TREES}, "3: It/- is/- good/- | 1-3/- 0-3/-;"},
-        {"(S (NP-SBJ=2 (DT the) (NN cat)) (VP (V sat)))", {TREES, .vertex_labels = true}, "S: the/DT cat/NN sat/V | 0-2/NP 0-3/S;"},
+        // Function tags are cut off where that is asked for; -LRB- has none.
+        {"(S-X (NP-SBJ=2 (DT the) (NN=n cat)) (-LRB- (V sat)))",
+         {TREES, .vertex_labels = true},
+         "S-X: the/DT cat/NN=n sat/V | 0-2/NP-SBJ=2 0-3/S-X;"},
+        {"(S-X (NP-SBJ=2 (DT the) (NN=n cat)) (-LRB- (V sat)))",
+         {TREES, .vertex_labels = true, .cut_functions = true},
+         "S: the/DT cat/NN sat/V | 0-2/NP 0-3/S;"},
+        {"(very-good (a-b It) (very-bad works))", {TREES}, "very-good: It/- works/- | 0-2/-;"},
+        // What treebanks write around a tree is no label where that is asked for, and only around one bracket.
+        {"(ROOT\n  (1 (2 a) (3 b)))(TOP (1 a))(ROOT a)(ROOT (2 a) (3 b))",
+         {TREES, .skip_root = true, .vertex_labels = true},
+         "1: a/2 b/3 | 0-2/1;1: a/1 | 0-1/1;ROOT: a/ROOT | 0-1/ROOT;ROOT: a/2 b/3 | 0-2/ROOT;"},
+        {"(ROOT (1 (2 a) (3 b)))", {TREES, .skip_root = true, .subtrees = true}, "2: a/- | 0-1/-;3: b/- | 0-1/-;1: a/- b/- | 0-2/-;"},
         // Chains keep the lowest label; that of the text is the top one.
         {"(ROOT (S (X a) (VP (P b) (NP (Q c)))))", {TREES, .vertex_labels = true}, "ROOT: a/X b/P c/Q | 1-3/VP 0-3/S;"},
         {"( (S (A a) (B b)))", {TREES, .vertex_labels = true}, "S: a/A b/B | 0-2/S;"},

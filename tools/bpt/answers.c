@@ -19,11 +19,11 @@ typedef struct {
     uint64_t nth;      // and among those of these lines
 } asked_t;
 
-// Lines of a sentence whose end has not come yet.
+// Text that begins with a tree or a sentence whose other lines have not come yet.
 typedef struct {
     bpt_strbuf_t text;
-    const char *path;
-    uint64_t offset, line;
+    bpt_range_t from;      // where it is from
+    bpt_open_tree_t seen;  // what was looked at of it
 } held_t;
 
 // Lines that are answered together.
@@ -153,76 +153,94 @@ static bpt_status_t add_asked(group_t *g, const asked_t *asked) {
     return BPT_OK;
 }
 
-// A line, or the lines of a sentence; marks of documents can make several sentences of these, and comments none.
-static bpt_status_t ask(group_t *g, const bpt_range_t *line) {
+// A line, or the lines of a tree or a sentence; marks of documents can make several sentences of these, and comments none.
+static bpt_status_t ask(group_t *g, const bpt_range_t *text) {
     const uint64_t before = g->examples.count;
-    if (is_blank(*line)) return g->answers->by_sentences ? BPT_OK : add_asked(g, &(asked_t){*line, -1, 0});
-    if (!g->answers->by_sentences) BPT_TRY(bpt_range_check_line(line));
-    BPT_TRY(bpt_examples_add(line, &g->options, g->answers->trained->vocab, NULL, &g->examples));
-    for (uint64_t i = before; i < g->examples.count; ++i) BPT_TRY(add_asked(g, &(asked_t){*line, (int64_t)i, i - before}));
+    const bool sentences = g->answers->by_sentences;
+    if (is_blank(*text)) return sentences ? BPT_OK : add_asked(g, &(asked_t){*text, -1, 0});
+    if (!sentences) BPT_TRY(bpt_examples_check_lines(text));
+    BPT_TRY(bpt_examples_add(text, &g->options, g->answers->trained->vocab, NULL, &g->examples));
+    if (!sentences && g->examples.count > before + 1)
+        return bpt_fail(BPT_ERR_INPUT, "%s: line %" PRIu64 ": more than one tree in a line; each needs a line of its own, for an answer",
+                        text->path, text->line);
+    for (uint64_t i = before; i < g->examples.count; ++i) BPT_TRY(add_asked(g, &(asked_t){*text, (int64_t)i, i - before}));
     return BPT_OK;
 }
 
-// Takes the next line, or the lines up to a blank one.
-static bool take_next(const group_t *g, bpt_range_t *rest, bpt_range_t *text) {
-    bpt_range_t line;
-    if (!bpt_range_next_line(rest, text)) return false;
-    for (line = *text; g->answers->by_sentences && !is_blank(line);) {
-        text->bytes = (uint64_t)(line.data + line.bytes - text->data);
-        if (!bpt_range_next_line(rest, &line)) break;
+// As bpt_examples_next: a blank line, or the lines up to a blank one.
+static bpt_lines_t next_sentence(bpt_range_t *rest, bool more, bpt_open_tree_t *seen, bpt_range_t *text) {
+    bpt_range_t after = *rest, line;
+    if (!bpt_range_next_line(&after, text)) return BPT_LINES_NONE;
+    if (seen->bytes) {
+        after = (bpt_range_t){rest->path, rest->data + seen->bytes, rest->bytes - seen->bytes, rest->offset + seen->bytes,
+                              rest->line + seen->lines};
+        text->bytes = (uint64_t)(after.data - text->data);
+        while (strchr("\r\n", text->data[text->bytes - 1])) --text->bytes;
     }
-    return true;
+    for (line = *text; !is_blank(line) && bpt_range_next_line(&after, &line);)
+        if (!is_blank(line)) text->bytes = (uint64_t)(line.data + line.bytes - text->data);
+    if (!is_blank(line) && more) {
+        seen->bytes = rest->bytes, seen->lines = after.line - rest->line;
+        return BPT_LINES_OPEN;
+    }
+    *seen = (bpt_open_tree_t){0};
+    *rest = after;
+    return BPT_LINES_TEXT;
 }
 
 // Lines before a bad one are answered first; then it is read again, for its message.
-static bpt_status_t answer_block(group_t *g, bpt_range_t rest) {
-    bpt_range_t line;
-    while (take_next(g, &rest, &line)) {
-        if (ask(g, &line) == BPT_OK) continue;
+static bpt_status_t answer_text(group_t *g, bpt_range_t *rest, bool more) {
+    bpt_range_t text;
+    for (;;) {
+        const bpt_lines_t found = g->answers->by_sentences ? next_sentence(rest, more, &g->held.seen, &text)
+                                                           : bpt_examples_next(&g->options, rest, more, &g->held.seen, &text);
+        if (found == BPT_LINES_NONE || found == BPT_LINES_OPEN) return answer(g);
+        if (ask(g, &text) == BPT_OK) continue;
         bpt_error_clear();
         BPT_TRY(answer(g));
-        BPT_TRY(ask(g, &line));
+        BPT_TRY(ask(g, &text));
     }
-    return answer(g);
 }
 
-// ---- Sentences over several lines
+// ---- Trees and sentences over several lines
 
-// How many bytes of these lines go up to the end of the last blank one.
-static size_t complete_bytes(bpt_range_t rest) {
-    const char *start = rest.data;
-    size_t bytes = 0;
-    for (bpt_range_t line; bpt_range_next_line(&rest, &line);)
-        if (is_blank(line)) bytes = (size_t)(rest.data - start);
-    return bytes;
-}
-
-// The first bytes of what is held.
-static bpt_status_t answer_held(group_t *g, size_t bytes) {
-    held_t *h = &g->held;
-    if (!bytes) return BPT_OK;
-    BPT_TRY(answer_block(g, (bpt_range_t){h->path, h->text.data, bytes, h->offset, h->line}));
-    for (size_t i = 0; i < bytes; ++i) h->line += h->text.data[i] == '\n';
-    h->offset += bytes;
-    h->text.length -= bytes;
-    memmove(h->text.data, h->text.data + bytes, h->text.length);
+// What is held and the block behind it.
+static bpt_status_t join(held_t *h, const bpt_range_t *block, bpt_range_t *text) {
+    *text = *block;
+    if (!h->text.length) return BPT_OK;
+    if (block->bytes) BPT_TRY(bpt_strbuf_append(&h->text, block->data, block->bytes));
+    *text = h->from;
+    text->data = h->text.data;
+    text->bytes = h->text.length;
     return BPT_OK;
 }
 
-// Sentences that are complete are answered; the lines behind them wait for theirs.
-static bpt_status_t answer_sentences(group_t *g, const bpt_range_t *lines) {
-    held_t *h = &g->held;
-    const size_t complete = complete_bytes(*lines), before = h->text.length;
-    if (!before) h->path = lines->path, h->offset = lines->offset, h->line = lines->line;
-    if (before + lines->bytes > BPT_LINE_BYTES + BLOCK_BYTES)
-        return bpt_fail(BPT_ERR_INPUT, "%s: line %" PRIu64 ": a sentence of more than 64 MiB; a blank line ends a sentence", lines->path,
-                        h->line);
-    BPT_TRY(bpt_strbuf_append(&h->text, lines->data, lines->bytes));
-    return answer_held(g, complete ? before + complete : 0);
+static bpt_status_t check_held(const group_t *g, const bpt_range_t *rest) {
+    if (!g->answers->by_sentences) return bpt_examples_check_lines(rest);
+    if (rest->bytes <= BPT_LINE_BYTES) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT, "%s: line %" PRIu64 ": a sentence of more than 64 MiB; a blank line ends a sentence", rest->path,
+                    rest->line);
 }
 
-static bpt_status_t answer_lines(group_t *g, const bpt_range_t *lines) {
-    return g->answers->by_sentences ? answer_sentences(g, lines) : answer_block(g, *lines);
+// Keeps what is left of a text, which may be that which is held already.
+static bpt_status_t hold(group_t *g, const bpt_range_t *rest) {
+    held_t *h = &g->held;
+    bpt_strbuf_t copy = {0};
+    if (rest->bytes) BPT_TRY(check_held(g, rest));
+    if (rest->bytes && rest->data == h->text.data) return BPT_OK;
+    if (rest->bytes) BPT_TRY(bpt_strbuf_append(&copy, rest->data, rest->bytes));
+    bpt_strbuf_free(&h->text);
+    h->text = copy;
+    h->from = *rest;
+    return BPT_OK;
+}
+
+// `more`: other blocks may follow.
+static bpt_status_t answer_block(group_t *g, const bpt_range_t *block, bool more) {
+    bpt_range_t text;
+    BPT_TRY(join(&g->held, block, &text));
+    BPT_TRY(answer_text(g, &text, more));
+    return hold(g, &text);
 }
 
 bpt_status_t cli_answer_lines(const cli_answers_t *answers, const char *path) {
@@ -235,9 +253,9 @@ bpt_status_t cli_answer_lines(const cli_answers_t *answers, const char *path) {
         bpt_range_t lines;
         status = cli_next_lines(blocks, &lines, &end);
         if (end) break;
-        if (status == BPT_OK) status = answer_lines(&g, &lines);
+        if (status == BPT_OK) status = answer_block(&g, &lines, true);
     }
-    if (status == BPT_OK) status = answer_held(&g, g.held.text.length);
+    if (status == BPT_OK) status = answer_block(&g, &(bpt_range_t){0}, false);
     bpt_text_blocks_close(blocks);
     bpt_examples_free(&g.examples);
     bpt_strbuf_free(&g.held.text);

@@ -84,7 +84,7 @@ const cli_command_t cli_command_classify = {
     .purpose = "label every line of a text with a trained classifier",
     .description = "Reads FILE or standard input. Each line is one text, its tokens separated by blanks; for a classifier of pairs two "
                    "texts with a tab between them. A line may also be `label<TAB>text` or one labelled tree in brackets; the labels are "
-                   "ignored. Prints the label and its "
+                   "ignored. A tree over several lines is one text, answered when its last bracket has come. Prints the label and its "
                    "probability. With --json it prints one object a line, with the label, the probabilities and the logits. Line N "
                    "of the output belongs to line N of the input, and is printed as soon as that line has been read. For a blank "
                    "line the output is blank too, or {\"label\": null} with --json. A line that cannot be read ends the program, "

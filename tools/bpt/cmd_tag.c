@@ -113,7 +113,7 @@ static bpt_status_t print(const cli_options_t *o, const cli_answer_t *a) {
 static bpt_status_t read_options(const cli_options_t *o, const cli_trained_t *t, bpt_examples_options_t *out) {
     cli_data_options_t d = t->stored.data;
     if (cli_option_source(o, "text-column") == CLI_FROM_FLAG) d.text_column = o->data.text_column;
-    BPT_TRY(cli_examples_options(&d, &t->config, t->unit, out));
+    BPT_TRY(cli_examples_options(&d, &t->config, t->unit, &t->labels, out));
     out->form = o->use.format == CLI_FORMAT_TEXT ? BPT_FORM_TAGGED : BPT_FORM_CONLL;
     out->conllu = o->use.format == CLI_FORMAT_CONLLU;
     out->labelled = false;

@@ -48,7 +48,8 @@ typedef struct {
     bool trees;
     bpt_trees_t made;
     bpt_text_t *tree_text;
-    bpt_range_t tree_rest, tree;  // what is not read yet, and the line that was read last
+    bpt_range_t tree_rest, tree;  // what is not read yet, and the tree that was read last
+    uint64_t tree_of;             // the line that it is over, 0: there is none
     bpt_file_writer_t *scores;
     cli_progress_t progress;
     int64_t lines;
@@ -78,20 +79,16 @@ static bpt_status_t take(void *user, uint32_t id) {
     return BPT_OK;
 }
 
-// The line of the file of trees that has the number of this line. A line may be asked for twice.
-static bpt_status_t find_tree(job_t *job, const bpt_range_t *line) {
-    while (job->tree.line < line->line)
-        if (!bpt_range_next_line(&job->tree_rest, &job->tree))
-            return bpt_fail(BPT_ERR_INPUT, "%s: it ends before line %" PRIu64 " of %s; line N has the tree over line N",
-                            job->tree_rest.path, line->line, line->path);
-    BPT_TRY(bpt_range_check_line(&job->tree));
-    return bpt_range_check_utf8(&job->tree);
+// A line may be asked for twice.
+static bpt_status_t find_tree(job_t *job, const bpt_range_t *line, bool empty) {
+    if (job->tree_of != line->line) BPT_TRY(bpt_tree_text_next(&job->tree_rest, line, empty, &job->tree));
+    job->tree_of = line->line;
+    return job->tree.data ? bpt_range_check_utf8(&job->tree) : BPT_OK;
 }
 
 static bpt_status_t encode_tree(job_t *job, member_t *m, const bpt_word_t *words, size_t n, taker_t *taker) {
     const bpt_tree_text_t text = {
         .where = &m->line, .words = words, .n_words = n, .tree = &job->tree, .made = job->made, .labels = &job->trained->labels};
-    if (job->made == BPT_TREES_FILE) BPT_TRY(find_tree(job, &m->line));
     return bpt_tree_text_read(&text, job->source, take, taker, &m->nodes);
 }
 
@@ -106,6 +103,7 @@ static bpt_status_t encode(job_t *job, member_t *m) {
         status = bpt_grow(&words, n, &capacity, sizeof *words);
         if (status == BPT_OK) words[n++] = (bpt_word_t){word, bytes};
     }
+    if (status == BPT_OK && job->trees && job->made == BPT_TREES_FILE) status = find_tree(job, &m->line, n == 0);
     if (status == BPT_OK && n && job->trees)
         status = encode_tree(job, m, words, n, &taker);
     else if (status == BPT_OK && n)
@@ -277,17 +275,6 @@ static bpt_status_t translate_file(job_t *job, const char *path) {
     return status;
 }
 
-// A file with more trees than lines belongs to another text.
-static bpt_status_t check_end_of_trees(job_t *job) {
-    bpt_range_t more;
-    while (job->tree_text && bpt_range_next_line(&job->tree_rest, &more))
-        if (more.line > (uint64_t)job->lines)
-            return bpt_fail(BPT_ERR_INPUT,
-                            "%s: line %" PRIu64 " has no counterpart: the text has %" PRId64 " lines; line N has the tree over line N",
-                            more.path, more.line, job->lines);
-    return BPT_OK;
-}
-
 // Where the trees over the lines are from.
 static bpt_status_t open_trees(job_t *job) {
     const cli_options_t *o = job->o;
@@ -366,7 +353,7 @@ static bpt_status_t translate(const cli_options_t *o, cli_trained_t *t) {
     if (status == BPT_OK) status = bpt_text_translator_create(t->runner, &options, &job.translator);
     if (status == BPT_OK && *o->use.scores) status = bpt_file_writer_open(o->use.scores, &job.scores);
     if (status == BPT_OK) status = translate_file(&job, o->n_arguments < 2 ? "-" : o->arguments[1]);
-    if (status == BPT_OK) status = check_end_of_trees(&job);
+    if (status == BPT_OK && job.tree_text) status = bpt_tree_text_end(&job.tree_rest, (uint64_t)job.lines);  // else of another text
     if (status == BPT_OK && job.scores) status = bpt_file_writer_commit(job.scores);
     if (status == BPT_OK && job.lines)
         cli_progress_say(&job.progress, "%" PRId64 " lines in %.1f s", job.lines, bpt_clock_seconds() - start);

@@ -168,6 +168,10 @@ const cli_option_t cli_option_table[] = {
      .help =
          "how one file of examples is cut into 90 % for training and 5 % each for validation and test: shuffled by --seed, with a share "
          "of each class in each part, or in the order of the file"},
+    {CHOICE("function-tags", data.function_tags, LIST("auto", "keep", "cut")), .fallback = "keep", .before = "auto",
+     .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true, .task = has_phrases, .when = "model=tree",
+     .help = "tree: what follows on the first - or = is a part of a label in brackets (keep), as in very-good, or no part of it (cut), so "
+             "that NP-SBJ=2 is NP"},
     {BOOL("strip-punctuation", data.strip_punctuation), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN, .key = true,
      .when = "unit=word|subword", .task = has_columns, .firm = true,
      .help = "leave out tokens that are nothing but punctuation (of texts; tags keep theirs)"},
@@ -374,7 +378,7 @@ const cli_option_t cli_option_table[] = {
     {INT("average", use.average, 1, 1000000), .fallback = "1", .group = CLI_GROUP_COMMAND, .commands = CLI_TRANSLATE,
      .help = "use the mean of the weights of the N checkpoints with the highest steps, see `bpt average`; 1: one checkpoint"},
     {TEXT("trees-file", use.trees_file, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_TRANSLATE,
-     .shown = "the text's name and .ptb", .help = "tree: the trees over the lines of the text, line N for line N, in brackets"},
+     .shown = "the text's name and .ptb", .help = "tree: the trees over the lines of the text, in brackets: tree N for line N, over as many lines as it needs"},
     {TEXT("scores-out", use.scores, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_TRANSLATE,
      .help = "write the score of each translation, one a line; an empty line for an empty one"},
 

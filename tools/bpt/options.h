@@ -25,6 +25,9 @@ typedef struct {
 // Whether the nodes of trees begin with their labels, or all with one symbol.
 typedef enum { CLI_TREE_LABELS_CONSTANT, CLI_TREE_LABELS_STATE } cli_tree_labels_t;
 
+// Whether function tags are a part of labels that are predicted. CLI_FUNCTIONS_KNOWN: as in the labels that a model knows.
+typedef enum { CLI_FUNCTIONS_KNOWN, CLI_FUNCTIONS_KEEP, CLI_FUNCTIONS_CUT } cli_functions_t;
+
 typedef struct {
     char *path;
     cli_texts_t vectors;  // files of word vectors, side by side
@@ -49,6 +52,7 @@ typedef struct {
     int data_scheme;  // of the tags before they were converted; BPT_SCHEME_KEEP: they were not, or it is not known
     int trees;        // bpt_trees_t
     cli_tree_labels_t tree_labels;
+    cli_functions_t function_tags;
     int64_t truncate;
     int64_t n, sum, examples;               // Masked Summation (data/arrays.h)
     int64_t context, stride, eval_context;  // 0 = as options_resolve says

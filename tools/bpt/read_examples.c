@@ -89,7 +89,26 @@ static bpt_status_t check_trees(const bpt_examples_options_t *e) {
     return BPT_OK;
 }
 
-bpt_status_t cli_examples_options(const cli_data_options_t *d, const bpt_model_config_t *m, bpt_unit_t unit, bpt_examples_options_t *e) {
+// Runs from before the option, and model files, do not say how their labels were read; the labels do.
+static bool has_function_tag(const bpt_labels_t *known) {
+    for (size_t i = 0; i < known->count; ++i)
+        if (known->name[i][0] != '-' && strpbrk(known->name[i] + 1, "-=")) return true;
+    return false;
+}
+
+static bool has_root(const bpt_labels_t *known) {
+    uint32_t class;
+    return bpt_labels_find(known, &(bpt_word_t){"ROOT", 4}, &class) || bpt_labels_find(known, &(bpt_word_t){"TOP", 3}, &class);
+}
+
+static void read_labels_as(const cli_data_options_t *d, const bpt_labels_t *known, bpt_examples_options_t *e) {
+    const bool open = d->function_tags == CLI_FUNCTIONS_KNOWN;
+    e->cut_functions = open ? !has_function_tag(known) : d->function_tags == CLI_FUNCTIONS_CUT;
+    e->skip_root = !open || !has_root(known);
+}
+
+bpt_status_t cli_examples_options(const cli_data_options_t *d, const bpt_model_config_t *m, bpt_unit_t unit, const bpt_labels_t *known,
+                                  bpt_examples_options_t *e) {
     const bpt_task_spec_t *task = bpt_task_of(m);
     *e = (bpt_examples_options_t){.form = form_of(d, m, unit),
                                   .labelled = true,
@@ -110,6 +129,7 @@ bpt_status_t cli_examples_options(const cli_data_options_t *d, const bpt_model_c
     BPT_TRY(parse_text_column(d->text_column, e));
     BPT_TRY(check_columns(d, e));
     BPT_TRY(check_trees(e));
+    read_labels_as(d, known, e);
     return parse_where(d->where, e);
 }
 
@@ -126,7 +146,7 @@ static bpt_status_t check_data(const cli_data_options_t *d, const bpt_model_conf
         return bpt_fail(BPT_ERR_USAGE, "--tree-labels state is not for --task %s, where labels are what is predicted; leave it out", task);
     if (m->ngram_max && d->unit != BPT_UNIT_WORD)
         return bpt_fail(BPT_ERR_USAGE, "--ngram-max is for --unit word: n-grams are of the characters of a word");
-    return cli_examples_options(d, m, d->unit, &e);
+    return cli_examples_options(d, m, d->unit, &(bpt_labels_t){0}, &e);
 }
 
 static bpt_status_t check(const cli_options_t *o) {
@@ -307,6 +327,11 @@ static bpt_status_t make_eval(const cli_options_t *o, const char *path, const cl
 
 // ---- Training
 
+// A new model has no labels yet to read others by.
+static void fill_from_options(cli_options_t *o) {
+    if (!o->run.resume && o->data.function_tags == CLI_FUNCTIONS_KNOWN) o->data.function_tags = CLI_FUNCTIONS_KEEP;
+}
+
 // What is read of a file that has several parts.
 static void take_part(const bpt_split_t *split, int part, bpt_examples_options_t *e) {
     e->cut = split->cut.part ? &split->cut : NULL;
@@ -314,7 +339,7 @@ static void take_part(const bpt_split_t *split, int part, bpt_examples_options_t
 }
 
 static bpt_status_t part_options(const cli_options_t *o, const cli_corpus_t *corpus, int part, bpt_examples_options_t *e) {
-    BPT_TRY(cli_examples_options(&o->data, &o->model, o->data.unit, e));
+    BPT_TRY(cli_examples_options(&o->data, &o->model, o->data.unit, &corpus->labels, e));
     take_part(&corpus->split, part, e);
     e->subtrees = o->data.subtrees && part == BPT_TRAIN;
     e->longest = o->data.max_length;
@@ -324,12 +349,20 @@ static bpt_status_t part_options(const cli_options_t *o, const cli_corpus_t *cor
 
 static bpt_status_t cut_examples(const cli_data_options_t *d, const bpt_model_config_t *m, uint64_t seed, bpt_split_t *split) {
     bpt_examples_options_t options;
-    BPT_TRY(cli_examples_options(d, m, d->unit, &options));
+    BPT_TRY(cli_examples_options(d, m, d->unit, &(bpt_labels_t){0}, &options));
     return bpt_examples_cut(&split->part[BPT_TRAIN], &options, seed, &split->cut);
 }
 
+static bpt_status_t cut_lines(const cli_data_options_t *d, const bpt_model_config_t *m, const char *path, bpt_split_t *out) {
+    bpt_examples_options_t options;
+    BPT_TRY(cli_examples_options(d, m, d->unit, &(bpt_labels_t){0}, &options));
+    BPT_TRY(bpt_split_open(path, d->unit, bpt_unit_of(d->unit)->by_lines, out));
+    bpt_examples_cut_between(&options, out->part, BPT_PARTS);
+    return BPT_OK;
+}
+
 static bpt_status_t cut_file(const cli_data_options_t *d, const bpt_model_config_t *m, uint64_t seed, const char *path, bpt_split_t *out) {
-    if (d->cut == BPT_CUT_IN_ORDER) return bpt_split_open(path, d->unit, bpt_unit_of(d->unit)->by_lines, out);
+    if (d->cut == BPT_CUT_IN_ORDER) return cut_lines(d, m, path, out);
     BPT_TRY(bpt_split_open_whole(path, out));
     const bpt_status_t status = cut_examples(d, m, seed, out);
     if (status != BPT_OK) bpt_split_close(out);
@@ -371,7 +404,7 @@ static bpt_status_t open_eval(const cli_options_t *o, const bpt_range_t *text, c
     const cli_data_options_t d = cli_eval_data_options(o, t);
     const bpt_batching_t batching = batching_of(o, &t->config);
     bpt_examples_options_t options;
-    BPT_TRY(cli_examples_options(&d, &t->config, t->unit, &options));
+    BPT_TRY(cli_examples_options(&d, &t->config, t->unit, &t->labels, &options));
     take_part(&e->split, o->data.part, &options);
     options.room.taken = o->use.placeholders;
     options.room.by = "placeholders";
@@ -389,6 +422,7 @@ const cli_reader_t cli_reader_examples = {
     .batch_option = "batch-examples",
     .check_data = check_data,
     .check = check,
+    .fill_from_options = fill_from_options,
     .fill_from_data = fill,
     .make = make_arrays,
     .make_eval = make_eval,
