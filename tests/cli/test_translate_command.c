@@ -57,7 +57,7 @@ static int train(void **state) {
     test_process_t p =
         test_run_to(0,
                     "train --task translate --model transformer --positions sinusoidal --data %s --source en --target de "
-                    "--layers 1 --d-model 32 --heads 2 --d-ff 64 --batch-examples 40 --lr 0.005 --warmup 20 --steps 300 "
+                    "--layers 1 --d-model 32 --heads 2 --d-ff 64 --batch-examples 40 --lr 0.005 --warmup 20 --steps 500 "
                     "--save-every 75 --keep 4 --dropout-input 0 --dropout-hidden 0 --dropout-attention 0 --dropout-head 0 --out %s " ON,
                     folder, run);
     test_process_free(&p);
@@ -168,8 +168,8 @@ static void documents_are_translated_sentence_by_sentence(void **state) {
         FILE *source = fopen(test_path("documents/%s.en", parts[part]), "w"),
              *target = fopen(test_path("documents/%s.de", parts[part]), "w");
         assert_true(source && target);
-        for (int i = 0; i < (part ? 16 : 400); ++i) {
-            write_sentence(source, target, (part ? 400 : 0) + i * 37 % 400);
+        for (int i = 0; i < (part ? 16 : 800); ++i) {
+            write_sentence(source, target, (part ? 800 : 0) + i * 37 % 800);
             if (i % 4 == 3) fputc('\n', source), fputc('\n', target);
         }
         assert_true(!fclose(source) && !fclose(target));
@@ -177,7 +177,8 @@ static void documents_are_translated_sentence_by_sentence(void **state) {
     test_process_t p = test_run_to(
         0,
         "train --task translate --model bpt --k 2 --context-tokens 12 --data %s --source en --target de --layers 1 --d-model 32 --heads 2 "
-        "--d-ff 64 --batch-examples 20 --lr 0.005 --warmup 20 --steps 400 --dropout-input 0 --dropout-hidden 0 --dropout-attention 0 "
+        "--d-ff 64 --batch-examples 20 --lr 0.005 --warmup 20 --steps 600 --smoothing 0.1 --dropout-input 0 --dropout-hidden 0 "
+        "--dropout-attention 0 "
         "--dropout-head 0 --out %s " ON,
         data, trained);
     test_process_free(&p);
