@@ -199,8 +199,10 @@ static bpt_status_t lock_file(int fd, const char *folder, const char *path) {
     char text[32];
     const int length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
     errno = ENOSPC;  // the reason of a short write
-    if (ftruncate(fd, 0) || pwrite(fd, text, (size_t)length, 0) != length) return bpt_fail_path("write", path, errno);
-    return BPT_OK;
+    if (!ftruncate(fd, 0) && pwrite(fd, text, (size_t)length, 0) == length) return BPT_OK;
+    const int error = errno;
+    unlink(path);  // nobody else holds it
+    return bpt_fail_path("write", path, error);
 }
 
 bpt_status_t bpt_folder_lock_acquire(const char *folder, bpt_folder_lock_t **out) {

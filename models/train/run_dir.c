@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
@@ -48,30 +49,84 @@ static bpt_status_t make(const char *path, bpt_run_t **out) {
     return BPT_OK;
 }
 
-// Whether a folder holds no other names than these two.
-static bool holds_only(const char *folder, const char *a, const char *b) {
+// Files that belong to a run beside its checkpoints. A file that is missing here would keep a run from being made again.
+enum { N_FILES = 8 };
+static void list_files(const bpt_run_t *run, const char *paths[N_FILES]) {
+    const char *const all[N_FILES] = {run->config, run->vocab,   run->source_vocab, run->subwords,
+                                      run->labels, run->metrics, run->latest,       run->best};
+    memcpy(paths, all, sizeof all);
+}
+
+static bpt_status_t remove_files(const bpt_run_t *run) {
+    const char *paths[N_FILES];
+    list_files(run, paths);
+    for (int i = 0; i < N_FILES; ++i) BPT_TRY(bpt_path_remove(paths[i]));
+    return BPT_OK;
+}
+
+static const char *name_in_folder(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool is_temporary(const char *name) { return !strncmp(name, ".tmp-", 5); }
+
+static bool is_ours(const bpt_run_t *run, const char *name) {
+    const char *paths[N_FILES];
+    bool ours = is_temporary(name) || !strcmp(name, ".lock") || !strcmp(name, name_in_folder(run->checkpoints));
+    list_files(run, paths);
+    for (int i = 0; i < N_FILES; ++i) ours |= !strcmp(name, name_in_folder(paths[i]));
+    return ours;
+}
+
+// The first name in the folder that is not of a run, freed with bpt_free; NULL: there is none.
+static bpt_status_t find_foreign(const bpt_run_t *run, char **name) {
     char **names;
     size_t count;
-    if (!bpt_folder_exists(folder)) return true;  // it could not be made
-    if (bpt_folder_list(folder, &names, &count) != BPT_OK) return false;
-    bool only = true;
-    for (size_t i = 0; i < count; ++i) only &= !strcmp(names[i], a) || !strcmp(names[i], b);
+    *name = NULL;
+    BPT_TRY(bpt_folder_list(run->path, &names, &count));
+    bpt_status_t status = BPT_OK;
+    for (size_t i = 0; i < count && !*name && status == BPT_OK; ++i)
+        if (!is_ours(run, names[i])) status = bpt_strdup(names[i], name);
     bpt_names_free(names, count);
-    return only;
+    return status;
 }
 
-// A run that was refused before it wrote anything leaves no folder behind.
-static void remove_refused(const bpt_run_t *run) {
-    if (!run->made || !holds_only(run->path, ".lock", "checkpoints") || !holds_only(run->checkpoints, "", "")) return;
-    if (!bpt_run_clean_up(run->path)) bpt_warn("%s is left over from a run that did not begin; delete it", run->path);
+// Whether the folder that is locked still has its name.
+static bool is_in_place(const bpt_run_t *run) {
+    char *moved;
+    const bool same = bpt_folder_lock_find(run->lock, run->path, &moved) == BPT_OK && !moved;
+    if (moved) bpt_free(moved);
+    return same;
 }
 
-void bpt_run_keep_folder(bpt_run_t *run) { run->made = false; }
+static bpt_status_t remove_all(const bpt_run_t *run) {
+    char *foreign;
+    if (!is_in_place(run)) return BPT_OK;
+    BPT_TRY(find_foreign(run, &foreign));
+    const bool whole = run->made && !foreign;
+    bpt_free(foreign);
+    if (whole) return bpt_path_remove(run->path);
+    BPT_TRY(remove_files(run));
+    return bpt_path_remove(run->checkpoints);
+}
+
+// A run that was refused or could not be written leaves nothing behind, so that the same command can be tried again.
+static void remove_beginnings(const bpt_run_t *run) {
+    char reason[1024];
+    if (!run->begins || bpt_folder_exists(run->latest)) return;
+    snprintf(reason, sizeof reason, "%s", bpt_error_message());
+    if (remove_all(run) != BPT_OK) bpt_warn("%s is left over from a run that did not begin; delete it", run->path);
+    bpt_error_clear();
+    if (*reason) (void)!bpt_fail(BPT_ERR_IO, "%s", reason);  // why it came to nothing is what is said
+}
+
+void bpt_run_keep_folder(bpt_run_t *run) { run->begins = false; }
 
 void bpt_run_close(bpt_run_t *run) {
     if (!run) return;
     bpt_run_checkpoint_abandon(run);
-    remove_refused(run);
+    remove_beginnings(run);
     bpt_folder_lock_release(run->lock);
     free_names(run);
     bpt_free(run);
@@ -85,7 +140,8 @@ static bpt_status_t rename_files(bpt_run_t *run, const char *path) {
         return status;
     }
     bpt_warn("%s is now called %s; the run goes on there", run->path, named.path);
-    named.lock = run->lock, named.made = run->made, named.begun = run->begun, named.begun_step = run->begun_step;
+    named.lock = run->lock, named.made = run->made, named.begins = run->begins, named.begun = run->begun,
+    named.begun_step = run->begun_step;
     free_names(run);
     *run = named;
     return BPT_OK;
@@ -124,8 +180,6 @@ bpt_status_t bpt_run_require_space(const bpt_run_t *run, uint64_t bytes) {
 
 // ---- what a folder holds
 
-static bool is_temporary(const char *name) { return !strncmp(name, ".tmp-", 5); }
-
 static bpt_status_t has_checkpoints(const bpt_run_t *run, bool *out) {
     int64_t *steps;
     size_t count;
@@ -146,20 +200,12 @@ static bpt_status_t check_no_checkpoint(const bpt_run_t *run) {
 }
 
 static bpt_status_t check_nothing_foreign(const bpt_run_t *run) {
-    static const char *const ours[] = {"config.json", "vocab.txt", "subword.model", "labels.txt", "metrics.jsonl",
-                                       "checkpoints", "latest",    "best",          ".lock"};
-    char **names;
-    size_t count;
-    BPT_TRY(bpt_folder_list(run->path, &names, &count));
-    bpt_status_t status = BPT_OK;
-    for (size_t i = 0; i < count && status == BPT_OK; ++i) {
-        bool known = is_temporary(names[i]);
-        for (size_t o = 0; o < BPT_COUNT(ours); ++o) known |= !strcmp(names[i], ours[o]);
-        if (!known)
-            status =
-                bpt_fail(BPT_ERR_USAGE, "%s is not empty and not a run (it holds \"%.100s\"); choose a new folder", run->path, names[i]);
-    }
-    bpt_names_free(names, count);
+    char *name;
+    BPT_TRY(find_foreign(run, &name));
+    if (!name) return BPT_OK;
+    const bpt_status_t status =
+        bpt_fail(BPT_ERR_USAGE, "%s is not empty and not a run (it holds \"%.100s\"); choose a new folder", run->path, name);
+    bpt_free(name);
     return status;
 }
 
@@ -186,13 +232,6 @@ static bpt_status_t clean(const bpt_run_t *run) {
     BPT_TRY(bpt_folder_create(run->checkpoints));
     BPT_TRY(remove_temporaries(run->checkpoints));
     return remove_temporaries(run->path);
-}
-
-static bpt_status_t remove_unfinished_run(const bpt_run_t *run) {
-    const char *const paths[] = {run->config, run->vocab,   run->source_vocab, run->subwords,
-                                 run->labels, run->metrics, run->latest,       run->best};
-    for (size_t i = 0; i < BPT_COUNT(paths); ++i) BPT_TRY(bpt_path_remove(paths[i]));
-    return BPT_OK;
 }
 
 static bpt_status_t check_is_link(const bpt_run_t *run, const char *path) {
@@ -225,14 +264,21 @@ static bpt_status_t mend_links(const bpt_run_t *run) {
 
 // ---- opening
 
+static bpt_status_t lock(bpt_run_t *run, bool made) {
+    const bpt_status_t status = bpt_folder_lock_acquire(run->path, &run->lock);
+    if (status != BPT_OK && made) rmdir(run->path);  // it goes if it is empty
+    return status;
+}
+
 static bpt_status_t create(bpt_run_t *run) {
     const bool there = bpt_folder_exists(run->path);
     BPT_TRY(bpt_folders_create(run->path));
     BPT_TRY(check_nothing_foreign(run));  // before the lock, which is a file in the folder
-    BPT_TRY(bpt_folder_lock_acquire(run->path, &run->lock));
+    BPT_TRY(lock(run, !there));
     run->made = !there;
     BPT_TRY(check_no_checkpoint(run));
-    BPT_TRY(remove_unfinished_run(run));
+    run->begins = true;
+    BPT_TRY(remove_files(run));
     return clean(run);
 }
 

@@ -26,7 +26,8 @@ bpt_status_t bpt_run_create(const char *path, bpt_run_t **out) BPT_MUST_USE;
 bpt_status_t bpt_run_resume(const char *path, bpt_run_t **out) BPT_MUST_USE;
 // For readers: no lock, nothing is written; works on a read-only disk and beside a trainer.
 bpt_status_t bpt_run_open(const char *path, bpt_run_t **out) BPT_MUST_USE;
-void bpt_run_close(bpt_run_t *run);  // drops a checkpoint that was begun and not committed
+// Drops a checkpoint that was begun and not committed, and all of a created run that has none.
+void bpt_run_close(bpt_run_t *run);
 
 const bpt_folder_lock_t *bpt_run_lock(const bpt_run_t *run);  // NULL for readers
 
@@ -42,7 +43,7 @@ const char *bpt_run_metrics_path(const bpt_run_t *run);
 // For a trainer, before it writes: a folder that was renamed is followed, with a warning (*moved; paths from before are no longer valid).
 // One that was deleted, or whose checkpoints were, is BPT_ERR_IO; what has its name is not touched.
 bpt_status_t bpt_run_follow(bpt_run_t *run, bool *moved) BPT_MUST_USE;
-// Training begins: from here on the folder stays, whatever becomes of the run.
+// Training begins: from here on the files stay, whatever becomes of the run.
 void bpt_run_keep_folder(bpt_run_t *run);
 
 // BPT_ERR_IO unless the disk has room for `bytes` more: call with the size of a checkpoint before the first step.

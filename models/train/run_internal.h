@@ -8,7 +8,8 @@
 struct bpt_run {
     char *path, *config, *vocab, *source_vocab, *subwords, *labels, *metrics, *checkpoints, *latest, *best;
     bpt_folder_lock_t *lock;  // NULL for readers
-    bool made;                // the folder is new: it is removed where nothing was written into it
+    bool made;                // the folder is new
+    bool begins;              // the run is new, and nothing of it is worth keeping before its first checkpoint
     int64_t begun_step;       // of the checkpoint being written
     char *begun;              // its folder, NULL when there is none
 };

@@ -205,6 +205,7 @@ static void what_is_no_run_is_refused(void **state) {
     assert_fails(bpt_run_open(test_path("plain"), &run), BPT_ERR_INPUT, "is not a run");
     assert_fails(bpt_run_open(test_path("empty"), &run), BPT_ERR_INPUT, "has no config.json");
     assert_ok(start(test_path("empty"), &run));  // an empty folder is fine
+    bpt_run_keep_folder(run);
     bpt_run_close(run);
     assert_fails(bpt_run_resume(test_path("empty"), &run), BPT_ERR_INPUT,
                  "has no checkpoint to go on from; start it again without --resume");
