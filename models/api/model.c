@@ -1,6 +1,7 @@
 // Opening and closing models, and what they are (see model.h).
 #include "models/api/model.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -168,6 +169,9 @@ static bpt_status_t describe_new(bpt_model_t *m, const char *text) {
 
 // ---- opening
 
+bool bpt_is_amount(double x) { return x >= 0 && x <= (double)FLT_MAX; }
+static bool is_rate(double x) { return x >= 0 && x < 1 && (float)x < 1; }
+
 static bpt_status_t check_options(const bpt_model_options_t *o) {
     if (o->version != BPT_MODEL_VERSION)
         return bpt_fail(BPT_ERR_USAGE, "the options are of version %u, this library knows %d; set them by bpt_model_options()", o->version,
@@ -177,8 +181,9 @@ static bpt_status_t check_options(const bpt_model_options_t *o) {
     if (o->precision != BPT_F32 && o->precision != BPT_BF16 && o->precision != BPT_F16)
         return bpt_fail(BPT_ERR_USAGE, "the precision must be BPT_F32, BPT_BF16 or BPT_F16");
     if (o->batch_tokens < 1) return bpt_fail(BPT_ERR_USAGE, "batch_tokens is %" PRId64 "; it must be 1 or more", o->batch_tokens);
-    if (!(o->beta1 >= 0 && o->beta1 < 1 && o->beta2 >= 0 && o->beta2 < 1 && o->eps > 0 && o->weight_decay >= 0))
-        return bpt_fail(BPT_ERR_USAGE, "beta1 and beta2 must be in [0, 1), eps more than 0, weight_decay 0 or more");
+    if (!bpt_is_amount(o->submit_ms)) return bpt_fail(BPT_ERR_USAGE, "submit_ms is %g; it must be a finite number, 0 or more", o->submit_ms);
+    if (!is_rate(o->beta1) || !is_rate(o->beta2) || !bpt_is_amount(o->eps) || (float)o->eps == 0 || !bpt_is_amount(o->weight_decay))
+        return bpt_fail(BPT_ERR_USAGE, "beta1 and beta2 must be in [0, 1), eps finite and more than 0, weight_decay finite and 0 or more, as floats");
     return BPT_OK;
 }
 

@@ -99,7 +99,7 @@ static bpt_status_t check(const bpt_model_t *m, const bpt_micro_batch_t *micro, 
     if (o->version != BPT_MODEL_VERSION)
         return bpt_fail(BPT_ERR_USAGE, "the options are of version %u, this library knows %d; set them by bpt_train_options()", o->version,
                         BPT_MODEL_VERSION);
-    if (!(isfinite(o->lr) && o->lr >= 0 && isfinite(o->clip) && o->clip >= 0))
+    if (!bpt_is_amount(o->lr) || !bpt_is_amount(o->clip))
         return bpt_fail(BPT_ERR_USAGE, "learning rate and clip must be finite numbers, 0 or more, not %g and %g", o->lr, o->clip);
     for (int64_t i = 0; i < count; ++i) BPT_TRY(bpt_context(check_micro_batch(m, &micro[i]), "micro-batch %" PRId64, i));
     return BPT_OK;

@@ -1,4 +1,5 @@
 // bpt/model.h: what cannot be done is refused with a status and one sentence, nothing changes and nothing leaks.
+#include <math.h>
 #include <unistd.h>
 
 #include "api_fixture.h"
@@ -108,6 +109,33 @@ static void a_sequence_beyond_the_positions_is_refused(void **state) {
     bpt_model_close(m);
 }
 
+// Whatever a caller computes: what is no number, or none that a device or a float holds.
+static void expect_numbers_refused(void) {
+    static const struct {
+        size_t at;
+        double value;
+        const char *says;
+    } wrong[] = {{offsetof(bpt_model_options_t, submit_ms), NAN, "submit_ms is nan"},
+                 {offsetof(bpt_model_options_t, submit_ms), INFINITY, "submit_ms is inf"},
+                 {offsetof(bpt_model_options_t, submit_ms), -1, "submit_ms is -1"},
+                 {offsetof(bpt_model_options_t, submit_ms), 1e300, "submit_ms is 1e+300"},
+                 {offsetof(bpt_model_options_t, beta1), NAN, "beta1"},
+                 {offsetof(bpt_model_options_t, beta2), 1 - 1e-12, "beta2"},
+                 {offsetof(bpt_model_options_t, eps), NAN, "eps"},
+                 {offsetof(bpt_model_options_t, eps), INFINITY, "eps"},
+                 {offsetof(bpt_model_options_t, eps), 1e-60, "eps"},
+                 {offsetof(bpt_model_options_t, weight_decay), INFINITY, "weight_decay"},
+                 {offsetof(bpt_model_options_t, weight_decay), NAN, "weight_decay"},
+                 {offsetof(bpt_model_options_t, weight_decay), -1, "weight_decay"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i) {
+        bpt_model_options_t o = bpt_model_options();
+        bpt_model_t *m = NULL;
+        memcpy((char *)&o + wrong[i].at, &wrong[i].value, sizeof wrong[i].value);
+        assert_fails(bpt_model_open(api_lm, &o, &m), BPT_ERR_USAGE, wrong[i].says);
+        assert_null(m);
+    }
+}
+
 static void options_are_checked(void **state) {
     (void)state;
     bpt_model_t *m = NULL;
@@ -128,6 +156,7 @@ static void options_are_checked(void **state) {
     o = bpt_model_options();
     o.beta1 = 1;
     assert_fails(bpt_model_open(api_lm, &o, &m), BPT_ERR_USAGE, "beta1");
+    expect_numbers_refused();
     o = bpt_model_options();
     o.checkpoint = "12345";
     assert_fails(bpt_model_open(api_lm, &o, &m), BPT_ERR_INPUT, "12345");

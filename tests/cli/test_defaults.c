@@ -135,12 +135,60 @@ static void schedules_that_cannot_work_are_warned_about(void **state) {
     }
 }
 
+// The learning rate in a line of metrics.
+static double rate_in_step(const char *run, int step) {
+    char path[600], key[32];
+    snprintf(path, sizeof path, "%s/metrics.jsonl", run);
+    snprintf(key, sizeof key, "{\"step\": %d,", step);
+    char *text = test_read_file(path, NULL), *line = strstr(text, key);
+    assert_non_null(line);
+    json_t *o = json_loads(line, JSON_DISABLE_EOF_CHECK, NULL);
+    const double rate = json_number_value(json_object_get(o, "lr"));
+    json_decref(o);
+    free(text);
+    return rate;
+}
+
+static void a_schedule_that_ends_elsewhere_says_how_the_rate_jumps(void **state) {
+    (void)state;
+    static const struct {
+        const char *options, *resumed;
+        bool jumps;
+    } cases[] = {
+        {"--schedule cosine", "--steps 60", true},
+        {"--schedule cosine", "--steps 10", true},
+        {"--schedule cosine", "", false},
+        {"--schedule cosine", "--steps 12", false},
+        {"--schedule warmup-stable-decay --decay-share 0.5", "--steps 60", true},
+        {"--schedule constant", "--steps 60", false},
+        {"--schedule inverse-sqrt", "--steps 60", false},
+        {"--schedule noam", "--steps 60", false},
+    };
+    char data[512], run[512];
+    snprintf(data, sizeof data, "%s", prose("text.txt", 6000));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        snprintf(run, sizeof run, "%s", test_path("rate-%zu", i));
+        test_process_t p = bpt("train --data %s --out %s --layers 1 --d-model 8 --heads 2 --context 16 --batch-tokens 64 --warmup 2 "
+                               "--log-every 1 --steps 12 --stop-at 8 --backend ref --quiet %s",
+                               data, run, cases[i].options);
+        test_process_free(&p);
+        p = bpt("train --out %s --resume --stop-at 10 --backend ref %s", run, cases[i].resumed);
+        const char *note = strstr(p.err, "the learning rate jumps");
+        if ((note != NULL) != cases[i].jumps) fail_msg("%s, %s: %s", cases[i].options, cases[i].resumed, p.err);
+        char says[128];
+        snprintf(says, sizeof says, ": it was %.3g in step 8 and is %.3g in step 9\n", rate_in_step(run, 8), rate_in_step(run, 9));
+        if (note && !strstr(note, says)) fail_msg("no '%s' in %s", says, note);
+        test_process_free(&p);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_small_classifier_learns_without_any_flag),
         cmocka_unit_test(defaults_follow_the_amount_of_data),
         cmocka_unit_test(the_size_follows_the_examples_unless_it_is_given),
         cmocka_unit_test(schedules_that_cannot_work_are_warned_about),
+        cmocka_unit_test(a_schedule_that_ends_elsewhere_says_how_the_rate_jumps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

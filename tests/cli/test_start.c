@@ -225,7 +225,30 @@ static void what_contradicts_the_source_is_refused(void **state) {
     says(bpt(2, "train --match-vocabulary --data %s --out %s", other, test_path("r")), "--match-vocabulary needs --init");
     says(bpt(1, "train --init %s --data %s --out %s", other, other, test_path("r")), "other.txt");
     says(bpt(1, "train --init /nowhere/run --data %s --out %s", other, test_path("r")), "/nowhere/run is not a run");
-    says(bpt(2, "train --init %s --data %s --out %s", classifier, other, test_path("r")), "a language model must be causal");
+    says(bpt(2, "train --init %s --task lm --data %s --out %s", classifier, other, test_path("r")), "a language model must be causal");
+}
+
+static void the_task_is_that_of_the_source_unless_another_is_given(void **state) {
+    (void)state;
+    char run[512];
+    snprintf(run, sizeof run, "%s", test_path("same-task"));
+    says(bpt(0, "train --init %s --data %s --out %s --steps 1 " ON, classifier, three, run), "labels: 2 of 3 are those of ");
+    test_succeed("eval %s --data %s " ON, run, three);
+    says(bpt(1, "train --init %s --data %s --out %s", classifier, other, test_path("r")), "other.txt: line 1: no tab");
+    says(bpt(0, "train --init %s --data %s --out %s --steps 1 " ON, classifier, labels, test_path("same-labels")), "weights: ");
+    test_process_t p = bpt(0, "train --init %s --task classify --data %s --out %s --steps 1 " ON, lm, labels, test_path("other-task"));
+    assert_null(strstr(p.err, "labels: "));
+    test_process_free(&p);
+}
+
+static void a_model_that_reads_vectors_is_a_source_too(void **state) {
+    (void)state;
+    char run[512];
+    snprintf(run, sizeof run, "%s", test_path("sums"));
+    test_succeed(
+        "train --task regress --data summation --n 5 --sum 2 --examples 20 --layers 1 --d-model 8 --heads 2 --steps 1 --out %s " ON, run);
+    says(bpt(0, "train --init %s --data summation --n 5 --sum 2 --examples 20 --steps 1 --out %s " ON, run, test_path("more-sums")),
+         "weights: ");
 }
 
 // Of a file without a vocabulary only token numbers are known, so a text is refused.
@@ -317,6 +340,8 @@ int main(void) {
         cmocka_unit_test(a_refused_start_leaves_no_folder_and_tensors_left_over_are_named),
         cmocka_unit_test(characters_that_the_source_does_not_know_need_a_vocabulary_of_their_own),
         cmocka_unit_test(what_contradicts_the_source_is_refused),
+        cmocka_unit_test(the_task_is_that_of_the_source_unless_another_is_given),
+        cmocka_unit_test(a_model_that_reads_vectors_is_a_source_too),
     };
     return cmocka_run_group_tests(tests, train_sources, NULL);
 }

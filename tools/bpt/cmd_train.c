@@ -19,6 +19,7 @@
 #include "tools/bpt/device.h"
 #include "tools/bpt/plan.h"
 #include "tools/bpt/progress.h"
+#include "tools/bpt/resumption.h"
 #include "tools/bpt/side_files.h"
 #include "tools/bpt/start.h"
 #include "tools/bpt/team.h"
@@ -34,13 +35,12 @@ typedef struct {
     bpt_device_t *device;
     bpt_run_t *run;
     bpt_trainer_t *trainer;
-    cli_start_t start;             // --init
-    bpt_run_t *resumed_run;        // --out of --resume, before it is locked
-    bpt_checkpoint_t resume_from;  // folder NULL: none
-    bpt_run_origin_t origin;       // of config.json
-    float *vectors;                // rows of the embedding for a new run
-    bool resumed;                  // the trainer goes on from a checkpoint
-    double unknown_share;          // of the validation data
+    cli_start_t start;            // --init
+    cli_resumption_t resumption;  // --resume
+    bpt_run_origin_t origin;      // of config.json
+    float *vectors;               // rows of the embedding for a new run
+    bool resumed;                 // the trainer goes on from a checkpoint
+    double unknown_share;         // of the validation data
     cli_progress_t progress;
     bpt_batch_source_t *valid;       // the corpus's, watched
     cli_translation_score_t *score;  // where `best` is chosen by BLEU
@@ -133,50 +133,6 @@ static bpt_status_t write_files(job_t *job) {
     return write_config(job);
 }
 
-// An imported model has no optimiser state.
-static bpt_status_t check_was_trained(const char *run, const bpt_checkpoint_t *from) {
-    char *moments;
-    BPT_TRY(bpt_path_format(&moments, "%s/%s", from->folder, BPT_OPTIMIZER_FILE));
-    const bool there = bpt_file_exists(moments);
-    const bpt_status_t status = there ? BPT_OK : bpt_checkpoint_check(from, BPT_RUN_OPTIMIZER, moments, NULL);
-    bpt_free(moments);
-    if (there || status != BPT_OK) return status;
-    return bpt_fail(
-        BPT_ERR_USAGE,
-        "%s holds weights but no state of training (`bpt import` and `bpt average` make such runs), so --resume cannot go on with it; "
-        "start a new run from its weights: --init %s --out NEW",
-        run, run);
-}
-
-// The step that --resume goes on from: the last one's, where `latest` leads nowhere, as bpt_run_resume will mend it.
-static bpt_status_t name_of_latest(const bpt_run_t *run, char *name, size_t bytes) {
-    int64_t *steps;
-    size_t count;
-    char *folder = NULL;
-    snprintf(name, bytes, "latest");
-    if (bpt_run_checkpoint_find(run, name, &folder) == BPT_OK) {
-        bpt_free(folder);
-        return BPT_OK;
-    }
-    BPT_TRY(bpt_run_checkpoint_list(run, &steps, &count));
-    if (count) snprintf(name, bytes, "%" PRId64, steps[count - 1]);
-    bpt_free(steps);
-    return count ? BPT_OK
-                 : bpt_fail(BPT_ERR_INPUT, "%s has no checkpoint to go on from; start it again without --resume", bpt_run_path(run));
-}
-
-static bpt_status_t find_resumed(job_t *job) {
-    cli_options_t *o = job->o;
-    char name[24];
-    if (!*o->run.out) return bpt_fail(BPT_ERR_USAGE, "--resume needs --out RUN, the run to go on with");
-    BPT_TRY(bpt_run_open(o->run.out, &job->resumed_run));
-    BPT_TRY(cli_options_resume(o, bpt_run_config_path(job->resumed_run)));
-    BPT_TRY(name_of_latest(job->resumed_run, name, sizeof name));
-    BPT_TRY(bpt_checkpoint_open(job->resumed_run, name, &job->resume_from));
-    BPT_TRY(cli_check_reading(&job->resume_from, o));
-    return check_was_trained(o->run.out, &job->resume_from);
-}
-
 // ---- The command
 static bpt_status_t open_trainer(job_t *job) {
     cli_options_t *o = job->o;
@@ -185,7 +141,7 @@ static bpt_status_t open_trainer(job_t *job) {
                                            .device = job->device,
                                            .train_data = job->corpus.train,
                                            .valid_data = job->valid,
-                                           .run = job->run ? job->run : job->resumed_run,
+                                           .run = job->run ? job->run : job->resumption.run,
                                            .resume = job->resumed,
                                            .ranks = job->ranks,
                                            .shard_optimizer = job->o->run.shard_optimizer,
@@ -278,7 +234,7 @@ static void say_end(const job_t *job) {
 static bpt_status_t begin(job_t *job) {
     cli_options_t *o = job->o;
     BPT_TRY(cli_team_agree(open_run(job)));
-    job->origin = job->resume_from.origin;
+    job->origin = job->resumption.from.origin;
     describe(job);
     BPT_TRY(cli_watch_create(job->corpus.valid, &job->progress, &job->valid));
     job->unknown_share = cli_unknown_words_validation(&job->corpus);
@@ -293,6 +249,7 @@ static bpt_status_t train(job_t *job) {
     cli_options_t *o = job->o;
     BPT_TRY(begin(job));
     cli_defaults_warn(o);
+    cli_resumption_note_rate(o, &job->resumption);
     const bool characters = bpt_unit_of(o->data.unit)->characters;
     cli_progress_start(&job->progress, o->global.quiet,
                        !bpt_task_of(&o->model)->predicts_text ? CLI_LOSS_NATS
@@ -321,14 +278,14 @@ static bpt_status_t record_products(job_t *job) {
 static bpt_status_t prepare(job_t *job) {
     cli_options_t *o = job->o;
     BPT_TRY(cli_options_layer(o));
-    if (o->run.resume) BPT_TRY(find_resumed(job));
+    if (o->run.resume) BPT_TRY(cli_resumption_open(o, &job->resumption));
     BPT_TRY(cli_start_open(o, &job->start));
     BPT_TRY(cli_options_resolve(o));
     if (o->run.print_config) return BPT_OK;
     bpt_vocab_t *vocab = cli_start_take_vocab(o, &job->start);
     bpt_vocab_t *source_vocab = cli_start_take_source_vocab(o, &job->start);
     const bpt_labels_t node_labels = cli_start_take_node_labels(o, &job->start);
-    BPT_TRY(cli_corpus_open(o, vocab, source_vocab, node_labels, o->run.resume ? &job->resume_from : NULL, &job->corpus));
+    BPT_TRY(cli_corpus_open(o, vocab, source_vocab, node_labels, o->run.resume ? &job->resumption.from : NULL, &job->corpus));
     if (bpt_trainer_scores_texts(&o->model, &o->train) && job->corpus.valid)
         BPT_TRY(cli_translation_score_create(o, &job->corpus, &job->progress, &job->score));
     BPT_TRY(cli_start_match(o, &job->corpus, &job->start));
@@ -367,8 +324,7 @@ static bpt_status_t run_train(cli_options_t *o) {
     cli_translation_score_destroy(job.score);
     cli_corpus_close(&job.corpus);
     cli_start_close(&job.start);
-    bpt_checkpoint_close(&job.resume_from);
-    bpt_run_close(job.resumed_run);
+    cli_resumption_close(&job.resumption);
     bpt_free(job.vectors);
     return status;
 }

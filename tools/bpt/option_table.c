@@ -91,8 +91,8 @@ const cli_option_t cli_option_table[] = {
      .help = "continue the run in --out; only --steps, --stop-at, --eval-every, --save-every, --log-every, --keep, --threads, --backend, "
              "--device, --submit-ms, --max-mem and the path of --data may change"},
     {TEXT("init", run.init, "RUN|FILE"), .fallback = "", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN, .key = true,
-     .help = "start from the weights of a run or of an exported file; the model's shape and the vocabulary are taken from it, "
-             "all else is new"},
+     .help = "start from the weights of a run or of an exported file; the model's shape, the vocabulary and, without "
+             "--task, the task are taken from it, all else is new"},
     {BOOL("match-vocabulary", run.match_vocabulary), .fallback = "no", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN, .key = true,
      .help = "with --init: take the vocabulary from the new data; words that both vocabularies have keep their embeddings, "
              "others get new ones"},

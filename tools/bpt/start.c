@@ -70,8 +70,16 @@ static void take_context(cli_options_t *o, const cli_trained_t *t) {
         o->data.batch_tokens = o->data.context;
 }
 
+// Weights may go on as those of another task, but only where somebody says so.
+static bpt_status_t take_task(cli_options_t *o, const cli_trained_t *t) {
+    const cli_option_t *task = cli_option_find(CLI_TRAIN, "task");
+    if (cli_option_source(o, task->name) != CLI_FROM_DEFAULT) return BPT_OK;
+    return cli_option_set(o, task, bpt_task_names[t->config.task], CLI_FROM_RUN, task->name);
+}
+
 static bpt_status_t take_shape(cli_options_t *o, const cli_trained_t *t) {
     json_t *shape;
+    BPT_TRY(take_task(o, t));
     BPT_TRY(bpt_model_config_to_json(&t->config, &shape));
     bpt_status_t status = describe_shape(o, t, shape);
     if (status == BPT_OK) status = cli_options_adopt(o, shape, o->run.init);
@@ -145,6 +153,17 @@ static int64_t row_of_label(const bpt_labels_t *from, const char *name) {
     return -1;
 }
 
+// What becomes of labels, where they are not those of the source.
+static void say_labels(const cli_options_t *o, const cli_corpus_t *corpus, const cli_start_t *s) {
+    const int64_t count = (int64_t)corpus->labels.count, before = (int64_t)s->source.labels.count;
+    int64_t kept = 0;
+    for (int64_t i = 0; i < count; ++i) kept += s->outputs[i] >= 0;
+    if (kept == count && kept == before) return;
+    bpt_info("labels: %" PRId64 " of %" PRId64 " are those of %s and keep their rows of the output layer, %" PRId64 " are new; %" PRId64
+             " labels of that model are not in these data and are left out",
+             kept, count, o->run.init, count - kept, before - kept);
+}
+
 // Outputs are tokens or labels: those of another task are all new.
 static bpt_status_t match_outputs(const cli_options_t *o, const cli_corpus_t *corpus, cli_start_t *s) {
     const bpt_model_config_t *m = &o->model;
@@ -154,6 +173,7 @@ static bpt_status_t match_outputs(const cli_options_t *o, const cli_corpus_t *co
     BPT_TRY(bpt_alloc((size_t)count, sizeof *s->outputs, &s->outputs));
     for (int64_t i = 0; i < count; ++i)
         s->outputs[i] = !same_task ? -1 : labels ? row_of_label(&s->source.labels, corpus->labels.name[i]) : s->tokens[i];
+    if (same_task && labels) say_labels(o, corpus, s);
     return BPT_OK;
 }
 

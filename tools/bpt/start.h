@@ -1,5 +1,5 @@
-// `--init`: a new run that starts from the weights of a trained one. Its shape and vocabulary become those of the options; rows of the
-// embedding and of the head are found by word and by label. Knows runs and exported files, no training.
+// `--init`: a new run that starts from the weights of a trained one. Its shape and vocabulary, and its task unless another is given, become
+// those of the options; rows of the embedding and of the head are found by word and by label. Knows runs and exported files, no training.
 #ifndef BPT_TOOLS_START_H
 #define BPT_TOOLS_START_H
 
