@@ -156,7 +156,6 @@ typedef struct {
     uint64_t bytes, lines, depth;
     int inside;
 } bpt_open_tree_t;
-enum { BPT_DEEPEST_TREE = 10000 };
 // Takes the lines of the next example (of CONLL: the next line) off the front of `rest`. `more`: text may follow behind `rest`, and nothing
 // is taken of a tree that is not closed in it (OPEN); call again with the same text and more behind it, and with *open as it is. Without
 // `more` it is a tree that cannot be read, or the first line is a text. Of a tree only its brackets are known to be closed.

@@ -4,6 +4,9 @@
 #include "data/readers/reader.h"
 
 enum { NOTHING, WORD, BRACKETS };  // what a bracket has in it so far
+// Brackets that are open at the end of a line of what may be texts: many lines of texts that begin with a bracket must not be looked at
+// again and again.
+enum { DEEPEST_OPEN = 1000 };
 
 static bool in_name(char c) { return c != '(' && c != ')' && !bpt_is_blank(c); }
 
@@ -30,7 +33,7 @@ static void count_brackets(const bpt_range_t *line, bpt_open_tree_t *open) {
 // ---- A line of a tree whose brackets hold one word or brackets, as treebanks write them
 
 static bool take_bracket(const bpt_range_t *line, uint64_t *at, bpt_open_tree_t *open) {
-    if (open->depth == BPT_DEEPEST_TREE || (open->depth && open->inside == WORD)) return false;
+    if (open->depth && open->inside == WORD) return false;
     const uint64_t name = ++*at;
     while (*at < line->bytes && in_name(line->data[*at])) ++*at;
     ++open->depth;
@@ -66,13 +69,14 @@ static bool goes_on(const bpt_range_t *line, bpt_open_tree_t *open) {
         if (c == ')' ? !close_bracket(open) : c == '(' ? !take_bracket(line, &at, open) : !take_word(line, &at, open)) return false;
         if (c == ')') ++at;
     }
-    return any;
+    return any && open->depth <= DEEPEST_OPEN;
 }
 
 // A line that is a tree from its first bracket to its last, where brackets may hold any number of words.
 static bool is_whole(const bpt_examples_options_t *o, const bpt_range_t *line) {
     uint64_t depth = 0, end = 0;
-    for (uint64_t i = 0; o->trees && may_begin_tree(o, line) && i < line->bytes; ++i) {
+    if (!o->trees || !may_begin_tree(o, line)) return false;
+    for (uint64_t i = 0; i < line->bytes; ++i) {
         if (end && !bpt_is_blank(line->data[i])) return false;
         depth += line->data[i] == '(';
         depth -= line->data[i] == ')' && depth;
@@ -112,7 +116,10 @@ static bpt_lines_t take_tree(const bpt_examples_options_t *o, const bpt_range_t 
 
 static bpt_lines_t next_lines(const bpt_examples_options_t *o, bpt_range_t *rest, bool more, bpt_open_tree_t *open, bpt_range_t *lines) {
     bpt_range_t behind_first = *rest, first;
-    if (!bpt_range_next_line(&behind_first, &first)) return BPT_LINES_NONE;
+    if (!bpt_range_next_line(&behind_first, &first)) {
+        *rest = behind_first;  // without a byte order mark
+        return BPT_LINES_NONE;
+    }
     bpt_range_t after = behind(rest, open);
     bpt_lines_t found = may_begin_tree(o, &first) ? take_tree(o, &first, &after, open, lines) : BPT_LINES_TEXT;
     if (found == BPT_LINES_OPEN && more) {

@@ -31,6 +31,7 @@ typedef struct {
     uint64_t *lines;           // of its words, where each has one
     size_t n_words, word_capacity, tag_capacity, line_capacity;
     bpt_lines_t found;  // of bpt_reader_lines: what it hands on
+    bool after_tree;    // all since the last tree is empty
     bpt_status_t (*visit)(void *user, const bpt_found_t *found);
     void *user;
     uint64_t item;  // number of the line, tree or sentence that is being read, counted where it has an example

@@ -111,8 +111,16 @@ static bpt_status_t read_tree(bpt_reader_t *r, const bpt_range_t *tree) {
     return status;
 }
 
+static bool is_empty(bpt_range_t lines) {
+    size_t bytes;
+    return !bpt_next_token(&lines, &bytes);
+}
+
+// Empty lines behind a tree are no texts: some tools write one behind each.
 static bpt_status_t read_lines(bpt_reader_t *r, const bpt_range_t *lines) {
-    return r->found == BPT_LINES_TREE ? read_tree(r, lines) : bpt_reader_text_line(r, lines);
+    if (r->after_tree && is_empty(*lines)) return BPT_OK;
+    r->after_tree = r->found == BPT_LINES_TREE;
+    return r->after_tree ? read_tree(r, lines) : bpt_reader_text_line(r, lines);
 }
 
 bpt_status_t bpt_read_texts(bpt_reader_t *r, const bpt_range_t *text) { return bpt_reader_lines(r, text, read_lines); }

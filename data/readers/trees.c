@@ -4,6 +4,8 @@
 #include "bpt/alloc.h"
 #include "data/readers/reader.h"
 
+enum { DEEPEST = 10000 };
+
 typedef struct {
     bpt_word_t label;
     size_t first_word, first_node;
@@ -69,7 +71,7 @@ static bpt_status_t open_bracket(trees_t *t) {
                       .silent = t->depth && t->open[t->depth - 1].silent,
                       .line = t->rest.line,
                       .at = t->rest.data};
-    if (t->depth == BPT_DEEPEST_TREE) return fail(t, "brackets are more than 10,000 deep; is this a file of trees?");
+    if (t->depth == DEEPEST) return fail(t, "brackets are more than 10,000 deep; is this a file of trees?");
     BPT_TRY(bpt_grow(&t->open, t->depth, &t->open_capacity, sizeof *t->open));
     t->open[t->depth++] = o;
     step(t);

@@ -121,12 +121,15 @@ static void classes_are_labels_as_they_are_written(void **state) {
 
 // The same trees in other lines: as Stanford's tools print them, as NLTK does, with blank lines, each word in a line of its own.
 static const form_t wrapped[] = {
-    {"\n  ", "", "", {"1", "0", "2"}, "3"},
-    {"\r\n\t", "", "", {"1", "0", "2"}, "3"},
-    {"\n", "(ROOT\n  ", ")", {"1", "0", "2"}, "3"},
-    {" ", "(ROOT ", "\n)", {"1", "0", "2"}, "3"},
+    {"\n  ", "", "", {"1", "0", "2"}, "3"}, {"\r\n\t", "", "", {"1", "0", "2"}, "3"},     {"\n", "(ROOT\n  ", ")", {"1", "0", "2"}, "3"},
+    {" ", "", "\n", {"1", "0", "2"}, "3"},  {" ", "(ROOT ", "\n)", {"1", "0", "2"}, "3"},
 };
 enum { WRAPPED = sizeof wrapped / sizeof *wrapped };
+
+static void drop_answers_to_empty_lines(char *answers) {
+    static const char empty[] = "{\"label\": null}\n";
+    for (char *at; (at = strstr(answers, empty));) memmove(at, at + strlen(empty), strlen(at + strlen(empty)) + 1);
+}
 
 static void classifiers_read_the_same_from_any_lines(void **state) {
     (void)state;
@@ -150,6 +153,7 @@ static void classifiers_read_the_same_from_any_lines(void **state) {
                          test_path("%s", other));
             expect_same(one, other);
             char *got = said("classify %s %s --json " ON, test_path("%s", one), test_path("w%d", form));
+            drop_answers_to_empty_lines(got);
             assert_string_equal(wanted, got);
             free(got);
             test_succeed("eval %s --data %s " ON, test_path("%s", one), test_path("w%d", form));

@@ -86,6 +86,24 @@ static void lines_and_trees_give_their_examples(void **state) {
          {"2: The", "2: big", "2: cat", "4: big cat", "3: The big cat"}},
         {"(3 (2\vThe\f) (2 big)\v)\f\n", BPT_UNIT_WORD, {.labelled = true}, 1, {"3: The big"}},  // other blanks
         {"(1 \t( 1\n", BPT_UNIT_WORD, {.labelled = true}, 1, {"(1 : ( 1"}},                      // a tab: not a tree
+        {"(3 (2 The)\n (2 cat))\n\n \n(0 no)\n\n\n", BPT_UNIT_WORD, {.labelled = true}, 2, {"3: The cat", "0: no"}},
+        {"(3\n\t(2 The)\r\n  (4 (2 big)\n(2 cat)))\n(0\nno\n)", BPT_UNIT_WORD, {.labelled = true}, 2, {"3: The big cat", "0: no"}},
+        {"(3\n  (2 The)\n  (2 cat))\nbig\n(so\nfar)\n(so\ngood",
+         BPT_UNIT_WORD,
+         {0},
+         5,
+         {"-: The cat", "-: big", "-: far", "-: (so", "-: good"}},
+        {"(ROOT\n (3 (2 a) (1 b)))\n(ROOT c)\n(S (3 a))\n",
+         BPT_UNIT_WORD,
+         {.labelled = true, .skip_root = true},
+         3,
+         {"3: a b", "ROOT: c", "S: a"}},
+        {"(ROOT\n (3 (2 a) (1 b)))\n",
+         BPT_UNIT_WORD,
+         {.labelled = true, .skip_root = true, .subtrees = true},
+         3,
+         {"2: a", "1: b", "3: a b"}},
+        {"(ROOT\n (3 (2 a) (1 b)))\n", BPT_UNIT_WORD, {.labelled = true}, 1, {"ROOT: a b"}},
         {"(not a tree\n", BPT_UNIT_WORD, {0}, 1, {"-: (not a tree"}},
         {"(3 (2 The) (4 (2 big) (2 -LRB-)))\nbig\n", BPT_UNIT_WORD, {0}, 2, {"-: The big -LRB-", "-: big"}},
         {"(0 (1 5) (2 6))\n7\n", BPT_UNIT_IDS, {0}, 2, {"-: #5 #6", "-: #7"}},
@@ -101,6 +119,61 @@ static void lines_and_trees_give_their_examples(void **state) {
         for (int e = 0; e < cases[i].n; ++e) assert_string_equal(shown(&set, (uint64_t)e), cases[i].examples[e]);
         assert_int_equal(set.examples.offsets[set.examples.count], set.examples.n_tokens);
         free_set(&set);
+    }
+}
+
+// Which lines are a tree, as "T:text" and "L:text" one behind the other; read as it is, or as its lines come one by one.
+static void take_lines(const char *text, const bpt_examples_options_t *o, bool little_by_little, char *out, size_t bytes) {
+    bpt_range_t rest = bpt_range_of("x", text, little_by_little ? 0 : strlen(text)), lines;
+    const char *end = text + strlen(text);
+    bpt_open_tree_t open = {0};
+    size_t used = 0;
+    *out = 0;
+    for (;;) {
+        const bool more = rest.data + rest.bytes < end;
+        const bpt_lines_t found = bpt_examples_next(o, &rest, more, &open, &lines);
+        if (found == BPT_LINES_NONE && !more) return;
+        if (found == BPT_LINES_NONE || found == BPT_LINES_OPEN) {
+            const char *next = rest.data + rest.bytes, *newline = strchr(next, '\n');
+            rest.bytes += (uint64_t)((newline ? newline + 1 : end) - next);
+            continue;
+        }
+        used += (size_t)snprintf(out + used, bytes - used, "%c%llu:%.*s|", found == BPT_LINES_TREE ? 'T' : 'L',
+                                 (unsigned long long)lines.line, (int)lines.bytes, lines.data);
+    }
+}
+
+static void lines_of_a_tree_belong_together(void **state) {
+    (void)state;
+    static const bpt_examples_options_t labelled = {.labelled = true}, alone = {0}, trees = {.form = BPT_FORM_TREES, .trees = true},
+                                        made = {.form = BPT_FORM_TREES, .trees = true, .made = BPT_TREES_FLAT},
+                                        columns = {.form = BPT_FORM_COLUMNS};
+    static const struct {
+        const char *text;
+        const bpt_examples_options_t *options;
+        const char *lines;
+    } cases[] = {
+        {"(1 a)\n(1 (2 a)\n  (2 b))\r\nx\ty\n", &labelled, "T1:(1 a)|T2:(1 (2 a)\n  (2 b))|L4:x\ty|"},
+        {"(1\ta\n(2 b)", &labelled, "L1:(1\ta|T2:(2 b)|"},
+        {"(1\n\n\t(2 a)\n)\n\n(1 a)", &labelled, "T1:(1\n\n\t(2 a)\n)|L5:|T6:(1 a)|"},
+        {"(1 (2 a)\n(1 b)\n", &labelled, "T1:(1 (2 a)\n(1 b)|"},
+        {"(1 a))\n(1 b) (1\n c)\n", &labelled, "T1:(1 a))|T2:(1 b) (1\n c)|"},
+        {"(1\n (2 a)\n (2 b))\n(2 c)", &alone, "T1:(1\n (2 a)\n (2 b))|T4:(2 c)|"},
+        {"(nice\nfilm\n", &alone, "L1:(nice|L2:film|"},
+        {"(nice\nfilm)\n", &alone, "T1:(nice\nfilm)|"},
+        {"(nice\n\nfilm)\n", &alone, "L1:(nice|L2:|L3:film)|"},
+        {"(nice film\n(a b)\n)", &alone, "L1:(nice film|T2:(a b)|L3:)|"},
+        {"(a (b c)\n (d e) f)\n", &alone, "L1:(a (b c)|L2: (d e) f)|"},
+        {"(a (b c)\n (d e)) f\n", &alone, "L1:(a (b c)|L2: (d e)) f|"},
+        {"(a b c)\n", &alone, "L1:(a b c)|"},
+        {"(a b c)\n(a\n b c)\n(so) x\n", &made, "T1:(a b c)|L2:(a|L3: b c)|L4:(so) x|"},
+        {"(a\n b\tc)\n()\nx\n((\n", &trees, "T1:(a\n b\tc)|T3:()|L4:x|T5:((|"},
+        {"(1\ta\n(2\n", &columns, "L1:(1\ta|L2:(2|"},
+    };
+    for (size_t i = 0; i < 2 * BPT_COUNT(cases); ++i) {
+        char lines[512];
+        take_lines(cases[i / 2].text, cases[i / 2].options, i % 2, lines, sizeof lines);
+        if (strcmp(lines, cases[i / 2].lines)) fail_msg("case %zu: '%s', wanted '%s'", i / 2, lines, cases[i / 2].lines);
     }
 }
 
@@ -124,6 +197,9 @@ static void broken_lines_are_named(void **state) {
         {"1\t5 six\n", BPT_UNIT_IDS, {.labelled = true}, "line 1: 'six' is not a token id"},
         {"a\n\nb\n", BPT_UNIT_WORD, {0}, "line 2: no text"},
         {"\n", BPT_UNIT_WORD, {0}, "line 1: no text"},
+        {"(1 a)\n1\tb\n\n(1 a)\n", BPT_UNIT_WORD, {.labelled = true}, "line 3: no tab"},
+        {"(1 a)\n(1 (1 a)\n (2 b)\n(1 a)\n", BPT_UNIT_WORD, {.labelled = true}, "line 2: brackets are not closed"},
+        {"(1 a)\n(1 (1 a)\n (2 b c))\n(1 a)\n", BPT_UNIT_WORD, {.labelled = true}, "line 2: two words or a word behind"},
         {"(1 a)\n(1 (1 a) (2 b)\n", BPT_UNIT_WORD, {.labelled = true}, "line 2: brackets are not closed"},
         {"(1 a))\n", BPT_UNIT_WORD, {.labelled = true}, "line 1: text behind the end of the tree"},
         {"(1 a) (2 b)\n", BPT_UNIT_WORD, {.labelled = true}, "text behind the end of the tree"},
@@ -286,6 +362,7 @@ static void published_counts_of_sst_are_met(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_and_trees_give_their_examples),
+        cmocka_unit_test(lines_of_a_tree_belong_together),
         cmocka_unit_test(broken_lines_are_named),
         cmocka_unit_test(deep_trees_need_no_deep_stack),
         cmocka_unit_test(labels_are_sorted_and_must_be_known),

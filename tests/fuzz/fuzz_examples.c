@@ -119,6 +119,34 @@ static void check_vocab_file(const bpt_vocab_t *vocab, bool lower) {
     bpt_strbuf_free(&text);
 }
 
+// The next example's lines, from a text of which `there` bytes have come; line by line more come as long as brackets are open.
+static bpt_lines_t next_lines(const bpt_range_t *text, const bpt_examples_options_t *o, bpt_range_t *rest, bpt_range_t *lines) {
+    bpt_open_tree_t open = {0};
+    for (const char *end = text->data + text->bytes;;) {
+        const char *there = rest->data + rest->bytes;
+        const bpt_lines_t found = bpt_examples_next(o, rest, there < end, &open, lines);
+        if (there == end || (found != BPT_LINES_NONE && found != BPT_LINES_OPEN)) return found;
+        const char *newline = memchr(there, '\n', (size_t)(end - there));
+        rest->bytes = (uint64_t)((newline ? newline + 1 : end) - rest->data);
+    }
+}
+
+// Which lines belong together does not depend on when they come, and all are there.
+static void check_lines(const bpt_range_t *text, const bpt_examples_options_t *o) {
+    bpt_range_t whole = *text, little = *text, a, b;
+    bpt_open_tree_t open = {0};
+    uint64_t line = text->line;
+    little.bytes = 0;
+    for (;;) {
+        const bpt_lines_t found = bpt_examples_next(o, &whole, false, &open, &a);
+        require(next_lines(text, o, &little, &b) == found && found != BPT_LINES_OPEN);
+        if (found == BPT_LINES_NONE) break;
+        require(a.data == b.data && a.bytes == b.bytes && a.line == b.line && a.line == line && whole.data == little.data);
+        line = whole.line;
+    }
+    require(whole.bytes == 0);
+}
+
 // As the program puts them together: what only some forms have is 0 for the others.
 static bpt_examples_options_t options_of(const uint8_t head[3]) {
     bpt_examples_options_t o = {.form = (bpt_example_form_t)(head[2] % 5),
@@ -127,6 +155,7 @@ static bpt_examples_options_t options_of(const uint8_t head[3]) {
                                 .truncate = head[0] & 32 ? 2 : 0};
     const int more = head[2] / 5;
     if (o.form == BPT_FORM_TEXTS) o.subtrees = head[0] & 1;
+    o.skip_root = more & 16;
     if (o.form == BPT_FORM_COLUMNS) {
         o.texts = more & 1 ? 2 : 1;
         o.numbers = more & 2;
@@ -145,6 +174,7 @@ static bpt_examples_options_t options_of(const uint8_t head[3]) {
         o.trees = true;
         o.made = (bpt_trees_t)(more & 3);
         o.vertex_labels = more & 4;
+        o.cut_functions = more & 8;
         o.subtrees = head[0] & 1;
         o.truncate = 0;
         return o;
@@ -163,6 +193,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(bytes, data + HEAD, size - HEAD);
     const bpt_range_t text = bpt_range_of("input", bytes, size - HEAD);
     const bpt_examples_options_t options = options_of(data);
+    check_lines(&text, &options);
     bpt_labels_t labels = {0};
     bpt_examples_t examples;
     bpt_vocab_t *vocab;

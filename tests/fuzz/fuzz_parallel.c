@@ -1,5 +1,5 @@
-// libFuzzer: any bytes as texts and their translations: two files, cut at the first byte 0xFE, or lines of two columns. What is accepted
-// gives sound texts, windows and batches that score every token once.
+// libFuzzer: any bytes as texts and their translations: two files, cut at the first byte 0xFE, with trees in a third behind the next one,
+// or lines of two columns. What is accepted gives sound texts, trees, windows and batches that score every token once.
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +21,12 @@ static void check_texts(const bpt_examples_t *e, const bpt_parallel_options_t *o
         require(!o->longest || (source <= (uint64_t)o->longest && target <= (uint64_t)o->longest));
         require(!o->truncate || (source <= (uint64_t)o->truncate && target <= (uint64_t)o->truncate));
     }
+    for (uint64_t t = 0; e->trees && t < texts; ++t) {
+        const bpt_example_node_t *root = &e->nodes.items[e->node_offsets[t + 1] - 1];
+        require(e->node_offsets[t] < e->node_offsets[t + 1] && root->first == 0 && root->end == e->offsets[t + 1] - e->offsets[t]);
+        for (uint64_t i = e->node_offsets[t]; i < e->node_offsets[t + 1]; ++i)
+            require(e->nodes.items[i].first < e->nodes.items[i].end && e->nodes.items[i].end <= root->end);
+    }
     for (uint64_t w = 0, own = 0; e->windows && w < e->count; own = e->windows[w++].end) {
         require(e->windows[w].own == own && e->windows[w].first <= own && e->windows[w].end > own);
         require(e->windows[w].first == own || (w > 0 && e->windows[w].first == e->windows[w - 1].own));
@@ -37,7 +43,12 @@ static void check_batches(const bpt_examples_t *e, uint8_t option, bool train) {
         bpt_batch_t b;
         bool end, listed = false;
         require(source->next(source, &b, &end) == BPT_OK && !end);
-        for (int64_t i = 0; i < source->n_shapes; ++i) listed = listed || bpt_batch_shape_same(&source->shapes[i], &b.shape);
+        for (int64_t i = 0; i < source->n_shapes; ++i) {
+            bpt_batch_shape_t shape = source->shapes[i];  // of training with room for the largest trees
+            if (b.shape.side[0].nodes < shape.side[0].nodes) shape.side[0].nodes = b.shape.side[0].nodes;
+            if (b.shape.side[0].node_slots < shape.side[0].node_slots) shape.side[0].node_slots = b.shape.side[0].node_slots;
+            listed = listed || bpt_batch_shape_same(&shape, &b.shape);
+        }
         require(listed && b.n_targets == b.shape.side[1].rows);
         for (int64_t s = 0; s < b.n_real; ++s) {
             const bpt_side_t *target = &b.side[1];
@@ -52,10 +63,11 @@ static void check_batches(const bpt_examples_t *e, uint8_t option, bool train) {
 }
 
 static bpt_parallel_t cut(const char *bytes, size_t size, bool columns) {
-    const char *middle = columns || !size ? NULL : memchr(bytes, 0xFE, size);
-    const size_t first = middle ? (size_t)(middle - bytes) : size;
-    bpt_parallel_t pair = {.text = {bpt_range_of("source", bytes, first)}};
-    if (middle) pair.text[1] = bpt_range_of("target", middle + 1, size - first - 1);
+    const char *middle = columns || !size ? NULL : memchr(bytes, 0xFE, size), *end = bytes + size;
+    const char *last = middle ? memchr(middle + 1, 0xFE, (size_t)(end - middle - 1)) : NULL;
+    bpt_parallel_t pair = {.text = {bpt_range_of("source", bytes, (size_t)((middle ? middle : end) - bytes))}};
+    if (middle) pair.text[1] = bpt_range_of("target", middle + 1, (size_t)((last ? last : end) - middle - 1));
+    if (last) pair.trees = bpt_range_of("trees", last + 1, (size_t)(end - last - 1));
     return pair;
 }
 
@@ -67,12 +79,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(bpt_alloc(size - HEAD, 1, &bytes) == BPT_OK);
     memcpy(bytes, data + HEAD, size - HEAD);
     const bpt_parallel_t pair = cut(bytes, size - HEAD, data[0] & 1);
-    const bpt_parallel_options_t options = {
-        .longest = data[0] & 2 ? 4 : 0, .truncate = data[0] & 4 ? 2 : 0, .context_tokens = data[0] & 8 ? 1 + data[0] / 16 : 0};
+    bpt_labels_t labels = {0};
+    const bool trees = pair.trees.data, named = trees && data[1] & 4;
+    const bpt_parallel_options_t options = {.longest = data[0] & 2 ? 4 : 0,
+                                            .truncate = data[0] & 4 && !trees ? 2 : 0,
+                                            .context_tokens = data[0] & 8 && !trees ? 1 + data[0] / 16 : 0,
+                                            .trees = trees,
+                                            .labels = named ? &labels : NULL};
     bpt_vocab_t *vocab;
     bpt_examples_t examples;
     require(bpt_vocab_create(data[1] & 1 ? BPT_UNIT_IDS : BPT_UNIT_WORD, data[1] & 2, &vocab) == BPT_OK);
-    bpt_status_t status = bpt_parallel_scan(&pair, (bpt_vocab_t *const[]){vocab, vocab}, NULL);
+    bpt_status_t status = bpt_parallel_scan(&pair, (bpt_vocab_t *const[]){vocab, vocab}, named ? &labels : NULL);
+    bpt_labels_freeze(&labels);
     if (status == BPT_OK) {
         require(bpt_vocab_freeze(vocab) == BPT_OK);
         status = bpt_parallel_read(&pair, &options, (const bpt_vocab_t *const[]){vocab, vocab}, &examples);
@@ -84,6 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         bpt_examples_free(&examples);
     }
     require(status == BPT_OK || (status == BPT_ERR_INPUT && *bpt_error_message()));
+    bpt_labels_free(&labels);
     bpt_vocab_destroy(vocab);
     bpt_free(bytes);
     require(bpt_alloc_live() == 0);
