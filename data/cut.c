@@ -14,14 +14,19 @@ typedef struct {
     size_t classes;   // at least 1
     uint64_t *count;  // examples
     uint64_t *taken;  // for validation and test so far
+    uint64_t dealt;   // of all classes
     uint64_t *seats[BPT_PARTS];
 } shares_t;
 
 // ---- How many examples of each class a part gets
 
-// Below 0: the class has fewer than its share of the part's `total` seats; above: more. In parts of an example, n of which are one.
-static int64_t surplus(const shares_t *s, int part, uint64_t total, size_t c) {
-    return (int64_t)(s->seats[part][c] * s->n) - (int64_t)(s->count[c] * total);
+// What a class has too much of its share of so many seats; below 0: too little. In parts of an example, n of which are one.
+static int64_t surplus(const shares_t *s, uint64_t has, uint64_t seats, size_t c) {
+    return (int64_t)(has * s->n) - (int64_t)(s->count[c] * seats);
+}
+static int64_t surplus_of_part(const shares_t *s, int part, uint64_t total, size_t c) { return surplus(s, s->seats[part][c], total, c); }
+static int64_t surplus_so_far(const shares_t *s, int part, uint64_t total, size_t c) {
+    return surplus(s, s->taken[c] + s->seats[part][c], s->dealt + total, c);
 }
 
 // How many the part may take at most: one stays for training as long as there are others.
@@ -33,15 +38,19 @@ static uint64_t room(const shares_t *s, size_t c, bool last) {
 static void take_seat(shares_t *s, int part, uint64_t total) {
     size_t from = s->classes;
     for (size_t c = 0; c < s->classes; ++c)
-        if (s->seats[part][c] && (from == s->classes || surplus(s, part, total, c) > surplus(s, part, total, from))) from = c;
+        if (s->seats[part][c] && (from == s->classes || surplus_of_part(s, part, total, c) > surplus_of_part(s, part, total, from)))
+            from = c;
     --s->seats[part][from];
 }
 
-// Gives a seat to the class that lacks the most. False: none may have more.
+// Gives a seat to the class that lacks the most, in the parts so far: what is left over in one goes to another class in the next. False:
+// none may have more.
 static bool give_seat(shares_t *s, int part, uint64_t total, bool last) {
     size_t to = s->classes;
     for (size_t c = 0; c < s->classes; ++c)
-        if (s->seats[part][c] < room(s, c, last) && (to == s->classes || surplus(s, part, total, c) < surplus(s, part, total, to))) to = c;
+        if (s->seats[part][c] < room(s, c, last) &&
+            (to == s->classes || surplus_so_far(s, part, total, c) < surplus_so_far(s, part, total, to)))
+            to = c;
     if (to < s->classes) ++s->seats[part][to];
     return to < s->classes;
 }
@@ -57,6 +66,7 @@ static void share_out(shares_t *s, int part, uint64_t total) {
     for (; given < total; ++given)
         if (!give_seat(s, part, total, false)) (void)give_seat(s, part, total, true);  // all classes are of one example
     for (size_t c = 0; c < s->classes; ++c) s->taken[c] += s->seats[part][c];
+    s->dealt += total;
 }
 
 // A part that has fewer examples than there are classes grows to have one of each, up to a tenth of all.

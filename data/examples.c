@@ -1,9 +1,6 @@
 // The store of examples and both passes over a text (examples.h). Readers (data/readers) find examples, which are counted or kept here.
 #include "data/examples.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bpt/alloc.h"
@@ -13,9 +10,8 @@
 
 typedef bpt_word_t word_t;
 
-typedef struct pass {
+typedef struct {
     bpt_reader_t reader;
-    bpt_status_t (*take)(struct pass *pass, const bpt_found_t *found);
     bpt_vocab_t *counted;
     bpt_labels_t *collected;
     const bpt_vocab_t *vocab;
@@ -30,113 +26,6 @@ const char *const bpt_tag_scheme_names[] = {[BPT_SCHEME_KEEP] = "keep",
                                             [BPT_SCHEME_BILOU] = "bilou",
                                             [BPT_SCHEME_BMES] = "bmes",
                                             NULL};
-
-// ---- What readers share
-
-bpt_status_t bpt_reader_fail(const bpt_range_t *where, const char *what) {
-    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: %s", where->path, (unsigned long long)where->line, what);
-}
-static bpt_status_t at(const bpt_range_t *where, const char *what) { return bpt_reader_fail(where, what); }
-
-bpt_status_t bpt_reader_push(bpt_reader_t *r, const char *data, size_t bytes) {
-    BPT_TRY(bpt_grow(&r->words, r->n_words, &r->word_capacity, sizeof *r->words));
-    r->words[r->n_words++] = (word_t){data, bytes};
-    return BPT_OK;
-}
-
-bpt_status_t bpt_reader_push_tag(bpt_reader_t *r, size_t word, const char *data, size_t bytes) {
-    BPT_TRY(bpt_grow(&r->tags, word, &r->tag_capacity, sizeof *r->tags));
-    r->tags[word] = (word_t){data, bytes};
-    return BPT_OK;
-}
-
-bpt_status_t bpt_reader_push_line(bpt_reader_t *r, size_t word, uint64_t line) {
-    BPT_TRY(bpt_grow(&r->lines, word, &r->line_capacity, sizeof *r->lines));
-    r->lines[word] = line;
-    return BPT_OK;
-}
-
-bpt_status_t bpt_reader_push_words(bpt_reader_t *r, bpt_range_t text) {
-    size_t bytes;
-    for (const char *word; (word = bpt_next_token(&text, &bytes));) BPT_TRY(bpt_reader_push(r, word, bytes));
-    return BPT_OK;
-}
-
-void bpt_reader_end_item(bpt_reader_t *r) {
-    r->item += r->visited;
-    r->visited = false;
-}
-
-bpt_status_t bpt_reader_lines(bpt_reader_t *r, const bpt_range_t *text, bpt_status_t (*read)(bpt_reader_t *r, const bpt_range_t *line)) {
-    bpt_range_t rest = *text, line;
-    bpt_open_tree_t open = {0};
-    while ((r->found = bpt_examples_next(r->options, &rest, false, &open, &line)) != BPT_LINES_NONE) {
-        if (line.bytes == 0 && rest.bytes == 0 && line.line > text->line) break;  // an empty last line
-        BPT_TRY(bpt_examples_check_lines(&line));
-        BPT_TRY(read(r, &line));
-        bpt_reader_end_item(r);
-    }
-    return BPT_OK;
-}
-
-static bpt_read_t *const readers[] = {
-#define BPT_READER(id, name, brackets) [BPT_FORM_##id] = bpt_read_##name,
-#include "data/readers/readers.def"
-#undef BPT_READER
-};
-
-// Examples of other parts are passed over.
-static bpt_status_t visit(void *user, const bpt_found_t *f) {
-    pass_t *p = user;
-    const bpt_cut_t *cut = p->reader.options->cut;
-    p->reader.visited = true;
-    return !cut || cut->part[p->reader.item] == p->reader.options->part ? p->take(p, f) : BPT_OK;
-}
-
-static bpt_status_t parse(pass_t *p, const bpt_range_t *text) {
-    bpt_status_t status = bpt_range_check_utf8(text);
-    p->reader.visit = visit;
-    p->reader.user = p;
-    if (status == BPT_OK) status = readers[p->reader.options->form](&p->reader, text);
-    bpt_free(p->reader.words);
-    bpt_free(p->reader.tags);
-    bpt_free(p->reader.lines);
-    return status;
-}
-
-// ---- Which part each has
-
-// The classes of the examples so far, by the order in which they are first met.
-typedef struct {
-    pass_t pass;
-    bpt_labels_t names;
-    uint32_t *class;
-    uint64_t count;
-    size_t capacity;
-    bool labelled;  // at least one of them
-} survey_t;
-
-// The whole of a tree comes last of its phrases, and is what counts.
-static bpt_status_t see(pass_t *p, const bpt_found_t *f) {
-    survey_t *s = (survey_t *)p;
-    if (p->reader.item == s->count) BPT_TRY(bpt_grow(&s->class, (size_t)s->count, &s->capacity, sizeof *s->class));
-    s->class[p->reader.item] = 0;
-    s->count = p->reader.item + 1;
-    if (!f->label || p->reader.options->numbers) return BPT_OK;
-    s->labelled = true;
-    BPT_TRY(bpt_labels_add(&s->names, f->where, f->label));
-    return bpt_labels_find(&s->names, f->label, &s->class[p->reader.item]) ? BPT_OK : BPT_ERR_INPUT;
-}
-
-bpt_status_t bpt_examples_cut(const bpt_range_t *text, const bpt_examples_options_t *options, uint64_t seed, bpt_cut_t *cut) {
-    survey_t s = {.pass = {.reader = {.options = options}, .take = see}};
-    bpt_status_t status = parse(&s.pass, text);
-    *cut = (bpt_cut_t){0};
-    if (status == BPT_OK) status = bpt_cut_make(text->path, s.count, s.labelled ? s.class : NULL, s.names.count, seed, cut);
-    bpt_labels_free(&s.names);
-    bpt_free(s.class);
-    return status;
-}
 
 // ---- What is taken of a found example
 
@@ -190,27 +79,24 @@ static texts_t texts_of(const pass_t *p, const bpt_found_t *f) {
     return t;
 }
 
-// Where word i stands.
-static bpt_range_t place_of(const bpt_found_t *f, size_t i) {
-    bpt_range_t place = *f->where;
-    if (f->lines) place.line = f->lines[i];
-    return place;
-}
-
 // Whether nodes and words of the example have labels that count.
 static bool labels_vertices(const pass_t *p, const bpt_found_t *f) { return p->reader.options->vertex_labels && f->nodes; }
 
 // ---- First pass
 
-static bpt_status_t scan(pass_t *p, const bpt_found_t *f) {
+static bpt_status_t scan(void *user, const bpt_found_t *f) {
+    pass_t *p = user;
     const texts_t t = texts_of(p, f);
-    if (p->collected && f->label && !p->reader.options->numbers) BPT_TRY(bpt_labels_add(p->collected, f->where, f->label));
+    if (p->collected && f->label && !p->reader.options->numbers) {
+        const word_t label = bpt_reader_trim(*f->label);
+        BPT_TRY(bpt_labels_add(p->collected, f->where, &label));
+    }
     for (size_t i = 0; p->collected && labels_vertices(p, f) && i < f->n_nodes; ++i)
         if (f->nodes[i].label.data) BPT_TRY(bpt_labels_add(p->collected, f->where, &f->nodes[i].label));
     for (size_t i = 0; p->collected && labels_vertices(p, f) && i < t.n[0]; ++i)
         if (f->word_labels[i].data) BPT_TRY(bpt_labels_add(p->collected, f->where, &f->word_labels[i]));
     for (size_t i = 0; p->collected && f->tags && i < t.n[0]; ++i) {
-        const bpt_range_t place = place_of(f, i);
+        const bpt_range_t place = bpt_reader_place(f, i);
         BPT_TRY(bpt_labels_add(p->collected, &place, &f->tags[i]));
     }
     for (int k = 0; p->counted && k < t.texts; ++k) BPT_TRY(bpt_vocab_count_words(p->counted, f->where, t.words[k], t.n[k]));
@@ -218,11 +104,10 @@ static bpt_status_t scan(pass_t *p, const bpt_found_t *f) {
 }
 
 bpt_status_t bpt_examples_scan(const bpt_range_t *text, const bpt_examples_options_t *options, bpt_vocab_t *vocab, bpt_labels_t *labels) {
-    pass_t p = {.reader = {.options = options},
-                .take = scan,
+    pass_t p = {.reader = {.options = options, .visit = scan, .user = &p},
                 .counted = vocab && bpt_unit_of(bpt_vocab_unit(vocab))->words ? vocab : NULL,
                 .collected = labels};
-    return parse(&p, text);
+    return bpt_reader_run(&p.reader, text);
 }
 
 // ---- Second pass
@@ -236,24 +121,28 @@ static bpt_status_t take_unknown(pass_t *p, const bpt_range_t *where, const word
     return BPT_OK;
 }
 
-static bpt_status_t find_class(pass_t *p, const bpt_range_t *where, const word_t *label, uint32_t *class) {
-    *class = BPT_NO_LABEL;
-    if (!label || !p->labels || bpt_labels_find(p->labels, label, class)) return BPT_OK;
-    if (p->reader.options->others) return take_unknown(p, where, label, class);
-    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: label '%s' is not one of the %zu that the model knows", where->path,
-                    (unsigned long long)where->line, bpt_show(label->data, label->bytes).text, p->labels->count);
+// Blanks around a label are no part of it. Runs of versions for which they were have such labels: these come first.
+static bool is_known(const bpt_labels_t *labels, const word_t *label, uint32_t *class) {
+    const word_t trimmed = bpt_reader_trim(*label);
+    return bpt_labels_find(labels, label, class) || bpt_labels_find(labels, &trimmed, class);
 }
 
-static bpt_status_t read_number(const bpt_range_t *where, const word_t *word, float *out) {
-    char text[64], *end;
-    if (!word || word->bytes == 0 || word->bytes >= sizeof text) return at(where, "no number in the label column");
-    memcpy(text, word->data, word->bytes);
-    text[word->bytes] = 0;
-    *out = strtof(text, &end);
-    if (end != text + word->bytes || !isfinite(*out))
-        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: '%s' in the label column is not a finite number", where->path,
-                        (unsigned long long)where->line, bpt_show(word->data, word->bytes).text);
-    return BPT_OK;
+static bpt_status_t find_class(pass_t *p, const bpt_range_t *where, const word_t *label, uint32_t *class) {
+    *class = BPT_NO_LABEL;
+    if (!label || !p->labels || is_known(p->labels, label, class)) return BPT_OK;
+    const word_t trimmed = bpt_reader_trim(*label);
+    if (p->reader.options->others) return take_unknown(p, where, &trimmed, class);
+    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: label '%s' is not one of the %zu that the model knows", where->path,
+                    (unsigned long long)where->line, bpt_show(trimmed.data, trimmed.bytes).text, p->labels->count);
+}
+
+static bpt_status_t read_number(const bpt_range_t *where, const word_t *label, float *out) {
+    const word_t number = label ? bpt_reader_trim(*label) : (word_t){0};
+    const char *remedy = where->line == 1 ? "; --header leaves out a first line that names the columns" : "";
+    if (!label) return bpt_reader_fail(where, "no number in the label column");
+    if (bpt_reader_number(&number, out)) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: '%s' in the label column is not a finite number%s", where->path,
+                    (unsigned long long)where->line, bpt_show(number.data, number.bytes).text, remedy);
 }
 
 // ---- Character n-grams
@@ -305,7 +194,7 @@ static bpt_status_t add_token(void *user, uint32_t id) {
 // What a word has beside its token: n-grams of its characters, a label.
 static bpt_status_t add_word(pass_t *p, const bpt_found_t *f, const word_t *words, size_t i) {
     bpt_examples_t *e = p->out;
-    const bpt_range_t place = place_of(f, i);
+    const bpt_range_t place = bpt_reader_place(f, i);
     if (p->reader.options->ngram_max) BPT_TRY(add_ngrams(p->reader.options, &words[i], e));
     if (f->tags || e->per_token) {
         BPT_TRY(bpt_grow(&e->labels, e->n_tokens, &e->label_capacity, sizeof *e->labels));
@@ -329,7 +218,7 @@ static bpt_status_t class_of(pass_t *p, const bpt_found_t *f, const word_t *labe
 // The nodes over the words of a text.
 static bpt_status_t find_nodes(pass_t *p, const bpt_found_t *f, size_t n_words, bpt_nodes_t *of_words) {
     if (p->reader.options->made != BPT_TREES_FILE) return bpt_trees_make(p->reader.options->made, (uint32_t)n_words, of_words);
-    if (!f->nodes) return at(f->where, "no tree over this text");
+    if (!f->nodes) return bpt_reader_fail(f->where, "no tree over this text");
     for (size_t i = 0; i < f->n_nodes; ++i) {
         uint32_t class;
         BPT_TRY(class_of(p, f, &f->nodes[i].label, &class));
@@ -395,7 +284,8 @@ static bpt_status_t make_room(bpt_examples_t *e) {
     return BPT_OK;
 }
 
-static bpt_status_t read_example(pass_t *p, const bpt_found_t *f) {
+static bpt_status_t read_example(void *user, const bpt_found_t *f) {
+    pass_t *p = user;
     bpt_examples_t *e = p->out;
     const texts_t t = texts_of(p, f);
     BPT_TRY(make_room(e));
@@ -413,7 +303,7 @@ static bpt_status_t read_example(pass_t *p, const bpt_found_t *f) {
 bpt_status_t bpt_examples_add(const bpt_range_t *text, const bpt_examples_options_t *options, const bpt_vocab_t *vocab,
                               const bpt_labels_t *labels, bpt_examples_t *examples) {
     const uint64_t count = examples->count;
-    pass_t p = {.reader = {.options = options}, .take = read_example, .vocab = vocab, .labels = labels, .out = examples};
+    pass_t p = {.reader = {.options = options, .visit = read_example, .user = &p}, .vocab = vocab, .labels = labels, .out = examples};
     examples->texts = options->texts;
     examples->per_token = options->form == BPT_FORM_TAGGED || options->form == BPT_FORM_CONLL;
     examples->value_columns = options->numbers ? 1 : 0;
@@ -421,7 +311,9 @@ bpt_status_t bpt_examples_add(const bpt_range_t *text, const bpt_examples_option
     examples->classes = options->others ? (uint32_t)options->others->count : 0;
     if (!examples->offsets) BPT_TRY(bpt_alloc(1, sizeof *examples->offsets, &examples->offsets));
     if (options->trees && !examples->node_offsets) BPT_TRY(bpt_alloc(1, sizeof *examples->node_offsets, &examples->node_offsets));
-    const bpt_status_t status = parse(&p, text);
+    const bpt_status_t status = bpt_reader_run(&p.reader, text);
+    if (status == BPT_OK && p.reader.n_empty && !examples->n_empty) examples->empty_line = p.reader.empty_line;
+    if (status == BPT_OK) examples->n_empty += p.reader.n_empty;
     if (status == BPT_OK) return BPT_OK;
     examples->count = count;
     examples->n_tokens = examples->offsets[count * (options->texts == 2 ? 2 : 1)];
@@ -435,43 +327,6 @@ bpt_status_t bpt_examples_read(const bpt_range_t *text, const bpt_examples_optio
     bpt_status_t status = bpt_examples_add(text, options, vocab, labels, out);
     if (status == BPT_OK && out->count == 0) status = bpt_fail(BPT_ERR_INPUT, "%s: no example in it", text->path);
     if (status != BPT_OK) bpt_examples_free(out);
-    return status;
-}
-
-// What a reader finds, for somebody else.
-typedef struct {
-    pass_t pass;
-    bpt_take_words_t *take;
-    void *user;
-} listing_t;
-
-static bpt_status_t list_words(pass_t *p, const bpt_found_t *f) {
-    const listing_t *l = (const listing_t *)p;
-    return l->take(l->user, f->words, f->n_words);
-}
-
-bpt_status_t bpt_examples_words(const bpt_range_t *text, const bpt_examples_options_t *options, bpt_take_words_t *take, void *user) {
-    listing_t l = {.pass = {.reader = {.options = options}, .take = list_words}, .take = take, .user = user};
-    return parse(&l.pass, text);
-}
-
-typedef struct {
-    pass_t pass;
-    const word_t *tag;
-    uint64_t line;  // 0: not found yet
-} search_t;
-
-static bpt_status_t search_tag(pass_t *p, const bpt_found_t *f) {
-    search_t *s = (search_t *)p;
-    for (size_t i = 0; f->tags && i < f->n_words && !s->line; ++i)
-        if (f->tags[i].bytes == s->tag->bytes && !memcmp(f->tags[i].data, s->tag->data, s->tag->bytes)) s->line = place_of(f, i).line;
-    return BPT_OK;
-}
-
-bpt_status_t bpt_examples_find_tag(const bpt_range_t *text, const bpt_examples_options_t *options, const bpt_word_t *tag, uint64_t *line) {
-    search_t s = {.pass = {.reader = {.options = options}, .take = search_tag}, .tag = tag};
-    const bpt_status_t status = parse(&s.pass, text);
-    *line = s.line ? s.line : text->line;
     return status;
 }
 

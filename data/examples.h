@@ -67,6 +67,7 @@ typedef struct {
     // Labels from `classes` on are none that the model knows (0: it knows them all): how many there are, the first one and its line.
     uint32_t classes, first_unknown;
     uint64_t n_unknown, unknown_line;
+    uint64_t n_empty, empty_line;  // lines that were left out for want of a text, and the first of them
     uint32_t *bags;         // character n-grams of the tokens: those of token t are bags[bag_offsets[t]] .. bags[bag_offsets[t + 1] - 1]
     uint64_t *bag_offsets;  // [n_tokens + 1]; NULL: there are none
     bool trees;             // each text has one
@@ -104,6 +105,8 @@ typedef struct {
     bpt_example_form_t form;  // zero-initialised: texts
     const bpt_cut_t *cut;     // of these examples those of one part are taken; NULL: all
     int part;                 // that one
+    bool header;              // the first line of a file names its columns: it is left out
+    bool skip_empty;          // lines with an empty text are left out; else such a line is an error
     bool labelled;            // a line without a label is an error; otherwise a line is text (or ids) alone
     bpt_labels_t *others;     // takes labels that the model does not know (bpt_labels_other); NULL: such a label is an error
     bool subtrees;            // TEXTS, PTB brackets: every phrase is an example, not only the sentence
@@ -186,6 +189,15 @@ bpt_status_t bpt_examples_words(const bpt_range_t *text, const bpt_examples_opti
 // The line of the first word with this tag; where there is none, the text's first.
 bpt_status_t bpt_examples_find_tag(const bpt_range_t *text, const bpt_examples_options_t *options, const bpt_word_t *tag,
                                    uint64_t *line) BPT_MUST_USE;
+// Whether the first line of a file names its columns.
+typedef enum {
+    BPT_HEADER_NONE,       // nothing speaks for it, or against what the options say
+    BPT_HEADER_SUSPECTED,  // it is read as an example, but looks like names of columns, and no other line has its label
+    BPT_HEADER_DOUBTFUL,   // it is left out, but its label is one of `labels`, or the number that is asked for
+} bpt_header_t;
+// *label: of that line.
+bpt_status_t bpt_examples_check_header(const bpt_range_t *text, const bpt_examples_options_t *options, const bpt_labels_t *labels,
+                                       bpt_header_t *out, bpt_shown_t *label) BPT_MUST_USE;
 // Puts `count` placeholders (bpt/batch.h) in front of every text. BPT_ERR_USAGE where each token has a label, or vectors are read.
 bpt_status_t bpt_examples_shift(bpt_examples_t *examples, int64_t count) BPT_MUST_USE;
 

@@ -47,10 +47,12 @@ static bpt_status_t unequal(const bpt_parallel_t *pair, const lines_t *l, int lo
 static bpt_status_t next_lines(const bpt_parallel_t *pair, bpt_range_t rest[2], lines_t *l, bool *end) {
     const bool first = bpt_range_next_line(&rest[0], &l->where[0]);
     *end = !first;
+    if (first) bpt_line_skip_mark(&l->where[0]);
     if (first) BPT_TRY(bpt_range_check_line(&l->where[0]));
     if (!pair->text[1].data) return first ? split_line(l) : BPT_OK;
     const bool second = bpt_range_next_line(&rest[1], &l->where[1]);
     if (first != second) return unequal(pair, l, second);
+    if (second) bpt_line_skip_mark(&l->where[1]);
     return second ? bpt_range_check_line(&l->where[1]) : BPT_OK;
 }
 

@@ -8,18 +8,32 @@
 
 // ---- A folder
 
-static const char *const part_names[BPT_PARTS][2] = {{"train", "train"}, {"valid", "dev"}, {"test", "test"}};
+static const char *const part_names[BPT_PARTS] = {"train", "valid", "test"};
+
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// Short as it is, "val" is part of many words: retrieval, interval.
+static bool holds_word(const char *name, const char *word) {
+    for (const char *p = name; (p = strstr(p, word)); ++p)
+        if ((p == name || !is_letter(p[-1])) && !is_letter(p[strlen(word)])) return true;
+    return false;
+}
+
+static bool is_of_part(const char *name, int part) {
+    if (strstr(name, part_names[part])) return true;
+    return part == BPT_VALID && (strstr(name, "dev") || holds_word(name, "val"));
+}
 
 static bpt_status_t match_name(const char *folder, const char *name, const char *found[BPT_PARTS]) {
     int matched = -1;
     for (int p = 0; p < BPT_PARTS; ++p) {
-        if (!strstr(name, part_names[p][0]) && !strstr(name, part_names[p][1])) continue;
+        if (!is_of_part(name, p)) continue;
         if (matched >= 0)
-            return bpt_fail(BPT_ERR_INPUT, "%s: '%s' could be the %s part and the %s part; rename it", folder, name, part_names[matched][0],
-                            part_names[p][0]);
+            return bpt_fail(BPT_ERR_INPUT, "%s: '%s' could be the %s part and the %s part; rename it", folder, name, part_names[matched],
+                            part_names[p]);
         if (found[p])
             return bpt_fail(BPT_ERR_INPUT, "%s: both '%s' and '%s' could be the %s part; keep one or name a file", folder, found[p], name,
-                            part_names[p][0]);
+                            part_names[p]);
         found[p] = name;
         matched = p;
     }
@@ -41,28 +55,41 @@ static bpt_status_t match_names(const char *folder, const char *language, char *
         bpt_free(path);
         if (file) BPT_TRY(match_name(folder, names[i], found));
     }
-    if (found[BPT_TRAIN]) return BPT_OK;
-    if (language)
-        return bpt_fail(BPT_ERR_INPUT, "%s: no file whose name holds 'train' and ends in '.%s', such as train.%s", folder, language,
-                        language);
-    return bpt_fail(BPT_ERR_INPUT, "%s: no file whose name holds 'train'; name a file instead, or rename yours", folder);
+    return BPT_OK;
 }
 
-static bpt_status_t open_folder(const char *folder, const char *language, bpt_split_t *split) {
+bpt_status_t bpt_split_find(const char *folder, const char *language, char *path[BPT_PARTS]) {
     char **names = NULL;
     const char *found[BPT_PARTS] = {0};
     size_t count = 0;
+    for (int p = 0; p < BPT_PARTS; ++p) path[p] = NULL;
     BPT_TRY(bpt_folder_list(folder, &names, &count));
     bpt_status_t status = match_names(folder, language, names, count, found);
-    for (int p = 0; p < BPT_PARTS && status == BPT_OK; ++p) {
-        char *path = NULL;
-        if (!found[p]) continue;
-        status = bpt_path_format(&path, "%s/%s", folder, found[p]);
-        if (status == BPT_OK) status = bpt_text_open(path, &split->text[p]);
-        if (status == BPT_OK) split->part[p] = bpt_text_range(split->text[p]);
-        bpt_free(path);
-    }
+    for (int p = 0; p < BPT_PARTS && status == BPT_OK; ++p)
+        if (found[p]) status = bpt_path_format(&path[p], "%s/%s", folder, found[p]);
     bpt_names_free(names, count);
+    return status;
+}
+
+static bpt_status_t open_parts(const char *folder, const char *language, char *const path[BPT_PARTS], bpt_split_t *split) {
+    if (!path[BPT_TRAIN] && language)
+        return bpt_fail(BPT_ERR_INPUT, "%s: no file whose name holds 'train' and ends in '.%s', such as train.%s", folder, language,
+                        language);
+    if (!path[BPT_TRAIN])
+        return bpt_fail(BPT_ERR_INPUT, "%s: no file whose name holds 'train'; name a file instead, or rename yours", folder);
+    for (int p = 0; p < BPT_PARTS; ++p) {
+        if (!path[p]) continue;
+        BPT_TRY(bpt_text_open(path[p], &split->text[p]));
+        split->part[p] = bpt_text_range(split->text[p]);
+    }
+    return BPT_OK;
+}
+
+static bpt_status_t open_folder(const char *folder, const char *language, bpt_split_t *split) {
+    char *path[BPT_PARTS];
+    bpt_status_t status = bpt_split_find(folder, language, path);
+    if (status == BPT_OK) status = open_parts(folder, language, path, split);
+    for (int p = 0; p < BPT_PARTS; ++p) bpt_free(path[p]);
     return status;
 }
 

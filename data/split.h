@@ -21,13 +21,16 @@ typedef struct {
 // One file is cut in its order (of examples: data/cut.h). by_lines: at line ends (words, ids), else between bytes or code points (chars):
 // train has 90 %, valid 5
 // %, test 5 % of them, rounded down at the cuts, and valid and test at least one each. A file with fewer than three is BPT_ERR_INPUT. In a
-// folder the files are those whose names hold "train", "valid" or "dev", "test" (not hidden ones, not folders); two matches are an error;
-// train must be there.
+// folder the files are those whose names hold "train", "valid", "dev" or the word "val", "test" (not hidden ones, not folders); two matches
+// are an error; train must be there.
 bpt_status_t bpt_split_open(const char *path, bpt_unit_t unit, bool by_lines, bpt_split_t *out) BPT_MUST_USE;
 // One file, whole for each part; what is of which part is still to be said in `cut` (data/cut.h).
 bpt_status_t bpt_split_open_whole(const char *path, bpt_split_t *out) BPT_MUST_USE;
 // The parts of one language: the files of a folder whose names end in .LANGUAGE, named as above. A path that is no folder is BPT_ERR_INPUT.
 bpt_status_t bpt_split_open_language(const char *folder, const char *language, bpt_split_t *out) BPT_MUST_USE;
+// The files of the parts of a folder, named as above, NULL where there is none; of one language, or with NULL of any. Each path is freed
+// with bpt_free, also after an error.
+bpt_status_t bpt_split_find(const char *folder, const char *language, char *path[BPT_PARTS]) BPT_MUST_USE;
 void bpt_split_close(bpt_split_t *split);
 
 // The first of `count` >= 3 things of each part when they are cut 90/5/5 in their order, rounded as above; begin[BPT_PARTS] is `count`.

@@ -74,6 +74,8 @@ void bpt_range_skip_mark(bpt_range_t *rest) {
     if (rest->offset == 0) skip(rest, bpt_byte_order_mark(rest->data, rest->bytes));
 }
 
+void bpt_line_skip_mark(bpt_range_t *line) { skip(line, bpt_byte_order_mark(line->data, line->bytes)); }
+
 bool bpt_range_next_line(bpt_range_t *rest, bpt_range_t *line) {
     bpt_range_skip_mark(rest);
     if (rest->bytes == 0) return false;

@@ -31,6 +31,8 @@ bpt_range_t bpt_range_of(const char *path, const void *data, uint64_t bytes);
 bool bpt_range_next_line(bpt_range_t *rest, bpt_range_t *line);
 // Takes such a mark off the front, for what is not read by lines.
 void bpt_range_skip_mark(bpt_range_t *rest);
+// A byte order mark at the start of any other line, where files were joined, is no part of that either.
+void bpt_line_skip_mark(bpt_range_t *line);
 // What is read a line at a time is held a line at a time: a longer line is BPT_ERR_INPUT with file, line and remedy. Texts of words, code
 // points and bytes are not: their lines may have any length.
 #define BPT_LINE_BYTES ((size_t)64 << 20)

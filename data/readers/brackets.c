@@ -120,6 +120,7 @@ static bpt_lines_t next_lines(const bpt_examples_options_t *o, bpt_range_t *rest
         *rest = behind_first;  // without a byte order mark
         return BPT_LINES_NONE;
     }
+    bpt_line_skip_mark(&first);
     bpt_range_t after = behind(rest, open);
     bpt_lines_t found = may_begin_tree(o, &first) ? take_tree(o, &first, &after, open, lines) : BPT_LINES_TEXT;
     if (found == BPT_LINES_OPEN && more) {
@@ -141,8 +142,12 @@ static const bool has_brackets[] = {
 
 bpt_lines_t bpt_examples_next(const bpt_examples_options_t *options, bpt_range_t *rest, bool more, bpt_open_tree_t *open,
                               bpt_range_t *lines) {
-    if (!has_brackets[options->form]) return bpt_range_next_line(rest, lines) ? BPT_LINES_TEXT : BPT_LINES_NONE;
-    const bpt_lines_t found = next_lines(options, rest, more, open, lines);
+    bpt_lines_t found = BPT_LINES_NONE;
+    if (has_brackets[options->form])
+        found = next_lines(options, rest, more, open, lines);
+    else if (bpt_range_next_line(rest, lines))
+        found = BPT_LINES_TEXT;
+    if (found == BPT_LINES_TEXT) bpt_line_skip_mark(lines);
     if (found != BPT_LINES_OPEN) *open = (bpt_open_tree_t){0};
     return found;
 }

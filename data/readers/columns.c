@@ -31,26 +31,31 @@ static bpt_status_t need(const bpt_range_t *line, const columns_t *c, int column
                     (unsigned long long)line->line, c->count, c->count == 1 ? "" : "s", what, column);
 }
 
+static bool is(const bpt_word_t *cell, const char *value) {
+    return cell->bytes == strlen(value) && !memcmp(cell->data, value, cell->bytes);
+}
+
 // Whether the line is one of those that --where asks for.
 static bool is_wanted(const bpt_examples_options_t *o, const columns_t *c) {
     if (!o->where_column) return true;
     const bpt_range_t *column = &c->column[o->where_column - 1];
-    return column->bytes == strlen(o->where) && !memcmp(column->data, o->where, column->bytes);
+    const bpt_word_t cell = {column->data, (size_t)column->bytes}, trimmed = bpt_reader_trim(cell);
+    return is(&cell, o->where) || is(&trimmed, o->where);
 }
 
-static bpt_status_t push_texts(bpt_reader_t *r, const bpt_range_t *line, const columns_t *c, const int *text_column, bpt_found_t *found) {
+static bpt_status_t visit_texts(bpt_reader_t *r, const columns_t *c, const int *text_column, bpt_found_t *found) {
     const int texts = r->options->texts == 2 ? 2 : 1;
     r->n_words = 0;
     for (int i = 0; i < texts; ++i) {
         const size_t before = r->n_words;
-        BPT_TRY(need(line, c, text_column[i], "text"));
+        BPT_TRY(need(found->where, c, text_column[i], "text"));
         BPT_TRY(bpt_reader_push_words(r, c->column[text_column[i] - 1]));
-        if (r->n_words == before) return bpt_reader_fail(line, "an empty text; every text needs at least one word");
+        if (r->n_words == before) return bpt_reader_empty(r, found->where, "an empty text; every text needs at least one word");
         if (i == 0) found->second = r->n_words;
     }
     found->words = r->words;
     found->n_words = r->n_words;
-    return BPT_OK;
+    return bpt_reader_visit(r, found);
 }
 
 static bpt_status_t read_line(bpt_reader_t *r, const bpt_range_t *line) {
@@ -60,18 +65,14 @@ static bpt_status_t read_line(bpt_reader_t *r, const bpt_range_t *line) {
     bpt_found_t found = {.where = line};
     bpt_word_t label;
     BPT_TRY(split(line, &c));
-    if (!o->labelled && c.count == (o->texts == 2 ? 2 : 1)) {
-        BPT_TRY(push_texts(r, line, &c, alone, &found));
-        return r->visit(r->user, &found);
-    }
+    if (!o->labelled && c.count == (o->texts == 2 ? 2 : 1)) return visit_texts(r, &c, alone, &found);
     if (o->where_column) BPT_TRY(need(line, &c, o->where_column, "value of --where"));
     if (!is_wanted(o, &c)) return BPT_OK;
     BPT_TRY(need(line, &c, o->label_column, "label"));
     label = (bpt_word_t){c.column[o->label_column - 1].data, c.column[o->label_column - 1].bytes};
-    if (label.bytes == 0) return bpt_reader_fail(line, "the label is empty");
-    BPT_TRY(push_texts(r, line, &c, o->text_column, &found));
+    if (!bpt_reader_trim(label).bytes) return bpt_reader_fail(line, "the label is empty");
     found.label = &label;
-    return r->visit(r->user, &found);
+    return visit_texts(r, &c, o->text_column, &found);
 }
 
 bpt_status_t bpt_read_columns(bpt_reader_t *r, const bpt_range_t *text) { return bpt_reader_lines(r, text, read_line); }

@@ -35,12 +35,6 @@ static void add(columns_t *c, bpt_word_t cell) {
     if (cell.bytes) c->count = c->cells;
 }
 
-static bpt_word_t without_blanks(const char *data, size_t bytes) {
-    while (bytes && bpt_is_blank(*data)) ++data, --bytes;
-    while (bytes && bpt_is_blank(data[bytes - 1])) --bytes;
-    return (bpt_word_t){data, bytes};
-}
-
 static void split_at_blanks(bpt_range_t line, columns_t *c) {
     size_t bytes;
     for (const char *word; (word = bpt_next_token(&line, &bytes));) add(c, (bpt_word_t){word, bytes});
@@ -50,7 +44,7 @@ static void split_at_tabs(const bpt_range_t *line, columns_t *c) {
     const char *p = line->data, *end = p + line->bytes;
     for (;;) {
         const char *tab = p < end ? memchr(p, '\t', (size_t)(end - p)) : NULL;
-        add(c, without_blanks(p, (size_t)((tab ? tab : end) - p)));
+        add(c, bpt_reader_trim((bpt_word_t){p, (size_t)((tab ? tab : end) - p)}));
         if (!tab) return;
         p = tab + 1;
     }
@@ -63,6 +57,14 @@ static columns_t split(const bpt_range_t *line, bool tabs) {
     else
         split_at_blanks(*line, &c);
     return c;
+}
+
+// ---- Lines
+
+static bool next_line(bpt_range_t *rest, bpt_range_t *line) {
+    const bool any = bpt_range_next_line(rest, line);
+    if (any) bpt_line_skip_mark(line);
+    return any;
 }
 
 // ---- Lines that hold no token
@@ -112,7 +114,7 @@ static bool is_comment(const sentence_t *s, const bpt_range_t *line, const colum
 static void find_columns(sentence_t *s, const bpt_range_t *text) {
     bpt_range_t rest = *text, line;
     const int token = token_column(s->r->options);
-    for (bool fixed = false; !fixed && bpt_range_next_line(&rest, &line);) {
+    for (bool fixed = false; !fixed && next_line(&rest, &line);) {
         const bool tabs = line.bytes && memchr(line.data, '\t', line.bytes) && !is_blank_line(line);
         const columns_t c = split(&line, tabs);
         if (is_blank_line(line) || is_document_mark(line, &c, token)) continue;
@@ -173,7 +175,7 @@ static bpt_status_t finish(sentence_t *s) {
         status = convert(s);
         const bpt_found_t found = {
             .where = &s->first, .words = r->words, .n_words = r->n_words, .tags = r->options->labelled ? r->tags : NULL, .lines = r->lines};
-        if (status == BPT_OK) status = r->visit(r->user, &found);
+        if (status == BPT_OK) status = bpt_reader_visit(r, &found);
     }
     bpt_reader_end_item(r);
     r->n_words = 0;
@@ -265,7 +267,7 @@ bpt_status_t bpt_read_conll(bpt_reader_t *r, const bpt_range_t *text) {
     if (!s.columns->line) find_columns(&s, text);
     if (!s.columns->line) s.columns = &s.own;
     r->n_words = 0;
-    while (status == BPT_OK && bpt_range_next_line(&rest, &line)) status = take(&s, &line);
+    while (status == BPT_OK && next_line(&rest, &line)) status = take(&s, &line);
     if (status == BPT_OK) status = finish(&s);
     bpt_free(s.spans);
     bpt_free(s.before);

@@ -30,12 +30,12 @@ typedef struct {
     bpt_word_t *words, *tags;  // of the current example
     uint64_t *lines;           // of its words, where each has one
     size_t n_words, word_capacity, tag_capacity, line_capacity;
-    bpt_lines_t found;  // of bpt_reader_lines: what it hands on
-    bool after_tree;    // all since the last tree is empty
-    bpt_status_t (*visit)(void *user, const bpt_found_t *found);
+    bpt_lines_t found;                                            // of bpt_reader_lines: what it hands on
+    bpt_status_t (*visit)(void *user, const bpt_found_t *found);  // of examples that are wanted
     void *user;
-    uint64_t item;  // number of the line, tree or sentence that is being read, counted where it has an example
-    bool visited;   // there was an example in it
+    uint64_t item;                 // number of the line, tree or sentence that is being read, counted where it has an example
+    bool visited;                  // there was an example in it
+    uint64_t n_empty, empty_line;  // lines that were left out for want of a text, and the first of them
 } bpt_reader_t;
 
 // Reads a whole text that is valid UTF-8.
@@ -45,7 +45,10 @@ typedef bpt_status_t bpt_read_t(bpt_reader_t *reader, const bpt_range_t *text);
 #include "data/readers/readers.def"
 #undef BPT_READER
 
-// ---- What readers share (examples.c)
+// Reads a text by the reader of its form.
+bpt_status_t bpt_reader_run(bpt_reader_t *reader, const bpt_range_t *text) BPT_MUST_USE;
+
+// ---- What readers share (reader.c)
 bpt_status_t bpt_reader_fail(const bpt_range_t *where, const char *what) BPT_MUST_USE;  // "FILE: line N: what"
 bpt_status_t bpt_reader_push(bpt_reader_t *reader, const char *data, size_t bytes) BPT_MUST_USE;
 bpt_status_t bpt_reader_push_tag(bpt_reader_t *reader, size_t word, const char *data, size_t bytes) BPT_MUST_USE;
@@ -54,11 +57,20 @@ bpt_status_t bpt_reader_push_line(bpt_reader_t *reader, size_t word, uint64_t li
 bpt_status_t bpt_reader_push_words(bpt_reader_t *reader, bpt_range_t text) BPT_MUST_USE;
 // A line of `label<TAB>text`, or of text alone where labels are not asked for (texts.c).
 bpt_status_t bpt_reader_text_line(bpt_reader_t *reader, const bpt_range_t *line) BPT_MUST_USE;
+// A cell without the blanks around it; the number in one, false: there is none that is finite.
+bpt_word_t bpt_reader_trim(bpt_word_t cell);
+bool bpt_reader_number(const bpt_word_t *cell, float *out);
+// A line whose text is empty: an error, which is said in these words, unless such lines are left out.
+bpt_status_t bpt_reader_empty(bpt_reader_t *reader, const bpt_range_t *where, const char *what) BPT_MUST_USE;
+// The place of a word.
+bpt_range_t bpt_reader_place(const bpt_found_t *found, size_t word);
+// Hands on an example, if it is of the part that is read.
+bpt_status_t bpt_reader_visit(bpt_reader_t *reader, const bpt_found_t *found) BPT_MUST_USE;
 // Ends a line, tree or sentence, whose examples are in one part together: the phrases of a tree with it.
 void bpt_reader_end_item(bpt_reader_t *reader);
 // Whether a label is one that treebanks write around a whole tree, which says nothing of it, and is not read (skip_root).
 bool bpt_reader_is_root(const bpt_reader_t *reader, const bpt_word_t *label);
-// Runs `line` over all lines but an empty last one; the lines of a tree are one.
+// Runs `line` over all lines that are not blank; the lines of a tree are one.
 bpt_status_t bpt_reader_lines(bpt_reader_t *reader, const bpt_range_t *text,
                               bpt_status_t (*line)(bpt_reader_t *reader, const bpt_range_t *line)) BPT_MUST_USE;
 

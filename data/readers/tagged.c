@@ -22,9 +22,9 @@ static bpt_status_t read_line(bpt_reader_t *r, const bpt_range_t *line) {
     }
     r->n_words = 0;
     BPT_TRY(bpt_reader_push_words(r, words));
-    if (r->n_words == 0) return bpt_reader_fail(line, "no tokens; every text needs at least one");
+    if (r->n_words == 0) return bpt_reader_empty(r, line, "no tokens; every text needs at least one");
     if (tab) BPT_TRY(push_tags(r, line, tags));
-    return r->visit(r->user, &(bpt_found_t){.where = line, .words = r->words, .n_words = r->n_words, .tags = tab ? r->tags : NULL});
+    return bpt_reader_visit(r, &(bpt_found_t){.where = line, .words = r->words, .n_words = r->n_words, .tags = tab ? r->tags : NULL});
 }
 
 bpt_status_t bpt_read_tagged(bpt_reader_t *r, const bpt_range_t *text) { return bpt_reader_lines(r, text, read_line); }

@@ -28,15 +28,16 @@ bpt_status_t bpt_reader_text_line(bpt_reader_t *r, const bpt_range_t *line) {
     if (r->options->labelled || tab) {
         if (!tab) return bpt_reader_fail(line, "no tab; a line is label<TAB>text");
         label = (bpt_word_t){line->data, (size_t)(tab - line->data)};
-        if (label.bytes == 0) return bpt_reader_fail(line, "the label is empty; a line is label<TAB>text");
+        if (!bpt_reader_trim(label).bytes) return bpt_reader_fail(line, "the label is empty; a line is label<TAB>text");
         rest.data = tab + 1;
         rest.bytes = line->bytes - label.bytes - 1;
         if (memchr(rest.data, '\t', rest.bytes)) return bpt_reader_fail(line, "more than one tab; a line is label<TAB>text");
     }
     r->n_words = 0;
     BPT_TRY(bpt_reader_push_words(r, rest));
-    if (r->n_words == 0) return bpt_reader_fail(line, "no text; every example needs at least one word");
-    return r->visit(r->user, &(bpt_found_t){.where = line, .label = label.data ? &label : NULL, .words = r->words, .n_words = r->n_words});
+    if (r->n_words == 0) return bpt_reader_empty(r, line, "no text; every example needs at least one word");
+    return bpt_reader_visit(r,
+                            &(bpt_found_t){.where = line, .label = label.data ? &label : NULL, .words = r->words, .n_words = r->n_words});
 }
 
 // ---- (label word) or (label (label word) (label (label word) ..)): a bracket holds one word or any number of brackets
@@ -61,7 +62,7 @@ static bpt_status_t open_bracket(tree_t *t, const bpt_range_t *tree, const char 
 
 static bpt_status_t visit(tree_t *t, const bpt_range_t *tree, const open_t *node, const bpt_word_t *label) {
     const bpt_found_t found = {.where = tree, .label = label, .words = t->r->words + node->first, .n_words = t->r->n_words - node->first};
-    return t->r->visit(t->r->user, &found);
+    return bpt_reader_visit(t->r, &found);
 }
 
 static bpt_status_t close_bracket(tree_t *t, const bpt_range_t *tree, const char **p) {
@@ -111,16 +112,8 @@ static bpt_status_t read_tree(bpt_reader_t *r, const bpt_range_t *tree) {
     return status;
 }
 
-static bool is_empty(bpt_range_t lines) {
-    size_t bytes;
-    return !bpt_next_token(&lines, &bytes);
-}
-
-// Empty lines behind a tree are no texts: some tools write one behind each.
 static bpt_status_t read_lines(bpt_reader_t *r, const bpt_range_t *lines) {
-    if (r->after_tree && is_empty(*lines)) return BPT_OK;
-    r->after_tree = r->found == BPT_LINES_TREE;
-    return r->after_tree ? read_tree(r, lines) : bpt_reader_text_line(r, lines);
+    return r->found == BPT_LINES_TREE ? read_tree(r, lines) : bpt_reader_text_line(r, lines);
 }
 
 bpt_status_t bpt_read_texts(bpt_reader_t *r, const bpt_range_t *text) { return bpt_reader_lines(r, text, read_lines); }

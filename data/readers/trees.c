@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "bpt/file.h"
 #include "data/readers/reader.h"
 
 enum { DEEPEST = 10000 };
@@ -108,13 +109,13 @@ static bpt_status_t visit(trees_t *t, const open_t *o) {
     for (size_t i = o->first_node; i < t->n_nodes; ++i, ++n)
         BPT_TRY(add_found(t, n, t->nodes[i].first - o->first_word, t->nodes[i].end - o->first_word, t->nodes[i].label));
     if (n == 0) BPT_TRY(add_found(t, n++, 0, n_words, o->label));
-    return t->r->visit(t->r->user, &(bpt_found_t){.where = &where,
-                                                  .label = o->label.bytes ? &o->label : NULL,
-                                                  .words = t->r->words + o->first_word,
-                                                  .n_words = n_words,
-                                                  .nodes = t->found,
-                                                  .n_nodes = n,
-                                                  .word_labels = t->word_labels + o->first_word});
+    return bpt_reader_visit(t->r, &(bpt_found_t){.where = &where,
+                                                 .label = o->label.bytes ? &o->label : NULL,
+                                                 .words = t->r->words + o->first_word,
+                                                 .n_words = n_words,
+                                                 .nodes = t->found,
+                                                 .n_nodes = n,
+                                                 .word_labels = t->word_labels + o->first_word});
 }
 
 // A bracket of one word is the label of the word, one of one bracket is that bracket, one of several children is a node.
@@ -204,6 +205,8 @@ static bpt_status_t read_all(trees_t *t, const char *text) {
             t->line_start = t->rest.data;
         } else if (bpt_is_blank(*t->rest.data)) {
             step(t);
+        } else if (bpt_byte_order_mark(t->rest.data, t->rest.bytes)) {
+            bpt_line_skip_mark(&t->rest);
         } else {
             BPT_TRY(read_next(t, text));
             bpt_reader_end_item(t->r);

@@ -139,7 +139,6 @@ static void examples_that_cannot_be_learnt_from_are_refused(void **state) {
         {"no-tab", "good\tfine play\njust a text\n", "line 2"},
         {"no-label", "good\tfine play\n\tdull film\n", "line 2"},
         {"no-text", "good\tfine play\nbad\t\n", "line 2"},
-        {"blank-line", "good\tfine play\n\nbad\tdull\n", "line 2"},
         {"one-label", "good\tfine play\ngood\twarm\n", "fewer than two"},
         {"open-bracket", "(3 (2 It) (4 works)\n(1 (2 It) (1 fails))\n", "line 1"},
         {"extra-bracket", "(3 (2 It) (4 works)))\n", "line 1"},

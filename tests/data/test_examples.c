@@ -61,6 +61,8 @@ static const char *shown(const set_t *set, uint64_t e) {
     return text;
 }
 
+#define MARK "\xEF\xBB\xBF"  // a byte order mark
+
 static void lines_and_trees_give_their_examples(void **state) {
     (void)state;
     static const struct {
@@ -85,7 +87,7 @@ static void lines_and_trees_give_their_examples(void **state) {
          5,
          {"2: The", "2: big", "2: cat", "4: big cat", "3: The big cat"}},
         {"(3 (2\vThe\f) (2 big)\v)\f\n", BPT_UNIT_WORD, {.labelled = true}, 1, {"3: The big"}},  // other blanks
-        {"(1 \t( 1\n", BPT_UNIT_WORD, {.labelled = true}, 1, {"(1 : ( 1"}},                      // a tab: not a tree
+        {"(1 \t( 1\n", BPT_UNIT_WORD, {.labelled = true}, 1, {"(1: ( 1"}},                       // a tab: not a tree
         {"(3 (2 The)\n (2 cat))\n\n \n(0 no)\n\n\n", BPT_UNIT_WORD, {.labelled = true}, 2, {"3: The cat", "0: no"}},
         {"(3\n\t(2 The)\r\n  (4 (2 big)\n(2 cat)))\n(0\nno\n)", BPT_UNIT_WORD, {.labelled = true}, 2, {"3: The big cat", "0: no"}},
         {"(3\n  (2 The)\n  (2 cat))\nbig\n(so\nfar)\n(so\ngood",
@@ -111,6 +113,14 @@ static void lines_and_trees_give_their_examples(void **state) {
         {"1\t5 6 7\n0\t8\n", BPT_UNIT_IDS, {.labelled = true}, 2, {"1: #5 #6 #7", "0: #8"}},
         {"5 6 7\n8\n", BPT_UNIT_IDS, {0}, 2, {"-: #5 #6 #7", "-: #8"}},
         {"pos\tx y\n\n", BPT_UNIT_WORD, {.labelled = true, .longest = 2}, 1, {"pos: x y"}},  // an empty last line
+        {"\npos\ta\n \r\nneg\tb\n\n\n \n", BPT_UNIT_WORD, {.labelled = true}, 2, {"pos: a", "neg: b"}},
+        {"a\n\nb\n", BPT_UNIT_WORD, {0}, 2, {"-: a", "-: b"}},
+        {"pos \ta\n pos\tb\nsci fi\tc\n", BPT_UNIT_WORD, {.labelled = true}, 3, {"pos: a", "pos: b", "sci fi: c"}},
+        {MARK "pos\ta\n" MARK "pos\tb\n" MARK "\n", BPT_UNIT_WORD, {.labelled = true}, 2, {"pos: a", "pos: b"}},
+        {MARK "(1 (2 a)\n(2 b))\n" MARK "(1 c)\n" MARK "1\td\n", BPT_UNIT_WORD, {.labelled = true}, 3, {"1: a b", "1: c", "1: d"}},
+        {"label\ttext\npos\ta\n", BPT_UNIT_WORD, {.labelled = true, .header = true}, 1, {"pos: a"}},
+        {MARK "label\ttext\r\npos\ta\n", BPT_UNIT_WORD, {.labelled = true, .header = true}, 1, {"pos: a"}},
+        {"pos\ta\nneg\t \nneg\tb\n", BPT_UNIT_WORD, {.labelled = true, .skip_empty = true}, 2, {"pos: a", "neg: b"}},
     };
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
         set_t set;
@@ -188,16 +198,19 @@ static void broken_lines_are_named(void **state) {
         {"pos\ta\nno label here\n", BPT_UNIT_WORD, {.labelled = true}, "x.tsv: line 2: no tab"},
         {"pos\ta\n\tb\n", BPT_UNIT_WORD, {.labelled = true}, "line 2: the label is empty"},
         {"pos\ta\npos\t \n", BPT_UNIT_WORD, {.labelled = true}, "line 2: no text"},
-        {"pos\ta\n\npos\tb\n", BPT_UNIT_WORD, {.labelled = true}, "line 2: no tab"},
         {"pos\ta\tb\n", BPT_UNIT_WORD, {.labelled = true}, "line 1: more than one tab"},
         {"pos\ta b c\n", BPT_UNIT_WORD, {.labelled = true, .longest = 2}, "line 1: 3 tokens, more than"},
         {"p\x01s\ta\n", BPT_UNIT_WORD, {.labelled = true}, "line 1: a control character in the label"},
         {"pos\ta\npos\t\xFF\n", BPT_UNIT_WORD, {.labelled = true}, "line 2, byte 10: not valid UTF-8"},
         {"pos\ta\n\xFF\ta\n", BPT_UNIT_IDS, {.labelled = true}, "line 2, byte 6: not valid UTF-8"},
         {"1\t5 six\n", BPT_UNIT_IDS, {.labelled = true}, "line 1: 'six' is not a token id"},
-        {"a\n\nb\n", BPT_UNIT_WORD, {0}, "line 2: no text"},
-        {"\n", BPT_UNIT_WORD, {0}, "line 1: no text"},
-        {"(1 a)\n1\tb\n\n(1 a)\n", BPT_UNIT_WORD, {.labelled = true}, "line 3: no tab"},
+        {"\n", BPT_UNIT_WORD, {0}, "x.tsv: no example in it"},
+        {" \t\n", BPT_UNIT_WORD, {.labelled = true}, "line 1: the label is empty"},
+        {"pos\t\n",
+         BPT_UNIT_WORD,
+         {.labelled = true},
+         "line 1: no text; every example needs at least one word; --skip-empty leaves out such lines"},
+        {"label\ttext\n", BPT_UNIT_WORD, {.labelled = true, .header = true}, "no example in it"},
         {"(1 a)\n(1 (1 a)\n (2 b)\n(1 a)\n", BPT_UNIT_WORD, {.labelled = true}, "line 2: brackets are not closed"},
         {"(1 a)\n(1 (1 a)\n (2 b c))\n(1 a)\n", BPT_UNIT_WORD, {.labelled = true}, "line 2: two words or a word behind"},
         {"(1 a)\n(1 (1 a) (2 b)\n", BPT_UNIT_WORD, {.labelled = true}, "line 2: brackets are not closed"},

@@ -11,6 +11,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/safetensors.h"
+#include "bpt/strbuf.h"
 #include "data/arrays.h"
 #include "support/check.h"
 #include "support/scratch.h"
@@ -122,6 +123,23 @@ static void every_format_gives_its_examples(void **state) {
         // Comments.
         {"# id 7f\tdomain=en\nNew _ _ B-X\n# _ _ O\n\n# sent = 3\n# # # O\n\n#begin document (x); part 0\n", {CONLL}, " New/B-X #/O; #/O;"},
         {"# O\nb O\n", {CONLL}, " #/O b/O;"},
+        // Blanks around labels and numbers, blank lines, byte order marks where files were joined, headers, lines without text.
+        {"4.5 \ta\n -1\tb\n 2e1 \tc\n", {TSV, .numbers = true}, "4.5: a;-1: b;20: c;"},
+        {"yes \ta\tb\n\n  \n yes\tc\td\n\n\n", {PAIR}, "yes: a | b;yes: c | d;"},
+        {"books \t1\ta\ndvd\t0\tb\n", {COLUMNS(1, 2, 3, 0), .labelled = true, .where_column = 1, .where = "books"}, "1: a;"},
+        {"@y\ta\tb\n@y\tc\td\n@\n", {PAIR}, "y: a | b;y: c | d;"},
+        {"1 2\tX Y\n\n@3\tX\n\n", {TAGGED}, " 1/X 2/Y; 3/X;"},
+        {"a O\n@b X\n@\n@c O\n", {CONLL}, " a/O b/X; c/O;"},
+        {"# x\n1\ta\ta\tDET\tDT\t_\t0\t_\t_\t_\n\n@# y\n1\tb\tb\tX\tDT\t_\t0\t_\t_\t_\n",
+         {CONLL, .conllu = true, .label_column = 4},
+         " a/DET; b/X;"},
+        {"label\ttext_a\ttext_b\ny\ta\tb\n", {PAIR, .header = true}, "y: a | b;"},
+        {"score\ttext\n1\ta\n", {TSV, .numbers = true, .header = true}, "1: a;"},
+        {"Token Tag\na O\nb X\n", {CONLL, .header = true}, " a/O b/X;"},
+        {"tokens\ttags\n1 2\tX Y\n", {TAGGED, .header = true}, " 1/X 2/Y;"},
+        {"y\ta\t\ny\t\tb\ny\ta\tb\n", {PAIR, .skip_empty = true}, "y: a | b;"},
+        {"1\t \n2\tb\n", {TSV, .numbers = true, .skip_empty = true}, "2: b;"},
+        {"\tX\n1\tX\n", {TAGGED, .skip_empty = true}, " 1/X;"},
         // Tags of spans in other letters, and without types.
         {"a U-P\nb B-P\nc I-P\nd L-P\n", {CONLL, .scheme = BPT_SCHEME_IOB1}, " a/I-P b/B-P c/I-P d/I-P;"},
         {"a S\nb B\nc M\nd E\n", {CONLL, .scheme = BPT_SCHEME_BILOU}, " a/U b/B c/I d/L;"},
@@ -130,13 +148,57 @@ static void every_format_gives_its_examples(void **state) {
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
         set_t s;
         char text[512];
+        bpt_strbuf_t file = {0};
         bpt_examples_options_t o = cases[i].options;
         if (i == 3) o.numbers = true;
-        assert_ok(read_all(cases[i].text, &o, BPT_UNIT_WORD, &s));
+        for (const char *p = cases[i].text; *p; ++p)  // @: a byte order mark
+            assert_ok(*p == '@' ? bpt_strbuf_printf(&file, "\xEF\xBB\xBF") : bpt_strbuf_append(&file, p, 1));
+        assert_ok(read_all(file.data ? file.data : "", &o, BPT_UNIT_WORD, &s));
         show(&s, text, sizeof text);
         if (strcmp(text, cases[i].wanted)) fail_msg("case %zu: '%s', wanted '%s'", i, text, cases[i].wanted);
         free_set(&s);
+        bpt_strbuf_free(&file);
     }
+}
+
+static void a_first_line_may_be_a_header(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        bpt_examples_options_t options;
+        bpt_header_t wanted;
+    } cases[] = {
+        {"label\tsentence\npos\ta\nneg\tb\n", {TSV}, BPT_HEADER_SUSPECTED},
+        {"Gold_Label\tSentence1\tsentence2\npos\ta\tb\n", {PAIR}, BPT_HEADER_SUSPECTED},
+        {"x\tlabel\tReview\nx\tpos\ta\n", {COLUMNS(1, 2, 3, 0), .labelled = true}, BPT_HEADER_SUSPECTED},
+        {"0th\ttext\n1\ta\n", {.labelled = true}, BPT_HEADER_SUSPECTED},
+        {"Categories\ttext\npos\ta b\n", {.labelled = true}, BPT_HEADER_SUSPECTED},
+        {"Token Tag\na O\nb X\n", {CONLL}, BPT_HEADER_SUSPECTED},
+        {"pos\ta\nneg\tb\n", {TSV}, BPT_HEADER_NONE},
+        {"question\twhy so\nanswer\tso\nquestion\twhat\n", {TSV}, BPT_HEADER_NONE},
+        {"label\tone\nlabel \ttwo\n", {TSV}, BPT_HEADER_NONE},
+        {"in the class of its own\ta b\nno\tc\n", {TSV}, BPT_HEADER_NONE},
+        {"(class (a word))\n", {.labelled = true}, BPT_HEADER_NONE},
+        {"1\tscore\n2\ta\n", {TSV, .numbers = true}, BPT_HEADER_NONE},
+        {"label\ttext\npos\ta\n", {TSV, .header = true}, BPT_HEADER_NONE},
+        {"pos\ta\nneg\tb\n", {TSV, .header = true}, BPT_HEADER_DOUBTFUL},
+        {"1.5\ta\n2\tb\n", {TSV, .numbers = true, .header = true}, BPT_HEADER_DOUBTFUL},
+        {"score\ta\n2\tb\n", {TSV, .numbers = true, .header = true}, BPT_HEADER_NONE},
+    };
+    bpt_labels_t labels = {0};
+    const bpt_range_t nowhere = bpt_range_of("x.txt", "", 0);
+    assert_ok(bpt_labels_add(&labels, &nowhere, &(bpt_word_t){"pos", 3}));
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        bpt_range_t text = bpt_range_of("x.txt", cases[i].text, strlen(cases[i].text));
+        bpt_header_t found;
+        bpt_shown_t label;
+        assert_ok(bpt_examples_check_header(&text, &cases[i].options, &labels, &found, &label));
+        if (found != cases[i].wanted) fail_msg("'%s': %d, wanted %d", cases[i].text, (int)found, (int)cases[i].wanted);
+        text.line = 2;  // the second part of a file
+        assert_ok(bpt_examples_check_header(&text, &cases[i].options, &labels, &found, &label));
+        assert_int_equal(found, BPT_HEADER_NONE);
+    }
+    bpt_labels_free(&labels);
 }
 
 static void bad_files_are_refused_with_file_line_and_remedy(void **state) {
@@ -148,7 +210,9 @@ static void bad_files_are_refused_with_file_line_and_remedy(void **state) {
         const char *message;
     } cases[] = {
         {"", {TSV}, "no example in it"},
-        {"\n\n", {TSV}, "x.txt: line 1: the label is empty"},
+        {"a\tb\rc\td\r", {TSV}, "x.txt: line 1: the lines end in carriage returns alone; convert the file"},
+        {"a O\rb O", {CONLL}, "line 1: the lines end in carriage returns alone"},
+        {"\n\n", {TSV}, "x.txt: no example in it"},
         {"a\tb\nonly\n", {TSV}, "x.txt: line 2: 1 column, but the text is in column 2; columns are separated by tabs"},
         {"a\tb\n", {COLUMNS(1, 5, 2, 0), .labelled = true}, "line 1: 2 columns, but the label is in column 5"},
         {"a\tb\n", {COLUMNS(1, 1, 7, 0), .labelled = true}, "line 1: 2 columns, but the text is in column 7"},
@@ -159,7 +223,11 @@ static void bad_files_are_refused_with_file_line_and_remedy(void **state) {
         {"a\t   \n", {TSV}, "line 1: an empty text"},
         {"a\x01\tb\n", {TSV}, "line 1: a control character in the label"},
         {"a\tb\xFF\n", {TSV}, "UTF-8"},
-        {"x\tb\n", {TSV, .numbers = true}, "line 1: 'x' in the label column is not a finite number"},
+        {"x\tb\n", {TSV, .numbers = true}, "line 1: 'x' in the label column is not a finite number; --header leaves out a first line"},
+        {"a\t \tb\n", {PAIR}, "line 1: an empty text; every text needs at least one word; --skip-empty leaves out such lines"},
+        {"a\t\n",
+         {.form = BPT_FORM_COLUMNS, .texts = 2, .text_column = {1, 2}},
+         "line 1: an empty text; every text needs at least one word"},
         {"1.5e\tb\n", {TSV, .numbers = true}, "line 1: '1.5e' in the label column is not a finite number"},
         {"nan\tb\n", {TSV, .numbers = true}, "line 1: 'nan' in the label column is not a finite number"},
         {"1e999\tb\n", {TSV, .numbers = true}, "line 1: '1e999' in the label column is not a finite number"},
@@ -178,7 +246,6 @@ static void bad_files_are_refused_with_file_line_and_remedy(void **state) {
         {"a b\tX\n", {TAGGED}, "line 1: 2 tokens and 1 tags; a line is tokens<TAB>tags, as many of both"},
         {"a\tX Y\n", {TAGGED}, "line 1: 1 tokens and 2 tags"},
         {"\tX\n", {TAGGED}, "line 1: no tokens"},
-        {"a\tX\n\nb\tY\n", {TAGGED}, "line 2: no tab"},
         {"a\tX\tY\n", {TAGGED}, "line 1: 1 tokens and 2 tags"},
         {"EU\n", {CONLL}, "line 1: 1 column; the token is in column 1 and the tag in column 2"},
         {"EU NNP\nb\n", {CONLL}, "line 2: 1 column between blanks, and line 1 has 2; every token of a file needs as many columns"},
@@ -368,9 +435,13 @@ static void masked_summation_is_what_the_paper_defines(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_format_gives_its_examples),         cmocka_unit_test(bad_files_are_refused_with_file_line_and_remedy),
-        cmocka_unit_test(words_are_given_as_they_are_in_the_file), cmocka_unit_test(a_tag_is_found_in_its_line),
-        cmocka_unit_test(arrays_are_read_and_bad_ones_refused),    cmocka_unit_test(masked_summation_is_what_the_paper_defines),
+        cmocka_unit_test(every_format_gives_its_examples),
+        cmocka_unit_test(a_first_line_may_be_a_header),
+        cmocka_unit_test(bad_files_are_refused_with_file_line_and_remedy),
+        cmocka_unit_test(words_are_given_as_they_are_in_the_file),
+        cmocka_unit_test(a_tag_is_found_in_its_line),
+        cmocka_unit_test(arrays_are_read_and_bad_ones_refused),
+        cmocka_unit_test(masked_summation_is_what_the_paper_defines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

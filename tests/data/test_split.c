@@ -40,6 +40,9 @@ static void files_of_a_folder_are_found_by_name(void **state) {
         {{"wiki.train.tokens", "wiki.dev.tokens", "README"}, {"wiki.train.tokens", "wiki.dev.tokens", NULL}},
         {{"train", ".train.swp", "train.d/", "newstest2014"}, {"train", NULL, "newstest2014"}},
         {{"ptb.train", "validation"}, {"ptb.train", "validation", NULL}},
+        {{"train.tsv", "val.tsv", "test.tsv"}, {"train.tsv", "val.tsv", "test.tsv"}},
+        {{"train2017", "val2017"}, {"train2017", "val2017", NULL}},
+        {{"interval.train", "interval_val", "interval-notes"}, {"interval.train", "interval_val", NULL}},
     };
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
         char name[32];
@@ -63,6 +66,9 @@ static void folders_that_leave_a_doubt_are_refused(void **state) {
         {{"train.en", "train.de", "valid.en"}, "both 'train.de' and 'train.en' could be the train part"},
         {{"train", "valid", "dev"}, "both 'dev' and 'valid' could be the valid part"},
         {{"train", "test", "test2017"}, "both 'test' and 'test2017' could be the test part"},
+        {{"train", "valid", "val"}, "both 'val' and 'valid' could be the valid part"},
+        {{"train_val.txt"}, "'train_val.txt' could be the train part and the valid part"},
+        {{"train.txt", "trainval.txt"}, "both 'train.txt' and 'trainval.txt' could be the train part"},
         {{"train-test.txt"}, "'train-test.txt' could be the train part and the test part"},
         {{"valid.txt"}, "no file whose name holds 'train'"},
         {{NULL}, "no file whose name holds 'train'"},

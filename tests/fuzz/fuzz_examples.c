@@ -106,6 +106,13 @@ static void check_cut(const bpt_range_t *text, const bpt_examples_options_t *o, 
     bpt_free(cut.part);
 }
 
+static void check_header(const bpt_range_t *text, const bpt_examples_options_t *o, const bpt_labels_t *labels) {
+    bpt_header_t found;
+    bpt_shown_t label;
+    require(bpt_examples_check_header(text, o, labels, &found, &label) == BPT_OK);
+    require(found == BPT_HEADER_NONE || (found == BPT_HEADER_DOUBTFUL) == o->header);
+}
+
 // Every word that a reader finds must survive its file.
 static void check_vocab_file(const bpt_vocab_t *vocab, bool lower) {
     bpt_vocab_t *read;
@@ -151,6 +158,8 @@ static void check_lines(const bpt_range_t *text, const bpt_examples_options_t *o
 static bpt_examples_options_t options_of(const uint8_t head[3]) {
     bpt_examples_options_t o = {.form = (bpt_example_form_t)(head[2] % 5),
                                 .labelled = head[0] & 2,
+                                .header = head[1] & 64,
+                                .skip_empty = head[1] & 128,
                                 .longest = head[0] & 4 ? 3 : 0,
                                 .truncate = head[0] & 32 ? 2 : 0};
     const int more = head[2] / 5;
@@ -210,6 +219,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             check_batches(&examples, data[1], true);
             check_batches(&examples, data[1], false);
             check_cut(&text, &options, data[1], vocab, known, &examples);
+            check_header(&text, &options, known);
             bpt_examples_free(&examples);
         }
     }

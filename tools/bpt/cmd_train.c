@@ -17,6 +17,7 @@
 #include "tools/bpt/corpus.h"
 #include "tools/bpt/defaults.h"
 #include "tools/bpt/device.h"
+#include "tools/bpt/example_notes.h"
 #include "tools/bpt/plan.h"
 #include "tools/bpt/progress.h"
 #include "tools/bpt/resumption.h"
@@ -168,9 +169,10 @@ static bpt_status_t open_trainer(job_t *job) {
     return BPT_OK;
 }
 
-static void describe(const job_t *job) {
+static bpt_status_t describe(const job_t *job) {
     const cli_options_t *o = job->o;
     const cli_corpus_t *c = &job->corpus;
+    BPT_TRY(cli_examples_describe(c));
     if (o->model.d_input)
         bpt_info("data: %" PRIu64 " training examples of %d components a vector, %" PRIu64 " for validation", c->examples[BPT_TRAIN].count,
                  o->model.d_input, c->examples[BPT_VALID].count);
@@ -184,6 +186,7 @@ static void describe(const job_t *job) {
                  cli_corpus_tokens(c, BPT_TRAIN).count, cli_corpus_tokens(c, BPT_VALID).count, o->model.vocab);
     bpt_info("training: %" PRId64 " steps, %" PRId64 " an epoch%s%s", o->train.steps, c->train->steps_per_epoch,
              o->run.resume ? ", going on with " : ", into ", o->run.out);
+    return BPT_OK;
 }
 
 // ---- A lost device
@@ -235,7 +238,7 @@ static bpt_status_t begin(job_t *job) {
     cli_options_t *o = job->o;
     BPT_TRY(cli_team_agree(open_run(job)));
     job->origin = job->resumption.from.origin;
-    describe(job);
+    BPT_TRY(describe(job));
     BPT_TRY(cli_watch_create(job->corpus.valid, &job->progress, &job->valid));
     job->unknown_share = cli_unknown_words_validation(&job->corpus);
     job->resumed = o->run.resume;
@@ -334,23 +337,27 @@ const cli_command_t cli_command_train = {
     .name = "train",
     .arguments = "",
     .purpose = "train a model",
-    .description = "Writes a run directory with the configuration, metrics and checkpoints. Ctrl-C finishes the current step, saves "
-                   "and exits with status 130; --resume then continues exactly from there.\n"
-                   "What --task reads: lm text; classify lines of `label<TAB>text` or of labelled trees in brackets; pair lines of "
-                   "`label<TAB>text<TAB>text`; regress lines of `number<TAB>text`, or vectors as tensors x [examples, n, d] and y "
-                   "[examples, outputs] of a safetensors file; tag a token and its tag a line, with a blank line between sentences (CoNLL, "
-                   "columns between tabs or blanks; "
-                   "CoNLL-U with --label-column upos or xpos), with --unit ids lines of `ids<TAB>tags`; a translator two files of each "
-                   "part whose lines belong together, such as "
-                   "train.en and train.de (--source en --target de; an empty line in both ends a document), with --unit ids lines of "
-                   "`ids<TAB>ids`. --label-column and --text-column choose other columns.\n"
-                   "Options come from these sources, each of which overrides those before it: defaults, --preset, --config, the "
-                   "command line.\n"
-                   "Without --preset the defaults depend on the amount of data. With little data an epoch has 200 steps, but a step "
-                   "has at least 16 examples or 4 windows. Short epochs are repeated until there are 1000 steps. The warm-up is at "
-                   "most a tenth of the steps. A classifier with fewer than 10000 examples, no word vectors and no size given has "
-                   "one layer of width 128, a dropout of 0.6 on the embeddings and of 0.5 before the output layer, and a learning "
-                   "rate of 0.005. --dry-run and config.json show the values.",
+    .description =
+        "Writes a run directory with the configuration, metrics and checkpoints. Ctrl-C finishes the current step, saves "
+        "and exits with status 130; --resume then continues exactly from there.\n"
+        "What --task reads: lm text; classify lines of `label<TAB>text` or of labelled trees in brackets; pair lines of "
+        "`label<TAB>text<TAB>text`; regress lines of `number<TAB>text`, or vectors as tensors x [examples, n, d] and y "
+        "[examples, outputs] of a safetensors file; tag a token and its tag a line, with a blank line between sentences (CoNLL, "
+        "columns between tabs or blanks; "
+        "CoNLL-U with --label-column upos or xpos), with --unit ids lines of `ids<TAB>tags`; a translator two files of each "
+        "part whose lines belong together, such as "
+        "train.en and train.de (--source en --target de; an empty line in both ends a document), with --unit ids lines of "
+        "`ids<TAB>ids`. --label-column and --text-column choose other columns, --header "
+        "leaves out a first line with their names. The first lines of output say how many examples there are of each class. In a "
+        "folder the parts are the files whose names hold train, valid (or dev, or the word val) and test; one file of examples is "
+        "cut into 90, 5 and 5 % at random (--cut).\n"
+        "Options come from these sources, each of which overrides those before it: defaults, --preset, --config, the "
+        "command line.\n"
+        "Without --preset the defaults depend on the amount of data. With little data an epoch has 200 steps, but a step "
+        "has at least 16 examples or 4 windows. Short epochs are repeated until there are 1000 steps. The warm-up is at "
+        "most a tenth of the steps. A classifier with fewer than 10000 examples, no word vectors and no size given has "
+        "one layer of width 128, a dropout of 0.6 on the embeddings and of 0.5 before the output layer, and a learning "
+        "rate of 0.005. --dry-run and config.json show the values.",
     .examples = "  bpt train --preset small --data text.txt --out run\n"
                 "  bpt train --out run --resume --steps 2000\n"
                 "  bpt train --preset ptb-6 --data ptb/ --out run-ptb --dry-run\n"

@@ -163,6 +163,10 @@ const cli_option_t cli_option_table[] = {
      .task = has_trees, .when = "model=tree",
      .help =
          "tree: a node begins with its label (state), or all nodes with one symbol (constant), as they must where labels are predicted"},
+    {BOOL("header", data.header), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY | CLI_TAG,
+     .key = true, .task = has_columns, .help = "the first line of each file names its columns and is left out"},
+    {BOOL("skip-empty", data.skip_empty), .fallback = "no", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN | CLI_EVAL, .key = true,
+     .task = has_columns, .help = "leave out lines that have a label and no text, or half a pair"},
     {CHOICE("cut", data.cut, bpt_cut_names), .fallback = "shuffled", .before = "in-order", .group = CLI_GROUP_DATA, .commands = CLI_TRAIN,
      .key = true, .task = has_columns,
      .help =
@@ -378,7 +382,8 @@ const cli_option_t cli_option_table[] = {
     {INT("average", use.average, 1, 1000000), .fallback = "1", .group = CLI_GROUP_COMMAND, .commands = CLI_TRANSLATE,
      .help = "use the mean of the weights of the N checkpoints with the highest steps, see `bpt average`; 1: one checkpoint"},
     {TEXT("trees-file", use.trees_file, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_TRANSLATE,
-     .shown = "the text's name and .ptb", .help = "tree: the trees over the lines of the text, in brackets: tree N for line N, over as many lines as it needs"},
+     .shown = "the text's name and .ptb",
+     .help = "tree: the trees over the lines of the text, in brackets: tree N for line N, over as many lines as it needs"},
     {TEXT("scores-out", use.scores, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_TRANSLATE,
      .help = "write the score of each translation, one a line; an empty line for an empty one"},
 

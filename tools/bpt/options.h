@@ -40,6 +40,7 @@ typedef struct {
     bpt_cut_kind_t cut;
     int part;  // BPT_TRAIN, BPT_VALID or BPT_TEST
     bool lower, subtrees, strip_punctuation;
+    bool header, skip_empty;                   // of files of examples
     char *source, *target;                     // endings of the files of a translator, "": one file
     int64_t context_tokens;                    // of a document
     int64_t bleu_sample;                       // lines

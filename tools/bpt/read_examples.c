@@ -7,14 +7,13 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "bpt/log.h"
-#include "data/arrays.h"
 #include "data/examples_source.h"
 #include "models/kinds/kind.h"
+#include "tools/bpt/array_data.h"
+#include "tools/bpt/example_notes.h"
 #include "tools/bpt/readers.h"
 #include "tools/bpt/span_check.h"
 #include "tools/bpt/unknown_labels.h"
-
-static const char summation[] = "summation";
 
 // ---- Options
 
@@ -112,6 +111,8 @@ bpt_status_t cli_examples_options(const cli_data_options_t *d, const bpt_model_c
     const bpt_task_spec_t *task = bpt_task_of(m);
     *e = (bpt_examples_options_t){.form = form_of(d, m, unit),
                                   .labelled = true,
+                                  .header = d->header,
+                                  .skip_empty = d->skip_empty,
                                   .texts = bpt_task_texts(task),
                                   .numbers = task->values,
                                   .ngram_min = m->ngram_min,
@@ -176,120 +177,6 @@ static bpt_status_t fill(cli_options_t *o, const cli_corpus_t *corpus) {
     return BPT_OK;
 }
 
-// ---- Arrays of numbers
-
-// In the order of the file: a twentieth each for validation and test at its end.
-static bpt_status_t cut_in_order(const bpt_examples_t *all, bpt_cut_t *cut) {
-    const uint64_t n = all->count, held = n / 20 ? n / 20 : 1;
-    BPT_TRY(bpt_alloc((size_t)n, 1, &cut->part));
-    for (uint64_t e = 0; e < n; ++e) cut->part[e] = e < n - 2 * held ? BPT_TRAIN : e < n - held ? BPT_VALID : BPT_TEST;
-    cut->count = n;
-    return BPT_OK;
-}
-
-static bpt_status_t cut_arrays(const cli_data_options_t *d, uint64_t seed, const char *path, const bpt_examples_t *all, bpt_cut_t *cut) {
-    if (d->cut == BPT_CUT_SHUFFLED) return bpt_cut_make(path, all->count, NULL, 0, seed, cut);
-    return all->count < 3 ? bpt_split_fail_count(path, all->count, "example") : cut_in_order(all, cut);
-}
-
-// Reads the parts from `first` to `last` of a file, into an array of all parts.
-static bpt_status_t split_arrays(const cli_data_options_t *d, uint64_t seed, const char *path, int first, int last,
-                                 bpt_examples_t parts[BPT_PARTS]) {
-    bpt_examples_t all;
-    bpt_cut_t cut = {0};
-    BPT_TRY(bpt_arrays_read(path, &all));
-    bpt_status_t status = cut_arrays(d, seed, path, &all, &cut);
-    for (int part = first; part <= last && status == BPT_OK; ++part) status = bpt_arrays_part(&all, &cut, part, &parts[part]);
-    bpt_free(cut.part);
-    bpt_examples_free(&all);
-    return status;
-}
-
-static bpt_status_t make_sums(const cli_options_t *o, int part, bpt_examples_t *out) {
-    const bpt_summation_t s = {.examples = o->data.examples,
-                               .n = o->data.n,
-                               .sum = o->data.sum,
-                               .columns = o->model.d_input ? o->model.d_input : 10,
-                               .seed = o->train.seed,
-                               .part = part};
-    return bpt_summation_make(&s, out);
-}
-
-static bool is_summation(const char *path) { return !strcmp(path, summation) && !bpt_file_exists(path) && !bpt_folder_exists(path); }
-
-// The file of a part in a folder; *exists = false: there is none.
-static bpt_status_t part_file(const char *folder, int part, char **path, bool *exists) {
-    static const char *const names[] = {"train", "valid", "test"};
-    BPT_TRY(bpt_path_format(path, "%s/%s.safetensors", folder, names[part]));
-    *exists = bpt_file_exists(*path);
-    return BPT_OK;
-}
-
-static bpt_status_t read_part(const char *folder, int part, bpt_examples_t *out, bool *exists) {
-    char *path;
-    BPT_TRY(part_file(folder, part, &path, exists));
-    const bpt_status_t status = *exists ? bpt_arrays_read(path, out) : BPT_OK;
-    bpt_free(path);
-    return status;
-}
-
-static bpt_status_t check_parts(const cli_options_t *o, const bpt_examples_t parts[BPT_PARTS]) {
-    for (int part = 1; part < BPT_PARTS; ++part)
-        if (parts[part].count && (parts[part].columns != parts[0].columns || parts[part].value_columns != parts[0].value_columns))
-            return bpt_fail(BPT_ERR_INPUT, "%s: the parts differ: x has %lld and %lld columns, y has %lld and %lld", o->data.path,
-                            (long long)parts[0].columns, (long long)parts[part].columns, (long long)parts[0].value_columns,
-                            (long long)parts[part].value_columns);
-    return BPT_OK;
-}
-
-static bpt_status_t read_arrays(cli_options_t *o, cli_corpus_t *corpus, bool *done) {
-    for (int part = 0; is_summation(o->data.path) && part < BPT_PARTS; ++part) {
-        BPT_TRY(make_sums(o, part, &corpus->examples[part]));
-        *done = true;
-    }
-    if (*done) return BPT_OK;
-    if (bpt_arrays_is_file(o->data.path)) {
-        *done = true;
-        return split_arrays(&o->data, o->train.seed, o->data.path, BPT_TRAIN, BPT_TEST, corpus->examples);
-    }
-    BPT_TRY(read_part(o->data.path, BPT_TRAIN, &corpus->examples[BPT_TRAIN], done));
-    for (int part = 1; *done && part < BPT_PARTS; ++part) {
-        bool exists;
-        BPT_TRY(read_part(o->data.path, part, &corpus->examples[part], &exists));
-    }
-    return *done ? check_parts(o, corpus->examples) : BPT_OK;
-}
-
-// As bpt_room_check, for what has no lines.
-static bpt_status_t check_array_room(const char *path, const bpt_model_config_t *m, const bpt_examples_t *e) {
-    const int64_t positions = bpt_model_positions(m);
-    for (uint64_t i = 0; positions && i < e->count; ++i) {
-        const int64_t length = (int64_t)(e->offsets[i + 1] - e->offsets[i]);
-        if (length > positions)
-            return bpt_fail(BPT_ERR_INPUT,
-                            "%s: example %" PRIu64 ": %" PRId64 " vectors are more than the model's %" PRId64
-                            " positions; give fewer, or train with a larger --max-positions",
-                            path, i + 1, length, positions);
-    }
-    return BPT_OK;
-}
-
-// Vectors have no words: of such a run there is no vocabulary.
-static bpt_status_t make_arrays(cli_options_t *o, cli_corpus_t *corpus, bool *done) {
-    *done = false;
-    if (!bpt_task_of(&o->model)->values) return BPT_OK;
-    BPT_TRY(read_arrays(o, corpus, done));
-    for (int part = 0; *done && part < BPT_PARTS; ++part) BPT_TRY(check_array_room(o->data.path, &o->model, &corpus->examples[part]));
-    if (*done) o->data.unit = BPT_UNIT_IDS;
-    return BPT_OK;
-}
-
-static bpt_status_t check_arrays(const char *path, const bpt_model_config_t *m, const bpt_examples_t *e) {
-    if (e->columns == m->d_input && e->value_columns == m->classes) return check_array_room(path, m, e);
-    return bpt_fail(BPT_ERR_INPUT, "%s: vectors of %lld numbers and %lld values; the model reads %d and gives %lld", path,
-                    (long long)e->columns, (long long)e->value_columns, m->d_input, (long long)m->classes);
-}
-
 static bpt_batching_t batching_of(const cli_options_t *o, const bpt_model_config_t *m) {
     const bpt_task_spec_t *task = bpt_task_of(m);
     return (bpt_batching_t){.batch_examples = o->data.batch_examples,
@@ -301,28 +188,9 @@ static bpt_batching_t batching_of(const cli_options_t *o, const bpt_model_config
 }
 
 static bpt_status_t make_eval(const cli_options_t *o, const char *path, const cli_trained_t *t, cli_eval_data_t *e, bool *done) {
-    *done = false;
-    if (!t->config.d_input) return BPT_OK;
-    *done = true;
-    if (is_summation(path)) {
-        cli_options_t made = t->stored;
-        made.model.d_input = t->config.d_input;
-        BPT_TRY(make_sums(&made, o->data.part, &e->examples));
-    } else if (bpt_arrays_is_file(path) && cli_eval_data_is_whole(o)) {
-        BPT_TRY(bpt_arrays_read(path, &e->examples));
-    } else if (bpt_arrays_is_file(path)) {
-        bpt_examples_t parts[BPT_PARTS];
-        BPT_TRY(split_arrays(&t->stored.data, t->stored.train.seed, path, o->data.part, o->data.part, parts));
-        e->examples = parts[o->data.part];
-    } else {
-        bool exists;
-        BPT_TRY(read_part(path, o->data.part, &e->examples, &exists));
-        if (!exists) return bpt_fail(BPT_ERR_INPUT, "%s is no safetensors file and has none of this part in it", path);
-    }
-    BPT_TRY(check_arrays(path, &t->config, &e->examples));
-    BPT_TRY(bpt_examples_shift(&e->examples, o->use.placeholders));
     const bpt_batching_t batching = batching_of(o, &t->config);
-    return bpt_examples_eval_source(&e->examples, &batching, &e->source);
+    BPT_TRY(cli_arrays_make_eval(o, path, t, &e->examples, done));
+    return *done ? bpt_examples_eval_source(&e->examples, &batching, &e->source) : BPT_OK;
 }
 
 // ---- Training
@@ -383,6 +251,7 @@ static bpt_status_t encode(const cli_options_t *o, const bpt_range_t *text, int 
     if (part != BPT_TRAIN && bpt_task_of(&o->model)->labelled) options.others = &corpus->labels;
     BPT_TRY(bpt_examples_read(text, &options, corpus->vocab, &corpus->labels, &corpus->examples[part]));
     cli_unknown_labels_warn(text->path, bpt_task_of(&o->model), &corpus->labels, &corpus->examples[part]);
+    if (!options.cut || part == BPT_TRAIN) BPT_TRY(cli_examples_warn(text, &options, &corpus->labels, &corpus->examples[part]));
     return part == BPT_VALID ? cli_spans_check_valid(o, text->path, &corpus->examples[part], &corpus->labels) : BPT_OK;
 }
 
@@ -412,6 +281,7 @@ static bpt_status_t open_eval(const cli_options_t *o, const bpt_range_t *text, c
     BPT_TRY(bpt_examples_read(text, &options, t->vocab, &t->labels, &e->examples));
     BPT_TRY(cli_unknown_labels_check(o, text->path, &t->labels, &e->examples));
     cli_unknown_labels_warn(text->path, bpt_task_of(&t->config), &t->labels, &e->examples);
+    BPT_TRY(cli_examples_warn(text, &options, &t->labels, &e->examples));
     if (t->runner) bpt_runner_set_labels(t->runner, (const char *const *)t->labels.name);
     BPT_TRY(bpt_examples_shift(&e->examples, o->use.placeholders));
     return bpt_examples_eval_source(&e->examples, &batching, &e->source);
@@ -424,7 +294,7 @@ const cli_reader_t cli_reader_examples = {
     .check = check,
     .fill_from_options = fill_from_options,
     .fill_from_data = fill,
-    .make = make_arrays,
+    .make = cli_arrays_make,
     .make_eval = make_eval,
     .cut_file = cut_file,
     .scan = scan,
