@@ -122,15 +122,11 @@ static bpt_status_t take_unknown(pass_t *p, const bpt_range_t *where, const word
 }
 
 // Blanks around a label are no part of it. Runs of versions for which they were have such labels: these come first.
-static bool is_known(const bpt_labels_t *labels, const word_t *label, uint32_t *class) {
-    const word_t trimmed = bpt_reader_trim(*label);
-    return bpt_labels_find(labels, label, class) || bpt_labels_find(labels, &trimmed, class);
-}
-
 static bpt_status_t find_class(pass_t *p, const bpt_range_t *where, const word_t *label, uint32_t *class) {
     *class = BPT_NO_LABEL;
-    if (!label || !p->labels || is_known(p->labels, label, class)) return BPT_OK;
+    if (!label || !p->labels || bpt_labels_find(p->labels, label, class)) return BPT_OK;
     const word_t trimmed = bpt_reader_trim(*label);
+    if (bpt_labels_find(p->labels, &trimmed, class)) return BPT_OK;
     if (p->reader.options->others) return take_unknown(p, where, &trimmed, class);
     return bpt_fail(BPT_ERR_INPUT, "%s: line %llu: label '%s' is not one of the %zu that the model knows", where->path,
                     (unsigned long long)where->line, bpt_show(trimmed.data, trimmed.bytes).text, p->labels->count);

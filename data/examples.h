@@ -159,6 +159,8 @@ typedef struct {
     uint64_t bytes, lines, depth;
     int inside;
 } bpt_open_tree_t;
+// The rest of a text without what was looked at.
+bpt_range_t bpt_examples_behind(const bpt_range_t *text, const bpt_open_tree_t *open);
 // Takes the lines of the next example (of CONLL: the next line) off the front of `rest`. `more`: text may follow behind `rest`, and nothing
 // is taken of a tree that is not closed in it (OPEN); call again with the same text and more behind it, and with *open as it is. Without
 // `more` it is a tree that cannot be read, or the first line is a text. Of a tree only its brackets are known to be closed.

@@ -1,6 +1,4 @@
 // Passes over examples that keep none of them (examples.h).
-#include <string.h>
-
 #include "bpt/alloc.h"
 #include "data/readers/reader.h"
 
@@ -64,8 +62,7 @@ typedef struct {
 static bpt_status_t search_tag(void *user, const bpt_found_t *f) {
     search_t *s = user;
     for (size_t i = 0; f->tags && i < f->n_words && !s->line; ++i)
-        if (f->tags[i].bytes == s->tag->bytes && !memcmp(f->tags[i].data, s->tag->data, s->tag->bytes))
-            s->line = bpt_reader_place(f, i).line;
+        if (bpt_word_same(&f->tags[i], s->tag)) s->line = bpt_reader_place(f, i).line;
     return BPT_OK;
 }
 

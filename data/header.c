@@ -87,7 +87,7 @@ typedef struct {
 
 static void count_label(tally_t *t, const bpt_word_t *label) {
     const bpt_word_t trimmed = bpt_reader_trim(*label);
-    t->count += trimmed.bytes == t->label->bytes && !memcmp(trimmed.data, t->label->data, trimmed.bytes);
+    t->count += bpt_word_same(&trimmed, t->label);
 }
 
 static bpt_status_t tally(void *user, const bpt_found_t *f) {

@@ -22,6 +22,11 @@ static const bpt_unit_spec_t units[] = {
 };
 const bpt_unit_spec_t *bpt_unit_of(bpt_unit_t unit) { return &units[unit]; }
 
+bool bpt_word_same(const bpt_word_t *a, const bpt_word_t *b) {
+    return a->bytes == b->bytes && (!a->bytes || !memcmp(a->data, b->data, a->bytes));
+}
+bool bpt_word_is(const bpt_word_t *word, const char *text) { return bpt_word_same(word, &(bpt_word_t){text, strlen(text)}); }
+
 bpt_status_t bpt_vocab_create(bpt_unit_t unit, bool lower, bpt_vocab_t **out) {
     bpt_vocab_t *v;
     BPT_TRY(bpt_alloc(1, sizeof *v, &v));

@@ -30,6 +30,8 @@ typedef struct {
     const char *data;
     size_t bytes;
 } bpt_word_t;
+bool bpt_word_same(const bpt_word_t *a, const bpt_word_t *b);
+bool bpt_word_is(const bpt_word_t *word, const char *text);
 
 typedef struct bpt_vocab bpt_vocab_t;
 

@@ -93,8 +93,7 @@ static bool goes_on_as(const bpt_examples_options_t *o, const bpt_range_t *line,
     return true;
 }
 
-// The rest of a text without what was looked at before.
-static bpt_range_t behind(const bpt_range_t *text, const bpt_open_tree_t *open) {
+bpt_range_t bpt_examples_behind(const bpt_range_t *text, const bpt_open_tree_t *open) {
     bpt_range_t rest = *text;
     rest.data += open->bytes, rest.offset += open->bytes, rest.bytes -= open->bytes, rest.line += open->lines;
     return rest;
@@ -121,7 +120,7 @@ static bpt_lines_t next_lines(const bpt_examples_options_t *o, bpt_range_t *rest
         return BPT_LINES_NONE;
     }
     bpt_line_skip_mark(&first);
-    bpt_range_t after = behind(rest, open);
+    bpt_range_t after = bpt_examples_behind(rest, open);
     bpt_lines_t found = may_begin_tree(o, &first) ? take_tree(o, &first, &after, open, lines) : BPT_LINES_TEXT;
     if (found == BPT_LINES_OPEN && more) {
         open->bytes = rest->bytes, open->lines = after.line - rest->line;
@@ -167,7 +166,7 @@ void bpt_examples_cut_between(const bpt_examples_options_t *options, bpt_range_t
 bool bpt_reader_is_root(const bpt_reader_t *r, const bpt_word_t *label) {
     static const char *const names[] = {"ROOT", "TOP"};
     for (size_t i = 0; r->options->skip_root && i < BPT_COUNT(names); ++i)
-        if (label->bytes == strlen(names[i]) && !memcmp(label->data, names[i], label->bytes)) return true;
+        if (bpt_word_is(label, names[i])) return true;
     return false;
 }
 

@@ -31,16 +31,12 @@ static bpt_status_t need(const bpt_range_t *line, const columns_t *c, int column
                     (unsigned long long)line->line, c->count, c->count == 1 ? "" : "s", what, column);
 }
 
-static bool is(const bpt_word_t *cell, const char *value) {
-    return cell->bytes == strlen(value) && !memcmp(cell->data, value, cell->bytes);
-}
-
 // Whether the line is one of those that --where asks for.
 static bool is_wanted(const bpt_examples_options_t *o, const columns_t *c) {
     if (!o->where_column) return true;
     const bpt_range_t *column = &c->column[o->where_column - 1];
     const bpt_word_t cell = {column->data, (size_t)column->bytes}, trimmed = bpt_reader_trim(cell);
-    return is(&cell, o->where) || is(&trimmed, o->where);
+    return bpt_word_is(&cell, o->where) || bpt_word_is(&trimmed, o->where);
 }
 
 static bpt_status_t visit_texts(bpt_reader_t *r, const columns_t *c, const int *text_column, bpt_found_t *found) {

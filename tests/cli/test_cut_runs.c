@@ -20,17 +20,6 @@
 
 #define SMALL "--layers 1 --d-model 16 --d-ff 16 --heads 2 --threads 1 --backend cpu --quiet "
 
-static double evaluate(const char *run, const char *more, const char *key) {
-    test_process_t p = test_run_to(0, "eval %s --json --quiet --backend cpu --threads 1 %s", run, more);
-    json_t *result = json_loads(p.out, 0, NULL);
-    const json_t *value = json_object_get(result, key);
-    if (!json_is_number(value)) fail_msg("no number %s in %s", key, p.out);
-    const double number = json_number_value(value);
-    json_decref(result);
-    test_process_free(&p);
-    return number;
-}
-
 // Two classes, each with a word of its own; the file is sorted by class.
 static const char *sorted_file(const char *name, const char *format, int n) {
     bpt_strbuf_t text = {0};
@@ -63,7 +52,7 @@ static void every_task_validates_on_all_classes(void **state) {
         for (int part = 0; part < 3; ++part) {
             static const char *const split[] = {"--split train", "--split valid", ""};
             if (part == 0 && strstr(cases[i].options, "subtrees")) continue;  // has the phrases too
-            const double accuracy = evaluate(run, split[part], "accuracy"), scored = evaluate(run, split[part], "scored");
+            const double accuracy = test_evaluate(run, split[part], "accuracy"), scored = test_evaluate(run, split[part], "scored");
             if (scored != (part ? cases[i].valid : 180) || accuracy != 0.5)
                 fail_msg("%s, part %d: accuracy %g of %g examples", cases[i].name, part, accuracy, scored);
         }
@@ -74,7 +63,7 @@ static void the_order_of_the_file_is_kept_where_it_is_asked_for(void **state) {
     (void)state;
     const char *data = sorted_file("series", "%s\t%s w%d\n", 200), *run = test_path("in-order");
     test_succeed("train --task classify --model transformer %s --data %s --lr 0 --steps 1 --cut in-order --out %s", SMALL, data, run);
-    const double accuracy = evaluate(run, "", "accuracy");
+    const double accuracy = test_evaluate(run, "", "accuracy");
     assert_true(accuracy == 0 || accuracy == 1);  // the end of the file has one class
 }
 
@@ -94,7 +83,7 @@ static void a_run_without_the_key_was_cut_in_order(void **state) {
     test_succeed("train --task classify --model transformer %s --data %s --lr 0 --steps 1 --cut in-order --out %s", SMALL, data, run);
     test_forget_config_checksum(run);
     remove_key(run, "cut");
-    const double accuracy = evaluate(run, "--split valid", "accuracy");
+    const double accuracy = test_evaluate(run, "--split valid", "accuracy");
     assert_true(accuracy == 0 || accuracy == 1);
     test_succeed("train --out %s --resume --steps 2 --backend cpu --threads 1 --quiet", run);
     test_refused(2, "--cut cannot change", "train --out %s --resume --steps 3 --cut shuffled --backend cpu --threads 1 --quiet", run);
@@ -141,12 +130,12 @@ static void parts_of_numbers_are_the_whole_file(void **state) {
         static const char *const split[] = {"--split train", "--split valid", "--split test"};
         double sum = 0, part[3];
         for (int p = 0; p < 3; ++p) {
-            assert_true(evaluate(run, split[p], "scored") == counts[p]);
-            part[p] = evaluate(run, split[p], "mse");
+            assert_true(test_evaluate(run, split[p], "scored") == counts[p]);
+            part[p] = test_evaluate(run, split[p], "mse");
             sum += counts[p] * part[p];
         }
-        assert_true(evaluate(run, "", "scored") == 5);
-        const double whole = evaluate(run, named, "mse");
+        assert_true(test_evaluate(run, "", "scored") == 5);
+        const double whole = test_evaluate(run, named, "mse");
         if (sum / 100 < 0.999 * whole || sum / 100 > 1.001 * whole) fail_msg("%g and %g", sum / 100, whole);
         if (part[2] > 8000) fail_msg("the last numbers are those of the test part: mean square %g", part[2]);
     }

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 
 #include <cmocka.h>
-#include <jansson.h>
 
 #include "bpt/strbuf.h"
 #include "support/check.h"
@@ -35,17 +34,6 @@ static void expect_said(const test_process_t *p, const char *part) {
 }
 static void expect_unsaid(const test_process_t *p, const char *part) {
     if (strstr(p->err, part)) fail_msg("'%s' in '%s'", part, p->err);
-}
-
-static double evaluate(const char *run, const char *more, const char *key) {
-    test_process_t p = test_run_to(0, "eval %s --json --quiet --backend cpu --threads 1 %s", run, more);
-    json_t *result = json_loads(p.out, 0, NULL);
-    const json_t *value = json_object_get(result, key);
-    if (!json_is_number(value)) fail_msg("no number %s in %s", key, p.out);
-    const double number = json_number_value(value);
-    json_decref(result);
-    test_process_free(&p);
-    return number;
 }
 
 static void a_header_is_named_and_left_out_on_request(void **state) {
@@ -74,13 +62,13 @@ static void a_header_is_named_and_left_out_on_request(void **state) {
         const char *other = file_of("other", cases[i].header, cases[i].lines, 1, "");  // of the same kind
         char more[700];
         snprintf(more, sizeof more, "--data %s", other);
-        assert_true(evaluate(run, more, "scored") == (i == 3 ? 4 : 2));
+        assert_true(test_evaluate(run, more, "scored") == (i == 3 ? 4 : 2));
         other = file_of("other", "", cases[i].lines, 1, "");
         p = test_run_to(0, "eval %s --backend cpu --data %s", run, other);
         expect_said(&p, "line 1: left out because of --header, though it looks like an example of '");
         test_process_free(&p);
         snprintf(more, sizeof more, "--no-header --data %s", other);
-        assert_true(evaluate(run, more, "scored") == (i == 3 ? 4 : 2));
+        assert_true(test_evaluate(run, more, "scored") == (i == 3 ? 4 : 2));
     }
     test_process_t p = test_run_to(0, "classify %s %s --header --backend cpu --quiet", test_path("run-texts"),
                                    test_file("ask", "label\ttext\npos\tgood\nneg\tbad\n"));
@@ -119,7 +107,7 @@ static void lines_without_text_are_left_out_on_request(void **state) {
         expect_said(&p, "data: 36 training examples");
         test_process_free(&p);
         snprintf(more, sizeof more, "--data %s", data);
-        assert_true(evaluate(run, more, "scored") == 40);  // as trained
+        assert_true(test_evaluate(run, more, "scored") == 40);  // as trained
         test_refused(1, "--skip-empty leaves out such lines", "eval %s --no-skip-empty --data %s --backend cpu", run, data);
     }
 }
@@ -149,7 +137,7 @@ static void parts_may_be_called_val(void **state) {
     expect_said(&p, "data: 40 training examples of 2 classes (neg: 20, pos: 20), 4 for validation, 4 for test");
     expect_said(&p, "best validation loss");
     test_process_free(&p);
-    assert_true(evaluate(test_path("run-val"), "--split valid", "scored") == 4);
+    assert_true(test_evaluate(test_path("run-val"), "--split valid", "scored") == 4);
 }
 
 int main(void) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 enum { MAX_ARGUMENTS = 128, MAX_PATH_BYTES = 512 };
 
@@ -130,4 +131,15 @@ const char *test_file(const char *name, const char *content) {
     assert_int_equal(fwrite(content, 1, strlen(content), file), strlen(content));
     assert_int_equal(fclose(file), 0);
     return path;
+}
+
+double test_evaluate(const char *run, const char *more, const char *key) {
+    test_process_t p = test_run_to(0, "eval %s --json --quiet --backend cpu --threads 1 %s", run, more);
+    json_t *result = json_loads(p.out, 0, NULL);
+    const json_t *value = json_object_get(result, key);
+    if (!json_is_number(value)) fail_msg("no number %s in %s", key, p.out);
+    const double number = json_number_value(value);
+    json_decref(result);
+    test_process_free(&p);
+    return number;
 }

@@ -23,6 +23,8 @@ void test_succeed(const char *format, ...) __attribute__((format(printf, 1, 2)))
 // Fails the test unless the program ends with this status and its errors hold this part.
 void test_refused(int exit_status, const char *part, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void test_process_free(test_process_t *process);
+// The number `key` of what `bpt eval RUN --json`, with more options, says on the cpu; fails the test where there is none.
+double test_evaluate(const char *run, const char *more, const char *key);
 
 // Writes a file into test_scratch_dir() and returns its path.
 const char *test_file(const char *name, const char *content);

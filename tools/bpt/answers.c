@@ -172,8 +172,7 @@ static bpt_lines_t next_sentence(bpt_range_t *rest, bool more, bpt_open_tree_t *
     bpt_range_t after = *rest, line;
     if (!bpt_range_next_line(&after, text)) return BPT_LINES_NONE;
     if (seen->bytes) {
-        after = (bpt_range_t){rest->path, rest->data + seen->bytes, rest->bytes - seen->bytes, rest->offset + seen->bytes,
-                              rest->line + seen->lines};
+        after = bpt_examples_behind(rest, seen);
         text->bytes = (uint64_t)(after.data - text->data);
         while (strchr("\r\n", text->data[text->bytes - 1])) --text->bytes;
     }

@@ -76,7 +76,7 @@ static bpt_status_t generate_one(cli_writer_t *writer) {
     uint64_t count = 0;
     bpt_status_t status = cli_writer_encode(writer, &range, &prompt, &count);
     if (status == BPT_OK && !count) status = bpt_fail(BPT_ERR_USAGE, "--prompt holds no token; at least one is needed to go on from");
-    if (status == BPT_OK) status = cli_writer_check_room(writer, &range, count);
+    if (status == BPT_OK) status = bpt_room_check(&writer->room, &range, count);
     if (status == BPT_OK) status = cli_writer_room(writer, (int64_t)count + o->use.max_tokens, 1);
     if (status == BPT_OK && *o->use.logits) status = bpt_file_writer_open(o->use.logits, &job.logits_file);
     if (status == BPT_OK) status = cli_signals_poll(cli_stopping);

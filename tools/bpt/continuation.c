@@ -15,11 +15,10 @@ bpt_status_t cli_writer_open(const cli_options_t *o, cli_trained_t *trained, cli
                                            .repeat_penalty = o->use.repeat_penalty,
                                            .repeat_window = o->use.repeat_window,
                                            .seed = o->train.seed};
-    *w = (cli_writer_t){0};
-    BPT_TRY(bpt_decode_check_model(&trained->config));
     *w = (cli_writer_t){.o = o, .trained = trained, .room = cli_trained_room(o, trained)};
     w->room.taken = o->use.max_tokens;
     w->room.by = "--max-tokens";
+    BPT_TRY(bpt_decode_check_model(&trained->config));
     return bpt_sampler_create(&sampling, trained->config.vocab, &w->sampler);
 }
 
@@ -93,10 +92,6 @@ bpt_status_t cli_writer_encode(const cli_writer_t *w, const bpt_range_t *text, u
     bpt_free(*ids);
     *ids = NULL;
     return status;
-}
-
-bpt_status_t cli_writer_check_room(const cli_writer_t *w, const bpt_range_t *text, uint64_t count) {
-    return bpt_room_check(&w->room, text, count);
 }
 
 // ---- One text

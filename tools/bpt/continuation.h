@@ -11,7 +11,7 @@ typedef struct {
     const cli_options_t *o;
     cli_trained_t *trained;
     bpt_sampler_t *sampler;
-    bpt_room_t room;         // for a prompt
+    bpt_room_t room;         // for a prompt, without the tokens that are to follow
     bpt_decoder_t *decoder;  // NULL: none yet
     int64_t capacity, sequences;
     float *logits;  // [sequences, vocab]
@@ -26,8 +26,6 @@ void cli_writer_close(cli_writer_t *writer);
 
 // Tokens of a text, freed with bpt_free; words that the vocabulary lacks are remarked on.
 bpt_status_t cli_writer_encode(const cli_writer_t *writer, const bpt_range_t *text, uint32_t **ids, uint64_t *count) BPT_MUST_USE;
-// BPT_ERR_INPUT with file and line: the model has no room for so many tokens and those that are to follow.
-bpt_status_t cli_writer_check_room(const cli_writer_t *writer, const bpt_range_t *text, uint64_t count) BPT_MUST_USE;
 
 typedef struct {
     uint32_t *ids;  // prompt, then what was chosen

@@ -132,7 +132,7 @@ static bpt_status_t ask(group_t *g, const bpt_range_t *line) {
     *m = (member_t){.line = *line, .text.line_start = true};
     BPT_TRY(bpt_range_check_line(line));
     bpt_status_t status = cli_writer_encode(g->writer, line, &m->prompt, &m->count);
-    if (status == BPT_OK && m->count) status = cli_writer_check_room(g->writer, line, m->count);
+    if (status == BPT_OK && m->count) status = bpt_room_check(&g->writer->room, line, m->count);
     if (status == BPT_OK)
         ++g->count;
     else
