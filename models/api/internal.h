@@ -5,7 +5,7 @@
 #include "backends/backend.h"
 #include "models/api/model.h"
 #include "models/api/side_texts.h"
-#include "models/runner.h"
+#include "models/run/runner.h"
 #include "models/train/recovery.h"
 
 // Where weights come from when a device has to be opened: one of these, in this order.

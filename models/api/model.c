@@ -12,8 +12,8 @@
 #include "bpt/file.h"
 #include "bpt/json.h"
 #include "models/api/internal.h"
-#include "models/config_json.h"
-#include "models/model_file.h"
+#include "models/config/config_json.h"
+#include "models/config/model_file.h"
 
 // ---- the device
 
@@ -181,9 +181,11 @@ static bpt_status_t check_options(const bpt_model_options_t *o) {
     if (o->precision != BPT_F32 && o->precision != BPT_BF16 && o->precision != BPT_F16)
         return bpt_fail(BPT_ERR_USAGE, "the precision must be BPT_F32, BPT_BF16 or BPT_F16");
     if (o->batch_tokens < 1) return bpt_fail(BPT_ERR_USAGE, "batch_tokens is %" PRId64 "; it must be 1 or more", o->batch_tokens);
-    if (!bpt_is_amount(o->submit_ms)) return bpt_fail(BPT_ERR_USAGE, "submit_ms is %g; it must be a finite number, 0 or more", o->submit_ms);
+    if (!bpt_is_amount(o->submit_ms))
+        return bpt_fail(BPT_ERR_USAGE, "submit_ms is %g; it must be a finite number, 0 or more", o->submit_ms);
     if (!is_rate(o->beta1) || !is_rate(o->beta2) || !bpt_is_amount(o->eps) || (float)o->eps == 0 || !bpt_is_amount(o->weight_decay))
-        return bpt_fail(BPT_ERR_USAGE, "beta1 and beta2 must be in [0, 1), eps finite and more than 0, weight_decay finite and 0 or more, as floats");
+        return bpt_fail(BPT_ERR_USAGE,
+                        "beta1 and beta2 must be in [0, 1), eps finite and more than 0, weight_decay finite and 0 or more, as floats");
     return BPT_OK;
 }
 

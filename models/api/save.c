@@ -4,7 +4,7 @@
 
 #include "bpt/alloc.h"
 #include "models/api/internal.h"
-#include "models/config_json.h"
+#include "models/config/config_json.h"
 
 bpt_status_t bpt_model_save(bpt_model_t *m, const char *path) {
     bpt_safetensors_writer_t *writer;

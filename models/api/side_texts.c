@@ -10,7 +10,7 @@
 #include "bpt/alloc.h"
 #include "bpt/base64.h"
 #include "bpt/file.h"
-#include "models/config_names.h"
+#include "models/config/config_names.h"
 
 enum { MAX_FILE_BYTES = 1 << 30 };
 

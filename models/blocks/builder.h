@@ -3,7 +3,7 @@
 #ifndef BPT_MODELS_BLOCKS_BUILDER_H
 #define BPT_MODELS_BLOCKS_BUILDER_H
 
-#include "models/config.h"
+#include "models/config/config.h"
 #include "models/nn/names.h"
 #include "models/nn/param_table.h"
 #include "models/nn/weights.h"
@@ -11,7 +11,7 @@
 typedef struct {
     bpt_graph_t *g;
     bpt_weights_t *w;
-    const bpt_model_config_t *config;        // of the stack of layers (models/model.h)
+    const bpt_model_config_t *config;        // of the stack of layers (models/config/params_of.h)
     const char *scope, *embed_scope;         // in front of the names of its parameters and of its embedding's
     bool plain_embedding, scaled_embedding;  // models/kinds/kind.h
     bpt_dtype_t precision;
@@ -49,7 +49,7 @@ bpt_random_t bpt_build_random(const bpt_builder_t *b, bpt_place_t place);
 bpt_stream_t bpt_build_norm(const bpt_builder_t *b, bpt_value_t x, bpt_value_t residual, float p, bpt_random_t random, const char *prefix,
                             const char *name);
 
-// ---- The embedding (embed.c; its parameters: models/model.h)
+// ---- The embedding (embed.c; its parameters: models/config/params_of.h)
 // Embedding (and projection) plus position, f32 [tokens, d_model]; positions (encoder.h) may be BPT_NO_VALUE. An id BPT_NO_ROW gives
 // zeros. With d_input `tokens` are f32 [rows, d_input], which are projected.
 bpt_value_t bpt_embed_rows(const bpt_builder_t *b, bpt_value_t tokens, bpt_value_t positions);

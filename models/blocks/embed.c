@@ -1,7 +1,7 @@
 // The embedding of tokens and positions (see builder.h).
 #include <math.h>
 
-#include "models/model.h"
+#include "models/config/params_of.h"
 #include "models/tasks/task.h"
 
 static void token_params(bpt_param_table_t *t, const bpt_stack_t *stack, bool frozen) {

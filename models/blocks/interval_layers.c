@@ -5,7 +5,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/lists.h"
-#include "models/encoder.h"
+#include "models/graph/encoder.h"
 
 // Numbers of the own inputs.
 enum {

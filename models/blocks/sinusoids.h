@@ -4,7 +4,7 @@
 #define BPT_MODELS_BLOCKS_SINUSOIDS_H
 
 #include "bpt/program.h"
-#include "models/config.h"
+#include "models/config/config.h"
 
 // Rows that were worked out once, the first `count` ones. Begins as zeros; release with bpt_free(rows).
 typedef struct {

@@ -6,7 +6,7 @@
 #include "bpt/alloc.h"
 #include "models/blocks/halo.h"
 #include "models/blocks/self.h"
-#include "models/encoder.h"
+#include "models/graph/encoder.h"
 
 // Numbers of the own inputs.
 enum {

@@ -5,7 +5,7 @@
 #ifndef BPT_MODELS_DECODE_H
 #define BPT_MODELS_DECODE_H
 
-#include "models/runner.h"
+#include "models/run/runner.h"
 
 typedef struct bpt_decoder bpt_decoder_t;
 

@@ -5,7 +5,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/buffer.h"
-#include "models/batch_check.h"
+#include "models/run/batch_check.h"
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 

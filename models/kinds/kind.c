@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "models/config_names.h"
+#include "models/config/config_names.h"
 
 #define BPT_KIND(id, name) extern const bpt_kind_spec_t bpt_kind_##name;
 #include "models/kinds/kinds.def"

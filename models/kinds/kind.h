@@ -4,7 +4,7 @@
 #define BPT_MODELS_KINDS_KIND_H
 
 #include "bpt/intervals_writer.h"
-#include "models/model.h"
+#include "models/config/params_of.h"
 #include "models/tasks/task.h"
 
 struct bpt_encoder;

@@ -6,7 +6,7 @@
 #include "bpt/lists.h"
 #include "bpt/rng.h"
 #include "models/blocks/star_cycle.h"
-#include "models/encoder.h"
+#include "models/graph/encoder.h"
 
 // Numbers of the own inputs; N rows of tokens, B sequences.
 enum {

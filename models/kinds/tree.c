@@ -7,7 +7,7 @@
 #include "bpt/lists.h"
 #include "bpt/rng.h"
 #include "models/blocks/tree_layer.h"
-#include "models/encoder.h"
+#include "models/graph/encoder.h"
 
 // Numbers of the own inputs; N rows of tokens, M of nodes, B trees.
 enum {

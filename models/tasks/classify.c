@@ -1,6 +1,6 @@
 // Classification of whole texts: the state of a sequence gives the logits of the classes (Ye et al. 2019, 4.1).
-#include "models/encoder.h"
-#include "models/runner.h"
+#include "models/graph/encoder.h"
+#include "models/run/runner.h"
 #include "models/tasks/accuracy.h"
 #include "models/train/evaluate.h"
 

@@ -1,5 +1,5 @@
 // Language modelling: each token's state predicts the token behind it (Ye et al. 2019, 4.2).
-#include "models/runner.h"
+#include "models/run/runner.h"
 
 static int64_t outputs(const bpt_model_config_t *config) { return config->vocab; }
 

@@ -1,6 +1,6 @@
 // Classification of pairs of texts, such as natural language inference: one encoder reads both texts, and the head reads their states r1
 // and r2 as [r1; r2; |r1 - r2|; r1 - r2] (Guo et al. 2019, 3.3; Mou et al. 2016).
-#include "models/runner.h"
+#include "models/run/runner.h"
 #include "models/tasks/accuracy.h"
 
 // Numbers of the own inputs; P pairs.

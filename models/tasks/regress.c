@@ -2,7 +2,7 @@
 // Summation).
 #include <math.h>
 
-#include "models/runner.h"
+#include "models/run/runner.h"
 
 // Numbers of the own inputs; E examples, C numbers each.
 enum {

@@ -6,7 +6,7 @@
 #include "bpt/alloc.h"
 #include "data/score/spans.h"
 #include "data/score/viterbi.h"
-#include "models/runner.h"
+#include "models/run/runner.h"
 #include "models/train/evaluate.h"
 
 // Numbers of the own inputs (CRF).

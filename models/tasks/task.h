@@ -78,7 +78,7 @@ typedef struct {
     // Inputs of its own (bpt_encoder_add_task_input), and what the host writes there: each weight counts `scale` times. NULL: it has none.
     void (*inputs)(bpt_graph_t *g, struct bpt_encoder *e);
     bpt_status_t (*stage)(const struct bpt_encoder *e, const bpt_batch_t *batch, float scale);
-    // Appends its head on what a layer gave: a loss, or the logits (models/encoder.h).
+    // Appends its head on what a layer gave: a loss, or the logits (models/graph/encoder.h).
     void (*build)(const bpt_builder_t *b, struct bpt_encoder *e, const bpt_encoded_t *encoded);
     // Adds a micro-batch to what an evaluation measures. `measure->nll` and `best` have room for its targets.
     bpt_status_t (*measure)(struct bpt_runner *runner, const bpt_batch_t *batch, bpt_measure_t *measure);

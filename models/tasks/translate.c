@@ -1,6 +1,6 @@
 // Translation: an encoder reads a text, and a decoder, which is causal and reads the encoder's states, predicts each token of the text's
 // translation from those before it (Vaswani et al. 2017; Ye et al. 2019, 3.3 and 4.3).
-#include "models/runner.h"
+#include "models/run/runner.h"
 
 static int64_t outputs(const bpt_model_config_t *config) { return config->vocab; }
 

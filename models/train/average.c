@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "bpt/alloc.h"
-#include "models/model.h"
+#include "models/config/params_of.h"
 
 typedef struct {
     const bpt_params_t *params;

@@ -9,8 +9,8 @@
 #include "bpt/file.h"
 #include "bpt/log.h"
 #include "bpt/safetensors.h"
-#include "models/config_json.h"
-#include "models/model_file.h"
+#include "models/config/config_json.h"
+#include "models/config/model_file.h"
 
 // ---- what contradicts state.json
 

@@ -3,7 +3,7 @@
 #ifndef BPT_TRAIN_CHECKPOINT_H
 #define BPT_TRAIN_CHECKPOINT_H
 
-#include "models/runner.h"
+#include "models/run/runner.h"
 #include "models/train/run_config.h"
 #include "models/train/run_dir.h"
 #include "models/train/run_state.h"

@@ -2,7 +2,7 @@
 #ifndef BPT_TRAIN_EVALUATE_H
 #define BPT_TRAIN_EVALUATE_H
 
-#include "models/runner.h"
+#include "models/run/runner.h"
 
 typedef struct {
     double loss;                      // mean nll over what is scored, nats; NaN: the model knows no label of the data

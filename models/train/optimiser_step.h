@@ -2,7 +2,7 @@
 #ifndef BPT_TRAIN_OPTIMISER_STEP_H
 #define BPT_TRAIN_OPTIMISER_STEP_H
 
-#include "models/runner.h"
+#include "models/run/runner.h"
 #include "models/train/run_state.h"
 
 typedef struct {

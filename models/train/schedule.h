@@ -2,7 +2,7 @@
 #ifndef BPT_TRAIN_SCHEDULE_H
 #define BPT_TRAIN_SCHEDULE_H
 
-#include "models/config.h"
+#include "models/config/config.h"
 
 // Learning rate of optimiser step `step` (1, 2, ..), in an epoch numbered from 0. `plateau_factor`: what the plateau schedule has
 // made of it so far. All but noam rise linearly over train->warmup steps first; then

@@ -1,6 +1,6 @@
 // Making a trainer, checkpoints and resumption (see trainer.h); the loop is in trainer_run.c.
 #include "models/train/trainer.h"
-#include "models/config_names.h"
+#include "models/config/config_names.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
-#include "models/config_json.h"
+#include "models/config/config_json.h"
 #include "models/train/schedule.h"
 #include "models/train/trainer_internal.h"
 

@@ -4,7 +4,7 @@
 
 #include "bpt/clock.h"
 #include "bpt/log.h"
-#include "models/config_names.h"
+#include "models/config/config_names.h"
 #include "models/train/evaluate.h"
 #include "models/train/optimiser_step.h"
 #include "models/train/schedule.h"

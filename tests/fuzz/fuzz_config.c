@@ -9,7 +9,7 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "bpt/log.h"
-#include "models/config_json.h"
+#include "models/config/config_json.h"
 #include "models/train/metrics.h"
 #include "models/train/run_state.h"
 

@@ -11,7 +11,7 @@
 #include "bpt/alloc.h"
 #include "bpt/json.h"
 #include "bpt/log.h"
-#include "tools/bpt/options.h"
+#include "tools/bpt/options/options.h"
 
 static void require(bool condition) {
     if (!condition) abort();

@@ -15,7 +15,7 @@
 #include "backends/backend.h"
 #include "bpt/alloc.h"
 #include "bpt/rng.h"
-#include "models/runner.h"
+#include "models/run/runner.h"
 #include "support/check.h"
 #include "support/scratch.h"
 #include "support/support.h"

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "models/batch_check.h"
-#include "models/config_names.h"
+#include "models/config/config_names.h"
+#include "models/run/batch_check.h"
 #include "support/check.h"
 
 // Two buckets of three rows: texts of three and two tokens, with n-grams, and a tree over each: (a b c), ((a b)).

@@ -6,7 +6,7 @@
 
 #include "bpt/file.h"
 #include "bpt/json.h"
-#include "models/config_json.h"
+#include "models/config/config_json.h"
 
 static const char *const backends[] = {"ref", "cpu", "opencl", "vulkan", "cuda"};
 static const char *const cases[] = {"lm-causal",     "lm-clamped-levels", "lm-reference-rule", "classify-causal",

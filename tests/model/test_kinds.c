@@ -3,8 +3,8 @@
 
 #include <jansson.h>
 
-#include "models/config_json.h"
-#include "models/config_names.h"
+#include "models/config/config_json.h"
+#include "models/config/config_names.h"
 #include "models/kinds/kind.h"
 
 static void lists_have_an_entry_for_every_name(void **state) {

@@ -1,7 +1,7 @@
 // Matching layers, in which two texts read each other: against their formulas written out in double, without regard to batch mates, and by
 // differences.
 #include "model_fixture.h"
-#include "models/model.h"
+#include "models/config/params_of.h"
 
 enum { D = 16, F = 24, MOST = 12, VOCAB = 11, CLASSES = 3, MLP = 9, PAIRS = 3 };
 

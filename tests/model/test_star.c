@@ -1,8 +1,8 @@
 // Star-Transformer against its formulas (Guo et al. 2019, section 3.1) written out in double; rows packed or in buckets; gradients of all
 // tasks.
 #include "model_fixture.h"
+#include "models/config/params_of.h"
 #include "models/kinds/kind.h"
-#include "models/model.h"
 
 enum { D = 16, MOST = 24, VOCAB = 11 };
 

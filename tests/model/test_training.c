@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "models/config_json.h"
+#include "models/config/config_json.h"
 #include "models/train/evaluate.h"
 #include "models/train/schedule.h"
 #include "models/train/trainer.h"

@@ -7,7 +7,7 @@
 #include "bpt/alloc.h"
 #include "bpt/json.h"
 #include "data/trees.h"
-#include "models/config_json.h"
+#include "models/config/config_json.h"
 #include "models/decode/translate.h"
 
 enum { MOST_ROWS = 1024, MOST_SEQUENCES = 16 };

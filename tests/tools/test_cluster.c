@@ -1,4 +1,4 @@
-// The predicted cost of a step on many machines (tools/bpt/bench_cluster.h): closed forms, and what must hold for any network.
+// The predicted cost of a step on many machines (tools/bpt/bench/bench_cluster.h): closed forms, and what must hold for any network.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "models/nn/shard.h"
-#include "tools/bpt/bench_cluster.h"
+#include "tools/bpt/bench/bench_cluster.h"
 
 static const cli_network_t network = {1e9, 1e-5};
 

@@ -12,9 +12,10 @@
 #include <cmocka.h>
 
 #include "support/scratch.h"
-#include "tools/bpt/commands.h"
-#include "tools/bpt/progress.h"
-#include "tools/bpt/watch.h"
+#include "tools/bpt/options/options.h"
+#include "tools/bpt/output.h"
+#include "tools/bpt/report/progress.h"
+#include "tools/bpt/report/watch.h"
 
 int cli_columns(int fd, int fallback) {  // main.c has the one that asks a terminal
     (void)fd;

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "models/kinds/kind.h"
-#include "tools/bpt/selftest.h"
+#include "tools/bpt/devices/selftest.h"
 
 static bpt_op_t wrong;  // the op that the device below gets wrong; BPT_OP_COUNT: none
 

@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-#include "tools/bpt/commands.h"
+#include "tools/bpt/options/options.h"
+#include "tools/bpt/signals.h"
 
 enum { STACK_BYTES = 256 << 10, PATTERN = 0xA5 };
 

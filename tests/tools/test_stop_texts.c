@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tools/bpt/stop_texts.h"
+#include "tools/bpt/commands/stop_texts.h"
 
 static void what_cannot_begin_a_stop_text_is_free(void **state) {
     (void)state;

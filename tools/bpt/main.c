@@ -3,49 +3,19 @@
 // what commands are, not what they do.
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "bpt/alloc.h"
 #include "bpt/file.h"
-#include "bpt/json.h"
 #include "bpt/log.h"
 #include "bpt/names.h"
-#include "data/text.h"
-#include "tools/bpt/commands.h"
-#include "tools/bpt/team.h"
+#include "tools/bpt/commands/team.h"
+#include "tools/bpt/options/command.h"
+#include "tools/bpt/output.h"
+#include "tools/bpt/signals.h"
 
 enum { EXIT_WRONG_USAGE = 2, EXIT_DEVICE_LOST = 3, EXIT_INTERRUPTED = 130 };
-
-int cli_columns(int fd, int fallback) {
-    struct winsize size;
-    return isatty(fd) && !ioctl(fd, TIOCGWINSZ, &size) && size.ws_col > 20 ? size.ws_col : fallback;
-}
-
-// Whether output was lost because nobody reads the pipe any more, as behind `| head`.
-static bool reader_has_gone(void) {
-    struct pollfd output = {.fd = STDOUT_FILENO};
-    return ferror(stdout) && poll(&output, 1, 0) == 1 && (output.revents & POLLERR);
-}
-
-bpt_status_t cli_flush_output(void) {
-    errno = 0;
-    const bool lost_before = ferror(stdout) != 0;  // its errno is forgotten
-    if (fflush(stdout) == 0 && !lost_before) return BPT_OK;
-    if (reader_has_gone()) return bpt_fail(BPT_ERR_IO, "cannot write to standard output: its reader has gone");
-    return bpt_fail(BPT_ERR_IO, "cannot write to standard output%s%s", errno ? ": " : "", errno ? strerror(errno) : "");
-}
-
-bpt_status_t cli_print_json(const json_t *value, int indent) {
-    char *text = NULL;
-    BPT_TRY(bpt_json_format(value, indent, &text));
-    printf("%s\n", text);
-    bpt_free(text);
-    return BPT_OK;
-}
 
 // ---- Exits that nobody asked for
 // A driver that calls exit(0) in this process would end it as a success, with nothing done. Handlers run from the last to the first, so
@@ -69,20 +39,6 @@ static bool guard_exit(void) {
     return !atexit(refuse_exit);
 }
 
-bpt_status_t cli_json_set_bytes(json_t *object, const char *key, const char *data, uint64_t bytes) {
-    bpt_strbuf_t text = {0};
-    bpt_status_t status = BPT_OK;
-    for (uint64_t i = 0; i < bytes && status == BPT_OK;) {
-        uint32_t code_point;
-        const int used = bpt_utf8_next(data + i, bytes - i, &code_point);
-        status = used && code_point ? bpt_strbuf_append(&text, data + i, (size_t)used) : bpt_strbuf_append(&text, "\xEF\xBF\xBD", 3);
-        i += used ? (uint64_t)used : 1;
-    }
-    if (status == BPT_OK) status = bpt_json_set_text(object, key, text.data ? text.data : "");
-    bpt_strbuf_free(&text);
-    return status;
-}
-
 // As other filters end whose reader has seen enough: without a word, by the signal that was held off until all was put away.
 static void end_by_sigpipe(void) {
     struct sigaction usual = {.sa_handler = SIG_DFL};
@@ -102,7 +58,7 @@ static int exit_status_of(bpt_status_t status) {
 
 static void report(bpt_status_t status) {
     if (status == BPT_OK || cli_team_is_silent()) return;
-    if (status == BPT_ERR_IO && reader_has_gone()) end_by_sigpipe();
+    if (status == BPT_ERR_IO && cli_reader_has_gone()) end_by_sigpipe();
     const bool coloured = bpt_log_colour(STDERR_FILENO);
     char text[4096];
     bpt_message_show(*bpt_error_message() ? bpt_error_message() : bpt_status_name(status), text, sizeof text);

@@ -7,7 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/bpt/commands.h"
+#include "tools/bpt/options/options.h"
+#include "tools/bpt/signals.h"
 
 enum { EXIT_INTERRUPTED = 130 };
 

@@ -1,0 +1,40 @@
+// Lines that a trained model answers as they come: `bpt classify` and `bpt tag`. Those that are there at the same time go through the model
+// as one batch; line N of the output belongs to line N of the input. Or sentences of a token a line, which blank lines end. Knows no
+// command.
+#ifndef BPT_TOOLS_ANSWERS_H
+#define BPT_TOOLS_ANSWERS_H
+
+#include <jansson.h>
+
+#include "tools/bpt/corpus/eval_data.h"
+#include "tools/bpt/options/options.h"
+
+// What the model says about a line; `logits` NULL: the line is blank.
+typedef struct {
+    const bpt_range_t *line;                // or the lines of a sentence
+    const bpt_examples_options_t *options;  // how they were read
+    uint64_t nth;                           // of several sentences in these lines, counted from 0
+    const float *logits;                    // [rows, classes]: a row for each token of a task with labels of tokens, else one
+    const uint32_t *best;                   // [rows]
+    int64_t rows, classes;
+    const char *const *labels;
+} cli_answer_t;
+
+typedef struct {
+    const cli_options_t *o;
+    cli_trained_t *trained;
+    bpt_examples_options_t options;  // how a line is read
+    bool by_sentences;               // not line by line
+    bpt_status_t (*print)(const cli_options_t *o, const cli_answer_t *answer);
+} cli_answers_t;
+
+// Answers all lines of a file; "-": of the standard input. A line that cannot be read ends the program, after the answers to those, or to
+// the sentences, before it.
+bpt_status_t cli_answer_lines(const cli_answers_t *answers, const char *path) BPT_MUST_USE;
+
+// "key": list of `count` numbers, which must be finite.
+bpt_status_t cli_answer_set_list(json_t *object, const char *key, const float *values, int64_t count) BPT_MUST_USE;
+// A list of such lists.
+bpt_status_t cli_answer_set_rows(json_t *object, const char *key, const float *values, int64_t rows, int64_t columns) BPT_MUST_USE;
+
+#endif

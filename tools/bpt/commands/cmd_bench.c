@@ -1,0 +1,441 @@
+// `bpt bench`: how fast this machine trains, infers, decodes and multiplies. The default is the throughput setting of the BPT
+// paper: 6 layers, d 512, d_ff 2048, 8 heads, 8192 tokens a batch, vocabulary 256, causal language model, Adam.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpt/alloc.h"
+#include "bpt/clock.h"
+#include "models/config/config_json.h"
+#include "models/decode/decode.h"
+#include "models/kinds/kind.h"
+#include "models/train/trainer.h"
+#include "tools/bpt/bench/bench_cluster.h"
+#include "tools/bpt/bench/bench_model.h"
+#include "tools/bpt/bench/bench_report.h"
+#include "tools/bpt/bench/bench_translate.h"
+#include "tools/bpt/bench/rates.h"
+#include "tools/bpt/commands/team.h"
+#include "tools/bpt/devices/device.h"
+#include "tools/bpt/options/command.h"
+#include "tools/bpt/output.h"
+#include "tools/bpt/report/sort.h"
+
+enum { MAX_OPS = 4096 };
+
+static bool is_one_of_many(const bpt_runner_t *runner) { return bpt_ranks_size(bpt_runner_ranks(runner)) > 1; }
+
+// A micro-batch on each rank, and the update that they make together.
+static bpt_status_t step_together(bpt_runner_t *runner, const cli_bench_tokens_t *t, const bpt_update_t *update) {
+    bpt_batch_t own = t->batch;
+    bpt_update_t sending = *update;
+    bpt_update_result_t result;
+    own.last = false;
+    sending.sends = true;
+    BPT_TRY(bpt_runner_train(runner, &own, &sending, &result));
+    return bpt_runner_update_together(runner, update, false, &result);
+}
+
+static bpt_status_t step(bpt_runner_t *runner, const cli_bench_tokens_t *t, bool training, float *logits) {
+    const bpt_update_t update = {.rng = 1, .lr = 1e-4f, .bias1 = 0.1f, .bias2 = 0.001f, .loss_scale = 1};
+    bpt_update_result_t result;
+    if (!training) return bpt_runner_logits(runner, &t->batch, logits);
+    return is_one_of_many(runner) ? step_together(runner, t, &update) : bpt_runner_train(runner, &t->batch, &update, &result);
+}
+
+static bpt_step_key_t key_of(const bpt_runner_t *runner, const cli_bench_tokens_t *t, bool training) {
+    const bpt_step_kind_t training_kind = is_one_of_many(runner) ? BPT_STEP_MICRO : BPT_STEP_TRAIN;
+    return (bpt_step_key_t){.kind = training ? training_kind : BPT_STEP_LOGITS, .shape = t->batch.shape};
+}
+
+// What the rank has given that gives most, of shared sequences, so far.
+static bpt_status_t most_given(const cli_bench_t *b, const bpt_runner_t *runner, double *rows, double *bytes) {
+    const int size = bpt_ranks_size(b->ranks);
+    uint64_t mine[2], (*all)[2];
+    *rows = *bytes = 0;
+    if (!bpt_runner_splits(runner)) return BPT_OK;
+    bpt_runner_exchanged(runner, &mine[0], &mine[1]);
+    BPT_TRY(bpt_alloc((size_t)size, sizeof *all, &all));
+    const bpt_status_t status = bpt_ranks_gather(b->ranks, mine, sizeof mine, all);
+    for (int rank = 0; rank < size && status == BPT_OK; ++rank) {
+        *rows = fmax(*rows, (double)all[rank][0]);
+        *bytes = fmax(*bytes, (double)all[rank][1]);
+    }
+    bpt_free(all);
+    return status;
+}
+
+// ---- train, infer
+static bpt_status_t time_steps(const cli_bench_t *b, bpt_runner_t *runner, const cli_bench_tokens_t *t, bool training, float *logits) {
+    double *seconds;
+    const int repeat = (int)b->o->tool.repeat;
+    BPT_TRY(bpt_alloc((size_t)repeat, sizeof *seconds, &seconds));
+    bpt_status_t status = step(runner, t, training, logits);
+    const double exchanged = bpt_ranks_seconds(b->ranks), waited = bpt_ranks_waited(b->ranks);
+    for (int i = 0; i < repeat && status == BPT_OK; ++i) {
+        const double start = bpt_clock_seconds();
+        status = step(runner, t, training, logits);
+        seconds[i] = bpt_clock_seconds() - start;
+    }
+    bpt_program_t *program = NULL;
+    const double exchange = (bpt_ranks_seconds(b->ranks) - exchanged) / repeat;
+    const bpt_step_key_t key = key_of(runner, t, training);
+    double rows, bytes;
+    if (status == BPT_OK) status = bpt_runner_program(runner, &key, &program);
+    if (status == BPT_OK) status = most_given(b, runner, &rows, &bytes);
+    if (status == BPT_OK) {
+        cli_bench_result_t r = cli_bench_empty(b, training ? "train" : "infer");
+        const bpt_plan_summary_t plan = bpt_program_summary(program);
+        r.s_per_step = cli_quantile(seconds, (size_t)repeat, 0.5);
+        r.tokens_per_s = (double)(t->batch.n_tokens * bpt_runner_turn(runner).size) / r.s_per_step;
+        r.ranks = b->ranks ? bpt_ranks_size(b->ranks) : 0;
+        r.exchange = exchange;
+        if (exchange > 0 && !bpt_runner_is_linked(runner))
+            r.hidden = fmax(0, 1 - (bpt_ranks_waited(b->ranks) - waited) / repeat / exchange);
+        r.rows_given = rows / (repeat + 1), r.bytes_given = bytes / (repeat + 1);
+        r.gflops = plan.flops * bpt_ranks_size(b->ranks) / r.s_per_step * 1e-9;
+        r.gbytes_per_s = plan.bytes_moved / r.s_per_step * 1e-9;
+        r.device_bytes = bpt_runner_device_bytes(runner);
+        status = cli_bench_say(b, &r);
+    }
+    bpt_free(seconds);
+    return status;
+}
+
+static bpt_status_t bench_steps(const cli_bench_t *b, bool training) {
+    bpt_runner_t *runner = NULL;
+    cli_bench_tokens_t t = {0};
+    float *logits = NULL;
+    bpt_status_t status;
+    BPT_TRY_GOTO(cli_bench_open_runner(b, &runner), done);
+    BPT_TRY_GOTO(cli_bench_make_tokens(b, &t), done);
+    if (!training) BPT_TRY_GOTO(bpt_alloc((size_t)t.batch.n_targets * CLI_BENCH_VOCAB, sizeof *logits, &logits), done);
+    status = time_steps(b, runner, &t, training, logits);
+done:
+    bpt_free(logits);
+    cli_bench_free_tokens(&t);
+    bpt_runner_destroy(runner);
+    return status;
+}
+static bpt_status_t bench_train(const cli_bench_t *b) { return bench_steps(b, true); }
+static bpt_status_t bench_infer(const cli_bench_t *b) { return bench_steps(b, false); }
+
+// ---- ops, attention: the recorded ops of one training step
+static int slower_first(const void *a, const void *b) {
+    const double x = ((const cli_bench_ops_t *)a)->one.seconds, y = ((const cli_bench_ops_t *)b)->one.seconds;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+// The ops of a step, each with the median of its times.
+static bpt_status_t time_ops(const cli_bench_t *b, bpt_op_timing_t *timings, int *count) {
+    const int repeat = (int)b->o->tool.repeat;
+    bpt_runner_t *runner = NULL;
+    bpt_program_t *program;
+    double *seconds = NULL;  // [ops][repeat]
+    cli_bench_tokens_t t = {0};
+    bpt_status_t status;
+    BPT_TRY_GOTO(bpt_alloc((size_t)repeat * MAX_OPS, sizeof *seconds, &seconds), done);
+    BPT_TRY_GOTO(cli_bench_open_runner(b, &runner), done);
+    BPT_TRY_GOTO(cli_bench_make_tokens(b, &t), done);
+    const bpt_step_key_t key = key_of(runner, &t, true);
+    BPT_TRY_GOTO(bpt_runner_prepare(runner, &t.batch.shape, 0, true), done);
+    BPT_TRY_GOTO(bpt_runner_program(runner, &key, &program), done);
+    BPT_TRY_GOTO(bpt_program_time(program, true), done);
+    BPT_TRY_GOTO(step(runner, &t, true, NULL), done);
+    for (int i = 0; i < repeat; ++i) {
+        BPT_TRY_GOTO(step(runner, &t, true, NULL), done);
+        BPT_TRY_GOTO(bpt_program_timings(program, timings, MAX_OPS, count), done);
+        if (*count > MAX_OPS) *count = MAX_OPS;
+        for (int op = 0; op < *count; ++op) seconds[op * repeat + i] = timings[op].seconds;
+    }
+    for (int op = 0; op < *count; ++op) timings[op].seconds = cli_quantile(seconds + op * repeat, (size_t)repeat, 0.5);
+done:
+    bpt_free(seconds);
+    cli_bench_free_tokens(&t);
+    bpt_runner_destroy(runner);
+    return status;
+}
+
+static int group_ops(const bpt_op_timing_t *timings, int count, cli_bench_ops_t *groups) {
+    int n = 0;
+    for (int i = 0; i < count; ++i) {
+        int g = 0;
+        while (g < n && (strcmp(groups[g].one.op, timings[i].op) || strcmp(groups[g].one.detail, timings[i].detail))) ++g;
+        if (g == n)
+            groups[n++] = (cli_bench_ops_t){.one = {.op = timings[i].op}},
+            memcpy(groups[g].one.detail, timings[i].detail, sizeof timings[i].detail);
+        groups[g].one.seconds += timings[i].seconds;
+        groups[g].one.flops += timings[i].flops;
+        groups[g].one.bytes += timings[i].bytes;
+        ++groups[g].count;
+    }
+    qsort(groups, (size_t)n, sizeof *groups, slower_first);
+    return n;
+}
+
+// The device's own limits: the best of the products of a large layer, and a copy of 64 MiB.
+static bpt_status_t measure_limits(const cli_bench_t *b, cli_bench_limits_t *limits) {
+    const int64_t rows = b->o->tool.n < 4096 ? b->o->tool.n : 4096, copied = (int64_t)16 << 20;
+    double seconds = 0;
+    for (int form = 0; form < BPT_PRODUCT_FORMS; ++form) {
+        cli_product_t products[CLI_LAYER_PRODUCTS];
+        cli_layer_products((bpt_product_form_t)form, rows, b->o->model.d_model, b->o->model.d_ff, products);
+        for (int i = 0; i < CLI_LAYER_PRODUCTS; ++i) {
+            BPT_TRY(cli_time_product(b->device, &products[i], b->o->train.precision, cli_bench_timing(b), &seconds));
+            limits->gflops = fmax(limits->gflops, cli_product_flops(&products[i]) / seconds * 1e-9);
+        }
+    }
+    BPT_TRY(cli_time_copy(b->device, copied, cli_bench_timing(b), &seconds));
+    limits->gbytes_per_s = 2 * sizeof(float) * (double)copied / seconds * 1e-9;
+    return BPT_OK;
+}
+
+static bpt_status_t bench_ops(const cli_bench_t *b) {
+    bpt_op_timing_t *timings = NULL;
+    cli_bench_ops_t *groups = NULL;
+    cli_bench_limits_t limits = {0};
+    int count = 0;
+    bpt_status_t status;
+    BPT_TRY_GOTO(bpt_alloc(MAX_OPS, sizeof *timings, &timings), done);
+    BPT_TRY_GOTO(bpt_alloc(MAX_OPS, sizeof *groups, &groups), done);
+    BPT_TRY_GOTO(time_ops(b, timings, &count), done);
+    BPT_TRY_GOTO(measure_limits(b, &limits), done);
+    const int n = group_ops(timings, count, groups);
+    const cli_bench_place_t place = cli_bench_place(b);
+    status = cli_bench_print_ops(&place, b->n, b->k, &limits, groups, n);
+done:
+    bpt_free(groups);
+    bpt_free(timings);
+    return status;
+}
+
+// Forward and backward of one middle layer, where every node asks: the attention ops with the most work.
+static bpt_status_t bench_attention(const cli_bench_t *b) {
+    bpt_op_timing_t *timings;
+    int count = 0;
+    cli_bench_t small = *b;
+    cli_options_t o = *b->o;  // a shallow copy with a model whose other ops are cheap
+    o.model.layers = 3;
+    o.model.d_ff = 64;
+    small.o = &o;
+    BPT_TRY(bpt_alloc(MAX_OPS, sizeof *timings, &timings));
+    bpt_status_t status = time_ops(&small, timings, &count);
+    double seconds = 0, flops = 0;
+    const char *const ops[] = {"attention", "attention_grad"};
+    for (size_t k = 0; k < BPT_COUNT(ops); ++k) {
+        const bpt_op_timing_t *best = NULL;
+        for (int i = 0; i < count; ++i)
+            if (!strcmp(timings[i].op, ops[k]) &&
+                (!best || timings[i].flops > best->flops || (timings[i].flops == best->flops && timings[i].bytes > best->bytes)))
+                best = &timings[i];
+        if (best) seconds += best->seconds, flops += best->flops;
+    }
+    if (status == BPT_OK) {
+        cli_bench_result_t r = cli_bench_empty(b, "attention");
+        r.s_per_step = seconds;
+        r.tokens_per_s = (double)(b->o->tool.n / b->n > 0 ? b->o->tool.n / b->n * b->n : b->n) / seconds;
+        r.gflops = flops / seconds * 1e-9;
+        status = cli_bench_say(b, &r);
+    }
+    bpt_free(timings);
+    return status;
+}
+
+// ---- decode: one token of each text, the last ones before n and the first ones behind it, where the largest spans of n leaves end
+static bpt_status_t bench_decode(const cli_bench_t *b) {
+    bpt_runner_t *runner = NULL;
+    bpt_decoder_t *decoder = NULL;
+    uint32_t *tokens = NULL, *next = NULL;
+    float *logits = NULL;
+    double seconds[CLI_BENCH_DECODED];
+    const int64_t texts = b->o->use.batch;
+    const int64_t prompt = b->n > CLI_BENCH_DECODED / 2 ? b->n - CLI_BENCH_DECODED / 2 : 1, count = 2 * (b->n - prompt);
+    bpt_status_t status;
+    if (count < 1) return bpt_fail(BPT_ERR_USAGE, "bench decode needs --n of at least 2");
+    BPT_TRY_GOTO(cli_bench_open_runner(b, &runner), done);
+    BPT_TRY_GOTO(bpt_decoder_create(runner, prompt + count, texts, &decoder), done);
+    BPT_TRY_GOTO(bpt_alloc((size_t)(prompt + count), sizeof *tokens, &tokens), done);
+    BPT_TRY_GOTO(bpt_alloc((size_t)texts, sizeof *next, &next), done);
+    BPT_TRY_GOTO(bpt_alloc((size_t)texts * CLI_BENCH_VOCAB, sizeof *logits, &logits), done);
+    for (int64_t i = 0; i < prompt + count; ++i) tokens[i] = (uint32_t)(i * 2654435761u >> 7) % CLI_BENCH_VOCAB;
+    for (int64_t s = 0; s < texts; ++s) BPT_TRY_GOTO(bpt_decoder_feed(decoder, s, tokens, prompt, logits), done);
+    for (int64_t i = 0; i < count; ++i) {
+        for (int64_t s = 0; s < texts; ++s) next[s] = tokens[prompt + i];
+        const double start = bpt_clock_seconds();
+        BPT_TRY_GOTO(bpt_decoder_step(decoder, next, logits), done);
+        seconds[i] = bpt_clock_seconds() - start;
+    }
+    cli_bench_result_t r = cli_bench_empty(b, "decode");
+    r.s_per_step = cli_quantile(seconds, (size_t)count, 0.5);
+    r.p99 = cli_quantile(seconds, (size_t)count, 0.99);
+    r.slowest = cli_quantile(seconds, (size_t)count, 1);
+    r.tokens_per_s = (double)texts / r.s_per_step;
+    r.device_bytes = bpt_runner_device_bytes(runner) + bpt_decoder_device_bytes(decoder);
+    status = cli_bench_say(b, &r);
+done:
+    bpt_free(logits);
+    bpt_free(next);
+    bpt_free(tokens);
+    bpt_decoder_destroy(decoder);
+    bpt_runner_destroy(runner);
+    return status;
+}
+
+// ---- cluster: one machine is measured, many are computed from it
+static bpt_status_t time_parts(const cli_bench_t *b, bpt_runner_t *runner, const cli_bench_tokens_t *t, double *seconds,
+                               cli_step_cost_t *cost) {
+    const bpt_update_t update = {.rng = 1, .lr = 1e-4f, .bias1 = 0.1f, .bias2 = 0.001f, .loss_scale = 1};
+    const int repeat = (int)b->o->tool.repeat;
+    bpt_update_result_t result;
+    bpt_batch_t part = t->batch;
+    part.last = false;
+    double *const micro = seconds, *const updates = seconds + repeat, *const alone = updates + repeat;
+    for (int i = -1; i < repeat; ++i) {  // the first is not timed
+        double start = bpt_clock_seconds();
+        BPT_TRY(bpt_runner_train(runner, &part, &update, &result));
+        if (i >= 0) micro[i] = bpt_clock_seconds() - start;
+        start = bpt_clock_seconds();
+        BPT_TRY(bpt_runner_update_together(runner, &update, false, &result));
+        if (i >= 0) updates[i] = bpt_clock_seconds() - start;
+        start = bpt_clock_seconds();
+        BPT_TRY(bpt_runner_train(runner, &t->batch, &update, &result));
+        if (i >= 0) alone[i] = bpt_clock_seconds() - start;
+    }
+    cost->accumulate = b->o->train.accumulate;
+    cost->micro = cli_quantile(micro, (size_t)repeat, 0.5);
+    cost->update = cli_quantile(updates, (size_t)repeat, 0.5);
+    cost->alone = cli_quantile(alone, (size_t)repeat, 0.5) + (double)(cost->accumulate - 1) * cost->micro;
+    cost->parameters = bpt_runner_params(runner)->trained_elements;
+    return BPT_OK;
+}
+
+static bpt_status_t print_cluster(const cli_bench_t *b, const cli_step_cost_t *cost, int64_t tokens) {
+    const cli_network_t network = {b->o->tool.bandwidth * 1e9, b->o->tool.latency * 1e-6};
+    const int64_t *ranks = b->ranks_of_cluster.value;
+    for (int i = 0; i < b->ranks_of_cluster.count; ++i) {
+        cli_bench_result_t r = cli_bench_empty(b, "cluster");
+        r.s_per_step = cli_cluster_step(cost, ranks[i], &network);
+        r.tokens_per_s = (double)(tokens * cost->accumulate * ranks[i]) / r.s_per_step;
+        r.ranks = (int)ranks[i];
+        r.exchange = ranks[i] > 1 ? cli_cluster_exchange(cost->parameters, ranks[i], &network) : 0;
+        if (ranks[i] > 1) r.hidden = 1 - cli_cluster_exposed(cost, ranks[i], &network) / r.exchange;
+        r.efficiency = cli_cluster_efficiency(cost, ranks[i], &network);
+        BPT_TRY(cli_bench_say(b, &r));
+    }
+    return BPT_OK;
+}
+
+static bpt_status_t bench_cluster(const cli_bench_t *b) {
+    bpt_runner_t *runner = NULL;
+    cli_bench_tokens_t t = {0};
+    double *seconds = NULL;  // [3][repeat]
+    cli_step_cost_t cost = {0};
+    bpt_status_t status;
+    BPT_TRY_GOTO(bpt_alloc((size_t)(3 * b->o->tool.repeat), sizeof *seconds, &seconds), done);
+    BPT_TRY_GOTO(cli_bench_open_runner(b, &runner), done);
+    BPT_TRY_GOTO(cli_bench_make_tokens(b, &t), done);
+    BPT_TRY_GOTO(time_parts(b, runner, &t, seconds, &cost), done);
+    status = print_cluster(b, &cost, t.batch.n_tokens);
+done:
+    bpt_free(seconds);
+    cli_bench_free_tokens(&t);
+    bpt_runner_destroy(runner);
+    return status;
+}
+
+// ---- translate: one batch of texts for each beam
+static bpt_status_t bench_translate(const cli_bench_t *b) {
+    bpt_runner_t *runner;
+    BPT_TRY(cli_bench_open_runner(b, &runner));
+    bpt_status_t status = BPT_OK;
+    for (int i = 0; i < b->beams.count && status == BPT_OK; ++i) {
+        cli_bench_result_t r = cli_bench_empty(b, "translate");
+        r.beam = b->beams.value[i];
+        r.texts = b->o->use.batch;
+        status = cli_bench_translate(runner, (int)b->o->tool.repeat, cli_bench_trees(b), &r);
+        if (status == BPT_OK) status = cli_bench_say(b, &r);
+        if (status == BPT_OK) status = cli_flush_output();
+    }
+    bpt_runner_destroy(runner);
+    return status;
+}
+
+// ---- The command
+static const struct {
+    const char *name;
+    bpt_status_t (*run)(const cli_bench_t *b);
+    bool once;        // does not depend on n and k
+    bool translates;  // its model
+    bool team;        // several ranks can do it together
+} benches[] = {{"train", bench_train, .team = true},
+               {"infer", bench_infer},
+               {"attention", bench_attention},
+               {"gemm", cli_bench_gemm, .once = true},
+               {"ops", bench_ops},
+               {"decode", bench_decode},
+               {"translate", bench_translate, .translates = true},
+               {"cluster", bench_cluster}};
+
+static bpt_status_t parse(const char *text, const char *option, int64_t most, cli_bench_list_t *out) {
+    return cli_parse_list(text, option, 1, most, out->value, CLI_BENCH_CELLS, &out->count);
+}
+
+static bpt_status_t run_bench(cli_options_t *o) {
+    cli_bench_list_t ns, ks;
+    int which = 0;
+    const int known = (int)BPT_COUNT(benches);
+    while (which < known && strcmp(benches[which].name, o->arguments[0])) ++which;
+    if (which == known)
+        return bpt_fail(BPT_ERR_USAGE, "bpt bench %s: choose train, infer, attention, gemm, ops, decode, translate or cluster",
+                        o->arguments[0]);
+    if (o->run.team && !benches[which].team)
+        return bpt_fail(BPT_ERR_USAGE, "--team is for bench train, not for bench %s; leave it out", benches[which].name);
+    cli_bench_t b = {.o = o, .translates = benches[which].translates};
+    BPT_TRY(parse(o->tool.lengths, "--n", 67108864, &ns));
+    BPT_TRY(parse(o->tool.ks, "--k", 65536, &ks));
+    BPT_TRY(parse(o->tool.beams, "--beam", 1024, &b.beams));
+    BPT_TRY(parse(o->tool.ranks, "--ranks", 1 << 20, &b.ranks_of_cluster));
+    BPT_TRY(cli_options_check_fit(o));
+    BPT_TRY(bpt_model_config_fill_head_dim(&o->model));
+    b.n = ns.value[0], b.k = ks.value[0];
+    const bpt_model_config_t shape = cli_bench_config(&b);
+    BPT_TRY(bpt_model_config_check(&shape));
+    BPT_TRY(cli_team_join(o, &b.ranks));
+    BPT_TRY(cli_team_agree(cli_device_open(o, &b.device)));
+    bpt_status_t status = BPT_OK;
+    if (!bpt_kind_has_key(bpt_kind_of(&o->model), "k")) ks.count = 1;
+    for (int j = 0; j < ks.count && status == BPT_OK; ++j)
+        for (int i = 0; i < ns.count && status == BPT_OK; ++i) {
+            b.n = ns.value[i], b.k = ks.value[j];
+            if (!benches[which].once || (i == 0 && j == 0)) status = benches[which].run(&b);
+            if (status == BPT_OK) status = cli_flush_output();
+        }
+    cli_device_close(b.device);
+    return cli_team_finish(status, false);
+}
+
+const cli_command_t cli_command_bench = {
+    .bit = CLI_BENCH,
+    .name = "bench",
+    .arguments = "train|infer|attention|gemm|ops|decode|translate|cluster",
+    .purpose = "measure speed and memory",
+    .description = "The default setting is that of the throughput measurements of the BPT paper: 6 layers, d-model 512, d-ff 2048, "
+                   "8 heads, 8192 tokens a batch and a vocabulary of 256.\n"
+                   "`train` and `infer` time whole training and inference steps. `attention` times the forward and backward pass of "
+                   "one attention layer. `gemm` times the matrix products of a training step and prints the speed of each as a "
+                   "share of the best. On OpenCL it also times those by CLBlast, where it is installed. `ops` times every op of one "
+                   "training step and prints its share of the highest speed that the device reaches in a matrix product and in a "
+                   "copy. `decode` times the generation of one token at a time after about n tokens, for --batch texts together. "
+                   "`translate` translates --batch texts of n random tokens together, for each --beam, with an encoder and a decoder of "
+                   "--layers layers and 8000 words. An untrained model does not know when to end, so every translation is as long as the "
+                   "text, or 512 tokens. It prints target tokens a second, and the time of a token of all texts in the first and in the "
+                   "last quarter of the translations, which shows whether later tokens cost more.\n"
+                   "`cluster` times the parts of a training step on this device, and from them and the network's --bandwidth and --latency "
+                   "computes what a step of --ranks such devices takes. With --team mpi, started by mpirun, `train` times a step that "
+                   "several processes make together, with --tokens each.",
+    .examples = "  bpt bench train --n 512,8192 --k 4,64 --json\n  bpt bench ops --n 8192\n  bpt bench gemm --backend opencl\n  bpt bench "
+                "decode --n 1024,131072\n  bpt bench translate --n 32,256 --beam 1,5 --batch 8\n",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .run = run_bench,
+};

@@ -1,0 +1,310 @@
+// `bpt eval`: the metric of a trained model on a text, every nll, the gradient. Knows no training.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "bpt/alloc.h"
+#include "bpt/file.h"
+#include "models/train/evaluate.h"
+#include "tools/bpt/corpus/eval_data.h"
+#include "tools/bpt/corpus/span_check.h"
+#include "tools/bpt/corpus/trained.h"
+#include "tools/bpt/corpus/unknown_words.h"
+#include "tools/bpt/options/command.h"
+#include "tools/bpt/output.h"
+#include "tools/bpt/report/span_table.h"
+#include "tools/bpt/report/watch.h"
+
+// What is kept of an evaluation beside its sums.
+typedef struct {
+    bool predictions;
+    int64_t outputs;
+    float *values;  // [examples, outputs] in the order of the file
+    size_t capacity;
+    int64_t count;
+    cli_span_table_t spans;
+} kept_t;
+
+// ---- Results
+// A loss that is no number is no result.
+static bpt_status_t check_finite(const cli_trained_t *t, double loss) {
+    if (isfinite(loss)) return BPT_OK;
+    return bpt_fail(
+        BPT_ERR_NUMERIC,
+        "the loss is %g, which is no result: the weights in %s are not finite or too large, use another checkpoint (--checkpoint N)", loss,
+        t->checkpoint.folder);
+}
+
+static bpt_status_t write_nll(const char *path, const float *nll, size_t count) {
+    bpt_strbuf_t text = {0};
+    bpt_file_writer_t *file;
+    BPT_TRY(bpt_file_writer_open(path, &file));
+    bpt_status_t status = bpt_strbuf_printf(&text, "[");
+    for (size_t i = 0; i < count && status == BPT_OK; ++i) {
+        status = isfinite(nll[i]) ? bpt_strbuf_printf(&text, "%s%.9g", i ? ", " : "", (double)nll[i])
+                                  : bpt_fail(BPT_ERR_NUMERIC, "the negative log-likelihood of place %zu is not finite", i);
+        if (status != BPT_OK || text.length < 65536) continue;
+        status = bpt_file_writer_write(file, text.data, text.length);
+        bpt_strbuf_clear(&text);
+    }
+    if (status == BPT_OK) status = bpt_strbuf_printf(&text, "]\n");
+    if (status == BPT_OK) status = bpt_file_writer_write(file, text.data, text.length);
+    if (status == BPT_OK) status = bpt_file_writer_commit(file);
+    bpt_strbuf_free(&text);
+    bpt_file_writer_close(file);
+    return status;
+}
+
+static bool counts_characters(const cli_trained_t *t) { return bpt_unit_of(t->unit)->characters; }
+
+// What an evaluation found, and of tokens that are longer than a character how much text they stand for.
+typedef struct {
+    const cli_options_t *o;
+    const cli_trained_t *trained;
+    const bpt_evaluation_t *found;
+    const bpt_scored_text_t *text;
+    const cli_unknown_words_t *unknown;
+    const kept_t *kept;
+} result_t;
+
+// Of the whole text, so that tokens of different lengths can be compared.
+static double bits_per(const result_t *r, int64_t count) { return r->found->loss * (double)r->found->n_scored / log(2) / (double)count; }
+
+static bpt_status_t fill_text_json(json_t *object, const result_t *r) {
+    const double perplexity = exp(r->found->loss);  // of a loss beyond 709 it is no number of JSON
+    if (counts_characters(r->trained)) return bpt_json_set_real(object, "bits_per_char", r->found->loss / log(2));
+    if (isfinite(perplexity)) BPT_TRY(bpt_json_set_real(object, "perplexity", perplexity));
+    if (!r->text->characters) return BPT_OK;
+    BPT_TRY(bpt_json_set_real(object, "bits_per_char", bits_per(r, r->text->characters)));
+    BPT_TRY(bpt_json_set_real(object, "bits_per_byte", bits_per(r, r->text->bytes)));
+    BPT_TRY(bpt_json_set_int(object, "characters", r->text->characters));
+    return bpt_json_set_int(object, "bytes", r->text->bytes);
+}
+
+// Tokens that are <unk> among those of data, and their share.
+static bpt_status_t fill_unknown(json_t *object, const char *name, const char *share, cli_unknown_count_t count) {
+    if (!count.tokens) return BPT_OK;
+    BPT_TRY(bpt_json_set_int(object, name, count.unknown));
+    return bpt_json_set_real(object, share, cli_unknown_words_share(count));
+}
+
+// A translator predicts a text and reads another; of the rest there is one text.
+static bpt_status_t fill_unknown_json(json_t *object, const cli_unknown_words_t *u) {
+    const bool predicts = u->predicted.tokens > 0;
+    BPT_TRY(fill_unknown(object, "unknown", "unknown_share", predicts ? u->predicted : u->read));
+    if (predicts) BPT_TRY(fill_unknown(object, "source_unknown", "source_unknown_share", u->read));
+    return u->predicted.unknown ? bpt_json_set_bool(object, "lower_bound", true) : BPT_OK;
+}
+
+static bpt_status_t fill_json(json_t *object, const result_t *r) {
+    const bpt_evaluation_t *e = r->found;
+    const bpt_task_spec_t *task = bpt_task_of(&r->trained->config);
+    BPT_TRY(bpt_json_set_name(object, "checkpoint", r->trained->checkpoint.folder));
+    if (*r->o->use.shifts) BPT_TRY(bpt_json_set_int(object, "shift", r->o->use.placeholders));
+    if (e->n_scored) BPT_TRY(bpt_json_set_real(object, "loss", e->loss));
+    if (task->predicts_text) BPT_TRY(fill_text_json(object, r));
+    for (int i = 0; task->metrics && task->metrics[i].name; ++i)
+        if (isfinite(e->metric[i])) BPT_TRY(bpt_json_set_real(object, task->metrics[i].name, e->metric[i]));
+    BPT_TRY(fill_unknown_json(object, r->unknown));
+    BPT_TRY(cli_span_table_to_json(&r->kept->spans, object));
+    BPT_TRY(bpt_json_set_int(object, "scored", e->n_scored));
+    if (e->n_unknown) BPT_TRY(bpt_json_set_int(object, "unknown_labels", e->n_unknown));
+    BPT_TRY(bpt_json_set_int(object, "tokens", e->n_tokens));
+    return bpt_json_set_real(object, "seconds", e->seconds);
+}
+
+static bpt_status_t print_json(const result_t *r) {
+    json_t *object = json_object();
+    bpt_status_t status = object ? fill_json(object, r) : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the result");
+    if (status == BPT_OK) status = cli_print_json(object, 0);
+    json_decref(object);
+    return status;
+}
+
+static void print_of_text(const result_t *r) {
+    const double loss = r->found->loss;
+    if (counts_characters(r->trained)) {
+        printf("bits         %.6f per %s\n", loss / log(2), r->trained->unit == BPT_UNIT_BYTE ? "byte" : "character");
+        return;
+    }
+    printf("perplexity   %.4f\n", exp(loss));
+    if (r->text->characters)
+        printf("bits         %.6f per character, %.6f per byte\n", bits_per(r, r->text->characters), bits_per(r, r->text->bytes));
+}
+
+static void print_unknown(const result_t *r, const char *where, cli_unknown_count_t count) {
+    if (!count.tokens) return;
+    printf("unknown      %.4f %% of the %s%s (%" PRId64 " of %" PRId64 ") are <unk>\n", 100 * cli_unknown_words_share(count),
+           bpt_unit_of(r->trained->unit)->pieces ? "subwords" : "words", where, count.unknown, count.tokens);
+}
+
+// Which word an <unk> stands for costs a model nothing.
+static void print_all_unknown(const result_t *r) {
+    const cli_unknown_words_t *u = r->unknown;
+    const bool translates = u->read.tokens && u->predicted.tokens;
+    print_unknown(r, translates ? " to translate" : "", u->read);
+    print_unknown(r, translates ? " of the translations" : "", u->predicted);
+    if (!u->predicted.unknown) return;
+    printf(
+        "note         these are lower bounds: nothing is counted for the words that <unk> stands for. They cannot be compared with those\n"
+        "             of a model that has other words, subwords or bytes\n");
+}
+
+static void print_text(const result_t *r) {
+    const bpt_evaluation_t *e = r->found;
+    const bpt_model_config_t *config = &r->trained->config;
+    const bpt_task_spec_t *task = bpt_task_of(config);
+    printf("checkpoint   %s\n", r->trained->checkpoint.folder);
+    if (*r->o->use.shifts) printf("shift        %" PRId64 " placeholders in front of each text\n", r->o->use.placeholders);
+    if (e->n_scored) printf("loss         %.6f nats\n", e->loss);
+    for (int i = 0; task->metrics && task->metrics[i].name; ++i)
+        if (isfinite(e->metric[i]))
+            printf(task->metrics[i].share ? "%-12s %.4f %%\n" : "%-12s %.6f\n", task->metrics[i].name,
+                   task->metrics[i].share ? 100 * e->metric[i] : e->metric[i]);
+    if (task->predicts_text) print_of_text(r);
+    print_all_unknown(r);
+    printf("scored       %" PRId64 " %s in %.1f s\n", e->n_scored,
+           bpt_task_scores_tokens(config) || !task->per_token ? task->counted : "texts", e->seconds);
+    if (e->n_unknown)
+        printf("unknown      %" PRId64 " %s have labels that the model does not know: wrong, and not in the loss\n", e->n_unknown,
+               task->counted);
+    cli_span_table_print(&r->kept->spans);
+}
+
+// ---- What is kept
+static bpt_status_t keep(void *user, const bpt_batch_t *batch, const bpt_measure_t *measure) {
+    kept_t *p = user;
+    for (int64_t i = 0; p->predictions && i < batch->n_real; ++i) {
+        const int64_t example = batch->sequences[i];
+        while ((int64_t)p->capacity < (example + 1) * p->outputs)
+            BPT_TRY(bpt_grow(&p->values, p->capacity, &p->capacity, sizeof *p->values));
+        memcpy(p->values + example * p->outputs, measure->logits + i * p->outputs, (size_t)p->outputs * sizeof *p->values);
+        if (example >= p->count) p->count = example + 1;
+    }
+    return cli_span_table_add(&p->spans, batch, measure->best);
+}
+
+static bpt_status_t write_predictions(const char *path, const kept_t *p) {
+    json_t *all = json_array();
+    bpt_status_t status = all ? BPT_OK : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing predictions");
+    for (int64_t e = 0; e < p->count && status == BPT_OK; ++e) {
+        json_t *row = json_array();
+        for (int64_t i = 0; i < p->outputs && status == BPT_OK; ++i)
+            if (json_array_append_new(row, json_real((double)p->values[e * p->outputs + i])))
+                status = bpt_fail(BPT_ERR_NUMERIC, "number %" PRId64 " of example %" PRId64 " is not finite", i, e);
+        if (json_array_append_new(all, row)) status = bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing predictions");
+    }
+    if (status == BPT_OK) status = bpt_json_write(path, all);
+    json_decref(all);
+    return status;
+}
+
+// ---- The command
+static bpt_status_t write_gradient(const cli_options_t *o, cli_trained_t *t, bpt_batch_source_t *source) {
+    bpt_evaluation_t e;
+    if (!*o->use.grad) return BPT_OK;
+    BPT_TRY(bpt_evaluate_gradient(t->runner, source, &e));
+    return bpt_runner_save_gradient(t->runner, 1.0 / (double)e.n_scored, o->use.grad);
+}
+
+static bpt_status_t measure(const cli_options_t *o, cli_trained_t *t, bpt_batch_source_t *source, kept_t *kept, bpt_evaluation_t *e) {
+    float *nll = NULL;
+    size_t count = 0;
+    bpt_status_t status =
+        *o->use.nll ? bpt_evaluate_nll(t->runner, source, keep, kept, e, &nll, &count) : bpt_evaluate(t->runner, source, keep, kept, e);
+    if (status == BPT_OK && e->n_scored) status = check_finite(t, e->loss);
+    if (status == BPT_OK && kept->predictions) status = write_predictions(o->use.predictions, kept);
+    if (status == BPT_OK && *o->use.nll) status = write_nll(o->use.nll, nll, count);
+    bpt_free(nll);
+    return status;
+}
+
+static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, const cli_eval_data_t *data, bpt_batch_source_t *source) {
+    kept_t kept = {.predictions = *o->use.predictions, .outputs = t->config.classes};
+    bpt_evaluation_t e;
+    bpt_status_t status = cli_span_table_open(bpt_task_of(&t->config), (const char *const *)t->labels.name, (int64_t)t->labels.count,
+                                              (int64_t)t->labels.others, &kept.spans);
+    cli_spans_explain(bpt_task_of(&t->config), &t->labels);
+    if (status == BPT_OK) status = measure(o, t, source, &kept, &e);
+    if (status == BPT_OK) status = write_gradient(o, t, source);
+    const cli_unknown_words_t unknown = cli_unknown_words_of(data, t);
+    const result_t result = {o, t, &e, &data->scored, &unknown, &kept};
+    if (status == BPT_OK && o->use.json)
+        status = print_json(&result);
+    else if (status == BPT_OK)
+        print_text(&result);
+    cli_span_table_close(&kept.spans);
+    bpt_free(kept.values);
+    return status;
+}
+
+static bpt_status_t evaluate_data(const cli_options_t *o, cli_trained_t *t, cli_progress_t *progress) {
+    cli_eval_data_t data = {0};
+    bpt_batch_source_t *source = NULL;
+    bpt_status_t status = cli_eval_data_open(o, t, &data);
+    if (status == BPT_OK) status = cli_watch_create(data.source, progress, &source);
+    if (status == BPT_OK) status = evaluate(o, t, &data, source);
+    if (source) source->destroy(source);
+    cli_eval_data_close(&data);
+    return status;
+}
+
+// Once for each number of placeholders; files that are written hold the results of one evaluation.
+enum { MOST_SHIFTS = 64, MOST_PLACEHOLDERS = 1 << 20 };
+static bpt_status_t evaluate_shifts(cli_options_t *o, cli_trained_t *t, cli_progress_t *progress) {
+    int64_t shifts[MOST_SHIFTS] = {0};
+    int count = 1;
+    if (*o->use.shifts) {
+        if (bpt_task_of(&t->config)->reads != BPT_READS_EXAMPLES)
+            return bpt_fail(BPT_ERR_USAGE, "--shift is for texts with a target each, and this is %s", bpt_task_of(&t->config)->model);
+        BPT_TRY(cli_parse_list(o->use.shifts, "--shift", 0, MOST_PLACEHOLDERS, shifts, MOST_SHIFTS, &count));
+    }
+    if (count > 1 && (*o->use.nll || *o->use.grad || *o->use.predictions))
+        return bpt_fail(BPT_ERR_USAGE, "--shift %s gives several results, which one file cannot hold; give one number", o->use.shifts);
+    for (int i = 0; i < count; ++i) {
+        o->use.placeholders = shifts[i];
+        BPT_TRY(evaluate_data(o, t, progress));
+    }
+    return BPT_OK;
+}
+
+static bpt_status_t run_eval(cli_options_t *o) {
+    cli_trained_t trained;
+    cli_progress_t progress;
+    cli_progress_start(&progress, o->global.quiet, CLI_LOSS_NATS);
+    BPT_TRY(cli_trained_open(o, &trained));
+    o->model = trained.config;  // what the options have to fit
+    bpt_status_t status = cli_options_check_fit(o);
+    if (status == BPT_OK) status = evaluate_shifts(o, &trained, &progress);
+    cli_progress_clear(&progress);  // of an evaluation that failed
+    cli_trained_close(&trained);
+    return status;
+}
+
+const cli_command_t cli_command_eval = {
+    .bit = CLI_EVAL,
+    .name = "eval",
+    .arguments = "RUN",
+    .purpose = "evaluate a trained model",
+    .description =
+        "Prints the mean negative log-likelihood and, depending on the task, perplexity, bits per character, accuracy, "
+        "precision, recall and f1 of spans, or the mean squared error. Tags of spans (B-PER I-PER O, also of IOB1, BIOES, "
+        "BILOU and BMES, and B I O without types) are scored by the rules of conlleval, and a table has a line for each type: "
+        "count is the number of spans that the model found, support the number in the data. E and L end a span, S and U are a "
+        "span of one token, and M is I, as seqeval reads these schemes; conlleval.pl does not know S, L, U and M, and of the spans "
+        "of faultless BIOES it finds about three quarters. What a scheme forbids (O I-PER) is read as conlleval does: I, E and M "
+        "open a span where none is open; seqeval's mode \"strict\" leaves such spans out. "
+        "unknown is the share of words that the vocabulary does not have. Where they are predicted, loss, perplexity and bits are "
+        "lower bounds (lower_bound in JSON): nothing is counted for the words that <unk> stands for. "
+        "Without --data it uses the test part of the data that the run was trained on; of one file of examples the part that "
+        "training has cut off.",
+    .examples = "  bpt eval run\n  bpt eval run --data other.txt --json\n  bpt eval run --data other.tsv --where 1=books\n  bpt eval run "
+                "--data ids.txt --unit ids --nll-out nll.json "
+                "--grad-out grad.safetensors\n  bpt eval run --shift 0,1,2,3,4,5,6,7 --json\n",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .run = run_eval,
+};

@@ -1,0 +1,396 @@
+// `bpt translate`: a line of translation for every line of a text. Lines that are there at the same time are sorted by length and
+// translated together; answers come in the order of the input. Lines of documents are translated behind those before them. Knows no search:
+// that is the library's.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpt/alloc.h"
+#include "bpt/clock.h"
+#include "bpt/file.h"
+#include "data/tree_text.h"
+#include "models/api/translate_texts.h"
+#include "models/kinds/kind.h"
+#include "models/train/average.h"
+#include "tools/bpt/corpus/trained.h"
+#include "tools/bpt/options/command.h"
+#include "tools/bpt/output.h"
+#include "tools/bpt/report/progress.h"
+#include "tools/bpt/signals.h"
+
+// A pool is what is sorted: so many batches.
+enum { BLOCK_BYTES = 1 << 20, POOL_BATCHES = 64 };
+
+typedef struct {
+    bpt_range_t line;
+    uint32_t *tokens;  // its end among them; NULL: the line is blank
+    int64_t count;
+    bpt_nodes_t nodes;       // of the tree over it
+    bpt_hypothesis_t found;  // of lines of documents: its tokens are a copy
+    char *text;              // the translation
+    double score;
+} member_t;
+
+typedef struct {
+    const cli_options_t *o;
+    cli_trained_t *trained;
+    bpt_room_t room;            // for a line; in documents those before it take some
+    const bpt_vocab_t *source;  // of the lines
+    uint32_t source_end;
+    bpt_text_translator_t *translator;
+    member_t *members;  // [capacity]
+    int64_t count, capacity;
+    bpt_source_text_t *texts;  // [capacity]: those of the members
+    bpt_hypothesis_t *found;   // [capacity]
+    // Documents: the first members are the segment before the open one.
+    int64_t context_tokens;  // 0: lines alone
+    int64_t context;         // members of the segment before
+    // Of models that read trees: those of a file, or made ones.
+    bool trees;
+    bpt_trees_t made;
+    bpt_text_t *tree_text;
+    bpt_range_t tree_rest, tree;  // what is not read yet, and the tree that was read last
+    uint64_t tree_of;             // the line that it is over, 0: there is none
+    bpt_file_writer_t *scores;
+    cli_progress_t progress;
+    int64_t lines;
+} job_t;
+
+static void clear(job_t *job) {
+    for (int64_t i = 0; i < job->count; ++i) {
+        bpt_free(job->members[i].tokens);
+        bpt_free(job->members[i].nodes.items);
+        bpt_free((uint32_t *)job->members[i].found.tokens);
+        bpt_free(job->members[i].text);
+    }
+    job->count = 0;
+}
+
+// ---- Lines
+
+typedef struct {
+    member_t *member;
+    size_t capacity;
+} taker_t;
+
+static bpt_status_t take(void *user, uint32_t id) {
+    taker_t *t = user;
+    BPT_TRY(bpt_grow(&t->member->tokens, (size_t)t->member->count, &t->capacity, sizeof *t->member->tokens));
+    t->member->tokens[t->member->count++] = id;
+    return BPT_OK;
+}
+
+// A line may be asked for twice.
+static bpt_status_t find_tree(job_t *job, const bpt_range_t *line, bool empty) {
+    if (job->tree_of != line->line) BPT_TRY(bpt_tree_text_next(&job->tree_rest, line, empty, &job->tree));
+    job->tree_of = line->line;
+    return job->tree.data ? bpt_range_check_utf8(&job->tree) : BPT_OK;
+}
+
+static bpt_status_t encode_tree(job_t *job, member_t *m, const bpt_word_t *words, size_t n, taker_t *taker) {
+    const bpt_tree_text_t text = {
+        .where = &m->line, .words = words, .n_words = n, .tree = &job->tree, .made = job->made, .labels = &job->trained->labels};
+    return bpt_tree_text_read(&text, job->source, take, taker, &m->nodes);
+}
+
+static bpt_status_t encode(job_t *job, member_t *m) {
+    taker_t taker = {.member = m};
+    bpt_word_t *words = NULL;
+    size_t n = 0, capacity = 0, bytes;
+    bpt_range_t rest = m->line;
+    bpt_status_t status = bpt_range_check_line(&m->line);
+    if (status == BPT_OK) status = bpt_range_check_utf8(&m->line);
+    for (const char *word; status == BPT_OK && (word = bpt_next_token(&rest, &bytes));) {
+        status = bpt_grow(&words, n, &capacity, sizeof *words);
+        if (status == BPT_OK) words[n++] = (bpt_word_t){word, bytes};
+    }
+    if (status == BPT_OK && job->trees && job->made == BPT_TREES_FILE) status = find_tree(job, &m->line, n == 0);
+    if (status == BPT_OK && n && job->trees)
+        status = encode_tree(job, m, words, n, &taker);
+    else if (status == BPT_OK && n)
+        status = bpt_vocab_encode_words(job->source, &m->line, words, n, take, &taker);
+    if (status == BPT_OK && n && !job->trees) status = take(&taker, job->source_end);
+    if (status == BPT_OK) status = bpt_room_check(&job->room, &m->line, (uint64_t)m->count);
+    bpt_free(words);
+    return status;
+}
+
+// ---- Translations
+
+static void list_texts(job_t *job) {
+    for (int64_t i = 0; i < job->count; ++i) {
+        const member_t *m = &job->members[i];
+        job->texts[i] = (bpt_source_text_t){.tokens = m->tokens, .count = m->count, .nodes = m->nodes.items, .n_nodes = m->nodes.count};
+    }
+}
+
+static bpt_status_t check_interrupted(const job_t *job) {
+    if (!cli_interrupted) return BPT_OK;
+    return bpt_fail(BPT_ERR_INTERRUPTED, "stopped at line %" PRIu64, job->members[job->context].line.line);
+}
+
+static bpt_status_t note(void *user, int64_t text, const bpt_hypothesis_t *found) {
+    job_t *job = user;
+    job->members[text].score = found->score;
+    BPT_TRY(check_interrupted(job));
+    return bpt_translation_text(job->trained->vocab, found, &job->members[text].text);
+}
+
+static bpt_status_t print(job_t *job) {
+    for (int64_t i = job->context; i < job->count; ++i) {
+        const member_t *m = &job->members[i];
+        char score[40] = "\n";
+        if (m->text) fputs(m->text, stdout);
+        putchar('\n');
+        if (m->text) snprintf(score, sizeof score, "%.9g\n", m->score);
+        if (job->scores) BPT_TRY(bpt_file_writer_write(job->scores, score, strlen(score)));
+    }
+    job->lines += job->count - job->context;
+    return cli_flush_output();
+}
+
+static bpt_status_t translate_pool(job_t *job) {
+    if (job->count) BPT_TRY(check_interrupted(job));
+    list_texts(job);
+    BPT_TRY(bpt_text_translator_run(job->translator, job->texts, job->count, note, job));
+    BPT_TRY(print(job));
+    clear(job);
+    return BPT_OK;
+}
+
+static bpt_status_t ask(job_t *job, const bpt_range_t *line) {
+    member_t *m = &job->members[job->count];
+    *m = (member_t){.line = *line};
+    const bpt_status_t status = encode(job, m);
+    if (status == BPT_OK)
+        ++job->count;
+    else
+        bpt_free(m->tokens), bpt_free(m->nodes.items);
+    return status;
+}
+
+// ---- Documents
+
+// What was the context goes; the segment that was translated is the next context.
+static void move_on(job_t *job) {
+    const int64_t own = job->count - job->context;
+    job->count = job->context;
+    clear(job);
+    memmove(job->members, job->members + job->context, (size_t)own * sizeof *job->members);
+    job->count = job->context = own;
+}
+
+// Translates the open segment behind the one before it.
+static bpt_status_t translate_segment(job_t *job) {
+    if (job->count == job->context) return BPT_OK;
+    BPT_TRY(check_interrupted(job));
+    const bpt_range_t *first = &job->members[job->context].line;
+    list_texts(job);
+    for (int64_t i = 0; i < job->context; ++i) job->found[i] = job->members[i].found;
+    BPT_TRY(bpt_context(bpt_text_translator_run_segment(job->translator, job->texts, job->count, job->context, job->found),
+                        "%s: line %" PRIu64, first->path, first->line));
+    for (int64_t i = job->context; i < job->count; ++i) {
+        bpt_hypothesis_t copy = job->found[i];
+        BPT_TRY(note(job, i, &copy));
+        BPT_TRY(bpt_hypothesis_copy(&copy));
+        job->members[i].found = copy;
+    }
+    BPT_TRY(print(job));
+    move_on(job);
+    return BPT_OK;
+}
+
+static bpt_status_t end_document(job_t *job) {
+    BPT_TRY(translate_segment(job));
+    clear(job);
+    job->context = 0;
+    return BPT_OK;
+}
+
+static bpt_status_t print_blank(job_t *job) {
+    putchar('\n');
+    ++job->lines;
+    if (job->scores) BPT_TRY(bpt_file_writer_write(job->scores, "\n", 1));
+    return cli_flush_output();
+}
+
+static int64_t count_tokens(const job_t *job, int64_t first) {
+    int64_t tokens = 0;
+    for (int64_t i = first; i < job->count; ++i) tokens += job->members[i].count;
+    return tokens;
+}
+
+// A segment is closed when it is full, and a document by a blank line.
+static bpt_status_t take_line(job_t *job) {
+    if (!job->members[job->count - 1].count) {
+        --job->count;
+        BPT_TRY(end_document(job));
+        return print_blank(job);
+    }
+    const bool closes = bpt_segment_closes(count_tokens(job, job->context), job->count - job->context, job->context_tokens);
+    return closes ? translate_segment(job) : BPT_OK;
+}
+
+static bpt_status_t translate_document_lines(job_t *job, bpt_range_t rest) {
+    bpt_range_t line;
+    while (bpt_range_next_line(&rest, &line)) {
+        job->room.taken = count_tokens(job, 0);
+        if (ask(job, &line) != BPT_OK) {
+            bpt_error_clear();
+            BPT_TRY(translate_segment(job));
+            BPT_TRY(ask(job, &line));
+        }
+        BPT_TRY(take_line(job));
+    }
+    return BPT_OK;
+}
+
+// ---- The whole text
+
+// Lines before a bad one are translated first; then it is read again, for its message.
+static bpt_status_t translate_block(job_t *job, bpt_range_t rest) {
+    bpt_range_t line;
+    while (bpt_range_next_line(&rest, &line)) {
+        if (ask(job, &line) != BPT_OK) {
+            bpt_error_clear();
+            BPT_TRY(translate_pool(job));
+            BPT_TRY(ask(job, &line));
+        }
+        if (job->count == job->capacity) BPT_TRY(translate_pool(job));
+    }
+    return translate_pool(job);
+}
+
+static bpt_status_t translate_file(job_t *job, const char *path) {
+    bpt_text_blocks_t *blocks;
+    BPT_TRY(bpt_text_blocks_open(path, BLOCK_BYTES, &blocks));
+    bpt_status_t status = BPT_OK;
+    for (bool end = false; status == BPT_OK;) {
+        bpt_range_t lines;
+        status = cli_next_lines(blocks, &lines, &end);
+        if (end) break;
+        if (status == BPT_OK) status = job->context_tokens ? translate_document_lines(job, lines) : translate_block(job, lines);
+    }
+    if (status == BPT_OK && job->context_tokens) status = end_document(job);
+    bpt_text_blocks_close(blocks);
+    return status;
+}
+
+// Where the trees over the lines are from.
+static bpt_status_t open_trees(job_t *job) {
+    const cli_options_t *o = job->o;
+    const char *text = o->n_arguments < 2 ? "-" : o->arguments[1];
+    char *beside = NULL;
+    job->trees = bpt_kind_of(&job->trained->config)->trees;
+    if (!job->trees && *o->use.trees_file)
+        return bpt_fail(BPT_ERR_USAGE, "--trees-file is for models that read trees, and this is model %s; leave it out",
+                        bpt_kind_of(&job->trained->config)->name);
+    if (!job->trees) return BPT_OK;
+    job->made = (bpt_trees_t)(cli_option_source(o, "trees") == CLI_FROM_FLAG ? o->data.trees : job->trained->stored.data.trees);
+    if (*o->use.trees_file) job->made = BPT_TREES_FILE;
+    if (job->made != BPT_TREES_FILE) return BPT_OK;
+    if (!*o->use.trees_file && !strcmp(text, "-"))
+        return bpt_fail(
+            BPT_ERR_USAGE,
+            "the model reads trees over its texts: give them with --trees-file FILE, or make them with --trees balanced, right or flat");
+    if (!*o->use.trees_file) BPT_TRY(bpt_path_format(&beside, "%s.ptb", text));
+    const bpt_status_t status = bpt_text_open(beside ? beside : o->use.trees_file, &job->tree_text);
+    bpt_free(beside);
+    BPT_TRY(bpt_context(status, "trees over the text"));
+    job->tree_rest = bpt_text_range(job->tree_text);
+    return BPT_OK;
+}
+
+static bpt_status_t allocate(job_t *job) {
+    job->capacity = job->context_tokens ? 2 * BPT_MOST_SENTENCES : POOL_BATCHES * job->o->use.batch;
+    BPT_TRY(bpt_alloc((size_t)job->capacity, sizeof *job->members, &job->members));
+    BPT_TRY(bpt_alloc((size_t)job->capacity, sizeof *job->texts, &job->texts));
+    return bpt_alloc((size_t)job->capacity, sizeof *job->found, &job->found);
+}
+
+static void release(job_t *job) {
+    clear(job);
+    bpt_text_translator_destroy(job->translator);
+    bpt_file_writer_close(job->scores);
+    bpt_text_close(job->tree_text);
+    bpt_free(job->members);
+    bpt_free(job->texts);
+    bpt_free(job->found);
+}
+
+// The mean of the last checkpoints in place of the one that was opened.
+static bpt_status_t average(const cli_options_t *o, cli_trained_t *t) {
+    bpt_average_t mean = {0};
+    if (o->use.average == 1) return BPT_OK;
+    bpt_status_t status = bpt_average_read(t->run, o->use.average, &mean);
+    for (size_t i = 0; status == BPT_OK && i < mean.params.count; ++i)
+        status = bpt_runner_set(t->runner, mean.params.items[i].name, mean.arena + mean.params.items[i].offset);
+    bpt_average_free(&mean);
+    return status;
+}
+
+static bpt_status_t translate(const cli_options_t *o, cli_trained_t *t) {
+    job_t job = {.o = o, .trained = t, .room = cli_trained_room(o, t), .source = t->source_vocab ? t->source_vocab : t->vocab};
+    uint32_t end, unknown;
+    job.room.by = "the lines before it";
+    job.context_tokens = t->stored.data.context_tokens;
+    if (!bpt_vocab_end_sign(job.source, &job.source_end) || !bpt_vocab_end_sign(t->vocab, &end))
+        return bpt_fail(BPT_ERR_USAGE, "%s: the model reads numbers of tokens; bpt translate needs one that reads words or subwords",
+                        o->arguments[0]);
+    if (!o->use.no_unk || !bpt_vocab_unknown(t->vocab, &unknown)) unknown = BPT_NO_ROW;
+    const double start = bpt_clock_seconds();
+    const bpt_translator_options_t options = {.beam = (int)o->use.beam,
+                                              .length_penalty = o->use.length_penalty,
+                                              .max_length_a = o->use.max_length_a,
+                                              .max_length_b = o->use.max_length_b,
+                                              .begin = end,  // as in training (data/parallel.h)
+                                              .end = end,
+                                              .forbidden = unknown,
+                                              .texts = job.context_tokens ? 1 : o->use.batch,
+                                              .documents = job.context_tokens > 0};
+    cli_progress_start(&job.progress, o->global.quiet, CLI_LOSS_NATS);
+    bpt_status_t status = open_trees(&job);
+    if (status == BPT_OK) status = allocate(&job);
+    if (status == BPT_OK) status = bpt_text_translator_create(t->runner, &options, &job.translator);
+    if (status == BPT_OK && *o->use.scores) status = bpt_file_writer_open(o->use.scores, &job.scores);
+    if (status == BPT_OK) status = translate_file(&job, o->n_arguments < 2 ? "-" : o->arguments[1]);
+    if (status == BPT_OK && job.tree_text) status = bpt_tree_text_end(&job.tree_rest, (uint64_t)job.lines);  // else of another text
+    if (status == BPT_OK && job.scores) status = bpt_file_writer_commit(job.scores);
+    if (status == BPT_OK && job.lines)
+        cli_progress_say(&job.progress, "%" PRId64 " lines in %.1f s", job.lines, bpt_clock_seconds() - start);
+    release(&job);
+    return status;
+}
+
+static bpt_status_t run_translate(cli_options_t *o) {
+    cli_trained_t trained;
+    BPT_TRY(cli_trained_open(o, &trained));
+    const bpt_task_spec_t *task = bpt_task_of(&trained.config);
+    bpt_status_t status = BPT_OK;
+    if (bpt_task_sides(task) < 2) status = bpt_fail(BPT_ERR_USAGE, "%s is %s, which does not translate", o->arguments[0], task->model);
+    if (status == BPT_OK) status = average(o, &trained);
+    if (status == BPT_OK) status = translate(o, &trained);
+    cli_trained_close(&trained);
+    return status;
+}
+
+const cli_command_t cli_command_translate = {
+    .bit = CLI_TRANSLATE,
+    .name = "translate",
+    .arguments = "RUN [FILE]",
+    .purpose = "translate a text line by line with a trained translator",
+    .description =
+        "Reads FILE or standard input, and prints the translation of line N as line N; for a blank line a blank line. Lines that are there "
+        "at the same time are translated together, --batch of them at once, those of like length; the translation of a line does not "
+        "depend "
+        "on the others. A model that was trained with --context-tokens translates a document's lines behind those before them, with their "
+        "translations as context; a blank line ends a document. Translations are found by beam search. Subwords are joined to words again. "
+        "A line that cannot be read ends the "
+        "program, after the translations of the lines before it.",
+    .examples = "  bpt translate run test.en > test.out\n  bpt translate run test.en --average 10 | bpt bleu --ref test.de\n"
+                "  echo 'a dog runs .' | bpt translate run --beam 1\n",
+    .min_arguments = 1,
+    .max_arguments = 2,
+    .run = run_translate,
+};

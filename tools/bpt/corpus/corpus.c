@@ -1,0 +1,248 @@
+// Training data from the options (see corpus.h).
+#include "tools/bpt/corpus/corpus.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "bpt/alloc.h"
+#include "data/prefetch.h"
+#include "models/config/config_json.h"
+#include "tools/bpt/corpus/defaults.h"
+#include "tools/bpt/corpus/readers.h"
+#include "tools/bpt/corpus/side_files.h"
+#include "tools/bpt/corpus/subwords.h"
+#include "tools/bpt/corpus/unknown_words.h"
+#include "tools/bpt/corpus/word_vectors.h"
+
+// Counts words and collects labels, of which `corpus` takes what it does not have from a run already.
+static bpt_status_t scan(const cli_options_t *o, const bpt_split_t *split, bool make_vocab, bool make_labels, int64_t id_limit,
+                         cli_corpus_t *corpus) {
+    if (make_vocab) BPT_TRY(bpt_vocab_create(o->data.unit, o->data.lower, &corpus->vocab));
+    if (make_vocab) bpt_vocab_limit_ids(corpus->vocab, id_limit);
+    if (make_vocab) bpt_vocab_want_count(corpus->vocab, o->data.least_count);
+    if (make_vocab) BPT_TRY(cli_subwords_prepare(o, corpus->vocab));
+    const cli_reader_t *reader = cli_reader_of(&o->model);
+    const bool two = make_vocab && reader->has_two_vocabularies && reader->has_two_vocabularies(o);
+    if (two) BPT_TRY(bpt_vocab_create(o->data.unit, o->data.lower, &corpus->source_vocab));
+    if (two) bpt_vocab_limit_ids(corpus->source_vocab, id_limit);
+    if (two) bpt_vocab_want_count(corpus->source_vocab, o->data.least_count);
+    for (int part = 0; part < BPT_PARTS; ++part) {
+        const bool count = make_vocab && (part == BPT_TRAIN || o->data.vocab_scope == CLI_SCOPE_ALL),
+                   label = make_labels && part == BPT_TRAIN;
+        if (split->part[part].bytes && (count || label)) BPT_TRY(reader->scan(o, part, count, label, corpus));
+    }
+    if (make_labels) bpt_labels_freeze(&corpus->labels);
+    if (two) BPT_TRY(bpt_vocab_freeze(corpus->source_vocab));
+    return make_vocab ? bpt_vocab_freeze(corpus->vocab) : BPT_OK;
+}
+
+static bpt_status_t encode(const cli_options_t *o, const bpt_split_t *split, cli_corpus_t *corpus) {
+    for (int part = 0; part < BPT_PARTS; ++part)
+        if (split->part[part].bytes) BPT_TRY(cli_reader_of(&o->model)->encode(o, &split->part[part], part, corpus));
+    return BPT_OK;
+}
+
+bpt_ids_t cli_corpus_tokens(const cli_corpus_t *corpus, int part) {
+    const bpt_examples_t *e = &corpus->examples[part];
+    return e->tokens ? bpt_ids_of(e->tokens, e->n_tokens) : corpus->ids[part];
+}
+
+static bpt_ids_t translations(const cli_corpus_t *corpus, int part) {
+    const bpt_translations_t *t = &corpus->examples[part].target;
+    return bpt_ids_of(t->tokens, t->n_tokens);
+}
+
+// Tokens in blocks: a corpus may be larger than memory. False at the end.
+enum { BLOCK = 4096 };
+static bool next_block(const bpt_ids_t *ids, uint64_t *at, uint32_t *block, uint64_t *n) {
+    *n = ids->count - *at < BLOCK ? ids->count - *at : BLOCK;
+    bpt_ids_copy(ids, *at, *n, block);
+    *at += *n;
+    return *n > 0;
+}
+
+static uint32_t largest_of(bpt_ids_t ids) {
+    uint32_t largest = 0, block[BLOCK];
+    for (uint64_t at = 0, n; next_block(&ids, &at, block, &n);)
+        for (uint64_t i = 0; i < n; ++i)
+            if (block[i] > largest) largest = block[i];
+    return largest;
+}
+
+int64_t cli_corpus_largest_id(const cli_corpus_t *corpus, bool source, bool target) {
+    uint32_t largest = 0;
+    for (int part = 0; part < BPT_PARTS; ++part)
+        for (int side = 0; side < 2; ++side) {
+            const uint32_t found = !(side ? target : source) ? 0
+                                   : side                    ? largest_of(translations(corpus, part))
+                                                             : largest_of(cli_corpus_tokens(corpus, part));
+            if (found > largest) largest = found;
+        }
+    return largest;
+}
+
+// Of ids as many as the largest says; translations are what a translator writes. Vectors have none.
+static int64_t vocab_size(const cli_corpus_t *corpus) {
+    const int64_t size = bpt_vocab_size(corpus->vocab);
+    if (corpus->examples[BPT_TRAIN].columns) return 0;
+    return size ? size : cli_corpus_largest_id(corpus, !corpus->source_vocab, true) + 1;
+}
+
+// What only the data can tell about a model.
+static bpt_status_t complete_model(cli_options_t *o, const cli_corpus_t *corpus) {
+    bpt_model_config_t *m = &o->model;
+    const cli_reader_t *reader = cli_reader_of(m);
+    if (o->data.vectors.count && !o->run.resume) {
+        int64_t columns;
+        BPT_TRY(cli_vectors_width(o, &columns));
+        m->d_embed = columns > INT32_MAX ? INT32_MAX : (int32_t)columns;
+    }
+    if (bpt_task_of(m)->values) {
+        m->classes = corpus->examples[BPT_TRAIN].value_columns;
+        m->d_input = (int32_t)corpus->examples[BPT_TRAIN].columns;
+    }
+    if (bpt_task_of(m)->labelled) {
+        m->classes = (int64_t)corpus->labels.count;
+        if (m->classes < 2) return bpt_fail(BPT_ERR_INPUT, "%s: fewer than two different labels; there is nothing to learn", o->data.path);
+    }
+    return reader->fill_from_data ? reader->fill_from_data(o, corpus) : BPT_OK;
+}
+
+// ---- The fingerprint
+
+static bpt_status_t hash_tokens(const cli_corpus_t *corpus, uint64_t *hash) {
+    uint32_t block[BLOCK];
+    XXH3_state_t *state = XXH3_createState();
+    if (!state) return bpt_fail(BPT_ERR_NO_MEMORY, "no memory for a checksum of the training tokens; close other programs");
+    XXH3_64bits_reset(state);
+    const bpt_ids_t all[] = {cli_corpus_tokens(corpus, BPT_TRAIN), translations(corpus, BPT_TRAIN)};
+    for (int side = 0; side < 2; ++side)
+        for (uint64_t at = 0, n; next_block(&all[side], &at, block, &n);) XXH3_64bits_update(state, block, n * sizeof *block);
+    *hash = XXH3_64bits_digest(state);
+    XXH3_freeState(state);
+    return BPT_OK;
+}
+
+// What examples have beside their tokens.
+static uint64_t hash_examples(const bpt_examples_t *e, uint64_t hash) {
+    const bpt_translations_t *t = &e->target;
+    const size_t pairs = !t->tokens ? 0 : e->windows ? e->windows[e->count - 1].end : e->count;
+    const size_t texts = e->texts == 2 ? 2 : 1, labels = e->per_token ? e->n_tokens : e->count;
+    if (t->tokens) hash = XXH3_64bits_withSeed(e->offsets, pairs * sizeof *e->offsets, hash);
+    if (t->tokens) hash = XXH3_64bits_withSeed(t->offsets, pairs * sizeof *t->offsets, hash ^ t->opening);
+    if (t->tokens && e->trees) hash = XXH3_64bits_withSeed(e->nodes.items, e->nodes.count * sizeof *e->nodes.items, hash);
+    if (e->windows) hash = XXH3_64bits_withSeed(e->windows, e->count * sizeof *e->windows, hash);
+    if (e->count && !t->tokens) hash = XXH3_64bits_withSeed(e->offsets, texts * e->count * sizeof *e->offsets, hash);
+    if (e->labels) hash = XXH3_64bits_withSeed(e->labels, labels * sizeof *e->labels, hash);
+    if (e->bag_offsets) hash = XXH3_64bits_withSeed(e->bags, e->bag_offsets[e->n_tokens] * sizeof *e->bags, hash);
+    if (e->numbers) hash = XXH3_64bits_withSeed(e->numbers, e->n_tokens * (size_t)e->columns * sizeof *e->numbers, hash);
+    if (e->values) hash = XXH3_64bits_withSeed(e->values, e->count * (size_t)e->value_columns * sizeof *e->values, hash);
+    return hash;
+}
+
+// What fingerprints of the first form lack: the trees of a classifier with the labels of its words, and where the trees of a text and the
+// n-grams of a token end.
+static uint64_t hash_structure(const bpt_examples_t *e, uint64_t hash) {
+    const size_t texts = (e->texts == 2 ? 2 : 1) * e->count;
+    if (e->trees) hash = XXH3_64bits_withSeed(e->nodes.items, e->nodes.count * sizeof *e->nodes.items, hash);
+    if (e->trees) hash = XXH3_64bits_withSeed(e->node_offsets, (texts + 1) * sizeof *e->node_offsets, hash);
+    if (e->token_labels) hash = XXH3_64bits_withSeed(e->token_labels, e->n_tokens * sizeof *e->token_labels, hash);
+    if (e->bag_offsets) hash = XXH3_64bits_withSeed(e->bag_offsets, (e->n_tokens + 1) * sizeof *e->bag_offsets, hash);
+    return hash;
+}
+
+// Of all that training reads. A run that goes on is held against the form that it began with.
+static bpt_status_t take_fingerprint(const bpt_checkpoint_t *resumed, cli_corpus_t *corpus) {
+    static const char first[] = "xxh3 ", second[] = "xxh3-2 ";
+    const bpt_examples_t *e = &corpus->examples[BPT_TRAIN];
+    const bool whole = !resumed || strncmp(resumed->state.data, first, strlen(first));
+    uint64_t hash;
+    BPT_TRY(hash_tokens(corpus, &hash));
+    hash = hash_examples(e, hash);
+    if (whole) hash = hash_structure(e, hash);
+    snprintf(corpus->fingerprint, sizeof corpus->fingerprint, "%s%016" PRIx64 ", %" PRIu64 " tokens", whole ? second : first, hash,
+             e->numbers ? e->n_tokens : cli_corpus_tokens(corpus, BPT_TRAIN).count);
+    return BPT_OK;
+}
+
+// Tokens, or vectors in their place.
+static int64_t trained_tokens(const cli_corpus_t *corpus) {
+    const bpt_examples_t *e = &corpus->examples[BPT_TRAIN];
+    return (int64_t)(e->count ? e->n_tokens : cli_corpus_tokens(corpus, BPT_TRAIN).count);
+}
+
+static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resumed, cli_corpus_t *corpus) {
+    if (resumed && o->data.unit != BPT_UNIT_IDS) BPT_TRY(cli_run_vocab(resumed, o->data.unit, o->data.lower, &corpus->vocab));
+    if (resumed && o->data.unit != BPT_UNIT_IDS) BPT_TRY(cli_run_source_vocab(resumed, o->data.unit, o->data.lower, &corpus->source_vocab));
+    const bool known = corpus->vocab != NULL, named = bpt_task_of(&o->model)->labelled || o->data.tree_labels == CLI_TREE_LABELS_STATE;
+    if (known && !resumed) BPT_TRY(cli_subwords_hold(o, corpus->vocab));
+    if (resumed && bpt_model_labels(&o->model)) BPT_TRY(cli_run_labels(resumed, &corpus->labels));
+    const int64_t id_limit = resumed ? o->model.vocab : BPT_MAX_VOCAB;
+    if (corpus->split.part[BPT_TRAIN].bytes) {
+        BPT_TRY(scan(o, &corpus->split, !known, named && !resumed && !corpus->labels.count, id_limit, corpus));
+        BPT_TRY(encode(o, &corpus->split, corpus));
+    } else if (!known) {
+        BPT_TRY(bpt_vocab_create(BPT_UNIT_IDS, false, &corpus->vocab));  // of no ids
+        BPT_TRY(bpt_vocab_freeze(corpus->vocab));
+    }
+    if (o->data.unit != BPT_UNIT_BYTE) bpt_split_close(&corpus->split);
+    bpt_split_close(&corpus->target);
+    bpt_split_close(&corpus->trees);
+    BPT_TRY(take_fingerprint(resumed, corpus));
+    const int64_t size = vocab_size(corpus);
+    if (!known && !resumed) o->model.vocab = size;
+    if (bpt_unit_of(o->data.unit)->pieces) o->data.subwords = size;
+    if (bpt_unit_of(o->data.unit)->pieces && !resumed) BPT_TRY(cli_subwords_record(o));
+    if (size > o->model.vocab)
+        return bpt_fail(BPT_ERR_INPUT,
+                        "the data have %" PRId64 " different tokens, the model knows %" PRId64 "; they belong to another run", size,
+                        o->model.vocab);
+    cli_defaults_model(o, (int64_t)corpus->examples[BPT_TRAIN].count);
+    BPT_TRY(complete_model(o, corpus));
+    BPT_TRY(bpt_model_config_check(&o->model));
+    cli_defaults_batch(o, (int64_t)corpus->examples[BPT_TRAIN].count, trained_tokens(corpus));
+    BPT_TRY(cli_reader_of(&o->model)->open(o, corpus));
+    BPT_TRY(cli_unknown_words_drop(o, corpus));
+    bpt_batch_source_t *direct = corpus->train;  // from here on the next batch is prepared while the device works
+    corpus->train = NULL;
+    const bpt_status_t status = bpt_prefetch_create(&direct, 0, &corpus->train);
+    if (status != BPT_OK) corpus->train = direct;
+    return status;
+}
+
+static bpt_status_t open_files(const cli_options_t *o, cli_corpus_t *corpus) {
+    const cli_reader_t *reader = cli_reader_of(&o->model);
+    if (reader->open_files) return reader->open_files(o, corpus);
+    return cli_split_open(&o->data, &o->model, o->train.seed, o->data.path, &corpus->split);
+}
+
+bpt_status_t cli_corpus_open(cli_options_t *o, bpt_vocab_t *vocab, bpt_vocab_t *source_vocab, bpt_labels_t node_labels,
+                             const bpt_checkpoint_t *resumed, cli_corpus_t *out) {
+    *out = (cli_corpus_t){.vocab = vocab, .source_vocab = source_vocab, .labels = node_labels};
+    const cli_reader_t *reader = cli_reader_of(&o->model);
+    bool made = false;
+    bpt_status_t status = reader->make ? reader->make(o, out, &made) : BPT_OK;
+    if (status == BPT_OK) status = cli_unknown_words_check(o);
+    if (status == BPT_OK && !made) status = open_files(o, out);
+    if (status == BPT_OK) status = read_corpus(o, resumed, out);
+    if (status != BPT_OK) cli_corpus_close(out);
+    return status;
+}
+
+void cli_corpus_close(cli_corpus_t *corpus) {
+    if (corpus->train) corpus->train->destroy(corpus->train);
+    if (corpus->valid) corpus->valid->destroy(corpus->valid);
+    for (int part = 0; part < BPT_PARTS; ++part) {
+        bpt_ids_free(&corpus->ids[part]);
+        bpt_examples_free(&corpus->examples[part]);
+    }
+    bpt_labels_free(&corpus->labels);
+    bpt_vocab_destroy(corpus->vocab);
+    bpt_vocab_destroy(corpus->source_vocab);
+    bpt_split_close(&corpus->split);
+    bpt_split_close(&corpus->target);
+    bpt_split_close(&corpus->trees);
+    *corpus = (cli_corpus_t){0};
+}

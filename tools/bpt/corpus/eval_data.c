@@ -1,0 +1,67 @@
+// Data for a trained model to be evaluated on (see eval_data.h).
+#include "tools/bpt/corpus/eval_data.h"
+
+#include "bpt/alloc.h"
+#include "bpt/file.h"
+#include "tools/bpt/corpus/readers.h"
+
+cli_data_options_t cli_eval_data_options(const cli_options_t *o, const cli_trained_t *t) {
+    cli_data_options_t d = t->stored.data;
+    d.unit = t->unit;
+    if (cli_option_source(o, "label-column") == CLI_FROM_FLAG) d.label_column = o->data.label_column;
+    if (cli_option_source(o, "text-column") == CLI_FROM_FLAG) d.text_column = o->data.text_column;
+    if (cli_option_source(o, "where") == CLI_FROM_FLAG) d.where = o->data.where;
+    if (cli_option_source(o, "header") == CLI_FROM_FLAG) d.header = o->data.header;
+    if (cli_option_source(o, "skip-empty") == CLI_FROM_FLAG) d.skip_empty = o->data.skip_empty;
+    if (cli_option_source(o, "trees") == CLI_FROM_FLAG) d.trees = o->data.trees;
+    if (cli_option_source(o, "source") == CLI_FROM_FLAG) d.source = o->data.source;
+    if (cli_option_source(o, "target") == CLI_FROM_FLAG) d.target = o->data.target;
+    if (cli_option_source(o, "context-tokens") == CLI_FROM_FLAG) d.context_tokens = o->data.context_tokens;
+    return d;
+}
+
+bool cli_eval_data_is_whole(const cli_options_t *o) { return *o->data.path && cli_option_source(o, "split") != CLI_FROM_FLAG; }
+
+static bpt_status_t open_part(const cli_options_t *o, const char *path, cli_trained_t *t, cli_eval_data_t *e) {
+    static const char *const names[] = {"train", "valid", "test"};
+    const cli_data_options_t d = cli_eval_data_options(o, t);
+    BPT_TRY(cli_split_open(&d, &t->config, t->stored.train.seed, path, &e->split));
+    const bpt_range_t *part = &e->split.part[o->data.part];
+    return part->bytes ? cli_reader_of(&t->config)->open_eval(o, part, t, e)
+                       : bpt_fail(BPT_ERR_INPUT, "%s has no %s part", path, names[o->data.part]);
+}
+
+static bpt_status_t open_whole(const cli_options_t *o, const char *path, cli_trained_t *t, cli_eval_data_t *e) {
+    BPT_TRY(bpt_text_open(path, &e->text));
+    const bpt_range_t range = bpt_text_range(e->text);
+    return cli_reader_of(&t->config)->open_eval(o, &range, t, e);
+}
+
+bpt_status_t cli_eval_data_open(const cli_options_t *o, cli_trained_t *t, cli_eval_data_t *e) {
+    *e = (cli_eval_data_t){0};
+    const bool named = *o->data.path != 0;
+    const char *path = named ? o->data.path : t->stored.data.path;
+    if (!*path) return bpt_fail(BPT_ERR_USAGE, "bpt eval needs --data PATH: the run does not say what it was trained on");
+    const cli_reader_t *reader = cli_reader_of(&t->config);
+    bool made = false;
+    if (reader->make_eval) {
+        const bpt_status_t status = reader->make_eval(o, path, t, e, &made);
+        if (status != BPT_OK) cli_eval_data_close(e);
+        if (status != BPT_OK || made) return status;
+    }
+    const bool whole = cli_eval_data_is_whole(o) && !bpt_folder_exists(path);
+    const bpt_status_t status = whole ? open_whole(o, path, t, e) : open_part(o, path, t, e);
+    if (status != BPT_OK) cli_eval_data_close(e);
+    return status;
+}
+
+void cli_eval_data_close(cli_eval_data_t *e) {
+    if (e->source) e->source->destroy(e->source);
+    bpt_ids_free(&e->ids);
+    bpt_free(e->line_ids);
+    bpt_free(e->offsets);
+    bpt_examples_free(&e->examples);
+    bpt_split_close(&e->split);
+    bpt_text_close(e->text);
+    *e = (cli_eval_data_t){0};
+}

@@ -1,0 +1,28 @@
+// Data for a trained model to be evaluated on, as batches in file order. Knows data/ and trained models, no command.
+#ifndef BPT_TOOLS_EVAL_DATA_H
+#define BPT_TOOLS_EVAL_DATA_H
+
+#include "data/split.h"
+#include "tools/bpt/corpus/trained.h"
+
+typedef struct {
+    bpt_batch_source_t *source;
+    bpt_split_t split;  // the text: of a part, or whole; open as long as ids are its bytes
+    bpt_text_t *text;
+    bpt_ids_t ids;             // lm
+    bpt_scored_text_t scored;  // lm of words and subwords: the text that the scored tokens stand for
+    uint32_t *line_ids;        // lm, --unit ids
+    uint64_t *offsets;         // and where each line begins, one more than lines
+    bpt_examples_t examples;   // classify
+} cli_eval_data_t;
+
+// What --data, --split, --protocol, --eval-context and --batch-tokens say, each as trained when not given. Labels that the model does not
+// know join those of `trained`, behind them.
+bpt_status_t cli_eval_data_open(const cli_options_t *o, cli_trained_t *trained, cli_eval_data_t *out) BPT_MUST_USE;
+// As trained, but for what the command says.
+cli_data_options_t cli_eval_data_options(const cli_options_t *o, const cli_trained_t *trained);
+// Whether a file of examples is evaluated whole: it was named by --data, and no --split says which part.
+bool cli_eval_data_is_whole(const cli_options_t *o);
+void cli_eval_data_close(cli_eval_data_t *data);
+
+#endif

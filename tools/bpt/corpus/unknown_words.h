@@ -1,0 +1,35 @@
+// The words that training data do not have: what a training run does about them, and how many other data have.
+#ifndef BPT_TOOLS_UNKNOWN_WORDS_H
+#define BPT_TOOLS_UNKNOWN_WORDS_H
+
+#include "models/run/runner.h"
+#include "tools/bpt/corpus/corpus.h"
+#include "tools/bpt/corpus/eval_data.h"
+
+// Of options whose data and vocabulary are known: --least-count and --word-dropout without effect are BPT_ERR_USAGE where a person gave
+// them, and else off.
+bpt_status_t cli_unknown_words_check(cli_options_t *o) BPT_MUST_USE;
+// --word-dropout: corpus->train gives unknown words in place of some.
+bpt_status_t cli_unknown_words_drop(const cli_options_t *o, cli_corpus_t *corpus) BPT_MUST_USE;
+// Of a new model: the embeddings of words that training never reads, <unk> above all, begin at zero, as nothing would change them from
+// what they were by chance.
+bpt_status_t cli_unknown_words_clear(const cli_corpus_t *corpus, bpt_runner_t *runner) BPT_MUST_USE;
+
+// Tokens of a text that are no end sign, and those of them that are <unk>.
+typedef struct {
+    int64_t tokens, unknown;
+} cli_unknown_count_t;
+// Of these ids; without a vocabulary or its <unk> there are no tokens.
+cli_unknown_count_t cli_unknown_words_count(const bpt_vocab_t *vocab, bpt_ids_t ids);
+double cli_unknown_words_share(cli_unknown_count_t count);  // 0 to 1; NAN: there are no tokens
+
+// Of data that are evaluated: of what is read, and of what is predicted. One of them is empty but for a translator. In the text of a
+// language model the word <unk> itself is a known one.
+typedef struct {
+    cli_unknown_count_t read, predicted;
+} cli_unknown_words_t;
+cli_unknown_words_t cli_unknown_words_of(const cli_eval_data_t *data, const cli_trained_t *trained);
+// The share of what is predicted, else of what is read, in the validation part of a run's data; NAN: no words.
+double cli_unknown_words_validation(const cli_corpus_t *corpus);
+
+#endif

@@ -1,0 +1,39 @@
+// A short proof that a device computes what the reference backend computes: every op and its gradient by itself, which names the op at
+// fault, then one training step of small models of every kind. Knows backends only through backends/backend.h.
+#ifndef BPT_TOOLS_SELFTEST_H
+#define BPT_TOOLS_SELFTEST_H
+
+#include "backends/backend.h"
+
+enum { CLI_MAX_SELFTESTS = 80 };
+
+typedef struct {
+    char name[48];        // of the case: "layernorm", "bpt lm"
+    char detail[256];     // "" when it passed
+    bpt_status_t status;  // of what could not be computed
+    double deviation;     // largest, relative to the largest value of its tensor
+} cli_selftest_case_t;
+
+typedef struct {
+    int count, failed;
+    char problem[512];  // why nothing could be tested, "" if it could
+    cli_selftest_case_t result[CLI_MAX_SELFTESTS];
+} cli_selftest_t;
+
+// Widths of the ops. Kernels are compiled for a width of heads: that of the model which runs next is no work lost.
+typedef struct {
+    int32_t d_model, heads;
+} cli_selftest_shape_t;
+
+// Runs all cases on device `index` of the backend; with `quick` a few ops that every model needs, in these widths. Never fails: what goes
+// wrong is in *out.
+void cli_selftest(const bpt_backend_t *backend, int index, bpt_dtype_t precision, int32_t threads, const cli_selftest_shape_t *quick,
+                  cli_selftest_t *out);
+// The first problem in words, "" if there is none. `why`: what became of the process that ran the cases, "" if it came to its end.
+void cli_selftest_problem(const cli_selftest_t *selftest, const char *why, char *text, size_t bytes);
+
+// Largest deviation of one tensor beyond `slack`, relative to its largest value, or to `least` if that is more; infinite where b is not a
+// number.
+double cli_selftest_deviation(const float *a, const float *b, int64_t n, double slack, double least);
+
+#endif
