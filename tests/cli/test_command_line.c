@@ -153,14 +153,14 @@ static void a_reader_who_has_seen_enough_is_no_failure(void **state) {
         }
 }
 
-static void the_manual_page_and_the_readme_name_the_same_variables(void **state) {
+static void the_manual_page_and_the_page_of_variables_name_the_same(void **state) {
     (void)state;
     char path[600];
     size_t length;
     int count = 0;
-    snprintf(path, sizeof path, "%s/README.md", getenv("BPT_SOURCE_DIR"));
-    char *readme = test_read_file(path, &length);
-    assert_non_null(readme);
+    snprintf(path, sizeof path, "%s/docs/environment.md", getenv("BPT_SOURCE_DIR"));
+    char *page = test_read_file(path, &length);
+    assert_non_null(page);
     test_process_t man = test_run_line("help --man");
     const char *at = strstr(man.out, ".SH ENVIRONMENT");
     assert_non_null(at);
@@ -168,17 +168,17 @@ static void the_manual_page_and_the_readme_name_the_same_variables(void **state)
         char name[64];
         at += strlen("\n.B ");
         snprintf(name, sizeof name, "`%.*s", (int)strcspn(at, "\n"), at);
-        if (!strstr(readme, name)) fail_msg("README.md does not explain %s", name + 1);
+        if (!strstr(page, name)) fail_msg("docs/environment.md does not explain %s", name + 1);
         ++count;
     }
     assert_true(count > 5);
     for (const bpt_env_word_t *w = bpt_env_disable_words; w->word; ++w) {
         char word[64];
         snprintf(word, sizeof word, "`%s`", w->word);
-        if (!strstr(readme, word)) fail_msg("README.md does not explain BPT_DISABLE=%s", w->word);
+        if (!strstr(page, word)) fail_msg("docs/environment.md does not explain BPT_DISABLE=%s", w->word);
     }
     test_process_free(&man);
-    free(readme);
+    free(page);
 }
 
 static void the_manual_page_and_the_completion_know_every_command(void **state) {
@@ -254,7 +254,7 @@ int main(void) {
         cmocka_unit_test(wrong_usage_is_one_sentence_and_exit_2),
         cmocka_unit_test(output_that_cannot_be_written_is_a_failure),
         cmocka_unit_test(a_reader_who_has_seen_enough_is_no_failure),
-        cmocka_unit_test(the_manual_page_and_the_readme_name_the_same_variables),
+        cmocka_unit_test(the_manual_page_and_the_page_of_variables_name_the_same),
         cmocka_unit_test(the_manual_page_and_the_completion_know_every_command),
         cmocka_unit_test(errors_have_no_colour_off_a_terminal),
         cmocka_unit_test(a_variable_that_means_nothing_is_an_error),
