@@ -1,6 +1,6 @@
 // Interval attention and its gradient: all graphs, lengths, head sizes, ways to store q, k and v, and optional operands. A
 // covering subset of the product: every graph with every length, the other properties drawn by a fixed hash (the gate in
-// test_attention.c checks that every value of every property occurs with every graph).
+// test_gates.c checks that every value of every property occurs with every graph).
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
