@@ -10,7 +10,7 @@
 #include "backends/cpu/openblas.h"
 
 enum { TILE_ROWS = 512, TILE_COLUMNS = 2048, MIN_ROWS = 128, MIN_COLUMNS = 256, LINES = 16, MAX_K = 1 << 24 };
-// What is widened at a time, so that it stays in the cache; and how many rows before its turn one is asked for.
+// What is widened at a time, so that it stays in the cache; and how many rows ahead one is prefetched.
 enum { WIDENED_K = 512, WIDENED_COLUMNS = 512, AHEAD = 4 };
 static const int64_t small_work = 1 << 20;  // multiply-adds that are not worth waking another thread
 

@@ -2,8 +2,9 @@
 // and a thread's workspace. Knows nothing of vectors or threads.
 //
 // Inside a unit everything is f32 and head-major: a row of k, v, dk, dv has `columns` floats, head_dim rounded up to whole tile
-// widths with zeros above. Only the rows around the walk's place are there, in a ring that stays in the cache of a core. Scores of
-// a tile are stored [key][query], 16 queries side by side: every vector operation works on 16 queries, whatever the instruction set.
+// widths with zeros above. Only the rows are there that are read around the place of the walk (a pass over the leaves, from left to
+// right), in a ring buffer that stays in the cache of a core. Scores of a tile are stored [key][query], 16 queries side by side: every
+// vector operation works on 16 queries, whatever the instruction set.
 #ifndef BPT_CPU_ATTENTION_H
 #define BPT_CPU_ATTENTION_H
 

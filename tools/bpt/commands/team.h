@@ -7,8 +7,8 @@
 #include "tools/bpt/corpus/corpus.h"
 #include "tools/bpt/options/options.h"
 
-// Joins the team that --team names, if any, and gives this rank its share of the machine: a device by its turn, some of the cores. Ranks
-// but the first say nothing unless --verbose is given. *out is owned by this file, NULL without a team.
+// Joins the team that --team names, if any, and gives this rank its share of the machine: a device by its number there, some of the cores.
+// Ranks but the first say nothing unless --verbose is given. *out is owned by this file, NULL without a team.
 bpt_status_t cli_team_join(cli_options_t *o, bpt_ranks_t **out) BPT_MUST_USE;
 // Goes on where all ranks are well; else all end with the reason of one (bpt_ranks_agree).
 bpt_status_t cli_team_agree(bpt_status_t status) BPT_MUST_USE;

@@ -69,7 +69,8 @@ static bpt_status_t enumerate_in(const bpt_backend_t *backend, cli_probe_t *devi
     return BPT_OK;
 }
 
-// The device of this turn among the usable ones that are like the one at `first`: processes that train together take one each.
+// Number `turn` (from the start again behind the last) of the usable devices of the same type as the one at `first`: processes that train
+// together take one each.
 static int take_turn(const cli_probe_t *devices, int first, int turn) {
     int alike = 0;
     const char *type = devices->device[first].type;

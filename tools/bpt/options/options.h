@@ -72,7 +72,7 @@ typedef struct {
     char *backend, *device;
     int64_t threads;
     double submit_ms, max_mem_mib;
-    int device_turn;  // no option: without --device the device of this turn, of those that are alike (team.h)
+    int device_turn;  // no option: without --device, the number among the devices of one type (team.h)
     bool quiet, verbose, help, version;
 } cli_global_options_t;
 
