@@ -325,20 +325,3 @@ bpt_status_t bpt_examples_read(const bpt_range_t *text, const bpt_examples_optio
     if (status != BPT_OK) bpt_examples_free(out);
     return status;
 }
-
-void bpt_examples_free(bpt_examples_t *e) {
-    bpt_free(e->tokens);
-    bpt_free(e->offsets);
-    bpt_free(e->labels);
-    bpt_free(e->numbers);
-    bpt_free(e->bags);
-    bpt_free(e->bag_offsets);
-    bpt_free(e->values);
-    bpt_free(e->target.tokens);
-    bpt_free(e->target.offsets);
-    bpt_free(e->windows);
-    bpt_free(e->nodes.items);
-    bpt_free(e->node_offsets);
-    bpt_free(e->token_labels);
-    *e = (bpt_examples_t){0};
-}

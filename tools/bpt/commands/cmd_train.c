@@ -311,7 +311,7 @@ static bpt_status_t do_job(job_t *job) {
     if (!o->run.dry_run) return train(job);
     if (!shows) return BPT_OK;
     cli_defaults_warn(o);
-    return cli_plan_print(o, job->device, job->ranks, job->corpus.train);
+    return cli_plan_print(o, job->device, job->ranks, job->corpus.train, cli_corpus_bytes(&job->corpus));
 }
 
 static bpt_status_t run_train(cli_options_t *o) {

@@ -2,11 +2,10 @@
 #include "tools/bpt/corpus/corpus.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-#include <xxhash.h>
 
 #include "bpt/alloc.h"
+#include "data/examples_arrays.h"
+#include "data/fingerprint.h"
 #include "data/prefetch.h"
 #include "models/config/config_json.h"
 #include "tools/bpt/corpus/defaults.h"
@@ -47,6 +46,13 @@ static bpt_status_t encode(const cli_options_t *o, const bpt_split_t *split, cli
 bpt_ids_t cli_corpus_tokens(const cli_corpus_t *corpus, int part) {
     const bpt_examples_t *e = &corpus->examples[part];
     return e->tokens ? bpt_ids_of(e->tokens, e->n_tokens) : corpus->ids[part];
+}
+
+uint64_t cli_corpus_bytes(const cli_corpus_t *corpus) {
+    uint64_t bytes = 0;
+    for (int part = 0; part < BPT_PARTS; ++part)
+        bytes += bpt_examples_bytes(&corpus->examples[part]) + corpus->ids[part].count * corpus->ids[part].width;
+    return bytes;
 }
 
 static bpt_ids_t translations(const cli_corpus_t *corpus, int part) {
@@ -110,63 +116,6 @@ static bpt_status_t complete_model(cli_options_t *o, const cli_corpus_t *corpus)
     return reader->fill_from_data ? reader->fill_from_data(o, corpus) : BPT_OK;
 }
 
-// ---- The fingerprint
-
-static bpt_status_t hash_tokens(const cli_corpus_t *corpus, uint64_t *hash) {
-    uint32_t block[BLOCK];
-    XXH3_state_t *state = XXH3_createState();
-    if (!state) return bpt_fail(BPT_ERR_NO_MEMORY, "no memory for a checksum of the training tokens; close other programs");
-    XXH3_64bits_reset(state);
-    const bpt_ids_t all[] = {cli_corpus_tokens(corpus, BPT_TRAIN), translations(corpus, BPT_TRAIN)};
-    for (int side = 0; side < 2; ++side)
-        for (uint64_t at = 0, n; next_block(&all[side], &at, block, &n);) XXH3_64bits_update(state, block, n * sizeof *block);
-    *hash = XXH3_64bits_digest(state);
-    XXH3_freeState(state);
-    return BPT_OK;
-}
-
-// What examples have beside their tokens.
-static uint64_t hash_examples(const bpt_examples_t *e, uint64_t hash) {
-    const bpt_translations_t *t = &e->target;
-    const size_t pairs = !t->tokens ? 0 : e->windows ? e->windows[e->count - 1].end : e->count;
-    const size_t texts = e->texts == 2 ? 2 : 1, labels = e->per_token ? e->n_tokens : e->count;
-    if (t->tokens) hash = XXH3_64bits_withSeed(e->offsets, pairs * sizeof *e->offsets, hash);
-    if (t->tokens) hash = XXH3_64bits_withSeed(t->offsets, pairs * sizeof *t->offsets, hash ^ t->opening);
-    if (t->tokens && e->trees) hash = XXH3_64bits_withSeed(e->nodes.items, e->nodes.count * sizeof *e->nodes.items, hash);
-    if (e->windows) hash = XXH3_64bits_withSeed(e->windows, e->count * sizeof *e->windows, hash);
-    if (e->count && !t->tokens) hash = XXH3_64bits_withSeed(e->offsets, texts * e->count * sizeof *e->offsets, hash);
-    if (e->labels) hash = XXH3_64bits_withSeed(e->labels, labels * sizeof *e->labels, hash);
-    if (e->bag_offsets) hash = XXH3_64bits_withSeed(e->bags, e->bag_offsets[e->n_tokens] * sizeof *e->bags, hash);
-    if (e->numbers) hash = XXH3_64bits_withSeed(e->numbers, e->n_tokens * (size_t)e->columns * sizeof *e->numbers, hash);
-    if (e->values) hash = XXH3_64bits_withSeed(e->values, e->count * (size_t)e->value_columns * sizeof *e->values, hash);
-    return hash;
-}
-
-// What fingerprints of the first form lack: the trees of a classifier with the labels of its words, and where the trees of a text and the
-// n-grams of a token end.
-static uint64_t hash_structure(const bpt_examples_t *e, uint64_t hash) {
-    const size_t texts = (e->texts == 2 ? 2 : 1) * e->count;
-    if (e->trees) hash = XXH3_64bits_withSeed(e->nodes.items, e->nodes.count * sizeof *e->nodes.items, hash);
-    if (e->trees) hash = XXH3_64bits_withSeed(e->node_offsets, (texts + 1) * sizeof *e->node_offsets, hash);
-    if (e->token_labels) hash = XXH3_64bits_withSeed(e->token_labels, e->n_tokens * sizeof *e->token_labels, hash);
-    if (e->bag_offsets) hash = XXH3_64bits_withSeed(e->bag_offsets, (e->n_tokens + 1) * sizeof *e->bag_offsets, hash);
-    return hash;
-}
-
-// Of all that training reads. A run that goes on is held against the form that it began with.
-static bpt_status_t take_fingerprint(const bpt_checkpoint_t *resumed, cli_corpus_t *corpus) {
-    static const char first[] = "xxh3 ", second[] = "xxh3-2 ";
-    const bpt_examples_t *e = &corpus->examples[BPT_TRAIN];
-    const bool whole = !resumed || strncmp(resumed->state.data, first, strlen(first));
-    uint64_t hash;
-    BPT_TRY(hash_tokens(corpus, &hash));
-    hash = hash_examples(e, hash);
-    if (whole) hash = hash_structure(e, hash);
-    snprintf(corpus->fingerprint, sizeof corpus->fingerprint, "%s%016" PRIx64 ", %" PRIu64 " tokens", whole ? second : first, hash,
-             e->numbers ? e->n_tokens : cli_corpus_tokens(corpus, BPT_TRAIN).count);
-    return BPT_OK;
-}
-
 // Tokens, or vectors in their place.
 static int64_t trained_tokens(const cli_corpus_t *corpus) {
     const bpt_examples_t *e = &corpus->examples[BPT_TRAIN];
@@ -190,7 +139,8 @@ static bpt_status_t read_corpus(cli_options_t *o, const bpt_checkpoint_t *resume
     if (o->data.unit != BPT_UNIT_BYTE) bpt_split_close(&corpus->split);
     bpt_split_close(&corpus->target);
     bpt_split_close(&corpus->trees);
-    BPT_TRY(take_fingerprint(resumed, corpus));
+    const bpt_ids_t *text = &corpus->ids[BPT_TRAIN];
+    BPT_TRY(bpt_fingerprint_take(text, &corpus->examples[BPT_TRAIN], resumed ? resumed->state.data : NULL, corpus->fingerprint));
     const int64_t size = vocab_size(corpus);
     if (!known && !resumed) o->model.vocab = size;
     if (bpt_unit_of(o->data.unit)->pieces) o->data.subwords = size;

@@ -4,6 +4,7 @@
 #define BPT_TOOLS_CORPUS_H
 
 #include "data/examples.h"
+#include "data/fingerprint.h"
 #include "data/split.h"
 #include "models/train/checkpoint.h"
 #include "tools/bpt/options/options.h"
@@ -18,8 +19,8 @@ typedef struct {
     bpt_labels_t labels;        // classify
     bpt_scheme_signs_t signs;   // of the tags of the training data, where they are converted
     bpt_examples_t examples[BPT_PARTS];
-    char fingerprint[64];               // of the training tokens
-    bpt_batch_source_t *train, *valid;  // valid NULL: none
+    char fingerprint[BPT_FINGERPRINT_BYTES];  // of the training data
+    bpt_batch_source_t *train, *valid;        // valid NULL: none
 } cli_corpus_t;
 
 // Reads o->data.path. `vocab`, `source_vocab` and `node_labels` become the corpus's, also in case of an error; NULL, empty: made from the
@@ -31,6 +32,7 @@ void cli_corpus_close(cli_corpus_t *corpus);
 
 // The smallest vocabulary that has all tokens of these of all parts.
 int64_t cli_corpus_largest_id(const cli_corpus_t *corpus, bool source, bool target);
+uint64_t cli_corpus_bytes(const cli_corpus_t *corpus);  // that the data take, once they are read
 // The tokens of a part, of all its examples for a classifier, of its sources for a translator; they belong to the corpus.
 bpt_ids_t cli_corpus_tokens(const cli_corpus_t *corpus, int part);
 

@@ -67,12 +67,13 @@ static void print_schedule(const cli_options_t *o, int64_t steps_per_epoch) {
         printf("evaluation        after every epoch\n");
 }
 
-static bpt_status_t print_plan(const cli_options_t *o, bpt_runner_t *runner, const bpt_batch_source_t *source) {
+static bpt_status_t print_plan(const cli_options_t *o, bpt_runner_t *runner, const bpt_batch_source_t *source, uint64_t data_bytes) {
     bpt_step_key_t key = {0};
     bpt_plan_summary_t plan = {0};
     BPT_TRY(largest(runner, o, source, &key, &plan));
     print_parameters(bpt_runner_params(runner));
     print_memory(o, bpt_runner_params(runner), &plan);
+    printf("data              %.1f MiB on the host: tokens, labels and trees of all parts\n", mebibytes((double)data_bytes));
     if (key.shape.side[0].n)
         printf("micro-batch       %" PRId64 " sequences of %" PRId64 " leaves", key.shape.batch, key.shape.side[0].n);
     else
@@ -88,7 +89,8 @@ static bpt_status_t print_plan(const cli_options_t *o, bpt_runner_t *runner, con
     return o->global.verbose ? bpt_runner_plan(runner, &key, &plan, stdout) : BPT_OK;
 }
 
-bpt_status_t cli_plan_print(const cli_options_t *o, bpt_device_t *device, bpt_ranks_t *ranks, const bpt_batch_source_t *source) {
+bpt_status_t cli_plan_print(const cli_options_t *o, bpt_device_t *device, bpt_ranks_t *ranks, const bpt_batch_source_t *source,
+                            uint64_t data_bytes) {
     bpt_runner_t *runner;
     bpt_runner_options_t options = bpt_trainer_runner_options(&o->train);
     if (o->run.split_sequence) {
@@ -96,7 +98,7 @@ bpt_status_t cli_plan_print(const cli_options_t *o, bpt_device_t *device, bpt_ra
         BPT_TRY(bpt_split_check(&o->model, bpt_ranks_size(ranks)));
     }
     BPT_TRY(bpt_runner_create(&o->model, &options, device, &runner));
-    const bpt_status_t status = print_plan(o, runner, source);
+    const bpt_status_t status = print_plan(o, runner, source, data_bytes);
     bpt_runner_destroy(runner);
     return status;
 }
