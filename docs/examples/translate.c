@@ -23,9 +23,9 @@ static bpt_status_t translate(bpt_model_t *model, const bpt_translate_options_t 
         }
         if (!count) return BPT_OK;
         bpt_status_t status = bpt_model_translate(model, texts, count, options, found);
-        if (status != BPT_OK) return status;
-        for (int i = 0; i < count; ++i) printf("%.4f\t%s\n", found[i].score, found[i].text);
+        for (int i = 0; i < count && found[i].text; ++i) printf("%.4f\t%s\n", found[i].score, found[i].text);
         bpt_translations_free(found, count);
+        if (status != BPT_OK) return status;
     }
     return BPT_OK;
 }

@@ -198,9 +198,10 @@ typedef struct {
 } bpt_translation_t;
 
 // Translates texts by a translator (`--task translate`) that reads words or subwords: one line of UTF-8 each, tokenised as the training
-// texts were. translations[count] are the caller's, who frees what they hold by bpt_translations_free; after a failure they hold nothing.
-// `options` NULL: the defaults. BPT_ERR_USAGE: also a text that has a line end, models that read trees. BPT_ERR_INPUT: a text that is not
-// UTF-8, or has a word that the vocabulary lacks and no sign stands for.
+// texts were. translations[count] are the caller's, who frees what they hold by bpt_translations_free, also after a failure: then those
+// that were made before it are there, and the text of the others is NULL. `options` NULL: the defaults. BPT_ERR_USAGE: also a text that has
+// a line end, models that read trees. BPT_ERR_INPUT: a text that is not UTF-8, has a word that the vocabulary lacks and no sign stands for,
+// or has no room in the model's positions behind the texts of its document before it; the message says which.
 BPT_API bpt_status_t bpt_model_translate(bpt_model_t *model, const char *const *texts, int64_t count,
                                          const bpt_translate_options_t *options, bpt_translation_t *translations) BPT_MUST_USE;
 BPT_API void bpt_translations_free(bpt_translation_t *translations, int64_t count);  // NULL is fine

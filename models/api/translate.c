@@ -100,8 +100,7 @@ typedef struct {
 
 static bpt_status_t note(void *user, int64_t text, const bpt_hypothesis_t *found) {
     const notes_t *n = user;
-    bpt_free(n->out[text].text);  // that of a blank text
-    n->out[text] = (bpt_translation_t){.score = found->score};
+    n->out[text].score = found->score;
     return bpt_translation_text(n->vocabulary, found, &n->out[text].text);
 }
 
@@ -120,7 +119,8 @@ static bpt_status_t search(bpt_model_t *m, const bpt_source_text_t *texts, int64
                                               .forbidden = unknown,
                                               .texts = o->context_tokens ? 1 : o->batch,
                                               .documents = o->context_tokens > 0};
-    for (int64_t i = 0; i < count; ++i) BPT_TRY(bpt_strdup("", &out[i].text));
+    for (int64_t i = 0; i < count; ++i)
+        if (!texts[i].count) BPT_TRY(bpt_strdup("", &out[i].text));
     BPT_TRY(bpt_text_translator_create(m->runner, &options, &t));
     const bpt_status_t status = o->context_tokens ? bpt_text_translator_run_documents(t, texts, count, o->context_tokens, note, &notes)
                                                   : bpt_text_translator_run(t, texts, count, note, &notes);
@@ -152,7 +152,6 @@ bpt_status_t bpt_model_translate(bpt_model_t *m, const char *const *texts, int64
     const bpt_model_config_t encoder = bpt_model_stack(&m->config, 0).config;
     bpt_status_t status = fill_column(&source, texts, count, &encoder, "text");
     if (status == BPT_OK) status = translate(m, &source, count, o, target.end, translations);
-    if (status != BPT_OK) bpt_translations_free(translations, count);
     free_column(&source);
     return status;
 }

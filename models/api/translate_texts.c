@@ -170,14 +170,15 @@ static bpt_batch_t fill_segments(bpt_text_translator_t *t, const bpt_source_text
 }
 
 bpt_status_t bpt_text_translator_run_segment(bpt_text_translator_t *t, const bpt_source_text_t *sentences, int64_t count, int64_t n_given,
-                                             bpt_hypothesis_t *found) {
+                                             bpt_hypothesis_t *found, int64_t *n_known) {
     const bpt_model_config_t encoder = bpt_model_stack(bpt_runner_config(t->runner), 0).config;
     int64_t tokens = 0;
+    *n_known = n_given;
     for (int64_t i = 0; i < count; ++i) tokens += sentences[i].count;
     BPT_TRY(bpt_model_check_length(&encoder, tokens));
     BPT_TRY(need_translator(t, bucket_of(tokens)));
     const bpt_batch_t batch = fill_segments(t, sentences, count, bucket_of(tokens));
-    return bpt_translator_run_document(t->translator, &batch, n_given, found, found);
+    return bpt_translator_run_document(t->translator, &batch, n_given, found, found, n_known);
 }
 
 bpt_status_t bpt_hypothesis_copy(bpt_hypothesis_t *h) {
@@ -193,16 +194,16 @@ static bpt_status_t run_own(bpt_text_translator_t *t, const bpt_source_text_t *t
                             bpt_on_translation_t on_translation, void *user) {
     bpt_hypothesis_t *all = t->found;
     const int64_t given = (int64_t)(w.own - w.first), count = (int64_t)(w.end - w.first);
+    int64_t known;
     memcpy(all, found + w.first, (size_t)given * sizeof *all);
-    BPT_TRY(bpt_context(bpt_text_translator_run_segment(t, texts + w.first, count, given, all), "texts %" PRIu64 " to %" PRIu64, w.first,
-                        w.end - 1));
-    for (int64_t i = given; i < count; ++i) {
+    const bpt_status_t status = bpt_text_translator_run_segment(t, texts + w.first, count, given, all, &known);
+    for (int64_t i = given; i < known; ++i) {
         bpt_hypothesis_t copy = all[i];
         BPT_TRY(bpt_hypothesis_copy(&copy));
         found[w.first + (uint64_t)i] = copy;
         BPT_TRY(on_translation(user, (int64_t)w.first + i, &copy));
     }
-    return BPT_OK;
+    return bpt_context(status, "text %" PRIu64, w.first + (uint64_t)known);
 }
 
 static bpt_status_t run_segments(bpt_text_translator_t *t, const bpt_source_text_t *texts, int64_t count, int64_t context_tokens,

@@ -29,10 +29,12 @@ typedef bpt_status_t (*bpt_on_translation_t)(void *user, int64_t text, const bpt
 bpt_status_t bpt_text_translator_run(bpt_text_translator_t *translator, const bpt_source_text_t *texts, int64_t count,
                                      bpt_on_translation_t on_translation, void *user) BPT_MUST_USE;
 // A segment of a document and the one before it, at most 2 BPT_MOST_SENTENCES sentences in all; found[i] for i < n_given are the
-// translations of the segment before, the others are set and valid until the next call.
+// translations of the segment before, the others are set and valid until the next call; after a failure those below *n_known, which is the
+// sentence that failed.
 bpt_status_t bpt_text_translator_run_segment(bpt_text_translator_t *translator, const bpt_source_text_t *sentences, int64_t count,
-                                             int64_t n_given, bpt_hypothesis_t *found) BPT_MUST_USE;
-// Documents with a blank text behind each, the last one perhaps without. Segments are closed as bpt_segment_closes says.
+                                             int64_t n_given, bpt_hypothesis_t *found, int64_t *n_known) BPT_MUST_USE;
+// Documents with a blank text behind each, the last one perhaps without. Segments are closed as bpt_segment_closes says. A failure names
+// the text; on_translation was called for those before it.
 bpt_status_t bpt_text_translator_run_documents(bpt_text_translator_t *translator, const bpt_source_text_t *texts, int64_t count,
                                                int64_t context_tokens, bpt_on_translation_t on_translation, void *user) BPT_MUST_USE;
 

@@ -162,30 +162,45 @@ static bpt_status_t keep(bpt_translator_t *t, const bpt_hypothesis_t *h) {
     return BPT_OK;
 }
 
-bpt_status_t bpt_translator_run_document(bpt_translator_t *t, const bpt_batch_t *batch, int64_t n_given, const bpt_hypothesis_t *given,
-                                         bpt_hypothesis_t *out) {
+// The next sentence, of `length` tokens, in the positions that those before it and their translations leave.
+static bpt_status_t translate_sentence(bpt_translator_t *t, int64_t length, bpt_hypothesis_t *out) {
+    const int64_t left = t->most - bpt_decoder_length(t->decoder, 0), wanted = most_tokens(t, length);
+    if (left < 2)
+        return bpt_fail(BPT_ERR_INPUT,
+                        "the translations of the document's sentences before it fill the %lld positions that they share with its own; "
+                        "give shorter sentences, or end the document before this one by a blank line",
+                        (long long)t->most);
+    BPT_TRY(search(t, wanted < left ? wanted : left));
+    *out = bpt_beam_hypothesis(t->beams[0], 0);
+    return keep(t, out);
+}
+
+static bpt_status_t translate_sentences(bpt_translator_t *t, const bpt_batch_t *batch, int64_t n_given, const bpt_hypothesis_t *given,
+                                        bpt_hypothesis_t *out, int64_t *n_known) {
     const bpt_side_t *side = &batch->side[0];
     BPT_TRY(bpt_decoder_read(t->decoder, batch, t->options.beam));
-    t->n_tokens = 0;
     for (int64_t s = 0; s < batch->segments; ++s) {
         for (int i = 0; i < t->options.beam; ++i)
             bpt_decoder_attend(t->decoder, i, side->segment_start[s], side->segment_start[s] + side->segment_lengths[s]);
-        bpt_hypothesis_t h = s < n_given ? given[s] : (bpt_hypothesis_t){0};
-        if (s >= n_given) {
-            const int64_t left = t->most - bpt_decoder_length(t->decoder, 0), wanted = most_tokens(t, side->segment_lengths[s]);
-            if (left < 2)
-                return bpt_fail(BPT_ERR_INPUT,
-                                "the sentences of a document that are translated together, and their translations, have more than %lld "
-                                "tokens; give shorter ones",
-                                (long long)t->most);
-            BPT_TRY(search(t, wanted < left ? wanted : left));
-            h = bpt_beam_hypothesis(t->beams[0], 0);
-            BPT_TRY(keep(t, &h));
+        bpt_hypothesis_t h;
+        if (s < n_given) {
+            h = given[s];
+        } else {
+            BPT_TRY(translate_sentence(t, side->segment_lengths[s], &h));
             out[s] = h;
+            *n_known = s + 1;
         }
         if (s + 1 < batch->segments) BPT_TRY(feed(t, h.tokens, h.count));
     }
-    size_t at = 0;
-    for (int64_t s = n_given; s < batch->segments; at += (size_t)out[s].count, ++s) out[s].tokens = t->tokens + at;
     return BPT_OK;
+}
+
+bpt_status_t bpt_translator_run_document(bpt_translator_t *t, const bpt_batch_t *batch, int64_t n_given, const bpt_hypothesis_t *given,
+                                         bpt_hypothesis_t *out, int64_t *n_known) {
+    *n_known = n_given;
+    t->n_tokens = 0;
+    const bpt_status_t status = translate_sentences(t, batch, n_given, given, out, n_known);
+    size_t at = 0;
+    for (int64_t s = n_given; s < *n_known; at += (size_t)out[s].count, ++s) out[s].tokens = t->tokens + at;
+    return status;
 }

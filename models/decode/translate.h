@@ -32,8 +32,10 @@ uint64_t bpt_translator_device_bytes(const bpt_translator_t *translator);  // be
 bpt_status_t bpt_translator_run(bpt_translator_t *translator, const bpt_batch_t *batch, bpt_hypothesis_t *out) BPT_MUST_USE;
 // A part of a document: the batch has one text of several segments, its sentences. The first `given` are the context, and given[t] their
 // translations (without their ends), which are read and not made again; the others are translated one after the other, each behind those
-// before it, and become out[t]. The rows of a sentence's translation read that sentence alone. Valid until the next call.
+// before it, and become out[t]. The rows of a sentence's translation read that sentence alone. Valid until the next call. *n_known: so many
+// of the sentences have translations, the given ones among them; all of them, or after a failure (BPT_ERR_INPUT: the positions of the model
+// are full) those before the sentence that failed.
 bpt_status_t bpt_translator_run_document(bpt_translator_t *translator, const bpt_batch_t *batch, int64_t n_given,
-                                         const bpt_hypothesis_t *given, bpt_hypothesis_t *out) BPT_MUST_USE;
+                                         const bpt_hypothesis_t *given, bpt_hypothesis_t *out, int64_t *n_known) BPT_MUST_USE;
 
 #endif

@@ -17,7 +17,7 @@
 #define MORE "positions; give fewer, or train with a larger --max-positions"
 
 // A path that outlives the ring of test_path.
-static char kept[2][512];
+static char kept[3][512];
 static const char *keep(int place, const char *path) {
     snprintf(kept[place], sizeof kept[place], "%s", path);
     return kept[place];
@@ -175,6 +175,42 @@ static void a_translator_answers_the_lines_before(void **state) {
     }
 }
 
+// What the model says of a document fills its positions: the lines before are answered, with their scores.
+static void a_translator_answers_what_its_positions_have_room_for(void **state) {
+    (void)state;
+    static const char *const kinds[] = {"transformer", "bpt", "segtree"};
+    const char *data = keep(1, test_path("pair"));
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; ++i) {
+        const char *run = keep(0, test_path("document-%zu", i)), *scores = keep(2, test_path("scores-%zu", i));
+        char line[2048], *wanted;
+        write_pair_files();
+        test_succeed("train --task translate --model %s --positions absolute --max-positions 12 --data %s --source en --target de "
+                     "--context-tokens 24 --out %s " SMALL,
+                     kinds[i], data, run);
+        // Positions for four translations of three tokens and the end's or the opening sign's.
+        static const char says[] = "--beam 4 --length-penalty 100 --max-length-a 0 --max-length-b 4 --backend ref --quiet";
+        test_process_t p = test_run_to(0, "translate %s %s %s", run, test_file("whole.txt", "x\n\ny\nx\n"), says);
+        wanted = strdup(p.out);
+        test_process_free(&p);
+        snprintf(line, sizeof line, "translate %s %s --scores-out %s %s", run, test_file("lines.txt", "x\n\ny\nx\ny\nx\ny\nx\n"), scores,
+                 says);
+        p = test_run_line(line);
+        int lines = 0, blank = 0, of_scores = 0;
+        for (const char *at = p.out; *at; ++at) lines += *at == '\n';
+        if (p.exit_status != 1 || lines < 4 || lines > 7 || strncmp(p.out, wanted, strlen(wanted)))
+            fail_msg("%s: exit %d, stdout '%s', stderr '%s'", kinds[i], p.exit_status, p.out, p.err);
+        char where[128];
+        snprintf(where, sizeof where, "lines.txt: line %d: the translations of the document's sentences before it fill the 12", lines + 1);
+        if (!strstr(p.err, where)) fail_msg("'%s' is not in '%s'", where, p.err);
+        char *score = test_read_file(scores, NULL);
+        for (const char *at = score; *at; ++at) of_scores += *at == '\n', blank += *at == '\n' && (at == score || at[-1] == '\n');
+        assert_int_equal(of_scores, lines);
+        assert_int_equal(blank, 1);
+        test_process_free(&p);
+        free(score), free(wanted);
+    }
+}
+
 // A line of so many words.
 static const char *write_words(const char *name, int count) {
     char *text = calloc((size_t)count + 3, 4);
@@ -230,7 +266,7 @@ int main(void) {
         cmocka_unit_test(a_tagger_answers_the_lines_before),       cmocka_unit_test(placeholders_take_positions),
         cmocka_unit_test(vectors_without_lines_are_counted),       cmocka_unit_test(a_language_model_goes_on_with_the_lines_before),
         cmocka_unit_test(a_translator_answers_the_lines_before),   cmocka_unit_test(a_text_that_takes_too_long_is_refused),
-        cmocka_unit_test(a_prompt_that_takes_too_long_is_refused),
+        cmocka_unit_test(a_prompt_that_takes_too_long_is_refused), cmocka_unit_test(a_translator_answers_what_its_positions_have_room_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,6 +110,32 @@ static void scores_are_a_line_each(void **state) {
     free(text);
 }
 
+// A bad line behind them takes nothing from the lines before it; an older file stays where no line has an answer.
+static void scores_before_a_bad_line_are_written(void **state) {
+    (void)state;
+    char scores[512], whole[512];
+    char command[2048], *some, *all;
+    snprintf(scores, sizeof scores, "%s", test_path("some-scores"));
+    snprintf(whole, sizeof whole, "%s", test_path("all-scores"));
+    test_process_t p = test_run_to(0, "translate %s %s --scores-out %s " ON, run, test_file("good.en", "one two\n\nthree\n"), whole);
+    test_process_free(&p);
+    test_write_file(scores, "old\n", 4);
+    test_refused(1, "first.en: line 1", "translate %s %s --scores-out %s " ON, run, test_file("first.en", "\xff\none\n"), scores);
+    some = test_read_file(scores, NULL);
+    assert_string_equal(some, "old\n");
+    free(some);
+    snprintf(command, sizeof command, "translate %s %s --scores-out %s " ON, run, test_file("later.en", "one two\n\nthree\n\xff\none\n"),
+             scores);
+    p = test_run_line(command);
+    assert_int_equal(p.exit_status, 1);
+    assert_string_equal(p.out, "zwei eins\n\ndrei\n");
+    if (!strstr(p.err, "later.en: line 4")) fail_msg("%s", p.err);
+    test_process_free(&p);
+    some = test_read_file(scores, NULL), all = test_read_file(whole, NULL);
+    assert_string_equal(some, all);
+    free(some), free(all);
+}
+
 static void the_longest_translation_is_what_was_asked(void **state) {
     (void)state;
     const char *input = test_file("long.en", "three four five six one\n");
@@ -203,6 +229,7 @@ int main(void) {
         cmocka_unit_test(it_learns_a_language_and_its_order_of_words),
         cmocka_unit_test(lines_do_not_depend_on_what_goes_with_them),
         cmocka_unit_test(scores_are_a_line_each),
+        cmocka_unit_test(scores_before_a_bad_line_are_written),
         cmocka_unit_test(the_longest_translation_is_what_was_asked),
         cmocka_unit_test(documents_are_translated_sentence_by_sentence),
         cmocka_unit_test(what_cannot_be_translated_is_refused),

@@ -414,12 +414,12 @@ static void given_translations_are_read_as_those_that_were_made(void **state) {
         bpt_hypothesis_t made[SENTENCES], given[SENTENCES], again[SENTENCES];
         bpt_runner_t *runner = fixture_runner(&c, device, (bpt_runner_options_t){0});
         bpt_translator_t *t;
-        int64_t longest = 0;
+        int64_t longest = 0, known;
         for (uint32_t i = 0; i < 12; ++i) tokens[i] = fixture_token(5, i, c.source_vocab);
         batch.side[0] = (bpt_side_t){
             .tokens = tokens, .start = &start, .lengths = &length, .segment_start = segment_start, .segment_lengths = segment_lengths};
         assert_ok(bpt_translator_create(runner, &options, &t));
-        assert_ok(bpt_translator_run_document(t, &batch, 0, NULL, made));
+        assert_ok(bpt_translator_run_document(t, &batch, 0, NULL, made, &known));
         for (int i = 0; i < SENTENCES; ++i) {
             memcpy(copies[i], made[i].tokens, (size_t)made[i].count * sizeof **copies);
             given[i] = (bpt_hypothesis_t){.tokens = copies[i], .count = made[i].count};
@@ -427,7 +427,8 @@ static void given_translations_are_read_as_those_that_were_made(void **state) {
         }
         assert_true(longest > 20);
         for (int n_given = 1; n_given < SENTENCES; ++n_given) {
-            assert_ok(bpt_translator_run_document(t, &batch, n_given, given, again));
+            assert_ok(bpt_translator_run_document(t, &batch, n_given, given, again, &known));
+            assert_int_equal(known, SENTENCES);
             for (int i = n_given; i < SENTENCES; ++i) {
                 assert_int_equal(again[i].count, given[i].count);
                 assert_memory_equal(again[i].tokens, copies[i], (size_t)given[i].count * sizeof **copies);

@@ -50,3 +50,10 @@ bpt_status_t cli_json_set_bytes(json_t *object, const char *key, const char *dat
     bpt_strbuf_free(&text);
     return status;
 }
+
+bpt_status_t cli_finish(bpt_status_t status, bpt_status_t (*finish)(void *user), void *user) {
+    char message[1024];
+    snprintf(message, sizeof message, "%s", bpt_error_message());
+    const bpt_status_t finished = finish(user);
+    return status == BPT_OK ? finished : bpt_fail(status, "%s", message);
+}

@@ -19,4 +19,8 @@ bpt_status_t cli_json_set_bytes(struct json_t *object, const char *key, const ch
 // Columns of the terminal behind `fd`, `fallback` when there is none.
 int cli_columns(int fd, int fallback);
 
+// Does what is still to be done, such as writing the answers that there are, whether or not what came before it failed with `status`. The
+// first failure is the one that is returned, with its message.
+bpt_status_t cli_finish(bpt_status_t status, bpt_status_t (*finish)(void *user), void *user) BPT_MUST_USE;
+
 #endif

@@ -25,6 +25,8 @@ typedef struct {
     float *values;  // [examples, outputs] in the order of the file
     size_t capacity;
     int64_t count;
+    float *nll;  // NULL: not wanted
+    size_t n_nll;
     cli_span_table_t spans;
 } kept_t;
 
@@ -202,42 +204,68 @@ static bpt_status_t write_predictions(const char *path, const kept_t *p) {
     return status;
 }
 
-// ---- The command
-static bpt_status_t write_gradient(const cli_options_t *o, cli_trained_t *t, bpt_batch_source_t *source) {
-    bpt_evaluation_t e;
-    if (!*o->use.grad) return BPT_OK;
-    BPT_TRY(bpt_evaluate_gradient(t->runner, source, &e));
-    return bpt_runner_save_gradient(t->runner, 1.0 / (double)e.n_scored, o->use.grad);
+// ---- Files beside the result. It is printed before them, and each is written though another cannot be.
+typedef struct {
+    const cli_options_t *o;
+    cli_trained_t *trained;
+    bpt_batch_source_t *source;
+    const kept_t *kept;
+} files_t;
+
+static bpt_status_t put_predictions(void *user) {
+    const files_t *f = user;
+    return f->kept->predictions ? write_predictions(f->o->use.predictions, f->kept) : BPT_OK;
 }
 
+static bpt_status_t put_nll(void *user) {
+    const files_t *f = user;
+    return *f->o->use.nll ? write_nll(f->o->use.nll, f->kept->nll, f->kept->n_nll) : BPT_OK;
+}
+
+static bpt_status_t put_gradient(void *user) {
+    const files_t *f = user;
+    bpt_evaluation_t e;
+    if (!*f->o->use.grad) return BPT_OK;
+    BPT_TRY(bpt_evaluate_gradient(f->trained->runner, f->source, &e));
+    return bpt_runner_save_gradient(f->trained->runner, 1.0 / (double)e.n_scored, f->o->use.grad);
+}
+
+static bpt_status_t write_files(void *user) {
+    bpt_status_t status = put_predictions(user);
+    status = cli_finish(status, put_nll, user);
+    return cli_finish(status, put_gradient, user);
+}
+
+// ---- The command
 static bpt_status_t measure(const cli_options_t *o, cli_trained_t *t, bpt_batch_source_t *source, kept_t *kept, bpt_evaluation_t *e) {
-    float *nll = NULL;
-    size_t count = 0;
-    bpt_status_t status =
-        *o->use.nll ? bpt_evaluate_nll(t->runner, source, keep, kept, e, &nll, &count) : bpt_evaluate(t->runner, source, keep, kept, e);
+    bpt_status_t status = *o->use.nll ? bpt_evaluate_nll(t->runner, source, keep, kept, e, &kept->nll, &kept->n_nll)
+                                      : bpt_evaluate(t->runner, source, keep, kept, e);
     if (status == BPT_OK && e->n_scored) status = check_finite(t, e->loss);
-    if (status == BPT_OK && kept->predictions) status = write_predictions(o->use.predictions, kept);
-    if (status == BPT_OK && *o->use.nll) status = write_nll(o->use.nll, nll, count);
-    bpt_free(nll);
     return status;
+}
+
+static bpt_status_t print(const result_t *result) {
+    if (result->o->use.json)
+        BPT_TRY(print_json(result));
+    else
+        print_text(result);
+    return cli_flush_output();
 }
 
 static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, const cli_eval_data_t *data, bpt_batch_source_t *source) {
     kept_t kept = {.predictions = *o->use.predictions, .outputs = t->config.classes};
+    files_t files = {o, t, source, &kept};
     bpt_evaluation_t e;
     bpt_status_t status = cli_span_table_open(bpt_task_of(&t->config), (const char *const *)t->labels.name, (int64_t)t->labels.count,
                                               (int64_t)t->labels.others, &kept.spans);
     cli_spans_explain(bpt_task_of(&t->config), &t->labels);
     if (status == BPT_OK) status = measure(o, t, source, &kept, &e);
-    if (status == BPT_OK) status = write_gradient(o, t, source);
     const cli_unknown_words_t unknown = cli_unknown_words_of(data, t);
     const result_t result = {o, t, &e, &data->scored, &unknown, &kept};
-    if (status == BPT_OK && o->use.json)
-        status = print_json(&result);
-    else if (status == BPT_OK)
-        print_text(&result);
+    if (status == BPT_OK) status = cli_finish(print(&result), write_files, &files);
     cli_span_table_close(&kept.spans);
     bpt_free(kept.values);
+    bpt_free(kept.nll);
     return status;
 }
 

@@ -17,6 +17,7 @@ typedef struct {
     cli_continuation_t text;
     size_t shown;                    // bytes of the text
     bpt_file_writer_t *logits_file;  // NULL: not wanted
+    int64_t listed;                  // tokens whose logits are in it
 } job_t;
 
 // ---- Output
@@ -26,11 +27,11 @@ static bpt_status_t show(job_t *job) {
     return cli_flush_output();
 }
 
-static bpt_status_t put_logits(job_t *job, bool first) {
+static bpt_status_t put_logits(job_t *job) {
     if (!job->logits_file) return BPT_OK;
     bpt_strbuf_t *line = &job->writer->scratch;
     bpt_strbuf_clear(line);
-    BPT_TRY(bpt_strbuf_printf(line, "%s[", first ? "[" : ",\n "));
+    BPT_TRY(bpt_strbuf_printf(line, "%s[", job->listed ? ",\n " : "["));
     for (int64_t i = 0; i < job->writer->trained->config.vocab; ++i) {
         const float logit = job->writer->logits[i];
         if (!isfinite(logit))
@@ -38,35 +39,47 @@ static bpt_status_t put_logits(job_t *job, bool first) {
         BPT_TRY(bpt_strbuf_printf(line, "%s%.9g", i ? ", " : "", (double)logit));
     }
     BPT_TRY(bpt_strbuf_printf(line, "]"));
-    return bpt_file_writer_write(job->logits_file, line->data, line->length);
+    const bpt_status_t status = bpt_file_writer_write(job->logits_file, line->data, line->length);
+    ++job->listed;
+    if (status == BPT_OK) return BPT_OK;
+    bpt_file_writer_close(job->logits_file);  // with a gap it would be no list
+    job->logits_file = NULL;
+    return status;
 }
 
-static bpt_status_t finish(job_t *job) {
+// Shows what a stop string held back, and ends the list of logits: all of it, or after a failure what there is for the tokens shown.
+static bpt_status_t finish(void *user) {
+    job_t *job = user;
     cli_continuation_end(&job->text);
     BPT_TRY(show(job));
     const bool line_end = job->shown && job->text.text.data[job->shown - 1] == '\n';
     if (!line_end && isatty(STDOUT_FILENO)) putchar('\n');
-    if (!job->logits_file) return BPT_OK;
+    if (!job->logits_file || !job->listed) return BPT_OK;
     BPT_TRY(bpt_file_writer_write(job->logits_file, "]\n", 2));
     return bpt_file_writer_commit(job->logits_file);
 }
 
 // ---- Every token as soon as it is chosen
-static bpt_status_t generate(job_t *job, const uint32_t *prompt, uint64_t count) {
+static bpt_status_t go_on(job_t *job) {
     cli_writer_t *w = job->writer;
     const int64_t wanted = w->o->use.max_tokens;
-    BPT_TRY(cli_continuation_give(w, &job->text, prompt, count, w->o->use.echo));
-    BPT_TRY(show(job));
-    BPT_TRY(bpt_decoder_feed(w->decoder, 0, prompt, (int64_t)count, w->logits));
     for (int64_t i = 0; i < wanted && !job->text.stopped; ++i) {
         uint32_t token;
         if (cli_interrupted) return bpt_fail(BPT_ERR_INTERRUPTED, "stopped after %lld tokens", (long long)i);
-        BPT_TRY(put_logits(job, i == 0));
+        BPT_TRY(put_logits(job));
         BPT_TRY(cli_continuation_draw(w, &job->text, w->logits, (uint64_t)i, &token));
         BPT_TRY(show(job));
         if (i + 1 < wanted && !job->text.stopped) BPT_TRY(bpt_decoder_feed(w->decoder, 0, &token, 1, w->logits));
     }
-    return finish(job);
+    return BPT_OK;
+}
+
+static bpt_status_t generate(job_t *job, const uint32_t *prompt, uint64_t count) {
+    cli_writer_t *w = job->writer;
+    BPT_TRY(cli_continuation_give(w, &job->text, prompt, count, w->o->use.echo));
+    BPT_TRY(show(job));
+    BPT_TRY(bpt_decoder_feed(w->decoder, 0, prompt, (int64_t)count, w->logits));
+    return cli_finish(go_on(job), finish, job);
 }
 
 static bpt_status_t generate_one(cli_writer_t *writer) {

@@ -54,7 +54,8 @@ typedef struct {
     uint64_t tree_of;             // the line that it is over, 0: there is none
     bpt_file_writer_t *scores;
     cli_progress_t progress;
-    int64_t lines;
+    int64_t lines;  // that are answered
+    bool whole;     // all of them are
 } job_t;
 
 static void clear(job_t *job) {
@@ -125,36 +126,57 @@ static void list_texts(job_t *job) {
     }
 }
 
+// The first line of those at hand that has no answer yet.
+static int64_t first_open(const job_t *job) {
+    int64_t i = job->context;
+    while (i < job->count && (job->members[i].text || !job->members[i].count)) ++i;
+    return i;
+}
+
 static bpt_status_t check_interrupted(const job_t *job) {
-    if (!cli_interrupted) return BPT_OK;
-    return bpt_fail(BPT_ERR_INTERRUPTED, "stopped at line %" PRIu64, job->members[job->context].line.line);
+    const int64_t open = first_open(job);
+    if (!cli_interrupted || open == job->count) return BPT_OK;
+    return bpt_fail(BPT_ERR_INTERRUPTED, "stopped at line %" PRIu64, job->members[open].line.line);
 }
 
 static bpt_status_t note(void *user, int64_t text, const bpt_hypothesis_t *found) {
     job_t *job = user;
     job->members[text].score = found->score;
-    BPT_TRY(check_interrupted(job));
-    return bpt_translation_text(job->trained->vocab, found, &job->members[text].text);
+    BPT_TRY(bpt_translation_text(job->trained->vocab, found, &job->members[text].text));
+    return check_interrupted(job);
 }
 
-static bpt_status_t print(job_t *job) {
-    for (int64_t i = job->context; i < job->count; ++i) {
+// A file of scores that cannot be written any more is left out of what follows.
+static bpt_status_t put_score(job_t *job, const char *line) {
+    if (!job->scores) return BPT_OK;
+    const bpt_status_t status = bpt_file_writer_write(job->scores, line, strlen(line));
+    if (status == BPT_OK) return BPT_OK;
+    bpt_file_writer_close(job->scores);
+    job->scores = NULL;
+    return status;
+}
+
+// The answers up to the first line that has none.
+static bpt_status_t print(void *user) {
+    job_t *job = user;
+    const int64_t end = first_open(job);
+    for (int64_t i = job->context; i < end; ++i) {
         const member_t *m = &job->members[i];
         char score[40] = "\n";
         if (m->text) fputs(m->text, stdout);
         putchar('\n');
         if (m->text) snprintf(score, sizeof score, "%.9g\n", m->score);
-        if (job->scores) BPT_TRY(bpt_file_writer_write(job->scores, score, strlen(score)));
+        ++job->lines;
+        BPT_TRY(put_score(job, score));
     }
-    job->lines += job->count - job->context;
     return cli_flush_output();
 }
 
 static bpt_status_t translate_pool(job_t *job) {
-    if (job->count) BPT_TRY(check_interrupted(job));
+    BPT_TRY(check_interrupted(job));
     list_texts(job);
-    BPT_TRY(bpt_text_translator_run(job->translator, job->texts, job->count, note, job));
-    BPT_TRY(print(job));
+    const bpt_status_t status = bpt_text_translator_run(job->translator, job->texts, job->count, note, job);
+    BPT_TRY(cli_finish(status, print, job));
     clear(job);
     return BPT_OK;
 }
@@ -181,27 +203,48 @@ static void move_on(job_t *job) {
     job->count = job->context = own;
 }
 
-// Translates the open segment behind the one before it.
-static bpt_status_t translate_segment(job_t *job) {
-    if (job->count == job->context) return BPT_OK;
-    BPT_TRY(check_interrupted(job));
-    const bpt_range_t *first = &job->members[job->context].line;
-    list_texts(job);
-    for (int64_t i = 0; i < job->context; ++i) job->found[i] = job->members[i].found;
-    BPT_TRY(bpt_context(bpt_text_translator_run_segment(job->translator, job->texts, job->count, job->context, job->found),
-                        "%s: line %" PRIu64, first->path, first->line));
-    for (int64_t i = job->context; i < job->count; ++i) {
+// What was made of the open segment: so many members have translations.
+typedef struct {
+    job_t *job;
+    int64_t known;
+} segment_t;
+
+static bpt_status_t answer_segment(void *user) {
+    const segment_t *made = user;
+    job_t *job = made->job;
+    bpt_status_t status = BPT_OK;
+    for (int64_t i = job->context; i < made->known && status == BPT_OK; ++i) {
         bpt_hypothesis_t copy = job->found[i];
-        BPT_TRY(note(job, i, &copy));
-        BPT_TRY(bpt_hypothesis_copy(&copy));
-        job->members[i].found = copy;
+        status = note(job, i, &copy);
+        if (status == BPT_OK) status = bpt_hypothesis_copy(&copy);
+        if (status == BPT_OK) job->members[i].found = copy;
     }
-    BPT_TRY(print(job));
-    move_on(job);
-    return BPT_OK;
+    return cli_finish(status, print, job);
 }
 
-static bpt_status_t end_document(job_t *job) {
+// Translates the open segment behind the one before it. Where the model has no room for all of it, the lines before are answered.
+static bpt_status_t translate_segment(job_t *job) {
+    int64_t known;
+    if (job->count == job->context) return BPT_OK;
+    BPT_TRY(check_interrupted(job));
+    list_texts(job);
+    for (int64_t i = 0; i < job->context; ++i) job->found[i] = job->members[i].found;
+    bpt_status_t status = bpt_text_translator_run_segment(job->translator, job->texts, job->count, job->context, job->found, &known);
+    if (status != BPT_OK) {
+        const bpt_range_t *line = &job->members[known].line;
+        status = bpt_context(status, "%s: line %" PRIu64, line->path, line->line);
+    }
+    segment_t made = {job, known};
+    status = cli_finish(status, answer_segment, &made);
+    if (status == BPT_OK)
+        move_on(job);
+    else
+        clear(job), job->context = 0;
+    return status;
+}
+
+static bpt_status_t end_document(void *user) {
+    job_t *job = user;
     BPT_TRY(translate_segment(job));
     clear(job);
     job->context = 0;
@@ -211,7 +254,7 @@ static bpt_status_t end_document(job_t *job) {
 static bpt_status_t print_blank(job_t *job) {
     putchar('\n');
     ++job->lines;
-    if (job->scores) BPT_TRY(bpt_file_writer_write(job->scores, "\n", 1));
+    BPT_TRY(put_score(job, "\n"));
     return cli_flush_output();
 }
 
@@ -272,7 +315,7 @@ static bpt_status_t translate_file(job_t *job, const char *path) {
         if (end) break;
         if (status == BPT_OK) status = job->context_tokens ? translate_document_lines(job, lines) : translate_block(job, lines);
     }
-    if (status == BPT_OK && job->context_tokens) status = end_document(job);
+    if (job->context_tokens) status = cli_finish(status, end_document, job);  // lines that are read are answered
     bpt_text_blocks_close(blocks);
     return status;
 }
@@ -307,6 +350,12 @@ static bpt_status_t allocate(job_t *job) {
     BPT_TRY(bpt_alloc((size_t)job->capacity, sizeof *job->members, &job->members));
     BPT_TRY(bpt_alloc((size_t)job->capacity, sizeof *job->texts, &job->texts));
     return bpt_alloc((size_t)job->capacity, sizeof *job->found, &job->found);
+}
+
+// Of the whole text, or of the lines before a failure. Without any such line an older file stays.
+static bpt_status_t commit_scores(void *user) {
+    job_t *job = user;
+    return job->scores && (job->whole || job->lines) ? bpt_file_writer_commit(job->scores) : BPT_OK;
 }
 
 static void release(job_t *job) {
@@ -356,7 +405,8 @@ static bpt_status_t translate(const cli_options_t *o, cli_trained_t *t) {
     if (status == BPT_OK && *o->use.scores) status = bpt_file_writer_open(o->use.scores, &job.scores);
     if (status == BPT_OK) status = translate_file(&job, o->n_arguments < 2 ? "-" : o->arguments[1]);
     if (status == BPT_OK && job.tree_text) status = bpt_tree_text_end(&job.tree_rest, (uint64_t)job.lines);  // else of another text
-    if (status == BPT_OK && job.scores) status = bpt_file_writer_commit(job.scores);
+    job.whole = status == BPT_OK;
+    status = cli_finish(status, commit_scores, &job);
     if (status == BPT_OK && job.lines)
         cli_progress_say(&job.progress, "%" PRId64 " lines in %.1f s", job.lines, bpt_clock_seconds() - start);
     release(&job);
@@ -386,8 +436,8 @@ const cli_command_t cli_command_translate = {
         "depend "
         "on the others. A model that was trained with --context-tokens translates a document's lines behind those before them, with their "
         "translations as context; a blank line ends a document. Translations are found by beam search. Subwords are joined to words again. "
-        "A line that cannot be read ends the "
-        "program, after the translations of the lines before it.",
+        "A line that cannot be read, or "
+        "that a document's lines before it leave no room for, ends the program, after the translations and scores of the lines before it.",
     .examples = "  bpt translate run test.en > test.out\n  bpt translate run test.en --average 10 | bpt bleu --ref test.de\n"
                 "  echo 'a dog runs .' | bpt translate run --beam 1\n",
     .min_arguments = 1,

@@ -385,7 +385,8 @@ const cli_option_t cli_option_table[] = {
      .shown = "the text's name and .ptb",
      .help = "tree: the trees over the lines of the text, in brackets: tree N for line N, over as many lines as it needs"},
     {TEXT("scores-out", use.scores, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_TRANSLATE,
-     .help = "write the score of each translation, one a line; an empty line for an empty one"},
+     .help = "write the score of each translation, one a line; an empty line for an empty one; also of the lines "
+             "before one that cannot be translated"},
 
     // ---- graph
     {INT("n", tool.n, 1, 67108864), .fallback = "16", .group = CLI_GROUP_COMMAND, .commands = CLI_GRAPH,
