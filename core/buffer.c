@@ -1,7 +1,7 @@
 // Device memory for whoever must not know backends (see bpt/buffer.h).
 #include "bpt/buffer.h"
 
-#include "backends/backend.h"
+#include "bpt/backend.h"
 
 bpt_status_t bpt_buffer_create(bpt_device_t *device, size_t bytes, bpt_buffer_t **out) {
     return device->backend->buffer_create(device, bytes ? bytes : 1, out);

@@ -1,5 +1,6 @@
 // Matrix products by oneDNN: those in bf16, and f32 where it is faster than CBLAS. Loaded when first asked for: version 3 (libdnnl.so.3)
-// or 2 (libdnnl.so.2). The environment variable BPT_ONEDNN_LIBRARY names another file, or "none". Nothing of its headers is needed to build.
+// or 2 (libdnnl.so.2). The environment variable BPT_ONEDNN_LIBRARY names another file, or "none". Nothing of its headers is needed to
+// build.
 #ifndef BPT_CPU_ONEDNN_H
 #define BPT_CPU_ONEDNN_H
 

@@ -56,19 +56,21 @@
     X(cuEventSynchronize, "cuEventSynchronize")                   \
     X(cuEventElapsedTime, "cuEventElapsedTime")
 
-#define BPT_NVRTC_FUNCTIONS(X)                                                                                                      \
-    X(nvrtcVersion)                                                                                                                 \
-    X(nvrtcGetErrorString)                                                                                                          \
-    X(nvrtcGetNumSupportedArchs)                                                                                                    \
-    X(nvrtcGetSupportedArchs) X(nvrtcCreateProgram) X(nvrtcDestroyProgram) X(nvrtcCompileProgram) X(nvrtcGetPTXSize) X(nvrtcGetPTX) \
-        X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN) X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog)
+#define BPT_NVRTC_FUNCTIONS(X)                                                                                                 \
+    X(nvrtcVersion)                                                                                                            \
+    X(nvrtcGetErrorString)                                                                                                     \
+    X(nvrtcGetNumSupportedArchs)                                                                                               \
+    X(nvrtcGetSupportedArchs)                                                                                                  \
+    X(nvrtcCreateProgram) X(nvrtcDestroyProgram) X(nvrtcCompileProgram) X(nvrtcGetPTXSize) X(nvrtcGetPTX) X(nvrtcGetCUBINSize) \
+        X(nvrtcGetCUBIN) X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog)
 
-#define BPT_CUBLASLT_FUNCTIONS(X)                                                                                                         \
-    X(cublasLtGetVersion)                                                                                                                 \
-    X(cublasLtGetStatusName)                                                                                                              \
-    X(cublasLtCreate)                                                                                                                     \
-    X(cublasLtDestroy) X(cublasLtMatmulDescCreate) X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute)                         \
-        X(cublasLtMatrixLayoutCreate) X(cublasLtMatrixLayoutDestroy) X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy) \
+#define BPT_CUBLASLT_FUNCTIONS(X)                                                                                            \
+    X(cublasLtGetVersion)                                                                                                    \
+    X(cublasLtGetStatusName)                                                                                                 \
+    X(cublasLtCreate)                                                                                                        \
+    X(cublasLtDestroy)                                                                                                       \
+    X(cublasLtMatmulDescCreate) X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate) \
+        X(cublasLtMatrixLayoutDestroy) X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy)                  \
             X(cublasLtMatmulPreferenceSetAttribute) X(cublasLtMatmulAlgoGetHeuristic) X(cublasLtMatmul)
 
 typedef struct {

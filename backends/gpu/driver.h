@@ -3,10 +3,10 @@
 #ifndef BPT_GPU_DRIVER_H
 #define BPT_GPU_DRIVER_H
 
-#include "backends/backend.h"
 #include "backends/gpu/info.h"
 #include "backends/gpu/kernel.h"
 #include "backends/gpu/nodes.h"
+#include "bpt/backend.h"
 
 typedef struct bpt_gpu_api bpt_gpu_api_t;            // an open device of one API; the first member of every driver's own struct
 typedef struct bpt_gpu_memory bpt_gpu_memory_t;      // device memory
@@ -26,9 +26,9 @@ typedef struct {
     uint32_t vector_lanes;      // floats of a vector register, of processors through OpenCL; 0 = kernels use vectors of four
     uint32_t max_texels;        // floats that a kernel can read as texels, which is faster than from a buffer; 0 = it is not
     uint32_t max_loops;         // rounds of all loops of a work-item together, after which the driver silently stops; 0 = none
-    bpt_matrix_units_t matrix;  // that cl/matmul_matrix.cl can use: f16 operands, f32 sums; 0 = none
+    bpt_matrix_units_t matrix;  // that cl/matrix/matmul_matrix.cl can use: f16 operands, f32 sums; 0 = none
     bool f16;                   // 16-bit elements in storage
-    bool matrix_units;          // 16-bit products of the kernels by the device's matrix units (cl/include/matrix.h)
+    bool matrix_units;          // 16-bit products of the kernels by the device's matrix units (cl/matrix/matrix.h)
     bool unified;               // host and device share the memory
     bool disjoint_writes;       // dispatches without a barrier between them may write different rows of one binding
     bool software;              // the device is a processor (set by gpu.c)
@@ -65,7 +65,7 @@ typedef struct {
 // A product of matrices by a library of the API, stored by rows: c = op(a) op(b), added to what c holds where `add` says so, then the
 // bias, one value per column, then relu. Sums are f32 and rounded once. m x n is the size of c, k the depth; lda, ldb, ldc are the
 // elements of a stored row. Where `masked` says so (and `add`, `has_bias`, `relu` do not) c is the gradient of a relu: `scale` times the
-// product where the mask has a bit, else 0; a row of the mask has ldmask bits, as cl/mask_bits.cl lays them out.
+// product where the mask has a bit, else 0; a row of the mask has ldmask bits, as cl/matmul/mask_bits.cl lays them out.
 typedef struct {
     bpt_gpu_binding_t a, b, c, bias, mask;  // offsets are multiples of their elements' size, of the mask's of 16
     bpt_gpu_binding_t scratch;              // of product_scratch

@@ -1,4 +1,4 @@
-// Devices, buffers and programs on top of a driver: the op-level boundary (backends/backend.h) but for lists and ops.
+// Devices, buffers and programs on top of a driver: the op-level boundary (core/include/bpt/backend.h) but for lists and ops.
 #include "backends/gpu/device.h"
 
 #include <math.h>

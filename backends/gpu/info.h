@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "backends/backend.h"
+#include "bpt/backend.h"
 
 // Units of a device for products of small matrices, rows x depth by depth x columns, which a subgroup of work-items holds together.
 typedef struct {

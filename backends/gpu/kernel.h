@@ -1,5 +1,5 @@
-// The kernels by name, and what C must know of each: its constants, bindings and parameter block, all read from cl/<kernel>.inc, which
-// the kernel texts read too; and what it needs of a device. Knows no API and no op.
+// The kernels by name, and what C must know of each: its constants, bindings and parameter block, all read from cl/<room>/<kernel>.inc,
+// which the kernel texts read too; and what it needs of a device. Knows no API and no op.
 #ifndef BPT_GPU_KERNEL_H
 #define BPT_GPU_KERNEL_H
 

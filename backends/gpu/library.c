@@ -245,7 +245,7 @@ static const bpt_product_rule_t *library_rule(const bpt_gpu_tuning_t *t) {
 static bpt_status_t check_masks(bpt_gpu_device_t *g, const char *library, const bpt_product_rule_t *wanted, bpt_gpu_rule_t *rule) {
     const bpt_gpu_product_t masked = {.operands = BPT_F16, .result = BPT_F16, .masked = true};
     char problem[200] = "";
-    if (g->api->limits.max_group_size < 8 || !g->api->driver->product_can(g->api, &masked)) return BPT_OK;  // see cl/mask_bits.inc
+    if (g->api->limits.max_group_size < 8 || !g->api->driver->product_can(g->api, &masked)) return BPT_OK;  // see cl/matmul/mask_bits.inc
     g->library_masks = true;
     const bpt_status_t status = judge(g, library, wanted, true, problem, sizeof problem);
     g->library_masks = status == BPT_OK && !*problem;

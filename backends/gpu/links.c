@@ -1,4 +1,4 @@
-// Devices of several processes on one driver, connected (bpt_links_t of backends/backend.h).
+// Devices of several processes on one driver, connected (bpt_links_t of core/include/bpt/backend.h).
 #include <stdio.h>
 
 #include "backends/gpu/device.h"

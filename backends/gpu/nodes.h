@@ -2,7 +2,7 @@
 #ifndef BPT_GPU_NODES_H
 #define BPT_GPU_NODES_H
 
-#include "backends/backend.h"
+#include "bpt/backend.h"
 
 // Appends the GPUs that this user may not open, which drivers therefore pass over, each by its file and with the remedy.
 void bpt_gpu_list_forbidden(bpt_device_info_t *infos, int capacity, int *count);

@@ -9,7 +9,7 @@
 
 static bool power_of_two(uint32_t x) { return x && !(x & (x - 1)); }
 
-// What the kernels (cl/matmul.cl, matmul_wide.cl, matmul_matrix.cl) ask of their constants.
+// What the kernels (cl/matmul/matmul.cl, matmul_wide.cl, matmul_matrix.cl) ask of their constants.
 static bool possible(const bpt_product_rule_t *r) {
     const uint32_t *s = r->size;
     if (r->kind == BPT_PRODUCT_LIBRARY) return true;

@@ -1,5 +1,5 @@
-// Products by CLBlast, where it is installed: libclblast.so.1, or what BPT_CLBLAST_LIBRARY names ("none": not used), opened at run time. It puts
-// its kernels into a queue by itself.
+// Products by CLBlast, where it is installed: libclblast.so.1, or what BPT_CLBLAST_LIBRARY names ("none": not used), opened at run time. It
+// puts its kernels into a queue by itself.
 #ifndef BPT_OPENCL_CLBLAST_H
 #define BPT_OPENCL_CLBLAST_H
 

@@ -9,12 +9,14 @@
 #include "bpt/status.h"
 
 #define BPT_OPENCL_FUNCTIONS(X)                                                                                                    \
-    X(clGetPlatformIDs) X(clGetPlatformInfo) X(clGetDeviceIDs) X(clGetDeviceInfo) X(clCreateContext) X(clReleaseContext)           \
-    X(clCreateCommandQueue) X(clReleaseCommandQueue) X(clCreateBuffer) X(clCreateSubBuffer) X(clReleaseMemObject) X(clEnqueueFillBuffer)                \
-    X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) X(clCreateProgramWithSource) X(clBuildProgram) X(clGetProgramBuildInfo)          \
-    X(clCreateProgramWithBinary) X(clGetProgramInfo)                                                                               \
-    X(clReleaseProgram) X(clCreateKernel) X(clReleaseKernel) X(clSetKernelArg) X(clGetKernelWorkGroupInfo) X(clEnqueueNDRangeKernel) X(clEnqueueMarkerWithWaitList) \
-    X(clRetainCommandQueue) X(clFlush) X(clFinish) X(clRetainEvent) X(clReleaseEvent) X(clGetEventInfo) X(clGetEventProfilingInfo) X(clSetEventCallback)
+    X(clGetPlatformIDs)                                                                                                            \
+    X(clGetPlatformInfo) X(clGetDeviceIDs) X(clGetDeviceInfo) X(clCreateContext) X(clReleaseContext) X(clCreateCommandQueue)       \
+        X(clReleaseCommandQueue) X(clCreateBuffer) X(clCreateSubBuffer) X(clReleaseMemObject) X(clEnqueueFillBuffer)               \
+            X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) X(clCreateProgramWithSource) X(clBuildProgram) X(clGetProgramBuildInfo) \
+                X(clCreateProgramWithBinary) X(clGetProgramInfo) X(clReleaseProgram) X(clCreateKernel) X(clReleaseKernel)          \
+                    X(clSetKernelArg) X(clGetKernelWorkGroupInfo) X(clEnqueueNDRangeKernel) X(clEnqueueMarkerWithWaitList)         \
+                        X(clRetainCommandQueue) X(clFlush) X(clFinish) X(clRetainEvent) X(clReleaseEvent) X(clGetEventInfo)        \
+                            X(clGetEventProfilingInfo) X(clSetEventCallback)
 
 typedef struct {
 #define BPT_OPENCL_POINTER(name) __typeof__(name) *name;

@@ -6,7 +6,7 @@
 
 #include "bpt/alloc.h"
 
-// What cl/matmul_matrix.cl can use: f16 operands, f32 sums, by vectors of eight.
+// What cl/matrix/matmul_matrix.cl can use: f16 operands, f32 sums, by vectors of eight.
 static bool suits(const VkCooperativeMatrixPropertiesKHR *m) {
     return m->AType == VK_COMPONENT_TYPE_FLOAT16_KHR && m->BType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
            m->CType == VK_COMPONENT_TYPE_FLOAT32_KHR && m->ResultType == VK_COMPONENT_TYPE_FLOAT32_KHR && !m->saturatingAccumulation &&

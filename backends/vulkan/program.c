@@ -64,8 +64,8 @@ static bpt_status_t check_dtypes(const bpt_vulkan_t *v, const bpt_gpu_variant_t 
         *f16 = *f16 || info->bindings[b].kind == BPT_GPU_BINDING_E;
         if (!bpt_gpu_binding_is_typed(info->bindings[b].kind) || variant->dtypes[b] == BPT_F32) continue;
         if (variant->dtypes[b] != BPT_F16 || !v->physical.limits.f16)
-            return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: %s has %s elements, which it cannot read or write",
-                            v->physical.properties.deviceName, info->bindings[b].name, bpt_dtype_name((bpt_dtype_t)variant->dtypes[b]));
+            return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: %s has %s elements, which it cannot read or write", v->physical.properties.deviceName,
+                            info->bindings[b].name, bpt_dtype_name((bpt_dtype_t)variant->dtypes[b]));
         *f16 = true;
     }
     return BPT_OK;
@@ -111,8 +111,8 @@ static VkResult create_pipeline(bpt_vulkan_t *v, const bpt_gpu_variant_t *varian
 }
 
 // Kernels for matrix units, which are asked for only where there are some, know no other way. Reductions have two, with the same bits: on
-// GPUs their last folds go without barriers; in software that takes less time or more, by the width of the processor's vectors. Kernels that
-// read texels in a group of one subgroup read once what all items want, and pass it on.
+// GPUs their last folds go without barriers; in software that takes less time or more, by the width of the processor's vectors. Kernels
+// that read texels in a group of one subgroup read once what all items want, and pass it on.
 static bool by_subgroups(const bpt_vulkan_t *v, const bpt_gpu_variant_t *variant, bool f16) {
     const bpt_vulkan_shader_t *shader = bpt_vulkan_shaders[variant->kernel];
     if (bpt_gpu_kernels[variant->kernel].needs == BPT_GPU_NEEDS_MATRIX_UNITS) return true;
@@ -128,8 +128,8 @@ bpt_status_t bpt_vulkan_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant
     VkShaderModule module;
     BPT_TRY(check_dtypes(v, variant, &f16));
     if (variant->group_size < 1 || variant->group_size > v->physical.limits.max_group_size)
-        return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: a work-group of %u items; the device allows %u",
-                        v->physical.properties.deviceName, variant->group_size, v->physical.limits.max_group_size);
+        return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: a work-group of %u items; the device allows %u", v->physical.properties.deviceName,
+                        variant->group_size, v->physical.limits.max_group_size);
     BPT_TRY(layout_create(v, variant->kernel, variant->texels));
     const bool subgroups = by_subgroups(v, variant, f16);
     if (subgroups && variant->group_size > v->physical.subgroup_size * v->physical.most_subgroups)
@@ -154,8 +154,8 @@ bpt_status_t bpt_vulkan_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant
     bpt_free(program);
     if (result == VK_ERROR_DEVICE_LOST || result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY)
         return bpt_vulkan_fail(v, result, "compiling a kernel");
-    return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: the driver's compiler refuses it (Vulkan gives %d)",
-                    v->physical.properties.deviceName, (int)result);
+    return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: the driver's compiler refuses it (Vulkan gives %d)", v->physical.properties.deviceName,
+                    (int)result);
 }
 
 void bpt_vulkan_program_destroy(bpt_gpu_api_t *api, bpt_gpu_program_t *program) {

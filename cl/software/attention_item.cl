@@ -1,5 +1,5 @@
 // Key by key a running softmax: largest score, sum of weights, weighted sum of values.
-#include "items.h"
+#include "cl/software/items.h"
 KERNEL_BEGIN
     ITEM_UNIT
     const uint own = SAFE_ROW(row) * p.q_stride4 + head * HEAD4;

@@ -1,5 +1,5 @@
 // dk = sum over the queries of g q, dv = sum of w f dy, with g, w and f of attention_item_dq.
-#include "items.h"
+#include "cl/software/items.h"
 // The position of a query that range r of a key at `position` has.
 FUNCTION int4 query_position(int4 g, int4 position, int r, int query) {
     if (r == 0) return position;

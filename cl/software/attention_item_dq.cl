@@ -1,5 +1,5 @@
 // With weights w = exp(score - lse), dropout factors f and D = dots: g = scale w (f dy . v - D), dq = sum over the keys of g (k + rel).
-#include "items.h"
+#include "cl/software/items.h"
 KERNEL_BEGIN
     ITEM_UNIT
     const uint own = SAFE_ROW(row) * p.q_stride4 + head * HEAD4;

@@ -1,8 +1,8 @@
 // A node an item, for the attention kernels that include this: what an item has of its node and of a running sum is in registers, and nothing
 // is in local memory, of which some devices pay for every item's access. Neighbouring nodes, or parts of what a node reads, are neighbours in
 // a work-group. Constants: HEAD4 (float4s of a head), REL (edges have rows of the table), DROPOUT. Rows are counted in float4s.
-#include "attention.h"
-#include "fours.h"
+#include "cl/attention/attention.h"
+#include "cl/software/fours.h"
 #define LOCALS(L)
 
 // Unit: part of a node of a sequence. A group takes WG units of those from first_unit on, and a head.

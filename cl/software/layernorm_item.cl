@@ -1,5 +1,5 @@
 // z is computed anew in each pass instead of being kept, so that rows of any width need no memory.
-#include "fours.h"
+#include "cl/software/fours.h"
 #define LOCALS(L)
 #define KEPT(column) (dropout_bits(column, key0, key1, p.uid << 8, AT(rng, 0u), AT(rng, 1u)) < THRESHOLD ? 0.0f : p.keep)
 #define Z4(v, c)                                                                                                  \

@@ -1,4 +1,4 @@
-#include "fours.h"
+#include "cl/software/fours.h"
 #define LOCALS(L)
 #define KEPT(column)                                                                                                           \
     (dropout_bits(column, AT(row_keys, 2u * row), AT(row_keys, 2u * row + 1u), p.uid << 8, AT(rng, 0u), AT(rng, 1u)) < THRESHOLD ? 0.0f : p.keep)

@@ -37,7 +37,7 @@ const char *bpt_error_message(void) { return message; }
 void bpt_error_clear(void) { message[0] = 0; }
 
 const char *bpt_status_name(bpt_status_t status) {
-    static const char *const names[] = {"ok", "usage", "input", "io", "no memory", "unsupported", "unavailable",
-                                        "device lost", "numeric", "interrupted", "internal"};
+    static const char *const names[] = {"ok",          "usage",       "input",   "io",          "no memory", "unsupported",
+                                        "unavailable", "device lost", "numeric", "interrupted", "internal"};
     return (size_t)status < BPT_COUNT(names) ? names[status] : "unknown";
 }

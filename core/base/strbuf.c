@@ -9,8 +9,7 @@
 
 static bpt_status_t reserve(bpt_strbuf_t *buf, size_t extra) {
     const size_t limit = buf->limit ? buf->limit : (size_t)1 << 30;
-    if (extra > limit || buf->length > limit - extra)
-        return bpt_fail(BPT_ERR_INPUT, "text grows over its limit of %zu bytes", limit);
+    if (extra > limit || buf->length > limit - extra) return bpt_fail(BPT_ERR_INPUT, "text grows over its limit of %zu bytes", limit);
     const size_t need = buf->length + extra + 1;
     if (need <= buf->capacity) return BPT_OK;
     size_t capacity = buf->capacity ? buf->capacity : 64;

@@ -2,7 +2,7 @@
 #ifndef BPT_GRAPH_PLAN_H
 #define BPT_GRAPH_PLAN_H
 
-#include "backends/backend.h"
+#include "bpt/backend.h"
 #include "bpt/program.h"
 #include "core/graph/internal.h"
 

@@ -1,4 +1,4 @@
-// The kernels' arithmetic of graphs (cl/include/intervals.h) as C: as much of the kernel dialect as it uses.
+// The kernels' arithmetic of graphs (core/intervals/rules/intervals.h) as C: as much of the kernel dialect as it uses.
 #ifndef BPT_INTERVALS_DIALECT_H
 #define BPT_INTERVALS_DIALECT_H
 
@@ -20,7 +20,7 @@ static inline int32_t max(int32_t a, int32_t b) { return a > b ? a : b; }
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"  // a rule need not use all that it is given
-#include "cl/include/intervals.h"
+#include "core/intervals/rules/intervals.h"
 #pragma GCC diagnostic pop
 
 #endif

@@ -1,4 +1,4 @@
-// Private to core/intervals: what the host asks of a rule beside its arithmetic (cl/include/rule_*.h), and the list of rules as a table.
+// Private to core/intervals: what the host asks of a rule beside its arithmetic (rules/rule_*.h), and the list of rules as a table.
 #ifndef BPT_INTERVALS_RULE_H
 #define BPT_INTERVALS_RULE_H
 

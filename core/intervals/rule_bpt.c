@@ -1,4 +1,4 @@
-// BP-Transformer: what the host asks of cl/include/rule_bpt.h beside its arithmetic.
+// BP-Transformer: what the host asks of core/intervals/rules/rule_bpt.h beside its arithmetic.
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-// Dense and window graphs: what the host asks of cl/include/rule_flat.h beside its arithmetic.
+// Dense and window graphs: what the host asks of core/intervals/rules/rule_flat.h beside its arithmetic.
 #include <inttypes.h>
 #include <stdio.h>
 

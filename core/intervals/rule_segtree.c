@@ -1,4 +1,4 @@
-// SegTree-Transformer: what the host asks of cl/include/rule_segtree.h beside its arithmetic.
+// SegTree-Transformer: what the host asks of core/intervals/rules/rule_segtree.h beside its arithmetic.
 #include <stdio.h>
 
 #include "core/intervals/rule.h"

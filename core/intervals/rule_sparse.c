@@ -1,4 +1,4 @@
-// The sparse transformer's fixed pattern: what the host asks of cl/include/rule_sparse.h beside its arithmetic.
+// The sparse transformer's fixed pattern: what the host asks of core/intervals/rules/rule_sparse.h beside its arithmetic.
 #include <inttypes.h>
 #include <stdio.h>
 

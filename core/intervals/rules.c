@@ -1,4 +1,4 @@
-// The list of rules (cl/include/rules.h) as a table, and what a graph's rule answers (see bpt/intervals.h).
+// The list of rules (core/intervals/rules/rules.h) as a table, and what a graph's rule answers (see bpt/intervals.h).
 #include "core/intervals/rule.h"
 
 #define RULE_OF_KIND(number, kind, rule) [BPT_INTERVALS_##kind] = &bpt_rule_##kind,

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/backend.h"
 #include "bpt/alloc.h"
+#include "bpt/backend.h"
 #include "bpt/clock.h"
 #include "bpt/log.h"
 #include "core/ranks/internal.h"

@@ -2,7 +2,7 @@
 #ifndef BPT_MODELS_API_INTERNAL_H
 #define BPT_MODELS_API_INTERNAL_H
 
-#include "backends/backend.h"
+#include "bpt/backend.h"
 #include "models/api/model.h"
 #include "models/api/side_texts.h"
 #include "models/run/runner.h"

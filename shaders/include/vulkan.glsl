@@ -121,10 +121,10 @@ u64vec2 PAIRS(vec4 v) {
         BINDINGS(SKEW)
 #define KERNEL_END }
 
-#include "vector.h"
-#include "random.h"
-#include "steps.h"
-#include "reduce.h"
+#include "cl/dialect/vector.h"
+#include "cl/dialect/random.h"
+#include "cl/dialect/steps.h"
+#include "cl/dialect/reduce.h"
 #ifdef BPT_MATRIX_UNITS
-#include "matrix.glsl"
+#include "shaders/include/matrix.glsl"
 #endif

@@ -280,10 +280,11 @@ static void expect_first_step(const char *name, const char *data, const char *op
     bpt_train_options_t o = bpt_train_options(0.01);
     bpt_train_result_t result;
     snprintf(run, sizeof run, "%s", test_path("first-%s", name));
-    test_succeed("train --data %s --out %s %s --layers 2 --d-model 16 --heads 2 --steps 1 --lr 0.01 --schedule constant --warmup 0 --clip 0.5 "
-            "--seed 1 --log-every 1 --batch-examples %d --batch-tokens 8192 --dropout-input 0 --dropout-attention 0 --dropout-head 0 "
-            "--backend cpu --quiet",
-            data, run, options, examples);
+    test_succeed(
+        "train --data %s --out %s %s --layers 2 --d-model 16 --heads 2 --steps 1 --lr 0.01 --schedule constant --warmup 0 --clip 0.5 "
+        "--seed 1 --log-every 1 --batch-examples %d --batch-tokens 8192 --dropout-input 0 --dropout-attention 0 --dropout-head 0 "
+        "--backend cpu --quiet",
+        data, run, options, examples);
     bpt_model_t *shape = api_open(run), *m = NULL;  // its configuration, and nothing of its weights
     assert_ok(bpt_model_create(bpt_model_config(shape), 1, NULL, &m));
     bpt_model_close(shape);

@@ -157,7 +157,7 @@ static void a_run_of_the_library_is_one_for_the_program(void **state) {
     train(m, 0, 2);
     assert_ok(bpt_model_save_run(m, run));
     train(m, 2, 3);
-    assert_ok(bpt_model_save_run(m, test_path("run/")));            // the same folder
+    assert_ok(bpt_model_save_run(m, test_path("run/")));                 // the same folder
     test_succeed("eval %s --data %s --backend cpu --quiet", run, data);  // also while the library holds it
     bpt_model_close(m);
     test_process_t p = test_run_to(0, "generate %s --prompt abc --max-tokens 5 --temperature 0 --backend cpu --quiet", run);

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "backends/backend.h"
+#include "bpt/backend.h"
 #include "support/conformance.h"
 #include "support/process.h"
 #include "support/support.h"

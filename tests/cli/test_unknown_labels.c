@@ -30,9 +30,12 @@ static const task_t tasks[] = {
     {"pair", "--task pair --model transformer --d-mlp 8", "same\ta b\ta b\nother\ta\tc\n", "part\ta b\ta\n", 3, 1, true, "1 pairs"},
     {"tree", "--task classify --model tree --vertex-loss all", "(1 (1 good) (0 one))\n(0 (0 bad) (1 one))\n", "(2 (7 good) (1 bad))\n", 3,
      1, true, "1 examples"},
-    {"tag", "--task tag --model transformer --positions sinusoidal", "Anna B-PER\nsings O\n\nhere O\n\n", "Rome B-LOC\nsings O\n\n", 5, 1, true, "1 tokens"},
-    {"crf", "--task tag --model transformer --positions sinusoidal --crf", "Anna B-PER\nsings O\n\nhere O\n\n", "Rome B-LOC\nsings O\n\n", 5, 1, true, "1 tokens"},
-    {"crf-none", "--task tag --model transformer --positions sinusoidal --crf", "Anna B-PER\nsings O\n\nhere O\n\n", "", 2, 1, false, "1 tokens"},
+    {"tag", "--task tag --model transformer --positions sinusoidal", "Anna B-PER\nsings O\n\nhere O\n\n", "Rome B-LOC\nsings O\n\n", 5, 1,
+     true, "1 tokens"},
+    {"crf", "--task tag --model transformer --positions sinusoidal --crf", "Anna B-PER\nsings O\n\nhere O\n\n", "Rome B-LOC\nsings O\n\n",
+     5, 1, true, "1 tokens"},
+    {"crf-none", "--task tag --model transformer --positions sinusoidal --crf", "Anna B-PER\nsings O\n\nhere O\n\n", "", 2, 1, false,
+     "1 tokens"},
 };
 
 static void write_part(const char *folder, const char *part, const char *first, const char *second, int times) {

@@ -5,7 +5,7 @@
 // they are right, kernel by kernel the conformance tests. At the end of the file belong
 //     BPT_GPU_BACKEND(<api>, "what bpt devices says of it", NULL);
 // and a bpt_<api>_loader (bpt_loader_t). Besides its folder an API needs its line in backends/backends.def. An API with a language of its
-// own for kernels also needs the words of cl/README.md in it (cl/include/<api>.h).
+// own for kernels also needs the words of cl/README.md in it (cl/dialect/<api>.h).
 #ifndef BPT_TEST_NULL_DRIVER_H
 #define BPT_TEST_NULL_DRIVER_H
 

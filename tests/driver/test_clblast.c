@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "backends/backend.h"
 #include "bpt/alloc.h"
+#include "bpt/backend.h"
 
 static const bpt_backend_t *backend;
 

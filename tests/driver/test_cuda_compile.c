@@ -297,12 +297,12 @@ static void an_error_is_told_with_its_place(void **state) {
     char *image = NULL;
     size_t bytes;
     (void)state;
-    assert_fails(bpt_cuda_compile(nvrtc, &variant, "sm_80", &image, &bytes), BPT_ERR_UNSUPPORTED, "cl/sum_all.cl");
+    assert_fails(bpt_cuda_compile(nvrtc, &variant, "sm_80", &image, &bytes), BPT_ERR_UNSUPPORTED, "cl/rows/sum_all.cl");
     assert_null(image);
     assert_fails(bpt_cuda_compile(nvrtc, &variant, "sm_1", &image, &bytes), BPT_ERR_UNSUPPORTED, "sm_1");
 }
 
-// cl/include/warp.h, by the probe of the emulator's tests.
+// cl/dialect/warp.h, by the probe of the emulator's tests.
 static void operations_of_warps_become_machine_code(void **state) {
     static const char *const archs[] = {"--gpu-architecture=sm_80", "--gpu-architecture=sm_90"};
     const bpt_nvrtc_functions_t *nvrtc = compiler();

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "backends/backend.h"
 #include "bpt/alloc.h"
+#include "bpt/backend.h"
 #include "support/check.h"
 #include "support/support.h"
 

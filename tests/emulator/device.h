@@ -91,7 +91,7 @@ template <typename T> static inline T __shfl_up_sync(unsigned mask, T v, unsigne
     return emulated_shuffle(3, mask, v, EMULATED_LANE - by);
 }
 
-// ---- What the dialect has as inline assembly (cl/include/cuda.h, cl/include/warp.h) --------------------------------------
+// ---- What the dialect has as inline assembly (cl/dialect/cuda.h, cl/dialect/warp.h) --------------------------------------
 
 static inline float half_to_float(unsigned short bits) { return emulated_half_to_float(bits); }
 static inline unsigned short float_to_half(float v) { return emulated_float_to_half(v); }

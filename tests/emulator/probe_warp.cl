@@ -1,4 +1,4 @@
-// What warps do together (cl/include/warp.h), for tests. MODE 0, 1: c += a b by fragments that each item gathers as the PTX manual says where
+// What warps do together (cl/dialect/warp.h), for tests. MODE 0, 1: c += a b by fragments that each item gathers as the PTX manual says where
 // they lie, in bf16 or f16; 2, 3: by fragments from local memory. a is 16 x 16 and b 16 x 8 by rows, two elements in a word. 4: shuffles.
 #include "warp.h"
 #define KERNEL probe_warp

@@ -34,7 +34,7 @@ typedef struct {
 } device_t;
 enum { WG = 64, MEMORY = 65536 };
 
-// What cl/include/cuda.h puts in front of a kernel's own parameters.
+// What cl/dialect/cuda.h puts in front of a kernel's own parameters.
 typedef struct {
     uint32_t first_group;
     uint8_t skew[16];

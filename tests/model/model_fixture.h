@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/backend.h"
 #include "bpt/alloc.h"
+#include "bpt/backend.h"
 #include "bpt/rng.h"
 #include "models/run/runner.h"
 #include "support/check.h"

@@ -3,7 +3,7 @@
 #ifndef BPT_TEST_CASE_H
 #define BPT_TEST_CASE_H
 
-#include "backends/backend.h"
+#include "bpt/backend.h"
 #include "bpt/graph.h"
 
 // How the elements of an input are made. The generator is keyed by the operand's slot and element number: values are spread

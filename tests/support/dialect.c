@@ -36,7 +36,7 @@ static void append_file(const char *folder, const char *name, FILE *text) {
             char *name_end = strchr(start + sizeof include - 1, '"');
             if (name_end) *name_end = '\0';
             const char *included = start + sizeof include - 1;
-            append_file(strncmp(included, "bpt/", 4) ? "cl/include/" : "core/include/", included, text);
+            append_file(strncmp(included, "bpt/", 4) ? "" : "core/include/", included, text);
         }
     }
     free(content);
@@ -47,7 +47,7 @@ char *test_cuda_text(const char *path) {
     size_t bytes;
     FILE *stream = open_memstream(&text, &bytes);
     if (!stream) fail_msg("no memory");
-    append_file("cl/include/", "cuda.h", stream);
+    append_file("", "cl/dialect/cuda.h", stream);
     append_file("", path, stream);
     fclose(stream);
     return text;

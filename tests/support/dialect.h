@@ -2,7 +2,7 @@
 #ifndef BPT_TEST_DIALECT_H
 #define BPT_TEST_DIALECT_H
 
-// cl/include/cuda.h and the file `path` (from the source folder), each line #include "x.h" replaced by cl/include/x.h. To be freed.
+// cl/dialect/cuda.h and the file `path` (from the source folder), each line #include "folder/x.h" replaced by that file. To be freed.
 char *test_cuda_text(const char *path);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef BPT_TEST_EXECUTE_H
 #define BPT_TEST_EXECUTE_H
 
-#include "backends/backend.h"
+#include "bpt/backend.h"
 #include "support/case.h"
 
 typedef enum {

@@ -2,7 +2,7 @@
 #ifndef BPT_TEST_LIBRARY_H
 #define BPT_TEST_LIBRARY_H
 
-#include "backends/backend.h"
+#include "bpt/backend.h"
 
 // Of an open device of a GPU backend: all products that the library can compute, masked ones too.
 void test_take_library(bpt_device_t *device);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "backends/backend.h"
+#include "bpt/backend.h"
 
 const char *test_shared_dir(void) { return getenv("BPT_SHARED"); }
 

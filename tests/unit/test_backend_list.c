@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "backends/backend.h"
+#include "bpt/backend.h"
 #include "bpt/program.h"
 
 static void every_backend_is_found_by_its_name_and_has_the_version_of_the_header(void **state) {

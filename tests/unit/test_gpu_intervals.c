@@ -1,5 +1,5 @@
-// The interval functions of the GPU kernels (cl/include/intervals.h), compiled here as C, against bpt/intervals.h: the same keys, the same
-// consumers, the same rows, for every graph; and at the largest sizes, where 32 bits are narrow.
+// The interval functions of the GPU kernels (core/intervals/rules/intervals.h), compiled here as C, against bpt/intervals.h: the same keys,
+// the same consumers, the same rows, for every graph; and at the largest sizes, where 32 bits are narrow.
 #include "bpt/rng.h"
 #include "core/intervals/dialect.h"
 #include "unit/interval_edges.h"
@@ -127,7 +127,7 @@ static void shorter_sequences_of_a_bucket_have_the_same_edges(void **state) {
     for_each_graph(100, 64, 7, check_small);
 }
 
-// ---- Tiles of leaves: rows of the table that a batch of the list uses (cl/include/tiles.h) --------------------------------
+// ---- Tiles of leaves: rows of the table that a batch of the list uses (cl/attention/tiles.h) --------------------------------
 
 enum { MOST_TILE = 16, TILE_RANGES = 128 };
 

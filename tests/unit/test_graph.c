@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "backends/backend.h"
 #include "bpt/alloc.h"
+#include "bpt/backend.h"
 #include "bpt/program.h"
 #include "bpt/rng.h"
 #include "core/graph/internal.h"

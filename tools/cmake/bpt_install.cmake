@@ -1,6 +1,6 @@
 # Installs library, program, headers and what CMake and pkg-config need to find them. The files may move with their prefix.
 #
-# The public interface is core's headers, models/api/model.h as <bpt/model.h> and backends/backend.h as <bpt/backend.h>. A static library needs its dependencies at the
+# The public interface is core's headers and models/api/model.h as <bpt/model.h>. A static library needs its dependencies at the
 # consumer's link; a shared one has them inside and names none.
 include(CMakePackageConfigHelpers)
 get_target_property(bpt_type bpt TYPE)
@@ -20,7 +20,7 @@ if(TARGET bpt_mpi)
   install(TARGETS bpt_mpi DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 install(DIRECTORY core/include/bpt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
-install(FILES models/api/model.h backends/backend.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/bpt)
+install(FILES models/api/model.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/bpt)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.c" PATTERN "CMakeLists.txt")
 

@@ -12,20 +12,20 @@ option(BPT_VULKAN "Build the Vulkan backend where glslc and the Vulkan headers a
 
 set(kernel_list ${CMAKE_CURRENT_SOURCE_DIR}/backends/gpu/kernels.def)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${kernel_list})
-# all_kernels: folder and name of each, as software/pack; needs_<name>: its NEEDS.
+# all_kernels: room and name of each, as rows/copy; needs_<name>: its NEEDS.
 set(all_kernels "")
 file(STRINGS ${kernel_list} lines REGEX "^#define NEEDS |^#include \"cl/")
 foreach(line IN LISTS lines)
   if(line MATCHES "^#define NEEDS ([A-Z_]+)")
     set(needs ${CMAKE_MATCH_1})
-  elseif(line MATCHES "\"cl/((software/)?([a-z_0-9]+))\\.inc\"")
+  elseif(line MATCHES "\"cl/([a-z]+/([a-z_0-9]+))\\.inc\"")
     list(APPEND all_kernels ${CMAKE_MATCH_1})
-    set(needs_${CMAKE_MATCH_3} ${needs})
+    set(needs_${CMAKE_MATCH_2} ${needs})
   endif()
 endforeach()
 set(kernel_text_dir ${CMAKE_BINARY_DIR}/kernel_texts)
-file(GLOB kernel_texts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cl/*.inc ${CMAKE_CURRENT_SOURCE_DIR}/cl/*.cl
-  ${CMAKE_CURRENT_SOURCE_DIR}/cl/software/* ${CMAKE_CURRENT_SOURCE_DIR}/cl/include/*.h ${CMAKE_CURRENT_SOURCE_DIR}/core/include/bpt/steps.def)
+file(GLOB kernel_texts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cl/*/*.inc ${CMAKE_CURRENT_SOURCE_DIR}/cl/*/*.cl
+  ${CMAKE_CURRENT_SOURCE_DIR}/cl/*/*.h ${CMAKE_CURRENT_SOURCE_DIR}/core/intervals/rules/*.h ${CMAKE_CURRENT_SOURCE_DIR}/core/include/bpt/steps.def)
 
 # Vulkan alone has texels and asks for matrix units in this way; the other APIs get the kernels that need nothing.
 set(embedded_kernels "")
@@ -133,8 +133,8 @@ foreach(path IN LISTS all_kernels)
   elseif(reductions)
     list(APPEND variants subgroup_f32 subgroup_f16)
   endif()
-  set(compile ${BPT_GLSLC} --target-env=vulkan1.2 -I ${CMAKE_CURRENT_SOURCE_DIR}/shaders/include -I ${CMAKE_CURRENT_SOURCE_DIR}/cl/include
-    -I ${CMAKE_CURRENT_SOURCE_DIR}/cl -I ${CMAKE_CURRENT_SOURCE_DIR}/cl/software -I ${CMAKE_CURRENT_SOURCE_DIR}/core/include ${kernel_defines} ${shader}.comp)
+  set(compile ${BPT_GLSLC} --target-env=vulkan1.2 -I ${CMAKE_CURRENT_SOURCE_DIR} -I ${CMAKE_CURRENT_SOURCE_DIR}/core/include
+    ${kernel_defines} ${shader}.comp)
   set(depfile -MD -MF ${shader}.d -MT ${shader}.c) # of the first variant: all include the same
   set(commands "")
   foreach(variant IN LISTS variants)

@@ -1,8 +1,8 @@
-# cmake -D API=opencl -D KERNELS=a,software/b -D SOURCE_DIR=... -D OUTPUT=texts.c -P embed_texts.cmake
+# cmake -D API=opencl -D KERNELS=rows/a,software/b -D SOURCE_DIR=... -D OUTPUT=texts.c -P embed_texts.cmake
 #
-# Writes bpt_gpu_<API>_text (backends/<API>/texts.h): per kernel cl/include/<API>.h, cl/<kernel>.inc and cl/<kernel>.cl. A line
-# #include "x.h" in any of them stands for cl/include/x.h, and "bpt/x.def" for that of core, put there once; #line directives let a
-# compiler's log name the true file.
+# Writes bpt_gpu_<API>_text (backends/<API>/texts.h): per kernel cl/dialect/<API>.h, cl/<room>/<kernel>.inc and <kernel>.cl. A line
+# #include "folder/x.h" in any of them stands for that file, and "bpt/x.def" for that of core/include, put there once; #line directives
+# let a compiler's log name the true file.
 cmake_minimum_required(VERSION 3.25)
 
 # Appends the text of <path> to `text` of the caller, as it would be after its #include lines; `seen` has what is in already.
@@ -11,11 +11,11 @@ function(append_file path)
   file(READ ${SOURCE_DIR}/${path} rest)
   string(APPEND text "#line 1 \"${path}\"\n")
   set(line 1)
-  while(rest MATCHES "(^|\n)(#include \"([a-z_0-9]+\\.h|bpt/[a-z_0-9]+\\.def)\"\n)")
-    set(included cl/include/${CMAKE_MATCH_3})
-    string(REPLACE cl/include/bpt/ core/include/bpt/ included ${included})
-    string(FIND "${rest}" "${CMAKE_MATCH_2}" at)
-    string(LENGTH "${CMAKE_MATCH_2}" length)
+  while(rest MATCHES "(^|\n)(#include \"((cl|core|bpt)/[a-z_0-9/]+\\.(h|def))\"\n)")
+    set(included_line "${CMAKE_MATCH_2}")
+    string(REGEX REPLACE "^bpt/" "core/include/bpt/" included ${CMAKE_MATCH_3})
+    string(FIND "${rest}" "${included_line}" at)
+    string(LENGTH "${included_line}" length)
     string(SUBSTRING "${rest}" 0 ${at} before)
     math(EXPR after "${at} + ${length}")
     string(SUBSTRING "${rest}" ${after} -1 rest)
@@ -39,7 +39,7 @@ foreach(path IN LISTS KERNELS)
   get_filename_component(kernel ${path} NAME)
   set(text "")
   set(seen "")
-  append_file(cl/include/${API}.h)
+  append_file(cl/dialect/${API}.h)
   append_file(cl/${path}.inc)
   append_file(cl/${path}.cl)
   string(REPLACE "\\" "\\\\" text "${text}")

@@ -11,11 +11,11 @@
 // A pointwise chain (ops.h) with its operands resolved; `arg` and the keys point to whole tensors.
 typedef struct {
     const bpt_pointwise_attrs_t *attrs;
-    const void *arg[BPT_MAX_STEPS];   // operand of each step, NULL when it has none
-    bpt_dtype_t dtype[BPT_MAX_STEPS]; // and its element type
-    const float *bias;                // [columns], added before the first step; NULL = none
+    const void *arg[BPT_MAX_STEPS];    // operand of each step, NULL when it has none
+    bpt_dtype_t dtype[BPT_MAX_STEPS];  // and its element type
+    const float *bias;                 // [columns], added before the first step; NULL = none
     const uint32_t *row_keys, *rng;
-    int64_t columns;                  // row length of the tensor
+    int64_t columns;  // row length of the tensor
 } bpt_cpu_steps_t;
 
 // layernorm and layernorm_grad with their operands resolved; NULL = absent. In the gradient `low` is dy of output 3.
@@ -43,10 +43,10 @@ typedef struct {
     const uint32_t *links;
     const float *values, *dout, *weight;
     int64_t values_stride, dout_stride, sums_stride;
-    const float *table[2];   // vertical, horizontal; NULL: none
+    const float *table[2];  // vertical, horizontal; NULL: none
     int64_t table_rows[2];
-    float *sums;             // [rows] of sums of nodes, or of gradients of values
-    float *dweight;          // [leaves, heads]
+    float *sums;     // [rows] of sums of nodes, or of gradients of values
+    float *dweight;  // [leaves, heads]
 } bpt_cpu_tree_t;
 
 typedef struct {

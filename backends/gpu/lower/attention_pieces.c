@@ -161,7 +161,8 @@ pieces_t bpt_lower_attention_queries(const problem_t *a, int64_t most) {
     return p;
 }
 
-// Leaves are one piece. Spans are one for every few levels, whose nodes under one of the highest level are a tile (cl/include/intervals.h).
+// Leaves are one piece. Spans are one for every few levels, whose nodes under one of the highest level are a tile
+// (core/intervals/rules/intervals.h).
 pieces_t bpt_lower_attention_query_tiles(const problem_t *a, int64_t lanes, int64_t part, int64_t most) {
     const bpt_attention_attrs_t *t = a->t;
     const int64_t n = t->graph.n;

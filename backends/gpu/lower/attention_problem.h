@@ -5,12 +5,12 @@
 
 #include "backends/gpu/lower/lower.h"
 #include "bpt/intervals.h"
-#include "cl/include/calls.h"
+#include "cl/attention/calls.h"
 
 enum {
     BPT_ATTENTION_SCORES = 1024,         // scores of a batch of keys of single queries, unless a head is very wide
     BPT_ATTENTION_BATCH = 64,            // keys that such a group takes at once, at most
-    BPT_ATTENTION_MOST_RANGES = 112,     // of a query or a key, as in cl/include/intervals.h
+    BPT_ATTENTION_MOST_RANGES = 112,     // of a query or a key, as in core/intervals/rules/intervals.h
     BPT_ATTENTION_MOST_HEADS = 32,       // heads that it takes
     BPT_ATTENTION_SUM_BYTES = 64 << 20,  // private sums of the gradient of relative positions, at least
 };
@@ -79,7 +79,7 @@ int64_t bpt_lower_attention_units(const bpt_attention_problem_t *a, const bpt_at
 // Scratch for the partial results of all pieces with several parts.
 void bpt_lower_attention_reserve(const bpt_attention_problem_t *a, bpt_attention_pieces_t *p, int64_t columns);
 
-// Work-groups for tiles of neighbouring nodes (cl/include/tiles.h). tile4 0: there is no room for any.
+// Work-groups for tiles of neighbouring nodes (cl/attention/tiles.h). tile4 0: there is no room for any.
 typedef struct {
     uint32_t group_size, tile4, vectors, nodes, columns, ranges, batch, most_columns;
     uint32_t matrix;        // 1: products by matrix units

@@ -1,6 +1,7 @@
 // attention_grad over a table: the rows of both sides one by one, dq from the table and dk, dv from its transpose
-// (cl/attention_table_grad.cl). Any row may have edges with any of the other side, so there are no windows: tensors must fit the device's
-// bindings. The gradient of relative positions is summed up in private sums of the groups of a dispatch, which the next one goes on with.
+// (cl/attention/attention_table_grad.cl). Any row may have edges with any of the other side, so there are no windows: tensors must fit the
+// device's bindings. The gradient of relative positions is summed up in private sums of the groups of a dispatch, which the next one goes
+// on with.
 #include "backends/gpu/lower/software/attention.h"
 
 typedef bpt_attention_problem_t problem_t;

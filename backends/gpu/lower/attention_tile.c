@@ -1,4 +1,4 @@
-// Which tiles of leaves fit a device: constants of the kernels that include cl/include/tiles.h.
+// Which tiles of leaves fit a device: constants of the kernels that include cl/attention/tiles.h.
 #include "backends/gpu/lower/attention_problem.h"
 #include "backends/gpu/lower/software/attention.h"
 
@@ -23,7 +23,7 @@ static bool is_paired(const bpt_attention_problem_t *a, int input) {
     const bpt_view_t *v = &a->in[input];
     return !v->present || (v->dtype != BPT_F32 && v->dtype == a->in[0].dtype && v->offset_bytes % 4 == 0);
 }
-// What cl/include/matrix.h asks of the device, the tile and the call.
+// What cl/matrix/matrix.h asks of the device, the tile and the call.
 static bool by_matrix(const bpt_attention_problem_t *a, const bpt_gpu_attention_tile_t *t) {
     return a->l->device->api->limits.matrix_units && t->tile4 == 4 && t->group_size % 32 == 0 && t->batch == 64 &&
            a->t->head_dim % 16 == 0 && is_paired(a, 0) && is_paired(a, 1) && is_paired(a, 2) && is_paired(a, 8);

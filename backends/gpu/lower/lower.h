@@ -77,7 +77,7 @@ void bpt_lower_convert(bpt_lower_t *l, const bpt_view_t *from, const bpt_view_t 
 void bpt_lower_sum_rows(bpt_lower_t *l, const bpt_view_t *x, int64_t rows, int64_t columns, const bpt_view_t *result, bool add);
 // result[0] = sum of x[i], or of x[i]^2.
 void bpt_lower_sum_all(bpt_lower_t *l, const bpt_view_t *x, int64_t count, bool square, const bpt_view_t *result);
-// Sets the constants and parameters of a chain of steps (cl/include/steps.h): STEP0 is constants[first + 1], N_STEPS constants[first].
+// Sets the constants and parameters of a chain of steps (cl/dialect/steps.h): STEP0 is constants[first + 1], N_STEPS constants[first].
 void bpt_lower_steps(const bpt_pointwise_attrs_t *steps, uint32_t *constants, float *c, uint32_t *uid);
 // What the steps read through slot `slot`; NONE: nothing, or x itself. A slot is read in one form.
 bpt_pointwise_operand_t bpt_lower_operand(const bpt_pointwise_attrs_t *steps, int slot);

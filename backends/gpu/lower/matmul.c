@@ -33,7 +33,7 @@ static int64_t set_tile(const bpt_lower_t *l, const bpt_gemm_t *g, bpt_kernel_ca
 
 _Static_assert(sizeof(matmul_params_t) == sizeof(matmul_matrix_params_t) && (int)matmul_c == (int)matmul_matrix_c &&
                    (int)matmul_HAS_BIAS == (int)matmul_matrix_HAS_BIAS,
-               "cl/matmul.inc and cl/matmul_matrix.inc differ in what they share");
+               "cl/matmul/matmul.inc and cl/matrix/matmul_matrix.inc differ in what they share");
 
 static bool by_units(const bpt_gemm_t *g) {
     return g->rule->kind == BPT_PRODUCT_MATRIX && g->k && g->a.dtype == BPT_F16 && g->b.dtype == BPT_F16 && !is_small(g);

@@ -87,7 +87,7 @@ void bpt_lower_TREE_VALUES(bpt_lower_t *l) {
     place(l, &t, &sums, &none, t.leaves, 0);
 }
 
-// Where the gradient is collected: see cl/tree_values_grad.inc.
+// Where the gradient is collected: see cl/tree/tree_values_grad.inc.
 typedef struct {
     bpt_view_t sums, dots, chain, partial;
 } room_t;

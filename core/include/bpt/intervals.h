@@ -108,8 +108,8 @@ BPT_API int bpt_intervals_most_consumers(const bpt_intervals_t *g);  // ranges o
 // Leaves between the end of a span of this level and the first leaf that reads it (n: nobody does).
 BPT_API int64_t bpt_intervals_wait(const bpt_intervals_t *g, int level);
 
-// A graph in 32-bit words, as the arithmetic of rules takes it: kind and GRAPH_ bits (cl/include/intervals.h), n and two numbers of the
-// rule.
+// A graph in 32-bit words, as the arithmetic of rules takes it: kind and GRAPH_ bits (core/intervals/rules/intervals.h), n and two numbers
+// of the rule.
 BPT_API void bpt_intervals_words(const bpt_intervals_t *g, int32_t word[4]);
 
 // Leaves [first, end) that read the same nodes of a level and side. The slot counts nodes of the level, from its first one on.

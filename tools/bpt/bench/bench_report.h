@@ -2,7 +2,7 @@
 #ifndef BPT_TOOLS_BENCH_REPORT_H
 #define BPT_TOOLS_BENCH_REPORT_H
 
-#include "backends/backend.h"
+#include "bpt/backend.h"
 #include "bpt/program.h"
 #include "tools/bpt/bench/rates.h"
 

@@ -3,8 +3,8 @@
 #ifndef BPT_TOOLS_RATES_H
 #define BPT_TOOLS_RATES_H
 
-#include "backends/backend.h"
 #include "backends/gpu/tuning.h"
+#include "bpt/backend.h"
 
 // m x n is the size of the result, k the depth.
 typedef struct {

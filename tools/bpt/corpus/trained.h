@@ -2,7 +2,7 @@
 #ifndef BPT_TOOLS_TRAINED_H
 #define BPT_TOOLS_TRAINED_H
 
-#include "backends/backend.h"
+#include "bpt/backend.h"
 #include "data/examples.h"
 #include "models/train/checkpoint.h"
 #include "tools/bpt/options/options.h"

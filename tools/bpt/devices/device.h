@@ -1,8 +1,8 @@
-// Opens the device that --backend, --device, --precision and --threads ask for. Knows backends only through backends/backend.h.
+// Opens the device that --backend, --device, --precision and --threads ask for. Knows backends only through core/include/bpt/backend.h.
 #ifndef BPT_TOOLS_DEVICE_H
 #define BPT_TOOLS_DEVICE_H
 
-#include "backends/backend.h"
+#include "bpt/backend.h"
 #include "tools/bpt/devices/probe.h"
 #include "tools/bpt/options/options.h"
 

@@ -1,9 +1,9 @@
 // The drivers of an API, asked one by one in child processes before this process loads any: one that crashes, ends the process or hangs is
-// left out, by the environment variables that its loader knows. Knows backends only through backends/backend.h.
+// left out, by the environment variables that its loader knows. Knows backends only through core/include/bpt/backend.h.
 #ifndef BPT_TOOLS_DRIVERS_H
 #define BPT_TOOLS_DRIVERS_H
 
-#include "backends/backend.h"
+#include "bpt/backend.h"
 
 enum { CLI_MAX_DRIVERS = 24, CLI_MAX_DRIVER_TEXTS = 16 };
 

@@ -1,8 +1,9 @@
-// The backends that a command is about and their devices, asked for in child processes. Knows backends only through backends/backend.h.
+// The backends that a command is about and their devices, asked for in child processes. Knows backends only through
+// core/include/bpt/backend.h.
 #ifndef BPT_TOOLS_PROBE_H
 #define BPT_TOOLS_PROBE_H
 
-#include "backends/backend.h"
+#include "bpt/backend.h"
 #include "tools/bpt/devices/drivers.h"
 #include "tools/bpt/options/options.h"
 

@@ -1,9 +1,9 @@
 // A short proof that a device computes what the reference backend computes: every op and its gradient by itself, which names the op at
-// fault, then one training step of small models of every kind. Knows backends only through backends/backend.h.
+// fault, then one training step of small models of every kind. Knows backends only through core/include/bpt/backend.h.
 #ifndef BPT_TOOLS_SELFTEST_H
 #define BPT_TOOLS_SELFTEST_H
 
-#include "backends/backend.h"
+#include "bpt/backend.h"
 
 enum { CLI_MAX_SELFTESTS = 80 };
 

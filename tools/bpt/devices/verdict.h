@@ -3,7 +3,7 @@
 #ifndef BPT_TOOLS_VERDICT_H
 #define BPT_TOOLS_VERDICT_H
 
-#include "backends/backend.h"
+#include "bpt/backend.h"
 
 typedef struct {
     char date[16];      // "2026-11-21"

@@ -3,7 +3,7 @@
 #ifndef BPT_TOOLS_WORKLOADS_H
 #define BPT_TOOLS_WORKLOADS_H
 
-#include "backends/backend.h"
+#include "bpt/backend.h"
 
 // Records all of them on a device that only compiles (bpt_device_options_t.compile_only), in this precision.
 bpt_status_t cli_workloads_record(bpt_device_t *device, bpt_dtype_t precision) BPT_MUST_USE;

@@ -2,7 +2,7 @@
 #ifndef BPT_TOOLS_PLAN_H
 #define BPT_TOOLS_PLAN_H
 
-#include "backends/backend.h"
+#include "bpt/backend.h"
 #include "bpt/batch.h"
 #include "bpt/ranks.h"
 #include "tools/bpt/options/options.h"

@@ -3,7 +3,7 @@
 
 _Static_assert(sizeof(adam_params_t) == sizeof(adam_fours_params_t) && (int)adam_square_sum == (int)adam_fours_square_sum &&
                    (int)adam_DECOUPLED == (int)adam_fours_DECOUPLED,
-               "cl/adam.inc and cl/software/adam_fours.inc differ in what they share");
+               "cl/rows/adam.inc and cl/software/adam_fours.inc differ in what they share");
 
 bool bpt_software_adam(bpt_lower_t *l, const bpt_kernel_call_t *k, const adam_params_t *params) {
     if (!bpt_software_reads_texels(l) || params->count % 4 != 0 || !bpt_software_are_by_fours(&k->bindings[adam_value], 4)) return false;

@@ -5,7 +5,7 @@
 #ifdef MATRIX_UNITS
 #define BY_MATRIX (MATRIX != 0u)
 #define MATRIX_SIZE(size) (MATRIX != 0u ? (size) : 1u)  // of local arrays that nothing else needs
-#include "warp.h"
+#include "cl/dialect/warp.h"
 #define ALL_WARPS (WG / WARP)
 #define OWN_WARP (LOCAL_ID / WARP)
 #define OWN_ROW (LANE / 4u)              // of a fragment: rows OWN_ROW and OWN_ROW + 8, or a column of the right operand

@@ -1,4 +1,4 @@
-#include "attention.h"
+#include "cl/attention/attention.h"
 #define LOCALS(L)
 KERNEL_BEGIN
     const uint columns = p.heads * p.head_dim, size = columns + 2u * p.heads;

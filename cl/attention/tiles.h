@@ -8,8 +8,8 @@
 //
 // Rows of the relative position table that a batch uses are listed once, as entries: a lane reads node m of range r with row base + step m,
 // so the rows of a range in a batch are few and evenly spaced, and q . rel is computed once for all nodes at the same distance.
-#include "attention.h"
-#include "matrix.h"
+#include "cl/attention/attention.h"
+#include "cl/matrix/matrix.h"
 #define TILE (4u * TILE4)
 #define WIDE VECTOR_FOURS              // vectors of four lanes in one of those in registers
 #define ITEM_VECTORS (VECTORS / WIDE)  // an item's

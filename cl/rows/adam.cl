@@ -1,4 +1,4 @@
-#include "adam.h"
+#include "cl/rows/adam.h"
 #define LOCALS(L)
 KERNEL_BEGIN
     const uint i = GLOBAL_ID;

@@ -3,7 +3,7 @@
 // dv are made for MOST_COLUMNS of them at a time, each time with all scores, which are added up piece by piece.
 #define FIRST_COLUMN (PIECES != 0u ? column0 : 0u)
 #define TILE_COLUMNS (PIECES != 0u ? min(MOST_COLUMNS, HEAD_DIM - column0) : HEAD_DIM)
-#include "tiles.h"
+#include "cl/attention/tiles.h"
 #define LOCALS(L)                                                                                                     \
     RANGE_LOCALS_OF(L, RANGES) LANE_LOCALS(L) L(int, low, RANGES * TILE) L(int, high, RANGES * TILE) L(uint, list_row, BATCH)        \
     L(uint, list_result, BATCH) L(uint, list_all, BATCH) L(int, edge, BATCH * TILE) L(float4, key, MOST_COLUMNS * TILE4)\

@@ -1,7 +1,7 @@
 // As attention_dq, for a tile: with weights w = exp(score - lse), dropout factors f and D = dots, g = w (f dy . v - D); dq = scale times the
 // sum over the keys of g (k + rel), drel[row] = sum over the edges of the row of g q scale. An edge's g is passed to its row's entry, so that
 // both sums with the table go over entries, not edges.
-#include "tiles.h"
+#include "cl/attention/tiles.h"
 #define LOCALS(L)                                                                                                      \
     TILE_LOCALS(L) L(float4, query, MOST_COLUMNS * TILE4) L(float4, upper, MOST_COLUMNS * TILE4) L(float4, gradient, MOST_COLUMNS * TILE4)\
     L(float4, mix, ENTRIES * TILE4) L(float4, score, BATCH * TILE4)                                                    \

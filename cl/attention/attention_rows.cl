@@ -1,5 +1,5 @@
 // Scores of a batch of keys, then a running softmax (largest score, sum of weights, weighted sum of values), batch by batch in order.
-#include "attention.h"
+#include "cl/attention/attention.h"
 #define MOST_KEYS 64
 #define LOCALS(L)                                                                                                        \
     RANGE_LOCALS(L) L(int, range_row, MOST_RANGES) L(int, range_step, MOST_RANGES) L(uint, key_row, MOST_KEYS)            \

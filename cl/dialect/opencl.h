@@ -1,5 +1,5 @@
 // The kernel dialect in OpenCL C 1.2 (README.md has the words). The driver puts -D for WG, the constants and the element types DT_<binding>
-// in front, then this file, the kernel's .inc and its .cl; the build replaces #include lines by the files of cl/include.
+// in front, then this file, the kernel's .inc and its .cl; the build replaces #include lines by the files.
 #define FUNCTION
 #define NUMBER(name, value) enum { name = value };
 #define TO_FLOAT(x) ((float)(x))
@@ -60,7 +60,7 @@ void store_element(uint dtype, __global void *data, uint i, float v) {
 #define VECTOR_PART(v, part) ((part) == 0u ? (v).s0123 : (v).s4567)
 #define VECTOR_ZERO ((float8)(0.0f))
 #else
-#include "vector.h"
+#include "cl/dialect/vector.h"
 #endif
 
 #define LOAD(x, i) load_element(DT_##x, x, i)
@@ -98,6 +98,6 @@ float4 load_four(uint dtype, __global const void *data, uint i) {
         LOCALS(LOCAL_ARRAY)
 #define KERNEL_END }
 
-#include "random.h"
-#include "steps.h"
-#include "reduce.h"
+#include "cl/dialect/random.h"
+#include "cl/dialect/steps.h"
+#include "cl/dialect/reduce.h"

@@ -1,5 +1,5 @@
 // The order of the sum is that of dy . v in the other kernels, so that the two cancel exactly where one key has all the weight.
-#include "attention.h"
+#include "cl/attention/attention.h"
 #define LOCALS(L)
 #define TERM(c) READ(y, i * p.head_dim + c) * READ(dy, i * p.head_dim + c)
 KERNEL_BEGIN

@@ -1,4 +1,4 @@
-#include "attention.h"
+#include "cl/attention/attention.h"
 #define LOCALS(L)
 KERNEL_BEGIN
     if (GLOBAL_ID < p.count) {

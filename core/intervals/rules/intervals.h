@@ -37,7 +37,7 @@ FUNCTION int block_row(int4 g, int level, int side, int width) {
     return graph_has(g, GRAPH_ROWS) ? 1 + (2 * min(level, g.w - 1) + side) * width : -1;
 }
 
-#include "rules.h"
+#include "core/intervals/rules/rules.h"
 
 // How many ranges a leaf has on a level and side.
 #define RULE_PARTS(number, kind, rule) \

@@ -1,7 +1,7 @@
 // With weights w = exp(score - lse), dropout factors f and D = dots: the gradient of a score is g = w (f dy . v - D) scale; dq = sum of g k
 // over the keys of a query, dk = sum of g q and dv = sum of w f dy over the queries of a key. With relative positions a query reads k + rel,
 // and drel[row] = sum of g q over the edges of the row.
-#include "attention.h"
+#include "cl/attention/attention.h"
 #define MOST_ROWS 64
 #define KEYS_SIZE(size) (KEYS != 0u ? (size) : 1u)
 #define RELATIVE_SIZE(size) (RELATIVE != 0u ? (size) : 1u)

@@ -1,4 +1,4 @@
-#include "product.h"
+#include "cl/matmul/product.h"
 #define ITEMS_N (BN / TN)
 #define ITEMS_M (BM / TM)
 #define LOCALS(L) L(float, tile_a, BK *BM) L(float, tile_b, BK *BN)

@@ -1,6 +1,6 @@
 // The kernel dialect in CUDA C++ as NVRTC compiles it, without any header (README.md has the words). The driver gives -D for WG, the
 // constants and the element types DT_<binding>; then come this file, the kernel's .inc and its .cl; the build replaces #include lines by the
-// files of cl/include. A binding is a pointer to its first element, NULL where the kernel never reads it.
+// files. A binding is a pointer to its first element, NULL where the kernel never reads it.
 typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;
@@ -100,7 +100,7 @@ static __device__ __forceinline__ void store_element(uint dtype, void *data, uin
         LOCALS(LOCAL_ARRAY)
 #define KERNEL_END }
 
-#include "vector.h"
-#include "random.h"
-#include "steps.h"
-#include "reduce.h"
+#include "cl/dialect/vector.h"
+#include "cl/dialect/random.h"
+#include "cl/dialect/steps.h"
+#include "cl/dialect/reduce.h"

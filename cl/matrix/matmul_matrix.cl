@@ -1,4 +1,4 @@
-#include "product.h"
+#include "cl/matmul/product.h"
 #define BM (GROUP_ROWS * ROWS * FRAGMENT_M)
 #define BN (GROUP_COLUMNS * COLUMNS * FRAGMENT_N)
 // Vectors of a stored line of a tile, and from one to the next: another one between them spreads a column over the banks of local memory.

@@ -1,6 +1,6 @@
 // With weights w = exp(score - lse), dropout factors f and D = dots: the gradient of a score is g = w (f dy . v - D) scale; dq = sum over
 // the keys of g (k + rel), drel[row] = sum over the edges of the row of g q.
-#include "attention.h"
+#include "cl/attention/attention.h"
 #define MOST_KEYS 64
 #define LOCALS(L)                                                                                                       \
     RANGE_LOCALS(L) L(int, range_row, MOST_RANGES) L(int, range_step, MOST_RANGES) L(uint, key_row, MOST_KEYS)           \

@@ -1,6 +1,6 @@
 // What the attention kernels share: rows of nodes, and walking the nodes of several ranges as one list.
-#include "intervals.h"
-#include "calls.h"
+#include "core/intervals/rules/intervals.h"
+#include "cl/attention/calls.h"
 #define NO_ROW 0xFFFFFFFFu
 #define LOWEST (-3.0e38f)
 
