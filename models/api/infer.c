@@ -37,8 +37,9 @@ typedef struct forward {
     const uint64_t *offsets;
     bpt_status_t (*run)(struct forward *f, const bpt_batch_t *batch);
     result_t results[MOST_RESULTS];
-    uint32_t *labels;  // what the model makes of results[0], a number for each of its rows; NULL: not wanted
-    uint32_t *chosen;  // of a batch
+    uint32_t *labels;             // what the model makes of results[0], a number for each of its rows; NULL: not wanted
+    uint32_t *chosen;             // of a batch
+    bpt_task_model_t task_model;  // that makes them
     size_t room;
 } forward_t;
 
@@ -47,7 +48,7 @@ static float *values_of(const result_t *r) { return is_made(r) ? r->values : NUL
 
 static bpt_status_t make_room(result_t *r, const bpt_batch_t *batch) {
     const int64_t rows = r->texts == PER_TOKEN ? batch->shape.side[0].rows : batch->shape.batch / r->texts;
-    return is_made(r) ? bpt_measure_reserve(&r->values, &r->room, rows * r->width) : BPT_OK;
+    return is_made(r) ? bpt_reserve_floats(&r->values, &r->room, rows * r->width) : BPT_OK;
 }
 
 // The rows of a result that belong to sequence s of a batch: where they are, where they go, and how many there are.
@@ -74,7 +75,7 @@ static bpt_status_t hand_out(const forward_t *f, const result_t *r, const bpt_ba
 static bpt_status_t hand_out_labels(forward_t *f, const bpt_batch_t *batch) {
     if ((size_t)batch->n_targets > f->room) BPT_TRY(bpt_realloc(&f->chosen, (size_t)batch->n_targets, sizeof *f->chosen));
     if ((size_t)batch->n_targets > f->room) f->room = (size_t)batch->n_targets;
-    BPT_TRY(bpt_task_decode(f->model->runner, batch, f->results[0].values, f->chosen));
+    BPT_TRY(bpt_task_decode(&f->task_model, batch, f->results[0].values, f->chosen));
     for (int64_t s = 0; s < batch->n_real; ++s) {
         const rows_t rows = rows_of(&f->results[0], f->offsets, batch, s);
         memcpy(f->labels + rows.to, f->chosen + rows.from, (size_t)rows.count * sizeof *f->labels);
@@ -113,9 +114,13 @@ static bpt_status_t run_sequences(forward_t *f, const bpt_sequences_t *s, uint64
     bpt_batch_source_t *source;
     for (uint64_t i = 0; i < examples.n_tokens; ++i) none[i] = BPT_NO_LABEL;
     f->offsets = offsets;
-    BPT_TRY(bpt_examples_eval_source(&examples, &batching, &source));
-    const bpt_status_t status = run_all(f, source);
-    source->destroy(source);
+    BPT_TRY(bpt_runner_task_model(f->model->runner, &f->task_model));
+    bpt_status_t status = bpt_examples_eval_source(&examples, &batching, &source);
+    if (status == BPT_OK) {
+        status = run_all(f, source);
+        source->destroy(source);
+    }
+    bpt_free(f->task_model.weights);
     for (int i = 0; i < MOST_RESULTS; ++i) bpt_free(f->results[i].values);
     bpt_free(f->chosen);
     return status;

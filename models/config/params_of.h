@@ -2,7 +2,7 @@
 #ifndef BPT_MODELS_PARAMS_OF_H
 #define BPT_MODELS_PARAMS_OF_H
 
-#include "models/config/config.h"
+#include "models/config/stack.h"
 #include "models/nn/param_table.h"
 
 // The attention graph for a bucket of n leaves, of kinds whose graph is a rule.
@@ -16,18 +16,6 @@ int64_t bpt_model_labels(const bpt_model_config_t *config);
 // All layers that tokens go through, those in which texts read each other among them.
 static inline int32_t bpt_model_layers(const bpt_model_config_t *config) { return config->layers + config->match_layers; }
 
-// What a model is made of: the encoder, or the only stack of layers that there is; and the decoder behind it, of tasks with two sides.
-typedef struct {
-    bpt_model_config_t config;  // of this stack alone: its layers, its vocabulary, whether it is causal
-    const char *scope;          // in front of the names of its layers' parameters: "", "decoder."
-    const char *embed_scope;    // and of its embedding's
-    int side;                   // of a batch: whose texts it reads
-    bool owns_embedding;        // else it is that of the stack before it
-    bool reads_memory;          // each of its layers also reads the states of the stack before it (cross-attention)
-    bool reads_trees;           // which are those of tokens and of the nodes of trees over them
-    // Of the whole model (kinds/kind.h), whatever kind the stack is.
-    bool plain_embedding, scaled_embedding;
-} bpt_stack_t;
 int bpt_model_stacks(const bpt_model_config_t *config);
 bpt_stack_t bpt_model_stack(const bpt_model_config_t *config, int side);
 // The stack whose states the task takes.

@@ -4,7 +4,8 @@
 #define BPT_MODELS_KINDS_KIND_H
 
 #include "bpt/intervals_writer.h"
-#include "models/config/params_of.h"
+#include "models/config/stack.h"
+#include "models/nn/param_table.h"
 #include "models/tasks/task.h"
 
 struct bpt_encoder;

@@ -60,6 +60,9 @@ bpt_status_t bpt_runner_take(bpt_runner_t *runner, const char *path, const bpt_t
                              bool non_finite) BPT_MUST_USE;
 bpt_status_t bpt_runner_set(bpt_runner_t *runner, const char *name, const float *values) BPT_MUST_USE;  // one whole parameter
 bpt_status_t bpt_runner_get(bpt_runner_t *runner, const char *name, float *values) BPT_MUST_USE;
+// What a task knows of the model when it measures and decodes (models/tasks/task.h), as the weights are now; out->weights is freed with
+// bpt_free.
+bpt_status_t bpt_runner_task_model(bpt_runner_t *runner, bpt_task_model_t *out) BPT_MUST_USE;
 
 // ---- Training: one micro-batch; the last one of an optimiser step also updates the parameters.
 typedef struct {

@@ -132,3 +132,29 @@ bpt_status_t bpt_runner_get(bpt_runner_t *r, const char *name, float *values) {
     return bpt_buffer_read(r->device, r->states[BPT_STATE_PARAMS], (size_t)p->offset * sizeof *values, values,
                            (size_t)p->count * sizeof *values);
 }
+
+static bpt_status_t count_all(bpt_runner_t *r, const char *const *names, int64_t *total) {
+    *total = 0;
+    for (const bpt_param_t *p; *names; ++names, *total += p->count) BPT_TRY(find(r, *names, &p));
+    return BPT_OK;
+}
+
+static bpt_status_t get_all(bpt_runner_t *r, const char *const *names, float *values) {
+    for (const bpt_param_t *p; *names; ++names, values += p->count) {
+        BPT_TRY(find(r, *names, &p));
+        BPT_TRY(bpt_runner_get(r, *names, values));
+    }
+    return BPT_OK;
+}
+
+bpt_status_t bpt_runner_task_model(bpt_runner_t *r, bpt_task_model_t *out) {
+    const char *const *names = bpt_task_decodes_with(&r->config);
+    int64_t total;
+    *out = (bpt_task_model_t){.config = &r->config, .labels = r->labels};
+    if (!names) return BPT_OK;
+    BPT_TRY(count_all(r, names, &total));
+    BPT_TRY(bpt_alloc((size_t)total, sizeof *out->weights, &out->weights));
+    const bpt_status_t status = get_all(r, names, out->weights);
+    if (status != BPT_OK) bpt_free(out->weights);
+    return status;
+}

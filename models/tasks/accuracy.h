@@ -5,7 +5,7 @@
 #include "models/tasks/task.h"
 
 extern const bpt_metric_t bpt_accuracy_metrics[];
-bpt_status_t bpt_accuracy_measure(struct bpt_runner *runner, const bpt_batch_t *batch, bpt_measure_t *measure) BPT_MUST_USE;
+bpt_status_t bpt_accuracy_measure(const bpt_task_model_t *model, const bpt_batch_t *batch, bpt_measure_t *measure) BPT_MUST_USE;
 void bpt_accuracy_finish(const bpt_measure_t *measure, int64_t scored, double value[BPT_MOST_METRICS]);
 
 #endif

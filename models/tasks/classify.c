@@ -1,8 +1,7 @@
 // Classification of whole texts: the state of a sequence gives the logits of the classes (Ye et al. 2019, 4.1).
 #include "models/graph/encoder.h"
-#include "models/run/runner.h"
+#include "models/nn/softmax.h"
 #include "models/tasks/accuracy.h"
-#include "models/train/evaluate.h"
 
 static int64_t outputs(const bpt_model_config_t *config) { return config->classes; }
 
@@ -47,11 +46,9 @@ static void build(const bpt_builder_t *b, bpt_encoder_t *e, const bpt_encoded_t 
 enum { RIGHT, COUNTED };  // what accuracy is made of
 
 // One forward pass serves loss, accuracy and probabilities.
-bpt_status_t bpt_accuracy_measure(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m) {
-    const int64_t classes = bpt_runner_config(r)->classes;
+bpt_status_t bpt_accuracy_measure(const bpt_task_model_t *model, const bpt_batch_t *batch, bpt_measure_t *m) {
+    const int64_t classes = model->config->classes;
     double loss = 0;
-    BPT_TRY(bpt_measure_reserve(&m->logits, &m->n_logits, batch->n_targets * classes));
-    BPT_TRY(bpt_runner_logits(r, batch, m->logits));
     for (int64_t s = 0; s < batch->n_targets; ++s) {
         int64_t best;
         const float *row = m->logits + s * classes;
@@ -86,6 +83,7 @@ const bpt_task_spec_t bpt_task_classify = {
     .inputs = inputs,
     .stage = stage,
     .build = build,
+    .looks = BPT_LOOKS_LOGITS,
     .measure = bpt_accuracy_measure,
     .metrics = bpt_accuracy_metrics,
     .finish = bpt_accuracy_finish,

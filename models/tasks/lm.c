@@ -1,5 +1,6 @@
 // Language modelling: each token's state predicts the token behind it (Ye et al. 2019, 4.2).
-#include "models/run/runner.h"
+#include "models/graph/encoder.h"
+#include "models/tasks/task.h"
 
 static int64_t outputs(const bpt_model_config_t *config) { return config->vocab; }
 
@@ -24,5 +25,5 @@ const bpt_task_spec_t bpt_task_lm = {
     .outputs = outputs,
     .params = params,
     .build = build,
-    .measure = bpt_measure_loss,
+    .looks = BPT_LOOKS_LOSS,
 };

@@ -1,6 +1,6 @@
 // Classification of pairs of texts, such as natural language inference: one encoder reads both texts, and the head reads their states r1
 // and r2 as [r1; r2; |r1 - r2|; r1 - r2] (Guo et al. 2019, 3.3; Mou et al. 2016).
-#include "models/run/runner.h"
+#include "models/graph/encoder.h"
 #include "models/tasks/accuracy.h"
 
 // Numbers of the own inputs; P pairs.
@@ -77,6 +77,7 @@ const bpt_task_spec_t bpt_task_pair = {
     .inputs = inputs,
     .stage = stage,
     .build = build,
+    .looks = BPT_LOOKS_LOGITS,
     .measure = bpt_accuracy_measure,
     .metrics = bpt_accuracy_metrics,
     .finish = bpt_accuracy_finish,

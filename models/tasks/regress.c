@@ -2,7 +2,8 @@
 // Summation).
 #include <math.h>
 
-#include "models/run/runner.h"
+#include "models/graph/encoder.h"
+#include "models/tasks/task.h"
 
 // Numbers of the own inputs; E examples, C numbers each.
 enum {
@@ -49,11 +50,9 @@ static void build(const bpt_builder_t *b, bpt_encoder_t *e, const bpt_encoded_t 
 }
 
 // The mean squared error of each example, from the numbers that the model gives.
-static bpt_status_t measure(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m) {
-    const int64_t columns = outputs(bpt_runner_config(r));
+static bpt_status_t measure(const bpt_task_model_t *model, const bpt_batch_t *batch, bpt_measure_t *m) {
+    const int64_t columns = outputs(model->config);
     double loss = 0;
-    BPT_TRY(bpt_measure_reserve(&m->logits, &m->n_logits, batch->n_targets * columns));
-    BPT_TRY(bpt_runner_logits(r, batch, m->logits));
     for (int64_t e = 0; e < batch->n_targets; ++e) {
         double sum = 0;
         for (int64_t c = e * columns; c < (e + 1) * columns; ++c) {
@@ -85,6 +84,7 @@ const bpt_task_spec_t bpt_task_regress = {
     .inputs = inputs,
     .stage = stage,
     .build = build,
+    .looks = BPT_LOOKS_LOGITS,
     .measure = measure,
     .metrics = metrics,
     .finish = finish,

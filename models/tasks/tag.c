@@ -6,8 +6,9 @@
 #include "bpt/alloc.h"
 #include "data/score/spans.h"
 #include "data/score/viterbi.h"
-#include "models/run/runner.h"
-#include "models/train/evaluate.h"
+#include "models/graph/encoder.h"
+#include "models/nn/softmax.h"
+#include "models/tasks/task.h"
 
 // Numbers of the own inputs (CRF).
 enum {
@@ -76,38 +77,25 @@ static void build(const bpt_builder_t *b, bpt_encoder_t *e, const bpt_encoded_t 
 
 // ---- Evaluation
 
-static bpt_status_t decode_crf(bpt_runner_t *r, const bpt_batch_t *batch, const float *logits, uint32_t *best) {
-    const int64_t tags = outputs(bpt_runner_config(r));
-    float *transitions;
-    BPT_TRY(bpt_alloc((size_t)((tags + 2) * tags), sizeof *transitions, &transitions));
-    bpt_status_t status = bpt_runner_get(r, BPT_NAME_CRF_TRANSITIONS, transitions);
-    if (status == BPT_OK) status = bpt_runner_get(r, BPT_NAME_CRF_START, transitions + tags * tags);
-    if (status == BPT_OK) status = bpt_runner_get(r, BPT_NAME_CRF_END, transitions + (tags + 1) * tags);
-    for (int64_t s = 0; s < batch->n_real && status == BPT_OK; ++s) {
-        const uint32_t first = batch->side[0].start[s];
-        status = bpt_viterbi(logits + first * tags, batch->side[0].lengths[s], tags, transitions, best + first);
-    }
-    bpt_free(transitions);
-    return status;
+static const char *const *decodes_with(const bpt_model_config_t *config) {
+    static const char *const transitions[] = {BPT_NAME_CRF_TRANSITIONS, BPT_NAME_CRF_START, BPT_NAME_CRF_END, NULL};
+    return has_crf(config) ? transitions : NULL;
 }
 
-// The tag of each row: the most likely, or that of the most likely sequence.
-static bpt_status_t decode(bpt_runner_t *r, const bpt_batch_t *batch, const float *logits, uint32_t *best) {
-    const int64_t tags = outputs(bpt_runner_config(r));
-    if (has_crf(bpt_runner_config(r))) return decode_crf(r, batch, logits, best);
-    for (int64_t i = 0; i < batch->n_targets; ++i) {
-        int64_t place;
-        (void)bpt_log_sum_exp(logits + i * tags, tags, &place);
-        best[i] = (uint32_t)place;
+// The tags of the most likely sequence.
+static bpt_status_t decode(const bpt_task_model_t *model, const bpt_batch_t *batch, const float *logits, uint32_t *best) {
+    const int64_t tags = outputs(model->config);
+    for (int64_t s = 0; s < batch->n_real; ++s) {
+        const uint32_t first = batch->side[0].start[s];
+        BPT_TRY(bpt_viterbi(logits + first * tags, batch->side[0].lengths[s], tags, model->weights, best + first));
     }
     return BPT_OK;
 }
 
-static bpt_status_t measure_loss(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m) {
-    const int64_t tags = outputs(bpt_runner_config(r));
+// Cross-entropy; the loss of a CRF is not of single tags, and is there already.
+static void measure_loss(int64_t tags, const bpt_batch_t *batch, bpt_measure_t *m) {
     double loss = 0;
-    if (has_crf(bpt_runner_config(r))) BPT_TRY(bpt_runner_evaluate(r, batch, m->nll, &loss));
-    for (int64_t i = 0; i < batch->n_targets && !has_crf(bpt_runner_config(r)); ++i) {
+    for (int64_t i = 0; i < batch->n_targets; ++i) {
         int64_t place;
         const float *row = m->logits + i * tags;
         const double nll = batch->weights[i] > 0 ? bpt_log_sum_exp(row, tags, &place) - (double)row[batch->targets[i]] : 0;
@@ -115,7 +103,6 @@ static bpt_status_t measure_loss(bpt_runner_t *r, const bpt_batch_t *batch, bpt_
         loss += (double)batch->weights[i] * nll;
     }
     m->loss += loss;
-    return BPT_OK;
 }
 
 // The tag of a row by its name.
@@ -144,22 +131,16 @@ static bpt_status_t count_spans(const bpt_batch_t *batch, const char *const *lab
     return BPT_OK;
 }
 
-static bpt_status_t count(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m) {
-    const char *const *labels = bpt_runner_labels(r);
-    BPT_TRY(decode(r, batch, m->logits, m->best));
+static bpt_status_t measure(const bpt_task_model_t *model, const bpt_batch_t *batch, bpt_measure_t *m) {
+    const int64_t tags = outputs(model->config);
+    if (!has_crf(model->config)) measure_loss(tags, batch, m);
+    BPT_TRY(bpt_task_decode(model, batch, m->logits, m->best));
     for (int64_t s = 0; s < batch->n_real; ++s) {
         const int64_t first = batch->side[0].start[s], end = first + batch->side[0].lengths[s];
         m->sums[TOKENS] += (double)(end - first);
         for (int64_t i = first; i < end; ++i) m->sums[RIGHT] += m->best[i] == bpt_batch_label(batch, i);
     }
-    return labels && bpt_spans_are_tags(labels, outputs(bpt_runner_config(r))) ? count_spans(batch, labels, m) : BPT_OK;
-}
-
-static bpt_status_t measure(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m) {
-    BPT_TRY(bpt_measure_reserve(&m->logits, &m->n_logits, batch->n_targets * outputs(bpt_runner_config(r))));
-    BPT_TRY(bpt_runner_logits(r, batch, m->logits));
-    BPT_TRY(measure_loss(r, batch, m));
-    return count(r, batch, m);
+    return model->labels && bpt_spans_are_tags(model->labels, tags) ? count_spans(batch, model->labels, m) : BPT_OK;
 }
 
 static const bpt_metric_t metrics[] = {[ACCURACY] = {.name = "accuracy", .higher = true, .share = true},
@@ -196,7 +177,9 @@ const bpt_task_spec_t bpt_task_tag = {
     .inputs = inputs,
     .stage = stage,
     .build = build,
+    .looks = BPT_LOOKS_LOGITS,
     .measure = measure,
+    .decodes_with = decodes_with,
     .decode = decode,
     .metrics = metrics,
     .finish = finish,

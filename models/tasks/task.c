@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "bpt/alloc.h"
-#include "models/train/evaluate.h"
+#include "models/nn/softmax.h"
 
 #define BPT_TASK(id, name) extern const bpt_task_spec_t bpt_task_##name;
 #include "models/tasks/tasks.def"
@@ -28,28 +27,10 @@ int bpt_task_metric(const bpt_task_spec_t *task, const char *name) {
     return -1;
 }
 
-bpt_status_t bpt_task_decode(bpt_runner_t *runner, const bpt_batch_t *batch, const float *logits, uint32_t *best) {
-    const bpt_model_config_t *config = bpt_runner_config(runner);
-    const int64_t outputs = bpt_task_of(config)->outputs(config);
-    if (bpt_task_of(config)->decode) return bpt_task_of(config)->decode(runner, batch, logits, best);
-    for (int64_t i = 0; i < batch->n_targets; ++i) {
-        int64_t place;
-        (void)bpt_log_sum_exp(logits + i * outputs, outputs, &place);
-        best[i] = (uint32_t)place;
-    }
-    return BPT_OK;
-}
-
-bpt_status_t bpt_measure_loss(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m) {
-    double loss;
-    BPT_TRY(bpt_runner_evaluate(r, batch, m->nll, &loss));
-    m->loss += loss;
-    return BPT_OK;
-}
-
-bpt_status_t bpt_measure_reserve(float **array, size_t *room, int64_t wanted) {
-    if ((size_t)wanted <= *room) return BPT_OK;
-    BPT_TRY(bpt_realloc(array, (size_t)wanted, sizeof **array));
-    *room = (size_t)wanted;
+bpt_status_t bpt_task_decode(const bpt_task_model_t *model, const bpt_batch_t *batch, const float *logits, uint32_t *best) {
+    const bpt_task_spec_t *task = bpt_task_of(model->config);
+    const int64_t outputs = task->outputs(model->config);
+    if (model->weights) return task->decode(model, batch, logits, best);
+    for (int64_t i = 0; i < batch->n_targets; ++i) best[i] = (uint32_t)bpt_largest(logits + i * outputs, outputs);
     return BPT_OK;
 }

@@ -7,7 +7,6 @@
 #include "models/blocks/accumulate.h"
 
 struct bpt_encoder;
-struct bpt_runner;
 
 // What a task's data are.
 typedef enum {
@@ -42,6 +41,19 @@ typedef struct {
     bool written;      // of texts that the model writes: `measure` does not know it. Who trains may (trainer.h)
 } bpt_metric_t;
 enum { BPT_MOST_METRICS = 4, BPT_MOST_SUMS = 5 };
+
+// What a task looks at when it is evaluated. Who has a device computes it and hands it in (models/train/evaluate.c).
+enum {
+    BPT_LOOKS_LOSS = 1,    // the loss, and the nll of each target
+    BPT_LOOKS_LOGITS = 2,  // the logits, from which it makes its loss
+};
+
+// What `measure` and `decode` know of a model.
+typedef struct {
+    const bpt_model_config_t *config;
+    const char *const *labels;  // names of the outputs, where they are labels; NULL: unknown
+    float *weights;             // those that it decodes with, one behind the other; NULL: none
+} bpt_task_model_t;
 
 // What an evaluation adds up, and what it has of the last micro-batch.
 typedef struct {
@@ -80,10 +92,14 @@ typedef struct {
     bpt_status_t (*stage)(const struct bpt_encoder *e, const bpt_batch_t *batch, float scale);
     // Appends its head on what a layer gave: a loss, or the logits (models/graph/encoder.h).
     void (*build)(const bpt_builder_t *b, struct bpt_encoder *e, const bpt_encoded_t *encoded);
-    // Adds a micro-batch to what an evaluation measures. `measure->nll` and `best` have room for its targets.
-    bpt_status_t (*measure)(struct bpt_runner *runner, const bpt_batch_t *batch, bpt_measure_t *measure);
-    // The output of each target (logits [targets, outputs]), where it is more than the most likely one of each. NULL: it is that.
-    bpt_status_t (*decode)(struct bpt_runner *runner, const bpt_batch_t *batch, const float *logits, uint32_t *best);
+    uint32_t looks;  // BPT_LOOKS_*; a loss of whole sequences (scores_texts) is looked at in any case
+    // Adds a micro-batch to what an evaluation measures, from what it looks at. `measure->nll` and `best` have room for its targets. The
+    // loss is added already where it looks at that. NULL: the loss is all.
+    bpt_status_t (*measure)(const bpt_task_model_t *model, const bpt_batch_t *batch, bpt_measure_t *measure);
+    // The output of each target (logits [targets, outputs]), where weights of the model have a say in it: names of these parameters, ended
+    // by NULL. NULL: it is the most likely one of each.
+    const char *const *(*decodes_with)(const bpt_model_config_t *config);
+    bpt_status_t (*decode)(const bpt_task_model_t *model, const bpt_batch_t *batch, const float *logits, uint32_t *best);
     // What it measures, and its values (NaN: there is none) from the sums over `scored` terms of the loss. NULL: the loss alone.
     const bpt_metric_t *metrics;
     void (*finish)(const bpt_measure_t *measure, int64_t scored, double value[BPT_MOST_METRICS]);
@@ -100,11 +116,6 @@ static inline bool bpt_wants_root(const bpt_model_config_t *config) {
 // By name; NULL: there is none.
 const bpt_task_spec_t *bpt_task_find(const char *name);
 
-// `measure` of tasks that have a loss and nothing else.
-bpt_status_t bpt_measure_loss(struct bpt_runner *runner, const bpt_batch_t *batch, bpt_measure_t *measure) BPT_MUST_USE;
-// Makes room for `wanted` floats.
-bpt_status_t bpt_measure_reserve(float **array, size_t *room, int64_t wanted) BPT_MUST_USE;
-
 // ---- What follows from the properties
 
 static inline int bpt_task_sides(const bpt_task_spec_t *task) { return task->sides ? task->sides : 1; }
@@ -119,10 +130,17 @@ static inline bool bpt_task_scores_tokens(const bpt_model_config_t *config) {
     const bpt_task_spec_t *task = bpt_task_of(config);
     return task->per_token && !(task->scores_texts && task->scores_texts(config));
 }
+static inline const char *const *bpt_task_decodes_with(const bpt_model_config_t *config) {
+    return bpt_task_of(config)->decodes_with ? bpt_task_of(config)->decodes_with(config) : NULL;
+}
+static inline uint32_t bpt_task_looks(const bpt_model_config_t *config) {
+    const bpt_task_spec_t *task = bpt_task_of(config);
+    return task->looks | (task->scores_texts && task->scores_texts(config) ? BPT_LOOKS_LOSS : 0);
+}
 // The task's metric of this name, its place in `metrics`; -1: it has none.
 int bpt_task_metric(const bpt_task_spec_t *task, const char *name);
-// The output of each target (logits [targets, outputs]) by the task's `decode`, or the most likely one of each.
-bpt_status_t bpt_task_decode(struct bpt_runner *runner, const bpt_batch_t *batch, const float *logits, uint32_t *best) BPT_MUST_USE;
+// The output of each target (logits [targets, outputs]).
+bpt_status_t bpt_task_decode(const bpt_task_model_t *model, const bpt_batch_t *batch, const float *logits, uint32_t *best) BPT_MUST_USE;
 // Whether a step of the optimiser has several micro-batches as a rule, one for each length, whose gradients are summed.
 static inline bool bpt_task_accumulates(const bpt_task_spec_t *task) { return task->reads == BPT_READS_EXAMPLES; }
 

@@ -1,6 +1,7 @@
 // Translation: an encoder reads a text, and a decoder, which is causal and reads the encoder's states, predicts each token of the text's
 // translation from those before it (Vaswani et al. 2017; Ye et al. 2019, 3.3 and 4.3).
-#include "models/run/runner.h"
+#include "models/graph/encoder.h"
+#include "models/tasks/task.h"
 
 static int64_t outputs(const bpt_model_config_t *config) { return config->vocab; }
 
@@ -42,6 +43,6 @@ const bpt_task_spec_t bpt_task_translate = {
     .check = check,
     .params = params,
     .build = build,
-    .measure = bpt_measure_loss,
+    .looks = BPT_LOOKS_LOSS,
     .metrics = metrics,
 };

@@ -8,27 +8,32 @@
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 
-double bpt_log_sum_exp(const float *x, int64_t n, int64_t *best) {
-    double sum = 0;
-    *best = 0;
-    for (int64_t i = 1; i < n; ++i)
-        if (x[i] > x[*best]) *best = i;
-    for (int64_t i = 0; i < n; ++i) sum += exp((double)x[i] - (double)x[*best]);
-    return (double)x[*best] + log(sum);
+bpt_status_t bpt_reserve_floats(float **array, size_t *room, int64_t wanted) {
+    if ((size_t)wanted <= *room) return BPT_OK;
+    BPT_TRY(bpt_realloc(array, (size_t)wanted, sizeof **array));
+    *room = (size_t)wanted;
+    return BPT_OK;
 }
 
-int64_t bpt_softmax(const float *logits, int64_t classes, float *probabilities) {
-    int64_t best;
-    const double total = bpt_log_sum_exp(logits, classes, &best);
-    for (int64_t i = 0; i < classes; ++i) probabilities[i] = (float)exp((double)logits[i] - total);
-    return best;
+static bpt_status_t reserve(const bpt_batch_t *batch, int64_t outputs, bpt_measure_t *m) {
+    BPT_TRY(bpt_reserve_floats(&m->nll, &m->n_nll, batch->n_targets));
+    if (outputs) BPT_TRY(bpt_reserve_floats(&m->logits, &m->n_logits, batch->n_targets * outputs));
+    if ((size_t)batch->n_targets <= m->n_best) return BPT_OK;
+    BPT_TRY(bpt_realloc(&m->best, (size_t)batch->n_targets, sizeof *m->best));
+    m->n_best = (size_t)batch->n_targets;
+    return BPT_OK;
 }
 
-static bpt_status_t one_batch(bpt_runner_t *r, const bpt_batch_t *batch, bpt_measure_t *m) {
-    BPT_TRY(bpt_measure_reserve(&m->nll, &m->n_nll, batch->n_targets));
-    if ((size_t)batch->n_targets > m->n_best) BPT_TRY(bpt_realloc(&m->best, (size_t)batch->n_targets, sizeof *m->best));
-    if ((size_t)batch->n_targets > m->n_best) m->n_best = (size_t)batch->n_targets;
-    return bpt_task_of(bpt_runner_config(r))->measure(r, batch, m);
+// Asks the runner for what the task looks at, and the task for what it makes of that.
+static bpt_status_t one_batch(bpt_runner_t *r, const bpt_task_model_t *model, const bpt_batch_t *batch, bpt_measure_t *m) {
+    const bpt_task_spec_t *task = bpt_task_of(model->config);
+    const uint32_t looks = bpt_task_looks(model->config);
+    double loss = 0;
+    BPT_TRY(reserve(batch, looks & BPT_LOOKS_LOGITS ? task->outputs(model->config) : 0, m));
+    if (looks & BPT_LOOKS_LOGITS) BPT_TRY(bpt_runner_logits(r, batch, m->logits));
+    if (looks & BPT_LOOKS_LOSS) BPT_TRY(bpt_runner_evaluate(r, batch, m->nll, &loss));
+    m->loss += loss;
+    return task->measure ? task->measure(model, batch, m) : BPT_OK;
 }
 
 static bpt_evaluation_t begin(void) {
@@ -67,9 +72,11 @@ bpt_status_t bpt_evaluate(bpt_runner_t *r, bpt_batch_source_t *source, bpt_on_ba
     const double start = bpt_clock_seconds();
     const bpt_task_spec_t *task = bpt_task_of(bpt_runner_config(r));
     bpt_measure_t m = {0};
+    bpt_task_model_t model;
     const bpt_shard_t turn = bpt_runner_turn(r);
     *out = begin();
     BPT_TRY(source->seek(source, 0));
+    BPT_TRY(bpt_runner_task_model(r, &model));
     bpt_status_t status = BPT_OK;
     for (int64_t i = 0;; ++i) {
         bpt_batch_t batch;
@@ -80,7 +87,7 @@ bpt_status_t bpt_evaluate(bpt_runner_t *r, bpt_batch_source_t *source, bpt_on_ba
         out->n_tokens += batch.n_tokens;
         out->n_unknown += batch.n_unknown;
         if (i % turn.size != turn.rank) continue;  // another rank's
-        BPT_TRY_GOTO(one_batch(r, &batch, &m), done);
+        BPT_TRY_GOTO(one_batch(r, &model, &batch, &m), done);
         status = stop_together(r, on_batch ? on_batch(user, &batch, &m) : BPT_OK);
         if (status != BPT_OK) break;
     }
@@ -89,6 +96,7 @@ bpt_status_t bpt_evaluate(bpt_runner_t *r, bpt_batch_source_t *source, bpt_on_ba
     if (status == BPT_OK && task->finish) task->finish(&m, out->n_scored, out->metric);
     out->seconds = bpt_clock_seconds() - start;
 done:
+    bpt_free(model.weights);
     bpt_free(m.nll);
     bpt_free(m.logits);
     bpt_free(m.best);

@@ -27,9 +27,7 @@ bpt_status_t bpt_evaluate_nll(bpt_runner_t *runner, bpt_batch_source_t *source, 
 // The gradient of the mean nll (eval --grad-out), left in the runner: bpt_runner_save_gradient with scale 1 / out->n_scored.
 bpt_status_t bpt_evaluate_gradient(bpt_runner_t *runner, bpt_batch_source_t *source, bpt_evaluation_t *out) BPT_MUST_USE;
 
-// Softmax of one row of logits into probabilities (may be the same array); returns the index of the largest.
-int64_t bpt_softmax(const float *logits, int64_t classes, float *probabilities);
-// log(sum(exp(x))) of a row, and the index of the largest.
-double bpt_log_sum_exp(const float *x, int64_t n, int64_t *best);
+// Makes room for `wanted` floats of a batch.
+bpt_status_t bpt_reserve_floats(float **array, size_t *room, int64_t wanted) BPT_MUST_USE;
 
 #endif

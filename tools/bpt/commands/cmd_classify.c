@@ -3,6 +3,7 @@
 
 #include "bpt/alloc.h"
 #include "models/kinds/kind.h"
+#include "models/nn/softmax.h"
 #include "models/train/evaluate.h"
 #include "tools/bpt/commands/answers.h"
 #include "tools/bpt/options/command.h"
