@@ -122,8 +122,9 @@ static bpt_status_t search(bpt_model_t *m, const bpt_source_text_t *texts, int64
     for (int64_t i = 0; i < count; ++i)
         if (!texts[i].count) BPT_TRY(bpt_strdup("", &out[i].text));
     BPT_TRY(bpt_text_translator_create(m->runner, &options, &t));
-    const bpt_status_t status = o->context_tokens ? bpt_text_translator_run_documents(t, texts, count, o->context_tokens, note, &notes)
-                                                  : bpt_text_translator_run(t, texts, count, note, &notes);
+    const bpt_status_t status = o->context_tokens
+                                    ? bpt_text_translator_run_documents(t, texts, count, o->context_tokens, note, &notes, NULL)
+                                    : bpt_text_translator_run(t, texts, count, note, &notes);
     bpt_text_translator_destroy(t);
     return status;
 }

@@ -189,34 +189,51 @@ bpt_status_t bpt_hypothesis_copy(bpt_hypothesis_t *h) {
     return BPT_OK;
 }
 
-// Sentences own .. end - 1 behind the segment before, first .. own - 1; copies of the translations are left in `found`.
-static bpt_status_t run_own(bpt_text_translator_t *t, const bpt_source_text_t *texts, bpt_window_t w, bpt_hypothesis_t *found,
-                            bpt_on_translation_t on_translation, void *user) {
-    bpt_hypothesis_t *all = t->found;
+typedef struct {
+    bpt_text_translator_t *translator;
+    const bpt_source_text_t *texts;
+    bpt_hypothesis_t *found;  // copies, of all texts
+    bpt_on_translation_t on_translation;
+    void *user;
+    int64_t *lost;
+} documents_t;
+
+// Of a segment the sentences from *known on have no translation: they get empty ones, where that is wanted.
+static bpt_status_t lose(const documents_t *d, bpt_status_t status, int64_t count, int64_t *known) {
+    if (status != BPT_ERR_INPUT || !d->lost) return status;
+    bpt_error_clear();
+    *d->lost += count - *known;
+    for (; *known < count; ++*known) d->translator->found[*known] = (bpt_hypothesis_t){0};
+    return BPT_OK;
+}
+
+// Sentences own .. end - 1 behind the segment before, first .. own - 1.
+static bpt_status_t run_own(const documents_t *d, bpt_window_t w) {
+    bpt_hypothesis_t *all = d->translator->found;
     const int64_t given = (int64_t)(w.own - w.first), count = (int64_t)(w.end - w.first);
     int64_t known;
-    memcpy(all, found + w.first, (size_t)given * sizeof *all);
-    const bpt_status_t status = bpt_text_translator_run_segment(t, texts + w.first, count, given, all, &known);
+    memcpy(all, d->found + w.first, (size_t)given * sizeof *all);
+    bpt_status_t status = bpt_text_translator_run_segment(d->translator, d->texts + w.first, count, given, all, &known);
+    status = lose(d, status, count, &known);
     for (int64_t i = given; i < known; ++i) {
         bpt_hypothesis_t copy = all[i];
         BPT_TRY(bpt_hypothesis_copy(&copy));
-        found[w.first + (uint64_t)i] = copy;
-        BPT_TRY(on_translation(user, (int64_t)w.first + i, &copy));
+        d->found[w.first + (uint64_t)i] = copy;
+        BPT_TRY(d->on_translation(d->user, (int64_t)w.first + i, &copy));
     }
     return bpt_context(status, "text %" PRIu64, w.first + (uint64_t)known);
 }
 
-static bpt_status_t run_segments(bpt_text_translator_t *t, const bpt_source_text_t *texts, int64_t count, int64_t context_tokens,
-                                 bpt_hypothesis_t *found, bpt_on_translation_t on_translation, void *user) {
+static bpt_status_t run_segments(const documents_t *d, int64_t count, int64_t context_tokens) {
     bpt_window_t w = {0};
     int64_t tokens = 0;
     for (int64_t i = 0; i < count; ++i) {
-        const bool blank = !texts[i].count;
+        const bool blank = !d->texts[i].count;
         w.end = (uint64_t)(blank ? i : i + 1);
-        tokens += texts[i].count;
+        tokens += d->texts[i].count;
         const bool closes = blank || i + 1 == count || bpt_segment_closes(tokens, (int64_t)(w.end - w.own), context_tokens);
         if (!closes) continue;
-        if (w.end > w.own) BPT_TRY(run_own(t, texts, w, found, on_translation, user));
+        if (w.end > w.own) BPT_TRY(run_own(d, w));
         w.first = blank ? (uint64_t)i + 1 : w.own;
         w.own = blank ? w.first : w.end;
         tokens = 0;
@@ -225,12 +242,12 @@ static bpt_status_t run_segments(bpt_text_translator_t *t, const bpt_source_text
 }
 
 bpt_status_t bpt_text_translator_run_documents(bpt_text_translator_t *t, const bpt_source_text_t *texts, int64_t count,
-                                               int64_t context_tokens, bpt_on_translation_t on_translation, void *user) {
-    bpt_hypothesis_t *found;
-    BPT_TRY(bpt_alloc((size_t)count, sizeof *found, &found));
-    const bpt_status_t status = run_segments(t, texts, count, context_tokens, found, on_translation, user);
-    for (int64_t i = 0; i < count; ++i) bpt_free((uint32_t *)found[i].tokens);
-    bpt_free(found);
+                                               int64_t context_tokens, bpt_on_translation_t on_translation, void *user, int64_t *lost) {
+    documents_t d = {.translator = t, .texts = texts, .on_translation = on_translation, .user = user, .lost = lost};
+    BPT_TRY(bpt_alloc((size_t)count, sizeof *d.found, &d.found));
+    const bpt_status_t status = run_segments(&d, count, context_tokens);
+    for (int64_t i = 0; i < count; ++i) bpt_free((uint32_t *)d.found[i].tokens);
+    bpt_free(d.found);
     return status;
 }
 

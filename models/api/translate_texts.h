@@ -34,9 +34,11 @@ bpt_status_t bpt_text_translator_run(bpt_text_translator_t *translator, const bp
 bpt_status_t bpt_text_translator_run_segment(bpt_text_translator_t *translator, const bpt_source_text_t *sentences, int64_t count,
                                              int64_t n_given, bpt_hypothesis_t *found, int64_t *n_known) BPT_MUST_USE;
 // Documents with a blank text behind each, the last one perhaps without. Segments are closed as bpt_segment_closes says. A failure names
-// the text; on_translation was called for those before it.
+// the text; on_translation was called for those before it. `lost` not NULL: texts of a segment that the model's positions have no room for
+// are no failure, but get empty translations and are counted there.
 bpt_status_t bpt_text_translator_run_documents(bpt_text_translator_t *translator, const bpt_source_text_t *texts, int64_t count,
-                                               int64_t context_tokens, bpt_on_translation_t on_translation, void *user) BPT_MUST_USE;
+                                               int64_t context_tokens, bpt_on_translation_t on_translation, void *user,
+                                               int64_t *lost) BPT_MUST_USE;
 
 // Makes its tokens a copy, freed with bpt_free.
 bpt_status_t bpt_hypothesis_copy(bpt_hypothesis_t *hypothesis) BPT_MUST_USE;

@@ -187,11 +187,34 @@ static void what_cannot_be_scored_is_refused(void **state) {
     test_refused(2, "--bleu-sample", TRAIN "--bleu-sample 0 --out %s", folder, test_path("no"));
 }
 
+// A model that has learned nothing yet writes much more than its positions hold: training goes on, and says how many lines count as empty.
+static void translations_that_find_no_room_are_empty(void **state) {
+    (void)state;
+    static const char *const files[] = {"train.en", "valid.en", "test.en", "train.de", "valid.de", "test.de"};
+    char data[512];
+    int told = 0;
+    snprintf(data, sizeof data, "%s", test_path("narrow"));
+    assert_ok(bpt_folder_create(data));
+    for (int i = 0; i < 6; ++i)
+        test_write_file(test_path("narrow/%s", files[i]), i < 3 ? "x\nx\nx\nx\nx\nx\n\nx\n" : "u\nu\nu\nu\nu\nu\n\nu\n", 15);
+    for (int seed = 1; seed <= 8; ++seed) {
+        test_process_t p = test_run_to(0,
+                                       "train --task translate --model transformer --positions absolute --max-positions 13 --data %s "
+                                       "--source en --target de --context-tokens 24 --layers 1 --d-model 8 --heads 2 --steps 4 "
+                                       "--eval-every 1 --batch-tokens 64 --best-by bleu --seed %d --backend ref --out %s --quiet",
+                                       data, seed, test_path("narrow-%d", seed));
+        told += strstr(p.err, "of 8 lines find no room in the model's positions") != NULL;
+        test_process_free(&p);
+    }
+    assert_in_range(told, 1, 8);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_score_is_that_of_the_commands),
         cmocka_unit_test(models_with_few_positions_are_scored),
         cmocka_unit_test(documents_are_scored_with_their_context),
+        cmocka_unit_test(translations_that_find_no_room_are_empty),
         cmocka_unit_test(trees_are_those_of_the_validation),
         cmocka_unit_test(a_resumed_run_is_the_same),
         cmocka_unit_test(every_precision_is_scored),

@@ -1,10 +1,12 @@
 // BLEU of a translator while it is trained (see translation_score.h).
 #include "tools/bpt/corpus/translation_score.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
+#include "bpt/log.h"
 #include "data/score/bleu.h"
 #include "models/api/translate_texts.h"
 #include "tools/bpt/options/options.h"
@@ -98,6 +100,7 @@ typedef struct {
     const cli_translation_score_t *score;
     bpt_source_text_t *texts;  // those of this rank, the others blank
     int64_t own, done;
+    int64_t lost;  // lines of documents that the model's positions had no room for
     double start;
     bpt_bleu_counter_t *counter;
     bpt_bleu_counts_t counts;
@@ -130,20 +133,22 @@ static bpt_status_t translate(work_t *w, bpt_runner_t *runner) {
     const cli_translation_score_t *s = w->score;
     bpt_text_translator_t *t;
     BPT_TRY(bpt_text_translator_create(runner, &s->options, &t));
-    const bpt_status_t status = s->context_tokens ? bpt_text_translator_run_documents(t, w->texts, s->count, s->context_tokens, compare, w)
-                                                  : bpt_text_translator_run(t, w->texts, s->count, compare, w);
+    const bpt_status_t status = s->context_tokens
+                                    ? bpt_text_translator_run_documents(t, w->texts, s->count, s->context_tokens, compare, w, &w->lost)
+                                    : bpt_text_translator_run(t, w->texts, s->count, compare, w);
     bpt_text_translator_destroy(t);
     cli_progress_clear(s->progress);
     return status;
 }
 
 // Counts are whole numbers far below 2^53, which a double holds.
-static bpt_status_t add_ranks(bpt_ranks_t *ranks, bpt_bleu_counts_t *c) {
-    double sums[2 * BPT_BLEU_ORDER + 2] = {(double)c->hypothesis, (double)c->reference};
-    for (int n = 0; n < BPT_BLEU_ORDER; ++n) sums[2 + 2 * n] = (double)c->correct[n], sums[3 + 2 * n] = (double)c->total[n];
+static bpt_status_t add_ranks(bpt_ranks_t *ranks, work_t *w) {
+    bpt_bleu_counts_t *c = &w->counts;
+    double sums[2 * BPT_BLEU_ORDER + 3] = {(double)c->hypothesis, (double)c->reference, (double)w->lost};
+    for (int n = 0; n < BPT_BLEU_ORDER; ++n) sums[3 + 2 * n] = (double)c->correct[n], sums[4 + 2 * n] = (double)c->total[n];
     BPT_TRY(bpt_ranks_add(ranks, sums, (int)BPT_COUNT(sums)));
-    c->hypothesis = (int64_t)sums[0], c->reference = (int64_t)sums[1];
-    for (int n = 0; n < BPT_BLEU_ORDER; ++n) c->correct[n] = (int64_t)sums[2 + 2 * n], c->total[n] = (int64_t)sums[3 + 2 * n];
+    c->hypothesis = (int64_t)sums[0], c->reference = (int64_t)sums[1], w->lost = (int64_t)sums[2];
+    for (int n = 0; n < BPT_BLEU_ORDER; ++n) c->correct[n] = (int64_t)sums[3 + 2 * n], c->total[n] = (int64_t)sums[4 + 2 * n];
     return BPT_OK;
 }
 
@@ -155,8 +160,12 @@ bpt_status_t cli_translation_score_run(const cli_translation_score_t *s, bpt_run
     if (status == BPT_OK) status = bpt_bleu_counter_create(BPT_BLEU_13A, false, &w.counter);
     if (status == BPT_OK) status = translate(&w, runner);
     if (ranks) status = bpt_ranks_agree(ranks, status);
-    if (ranks && status == BPT_OK) status = add_ranks(ranks, &w.counts);
+    if (ranks && status == BPT_OK) status = add_ranks(ranks, &w);
     if (status == BPT_OK) *bleu = bpt_bleu_score(&w.counts).score;
+    if (status == BPT_OK && w.lost && bpt_ranks_rank(ranks) == 0)
+        bpt_warn("the translations of documents are so long that %" PRId64 " of %" PRId64
+                 " lines find no room in the model's positions; bleu counts these as empty",
+                 w.lost, s->count);
     bpt_bleu_counter_destroy(w.counter);
     bpt_free(w.texts);
     return status;

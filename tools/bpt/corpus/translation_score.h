@@ -14,7 +14,8 @@ typedef struct cli_translation_score cli_translation_score_t;
 bpt_status_t cli_translation_score_create(const cli_options_t *o, const cli_corpus_t *corpus, cli_progress_t *progress,
                                           cli_translation_score_t **out) BPT_MUST_USE;
 void cli_translation_score_destroy(cli_translation_score_t *score);
-// BLEU in percent of the model as it is now. The ranks of the runner share the lines out; all of them get the score, or the same failure.
+// BLEU in percent of the model as it is now. Lines of documents that the model's positions have no room for count as empty, with a warning.
+// The ranks of the runner share the lines out; all of them get the score, or the same failure.
 bpt_status_t cli_translation_score_run(const cli_translation_score_t *score, bpt_runner_t *runner, double *bleu) BPT_MUST_USE;
 
 #endif
