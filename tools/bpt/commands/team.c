@@ -63,6 +63,17 @@ static const char *const differs[N_ITEMS] = {
     [VOCABULARY] = "has another vocabulary or other labels; give all ranks the same files",
 };
 
+// How a rank differs from rank 0, NULL if it does not. Of other data other options follow: the size of the vocabulary, defaults.
+static const char *difference(const bpt_checksum_t *mine, const bpt_checksum_t *first) {
+    bool other[N_ITEMS];
+    for (int i = 0; i < N_ITEMS; ++i) other[i] = !bpt_checksum_equal(&mine[i], &first[i]);
+    if (!other[PROGRAM] && other[SETTINGS] && other[DATA])
+        return "has other options, or other training data in --data; give all ranks the same ones";
+    for (int i = 0; i < N_ITEMS; ++i)
+        if (other[i]) return differs[i];
+    return NULL;
+}
+
 static bpt_status_t sum_of_program(bpt_checksum_t *out) {
     if (bpt_checksum_read("/proc/self/exe", out) != BPT_OK)  // a system without /proc
         *out = bpt_checksum_of(BPT_VERSION_STRING, strlen(BPT_VERSION_STRING));
@@ -123,10 +134,10 @@ bpt_status_t cli_team_compare(const cli_options_t *o, const cli_corpus_t *corpus
     BPT_TRY(sum_of_vocabulary(corpus, &mine[VOCABULARY]));
     BPT_TRY(bpt_alloc((size_t)size, sizeof *all, &all));
     bpt_status_t status = bpt_ranks_gather(joined, mine, sizeof mine, all);
-    for (int rank = 1; rank < size && status == BPT_OK; ++rank)
-        for (int i = 0; i < N_ITEMS && status == BPT_OK; ++i)
-            if (!bpt_checksum_equal(&all[rank][i], &all[0][i]))
-                status = bpt_fail(BPT_ERR_USAGE, "%s %s", bpt_ranks_name(joined, rank), differs[i]);
+    for (int rank = 1; rank < size && status == BPT_OK; ++rank) {
+        const char *how = difference(all[rank], all[0]);
+        if (how) status = bpt_fail(BPT_ERR_USAGE, "%s %s", bpt_ranks_name(joined, rank), how);
+    }
     bpt_free(all);
     return status;
 }
