@@ -52,7 +52,6 @@ struct bpt_gpu_program {
 };
 
 // Devices in CUDA's own order, the fastest first (devices.c).
-extern const bpt_loader_t bpt_cuda_loader;
 bpt_status_t bpt_cuda_enumerate(bpt_device_info_t *infos, int capacity, int *count);
 // Fills device, name, arch and limits.
 bpt_status_t bpt_cuda_find(int index, bpt_cuda_api_t *api);

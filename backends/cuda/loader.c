@@ -1,11 +1,13 @@
 // Finds libcuda, NVRTC and cuBLASLt and their functions (see loader.h). The libraries stay loaded.
-#include "backends/cuda/internal.h"
+#include "backends/cuda/loader.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "backends/gpu/driver.h"
 
 #define DRIVER_PACKAGES "Debian nvidia-driver, Fedora akmod-nvidia of RPM Fusion, Arch nvidia"
 #define NVRTC_PACKAGES                                                                                                           \

@@ -8,6 +8,7 @@
 #include <cuda.h>
 #include <nvrtc.h>
 
+#include "bpt/backend.h"
 #include "bpt/status.h"
 
 // Of each function the symbol whose signature the headers declare: cuda.h renames functions from version to version.
@@ -56,22 +57,24 @@
     X(cuEventSynchronize, "cuEventSynchronize")                   \
     X(cuEventElapsedTime, "cuEventElapsedTime")
 
-#define BPT_NVRTC_FUNCTIONS(X)                                                                                                 \
-    X(nvrtcVersion)                                                                                                            \
-    X(nvrtcGetErrorString)                                                                                                     \
-    X(nvrtcGetNumSupportedArchs)                                                                                               \
-    X(nvrtcGetSupportedArchs)                                                                                                  \
-    X(nvrtcCreateProgram) X(nvrtcDestroyProgram) X(nvrtcCompileProgram) X(nvrtcGetPTXSize) X(nvrtcGetPTX) X(nvrtcGetCUBINSize) \
-        X(nvrtcGetCUBIN) X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog)
+#define BPT_NVRTC_FUNCTIONS(X)                                                                                            \
+    X(nvrtcVersion)                                                                                                       \
+    X(nvrtcGetErrorString)                                                                                                \
+    X(nvrtcGetNumSupportedArchs)                                                                                          \
+    X(nvrtcGetSupportedArchs)                                                                                             \
+    X(nvrtcCreateProgram)                                                                                                 \
+    X(nvrtcDestroyProgram) X(nvrtcCompileProgram) X(nvrtcGetPTXSize) X(nvrtcGetPTX) X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN) \
+        X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog)
 
-#define BPT_CUBLASLT_FUNCTIONS(X)                                                                                            \
-    X(cublasLtGetVersion)                                                                                                    \
-    X(cublasLtGetStatusName)                                                                                                 \
-    X(cublasLtCreate)                                                                                                        \
-    X(cublasLtDestroy)                                                                                                       \
-    X(cublasLtMatmulDescCreate) X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate) \
-        X(cublasLtMatrixLayoutDestroy) X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy)                  \
-            X(cublasLtMatmulPreferenceSetAttribute) X(cublasLtMatmulAlgoGetHeuristic) X(cublasLtMatmul)
+#define BPT_CUBLASLT_FUNCTIONS(X)                                                                                               \
+    X(cublasLtGetVersion)                                                                                                       \
+    X(cublasLtGetStatusName)                                                                                                    \
+    X(cublasLtCreate)                                                                                                           \
+    X(cublasLtDestroy)                                                                                                          \
+    X(cublasLtMatmulDescCreate)                                                                                                 \
+    X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate) X(cublasLtMatrixLayoutDestroy) \
+        X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy) X(cublasLtMatmulPreferenceSetAttribute)            \
+            X(cublasLtMatmulAlgoGetHeuristic) X(cublasLtMatmul)
 
 typedef struct {
 #define BPT_CUDA_POINTER(name, symbol) __typeof__(name) *name;
@@ -95,6 +98,7 @@ typedef struct {
     int major, minor;
 } bpt_cublaslt_functions_t;
 
+extern const bpt_loader_t bpt_cuda_loader;  // the files that are looked for
 // Load the library on the first call; *out stays valid to the end of the process. BPT_ERR_UNAVAILABLE says what to install.
 bpt_status_t bpt_cuda_load(const bpt_cuda_functions_t **out);
 // With a driver the release that it understands comes first, else the newest.

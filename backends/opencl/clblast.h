@@ -3,7 +3,7 @@
 #ifndef BPT_OPENCL_CLBLAST_H
 #define BPT_OPENCL_CLBLAST_H
 
-#include "backends/opencl/opencl.h"
+#include "backends/opencl/internal.h"
 
 // A recorded product: the scratch as a buffer of its own.
 typedef struct {

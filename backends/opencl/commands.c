@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "backends/opencl/clblast.h"
-#include "backends/opencl/opencl.h"
+#include "backends/opencl/internal.h"
 #include "bpt/alloc.h"
 
 typedef struct {

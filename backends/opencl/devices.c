@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/opencl/opencl.h"
+#include "backends/opencl/internal.h"
 
 enum { MAX_PLATFORMS = 16, MAX_DEVICES = 32 };
 

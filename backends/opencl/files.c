@@ -1,10 +1,10 @@
-// The files by which OpenCL loaders find drivers: each holds the name of a library (opencl.h).
+// The files by which OpenCL loaders find drivers: each holds the name of a library (internal.h).
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/opencl/opencl.h"
+#include "backends/opencl/internal.h"
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 

@@ -1,6 +1,6 @@
 // A thread that helps the driver of a processor. Such a driver may count on the thread that waits in clFinish as one of the device's
 // units: without it Intel's computes with one of two. Our own waits can be given up and so are not for clFinish; this thread is.
-#include "backends/opencl/opencl.h"
+#include "backends/opencl/internal.h"
 
 static void *help(void *user) {
     bpt_opencl_api_t *api = user;

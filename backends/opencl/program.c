@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "backends/gpu/cache.h"
-#include "backends/opencl/opencl.h"
+#include "backends/opencl/internal.h"
 #include "backends/opencl/texts.h"
 #include "bpt/alloc.h"
 #include "bpt/log.h"

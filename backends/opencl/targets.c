@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/opencl/internal.h"
 #include "backends/opencl/ocloc.h"
-#include "backends/opencl/opencl.h"
 #include "backends/opencl/texts.h"
 #include "bpt/alloc.h"
 

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "bpt/alloc.h"
-#include "models/api/internal.h"
+#include "models/api/model_internal.h"
 #include "models/decode/decode.h"
 
 _Static_assert(BPT_REST == BPT_NO_ROW, "a text that rests is a sequence without a row");

@@ -5,7 +5,7 @@
 #include "bpt/alloc.h"
 #include "data/examples_source.h"
 #include "data/lm.h"
-#include "models/api/internal.h"
+#include "models/api/model_internal.h"
 #include "models/train/evaluate.h"
 
 // Where each sequence begins: [count + 1].

@@ -11,7 +11,7 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "bpt/json.h"
-#include "models/api/internal.h"
+#include "models/api/model_internal.h"
 #include "models/config/config_json.h"
 #include "models/config/model_file.h"
 

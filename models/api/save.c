@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
-#include "models/api/internal.h"
+#include "models/api/model_internal.h"
 #include "models/config/config_json.h"
 
 bpt_status_t bpt_model_save(bpt_model_t *m, const char *path) {

@@ -3,7 +3,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/strbuf.h"
-#include "models/api/internal.h"
+#include "models/api/model_internal.h"
 
 static bpt_status_t need_vocabulary(const bpt_model_t *m) {
     if (!m) return bpt_fail(BPT_ERR_USAGE, "the model is a null pointer");

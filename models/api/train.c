@@ -5,7 +5,7 @@
 
 #include "data/buffer.h"
 #include "data/shapes.h"
-#include "models/api/internal.h"
+#include "models/api/model_internal.h"
 #include "models/train/optimiser_step.h"
 
 // The micro-batches of one step.

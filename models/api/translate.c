@@ -5,7 +5,7 @@
 
 #include "bpt/alloc.h"
 #include "data/examples_source.h"
-#include "models/api/internal.h"
+#include "models/api/model_internal.h"
 #include "models/api/translate_texts.h"
 #include "models/kinds/kind.h"
 #include "models/train/evaluate.h"

@@ -13,15 +13,6 @@ typedef struct {
 
 // ---- Groups of heads
 
-bpt_value_t bpt_pieces_heads(const bpt_builder_t *b, bpt_value_t all, int joined) {
-    if (b->head_groups <= 1) return all;
-    const int64_t d = b->config->d_model, rows = d / b->head_groups;
-    const bpt_value_t own = bpt_parts(b->g, b->precision, bpt_shape2(joined * rows, d));
-    for (int i = 0; i < joined; ++i)
-        bpt_graph_place(b->g, bpt_copy(b->g, bpt_rows(b->g, all, i * d + b->head_group * rows, rows)), bpt_rows(b->g, own, i * rows, rows));
-    return own;
-}
-
 // Columns of W_o, [d, d / head_groups]: rows of a view of it.
 static bpt_value_t columns_of_group(const layer_t *l, int32_t group) {
     bpt_graph_t *g = l->b->g;

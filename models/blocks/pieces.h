@@ -22,8 +22,6 @@ int32_t bpt_pieces_head_groups(int64_t rows, int32_t heads);
 // What group_columns holds, for the host to write.
 void bpt_pieces_columns(const bpt_pieces_t *pieces, int64_t d, uint32_t *columns);
 
-// The rows of `joined` weights of queries, keys, values that belong to the builder's heads.
-bpt_value_t bpt_pieces_heads(const bpt_builder_t *b, bpt_value_t weights, int joined);
 // As bpt_self_layer.
 void bpt_pieces_layer(const bpt_builder_t *b, const bpt_pieces_t *pieces, bpt_self_t *sets, int count, const char *prefix,
                       bpt_stream_t *out);

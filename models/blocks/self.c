@@ -4,8 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "models/blocks/pieces.h"
-
 void bpt_self_prefix(const char *scope, int32_t layer, char prefix[BPT_PREFIX_BYTES]) {
     snprintf(prefix, BPT_PREFIX_BYTES, "%s" BPT_NAME_LAYER, scope, layer);
 }
@@ -42,9 +40,19 @@ void bpt_self_finish_params(bpt_param_table_t *t, const bpt_model_config_t *c, c
 
 // ---- The parts of a layer
 
+// The rows of `joined` weights of queries, keys, values that belong to the builder's heads.
+static bpt_value_t own_heads(const bpt_builder_t *b, bpt_value_t all, int joined) {
+    if (b->head_groups <= 1) return all;
+    const int64_t d = b->config->d_model, rows = d / b->head_groups;
+    const bpt_value_t own = bpt_parts(b->g, b->precision, bpt_shape2(joined * rows, d));
+    for (int i = 0; i < joined; ++i)
+        bpt_graph_place(b->g, bpt_copy(b->g, bpt_rows(b->g, all, i * d + b->head_group * rows, rows)), bpt_rows(b->g, own, i * rows, rows));
+    return own;
+}
+
 // x W^T of the builder's heads; `joined` weights as one.
 static bpt_value_t project(const bpt_builder_t *b, bpt_value_t x, const char *prefix, const char *name, int joined) {
-    return bpt_linear(b->g, x, bpt_pieces_heads(b, bpt_weight_low(b->w, prefix, name, joined), joined), BPT_NO_VALUE);
+    return bpt_linear(b->g, x, own_heads(b, bpt_weight_low(b->w, prefix, name, joined), joined), BPT_NO_VALUE);
 }
 
 bpt_value_t bpt_self_query(const bpt_builder_t *b, bpt_value_t x, const char *prefix) { return project(b, x, prefix, BPT_NAME_Q, 1); }

@@ -1,4 +1,4 @@
-// The cache of keys and values of a decoder: where the nodes lie in it, and a larger one in its place (see decode_internal.h). Knows
+// The cache of keys and values of a decoder: where the nodes lie in it, and a larger one in its place (see cache.h). Knows
 // nothing of what is computed from it.
 #include "models/decode/cache.h"
 

@@ -2,8 +2,15 @@
 #ifndef BPT_MODELS_DECODE_CACHE_H
 #define BPT_MODELS_DECODE_CACHE_H
 
-#include "models/decode/decode_internal.h"
+#include "models/decode/decode_graph.h"
 
+// Leaves that a new decoder has room for.
+enum { BPT_DECODE_FIRST_ROOM = 1024 };
+
+// Lays out the cache for `room` leaves of each sequence.
+void bpt_decode_lay_out(decode_shape_t *shape, int64_t room);
+// Row of a layer's cache that holds a node of a sequence. Nodes of one level lie one behind the other.
+int64_t bpt_decode_row(const decode_shape_t *shape, int64_t sequence, int64_t node);
 size_t bpt_decode_cache_bytes(const decode_shape_t *shape);
 bpt_status_t bpt_decode_cache_create(struct bpt_device *device, const decode_shape_t *shape, struct bpt_buffer **out) BPT_MUST_USE;
 // Nodes of a level that end within the first `leaves` leaves.

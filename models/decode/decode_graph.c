@@ -1,7 +1,7 @@
 // Graphs of incremental decoding (see decode.h): the encoder's layers (blocks/self.h) over new nodes only, with cached keys and values; and
 // a layer of late spans (late_spans.h) by itself.
+#include "models/decode/decode_graph.h"
 #include "models/blocks/self.h"
-#include "models/decode/decode_internal.h"
 
 static const bpt_random_t none = {BPT_NO_VALUE, BPT_NO_VALUE};
 

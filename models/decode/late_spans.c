@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "models/decode/cache.h"
 
 enum {
     CHUNK = 64,       // leaves

@@ -5,7 +5,7 @@
 #ifndef BPT_MODELS_LATE_SPANS_H
 #define BPT_MODELS_LATE_SPANS_H
 
-#include "models/decode/decode_internal.h"
+#include "models/decode/decode_graph.h"
 
 typedef struct bpt_late_spans bpt_late_spans_t;
 

@@ -1,9 +1,9 @@
 // What a decoder that translates reads: keys and values of the states that its encoder gives to the texts of a batch, one copy for all
-// sequences that translate the same text. Inside of a decoder (decode_internal.h).
+// sequences that translate the same text. Inside of a decoder (decode_graph.h).
 #ifndef BPT_MODELS_DECODE_MEMORY_H
 #define BPT_MODELS_DECODE_MEMORY_H
 
-#include "models/decode/decode_internal.h"
+#include "models/decode/decode_graph.h"
 
 typedef struct {
     const bpt_model_config_t *config;  // of the whole model

@@ -8,7 +8,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/log.h"
-#include "models/train/run_internal.h"
+#include "models/train/run_dir_internal.h"
 
 // "step-N", N in its one decimal form; -1 for any other name.
 static int64_t step_of(const char *name) {

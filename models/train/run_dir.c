@@ -10,7 +10,7 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "bpt/log.h"
-#include "models/train/run_internal.h"
+#include "models/train/run_dir_internal.h"
 
 static void free_names(bpt_run_t *run) {
     char **const names[] = {&run->path,     &run->config,  &run->vocab,       &run->source_vocab, &run->labels,

@@ -257,6 +257,8 @@ bpt_status_t bpt_cpu_plan_ATTENTION_GRAD(const bpt_op_call_t *call, int threads,
     return plan(call, threads, scratch_bytes);
 }
 
+int64_t bpt_attention_chunks(const bpt_attention_unit_t *unit) { return bpt_cpu_blocks(unit->length, BPT_ATTENTION_CHUNK); }
+
 void bpt_attention_begin(bpt_attention_plan_t *p, const bpt_host_run_t *run) {
     cursor_t cursor = {.memory = run->scratch};
     resolve(p, run->call, run);

@@ -28,8 +28,6 @@ void bpt_attention_begin_unit(const bpt_attention_plan_t *p, int64_t index, bpt_
     }
 }
 
-int64_t bpt_attention_chunks(const bpt_attention_unit_t *unit) { return bpt_cpu_blocks(unit->length, BPT_ATTENTION_CHUNK); }
-
 // The lanes of the walk: one per level above the tiles, or only the root.
 static void begin_walk(const bpt_attention_t *a, const bpt_attention_unit_t *unit, bpt_attention_walk_t *walk) {
     walk->n = 0, walk->low = false;

@@ -114,7 +114,7 @@ bpt_gpu_attention_tile_t bpt_lower_attention_key_tile(const bpt_attention_proble
 // Keys of a leaf, and queries of a leaf that are leaves, at most.
 int64_t bpt_lower_attention_leaf_keys(const bpt_attention_problem_t *a);
 
-// Puts the parts of queries together; the same for the gradients of queries and of keys.
+// (attention_sums.c) Puts the parts of queries together; the same for the gradients of queries and of keys.
 void bpt_lower_attention_merge(const bpt_attention_problem_t *a, const bpt_attention_pieces_t *queries);
 void bpt_lower_attention_sums(const bpt_attention_problem_t *a, const bpt_attention_pieces_t *queries, const bpt_attention_pieces_t *keys);
 // dout . out of every row and head, in scratch.

@@ -10,6 +10,7 @@
 #include "data/examples_source.h"
 #include "models/kinds/kind.h"
 #include "models/train/evaluate.h"
+#include "tools/bpt/corpus/trained.h"
 #include "tools/bpt/output.h"
 #include "tools/bpt/signals.h"
 

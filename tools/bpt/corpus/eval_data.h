@@ -2,19 +2,7 @@
 #ifndef BPT_TOOLS_EVAL_DATA_H
 #define BPT_TOOLS_EVAL_DATA_H
 
-#include "data/split.h"
-#include "tools/bpt/corpus/trained.h"
-
-typedef struct {
-    bpt_batch_source_t *source;
-    bpt_split_t split;  // the text: of a part, or whole; open as long as ids are its bytes
-    bpt_text_t *text;
-    bpt_ids_t ids;             // lm
-    bpt_scored_text_t scored;  // lm of words and subwords: the text that the scored tokens stand for
-    uint32_t *line_ids;        // lm, --unit ids
-    uint64_t *offsets;         // and where each line begins, one more than lines
-    bpt_examples_t examples;   // classify
-} cli_eval_data_t;
+#include "tools/bpt/corpus/loaded.h"
 
 // What --data, --split, --protocol, --eval-context and --batch-tokens say, each as trained when not given. Labels that the model does not
 // know join those of `trained`, behind them.

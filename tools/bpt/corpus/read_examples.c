@@ -10,6 +10,7 @@
 #include "data/examples_source.h"
 #include "models/kinds/kind.h"
 #include "tools/bpt/corpus/array_data.h"
+#include "tools/bpt/corpus/eval_data.h"
 #include "tools/bpt/corpus/example_notes.h"
 #include "tools/bpt/corpus/readers.h"
 #include "tools/bpt/corpus/span_check.h"

@@ -8,6 +8,7 @@
 #include "data/examples_source.h"
 #include "data/parallel.h"
 #include "models/kinds/kind.h"
+#include "tools/bpt/corpus/eval_data.h"
 #include "tools/bpt/corpus/readers.h"
 
 static bool has_files(bpt_unit_t unit) { return unit != BPT_UNIT_IDS; }

@@ -3,8 +3,7 @@
 #ifndef BPT_TOOLS_READERS_H
 #define BPT_TOOLS_READERS_H
 
-#include "tools/bpt/corpus/corpus.h"
-#include "tools/bpt/corpus/eval_data.h"
+#include "tools/bpt/corpus/loaded.h"
 
 typedef struct {
     bpt_unit_t unit;           // --unit where it is not given

@@ -2,23 +2,7 @@
 #ifndef BPT_TOOLS_TRAINED_H
 #define BPT_TOOLS_TRAINED_H
 
-#include "bpt/backend.h"
-#include "data/examples.h"
-#include "models/train/checkpoint.h"
-#include "tools/bpt/options/options.h"
-
-typedef struct {
-    bpt_run_t *run;
-    bpt_checkpoint_t checkpoint;
-    bpt_model_config_t config;  // the checkpoint's
-    cli_options_t stored;       // the run's config.json, as of `train`
-    bpt_unit_t unit;
-    bpt_vocab_t *vocab;         // of the run, or of --unit ids
-    bpt_vocab_t *source_vocab;  // of the texts that are translated; NULL: the same
-    bpt_labels_t labels;        // names of classes, or of labels that nodes begin with; their numbers when the run has no labels.txt
-    bpt_device_t *device;
-    bpt_runner_t *runner;
-} cli_trained_t;
+#include "tools/bpt/corpus/loaded.h"
 
 // The run that is the first argument, at --checkpoint, on the device of the global options.
 bpt_status_t cli_trained_open(const cli_options_t *o, cli_trained_t *out) BPT_MUST_USE;

@@ -2,9 +2,7 @@
 #ifndef BPT_TOOLS_UNKNOWN_WORDS_H
 #define BPT_TOOLS_UNKNOWN_WORDS_H
 
-#include "models/run/runner.h"
-#include "tools/bpt/corpus/corpus.h"
-#include "tools/bpt/corpus/eval_data.h"
+#include "tools/bpt/corpus/loaded.h"
 
 // Of options whose data and vocabulary are known: --least-count and --word-dropout without effect are BPT_ERR_USAGE where a person gave
 // them, and else off.

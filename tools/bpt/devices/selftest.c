@@ -110,16 +110,6 @@ static void release(side_t *side) {
     bpt_free(side->params);
 }
 
-double cli_selftest_deviation(const float *a, const float *b, int64_t n, double slack, double least) {
-    double largest = fmax(1e-6, least), off = 0;
-    for (int64_t i = 0; i < n; ++i) {
-        largest = fmax(largest, fabs((double)a[i]));
-        off = fmax(off, fabs((double)a[i] - (double)b[i]) - slack);
-        if (isnan(b[i])) return INFINITY;
-    }
-    return off / largest;
-}
-
 // A gradient that is zero but for rounding, as those of biases of keys, which cancel in a softmax, is measured by the largest of the model.
 static double least_size(const side_t *side) {
     double largest = 0;

@@ -4,15 +4,9 @@
 #define BPT_TOOLS_SELFTEST_H
 
 #include "bpt/backend.h"
+#include "tools/bpt/devices/selftest_case.h"
 
 enum { CLI_MAX_SELFTESTS = 80 };
-
-typedef struct {
-    char name[48];        // of the case: "layernorm", "bpt lm"
-    char detail[256];     // "" when it passed
-    bpt_status_t status;  // of what could not be computed
-    double deviation;     // largest, relative to the largest value of its tensor
-} cli_selftest_case_t;
 
 typedef struct {
     int count, failed;
@@ -20,20 +14,11 @@ typedef struct {
     cli_selftest_case_t result[CLI_MAX_SELFTESTS];
 } cli_selftest_t;
 
-// Widths of the ops. Kernels are compiled for a width of heads: that of the model which runs next is no work lost.
-typedef struct {
-    int32_t d_model, heads;
-} cli_selftest_shape_t;
-
 // Runs all cases on device `index` of the backend; with `quick` a few ops that every model needs, in these widths. Never fails: what goes
 // wrong is in *out.
 void cli_selftest(const bpt_backend_t *backend, int index, bpt_dtype_t precision, int32_t threads, const cli_selftest_shape_t *quick,
                   cli_selftest_t *out);
 // The first problem in words, "" if there is none. `why`: what became of the process that ran the cases, "" if it came to its end.
 void cli_selftest_problem(const cli_selftest_t *selftest, const char *why, char *text, size_t bytes);
-
-// Largest deviation of one tensor beyond `slack`, relative to its largest value, or to `least` if that is more; infinite where b is not a
-// number.
-double cli_selftest_deviation(const float *a, const float *b, int64_t n, double slack, double least);
 
 #endif

@@ -3,7 +3,8 @@
 #ifndef BPT_TOOLS_SELFTEST_OPS_H
 #define BPT_TOOLS_SELFTEST_OPS_H
 
-#include "tools/bpt/devices/selftest.h"
+#include "bpt/backend.h"
+#include "tools/bpt/devices/selftest_case.h"
 
 int cli_selftest_ops_count(void);
 bool cli_selftest_op_is_quick(int index);  // part of the test at a device's first use

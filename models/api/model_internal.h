@@ -1,6 +1,6 @@
 // Inside of a model of the public interface, shared by the files of models/api.
-#ifndef BPT_MODELS_API_INTERNAL_H
-#define BPT_MODELS_API_INTERNAL_H
+#ifndef BPT_MODELS_API_MODEL_INTERNAL_H
+#define BPT_MODELS_API_MODEL_INTERNAL_H
 
 #include "bpt/backend.h"
 #include "models/api/model.h"

@@ -1,12 +1,10 @@
-// Inside of a decoder, shared by decode.c, cache.c, late_spans.c and decode_graph.c.
-#ifndef BPT_MODELS_DECODE_INTERNAL_H
-#define BPT_MODELS_DECODE_INTERNAL_H
+// The programs of a decoder: what their graphs compute, and the shape of the cache that they read and write. Inside of a decoder.
+#ifndef BPT_MODELS_DECODE_GRAPH_H
+#define BPT_MODELS_DECODE_GRAPH_H
 
+#include "bpt/program.h"
 #include "models/blocks/sinusoids.h"
-#include "models/decode/decode.h"
-
-// Leaves that a new decoder has room for.
-enum { BPT_DECODE_FIRST_ROOM = 1024 };
+#include "models/graph/encoder.h"
 
 typedef enum { DECODE_PARAMS, DECODE_LOW, DECODE_CACHE, DECODE_MEMORY, DECODE_N_STATES } decode_state_t;
 
@@ -41,11 +39,6 @@ typedef struct {
     // of the tokens of its text and, where there are trees, that of their nodes.
     int64_t memory_rows, memory_longest, memory_slots;
 } decode_shape_t;
-
-// Lays out the cache for `room` leaves of each sequence.
-void bpt_decode_lay_out(decode_shape_t *shape, int64_t room);
-// Row of a layer's cache that holds a node of a sequence. Nodes of one level lie one behind the other.
-int64_t bpt_decode_row(const decode_shape_t *shape, int64_t sequence, int64_t node);
 
 // Late spans of one layer read leaves: up to `rows` chunks of them.
 typedef struct {

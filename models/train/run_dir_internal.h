@@ -1,6 +1,6 @@
 // What run_dir.c and run_checkpoint.c share.
-#ifndef BPT_TRAIN_RUN_INTERNAL_H
-#define BPT_TRAIN_RUN_INTERNAL_H
+#ifndef BPT_TRAIN_RUN_DIR_INTERNAL_H
+#define BPT_TRAIN_RUN_DIR_INTERNAL_H
 
 #include "bpt/file.h"
 #include "models/train/run_dir.h"

@@ -1,6 +1,6 @@
 // What the files of the OpenCL driver share.
-#ifndef BPT_OPENCL_H
-#define BPT_OPENCL_H
+#ifndef BPT_OPENCL_INTERNAL_H
+#define BPT_OPENCL_INTERNAL_H
 
 #include <pthread.h>
 
