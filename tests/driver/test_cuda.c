@@ -254,7 +254,7 @@ static void what_does_not_compile_is_refused_with_the_reason(void **state) {
     bpt_gpu_program_t *program;
     bpt_gpu_api_t *api;
     assert_ok(bpt_cuda_driver.open(0, &api));
-    fake->compile_log = "cl/rows/fill.cl(1): warning: first\ncl/fill.cl(2): error: second\ncl/fill.cl(3): error: third\n";
+    fake->compile_log = "cl/rows/fill.cl(1): warning: first\ncl/rows/fill.cl(2): error: second\ncl/rows/fill.cl(3): error: third\n";
     assert_fails(bpt_cuda_driver.program_create(api, &variant, &program), BPT_ERR_UNSUPPORTED, "cl/rows/fill.cl(2): error: second");
     assert_null(strstr(bpt_error_message(), "third"));
     fake->compile_log = NULL;
