@@ -3,6 +3,7 @@
 #define BPT_DATA_EXAMPLES_H
 
 #include "data/cut.h"
+#include "data/formats.h"
 #include "data/room.h"
 #include "data/score/spans.h"
 #include "data/vocab.h"
@@ -85,12 +86,6 @@ typedef struct {
 } bpt_examples_t;
 void bpt_examples_free(bpt_examples_t *examples);
 
-typedef enum {
-#define BPT_READER(id, name, brackets) BPT_FORM_##id,
-#include "data/readers/readers.def"
-#undef BPT_READER
-} bpt_example_form_t;
-
 extern const char *const bpt_tag_scheme_names[];  // "keep", "iob1", ..
 
 // The columns of a file of tokens, as its first line with a token has them. Zero-initialised: not known yet.
@@ -102,27 +97,28 @@ typedef struct {
 } bpt_token_columns_t;
 
 typedef struct {
-    bpt_example_form_t form;  // zero-initialised: texts
-    const bpt_cut_t *cut;     // of these examples those of one part are taken; NULL: all
-    int part;                 // that one
-    bool header;              // the first line of a file names its columns: it is left out
-    bool skip_empty;          // lines with an empty text are left out; else such a line is an error
-    bool labelled;            // a line without a label is an error; otherwise a line is text (or ids) alone
-    bpt_labels_t *others;     // takes labels that the model does not know (bpt_labels_other); NULL: such a label is an error
-    bool subtrees;            // TEXTS, PTB brackets: every phrase is an example, not only the sentence
-    int64_t longest;          // more tokens than this in a text are an error; 0 = any number
-    int64_t truncate;         // of a text that has more tokens the first ones are taken; 0 = all
-    bpt_room_t room;          // for what is taken of a text
+    bpt_format_id_t format;  // zero-initialised: text
+    const bpt_cut_t *cut;    // of these examples those of one part are taken; NULL: all
+    int part;                // that one
+    bool header;             // the first line of a file names its columns: it is left out
+    bool skip_empty;         // lines with an empty text are left out; else such a line is an error
+    bool per_token;          // each token has a label, else each text
+    bool labelled;           // a line without a label is an error; otherwise a line is text (or ids) alone
+    bpt_labels_t *others;    // takes labels that the model does not know (bpt_labels_other); NULL: such a label is an error
+    bool subtrees;           // TEXT and TREES, PTB brackets: every phrase is an example, not only the sentence
+    int64_t longest;         // more tokens than this in a text are an error; 0 = any number
+    int64_t truncate;        // of a text that has more tokens the first ones are taken; 0 = all
+    bpt_room_t room;         // for what is taken of a text
     // Character n-grams of each word as it is written, with ^ in front and $ behind, of ngram_min .. ngram_max characters, hashed to
     // numbers below ngram_rows; ngram_max 0: none. (Bojanowski et al. 2017; they take the place of the trained n-grams of Hashimoto et al.
     // 2017.)
     int ngram_min, ngram_max;
     int64_t ngram_rows;
-    bool trees;              // each text has a tree over it (not of CONLL and TAGGED)
+    bool trees;              // each text has a tree over it (not of tokens with labels)
     bpt_trees_t made;        // and where it is from
     bool vertex_labels;      // the labels of all nodes and words are classes; else only that of the whole tree is
     bool cut_functions;      // of TREES: function tags are no part of a label: NP-SBJ=2 is NP
-    bool skip_root;          // of TREES and TEXTS: the label of (ROOT (S ..)) is that of its child, as that of ( (S ..))
+    bool skip_root;          // of TREES and TEXT: the label of (ROOT (S ..)) is that of its child, as that of ( (S ..))
     bool strip_punctuation;  // tokens that are nothing but punctuation are left out, unless a text has no others
     // COLUMNS, counted from 1
     int texts;     // of an example: 1 or 2
@@ -130,22 +126,21 @@ typedef struct {
     int label_column, text_column[2];
     int where_column;  // only lines whose column is `where`; 0: all
     const char *where;
-    // CONLL
-    bool conllu;                   // CoNLL-U: label_column is 4 (upos) or 5 (xpos); else 0 means the last column
+    // CONLL, where label_column 0 means the last column, and CONLLU, where it is 4 (upos) or 5 (xpos)
     bpt_token_columns_t *columns;  // of a file that is read in pieces; NULL: a text is a file
     bpt_tag_scheme_t scheme;       // that tags of spans are converted to
     bpt_scheme_signs_t *signs;     // what is seen of the scheme before that; NULL: nobody asks
 } bpt_examples_options_t;
 
-// TEXTS: lines are `label<TAB>text` with one tab; or, when a labelled line begins with a bracket, a tree: (label word) or (label (label
+// TEXT: lines are `label<TAB>text` with one tab; or, when a labelled line begins with a bracket, a tree: (label word) or (label (label
 // word) ..), over as many lines as its brackets need, whose words are kept as they stand (-LRB-). Lines without labels are a whole tree, of
 // which the words are read, or else each a text, split at blanks. COLUMNS: lines of columns between tabs, a label or a number in one, texts
-// in others; unlabelled lines are text, or text<TAB>text. TAGGED: `tokens<TAB>tags`, as many of both. CONLL: a token a line, a blank line
-// between sentences, lines of -DOCSTART- left out; columns are between tabs where the first line with a token has a tab, else between
-// blanks. TREES: trees of the Penn Treebank, one behind the other, each over as many lines as it likes: (label child ..), where a child is
-// a word or a tree; or lines of TEXTS, where trees are made. The tree over the words has a node for every bracket of two or more children;
-// what has one child alone is its child, with the label of the child, and a text of one word has one node. -NONE- is left out with the
-// brackets that hold nothing else. Files must be UTF-8, also for --unit ids.
+// in others; unlabelled lines are text, or text<TAB>text. With per_token: `tokens<TAB>tags`, as many of both. CONLL: a token a line, a
+// blank line between sentences, lines of -DOCSTART- left out; columns are between tabs where the first line with a token has a tab, else
+// between blanks. TREES: trees of the Penn Treebank, one behind the other, each over as many lines as it likes: (label child ..), where a
+// child is a word or a tree; or lines of TEXT, where trees are made. The tree over the words has a node for every bracket of two or more
+// children; what has one child alone is its child, with the label of the child, and a text of one word has one node. -NONE- is left out
+// with the brackets that hold nothing else. Files must be UTF-8, also for --unit ids.
 
 // For those who take examples as they come: how many lines the next one has.
 typedef enum {

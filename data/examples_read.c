@@ -301,7 +301,7 @@ bpt_status_t bpt_examples_add(const bpt_range_t *text, const bpt_examples_option
     const uint64_t count = examples->count;
     pass_t p = {.reader = {.options = options, .visit = read_example, .user = &p}, .vocab = vocab, .labels = labels, .out = examples};
     examples->texts = options->texts;
-    examples->per_token = options->form == BPT_FORM_TAGGED || options->form == BPT_FORM_CONLL;
+    examples->per_token = options->per_token;
     examples->value_columns = options->numbers ? 1 : 0;
     examples->trees = options->trees;
     examples->classes = options->others ? (uint32_t)options->others->count : 0;

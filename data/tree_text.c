@@ -15,7 +15,7 @@ static bool is_empty(bpt_range_t line) {
 }
 
 static bool take_lines(bpt_range_t *trees, bpt_range_t *tree) {
-    static const bpt_examples_options_t options = {.form = BPT_FORM_TREES, .trees = true};
+    static const bpt_examples_options_t options = {.format = BPT_FORMAT_TREES, .trees = true};
     bpt_open_tree_t open = {0};
     return bpt_examples_next(&options, trees, false, &open, tree) != BPT_LINES_NONE;
 }
@@ -120,10 +120,10 @@ static bpt_status_t take_tree(void *user, const bpt_found_t *f) {
 
 static bpt_status_t read_brackets(brackets_t *b) {
     const bpt_tree_text_t *t = b->text;
-    const bpt_examples_options_t options = {.form = BPT_FORM_TREES, .trees = true, .cut_functions = true};
+    const bpt_examples_options_t options = {.format = BPT_FORMAT_TREES, .trees = true, .cut_functions = true};
     bpt_reader_t reader = {.options = &options, .visit = take_tree, .user = b};
     if (!t->tree) return bpt_reader_fail(t->where, "no tree over this text; --trees balanced, right or flat makes trees");
-    bpt_status_t status = bpt_read_trees(&reader, t->tree);
+    bpt_status_t status = bpt_format_of(options.format)->read(&reader, t->tree);
     if (status == BPT_OK && !b->trees) status = bpt_reader_fail(t->tree, "no tree; tree N of the file is over text N");
     bpt_free(reader.words);
     bpt_free(reader.tags);

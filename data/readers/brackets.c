@@ -133,16 +133,10 @@ static bpt_lines_t next_lines(const bpt_examples_options_t *o, bpt_range_t *rest
     return found;
 }
 
-static const bool has_brackets[] = {
-#define BPT_READER(id, name, brackets) [BPT_FORM_##id] = brackets,
-#include "data/readers/readers.def"
-#undef BPT_READER
-};
-
 bpt_lines_t bpt_examples_next(const bpt_examples_options_t *options, bpt_range_t *rest, bool more, bpt_open_tree_t *open,
                               bpt_range_t *lines) {
     bpt_lines_t found = BPT_LINES_NONE;
-    if (has_brackets[options->form])
+    if (!options->per_token && bpt_format_of(options->format)->until == BPT_UNTIL_BRACKETS_CLOSE)
         found = next_lines(options, rest, more, open, lines);
     else if (bpt_range_next_line(rest, lines))
         found = BPT_LINES_TEXT;

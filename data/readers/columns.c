@@ -71,4 +71,11 @@ static bpt_status_t read_line(bpt_reader_t *r, const bpt_range_t *line) {
     return visit_texts(r, &c, o->text_column, &found);
 }
 
-bpt_status_t bpt_read_columns(bpt_reader_t *r, const bpt_range_t *text) { return bpt_reader_lines(r, text, read_line); }
+static bpt_status_t read_columns(bpt_reader_t *r, const bpt_range_t *text) { return bpt_reader_lines(r, text, read_line); }
+
+const bpt_format_t bpt_format_columns = {
+    .gives = BPT_GIVES_LABELS | BPT_GIVES_NUMBERS | BPT_GIVES_PAIRS,
+    .takes = BPT_TAKES_HEADER | BPT_TAKES_LABEL_COLUMN | BPT_TAKES_TEXT_COLUMN | BPT_TAKES_WHERE,
+    .until = BPT_UNTIL_LINE_ENDS,
+    .read = read_columns,
+};

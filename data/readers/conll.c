@@ -3,9 +3,8 @@
 // (universaldependencies.org/format.html).
 #include <string.h>
 
-#include "bpt/alloc.h"
-#include "bpt/strbuf.h"
 #include "data/readers/reader.h"
+#include "data/readers/schemes.h"
 
 enum { MOST_COLUMNS = 64, U_COLUMNS = 10, U_FORM = 2 };
 
@@ -20,11 +19,7 @@ typedef struct {
     bpt_reader_t *r;
     bpt_token_columns_t own, *columns;  // of the file
     bpt_range_t first;                  // the sentence's first line
-    bpt_span_tag_t *spans;              // its tags, where they are those of spans
-    char *before, *letter;              // their first letters, and what these are converted to
-    size_t room;
-    unsigned styles;     // that all tags of the file so far fit
-    bpt_strbuf_t names;  // the text of converted tags
+    bpt_scheme_tags_t scheme;           // its tags in another scheme
 } sentence_t;
 
 // ---- Columns
@@ -86,7 +81,8 @@ static bool is_document_mark(bpt_range_t line, const columns_t *c, int token) {
     return (first.data && is_mark(&first)) || (token <= c->count && token <= MOST_COLUMNS && is_mark(&c->column[token - 1]));
 }
 
-static int token_column(const bpt_examples_options_t *o) { return o->conllu ? U_FORM : o->text_column[0] ? o->text_column[0] : 1; }
+static bool is_conllu(const bpt_examples_options_t *o) { return o->format == BPT_FORMAT_CONLLU; }
+static int token_column(const bpt_examples_options_t *o) { return is_conllu(o) ? U_FORM : o->text_column[0] ? o->text_column[0] : 1; }
 
 // Whether the first word is one that comments begin with: "# text = ..", "#begin document .." (CoNLL-2012).
 static bool begins_as_comment(bpt_range_t line) {
@@ -124,55 +120,13 @@ static void find_columns(sentence_t *s, const bpt_range_t *text) {
     }
 }
 
-// ---- Tags of spans in another scheme
-
-static bpt_status_t reserve(sentence_t *s, size_t n) {
-    if (n <= s->room) return BPT_OK;
-    BPT_TRY(bpt_realloc(&s->spans, n, sizeof *s->spans));
-    BPT_TRY(bpt_realloc(&s->before, n, sizeof *s->before));
-    BPT_TRY(bpt_realloc(&s->letter, n, sizeof *s->letter));
-    s->room = n;
-    return BPT_OK;
-}
-
-static bpt_status_t parse_tag(sentence_t *s, size_t i) {
-    const bpt_word_t *tag = &s->r->tags[i];
-    s->styles &= bpt_span_styles(tag->data, tag->bytes);
-    s->before[i] = *tag->data;
-    if (s->styles && bpt_span_tag_parse(tag->data, tag->bytes, &s->spans[i])) return BPT_OK;
-    return bpt_fail(
-        BPT_ERR_INPUT,
-        "%s: line %llu: tag '%s' does not fit the tags before it, which --tag-scheme needs: O, and the letters of BIOES, BILOU or "
-        "BMES, all with - and a type or all without; leave the option out",
-        s->first.path, (unsigned long long)s->r->lines[i], bpt_show(tag->data, tag->bytes).text);
-}
-
-static bpt_status_t convert(sentence_t *s) {
-    bpt_reader_t *r = s->r;
-    const size_t n = r->n_words;
-    if (r->options->scheme == BPT_SCHEME_KEEP || !r->options->labelled) return BPT_OK;
-    BPT_TRY(reserve(s, n));
-    for (size_t i = 0; i < n; ++i) BPT_TRY(parse_tag(s, i));
-    if (r->options->signs) bpt_scheme_signs_add(r->options->signs, s->before, s->spans, (int64_t)n);
-    bpt_spans_convert(s->spans, (int64_t)n, r->options->scheme, s->letter);
-    bpt_strbuf_clear(&s->names);
-    for (size_t i = 0; i < n; ++i) {  // as long as before: only the first letter differs
-        BPT_TRY(bpt_strbuf_append(&s->names, &s->letter[i], 1));
-        BPT_TRY(bpt_strbuf_append(&s->names, r->tags[i].data + 1, r->tags[i].bytes - 1));
-    }
-    const char *name = s->names.data;
-    for (size_t i = 0; i < n; ++i) {
-        r->tags[i].data = name;
-        name += r->tags[i].bytes;
-    }
-    return BPT_OK;
-}
+// ---- Sentences
 
 static bpt_status_t finish(sentence_t *s) {
     bpt_reader_t *r = s->r;
     bpt_status_t status = BPT_OK;
     if (r->n_words) {
-        status = convert(s);
+        status = bpt_scheme_convert(&s->scheme, r, &s->first);
         const bpt_found_t found = {
             .where = &s->first, .words = r->words, .n_words = r->n_words, .tags = r->options->labelled ? r->tags : NULL, .lines = r->lines};
         if (status == BPT_OK) status = bpt_reader_visit(r, &found);
@@ -256,11 +210,11 @@ static bpt_status_t take_conllu(sentence_t *s, const bpt_range_t *line) {
 static bpt_status_t take(sentence_t *s, const bpt_range_t *line) {
     BPT_TRY(bpt_range_check_line(line));
     if (is_blank_line(*line)) return finish(s);
-    return s->r->options->conllu ? take_conllu(s, line) : take_conll(s, line);
+    return is_conllu(s->r->options) ? take_conllu(s, line) : take_conll(s, line);
 }
 
-bpt_status_t bpt_read_conll(bpt_reader_t *r, const bpt_range_t *text) {
-    sentence_t s = {.r = r, .styles = BPT_SPAN_ALL_STYLES};
+static bpt_status_t read_tokens(bpt_reader_t *r, const bpt_range_t *text) {
+    sentence_t s = {.r = r, .scheme = BPT_SCHEME_TAGS};
     bpt_range_t rest = *text, line;
     bpt_status_t status = BPT_OK;
     s.columns = r->options->columns ? r->options->columns : &s.own;
@@ -269,9 +223,20 @@ bpt_status_t bpt_read_conll(bpt_reader_t *r, const bpt_range_t *text) {
     r->n_words = 0;
     while (status == BPT_OK && next_line(&rest, &line)) status = take(&s, &line);
     if (status == BPT_OK) status = finish(&s);
-    bpt_free(s.spans);
-    bpt_free(s.before);
-    bpt_free(s.letter);
-    bpt_strbuf_free(&s.names);
+    bpt_scheme_tags_free(&s.scheme);
     return status;
 }
+
+const bpt_format_t bpt_format_conll = {
+    .gives = BPT_GIVES_TAGS,
+    .takes = BPT_TAKES_HEADER | BPT_TAKES_LABEL_COLUMN | BPT_TAKES_TEXT_COLUMN,
+    .until = BPT_UNTIL_BLANK_LINE,
+    .read = read_tokens,
+};
+const bpt_format_t bpt_format_conllu = {
+    .gives = BPT_GIVES_TAGS,
+    .takes = BPT_TAKES_HEADER | BPT_TAKES_LABEL_COLUMN,
+    .fixed = "the words of CoNLL-U files are in column 2",
+    .until = BPT_UNTIL_BLANK_LINE,
+    .read = read_tokens,
+};

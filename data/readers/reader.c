@@ -99,12 +99,6 @@ bpt_status_t bpt_reader_lines(bpt_reader_t *r, const bpt_range_t *text, bpt_stat
     return BPT_OK;
 }
 
-static bpt_read_t *const readers[] = {
-#define BPT_READER(id, name, brackets) [BPT_FORM_##id] = bpt_read_##name,
-#include "data/readers/readers.def"
-#undef BPT_READER
-};
-
 // Where all lines are one, as carriage returns alone do not end a line.
 static bpt_status_t check_line_ends(const bpt_reader_t *r, const bpt_range_t *text) {
     const char *end = text->bytes ? memchr(text->data, '\r', text->bytes) : NULL;
@@ -117,7 +111,7 @@ bpt_status_t bpt_reader_run(bpt_reader_t *r, const bpt_range_t *text) {
     bpt_status_t status = bpt_range_check_utf8(text);
     if (status == BPT_OK) status = check_line_ends(r, text);
     if (r->options->header && text->line == 1) (void)bpt_range_next_line(&rest, &header);
-    if (status == BPT_OK) status = readers[r->options->form](r, &rest);
+    if (status == BPT_OK) status = bpt_format_of(r->options->format)->read(r, &rest);
     bpt_free(r->words);
     bpt_free(r->tags);
     bpt_free(r->lines);

@@ -1,4 +1,4 @@
-// Readers of example files: each turns a text into examples and hands them to a visitor, one file a format (readers.def). Inside of data/.
+// Readers of example files: each turns a text into examples and hands them to a visitor, one file a format (formats.def). Inside of data/.
 #ifndef BPT_DATA_READERS_READER_H
 #define BPT_DATA_READERS_READER_H
 
@@ -25,7 +25,7 @@ typedef struct {
     const bpt_word_t *word_labels;
 } bpt_found_t;
 
-typedef struct {
+typedef struct bpt_reader {
     const bpt_examples_options_t *options;
     bpt_word_t *words, *tags;  // of the current example
     uint64_t *lines;           // of its words, where each has one
@@ -38,14 +38,7 @@ typedef struct {
     uint64_t n_empty, empty_line;  // lines that were left out for want of a text, and the first of them
 } bpt_reader_t;
 
-// Reads a whole text that is valid UTF-8.
-typedef bpt_status_t bpt_read_t(bpt_reader_t *reader, const bpt_range_t *text);
-
-#define BPT_READER(id, name, brackets) bpt_status_t bpt_read_##name(bpt_reader_t *reader, const bpt_range_t *text) BPT_MUST_USE;
-#include "data/readers/readers.def"
-#undef BPT_READER
-
-// Reads a text by the reader of its form.
+// Reads a text by the reader of its format.
 bpt_status_t bpt_reader_run(bpt_reader_t *reader, const bpt_range_t *text) BPT_MUST_USE;
 
 // ---- What readers share (reader.c)
@@ -55,8 +48,9 @@ bpt_status_t bpt_reader_push_tag(bpt_reader_t *reader, size_t word, const char *
 bpt_status_t bpt_reader_push_line(bpt_reader_t *reader, size_t word, uint64_t line) BPT_MUST_USE;
 // Takes the blank-separated words of a range.
 bpt_status_t bpt_reader_push_words(bpt_reader_t *reader, bpt_range_t text) BPT_MUST_USE;
-// A line of `label<TAB>text`, or of text alone where labels are not asked for (texts.c).
+// A line of `label<TAB>text`, or of text alone where labels are not asked for (text.c); one of `tokens<TAB>tags` (tagged.c).
 bpt_status_t bpt_reader_text_line(bpt_reader_t *reader, const bpt_range_t *line) BPT_MUST_USE;
+bpt_status_t bpt_reader_tagged_line(bpt_reader_t *reader, const bpt_range_t *line) BPT_MUST_USE;
 // A cell without the blanks around it; the number in one, false: there is none that is finite.
 bpt_word_t bpt_reader_trim(bpt_word_t cell);
 bool bpt_reader_number(const bpt_word_t *cell, float *out);

@@ -11,7 +11,7 @@ static bpt_status_t push_tags(bpt_reader_t *r, const bpt_range_t *line, bpt_rang
                     (unsigned long long)line->line, r->n_words, n);
 }
 
-static bpt_status_t read_line(bpt_reader_t *r, const bpt_range_t *line) {
+bpt_status_t bpt_reader_tagged_line(bpt_reader_t *r, const bpt_range_t *line) {
     const char *tab = line->bytes ? memchr(line->data, '\t', line->bytes) : NULL;
     bpt_range_t words = *line, tags = *line;
     if (!tab && r->options->labelled) return bpt_reader_fail(line, "no tab; a line is tokens<TAB>tags");
@@ -26,5 +26,3 @@ static bpt_status_t read_line(bpt_reader_t *r, const bpt_range_t *line) {
     if (tab) BPT_TRY(push_tags(r, line, tags));
     return bpt_reader_visit(r, &(bpt_found_t){.where = line, .words = r->words, .n_words = r->n_words, .tags = tab ? r->tags : NULL});
 }
-
-bpt_status_t bpt_read_tagged(bpt_reader_t *r, const bpt_range_t *text) { return bpt_reader_lines(r, text, read_line); }

@@ -215,7 +215,7 @@ static bpt_status_t read_all(trees_t *t, const char *text) {
     return BPT_OK;
 }
 
-bpt_status_t bpt_read_trees(bpt_reader_t *r, const bpt_range_t *text) {
+static bpt_status_t read_trees(bpt_reader_t *r, const bpt_range_t *text) {
     trees_t t = {.r = r, .rest = *text};
     bpt_range_skip_mark(&t.rest);
     t.line_start = t.rest.data;
@@ -226,3 +226,6 @@ bpt_status_t bpt_read_trees(bpt_reader_t *r, const bpt_range_t *text) {
     bpt_free(t.word_labels);
     return status;
 }
+
+const bpt_format_t bpt_format_trees = {
+    .gives = BPT_GIVES_LABELS | BPT_GIVES_TREES, .takes = BPT_TAKES_HEADER, .until = BPT_UNTIL_BRACKETS_CLOSE, .read = read_trees};

@@ -146,19 +146,22 @@ static void every_reader_cuts_between_its_examples(void **state) {
     }
     assert_covered(
         lines.data,
-        &(bpt_examples_options_t){.form = BPT_FORM_COLUMNS, .labelled = true, .texts = 2, .label_column = 1, .text_column = {2, 3}}, N);
-    assert_covered(lines.data,
-                   &(bpt_examples_options_t){
-                       .form = BPT_FORM_COLUMNS, .labelled = true, .label_column = 1, .text_column = {2}, .where_column = 1, .where = "x"},
-                   N / 2);
+        &(bpt_examples_options_t){.format = BPT_FORMAT_COLUMNS, .labelled = true, .texts = 2, .label_column = 1, .text_column = {2, 3}}, N);
+    assert_covered(
+        lines.data,
+        &(bpt_examples_options_t){
+            .format = BPT_FORMAT_COLUMNS, .labelled = true, .label_column = 1, .text_column = {2}, .where_column = 1, .where = "x"},
+        N / 2);
     assert_covered(
         numbers.data,
-        &(bpt_examples_options_t){.form = BPT_FORM_COLUMNS, .labelled = true, .numbers = true, .label_column = 1, .text_column = {2}}, N);
-    assert_covered(tags.data, &(bpt_examples_options_t){.form = BPT_FORM_TAGGED, .labelled = true}, N);
-    assert_covered(conll.data, &(bpt_examples_options_t){.form = BPT_FORM_CONLL, .labelled = true}, N);
-    assert_covered(trees.data, &(bpt_examples_options_t){.form = BPT_FORM_TREES, .labelled = true, .trees = true}, N);
-    assert_covered(phrases.data, &(bpt_examples_options_t){.form = BPT_FORM_TEXTS, .labelled = true, .subtrees = true}, N);
-    assert_covered(phrases.data, &(bpt_examples_options_t){.form = BPT_FORM_TREES, .labelled = true, .subtrees = true, .trees = true}, N);
+        &(bpt_examples_options_t){.format = BPT_FORMAT_COLUMNS, .labelled = true, .numbers = true, .label_column = 1, .text_column = {2}},
+        N);
+    assert_covered(tags.data, &(bpt_examples_options_t){.per_token = true, .labelled = true}, N);
+    assert_covered(conll.data, &(bpt_examples_options_t){.format = BPT_FORMAT_CONLL, .per_token = true, .labelled = true}, N);
+    assert_covered(trees.data, &(bpt_examples_options_t){.format = BPT_FORMAT_TREES, .labelled = true, .trees = true}, N);
+    assert_covered(phrases.data, &(bpt_examples_options_t){.format = BPT_FORMAT_TEXT, .labelled = true, .subtrees = true}, N);
+    assert_covered(phrases.data, &(bpt_examples_options_t){.format = BPT_FORMAT_TREES, .labelled = true, .subtrees = true, .trees = true},
+                   N);
     bpt_strbuf_free(&lines), bpt_strbuf_free(&numbers), bpt_strbuf_free(&tags);
     bpt_strbuf_free(&conll), bpt_strbuf_free(&trees), bpt_strbuf_free(&phrases);
 }

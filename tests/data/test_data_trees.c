@@ -67,7 +67,7 @@ static bool starts_word(const bpt_vocab_t *v, uint32_t id) {
     return bytes >= 3 && !memcmp(piece, "\xE2\x96\x81", 3);
 }
 
-#define TREES .form = BPT_FORM_TREES, .trees = true, .labelled = true
+#define TREES .format = BPT_FORMAT_TREES, .trees = true, .labelled = true
 
 static void brackets_become_nodes(void **state) {
     (void)state;
@@ -113,7 +113,7 @@ static void brackets_become_nodes(void **state) {
         {"(3 (2 a) (4 (2 b) (3 c)))", {TREES, .vertex_labels = true, .made = BPT_TREES_FLAT}, "3: a/2 b/2 c/3 | 0-3/-;"},
         {"1\ta b c d\n", {TREES, .made = BPT_TREES_BALANCED}, "1: a/- b/- c/- d/- | 0-2/- 2-4/- 0-4/-;"},
         {"1\t(a b) c\n2\td\n", {TREES, .made = BPT_TREES_RIGHT}, "1: (a/- b)/- c/- | 1-3/- 0-3/-;2: d/- | 0-1/-;"},
-        {"a b c", {.form = BPT_FORM_TREES, .trees = true, .made = BPT_TREES_FLAT}, "-: a/- b/- c/- | 0-3/-;"},
+        {"a b c", {.format = BPT_FORMAT_TREES, .trees = true, .made = BPT_TREES_FLAT}, "-: a/- b/- c/- | 0-3/-;"},
     };
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
         set_t s;

@@ -155,9 +155,9 @@ static void take_lines(const char *text, const bpt_examples_options_t *o, bool l
 
 static void lines_of_a_tree_belong_together(void **state) {
     (void)state;
-    static const bpt_examples_options_t labelled = {.labelled = true}, alone = {0}, trees = {.form = BPT_FORM_TREES, .trees = true},
-                                        made = {.form = BPT_FORM_TREES, .trees = true, .made = BPT_TREES_FLAT},
-                                        columns = {.form = BPT_FORM_COLUMNS};
+    static const bpt_examples_options_t labelled = {.labelled = true}, alone = {0}, trees = {.format = BPT_FORMAT_TREES, .trees = true},
+                                        made = {.format = BPT_FORMAT_TREES, .trees = true, .made = BPT_TREES_FLAT},
+                                        columns = {.format = BPT_FORMAT_COLUMNS};
     static const struct {
         const char *text;
         const bpt_examples_options_t *options;

@@ -67,11 +67,12 @@ static void show(const set_t *s, char *out, size_t bytes) {
     }
 }
 
-#define COLUMNS(n, label, a, b) .form = BPT_FORM_COLUMNS, .texts = n, .label_column = label, .text_column = {a, b}
+#define COLUMNS(n, label, a, b) .format = BPT_FORMAT_COLUMNS, .texts = n, .label_column = label, .text_column = {a, b}
 #define TSV COLUMNS(1, 1, 2, 0), .labelled = true
 #define PAIR COLUMNS(2, 1, 2, 3), .labelled = true
-#define CONLL .form = BPT_FORM_CONLL, .labelled = true
-#define TAGGED .form = BPT_FORM_TAGGED, .labelled = true
+#define CONLLU .format = BPT_FORMAT_CONLLU, .per_token = true, .labelled = true
+#define CONLL .format = BPT_FORMAT_CONLL, .per_token = true, .labelled = true
+#define TAGGED .per_token = true, .labelled = true
 
 static void every_format_gives_its_examples(void **state) {
     (void)state;
@@ -93,7 +94,7 @@ static void every_format_gives_its_examples(void **state) {
         {"1\ta b c d\n", {TSV, .truncate = 2}, "1: a b;"},
         {"y\ta b c\td e f\n", {PAIR, .truncate = 2}, "y: a b | d e;"},
         {"1 2 3\tX Y X\n4\tY\n", {TAGGED}, " 1/X 2/Y 3/X; 4/Y;"},
-        {"1 2 3\n", {.form = BPT_FORM_TAGGED}, " 1/- 2/- 3/-;"},
+        {"1 2 3\n", {.per_token = true}, " 1/- 2/- 3/-;"},
         {"-DOCSTART- -X- O O\n\nEU NNP B-NP B-ORG\nrejects VBZ B-VP O\n\n\nPeter NNP B-NP B-PER\n",
          {CONLL},
          " EU/B-ORG rejects/O; Peter/B-PER;"},
@@ -104,9 +105,9 @@ static void every_format_gives_its_examples(void **state) {
         {"# text = a "
          "b\n1-2\tab\t_\t_\t_\t_\t_\t_\t_\t_\n1\ta\ta\tDET\tDT\t_\t0\t_\t_\t_\n1.1\tx\t_\tX\tX\t_\t_\t_\t_\t_\n2\tb\tb\tNOUN\tNN\t_\t1\t_"
          "\t_\t_\n\n",
-         {CONLL, .conllu = true, .label_column = 4},
+         {CONLLU, .label_column = 4},
          " a/DET b/NOUN;"},
-        {"1\ta b\ta\tX\tY\t_\t0\t_\t_\t_\n", {CONLL, .conllu = true, .label_column = 5}, " a b/Y;"},
+        {"1\ta b\ta\tX\tY\t_\t0\t_\t_\t_\n", {CONLLU, .label_column = 5}, " a b/Y;"},
         // Only the mark's line goes, wherever it stands.
         {"-DOCSTART- -DOCSTART- O\nPeter N B-PER\nwerkt V O\n\nHij Pron O\n-DOCSTART- -DOCSTART- O\nZij Pron O\n",
          {CONLL},
@@ -130,9 +131,7 @@ static void every_format_gives_its_examples(void **state) {
         {"@y\ta\tb\n@y\tc\td\n@\n", {PAIR}, "y: a | b;y: c | d;"},
         {"1 2\tX Y\n\n@3\tX\n\n", {TAGGED}, " 1/X 2/Y; 3/X;"},
         {"a O\n@b X\n@\n@c O\n", {CONLL}, " a/O b/X; c/O;"},
-        {"# x\n1\ta\ta\tDET\tDT\t_\t0\t_\t_\t_\n\n@# y\n1\tb\tb\tX\tDT\t_\t0\t_\t_\t_\n",
-         {CONLL, .conllu = true, .label_column = 4},
-         " a/DET; b/X;"},
+        {"# x\n1\ta\ta\tDET\tDT\t_\t0\t_\t_\t_\n\n@# y\n1\tb\tb\tX\tDT\t_\t0\t_\t_\t_\n", {CONLLU, .label_column = 4}, " a/DET; b/X;"},
         {"label\ttext_a\ttext_b\ny\ta\tb\n", {PAIR, .header = true}, "y: a | b;"},
         {"score\ttext\n1\ta\n", {TSV, .numbers = true, .header = true}, "1: a;"},
         {"Token Tag\na O\nb X\n", {CONLL, .header = true}, " a/O b/X;"},
@@ -226,7 +225,7 @@ static void bad_files_are_refused_with_file_line_and_remedy(void **state) {
         {"x\tb\n", {TSV, .numbers = true}, "line 1: 'x' in the label column is not a finite number; --header leaves out a first line"},
         {"a\t \tb\n", {PAIR}, "line 1: an empty text; every text needs at least one word; --skip-empty leaves out such lines"},
         {"a\t\n",
-         {.form = BPT_FORM_COLUMNS, .texts = 2, .text_column = {1, 2}},
+         {.format = BPT_FORMAT_COLUMNS, .texts = 2, .text_column = {1, 2}},
          "line 1: an empty text; every text needs at least one word"},
         {"1.5e\tb\n", {TSV, .numbers = true}, "line 1: '1.5e' in the label column is not a finite number"},
         {"nan\tb\n", {TSV, .numbers = true}, "line 1: 'nan' in the label column is not a finite number"},
@@ -276,11 +275,11 @@ static void bad_files_are_refused_with_file_line_and_remedy(void **state) {
         {"\n\n\n", {CONLL}, "no example in it"},
         {"a O\xFE\n", {CONLL}, "UTF-8"},
         {"a b c O\n", {CONLL, .longest = 0, .label_column = 9}, "line 1: 4 columns; the token is in column 1 and the tag in column 9"},
-        {"1\ta\ta\tDET\n", {CONLL, .conllu = true, .label_column = 4}, "line 1: 4 columns between tabs; CoNLL-U has 10"},
-        {"1 a a DET DT _ 0 _ _ _\n", {CONLL, .conllu = true, .label_column = 4}, "line 1: 1 columns between tabs; CoNLL-U has 10"},
-        {"1\t\ta\tDET\tDT\t_\t0\t_\t_\t_\n", {CONLL, .conllu = true, .label_column = 4}, "line 1: the token is empty"},
-        {"1\ta\ta\t\tDT\t_\t0\t_\t_\t_\n", {CONLL, .conllu = true, .label_column = 4}, "line 1: the tag is empty"},
-        {"# only a comment\n", {CONLL, .conllu = true, .label_column = 4}, "no example in it"},
+        {"1\ta\ta\tDET\n", {CONLLU, .label_column = 4}, "line 1: 4 columns between tabs; CoNLL-U has 10"},
+        {"1 a a DET DT _ 0 _ _ _\n", {CONLLU, .label_column = 4}, "line 1: 1 columns between tabs; CoNLL-U has 10"},
+        {"1\t\ta\tDET\tDT\t_\t0\t_\t_\t_\n", {CONLLU, .label_column = 4}, "line 1: the token is empty"},
+        {"1\ta\ta\t\tDT\t_\t0\t_\t_\t_\n", {CONLLU, .label_column = 4}, "line 1: the tag is empty"},
+        {"# only a comment\n", {CONLLU, .label_column = 4}, "no example in it"},
     };
     assert_true(BPT_COUNT(cases) >= 40);
     for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
@@ -295,7 +294,7 @@ static void bad_files_are_refused_with_file_line_and_remedy(void **state) {
     const bpt_examples_options_t numbers = {TSV, .numbers = true};
     assert_fails(read_bytes("1\0002\tb\n", 6, &numbers, BPT_UNIT_WORD, &s), BPT_ERR_INPUT, "in the label column is not a finite number");
     free_set(&s);
-    const bpt_examples_options_t o = {CONLL, .conllu = true, .label_column = 4};
+    const bpt_examples_options_t o = {CONLLU, .label_column = 4};
     assert_ok(read_all(u, &o, BPT_UNIT_WORD, &s));
     free_set(&s);
 }
@@ -314,8 +313,8 @@ static void words_are_given_as_they_are_in_the_file(void **state) {
     const char text[] = "# c = 1\n26 000\tX\nb\t\n-DOCSTART-\tO\n\nc\tY\n", more[] = "New York\n",
                conllu[] = "1\ta b\t_\t_\t_\t_\t_\t_\t_\t_\n";
     bpt_token_columns_t columns = {0};
-    const bpt_examples_options_t tokens = {.form = BPT_FORM_CONLL, .columns = &columns}, u = {.form = BPT_FORM_CONLL, .conllu = true},
-                                 line = {.form = BPT_FORM_TAGGED};
+    const bpt_examples_options_t tokens = {.format = BPT_FORMAT_CONLL, .per_token = true, .columns = &columns},
+                                 u = {.format = BPT_FORMAT_CONLLU, .per_token = true}, line = {.per_token = true};
     char out[200] = "";
     bpt_range_t range = bpt_range_of("x.txt", text, strlen(text));
     assert_ok(bpt_examples_words(&range, &tokens, join, out));
@@ -334,7 +333,7 @@ static void words_are_given_as_they_are_in_the_file(void **state) {
 static void a_tag_is_found_in_its_line(void **state) {
     (void)state;
     const char text[] = "# c\n1-2\tab\t_\t_\t_\t_\t_\t_\t_\t_\n1\ta\t_\tX\t_\t_\t_\t_\t_\t_\n# d\n2\tb\t_\tY\t_\t_\t_\t_\t_\t_\n\n";
-    const bpt_examples_options_t o = {CONLL, .conllu = true, .label_column = 4};
+    const bpt_examples_options_t o = {CONLLU, .label_column = 4};
     const bpt_range_t range = bpt_range_of("x.txt", text, strlen(text));
     uint64_t line;
     assert_ok(bpt_examples_find_tag(&range, &o, &(bpt_word_t){"Y", 1}, &line));

@@ -1,4 +1,4 @@
-// libFuzzer: any bytes as examples in every form: labelled lines, trees, ids, columns with --where, pairs, numbers in place of labels,
+// libFuzzer: any bytes as examples in every format: labelled lines, trees, ids, columns with --where, pairs, numbers in place of labels,
 // tagged lines, CoNLL, CoNLL-U. What is accepted gives sound examples and batches.
 #include <math.h>
 #include <stdlib.h>
@@ -156,16 +156,18 @@ static void check_lines(const bpt_range_t *text, const bpt_examples_options_t *o
 
 // As the program puts them together: what only some forms have is 0 for the others.
 static bpt_examples_options_t options_of(const uint8_t head[3]) {
-    bpt_examples_options_t o = {.form = (bpt_example_form_t)(head[2] % 5),
+    bpt_examples_options_t o = {.format = (bpt_format_id_t)(head[2] % BPT_N_FORMATS),
                                 .labelled = head[0] & 2,
                                 .header = head[1] & 64,
                                 .skip_empty = head[1] & 128,
                                 .longest = head[0] & 4 ? 3 : 0,
                                 .truncate = head[0] & 32 ? 2 : 0};
-    const int more = head[2] / 5;
-    if (o.form == BPT_FORM_TEXTS) o.subtrees = head[0] & 1;
+    const int more = head[2] / BPT_N_FORMATS;
+    const unsigned gives = bpt_format_of(o.format)->gives;
+    o.per_token = gives & BPT_GIVES_TAGS && (!(gives & BPT_GIVES_LABELS) || more & 8);
+    if (o.format == BPT_FORMAT_TEXT && !o.per_token) o.subtrees = head[0] & 1;
     o.skip_root = more & 16;
-    if (o.form == BPT_FORM_COLUMNS) {
+    if (o.format == BPT_FORMAT_COLUMNS) {
         o.texts = more & 1 ? 2 : 1;
         o.numbers = more & 2;
         o.label_column = 1 + (more >> 2 & 1);
@@ -173,13 +175,12 @@ static bpt_examples_options_t options_of(const uint8_t head[3]) {
         o.text_column[1] = o.texts == 2 ? 3 : 0;
         if (more & 8) o.where_column = 1 + (more >> 4 & 3), o.where = "x";
     }
-    if (o.form == BPT_FORM_CONLL) {
-        o.conllu = more & 1;
-        o.label_column = o.conllu ? 4 + (more >> 1 & 1) : more >> 1 & 3;
-        o.text_column[0] = o.conllu ? 0 : more >> 3 & 1;
+    if (o.format == BPT_FORMAT_CONLLU) o.label_column = 4 + (more >> 1 & 1);
+    if (o.format == BPT_FORMAT_CONLL) o.label_column = more >> 1 & 3, o.text_column[0] = more >> 3 & 1;
+    if (o.per_token && o.format != BPT_FORMAT_TEXT) {
         o.scheme = (bpt_tag_scheme_t)((more >> 4 & 3) + (head[0] & 16 ? 2 : 0));
     }
-    if (o.form == BPT_FORM_TREES) {
+    if (gives & BPT_GIVES_TREES) {
         o.trees = true;
         o.made = (bpt_trees_t)(more & 3);
         o.vertex_labels = more & 4;
@@ -189,7 +190,7 @@ static bpt_examples_options_t options_of(const uint8_t head[3]) {
         return o;
     }
     if (head[0] & 64 && !(head[0] & 8)) o.ngram_min = 1, o.ngram_max = 3, o.ngram_rows = 7;
-    if (head[0] & 128 && !(head[0] & 8) && o.form != BPT_FORM_CONLL && o.form != BPT_FORM_TAGGED) o.strip_punctuation = true;
+    if (head[0] & 128 && !(head[0] & 8) && !o.per_token) o.strip_punctuation = true;
     return o;
 }
 

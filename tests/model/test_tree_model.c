@@ -26,7 +26,7 @@ typedef struct {
 } texts_t;
 
 static void open_texts(const char *text, bpt_trees_t made, bool vertices, texts_t *t) {
-    const bpt_examples_options_t o = {.form = BPT_FORM_TREES, .trees = true, .labelled = true, .made = made, .vertex_labels = vertices};
+    const bpt_examples_options_t o = {.format = BPT_FORMAT_TREES, .trees = true, .labelled = true, .made = made, .vertex_labels = vertices};
     const bpt_batching_t batching = {.batch_tokens = 64, .packed = true, .vertices = vertices};
     const bpt_range_t range = bpt_range_of("x", text, strlen(text));
     bool end;

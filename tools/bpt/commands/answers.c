@@ -42,6 +42,8 @@ typedef struct {
     held_t held;
 } group_t;
 
+// Not line by line.
+static bool by_sentences(const group_t *g) { return bpt_format_of(g->options.format)->until == BPT_UNTIL_BLANK_LINE; }
 static const bpt_model_config_t *config_of(const group_t *g) { return &g->answers->trained->config; }
 
 // ---- The model
@@ -159,7 +161,7 @@ static bpt_status_t add_asked(group_t *g, const asked_t *asked) {
 // A line, or the lines of a tree or a sentence; marks of documents can make several sentences of these, and comments none.
 static bpt_status_t ask(group_t *g, const bpt_range_t *text) {
     const uint64_t before = g->examples.count;
-    const bool sentences = g->answers->by_sentences;
+    const bool sentences = by_sentences(g);
     if (is_blank(*text)) return sentences ? BPT_OK : add_asked(g, &(asked_t){*text, -1, 0});
     if (!sentences) BPT_TRY(bpt_examples_check_lines(text));
     BPT_TRY(bpt_examples_add(text, &g->options, g->answers->trained->vocab, NULL, &g->examples));
@@ -194,8 +196,8 @@ static bpt_lines_t next_sentence(bpt_range_t *rest, bool more, bpt_open_tree_t *
 static bpt_status_t answer_text(group_t *g, bpt_range_t *rest, bool more) {
     bpt_range_t text;
     for (;;) {
-        const bpt_lines_t found = g->answers->by_sentences ? next_sentence(rest, more, &g->held.seen, &text)
-                                                           : bpt_examples_next(&g->options, rest, more, &g->held.seen, &text);
+        const bpt_lines_t found = by_sentences(g) ? next_sentence(rest, more, &g->held.seen, &text)
+                                                  : bpt_examples_next(&g->options, rest, more, &g->held.seen, &text);
         if (found == BPT_LINES_NONE || found == BPT_LINES_OPEN) return answer(g);
         if (ask(g, &text) == BPT_OK) continue;
         bpt_error_clear();
@@ -218,7 +220,7 @@ static bpt_status_t join(held_t *h, const bpt_range_t *block, bpt_range_t *text)
 }
 
 static bpt_status_t check_held(const group_t *g, const bpt_range_t *rest) {
-    if (!g->answers->by_sentences) return bpt_examples_check_lines(rest);
+    if (!by_sentences(g)) return bpt_examples_check_lines(rest);
     if (rest->bytes <= BPT_LINE_BYTES) return BPT_OK;
     return bpt_fail(BPT_ERR_INPUT, "%s: line %" PRIu64 ": a sentence of more than 64 MiB; a blank line ends a sentence", rest->path,
                     rest->line);

@@ -24,7 +24,6 @@ typedef struct {
     const cli_options_t *o;
     cli_trained_t *trained;
     bpt_examples_options_t options;  // how a line is read
-    bool by_sentences;               // not line by line
     bpt_status_t (*print)(const cli_options_t *o, const cli_answer_t *answer);
 } cli_answers_t;
 

@@ -2,10 +2,10 @@
 #include <stdio.h>
 
 #include "bpt/alloc.h"
-#include "models/kinds/kind.h"
 #include "models/nn/softmax.h"
 #include "models/train/evaluate.h"
 #include "tools/bpt/commands/answers.h"
+#include "tools/bpt/corpus/example_options.h"
 #include "tools/bpt/options/command.h"
 #include "tools/bpt/output.h"
 
@@ -44,38 +44,33 @@ static bpt_status_t print(const cli_options_t *o, const cli_answer_t *a) {
 }
 
 // Of a pair the texts alone, or behind a label, as it was trained on.
-static bpt_examples_options_t options_of(const cli_options_t *o, const cli_trained_t *t) {
-    const int texts = bpt_task_texts(bpt_task_of(&t->config));
-    const bool trees = bpt_kind_of(&t->config)->trees;
-    const int made = cli_option_source(o, "trees") == CLI_FROM_FLAG ? o->data.trees : t->stored.data.trees;
-    return (bpt_examples_options_t){.form = texts == 2 ? BPT_FORM_COLUMNS
-                                            : trees    ? BPT_FORM_TREES
-                                                       : BPT_FORM_TEXTS,
-                                    .trees = trees,
-                                    .made = (bpt_trees_t)made,
-                                    .texts = texts,
-                                    .ngram_min = t->config.ngram_min,
-                                    .ngram_max = t->config.ngram_max,
-                                    .ngram_rows = t->config.ngram_rows,
-                                    .truncate = t->stored.data.truncate,
-                                    .strip_punctuation = t->stored.data.strip_punctuation,
-                                    .label_column = 1,
-                                    .text_column = {2, 3}};
+static bpt_status_t read_options(const cli_options_t *o, const cli_trained_t *t, const char *path, bpt_examples_options_t *out) {
+    cli_data_options_t d = t->stored.data;
+    d.format = o->data.format;
+    d.label_column = d.text_column = d.where = "";
+    if (cli_option_source(o, "trees") == CLI_FROM_FLAG) d.trees = o->data.trees;
+    d.header = o->data.header;
+    cli_examples_fit(o, &t->config, t->unit, path, &d);
+    BPT_TRY(cli_examples_options(&d, &t->config, t->unit, &t->labels, path, out));
+    out->labelled = false;
+    return BPT_OK;
+}
+
+static bpt_status_t answer(const cli_options_t *o, cli_trained_t *t) {
+    const bpt_task_spec_t *task = bpt_task_of(&t->config);
+    const char *path = o->n_arguments < 2 ? "-" : o->arguments[1];
+    cli_answers_t answers = {.o = o, .trained = t, .print = print};
+    if (!task->labelled || task->per_token)
+        return bpt_fail(BPT_ERR_USAGE, "%s is %s, not a classifier%s", o->arguments[0], task->model, task->labelled ? "; use bpt tag" : "");
+    BPT_TRY(read_options(o, t, path, &answers.options));
+    return cli_answer_lines(&answers, path);
 }
 
 static bpt_status_t run_classify(cli_options_t *o) {
     if (o->use.with_input && !o->use.json) return bpt_fail(BPT_ERR_USAGE, "--with-input goes with --json");
     cli_trained_t trained;
     BPT_TRY(cli_trained_open(o, &trained));
-    bpt_status_t status;
-    const bpt_task_spec_t *task = bpt_task_of(&trained.config);
-    const cli_answers_t answers = {.o = o, .trained = &trained, .options = options_of(o, &trained), .print = print};
-    if (task->labelled && task->per_token)
-        status = bpt_fail(BPT_ERR_USAGE, "%s is %s, not a classifier; use bpt tag", o->arguments[0], task->model);
-    else if (!task->labelled)
-        status = bpt_fail(BPT_ERR_USAGE, "%s is %s, not a classifier", o->arguments[0], task->model);
-    else
-        status = cli_answer_lines(&answers, o->n_arguments < 2 ? "-" : o->arguments[1]);
+    const bpt_status_t status = answer(o, &trained);
     cli_trained_close(&trained);
     return status;
 }

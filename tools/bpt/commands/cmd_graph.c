@@ -21,7 +21,7 @@ static bpt_status_t write_table(const cli_options_t *o) {
 // ---- Trees
 
 static bpt_status_t read_tree(const char *text, bpt_examples_t *out) {
-    const bpt_examples_options_t options = {.form = BPT_FORM_TREES, .trees = true};
+    const bpt_examples_options_t options = {.format = BPT_FORMAT_TREES, .trees = true};
     const bpt_range_t range = bpt_range_of("--tree", text, strlen(text));
     bpt_vocab_t *vocab;
     BPT_TRY(bpt_vocab_create(BPT_UNIT_WORD, false, &vocab));

@@ -5,7 +5,7 @@
 #include "bpt/alloc.h"
 #include "data/score/spans.h"
 #include "tools/bpt/commands/answers.h"
-#include "tools/bpt/corpus/readers.h"
+#include "tools/bpt/corpus/example_options.h"
 #include "tools/bpt/options/command.h"
 #include "tools/bpt/output.h"
 
@@ -112,14 +112,17 @@ static bpt_status_t print(const cli_options_t *o, const cli_answer_t *a) {
 // ---- The command
 
 // A sentence a line; or as the training data are read, with any number of other columns.
-static bpt_status_t read_options(const cli_options_t *o, const cli_trained_t *t, bpt_examples_options_t *out) {
+static bpt_status_t read_options(const cli_options_t *o, const cli_trained_t *t, const char *path, bpt_examples_options_t *out) {
     cli_data_options_t d = t->stored.data;
+    bpt_format_id_t format;
+    d.format = o->data.format || bpt_format_of_file(path, &format) ? o->data.format : 1 + BPT_FORMAT_TEXT;
+    d.label_column = "";
+    d.truncate = 0;
     if (cli_option_source(o, "text-column") == CLI_FROM_FLAG) d.text_column = o->data.text_column;
-    BPT_TRY(cli_examples_options(&d, &t->config, t->unit, &t->labels, out));
-    out->form = o->use.format == CLI_FORMAT_TEXT ? BPT_FORM_TAGGED : BPT_FORM_CONLL;
-    out->conllu = o->use.format == CLI_FORMAT_CONLLU;
+    d.header = o->data.header;
+    cli_examples_fit(o, &t->config, t->unit, path, &d);
+    BPT_TRY(cli_examples_options(&d, &t->config, t->unit, &t->labels, path, out));
     out->labelled = false;
-    out->truncate = 0;
     return BPT_OK;
 }
 
@@ -146,18 +149,17 @@ static bpt_status_t check(const cli_options_t *o, const cli_trained_t *t) {
 
 static bpt_status_t answer(cli_options_t *o, cli_trained_t *t) {
     bpt_token_columns_t columns = {0};
-    cli_answers_t answers = {.o = o, .trained = t, .print = print, .by_sentences = o->use.format != CLI_FORMAT_TEXT};
+    const char *path = o->n_arguments < 2 ? "-" : o->arguments[1];
+    cli_answers_t answers = {.o = o, .trained = t, .print = print};
     BPT_TRY(check(o, t));
     BPT_TRY(resolve_scheme(o, t));
-    BPT_TRY(read_options(o, t, &answers.options));
+    BPT_TRY(read_options(o, t, path, &answers.options));
     answers.options.columns = &columns;
-    return cli_answer_lines(&answers, o->n_arguments < 2 ? "-" : o->arguments[1]);
+    return cli_answer_lines(&answers, path);
 }
 
 static bpt_status_t run_tag(cli_options_t *o) {
     if (o->use.with_input && !o->use.json) return bpt_fail(BPT_ERR_USAGE, "--with-input goes with --json");
-    if (cli_option_source(o, "text-column") == CLI_FROM_FLAG && o->use.format != CLI_FORMAT_CONLL)
-        return bpt_fail(BPT_ERR_USAGE, "--text-column goes with --format conll, whose lines have columns of any meaning");
     cli_trained_t trained;
     BPT_TRY(cli_trained_open(o, &trained));
     const bpt_status_t status = answer(o, &trained);

@@ -349,7 +349,7 @@ const cli_command_t cli_command_train = {
         "CoNLL-U with --label-column upos or xpos), with --unit ids lines of `ids<TAB>tags`; a translator two files of each "
         "part whose lines belong together, such as "
         "train.en and train.de (--source en --target de; an empty line in both ends a document), with --unit ids lines of "
-        "`ids<TAB>ids`. --label-column and --text-column choose other columns, --header "
+        "`ids<TAB>ids`. --format names another format, --label-column and --text-column choose other columns, --header "
         "leaves out a first line with their names. The first lines of output say how many examples there are of each class. In a "
         "folder the parts are the files whose names hold train, valid (or dev, or the word val) and test; one file of examples is "
         "cut into 90, 5 and 5 % at random (--cut).\n"

@@ -8,6 +8,7 @@
 cli_data_options_t cli_eval_data_options(const cli_options_t *o, const cli_trained_t *t) {
     cli_data_options_t d = t->stored.data;
     d.unit = t->unit;
+    if (cli_option_source(o, "format") == CLI_FROM_FLAG || *o->data.path) d.format = o->data.format;
     if (cli_option_source(o, "label-column") == CLI_FROM_FLAG) d.label_column = o->data.label_column;
     if (cli_option_source(o, "text-column") == CLI_FROM_FLAG) d.text_column = o->data.text_column;
     if (cli_option_source(o, "where") == CLI_FROM_FLAG) d.where = o->data.where;

@@ -42,10 +42,6 @@ typedef struct {
     bpt_status_t (*open_eval)(const cli_options_t *o, const bpt_range_t *text, cli_trained_t *trained, cli_eval_data_t *data);
 } cli_reader_t;
 
-// How files of examples are read for a model: what the options of its data say, and the labels that it has, if it is trained.
-bpt_status_t cli_examples_options(const cli_data_options_t *data, const bpt_model_config_t *model, bpt_unit_t unit,
-                                  const bpt_labels_t *known, bpt_examples_options_t *out) BPT_MUST_USE;
-
 // The parts of a folder or of one file.
 bpt_status_t cli_split_open(const cli_data_options_t *data, const bpt_model_config_t *model, uint64_t seed, const char *path,
                             bpt_split_t *out) BPT_MUST_USE;

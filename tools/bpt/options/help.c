@@ -60,7 +60,7 @@ static void flag_text(const cli_option_t *option, char *buffer, int bytes) {
 }
 
 static void print_option(const cli_option_t *option, int width) {
-    char flag[128], text[512];
+    char flag[128], text[1024];
     flag_text(option, flag, sizeof flag);
     int used = append(text, 0, sizeof text, option->help);
     const char *fallback = option->shown                                                 ? option->shown

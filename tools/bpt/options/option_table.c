@@ -50,6 +50,11 @@
 #define MAX_INT32 2147483647.0
 
 const char *const cli_team_names[] = {"none", "mpi", NULL};
+#define BPT_FORMAT(id, name, what) #name,
+const char *const cli_format_names[] = {"auto",
+#include "data/readers/formats.def"
+                                        NULL};
+#undef BPT_FORMAT
 const char *const cli_group_titles[CLI_GROUP_COUNT] = {
     [CLI_GROUP_TASK] = "Task",
     [CLI_GROUP_RUN] = "Run",
@@ -139,6 +144,13 @@ const cli_option_t cli_option_table[] = {
      .commands = CLI_TRAIN | CLI_EVAL, .key = true, .task = has_sides, .firm = true,
      .help =
          "translate documents, which empty lines end: a segment of at least half of N tokens of the source together with the one before"},
+#define BPT_FORMAT(id, name, what) "\n" #name ": " what
+    {CHOICE("format", data.format, cli_format_names), .fallback = "auto", .group = CLI_GROUP_DATA,
+     .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY | CLI_TAG, .key = true, .task = has_columns, .firm = true,
+     .help = "how files of examples are written; auto: as the name of the file says, else in the usual format of the task"
+#include "data/readers/formats.def"
+    },
+#undef BPT_FORMAT
     {TEXT("label-column", data.label_column, "N"), .fallback = "", .shown = "1; tag: the last", .group = CLI_GROUP_DATA,
      .commands = CLI_TRAIN | CLI_EVAL, .key = true, .task = has_columns, .firm = true,
      .help = "column of the label, counted from 1: columns of examples are separated by tabs, those of tags by tabs where the first line "
@@ -363,8 +375,6 @@ const cli_option_t cli_option_table[] = {
      .help = "write a JSON list with the logits that each token was chosen from, before any penalty"},
     {BOOL("with-input", use.with_input), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_CLASSIFY | CLI_TAG,
      .help = "with --json: also print the input line, as \"text\"; tag: and the list of its tokens, as \"tokens\""},
-    {CHOICE("format", use.format, LIST("text", "conll", "conllu")), .fallback = "text", .group = CLI_GROUP_COMMAND, .commands = CLI_TAG,
-     .help = "a sentence a line; or a token a line, as in the files that taggers are trained on"},
     {CHOICE("tag-scheme", use.tag_scheme, LIST("keep", "iob1", "iob2", "bioes", "bilou", "bmes", "data")), .fallback = "keep",
      .group = CLI_GROUP_COMMAND, .commands = CLI_TAG,
      .help = "convert tags of spans to this scheme; data: to that of the data, where the model was trained with another"},

@@ -41,6 +41,7 @@ typedef struct {
     int part;  // BPT_TRAIN, BPT_VALID or BPT_TEST
     bool lower, subtrees, strip_punctuation;
     bool header, skip_empty;                   // of files of examples
+    int format;                                // likewise: 0 as usual, else 1 + bpt_format_id_t
     char *source, *target;                     // endings of the files of a translator, "": one file
     int64_t context_tokens;                    // of a document
     int64_t bleu_sample;                       // lines
@@ -76,9 +77,6 @@ typedef struct {
     bool quiet, verbose, help, version;
 } cli_global_options_t;
 
-// How `bpt tag` reads its text: a sentence a line, or as the files that taggers are trained on.
-typedef enum { CLI_FORMAT_TEXT, CLI_FORMAT_CONLL, CLI_FORMAT_CONLLU } cli_text_format_t;
-
 typedef struct {
     char *nll, *grad, *predictions, *logits, *prompt, *prompts, *file;  // files and texts that a command writes or reads
     char *checkpoint;                                                   // "", a step, "latest" or "best"
@@ -90,7 +88,6 @@ typedef struct {
     double length_penalty, max_length_a;
     char *scores;
     char *trees_file;
-    cli_text_format_t format;
     int tag_scheme;  // bpt_tag_scheme_t
     double temperature, top_p, min_p, repeat_penalty;
     bool echo, interactive, json, with_input, man, completion, allow_non_finite, no_unk;
@@ -198,6 +195,7 @@ extern const char *const cli_group_titles[CLI_GROUP_COUNT];
 
 typedef enum { CLI_TEAM_NONE, CLI_TEAM_MPI } cli_team_t;  // --team
 extern const char *const cli_team_names[];
+extern const char *const cli_format_names[];  // --format: "auto", and those of data/formats.h
 
 enum { CLI_MAX_OPTIONS = 256, CLI_MAX_ARGUMENTS = 64 };
 

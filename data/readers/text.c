@@ -1,4 +1,4 @@
-// `label<TAB>text`, labelled trees in brackets, text alone.
+// The format `text`: lines of `label<TAB>text`, labelled trees in brackets, text alone; or of `tokens<TAB>tags` (tagged.c).
 #include <string.h>
 
 #include "bpt/alloc.h"
@@ -113,7 +113,14 @@ static bpt_status_t read_tree(bpt_reader_t *r, const bpt_range_t *tree) {
 }
 
 static bpt_status_t read_lines(bpt_reader_t *r, const bpt_range_t *lines) {
+    if (r->options->per_token) return bpt_reader_tagged_line(r, lines);
     return r->found == BPT_LINES_TREE ? read_tree(r, lines) : bpt_reader_text_line(r, lines);
 }
 
-bpt_status_t bpt_read_texts(bpt_reader_t *r, const bpt_range_t *text) { return bpt_reader_lines(r, text, read_lines); }
+static bpt_status_t read_text(bpt_reader_t *r, const bpt_range_t *text) { return bpt_reader_lines(r, text, read_lines); }
+
+const bpt_format_t bpt_format_text = {.gives = BPT_GIVES_LABELS | BPT_GIVES_TAGS,
+                                      .takes = BPT_TAKES_HEADER,
+                                      .fixed = "its lines are label<TAB>text, of tags tokens<TAB>tags",
+                                      .until = BPT_UNTIL_BRACKETS_CLOSE,
+                                      .read = read_text};
