@@ -6,6 +6,7 @@
 #include "models/train/evaluate.h"
 #include "tools/bpt/commands/answers.h"
 #include "tools/bpt/corpus/example_options.h"
+#include "tools/bpt/corpus/trained.h"
 #include "tools/bpt/options/command.h"
 #include "tools/bpt/output.h"
 
