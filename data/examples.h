@@ -11,16 +11,18 @@
 // Label strings, sorted by bytes once frozen; the place is the class.
 typedef struct {
     char **name;
+    uint32_t *sorted;  // the places of all names, the others among them, in the order of the names' bytes
     size_t count, capacity;
     size_t others;  // names behind them that are no classes: those of data whose labels a model does not know (bpt_labels_other)
 } bpt_labels_t;
 bpt_status_t bpt_labels_write(const bpt_labels_t *labels, const char *path) BPT_MUST_USE;  // labels.txt, one a line
 bpt_status_t bpt_labels_parse(const bpt_range_t *text, bpt_labels_t *out) BPT_MUST_USE;    // the text of such a file
 void bpt_labels_free(bpt_labels_t *labels);
+bpt_status_t bpt_labels_numbers(bpt_labels_t *labels, int64_t count) BPT_MUST_USE;  // adds 0 .. count - 1, of classes without names
 // Adds a label that is not there yet; BPT_ERR_INPUT with file and line of `where`: it cannot be one, or there are too many.
 bpt_status_t bpt_labels_add(bpt_labels_t *labels, const bpt_range_t *where, const bpt_word_t *label) BPT_MUST_USE;
 bool bpt_labels_find(const bpt_labels_t *labels, const bpt_word_t *label, uint32_t *index);
-// Finds or adds a name behind the classes, whose number is count or more.
+// Finds or adds a name that is no class; its number is count or more. No class can be added after it.
 bpt_status_t bpt_labels_other(bpt_labels_t *labels, const bpt_range_t *where, const bpt_word_t *label, uint32_t *index) BPT_MUST_USE;
 
 #define BPT_NO_LABEL UINT32_MAX

@@ -1,4 +1,6 @@
 // Label strings (examples.h): collected, found, written and read.
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,48 +12,91 @@ typedef bpt_word_t word_t;
 
 static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-static bool find(const bpt_labels_t *labels, size_t first, size_t end, const word_t *label, uint32_t *index) {
-    for (size_t i = first; i < end; ++i)
-        if (strlen(labels->name[i]) == label->bytes && !memcmp(labels->name[i], label->data, label->bytes)) {
-            *index = (uint32_t)i;
-            return true;
-        }
+// ---- Names in the order of their bytes, for the search
+
+static int compare(const char *name, const word_t *label) {
+    const size_t bytes = strlen(name);
+    const int first = memcmp(name, label->data, bytes < label->bytes ? bytes : label->bytes);
+    return first ? first : (bytes > label->bytes) - (bytes < label->bytes);
+}
+
+// The place of the label among the sorted names, or the one where it would be.
+static bool search(const bpt_labels_t *labels, const word_t *label, size_t *place) {
+    size_t first = 0, end = labels->count + labels->others;
+    while (first < end) {
+        const size_t middle = first + (end - first) / 2;
+        const int order = compare(labels->name[labels->sorted[middle]], label);
+        if (order == 0) return *place = middle, true;
+        if (order < 0)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    *place = first;
     return false;
 }
 
 bool bpt_labels_find(const bpt_labels_t *labels, const word_t *label, uint32_t *index) {
-    return find(labels, 0, labels->count, label, index);
+    size_t place;
+    if (!search(labels, label, &place) || labels->sorted[place] >= labels->count) return false;
+    *index = labels->sorted[place];
+    return true;
 }
 
-// A name behind all others.
-static bpt_status_t append(bpt_labels_t *labels, const bpt_range_t *where, const word_t *label) {
-    for (size_t i = 0; i < label->bytes; ++i)
-        if ((unsigned char)label->data[i] < 0x20) return bpt_reader_fail(where, "a control character in the label");
+// ---- Names behind all others
+
+static bpt_status_t append(bpt_labels_t *labels, const word_t *label, size_t place) {
     const size_t count = labels->count + labels->others;
-    if (count == 10000) return bpt_reader_fail(where, "more than 10,000 different labels; is this label<TAB>text?");
+    size_t room = labels->capacity;
+    BPT_TRY(bpt_grow(&labels->sorted, count, &room, sizeof *labels->sorted));
     BPT_TRY(bpt_grow(&labels->name, count, &labels->capacity, sizeof *labels->name));
     BPT_TRY(bpt_alloc(label->bytes + 1, 1, &labels->name[count]));
     memcpy(labels->name[count], label->data, label->bytes);
+    memmove(labels->sorted + place + 1, labels->sorted + place, (count - place) * sizeof *labels->sorted);
+    labels->sorted[place] = (uint32_t)count;
     return BPT_OK;
 }
 
+static bpt_status_t check(const bpt_labels_t *labels, const bpt_range_t *where, const word_t *label) {
+    for (size_t i = 0; i < label->bytes; ++i)
+        if ((unsigned char)label->data[i] < 0x20) return bpt_reader_fail(where, "a control character in the label");
+    if (labels->count + labels->others < 10000) return BPT_OK;
+    return bpt_reader_fail(where, "more than 10,000 different labels; is this label<TAB>text?");
+}
+
 bpt_status_t bpt_labels_add(bpt_labels_t *labels, const bpt_range_t *where, const word_t *label) {
-    uint32_t index;
-    if (bpt_labels_find(labels, label, &index)) return BPT_OK;
-    BPT_TRY(append(labels, where, label));
+    size_t place;
+    if (search(labels, label, &place)) return BPT_OK;
+    BPT_TRY(check(labels, where, label));
+    BPT_TRY(append(labels, label, place));
     ++labels->count;
     return BPT_OK;
 }
 
 bpt_status_t bpt_labels_other(bpt_labels_t *labels, const bpt_range_t *where, const word_t *label, uint32_t *index) {
-    if (find(labels, labels->count, labels->count + labels->others, label, index)) return BPT_OK;
-    BPT_TRY(append(labels, where, label));
+    size_t place;
+    if (search(labels, label, &place)) return *index = labels->sorted[place], BPT_OK;
+    BPT_TRY(check(labels, where, label));
+    BPT_TRY(append(labels, label, place));
     *index = (uint32_t)(labels->count + labels->others++);
+    return BPT_OK;
+}
+
+bpt_status_t bpt_labels_numbers(bpt_labels_t *labels, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+        char name[24];
+        size_t place;
+        const word_t label = {name, (size_t)snprintf(name, sizeof name, "%" PRId64, i)};
+        if (search(labels, &label, &place)) continue;
+        BPT_TRY(append(labels, &label, place));
+        ++labels->count;
+    }
     return BPT_OK;
 }
 
 void bpt_labels_freeze(bpt_labels_t *labels) {
     if (labels->count) qsort(labels->name, labels->count, sizeof *labels->name, compare_names);
+    for (size_t i = 0; i < labels->count; ++i) labels->sorted[i] = (uint32_t)i;
 }
 
 // ---- labels.txt
@@ -84,5 +129,6 @@ bpt_status_t bpt_labels_parse(const bpt_range_t *text, bpt_labels_t *out) {
 void bpt_labels_free(bpt_labels_t *labels) {
     for (size_t i = 0; i < labels->count + labels->others; ++i) bpt_free(labels->name[i]);
     bpt_free(labels->name);
+    bpt_free(labels->sorted);
     *labels = (bpt_labels_t){0};
 }

@@ -64,16 +64,7 @@ static bpt_status_t open_vocab(const cli_options_t *o, cli_trained_t *t) {
     return cli_trained_plain_vocab(t);
 }
 
-bpt_status_t cli_trained_number_labels(cli_trained_t *t) {
-    for (int64_t i = 0; i < bpt_model_labels(&t->config); ++i) {
-        char name[24];
-        snprintf(name, sizeof name, "%" PRId64, i);
-        BPT_TRY(bpt_grow(&t->labels.name, t->labels.count, &t->labels.capacity, sizeof *t->labels.name));
-        BPT_TRY(bpt_strdup(name, &t->labels.name[t->labels.count]));
-        ++t->labels.count;
-    }
-    return BPT_OK;
-}
+bpt_status_t cli_trained_number_labels(cli_trained_t *t) { return bpt_labels_numbers(&t->labels, bpt_model_labels(&t->config)); }
 
 static bpt_status_t open_labels(cli_trained_t *t) {
     const char *path = bpt_run_labels_path(t->run);
