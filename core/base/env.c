@@ -1,52 +1,30 @@
 // Environment variables (see bpt/env.h).
 #include "bpt/env.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpt/log.h"
-
 #define BPT_DISABLE_WORD(word, what)
-#define BPT_OLD_VARIABLE(old, name, word)
 const bpt_env_variable_t bpt_env_variables[] = {
 #define BPT_VARIABLE(variable, its_kind, its_most, text) {#variable, text, BPT_ENV_##its_kind, its_most},
 #include "bpt/env.def"
     {NULL, NULL, BPT_ENV_TEXT, 0}};
 
 #define BPT_VARIABLE(name, kind, most, effect)
-#define BPT_OLD_VARIABLE(old, name, word)
 const bpt_env_word_t bpt_env_disable_words[] = {
 #define BPT_DISABLE_WORD(word, what) {word, what},
 #include "bpt/env.def"
     {NULL, NULL}};
 
-#define BPT_VARIABLE(name, kind, most, effect)
-#define BPT_DISABLE_WORD(word, what)
-static const struct {
-    const char *old, *name, *word;
-} old_names[] = {
-#define BPT_OLD_VARIABLE(old, name, word) {old, name, word},
-#include "bpt/env.def"
-};
-
-static const char *value_of(const char *name) {
+const char *bpt_env_text(const char *name) {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
 }
 
-const char *bpt_env_text(const char *name) {
-    const char *value = value_of(name);
-    for (size_t i = 0; i < BPT_COUNT(old_names) && !value; ++i)
-        if (!old_names[i].word && !strcmp(old_names[i].name, name)) value = value_of(old_names[i].old);
-    return value;
-}
-
 // ---- Words -------------------------------------------------------------------------------------------------------------
 
-// Takes the next word off a list with commas; NULL at its end. Empty words are passed over.
-static const char *next_word(const char **list, size_t *length) {
+const char *bpt_env_next_word(const char **list, size_t *length) {
     while (*list && **list == ',') ++*list;
     if (!*list || !**list) return NULL;
     const char *word = *list;
@@ -55,27 +33,23 @@ static const char *next_word(const char **list, size_t *length) {
     return word;
 }
 
-static bool is_word(const char *word, size_t length, const char *known) { return strlen(known) == length && !memcmp(word, known, length); }
+bool bpt_env_is_word(const char *word, size_t length, const char *known) { return strlen(known) == length && !memcmp(word, known, length); }
 
 bool bpt_env_disabled(const char *word) {
-    const char *list = value_of("BPT_DISABLE");
+    const char *list = bpt_env_text("BPT_DISABLE");
     size_t length;
-    for (const char *next; (next = next_word(&list, &length));)
-        if (is_word(next, length, word)) return true;
-    for (size_t i = 0; i < BPT_COUNT(old_names); ++i) {
-        const char *value = old_names[i].word && !strcmp(old_names[i].word, word) ? value_of(old_names[i].old) : NULL;
-        if (value && !strcmp(value, "0")) return true;
-    }
+    for (const char *next; (next = bpt_env_next_word(&list, &length));)
+        if (bpt_env_is_word(next, length, word)) return true;
     return false;
 }
 
 static bpt_status_t check_words(const char *name) {
-    const char *list = value_of(name);
+    const char *list = bpt_env_text(name);
     size_t length;
-    for (const char *next; (next = next_word(&list, &length));) {
+    for (const char *next; (next = bpt_env_next_word(&list, &length));) {
         char known[256] = "";
         size_t used = 0, i = 0;
-        for (; bpt_env_disable_words[i].word && !is_word(next, length, bpt_env_disable_words[i].word); ++i)
+        for (; bpt_env_disable_words[i].word && !bpt_env_is_word(next, length, bpt_env_disable_words[i].word); ++i)
             used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", bpt_env_disable_words[i].word);
         if (!bpt_env_disable_words[i].word)
             return bpt_fail(BPT_ERR_USAGE, "%s: unknown feature '%.*s'; known are %s", name, (int)length, next, known);
@@ -86,7 +60,7 @@ static bpt_status_t check_words(const char *name) {
 // ---- Numbers and switches ----------------------------------------------------------------------------------------------
 
 static bpt_status_t check_switch(const char *name) {
-    const char *value = value_of(name);
+    const char *value = bpt_env_text(name);
     if (!value || !strcmp(value, "0") || !strcmp(value, "1")) return BPT_OK;
     return bpt_fail(BPT_ERR_USAGE, "%s is \"%.40s\"; set it to 0 or 1, or leave it out", name, value);
 }
@@ -115,15 +89,6 @@ bpt_status_t bpt_env_number(const char *name, uint64_t otherwise, uint64_t *out)
 
 // ---- All of them -------------------------------------------------------------------------------------------------------
 
-// Each once in a process.
-static void tell_old_names(void) {
-    static atomic_bool told[BPT_COUNT(old_names)];
-    for (size_t i = 0; i < BPT_COUNT(old_names); ++i)
-        if (value_of(old_names[i].old) && !atomic_exchange(&told[i], true))
-            bpt_warn("%s is a name of an earlier version and will not be understood by the next one: use %s%s%s", old_names[i].old,
-                     old_names[i].name, old_names[i].word ? "=" : "", old_names[i].word ? old_names[i].word : "");
-}
-
 bpt_status_t bpt_env_check(void) {
     for (const bpt_env_variable_t *v = bpt_env_variables; v->name; ++v) {
         uint64_t number;
@@ -131,8 +96,5 @@ bpt_status_t bpt_env_check(void) {
         if (v->kind == BPT_ENV_WORDS) BPT_TRY(check_words(v->name));
         if (v->kind == BPT_ENV_MIB || v->kind == BPT_ENV_SECONDS) BPT_TRY(number_of(v, 0, &number));
     }
-    for (size_t i = 0; i < BPT_COUNT(old_names); ++i)
-        if (old_names[i].word) BPT_TRY(check_switch(old_names[i].old));
-    tell_old_names();
     return BPT_OK;
 }

@@ -220,8 +220,6 @@ static void a_variable_that_means_nothing_is_an_error(void **state) {
         {"BPT_LIMITS", "local=much", 2, "'local=much' needs a whole number"},
         {"BPT_LIMITS", "local=0", 2, "'local=0' is not possible"},
         {"BPT_DISABLE", "bf16", 2, "BPT_DISABLE: unknown feature 'bf16'; known are f16, matrix, subgroup, unified"},
-        {"BPT_QUIRKS", "off", 2, "BPT_QUIRKS is \"off\"; set it to 0 or 1"},
-        {"BPT_CACHE", "no", 2, "BPT_CACHE is \"no\"; set it to 0 or 1"},
         {"BPT_SELFTEST", "never", 2, "BPT_SELFTEST is \"never\"; set it to 0 or 1"},
         {"BPT_DRIVER_SECONDS", "long", 2, "BPT_DRIVER_SECONDS is \"long\"; set it to a number of seconds, 1 to 3600"},
         {"BPT_CACHE_MIB", "-1", 2, "BPT_CACHE_MIB is \"-1\"; set it to a number of MiB"},

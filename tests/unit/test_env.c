@@ -1,4 +1,4 @@
-// Environment variables: what may stand in them, whole words, names of earlier versions.
+// Environment variables: what may stand in them, whole words.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,48 +66,11 @@ static void switches_are_0_or_1(void **state) {
     assert_true(count >= 3);
 }
 
-static void names_of_earlier_versions_mean_the_same_and_are_told_once(void **state) {
-    (void)state;
-    setenv("BPT_CACHE", "1", 1);
-    assert_false(bpt_env_disabled("cache"));
-    setenv("BPT_CACHE", "0", 1);
-    assert_true(bpt_env_disabled("cache"));
-    assert_false(bpt_env_disabled("quirks"));
-    setenv("BPT_ONEDNN", "old", 1);
-    assert_string_equal(bpt_env_text("BPT_ONEDNN_LIBRARY"), "old");
-    setenv("BPT_ONEDNN_LIBRARY", "new", 1);
-    assert_string_equal(bpt_env_text("BPT_ONEDNN_LIBRARY"), "new");
-
-    const char *path = test_path("stderr");
-    size_t length;
-    const int before = dup(STDERR_FILENO);
-    assert_non_null(freopen(path, "w", stderr));
-    for (int i = 0; i < 2; ++i) assert_int_equal(bpt_env_check(), BPT_OK);
-    fflush(stderr);
-    assert_true(dup2(before, STDERR_FILENO) >= 0);
-    close(before);
-    char *text = test_read_file(path, &length);
-    assert_non_null(text);
-    const char *first = strstr(text, "BPT_CACHE is a name of an earlier version");
-    assert_non_null(first);
-    assert_non_null(strstr(first, "use BPT_DISABLE=cache"));
-    assert_non_null(strstr(text, "use BPT_ONEDNN_LIBRARY\n"));
-    assert_null(strstr(first + 1, "BPT_CACHE is a name"));
-    free(text);
-
-    setenv("BPT_CACHE", "off", 1);
-    assert_int_equal(bpt_env_check(), BPT_ERR_USAGE);
-    unsetenv("BPT_CACHE");
-    unsetenv("BPT_ONEDNN");
-    unsetenv("BPT_ONEDNN_LIBRARY");
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_word_disables_itself_and_nothing_that_it_is_a_part_of),
         cmocka_unit_test(numbers_are_whole_and_within_their_range),
         cmocka_unit_test(switches_are_0_or_1),
-        cmocka_unit_test(names_of_earlier_versions_mean_the_same_and_are_told_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

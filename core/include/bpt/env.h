@@ -27,14 +27,19 @@ typedef struct {
 BPT_API extern const bpt_env_variable_t bpt_env_variables[];
 BPT_API extern const bpt_env_word_t bpt_env_disable_words[];  // of BPT_DISABLE
 
-// The value of a variable of the list, also where it is set by its name of an earlier version; NULL where it is empty or not set.
+// The value of a variable of the list; NULL where it is empty or not set.
 BPT_API const char *bpt_env_text(const char *name);
-// Is the word in BPT_DISABLE, or switched off by its own variable of an earlier version?
+// Is the word in BPT_DISABLE?
 BPT_API bool bpt_env_disabled(const char *word);
 // The number of a variable, or `otherwise` where it is not set. BPT_ERR_USAGE where it is none or out of range.
 BPT_API bpt_status_t bpt_env_number(const char *name, uint64_t otherwise, uint64_t *out) BPT_MUST_USE;
-// Whether all variables of the list mean something: BPT_ERR_USAGE with the first that does not. Says once in a process which names are old.
+// Whether all variables of the list mean something: BPT_ERR_USAGE with the first that does not.
 BPT_API bpt_status_t bpt_env_check(void) BPT_MUST_USE;
+
+// Takes the next word off a list with commas; NULL at its end. Empty words are passed over.
+BPT_API const char *bpt_env_next_word(const char **list, size_t *length);
+// Is the word of such a list this one?
+BPT_API bool bpt_env_is_word(const char *word, size_t length, const char *known);
 
 BPT_END_DECLS
 
