@@ -53,10 +53,6 @@ void test_steps(test_case_t *c, const bpt_pointwise_attrs_t *steps, bpt_dtype_t 
 
 double test_sum_tolerance(int64_t terms) { return 8 + 8 * sqrt((double)terms); }
 
-bool test_is_for_hosts(const bpt_op_call_t *call) {
-    return call->op == BPT_OP_ATTENTION_GRAD && call->in[6].present && call->in[2].present;
-}
-
 size_t test_operand_bytes(const bpt_operand_t *operand) {
     return operand->present ? (size_t)bpt_shape_count(&operand->shape) * bpt_dtype_size(operand->dtype) : 0;
 }

@@ -65,8 +65,6 @@ static inline bool test_is_packed(const bpt_op_call_t *call) {
 }
 
 size_t test_operand_bytes(const bpt_operand_t *operand);
-// What GPUs do not have (bpt/ops.h): the gradient of attention over a table with relative positions.
-bool test_is_for_hosts(const bpt_op_call_t *call);
 double test_load(const bpt_operand_t *operand, const void *data, int64_t i);
 void test_store(const bpt_operand_t *operand, void *data, int64_t i, double x);
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -113,10 +114,9 @@ static bool lacks_type(const bpt_device_info_t *info, const bpt_op_call_t *call)
     return (!info->bf16 && uses_dtype(call, BPT_BF16)) || (!info->f16 && uses_dtype(call, BPT_F16));
 }
 
-// A device may decline a number type that it says it lacks, a GPU what GPUs do not have, and, where its limits are faked, an operand that
-// does not fit; nothing else.
+// A device may decline a number type that it says it lacks and, where its limits are faked, an operand that does not fit; nothing else.
 static void check_refusal(const subject_t *s, const bpt_op_call_t *call) {
-    if (lacks_type(&s->device->info, call) || (s->backend->gpu && test_is_for_hosts(call))) return;
+    if (lacks_type(&s->device->info, call)) return;
     if (getenv("BPT_LIMITS") && strstr(bpt_error_message(), "the device binds at most")) return;
     fail_msg("%s does not support this case: %s", s->backend->name, bpt_error_message());
 }
@@ -133,9 +133,28 @@ static void run_again(const char *what, bpt_device_t *device, const test_case_t 
     test_data_destroy(&again);
 }
 
+static bool finished;  // the case that runs has come to its end, or was skipped
+
+// A line for a shell that runs the case again: what the environment says of bpt, the case, this program.
+static int tell_how_to_repeat(void **state) {
+    const item_t *item = *state;
+    char program[4096] = "";
+    if (finished || readlink("/proc/self/exe", program, sizeof program - 1) < 0) return 0;
+    print_error("run this case again:");
+    for (char **variable = environ; *variable; ++variable) {
+        static const char *const others[] = {"BPT_CASE", "BPT_PROGRAM=", "BPT_SOURCE_DIR=", "BPT_REQUIRE_BACKENDS="};
+        bool ours = !strncmp(*variable, "BPT_", 4);
+        for (size_t i = 0; i < BPT_COUNT(others); ++i) ours = ours && strncmp(*variable, others[i], strlen(others[i]));
+        if (ours) print_error(" %.*s'%s'", (int)strcspn(*variable, "=") + 1, *variable, strchr(*variable, '=') + 1);
+    }
+    print_error(" BPT_CASE='%s' %s\n", item->name, program);
+    return 0;
+}
+
 static void run_case(void **state) {
     const item_t *item = *state;
     subject_t *s = item->subject;
+    finished = false;
     test_case_t c;
     test_data_t want, got;
     item->family->make(item->index, &c);
@@ -145,6 +164,7 @@ static void run_case(void **state) {
         check_refusal(s, &c.call);
         test_data_destroy(&want), test_data_destroy(&got);
         s->skipped++;
+        finished = true;
         skip();
     }
     test_must_execute(test_ref_device(), &c, &want);
@@ -159,6 +179,7 @@ static void run_case(void **state) {
         s->worst = error;
         snprintf(s->worst_case, sizeof s->worst_case, "%s", c.name);
     }
+    finished = true;
 }
 
 // ---- The list of tests -----------------------------------------------------------------------------------------------
@@ -185,6 +206,7 @@ static void append(test_list_t *list, const char *name, CMUnitTestFunction funct
         if (!list->tests) abort();
     }
     list->tests[list->count++] = (struct CMUnitTest){.name = name, .test_func = function, .initial_state = state};
+    if (function == run_case) list->tests[list->count - 1].teardown_func = tell_how_to_repeat;
 }
 
 static void append_required(test_list_t *list, char *names) {
