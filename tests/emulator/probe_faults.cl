@@ -1,5 +1,5 @@
 // What kernels must not do, for tests: MODE says what. 0 is right: the sum of the numbers of all items of the group.
-#include "warp.h"
+#include "cl/dialect/warp.h"
 #define KERNEL probe_faults
 #define BINDINGS(B) B(0, U, result) B(1, V, vectors)
 #define PARAMS(P) P(uint, mode) P(uint, other)

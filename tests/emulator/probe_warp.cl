@@ -1,6 +1,6 @@
 // What warps do together (cl/dialect/warp.h), for tests. MODE 0, 1: c += a b by fragments that each item gathers as the PTX manual says where
 // they lie, in bf16 or f16; 2, 3: by fragments from local memory. a is 16 x 16 and b 16 x 8 by rows, two elements in a word. 4: shuffles.
-#include "warp.h"
+#include "cl/dialect/warp.h"
 #define KERNEL probe_warp
 #define BINDINGS(B) B(0, U, a) B(1, U, b) B(2, R, c) B(3, U, shuffled)
 #define PARAMS(P) P(uint, mode)
