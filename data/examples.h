@@ -128,6 +128,8 @@ typedef struct {
     int label_column, text_column[2];
     int where_column;  // only lines whose column is `where`; 0: all
     const char *where;
+    // JSONL: names of the fields of the texts and the label, or of the lists of tokens and tags; of no bytes: usual names
+    bpt_word_t text_field[2], label_field;
     // CONLL, where label_column 0 means the last column, and CONLLU, where it is 4 (upos) or 5 (xpos)
     bpt_token_columns_t *columns;  // of a file that is read in pieces; NULL: a text is a file
     bpt_tag_scheme_t scheme;       // that tags of spans are converted to

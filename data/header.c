@@ -1,6 +1,7 @@
 // A first line that names the columns of a file (examples.h).
 #include <string.h>
 
+#include "bpt/strbuf.h"
 #include "data/readers/reader.h"
 
 // What columns of labels and texts are called, without an s at the end and in lower case.
@@ -46,7 +47,8 @@ typedef struct {
     const bpt_examples_options_t *options;
     const bpt_labels_t *labels;
     bool any, named, known;  // there is an example in it; a cell is the name of a column; it has a label or number that is one
-    bpt_word_t label;        // or the first tag
+    bpt_word_t label;        // or the first tag, in `copy`: the reader may take its memory back
+    bpt_strbuf_t copy;
 } first_t;
 
 static bpt_status_t take_first(void *user, const bpt_found_t *f) {
@@ -55,8 +57,11 @@ static bpt_status_t take_first(void *user, const bpt_found_t *f) {
     float number;
     const bpt_word_t *label = f->label ? f->label : f->tags;
     if (!label) return BPT_OK;
+    const bpt_word_t trimmed = bpt_reader_trim(*label);
+    bpt_strbuf_clear(&first->copy);
+    BPT_TRY(bpt_strbuf_append(&first->copy, trimmed.data, trimmed.bytes));
     first->any = true;
-    first->label = bpt_reader_trim(*label);
+    first->label = (bpt_word_t){first->copy.data, first->copy.length};
     first->named = is_column_name(&first->label);
     if (f->n_words == 1) first->named |= is_column_name(&f->words[0]);
     first->known = first->options->numbers ? bpt_reader_number(&first->label, &number)
@@ -96,22 +101,28 @@ static bpt_status_t tally(void *user, const bpt_found_t *f) {
     return BPT_OK;
 }
 
+static bpt_status_t check(const bpt_range_t *text, const bpt_examples_options_t *options, first_t *first, bpt_header_t *out) {
+    tally_t t = {.label = &first->label};
+    BPT_TRY(read_first(text, first->options, first));
+    if (options->header && first->any && first->known && !first->named) *out = BPT_HEADER_DOUBTFUL;
+    if (options->header || !first->any || !first->named || options->numbers) return BPT_OK;
+    BPT_TRY(bpt_reader_run(&(bpt_reader_t){.options = first->options, .visit = tally, .user = &t}, text));
+    if (t.count == 1) *out = BPT_HEADER_SUSPECTED;
+    return BPT_OK;
+}
+
 bpt_status_t bpt_examples_check_header(const bpt_range_t *text, const bpt_examples_options_t *options, const bpt_labels_t *labels,
                                        bpt_header_t *out, bpt_shown_t *label) {
     bpt_examples_options_t all = *options;
     first_t first = {.options = &all, .labels = labels};
-    tally_t t = {.label = &first.label};
     all.cut = NULL;
     all.header = false;
     all.scheme = BPT_SCHEME_KEEP;
     all.signs = NULL;
     *out = BPT_HEADER_NONE;
-    if (text->line != 1) return BPT_OK;
-    BPT_TRY(read_first(text, &all, &first));
+    if (text->line != 1 || !(bpt_format_of(options->format)->takes & BPT_TAKES_HEADER)) return BPT_OK;
+    const bpt_status_t status = check(text, options, &first, out);
     *label = bpt_show(first.label.data, first.label.bytes);
-    if (options->header && first.any && first.known && !first.named) *out = BPT_HEADER_DOUBTFUL;
-    if (options->header || !first.any || !first.named || options->numbers) return BPT_OK;
-    BPT_TRY(bpt_reader_run(&(bpt_reader_t){.options = &all, .visit = tally, .user = &t}, text));
-    if (t.count == 1) *out = BPT_HEADER_SUSPECTED;
-    return BPT_OK;
+    bpt_strbuf_free(&first.copy);
+    return status;
 }

@@ -14,7 +14,7 @@
 #include "bpt/names.h"
 #include "bpt/strbuf.h"
 
-bpt_status_t bpt_json_parse(const char *text, size_t length, const char *name, json_t **out) {
+bpt_status_t bpt_json_parse_line(const char *text, size_t length, const char *name, uint64_t line, json_t **out) {
     json_error_t error;
     const size_t mark = bpt_byte_order_mark(text, length);
     json_t *value = json_loadb(text + mark, length - mark, JSON_REJECT_DUPLICATES, &error);
@@ -24,7 +24,12 @@ bpt_status_t bpt_json_parse(const char *text, size_t length, const char *name, j
     }
     if (json_error_code(&error) == json_error_out_of_memory)
         return bpt_fail(BPT_ERR_NO_MEMORY, "%s: out of host memory while reading JSON", name);
-    return bpt_fail(BPT_ERR_INPUT, "%s: line %d, column %d: not valid JSON: %s", name, error.line, error.column, error.text);
+    return bpt_fail(BPT_ERR_INPUT, "%s: line %" PRIu64 ", column %d: not valid JSON: %s", name, line + (uint64_t)error.line - 1,
+                    error.column, error.text);
+}
+
+bpt_status_t bpt_json_parse(const char *text, size_t length, const char *name, json_t **out) {
+    return bpt_json_parse_line(text, length, name, 1, out);
 }
 
 bpt_status_t bpt_json_read(const char *path, json_t **out) {

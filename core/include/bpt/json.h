@@ -11,6 +11,8 @@ typedef struct json_t json_t;  // jansson's; who only passes it on need not incl
 
 // `name` (a path or what the text is) begins every message: "NAME: line 3, column 5: ...". *out is released with json_decref.
 BPT_API bpt_status_t bpt_json_parse(const char *text, size_t length, const char *name, json_t **out) BPT_MUST_USE;
+// One line of a text that has a value in each: `line` is its number.
+BPT_API bpt_status_t bpt_json_parse_line(const char *text, size_t length, const char *name, uint64_t line, json_t **out) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_json_read(const char *path, json_t **out) BPT_MUST_USE;          // at most 64 MiB
 BPT_API bpt_status_t bpt_json_write(const char *path, const json_t *value) BPT_MUST_USE;  // indented, replaced atomically
 // Text of the value in its order of keys; `indent` 0: on one line. *out is freed with bpt_free. Reals have as few digits as read

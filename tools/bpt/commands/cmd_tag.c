@@ -119,8 +119,8 @@ static bpt_status_t read_options(const cli_options_t *o, const cli_trained_t *t,
     d.format = o->data.format || bpt_format_of_file(path, &format) ? o->data.format : 1 + BPT_FORMAT_TEXT;
     d.label_column = "";
     d.truncate = 0;
-    if (cli_option_source(o, "text-column") == CLI_FROM_FLAG) d.text_column = o->data.text_column;
     d.header = o->data.header;
+    cli_examples_given(o, &d);
     cli_examples_fit(o, &t->config, t->unit, path, &d);
     BPT_TRY(cli_examples_options(&d, &t->config, t->unit, &t->labels, path, out));
     out->labelled = false;
@@ -183,7 +183,9 @@ const cli_command_t cli_command_tag = {
         "the training data or of --text-column, and a blank line between sentences. Other columns, comments, lines of -DOCSTART- and the "
         "ranges of CoNLL-U are not printed. Where the first token's line has a tab, tabs separate the columns, and a token may hold "
         "blanks. "
-        "The output is such a file too.\n"
+        "The output is such a file too. With --format jsonl, or a file whose name ends in .jsonl or .ndjson, a line is a JSON object with "
+        "a "
+        "list of tokens.\n"
         "Tags of spans that were converted for training (bpt train --tag-scheme) are written as the model has them; --tag-scheme data "
         "writes them as the data had them.",
     .examples = "  bpt tag run sentences.txt\n  echo 'EU rejects German call' | bpt tag run --json\n"

@@ -3,18 +3,15 @@
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
+#include "tools/bpt/corpus/example_options.h"
 #include "tools/bpt/corpus/readers.h"
 
 cli_data_options_t cli_eval_data_options(const cli_options_t *o, const cli_trained_t *t) {
     cli_data_options_t d = t->stored.data;
     d.unit = t->unit;
     if (cli_option_source(o, "format") == CLI_FROM_FLAG || *o->data.path) d.format = o->data.format;
-    if (cli_option_source(o, "label-column") == CLI_FROM_FLAG) d.label_column = o->data.label_column;
-    if (cli_option_source(o, "text-column") == CLI_FROM_FLAG) d.text_column = o->data.text_column;
-    if (cli_option_source(o, "where") == CLI_FROM_FLAG) d.where = o->data.where;
-    if (cli_option_source(o, "header") == CLI_FROM_FLAG) d.header = o->data.header;
+    cli_examples_given(o, &d);
     if (cli_option_source(o, "skip-empty") == CLI_FROM_FLAG) d.skip_empty = o->data.skip_empty;
-    if (cli_option_source(o, "trees") == CLI_FROM_FLAG) d.trees = o->data.trees;
     if (cli_option_source(o, "source") == CLI_FROM_FLAG) d.source = o->data.source;
     if (cli_option_source(o, "target") == CLI_FROM_FLAG) d.target = o->data.target;
     if (cli_option_source(o, "context-tokens") == CLI_FROM_FLAG) d.context_tokens = o->data.context_tokens;

@@ -72,6 +72,8 @@ static const struct {
     {"label-column", BPT_TAKES_LABEL_COLUMN, offsetof(cli_data_options_t, label_column)},
     {"text-column", BPT_TAKES_TEXT_COLUMN, offsetof(cli_data_options_t, text_column)},
     {"where", BPT_TAKES_WHERE, offsetof(cli_data_options_t, where)},
+    {"label-field", BPT_TAKES_FIELDS, offsetof(cli_data_options_t, label_field)},
+    {"text-field", BPT_TAKES_FIELDS, offsetof(cli_data_options_t, text_field)},
 };
 
 static char **place_of(const cli_data_options_t *d, size_t i) { return (char **)(void *)((char *)d + places[i].place); }
@@ -88,6 +90,13 @@ static bpt_status_t check_places(const bpt_task_spec_t *task, const cli_data_opt
     for (size_t i = 0; i < BPT_COUNT(places); ++i)
         if (**place_of(d, i) && !(takes & places[i].takes)) return refuse_place(task, format, places[i].option, places[i].takes);
     return d->header && !(takes & BPT_TAKES_HEADER) ? refuse_place(task, format, "header", BPT_TAKES_HEADER) : BPT_OK;
+}
+
+void cli_examples_given(const cli_options_t *o, cli_data_options_t *d) {
+    for (size_t i = 0; i < BPT_COUNT(places); ++i)
+        if (cli_option_source(o, places[i].option) == CLI_FROM_FLAG) *place_of(d, i) = *place_of(&o->data, i);
+    if (cli_option_source(o, "header") == CLI_FROM_FLAG) d->header = o->data.header;
+    if (cli_option_source(o, "trees") == CLI_FROM_FLAG) d->trees = o->data.trees;
 }
 
 void cli_examples_fit(const cli_options_t *o, const bpt_model_config_t *m, bpt_unit_t unit, const char *path, cli_data_options_t *d) {
@@ -139,6 +148,14 @@ static bpt_status_t parse_where(const char *text, bpt_examples_options_t *e) {
     if (*rest != '=') return bpt_fail(BPT_ERR_USAGE, "--where %s: it must be a column and a value, such as 1=books", text);
     e->where = rest + 1;
     return BPT_OK;
+}
+
+static bpt_status_t parse_text_field(const char *text, bpt_examples_options_t *e) {
+    const char *comma = e->texts == 2 ? strchr(text, ',') : NULL, *second = comma ? comma + 1 : "";
+    e->text_field[0] = (bpt_word_t){text, comma ? (size_t)(comma - text) : strlen(text)};
+    e->text_field[1] = (bpt_word_t){second, strlen(second)};
+    if (e->texts != 2 || !*text || (e->text_field[0].bytes && *second)) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE, "--text-field %s: a pair needs two fields, such as premise,hypothesis", text);
 }
 
 // A tree has a place for each of its words, and columns have no brackets.
@@ -202,6 +219,8 @@ bpt_status_t cli_examples_options(const cli_data_options_t *d, const bpt_model_c
     set_columns(d, e);
     BPT_TRY(parse_label_column(d->label_column, e));
     BPT_TRY(parse_text_column(d->text_column, e));
+    BPT_TRY(parse_text_field(d->text_field, e));
+    e->label_field = (bpt_word_t){d->label_field, strlen(d->label_field)};
     BPT_TRY(check_trees(e));
     read_labels_as(d, known, e);
     return parse_where(d->where, e);

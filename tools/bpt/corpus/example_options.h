@@ -8,6 +8,8 @@
 // `known`: the labels of the model, if it is trained. `path`: of the file, whose name may say its format; NULL: none.
 bpt_status_t cli_examples_options(const cli_data_options_t *data, const bpt_model_config_t *model, bpt_unit_t unit,
                                   const bpt_labels_t *known, const char *path, bpt_examples_options_t *out) BPT_MUST_USE;
+// Of the options of a run's data those that are given anew for a file that its model reads.
+void cli_examples_given(const cli_options_t *o, cli_data_options_t *data);
 // For a file that a trained model reads: takes out of the options of its run what goes with files of other formats, such as the numbers of
 // columns where this file has none. What a person gives stays.
 void cli_examples_fit(const cli_options_t *o, const bpt_model_config_t *model, bpt_unit_t unit, const char *path, cli_data_options_t *data);

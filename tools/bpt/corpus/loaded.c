@@ -2,6 +2,7 @@
 #include "tools/bpt/corpus/loaded.h"
 
 #include "data/examples_arrays.h"
+
 bpt_ids_t cli_corpus_tokens(const cli_corpus_t *corpus, int part) {
     const bpt_examples_t *e = &corpus->examples[part];
     return e->tokens ? bpt_ids_of(e->tokens, e->n_tokens) : corpus->ids[part];

@@ -46,6 +46,7 @@ typedef struct {
     int64_t context_tokens;                    // of a document
     int64_t bleu_sample;                       // lines
     char *label_column, *text_column, *where;  // of examples in columns (data/examples.h), as they were given
+    char *label_field, *text_field;            // of examples with fields
     int64_t subwords;                          // tokens of the SentencePiece model
     char *subword_model;                       // a file, "": it is trained
     char *sentencepiece;                       // version that made the tokens, "": none or not known

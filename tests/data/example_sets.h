@@ -1,0 +1,61 @@
+// Examples that are read from a text, with their words and labels, and shown as one text.
+#ifndef BPT_TEST_EXAMPLE_SETS_H
+#define BPT_TEST_EXAMPLE_SETS_H
+
+#include <stdio.h>
+#include <string.h>
+
+#include "data/examples.h"
+
+typedef struct {
+    bpt_vocab_t *vocab;
+    bpt_labels_t labels;
+    bpt_examples_t examples;
+} set_t;
+
+static inline bpt_status_t read_bytes(const char *text, size_t bytes, const bpt_examples_options_t *o, bpt_unit_t unit, set_t *s) {
+    const bpt_range_t range = bpt_range_of("x.txt", text, bytes);
+    *s = (set_t){0};
+    BPT_TRY(bpt_vocab_create(unit, false, &s->vocab));
+    BPT_TRY(bpt_examples_scan(&range, o, s->vocab, &s->labels));
+    bpt_labels_freeze(&s->labels);
+    BPT_TRY(bpt_vocab_freeze(s->vocab));
+    return bpt_examples_read(&range, o, s->vocab, o->labelled ? &s->labels : NULL, &s->examples);
+}
+
+static inline bpt_status_t read_all(const char *text, const bpt_examples_options_t *o, bpt_unit_t unit, set_t *s) {
+    return read_bytes(text, strlen(text), o, unit, s);
+}
+
+static inline void free_set(set_t *s) {
+    bpt_vocab_destroy(s->vocab);
+    bpt_labels_free(&s->labels);
+    bpt_examples_free(&s->examples);
+}
+
+// Every example as "label: word word | word", every token with "/tag" where tokens have labels.
+static inline void show(const set_t *s, char *out, size_t bytes) {
+    const bpt_examples_t *e = &s->examples;
+    const uint64_t texts = e->texts == 2 ? 2 : 1;
+    size_t used = 0;
+    *out = 0;
+    for (uint64_t i = 0; i < e->count; ++i) {
+        if (e->value_columns) used += (size_t)snprintf(out + used, bytes - used, "%g:", (double)e->values[i]);
+        if (!e->value_columns && !e->per_token)
+            used += (size_t)snprintf(out + used, bytes - used, "%s:", e->labels[i] == BPT_NO_LABEL ? "-" : s->labels.name[e->labels[i]]);
+        for (uint64_t t = i * texts; t < (i + 1) * texts; ++t) {
+            if (t % texts) used += (size_t)snprintf(out + used, bytes - used, " |");
+            for (uint64_t k = e->offsets[t]; k < e->offsets[t + 1]; ++k) {
+                size_t length;
+                const char *word = bpt_vocab_token(s->vocab, e->tokens[k], &length);
+                used += (size_t)snprintf(out + used, bytes - used, " %.*s", (int)length, word);
+                if (e->per_token)
+                    used += (size_t)snprintf(out + used, bytes - used, "/%s",
+                                             e->labels[k] == BPT_NO_LABEL ? "-" : s->labels.name[e->labels[k]]);
+            }
+        }
+        used += (size_t)snprintf(out + used, bytes - used, ";");
+    }
+}
+
+#endif
