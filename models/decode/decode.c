@@ -1,4 +1,28 @@
-// Incremental decoding (see decode.h): caches, programs by number of new nodes, and the tables of intervals on the host.
+// Incremental decoding (see decode.h): caches and programs by number of new nodes; their rows are staged by staging.c.
+//
+// The states of a decoder, and the functions that lead from one to the other:
+//
+//     bpt_decoder_create
+//             |
+//             v         grow_ahead (via make_room): a sequence passes three quarters of the room
+//         +--------+ -----------------------------------------------------------------> +---------+ --+
+//     +-- | STEADY |                                                                    | GROWING |   | grow_ahead: a token's piece
+//     |   |        | <----------------------------------------------------------------- |         | <-+ of the cache is copied
+//     +-> +--------+    grow: the room is full, the rest is copied, the caches change   +---------+
+//     grow: a prompt is longer than the room; begun and finished at once.
+//
+// STEADY   there is one cache, states[DECODE_CACHE], laid out by `shape`.
+// GROWING  a larger one is beside it (growth.buffer is not NULL). Tokens are still written to the old one; bpt_decoder_rewind takes back
+//          what was copied of the tokens it forgets; where even the larger one is too small, grow gives it up for another.
+//
+// A decoder that reads a memory has none at first: need_room refuses tokens until bpt_decoder_read has encoded texts. Each such call begins
+// all sequences anew.
+//
+// What holds between two calls, in both states:
+//   - The old cache holds the first length[s] leaves of sequence s, and the spans that end within them, but for late spans; of those it
+//     holds the first bpt_late_spans_done (late_spans.c completes a piece per token).
+//   - length[s] <= shape.room <= capacity. After a call that failed, length[s] counts only what was computed.
+//   - Programs are of the cache and the memory as they are now: whoever changes one of these (grow, bpt_decoder_read) calls drop_programs.
 #include "models/decode/decode.h"
 
 #include <inttypes.h>
@@ -9,6 +33,7 @@
 #include "models/decode/cache.h"
 #include "models/decode/late_spans.h"
 #include "models/decode/memory.h"
+#include "models/decode/staging.h"
 
 // Programs by rows. A token completes no span half of the time, one a quarter of the time, and so on, at most one of each level; so many
 // rows come together when all sequences do so at once: 1 + 8 where spans of 512 leaves are late ones (late_spans.h). Fewer than one row for
@@ -34,23 +59,15 @@ struct bpt_decoder {
     decode_memory_t memory;
     decode_copy_t fork;
     decode_growth_t growth;
-    int64_t grow_at;                                      // leaves of a sequence from which on a larger cache is made ready
-    int64_t *ready;                                       // [sequences][BPT_MAX_LEVELS]: nodes that the cache holds, of each level
-    uint32_t *tokens, *positions, *leaf, *nodes, *table;  // staging, of the largest program
-    uint32_t *last, *last_table;
-    uint32_t *asked;  // [sequences]: whose logits are wanted, in the order of `last`
-    int64_t n_asked;
-    uint32_t *memory_table, *last_memory_table;  // of stacks that read a memory
-    float *logits;                               // [sequences, vocab]
-    bpt_sinusoids_t sinusoids;
+    int64_t grow_at;  // leaves of a sequence from which on a larger cache is made ready
+    int64_t *ready;   // [sequences][BPT_MAX_LEVELS]: nodes that the cache holds, of each level
+    decode_staging_t staging;
 };
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int64_t grow_ahead_from(int64_t room) { return room - room / 4; }
-
-static bool has_spans(const bpt_decoder_t *d) { return bpt_intervals_has_spans(&d->shape.graph); }
 
 bpt_status_t bpt_decode_check_model(const bpt_model_config_t *c) {
     const bpt_task_spec_t *task = bpt_task_of(c);
@@ -81,19 +98,9 @@ static bpt_status_t make_low_weights(bpt_decoder_t *d) {
 }
 
 static bpt_status_t allocate(bpt_decoder_t *d) {
-    const bpt_model_config_t *c = d->shape.config;
-    const size_t rows = (size_t)d->sizes[N_SIZES - 1], sequences = (size_t)d->shape.sequences, table = (size_t)d->shape.slots * 4;
+    const size_t sequences = (size_t)d->shape.sequences;
     BPT_TRY(bpt_workspace_create(d->device, &d->workspace));
     BPT_TRY(bpt_decode_cache_create(d->device, &d->shape, &d->states[DECODE_CACHE]));
-    BPT_TRY(bpt_alloc(rows, sizeof(uint32_t), &d->tokens));
-    BPT_TRY(bpt_alloc(rows, sizeof(uint32_t), &d->positions));
-    BPT_TRY(bpt_alloc(rows, sizeof(uint32_t), &d->leaf));
-    BPT_TRY(bpt_alloc(rows, sizeof(uint32_t), &d->nodes));
-    BPT_TRY(bpt_alloc(rows * table, sizeof(uint32_t), &d->table));
-    BPT_TRY(bpt_alloc(sequences, sizeof(uint32_t), &d->last));
-    BPT_TRY(bpt_alloc(sequences, sizeof(uint32_t), &d->asked));
-    BPT_TRY(bpt_alloc(sequences * table, sizeof(uint32_t), &d->last_table));
-    BPT_TRY(bpt_alloc(sequences * (size_t)c->vocab, sizeof(float), &d->logits));
     BPT_TRY(bpt_alloc(sequences, sizeof *d->length, &d->length));
     BPT_TRY(bpt_alloc(sequences * BPT_MAX_LEVELS, sizeof *d->ready, &d->ready));
     BPT_TRY(bpt_decode_growth_create(&d->shape, &d->growth));
@@ -102,12 +109,16 @@ static bpt_status_t allocate(bpt_decoder_t *d) {
 }
 
 static bpt_status_t allocate_memory(bpt_decoder_t *d, const bpt_model_config_t *config) {
-    const size_t rows = (size_t)d->sizes[N_SIZES - 1], sequences = (size_t)d->shape.sequences;
     d->memory = (decode_memory_t){.config = config, .device = d->device, .workspace = d->workspace, .states = d->states};
-    const size_t slots = (size_t)d->shape.memory_slots;
-    BPT_TRY(bpt_alloc(2 * slots * sequences, sizeof(uint32_t), &d->memory.ranges));
-    BPT_TRY(bpt_alloc(4 * slots * rows, sizeof(uint32_t), &d->memory_table));
-    return bpt_alloc(4 * slots * sequences, sizeof(uint32_t), &d->last_memory_table);
+    d->staging.memory = &d->memory;
+    return bpt_alloc(2 * (size_t)(d->shape.memory_slots * d->shape.sequences), sizeof(uint32_t), &d->memory.ranges);
+}
+
+static bpt_status_t allocate_staging(bpt_decoder_t *d) {
+    d->staging.shape = &d->shape;
+    d->staging.capacity = d->capacity;
+    d->staging.late = d->late;
+    return bpt_decode_staging_create(&d->staging, d->sizes[N_SIZES - 1]);
 }
 
 bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t sequences, bpt_decoder_t **out) {
@@ -136,6 +147,7 @@ bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t 
     d->shape.slots = bpt_intervals_most_keys(&d->shape.graph);
     bpt_status_t status = allocate(d);
     if (status == BPT_OK && stack.reads_memory) status = allocate_memory(d, bpt_runner_config(runner));
+    if (status == BPT_OK) status = allocate_staging(d);
     if (status == BPT_OK)
         *out = d;
     else
@@ -162,18 +174,7 @@ void bpt_decoder_destroy(bpt_decoder_t *d) {
     bpt_workspace_destroy(d->workspace);
     bpt_buffer_destroy(d->device, d->states[DECODE_LOW]);
     bpt_buffer_destroy(d->device, d->states[DECODE_CACHE]);
-    bpt_free(d->tokens);
-    bpt_free(d->positions);
-    bpt_free(d->sinusoids.rows);
-    bpt_free(d->leaf);
-    bpt_free(d->nodes);
-    bpt_free(d->table);
-    bpt_free(d->last);
-    bpt_free(d->asked);
-    bpt_free(d->last_table);
-    bpt_free(d->memory_table);
-    bpt_free(d->last_memory_table);
-    bpt_free(d->logits);
+    bpt_decode_staging_free(&d->staging);
     bpt_free(d->length);
     bpt_free(d->ready);
     bpt_free(d);
@@ -273,118 +274,24 @@ static bpt_status_t program_for(bpt_decoder_t *d, int64_t rows, decode_program_t
     return bpt_program_compile(graph, d->workspace, d->states, DECODE_N_STATES, &p->program);
 }
 
-// ---- staging
-
-// The keys of a node as a row of the table. Causal leaves read only nodes that end before them, so that the tree of the whole
-// capacity gives the same keys and rows of relative positions as the tree of the text so far.
-static bpt_status_t fill_table(const bpt_decoder_t *d, int64_t sequence, int64_t node, uint32_t *entry) {
-    bpt_slot_t slots[BPT_MAX_SLOTS];
-    const int count = bpt_intervals_keys(&d->shape.graph, d->capacity, node, slots);
-    if (count > d->shape.slots) return bpt_fail(BPT_ERR_INTERNAL, "node %" PRId64 " has %d intervals", node, count);
-    memset(entry, 0, (size_t)d->shape.slots * 4 * sizeof *entry);
-    for (int s = 0; s < count; ++s, entry += 4) {
-        if (node < d->capacity) BPT_TRY(bpt_late_spans_need(d->late, sequence, slots[s].begin, slots[s].end));
-        entry[0] = (uint32_t)bpt_decode_row(&d->shape, sequence, slots[s].begin);
-        entry[1] = entry[0] + (uint32_t)(slots[s].end - slots[s].begin);
-        entry[2] = slots[s].rel_row < 0 ? BPT_NO_ROW : (uint32_t)slots[s].rel_row;
-        entry[3] = (uint32_t)slots[s].rel_step;
-    }
-    return BPT_OK;
-}
-
-static bpt_status_t stage_node(bpt_decoder_t *d, int64_t row, int64_t sequence, int64_t node, uint32_t token) {
-    const bool leaf = node < d->capacity;
-    d->tokens[row] = leaf ? token : BPT_NO_ROW;
-    d->positions[row] = leaf ? (uint32_t)node : BPT_NO_ROW;
-    d->leaf[row] = leaf ? (uint32_t)row : BPT_NO_ROW;
-    d->nodes[row] = (uint32_t)bpt_decode_row(&d->shape, sequence, node);
-    const int64_t slots = d->shape.memory_slots;
-    if (d->memory_table) memset(d->memory_table + 4 * slots * row, 0, (size_t)(4 * slots) * sizeof *d->memory_table);
-    if (d->memory_table && leaf) bpt_decode_memory_entry(&d->memory, &d->shape, sequence, d->memory_table + 4 * slots * row);
-    return fill_table(d, sequence, node, d->table + row * d->shape.slots * 4);
-}
-
-static bpt_status_t stage_leaves(bpt_decoder_t *d, int64_t sequence, const uint32_t *tokens, int64_t count, int64_t *rows) {
-    for (int64_t i = 0; i < count; ++i) BPT_TRY(stage_node(d, (*rows)++, sequence, d->length[sequence] + i, tokens[i]));
-    return BPT_OK;
-}
-
-// The spans whose last leaf is among the next `count` leaves, but for late ones and those that no leaf of the capacity reads.
-static bpt_status_t stage_spans(bpt_decoder_t *d, int64_t sequence, int64_t count, int64_t *rows) {
-    const int64_t begin = d->length[sequence], end = begin + count;
-    for (int level = 1; has_spans(d) && level < bpt_tree_levels(&d->shape.graph) && !bpt_span_is_late(&d->shape.graph, level); ++level)
-        for (int64_t m = begin >> level; (m + 1) << level <= end; ++m) {
-            const int64_t node = bpt_tree_node(&d->shape.graph, level, m);
-            if (node >= 0) BPT_TRY(stage_node(d, (*rows)++, sequence, node, 0));
-        }
-    return BPT_OK;
-}
-
-static void ask_nothing(bpt_decoder_t *d) {
-    d->n_asked = 0;
-    for (int64_t s = 0; s < d->shape.sequences; ++s) d->last[s] = BPT_NO_ROW;
-    memset(d->last_table, 0, (size_t)(d->shape.sequences * d->shape.slots * 4) * sizeof *d->last_table);
-    if (d->last_memory_table)
-        memset(d->last_memory_table, 0, (size_t)(4 * d->shape.memory_slots * d->shape.sequences) * sizeof *d->last_memory_table);
-}
-
-// The logits of this row are wanted.
-static void ask(bpt_decoder_t *d, int64_t sequence, int64_t row) {
-    const int64_t entries = d->shape.slots * 4, ranges = d->shape.memory_slots * 4, at = d->n_asked++;
-    d->asked[at] = (uint32_t)sequence;
-    d->last[at] = (uint32_t)row;
-    memcpy(d->last_table + at * entries, d->table + row * entries, (size_t)entries * sizeof *d->table);
-    if (d->last_memory_table)
-        memcpy(d->last_memory_table + at * ranges, d->memory_table + row * ranges, (size_t)ranges * sizeof *d->memory_table);
-}
-
-static void pad(bpt_decoder_t *d, int64_t rows, int64_t wanted) {
-    for (int64_t row = rows; row < wanted; ++row) d->tokens[row] = d->positions[row] = d->leaf[row] = d->nodes[row] = BPT_NO_ROW;
-    memset(d->table + rows * d->shape.slots * 4, 0, (size_t)((wanted - rows) * d->shape.slots * 4) * sizeof *d->table);
-    const int64_t ranges = d->shape.memory_slots * 4;
-    if (d->memory_table) memset(d->memory_table + ranges * rows, 0, (size_t)(ranges * (wanted - rows)) * sizeof *d->memory_table);
-}
-
-// Gives the logits of the asked sequences their places among those of all.
-static bpt_status_t read_logits(bpt_decoder_t *d, const decode_program_t *p, float *logits) {
-    const size_t vocab = (size_t)d->shape.config->vocab;
-    bool in_order = p->asked == d->shape.sequences;
-    for (int64_t i = 0; i < d->n_asked; ++i) in_order = in_order && d->asked[i] == (uint32_t)i;
-    if (in_order) return bpt_program_read(p->program, p->logits, logits);
-    BPT_TRY(bpt_program_read(p->program, p->logits, d->logits));
-    for (int64_t i = 0; i < d->n_asked; ++i) memcpy(logits + d->asked[i] * vocab, d->logits + (size_t)i * vocab, vocab * sizeof *logits);
-    return BPT_OK;
-}
-
 // Runs the staged rows in *out.
-static bpt_status_t run(bpt_decoder_t *d, int64_t rows, decode_program_t **out) {
-    BPT_TRY(program_for(d, rows, out));
+static bpt_status_t run(bpt_decoder_t *d, decode_program_t **out) {
+    BPT_TRY(program_for(d, d->staging.rows, out));
     const decode_program_t *p = *out;
-    pad(d, rows, p->rows);
-    BPT_TRY(bpt_program_write(p->program, p->tokens, d->tokens));
-    BPT_TRY(bpt_positions_write(p->program, p->positions, d->shape.config, &d->sinusoids, d->positions, p->rows));
-    BPT_TRY(bpt_program_write(p->program, p->leaf, d->leaf));
-    BPT_TRY(bpt_program_write(p->program, p->nodes, d->nodes));
-    BPT_TRY(bpt_program_write(p->program, p->table, d->table));
-    BPT_TRY(bpt_program_write(p->program, p->last, d->last));
-    BPT_TRY(bpt_program_write(p->program, p->last_table, d->last_table));
-    BPT_TRY(bpt_program_write(p->program, p->memory_table, d->memory_table));
-    BPT_TRY(bpt_program_write(p->program, p->last_memory_table, d->last_memory_table));
+    BPT_TRY(bpt_decode_staging_write(&d->staging, p));
     return bpt_program_run(p->program);
 }
 
 static bpt_status_t feed_block(bpt_decoder_t *d, int64_t sequence, const uint32_t *tokens, int64_t count, float *logits) {
-    const size_t vocab = (size_t)d->shape.config->vocab;
+    decode_staging_t *g = &d->staging;
     decode_program_t *p;
-    int64_t rows = 0;
-    ask_nothing(d);
-    BPT_TRY(stage_leaves(d, sequence, tokens, count, &rows));
-    BPT_TRY(stage_spans(d, sequence, count, &rows));
-    ask(d, sequence, count - 1);
-    BPT_TRY(run(d, rows, &p));
+    bpt_decode_staging_begin(g);
+    BPT_TRY(bpt_decode_stage_leaves(g, sequence, d->length[sequence], tokens, count));
+    BPT_TRY(bpt_decode_stage_spans(g, sequence, d->length[sequence], count));
+    bpt_decode_stage_asked(g, 0, count - 1);
+    BPT_TRY(run(d, &p));
     d->length[sequence] += count;
-    if (logits) BPT_TRY(bpt_program_read(p->program, p->logits, d->logits));
-    if (logits) memcpy(logits, d->logits, vocab * sizeof *logits);
+    if (logits) BPT_TRY(bpt_decode_staging_read(g, p, logits));
     return bpt_late_spans_finish(d->late, sequence, d->length[sequence]);
 }
 
@@ -406,20 +313,20 @@ bpt_status_t bpt_decoder_feed(bpt_decoder_t *d, int64_t sequence, const uint32_t
 }
 
 bpt_status_t bpt_decoder_step(bpt_decoder_t *d, const uint32_t *tokens, float *logits) {
+    decode_staging_t *g = &d->staging;
     decode_program_t *p = NULL;
-    int64_t rows = 0;
     for (int64_t s = 0; s < d->shape.sequences; ++s)
         if (tokens[s] != BPT_NO_ROW) BPT_TRY(need_room(d, s, 1));
-    ask_nothing(d);
+    bpt_decode_staging_begin(g);
     for (int64_t s = 0; s < d->shape.sequences; ++s) {
         if (tokens[s] == BPT_NO_ROW) continue;
-        BPT_TRY(stage_leaves(d, s, tokens + s, 1, &rows));
-        ask(d, s, rows - 1);
+        BPT_TRY(bpt_decode_stage_leaves(g, s, d->length[s], tokens + s, 1));
+        bpt_decode_stage_asked(g, s, g->rows - 1);
     }
     for (int64_t s = 0; s < d->shape.sequences; ++s)
-        if (tokens[s] != BPT_NO_ROW) BPT_TRY(stage_spans(d, s, 1, &rows));
-    if (rows) BPT_TRY(run(d, rows, &p));
-    if (rows && logits) BPT_TRY(read_logits(d, p, logits));
+        if (tokens[s] != BPT_NO_ROW) BPT_TRY(bpt_decode_stage_spans(g, s, d->length[s], 1));
+    if (g->rows) BPT_TRY(run(d, &p));
+    if (g->rows && logits) BPT_TRY(bpt_decode_staging_read(g, p, logits));
     for (int64_t s = 0; s < d->shape.sequences; ++s) d->length[s] += tokens[s] != BPT_NO_ROW;
     return bpt_late_spans_work(d->late, d->length);
 }
@@ -450,7 +357,7 @@ void bpt_decoder_attend(bpt_decoder_t *d, int64_t sequence, uint32_t begin, uint
 static void list_rows(const bpt_decoder_t *d, const bpt_fork_t *fork, uint32_t *from, uint32_t *to, int64_t *count) {
     const bpt_intervals_t *graph = &d->shape.graph;
     const int64_t length = d->length[fork->from];
-    for (int level = 0; level < (has_spans(d) ? bpt_tree_levels(graph) : 1); ++level)
+    for (int level = 0; level < (bpt_intervals_has_spans(graph) ? bpt_tree_levels(graph) : 1); ++level)
         for (int64_t m = fork->first >> level; (m + 1) << level <= length; ++m) {
             const int64_t node = level ? bpt_tree_node(graph, level, m) : m;
             if (node < 0) continue;
