@@ -1,5 +1,30 @@
 // Recorded work: dispatches as data, cut into submissions that stay within the device's time budget, replayed; what they really took
 // corrects the estimates. Every submission ends by counting up the canary, so that a driver that drops work is found out.
+//
+// The states of a list, and the functions that lead from one to the other:
+//
+//     bpt_gpu_list_create
+//             |
+//             v       bpt_gpu_list_seal: encode           bpt_gpu_submit
+//       +-----------+ --------------------> +---------+ ------------------> +-----------+ --+ bpt_gpu_submit: once more, behind
+//       | RECORDING |                       | ENCODED |                     | SUBMITTED | <-+ what runs
+//       +-----------+                       +---------+ <------------------ +-----------+
+//        |         ^                          |     ^    bpt_gpu_wait for the
+//        +---------+                          |     |    last ticket: check_canary,
+//        append (_op, _barrier,               v     |    calibrate
+//        _dispatch, _product)               +---------+
+//                                           |  STALE  |  bpt_gpu_submit: waits until nothing runs, then encode
+//                                           +---------+
+//
+// RECORDING  entries are appended; there are no segments. Nothing else is allowed.
+// ENCODED    the entries are final, and the segments hold them, cut by the slowdown that the device had then.
+// STALE      as ENCODED, but the device has another slowdown since (calibrate, of any list) or timings were switched
+//            (bpt_gpu_timings_enable). No flag says so: bpt_gpu_submit compares.
+// SUBMITTED  the device has all segments, in order; last_ticket is that of the newest one, of any list.
+//
+// What holds of the device: it is idle where last_ticket is 0; then canary_expected segments have counted up the canary, or the device was
+// lost. Segments are made anew or destroyed only while it is idle. `running` is the list that was submitted last, which calibrate measures.
+
 #include <math.h>
 #include <string.h>
 

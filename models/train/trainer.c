@@ -1,4 +1,35 @@
 // Making a trainer, checkpoints and resumption (see trainer.h); the loop is in trainer_run.c.
+//
+// The states of a training, and the functions that lead from one to the other (those of the loop are in trainer_run.c, of a lost device in
+// recovery.c):
+//
+//     bpt_trainer_create: set_up, start                 restart (the caller's): a new trainer on a fresh device, from the last checkpoint
+//             |                                         or, while there is none, from the beginning
+//             v                                                  +--------------------------------------------+
+//         +-------+   bpt_trainer_run   +---------+  <-----------+    bpt_trainer_run_recovering, three times |
+//         | READY | ------------------> | BETWEEN | --+ make_up_for_evaluation, where one was left            |
+//         +-------+                     |  STEPS  | <-+                                                       |
+//                                       +---------+                                                           |
+//                     run_step            |  ^ |  |  ask_all_to_stop, or ask_to_stop in an evaluation: stop  |
+//            +----------------------------+  | |  +--------------------------------------> STOPPED            |
+//            v                               | |                                           (INTERRUPTED)      |
+//       +---------+       after_step:        | |  state.step == end                                           |
+//       | STEPPED | -------------------------+ +--------------------> DONE                                    |
+//       +---------+  log_window, evaluate, bpt_trainer_save                                                   |
+//            |                                                                                                |
+//            +--> DEVICE LOST (from any state) ---------------------------------------------------------------+
+//            +--> FAILED: a loss that is not finite, a disk that is full (save_before)
+//
+// What holds in these states:
+//   READY, BETWEEN STEPS  parameters, moments and `state` belong to state.step; train_data gives the batch of the step behind it.
+//   STEPPED               the same, but the lines, evaluation and checkpoint of this step may be missing. A signal is seen in the
+//                         evaluation or before the next step.
+//   STOPPED               saved_step == state.step: nothing is lost. Where an evaluation was left, state.evaluation_left says which, and
+//                         the next bpt_trainer_run begins with it.
+//   DONE                  the same, evaluated, and `best` and `latest` are what they will stay.
+//   FAILED                the last checkpoint is whole; after a failure to write a line, bpt_trainer_save was tried for the steps since.
+//   all                   saved_step is the step of the newest checkpoint that this trainer knows, -1 for none. A checkpoint appears under
+//                         its name at once, or not at all. Only the first rank has a run; the others go through the same states.
 #include "models/train/trainer.h"
 #include "models/config/config_names.h"
 
