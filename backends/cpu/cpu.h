@@ -5,13 +5,11 @@
 #include "backends/cpu/kernels/isa.h"
 #include "backends/host/host.h"
 
-extern const bpt_host_op_t bpt_cpu_ops[BPT_OP_COUNT];
+extern const bpt_host_op_t *const bpt_cpu_ops[BPT_OP_COUNT];
 
-// ops/<family>.c defines `run` for each of its ops, and `plan` where an op needs scratch or can be refused (bpt_host_op has already
-// held the call against the contract); ops/table.c lists them.
-#define BPT_OP(id, name, family)                                                                                \
-    bpt_status_t bpt_cpu_plan_##id(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) BPT_MUST_USE; \
-    void bpt_cpu_run_##id(const bpt_host_run_t *run);
+// ops/<family>.c defines its ops: `run`, and `plan` where an op needs scratch or can be refused (bpt_host_op has already held the call
+// against the contract).
+#define BPT_OP(id, name, family) extern const bpt_host_op_t bpt_cpu_op_##id;
 #include "bpt/ops.def"
 #undef BPT_OP
 

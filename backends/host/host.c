@@ -30,7 +30,7 @@ static void clear_piece(const void *context, int64_t i, int thread) {
     memset(buffer->data + first, 0, left < CLEARED ? left : CLEARED);
 }
 
-bpt_status_t bpt_host_open(const bpt_backend_t *backend, const bpt_host_op_t *ops, int threads, bpt_device_t **out) {
+bpt_status_t bpt_host_open(const bpt_backend_t *backend, const bpt_host_op_t *const *ops, int threads, bpt_device_t **out) {
     bpt_host_device_t *host;
     BPT_TRY(bpt_alloc(1, sizeof *host, &host));
     const bpt_status_t status = bpt_team_create(threads, &host->team);
@@ -112,8 +112,7 @@ void bpt_host_list_destroy(bpt_device_t *device, bpt_list_t *list) {
 bpt_status_t bpt_host_op(bpt_device_t *device, const bpt_op_call_t *call, bpt_list_t *list, size_t *scratch_bytes) {
     bpt_host_device_t *host = (bpt_host_device_t *)device;
     BPT_TRY(bpt_call_check(call));
-    const bpt_host_op_t *op = &host->ops[call->op];
-    if (!op->run) return bpt_fail(BPT_ERR_UNSUPPORTED, "backend %s has no op %s", device->backend->name, bpt_op_name(call->op));
+    const bpt_host_op_t *op = host->ops[call->op];
     size_t scratch = 0;
     if (op->plan) BPT_TRY(op->plan(call, bpt_team_threads(host->team), &scratch));
     if (scratch_bytes) *scratch_bytes = scratch;
@@ -164,10 +163,10 @@ bpt_status_t bpt_host_list_seal(bpt_list_t *list) {
 
 bpt_status_t bpt_host_submit(bpt_device_t *device, bpt_list_t *list, bpt_ticket_t *ticket) {
     if (!list->sealed) return bpt_fail(BPT_ERR_INTERNAL, "submitting a list that is not sealed");
-    const bpt_host_op_t *ops = ((bpt_host_device_t *)device)->ops;
+    const bpt_host_op_t *const *ops = ((bpt_host_device_t *)device)->ops;
     for (size_t i = 0; i < list->count; ++i) {
         const double start = list->timed ? bpt_clock_seconds() : 0;
-        ops[list->calls[i].op].run(&list->runs[i]);
+        ops[list->calls[i].op]->run(&list->runs[i]);
         if (list->timed) list->seconds[i] = bpt_clock_seconds() - start;
     }
     if (ticket) *ticket = 1;

@@ -3,8 +3,8 @@
 #ifndef BPT_HOST_H
 #define BPT_HOST_H
 
-#include "backends/host/check.h"
 #include "backends/host/team.h"
+#include "bpt/backend.h"
 
 // A call with its operands resolved to pointers (NULL = absent; scratch is never NULL).
 typedef struct {
@@ -22,13 +22,13 @@ typedef struct {
 
 typedef struct {
     bpt_device_t base;
-    const bpt_host_op_t *ops;  // BPT_OP_COUNT entries; run NULL = not supported
+    const bpt_host_op_t *const *ops;  // BPT_OP_COUNT entries
     bpt_team_t *team;
     size_t live_bytes, peak_bytes;
 } bpt_host_device_t;
 
 // A device with a team of threads, for `open` of a backend.
-bpt_status_t bpt_host_open(const bpt_backend_t *backend, const bpt_host_op_t *ops, int threads, bpt_device_t **out) BPT_MUST_USE;
+bpt_status_t bpt_host_open(const bpt_backend_t *backend, const bpt_host_op_t *const *ops, int threads, bpt_device_t **out) BPT_MUST_USE;
 
 // The operations of bpt_backend_t, to be put into a backend's table (`close` may have more to do, so it is not in the macro).
 void bpt_host_close(bpt_device_t *device);

@@ -4,12 +4,10 @@
 
 #include "backends/host/host.h"
 
-extern const bpt_host_op_t bpt_ref_ops[BPT_OP_COUNT];
+extern const bpt_host_op_t *const bpt_ref_ops[BPT_OP_COUNT];
 
-// run and, for the ops that need scratch, plan.
-#define BPT_OP(id, name, family)                  \
-    void bpt_ref_##id(const bpt_host_run_t *run); \
-    bpt_status_t bpt_ref_plan_##id(const bpt_op_call_t *call, int threads, size_t *scratch_bytes);
+// ops/<family>.c defines its ops: `run` and, for those that need scratch, `plan`.
+#define BPT_OP(id, name, family) extern const bpt_host_op_t bpt_ref_op_##id;
 #include "bpt/ops.def"
 #undef BPT_OP
 

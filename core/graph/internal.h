@@ -35,8 +35,12 @@ struct bpt_graph {
     char message[512];
 };
 
+struct bpt_checker;
+
 // What core knows of an op: one entry per op, in core/ops/<family>.c.
 typedef struct {
+    // Holds the operands and attributes of a backend's call against bpt/ops.h (core/ops/contract.h). NULL: no backend sees the op.
+    bpt_status_t (*check)(struct bpt_checker *c);
     // Checks the inputs and creates the outputs of `node` (bpt_new_output).
     bpt_status_t (*infer)(bpt_graph_t *g, bpt_node_t *node);
     // Appends nodes that give din[i], the gradient with respect to in[i] (wanted where need[i]), from dout[j] (may be absent).

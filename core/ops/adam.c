@@ -1,5 +1,6 @@
 // adam: the optimiser over a flat arena (Kingma & Ba 2015; decoupled decay: Loshchilov & Hutter 2019), and accumulate.
 #include "core/graph/internal.h"
+#include "core/ops/contract.h"
 
 static bpt_status_t infer_adam(bpt_graph_t *g, bpt_node_t *node) {
     const int64_t n = bpt_shape_count(value_shape(g, node->in[0]));
@@ -34,5 +35,22 @@ void bpt_accumulate(bpt_graph_t *g, bpt_value_t acc, bpt_value_t x, bpt_value_t 
 
 static double flops(const bpt_graph_t *g, const bpt_node_t *node) { return 12.0 * (double)bpt_shape_count(value_shape(g, node->in[0])); }
 
-const bpt_op_info_t bpt_op_info_ADAM = {.infer = infer_adam, .flops = flops, .mutates = 1u | 1u << 2 | 1u << 3};
-const bpt_op_info_t bpt_op_info_ACCUMULATE = {.infer = infer_accumulate, .mutates = 1};
+// ---- Operands
+
+static bpt_status_t check_adam(bpt_checker_t *c) {
+    static const char *const names[] = {"p", "g", "m", "v"};
+    const int64_t count = bpt_shape_count(&c->call->in[0].shape);
+    for (int i = 0; i < 4; ++i) BPT_TRY(bpt_expect_input(c, i, names[i], ONLY_F32, REQUIRED, 1, count));
+    BPT_TRY(bpt_expect_input(c, 4, "hyper", ONLY_F32, REQUIRED, 1, 8));
+    return bpt_expect_input(c, 5, "square_sum", ONLY_F32, REQUIRED, 1, 1);
+}
+
+static bpt_status_t check_accumulate(bpt_checker_t *c) {
+    const int64_t count = bpt_shape_count(&c->call->in[0].shape);
+    BPT_TRY(bpt_expect_input(c, 0, "acc", ONLY_F32, REQUIRED, 1, count));
+    BPT_TRY(bpt_expect_input(c, 1, "x", ONLY_F32, REQUIRED, 1, count));
+    return bpt_expect_input(c, 2, "keep", ONLY_F32, REQUIRED, 1, 1);
+}
+
+const bpt_op_info_t bpt_op_info_ADAM = {.check = check_adam, .infer = infer_adam, .flops = flops, .mutates = 1u | 1u << 2 | 1u << 3};
+const bpt_op_info_t bpt_op_info_ACCUMULATE = {.check = check_accumulate, .infer = infer_accumulate, .mutates = 1};

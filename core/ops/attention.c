@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/graph/internal.h"
+#include "core/ops/contract.h"
 
 enum { IN_Q, IN_KV, IN_REL, IN_LENGTHS, IN_ROW_KEYS, IN_RNG, IN_TABLE, IN_OUT, IN_DOUT, IN_LSE, IN_BACK, IN_KEY_CODES };
 
@@ -114,5 +115,102 @@ static double flops(const bpt_graph_t *g, const bpt_node_t *node) {
 }
 static double flops_grad(const bpt_graph_t *g, const bpt_node_t *node) { return 2.5 * flops(g, node); }
 
-const bpt_op_info_t bpt_op_info_ATTENTION = {.infer = infer, .grad = grad, .flops = flops, .optional_outputs = 1u << 1};
-const bpt_op_info_t bpt_op_info_ATTENTION_GRAD = {.infer = infer_grad, .flops = flops_grad};
+// ---- Operands
+
+static bpt_status_t check_attention_attrs(const bpt_checker_t *c) {
+    const bpt_attention_attrs_t *t = &c->call->attrs.attention;
+    const bool table = bpt_intervals_is_table(&t->graph);
+    if (!table) BPT_TRY(bpt_context(bpt_intervals_check(&t->graph), "%s", bpt_op_name(c->call->op)));
+    BPT_TRY(bpt_expect(c, t->batch >= 0 && t->heads > 0 && t->head_dim > 0, "batch, heads and head_dim must be positive"));
+    BPT_TRY(bpt_expect(c, t->heads <= 256, "a dropout stream has room for 256 heads"));
+    if (table) {
+        return bpt_expect(c, t->batch == 1 && t->queries == BPT_QUERIES_ALL && !t->packed && !t->zero_spans,
+                          "graphs given as tables have batch 1, all queries, separate q and kv, and no zero_spans");
+    }
+    const int64_t n_other = bpt_node_count(&t->graph) - t->graph.n;
+    BPT_TRY(bpt_expect(c,
+                       !t->packed || t->queries == BPT_QUERIES_ALL || (t->queries == BPT_QUERIES_LEAVES && (n_other == 0 || t->zero_spans)),
+                       "q, k and v in one tensor need a query for every key row"));
+    return bpt_expect(c, t->queries != BPT_QUERIES_ROOTS || bpt_root_node(&t->graph, t->graph.n) >= 0,
+                      "root queries of a graph without a root");
+}
+
+// A table of ranges, u32 [rows, slots, words].
+static bpt_status_t check_ranges(bpt_checker_t *c, int slot, const char *name, bpt_presence_t presence, int64_t rows, int64_t words) {
+    const bpt_operand_t *o = &c->call->in[slot];
+    BPT_TRY(bpt_expect_input(c, slot, name, ONLY_U32, presence, ANY_ROWS, words));
+    if (!o->present || (o->shape.rank == 3 && o->shape.dim[0] == rows)) return BPT_OK;
+    return bpt_fail(BPT_ERR_INTERNAL, "%s input %d (%s) must be u32 [%lld, slots, %lld]", bpt_op_name(c->call->op), slot, name,
+                    (long long)rows, (long long)words);
+}
+
+static bool is_bound(const bpt_table_side_t *side, int64_t rows) {
+    return side->light >= 0 && side->light <= rows && side->light_edges >= 0 && side->edges >= 0;
+}
+
+static bpt_status_t check_attention_table(bpt_checker_t *c, int64_t d) {
+    const bpt_attention_attrs_t *t = &c->call->attrs.attention;
+    const int64_t queries = operand_rows(&c->call->in[0]), keys = operand_rows(&c->call->in[1]);
+    const bool grad = c->call->op == BPT_OP_ATTENTION_GRAD;
+    BPT_TRY(bpt_expect_input(c, 0, "q", ANY_FLOAT, REQUIRED, ANY_ROWS, d));
+    BPT_TRY(bpt_expect_input(c, 1, "kv", ANY_FLOAT, REQUIRED, ANY_ROWS, 2 * d));
+    BPT_TRY(bpt_expect_input(c, 2, "rel", ANY_FLOAT, OPTIONAL, ANY_ROWS, t->head_dim));
+    BPT_TRY(check_ranges(c, 6, "table", REQUIRED, queries, 4));
+    BPT_TRY(check_ranges(c, 10, "back", grad ? REQUIRED : OPTIONAL, keys, 2));
+    BPT_TRY(bpt_expect(c, is_bound(&t->bounds.queries, queries) && is_bound(&t->bounds.keys, keys),
+                       "bounds of a table must not be negative, nor have more light rows than there are"));
+    BPT_TRY(bpt_expect_random(c, 4, 5, t->p, queries));
+    return t->p > 0 ? bpt_expect_input(c, 11, "key_codes", ONLY_U32, REQUIRED, 1, keys) : BPT_OK;
+}
+
+static bpt_status_t check_attention_inputs(bpt_checker_t *c, int64_t *stored_queries, int64_t *out_rows) {
+    const bpt_attention_attrs_t *t = &c->call->attrs.attention;
+    BPT_TRY(check_attention_attrs(c));
+    const int64_t d = (int64_t)t->heads * t->head_dim;
+    if (bpt_intervals_is_table(&t->graph)) {
+        *stored_queries = *out_rows = operand_rows(&c->call->in[0]);
+        return check_attention_table(c, d);
+    }
+    const int64_t leaf_rows = t->batch * t->graph.n, all_rows = t->batch * bpt_node_count(&t->graph);
+    const int64_t key_rows = t->zero_spans ? leaf_rows : all_rows;
+    *out_rows = t->queries == BPT_QUERIES_ALL ? all_rows : t->queries == BPT_QUERIES_LEAVES ? leaf_rows : t->batch;
+    *stored_queries = t->queries == BPT_QUERIES_ALL && t->zero_spans ? leaf_rows : *out_rows;
+    if (t->packed) {
+        BPT_TRY(bpt_expect_input(c, 0, "qkv", ANY_FLOAT, REQUIRED, key_rows, 3 * d));
+        BPT_TRY(bpt_expect_input(c, 1, "qkv", ANY_FLOAT, REQUIRED, key_rows, 3 * d));
+    } else {
+        BPT_TRY(bpt_expect_input(c, 0, "q", ANY_FLOAT, REQUIRED, *stored_queries, d));
+        BPT_TRY(bpt_expect_input(c, 1, "kv", ANY_FLOAT, REQUIRED, key_rows, 2 * d));
+    }
+    BPT_TRY(bpt_expect_input(c, 2, "rel", ANY_FLOAT, OPTIONAL, bpt_rel_rows(&t->graph), t->head_dim));
+    BPT_TRY(bpt_expect_input(c, 3, "lengths", ONLY_U32, REQUIRED, 1, t->batch));
+    return bpt_expect_random(c, 4, 5, t->p, all_rows);
+}
+
+static bpt_status_t check_attention(bpt_checker_t *c) {
+    const bpt_attention_attrs_t *t = &c->call->attrs.attention;
+    int64_t stored_queries, out_rows;
+    BPT_TRY(check_attention_inputs(c, &stored_queries, &out_rows));
+    BPT_TRY(bpt_expect_output(c, 0, "out", ANY_FLOAT, REQUIRED, out_rows, (int64_t)t->heads * t->head_dim));
+    return bpt_expect_output(c, 1, "lse", ONLY_F32, OPTIONAL, out_rows, t->heads);
+}
+
+static bpt_status_t check_attention_grad(bpt_checker_t *c) {
+    const bpt_attention_attrs_t *t = &c->call->attrs.attention;
+    const bpt_op_call_t *call = c->call;
+    const int64_t d = (int64_t)t->heads * t->head_dim;
+    int64_t stored_queries, out_rows;
+    BPT_TRY(check_attention_inputs(c, &stored_queries, &out_rows));
+    BPT_TRY(bpt_expect_input(c, 7, "out", ANY_FLOAT, REQUIRED, out_rows, d));
+    BPT_TRY(bpt_expect_input(c, 8, "dout", ANY_FLOAT, REQUIRED, out_rows, d));
+    BPT_TRY(bpt_expect_input(c, 9, "lse", ONLY_F32, REQUIRED, out_rows, t->heads));
+    BPT_TRY(
+        bpt_expect_output(c, 0, t->packed ? "dqkv" : "dq", ANY_FLOAT, REQUIRED, operand_rows(&call->in[0]), operand_columns(&call->in[0])));
+    if (!t->packed) BPT_TRY(bpt_expect_output(c, 1, "dkv", ANY_FLOAT, REQUIRED, operand_rows(&call->in[1]), operand_columns(&call->in[1])));
+    if (!call->in[2].present) return BPT_OK;
+    return bpt_expect_output(c, 2, "drel", ONLY_F32, REQUIRED, operand_rows(&call->in[2]), t->head_dim);
+}
+
+const bpt_op_info_t bpt_op_info_ATTENTION = {
+    .check = check_attention, .infer = infer, .grad = grad, .flops = flops, .optional_outputs = 1u << 1};
+const bpt_op_info_t bpt_op_info_ATTENTION_GRAD = {.check = check_attention_grad, .infer = infer_grad, .flops = flops_grad};

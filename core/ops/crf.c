@@ -1,5 +1,6 @@
 // crf: loss of a linear-chain CRF. Its gradient op also gives the loss, as that of xent does.
 #include "core/graph/internal.h"
+#include "core/ops/contract.h"
 
 static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
     const int64_t rows = value_rows(g, node->in[0]), tags = value_columns(g, node->in[0]), sequences = value_rows(g, node->in[3]);
@@ -49,5 +50,23 @@ static double flops(const bpt_graph_t *g, const bpt_node_t *node) {
 }
 static double flops_grad(const bpt_graph_t *g, const bpt_node_t *node) { return 3 * flops(g, node); }
 
-const bpt_op_info_t bpt_op_info_CRF = {.infer = infer, .grad = grad, .flops = flops};
-const bpt_op_info_t bpt_op_info_CRF_GRAD = {.infer = infer_grad, .flops = flops_grad};
+// ---- Operands
+
+static bpt_status_t check_crf(bpt_checker_t *c) {
+    const int64_t rows = operand_rows(&c->call->in[0]), tags = operand_columns(&c->call->in[0]), sequences = operand_rows(&c->call->in[3]);
+    BPT_TRY(bpt_expect(c, tags >= 1 && tags <= BPT_CRF_MOST_TAGS, "there must be 1 to 256 tags"));
+    BPT_TRY(bpt_expect_input(c, 0, "x", ONLY_F32, REQUIRED, rows, tags));
+    BPT_TRY(bpt_expect_input(c, 1, "t", ONLY_F32, REQUIRED, tags + 2, tags));
+    BPT_TRY(bpt_expect_input(c, 2, "tags", ONLY_U32, REQUIRED, 1, rows));
+    BPT_TRY(bpt_expect_input(c, 3, "ranges", ONLY_U32, REQUIRED, sequences, 2));
+    BPT_TRY(bpt_expect_input(c, 4, "weights", ONLY_F32, REQUIRED, 1, sequences));
+    BPT_TRY(bpt_expect_output(c, 0, "loss", ONLY_F32, REQUIRED, 1, 1));
+    BPT_TRY(bpt_expect_output(c, 1, "nll", ONLY_F32, REQUIRED, 1, sequences));
+    if (c->call->op == BPT_OP_CRF) return BPT_OK;
+    BPT_TRY(bpt_expect_input(c, 5, "dloss", ONLY_F32, REQUIRED, 1, 1));
+    BPT_TRY(bpt_expect_output(c, 2, "dx", ONLY_F32, REQUIRED, rows, tags));
+    return bpt_expect_output(c, 3, "dt", ONLY_F32, REQUIRED, tags + 2, tags);
+}
+
+const bpt_op_info_t bpt_op_info_CRF = {.check = check_crf, .infer = infer, .grad = grad, .flops = flops};
+const bpt_op_info_t bpt_op_info_CRF_GRAD = {.check = check_crf, .infer = infer_grad, .flops = flops_grad};

@@ -1,5 +1,6 @@
 // gather: rows of a table by id (embeddings, roots), its gradient, and scatter into a table (caches of keys and values).
 #include "core/graph/internal.h"
+#include "core/ops/contract.h"
 
 static bpt_status_t infer_gather(bpt_graph_t *g, bpt_node_t *node) {
     GRAPH_EXPECT(value_info(g, node->in[1])->dtype == BPT_U32, "ids must be u32");
@@ -50,6 +51,33 @@ void bpt_scatter(bpt_graph_t *g, bpt_value_t destination, bpt_value_t x, bpt_val
     (void)bpt_add_node(g, &node);
 }
 
-const bpt_op_info_t bpt_op_info_GATHER = {.infer = infer_gather, .grad = grad_gather};
-const bpt_op_info_t bpt_op_info_GATHER_GRAD = {.infer = infer_gather_grad, .share = share_gather_grad};
-const bpt_op_info_t bpt_op_info_SCATTER = {.infer = infer_scatter, .mutates = 1};
+// ---- Operands
+
+static bpt_status_t check_gather(bpt_checker_t *c) {
+    const bpt_operand_t *table = &c->call->in[0];
+    const int64_t n = bpt_shape_count(&c->call->in[1].shape);
+    BPT_TRY(bpt_expect_input(c, 0, "table", ANY_FLOAT, REQUIRED, operand_rows(table), operand_columns(table)));
+    BPT_TRY(bpt_expect_input(c, 1, "ids", ONLY_U32, REQUIRED, 1, n));
+    return bpt_expect_output(c, 0, "rows", ANY_FLOAT, REQUIRED, n, operand_columns(table));
+}
+
+static bpt_status_t check_gather_grad(bpt_checker_t *c) {
+    const bpt_operand_t *out = &c->call->out[0];
+    const int64_t n = bpt_shape_count(&c->call->in[1].shape), v = operand_rows(out), d = operand_columns(out);
+    BPT_TRY(bpt_expect_input(c, 0, "dy", ANY_FLOAT, REQUIRED, n, d));
+    BPT_TRY(bpt_expect_input(c, 1, "ids", ONLY_U32, REQUIRED, 1, n));
+    BPT_TRY(bpt_expect_input(c, 2, "acc", ONLY_F32, OPTIONAL, v, d));
+    return bpt_expect_output(c, 0, "gradient of the table", ONLY_F32, REQUIRED, v, d);
+}
+
+static bpt_status_t check_scatter(bpt_checker_t *c) {
+    const bpt_operand_t *destination = &c->call->in[0];
+    const int64_t n = bpt_shape_count(&c->call->in[2].shape), d = operand_columns(destination);
+    BPT_TRY(bpt_expect_input(c, 0, "destination", ANY_FLOAT, REQUIRED, operand_rows(destination), d));
+    BPT_TRY(bpt_expect_input(c, 1, "x", ANY_FLOAT, REQUIRED, n, d));
+    return bpt_expect_input(c, 2, "ids", ONLY_U32, REQUIRED, 1, n);
+}
+
+const bpt_op_info_t bpt_op_info_GATHER = {.check = check_gather, .infer = infer_gather, .grad = grad_gather};
+const bpt_op_info_t bpt_op_info_GATHER_GRAD = {.check = check_gather_grad, .infer = infer_gather_grad, .share = share_gather_grad};
+const bpt_op_info_t bpt_op_info_SCATTER = {.check = check_scatter, .infer = infer_scatter, .mutates = 1};

@@ -1,5 +1,6 @@
 // layernorm: y = LN(dropout(x) + residual) and its gradient (Ba et al. 2016, "Layer normalization").
 #include "core/graph/internal.h"
+#include "core/ops/contract.h"
 
 static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
     const bpt_shape_t shape = *value_shape(g, node->in[0]);
@@ -64,5 +65,39 @@ static bpt_status_t infer_grad(bpt_graph_t *g, bpt_node_t *node) {
 
 static double flops(const bpt_graph_t *g, const bpt_node_t *node) { return 10.0 * (double)bpt_shape_count(value_shape(g, node->in[0])); }
 
-const bpt_op_info_t bpt_op_info_LAYERNORM = {.infer = infer, .grad = grad, .flops = flops, .optional_outputs = 1u << 1 | 1u << 2 | 1u << 3};
-const bpt_op_info_t bpt_op_info_LAYERNORM_GRAD = {.infer = infer_grad, .flops = flops};
+// ---- Operands
+
+static bpt_status_t check_layernorm(bpt_checker_t *c) {
+    const bpt_operand_t *x = &c->call->in[0];
+    const int64_t rows = operand_rows(x), d = operand_columns(x);
+    BPT_TRY(bpt_expect_input(c, 0, "x", ANY_FLOAT, REQUIRED, rows, d));
+    BPT_TRY(bpt_expect(c, d > 0, "rows of no columns have no mean"));
+    BPT_TRY(bpt_expect_input(c, 1, "residual", ONLY_F32, OPTIONAL, rows, d));
+    BPT_TRY(bpt_expect_input(c, 2, "gamma", ONLY_F32, REQUIRED, 1, d));
+    BPT_TRY(bpt_expect_input(c, 3, "beta", ONLY_F32, REQUIRED, 1, d));
+    BPT_TRY(bpt_expect_output(c, 0, "y", ONLY_F32, REQUIRED, rows, d));
+    BPT_TRY(bpt_expect_output(c, 1, "z", ONLY_F32, OPTIONAL, rows, d));
+    BPT_TRY(bpt_expect_output(c, 2, "stats", ONLY_F32, OPTIONAL, rows, 2));
+    BPT_TRY(bpt_expect_output(c, 3, "low", ANY_FLOAT, OPTIONAL, rows, d));
+    return bpt_expect_random(c, BPT_IN_ROW_KEYS, BPT_IN_RNG, c->call->attrs.layernorm.p, rows);
+}
+
+static bpt_status_t check_layernorm_grad(bpt_checker_t *c) {
+    const bpt_operand_t *dy = &c->call->in[0];
+    const int64_t rows = operand_rows(dy), d = operand_columns(dy);
+    BPT_TRY(bpt_expect_input(c, 0, "dy", ONLY_F32, REQUIRED, rows, d));
+    BPT_TRY(bpt_expect(c, d > 0, "rows of no columns have no mean"));
+    BPT_TRY(bpt_expect_input(c, 1, "z", ONLY_F32, REQUIRED, rows, d));
+    BPT_TRY(bpt_expect_input(c, 2, "stats", ONLY_F32, REQUIRED, rows, 2));
+    BPT_TRY(bpt_expect_input(c, 3, "gamma", ONLY_F32, REQUIRED, 1, d));
+    BPT_TRY(bpt_expect_input(c, 4, "dy of the low-precision output", ANY_FLOAT, OPTIONAL, rows, d));
+    BPT_TRY(bpt_expect_output(c, 0, "dz", ONLY_F32, REQUIRED, rows, d));
+    BPT_TRY(bpt_expect_output(c, 1, "dx", ANY_FLOAT, OPTIONAL, rows, d));
+    BPT_TRY(bpt_expect_output(c, 2, "dgamma", ONLY_F32, REQUIRED, 1, d));
+    BPT_TRY(bpt_expect_output(c, 3, "dbeta", ONLY_F32, REQUIRED, 1, d));
+    return bpt_expect_random(c, BPT_IN_ROW_KEYS, BPT_IN_RNG, c->call->attrs.layernorm.p, rows);
+}
+
+const bpt_op_info_t bpt_op_info_LAYERNORM = {
+    .check = check_layernorm, .infer = infer, .grad = grad, .flops = flops, .optional_outputs = 1u << 1 | 1u << 2 | 1u << 3};
+const bpt_op_info_t bpt_op_info_LAYERNORM_GRAD = {.check = check_layernorm_grad, .infer = infer_grad, .flops = flops};

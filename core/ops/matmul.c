@@ -1,4 +1,5 @@
 // matmul: product of two matrices with accumulation, bias and a fused chain of pointwise steps.
+#include "core/ops/contract.h"
 #include "core/ops/steps.h"
 
 static void dimensions(const bpt_graph_t *g, const bpt_node_t *node, int64_t *m, int64_t *n, int64_t *k, int64_t *k_of_b) {
@@ -72,4 +73,19 @@ static int share(const bpt_graph_t *g, const bpt_node_t *node, int nth) {
     return nth == 0 && present(node->in[2]) ? 2 : -1;
 }
 
-const bpt_op_info_t bpt_op_info_MATMUL = {.infer = infer, .grad = grad, .flops = flops, .share = share};
+// ---- Operands
+
+static bpt_status_t check_matmul(bpt_checker_t *c) {
+    const bpt_operand_t *a = &c->call->in[0], *b = &c->call->in[1];
+    const bpt_matmul_attrs_t *t = &c->call->attrs.matmul;
+    const int64_t m = t->transpose_a ? operand_columns(a) : operand_rows(a), k = t->transpose_a ? operand_rows(a) : operand_columns(a);
+    const int64_t n = t->transpose_b ? operand_rows(b) : operand_columns(b);
+    BPT_TRY(bpt_expect_input(c, 0, "A", ANY_FLOAT, REQUIRED, operand_rows(a), operand_columns(a)));
+    BPT_TRY(bpt_expect_input(c, 1, "B", ANY_FLOAT, REQUIRED, t->transpose_b ? n : k, t->transpose_b ? k : n));
+    BPT_TRY(bpt_expect_input(c, 2, "acc", ONLY_F32, OPTIONAL, m, n));
+    BPT_TRY(bpt_expect_input(c, 3, "bias", ONLY_F32, OPTIONAL, 1, n));
+    BPT_TRY(bpt_expect_output(c, 0, "result", ANY_FLOAT, REQUIRED, m, n));
+    return bpt_expect_steps(c, &t->epilogue, 4, m, n);
+}
+
+const bpt_op_info_t bpt_op_info_MATMUL = {.check = check_matmul, .infer = infer, .grad = grad, .flops = flops, .share = share};

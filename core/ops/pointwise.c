@@ -1,4 +1,5 @@
 // pointwise: a chain of elementwise steps. The builders make chains of one step; fusion (core/graph/fuse.c) joins them.
+#include "core/ops/contract.h"
 #include "core/ops/steps.h"
 
 static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
@@ -121,4 +122,13 @@ static int share(const bpt_graph_t *g, const bpt_node_t *node, int nth) {
     return nth <= BPT_MAX_STEPS - 1 ? nth : -1;  // in[0..5]: the planner checks size and dtype
 }
 
-const bpt_op_info_t bpt_op_info_POINTWISE = {.infer = infer, .grad = grad, .flops = flops, .share = share};
+// ---- Operands
+
+static bpt_status_t check_pointwise(bpt_checker_t *c) {
+    const bpt_operand_t *x = &c->call->in[0];
+    BPT_TRY(bpt_expect_input(c, 0, "x", ANY_FLOAT, REQUIRED, operand_rows(x), operand_columns(x)));
+    BPT_TRY(bpt_expect_output(c, 0, "result", ANY_FLOAT, REQUIRED, operand_rows(x), operand_columns(x)));
+    return bpt_expect_steps(c, &c->call->attrs.pointwise, 1, operand_rows(x), operand_columns(x));
+}
+
+const bpt_op_info_t bpt_op_info_POINTWISE = {.check = check_pointwise, .infer = infer, .grad = grad, .flops = flops, .share = share};

@@ -1,5 +1,6 @@
 // column_sum (gradient of a bias) and square_sum (norm of all gradients, squared errors).
 #include "core/graph/internal.h"
+#include "core/ops/contract.h"
 
 static bpt_status_t infer_columns(bpt_graph_t *g, bpt_node_t *node) {
     return bpt_new_output(g, node, 0, BPT_F32, bpt_shape1(value_columns(g, node->in[0])));
@@ -22,5 +23,19 @@ static bpt_status_t grad_square(bpt_graph_t *g, const bpt_node_t *node, const bp
     return bpt_graph_status(g);
 }
 
-const bpt_op_info_t bpt_op_info_COLUMN_SUM = {.infer = infer_columns, .flops = flops};
-const bpt_op_info_t bpt_op_info_SQUARE_SUM = {.infer = infer_square, .grad = grad_square, .flops = flops};
+// ---- Operands
+
+static bpt_status_t check_column_sum(bpt_checker_t *c) {
+    const bpt_operand_t *x = &c->call->in[0];
+    BPT_TRY(bpt_expect_input(c, 0, "x", ANY_FLOAT, REQUIRED, operand_rows(x), operand_columns(x)));
+    return bpt_expect_output(c, 0, "sums", ONLY_F32, REQUIRED, 1, operand_columns(x));
+}
+
+static bpt_status_t check_square_sum(bpt_checker_t *c) {
+    const bpt_operand_t *x = &c->call->in[0];
+    BPT_TRY(bpt_expect_input(c, 0, "x", ONLY_F32, REQUIRED, operand_rows(x), operand_columns(x)));
+    return bpt_expect_output(c, 0, "sum", ONLY_F32, REQUIRED, 1, 1);
+}
+
+const bpt_op_info_t bpt_op_info_COLUMN_SUM = {.check = check_column_sum, .infer = infer_columns, .flops = flops};
+const bpt_op_info_t bpt_op_info_SQUARE_SUM = {.check = check_square_sum, .infer = infer_square, .grad = grad_square, .flops = flops};

@@ -1,5 +1,6 @@
 // add_rows: adds a block of rows into a larger tensor; the gradient of a view of rows.
 #include "core/graph/internal.h"
+#include "core/ops/contract.h"
 
 static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
     const bpt_rows_attrs_t *a = &node->attrs.rows;
@@ -28,4 +29,17 @@ static int share(const bpt_graph_t *g, const bpt_node_t *node, int nth) {
     return nth == 0 && present(node->in[0]) ? 0 : -1;
 }
 
-const bpt_op_info_t bpt_op_info_ADD_ROWS = {.infer = infer, .grad = grad, .share = share};
+// ---- Operands
+
+static bpt_status_t check_add_rows(bpt_checker_t *c) {
+    const bpt_rows_attrs_t *t = &c->call->attrs.rows;
+    const bpt_operand_t *b = &c->call->in[1];
+    const int64_t d = operand_columns(b);
+    BPT_TRY(bpt_expect_input(c, 0, "a", ANY_FLOAT, OPTIONAL, t->rows, d));
+    BPT_TRY(bpt_expect_input(c, 1, "b", ANY_FLOAT, REQUIRED, operand_rows(b), d));
+    BPT_TRY(
+        bpt_expect(c, t->row >= 0 && operand_rows(b) <= t->rows && t->row <= t->rows - operand_rows(b), "the rows of b lie outside of a"));
+    return bpt_expect_output(c, 0, "result", ANY_FLOAT, REQUIRED, t->rows, d);
+}
+
+const bpt_op_info_t bpt_op_info_ADD_ROWS = {.check = check_add_rows, .infer = infer, .grad = grad, .share = share};

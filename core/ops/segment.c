@@ -1,5 +1,6 @@
 // segment: sum, mean or largest of ranges of rows (pooling over sequences of any length), and its gradient.
 #include "core/graph/internal.h"
+#include "core/ops/contract.h"
 
 static bpt_status_t check_ranges(const bpt_graph_t *g, bpt_value_t ranges) {
     GRAPH_EXPECT(value_info(g, ranges)->dtype == BPT_U32 && value_columns(g, ranges) == 2, "ranges must be u32 [segments,2]");
@@ -41,5 +42,23 @@ static bpt_status_t infer_grad(bpt_graph_t *g, bpt_node_t *node) {
 
 static double flops(const bpt_graph_t *g, const bpt_node_t *node) { return (double)bpt_shape_count(value_shape(g, node->in[0])); }
 
-const bpt_op_info_t bpt_op_info_SEGMENT = {.infer = infer, .grad = grad, .flops = flops, .optional_outputs = 1 << 1};
-const bpt_op_info_t bpt_op_info_SEGMENT_GRAD = {.infer = infer_grad};
+// ---- Operands
+
+static bpt_status_t check_segment(bpt_checker_t *c) {
+    const bpt_segment_attrs_t *t = &c->call->attrs.segment;
+    const bpt_operand_t *x = &c->call->in[0], *ranges = &c->call->in[1];
+    const bool gradient = c->call->op == BPT_OP_SEGMENT_GRAD, largest = t->kind == BPT_SEGMENT_MAX;
+    const int64_t segments = operand_rows(ranges), d = operand_columns(x);
+    BPT_TRY(bpt_expect(c, t->kind == BPT_SEGMENT_SUM || t->kind == BPT_SEGMENT_MEAN || largest, "unknown kind of reduction"));
+    BPT_TRY(bpt_expect(c, t->rows >= 0 && t->rows < (int64_t)BPT_NO_ROW, "more rows than numbers for them"));
+    BPT_TRY(bpt_expect_input(c, 0, gradient ? "dy" : "x", ANY_FLOAT, REQUIRED, gradient ? segments : t->rows, d));
+    BPT_TRY(bpt_expect_input(c, 1, "ranges", ONLY_U32, REQUIRED, segments, 2));
+    BPT_TRY(bpt_expect_output(c, 0, gradient ? "dx" : "y", ANY_FLOAT, REQUIRED, gradient ? t->rows : segments, d));
+    if (!largest) return BPT_OK;
+    if (gradient) return bpt_expect_input(c, 2, "place", ONLY_U32, REQUIRED, segments, d);
+    return bpt_expect_output(c, 1, "place", ONLY_U32, OPTIONAL, segments, d);
+}
+
+const bpt_op_info_t bpt_op_info_SEGMENT = {
+    .check = check_segment, .infer = infer, .grad = grad, .flops = flops, .optional_outputs = 1 << 1};
+const bpt_op_info_t bpt_op_info_SEGMENT_GRAD = {.check = check_segment, .infer = infer_grad};

@@ -1,5 +1,6 @@
 // tree_values: hierarchical accumulation, and its gradient.
 #include "core/graph/internal.h"
+#include "core/ops/contract.h"
 
 static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
     const bpt_tree_values_attrs_t *t = &node->attrs.tree_values;
@@ -50,5 +51,30 @@ static double flops(const bpt_graph_t *g, const bpt_node_t *node) {
 }
 static double flops_grad(const bpt_graph_t *g, const bpt_node_t *node) { return 2.5 * flops(g, node); }
 
-const bpt_op_info_t bpt_op_info_TREE_VALUES = {.infer = infer, .grad = grad, .flops = flops};
-const bpt_op_info_t bpt_op_info_TREE_VALUES_GRAD = {.infer = infer_grad, .flops = flops_grad};
+// ---- Operands
+
+static bpt_status_t check_tree_values(bpt_checker_t *c) {
+    const bpt_tree_values_attrs_t *t = &c->call->attrs.tree_values;
+    const bpt_operand_t *kv = &c->call->in[0], *vertical = &c->call->in[2], *horizontal = &c->call->in[3];
+    const int64_t rows = operand_rows(kv), width = operand_columns(kv), leaves = operand_rows(&c->call->in[1]), half = t->head_dim / 2;
+    const bool gradient = c->call->op == BPT_OP_TREE_VALUES_GRAD, tables = vertical->present;
+    BPT_TRY(bpt_expect(c, t->heads > 0 && t->head_dim > 0 && (int64_t)t->heads * t->head_dim <= width, "the heads need more columns"));
+    BPT_TRY(bpt_expect(c, leaves <= rows && t->depth >= 0, "there are more leaves than rows, or a depth below 0"));
+    BPT_TRY(bpt_expect(c, !tables || t->head_dim % 2 == 0, "hierarchical embeddings need an even head_dim"));
+    BPT_TRY(bpt_expect(c, !tables || (operand_rows(vertical) > 0 && operand_rows(horizontal) > 0), "a table of embeddings is empty"));
+    BPT_TRY(bpt_expect_input(c, 0, "kv", ANY_FLOAT, REQUIRED, rows, width));
+    BPT_TRY(bpt_expect_input(c, 1, "weight", ONLY_F32, REQUIRED, leaves, t->heads));
+    if (tables) BPT_TRY(bpt_expect_input(c, 2, "vertical", ONLY_F32, REQUIRED, operand_rows(vertical), half));
+    if (tables) BPT_TRY(bpt_expect_input(c, 3, "horizontal", ONLY_F32, REQUIRED, operand_rows(horizontal), half));
+    BPT_TRY(bpt_expect_input(c, 4, "links", ONLY_U32, REQUIRED, rows, 3));
+    BPT_TRY(bpt_expect_input(c, 5, "trees", ONLY_U32, REQUIRED, operand_rows(&c->call->in[5]), 4));
+    BPT_TRY(bpt_expect_output(c, 0, gradient ? "dkv" : "out", ANY_FLOAT, REQUIRED, rows, width));
+    if (!gradient) return BPT_OK;
+    BPT_TRY(bpt_expect_input(c, 6, "dout", ANY_FLOAT, REQUIRED, rows, width));
+    BPT_TRY(bpt_expect_output(c, 1, "dweight", ONLY_F32, REQUIRED, leaves, t->heads));
+    if (tables) BPT_TRY(bpt_expect_output(c, 2, "dvertical", ONLY_F32, REQUIRED, operand_rows(vertical), half));
+    return tables ? bpt_expect_output(c, 3, "dhorizontal", ONLY_F32, REQUIRED, operand_rows(horizontal), half) : BPT_OK;
+}
+
+const bpt_op_info_t bpt_op_info_TREE_VALUES = {.check = check_tree_values, .infer = infer, .grad = grad, .flops = flops};
+const bpt_op_info_t bpt_op_info_TREE_VALUES_GRAD = {.check = check_tree_values, .infer = infer_grad, .flops = flops_grad};

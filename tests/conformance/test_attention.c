@@ -22,7 +22,12 @@ static void check_independence(bpt_device_t *device, const test_case_t *c, const
 }
 
 int main(void) {
-    static const test_family_t *const families[] = {&test_attention_cases, &test_attention_table_cases, NULL};
+    static const test_family_t *const families[] = {
+#define TEST_FAMILY(name)
+#define TEST_ATTENTION_FAMILY(name) &test_##name##_cases,
+#include "conformance/cases.def"
+        NULL,
+    };
     const test_suite_t suite = {.name = "attention against ref", .families = families, .extra = check_independence};
     return test_conformance_main(&suite);
 }

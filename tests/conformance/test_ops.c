@@ -9,18 +9,9 @@
 #include "support/conformance.h"
 
 static const test_family_t *const families[] = {
-    &test_pointwise_cases,
-    &test_matmul_cases,
-    &test_layernorm_cases,
-    &test_gather_cases,
-    &test_rows_cases,
-    &test_reduce_cases,
-    &test_segment_cases,
-    &test_tree_cases,
-    &test_crf_cases,
-    &test_xent_cases,
-    &test_adam_cases,
-    &test_cast_cases,
+#define TEST_FAMILY(name) &test_##name##_cases,
+#define TEST_ATTENTION_FAMILY(name)
+#include "conformance/cases.def"
     NULL,
 };
 

@@ -38,7 +38,7 @@ static void update_block(const void *context, int64_t block, int thread) {
                             bpt_cpu_min(BLOCK, count_of(u->run) - i));
 }
 
-void bpt_cpu_run_ADAM(const bpt_host_run_t *run) {
+static void run_adam(const bpt_host_run_t *run) {
     const float square_sum = *(const float *)run->in[5];
     if (!isfinite(square_sum)) return;
     const update_t u = {run, make_factors(&run->attrs->adam, run->in[4], (double)square_sum)};
@@ -53,6 +53,9 @@ static void accumulate_block(const void *context, int64_t block, int thread) {
                                   bpt_cpu_min(BLOCK, count_of(run) - i));
 }
 
-void bpt_cpu_run_ACCUMULATE(const bpt_host_run_t *run) {
+static void run_accumulate(const bpt_host_run_t *run) {
     bpt_team_for(run->team, bpt_cpu_blocks(count_of(run), BLOCK), accumulate_block, run);
 }
+
+const bpt_host_op_t bpt_cpu_op_ADAM = {NULL, run_adam};
+const bpt_host_op_t bpt_cpu_op_ACCUMULATE = {NULL, run_accumulate};

@@ -107,7 +107,7 @@ static void sum_tables(const bpt_attention_plan_t *p, float *out) {
         bpt_cpu_sum_partials(p->drel + row * a->columns, groups, a->rel_rows * a->columns, a->t->head_dim, out + row * a->t->head_dim);
 }
 
-void bpt_cpu_run_ATTENTION_GRAD(const bpt_host_run_t *run) {
+static void run_attention_grad(const bpt_host_run_t *run) {
     bpt_attention_plan_t p = {0};
     bpt_attention_begin(&p, run);
     if (p.by_table)
@@ -117,7 +117,7 @@ void bpt_cpu_run_ATTENTION_GRAD(const bpt_host_run_t *run) {
     if (run->out[2]) sum_tables(&p, run->out[2]);
 }
 
-void bpt_cpu_run_ATTENTION(const bpt_host_run_t *run) {
+static void run_attention(const bpt_host_run_t *run) {
     bpt_attention_plan_t p = {0};
     bpt_attention_begin(&p, run);
     if (p.a.table)
@@ -125,3 +125,6 @@ void bpt_cpu_run_ATTENTION(const bpt_host_run_t *run) {
     else
         run_units(&p);
 }
+
+const bpt_host_op_t bpt_cpu_op_ATTENTION = {bpt_attention_plan, run_attention};
+const bpt_host_op_t bpt_cpu_op_ATTENTION_GRAD = {bpt_attention_plan, run_attention_grad};

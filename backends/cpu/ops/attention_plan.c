@@ -238,7 +238,7 @@ static void layout(bpt_attention_plan_t *p, int threads, cursor_t *cursor) {
     }
 }
 
-static bpt_status_t plan(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+bpt_status_t bpt_attention_plan(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     bpt_attention_plan_t p = {0};
     cursor_t cursor = {0};
     resolve(&p, call, NULL);
@@ -248,13 +248,6 @@ static bpt_status_t plan(const bpt_op_call_t *call, int threads, size_t *scratch
     layout(&p, threads, &cursor);
     *scratch_bytes = cursor.used;
     return BPT_OK;
-}
-
-bpt_status_t bpt_cpu_plan_ATTENTION(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
-    return plan(call, threads, scratch_bytes);
-}
-bpt_status_t bpt_cpu_plan_ATTENTION_GRAD(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
-    return plan(call, threads, scratch_bytes);
 }
 
 int64_t bpt_attention_chunks(const bpt_attention_unit_t *unit) { return bpt_cpu_blocks(unit->length, BPT_ATTENTION_CHUNK); }

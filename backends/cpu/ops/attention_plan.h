@@ -45,6 +45,8 @@ typedef struct {
     bpt_attention_sums_t *sums;        // gradient with relative positions: [areas], heads in work at the same time
 } bpt_attention_plan_t;
 
+// `plan` of both ops (cpu.h).
+bpt_status_t bpt_attention_plan(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) BPT_MUST_USE;
 // The plan of a run, with its operands, its scratch laid out and the table of relative positions read.
 void bpt_attention_begin(bpt_attention_plan_t *p, const bpt_host_run_t *run);
 

@@ -36,7 +36,7 @@ static void convert_block(const void *context, int64_t block, int thread) {
 
 static int64_t blocks_of(const bpt_host_run_t *run) { return bpt_cpu_blocks(bpt_shape_count(&run->call->out[0].shape), BLOCK); }
 
-void bpt_cpu_run_CAST(const bpt_host_run_t *run) { bpt_team_for(run->team, blocks_of(run), convert_block, run); }
+static void run_cast(const bpt_host_run_t *run) { bpt_team_for(run->team, blocks_of(run), convert_block, run); }
 
 typedef struct {
     const bpt_host_run_t *run;
@@ -55,7 +55,7 @@ static void fill_block(const void *context, int64_t block, int thread) {
         memcpy((char *)f->run->out[0] + (size_t)i * size, f->value, (size_t)bpt_cpu_min(FILLED, end - i) * size);
 }
 
-void bpt_cpu_run_FILL(const bpt_host_run_t *run) {
+static void run_fill(const bpt_host_run_t *run) {
     float wide[FILLED];
     _Alignas(64) char value[FILLED * sizeof(float)];
     for (int i = 0; i < FILLED; ++i) wide[i] = run->attrs->fill.value;
@@ -63,6 +63,10 @@ void bpt_cpu_run_FILL(const bpt_host_run_t *run) {
     bpt_team_for(run->team, blocks_of(run), fill_block, &(fill_t){run, value});
 }
 
-void bpt_cpu_run_COPY(const bpt_host_run_t *run) {
+static void run_copy(const bpt_host_run_t *run) {
     if (run->in[0] != run->out[0]) bpt_team_for(run->team, blocks_of(run), convert_block, run);
 }
+
+const bpt_host_op_t bpt_cpu_op_CAST = {NULL, run_cast};
+const bpt_host_op_t bpt_cpu_op_FILL = {NULL, run_fill};
+const bpt_host_op_t bpt_cpu_op_COPY = {NULL, run_copy};

@@ -19,14 +19,14 @@ typedef struct {
 
 static int64_t groups_of(const bpt_op_call_t *call) { return bpt_cpu_min(MOST_GROUPS, bpt_shape_rows(&call->in[3].shape)); }
 
-bpt_status_t bpt_cpu_plan_CRF(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+static bpt_status_t plan_crf(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     (void)threads;
     *scratch_bytes = (size_t)bpt_shape_count(&call->in[0].shape) * sizeof(float);
     return BPT_OK;
 }
 
-bpt_status_t bpt_cpu_plan_CRF_GRAD(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
-    BPT_TRY(bpt_cpu_plan_CRF(call, threads, scratch_bytes));
+static bpt_status_t plan_crf_grad(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+    BPT_TRY(plan_crf(call, threads, scratch_bytes));
     *scratch_bytes += (size_t)(groups_of(call) * bpt_shape_count(&call->in[1].shape)) * sizeof(float);
     return BPT_OK;
 }
@@ -97,7 +97,7 @@ static void sum_loss(const crf_t *c) {
     *(float *)c->run->out[0] = (float)loss;
 }
 
-void bpt_cpu_run_CRF(const bpt_host_run_t *run) {
+static void run_crf(const bpt_host_run_t *run) {
     const crf_t c = crf_of(run);
     bpt_team_for(run->team, c.sequences, run_forward, &c);
     sum_loss(&c);
@@ -141,7 +141,7 @@ static void run_backward(const void *context, int64_t group, int thread) {
     }
 }
 
-void bpt_cpu_run_CRF_GRAD(const bpt_host_run_t *run) {
+static void run_crf_grad(const bpt_host_run_t *run) {
     const crf_t c = crf_of(run);
     const int64_t matrix = (c.tags + 2) * c.tags;
     memset(run->out[2], 0, (size_t)(c.rows * c.tags) * sizeof(float));
@@ -150,3 +150,6 @@ void bpt_cpu_run_CRF_GRAD(const bpt_host_run_t *run) {
     bpt_team_for(run->team, c.groups, run_backward, &c);
     bpt_cpu_sum_partials(c.partial, c.groups, matrix, matrix, run->out[3]);
 }
+
+const bpt_host_op_t bpt_cpu_op_CRF = {plan_crf, run_crf};
+const bpt_host_op_t bpt_cpu_op_CRF_GRAD = {plan_crf_grad, run_crf_grad};

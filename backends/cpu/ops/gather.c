@@ -21,7 +21,7 @@ static void gather_rows(const void *context, int64_t block, int thread) {
     }
 }
 
-void bpt_cpu_run_GATHER(const bpt_host_run_t *run) {
+static void run_gather(const bpt_host_run_t *run) {
     bpt_team_for(run->team, bpt_cpu_blocks(bpt_shape_count(&run->call->in[1].shape), ROWS), gather_rows, run);
 }
 
@@ -50,7 +50,7 @@ static void add_slice(const void *context, int64_t slice, int thread) {
 }
 
 // A slice is some columns of the table; it walks all rows, so every sum is made in the order of the rows.
-void bpt_cpu_run_GATHER_GRAD(const bpt_host_run_t *run) {
+static void run_gather_grad(const bpt_host_run_t *run) {
     const int64_t d = bpt_shape_columns(&run->call->out[0].shape);
     if (d) bpt_team_for(run->team, bpt_cpu_blocks(d, slice_width(run, d)), add_slice, run);
 }
@@ -68,6 +68,10 @@ static void scatter_rows(const void *context, int64_t block, int thread) {
                                   x->dtype, d);
 }
 
-void bpt_cpu_run_SCATTER(const bpt_host_run_t *run) {
+static void run_scatter(const bpt_host_run_t *run) {
     bpt_team_for(run->team, bpt_cpu_blocks(bpt_shape_count(&run->call->in[2].shape), ROWS), scatter_rows, run);
 }
+
+const bpt_host_op_t bpt_cpu_op_GATHER = {NULL, run_gather};
+const bpt_host_op_t bpt_cpu_op_GATHER_GRAD = {NULL, run_gather_grad};
+const bpt_host_op_t bpt_cpu_op_SCATTER = {NULL, run_scatter};

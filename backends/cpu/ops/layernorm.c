@@ -15,7 +15,7 @@ static void norm_piece(const void *context, int64_t i, int thread) {
     bpt_cpu_kernels()->layernorm(&p->t, i * p->block, bpt_cpu_min(p->block, p->rows - i * p->block));
 }
 
-void bpt_cpu_run_LAYERNORM(const bpt_host_run_t *run) {
+static void run_layernorm(const bpt_host_run_t *run) {
     const bpt_layernorm_attrs_t *attrs = &run->attrs->layernorm;
     const bpt_op_call_t *call = run->call;
     const int64_t rows = bpt_shape_rows(&call->in[0].shape);
@@ -39,7 +39,7 @@ void bpt_cpu_run_LAYERNORM(const bpt_host_run_t *run) {
     bpt_team_for(run->team, bpt_cpu_blocks(rows, ROWS), norm_piece, &pieces);
 }
 
-bpt_status_t bpt_cpu_plan_LAYERNORM_GRAD(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+static bpt_status_t plan_layernorm_grad(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     (void)threads;
     const int64_t rows = bpt_shape_rows(&call->in[0].shape), blocks = bpt_cpu_blocks(rows, bpt_cpu_sum_rows(rows));
     *scratch_bytes = (size_t)(2 * blocks * bpt_shape_columns(&call->in[0].shape)) * sizeof(float);
@@ -53,7 +53,7 @@ static void gradient_piece(const void *context, int64_t i, int thread) {
     bpt_cpu_kernels()->layernorm_grad(&p->t, first, bpt_cpu_min(p->block, p->rows - first), p->partials + 2 * i * p->t.d);
 }
 
-void bpt_cpu_run_LAYERNORM_GRAD(const bpt_host_run_t *run) {
+static void run_layernorm_grad(const bpt_host_run_t *run) {
     const bpt_layernorm_attrs_t *attrs = &run->attrs->layernorm;
     const bpt_op_call_t *call = run->call;
     const int64_t rows = bpt_shape_rows(&call->in[0].shape), block = bpt_cpu_sum_rows(rows), blocks = bpt_cpu_blocks(rows, block);
@@ -77,3 +77,6 @@ void bpt_cpu_run_LAYERNORM_GRAD(const bpt_host_run_t *run) {
     bpt_cpu_sum_partials(partials, blocks, 2 * t.d, t.d, run->out[2]);
     bpt_cpu_sum_partials(partials + t.d, blocks, 2 * t.d, t.d, run->out[3]);
 }
+
+const bpt_host_op_t bpt_cpu_op_LAYERNORM = {NULL, run_layernorm};
+const bpt_host_op_t bpt_cpu_op_LAYERNORM_GRAD = {plan_layernorm_grad, run_layernorm_grad};

@@ -21,7 +21,7 @@ static bpt_gemm_t make_product(const bpt_op_call_t *call) {
     return g;
 }
 
-bpt_status_t bpt_cpu_plan_MATMUL(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+static bpt_status_t plan_matmul(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     const bpt_gemm_t g = make_product(call);
     return bpt_gemm_plan(&g, threads, scratch_bytes);
 }
@@ -61,7 +61,7 @@ static void apply_rounded(void *context, const bpt_gemm_tile_t *tile) {
     }
 }
 
-void bpt_cpu_run_MATMUL(const bpt_host_run_t *run) {
+static void run_matmul(const bpt_host_run_t *run) {
     const bpt_op_call_t *call = run->call;
     const bpt_pointwise_attrs_t *epilogue = &run->attrs->matmul.epilogue;
     bpt_gemm_t g = make_product(call);
@@ -79,3 +79,5 @@ void bpt_cpu_run_MATMUL(const bpt_host_run_t *run) {
     if (t.has_steps || g.transient) g.finish = g.c_dtype == BPT_F32 ? apply_epilogue : apply_rounded;
     bpt_gemm_run(&g, run->in[0], run->in[1], run->out[0], run->scratch, run->team);
 }
+
+const bpt_host_op_t bpt_cpu_op_MATMUL = {plan_matmul, run_matmul};

@@ -63,7 +63,7 @@ static void group_of_rows(const void *context, int64_t i, int thread) {
     for (int64_t row = i * p->block; row < end; ++row) run_piece(p->run, &p->s, row, 0, p->s.columns);
 }
 
-void bpt_cpu_run_POINTWISE(const bpt_host_run_t *run) {
+static void run_pointwise(const bpt_host_run_t *run) {
     const bpt_pointwise_attrs_t *attrs = &run->attrs->pointwise;
     const bpt_shape_t *shape = &run->call->out[0].shape;
     const int64_t count = bpt_shape_count(shape);
@@ -78,3 +78,5 @@ void bpt_cpu_run_POINTWISE(const bpt_host_run_t *run) {
         bpt_team_for(run->team, bpt_cpu_blocks(p.rows, p.block), group_of_rows, &p);
     }
 }
+
+const bpt_host_op_t bpt_cpu_op_POINTWISE = {NULL, run_pointwise};

@@ -11,7 +11,7 @@ void bpt_cpu_sum_partials(const float *partials, int64_t count, int64_t stride, 
     for (int64_t i = 0; i < count; ++i) k->add(out, partials + i * stride, BPT_F32, n);
 }
 
-bpt_status_t bpt_cpu_plan_COLUMN_SUM(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+static bpt_status_t plan_column_sum(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     (void)threads;
     const int64_t rows = bpt_shape_rows(&call->in[0].shape), blocks = bpt_cpu_blocks(rows, bpt_cpu_sum_rows(rows));
     *scratch_bytes = (size_t)(blocks * bpt_shape_columns(&call->in[0].shape)) * sizeof(float);
@@ -30,14 +30,14 @@ static void sum_columns(const void *context, int64_t i, int thread) {
     bpt_cpu_kernels()->column_sum(sum, x, dtype, bpt_cpu_min(block, rows - i * block), columns, columns);
 }
 
-void bpt_cpu_run_COLUMN_SUM(const bpt_host_run_t *run) {
+static void run_column_sum(const bpt_host_run_t *run) {
     const int64_t rows = bpt_shape_rows(&run->call->in[0].shape), columns = bpt_shape_columns(&run->call->in[0].shape);
     const int64_t blocks = bpt_cpu_blocks(rows, bpt_cpu_sum_rows(rows));
     bpt_team_for(run->team, blocks, sum_columns, run);
     bpt_cpu_sum_partials(run->scratch, blocks, columns, columns, run->out[0]);
 }
 
-bpt_status_t bpt_cpu_plan_SQUARE_SUM(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+static bpt_status_t plan_square_sum(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     (void)threads;
     *scratch_bytes = (size_t)bpt_cpu_blocks(bpt_shape_count(&call->in[0].shape), SQUARE_BLOCK) * sizeof(double);
     return BPT_OK;
@@ -51,7 +51,7 @@ static void sum_squares(const void *context, int64_t i, int thread) {
         bpt_cpu_kernels()->square_sum((const float *)run->in[0] + i * SQUARE_BLOCK, bpt_cpu_min(SQUARE_BLOCK, left));
 }
 
-void bpt_cpu_run_SQUARE_SUM(const bpt_host_run_t *run) {
+static void run_square_sum(const bpt_host_run_t *run) {
     const int64_t blocks = bpt_cpu_blocks(bpt_shape_count(&run->call->in[0].shape), SQUARE_BLOCK);
     const double *partials = run->scratch;
     double sum = 0;
@@ -59,3 +59,6 @@ void bpt_cpu_run_SQUARE_SUM(const bpt_host_run_t *run) {
     for (int64_t i = 0; i < blocks; ++i) sum += partials[i];
     *(float *)run->out[0] = (float)sum;
 }
+
+const bpt_host_op_t bpt_cpu_op_COLUMN_SUM = {plan_column_sum, run_column_sum};
+const bpt_host_op_t bpt_cpu_op_SQUARE_SUM = {plan_square_sum, run_square_sum};

@@ -30,6 +30,8 @@ static void add_block(const void *context, int64_t block, int thread) {
     for (int64_t row = block * ROWS; row < end; ++row) add_row(run, row, row - attrs->row, d);
 }
 
-void bpt_cpu_run_ADD_ROWS(const bpt_host_run_t *run) {
+static void run_add_rows(const bpt_host_run_t *run) {
     bpt_team_for(run->team, bpt_cpu_blocks(run->attrs->rows.rows, ROWS), add_block, run);
 }
+
+const bpt_host_op_t bpt_cpu_op_ADD_ROWS = {NULL, run_add_rows};

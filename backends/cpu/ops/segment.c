@@ -92,7 +92,7 @@ static int64_t blocks_of(const bpt_host_run_t *run) {
     return bpt_cpu_blocks(segments, SEGMENTS) * bpt_cpu_blocks(d, COLUMNS);
 }
 
-void bpt_cpu_run_SEGMENT(const bpt_host_run_t *run) { bpt_team_for(run->team, blocks_of(run), reduce_block, run); }
+static void run_segment(const bpt_host_run_t *run) { bpt_team_for(run->team, blocks_of(run), reduce_block, run); }
 
 static void clear_rows(const void *context, int64_t block, int thread) {
     (void)thread;
@@ -103,7 +103,10 @@ static void clear_rows(const void *context, int64_t block, int thread) {
     memset((char *)run->out[0] + (size_t)(block * ROWS) * row_bytes, 0, (size_t)rows * row_bytes);
 }
 
-void bpt_cpu_run_SEGMENT_GRAD(const bpt_host_run_t *run) {
+static void run_segment_grad(const bpt_host_run_t *run) {
     bpt_team_for(run->team, bpt_cpu_blocks(run->attrs->segment.rows, ROWS), clear_rows, run);
     bpt_team_for(run->team, blocks_of(run), spread_block, run);
 }
+
+const bpt_host_op_t bpt_cpu_op_SEGMENT = {NULL, run_segment};
+const bpt_host_op_t bpt_cpu_op_SEGMENT_GRAD = {NULL, run_segment_grad};

@@ -46,14 +46,11 @@ static int64_t lay_out(const bpt_op_call_t *call, int threads, float *scratch, t
     return used;
 }
 
-bpt_status_t bpt_cpu_plan_TREE_VALUES(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+static bpt_status_t plan_tree_values(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     tree_t t;
     float none;
     *scratch_bytes = (size_t)lay_out(call, threads, &none, &t) * sizeof(float);
     return BPT_OK;
-}
-bpt_status_t bpt_cpu_plan_TREE_VALUES_GRAD(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
-    return bpt_cpu_plan_TREE_VALUES(call, threads, scratch_bytes);
 }
 
 // Values of all rows as f32: the operand itself, or a copy in `room`, which prepare_rows fills.
@@ -139,15 +136,18 @@ static void accumulate(const tree_t *t) {
     if (t->run->call->out[0].dtype != BPT_F32) bpt_team_for(t->run->team, blocks, finish_rows, t);
 }
 
-void bpt_cpu_run_TREE_VALUES(const bpt_host_run_t *run) {
+static void run_tree_values(const bpt_host_run_t *run) {
     const tree_t t = tree_of(run);
     accumulate(&t);
 }
 
-void bpt_cpu_run_TREE_VALUES_GRAD(const bpt_host_run_t *run) {
+static void run_tree_values_grad(const bpt_host_run_t *run) {
     const tree_t t = tree_of(run);
     const int64_t tables = t.table_size[0] + t.table_size[1], parts = t.groups * t.tree.attrs->heads;
     accumulate(&t);
     for (int i = 0; i < 2 && tables; ++i)
         bpt_cpu_sum_partials(t.partial + i * t.table_size[0], parts, tables, t.table_size[i], run->out[2 + i]);
 }
+
+const bpt_host_op_t bpt_cpu_op_TREE_VALUES = {plan_tree_values, run_tree_values};
+const bpt_host_op_t bpt_cpu_op_TREE_VALUES_GRAD = {plan_tree_values, run_tree_values_grad};

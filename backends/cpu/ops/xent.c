@@ -86,7 +86,7 @@ static int64_t piece_size(int64_t chunk, int64_t left) {
     return chunk;
 }
 
-bpt_status_t bpt_cpu_plan_XENT(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+static bpt_status_t plan_xent(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     const layout_t l = make_layout(call);
     size_t most = 0;
     for (int64_t rows = l.chunk; rows >= SMALLEST; rows /= 2) {
@@ -100,10 +100,6 @@ bpt_status_t bpt_cpu_plan_XENT(const bpt_op_call_t *call, int threads, size_t *s
     }
     *scratch_bytes = l.total + most;
     return BPT_OK;
-}
-
-bpt_status_t bpt_cpu_plan_XENT_GRAD(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
-    return bpt_cpu_plan_XENT(call, threads, scratch_bytes);
 }
 
 // The state of one run.
@@ -260,5 +256,5 @@ static void run_xent(const bpt_host_run_t *run) {
     *(float *)run->out[0] = (float)loss;
 }
 
-void bpt_cpu_run_XENT(const bpt_host_run_t *run) { run_xent(run); }
-void bpt_cpu_run_XENT_GRAD(const bpt_host_run_t *run) { run_xent(run); }
+const bpt_host_op_t bpt_cpu_op_XENT = {plan_xent, run_xent};
+const bpt_host_op_t bpt_cpu_op_XENT_GRAD = {plan_xent, run_xent};

@@ -1,7 +1,6 @@
 // The entry of ops: checks a call and hands it to the lowering of its op.
 #include "backends/gpu/list.h"
 #include "backends/gpu/lower/lower.h"
-#include "backends/host/check.h"
 
 static const bpt_lowering_t lowerings[BPT_OP_COUNT] = {
 #define BPT_OP(id, name, family) [BPT_OP_##id] = bpt_lower_##id,

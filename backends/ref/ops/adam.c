@@ -3,7 +3,7 @@
 
 #include "backends/ref/ops/element.h"
 
-void bpt_ref_ADAM(const bpt_host_run_t *run) {
+static void run_adam(const bpt_host_run_t *run) {
     const bpt_adam_attrs_t *t = &run->attrs->adam;
     float *p = run->in[0], *m = run->in[2], *v = run->in[3];
     const float *g = run->in[1], *hyper = run->in[4], square_sum = *(const float *)run->in[5];
@@ -27,9 +27,12 @@ void bpt_ref_ADAM(const bpt_host_run_t *run) {
     }
 }
 
-void bpt_ref_ACCUMULATE(const bpt_host_run_t *run) {
+static void run_accumulate(const bpt_host_run_t *run) {
     float *acc = run->in[0];
     const float *x = run->in[1], keep = *(const float *)run->in[2];
     const int64_t count = bpt_shape_count(&run->call->in[0].shape);
     for (int64_t i = 0; i < count; ++i) acc[i] = (float)((keep == 0 ? 0 : (double)acc[i] * (double)keep) + (double)x[i]);
 }
+
+const bpt_host_op_t bpt_ref_op_ADAM = {NULL, run_adam};
+const bpt_host_op_t bpt_ref_op_ACCUMULATE = {NULL, run_accumulate};

@@ -154,7 +154,7 @@ static double dropout(const problem_t *a, const position_t *query, const positio
 // ---- Forward ---------------------------------------------------------------------------------------------------------
 
 // Further scratch: one head of output.
-bpt_status_t bpt_ref_plan_ATTENTION(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+static bpt_status_t plan_attention(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     (void)threads;
     *scratch_bytes = scratch_for(call, (size_t)call->attrs.attention.head_dim);
     return BPT_OK;
@@ -183,7 +183,7 @@ static double attend(const problem_t *a, const position_t *query, int n_slots, i
     return largest + log(total);
 }
 
-void bpt_ref_ATTENTION(const bpt_host_run_t *run) {
+static void run_attention(const bpt_host_run_t *run) {
     const problem_t a = problem_of(run);
     const int64_t heads = a.t->heads, head_dim = a.t->head_dim;
     double *sum = a.scratch;
@@ -204,7 +204,7 @@ void bpt_ref_ATTENTION(const bpt_host_run_t *run) {
 //   dv = sum over consumers w f dout,   drel[row] = sum over the edges that use the row of ds q.
 
 // Further scratch: D of every query row and head, sums of drel, two heads of sums.
-bpt_status_t bpt_ref_plan_ATTENTION_GRAD(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+static bpt_status_t plan_attention_grad(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     (void)threads;
     const size_t rel = call->in[2].present ? (size_t)bpt_shape_count(&call->in[2].shape) : 0;
     *scratch_bytes = scratch_for(call, (size_t)bpt_shape_count(&call->in[9].shape) + rel + 2 * (size_t)call->attrs.attention.head_dim);
@@ -311,7 +311,7 @@ static void all_key_gradients(const gradient_t *g, double *dk, double *dv) {
     }
 }
 
-void bpt_ref_ATTENTION_GRAD(const bpt_host_run_t *run) {
+static void run_attention_grad(const bpt_host_run_t *run) {
     const bpt_op_call_t *call = run->call;
     gradient_t g = {.a = problem_of(run)};
     const int64_t n_rel = run->in[2] ? bpt_shape_count(&call->in[2].shape) : 0;
@@ -329,3 +329,6 @@ void bpt_ref_ATTENTION_GRAD(const bpt_host_run_t *run) {
     all_key_gradients(&g, sums, sums + g.a.t->head_dim);
     for (int64_t i = 0; i < n_rel; ++i) bpt_ref_out(run, 2, i, g.drel[i]);
 }
+
+const bpt_host_op_t bpt_ref_op_ATTENTION = {plan_attention, run_attention};
+const bpt_host_op_t bpt_ref_op_ATTENTION_GRAD = {plan_attention_grad, run_attention_grad};

@@ -12,15 +12,13 @@ typedef struct {
     const uint32_t *y;  // tags of the rows
 } crf_t;
 
-bpt_status_t bpt_ref_plan_CRF(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+static bpt_status_t plan_crf(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     (void)threads;
     const int64_t tags = bpt_ref_columns(&call->in[0]);
     *scratch_bytes = (size_t)(bpt_shape_count(&call->in[0].shape) + 2 * tags + (tags + 2) * tags) * sizeof(double);
     return BPT_OK;
 }
-bpt_status_t bpt_ref_plan_CRF_GRAD(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
-    return bpt_ref_plan_CRF(call, threads, scratch_bytes);
-}
+bpt_status_t plan_crf_GRAD(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) { return plan_crf(call, threads, scratch_bytes); }
 
 static crf_t crf_of(const bpt_host_run_t *run) {
     const int64_t tags = bpt_ref_columns(&run->call->in[0]);
@@ -72,7 +70,7 @@ static double score_of_tags(const crf_t *c, int64_t first, int64_t last) {
     return sum;
 }
 
-void bpt_ref_CRF(const bpt_host_run_t *run) {
+static void run_crf(const bpt_host_run_t *run) {
     const crf_t c = crf_of(run);
     const float *weights = run->in[4];
     double loss = 0;
@@ -109,8 +107,8 @@ static void backward(crf_t *c, int64_t first, int64_t last, double scale, double
     }
 }
 
-void bpt_ref_CRF_GRAD(const bpt_host_run_t *run) {
-    bpt_ref_CRF(run);
+static void run_crf_grad(const bpt_host_run_t *run) {
+    run_crf(run);
     crf_t c = crf_of(run);
     const int64_t count = bpt_shape_count(&run->call->in[0].shape), matrix = (c.tags + 2) * c.tags;
     const float *weights = run->in[4];
@@ -124,3 +122,6 @@ void bpt_ref_CRF_GRAD(const bpt_host_run_t *run) {
     }
     for (int64_t i = 0; i < matrix; ++i) bpt_ref_out(run, 3, i, dt[i]);
 }
+
+const bpt_host_op_t bpt_ref_op_CRF = {plan_crf, run_crf};
+const bpt_host_op_t bpt_ref_op_CRF_GRAD = {plan_crf, run_crf_grad};

@@ -5,13 +5,13 @@
 #include "backends/ref/ops/element.h"
 
 // Scratch: one row of z.
-bpt_status_t bpt_ref_plan_LAYERNORM(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+static bpt_status_t plan_layernorm(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     (void)threads;
     *scratch_bytes = (size_t)bpt_ref_columns(&call->in[0]) * sizeof(double);
     return BPT_OK;
 }
 
-void bpt_ref_LAYERNORM(const bpt_host_run_t *run) {
+static void run_layernorm(const bpt_host_run_t *run) {
     const bpt_layernorm_attrs_t *t = &run->attrs->layernorm;
     const int64_t rows = bpt_ref_rows(&run->call->in[0]), d = bpt_ref_columns(&run->call->in[0]);
     double *z = run->scratch;
@@ -38,7 +38,7 @@ void bpt_ref_LAYERNORM(const bpt_host_run_t *run) {
 }
 
 // Scratch: sums for dgamma and dbeta.
-bpt_status_t bpt_ref_plan_LAYERNORM_GRAD(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+static bpt_status_t plan_layernorm_grad(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     (void)threads;
     *scratch_bytes = 2 * (size_t)bpt_ref_columns(&call->in[0]) * sizeof(double);
     return BPT_OK;
@@ -47,7 +47,7 @@ bpt_status_t bpt_ref_plan_LAYERNORM_GRAD(const bpt_op_call_t *call, int threads,
 static double dy_at(const bpt_host_run_t *run, int64_t i) { return bpt_ref_in(run, 0, i) + (run->in[4] ? bpt_ref_in(run, 4, i) : 0); }
 
 // With x^ = (z - mean) / deviation and g = dy gamma:  dz = (g - mean(g) - x^ mean(g x^)) / deviation.
-void bpt_ref_LAYERNORM_GRAD(const bpt_host_run_t *run) {
+static void run_layernorm_grad(const bpt_host_run_t *run) {
     const bpt_layernorm_attrs_t *t = &run->attrs->layernorm;
     const int64_t rows = bpt_ref_rows(&run->call->in[0]), d = bpt_ref_columns(&run->call->in[0]);
     double *dgamma = run->scratch, *dbeta = dgamma + d;
@@ -77,3 +77,6 @@ void bpt_ref_LAYERNORM_GRAD(const bpt_host_run_t *run) {
         bpt_ref_out(run, 3, c, dbeta[c]);
     }
 }
+
+const bpt_host_op_t bpt_ref_op_LAYERNORM = {plan_layernorm, run_layernorm};
+const bpt_host_op_t bpt_ref_op_LAYERNORM_GRAD = {plan_layernorm_grad, run_layernorm_grad};

@@ -4,13 +4,13 @@
 #include "backends/ref/ops/element.h"
 
 // Scratch: op(B) as double [K,N], then one row of sums.
-bpt_status_t bpt_ref_plan_MATMUL(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+static bpt_status_t plan_matmul(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     (void)threads;
     *scratch_bytes = ((size_t)bpt_shape_count(&call->in[1].shape) + (size_t)bpt_ref_columns(&call->out[0])) * sizeof(double);
     return BPT_OK;
 }
 
-void bpt_ref_MATMUL(const bpt_host_run_t *run) {
+static void run_matmul(const bpt_host_run_t *run) {
     const bpt_matmul_attrs_t *t = &run->attrs->matmul;
     const int64_t m = bpt_ref_rows(&run->call->out[0]), n = bpt_ref_columns(&run->call->out[0]);
     const int64_t k = t->transpose_a ? bpt_ref_rows(&run->call->in[0]) : bpt_ref_columns(&run->call->in[0]);
@@ -31,3 +31,5 @@ void bpt_ref_MATMUL(const bpt_host_run_t *run) {
         }
     }
 }
+
+const bpt_host_op_t bpt_ref_op_MATMUL = {plan_matmul, run_matmul};

@@ -28,7 +28,7 @@ double bpt_ref_steps(const bpt_host_run_t *run, const bpt_pointwise_attrs_t *ste
     return x;
 }
 
-void bpt_ref_POINTWISE(const bpt_host_run_t *run) {
+static void run_pointwise(const bpt_host_run_t *run) {
     const bpt_operand_t *x = &run->call->in[0];
     const int64_t rows = bpt_ref_rows(x), columns = bpt_ref_columns(x);
     for (int64_t r = 0; r < rows; ++r)
@@ -37,3 +37,5 @@ void bpt_ref_POINTWISE(const bpt_host_run_t *run) {
             bpt_ref_out(run, 0, r * columns + c, bpt_ref_steps(run, &run->attrs->pointwise, value, r, c, columns));
         }
 }
+
+const bpt_host_op_t bpt_ref_op_POINTWISE = {NULL, run_pointwise};

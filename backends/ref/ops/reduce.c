@@ -1,7 +1,7 @@
 // Sums over columns and of squares.
 #include "backends/ref/ops/element.h"
 
-void bpt_ref_COLUMN_SUM(const bpt_host_run_t *run) {
+static void run_column_sum(const bpt_host_run_t *run) {
     const int64_t rows = bpt_ref_rows(&run->call->in[0]), columns = bpt_ref_columns(&run->call->in[0]);
     for (int64_t c = 0; c < columns; ++c) {
         double sum = 0;
@@ -10,9 +10,12 @@ void bpt_ref_COLUMN_SUM(const bpt_host_run_t *run) {
     }
 }
 
-void bpt_ref_SQUARE_SUM(const bpt_host_run_t *run) {
+static void run_square_sum(const bpt_host_run_t *run) {
     const int64_t count = bpt_shape_count(&run->call->in[0].shape);
     double sum = 0;
     for (int64_t i = 0; i < count; ++i) sum += bpt_ref_in(run, 0, i) * bpt_ref_in(run, 0, i);
     bpt_ref_out(run, 0, 0, sum);
 }
+
+const bpt_host_op_t bpt_ref_op_COLUMN_SUM = {NULL, run_column_sum};
+const bpt_host_op_t bpt_ref_op_SQUARE_SUM = {NULL, run_square_sum};

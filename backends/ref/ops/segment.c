@@ -12,7 +12,7 @@ static void rows_of(const bpt_host_run_t *run, int64_t segment, int64_t *begin, 
     if (*begin >= *end) *begin = *end = 0;
 }
 
-void bpt_ref_SEGMENT(const bpt_host_run_t *run) {
+static void run_segment(const bpt_host_run_t *run) {
     const int64_t segments = bpt_ref_rows(&run->call->in[1]), d = bpt_ref_columns(&run->call->in[0]);
     uint32_t *places = run->out[1];
     for (int64_t s = 0; s < segments; ++s)
@@ -35,7 +35,7 @@ void bpt_ref_SEGMENT(const bpt_host_run_t *run) {
         }
 }
 
-void bpt_ref_SEGMENT_GRAD(const bpt_host_run_t *run) {
+static void run_segment_grad(const bpt_host_run_t *run) {
     const int64_t segments = bpt_ref_rows(&run->call->in[1]), d = bpt_ref_columns(&run->call->in[0]), rows = run->attrs->segment.rows;
     const uint32_t *places = run->in[2];
     for (int64_t i = 0; i < rows * d; ++i) bpt_ref_out(run, 0, i, 0);
@@ -53,3 +53,6 @@ void bpt_ref_SEGMENT_GRAD(const bpt_host_run_t *run) {
                 }
         }
 }
+
+const bpt_host_op_t bpt_ref_op_SEGMENT = {NULL, run_segment};
+const bpt_host_op_t bpt_ref_op_SEGMENT_GRAD = {NULL, run_segment_grad};

@@ -20,13 +20,13 @@ static tree_t tree_of(const bpt_host_run_t *run) {
     return t;
 }
 
-bpt_status_t bpt_ref_plan_TREE_VALUES(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+static bpt_status_t plan_tree_values(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     (void)threads;
     *scratch_bytes = (size_t)call->attrs.tree_values.head_dim * sizeof(double);
     return BPT_OK;
 }
-bpt_status_t bpt_ref_plan_TREE_VALUES_GRAD(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
-    BPT_TRY(bpt_ref_plan_TREE_VALUES(call, threads, scratch_bytes));
+static bpt_status_t plan_tree_values_grad(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+    BPT_TRY(plan_tree_values(call, threads, scratch_bytes));
     for (int i = 0; i < 4; ++i)
         if (call->in[i].present) *scratch_bytes += (size_t)bpt_shape_count(&call->in[i].shape) * sizeof(double);
     return BPT_OK;
@@ -72,7 +72,7 @@ static void copy_rest(const tree_t *t) {
         }
 }
 
-void bpt_ref_TREE_VALUES(const bpt_host_run_t *run) {
+static void run_tree_values(const bpt_host_run_t *run) {
     const tree_t t = tree_of(run);
     const int64_t n = t.attrs->head_dim;
     double *sum = run->scratch;
@@ -107,7 +107,7 @@ static void backward(const tree_t *t, int64_t j, int64_t i, int h, double *sum) 
     }
 }
 
-void bpt_ref_TREE_VALUES_GRAD(const bpt_host_run_t *run) {
+static void run_tree_values_grad(const bpt_host_run_t *run) {
     tree_t t = tree_of(run);
     double *sum = run->scratch;
     t.dkv = sum + t.attrs->head_dim;
@@ -128,3 +128,6 @@ void bpt_ref_TREE_VALUES_GRAD(const bpt_host_run_t *run) {
     for (int table = 0; table < 2; ++table)
         for (int64_t i = 0; i < t.tables[table] * t.half; ++i) bpt_ref_out(run, 2 + table, i, t.dtable[table][i]);
 }
+
+const bpt_host_op_t bpt_ref_op_TREE_VALUES = {plan_tree_values, run_tree_values};
+const bpt_host_op_t bpt_ref_op_TREE_VALUES_GRAD = {plan_tree_values_grad, run_tree_values_grad};

@@ -5,7 +5,7 @@
 #include "backends/ref/ops/element.h"
 
 // Scratch: the logits of one row.
-bpt_status_t bpt_ref_plan_XENT(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+static bpt_status_t plan_xent(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     (void)threads;
     *scratch_bytes = (size_t)bpt_ref_rows(&call->in[1]) * sizeof(double);
     return BPT_OK;
@@ -31,7 +31,7 @@ static double wanted(const bpt_host_run_t *run, int64_t v, uint32_t target) {
     return v == target ? 1 - smoothing : smoothing > 0 ? smoothing / (double)(bpt_ref_rows(&run->call->in[1]) - 1) : 0;
 }
 
-void bpt_ref_XENT(const bpt_host_run_t *run) {
+static void run_xent(const bpt_host_run_t *run) {
     const uint32_t *targets = run->in[3];
     const float *weights = run->in[4];
     const int64_t n = bpt_ref_rows(&run->call->in[0]), vocabulary = bpt_ref_rows(&run->call->in[1]);
@@ -54,7 +54,7 @@ void bpt_ref_XENT(const bpt_host_run_t *run) {
 }
 
 // Scratch: the logits of one row, then the sums for dW and db.
-bpt_status_t bpt_ref_plan_XENT_GRAD(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
+static bpt_status_t plan_xent_grad(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) {
     (void)threads;
     const size_t vocabulary = (size_t)bpt_ref_rows(&call->in[1]);
     *scratch_bytes = (2 * vocabulary + (size_t)bpt_shape_count(&call->in[1].shape)) * sizeof(double);
@@ -62,8 +62,8 @@ bpt_status_t bpt_ref_plan_XENT_GRAD(const bpt_op_call_t *call, int threads, size
 }
 
 // dlogits = weight dloss (softmax - wanted);  dh = dlogits W,  dW = dlogits^T h,  db = column sums of dlogits.
-void bpt_ref_XENT_GRAD(const bpt_host_run_t *run) {
-    bpt_ref_XENT(run);
+static void run_xent_grad(const bpt_host_run_t *run) {
+    run_xent(run);
     const uint32_t *targets = run->in[3];
     const float *weights = run->in[4];
     const double dloss = bpt_ref_in(run, 5, 0);
@@ -87,3 +87,6 @@ void bpt_ref_XENT_GRAD(const bpt_host_run_t *run) {
     for (int64_t i = 0; i < vocabulary * d; ++i) bpt_ref_out(run, 3, i, dw[i]);
     for (int64_t v = 0; run->out[4] && v < vocabulary; ++v) bpt_ref_out(run, 4, v, db[v]);
 }
+
+const bpt_host_op_t bpt_ref_op_XENT = {plan_xent, run_xent};
+const bpt_host_op_t bpt_ref_op_XENT_GRAD = {plan_xent_grad, run_xent_grad};

@@ -72,6 +72,10 @@ typedef struct {
     bpt_operand_t scratch;  // as large as the dry run asked for, aligned to BPT_TENSOR_ALIGNMENT
 } bpt_op_call_t;
 
+// Holds a call against the contract of bpt/ops.h: presence, element types and shapes of its operands, attributes that go together. Backends
+// ask this before an op's own plan, so that what follows may rely on it. A mismatch is a bug of the caller (BPT_ERR_INTERNAL).
+bpt_status_t bpt_call_check(const bpt_op_call_t *call);
+
 // What goes between this rank and another in a swap: bytes of the buffer that is sent from, and of the one that is received into.
 typedef struct {
     size_t send_at, send_bytes, receive_at, receive_bytes;
