@@ -27,8 +27,9 @@ typedef struct {
     bool early;          // is read before the others, whose place in a file or application depends on it
 
     // Of the option.
-    bool open;                            // may be 0: what follows from other options or from the data
-    const char *fallback, *shown, *help;  // the default; what --help says of it, where it depends on something; one line
+    bool open;                              // may be 0: what follows from other options or from the data
+    const char *fallback, *shown, *help;    // the default; what --help says of it, where it depends on something; one line
+    int (*list)(char *text, size_t bytes);  // what stands behind `help`, from a table; as snprintf. NULL: nothing
 } bpt_config_key_t;
 
 // In the order of a model file.

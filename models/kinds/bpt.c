@@ -17,6 +17,7 @@ static bpt_intervals_t intervals(const bpt_model_config_t *config, int64_t n) {
 
 const bpt_kind_spec_t bpt_kind_bpt = {
     .name = "bpt",
+    .title = "BP-Transformer",
     .keys = keys,
     .gives = BPT_WANT_TOKENS | BPT_WANT_POOLED,
     .translates = true,

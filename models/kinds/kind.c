@@ -22,6 +22,17 @@ const bpt_kind_spec_t *bpt_kind_find(const char *name) {
     return NULL;
 }
 
+int bpt_kind_list(char *text, size_t bytes) {
+    size_t used = 0;
+    for (int i = 0; i < BPT_N_KINDS && used < bytes; ++i)
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s (%s)",
+                                 !i                    ? ""
+                                 : i + 1 < BPT_N_KINDS ? ", "
+                                                       : " or ",
+                                 bpt_kinds[i]->title, bpt_kinds[i]->name);
+    return (int)used;
+}
+
 int32_t bpt_kind_relative_levels(const bpt_model_config_t *config) {
     return config->positions == BPT_POSITIONS_RELATIVE ? config->rel_levels : 0;
 }

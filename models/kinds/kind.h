@@ -24,6 +24,7 @@ typedef struct {
 
 typedef struct {
     const char *name;           // "bpt"
+    const char *title;          // "BP-Transformer"
     const char *const *keys;    // names of the configuration's keys that apply to this kind and not to every one; ended by NULL
     uint32_t gives;             // BPT_WANT_*: states that it has
     const char *not_causal;     // why its tokens know later ones whatever is asked; NULL: it can be causal
@@ -59,6 +60,8 @@ extern const bpt_kind_spec_t *const bpt_kinds[];
 static inline const bpt_kind_spec_t *bpt_kind_of(const bpt_model_config_t *config) { return bpt_kinds[config->model]; }
 // By name; NULL: there is none.
 const bpt_kind_spec_t *bpt_kind_find(const char *name);
+// All of them for people: "BP-Transformer (bpt), ..."; as snprintf.
+int bpt_kind_list(char *text, size_t bytes);
 
 // ---- For kinds
 // What an attention graph has of relative positions: `rel_levels`, or 0 with other positions.

@@ -16,6 +16,7 @@ static bpt_intervals_t intervals(const bpt_model_config_t *config, int64_t n) {
 
 const bpt_kind_spec_t bpt_kind_segtree = {
     .name = "segtree",
+    .title = "SegTree-Transformer",
     .keys = keys,
     .gives = BPT_WANT_TOKENS | BPT_WANT_POOLED,
     .translates = true,

@@ -188,6 +188,7 @@ static bpt_status_t table(const bpt_model_config_t *c, int64_t n, bpt_lists_t *l
 
 const bpt_kind_spec_t bpt_kind_star = {
     .name = "star",
+    .title = "Star-Transformer",
     .keys = keys,
     .gives = BPT_WANT_TOKENS | BPT_WANT_RELAY | BPT_WANT_POOLED,
     .not_causal = "its relay node reads the whole text in every cycle, and each token reads the relay",

@@ -32,6 +32,7 @@ static int32_t rel_levels(const bpt_model_config_t *config, int64_t n) {
 
 const bpt_kind_spec_t bpt_kind_transformer = {
     .name = "transformer",
+    .title = "a plain Transformer",
     .keys = keys,
     .gives = BPT_WANT_TOKENS | BPT_WANT_POOLED,
     .translates = true,

@@ -237,6 +237,7 @@ static bpt_status_t table(const bpt_model_config_t *c, int64_t tokens, int64_t n
 
 const bpt_kind_spec_t bpt_kind_tree = {
     .name = "tree",
+    .title = "Tree Transformer",
     .keys = keys,
     .gives = BPT_WANT_TOKENS | BPT_WANT_POOLED,
     .not_causal = "a node reads all tokens below it, and tokens read the whole text",

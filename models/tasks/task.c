@@ -1,6 +1,7 @@
 // The list of tasks (see task.h).
 #include "models/tasks/task.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "models/nn/softmax.h"
@@ -19,6 +20,17 @@ const bpt_task_spec_t *bpt_task_find(const char *name) {
     for (int i = 0; i < BPT_N_TASKS; ++i)
         if (!strcmp(bpt_tasks[i]->name, name)) return bpt_tasks[i];
     return NULL;
+}
+
+int bpt_task_list(char *text, size_t bytes) {
+    size_t used = 0;
+    for (int i = 0; i < BPT_N_TASKS && used < bytes; ++i)
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s (%s)",
+                                 !i                    ? ""
+                                 : i + 1 < BPT_N_TASKS ? ", "
+                                                       : " or ",
+                                 bpt_tasks[i]->model, bpt_tasks[i]->name);
+    return (int)used;
 }
 
 int bpt_task_metric(const bpt_task_spec_t *task, const char *name) {

@@ -115,6 +115,8 @@ static inline bool bpt_wants_root(const bpt_model_config_t *config) {
 }
 // By name; NULL: there is none.
 const bpt_task_spec_t *bpt_task_find(const char *name);
+// All of them for people: "a language model (lm), a classifier (classify), ..."; as snprintf.
+int bpt_task_list(char *text, size_t bytes);
 
 // ---- What follows from the properties
 

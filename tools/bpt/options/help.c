@@ -62,11 +62,11 @@ static void flag_text(const cli_option_t *option, char *buffer, int bytes) {
 static void print_option(const cli_option_t *option, int width) {
     char flag[128], text[1024];
     flag_text(option, flag, sizeof flag);
-    int used = append(text, 0, sizeof text, option->help);
+    cli_option_help(option, text, sizeof text);
     const char *fallback = option->shown                                                 ? option->shown
                            : option->type == CLI_BOOL && !strcmp(option->fallback, "no") ? ""
                                                                                          : option->fallback;
-    if (*fallback) snprintf(text + used, sizeof text - (size_t)used, " [%s]", fallback);
+    if (*fallback) snprintf(text + strlen(text), sizeof text - strlen(text), " [%s]", fallback);
     int column = printf("  %s", flag);
     if (column + 2 > LEFT_COLUMNS) putchar('\n'), column = 0;
     printf("%*s", LEFT_COLUMNS - column, "");

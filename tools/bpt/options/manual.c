@@ -29,6 +29,7 @@ static void put_section(const char *macro, const char *text) {
 }
 
 static void put_option(const cli_option_t *option) {
+    char help[1024];
     fputs(".TP\n.B ", stdout);
     put_roff(option->type == CLI_BOOL && option->key ? "--[no-]" : "--");
     put_roff(option->name);
@@ -39,7 +40,8 @@ static void put_option(const cli_option_t *option) {
         fputs("\\fR", stdout);
     }
     putchar('\n');
-    put_roff(option->help);
+    cli_option_help(option, help, sizeof help);
+    put_roff(help);
     const char *fallback = option->shown ? option->shown : option->type == CLI_BOOL ? "" : option->fallback;
     if (*fallback) {
         fputs(" [", stdout);

@@ -1,11 +1,14 @@
 // The option table: every option of every command, in the order in which --help shows them. Options that are keys of a model's
 // configuration come from models/config/config_keys.def.
+#include <stdio.h>
+
 #include "data/cut.h"
 #include "data/examples.h"
 #include "data/score/bleu_tokens.h"
 #include "data/word_dropout.h"
 #include "models/config/config_keys.h"
 #include "models/config/config_names.h"
+#include "models/kinds/kind.h"
 #include "tools/bpt/options/options.h"
 
 #define AT(member) .offset = offsetof(cli_options_t, member), .size = sizeof(((cli_options_t *)0)->member)
@@ -78,6 +81,29 @@ static bool has_lines(const bpt_task_spec_t *task) { return reads_examples(task)
 static bool has_trees(const bpt_task_spec_t *task) { return has_lines(task) || has_sides(task); }
 static bool has_deep_supervision(const bpt_task_spec_t *task) { return task->deep_supervision; }
 
+// Also those that this build lacks, which are refused by name.
+static const char *const backend_names[] = {
+    "auto",
+#define BPT_BACKEND(name) #name,
+#define BPT_BACKEND_LEFT_OUT(name) #name,
+#include "backends/backends.def"
+    NULL,
+};
+
+// What --resume may change, as its help says it.
+static int list_resumable(char *text, size_t bytes) {
+    size_t used = 0;
+    const cli_option_t *last = NULL;
+    for (int i = 0; i <= cli_option_count; ++i) {  // one behind, so that the last one has "and" before it
+        const cli_option_t *option = i < cli_option_count ? &cli_option_table[i] : NULL;
+        if (option && (!option->resumable || option->no_flag)) continue;
+        if (last && used < bytes)
+            used += (size_t)snprintf(text + used, bytes - used, "%s--%s", !used ? "" : option ? ", " : " and ", last->name);
+        last = option;
+    }
+    return (int)used;
+}
+
 const cli_option_t cli_option_table[] = {
 // ---- train: task and run
 #undef KEYS_TASK
@@ -92,9 +118,8 @@ const cli_option_t cli_option_table[] = {
      .help = "start from the settings of a paper (list below); other options override it"},
 
     {TEXT("out", run.out, "RUN"), .fallback = "", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN, .help = "run directory to write"},
-    {BOOL("resume", run.resume), .fallback = "no", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN,
-     .help = "continue the run in --out; only --steps, --stop-at, --eval-every, --save-every, --log-every, --keep, --threads, --backend, "
-             "--device, --submit-ms, --max-mem and the path of --data may change"},
+    {BOOL("resume", run.resume), .fallback = "no", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN, .list = list_resumable,
+     .help = "continue the run in --out; of its options only these may change (of --data the path alone): "},
     {TEXT("init", run.init, "RUN|FILE"), .fallback = "", .group = CLI_GROUP_RUN, .commands = CLI_TRAIN, .key = true,
      .help = "start from the weights of a run or of an exported file; the model's shape, the vocabulary and, without "
              "--task, the task are taken from it, all else is new"},
@@ -493,10 +518,11 @@ const cli_option_t cli_option_table[] = {
      .help = "compile every kernel and say what it takes of the device; nothing runs. --device may name a GPU that is not here"},
 
     // ---- global
-    {TEXT("backend", global.backend, "NAME"), .choices = LIST("auto", "cpu", "opencl", "vulkan", "cuda", "ref"), .fallback = "auto",
-     .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL, .key = true, .resumable = true,
-     .help = "which backend computes; it is an error if it cannot be used. auto: the first usable discrete GPU of cuda, "
-             "vulkan, opencl, else the cpu"},
+    {TEXT("backend", global.backend, "NAME"), .choices = backend_names, .fallback = "auto", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL,
+     .key = true, .resumable = true,
+     .help =
+         "which backend computes; it is an error if it cannot be used. auto: the first of them that has a usable discrete GPU, else the "
+         "cpu"},
     {TEXT("device", global.device, "N|NAME|PCI"), .fallback = "", .shown = "the first usable one", .group = CLI_GROUP_GLOBAL,
      .commands = CLI_ALL, .key = true, .resumable = true,
      .help = "device of the backend: its number, its place on the PCI bus or a part of its name, see `bpt devices`"},

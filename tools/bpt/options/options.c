@@ -40,6 +40,11 @@ cli_option_t cli_option_for(const cli_option_t *option, unsigned command) {
     return result;
 }
 
+void cli_option_help(const cli_option_t *option, char *text, size_t bytes) {
+    const size_t used = (size_t)snprintf(text, bytes, "%s", option->help);
+    if (option->list && used < bytes) (void)option->list(text + used, bytes - used);
+}
+
 const cli_option_t *cli_option_find(unsigned command, const char *name) {
     for (int i = 0; i < cli_option_count; ++i)
         if (!strcmp(cli_option_table[i].name, name) && cli_option_taken(&cli_option_table[i], command)) return &cli_option_table[i];

@@ -152,15 +152,16 @@ typedef enum {
 typedef struct {
     const char *name;  // "d-model": the flag is --d-model, the key of a config file d_model
     cli_type_t type;
-    size_t offset, size;         // of the field in cli_options_t
-    const char *fallback;        // the default, read by the same parser as a flag's value
-    const char *before;          // the value of runs that were made before there was the option; NULL: the fallback
-    const char *shown;           // what --help prints as the default when it depends on something, else NULL
-    double min, max;             // CLI_INT, CLI_REAL: inclusive range
-    bool open_min, open_max;     // CLI_REAL: the bound itself is not allowed
-    const char *const *choices;  // CLI_CHOICE: the names of the values 0, 1, ..; CLI_TEXT: the allowed texts; ends with NULL
-    const char *metavar;         // in --help, for CLI_INT, CLI_REAL, CLI_TEXT and CLI_TEXTS
-    const char *help;            // one line
+    size_t offset, size;                    // of the field in cli_options_t
+    const char *fallback;                   // the default, read by the same parser as a flag's value
+    const char *before;                     // the value of runs that were made before there was the option; NULL: the fallback
+    const char *shown;                      // what --help prints as the default when it depends on something, else NULL
+    double min, max;                        // CLI_INT, CLI_REAL: inclusive range
+    bool open_min, open_max;                // CLI_REAL: the bound itself is not allowed
+    const char *const *choices;             // CLI_CHOICE: the names of the values 0, 1, ..; CLI_TEXT: the allowed texts; ends with NULL
+    const char *metavar;                    // in --help, for CLI_INT, CLI_REAL, CLI_TEXT and CLI_TEXTS
+    const char *help;                       // one line
+    int (*list)(char *text, size_t bytes);  // what stands behind `help`, from a table; as snprintf. NULL: nothing
     cli_group_t group;
     unsigned commands;  // cli_command_bit_t; beside them those of cli_option_variants
 
@@ -183,6 +184,8 @@ typedef struct {
 
 extern const cli_option_t cli_option_table[];
 extern const int cli_option_count;
+// What --help says of an option, cut where there is no room.
+void cli_option_help(const cli_option_t *option, char *text, size_t bytes);
 
 // An option that further commands take: what is different there, NULL where it is the same.
 typedef struct {
