@@ -198,11 +198,10 @@ done:
 
 // ---- The verdict -----------------------------------------------------------------------------------------------------
 
-static bpt_cache_key_t verdict_key(const bpt_gpu_device_t *g, const char *library, bool tf32, bool masks) {
+static bpt_cache_key_t verdict_key(const bpt_gpu_device_t *g, const char *library, const char *use) {
     const bpt_device_info_t *info = &g->base.info;
     const char *limits = getenv("BPT_LIMITS");
-    const char *const parts[] = {
-        g->base.backend->name, info->name, info->pci, info->driver, library, limits ? limits : "", masks ? "masks" : tf32 ? "tf32" : ""};
+    const char *const parts[] = {g->base.backend->name, info->name, info->pci, info->driver, library, limits ? limits : "", use};
     return bpt_cache_key("verdict", parts, (int)BPT_COUNT(parts));
 }
 
@@ -210,7 +209,7 @@ static bpt_cache_key_t verdict_key(const bpt_gpu_device_t *g, const char *librar
 static bpt_status_t judge(bpt_gpu_device_t *g, const char *library, const bpt_product_rule_t *rule, bool masks, char *problem,
                           size_t bytes) {
     const bool tf32 = rule->size[BPT_LIBRARY_TF32];
-    const bpt_cache_key_t key = verdict_key(g, library, tf32, masks);
+    const bpt_cache_key_t key = verdict_key(g, library, masks ? "masks" : tf32 ? "tf32" : "");
     void *known;
     size_t length;
     if (tf32 && !g->api->driver->product_can(g->api, &(bpt_gpu_product_t){.operands = BPT_F32, .result = BPT_F32, .tf32 = true})) {

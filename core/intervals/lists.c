@@ -86,8 +86,9 @@ static void ring_ranges(int64_t a, int64_t i, int64_t n, bool ring, int64_t rang
     if (i + 1 == n) range[i == 0 ? 2 : 1][0] = a, range[i == 0 ? 2 : 1][1] = a + 1;
 }
 
-bpt_status_t bpt_lists_ring(const bpt_row_space_t *rows, bool ring, bool radical, const bpt_lists_t *out) {
+bpt_status_t bpt_lists_ring(const bpt_row_space_t *rows, unsigned of_satellite, const bpt_lists_t *out) {
     enum { EMBEDDING = 3, RELAY = 4 };
+    const bool ring = of_satellite & BPT_SATELLITE_NEIGHBOURS, radical = of_satellite & BPT_SATELLITE_RELAY;
     const int64_t all = rows->rows;
     BPT_TRY(begin(out, all, 2 * all + rows->sequences, BPT_LISTS_RING_SLOTS, BPT_LISTS_RING_BACK_SLOTS));
     for (int64_t s = 0; s < rows->sequences; ++s) {

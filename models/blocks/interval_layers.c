@@ -62,13 +62,12 @@ typedef struct {
 static bool has_zero_spans(const layers_t *l, int layer) { return layer == 0 && l->e->rows > l->e->leaf_rows; }
 static bpt_place_t pool_place(const layers_t *l) { return (bpt_place_t){l->e->own[POOL_KEYS].value, l->e->batch}; }
 
-static bpt_self_t begin(const layers_t *l, bpt_queries_t queries, bool zero_spans, bool fresh) {
+static bpt_self_t begin(const layers_t *l, bpt_queries_t queries) {
     const bpt_encoder_t *e = l->e;
-    bpt_self_t s = {.attrs = bpt_self_attrs(l->b), .relative = e->graph.rel_levels > 0, .fresh = fresh};
+    bpt_self_t s = {.attrs = bpt_self_attrs(l->b), .relative = e->graph.rel_levels > 0};
     s.attrs.graph = e->graph;
     s.attrs.batch = e->batch;
     s.attrs.queries = queries;
-    s.attrs.zero_spans = zero_spans;
     s.memory = l->reading ? &l->memory : NULL;
     s.readers = queries == BPT_QUERIES_ROOTS ? 0 : e->leaf_rows;
     s.in = (bpt_attention_inputs_t){.q = BPT_NO_VALUE,
@@ -84,7 +83,9 @@ static bpt_self_t begin(const layers_t *l, bpt_queries_t queries, bool zero_span
 // All nodes are queries. In the first layer only leaves are stored: the other nodes are zero, and so is their residual.
 static bpt_self_t all_nodes(const layers_t *l, int layer, bpt_stream_t x) {
     const bpt_encoder_t *e = l->e;
-    bpt_self_t s = begin(l, BPT_QUERIES_ALL, has_zero_spans(l, layer), layer == 0);
+    bpt_self_t s = begin(l, BPT_QUERIES_ALL);
+    s.attrs.zero_spans = has_zero_spans(l, layer);
+    s.fresh = layer == 0;
     s.x = s.y = x.low;
     s.residual = s.attrs.zero_spans ? bpt_add_rows(l->b->g, BPT_NO_VALUE, x.full, 0, e->rows) : x.full;
     s.place = bpt_place_first(l->b, e->in.row_keys, e->rows);
@@ -95,7 +96,9 @@ static bpt_self_t all_nodes(const layers_t *l, int layer, bpt_stream_t x) {
 static bpt_self_t leaves_only(const layers_t *l, int layer, bpt_stream_t x) {
     const bpt_encoder_t *e = l->e;
     const bpt_stream_t leaves = bpt_stream_first(l->b, x, e->leaf_rows);
-    bpt_self_t s = begin(l, BPT_QUERIES_LEAVES, has_zero_spans(l, layer), layer == 0);
+    bpt_self_t s = begin(l, BPT_QUERIES_LEAVES);
+    s.attrs.zero_spans = has_zero_spans(l, layer);
+    s.fresh = layer == 0;
     s.x = layer == 0 || e->rows == e->leaf_rows ? x.low : leaves.low;
     s.y = x.low;
     s.residual = leaves.full;
@@ -110,7 +113,9 @@ static bpt_stream_t take_roots(const layers_t *l, bpt_stream_t x) {
 
 // Roots are queries. They read leaves only, so that the other nodes' keys and values need not exist.
 static bpt_self_t roots_only(const layers_t *l, const streams_t *s, bool fresh) {
-    bpt_self_t r = begin(l, BPT_QUERIES_ROOTS, l->e->rows > l->e->leaf_rows, fresh);
+    bpt_self_t r = begin(l, BPT_QUERIES_ROOTS);
+    r.attrs.zero_spans = l->e->rows > l->e->leaf_rows;
+    r.fresh = fresh;
     r.x = s->roots.low;
     r.y = bpt_rows(l->b->g, s->x.low, 0, l->e->leaf_rows);
     r.y_rows = l->e->leaf_rows;

@@ -143,6 +143,10 @@ static bpt_lists_t lists_of(const bpt_encoder_t *e, int table, int back, int64_t
                          .back = e->own[back].data};
 }
 
+static unsigned reads_of(const bpt_model_config_t *c) {
+    return (c->ring ? BPT_SATELLITE_NEIGHBOURS : 0u) | (c->radical ? BPT_SATELLITE_RELAY : 0u);
+}
+
 static bpt_status_t stage_tables(const bpt_encoder_t *e, const bpt_side_t *side) {
     const bpt_model_config_t *c = e->options.config;
     const int64_t n = e->leaf_rows;
@@ -150,7 +154,7 @@ static bpt_status_t stage_tables(const bpt_encoder_t *e, const bpt_side_t *side)
     const bpt_lists_t ring = lists_of(e, RING, RING_BACK, n, 2 * n + e->batch, BPT_LISTS_RING_SLOTS, BPT_LISTS_RING_BACK_SLOTS);
     const bpt_lists_t relay = lists_of(e, RELAY, RELAY_BACK, e->batch, n + e->batch, BPT_LISTS_RELAY_SLOTS, BPT_LISTS_RELAY_BACK_SLOTS);
     const bpt_table_bounds_t of_ring = bpt_lists_ring_bounds(n, longest(e)), of_relay = bpt_lists_relay_bounds(longest(e));
-    BPT_TRY(bpt_lists_ring(&rows, c->ring, c->radical, &ring));
+    BPT_TRY(bpt_lists_ring(&rows, reads_of(c), &ring));
     BPT_TRY(bpt_lists_relay(&rows, &relay));
     BPT_TRY(bpt_lists_check(&ring, &of_ring));
     return bpt_lists_check(&relay, &of_relay);
@@ -177,7 +181,7 @@ static bpt_status_t table(const bpt_model_config_t *c, int64_t n, bpt_lists_t *l
     const bpt_row_space_t rows = {.rows = n, .sequences = 1, .start = &start, .length = &length};
     *lists = (bpt_lists_t){.queries = n, .keys = 2 * n + 1, .slots = BPT_LISTS_RING_SLOTS};
     BPT_TRY(bpt_alloc((size_t)((2 * n + 1) * lists->slots * 4), sizeof *lists->table, &lists->table));
-    BPT_TRY(bpt_lists_ring(&rows, c->ring, c->radical, lists));
+    BPT_TRY(bpt_lists_ring(&rows, reads_of(c), lists));
     uint32_t *relay = lists->table + (size_t)(2 * n * lists->slots) * 4;
     relay[0] = 0, relay[1] = (uint32_t)n;
     relay[4] = (uint32_t)(2 * n), relay[5] = (uint32_t)(2 * n + 1);

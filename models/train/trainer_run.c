@@ -165,9 +165,10 @@ static bpt_status_t save_before(bpt_trainer_t *t, bool improved, bpt_status_t st
 }
 
 // What comes after a step: log, evaluation, checkpoint.
-static bpt_status_t after_step(bpt_trainer_t *t, const bpt_step_result_t *step, bool new_epoch, bool last) {
+static bpt_status_t after_step(bpt_trainer_t *t, const bpt_step_result_t *step, bool new_epoch) {
     const bpt_train_config_t *c = &t->train;
     const int64_t done = t->state.step;
+    const bool last = done == bpt_trainer_end(c);
     bool improved = false;
     const bool scheduled = c->eval_every > 0 ? due(c->eval_every, done) : new_epoch;
     const bool evaluated = t->options.valid_data && (scheduled || last);
@@ -220,7 +221,7 @@ bpt_status_t bpt_trainer_run(bpt_trainer_t *t) {
         t->window.tokens += step.tokens;
         BPT_TRY(save_before(t, false, look_after_run(t)));
         const bool new_epoch = floor(t->state.epoch + 1e-9) > floor(epoch + 1e-9);
-        BPT_TRY(after_step(t, &step, new_epoch, t->state.step == end));
+        BPT_TRY(after_step(t, &step, new_epoch));
     }
     return BPT_OK;
 }

@@ -221,7 +221,7 @@ static void put_table(bpt_lists_t *l, size_t index) {
         return;
     case RING:
         cut(&q, l->queries, tables[index].slots);
-        assert_int_equal(bpt_lists_ring(&q.space, true, true, l), BPT_OK);
+        assert_int_equal(bpt_lists_ring(&q.space, BPT_SATELLITE_NEIGHBOURS | BPT_SATELLITE_RELAY, l), BPT_OK);
         return;
     case RELAY:
         cut(&q, l->keys - l->queries, tables[index].slots);

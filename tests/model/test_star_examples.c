@@ -213,7 +213,8 @@ static void write_by_hand(bpt_program_t *program, const hand_t *x) {
     const uint32_t start = 0, length = N, ranges[2] = {0, N};
     const bpt_row_space_t rows = {.rows = N, .sequences = 1, .start = &start, .length = &length};
     uint32_t ring[N * BPT_LISTS_RING_SLOTS * 4], relay[BPT_LISTS_RELAY_SLOTS * 4];
-    assert_ok(bpt_lists_ring(&rows, true, true, &(bpt_lists_t){N, 2 * N + 1, BPT_LISTS_RING_SLOTS, 0, ring, NULL}));
+    assert_ok(bpt_lists_ring(&rows, BPT_SATELLITE_NEIGHBOURS | BPT_SATELLITE_RELAY,
+                             &(bpt_lists_t){N, 2 * N + 1, BPT_LISTS_RING_SLOTS, 0, ring, NULL}));
     assert_ok(bpt_lists_relay(&rows, &(bpt_lists_t){1, N + 1, BPT_LISTS_RELAY_SLOTS, 0, relay, NULL}));
     assert_ok(bpt_program_write(program, x->e, e));
     assert_ok(bpt_program_write(program, x->twice, twice));

@@ -139,7 +139,7 @@ static void too_few_slots_are_refused(void **state) {
     l.back_slots = 2;
     assert_int_equal(bpt_lists_aligned(&q.space, &k.space, source, &l), BPT_OK);
     test_lists_are_transposed(&l);
-    assert_int_equal(bpt_lists_ring(&q.space, true, true, &l), BPT_ERR_INTERNAL);
+    assert_int_equal(bpt_lists_ring(&q.space, BPT_SATELLITE_NEIGHBOURS | BPT_SATELLITE_RELAY, &l), BPT_ERR_INTERNAL);
     l.keys += 1;
     assert_int_equal(bpt_lists_all(&q.space, &k.space, &l), BPT_ERR_INTERNAL);
 }
@@ -162,7 +162,8 @@ static void satellites_read_a_ring_their_embedding_and_their_relay(void **state)
                     times[n_rows + r.start[s] + i]++;
                     if (radical) times[2 * n_rows + s]++;
                 }
-            assert_int_equal(bpt_lists_ring(&r.space, ring, radical, &l), BPT_OK);
+            assert_int_equal(bpt_lists_ring(&r.space, (ring ? BPT_SATELLITE_NEIGHBOURS : 0u) | (radical ? BPT_SATELLITE_RELAY : 0u), &l),
+                             BPT_OK);
             assert_edges(&l, &wanted);
         }
 }
@@ -194,7 +195,7 @@ static void tables_keep_their_bounds_and_others_are_refused(void **state) {
                 if (r.length[s] > longest) longest = r.length[s];
             bpt_table_bounds_t bounds = bpt_lists_ring_bounds(n, longest);
             bpt_lists_t l = lists_of(n, 2 * n + 3, BPT_LISTS_RING_SLOTS, BPT_LISTS_RING_BACK_SLOTS);
-            assert_int_equal(bpt_lists_ring(&r.space, variant & 1, variant & 2, &l), BPT_OK);
+            assert_int_equal(bpt_lists_ring(&r.space, (unsigned)variant, &l), BPT_OK);
             assert_int_equal(bpt_lists_check(&l, &bounds), BPT_OK);
             bounds = bpt_lists_relay_bounds(longest);
             l = lists_of(3, n + 3, BPT_LISTS_RELAY_SLOTS, BPT_LISTS_RELAY_BACK_SLOTS);
@@ -205,7 +206,7 @@ static void tables_keep_their_bounds_and_others_are_refused(void **state) {
     lay_out(&r, lengths[2], 3, 0);  // 7, 5 and 2 rows
     const int64_t n = r.space.rows;
     bpt_lists_t l = lists_of(n, 2 * n + 3, BPT_LISTS_RING_SLOTS, BPT_LISTS_RING_BACK_SLOTS);
-    assert_int_equal(bpt_lists_ring(&r.space, true, true, &l), BPT_OK);
+    assert_int_equal(bpt_lists_ring(&r.space, BPT_SATELLITE_NEIGHBOURS | BPT_SATELLITE_RELAY, &l), BPT_OK);
     bpt_table_bounds_t bounds = bpt_lists_ring_bounds(n, 6);
     assert_int_equal(bpt_lists_check(&l, &bounds), BPT_ERR_INTERNAL);
     assert_non_null(strstr(bpt_error_message(), "key 28 has 7 edges; its call was built for at most 6"));

@@ -9,9 +9,17 @@ typedef struct {
     bool apart;                  // the product goes into f32 scratch, so that only the last pass rounds to c's type
 } plan_t;
 
-// With the mask, the bias and a first relu inside of the product, or without; with its result in scratch or in c.
-static plan_t plan_of(const bpt_gemm_t *g, const bpt_epilogue_t *e, int64_t lda, int64_t ldb, int64_t ldc, bool masked, bool fused,
-                      bool apart) {
+// How the work is divided between the product and the passes.
+typedef struct {
+    enum { MASK_AND_BIAS, BIAS_AND_RELU, NOTHING } inside;  // of the product
+    enum { IN_PLACE, IN_SCRATCH } result;
+} way_t;
+// As much inside as possible goes before no scratch.
+static const way_t ways[] = {{MASK_AND_BIAS, IN_PLACE},   {MASK_AND_BIAS, IN_SCRATCH}, {BIAS_AND_RELU, IN_PLACE},
+                             {BIAS_AND_RELU, IN_SCRATCH}, {NOTHING, IN_PLACE},         {NOTHING, IN_SCRATCH}};
+
+static plan_t plan_of(const bpt_gemm_t *g, const bpt_epilogue_t *e, int64_t lda, int64_t ldb, int64_t ldc, way_t way) {
+    const bool masked = way.inside == MASK_AND_BIAS, fused = way.inside != NOTHING, apart = way.result == IN_SCRATCH;
     plan_t plan = {.product = {.operands = g->a.dtype,
                                .result = apart ? BPT_F32 : g->c.dtype,
                                .m = (uint32_t)g->m,
@@ -50,10 +58,10 @@ static bool is_possible(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, 
 static bool find_plan(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, plan_t *plan) {
     const bpt_epilogue_t e = bpt_lower_epilogue(g);
     const bool masks = l->device->library_masks && e.masked;
-    for (int way = masks ? 0 : 2; way < 6; ++way) {  // as much inside as possible goes before no scratch
-        const bool masked = way < 2, fused = way < 4, apart = way % 2;
-        if (apart && g->c.dtype == BPT_F32) continue;
-        *plan = plan_of(g, &e, lda, ldb, ldc, masked, fused, apart);
+    for (size_t i = 0; i < BPT_COUNT(ways); ++i) {
+        if (ways[i].inside == MASK_AND_BIAS && !masks) continue;
+        if (ways[i].result == IN_SCRATCH && g->c.dtype == BPT_F32) continue;
+        *plan = plan_of(g, &e, lda, ldb, ldc, ways[i]);
         if (is_possible(l, g, ldc, plan)) return true;
     }
     return false;

@@ -52,8 +52,9 @@ BPT_API bpt_status_t bpt_lists_aligned(const bpt_row_space_t *queries, const bpt
 
 // The satellites of Star-Transformer. Q = N rows (of `rows`); K = 2N + B rows: states, embeddings, relays of the sequences. Satellite i
 // of n reads the states of i - 1, i, i + 1 in a ring (n = 1: itself three times, n = 2: the other one twice), its embedding, and its
-// relay. Without `ring` it reads its own state alone of the states, without `radical` no relay.
-BPT_API bpt_status_t bpt_lists_ring(const bpt_row_space_t *rows, bool ring, bool radical, const bpt_lists_t *out) BPT_MUST_USE;
+// relay. `of_satellite`: without BPT_SATELLITE_NEIGHBOURS it reads its own state alone of the states, without BPT_SATELLITE_RELAY no relay.
+enum { BPT_SATELLITE_NEIGHBOURS = 1, BPT_SATELLITE_RELAY = 2 };
+BPT_API bpt_status_t bpt_lists_ring(const bpt_row_space_t *rows, unsigned of_satellite, const bpt_lists_t *out) BPT_MUST_USE;
 
 // The relays. Q = B; K = N + B rows: states, relays. A relay reads all states of its sequence and itself; an empty sequence has none.
 BPT_API bpt_status_t bpt_lists_relay(const bpt_row_space_t *rows, const bpt_lists_t *out) BPT_MUST_USE;

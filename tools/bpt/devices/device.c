@@ -143,7 +143,7 @@ static bpt_status_t choose_any(const cli_global_options_t *o, cli_probe_t *devic
     for (int b = 0; bpt_backends[b]; ++b) {
         *backend = bpt_backends[b];
         if ((*backend)->gpu && !ask) continue;
-        BPT_TRY(cli_probe(*backend, true, o->verbose, devices));
+        BPT_TRY(cli_probe(*backend, CLI_PROBE_RECALLS, o->verbose, devices));
         if (*devices->reason) bpt_debug("auto passes over %s: %s", (*backend)->name, devices->reason);
         BPT_TRY(choose_among(*backend, wanted, o->device_turn, devices, index));
         if (*index >= 0) return BPT_OK;
@@ -195,7 +195,7 @@ bpt_status_t cli_device_find(const cli_options_t *o, const bpt_backend_t **backe
     BPT_TRY(check_environment(o->global.backend));
     if (is_any(o)) return choose_auto(o, backend, index, devices);
     BPT_TRY(find_backend(o, backend));
-    BPT_TRY(cli_probe(*backend, true, o->global.verbose, devices));
+    BPT_TRY(cli_probe(*backend, CLI_PROBE_RECALLS, o->global.verbose, devices));
     if (*devices->reason) return bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s: %s", (*backend)->name, devices->reason);
     return choose_in(*backend, o->global.device, o->global.device_turn, devices, index);
 }

@@ -81,12 +81,12 @@ static void know_the_only_one(cli_probe_t *probe, bool done, const char *why) {
     if (*d->why[0]) *probe->reason = '\0';
 }
 
-bpt_status_t cli_probe(const bpt_backend_t *backend, bool remembered, bool verbose, cli_probe_t *out) {
+bpt_status_t cli_probe(const bpt_backend_t *backend, cli_probe_memory_t memory, bool verbose, cli_probe_t *out) {
     bool done = false;
     char why[128] = "";
     *out = (cli_probe_t){0};
     cli_drivers_t *d = &out->drivers;
-    const bool known = remembered && cli_drivers_recall(backend, d);
+    const bool known = memory == CLI_PROBE_RECALLS && cli_drivers_recall(backend, d);
     if (!known) BPT_TRY(cli_drivers_ask(backend, verbose, d));
     if (!d->count || cli_drivers_left_out(d) < d->count) {
         BPT_TRY(ask_together(backend, verbose, out, &done, why, sizeof why));
@@ -124,7 +124,7 @@ bpt_status_t cli_probe_drivers(const bpt_backend_t *backend, bool verbose) {
     bpt_status_t status = BPT_OK;
     if (!backend->gpu) return BPT_OK;
     BPT_TRY(bpt_alloc(1, sizeof *probe, &probe));
-    if (!cli_drivers_recall(backend, &probe->drivers)) status = cli_probe(backend, false, verbose, probe);
+    if (!cli_drivers_recall(backend, &probe->drivers)) status = cli_probe(backend, CLI_PROBE_ASKS, verbose, probe);
     if (status == BPT_OK && *probe->reason) status = bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s: %s", backend->name, probe->reason);
     if (status == BPT_OK) {
         cli_probe_warn(backend, &probe->drivers);
@@ -141,7 +141,7 @@ static bool wanted(const cli_options_t *o, const char *name) {
 static bpt_status_t visit_all(const cli_options_t *o, cli_visit_backend_t *visit, void *user, cli_probe_t *found) {
     for (int i = 0; bpt_backends[i]; ++i) {
         if (!wanted(o, bpt_backends[i]->name)) continue;
-        BPT_TRY(cli_probe(bpt_backends[i], false, o->global.verbose, found));
+        BPT_TRY(cli_probe(bpt_backends[i], CLI_PROBE_ASKS, o->global.verbose, found));
         BPT_TRY(visit(user, bpt_backends[i]->name, bpt_backends[i], found));
     }
     *found = (cli_probe_t){.reason = "this program was built without it"};

@@ -18,9 +18,11 @@ typedef struct {
     cli_drivers_t drivers;
 } cli_probe_t;
 
-// What the backend has: its drivers one by one, unless `remembered` will do and their answers are, and then the good ones together. Drivers
-// that crash or hang are left out, and where none is left that is the probe's reason. Fails when no process can be started.
-bpt_status_t cli_probe(const bpt_backend_t *backend, bool remembered, bool verbose, cli_probe_t *out) BPT_MUST_USE;
+// What the backend has: its drivers one by one, unless their answers are remembered and `memory` allows that, and then the good ones
+// together. Drivers that crash or hang are left out, and where none is left that is the probe's reason. Fails when no process can be
+// started.
+typedef enum { CLI_PROBE_ASKS, CLI_PROBE_RECALLS } cli_probe_memory_t;
+bpt_status_t cli_probe(const bpt_backend_t *backend, cli_probe_memory_t memory, bool verbose, cli_probe_t *out) BPT_MUST_USE;
 // The drivers alone, made ready for this process to load: asked where they were never asked before. One that is left out is a warning,
 // none left an error.
 bpt_status_t cli_probe_drivers(const bpt_backend_t *backend, bool verbose) BPT_MUST_USE;
