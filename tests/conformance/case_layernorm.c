@@ -48,6 +48,9 @@ static const gradient_t gradients[] = {
     {65537, 3, 0.1f, -1, BPT_F32},
     {65537, 2, 0, BPT_BF16, BPT_BF16},
     {64, 512, 0.1f, -1, BPT_BF16},
+    {4, 7, 0, BPT_F32, BPT_F32},
+    {4, 7, 0.4f, BPT_F32, BPT_F32},
+    {5, 9, 0.4f, -1, BPT_F32},
 };
 
 enum { N_FORWARDS = BPT_COUNT(forwards), N_GRADIENTS = BPT_COUNT(gradients) };
@@ -76,12 +79,18 @@ static void make_forward(const forward_t *f, test_case_t *c) {
     if (f->low >= 0) test_out(c, 3, (bpt_dtype_t)f->low, shape);
 }
 
-// z and stats of the gradient, from the forward pass with the same rows, gamma and dropout.
+// The forward pass with the same rows, gamma and dropout.
+static void make_forward_of(const test_case_t *gradient, test_case_t *forward) {
+    const bpt_shape_t *shape = &gradient->call.in[0].shape;
+    const int low = gradient->call.in[4].present ? (int)gradient->call.in[4].dtype : -1;
+    make_forward(&(forward_t){shape->dim[0], shape->dim[1], gradient->call.attrs.layernorm.p, true, true, true, BPT_F32, low}, forward);
+}
+
+// z and stats of the gradient.
 static void run_forward(const test_case_t *c, void *const in[]) {
-    const bpt_shape_t *shape = &c->call.in[0].shape;
     test_case_t forward;
     test_data_t data;
-    make_forward(&(forward_t){shape->dim[0], shape->dim[1], c->call.attrs.layernorm.p, true, true, true, BPT_F32, -1}, &forward);
+    make_forward_of(c, &forward);
     test_data_create(&forward, &data);
     test_must_execute(test_ref_device(), &forward, &data);
     memcpy(in[1], data.out[1], test_operand_bytes(&c->call.in[1]));
@@ -119,4 +128,27 @@ static void make(size_t index, test_case_t *c) {
         make_gradient(&gradients[index - N_FORWARDS], c);
 }
 
-const test_family_t test_layernorm_cases = {"layernorm", count, make};
+// Few elements, as each takes forward passes; rows that are not too short for a variance.
+static bool make_smooth_forward(const test_case_t *gradient, test_case_t *forward) {
+    const bpt_operand_t *dy = &gradient->call.in[0], *low = &gradient->call.in[4], *dx = &gradient->call.out[1];
+    if (bpt_shape_count(&dy->shape) > 1000 || bpt_shape_columns(&dy->shape) < 7) return false;
+    make_forward_of(gradient, forward);
+    return (!low->present || low->dtype == BPT_F32) && (!dx->present || dx->dtype == BPT_F32);
+}
+
+static const test_derivative_t derivatives[] = {
+    {BPT_OP_LAYERNORM_GRAD,
+     make_smooth_forward,
+     {{TEST_DY, 0, 0},
+      {TEST_SAVED, 1, 1},
+      {TEST_SAVED, 2, 2},
+      {TEST_SAME, 3, 2},
+      {TEST_DY, 4, 3},
+      {TEST_RESULT, 0, 1},
+      {TEST_RESULT, 1, 0},
+      {TEST_RESULT, 2, 2},
+      {TEST_RESULT, 3, 3}}},
+    {0},
+};
+
+const test_family_t test_layernorm_cases = {"layernorm", count, make, derivatives};

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -50,9 +51,11 @@ static double slope(const test_case_t *forward, test_data_t *data, const float *
 }
 
 // Holds `gradient` (with respect to input `slot` of the forward case) against differences, at some 30 elements of it.
+static bool held[BPT_OP_COUNT];  // forward ops whose gradients were
 static void check_gradient(const test_case_t *forward, test_data_t *data, const float *const weights[], int slot, const float *gradient) {
     const int64_t n = bpt_shape_count(&forward->call.in[slot].shape), stride = n > 30 ? n / 30 | 1 : 1;
     double largest = 0;
+    held[forward->call.op] = true;
     for (int64_t i = 0; i < n; ++i) largest = fmax(largest, fabs((double)gradient[i]));
     for (int64_t i = 0; i < n; i += stride) {
         const double expected = slope(forward, data, weights, (float *)data->in[slot] + i), got = (double)gradient[i];
@@ -62,56 +65,56 @@ static void check_gradient(const test_case_t *forward, test_data_t *data, const 
     }
 }
 
-// ---- Ops with a gradient op of their own -----------------------------------------------------------------------------
+// ---- Gradient ops that their cases link to a forward pass ------------------------------------------------------------
 
-static void layernorm_with(float p, bool residual, bool low) {
-    enum { ROWS = 4, D = 7 };
-    const bpt_shape_t shape = bpt_shape2(ROWS, D), row = bpt_shape1(D);
-    test_case_t forward, gradient;
+// The operands of a gradient that are linked to its forward pass; `weights` of the loss are the gradients of the outputs.
+static void link_operands(const test_derivative_t *d, const test_case_t *gradient, const test_data_t *x, test_data_t *g,
+                          const float *weights[BPT_MAX_OUTPUTS]) {
+    for (int i = 0; d->links[i].kind != TEST_END; ++i) {
+        const int from = d->links[i].forward, to = d->links[i].gradient;
+        if (d->links[i].kind == TEST_DY) weights[from] = g->in[to];
+        if (d->links[i].kind == TEST_SAVED) memcpy(g->in[to], x->out[from], test_operand_bytes(&gradient->call.in[to]));
+        if (d->links[i].kind == TEST_SAME) memcpy(g->in[to], x->in[from], test_operand_bytes(&gradient->call.in[to]));
+    }
+}
+
+// False: the case is not fit for differences.
+static bool check_derivative(const test_derivative_t *d, const test_case_t *gradient) {
+    const float *weights[BPT_MAX_OUTPUTS] = {NULL};
+    test_case_t forward;
     test_data_t x, g;
-    test_case_init(&forward, BPT_OP_LAYERNORM);
-    test_case_name(&forward, "p%g", (double)p);
-    forward.call.attrs.layernorm = (bpt_layernorm_attrs_t){1e-5f, p, 5};
-    test_in(&forward, 0, BPT_F32, shape, TEST_UNIFORM, -2, 2);
-    if (residual) test_in(&forward, 1, BPT_F32, shape, TEST_UNIFORM, -2, 2);
-    test_in(&forward, 2, BPT_F32, row, TEST_UNIFORM, 0.5, 1.5);
-    test_in(&forward, 3, BPT_F32, row, TEST_UNIFORM, -1, 1);
-    if (p > 0) test_random(&forward, ROWS);
-    for (int o = 0; o < 4; ++o)
-        if (o < 3 || low) test_out(&forward, o, BPT_F32, o == 2 ? bpt_shape2(ROWS, 2) : shape);
+    if (gradient->call.op != d->gradient || !d->make_forward(gradient, &forward)) return false;
     create_quantised(&forward, &x);
     test_must_execute(test_ref_device(), &forward, &x);
-
-    test_case_init(&gradient, BPT_OP_LAYERNORM_GRAD);
-    gradient.call.attrs = forward.call.attrs;
-    test_in(&gradient, 0, BPT_F32, shape, TEST_UNIFORM, -1, 1);
-    test_in(&gradient, 1, BPT_F32, shape, TEST_PREPARED, 0, 0);
-    test_in(&gradient, 2, BPT_F32, bpt_shape2(ROWS, 2), TEST_PREPARED, 0, 0);
-    test_in(&gradient, 3, BPT_F32, row, TEST_PREPARED, 0, 0);
-    if (low) test_in(&gradient, 4, BPT_F32, shape, TEST_UNIFORM, -1, 1);
-    if (p > 0) test_random(&gradient, ROWS);
-    for (int o = 0; o < 4; ++o) test_out(&gradient, o, BPT_F32, o < 2 ? shape : row);
-    test_data_create(&gradient, &g);
-    memcpy(g.in[1], x.out[1], test_operand_bytes(&gradient.call.in[1]));
-    memcpy(g.in[2], x.out[2], test_operand_bytes(&gradient.call.in[2]));
-    memcpy(g.in[3], x.in[2], test_operand_bytes(&gradient.call.in[3]));
-    test_must_execute(test_ref_device(), &gradient, &g);
-
-    const float *const weights[BPT_MAX_OUTPUTS] = {g.in[0], NULL, NULL, g.in[4]};
-    check_gradient(&forward, &x, weights, 0, g.out[1]);
-    if (residual) check_gradient(&forward, &x, weights, 1, g.out[0]);
-    check_gradient(&forward, &x, weights, 2, g.out[2]);
-    check_gradient(&forward, &x, weights, 3, g.out[3]);
+    test_data_create(gradient, &g);
+    link_operands(d, gradient, &x, &g, weights);
+    test_must_execute(test_ref_device(), gradient, &g);
+    for (int i = 0; d->links[i].kind != TEST_END; ++i)
+        if (d->links[i].kind == TEST_RESULT && g.out[d->links[i].gradient])
+            check_gradient(&forward, &x, weights, d->links[i].forward, g.out[d->links[i].gradient]);
     test_data_destroy(&x), test_data_destroy(&g);
+    return true;
 }
 
-static void layernorm_gradient_matches_differences(void **state) {
+static void gradients_of_families_match_differences(void **state) {
+    static const test_family_t *const families[] = {
+#define TEST_FAMILY(name) &test_##name##_cases,
+#include "conformance/cases.def"
+    };
     (void)state;
-    layernorm_with(0, true, false);
-    layernorm_with(0, false, true);
-    layernorm_with(0.4f, true, true);
-    layernorm_with(0.4f, false, false);
+    for (size_t f = 0; f < BPT_COUNT(families); ++f)
+        for (const test_derivative_t *d = families[f]->derivatives; d && d->make_forward; ++d) {
+            int checked = 0;
+            for (size_t i = 0; i < families[f]->count(); ++i) {
+                test_case_t c;
+                families[f]->make(i, &c);
+                checked += check_derivative(d, &c);
+            }
+            if (!checked) fail_msg("%s: no case is fit for differences", bpt_op_name(d->gradient));
+        }
 }
+
+// ---- Gradient ops whose forward pass is made here --------------------------------------------------------------------
 
 // One f32 gradient case of the table; the inputs that the forward pass gives are made again after quantising.
 static void check_attention_case(const test_case_t *gradient) {
@@ -447,9 +450,20 @@ static void product_gradients_are_products(void **state) {
     }
 }
 
+// The last of all.
+static void every_gradient_op_was_held_against_differences(void **state) {
+    (void)state;
+    for (int op = 0; op < BPT_OP_COUNT; ++op)
+        for (int gradient = 0; gradient < BPT_OP_COUNT; ++gradient) {
+            char name[64];
+            snprintf(name, sizeof name, "%s_grad", bpt_op_name((bpt_op_t)op));
+            if (!strcmp(name, bpt_op_name((bpt_op_t)gradient)) && !held[op]) fail_msg("nothing holds %s against differences", name);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layernorm_gradient_matches_differences),
+        cmocka_unit_test(gradients_of_families_match_differences),
         cmocka_unit_test(attention_gradients_match_differences),
         cmocka_unit_test(attention_gradients_over_tables_match_differences),
         cmocka_unit_test(cross_entropy_gradient_matches_differences),
@@ -461,6 +475,7 @@ int main(void) {
         cmocka_unit_test(sign_is_the_gradient_of_abs),
         cmocka_unit_test(mask_is_the_gradient_of_bias_relu_and_dropout),
         cmocka_unit_test(product_gradients_are_products),
+        cmocka_unit_test(every_gradient_op_was_held_against_differences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,11 +75,32 @@ void test_data_allocate(const bpt_op_call_t *call, test_data_t *data);
 void test_data_destroy(test_data_t *data);
 void test_poison(const bpt_operand_t *operand, void *data);  // NaN in every element (0xDEADBEEF for u32)
 
+// How an operand of a gradient op belongs to one of its forward op.
+typedef enum {
+    TEST_END,     // ends a list
+    TEST_DY,      // an input: the gradient of the loss for that output
+    TEST_SAVED,   // an input: that output
+    TEST_SAME,    // an input: that input (besides row keys and random numbers)
+    TEST_RESULT,  // an output: the gradient of the loss for that input
+} test_link_kind_t;
+
+// A gradient op that is held against differences of its forward op (test_gradients).
+typedef struct {
+    bpt_op_t gradient;
+    // The forward call of a case, of f32 operands and with all outputs that are linked; false: the case is not fit for differences.
+    bool (*make_forward)(const test_case_t *gradient, test_case_t *forward);
+    struct {
+        test_link_kind_t kind;
+        int gradient, forward;  // numbers of the operands
+    } links[2 * BPT_MAX_INPUTS];
+} test_derivative_t;
+
 // A case table: `count` cases, made one at a time.
 typedef struct {
     const char *name;
     size_t (*count)(void);
     void (*make)(size_t index, test_case_t *c);
+    const test_derivative_t *derivatives;  // ends with one without make_forward. NULL: test_gradients has functions of its own, or none
 } test_family_t;
 
 #define TEST_FAMILY(name) extern const test_family_t test_##name##_cases;

@@ -11,11 +11,13 @@
 #include "models/kinds/kind.h"
 #include "tools/bpt/devices/selftest.h"
 
-static bpt_op_t wrong;  // the op that the device below gets wrong; BPT_OP_COUNT: none
+static bool ran[BPT_OP_COUNT];  // on the device below
+static bpt_op_t wrong;          // the op that the device below gets wrong; BPT_OP_COUNT: none
 
 // The reference backend, but for one op that is recorded with other attributes.
 static bpt_status_t op(bpt_device_t *device, const bpt_op_call_t *call, bpt_list_t *list, size_t *scratch_bytes) {
     bpt_op_call_t other = *call;
+    ran[call->op] = true;
     if (call->op == wrong) switch (wrong) {
         case BPT_OP_LAYERNORM: other.attrs.layernorm.eps = 0.3f; break;
         case BPT_OP_ATTENTION:
@@ -42,14 +44,16 @@ static bpt_status_t open_broken(int index, const bpt_device_options_t *options, 
     return BPT_OK;
 }
 
-static void run(bpt_op_t op_at_fault, cli_selftest_t *result) {
+static void run_in(bpt_dtype_t precision, bpt_op_t op_at_fault, cli_selftest_t *result) {
     wrong = op_at_fault;
     broken = *bpt_backend_find("ref");
     broken.open = open_broken;
     broken.op = op;
-    cli_selftest(&broken, 0, BPT_F32, 1, NULL, result);
+    cli_selftest(&broken, 0, precision, 1, NULL, result);
     assert_string_equal(result->problem, "");
 }
+
+static void run(bpt_op_t op_at_fault, cli_selftest_t *result) { run_in(BPT_F32, op_at_fault, result); }
 
 static void a_sound_device_passes(void **state) {
     (void)state;
@@ -70,6 +74,21 @@ static void every_kind_of_model_is_tried(void **state) {
         for (int i = 0; i < t.count; ++i) tried |= !strncmp(t.result[i].name, name, strlen(name)) && t.result[i].name[strlen(name)] == ' ';
         if (!tried) fail_msg("the self-test has no model %s", name);
     }
+}
+
+static void every_op_is_tried(void **state) {
+    (void)state;
+    static const bpt_op_t ops[] = {
+#define BPT_OP(id, name, family) BPT_OP_##id,
+#include "bpt/ops.def"
+#undef BPT_OP
+    };
+    cli_selftest_t t;
+    memset(ran, 0, sizeof ran);
+    run(BPT_OP_COUNT, &t);
+    run_in(BPT_BF16, BPT_OP_COUNT, &t);  // casts
+    for (size_t i = 0; i < BPT_COUNT(ops); ++i)
+        if (!ran[ops[i]]) fail_msg("the self-test has no op %s", bpt_op_name(ops[i]));
 }
 
 static void the_op_at_fault_is_named(void **state) {
@@ -93,6 +112,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sound_device_passes),
         cmocka_unit_test(every_kind_of_model_is_tried),
+        cmocka_unit_test(every_op_is_tried),
         cmocka_unit_test(the_op_at_fault_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

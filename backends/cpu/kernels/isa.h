@@ -6,7 +6,7 @@
 #define BPT_CPU_ISA_H
 
 #include "backends/cpu/kernels/attention.h"
-#include "bpt/ops.h"
+#include "bpt/backend.h"
 
 // A pointwise chain (ops.h) with its operands resolved; `arg` and the keys point to whole tensors.
 typedef struct {
@@ -18,18 +18,11 @@ typedef struct {
     int64_t columns;  // row length of the tensor
 } bpt_cpu_steps_t;
 
-// layernorm and layernorm_grad with their operands resolved; NULL = absent. In the gradient `low` is dy of output 3.
+// A call with its operands in memory; NULL = absent.
 typedef struct {
-    int64_t d;
-    const void *x;
-    bpt_dtype_t x_dtype, low_dtype, dx_dtype;
-    const float *residual, *gamma, *beta, *dy;
-    float *y, *z, *stats, *dz;
-    void *low, *dx;
-    float eps, p;
-    uint32_t uid;
-    const uint32_t *row_keys, *rng;
-} bpt_cpu_layernorm_t;
+    const bpt_op_call_t *call;
+    void *const *in, *const *out;
+} bpt_cpu_call_t;
 
 // The factors of one update: rate = lr / (1 - beta1^t), inverse_bias2 = 1 / (1 - beta2^t), rest = 1 - beta.
 typedef struct {

@@ -5,12 +5,52 @@
 
 enum { PIECE = 1024 };  // columns whose dropout bits are made at once; a multiple of 8
 
-static void make_bits(const bpt_cpu_layernorm_t *t, uint16_t *bits, int64_t row, int64_t column, int64_t n) {
+// A call with its operands resolved; NULL = absent. In the gradient `low` is dy of output 3.
+typedef struct {
+    int64_t d;
+    const void *x;
+    bpt_dtype_t x_dtype, low_dtype, dx_dtype;
+    const float *residual, *gamma, *beta, *dy;
+    float *y, *z, *stats, *dz;
+    void *low, *dx;
+    float eps, p;
+    uint32_t uid;
+    const uint32_t *row_keys, *rng;
+} norm_t;
+
+static norm_t norm_of(const bpt_cpu_call_t *c) {
+    const bpt_layernorm_attrs_t *attrs = &c->call->attrs.layernorm;
+    return (norm_t){.d = bpt_shape_columns(&c->call->in[0].shape),
+                    .eps = attrs->eps,
+                    .p = attrs->p,
+                    .uid = attrs->uid,
+                    .row_keys = c->in[BPT_IN_ROW_KEYS],
+                    .rng = c->in[BPT_IN_RNG]};
+}
+
+static norm_t forward_of(const bpt_cpu_call_t *c) {
+    norm_t t = norm_of(c);
+    t.x = c->in[0], t.x_dtype = c->call->in[0].dtype;
+    t.residual = c->in[1], t.gamma = c->in[2], t.beta = c->in[3];
+    t.y = c->out[0], t.z = c->out[1], t.stats = c->out[2];
+    t.low = c->out[3], t.low_dtype = c->call->out[3].dtype;
+    return t;
+}
+
+static norm_t gradient_of(const bpt_cpu_call_t *c) {
+    norm_t t = norm_of(c);
+    t.dy = c->in[0], t.z = c->in[1], t.stats = c->in[2], t.gamma = c->in[3];
+    t.low = c->in[4], t.low_dtype = c->call->in[4].dtype;
+    t.dz = c->out[0], t.dx = c->out[1], t.dx_dtype = c->call->out[1].dtype;
+    return t;
+}
+
+static void make_bits(const norm_t *t, uint16_t *bits, int64_t row, int64_t column, int64_t n) {
     bpt_dropout_words(bits, column >> 3, (n + 7) >> 3, t->row_keys[2 * row], t->row_keys[2 * row + 1], t->uid << 8, t->rng);
 }
 
 // z = dropout(x) + residual; returns its sum.
-BPT_INLINE float sum_inputs(const bpt_cpu_layernorm_t *t, bpt_dtype_t x_dtype, int64_t row, float *z) {
+BPT_INLINE float sum_inputs(const norm_t *t, bpt_dtype_t x_dtype, int64_t row, float *z) {
     const char *x = (const char *)t->x + (size_t)(row * t->d) * bpt_dtype_size(x_dtype);
     const float *residual = t->residual ? t->residual + row * t->d : NULL;
     const uint32_t threshold = bpt_dropout_threshold(t->p);
@@ -31,7 +71,7 @@ BPT_INLINE float sum_inputs(const bpt_cpu_layernorm_t *t, bpt_dtype_t x_dtype, i
     return vf_sum(sum);
 }
 
-BPT_INLINE void normalise_row(const bpt_cpu_layernorm_t *t, int64_t row, const float *z, float mean) {
+BPT_INLINE void normalise_row(const norm_t *t, int64_t row, const float *z, float mean) {
     float *y = t->y + row * t->d;
     char *low = t->low ? (char *)t->low + (size_t)(row * t->d) * bpt_dtype_size(t->low_dtype) : NULL;
     vf squares = {0};
@@ -50,18 +90,19 @@ BPT_INLINE void normalise_row(const bpt_cpu_layernorm_t *t, int64_t row, const f
     if (t->stats) t->stats[2 * row] = mean, t->stats[2 * row + 1] = inverse_deviation;
 }
 
-void BPT_KERNEL_NAME(layernorm)(const bpt_cpu_layernorm_t *t, int64_t first, int64_t rows) {
+void BPT_KERNEL_NAME(layernorm)(const bpt_cpu_call_t *call, int64_t first, int64_t rows) {
+    const norm_t t = forward_of(call);
     for (int64_t row = first; row < first + rows; ++row) {
-        float *z = (t->z ? t->z : t->y) + row * t->d;  // nobody wants z: y is the place to work in
-        const float sum = t->x_dtype == BPT_F32    ? sum_inputs(t, BPT_F32, row, z)
-                          : t->x_dtype == BPT_BF16 ? sum_inputs(t, BPT_BF16, row, z)
-                                                   : sum_inputs(t, BPT_F16, row, z);
-        normalise_row(t, row, z, sum / (float)t->d);
+        float *z = (t.z ? t.z : t.y) + row * t.d;  // nobody wants z: y is the place to work in
+        const float sum = t.x_dtype == BPT_F32    ? sum_inputs(&t, BPT_F32, row, z)
+                          : t.x_dtype == BPT_BF16 ? sum_inputs(&t, BPT_BF16, row, z)
+                                                  : sum_inputs(&t, BPT_F16, row, z);
+        normalise_row(&t, row, z, sum / (float)t.d);
     }
 }
 
 // With x^ = (z - mean) / deviation and g = dy gamma:  dz = (g - mean(g) - x^ mean(g x^)) / deviation.
-static void gradient_row(const bpt_cpu_layernorm_t *t, int64_t row, float *restrict dgamma, float *restrict dbeta) {
+static void gradient_row(const norm_t *t, int64_t row, float *restrict dgamma, float *restrict dbeta) {
     const int64_t d = t->d;
     const float *dy = t->dy + row * d, *z = t->z + row * d, mean = t->stats[2 * row], inverse_deviation = t->stats[2 * row + 1];
     const char *dy_low = t->low ? (const char *)t->low + (size_t)(row * d) * bpt_dtype_size(t->low_dtype) : NULL;
@@ -87,7 +128,7 @@ static void gradient_row(const bpt_cpu_layernorm_t *t, int64_t row, float *restr
     }
 }
 
-static void mask_row(const bpt_cpu_layernorm_t *t, int64_t row) {
+static void mask_row(const norm_t *t, int64_t row) {
     const float *dz = t->dz + row * t->d;
     char *dx = (char *)t->dx + (size_t)(row * t->d) * bpt_dtype_size(t->dx_dtype);
     const uint32_t threshold = bpt_dropout_threshold(t->p);
@@ -104,10 +145,11 @@ static void mask_row(const bpt_cpu_layernorm_t *t, int64_t row) {
     }
 }
 
-void BPT_KERNEL_NAME(layernorm_grad)(const bpt_cpu_layernorm_t *t, int64_t first, int64_t rows, float *partial) {
-    memset(partial, 0, 2 * (size_t)t->d * sizeof *partial);
+void BPT_KERNEL_NAME(layernorm_grad)(const bpt_cpu_call_t *call, int64_t first, int64_t rows, float *partial) {
+    const norm_t t = gradient_of(call);
+    memset(partial, 0, 2 * (size_t)t.d * sizeof *partial);
     for (int64_t row = first; row < first + rows; ++row) {
-        gradient_row(t, row, partial, partial + t->d);
-        if (t->dx) mask_row(t, row);
+        gradient_row(&t, row, partial, partial + t.d);
+        if (t.dx) mask_row(&t, row);
     }
 }

@@ -87,12 +87,16 @@ static void differentiate(net_t *n, const char *op, bpt_value_t h, const bpt_val
 }
 
 // ---- Cases
+// Where a gradient is wanted, its op computes the loss as well (ALONE: the forward op runs).
+enum { PLAIN, SMOOTHED, ALONE };
+
 static void build_xent(net_t *n, int variant) {
     const bpt_value_t wrt[] = {matrix(n, n->type, ROWS, n->d), matrix(n, n->type, VOCAB, n->d), vector(n, VOCAB)};
-    const bpt_xent_t x = loss_of(n, wrt[0], wrt[1], wrt[2], variant ? 0.1f : 0);
+    const bpt_xent_t x = loss_of(n, wrt[0], wrt[1], wrt[2], variant == SMOOTHED ? 0.1f : 0);
     bpt_value_t grads[3];
     result(n, "xent", x.loss);
     result(n, "xent", x.nll);
+    if (variant == ALONE) return;
     if (bpt_graph_gradients(n->g, x.loss, wrt, 3, grads) != BPT_OK) return;
     for (int i = 0; i < 3; ++i) result(n, "xent_grad", grads[i]);
 }
@@ -160,13 +164,13 @@ static void build_segment(net_t *n, int variant) {
 
 static void build_crf(net_t *n, int variant) {
     enum { SEQUENCES = 4, TAGS = 7 };
-    (void)variant;
     const bpt_value_t wrt[] = {matrix(n, BPT_F32, ROWS, TAGS), matrix(n, BPT_F32, TAGS + 2, TAGS)};
     const bpt_value_t tags = input(n, BPT_U32, bpt_shape1(ROWS), FILL_TARGETS, TAGS);
     const bpt_value_t ranges = input(n, BPT_U32, bpt_shape2(SEQUENCES, 2), FILL_RANGES, ROWS / SEQUENCES);
     const bpt_crf_t out = bpt_crf(n->g, wrt[0], wrt[1], tags, ranges, input(n, BPT_F32, bpt_shape1(SEQUENCES), FILL_POSITIVE, 0));
     bpt_value_t grads[2];
     result(n, "crf", out.nll);
+    if (variant == ALONE) return;
     if (bpt_graph_gradients(n->g, out.loss, wrt, 2, grads) != BPT_OK) return;  // the graph remembers it
     for (int i = 0; i < 2; ++i) result(n, "crf_grad", grads[i]);
 }
@@ -285,8 +289,9 @@ static const struct {
     {"cast, fill, copy", build_cast, 0, false},
     {"pointwise", build_pointwise, 0, true},
     {"matmul", build_matmul, 0, true},
-    {"xent", build_xent, 0, false},
-    {"xent with smoothing", build_xent, 1, false},
+    {"xent", build_xent, PLAIN, false},
+    {"xent with smoothing", build_xent, SMOOTHED, false},
+    {"xent without gradient", build_xent, ALONE, false},
     {"layernorm", build_layernorm, 0, true},
     {"gather", build_gather, 0, true},
     {"scatter", build_scatter, 0, false},
@@ -294,7 +299,8 @@ static const struct {
     {"sums of segments", build_segment, BPT_SEGMENT_SUM, false},
     {"means of segments", build_segment, BPT_SEGMENT_MEAN, false},
     {"largest of segments", build_segment, BPT_SEGMENT_MAX, false},
-    {"crf", build_crf, 0, false},
+    {"crf", build_crf, PLAIN, false},
+    {"crf without gradient", build_crf, ALONE, false},
     {"values of trees", build_tree, 0, false},
     {"values of trees without embeddings", build_tree, 1, false},
     {"attention, bpt, causal", build_attention, 0, true},
