@@ -1,4 +1,5 @@
-// libFuzzer: any text as a model configuration, a state.json or a metrics.jsonl. What is accepted must survive writing and reading.
+// libFuzzer: any text as a model configuration, as a state.json and as a metrics.jsonl. What is accepted must survive writing and reading.
+// So the files of any run are inputs to begin with.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,12 +86,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *text;  // NUL-terminated, and of exactly this size, so that reading over its end is seen
     require(bpt_alloc(size + 1, 1, &text) == BPT_OK);
     if (size) memcpy(text, data, size);
-    if (size && text[0] == 'S')
-        run_state(text + 1, size - 1);
-    else if (size && text[0] == 'M')
-        metrics(text + 1, size - 1);
-    else
-        model(text);
+    model(text);
+    run_state(text, size);
+    metrics(text, size);
     bpt_free(text);
     require(bpt_alloc_live() == 0);
     return 0;

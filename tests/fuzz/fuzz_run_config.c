@@ -1,5 +1,5 @@
-// libFuzzer: any text as the config.json of a run, as `bpt train --resume` and the readers of runs take it, or as a file for --config. What
-// is accepted is written as values that give the same options.
+// libFuzzer: any text as the config.json of a run, as `bpt train --resume` and the readers of runs take it, and as a file for --config.
+// What is accepted is written as values that give the same options.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,15 +59,15 @@ static void check_accepted(const cli_options_t *o) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    if (!size) return 0;
     bpt_log_set_level(BPT_LOG_OFF);
-    const file_t file = file_of(data + 1, size - 1);
-    const bool of_run = data[0] & 1;
-    cli_options_t o;
-    const bpt_status_t status = read_options(&file, of_run, &o);
-    require(status == BPT_OK || (status == (of_run ? BPT_ERR_INPUT : BPT_ERR_USAGE) && *bpt_error_message()));
-    if (status == BPT_OK) check_accepted(&o);
-    cli_options_destroy(&o);
+    const file_t file = file_of(data, size);
+    for (int of_run = 0; of_run < 2; ++of_run) {
+        cli_options_t o;
+        const bpt_status_t status = read_options(&file, of_run, &o);
+        require(status == BPT_OK || (status == (of_run ? BPT_ERR_INPUT : BPT_ERR_USAGE) && *bpt_error_message()));
+        if (status == BPT_OK) check_accepted(&o);
+        cli_options_destroy(&o);
+    }
     close(file.fd);
     require(bpt_alloc_live() == 0);
     return 0;
