@@ -19,6 +19,7 @@ enum {
     BPT_GIVES_PAIRS = 1 << 2,    // two texts
     BPT_GIVES_TAGS = 1 << 3,     // a label of each token
     BPT_GIVES_TREES = 1 << 4,    // a tree over the text
+    BPT_GIVES_RUNNING = 1 << 5,  // running text, as language models read it
 };
 
 // Options that say where in a file things are.
@@ -37,6 +38,13 @@ typedef enum {
     BPT_UNTIL_BLANK_LINE,      // a sentence
 } bpt_format_until_t;
 
+// Running text of a file.
+typedef struct {
+    bpt_format_id_t format;
+    const char *field;  // of formats whose fields have names: that of the text; NULL or "": a usual one
+    bool by_lines;      // each text is one line, and a blank line is one, so that lines of two such texts belong together
+} bpt_running_t;
+
 struct bpt_reader;
 typedef struct {
     const char *const *suffixes;  // names of files that end so are of this format; ends with NULL. NULL: no name says it
@@ -45,11 +53,15 @@ typedef struct {
     bpt_format_until_t until;
     // Reads a whole text that is valid UTF-8.
     bpt_status_t (*read)(struct bpt_reader *reader, const bpt_range_t *text);
+    // Appends the running text of some whole lines of a file. NULL: it is the file as it is, if the format gives one.
+    bpt_status_t (*write_running)(const bpt_range_t *lines, const bpt_running_t *how, bpt_store_t *out);
 } bpt_format_t;
 
 extern const char *const bpt_format_names[];  // by bpt_format_id_t; ends with NULL
 const bpt_format_t *bpt_format_of(bpt_format_id_t id);
 // The format that the name of a file says; false: it says none.
 bool bpt_format_of_file(const char *path, bpt_format_id_t *out);
+// Opens the running text of a file; `how` NULL: the file as it is.
+bpt_status_t bpt_running_open(const char *path, const bpt_running_t *how, bpt_text_t **out) BPT_MUST_USE;
 
 #endif

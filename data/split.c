@@ -71,7 +71,8 @@ bpt_status_t bpt_split_find(const char *folder, const char *language, char *path
     return status;
 }
 
-static bpt_status_t open_parts(const char *folder, const char *language, char *const path[BPT_PARTS], bpt_split_t *split) {
+static bpt_status_t open_parts(const char *folder, const char *language, char *const path[BPT_PARTS], const bpt_running_t *how,
+                               bpt_split_t *split) {
     if (!path[BPT_TRAIN] && language)
         return bpt_fail(BPT_ERR_INPUT, "%s: no file whose name holds 'train' and ends in '.%s', such as train.%s", folder, language,
                         language);
@@ -79,16 +80,16 @@ static bpt_status_t open_parts(const char *folder, const char *language, char *c
         return bpt_fail(BPT_ERR_INPUT, "%s: no file whose name holds 'train'; name a file instead, or rename yours", folder);
     for (int p = 0; p < BPT_PARTS; ++p) {
         if (!path[p]) continue;
-        BPT_TRY(bpt_text_open(path[p], &split->text[p]));
+        BPT_TRY(bpt_running_open(path[p], how, &split->text[p]));
         split->part[p] = bpt_text_range(split->text[p]);
     }
     return BPT_OK;
 }
 
-static bpt_status_t open_folder(const char *folder, const char *language, bpt_split_t *split) {
+static bpt_status_t open_folder(const char *folder, const char *language, const bpt_running_t *how, bpt_split_t *split) {
     char *path[BPT_PARTS];
     bpt_status_t status = bpt_split_find(folder, language, path);
-    if (status == BPT_OK) status = open_parts(folder, language, path, split);
+    if (status == BPT_OK) status = open_parts(folder, language, path, how, split);
     for (int p = 0; p < BPT_PARTS; ++p) bpt_free(path[p]);
     return status;
 }
@@ -145,8 +146,8 @@ bpt_status_t bpt_split_fail_count(const char *path, uint64_t count, const char *
                     path, (unsigned long long)count, thing, count == 1 ? "" : "s", count < 3 ? "few" : "many");
 }
 
-static bpt_status_t open_file(const char *path, bpt_unit_t unit, bool by_lines, bpt_split_t *split) {
-    BPT_TRY(bpt_text_open(path, &split->text[0]));
+static bpt_status_t open_file(const char *path, bpt_unit_t unit, bool by_lines, const bpt_running_t *how, bpt_split_t *split) {
+    BPT_TRY(bpt_running_open(path, how, &split->text[0]));
     const bpt_range_t whole = bpt_text_range(split->text[0]);
     uint64_t cut[BPT_PARTS + 1];
     if (bpt_unit_of(unit)->is_text) BPT_TRY(bpt_range_check_utf8(&whole));
@@ -166,11 +167,15 @@ bpt_status_t bpt_split_open_whole(const char *path, bpt_split_t *out) {
     return BPT_OK;
 }
 
-bpt_status_t bpt_split_open(const char *path, bpt_unit_t unit, bool by_lines, bpt_split_t *out) {
+bpt_status_t bpt_split_open_running(const char *path, bpt_unit_t unit, bool by_lines, const bpt_running_t *how, bpt_split_t *out) {
     *out = (bpt_split_t){0};
-    const bpt_status_t status = bpt_folder_exists(path) ? open_folder(path, NULL, out) : open_file(path, unit, by_lines, out);
+    const bpt_status_t status = bpt_folder_exists(path) ? open_folder(path, NULL, how, out) : open_file(path, unit, by_lines, how, out);
     if (status != BPT_OK) bpt_split_close(out);
     return status;
+}
+
+bpt_status_t bpt_split_open(const char *path, bpt_unit_t unit, bool by_lines, bpt_split_t *out) {
+    return bpt_split_open_running(path, unit, by_lines, NULL, out);
 }
 
 bpt_status_t bpt_split_open_language(const char *folder, const char *language, bpt_split_t *out) {
@@ -178,7 +183,7 @@ bpt_status_t bpt_split_open_language(const char *folder, const char *language, b
     if (!bpt_folder_exists(folder))
         return bpt_fail(BPT_ERR_INPUT, "%s is no folder; texts and their translations are files of one folder, such as train.%s", folder,
                         language);
-    const bpt_status_t status = open_folder(folder, language, out);
+    const bpt_status_t status = open_folder(folder, language, NULL, out);
     if (status != BPT_OK) bpt_split_close(out);
     return status;
 }

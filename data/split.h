@@ -2,6 +2,7 @@
 #ifndef BPT_DATA_SPLIT_H
 #define BPT_DATA_SPLIT_H
 
+#include "data/formats.h"
 #include "data/vocab.h"
 
 enum { BPT_TRAIN, BPT_VALID, BPT_TEST, BPT_PARTS };
@@ -24,6 +25,9 @@ typedef struct {
 // folder the files are those whose names hold "train", "valid", "dev" or the word "val", "test" (not hidden ones, not folders); two matches
 // are an error; train must be there.
 bpt_status_t bpt_split_open(const char *path, bpt_unit_t unit, bool by_lines, bpt_split_t *out) BPT_MUST_USE;
+// The same of the running text of files in some format; `how` NULL: of the files as they are.
+bpt_status_t bpt_split_open_running(const char *path, bpt_unit_t unit, bool by_lines, const bpt_running_t *how,
+                                    bpt_split_t *out) BPT_MUST_USE;
 // One file, whole for each part; what is of which part is still to be said in `cut` (data/cut.h).
 bpt_status_t bpt_split_open_whole(const char *path, bpt_split_t *out) BPT_MUST_USE;
 // The parts of one language: the files of a folder whose names end in .LANGUAGE, named as above. A path that is no folder is BPT_ERR_INPUT.

@@ -40,10 +40,8 @@ done:
     return status;
 }
 
-bpt_status_t bpt_text_open(const char *path, bpt_text_t **out) {
-    bpt_text_t *text;
-    BPT_TRY(bpt_alloc(1, sizeof *text, &text));
-    bpt_status_t status = read_file(path, text);
+// Gives the text, or with an error nothing.
+static bpt_status_t give(bpt_status_t status, bpt_text_t *text, bpt_text_t **out) {
     if (status == BPT_OK && !text->bytes) status = bpt_fail(BPT_ERR_INPUT, "%s is empty; name a file that holds text", text->path);
     if (status != BPT_OK) {
         bpt_text_close(text);
@@ -51,6 +49,29 @@ bpt_status_t bpt_text_open(const char *path, bpt_text_t **out) {
     }
     *out = text;
     return BPT_OK;
+}
+
+bpt_status_t bpt_text_open(const char *path, bpt_text_t **out) {
+    bpt_text_t *text;
+    BPT_TRY(bpt_alloc(1, sizeof *text, &text));
+    return give(read_file(path, text), text, out);
+}
+
+static bpt_status_t take_bytes(const char *path, bpt_text_t *text) {
+    BPT_TRY(bpt_strdup(path, &text->path));
+    return bpt_store_finish(&text->store, &text->data, &text->bytes);
+}
+
+bpt_status_t bpt_text_make(const char *path, bpt_store_t *bytes, bpt_text_t **out) {
+    bpt_text_t *text;
+    const bpt_status_t status = bpt_alloc(1, sizeof *text, &text);
+    if (status != BPT_OK) {
+        bpt_store_free(bytes);
+        return status;
+    }
+    text->store = *bytes;
+    *bytes = (bpt_store_t){0};
+    return give(take_bytes(path, text), text, out);
 }
 
 void bpt_text_close(bpt_text_t *text) {

@@ -6,11 +6,14 @@
 #define BPT_DATA_TEXT_H
 
 #include "bpt/status.h"
+#include "data/store.h"
 
 typedef struct bpt_text bpt_text_t;
 
 // Reads a file or a pipe; "-" is the standard input. An empty one is BPT_ERR_INPUT; BPT_ERR_IO and BPT_ERR_INPUT name path and remedy.
 bpt_status_t bpt_text_open(const char *path, bpt_text_t **out) BPT_MUST_USE;
+// A text of bytes that were made, which it takes out of the store, also in case of an error.
+bpt_status_t bpt_text_make(const char *path, bpt_store_t *bytes, bpt_text_t **out) BPT_MUST_USE;
 void bpt_text_close(bpt_text_t *text);
 
 // A range of bytes of a named file; the text must outlive it.

@@ -20,7 +20,7 @@ typedef struct {
 static const role_t text_role = {"text", "text-field", {"text", "sentence"}},
                     first_role = {"first text", "text-field", {"sentence1", "premise", "text1", "question1"}},
                     second_role = {"second text", "text-field", {"sentence2", "hypothesis", "text2", "question2"}},
-                    tokens_role = {"list of tokens", "text-field", {"tokens", "words"}},
+                    tokens_role = {"list of tokens", "text-field", {"tokens", "words"}}, side_role = {"text", "source or --target", {NULL}},
                     label_role = {"label", "label-field", {"label", "gold_label", "score"}},
                     tags_role = {"list of tags", "label-field", {"tags", "ner_tags", "labels"}};
 
@@ -87,6 +87,16 @@ static bpt_status_t find(const line_t *l, const role_t *role, const bpt_word_t *
     return out->value ? BPT_OK : fail_missing(l, role, chosen);
 }
 
+static bpt_status_t fail_no_text(const line_t *l, const field_t *f) {
+    return fail_at(l, f, "is no text; put the text between quotation marks, or name another field");
+}
+
+static bpt_status_t fail_list(const line_t *l) {
+    return bpt_reader_fail(l->where,
+                           "a list where an object is expected; a line holds one object, such as {\"text\": ..}; for a file that is one "
+                           "list: jq -c '.[]' FILE");
+}
+
 // ---- Texts
 
 // Null is an empty text.
@@ -94,7 +104,7 @@ static bpt_status_t take_text(const line_t *l, const role_t *role, const bpt_wor
     field_t f;
     BPT_TRY(find(l, role, chosen, &f));
     if (json_is_null(f.value)) return BPT_OK;
-    if (!json_is_string(f.value)) return fail_at(l, &f, "is no text; put the text between quotation marks, or name another field");
+    if (!json_is_string(f.value)) return fail_no_text(l, &f);
     return bpt_reader_push_words(l->r, bpt_range_of(l->where->path, json_string_value(f.value), json_string_length(f.value)));
 }
 
@@ -215,20 +225,21 @@ static bool is_blank(bpt_range_t line) {
 }
 
 static bpt_status_t read_object(line_t *l) {
-    if (!json_is_object(l->object))
-        return bpt_reader_fail(l->where, "a list where an object is expected; a line holds one object, such as {\"text\": ..}; for a file "
-                                         "that is one list: jq -c '.[]' FILE");
+    if (!json_is_object(l->object)) return fail_list(l);
     l->r->n_words = 0;
     return l->r->options->per_token ? read_tokens(l) : read_texts(l);
 }
 
+static bpt_status_t parse(line_t *l, const bpt_range_t *where) {
+    l->where = where;
+    const bpt_status_t status = bpt_json_parse_line(where->data, (size_t)where->bytes, where->path, where->line, &l->object);
+    return status == BPT_ERR_INPUT ? bpt_fail(status, "%s; a line holds one whole object", bpt_error_message()) : status;
+}
+
 static bpt_status_t read_line(line_t *l, const bpt_range_t *where) {
     if (is_blank(*where)) return BPT_OK;
-    l->where = where;
-    bpt_status_t status = bpt_json_parse_line(where->data, (size_t)where->bytes, where->path, where->line, &l->object);
-    if (status == BPT_ERR_INPUT) return bpt_fail(status, "%s; a line holds one whole object", bpt_error_message());
-    BPT_TRY(status);
-    status = read_object(l);
+    BPT_TRY(parse(l, where));
+    const bpt_status_t status = read_object(l);
     json_decref(l->object);
     return status;
 }
@@ -247,13 +258,67 @@ static bpt_status_t read_jsonl(bpt_reader_t *r, const bpt_range_t *text) {
     return status;
 }
 
+// ---- Running text
+
+// Texts and their translations may be fields of the line, or of an object in it.
+static void open_translation(line_t *l, const char *field) {
+    json_t *inner = json_object_get(l->object, "translation");
+    if (json_object_get(l->object, field) || !json_is_object(inner)) return;
+    json_incref(inner);
+    json_decref(l->object);
+    l->object = inner;
+}
+
+static bpt_status_t write_text(line_t *l, const bpt_running_t *how, bpt_store_t *out) {
+    const char *name = how->field ? how->field : "";
+    field_t f;
+    if (!json_is_object(l->object)) return fail_list(l);
+    if (*name) open_translation(l, name);
+    BPT_TRY(find(l, how->by_lines ? &side_role : &text_role, &(bpt_word_t){name, strlen(name)}, &f));
+    if (json_is_null(f.value)) return BPT_OK;
+    if (!json_is_string(f.value)) return fail_no_text(l, &f);
+    const char *text = json_string_value(f.value), *end = text + json_string_length(f.value);
+    while (how->by_lines && text < end) {  // a line break is a blank
+        const size_t n = strcspn(text, "\r\n");
+        BPT_TRY(bpt_store_append(out, text, n));
+        if ((text += n) < end) BPT_TRY(bpt_store_append(out, " ", 1));
+        ++text;
+    }
+    return text < end ? bpt_store_append(out, text, (size_t)(end - text)) : BPT_OK;
+}
+
+static bpt_status_t write_line(const bpt_range_t *where, const bpt_running_t *how, bpt_store_t *out) {
+    line_t l;
+    if (!is_blank(*where)) {
+        BPT_TRY(parse(&l, where));
+        const bpt_status_t status = write_text(&l, how, out);
+        json_decref(l.object);
+        BPT_TRY(status);
+    } else if (!how->by_lines) {
+        return BPT_OK;
+    }
+    return bpt_store_append(out, "\n", 1);
+}
+
+static bpt_status_t write_running(const bpt_range_t *lines, const bpt_running_t *how, bpt_store_t *out) {
+    bpt_range_t rest = *lines, line;
+    BPT_TRY(bpt_range_check_utf8(lines));
+    while (bpt_range_next_line(&rest, &line)) {
+        bpt_line_skip_mark(&line);
+        BPT_TRY(bpt_range_check_line(&line));
+        BPT_TRY(write_line(&line, how, out));
+    }
+    return BPT_OK;
+}
+
 static const char *const suffixes[] = {".jsonl", ".ndjson", NULL};
 
 const bpt_format_t bpt_format_jsonl = {
     .suffixes = suffixes,
-    .gives = BPT_GIVES_LABELS | BPT_GIVES_NUMBERS | BPT_GIVES_PAIRS | BPT_GIVES_TAGS,
+    .gives = BPT_GIVES_LABELS | BPT_GIVES_NUMBERS | BPT_GIVES_PAIRS | BPT_GIVES_TAGS | BPT_GIVES_RUNNING,
     .takes = BPT_TAKES_FIELDS,
     .fixed = "its fields have names (--text-field, --label-field)",
     .until = BPT_UNTIL_LINE_ENDS,
     .read = read_jsonl,
+    .write_running = write_running,
 };

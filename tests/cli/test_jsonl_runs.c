@@ -112,6 +112,61 @@ static void every_task_learns_the_same_from_them(void **state) {
     }
 }
 
+// ---- Running text, and texts and translations by lines
+#define TRANSLATE "--task translate --source en --target de "
+
+static void write_running(void) {
+    char text[EXAMPLES * 60] = "", objects[EXAMPLES * 80] = "", both[EXAMPLES * 80] = "", en[EXAMPLES * 30] = "", de[EXAMPLES * 30] = "";
+    for (int i = 0; i < EXAMPLES; ++i) {
+        sprintf(text + strlen(text), "a text%d\nof \"two\" lines\n", i % 7);
+        sprintf(objects + strlen(objects), "{\"id\": %d, \"text\": \"a text%d\\nof \\\"two\\\" lines\"}\n%s", i, i % 7, i % 5 ? "" : "\n");
+        sprintf(en + strlen(en), "go %d\n%s", i % 7, i % 5 ? "" : "\n");
+        sprintf(de + strlen(de), "%d geh\n%s", i % 7, i % 5 ? "" : "\n");
+        sprintf(both + strlen(both), "{\"translation\": {\"en\": \"go\\n%d\", \"de\": \"%d geh\"}}\n%s", i % 7, i % 7, i % 5 ? "" : "\n");
+    }
+    test_write_file(test_path("text.txt"), text, strlen(text));
+    test_write_file(test_path("text.jsonl"), objects, strlen(objects));
+    assert_true(!mkdir(test_path("files"), 0777) && !mkdir(test_path("lines"), 0777));
+    test_write_file(test_path("files/train.en"), en, strlen(en));
+    test_write_file(test_path("files/train.de"), de, strlen(de));
+    test_write_file(test_path("lines/train.jsonl"), both, strlen(both));
+}
+
+static void language_models_and_translators_read_the_fields(void **state) {
+    (void)state;
+#define LM "--layers 1 --d-model 8 --heads 2 --context 8 --steps 3 --warmup 1 " ON
+    write_running();
+    for (int words = 0; words < 2; ++words) {
+        const char *unit = words ? "word" : "byte";
+        char from_text[32], from_lines[32];
+        snprintf(from_text, sizeof from_text, "lm-text-%s", unit), snprintf(from_lines, sizeof from_lines, "lm-jsonl-%s", unit);
+        test_succeed("train --unit %s " LM " --data %s --out %s", unit, test_path("text.txt"), test_path("%s", from_text));
+        test_succeed("train --unit %s " LM " --data %s --out %s --format jsonl", unit, test_path("text.jsonl"),
+                     test_path("%s", from_lines));
+        expect_same_model(from_text, from_lines);
+        char *one = said("eval %s --data %s " ON, test_path("%s", from_lines), test_path("text.jsonl"));
+        expect_same_text(said("eval %s --data %s --format text " ON, test_path("%s", from_lines), test_path("text.txt")), one);
+        test_succeed("train --resume --steps 4 --out %s " ON, test_path("%s", from_lines));
+    }
+    for (int documents = 0; documents < 2; ++documents) {
+        const char *more = documents ? "--context-tokens 12" : "";
+        test_succeed("train " TRANSLATE SMALL " %s --data %s --out %s", more, test_path("files"), test_path("tr-files-%d", documents));
+        test_succeed("train " TRANSLATE SMALL " %s --data %s --out %s --format jsonl", more, test_path("lines"),
+                     test_path("tr-lines-%d", documents));
+        char one[32], other[32];
+        snprintf(one, sizeof one, "tr-files-%d", documents), snprintf(other, sizeof other, "tr-lines-%d", documents);
+        expect_same_model(one, other);
+    }
+    free(said("eval %s --split train " ON, test_path("tr-lines-1")));
+    test_refused(1, "no field \"fr\" for the text",
+                 "train --task translate --source en --target fr " SMALL " --format jsonl --data %s --out %s", test_path("lines"),
+                 test_path("refused"));
+    test_refused(1, "field \"id\" is no text", "train " LM " --format jsonl --text-field id --data %s --out %s", test_path("text.jsonl"),
+                 test_path("refused"));
+    test_refused(2, "--format jsonl is not for --trees file", "train " TRANSLATE SMALL " --model tree --format jsonl --data %s --out %s",
+                 test_path("lines"), test_path("refused"));
+}
+
 // The format is that of the file, and not of what the model was trained on.
 static void a_model_is_evaluated_on_either(void **state) {
     (void)state;
@@ -197,11 +252,9 @@ static void a_run_goes_on_with_the_same_fields_only(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_task_learns_the_same_from_them),
-        cmocka_unit_test(a_model_is_evaluated_on_either),
-        cmocka_unit_test(classify_and_tag_read_them),
-        cmocka_unit_test(what_cannot_be_read_is_refused),
-        cmocka_unit_test(a_bad_line_ends_the_answers_with_its_place),
+        cmocka_unit_test(every_task_learns_the_same_from_them),    cmocka_unit_test(language_models_and_translators_read_the_fields),
+        cmocka_unit_test(a_model_is_evaluated_on_either),          cmocka_unit_test(classify_and_tag_read_them),
+        cmocka_unit_test(what_cannot_be_read_is_refused),          cmocka_unit_test(a_bad_line_ends_the_answers_with_its_place),
         cmocka_unit_test(a_run_goes_on_with_the_same_fields_only),
     };
     return cmocka_run_group_tests(tests, setup, NULL);

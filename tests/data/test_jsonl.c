@@ -13,6 +13,7 @@
 #include "data/cut.h"
 #include "example_sets.h"
 #include "support/check.h"
+#include "support/scratch.h"
 
 #define FIELD(name) \
     { name, sizeof name - 1 }
@@ -200,6 +201,89 @@ static void passes_that_keep_nothing_read_it_too(void **state) {
     bpt_free(cut.part);
 }
 
+// ---- Running text
+
+static void texts_of_the_lines_are_one_text(void **state) {
+    (void)state;
+    static const struct {
+        const char *lines;
+        bpt_running_t how;
+        const char *wanted;
+    } cases[] = {
+        {MARK "{\"text\": \"a b\"}\r\n\n{\"id\": 1, \"text\": \"c\\n\\nd \\u00e9\"}",
+         {.format = BPT_FORMAT_JSONL},
+         "a b\nc\n\nd \xC3\xA9\n"},
+        {"{\"body\": \"a\", \"text\": \"x\"}\n{\"body\": null}\n", {.format = BPT_FORMAT_JSONL, .field = "body"}, "a\n\n"},
+        {"{\"en\": \"a\\nb\\r\"}\n\n{\"translation\": {\"en\": \"\", \"de\": \"x\"}}\n",
+         {.format = BPT_FORMAT_JSONL, .field = "en", .by_lines = true},
+         "a b \n\n\n"},
+        {"{\"text\": \"a\"}\n", {.format = BPT_FORMAT_TEXT}, "{\"text\": \"a\"}\n"},
+    };
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        bpt_text_t *text;
+        test_write_file(test_path("lines"), cases[i].lines, strlen(cases[i].lines));
+        assert_ok(bpt_running_open(test_path("lines"), &cases[i].how, &text));
+        const bpt_range_t range = bpt_text_range(text);
+        assert_int_equal(range.bytes, strlen(cases[i].wanted));
+        assert_memory_equal(range.data, cases[i].wanted, range.bytes);
+        bpt_text_close(text);
+    }
+}
+
+// More than a block of lines, each with its number.
+static void long_files_are_read_in_blocks(void **state) {
+    (void)state;
+    enum { LINES = 70000 };
+    char *lines;
+    size_t used = 0;
+    bpt_text_t *text;
+    const bpt_running_t how = {.format = BPT_FORMAT_JSONL};
+    assert_ok(bpt_alloc(LINES * 40, 1, &lines));
+    for (int i = 0; i < LINES; ++i) used += (size_t)sprintf(lines + used, "{\"n\": %d, \"text\": \"w%d\"}\n", i, i);
+    test_write_file(test_path("long"), lines, used);
+    assert_ok(bpt_running_open(test_path("long"), &how, &text));
+    bpt_range_t rest = bpt_text_range(text), line;
+    for (int i = 0; i < LINES; ++i) {
+        char wanted[16];
+        const size_t n = (size_t)sprintf(wanted, "w%d", i);
+        assert_true(bpt_range_next_line(&rest, &line) && line.bytes == n && !memcmp(line.data, wanted, n));
+    }
+    assert_int_equal(rest.bytes, 0);
+    bpt_text_close(text);
+    memcpy(lines + used - 4, "\\x", 2);
+    test_write_file(test_path("long"), lines, used);
+    assert_fails(bpt_running_open(test_path("long"), &how, &text), BPT_ERR_INPUT, "long: line 70000, column");
+    bpt_free(lines);
+}
+
+static void lines_without_the_text_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *lines, *message;
+        bpt_running_t how;
+    } cases[] = {
+        {"{\"text\": \"a\"}\n{\"txt\": \"b\"}\n", "line 2: no field \"text\" for the text: the line has \"txt\"; --text-field", {0}},
+        {"{\"text\": 1}\n", "line 1: field \"text\" is no text", {0}},
+        {"{\"text\": [\"a\"]}\n", "line 1: field \"text\" is no text", {0}},
+        {"[1]\n", "line 1: a list where an object is expected", {0}},
+        {"text\n", "line 1, column 4: not valid JSON", {0}},
+        {"\n \n", "is empty", {0}},
+        {"{\"text\": \"\xFF\"}\n", "UTF-8", {0}},
+        {"{\"translation\": {\"en\": \"a\"}}\n",
+         "no field \"fr\" for the text: the line has \"en\"; --source or --target",
+         {.field = "fr", .by_lines = true}},
+        {"{\"en\": \"a\", \"translation\": [1]}\n", "no field \"fr\" for the text", {.field = "fr", .by_lines = true}},
+    };
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        bpt_text_t *text;
+        bpt_running_t how = cases[i].how;
+        how.format = BPT_FORMAT_JSONL;
+        test_write_file(test_path("bad"), cases[i].lines, strlen(cases[i].lines));
+        assert_fails(bpt_running_open(test_path("bad"), &how, &text), BPT_ERR_INPUT, cases[i].message);
+    }
+    assert_int_equal(bpt_alloc_live(), 0);
+}
+
 static void the_name_of_a_file_says_its_format(void **state) {
     (void)state;
     static const struct {
@@ -220,6 +304,9 @@ int main(void) {
         cmocka_unit_test(bad_lines_are_refused_with_their_line),
         cmocka_unit_test(deep_and_long_lines_end_with_a_sentence),
         cmocka_unit_test(passes_that_keep_nothing_read_it_too),
+        cmocka_unit_test(texts_of_the_lines_are_one_text),
+        cmocka_unit_test(long_files_are_read_in_blocks),
+        cmocka_unit_test(lines_without_the_text_are_refused),
         cmocka_unit_test(the_name_of_a_file_says_its_format),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,7 +73,8 @@ static void check_lines(const bpt_range_t *text, const bpt_examples_options_t *o
     bpt_open_tree_t open = {0};
     bpt_examples_t e = {0};
     bpt_examples_options_t o = *options;
-    if (o.scheme != BPT_SCHEME_KEEP) return;  // a line alone may fit another scheme
+    // A line alone may fit another scheme; one with a carriage return in it looks like a file of many.
+    if (o.scheme != BPT_SCHEME_KEEP || memchr(text->data, '\r', text->bytes)) return;
     while (bpt_examples_next(&o, &rest, false, &open, &line) != BPT_LINES_NONE)
         require(bpt_examples_add(&line, &o, vocab, labels, &e) == BPT_OK);
     require(e.count == whole->count && e.n_tokens == whole->n_tokens);
@@ -96,6 +97,24 @@ static bpt_status_t read_text(const bpt_range_t *text, const bpt_examples_option
     return BPT_OK;
 }
 
+// As running text: with a line for each line, and UTF-8.
+static void check_running(const bpt_range_t *text, bool by_lines) {
+    const bpt_running_t how = {.format = BPT_FORMAT_JSONL, .field = by_lines ? "a" : NULL, .by_lines = by_lines};
+    bpt_store_t bytes = {0};
+    const void *data;
+    uint64_t size, lines = 0, wanted = 0;
+    bpt_range_t rest = *text, line;
+    const bpt_status_t status = bpt_format_of(BPT_FORMAT_JSONL)->write_running(text, &how, &bytes);
+    require(status == BPT_OK || status == BPT_ERR_INPUT);
+    require(bpt_store_finish(&bytes, &data, &size) == BPT_OK);
+    const bpt_range_t written = bpt_range_of("output", data, size);
+    if (size) require(bpt_range_check_utf8(&written) == BPT_OK);
+    for (uint64_t i = 0; i < size; ++i) lines += written.data[i] == '\n';
+    while (bpt_range_next_line(&rest, &line)) ++wanted;
+    require(status != BPT_OK || !by_lines || lines == wanted);
+    bpt_store_free(&bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     enum { HEAD = 2 };
@@ -112,6 +131,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(bpt_vocab_create(BPT_UNIT_WORD, false, &vocab) == BPT_OK);
     const bpt_status_t status = read_text(&text, &options, vocab, &labels);
     require(status == BPT_OK || (status == BPT_ERR_INPUT && *bpt_error_message()));
+    check_running(&text, data[0] & 1);
     bpt_labels_free(&labels);
     bpt_vocab_destroy(vocab);
     bpt_strbuf_free(&bytes);

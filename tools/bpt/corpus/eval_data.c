@@ -9,7 +9,6 @@
 cli_data_options_t cli_eval_data_options(const cli_options_t *o, const cli_trained_t *t) {
     cli_data_options_t d = t->stored.data;
     d.unit = t->unit;
-    if (cli_option_source(o, "format") == CLI_FROM_FLAG || *o->data.path) d.format = o->data.format;
     cli_examples_given(o, &d);
     if (cli_option_source(o, "skip-empty") == CLI_FROM_FLAG) d.skip_empty = o->data.skip_empty;
     if (cli_option_source(o, "source") == CLI_FROM_FLAG) d.source = o->data.source;
@@ -30,9 +29,11 @@ static bpt_status_t open_part(const cli_options_t *o, const char *path, cli_trai
 }
 
 static bpt_status_t open_whole(const cli_options_t *o, const char *path, cli_trained_t *t, cli_eval_data_t *e) {
-    BPT_TRY(bpt_text_open(path, &e->text));
+    const cli_data_options_t d = cli_eval_data_options(o, t);
+    const cli_reader_t *reader = cli_reader_of(&t->config);
+    BPT_TRY(reader->open_text ? reader->open_text(&d, &t->config, path, &e->text) : bpt_text_open(path, &e->text));
     const bpt_range_t range = bpt_text_range(e->text);
-    return cli_reader_of(&t->config)->open_eval(o, &range, t, e);
+    return reader->open_eval(o, &range, t, e);
 }
 
 bpt_status_t cli_eval_data_open(const cli_options_t *o, cli_trained_t *t, cli_eval_data_t *e) {

@@ -14,6 +14,7 @@
 
 // What an example of the task needs.
 static unsigned needs_of(const bpt_task_spec_t *task) {
+    if (task->reads == BPT_READS_WINDOWS || bpt_task_sides(task) == 2) return BPT_GIVES_RUNNING;
     if (task->per_token) return BPT_GIVES_TAGS;
     return (bpt_task_texts(task) == 2 ? BPT_GIVES_PAIRS : 0) | (task->values ? BPT_GIVES_NUMBERS : BPT_GIVES_LABELS);
 }
@@ -80,7 +81,7 @@ static char **place_of(const cli_data_options_t *d, size_t i) { return (char **)
 
 static bpt_status_t refuse_place(const bpt_task_spec_t *task, bpt_format_id_t format, const char *option, unsigned takes) {
     char names[NAMES_BYTES];
-    const char *fixed = bpt_format_of(format)->fixed;
+    const char *fixed = needs_of(task) & BPT_GIVES_RUNNING ? NULL : bpt_format_of(format)->fixed;
     return bpt_fail(BPT_ERR_USAGE, "--%s goes with --format %s, not with %s%s%s", option, list_formats(needs_of(task), takes, names),
                     bpt_format_names[format], fixed ? ": " : "", fixed ? fixed : "");
 }
@@ -95,6 +96,7 @@ static bpt_status_t check_places(const bpt_task_spec_t *task, const cli_data_opt
 void cli_examples_given(const cli_options_t *o, cli_data_options_t *d) {
     for (size_t i = 0; i < BPT_COUNT(places); ++i)
         if (cli_option_source(o, places[i].option) == CLI_FROM_FLAG) *place_of(d, i) = *place_of(&o->data, i);
+    if (cli_option_source(o, "format") == CLI_FROM_FLAG) d->format = o->data.format;
     if (cli_option_source(o, "header") == CLI_FROM_FLAG) d->header = o->data.header;
     if (cli_option_source(o, "trees") == CLI_FROM_FLAG) d->trees = o->data.trees;
 }
@@ -224,4 +226,14 @@ bpt_status_t cli_examples_options(const cli_data_options_t *d, const bpt_model_c
     BPT_TRY(check_trees(e));
     read_labels_as(d, known, e);
     return parse_where(d->where, e);
+}
+
+// ---- Running text
+
+bpt_status_t cli_running_options(const cli_data_options_t *d, const bpt_model_config_t *m, const char *field, bpt_running_t *out) {
+    const bpt_task_spec_t *task = bpt_task_of(m);
+    *out = (bpt_running_t){
+        .format = d->format ? (bpt_format_id_t)(d->format - 1) : BPT_FORMAT_TEXT, .field = field, .by_lines = bpt_task_sides(task) == 2};
+    BPT_TRY(check_format(task, out->format));
+    return check_places(task, d, out->format);
 }

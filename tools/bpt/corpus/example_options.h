@@ -1,4 +1,4 @@
-// How files of examples are read: what the options of the data say, for a model and a file.
+// How files of examples and of running text are read: what the options of the data say, for a model and a file.
 #ifndef BPT_TOOLS_EXAMPLE_OPTIONS_H
 #define BPT_TOOLS_EXAMPLE_OPTIONS_H
 
@@ -13,5 +13,9 @@ void cli_examples_given(const cli_options_t *o, cli_data_options_t *data);
 // For a file that a trained model reads: takes out of the options of its run what goes with files of other formats, such as the numbers of
 // columns where this file has none. What a person gives stays.
 void cli_examples_fit(const cli_options_t *o, const bpt_model_config_t *model, bpt_unit_t unit, const char *path, cli_data_options_t *data);
+
+// How files of running text are read, which is as they are unless --format says another way; `field`: the name of the field of the text.
+bpt_status_t cli_running_options(const cli_data_options_t *data, const bpt_model_config_t *model, const char *field,
+                                 bpt_running_t *out) BPT_MUST_USE;
 
 #endif

@@ -9,6 +9,7 @@
 #include "data/parallel.h"
 #include "models/kinds/kind.h"
 #include "tools/bpt/corpus/eval_data.h"
+#include "tools/bpt/corpus/example_options.h"
 #include "tools/bpt/corpus/readers.h"
 
 static bool has_files(bpt_unit_t unit) { return unit != BPT_UNIT_IDS; }
@@ -58,6 +59,13 @@ static bpt_status_t check_data(const cli_data_options_t *d, const bpt_model_conf
     if (bpt_unit_of(d->unit)->characters)
         return bpt_fail(BPT_ERR_USAGE, "--task %s reads words, subwords or ids, not --unit %s", bpt_task_of(m)->name,
                         bpt_unit_names[d->unit]);
+    bpt_running_t how;
+    BPT_TRY(cli_running_options(d, m, "", &how));
+    const bool has_fields = bpt_format_of(how.format)->write_running != NULL;
+    if (has_fields && (!has_files(d->unit) || reads_trees(m, d)))
+        return bpt_fail(BPT_ERR_USAGE, "--format %s is not for --%s", bpt_format_names[how.format],
+                        has_files(d->unit) ? "trees file, which are in files beside texts; make them with --trees balanced, right or flat"
+                                           : "unit ids, where a line is `source ids<TAB>target ids`; leave it out");
     if (!bpt_kind_of(m)->trees || (!d->truncate && !d->context_tokens)) return BPT_OK;
     return bpt_fail(BPT_ERR_USAGE, "--%s is not for --model %s, whose trees are over whole texts, one for each; leave it out",
                     d->truncate ? "truncate" : "context-tokens", bpt_kind_of(m)->name);
@@ -131,11 +139,20 @@ static bpt_status_t fill(cli_options_t *o, const cli_corpus_t *corpus) {
 
 // ---- Files
 
+bpt_status_t cli_language_open(const cli_data_options_t *d, const bpt_model_config_t *m, const char *path, const char *language,
+                               bpt_split_t *out) {
+    bpt_running_t how;
+    BPT_TRY(cli_running_options(d, m, language, &how));
+    if (bpt_format_of(how.format)->write_running) return bpt_split_open_running(path, d->unit, true, &how, out);
+    return bpt_split_open_language(path, language, out);
+}
+
 // A part of one language without the other is no part.
-static bpt_status_t open_languages(const char *folder, const cli_data_options_t *d, bpt_split_t *source, bpt_split_t *target) {
+static bpt_status_t open_languages(const char *folder, const cli_data_options_t *d, const bpt_model_config_t *m, bpt_split_t *source,
+                                   bpt_split_t *target) {
     static const char *const names[] = {"train", "valid", "test"};
-    BPT_TRY(bpt_split_open_language(folder, d->source, source));
-    BPT_TRY(bpt_split_open_language(folder, d->target, target));
+    BPT_TRY(cli_language_open(d, m, folder, d->source, source));
+    BPT_TRY(cli_language_open(d, m, folder, d->target, target));
     for (int part = 0; part < BPT_PARTS; ++part)
         if (!source->part[part].bytes != !target->part[part].bytes)
             return bpt_fail(BPT_ERR_INPUT, "%s: the %s part has a file for .%s and none for .%s", folder, names[part],
@@ -153,7 +170,7 @@ static bpt_status_t open_trees(const char *folder, const cli_data_options_t *d, 
 
 static bpt_status_t open_files(const cli_options_t *o, cli_corpus_t *corpus) {
     if (reads_trees(&o->model, &o->data)) BPT_TRY(open_trees(o->data.path, &o->data, &corpus->trees));
-    if (has_files(o->data.unit)) return open_languages(o->data.path, &o->data, &corpus->split, &corpus->target);
+    if (has_files(o->data.unit)) return open_languages(o->data.path, &o->data, &o->model, &corpus->split, &corpus->target);
     return bpt_split_open(o->data.path, o->data.unit, true, &corpus->split);
 }
 
@@ -239,7 +256,7 @@ static bpt_status_t make_eval(const cli_options_t *o, const char *path, const cl
     *done = has_files(t->unit);
     BPT_TRY(check_languages(&d));
     if (!*done) return BPT_OK;
-    bpt_status_t status = open_languages(path, &d, &e->split, &target);
+    bpt_status_t status = open_languages(path, &d, &t->config, &e->split, &target);
     if (status == BPT_OK && reads_trees(&t->config, &d)) status = open_trees(path, &d, &trees);
     if (status == BPT_OK) status = evaluate_part(o, path, t, &target, &trees, e);
     bpt_split_close(&target);

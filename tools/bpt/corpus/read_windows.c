@@ -4,6 +4,7 @@
 #include "bpt/alloc.h"
 #include "bpt/log.h"
 #include "models/kinds/kind.h"
+#include "tools/bpt/corpus/example_options.h"
 #include "tools/bpt/corpus/readers.h"
 
 // ---- Options
@@ -18,9 +19,18 @@ static void fill(cli_options_t *o) {
     if (!m->max_positions && m->positions == BPT_POSITIONS_ABSOLUTE) m->max_positions = (int32_t)longest_window(&o->data);
 }
 
+// The file of a format that --format does not name is read as it is, as any file.
+static void warn_of_format(const cli_data_options_t *d) {
+    bpt_format_id_t format;
+    if (!d->format && bpt_format_of_file(d->path, &format))
+        bpt_warn("%s is read as it is, with all that it has beside its texts; --format %s reads the texts alone", d->path,
+                 bpt_format_names[format]);
+}
+
 static bpt_status_t check(const cli_options_t *o) {
     const cli_data_options_t *d = &o->data;
     const bpt_model_config_t *m = &o->model;
+    warn_of_format(d);
     if (window_stride(o) > d->context)
         return bpt_fail(BPT_ERR_USAGE, "--stride %lld would leave out text between windows of --context %lld", (long long)d->stride,
                         (long long)d->context);
@@ -34,9 +44,24 @@ static bpt_status_t check(const cli_options_t *o) {
 }
 
 static bpt_status_t check_data(const cli_data_options_t *d, const bpt_model_config_t *m) {
-    (void)m;
+    bpt_running_t how;
+    BPT_TRY(cli_running_options(d, m, d->text_field, &how));
     if (d->protocol == BPT_PROTOCOL_CHUNKS || d->eval_context % 2 == 0) return BPT_OK;
     return bpt_fail(BPT_ERR_USAGE, "--eval-context %lld must be even for windows that overlap by half", (long long)d->eval_context);
+}
+
+// ---- Files
+
+static bpt_status_t open_text(const cli_data_options_t *d, const bpt_model_config_t *m, const char *path, bpt_text_t **out) {
+    bpt_running_t how;
+    BPT_TRY(cli_running_options(d, m, d->text_field, &how));
+    return bpt_running_open(path, &how, out);
+}
+
+static bpt_status_t open_split(const cli_data_options_t *d, const bpt_model_config_t *m, const char *path, bpt_split_t *out) {
+    bpt_running_t how;
+    BPT_TRY(cli_running_options(d, m, d->text_field, &how));
+    return bpt_split_open_running(path, d->unit, bpt_unit_of(d->unit)->by_lines, &how, out);
 }
 
 // ---- Training
@@ -134,6 +159,8 @@ const cli_reader_t cli_reader_windows = {
     .check_data = check_data,
     .check = check,
     .fill_from_options = fill,
+    .open_text = open_text,
+    .open_split = open_split,
     .scan = scan,
     .encode = encode,
     .open = open_sources,

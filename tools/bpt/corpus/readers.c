@@ -29,6 +29,7 @@ const cli_reader_t *cli_reader_of(const bpt_model_config_t *config) {
 bpt_status_t cli_split_open(const cli_data_options_t *d, const bpt_model_config_t *m, uint64_t seed, const char *path, bpt_split_t *out) {
     const cli_reader_t *reader = cli_reader_of(m);
     if (reader->cut_file && !bpt_folder_exists(path)) return reader->cut_file(d, m, seed, path, out);
+    if (reader->open_split) return reader->open_split(d, m, path, out);
     return bpt_split_open(path, d->unit, bpt_unit_of(d->unit)->by_lines, out);
 }
 

@@ -28,6 +28,10 @@ typedef struct {
     // Opens corpus->split, and corpus->target where translations are in files of their own. NULL: o->data.path is one file or a folder.
     bpt_status_t (*open_files)(const cli_options_t *o, cli_corpus_t *corpus);
 
+    // Opens a whole file of data. NULL: the text is the file as it is.
+    bpt_status_t (*open_text)(const cli_data_options_t *data, const bpt_model_config_t *model, const char *path, bpt_text_t **out);
+    // Opens the parts of a folder or a file. NULL: the texts are the files as they are.
+    bpt_status_t (*open_split)(const cli_data_options_t *data, const bpt_model_config_t *model, const char *path, bpt_split_t *out);
     // Opens the parts of one file for this seed. NULL: they follow one another in the file, cut between lines, characters or bytes.
     bpt_status_t (*cut_file)(const cli_data_options_t *data, const bpt_model_config_t *model, uint64_t seed, const char *path,
                              bpt_split_t *out);
@@ -48,6 +52,9 @@ bpt_status_t cli_split_open(const cli_data_options_t *data, const bpt_model_conf
 // Whether a trained model can read data as config.json of its run at `path` says; BPT_ERR_INPUT.
 bpt_status_t cli_check_stored_data(const cli_data_options_t *stored, const bpt_model_config_t *model, const char *path) BPT_MUST_USE;
 
+// The parts of one language of texts that are translated.
+bpt_status_t cli_language_open(const cli_data_options_t *data, const bpt_model_config_t *model, const char *path, const char *language,
+                               bpt_split_t *out) BPT_MUST_USE;
 extern const cli_reader_t cli_reader_translations;  // of tasks with two sides
 
 const cli_reader_t *cli_reader_of(const bpt_model_config_t *config);

@@ -9,6 +9,7 @@
 #include "bpt/log.h"
 #include "data/score/bleu.h"
 #include "models/api/translate_texts.h"
+#include "tools/bpt/corpus/readers.h"
 #include "tools/bpt/options/options.h"
 #include "tools/bpt/signals.h"
 
@@ -68,7 +69,7 @@ static bpt_status_t open(cli_translation_score_t *s, const cli_options_t *o) {
                                             .forbidden = BPT_NO_ROW,
                                             .texts = s->context_tokens ? 1 : BATCH,
                                             .documents = s->context_tokens > 0};
-    BPT_TRY(bpt_split_open_language(o->data.path, o->data.target, &s->target));
+    BPT_TRY(cli_language_open(&o->data, &o->model, o->data.path, o->data.target, &s->target));
     return take_lines(s, o->data.bleu_sample);
 }
 

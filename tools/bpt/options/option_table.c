@@ -76,6 +76,7 @@ static bool has_tags(const bpt_task_spec_t *task) { return task->labelled && tas
 static bool has_values(const bpt_task_spec_t *task) { return task->values; }
 static bool reads_examples(const bpt_task_spec_t *task) { return task->reads == BPT_READS_EXAMPLES; }
 static bool has_sides(const bpt_task_spec_t *task) { return bpt_task_sides(task) == 2; }
+static bool has_one_side(const bpt_task_spec_t *task) { return !has_sides(task); }
 static bool has_columns(const bpt_task_spec_t *task) { return reads_examples(task) && !has_sides(task); }
 static bool has_lines(const bpt_task_spec_t *task) { return reads_examples(task) && !task->per_token; }  // an example is one
 static bool has_trees(const bpt_task_spec_t *task) { return has_lines(task) || has_sides(task); }
@@ -171,8 +172,9 @@ const cli_option_t cli_option_table[] = {
          "translate documents, which empty lines end: a segment of at least half of N tokens of the source together with the one before"},
 #define BPT_FORMAT(id, name, what) "\n" #name ": " what
     {CHOICE("format", data.format, cli_format_names), .fallback = "auto", .group = CLI_GROUP_DATA,
-     .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY | CLI_TAG, .key = true, .task = has_columns, .firm = true,
-     .help = "how files of examples are written; auto: as the name of the file says, else in the usual format of the task"
+     .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY | CLI_TAG, .key = true, .firm = true,
+     .help =
+         "how files are written; auto: files of examples as their names say, else in the usual format of the task; lm and translate: text"
 #include "data/readers/formats.def"
     },
 #undef BPT_FORMAT
@@ -185,8 +187,9 @@ const cli_option_t cli_option_table[] = {
      .help = "column of the text, or of both texts of a pair"},
     {TEXT("text-field", data.text_field, "NAME[,NAME]"), .fallback = "",
      .shown = "text or sentence; pair: sentence1,sentence2 or the like; tag: tokens or words", .group = CLI_GROUP_DATA,
-     .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY | CLI_TAG, .key = true, .task = has_columns, .firm = true,
-     .help = "--format jsonl: field of the text, of both texts of a pair, or of the list of tokens"},
+     .commands = CLI_TRAIN | CLI_EVAL | CLI_CLASSIFY | CLI_TAG, .key = true, .task = has_one_side, .firm = true,
+     .help = "--format jsonl: field of the text, of both texts of a pair, or of the list of tokens; those of translations are named by "
+             "--source and --target"},
     {TEXT("label-field", data.label_field, "NAME"), .fallback = "", .shown = "label, gold_label or score; tag: tags, ner_tags or labels",
      .group = CLI_GROUP_DATA, .commands = CLI_TRAIN | CLI_EVAL, .key = true, .task = has_columns, .firm = true,
      .help = "--format jsonl: field of the label or number, or of the list of tags"},
