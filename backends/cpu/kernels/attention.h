@@ -155,6 +155,16 @@ static inline int64_t bpt_attention_query_row(const bpt_attention_t *a, int64_t 
 // Kind TABLE: rows of one side, queries or keys, with the rows of the other side that they have an edge with.
 typedef enum { BPT_ATTENTION_OUT, BPT_ATTENTION_DQ, BPT_ATTENTION_DKV } bpt_attention_pass_t;
 
+// Rows of the other side, head-major, which stay from tile to tile: row r lies in number r & (rows - 1), if tag says so.
+typedef struct {
+    int64_t rows;
+    int head;
+    float *x, *y;          // what is read: k and v, or q and dout
+    float *sum_x, *sum_y;  // their dk and dv, to which dq's pass adds; NULL: it does not
+    uint32_t *tag;
+    uint64_t *claim, block;  // block << 32 | row that took the place last
+} bpt_attention_table_ring_t;
+
 // One head of up to 16 neighbouring rows, and a block of what they have edges with: the union of the rows' ranges slot by slot, so that a
 // row of the other side is in the list as often as its slots say. Scores are [row of the other side][lane].
 typedef struct {
@@ -173,13 +183,7 @@ typedef struct {
     float *x, *xt, *y, *yt;                       // q and dout, or k and v, of the lanes: [16][columns], and transposed
     float *out, *more;                            // [16][columns] out, dq or dk; dv
     float *score, *product;
-    // Rows of the other side, head-major: row r lies in number r & (ring_rows - 1), if tag says so. They stay from tile to tile.
-    float *ring_x, *ring_y;
-    float *sum_x, *sum_y;  // dk and dv of the rows in the ring, to which dq's pass adds; NULL: it does not
-    uint32_t *tag;
-    uint64_t *claim, block;  // block << 32 | row that took the place last
-    int64_t ring_rows;
-    int ring_head;
+    bpt_attention_table_ring_t ring;
 } bpt_attention_table_t;
 
 // The gradient of one head with relative positions, in work: q, dout and dq of a query [columns], and the sums of all queries so far, dk

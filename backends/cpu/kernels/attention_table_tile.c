@@ -42,10 +42,10 @@ static void fill_ring(const bpt_attention_t *a, bpt_attention_table_t *w) {
     const bpt_attention_part_t *x = is_of_key(w) ? &a->q : &a->k, *y = is_of_key(w) ? &a->dout : &a->v;
     for (int32_t p = 0; p < w->n; ++p) {
         const int32_t place = w->row[p];
-        if (w->tag[place] == w->other[p]) continue;
-        w->tag[place] = w->other[p];
-        bpt_read_row(x, w->other[p], a->t->head_dim, a->columns, 1, w->ring_x + place * a->columns);
-        bpt_read_row(y, w->other[p], a->t->head_dim, a->columns, 1, w->ring_y + place * a->columns);
+        if (w->ring.tag[place] == w->other[p]) continue;
+        w->ring.tag[place] = w->other[p];
+        bpt_read_row(x, w->other[p], a->t->head_dim, a->columns, 1, w->ring.x + place * a->columns);
+        bpt_read_row(y, w->other[p], a->t->head_dim, a->columns, 1, w->ring.y + place * a->columns);
     }
 }
 
@@ -90,7 +90,7 @@ static void add_outputs(const bpt_attention_t *a, bpt_attention_table_t *w) {
         }
         tile_store(w->score + p * BPT_TILE, weight);
     }
-    bpt_mix(w->ring_y, a->columns, w->row, w->n, w->score, w->out);
+    bpt_mix(w->ring.y, a->columns, w->row, w->n, w->score, w->out);
     tile_store(w->max, max), tile_store(w->sum, sum);
 }
 
@@ -110,10 +110,10 @@ static void add_query_gradients(const bpt_attention_t *a, bpt_attention_table_t 
         tile_store(w->score + p * BPT_TILE, kept);
         tile_store(w->product + p * BPT_TILE, product);
     }
-    bpt_mix(w->ring_x, a->columns, w->row, w->n, w->product, w->out);
-    if (!w->sum_x) return;
-    bpt_outer(w->sum_x, a->columns, w->row, w->n, w->product, w->x);
-    bpt_outer(w->sum_y, a->columns, w->row, w->n, w->score, w->y);
+    bpt_mix(w->ring.x, a->columns, w->row, w->n, w->product, w->out);
+    if (!w->ring.sum_x) return;
+    bpt_outer(w->ring.sum_x, a->columns, w->row, w->n, w->product, w->x);
+    bpt_outer(w->ring.sum_y, a->columns, w->row, w->n, w->score, w->y);
 }
 
 // factor[p][lane] of 16 queries from number `first` of the block on: made with queries as lanes, since eight keys share random numbers.
@@ -144,19 +144,19 @@ static void add_key_gradients(const bpt_attention_t *a, bpt_attention_table_t *w
         tile_store(w->score + p * BPT_TILE, kept);
         tile_store(w->product + p * BPT_TILE, product);
     }
-    bpt_mix(w->ring_x, a->columns, w->row, w->n, w->product, w->out);
-    bpt_mix(w->ring_y, a->columns, w->row, w->n, w->score, w->more);
+    bpt_mix(w->ring.x, a->columns, w->row, w->n, w->product, w->out);
+    bpt_mix(w->ring.y, a->columns, w->row, w->n, w->score, w->more);
 }
 
 void BPT_KERNEL_NAME(attention_table_add)(const bpt_attention_t *a, bpt_attention_table_t *w) {
     fill_ring(a, w);
-    bpt_scores(w->ring_x, a->columns, w->row, w->n, w->xt, a->t->head_dim, w->score);
+    bpt_scores(w->ring.x, a->columns, w->row, w->n, w->xt, a->t->head_dim, w->score);
     mask_scores(a, w);
     if (w->pass == BPT_ATTENTION_OUT) {
         add_outputs(a, w);
         return;
     }
-    bpt_scores(w->ring_y, a->columns, w->row, w->n, w->yt, a->t->head_dim, w->product);
+    bpt_scores(w->ring.y, a->columns, w->row, w->n, w->yt, a->t->head_dim, w->product);
     if (is_of_key(w))
         add_key_gradients(a, w);
     else
@@ -180,20 +180,20 @@ void BPT_KERNEL_NAME(attention_table_end)(const bpt_attention_t *a, bpt_attentio
 }
 
 BPT_INLINE int64_t place_of(const bpt_attention_t *a, const bpt_attention_table_t *w, int64_t row) {
-    return (row & (w->ring_rows - 1)) * a->columns;
+    return (row & (w->ring.rows - 1)) * a->columns;
 }
 
 void BPT_KERNEL_NAME(attention_table_clear)(const bpt_attention_t *a, bpt_attention_table_t *w, int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-        memset(w->sum_x + place_of(a, w, row), 0, (size_t)a->columns * sizeof(float));
-        memset(w->sum_y + place_of(a, w, row), 0, (size_t)a->columns * sizeof(float));
+        memset(w->ring.sum_x + place_of(a, w, row), 0, (size_t)a->columns * sizeof(float));
+        memset(w->ring.sum_y + place_of(a, w, row), 0, (size_t)a->columns * sizeof(float));
     }
 }
 
 // The queries of the sums were scaled.
 void BPT_KERNEL_NAME(attention_table_write)(const bpt_attention_t *a, const bpt_attention_table_t *w, int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-        bpt_write_row(&a->dk, row, a->t->head_dim, w->sum_x + place_of(a, w, row), 1);
-        bpt_write_row(&a->dv, row, a->t->head_dim, w->sum_y + place_of(a, w, row), 1);
+        bpt_write_row(&a->dk, row, a->t->head_dim, w->ring.sum_x + place_of(a, w, row), 1);
+        bpt_write_row(&a->dv, row, a->t->head_dim, w->ring.sum_y + place_of(a, w, row), 1);
     }
 }

@@ -31,7 +31,7 @@ static void widen_by_row(const bpt_attention_t *a, bool of_key, int64_t row, spa
 
 // The island that begins with a query; no keys: the query reads none. False when its queries begin earlier, or it is too large.
 static bool island_at(const bpt_attention_plan_t *p, int64_t query, span_t *queries, span_t *keys) {
-    const int64_t most = p->table[0].ring_rows;
+    const int64_t most = p->table[0].ring.rows;
     span_t seen = {0, 0};
     *queries = (span_t){query, query + 1}, *keys = (span_t){0, 0};
     for (int64_t q = query; q < queries->end; ++q) {
@@ -91,7 +91,7 @@ static void run_key_without_queries(const void *context, int64_t key, int thread
 
 bool bpt_attention_run_islands(const bpt_attention_plan_t *p) {
     const int64_t islands = find_islands(p);
-    for (int i = 0; islands < 0 && i < p->threads; ++i) p->table[i].sum_x = NULL;
+    for (int i = 0; islands < 0 && i < p->threads; ++i) p->table[i].ring.sum_x = NULL;
     if (islands < 0) return false;
     // First those without edges: some lie inside islands, whose results are zeros as well.
     bpt_team_for(p->team, p->queries, run_query_without_keys, p);

@@ -148,20 +148,20 @@ static bpt_attention_table_t layout_tiles(const bpt_attention_plan_t *p, cursor_
     const bpt_attention_t *a = &p->a;
     const int64_t tile = BPT_TILE * a->columns, scores = (BPT_ATTENTION_KEYS + BPT_ATTENTION_SLACK) * BPT_TILE;
     const int64_t most = p->grad && p->queries > p->keys ? p->queries : p->keys;
-    bpt_attention_table_t w = {.ring_rows = BPT_ATTENTION_KEYS, .ring_head = -1};
-    while (w.ring_rows < most && 4 * w.ring_rows * a->columns * (int64_t)sizeof(float) <= CACHE_BYTES) w.ring_rows *= 2;
+    bpt_attention_table_t w = {.ring = {.rows = BPT_ATTENTION_KEYS, .head = -1}};
+    while (w.ring.rows < most && 4 * w.ring.rows * a->columns * (int64_t)sizeof(float) <= CACHE_BYTES) w.ring.rows *= 2;
     w.x = take_floats(cursor, tile), w.xt = take_floats(cursor, tile), w.out = take_floats(cursor, tile);
     w.score = take_floats(cursor, scores);
     if (p->grad) {
         w.y = take_floats(cursor, tile), w.yt = take_floats(cursor, tile), w.more = take_floats(cursor, tile);
         w.product = take_floats(cursor, scores);
     }
-    while (p->grad && w.ring_rows < p->keys && w.ring_rows < ISLAND_ROWS) w.ring_rows *= 2;
-    w.ring_x = take_floats(cursor, w.ring_rows * a->columns), w.ring_y = take_floats(cursor, w.ring_rows * a->columns);
-    if (p->grad) w.sum_x = take_floats(cursor, w.ring_rows * a->columns), w.sum_y = take_floats(cursor, w.ring_rows * a->columns);
+    while (p->grad && w.ring.rows < p->keys && w.ring.rows < ISLAND_ROWS) w.ring.rows *= 2;
+    w.ring.x = take_floats(cursor, w.ring.rows * a->columns), w.ring.y = take_floats(cursor, w.ring.rows * a->columns);
+    if (p->grad) w.ring.sum_x = take_floats(cursor, w.ring.rows * a->columns), w.ring.sum_y = take_floats(cursor, w.ring.rows * a->columns);
     w.other = take(cursor, BPT_ATTENTION_KEYS, sizeof *w.other), w.row = take(cursor, BPT_ATTENTION_KEYS, sizeof *w.row);
-    w.tag = take(cursor, w.ring_rows, sizeof *w.tag), w.claim = take(cursor, w.ring_rows, sizeof *w.claim);
-    if (cursor->memory) memset(w.claim, 0, (size_t)w.ring_rows * sizeof *w.claim);
+    w.ring.tag = take(cursor, w.ring.rows, sizeof *w.ring.tag), w.ring.claim = take(cursor, w.ring.rows, sizeof *w.ring.claim);
+    if (cursor->memory) memset(w.ring.claim, 0, (size_t)w.ring.rows * sizeof *w.ring.claim);
     return w;
 }
 

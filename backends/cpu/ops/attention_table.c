@@ -77,10 +77,11 @@ static bool all_lanes_have(const bpt_attention_t *a, const bpt_attention_table_t
 // Puts rows of the open slot into the block, as many as have places in the ring that no other row of the block has.
 static bool take_rows(bpt_attention_table_t *w, cursor_t *c) {
     for (; c->next < c->end && w->n < BPT_ATTENTION_KEYS; ++c->next) {
-        const int32_t place = (int32_t)(c->next & (w->ring_rows - 1));
-        const uint64_t claim = w->block << 32 | (uint64_t)c->next;
-        if (w->claim[place] >> 32 == w->block && (w->sum_x || w->claim[place] != claim)) return false;  // sums want each row once
-        w->claim[place] = claim;
+        const int32_t place = (int32_t)(c->next & (w->ring.rows - 1));
+        const uint64_t claim = w->ring.block << 32 | (uint64_t)c->next;
+        if (w->ring.claim[place] >> 32 == w->ring.block && (w->ring.sum_x || w->ring.claim[place] != claim))
+            return false;  // sums want each row once
+        w->ring.claim[place] = claim;
         w->other[w->n] = (uint32_t)c->next, w->row[w->n++] = place;
     }
     return true;
@@ -89,7 +90,7 @@ static bool take_rows(bpt_attention_table_t *w, cursor_t *c) {
 // The next block; false when there is none.
 static bool next_block(const bpt_attention_t *a, bpt_attention_table_t *w, cursor_t *c) {
     w->n = w->n_segments = 0;
-    w->block = (w->block + 1) & UINT32_MAX;
+    w->ring.block = (w->ring.block + 1) & UINT32_MAX;
     for (bool room = true; room && w->n < BPT_ATTENTION_KEYS && w->n_segments < BPT_ATTENTION_SEGMENTS && next_slot(a, w, c);) {
         const int32_t at = w->n;
         const int64_t low = c->next;
@@ -114,8 +115,8 @@ void bpt_attention_run_tile(const bpt_attention_plan_t *p, const bpt_attention_t
 
 bpt_attention_table_t *bpt_attention_open_table(const bpt_attention_plan_t *p, int thread, bpt_attention_pass_t pass, int head) {
     bpt_attention_table_t *w = &p->table[thread];
-    if (w->pass != pass || w->ring_head != head) memset(w->tag, 0xFF, (size_t)w->ring_rows * sizeof *w->tag);
-    w->pass = pass, w->head = w->ring_head = head;
+    if (w->pass != pass || w->ring.head != head) memset(w->ring.tag, 0xFF, (size_t)w->ring.rows * sizeof *w->ring.tag);
+    w->pass = pass, w->head = w->ring.head = head;
     return w;
 }
 
