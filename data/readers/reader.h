@@ -2,7 +2,7 @@
 #ifndef BPT_DATA_READERS_READER_H
 #define BPT_DATA_READERS_READER_H
 
-#include "data/examples.h"
+#include "data/examples/examples.h"
 
 // A node of the tree over the words of an example, as a reader finds it: over the words [first, end); label.data NULL: it has none.
 typedef struct {

@@ -2,7 +2,7 @@
 #ifndef BPT_DATA_SCORE_BLEU_TOKENS_H
 #define BPT_DATA_SCORE_BLEU_TOKENS_H
 
-#include "data/text.h"
+#include "data/text/text.h"
 
 typedef enum {
     BPT_BLEU_NONE,  // what stands between white space

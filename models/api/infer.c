@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
-#include "data/examples_source.h"
-#include "data/lm.h"
+#include "data/batches/examples_source.h"
+#include "data/batches/lm.h"
 #include "models/api/model_internal.h"
 #include "models/train/evaluate.h"
 

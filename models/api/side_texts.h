@@ -4,7 +4,7 @@
 
 #include "bpt/json.h"
 #include "bpt/safetensors.h"
-#include "data/examples.h"
+#include "data/examples/examples.h"
 #include "models/train/checkpoint.h"
 
 // Keys of the metadata of a model file.

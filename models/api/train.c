@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/buffer.h"
-#include "data/shapes.h"
+#include "data/batches/buffer.h"
+#include "data/batches/shapes.h"
 #include "models/api/model_internal.h"
 #include "models/train/optimiser_step.h"
 

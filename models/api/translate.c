@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
-#include "data/examples_source.h"
+#include "data/batches/examples_source.h"
 #include "models/api/model_internal.h"
 #include "models/api/translate_texts.h"
 #include "models/kinds/kind.h"

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
-#include "data/parallel.h"
-#include "data/tree_text.h"
-#include "data/trees.h"
+#include "data/examples/parallel.h"
+#include "data/examples/tree_text.h"
+#include "data/examples/trees.h"
 #include "models/kinds/kind.h"
 
 struct bpt_text_translator {

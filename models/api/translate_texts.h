@@ -3,7 +3,7 @@
 #ifndef BPT_MODELS_API_TRANSLATE_TEXTS_H
 #define BPT_MODELS_API_TRANSLATE_TEXTS_H
 
-#include "data/examples.h"
+#include "data/examples/examples.h"
 #include "models/decode/translate.h"
 
 enum { BPT_MOST_SENTENCES = 128 };  // of a segment of a document
@@ -43,7 +43,7 @@ bpt_status_t bpt_text_translator_run_documents(bpt_text_translator_t *translator
 // Makes its tokens a copy, freed with bpt_free.
 bpt_status_t bpt_hypothesis_copy(bpt_hypothesis_t *hypothesis) BPT_MUST_USE;
 
-// Whether a segment of so many source tokens and sentences is closed; context_tokens as in data/parallel.h.
+// Whether a segment of so many source tokens and sentences is closed; context_tokens as in data/examples/parallel.h.
 bool bpt_segment_closes(int64_t tokens, int64_t sentences, int64_t context_tokens);
 
 // The text of a translation, NUL-terminated; freed with bpt_free.

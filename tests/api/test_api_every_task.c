@@ -6,8 +6,8 @@
 #include "api_fixture.h"
 #include "bpt/file.h"
 #include "bpt/safetensors.h"
-#include "data/arrays.h"
-#include "data/order.h"
+#include "data/batches/arrays.h"
+#include "data/examples/order.h"
 #include "models/train/metrics.h"
 
 #define SMALL "--layers 2 --d-model 16 --heads 2 --steps 12 --lr 0.01 --backend cpu --quiet"

@@ -5,7 +5,7 @@
 
 #include "api_fixture.h"
 #include "bpt/file.h"
-#include "data/lm.h"
+#include "data/batches/lm.h"
 #include "models/train/metrics.h"
 #include "support/support.h"
 

@@ -16,7 +16,7 @@
 #include <jansson.h>
 
 #include "bpt/alloc.h"
-#include "data/sentencepiece.h"
+#include "data/vocab/sentencepiece.h"
 #include "models/api/model.h"
 #include "support/check.h"
 #include "support/process.h"

@@ -13,7 +13,7 @@
 #include <jansson.h>
 
 #include "bpt/alloc.h"
-#include "data/sentencepiece.h"
+#include "data/vocab/sentencepiece.h"
 #include "support/process.h"
 #include "support/scratch.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/examples.h"
+#include "data/examples/examples.h"
 
 typedef struct {
     bpt_vocab_t *vocab;

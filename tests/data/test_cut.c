@@ -10,7 +10,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/strbuf.h"
-#include "data/examples.h"
+#include "data/examples/examples.h"
 #include "support/check.h"
 #include "support/scratch.h"
 

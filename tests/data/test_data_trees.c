@@ -10,10 +10,10 @@
 #include <cmocka.h>
 
 #include "bpt/alloc.h"
-#include "data/examples_source.h"
-#include "data/parallel.h"
-#include "data/sentencepiece.h"
-#include "data/trees.h"
+#include "data/batches/examples_source.h"
+#include "data/examples/parallel.h"
+#include "data/examples/trees.h"
+#include "data/vocab/sentencepiece.h"
 #include "support/check.h"
 
 typedef struct {

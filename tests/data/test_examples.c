@@ -11,8 +11,8 @@
 
 #include "bpt/alloc.h"
 #include "bpt/batch.h"
-#include "data/examples.h"
-#include "data/split.h"
+#include "data/examples/examples.h"
+#include "data/examples/split.h"
 #include "support/check.h"
 #include "support/scratch.h"
 #include "support/support.h"

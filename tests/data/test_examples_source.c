@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "bpt/alloc.h"
-#include "data/examples_source.h"
-#include "data/shapes.h"
+#include "data/batches/examples_source.h"
+#include "data/batches/shapes.h"
 #include "support/batches.h"
 #include "support/check.h"
 

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "bpt/alloc.h"
-#include "data/examples_arrays.h"
-#include "data/fingerprint.h"
+#include "data/examples/examples_arrays.h"
+#include "data/examples/fingerprint.h"
 #include "support/check.h"
 
 // Examples of every kind, of which no array is like another. {1, 2, 3} and {4, 5} are the texts.

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "bpt/alloc.h"
-#include "data/cut.h"
+#include "data/examples/cut.h"
 #include "example_sets.h"
 #include "support/check.h"
 #include "support/scratch.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "data/examples.h"
+#include "data/examples/examples.h"
 #include "support/check.h"
 
 static bpt_range_t nowhere;

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "bpt/alloc.h"
-#include "data/lm.h"
+#include "data/batches/lm.h"
 #include "support/batches.h"
 #include "support/check.h"
 

@@ -12,10 +12,10 @@
 #include <cmocka.h>
 
 #include "bpt/alloc.h"
-#include "data/examples.h"
-#include "data/split.h"
-#include "data/vectors.h"
-#include "data/vocab.h"
+#include "data/examples/examples.h"
+#include "data/examples/split.h"
+#include "data/vocab/vectors.h"
+#include "data/vocab/vocab.h"
 #include "support/check.h"
 #include "support/scratch.h"
 #include "text_file.h"

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "bpt/alloc.h"
-#include "data/parallel.h"
-#include "data/split.h"
+#include "data/examples/parallel.h"
+#include "data/examples/split.h"
 #include "support/check.h"
 #include "support/scratch.h"
 #include "support/support.h"

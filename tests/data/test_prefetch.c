@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "bpt/alloc.h"
-#include "data/lm.h"
-#include "data/prefetch.h"
+#include "data/batches/lm.h"
+#include "data/batches/prefetch.h"
 #include "support/batches.h"
 #include "support/check.h"
 

@@ -12,7 +12,7 @@
 #include "bpt/alloc.h"
 #include "bpt/safetensors.h"
 #include "bpt/strbuf.h"
-#include "data/arrays.h"
+#include "data/batches/arrays.h"
 #include "example_sets.h"
 #include "support/check.h"
 #include "support/scratch.h"

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "bpt/alloc.h"
-#include "data/split.h"
+#include "data/examples/split.h"
 #include "support/check.h"
 #include "support/scratch.h"
 #include "support/support.h"

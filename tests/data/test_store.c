@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "bpt/alloc.h"
-#include "data/ids.h"
-#include "data/text.h"
+#include "data/text/ids.h"
+#include "data/text/text.h"
 #include "support/check.h"
 #include "support/scratch.h"
 

@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "bpt/alloc.h"
-#include "data/examples.h"
-#include "data/sentencepiece.h"
-#include "data/vocab.h"
+#include "data/examples/examples.h"
+#include "data/vocab/sentencepiece.h"
+#include "data/vocab/vocab.h"
 #include "support/check.h"
 #include "support/scratch.h"
 #include "support/support.h"

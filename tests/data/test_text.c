@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "bpt/alloc.h"
-#include "data/text.h"
+#include "data/text/text.h"
 #include "support/check.h"
 #include "support/scratch.h"
 

@@ -10,10 +10,10 @@
 #include <cmocka.h>
 
 #include "bpt/alloc.h"
-#include "data/examples_source.h"
-#include "data/parallel.h"
-#include "data/prefetch.h"
-#include "data/shapes.h"
+#include "data/batches/examples_source.h"
+#include "data/batches/prefetch.h"
+#include "data/batches/shapes.h"
+#include "data/examples/parallel.h"
 #include "support/batches.h"
 #include "support/check.h"
 

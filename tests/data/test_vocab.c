@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "bpt/alloc.h"
-#include "data/vocab.h"
+#include "data/vocab/vocab.h"
 #include "support/check.h"
 #include "support/scratch.h"
 #include "support/support.h"

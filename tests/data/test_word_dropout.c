@@ -11,10 +11,10 @@
 #include <cmocka.h>
 
 #include "bpt/alloc.h"
-#include "data/examples_source.h"
-#include "data/lm.h"
-#include "data/parallel.h"
-#include "data/word_dropout.h"
+#include "data/batches/examples_source.h"
+#include "data/batches/lm.h"
+#include "data/batches/word_dropout.h"
+#include "data/examples/parallel.h"
 #include "support/batches.h"
 #include "support/check.h"
 

@@ -2,7 +2,7 @@
 #ifndef BPT_TESTS_TEXT_FILE_H
 #define BPT_TESTS_TEXT_FILE_H
 
-#include "data/examples.h"
+#include "data/examples/examples.h"
 
 static inline bpt_status_t vocab_of_file(const char *path, bpt_unit_t unit, bpt_vocab_t **out) {
     bpt_text_t *text;

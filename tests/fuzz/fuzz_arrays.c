@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "bpt/alloc.h"
-#include "data/arrays.h"
-#include "data/examples_source.h"
+#include "data/batches/arrays.h"
+#include "data/batches/examples_source.h"
 
 static void require(bool condition) {
     if (!condition) abort();

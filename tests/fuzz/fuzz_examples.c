@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
-#include "data/examples_source.h"
+#include "data/batches/examples_source.h"
 
 static void require(bool condition) {
     if (!condition) abort();

@@ -6,7 +6,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/strbuf.h"
-#include "data/examples.h"
+#include "data/examples/examples.h"
 
 static void require(bool condition) {
     if (!condition) abort();

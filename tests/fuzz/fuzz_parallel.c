@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
-#include "data/examples_source.h"
-#include "data/parallel.h"
+#include "data/batches/examples_source.h"
+#include "data/examples/parallel.h"
 
 static void require(bool condition) {
     if (!condition) abort();

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
-#include "data/lm.h"
-#include "data/vocab.h"
+#include "data/batches/lm.h"
+#include "data/vocab/vocab.h"
 
 static void require(bool condition) {
     if (!condition) abort();

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
-#include "data/vectors.h"
+#include "data/vocab/vectors.h"
 
 static void require(bool condition) {
     if (!condition) abort();

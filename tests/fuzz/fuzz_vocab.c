@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
-#include "data/vocab.h"
+#include "data/vocab/vocab.h"
 
 static void require(bool condition) {
     if (!condition) abort();

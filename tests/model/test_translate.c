@@ -6,7 +6,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/json.h"
-#include "data/trees.h"
+#include "data/examples/trees.h"
 #include "models/config/config_json.h"
 #include "models/decode/translate.h"
 

@@ -1,7 +1,7 @@
 // Tree Transformer: labels of words and phrases are never read, tokens know nothing of the tree, padding and batch mates change nothing,
 // the gradient is that of the loss, and the loss of all vertices is the mean of theirs.
-#include "data/examples_source.h"
-#include "data/trees.h"
+#include "data/batches/examples_source.h"
+#include "data/examples/trees.h"
 #include "model_fixture.h"
 
 static bpt_model_config_t tree_config(void) {

@@ -8,7 +8,7 @@
 #include "bpt/alloc.h"
 #include "bpt/json.h"
 #include "bpt/strbuf.h"
-#include "data/text.h"
+#include "data/text/text.h"
 #include "tools/bpt/output.h"
 
 int cli_columns(int fd, int fallback) {

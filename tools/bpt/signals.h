@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-#include "data/text.h"
+#include "data/text/text.h"
 
 // SIGINT, SIGTERM and SIGHUP end the program at once with 130, whatever it waits for. SIGPIPE and SIGXFSZ become errors of write. Returns
 // false when the system refuses.

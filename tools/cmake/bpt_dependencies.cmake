@@ -23,7 +23,7 @@ add_library(bpt_private_dependencies INTERFACE)
 target_link_libraries(bpt_private_dependencies INTERFACE PkgConfig::JANSSON PkgConfig::UTF8PROC PkgConfig::XXHASH
   OpenMP::OpenMP_C Threads::Threads m ${CMAKE_DL_LIBS})
 
-# Subwords (data/sentencepiece.cpp, the only C++); without the library, or a C++ compiler, --unit subword says what to install.
+# Subwords (data/vocab/sentencepiece.cpp, the only C++); without the library, or a C++ compiler, --unit subword says what to install.
 option(BPT_WITH_SENTENCEPIECE "Subwords, by SentencePiece where it is found" ON)
 set(BPT_HAS_SENTENCEPIECE OFF)
 if(BPT_WITH_SENTENCEPIECE)

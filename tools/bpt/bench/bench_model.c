@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "bpt/alloc.h"
-#include "data/trees.h"
+#include "data/examples/trees.h"
 #include "models/kinds/kind.h"
 #include "models/train/trainer.h"
 #include "tools/bpt/bench/bench_translate.h"

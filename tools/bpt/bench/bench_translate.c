@@ -6,7 +6,7 @@
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 #include "bpt/rng.h"
-#include "data/trees.h"
+#include "data/examples/trees.h"
 #include "models/decode/translate.h"
 #include "models/kinds/kind.h"
 #include "models/nn/names.h"

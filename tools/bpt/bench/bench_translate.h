@@ -2,7 +2,7 @@
 #ifndef BPT_TOOLS_BENCH_TRANSLATE_H
 #define BPT_TOOLS_BENCH_TRANSLATE_H
 
-#include "data/examples.h"
+#include "data/examples/examples.h"
 #include "models/run/runner.h"
 #include "tools/bpt/bench/bench_report.h"
 

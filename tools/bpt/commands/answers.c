@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
-#include "data/examples_source.h"
+#include "data/batches/examples_source.h"
 #include "models/kinds/kind.h"
 #include "models/train/evaluate.h"
-#include "tools/bpt/corpus/trained.h"
 #include "tools/bpt/output.h"
+#include "tools/bpt/runs/trained.h"
 #include "tools/bpt/signals.h"
 
 enum { BLOCK_BYTES = 1 << 20 };  // of text that is answered together, where so much is there

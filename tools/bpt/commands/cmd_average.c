@@ -11,9 +11,9 @@
 #include "models/config/config_json.h"
 #include "models/train/average.h"
 #include "tools/bpt/corpus/side_files.h"
-#include "tools/bpt/corpus/trained.h"
 #include "tools/bpt/corpus/transfer.h"
 #include "tools/bpt/options/command.h"
+#include "tools/bpt/runs/trained.h"
 
 // Data and evaluation are those of the run.
 static bpt_status_t copy_config(const cli_trained_t *t, const bpt_run_t *to, bpt_run_origin_t *origin) {

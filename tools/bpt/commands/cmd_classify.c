@@ -6,9 +6,9 @@
 #include "models/train/evaluate.h"
 #include "tools/bpt/commands/answers.h"
 #include "tools/bpt/corpus/example_options.h"
-#include "tools/bpt/corpus/trained.h"
 #include "tools/bpt/options/command.h"
 #include "tools/bpt/output.h"
+#include "tools/bpt/runs/trained.h"
 
 // `label` NULL: the line was blank.
 static bpt_status_t set_label(json_t *object, const char *label) {

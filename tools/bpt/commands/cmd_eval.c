@@ -11,12 +11,12 @@
 #include "models/train/evaluate.h"
 #include "tools/bpt/corpus/eval_data.h"
 #include "tools/bpt/corpus/span_check.h"
-#include "tools/bpt/corpus/trained.h"
 #include "tools/bpt/corpus/unknown_words.h"
 #include "tools/bpt/options/command.h"
 #include "tools/bpt/output.h"
 #include "tools/bpt/report/span_table.h"
 #include "tools/bpt/report/watch.h"
+#include "tools/bpt/runs/trained.h"
 
 // What is kept of an evaluation beside its sums.
 typedef struct {

@@ -8,8 +8,8 @@
 #include "models/config/config_json.h"
 #include "models/config/params_of.h"
 #include "tools/bpt/corpus/side_files.h"
-#include "tools/bpt/corpus/trained.h"
 #include "tools/bpt/options/command.h"
+#include "tools/bpt/runs/trained.h"
 
 static bpt_status_t add_metadata(const cli_trained_t *t, bpt_safetensors_writer_t *writer) {
     const bool lower = t->stored.data.lower;

@@ -4,7 +4,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/intervals_writer.h"
-#include "data/trees.h"
+#include "data/examples/trees.h"
 #include "models/config/params_of.h"
 #include "models/kinds/kind.h"
 #include "tools/bpt/options/command.h"

@@ -6,9 +6,9 @@
 #include "data/score/spans.h"
 #include "tools/bpt/commands/answers.h"
 #include "tools/bpt/corpus/example_options.h"
-#include "tools/bpt/corpus/trained.h"
 #include "tools/bpt/options/command.h"
 #include "tools/bpt/output.h"
+#include "tools/bpt/runs/trained.h"
 
 static bpt_status_t no_memory(void) { return bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing a result"); }
 

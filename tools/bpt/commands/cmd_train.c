@@ -17,9 +17,7 @@
 #include "tools/bpt/corpus/corpus.h"
 #include "tools/bpt/corpus/defaults.h"
 #include "tools/bpt/corpus/example_notes.h"
-#include "tools/bpt/corpus/resumption.h"
 #include "tools/bpt/corpus/side_files.h"
-#include "tools/bpt/corpus/start.h"
 #include "tools/bpt/corpus/translation_score.h"
 #include "tools/bpt/corpus/unknown_words.h"
 #include "tools/bpt/corpus/word_vectors.h"
@@ -29,6 +27,8 @@
 #include "tools/bpt/report/plan.h"
 #include "tools/bpt/report/progress.h"
 #include "tools/bpt/report/watch.h"
+#include "tools/bpt/runs/resumption.h"
+#include "tools/bpt/runs/start.h"
 #include "tools/bpt/signals.h"
 
 typedef struct {

@@ -9,14 +9,14 @@
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 #include "bpt/file.h"
-#include "data/tree_text.h"
+#include "data/examples/tree_text.h"
 #include "models/api/translate_texts.h"
 #include "models/kinds/kind.h"
 #include "models/train/average.h"
-#include "tools/bpt/corpus/trained.h"
 #include "tools/bpt/options/command.h"
 #include "tools/bpt/output.h"
 #include "tools/bpt/report/progress.h"
+#include "tools/bpt/runs/trained.h"
 #include "tools/bpt/signals.h"
 
 // A pool is what is sorted: so many batches.
@@ -393,7 +393,7 @@ static bpt_status_t translate(const cli_options_t *o, cli_trained_t *t) {
                                               .length_penalty = o->use.length_penalty,
                                               .max_length_a = o->use.max_length_a,
                                               .max_length_b = o->use.max_length_b,
-                                              .begin = end,  // as in training (data/parallel.h)
+                                              .begin = end,  // as in training (data/examples/parallel.h)
                                               .end = end,
                                               .forbidden = unknown,
                                               .texts = job.context_tokens ? 1 : o->use.batch,

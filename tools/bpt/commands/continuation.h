@@ -4,7 +4,7 @@
 
 #include "models/decode/decode.h"
 #include "models/decode/sample.h"
-#include "tools/bpt/corpus/trained.h"
+#include "tools/bpt/runs/trained.h"
 
 // What all texts of a command share.
 typedef struct {

@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-#include "data/text.h"
+#include "data/text/text.h"
 
 typedef struct cli_typed_lines cli_typed_lines_t;
 typedef enum { CLI_TYPED_LINE, CLI_TYPED_CTRL_C, CLI_TYPED_END } cli_typed_t;

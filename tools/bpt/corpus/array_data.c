@@ -6,7 +6,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
-#include "data/arrays.h"
+#include "data/batches/arrays.h"
 #include "models/kinds/kind.h"
 
 static const char summation[] = "summation";

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 
 #include "bpt/alloc.h"
-#include "data/examples_arrays.h"
-#include "data/fingerprint.h"
-#include "data/prefetch.h"
+#include "data/batches/prefetch.h"
+#include "data/examples/examples_arrays.h"
+#include "data/examples/fingerprint.h"
 #include "models/config/config_json.h"
 #include "tools/bpt/corpus/defaults.h"
 #include "tools/bpt/corpus/readers.h"

@@ -2,7 +2,7 @@
 #ifndef BPT_TOOLS_EXAMPLE_OPTIONS_H
 #define BPT_TOOLS_EXAMPLE_OPTIONS_H
 
-#include "data/examples.h"
+#include "data/examples/examples.h"
 #include "tools/bpt/options/options.h"
 
 // `known`: the labels of the model, if it is trained. `path`: of the file, whose name may say its format; NULL: none.

@@ -1,7 +1,7 @@
 // What is loaded (see loaded.h).
 #include "tools/bpt/corpus/loaded.h"
 
-#include "data/examples_arrays.h"
+#include "data/examples/examples_arrays.h"
 
 bpt_ids_t cli_corpus_tokens(const cli_corpus_t *corpus, int part) {
     const bpt_examples_t *e = &corpus->examples[part];

@@ -3,9 +3,9 @@
 #define BPT_TOOLS_LOADED_H
 
 #include "bpt/backend.h"
-#include "data/examples.h"
-#include "data/fingerprint.h"
-#include "data/split.h"
+#include "data/examples/examples.h"
+#include "data/examples/fingerprint.h"
+#include "data/examples/split.h"
 #include "models/train/checkpoint.h"
 #include "tools/bpt/options/options.h"
 

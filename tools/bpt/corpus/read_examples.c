@@ -2,7 +2,7 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "bpt/log.h"
-#include "data/examples_source.h"
+#include "data/batches/examples_source.h"
 #include "models/kinds/kind.h"
 #include "tools/bpt/corpus/array_data.h"
 #include "tools/bpt/corpus/eval_data.h"

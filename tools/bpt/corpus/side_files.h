@@ -4,7 +4,7 @@
 #define BPT_TOOLS_SIDE_FILES_H
 
 #include "bpt/safetensors.h"
-#include "data/examples.h"
+#include "data/examples/examples.h"
 #include "models/api/side_texts.h"
 #include "tools/bpt/options/options.h"
 

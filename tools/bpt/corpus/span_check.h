@@ -2,7 +2,7 @@
 #ifndef BPT_TOOLS_SPAN_CHECK_H
 #define BPT_TOOLS_SPAN_CHECK_H
 
-#include "data/examples.h"
+#include "data/examples/examples.h"
 #include "tools/bpt/options/options.h"
 
 // The tags of the training text, whose labels are known: where --best-by needs spans, a tag that is none is BPT_ERR_INPUT with its file and

@@ -2,7 +2,7 @@
 #ifndef BPT_TOOLS_SUBWORDS_H
 #define BPT_TOOLS_SUBWORDS_H
 
-#include "data/vocab.h"
+#include "data/vocab/vocab.h"
 #include "tools/bpt/options/options.h"
 
 // Whether the options say where the model comes from; nothing is checked of other units.

@@ -2,7 +2,7 @@
 #ifndef BPT_TOOLS_UNKNOWN_LABELS_H
 #define BPT_TOOLS_UNKNOWN_LABELS_H
 
-#include "data/examples.h"
+#include "data/examples/examples.h"
 #include "models/tasks/task.h"
 #include "tools/bpt/options/options.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "bpt/alloc.h"
-#include "data/word_dropout.h"
+#include "data/batches/word_dropout.h"
 #include "models/nn/names.h"
 
 static bool is_words(const bpt_vocab_t *vocab) { return vocab && bpt_vocab_unit(vocab) == BPT_UNIT_WORD; }

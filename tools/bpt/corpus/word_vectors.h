@@ -2,7 +2,7 @@
 #ifndef BPT_TOOLS_WORD_VECTORS_H
 #define BPT_TOOLS_WORD_VECTORS_H
 
-#include "data/vocab.h"
+#include "data/vocab/vocab.h"
 #include "tools/bpt/options/options.h"
 
 // Numbers of a row of the embedding: the sum over the files. BPT_ERR_USAGE if the model's embedding is known to have another number.

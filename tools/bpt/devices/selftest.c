@@ -6,7 +6,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/rng.h"
-#include "data/trees.h"
+#include "data/examples/trees.h"
 #include "models/kinds/kind.h"
 #include "models/run/runner.h"
 #include "models/tasks/task.h"

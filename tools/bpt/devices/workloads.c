@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
-#include "data/trees.h"
+#include "data/examples/trees.h"
 #include "models/config/config_json.h"
 #include "models/decode/decode.h"
 #include "models/kinds/kind.h"

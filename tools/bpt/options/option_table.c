@@ -2,10 +2,10 @@
 // configuration come from models/config/config_keys.def.
 #include <stdio.h>
 
-#include "data/cut.h"
-#include "data/examples.h"
+#include "data/batches/word_dropout.h"
+#include "data/examples/cut.h"
+#include "data/examples/examples.h"
 #include "data/score/bleu_tokens.h"
-#include "data/word_dropout.h"
 #include "models/config/config_keys.h"
 #include "models/config/config_names.h"
 #include "models/kinds/kind.h"

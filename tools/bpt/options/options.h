@@ -7,10 +7,10 @@
 #include "bpt/intervals_writer.h"
 #include "bpt/json.h"
 #include "bpt/strbuf.h"
-#include "data/cut.h"
-#include "data/lm.h"
-#include "data/split.h"
-#include "data/vectors.h"
+#include "data/batches/lm.h"
+#include "data/examples/cut.h"
+#include "data/examples/split.h"
+#include "data/vocab/vectors.h"
 #include "models/config/config_keys.h"
 
 // ---- What options fill besides bpt_model_config_t and bpt_train_config_t ------------------------------------------------
@@ -35,7 +35,7 @@ typedef struct {
     bpt_unit_t unit;
     cli_scope_t vocab_scope;
     int64_t least_count;  // of a word that the vocabulary has
-    double word_dropout;  // rate of data/word_dropout.h
+    double word_dropout;  // rate of data/batches/word_dropout.h
     bpt_protocol_t protocol;
     bpt_cut_kind_t cut;
     int part;  // BPT_TRAIN, BPT_VALID or BPT_TEST
@@ -45,7 +45,7 @@ typedef struct {
     char *source, *target;                     // endings of the files of a translator, "": one file
     int64_t context_tokens;                    // of a document
     int64_t bleu_sample;                       // lines
-    char *label_column, *text_column, *where;  // of examples in columns (data/examples.h), as they were given
+    char *label_column, *text_column, *where;  // of examples in columns (data/examples/examples.h), as they were given
     char *label_field, *text_field;            // of examples with fields
     int64_t subwords;                          // tokens of the SentencePiece model
     char *subword_model;                       // a file, "": it is trained
@@ -57,7 +57,7 @@ typedef struct {
     cli_tree_labels_t tree_labels;
     cli_functions_t function_tags;
     int64_t truncate;
-    int64_t n, sum, examples;               // Masked Summation (data/arrays.h)
+    int64_t n, sum, examples;               // Masked Summation (data/batches/arrays.h)
     int64_t context, stride, eval_context;  // 0 = as options_resolve says
     int64_t batch_tokens, batch_examples, max_length;
 } cli_data_options_t;
@@ -199,7 +199,7 @@ extern const char *const cli_group_titles[CLI_GROUP_COUNT];
 
 typedef enum { CLI_TEAM_NONE, CLI_TEAM_MPI } cli_team_t;  // --team
 extern const char *const cli_team_names[];
-extern const char *const cli_format_names[];  // --format: "auto", and those of data/formats.h
+extern const char *const cli_format_names[];  // --format: "auto", and those of data/examples/formats.h
 
 enum { CLI_MAX_OPTIONS = 256, CLI_MAX_ARGUMENTS = 64 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
-#include "data/text.h"
+#include "data/text/text.h"
 #include "tools/bpt/report/sort.h"
 
 enum { LEFT = 76, RIGHT = 24, TOP = 20, LEGEND_LINE = 20, BOTTOM = 52, GAP = 40, SMOOTH_FROM = 80, MAX_TICKS = 16 };

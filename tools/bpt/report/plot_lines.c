@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "bpt/alloc.h"
-#include "data/text.h"
+#include "data/text/text.h"
 
 enum { NAME_BYTES = 160 };
 

@@ -1,0 +1,65 @@
+// The list of formats (see formats.h).
+#include "data/examples/formats.h"
+
+#include <string.h>
+
+#define BPT_FORMAT(id, name, what) extern const bpt_format_t bpt_format_##name;
+#include "data/readers/formats.def"
+#undef BPT_FORMAT
+
+static const bpt_format_t *const formats[] = {
+#define BPT_FORMAT(id, name, what) [BPT_FORMAT_##id] = &bpt_format_##name,
+#include "data/readers/formats.def"
+#undef BPT_FORMAT
+};
+
+const char *const bpt_format_names[] = {
+#define BPT_FORMAT(id, name, what) [BPT_FORMAT_##id] = #name,
+#include "data/readers/formats.def"
+#undef BPT_FORMAT
+    [BPT_N_FORMATS] = NULL,
+};
+
+const bpt_format_t *bpt_format_of(bpt_format_id_t id) { return formats[id]; }
+
+static bool ends_with(const char *text, const char *end) {
+    const size_t length = strlen(text), wanted = strlen(end);
+    return length > wanted && !strcmp(text + length - wanted, end);
+}
+
+bool bpt_format_of_file(const char *path, bpt_format_id_t *out) {
+    for (int f = 0; f < BPT_N_FORMATS; ++f)
+        for (const char *const *end = formats[f]->suffixes; end && *end; ++end)
+            if (ends_with(path, *end)) {
+                *out = (bpt_format_id_t)f;
+                return true;
+            }
+    return false;
+}
+
+// ---- Running text
+
+enum { BLOCK_BYTES = 1 << 20 };
+
+// In blocks: neither the file nor its text need fit in memory.
+static bpt_status_t write_blocks(bpt_text_blocks_t *blocks, const bpt_running_t *how, bpt_store_t *out) {
+    for (;;) {
+        bpt_range_t lines;
+        bool end;
+        BPT_TRY(bpt_text_blocks_next(blocks, &lines, &end));
+        if (end) return BPT_OK;
+        BPT_TRY(formats[how->format]->write_running(&lines, how, out));
+    }
+}
+
+bpt_status_t bpt_running_open(const char *path, const bpt_running_t *how, bpt_text_t **out) {
+    bpt_text_blocks_t *blocks;
+    bpt_store_t bytes = {0};
+    if (!how || !formats[how->format]->write_running) return bpt_text_open(path, out);
+    BPT_TRY(bpt_text_blocks_open(path, BLOCK_BYTES, &blocks));
+    const bpt_status_t status = write_blocks(blocks, how, &bytes);
+    bpt_text_blocks_close(blocks);
+    if (status == BPT_OK) return bpt_text_make(path, &bytes, out);
+    bpt_store_free(&bytes);
+    return status;
+}

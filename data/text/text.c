@@ -1,0 +1,253 @@
+// Text files in memory (text.h).
+#include "data/text/text.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <utf8proc.h>
+
+#include "bpt/alloc.h"
+#include "bpt/file.h"
+#include "data/text/store.h"
+
+struct bpt_text {
+    char *path;
+    bpt_store_t store;
+    const void *data;
+    uint64_t bytes;
+};
+
+// Opens a path for reading, "-" as the standard input; *name is what messages call it.
+static bpt_status_t open_named(const char *path, char **name, bpt_file_reader_t **reader) {
+    const bool standard_input = !strcmp(path, "-");
+    BPT_TRY(bpt_strdup(standard_input ? "standard input" : path, name));
+    return bpt_file_reader_open(standard_input ? "/dev/stdin" : path, reader);
+}
+
+static bpt_status_t read_file(const char *path, bpt_text_t *text) {
+    bpt_file_reader_t *reader;
+    bpt_status_t status;
+    BPT_TRY(open_named(path, &text->path, &reader));
+    for (size_t got = 1; got;) {
+        char *at;
+        size_t room;
+        BPT_TRY_GOTO(bpt_store_room(&text->store, &at, &room), done);
+        BPT_TRY_GOTO(bpt_file_reader_read(reader, at, room, &got), done);
+        bpt_store_added(&text->store, got);
+    }
+    status = bpt_store_finish(&text->store, &text->data, &text->bytes);
+done:
+    bpt_file_reader_close(reader);
+    return status;
+}
+
+// Gives the text, or with an error nothing.
+static bpt_status_t give(bpt_status_t status, bpt_text_t *text, bpt_text_t **out) {
+    if (status == BPT_OK && !text->bytes) status = bpt_fail(BPT_ERR_INPUT, "%s is empty; name a file that holds text", text->path);
+    if (status != BPT_OK) {
+        bpt_text_close(text);
+        return status;
+    }
+    *out = text;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_text_open(const char *path, bpt_text_t **out) {
+    bpt_text_t *text;
+    BPT_TRY(bpt_alloc(1, sizeof *text, &text));
+    return give(read_file(path, text), text, out);
+}
+
+static bpt_status_t take_bytes(const char *path, bpt_text_t *text) {
+    BPT_TRY(bpt_strdup(path, &text->path));
+    return bpt_store_finish(&text->store, &text->data, &text->bytes);
+}
+
+bpt_status_t bpt_text_make(const char *path, bpt_store_t *bytes, bpt_text_t **out) {
+    bpt_text_t *text;
+    const bpt_status_t status = bpt_alloc(1, sizeof *text, &text);
+    if (status != BPT_OK) {
+        bpt_store_free(bytes);
+        return status;
+    }
+    text->store = *bytes;
+    *bytes = (bpt_store_t){0};
+    return give(take_bytes(path, text), text, out);
+}
+
+void bpt_text_close(bpt_text_t *text) {
+    if (!text) return;
+    bpt_store_free(&text->store);
+    bpt_free(text->path);
+    bpt_free(text);
+}
+
+bpt_range_t bpt_text_range(const bpt_text_t *text) { return bpt_range_of(text->path, text->data, text->bytes); }
+
+bpt_range_t bpt_range_of(const char *path, const void *data, uint64_t bytes) { return (bpt_range_t){path, data, bytes, 0, 1}; }
+
+static void skip(bpt_range_t *rest, uint64_t bytes) {
+    rest->data += bytes;
+    rest->bytes -= bytes;
+    rest->offset += bytes;
+}
+
+void bpt_range_skip_mark(bpt_range_t *rest) {
+    if (rest->offset == 0) skip(rest, bpt_byte_order_mark(rest->data, rest->bytes));
+}
+
+void bpt_line_skip_mark(bpt_range_t *line) { skip(line, bpt_byte_order_mark(line->data, line->bytes)); }
+
+bool bpt_range_next_line(bpt_range_t *rest, bpt_range_t *line) {
+    bpt_range_skip_mark(rest);
+    if (rest->bytes == 0) return false;
+    const char *newline = memchr(rest->data, '\n', rest->bytes);
+    const uint64_t length = newline ? (uint64_t)(newline - rest->data) : rest->bytes;
+    *line = *rest;
+    line->bytes = newline && length && rest->data[length - 1] == '\r' ? length - 1 : length;
+    skip(rest, newline ? length + 1 : length);
+    ++rest->line;
+    return true;
+}
+
+static bpt_status_t too_long(const char *path, uint64_t line) {
+    return bpt_fail(BPT_ERR_INPUT, "%s: line %llu is longer than %zu MiB; check that it is the right file, or break the line", path,
+                    (unsigned long long)line, BPT_LINE_BYTES >> 20);
+}
+
+bpt_status_t bpt_range_check_line(const bpt_range_t *line) {
+    return line->bytes <= BPT_LINE_BYTES ? BPT_OK : too_long(line->path, line->line);
+}
+
+// ---- UTF-8
+
+bool bpt_is_punctuation(uint32_t c) {
+    const utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)c);
+    return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_SO;
+}
+
+int bpt_utf8_next(const char *data, uint64_t bytes, uint32_t *code_point) {
+    utf8proc_int32_t c;
+    const utf8proc_ssize_t used = utf8proc_iterate((const utf8proc_uint8_t *)data, bytes > 4 ? 4 : (utf8proc_ssize_t)bytes, &c);
+    if (used <= 0) return 0;
+    *code_point = (uint32_t)c;
+    return (int)used;
+}
+
+static uint64_t count_newlines(const char *data, uint64_t bytes) {
+    uint64_t lines = 0;
+    for (const char *p = data, *end = data + bytes; p < end && (p = memchr(p, '\n', (size_t)(end - p))); ++p) ++lines;
+    return lines;
+}
+
+// Bytes at the front that are ASCII, in steps of 8.
+static uint64_t ascii_front(const char *data, uint64_t bytes) {
+    uint64_t i = 0;
+    for (; i + 8 <= bytes; i += 8) {
+        uint64_t word;
+        memcpy(&word, data + i, 8);
+        if (word & 0x8080808080808080u) break;
+    }
+    return i;
+}
+
+bpt_status_t bpt_range_check_utf8(const bpt_range_t *range) {
+    for (uint64_t i = 0; i < range->bytes;) {
+        i += ascii_front(range->data + i, range->bytes - i);
+        if (i == range->bytes) break;
+        uint32_t code_point;
+        const int used = bpt_utf8_next(range->data + i, range->bytes - i, &code_point);
+        if (!used)
+            return bpt_fail(BPT_ERR_INPUT, "%s: line %llu, byte %llu: not valid UTF-8 (byte 0x%02X); use --unit byte or convert the file",
+                            range->path, (unsigned long long)(range->line + count_newlines(range->data, i)),
+                            (unsigned long long)(range->offset + i), (unsigned char)range->data[i]);
+        i += (uint64_t)used;
+    }
+    return BPT_OK;
+}
+
+// ---- blocks
+
+struct bpt_text_blocks {
+    bpt_file_reader_t *reader;
+    char *name, *buffer;
+    size_t capacity;
+    size_t used, consumed;  // bytes in the buffer, and of them those given out as whole lines
+    uint64_t first_byte, first_line;
+    bool at_end;
+};
+
+bpt_status_t bpt_text_blocks_open(const char *path, size_t block_bytes, bpt_text_blocks_t **out) {
+    bpt_text_blocks_t *b;
+    BPT_TRY(bpt_alloc(1, sizeof *b, &b));
+    b->capacity = block_bytes;
+    b->first_line = 1;
+    bpt_status_t status = bpt_alloc(b->capacity, 1, &b->buffer);
+    if (status == BPT_OK) status = open_named(path, &b->name, &b->reader);
+    if (status != BPT_OK) {
+        bpt_text_blocks_close(b);
+        return status;
+    }
+    *out = b;
+    return BPT_OK;
+}
+
+void bpt_text_blocks_close(bpt_text_blocks_t *b) {
+    if (!b) return;
+    bpt_file_reader_close(b->reader);
+    bpt_free(b->name);
+    bpt_free(b->buffer);
+    bpt_free(b);
+}
+
+bool bpt_text_blocks_ended(const bpt_text_blocks_t *b) { return b->at_end; }
+
+static bpt_status_t fill_block(bpt_text_blocks_t *b) {
+    while (b->used < b->capacity && !b->at_end) {
+        if (b->used && memrchr(b->buffer, '\n', b->used) && !bpt_file_reader_ready(b->reader)) break;
+        size_t got;
+        BPT_TRY(bpt_file_reader_read(b->reader, b->buffer + b->used, b->capacity - b->used, &got));
+        b->at_end = got == 0;
+        b->used += got;
+    }
+    return BPT_OK;
+}
+
+bpt_status_t bpt_text_blocks_next(bpt_text_blocks_t *b, bpt_range_t *lines, bool *end) {
+    for (size_t i = 0; i < b->consumed; ++i) b->first_line += b->buffer[i] == '\n';
+    b->first_byte += b->consumed;
+    b->used -= b->consumed;
+    memmove(b->buffer, b->buffer + b->consumed, b->used);
+    for (;;) {
+        BPT_TRY(fill_block(b));
+        b->consumed = b->used;
+        if (!b->at_end)
+            while (b->consumed && b->buffer[b->consumed - 1] != '\n') --b->consumed;
+        if (b->consumed || b->at_end) break;
+        if (b->capacity > BPT_LINE_BYTES) return too_long(b->name, b->first_line);
+        BPT_TRY(bpt_realloc(&b->buffer, 2 * b->capacity, 1));
+        b->capacity *= 2;
+    }
+    *end = b->consumed == 0;
+    *lines = (bpt_range_t){b->name, b->buffer, b->consumed, b->first_byte, b->first_line};
+    return BPT_OK;
+}
+
+bpt_shown_t bpt_show(const char *data, uint64_t bytes) {
+    bpt_shown_t shown;
+    size_t used = 0;
+    uint64_t i = 0;
+    for (int characters = 0; i < bytes && characters < 40; ++characters) {
+        utf8proc_int32_t code_point;
+        const utf8proc_ssize_t length =
+            utf8proc_iterate((const uint8_t *)data + i, bytes - i > 4 ? 4 : (utf8proc_ssize_t)(bytes - i), &code_point);
+        if (length > 0 && code_point >= 32 && (code_point < 127 || code_point > 159)) {
+            memcpy(shown.text + used, data + i, (size_t)length);
+            used += (size_t)length;
+            i += (uint64_t)length;
+        } else {
+            used += (size_t)snprintf(shown.text + used, 5, "\\x%02x", (unsigned char)data[i++]);
+        }
+    }
+    memcpy(shown.text + used, i < bytes ? "..." : "", i < bytes ? 4 : 1);
+    return shown;
+}
