@@ -16,10 +16,13 @@ bool bpt_arrays_is_file(const char *path) {
 
 // Room for `count` examples of n vectors each.
 static bpt_status_t reserve(bpt_examples_t *e, uint64_t count, int64_t n, int64_t columns, int64_t values) {
-    *e = (bpt_examples_t){.columns = columns, .value_columns = values, .count = count, .n_tokens = count * (uint64_t)n};
+    *e = (bpt_examples_t){.vectors = {.has = true, .columns = columns},
+                          .values = {.has = true, .columns = values},
+                          .count = count,
+                          .n_tokens = count * (uint64_t)n};
     bpt_status_t status = bpt_alloc(count + 1, sizeof *e->offsets, &e->offsets);
-    if (status == BPT_OK) status = bpt_alloc(e->n_tokens * (uint64_t)columns, sizeof *e->numbers, &e->numbers);
-    if (status == BPT_OK) status = bpt_alloc(count * (uint64_t)values, sizeof *e->values, &e->values);
+    if (status == BPT_OK) status = bpt_alloc(e->n_tokens * (uint64_t)columns, sizeof *e->vectors.of, &e->vectors.of);
+    if (status == BPT_OK) status = bpt_alloc(count * (uint64_t)values, sizeof *e->values.of, &e->values.of);
     for (uint64_t i = 0; status == BPT_OK && i <= count; ++i) e->offsets[i] = i * (uint64_t)n;
     if (status != BPT_OK) bpt_examples_free(e);
     return status;
@@ -56,8 +59,8 @@ static bpt_status_t read_tensors(const bpt_safetensors_t *file, bpt_examples_t *
         return bpt_fail(BPT_ERR_INPUT, "%s: x has %lld examples and y has %lld", bpt_safetensors_path(file), (long long)x->shape[0],
                         (long long)y->shape[0]);
     BPT_TRY(reserve(out, (uint64_t)x->shape[0], x->shape[1], x->shape[2], y->shape[1]));
-    bpt_status_t status = read_finite(file, x, out->numbers);
-    if (status == BPT_OK) status = read_finite(file, y, out->values);
+    bpt_status_t status = read_finite(file, x, out->vectors.of);
+    if (status == BPT_OK) status = read_finite(file, y, out->values.of);
     if (status != BPT_OK) bpt_examples_free(out);
     return status;
 }
@@ -71,14 +74,14 @@ bpt_status_t bpt_arrays_read(const char *path, bpt_examples_t *out) {
 }
 
 bpt_status_t bpt_arrays_part(const bpt_examples_t *all, const bpt_cut_t *cut, int part, bpt_examples_t *out) {
-    const uint64_t n = all->offsets[1], columns = (uint64_t)all->columns, values = (uint64_t)all->value_columns;
+    const uint64_t n = all->offsets[1], columns = (uint64_t)all->vectors.columns, values = (uint64_t)all->values.columns;
     uint64_t count = 0, to = 0;
     for (uint64_t e = 0; e < all->count; ++e) count += cut->part[e] == part;
-    BPT_TRY(reserve(out, count, (int64_t)n, all->columns, all->value_columns));
+    BPT_TRY(reserve(out, count, (int64_t)n, all->vectors.columns, all->values.columns));
     for (uint64_t e = 0; e < all->count; ++e) {
         if (cut->part[e] != part) continue;
-        memcpy(out->numbers + to * n * columns, all->numbers + e * n * columns, n * columns * sizeof *out->numbers);
-        memcpy(out->values + to * values, all->values + e * values, values * sizeof *out->values);
+        memcpy(out->vectors.of + to * n * columns, all->vectors.of + e * n * columns, n * columns * sizeof *out->vectors.of);
+        memcpy(out->values.of + to * values, all->values.of + e * values, values * sizeof *out->values.of);
         ++to;
     }
     return BPT_OK;
@@ -130,6 +133,6 @@ bpt_status_t bpt_summation_make(const bpt_summation_t *s, bpt_examples_t *out) {
             (long long)s->sum, (long long)s->n, (long long)s->columns);
     BPT_TRY(reserve(out, (uint64_t)s->examples, s->n, s->columns, s->columns - 1));
     for (uint64_t i = 0; i < out->count; ++i)
-        make_example(s, i, out->numbers + i * (uint64_t)(s->n * s->columns), out->values + i * (uint64_t)(s->columns - 1));
+        make_example(s, i, out->vectors.of + i * (uint64_t)(s->n * s->columns), out->values.of + i * (uint64_t)(s->columns - 1));
     return BPT_OK;
 }

@@ -130,7 +130,7 @@ static uint64_t first_text(const source_t *s, const bpt_micro_t *m, size_t i) {
 }
 
 static int64_t nodes_of(const source_t *s, uint64_t first, uint64_t end) {
-    return (int64_t)(s->examples->node_offsets[end] - s->examples->node_offsets[first]);
+    return (int64_t)(s->examples->trees.offsets[end] - s->examples->trees.offsets[first]);
 }
 
 // Back slots that the tree over a text needs.
@@ -140,9 +140,9 @@ static bpt_status_t slots_of(source_t *s, uint64_t text, int64_t *slots) {
     const bpt_row_space_t tokens = {.rows = n, .sequences = 1, .start = &zero, .length = &n};
     const bpt_row_space_t nodes = {.rows = m, .sequences = 1, .start = &n, .length = &m};
     uint32_t *links;
-    BPT_TRY(bpt_trees_check(e->nodes.items + e->node_offsets[text], m, n));
+    BPT_TRY(bpt_trees_check(e->trees.nodes.items + e->trees.offsets[text], m, n));
     BPT_TRY(bpt_alloc(3 * (size_t)(n + m), sizeof *links, &links));
-    bpt_trees_link(e->nodes.items + e->node_offsets[text], m, n, 0, n, links);
+    bpt_trees_link(e->trees.nodes.items + e->trees.offsets[text], m, n, 0, n, links);
     *slots = bpt_lists_subtrees_back_slots(&tokens, &nodes, links);
     bpt_free(links);
     return BPT_OK;
@@ -177,16 +177,16 @@ static void fill_tree(source_t *s, int64_t sequence, int64_t row, uint64_t text,
     const bpt_examples_t *e = s->examples;
     const int64_t rows = out->shape.side[0].rows, first = rows + s->n_nodes;
     const uint32_t count = (uint32_t)nodes_of(s, text, text + 1), length = (uint32_t)text_length(e, text);
-    const bpt_example_node_t *nodes = e->nodes.items + e->node_offsets[text];
+    const bpt_example_node_t *nodes = e->trees.nodes.items + e->trees.offsets[text];
     bpt_side_buffer_t *side = &s->buffer.side[0];
     bpt_trees_link(nodes, count, length, (uint32_t)row, (uint32_t)first, side->links);
     side->node_start[sequence] = (uint32_t)first;
     side->node_counts[sequence] = count;
-    for (uint32_t i = 0; i < count; ++i) side->node_labels[s->n_nodes + i] = bpt_trees_symbol(&nodes[i], e->named_nodes);
+    for (uint32_t i = 0; i < count; ++i) side->node_labels[s->n_nodes + i] = bpt_trees_symbol(&nodes[i], e->trees.named);
     s->n_nodes += count;
     if (!s->batching.vertices) return;
     for (uint32_t i = 0; i < count; ++i) side->vertex_labels[first + i] = nodes[i].label;
-    for (uint32_t i = 0; i < length; ++i) side->vertex_labels[row + i] = e->token_labels[e->offsets[text] + i];
+    for (uint32_t i = 0; i < length; ++i) side->vertex_labels[row + i] = e->trees.token_labels[e->offsets[text] + i];
 }
 
 static bpt_batch_shape_t shape_of(const source_t *s, const bpt_micro_t *m) {
@@ -194,8 +194,8 @@ static bpt_batch_shape_t shape_of(const source_t *s, const bpt_micro_t *m) {
     bpt_batch_shape_t shape =
         s->batching.packed ? (bpt_batch_shape_t){.batch = batch, .side = {{.n = 0, .rows = m->n}}} : bpt_batch_buckets(m->n, batch);
     if (s->translates) shape.side[1] = shape.side[0];
-    if (s->examples->bag_offsets) shape.side[0].bag = NGRAMS_OF_TOKEN * shape.side[0].rows;
-    if (s->examples->trees) add_trees(s, m, &shape);
+    if (s->examples->bags.has) shape.side[0].bag = NGRAMS_OF_TOKEN * shape.side[0].rows;
+    if (s->examples->trees.has) add_trees(s, m, &shape);
     return shape;
 }
 
@@ -205,7 +205,7 @@ static int64_t ngrams_of(const source_t *s, const bpt_micro_t *m) {
     int64_t count = 0;
     for (size_t i = 0; i < m->count; ++i) {
         const uint64_t text = example_at(s, s->members[m->first + i].position) * (uint64_t)s->texts;
-        count += (int64_t)(e->bag_offsets[e->offsets[text + (uint64_t)s->texts]] - e->bag_offsets[e->offsets[text]]);
+        count += (int64_t)(e->bags.offsets[e->offsets[text + (uint64_t)s->texts]] - e->bags.offsets[e->offsets[text]]);
     }
     return count;
 }
@@ -216,15 +216,17 @@ static void fill_bags(source_t *s, int64_t row, uint64_t token, int64_t length) 
     const bpt_examples_t *e = s->examples;
     bpt_side_buffer_t *side = &s->buffer.side[0];
     for (int64_t i = 0; i < length; ++i) {
-        const uint64_t from = e->bag_offsets[token + (uint64_t)i], count = e->bag_offsets[token + (uint64_t)i + 1] - from;
-        memcpy(side->bag + s->n_bag, e->bags + from, count * sizeof *e->bags);
+        const uint64_t from = e->bags.offsets[token + (uint64_t)i], count = e->bags.offsets[token + (uint64_t)i + 1] - from;
+        memcpy(side->bag + s->n_bag, e->bags.items + from, count * sizeof *e->bags.items);
         side->bag_ranges[2 * (row + i)] = (uint32_t)s->n_bag;
         side->bag_ranges[2 * (row + i) + 1] = (uint32_t)(s->n_bag + count);
         s->n_bag += count;
     }
 }
 
-static bool knows_label(const bpt_examples_t *e, uint32_t label) { return !e->classes || label < e->classes || label == BPT_NO_LABEL; }
+static bool knows_label(const bpt_examples_t *e, uint32_t label) {
+    return !e->labels.classes || label < e->labels.classes || label == BPT_NO_LABEL;
+}
 
 // A target and its weight; false: the label is none that the model knows.
 static bool set_label(source_t *s, int64_t place, uint32_t label) {
@@ -238,20 +240,20 @@ static bool set_label(source_t *s, int64_t place, uint32_t label) {
 static void fill_text(source_t *s, int64_t sequence, int64_t row, uint64_t text, bpt_batch_t *out) {
     const bpt_examples_t *e = s->examples;
     const uint64_t from = e->offsets[text];
-    const int64_t length = text_length(e, text), columns = e->columns;
+    const int64_t length = text_length(e, text), columns = e->vectors.columns;
     bpt_side_buffer_t *side = &s->buffer.side[0];
     side->start[sequence] = (uint32_t)row;
     side->lengths[sequence] = (uint32_t)length;
     if (columns)
-        memcpy(side->numbers + row * columns, e->numbers + from * (uint64_t)columns, (size_t)(length * columns) * sizeof *e->numbers);
+        memcpy(side->numbers + row * columns, e->vectors.of + from * (uint64_t)columns, (size_t)(length * columns) * sizeof *e->vectors.of);
     else
         memcpy(side->tokens + row, e->tokens + from, (size_t)length * sizeof *e->tokens);
     out->n_tokens += length;
-    if (e->bag_offsets) fill_bags(s, row, from, length);
-    if (e->trees) fill_tree(s, sequence, row, text, out);
-    if (!e->per_token) return;
+    if (e->bags.has) fill_bags(s, row, from, length);
+    if (e->trees.has) fill_tree(s, sequence, row, text, out);
+    if (!e->labels.per_token) return;
     int64_t known = 0;
-    for (int64_t i = 0; i < length; ++i) known += set_label(s, row + i, e->labels[from + (uint64_t)i]);
+    for (int64_t i = 0; i < length; ++i) known += set_label(s, row + i, e->labels.of[from + (uint64_t)i]);
     out->n_unknown += length - known;
     if (!s->batching.scores_texts) {
         out->n_scored += known;
@@ -263,12 +265,12 @@ static void fill_text(source_t *s, int64_t sequence, int64_t row, uint64_t text,
 }
 
 static void fill_target(source_t *s, int64_t place, uint64_t e, bpt_batch_t *out) {
-    const int64_t columns = s->examples->value_columns;
+    const int64_t columns = s->examples->values.columns;
     bool known = true;
     if (columns)
-        memcpy(s->buffer.values + place * columns, s->examples->values + e * (uint64_t)columns, (size_t)columns * sizeof(float));
+        memcpy(s->buffer.values + place * columns, s->examples->values.of + e * (uint64_t)columns, (size_t)columns * sizeof(float));
     else
-        known = set_label(s, place, s->examples->labels[e]);
+        known = set_label(s, place, s->examples->labels.of[e]);
     if (columns) s->buffer.weights[place] = 1;
     out->n_scored += known;
     out->n_unknown += !known;
@@ -280,7 +282,7 @@ static void fill_translations(source_t *s, const bpt_micro_t *m, bpt_batch_t *ou
     for (int64_t i = 0; i < (int64_t)m->count; ++i) {
         const int64_t position = s->members[m->first + (size_t)i].position;
         segment += bpt_translation_fill(s->examples, example_at(s, position), s->train, i, segment, &s->buffer, out);
-        if (s->examples->trees) fill_tree(s, i, s->buffer.side[0].start[i], example_at(s, position), out);
+        if (s->examples->trees.has) fill_tree(s, i, s->buffer.side[0].start[i], example_at(s, position), out);
         s->buffer.sequences[i] = (uint32_t)position;
     }
     out->n_real = (int64_t)m->count;
@@ -289,7 +291,7 @@ static void fill_translations(source_t *s, const bpt_micro_t *m, bpt_batch_t *ou
 // Texts of documents in a micro-batch.
 static int64_t segments_of(const source_t *s, const bpt_micro_t *m) {
     int64_t segments = 0;
-    for (size_t i = 0; s->examples->windows && i < m->count; ++i) {
+    for (size_t i = 0; s->examples->windows.has && i < m->count; ++i) {
         const bpt_window_t w = bpt_window_of(s->examples, example_at(s, s->members[m->first + i].position));
         segments += (int64_t)(w.end - w.first);
     }
@@ -300,9 +302,10 @@ static int64_t segments_of(const source_t *s, const bpt_micro_t *m) {
 static int64_t labelled_vertices(const source_t *s, uint64_t example) {
     const bpt_examples_t *e = s->examples;
     int64_t count = 0;
-    for (uint64_t t = e->offsets[example]; t < e->offsets[example + 1]; ++t) count += e->token_labels[t] != BPT_NO_LABEL;
-    for (uint64_t i = e->node_offsets[example]; i + 1 < e->node_offsets[example + 1]; ++i) count += e->nodes.items[i].label != BPT_NO_LABEL;
-    return count + (e->labels[example] != BPT_NO_LABEL);
+    for (uint64_t t = e->offsets[example]; t < e->offsets[example + 1]; ++t) count += e->trees.token_labels[t] != BPT_NO_LABEL;
+    for (uint64_t i = e->trees.offsets[example]; i + 1 < e->trees.offsets[example + 1]; ++i)
+        count += e->trees.nodes.items[i].label != BPT_NO_LABEL;
+    return count + (e->labels.of[example] != BPT_NO_LABEL);
 }
 
 static void score_vertices(source_t *s, const bpt_micro_t *m, bpt_batch_t *out) {
@@ -310,7 +313,7 @@ static void score_vertices(source_t *s, const bpt_micro_t *m, bpt_batch_t *out) 
     out->n_scored = 0;
     for (size_t i = 0; i < m->count; ++i) {
         const uint64_t e = first_text(s, m, i);
-        side->vertex_labels[side->node_start[i] + side->node_counts[i] - 1] = s->examples->labels[e];
+        side->vertex_labels[side->node_start[i] + side->node_counts[i] - 1] = s->examples->labels.of[e];
         out->n_scored += labelled_vertices(s, e);
     }
 }
@@ -329,7 +332,7 @@ static void fill(source_t *s, const bpt_micro_t *m, bpt_batch_t *out) {
             row += text_length(s->examples, text);
             s->buffer.sequences[sequence] = (uint32_t)(position * s->texts + k);
         }
-        if (!s->examples->per_token) fill_target(s, i, e, out);
+        if (!s->examples->labels.per_token) fill_target(s, i, e, out);
     }
     if (s->batching.vertices) score_vertices(s, m, out);
     out->n_real = (int64_t)m->count * s->texts;
@@ -341,7 +344,7 @@ static int64_t scored_of_step(const source_t *s) {
         scored += bpt_translation_scored(s->examples, example_at(s, step_begin(s) + i), s->train);
     for (int64_t i = 0; s->batching.vertices && i < step_count(s); ++i) scored += labelled_vertices(s, example_at(s, step_begin(s) + i));
     if (s->translates || s->batching.vertices) return scored;
-    if (!s->examples->per_token || s->batching.scores_texts) return step_count(s);
+    if (!s->examples->labels.per_token || s->batching.scores_texts) return step_count(s);
     for (int64_t i = 0; i < step_count(s); ++i) scored += rows_of(s, example_at(s, step_begin(s) + i));
     return scored;
 }
@@ -356,13 +359,13 @@ static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end
     const int64_t ngrams = shape.side[0].bag ? ngrams_of(s, m) : 0;
     if (ngrams > shape.side[0].bag) shape.side[0].bag = bpt_packed_rows(ngrams, INT64_MAX);  // words are unusually long
     const bpt_batch_layout_t layout = {.shape = shape,
-                                       .columns = s->examples->columns,
-                                       .n_targets = s->translates            ? shape.side[1].rows
-                                                    : s->examples->per_token ? shape.side[0].rows
-                                                                             : shape.batch / s->texts,
-                                       .unknown = s->examples->n_unknown > 0,
+                                       .columns = s->examples->vectors.columns,
+                                       .n_targets = s->translates                   ? shape.side[1].rows
+                                                    : s->examples->labels.per_token ? shape.side[0].rows
+                                                                                    : shape.batch / s->texts,
+                                       .unknown = s->examples->labels.n_unknown > 0,
                                        .vertex_labels = s->batching.vertices,
-                                       .value_columns = s->examples->value_columns,
+                                       .value_columns = s->examples->values.columns,
                                        .segments = segments_of(s, m)};
     BPT_TRY(bpt_batch_buffer_start(&s->buffer, &layout, out));
     if (s->translates)
@@ -405,11 +408,11 @@ static void destroy(bpt_batch_source_t *source) {
 
 // Of training, whose examples are not known here: with the largest trees.
 static void widen_trees(const source_t *s, bpt_batch_shape_t *shape) {
-    for (uint64_t t = 0; s->examples->trees && t < s->examples->count * (uint64_t)s->texts; ++t) {
+    for (uint64_t t = 0; s->examples->trees.has && t < s->examples->count * (uint64_t)s->texts; ++t) {
         const int64_t slots = round_slots(s->slots[t]);
         if (slots > shape->side[0].node_slots) shape->side[0].node_slots = slots;
     }
-    if (s->examples->trees) shape->side[0].nodes = shape->side[0].rows;  // a tree has fewer nodes than tokens, or one of each
+    if (s->examples->trees.has) shape->side[0].nodes = shape->side[0].rows;  // a tree has fewer nodes than tokens, or one of each
 }
 
 static bpt_status_t add_micro(source_t *s, const bpt_micro_t *m) {
@@ -471,7 +474,7 @@ static bpt_status_t allocate(source_t *s) {
     BPT_TRY(bpt_alloc((size_t)s->a_step, sizeof *s->members, &s->members));
     BPT_TRY(bpt_alloc((size_t)s->a_step, sizeof *s->buckets, &s->buckets));
     BPT_TRY(bpt_alloc((size_t)s->a_step, sizeof *s->micro, &s->micro));
-    if (s->examples->trees) BPT_TRY(measure_trees(s));
+    if (s->examples->trees.has) BPT_TRY(measure_trees(s));
     BPT_TRY(list_shapes(s));
     s->base.n_shapes = (int64_t)s->shapes.count;
     s->base.shapes = s->shapes.items;
@@ -483,7 +486,7 @@ static bpt_status_t create(const bpt_examples_t *examples, int64_t a_step, const
     const int64_t count = (int64_t)examples->count, texts = examples->texts ? examples->texts : 1;
     source_t *s;
     if (batching->batch_tokens < 1 || a_step < 1) return bpt_fail(BPT_ERR_USAGE, "a batch needs at least one token and one example");
-    if (batching->packed && examples->target.tokens)
+    if (batching->packed && examples->target.has)
         return bpt_fail(BPT_ERR_UNSUPPORTED, "texts and their translations cannot be packed; take a model whose batches are in buckets");
     if (count < 1 || count > UINT32_MAX / texts)
         return bpt_fail(BPT_ERR_INPUT, "%lld examples; there must be 1 to 2^32 - 1 texts", (long long)count);
@@ -492,7 +495,7 @@ static bpt_status_t create(const bpt_examples_t *examples, int64_t a_step, const
     s->examples = examples;
     s->batching = *batching;
     s->texts = texts;
-    s->translates = examples->target.tokens != NULL;
+    s->translates = examples->target.has;
     s->bucket = s->translates ? bpt_fine_length_bucket : bpt_length_bucket;
     s->a_step = a_step < count ? a_step : count;
     s->base.steps_per_epoch = (count + s->a_step - 1) / s->a_step;
@@ -509,7 +512,7 @@ static bpt_status_t create(const bpt_examples_t *examples, int64_t a_step, const
 // Rows of all examples: of translations those of the longer side.
 static int64_t padded_tokens(const bpt_examples_t *examples) {
     int64_t rows = 0;
-    if (!examples->target.tokens) return (int64_t)examples->n_tokens;
+    if (!examples->target.has) return (int64_t)examples->n_tokens;
     for (uint64_t e = 0; e < examples->count; ++e) rows += bpt_translation_rows(examples, e);
     return rows;
 }
@@ -530,11 +533,11 @@ bpt_status_t bpt_examples_eval_source(const bpt_examples_t *examples, const bpt_
 
 uint64_t bpt_examples_scored(const bpt_examples_t *e, const bpt_batching_t *batching) {
     uint64_t scored = 0;
-    if (!e->n_unknown) return e->count;
+    if (!e->labels.n_unknown) return e->count;
     for (uint64_t i = 0; i < e->count; ++i) {
-        const uint64_t first = e->per_token ? e->offsets[i] : i, end = e->per_token ? e->offsets[i + 1] : i + 1;
+        const uint64_t first = e->labels.per_token ? e->offsets[i] : i, end = e->labels.per_token ? e->offsets[i + 1] : i + 1;
         uint64_t known = 0;
-        for (uint64_t t = first; t < end; ++t) known += knows_label(e, e->labels[t]);
+        for (uint64_t t = first; t < end; ++t) known += knows_label(e, e->labels.of[t]);
         scored += batching->scores_texts ? known == end - first : known > 0;
     }
     return scored;

@@ -48,7 +48,7 @@ int64_t bpt_translation_fill(const bpt_examples_t *e, uint64_t example, bool tra
     const bpt_window_t w = bpt_window_of(e, example);
     fill_source(e, &w, sequence, &b->side[0], out);
     fill_target(e, &w, sequence, bpt_translation_scored(e, example, train), b, out);
-    if (!e->windows) return 0;
+    if (!e->windows.has) return 0;
     b->first_segment[sequence] = (uint32_t)segment;
     fill_segments(&w, e->offsets, sequence, segment, &b->side[0]);
     fill_segments(&w, e->target.offsets, sequence, segment, &b->side[1]);

@@ -7,7 +7,7 @@
 
 // The texts of an example.
 static inline bpt_window_t bpt_window_of(const bpt_examples_t *e, uint64_t example) {
-    return e->windows ? e->windows[example] : (bpt_window_t){.first = example, .own = example, .end = example + 1};
+    return e->windows.has ? e->windows.items[example] : (bpt_window_t){.first = example, .own = example, .end = example + 1};
 }
 // Tokens of the texts first .. end - 1 and of their translations.
 static inline int64_t bpt_source_tokens(const bpt_examples_t *e, uint64_t first, uint64_t end) {

@@ -30,7 +30,8 @@ bpt_status_t bpt_labels_other(bpt_labels_t *labels, const bpt_range_t *where, co
 // What texts are translated to: text t of all examples has the translation tokens[offsets[t]] .. tokens[offsets[t + 1] - 1], never empty,
 // as it is predicted. A model reads `opening` and then all but its last token.
 typedef struct {
-    uint32_t *tokens;  // NULL: there are none
+    bool has;
+    uint32_t *tokens;
     uint64_t *offsets;
     uint64_t n_tokens;
     uint32_t opening;
@@ -57,34 +58,64 @@ typedef struct {
 typedef enum { BPT_TREES_FILE, BPT_TREES_BALANCED, BPT_TREES_RIGHT, BPT_TREES_FLAT } bpt_trees_t;
 extern const char *const bpt_trees_names[];  // "file", "balanced", ..
 
-// Examples in columns. Text t of all is tokens[offsets[t]] .. tokens[offsets[t + 1] - 1], never empty; example e has the texts e * texts ..
-// e * texts + texts - 1.
+// ---- Examples, part by part. `has` says whether examples have the part; one that they have not is zero.
+
 typedef struct {
-    int texts;       // of an example: 1, or 2 in pairs; 0 means 1
-    bool per_token;  // labels are of tokens, else of examples
-    uint32_t *tokens;
-    float *numbers;   // [n_tokens, columns]: vectors in place of tokens
-    int64_t columns;  // 0: there are tokens
-    uint64_t *offsets;
-    uint32_t *labels;  // BPT_NO_LABEL where the text has none
+    bool has;
+    bool per_token;  // they are of tokens, else of examples; also where only that is known, and there are none yet
+    uint32_t *of;    // BPT_NO_LABEL where the text has none
     // Labels from `classes` on are none that the model knows (0: it knows them all): how many there are, the first one and its line.
     uint32_t classes, first_unknown;
     uint64_t n_unknown, unknown_line;
-    uint64_t n_empty, empty_line;  // lines that were left out for want of a text, and the first of them
-    uint32_t *bags;         // character n-grams of the tokens: those of token t are bags[bag_offsets[t]] .. bags[bag_offsets[t + 1] - 1]
-    uint64_t *bag_offsets;  // [n_tokens + 1]; NULL: there are none
-    bool trees;             // each text has one
-    bool named_nodes;       // models read the labels of nodes; else all nodes begin with one symbol
-    bpt_nodes_t nodes;      // those of text t are nodes.items[node_offsets[t]] .. nodes.items[node_offsets[t + 1] - 1]
-    uint64_t *node_offsets;
-    uint32_t *token_labels;     // [n_tokens] of trees: the class of the token, or BPT_NO_LABEL
-    float *values;              // [count, value_columns]: numbers in place of labels
-    int64_t value_columns;      // 0: there are labels
-    bpt_translations_t target;  // in place of labels
-    bpt_window_t *windows;      // [count]: the texts of each example, in documents; NULL: example e is text e
-    uint64_t count, n_tokens;
-    size_t token_capacity, label_capacity, bag_capacity, bag_offset_capacity, capacity;
+    size_t capacity;  // of those of tokens
+} bpt_example_labels_t;
+
+typedef struct {
+    bool has;
+    float *of;  // [.., columns]
+    int64_t columns;
+} bpt_example_numbers_t;
+
+// Character n-grams of the tokens: those of token t are items[offsets[t]] .. items[offsets[t + 1] - 1].
+typedef struct {
+    bool has;
+    uint32_t *items;
+    uint64_t *offsets;  // [n_tokens + 1]
+    size_t capacity, offset_capacity;
+} bpt_example_bags_t;
+
+// Trees over the texts.
+typedef struct {
+    bool has;           // each text has one
+    bool named;         // models read the labels of nodes; else all nodes begin with one symbol
+    bpt_nodes_t nodes;  // those of text t are nodes.items[offsets[t]] .. nodes.items[offsets[t + 1] - 1]
+    uint64_t *offsets;
+    uint32_t *token_labels;  // [n_tokens]: the class of the token, or BPT_NO_LABEL; NULL: tokens have none
     size_t token_label_capacity;
+} bpt_example_trees_t;
+
+// Documents: the texts of each example.
+typedef struct {
+    bool has;  // else example e is text e
+    bpt_window_t *items;
+} bpt_example_windows_t;
+
+// Examples in columns. Text t of all is tokens[offsets[t]] .. tokens[offsets[t + 1] - 1], never empty; example e has the texts e * texts ..
+// e * texts + texts - 1. All of their arrays are listed in examples_arrays.c.
+typedef struct {
+    int texts;  // of an example: 1, or 2 in pairs; 0 means 1
+    uint64_t count, n_tokens;
+    uint32_t *tokens;
+    uint64_t *offsets;
+    bpt_example_numbers_t vectors;  // [n_tokens, columns], in place of tokens
+    bpt_example_labels_t labels;
+    bpt_example_numbers_t values;  // [count, columns], in place of labels
+    bpt_translations_t target;     // likewise
+    bpt_example_bags_t bags;
+    bpt_example_trees_t trees;
+    bpt_example_windows_t windows;
+    uint64_t n_empty, empty_line;  // lines that were left out for want of a text, and the first of them
+    size_t token_capacity, capacity;
 } bpt_examples_t;
 void bpt_examples_free(bpt_examples_t *examples);
 

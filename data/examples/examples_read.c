@@ -115,9 +115,9 @@ bpt_status_t bpt_examples_scan(const bpt_range_t *text, const bpt_examples_optio
 static bpt_status_t take_unknown(pass_t *p, const bpt_range_t *where, const word_t *label, uint32_t *class) {
     bpt_examples_t *e = p->out;
     BPT_TRY(bpt_labels_other(p->reader.options->others, where, label, class));
-    if (e->n_unknown++) return BPT_OK;
-    e->unknown_line = where->line;
-    e->first_unknown = *class;
+    if (e->labels.n_unknown++) return BPT_OK;
+    e->labels.unknown_line = where->line;
+    e->labels.first_unknown = *class;
     return BPT_OK;
 }
 
@@ -167,16 +167,16 @@ static size_t mark_ends(const word_t *word, char *text, size_t starts[MOST_CHARA
 static bpt_status_t add_ngrams(const bpt_examples_options_t *o, const word_t *word, bpt_examples_t *e) {
     char text[4 * MOST_CHARACTERS];
     size_t starts[MOST_CHARACTERS + 1];
-    BPT_TRY(bpt_grow(&e->bag_offsets, e->n_tokens + 1, &e->bag_offset_capacity, sizeof *e->bag_offsets));
-    if (e->n_tokens == 0) e->bag_offsets[0] = 0;
-    uint64_t count = e->bag_offsets[e->n_tokens];
+    BPT_TRY(bpt_grow(&e->bags.offsets, e->n_tokens + 1, &e->bags.offset_capacity, sizeof *e->bags.offsets));
+    if (e->n_tokens == 0) e->bags.offsets[0] = 0;
+    uint64_t count = e->bags.offsets[e->n_tokens];
     const size_t n = mark_ends(word, text, starts);
     for (size_t length = (size_t)o->ngram_min; length <= (size_t)o->ngram_max; ++length)
         for (size_t i = 0; i + length <= n; ++i) {
-            BPT_TRY(bpt_grow(&e->bags, count, &e->bag_capacity, sizeof *e->bags));
-            e->bags[count++] = (uint32_t)(XXH3_64bits(text + starts[i], starts[i + length] - starts[i]) % (uint64_t)o->ngram_rows);
+            BPT_TRY(bpt_grow(&e->bags.items, count, &e->bags.capacity, sizeof *e->bags.items));
+            e->bags.items[count++] = (uint32_t)(XXH3_64bits(text + starts[i], starts[i + length] - starts[i]) % (uint64_t)o->ngram_rows);
         }
-    e->bag_offsets[e->n_tokens + 1] = count;
+    e->bags.offsets[e->n_tokens + 1] = count;
     return BPT_OK;
 }
 
@@ -192,9 +192,9 @@ static bpt_status_t add_word(pass_t *p, const bpt_found_t *f, const word_t *word
     bpt_examples_t *e = p->out;
     const bpt_range_t place = bpt_reader_place(f, i);
     if (p->reader.options->ngram_max) BPT_TRY(add_ngrams(p->reader.options, &words[i], e));
-    if (f->tags || e->per_token) {
-        BPT_TRY(bpt_grow(&e->labels, e->n_tokens, &e->label_capacity, sizeof *e->labels));
-        BPT_TRY(find_class(p, &place, f->tags ? &f->tags[i] : NULL, &e->labels[e->n_tokens]));
+    if (f->tags || e->labels.per_token) {
+        BPT_TRY(bpt_grow(&e->labels.of, e->n_tokens, &e->labels.capacity, sizeof *e->labels.of));
+        BPT_TRY(find_class(p, &place, f->tags ? &f->tags[i] : NULL, &e->labels.of[e->n_tokens]));
     }
     return bpt_vocab_encode_words(p->vocab, &place, &words[i], 1, add_token, e);
 }
@@ -202,8 +202,8 @@ static bpt_status_t add_word(pass_t *p, const bpt_found_t *f, const word_t *word
 // ---- Trees
 
 static bpt_status_t label_token(bpt_examples_t *e, uint64_t token, uint32_t label) {
-    BPT_TRY(bpt_grow(&e->token_labels, (size_t)token, &e->token_label_capacity, sizeof *e->token_labels));
-    e->token_labels[token] = label;
+    BPT_TRY(bpt_grow(&e->trees.token_labels, (size_t)token, &e->trees.token_label_capacity, sizeof *e->trees.token_labels));
+    e->trees.token_labels[token] = label;
     return BPT_OK;
 }
 
@@ -247,7 +247,7 @@ static bpt_status_t add_tree_text(pass_t *p, const bpt_found_t *f, const word_t 
     uint32_t *classes = first + n_words + 1;
     bpt_status_t status = add_tree_words(p, f, words, n_words, first, classes);
     if (status == BPT_OK) status = find_nodes(p, f, n_words, &of_words);
-    if (status == BPT_OK) status = bpt_trees_split_words(f->where, &of_words, first, classes, &p->out->nodes);
+    if (status == BPT_OK) status = bpt_trees_split_words(f->where, &of_words, first, classes, &p->out->trees.nodes);
     bpt_free(of_words.items);
     bpt_free(first);
     return status;
@@ -272,10 +272,10 @@ static bpt_status_t add_text(pass_t *p, const bpt_found_t *f, const word_t *word
 static bpt_status_t make_room(bpt_examples_t *e) {
     if (e->count < e->capacity) return BPT_OK;
     const size_t wanted = e->capacity ? e->capacity * 2 : 256, texts = e->texts == 2 ? 2 : 1;
-    if (!e->per_token && !e->value_columns) BPT_TRY(bpt_realloc(&e->labels, wanted, sizeof *e->labels));
-    if (e->value_columns) BPT_TRY(bpt_realloc(&e->values, wanted, sizeof *e->values));
+    if (!e->labels.per_token && !e->values.has) BPT_TRY(bpt_realloc(&e->labels.of, wanted, sizeof *e->labels.of));
+    if (e->values.has) BPT_TRY(bpt_realloc(&e->values.of, wanted, sizeof *e->values.of));
     BPT_TRY(bpt_realloc(&e->offsets, texts * wanted + 1, sizeof *e->offsets));
-    if (e->trees) BPT_TRY(bpt_realloc(&e->node_offsets, texts * wanted + 1, sizeof *e->node_offsets));
+    if (e->trees.has) BPT_TRY(bpt_realloc(&e->trees.offsets, texts * wanted + 1, sizeof *e->trees.offsets));
     e->capacity = wanted;
     return BPT_OK;
 }
@@ -285,12 +285,12 @@ static bpt_status_t read_example(void *user, const bpt_found_t *f) {
     bpt_examples_t *e = p->out;
     const texts_t t = texts_of(p, f);
     BPT_TRY(make_room(e));
-    if (e->value_columns) BPT_TRY(read_number(f->where, f->label, &e->values[e->count]));
-    if (!e->value_columns && !e->per_token) BPT_TRY(find_class(p, f->where, f->label, &e->labels[e->count]));
+    if (e->values.has) BPT_TRY(read_number(f->where, f->label, &e->values.of[e->count]));
+    if (!e->values.has && !e->labels.per_token) BPT_TRY(find_class(p, f->where, f->label, &e->labels.of[e->count]));
     for (int i = 0; i < t.texts; ++i) {
         BPT_TRY(add_text(p, f, t.words[i], t.n[i]));
         e->offsets[e->count * (uint64_t)t.texts + (uint64_t)i + 1] = e->n_tokens;
-        if (e->trees) e->node_offsets[e->count * (uint64_t)t.texts + (uint64_t)i + 1] = e->nodes.count;
+        if (e->trees.has) e->trees.offsets[e->count * (uint64_t)t.texts + (uint64_t)i + 1] = e->trees.nodes.count;
     }
     ++e->count;
     return BPT_OK;
@@ -301,19 +301,22 @@ bpt_status_t bpt_examples_add(const bpt_range_t *text, const bpt_examples_option
     const uint64_t count = examples->count;
     pass_t p = {.reader = {.options = options, .visit = read_example, .user = &p}, .vocab = vocab, .labels = labels, .out = examples};
     examples->texts = options->texts;
-    examples->per_token = options->per_token;
-    examples->value_columns = options->numbers ? 1 : 0;
-    examples->trees = options->trees;
-    examples->classes = options->others ? (uint32_t)options->others->count : 0;
+    examples->labels.per_token = options->per_token;
+    examples->labels.has = !options->numbers;
+    examples->values.has = options->numbers;
+    examples->values.columns = options->numbers ? 1 : 0;
+    examples->bags.has = options->ngram_max > 0;
+    examples->trees.has = options->trees;
+    examples->labels.classes = options->others ? (uint32_t)options->others->count : 0;
     if (!examples->offsets) BPT_TRY(bpt_alloc(1, sizeof *examples->offsets, &examples->offsets));
-    if (options->trees && !examples->node_offsets) BPT_TRY(bpt_alloc(1, sizeof *examples->node_offsets, &examples->node_offsets));
+    if (options->trees && !examples->trees.offsets) BPT_TRY(bpt_alloc(1, sizeof *examples->trees.offsets, &examples->trees.offsets));
     const bpt_status_t status = bpt_reader_run(&p.reader, text);
     if (status == BPT_OK && p.reader.n_empty && !examples->n_empty) examples->empty_line = p.reader.empty_line;
     if (status == BPT_OK) examples->n_empty += p.reader.n_empty;
     if (status == BPT_OK) return BPT_OK;
     examples->count = count;
     examples->n_tokens = examples->offsets[count * (options->texts == 2 ? 2 : 1)];
-    if (options->trees) examples->nodes.count = examples->node_offsets[count * (options->texts == 2 ? 2 : 1)];
+    if (options->trees) examples->trees.nodes.count = examples->trees.offsets[count * (options->texts == 2 ? 2 : 1)];
     return status;
 }
 

@@ -45,16 +45,17 @@ static uint64_t hash_old_tokens(XXH3_state_t *state, const bpt_ids_t *text, cons
 
 static uint64_t hash_first_form(const bpt_examples_t *e, uint64_t hash) {
     const bpt_translations_t *t = &e->target;
-    const size_t texts = bpt_examples_texts(e), labels = e->per_token ? e->n_tokens : e->count;
-    if (t->tokens) hash = XXH3_64bits_withSeed(e->offsets, texts * sizeof *e->offsets, hash);
-    if (t->tokens) hash = XXH3_64bits_withSeed(t->offsets, texts * sizeof *t->offsets, hash ^ t->opening);
-    if (t->tokens && e->trees) hash = XXH3_64bits_withSeed(e->nodes.items, e->nodes.count * sizeof *e->nodes.items, hash);
-    if (e->windows) hash = XXH3_64bits_withSeed(e->windows, e->count * sizeof *e->windows, hash);
-    if (e->count && !t->tokens) hash = XXH3_64bits_withSeed(e->offsets, texts * sizeof *e->offsets, hash);
-    if (e->labels) hash = XXH3_64bits_withSeed(e->labels, labels * sizeof *e->labels, hash);
-    if (e->bag_offsets) hash = XXH3_64bits_withSeed(e->bags, e->bag_offsets[e->n_tokens] * sizeof *e->bags, hash);
-    if (e->numbers) hash = XXH3_64bits_withSeed(e->numbers, e->n_tokens * (size_t)e->columns * sizeof *e->numbers, hash);
-    if (e->values) hash = XXH3_64bits_withSeed(e->values, e->count * (size_t)e->value_columns * sizeof *e->values, hash);
+    const size_t texts = bpt_examples_texts(e), labels = e->labels.per_token ? e->n_tokens : e->count;
+    if (t->has) hash = XXH3_64bits_withSeed(e->offsets, texts * sizeof *e->offsets, hash);
+    if (t->has) hash = XXH3_64bits_withSeed(t->offsets, texts * sizeof *t->offsets, hash ^ t->opening);
+    if (t->has && e->trees.has)
+        hash = XXH3_64bits_withSeed(e->trees.nodes.items, e->trees.nodes.count * sizeof *e->trees.nodes.items, hash);
+    if (e->windows.has) hash = XXH3_64bits_withSeed(e->windows.items, e->count * sizeof *e->windows.items, hash);
+    if (e->count && !t->has) hash = XXH3_64bits_withSeed(e->offsets, texts * sizeof *e->offsets, hash);
+    if (e->labels.has) hash = XXH3_64bits_withSeed(e->labels.of, labels * sizeof *e->labels.of, hash);
+    if (e->bags.has) hash = XXH3_64bits_withSeed(e->bags.items, e->bags.offsets[e->n_tokens] * sizeof *e->bags.items, hash);
+    if (e->vectors.has) hash = XXH3_64bits_withSeed(e->vectors.of, e->n_tokens * (size_t)e->vectors.columns * sizeof *e->vectors.of, hash);
+    if (e->values.has) hash = XXH3_64bits_withSeed(e->values.of, e->count * (size_t)e->values.columns * sizeof *e->values.of, hash);
     return hash;
 }
 
@@ -62,10 +63,10 @@ static uint64_t hash_first_form(const bpt_examples_t *e, uint64_t hash) {
 // token end.
 static uint64_t hash_second_form(const bpt_examples_t *e, uint64_t hash) {
     const size_t ends = (e->texts == 2 ? 2 : 1) * e->count + 1;
-    if (e->trees) hash = XXH3_64bits_withSeed(e->nodes.items, e->nodes.count * sizeof *e->nodes.items, hash);
-    if (e->trees) hash = XXH3_64bits_withSeed(e->node_offsets, ends * sizeof *e->node_offsets, hash);
-    if (e->token_labels) hash = XXH3_64bits_withSeed(e->token_labels, e->n_tokens * sizeof *e->token_labels, hash);
-    if (e->bag_offsets) hash = XXH3_64bits_withSeed(e->bag_offsets, (e->n_tokens + 1) * sizeof *e->bag_offsets, hash);
+    if (e->trees.has) hash = XXH3_64bits_withSeed(e->trees.nodes.items, e->trees.nodes.count * sizeof *e->trees.nodes.items, hash);
+    if (e->trees.has) hash = XXH3_64bits_withSeed(e->trees.offsets, ends * sizeof *e->trees.offsets, hash);
+    if (e->trees.token_labels) hash = XXH3_64bits_withSeed(e->trees.token_labels, e->n_tokens * sizeof *e->trees.token_labels, hash);
+    if (e->bags.has) hash = XXH3_64bits_withSeed(e->bags.offsets, (e->n_tokens + 1) * sizeof *e->bags.offsets, hash);
     return hash;
 }
 
@@ -97,6 +98,6 @@ bpt_status_t bpt_fingerprint_take(const bpt_ids_t *text, const bpt_examples_t *e
     const uint64_t hash = hash_as(form, state, text, e);
     XXH3_freeState(state);
     snprintf(out, BPT_FINGERPRINT_BYTES, "%s%016" PRIx64 ", %" PRIu64 " tokens", names[form], hash,
-             e->numbers || e->tokens ? e->n_tokens : text->count);
+             e->vectors.has || e->tokens ? e->n_tokens : text->count);
     return BPT_OK;
 }

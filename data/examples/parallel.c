@@ -230,16 +230,14 @@ static bpt_status_t end_document(void *user) {
 }
 
 static void give(const reading_t *r, bpt_examples_t *out) {
-    *out = (bpt_examples_t){.tokens = r->side[0].tokens,
-                            .offsets = r->side[0].offsets,
-                            .n_tokens = r->side[0].n_tokens,
-                            .target = {r->side[1].tokens, r->side[1].offsets, r->side[1].n_tokens, 0},
-                            .windows = r->windows,
-                            .trees = r->options->trees,
-                            .named_nodes = r->options->labels != NULL,
-                            .nodes = r->nodes,
-                            .node_offsets = r->node_offsets,
-                            .count = r->windows ? r->n_windows : r->texts};
+    *out = (bpt_examples_t){
+        .tokens = r->side[0].tokens,
+        .offsets = r->side[0].offsets,
+        .n_tokens = r->side[0].n_tokens,
+        .target = {true, r->side[1].tokens, r->side[1].offsets, r->side[1].n_tokens, 0},
+        .windows = {.has = r->windows != NULL, .items = r->windows},
+        .trees = {.has = r->options->trees, .named = r->options->labels != NULL, .nodes = r->nodes, .offsets = r->node_offsets},
+        .count = r->windows ? r->n_windows : r->texts};
     uint32_t eos;
     if (bpt_vocab_end_sign(r->vocab[1], &eos)) out->target.opening = eos;
 }

@@ -102,12 +102,10 @@ static bpt_status_t run_sequences(forward_t *f, const bpt_sequences_t *s, uint64
     const bpt_model_config_t *config = &f->model->config;
     const int texts = bpt_task_texts(bpt_task_of(config));
     const bpt_examples_t examples = {.texts = texts,
-                                     .per_token = bpt_task_of(config)->per_token,
                                      .tokens = (uint32_t *)s->tokens,
-                                     .numbers = (float *)s->vectors,
-                                     .columns = config->d_input,
+                                     .vectors = {.has = s->vectors != NULL, .of = (float *)s->vectors, .columns = config->d_input},
                                      .offsets = offsets,
-                                     .labels = none,
+                                     .labels = {.has = true, .per_token = bpt_task_of(config)->per_token, .of = none},
                                      .count = (uint64_t)(s->count / texts),
                                      .n_tokens = offsets[s->count]};
     const bpt_batching_t batching = {.batch_tokens = f->model->options.batch_tokens, .packed = bpt_kind_of(config)->packed};

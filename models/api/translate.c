@@ -176,7 +176,7 @@ static bpt_status_t evaluate(bpt_model_t *m, const column_t *source, const colum
     const bpt_examples_t examples = {.tokens = source->tokens,
                                      .offsets = source->offsets,
                                      .n_tokens = source->n_tokens,
-                                     .target = {target->tokens, target->offsets, target->n_tokens, target->end},
+                                     .target = {true, target->tokens, target->offsets, target->n_tokens, target->end},
                                      .count = (uint64_t)count};
     const bpt_batching_t batching = {.batch_tokens = m->options.batch_tokens};
     bpt_batch_source_t *batches;

@@ -53,8 +53,8 @@ static void write_vectors(void) {
     assert_ok(bpt_safetensors_writer_create(vector_file, &w));
     assert_ok(bpt_safetensors_writer_declare(w, "x", BPT_ST_F32, 3, x));
     assert_ok(bpt_safetensors_writer_declare(w, "y", BPT_ST_F32, 2, y));
-    assert_ok(bpt_safetensors_writer_data(w, made.numbers, (size_t)(x[0] * x[1] * x[2]) * sizeof(float)));
-    assert_ok(bpt_safetensors_writer_data(w, made.values, (size_t)(y[0] * y[1]) * sizeof(float)));
+    assert_ok(bpt_safetensors_writer_data(w, made.vectors.of, (size_t)(x[0] * x[1] * x[2]) * sizeof(float)));
+    assert_ok(bpt_safetensors_writer_data(w, made.values.of, (size_t)(y[0] * y[1]) * sizeof(float)));
     assert_ok(bpt_safetensors_writer_finish(w));
     bpt_safetensors_writer_destroy(w);
 }
@@ -85,7 +85,7 @@ static int free_data(void **state) {
 static bpt_sequences_t vector_sequences(void) {
     static int64_t all[TEXTS];
     for (int i = 0; i < TEXTS; ++i) all[i] = VECTORS;
-    return (bpt_sequences_t){.lengths = all, .count = TEXTS, .vectors = made.numbers};
+    return (bpt_sequences_t){.lengths = all, .count = TEXTS, .vectors = made.vectors.of};
 }
 
 // ---- Answers
@@ -388,8 +388,8 @@ static void a_first_step_on_vectors_is_that_of_the_trainer(void **state) {
     bpt_micro_batch_t micro = {.sequences = vector_sequences(), .values = y};
     bpt_epoch_order(SEED, 0, order, TRAINED);
     for (int i = 0; i < TRAINED; ++i) {
-        memcpy(x + i * VECTORS * COLUMNS, made.numbers + order[i] * VECTORS * COLUMNS, VECTORS * COLUMNS * sizeof *x);
-        memcpy(y + i * OUTPUTS, made.values + order[i] * OUTPUTS, OUTPUTS * sizeof *y);
+        memcpy(x + i * VECTORS * COLUMNS, made.vectors.of + order[i] * VECTORS * COLUMNS, VECTORS * COLUMNS * sizeof *x);
+        memcpy(y + i * OUTPUTS, made.values.of + order[i] * OUTPUTS, OUTPUTS * sizeof *y);
     }
     micro.sequences.vectors = x;
     micro.sequences.count = TRAINED;
@@ -452,7 +452,7 @@ static void calls_for_another_task_are_refused(void **state) {
     assert_fails(bpt_model_classify(m, &of_vectors, out), BPT_ERR_USAGE, "this is a model that gives numbers");
     assert_fails(bpt_model_predict(m, &one, out), BPT_ERR_USAGE, "reads vectors of 3 numbers");
     both = one;
-    both.vectors = made.numbers;
+    both.vectors = made.vectors.of;
     assert_fails(bpt_model_predict(m, &both, out), BPT_ERR_USAGE, "reads vectors of 3 numbers");
     float *bad = calloc(TEXTS * VECTORS * COLUMNS, sizeof *bad);
     assert_non_null(bad);

@@ -40,18 +40,19 @@ static inline void show(const set_t *s, char *out, size_t bytes) {
     size_t used = 0;
     *out = 0;
     for (uint64_t i = 0; i < e->count; ++i) {
-        if (e->value_columns) used += (size_t)snprintf(out + used, bytes - used, "%g:", (double)e->values[i]);
-        if (!e->value_columns && !e->per_token)
-            used += (size_t)snprintf(out + used, bytes - used, "%s:", e->labels[i] == BPT_NO_LABEL ? "-" : s->labels.name[e->labels[i]]);
+        if (e->values.has) used += (size_t)snprintf(out + used, bytes - used, "%g:", (double)e->values.of[i]);
+        if (!e->values.has && !e->labels.per_token)
+            used +=
+                (size_t)snprintf(out + used, bytes - used, "%s:", e->labels.of[i] == BPT_NO_LABEL ? "-" : s->labels.name[e->labels.of[i]]);
         for (uint64_t t = i * texts; t < (i + 1) * texts; ++t) {
             if (t % texts) used += (size_t)snprintf(out + used, bytes - used, " |");
             for (uint64_t k = e->offsets[t]; k < e->offsets[t + 1]; ++k) {
                 size_t length;
                 const char *word = bpt_vocab_token(s->vocab, e->tokens[k], &length);
                 used += (size_t)snprintf(out + used, bytes - used, " %.*s", (int)length, word);
-                if (e->per_token)
+                if (e->labels.per_token)
                     used += (size_t)snprintf(out + used, bytes - used, "/%s",
-                                             e->labels[k] == BPT_NO_LABEL ? "-" : s->labels.name[e->labels[k]]);
+                                             e->labels.of[k] == BPT_NO_LABEL ? "-" : s->labels.name[e->labels.of[k]]);
             }
         }
         used += (size_t)snprintf(out + used, bytes - used, ";");

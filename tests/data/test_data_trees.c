@@ -46,16 +46,16 @@ static void show(const set_t *s, char *out, size_t bytes) {
     size_t used = 0;
     *out = 0;
     for (uint64_t i = 0; i < e->count; ++i) {
-        used += (size_t)snprintf(out + used, bytes - used, "%s:", label_of(s, e->labels[i]));
+        used += (size_t)snprintf(out + used, bytes - used, "%s:", label_of(s, e->labels.of[i]));
         for (uint64_t k = e->offsets[i]; k < e->offsets[i + 1]; ++k) {
             size_t length;
             const char *word = bpt_vocab_token(s->vocab, e->tokens[k], &length);
-            used += (size_t)snprintf(out + used, bytes - used, " %.*s/%s", (int)length, word, label_of(s, e->token_labels[k]));
+            used += (size_t)snprintf(out + used, bytes - used, " %.*s/%s", (int)length, word, label_of(s, e->trees.token_labels[k]));
         }
         used += (size_t)snprintf(out + used, bytes - used, " |");
-        for (uint64_t k = e->node_offsets[i]; k < e->node_offsets[i + 1]; ++k)
-            used += (size_t)snprintf(out + used, bytes - used, " %u-%u/%s", e->nodes.items[k].first, e->nodes.items[k].end,
-                                     label_of(s, e->nodes.items[k].label));
+        for (uint64_t k = e->trees.offsets[i]; k < e->trees.offsets[i + 1]; ++k)
+            used += (size_t)snprintf(out + used, bytes - used, " %u-%u/%s", e->trees.nodes.items[k].first, e->trees.nodes.items[k].end,
+                                     label_of(s, e->trees.nodes.items[k].label));
         used += (size_t)snprintf(out + used, bytes - used, ";");
     }
 }
@@ -241,14 +241,14 @@ static void check_symbols(const bpt_examples_t *e, const bpt_labels_t *labels, b
     assert_ok(bpt_examples_eval_source(e, &(bpt_batching_t){.batch_tokens = 256}, &source));
     assert_ok(source->next(source, &b, &end));
     const uint32_t *symbols = b.side[0].node_labels + (b.side[0].node_start[0] - b.shape.side[0].rows), first = b.sequences[0];
-    const uint64_t count = e->node_offsets[first + 1] - e->node_offsets[first];
+    const uint64_t count = e->trees.offsets[first + 1] - e->trees.offsets[first];
     for (uint64_t i = 0; i < count; ++i) {
         if (form == BPT_TREES_FLAT) assert_int_equal(symbols[i], 0);
         if (form == BPT_TREES_BALANCED || form == BPT_TREES_RIGHT) assert_int_equal(symbols[i], BPT_PLACEHOLDER);
-        if (form == BPT_TREES_FILE) assert_int_equal(symbols[i], e->nodes.items[e->node_offsets[first] + i].label);
+        if (form == BPT_TREES_FILE) assert_int_equal(symbols[i], e->trees.nodes.items[e->trees.offsets[first] + i].label);
     }
-    for (uint64_t i = 0, k = 0; form == BPT_TREES_FILE && i < e->node_offsets[1]; ++i) {
-        const char *name = labels->name[e->nodes.items[i].label];
+    for (uint64_t i = 0, k = 0; form == BPT_TREES_FILE && i < e->trees.offsets[1]; ++i) {
+        const char *name = labels->name[e->trees.nodes.items[i].label];
         if (strcmp(name, "DT") != 0 && strcmp(name, "NN") != 0) assert_string_equal(name, names[k++]);
     }
     source->destroy(source);
@@ -283,12 +283,12 @@ static void trees_beside_subwords_are_over_words(void **state) {
                 pieces = starts ? 1 : pieces + 1;
                 words += starts, split += ends && pieces > 1;
             }
-            const uint64_t from = e.node_offsets[t], nodes = e.node_offsets[t + 1] - from,
+            const uint64_t from = e.trees.offsets[t], nodes = e.trees.offsets[t + 1] - from,
                            over_words = form == BPT_TREES_FLAT ? 1 : words - 1;
             assert_int_equal(words, t == 1 ? 1 : 3);
             assert_int_equal(nodes, words == 1 ? 1 : over_words + split);
             for (uint64_t i = from; i < from + nodes; ++i) {
-                const bpt_example_node_t *node = &e.nodes.items[i];
+                const bpt_example_node_t *node = &e.trees.nodes.items[i];
                 assert_true(starts_word(v, tokens[node->first]) && (node->end == n || starts_word(v, tokens[node->end])));
             }
         }
@@ -307,7 +307,7 @@ static void a_tree_over_more_tokens_than_its_text_has_is_refused(void **state) {
     set_t s;
     bpt_batch_source_t *source;
     assert_ok(read_all("(1 (0 a) (2 (0 b) c))\n(2 d)\n", &o, &s));
-    s.examples.nodes.items[1].end = 4;
+    s.examples.trees.nodes.items[1].end = 4;
     assert_fails(bpt_examples_eval_source(&s.examples, &batching, &source), BPT_ERR_INPUT, "is over tokens 1 to 4, its text has 3");
     free_set(&s);
 }

@@ -49,7 +49,7 @@ static bpt_status_t read_text(const char *text, bpt_unit_t unit, bpt_examples_op
 // "label: word word" of example e.
 static const char *shown(const set_t *set, uint64_t e) {
     static char text[512];
-    const uint32_t label = set->examples.labels[e];
+    const uint32_t label = set->examples.labels.of[e];
     size_t used = (size_t)snprintf(text, sizeof text, "%s:", label == BPT_NO_LABEL ? "-" : set->labels.name[label]);
     for (uint64_t i = set->examples.offsets[e]; i < set->examples.offsets[e + 1]; ++i) {
         const uint32_t id = set->examples.tokens[i];
@@ -255,7 +255,7 @@ static void labels_are_sorted_and_must_be_known(void **state) {
     static const char *const sorted[] = {"10", "9", "a", "b"};
     assert_int_equal(set.labels.count, 4);
     for (size_t i = 0; i < 4; ++i) assert_string_equal(set.labels.name[i], sorted[i]);
-    assert_true(set.examples.labels[0] == 3 && set.examples.labels[1] == 0 && set.examples.labels[4] == 3);
+    assert_true(set.examples.labels.of[0] == 3 && set.examples.labels.of[1] == 0 && set.examples.labels.of[4] == 3);
     bpt_examples_t valid;
     const bpt_range_t text = bpt_range_of("valid.tsv", "a\tx\nc\tx\n", 8);
     const bpt_examples_options_t options = {.labelled = true};
@@ -314,14 +314,14 @@ static void placeholders_stand_in_front_of_every_text(void **state) {
                 const uint64_t from = i - 2 * (t + 1);
                 assert_int_equal(b->tokens[i], placeholder ? BPT_PLACEHOLDER : a->tokens[from]);
                 if (!ngrams) continue;
-                const uint64_t count = b->bag_offsets[i + 1] - b->bag_offsets[i];
-                assert_int_equal(count, placeholder ? 0 : a->bag_offsets[from + 1] - a->bag_offsets[from]);
-                if (!placeholder) assert_int_equal(b->bag_offsets[i], a->bag_offsets[from]);
+                const uint64_t count = b->bags.offsets[i + 1] - b->bags.offsets[i];
+                assert_int_equal(count, placeholder ? 0 : a->bags.offsets[from + 1] - a->bags.offsets[from]);
+                if (!placeholder) assert_int_equal(b->bags.offsets[i], a->bags.offsets[from]);
             }
         free_set(&before);
         free_set(&after);
     }
-    bpt_examples_t tags = {.per_token = true}, vectors = {.columns = 3};
+    bpt_examples_t tags = {.labels.per_token = true}, vectors = {.vectors = {.has = true, .columns = 3}};
     assert_fails(bpt_examples_shift(&tags, 1), BPT_ERR_USAGE, "no label");
     assert_fails(bpt_examples_shift(&vectors, 1), BPT_ERR_USAGE, "no vector");
 }

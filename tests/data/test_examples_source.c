@@ -28,7 +28,8 @@ static int setup(void **state) {
         offsets[e + 1] = offsets[e] + length;
         labels[e] = e % 5;
     }
-    examples = (bpt_examples_t){.tokens = tokens, .offsets = offsets, .labels = labels, .count = EXAMPLES, .n_tokens = offsets[EXAMPLES]};
+    examples = (bpt_examples_t){
+        .tokens = tokens, .offsets = offsets, .labels = {.has = true, .of = labels}, .count = EXAMPLES, .n_tokens = offsets[EXAMPLES]};
     return 0;
 }
 
@@ -157,13 +158,13 @@ static void seek_reaches_any_step_exactly(void **state) {
 static void evaluation_has_every_example_at_its_place_in_the_file(void **state) {
     (void)state;
     static const int64_t batch_tokens[] = {1, 64, 2048, 1 << 20};
-    uint32_t *const all_labels = examples.labels;
+    uint32_t *const all_labels = examples.labels.of;
     uint32_t none[EXAMPLES];
     memset(none, 0xFF, sizeof none);  // BPT_NO_LABEL
     for (size_t t = 0; t < 2 * BPT_COUNT(batch_tokens); ++t) {
         const bool labelled = t % 2;
         bpt_batch_source_t *source;
-        examples.labels = labelled ? all_labels : none;
+        examples.labels.of = labelled ? all_labels : none;
         assert_ok(bpt_examples_eval_source(&examples, &(bpt_batching_t){.batch_tokens = batch_tokens[t / 2]}, &source));
         for (int pass = 0; pass < 2; ++pass) {
             int seen[EXAMPLES] = {0};
@@ -187,7 +188,7 @@ static void evaluation_has_every_example_at_its_place_in_the_file(void **state) 
         }
         source->destroy(source);
     }
-    examples.labels = all_labels;
+    examples.labels.of = all_labels;
 }
 
 static void buckets_and_row_counts_are_the_smallest_with_room(void **state) {
@@ -278,11 +279,11 @@ static void check_text(const bpt_examples_t *e, const bpt_batch_t *b, int64_t se
     assert_int_equal(side->lengths[sequence], length);
     for (uint64_t i = 0; i < length; ++i) {
         const uint64_t row = side->start[sequence] + i;
-        if (e->columns)
-            assert_memory_equal(side->numbers + row * 2, e->numbers + (from + i) * 2, 2 * sizeof(float));
+        if (e->vectors.has)
+            assert_memory_equal(side->numbers + row * 2, e->vectors.of + (from + i) * 2, 2 * sizeof(float));
         else
             assert_int_equal(side->tokens[row], e->tokens[from + i]);
-        if (e->per_token) assert_true(b->targets[row] == e->labels[from + i] && b->weights[row] == 1);
+        if (e->labels.per_token) assert_true(b->targets[row] == e->labels.of[from + i] && b->weights[row] == 1);
     }
 }
 
@@ -292,14 +293,14 @@ static void every_layout_has_every_example_with_its_targets(void **state) {
     for (size_t i = 0; i < BPT_COUNT(numbers); ++i) numbers[i] = (float)i;
     for (size_t i = 0; i < BPT_COUNT(values); ++i) values[i] = (float)i / 8;
     bpt_examples_t tags = examples, pairs = examples, vectors = examples;
-    tags.per_token = true, tags.labels = token_labels;
+    tags.labels.per_token = true, tags.labels.of = token_labels;
     pairs.texts = 2, pairs.count = EXAMPLES / 2;
-    vectors.tokens = NULL, vectors.numbers = numbers, vectors.columns = 2;
-    vectors.labels = NULL, vectors.values = values, vectors.value_columns = 3;
+    vectors.tokens = NULL, vectors.vectors = (bpt_example_numbers_t){true, numbers, 2};
+    vectors.labels = (bpt_example_labels_t){0}, vectors.values = (bpt_example_numbers_t){true, values, 3};
     const bpt_examples_t *const all[] = {&examples, &tags, &pairs, &vectors};
     for (size_t k = 0; k < 16; ++k) {
         const bpt_examples_t *e = all[k / 4];
-        const bool packed = k % 2, scores_texts = e->per_token && k % 4 > 1;
+        const bool packed = k % 2, scores_texts = e->labels.per_token && k % 4 > 1;
         const bpt_batching_t batching = {
             .batch_examples = 50, .batch_tokens = k % 4 > 1 ? 300 : 2000, .seed = 3, .packed = packed, .scores_texts = scores_texts};
         const int64_t texts = e->texts ? e->texts : 1;
@@ -312,7 +313,7 @@ static void every_layout_has_every_example_with_its_targets(void **state) {
             bool end;
             assert_ok(source->next(source, &b, &end));
             if (end) break;
-            if (!scores_texts) test_check_batch(&b, e->per_token);
+            if (!scores_texts) test_check_batch(&b, e->labels.per_token);
             assert_true(packed ? b.shape.side[0].n == 0 && b.shape.side[0].rows <= source->shapes[0].side[0].rows &&
                                      b.shape.batch <= source->shapes[0].batch
                                : test_has_shape(source, &b.shape));
@@ -321,12 +322,12 @@ static void every_layout_has_every_example_with_its_targets(void **state) {
                 const uint32_t example = b.sequences[s] / (uint32_t)texts;
                 ++seen[example];
                 for (int64_t t = 0; t < texts; ++t) assert_int_equal(b.sequences[s + t], example * (uint32_t)texts + t);
-                if (e->value_columns) assert_memory_equal(b.values + s * 3, e->values + example * 3, 3 * sizeof(float));
-                if (!e->value_columns && !e->per_token) assert_int_equal(b.targets[s / texts], e->labels[example]);
+                if (e->values.has) assert_memory_equal(b.values + s * 3, e->values.of + example * 3, 3 * sizeof(float));
+                if (!e->values.has && !e->labels.per_token) assert_int_equal(b.targets[s / texts], e->labels.of[example]);
             }
             scored += b.n_scored;
             if (b.last) assert_int_equal(scored, b.window_scored);
-            if (b.last) assert_int_equal(scored, e->per_token && !scores_texts ? e->n_tokens : e->count);
+            if (b.last) assert_int_equal(scored, e->labels.per_token && !scores_texts ? e->n_tokens : e->count);
         }
         for (uint64_t i = 0; i < e->count; ++i) assert_int_equal(seen[i], 1);
         source->destroy(source);

@@ -24,17 +24,19 @@ static bpt_example_node_t nodes[] = {{0, 2, 1}, {0, 3, 0}, {0, 2, 2}};
 static bpt_window_t windows[] = {{0, 0, 1}, {0, 1, 2}};
 
 #define TEXTS .tokens = tokens, .offsets = offsets, .count = 2, .n_tokens = 5
-#define TREES .trees = true, .nodes = {nodes, 3, 0}, .node_offsets = node_offsets
+#define TREES .trees = {.has = true, .nodes = {nodes, 3, 0}, .offsets = node_offsets}
+#define LABELS .labels = {.has = true, .of = labels}
+#define VALUES .values = {true, values, 1}
 static const bpt_examples_t kinds[] = {
-    {TEXTS, .labels = labels},
-    {TEXTS, .labels = tags, .per_token = true},
-    {.tokens = tokens, .offsets = offsets, .texts = 2, .count = 1, .n_tokens = 5, .labels = labels},
-    {TEXTS, .labels = labels, .bags = bags, .bag_offsets = bag_offsets},
-    {TEXTS, .labels = labels, TREES, .token_labels = token_labels},
-    {TEXTS, .values = values, .value_columns = 1},
-    {.numbers = numbers, .columns = 2, .offsets = offsets, .count = 2, .n_tokens = 5, .values = values, .value_columns = 1},
-    {TEXTS, .target = {target, target_offsets, 4, 2}},
-    {TEXTS, .target = {target, target_offsets, 4, 2}, TREES, .windows = windows},
+    {TEXTS, LABELS},
+    {TEXTS, .labels = {.has = true, .of = tags, .per_token = true}},
+    {.tokens = tokens, .offsets = offsets, .texts = 2, .count = 1, .n_tokens = 5, LABELS},
+    {TEXTS, LABELS, .bags = {.has = true, .items = bags, .offsets = bag_offsets}},
+    {TEXTS, LABELS, .trees = {.has = true, .nodes = {nodes, 3, 0}, .offsets = node_offsets, .token_labels = token_labels}},
+    {TEXTS, VALUES},
+    {.vectors = {true, numbers, 2}, .offsets = offsets, .count = 2, .n_tokens = 5, VALUES},
+    {TEXTS, .target = {true, target, target_offsets, 4, 2}},
+    {TEXTS, .target = {true, target, target_offsets, 4, 2}, TREES, .windows = {true, windows}},
 };
 
 static void take(const bpt_examples_t *e, const char *like, char *out) {
@@ -97,9 +99,9 @@ static void where_texts_trees_and_ngrams_end_counts(void **state) {
 static void what_a_number_is_counts(void **state) {
     (void)state;
     const bpt_examples_t pairs[][2] = {
-        {{TEXTS, .labels = labels}, {TEXTS, .values = (float *)(void *)labels, .value_columns = 1}},
-        {{TEXTS, .labels = labels, TREES}, {TEXTS, .labels = labels}},
-        {{TEXTS, .target = {target, target_offsets, 4, 2}}, {TEXTS, .target = {target, target_offsets, 4, 3}}},
+        {{TEXTS, LABELS}, {TEXTS, .values = {true, (float *)(void *)labels, 1}}},
+        {{TEXTS, LABELS, TREES}, {TEXTS, LABELS}},
+        {{TEXTS, .target = {true, target, target_offsets, 4, 2}}, {TEXTS, .target = {true, target, target_offsets, 4, 3}}},
     };
     for (size_t i = 0; i < BPT_COUNT(pairs); ++i) {
         char one[BPT_FINGERPRINT_BYTES], other[BPT_FINGERPRINT_BYTES];

@@ -95,7 +95,7 @@ static void texts_get_the_end_sign_of_their_vocabulary(void **state) {
         set_t s;
         assert_ok(read_with(cases[i].source, cases[i].target, &cases[i].options, cases[i].unit, false, &s));
         assert_int_equal(s.examples.count, cases[i].texts);
-        assert_null(s.examples.windows);
+        assert_false(s.examples.windows.has);
         assert_string_equal(show(&s, cases[i].texts), cases[i].wanted);
         assert_int_equal(s.examples.target.opening, cases[i].unit == BPT_UNIT_WORD ? 1 : 0);
         free_set(&s);
@@ -138,7 +138,7 @@ static void documents_are_cut_at_half_the_context(void **state) {
         const bpt_parallel_options_t o = {.context_tokens = cases[i].context};
         assert_ok(read_with(source, target, &o, BPT_UNIT_WORD, false, &s));
         assert_int_equal(s.examples.count, cases[i].count);
-        assert_memory_equal(s.examples.windows, cases[i].windows, cases[i].count * sizeof *cases[i].windows);
+        assert_memory_equal(s.examples.windows.items, cases[i].windows, cases[i].count * sizeof *cases[i].windows);
         free_set(&s);
     }
 }

@@ -320,14 +320,14 @@ static void arrays_are_read_and_bad_ones_refused(void **state) {
     write_arrays(path, (int64_t[]){4, 3, 2}, (int64_t[]){4, 1}, 1);
     assert_true(bpt_arrays_is_file(path) && !bpt_arrays_is_file("a.txt") && !bpt_arrays_is_file(".safetensors"));
     assert_ok(bpt_arrays_read(path, &e));
-    assert_true(e.count == 4 && e.n_tokens == 12 && e.columns == 2 && e.value_columns == 1 && e.offsets[4] == 12);
-    assert_true(e.numbers[23] > 22.5f && e.values[3] > 2.5f);
+    assert_true(e.count == 4 && e.n_tokens == 12 && e.vectors.columns == 2 && e.values.columns == 1 && e.offsets[4] == 12);
+    assert_true(e.vectors.of[23] > 22.5f && e.values.of[3] > 2.5f);
     uint8_t parts[] = {BPT_VALID, BPT_TRAIN, BPT_TEST, BPT_TRAIN};
     assert_ok(bpt_arrays_part(&e, &(bpt_cut_t){parts, 4}, BPT_TRAIN, &part));
     assert_int_equal(part.count, 2);
-    assert_memory_equal(part.numbers, e.numbers + 6, 6 * sizeof(float));
-    assert_memory_equal(part.numbers + 6, e.numbers + 18, 6 * sizeof(float));
-    assert_true(part.values[0] == e.values[1] && part.values[1] == e.values[3]);
+    assert_memory_equal(part.vectors.of, e.vectors.of + 6, 6 * sizeof(float));
+    assert_memory_equal(part.vectors.of + 6, e.vectors.of + 18, 6 * sizeof(float));
+    assert_true(part.values.of[0] == e.values.of[1] && part.values.of[1] == e.values.of[3]);
     bpt_examples_free(&part);
     bpt_examples_free(&e);
     write_arrays(path, (int64_t[]){4, 3, 2}, NULL, 1);
@@ -352,7 +352,7 @@ static void masked_summation_is_what_the_paper_defines(void **state) {
     double answer_half = 0;
     assert_ok(bpt_summation_make(&s, &a));
     for (uint64_t i = 0; i < a.count; ++i) {
-        const float *x = a.numbers + i * 80;
+        const float *x = a.vectors.of + i * 80;
         double sum[3] = {0};
         int marked = 0;
         for (int r = 0; r < 20; ++r) {
@@ -365,16 +365,16 @@ static void masked_summation_is_what_the_paper_defines(void **state) {
         }
         assert_int_equal(marked, 5);
         for (int c = 0; c < 3; ++c) {
-            assert_true(fabs(sum[c] - (double)a.values[i * 3 + (uint64_t)c]) < 1e-5);
+            assert_true(fabs(sum[c] - (double)a.values.of[i * 3 + (uint64_t)c]) < 1e-5);
             answer_half += (sum[c] - 2.5) * (sum[c] - 2.5) / 900;
         }
     }
     assert_true(fabs(answer_half - 5.0 / 12) < 0.06);  // the error of always answering k / 2
     assert_ok(bpt_summation_make(&s, &again));
-    assert_memory_equal(a.numbers, again.numbers, a.n_tokens * 4 * sizeof(float));
+    assert_memory_equal(a.vectors.of, again.vectors.of, a.n_tokens * 4 * sizeof(float));
     s.part = 1;
     assert_ok(bpt_summation_make(&s, &other));
-    assert_memory_not_equal(a.numbers, other.numbers, 80 * sizeof(float));
+    assert_memory_not_equal(a.vectors.of, other.vectors.of, 80 * sizeof(float));
     bpt_examples_free(&a), bpt_examples_free(&again), bpt_examples_free(&other);
     s.sum = 21;
     assert_fails(bpt_summation_make(&s, &a), BPT_ERR_USAGE, "--sum must be at most --n");

@@ -36,10 +36,10 @@ static int setup(void **state) {
     sentences = (bpt_examples_t){.tokens = source_tokens,
                                  .offsets = source_offsets,
                                  .n_tokens = source_offsets[TEXTS],
-                                 .target = {target_tokens, target_offsets, target_offsets[TEXTS], OPENING},
+                                 .target = {true, target_tokens, target_offsets, target_offsets[TEXTS], OPENING},
                                  .count = TEXTS};
     documents = sentences;
-    documents.windows = windows;
+    documents.windows = (bpt_example_windows_t){true, windows};
     documents.count = TEXTS / 3;
     for (uint64_t w = 0; w < documents.count; ++w)  // segments of three texts, documents of four segments
         windows[w] = (bpt_window_t){.first = 3 * (w % 4 ? w - 1 : w), .own = 3 * w, .end = 3 * w + 3};
@@ -59,10 +59,10 @@ static uint64_t window_of(const bpt_batch_t *b, int64_t s, const bpt_examples_t 
     const bpt_side_t *source = &b->side[0], *target = &b->side[1];
     const uint32_t from = source->start[s], to = target->start[s];
     uint64_t w = source->tokens[from] / 1000;
-    if (e->windows)
+    if (e->windows.has)
         for (w = 0; windows[w].end * 1000 <= source->tokens[from + source->lengths[s] - 1]; ++w) {
         }
-    const bpt_window_t texts = e->windows ? windows[w] : (bpt_window_t){w, w, w + 1};
+    const bpt_window_t texts = e->windows.has ? windows[w] : (bpt_window_t){w, w, w + 1};
     assert_int_equal(source->lengths[s], source_offsets[texts.end] - source_offsets[texts.first]);
     assert_int_equal(target->lengths[s], target_offsets[texts.end] - target_offsets[texts.first]);
     assert_memory_equal(source->tokens + from, source_tokens + source_offsets[texts.first], 4 * source->lengths[s]);
@@ -71,8 +71,8 @@ static uint64_t window_of(const bpt_batch_t *b, int64_t s, const bpt_examples_t 
     for (uint32_t i = 1; i < target->lengths[s]; ++i) assert_int_equal(target->tokens[to + i], b->targets[to + i - 1]);
     const uint64_t context = train ? 0 : target_offsets[texts.own] - target_offsets[texts.first];
     for (uint32_t i = 0; i < target->lengths[s]; ++i) assert_true(b->weights[to + i] == (i >= context));
-    if (e->windows) assert_int_equal(b->first_segment[s + 1] - b->first_segment[s], texts.end - texts.first);
-    for (uint64_t t = texts.first; e->windows && t < texts.end; ++t) {
+    if (e->windows.has) assert_int_equal(b->first_segment[s + 1] - b->first_segment[s], texts.end - texts.first);
+    for (uint64_t t = texts.first; e->windows.has && t < texts.end; ++t) {
         const uint32_t segment = b->first_segment[s] + (uint32_t)(t - texts.first);
         assert_int_equal(source->tokens[source->segment_start[segment]], 1000 * t + 1);
         assert_int_equal(source->segment_lengths[segment], source_offsets[t + 1] - source_offsets[t]);

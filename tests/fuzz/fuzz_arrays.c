@@ -15,9 +15,9 @@ static void require(bool condition) {
 }
 
 static void check(const bpt_examples_t *e) {
-    require(e->count >= 1 && e->columns >= 1 && e->value_columns >= 1 && e->offsets[e->count] == e->n_tokens);
-    for (uint64_t i = 0; i < e->n_tokens * (uint64_t)e->columns; ++i) require(isfinite(e->numbers[i]));
-    for (uint64_t i = 0; i < e->count * (uint64_t)e->value_columns; ++i) require(isfinite(e->values[i]));
+    require(e->count >= 1 && e->vectors.columns >= 1 && e->values.columns >= 1 && e->offsets[e->count] == e->n_tokens);
+    for (uint64_t i = 0; i < e->n_tokens * (uint64_t)e->vectors.columns; ++i) require(isfinite(e->vectors.of[i]));
+    for (uint64_t i = 0; i < e->count * (uint64_t)e->values.columns; ++i) require(isfinite(e->values.of[i]));
     for (uint64_t i = 0; i < e->count; ++i) require(e->offsets[i + 1] - e->offsets[i] == e->offsets[1]);
 }
 
@@ -30,9 +30,9 @@ static void check_part(const bpt_examples_t *all, uint64_t first) {
     require(bpt_arrays_part(all, &cut, BPT_VALID, &part) == BPT_OK);
     bpt_free(cut.part);
     check(&part);
-    const uint64_t numbers = all->offsets[1] * (uint64_t)all->columns, values = (uint64_t)all->value_columns;
-    require(!memcmp(part.numbers, all->numbers + first * numbers, part.count * numbers * sizeof *part.numbers));
-    require(!memcmp(part.values, all->values + first * values, part.count * values * sizeof *part.values));
+    const uint64_t numbers = all->offsets[1] * (uint64_t)all->vectors.columns, values = (uint64_t)all->values.columns;
+    require(!memcmp(part.vectors.of, all->vectors.of + first * numbers, part.count * numbers * sizeof *part.vectors.of));
+    require(!memcmp(part.values.of, all->values.of + first * values, part.count * values * sizeof *part.values.of));
     bpt_examples_free(&part);
 }
 
@@ -40,7 +40,7 @@ static void check_part(const bpt_examples_t *all, uint64_t first) {
 static void check_batches(const bpt_examples_t *e, bool packed) {
     bpt_batch_source_t *source;
     uint64_t seen = 0;
-    const uint64_t numbers = e->offsets[1] * (uint64_t)e->columns, values = (uint64_t)e->value_columns;
+    const uint64_t numbers = e->offsets[1] * (uint64_t)e->vectors.columns, values = (uint64_t)e->values.columns;
     require(bpt_examples_eval_source(e, &(bpt_batching_t){.batch_tokens = 64, .packed = packed}, &source) == BPT_OK);
     for (;;) {
         bpt_batch_t b;
@@ -48,10 +48,10 @@ static void check_batches(const bpt_examples_t *e, bool packed) {
         require(source->next(source, &b, &end) == BPT_OK);
         if (end) break;
         for (int64_t s = 0; s < b.n_real; ++s, ++seen) {
-            const float *row = b.side[0].numbers + b.side[0].start[s] * (uint64_t)e->columns;
+            const float *row = b.side[0].numbers + b.side[0].start[s] * (uint64_t)e->vectors.columns;
             require(b.sequences[s] < e->count && b.side[0].lengths[s] == e->offsets[1]);
-            require(!memcmp(row, e->numbers + b.sequences[s] * numbers, numbers * sizeof *row));
-            require(!memcmp(b.values + (uint64_t)s * values, e->values + b.sequences[s] * values, values * sizeof *row));
+            require(!memcmp(row, e->vectors.of + b.sequences[s] * numbers, numbers * sizeof *row));
+            require(!memcmp(b.values + (uint64_t)s * values, e->values.of + b.sequences[s] * values, values * sizeof *row));
         }
     }
     require(seen == e->count);

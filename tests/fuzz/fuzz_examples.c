@@ -20,11 +20,11 @@ static void check_text(const bpt_examples_t *e, const bpt_batch_t *b, int64_t s,
     require((int64_t)(side->start[s] + side->lengths[s]) <= b->shape.side[0].rows && side->lengths[s] >= 1);
     if (train) return;  // sequences are places in an order
     require(side->lengths[s] == length && !memcmp(side->tokens + side->start[s], e->tokens + from, length * sizeof *e->tokens));
-    for (uint64_t i = 0; e->per_token && e->labels[from] != BPT_NO_LABEL && i < length; ++i)
-        require(b->targets[side->start[s] + i] == e->labels[from + i]);
-    for (uint64_t i = 0; e->bag_offsets && i < length; ++i) {
+    for (uint64_t i = 0; e->labels.per_token && e->labels.of[from] != BPT_NO_LABEL && i < length; ++i)
+        require(b->targets[side->start[s] + i] == e->labels.of[from + i]);
+    for (uint64_t i = 0; e->bags.has && i < length; ++i) {
         const uint32_t *range = side->bag_ranges + 2 * (side->start[s] + i);
-        require(range[1] - range[0] == e->bag_offsets[from + i + 1] - e->bag_offsets[from + i] && range[1] <= b->shape.side[0].bag);
+        require(range[1] - range[0] == e->bags.offsets[from + i + 1] - e->bags.offsets[from + i] && range[1] <= b->shape.side[0].bag);
     }
 }
 
@@ -34,8 +34,8 @@ static void check_batches(const bpt_examples_t *examples, uint8_t option, bool t
                               .accumulate = 1,
                               .seed = option,
                               .packed = option & 64,
-                              .scores_texts = examples->per_token && option & 128};
-    const uint64_t wanted = examples->per_token && !o.scores_texts ? examples->n_tokens : examples->count;
+                              .scores_texts = examples->labels.per_token && option & 128};
+    const uint64_t wanted = examples->labels.per_token && !o.scores_texts ? examples->n_tokens : examples->count;
     bpt_batch_source_t *source;
     uint64_t scored = 0, tokens = 0;
     require((train ? bpt_examples_train_source(examples, &o, &source) : bpt_examples_eval_source(examples, &o, &source)) == BPT_OK);
@@ -60,28 +60,28 @@ static void check_batches(const bpt_examples_t *examples, uint8_t option, bool t
 }
 
 static void check_examples(const bpt_examples_t *e, const bpt_examples_options_t *o, const bpt_vocab_t *vocab, const bpt_labels_t *labels) {
-    const uint64_t texts = texts_of(e), n_labels = e->per_token ? e->n_tokens : e->count;
+    const uint64_t texts = texts_of(e), n_labels = e->labels.per_token ? e->n_tokens : e->count;
     require(e->count >= 1 && e->offsets[0] == 0 && e->offsets[texts * e->count] == e->n_tokens);
     for (uint64_t t = 0; t < texts * e->count; ++t) {
         require(e->offsets[t] < e->offsets[t + 1]);
         require(!o->longest || (int64_t)(e->offsets[t + 1] - e->offsets[t]) <= o->longest);
         require(!o->truncate || (int64_t)(e->offsets[t + 1] - e->offsets[t]) <= o->truncate);
     }
-    if (e->value_columns)
-        for (uint64_t i = 0; i < e->count * (uint64_t)e->value_columns; ++i) require(isfinite(e->values[i]));
+    if (e->values.has)
+        for (uint64_t i = 0; i < e->count * (uint64_t)e->values.columns; ++i) require(isfinite(e->values.of[i]));
     else
-        for (uint64_t i = 0; i < n_labels; ++i) require(e->labels[i] == BPT_NO_LABEL || !labels || e->labels[i] < labels->count);
+        for (uint64_t i = 0; i < n_labels; ++i) require(e->labels.of[i] == BPT_NO_LABEL || !labels || e->labels.of[i] < labels->count);
     if (bpt_vocab_unit(vocab) == BPT_UNIT_WORD)
         for (uint64_t i = 0; i < e->n_tokens; ++i) require((int64_t)e->tokens[i] < bpt_vocab_size(vocab));
-    for (uint64_t t = 0; e->trees && t < texts * e->count; ++t) {
+    for (uint64_t t = 0; e->trees.has && t < texts * e->count; ++t) {
         const uint64_t n = e->offsets[t + 1] - e->offsets[t];
-        require(e->node_offsets[t] < e->node_offsets[t + 1] && e->node_offsets[t + 1] - e->node_offsets[t] <= n);
-        for (uint64_t i = e->node_offsets[t]; i < e->node_offsets[t + 1]; ++i)
-            require(e->nodes.items[i].first < e->nodes.items[i].end && e->nodes.items[i].end <= n);
-        const bpt_example_node_t *root = &e->nodes.items[e->node_offsets[t + 1] - 1];
+        require(e->trees.offsets[t] < e->trees.offsets[t + 1] && e->trees.offsets[t + 1] - e->trees.offsets[t] <= n);
+        for (uint64_t i = e->trees.offsets[t]; i < e->trees.offsets[t + 1]; ++i)
+            require(e->trees.nodes.items[i].first < e->trees.nodes.items[i].end && e->trees.nodes.items[i].end <= n);
+        const bpt_example_node_t *root = &e->trees.nodes.items[e->trees.offsets[t + 1] - 1];
         require(root->first == 0 && root->end == n);
     }
-    for (uint64_t i = 0; e->bag_offsets && i < e->bag_offsets[e->n_tokens]; ++i) require(e->bags[i] < o->ngram_rows);
+    for (uint64_t i = 0; e->bags.has && i < e->bags.offsets[e->n_tokens]; ++i) require(e->bags.items[i] < o->ngram_rows);
 }
 
 // Dealt out to three parts, each example is in one of them.

@@ -47,7 +47,7 @@ static void check_examples(const bpt_examples_t *e, const bpt_examples_options_t
     for (uint64_t t = 0; t < texts; ++t) require(e->offsets[t] < e->offsets[t + 1]);
     for (uint64_t i = 0; i < e->n_tokens; ++i) require((int64_t)e->tokens[i] < bpt_vocab_size(vocab));
     for (uint64_t i = 0; i < n; ++i)
-        require(o->numbers ? isfinite(e->values[i]) : o->labelled ? e->labels[i] < labels->count : e->labels[i] == BPT_NO_LABEL);
+        require(o->numbers ? isfinite(e->values.of[i]) : o->labelled ? e->labels.of[i] < labels->count : e->labels.of[i] == BPT_NO_LABEL);
 }
 
 static void check_files(const bpt_vocab_t *vocab, const bpt_labels_t *labels) {
@@ -79,7 +79,7 @@ static void check_lines(const bpt_range_t *text, const bpt_examples_options_t *o
         require(bpt_examples_add(&line, &o, vocab, labels, &e) == BPT_OK);
     require(e.count == whole->count && e.n_tokens == whole->n_tokens);
     require(!memcmp(e.tokens, whole->tokens, e.n_tokens * sizeof *e.tokens));
-    if (e.labels) require(!memcmp(e.labels, whole->labels, (o.per_token ? e.n_tokens : e.count) * sizeof *e.labels));
+    if (e.labels.has) require(!memcmp(e.labels.of, whole->labels.of, (o.per_token ? e.n_tokens : e.count) * sizeof *e.labels.of));
     bpt_examples_free(&e);
 }
 

@@ -12,7 +12,7 @@ static void require(bool condition) {
 }
 
 static void check_texts(const bpt_examples_t *e, const bpt_parallel_options_t *o) {
-    const uint64_t texts = e->windows ? e->windows[e->count - 1].end : e->count;
+    const uint64_t texts = e->windows.has ? e->windows.items[e->count - 1].end : e->count;
     require(e->count >= 1 && texts >= 1 && e->offsets[0] == 0 && e->target.offsets[0] == 0);
     require(e->offsets[texts] == e->n_tokens && e->target.offsets[texts] == e->target.n_tokens);
     for (uint64_t t = 0; t < texts; ++t) {
@@ -21,15 +21,15 @@ static void check_texts(const bpt_examples_t *e, const bpt_parallel_options_t *o
         require(!o->longest || (source <= (uint64_t)o->longest && target <= (uint64_t)o->longest));
         require(!o->truncate || (source <= (uint64_t)o->truncate && target <= (uint64_t)o->truncate));
     }
-    for (uint64_t t = 0; e->trees && t < texts; ++t) {
-        const bpt_example_node_t *root = &e->nodes.items[e->node_offsets[t + 1] - 1];
-        require(e->node_offsets[t] < e->node_offsets[t + 1] && root->first == 0 && root->end == e->offsets[t + 1] - e->offsets[t]);
-        for (uint64_t i = e->node_offsets[t]; i < e->node_offsets[t + 1]; ++i)
-            require(e->nodes.items[i].first < e->nodes.items[i].end && e->nodes.items[i].end <= root->end);
+    for (uint64_t t = 0; e->trees.has && t < texts; ++t) {
+        const bpt_example_node_t *root = &e->trees.nodes.items[e->trees.offsets[t + 1] - 1];
+        require(e->trees.offsets[t] < e->trees.offsets[t + 1] && root->first == 0 && root->end == e->offsets[t + 1] - e->offsets[t]);
+        for (uint64_t i = e->trees.offsets[t]; i < e->trees.offsets[t + 1]; ++i)
+            require(e->trees.nodes.items[i].first < e->trees.nodes.items[i].end && e->trees.nodes.items[i].end <= root->end);
     }
-    for (uint64_t w = 0, own = 0; e->windows && w < e->count; own = e->windows[w++].end) {
-        require(e->windows[w].own == own && e->windows[w].first <= own && e->windows[w].end > own);
-        require(e->windows[w].first == own || (w > 0 && e->windows[w].first == e->windows[w - 1].own));
+    for (uint64_t w = 0, own = 0; e->windows.has && w < e->count; own = e->windows.items[w++].end) {
+        require(e->windows.items[w].own == own && e->windows.items[w].first <= own && e->windows.items[w].end > own);
+        require(e->windows.items[w].first == own || (w > 0 && e->windows.items[w].first == e->windows.items[w - 1].own));
     }
 }
 

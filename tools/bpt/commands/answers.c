@@ -142,7 +142,7 @@ static bpt_status_t answer(group_t *g) {
         if (ferror(stdout)) break;
     }
     g->count = 0;
-    g->examples.count = g->examples.n_tokens = g->examples.nodes.count = 0;
+    g->examples.count = g->examples.n_tokens = g->examples.trees.nodes.count = 0;
     return cli_flush_output();
 }
 

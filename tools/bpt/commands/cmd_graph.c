@@ -36,16 +36,16 @@ static bpt_status_t read_tree(const char *text, bpt_examples_t *out) {
 
 static bpt_status_t make_tree(uint32_t n, bpt_examples_t *out) {
     out->n_tokens = n;
-    return bpt_trees_make(BPT_TREES_BALANCED, n, &out->nodes);
+    return bpt_trees_make(BPT_TREES_BALANCED, n, &out->trees.nodes);
 }
 
 static bpt_status_t write_tree(const cli_options_t *o, const bpt_examples_t *e) {
-    const uint32_t n = (uint32_t)e->n_tokens, m = (uint32_t)e->nodes.count;
+    const uint32_t n = (uint32_t)e->n_tokens, m = (uint32_t)e->trees.nodes.count;
     bpt_lists_t lists = {0};
     bpt_lists_groups_t groups;
     uint32_t *links;
     BPT_TRY(bpt_alloc(3 * (size_t)(n + m), sizeof *links, &links));
-    bpt_trees_link(e->nodes.items, m, n, 0, n, links);
+    bpt_trees_link(e->trees.nodes.items, m, n, 0, n, links);
     bpt_status_t status = bpt_kind_of(&o->model)->tree_table(&o->model, n, m, links, &lists, &groups);
     if (status == BPT_OK) status = bpt_lists_write(&lists, &groups, o->tool.format, stdout);
     bpt_free(lists.table);

@@ -178,7 +178,7 @@ static bpt_status_t describe(const job_t *job) {
     if (o->model.d_input)
         bpt_info("data: %" PRIu64 " training examples of %d components a vector, %" PRIu64 " for validation", c->examples[BPT_TRAIN].count,
                  o->model.d_input, c->examples[BPT_VALID].count);
-    else if (c->examples[BPT_TRAIN].target.tokens)
+    else if (c->examples[BPT_TRAIN].target.has)
         bpt_info("data: %" PRIu64 " training examples of %" PRIu64 " tokens to translate and %" PRIu64 " of their translations, %" PRIu64
                  " examples for validation, vocabularies %" PRId64 " and %" PRId64,
                  c->examples[BPT_TRAIN].count, c->examples[BPT_TRAIN].n_tokens, c->examples[BPT_TRAIN].target.n_tokens,

@@ -62,10 +62,11 @@ static bpt_status_t read_folder(const char *folder, int first, int last, bpt_exa
 
 static bpt_status_t check_parts(const cli_options_t *o, const bpt_examples_t parts[BPT_PARTS]) {
     for (int part = 1; part < BPT_PARTS; ++part)
-        if (parts[part].count && (parts[part].columns != parts[0].columns || parts[part].value_columns != parts[0].value_columns))
+        if (parts[part].count &&
+            (parts[part].vectors.columns != parts[0].vectors.columns || parts[part].values.columns != parts[0].values.columns))
             return bpt_fail(BPT_ERR_INPUT, "%s: the parts differ: x has %lld and %lld columns, y has %lld and %lld", o->data.path,
-                            (long long)parts[0].columns, (long long)parts[part].columns, (long long)parts[0].value_columns,
-                            (long long)parts[part].value_columns);
+                            (long long)parts[0].vectors.columns, (long long)parts[part].vectors.columns, (long long)parts[0].values.columns,
+                            (long long)parts[part].values.columns);
     return BPT_OK;
 }
 
@@ -108,9 +109,9 @@ bpt_status_t cli_arrays_make(cli_options_t *o, cli_corpus_t *corpus, bool *done)
 }
 
 static bpt_status_t check_arrays(const char *path, const bpt_model_config_t *m, const bpt_examples_t *e) {
-    if (e->columns == m->d_input && e->value_columns == m->classes) return check_array_room(path, m, e);
+    if (e->vectors.columns == m->d_input && e->values.columns == m->classes) return check_array_room(path, m, e);
     return bpt_fail(BPT_ERR_INPUT, "%s: vectors of %lld numbers and %lld values; the model reads %d and gives %lld", path,
-                    (long long)e->columns, (long long)e->value_columns, m->d_input, (long long)m->classes);
+                    (long long)e->vectors.columns, (long long)e->values.columns, m->d_input, (long long)m->classes);
 }
 
 bpt_status_t cli_arrays_make_eval(const cli_options_t *o, const char *path, const cli_trained_t *t, bpt_examples_t *out, bool *done) {

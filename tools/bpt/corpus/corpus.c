@@ -28,9 +28,9 @@ static bpt_status_t scan(const cli_options_t *o, const bpt_split_t *split, bool 
     if (two) bpt_vocab_limit_ids(corpus->source_vocab, id_limit);
     if (two) bpt_vocab_want_count(corpus->source_vocab, o->data.least_count);
     for (int part = 0; part < BPT_PARTS; ++part) {
-        const bool count = make_vocab && (part == BPT_TRAIN || o->data.vocab_scope == CLI_SCOPE_ALL),
-                   label = make_labels && part == BPT_TRAIN;
-        if (split->part[part].bytes && (count || label)) BPT_TRY(reader->scan(o, part, count, label, corpus));
+        const bool counts = make_vocab && (part == BPT_TRAIN || o->data.vocab_scope == CLI_SCOPE_ALL);
+        const unsigned what = (counts ? CLI_SCAN_WORDS : 0) | (make_labels && part == BPT_TRAIN ? CLI_SCAN_LABELS : 0);
+        if (split->part[part].bytes && what) BPT_TRY(reader->scan(o, part, what, corpus));
     }
     if (make_labels) bpt_labels_freeze(&corpus->labels);
     if (two) BPT_TRY(bpt_vocab_freeze(corpus->source_vocab));
@@ -46,7 +46,7 @@ static bpt_status_t encode(const cli_options_t *o, const bpt_split_t *split, cli
 // Of ids as many as the largest says; translations are what a translator writes. Vectors have none.
 static int64_t vocab_size(const cli_corpus_t *corpus) {
     const int64_t size = bpt_vocab_size(corpus->vocab);
-    if (corpus->examples[BPT_TRAIN].columns) return 0;
+    if (corpus->examples[BPT_TRAIN].vectors.has) return 0;
     return size ? size : cli_corpus_largest_id(corpus, !corpus->source_vocab, true) + 1;
 }
 
@@ -60,8 +60,8 @@ static bpt_status_t complete_model(cli_options_t *o, const cli_corpus_t *corpus)
         m->d_embed = columns > INT32_MAX ? INT32_MAX : (int32_t)columns;
     }
     if (bpt_task_of(m)->values) {
-        m->classes = corpus->examples[BPT_TRAIN].value_columns;
-        m->d_input = (int32_t)corpus->examples[BPT_TRAIN].columns;
+        m->classes = corpus->examples[BPT_TRAIN].values.columns;
+        m->d_input = (int32_t)corpus->examples[BPT_TRAIN].vectors.columns;
     }
     if (bpt_task_of(m)->labelled) {
         m->classes = (int64_t)corpus->labels.count;

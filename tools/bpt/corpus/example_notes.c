@@ -54,14 +54,14 @@ static bpt_status_t list_classes(class_t *classes, size_t n, bpt_strbuf_t *text)
 }
 
 static bpt_status_t count_classes(const bpt_labels_t *labels, const bpt_examples_t *e, bpt_strbuf_t *text) {
-    const uint64_t n = e->per_token ? e->n_tokens : e->count;
+    const uint64_t n = e->labels.per_token ? e->n_tokens : e->count;
     class_t *classes;
     BPT_TRY(bpt_alloc(labels->count, sizeof *classes, &classes));
     for (size_t c = 0; c < labels->count; ++c) classes[c].name = labels->name[c];
     for (uint64_t i = 0; i < n; ++i)
-        if (e->labels[i] < labels->count) ++classes[e->labels[i]].count;
-    bpt_status_t status =
-        bpt_strbuf_printf(text, " %s %zu %s (", e->per_token ? "with" : "of", labels->count, e->per_token ? "tags" : "classes");
+        if (e->labels.of[i] < labels->count) ++classes[e->labels.of[i]].count;
+    bpt_status_t status = bpt_strbuf_printf(text, " %s %zu %s (", e->labels.per_token ? "with" : "of", labels->count,
+                                            e->labels.per_token ? "tags" : "classes");
     if (status == BPT_OK) status = list_classes(classes, labels->count, text);
     if (status == BPT_OK) status = bpt_strbuf_printf(text, ")");
     bpt_free(classes);
@@ -69,10 +69,10 @@ static bpt_status_t count_classes(const bpt_labels_t *labels, const bpt_examples
 }
 
 static bpt_status_t find_range(const bpt_examples_t *e, bpt_strbuf_t *text) {
-    float least = e->values[0], most = e->values[0];
-    for (uint64_t i = 0; i < e->count * (uint64_t)e->value_columns; ++i) {
-        if (e->values[i] < least) least = e->values[i];
-        if (e->values[i] > most) most = e->values[i];
+    float least = e->values.of[0], most = e->values.of[0];
+    for (uint64_t i = 0; i < e->count * (uint64_t)e->values.columns; ++i) {
+        if (e->values.of[i] < least) least = e->values.of[i];
+        if (e->values.of[i] > most) most = e->values.of[i];
     }
     return bpt_strbuf_printf(text, " with numbers from %g to %g", (double)least, (double)most);
 }
@@ -80,11 +80,11 @@ static bpt_status_t find_range(const bpt_examples_t *e, bpt_strbuf_t *text) {
 bpt_status_t cli_examples_describe(const cli_corpus_t *c) {
     const bpt_examples_t *e = &c->examples[BPT_TRAIN];
     bpt_strbuf_t text = {0};
-    if (!e->count || (!e->labels && !e->values)) return BPT_OK;
-    bpt_status_t status = e->values ? find_range(e, &text) : count_classes(&c->labels, e, &text);
+    if (!e->count || (!e->labels.has && !e->values.has)) return BPT_OK;
+    bpt_status_t status = e->values.has ? find_range(e, &text) : count_classes(&c->labels, e, &text);
     if (status == BPT_OK)
         bpt_info("data: %" PRIu64 " training %s%s, %" PRIu64 " for validation, %" PRIu64 " for test", e->count,
-                 e->per_token ? "sentences" : "examples", text.data, c->examples[BPT_VALID].count, c->examples[BPT_TEST].count);
+                 e->labels.per_token ? "sentences" : "examples", text.data, c->examples[BPT_VALID].count, c->examples[BPT_TEST].count);
     bpt_strbuf_free(&text);
     return status;
 }

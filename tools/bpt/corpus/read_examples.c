@@ -117,11 +117,13 @@ static bpt_status_t cut_file(const cli_data_options_t *d, const bpt_model_config
     return status;
 }
 
-static bpt_status_t scan(const cli_options_t *o, int part, bool words, bool labels, cli_corpus_t *corpus) {
+static bpt_status_t scan(const cli_options_t *o, int part, unsigned what, cli_corpus_t *corpus) {
     bpt_examples_options_t options;
     BPT_TRY(part_options(o, corpus, part, &options));
+    bpt_vocab_t *vocab = what & CLI_SCAN_WORDS ? corpus->vocab : NULL;
+    bpt_labels_t *labels = what & CLI_SCAN_LABELS ? &corpus->labels : NULL;
     if (labels) options.signs = &corpus->signs;
-    return bpt_examples_scan(&corpus->split.part[part], &options, words ? corpus->vocab : NULL, labels ? &corpus->labels : NULL);
+    return bpt_examples_scan(&corpus->split.part[part], &options, vocab, labels);
 }
 
 static bpt_status_t encode(const cli_options_t *o, const bpt_range_t *text, int part, cli_corpus_t *corpus) {

@@ -95,7 +95,7 @@ static int64_t longest_example(const cli_corpus_t *corpus) {
     for (int part = 0; part < BPT_PARTS; ++part) {
         const bpt_examples_t *e = &corpus->examples[part];
         for (uint64_t i = 0; i < e->count; ++i) {
-            const uint64_t first = e->windows ? e->windows[i].first : i, end = e->windows ? e->windows[i].end : i + 1;
+            const uint64_t first = e->windows.has ? e->windows.items[i].first : i, end = e->windows.has ? e->windows.items[i].end : i + 1;
             const int64_t source = (int64_t)(e->offsets[end] - e->offsets[first]),
                           target = (int64_t)(e->target.offsets[end] - e->target.offsets[first]);
             if (source > longest) longest = source;
@@ -180,12 +180,12 @@ static bpt_parallel_t pair_of(const cli_corpus_t *corpus, int part) {
     return (bpt_parallel_t){.text = {corpus->split.part[part], corpus->target.part[part]}, .trees = corpus->trees.part[part]};
 }
 
-static bpt_status_t scan(const cli_options_t *o, int part, bool words, bool labels, cli_corpus_t *corpus) {
+static bpt_status_t scan(const cli_options_t *o, int part, unsigned what, cli_corpus_t *corpus) {
     const bpt_parallel_t pair = pair_of(corpus, part);
     bpt_vocab_t *const vocab[] = {corpus->source_vocab ? corpus->source_vocab : corpus->vocab, corpus->vocab};
     bpt_vocab_t *const none[] = {NULL, NULL};
     (void)o;
-    return bpt_parallel_scan(&pair, words ? vocab : none, labels ? &corpus->labels : NULL);
+    return bpt_parallel_scan(&pair, what & CLI_SCAN_WORDS ? vocab : none, what & CLI_SCAN_LABELS ? &corpus->labels : NULL);
 }
 
 static bpt_status_t encode(const cli_options_t *o, const bpt_range_t *text, int part, cli_corpus_t *corpus) {

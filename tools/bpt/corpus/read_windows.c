@@ -65,9 +65,9 @@ static bpt_status_t open_split(const cli_data_options_t *d, const bpt_model_conf
 }
 
 // ---- Training
-static bpt_status_t scan(const cli_options_t *o, int part, bool words, bool labels, cli_corpus_t *corpus) {
-    (void)o, (void)labels;
-    return words ? bpt_vocab_count(corpus->vocab, &corpus->split.part[part]) : BPT_OK;
+static bpt_status_t scan(const cli_options_t *o, int part, unsigned what, cli_corpus_t *corpus) {
+    (void)o;
+    return what & CLI_SCAN_WORDS ? bpt_vocab_count(corpus->vocab, &corpus->split.part[part]) : BPT_OK;
 }
 
 // Characters have no <unk>: the vocabulary of another run may not know those of this text.

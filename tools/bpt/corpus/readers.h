@@ -5,6 +5,9 @@
 
 #include "tools/bpt/corpus/loaded.h"
 
+// What a first pass over the data takes.
+enum { CLI_SCAN_WORDS = 1 << 0, CLI_SCAN_LABELS = 1 << 1 };
+
 typedef struct {
     bpt_unit_t unit;           // --unit where it is not given
     const char *batch_option;  // the option that makes a step smaller
@@ -36,8 +39,9 @@ typedef struct {
     bpt_status_t (*cut_file)(const cli_data_options_t *data, const bpt_model_config_t *model, uint64_t seed, const char *path,
                              bpt_split_t *out);
 
-    // Counts the words of a part of the data into the vocabularies of the corpus, and collects its labels, as far as they are wanted.
-    bpt_status_t (*scan)(const cli_options_t *o, int part, bool words, bool labels, cli_corpus_t *corpus);
+    // Counts the words of a part of the data into the vocabularies of the corpus, and collects its labels, as far as they are wanted
+    // (CLI_SCAN_WORDS, ..).
+    bpt_status_t (*scan)(const cli_options_t *o, int part, unsigned what, cli_corpus_t *corpus);
     // Reads a part of the data into the corpus.
     bpt_status_t (*encode)(const cli_options_t *o, const bpt_range_t *text, int part, cli_corpus_t *corpus);
     // Makes corpus->train and, where there is something to validate on, corpus->valid.

@@ -48,7 +48,7 @@ bpt_status_t cli_spans_check(const cli_options_t *o, const bpt_range_t *text, co
 bpt_status_t cli_spans_check_valid(const cli_options_t *o, const char *path, const bpt_examples_t *e, const bpt_labels_t *labels) {
     if (!needs_spans(o) || o->run.resume) return BPT_OK;
     for (uint64_t i = 0; i < e->n_tokens; ++i)
-        if (e->labels[i] >= labels->count || strcmp(labels->name[e->labels[i]], "O") != 0) return BPT_OK;
+        if (e->labels.of[i] >= labels->count || strcmp(labels->name[e->labels.of[i]], "O") != 0) return BPT_OK;
     return bpt_fail(BPT_ERR_INPUT,
                     "%s: every tag of the validation part is O, so --best-by %s cannot choose: it has no span to find; choose "
                     "--best-by accuracy or loss",

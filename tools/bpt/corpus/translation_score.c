@@ -30,16 +30,16 @@ struct cli_translation_score {
 
 static bpt_source_text_t text_of(const bpt_examples_t *e, int64_t text) {
     bpt_source_text_t t = {.tokens = e->tokens + e->offsets[text], .count = (int64_t)(e->offsets[text + 1] - e->offsets[text])};
-    if (!e->trees) return t;
-    t.nodes = e->nodes.items + e->node_offsets[text];
-    t.n_nodes = e->node_offsets[text + 1] - e->node_offsets[text];
+    if (!e->trees.has) return t;
+    t.nodes = e->trees.nodes.items + e->trees.offsets[text];
+    t.n_nodes = e->trees.offsets[text + 1] - e->trees.offsets[text];
     return t;
 }
 
 // Lines with words are the texts of the examples, in their order; the others end documents.
 static bpt_status_t take_lines(cli_translation_score_t *s, int64_t most) {
     const bpt_examples_t *e = &s->corpus->examples[BPT_VALID];
-    const uint64_t texts = e->windows ? e->windows[e->count - 1].end : e->count;
+    const uint64_t texts = e->windows.has ? e->windows.items[e->count - 1].end : e->count;
     bpt_range_t rest = s->target.part[BPT_VALID], line;
     size_t line_room = 0, text_room = 0, bytes;
     uint64_t taken = 0;

@@ -6,16 +6,17 @@
 #include "bpt/log.h"
 
 void cli_unknown_labels_warn(const char *path, const bpt_task_spec_t *task, const bpt_labels_t *labels, const bpt_examples_t *e) {
-    if (!e->n_unknown) return;
+    if (!e->labels.n_unknown) return;
     bpt_warn("%s: line %" PRIu64 ": label '%s' is not one of the %zu that the model knows; %" PRIu64
              " %s have such labels and count as wrong",
-             path, e->unknown_line, labels->name[e->first_unknown], labels->count, e->n_unknown, task->counted);
+             path, e->labels.unknown_line, labels->name[e->labels.first_unknown], labels->count, e->labels.n_unknown, task->counted);
 }
 
 bpt_status_t cli_unknown_labels_check(const cli_options_t *o, const char *path, const bpt_labels_t *labels, const bpt_examples_t *e) {
-    if (!e->n_unknown || (!*o->use.nll && !*o->use.grad)) return BPT_OK;
+    if (!e->labels.n_unknown || (!*o->use.nll && !*o->use.grad)) return BPT_OK;
     return bpt_fail(BPT_ERR_INPUT,
                     "%s: line %" PRIu64 ": label '%s' is not one of the %zu that the model knows, so it has no likelihood for --%s; leave "
                     "the option out, or such lines",
-                    path, e->unknown_line, labels->name[e->first_unknown], labels->count, *o->use.nll ? "nll-out" : "grad-out");
+                    path, e->labels.unknown_line, labels->name[e->labels.first_unknown], labels->count,
+                    *o->use.nll ? "nll-out" : "grad-out");
 }
