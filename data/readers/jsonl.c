@@ -233,7 +233,9 @@ static bpt_status_t read_object(line_t *l) {
 static bpt_status_t parse(line_t *l, const bpt_range_t *where) {
     l->where = where;
     const bpt_status_t status = bpt_json_parse_line(where->data, (size_t)where->bytes, where->path, where->line, &l->object);
-    return status == BPT_ERR_INPUT ? bpt_fail(status, "%s; a line holds one whole object", bpt_error_message()) : status;
+    return status == BPT_ERR_INPUT
+               ? bpt_fail(status, "%s; a line holds one whole object, or --format names how the file is written", bpt_error_message())
+               : status;
 }
 
 static bpt_status_t read_line(line_t *l, const bpt_range_t *where) {

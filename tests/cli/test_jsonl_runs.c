@@ -204,8 +204,9 @@ static void what_cannot_be_read_is_refused(void **state) {
         {2, "--header goes with --format text, columns or trees, not with jsonl: its fields have names", "--header", LINES},
         {2, "--where goes with --format columns, not with jsonl", "--where 1=x", LINES},
         {2, "--label-column goes with --format columns, not with jsonl", "--label-column 2", LINES},
-        {2, "--text-field goes with --format jsonl, not with text", "--text-field body", TSV},
-        {2, "--label-field goes with --format jsonl, not with columns", "--label-field x --text-column 2", TSV},
+        {2, "--text-field goes with --format jsonl, not with text", "--format text --text-field body", TSV},
+        {1, "not valid JSON", "--text-field body", TSV},
+        {2, "--text-column goes with --format columns, not with jsonl", "--label-field x --text-column 2", TSV},
         {2, "a pair needs two fields, such as premise,hypothesis", "--task pair --text-field a", LINES},
         {2, "a pair needs two fields, such as premise,hypothesis", "--task pair --text-field a,", LINES},
         {2, "texts in jsonl have no trees; make them with --trees", "--model tree", LINES},
@@ -217,12 +218,40 @@ static void what_cannot_be_read_is_refused(void **state) {
         test_refused(cases[i].status, cases[i].message, "train --task classify %s --data %s --out %s " ON, cases[i].options,
                      file_of(0, cases[i].file == TSV), test_path("refused"));
     assert_null(test_read_file(test_path("refused/config.json"), NULL));
-    test_refused(2, "--text-field goes with --format jsonl, not with text", "classify %s %s --text-field a " ON,
+    test_refused(2, "--text-field goes with --format jsonl, not with text", "classify %s %s --format text --text-field a " ON,
                  test_path("run-classify-usual"), file_of(0, true));
     test_refused(2, "--header goes with", "classify %s %s --header " ON, test_path("run-classify-usual"), file_of(0, false));
 }
 
 // Lines before a bad one are answered.
+// A folder does not say the format, and its files do; a model with named fields reads plain lines too.
+static void fields_are_named_for_folders(void **state) {
+    (void)state;
+    static const char plain[] = "a film1\n", object[] = "{\"text\": \"a film1\"}\n";
+    test_write_file(test_path("plain.txt"), plain, sizeof plain - 1);
+    test_write_file(test_path("object.jsonl"), object, sizeof object - 1);
+    test_succeed("train --task classify " SMALL " --text-field text --data %s --out %s", test_path("classify-jsonl"), test_path("named"));
+    char *text = said("classify %s %s " ON, test_path("named"), test_path("plain.txt"));
+    expect_same_text(said("classify %s %s " ON, test_path("named"), test_path("object.jsonl")), text);
+    text = said("eval %s --data %s --format text " ON, test_path("named"), file_of(0, true));
+    expect_same_text(said("eval %s --data %s " ON, test_path("named"), file_of(0, false)), text);
+}
+
+// How the files of a run are read does not go with files of another format.
+static void columns_of_a_run_are_not_for_its_other_files(void **state) {
+    (void)state;
+    char text[EXAMPLES * 40] = "review\tlabel\n";
+    for (int i = 0; i < EXAMPLES; ++i) sprintf(text + strlen(text), "a film%d \"q\"\t%s\n", i % 5, i % 2 ? "good" : "bad");
+    test_write_file(test_path("columns.tsv"), text, strlen(text));
+    test_succeed("train --task classify " SMALL " --header --label-column 2 --text-column 1 --data %s --out %s", test_path("columns.tsv"),
+                 test_path("columns"));
+    text[0] = 0;
+    char *whole = said("eval %s --data %s " ON, test_path("columns"), file_of(0, false));
+    expect_same_text(said("eval %s --data %s --header " ON, test_path("columns"), test_path("columns.tsv")), whole);
+    char *part = said("eval %s --data %s --split test " ON, test_path("columns"), file_of(0, false));
+    expect_same_text(said("eval %s --data %s --split test --header " ON, test_path("columns"), test_path("columns.tsv")), part);
+}
+
 static void a_bad_line_ends_the_answers_with_its_place(void **state) {
     (void)state;
     static const char text[] = "{\"text\": \"a film1\"}\n{\"text\": \"a film2\"}\n{\"text\": 3}\n";
@@ -252,9 +281,14 @@ static void a_run_goes_on_with_the_same_fields_only(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_task_learns_the_same_from_them),    cmocka_unit_test(language_models_and_translators_read_the_fields),
-        cmocka_unit_test(a_model_is_evaluated_on_either),          cmocka_unit_test(classify_and_tag_read_them),
-        cmocka_unit_test(what_cannot_be_read_is_refused),          cmocka_unit_test(a_bad_line_ends_the_answers_with_its_place),
+        cmocka_unit_test(every_task_learns_the_same_from_them),
+        cmocka_unit_test(language_models_and_translators_read_the_fields),
+        cmocka_unit_test(a_model_is_evaluated_on_either),
+        cmocka_unit_test(classify_and_tag_read_them),
+        cmocka_unit_test(what_cannot_be_read_is_refused),
+        cmocka_unit_test(fields_are_named_for_folders),
+        cmocka_unit_test(columns_of_a_run_are_not_for_its_other_files),
+        cmocka_unit_test(a_bad_line_ends_the_answers_with_its_place),
         cmocka_unit_test(a_run_goes_on_with_the_same_fields_only),
     };
     return cmocka_run_group_tests(tests, setup, NULL);

@@ -47,8 +47,10 @@ static bpt_status_t print(const cli_options_t *o, const cli_answer_t *a) {
 // Of a pair the texts alone, or behind a label, as it was trained on.
 static bpt_status_t read_options(const cli_options_t *o, const cli_trained_t *t, const char *path, bpt_examples_options_t *out) {
     cli_data_options_t d = t->stored.data;
+    bpt_format_id_t format;
     d.format = o->data.format;
     d.label_column = d.text_column = d.where = "";
+    if (!d.format && !bpt_format_of_file(path, &format)) d.text_field = d.label_field = "";
     d.header = o->data.header;
     cli_examples_given(o, &d);
     cli_examples_fit(o, &t->config, t->unit, path, &d);

@@ -21,7 +21,8 @@ bool cli_eval_data_is_whole(const cli_options_t *o) { return *o->data.path && cl
 
 static bpt_status_t open_part(const cli_options_t *o, const char *path, cli_trained_t *t, cli_eval_data_t *e) {
     static const char *const names[] = {"train", "valid", "test"};
-    const cli_data_options_t d = cli_eval_data_options(o, t);
+    cli_data_options_t d = cli_eval_data_options(o, t);
+    cli_examples_fit(o, &t->config, t->unit, path, &d);
     BPT_TRY(cli_split_open(&d, &t->config, t->stored.train.seed, path, &e->split));
     const bpt_range_t *part = &e->split.part[o->data.part];
     return part->bytes ? cli_reader_of(&t->config)->open_eval(o, part, t, e)

@@ -19,11 +19,23 @@ static unsigned needs_of(const bpt_task_spec_t *task) {
     return (bpt_task_texts(task) == 2 ? BPT_GIVES_PAIRS : 0) | (task->values ? BPT_GIVES_NUMBERS : BPT_GIVES_LABELS);
 }
 
+static bool has_all(const bpt_format_t *format, unsigned gives, unsigned takes) {
+    return (format->gives & gives) == gives && (format->takes & takes) == takes;
+}
+
 static bool is_conllu_column(const char *text) { return !strcmp(text, "upos") || !strcmp(text, "xpos"); }
 
-// Where nothing says it. Texts alone, or columns where there are two texts, numbers, or other columns than the usual ones.
+// The first format that gives and takes so much.
+static bpt_format_id_t first_format(unsigned gives, unsigned takes) {
+    int f = 0;
+    while (f + 1 < BPT_N_FORMATS && !has_all(bpt_format_of((bpt_format_id_t)f), gives, takes)) ++f;
+    return (bpt_format_id_t)f;
+}
+
+// Where nothing says it. Named fields, texts alone, or columns where there are two texts, numbers, or other columns than the usual ones.
 static bpt_format_id_t usual_format(const cli_data_options_t *d, const bpt_model_config_t *m, bpt_unit_t unit) {
     const bpt_task_spec_t *task = bpt_task_of(m);
+    if (*d->text_field || *d->label_field) return first_format(needs_of(task), BPT_TAKES_FIELDS);
     if (task->per_token && unit == BPT_UNIT_IDS) return BPT_FORMAT_TEXT;
     if (task->per_token) return is_conllu_column(d->label_column) ? BPT_FORMAT_CONLLU : BPT_FORMAT_CONLL;
     const bool columns = bpt_task_texts(task) == 2 || task->values || *d->label_column || *d->text_column || *d->where;
@@ -40,10 +52,8 @@ static bpt_format_id_t format_of(const cli_data_options_t *d, const bpt_model_co
 enum { NAMES_BYTES = 128 };
 static const char *list_formats(unsigned gives, unsigned takes, char text[NAMES_BYTES]) {
     int found[BPT_N_FORMATS], n = 0, used = 0;
-    for (int f = 0; f < BPT_N_FORMATS; ++f) {
-        const bpt_format_t *format = bpt_format_of((bpt_format_id_t)f);
-        if ((format->gives & gives) == gives && (format->takes & takes) == takes) found[n++] = f;
-    }
+    for (int f = 0; f < BPT_N_FORMATS; ++f)
+        if (has_all(bpt_format_of((bpt_format_id_t)f), gives, takes)) found[n++] = f;
     *text = 0;
     for (int i = 0; i < n && used < NAMES_BYTES; ++i)
         used += snprintf(text + used, (size_t)(NAMES_BYTES - used), "%s%s",
