@@ -12,10 +12,10 @@ KERNEL_BEGIN
         key1 = AT(row_keys, 2u * row + 1u);
     }
     float sum = 0.0f;
-    for (uint c = LOCAL_ID; c < p.columns; c += WG) sum += Z(base + c, c);
+    for (uint c = LOCAL_ID; CENTRED != 0u && c < p.columns; c += WG) sum += Z(base + c, c);
     sums[LOCAL_ID] = sum;
     REDUCE_ADD(sums)
-    const float mean = sums[0] / TO_FLOAT(p.columns);
+    const float mean = CENTRED != 0u ? sums[0] / TO_FLOAT(p.columns) : 0.0f;
     BARRIER;
     sum = 0.0f;
     for (uint c = LOCAL_ID; c < p.columns; c += WG) {
@@ -26,7 +26,7 @@ KERNEL_BEGIN
     REDUCE_ADD(sums)
     const float inverse_deviation = 1.0f / sqrt(sums[0] / TO_FLOAT(p.columns) + p.eps);
     for (uint c = LOCAL_ID; c < p.columns; c += WG) {
-        const float v = Z(base + c, c), n = (v - mean) * inverse_deviation * READ(gamma, c) + READ(beta, c);
+        const float v = Z(base + c, c), n = (v - mean) * inverse_deviation * READ(gamma, c) + (CENTRED != 0u ? READ(beta, c) : 0.0f);
         if (HAS_Z != 0u) AT(z, base + c) = v;
         AT(y, base + c) = n;
         if (HAS_LOW != 0u) STORE(low, base + c, n);

@@ -12,7 +12,7 @@ KERNEL_BEGIN
     sums[LOCAL_ID] = sum;
     products[LOCAL_ID] = product;
     REDUCE_ADD2(sums, products)
-    const float mean_g = sums[0] / TO_FLOAT(p.columns), mean_gx = products[0] / TO_FLOAT(p.columns);
+    const float mean_g = CENTRED != 0u ? sums[0] / TO_FLOAT(p.columns) : 0.0f, mean_gx = products[0] / TO_FLOAT(p.columns);
     for (uint c = LOCAL_ID; c < p.columns; c += WG) {
         const float normal = (READ(z, base + c) - mean) * inverse_deviation;
         float v = (DY(base + c) * READ(gamma, c) - mean_g - normal * mean_gx) * inverse_deviation;

@@ -1,4 +1,4 @@
-// LayerNorm and its gradient. The gradient's z and stats come from ref's forward pass.
+// LayerNorm and its gradient; the same cases of RMSNorm. The gradient's z and stats come from ref's forward pass.
 #include <string.h>
 
 #include "support/execute.h"
@@ -55,14 +55,14 @@ static const gradient_t gradients[] = {
 
 enum { N_FORWARDS = BPT_COUNT(forwards), N_GRADIENTS = BPT_COUNT(gradients) };
 
-static size_t count(void) { return N_FORWARDS + N_GRADIENTS; }
+static size_t count(void) { return 2 * (N_FORWARDS + N_GRADIENTS); }
 
 // In short rows all values may be nearly equal: their small variance magnifies what was rounded before, up to 1/sqrt(eps).
 static double tolerance_of(int64_t d) { return d < 8 ? 2000 : 40; }
 
-static void make_forward(const forward_t *f, test_case_t *c) {
+static void make_forward(bpt_op_t op, const forward_t *f, test_case_t *c) {
     const bpt_shape_t shape = bpt_shape2(f->rows, f->d), row = bpt_shape1(f->d);
-    test_case_init(c, BPT_OP_LAYERNORM);
+    test_case_init(c, op);
     test_case_name(c, "%lldx%lld/%s/p%g%s%s%s%s%s", (long long)f->rows, (long long)f->d, bpt_dtype_name(f->x), (double)f->p,
                    f->residual ? "/residual" : "", f->z ? "/z" : "", f->stats ? "/stats" : "", f->low < 0 ? "" : "/low-",
                    f->low < 0 ? "" : bpt_dtype_name((bpt_dtype_t)f->low));
@@ -71,7 +71,7 @@ static void make_forward(const forward_t *f, test_case_t *c) {
     test_in(c, 0, f->x, shape, TEST_UNIFORM, -2, 3);
     if (f->residual) test_in(c, 1, BPT_F32, shape, TEST_UNIFORM, -2, 3);
     test_in(c, 2, BPT_F32, row, TEST_UNIFORM, 0.5, 1.5);
-    test_in(c, 3, BPT_F32, row, TEST_UNIFORM, -1, 1);
+    if (bpt_norm_is_centred(op)) test_in(c, 3, BPT_F32, row, TEST_UNIFORM, -1, 1);
     if (f->p > 0) test_random(c, f->rows);
     test_out(c, 0, BPT_F32, shape);
     if (f->z) test_out(c, 1, BPT_F32, shape);
@@ -83,7 +83,8 @@ static void make_forward(const forward_t *f, test_case_t *c) {
 static void make_forward_of(const test_case_t *gradient, test_case_t *forward) {
     const bpt_shape_t *shape = &gradient->call.in[0].shape;
     const int low = gradient->call.in[4].present ? (int)gradient->call.in[4].dtype : -1;
-    make_forward(&(forward_t){shape->dim[0], shape->dim[1], gradient->call.attrs.layernorm.p, true, true, true, BPT_F32, low}, forward);
+    const bpt_op_t op = bpt_norm_is_centred(gradient->call.op) ? BPT_OP_LAYERNORM : BPT_OP_RMSNORM;
+    make_forward(op, &(forward_t){shape->dim[0], shape->dim[1], gradient->call.attrs.layernorm.p, true, true, true, BPT_F32, low}, forward);
 }
 
 // z and stats of the gradient.
@@ -98,9 +99,9 @@ static void run_forward(const test_case_t *c, void *const in[]) {
     test_data_destroy(&data);
 }
 
-static void make_gradient(const gradient_t *g, test_case_t *c) {
+static void make_gradient(bpt_op_t op, const gradient_t *g, test_case_t *c) {
     const bpt_shape_t shape = bpt_shape2(g->rows, g->d), row = bpt_shape1(g->d);
-    test_case_init(c, BPT_OP_LAYERNORM_GRAD);
+    test_case_init(c, op);
     test_case_name(c, "%lldx%lld/p%g%s%s%s%s", (long long)g->rows, (long long)g->d, (double)g->p, g->low < 0 ? "" : "/low-",
                    g->low < 0 ? "" : bpt_dtype_name((bpt_dtype_t)g->low), g->dx < 0 ? "" : "/dx-",
                    g->dx < 0 ? "" : bpt_dtype_name((bpt_dtype_t)g->dx));
@@ -118,14 +119,16 @@ static void make_gradient(const gradient_t *g, test_case_t *c) {
     test_out(c, 0, BPT_F32, shape);
     if (g->dx >= 0) test_out(c, 1, (bpt_dtype_t)g->dx, shape);
     test_out(c, 2, BPT_F32, row);
-    test_out(c, 3, BPT_F32, row);
+    if (bpt_norm_is_centred(op)) test_out(c, 3, BPT_F32, row);
 }
 
 static void make(size_t index, test_case_t *c) {
-    if (index < N_FORWARDS)
-        make_forward(&forwards[index], c);
+    const bool centred = index < N_FORWARDS + N_GRADIENTS;
+    const size_t i = index % (N_FORWARDS + N_GRADIENTS);
+    if (i < N_FORWARDS)
+        make_forward(centred ? BPT_OP_LAYERNORM : BPT_OP_RMSNORM, &forwards[i], c);
     else
-        make_gradient(&gradients[index - N_FORWARDS], c);
+        make_gradient(centred ? BPT_OP_LAYERNORM_GRAD : BPT_OP_RMSNORM_GRAD, &gradients[i - N_FORWARDS], c);
 }
 
 // Few elements, as each takes forward passes; rows that are not too short for a variance.
@@ -136,18 +139,16 @@ static bool make_smooth_forward(const test_case_t *gradient, test_case_t *forwar
     return (!low->present || low->dtype == BPT_F32) && (!dx->present || dx->dtype == BPT_F32);
 }
 
+#define LINKS                                                                                                             \
+    {                                                                                                                     \
+        {TEST_DY, 0, 0}, {TEST_SAVED, 1, 1}, {TEST_SAVED, 2, 2}, {TEST_SAME, 3, 2}, {TEST_DY, 4, 3}, {TEST_RESULT, 0, 1}, \
+            {TEST_RESULT, 1, 0}, {TEST_RESULT, 2, 2}, {                                                                   \
+            TEST_RESULT, 3, 3                                                                                             \
+        }                                                                                                                 \
+    }
 static const test_derivative_t derivatives[] = {
-    {BPT_OP_LAYERNORM_GRAD,
-     make_smooth_forward,
-     {{TEST_DY, 0, 0},
-      {TEST_SAVED, 1, 1},
-      {TEST_SAVED, 2, 2},
-      {TEST_SAME, 3, 2},
-      {TEST_DY, 4, 3},
-      {TEST_RESULT, 0, 1},
-      {TEST_RESULT, 1, 0},
-      {TEST_RESULT, 2, 2},
-      {TEST_RESULT, 3, 3}}},
+    {BPT_OP_LAYERNORM_GRAD, make_smooth_forward, LINKS},
+    {BPT_OP_RMSNORM_GRAD, make_smooth_forward, LINKS},
     {0},
 };
 

@@ -1,4 +1,4 @@
-// Rows of layernorm and layernorm_grad (ops.h), with dropout, residual and low-precision copy in the same pass.
+// Rows of layernorm, rmsnorm and their gradients (ops.h), with dropout, residual and low-precision copy in the same pass.
 #include "backends/cpu/kernels/dropout.h"
 #include "backends/cpu/kernels/isa.h"
 #include "backends/cpu/kernels/vec.h"
@@ -49,6 +49,8 @@ static void make_bits(const norm_t *t, uint16_t *bits, int64_t row, int64_t colu
     bpt_dropout_words(bits, column >> 3, (n + 7) >> 3, t->row_keys[2 * row], t->row_keys[2 * row + 1], t->uid << 8, t->rng);
 }
 
+// What rows have in common is compiled for layernorm (`about_mean`, and with a beta) and for rmsnorm.
+
 // z = dropout(x) + residual; returns its sum.
 BPT_INLINE float sum_inputs(const norm_t *t, bpt_dtype_t x_dtype, int64_t row, float *z) {
     const char *x = (const char *)t->x + (size_t)(row * t->d) * bpt_dtype_size(x_dtype);
@@ -71,7 +73,7 @@ BPT_INLINE float sum_inputs(const norm_t *t, bpt_dtype_t x_dtype, int64_t row, f
     return vf_sum(sum);
 }
 
-BPT_INLINE void normalise_row(const norm_t *t, int64_t row, const float *z, float mean) {
+BPT_INLINE void normalise_row(const norm_t *t, bool about_mean, int64_t row, const float *z, float mean) {
     float *y = t->y + row * t->d;
     char *low = t->low ? (char *)t->low + (size_t)(row * t->d) * bpt_dtype_size(t->low_dtype) : NULL;
     vf squares = {0};
@@ -83,7 +85,8 @@ BPT_INLINE void normalise_row(const norm_t *t, int64_t row, const float *z, floa
     for (int64_t i = 0; i < t->d; i += BPT_LANES) {
         const int64_t n = t->d - i;
         const vf scaled = (vf_read(z, BPT_F32, i, n) - mean) * inverse_deviation;
-        const vf v = scaled * vf_read(t->gamma, BPT_F32, i, n) + vf_read(t->beta, BPT_F32, i, n);
+        const vf v = about_mean ? scaled * vf_read(t->gamma, BPT_F32, i, n) + vf_read(t->beta, BPT_F32, i, n)
+                                : scaled * vf_read(t->gamma, BPT_F32, i, n);
         vf_write(y, BPT_F32, i, n, v);
         if (low) vf_write(low, t->low_dtype, i, n, v);
     }
@@ -97,12 +100,15 @@ void BPT_KERNEL_NAME(layernorm)(const bpt_cpu_call_t *call, int64_t first, int64
         const float sum = t.x_dtype == BPT_F32    ? sum_inputs(&t, BPT_F32, row, z)
                           : t.x_dtype == BPT_BF16 ? sum_inputs(&t, BPT_BF16, row, z)
                                                   : sum_inputs(&t, BPT_F16, row, z);
-        normalise_row(&t, row, z, sum / (float)t.d);
+        if (bpt_norm_is_centred(call->call->op))
+            normalise_row(&t, true, row, z, sum / (float)t.d);
+        else
+            normalise_row(&t, false, row, z, 0);
     }
 }
 
 // With x^ = (z - mean) / deviation and g = dy gamma:  dz = (g - mean(g) - x^ mean(g x^)) / deviation.
-static void gradient_row(const norm_t *t, int64_t row, float *restrict dgamma, float *restrict dbeta) {
+BPT_INLINE void gradient_row(const norm_t *t, bool about_mean, int64_t row, float *restrict dgamma, float *restrict dbeta) {
     const int64_t d = t->d;
     const float *dy = t->dy + row * d, *z = t->z + row * d, mean = t->stats[2 * row], inverse_deviation = t->stats[2 * row + 1];
     const char *dy_low = t->low ? (const char *)t->low + (size_t)(row * d) * bpt_dtype_size(t->low_dtype) : NULL;
@@ -113,10 +119,10 @@ static void gradient_row(const norm_t *t, int64_t row, float *restrict dgamma, f
         vf v = vf_read(dy, BPT_F32, i, n);
         if (dy_low) v += vf_read(dy_low, t->low_dtype, i, n);
         const vf x = (vf_read(z, BPT_F32, i, n) - mean) * inverse_deviation, g = v * vf_read(t->gamma, BPT_F32, i, n);
-        sum_g += g;
+        if (about_mean) sum_g += g;
         sum_gx += g * x;
         vf_write(dgamma, BPT_F32, i, n, vf_read(dgamma, BPT_F32, i, n) + v * x);
-        vf_write(dbeta, BPT_F32, i, n, vf_read(dbeta, BPT_F32, i, n) + v);
+        if (about_mean) vf_write(dbeta, BPT_F32, i, n, vf_read(dbeta, BPT_F32, i, n) + v);
     }
     const float mean_g = vf_sum(sum_g) / (float)d, mean_gx = vf_sum(sum_gx) / (float)d;
     for (int64_t i = 0; i < d; i += BPT_LANES) {
@@ -149,7 +155,10 @@ void BPT_KERNEL_NAME(layernorm_grad)(const bpt_cpu_call_t *call, int64_t first, 
     const norm_t t = gradient_of(call);
     memset(partial, 0, 2 * (size_t)t.d * sizeof *partial);
     for (int64_t row = first; row < first + rows; ++row) {
-        gradient_row(&t, row, partial, partial + t.d);
+        if (bpt_norm_is_centred(call->call->op))
+            gradient_row(&t, true, row, partial, partial + t.d);
+        else
+            gradient_row(&t, false, row, partial, partial + t.d);
         if (t.dx) mask_row(&t, row);
     }
 }

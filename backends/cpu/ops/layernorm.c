@@ -1,4 +1,4 @@
-// layernorm, layernorm_grad.
+// layernorm, layernorm_grad; rmsnorm, rmsnorm_grad, which the kernels tell apart.
 #include "backends/cpu/cpu.h"
 
 enum { ROWS = 16 };  // rows of one piece of work, forward
@@ -48,8 +48,10 @@ static void run_layernorm_grad(const bpt_host_run_t *run) {
     const pieces_t p = pieces_of(run, rows, block);
     bpt_team_for(run->team, blocks, gradient_piece, &p);
     bpt_cpu_sum_partials(p.partials, blocks, 2 * p.d, p.d, run->out[2]);
-    bpt_cpu_sum_partials(p.partials + p.d, blocks, 2 * p.d, p.d, run->out[3]);
+    if (run->out[3]) bpt_cpu_sum_partials(p.partials + p.d, blocks, 2 * p.d, p.d, run->out[3]);
 }
 
 const bpt_host_op_t bpt_cpu_op_LAYERNORM = {NULL, run_layernorm};
 const bpt_host_op_t bpt_cpu_op_LAYERNORM_GRAD = {plan_layernorm_grad, run_layernorm_grad};
+const bpt_host_op_t bpt_cpu_op_RMSNORM = {NULL, run_layernorm};
+const bpt_host_op_t bpt_cpu_op_RMSNORM_GRAD = {plan_layernorm_grad, run_layernorm_grad};

@@ -1,4 +1,4 @@
-// Layer normalisation with residual and dropout, and its gradient, window by window.
+// Layer normalisation with residual and dropout, and its gradient, window by window; rmsnorm is a variant of the same kernels.
 #include "backends/gpu/lower/lower.h"
 #include "backends/gpu/lower/software/software.h"
 
@@ -6,6 +6,7 @@ enum { ROW_CHUNK = 64 };
 
 void bpt_lower_LAYERNORM(bpt_lower_t *l) {
     const bpt_layernorm_attrs_t *t = &l->call->attrs.layernorm;
+    const bool centred = bpt_norm_is_centred(l->call->op);
     const int64_t rows = bpt_rows(&l->call->in[0]), d = bpt_columns(&l->call->in[0]), window = bpt_lower_window(l, rows, (size_t)d * 4);
     const bpt_view_t x = bpt_lower_in(l, 0), residual = bpt_lower_in(l, 1), keys = bpt_lower_in(l, BPT_IN_ROW_KEYS);
     const bpt_view_t y = bpt_lower_out(l, 0), z = bpt_lower_out(l, 1), stats = bpt_lower_out(l, 2), low = bpt_lower_out(l, 3);
@@ -15,6 +16,7 @@ void bpt_lower_LAYERNORM(bpt_lower_t *l) {
     k.constants[layernorm_HAS_Z] = z.present;
     k.constants[layernorm_HAS_STATS] = stats.present;
     k.constants[layernorm_HAS_LOW] = low.present;
+    k.constants[layernorm_CENTRED] = centred;
     k.constants[layernorm_THRESHOLD] = bpt_lower_threshold(t->p);
     k.bindings[layernorm_gamma] = bpt_lower_in(l, 2);
     k.bindings[layernorm_beta] = bpt_lower_in(l, 3);
@@ -28,19 +30,23 @@ void bpt_lower_LAYERNORM(bpt_lower_t *l) {
         k.bindings[layernorm_z] = bpt_lower_part(&z, row * d, n * d);
         k.bindings[layernorm_stats] = bpt_lower_part(&stats, row * 2, n * 2);
         k.bindings[layernorm_low] = bpt_lower_part(&low, row * d, n * d);
-        if (bpt_lower_in_software(l) && bpt_software_layernorm(l, &k, &p, n)) continue;
+        if (centred && bpt_lower_in_software(l) && bpt_software_layernorm(l, &k, &p, n)) continue;
         bpt_lower_emit(l, &k, &p, n);  // a work-group per row
     }
 }
 
+void bpt_lower_RMSNORM(bpt_lower_t *l) { bpt_lower_LAYERNORM(l); }
+
 static void input_gradients(bpt_lower_t *l, int64_t row, int64_t n, int64_t d) {
     const bpt_layernorm_attrs_t *t = &l->call->attrs.layernorm;
+    const bool centred = bpt_norm_is_centred(l->call->op);
     const bpt_view_t dy = bpt_lower_in(l, 0), z = bpt_lower_in(l, 1), stats = bpt_lower_in(l, 2), low = bpt_lower_in(l, 4);
     const bpt_view_t keys = bpt_lower_in(l, BPT_IN_ROW_KEYS), dz = bpt_lower_out(l, 0), dx = bpt_lower_out(l, 1);
     bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_layernorm_grad);
     layernorm_grad_params_t p = {.columns = (uint32_t)d, .keep = 1 / (1 - t->p), .uid = t->uid};
     k.constants[layernorm_grad_HAS_LOW] = low.present;
     k.constants[layernorm_grad_HAS_DX] = dx.present;
+    k.constants[layernorm_grad_CENTRED] = centred;
     k.constants[layernorm_grad_THRESHOLD] = bpt_lower_threshold(t->p);
     k.bindings[layernorm_grad_gamma] = bpt_lower_in(l, 3);
     k.bindings[layernorm_grad_rng] = bpt_lower_in(l, BPT_IN_RNG);
@@ -51,7 +57,7 @@ static void input_gradients(bpt_lower_t *l, int64_t row, int64_t n, int64_t d) {
     k.bindings[layernorm_grad_row_keys] = bpt_lower_part(&keys, row * 2, n * 2);
     k.bindings[layernorm_grad_dz] = bpt_lower_part(&dz, row * d, n * d);
     k.bindings[layernorm_grad_dx] = bpt_lower_part(&dx, row * d, n * d);
-    if (bpt_lower_in_software(l) && bpt_software_layernorm_grad(l, &k, &p, n)) return;
+    if (centred && bpt_lower_in_software(l) && bpt_software_layernorm_grad(l, &k, &p, n)) return;
     bpt_lower_emit(l, &k, &p, n);
 }
 
@@ -71,7 +77,7 @@ static void partial_sums(bpt_lower_t *l, int64_t row, int64_t n, int64_t d, cons
 }
 
 static void split_sums(bpt_lower_t *l, const bpt_view_t *sums, int64_t d) {
-    for (int slot = 2; slot <= 3; ++slot) {
+    for (int slot = 2; slot <= (bpt_norm_is_centred(l->call->op) ? 3 : 2); ++slot) {
         bpt_kernel_call_t k = bpt_lower_kernel(l, BPT_GPU_copy);
         copy_params_t p = {.count = (uint32_t)d};
         k.bindings[copy_x] = bpt_lower_part(sums, (slot - 2) * d, d);
@@ -100,3 +106,5 @@ void bpt_lower_LAYERNORM_GRAD(bpt_lower_t *l) {
     bpt_lower_barrier(l);
     split_sums(l, &sums, d);
 }
+
+void bpt_lower_RMSNORM_GRAD(bpt_lower_t *l) { bpt_lower_LAYERNORM_GRAD(l); }

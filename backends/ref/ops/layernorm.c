@@ -1,4 +1,4 @@
-// Layer normalisation with residual and dropout (Ba et al. 2016), and its gradient.
+// Layer normalisation with residual and dropout (Ba et al. 2016), and its gradient; without mean and beta (Zhang and Sennrich 2019).
 #include <math.h>
 #include <string.h>
 
@@ -22,11 +22,11 @@ static void run_layernorm(const bpt_host_run_t *run) {
             if (run->in[1]) z[c] += bpt_ref_in(run, 1, r * d + c);
             mean += z[c];
         }
-        mean /= (double)d;
+        mean = bpt_norm_is_centred(run->call->op) ? mean / (double)d : 0;
         for (int64_t c = 0; c < d; ++c) variance += (z[c] - mean) * (z[c] - mean);
         const double inverse_deviation = 1 / sqrt(variance / (double)d + (double)t->eps);
         for (int64_t c = 0; c < d; ++c) {
-            const double y = (z[c] - mean) * inverse_deviation * bpt_ref_in(run, 2, c) + bpt_ref_in(run, 3, c);
+            const double y = (z[c] - mean) * inverse_deviation * bpt_ref_in(run, 2, c) + (run->in[3] ? bpt_ref_in(run, 3, c) : 0);
             bpt_ref_out(run, 0, r * d + c, y);
             if (run->out[1]) bpt_ref_out(run, 1, r * d + c, z[c]);
             if (run->out[3]) bpt_ref_out(run, 3, r * d + c, y);
@@ -62,7 +62,7 @@ static void run_layernorm_grad(const bpt_host_run_t *run) {
             mean_g += dy * bpt_ref_in(run, 3, c);
             mean_gx += dy * bpt_ref_in(run, 3, c) * x;
         }
-        mean_g /= (double)d;
+        mean_g = bpt_norm_is_centred(run->call->op) ? mean_g / (double)d : 0;
         mean_gx /= (double)d;
         for (int64_t c = 0; c < d; ++c) {
             const double g = dy_at(run, r * d + c) * bpt_ref_in(run, 3, c);
@@ -74,9 +74,11 @@ static void run_layernorm_grad(const bpt_host_run_t *run) {
     }
     for (int64_t c = 0; c < d; ++c) {
         bpt_ref_out(run, 2, c, dgamma[c]);
-        bpt_ref_out(run, 3, c, dbeta[c]);
+        if (run->out[3]) bpt_ref_out(run, 3, c, dbeta[c]);
     }
 }
 
 const bpt_host_op_t bpt_ref_op_LAYERNORM = {plan_layernorm, run_layernorm};
 const bpt_host_op_t bpt_ref_op_LAYERNORM_GRAD = {plan_layernorm_grad, run_layernorm_grad};
+const bpt_host_op_t bpt_ref_op_RMSNORM = {plan_layernorm, run_layernorm};
+const bpt_host_op_t bpt_ref_op_RMSNORM_GRAD = {plan_layernorm_grad, run_layernorm_grad};

@@ -91,6 +91,9 @@ BPT_API bpt_value_t bpt_linear(bpt_graph_t *g, bpt_value_t x, bpt_value_t w, bpt
 // y = LayerNorm(dropout(x) + residual); *low (may be NULL): y in `low_dtype`, y itself when that is f32.
 BPT_API bpt_value_t bpt_layernorm(bpt_graph_t *g, bpt_value_t x, bpt_value_t residual, bpt_value_t gamma, bpt_value_t beta, float p,
                                   bpt_random_t random, bpt_dtype_t low_dtype, bpt_value_t *low);
+// The same without mean and beta (RMSNorm).
+BPT_API bpt_value_t bpt_rmsnorm(bpt_graph_t *g, bpt_value_t x, bpt_value_t residual, bpt_value_t gamma, float p, bpt_random_t random,
+                                bpt_dtype_t low_dtype, bpt_value_t *low);
 BPT_API bpt_value_t bpt_gather(bpt_graph_t *g, bpt_value_t table, bpt_value_t ids);
 BPT_API void bpt_scatter(bpt_graph_t *g, bpt_value_t destination, bpt_value_t x, bpt_value_t ids);
 BPT_API bpt_value_t bpt_add_rows(bpt_graph_t *g, bpt_value_t a, bpt_value_t b, int64_t row, int64_t rows);

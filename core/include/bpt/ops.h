@@ -115,10 +115,15 @@ typedef struct {
 // out: 0 dz f32 [R,d] (gradient of the residual), 1 dx F [R,d] = dropout mask applied to dz (absent when p == 0 and dx has dtype f32:
 //      dx is dz),
 //      2 dgamma f32 [d], 3 dbeta f32 [d].
+// rmsnorm: the same without mean and beta, y = z / sqrt(mean(z^2) + eps) * gamma (Zhang and Sennrich 2019); in 3 is absent, and
+//   stats = 0, 1/sqrt(mean(z^2) + eps).
+// rmsnorm_grad: as layernorm_grad; out 3 is absent.
 typedef struct {
     float eps, p;
     uint32_t uid;
 } bpt_layernorm_attrs_t;
+// Of these four: whether rows are normalised about their mean, and have a beta.
+static inline bool bpt_norm_is_centred(bpt_op_t op) { return op == BPT_OP_LAYERNORM || op == BPT_OP_LAYERNORM_GRAD; }
 
 // gather: in 0 table F [V,d], 1 ids u32 [N]; out F [N,d] = table[ids].
 // gather_grad: in 0 dy F [N,d], 1 ids, 2 acc f32 [V,d] or absent; out f32 [V,d] = acc + sum over equal ids, in order of N.

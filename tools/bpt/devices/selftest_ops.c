@@ -131,6 +131,15 @@ static void build_layernorm(net_t *n, int variant) {
     differentiate(n, "layernorm_grad", low, wrt, 4);
 }
 
+static void build_rmsnorm(net_t *n, int variant) {
+    (void)variant;
+    const bpt_value_t wrt[] = {matrix(n, n->type, ROWS, n->d), matrix(n, BPT_F32, ROWS, n->d), vector(n, n->d)};
+    bpt_value_t low;
+    const bpt_value_t y = bpt_rmsnorm(n->g, wrt[0], wrt[1], wrt[2], 0.25f, random_source(n, ROWS), n->type, &low);
+    result(n, "rmsnorm", y);
+    differentiate(n, "rmsnorm_grad", low, wrt, 3);
+}
+
 static void build_gather(net_t *n, int variant) {
     (void)variant;
     const bpt_value_t table = matrix(n, n->type, VOCAB, n->d), ids = input(n, BPT_U32, bpt_shape1(ROWS), FILL_IDS, VOCAB);
@@ -293,6 +302,7 @@ static const struct {
     {"xent with smoothing", build_xent, SMOOTHED, false},
     {"xent without gradient", build_xent, ALONE, false},
     {"layernorm", build_layernorm, 0, true},
+    {"rmsnorm", build_rmsnorm, 0, false},
     {"gather", build_gather, 0, true},
     {"scatter", build_scatter, 0, false},
     {"rows and sums", build_rows, 0, false},
