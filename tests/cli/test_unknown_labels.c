@@ -23,19 +23,21 @@ typedef struct {
     const char *known, *unknown;
     int counted, unknown_count;  // targets of valid.txt, and those without a label that training has
     bool loss;                   // whether any target has one
-    const char *counts_as;       // "1 examples"
+    const char *counts_as;       // "examples with such labels count as wrong: 1"
 } task_t;
 static const task_t tasks[] = {
-    {"classify", "--task classify --model transformer", "pos\tgood one\nneg\tbad one\n", "mid\tgood bad\n", 3, 1, true, "1 examples"},
-    {"pair", "--task pair --model transformer --d-mlp 8", "same\ta b\ta b\nother\ta\tc\n", "part\ta b\ta\n", 3, 1, true, "1 pairs"},
+    {"classify", "--task classify --model transformer", "pos\tgood one\nneg\tbad one\n", "mid\tgood bad\n", 3, 1, true,
+     "examples with such labels count as wrong: 1"},
+    {"pair", "--task pair --model transformer --d-mlp 8", "same\ta b\ta b\nother\ta\tc\n", "part\ta b\ta\n", 3, 1, true,
+     "pairs with such labels count as wrong: 1"},
     {"tree", "--task classify --model tree --vertex-loss all", "(1 (1 good) (0 one))\n(0 (0 bad) (1 one))\n", "(2 (7 good) (1 bad))\n", 3,
-     1, true, "1 examples"},
+     1, true, "examples with such labels count as wrong: 1"},
     {"tag", "--task tag --model transformer --positions sinusoidal", "Anna B-PER\nsings O\n\nhere O\n\n", "Rome B-LOC\nsings O\n\n", 5, 1,
-     true, "1 tokens"},
+     true, "tokens with such labels count as wrong: 1"},
     {"crf", "--task tag --model transformer --positions sinusoidal --crf", "Anna B-PER\nsings O\n\nhere O\n\n", "Rome B-LOC\nsings O\n\n",
-     5, 1, true, "1 tokens"},
+     5, 1, true, "tokens with such labels count as wrong: 1"},
     {"crf-none", "--task tag --model transformer --positions sinusoidal --crf", "Anna B-PER\nsings O\n\nhere O\n\n", "", 2, 1, false,
-     "1 tokens"},
+     "tokens with such labels count as wrong: 1"},
 };
 
 static void write_part(const char *folder, const char *part, const char *first, const char *second, int times) {

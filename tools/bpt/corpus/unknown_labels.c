@@ -7,9 +7,9 @@
 
 void cli_unknown_labels_warn(const char *path, const bpt_task_spec_t *task, const bpt_labels_t *labels, const bpt_examples_t *e) {
     if (!e->labels.n_unknown) return;
-    bpt_warn("%s: line %" PRIu64 ": label '%s' is not one of the %zu that the model knows; %" PRIu64
-             " %s have such labels and count as wrong",
-             path, e->labels.unknown_line, labels->name[e->labels.first_unknown], labels->count, e->labels.n_unknown, task->counted);
+    bpt_warn("%s: line %" PRIu64 ": label '%s' is not one of the %zu that the model knows; "
+             "%s with such labels count as wrong: %" PRIu64,
+             path, e->labels.unknown_line, labels->name[e->labels.first_unknown], labels->count, task->counted, e->labels.n_unknown);
 }
 
 bpt_status_t cli_unknown_labels_check(const cli_options_t *o, const char *path, const bpt_labels_t *labels, const bpt_examples_t *e) {
