@@ -6,60 +6,24 @@
 
 #include "bpt/alloc.h"
 #include "bpt/lists.h"
-#include "data/batches/buffer.h"
-#include "data/batches/shapes.h"
+#include "data/batches/examples_fill.h"
 #include "data/batches/translation_fill.h"
 #include "data/examples/order.h"
 #include "data/examples/trees.h"
 
-typedef struct {
-    int64_t bucket, position;  // position in the epoch's order, or in the file
-} member_t;
+typedef bpt_examples_source_t source_t;
 
-typedef struct {
-    bpt_batch_source_t base;
-    const bpt_examples_t *examples;
-    bpt_batching_t batching;
-    int64_t texts;    // of an example
-    bool translates;  // there are two sides
-    int64_t (*bucket)(int64_t length);
-    int64_t a_step;  // examples of an optimiser step; evaluation: all of them
-    bool train;
-    uint32_t *order;    // train: examples in the order of epoch `ordered`
-    uint32_t *lengths;  // train, two sides: of each example
-    bpt_pooled_t *pool;
-    int64_t ordered;       // -1: none yet
-    int64_t step;          // whose micro-batches come next
-    size_t next, n_micro;  // n_micro 0: they are not laid out yet
-    member_t *members;     // of the step, by falling bucket
-    int64_t *buckets;      // theirs
-    bpt_micro_t *micro;
-    bpt_batch_buffer_t buffer;
-    uint64_t n_bag;   // n-grams of the micro-batch so far
-    int64_t n_nodes;  // and nodes
-    int64_t *slots;   // [texts]: that the trees over them need
-    bpt_shapes_t shapes;
-} source_t;
-
-static uint64_t example_at(const source_t *s, int64_t position) { return s->train ? s->order[position] : (uint64_t)position; }
-
-static int64_t text_length(const bpt_examples_t *e, uint64_t text) { return (int64_t)(e->offsets[text + 1] - e->offsets[text]); }
-
-// Of an example: its longest text, and all of them.
+// Of an example: its longest text.
 static int64_t longest_of(const source_t *s, uint64_t e) {
     int64_t longest = 0;
     if (s->translates) return bpt_translation_rows(s->examples, e);
     for (int64_t k = 0; k < s->texts; ++k)
-        if (text_length(s->examples, e * (uint64_t)s->texts + (uint64_t)k) > longest)
-            longest = text_length(s->examples, e * (uint64_t)s->texts + (uint64_t)k);
+        if (bpt_text_length(s->examples, e * (uint64_t)s->texts + (uint64_t)k) > longest)
+            longest = bpt_text_length(s->examples, e * (uint64_t)s->texts + (uint64_t)k);
     return longest;
 }
-static int64_t rows_of(const source_t *s, uint64_t e) {
-    return (int64_t)(s->examples->offsets[(e + 1) * (uint64_t)s->texts] - s->examples->offsets[e * (uint64_t)s->texts]);
-}
-
 static int by_bucket(const void *a, const void *b) {
-    const member_t *x = a, *y = b;
+    const bpt_member_t *x = a, *y = b;
     if (x->bucket != y->bucket) return x->bucket < y->bucket ? 1 : -1;
     return x->position < y->position ? -1 : x->position > y->position;
 }
@@ -84,7 +48,7 @@ static void cut_packed(source_t *s, int64_t count) {
     const int64_t room = s->batching.batch_tokens;
     s->n_micro = 0;
     for (int64_t first = 0, at = 0, rows = 0; at <= count; ++at) {
-        const int64_t more = at < count ? rows_of(s, example_at(s, s->members[at].position)) : 0;
+        const int64_t more = at < count ? bpt_source_rows(s, bpt_source_example(s, s->members[at].position)) : 0;
         if (at < count && (at == first || rows + more <= room)) {
             rows += more;
             continue;
@@ -113,7 +77,8 @@ static void order_epoch(source_t *s, int64_t epoch) {
 static void lay_out_step(source_t *s) {
     const int64_t first = step_begin(s), count = step_count(s);
     order_epoch(s, s->step / s->base.steps_per_epoch);
-    for (int64_t i = 0; i < count; ++i) s->members[i] = (member_t){s->bucket(longest_of(s, example_at(s, first + i))), first + i};
+    for (int64_t i = 0; i < count; ++i)
+        s->members[i] = (bpt_member_t){s->bucket(longest_of(s, bpt_source_example(s, first + i))), first + i};
     if (s->batching.packed)
         cut_packed(s, count);
     else
@@ -125,18 +90,10 @@ enum { NGRAMS_OF_TOKEN = 16 };  // that there is room for, on average
 
 // ---- Trees
 
-static uint64_t first_text(const source_t *s, const bpt_micro_t *m, size_t i) {
-    return example_at(s, s->members[m->first + i].position) * (uint64_t)s->texts;
-}
-
-static int64_t nodes_of(const source_t *s, uint64_t first, uint64_t end) {
-    return (int64_t)(s->examples->trees.offsets[end] - s->examples->trees.offsets[first]);
-}
-
 // Back slots that the tree over a text needs.
 static bpt_status_t slots_of(source_t *s, uint64_t text, int64_t *slots) {
     const bpt_examples_t *e = s->examples;
-    const uint32_t n = (uint32_t)text_length(e, text), m = (uint32_t)nodes_of(s, text, text + 1), zero = 0;
+    const uint32_t n = (uint32_t)bpt_text_length(e, text), m = (uint32_t)bpt_source_nodes(s, text, text + 1), zero = 0;
     const bpt_row_space_t tokens = {.rows = n, .sequences = 1, .start = &zero, .length = &n};
     const bpt_row_space_t nodes = {.rows = m, .sequences = 1, .start = &n, .length = &m};
     uint32_t *links;
@@ -161,8 +118,8 @@ static int64_t round_slots(int64_t slots) {
 static void add_trees(const source_t *s, const bpt_micro_t *m, bpt_batch_shape_t *shape) {
     int64_t nodes = 0, slots = 1;
     for (size_t i = 0; i < m->count; ++i) {
-        const uint64_t text = first_text(s, m, i);
-        nodes += nodes_of(s, text, text + (uint64_t)s->texts);
+        const uint64_t text = bpt_source_first_text(s, m, i);
+        nodes += bpt_source_nodes(s, text, text + (uint64_t)s->texts);
         for (int64_t k = 0; k < s->texts; ++k)
             if (s->slots[text + (uint64_t)k] > slots) slots = s->slots[text + (uint64_t)k];
     }
@@ -171,22 +128,6 @@ static void add_trees(const source_t *s, const bpt_micro_t *m, bpt_batch_shape_t
     shape->side[0].nodes = s->batching.packed ? bpt_packed_rows(nodes, rows) : least((nodes + quarter - 1) / quarter * quarter, rows);
     if (!shape->side[0].nodes) shape->side[0].nodes = 1;
     shape->side[0].node_slots = round_slots(slots);
-}
-
-static void fill_tree(source_t *s, int64_t sequence, int64_t row, uint64_t text, const bpt_batch_t *out) {
-    const bpt_examples_t *e = s->examples;
-    const int64_t rows = out->shape.side[0].rows, first = rows + s->n_nodes;
-    const uint32_t count = (uint32_t)nodes_of(s, text, text + 1), length = (uint32_t)text_length(e, text);
-    const bpt_example_node_t *nodes = e->trees.nodes.items + e->trees.offsets[text];
-    bpt_side_buffer_t *side = &s->buffer.side[0];
-    bpt_trees_link(nodes, count, length, (uint32_t)row, (uint32_t)first, side->links);
-    side->node_start[sequence] = (uint32_t)first;
-    side->node_counts[sequence] = count;
-    for (uint32_t i = 0; i < count; ++i) side->node_labels[s->n_nodes + i] = bpt_trees_symbol(&nodes[i], e->trees.named);
-    s->n_nodes += count;
-    if (!s->batching.vertices) return;
-    for (uint32_t i = 0; i < count; ++i) side->vertex_labels[first + i] = nodes[i].label;
-    for (uint32_t i = 0; i < length; ++i) side->vertex_labels[row + i] = e->trees.token_labels[e->offsets[text] + i];
 }
 
 static bpt_batch_shape_t shape_of(const source_t *s, const bpt_micro_t *m) {
@@ -204,148 +145,21 @@ static int64_t ngrams_of(const source_t *s, const bpt_micro_t *m) {
     const bpt_examples_t *e = s->examples;
     int64_t count = 0;
     for (size_t i = 0; i < m->count; ++i) {
-        const uint64_t text = example_at(s, s->members[m->first + i].position) * (uint64_t)s->texts;
+        const uint64_t text = bpt_source_example(s, s->members[m->first + i].position) * (uint64_t)s->texts;
         count += (int64_t)(e->bags.offsets[e->offsets[text + (uint64_t)s->texts]] - e->bags.offsets[e->offsets[text]]);
     }
     return count;
 }
 
-// ---- Filling
-
-static void fill_bags(source_t *s, int64_t row, uint64_t token, int64_t length) {
-    const bpt_examples_t *e = s->examples;
-    bpt_side_buffer_t *side = &s->buffer.side[0];
-    for (int64_t i = 0; i < length; ++i) {
-        const uint64_t from = e->bags.offsets[token + (uint64_t)i], count = e->bags.offsets[token + (uint64_t)i + 1] - from;
-        memcpy(side->bag + s->n_bag, e->bags.items + from, count * sizeof *e->bags.items);
-        side->bag_ranges[2 * (row + i)] = (uint32_t)s->n_bag;
-        side->bag_ranges[2 * (row + i) + 1] = (uint32_t)(s->n_bag + count);
-        s->n_bag += count;
-    }
-}
-
-static bool knows_label(const bpt_examples_t *e, uint32_t label) {
-    return !e->labels.classes || label < e->labels.classes || label == BPT_NO_LABEL;
-}
-
-// A target and its weight; false: the label is none that the model knows.
-static bool set_label(source_t *s, int64_t place, uint32_t label) {
-    const bool known = knows_label(s->examples, label);
-    if (!known) s->buffer.unknown[place] = label;
-    s->buffer.targets[place] = known && label != BPT_NO_LABEL ? label : 0;
-    s->buffer.weights[place] = known ? 1 : 0;
-    return known;
-}
-
-static void fill_text(source_t *s, int64_t sequence, int64_t row, uint64_t text, bpt_batch_t *out) {
-    const bpt_examples_t *e = s->examples;
-    const uint64_t from = e->offsets[text];
-    const int64_t length = text_length(e, text), columns = e->vectors.columns;
-    bpt_side_buffer_t *side = &s->buffer.side[0];
-    side->start[sequence] = (uint32_t)row;
-    side->lengths[sequence] = (uint32_t)length;
-    if (columns)
-        memcpy(side->numbers + row * columns, e->vectors.of + from * (uint64_t)columns, (size_t)(length * columns) * sizeof *e->vectors.of);
-    else
-        memcpy(side->tokens + row, e->tokens + from, (size_t)length * sizeof *e->tokens);
-    out->n_tokens += length;
-    if (e->bags.has) fill_bags(s, row, from, length);
-    if (e->trees.has) fill_tree(s, sequence, row, text, out);
-    if (!e->labels.per_token) return;
-    int64_t known = 0;
-    for (int64_t i = 0; i < length; ++i) known += set_label(s, row + i, e->labels.of[from + (uint64_t)i]);
-    out->n_unknown += length - known;
-    if (!s->batching.scores_texts) {
-        out->n_scored += known;
-    } else if (known == length) {
-        ++out->n_scored;
-    } else {  // a text has a likelihood only if all of its labels have
-        memset(s->buffer.weights + row, 0, (size_t)length * sizeof *s->buffer.weights);
-    }
-}
-
-static void fill_target(source_t *s, int64_t place, uint64_t e, bpt_batch_t *out) {
-    const int64_t columns = s->examples->values.columns;
-    bool known = true;
-    if (columns)
-        memcpy(s->buffer.values + place * columns, s->examples->values.of + e * (uint64_t)columns, (size_t)columns * sizeof(float));
-    else
-        known = set_label(s, place, s->examples->labels.of[e]);
-    if (columns) s->buffer.weights[place] = 1;
-    out->n_scored += known;
-    out->n_unknown += !known;
-}
-
-static void fill_translations(source_t *s, const bpt_micro_t *m, bpt_batch_t *out) {
-    int64_t segment = 0;
-    s->n_nodes = 0;
-    for (int64_t i = 0; i < (int64_t)m->count; ++i) {
-        const int64_t position = s->members[m->first + (size_t)i].position;
-        segment += bpt_translation_fill(s->examples, example_at(s, position), s->train, i, segment, &s->buffer, out);
-        if (s->examples->trees.has) fill_tree(s, i, s->buffer.side[0].start[i], example_at(s, position), out);
-        s->buffer.sequences[i] = (uint32_t)position;
-    }
-    out->n_real = (int64_t)m->count;
-}
-
-// Texts of documents in a micro-batch.
-static int64_t segments_of(const source_t *s, const bpt_micro_t *m) {
-    int64_t segments = 0;
-    for (size_t i = 0; s->examples->windows.has && i < m->count; ++i) {
-        const bpt_window_t w = bpt_window_of(s->examples, example_at(s, s->members[m->first + i].position));
-        segments += (int64_t)(w.end - w.first);
-    }
-    return segments;
-}
-
-// Nodes and tokens of an example that have a label; the label of the root is that of the example.
-static int64_t labelled_vertices(const source_t *s, uint64_t example) {
-    const bpt_examples_t *e = s->examples;
-    int64_t count = 0;
-    for (uint64_t t = e->offsets[example]; t < e->offsets[example + 1]; ++t) count += e->trees.token_labels[t] != BPT_NO_LABEL;
-    for (uint64_t i = e->trees.offsets[example]; i + 1 < e->trees.offsets[example + 1]; ++i)
-        count += e->trees.nodes.items[i].label != BPT_NO_LABEL;
-    return count + (e->labels.of[example] != BPT_NO_LABEL);
-}
-
-static void score_vertices(source_t *s, const bpt_micro_t *m, bpt_batch_t *out) {
-    const bpt_side_buffer_t *side = &s->buffer.side[0];
-    out->n_scored = 0;
-    for (size_t i = 0; i < m->count; ++i) {
-        const uint64_t e = first_text(s, m, i);
-        side->vertex_labels[side->node_start[i] + side->node_counts[i] - 1] = s->examples->labels.of[e];
-        out->n_scored += labelled_vertices(s, e);
-    }
-}
-
-static void fill(source_t *s, const bpt_micro_t *m, bpt_batch_t *out) {
-    int64_t row = 0;
-    s->n_bag = 0;
-    s->n_nodes = 0;
-    for (int64_t i = 0; i < (int64_t)m->count; ++i) {
-        const int64_t position = s->members[m->first + (size_t)i].position;
-        const uint64_t e = example_at(s, position);
-        for (int64_t k = 0; k < s->texts; ++k) {
-            const int64_t sequence = i * s->texts + k;
-            const uint64_t text = e * (uint64_t)s->texts + (uint64_t)k;
-            fill_text(s, sequence, s->batching.packed ? row : sequence * m->n, text, out);
-            row += text_length(s->examples, text);
-            s->buffer.sequences[sequence] = (uint32_t)(position * s->texts + k);
-        }
-        if (!s->examples->labels.per_token) fill_target(s, i, e, out);
-    }
-    if (s->batching.vertices) score_vertices(s, m, out);
-    out->n_real = (int64_t)m->count * s->texts;
-}
-
 static int64_t scored_of_step(const source_t *s) {
     int64_t scored = 0;
     for (int64_t i = 0; s->translates && i < step_count(s); ++i)
-        scored += bpt_translation_scored(s->examples, example_at(s, step_begin(s) + i), s->train);
-    for (int64_t i = 0; s->batching.vertices && i < step_count(s); ++i) scored += labelled_vertices(s, example_at(s, step_begin(s) + i));
+        scored += bpt_translation_scored(s->examples, bpt_source_example(s, step_begin(s) + i), s->train);
+    for (int64_t i = 0; s->batching.vertices && i < step_count(s); ++i)
+        scored += bpt_fill_vertices(s, bpt_source_example(s, step_begin(s) + i));
     if (s->translates || s->batching.vertices) return scored;
     if (!s->examples->labels.per_token || s->batching.scores_texts) return step_count(s);
-    for (int64_t i = 0; i < step_count(s); ++i) scored += rows_of(s, example_at(s, step_begin(s) + i));
+    for (int64_t i = 0; i < step_count(s); ++i) scored += bpt_source_rows(s, bpt_source_example(s, step_begin(s) + i));
     return scored;
 }
 
@@ -366,12 +180,12 @@ static bpt_status_t next(bpt_batch_source_t *source, bpt_batch_t *out, bool *end
                                        .unknown = s->examples->labels.n_unknown > 0,
                                        .vertex_labels = s->batching.vertices,
                                        .value_columns = s->examples->values.columns,
-                                       .segments = segments_of(s, m)};
+                                       .segments = bpt_fill_segments(s, m)};
     BPT_TRY(bpt_batch_buffer_start(&s->buffer, &layout, out));
     if (s->translates)
-        fill_translations(s, m, out);
+        bpt_fill_translations(s, m, out);
     else
-        fill(s, m, out);
+        bpt_fill_examples(s, m, out);
     out->window_scored = scored_of_step(s);
     out->first = s->next == 0;
     out->last = ++s->next == s->n_micro;
@@ -426,7 +240,7 @@ static bpt_status_t add_largest(source_t *s) {
     const int64_t room = s->batching.batch_tokens;
     int64_t longest = 1, most = 0;
     for (uint64_t e = 0; e < s->examples->count; ++e) {
-        const int64_t rows = rows_of(s, e);
+        const int64_t rows = bpt_source_rows(s, e);
         if (rows > longest) longest = rows;
         most += rows;
     }
@@ -537,7 +351,7 @@ uint64_t bpt_examples_scored(const bpt_examples_t *e, const bpt_batching_t *batc
     for (uint64_t i = 0; i < e->count; ++i) {
         const uint64_t first = e->labels.per_token ? e->offsets[i] : i, end = e->labels.per_token ? e->offsets[i + 1] : i + 1;
         uint64_t known = 0;
-        for (uint64_t t = first; t < end; ++t) known += knows_label(e, e->labels.of[t]);
+        for (uint64_t t = first; t < end; ++t) known += bpt_knows_label(e, e->labels.of[t]);
         scored += batching->scores_texts ? known == end - first : known > 0;
     }
     return scored;

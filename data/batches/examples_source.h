@@ -3,17 +3,8 @@
 #define BPT_DATA_EXAMPLES_SOURCE_H
 
 #include "bpt/batch.h"
+#include "data/batches/batching.h"
 #include "data/examples/examples.h"
-
-typedef struct {
-    int64_t batch_examples;  // examples of an optimiser step; 0: about batch_tokens * accumulate tokens
-    int64_t batch_tokens;    // tokens of a micro-batch, padding included, but at least one example
-    int64_t accumulate;      // used when batch_examples is 0
-    uint64_t seed;
-    bool packed;        // rows without padding inside; else buckets
-    bool vertices;      // training on trees: the terms of the loss are the nodes and tokens that have a label
-    bool scores_texts;  // a term of the loss for each text, though each token has a label
-} bpt_batching_t;
 
 // Training, without end: a step takes the next examples of the epoch's order (a pure function of (seed, epoch)) and splits them
 // into micro-batches, by length where they are in buckets (shapes.h), whose gradients add up to the step's: that changes nothing but speed.
