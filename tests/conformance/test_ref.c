@@ -60,6 +60,29 @@ static void layernorm_of_one_row(void **state) {
     test_data_destroy(&data);
 }
 
+static void rmsnorm_of_one_row(void **state) {
+    (void)state;
+    test_case_t c;
+    test_data_t data;
+    test_case_init(&c, BPT_OP_RMSNORM);
+    c.call.attrs.layernorm.eps = 4;
+    for (int i = 0; i < 3; ++i) test_in(&c, i, BPT_F32, i < 2 ? bpt_shape2(1, 4) : bpt_shape1(4), TEST_PREPARED, 0, 0);
+    for (int i = 0; i < 3; ++i) test_out(&c, i, BPT_F32, i < 2 ? bpt_shape2(1, 4) : bpt_shape2(1, 2));
+    test_data_create(&c, &data);
+    put(data.in[0], 4, (const float[]){1, 1, 2, 2});
+    put(data.in[1], 4, (const float[]){0, 4, 1, 5});  // z = 1 5 3 7: mean of the squares 21
+    put(data.in[2], 4, (const float[]){1, 1, 2, 1});
+    test_must_execute(test_ref_device(), &c, &data);
+    const float *y = data.out[0], *stats = data.out[2];
+    assert_near((double)y[0], 0.2);
+    assert_near((double)y[1], 1);
+    assert_near((double)y[2], 1.2);
+    assert_near((double)y[3], 1.4);
+    assert_near((double)stats[0], 0);
+    assert_near((double)stats[1], 0.2);
+    test_data_destroy(&data);
+}
+
 static void cross_entropy_of_equal_logits_is_log_of_the_vocabulary(void **state) {
     (void)state;
     test_case_t c;
@@ -372,6 +395,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(product_of_two_matrices),
         cmocka_unit_test(layernorm_of_one_row),
+        cmocka_unit_test(rmsnorm_of_one_row),
         cmocka_unit_test(cross_entropy_of_equal_logits_is_log_of_the_vocabulary),
         cmocka_unit_test(smoothed_cross_entropy_by_hand),
         cmocka_unit_test(segments_by_hand),
