@@ -13,6 +13,7 @@
 #include "models/api/translate_texts.h"
 #include "models/kinds/kind.h"
 #include "models/train/average.h"
+#include "tools/bpt/corpus/example_options.h"
 #include "tools/bpt/options/command.h"
 #include "tools/bpt/output.h"
 #include "tools/bpt/report/progress.h"
@@ -307,6 +308,7 @@ static bpt_status_t translate_block(job_t *job, bpt_range_t rest) {
 
 static bpt_status_t translate_file(job_t *job, const char *path) {
     bpt_text_blocks_t *blocks;
+    cli_running_warn(path);
     BPT_TRY(bpt_text_blocks_open(path, BLOCK_BYTES, &blocks));
     bpt_status_t status = BPT_OK;
     for (bool end = false; status == BPT_OK;) {

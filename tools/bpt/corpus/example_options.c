@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpt/log.h"
 #include "models/config/params_of.h"
 #include "models/kinds/kind.h"
 
@@ -246,4 +247,12 @@ bpt_status_t cli_running_options(const cli_data_options_t *d, const bpt_model_co
         .format = d->format ? (bpt_format_id_t)(d->format - 1) : BPT_FORMAT_TEXT, .field = field, .by_lines = bpt_task_sides(task) == 2};
     BPT_TRY(check_format(task, out->format));
     return check_places(task, d, out->format);
+}
+
+void cli_running_warn(const char *path) {
+    bpt_format_id_t format;
+    if (bpt_format_of_file(path, &format))
+        bpt_warn("%s is read as it is, with all that its lines have beside the texts; bpt train and bpt eval read the texts alone with "
+                 "--format %s",
+                 path, bpt_format_names[format]);
 }

@@ -17,5 +17,7 @@ void cli_examples_fit(const cli_options_t *o, const bpt_model_config_t *model, b
 // How files of running text are read, which is as they are unless --format says another way; `field`: the name of the field of the text.
 bpt_status_t cli_running_options(const cli_data_options_t *data, const bpt_model_config_t *model, const char *field,
                                  bpt_running_t *out) BPT_MUST_USE;
+// Says that a file is read as it is, where its name says a format with texts in it.
+void cli_running_warn(const char *path);
 
 #endif

@@ -19,18 +19,9 @@ static void fill(cli_options_t *o) {
     if (!m->max_positions && m->positions == BPT_POSITIONS_ABSOLUTE) m->max_positions = (int32_t)longest_window(&o->data);
 }
 
-// The file of a format that --format does not name is read as it is, as any file.
-static void warn_of_format(const cli_data_options_t *d) {
-    bpt_format_id_t format;
-    if (!d->format && bpt_format_of_file(d->path, &format))
-        bpt_warn("%s is read as it is, with all that it has beside its texts; --format %s reads the texts alone", d->path,
-                 bpt_format_names[format]);
-}
-
 static bpt_status_t check(const cli_options_t *o) {
     const cli_data_options_t *d = &o->data;
     const bpt_model_config_t *m = &o->model;
-    warn_of_format(d);
     if (window_stride(o) > d->context)
         return bpt_fail(BPT_ERR_USAGE, "--stride %lld would leave out text between windows of --context %lld", (long long)d->stride,
                         (long long)d->context);
@@ -55,13 +46,16 @@ static bpt_status_t check_data(const cli_data_options_t *d, const bpt_model_conf
 static bpt_status_t open_text(const cli_data_options_t *d, const bpt_model_config_t *m, const char *path, bpt_text_t **out) {
     bpt_running_t how;
     BPT_TRY(cli_running_options(d, m, d->text_field, &how));
+    if (!d->format) cli_running_warn(path);
     return bpt_running_open(path, &how, out);
 }
 
 static bpt_status_t open_split(const cli_data_options_t *d, const bpt_model_config_t *m, const char *path, bpt_split_t *out) {
     bpt_running_t how;
     BPT_TRY(cli_running_options(d, m, d->text_field, &how));
-    return bpt_split_open_running(path, d->unit, bpt_unit_of(d->unit)->by_lines, &how, out);
+    BPT_TRY(bpt_split_open_running(path, d->unit, bpt_unit_of(d->unit)->by_lines, &how, out));
+    if (!d->format) cli_running_warn(out->part[BPT_TRAIN].path);
+    return BPT_OK;
 }
 
 // ---- Training
