@@ -88,7 +88,7 @@ static bpt_gpu_limits_t limits_of(const bpt_cuda_functions_t *cuda, CUdevice dev
         .offset_alignment = bpt_gpu_info(info).binding_alignment,
         .subgroup_size = (uint32_t)number(cuda, device, CU_DEVICE_ATTRIBUTE_WARP_SIZE),
         .f16 = info->f16,
-        .matrix_units = capability_of(cuda, device) >= 80,
+        .mma = capability_of(cuda, device) >= 80,
         .unified = number(cuda, device, CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0,
         .disjoint_writes = true,
     };

@@ -16,7 +16,7 @@ static bpt_gpu_limits_t limits_of(int capability) {
                               .offset_alignment = 1,
                               .subgroup_size = 32,
                               .f16 = true,
-                              .matrix_units = capability >= 80,
+                              .mma = capability >= 80,
                               .disjoint_writes = true};
 }
 

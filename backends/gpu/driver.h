@@ -26,9 +26,9 @@ typedef struct {
     uint32_t vector_lanes;      // floats of a vector register, of processors through OpenCL; 0 = kernels use vectors of four
     uint32_t max_texels;        // floats that a kernel can read as texels, which is faster than from a buffer; 0 = it is not
     uint32_t max_loops;         // rounds of all loops of a work-item together, after which the driver silently stops; 0 = none
-    bpt_matrix_units_t matrix;  // that cl/matrix/matmul_matrix.cl can use: f16 operands, f32 sums; 0 = none
+    bpt_fragments_t fragments;  // of matrices that a subgroup holds together, for cl/matrix/matmul_matrix.cl: f16, sums in f32; 0 = none
     bool f16;                   // 16-bit elements in storage
-    bool matrix_units;          // 16-bit products of the kernels by the device's matrix units (cl/matrix/matrix.h)
+    bool mma;                   // warps have the instruction mma for 16-bit products (cl/matrix/matrix.h)
     bool unified;               // host and device share the memory
     bool disjoint_writes;       // dispatches without a barrier between them may write different rows of one binding
     bool software;              // the device is a processor (set by gpu.c)

@@ -64,7 +64,7 @@ static bpt_status_t choose_products(bpt_gpu_device_t *g, const bpt_device_option
     bpt_gpu_rule_t rule;
     gpu.max_group_size = g->api->limits.max_group_size;
     gpu.max_local_bytes = g->api->limits.local_bytes;
-    gpu.matrix = g->api->limits.matrix;
+    gpu.fragments = g->api->limits.fragments;
     bpt_gpu_info_set(info, &gpu);
     BPT_TRY(bpt_gpu_rule(g->base.backend->name, info, options ? options->products : NULL, &rule));
     g->tuning = rule.tuning;

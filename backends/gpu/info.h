@@ -10,13 +10,13 @@
 // Units of a device for products of small matrices, rows x depth by depth x columns, which a subgroup of work-items holds together.
 typedef struct {
     uint32_t rows, columns, depth, subgroup;
-} bpt_matrix_units_t;
+} bpt_fragments_t;
 
 typedef struct {
     // Range and alignment of a binding, work-items and local memory of a work-group; 0 = not said.
     uint64_t max_binding_bytes;
     uint32_t binding_alignment, max_group_size, max_local_bytes;
-    bpt_matrix_units_t matrix;  // of f16 with f32 sums; 0 = none
+    bpt_fragments_t fragments;  // of f16 with f32 sums; 0 = none
     uint32_t vector_lanes;      // OpenCL on processors: floats of a vector register
     uint32_t subgroup_size;     // Vulkan: work-items that run side by side
     uint32_t least_subgroup;    // the smallest number of them that a compiler may choose; 0 = not said

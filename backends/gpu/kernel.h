@@ -1,5 +1,5 @@
-// The kernels by name, and what C must know of each: its constants, bindings and parameter block, all read from cl/<room>/<kernel>.inc,
-// which the kernel texts read too; and what it needs of a device. Knows no API and no op.
+// The kernels by name, and what C must know of each: its constants, bindings, parameter block and local arrays, all read from
+// cl/<room>/<kernel>.inc, which the kernel texts read too; and what it needs of a device. Knows no API and no op.
 #ifndef BPT_GPU_KERNEL_H
 #define BPT_GPU_KERNEL_H
 
@@ -51,8 +51,8 @@ static inline bool bpt_gpu_binding_has_texels(bpt_gpu_binding_kind_t kind) {
 // What a kernel needs of a device beyond what every one has: the sections of kernels.def.
 typedef enum {
     BPT_GPU_NEEDS_NOTHING,
-    BPT_GPU_NEEDS_MATRIX_UNITS,  // that a subgroup shares (limits.matrix)
-    BPT_GPU_NEEDS_TEXELS,        // buffers read as texels (limits.max_texels)
+    BPT_GPU_NEEDS_FRAGMENTS,  // that a subgroup shares (limits.fragments)
+    BPT_GPU_NEEDS_TEXELS,     // buffers read as texels (limits.max_texels)
 } bpt_gpu_needs_t;
 
 typedef struct {
@@ -64,6 +64,7 @@ typedef struct {
         bpt_gpu_binding_kind_t kind;
     } bindings[BPT_GPU_MAX_BINDINGS];
     uint32_t params_bytes;
+    uint64_t (*local_bytes)(uint32_t group_size, const uint32_t *constants);  // local memory of a group
 } bpt_gpu_kernel_info_t;
 
 extern const bpt_gpu_kernel_info_t bpt_gpu_kernels[BPT_GPU_KERNEL_COUNT];

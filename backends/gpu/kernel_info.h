@@ -7,6 +7,7 @@
                                     .needs = BPT_PASTE3(BPT_GPU, _NEEDS_, NEEDS),
                                     .constants = {CONSTANTS(CONSTANT)},
                                     .bindings = {BINDINGS(BINDING)},
+                                    .local_bytes = BPT_PASTE3(KERNEL, _local, _bytes),
                                     .params_bytes = sizeof(BPT_PASTE3(KERNEL, _params_, t))},
 #undef TEXT_
 #undef TEXT

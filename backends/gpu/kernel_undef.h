@@ -3,3 +3,4 @@
 #undef CONSTANTS
 #undef BINDINGS
 #undef PARAMS
+#undef LOCALS

@@ -120,7 +120,7 @@ bpt_status_t bpt_gpu_limits_fake(bpt_gpu_limits_t *limits) {
     const char *wanted = getenv("BPT_LIMITS");
     if (wanted) BPT_TRY(bpt_gpu_limits_lower(limits, wanted));
     if (bpt_env_disabled("f16")) limits->f16 = false;
-    if (bpt_env_disabled("matrix")) limits->matrix_units = false;
-    if (!limits->f16) limits->matrix = (bpt_matrix_units_t){0};
+    if (bpt_env_disabled("matrix")) limits->mma = false;
+    if (!limits->f16) limits->fragments = (bpt_fragments_t){0};
     return BPT_OK;
 }

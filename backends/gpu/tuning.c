@@ -117,7 +117,7 @@ bool bpt_gpu_tuning_has(const bpt_gpu_tuning_t *t, bpt_product_kind_t kind) { re
 static uint32_t group_of(const bpt_product_rule_t *r, const bpt_gpu_info_t *info) {
     const uint32_t *s = r->size;
     if (r->kind == BPT_PRODUCT_WIDE) return s[BPT_WIDE_GROUP];
-    if (r->kind == BPT_PRODUCT_MATRIX) return s[BPT_MATRIX_GROUP_ROWS] * s[BPT_MATRIX_GROUP_COLUMNS] * info->matrix.subgroup;
+    if (r->kind == BPT_PRODUCT_MATRIX) return s[BPT_MATRIX_GROUP_ROWS] * s[BPT_MATRIX_GROUP_COLUMNS] * info->fragments.subgroup;
     return s[BPT_TILE_ROWS] / s[BPT_TILE_ITEM_ROWS] * (s[BPT_TILE_COLUMNS] / s[BPT_TILE_ITEM_COLUMNS]);
 }
 
@@ -127,20 +127,20 @@ static uint32_t local_of(const bpt_product_rule_t *r, const bpt_gpu_info_t *info
     if (r->kind == BPT_PRODUCT_WIDE) return 0;
     if (r->kind == BPT_PRODUCT_TILES) return (s[BPT_TILE_ROWS] + s[BPT_TILE_COLUMNS]) * s[BPT_TILE_DEPTH] * (uint32_t)sizeof(float);
     const uint32_t groups = s[BPT_MATRIX_GROUP_ROWS] * s[BPT_MATRIX_GROUP_COLUMNS], depth = s[BPT_MATRIX_DEPTH];
-    const uint32_t rows = s[BPT_MATRIX_GROUP_ROWS] * s[BPT_MATRIX_ROWS] * info->matrix.rows;
-    const uint32_t columns = s[BPT_MATRIX_GROUP_COLUMNS] * s[BPT_MATRIX_COLUMNS] * info->matrix.columns;
+    const uint32_t rows = s[BPT_MATRIX_GROUP_ROWS] * s[BPT_MATRIX_ROWS] * info->fragments.rows;
+    const uint32_t columns = s[BPT_MATRIX_GROUP_COLUMNS] * s[BPT_MATRIX_COLUMNS] * info->fragments.columns;
     const uint32_t padding_a = 8 * (rows > depth ? rows : depth), padding_b = 8 * (columns > depth ? columns : depth);
-    return 2 * ((rows + columns) * depth + padding_a + padding_b) + 4 * groups * info->matrix.rows * info->matrix.columns;
+    return 2 * ((rows + columns) * depth + padding_a + padding_b) + 4 * groups * info->fragments.rows * info->fragments.columns;
 }
 
 // What the device lacks for a rule, "" if nothing. Limits of 0 are not known.
 static void check_fit(const bpt_product_rule_t *r, const bpt_gpu_info_t *info, char *why, size_t bytes) {
     if (r->kind == BPT_PRODUCT_LIBRARY) return;
     const uint32_t group = group_of(r, info), local = local_of(r, info);
-    if (r->kind == BPT_PRODUCT_MATRIX && !info->matrix.rows)
+    if (r->kind == BPT_PRODUCT_MATRIX && !info->fragments.rows)
         snprintf(why, bytes, "units for products of f16 matrices, which the device, its driver or this build of bpt lacks");
-    else if (r->kind == BPT_PRODUCT_MATRIX && r->size[BPT_MATRIX_DEPTH] % info->matrix.depth)
-        snprintf(why, bytes, "a depth that is a multiple of %u, which the device's units take at once", info->matrix.depth);
+    else if (r->kind == BPT_PRODUCT_MATRIX && r->size[BPT_MATRIX_DEPTH] % info->fragments.depth)
+        snprintf(why, bytes, "a depth that is a multiple of %u, which the device's units take at once", info->fragments.depth);
     else if (r->kind == BPT_PRODUCT_WIDE && r->size[BPT_WIDE_LANES] > 4 && !info->vector_lanes)
         snprintf(why, bytes, "vectors of %u columns, which only OpenCL on a processor has", r->size[BPT_WIDE_LANES]);
     else if (info->max_group_size && group > info->max_group_size)
@@ -213,7 +213,7 @@ const char *const *bpt_gpu_tuning_half_candidates(const bpt_device_info_t *info)
                                         "matrix:2,4,2,2,32", "matrix:4,4,1,1,32",  "matrix:2,2,2,2,16",
                                         "matrix:2,2,2,4,32", "tiles:64,64,16,8,8", NULL};
     static const char *const none[] = {NULL};
-    return bpt_gpu_info(info).matrix.rows ? units : none;
+    return bpt_gpu_info(info).fragments.rows ? units : none;
 }
 
 // ---- The rule that applies -------------------------------------------------------------------------------------------

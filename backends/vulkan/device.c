@@ -42,7 +42,7 @@ static bpt_status_t create_device(bpt_vulkan_t *v) {
                                            .queueFamilyIndex = v->physical.queue_family,
                                            .queueCount = 1,
                                            .pQueuePriorities = &priority};
-    const bool subgroups = v->physical.subgroup_size > 0, matrix = v->physical.limits.matrix.rows > 0;
+    const bool subgroups = v->physical.subgroup_size > 0, matrix = v->physical.limits.fragments.rows > 0;
     const bool resources = v->compiles_only && v->physical.tells_resources;
     const char *extensions[3];
     uint32_t n_extensions = 0;

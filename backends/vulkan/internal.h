@@ -59,9 +59,9 @@ bpt_status_t bpt_vulkan_enumerate(bpt_device_info_t *infos, int capacity, int *c
 // ---- matrix.c --------------------------------------------------------------------------------------------------------
 
 #define BPT_VULKAN_MATRIX_EXTENSION "VK_KHR_cooperative_matrix"
-// Of a device with the extension and a subgroup size: limits.matrix, all 0 where no size suits cl/matrix/matmul_matrix.cl.
+// Of a device with the extension and a subgroup size: limits.fragments, all 0 where no size suits cl/matrix/matmul_matrix.cl.
 bpt_status_t bpt_vulkan_matrix_know(VkInstance instance, bpt_vulkan_physical_t *p);
-// The last link of the features that a device with limits.matrix is opened with, else NULL.
+// The last link of the features that a device with limits.fragments is opened with, else NULL.
 void *bpt_vulkan_matrix_feature(const bpt_vulkan_physical_t *p);
 
 // ---- device.c --------------------------------------------------------------------------------------------------------

@@ -15,11 +15,11 @@ static bool suits(const VkCooperativeMatrixPropertiesKHR *m) {
 }
 
 // Of the sizes that suit the one with most products, the first of equals.
-static void choose(const VkCooperativeMatrixPropertiesKHR *list, uint32_t count, uint32_t subgroup, bpt_matrix_units_t *out) {
+static void choose(const VkCooperativeMatrixPropertiesKHR *list, uint32_t count, uint32_t subgroup, bpt_fragments_t *out) {
     for (uint32_t i = 0; i < count; ++i) {
         const VkCooperativeMatrixPropertiesKHR *m = &list[i];
         if (!suits(m) || m->MSize * m->NSize * m->KSize <= out->rows * out->columns * out->depth) continue;
-        *out = (bpt_matrix_units_t){.rows = m->MSize, .columns = m->NSize, .depth = m->KSize, .subgroup = subgroup};
+        *out = (bpt_fragments_t){.rows = m->MSize, .columns = m->NSize, .depth = m->KSize, .subgroup = subgroup};
     }
 }
 
@@ -40,7 +40,7 @@ bpt_status_t bpt_vulkan_matrix_know(VkInstance instance, bpt_vulkan_physical_t *
     if (!ask || !has_feature(p->handle) || ask(p->handle, &count, NULL) != VK_SUCCESS) return BPT_OK;
     BPT_TRY(bpt_alloc(count, sizeof *list, &list));
     for (uint32_t i = 0; i < count; ++i) list[i].sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
-    if (ask(p->handle, &count, list) >= 0) choose(list, count, p->subgroup_size, &p->limits.matrix);
+    if (ask(p->handle, &count, list) >= 0) choose(list, count, p->subgroup_size, &p->limits.fragments);
     bpt_free(list);
     return BPT_OK;
 }
@@ -48,7 +48,7 @@ bpt_status_t bpt_vulkan_matrix_know(VkInstance instance, bpt_vulkan_physical_t *
 void *bpt_vulkan_matrix_feature(const bpt_vulkan_physical_t *p) {
     static VkPhysicalDeviceCooperativeMatrixFeaturesKHR feature = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR, .cooperativeMatrix = VK_TRUE};
-    return p->limits.matrix.rows ? &feature : NULL;
+    return p->limits.fragments.rows ? &feature : NULL;
 }
 
 #else

@@ -212,7 +212,7 @@ bpt_status_t bpt_vulkan_physical_list(VkInstance instance, bpt_vulkan_physical_t
 
 static void describe_features(const bpt_vulkan_physical_t *p, char *text, size_t bytes) {
     const uint32_t version = p->properties.apiVersion;
-    const bpt_matrix_units_t *m = &p->limits.matrix;
+    const bpt_fragments_t *m = &p->limits.fragments;
     size_t used = (size_t)snprintf(text, bytes, "vulkan-%u.%u", VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
     if (p->limits.f16) used += (size_t)snprintf(text + used, bytes - used, " f16");
     if (m->rows) used += (size_t)snprintf(text + used, bytes - used, " matrix-%ux%ux%u", m->rows, m->columns, m->depth);
@@ -232,7 +232,7 @@ static void describe(const bpt_vulkan_physical_t *p, bpt_device_info_t *info) {
                                 .binding_alignment = p->limits.offset_alignment,
                                 .max_group_size = p->limits.max_group_size,
                                 .max_local_bytes = p->limits.local_bytes,
-                                .matrix = p->limits.matrix,
+                                .fragments = p->limits.fragments,
                                 .subgroup_size = p->properties11.subgroupSize,
                                 .least_subgroup = p->least_subgroup};
     bpt_gpu_info_set(info, &gpu);

@@ -115,7 +115,7 @@ static VkResult create_pipeline(bpt_vulkan_t *v, const bpt_gpu_variant_t *varian
 // that read texels in a group of one subgroup read once what all items want, and pass it on.
 static bool by_subgroups(const bpt_vulkan_t *v, const bpt_gpu_variant_t *variant, bool f16) {
     const bpt_vulkan_shader_t *shader = bpt_vulkan_shaders[variant->kernel];
-    if (bpt_gpu_kernels[variant->kernel].needs == BPT_GPU_NEEDS_MATRIX_UNITS) return true;
+    if (bpt_gpu_kernels[variant->kernel].needs == BPT_GPU_NEEDS_FRAGMENTS) return true;
     if (!v->physical.shuffles) return false;
     if (variant->texels) return shader->texels[1].words && variant->group_size == v->physical.subgroup_size;
     return shader->variant[1][f16].words && !v->base.limits.software && variant->group_size % v->physical.subgroup_size == 0;

@@ -4,12 +4,6 @@
 #define FIRST_COLUMN (PIECES != 0u ? column0 : 0u)
 #define TILE_COLUMNS (PIECES != 0u ? min(MOST_COLUMNS, HEAD_DIM - column0) : HEAD_DIM)
 #include "cl/attention/tiles.h"
-#define LOCALS(L)                                                                                                     \
-    RANGE_LOCALS_OF(L, RANGES) LANE_LOCALS(L) L(int, low, RANGES * TILE) L(int, high, RANGES * TILE) L(uint, list_row, BATCH)        \
-    L(uint, list_result, BATCH) L(uint, list_all, BATCH) L(int, edge, BATCH * TILE) L(float4, key, MOST_COLUMNS * TILE4)\
-    L(float4, value, MOST_COLUMNS * TILE4) L(float4, dkey, MOST_COLUMNS * TILE4) L(float4, dvalue, MOST_COLUMNS * TILE4)\
-    L(float4, score, BATCH * TILE4) L(float4, weight, BATCH * TILE4)                                                  \
-    L(float4, table_dots, MATRIX_SIZE(BATCH * TILE4)) L(uint, used, MATRIX_SIZE(TABLE_BLOCKS))
 #define NO_EDGE (-2)
 #define NO_REL (-1)
 #define Q_ROW(t) ROW_PLACE(list_row[t], p.q_stride, 0u)

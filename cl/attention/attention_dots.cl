@@ -1,12 +1,7 @@
 // The order of the sum is that of dy . v in the other kernels, so that the two cancel exactly where one key has all the weight.
-#include "cl/attention/attention.h"
-#define LOCALS(L)
-#define TERM(c) READ(y, i * p.head_dim + c) * READ(dy, i * p.head_dim + c)
+#include "cl/attention/dot.h"
+DOT(dot_row, READ, y, READ, dy)
 KERNEL_BEGIN
     const uint i = GLOBAL_ID;
-    if (i < p.count) {
-        float sum = 0.0f;
-        ADD_TERMS(sum, p.head_dim, TERM)
-        AT(dots, i) = sum;
-    }
+    if (i < p.count) AT(dots, i) = dot_row(PASS, i * p.head_dim, i * p.head_dim, p.head_dim);
 KERNEL_END

@@ -1,14 +1,11 @@
 // With weights w = exp(score - lse), dropout factors f and D = dots: the gradient of a score is g = w (f dy . v - D) scale; dq = sum over
 // the keys of g (k + rel), drel[row] = sum over the edges of the row of g q.
 #include "cl/attention/attention.h"
-#define MOST_KEYS 64
-#define LOCALS(L)                                                                                                       \
-    RANGE_LOCALS(L) L(int, range_row, MOST_RANGES) L(int, range_step, MOST_RANGES) L(uint, key_row, MOST_KEYS)           \
-    L(uint, key_code, MOST_KEYS) L(int, key_rel, MOST_KEYS) L(float, query, COLUMNS) L(float, upper, COLUMNS)            \
-    L(float, sum, COLUMNS) L(float, score, SCORES)
-#define KEY_TERM(c) query[from + c] * READ(kv, k + c)
-#define VALUE_TERM(c) upper[from + c] * READ(kv, k + columns + c)
-#define REL_TERM(c) query[from + c] * READ(rel, k + c)
+#include "cl/attention/dot.h"
+#include "cl/attention/ranges.h"
+DOT(dot_key, ELEMENT, query, READ, kv)
+DOT(dot_dout_value, ELEMENT, upper, READ, kv)
+DOT(dot_position, ELEMENT, query, READ, rel)
 KERNEL_BEGIN
     const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
     const uint head_groups = (p.heads + p.group_heads - 1u) / p.group_heads, columns = p.heads * p.head_dim;
@@ -42,7 +39,7 @@ KERNEL_BEGIN
             range_step[r] = range.w;
         }
         BARRIER;
-        START_RANGES(n_ranges)
+        start_ranges(PASS, n_ranges);
         BARRIER;
         const int all_keys = range_start[n_ranges], first_key = p.parts > 1u ? TO_INT(part) * p.part_keys : 0;
         const int end_key = p.parts > 1u ? min(first_key + p.part_keys, all_keys) : all_keys;
@@ -50,8 +47,7 @@ KERNEL_BEGIN
             const uint n_keys = min(batch, TO_UINT(end_key - key)), n_scores = n_keys * n_heads;
             for (uint t = LOCAL_ID; t < n_keys; t += WG) {
                 const int place = key + TO_INT(t);
-                FIND_RANGE(r, n_ranges, place)
-                const int along = place - range_start[r], key_node = range_begin[r] + along;
+                const int r = range_of_place(PASS, n_ranges, place), along = place - range_start[r], key_node = range_begin[r] + along;
                 const uint row = row_of_node(g, p.leaf_rows, p.other, sequence, key_node);
                 key_row[t] = stored_row(g, p.calls, row, key_node);
                 key_rel[t] = has_rel && range_row[r] >= 0 ? range_row[r] + along * range_step[r] : -1;
@@ -63,13 +59,10 @@ KERNEL_BEGIN
                 float dot_product = 0.0f, dot_value = 0.0f;
                 if (key_row[t] != NO_ROW) {
                     const uint k = key_row[t] * p.kv_stride + p.k_offset + first_column + from;
-                    ADD_TERMS(dot_product, p.head_dim, KEY_TERM)
-                    ADD_TERMS(dot_value, p.head_dim, VALUE_TERM)
+                    dot_product += dot_key(PASS, from, k, p.head_dim);
+                    dot_value += dot_dout_value(PASS, from, k + columns, p.head_dim);
                 }
-                if (key_rel[t] >= 0) {
-                    const uint k = TO_UINT(key_rel[t]) * p.head_dim;
-                    ADD_TERMS(dot_product, p.head_dim, REL_TERM)
-                }
+                if (key_rel[t] >= 0) dot_product += dot_position(PASS, from, TO_UINT(key_rel[t]) * p.head_dim, p.head_dim);
                 float kept = p.inverse;
                 if (p.threshold > 0u && dropout_bits(key_code[t], AT(row_keys, 2u * all_row), AT(row_keys, 2u * all_row + 1u),
                                                      p.uid << 8 | (first_head + h), AT(rng, 0u), AT(rng, 1u)) < p.threshold)

@@ -1,5 +1,4 @@
 #include "cl/attention/attention.h"
-#define LOCALS(L)
 KERNEL_BEGIN
     const uint columns = p.heads * p.head_dim, size = columns + 2u * p.heads;
     if (GLOBAL_ID < p.count) {

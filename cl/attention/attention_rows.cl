@@ -1,12 +1,9 @@
 // Scores of a batch of keys, then a running softmax (largest score, sum of weights, weighted sum of values), batch by batch in order.
 #include "cl/attention/attention.h"
-#define MOST_KEYS 64
-#define LOCALS(L)                                                                                                        \
-    RANGE_LOCALS(L) L(int, range_row, MOST_RANGES) L(int, range_step, MOST_RANGES) L(uint, key_row, MOST_KEYS)            \
-    L(uint, key_code, MOST_KEYS) L(int, key_rel, MOST_KEYS) L(float, query, COLUMNS) L(float, sum, COLUMNS)               \
-    L(float, score, SCORES) L(float, largest, HEADS) L(float, total, HEADS) L(float, factor, HEADS)
-#define KEY_TERM(c) query[from + c] * READ(kv, k + c)
-#define REL_TERM(c) query[from + c] * READ(rel, k + c)
+#include "cl/attention/dot.h"
+#include "cl/attention/ranges.h"
+DOT(dot_key, ELEMENT, query, READ, kv)
+DOT(dot_position, ELEMENT, query, READ, rel)
 KERNEL_BEGIN
     const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
     const bool is_table = graph_has(g, GRAPH_TABLE);
@@ -52,17 +49,16 @@ KERNEL_BEGIN
             range_step[r] = range.w;
         }
         BARRIER;
-        START_RANGES(n_ranges)
+        start_ranges(PASS, n_ranges);
         BARRIER;
         const int all_keys = range_start[n_ranges], part_begin = p.parts > 1u ? TO_INT(part) * p.part_keys : 0;
-        const int first_key = PART_BEGIN(part_begin, passed, all_keys);
-        const int end_key = p.parts > 1u ? PART_BEGIN(part_begin + p.part_keys, passed, all_keys) : all_keys;
+        const int first_key = part_begin_of(part_begin, passed, all_keys);
+        const int end_key = p.parts > 1u ? part_begin_of(part_begin + p.part_keys, passed, all_keys) : all_keys;
         for (int key = first_key; key < end_key; key += TO_INT(batch)) {
             const uint n_keys = min(batch, TO_UINT(end_key - key)), n_scores = n_keys * n_heads;
             for (uint t = LOCAL_ID; t < n_keys; t += WG) {
                 const int place = key + TO_INT(t);
-                FIND_RANGE(r, n_ranges, place)
-                const int along = place - range_start[r], key_node = range_begin[r] + along;
+                const int r = range_of_place(PASS, n_ranges, place), along = place - range_start[r], key_node = range_begin[r] + along;
                 const uint row = is_table ? TO_UINT(key_node) : row_of_node(g, p.leaf_rows, p.other, sequence, key_node);
                 key_row[t] = is_table ? row : stored_row(g, p.calls, row, key_node);
                 key_rel[t] = (p.calls & CALL_REL) != 0u && range_row[r] >= 0 ? range_row[r] + along * range_step[r] : -1;
@@ -74,12 +70,9 @@ KERNEL_BEGIN
                 float dot_product = 0.0f;
                 if (key_row[t] != NO_ROW) {
                     const uint k = key_row[t] * p.kv_stride + p.k_offset + first_column + from;
-                    ADD_TERMS(dot_product, p.head_dim, KEY_TERM)
+                    dot_product += dot_key(PASS, from, k, p.head_dim);
                 }
-                if (key_rel[t] >= 0) {
-                    const uint k = TO_UINT(key_rel[t]) * p.head_dim;
-                    ADD_TERMS(dot_product, p.head_dim, REL_TERM)
-                }
+                if (key_rel[t] >= 0) dot_product += dot_position(PASS, from, TO_UINT(key_rel[t]) * p.head_dim, p.head_dim);
                 score[s] = dot_product * p.scale;
             }
             BARRIER;

@@ -1,5 +1,4 @@
 #include "cl/attention/attention.h"
-#define LOCALS(L)
 KERNEL_BEGIN
     if (GLOBAL_ID < p.count) {
         const uint unit = GLOBAL_ID / p.columns, column = GLOBAL_ID - unit * p.columns, sequence = unit / p.n_nodes;

@@ -2,24 +2,20 @@
 // over the keys of a query, dk = sum of g q and dv = sum of w f dy over the queries of a key. With relative positions a query reads k + rel,
 // and drel[row] = sum of g q over the edges of the row.
 #include "cl/attention/attention.h"
-#define MOST_ROWS 64
-#define KEYS_SIZE(size) (KEYS != 0u ? (size) : 1u)
-#define RELATIVE_SIZE(size) (RELATIVE != 0u ? (size) : 1u)
-#define LOCALS(L)                                                                                                      \
-    RANGE_LOCALS(L) L(uint, other, MOST_ROWS) L(float, own_x, COLUMNS) L(float, own_y, COLUMNS) L(float, sum_x, COLUMNS)\
-    L(float, sum_y, KEYS_SIZE(COLUMNS)) L(float, score, SCORES) L(float, weight, KEYS_SIZE(SCORES))                    \
-    L(int, range_row, RELATIVE_SIZE(MOST_RANGES)) L(int, range_step, RELATIVE_SIZE(MOST_RANGES))                       \
-    L(int, rel_row, RELATIVE_SIZE(MOST_ROWS))
-// Elements of the other side, k and v or q and dout, of number c of the columns.
-#define OTHER_X(row, c) (KEYS != 0u ? READ(q, (row) * columns + (c)) : READ(kv, (row) * 2u * columns + (c)))
-#define OTHER_Y(row, c) (KEYS != 0u ? READ(dy, (row) * columns + (c)) : READ(kv, (row) * 2u * columns + columns + (c)))
-#define X_TERM(c) own_x[from + c] * OTHER_X(row, first_column + from + c)
-#define Y_TERM(c) own_y[from + c] * OTHER_Y(row, first_column + from + c)
-#define REL_TERM(c) (KEYS != 0u ? READ(q, row * columns + first_column + from + c) : own_x[from + c]) * READ(rel, edge + c)
+#include "cl/attention/dot.h"
+#include "cl/attention/ranges.h"
+// Rows of the other side are those of q and dout, or of k and v, which lie side by side.
+DOT(dot_own_query, ELEMENT, own_x, READ, q)
+DOT(dot_own_dout, ELEMENT, own_y, READ, dy)
+DOT(dot_own_kv, ELEMENT, own_x, READ, kv)
+DOT(dot_dout_kv, ELEMENT, own_y, READ, kv)
+DOT(dot_own_position, ELEMENT, own_x, READ, rel)
+DOT(dot_query_position, READ, q, READ, rel)
 KERNEL_BEGIN
     const uint head_groups = (p.heads + p.group_heads - 1u) / p.group_heads, columns = p.heads * p.head_dim;
     const uint first_head = GROUP_ID % head_groups * p.group_heads, n_heads = min(p.group_heads, p.heads - first_head);
     const uint unit = p.first_unit + GROUP_ID / head_groups, own = p.first_row + unit / p.parts;
+    const uint row_size = KEYS != 0u ? columns : 2u * columns;  // of the other side
     const int part_begin = TO_INT(unit % p.parts) * p.part_rows;
     const uint first_column = first_head * p.head_dim, n_columns = n_heads * p.head_dim;
     const uint batch = min(TO_UINT(MOST_ROWS), SCORES / p.group_heads), words = KEYS != 0u ? 2u : 4u;
@@ -47,15 +43,15 @@ KERNEL_BEGIN
             }
         }
         BARRIER;
-        START_RANGES(n_ranges)
+        start_ranges(PASS, n_ranges);
         BARRIER;
-        const int all_rows = range_start[n_ranges], begin_row = PART_BEGIN(part_begin, passed, all_rows);
-        const int end_row = p.parts > 1u ? PART_BEGIN(part_begin + p.part_rows, passed, all_rows) : all_rows;
+        const int all_rows = range_start[n_ranges], begin_row = part_begin_of(part_begin, passed, all_rows);
+        const int end_row = p.parts > 1u ? part_begin_of(part_begin + p.part_rows, passed, all_rows) : all_rows;
         for (int first = begin_row; first < end_row; first += TO_INT(batch)) {
             const uint n_rows = min(batch, TO_UINT(end_row - first)), n_scores = n_rows * n_heads;
             for (uint t = LOCAL_ID; t < n_rows; t += WG) {
                 const int place = first + TO_INT(t);
-                FIND_RANGE(r, n_ranges, place)
+                const int r = range_of_place(PASS, n_ranges, place);
                 const uint row = TO_UINT(range_begin[r] + place - range_start[r]);
                 other[t] = row;
                 if (RELATIVE != 0u && KEYS == 0u)
@@ -77,11 +73,12 @@ KERNEL_BEGIN
                 const uint query_row = KEYS != 0u ? row : own, key_row = KEYS != 0u ? own : row;
                 const uint at = query_row * p.heads + first_head + h;
                 float x = 0.0f, y = 0.0f, kept = p.inverse;
-                ADD_TERMS(x, p.head_dim, X_TERM)
-                ADD_TERMS(y, p.head_dim, Y_TERM)
+                const uint of_row = row * row_size + first_column + from;
+                x += KEYS != 0u ? dot_own_query(PASS, from, of_row, p.head_dim) : dot_own_kv(PASS, from, of_row, p.head_dim);
+                y += KEYS != 0u ? dot_own_dout(PASS, from, of_row, p.head_dim) : dot_dout_kv(PASS, from, of_row + columns, p.head_dim);
                 if (RELATIVE != 0u && rel_row[t] >= 0) {
                     const uint edge = TO_UINT(rel_row[t]) * p.head_dim;
-                    ADD_TERMS(x, p.head_dim, REL_TERM)
+                    x += KEYS != 0u ? dot_query_position(PASS, of_row, edge, p.head_dim) : dot_own_position(PASS, from, edge, p.head_dim);
                 }
                 if (p.threshold > 0u && dropout_bits(AT(key_codes, key_row), AT(row_keys, 2u * query_row), AT(row_keys, 2u * query_row + 1u),
                                                      p.uid << 8 | (first_head + h), AT(rng, 0u), AT(rng, 1u)) < p.threshold)
@@ -95,11 +92,12 @@ KERNEL_BEGIN
                 const uint h = c / p.head_dim;
                 float x = sum_x[c], y = KEYS != 0u ? sum_y[c] : 0.0f;
                 for (uint t = 0u; t < n_rows; ++t) {
-                    float read = OTHER_X(other[t], first_column + c);
+                    const uint at = other[t] * row_size + first_column + c;
+                    float read = KEYS != 0u ? READ(q, at) : READ(kv, at);
                     if (RELATIVE != 0u && KEYS == 0u && rel_row[t] >= 0)
                         read += READ(rel, TO_UINT(rel_row[t]) * p.head_dim + c - h * p.head_dim);
                     x += score[t * n_heads + h] * read;
-                    if (KEYS != 0u) y += weight[t * n_heads + h] * OTHER_Y(other[t], first_column + c);
+                    if (KEYS != 0u) y += weight[t * n_heads + h] * READ(dy, at);
                 }
                 sum_x[c] = x;
                 if (KEYS != 0u) sum_y[c] = y;

@@ -1,10 +1,6 @@
 // Scores of a batch of keys for all queries of the tile, then a running softmax (largest score, sum of weights, weighted sum of values),
 // batch by batch in order.
 #include "cl/attention/tiles.h"
-#define LOCALS(L)                                                                                                      \
-    TILE_LOCALS(L) L(float4, query, MOST_COLUMNS * TILE4) L(float4, value, MOST_COLUMNS * TILE4) L(float4, mix, ENTRIES * TILE4)\
-    L(float4, score, BATCH * TILE4) L(float4, top, TILE4) L(float4, factor, TILE4) L(float4, part_top, PARTS * TILE4)  \
-    L(float4, part_total, PARTS * TILE4)
 #define SHARE(sum, weights) (weights == 0.0f ? 0.0f : sum * p.inverse / weights)
 #define LSE(lane, component)                                                                                           \
     if (lane_row[4u * u + lane] != NO_ROW)                                                                             \

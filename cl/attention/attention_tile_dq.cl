@@ -2,10 +2,6 @@
 // sum over the keys of g (k + rel), drel[row] = sum over the edges of the row of g q scale. An edge's g is passed to its row's entry, so that
 // both sums with the table go over entries, not edges.
 #include "cl/attention/tiles.h"
-#define LOCALS(L)                                                                                                      \
-    TILE_LOCALS(L) L(float4, query, MOST_COLUMNS * TILE4) L(float4, upper, MOST_COLUMNS * TILE4) L(float4, gradient, MOST_COLUMNS * TILE4)\
-    L(float4, mix, ENTRIES * TILE4) L(float4, score, BATCH * TILE4)                                                    \
-    L(float4, upper_dots, MATRIX_SIZE(BATCH * TILE4))
 // The sum of an entry's edges with one lane: one edge, or where all nodes of the lane's range have one row, those of the batch.
 #define PULL(lane, component)                                                                                          \
     {                                                                                                                  \

@@ -2,15 +2,20 @@
 // What the lanes read together (or are read by) is one list of nodes: per range number the union of the lanes' ranges, one after the other. It
 // is walked in batches of BATCH nodes. LANE_ITEMS work-items share a node of the list, each with its own VECTORS vectors of lanes; there are
 // PARTS such groups of items. In registers an item has NODES nodes or COLUMNS columns side by side, times its vectors; what lasts longer than
-// a loop is in local memory. A lane's own bounds mask what only its neighbours read. Constants: TILE4 VECTORS NODES COLUMNS RANGES MOST_COLUMNS
-// BATCH MATRIX LANES (of an item's vectors in registers: 4, in OpenCL also 8 or 16, where VECTORS is enough); tile and work-group are powers
-// of two, BATCH is a multiple of PARTS * NODES.
+// a loop is in local memory. A lane's own bounds mask what only its neighbours read. The sizes are the constants ROWS_PER_TILE .. SIMD_WIDTH
+// (backends/gpu/lower/attention_tile.c checks how they go together), RANGES and MOST_COLUMNS; MATRIX says that matrix units multiply.
 //
 // Rows of the relative position table that a batch uses are listed once, as entries: a lane reads node m of range r with row base + step m,
 // so the rows of a range in a batch are few and evenly spaced, and q . rel is computed once for all nodes at the same distance.
 #include "cl/attention/attention.h"
 #include "cl/matrix/matrix.h"
-#define TILE (4u * TILE4)
+#define TILE ROWS_PER_TILE
+#define TILE4 (ROWS_PER_TILE / 4u)
+#define VECTORS (ROWS_PER_ITEM / 4u)
+#define NODES KEYS_PER_ITEM
+#define COLUMNS COLUMNS_PER_ITEM
+#define BATCH KEYS_PER_STEP
+#define PARTS TILE_PARTS
 #define WIDE VECTOR_FOURS              // vectors of four lanes in one of those in registers
 #define ITEM_VECTORS (VECTORS / WIDE)  // an item's
 #define HEAD_DIM p.head_dim
@@ -19,9 +24,7 @@
 #define TILE_COLUMNS HEAD_DIM  // at most MOST_COLUMNS
 #endif
 #define LANE_ITEMS (TILE4 / VECTORS)
-#define PARTS (WG / LANE_ITEMS)
 #define FILLED(count) (((count) + PARTS * NODES - 1u) / (PARTS * NODES) * PARTS * NODES)  // whole blocks of nodes of all parts
-#define ENTRIES (BATCH + 2u * TILE + 8u)
 #define BLOCK 4u  // entries that an item works on side by side
 #define MASKED (-1.0e38f)
 #define ROW_STRIDE(step) ((step) == 2 || (step) == -2 ? 2 : 1)  // between the rows of neighbouring nodes
@@ -34,14 +37,23 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
     return FLOAT4(weight_of(score.x, top.x), weight_of(score.y, top.y), weight_of(score.z, top.z), weight_of(score.w, top.w));
 }
 
-// Of a lane: its node's row in a tensor of all rows, NO_ROW: it has no node; and the same where the node exists and is stored.
-#define LANE_LOCALS(L) L(uint, lane_row, TILE) L(uint, lane_source, TILE)
-
-#define TILE_LOCALS(L)                                                                                          \
-    RANGE_LOCALS_OF(L, RANGES) L(int, low, RANGES * TILE) L(int, high, RANGES * TILE) L(int, base, RANGES * TILE)\
-    L(int, range_step, RANGES) L(int, range_row, RANGES) L(int, range_rows, RANGES) L(int, range_entry, RANGES) \
-    LANE_LOCALS(L) L(int, list_node, BATCH) L(int, list_range, BATCH) L(uint, list_row, BATCH) L(uint, list_code, BATCH) L(int, entry_row, ENTRIES)\
-    L(int, entry_range, ENTRIES) L(uint, dropped, BATCH * TILE4)
+// Starts from lengths: every item adds up those before its own ranges. (A loop inside of if (LOCAL_ID == 0u) miscompiles in PoCL 3.1.)
+#define START_RANGES(n_ranges)                                                                       \
+    for (int r = TO_INT(LOCAL_ID); r <= n_ranges; r += TO_INT(WG)) {                                 \
+        int start = 0;                                                                               \
+        for (int before = 0; before < r; ++before) start += range_end[before] - range_begin[before]; \
+        range_start[r] = start;                                                                      \
+    }
+// Sets r to the range that holds place t.
+#define FIND_RANGE(r, n_ranges, t)               \
+    int r = 0;                                   \
+    for (int above = n_ranges; above - r > 1;) { \
+        const int middle = (r + above) / 2;      \
+        if (range_start[middle] <= t)            \
+            r = middle;                          \
+        else                                     \
+            above = middle;                      \
+    }
 
 // The list from the lanes' bounds. NOTE(r, lane): whatever else is to be known of range r, which this lane has (end 0: no lane).
 #define TILE_UNIONS(NOTE)                                                                                       \
@@ -281,7 +293,7 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
 // PLACE(i, column).
 #define TILE_SUM(total, FACTOR, count, weight, ROW_EXISTS, tensor, PLACE)                                       \
     if (BY_MATRIX) {                                                                                            \
-        MATRIX_SUM(total, MATRIX_##FACTOR, count, weight, ROW_EXISTS, tensor, PLACE)                            \
+        MATRIX_ADD_PRODUCTS(total, MATRIX_##FACTOR, count, weight, ROW_EXISTS, tensor, PLACE)                            \
     } else {                                                                                                    \
         for (uint c0 = part * COLUMNS; c0 < TILE_COLUMNS; c0 += PARTS * COLUMNS) {                              \
             uint column[COLUMNS];                                                                               \

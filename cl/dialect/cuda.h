@@ -5,10 +5,10 @@ typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;
 
-#define FUNCTION static __device__
+#define FUNCTION static __device__ __forceinline__
 #define NUMBER(name, value) enum { name = value };
 #if __CUDA_ARCH__ >= 800
-#define MATRIX_UNITS  // see matrix.h
+#define MMA  // see matrix.h
 #endif
 #define TO_FLOAT(x) ((float)(x))
 #define TO_INT(x) ((int)(x))
@@ -76,31 +76,54 @@ static __device__ __forceinline__ void store_element(uint dtype, void *data, uin
 #define FETCH(x, i) x[i]
 #define LOAD4(x, i) FLOAT4(LOAD(x, i), LOAD(x, (i) + 1u), LOAD(x, (i) + 2u), LOAD(x, (i) + 3u))
 #define READ4(x, i) LOAD4(x, i)
+#define UINT4(a, b, c, d) make_uint4(a, b, c, d)
+#define HALVES(a, b) ((uint)float_to_half(a) | (uint)float_to_half(b) << 16)
+#define LOAD_HALF(x, i) half_to_float(x[i])
+#define EIGHT(x, i) (*(const uint4 *)(x + (i)))
+
+#define TYPE_F void *
+#define TYPE_R float *
+#define TYPE_U uint *
+#define TYPE_V float4 *
+#define TYPE_G TYPE_F
+#define TYPE_T TYPE_V
+#define TYPE_E ushort *
+#define STRUCT(name) struct name
+
+// The context of a kernel's functions: its parameters and where its bindings are. Functions are expanded where they are called, so nothing of
+// it is passed in the end. Local arrays have names outside of functions.
+#define FIELD(type, name) type name;
+#define MEMBER(number, kind, name) TYPE_##kind name;
+#define LOCAL_ARRAY(type, name, size) __shared__ type name[size];
+#define KERNEL_TYPES          \
+    struct params_t {         \
+        uint first_group;     \
+        uchar skew[16];       \
+        PARAMS(FIELD)         \
+    };                        \
+    struct context_t {        \
+        params_t p;           \
+        BINDINGS(MEMBER)      \
+    };                        \
+    LOCALS(LOCAL_ARRAY)
+#define CONTEXT const context_t &context
+#define PASS context
+#define OPEN_BINDING(number, kind, name) TYPE_##kind const name = context.name;
+#define OPEN                       \
+    const params_t &p = context.p; \
+    BINDINGS(OPEN_BINDING)
 
 #define ARGUMENT(number, kind, name) void *name##_base,
-#define POINTER_F(name) void *name = name##_base;
-#define POINTER_R(name) float *name = (float *)name##_base;
-#define POINTER_U(name) uint *name = (uint *)name##_base;
-#define POINTER_V(name) float4 *name = (float4 *)name##_base;
-#define POINTER_G(name) POINTER_F(name)
-#define POINTER_T(name) POINTER_V(name)
-#define POINTER(number, kind, name) POINTER_##kind(name)
-#define FIELD(type, name) type name;
-#define LOCAL_ARRAY(type, name, size) __shared__ type name[size];
+#define POINTER(number, kind, name) TYPE_##kind const name = (TYPE_##kind)name##_base;
+#define GIVE(number, kind, name) , name
 // At least 256 items share a multiprocessor and its 65,536 registers, so an item may take all it wants. Left to itself, ptxas may spill to take 64.
 #define LEAST_GROUPS (WG < 256u ? 256u / WG : 1u)
-#define KERNEL_BEGIN                                                                                             \
-    struct params_t {                                                                                            \
-        uint first_group;                                                                                        \
-        uchar skew[16];                                                                                          \
-        PARAMS(FIELD)                                                                                            \
-    };                                                                                                           \
-    extern "C" __global__ void __launch_bounds__(WG, LEAST_GROUPS) KERNEL(BINDINGS(ARGUMENT) const params_t p) {               \
-        BINDINGS(POINTER)                                                                                        \
-        LOCALS(LOCAL_ARRAY)
+#define KERNEL_BEGIN                                                                                                   \
+    extern "C" __global__ void __launch_bounds__(WG, LEAST_GROUPS) KERNEL(BINDINGS(ARGUMENT) const params_t p) {       \
+        BINDINGS(POINTER)                                                                                              \
+        const context_t context = {p BINDINGS(GIVE)};
 #define KERNEL_END }
 
 #include "cl/dialect/vector.h"
 #include "cl/dialect/random.h"
-#include "cl/dialect/steps.h"
 #include "cl/dialect/reduce.h"

@@ -42,8 +42,8 @@ void store_element(uint dtype, __global void *data, uint i, float v) {
             (bits & 0x7FFFFFFFu) > 0x7F800000u ? (ushort)(bits >> 16 | 0x40u) : (ushort)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
     }
 }
-// Vectors of LANES floats, a constant of the kernels that have them.
-#if LANES == 16
+// Vectors of SIMD_WIDTH floats, a constant of the kernels that have them.
+#if SIMD_WIDTH == 16
 #define VECTOR float16
 #define VECTOR_FOURS 4u
 #define VECTOR_FETCH(x, i) vload16(i, (__global const float *)x)
@@ -51,7 +51,7 @@ void store_element(uint dtype, __global void *data, uint i, float v) {
 #define VECTOR_PUT(array, i, v) vstore16(v, 0, (__local float *)(array + (i)))
 #define VECTOR_PART(v, part) ((part) == 0u ? (v).s0123 : (part) == 1u ? (v).s4567 : (part) == 2u ? (v).s89ab : (v).scdef)
 #define VECTOR_ZERO ((float16)(0.0f))
-#elif LANES == 8
+#elif SIMD_WIDTH == 8
 #define VECTOR float8
 #define VECTOR_FOURS 2u
 #define VECTOR_FETCH(x, i) vload8(i, (__global const float *)x)
@@ -77,27 +77,52 @@ float4 load_four(uint dtype, __global const void *data, uint i) {
 #define PUT(x, i, v) x[i] = v
 #define FETCH(x, i) x[i]
 
-#define ARGUMENT(number, kind, name) __global uchar *name##_base, ulong name##_offset,
-#define POINTER_F(name) __global void *name = name##_base + name##_offset;
-#define POINTER_R(name) __global float *name = (__global float *)(name##_base + name##_offset);
-#define POINTER_U(name) __global uint *name = (__global uint *)(name##_base + name##_offset);
-#define POINTER_V(name) __global float4 *name = (__global float4 *)(name##_base + name##_offset);
-#define POINTER_G(name) POINTER_F(name)
-#define POINTER_T(name) POINTER_V(name)
-#define POINTER(number, kind, name) POINTER_##kind(name)
+#define TYPE_F __global void *
+#define TYPE_R __global float *
+#define TYPE_U __global uint *
+#define TYPE_V __global float4 *
+#define TYPE_G TYPE_F
+#define TYPE_T TYPE_V
+#define STRUCT(name)          \
+    typedef struct name name; \
+    struct name
+
+// The context of a kernel's functions: its parameters and where its bindings and local arrays are. Functions are expanded where they are
+// called, so nothing of it is passed in the end.
 #define FIELD(type, name) type name;
+#define MEMBER(number, kind, name) TYPE_##kind name;
+#define LOCAL_MEMBER(type, name, size) __local type *name;
+#define KERNEL_TYPES          \
+    STRUCT(params_t) {        \
+        uint first_group;     \
+        uchar skew[16];       \
+        PARAMS(FIELD)         \
+    };                        \
+    STRUCT(context_t) {       \
+        params_t p;           \
+        BINDINGS(MEMBER)      \
+        LOCALS(LOCAL_MEMBER)  \
+    };
+#define CONTEXT const context_t context
+#define PASS context
+#define OPEN_BINDING(number, kind, name) TYPE_##kind name = context.name;
+#define OPEN_LOCAL(type, name, size) __local type *name = context.name;
+#define OPEN                      \
+    const params_t p = context.p; \
+    BINDINGS(OPEN_BINDING)        \
+    LOCALS(OPEN_LOCAL)
+
+#define ARGUMENT(number, kind, name) __global uchar *name##_base, ulong name##_offset,
+#define POINTER(number, kind, name) TYPE_##kind name = (TYPE_##kind)(name##_base + name##_offset);
 #define LOCAL_ARRAY(type, name, size) __local type name[size];
+#define GIVE(number, kind, name) , name
+#define GIVE_LOCAL(type, name, size) , name
 #define KERNEL_BEGIN                                                                                                    \
-    typedef struct {                                                                                                    \
-        uint first_group;                                                                                               \
-        uchar skew[16];                                                                                                 \
-        PARAMS(FIELD)                                                                                                   \
-    } params_t;                                                                                                         \
     __kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void KERNEL(BINDINGS(ARGUMENT) const params_t p) {         \
         BINDINGS(POINTER)                                                                                               \
-        LOCALS(LOCAL_ARRAY)
+        LOCALS(LOCAL_ARRAY)                                                                                             \
+        const context_t context = {p BINDINGS(GIVE) LOCALS(GIVE_LOCAL)};
 #define KERNEL_END }
 
 #include "cl/dialect/random.h"
-#include "cl/dialect/steps.h"
 #include "cl/dialect/reduce.h"

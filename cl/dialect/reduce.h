@@ -1,47 +1,43 @@
-// Reductions over a work-group, always in the same order: every item has put its value into array[LOCAL_ID]; afterwards array[0] holds the
-// result, and all items may read it. Values are folded in halves, in local memory; where a kernel may rely on its subgroups, the first of
-// them does the last folds among its items, which needs no barriers, in the same order and so with the same bits.
-#define FOLD_ADD(sum, other) sum += other
-#define FOLD_MAX(largest, other) if (!(other <= largest)) largest = other  // a NaN wins
+// Reductions over a work-group, always in the same order: values are folded in halves, in a local array. Where a kernel may rely on its
+// subgroups, the first of them does the last folds among its items, which needs no barriers, in the same order and so with the same bits.
+// Afterwards array[0] holds the result, and all items may read it. A kernel shows its barriers:
+//
+//     FOLDS(add_sums, sums, add)  before the kernel, declares two functions
+//
+//     sums[LOCAL_ID] = sum;
+//     BARRIER;
+//     FOR_FOLDS(width) {
+//         add_sums(PASS, width);
+//         BARRIER;
+//     }
+//     add_sums_last(PASS);
+//     BARRIER_OF_FOLDS;
+FUNCTION float add(float sum, float other) { return sum + other; }
+FUNCTION float larger(float largest, float other) { return !(other <= largest) ? other : largest; }  // a NaN wins
+
 #ifdef SUBGROUP_XOR
-#define LEAST_HALF SUBGROUP_SIZE
-#define FOLD_SUBGROUP(FOLD, array)                                                                       \
-    if (SUBGROUP_ID == 0u) {                                                                             \
-        float value_ = array[SUBGROUP_LANE];                                                             \
-        for (uint half_ = SUBGROUP_SIZE / 2u; half_ > 0u; half_ /= 2u) {                                 \
-            const float other_ = SUBGROUP_XOR(value_, half_);                                            \
-            FOLD(value_, other_);                                                                        \
+#define FOR_FOLDS(width) for (uint width = WG / 2u; width >= SUBGROUP_SIZE; width /= 2u)
+#define BARRIER_OF_FOLDS BARRIER
+#define LAST_FOLDS(name, array, operation)                                                               \
+    FUNCTION void name##_last(CONTEXT) {                                                                 \
+        OPEN                                                                                             \
+        if (SUBGROUP_ID == 0u) {                                                                         \
+            float value = array[SUBGROUP_LANE];                                                          \
+            for (uint width = SUBGROUP_SIZE / 2u; width > 0u; width /= 2u)                               \
+                value = operation(value, SUBGROUP_XOR(value, width));                                    \
+            if (SUBGROUP_LANE == 0u) array[0] = value;                                                   \
         }                                                                                                \
-        if (SUBGROUP_LANE == 0u) array[0] = value_;                                                      \
     }
-#define END_FOLDS BARRIER
 #else
-#define LEAST_HALF 1u
-#define FOLD_SUBGROUP(FOLD, array)
-#define END_FOLDS
+#define FOR_FOLDS(width) for (uint width = WG / 2u; width > 0u; width /= 2u)
+#define BARRIER_OF_FOLDS
+#define LAST_FOLDS(name, array, operation) \
+    FUNCTION void name##_last(CONTEXT) {}
 #endif
 
-#define REDUCE(FOLD, array)                                                                              \
-    BARRIER;                                                                                             \
-    for (uint half_ = WG / 2u; half_ >= LEAST_HALF; half_ /= 2u) {                                       \
-        if (LOCAL_ID < half_) {                                                                          \
-            FOLD(array[LOCAL_ID], array[LOCAL_ID + half_]);                                              \
-        }                                                                                                \
-        BARRIER;                                                                                         \
+#define FOLDS(name, array, operation)                                                                    \
+    FUNCTION void name(CONTEXT, uint width) {                                                            \
+        OPEN                                                                                             \
+        if (LOCAL_ID < width) array[LOCAL_ID] = operation(array[LOCAL_ID], array[LOCAL_ID + width]);     \
     }                                                                                                    \
-    FOLD_SUBGROUP(FOLD, array)                                                                           \
-    END_FOLDS;
-#define REDUCE_ADD(array) REDUCE(FOLD_ADD, array)
-#define REDUCE_MAX(array) REDUCE(FOLD_MAX, array)
-#define REDUCE_ADD2(array, other)                                                                        \
-    BARRIER;                                                                                             \
-    for (uint half_ = WG / 2u; half_ >= LEAST_HALF; half_ /= 2u) {                                       \
-        if (LOCAL_ID < half_) {                                                                          \
-            array[LOCAL_ID] += array[LOCAL_ID + half_];                                                  \
-            other[LOCAL_ID] += other[LOCAL_ID + half_];                                                  \
-        }                                                                                                \
-        BARRIER;                                                                                         \
-    }                                                                                                    \
-    FOLD_SUBGROUP(FOLD_ADD, array)                                                                       \
-    FOLD_SUBGROUP(FOLD_ADD, other)                                                                       \
-    END_FOLDS;
+    LAST_FOLDS(name, array, operation)

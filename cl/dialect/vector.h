@@ -1,4 +1,4 @@
-// Vectors of LANES floats where LANES is 4: the words of kernels that have them (README.md) in GLSL, CUDA C and mostly in OpenCL C.
+// Vectors of SIMD_WIDTH floats where SIMD_WIDTH is 4: the words of kernels that have them (README.md) in GLSL, CUDA C and mostly in OpenCL C.
 #define VECTOR float4
 #define VECTOR_FOURS 1u
 #define VECTOR_FETCH(x, i) FETCH(x, i)

@@ -1,8 +1,13 @@
-#define IS_SET(i) (column + (i) < p.columns && LOAD(x, row * p.columns + column + (i)) != 0.0f ? 1u << (i) : 0u)
-#define LOCALS(L) L(uint, fours, WG)
+// Bit i where element `column` + i of the row is not 0.
+FUNCTION uint bit_of(CONTEXT, uint row, uint column, uint i) {
+    OPEN
+    return column + i < p.columns && LOAD(x, row * p.columns + column + i) != 0.0f ? 1u << i : 0u;
+}
 KERNEL_BEGIN
     const uint word = GROUP_ID * (WG / 8u) + LOCAL_ID / 8u, row = word / p.words, column = 32u * (word - row * p.words) + 4u * (LOCAL_ID % 8u);
-    fours[LOCAL_ID] = word < p.count ? IS_SET(0u) | IS_SET(1u) | IS_SET(2u) | IS_SET(3u) : 0u;
+    uint own_bits = 0u;
+    if (word < p.count) UNROLL for (uint i = 0u; i < 4u; ++i) own_bits |= bit_of(PASS, row, column, i);
+    fours[LOCAL_ID] = own_bits;
     BARRIER;
     const uint own = LOCAL_ID % (WG / 8u), mine = GROUP_ID * (WG / 8u) + own;
     uint bits_of_word = 0u;

@@ -2,9 +2,8 @@
 // f32. Tensors are bf16 or f16, all of one type, and hold heads of a multiple of 16 columns at even places; tiles are of 16 lanes. What is
 // computed (weights, gradients of scores, scaled queries) is an f32 number split into two 16-bit ones, so that nothing is lost against the
 // products without matrix units. Languages without them have MATRIX 0 and nothing of this.
-#ifdef MATRIX_UNITS
+#ifdef MMA
 #define BY_MATRIX (MATRIX != 0u)
-#define MATRIX_SIZE(size) (MATRIX != 0u ? (size) : 1u)  // of local arrays that nothing else needs
 #include "cl/dialect/warp.h"
 #define ALL_WARPS (WG / WARP)
 #define OWN_WARP (LOCAL_ID / WARP)
@@ -14,7 +13,7 @@
 #define ONE_NUMBER(tile, i) NUMBERS(tile)[i]
 #define MATRIX_TYPE DT_q
 #define BITS(x, i) ((uint)((const ushort *)x)[i])
-#define PAIR(x, i) (*(const uint *)((const ushort *)x + (i)))  // elements i and i + 1; i is even
+#define TWO_ELEMENTS(x, i) (*(const uint *)((const ushort *)x + (i)))  // elements i and i + 1; i is even
 
 FUNCTION uint element_bits(float v) {
     ushort bits;
@@ -63,8 +62,8 @@ FUNCTION void multiply(float *d, const uint *a, uint b0, uint b1) {
         for (uint c = OWN_PAIR; c < HEAD_DIM; c += 16u) {                                                                 \
             uint a[2][4];                                                                                                 \
             UNROLL for (uint i = 0u; i < 4u; ++i) {                                                                       \
-                a[i / 2u][i % 2u] = from[i] == NO_ROW ? 0u : PAIR(tensor, from[i] + c);                                   \
-                a[i / 2u][i % 2u + 2u] = from[i] == NO_ROW ? 0u : PAIR(tensor, from[i] + c + 8u);                         \
+                a[i / 2u][i % 2u] = from[i] == NO_ROW ? 0u : TWO_ELEMENTS(tensor, from[i] + c);                                   \
+                a[i / 2u][i % 2u + 2u] = from[i] == NO_ROW ? 0u : TWO_ELEMENTS(tensor, from[i] + c + 8u);                         \
             }                                                                                                             \
             UNROLL for (uint n = 0u; n < 2u; ++n) {                                                                       \
                 const float *x = NUMBERS(tile) + c * 16u + 8u * n + OWN_ROW;                                              \
@@ -84,7 +83,7 @@ FUNCTION void multiply(float *d, const uint *a, uint b0, uint b1) {
     }
 
 // total[c][lane] = its value times a factor, + sum over i < count of weight[i][lane] element(i, c). A warp takes 32 columns at a time.
-#define MATRIX_SUM(total, FACTOR, count, weight, ROW_EXISTS, tensor, PLACE)                                               \
+#define MATRIX_ADD_PRODUCTS(total, FACTOR, count, weight, ROW_EXISTS, tensor, PLACE)                                               \
     for (uint c0 = OWN_WARP * 32u; c0 < HEAD_DIM; c0 += ALL_WARPS * 32u) {                                                \
         float sum[4][4];                                                                                                  \
         UNROLL for (uint n = 0u; n < 4u; ++n)                                                                             \
@@ -139,13 +138,13 @@ FUNCTION void multiply(float *d, const uint *a, uint b0, uint b1) {
         }                                                                                                                 \
         for (uint c = OWN_PAIR; c < HEAD_DIM; c += 16u) {                                                                 \
             uint a[4];                                                                                                    \
-            a[0] = near < (rows) ? PAIR(rel, near * HEAD_DIM + c) : 0u;                                                   \
-            a[1] = far < (rows) ? PAIR(rel, far * HEAD_DIM + c) : 0u;                                                     \
-            a[2] = near < (rows) ? PAIR(rel, near * HEAD_DIM + c + 8u) : 0u;                                              \
-            a[3] = far < (rows) ? PAIR(rel, far * HEAD_DIM + c + 8u) : 0u;                                                \
+            a[0] = near < (rows) ? TWO_ELEMENTS(rel, near * HEAD_DIM + c) : 0u;                                                   \
+            a[1] = far < (rows) ? TWO_ELEMENTS(rel, far * HEAD_DIM + c) : 0u;                                                     \
+            a[2] = near < (rows) ? TWO_ELEMENTS(rel, near * HEAD_DIM + c + 8u) : 0u;                                              \
+            a[3] = far < (rows) ? TWO_ELEMENTS(rel, far * HEAD_DIM + c + 8u) : 0u;                                                \
             UNROLL for (uint n = 0u; n < 4u; ++n)                                                                         \
-                multiply(sum[n], a, from[n] == NO_ROW ? 0u : PAIR(q, from[n] + c),                                        \
-                         from[n] == NO_ROW ? 0u : PAIR(q, from[n] + c + 8u));                                             \
+                multiply(sum[n], a, from[n] == NO_ROW ? 0u : TWO_ELEMENTS(q, from[n] + c),                                        \
+                         from[n] == NO_ROW ? 0u : TWO_ELEMENTS(q, from[n] + c + 8u));                                             \
         }                                                                                                                 \
         UNROLL for (uint n = 0u; n < 4u; ++n)                                                                             \
             UNROLL for (uint j = 0u; j < 4u; ++j)                                                                         \
@@ -179,10 +178,9 @@ FUNCTION void multiply(float *d, const uint *a, uint b0, uint b1) {
     }
 #else
 #define BY_MATRIX false
-#define MATRIX_SIZE(size) 1u
 #define ONE_NUMBER(tile, i) 0.0f
 #define MATRIX_DOTS(target, ADD, LOW, count, tile, tensor, PLACE)
-#define MATRIX_SUM(total, FACTOR, count, weight, ROW_EXISTS, tensor, PLACE)
+#define MATRIX_ADD_PRODUCTS(total, FACTOR, count, weight, ROW_EXISTS, tensor, PLACE)
 #define MATRIX_TABLE_ROWS(target, row0, rows, count, PLACE)
 #define MATRIX_TABLE_GRADIENT(target, e0, count, c0)
 #endif

@@ -1,14 +1,12 @@
 #include "cl/rows/adam.h"
-#define LOCALS(L)
 KERNEL_BEGIN
     const uint i = GLOBAL_ID;
     const float squares = AT(square_sum, 0u);
-    if (i < p.count && IS_FINITE(squares)) {
-        ADAM_BEGIN
-        float v = AT(value, i), m1 = AT(first, i), m2 = AT(second, i);
-        ADAM(v, AT(gradient, i), m1, m2)
-        AT(value, i) = v;
-        AT(first, i) = m1;
-        AT(second, i) = m2;
+    if (i < p.count && is_finite(squares)) {
+        const float scale = gradient_scale(PASS, squares);
+        const adam_t next = adam_step(PASS, AT(value, i), AT(gradient, i), AT(first, i), AT(second, i), scale);
+        AT(value, i) = next.value;
+        AT(first, i) = next.first;
+        AT(second, i) = next.second;
     }
 KERNEL_END

@@ -1,4 +1,3 @@
-#define LOCALS(L)
 KERNEL_BEGIN
     const uint window_id = GROUP_ID / p.column_blocks, column = (GROUP_ID - window_id * p.column_blocks) * WG + LOCAL_ID;
     const uint id = window_id + p.first_id;

@@ -1,16 +1,16 @@
-#define STEP_OPERAND(step, i)                     \
-    ((step >> 8 & 255u) == 1u   ? LOAD(extra1, i) \
-     : (step >> 8 & 255u) == 2u ? LOAD(extra2, i) \
-     : (step >> 8 & 255u) == 3u ? LOAD(extra3, i) \
-     : (step >> 8 & 255u) == 4u ? LOAD(extra4, i) \
-                                : LOAD(extra5, i))
-#define LOCALS(L)
+FUNCTION float step_operand(CONTEXT, uint number, uint i) {
+    OPEN
+    return number == 1u   ? LOAD(extra1, i)
+           : number == 2u ? LOAD(extra2, i)
+           : number == 3u ? LOAD(extra3, i)
+           : number == 4u ? LOAD(extra4, i)
+                          : LOAD(extra5, i);
+}
+#include "cl/dialect/steps.h"
 KERNEL_BEGIN
     const uint i = GLOBAL_ID;
     if (i < p.count) {
         const uint row = i / p.columns, column = i - row * p.columns;
-        float v = LOAD(x, i);
-        APPLY_STEPS(v, i, row, column)
-        STORE(y, i, v);
+        STORE(y, i, apply_steps(PASS, LOAD(x, i), i, row, column));
     }
 KERNEL_END

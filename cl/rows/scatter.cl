@@ -1,4 +1,3 @@
-#define LOCALS(L)
 KERNEL_BEGIN
     const uint i = GLOBAL_ID;
     if (i < p.count) {

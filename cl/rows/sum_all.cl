@@ -1,4 +1,4 @@
-#define LOCALS(L) L(float, sums, WG)
+FOLDS(add_sums, sums, add)
 KERNEL_BEGIN
     const uint begin = GROUP_ID * p.chunk, end = min(begin + p.chunk, p.count);
     float sum = 0.0f;
@@ -7,6 +7,12 @@ KERNEL_BEGIN
         sum += SQUARE != 0u ? v * v : v;
     }
     sums[LOCAL_ID] = sum;
-    REDUCE_ADD(sums)
+    BARRIER;
+    FOR_FOLDS(width) {
+        add_sums(PASS, width);
+        BARRIER;
+    }
+    add_sums_last(PASS);
+    BARRIER_OF_FOLDS;
     if (LOCAL_ID == 0u) AT(result, GROUP_ID) = sums[0];
 KERNEL_END

@@ -1,4 +1,5 @@
-#define LOCALS(L) L(float, partial, WG)
+FOLDS(add_up, partial, add)
+FOLDS(find_largest, partial, larger)
 KERNEL_BEGIN
     const uint row = GROUP_ID, base = row * p.columns, target = AT(targets, row);
     const float weight = AT(weights, row);
@@ -8,20 +9,38 @@ KERNEL_BEGIN
         if (!(v <= largest)) largest = v;
     }
     partial[LOCAL_ID] = largest;
-    REDUCE_MAX(partial)
+    BARRIER;
+    FOR_FOLDS(width) {
+        find_largest(PASS, width);
+        BARRIER;
+    }
+    find_largest_last(PASS);
+    BARRIER_OF_FOLDS;
     largest = partial[0];
     BARRIER;
     float sum = 0.0f;
     for (uint c = LOCAL_ID; c < p.columns; c += WG) sum += exp(AT(logits, base + c) - largest);
     partial[LOCAL_ID] = sum;
-    REDUCE_ADD(partial)
+    BARRIER;
+    FOR_FOLDS(width) {
+        add_up(PASS, width);
+        BARRIER;
+    }
+    add_up_last(PASS);
+    BARRIER_OF_FOLDS;
     sum = partial[0];
     float below = 0.0f;  // the sum over the classes of how far they are below the largest
     if (SMOOTH != 0u) {
         BARRIER;
         for (uint c = LOCAL_ID; c < p.columns; c += WG) below += largest - AT(logits, base + c);
         partial[LOCAL_ID] = below;
-        REDUCE_ADD(partial)
+        BARRIER;
+        FOR_FOLDS(width) {
+            add_up(PASS, width);
+            BARRIER;
+        }
+        add_up_last(PASS);
+        BARRIER_OF_FOLDS;
         below = partial[0];
     }
     if (LOCAL_ID == 0u) {

@@ -1,7 +1,5 @@
 #include "cl/software/fours.h"
-#define LOCALS(L)
-#define KEPT(column)                                                                                                           \
-    (dropout_bits(column, AT(row_keys, 2u * row), AT(row_keys, 2u * row + 1u), p.uid << 8, AT(rng, 0u), AT(rng, 1u)) < THRESHOLD ? 0.0f : p.keep)
+#include "cl/software/kept.h"
 KERNEL_BEGIN
     const bool is_row = GLOBAL_ID < p.rows;
     const uint row = is_row ? GLOBAL_ID : p.rows - 1u, columns4 = p.columns / 4u, base = row * columns4;
@@ -21,7 +19,7 @@ KERNEL_BEGIN
         if (is_row) {
             PUT(dz, base + c, v);
             if (HAS_DX != 0u) {
-                if (THRESHOLD != 0u) v = v * FLOAT4(KEPT(4u * c), KEPT(4u * c + 1u), KEPT(4u * c + 2u), KEPT(4u * c + 3u));
+                if (THRESHOLD != 0u) v = v * kept_of(PASS, 4u * c, AT(row_keys, 2u * row), AT(row_keys, 2u * row + 1u));
                 PUT(dx, base + c, v);
             }
         }

@@ -1,6 +1,8 @@
-#define WITH_EXTRA(v, e) (p.masked == 0u ? v + e : e != 0.0f ? v * p.scale : 0.0f)
-#define AT_LEAST(v) (v < p.low ? p.low : v)
-#define LOCALS(L)
+FUNCTION float with_extra(CONTEXT, float v, float e) {
+    OPEN
+    return p.masked == 0u ? v + e : e != 0.0f ? v * p.scale : 0.0f;
+}
+FUNCTION float at_least(float low, float v) { return v < low ? low : v; }
 KERNEL_BEGIN
     // Groups side by side take other rows and the same columns, whose panel stays in the caches.
     const uint panels = (p.m + ROWS - 1u) / ROWS, panel_b = GROUP_ID / panels, panel_a = GROUP_ID - panel_b * panels;
@@ -46,10 +48,10 @@ KERNEL_BEGIN
                     float4 v = VECTOR_PART(sum[i * COLUMNS + j], part);
                     if (HAS_EXTRA != 0u) {
                         const float4 e = FETCH(extra, row * p.ldc4 + column4);
-                        v = FLOAT4(WITH_EXTRA(v.x, e.x), WITH_EXTRA(v.y, e.y), WITH_EXTRA(v.z, e.z), WITH_EXTRA(v.w, e.w));
+                        v = FLOAT4(with_extra(PASS, v.x, e.x), with_extra(PASS, v.y, e.y), with_extra(PASS, v.z, e.z), with_extra(PASS, v.w, e.w));
                     }
                     if (HAS_BIAS != 0u) v += FETCH(bias, column4);
-                    PUT(c, row * p.ldc4 + column4, FLOAT4(AT_LEAST(v.x), AT_LEAST(v.y), AT_LEAST(v.z), AT_LEAST(v.w)));
+                    PUT(c, row * p.ldc4 + column4, FLOAT4(at_least(p.low, v.x), at_least(p.low, v.y), at_least(p.low, v.z), at_least(p.low, v.w)));
                 }
             }
 KERNEL_END

@@ -1,6 +1,13 @@
-#define ELEMENT(k, line) ((line) < p.lines && (k) < p.depth ? READ(x, ALONG != 0u ? (line) * p.ld + (k) : (k) * p.ld + (line)) : 0.0f)
-#define PIECE(i, j) ELEMENT(k + (ALONG != 0u ? j : i), line + (ALONG != 0u ? i : j))
-#define LOCALS(L)
+FUNCTION float element(CONTEXT, uint k, uint line) {
+    OPEN
+    return line < p.lines && k < p.depth ? READ(x, ALONG != 0u ? line * p.ld + k : k * p.ld + line) : 0.0f;
+}
+// Four of a line where ALONG, else of a step.
+FUNCTION float4 four_elements(CONTEXT, uint k, uint line) {
+    const uint on_k = ALONG != 0u ? 1u : 0u, on_line = 1u - on_k;
+    return FLOAT4(element(PASS, k, line), element(PASS, k + on_k, line + on_line), element(PASS, k + 2u * on_k, line + 2u * on_line),
+                  element(PASS, k + 3u * on_k, line + 3u * on_line));
+}
 KERNEL_BEGIN
     // An item takes four elements of four lines, as many of which as possible are loaded side by side.
     const uint width = WIDTH / 4u, count = p.k4 * width, groups = (count + WG - 1u) / WG;
@@ -15,10 +22,11 @@ KERNEL_BEGIN
             c = READ4(x, from + 2u * p.ld);
             d = READ4(x, from + 3u * p.ld);
         } else {
-            a = FLOAT4(PIECE(0u, 0u), PIECE(0u, 1u), PIECE(0u, 2u), PIECE(0u, 3u));
-            b = FLOAT4(PIECE(1u, 0u), PIECE(1u, 1u), PIECE(1u, 2u), PIECE(1u, 3u));
-            c = FLOAT4(PIECE(2u, 0u), PIECE(2u, 1u), PIECE(2u, 2u), PIECE(2u, 3u));
-            d = FLOAT4(PIECE(3u, 0u), PIECE(3u, 1u), PIECE(3u, 2u), PIECE(3u, 3u));
+            const uint next_k = ALONG != 0u ? 0u : 1u, next_line = 1u - next_k;
+            a = four_elements(PASS, k, line);
+            b = four_elements(PASS, k + next_k, line + next_line);
+            c = four_elements(PASS, k + 2u * next_k, line + 2u * next_line);
+            d = four_elements(PASS, k + 3u * next_k, line + 3u * next_line);
         }
         if (ALONG != FOURS) {
             const float4 e = FLOAT4(a.x, b.x, c.x, d.x), f = FLOAT4(a.y, b.y, c.y, d.y), g = FLOAT4(a.z, b.z, c.z, d.z);

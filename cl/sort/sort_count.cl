@@ -1,4 +1,3 @@
-#define LOCALS(L) L(uint, digits, CHUNK)
 KERNEL_BEGIN
     const uint begin = GROUP_ID * CHUNK, length = min(CHUNK, p.count - begin);
     for (uint i = LOCAL_ID; i < length; i += WG) {

@@ -1,4 +1,3 @@
-#define LOCALS(L) L(uint, sums, WG)
 KERNEL_BEGIN
     const uint each = (p.n + WG - 1u) / WG, begin = min(LOCAL_ID * each, p.n), end = min(begin + each, p.n);
     uint sum = 0u;

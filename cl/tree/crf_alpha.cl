@@ -1,4 +1,3 @@
-#define LOCALS(L) L(float, before, 256) L(float, now, 256)
 KERNEL_BEGIN
     const uint s = GROUP_ID, begin = AT(ranges, 2u * s), end = min(AT(ranges, 2u * s + 1u), p.rows);
     const uint n = begin < end ? end - begin : 0u, from = min(p.first_step, n), to = min(p.first_step + p.steps, n);

@@ -1,4 +1,3 @@
-#define LOCALS(L) L(float, of_row, 256) L(float, sums, 256) L(float, next, 256)
 KERNEL_BEGIN
     const uint rounds = (TAGS + WG - 1u) / WG, pair_rounds = (TAGS * TAGS + WG - 1u) / WG, area = (TAGS + 2u) * TAGS;
     for (uint s = GROUP_ID; s < p.sequences; s += p.groups) {

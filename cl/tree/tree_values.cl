@@ -1,4 +1,3 @@
-#define LOCALS(L)
 KERNEL_BEGIN
     const uint item = GLOBAL_ID;
     if (item < p.count) {

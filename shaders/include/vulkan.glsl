@@ -101,10 +101,12 @@ u64vec2 PAIRS(vec4 v) {
 #define SKEW_G(number, name) SKEW_F(number, name)
 #define SKEW_T(number, name) SKEW_V(number, name)
 #define SKEW(number, kind, name) SKEW_##kind(number, name)
+#define STRUCT(name) struct name
 #define FIELD(type, name) type name;
 #define LOCAL_ARRAY(type, name, size) shared type name[size];
-// Parameters are copied first: lavapipe would fetch one used in a loop or after a store for every item and every time.
-#define KERNEL_BEGIN                                                                      \
+// The context of a kernel's functions is its parameters: bindings and local arrays have names outside of functions. The parameters are copied
+// first: lavapipe would fetch one used in a loop or after a store for every item and every time.
+#define KERNEL_TYPES                                                                      \
     CONSTANTS(CONSTANT)                                                                   \
     BINDINGS(BUFFER)                                                                      \
     struct params_t {                                                                     \
@@ -115,7 +117,11 @@ u64vec2 PAIRS(vec4 v) {
     layout(push_constant) uniform params_block {                                          \
         params_t params;                                                                  \
     };                                                                                    \
-    LOCALS(LOCAL_ARRAY)                                                                   \
+    LOCALS(LOCAL_ARRAY)
+#define CONTEXT const params_t p
+#define PASS p
+#define OPEN BINDINGS(SKEW)
+#define KERNEL_BEGIN                                                                      \
     void main() {                                                                         \
         const params_t p = params;                                                        \
         BINDINGS(SKEW)
@@ -123,8 +129,7 @@ u64vec2 PAIRS(vec4 v) {
 
 #include "cl/dialect/vector.h"
 #include "cl/dialect/random.h"
-#include "cl/dialect/steps.h"
 #include "cl/dialect/reduce.h"
-#ifdef BPT_MATRIX_UNITS
-#include "shaders/include/matrix.glsl"
+#ifdef BPT_FRAGMENTS
+#include "cl/matrix/fragments.glsl"
 #endif

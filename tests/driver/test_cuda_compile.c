@@ -35,8 +35,8 @@ struct bpt_gpu_commands {
 
 static struct {
     bpt_gpu_api_t api;
-    const char *type;   // of device
-    bool matrix_units;  // that it has
+    const char *type;  // of device
+    bool mma;          // that it has
     bpt_gpu_variant_t *variants;
     size_t count, capacity;
 } notes;
@@ -62,7 +62,7 @@ static bpt_status_t open_notes(int index, bpt_gpu_api_t **out) {
                                            .memory_bytes = UINT64_C(1) << 36,
                                            .offset_alignment = 1,
                                            .f16 = true,
-                                           .matrix_units = notes.matrix_units}};
+                                           .mma = notes.mma}};
     *out = &notes.api;
     return BPT_OK;
 }
@@ -185,7 +185,7 @@ static int note_variants(void **state) {
     for (int d = 0; d < 4; ++d) {
         bpt_device_t *device;
         notes.type = d == 0 ? "software" : "discrete";
-        notes.matrix_units = d == 2;
+        notes.mma = d == 2;
         assert_ok(bpt_gpu_open(&notes_backend, &notes_driver, 0, NULL, &device));
         if (d == 3) test_take_library(device);
         for (size_t f = 0; f < BPT_COUNT(families); ++f)
@@ -295,28 +295,37 @@ static void an_error_is_told_with_its_place(void **state) {
     char *image = NULL;
     size_t bytes;
     (void)state;
-    assert_fails(bpt_cuda_compile(nvrtc, &variant, "sm_80", &image, &bytes), BPT_ERR_UNSUPPORTED, "cl/rows/sum_all.cl");
+    assert_fails(bpt_cuda_compile(nvrtc, &variant, "sm_80", &image, &bytes), BPT_ERR_UNSUPPORTED, "cl/rows/sum_all.inc");
     assert_null(image);
     assert_fails(bpt_cuda_compile(nvrtc, &variant, "sm_1", &image, &bytes), BPT_ERR_UNSUPPORTED, "sm_1");
 }
 
-// cl/dialect/warp.h, by the probe of the emulator's tests.
+// Kernels of the emulator's tests: cl/dialect/warp.h, cl/matrix/fragments.h, and the kernel that multiplies by fragments.
 static void operations_of_warps_become_machine_code(void **state) {
     static const char *const archs[] = {"--gpu-architecture=sm_80", "--gpu-architecture=sm_90"};
+    static const char *const probes[] = {"warp", "fragments", "product"};
+    static const char *const constants[] = {
+        "-DWG=64u",        "-DN_STEPS=0u",       "-DSTEP0=0u",       "-DSTEP1=0u",      "-DSTEP2=0u",    "-DSTEP3=0u",     "-DSTEP4=0u",
+        "-DSTEP5=0u",      "-DTRANSPOSE_A=1u",   "-DTRANSPOSE_B=0u", "-DHAS_ADDEND=0u", "-DHAS_BIAS=0u", "-DROWS=1u",      "-DCOLUMNS=2u",
+        "-DGROUP_ROWS=2u", "-DGROUP_COLUMNS=1u", "-DDEPTH=32u",      "-DEIGHTS_A=0u",   "-DEIGHTS_B=1u", "-DDT_extra4=0u", "-DDT_extra5=0u",
+        "-DDT_c=0u",       "-DFRAGMENT_M=16u",   "-DFRAGMENT_N=8u",  "-DFRAGMENT_K=16u"};
     const bpt_nvrtc_functions_t *nvrtc = compiler();
-    char *text = test_cuda_text("tests/emulator/probe_warp.cl"), log[2000] = "";
     (void)state;
-    for (size_t i = 0; i < BPT_COUNT(archs); ++i) {
-        const char *options[] = {archs[i], "-DWG=64u"};
+    for (size_t i = 0; i < BPT_COUNT(archs) * BPT_COUNT(probes); ++i) {
+        const char *options[1 + BPT_COUNT(constants)] = {archs[i % 2]}, *probe = probes[i / 2];
+        char path[64], log[2000] = "", *text;
         nvrtcProgram program;
         size_t bytes = 0;
-        assert_int_equal(nvrtc->nvrtcCreateProgram(&program, text, "probe_warp.cu", 0, NULL, NULL), NVRTC_SUCCESS);
-        const nvrtcResult code = nvrtc->nvrtcCompileProgram(program, 2, options);
+        memcpy(options + 1, constants, sizeof constants);
+        snprintf(path, sizeof path, "tests/emulator/probe_%s.cl", probe);
+        text = test_cuda_text(path);
+        assert_int_equal(nvrtc->nvrtcCreateProgram(&program, text, "probe.cu", 0, NULL, NULL), NVRTC_SUCCESS);
+        const nvrtcResult code = nvrtc->nvrtcCompileProgram(program, strcmp(probe, "product") ? 2 : (int)BPT_COUNT(options), options);
         if (nvrtc->nvrtcGetProgramLogSize(program, &bytes) == NVRTC_SUCCESS && bytes <= sizeof log) nvrtc->nvrtcGetProgramLog(program, log);
         nvrtc->nvrtcDestroyProgram(&program);
-        if (code != NVRTC_SUCCESS) fail_msg("%s: %s", archs[i], log);
+        free(text);
+        if (code != NVRTC_SUCCESS) fail_msg("%s, %s: %s", path, archs[i % 2], log);
     }
-    free(text);
 }
 
 static void the_image_suits_the_device(void **state) {

@@ -54,6 +54,27 @@ static recorded_t record_fill(bpt_device_t *device, int64_t elements) {
     return r;
 }
 
+// The bytes of a kernel's LOCALS, by numbers that NVRTC 13.0 gives for the same constants.
+static void local_memory_is_what_a_kernel_lists(void **state) {
+    static const struct {
+        bpt_gpu_kernel_t kernel;
+        uint32_t group, constants[BPT_GPU_MAX_CONSTANTS];
+        uint64_t bytes;
+    } cases[] = {
+        {BPT_GPU_copy, 64, {0}, 0},
+        {BPT_GPU_layernorm, 128, {0}, 512},
+        {BPT_GPU_layernorm_grad, 64, {0}, 512},
+        {BPT_GPU_crf_beta, 64, {0}, 3072},
+        {BPT_GPU_sort_move, 64, {[sort_move_CHUNK] = 256}, 2048},
+        {BPT_GPU_matmul, 64, {[matmul_BM] = 64, [matmul_BN] = 64, [matmul_BK] = 16}, 8192},
+        {BPT_GPU_attention_rows, 64, {[attention_rows_COLUMNS] = 512, [attention_rows_HEADS] = 32, [attention_rows_SCORES] = 1024}, 11588},
+        {BPT_GPU_attention_dq, 64, {[attention_dq_COLUMNS] = 512, [attention_dq_HEADS] = 32, [attention_dq_SCORES] = 1024}, 13252},
+    };
+    (void)state;
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i)
+        assert_int_equal(bpt_gpu_kernels[cases[i].kernel].local_bytes(cases[i].group, cases[i].constants), cases[i].bytes);
+}
+
 static void release(bpt_device_t *device, const recorded_t *r) {
     bpt_gpu_list_destroy(device, r->list);
     bpt_gpu_buffer_destroy(device, r->buffer);
@@ -481,6 +502,7 @@ static void a_split_keeps_within_a_binding(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(local_memory_is_what_a_kernel_lists),
         cmocka_unit_test(every_group_is_dispatched_once_within_the_grid),
         cmocka_unit_test(long_work_is_cut_into_submissions_within_the_budget),
         cmocka_unit_test(a_slow_device_gets_shorter_submissions),

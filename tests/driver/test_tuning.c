@@ -18,7 +18,7 @@ static bpt_device_info_t processor = {.name = "two cores", .driver = "1.0", .typ
 static bpt_device_info_t gpu = {.name = "a GPU", .driver = "1.0", .type = "discrete"};
 static bpt_device_info_t units = {.name = "a GPU with units", .driver = "1.0", .type = "integrated"};
 static bpt_gpu_info_t units_info = {
-    .max_group_size = 256, .max_local_bytes = 16384, .matrix = {.rows = 16, .columns = 16, .depth = 16, .subgroup = 32}};
+    .max_group_size = 256, .max_local_bytes = 16384, .fragments = {.rows = 16, .columns = 16, .depth = 16, .subgroup = 32}};
 static const double gflops[BPT_PRODUCT_FORMS] = {1.5, 2, 3};
 
 static bpt_device_info_t with(bpt_device_info_t info, bpt_gpu_info_t detail) {
@@ -201,7 +201,7 @@ static void units_are_used_where_they_fit(void **state) {
     strcpy(software.type, "software");
     little.max_local_bytes = 14335;  // two tiles of 64 x 32 halves with a vector between the lines, and a fragment per subgroup
     few.max_group_size = 64;
-    deeper.matrix.depth = 64;
+    deeper.fragments.depth = 64;
     const bpt_device_info_t small = with(units, little), narrow = with(units, few), deep = with(units, deeper);
     expect_rule(&software, NULL, "wide:8,2,8", "shipped", "");
     expect_rule(&software, "tiles+matrix", "tiles:64,64,16,8,8+matrix:2,2,2,2,32", "asked for", "");

@@ -4,6 +4,7 @@
 #define BINDINGS(B) B(0, U, result) B(1, V, vectors)
 #define PARAMS(P) P(uint, mode) P(uint, other)
 #define LOCALS(L) L(uint, numbers, WG) L(float, unwritten, 4)
+KERNEL_TYPES
 KERNEL_BEGIN
     numbers[LOCAL_ID] = LOCAL_ID;
     if (p.mode == 1u && LOCAL_ID < 3u) {

@@ -6,6 +6,7 @@
 #define PARAMS(P) P(uint, mode)
 #define LOCALS(L) L(uint4, tile_a, 32) L(uint4, tile_b, 16)
 #define PAIR(x, row, column) (AT(x, ((row) * 8u + (column)) / 2u) >> (16u * ((column) % 2u)) & 0xFFFFu)
+KERNEL_TYPES
 KERNEL_BEGIN
     const uint group = LANE / 4u, place = LANE % 4u * 2u;
     if (p.mode < 4u) {

@@ -13,6 +13,7 @@
 
 #ifdef CUDA_EMULATOR
 #include "backends/cuda/loader.h"
+#include "backends/gpu/kernel.h"
 #include "emulator/emulator.h"
 #include "emulator/numbers.h"
 #include "support/check.h"
@@ -41,16 +42,27 @@ typedef struct {
     uint32_t mode, other;
 } params_t;
 
-static CUmodule compile(const char *file) {
-    char path[256], *text, *image, *log;
-    const char *options[] = {"--gpu-architecture=sm_90", "-DWG=64u"};
+// Constants that a kernel has beside WG, in the order of its .inc; NULL after the last.
+typedef struct {
+    const char *name;
+    unsigned value;
+} constant_t;
+
+static CUmodule compile(const char *file, const constant_t *constants) {
+    char path[256], *text, *image, *log, definitions[40][64];
+    const char *options[42] = {"--gpu-architecture=sm_90", "-DWG=64u"};
+    int count = 2;
+    for (; constants && constants->name; ++constants, ++count) {
+        snprintf(definitions[count - 2], sizeof definitions[0], "-D%s=%uu", constants->name, constants->value);
+        options[count] = definitions[count - 2];
+    }
     nvrtcProgram program;
     CUmodule module = NULL;
     size_t bytes;
     snprintf(path, sizeof path, "tests/emulator/%s.cl", file);
     text = test_cuda_text(path);
     assert_int_equal(nvrtc->nvrtcCreateProgram(&program, text, "kernel.cu", 0, NULL, NULL), NVRTC_SUCCESS);
-    if (nvrtc->nvrtcCompileProgram(program, 2, options) != NVRTC_SUCCESS) {
+    if (nvrtc->nvrtcCompileProgram(program, count, options) != NVRTC_SUCCESS) {
         assert_int_equal(nvrtc->nvrtcGetProgramLogSize(program, &bytes), NVRTC_SUCCESS);
         log = test_malloc(bytes);
         nvrtc->nvrtcGetProgramLog(program, log);
@@ -65,16 +77,18 @@ static CUmodule compile(const char *file) {
     return module;
 }
 
-static device_t open_device(const char *kernel) {
+static device_t open_kernel(const char *file, const char *kernel, const constant_t *constants) {
     device_t d = {NULL};
     assert_cuda(cuda->cuDevicePrimaryCtxRetain(&d.context, 0));
     assert_cuda(cuda->cuCtxSetCurrent(d.context));
     assert_cuda(cuda->cuStreamCreate(&d.stream, CU_STREAM_NON_BLOCKING));
-    d.module = compile(kernel);
+    d.module = compile(file, constants);
     assert_cuda(cuda->cuModuleGetFunction(&d.function, d.module, kernel));
     assert_cuda(cuda->cuMemAlloc(&d.memory, MEMORY));
     return d;
 }
+
+static device_t open_device(const char *kernel) { return open_kernel(kernel, kernel, NULL); }
 
 static void close_device(device_t *d) {
     assert_cuda(cuda->cuMemFree(d->memory));
@@ -84,12 +98,16 @@ static void close_device(device_t *d) {
 }
 
 // The code that waiting for the kernel gives.
-static CUresult launch(device_t *d, unsigned groups, unsigned threads, params_t params, CUdeviceptr *bindings, int n_bindings) {
-    void *arguments[8];
+static CUresult launch_kernel(device_t *d, unsigned groups, unsigned threads, void *params, CUdeviceptr *bindings, int n_bindings) {
+    void *arguments[16];
     for (int i = 0; i < n_bindings; ++i) arguments[i] = &bindings[i];
-    arguments[n_bindings] = &params;
+    arguments[n_bindings] = params;
     assert_cuda(cuda->cuLaunchKernel(d->function, groups, 1, 1, threads, 1, 1, 0, d->stream, arguments, NULL));
     return cuda->cuStreamSynchronize(d->stream);
+}
+
+static CUresult launch(device_t *d, unsigned groups, unsigned threads, params_t params, CUdeviceptr *bindings, int n_bindings) {
+    return launch_kernel(d, groups, threads, &params, bindings, n_bindings);
 }
 
 static void write_words(device_t *d, size_t offset, const void *words, size_t count) {
@@ -130,6 +148,94 @@ static void fragments_lie_as_documented(void **state) {
     device_t d = open_device("probe_warp");
     for (uint32_t mode = 0; mode < 4; ++mode) multiply(&d, mode);
     close_device(&d);
+}
+
+// ---- Fragments by the words of cl/matrix/fragments.h ---------------------------------------------------------------------
+
+static float product_of(int row, int column, int depth) {
+    float sum = 0;
+    for (int k = 0; k < depth; ++k) sum += left(row, k) * right(k, column);
+    return sum;
+}
+
+static void fragments_are_loaded_multiplied_and_stored(void **state) {
+    (void)state;
+    device_t d = open_device("probe_fragments");
+    for (uint32_t mode = 0; mode < 2; ++mode) {
+        uint16_t a[16 * 16], b[16 * 8], halves[16 * 8];
+        float c[16 * 8];
+        CUdeviceptr bindings[] = {d.memory + AT_A, d.memory + AT_B, d.memory + AT_C, d.memory + AT_SHUFFLED};
+        for (int i = 0; i < 16 * 16; ++i) a[i] = bits_of(mode ? left(i % 16, i / 16) : left(i / 16, i % 16), true);
+        for (int i = 0; i < 16 * 8; ++i) b[i] = bits_of(mode ? right(i % 16, i / 16) : right(i / 8, i % 8), true);
+        write_words(&d, AT_A, a, sizeof a / 4), write_words(&d, AT_B, b, sizeof b / 4);
+        assert_cuda(launch(&d, 1, 32, (params_t){.mode = mode}, bindings, 4));
+        read_words(&d, AT_C, c, sizeof c / 4), read_words(&d, AT_SHUFFLED, halves, sizeof halves / 4);
+        for (int i = 0; i < 16 * 8; ++i) {
+            const float want = product_of(i / 8, i % 8, 16);
+            if (c[i] != want) fail_msg("mode %u, row %d, column %d: %g instead of %g", mode, i / 8, i % 8, (double)c[i], (double)want);
+            assert_int_equal(halves[i], emulated_float_to_half(want));
+        }
+    }
+    close_device(&d);
+}
+
+// One text multiplies by cooperative matrices in Vulkan and by mma in CUDA: every way in which operands may be stored, whole vectors of
+// eight halves or not, edges of tiles.
+static void one_kernel_multiplies_by_fragments(void **state) {
+    enum { EIGHTS = 4 };
+    (void)state;
+    for (unsigned way = 0; way < 8; ++way) {
+        const bool across_a = way & 1, across_b = way & 2, eights = way & EIGHTS;
+        const int m = eights ? 40 : 37, n = eights ? 24 : 19, k = eights ? 48 : 45, lda = across_a ? m : k, ldb = across_b ? k : n;
+        const constant_t constants[] = {{"N_STEPS", 0},
+                                        {"STEP0", 0},
+                                        {"STEP1", 0},
+                                        {"STEP2", 0},
+                                        {"STEP3", 0},
+                                        {"STEP4", 0},
+                                        {"STEP5", 0},
+                                        {"TRANSPOSE_A", across_a},
+                                        {"TRANSPOSE_B", across_b},
+                                        {"HAS_ADDEND", 0},
+                                        {"HAS_BIAS", 0},
+                                        {"FRAGMENT_M", 16},
+                                        {"FRAGMENT_N", 8},
+                                        {"FRAGMENT_K", 16},
+                                        {"ROWS", 1},
+                                        {"COLUMNS", 2},
+                                        {"GROUP_ROWS", 2},
+                                        {"GROUP_COLUMNS", 1},
+                                        {"DEPTH", 32},
+                                        {"EIGHTS_A", eights},
+                                        {"EIGHTS_B", eights},
+                                        {"DT_extra4", 0},
+                                        {"DT_extra5", 0},
+                                        {"DT_c", 0},
+                                        {NULL, 0}};
+        device_t d = open_kernel("probe_product", "matmul_matrix", constants);
+        uint16_t a[64 * 64] = {0}, b[64 * 64] = {0};
+        float c[40 * 24];
+        CUdeviceptr bindings[9] = {d.memory, d.memory + 8192, 0, 0, 0, 0, 0, 0, d.memory + 16384};
+        matmul_matrix_params_t params = {.m = (uint32_t)m,
+                                         .n = (uint32_t)n,
+                                         .k = (uint32_t)k,
+                                         .lda = (uint32_t)lda,
+                                         .ldb = (uint32_t)ldb,
+                                         .ldc = (uint32_t)n,
+                                         .part_depth = (uint32_t)k};
+        for (int row = 0; row < m; ++row)
+            for (int i = 0; i < k; ++i) a[across_a ? i * lda + row : row * lda + i] = bits_of(left(row, i), true);
+        for (int i = 0; i < k; ++i)
+            for (int column = 0; column < n; ++column) b[across_b ? column * ldb + i : i * ldb + column] = bits_of(right(i, column), true);
+        write_words(&d, 0, a, sizeof a / 4), write_words(&d, 8192, b, sizeof b / 4);
+        assert_cuda(launch_kernel(&d, (unsigned)((m + 31) / 32 * ((n + 15) / 16)), WG, &params, bindings, 9));
+        read_words(&d, 16384, c, (size_t)m * (size_t)n);
+        for (int i = 0; i < m * n; ++i) {
+            const float want = product_of(i / n, i % n, k);
+            if (c[i] != want) fail_msg("way %u, row %d, column %d: %g instead of %g", way, i / n, i % n, (double)c[i], (double)want);
+        }
+        close_device(&d);
+    }
 }
 
 static void shuffles_take_from_other_lanes(void **state) {
@@ -261,6 +367,8 @@ static int load(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fragments_lie_as_documented),
+        cmocka_unit_test(fragments_are_loaded_multiplied_and_stored),
+        cmocka_unit_test(one_kernel_multiplies_by_fragments),
         cmocka_unit_test(shuffles_take_from_other_lanes),
         cmocka_unit_test(halves_are_rounded_as_documented),
         cmocka_unit_test(what_is_right_passes_in_any_order),

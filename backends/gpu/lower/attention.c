@@ -36,19 +36,11 @@ static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 // The same of the kernels for tiles of queries, and of keys, whose level the tile has.
 #define TILE_PARAMS(a, tile, piece) \
     BPT_ATTENTION_PARAMS(a), STRIDES(a), CALLS(a, piece), .turn_heads = (tile)->turn_heads, .n_tiles = (uint32_t)(piece)->tiles
-#define TILE_CALL(k, a, kernel, tile)                                \
-    do {                                                             \
-        (k).group_size = (tile)->group_size;                         \
-        (k).constants[kernel##_TILE4] = (tile)->tile4;               \
-        (k).constants[kernel##_VECTORS] = (tile)->vectors;           \
-        (k).constants[kernel##_NODES] = (tile)->nodes;               \
-        (k).constants[kernel##_COLUMNS] = (tile)->columns;           \
-        (k).constants[kernel##_RANGES] = (tile)->ranges;             \
-        (k).constants[kernel##_BATCH] = (tile)->batch;               \
-        (k).constants[kernel##_MOST_COLUMNS] = (tile)->most_columns; \
-        (k).constants[kernel##_MATRIX] = (tile)->matrix;             \
-        (k).constants[kernel##_LANES] = (tile)->lanes;               \
-        BPT_ATTENTION_INPUTS(k, a, kernel);                          \
+#define TILE_CALL(k, a, kernel, tile)                            \
+    do {                                                         \
+        (k).group_size = (tile)->group_size;                     \
+        bpt_lower_attention_tile_constants(tile, (k).constants); \
+        BPT_ATTENTION_INPUTS(k, a, kernel);                      \
     } while (0)
 
 // ---- Forward -----------------------------------------------------------------------------------------------------------
@@ -86,11 +78,13 @@ static bool has_loop_limit(const problem_t *a) { return a->l->device->api->limit
 
 // The queries of a call, or of its gradient, and the tile of those that go by tiles.
 static pieces_t queries_of(const problem_t *a, bool gradient, bpt_gpu_attention_tile_t *tile) {
-    const int64_t most = has_loop_limit(a) ? bpt_software_most_keys(a, gradient) : INT32_MAX, tile_arrays = gradient ? 3 : 2;
+    const int64_t most = has_loop_limit(a) ? bpt_software_most_keys(a, gradient) : INT32_MAX;
     *tile = (bpt_gpu_attention_tile_t){0};
-    if (!a->table && a->t->queries != BPT_QUERIES_ROOTS) *tile = bpt_lower_attention_tile(a, tile_arrays);
-    return tile->tile4 ? bpt_lower_attention_query_tiles(a, 4 * tile->tile4, tile->part, bpt_min(bpt_lower_attention_part(a), most))
-                       : bpt_lower_attention_queries(a, most);
+    if (!a->table && a->t->queries != BPT_QUERIES_ROOTS)
+        *tile = bpt_lower_attention_tile(a, gradient ? BPT_GPU_attention_tile_dq : BPT_GPU_attention_tile);
+    return tile->rows_per_tile
+               ? bpt_lower_attention_query_tiles(a, tile->rows_per_tile, tile->part, bpt_min(bpt_lower_attention_part(a), most))
+               : bpt_lower_attention_queries(a, most);
 }
 
 static void lower_rows(const problem_t *a, bool first) {
@@ -227,7 +221,7 @@ static void emit_dkv(const gradient_t *g, const piece_t *piece) {
                                      .rel_rows = (uint32_t)a->rel_rows};
     TILE_CALL(k, a, attention_dkv, tile);
     k.constants[attention_dkv_PIECES] = tile->most_columns < (uint32_t)a->t->head_dim;
-    k.constants[attention_dkv_TABLE_BLOCKS] = tile->matrix ? tile->table_blocks : 1;
+    k.constants[attention_dkv_TABLE_BLOCKS] = tile->table_blocks;
     k.bindings[attention_dkv_dy] = a->in[8];
     k.bindings[attention_dkv_lse] = a->in[9];
     k.bindings[attention_dkv_dots] = g->dots;
@@ -245,7 +239,7 @@ static gradient_t gradient_of(const problem_t *a) {
     if (g.a.t->queries == BPT_QUERIES_ALL && g.a.t->zero_spans) g.queries.count = 1;  // other queries are not stored: no gradient
     g.key_tile = bpt_lower_attention_key_tile(&g.a, bpt_lower_attention_part(&g.a), &part);
     if (l->status != BPT_OK) return g;
-    g.keys = bpt_lower_attention_keys(&g.a, 4 * g.key_tile.tile4, part);
+    g.keys = bpt_lower_attention_keys(&g.a, g.key_tile.rows_per_tile, part);
     g.dots = bpt_lower_attention_dots(a);
     bpt_lower_attention_reserve(&g.a, &g.queries, g.a.d);
     bpt_lower_attention_reserve(&g.a, &g.keys, 2 * g.a.d);

@@ -2,10 +2,7 @@
 // those of many are cut into parts, so that no group runs for long and high spans keep the device busy. Knows no driver.
 #include "backends/gpu/lower/attention_problem.h"
 
-enum {
-    COLUMNS = 512,             // columns of a group that takes single queries, unless one head has more
-    OTHER_LOCAL_BYTES = 3328,  // its local memory for ranges and keys of a batch, rounded up
-};
+enum { GROUP_COLUMNS = 512 };  // columns of a group that takes single queries, unless one head has more
 
 typedef bpt_attention_problem_t problem_t;
 typedef bpt_attention_piece_t piece_t;
@@ -15,19 +12,45 @@ static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // ---- The call ----------------------------------------------------------------------------------------------------------
 
-// Local memory of attention_dq: three arrays of columns and the scores. A head that has no room beside the scores of many heads has it
-// beside its own.
+int64_t bpt_lower_attention_most_columns(const problem_t *a, bpt_gpu_kernel_t kernel, int64_t scores) {
+    uint32_t constants[BPT_GPU_MAX_CONSTANTS] = {0};
+    int columns = attention_rows_COLUMNS;
+    if (kernel == BPT_GPU_attention_table_grad) {
+        columns = attention_table_grad_COLUMNS;
+        constants[attention_table_grad_SCORES] = bpt_lower_attention_table_scores((uint32_t)scores);
+        constants[attention_table_grad_KEYS] = 1;
+        constants[attention_table_grad_RELATIVE] = a->rel_rows > 0;
+    } else {
+        _Static_assert((int)attention_rows_COLUMNS == (int)attention_dq_COLUMNS && (int)attention_rows_HEADS == (int)attention_dq_HEADS &&
+                           (int)attention_rows_SCORES == (int)attention_dq_SCORES,
+                       "the kernels of single queries differ in what they share");
+        constants[attention_rows_HEADS] = BPT_ATTENTION_MOST_HEADS;
+        constants[attention_rows_SCORES] = (uint32_t)scores;
+    }
+    const bpt_gpu_kernel_info_t *info = &bpt_gpu_kernels[kernel];
+    const uint32_t group = bpt_lower_attention_group(a->l);
+    const int64_t others = (int64_t)info->local_bytes(group, constants);
+    constants[columns] = 1;
+    return ((int64_t)a->l->device->api->limits.local_bytes - others) / ((int64_t)info->local_bytes(group, constants) - others);
+}
+
+// A head that has no room beside the scores of many heads has it beside its own.
 static void share_heads(problem_t *a) {
-    const int64_t head_dim = a->t->head_dim, room = (a->l->device->api->limits.local_bytes - OTHER_LOCAL_BYTES) / 4;
-    const int64_t shared = min64(head_dim > COLUMNS ? head_dim : COLUMNS, (room - BPT_ATTENTION_SCORES) / 4),
-                  alone = (room - BPT_ATTENTION_BATCH) / 3;
+    const int64_t head_dim = a->t->head_dim;
+    const int64_t of_rows = bpt_lower_attention_most_columns(a, BPT_GPU_attention_rows, BPT_ATTENTION_SCORES),
+                  of_dq = bpt_lower_attention_most_columns(a, BPT_GPU_attention_dq, BPT_ATTENTION_SCORES),
+                  of_table = bpt_lower_attention_most_columns(a, BPT_GPU_attention_table_grad, BPT_ATTENTION_SCORES);
+    const int64_t wanted = head_dim > GROUP_COLUMNS ? head_dim : GROUP_COLUMNS;
+    const int64_t shared = min64(min64(wanted, of_table), min64(of_rows, of_dq));
+    const int64_t alone = min64(bpt_lower_attention_most_columns(a, BPT_GPU_attention_rows, MOST_KEYS),
+                                bpt_lower_attention_most_columns(a, BPT_GPU_attention_dq, MOST_KEYS));
     if (head_dim > shared && head_dim > alone) {
         bpt_lower_refuse(a->l, "a head has %lld columns; the local memory of the device (%u bytes) has room for %lld: use more heads",
                          (long long)head_dim, a->l->device->api->limits.local_bytes, (long long)alone);
         return;
     }
     a->columns = (uint32_t)(head_dim > shared ? head_dim : shared);
-    a->scores = head_dim > shared ? BPT_ATTENTION_BATCH : BPT_ATTENTION_SCORES;
+    a->scores = head_dim > shared ? MOST_KEYS : BPT_ATTENTION_SCORES;
     const int64_t fit = min64(a->columns / head_dim, BPT_ATTENTION_MOST_HEADS);
     a->head_groups = (uint32_t)bpt_ceil_div(a->t->heads, fit);
     a->group_heads = (uint32_t)bpt_ceil_div(a->t->heads, a->head_groups);

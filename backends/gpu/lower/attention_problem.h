@@ -9,8 +9,6 @@
 
 enum {
     BPT_ATTENTION_SCORES = 1024,         // scores of a batch of keys of single queries, unless a head is very wide
-    BPT_ATTENTION_BATCH = 64,            // keys that such a group takes at once, at most
-    BPT_ATTENTION_MOST_RANGES = 112,     // of a query or a key, as in core/intervals/rules/intervals.h
     BPT_ATTENTION_MOST_HEADS = 32,       // heads that it takes
     BPT_ATTENTION_SUM_BYTES = 64 << 20,  // private sums of the gradient of relative positions, at least
 };
@@ -79,25 +77,29 @@ int64_t bpt_lower_attention_units(const bpt_attention_problem_t *a, const bpt_at
 // Scratch for the partial results of all pieces with several parts.
 void bpt_lower_attention_reserve(const bpt_attention_problem_t *a, bpt_attention_pieces_t *p, int64_t columns);
 
-// Work-groups for tiles of neighbouring nodes (cl/attention/tiles.h). tile4 0: there is no room for any.
+// Work-groups for tiles of neighbouring nodes (cl/attention/tiles.h), in the words of tiles of queries: of tiles of keys, rows are keys and
+// keys are queries. rows_per_tile 0: there is no room for any.
 typedef struct {
-    uint32_t group_size, tile4, vectors, nodes, columns, ranges, batch, most_columns;
-    uint32_t matrix;        // 1: products by matrix units
-    uint32_t lanes;         // of a vector in registers
-    uint32_t table_blocks;  // of 16 rows
-    int64_t rounds;         // of all loops of an item for one tile, or part of a tile of spans, at most; set where a driver limits them
-    int64_t part;           // nodes of a part of what spans read
-    uint32_t turn_heads;    // that a group takes one after the other
+    uint32_t group_size, rows_per_tile, rows_per_item, keys_per_item, columns_per_item, keys_per_step;
+    uint32_t simd_width;            // rows of a vector in registers
+    uint32_t ranges, most_columns;  // sizes of local arrays
+    uint32_t matrix;                // 1: products by matrix units
+    uint32_t table_blocks;          // of 16 rows
+    int64_t rounds;       // of all loops of an item for one tile, or part of a tile of spans, at most; set where a driver limits them
+    int64_t part;         // nodes of a part of what spans read
+    uint32_t turn_heads;  // that a group takes one after the other
 } bpt_gpu_attention_tile_t;
 
-// Work-items that share the lanes of a tile, each with other nodes of its list.
-static inline int64_t bpt_attention_tile_parts(const bpt_gpu_attention_tile_t *t) { return t->group_size / (t->tile4 / t->vectors); }
+// Groups of items that have all rows of the tile together, each with other keys.
+static inline int64_t bpt_attention_tile_parts(const bpt_gpu_attention_tile_t *t) {
+    return t->group_size / (t->rows_per_tile / t->rows_per_item);
+}
 
-// What a class of device wants of tiles: vectors of four nodes of a tile, at most; items of a group, vectors of an item and sums that it
-// has in registers, nodes of a batch, all powers of two; heads that a group takes one after the other. By class, never by timing, so that
-// runs repeat bit for bit.
+// What a class of device wants of tiles: rows of a tile, at most; items of a group, rows of an item, sums by fours that it has in
+// registers, keys of a step, all powers of two; heads that a group takes one after the other. By class, never by timing, so that runs
+// repeat bit for bit.
 typedef struct {
-    uint32_t tile4, group_size, vectors, sums, batch, heads;
+    uint32_t rows_per_tile, group_size, rows_per_item, sums, keys_per_step, heads;
 } bpt_attention_tile_rule_t;
 
 // Keys of a query, or queries of a key, that one work-group takes: few on a GPU, whose many groups wait for the longest.
@@ -106,10 +108,18 @@ static inline int64_t bpt_lower_attention_part(const bpt_attention_problem_t *a)
 // Work-items of a group that takes single queries.
 uint32_t bpt_lower_attention_group(const bpt_lower_t *l);
 
-// The tile of a kernel with so many arrays of a tile's columns in local memory.
-bpt_gpu_attention_tile_t bpt_lower_attention_tile(const bpt_attention_problem_t *a, int64_t tile_arrays);
+// Columns that one of the kernels attention_rows, attention_dq and attention_table_grad has room for beside so many scores.
+int64_t bpt_lower_attention_most_columns(const bpt_attention_problem_t *a, bpt_gpu_kernel_t kernel, int64_t scores);
+// Of two arrays of scores, those that attention_table_grad has in the place of one.
+uint32_t bpt_lower_attention_table_scores(uint32_t scores);
+
+// The tile of attention_tile, or of attention_tile_dq.
+bpt_gpu_attention_tile_t bpt_lower_attention_tile(const bpt_attention_problem_t *a, bpt_gpu_kernel_t kernel);
 // The same for tiles of keys, and how many queries of the `part` that are wished for one group may take. Refuses what has no room.
 bpt_gpu_attention_tile_t bpt_lower_attention_key_tile(const bpt_attention_problem_t *a, int64_t part, int64_t *part_nodes);
+
+// The constants that all kernels of tiles have.
+void bpt_lower_attention_tile_constants(const bpt_gpu_attention_tile_t *tile, uint32_t *constants);
 
 // Keys of a leaf, and queries of a leaf that are leaves, at most.
 int64_t bpt_lower_attention_leaf_keys(const bpt_attention_problem_t *a);

@@ -8,14 +8,14 @@ typedef bpt_attention_problem_t problem_t;
 typedef bpt_attention_piece_t piece_t;
 typedef bpt_attention_pieces_t pieces_t;
 
-// Four arrays of columns and two of scores have room where three and one of twice the size have, but for a single very wide head.
+uint32_t bpt_lower_attention_table_scores(uint32_t scores) { return scores == BPT_ATTENTION_SCORES ? scores / 2 : scores; }
+
+// There is room for the arrays of this kernel where there is for those of attention_dq, but for a single very wide head.
 static bool has_room(const problem_t *a) {
-    const int64_t local = a->l->device->api->limits.local_bytes, scores = a->scores == BPT_ATTENTION_SCORES ? a->scores / 2 : a->scores;
-    const int64_t relative = a->rel_rows ? 2 * BPT_ATTENTION_MOST_RANGES + 64 : 0;
-    const int64_t other = 4 * (3 * BPT_ATTENTION_MOST_RANGES + 1 + 64 + relative), room = local - other - 8 * scores;
-    if (16 * (int64_t)a->columns <= room) return true;
-    bpt_lower_refuse(a->l, "a head has %d columns; the local memory of the device (%lld bytes) has room for %lld: use more heads",
-                     (int)a->t->head_dim, (long long)local, (long long)(room / 16));
+    const int64_t most = bpt_lower_attention_most_columns(a, BPT_GPU_attention_table_grad, a->scores);
+    if (a->columns <= most) return true;
+    bpt_lower_refuse(a->l, "a head has %d columns; the local memory of the device (%u bytes) has room for %lld: use more heads",
+                     (int)a->t->head_dim, a->l->device->api->limits.local_bytes, (long long)most);
     return false;
 }
 
@@ -58,7 +58,7 @@ static void emit(const problem_t *a, bool of_key, const bpt_view_t *dots, const 
                                             .rel_rows = (uint32_t)a->rel_rows};
     k.group_size = bpt_lower_attention_group(a->l);
     k.constants[attention_table_grad_COLUMNS] = a->columns;
-    k.constants[attention_table_grad_SCORES] = a->scores == BPT_ATTENTION_SCORES ? a->scores / 2 : a->scores;
+    k.constants[attention_table_grad_SCORES] = bpt_lower_attention_table_scores(a->scores);
     k.constants[attention_table_grad_KEYS] = of_key;
     k.constants[attention_table_grad_RELATIVE] = a->rel_rows > 0;
     k.bindings[attention_table_grad_q] = a->in[0];

@@ -3,15 +3,16 @@
 #include "backends/gpu/lower/software/attention.h"
 
 static const bpt_attention_tile_rule_t *rule_of(const bpt_lower_t *l) {
-    static const bpt_attention_tile_rule_t gpu = {.tile4 = 4, .group_size = 64, .vectors = 1, .sums = 4, .batch = 64, .heads = 1};
+    static const bpt_attention_tile_rule_t gpu = {
+        .rows_per_tile = 16, .group_size = 64, .rows_per_item = 4, .sums = 4, .keys_per_step = 64, .heads = 1};
     return bpt_lower_in_software(l) ? bpt_software_tile_rule(l) : &gpu;
 }
 
-// Floats of the vectors that an item has in registers: those of the device, but no more lanes than an item's.
-static uint32_t lanes_of(const bpt_lower_t *l, uint32_t vectors) {
-    uint32_t lanes = 4;
-    while (lanes < 16 && 2 * lanes <= l->device->api->limits.vector_lanes && 2 * lanes <= 4 * vectors) lanes *= 2;
-    return lanes;
+// Floats of the vectors that an item has in registers: those of the device, but no more than an item's rows.
+static uint32_t simd_width_of(const bpt_lower_t *l, uint32_t rows_per_item) {
+    uint32_t width = 4;
+    while (width < 16 && 2 * width <= l->device->api->limits.vector_lanes && 2 * width <= rows_per_item) width *= 2;
+    return width;
 }
 
 uint32_t bpt_lower_attention_group(const bpt_lower_t *l) {
@@ -24,22 +25,50 @@ static bool is_paired(const bpt_attention_problem_t *a, int input) {
     return !v->present || (v->dtype != BPT_F32 && v->dtype == a->in[0].dtype && v->offset_bytes % 4 == 0);
 }
 // What cl/matrix/matrix.h asks of the device, the tile and the call.
-static bool by_matrix(const bpt_attention_problem_t *a, const bpt_gpu_attention_tile_t *t) {
-    return a->l->device->api->limits.matrix_units && t->tile4 == 4 && t->group_size % 32 == 0 && t->batch == 64 &&
+static bool by_mma(const bpt_attention_problem_t *a, const bpt_gpu_attention_tile_t *t) {
+    return a->l->device->api->limits.mma && t->rows_per_tile == 16 && t->group_size % 32 == 0 && t->keys_per_step == 64 &&
            a->t->head_dim % 16 == 0 && is_paired(a, 0) && is_paired(a, 1) && is_paired(a, 2) && is_paired(a, 8);
 }
 
-// As TILE_LOCALS and the LOCALS of the kernels count them: tables, the list and its entries; tiles of columns, scores, sums of parts.
-static int64_t local_bytes(const bpt_gpu_attention_tile_t *t, int64_t tile_arrays) {
-    const int64_t tile = 4 * (int64_t)t->tile4, batch = t->batch, entries = batch + 2 * tile + 8;
-    return 4 * (2 * tile + 3 * (int64_t)t->ranges * tile + 7 * (int64_t)t->ranges + 1 + 4 * batch + batch * t->tile4 + 2 * entries +
-                (tile_arrays * t->most_columns + entries + batch + 2 * bpt_attention_tile_parts(t) + 2 + (t->matrix ? batch : 0)) * tile);
+void bpt_lower_attention_tile_constants(const bpt_gpu_attention_tile_t *t, uint32_t *constants) {
+#define SET(name, value)                                                                                                                   \
+    _Static_assert((int)attention_tile_##name == (int)attention_tile_dq_##name && (int)attention_tile_##name == (int)attention_dkv_##name, \
+                   "the kernels of tiles differ in what they share");                                                                      \
+    constants[attention_tile_##name] = value
+    SET(ROWS_PER_TILE, t->rows_per_tile);
+    SET(ROWS_PER_ITEM, t->rows_per_item);
+    SET(KEYS_PER_ITEM, t->keys_per_item);
+    SET(COLUMNS_PER_ITEM, t->columns_per_item);
+    SET(RANGES, t->ranges);
+    SET(MOST_COLUMNS, t->most_columns);
+    SET(KEYS_PER_STEP, t->keys_per_step);
+    SET(MATRIX, t->matrix);
+    SET(SIMD_WIDTH, t->simd_width);
+#undef SET
+}
+
+// Local memory of a kernel of tiles.
+static int64_t kernel_bytes(bpt_gpu_kernel_t kernel, const bpt_gpu_attention_tile_t *t) {
+    uint32_t constants[BPT_GPU_MAX_CONSTANTS] = {0};
+    bpt_lower_attention_tile_constants(t, constants);
+    constants[attention_dkv_TABLE_BLOCKS] = t->table_blocks;  // others do not look at it
+    return (int64_t)bpt_gpu_kernels[kernel].local_bytes(t->group_size, constants);
+}
+
+// The same with what the kernel of the other direction has beside it, so that either fits where one does.
+static int64_t local_bytes(bpt_gpu_kernel_t kernel, const bpt_gpu_attention_tile_t *t) {
+    const uint32_t WG = t->group_size, ROWS_PER_TILE = t->rows_per_tile, ROWS_PER_ITEM = t->rows_per_item, MATRIX = t->matrix,
+                   KEYS_PER_STEP = t->keys_per_step;
+#define BYTES(type, name, size) +(int64_t)sizeof(float[4]) * (size)
+    const int64_t other = kernel == BPT_GPU_attention_tile ? 0 TILE_UPPER_LOCALS(BYTES) : 0 TILE_SOFTMAX_LOCALS(BYTES);
+#undef BYTES
+    return kernel_bytes(kernel, t) + other;
 }
 
 // Longest list of a tile: what one leaf reads, and of every range what its neighbours read beside it.
 static int64_t list_nodes(const bpt_attention_problem_t *a, const bpt_gpu_attention_tile_t *t) {
     const bpt_intervals_t *g = &a->t->graph;
-    const int64_t tile = 4 * (int64_t)t->tile4;
+    const int64_t tile = t->rows_per_tile;
     const int64_t leaf = a->tree ? 2 * bpt_levels(g->n) * (a->reach + 2) : bpt_min(g->n, 2 * a->reach + 1);
     return leaf + (a->tree ? 8 * tile + (int64_t)t->ranges : 5 * tile);
 }
@@ -51,34 +80,62 @@ static int64_t round_up(int64_t count) {
     return count <= size ? size : bpt_ceil_div(count, 64) * 64;
 }
 
-// A tile of so many vectors, with what the class of device wants of registers and groups.
-static bpt_gpu_attention_tile_t shape_of(const bpt_attention_problem_t *a, uint32_t tile4, int64_t ranges) {
+static bool is_power(uint32_t n) { return n && (n & (n - 1)) == 0; }
+
+// How the sizes must go together. A kernel with others would leave out work, or write beyond its arrays.
+static bpt_status_t check_sizes(const bpt_gpu_attention_tile_t *t) {
+    const uint32_t items = t->rows_per_item ? t->rows_per_tile / t->rows_per_item : 0;  // that share a key
+    const struct {
+        bool holds;
+        const char *relation;
+    } relations[] = {
+        {is_power(t->group_size) && is_power(t->rows_per_tile) && is_power(t->rows_per_item),
+         "group size, rows per tile and rows per item are powers of two"},
+        {t->rows_per_item % 4 == 0 && t->rows_per_tile >= t->rows_per_item, "rows per item are fours, and at most those of a tile"},
+        {items && t->group_size >= items, "a group has items for all rows of a tile"},
+        {items && t->keys_per_item && t->keys_per_step % (t->group_size / items * t->keys_per_item) == 0,
+         "keys per step are a multiple of what the items of a group have in registers together"},
+        {t->columns_per_item > 0, "an item has columns"},
+        {t->simd_width % 4 == 0 && t->simd_width && t->rows_per_item % t->simd_width == 0, "rows per item are whole vectors"},
+        {t->part % t->keys_per_step == 0, "a part of what spans read is whole steps"},
+        {!t->matrix || (t->rows_per_tile == 16 && t->group_size % 32 == 0 && t->keys_per_step % 16 == 0),
+         "matrix units take 16 rows, 16 keys and whole warps"},
+    };
+    for (size_t i = 0; i < BPT_COUNT(relations); ++i)
+        if (!relations[i].holds) return bpt_fail(BPT_ERR_INTERNAL, "a tile of attention breaks a rule: %s", relations[i].relation);
+    return BPT_OK;
+}
+
+// A tile of so many rows, with what the class of device wants of registers and groups.
+static bpt_gpu_attention_tile_t shape_of(const bpt_attention_problem_t *a, uint32_t rows_per_tile, int64_t ranges) {
     const bpt_attention_tile_rule_t *rule = rule_of(a->l);
-    const uint32_t most = a->l->device->api->limits.max_group_size;
-    bpt_gpu_attention_tile_t t = {.group_size = rule->group_size < most ? rule->group_size : most,
-                                  .tile4 = tile4,
-                                  .vectors = rule->vectors < tile4 ? rule->vectors : tile4,
+    const uint32_t most = a->l->device->api->limits.max_group_size, group = rule->group_size < most ? rule->group_size : most;
+    const uint32_t least = rows_per_tile / group, wanted = rule->rows_per_item > least ? rule->rows_per_item : least;
+    bpt_gpu_attention_tile_t t = {.group_size = group,
+                                  .rows_per_tile = rows_per_tile,
+                                  .rows_per_item = wanted < rows_per_tile ? wanted : rows_per_tile,
                                   .ranges = (uint32_t)round_up(ranges),
                                   .most_columns = (uint32_t)round_up(a->t->head_dim),
                                   .turn_heads = (uint32_t)bpt_min(rule->heads, a->t->heads)};
-    t.lanes = lanes_of(a->l, t.vectors);  // with 16 of them, devices have twice the registers too
-    const int64_t parts = bpt_attention_tile_parts(&t), sums = rule->sums * (t.lanes == 16 ? 2 : 1) / t.vectors;
-    t.batch = (uint32_t)(parts > rule->batch ? parts : rule->batch);
-    t.nodes = (uint32_t)bpt_min(sums, t.batch / parts);
-    t.columns = (uint32_t)sums;
-    t.matrix = by_matrix(a, &t);
-    t.part = (uint32_t)bpt_lower_attention_part(a) / t.batch * t.batch;
-    t.table_blocks = (uint32_t)round_up(bpt_ceil_div(a->rel_rows, 16));
+    t.simd_width = simd_width_of(a->l, t.rows_per_item);  // with 16 of them, devices have twice the registers too
+    const int64_t parts = bpt_attention_tile_parts(&t), sums = rule->sums * (t.simd_width == 16 ? 2 : 1) / (t.rows_per_item / 4);
+    t.keys_per_step = (uint32_t)(parts > rule->keys_per_step ? parts : rule->keys_per_step);
+    t.keys_per_item = (uint32_t)bpt_min(sums, t.keys_per_step / parts);
+    t.columns_per_item = (uint32_t)sums;
+    t.matrix = by_mma(a, &t);
+    t.part = (uint32_t)bpt_lower_attention_part(a) / t.keys_per_step * t.keys_per_step;
+    t.table_blocks = t.matrix ? (uint32_t)round_up(bpt_ceil_div(a->rel_rows, 16)) : 1;
+    if (a->l->status == BPT_OK) a->l->status = check_sizes(&t);
     return t;
 }
 
-bpt_gpu_attention_tile_t bpt_lower_attention_tile(const bpt_attention_problem_t *a, int64_t tile_arrays) {
+bpt_gpu_attention_tile_t bpt_lower_attention_tile(const bpt_attention_problem_t *a, bpt_gpu_kernel_t kernel) {
     if (!bpt_intervals_is_steady(&a->t->graph)) return (bpt_gpu_attention_tile_t){0};
     const bpt_gpu_limits_t *limits = &a->l->device->api->limits;
-    for (uint32_t tile4 = rule_of(a->l)->tile4; tile4 >= 1; tile4 /= 2) {
-        bpt_gpu_attention_tile_t t = shape_of(a, tile4, bpt_intervals_most_keys(&a->t->graph));
+    for (uint32_t rows = rule_of(a->l)->rows_per_tile; rows >= 4; rows /= 2) {
+        bpt_gpu_attention_tile_t t = shape_of(a, rows, bpt_intervals_most_keys(&a->t->graph));
         if (limits->max_loops) bpt_software_fit_tile(a, &t, list_nodes(a, &t));
-        if (t.turn_heads && local_bytes(&t, tile_arrays) <= limits->local_bytes) return t;
+        if (t.turn_heads && local_bytes(kernel, &t) <= limits->local_bytes) return t;
     }
     return (bpt_gpu_attention_tile_t){0};
 }
@@ -87,40 +144,36 @@ bpt_gpu_attention_tile_t bpt_lower_attention_tile(const bpt_attention_problem_t 
 
 // As many keys as make at least half of the edges of a tile real ones: the queries of neighbouring keys of level j lie 2^j leaves apart,
 // and a key is read from about k 2^j leaves away.
-static uint32_t most_tile4(const bpt_attention_problem_t *a) {
-    const uint32_t most = a->reach >= 16 ? 4 : a->reach >= 8 ? 2 : 1;
-    return most < rule_of(a->l)->tile4 ? most : rule_of(a->l)->tile4;
+static uint32_t most_rows(const bpt_attention_problem_t *a) {
+    const uint32_t most = a->reach >= 16 ? 16 : a->reach >= 8 ? 8 : 4;
+    return most < rule_of(a->l)->rows_per_tile ? most : rule_of(a->l)->rows_per_tile;
 }
 
-static int64_t key_local_bytes(const bpt_gpu_attention_tile_t *t) {
-    const int64_t tile = 4 * (int64_t)t->tile4;
-    const int64_t matrix = t->matrix ? (int64_t)t->batch * tile + t->table_blocks : 0;
-    return 4 * (2 * tile + 2 * (int64_t)t->ranges * tile + 3 * (int64_t)t->ranges + 1 + 3 * (int64_t)t->batch +
-                3 * (int64_t)t->batch * tile + 4 * (int64_t)t->most_columns * tile + matrix);
-}
+static int64_t key_local_bytes(const bpt_gpu_attention_tile_t *t) { return kernel_bytes(BPT_GPU_attention_dkv, t); }
 
 // Pieces of equal size, of as many columns as there is room for; 0: there is room for none.
 static uint32_t piece_columns(const bpt_attention_problem_t *a, bpt_gpu_attention_tile_t t) {
     const int64_t d = a->t->head_dim, unit = 16;
     t.most_columns = 0;
-    const int64_t room = (int64_t)a->l->device->api->limits.local_bytes - key_local_bytes(&t);
-    const int64_t most = room / (4 * 4 * 4 * (int64_t)t.tile4) / unit * unit;
+    const int64_t others = key_local_bytes(&t), room = (int64_t)a->l->device->api->limits.local_bytes - others;
+    t.most_columns = (uint32_t)unit;
+    const int64_t most = room / (key_local_bytes(&t) - others) * unit;
     if (most < unit) return 0;
     return (uint32_t)(bpt_ceil_div(bpt_ceil_div(d, bpt_ceil_div(d, most)), unit) * unit);
 }
 
 bpt_gpu_attention_tile_t bpt_lower_attention_key_tile(const bpt_attention_problem_t *a, int64_t part, int64_t *part_nodes) {
     const int64_t ranges = bpt_intervals_most_consumers(&a->t->graph);
-    uint32_t tile4 = most_tile4(a);
-    bpt_gpu_attention_tile_t t = shape_of(a, tile4, ranges);
-    const bpt_gpu_attention_tile_t by_units = shape_of(a, rule_of(a->l)->tile4, ranges);
-    if (by_units.matrix && key_local_bytes(&by_units) <= a->l->device->api->limits.local_bytes)  // edges that are none cost nothing
-        t = by_units, tile4 = t.tile4;
-    while (tile4 > 1 && key_local_bytes(&t) > a->l->device->api->limits.local_bytes) t = shape_of(a, tile4 /= 2, ranges);
+    uint32_t rows = most_rows(a);
+    bpt_gpu_attention_tile_t t = shape_of(a, rows, ranges);
+    const bpt_gpu_attention_tile_t with_mma = shape_of(a, rule_of(a->l)->rows_per_tile, ranges);
+    if (with_mma.matrix && key_local_bytes(&with_mma) <= a->l->device->api->limits.local_bytes)  // edges that are none cost nothing
+        t = with_mma, rows = t.rows_per_tile;
+    while (rows > 4 && key_local_bytes(&t) > a->l->device->api->limits.local_bytes) t = shape_of(a, rows /= 2, ranges);
     if (key_local_bytes(&t) > a->l->device->api->limits.local_bytes) t.most_columns = piece_columns(a, t);
     *part_nodes = part;
     if (!t.most_columns)
-        bpt_lower_refuse(a->l, "tiles of %u keys have no room in the local memory of the device (%u bytes)", 4 * tile4,
+        bpt_lower_refuse(a->l, "tiles of %u keys have no room in the local memory of the device (%u bytes)", rows,
                          a->l->device->api->limits.local_bytes);
     else if (a->l->device->api->limits.max_loops)
         bpt_software_fit_key_tile(a, &t, part_nodes);

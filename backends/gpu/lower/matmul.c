@@ -43,7 +43,7 @@ static bool by_units(const bpt_gemm_t *g) {
 static bool by_eights(const bpt_view_t *v, int64_t ld, int64_t count) { return v->offset_bytes % 16 == 0 && ld % 8 == 0 && count % 8 == 0; }
 
 static int64_t set_units(const bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, bpt_kernel_call_t *k) {
-    const bpt_matrix_units_t *units = &l->device->api->limits.matrix;
+    const bpt_fragments_t *units = &l->device->api->limits.fragments;
     const uint32_t *s = g->rule->size;
     k->group_size = s[BPT_MATRIX_GROUP_ROWS] * s[BPT_MATRIX_GROUP_COLUMNS] * units->subgroup;
     k->constants[matmul_matrix_FRAGMENT_M] = units->rows;

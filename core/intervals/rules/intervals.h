@@ -4,6 +4,8 @@
 // bpt_intervals_words makes it; the last two may be other numbers of the rule. A position is int4 {level, index, 0, 0}. A range is int4
 // {begin, end, rel_row, rel_step}, node numbers of the bucket; begin == end: empty. Ranges have fixed numbers, so that work-items can share
 // them out.
+#include "core/intervals/rules/sizes.h"
+
 #define GRAPH_KIND 15
 #define GRAPH_CAUSAL 16
 #define GRAPH_REFERENCE 32
@@ -17,7 +19,6 @@
 #define SIDE_LEFT 0
 #define SIDE_RIGHT 1
 #define NOT_LINEAR (-2)
-#define MOST_RANGES 112  // of a query or a key, empty ones included
 #define EMPTY_RANGE INT4(0, 0, -1, 0)
 
 FUNCTION bool graph_has(int4 g, int bit) { return (g.x & bit) != 0; }

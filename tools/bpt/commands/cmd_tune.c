@@ -221,7 +221,7 @@ static void choose_winner(const tune_t *t, bpt_gpu_tuning_t *winner, double gflo
 
 // Products of f32, and where the device has units for them those of f16.
 static bpt_status_t find_winner(tune_t *t, bpt_gpu_tuning_t *winner, double gflops[BPT_PRODUCT_FORMS]) {
-    const bool units = bpt_gpu_info(t->info).matrix.rows > 0;
+    const bool units = bpt_gpu_info(t->info).fragments.rows > 0;
     const double seconds = (double)t->o->tool.seconds / (units ? 2 : 1);
     double half_gflops[BPT_PRODUCT_FORMS];
     t->dtype = BPT_F32;

@@ -78,7 +78,7 @@ static void multiply(const wide_t *w, int64_t m0, int64_t m, int64_t n0, int64_t
     k.constants[matmul_wide_HAS_BIAS] = bias->present;
     k.constants[matmul_wide_ROWS] = w->rows;
     k.constants[matmul_wide_COLUMNS] = w->columns;
-    k.constants[matmul_wide_LANES] = w->lanes;
+    k.constants[matmul_wide_SIMD_WIDTH] = w->lanes;
     k.constants[matmul_wide_FOURS] = w->fours;
     k.constants[matmul_wide_PACKED] = !bpt_software_reads_texels(w->l);
     k.bindings[matmul_wide_a] = w->direct ? bpt_lower_part(&w->g->a, m0 * w->lda + k0, (m - 1) * w->lda + depth) : w->a;
