@@ -74,7 +74,7 @@ typedef struct {
 
 // Holds a call against the contract of bpt/ops.h: presence, element types and shapes of its operands, attributes that go together. Backends
 // ask this before an op's own plan, so that what follows may rely on it. A mismatch is a bug of the caller (BPT_ERR_INTERNAL).
-bpt_status_t bpt_call_check(const bpt_op_call_t *call);
+BPT_API bpt_status_t bpt_call_check(const bpt_op_call_t *call) BPT_MUST_USE;
 
 // What goes between this rank and another in a swap: bytes of the buffer that is sent from, and of the one that is received into.
 typedef struct {
