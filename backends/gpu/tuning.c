@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/gpu/kernel.h"
+
 // ---- Texts -----------------------------------------------------------------------------------------------------------
 
 static bool power_of_two(uint32_t x) { return x && !(x & (x - 1)); }
@@ -121,16 +123,30 @@ static uint32_t group_of(const bpt_product_rule_t *r, const bpt_gpu_info_t *info
     return s[BPT_TILE_ROWS] / s[BPT_TILE_ITEM_ROWS] * (s[BPT_TILE_COLUMNS] / s[BPT_TILE_ITEM_COLUMNS]);
 }
 
-// Local memory of a work-group. Tiles of matrix units: the larger way in which an operand may be stored, and a fragment per subgroup.
+static uint64_t bytes_of(bpt_gpu_kernel_t kernel, const uint32_t *constants) { return bpt_gpu_kernels[kernel].local_bytes(0, constants); }
+
+// Local memory of a work-group. Tiles of matrix units: the larger way in which each operand may be stored.
 static uint32_t local_of(const bpt_product_rule_t *r, const bpt_gpu_info_t *info) {
     const uint32_t *s = r->size;
+    const uint32_t tiles[BPT_GPU_MAX_CONSTANTS] = {
+        [matmul_BM] = s[BPT_TILE_ROWS], [matmul_BN] = s[BPT_TILE_COLUMNS], [matmul_BK] = s[BPT_TILE_DEPTH]};
     if (r->kind == BPT_PRODUCT_WIDE) return 0;
-    if (r->kind == BPT_PRODUCT_TILES) return (s[BPT_TILE_ROWS] + s[BPT_TILE_COLUMNS]) * s[BPT_TILE_DEPTH] * (uint32_t)sizeof(float);
-    const uint32_t groups = s[BPT_MATRIX_GROUP_ROWS] * s[BPT_MATRIX_GROUP_COLUMNS], depth = s[BPT_MATRIX_DEPTH];
-    const uint32_t rows = s[BPT_MATRIX_GROUP_ROWS] * s[BPT_MATRIX_ROWS] * info->fragments.rows;
-    const uint32_t columns = s[BPT_MATRIX_GROUP_COLUMNS] * s[BPT_MATRIX_COLUMNS] * info->fragments.columns;
-    const uint32_t padding_a = 8 * (rows > depth ? rows : depth), padding_b = 8 * (columns > depth ? columns : depth);
-    return 2 * ((rows + columns) * depth + padding_a + padding_b) + 4 * groups * info->fragments.rows * info->fragments.columns;
+    if (r->kind == BPT_PRODUCT_TILES) return (uint32_t)bytes_of(BPT_GPU_matmul, tiles);
+    uint64_t most = 0;
+    for (uint32_t stored = 0; stored < 4; ++stored) {
+        const uint32_t fragments[BPT_GPU_MAX_CONSTANTS] = {[matmul_matrix_FRAGMENT_M] = info->fragments.rows,
+                                                           [matmul_matrix_FRAGMENT_N] = info->fragments.columns,
+                                                           [matmul_matrix_ROWS] = s[BPT_MATRIX_ROWS],
+                                                           [matmul_matrix_COLUMNS] = s[BPT_MATRIX_COLUMNS],
+                                                           [matmul_matrix_GROUP_ROWS] = s[BPT_MATRIX_GROUP_ROWS],
+                                                           [matmul_matrix_GROUP_COLUMNS] = s[BPT_MATRIX_GROUP_COLUMNS],
+                                                           [matmul_matrix_DEPTH] = s[BPT_MATRIX_DEPTH],
+                                                           [matmul_matrix_TRANSPOSE_A] = stored & 1,
+                                                           [matmul_matrix_TRANSPOSE_B] = stored >> 1};
+        const uint64_t bytes = bytes_of(BPT_GPU_matmul_matrix, fragments);
+        if (bytes > most) most = bytes;
+    }
+    return (uint32_t)most;
 }
 
 // What the device lacks for a rule, "" if nothing. Limits of 0 are not known.
