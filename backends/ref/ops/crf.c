@@ -18,7 +18,6 @@ static bpt_status_t plan_crf(const bpt_op_call_t *call, int threads, size_t *scr
     *scratch_bytes = (size_t)(bpt_shape_count(&call->in[0].shape) + 2 * tags + (tags + 2) * tags) * sizeof(double);
     return BPT_OK;
 }
-bpt_status_t plan_crf_GRAD(const bpt_op_call_t *call, int threads, size_t *scratch_bytes) { return plan_crf(call, threads, scratch_bytes); }
 
 static crf_t crf_of(const bpt_host_run_t *run) {
     const int64_t tags = bpt_ref_columns(&run->call->in[0]);
