@@ -48,9 +48,11 @@ typedef struct {
     bpt_status_t (*grad)(bpt_graph_t *g, const bpt_node_t *node, const bpt_value_t *dout, const bool *need, bpt_value_t *din);
     // Floating-point operations; bytes are counted from the operands.
     double (*flops)(const bpt_graph_t *g, const bpt_node_t *node);
-    uint32_t mutates;           // bit i: in[i] is changed in place
-    uint32_t optional_outputs;  // bit j: out[j] may be absent when nobody reads it
-    bool by_host;               // no backend computes it: the host does, between two lists of work
+    uint32_t mutates;                        // bit i: in[i] is changed in place
+    uint32_t optional_outputs;               // bit j: out[j] may be absent when nobody reads it
+    bool by_host;                            // no backend computes it: the host does, between two lists of work
+    const struct bpt_attribute *attributes;  // of its line (core/lines/form.h), NULL: none
+    const struct bpt_content *contents;      // of inputs that are more than numbers, NULL: none
     // The input whose storage out[0] may take over when that input dies here, -1 = none.
     int (*share)(const bpt_graph_t *g, const bpt_node_t *node, int nth);
 } bpt_op_info_t;
@@ -74,6 +76,13 @@ static inline int64_t value_columns(const bpt_graph_t *g, bpt_value_t v) { retur
 static inline bool present(bpt_value_t v) { return v != BPT_NO_VALUE; }
 static inline size_t value_bytes(const bpt_graph_t *g, bpt_value_t v) {
     return (size_t)bpt_shape_count(value_shape(g, v)) * bpt_dtype_size(value_info(g, v)->dtype);
+}
+// Of all operands of a node: what it moves at least.
+static inline double bpt_node_bytes(const bpt_graph_t *g, const bpt_node_t *node) {
+    double bytes = 0;
+    for (int i = 0; i < BPT_MAX_INPUTS; ++i) bytes += present(node->in[i]) ? (double)value_bytes(g, node->in[i]) : 0;
+    for (int j = 0; j < BPT_MAX_OUTPUTS; ++j) bytes += present(node->out[j]) ? (double)value_bytes(g, node->out[j]) : 0;
+    return bytes;
 }
 // The value whose storage holds v, and v's offset in it: follows views and places.
 bpt_value_t bpt_storage_of(const bpt_graph_t *g, bpt_value_t v, size_t *offset_bytes);

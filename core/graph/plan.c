@@ -214,10 +214,7 @@ static void add_costs(bpt_plan_t *plan, const bpt_graph_t *g) {
     for (size_t i = 0; i < g->n_nodes; ++i) {
         const bpt_node_t *node = &g->nodes[i];
         if (bpt_op_info(node->op)->flops) plan->summary.flops += bpt_op_info(node->op)->flops(g, node);
-        for (int j = 0; j < BPT_MAX_INPUTS; ++j)
-            if (present(node->in[j])) plan->summary.bytes_moved += (double)value_bytes(g, node->in[j]);
-        for (int j = 0; j < BPT_MAX_OUTPUTS; ++j)
-            if (present(node->out[j])) plan->summary.bytes_moved += (double)value_bytes(g, node->out[j]);
+        plan->summary.bytes_moved += bpt_node_bytes(g, node);
     }
 }
 

@@ -344,8 +344,7 @@ bpt_status_t bpt_program_timings(bpt_program_t *p, bpt_op_timing_t *timings, int
         const bpt_node_t *node = &g->nodes[i];
         timings[i] = (bpt_op_timing_t){.op = bpt_op_name(node->op), .seconds = seconds[i]};
         if (bpt_op_info(node->op)->flops) timings[i].flops = bpt_op_info(node->op)->flops(g, node);
-        for (int j = 0; j < BPT_MAX_INPUTS; ++j) timings[i].bytes += present(node->in[j]) ? (double)value_bytes(g, node->in[j]) : 0;
-        for (int j = 0; j < BPT_MAX_OUTPUTS; ++j) timings[i].bytes += present(node->out[j]) ? (double)value_bytes(g, node->out[j]) : 0;
+        timings[i].bytes = bpt_node_bytes(g, node);
         describe(g, node, timings[i].detail, sizeof timings[i].detail);
     }
     bpt_free(seconds);

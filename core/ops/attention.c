@@ -1,7 +1,9 @@
 // attention: interval attention over all heads, and its gradient. Shapes only; the graphs themselves are core/intervals.
+#include <math.h>
 #include <string.h>
 
 #include "core/graph/internal.h"
+#include "core/lines/form.h"
 #include "core/ops/contract.h"
 
 enum { IN_Q, IN_KV, IN_REL, IN_LENGTHS, IN_ROW_KEYS, IN_RNG, IN_TABLE, IN_OUT, IN_DOUT, IN_LSE, IN_BACK, IN_KEY_CODES };
@@ -101,11 +103,19 @@ static bpt_status_t infer_grad(bpt_graph_t *g, bpt_node_t *node) {
     return present(node->in[IN_REL]) ? bpt_new_output(g, node, 2, BPT_F32, *value_shape(g, node->in[IN_REL])) : BPT_OK;
 }
 
-// Edges times head size: scores and weighted sum, 4 operations each; full length assumed. What a table reads is not known before it is
-// written: two edges a key.
+// What a table reads is not known before it is written: as many edges as its bounds allow, or two a key.
+static double table_edges(const bpt_table_side_t *queries, double rows, double keys) {
+    if (!queries->edges && !queries->light_edges) return 2 * keys;
+    const double light = (double)queries->light;
+    return light * (double)queries->light_edges + (rows - light) * (double)queries->edges;
+}
+
+// Edges times head size: scores and weighted sum, 4 operations each; full length assumed.
 static double flops(const bpt_graph_t *g, const bpt_node_t *node) {
     const bpt_attention_attrs_t *a = &node->attrs.attention;
-    if (present(node->in[IN_TABLE])) return 4.0 * (double)bpt_shape_count(value_shape(g, node->in[IN_KV]));
+    if (present(node->in[IN_TABLE]))
+        return 4.0 * a->heads * a->head_dim *
+               table_edges(&a->bounds.queries, (double)value_rows(g, node->in[IN_Q]), (double)value_rows(g, node->in[IN_KV]));
     int64_t all, contextual;
     bpt_intervals_count(&a->graph, a->graph.n, &all, &contextual);
     double edges = (double)all;
@@ -182,6 +192,7 @@ static bpt_status_t check_attention_inputs(bpt_checker_t *c, int64_t *stored_que
         BPT_TRY(bpt_expect_input(c, 0, "q", ANY_FLOAT, REQUIRED, *stored_queries, d));
         BPT_TRY(bpt_expect_input(c, 1, "kv", ANY_FLOAT, REQUIRED, key_rows, 2 * d));
     }
+    BPT_TRY(bpt_expect(c, !c->call->in[2].present || bpt_rel_rows(&t->graph) > 0, "rel needs rel_levels of at least 1"));
     BPT_TRY(bpt_expect_input(c, 2, "rel", ANY_FLOAT, OPTIONAL, bpt_rel_rows(&t->graph), t->head_dim));
     BPT_TRY(bpt_expect_input(c, 3, "lengths", ONLY_U32, REQUIRED, 1, t->batch));
     return bpt_expect_random(c, 4, 5, t->p, all_rows);
@@ -211,6 +222,74 @@ static bpt_status_t check_attention_grad(bpt_checker_t *c) {
     return bpt_expect_output(c, 2, "drel", ONLY_F32, REQUIRED, operand_rows(&call->in[2]), t->head_dim);
 }
 
-const bpt_op_info_t bpt_op_info_ATTENTION = {
-    .check = check_attention, .infer = infer, .grad = grad, .flops = flops, .optional_outputs = 1u << 1};
-const bpt_op_info_t bpt_op_info_ATTENTION_GRAD = {.check = check_attention_grad, .infer = infer_grad, .flops = flops_grad};
+// ---- Lines
+
+static const bpt_attention_attrs_t *of(const void *attrs) { return &((const bpt_attrs_t *)attrs)->attention; }
+static const bpt_intervals_t *graph_of(const void *attrs) { return &of(attrs)->graph; }
+
+static bool has_rule(const void *a) { return !bpt_intervals_is_table(graph_of(a)); }
+static bool is_table(const void *a) { return bpt_intervals_is_table(graph_of(a)); }
+static bool is_bpt(const void *a) { return graph_of(a)->kind == BPT_INTERVALS_BPT; }
+static bool is_segtree(const void *a) { return graph_of(a)->kind == BPT_INTERVALS_SEGTREE; }
+static bool is_window(const void *a) { return graph_of(a)->kind == BPT_INTERVALS_WINDOW; }
+static bool is_sparse(const void *a) { return graph_of(a)->kind == BPT_INTERVALS_SPARSE; }
+static bool may_be_trimmed(const void *a) { return has_rule(a) && bpt_intervals_has_spans(graph_of(a)) && graph_of(a)->causal; }
+static bool may_have_root(const void *a) { return has_rule(a) && (!bpt_intervals_has_spans(graph_of(a)) || graph_of(a)->trimmed); }
+static double usual_scale(const void *a) { return (double)(float)(1 / sqrt((double)of(a)->head_dim)); }
+
+static const char *const kinds[] = {
+    [BPT_INTERVALS_BPT] = "bpt",       [BPT_INTERVALS_SEGTREE] = "segtree", [BPT_INTERVALS_DENSE] = "dense",
+    [BPT_INTERVALS_WINDOW] = "window", [BPT_INTERVALS_TABLE] = "table",     [BPT_INTERVALS_SPARSE] = "sparse",
+    [BPT_INTERVALS_SPARSE + 1] = NULL};
+static const char *const askers[] = {"all", "leaves", "roots", NULL};
+
+enum { MOST_LEAVES = 1 << (BPT_MAX_LEVELS - 1) };
+static const bpt_attribute_t attributes[] = {
+    {BPT_CHOICE("graph", bpt_attrs_t, attention.graph.kind, kinds), .required = true},
+    {BPT_INT64("n", bpt_attrs_t, attention.graph.n, 1, MOST_LEAVES), .required = true, .when = has_rule},
+    {BPT_INT32("k", bpt_attrs_t, attention.graph.k, 1, MOST_LEAVES), .required = true, .when = is_bpt},
+    {BPT_INT32("window", bpt_attrs_t, attention.graph.window, 0, MOST_LEAVES), .required = true, .when = is_window},
+    {BPT_INT32("stride", bpt_attrs_t, attention.graph.stride, 1, MOST_LEAVES), .required = true, .when = is_sparse},
+    {BPT_INT32("tail", bpt_attrs_t, attention.graph.tail, 1, MOST_LEAVES), .required = true, .when = is_sparse},
+    {BPT_FLAG("causal", bpt_attrs_t, attention.graph.causal), .when = has_rule},
+    {BPT_FLAG("reference_rule", bpt_attrs_t, attention.graph.reference_rule), .when = is_bpt},
+    {BPT_FLAG("span_self", bpt_attrs_t, attention.graph.span_self), .when = is_segtree},
+    {BPT_FLAG("trimmed", bpt_attrs_t, attention.graph.trimmed), .when = may_be_trimmed},
+    {BPT_FLAG("root", bpt_attrs_t, attention.graph.root), .when = may_have_root},
+    {BPT_INT32("rel_levels", bpt_attrs_t, attention.graph.rel_levels, 0, MOST_LEAVES), .when = has_rule},
+    {BPT_INT64("light_queries", bpt_attrs_t, attention.bounds.queries.light, 0, BPT_LINE_MOST_ROWS), .when = is_table},
+    {BPT_INT64("light_query_edges", bpt_attrs_t, attention.bounds.queries.light_edges, 0, BPT_LINE_MOST_ROWS), .when = is_table},
+    {BPT_INT64("query_edges", bpt_attrs_t, attention.bounds.queries.edges, 0, BPT_LINE_MOST_ROWS), .when = is_table},
+    {BPT_INT64("light_keys", bpt_attrs_t, attention.bounds.keys.light, 0, BPT_LINE_MOST_ROWS), .when = is_table},
+    {BPT_INT64("light_key_edges", bpt_attrs_t, attention.bounds.keys.light_edges, 0, BPT_LINE_MOST_ROWS), .when = is_table},
+    {BPT_INT64("key_edges", bpt_attrs_t, attention.bounds.keys.edges, 0, BPT_LINE_MOST_ROWS), .when = is_table},
+    {BPT_INT64("batch", bpt_attrs_t, attention.batch, 0, MOST_LEAVES), .standard = 1},
+    {BPT_INT32("heads", bpt_attrs_t, attention.heads, 1, 256), .required = true},
+    {BPT_INT32("head_dim", bpt_attrs_t, attention.head_dim, 1, 65536), .required = true},
+    {BPT_CHOICE("queries", bpt_attrs_t, attention.queries, askers)},
+    {BPT_FLAG("zero_spans", bpt_attrs_t, attention.zero_spans)},
+    {BPT_FLAG("packed", bpt_attrs_t, attention.packed)},
+    {BPT_FLOAT("scale", bpt_attrs_t, attention.scale, -INFINITY, INFINITY), .standard_of = usual_scale},
+    {BPT_FLOAT("p", bpt_attrs_t, attention.p, 0, 1), .below_most = true},
+    {.key = NULL}};
+
+static int64_t leaves(const bpt_op_call_t *call) { return call->attrs.attention.graph.n; }
+static int64_t keys(const bpt_op_call_t *call) { return operand_rows(&call->in[IN_KV]); }
+
+static const bpt_content_t contents[] = {{"lengths", BPT_HOLDS_LENGTHS, leaves},
+                                         {.name = "row_keys", .holds = BPT_HOLDS_NODE_KEYS},
+                                         {.name = "key_codes", .holds = BPT_HOLDS_NODE_CODES},
+                                         {.name = "table", .holds = BPT_HOLDS_TABLE},
+                                         {.name = "back", .holds = BPT_HOLDS_BACK},
+                                         {"lse", BPT_HOLDS_LOG, keys},
+                                         {.name = NULL}};
+
+const bpt_op_info_t bpt_op_info_ATTENTION = {.check = check_attention,
+                                             .infer = infer,
+                                             .grad = grad,
+                                             .flops = flops,
+                                             .optional_outputs = 1u << 1,
+                                             .attributes = attributes,
+                                             .contents = contents};
+const bpt_op_info_t bpt_op_info_ATTENTION_GRAD = {
+    .check = check_attention_grad, .infer = infer_grad, .flops = flops_grad, .attributes = attributes, .contents = contents};

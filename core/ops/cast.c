@@ -1,5 +1,8 @@
 // cast, fill and copy.
+#include <math.h>
+
 #include "core/graph/internal.h"
+#include "core/lines/form.h"
 #include "core/ops/contract.h"
 
 static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
@@ -44,22 +47,24 @@ bpt_value_t bpt_fill(bpt_graph_t *g, bpt_dtype_t dtype, bpt_shape_t shape, float
 
 static bpt_status_t check_cast(bpt_checker_t *c) {
     const int64_t count = bpt_shape_count(&c->call->in[0].shape);
-    BPT_TRY(bpt_expect_input(c, 0, "x", ANY_FLOAT, REQUIRED, 1, count));
-    return bpt_expect_output(c, 0, "result", ANY_FLOAT, REQUIRED, 1, count);
+    BPT_TRY(bpt_expect_input(c, 0, "x", ANY_FLOAT, REQUIRED, ANY_ROWS, ANY_COLUMNS));
+    return bpt_expect_output(c, 0, "out", ANY_FLOAT, REQUIRED, 1, count);
 }
 
-static bpt_status_t check_fill(bpt_checker_t *c) {
-    return bpt_expect_output(c, 0, "result", ANY_FLOAT, REQUIRED, 1, bpt_shape_count(&c->call->out[0].shape));
-}
+static bpt_status_t check_fill(bpt_checker_t *c) { return bpt_expect_output(c, 0, "out", ANY_FLOAT, REQUIRED, ANY_ROWS, ANY_COLUMNS); }
 
 static bpt_status_t check_copy(bpt_checker_t *c) {
     const bpt_operand_t *from = &c->call->in[0], *to = &c->call->out[0];
     const bpt_dtype_class_t class = from->dtype == BPT_U32 ? ONLY_U32 : ANY_FLOAT;
-    BPT_TRY(bpt_expect_input(c, 0, "source", class, REQUIRED, 1, bpt_shape_count(&from->shape)));
+    BPT_TRY(bpt_expect_input(c, 0, "source", ANY_TYPE, REQUIRED, ANY_ROWS, ANY_COLUMNS));
     BPT_TRY(bpt_expect_output(c, 0, "target", class, REQUIRED, 1, bpt_shape_count(&from->shape)));
     return bpt_expect(c, from->dtype == to->dtype, "source and target of a copy have the same type");
 }
 
+// ---- Lines
+
+static const bpt_attribute_t attributes_fill[] = {{BPT_FLOAT("value", bpt_attrs_t, fill.value, -INFINITY, INFINITY)}, {.key = NULL}};
+
 const bpt_op_info_t bpt_op_info_CAST = {.check = check_cast, .infer = infer, .grad = grad_cast};
-const bpt_op_info_t bpt_op_info_FILL = {.check = check_fill, .infer = infer_fill};
+const bpt_op_info_t bpt_op_info_FILL = {.check = check_fill, .infer = infer_fill, .attributes = attributes_fill};
 const bpt_op_info_t bpt_op_info_COPY = {.check = check_copy, .infer = infer, .grad = grad_cast};

@@ -1,5 +1,6 @@
 // crf: loss of a linear-chain CRF. Its gradient op also gives the loss, as that of xent does.
 #include "core/graph/internal.h"
+#include "core/lines/form.h"
 #include "core/ops/contract.h"
 
 static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
@@ -55,10 +56,10 @@ static double flops_grad(const bpt_graph_t *g, const bpt_node_t *node) { return 
 static bpt_status_t check_crf(bpt_checker_t *c) {
     const int64_t rows = operand_rows(&c->call->in[0]), tags = operand_columns(&c->call->in[0]), sequences = operand_rows(&c->call->in[3]);
     BPT_TRY(bpt_expect(c, tags >= 1 && tags <= BPT_CRF_MOST_TAGS, "there must be 1 to 256 tags"));
-    BPT_TRY(bpt_expect_input(c, 0, "x", ONLY_F32, REQUIRED, rows, tags));
+    BPT_TRY(bpt_expect_input(c, 0, "x", ONLY_F32, REQUIRED, ANY_ROWS, ANY_COLUMNS));
     BPT_TRY(bpt_expect_input(c, 1, "t", ONLY_F32, REQUIRED, tags + 2, tags));
     BPT_TRY(bpt_expect_input(c, 2, "tags", ONLY_U32, REQUIRED, 1, rows));
-    BPT_TRY(bpt_expect_input(c, 3, "ranges", ONLY_U32, REQUIRED, sequences, 2));
+    BPT_TRY(bpt_expect_input(c, 3, "ranges", ONLY_U32, REQUIRED, ANY_ROWS, 2));
     BPT_TRY(bpt_expect_input(c, 4, "weights", ONLY_F32, REQUIRED, 1, sequences));
     BPT_TRY(bpt_expect_output(c, 0, "loss", ONLY_F32, REQUIRED, 1, 1));
     BPT_TRY(bpt_expect_output(c, 1, "nll", ONLY_F32, REQUIRED, 1, sequences));
@@ -68,5 +69,16 @@ static bpt_status_t check_crf(bpt_checker_t *c) {
     return bpt_expect_output(c, 3, "dt", ONLY_F32, REQUIRED, tags + 2, tags);
 }
 
-const bpt_op_info_t bpt_op_info_CRF = {.check = check_crf, .infer = infer, .grad = grad, .flops = flops};
-const bpt_op_info_t bpt_op_info_CRF_GRAD = {.check = check_crf, .infer = infer_grad, .flops = flops_grad};
+// ---- Lines
+
+static int64_t rows(const bpt_op_call_t *call) { return operand_rows(&call->in[0]); }
+static int64_t tags(const bpt_op_call_t *call) { return operand_columns(&call->in[0]); }
+
+static const bpt_content_t contents[] = {{"tags", BPT_HOLDS_IDS, tags},
+                                         {"ranges", BPT_HOLDS_RANGES, rows},
+                                         {.name = "weights", .holds = BPT_HOLDS_ONES},
+                                         {.name = "dloss", .holds = BPT_HOLDS_ONES},
+                                         {.name = NULL}};
+
+const bpt_op_info_t bpt_op_info_CRF = {.check = check_crf, .infer = infer, .grad = grad, .flops = flops, .contents = contents};
+const bpt_op_info_t bpt_op_info_CRF_GRAD = {.check = check_crf, .infer = infer_grad, .flops = flops_grad, .contents = contents};

@@ -1,5 +1,6 @@
 // gather: rows of a table by id (embeddings, roots), its gradient, and scatter into a table (caches of keys and values).
 #include "core/graph/internal.h"
+#include "core/lines/form.h"
 #include "core/ops/contract.h"
 
 static bpt_status_t infer_gather(bpt_graph_t *g, bpt_node_t *node) {
@@ -56,8 +57,8 @@ void bpt_scatter(bpt_graph_t *g, bpt_value_t destination, bpt_value_t x, bpt_val
 static bpt_status_t check_gather(bpt_checker_t *c) {
     const bpt_operand_t *table = &c->call->in[0];
     const int64_t n = bpt_shape_count(&c->call->in[1].shape);
-    BPT_TRY(bpt_expect_input(c, 0, "table", ANY_FLOAT, REQUIRED, operand_rows(table), operand_columns(table)));
-    BPT_TRY(bpt_expect_input(c, 1, "ids", ONLY_U32, REQUIRED, 1, n));
+    BPT_TRY(bpt_expect_input(c, 0, "table", ANY_FLOAT, REQUIRED, ANY_ROWS, ANY_COLUMNS));
+    BPT_TRY(bpt_expect_input(c, 1, "ids", ONLY_U32, REQUIRED, ANY_ROWS, ANY_COLUMNS));
     return bpt_expect_output(c, 0, "rows", ANY_FLOAT, REQUIRED, n, operand_columns(table));
 }
 
@@ -65,19 +66,29 @@ static bpt_status_t check_gather_grad(bpt_checker_t *c) {
     const bpt_operand_t *out = &c->call->out[0];
     const int64_t n = bpt_shape_count(&c->call->in[1].shape), v = operand_rows(out), d = operand_columns(out);
     BPT_TRY(bpt_expect_input(c, 0, "dy", ANY_FLOAT, REQUIRED, n, d));
-    BPT_TRY(bpt_expect_input(c, 1, "ids", ONLY_U32, REQUIRED, 1, n));
+    BPT_TRY(bpt_expect_input(c, 1, "ids", ONLY_U32, REQUIRED, ANY_ROWS, ANY_COLUMNS));
     BPT_TRY(bpt_expect_input(c, 2, "acc", ONLY_F32, OPTIONAL, v, d));
-    return bpt_expect_output(c, 0, "gradient of the table", ONLY_F32, REQUIRED, v, d);
+    return bpt_expect_output(c, 0, "dtable", ONLY_F32, REQUIRED, ANY_ROWS, ANY_COLUMNS);
 }
 
 static bpt_status_t check_scatter(bpt_checker_t *c) {
     const bpt_operand_t *destination = &c->call->in[0];
     const int64_t n = bpt_shape_count(&c->call->in[2].shape), d = operand_columns(destination);
-    BPT_TRY(bpt_expect_input(c, 0, "destination", ANY_FLOAT, REQUIRED, operand_rows(destination), d));
+    BPT_TRY(bpt_expect_input(c, 0, "destination", ANY_FLOAT, REQUIRED, ANY_ROWS, ANY_COLUMNS));
     BPT_TRY(bpt_expect_input(c, 1, "x", ANY_FLOAT, REQUIRED, n, d));
-    return bpt_expect_input(c, 2, "ids", ONLY_U32, REQUIRED, 1, n);
+    return bpt_expect_input(c, 2, "ids", ONLY_U32, REQUIRED, ANY_ROWS, ANY_COLUMNS);
 }
 
-const bpt_op_info_t bpt_op_info_GATHER = {.check = check_gather, .infer = infer_gather, .grad = grad_gather};
-const bpt_op_info_t bpt_op_info_GATHER_GRAD = {.check = check_gather_grad, .infer = infer_gather_grad, .share = share_gather_grad};
-const bpt_op_info_t bpt_op_info_SCATTER = {.check = check_scatter, .infer = infer_scatter, .mutates = 1};
+// ---- Lines
+
+static int64_t rows_of_input(const bpt_op_call_t *call) { return operand_rows(&call->in[0]); }
+static int64_t rows_of_output(const bpt_op_call_t *call) { return operand_rows(&call->out[0]); }
+
+static const bpt_content_t in_table[] = {{"ids", BPT_HOLDS_IDS, rows_of_input}, {.name = NULL}};
+static const bpt_content_t in_gradient[] = {{"ids", BPT_HOLDS_IDS, rows_of_output}, {.name = NULL}};
+static const bpt_content_t in_destination[] = {{"ids", BPT_HOLDS_DISTINCT_IDS, rows_of_input}, {.name = NULL}};
+
+const bpt_op_info_t bpt_op_info_GATHER = {.check = check_gather, .infer = infer_gather, .grad = grad_gather, .contents = in_table};
+const bpt_op_info_t bpt_op_info_GATHER_GRAD = {
+    .check = check_gather_grad, .infer = infer_gather_grad, .share = share_gather_grad, .contents = in_gradient};
+const bpt_op_info_t bpt_op_info_SCATTER = {.check = check_scatter, .infer = infer_scatter, .mutates = 1, .contents = in_destination};

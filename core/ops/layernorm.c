@@ -1,6 +1,7 @@
 // layernorm: y = LN(dropout(x) + residual) and its gradient (Ba et al. 2016, "Layer normalization"); rmsnorm: the same without mean and
 // beta (Zhang and Sennrich 2019, "Root mean square layer normalization").
 #include "core/graph/internal.h"
+#include "core/lines/form.h"
 #include "core/ops/contract.h"
 
 static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
@@ -82,7 +83,7 @@ static double flops(const bpt_graph_t *g, const bpt_node_t *node) { return 10.0 
 static bpt_status_t check_layernorm(bpt_checker_t *c) {
     const bpt_operand_t *x = &c->call->in[0];
     const int64_t rows = operand_rows(x), d = operand_columns(x);
-    BPT_TRY(bpt_expect_input(c, 0, "x", ANY_FLOAT, REQUIRED, rows, d));
+    BPT_TRY(bpt_expect_input(c, 0, "x", ANY_FLOAT, REQUIRED, ANY_ROWS, ANY_COLUMNS));
     BPT_TRY(bpt_expect(c, d > 0, "rows of no columns have no mean"));
     BPT_TRY(bpt_expect_input(c, 1, "residual", ONLY_F32, OPTIONAL, rows, d));
     BPT_TRY(bpt_expect_input(c, 2, "gamma", ONLY_F32, REQUIRED, 1, d));
@@ -97,12 +98,12 @@ static bpt_status_t check_layernorm(bpt_checker_t *c) {
 static bpt_status_t check_layernorm_grad(bpt_checker_t *c) {
     const bpt_operand_t *dy = &c->call->in[0];
     const int64_t rows = operand_rows(dy), d = operand_columns(dy);
-    BPT_TRY(bpt_expect_input(c, 0, "dy", ONLY_F32, REQUIRED, rows, d));
+    BPT_TRY(bpt_expect_input(c, 0, "dy", ONLY_F32, REQUIRED, ANY_ROWS, ANY_COLUMNS));
     BPT_TRY(bpt_expect(c, d > 0, "rows of no columns have no mean"));
     BPT_TRY(bpt_expect_input(c, 1, "z", ONLY_F32, REQUIRED, rows, d));
     BPT_TRY(bpt_expect_input(c, 2, "stats", ONLY_F32, REQUIRED, rows, 2));
     BPT_TRY(bpt_expect_input(c, 3, "gamma", ONLY_F32, REQUIRED, 1, d));
-    BPT_TRY(bpt_expect_input(c, 4, "dy of the low-precision output", ANY_FLOAT, OPTIONAL, rows, d));
+    BPT_TRY(bpt_expect_input(c, 4, "dy_low", ANY_FLOAT, OPTIONAL, rows, d));
     BPT_TRY(bpt_expect_output(c, 0, "dz", ONLY_F32, REQUIRED, rows, d));
     BPT_TRY(bpt_expect_output(c, 1, "dx", ANY_FLOAT, OPTIONAL, rows, d));
     BPT_TRY(bpt_expect_output(c, 2, "dgamma", ONLY_F32, REQUIRED, 1, d));
@@ -110,9 +111,26 @@ static bpt_status_t check_layernorm_grad(bpt_checker_t *c) {
     return bpt_expect_random(c, BPT_IN_ROW_KEYS, BPT_IN_RNG, c->call->attrs.layernorm.p, rows);
 }
 
-const bpt_op_info_t bpt_op_info_LAYERNORM = {
-    .check = check_layernorm, .infer = infer, .grad = grad, .flops = flops, .optional_outputs = 1u << 1 | 1u << 2 | 1u << 3};
-const bpt_op_info_t bpt_op_info_LAYERNORM_GRAD = {.check = check_layernorm_grad, .infer = infer_grad, .flops = flops};
-const bpt_op_info_t bpt_op_info_RMSNORM = {
-    .check = check_layernorm, .infer = infer, .grad = grad, .flops = flops, .optional_outputs = 1u << 1 | 1u << 2 | 1u << 3};
-const bpt_op_info_t bpt_op_info_RMSNORM_GRAD = {.check = check_layernorm_grad, .infer = infer_grad, .flops = flops};
+// ---- Lines
+
+static const bpt_attribute_t attributes[] = {{BPT_FLOAT("eps", bpt_attrs_t, layernorm.eps, 0, 1), .standard = 1e-5},
+                                             {BPT_FLOAT("p", bpt_attrs_t, layernorm.p, 0, 1), .below_most = true},
+                                             {.key = NULL}};
+static const bpt_content_t contents[] = {{.name = "stats", .holds = BPT_HOLDS_POSITIVE}, {.name = NULL}};
+
+const bpt_op_info_t bpt_op_info_LAYERNORM = {.check = check_layernorm,
+                                             .infer = infer,
+                                             .grad = grad,
+                                             .flops = flops,
+                                             .optional_outputs = 1u << 1 | 1u << 2 | 1u << 3,
+                                             .attributes = attributes};
+const bpt_op_info_t bpt_op_info_LAYERNORM_GRAD = {
+    .check = check_layernorm_grad, .infer = infer_grad, .flops = flops, .attributes = attributes, .contents = contents};
+const bpt_op_info_t bpt_op_info_RMSNORM = {.check = check_layernorm,
+                                           .infer = infer,
+                                           .grad = grad,
+                                           .flops = flops,
+                                           .optional_outputs = 1u << 1 | 1u << 2 | 1u << 3,
+                                           .attributes = attributes};
+const bpt_op_info_t bpt_op_info_RMSNORM_GRAD = {
+    .check = check_layernorm_grad, .infer = infer_grad, .flops = flops, .attributes = attributes, .contents = contents};

@@ -1,4 +1,5 @@
 // matmul: product of two matrices with accumulation, bias and a fused chain of pointwise steps.
+#include "core/lines/form.h"
 #include "core/ops/contract.h"
 #include "core/ops/steps.h"
 
@@ -80,12 +81,20 @@ static bpt_status_t check_matmul(bpt_checker_t *c) {
     const bpt_matmul_attrs_t *t = &c->call->attrs.matmul;
     const int64_t m = t->transpose_a ? operand_columns(a) : operand_rows(a), k = t->transpose_a ? operand_rows(a) : operand_columns(a);
     const int64_t n = t->transpose_b ? operand_rows(b) : operand_columns(b);
-    BPT_TRY(bpt_expect_input(c, 0, "A", ANY_FLOAT, REQUIRED, operand_rows(a), operand_columns(a)));
-    BPT_TRY(bpt_expect_input(c, 1, "B", ANY_FLOAT, REQUIRED, t->transpose_b ? n : k, t->transpose_b ? k : n));
+    BPT_TRY(bpt_expect_input(c, 0, "a", ANY_FLOAT, REQUIRED, ANY_ROWS, ANY_COLUMNS));
+    BPT_TRY(bpt_expect_input(c, 1, "b", ANY_FLOAT, REQUIRED, t->transpose_b ? ANY_ROWS : k, t->transpose_b ? k : ANY_COLUMNS));
     BPT_TRY(bpt_expect_input(c, 2, "acc", ONLY_F32, OPTIONAL, m, n));
     BPT_TRY(bpt_expect_input(c, 3, "bias", ONLY_F32, OPTIONAL, 1, n));
-    BPT_TRY(bpt_expect_output(c, 0, "result", ANY_FLOAT, REQUIRED, m, n));
+    BPT_TRY(bpt_expect_output(c, 0, "out", ANY_FLOAT, REQUIRED, m, n));
     return bpt_expect_steps(c, &t->epilogue, 4, m, n);
 }
 
-const bpt_op_info_t bpt_op_info_MATMUL = {.check = check_matmul, .infer = infer, .grad = grad, .flops = flops, .share = share};
+// ---- Lines
+
+static const bpt_attribute_t attributes[] = {{BPT_FLAG("transpose_a", bpt_attrs_t, matmul.transpose_a)},
+                                             {BPT_FLAG("transpose_b", bpt_attrs_t, matmul.transpose_b)},
+                                             {BPT_STEPS("steps", bpt_attrs_t, matmul.epilogue)},
+                                             {.key = NULL}};
+
+const bpt_op_info_t bpt_op_info_MATMUL = {
+    .check = check_matmul, .infer = infer, .grad = grad, .flops = flops, .share = share, .attributes = attributes};

@@ -1,4 +1,5 @@
 // pointwise: a chain of elementwise steps. The builders make chains of one step; fusion (core/graph/fuse.c) joins them.
+#include "core/lines/form.h"
 #include "core/ops/contract.h"
 #include "core/ops/steps.h"
 
@@ -126,9 +127,14 @@ static int share(const bpt_graph_t *g, const bpt_node_t *node, int nth) {
 
 static bpt_status_t check_pointwise(bpt_checker_t *c) {
     const bpt_operand_t *x = &c->call->in[0];
-    BPT_TRY(bpt_expect_input(c, 0, "x", ANY_FLOAT, REQUIRED, operand_rows(x), operand_columns(x)));
-    BPT_TRY(bpt_expect_output(c, 0, "result", ANY_FLOAT, REQUIRED, operand_rows(x), operand_columns(x)));
+    BPT_TRY(bpt_expect_input(c, 0, "x", ANY_FLOAT, REQUIRED, ANY_ROWS, ANY_COLUMNS));
+    BPT_TRY(bpt_expect_output(c, 0, "out", ANY_FLOAT, REQUIRED, operand_rows(x), operand_columns(x)));
     return bpt_expect_steps(c, &c->call->attrs.pointwise, 1, operand_rows(x), operand_columns(x));
 }
 
-const bpt_op_info_t bpt_op_info_POINTWISE = {.check = check_pointwise, .infer = infer, .grad = grad, .flops = flops, .share = share};
+// ---- Lines
+
+static const bpt_attribute_t attributes[] = {{BPT_STEPS("steps", bpt_attrs_t, pointwise)}, {.key = NULL}};
+
+const bpt_op_info_t bpt_op_info_POINTWISE = {
+    .check = check_pointwise, .infer = infer, .grad = grad, .flops = flops, .share = share, .attributes = attributes};

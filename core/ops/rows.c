@@ -1,5 +1,6 @@
 // add_rows: adds a block of rows into a larger tensor; the gradient of a view of rows.
 #include "core/graph/internal.h"
+#include "core/lines/form.h"
 #include "core/ops/contract.h"
 
 static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
@@ -36,10 +37,17 @@ static bpt_status_t check_add_rows(bpt_checker_t *c) {
     const bpt_operand_t *b = &c->call->in[1];
     const int64_t d = operand_columns(b);
     BPT_TRY(bpt_expect_input(c, 0, "a", ANY_FLOAT, OPTIONAL, t->rows, d));
-    BPT_TRY(bpt_expect_input(c, 1, "b", ANY_FLOAT, REQUIRED, operand_rows(b), d));
+    BPT_TRY(bpt_expect_input(c, 1, "b", ANY_FLOAT, REQUIRED, ANY_ROWS, ANY_COLUMNS));
     BPT_TRY(
         bpt_expect(c, t->row >= 0 && operand_rows(b) <= t->rows && t->row <= t->rows - operand_rows(b), "the rows of b lie outside of a"));
-    return bpt_expect_output(c, 0, "result", ANY_FLOAT, REQUIRED, t->rows, d);
+    return bpt_expect_output(c, 0, "out", ANY_FLOAT, REQUIRED, t->rows, d);
 }
 
-const bpt_op_info_t bpt_op_info_ADD_ROWS = {.check = check_add_rows, .infer = infer, .grad = grad, .share = share};
+// ---- Lines
+
+static const bpt_attribute_t attributes[] = {{BPT_INT64("row", bpt_attrs_t, rows.row, 0, BPT_LINE_MOST_ROWS)},
+                                             {BPT_INT64("rows", bpt_attrs_t, rows.rows, 0, BPT_LINE_MOST_ROWS), .required = true},
+                                             {.key = NULL}};
+
+const bpt_op_info_t bpt_op_info_ADD_ROWS = {
+    .check = check_add_rows, .infer = infer, .grad = grad, .share = share, .attributes = attributes};

@@ -1,5 +1,6 @@
 // segment: sum, mean or largest of ranges of rows (pooling over sequences of any length), and its gradient.
 #include "core/graph/internal.h"
+#include "core/lines/form.h"
 #include "core/ops/contract.h"
 
 static bpt_status_t check_ranges(const bpt_graph_t *g, bpt_value_t ranges) {
@@ -51,14 +52,30 @@ static bpt_status_t check_segment(bpt_checker_t *c) {
     const int64_t segments = operand_rows(ranges), d = operand_columns(x);
     BPT_TRY(bpt_expect(c, t->kind == BPT_SEGMENT_SUM || t->kind == BPT_SEGMENT_MEAN || largest, "unknown kind of reduction"));
     BPT_TRY(bpt_expect(c, t->rows >= 0 && t->rows < (int64_t)BPT_NO_ROW, "more rows than numbers for them"));
-    BPT_TRY(bpt_expect_input(c, 0, gradient ? "dy" : "x", ANY_FLOAT, REQUIRED, gradient ? segments : t->rows, d));
-    BPT_TRY(bpt_expect_input(c, 1, "ranges", ONLY_U32, REQUIRED, segments, 2));
+    BPT_TRY(bpt_expect_input(c, 0, gradient ? "dy" : "x", ANY_FLOAT, REQUIRED, gradient ? segments : t->rows, ANY_COLUMNS));
+    BPT_TRY(bpt_expect_input(c, 1, "ranges", ONLY_U32, REQUIRED, ANY_ROWS, 2));
     BPT_TRY(bpt_expect_output(c, 0, gradient ? "dx" : "y", ANY_FLOAT, REQUIRED, gradient ? t->rows : segments, d));
     if (!largest) return BPT_OK;
     if (gradient) return bpt_expect_input(c, 2, "place", ONLY_U32, REQUIRED, segments, d);
     return bpt_expect_output(c, 1, "place", ONLY_U32, OPTIONAL, segments, d);
 }
 
-const bpt_op_info_t bpt_op_info_SEGMENT = {
-    .check = check_segment, .infer = infer, .grad = grad, .flops = flops, .optional_outputs = 1 << 1};
-const bpt_op_info_t bpt_op_info_SEGMENT_GRAD = {.check = check_segment, .infer = infer_grad};
+// ---- Lines
+
+static int64_t rows(const bpt_op_call_t *call) { return call->attrs.segment.rows; }
+
+static const char *const kinds[] = {"sum", "mean", "max", NULL};
+static const bpt_attribute_t attributes[] = {{BPT_CHOICE("kind", bpt_attrs_t, segment.kind, kinds), .required = true},
+                                             {BPT_INT64("rows", bpt_attrs_t, segment.rows, 0, BPT_LINE_MOST_ROWS), .required = true},
+                                             {.key = NULL}};
+static const bpt_content_t contents[] = {{"ranges", BPT_HOLDS_RANGES, rows}, {"place", BPT_HOLDS_PLACES, rows}, {.name = NULL}};
+
+const bpt_op_info_t bpt_op_info_SEGMENT = {.check = check_segment,
+                                           .infer = infer,
+                                           .grad = grad,
+                                           .flops = flops,
+                                           .optional_outputs = 1 << 1,
+                                           .attributes = attributes,
+                                           .contents = contents};
+const bpt_op_info_t bpt_op_info_SEGMENT_GRAD = {
+    .check = check_segment, .infer = infer_grad, .attributes = attributes, .contents = contents};

@@ -1,5 +1,6 @@
 // tree_values: hierarchical accumulation, and its gradient.
 #include "core/graph/internal.h"
+#include "core/lines/form.h"
 #include "core/ops/contract.h"
 
 static bpt_status_t infer(bpt_graph_t *g, bpt_node_t *node) {
@@ -62,12 +63,13 @@ static bpt_status_t check_tree_values(bpt_checker_t *c) {
     BPT_TRY(bpt_expect(c, leaves <= rows && t->depth >= 0, "there are more leaves than rows, or a depth below 0"));
     BPT_TRY(bpt_expect(c, !tables || t->head_dim % 2 == 0, "hierarchical embeddings need an even head_dim"));
     BPT_TRY(bpt_expect(c, !tables || (operand_rows(vertical) > 0 && operand_rows(horizontal) > 0), "a table of embeddings is empty"));
-    BPT_TRY(bpt_expect_input(c, 0, "kv", ANY_FLOAT, REQUIRED, rows, width));
-    BPT_TRY(bpt_expect_input(c, 1, "weight", ONLY_F32, REQUIRED, leaves, t->heads));
-    if (tables) BPT_TRY(bpt_expect_input(c, 2, "vertical", ONLY_F32, REQUIRED, operand_rows(vertical), half));
-    if (tables) BPT_TRY(bpt_expect_input(c, 3, "horizontal", ONLY_F32, REQUIRED, operand_rows(horizontal), half));
+    BPT_TRY(bpt_expect_input(c, 0, "kv", ANY_FLOAT, REQUIRED, ANY_ROWS, ANY_COLUMNS));
+    BPT_TRY(bpt_expect_input(c, 1, "weight", ONLY_F32, REQUIRED, ANY_ROWS, t->heads));
+    BPT_TRY(bpt_expect(c, tables == horizontal->present, "one table of hierarchical embeddings is missing"));
+    BPT_TRY(bpt_expect_input(c, 2, "vertical", ONLY_F32, OPTIONAL, ANY_ROWS, half));
+    BPT_TRY(bpt_expect_input(c, 3, "horizontal", ONLY_F32, OPTIONAL, ANY_ROWS, half));
     BPT_TRY(bpt_expect_input(c, 4, "links", ONLY_U32, REQUIRED, rows, 3));
-    BPT_TRY(bpt_expect_input(c, 5, "trees", ONLY_U32, REQUIRED, operand_rows(&c->call->in[5]), 4));
+    BPT_TRY(bpt_expect_input(c, 5, "trees", ONLY_U32, REQUIRED, ANY_ROWS, 4));
     BPT_TRY(bpt_expect_output(c, 0, gradient ? "dkv" : "out", ANY_FLOAT, REQUIRED, rows, width));
     if (!gradient) return BPT_OK;
     BPT_TRY(bpt_expect_input(c, 6, "dout", ANY_FLOAT, REQUIRED, rows, width));
@@ -76,5 +78,17 @@ static bpt_status_t check_tree_values(bpt_checker_t *c) {
     return tables ? bpt_expect_output(c, 3, "dhorizontal", ONLY_F32, REQUIRED, operand_rows(horizontal), half) : BPT_OK;
 }
 
-const bpt_op_info_t bpt_op_info_TREE_VALUES = {.check = check_tree_values, .infer = infer, .grad = grad, .flops = flops};
-const bpt_op_info_t bpt_op_info_TREE_VALUES_GRAD = {.check = check_tree_values, .infer = infer_grad, .flops = flops_grad};
+// ---- Lines
+
+static const bpt_attribute_t attributes[] = {{BPT_INT32("heads", bpt_attrs_t, tree_values.heads, 1, 65536), .required = true},
+                                             {BPT_INT32("head_dim", bpt_attrs_t, tree_values.head_dim, 1, 65536), .required = true},
+                                             {BPT_FLAG("counts_leaf", bpt_attrs_t, tree_values.counts_leaf)},
+                                             {BPT_INT64("depth", bpt_attrs_t, tree_values.depth, 0, BPT_LINE_MOST_ROWS)},
+                                             {.key = NULL}};
+static const bpt_content_t contents[] = {
+    {.name = "links", .holds = BPT_HOLDS_LINKS}, {.name = "trees", .holds = BPT_HOLDS_TREES}, {.name = NULL}};
+
+const bpt_op_info_t bpt_op_info_TREE_VALUES = {
+    .check = check_tree_values, .infer = infer, .grad = grad, .flops = flops, .attributes = attributes, .contents = contents};
+const bpt_op_info_t bpt_op_info_TREE_VALUES_GRAD = {
+    .check = check_tree_values, .infer = infer_grad, .flops = flops_grad, .attributes = attributes, .contents = contents};

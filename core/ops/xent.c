@@ -1,6 +1,7 @@
 // xent: linear layer + cross-entropy in chunks of rows. Its gradient op also gives the loss, so that training computes the
 // logits once: differentiation hands the forward op's results over to it, and the forward op disappears as dead code.
 #include "core/graph/internal.h"
+#include "core/lines/form.h"
 #include "core/ops/contract.h"
 
 static bpt_status_t check(bpt_graph_t *g, const bpt_node_t *node) {
@@ -66,8 +67,8 @@ static bpt_status_t check_xent(bpt_checker_t *c) {
     const float smoothing = c->call->attrs.xent.smoothing;
     BPT_TRY(bpt_expect(c, smoothing >= 0 && smoothing < 1, "label smoothing must be in [0, 1)"));
     BPT_TRY(bpt_expect(c, smoothing <= 0 || v > 1, "label smoothing needs two classes or more"));
-    BPT_TRY(bpt_expect_input(c, 0, "h", ANY_FLOAT, REQUIRED, n, d));
-    BPT_TRY(bpt_expect_input(c, 1, "W", ANY_FLOAT, REQUIRED, v, d));
+    BPT_TRY(bpt_expect_input(c, 0, "h", ANY_FLOAT, REQUIRED, ANY_ROWS, ANY_COLUMNS));
+    BPT_TRY(bpt_expect_input(c, 1, "w", ANY_FLOAT, REQUIRED, ANY_ROWS, d));
     BPT_TRY(bpt_expect_input(c, 2, "b", ONLY_F32, OPTIONAL, 1, v));
     BPT_TRY(bpt_expect_input(c, 3, "targets", ONLY_U32, REQUIRED, 1, n));
     BPT_TRY(bpt_expect_input(c, 4, "weights", ONLY_F32, REQUIRED, 1, n));
@@ -76,10 +77,23 @@ static bpt_status_t check_xent(bpt_checker_t *c) {
     if (c->call->op == BPT_OP_XENT) return BPT_OK;
     BPT_TRY(bpt_expect_input(c, 5, "dloss", ONLY_F32, REQUIRED, 1, 1));
     BPT_TRY(bpt_expect_output(c, 2, "dh", ANY_FLOAT, REQUIRED, n, d));
-    BPT_TRY(bpt_expect_output(c, 3, "dW", ONLY_F32, REQUIRED, v, d));
+    BPT_TRY(bpt_expect_output(c, 3, "dw", ONLY_F32, REQUIRED, v, d));
     if (!c->call->in[2].present) return BPT_OK;
     return bpt_expect_output(c, 4, "db", ONLY_F32, REQUIRED, 1, v);
 }
 
-const bpt_op_info_t bpt_op_info_XENT = {.check = check_xent, .infer = infer, .grad = grad, .flops = product_flops};
-const bpt_op_info_t bpt_op_info_XENT_GRAD = {.check = check_xent, .infer = infer_grad, .flops = flops_grad};
+// ---- Lines
+
+static int64_t classes(const bpt_op_call_t *call) { return operand_rows(&call->in[1]); }
+
+static const bpt_attribute_t attributes[] = {{BPT_FLOAT("smoothing", bpt_attrs_t, xent.smoothing, 0, 1), .below_most = true},
+                                             {.key = NULL}};
+static const bpt_content_t contents[] = {{"targets", BPT_HOLDS_IDS, classes},
+                                         {.name = "weights", .holds = BPT_HOLDS_ONES},
+                                         {.name = "dloss", .holds = BPT_HOLDS_ONES},
+                                         {.name = NULL}};
+
+const bpt_op_info_t bpt_op_info_XENT = {
+    .check = check_xent, .infer = infer, .grad = grad, .flops = product_flops, .attributes = attributes, .contents = contents};
+const bpt_op_info_t bpt_op_info_XENT_GRAD = {
+    .check = check_xent, .infer = infer_grad, .flops = flops_grad, .attributes = attributes, .contents = contents};

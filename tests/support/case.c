@@ -51,6 +51,40 @@ void test_steps(test_case_t *c, const bpt_pointwise_attrs_t *steps, bpt_dtype_t 
     }
 }
 
+static int64_t longest_size(const bpt_operand_t *operands, int count) {
+    int64_t longest = 1;
+    for (int i = 0; i < count; ++i)
+        for (int j = 0; operands[i].present && j < operands[i].shape.rank; ++j)
+            if (operands[i].shape.dim[j] > longest) longest = operands[i].shape.dim[j];
+    return longest;
+}
+
+void test_case_of_line(test_case_t *c, const bpt_op_line_t *line) {
+    bpt_strbuf_t text = {.data = NULL};
+    test_case_init(c, line->call.op);
+    c->call = line->call;
+    c->line = line;
+    c->changed = bpt_line_changes(line);
+    c->shares_input = line->in_place >= 0;
+    c->shared_input = line->in_place;
+    c->tolerance = 64 + test_sum_tolerance(longest_size(c->call.in, BPT_MAX_INPUTS));
+    c->least = 1;
+    if (bpt_line_print(line, &text) == BPT_OK) snprintf(c->name, sizeof c->name, "%s", text.data);
+    bpt_strbuf_free(&text);
+}
+
+bpt_op_line_t test_line_of_case(const test_case_t *c) {
+    if (c->line) return *c->line;
+    bpt_op_line_t line = bpt_line_of(&c->call);
+    bpt_op_line_t checked;
+    bpt_strbuf_t text = {.data = NULL};
+    if (c->shares_input) line.in_place = c->shared_input;
+    // One edge each, where all that the queries' bounds allow are too many for those of the keys.
+    if (bpt_line_print(&line, &text) == BPT_OK && bpt_line_parse(text.data, &checked) != BPT_OK) line.edges = 1;
+    bpt_strbuf_free(&text);
+    return line;
+}
+
 double test_sum_tolerance(int64_t terms) { return 8 + 8 * sqrt((double)terms); }
 
 size_t test_operand_bytes(const bpt_operand_t *operand) {
@@ -147,7 +181,9 @@ void test_data_create(const test_case_t *c, test_data_t *data) {
     for (int i = 0; i < BPT_MAX_INPUTS; ++i) {
         const bpt_operand_t *operand = &c->call.in[i];
         if (!operand->present) continue;
-        if (operand->dtype == BPT_U32)
+        if (c->line) {
+            if (bpt_line_fill(c->line, i, data->in[i]) != BPT_OK) abort();
+        } else if (operand->dtype == BPT_U32)
             fill_u32(operand, &c->fill[i], i, data->in[i]);
         else
             fill_float(operand, &c->fill[i], i, data->in[i]);

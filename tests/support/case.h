@@ -5,6 +5,7 @@
 
 #include "bpt/backend.h"
 #include "bpt/graph.h"
+#include "bpt/line.h"
 
 // How the elements of an input are made. The generator is keyed by the operand's slot and element number: values are spread
 // evenly, so that ties (which could hide an error, or make the order of a sum matter) do not happen in f32.
@@ -41,6 +42,7 @@ struct test_case {
     double tolerance, more[BPT_MAX_OUTPUTS], least;
     // After the fills: operands that depend on others. in[i] is NULL where input i is absent.
     void (*prepare)(const test_case_t *c, void *const in[]);
+    const bpt_op_line_t *line;  // whose values the inputs have in place of the fills; NULL: none
 };
 
 // Host copies of the operands, dense, NULL = absent.
@@ -56,6 +58,10 @@ void test_out(test_case_t *c, int slot, bpt_dtype_t dtype, bpt_shape_t shape);
 void test_random(test_case_t *c, int64_t rows);
 // What a chain of steps on a tensor of this shape reads besides it: elements of type `extra` in [-range, range), keys where it drops.
 void test_steps(test_case_t *c, const bpt_pointwise_attrs_t *steps, bpt_dtype_t extra, bpt_shape_t shape, double range);
+// The case that a line is. It lives as long as the line. What it allows is what a sum over the longest of its sizes may be off.
+void test_case_of_line(test_case_t *c, const bpt_op_line_t *line);
+// The line of a case: with other values, and where it reads a table, with another one of the same size.
+bpt_op_line_t test_line_of_case(const test_case_t *c);
 // The tolerance of a sum of `terms` products in f32.
 double test_sum_tolerance(int64_t terms);
 

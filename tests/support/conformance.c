@@ -47,6 +47,36 @@ bool test_selected(const char *name) {
     return false;
 }
 
+// ---- A line in place of names: BPT_CASE='matmul a=f16[64,96] b=f16[96,128]', on all backends, or 'cpu/matmul ..' on one
+
+static bpt_op_line_t wanted_line;
+static char wanted_backend[16];  // "": all
+
+// 1: BPT_CASE is a line, 0: it is names, -1: it is meant to be a line and is none.
+static int read_wanted_line(void) {
+    const char *wanted = getenv("BPT_CASE");
+    const char *slash = wanted ? strchr(wanted, '/') : NULL;
+    if (slash && slash < wanted + sizeof wanted_backend && bpt_line_is_meant(slash + 1)) {
+        snprintf(wanted_backend, sizeof wanted_backend, "%.*s", (int)(slash - wanted), wanted);
+        wanted = slash + 1;
+    }
+    if (!wanted || !bpt_line_is_meant(wanted)) return 0;
+    if (bpt_line_parse(wanted, &wanted_line) == BPT_OK) return 1;
+    print_error("BPT_CASE: %s\n", bpt_error_message());
+    return -1;
+}
+
+static size_t one_case(void) { return 1; }
+static void make_wanted(size_t index, test_case_t *c) {
+    (void)index;
+    test_case_of_line(c, &wanted_line);
+}
+static const test_family_t wanted_family = {"line", one_case, make_wanted, NULL};
+
+static bool is_wanted(const char *backend, const test_family_t *family, const char *name) {
+    return family == &wanted_family ? !*wanted_backend || !strcmp(backend, wanted_backend) : test_selected(name);
+}
+
 // BPT_CASE_EVERY=n: the n-th part of the cases, spread over the tables. "cover" is no number: all.
 static bool is_sampled(size_t number) {
     const char *every = getenv("BPT_CASE_EVERY");
@@ -135,6 +165,17 @@ static void run_again(const char *what, bpt_device_t *device, const test_case_t 
 
 static bool finished;  // the case that runs has come to its end, or was skipped
 
+// The op that failed, for a bug report, `bpt bench op` and BPT_CASE.
+static void tell_line(const item_t *item) {
+    test_case_t c;
+    bpt_strbuf_t text = {.data = NULL};
+    item->family->make(item->index, &c);
+    const bpt_op_line_t line = test_line_of_case(&c);
+    if (bpt_line_print(&line, &text) == BPT_OK)
+        print_error("the op as a line, with values of its own: BPT_CASE='%s/%s'\n", item->subject->backend->name, text.data);
+    bpt_strbuf_free(&text);
+}
+
 // A line for a shell that runs the case again: what the environment says of bpt, the case, this program.
 static int tell_how_to_repeat(void **state) {
     const item_t *item = *state;
@@ -147,7 +188,8 @@ static int tell_how_to_repeat(void **state) {
         for (size_t i = 0; i < BPT_COUNT(others); ++i) ours = ours && strncmp(*variable, others[i], strlen(others[i]));
         if (ours) print_error(" %.*s'%s'", (int)strcspn(*variable, "=") + 1, *variable, strchr(*variable, '=') + 1);
     }
-    print_error(" BPT_CASE='%s' %s\n", item->name, program);
+    print_error(" BPT_CASE='%s' %s\n", item->family == &wanted_family ? getenv("BPT_CASE") : item->name, program);
+    tell_line(item);
     return 0;
 }
 
@@ -235,7 +277,7 @@ static void append_cases(test_list_t *list, const test_suite_t *suite) {
                 item_t item = {.subject = &subjects[i], .family = suite->families[f], .index = index, .suite = suite};
                 suite->families[f]->make(index, &c);
                 snprintf(item.name, sizeof item.name, "%s/%s", subjects[i].backend->name, c.name);
-                if (!test_selected(item.name) || !is_sampled(number++)) continue;
+                if (!is_wanted(subjects[i].backend->name, item.family, item.name) || !is_sampled(number++)) continue;
                 if (is_slow(item.subject) && !test_cover_adds(lacks_type(&item.subject->device->info, &c.call) ? &declined : &cover, &c))
                     continue;
                 item_t *kept = malloc(sizeof *kept);
@@ -251,6 +293,11 @@ static void append_cases(test_list_t *list, const test_suite_t *suite) {
 int test_conformance_main(const test_suite_t *suite) {
     test_list_t list = {0};
     char required[256];
+    const int by_line = read_wanted_line();
+    static const test_family_t *const only_line[] = {&wanted_family, NULL};
+    const test_suite_t of_line = {.name = suite->name, .families = only_line};  // its values are not those that further checks know
+    if (by_line < 0) return 1;
+    if (by_line > 0) suite = &of_line;
     snprintf(required, sizeof required, "%s", getenv("BPT_REQUIRE_BACKENDS") ? getenv("BPT_REQUIRE_BACKENDS") : "");
     open_subjects();
     append_required(&list, required);

@@ -1,7 +1,8 @@
 // Runs case tables on every compiled-in backend and holds the results against ref. One named cmocka test per case and backend.
 // On ref itself the comparison says nothing; guards, poison, replay and the suite's own checks do.
 //
-// Environment: BPT_CASE=text,text runs the tests whose name holds one of them, BPT_CASE_EVERY=n a part of these; without either, or with
+// Environment: BPT_CASE=text,text runs the tests whose name holds one of them, BPT_CASE='matmul a=f16[64,96] ..' or 'cpu/matmul ..' the op
+// of a line (bpt/line.h), as a failing case prints it. BPT_CASE_EVERY=n runs a part of these; without either, or with
 // BPT_CASE_EVERY=cover, a GPU in software takes the covering cases (support/cover.h). BPT_REQUIRE_BACKENDS=cpu,opencl makes a backend
 // that is missing or has no usable device a failure (without it such a backend is only reported).
 #ifndef BPT_TEST_CONFORMANCE_H
