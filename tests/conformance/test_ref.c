@@ -351,11 +351,11 @@ static void wrong_calls_are_refused_with_the_operand_named(void **state) {
     test_case_t good, c;
     test_matmul_cases.make(4 * 5, &good);  // 129 x 33 x 127
     c = good, c.call.in[1].present = false;
-    assert_refused(&c.call, "matmul needs input 1 (B)");
+    assert_refused(&c.call, "matmul needs input 1 (b)");
     c = good, c.call.in[1].shape.dim[0] += 1;
-    assert_refused(&c.call, "matmul input 1 (B) has shape");
+    assert_refused(&c.call, "matmul input 1 (b) has shape");
     c = good, c.call.in[0].dtype = BPT_U32;
-    assert_refused(&c.call, "matmul input 0 (A) has type u32; it must be f32, bf16 or f16");
+    assert_refused(&c.call, "matmul input 0 (a) has type u32; it must be f32, bf16 or f16");
     c = good, c.call.in[9] = c.call.in[0];
     assert_refused(&c.call, "matmul has no input 9");
     c = good, c.call.attrs.matmul.epilogue = (bpt_pointwise_attrs_t){1, {{BPT_POINTWISE_ADD, 1}}};
