@@ -151,6 +151,41 @@ bpt_status_t cli_bench_print_ops(const cli_bench_place_t *place, int64_t n, int6
     return BPT_OK;
 }
 
+// ---- One op
+typedef struct {
+    const bpt_device_t *device;
+    const char *line;
+    const cli_op_result_t *result;
+} op_line_t;
+
+static double per_second(double amount, double seconds) { return amount > 0 && seconds > 0 ? amount / seconds * 1e-9 : NAN; }
+
+static bpt_status_t fill_op(json_t *object, const cli_bench_place_t *place, const void *what) {
+    const op_line_t *op = what;
+    const cli_op_result_t *r = op->result;
+    (void)place;
+    BPT_TRY(bpt_json_set_text(object, "bench", "op"));
+    BPT_TRY(bpt_json_set_text(object, "line", op->line));
+    BPT_TRY(bpt_json_set_text(object, "backend", op->device->backend->name));
+    BPT_TRY(bpt_json_set_text(object, "device", op->device->info.name));
+    BPT_TRY(bpt_json_set_text(object, "clock", r->by_host ? "host" : "device"));
+    BPT_TRY(set_number(object, "s_per_step", r->seconds));
+    BPT_TRY(set_number(object, "s_per_step_fastest", r->least));
+    BPT_TRY(set_number(object, "gflops", per_second(r->flops, r->seconds)));
+    BPT_TRY(set_number(object, "gbytes_per_s", per_second(r->bytes, r->seconds)));
+    return bpt_json_set_u64(object, "device_bytes", r->device_bytes);
+}
+
+bpt_status_t cli_bench_print_op(const bpt_device_t *device, bool json, const char *line, const cli_op_result_t *r) {
+    if (json) return print_object(fill_op, NULL, &(op_line_t){device, line, r});
+    printf("%s\n  %s, %s: %.3f ms (fastest %.3f ms%s)", line, device->backend->name, device->info.name, 1e3 * r->seconds, 1e3 * r->least,
+           r->by_host ? ", by the host's clock" : "");
+    if (!isnan(per_second(r->flops, r->seconds))) printf("  %.1f GFLOP/s", per_second(r->flops, r->seconds));
+    if (!isnan(per_second(r->bytes, r->seconds))) printf("  %.1f GB/s", per_second(r->bytes, r->seconds));
+    printf("  %.1f MiB\n", (double)r->device_bytes / 1048576);
+    return BPT_OK;
+}
+
 // ---- Products
 typedef struct {
     const cli_bench_product_t *one;

@@ -4,6 +4,7 @@
 
 #include "bpt/backend.h"
 #include "bpt/program.h"
+#include "tools/bpt/bench/bench_op.h"
 #include "tools/bpt/bench/rates.h"
 
 // What every line says of its place.
@@ -49,6 +50,8 @@ typedef struct {
 } cli_bench_product_t;
 
 bpt_status_t cli_bench_print(const cli_bench_place_t *place, const cli_bench_result_t *result) BPT_MUST_USE;
+// One op, by its line.
+bpt_status_t cli_bench_print_op(const bpt_device_t *device, bool json, const char *line, const cli_op_result_t *result) BPT_MUST_USE;
 bpt_status_t cli_bench_print_ops(const cli_bench_place_t *place, int64_t n, int64_t k, const cli_bench_limits_t *limits,
                                  const cli_bench_ops_t *groups, int count) BPT_MUST_USE;
 // Each with its share of the best rate among all.

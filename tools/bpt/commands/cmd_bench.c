@@ -12,6 +12,7 @@
 #include "models/train/trainer.h"
 #include "tools/bpt/bench/bench_cluster.h"
 #include "tools/bpt/bench/bench_model.h"
+#include "tools/bpt/bench/bench_op.h"
 #include "tools/bpt/bench/bench_report.h"
 #include "tools/bpt/bench/bench_translate.h"
 #include "tools/bpt/bench/rates.h"
@@ -360,6 +361,36 @@ static bpt_status_t bench_translate(const cli_bench_t *b) {
     return status;
 }
 
+// ---- op: one op, by the words behind "op"
+static bpt_status_t read_line(const cli_options_t *o, bpt_op_line_t *line) {
+    bpt_strbuf_t text = {.data = NULL};
+    bpt_status_t status = BPT_OK;
+    for (int i = 1; i < o->n_arguments && status == BPT_OK; ++i)
+        status = bpt_strbuf_printf(&text, "%s%s", i > 1 ? " " : "", o->arguments[i]);
+    if (status == BPT_OK) status = bpt_line_parse(text.data ? text.data : "", line);
+    bpt_strbuf_free(&text);
+    return status;
+}
+
+static bpt_status_t bench_op(cli_options_t *o) {
+    bpt_op_line_t line;
+    cli_op_result_t result;
+    bpt_device_t *device = NULL;
+    bpt_strbuf_t text = {.data = NULL};
+    bpt_status_t status;
+    BPT_TRY(read_line(o, &line));
+    BPT_TRY_GOTO(bpt_line_print(&line, &text), done);
+    BPT_TRY_GOTO(cli_device_open(o, &device), done);
+    const cli_timing_t timing = {.repeat = (int)o->tool.repeat, .quantile = 0.5};
+    BPT_TRY_GOTO(cli_bench_time_line(device, &line, timing, &result), done);
+    BPT_TRY_GOTO(cli_bench_print_op(device, o->use.json, text.data, &result), done);
+    status = cli_flush_output();
+done:
+    bpt_strbuf_free(&text);
+    cli_device_close(device);
+    return status;
+}
+
 // ---- The command
 static const struct {
     const char *name;
@@ -380,16 +411,21 @@ static bpt_status_t parse(const char *text, const char *option, int64_t most, cl
     return cli_parse_list(text, option, 1, most, out->value, CLI_BENCH_CELLS, &out->count);
 }
 
+static bpt_status_t fail_team(const char *bench) {
+    return bpt_fail(BPT_ERR_USAGE, "--team is for bench train, not for bench %s; leave it out", bench);
+}
+
 static bpt_status_t run_bench(cli_options_t *o) {
+    if (!strcmp(o->arguments[0], "op")) return o->run.team ? fail_team("op") : bench_op(o);
+    if (o->n_arguments > 1) return bpt_fail(BPT_ERR_USAGE, "bpt bench %s: unexpected argument '%s'", o->arguments[0], o->arguments[1]);
     cli_bench_list_t ns, ks;
     int which = 0;
     const int known = (int)BPT_COUNT(benches);
     while (which < known && strcmp(benches[which].name, o->arguments[0])) ++which;
     if (which == known)
-        return bpt_fail(BPT_ERR_USAGE, "bpt bench %s: choose train, infer, attention, gemm, ops, decode, translate or cluster",
+        return bpt_fail(BPT_ERR_USAGE, "bpt bench %s: choose train, infer, attention, gemm, ops, op, decode, translate or cluster",
                         o->arguments[0]);
-    if (o->run.team && !benches[which].team)
-        return bpt_fail(BPT_ERR_USAGE, "--team is for bench train, not for bench %s; leave it out", benches[which].name);
+    if (o->run.team && !benches[which].team) return fail_team(benches[which].name);
     cli_bench_t b = {.o = o, .translates = benches[which].translates};
     BPT_TRY(parse(o->tool.lengths, "--n", 67108864, &ns));
     BPT_TRY(parse(o->tool.ks, "--k", 65536, &ks));
@@ -417,7 +453,7 @@ static bpt_status_t run_bench(cli_options_t *o) {
 const cli_command_t cli_command_bench = {
     .bit = CLI_BENCH,
     .name = "bench",
-    .arguments = "train|infer|attention|gemm|ops|decode|translate|cluster",
+    .arguments = "train|infer|attention|gemm|ops|op LINE|decode|translate|cluster",
     .purpose = "measure speed and memory",
     .description = "The default setting is that of the throughput measurements of the BPT paper: 6 layers, d-model 512, d-ff 2048, "
                    "8 heads, 8192 tokens a batch and a vocabulary of 256.\n"
@@ -425,7 +461,10 @@ const cli_command_t cli_command_bench = {
                    "one attention layer. `gemm` times the matrix products of a training step and prints the speed of each as a "
                    "share of the best. On OpenCL it also times those by CLBlast, where it is installed. `ops` times every op of one "
                    "training step and prints its share of the highest speed that the device reaches in a matrix product and in a "
-                   "copy. `decode` times the generation of one token at a time after about n tokens, for --batch texts together. "
+                   "copy. `op` times one op that a line of text says, as `train --ops` prints them for a training step, failing tests for "
+                   "their case, and anybody for a bug report. What the line leaves out is as usual; what it cannot hold is refused with a "
+                   "sentence that says what it may be. `decode` times the generation of one token at a time after about n tokens, for "
+                   "--batch texts together. "
                    "`translate` translates --batch texts of n random tokens together, for each --beam, with an encoder and a decoder of "
                    "--layers layers and 8000 words. An untrained model does not know when to end, so every translation is as long as the "
                    "text, or 512 tokens. It prints target tokens a second, and the time of a token of all texts in the first and in the "
@@ -433,9 +472,11 @@ const cli_command_t cli_command_bench = {
                    "`cluster` times the parts of a training step on this device, and from them and the network's --bandwidth and --latency "
                    "computes what a step of --ranks such devices takes. With --team mpi, started by mpirun, `train` times a step that "
                    "several processes make together, with --tokens each.",
-    .examples = "  bpt bench train --n 512,8192 --k 4,64 --json\n  bpt bench ops --n 8192\n  bpt bench gemm --backend opencl\n  bpt bench "
+    .examples = "  bpt bench train --n 512,8192 --k 4,64 --json\n  bpt bench ops --n 8192\n  bpt bench gemm --backend opencl\n"
+                "  bpt bench op 'matmul a=bf16[8192,512] b=bf16[2048,512] transpose_b bias steps=relu'\n"
+                "  bpt bench op 'attention graph=bpt n=8192 k=4 causal heads=8 head_dim=64 type=bf16'\n  bpt bench "
                 "decode --n 1024,131072\n  bpt bench translate --n 32,256 --beam 1,5 --batch 8\n",
     .min_arguments = 1,
-    .max_arguments = 1,
+    .max_arguments = CLI_MAX_ARGUMENTS,
     .run = run_bench,
 };
