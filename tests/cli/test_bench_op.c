@@ -44,7 +44,7 @@ static const char *const lines[] = {
     "adam decoupled p=f32[1000]",
     "accumulate acc=f32[1000]",
     "cast x=f32[1000] out=bf16",
-    "fill out=f32[1000] value=2",
+    "fill value=2 out=f32[1000]",
     "copy source=u32[1000]",
 };
 
