@@ -82,8 +82,7 @@ static bpt_operand_t locate(const bpt_program_t *p, bpt_value_t v) {
     return o;
 }
 
-static bpt_status_t record_node(bpt_program_t *p, size_t i, bpt_list_t *list) {
-    const bpt_backend_t *backend = p->workspace->device->backend;
+static bpt_op_call_t call_of(const bpt_program_t *p, size_t i) {
     const bpt_node_t *node = &p->graph->nodes[i];
     bpt_op_call_t call = {.op = node->op, .attrs = node->attrs};
     for (int j = 0; j < BPT_MAX_INPUTS; ++j) call.in[j] = locate(p, node->in[j]);
@@ -95,6 +94,12 @@ static bpt_status_t record_node(bpt_program_t *p, size_t i, bpt_list_t *list) {
                                        .dtype = BPT_U32,
                                        .shape = bpt_shape1((int64_t)(p->plan->storage[s].bytes / 4)),
                                        .present = true};
+    return call;
+}
+
+static bpt_status_t record_node(bpt_program_t *p, size_t i, bpt_list_t *list) {
+    const bpt_backend_t *backend = p->workspace->device->backend;
+    const bpt_op_call_t call = call_of(p, i);
     if (p->plan->barrier_before[i]) BPT_TRY(backend->list_barrier(list));
     return backend->op(p->workspace->device, &call, list, NULL);
 }
@@ -349,4 +354,29 @@ bpt_status_t bpt_program_timings(bpt_program_t *p, bpt_op_timing_t *timings, int
     }
     bpt_free(seconds);
     return status;
+}
+
+// ---- Lines
+
+int bpt_program_ops(const bpt_program_t *p) { return (int)p->graph->n_nodes; }
+
+static bpt_status_t measure_table(const bpt_program_t *p, const bpt_operand_t *table, bpt_op_line_t *line) {
+    const bpt_device_t *device = p->workspace->device;
+    const size_t count = (size_t)bpt_shape_count(&table->shape);
+    uint32_t *words;
+    BPT_TRY(bpt_alloc(count, sizeof *words, &words));
+    const bpt_status_t status =
+        device->backend->read(p->workspace->device, table->buffer, table->offset_bytes, words, count * sizeof *words);
+    if (status == BPT_OK) bpt_line_measure(line, words);
+    bpt_free(words);
+    return status;
+}
+
+bpt_status_t bpt_program_line(bpt_program_t *p, int op, bpt_op_line_t *line, bool *has) {
+    *has = !by_host(p, (size_t)op);
+    if (!*has) return BPT_OK;
+    const bpt_op_call_t call = call_of(p, (size_t)op);
+    *line = bpt_line_of(&call);
+    const int table = bpt_line_table(line);
+    return table >= 0 ? measure_table(p, &call.in[table], line) : BPT_OK;
 }

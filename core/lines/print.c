@@ -4,6 +4,7 @@
 #include "core/graph/internal.h"
 #include "core/lines/attributes.h"
 #include "core/lines/forms.h"
+#include "core/lines/reads.h"
 
 static bool is_same_place(const bpt_operand_t *a, const bpt_operand_t *b) {
     return a->present && b->present && a->buffer && a->buffer == b->buffer && a->offset_bytes == b->offset_bytes;
@@ -21,6 +22,7 @@ bpt_op_line_t bpt_line_of(const bpt_op_call_t *call) {
     for (int i = 0; i < BPT_MAX_INPUTS; ++i) forget_place(&line.call.in[i]);
     for (int i = 0; i < BPT_MAX_OUTPUTS; ++i) forget_place(&line.call.out[i]);
     line.call.scratch = (bpt_operand_t){0};
+    bpt_line_reads_fit(&line);
     return line;
 }
 

@@ -5,15 +5,18 @@
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static const bpt_operand_t *operand_of(const bpt_op_line_t *line, bpt_holds_t what) {
+// The input that holds this, -1: there is none.
+static int input_of(const bpt_op_line_t *line, bpt_holds_t what) {
     bpt_line_forms_t forms;
-    if (bpt_line_forms(&line->call, &forms) != BPT_OK) return NULL;
+    if (bpt_line_forms(&line->call, &forms) != BPT_OK) return -1;
     for (int i = 0; i < forms.count; ++i) {
         const bpt_content_t *content = bpt_line_content(line->call.op, forms.form[i].name);
-        if (content && content->holds == what && !forms.form[i].output) return &line->call.in[forms.form[i].slot];
+        if (content && content->holds == what && !forms.form[i].output) return forms.form[i].slot;
     }
-    return NULL;
+    return -1;
 }
+
+int bpt_line_table(const bpt_op_line_t *line) { return input_of(line, BPT_HOLDS_TABLE); }
 
 // The most edges that a query may have by what is known of its side.
 static int64_t bound_of(const bpt_table_side_t *side, int64_t rows, int64_t all) {
@@ -57,7 +60,7 @@ static void readers(const bpt_line_reads_t *r, int64_t key, int64_t *first, int6
 
 bpt_status_t bpt_line_reads_check(const bpt_op_line_t *line) {
     const bpt_op_call_t *call = &line->call;
-    if (!operand_of(line, BPT_HOLDS_TABLE)) return BPT_OK;
+    if (bpt_line_table(line) < 0) return BPT_OK;
     const bpt_line_reads_t r = bpt_line_reads(line);
     const int64_t most = bound_of(&call->attrs.attention.bounds.queries, r.queries, r.keys);
     if (r.edges > most)
@@ -76,9 +79,29 @@ bpt_status_t bpt_line_reads_check(const bpt_op_line_t *line) {
     return BPT_OK;
 }
 
+void bpt_line_reads_fit(bpt_op_line_t *line) {
+    while (bpt_line_reads_check(line) != BPT_OK) {
+        const int64_t edges = bpt_line_reads(line).edges;
+        if (edges <= 1) return;
+        line->edges = edges - 1 - edges / 16;
+    }
+}
+
+void bpt_line_measure(bpt_op_line_t *line, const uint32_t *table) {
+    const bpt_shape_t *shape = &line->call.in[bpt_line_table(line)].shape;
+    const int64_t queries = shape->dim[0], ranges = queries * shape->dim[1];
+    int64_t edges = 0;
+    for (int64_t i = 0; i < ranges; ++i)
+        if (table[4 * i] < table[4 * i + 1]) edges += table[4 * i + 1] - table[4 * i];
+    if (!edges) return;
+    line->edges = (edges + queries / 2) / queries;
+    if (!line->edges) line->edges = 1;
+    bpt_line_reads_fit(line);
+}
+
 void bpt_line_fill_table(const bpt_op_line_t *line, uint32_t *table) {
     const bpt_line_reads_t r = bpt_line_reads(line);
-    const int64_t slots = operand_of(line, BPT_HOLDS_TABLE)->shape.dim[1];
+    const int64_t slots = line->call.in[bpt_line_table(line)].shape.dim[1];
     const int64_t rel_rows = line->call.in[2].present ? operand_rows(&line->call.in[2]) : 0;
     for (int64_t query = 0; query < r.queries; ++query)
         for (int64_t slot = 0; slot < slots; ++slot, table += 4) {
@@ -92,7 +115,7 @@ void bpt_line_fill_table(const bpt_op_line_t *line, uint32_t *table) {
 
 void bpt_line_fill_back(const bpt_op_line_t *line, uint32_t *back) {
     const bpt_line_reads_t r = bpt_line_reads(line);
-    const int64_t slots = operand_of(line, BPT_HOLDS_BACK)->shape.dim[1];
+    const int64_t slots = line->call.in[input_of(line, BPT_HOLDS_BACK)].shape.dim[1];
     for (int64_t key = 0; key < r.keys; ++key)
         for (int64_t slot = 0; slot < slots; ++slot, back += 2) {
             int64_t first = 0, end = 0;

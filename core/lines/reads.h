@@ -12,6 +12,8 @@ typedef struct {
 bpt_line_reads_t bpt_line_reads(const bpt_op_line_t *line);
 // BPT_ERR_USAGE where a table of so many edges is not what the line says of it.
 bpt_status_t bpt_line_reads_check(const bpt_op_line_t *line) BPT_MUST_USE;
+// Fewer edges, where the usual number is not what the line says of the table.
+void bpt_line_reads_fit(bpt_op_line_t *line);
 void bpt_line_fill_table(const bpt_op_line_t *line, uint32_t *table);
 void bpt_line_fill_back(const bpt_op_line_t *line, uint32_t *back);
 

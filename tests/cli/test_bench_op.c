@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "bpt/ops.h"
+#include "bpt/line.h"
 #include "support/process.h"
 
 #define QUICK "--backend cpu --threads 1 --quiet --repeat 3"
@@ -122,12 +122,110 @@ static void bad_lines_are_refused(void **state) {
     test_process_free(&p);
 }
 
+// ---- train --ops
+
+// Calls `see` with each line of JSON.
+static void each_line(const char *arguments, void (*see)(const char *line, json_t *object, void *user), void *user) {
+    test_process_t p = test_run_to(0, "%s", arguments);
+    char *rest = NULL;
+    int count = 0;
+    for (char *one = strtok_r(p.out, "\n", &rest); one; one = strtok_r(NULL, "\n", &rest), ++count) {
+        json_t *object = json_loads(one, JSON_REJECT_DUPLICATES, NULL);
+        if (!object) fail_msg("bpt %s: not JSON: %s", arguments, one);
+        const char *line = json_string_value(json_object_get(object, "line"));
+        if (!line) fail_msg("bpt %s: no line: %s", arguments, one);
+        see(line, object, user);
+        json_decref(object);
+    }
+    assert_true(count > 10);
+    test_process_free(&p);
+}
+
+typedef struct {
+    double share;
+    int calls, attention;
+    char longest[BPT_LINE_MOST_BYTES];  // line of attention
+} seen_t;
+
+// Whoever has the line has the op: it is parsed, and printed as it was.
+static void parses(const char *text, json_t *object, void *user) {
+    seen_t *seen = user;
+    bpt_op_line_t line;
+    bpt_strbuf_t again = {.data = NULL};
+    if (bpt_line_parse(text, &line) != BPT_OK) fail_msg("%s: %s", text, bpt_error_message());
+    assert_int_equal(bpt_line_print(&line, &again), BPT_OK);
+    assert_string_equal(again.data, text);
+    bpt_strbuf_free(&again);
+    seen->share += json_number_value(json_object_get(object, "share"));
+    seen->calls += (int)json_integer_value(json_object_get(object, "calls"));
+    if (strncmp(text, "attention", 9) != 0) return;
+    seen->attention++;
+    if (strlen(text) > strlen(seen->longest)) snprintf(seen->longest, sizeof seen->longest, "%s", text);
+}
+
+#define TINY "--layers 2 --d-model 16 --heads 2 --n 32 --tokens 64 "
+
+static void steps_are_printed_as_lines(void **state) {
+    (void)state;
+    static const char *const models[] = {"bpt", "star", "segtree", "transformer", "tree"};
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; ++i) {
+        char line[512];
+        seen_t seen = {0};
+        snprintf(line, sizeof line, "bench train --ops --json --model %s " TINY QUICK, models[i]);
+        each_line(line, parses, &seen);
+        assert_true(seen.share > 0.999 && seen.share < 1.001 && seen.calls > 30 && seen.attention > 1);
+        test_process_t p = test_run_to(0, "bench op %s " QUICK, seen.longest);
+        test_process_free(&p);
+    }
+    test_process_t p = test_run_to(0, "bench train --ops " TINY QUICK);
+    assert_non_null(strstr(p.out, "attention_grad graph=bpt n=32 k=4 causal trimmed "));
+    assert_non_null(strstr(p.out, "  in all\n"));
+    test_process_free(&p);
+}
+
+// A relay of a star reads its 32 tokens and itself; a token's satellite five rows.
+static void edges_are_those_of_the_tables(void **state) {
+    (void)state;
+    test_process_t p = test_run_to(0, "bench train --ops --model star " TINY QUICK);
+    assert_non_null(strstr(p.out, " q=f32[2,16] kv=f32[66,32] table=u32[2,2,4] back=u32[66,1,2] lse edges=33\n"));
+    assert_non_null(strstr(p.out, " q=f32[64,16] kv=f32[130,32] table=u32[64,5,4] back=u32[130,3,2] lse edges=5\n"));
+    test_process_free(&p);
+}
+
+static void steps_of_presets_are_printed_as_lines(void **state) {
+    (void)state;
+    static const char *const presets[] = {"small",    "star-sst5",          "tree-sst",    "star-ner-crf",
+                                          "bpt-snli", "bpt-multi30k-small", "imdb-4-small"};
+    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; ++i) {
+        char line[512];
+        seen_t seen = {0};
+        snprintf(line, sizeof line, "bench train --ops --json --tokens 512 --preset %s --backend cpu --quiet", presets[i]);
+        each_line(line, parses, &seen);
+        assert_true(seen.calls > 30 && seen.attention > 1);
+    }
+    static const char *const refused[][2] = {
+        {"train --preset small", "--preset is for bench train --ops"},
+        {"ops --preset small --ops", "--preset is for bench train --ops"},
+        {"infer --ops", "--ops is for bench train, not for bench infer"},
+        {"train --ops --preset small --layers 3", "--layers has no meaning beside --preset"},
+        {"train --ops --preset smal", "did you mean small?"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; ++i) {
+        test_process_t p = test_run_to(2, "bench %s --backend cpu --quiet", refused[i][0]);
+        if (!strstr(p.err, refused[i][1])) fail_msg("bench %s: %s", refused[i][0], p.err);
+        test_process_free(&p);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_op_is_measured),
         cmocka_unit_test(rates_are_those_of_the_call),
         cmocka_unit_test(text_says_line_device_and_rates),
         cmocka_unit_test(bad_lines_are_refused),
+        cmocka_unit_test(steps_are_printed_as_lines),
+        cmocka_unit_test(edges_are_those_of_the_tables),
+        cmocka_unit_test(steps_of_presets_are_printed_as_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

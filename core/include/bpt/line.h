@@ -50,6 +50,9 @@ BPT_API bool bpt_line_is_meant(const char *text);
 BPT_API bpt_status_t bpt_line_fill(const bpt_op_line_t *line, int input, void *data) BPT_MUST_USE;
 // The input that this one is the same tensor as, or its own number: attention reads q, k and v from one.
 BPT_API int bpt_line_same_tensor(const bpt_op_line_t *line, int input);
+// The input that is a table of what queries read, -1: there is none; and takes over how many keys a query reads in it on average.
+BPT_API int bpt_line_table(const bpt_op_line_t *line);
+BPT_API void bpt_line_measure(bpt_op_line_t *line, const uint32_t *table);
 BPT_API uint32_t bpt_line_changes(const bpt_op_line_t *line);  // bit i: the op changes input i
 // Floating-point operations, 0 where none are counted, and the bytes of all operands. BPT_ERR_NO_MEMORY.
 BPT_API bpt_status_t bpt_line_work(const bpt_op_line_t *line, double *flops, double *bytes) BPT_MUST_USE;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "bpt/graph.h"
+#include "bpt/line.h"
 
 BPT_BEGIN_DECLS
 
@@ -66,6 +67,10 @@ typedef struct {
 } bpt_op_timing_t;
 BPT_API bpt_status_t bpt_program_time(bpt_program_t *program, bool on) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_program_timings(bpt_program_t *program, bpt_op_timing_t *timings, int capacity, int *count) BPT_MUST_USE;
+// How many ops are recorded, and the line of one of them, numbered as timings are. Once the tables of attention are written, its line has
+// as many edges a query as they have on average. *has false: an op that the host does, which has no line.
+BPT_API int bpt_program_ops(const bpt_program_t *program);
+BPT_API bpt_status_t bpt_program_line(bpt_program_t *program, int op, bpt_op_line_t *line, bool *has) BPT_MUST_USE;
 
 BPT_END_DECLS
 

@@ -186,6 +186,52 @@ bpt_status_t cli_bench_print_op(const bpt_device_t *device, bool json, const cha
     return BPT_OK;
 }
 
+// ---- The ops of a step as lines
+typedef struct {
+    const cli_bench_line_t *line;
+    const char *preset;
+    int64_t n, k;
+    double total;
+} step_line_t;
+
+static bpt_status_t fill_line(json_t *object, const cli_bench_place_t *place, const void *what) {
+    const step_line_t *l = what;
+    if (l->preset)
+        BPT_TRY(bpt_json_set_text(object, "bench", "train ops"));
+    else
+        BPT_TRY(set_cell(object, place, "train ops", l->n, l->k));
+    if (l->preset) BPT_TRY(bpt_json_set_text(object, "preset", l->preset));
+    BPT_TRY(set_place(object, place));
+    BPT_TRY(bpt_json_set_text(object, "line", l->line->text));
+    BPT_TRY(bpt_json_set_int(object, "calls", l->line->count));
+    BPT_TRY(set_number(object, "seconds", l->line->seconds));
+    BPT_TRY(set_number(object, "share", l->line->seconds / l->total));
+    return set_number(object, "gflops", per_second(l->line->flops, l->line->seconds));
+}
+
+bpt_status_t cli_bench_print_lines(const cli_bench_place_t *place, const char *preset, int64_t n, int64_t k, const cli_bench_line_t *lines,
+                                   int count) {
+    double total = 0;
+    int calls = 0;
+    for (int i = 0; i < count; ++i) total += lines[i].seconds, calls += lines[i].count;
+    for (int i = 0; i < count && place->json; ++i) BPT_TRY(print_object(fill_line, place, &(step_line_t){&lines[i], preset, n, k, total}));
+    if (place->json) return BPT_OK;
+    const bool ran = !isnan(total);
+    if (ran)
+        printf("%5s %10s %7s  %s\n", "calls", "ms", "share", "op");
+    else
+        printf("%5s  %s\n", "calls", "op");
+    for (int i = 0; i < count; ++i) {
+        printf("%5d", lines[i].count);
+        if (ran) printf(" %10.3f %6.1f%%", 1e3 * lines[i].seconds, 100 * lines[i].seconds / total);
+        printf("  %s\n", lines[i].text);
+    }
+    printf("%5d", calls);
+    if (ran) printf(" %10.3f %7s", 1e3 * total, "");
+    printf("  in all\n");
+    return BPT_OK;
+}
+
 // ---- Products
 typedef struct {
     const cli_bench_product_t *one;

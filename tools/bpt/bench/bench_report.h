@@ -43,6 +43,13 @@ typedef struct {
     double gflops, gbytes_per_s;
 } cli_bench_limits_t;
 
+// Ops of a step that have the same line.
+typedef struct {
+    char *text;
+    int count;
+    double seconds, flops;  // their sums; NaN seconds: nothing ran
+} cli_bench_line_t;
+
 typedef struct {
     cli_product_t product;
     char rule[160];  // which product ran, "" on the cpu
@@ -54,6 +61,9 @@ bpt_status_t cli_bench_print(const cli_bench_place_t *place, const cli_bench_res
 bpt_status_t cli_bench_print_op(const bpt_device_t *device, bool json, const char *line, const cli_op_result_t *result) BPT_MUST_USE;
 bpt_status_t cli_bench_print_ops(const cli_bench_place_t *place, int64_t n, int64_t k, const cli_bench_limits_t *limits,
                                  const cli_bench_ops_t *groups, int count) BPT_MUST_USE;
+// The lines of a training step; `preset`: of this preset, NULL: of the model that is measured, with n and k.
+bpt_status_t cli_bench_print_lines(const cli_bench_place_t *place, const char *preset, int64_t n, int64_t k, const cli_bench_line_t *lines,
+                                   int count) BPT_MUST_USE;
 // Each with its share of the best rate among all.
 bpt_status_t cli_bench_print_products(const cli_bench_place_t *place, const cli_bench_product_t *products, int count) BPT_MUST_USE;
 

@@ -11,9 +11,12 @@
 #include "models/kinds/kind.h"
 #include "models/train/trainer.h"
 #include "tools/bpt/bench/bench_cluster.h"
+#include "tools/bpt/bench/bench_lines.h"
 #include "tools/bpt/bench/bench_model.h"
 #include "tools/bpt/bench/bench_op.h"
+#include "tools/bpt/bench/bench_ops.h"
 #include "tools/bpt/bench/bench_report.h"
+#include "tools/bpt/bench/bench_step.h"
 #include "tools/bpt/bench/bench_translate.h"
 #include "tools/bpt/bench/rates.h"
 #include "tools/bpt/commands/team.h"
@@ -21,33 +24,6 @@
 #include "tools/bpt/options/command.h"
 #include "tools/bpt/output.h"
 #include "tools/bpt/report/sort.h"
-
-enum { MAX_OPS = 4096 };
-
-static bool is_one_of_many(const bpt_runner_t *runner) { return bpt_ranks_size(bpt_runner_ranks(runner)) > 1; }
-
-// A micro-batch on each rank, and the update that they make together.
-static bpt_status_t step_together(bpt_runner_t *runner, const cli_bench_tokens_t *t, const bpt_update_t *update) {
-    bpt_batch_t own = t->batch;
-    bpt_update_t sending = *update;
-    bpt_update_result_t result;
-    own.last = false;
-    sending.sends = true;
-    BPT_TRY(bpt_runner_train(runner, &own, &sending, &result));
-    return bpt_runner_update_together(runner, update, false, &result);
-}
-
-static bpt_status_t step(bpt_runner_t *runner, const cli_bench_tokens_t *t, bool training, float *logits) {
-    const bpt_update_t update = {.rng = 1, .lr = 1e-4f, .bias1 = 0.1f, .bias2 = 0.001f, .loss_scale = 1};
-    bpt_update_result_t result;
-    if (!training) return bpt_runner_logits(runner, &t->batch, logits);
-    return is_one_of_many(runner) ? step_together(runner, t, &update) : bpt_runner_train(runner, &t->batch, &update, &result);
-}
-
-static bpt_step_key_t key_of(const bpt_runner_t *runner, const cli_bench_tokens_t *t, bool training) {
-    const bpt_step_kind_t training_kind = is_one_of_many(runner) ? BPT_STEP_MICRO : BPT_STEP_TRAIN;
-    return (bpt_step_key_t){.kind = training ? training_kind : BPT_STEP_LOGITS, .shape = t->batch.shape};
-}
 
 // What the rank has given that gives most, of shared sequences, so far.
 static bpt_status_t most_given(const cli_bench_t *b, const bpt_runner_t *runner, double *rows, double *bytes) {
@@ -71,16 +47,16 @@ static bpt_status_t time_steps(const cli_bench_t *b, bpt_runner_t *runner, const
     double *seconds;
     const int repeat = (int)b->o->tool.repeat;
     BPT_TRY(bpt_alloc((size_t)repeat, sizeof *seconds, &seconds));
-    bpt_status_t status = step(runner, t, training, logits);
+    bpt_status_t status = cli_bench_step(runner, t, training, logits);
     const double exchanged = bpt_ranks_seconds(b->ranks), waited = bpt_ranks_waited(b->ranks);
     for (int i = 0; i < repeat && status == BPT_OK; ++i) {
         const double start = bpt_clock_seconds();
-        status = step(runner, t, training, logits);
+        status = cli_bench_step(runner, t, training, logits);
         seconds[i] = bpt_clock_seconds() - start;
     }
     bpt_program_t *program = NULL;
     const double exchange = (bpt_ranks_seconds(b->ranks) - exchanged) / repeat;
-    const bpt_step_key_t key = key_of(runner, t, training);
+    const bpt_step_key_t key = cli_bench_step_key(runner, t, training);
     double rows, bytes;
     if (status == BPT_OK) status = bpt_runner_program(runner, &key, &program);
     if (status == BPT_OK) status = most_given(b, runner, &rows, &bytes);
@@ -118,129 +94,8 @@ done:
     bpt_runner_destroy(runner);
     return status;
 }
-static bpt_status_t bench_train(const cli_bench_t *b) { return bench_steps(b, true); }
+static bpt_status_t bench_train(const cli_bench_t *b) { return b->o->tool.ops ? cli_bench_lines(b) : bench_steps(b, true); }
 static bpt_status_t bench_infer(const cli_bench_t *b) { return bench_steps(b, false); }
-
-// ---- ops, attention: the recorded ops of one training step
-static int slower_first(const void *a, const void *b) {
-    const double x = ((const cli_bench_ops_t *)a)->one.seconds, y = ((const cli_bench_ops_t *)b)->one.seconds;
-    return x < y ? 1 : x > y ? -1 : 0;
-}
-
-// The ops of a step, each with the median of its times.
-static bpt_status_t time_ops(const cli_bench_t *b, bpt_op_timing_t *timings, int *count) {
-    const int repeat = (int)b->o->tool.repeat;
-    bpt_runner_t *runner = NULL;
-    bpt_program_t *program;
-    double *seconds = NULL;  // [ops][repeat]
-    cli_bench_tokens_t t = {0};
-    bpt_status_t status;
-    BPT_TRY_GOTO(bpt_alloc((size_t)repeat * MAX_OPS, sizeof *seconds, &seconds), done);
-    BPT_TRY_GOTO(cli_bench_open_runner(b, &runner), done);
-    BPT_TRY_GOTO(cli_bench_make_tokens(b, &t), done);
-    const bpt_step_key_t key = key_of(runner, &t, true);
-    BPT_TRY_GOTO(bpt_runner_prepare(runner, &t.batch.shape, 0, true), done);
-    BPT_TRY_GOTO(bpt_runner_program(runner, &key, &program), done);
-    BPT_TRY_GOTO(bpt_program_time(program, true), done);
-    BPT_TRY_GOTO(step(runner, &t, true, NULL), done);
-    for (int i = 0; i < repeat; ++i) {
-        BPT_TRY_GOTO(step(runner, &t, true, NULL), done);
-        BPT_TRY_GOTO(bpt_program_timings(program, timings, MAX_OPS, count), done);
-        if (*count > MAX_OPS) *count = MAX_OPS;
-        for (int op = 0; op < *count; ++op) seconds[op * repeat + i] = timings[op].seconds;
-    }
-    for (int op = 0; op < *count; ++op) timings[op].seconds = cli_quantile(seconds + op * repeat, (size_t)repeat, 0.5);
-done:
-    bpt_free(seconds);
-    cli_bench_free_tokens(&t);
-    bpt_runner_destroy(runner);
-    return status;
-}
-
-static int group_ops(const bpt_op_timing_t *timings, int count, cli_bench_ops_t *groups) {
-    int n = 0;
-    for (int i = 0; i < count; ++i) {
-        int g = 0;
-        while (g < n && (strcmp(groups[g].one.op, timings[i].op) || strcmp(groups[g].one.detail, timings[i].detail))) ++g;
-        if (g == n)
-            groups[n++] = (cli_bench_ops_t){.one = {.op = timings[i].op}},
-            memcpy(groups[g].one.detail, timings[i].detail, sizeof timings[i].detail);
-        groups[g].one.seconds += timings[i].seconds;
-        groups[g].one.flops += timings[i].flops;
-        groups[g].one.bytes += timings[i].bytes;
-        ++groups[g].count;
-    }
-    qsort(groups, (size_t)n, sizeof *groups, slower_first);
-    return n;
-}
-
-// The device's own limits: the best of the products of a large layer, and a copy of 64 MiB.
-static bpt_status_t measure_limits(const cli_bench_t *b, cli_bench_limits_t *limits) {
-    const int64_t rows = b->o->tool.n < 4096 ? b->o->tool.n : 4096, copied = (int64_t)16 << 20;
-    double seconds = 0;
-    for (int form = 0; form < BPT_PRODUCT_FORMS; ++form) {
-        cli_product_t products[CLI_LAYER_PRODUCTS];
-        cli_layer_products((bpt_product_form_t)form, rows, b->o->model.d_model, b->o->model.d_ff, products);
-        for (int i = 0; i < CLI_LAYER_PRODUCTS; ++i) {
-            BPT_TRY(cli_time_product(b->device, &products[i], b->o->train.precision, cli_bench_timing(b), &seconds));
-            limits->gflops = fmax(limits->gflops, cli_product_flops(&products[i]) / seconds * 1e-9);
-        }
-    }
-    BPT_TRY(cli_time_copy(b->device, copied, cli_bench_timing(b), &seconds));
-    limits->gbytes_per_s = 2 * sizeof(float) * (double)copied / seconds * 1e-9;
-    return BPT_OK;
-}
-
-static bpt_status_t bench_ops(const cli_bench_t *b) {
-    bpt_op_timing_t *timings = NULL;
-    cli_bench_ops_t *groups = NULL;
-    cli_bench_limits_t limits = {0};
-    int count = 0;
-    bpt_status_t status;
-    BPT_TRY_GOTO(bpt_alloc(MAX_OPS, sizeof *timings, &timings), done);
-    BPT_TRY_GOTO(bpt_alloc(MAX_OPS, sizeof *groups, &groups), done);
-    BPT_TRY_GOTO(time_ops(b, timings, &count), done);
-    BPT_TRY_GOTO(measure_limits(b, &limits), done);
-    const int n = group_ops(timings, count, groups);
-    const cli_bench_place_t place = cli_bench_place(b);
-    status = cli_bench_print_ops(&place, b->n, b->k, &limits, groups, n);
-done:
-    bpt_free(groups);
-    bpt_free(timings);
-    return status;
-}
-
-// Forward and backward of one middle layer, where every node asks: the attention ops with the most work.
-static bpt_status_t bench_attention(const cli_bench_t *b) {
-    bpt_op_timing_t *timings;
-    int count = 0;
-    cli_bench_t small = *b;
-    cli_options_t o = *b->o;  // a shallow copy with a model whose other ops are cheap
-    o.model.layers = 3;
-    o.model.d_ff = 64;
-    small.o = &o;
-    BPT_TRY(bpt_alloc(MAX_OPS, sizeof *timings, &timings));
-    bpt_status_t status = time_ops(&small, timings, &count);
-    double seconds = 0, flops = 0;
-    const char *const ops[] = {"attention", "attention_grad"};
-    for (size_t k = 0; k < BPT_COUNT(ops); ++k) {
-        const bpt_op_timing_t *best = NULL;
-        for (int i = 0; i < count; ++i)
-            if (!strcmp(timings[i].op, ops[k]) &&
-                (!best || timings[i].flops > best->flops || (timings[i].flops == best->flops && timings[i].bytes > best->bytes)))
-                best = &timings[i];
-        if (best) seconds += best->seconds, flops += best->flops;
-    }
-    if (status == BPT_OK) {
-        cli_bench_result_t r = cli_bench_empty(b, "attention");
-        r.s_per_step = seconds;
-        r.tokens_per_s = (double)(b->o->tool.n / b->n > 0 ? b->o->tool.n / b->n * b->n : b->n) / seconds;
-        r.gflops = flops / seconds * 1e-9;
-        status = cli_bench_say(b, &r);
-    }
-    bpt_free(timings);
-    return status;
-}
 
 // ---- decode: one token of each text, the last ones before n and the first ones behind it, where the largest spans of n leaves end
 static bpt_status_t bench_decode(const cli_bench_t *b) {
@@ -391,6 +246,31 @@ done:
     return status;
 }
 
+// ---- train --ops --preset
+// What says how the measured model is, a preset says itself.
+static bpt_status_t check_preset(const cli_options_t *o) {
+    static const char *const taken[] = {"preset", "ops", "json", "tokens", "precision"};
+    if (strcmp(o->arguments[0], "train") != 0 || !o->tool.ops)
+        return bpt_fail(BPT_ERR_USAGE, "--preset is for bench train --ops; to measure the step of another model give its options");
+    for (int i = 0; i < cli_option_count; ++i) {
+        const cli_option_t *option = &cli_option_table[i];
+        bool fits = option->group == CLI_GROUP_GLOBAL || o->source[i] != CLI_FROM_FLAG;
+        for (size_t j = 0; j < BPT_COUNT(taken); ++j) fits = fits || !strcmp(option->name, taken[j]);
+        if (!fits) return bpt_fail(BPT_ERR_USAGE, "--%s has no meaning beside --preset; leave one of them out", option->name);
+    }
+    return BPT_OK;
+}
+
+static bpt_status_t bench_preset(cli_options_t *o) {
+    bpt_device_t *device = NULL;
+    BPT_TRY(check_preset(o));
+    BPT_TRY(cli_device_open(o, &device));
+    bpt_status_t status = cli_bench_preset_lines(o, device);
+    if (status == BPT_OK) status = cli_flush_output();
+    cli_device_close(device);
+    return status;
+}
+
 // ---- The command
 static const struct {
     const char *name;
@@ -400,9 +280,9 @@ static const struct {
     bool team;        // several ranks can do it together
 } benches[] = {{"train", bench_train, .team = true},
                {"infer", bench_infer},
-               {"attention", bench_attention},
+               {"attention", cli_bench_attention},
                {"gemm", cli_bench_gemm, .once = true},
-               {"ops", bench_ops},
+               {"ops", cli_bench_ops},
                {"decode", bench_decode},
                {"translate", bench_translate, .translates = true},
                {"cluster", bench_cluster}};
@@ -426,6 +306,9 @@ static bpt_status_t run_bench(cli_options_t *o) {
         return bpt_fail(BPT_ERR_USAGE, "bpt bench %s: choose train, infer, attention, gemm, ops, op, decode, translate or cluster",
                         o->arguments[0]);
     if (o->run.team && !benches[which].team) return fail_team(benches[which].name);
+    if (*o->run.preset) return bench_preset(o);
+    if (o->tool.ops && strcmp(benches[which].name, "train") != 0)
+        return bpt_fail(BPT_ERR_USAGE, "--ops is for bench train, not for bench %s; leave it out", benches[which].name);
     cli_bench_t b = {.o = o, .translates = benches[which].translates};
     BPT_TRY(parse(o->tool.lengths, "--n", 67108864, &ns));
     BPT_TRY(parse(o->tool.ks, "--k", 65536, &ks));
@@ -455,24 +338,28 @@ const cli_command_t cli_command_bench = {
     .name = "bench",
     .arguments = "train|infer|attention|gemm|ops|op LINE|decode|translate|cluster",
     .purpose = "measure speed and memory",
-    .description = "The default setting is that of the throughput measurements of the BPT paper: 6 layers, d-model 512, d-ff 2048, "
-                   "8 heads, 8192 tokens a batch and a vocabulary of 256.\n"
-                   "`train` and `infer` time whole training and inference steps. `attention` times the forward and backward pass of "
-                   "one attention layer. `gemm` times the matrix products of a training step and prints the speed of each as a "
-                   "share of the best. On OpenCL it also times those by CLBlast, where it is installed. `ops` times every op of one "
-                   "training step and prints its share of the highest speed that the device reaches in a matrix product and in a "
-                   "copy. `op` times one op that a line of text says, as `train --ops` prints them for a training step, failing tests for "
-                   "their case, and anybody for a bug report. What the line leaves out is as usual; what it cannot hold is refused with a "
-                   "sentence that says what it may be. `decode` times the generation of one token at a time after about n tokens, for "
-                   "--batch texts together. "
-                   "`translate` translates --batch texts of n random tokens together, for each --beam, with an encoder and a decoder of "
-                   "--layers layers and 8000 words. An untrained model does not know when to end, so every translation is as long as the "
-                   "text, or 512 tokens. It prints target tokens a second, and the time of a token of all texts in the first and in the "
-                   "last quarter of the translations, which shows whether later tokens cost more.\n"
-                   "`cluster` times the parts of a training step on this device, and from them and the network's --bandwidth and --latency "
-                   "computes what a step of --ranks such devices takes. With --team mpi, started by mpirun, `train` times a step that "
-                   "several processes make together, with --tokens each.",
+    .description =
+        "The default setting is that of the throughput measurements of the BPT paper: 6 layers, d-model 512, d-ff 2048, "
+        "8 heads, 8192 tokens a batch and a vocabulary of 256.\n"
+        "`train` and `infer` time whole training and inference steps. `attention` times the forward and backward pass of "
+        "one attention layer. `gemm` times the matrix products of a training step and prints the speed of each as a "
+        "share of the best. On OpenCL it also times those by CLBlast, where it is installed. `ops` times every op of one "
+        "training step and prints its share of the highest speed that the device reaches in a matrix product and in a "
+        "copy. `op` times one op that a line of text says, as `train --ops` prints them for a training step, failing tests for "
+        "their case, and anybody for a bug report. What the line leaves out is as usual; what it cannot hold is refused with a "
+        "sentence that says what it may be. `decode` times the generation of one token at a time after about n tokens, for "
+        "--batch texts together. "
+        "`translate` translates --batch texts of n random tokens together, for each --beam, with an encoder and a decoder of "
+        "--layers layers and 8000 words. An untrained model does not know when to end, so every translation is as long as the "
+        "text, or 512 tokens. It prints target tokens a second, and the time of a token of all texts in the first and in the "
+        "last quarter of the translations, which shows whether later tokens cost more.\n"
+        "`cluster` times the parts of a training step on this device, and from them and the network's --bandwidth and --latency "
+        "computes what a step of --ranks such devices takes. `train --ops` prints the ops of the step in place of its time, a slow one "
+        "first: each as the line that `op` takes, how often it occurs, and the time of all of them together. With --preset it "
+        "prints those of a preset, which does not run. With --team mpi, started by mpirun, `train` times a step that "
+        "several processes make together, with --tokens each.",
     .examples = "  bpt bench train --n 512,8192 --k 4,64 --json\n  bpt bench ops --n 8192\n  bpt bench gemm --backend opencl\n"
+                "  bpt bench train --ops --n 8192\n  bpt bench train --ops --preset ptb-6\n"
                 "  bpt bench op 'matmul a=bf16[8192,512] b=bf16[2048,512] transpose_b bias steps=relu'\n"
                 "  bpt bench op 'attention graph=bpt n=8192 k=4 causal heads=8 head_dim=64 type=bf16'\n  bpt bench "
                 "decode --n 1024,131072\n  bpt bench translate --n 32,256 --beam 1,5 --batch 8\n",

@@ -30,9 +30,6 @@ enum {
 static bpt_status_t complete(cli_options_t *o) {
     bpt_model_config_t *m = &o->model;
     const int64_t n = o->data.context ? o->data.context : LONGEST_TEXT;
-    if (m->layers > MOST_LAYERS) m->layers = MOST_LAYERS;
-    if (m->match_layers > MOST_LAYERS) m->match_layers = MOST_LAYERS;
-    if (m->dec_layers > MOST_LAYERS) m->dec_layers = MOST_LAYERS;
     if (!m->vocab) m->vocab = o->data.unit == BPT_UNIT_BYTE || o->data.unit == BPT_UNIT_CHAR ? BYTES : WORDS;
     if (!m->source_vocab) m->source_vocab = m->vocab;
     if (!m->classes && (bpt_task_of(m)->labelled || bpt_task_of(m)->values)) m->classes = CLASSES;
@@ -110,15 +107,49 @@ static bpt_status_t record_model(const cli_options_t *o, bpt_device_t *device) {
     return status;
 }
 
+// The options of a preset, all of which have a value. Release with cli_options_destroy, also after a failure.
+static bpt_status_t take_preset(const char *preset, bpt_dtype_t precision, cli_options_t *o) {
+    BPT_TRY(cli_options_init(o, CLI_TRAIN, "train"));
+    BPT_TRY(cli_preset_apply(o, preset));
+    o->run.print_config = true;  // there are no data
+    o->train.precision = precision;
+    BPT_TRY(cli_options_resolve(o));
+    return complete(o);
+}
+
+static void leave_few_layers(bpt_model_config_t *m) {
+    if (m->layers > MOST_LAYERS) m->layers = MOST_LAYERS;
+    if (m->match_layers > MOST_LAYERS) m->match_layers = MOST_LAYERS;
+    if (m->dec_layers > MOST_LAYERS) m->dec_layers = MOST_LAYERS;
+}
+
 static bpt_status_t record_preset(const char *preset, bpt_device_t *device, bpt_dtype_t precision) {
     cli_options_t o;
-    bpt_status_t status = cli_options_init(&o, CLI_TRAIN, "train");
-    if (status == BPT_OK) status = cli_preset_apply(&o, preset);
-    o.run.print_config = true;  // there are no data
-    o.train.precision = precision;
-    if (status == BPT_OK) status = cli_options_resolve(&o);
-    if (status == BPT_OK) status = complete(&o);
+    bpt_status_t status = take_preset(preset, precision, &o);
+    leave_few_layers(&o.model);
     if (status == BPT_OK) status = record_model(&o, device);
+    cli_options_destroy(&o);
+    return bpt_context(status, "preset %s", preset);
+}
+
+static bpt_status_t use_step(const cli_options_t *o, bpt_device_t *device, int64_t tokens,
+                             bpt_status_t (*use)(void *user, bpt_program_t *program), void *user) {
+    const bpt_runner_options_t options = bpt_trainer_runner_options(&o->train);
+    const bpt_step_key_t key = {.kind = BPT_STEP_TRAIN, .shape = shape_of(o, tokens)};
+    bpt_program_t *program;
+    bpt_runner_t *runner;
+    BPT_TRY(bpt_runner_create(&o->model, &options, device, &runner));
+    bpt_status_t status = bpt_runner_program(runner, &key, &program);
+    if (status == BPT_OK) status = use(user, program);
+    bpt_runner_destroy(runner);
+    return status;
+}
+
+bpt_status_t cli_workload_step(const char *preset, bpt_device_t *device, bpt_dtype_t precision, int64_t tokens,
+                               bpt_status_t (*use)(void *user, bpt_program_t *program), void *user) {
+    cli_options_t o;
+    bpt_status_t status = take_preset(preset, precision, &o);
+    if (status == BPT_OK) status = use_step(&o, device, tokens, use, user);
     cli_options_destroy(&o);
     return bpt_context(status, "preset %s", preset);
 }

@@ -461,6 +461,8 @@ const cli_option_t cli_option_table[] = {
      .help = "cluster: what a message takes besides, in microseconds"},
     {INT("repeat", tool.repeat, 1, 1000), .fallback = "5", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
      .help = "number of timed runs, after one untimed run; medians are printed"},
+    {BOOL("ops", tool.ops), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
+     .help = "train: the ops of the step as lines for `bpt bench op`, how often each occurs, and its time"},
 
     // ---- tune
     {INT("seconds", tool.seconds, 1, 86400), .fallback = "60", .group = CLI_GROUP_COMMAND, .commands = CLI_TUNE,
@@ -562,6 +564,8 @@ const cli_variant_t cli_option_variants[] = {
     {"protocol", CLI_EVAL, .shown = "as trained"},
     {"eval-context", CLI_EVAL, .shown = "as trained"},
     {"model", CLI_BENCH},
+    {"preset", CLI_BENCH,
+     .help = "train --ops: the ops of a step of this preset (`bpt presets`), with --tokens tokens; it is compiled and does not run"},
     {"model", CLI_GRAPH, .help = "model whose attention graph is shown"},
     {"k", CLI_GRAPH},
     {"causal", CLI_GRAPH, .fallback = "no"},

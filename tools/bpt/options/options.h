@@ -105,6 +105,7 @@ typedef struct {
     bool log_x, log_y;
     bool reset;
     bool compile;   // doctor
+    bool ops;       // bench train
     int tokenizer;  // bleu: bpt_bleu_tokenizer_t
     bool lowercase;
     int64_t last;  // average
