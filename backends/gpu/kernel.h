@@ -51,6 +51,7 @@ static inline bool bpt_gpu_binding_has_texels(bpt_gpu_binding_kind_t kind) {
 // What a kernel needs of a device beyond what every one has: the sections of kernels.def.
 typedef enum {
     BPT_GPU_NEEDS_NOTHING,
+    BPT_GPU_NEEDS_WARPS,      // whose items share matrix units (limits.mma), in CUDA alone
     BPT_GPU_NEEDS_FRAGMENTS,  // that a subgroup shares (limits.fragments)
     BPT_GPU_NEEDS_TEXELS,     // buffers read as texels (limits.max_texels)
 } bpt_gpu_needs_t;

@@ -1,6 +1,6 @@
 // What the 32 work-items of a warp do together, in CUDA alone: tensor cores, fragments of matrices from local memory, values of other
 // items. A kernel includes this behind cuda.h, has work-groups of whole warps, and lets all items of a warp come to each of these together.
-// Fragments lie as the PTX manual says (mma.m16n8k16, ldmatrix). load_matrix_* and warp_mma_* need compute capability 8.0: a kernel that
+// Fragments lie as the PTX manual says (mma.m16n8k16, ldmatrix). load_matrix_*, warp_mma_* and warp_pair_* need compute capability 8.0: a kernel that
 // calls them does not compile for less.
 #define WARP 32u
 #define LANE (LOCAL_ID % WARP)
@@ -62,4 +62,14 @@ LOAD_MATRIX_4(load_matrix_x4_transposed, ".trans")
     }
 WARP_MMA(warp_mma_bf16, "bf16")
 WARP_MMA(warp_mma_f16, "f16")
+
+// Two numbers rounded to 16 bits, x in the lower half.
+#define WARP_PAIR(name, type)                                                          \
+    static __device__ __forceinline__ uint name(float x, float y) {                    \
+        uint pair;                                                                     \
+        asm("cvt.rn." type "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(y), "f"(x));        \
+        return pair;                                                                   \
+    }
+WARP_PAIR(warp_pair_bf16, "bf16")
+WARP_PAIR(warp_pair_f16, "f16")
 #endif

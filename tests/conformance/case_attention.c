@@ -205,6 +205,7 @@ static void make_setting(const setting_t *s, bpt_op_t op, test_case_t *c) {
                    (int)t->heads, (int)t->head_dim, (long long)t->batch, queries_names[t->queries], t->zero_spans ? "-zero_spans" : "",
                    t->packed ? "-packed" : "", s->rel ? "-rel" : "", t->p > 0 ? "-dropout" : "", bpt_dtype_name(s->dtype));
     c->tolerance = (64 + test_sum_tolerance(rows.keys)) * s->amplitude / 2;
+    c->more[0] = test_factor_tolerance(s->dtype);
     c->prepare = put_lengths_and_keys;
     if (t->packed) {
         const double each = 2 * sqrt(s->amplitude / 2);  // queries and keys come in one tensor: both have a share in the scores

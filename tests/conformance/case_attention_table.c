@@ -351,6 +351,7 @@ static void make_case(size_t index, bool gradient, test_case_t *c) {
                                                       .p = p,
                                                       .uid = 11};
     c->tolerance = 64 + test_sum_tolerance(keys);
+    c->more[0] = test_factor_tolerance(dtype);
     c->prepare = gradient ? prepare_gradient : prepare;
     test_in(c, 0, dtype, bpt_shape2(queries, d), TEST_UNIFORM, -2, 2);
     test_in(c, 1, dtype, bpt_shape2(keys, 2 * d), TEST_UNIFORM, -2, 2);

@@ -213,7 +213,9 @@ static bool seen_before(size_t v) {
 
 // Whether its products are for matrix units.
 static bool needs_matrix_units(size_t v) {
-    const char *const *names = bpt_gpu_kernels[notes.variants[v].kernel].constants;
+    const bpt_gpu_kernel_info_t *info = &bpt_gpu_kernels[notes.variants[v].kernel];
+    const char *const *names = info->constants;
+    if (info->needs == BPT_GPU_NEEDS_WARPS) return true;
     for (int c = 0; names[c]; ++c)
         if (!strcmp(names[c], "MATRIX")) return notes.variants[v].constants[c] != 0;
     return false;

@@ -133,6 +133,8 @@ static inline void emulated_mma(int mode, float4 &d, uint4 a, uint2 b) {
 }
 static inline void warp_mma_bf16(float4 &d, uint4 a, uint2 b) { emulated_mma(1, d, a, b); }
 static inline void warp_mma_f16(float4 &d, uint4 a, uint2 b) { emulated_mma(2, d, a, b); }
+static inline unsigned warp_pair_f16(float x, float y) { return emulated_float_to_half(x) | (unsigned)emulated_float_to_half(y) << 16; }
+static inline unsigned warp_pair_bf16(float x, float y) { return emulated_float_to_bf16(x) | (unsigned)emulated_float_to_bf16(y) << 16; }
 
 // ---- Checks: what -fsanitize finds (the names and arguments are those of its run-time library) --------------------------
 

@@ -15,6 +15,13 @@ static inline unsigned emulated_bits(float v) {
 
 static inline float emulated_bf16_to_float(unsigned short bits) { return emulated_float((unsigned)bits << 16); }
 
+// To nearest, ties to even; a NaN becomes 0x7FFF.
+static inline unsigned short emulated_float_to_bf16(float v) {
+    const unsigned bits = emulated_bits(v);
+    if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return 0x7FFFu;
+    return (unsigned short)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
+}
+
 static inline float emulated_half_to_float(unsigned short bits) {
     const unsigned sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 31u, fraction = bits & 0x3FFu;
     if (exponent == 31u) return emulated_float(sign | 0x7F800000u | fraction << 13);

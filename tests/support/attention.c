@@ -229,7 +229,7 @@ static void compare_row(const test_case_t *c, int slot, const void *got, int64_t
     for (int64_t i = 0; i < columns; ++i) {
         const double g = test_load(operand, got, got_row * columns + i), w = test_load(operand, want, want_row * columns + i);
         // Values are of the order of 1: differences in rounding only.
-        const double allowed = exact ? 0 : test_spacing(operand->dtype, w) + c->tolerance * 0x1p-24 * 4;
+        const double allowed = exact ? 0 : test_spacing(operand->dtype, w) + (c->tolerance + c->more[slot]) * 0x1p-24 * 4;
         if (!(fabs(g - w) <= allowed))
             fail_msg("a sequence alone: output %d, row %lld, column %lld: %.9g, in its bucket %.9g", slot, (long long)got_row, (long long)i,
                      g, w);

@@ -82,6 +82,8 @@ bpt_op_line_t test_line_of_case(const test_case_t *c) {
 
 double test_sum_tolerance(int64_t terms) { return 8 + 8 * sqrt((double)terms); }
 
+double test_factor_tolerance(bpt_dtype_t dtype) { return dtype == BPT_BF16 ? 0x1p16 : dtype == BPT_F16 ? 0x1p13 : 0; }
+
 size_t test_operand_bytes(const bpt_operand_t *operand) {
     return operand->present ? (size_t)bpt_shape_count(&operand->shape) * bpt_dtype_size(operand->dtype) : 0;
 }

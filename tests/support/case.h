@@ -64,6 +64,9 @@ void test_case_of_line(test_case_t *c, const bpt_op_line_t *line);
 bpt_op_line_t test_line_of_case(const test_case_t *c);
 // The tolerance of a sum of `terms` products in f32.
 double test_sum_tolerance(int64_t terms);
+// What is added for factors of a sum that matrix units take in the tensors' type: the weights of attention are rounded to 16 bits where the
+// values have 16. For f32 nothing.
+double test_factor_tolerance(bpt_dtype_t dtype);
 
 // Attention with q, k and v in one tensor, which is in slots 0 and 1.
 static inline bool test_is_packed(const bpt_op_call_t *call) {

@@ -2,6 +2,7 @@
 // neighbouring nodes, other queries one by one; those in parts leave partial results that a second kernel puts together in order.
 #include "backends/gpu/lower/software/attention.h"
 #include "backends/gpu/lower/attention_problem.h"
+#include "backends/gpu/lower/attention_warp.h"
 #include "bpt/rng.h"
 
 typedef bpt_attention_problem_t problem_t;
@@ -15,7 +16,7 @@ static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 #define STRIDES(a)                                                                                                      \
     .head_dim = (uint32_t)(a)->t->head_dim, .q_stride = (uint32_t)(a)->q_stride, .kv_stride = (uint32_t)(a)->kv_stride, \
     .k_offset = (uint32_t)(a)->k_offset
-#define CALLS(a, piece) .calls = (a)->calls | ((a)->rel_rows && (piece)->rel ? CALL_REL : 0)
+#define CALLS(a, piece) .calls = bpt_lower_attention_calls(a, piece)
 
 // What the kernels for single queries share.
 #define COMMON_PARAMS(a, piece)                                                                                                   \
@@ -87,20 +88,37 @@ static pieces_t queries_of(const problem_t *a, bool gradient, bpt_gpu_attention_
                : bpt_lower_attention_queries(a, most);
 }
 
-static void lower_rows(const problem_t *a, bool first) {
-    (void)first;
+static void lower_queries(const problem_t *a, const bpt_attention_warps_t *warps) {
+    const int64_t most = bpt_lower_attention_part(a);
     bpt_gpu_attention_tile_t tile;
-    pieces_t queries = queries_of(a, false, &tile);
+    pieces_t queries =
+        warps->warps ? bpt_lower_attention_query_tiles(a, BPT_ATTENTION_BLOCK, warps->part, most) : queries_of(a, false, &tile);
     bpt_lower_attention_reserve(a, &queries, a->d + 2 * a->t->heads);
     for (int i = 0; i < queries.count; ++i) {
-        if (queries.piece[i].tiles)
-            emit_tiles(a, &tile, &queries.piece[i]);
-        else
+        if (!queries.piece[i].tiles)
             emit_rows(a, &queries.piece[i]);
+        else if (warps->warps)
+            bpt_lower_attention_emit_warps(a, warps, &queries.piece[i]);
+        else
+            emit_tiles(a, &tile, &queries.piece[i]);
         bpt_lower_barrier_of_rows(a->l);
     }
     bpt_lower_barrier(a->l);
     bpt_lower_attention_merge(a, &queries);
+}
+
+// While scratch is counted it is not known yet where operands will lie, so there must be enough for both ways.
+static void lower_rows(const problem_t *a, bool first) {
+    (void)first;
+    bpt_lower_t *l = a->l;
+    const bpt_attention_warps_t warps = bpt_lower_attention_warps(a), none = {0};
+    const size_t scratch = l->scratch_bytes;
+    lower_queries(a, &warps);
+    if (l->list || !warps.warps) return;
+    const size_t for_warps = l->scratch_bytes;
+    l->scratch_bytes = scratch;
+    lower_queries(a, &none);
+    if (for_warps > l->scratch_bytes) l->scratch_bytes = for_warps;
 }
 
 static void lower_forward(const problem_t *a, bool first) {

@@ -72,6 +72,10 @@ bpt_attention_pieces_t bpt_lower_attention_query_tiles(const bpt_attention_probl
 bpt_attention_pieces_t bpt_lower_attention_keys(const bpt_attention_problem_t *a, int64_t tile, int64_t most);
 // The queries of a call over a table, or its keys.
 bpt_attention_pieces_t bpt_lower_attention_table_rows(const bpt_attention_problem_t *a, bool of_key, int64_t most);
+// Bits of `calls` of the kernels that work on a piece.
+static inline uint32_t bpt_lower_attention_calls(const bpt_attention_problem_t *a, const bpt_attention_piece_t *piece) {
+    return a->calls | (a->rel_rows && piece->rel ? CALL_REL : 0);
+}
 // Nodes times parts of all sequences.
 int64_t bpt_lower_attention_units(const bpt_attention_problem_t *a, const bpt_attention_piece_t *piece);
 // Scratch for the partial results of all pieces with several parts.

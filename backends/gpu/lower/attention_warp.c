@@ -1,0 +1,89 @@
+// Attention on CUDA's matrix units: which calls can, and their dispatches (cl/attention/attention_warp.cl).
+#include "backends/gpu/lower/attention_warp.h"
+
+enum {
+    WARP = 32,
+    MOST_WARPS = 4,       // of a group, a head each
+    MOST_HEAD = 128,      // columns of a head: an item has a quarter of a row's results in registers
+    LONG_STEP = 128,      // keys of a step, which the items of a group list together,
+    SHORT_STEP = 64,      // and where a long one would have more than
+    FEW_ENTRIES = 80,     // rows of the table of positions
+    CODED_ENTRIES = 253,  // that a byte counts (cl/attention/block.h)
+};
+
+static int64_t round_up(int64_t count, int64_t unit) { return bpt_ceil_div(count, unit) * unit; }
+
+// Rows of a 16-bit tensor, of heads of a multiple of eight columns, that can be read by 16 bytes.
+static bool is_by_eights(const bpt_attention_problem_t *a, int input) {
+    const bpt_view_t *v = &a->in[input];
+    return !v->present || (v->dtype != BPT_F32 && v->dtype == a->in[0].dtype && v->offset_bytes % 16 == 0);
+}
+
+static bool is_possible(const bpt_attention_problem_t *a) {
+    return a->l->device->api->limits.mma && !a->table && a->t->queries != BPT_QUERIES_ROOTS && bpt_intervals_is_steady(&a->t->graph) &&
+           a->t->head_dim % 8 == 0 && a->t->head_dim <= MOST_HEAD && is_by_eights(a, 0) && is_by_eights(a, 1) && is_by_eights(a, 2) &&
+           a->out[0].offset_bytes % 16 == 0;
+}
+
+// Rows of the table that a step of so many keys uses, at most: of neighbouring keys as many as keys, and as ranges move from one row of the
+// block to the next.
+static int64_t entries_of(const bpt_attention_problem_t *a, int64_t keys, int64_t ranges) {
+    const bpt_intervals_t *g = &a->t->graph;
+    const int64_t sides = g->causal ? 1 : 2, block_rows = bpt_intervals_block_rows(g);
+    const int64_t of_keys = keys + 2 * BPT_ATTENTION_BLOCK + 8;
+    const int64_t of_table = block_rows ? 1 + block_rows * sides * (bpt_levels(g->n) + 1) : a->rel_rows + ranges;
+    return a->rel_rows ? round_up(bpt_min(of_keys, of_table), 8) : 8;
+}
+
+static void set_constants(const bpt_attention_warps_t *w, uint32_t *constants) {
+    constants[attention_warp_ROWS_PER_TILE] = BPT_ATTENTION_BLOCK;
+    constants[attention_warp_RANGES] = w->ranges;
+    constants[attention_warp_MOST_COLUMNS] = w->most_columns;
+    constants[attention_warp_KEYS_PER_STEP] = w->keys_per_step;
+    constants[attention_warp_ENTRIES] = w->entries;
+}
+
+static bool fits(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w) {
+    const bpt_gpu_limits_t *limits = &a->l->device->api->limits;
+    uint32_t constants[BPT_GPU_MAX_CONSTANTS] = {0};
+    set_constants(w, constants);
+    return w->entries <= CODED_ENTRIES && w->warps * WARP <= limits->max_group_size &&
+           bpt_gpu_kernels[BPT_GPU_attention_warp].local_bytes(w->warps * WARP, constants) <= limits->local_bytes;
+}
+
+bpt_attention_warps_t bpt_lower_attention_warps(const bpt_attention_problem_t *a) {
+    if (!is_possible(a)) return (bpt_attention_warps_t){0};
+    const int64_t ranges = round_up(bpt_intervals_most_keys(&a->t->graph), 8), longest = entries_of(a, LONG_STEP, ranges);
+    const uint32_t step = longest <= FEW_ENTRIES ? LONG_STEP : SHORT_STEP;
+    bpt_attention_warps_t w = {.warps = MOST_WARPS,
+                               .ranges = (uint32_t)ranges,
+                               .most_columns = (uint32_t)round_up(a->t->head_dim, 32),
+                               .keys_per_step = step,
+                               .entries = (uint32_t)entries_of(a, step, ranges)};
+    w.part = bpt_lower_attention_part(a) / step * step;
+    while (w.warps > 1 && (w.warps > (uint32_t)a->t->heads || !fits(a, &w))) w.warps /= 2;
+    return fits(a, &w) ? w : (bpt_attention_warps_t){0};
+}
+
+void bpt_lower_attention_emit_warps(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w, const bpt_attention_piece_t *piece) {
+    bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_warp);
+    attention_warp_params_t params = {BPT_ATTENTION_PARAMS(a),
+                                      .calls = bpt_lower_attention_calls(a, piece),
+                                      .head_dim = (uint32_t)a->t->head_dim,
+                                      .q_stride = (uint32_t)a->q_stride,
+                                      .kv_stride = (uint32_t)a->kv_stride,
+                                      .k_offset = (uint32_t)a->k_offset,
+                                      .n_tiles = (uint32_t)piece->tiles,
+                                      .level = (int32_t)piece->level,
+                                      .parts = (uint32_t)piece->parts,
+                                      .part_nodes = (int32_t)piece->part_keys};
+    if (a->out[1].present) params.calls |= CALL_LSE;
+    k.group_size = w->warps * WARP;
+    set_constants(w, k.constants);
+    BPT_ATTENTION_INPUTS(k, a, attention_warp);
+    k.bindings[attention_warp_result] = a->out[0];
+    k.bindings[attention_warp_lse] = a->out[1];
+    k.bindings[attention_warp_partial] = piece->partial;
+    k.flops = piece->edges * (double)a->d * 6;
+    bpt_lower_emit(a->l, &k, &params, a->batch * piece->tiles * piece->parts * bpt_ceil_div(a->t->heads, w->warps));
+}

@@ -1,0 +1,19 @@
+// Attention on CUDA's matrix units: blocks of 16 queries, a warp for each head.
+#ifndef BPT_GPU_LOWER_ATTENTION_WARP_H
+#define BPT_GPU_LOWER_ATTENTION_WARP_H
+
+#include "backends/gpu/lower/attention_problem.h"
+
+enum { BPT_ATTENTION_BLOCK = 16 };  // queries
+
+typedef struct {
+    uint32_t warps;  // of a group; 0: the call cannot go this way
+    uint32_t ranges, most_columns, keys_per_step, entries;
+    int64_t part;  // nodes of a part of what spans read
+} bpt_attention_warps_t;
+
+bpt_attention_warps_t bpt_lower_attention_warps(const bpt_attention_problem_t *a);
+// The queries of a piece, by blocks.
+void bpt_lower_attention_emit_warps(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w, const bpt_attention_piece_t *piece);
+
+#endif
