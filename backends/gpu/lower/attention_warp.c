@@ -4,6 +4,7 @@
 enum {
     WARP = 32,
     MOST_WARPS = 4,       // of a group, a head each
+    MOST_LOCAL = 32768,   // bytes of local memory, so that a multiprocessor has several groups
     MOST_HEAD = 128,      // columns of a head: an item has a quarter of a row's results in registers
     LONG_STEP = 128,      // keys of a step, which the items of a group list together,
     SHORT_STEP = 64,      // and where a long one would have more than
@@ -32,7 +33,7 @@ static int64_t entries_of(const bpt_attention_problem_t *a, int64_t keys, int64_
     const int64_t sides = g->causal ? 1 : 2, block_rows = bpt_intervals_block_rows(g);
     const int64_t of_keys = keys + 2 * BPT_ATTENTION_BLOCK + 8;
     const int64_t of_table = block_rows ? 1 + block_rows * sides * (bpt_levels(g->n) + 1) : a->rel_rows + ranges;
-    return a->rel_rows ? round_up(bpt_min(of_keys, of_table), 8) : 8;
+    return a->rel_rows ? round_up(bpt_min(of_keys, of_table), 16) : 8;  // so that problems that differ a little share kernels
 }
 
 static void set_constants(const bpt_attention_warps_t *w, uint32_t *constants) {
@@ -48,7 +49,8 @@ static bool fits(const bpt_attention_problem_t *a, const bpt_attention_warps_t *
     uint32_t constants[BPT_GPU_MAX_CONSTANTS] = {0};
     set_constants(w, constants);
     return w->entries <= CODED_ENTRIES && w->warps * WARP <= limits->max_group_size &&
-           bpt_gpu_kernels[BPT_GPU_attention_warp].local_bytes(w->warps * WARP, constants) <= limits->local_bytes;
+           bpt_gpu_kernels[BPT_GPU_attention_warp].local_bytes(w->warps * WARP, constants) <=
+               (uint64_t)bpt_min(limits->local_bytes, MOST_LOCAL);
 }
 
 bpt_attention_warps_t bpt_lower_attention_warps(const bpt_attention_problem_t *a) {
