@@ -26,8 +26,9 @@ bpt_status_t bpt_gpu_list_barrier(bpt_list_t *list);
 bpt_status_t bpt_gpu_list_seal(bpt_list_t *list);
 bpt_status_t bpt_gpu_submit(bpt_device_t *device, bpt_list_t *list, bpt_ticket_t *ticket);
 bpt_status_t bpt_gpu_wait(bpt_device_t *device, bpt_ticket_t ticket, uint64_t timeout_ns);
-bpt_status_t bpt_gpu_timings_enable(bpt_list_t *list, bool on);
+bpt_status_t bpt_gpu_timings_enable(bpt_list_t *list, bpt_timing_t what);
 bpt_status_t bpt_gpu_timings(bpt_list_t *list, double *seconds, int capacity, int *count);
+bpt_status_t bpt_gpu_events(bpt_list_t *list, bpt_list_event_t *events, int capacity, int *count);
 
 extern const bpt_links_t bpt_gpu_links;  // by the driver's (links.c); a device whose driver has none says that it cannot
 
@@ -69,6 +70,7 @@ extern const bpt_links_t bpt_gpu_links;  // by the driver's (links.c); a device 
         .wait = bpt_gpu_wait,                                                                                  \
         .timings_enable = bpt_gpu_timings_enable,                                                              \
         .timings = bpt_gpu_timings,                                                                            \
+        .events = bpt_gpu_events,                                                                              \
         .links = &bpt_gpu_links,                                                                               \
     }
 

@@ -45,6 +45,7 @@ struct bpt_buffer {
 
 // The kernel of a variant, compiled when it is asked for the first time.
 bpt_status_t bpt_gpu_program(bpt_gpu_device_t *device, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out);
+const char *bpt_gpu_program_name(const bpt_gpu_device_t *device, const bpt_gpu_program_t *program);  // its kernel's
 // BPT_ERR_INTERNAL: bytes `offset` .. `offset + bytes` are not all in the buffer.
 bpt_status_t bpt_gpu_buffer_check(const bpt_buffer_t *buffer, size_t offset, size_t bytes);
 // BPT_ERR_NO_MEMORY, with what is needed, what there is and what to lower (room.c).

@@ -176,6 +176,12 @@ bpt_status_t bpt_gpu_program(bpt_gpu_device_t *g, const bpt_gpu_variant_t *varia
     return BPT_OK;
 }
 
+const char *bpt_gpu_program_name(const bpt_gpu_device_t *g, const bpt_gpu_program_t *program) {
+    for (size_t i = 0; i < g->n_programs; ++i)
+        if (g->programs[i].program == program) return bpt_gpu_kernels[g->programs[i].variant.kernel].name;
+    return "kernel";
+}
+
 // ---- Buffers ---------------------------------------------------------------------------------------------------------
 
 bpt_status_t bpt_gpu_buffer_create(bpt_device_t *device, size_t bytes, bpt_buffer_t **out) {

@@ -46,6 +46,12 @@ typedef struct {
     double seconds;  // estimated, of all groups
 } entry_t;
 
+// What goes on from a mark to the next one.
+typedef struct {
+    int op;              // -1: nothing of an op
+    const char *kernel;  // NULL: not noted
+} span_t;
+
 struct bpt_list {
     bpt_gpu_device_t *device;
     entry_t *entries;
@@ -54,9 +60,12 @@ struct bpt_list {
     bpt_gpu_commands_t **segments;
     double *estimates;  // seconds of each segment
     size_t n_segments, segments_capacity, estimates_capacity;
-    bool sealed, timed, encoded_timed;
+    bool sealed;
+    bpt_timing_t timed, encoded_timed;
     double slowdown;  // with which it was encoded
-    double *op_seconds, *marks;
+    span_t *spans;    // behind each mark of all segments
+    size_t n_spans, spans_capacity;
+    double *op_seconds, *marks;  // marks: of a segment, as many as there are spans
 };
 
 bpt_status_t bpt_gpu_list_create(bpt_device_t *device, bpt_list_t **out) {
@@ -68,7 +77,9 @@ bpt_status_t bpt_gpu_list_create(bpt_device_t *device, bpt_list_t **out) {
 static void drop_segments(bpt_list_t *list) {
     bpt_gpu_api_t *api = list->device->api;
     for (size_t i = 0; i < list->n_segments; ++i) api->driver->commands_destroy(api, list->segments[i]);
-    list->n_segments = 0;
+    list->n_segments = list->n_spans = 0;
+    bpt_free(list->marks);
+    list->marks = NULL;
 }
 
 void bpt_gpu_list_destroy(bpt_device_t *device, bpt_list_t *list) {
@@ -79,6 +90,7 @@ void bpt_gpu_list_destroy(bpt_device_t *device, bpt_list_t *list) {
     bpt_free(list->entries);
     bpt_free(list->segments);
     bpt_free(list->estimates);
+    bpt_free(list->spans);
     bpt_free(list->op_seconds);
     bpt_free(list->marks);
     bpt_free(list);
@@ -131,7 +143,15 @@ typedef struct {
     bpt_list_t *list;
     bpt_gpu_commands_t *commands;
     double seconds;  // estimated, of the open segment
+    span_t now;      // what the next dispatch belongs to
 } encoder_t;
+
+static bpt_status_t mark(encoder_t *e, span_t behind) {
+    bpt_list_t *list = e->list;
+    BPT_TRY(bpt_grow(&list->spans, list->n_spans, &list->spans_capacity, sizeof *list->spans));
+    list->spans[list->n_spans++] = behind;
+    return list->device->api->driver->mark(e->commands);
+}
 
 static bpt_status_t open_segment(encoder_t *e) {
     bpt_list_t *list = e->list;
@@ -141,7 +161,7 @@ static bpt_status_t open_segment(encoder_t *e) {
     BPT_TRY(api->driver->commands_create(api, &e->commands));
     list->segments[list->n_segments++] = e->commands;
     e->seconds = 0;
-    return api->driver->mark(e->commands);
+    return mark(e, e->now);
 }
 
 static bpt_status_t close_segment(encoder_t *e) {
@@ -150,7 +170,7 @@ static bpt_status_t close_segment(encoder_t *e) {
     bpt_gpu_dispatch_t canary = {.groups = {1, 1, 1}, .params_bytes = bpt_gpu_kernels[BPT_GPU_canary].params_bytes};
     const bpt_gpu_variant_t variant = {.kernel = BPT_GPU_canary, .group_size = 1};
     list->estimates[list->n_segments - 1] = e->seconds;
-    BPT_TRY(driver->mark(e->commands));
+    BPT_TRY(mark(e, (span_t){.op = -1}));
     BPT_TRY(driver->barrier(e->commands));
     BPT_TRY(bpt_gpu_program(list->device, &variant, &canary.program));
     canary.bindings[canary_counter] = (bpt_gpu_binding_t){list->device->canary, 0, sizeof(uint32_t)};
@@ -227,17 +247,30 @@ static bpt_status_t encode_groups(encoder_t *e, entry_t *entry) {
     return BPT_OK;
 }
 
+static const char *kernel_of(const entry_t *entry, const bpt_gpu_device_t *device) {
+    return entry->kind == ENTRY_PRODUCT ? "library product" : bpt_gpu_program_name(device, entry->dispatch.program);
+}
+
+// Marks where ops begin, and where their kernels do.
+static bpt_status_t mark_entry(encoder_t *e, const entry_t *entry) {
+    const bpt_list_t *list = e->list;
+    const bool work = entry->kind == ENTRY_DISPATCH || entry->kind == ENTRY_PRODUCT;
+    if (entry->kind == ENTRY_OP) e->now = (span_t){.op = e->now.op + 1};
+    if (work && list->timed == BPT_TIMING_KERNELS) e->now.kernel = kernel_of(entry, list->device);
+    return list->timed && (entry->kind == ENTRY_OP || (work && list->timed == BPT_TIMING_KERNELS)) ? mark(e, e->now) : BPT_OK;
+}
+
 static bpt_status_t encode(bpt_list_t *list) {
-    encoder_t e = {.list = list};
+    encoder_t e = {.list = list, .now = {.op = -1}};
     drop_segments(list);
     list->slowdown = list->device->slowdown;
     list->encoded_timed = list->timed;
     BPT_TRY(open_segment(&e));
     for (size_t i = 0; i < list->n_entries; ++i) {
         entry_t *entry = &list->entries[i];
+        BPT_TRY(mark_entry(&e, entry));
         if (entry->kind == ENTRY_DISPATCH || entry->kind == ENTRY_PRODUCT) BPT_TRY(encode_groups(&e, entry));
         if (entry->kind == ENTRY_BARRIER) BPT_TRY(list->device->api->driver->barrier(e.commands));
-        if (entry->kind == ENTRY_OP && list->timed) BPT_TRY(list->device->api->driver->mark(e.commands));
     }
     return close_segment(&e);
 }
@@ -268,9 +301,9 @@ bpt_status_t bpt_gpu_submit(bpt_device_t *device, bpt_list_t *list, bpt_ticket_t
 
 // Holds the estimates against what the submissions took: too long ones are cut finer from now on, needlessly short ones coarser.
 static bpt_status_t calibrate(bpt_gpu_device_t *g, bpt_list_t *list) {
-    const int most = (int)list->n_ops + 2;
+    const int most = (int)list->n_spans;
     double longest = 0, ratio = 0;
-    if (!list->marks) BPT_TRY(bpt_alloc((size_t)most, sizeof *list->marks, &list->marks));
+    if (!list->marks) BPT_TRY(bpt_alloc(list->n_spans, sizeof *list->marks, &list->marks));
     for (size_t s = 0; s < list->n_segments; ++s) {
         int count = 0;
         BPT_TRY(g->api->driver->marks(list->segments[s], list->marks, most, &count));
@@ -318,34 +351,61 @@ bpt_status_t bpt_gpu_wait(bpt_device_t *device, bpt_ticket_t ticket, uint64_t ti
 
 // ---- Timings ---------------------------------------------------------------------------------------------------------
 
-bpt_status_t bpt_gpu_timings_enable(bpt_list_t *list, bool on) {
-    list->timed = on;
+bpt_status_t bpt_gpu_timings_enable(bpt_list_t *list, bpt_timing_t what) {
+    list->timed = what;
     return BPT_OK;
 }
 
-// Marks of a timed segment: its beginning, then one before each op that begins in it, its end. An op may run on into the next segments.
-static bpt_status_t collect(bpt_list_t *list) {
+// Calls `see` with each span between two marks, of a list whose segments follow each other without a gap. An op, or a kernel, may run on
+// into the next segments, whose first span is its own again.
+static bpt_status_t each_span(bpt_list_t *list, void (*see)(void *user, const span_t *span, double begin, double end), void *user) {
     const bpt_gpu_driver_t *driver = list->device->api->driver;
-    const int most = (int)list->n_ops + 2;
-    size_t op = 0;  // ops begun so far
-    memset(list->op_seconds, 0, list->n_ops * sizeof *list->op_seconds);
+    const span_t *span = list->spans;
+    double origin = 0;
+    if (!list->encoded_timed) return bpt_fail(BPT_ERR_INTERNAL, "timings of a list that was not timed");
+    if (!list->marks) BPT_TRY(bpt_alloc(list->n_spans, sizeof *list->marks, &list->marks));
     for (size_t s = 0; s < list->n_segments; ++s) {
         int count = 0;
-        BPT_TRY(driver->marks(list->segments[s], list->marks, most, &count));
-        for (int i = 0; i + 1 < count; ++i) {
-            if (op > 0) list->op_seconds[op - 1] += list->marks[i + 1] - list->marks[i];
-            if (i + 2 < count) ++op;
-        }
+        BPT_TRY(driver->marks(list->segments[s], list->marks, (int)list->n_spans, &count));
+        for (int i = 0; i + 1 < count; ++i)
+            see(user, &span[i], origin + list->marks[i] - list->marks[0], origin + list->marks[i + 1] - list->marks[0]);
+        origin += list->marks[count - 1] - list->marks[0];
+        span += count;
     }
     return BPT_OK;
 }
 
+static void add_seconds(void *user, const span_t *span, double begin, double end) {
+    if (span->op >= 0) ((double *)user)[span->op] += end - begin;
+}
+
 bpt_status_t bpt_gpu_timings(bpt_list_t *list, double *seconds, int capacity, int *count) {
-    if (!list->encoded_timed) return bpt_fail(BPT_ERR_INTERNAL, "timings of a list that was not timed");
     if (!list->op_seconds) BPT_TRY(bpt_alloc(list->n_ops, sizeof *list->op_seconds, &list->op_seconds));
-    if (!list->marks) BPT_TRY(bpt_alloc(list->n_ops + 2, sizeof *list->marks, &list->marks));
-    BPT_TRY(collect(list));
+    memset(list->op_seconds, 0, list->n_ops * sizeof *list->op_seconds);
+    BPT_TRY(each_span(list, add_seconds, list->op_seconds));
     *count = (int)list->n_ops;
     for (int i = 0; i < *count && i < capacity; ++i) seconds[i] = list->op_seconds[i];
+    return BPT_OK;
+}
+
+typedef struct {
+    bpt_list_event_t *events;
+    int capacity, count;
+    bool kernels;
+} events_t;
+
+// Between the mark of an op and that of its first kernel nothing runs.
+static void add_event(void *user, const span_t *span, double begin, double end) {
+    events_t *e = user;
+    if (span->op < 0 || (e->kernels && !span->kernel)) return;
+    if (e->count < e->capacity)
+        e->events[e->count] = (bpt_list_event_t){.op = span->op, .kernel = span->kernel, .begin = begin, .seconds = end - begin};
+    e->count++;
+}
+
+bpt_status_t bpt_gpu_events(bpt_list_t *list, bpt_list_event_t *events, int capacity, int *count) {
+    events_t e = {.events = events, .capacity = capacity, .kernels = list->encoded_timed == BPT_TIMING_KERNELS};
+    BPT_TRY(each_span(list, add_event, &e));
+    *count = e.count;
     return BPT_OK;
 }

@@ -15,7 +15,7 @@ struct bpt_list {
     bpt_host_device_t *device;
     bpt_op_call_t *calls;
     bpt_host_run_t *runs;
-    double *seconds;
+    double *begin, *seconds;  // of each call in the last run, `begin` from where the run began
     size_t count, capacity;
     bool sealed, timed;
 };
@@ -105,6 +105,7 @@ void bpt_host_list_destroy(bpt_device_t *device, bpt_list_t *list) {
     if (!list) return;
     bpt_free(list->calls);
     bpt_free(list->runs);
+    bpt_free(list->begin);
     bpt_free(list->seconds);
     bpt_free(list);
 }
@@ -143,6 +144,7 @@ static _Alignas(64) char no_scratch[64];
 bpt_status_t bpt_host_list_seal(bpt_list_t *list) {
     if (list->sealed) return BPT_OK;
     BPT_TRY(bpt_alloc(list->count, sizeof *list->runs, &list->runs));
+    BPT_TRY(bpt_alloc(list->count, sizeof *list->begin, &list->begin));
     BPT_TRY(bpt_alloc(list->count, sizeof *list->seconds, &list->seconds));
     for (size_t i = 0; i < list->count; ++i) {
         const bpt_op_call_t *call = &list->calls[i];
@@ -164,10 +166,13 @@ bpt_status_t bpt_host_list_seal(bpt_list_t *list) {
 bpt_status_t bpt_host_submit(bpt_device_t *device, bpt_list_t *list, bpt_ticket_t *ticket) {
     if (!list->sealed) return bpt_fail(BPT_ERR_INTERNAL, "submitting a list that is not sealed");
     const bpt_host_op_t *const *ops = ((bpt_host_device_t *)device)->ops;
+    const double first = list->timed ? bpt_clock_seconds() : 0;
     for (size_t i = 0; i < list->count; ++i) {
         const double start = list->timed ? bpt_clock_seconds() : 0;
         ops[list->calls[i].op]->run(&list->runs[i]);
-        if (list->timed) list->seconds[i] = bpt_clock_seconds() - start;
+        if (!list->timed) continue;
+        list->begin[i] = start - first;
+        list->seconds[i] = bpt_clock_seconds() - start;
     }
     if (ticket) *ticket = 1;
     return BPT_OK;
@@ -178,13 +183,20 @@ bpt_status_t bpt_host_wait(bpt_device_t *device, bpt_ticket_t ticket, uint64_t t
     return BPT_OK;
 }
 
-bpt_status_t bpt_host_timings_enable(bpt_list_t *list, bool on) {
-    list->timed = on;
+bpt_status_t bpt_host_timings_enable(bpt_list_t *list, bpt_timing_t what) {
+    list->timed = what != BPT_TIMING_NONE;
     return BPT_OK;
 }
 
 bpt_status_t bpt_host_timings(bpt_list_t *list, double *seconds, int capacity, int *count) {
     *count = (int)list->count;
     for (int i = 0; i < *count && i < capacity; ++i) seconds[i] = list->seconds[i];
+    return BPT_OK;
+}
+
+bpt_status_t bpt_host_events(bpt_list_t *list, bpt_list_event_t *events, int capacity, int *count) {
+    *count = (int)list->count;
+    for (int i = 0; i < *count && i < capacity; ++i)
+        events[i] = (bpt_list_event_t){.op = i, .begin = list->begin[i], .seconds = list->seconds[i]};
     return BPT_OK;
 }

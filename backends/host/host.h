@@ -43,13 +43,14 @@ bpt_status_t bpt_host_list_barrier(bpt_list_t *list);
 bpt_status_t bpt_host_list_seal(bpt_list_t *list);
 bpt_status_t bpt_host_submit(bpt_device_t *device, bpt_list_t *list, bpt_ticket_t *ticket);
 bpt_status_t bpt_host_wait(bpt_device_t *device, bpt_ticket_t ticket, uint64_t timeout_ns);
-bpt_status_t bpt_host_timings_enable(bpt_list_t *list, bool on);
+bpt_status_t bpt_host_timings_enable(bpt_list_t *list, bpt_timing_t what);
 bpt_status_t bpt_host_timings(bpt_list_t *list, double *seconds, int capacity, int *count);
+bpt_status_t bpt_host_events(bpt_list_t *list, bpt_list_event_t *events, int capacity, int *count);
 
 #define BPT_HOST_BACKEND_FUNCTIONS                                                                                                        \
     .buffer_create = bpt_host_buffer_create, .buffer_destroy = bpt_host_buffer_destroy, .write = bpt_host_write, .read = bpt_host_read,   \
     .op = bpt_host_op, .list_create = bpt_host_list_create, .list_destroy = bpt_host_list_destroy, .list_barrier = bpt_host_list_barrier, \
     .list_seal = bpt_host_list_seal, .submit = bpt_host_submit, .wait = bpt_host_wait, .timings_enable = bpt_host_timings_enable,         \
-    .timings = bpt_host_timings
+    .timings = bpt_host_timings, .events = bpt_host_events
 
 #endif

@@ -29,7 +29,7 @@ struct bpt_program {
     size_t n_segments;
     int32_t *last_write;  // [marks]: the node behind which a mark is final, -1 = none writes it
     uint64_t generation;  // of the workspace when the segments were recorded
-    bool timed;
+    bpt_timing_t timed;
     bpt_exchange_fn_t exchange;
     void *exchange_user;
     void *give, *take;  // rows of an exchange on the host; made when first needed
@@ -309,10 +309,10 @@ bpt_status_t bpt_program_run_marked(bpt_program_t *p, bpt_status_t (*final)(void
     return BPT_OK;
 }
 
-bpt_status_t bpt_program_time(bpt_program_t *p, bool on) {
-    p->timed = on;
+bpt_status_t bpt_program_time(bpt_program_t *p, bpt_timing_t what) {
+    p->timed = what;
     for (size_t s = 0; s < p->n_segments; ++s)
-        if (p->segments[s].list) BPT_TRY(p->workspace->device->backend->timings_enable(p->segments[s].list, on));
+        if (p->segments[s].list) BPT_TRY(p->workspace->device->backend->timings_enable(p->segments[s].list, what));
     return BPT_OK;
 }
 
@@ -354,6 +354,33 @@ bpt_status_t bpt_program_timings(bpt_program_t *p, bpt_op_timing_t *timings, int
     }
     bpt_free(seconds);
     return status;
+}
+
+static bpt_status_t segment_events(const bpt_program_t *p, const segment_t *s, bpt_list_event_t *events, int capacity, int *count) {
+    if (s->list) return p->workspace->device->backend->events(s->list, events, capacity, count);
+    if (capacity > 0) *events = (bpt_list_event_t){.seconds = s->seconds};
+    *count = 1;
+    return BPT_OK;
+}
+
+bpt_status_t bpt_program_events(bpt_program_t *p, bpt_list_event_t *events, int capacity, int *count) {
+    double origin = 0;
+    *count = 0;
+    for (size_t s = 0; s < p->n_segments; ++s) {
+        const int room = *count < capacity ? capacity - *count : 0;
+        bpt_list_event_t *const first = room ? events + *count : NULL;
+        double end = origin;
+        int of_segment = 0;
+        BPT_TRY(segment_events(p, &p->segments[s], first, room, &of_segment));
+        for (int i = 0; i < of_segment && i < room; ++i) {
+            first[i].op += (int)p->segments[s].begin;
+            first[i].begin += origin;
+            end = first[i].begin + first[i].seconds;
+        }
+        origin = end;
+        *count += of_segment;
+    }
+    return BPT_OK;
 }
 
 // ---- Lines

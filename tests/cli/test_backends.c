@@ -252,6 +252,39 @@ static void classifiers_train_and_agree_with_the_cpu(void **state) {
     }
 }
 
+// A trace of a step has the kernels of GPUs: each within its op, one after the other.
+static void traces_have_kernels(void **state) {
+    (void)state;
+    for (size_t b = 0; b < BPT_COUNT(backends); ++b) {
+        if (!is_tested(backends[b])) continue;
+        const char *path = test_path("trace-%s.json", backends[b]);
+        test_process_t p =
+            bpt("bench train --n 32 --tokens 64 --layers 1 --d-model 16 --heads 2 --repeat 1 --quiet --backend %s --trace %s", backends[b],
+                path);
+        test_process_free(&p);
+        json_t *trace = json_load_file(path, JSON_REJECT_DUPLICATES, NULL), *event;
+        size_t i;
+        int ops = 0, kernels = 0;
+        double begin = 0, end = 0, last = 0;
+        json_array_foreach(json_object_get(trace, "traceEvents"), i, event) {
+            const double ts = json_number_value(json_object_get(event, "ts")), dur = json_number_value(json_object_get(event, "dur"));
+            const char *category = json_string_value(json_object_get(event, "cat"));
+            if (strcmp(json_string_value(json_object_get(event, "ph")), "X") != 0) continue;
+            assert_true(dur >= 0 && json_string_length(json_object_get(event, "name")) > 0);
+            if (!strcmp(category, "op")) {
+                assert_true(ts >= end - 1e-3);
+                begin = ts, end = ts + dur, ++ops;
+            } else {
+                assert_string_equal(category, "kernel");
+                assert_true(ts >= begin - 1e-3 && ts >= last - 1e-3 && ts + dur <= end + 1e-3);
+                last = ts + dur, ++kernels;
+            }
+        }
+        assert_true(ops > 20 && kernels > ops);
+        json_decref(trace);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(training_gives_the_losses_of_the_cpu_and_the_same_bits_again),
@@ -260,6 +293,7 @@ int main(void) {
         cmocka_unit_test(eval_and_generate_agree_with_the_cpu),
         cmocka_unit_test(logits_behind_a_long_prompt_are_those_of_the_cpu),
         cmocka_unit_test(classifiers_train_and_agree_with_the_cpu),
+        cmocka_unit_test(traces_have_kernels),
     };
     return cmocka_run_group_tests(tests, write_texts, NULL);
 }

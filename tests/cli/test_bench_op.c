@@ -6,12 +6,14 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <jansson.h>
 
 #include "bpt/line.h"
 #include "support/process.h"
+#include "support/scratch.h"
 
 #define QUICK "--backend cpu --threads 1 --quiet --repeat 3"
 
@@ -217,6 +219,65 @@ static void steps_of_presets_are_printed_as_lines(void **state) {
     }
 }
 
+// ---- train --trace
+
+static void a_step_is_a_trace(void **state) {
+    (void)state;
+    const char *path = test_path("new/folder/step.json");
+    test_process_t p = test_run_to(0, "bench train --trace %s --json " TINY QUICK, path);
+    assert_non_null(strstr(p.out, "\"tokens_per_s\""));  // and the step is timed as ever
+    test_process_free(&p);
+    json_t *trace = json_load_file(path, JSON_REJECT_DUPLICATES, NULL), *event;
+    assert_non_null(trace);
+    assert_string_equal(json_string_value(json_object_get(trace, "displayTimeUnit")), "ms");
+    size_t i;
+    int ops = 0, threads = 0, processes = 0;
+    double end = 0;
+    json_array_foreach(json_object_get(trace, "traceEvents"), i, event) {
+        const char *phase = json_string_value(json_object_get(event, "ph")), *name = json_string_value(json_object_get(event, "name"));
+        assert_int_equal(json_integer_value(json_object_get(event, "pid")), 1);
+        if (!strcmp(phase, "M")) {
+            threads += !strcmp(name, "thread_name"), processes += !strcmp(name, "process_name");
+            assert_true(json_string_length(json_object_get(json_object_get(event, "args"), "name")) > 2);
+            continue;
+        }
+        assert_string_equal(phase, "X");
+        const char *text = json_string_value(json_object_get(json_object_get(event, "args"), "line"));
+        bpt_op_line_t line;
+        if (!text || bpt_line_parse(text, &line) != BPT_OK) fail_msg("no line: %s", text ? bpt_error_message() : name);
+        assert_string_equal(name, bpt_op_name(line.call.op));
+        const double begin = json_number_value(json_object_get(event, "ts")), seconds = json_number_value(json_object_get(event, "dur"));
+        assert_true(begin >= end - 1e-3 && seconds >= 0);
+        assert_int_equal(json_integer_value(json_object_get(json_object_get(event, "args"), "number")), ops++);
+        end = begin + seconds;
+    }
+    assert_true(threads == 1 && processes == 1 && ops > 30 && end > 10);
+    json_decref(trace);
+}
+
+static void traces_are_refused(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"infer --trace %s " TINY, "--trace is for bench train, not for bench infer; leave it out"},
+        {"op --trace %s matmul a=f32[2,2] b=f32[2,2]", "--trace is for bench train, not for bench op; leave it out"},
+        {"train --n 16,32 --trace %s", "--trace writes the trace of one step; give one --n and one --k"},
+        {"train --k 1,2 --trace %s", "--trace writes the trace of one step; give one --n and one --k"},
+        {"train --ops --preset small --trace %s", "has no meaning beside --preset"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        char arguments[256], line[1024];
+        snprintf(arguments, sizeof arguments, cases[i][0], test_path("refused.json"));
+        snprintf(line, sizeof line, "bench %s " QUICK, arguments);
+        test_process_t p = test_run_to(2, "%s", line);
+        if (!strstr(p.err, cases[i][1])) fail_msg("%s: %s", line, p.err);
+        test_process_free(&p);
+    }
+    assert_int_not_equal(access(test_path("refused.json"), F_OK), 0);
+    test_process_t p = test_run_line("bench train --trace /dev/null/step.json " TINY QUICK);
+    assert_true(p.exit_status == 1 && strstr(p.err, "cannot create folder /dev/null"));
+    test_process_free(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_op_is_measured),
@@ -226,6 +287,8 @@ int main(void) {
         cmocka_unit_test(steps_are_printed_as_lines),
         cmocka_unit_test(edges_are_those_of_the_tables),
         cmocka_unit_test(steps_of_presets_are_printed_as_lines),
+        cmocka_unit_test(a_step_is_a_trace),
+        cmocka_unit_test(traces_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

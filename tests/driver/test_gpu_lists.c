@@ -160,6 +160,61 @@ static void a_fast_device_gets_fewer_submissions(void **state) {
     bpt_gpu_close(device);
 }
 
+// An op that is cut into submissions, and a short one behind it: both levels of timing tell when the device was at them.
+static void events_follow_each_other_across_submissions(void **state) {
+    (void)state;
+    static const bpt_timing_t levels[] = {BPT_TIMING_OPS, BPT_TIMING_KERNELS};
+    bpt_device_t *device = open_null("integrated", 65535, 65535, 65535);
+    const int64_t groups[2] = {(int64_t)(16 << 20) * 64 / GROUP, 10};
+    bpt_list_event_t events[64];
+    bpt_buffer_t *buffer;
+    bpt_list_t *list;
+    int count;
+    assert_int_equal(bpt_gpu_buffer_create(device, (size_t)groups[0] * GROUP * 4, &buffer), BPT_OK);
+    assert_int_equal(bpt_gpu_list_create(device, &list), BPT_OK);
+    for (int op = 0; op < 2; ++op) {
+        const bpt_op_call_t fill = {.op = BPT_OP_FILL, .out[0] = {buffer, 0, BPT_F32, {1, {groups[op] * GROUP}}, true}};
+        assert_int_equal(bpt_gpu_op(device, &fill, list, NULL), BPT_OK);
+    }
+    assert_int_equal(bpt_gpu_list_seal(list), BPT_OK);
+    null_notes.seconds_per_group = 5e-8;  // as is assumed: 0.4 s in all
+    assert_int_equal(bpt_gpu_events(list, events, (int)BPT_COUNT(events), &count), BPT_ERR_INTERNAL);
+    for (size_t level = 0; level < BPT_COUNT(levels); ++level) {
+        double seconds[2], sum[2] = {0}, end = 0;
+        int pieces[2] = {0};
+        bpt_ticket_t ticket;
+        null_notes.n_boxes = null_notes.n_submits = 0;
+        assert_int_equal(bpt_gpu_timings_enable(list, levels[level]), BPT_OK);
+        assert_int_equal(bpt_gpu_submit(device, list, &ticket), BPT_OK);
+        assert_int_equal(bpt_gpu_wait(device, ticket, UINT64_MAX), BPT_OK);
+        assert_int_equal(bpt_gpu_timings(list, seconds, 2, &count), BPT_OK);
+        assert_int_equal(count, 2);
+        assert_int_equal(bpt_gpu_events(list, events, (int)BPT_COUNT(events), &count), BPT_OK);
+        assert_in_range(count, 4, BPT_COUNT(events));
+        for (int i = 0; i < count; ++i) {
+            assert_true(fabs(events[i].begin - end) < 1e-9);
+            end = events[i].begin + events[i].seconds;
+            sum[events[i].op] += events[i].seconds;
+            pieces[events[i].op] += events[i].seconds > 0;
+            if (levels[level] == BPT_TIMING_KERNELS)
+                assert_string_equal(events[i].kernel, "fill");
+            else
+                assert_null(events[i].kernel);
+        }
+        for (int op = 0; op < 2; ++op) {
+            assert_true(fabs(sum[op] - seconds[op]) < 1e-9);
+            assert_true(fabs(sum[op] - (double)groups[op] * null_notes.seconds_per_group) < 1e-9);
+        }
+        assert_true(pieces[0] >= 3 && pieces[0] == null_notes.n_submits && pieces[1] == 1);
+        int all = count;
+        assert_int_equal(bpt_gpu_events(list, events, 1, &count), BPT_OK);  // no room for the others
+        assert_int_equal(count, all);
+    }
+    bpt_gpu_list_destroy(device, list);
+    bpt_gpu_buffer_destroy(device, buffer);
+    bpt_gpu_close(device);
+}
+
 static void the_user_sets_the_budget(void **state) {
     (void)state;
     bpt_device_t *device;
@@ -507,6 +562,7 @@ int main(void) {
         cmocka_unit_test(long_work_is_cut_into_submissions_within_the_budget),
         cmocka_unit_test(a_slow_device_gets_shorter_submissions),
         cmocka_unit_test(a_fast_device_gets_fewer_submissions),
+        cmocka_unit_test(events_follow_each_other_across_submissions),
         cmocka_unit_test(the_user_sets_the_budget),
         cmocka_unit_test(work_that_a_driver_drops_is_noticed),
         cmocka_unit_test(a_device_that_does_not_answer_is_lost),

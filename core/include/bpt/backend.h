@@ -9,7 +9,7 @@ BPT_BEGIN_DECLS
 
 // Counts up with every change of what follows. A backend carries the number of the header that it was compiled with, and whoever makes a
 // workspace on one of its devices checks it (bpt_backend_check).
-enum { BPT_BACKEND_VERSION = 3 };
+enum { BPT_BACKEND_VERSION = 4 };
 
 typedef struct bpt_device bpt_device_t;  // an open device; the first member of every backend's own struct
 typedef struct bpt_buffer bpt_buffer_t;  // device memory
@@ -76,6 +76,20 @@ typedef struct {
 // ask this before an op's own plan, so that what follows may rely on it. A mismatch is a bug of the caller (BPT_ERR_INTERNAL).
 BPT_API bpt_status_t bpt_call_check(const bpt_op_call_t *call) BPT_MUST_USE;
 
+// What a list notes of the times of its work.
+typedef enum {
+    BPT_TIMING_NONE,
+    BPT_TIMING_OPS,      // each op
+    BPT_TIMING_KERNELS,  // each kernel too, where ops are made of kernels; those that could run side by side may then wait for each other
+} bpt_timing_t;
+
+// An op, or a kernel of it, from one moment to another.
+typedef struct {
+    int op;              // its number, in recording order
+    const char *kernel;  // NULL: the op has no kernels, or they were not noted
+    double begin, seconds;
+} bpt_list_event_t;
+
 // What goes between this rank and another in a swap: bytes of the buffer that is sent from, and of the one that is received into.
 typedef struct {
     size_t send_at, send_bytes, receive_at, receive_bytes;
@@ -132,8 +146,11 @@ typedef struct bpt_backend {
     bpt_status_t (*submit)(bpt_device_t *device, bpt_list_t *list, bpt_ticket_t *ticket);
     bpt_status_t (*wait)(bpt_device_t *device, bpt_ticket_t ticket, uint64_t timeout_ns);
     // Seconds of each recorded op in the last finished submission, in recording order; switched on with timings_enable.
-    bpt_status_t (*timings_enable)(bpt_list_t *list, bool on);
+    bpt_status_t (*timings_enable)(bpt_list_t *list, bpt_timing_t what);
     bpt_status_t (*timings)(bpt_list_t *list, double *seconds, int capacity, int *count);
+    // The same as events in the order of their times, `begin` counted from where the device began with the list. Up to `capacity` of them;
+    // *count = all. Where a list is cut into several submissions, what lies between two of them is not told.
+    bpt_status_t (*events)(bpt_list_t *list, bpt_list_event_t *events, int capacity, int *count);
 
     const bpt_links_t *links;  // NULL: devices of this backend are not connected
 } bpt_backend_t;

@@ -67,7 +67,7 @@ bpt_status_t cli_bench_lines(const cli_bench_t *b) {
     bpt_status_t status;
     BPT_TRY_GOTO(bpt_alloc(CLI_BENCH_MAX_OPS, sizeof *timings, &timings), done);
     BPT_TRY_GOTO(bpt_alloc(1, sizeof *c, &c), done);
-    BPT_TRY_GOTO(cli_bench_time_ops(b, timings, &count, collect, c), done);
+    BPT_TRY_GOTO(cli_bench_time_ops(b, BPT_TIMING_OPS, timings, &count, collect, c), done);
     for (int op = 0; op < count; ++op) {
         c->lines[c->line_of[op]].seconds += timings[op].seconds;
         c->lines[c->line_of[op]].flops += timings[op].flops;

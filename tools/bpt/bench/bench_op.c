@@ -89,7 +89,7 @@ static bpt_status_t record(work_t *w, bool timed) {
     if (w->list) backend->list_destroy(w->device, w->list), w->list = NULL;
     BPT_TRY(backend->list_create(w->device, &w->list));
     BPT_TRY(backend->op(w->device, &w->call, w->list, NULL));
-    BPT_TRY(backend->timings_enable(w->list, timed));
+    BPT_TRY(backend->timings_enable(w->list, timed ? BPT_TIMING_OPS : BPT_TIMING_NONE));
     return backend->list_seal(w->list);
 }
 

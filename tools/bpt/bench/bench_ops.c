@@ -15,7 +15,7 @@ static int slower_first(const void *a, const void *b) {
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-bpt_status_t cli_bench_time_ops(const cli_bench_t *b, bpt_op_timing_t *timings, int *count,
+bpt_status_t cli_bench_time_ops(const cli_bench_t *b, bpt_timing_t what, bpt_op_timing_t *timings, int *count,
                                 bpt_status_t (*look)(void *user, bpt_program_t *program), void *user) {
     const int repeat = (int)b->o->tool.repeat;
     bpt_runner_t *runner = NULL;
@@ -29,12 +29,13 @@ bpt_status_t cli_bench_time_ops(const cli_bench_t *b, bpt_op_timing_t *timings, 
     const bpt_step_key_t key = cli_bench_step_key(runner, &t, true);
     BPT_TRY_GOTO(bpt_runner_prepare(runner, &t.batch.shape, 0, true), done);
     BPT_TRY_GOTO(bpt_runner_program(runner, &key, &program), done);
-    BPT_TRY_GOTO(bpt_program_time(program, true), done);
+    BPT_TRY_GOTO(bpt_program_time(program, what), done);
     BPT_TRY_GOTO(cli_bench_step(runner, &t, true, NULL), done);
     for (int i = 0; i < repeat; ++i) {
         BPT_TRY_GOTO(cli_bench_step(runner, &t, true, NULL), done);
         BPT_TRY_GOTO(bpt_program_timings(program, timings, CLI_BENCH_MAX_OPS, count), done);
-        if (*count > CLI_BENCH_MAX_OPS) *count = CLI_BENCH_MAX_OPS;
+        if (*count > CLI_BENCH_MAX_OPS)
+            BPT_TRY_GOTO(bpt_fail(BPT_ERR_UNSUPPORTED, "the step has %d ops; at most %d are shown", *count, CLI_BENCH_MAX_OPS), done);
         for (int op = 0; op < *count; ++op) seconds[op * repeat + i] = timings[op].seconds;
     }
     for (int op = 0; op < *count; ++op) timings[op].seconds = cli_quantile(seconds + op * repeat, (size_t)repeat, 0.5);
@@ -88,7 +89,7 @@ bpt_status_t cli_bench_ops(const cli_bench_t *b) {
     bpt_status_t status;
     BPT_TRY_GOTO(bpt_alloc(CLI_BENCH_MAX_OPS, sizeof *timings, &timings), done);
     BPT_TRY_GOTO(bpt_alloc(CLI_BENCH_MAX_OPS, sizeof *groups, &groups), done);
-    BPT_TRY_GOTO(cli_bench_time_ops(b, timings, &count, NULL, NULL), done);
+    BPT_TRY_GOTO(cli_bench_time_ops(b, BPT_TIMING_OPS, timings, &count, NULL, NULL), done);
     BPT_TRY_GOTO(measure_limits(b, &limits), done);
     const int n = group_ops(timings, count, groups);
     const cli_bench_place_t place = cli_bench_place(b);
@@ -108,7 +109,7 @@ bpt_status_t cli_bench_attention(const cli_bench_t *b) {
     o.model.d_ff = 64;
     small.o = &o;
     BPT_TRY(bpt_alloc(CLI_BENCH_MAX_OPS, sizeof *timings, &timings));
-    bpt_status_t status = cli_bench_time_ops(&small, timings, &count, NULL, NULL);
+    bpt_status_t status = cli_bench_time_ops(&small, BPT_TIMING_OPS, timings, &count, NULL, NULL);
     double seconds = 0, flops = 0;
     const char *const ops[] = {"attention", "attention_grad"};
     for (size_t k = 0; k < BPT_COUNT(ops); ++k) {

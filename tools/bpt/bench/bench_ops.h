@@ -8,7 +8,7 @@ enum { CLI_BENCH_MAX_OPS = 4096 };
 
 // Runs the step --repeat times, after once that warms up, and gives each op with the median of its times. Then `look`, unless NULL, sees
 // the program, of which the last step's timings are still there.
-bpt_status_t cli_bench_time_ops(const cli_bench_t *b, bpt_op_timing_t *timings, int *count,
+bpt_status_t cli_bench_time_ops(const cli_bench_t *b, bpt_timing_t what, bpt_op_timing_t *timings, int *count,
                                 bpt_status_t (*look)(void *user, bpt_program_t *program), void *user) BPT_MUST_USE;
 
 // Each kind and shape, with its share of the device's limits.

@@ -17,6 +17,7 @@
 #include "tools/bpt/bench/bench_ops.h"
 #include "tools/bpt/bench/bench_report.h"
 #include "tools/bpt/bench/bench_step.h"
+#include "tools/bpt/bench/bench_trace.h"
 #include "tools/bpt/bench/bench_translate.h"
 #include "tools/bpt/bench/rates.h"
 #include "tools/bpt/commands/team.h"
@@ -94,7 +95,10 @@ done:
     bpt_runner_destroy(runner);
     return status;
 }
-static bpt_status_t bench_train(const cli_bench_t *b) { return b->o->tool.ops ? cli_bench_lines(b) : bench_steps(b, true); }
+static bpt_status_t bench_train(const cli_bench_t *b) {
+    BPT_TRY(b->o->tool.ops ? cli_bench_lines(b) : bench_steps(b, true));
+    return *b->o->tool.trace ? cli_bench_trace(b, b->o->tool.trace) : BPT_OK;
+}
 static bpt_status_t bench_infer(const cli_bench_t *b) { return bench_steps(b, false); }
 
 // ---- decode: one token of each text, the last ones before n and the first ones behind it, where the largest spans of n leaves end
@@ -278,7 +282,8 @@ static const struct {
     bool once;        // does not depend on n and k
     bool translates;  // its model
     bool team;        // several ranks can do it together
-} benches[] = {{"train", bench_train, .team = true},
+    bool steps;       // its steps can be shown op by op
+} benches[] = {{"train", bench_train, .team = true, .steps = true},
                {"infer", bench_infer},
                {"attention", cli_bench_attention},
                {"gemm", cli_bench_gemm, .once = true},
@@ -295,8 +300,15 @@ static bpt_status_t fail_team(const char *bench) {
     return bpt_fail(BPT_ERR_USAGE, "--team is for bench train, not for bench %s; leave it out", bench);
 }
 
+static bpt_status_t fail_steps(const cli_options_t *o, const char *bench) {
+    return bpt_fail(BPT_ERR_USAGE, "--%s is for bench train, not for bench %s; leave it out", o->tool.ops ? "ops" : "trace", bench);
+}
+
 static bpt_status_t run_bench(cli_options_t *o) {
-    if (!strcmp(o->arguments[0], "op")) return o->run.team ? fail_team("op") : bench_op(o);
+    if (!strcmp(o->arguments[0], "op")) {
+        if (o->run.team) return fail_team("op");
+        return o->tool.ops || *o->tool.trace ? fail_steps(o, "op") : bench_op(o);
+    }
     if (o->n_arguments > 1) return bpt_fail(BPT_ERR_USAGE, "bpt bench %s: unexpected argument '%s'", o->arguments[0], o->arguments[1]);
     cli_bench_list_t ns, ks;
     int which = 0;
@@ -307,8 +319,7 @@ static bpt_status_t run_bench(cli_options_t *o) {
                         o->arguments[0]);
     if (o->run.team && !benches[which].team) return fail_team(benches[which].name);
     if (*o->run.preset) return bench_preset(o);
-    if (o->tool.ops && strcmp(benches[which].name, "train") != 0)
-        return bpt_fail(BPT_ERR_USAGE, "--ops is for bench train, not for bench %s; leave it out", benches[which].name);
+    if (!benches[which].steps && (o->tool.ops || *o->tool.trace)) return fail_steps(o, benches[which].name);
     cli_bench_t b = {.o = o, .translates = benches[which].translates};
     BPT_TRY(parse(o->tool.lengths, "--n", 67108864, &ns));
     BPT_TRY(parse(o->tool.ks, "--k", 65536, &ks));
@@ -316,6 +327,8 @@ static bpt_status_t run_bench(cli_options_t *o) {
     BPT_TRY(parse(o->tool.ranks, "--ranks", 1 << 20, &b.ranks_of_cluster));
     BPT_TRY(cli_options_check_fit(o));
     BPT_TRY(bpt_model_config_fill_head_dim(&o->model));
+    if (*o->tool.trace && ns.count * ks.count > 1)
+        return bpt_fail(BPT_ERR_USAGE, "--trace writes the trace of one step; give one --n and one --k");
     b.n = ns.value[0], b.k = ks.value[0];
     const bpt_model_config_t shape = cli_bench_config(&b);
     BPT_TRY(bpt_model_config_check(&shape));
@@ -356,10 +369,13 @@ const cli_command_t cli_command_bench = {
         "`cluster` times the parts of a training step on this device, and from them and the network's --bandwidth and --latency "
         "computes what a step of --ranks such devices takes. `train --ops` prints the ops of the step in place of its time, a slow one "
         "first: each as the line that `op` takes, how often it occurs, and the time of all of them together. With --preset it "
-        "prints those of a preset, which does not run. With --team mpi, started by mpirun, `train` times a step that "
+        "prints those of a preset, which does not run. `train --trace` also writes a step as a trace: when the device is at which op and, "
+        "on GPUs, at which kernel. Kernels are then timed one by one, which makes the step of the trace slower than others. With --team "
+        "mpi, started by mpirun, `train` times a step that "
         "several processes make together, with --tokens each.",
     .examples = "  bpt bench train --n 512,8192 --k 4,64 --json\n  bpt bench ops --n 8192\n  bpt bench gemm --backend opencl\n"
                 "  bpt bench train --ops --n 8192\n  bpt bench train --ops --preset ptb-6\n"
+                "  bpt bench train --n 8192 --trace step.json\n"
                 "  bpt bench op 'matmul a=bf16[8192,512] b=bf16[2048,512] transpose_b bias steps=relu'\n"
                 "  bpt bench op 'attention graph=bpt n=8192 k=4 causal heads=8 head_dim=64 type=bf16'\n  bpt bench "
                 "decode --n 1024,131072\n  bpt bench translate --n 32,256 --beam 1,5 --batch 8\n",

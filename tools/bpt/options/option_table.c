@@ -461,6 +461,8 @@ const cli_option_t cli_option_table[] = {
      .help = "cluster: what a message takes besides, in microseconds"},
     {INT("repeat", tool.repeat, 1, 1000), .fallback = "5", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
      .help = "number of timed runs, after one untimed run; medians are printed"},
+    {TEXT("trace", tool.trace, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
+     .shown = "none", .help = "train: write when the device is at which op and kernel of a step, as JSON for Perfetto or chrome://tracing"},
     {BOOL("ops", tool.ops), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_BENCH,
      .help = "train: the ops of the step as lines for `bpt bench op`, how often each occurs, and its time"},
 

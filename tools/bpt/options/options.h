@@ -106,6 +106,7 @@ typedef struct {
     bool reset;
     bool compile;   // doctor
     bool ops;       // bench train
+    char *trace;    // likewise
     int tokenizer;  // bleu: bpt_bleu_tokenizer_t
     bool lowercase;
     int64_t last;  // average
