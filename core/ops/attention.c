@@ -105,9 +105,9 @@ static bpt_status_t infer_grad(bpt_graph_t *g, bpt_node_t *node) {
 
 // What a table reads is not known before it is written: as many edges as its bounds allow, or two a key.
 static double table_edges(const bpt_table_side_t *queries, double rows, double keys) {
-    if (!queries->edges && !queries->light_edges) return 2 * keys;
-    const double light = (double)queries->light;
-    return light * (double)queries->light_edges + (rows - light) * (double)queries->edges;
+    const double light = (double)queries->light, others = rows - light;
+    if ((light > 0 && !queries->light_edges) || (others > 0 && !queries->edges)) return 2 * keys;
+    return light * (double)queries->light_edges + others * (double)queries->edges;
 }
 
 // Edges times head size: scores and weighted sum, 4 operations each; full length assumed.

@@ -302,6 +302,22 @@ static void work_is_counted(void **state) {
     parse("attention graph=table heads=2 head_dim=8 q=f32[50,16] kv=f32[100,32] table=u32[50,2,4] edges=10", &line);
     assert_int_equal(bpt_line_work(&line, &flops, &bytes), BPT_OK);
     assert_true(flops == 4.0 * 50 * 10 * 16);
+    // What the bounds of a table tell: of all queries, of two kinds, or of some only, which is not enough.
+    static const struct {
+        const char *bounds;
+        double edges;
+    } cases[] = {{"query_edges=7", 50 * 7},
+                 {"light_queries=40 light_query_edges=3 query_edges=9", 40 * 3 + 10 * 9},
+                 {"light_queries=40 light_query_edges=3", 2 * 100},
+                 {"", 2 * 100}};
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
+        char text[256];
+        snprintf(text, sizeof text, "attention graph=table %s heads=2 head_dim=8 q=f32[50,16] kv=f32[100,32] table=u32[50,2,4]",
+                 cases[i].bounds);
+        parse(text, &line);
+        assert_int_equal(bpt_line_work(&line, &flops, &bytes), BPT_OK);
+        assert_true(flops == 4 * cases[i].edges * 16);
+    }
 }
 
 // ---- A failing case says its line
