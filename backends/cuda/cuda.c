@@ -85,4 +85,4 @@ const bpt_gpu_driver_t bpt_cuda_driver = {
     .links = &bpt_nccl_links,
 };
 
-BPT_GPU_BACKEND(cuda, "kernels through the driver of NVIDIA GPUs", bpt_cublaslt_describe);
+BPT_GPU_BACKEND(cuda, "kernels through the driver of NVIDIA GPUs", bpt_cublaslt_describe, NULL);

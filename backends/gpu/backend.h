@@ -33,8 +33,8 @@ bpt_status_t bpt_gpu_events(bpt_list_t *list, bpt_list_event_t *events, int capa
 extern const bpt_links_t bpt_gpu_links;  // by the driver's (links.c); a device whose driver has none says that it cannot
 
 // Defines bpt_<name>_backend on bpt_<name>_driver and bpt_<name>_loader. `library_` as in bpt_backend_t, NULL where the driver has no
-// products.
-#define BPT_GPU_BACKEND(api_name, text, library_)                                                              \
+// products; `lacks_` likewise, NULL where nothing is left out.
+#define BPT_GPU_BACKEND(api_name, text, library_, lacks_)                                                      \
     extern const bpt_backend_t bpt_##api_name##_backend;                                                       \
     static bpt_status_t enumerate_devices(bpt_device_info_t *infos, int capacity, int *count) {                \
         return bpt_gpu_enumerate(&bpt_##api_name##_backend, &bpt_##api_name##_driver, infos, capacity, count); \
@@ -55,6 +55,7 @@ extern const bpt_links_t bpt_gpu_links;  // by the driver's (links.c); a device 
         .enumerate = enumerate_devices,                                                                        \
         .open = open_device,                                                                                   \
         .close = bpt_gpu_close,                                                                                \
+        .lacks = lacks_,                                                                                       \
         .library = library_,                                                                                   \
         .targets = list_targets,                                                                               \
         .buffer_create = bpt_gpu_buffer_create,                                                                \

@@ -123,4 +123,4 @@ const bpt_gpu_driver_t bpt_opencl_driver = {
     .product = bpt_opencl_product,
 };
 
-BPT_GPU_BACKEND(opencl, "kernels through any OpenCL 1.2 driver", bpt_clblast_describe);
+BPT_GPU_BACKEND(opencl, "kernels through any OpenCL 1.2 driver", bpt_clblast_describe, NULL);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backends/vulkan/internal.h"
+#include "backends/vulkan/matrix_header.h"
 #include "backends/vulkan/vulkan.h"
 #include "bpt/alloc.h"
 #include "bpt/log.h"
@@ -47,7 +48,7 @@ static bpt_status_t create_device(bpt_vulkan_t *v) {
     const char *extensions[3];
     uint32_t n_extensions = 0;
     if (subgroups) extensions[n_extensions++] = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME;
-    if (matrix) extensions[n_extensions++] = BPT_VULKAN_MATRIX_EXTENSION;
+    if (matrix) extensions[n_extensions++] = VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME;
     if (resources) extensions[n_extensions++] = VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME;
     VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR, .pipelineExecutableInfo = VK_TRUE};

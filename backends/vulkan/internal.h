@@ -46,7 +46,7 @@ typedef struct {
     uint32_t most_subgroups;  // of such a work-group
     bool shuffles;            // kernels may pass values between the items of a subgroup of that size
     bool tells_resources;     // of compiled kernels (VK_KHR_pipeline_executable_properties)
-    bool matrix_left_out;     // it has units for products of matrices, which this build knows nothing of
+    bool matrix_left_out;     // it has units for products of matrices, which this build has no kernels for
     bpt_gpu_limits_t limits;
     uint64_t free_bytes;  // of the limits' memory_bytes
     char reason[256];     // why it cannot be used, "" when it can
@@ -58,7 +58,6 @@ bpt_status_t bpt_vulkan_enumerate(bpt_device_info_t *infos, int capacity, int *c
 
 // ---- matrix.c --------------------------------------------------------------------------------------------------------
 
-#define BPT_VULKAN_MATRIX_EXTENSION "VK_KHR_cooperative_matrix"
 // Of a device with the extension and a subgroup size: limits.fragments, all 0 where no size suits cl/matrix/matmul_matrix.cl.
 bpt_status_t bpt_vulkan_matrix_know(VkInstance instance, bpt_vulkan_physical_t *p);
 // The last link of the features that a device with limits.fragments is opened with, else NULL.

@@ -1,9 +1,8 @@
-// Units for products of small matrices (VK_KHR_cooperative_matrix): what a device has of them, and switching them on (internal.h). Left out
-// where glslc or the Vulkan headers know nothing of them; then no device has any.
+// Units for products of small matrices (VK_KHR_cooperative_matrix): what a device has of them, and switching them on (internal.h). A build
+// may lack the kernels for them (shaders/README.md); then they are only noted.
 #include "backends/vulkan/internal.h"
-
-#ifdef BPT_VULKAN_MATRIX
-
+#include "backends/vulkan/matrix_header.h"
+#include "backends/vulkan/shaders.h"
 #include "bpt/alloc.h"
 
 // What cl/matrix/matmul_matrix.cl can use: f16 operands, f32 sums, by vectors of eight.
@@ -42,6 +41,10 @@ bpt_status_t bpt_vulkan_matrix_know(VkInstance instance, bpt_vulkan_physical_t *
     for (uint32_t i = 0; i < count; ++i) list[i].sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
     if (ask(p->handle, &count, list) >= 0) choose(list, count, p->subgroup_size, &p->limits.fragments);
     bpt_free(list);
+    if (!bpt_vulkan_shaders[BPT_GPU_matmul_matrix]) {
+        p->matrix_left_out = p->limits.fragments.rows > 0;
+        p->limits.fragments = (bpt_fragments_t){0};
+    }
     return BPT_OK;
 }
 
@@ -50,18 +53,3 @@ void *bpt_vulkan_matrix_feature(const bpt_vulkan_physical_t *p) {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR, .cooperativeMatrix = VK_TRUE};
     return p->limits.fragments.rows ? &feature : NULL;
 }
-
-#else
-
-bpt_status_t bpt_vulkan_matrix_know(VkInstance instance, bpt_vulkan_physical_t *p) {
-    (void)instance;
-    p->matrix_left_out = true;
-    return BPT_OK;
-}
-
-void *bpt_vulkan_matrix_feature(const bpt_vulkan_physical_t *p) {
-    (void)p;
-    return NULL;
-}
-
-#endif

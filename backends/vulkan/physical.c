@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backends/vulkan/internal.h"
+#include "backends/vulkan/matrix_header.h"
 #include "bpt/alloc.h"
 #include "bpt/env.h"
 
@@ -168,7 +169,7 @@ static bpt_status_t know(VkInstance instance, VkPhysicalDevice handle, bpt_vulka
     know_features(p);
     know_limits(p, extensions, n_extensions);
     p->tells_resources = has_extension(extensions, n_extensions, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
-    const bool matrix = has_extension(extensions, n_extensions, BPT_VULKAN_MATRIX_EXTENSION);
+    const bool matrix = has_extension(extensions, n_extensions, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
     bpt_free(extensions);
     choose_queue(p);
     // lavapipe 26.1 crashes on them with 16 items side by side.

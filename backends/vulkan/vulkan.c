@@ -28,4 +28,4 @@ const bpt_gpu_driver_t bpt_vulkan_driver = {
     .marks = bpt_vulkan_marks,
 };
 
-BPT_GPU_BACKEND(vulkan, "compute shaders on any Vulkan 1.2 driver", NULL);
+BPT_GPU_BACKEND(vulkan, "compute shaders on any Vulkan 1.2 driver", NULL, BPT_VULKAN_LACKS);

@@ -115,6 +115,7 @@ typedef struct bpt_backend {
     uint32_t version;            // BPT_BACKEND_VERSION; stays the first member
     const char *name;            // "cpu"
     const char *description;     // one line for `bpt devices`
+    const char *lacks;           // what this build of it lacks and how to get it, a line for `bpt doctor`; NULL = nothing
     bool gpu;                    // its devices belong to drivers, which may crash while they are asked
     const bpt_loader_t *loader;  // of drivers, NULL where there is none
 

@@ -131,6 +131,7 @@ static bpt_status_t check_backend(void *user, const char *name, const bpt_backen
         return BPT_OK;
     }
     printf("\n%s: %s\n", name, backend->description);
+    if (backend->lacks) printf("  %s\n", backend->lacks);
     cli_probe_print_left_out(&probe->drivers);
     if (*probe->reason)
         printf("  not usable: %s\n", probe->reason);

@@ -1,0 +1,13 @@
+# The GPU kernels, as backends/gpu/kernels.def lists them. Sets all_kernels: room and name of each, as rows/copy; needs_<name>: its NEEDS.
+set(kernel_list ${CMAKE_CURRENT_LIST_DIR}/../../backends/gpu/kernels.def)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${kernel_list})
+set(all_kernels "")
+file(STRINGS ${kernel_list} lines REGEX "^#define NEEDS |^#include \"cl/")
+foreach(line IN LISTS lines)
+  if(line MATCHES "^#define NEEDS ([A-Z_]+)")
+    set(needs ${CMAKE_MATCH_1})
+  elseif(line MATCHES "\"cl/([a-z]+/([a-z_0-9]+))\\.inc\"")
+    list(APPEND all_kernels ${CMAKE_MATCH_1})
+    set(needs_${CMAKE_MATCH_2} ${needs})
+  endif()
+endforeach()
