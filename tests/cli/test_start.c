@@ -187,7 +187,7 @@ static void a_classifier_starts_from_a_language_model(void **state) {
     const char *out = test_path("lm-to-classifier");
     says(bpt(0, "train --task classify --init %s --data %s --out %s --lr 0 --steps 1 " ON, lm, labels, out), "new: head.weight, head.bias");
     assert_true(same_tensor(lm, out, "embed.weight") && same_tensor(lm, out, "layers.1.ffn.fc1.weight"));
-    assert_int_equal(tensor(out, "head.bias").rows, 2);
+    assert_int_equal(rows_of(out, "head.bias"), 2);
 }
 
 static void labels_keep_their_rows_by_name(void **state) {
@@ -195,7 +195,7 @@ static void labels_keep_their_rows_by_name(void **state) {
     const char *out = test_path("three-labels");
     test_process_t p = bpt(0, "train --task classify --init %s --data %s --out %s --lr 0 --steps 1 " ON, classifier, three, out);
     says(p, "new: none");
-    assert_int_equal(tensor(out, "head.bias").rows, 3);
+    assert_int_equal(rows_of(out, "head.bias"), 3);
     assert_true(same_row(classifier, out, "head.weight", "labels.txt", "bad") &&
                 same_row(classifier, out, "head.bias", "labels.txt", "good"));
     says(bpt(0, "train --task classify --init %s --data %s --out %s --lr 0 --steps 1 " ON, classifier, labels, test_path("two-labels")),
