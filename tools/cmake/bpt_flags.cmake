@@ -6,3 +6,8 @@ if(BPT_SANITIZE)
   add_compile_options(-fsanitize=${BPT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${BPT_SANITIZE})
 endif()
+set(bpt_sanitizer_objects "") # more of what the program and the tests are made of
+if(BPT_SANITIZE MATCHES "address")
+  add_library(bpt_keep_loaded OBJECT tests/sanitizers/keep_loaded.c)
+  set(bpt_sanitizer_objects $<TARGET_OBJECTS:bpt_keep_loaded>)
+endif()
