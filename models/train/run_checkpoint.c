@@ -39,6 +39,15 @@ bpt_status_t bpt_run_checkpoint_list(const bpt_run_t *run, int64_t **steps, size
     return status;
 }
 
+bpt_status_t bpt_run_has_checkpoints(const bpt_run_t *run, bool *out) {
+    int64_t *steps;
+    size_t count;
+    BPT_TRY(bpt_run_checkpoint_list(run, &steps, &count));
+    bpt_free(steps);
+    *out = count > 0;
+    return BPT_OK;
+}
+
 // ---- writing
 
 bpt_status_t bpt_run_checkpoint_begin(bpt_run_t *run, int64_t step, const char **folder) {
@@ -130,18 +139,28 @@ static bpt_status_t prune(const bpt_run_t *run, int64_t keep) {
     return status;
 }
 
+// `best` first: killed in between, the run goes on from the older `latest` and finds the same best again.
+static bpt_status_t swap_links(const bpt_run_t *run, bool is_best, const char *target) {
+    if (is_best) BPT_TRY(bpt_link_swap(run->best, target));
+    return bpt_link_swap(run->latest, target);
+}
+
 static bpt_status_t publish(const bpt_run_t *run, bool is_best) {
     char target[64], *final;
+    bool later;
     snprintf(target, sizeof target, "checkpoints/step-%" PRId64, run->begun_step);
     BPT_TRY(bpt_folder_sync(run->begun));
     if (bpt_file_exists(run->metrics)) BPT_TRY(bpt_file_sync(run->metrics));  // resuming from here takes its lines for granted
+    BPT_TRY(bpt_run_has_checkpoints(run, &later));
+    // Links to a first checkpoint lead nowhere until it has its name, which makes the run: killed before, there is none, and the same
+    // command begins anew.
+    if (!later && !is_best) BPT_TRY(bpt_path_remove(run->best));  // of a run that was killed then
+    if (!later) BPT_TRY(swap_links(run, is_best, target));
     BPT_TRY(bpt_path_format(&final, "%s/%s", run->path, target));
     const bpt_status_t status = bpt_folder_rename(run->begun, final);
     bpt_free(final);
     BPT_TRY(status);
-    // `best` first: killed in between, the run goes on from the older `latest` and finds the same best again.
-    if (is_best) BPT_TRY(bpt_link_swap(run->best, target));
-    return bpt_link_swap(run->latest, target);
+    return later ? swap_links(run, is_best, target) : BPT_OK;
 }
 
 bpt_status_t bpt_run_checkpoint_commit(bpt_run_t *run, bool is_best, int64_t keep) {
@@ -192,6 +211,9 @@ static bpt_status_t missing(const bpt_run_t *run, const char *what) {
 // A link whose checkpoint was deleted or not copied, or that leads to another run: no other checkpoint is what it promises.
 static bpt_status_t stray(const bpt_run_t *run, const char *link) {
     char there[160];
+    bool any;
+    BPT_TRY(bpt_run_has_checkpoints(run, &any));
+    if (!any) return missing(run, "latest");  // a trainer that was killed before its first checkpoint
     BPT_TRY(list_text(run, -1, there, sizeof there));
     return bpt_fail(BPT_ERR_INPUT, "%s leads to no checkpoint of this run, which has %s: choose one, or delete the link", link, there);
 }

@@ -180,19 +180,10 @@ bpt_status_t bpt_run_require_space(const bpt_run_t *run, uint64_t bytes) {
 
 // ---- what a folder holds
 
-static bpt_status_t has_checkpoints(const bpt_run_t *run, bool *out) {
-    int64_t *steps;
-    size_t count;
-    BPT_TRY(bpt_run_checkpoint_list(run, &steps, &count));
-    bpt_free(steps);
-    *out = count > 0;
-    return BPT_OK;
-}
-
 // Checkpoints, or what a copy without links has in their place.
 static bpt_status_t check_no_checkpoint(const bpt_run_t *run) {
     bool taken;
-    BPT_TRY(has_checkpoints(run, &taken));
+    BPT_TRY(bpt_run_has_checkpoints(run, &taken));
     const char *const links[] = {run->latest, run->best};
     for (size_t i = 0; i < BPT_COUNT(links); ++i) taken |= bpt_folder_exists(links[i]) && bpt_run_linked_step(links[i]) < 0;
     if (!taken) return BPT_OK;
@@ -246,7 +237,7 @@ static bpt_status_t mend_best(const bpt_run_t *run) {
     return bpt_path_remove(run->best);
 }
 
-// A trainer killed between its first rename and the link leaves a checkpoint that no link names; a person may delete folders.
+// A person may delete links and folders.
 static bpt_status_t mend_links(const bpt_run_t *run) {
     BPT_TRY(check_is_link(run, run->best));
     BPT_TRY(check_is_link(run, run->latest));
@@ -295,7 +286,7 @@ static bpt_status_t resume(bpt_run_t *run) {
     BPT_TRY(bpt_folder_lock_acquire(run->path, &run->lock));
     BPT_TRY(clean(run));
     bool any;
-    BPT_TRY(has_checkpoints(run, &any));
+    BPT_TRY(bpt_run_has_checkpoints(run, &any));
     if (!any) return bpt_fail(BPT_ERR_INPUT, "%s has no checkpoint to go on from; start it again without --resume", run->path);
     return mend_links(run);
 }

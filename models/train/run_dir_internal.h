@@ -16,6 +16,7 @@ struct bpt_run {
 
 // Removes what a failure left. If it cannot be removed, the message is still that of the failure.
 bool bpt_run_clean_up(const char *path);
+bpt_status_t bpt_run_has_checkpoints(const bpt_run_t *run, bool *out) BPT_MUST_USE;
 bool bpt_run_is_link(const char *path);  // also one that leads nowhere
 // Step of the checkpoint that a link names, -1 when it is no link to one.
 int64_t bpt_run_linked_step(const char *link);

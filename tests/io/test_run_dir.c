@@ -218,6 +218,40 @@ static void what_is_no_run_is_refused(void **state) {
     bpt_run_close(run);
 }
 
+// Whatever stops the writer of a first checkpoint: it is there with its links, or there is no run and the command can be repeated.
+static void a_first_checkpoint_is_there_with_its_links(void **state) {
+    (void)state;
+    static const char *const links[] = {"first/best", "first/latest"};
+    bpt_run_t *run;
+    char *folder;
+    for (int i = 0; i < 2; ++i) {
+        assert_ok(start(test_path("first"), &run));
+        assert_int_equal(mkdir(test_path(links[i]), 0700), 0);
+        char inside[64];
+        snprintf(inside, sizeof inside, "%s/x", links[i]);
+        test_write_file(test_path(inside), "x", 1);  // no link can take its place
+        assert_int_not_equal(save(run, 5, true, 1), BPT_OK);
+        assert_steps(run, "");
+        assert_int_equal(unlink(test_path(inside)) | rmdir(test_path(links[i])), 0);
+        bpt_run_close(run);
+    }
+    // As a kill in front of the last rename leaves it.
+    assert_ok(start(test_path("first"), &run));
+    bpt_run_keep_folder(run);
+    for (int i = 0; i < 2; ++i) assert_ok(bpt_link_swap(test_path(links[i]), "checkpoints/step-10"));
+    bpt_run_close(run);
+    assert_ok(bpt_run_open(test_path("first"), &run));
+    assert_fails(bpt_run_checkpoint_find(run, NULL, &folder), BPT_ERR_INPUT, "has no checkpoint \"latest\"; it has no checkpoint at all");
+    bpt_run_close(run);
+    assert_fails(bpt_run_resume(test_path("first"), &run), BPT_ERR_INPUT, "start it again without --resume");
+    assert_ok(start(test_path("first"), &run));
+    assert_ok(save(run, 5, false, 5));
+    assert_ok(save(run, 10, false, 5));
+    assert_int_equal(check_link(run, NULL), 10);
+    assert_int_equal(check_link(run, "best"), -1);  // the step is that of the older link, the checkpoint is not
+    bpt_run_close(run);
+}
+
 static void links_to_other_runs_are_refused(void **state) {
     (void)state;
     bpt_run_t *run, *other;
@@ -414,6 +448,7 @@ int main(void) {
         cmocka_unit_test(a_run_is_not_overwritten),
         cmocka_unit_test(a_copy_with_folders_for_links_is_not_overwritten),
         cmocka_unit_test(what_is_no_run_is_refused),
+        cmocka_unit_test(a_first_checkpoint_is_there_with_its_links),
         cmocka_unit_test(links_to_other_runs_are_refused),
         cmocka_unit_test(a_run_that_cannot_be_made_says_why),
         cmocka_unit_test(links_that_lead_nowhere_are_mended),
