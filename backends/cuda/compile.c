@@ -7,6 +7,7 @@
 
 #include "backends/cuda/texts.h"
 #include "backends/gpu/cache.h"
+#include "backends/gpu/preprocess.h"
 #include "bpt/alloc.h"
 
 // Machine code runs on devices of the same major capability and the same or a later minor one.
@@ -134,6 +135,17 @@ bpt_status_t bpt_cuda_compile(const bpt_nvrtc_functions_t *nvrtc, const bpt_gpu_
     BPT_TRY(compile(nvrtc, text, &options, !strncmp(arch, "sm_", 3), image, bytes, NULL));
     bpt_cache_put(&key, *image, *bytes);
     return BPT_OK;
+}
+
+bpt_status_t bpt_cuda_source(const bpt_gpu_variant_t *variant, int capability, char **out) {
+    char arch[24], words[MOST_OPTIONS * 65];
+    size_t used;
+    options_t options;
+    snprintf(arch, sizeof arch, "sm_%d", capability);
+    make_options(variant, arch, &options);
+    used = (size_t)snprintf(words, sizeof words, "-D__CUDA_ARCH__=%d", capability * 10);
+    for (int i = 0; i < options.count; ++i) used += (size_t)snprintf(words + used, sizeof words - used, " %s", options.list[i]);
+    return bpt_gpu_preprocess(bpt_gpu_cuda_text[variant->kernel], words, out);
 }
 
 // ---- What the compiler says ------------------------------------------------------------------------------------------

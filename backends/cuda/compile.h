@@ -12,6 +12,8 @@ bpt_status_t bpt_cuda_arch(const bpt_nvrtc_functions_t *nvrtc, int capability, c
 // The image for cuModuleLoadData, from bpt_alloc. BPT_ERR_UNSUPPORTED with the first line of the log that speaks of an error.
 bpt_status_t bpt_cuda_compile(const bpt_nvrtc_functions_t *nvrtc, const bpt_gpu_variant_t *variant, const char *arch, char **image,
                               size_t *bytes);
+// The kernel's text after the preprocessor, from bpt_alloc; needs no NVRTC.
+bpt_status_t bpt_cuda_source(const bpt_gpu_variant_t *variant, int capability, char **out);
 // What ptxas says of the kernel, from bpt_alloc, "" where the image is assembly; *code_bytes are those of its machine code, 0: unknown.
 bpt_status_t bpt_cuda_list(const bpt_nvrtc_functions_t *nvrtc, const bpt_gpu_variant_t *variant, const char *arch, char **listing,
                            size_t *code_bytes);

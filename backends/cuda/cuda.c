@@ -55,7 +55,12 @@ failed:
     return status;
 }
 
-static const bpt_gpu_compiler_t compiler = {bpt_cuda_targets, bpt_cuda_compiler_open, bpt_cuda_compiler_close, bpt_cuda_compiler_compile};
+static const bpt_gpu_compiler_t compiler = {.targets = bpt_cuda_targets,
+                                            .open = bpt_cuda_compiler_open,
+                                            .close = bpt_cuda_compiler_close,
+                                            .name = bpt_cuda_compiler_name,
+                                            .source = bpt_cuda_compiler_source,
+                                            .compile = bpt_cuda_compiler_compile};
 
 const bpt_gpu_driver_t bpt_cuda_driver = {
     .compiler = &compiler,

@@ -70,6 +70,8 @@ bool bpt_cuda_idle(bpt_cuda_api_t *api);
 bpt_status_t bpt_cuda_targets(bpt_device_info_t *infos, int capacity, int *count);
 bpt_status_t bpt_cuda_compiler_open(int index, const char *target, bpt_gpu_api_t **out);
 void bpt_cuda_compiler_close(bpt_gpu_api_t *api);
+bpt_status_t bpt_cuda_compiler_name(bpt_gpu_api_t *api, char *text, size_t bytes);
+bpt_status_t bpt_cuda_compiler_source(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, void **source, size_t *bytes);
 bpt_status_t bpt_cuda_compiler_compile(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_resources_t *out);
 
 // See driver.h (memory.c, program.c, commands.c).

@@ -20,20 +20,23 @@ static bpt_gpu_limits_t limits_of(int capability) {
                               .disjoint_writes = true};
 }
 
+// Those that NVRTC compiles for; where it is not here, those of version 13, whose kernels can be listed all the same.
 bpt_status_t bpt_cuda_targets(bpt_device_info_t *infos, int capacity, int *count) {
-    const bpt_nvrtc_functions_t *nvrtc;
-    *count = 0;
-    BPT_TRY(bpt_nvrtc_load(&nvrtc));
-    *count = nvrtc->n_archs;
+    static const int usual[] = {75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121};
+    const bpt_nvrtc_functions_t *nvrtc = NULL;
+    if (bpt_nvrtc_load(&nvrtc) != BPT_OK) bpt_error_clear();
+    *count = nvrtc ? nvrtc->n_archs : (int)BPT_COUNT(usual);
     for (int i = 0; i < *count && i < capacity; ++i) {
-        const bpt_gpu_limits_t limits = limits_of(nvrtc->archs[i]);
+        const int arch = nvrtc ? nvrtc->archs[i] : usual[i];
+        const bpt_gpu_limits_t limits = limits_of(arch);
         const bpt_gpu_info_t gpu = {.max_binding_bytes = limits.max_binding_bytes,
                                     .binding_alignment = 1,
                                     .max_group_size = limits.max_group_size,
                                     .max_local_bytes = limits.local_bytes};
         infos[i] = (bpt_device_info_t){.type = "discrete", .bf16 = true, .f16 = true, .usable = true};
-        snprintf(infos[i].name, sizeof infos[i].name, "sm_%d", nvrtc->archs[i]);
-        snprintf(infos[i].driver, sizeof infos[i].driver, "NVRTC %d.%d", nvrtc->major, nvrtc->minor);
+        snprintf(infos[i].name, sizeof infos[i].name, "sm_%d", arch);
+        snprintf(infos[i].driver, sizeof infos[i].driver, "NVRTC");
+        if (nvrtc) snprintf(infos[i].driver, sizeof infos[i].driver, "NVRTC %d.%d", nvrtc->major, nvrtc->minor);
         bpt_gpu_info_set(&infos[i], &gpu);
     }
     return BPT_OK;
@@ -44,9 +47,8 @@ bpt_status_t bpt_cuda_compiler_open(int index, const char *target, bpt_gpu_api_t
     bpt_status_t status;
     BPT_TRY(bpt_alloc(1, sizeof *api, &api));
     if (target) {
-        status = bpt_nvrtc_load(&api->nvrtc);
-        if (status == BPT_OK && sscanf(target, "sm_%d", &api->capability) != 1)
-            status = bpt_fail(BPT_ERR_UNAVAILABLE, "'%s' is no architecture of NVRTC", target);
+        const bool known = sscanf(target, "sm_%d", &api->capability) == 1;
+        status = known ? BPT_OK : bpt_fail(BPT_ERR_UNAVAILABLE, "'%s' is no architecture of NVRTC", target);
         api->base.limits = limits_of(api->capability);
         snprintf(api->arch, sizeof api->arch, "%s", target);
     } else {
@@ -71,11 +73,29 @@ static int64_t number_before(const char *listing, const char *words) {
     return at && sscanf(at, "%lld", &number) == 1 ? number : -1;
 }
 
+bpt_status_t bpt_cuda_compiler_name(bpt_gpu_api_t *api, char *text, size_t bytes) {
+    const bpt_nvrtc_functions_t *nvrtc;
+    (void)api;
+    BPT_TRY(bpt_nvrtc_load(&nvrtc));
+    snprintf(text, bytes, "NVRTC %d.%d", nvrtc->major, nvrtc->minor);
+    return BPT_OK;
+}
+
+bpt_status_t bpt_cuda_compiler_source(bpt_gpu_api_t *base, const bpt_gpu_variant_t *variant, void **source, size_t *bytes) {
+    char *text;
+    BPT_TRY(bpt_cuda_source(variant, ((const bpt_cuda_api_t *)base)->capability, &text));
+    *source = text;
+    *bytes = strlen(text);
+    return BPT_OK;
+}
+
 bpt_status_t bpt_cuda_compiler_compile(bpt_gpu_api_t *base, const bpt_gpu_variant_t *variant, bpt_gpu_resources_t *out) {
     const bpt_cuda_api_t *api = (const bpt_cuda_api_t *)base;
+    const bpt_nvrtc_functions_t *nvrtc;
     char *listing;
     size_t code;
-    BPT_TRY(bpt_cuda_list(api->nvrtc, variant, api->arch, &listing, &code));
+    BPT_TRY(bpt_nvrtc_load(&nvrtc));
+    BPT_TRY(bpt_cuda_list(nvrtc, variant, api->arch, &listing, &code));
     const int64_t local = number_before(listing, "bytes smem");
     out->registers = number_before(listing, "registers");
     out->spilled = number_before(listing, "bytes spill stores");

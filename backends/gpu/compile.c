@@ -6,6 +6,7 @@
 
 #include "backends/gpu/device.h"
 #include "bpt/alloc.h"
+#include "bpt/checksum.h"
 #include "bpt/dtype.h"
 
 struct bpt_gpu_memory {
@@ -157,6 +158,22 @@ void bpt_gpu_noted(bpt_device_t *device, const bpt_gpu_variant_t **variants, siz
     const notes_t *notes = (const notes_t *)((bpt_gpu_device_t *)device)->api;
     *variants = notes->variants;
     *count = notes->count;
+}
+
+bpt_status_t bpt_gpu_compiler_name(bpt_device_t *device, char *text, size_t bytes) {
+    const notes_t *notes = (const notes_t *)((bpt_gpu_device_t *)device)->api;
+    return notes->compiler->name(notes->real, text, bytes);
+}
+
+bpt_status_t bpt_gpu_source_hash(bpt_device_t *device, const bpt_gpu_variant_t *variant, uint64_t *out) {
+    const notes_t *notes = (const notes_t *)((bpt_gpu_device_t *)device)->api;
+    void *source;
+    size_t bytes;
+    BPT_TRY(
+        bpt_context(notes->compiler->source(notes->real, variant, &source, &bytes), "kernel %s", bpt_gpu_kernels[variant->kernel].name));
+    *out = bpt_checksum_of(source, bytes).xxh3;
+    bpt_free(source);
+    return BPT_OK;
 }
 
 bpt_status_t bpt_gpu_compile(bpt_device_t *device, const bpt_gpu_variant_t *variant, bpt_gpu_resources_t *out) {

@@ -92,13 +92,18 @@ typedef struct {
 
 #define BPT_GPU_NOTHING_SAID ((bpt_gpu_resources_t){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1})
 
-// Compiling without running. Nothing but `compile` and `close` is called with what `open` gives.
+// Compiling without running. Nothing but these functions is called with what `open` gives.
 typedef struct {
     bpt_status_t (*targets)(bpt_device_info_t *infos, int capacity, int *count);  // as in bpt_backend_t; NULL: none
     // Device `index` of `enumerate`, or the target of this name unless NULL. Fills `limits`; nothing of the device is used but its
     // compiler.
     bpt_status_t (*open)(int index, const char *target, bpt_gpu_api_t **out);
     void (*close)(bpt_gpu_api_t *api);
+    // The compiler and its version, since what it says holds for that version alone. BPT_ERR_UNAVAILABLE with what to install: a target can
+    // be opened, but not compiled for.
+    bpt_status_t (*name)(bpt_gpu_api_t *api, char *text, size_t bytes);
+    // What the compiler is given for a variant, from bpt_alloc: the text after the preprocessor, or SPIR-V. Works without the compiler.
+    bpt_status_t (*source)(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, void **source, size_t *bytes);
     // A build failure is BPT_ERR_UNSUPPORTED with the first line of the compiler's log.
     bpt_status_t (*compile)(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_resources_t *out);
 } bpt_gpu_compiler_t;

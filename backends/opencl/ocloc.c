@@ -123,6 +123,18 @@ static void first_error(const outputs_t *o, char *line, size_t bytes) {
     }
 }
 
+bpt_status_t bpt_ocloc_version(char *text, size_t bytes) {
+    const char *name, *arguments[] = {"ocloc", "query", "OCL_DRIVER_VERSION"};
+    outputs_t o = {0};
+    BPT_TRY(bpt_ocloc_load(&name));
+    snprintf(text, bytes, "ocloc");  // an older one does not tell
+    library.invoke(BPT_COUNT(arguments), arguments, 0, NULL, NULL, NULL, 0, NULL, NULL, NULL, &o.count, &o.data, &o.bytes, &o.names);
+    for (uint32_t i = 0; i < o.count; ++i)
+        if (!strcmp(o.names[i], arguments[2])) snprintf(text, bytes, "ocloc %.*s", (int)o.bytes[i], (const char *)o.data[i]);
+    library.free_output(&o.count, &o.data, &o.bytes, &o.names);
+    return BPT_OK;
+}
+
 bpt_status_t bpt_ocloc_compile(const char *family, const char *text, const char *options, bpt_gpu_resources_t *out) {
     const char *name, *file = "kernel.cl";
     const char *arguments[] = {

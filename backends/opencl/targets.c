@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/gpu/preprocess.h"
 #include "backends/opencl/internal.h"
 #include "backends/opencl/ocloc.h"
 #include "backends/opencl/texts.h"
@@ -29,9 +30,6 @@ static bpt_gpu_limits_t limits_of(size_t family) {
 }
 
 bpt_status_t bpt_opencl_targets(bpt_device_info_t *infos, int capacity, int *count) {
-    const char *library;
-    *count = 0;
-    BPT_TRY(bpt_ocloc_load(&library));
     *count = (int)BPT_COUNT(families);
     for (int i = 0; i < *count && i < capacity; ++i) {
         const bpt_gpu_limits_t limits = limits_of((size_t)i);
@@ -111,6 +109,23 @@ static bpt_status_t compile_here(bpt_gpu_api_t *device, const bpt_gpu_variant_t 
     return bpt_opencl_check(code, "finding the kernel");
 }
 
+static bpt_status_t name_compiler(bpt_gpu_api_t *api, char *text, size_t bytes) {
+    const compiler_t *c = (const compiler_t *)api;
+    if (!c->device) return bpt_ocloc_version(text, bytes);
+    snprintf(text, bytes, "%s", ((const bpt_opencl_api_t *)c->device)->version);
+    return BPT_OK;
+}
+
+static bpt_status_t give_source(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, void **source, size_t *bytes) {
+    char options[2048], *text;
+    (void)api;
+    bpt_opencl_options(variant, options, sizeof options);
+    BPT_TRY(bpt_gpu_preprocess(bpt_gpu_opencl_text[variant->kernel], options, &text));
+    *source = text;
+    *bytes = strlen(text);
+    return BPT_OK;
+}
+
 static bpt_status_t compile(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_resources_t *out) {
     const compiler_t *c = (const compiler_t *)api;
     char options[2048];
@@ -119,4 +134,9 @@ static bpt_status_t compile(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant
     return bpt_ocloc_compile(c->family, bpt_gpu_opencl_text[variant->kernel], options, out);
 }
 
-const bpt_gpu_compiler_t bpt_opencl_compiler = {bpt_opencl_targets, open_compiler, close_compiler, compile};
+const bpt_gpu_compiler_t bpt_opencl_compiler = {.targets = bpt_opencl_targets,
+                                                .open = open_compiler,
+                                                .close = close_compiler,
+                                                .name = name_compiler,
+                                                .source = give_source,
+                                                .compile = compile};

@@ -133,6 +133,8 @@ struct bpt_gpu_program {
 bpt_status_t bpt_vulkan_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out);
 void bpt_vulkan_program_destroy(bpt_gpu_api_t *api, bpt_gpu_program_t *program);
 void bpt_vulkan_layouts_destroy(bpt_vulkan_t *vulkan);
+bpt_status_t bpt_vulkan_compiler_source(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, void **source, size_t *bytes);
+bpt_status_t bpt_vulkan_compiler_name(bpt_gpu_api_t *api, char *text, size_t bytes);                                      // resources.c
 bpt_status_t bpt_vulkan_compiler_compile(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_resources_t *out);  // resources.c
 // What the driver compiles, from and into the cache of bpt.
 void bpt_vulkan_pipelines_load(bpt_vulkan_t *vulkan);

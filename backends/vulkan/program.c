@@ -2,6 +2,7 @@
 // shaders/include/vulkan.glsl: 0 the group's size, 1.. the kernel's constants, 64.. the element types of the bindings.
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "backends/gpu/cache.h"
 #include "backends/vulkan/internal.h"
@@ -121,22 +122,41 @@ static bool by_subgroups(const bpt_vulkan_t *v, const bpt_gpu_variant_t *variant
     return shader->variant[1][f16].words && !v->base.limits.software && variant->group_size % v->physical.subgroup_size == 0;
 }
 
+// The shader of a variant, and whether its group consists of full subgroups.
+static bpt_status_t choose_shader(const bpt_vulkan_t *v, const bpt_gpu_variant_t *variant, bool *subgroups,
+                                  const bpt_vulkan_words_t **words) {
+    const bpt_vulkan_shader_t *shader = bpt_vulkan_shaders[variant->kernel];
+    bool f16;
+    BPT_TRY(check_dtypes(v, variant, &f16));
+    *subgroups = by_subgroups(v, variant, f16);
+    *words = variant->texels ? &shader->texels[*subgroups] : &shader->variant[*subgroups][f16];
+    return BPT_OK;
+}
+
+bpt_status_t bpt_vulkan_compiler_source(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, void **source, size_t *bytes) {
+    const bpt_vulkan_words_t *words;
+    bool subgroups;
+    BPT_TRY(choose_shader((bpt_vulkan_t *)api, variant, &subgroups, &words));
+    BPT_TRY(bpt_alloc(words->bytes, 1, source));
+    memcpy(*source, words->words, words->bytes);
+    *bytes = words->bytes;
+    return BPT_OK;
+}
+
 bpt_status_t bpt_vulkan_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_program_t **out) {
     bpt_vulkan_t *v = (bpt_vulkan_t *)api;
-    bool f16;
+    bool subgroups;
+    const bpt_vulkan_words_t *words;
     bpt_gpu_program_t *program;
     VkShaderModule module;
-    BPT_TRY(check_dtypes(v, variant, &f16));
+    BPT_TRY(choose_shader(v, variant, &subgroups, &words));
     if (variant->group_size < 1 || variant->group_size > v->physical.limits.max_group_size)
         return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: a work-group of %u items; the device allows %u", v->physical.properties.deviceName,
                         variant->group_size, v->physical.limits.max_group_size);
     BPT_TRY(layout_create(v, variant->kernel, variant->texels));
-    const bool subgroups = by_subgroups(v, variant, f16);
     if (subgroups && variant->group_size > v->physical.subgroup_size * v->physical.most_subgroups)
         return bpt_fail(BPT_ERR_UNSUPPORTED, "%s: a work-group of %u items in subgroups of %u; the device allows %u subgroups",
                         v->physical.properties.deviceName, variant->group_size, v->physical.subgroup_size, v->physical.most_subgroups);
-    const bpt_vulkan_shader_t *shader = bpt_vulkan_shaders[variant->kernel];
-    const bpt_vulkan_words_t *words = variant->texels ? &shader->texels[subgroups] : &shader->variant[subgroups][f16];
     const VkShaderModuleCreateInfo module_info = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = words->bytes, .pCode = words->words};
     BPT_TRY(bpt_alloc(1, sizeof *program, &program));

@@ -1,8 +1,10 @@
 // What the driver says of a compiled kernel (VK_KHR_pipeline_executable_properties). Every driver has names of its own for its numbers.
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "backends/vulkan/internal.h"
+#include "backends/vulkan/shaders.h"
 
 enum { MOST_STATISTICS = 64 };
 
@@ -74,6 +76,13 @@ static VkResult ask(const bpt_vulkan_t *v, VkPipeline pipeline, bpt_gpu_resource
     if (executables[n - 1].subgroupSize) out->subgroup = executables[n - 1].subgroupSize;
     for (uint32_t i = 0; result >= 0 && i < count; ++i) take(&statistics[i], out);
     return result;
+}
+
+// The shaders' own compiler is a part of it.
+bpt_status_t bpt_vulkan_compiler_name(bpt_gpu_api_t *api, char *text, size_t bytes) {
+    const VkPhysicalDeviceVulkan12Properties *driver = &((const bpt_vulkan_t *)api)->physical.properties12;
+    snprintf(text, bytes, "%s %s, %s", driver->driverName, driver->driverInfo, bpt_vulkan_shaders_by);
+    return BPT_OK;
 }
 
 bpt_status_t bpt_vulkan_compiler_compile(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_resources_t *out) {

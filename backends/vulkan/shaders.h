@@ -15,6 +15,7 @@ typedef struct {
     bpt_vulkan_words_t variant[2][2], texels[2];
 } bpt_vulkan_shader_t;
 
+extern const char bpt_vulkan_shaders_by[];  // the compiler that made them, and its version
 extern const bpt_vulkan_shader_t *const bpt_vulkan_shaders[BPT_GPU_KERNEL_COUNT];  // NULL: this build lacks it
 
 #endif

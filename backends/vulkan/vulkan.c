@@ -4,7 +4,11 @@
 #include "backends/gpu/backend.h"
 #include "backends/vulkan/internal.h"
 
-static const bpt_gpu_compiler_t compiler = {NULL, bpt_vulkan_compiler_open, bpt_vulkan_close, bpt_vulkan_compiler_compile};
+static const bpt_gpu_compiler_t compiler = {.open = bpt_vulkan_compiler_open,
+                                            .close = bpt_vulkan_close,
+                                            .name = bpt_vulkan_compiler_name,
+                                            .source = bpt_vulkan_compiler_source,
+                                            .compile = bpt_vulkan_compiler_compile};
 
 const bpt_gpu_driver_t bpt_vulkan_driver = {
     .compiler = &compiler,
