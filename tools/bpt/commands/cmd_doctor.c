@@ -12,6 +12,7 @@
 #include "tools/bpt/devices/child.h"
 #include "tools/bpt/devices/compile_check.h"
 #include "tools/bpt/devices/device.h"
+#include "tools/bpt/devices/ledger_check.h"
 #include "tools/bpt/devices/probe.h"
 #include "tools/bpt/devices/selftest.h"
 #include "tools/bpt/devices/verdict.h"
@@ -166,6 +167,9 @@ static bpt_status_t check_all(checkup_t *c) {
 
 static bpt_status_t run_doctor(cli_options_t *o) {
     BPT_TRY(bpt_env_check());
+    if (*o->tool.ledger && o->use.json) return bpt_fail(BPT_ERR_USAGE, "doctor: --json is for the table of --compile, without --ledger");
+    if (*o->tool.ledger) return cli_ledger_check(o);
+    if (o->tool.renew || o->tool.admit) return bpt_fail(BPT_ERR_USAGE, "doctor: --renew and --admit are for the file of --ledger");
     if (o->tool.compile) return cli_compile_check(o);
     if (o->use.json) return bpt_fail(BPT_ERR_USAGE, "doctor: --json is for the table of --compile");
     checkup_t *c;
@@ -191,7 +195,10 @@ const cli_command_t cli_command_doctor = {
         "it, and a table shows what each takes: registers, spilled registers, local and scratch memory, work-items side by side, "
         "as far as the driver tells. The device need not be here: --backend cuda --device sm_90 compiles by NVRTC, --backend "
         "opencl --device dg2-g10 by Intel's ocloc, and Mesa's RADV has devices without hardware (RADV_FORCE_FAMILY=NAVI21). "
-        "--threads is the number of processes. The exit status is 1 when a kernel does not compile.",
-    .examples = "  bpt doctor\n  bpt doctor --backend cpu --precision bf16\n  bpt doctor --compile --backend vulkan --json\n",
+        "--threads is the number of processes. The exit status is 1 when a kernel does not compile.\n\n"
+        "With --ledger the kernels are compared with a file that --renew writes, and each that changed is named: its text, and with "
+        "--compile what the compilers of the file's GPUs say of it.",
+    .examples = "  bpt doctor\n  bpt doctor --backend cpu --precision bf16\n  bpt doctor --compile --backend vulkan --json\n"
+                "  bpt doctor --ledger backends/gpu/kernels.ledger --renew\n",
     .run = run_doctor,
 };

@@ -524,6 +524,14 @@ const cli_option_t cli_option_table[] = {
     {BOOL("compile", tool.compile), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_DOCTOR,
      .help = "compile every kernel and say what it takes of the device; nothing runs. --device may name a GPU that is not here"},
 
+    {TEXT("ledger", tool.ledger, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_DOCTOR,
+     .help = "compare the kernels with this file, the ledger of the repository, and say what changed; with --compile also what compilers "
+             "say of them. --device names one of its GPUs"},
+    {BOOL("renew", tool.renew), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_DOCTOR,
+     .help = "write the ledger; only kernels that changed are compiled"},
+    {BOOL("admit", tool.admit), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_DOCTOR,
+     .help = "with --renew: kernels may break the limits of registers and local memory as they do now; the ledger lists them"},
+
     // ---- global
     {TEXT("backend", global.backend, "NAME"), .choices = backend_names, .fallback = "auto", .group = CLI_GROUP_GLOBAL, .commands = CLI_ALL,
      .key = true, .resumable = true,

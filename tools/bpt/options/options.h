@@ -104,10 +104,11 @@ typedef struct {
     char *from, *x, *y, *by;    // plot
     bool log_x, log_y;
     bool reset;
-    bool compile;   // doctor
-    bool ops;       // bench train
-    char *trace;    // likewise
-    int tokenizer;  // bleu: bpt_bleu_tokenizer_t
+    bool compile, renew, admit;  // doctor
+    char *ledger;                // likewise
+    bool ops;                    // bench train
+    char *trace;                 // likewise
+    int tokenizer;               // bleu: bpt_bleu_tokenizer_t
     bool lowercase;
     int64_t last;  // average
 } cli_tool_options_t;
