@@ -93,6 +93,10 @@ FUNCTION int entries_before(CONTEXT, int range) {
     for (int r = 0; r < range; ++r) entry += range_rows[r];
     return entry;
 }
+FUNCTION uint count_entries(CONTEXT, int n_ranges) {
+    OPEN
+    return (p.calls & CALL_REL) != 0u ? TO_UINT(entries_before(PASS, n_ranges)) : 0u;
+}
 // Numbers the entries.
 FUNCTION void set_entries(CONTEXT, int n_ranges) {
     OPEN

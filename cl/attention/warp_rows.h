@@ -38,11 +38,14 @@ FUNCTION void multiply_columns(float4 *sum, uint4 left, const uint4 *x) {
     MULTIPLY_COLUMNS_OF(sum, 4, left, x, z)
     MULTIPLY_COLUMNS_OF(sum, 6, left, x, w)
 }
-// Eight neighbouring numbers to a tensor of any type, whose place is a multiple of eight.
+// The weights of two blocks of eight keys as a left operand; four numbers of an item in each: two keys of row GROUP, two of GROUP + 8.
+FUNCTION uint4 pairs_of(const float *near, const float *next) {
+    return make_uint4(pair_of(near[0], near[1]), pair_of(near[2], near[3]), pair_of(next[0], next[1]), pair_of(next[2], next[3]));
+}
+// Eight neighbouring numbers to a tensor of any type, in 16 bits to a place that is a multiple of eight.
 FUNCTION void store_eight(uint dtype, void *x, uint place, const float *v) {
     if (dtype == 0u) {
-        ((float4 *)((float *)x + place))[0] = make_float4(v[0], v[1], v[2], v[3]);
-        ((float4 *)((float *)x + place))[1] = make_float4(v[4], v[5], v[6], v[7]);
+        UNROLL for (uint i = 0u; i < 8u; ++i) ((float *)x)[place + i] = v[i];
     } else if (dtype == 2u) {
         *(uint4 *)((ushort *)x + place) =
             make_uint4(warp_pair_f16(v[0], v[1]), warp_pair_f16(v[2], v[3]), warp_pair_f16(v[4], v[5]), warp_pair_f16(v[6], v[7]));
@@ -50,10 +53,6 @@ FUNCTION void store_eight(uint dtype, void *x, uint place, const float *v) {
         *(uint4 *)((ushort *)x + place) =
             make_uint4(warp_pair_bf16(v[0], v[1]), warp_pair_bf16(v[2], v[3]), warp_pair_bf16(v[4], v[5]), warp_pair_bf16(v[6], v[7]));
     }
-}
-// The item's eight columns of result row j (0: GROUP, 1: GROUP + 8), of the two runs that it holds; `odd`: the second one.
-FUNCTION void take_eight(float *v, const float4 *sum, uint far, uint odd) {
-    UNROLL for (uint i = 0u; i < 8u; ++i) v[i] = far == 0u ? (odd == 0u ? sum[i].x : sum[i].y) : (odd == 0u ? sum[i].z : sum[i].w);
 }
 // The same number of all four items that share a row.
 FUNCTION float largest_of_row(float x) {

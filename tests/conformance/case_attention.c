@@ -253,7 +253,7 @@ static void make_gradient(const setting_t *s, test_case_t *c) {
     test_out(c, 0, s->dtype, c->call.in[0].shape);
     if (!t->packed) test_out(c, 1, s->dtype, c->call.in[1].shape);
     if (s->rel) test_out(c, 2, BPT_F32, c->call.in[2].shape);
-    c->more[2] = test_sum_tolerance(c->call.in[9].shape.dim[0] * t->heads);
+    c->more[2] = test_sum_tolerance(c->call.in[9].shape.dim[0] * t->heads) + c->more[0];
 }
 
 static void make(size_t index, test_case_t *c) {

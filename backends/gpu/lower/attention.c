@@ -88,7 +88,8 @@ static pieces_t queries_of(const problem_t *a, bool gradient, bpt_gpu_attention_
                : bpt_lower_attention_queries(a, most);
 }
 
-static void lower_queries(const problem_t *a, const bpt_attention_warps_t *warps) {
+static void lower_queries(const problem_t *a, const bpt_attention_warps_t *warps, bool first) {
+    (void)first;
     const int64_t most = bpt_lower_attention_part(a);
     bpt_gpu_attention_tile_t tile;
     pieces_t queries =
@@ -107,19 +108,22 @@ static void lower_queries(const problem_t *a, const bpt_attention_warps_t *warps
     bpt_lower_attention_merge(a, &queries);
 }
 
-// While scratch is counted it is not known yet where operands will lie, so there must be enough for both ways.
-static void lower_rows(const problem_t *a, bool first) {
-    (void)first;
+typedef void (*lowering_t)(const problem_t *a, const bpt_attention_warps_t *warps, bool first);
+
+// By warps where that can be. While scratch is counted it is not known yet where operands will lie, so there must be enough for both ways.
+static void either_way(const problem_t *a, bpt_gpu_kernel_t kernel, bool first, lowering_t run) {
     bpt_lower_t *l = a->l;
-    const bpt_attention_warps_t warps = bpt_lower_attention_warps(a), none = {0};
+    const bpt_attention_warps_t warps = bpt_lower_attention_warps(a, kernel), none = {0};
     const size_t scratch = l->scratch_bytes;
-    lower_queries(a, &warps);
+    run(a, &warps, first);
     if (l->list || !warps.warps) return;
     const size_t for_warps = l->scratch_bytes;
     l->scratch_bytes = scratch;
-    lower_queries(a, &none);
+    run(a, &none, first);
     if (for_warps > l->scratch_bytes) l->scratch_bytes = for_warps;
 }
+
+static void lower_rows(const problem_t *a, bool first) { either_way(a, BPT_GPU_attention_warp, first, lower_queries); }
 
 static void lower_forward(const problem_t *a, bool first) {
     if (bpt_lower_in_software(a->l))
@@ -140,7 +144,8 @@ typedef struct {
     bpt_view_t dots, table_sums;
     int64_t area;  // elements of one private sum of the table
     pieces_t queries, keys;
-    bpt_gpu_attention_tile_t tile;  // of the queries that go by tiles
+    bpt_attention_warps_t warps;    // of the queries that go by warps,
+    bpt_gpu_attention_tile_t tile;  // or by tiles
     bpt_gpu_attention_tile_t key_tile;
     int64_t groups[BPT_ATTENTION_MAX_PIECES];  // of the queries' pieces
     int64_t turn[BPT_ATTENTION_MAX_PIECES];    // queries that a group takes in one dispatch
@@ -153,7 +158,9 @@ static int64_t query_units(const gradient_t *g, int index) {
     const piece_t *piece = &g->queries.piece[index];
     return piece->tiles ? g->a.batch * piece->tiles * piece->parts : bpt_lower_attention_units(&g->a, piece);
 }
+// Private sums of the table for a group of queries.
 static int64_t head_groups_of(const gradient_t *g, int index) {
+    if (g->queries.piece[index].tiles && g->warps.warps) return g->a.t->heads;
     return g->queries.piece[index].tiles ? bpt_ceil_div(g->a.t->heads, g->tile.turn_heads) : g->a.head_groups;
 }
 
@@ -229,6 +236,13 @@ static void emit_tile_dq(const gradient_t *g, int index) {
     }
 }
 
+static void emit_warps_dq(const gradient_t *g, int index) {
+    const piece_t *piece = &g->queries.piece[index];
+    bpt_attention_shares_t shares = {.dots = g->dots, .groups = g->groups[index] / head_groups_of(g, index), .turn = g->turn[index]};
+    if (g->area && piece->rel) shares.sums = bpt_lower_part(&g->table_sums, g->first_area[index] * g->area, g->groups[index] * g->area);
+    bpt_lower_attention_emit_warps_dq(&g->a, &g->warps, piece, &shares);
+}
+
 static void emit_dkv(const gradient_t *g, const piece_t *piece) {
     const problem_t *a = &g->a;
     const bpt_gpu_attention_tile_t *tile = &g->key_tile;
@@ -249,11 +263,13 @@ static void emit_dkv(const gradient_t *g, const piece_t *piece) {
     bpt_lower_emit(a->l, &k, &params, a->batch * piece->tiles * piece->parts * bpt_ceil_div(a->t->heads, tile->turn_heads));
 }
 
-static gradient_t gradient_of(const problem_t *a) {
+static gradient_t gradient_of(const problem_t *a, const bpt_attention_warps_t *warps) {
     bpt_lower_t *l = a->l;
     gradient_t g = {.a = *a};
     int64_t part = 0;
-    g.queries = queries_of(&g.a, true, &g.tile);
+    g.warps = *warps;
+    g.queries = warps->warps ? bpt_lower_attention_query_tiles(a, BPT_ATTENTION_BLOCK, warps->part, bpt_lower_attention_part(a))
+                             : queries_of(&g.a, true, &g.tile);
     if (g.a.t->queries == BPT_QUERIES_ALL && g.a.t->zero_spans) g.queries.count = 1;  // other queries are not stored: no gradient
     g.key_tile = bpt_lower_attention_key_tile(&g.a, bpt_lower_attention_part(&g.a), &part);
     if (l->status != BPT_OK) return g;
@@ -266,17 +282,19 @@ static gradient_t gradient_of(const problem_t *a) {
     return g;
 }
 
-static void lower_tiles_gradient(const problem_t *a, bool first) {
+static void lower_tiles_gradient(const problem_t *a, const bpt_attention_warps_t *warps, bool first) {
     bpt_lower_t *l = a->l;
-    const gradient_t g = gradient_of(a);
+    const gradient_t g = gradient_of(a, warps);
     if (l->status != BPT_OK) return;
     bpt_lower_fill(l, &g.table_sums, g.areas * g.area, 0);
     bpt_lower_barrier(l);
     for (int i = 0; i < g.queries.count; ++i) {
-        if (g.queries.piece[i].tiles)
-            emit_tile_dq(&g, i);
-        else
+        if (!g.queries.piece[i].tiles)
             emit_dq(&g, i);
+        else if (g.warps.warps)
+            emit_warps_dq(&g, i);
+        else
+            emit_tile_dq(&g, i);
         bpt_lower_barrier_of_rows(l);
     }
     for (int i = 0; i < g.keys.count; ++i) {
@@ -290,11 +308,13 @@ static void lower_tiles_gradient(const problem_t *a, bool first) {
     bpt_lower_sum_rows(l, &g.table_sums, g.areas, g.area, &drel, !first);
 }
 
+static void lower_rows_gradient(const problem_t *a, bool first) { either_way(a, BPT_GPU_attention_warp_dq, first, lower_tiles_gradient); }
+
 static void lower_gradient(const problem_t *a, bool first) {
     if (bpt_lower_in_software(a->l))
-        bpt_software_attention_gradient(a, first, lower_tiles_gradient);
+        bpt_software_attention_gradient(a, first, lower_rows_gradient);
     else
-        lower_tiles_gradient(a, first);
+        lower_rows_gradient(a, first);
 }
 
 void bpt_lower_ATTENTION_GRAD(bpt_lower_t *l) {

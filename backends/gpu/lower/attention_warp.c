@@ -23,7 +23,7 @@ static bool is_by_eights(const bpt_attention_problem_t *a, int input) {
 static bool is_possible(const bpt_attention_problem_t *a) {
     return a->l->device->api->limits.mma && !a->table && a->t->queries != BPT_QUERIES_ROOTS && bpt_intervals_is_steady(&a->t->graph) &&
            a->t->head_dim % 8 == 0 && a->t->head_dim <= MOST_HEAD && is_by_eights(a, 0) && is_by_eights(a, 1) && is_by_eights(a, 2) &&
-           a->out[0].offset_bytes % 16 == 0;
+           is_by_eights(a, 8) && a->out[0].offset_bytes % 16 == 0;
 }
 
 // Rows of the table that a step of so many keys uses, at most: of neighbouring keys as many as keys, and as ranges move from one row of the
@@ -37,23 +37,26 @@ static int64_t entries_of(const bpt_attention_problem_t *a, int64_t keys, int64_
 }
 
 static void set_constants(const bpt_attention_warps_t *w, uint32_t *constants) {
-    constants[attention_warp_ROWS_PER_TILE] = BPT_ATTENTION_BLOCK;
-    constants[attention_warp_RANGES] = w->ranges;
-    constants[attention_warp_MOST_COLUMNS] = w->most_columns;
-    constants[attention_warp_KEYS_PER_STEP] = w->keys_per_step;
-    constants[attention_warp_ENTRIES] = w->entries;
+#define SET(name, value)                                                                                                           \
+    _Static_assert((int)attention_warp_##name == (int)attention_warp_dq_##name, "the kernels of warps differ in what they share"); \
+    constants[attention_warp_##name] = value
+    SET(ROWS_PER_TILE, BPT_ATTENTION_BLOCK);
+    SET(RANGES, w->ranges);
+    SET(MOST_COLUMNS, w->most_columns);
+    SET(KEYS_PER_STEP, w->keys_per_step);
+    SET(ENTRIES, w->entries);
+#undef SET
 }
 
-static bool fits(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w) {
+static bool fits(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w, bpt_gpu_kernel_t kernel) {
     const bpt_gpu_limits_t *limits = &a->l->device->api->limits;
     uint32_t constants[BPT_GPU_MAX_CONSTANTS] = {0};
     set_constants(w, constants);
     return w->entries <= CODED_ENTRIES && w->warps * WARP <= limits->max_group_size &&
-           bpt_gpu_kernels[BPT_GPU_attention_warp].local_bytes(w->warps * WARP, constants) <=
-               (uint64_t)bpt_min(limits->local_bytes, MOST_LOCAL);
+           bpt_gpu_kernels[kernel].local_bytes(w->warps * WARP, constants) <= (uint64_t)bpt_min(limits->local_bytes, MOST_LOCAL);
 }
 
-bpt_attention_warps_t bpt_lower_attention_warps(const bpt_attention_problem_t *a) {
+bpt_attention_warps_t bpt_lower_attention_warps(const bpt_attention_problem_t *a, bpt_gpu_kernel_t kernel) {
     if (!is_possible(a)) return (bpt_attention_warps_t){0};
     const int64_t ranges = round_up(bpt_intervals_most_keys(&a->t->graph), 8), longest = entries_of(a, LONG_STEP, ranges);
     const uint32_t step = longest <= FEW_ENTRIES ? LONG_STEP : SHORT_STEP;
@@ -63,22 +66,18 @@ bpt_attention_warps_t bpt_lower_attention_warps(const bpt_attention_problem_t *a
                                .keys_per_step = step,
                                .entries = (uint32_t)entries_of(a, step, ranges)};
     w.part = bpt_lower_attention_part(a) / step * step;
-    while (w.warps > 1 && (w.warps > (uint32_t)a->t->heads || !fits(a, &w))) w.warps /= 2;
-    return fits(a, &w) ? w : (bpt_attention_warps_t){0};
+    while (w.warps > 1 && (w.warps > (uint32_t)a->t->heads || !fits(a, &w, kernel))) w.warps /= 2;
+    return fits(a, &w, kernel) ? w : (bpt_attention_warps_t){0};
 }
+
+#define STRIDES(a, piece)                                                                                                      \
+    .calls = bpt_lower_attention_calls(a, piece), .head_dim = (uint32_t)(a)->t->head_dim, .q_stride = (uint32_t)(a)->q_stride, \
+    .kv_stride = (uint32_t)(a)->kv_stride, .k_offset = (uint32_t)(a)->k_offset, .n_tiles = (uint32_t)(piece)->tiles,           \
+    .level = (int32_t)(piece)->level, .parts = (uint32_t)(piece)->parts, .part_nodes = (int32_t)(piece)->part_keys
 
 void bpt_lower_attention_emit_warps(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w, const bpt_attention_piece_t *piece) {
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_warp);
-    attention_warp_params_t params = {BPT_ATTENTION_PARAMS(a),
-                                      .calls = bpt_lower_attention_calls(a, piece),
-                                      .head_dim = (uint32_t)a->t->head_dim,
-                                      .q_stride = (uint32_t)a->q_stride,
-                                      .kv_stride = (uint32_t)a->kv_stride,
-                                      .k_offset = (uint32_t)a->k_offset,
-                                      .n_tiles = (uint32_t)piece->tiles,
-                                      .level = (int32_t)piece->level,
-                                      .parts = (uint32_t)piece->parts,
-                                      .part_nodes = (int32_t)piece->part_keys};
+    attention_warp_params_t params = {BPT_ATTENTION_PARAMS(a), STRIDES(a, piece)};
     if (a->out[1].present) params.calls |= CALL_LSE;
     k.group_size = w->warps * WARP;
     set_constants(w, k.constants);
@@ -88,4 +87,27 @@ void bpt_lower_attention_emit_warps(const bpt_attention_problem_t *a, const bpt_
     k.bindings[attention_warp_partial] = piece->partial;
     k.flops = piece->edges * (double)a->d * 6;
     bpt_lower_emit(a->l, &k, &params, a->batch * piece->tiles * piece->parts * bpt_ceil_div(a->t->heads, w->warps));
+}
+
+void bpt_lower_attention_emit_warps_dq(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w, const bpt_attention_piece_t *piece,
+                                       const bpt_attention_shares_t *shares) {
+    const int64_t units = a->batch * piece->tiles * piece->parts, step = shares->groups * shares->turn;
+    bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_warp_dq);
+    attention_warp_dq_params_t params = {BPT_ATTENTION_PARAMS(a), STRIDES(a, piece), .units = (uint32_t)units,
+                                         .group_units = (uint32_t)shares->turn, .rel_rows = (uint32_t)a->rel_rows};
+    k.group_size = w->warps * WARP;
+    set_constants(w, k.constants);
+    BPT_ATTENTION_INPUTS(k, a, attention_warp_dq);
+    k.bindings[attention_warp_dq_dy] = a->in[8];
+    k.bindings[attention_warp_dq_lse] = a->in[9];
+    k.bindings[attention_warp_dq_dots] = shares->dots;
+    k.bindings[attention_warp_dq_dq] = a->out[0];
+    k.bindings[attention_warp_dq_drel] = shares->sums;
+    k.bindings[attention_warp_dq_partial] = piece->partial;
+    k.flops = piece->edges * (double)a->d * 10 * (units > step ? (double)step / (double)units : 1);
+    for (int64_t first = 0; first < units; first += step) {
+        if (first > 0) bpt_lower_barrier(a->l);
+        params.first_unit = (uint32_t)first;
+        bpt_lower_emit(a->l, &k, &params, shares->groups * bpt_ceil_div(a->t->heads, w->warps));
+    }
 }

@@ -12,8 +12,17 @@ typedef struct {
     int64_t part;  // nodes of a part of what spans read
 } bpt_attention_warps_t;
 
-bpt_attention_warps_t bpt_lower_attention_warps(const bpt_attention_problem_t *a);
+// For attention_warp or attention_warp_dq.
+bpt_attention_warps_t bpt_lower_attention_warps(const bpt_attention_problem_t *a, bpt_gpu_kernel_t kernel);
 // The queries of a piece, by blocks.
 void bpt_lower_attention_emit_warps(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w, const bpt_attention_piece_t *piece);
+
+// Private sums of the table's gradient, one for each head of a group of blocks.
+typedef struct {
+    bpt_view_t dots, sums;  // dout . out; not present: no table
+    int64_t groups, turn;   // of blocks in a dispatch; blocks that each takes
+} bpt_attention_shares_t;
+void bpt_lower_attention_emit_warps_dq(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w, const bpt_attention_piece_t *piece,
+                                       const bpt_attention_shares_t *shares);
 
 #endif

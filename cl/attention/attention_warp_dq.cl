@@ -1,0 +1,151 @@
+// With weights w = exp(score - lse), dropout factors f and D = dots, g = w (f dy . v - D); dq = scale times the sum over the keys of g (k + rel),
+// drel[row] = sum over the edges of the row of g q scale. An edge's g is added to its row's entry in `onto`, so that both sums with the table
+// are products over entries, not edges.
+#include "cl/attention/warp_block.h"
+
+// Entries of different ranges may have one row of the table. entry_turn: how many entries before have the same one.
+FUNCTION void set_turns(CONTEXT, uint n_entries) {
+    OPEN
+    for (uint e = LOCAL_ID; e < n_entries; e += WG) {
+        uint turn = 0u;
+        for (uint before = 0u; before < e; ++before) turn += entry_row[before] == entry_row[e] ? 1u : 0u;
+        entry_turn[e] = turn;
+    }
+}
+FUNCTION uint count_turns(CONTEXT, uint n_entries) {
+    OPEN
+    uint turns = 0u;
+    for (uint e = 0u; e < n_entries; ++e) turns = max(turns, entry_turn[e] + 1u);
+    return turns;
+}
+// drel += scale times onto, transposed, times the queries, for the entries of one turn.
+FUNCTION void add_table_gradient(CONTEXT, const float *from, uint head, uint area, uint n_entries, uint turn) {
+    OPEN
+    uint place[4];
+    UNROLL for (uint k = 0u; k < 4u; ++k) {
+        const uint row = own_source[PAIR + 8u * (k / 2u) + k % 2u];
+        place[k] = row == NO_ROW ? NO_ROW : row * p.q_stride + head * p.head_dim;
+    }
+    for (uint e = 0u; e < n_entries; e += 16u) {
+        const float *const near = from + PAIR * MIX_STRIDE + e + GROUP, *const far = near + 8u * MIX_STRIDE;
+        const bool second = e + GROUP + 8u < n_entries, exists = e + GROUP < n_entries;
+        head_sums_t sums = zero_sums();
+        add_products(PASS, sums,
+                     make_uint4(pair_of(exists ? near[0] : 0.0f, exists ? near[MIX_STRIDE] : 0.0f),
+                                pair_of(second ? near[8] : 0.0f, second ? near[MIX_STRIDE + 8u] : 0.0f),
+                                pair_of(exists ? far[0] : 0.0f, exists ? far[MIX_STRIDE] : 0.0f),
+                                pair_of(second ? far[8] : 0.0f, second ? far[MIX_STRIDE + 8u] : 0.0f)),
+                     q, place);
+        UNROLL for (uint down = 0u; down < 2u; ++down) {
+            const uint entry = e + GROUP + 8u * down;
+            if (entry >= n_entries || entry_turn[entry] != turn) continue;
+            add_row(PASS, drel, area + TO_UINT(entry_row[entry]) * p.head_dim, sums, down, p.scale);
+        }
+    }
+}
+KERNEL_BEGIN
+    const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
+    const uint head_turns = (p.heads + ALL_WARPS - 1u) / ALL_WARPS, columns = p.heads * p.head_dim;
+    const uint head = GROUP_ID % head_turns * ALL_WARPS + OWN_WARP;
+    const uint area = (GROUP_ID / head_turns * p.heads + head) * p.rel_rows * p.head_dim;
+    const uint first_unit = p.first_unit + GROUP_ID / head_turns * p.group_units, end_unit = min(first_unit + p.group_units, p.units);
+    const bool works = head < p.heads;
+    float *const own_mix = mix + OWN_WARP * ROWS_PER_TILE * MIX_STRIDE, *const own_onto = onto + OWN_WARP * ROWS_PER_TILE * MIX_STRIDE;
+
+    for (uint unit = first_unit; unit < end_unit; ++unit) {
+        const uint part_number = unit % p.parts, sequence = unit / p.parts / p.n_tiles;
+        const int block = TO_INT(unit / p.parts % p.n_tiles), n_true = TO_INT(AT(lengths, sequence));
+        const int n_ranges = tile_ranges(g, n_true, TO_INT(ROWS_PER_TILE), p.level);
+        BARRIER;
+        set_rows(PASS, g, n_true, sequence, block, n_ranges);
+        BARRIER;
+        set_unions(PASS, n_ranges);
+        BARRIER;
+        start_ranges(PASS, n_ranges);
+        BARRIER;
+        const int begin_place = p.parts > 1u ? TO_INT(part_number) * p.part_nodes : 0;
+        const int end_place = p.parts > 1u ? min(begin_place + p.part_nodes, range_start[n_ranges]) : range_start[n_ranges];
+
+        const head_rows_t query = block_rows(PASS, q, p.q_stride, works ? head : 0u), upper = block_rows(PASS, dy, columns, works ? head : 0u);
+        head_sums_t sums = zero_sums();
+        float log_sum[2], dot_sum[2];
+        UNROLL for (uint far = 0u; far < 2u; ++far) {
+            const uint row = own_source[GROUP + 8u * far];
+            log_sum[far] = works && row != NO_ROW ? AT(lse, row * p.heads + head) : 0.0f;
+            dot_sum[far] = works && row != NO_ROW ? AT(dots, row * p.heads + head) : 0.0f;
+        }
+
+        for (int first = begin_place; first < end_place; first += TO_INT(KEYS_PER_STEP)) {
+            const uint n_nodes = min(KEYS_PER_STEP, TO_UINT(end_place - first)), n_filled = (n_nodes + KEYS - 1u) / KEYS * KEYS;
+            BARRIER;
+            set_list(PASS, g, sequence, n_ranges, first, n_nodes, n_filled);
+            BARRIER;
+            set_entries(PASS, n_ranges);
+            BARRIER;
+            const uint n_entries = count_entries(PASS, n_ranges);
+            set_edges(PASS, first, n_nodes, n_filled);
+            set_turns(PASS, n_entries);
+            BARRIER;
+            if (!works) continue;
+            mix_entries(PASS, own_mix, query, n_entries);
+            for (uint i = LANE; i < ROWS_PER_TILE * MIX_STRIDE; i += WARP) own_onto[i] = 0.0f;
+            WARP_BARRIER;
+            for (uint t = 0u; t < n_filled; t += KEYS) {
+                float gradient[KEY_BLOCKS][4];
+                UNROLL for (uint n = 0u; n < KEY_BLOCKS; ++n) {
+                    const float4 s = dots_of(PASS, query, kv, NODE_PLACE(t + 8u * n + GROUP, 0u));
+                    const float4 d = dots_of(PASS, upper, kv, NODE_PLACE(t + 8u * n + GROUP, columns));
+                    const float score[4] = {s.x, s.y, s.z, s.w}, value[4] = {d.x, d.y, d.z, d.w};
+                    UNROLL for (uint j = 0u; j < 4u; ++j) {
+                        const uint u = GROUP + 8u * (j / 2u), node = t + 8u * n + PAIR + j % 2u, edge = edge_at(PASS, node, u);
+                        const float relative = edge >= FIRST_ENTRY ? own_mix[u * MIX_STRIDE + edge - FIRST_ENTRY] : 0.0f;
+                        const float weight = edge == NO_EDGE ? 0.0f : exp((score[j] + relative) * p.scale - log_sum[j / 2u]);
+                        const float kept = weight != 0.0f && is_dropped(PASS, node, u, head) ? 0.0f : p.inverse;
+                        gradient[n][j] = edge == NO_EDGE ? 0.0f : weight * (kept * value[j] - dot_sum[j / 2u]);
+                    }
+                }
+                UNROLL for (uint n = 0u; n < KEY_BLOCKS; n += 2u) {
+                    uint place[4];
+                    UNROLL for (uint k = 0u; k < 4u; ++k) place[k] = NODE_PLACE(t + 8u * (n + k / 2u) + PAIR + k % 2u, 0u);
+                    add_products(PASS, sums, pairs_of(gradient[n], gradient[n + 1u]), kv, place);
+                }
+                // Edges of one row of the block may have one entry, so the four items that share the row take turns.
+                for (uint turn = 0u; turn < 4u && n_entries > 0u; ++turn) {
+                    if (LANE % 4u == turn)
+                        UNROLL for (uint n = 0u; n < KEY_BLOCKS; ++n)
+                            UNROLL for (uint j = 0u; j < 4u; ++j) {
+                                const uint u = GROUP + 8u * (j / 2u), edge = edge_at(PASS, t + 8u * n + PAIR + j % 2u, u);
+                                if (edge >= FIRST_ENTRY) own_onto[u * MIX_STRIDE + edge - FIRST_ENTRY] += gradient[n][j];
+                            }
+                    WARP_BARRIER;
+                }
+            }
+            for (uint e = 0u; e < n_entries; e += 16u) {
+                float near[4], next[4];
+                uint place[4];
+                UNROLL for (uint k = 0u; k < 4u; ++k) {
+                    const float *const at = own_onto + (GROUP + 8u * (k / 2u)) * MIX_STRIDE + e + PAIR + k % 2u;
+                    near[k] = at[0];
+                    next[k] = e + 8u < ENTRIES ? at[8] : 0.0f;
+                    place[k] = ENTRY_PLACE(e + PAIR + 8u * (k / 2u) + k % 2u);
+                }
+                add_products(PASS, sums, pairs_of(near, next), rel, place);
+            }
+            const uint turns = count_turns(PASS, n_entries);
+            for (uint turn = 0u; turn < turns; ++turn) {
+                add_table_gradient(PASS, own_onto, head, area, n_entries, turn);
+                WARP_BARRIER;
+            }
+        }
+        if (!works) continue;
+        scale_rows(sums, p.scale, p.scale);
+        UNROLL for (uint far = 0u; far < 2u; ++far) {
+            const uint row = own_row[GROUP + 8u * far];
+            if (row == NO_ROW) continue;
+            if (p.parts > 1u)
+                store_row(PASS, 0u, partial, partial_place(PASS, g, sequence, part_number, row, columns) + head * p.head_dim, sums, far);
+            else
+                store_row(PASS, DT_dq, dq, row * p.q_stride + head * p.head_dim, sums, far);
+        }
+    }
+KERNEL_END
