@@ -3,6 +3,7 @@
 // dv are made for MOST_COLUMNS of them at a time, each time with all scores, which are added up piece by piece.
 #define FIRST_COLUMN (PIECES != 0u ? column0 : 0u)
 #define TILE_COLUMNS (PIECES != 0u ? min(MOST_COLUMNS, HEAD_DIM - column0) : HEAD_DIM)
+#define TILES_BY_MATRIX
 #include "cl/attention/tiles.h"
 #define NO_EDGE (-2)
 #define NO_REL (-1)
@@ -135,8 +136,8 @@ KERNEL_BEGIN
                 }
             }
             BARRIER;
-            TILE_MATRIX_DOTS(score, false, false, key, q, Q_ROW)
-            TILE_MATRIX_DOTS(weight, false, false, value, dy, DY_ROW)
+            TILE_MATRIX_DOTS(score, key, q, Q_ROW)
+            TILE_MATRIX_DOTS(weight, value, dy, DY_ROW)
             ADD_TABLE_DOTS
             for (uint number = 0u; number < pieces; ++number) {
                 column0 = number * MOST_COLUMNS;

@@ -39,7 +39,6 @@ KERNEL_BEGIN
             TILE_REL
             TILE_EDGES
             UNROLL for (uint v = 0u; v < VECTORS; ++v) part_top[part * TILE4 + vector0 + v] = top[vector0 + v];
-            TILE_MATRIX_DOTS(score, true, true, query, kv, KEY_ROW)
             for (uint t = part; t < n_filled; t += PARTS * NODES) {
                 TILE_PRODUCTS(s, query, kv, list_row, p.kv_stride, p.k_offset)
                 UNROLL for (uint v = 0u; v < VECTORS; ++v) {

@@ -11,31 +11,18 @@
         const int last = step == 0 ? (entry_row[e] == base[at] ? end : begin) : node < begin ? begin : min(end, node + 1);\
         for (int m = max(node, begin); m < last; ++m) sum.component += score[TO_UINT(m + to_place) * TILE4 + vector].component;\
     }
-// The table's sums += those of the batch, entry by entry, as several may have one row. With matrix units blocks of 16 entries by 64 columns
-// go through `score`, whose edges have been pulled.
+// The table's sums += those of the batch, entry by entry, as several may have one row.
 #define TABLE_GRADIENT                                                                                                 \
-    if (BY_MATRIX) {                                                                                                   \
-        for (uint e0 = 0u; e0 < TO_UINT(n_entries); e0 += 16u)                                                         \
-            for (uint c0 = 0u; c0 < HEAD_DIM; c0 += 64u) {                                                             \
-                BARRIER;                                                                                               \
-                MATRIX_TABLE_GRADIENT(score, e0, TO_UINT(n_entries), c0)                                               \
-                BARRIER;                                                                                               \
-                for (uint c = LOCAL_ID; c < min(64u, HEAD_DIM - c0); c += WG)                                          \
-                    for (uint e = e0; e < min(e0 + 16u, TO_UINT(n_entries)); ++e)                                      \
-                        AT(drel, area + TO_UINT(entry_row[e]) * HEAD_DIM + c0 + c) += ONE_NUMBER(score, (e - e0) * 64u + c);\
-            }                                                                                                          \
-    } else {                                                                                                           \
-        for (uint e = 0u; e < TO_UINT(n_entries); ++e) {                                                               \
-            for (uint c0 = 0u; c0 < HEAD_DIM; c0 += WG) {                                                              \
-                const uint c = c0 + LOCAL_ID;                                                                          \
-                if (c < HEAD_DIM) {                                                                                    \
-                    float4 row = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);                                                       \
-                    UNROLL for (uint v = 0u; v < TILE4; v += WIDE) {                                                   \
-                        const VECTOR x = VECTOR_OF(mix, e * TILE4 + v) * VECTOR_OF(query, c * TILE4 + v);              \
-                        UNROLL for (uint four = 0u; four < WIDE; ++four) row = add4(row, VECTOR_PART(x, four));        \
-                    }                                                                                                  \
-                    AT(drel, area + TO_UINT(entry_row[e]) * HEAD_DIM + c) += (row.x + row.y) + (row.z + row.w);        \
+    for (uint e = 0u; e < TO_UINT(n_entries); ++e) {                                                                   \
+        for (uint c0 = 0u; c0 < HEAD_DIM; c0 += WG) {                                                                  \
+            const uint c = c0 + LOCAL_ID;                                                                              \
+            if (c < HEAD_DIM) {                                                                                        \
+                float4 row = FLOAT4(0.0f, 0.0f, 0.0f, 0.0f);                                                           \
+                UNROLL for (uint v = 0u; v < TILE4; v += WIDE) {                                                       \
+                    const VECTOR x = VECTOR_OF(mix, e * TILE4 + v) * VECTOR_OF(query, c * TILE4 + v);                  \
+                    UNROLL for (uint four = 0u; four < WIDE; ++four) row = add4(row, VECTOR_PART(x, four));            \
                 }                                                                                                      \
+                AT(drel, area + TO_UINT(entry_row[e]) * HEAD_DIM + c) += (row.x + row.y) + (row.z + row.w);            \
             }                                                                                                          \
         }                                                                                                              \
     }
@@ -68,8 +55,6 @@ KERNEL_BEGIN
                 TILE_ENTRIES
                 TILE_REL
                 TILE_EDGES
-                TILE_MATRIX_DOTS(score, true, true, query, kv, KEY_ROW)
-                TILE_MATRIX_DOTS(upper_dots, false, false, upper, kv, VALUE_ROW)
                 for (uint t = part; t < n_filled; t += PARTS * NODES) {
                     TILE_PRODUCTS(s, query, kv, list_row, p.kv_stride, p.k_offset)
                     TILE_PRODUCTS(d, upper, kv, list_row, p.kv_stride, p.k_offset + columns)
@@ -79,7 +64,7 @@ KERNEL_BEGIN
                         UNROLL for (uint j = 0u; j < NODES; ++j) {
                             const uint at = (t + j * PARTS) * TILE4 + vector0 + v;
                             const float4 x = add4(SUM_LANES(s, j, v), score[at]);
-                            const float4 y = BY_MATRIX ? upper_dots[at] : SUM_LANES(d, j, v);
+                            const float4 y = SUM_LANES(d, j, v);
                             float4 kept = FLOAT4(p.inverse, p.inverse, p.inverse, p.inverse);
                             KEEP(t + j * PARTS, vector0 + v, kept)
                             score[at] = weights_of(x, log_sum) * add4(kept * y, -1.0f * dot_sum);

@@ -3,13 +3,12 @@
 #define TILE_PARTS (WG / (ROWS_PER_TILE / ROWS_PER_ITEM))                // groups of items, each with other keys of a step
 #define MOST_ENTRIES (KEYS_PER_STEP + 2u * ROWS_PER_TILE + 8u)           // rows of the table of positions that a step uses, at most
 #define TILE_VECTORS(count) ((count) * ROWS_PER_TILE / 4u)               // a number for each row, by fours
-#define MATRIX_SIZE(size) (MATRIX != 0u ? (size) : 1u)                   // of arrays that only matrix units need
+#define MATRIX_SIZE(size) (MATRIX != 0u ? (size) : 1u)                   // of arrays of attention_dkv that only matrix units need
 
-// What one direction has beside the other: the running softmax of attention_tile, and dout . v of attention_tile_dq.
+// What attention_tile has for its running softmax.
 #define TILE_SOFTMAX_LOCALS(L)                                                         \
     L(float4, top, TILE_VECTORS(1u)) L(float4, factor, TILE_VECTORS(1u))               \
     L(float4, part_top, TILE_VECTORS(TILE_PARTS)) L(float4, part_total, TILE_VECTORS(TILE_PARTS))
-#define TILE_UPPER_LOCALS(L) L(float4, upper_dots, MATRIX_SIZE(TILE_VECTORS(KEYS_PER_STEP)))
 
 // Of a row: its node's row in a tensor of all rows, NO_ROW: it has no node; and the same where the node exists and is stored.
 #define LANE_LOCALS(L) L(uint, lane_row, ROWS_PER_TILE) L(uint, lane_source, ROWS_PER_TILE)

@@ -3,7 +3,7 @@
 // is walked in batches of BATCH nodes. LANE_ITEMS work-items share a node of the list, each with its own VECTORS vectors of lanes; there are
 // PARTS such groups of items. In registers an item has NODES nodes or COLUMNS columns side by side, times its vectors; what lasts longer than
 // a loop is in local memory. A lane's own bounds mask what only its neighbours read. The sizes are the constants ROWS_PER_TILE .. SIMD_WIDTH
-// (backends/gpu/lower/attention_tile.c checks how they go together), RANGES and MOST_COLUMNS; MATRIX says that matrix units multiply.
+// (backends/gpu/lower/attention_tile.c checks how they go together), RANGES and MOST_COLUMNS.
 //
 // Rows of the relative position table that a batch uses are listed once, as entries: a lane reads node m of range r with row base + step m,
 // so the rows of a range in a batch are few and evenly spaced, and q . rel is computed once for all nodes at the same distance.
@@ -178,20 +178,16 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
 // mix[entry] = q . rel of every lane.
 #define ENTRY_PLACE(e) (TO_UINT(entry_row[e]) * HEAD_DIM)
 #define TILE_REL                                                                                                \
-    if (BY_MATRIX) {                                                                                            \
-        MATRIX_DOTS(mix, false, true, TO_UINT(n_entries), query, rel, ENTRY_PLACE)                              \
-    } else {                                                                                                    \
-        for (uint e0 = part; TO_INT(e0) < n_entries; e0 += PARTS * BLOCK) {                                     \
-            uint row[BLOCK];                                                                                    \
-            VECTOR sum[BLOCK * ITEM_VECTORS];                                                                   \
-            UNROLL for (uint j = 0u; j < BLOCK; ++j)                                                            \
-                row[j] = ENTRY_PLACE(min(TO_INT(e0 + j * PARTS), n_entries - 1));                               \
-            TILE_DOTS(sum, BLOCK, row, query, rel)                                                              \
-            UNROLL for (uint j = 0u; j < BLOCK; ++j)                                                            \
-                if (TO_INT(e0 + j * PARTS) < n_entries)                                                         \
-                    UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v)                                             \
-                        VECTOR_PUT(mix, (e0 + j * PARTS) * TILE4 + vector0 + v * WIDE, sum[j * ITEM_VECTORS + v]);\
-        }                                                                                                       \
+    for (uint e0 = part; TO_INT(e0) < n_entries; e0 += PARTS * BLOCK) {                                         \
+        uint row[BLOCK];                                                                                        \
+        VECTOR sum[BLOCK * ITEM_VECTORS];                                                                       \
+        UNROLL for (uint j = 0u; j < BLOCK; ++j)                                                                \
+            row[j] = ENTRY_PLACE(min(TO_INT(e0 + j * PARTS), n_entries - 1));                                   \
+        TILE_DOTS(sum, BLOCK, row, query, rel)                                                                  \
+        UNROLL for (uint j = 0u; j < BLOCK; ++j)                                                                \
+            if (TO_INT(e0 + j * PARTS) < n_entries)                                                             \
+                UNROLL for (uint v = 0u; v < ITEM_VECTORS; ++v)                                                 \
+                    VECTOR_PUT(mix, (e0 + j * PARTS) * TILE4 + vector0 + v * WIDE, sum[j * ITEM_VECTORS + v]);  \
     }                                                                                                           \
     BARRIER;
 
@@ -262,12 +258,12 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
 #define TILE_NUMBERS(tensor, lane)                                                                              \
     FLOAT4(TILE_NUMBER(tensor, lane), TILE_NUMBER(tensor, lane + 1u), TILE_NUMBER(tensor, lane + 2u), TILE_NUMBER(tensor, lane + 3u))
 
-// Before TILE_PRODUCTS, for all nodes at once: target[node][lane] = the same products, added to what is there where ADD says so.
+// Before TILE_PRODUCTS, for all nodes at once: target[node][lane] = the same products.
 #define ROW_PLACE(row, row_stride, offset) ((row) == NO_ROW ? NO_ROW : (row) * (row_stride) + (offset) + head * HEAD_DIM)
-#define TILE_MATRIX_DOTS(target, ADD, LOW, tile, tensor, PLACE)                                                 \
+#define TILE_MATRIX_DOTS(target, tile, tensor, PLACE)                                                           \
     if (BY_MATRIX) {                                                                                            \
         BARRIER;                                                                                                \
-        MATRIX_DOTS(target, ADD, LOW, n_filled, tile, tensor, PLACE)                                            \
+        MATRIX_DOTS(target, n_filled, tile, tensor, PLACE)                                                      \
         BARRIER;                                                                                                \
     }
 
@@ -293,7 +289,7 @@ FUNCTION float4 weights_of(float4 score, float4 top) {
 // PLACE(i, column).
 #define TILE_SUM(total, FACTOR, count, weight, ROW_EXISTS, tensor, PLACE)                                       \
     if (BY_MATRIX) {                                                                                            \
-        MATRIX_ADD_PRODUCTS(total, MATRIX_##FACTOR, count, weight, ROW_EXISTS, tensor, PLACE)                            \
+        MATRIX_ADD_PRODUCTS(total, count, weight, ROW_EXISTS, tensor, PLACE)                                    \
     } else {                                                                                                    \
         for (uint c0 = part * COLUMNS; c0 < TILE_COLUMNS; c0 += PARTS * COLUMNS) {                              \
             uint column[COLUMNS];                                                                               \

@@ -1,8 +1,8 @@
-// The products of tiles.h on matrix units, where a kernel's constant MATRIX is 1: 16 x 8 results, 16 deep, from 16-bit operands, added up in
+// The products of tiles.h on matrix units, for kernels that define TILES_BY_MATRIX, where their constant MATRIX is 1: 16 x 8 results, 16 deep, from 16-bit operands, added up in
 // f32. Tensors are bf16 or f16, all of one type, and hold heads of a multiple of 16 columns at even places; tiles are of 16 lanes. What is
 // computed (weights, gradients of scores, scaled queries) is an f32 number split into two 16-bit ones, so that nothing is lost against the
 // products without matrix units. Languages without them have MATRIX 0 and nothing of this.
-#ifdef MMA
+#if defined(MMA) && defined(TILES_BY_MATRIX)
 #define BY_MATRIX (MATRIX != 0u)
 #include "cl/dialect/warp.h"
 #define ALL_WARPS (WG / WARP)
@@ -45,10 +45,9 @@ FUNCTION void multiply(float *d, const uint *a, uint b0, uint b1) {
     d[3] = sum.w;
 }
 
-// target[t][lane] = sum over the columns of element(t, c) tile[c][lane], t < count, added to what is there where ADD says so. LOW: the tile's
-// numbers have more than 16 bits. PLACE(t) is where row t begins in the tensor, NO_ROW: it is zero. A warp takes two blocks of 16 rows at a
-// time, which share the tile's fragments.
-#define MATRIX_DOTS(target, ADD, LOW, count, tile, tensor, PLACE)                                                         \
+// target[t][lane] = sum over the columns of element(t, c) tile[c][lane], t < count. The tile's numbers have 16 bits. PLACE(t) is where row t
+// begins in the tensor, NO_ROW: it is zero. A warp takes two blocks of 16 rows at a time, which share the tile's fragments.
+#define MATRIX_DOTS(target, count, tile, tensor, PLACE)                                                         \
     for (uint t0 = OWN_WARP * 32u; t0 < (count); t0 += ALL_WARPS * 32u) {                                                 \
         uint from[4];                                                                                                     \
         float sum[2][2][4];                                                                                               \
@@ -56,8 +55,7 @@ FUNCTION void multiply(float *d, const uint *a, uint b0, uint b1) {
             const uint t = t0 + 8u * i + OWN_ROW;                                                                         \
             from[i] = t < (count) ? PLACE(t) : NO_ROW;                                                                    \
             UNROLL for (uint j = 0u; j < 4u; ++j)                                                                         \
-                sum[i / 2u][j / 2u][i % 2u * 2u + j % 2u] =                                                               \
-                    ADD && t < (count) ? NUMBERS(target)[t * 16u + j / 2u * 8u + OWN_PAIR + j % 2u] : 0.0f;               \
+                sum[i / 2u][j / 2u][i % 2u * 2u + j % 2u] = 0.0f;                                                         \
         }                                                                                                                 \
         for (uint c = OWN_PAIR; c < HEAD_DIM; c += 16u) {                                                                 \
             uint a[2][4];                                                                                                 \
@@ -68,10 +66,7 @@ FUNCTION void multiply(float *d, const uint *a, uint b0, uint b1) {
             UNROLL for (uint n = 0u; n < 2u; ++n) {                                                                       \
                 const float *x = NUMBERS(tile) + c * 16u + 8u * n + OWN_ROW;                                              \
                 const split_t near = split(x[0], x[16]), far = split(x[128], x[144]);                                     \
-                UNROLL for (uint i = 0u; i < 2u; ++i) {                                                                   \
-                    if (LOW) multiply(sum[i][n], a[i], near.low, far.low);                                                \
-                    multiply(sum[i][n], a[i], near.high, far.high);                                                       \
-                }                                                                                                         \
+                UNROLL for (uint i = 0u; i < 2u; ++i) multiply(sum[i][n], a[i], near.high, far.high);                     \
             }                                                                                                             \
         }                                                                                                                 \
         UNROLL for (uint i = 0u; i < 4u; ++i) {                                                                           \
@@ -82,14 +77,14 @@ FUNCTION void multiply(float *d, const uint *a, uint b0, uint b1) {
         }                                                                                                                 \
     }
 
-// total[c][lane] = its value times a factor, + sum over i < count of weight[i][lane] element(i, c). A warp takes 32 columns at a time.
-#define MATRIX_ADD_PRODUCTS(total, FACTOR, count, weight, ROW_EXISTS, tensor, PLACE)                                               \
+// total[c][lane] += sum over i < count of weight[i][lane] element(i, c). A warp takes 32 columns at a time.
+#define MATRIX_ADD_PRODUCTS(total, count, weight, ROW_EXISTS, tensor, PLACE)                                               \
     for (uint c0 = OWN_WARP * 32u; c0 < HEAD_DIM; c0 += ALL_WARPS * 32u) {                                                \
         float sum[4][4];                                                                                                  \
         UNROLL for (uint n = 0u; n < 4u; ++n)                                                                             \
             UNROLL for (uint j = 0u; j < 4u; ++j) {                                                                       \
                 const uint c = c0 + 8u * n + OWN_PAIR + j % 2u, lane = OWN_ROW + j / 2u * 8u;                             \
-                sum[n][j] = c < HEAD_DIM ? FACTOR(NUMBERS(total)[c * 16u + lane], lane) : 0.0f;                           \
+                sum[n][j] = c < HEAD_DIM ? NUMBERS(total)[c * 16u + lane] : 0.0f;                           \
             }                                                                                                             \
         for (uint i0 = OWN_PAIR; i0 < (count) + OWN_PAIR; i0 += 16u) {                                                    \
             bool exists[4];                                                                                               \
@@ -121,8 +116,6 @@ FUNCTION void multiply(float *d, const uint *a, uint b0, uint b1) {
                 if (c < HEAD_DIM) NUMBERS(total)[c * 16u + lane] = sum[n][j];                                             \
             }                                                                                                             \
     }
-#define MATRIX_UNCHANGED(x, lane) (x)
-#define MATRIX_TIMES_FACTOR(x, lane) ((x) * NUMBERS(factor)[lane])
 
 // Rows of the table against the queries of a batch, for keys as lanes: target[t][i] = element(row0 + i, c) of the table times that of the
 // query, i < 16; a warp takes 32 queries at a time. Rows from `rows` on are zero.
@@ -150,37 +143,10 @@ FUNCTION void multiply(float *d, const uint *a, uint b0, uint b1) {
             UNROLL for (uint j = 0u; j < 4u; ++j)                                                                         \
                 NUMBERS(target)[(t0 + 8u * n + OWN_PAIR + j % 2u) * 16u + OWN_ROW + j / 2u * 8u] = sum[n][j];             \
     }
-
-// The table's gradient: target[e][c] = sum over the lanes of mix[e0 + e][lane] query[c0 + c][lane], e < 16, c < 64. A warp takes 32 columns.
-#define MATRIX_TABLE_GRADIENT(target, e0, count, c0)                                                                      \
-    for (uint c1 = OWN_WARP * 32u; c1 < min(64u, HEAD_DIM - (c0)); c1 += ALL_WARPS * 32u) {                               \
-        uint high_pairs[4], low_pairs[4];                                                                                 \
-        UNROLL for (uint j = 0u; j < 4u; ++j) {                                                                           \
-            const uint e = (e0) + OWN_ROW + j % 2u * 8u;                                                                  \
-            const float *x = NUMBERS(mix) + e * 16u + OWN_PAIR + j / 2u * 8u;                                             \
-            const split_t pair = split(e < (count) ? x[0] : 0.0f, e < (count) ? x[1] : 0.0f);                             \
-            high_pairs[j] = pair.high;                                                                                    \
-            low_pairs[j] = pair.low;                                                                                      \
-        }                                                                                                                 \
-        UNROLL for (uint n = 0u; n < 4u; ++n) {                                                                           \
-            const uint c = c1 + 8u * n;                                                                                   \
-            if ((c0) + c < HEAD_DIM) {                                                                                    \
-                const float *x = NUMBERS(query) + ((c0) + c + OWN_ROW) * 16u + OWN_PAIR;                                  \
-                const split_t near = split(x[0], x[1]), far = split(x[8], x[9]);                                          \
-                float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};                                                                  \
-                multiply(sum, low_pairs, near.high, far.high);                                                            \
-                multiply(sum, high_pairs, near.low, far.low);                                                             \
-                multiply(sum, high_pairs, near.high, far.high);                                                           \
-                UNROLL for (uint j = 0u; j < 4u; ++j)                                                                     \
-                    NUMBERS(target)[(OWN_ROW + j / 2u * 8u) * 64u + c + OWN_PAIR + j % 2u] = sum[j];                      \
-            }                                                                                                             \
-        }                                                                                                                 \
-    }
 #else
 #define BY_MATRIX false
 #define ONE_NUMBER(tile, i) 0.0f
-#define MATRIX_DOTS(target, ADD, LOW, count, tile, tensor, PLACE)
-#define MATRIX_ADD_PRODUCTS(total, FACTOR, count, weight, ROW_EXISTS, tensor, PLACE)
+#define MATRIX_DOTS(target, count, tile, tensor, PLACE)
+#define MATRIX_ADD_PRODUCTS(total, count, weight, ROW_EXISTS, tensor, PLACE)
 #define MATRIX_TABLE_ROWS(target, row0, rows, count, PLACE)
-#define MATRIX_TABLE_GRADIENT(target, e0, count, c0)
 #endif

@@ -253,6 +253,7 @@ static void emit_dkv(const gradient_t *g, const piece_t *piece) {
                                      .rel_rows = (uint32_t)a->rel_rows};
     TILE_CALL(k, a, attention_dkv, tile);
     k.constants[attention_dkv_PIECES] = tile->most_columns < (uint32_t)a->t->head_dim;
+    k.constants[attention_dkv_MATRIX] = tile->matrix;
     k.constants[attention_dkv_TABLE_BLOCKS] = tile->table_blocks;
     k.bindings[attention_dkv_dy] = a->in[8];
     k.bindings[attention_dkv_lse] = a->in[9];

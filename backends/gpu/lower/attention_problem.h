@@ -87,7 +87,7 @@ typedef struct {
     uint32_t group_size, rows_per_tile, rows_per_item, keys_per_item, columns_per_item, keys_per_step;
     uint32_t simd_width;            // rows of a vector in registers
     uint32_t ranges, most_columns;  // sizes of local arrays
-    uint32_t matrix;                // 1: products by matrix units
+    uint32_t matrix;                // of tiles of keys, 1: products by matrix units
     uint32_t table_blocks;          // of 16 rows
     int64_t rounds;       // of all loops of an item for one tile, or part of a tile of spans, at most; set where a driver limits them
     int64_t part;         // nodes of a part of what spans read

@@ -42,7 +42,6 @@ void bpt_lower_attention_tile_constants(const bpt_gpu_attention_tile_t *t, uint3
     SET(RANGES, t->ranges);
     SET(MOST_COLUMNS, t->most_columns);
     SET(KEYS_PER_STEP, t->keys_per_step);
-    SET(MATRIX, t->matrix);
     SET(SIMD_WIDTH, t->simd_width);
 #undef SET
 }
@@ -51,18 +50,17 @@ void bpt_lower_attention_tile_constants(const bpt_gpu_attention_tile_t *t, uint3
 static int64_t kernel_bytes(bpt_gpu_kernel_t kernel, const bpt_gpu_attention_tile_t *t) {
     uint32_t constants[BPT_GPU_MAX_CONSTANTS] = {0};
     bpt_lower_attention_tile_constants(t, constants);
-    constants[attention_dkv_TABLE_BLOCKS] = t->table_blocks;  // others do not look at it
+    constants[attention_dkv_MATRIX] = t->matrix;  // others do not look at these
+    constants[attention_dkv_TABLE_BLOCKS] = t->table_blocks;
     return (int64_t)bpt_gpu_kernels[kernel].local_bytes(t->group_size, constants);
 }
 
-// The same with what the kernel of the other direction has beside it, so that either fits where one does.
+// The same of attention_tile_dq with what attention_tile has beside it.
 static int64_t local_bytes(bpt_gpu_kernel_t kernel, const bpt_gpu_attention_tile_t *t) {
-    const uint32_t WG = t->group_size, ROWS_PER_TILE = t->rows_per_tile, ROWS_PER_ITEM = t->rows_per_item, MATRIX = t->matrix,
-                   KEYS_PER_STEP = t->keys_per_step;
+    const uint32_t WG = t->group_size, ROWS_PER_TILE = t->rows_per_tile, ROWS_PER_ITEM = t->rows_per_item;
 #define BYTES(type, name, size) +(int64_t)sizeof(float[4]) * (size)
-    const int64_t other = kernel == BPT_GPU_attention_tile ? 0 TILE_UPPER_LOCALS(BYTES) : 0 TILE_SOFTMAX_LOCALS(BYTES);
+    return kernel_bytes(kernel, t) + (kernel == BPT_GPU_attention_tile_dq ? 0 TILE_SOFTMAX_LOCALS(BYTES) : 0);
 #undef BYTES
-    return kernel_bytes(kernel, t) + other;
 }
 
 // Longest list of a tile: what one leaf reads, and of every range what its neighbours read beside it.
@@ -98,8 +96,6 @@ static bpt_status_t check_sizes(const bpt_gpu_attention_tile_t *t) {
         {t->columns_per_item > 0, "an item has columns"},
         {t->simd_width % 4 == 0 && t->simd_width && t->rows_per_item % t->simd_width == 0, "rows per item are whole vectors"},
         {t->part % t->keys_per_step == 0, "a part of what spans read is whole steps"},
-        {!t->matrix || (t->rows_per_tile == 16 && t->group_size % 32 == 0 && t->keys_per_step % 16 == 0),
-         "matrix units take 16 rows, 16 keys and whole warps"},
     };
     for (size_t i = 0; i < BPT_COUNT(relations); ++i)
         if (!relations[i].holds) return bpt_fail(BPT_ERR_INTERNAL, "a tile of attention breaks a rule: %s", relations[i].relation);
@@ -122,9 +118,8 @@ static bpt_gpu_attention_tile_t shape_of(const bpt_attention_problem_t *a, uint3
     t.keys_per_step = (uint32_t)(parts > rule->keys_per_step ? parts : rule->keys_per_step);
     t.keys_per_item = (uint32_t)bpt_min(sums, t.keys_per_step / parts);
     t.columns_per_item = (uint32_t)sums;
-    t.matrix = by_mma(a, &t);
     t.part = (uint32_t)bpt_lower_attention_part(a) / t.keys_per_step * t.keys_per_step;
-    t.table_blocks = t.matrix ? (uint32_t)round_up(bpt_ceil_div(a->rel_rows, 16)) : 1;
+    t.table_blocks = 1;
     if (a->l->status == BPT_OK) a->l->status = check_sizes(&t);
     return t;
 }
@@ -166,7 +161,9 @@ bpt_gpu_attention_tile_t bpt_lower_attention_key_tile(const bpt_attention_proble
     const int64_t ranges = bpt_intervals_most_consumers(&a->t->graph);
     uint32_t rows = most_rows(a);
     bpt_gpu_attention_tile_t t = shape_of(a, rows, ranges);
-    const bpt_gpu_attention_tile_t with_mma = shape_of(a, rule_of(a->l)->rows_per_tile, ranges);
+    bpt_gpu_attention_tile_t with_mma = shape_of(a, rule_of(a->l)->rows_per_tile, ranges);
+    with_mma.matrix = by_mma(a, &with_mma);
+    with_mma.table_blocks = (uint32_t)round_up(bpt_ceil_div(a->rel_rows, 16));
     if (with_mma.matrix && key_local_bytes(&with_mma) <= a->l->device->api->limits.local_bytes)  // edges that are none cost nothing
         t = with_mma, rows = t.rows_per_tile;
     while (rows > 4 && key_local_bytes(&t) > a->l->device->api->limits.local_bytes) t = shape_of(a, rows /= 2, ranges);
