@@ -108,22 +108,15 @@ static void lower_queries(const problem_t *a, const bpt_attention_warps_t *warps
     bpt_lower_attention_merge(a, &queries);
 }
 
-typedef void (*lowering_t)(const problem_t *a, const bpt_attention_warps_t *warps, bool first);
-
-// By warps where that can be. While scratch is counted it is not known yet where operands will lie, so there must be enough for both ways.
-static void either_way(const problem_t *a, bpt_gpu_kernel_t kernel, bool first, lowering_t run) {
-    bpt_lower_t *l = a->l;
-    const bpt_attention_warps_t warps = bpt_lower_attention_warps(a, kernel), none = {0};
-    const size_t scratch = l->scratch_bytes;
-    run(a, &warps, first);
-    if (l->list || !warps.warps) return;
-    const size_t for_warps = l->scratch_bytes;
-    l->scratch_bytes = scratch;
-    run(a, &none, first);
-    if (for_warps > l->scratch_bytes) l->scratch_bytes = for_warps;
+static void rows_by_warps(const problem_t *a, bool first) {
+    const bpt_attention_warps_t warps = bpt_lower_attention_warps(a, BPT_GPU_attention_warp);
+    lower_queries(a, &warps, first);
 }
+static void rows_by_tiles(const problem_t *a, bool first) { lower_queries(a, &(bpt_attention_warps_t){0}, first); }
 
-static void lower_rows(const problem_t *a, bool first) { either_way(a, BPT_GPU_attention_warp, first, lower_queries); }
+static void lower_rows(const problem_t *a, bool first) {
+    bpt_lower_attention_either(a, first, bpt_lower_attention_warps(a, BPT_GPU_attention_warp).warps > 0, rows_by_warps, rows_by_tiles);
+}
 
 static void lower_forward(const problem_t *a, bool first) {
     if (bpt_lower_in_software(a->l))
@@ -309,7 +302,16 @@ static void lower_tiles_gradient(const problem_t *a, const bpt_attention_warps_t
     bpt_lower_sum_rows(l, &g.table_sums, g.areas, g.area, &drel, !first);
 }
 
-static void lower_rows_gradient(const problem_t *a, bool first) { either_way(a, BPT_GPU_attention_warp_dq, first, lower_tiles_gradient); }
+static void gradient_by_warps(const problem_t *a, bool first) {
+    const bpt_attention_warps_t warps = bpt_lower_attention_warps(a, BPT_GPU_attention_warp_dq);
+    lower_tiles_gradient(a, &warps, first);
+}
+static void gradient_by_tiles(const problem_t *a, bool first) { lower_tiles_gradient(a, &(bpt_attention_warps_t){0}, first); }
+
+static void lower_rows_gradient(const problem_t *a, bool first) {
+    bpt_lower_attention_either(a, first, bpt_lower_attention_warps(a, BPT_GPU_attention_warp_dq).warps > 0, gradient_by_warps,
+                               gradient_by_tiles);
+}
 
 static void lower_gradient(const problem_t *a, bool first) {
     if (bpt_lower_in_software(a->l))

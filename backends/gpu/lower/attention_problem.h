@@ -139,6 +139,9 @@ void bpt_lower_attention_table_gradient(const bpt_attention_problem_t *a, bool f
 
 // A whole call, or a part of its sequences; `first`: the first part, which gives drel its value while later ones add to it.
 typedef void (*bpt_attention_lowering_t)(const bpt_attention_problem_t *a, bool first);
+// (attention_sums.c) By `way` where that can be, else by `others`.
+void bpt_lower_attention_either(const bpt_attention_problem_t *a, bool first, bool possible, bpt_attention_lowering_t way,
+                                bpt_attention_lowering_t others);
 // Runs a lowering once, or where operands are larger than the device's bindings once for every window of sequences.
 void bpt_lower_attention_windows(const bpt_attention_problem_t *a, bpt_attention_lowering_t run);
 

@@ -1,4 +1,5 @@
-// What attention calls of every kind have around their queries and keys: dots of rows before, the parts of one put together behind them.
+// What attention calls of every kind have around their queries and keys: dots of rows before, the parts of one put together behind
+// them; and the choice between two ways.
 #include "backends/gpu/lower/attention_problem.h"
 
 typedef bpt_attention_problem_t problem_t;
@@ -81,4 +82,18 @@ bpt_view_t bpt_lower_attention_dots(const problem_t *a) {
     k.bindings[attention_dots_dots] = dots;
     bpt_lower_emit_items(a->l, &k, &params, count);
     return dots;
+}
+
+// While scratch is counted it is not known yet where operands will lie, which `possible` may depend on, so there must be enough for both
+// ways.
+void bpt_lower_attention_either(const bpt_attention_problem_t *a, bool first, bool possible, bpt_attention_lowering_t way,
+                                bpt_attention_lowering_t others) {
+    bpt_lower_t *l = a->l;
+    const size_t scratch = l->scratch_bytes;
+    if (possible) way(a, first);
+    if (possible && l->list) return;
+    const size_t for_way = l->scratch_bytes;
+    l->scratch_bytes = scratch;
+    others(a, first);
+    if (for_way > l->scratch_bytes) l->scratch_bytes = for_way;
 }

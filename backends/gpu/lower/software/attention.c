@@ -214,24 +214,10 @@ static void lower_items_gradient(const problem_t *a, bool first) {
 
 // ---- Either way --------------------------------------------------------------------------------------------------------
 
-// One node per work-item where that can be. While scratch is counted it is not known yet where operands will lie, so there must be enough
-// for both ways.
-static void lower_either(const problem_t *a, bool first, bpt_attention_lowering_t items, bpt_attention_lowering_t others) {
-    bpt_lower_t *l = a->l;
-    const size_t scratch = l->scratch_bytes;
-    const bool by_items = is_possible(a);
-    if (by_items) items(a, first);
-    if (by_items && l->list) return;
-    const size_t for_items = l->scratch_bytes;
-    l->scratch_bytes = scratch;
-    others(a, first);
-    if (for_items > l->scratch_bytes) l->scratch_bytes = for_items;
-}
-
 void bpt_software_attention(const problem_t *a, bool first, bpt_attention_lowering_t others) {
-    lower_either(a, first, lower_items, others);
+    bpt_lower_attention_either(a, first, is_possible(a), lower_items, others);
 }
 
 void bpt_software_attention_gradient(const problem_t *a, bool first, bpt_attention_lowering_t others) {
-    lower_either(a, first, lower_items_gradient, others);
+    bpt_lower_attention_either(a, first, is_possible(a), lower_items_gradient, others);
 }
