@@ -23,9 +23,16 @@ typedef struct {
     char first_message[640];
 } bpt_vulkan_instance_t;
 
-bool bpt_vulkan_validation_wanted(void);
 bpt_status_t bpt_vulkan_instance_create(bpt_vulkan_instance_t *out);
 void bpt_vulkan_instance_destroy(bpt_vulkan_instance_t *instance);
+
+// ---- validation.c ----------------------------------------------------------------------------------------------------
+
+bool bpt_vulkan_validation_wanted(void);
+// An instance as `plain` asks for it, under the layer, with its checks of synchronisation. *result is that of vkCreateInstance.
+bpt_status_t bpt_vulkan_validation_create(const VkInstanceCreateInfo *plain, bpt_vulkan_instance_t *out, VkResult *result);
+bpt_status_t bpt_vulkan_validation_hear(bpt_vulkan_instance_t *instance);  // counts and logs its messages from now on
+void bpt_vulkan_validation_end(bpt_vulkan_instance_t *instance);
 bpt_status_t bpt_vulkan_instance_check(const bpt_vulkan_instance_t *instance);  // BPT_ERR_INTERNAL when validation complained
 
 // ---- physical.c ------------------------------------------------------------------------------------------------------
@@ -134,7 +141,7 @@ bpt_status_t bpt_vulkan_program_create(bpt_gpu_api_t *api, const bpt_gpu_variant
 void bpt_vulkan_program_destroy(bpt_gpu_api_t *api, bpt_gpu_program_t *program);
 void bpt_vulkan_layouts_destroy(bpt_vulkan_t *vulkan);
 bpt_status_t bpt_vulkan_compiler_source(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, void **source, size_t *bytes);
-bpt_status_t bpt_vulkan_compiler_name(bpt_gpu_api_t *api, char *text, size_t bytes);                                      // resources.c
+bpt_status_t bpt_vulkan_compiler_name(bpt_gpu_api_t *api, char *text, size_t bytes);                                       // resources.c
 bpt_status_t bpt_vulkan_compiler_compile(bpt_gpu_api_t *api, const bpt_gpu_variant_t *variant, bpt_gpu_resources_t *out);  // resources.c
 // What the driver compiles, from and into the cache of bpt.
 void bpt_vulkan_pipelines_load(bpt_vulkan_t *vulkan);

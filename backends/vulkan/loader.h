@@ -9,20 +9,21 @@
 
 // Every function that the backend calls, by its name without vk.
 // clang-format off
-#define BPT_VULKAN_FUNCTIONS(F)                                                                                                 \
-    F(GetInstanceProcAddr) F(EnumerateInstanceVersion) F(EnumerateInstanceLayerProperties) F(CreateInstance) F(DestroyInstance) \
-    F(EnumeratePhysicalDevices) F(GetPhysicalDeviceProperties) F(GetPhysicalDeviceProperties2) F(GetPhysicalDeviceFeatures2)    \
-    F(GetPhysicalDeviceMemoryProperties2) F(GetPhysicalDeviceQueueFamilyProperties) F(EnumerateDeviceExtensionProperties)        \
-    F(CreateDevice) F(DestroyDevice) F(GetDeviceQueue) F(CreateSemaphore) F(DestroySemaphore) F(WaitSemaphores)                 \
-    F(QueueSubmit) F(CreateCommandPool) F(DestroyCommandPool) F(AllocateCommandBuffers) F(FreeCommandBuffers)                   \
-    F(BeginCommandBuffer) F(EndCommandBuffer) F(CreateBuffer) F(DestroyBuffer) F(GetBufferMemoryRequirements)                   \
-    F(CreateBufferView) F(DestroyBufferView)                                                                                    \
-    F(AllocateMemory) F(FreeMemory) F(BindBufferMemory) F(MapMemory) F(CreateShaderModule) F(DestroyShaderModule)               \
-    F(CreateDescriptorSetLayout) F(DestroyDescriptorSetLayout) F(CreatePipelineLayout) F(DestroyPipelineLayout)                 \
-    F(CreateComputePipelines) F(DestroyPipeline) F(CreateDescriptorPool) F(DestroyDescriptorPool) F(AllocateDescriptorSets)     \
-    F(UpdateDescriptorSets) F(CreateQueryPool) F(DestroyQueryPool) F(GetQueryPoolResults) F(CmdBindPipeline)                    \
-    F(CmdBindDescriptorSets) F(CmdPushConstants) F(CmdDispatch) F(CmdPipelineBarrier) F(CmdCopyBuffer) F(CmdFillBuffer)         \
-    F(CmdResetQueryPool) F(CmdWriteTimestamp) F(CreatePipelineCache) F(DestroyPipelineCache) F(GetPipelineCacheData)
+#define BPT_VULKAN_FUNCTIONS(F)                                                                                                \
+    F(GetInstanceProcAddr) F(EnumerateInstanceVersion) F(EnumerateInstanceLayerProperties)                                     \
+    F(EnumerateInstanceExtensionProperties) F(CreateInstance) F(DestroyInstance) F(EnumeratePhysicalDevices)                   \
+    F(GetPhysicalDeviceProperties) F(GetPhysicalDeviceProperties2) F(GetPhysicalDeviceFeatures2)                               \
+    F(GetPhysicalDeviceMemoryProperties2) F(GetPhysicalDeviceQueueFamilyProperties) F(EnumerateDeviceExtensionProperties)      \
+    F(CreateDevice) F(DestroyDevice) F(GetDeviceQueue) F(CreateSemaphore) F(DestroySemaphore) F(WaitSemaphores) F(QueueSubmit) \
+    F(CreateCommandPool) F(DestroyCommandPool) F(AllocateCommandBuffers) F(FreeCommandBuffers) F(BeginCommandBuffer)           \
+    F(EndCommandBuffer) F(CreateBuffer) F(DestroyBuffer) F(GetBufferMemoryRequirements) F(CreateBufferView)                    \
+    F(DestroyBufferView) F(AllocateMemory) F(FreeMemory) F(BindBufferMemory) F(MapMemory) F(CreateShaderModule)                \
+    F(DestroyShaderModule) F(CreateDescriptorSetLayout) F(DestroyDescriptorSetLayout) F(CreatePipelineLayout)                  \
+    F(DestroyPipelineLayout) F(CreateComputePipelines) F(DestroyPipeline) F(CreateDescriptorPool) F(DestroyDescriptorPool)     \
+    F(AllocateDescriptorSets) F(UpdateDescriptorSets) F(CreateQueryPool) F(DestroyQueryPool) F(GetQueryPoolResults)            \
+    F(CmdBindPipeline) F(CmdBindDescriptorSets) F(CmdPushConstants) F(CmdDispatch) F(CmdPipelineBarrier) F(CmdCopyBuffer)      \
+    F(CmdFillBuffer) F(CmdResetQueryPool) F(CmdWriteTimestamp) F(CreatePipelineCache) F(DestroyPipelineCache)                  \
+    F(GetPipelineCacheData)
 // clang-format on
 
 typedef struct {
