@@ -27,7 +27,7 @@
 //   STOPPED               saved_step == state.step: nothing is lost. Where an evaluation was left, state.evaluation_left says which, and
 //                         the next bpt_trainer_run begins with it.
 //   DONE                  the same, evaluated, and `best` and `latest` are what they will stay.
-//   FAILED                the last checkpoint is whole; after a failure to write a line, bpt_trainer_save was tried for the steps since.
+//   FAILED                the last checkpoint is whole; after a failure to write a line, bpt_trainer_rescue was tried for the steps since.
 //   all                   saved_step is the step of the newest checkpoint that this trainer knows, -1 for none. A checkpoint appears under
 //                         its name at once, or not at all. Only the first rank has a run; the others go through the same states.
 #include "models/train/trainer.h"
@@ -217,14 +217,26 @@ static bpt_status_t save(bpt_trainer_t *t, bool is_best) {
     return BPT_OK;
 }
 
-static bpt_status_t save_following(bpt_trainer_t *t, bool is_best) {
+bpt_status_t bpt_trainer_rescue(bpt_trainer_t *t, bool is_best, bpt_status_t status) {
+    char reason[512];
     bool moved;
-    BPT_TRY(bpt_run_follow(t->run, &moved));
+    snprintf(reason, sizeof reason, "%s", bpt_error_message());
+    const bool whole = t->run && !t->options.shard_optimizer;  // else other ranks hold parts of the state, and have gone on
+    const bool saved = whole && bpt_run_follow(t->run, &moved) == BPT_OK && save(t, is_best) == BPT_OK;
+    return bpt_fail(status, "%s; the state after step %" PRId64 " %s", reason, t->state.step, saved ? "is saved" : "could not be saved");
+}
+
+// The folder may be renamed or deleted before a checkpoint is written, and while it is.
+static bpt_status_t save_following(bpt_trainer_t *t, bool is_best) {
+    char reason[512];
+    bool moved;
+    bpt_status_t found = bpt_run_follow(t->run, &moved);
+    if (found != BPT_OK) return bpt_trainer_rescue(t, is_best, found);
     const bpt_status_t status = save(t, is_best);
     if (status != BPT_ERR_IO) return status;
-    char reason[512];
     snprintf(reason, sizeof reason, "%s", bpt_error_message());
-    BPT_TRY(bpt_run_follow(t->run, &moved));  // deleted in between
+    found = bpt_run_follow(t->run, &moved);
+    if (found != BPT_OK) return bpt_trainer_rescue(t, is_best, found);
     // With a sharded optimizer the other ranks have given their parts and gone on.
     return moved && !t->options.shard_optimizer ? save(t, is_best) : bpt_fail(status, "%s", reason);
 }

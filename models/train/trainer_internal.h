@@ -23,5 +23,8 @@ struct bpt_trainer {
 // Makes the program of the largest shape for the active heads of an epoch.
 bpt_status_t bpt_trainer_prepare(bpt_trainer_t *trainer, int64_t epoch) BPT_MUST_USE;
 bpt_status_t bpt_trainer_save(bpt_trainer_t *trainer, bool is_best) BPT_MUST_USE;
+// Training ends because of `status`, whose message is set: the steps since the last checkpoint are saved if there is room for them, and the
+// message says what became of them. Returns `status`.
+bpt_status_t bpt_trainer_rescue(bpt_trainer_t *trainer, bool is_best, bpt_status_t status) BPT_MUST_USE;
 
 #endif

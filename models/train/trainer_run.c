@@ -157,11 +157,7 @@ static bpt_status_t stop(bpt_trainer_t *t) {
 
 // A log that cannot be written must not cost the steps since the last checkpoint.
 static bpt_status_t save_before(bpt_trainer_t *t, bool improved, bpt_status_t status) {
-    if (status != BPT_ERR_IO || t->saved_step == t->state.step) return status;
-    char reason[512];
-    snprintf(reason, sizeof reason, "%s", bpt_error_message());
-    if (bpt_trainer_save(t, improved) != BPT_OK) return bpt_fail(status, "%s; the state could not be saved either", reason);
-    return bpt_fail(status, "%s; the state after step %lld is saved", reason, (long long)t->state.step);
+    return status != BPT_ERR_IO || t->saved_step == t->state.step ? status : bpt_trainer_rescue(t, improved, status);
 }
 
 // What comes after a step: log, evaluation, checkpoint.
