@@ -223,6 +223,24 @@ bpt_status_t bpt_folder_lock_acquire(const char *folder, bpt_folder_lock_t **out
     return status;
 }
 
+static bpt_status_t look_at_lock(const char *path, bool *held) {
+    *held = false;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return errno == ENOENT ? BPT_OK : bpt_fail_path("open", path, errno);
+    const int error = flock(fd, LOCK_SH | LOCK_NB) ? errno : 0;
+    close(fd);
+    *held = error == EWOULDBLOCK;
+    return error && !*held ? bpt_fail_path("lock", path, error) : BPT_OK;
+}
+
+bpt_status_t bpt_folder_lock_is_held(const char *folder, bool *held) {
+    char *path;
+    BPT_TRY(bpt_path_format(&path, "%s/.lock", folder));
+    const bpt_status_t status = look_at_lock(path, held);
+    bpt_free(path);
+    return status;
+}
+
 static bool has_name(const struct stat *folder, const char *name) {
     struct stat now;
     return !stat(name, &now) && now.st_dev == folder->st_dev && now.st_ino == folder->st_ino;
@@ -265,9 +283,13 @@ bpt_status_t bpt_folder_lock_append(const bpt_folder_lock_t *lock, const char *p
     return explain(lock, path, bpt_append_at(lock->folder, last_part(path), path, bytes, length));
 }
 
+bool bpt_folder_lock_has(const bpt_folder_lock_t *lock, const char *path) { return !faccessat(lock->folder, last_part(path), F_OK, 0); }
+
+void bpt_folder_lock_remove(const bpt_folder_lock_t *lock, const char *path) { (void)unlinkat(lock->folder, last_part(path), 0); }
+
 bpt_status_t bpt_folder_lock_ensure(const bpt_folder_lock_t *lock, const char *path, bool *created) {
     *created = false;
-    if (!faccessat(lock->folder, last_part(path), F_OK, 0)) return BPT_OK;
+    if (bpt_folder_lock_has(lock, path)) return BPT_OK;
     if (mkdirat(lock->folder, last_part(path), 0777)) return explain(lock, path, bpt_fail_path("create folder", path, errno));
     *created = true;
     return BPT_OK;

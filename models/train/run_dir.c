@@ -13,8 +13,8 @@
 #include "models/train/run_dir_internal.h"
 
 static void free_names(bpt_run_t *run) {
-    char **const names[] = {&run->path,     &run->config,  &run->vocab,       &run->source_vocab, &run->labels,
-                            &run->subwords, &run->metrics, &run->checkpoints, &run->latest,       &run->best};
+    char **const names[] = {&run->path,    &run->config,      &run->vocab,  &run->source_vocab, &run->labels, &run->subwords,
+                            &run->metrics, &run->checkpoints, &run->latest, &run->best,         &run->stop};
     for (size_t i = 0; i < BPT_COUNT(names); ++i) {
         bpt_free(*names[i]);
         *names[i] = NULL;
@@ -34,7 +34,8 @@ static bpt_status_t format_names(bpt_run_t *run, const char *path) {
     BPT_TRY(bpt_path_format(&run->metrics, "%.*s/metrics.jsonl", shown, path));
     BPT_TRY(bpt_path_format(&run->checkpoints, "%.*s/checkpoints", shown, path));
     BPT_TRY(bpt_path_format(&run->latest, "%.*s/latest", shown, path));
-    return bpt_path_format(&run->best, "%.*s/best", shown, path);
+    BPT_TRY(bpt_path_format(&run->best, "%.*s/best", shown, path));
+    return bpt_path_format(&run->stop, "%.*s/stop", shown, path);
 }
 
 static bpt_status_t make(const char *path, bpt_run_t **out) {
@@ -50,10 +51,10 @@ static bpt_status_t make(const char *path, bpt_run_t **out) {
 }
 
 // Files that belong to a run beside its checkpoints. A file that is missing here would keep a run from being made again.
-enum { N_FILES = 8 };
+enum { N_FILES = 9 };
 static void list_files(const bpt_run_t *run, const char *paths[N_FILES]) {
-    const char *const all[N_FILES] = {run->config, run->vocab,   run->source_vocab, run->subwords,
-                                      run->labels, run->metrics, run->latest,       run->best};
+    const char *const all[N_FILES] = {run->config,  run->vocab,  run->source_vocab, run->subwords, run->labels,
+                                      run->metrics, run->latest, run->best,         run->stop};
     memcpy(paths, all, sizeof all);
 }
 
@@ -127,6 +128,7 @@ void bpt_run_close(bpt_run_t *run) {
     if (!run) return;
     bpt_run_checkpoint_abandon(run);
     remove_beginnings(run);
+    if (run->lock) bpt_folder_lock_remove(run->lock, run->stop);  // what asked for the end that has come
     bpt_folder_lock_release(run->lock);
     free_names(run);
     bpt_free(run);
@@ -220,6 +222,7 @@ done:
 }
 
 static bpt_status_t clean(const bpt_run_t *run) {
+    BPT_TRY(bpt_run_drop_old_stop(run));
     BPT_TRY(bpt_folder_create(run->checkpoints));
     BPT_TRY(remove_temporaries(run->checkpoints));
     return remove_temporaries(run->path);
@@ -269,8 +272,8 @@ static bpt_status_t create(bpt_run_t *run) {
     run->made = !there;
     BPT_TRY(check_no_checkpoint(run));
     run->begins = true;
-    BPT_TRY(remove_files(run));
-    return clean(run);
+    BPT_TRY(clean(run));
+    return remove_files(run);
 }
 
 static bpt_status_t check_is_run(const bpt_run_t *run) {

@@ -1,6 +1,7 @@
 // A run directory: config, vocabulary, labels, metrics, and checkpoints that a crash at any moment leaves readable.
 //
 //     RUN/config.json vocab.txt subword.model labels.txt metrics.jsonl .lock
+//     RUN/stop                 while a trainer is asked to stop
 //     RUN/checkpoints/step-N/{model.safetensors, optimizer.safetensors, state.json}
 //     RUN/latest, RUN/best     relative links to folders of checkpoints/
 //
@@ -45,6 +46,12 @@ const char *bpt_run_metrics_path(const bpt_run_t *run);
 bpt_status_t bpt_run_follow(bpt_run_t *run, bool *moved) BPT_MUST_USE;
 // Training begins: from here on the files stay, whatever becomes of the run.
 void bpt_run_keep_folder(bpt_run_t *run);
+
+// A file `stop` in the folder asks its trainer to stop, whatever machine or program it comes from. Ask is for readers: BPT_ERR_INPUT unless
+// a trainer holds the run. The trainer looks, and the file goes when it closes the run, however that ended. One that is left over from a
+// trainer that was killed goes, with a warning, when the next one opens the run.
+bpt_status_t bpt_run_ask_to_stop(const bpt_run_t *run) BPT_MUST_USE;
+bool bpt_run_stop_asked(const bpt_run_t *run);
 
 // BPT_ERR_IO unless the disk has room for `bytes` more: call with the size of a checkpoint before the first step.
 bpt_status_t bpt_run_require_space(const bpt_run_t *run, uint64_t bytes) BPT_MUST_USE;

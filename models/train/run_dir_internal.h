@@ -6,7 +6,7 @@
 #include "models/train/run_dir.h"
 
 struct bpt_run {
-    char *path, *config, *vocab, *source_vocab, *subwords, *labels, *metrics, *checkpoints, *latest, *best;
+    char *path, *config, *vocab, *source_vocab, *subwords, *labels, *metrics, *checkpoints, *latest, *best, *stop;
     bpt_folder_lock_t *lock;  // NULL for readers
     bool made;                // the folder is new
     bool begins;              // the run is new, and nothing of it is worth keeping before its first checkpoint
@@ -16,6 +16,8 @@ struct bpt_run {
 
 // Removes what a failure left. If it cannot be removed, the message is still that of the failure.
 bool bpt_run_clean_up(const char *path);
+// For a trainer that opens the run (run_stop.c).
+bpt_status_t bpt_run_drop_old_stop(const bpt_run_t *run) BPT_MUST_USE;
 bpt_status_t bpt_run_has_checkpoints(const bpt_run_t *run, bool *out) BPT_MUST_USE;
 bool bpt_run_is_link(const char *path);  // also one that leads nowhere
 // Step of the checkpoint that a link names, -1 when it is no link to one.

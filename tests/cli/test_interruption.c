@@ -15,137 +15,28 @@
 
 #include <cmocka.h>
 
+#include "bpt/alloc.h"
 #include "bpt/file.h"
+#include "support/interrupted.h"
 #include "support/process.h"
-
-enum { STEPS = 400, DEADLINE_SECONDS = 120 };
-#define SHAPE                                                                                                                              \
-    "--backend cpu --threads 1 --quiet --layers 1 --d-model 16 --heads 2 --context 32 --batch-tokens 64 --save-every 20 --eval-every 100 " \
-    "--log-every 1"
-
-static char text[512];
-static char errors[512];  // where trainers write their messages; "": among those of this test
-
-static int write_text(void **state) {
-    (void)state;
-    static char bytes[20001];
-    for (int i = 0; i < 20000; ++i) bytes[i] = (char)('a' + (i * 5 + i / 13) % 26);
-    snprintf(text, sizeof text, "%s", test_file("text.txt", bytes));
-    return 0;
-}
-
-static pid_t start(const char *run, bool resume) {
-    const char *program = getenv("BPT_PROGRAM");
-    char line[2048];
-    snprintf(line, sizeof line, "exec \"%s\" train --data %s --out %s %s --steps %d " SHAPE " >/dev/null %s%s", program, text, run,
-             resume ? "--resume" : "", STEPS, *errors ? "2>" : "", errors);
-    const pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (!pid) {
-        (void)!nice(5);  // on a busy machine this test should get its turn before the run has come to its end
-        execl("/bin/sh", "sh", "-c", line, (char *)NULL);
-        _exit(127);
-    }
-    return pid;
-}
-
-static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL); }
-
-static int64_t lines_of(const char *run) {
-    char path[600];
-    size_t length;
-    snprintf(path, sizeof path, "%s/metrics.jsonl", run);
-    char *bytes = test_read_file(path, &length);
-    int64_t lines = 0;
-    for (size_t i = 0; bytes && i < length; ++i) lines += bytes[i] == '\n';
-    free(bytes);
-    return lines;
-}
-
-// Waits until the run has written `lines` lines of metrics; false when the process ended before.
-static bool wait_for_lines(pid_t pid, const char *run, int64_t lines) {
-    const time_t end = time(NULL) + DEADLINE_SECONDS;
-    while (lines_of(run) < lines) {
-        if (time(NULL) > end) fail_msg("no %d lines of metrics in %s after %d s", (int)lines, run, DEADLINE_SECONDS);
-        int status;
-        if (waitpid(pid, &status, WNOHANG) == pid) return false;
-        nap();
-    }
-    return true;
-}
-
-static int finish(pid_t pid) {
-    int status;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-// A trainer that has written `lines` lines of metrics and is stopped in its first half. *run is its folder, of this name and the number of
-// the try: one that was stopped too late is begun again.
-static pid_t start_and_stop(const char *name, int64_t lines, char run[512]) {
-    for (int tries = 0; tries < 5; ++tries) {
-        int status = 0;
-        snprintf(run, 512, "%s", test_path("%s-%d", name, tries));
-        const pid_t pid = start(run, false);
-        if (!wait_for_lines(pid, run, lines) || kill(pid, SIGSTOP) || waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
-            continue;
-        if (lines_of(run) < STEPS / 2) return pid;
-        kill(pid, SIGKILL);
-        finish(pid);
-    }
-    fail_msg("%s: five trainings were at their ends before they could be stopped", name);
-    return 0;
-}
-
-// Sends the signal; false where the run had come to its end before.
-static bool end_by(pid_t pid, int signal_number, int exit_status) {
-    kill(pid, signal_number);
-    const int got = finish(pid);
-    if (got) assert_int_equal(got, exit_status);
-    return got;
-}
-
-static char *weights(const char *run, size_t *length) {
-    char path[600];
-    snprintf(path, sizeof path, "%s/checkpoints/step-%d/model.safetensors", run, STEPS);
-    char *bytes = test_read_file(path, length);
-    if (!bytes) fail_msg("%s is missing", path);
-    return bytes;
-}
-
-static void expect_same_weights(const char *a, const char *b) {
-    size_t n, m;
-    char *x = weights(a, &n), *y = weights(b, &m);
-    assert_int_equal(n, m);
-    assert_memory_equal(x, y, n);
-    free(x), free(y);
-}
-
-static const char *whole_run(void) {
-    static char run[512];
-    if (*run) return run;
-    snprintf(run, sizeof run, "%s", test_path("whole"));
-    assert_int_equal(finish(start(run, false)), 0);
-    return run;
-}
 
 static void the_first_signal_saves_and_exits_130_and_going_on_loses_nothing(void **state) {
     (void)state;
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
     signal(SIGHUP, SIG_DFL);  // nohup around the tests would be inherited
-    for (size_t s = 0; s < 3; ++s) {
+    for (size_t s = 0; s < BPT_COUNT(signals); ++s) {
         char run[512], latest[600];
         bool stopped = false;
         for (int tries = 0; tries < 5 && !stopped; ++tries) {
             snprintf(run, sizeof run, "%s", test_path("stopped-%d-%d", (int)s, tries));
-            const pid_t pid = start(run, false);
-            stopped = wait_for_lines(pid, run, 33) && end_by(pid, signals[s], 130);
+            const pid_t pid = interrupted_start(run, false);
+            stopped = interrupted_wait(pid, run, 33) && interrupted_end_by(pid, signals[s], 130);
         }
         assert_true(stopped);
         snprintf(latest, sizeof latest, "%s/latest/model.safetensors", run);
         assert_int_equal(access(latest, R_OK), 0);
-        assert_int_equal(finish(start(run, true)), 0);
-        expect_same_weights(whole_run(), run);
+        assert_int_equal(interrupted_finish(interrupted_start(run, true)), 0);
+        interrupted_same_weights(interrupted_whole_run(), run);
     }
 }
 
@@ -153,55 +44,48 @@ static void the_first_signal_saves_and_exits_130_and_going_on_loses_nothing(void
 // meanwhile, so that both wait for it when it goes on.
 static void two_signals_at_once_are_one(void **state) {
     (void)state;
-    char run[512], latest[600];
-    const pid_t pid = start_and_stop("twice", 33, run);
+    char run[512];
+    const pid_t pid = interrupted_start_and_stop("twice", 33, run);
     kill(pid, SIGTERM);
     kill(pid, SIGINT);
     kill(pid, SIGCONT);
-    assert_int_equal(finish(pid), 130);
-    snprintf(latest, sizeof latest, "%s/checkpoints", run);
-    char **names;
-    size_t count;
-    int64_t saved = 0;
-    assert_int_equal(bpt_folder_list(latest, &names, &count), BPT_OK);
-    for (size_t i = 0; i < count; ++i)
-        if (!strncmp(names[i], "step-", 5) && strtoll(names[i] + 5, NULL, 10) > saved) saved = strtoll(names[i] + 5, NULL, 10);
-    bpt_names_free(names, count);
-    assert_true(saved >= 33);  // after the regular one of step 20
+    assert_int_equal(interrupted_finish(pid), 130);
+    assert_true(interrupted_saved(run) >= 33);  // after the regular one of step 20
 }
 
 static void a_killed_run_goes_on_from_its_last_checkpoint(void **state) {
     (void)state;
     char run[512], line[1024];
     snprintf(run, sizeof run, "%s", test_path("killed"));
-    pid_t pid = start(run, false);
+    pid_t pid = interrupted_start(run, false);
     int kills = 0;
     bool killed = true;
     for (; kills < 4; ++kills) {
         // Past the first checkpoint, somewhere between two others.
-        killed = wait_for_lines(pid, run, 25 + 83 * kills);
-        for (int i = 0; i < 3 * kills; ++i) nap();
-        if (killed) killed = end_by(pid, SIGKILL, 128 + SIGKILL);
+        killed = interrupted_wait(pid, run, 25 + 83 * kills);
+        for (int i = 0; i < 3 * kills; ++i) interrupted_nap();
+        if (killed) killed = interrupted_end_by(pid, SIGKILL, 128 + SIGKILL);
         if (!killed) break;
         snprintf(line, sizeof line, "eval %s --checkpoint latest --backend ref --quiet", run);
         test_process_t p = test_run_line(line);
         if (p.exit_status) fail_msg("after kill %d: %s", kills, p.err);
         test_process_free(&p);
-        pid = start(run, true);
+        pid = interrupted_start(run, true);
     }
     assert_true(kills > 0);
-    if (killed) assert_int_equal(finish(pid), 0);
-    expect_same_weights(whole_run(), run);
+    if (killed) assert_int_equal(interrupted_finish(pid), 0);
+    interrupted_same_weights(interrupted_whole_run(), run);
 }
 
 static void two_trainers_cannot_write_one_run(void **state) {
     (void)state;
     char run[512], line[2048];
-    const pid_t pid = start_and_stop("shared", 22, run);
+    const pid_t pid = interrupted_start_and_stop("shared", 22, run);
     static const char *const again[] = {"--resume", ""};
     test_process_t second[2];
     for (int i = 0; i < 2; ++i) {
-        snprintf(line, sizeof line, "train --data %s --out %s %s --steps %d " SHAPE, text, run, again[i], STEPS);
+        snprintf(line, sizeof line, "train --data %s --out %s %s --steps %d " INTERRUPTED_SHAPE, interrupted_text, run, again[i],
+                 INTERRUPTED_STEPS);
         second[i] = test_run_line(line);
     }
     kill(pid, SIGCONT);  // before anything is asserted: a process that stays stopped would keep this test's output open for ever
@@ -211,8 +95,8 @@ static void two_trainers_cannot_write_one_run(void **state) {
             fail_msg("%s: exit %d: %s", again[i], p->exit_status, p->err);
         test_process_free(&second[i]);
     }
-    assert_int_equal(finish(pid), 0);
-    expect_same_weights(whole_run(), run);
+    assert_int_equal(interrupted_finish(pid), 0);
+    interrupted_same_weights(interrupted_whole_run(), run);
 }
 
 // A file size limit stands for a disk that fills up: the write fails in the middle of a checkpoint.
@@ -220,7 +104,8 @@ static void a_disk_that_fills_up_leaves_the_last_checkpoint(void **state) {
     (void)state;
     char run[512], line[2048];
     snprintf(run, sizeof run, "%s", test_path("full"));
-    snprintf(line, sizeof line, "\"$BPT_PROGRAM\" train --data %s --out %s --stop-at 20 --steps %d " SHAPE, text, run, STEPS);
+    snprintf(line, sizeof line, "\"$BPT_PROGRAM\" train --data %s --out %s --stop-at 20 --steps %d " INTERRUPTED_SHAPE, interrupted_text,
+             run, INTERRUPTED_STEPS);
     assert_int_equal(system(line), 0);
     snprintf(line, sizeof line, "ulimit -f 8; \"$BPT_PROGRAM\" train --out %s --resume --quiet 2>%s", run, test_path("message"));
     const int status = system(line);
@@ -232,7 +117,7 @@ static void a_disk_that_fills_up_leaves_the_last_checkpoint(void **state) {
     free(message);
     snprintf(line, sizeof line, "\"$BPT_PROGRAM\" train --out %s --resume --quiet", run);
     assert_int_equal(system(line), 0);
-    expect_same_weights(whole_run(), run);
+    interrupted_same_weights(interrupted_whole_run(), run);
 }
 
 // The folder of a trainer is taken away by `command` (its names in place of %s: that of the run and another one). What the trainer said is
@@ -240,14 +125,14 @@ static void a_disk_that_fills_up_leaves_the_last_checkpoint(void **state) {
 static int train_without_folder(const char *name, const char *command, char run[512], const char *other, char **said) {
     char line[2048];
     size_t length;
-    snprintf(errors, sizeof errors, "%s", test_path("errors"));
-    const pid_t pid = start_and_stop(name, 25, run);
+    snprintf(interrupted_errors, sizeof interrupted_errors, "%s", test_path("errors"));
+    const pid_t pid = interrupted_start_and_stop(name, 25, run);
     snprintf(line, sizeof line, command, run, other ? other : run);
     const int done = system(line);
     kill(pid, SIGCONT);
-    const int status = finish(pid);
-    *said = test_read_file(errors, &length);
-    *errors = 0;
+    const int status = interrupted_finish(pid);
+    *said = test_read_file(interrupted_errors, &length);
+    *interrupted_errors = 0;
     assert_int_equal(done, 0);
     return status;
 }
@@ -261,8 +146,8 @@ static void a_renamed_run_goes_on_under_its_new_name(void **state) {
     if (status || !strstr(said, renamed) || !strstr(said, "new-name; the run goes on there")) fail_msg("%d: %s", status, said);
     free(said);
     assert_int_not_equal(access(old, F_OK), 0);
-    assert_int_equal(lines_of(new), lines_of(whole_run()));
-    expect_same_weights(whole_run(), new);
+    assert_int_equal(interrupted_lines(new), interrupted_lines(interrupted_whole_run()));
+    interrupted_same_weights(interrupted_whole_run(), new);
 }
 
 static void a_deleted_run_ends_the_trainer_and_does_not_come_back(void **state) {
@@ -302,5 +187,5 @@ int main(void) {
         cmocka_unit_test(a_deleted_run_ends_the_trainer_and_does_not_come_back),
         cmocka_unit_test(a_run_whose_files_are_deleted_keeps_its_state),
     };
-    return cmocka_run_group_tests(tests, write_text, NULL);
+    return cmocka_run_group_tests(tests, interrupted_set_up, NULL);
 }

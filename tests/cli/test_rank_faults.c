@@ -141,6 +141,57 @@ static void a_killed_rank_ends_the_team_and_costs_only_the_steps_since_the_check
     team_remove("killed"), team_remove("alone");
 }
 
+static pid_t process_of(const char *run, int rank) {
+    pid_t process = 0;
+    for (const time_t end = time(NULL) + DEADLINE_SECONDS; !process && time(NULL) < end; team_nap()) process = team_process(run, rank);
+    assert_true(process > 0);
+    return process;
+}
+
+// The team has ended by itself after one step, saved by rank 0, from where one process comes to the bits of a run that nobody stopped (four
+// ranks and one add the four micro-batches in the same order).
+static void expect_saved_end(pid_t team, const char *name) {
+    assert_int_not_equal(wait_for_end(team), 0);
+    size_t length;
+    char *messages = test_read_file(test_path("messages"), &length);
+    const char *said = messages ? strstr(messages, "the state is saved") : NULL;
+    if (!said || strstr(said + 1, "the state is saved")) fail_msg("rank 0 alone saves: %s", messages ? messages : "");
+    free(messages);
+    assert_false(bpt_file_exists(test_path("%s/stop", name)));
+    json_t *checkpoint = json_load_file(test_path("%s/latest/state.json", name), 0, NULL);
+    const int step = (int)json_integer_value(json_object_get(checkpoint, "step"));
+    json_decref(checkpoint);
+    test_succeed("train --resume --quiet --stop-at %d --out %s", step + 3, test_path("%s", name));
+    char more[100];
+    snprintf(more, sizeof more, "--steps 100000 --save-every 10 --stop-at %d", step + 3);
+    team_train_alone(0, "cpu", "alone", more);
+    team_same_bits(name, "alone", "model.safetensors");
+    team_remove("alone"), team_remove(name);
+}
+
+// No launcher takes part in it: neither passes a signal on nor ends ranks that are slow to obey.
+static void bpt_stop_ends_all_ranks_after_the_same_step(void **state) {
+    (void)state;
+    char run[600];
+    snprintf(run, sizeof run, "%s", test_path("asked"));
+    const pid_t pid = start_team(4, run, "");
+    wait_for_checkpoint("asked");
+    test_succeed("stop %s", run);
+    expect_saved_end(pid, "asked");
+}
+
+static void sigusr1_to_any_rank_ends_all_after_the_same_step(void **state) {
+    (void)state;
+    for (int rank = 0; rank < 4; rank += 3) {
+        char run[600];
+        snprintf(run, sizeof run, "%s", test_path("one"));
+        const pid_t pid = start_team(4, run, "");
+        wait_for_checkpoint("one");
+        kill(process_of(run, rank), SIGUSR1);
+        expect_saved_end(pid, "one");
+    }
+}
+
 static void a_signal_to_all_saves_once(void **state) {
     (void)state;
     char run[600];
@@ -218,6 +269,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_that_do_not_fit_together_are_refused),
         cmocka_unit_test(a_killed_rank_ends_the_team_and_costs_only_the_steps_since_the_checkpoint),
+        cmocka_unit_test(bpt_stop_ends_all_ranks_after_the_same_step),
+        cmocka_unit_test(sigusr1_to_any_rank_ends_all_after_the_same_step),
         cmocka_unit_test(a_signal_to_all_saves_once),
         cmocka_unit_test(a_full_disk_at_rank_0_ends_the_team),
         cmocka_unit_test(a_rank_that_is_silent_is_given_up),

@@ -266,7 +266,18 @@ static void a_second_opener_is_told_who_holds_the_lock(void **state) {
     assert_ok(bpt_folder_lock_acquire(folder, &lock));  // a killed holder leaves no lock
     bpt_folder_lock_t *second;
     assert_fails(bpt_folder_lock_acquire(folder, &second), BPT_ERR_IO, "in use by process");
+    bool held = false;
+    assert_ok(bpt_folder_lock_is_held(folder, &held));
+    assert_true(held);
+    test_write_file(test_path("word"), "", 0);
+    assert_true(bpt_folder_lock_has(lock, test_path("word")));
+    bpt_folder_lock_remove(lock, test_path("word"));
+    assert_false(bpt_folder_lock_has(lock, test_path("word")) || bpt_file_exists(test_path("word")));
     bpt_folder_lock_release(lock);
+    assert_ok(bpt_folder_lock_is_held(folder, &held));
+    assert_false(held);
+    assert_ok(bpt_folder_lock_is_held(test_path("absent"), &held));
+    assert_false(held);
     assert_ok(bpt_folder_lock_acquire(folder, &lock));
     bpt_folder_lock_release(lock);
     assert_fails(bpt_folder_lock_acquire(test_path("absent"), &lock), BPT_ERR_IO, "absent");

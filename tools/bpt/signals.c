@@ -1,7 +1,7 @@
-// Ctrl-C, SIGTERM and a closed terminal (SIGHUP, unless nohup ignores it). At first each ends the program, also where a read waits for
-// ever. A command that has something to finish says when that begins: from then on the first signal asks it to stop at the next good
+// Ctrl-C, SIGTERM, SIGUSR1 and a closed terminal (SIGHUP, unless nohup ignores it). At first each ends the program, also where a read waits
+// for ever. A command that has something to finish says when that begins: from then on the first signal asks it to stop at the next good
 // moment, and one that comes at least a second later ends the program. What comes sooner is the same wish told twice: `timeout` signals
-// its child, and then the child's whole process group.
+// its child, and then the child's whole process group. SIGUSR1 only ever asks: launchers and batch systems pass it on, some more than once.
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -24,10 +24,9 @@ static bool a_second_has_passed(void) {
 
 // Only async-signal-safe calls here, and errno is left as it was: the interrupted code may be about to read it.
 static void on_first_or_second(int signal_number) {
-    (void)signal_number;
     const int before = errno;
     if (cli_interrupted) {
-        if (a_second_has_passed()) _exit(EXIT_INTERRUPTED);
+        if (signal_number != SIGUSR1 && a_second_has_passed()) _exit(EXIT_INTERRUPTED);
         errno = before;
         return;
     }
@@ -39,6 +38,8 @@ static void on_first_or_second(int signal_number) {
     }
     errno = before;
 }
+
+void cli_signals_act(void) { on_first_or_second(SIGUSR1); }
 
 static void on_any(int signal_number) {
     (void)signal_number;
@@ -68,12 +69,13 @@ static bool install(void (*handler)(int)) {
     sigaddset(&action.sa_mask, SIGINT);
     sigaddset(&action.sa_mask, SIGTERM);
     sigaddset(&action.sa_mask, SIGHUP);
+    sigaddset(&action.sa_mask, SIGUSR1);
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigemptyset(&ignore.sa_mask);
     struct sigaction hangup;
     if (sigaction(SIGHUP, NULL, &hangup) || (hangup.sa_handler != SIG_IGN && sigaction(SIGHUP, &action, NULL))) return false;
-    return !sigaction(SIGINT, &action, NULL) && !sigaction(SIGTERM, &action, NULL) && !sigaction(SIGPIPE, &ignore, NULL) &&
-           !sigaction(SIGXFSZ, &ignore, NULL);
+    return !sigaction(SIGINT, &action, NULL) && !sigaction(SIGTERM, &action, NULL) && !sigaction(SIGUSR1, &action, NULL) &&
+           !sigaction(SIGPIPE, &ignore, NULL) && !sigaction(SIGXFSZ, &ignore, NULL);
 }
 
 bool cli_signals_install(void) { return install(on_any); }

@@ -6,12 +6,14 @@
 
 #include "data/text/text.h"
 
-// SIGINT, SIGTERM and SIGHUP end the program at once with 130, whatever it waits for. SIGPIPE and SIGXFSZ become errors of write. Returns
-// false when the system refuses.
+// SIGINT, SIGTERM, SIGHUP and SIGUSR1 end the program at once with 130, whatever it waits for. SIGPIPE and SIGXFSZ become errors of write.
+// Returns false when the system refuses.
 bool cli_signals_install(void);
 // From here on the command looks at cli_interrupted, and nothing that it reads may wait for ever: the first signal sets it and shows
-// `text` on a terminal, the second ends the program.
+// `text` on a terminal, the second, unless it is SIGUSR1, ends the program.
 bpt_status_t cli_signals_poll(const char *text) BPT_MUST_USE;
+// As if SIGUSR1 had come while the command polls.
+void cli_signals_act(void);
 extern const char cli_stopping[];  // a text for commands that only answer
 // The command waits for input again: as after cli_signals_install. BPT_ERR_INTERRUPTED when a signal came while it polled.
 bpt_status_t cli_signals_wait(void) BPT_MUST_USE;

@@ -64,6 +64,8 @@ BPT_API bpt_status_t bpt_link_swap(const char *link, const char *target) BPT_MUS
 // BPT_ERR_IO names the process that holds it.
 typedef struct bpt_folder_lock bpt_folder_lock_t;
 BPT_API bpt_status_t bpt_folder_lock_acquire(const char *folder, bpt_folder_lock_t **out) BPT_MUST_USE;
+// Whether a process holds it, without taking it.
+BPT_API bpt_status_t bpt_folder_lock_is_held(const char *folder, bool *held) BPT_MUST_USE;
 // Where the locked folder `folder` is by now: *moved is NULL as long as it has this name, else its new one, freed with bpt_free. A folder
 // that was deleted is BPT_ERR_IO, whatever has its name.
 BPT_API bpt_status_t bpt_folder_lock_find(const bpt_folder_lock_t *lock, const char *folder, char **moved) BPT_MUST_USE;
@@ -71,6 +73,8 @@ BPT_API bpt_status_t bpt_folder_lock_find(const bpt_folder_lock_t *lock, const c
 // Append is as bpt_file_append; ensure makes a folder that is missing.
 BPT_API bpt_status_t bpt_folder_lock_append(const bpt_folder_lock_t *lock, const char *path, const void *bytes, size_t length) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_folder_lock_ensure(const bpt_folder_lock_t *lock, const char *path, bool *created) BPT_MUST_USE;
+BPT_API bool bpt_folder_lock_has(const bpt_folder_lock_t *lock, const char *path);
+BPT_API void bpt_folder_lock_remove(const bpt_folder_lock_t *lock, const char *path);  // a file, if it can be removed
 BPT_API void bpt_folder_lock_release(bpt_folder_lock_t *lock);
 
 // BPT_ERR_IO unless `bytes` are free for this user on the file system of `path`; `purpose` begins the sentence ("the next checkpoint").

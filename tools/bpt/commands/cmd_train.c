@@ -51,11 +51,17 @@ typedef struct {
 } job_t;
 
 // ---- Progress
-static bool stop_asked(void *user) { return (void)user, cli_interrupted != 0; }
+
+// `bpt stop` is one more signal, by way of the run.
+static bool stop_asked(void *user) {
+    const job_t *job = user;
+    if (!cli_interrupted && job->run && bpt_run_stop_asked(job->run)) cli_signals_act();
+    return cli_interrupted != 0;
+}
 
 static bpt_status_t score_texts(void *user, bpt_runner_t *runner, double *score) {
     const job_t *job = user;
-    return cli_translation_score_run(job->score, runner, score);
+    return cli_translation_score_run(job->score, runner, stop_asked, user, score);
 }
 
 static void show_evaluation(job_t *job, const bpt_metrics_line_t *line) {
@@ -341,7 +347,7 @@ const cli_command_t cli_command_train = {
     .purpose = "train a model",
     .description =
         "Writes a run directory with the configuration, metrics and checkpoints. Ctrl-C finishes the current step, saves "
-        "and exits with status 130; --resume then continues exactly from there.\n"
+        "and exits with status 130; --resume then continues exactly from there. `bpt stop RUN` and SIGUSR1 do the same.\n"
         "What --task reads: lm text; classify lines of `label<TAB>text` or of labelled trees in brackets; pair lines of "
         "`label<TAB>text<TAB>text`; regress lines of `number<TAB>text`, or vectors as tensors x [examples, n, d] and y "
         "[examples, outputs] of a safetensors file; tag a token and its tag a line, with a blank line between sentences (CoNLL, "

@@ -11,7 +11,6 @@
 #include "models/api/translate_texts.h"
 #include "tools/bpt/corpus/readers.h"
 #include "tools/bpt/options/options.h"
-#include "tools/bpt/signals.h"
 
 enum { BATCH = 32 };
 
@@ -103,6 +102,8 @@ typedef struct {
     int64_t own, done;
     int64_t lost;  // lines of documents that the model's positions had no room for
     double start;
+    bool (*should_stop)(void *user);
+    void *user;
     bpt_bleu_counter_t *counter;
     bpt_bleu_counts_t counts;
 } work_t;
@@ -121,7 +122,7 @@ static void share_out(work_t *w, int rank, int size) {
 static bpt_status_t compare(void *user, int64_t text, const bpt_hypothesis_t *found) {
     work_t *w = user;
     char *written;
-    if (cli_interrupted) return bpt_fail(BPT_ERR_INTERRUPTED, "stopped while evaluating");
+    if (w->should_stop(w->user)) return bpt_fail(BPT_ERR_INTERRUPTED, "stopped while evaluating");
     BPT_TRY(bpt_translation_text(w->score->corpus->vocab, found, &written));
     const bpt_range_t hypothesis = bpt_range_of("a translation", written, strlen(written));
     const bpt_status_t status = bpt_bleu_count(w->counter, &hypothesis, &w->score->lines[text], 1, &w->counts);
@@ -153,9 +154,10 @@ static bpt_status_t add_ranks(bpt_ranks_t *ranks, work_t *w) {
     return BPT_OK;
 }
 
-bpt_status_t cli_translation_score_run(const cli_translation_score_t *s, bpt_runner_t *runner, double *bleu) {
+bpt_status_t cli_translation_score_run(const cli_translation_score_t *s, bpt_runner_t *runner, bool (*should_stop)(void *user), void *user,
+                                       double *bleu) {
     bpt_ranks_t *ranks = bpt_runner_ranks(runner);
-    work_t w = {.score = s, .start = bpt_clock_seconds()};
+    work_t w = {.score = s, .start = bpt_clock_seconds(), .should_stop = should_stop, .user = user};
     bpt_status_t status = bpt_alloc((size_t)s->count, sizeof *w.texts, &w.texts);
     if (status == BPT_OK) share_out(&w, bpt_ranks_rank(ranks), bpt_ranks_size(ranks));
     if (status == BPT_OK) status = bpt_bleu_counter_create(BPT_BLEU_13A, false, &w.counter);

@@ -16,6 +16,8 @@ bpt_status_t cli_translation_score_create(const cli_options_t *o, const cli_corp
 void cli_translation_score_destroy(cli_translation_score_t *score);
 // BLEU in percent of the model as it is now. Lines of documents that the model's positions have no room for count as empty, with a warning.
 // The ranks of the runner share the lines out; all of them get the score, or the same failure.
-bpt_status_t cli_translation_score_run(const cli_translation_score_t *score, bpt_runner_t *runner, double *bleu) BPT_MUST_USE;
+// `should_stop` is asked meanwhile; true: BPT_ERR_INTERRUPTED.
+bpt_status_t cli_translation_score_run(const cli_translation_score_t *score, bpt_runner_t *runner, bool (*should_stop)(void *user),
+                                       void *user, double *bleu) BPT_MUST_USE;
 
 #endif

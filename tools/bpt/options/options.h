@@ -135,8 +135,9 @@ typedef enum {
     CLI_BLEU = 1 << 15,
     CLI_AVERAGE = 1 << 16,
     CLI_TRANSLATE = 1 << 17,
-    CLI_GLOBALS = 1 << 18,  // in front of the command
-    CLI_ALL = (1 << 19) - 1,
+    CLI_STOP = 1 << 18,
+    CLI_GLOBALS = 1 << 19,  // in front of the command
+    CLI_ALL = (1 << 20) - 1,
 } cli_command_bit_t;
 
 typedef enum {
