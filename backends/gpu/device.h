@@ -27,6 +27,7 @@ typedef struct {
     size_t n_programs, programs_capacity;
     bpt_gpu_memory_t *canary;  // u32: submissions that ran to their end
     uint32_t canary_expected;
+    bool ran;                // something that was submitted has run
     uint64_t last_ticket;    // 0: idle
     uint64_t waited_ticket;  // all up to it have finished
     double budget_s;         // longest submission; INFINITY where nothing kills long ones

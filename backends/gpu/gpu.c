@@ -8,6 +8,7 @@
 #include "backends/gpu/compile.h"
 #include "backends/gpu/library.h"
 #include "backends/gpu/limits.h"
+#include "backends/gpu/pretended.h"
 #include "bpt/alloc.h"
 #include "bpt/log.h"
 
@@ -54,6 +55,7 @@ bpt_status_t bpt_gpu_enumerate(const bpt_backend_t *backend, const bpt_gpu_drive
         else
             describe_no_rule(bpt_error_message(), &infos[i]);
         bpt_error_clear();
+        bpt_gpu_pretended_mark(&infos[i]);
     }
     return BPT_OK;
 }
@@ -120,6 +122,7 @@ bpt_status_t bpt_gpu_open(const bpt_backend_t *backend, const bpt_gpu_driver_t *
                           count == 1 ? "" : "s", index);
         goto failed;
     }
+    if (!(options && options->compile_only)) bpt_gpu_pretended_mark(&infos[index]);
     if (!infos[index].usable) {
         status =
             bpt_fail(BPT_ERR_UNAVAILABLE, "backend %s, device %d (%s): %s", backend->name, index, infos[index].name, infos[index].reason);

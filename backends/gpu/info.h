@@ -20,6 +20,7 @@ typedef struct {
     uint32_t vector_lanes;      // OpenCL on processors: floats of a vector register
     uint32_t subgroup_size;     // Vulkan: work-items that run side by side
     uint32_t least_subgroup;    // the smallest number of them that a compiler may choose; 0 = not said
+    bool pretended;             // without hardware: kernels compile for it, and nothing runs (pretended.h)
     bool library;               // products by the library of the API, where it can be trusted, are what suits the device
     // The rule for products of matrices, by what it applies ("shipped", "tuned", "BPT_TUNING"), and why no other one does.
     char rule[160], rule_origin[16], rule_note[560];

@@ -319,7 +319,20 @@ static bpt_status_t calibrate(bpt_gpu_device_t *g, bpt_list_t *list) {
 static bpt_status_t check_canary(bpt_gpu_device_t *g) {
     uint32_t seen = 0;
     BPT_TRY(g->api->driver->read(g->api, g->canary, 0, &seen, sizeof seen));
-    if (seen == g->canary_expected) return BPT_OK;
+    if (seen == g->canary_expected) {
+        g->ran = true;
+        return BPT_OK;
+    }
+    if (!g->ran && (!seen || seen > g->canary_expected))
+        return bpt_fail(
+            BPT_ERR_UNAVAILABLE,
+            "device '%s' runs nothing: its driver reported success, but none of its submissions (%u so far) left a trace. Is it a "
+            "device without hardware, which only compiles (`bpt doctor --compile`)?",
+            g->base.info.name, g->canary_expected);
+    if (seen > g->canary_expected)
+        return bpt_fail(BPT_ERR_DEVICE_LOST,
+                        "device '%s' has other memory than was written: %u submissions were counted as %u (the driver was probably reset)",
+                        g->base.info.name, g->canary_expected, seen);
     return bpt_fail(BPT_ERR_DEVICE_LOST,
                     "device '%s' reported success, but %u of %u submissions did not run to their end (the driver was probably reset)",
                     g->base.info.name, g->canary_expected - seen, g->canary_expected);

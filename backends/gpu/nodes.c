@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backends/gpu/pretended.h"
+
 // The group that owns the file is the one to join: render on most systems, video on older ones.
 static void say_remedy(const char *path, char *reason, size_t bytes) {
     struct stat file;
@@ -50,5 +52,6 @@ bpt_status_t bpt_gpu_no_driver(const char *what, const char *install) {
     int count = 0;
     bpt_gpu_list_forbidden(&forbidden, 1, &count);
     if (count) return bpt_fail(BPT_ERR_UNAVAILABLE, "%s; %s: %s", what, forbidden.name, forbidden.reason);
-    return bpt_fail(BPT_ERR_UNAVAILABLE, "%s; %s", what, install);
+    const char *pretended = bpt_gpu_pretended_remedy();
+    return bpt_fail(BPT_ERR_UNAVAILABLE, "%s; %s", what, pretended ? pretended : install);
 }

@@ -2,6 +2,7 @@
 // compiles every kernel that a device would use; none may fail, spill registers, or ask for more local memory than the device has.
 // A compiler that is missing is a skip, or a failure where BPT_REQUIRE_COMPILERS (radv,ocloc,nvrtc) names it. The first family of each
 // compiler runs by default and in f32; BPT_ALL_FAMILIES=1 compiles for all of them, in every number type.
+#include <ctype.h>
 #include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,6 +32,7 @@ static const family_t families[] = {
     {"radv", "vulkan", {"RAVEN"}, true, 65536, 64},              // GFX9, an APU
     {"radv", "vulkan", {"NAVI21"}, true, 65536, 32},             // GFX10.3
     {"radv", "vulkan", {"NAVI31", "GFX1100"}, true, 65536, 32},  // GFX11
+    {"radv", "vulkan", {"GFX1201"}, false, 65536, 32},           // GFX12, of Mesa 26
     {"ocloc", "opencl", {"skl"}, false, 65536, 8},               // Gen9
     {"ocloc", "opencl", {"icllp"}, false, 65536, 8},             // Gen11
     {"ocloc", "opencl", {"tgllp"}, false, 65536, 8},             // Xe-LP
@@ -56,22 +58,29 @@ static void not_tested(const family_t *f, const char *why) {
     skip();
 }
 
-// Has this process and its children see RADV alone; false: it is not installed.
-static bool choose_radv(const char *name) {
+// Has the program see RADV alone, and in it a GPU of this name: a device without hardware, as Mesa has them up to 25, or the one that
+// mesa-drm-shim pretends. False: it is not installed.
+static bool choose_radv(const char *name, bool shim) {
     const char *file = getenv("BPT_RADV_ICD");
-    glob_t found;
-    if (!file && glob("/usr/share/vulkan/icd.d/radeon_icd*.json", 0, NULL, &found)) return false;
-    setenv("VK_DRIVER_FILES", file ? file : found.gl_pathv[0], 1);
-    setenv("VK_ICD_FILENAMES", file ? file : found.gl_pathv[0], 1);
-    setenv("RADV_FORCE_FAMILY", name, 1);
-    if (!file) globfree(&found);
-    return true;
+    char id[32] = "";
+    glob_t drivers = {0}, shims = {0};
+    if (!file && !glob("/usr/share/vulkan/icd.d/radeon_icd*.json", 0, NULL, &drivers)) file = drivers.gl_pathv[0];
+    const bool found = file && (!shim || !glob("/usr/lib/*/libamdgpu_noop_drm_shim.so", 0, NULL, &shims));
+    for (size_t i = 0; name[i] && i + 1 < sizeof id; ++i) id[i] = (char)tolower((unsigned char)name[i]);
+    if (found) {
+        setenv("VK_DRIVER_FILES", file, 1);
+        setenv("VK_ICD_FILENAMES", file, 1);
+        setenv(shim ? "AMDGPU_GPU_ID" : "RADV_FORCE_FAMILY", shim ? id : name, 1);
+        if (shim) setenv("LD_PRELOAD", shims.gl_pathv[0], 1);
+    }
+    globfree(&drivers);
+    globfree(&shims);
+    return found;
 }
 
 static void forget_radv(void) {
-    unsetenv("VK_DRIVER_FILES");
-    unsetenv("VK_ICD_FILENAMES");
-    unsetenv("RADV_FORCE_FAMILY");
+    static const char *const names[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES", "RADV_FORCE_FAMILY", "AMDGPU_GPU_ID", "LD_PRELOAD"};
+    for (size_t i = 0; i < BPT_COUNT(names); ++i) unsetenv(names[i]);
 }
 
 static int64_t number(const json_t *line, const char *key) {
@@ -113,21 +122,41 @@ static void every_kernel_suits(void **state) {
         print_message("left to BPT_ALL_FAMILIES=1\n");
         skip();
     }
-    for (int i = 0; i < 3 && f->names[i]; ++i) {
-        const bool radv = !strcmp(f->compiler, "radv");
-        if (radv && !choose_radv(f->names[i])) break;
-        snprintf(command, sizeof command, "doctor --compile --json --backend %s --device %s%s", f->backend, radv ? "0" : f->names[i],
+    const bool radv = !strcmp(f->compiler, "radv");
+    for (int i = 0; i < (radv ? 6 : 3); ++i) {  // of RADV each name as a device without hardware, then as a pretended one
+        const char *name = f->names[i % 3];
+        if (!name || (radv && !choose_radv(name, i >= 3))) continue;
+        snprintf(command, sizeof command, "doctor --compile --json --backend %s --device %s%s", f->backend, radv ? "0" : name,
                  all_families() ? "" : " --precision f32");
         test_process_t p = test_run_line(command);
         if (radv) forget_radv();
         const bool compiled = p.out[0] == '[';
-        if (compiled && p.exit_status) fail_msg("%s: %s", f->names[i], p.err);
+        if (compiled && p.exit_status) fail_msg("%s: %s", name, p.err);
         if (compiled) check_answer(f, p.out);
         snprintf(why, sizeof why, "%.390s", p.err);
         test_process_free(&p);
         if (compiled) return;
     }
     not_tested(f, why);
+}
+
+// It compiles and nothing else, and whoever would run on it is told.
+static void a_pretended_device_is_for_compiling(void **state) {
+    (void)state;
+    bool seen = false;
+    for (int shim = 0; shim < 2; ++shim) {
+        if (!choose_radv("NAVI21", shim)) continue;
+        test_process_t p = test_run_line("bench train --backend vulkan --layers 1 --d-model 16 --heads 2");
+        const bool pretended = strstr(p.err, "has Mesa pretend this device, which runs nothing; `bpt doctor --compile`") != NULL;
+        if (!p.exit_status || (!pretended && !strstr(p.err, "RADV_FORCE_FAMILY is set, but this Mesa has no"))) fail_msg("%s", p.err);
+        test_process_free(&p);
+        p = test_run_line("doctor --backend vulkan");
+        if (pretended && (p.exit_status != 1 || !strstr(p.out, "not usable: ") || strstr(p.out, "FAILED"))) fail_msg("%s", p.out);
+        test_process_free(&p);
+        forget_radv();
+        seen = true;
+    }
+    if (!seen) skip();
 }
 
 // A name that no compiler knows is refused with those that are known.
@@ -142,11 +171,12 @@ static void an_unknown_device_is_refused(void **state) {
 }
 
 int main(void) {
-    struct CMUnitTest tests[BPT_COUNT(families) + 1] = {cmocka_unit_test(an_unknown_device_is_refused)};
+    struct CMUnitTest tests[BPT_COUNT(families) + 2] = {cmocka_unit_test(an_unknown_device_is_refused),
+                                                        cmocka_unit_test(a_pretended_device_is_for_compiling)};
     static char names[BPT_COUNT(families)][64];
     for (size_t i = 0; i < BPT_COUNT(families); ++i) {
         snprintf(names[i], sizeof names[i], "%s/%s", families[i].compiler, families[i].names[0]);
-        tests[i + 1] = (struct CMUnitTest){.name = names[i], .test_func = every_kernel_suits, .initial_state = (void *)&families[i]};
+        tests[i + 2] = (struct CMUnitTest){.name = names[i], .test_func = every_kernel_suits, .initial_state = (void *)&families[i]};
     }
     const char *wanted = getenv("BPT_CASE");  // the tests whose name contains the text
     char pattern[80];

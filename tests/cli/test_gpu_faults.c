@@ -289,6 +289,22 @@ static void a_device_is_tested_at_its_first_use(void **state) {
     test_shim_drop();
 }
 
+// As a device without hardware does, on which kernels only compile.
+static void a_device_that_runs_nothing_is_told_in_words(void **state) {
+    (void)state;
+    if (!test_shim_use("vulkan")) skip();
+    setenv("BPT_CACHE_DIR", test_path("cache-nothing"), 1);
+    setenv("SHIM_RUNS_NOTHING", "1", 1);
+    expect_doctor(1, "runs nothing: its driver reported success, but none of its submissions", "submissions did not run");
+    test_process_t p = test_train_tiny("vulkan", test_path("nothing"), "");
+    expect_error(&p, 1, "runs nothing", "bpt doctor --compile");
+    p = test_run_to(1, "bench train --backend vulkan --layers 1 --d-model 16 --heads 2 --n 64 --tokens 64");
+    expect_error(&p, 1, "runs nothing", "bpt doctor --compile");
+    unsetenv("SHIM_RUNS_NOTHING");
+    setenv("BPT_CACHE_DIR", test_path("cache"), 1);
+    test_shim_drop();
+}
+
 // Some drivers tell no more of their version than a number.
 static void another_version_of_a_driver_is_tested_again(void **state) {
     (void)state;
@@ -315,6 +331,7 @@ int main(void) {
         cmocka_unit_test(without_a_cache_all_works),
         cmocka_unit_test(a_device_that_computes_nonsense_is_remembered),
         cmocka_unit_test(a_device_is_tested_at_its_first_use),
+        cmocka_unit_test(a_device_that_runs_nothing_is_told_in_words),
         cmocka_unit_test(another_version_of_a_driver_is_tested_again),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);

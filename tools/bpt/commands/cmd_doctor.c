@@ -194,7 +194,8 @@ const cli_command_t cli_command_doctor = {
         "With --compile nothing runs. The device's compiler compiles every kernel that the presets and the decoder would use on "
         "it, and a table shows what each takes: registers, spilled registers, local and scratch memory, work-items side by side, "
         "as far as the driver tells. The device need not be here: --backend cuda --device sm_90 compiles by NVRTC, --backend "
-        "opencl --device dg2-g10 by Intel's ocloc, and Mesa's RADV has devices without hardware (RADV_FORCE_FAMILY=NAVI21). "
+        "opencl --device dg2-g10 by Intel's ocloc. Mesa's RADV has devices without hardware up to Mesa 25 (RADV_FORCE_FAMILY=NAVI21); "
+        "mesa-drm-shim pretends GPUs with every Mesa (LD_PRELOAD=libamdgpu_noop_drm_shim.so AMDGPU_GPU_ID=navi21). "
         "--threads is the number of processes. The exit status is 1 when a kernel does not compile.\n\n"
         "With --ledger the kernels are compared with a file that --renew writes, and each that changed is named: its text, and with "
         "--compile what the compilers of the file's GPUs say of it.",

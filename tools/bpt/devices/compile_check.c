@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "backends/gpu/info.h"
 #include "bpt/alloc.h"
 #include "bpt/json.h"
 #include "tools/bpt/devices/compiled.h"
@@ -112,6 +113,8 @@ static bpt_status_t check_one(check_t *c, const bpt_backend_t *backend, const cl
     return BPT_OK;
 }
 
+static bool compiles(const bpt_device_info_t *info) { return info->usable || bpt_gpu_info(info).pretended; }
+
 static bpt_status_t check_backend(void *user, const char *name, const bpt_backend_t *backend, const cli_probe_t *probe) {
     check_t *c = user;
     const char *wanted = c->o->global.device;
@@ -119,7 +122,7 @@ static bpt_status_t check_backend(void *user, const char *name, const bpt_backen
     (void)name;
     if (!backend || !backend->gpu) return BPT_OK;
     for (int i = 0; i < probe->count; ++i) {
-        if (!probe->device[i].usable || (*wanted && !cli_device_fits(&probe->device[i], i, wanted))) continue;
+        if (!compiles(&probe->device[i]) || (*wanted && !cli_device_fits(&probe->device[i], i, wanted))) continue;
         BPT_TRY(check_one(c, backend, probe, i, NULL, &fits));
         any = true;
     }
@@ -131,7 +134,8 @@ static bpt_status_t check_all(check_t *c) {
     if (!c->tested && *c->problem) return bpt_fail(BPT_ERR_UNAVAILABLE, "%s", c->problem);
     if (!c->tested)
         return bpt_fail(BPT_ERR_UNAVAILABLE, "there is no GPU to compile for; --backend cuda --device sm_80 or --backend opencl --device "
-                                             "dg2-g10 name one that need not be here, if its compiler is");
+                                             "dg2-g10 name one that need not be here, if its compiler is, and Mesa pretends AMD's "
+                                             "(`bpt doctor --help`)");
     if (c->devices) BPT_TRY(cli_print_json(c->devices, 1));
     if (c->failed) return bpt_fail(BPT_ERR_UNSUPPORTED, "%d kernels do not compile; the table says why", c->failed);
     return *c->problem ? bpt_fail(BPT_ERR_UNSUPPORTED, "%s", c->problem) : BPT_OK;

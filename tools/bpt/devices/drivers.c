@@ -308,6 +308,7 @@ static void put_variable(char *text, const char *name) {
 
 // All that decides whether drivers answer.
 static bpt_status_t key_of(const bpt_backend_t *backend, const cli_drivers_t *d, bpt_cache_key_t *key) {
+    static const char *const asked[] = {"RUSTICL_ENABLE", "RADV_FORCE_FAMILY", "AMDGPU_GPU_ID"};  // of Mesa: which devices there are
     char *text, library[32];
     struct utsname system;
     BPT_TRY(bpt_alloc(MOST_TEXT, 1, &text));
@@ -320,6 +321,7 @@ static bpt_status_t key_of(const bpt_backend_t *backend, const cli_drivers_t *d,
     put_nodes(text, "/dev/nvidia*");
     put_variable(text, "LD_LIBRARY_PATH");
     put_variable(text, "LD_PRELOAD");
+    for (size_t i = 0; i < BPT_COUNT(asked); ++i) put_variable(text, asked[i]);
     snprintf(library, sizeof library, "BPT_%s_LIBRARY", backend->name);
     for (char *p = library; *p; ++p) *p = (char)toupper((unsigned char)*p);
     put_variable(text, library);

@@ -7,13 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/gpu/info.h"
 #include "bpt/alloc.h"
 #include "bpt/backend.h"
 #include "tools/bpt/devices/ledger.h"
 #include "tools/bpt/devices/ledger_page.h"
 #include "tools/bpt/devices/probe.h"
 
-// The GPUs of the ledger. RADV is told a family by RADV_FORCE_FAMILY; versions of it differ in the names.
+// The GPUs of the ledger. RADV is told a family by RADV_FORCE_FAMILY; versions of it differ in the names. Mesa 26.1 has no such devices any
+// more: there mesa-drm-shim pretends the GPU that AMDGPU_GPU_ID names, which is the target's name.
 static const struct {
     const char *name, *backend, *families[2];
 } targets[] = {
@@ -67,22 +69,32 @@ static bpt_status_t compile(check_t *c, const bpt_backend_t *backend, bool named
     return cli_compile(&wanted, c->now);
 }
 
-// A device without hardware of RADV, which is then the only driver.
-static bpt_status_t compile_by_radv(check_t *c, const bpt_backend_t *backend, const char *const *families) {
+// By the driver of this file alone; `family`: a device without hardware, NULL: the one that is pretended.
+static bpt_status_t compile_by(check_t *c, const bpt_backend_t *backend, const char *file, const char *family) {
     static const char *const variables[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES", "RADV_FORCE_FAMILY"};
-    const char *file = getenv("BPT_RADV_ICD");
+    const char *const values[] = {file, file, family};
+    for (size_t v = 0; v < BPT_COUNT(variables) && values[v]; ++v) setenv(variables[v], values[v], 1);
+    bpt_status_t status = cli_probe(backend, CLI_PROBE_ASKS, c->o->global.verbose, c->probe);
+    if (status == BPT_OK && c->probe->count && bpt_gpu_info(&c->probe->device[0]).pretended) status = compile(c, backend, false);
+    for (size_t v = 0; v < BPT_COUNT(variables) && values[v]; ++v) unsetenv(variables[v]);
+    return status;
+}
+
+// By RADV, which then is the only driver. A shim is loaded before this program or not at all, so one run has one pretended GPU.
+static bpt_status_t compile_by_radv(check_t *c, const bpt_backend_t *backend, const char *const *families) {
+    const char *file = getenv("BPT_RADV_ICD"), *pretended = getenv("AMDGPU_GPU_ID");
     glob_t found = {0};
     bpt_status_t status = BPT_OK;
     if (!file && !glob("/usr/share/vulkan/icd.d/radeon_icd*.json", 0, NULL, &found)) file = found.gl_pathv[0];
-    snprintf(c->now->problem, sizeof c->now->problem, "Mesa's RADV is not installed");
-    for (int i = 0; file && i < 2 && families[i] && !c->now->count && status == BPT_OK; ++i) {
-        setenv(variables[0], file, 1);
-        setenv(variables[1], file, 1);
-        setenv(variables[2], families[i], 1);
-        status = cli_probe(backend, CLI_PROBE_ASKS, c->o->global.verbose, c->probe);
-        if (status == BPT_OK && c->probe->count && c->probe->device[0].usable) status = compile(c, backend, false);
-        for (size_t v = 0; v < BPT_COUNT(variables); ++v) unsetenv(variables[v]);
-    }
+    if (file && pretended && !strcmp(pretended, c->target)) status = compile_by(c, backend, file, NULL);
+    for (int i = 0; file && !pretended && i < 2 && families[i] && !c->now->count && status == BPT_OK; ++i)
+        status = compile_by(c, backend, file, families[i]);
+    if (!c->now->count && !*c->now->problem)
+        snprintf(c->now->problem, sizeof c->now->problem,
+                 file ? "Mesa's RADV has no such device here; where mesa-drm-shim is installed: LD_PRELOAD=libamdgpu_noop_drm_shim.so "
+                        "AMDGPU_GPU_ID=%s bpt doctor --ledger %s --device %s"
+                      : "Mesa's RADV is not installed",
+                 c->target, c->o->tool.ledger, c->target);
     globfree(&found);
     return status;
 }
@@ -216,7 +228,7 @@ static bpt_status_t check_target(check_t *c, size_t i) {
     c->target = targets[i].name;
     memset(c->now, 0, sizeof *c->now);
     *c->probe = (cli_probe_t){0};
-    snprintf(c->now->problem, sizeof c->now->problem, "this program was built without %s", targets[i].backend);
+    if (!b) snprintf(c->now->problem, sizeof c->now->problem, "this program was built without %s", targets[i].backend);
     if (wanted && b) BPT_TRY(targets[i].families[0] ? compile_by_radv(c, b, targets[i].families) : compile(c, b, true));
     c->looked += c->now->count > 0;
     if (wanted && !c->now->count) printf("%s: left out: %s\n", c->target, c->now->problem);

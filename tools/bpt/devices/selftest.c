@@ -177,6 +177,9 @@ void cli_selftest(const bpt_backend_t *backend, int index, bpt_dtype_t precision
             run_model(c - n_ops, reference, device, precision, result);
         ++out->count;
         out->failed += *result->detail != 0;
+        if (result->status != BPT_ERR_UNAVAILABLE) continue;  // else no other case will do
+        snprintf(out->problem, sizeof out->problem, "%s", result->detail);
+        break;
     }
     if (device) backend->close(device);
     if (reference) ref->close(reference);
