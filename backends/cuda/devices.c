@@ -50,6 +50,7 @@ static void describe(const bpt_cuda_functions_t *cuda, CUdevice device, bpt_devi
         .binding_alignment = 1,
         .max_group_size = (uint32_t)number(cuda, device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
         .max_local_bytes = (uint32_t)number(cuda, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
+        .mma = capability >= 80,
         .library = info->usable && bpt_cublaslt_describe(library, sizeof library),
     };
     bpt_gpu_info_set(info, &gpu);
@@ -88,7 +89,7 @@ static bpt_gpu_limits_t limits_of(const bpt_cuda_functions_t *cuda, CUdevice dev
         .offset_alignment = bpt_gpu_info(info).binding_alignment,
         .subgroup_size = (uint32_t)number(cuda, device, CU_DEVICE_ATTRIBUTE_WARP_SIZE),
         .f16 = info->f16,
-        .mma = capability_of(cuda, device) >= 80,
+        .mma = bpt_gpu_info(info).mma,
         .unified = number(cuda, device, CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0,
         .disjoint_writes = true,
     };

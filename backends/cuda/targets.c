@@ -32,7 +32,8 @@ bpt_status_t bpt_cuda_targets(bpt_device_info_t *infos, int capacity, int *count
         const bpt_gpu_info_t gpu = {.max_binding_bytes = limits.max_binding_bytes,
                                     .binding_alignment = 1,
                                     .max_group_size = limits.max_group_size,
-                                    .max_local_bytes = limits.local_bytes};
+                                    .max_local_bytes = limits.local_bytes,
+                                    .mma = limits.mma};
         infos[i] = (bpt_device_info_t){.type = "discrete", .bf16 = true, .f16 = true, .usable = true};
         snprintf(infos[i].name, sizeof infos[i].name, "sm_%d", arch);
         snprintf(infos[i].driver, sizeof infos[i].driver, "NVRTC");

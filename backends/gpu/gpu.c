@@ -67,12 +67,16 @@ static bpt_status_t choose_products(bpt_gpu_device_t *g, const bpt_device_option
     gpu.max_group_size = g->api->limits.max_group_size;
     gpu.max_local_bytes = g->api->limits.local_bytes;
     gpu.fragments = g->api->limits.fragments;
+    gpu.mma = g->api->limits.mma;
+    gpu.as_gpu = !g->api->limits.software;
     bpt_gpu_info_set(info, &gpu);
     BPT_TRY(bpt_gpu_rule(g->base.backend->name, info, options ? options->products : NULL, &rule));
     g->tuning = rule.tuning;
+    bpt_gpu_tuning_complete(info, &g->tuning);  // the check multiplies by our own kernels too
     BPT_TRY(bpt_gpu_library_check(g, &rule));
     if (*rule.note) bpt_warn("%s", rule.note);
     g->tuning = rule.tuning;
+    bpt_gpu_tuning_complete(info, &g->tuning);
     describe_rule(&rule, info);
     return BPT_OK;
 }

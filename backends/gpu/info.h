@@ -17,13 +17,15 @@ typedef struct {
     uint64_t max_binding_bytes;
     uint32_t binding_alignment, max_group_size, max_local_bytes;
     bpt_fragments_t fragments;  // of f16 with f32 sums; 0 = none
+    bool mma;                   // CUDA: warps have the instruction for products of 16-bit matrices
+    bool as_gpu;                // a driver in software that is worked on as a GPU (BPT_LIMITS=software=0)
     uint32_t vector_lanes;      // OpenCL on processors: floats of a vector register
     uint32_t subgroup_size;     // Vulkan: work-items that run side by side
     uint32_t least_subgroup;    // the smallest number of them that a compiler may choose; 0 = not said
     bool pretended;             // without hardware: kernels compile for it, and nothing runs (pretended.h)
     bool library;               // products by the library of the API, where it can be trusted, are what suits the device
     // The rule for products of matrices, by what it applies ("shipped", "tuned", "BPT_TUNING"), and why no other one does.
-    char rule[160], rule_origin[16], rule_note[560];
+    char rule[224], rule_origin[16], rule_note[560];
 } bpt_gpu_info_t;
 
 _Static_assert(sizeof(bpt_gpu_info_t) <= sizeof((bpt_device_info_t){0}.detail), "bpt_device_info_t.detail is too small");

@@ -35,8 +35,8 @@ static const kind_t kinds[] = {
 
 typedef struct {
     bpt_gpu_device_t *device;
-    bpt_product_rule_t rule;  // of the library
-    bpt_buffer_t *buffer;     // all operands
+    bpt_blueprint_t rule;  // of the library
+    bpt_buffer_t *buffer;  // all operands
     float *values, *results[2];
     int64_t capacity;  // elements of a, b, c and of the bias or the mask each
     bool masks;        // it is about masked products, or about all others
@@ -96,7 +96,7 @@ static bpt_status_t write_operand(const check_t *c, const bpt_operand_t *o) {
     return status;
 }
 
-static bpt_status_t run(const check_t *c, bpt_op_call_t *call, const bpt_product_rule_t *rule, float *result) {
+static bpt_status_t run(const check_t *c, bpt_op_call_t *call, const bpt_blueprint_t *rule, float *result) {
     bpt_device_t *device = &c->device->base;
     size_t scratch_bytes = 0;
     bpt_list_t *list = NULL;
@@ -137,7 +137,7 @@ static bool agree(const check_t *c, const bpt_operand_t *o, int64_t k) {
 
 static bpt_status_t compare(const check_t *c, const shape_t *s, const kind_t *kind, bpt_product_form_t form) {
     static const char *const names[BPT_PRODUCT_FORMS] = {"b transposed", "plain", "a transposed"};
-    static const bpt_product_rule_t own = {.kind = BPT_PRODUCT_TILES, .size = {64, 64, 16, 8, 8}};
+    static const bpt_blueprint_t own = {.kind = BPT_BLUEPRINT_TILES, .size = {64, 64, 16, 8, 8}};
     bpt_op_call_t call = call_of(c, s, kind, form);
     fill(c->values, 4 * c->capacity, (uint32_t)(s->m * BPT_PRODUCT_FORMS) + (uint32_t)form);
     for (int64_t i = 3 * c->capacity; kind->mask && i < 4 * c->capacity; ++i) c->values[i] = fmaxf(c->values[i], 0);
@@ -177,7 +177,7 @@ static bpt_status_t compare_all(const check_t *c) {
     return BPT_OK;
 }
 
-static bpt_status_t self_check(bpt_gpu_device_t *device, const bpt_product_rule_t *rule, bool masks) {
+static bpt_status_t self_check(bpt_gpu_device_t *device, const bpt_blueprint_t *rule, bool masks) {
     check_t c = {.device = device, .rule = *rule, .masks = masks};
     bpt_status_t status = BPT_OK;
     for (size_t i = 0; i < BPT_COUNT(shapes); ++i) {
@@ -206,8 +206,7 @@ static bpt_cache_key_t verdict_key(const bpt_gpu_device_t *g, const char *librar
 }
 
 // `problem`: "" when the library may be used, or may for masked products. Fails only where no verdict can be had.
-static bpt_status_t judge(bpt_gpu_device_t *g, const char *library, const bpt_product_rule_t *rule, bool masks, char *problem,
-                          size_t bytes) {
+static bpt_status_t judge(bpt_gpu_device_t *g, const char *library, const bpt_blueprint_t *rule, bool masks, char *problem, size_t bytes) {
     const bool tf32 = rule->size[BPT_LIBRARY_TF32];
     const bpt_cache_key_t key = verdict_key(g, library, masks ? "masks" : tf32 ? "tf32" : "");
     void *known;
@@ -231,17 +230,17 @@ static bpt_status_t judge(bpt_gpu_device_t *g, const char *library, const bpt_pr
 }
 
 // The rule's product by the library, the TF32 one where both are in it. NULL: none.
-static const bpt_product_rule_t *library_rule(const bpt_gpu_tuning_t *t) {
-    const bpt_product_rule_t *found = NULL;
+static const bpt_blueprint_t *library_rule(const bpt_gpu_tuning_t *t) {
+    const bpt_blueprint_t *found = NULL;
     for (int f = 0; f < 2 * BPT_PRODUCT_FORMS; ++f) {
-        const bpt_product_rule_t *r = f < BPT_PRODUCT_FORMS ? &t->form[f] : &t->half[f - BPT_PRODUCT_FORMS];
-        if (r->kind == BPT_PRODUCT_LIBRARY && (!found || r->size[BPT_LIBRARY_TF32])) found = r;
+        const bpt_blueprint_t *r = f < BPT_PRODUCT_FORMS ? &t->form[f] : &t->half[f - BPT_PRODUCT_FORMS];
+        if (r->kind == BPT_BLUEPRINT_LIBRARY && (!found || r->size[BPT_LIBRARY_TF32])) found = r;
     }
     return found;
 }
 
 // A library whose masked products are wrong, or that has none, is used for all others.
-static bpt_status_t check_masks(bpt_gpu_device_t *g, const char *library, const bpt_product_rule_t *wanted, bpt_gpu_rule_t *rule) {
+static bpt_status_t check_masks(bpt_gpu_device_t *g, const char *library, const bpt_blueprint_t *wanted, bpt_gpu_rule_t *rule) {
     const bpt_gpu_product_t masked = {.operands = BPT_F16, .result = BPT_F16, .masked = true};
     char problem[200] = "";
     if (g->api->limits.max_group_size < 8 || !g->api->driver->product_can(g->api, &masked)) return BPT_OK;  // see cl/matmul/mask_bits.inc
@@ -254,7 +253,7 @@ static bpt_status_t check_masks(bpt_gpu_device_t *g, const char *library, const 
 
 bpt_status_t bpt_gpu_library_check(bpt_gpu_device_t *g, bpt_gpu_rule_t *rule) {
     const bpt_gpu_driver_t *driver = g->api->driver;
-    const bpt_product_rule_t *wanted = library_rule(&rule->tuning);
+    const bpt_blueprint_t *wanted = library_rule(&rule->tuning);
     char library[200] = "this backend knows no library of products", problem[200] = "";
     if (!wanted) return BPT_OK;
     const bool there = driver->library && driver->library(library, sizeof library);
@@ -269,6 +268,9 @@ bpt_status_t bpt_gpu_library_check(bpt_gpu_device_t *g, bpt_gpu_rule_t *rule) {
     bpt_gpu_info_t gpu = bpt_gpu_info(&g->base.info);
     gpu.library = false;
     bpt_gpu_info_set(&g->base.info, &gpu);
-    bpt_gpu_tuning_shipped(&g->base.info, &rule->tuning);
+    bpt_gpu_tuning_t own;
+    bpt_gpu_tuning_shipped(&g->base.info, &own);
+    memcpy(own.other, rule->tuning.other, sizeof own.other);
+    rule->tuning = own;
     return BPT_OK;
 }

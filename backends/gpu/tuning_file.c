@@ -31,14 +31,18 @@ bpt_status_t bpt_gpu_tuning_path(const char *backend, const bpt_device_info_t *i
 // ---- Reading ---------------------------------------------------------------------------------------------------------
 
 static bpt_status_t read_object(const json_t *object, const bpt_device_info_t *info, bpt_gpu_tuning_t *out) {
-    const char *products = "", *device = "", *driver = "";
+    const char *products = "", *attention = "", *device = "", *driver = "";
+    char text[2 * BPT_TUNING_TEXT];
     if (!json_is_object(object)) return bpt_fail(BPT_ERR_INPUT, "it holds no JSON object");
     BPT_TRY(bpt_json_get_text(object, "products", &products));
     BPT_TRY(bpt_json_get_text(object, "device", &device));
     BPT_TRY(bpt_json_get_text(object, "driver", &driver));
     if (strcmp(device, info->name) || strcmp(driver, info->driver)) return bpt_fail(BPT_ERR_INPUT, "it is of another device or driver");
     if (!bpt_gpu_tuning_parse(products, out)) return bpt_fail(BPT_ERR_INPUT, "\"products\" is '%.60s', which is no rule", products);
-    return BPT_OK;
+    if (!json_object_get(object, "attention")) return BPT_OK;
+    BPT_TRY(bpt_json_get_text(object, "attention", &attention));
+    snprintf(text, sizeof text, "%s;%s", products, attention);
+    return bpt_gpu_tuning_parse(text, out) ? BPT_OK : bpt_fail(BPT_ERR_INPUT, "\"attention\" is '%.60s', which is no rule", attention);
 }
 
 bpt_status_t bpt_gpu_tuning_read(const char *backend, const bpt_device_info_t *info, bool *found, bpt_gpu_tuning_t *out) {
@@ -91,7 +95,10 @@ static bpt_status_t fill(json_t *object, const char *backend, const bpt_device_i
     char date[16] = "", products[BPT_TUNING_TEXT];
     if (localtime_r(&now, &day)) (void)strftime(date, sizeof date, "%Y-%m-%d", &day);
     bpt_gpu_tuning_text(tuning, products);
+    char *attention = strchr(products, ';');
+    if (attention) *attention++ = '\0';
     BPT_TRY(bpt_json_set_text(object, "products", products));
+    if (attention) BPT_TRY(bpt_json_set_text(object, "attention", attention));
     BPT_TRY(bpt_json_set_text(object, "backend", backend));
     BPT_TRY(bpt_json_set_text(object, "device", info->name));
     BPT_TRY(bpt_json_set_text(object, "driver", info->driver));

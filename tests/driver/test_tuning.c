@@ -12,6 +12,7 @@
 #include "backends/gpu/tuning.h"
 #include "bpt/alloc.h"
 #include "bpt/file.h"
+#include "bpt/line.h"
 #include "support/scratch.h"
 
 static bpt_device_info_t processor = {.name = "two cores", .driver = "1.0", .type = "software"};
@@ -53,7 +54,10 @@ static void a_text_comes_back(void **state) {
         {"tiles+matrix", "tiles:64,64,16,8,8+matrix:2,2,2,2,32"},
         {"8,2,8/tiles/tiles+matrix:4,4,2,2,16/tiles/matrix",
          "wide:8,2,8/tiles:64,64,16,8,8/tiles:64,64,16,8,8+matrix:4,4,2,2,16/tiles:64,64,16,8,8/matrix:2,2,2,2,32"},
-        {"tiles+tiles", "tiles:64,64,16,8,8"}};
+        {"tiles+tiles", "tiles:64,64,16,8,8"},
+        {"tiles;none", "tiles:64,64,16,8,8;none"},
+        {"warps:4,64;rows:8,64,4,4,64,1", "rows:8,64,4,4,64,1;warps:4,64"},
+        {"library+matrix;warps", "library+matrix:2,2,2,2,32;warps:4,128"}};
     for (size_t i = 0; i < BPT_COUNT(texts); ++i) {
         bpt_gpu_tuning_t tuning, again;
         char text[BPT_TUNING_TEXT];
@@ -93,23 +97,42 @@ static void wrong_texts_are_refused(void **state) {
                                         "tiles+matrix:3,2,2,2,32",
                                         "tiles+matrix:16,2,2,2,32",
                                         "tiles+matrix:2,2,2,2,4",
-                                        "tiles+matrix+matrix"};
+                                        "tiles+matrix+matrix",
+                                        "tiles+none",
+                                        "tiles/warps/tiles",
+                                        "tiles;tiles",
+                                        "warps;warps:4,64",
+                                        "warps;tiles",
+                                        "tiles;",
+                                        "rows",
+                                        "rows:16,64,4,4,64",
+                                        "rows:16,64,32,4,64,1",
+                                        "rows:16,64,4,4,63,1",
+                                        "warps:4,32",
+                                        "warps:3,64"};
     for (size_t i = 0; i < BPT_COUNT(texts); ++i) {
         bpt_gpu_tuning_t tuning;
         if (bpt_gpu_tuning_parse(texts[i], &tuning)) fail_msg("'%s' was taken", texts[i]);
     }
 }
 
-static void expect_candidates(const char *const *candidates, const char *before, bool some) {
-    assert_int_equal(candidates[0] != NULL, some);
-    for (int c = 0; candidates[c]; ++c) {
-        bpt_gpu_tuning_t tuning;
-        char given[2 * BPT_TUNING_TEXT], text[BPT_TUNING_TEXT];
-        snprintf(given, sizeof given, "%s%s", before, candidates[c]);
-        assert_true(bpt_gpu_tuning_parse(given, &tuning));
-        bpt_gpu_tuning_text(&tuning, text);
-        assert_string_equal(text, given);
-        for (int other = 0; other < c; ++other) assert_string_not_equal(candidates[other], candidates[c]);
+// They are ways for one problem, which all fit the device.
+static void expect_candidates(const bpt_device_info_t *info, bpt_problem_t problem) {
+    bpt_blueprint_t candidate[BPT_MOST_CANDIDATES];
+    const bpt_gpu_info_t detail = bpt_gpu_info(info);
+    const bpt_blueprint_t taken = bpt_select(info, problem);
+    const int count = bpt_select_candidates(info, problem, candidate);
+    assert_in_range(count, 1, BPT_MOST_CANDIDATES - 1);
+    assert_true(bpt_blueprint_same(&candidate[0], &taken));
+    for (int c = 0; c < count; ++c) {
+        bpt_blueprint_t again;
+        char text[BPT_BLUEPRINT_TEXT], why[128];
+        bpt_blueprint_text(&candidate[c], text, sizeof text);
+        assert_true(bpt_blueprint_parse(text, &again));
+        assert_true(bpt_blueprint_same(&candidate[c], &again));
+        bpt_blueprint_lacks(&candidate[c], &detail, why, sizeof why);
+        assert_string_equal(why, "");
+        for (int other = 0; other < c; ++other) assert_false(bpt_blueprint_same(&candidate[other], &candidate[c]));
     }
 }
 
@@ -117,10 +140,106 @@ static void every_candidate_is_a_rule_of_its_own(void **state) {
     (void)state;
     const bpt_device_info_t vectors = with(processor, (bpt_gpu_info_t){.vector_lanes = 16});
     const bpt_device_info_t *infos[] = {&processor, &gpu, &units, &vectors};
-    for (int i = 0; i < 4; ++i) {
-        expect_candidates(bpt_gpu_tuning_candidates(infos[i]), "", true);
-        expect_candidates(bpt_gpu_tuning_half_candidates(infos[i]), "wide:8,2,8+", i == 2);
+    for (int i = 0; i < 4; ++i)
+        for (int p = 0; p < BPT_PROBLEM_COUNT; ++p) expect_candidates(infos[i], (bpt_problem_t)p);
+}
+
+// ---- Classes
+static bpt_device_info_t named(const char *name, const char *driver, const char *features, uint32_t least_subgroup, bool matrix) {
+    bpt_device_info_t info = {.type = "discrete"};
+    snprintf(info.name, sizeof info.name, "%s", name);
+    snprintf(info.driver, sizeof info.driver, "%s", driver);
+    snprintf(info.features, sizeof info.features, "%s", features);
+    return with(info, (bpt_gpu_info_t){.least_subgroup = least_subgroup,
+                                       .max_group_size = 1024,
+                                       .max_local_bytes = 65536,
+                                       .fragments = {matrix ? 16u : 0, 16, 16, 32}});
+}
+
+static void a_device_belongs_to_the_nearest_class(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *driver, *features;
+        uint32_t least_subgroup;
+        bool matrix;
+        const char *class, *products;
+    } devices[] = {
+        {"AMD Radeon RX 6800 (RADV NAVI21)", "radv Mesa 22.3.6", "", 32, false, "rdna2", "tiles:64,64,16,8,8"},
+        {"Null hardware (RADV POLARIS10)", "radv Mesa 22.3.6", "", 64, false, "gcn", "tiles:64,64,16,8,4"},
+        {"AMD Radeon RX 580 Series", "AMD proprietary driver", "", 64, false, "gcn", "tiles:64,64,16,8,4"},
+        {"AMD Radeon RX 5700 XT", "AMD proprietary driver", "", 32, false, "rdna", "tiles:64,64,16,8,8"},
+        {"AMD Radeon 780M Graphics (RADV PHOENIX)", "radv", "", 32, true, "rdna3", "tiles:64,64,16,8,8"},
+        {"Radeon 8060S Graphics (RADV STRIX_HALO)", "radv", "", 32, true, "rdna3.5", "tiles:64,64,16,8,8"},
+        {"gfx1036", "AMD Accelerated Parallel Processing", "", 0, false, "rdna2", "tiles:64,64,16,8,8"},
+        {"gfx90c", "AMD Accelerated Parallel Processing", "", 0, false, "vega", "tiles:64,64,16,8,4"},
+        {"gfx1251", "AMD Accelerated Parallel Processing", "", 0, false, "rdna4", "tiles:64,64,16,8,8"},  // later than all that are known
+        {"AMD Radeon Graphics", "AMD", "", 64, false, "vega", "tiles:64,64,16,8,4"},                      // no word that is known
+        {"AMD Radeon Graphics", "AMD", "", 32, true, "rdna4", "tiles:64,64,16,8,8"},
+        {"skl", "Intel ocloc", "", 8, false, "gen9", "tiles:64,64,16,4,4"},
+        {"dg2-g10", "Intel ocloc", "", 8, false, "xe-hpg", "tiles:64,64,16,4,4"},
+        {"Intel(R) Iris(R) Xe Graphics (TGL GT2)", "Intel open-source Mesa driver", "", 8, false, "xe", "tiles:64,64,16,4,4"},
+        {"Intel(R) UHD Graphics 620", "Intel(R) OpenCL Graphics", "", 8, false, "gen9", "tiles:64,64,16,4,4"},
+        {"Intel(R) Arc(TM) B580 Graphics", "Intel(R) OpenCL Graphics", "", 16, false, "xe2", "tiles:64,64,16,8,8"},
+        {"Intel(R) Arc(TM) B390 Graphics", "Intel(R) OpenCL Graphics", "", 16, false, "xe3", "tiles:64,64,16,8,8"},
+        {"pvc", "Intel ocloc", "", 16, false, "xe-hpc", "tiles:64,64,16,8,8"},
+        {"Intel(R) Graphics", "Intel open-source Mesa driver", "", 8, false, "xe-lpg-plus", "tiles:64,64,16,4,4"},
+        {"NVIDIA H100", "CUDA 13.0, NVRTC 13.0", "sm_90", 0, false, "hopper", "tiles:64,64,16,8,8"},
+        {"sm_86", "NVRTC 13.0", "", 0, false, "ampere", "tiles:64,64,16,8,8"},
+        {"NVIDIA GeForce RTX 4070", "NVIDIA 570", "vulkan-1.4", 32, true, "ada", "tiles:64,64,16,8,8"},
+        {"NVIDIA Graphics Device", "NVIDIA 610", "vulkan-1.4", 32, true, "blackwell", "tiles:64,64,16,8,8"},
+        {"Mali-G78", "ARM", "", 16, false, "gpu", "tiles:64,64,16,8,8"},
+        {"Adreno (TM) 740", "Qualcomm", "", 64, false, "wave64", "tiles:64,64,16,8,4"},
+    };
+    for (size_t i = 0; i < BPT_COUNT(devices); ++i) {
+        const bpt_device_info_t info =
+            named(devices[i].name, devices[i].driver, devices[i].features, devices[i].least_subgroup, devices[i].matrix);
+        const bpt_blueprint_t b = bpt_select(&info, BPT_PROBLEM_PRODUCT);
+        char text[BPT_BLUEPRINT_TEXT];
+        bpt_blueprint_text(&b, text, sizeof text);
+        if (strcmp(bpt_gpu_class_name(bpt_gpu_class(&info)), devices[i].class) || strcmp(text, devices[i].products))
+            fail_msg("%s is %s with %s", devices[i].name, bpt_gpu_class_name(bpt_gpu_class(&info)), text);
     }
+}
+
+static void a_class_says_what_it_is_like(void **state) {
+    (void)state;
+    const bpt_device_info_t info = named("gfx1151", "AMD", "", 32, true);
+    char text[128];
+    bpt_gpu_class_text(bpt_gpu_class(&info), text, sizeof text);
+    assert_string_equal(text, "rdna3.5: rdna3/rdna2/rdna/gcn/wave64/gpu/any");
+}
+
+static void every_line_that_is_measured_is_an_op_call(void **state) {
+    (void)state;
+    int count = 0;
+    for (int p = 0; p < BPT_PROBLEM_COUNT; ++p)
+        for (const char *lines = bpt_problems[p].lines; *lines; ++count) {
+            bpt_op_line_t line;
+            char text[BPT_LINE_MOST_BYTES];
+            const size_t length = strcspn(lines, "\n");
+            snprintf(text, sizeof text, "%.*s", (int)length, lines);
+            lines += length + (lines[length] == '\n');
+            if (bpt_line_parse(text, &line) != BPT_OK) fail_msg("%s", bpt_error_message());
+        }
+    assert_true(count > 0);
+}
+
+static void attention_has_a_blueprint_of_its_own(void **state) {
+    (void)state;
+    bpt_device_info_t cuda = named("NVIDIA H100", "CUDA 13.0", "sm_90", 0, false);
+    bpt_gpu_info_t detail = bpt_gpu_info(&cuda);
+    bpt_gpu_rule_t rule;
+    bpt_gpu_tuning_t all = {0};
+    assert_int_equal(bpt_select(&cuda, BPT_PROBLEM_ATTENTION_WARPS).kind, BPT_BLUEPRINT_NONE);
+    assert_int_equal(bpt_gpu_rule("test", &cuda, "warps:4,64", &rule), BPT_ERR_USAGE);
+    assert_non_null(strstr(bpt_error_message(), "compute capability 8.0"));
+    detail.mma = true;
+    cuda = with(cuda, detail);
+    assert_int_equal(bpt_select(&cuda, BPT_PROBLEM_ATTENTION_WARPS).kind, BPT_BLUEPRINT_WARPS);
+    assert_int_equal(bpt_gpu_rule("test", &cuda, "warps:4,64", &rule), BPT_OK);
+    assert_int_equal(rule.tuning.form[0].kind, BPT_BLUEPRINT_TILES);  // what is not said is shipped
+    bpt_gpu_tuning_complete(&cuda, &all);
+    for (int p = 0; p < BPT_PROBLEM_COUNT; ++p) assert_int_not_equal(all.other[p].kind, BPT_BLUEPRINT_UNSET);
 }
 
 // ---- Which applies ---------------------------------------------------------------------------------------------------
@@ -165,7 +284,7 @@ static void what_is_asked_for_goes_before_the_file_before_what_is_shipped(void *
         uint32_t least_subgroup, group;
         const char *rule;
     } classes[] = {{8, 256, "tiles:64,64,16,4,4"},   {8, 128, "tiles:64,64,16,8,8"},   {16, 1024, "tiles:64,64,16,8,8"},
-                   {32, 1024, "tiles:64,64,16,8,8"}, {64, 1024, "tiles:64,64,16,8,4"}, {64, 128, "tiles:64,64,16,8,8"}};
+                   {32, 1024, "tiles:64,64,16,8,8"}, {64, 1024, "tiles:64,64,16,8,4"}, {64, 64, "tiles:64,64,16,8,8"}};
     for (size_t i = 0; i < BPT_COUNT(classes); ++i) {
         const bpt_gpu_info_t of = {.least_subgroup = classes[i].least_subgroup, .max_group_size = classes[i].group};
         const bpt_device_info_t device = with(gpu, of);
@@ -207,14 +326,14 @@ static void units_are_used_where_they_fit(void **state) {
     expect_rule(&software, "tiles+matrix", "tiles:64,64,16,8,8+matrix:2,2,2,2,32", "asked for", "");
     const struct {
         const bpt_device_info_t *info;
-        const char *why;
-    } faults[] = {{&gpu, "units for products"},
-                  {&small, "14336 bytes of local memory"},
-                  {&narrow, "work-groups of 128"},
-                  {&deep, "a multiple of 64"}};
+        const char *why, *shipped;
+    } faults[] = {{&gpu, "units for products", "tiles:64,64,16,8,8"},
+                  {&small, "14336 bytes of local memory", "tiles:64,64,16,8,8+matrix:4,4,1,1,32"},
+                  {&narrow, "work-groups of 128", "tiles:64,64,16,8,8+matrix:4,4,1,1,32"},
+                  {&deep, "a multiple of 64", "tiles:64,64,16,8,8"}};
     for (size_t i = 0; i < BPT_COUNT(faults); ++i) {
         bpt_gpu_rule_t rule;
-        expect_rule(faults[i].info, NULL, "tiles:64,64,16,8,8", "shipped", "");
+        expect_rule(faults[i].info, NULL, faults[i].shipped, "shipped", "");
         assert_int_equal(bpt_gpu_rule("test", faults[i].info, "tiles+matrix", &rule), BPT_ERR_USAGE);
         if (!strstr(bpt_error_message(), faults[i].why)) fail_msg("%s", bpt_error_message());
     }
@@ -233,6 +352,9 @@ static void whatever_is_wrong_with_the_file_the_shipped_rule_applies(void **stat
         {"{\"device\": \"two cores\", \"driver\": \"1.0\", \"products\": \"fastest\"}", "\"products\" is 'fastest'"},
         {"{\"device\": \"two cores\", \"driver\": \"1.0\", \"products\": 7}", "products"},
         {"{\"device\": \"two cores\", \"driver\": \"1.0\", \"products\": \"wide:8,2,2048\"}", "\"products\" is 'wide:8,2,2048'"},
+        {"{\"device\": \"two cores\", \"driver\": \"1.0\", \"products\": \"library\", \"attention\": \"tiles\"}",
+         "\"attention\" is 'tiles'"},
+        {"{\"device\": \"two cores\", \"driver\": \"1.0\", \"products\": \"library\", \"attention\": \"warps\"}", "matrix units of CUDA"},
         {"{\"device\": \"two cores\", \"driver\": \"1.0\", \"products\": \"tiles:256,256,64,16,16\"}", "131072 bytes of local memory"},
     };
     write_rule(&processor, "wide:16,2,8");
@@ -246,6 +368,8 @@ static void whatever_is_wrong_with_the_file_the_shipped_rule_applies(void **stat
     }
     write_rule(&processor, "wide:16,2,8");  // and can be replaced
     expect_rule(&processor, NULL, "wide:16,2,8", "tuned", "");
+    write_rule(&processor, "wide:16,2,8;rows:16,1,8,16,64,8");
+    expect_rule(&processor, NULL, "wide:16,2,8;rows:16,1,8,16,64,8", "tuned", "");
     assert_int_equal(bpt_path_remove(name), BPT_OK);
 }
 
@@ -264,6 +388,10 @@ int main(void) {
         cmocka_unit_test(a_text_comes_back),
         cmocka_unit_test(wrong_texts_are_refused),
         cmocka_unit_test(every_candidate_is_a_rule_of_its_own),
+        cmocka_unit_test(a_device_belongs_to_the_nearest_class),
+        cmocka_unit_test(a_class_says_what_it_is_like),
+        cmocka_unit_test(every_line_that_is_measured_is_an_op_call),
+        cmocka_unit_test(attention_has_a_blueprint_of_its_own),
         cmocka_unit_test(what_is_asked_for_goes_before_the_file_before_what_is_shipped),
         cmocka_unit_test(a_wrong_variable_is_wrong_usage),
         cmocka_unit_test(units_are_used_where_they_fit),

@@ -99,9 +99,7 @@ static inline int64_t bpt_attention_tile_parts(const bpt_gpu_attention_tile_t *t
     return t->group_size / (t->rows_per_tile / t->rows_per_item);
 }
 
-// What a class of device wants of tiles: rows of a tile, at most; items of a group, rows of an item, sums by fours that it has in
-// registers, keys of a step, all powers of two; heads that a group takes one after the other. By class, never by timing, so that runs
-// repeat bit for bit.
+// The blueprint of tiles (backends/gpu/blueprint.h).
 typedef struct {
     uint32_t rows_per_tile, group_size, rows_per_item, sums, keys_per_step, heads;
 } bpt_attention_tile_rule_t;

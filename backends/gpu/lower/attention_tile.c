@@ -2,10 +2,14 @@
 #include "backends/gpu/lower/attention_problem.h"
 #include "backends/gpu/lower/software/attention.h"
 
-static const bpt_attention_tile_rule_t *rule_of(const bpt_lower_t *l) {
-    static const bpt_attention_tile_rule_t gpu = {
-        .rows_per_tile = 16, .group_size = 64, .rows_per_item = 4, .sums = 4, .keys_per_step = 64, .heads = 1};
-    return bpt_lower_in_software(l) ? bpt_software_tile_rule(l) : &gpu;
+static bpt_attention_tile_rule_t rule_of(const bpt_lower_t *l) {
+    const uint32_t *s = l->device->tuning.other[BPT_PROBLEM_ATTENTION_ROWS].size;
+    return (bpt_attention_tile_rule_t){.rows_per_tile = s[BPT_ROWS_TILE],
+                                       .group_size = s[BPT_ROWS_GROUP],
+                                       .rows_per_item = s[BPT_ROWS_ITEM],
+                                       .sums = s[BPT_ROWS_SUMS],
+                                       .keys_per_step = s[BPT_ROWS_KEYS],
+                                       .heads = s[BPT_ROWS_HEADS]};
 }
 
 // Floats of the vectors that an item has in registers: those of the device, but no more than an item's rows.
@@ -104,18 +108,18 @@ static bpt_status_t check_sizes(const bpt_gpu_attention_tile_t *t) {
 
 // A tile of so many rows, with what the class of device wants of registers and groups.
 static bpt_gpu_attention_tile_t shape_of(const bpt_attention_problem_t *a, uint32_t rows_per_tile, int64_t ranges) {
-    const bpt_attention_tile_rule_t *rule = rule_of(a->l);
-    const uint32_t most = a->l->device->api->limits.max_group_size, group = rule->group_size < most ? rule->group_size : most;
-    const uint32_t least = rows_per_tile / group, wanted = rule->rows_per_item > least ? rule->rows_per_item : least;
+    const bpt_attention_tile_rule_t rule = rule_of(a->l);
+    const uint32_t most = a->l->device->api->limits.max_group_size, group = rule.group_size < most ? rule.group_size : most;
+    const uint32_t least = rows_per_tile / group, wanted = rule.rows_per_item > least ? rule.rows_per_item : least;
     bpt_gpu_attention_tile_t t = {.group_size = group,
                                   .rows_per_tile = rows_per_tile,
                                   .rows_per_item = wanted < rows_per_tile ? wanted : rows_per_tile,
                                   .ranges = (uint32_t)round_up(ranges),
                                   .most_columns = (uint32_t)round_up(a->t->head_dim),
-                                  .turn_heads = (uint32_t)bpt_min(rule->heads, a->t->heads)};
+                                  .turn_heads = (uint32_t)bpt_min(rule.heads, a->t->heads)};
     t.simd_width = simd_width_of(a->l, t.rows_per_item);  // with 16 of them, devices have twice the registers too
-    const int64_t parts = bpt_attention_tile_parts(&t), sums = rule->sums * (t.simd_width == 16 ? 2 : 1) / (t.rows_per_item / 4);
-    t.keys_per_step = (uint32_t)(parts > rule->keys_per_step ? parts : rule->keys_per_step);
+    const int64_t parts = bpt_attention_tile_parts(&t), sums = rule.sums * (t.simd_width == 16 ? 2 : 1) / (t.rows_per_item / 4);
+    t.keys_per_step = (uint32_t)(parts > rule.keys_per_step ? parts : rule.keys_per_step);
     t.keys_per_item = (uint32_t)bpt_min(sums, t.keys_per_step / parts);
     t.columns_per_item = (uint32_t)sums;
     t.part = (uint32_t)bpt_lower_attention_part(a) / t.keys_per_step * t.keys_per_step;
@@ -127,7 +131,7 @@ static bpt_gpu_attention_tile_t shape_of(const bpt_attention_problem_t *a, uint3
 bpt_gpu_attention_tile_t bpt_lower_attention_tile(const bpt_attention_problem_t *a, bpt_gpu_kernel_t kernel) {
     if (!bpt_intervals_is_steady(&a->t->graph)) return (bpt_gpu_attention_tile_t){0};
     const bpt_gpu_limits_t *limits = &a->l->device->api->limits;
-    for (uint32_t rows = rule_of(a->l)->rows_per_tile; rows >= 4; rows /= 2) {
+    for (uint32_t rows = rule_of(a->l).rows_per_tile; rows >= 4; rows /= 2) {
         bpt_gpu_attention_tile_t t = shape_of(a, rows, bpt_intervals_most_keys(&a->t->graph));
         if (limits->max_loops) bpt_software_fit_tile(a, &t, list_nodes(a, &t));
         if (t.turn_heads && local_bytes(kernel, &t) <= limits->local_bytes) return t;
@@ -141,7 +145,7 @@ bpt_gpu_attention_tile_t bpt_lower_attention_tile(const bpt_attention_problem_t 
 // and a key is read from about k 2^j leaves away.
 static uint32_t most_rows(const bpt_attention_problem_t *a) {
     const uint32_t most = a->reach >= 16 ? 16 : a->reach >= 8 ? 8 : 4;
-    return most < rule_of(a->l)->rows_per_tile ? most : rule_of(a->l)->rows_per_tile;
+    return most < rule_of(a->l).rows_per_tile ? most : rule_of(a->l).rows_per_tile;
 }
 
 static int64_t key_local_bytes(const bpt_gpu_attention_tile_t *t) { return kernel_bytes(BPT_GPU_attention_dkv, t); }
@@ -161,7 +165,7 @@ bpt_gpu_attention_tile_t bpt_lower_attention_key_tile(const bpt_attention_proble
     const int64_t ranges = bpt_intervals_most_consumers(&a->t->graph);
     uint32_t rows = most_rows(a);
     bpt_gpu_attention_tile_t t = shape_of(a, rows, ranges);
-    bpt_gpu_attention_tile_t with_mma = shape_of(a, rule_of(a->l)->rows_per_tile, ranges);
+    bpt_gpu_attention_tile_t with_mma = shape_of(a, rule_of(a->l).rows_per_tile, ranges);
     with_mma.matrix = by_mma(a, &with_mma);
     with_mma.table_blocks = (uint32_t)round_up(bpt_ceil_div(a->rel_rows, 16));
     if (with_mma.matrix && key_local_bytes(&with_mma) <= a->l->device->api->limits.local_bytes)  // edges that are none cost nothing

@@ -3,11 +3,9 @@
 
 enum {
     WARP = 32,
-    MOST_WARPS = 4,       // of a group, a head each
     MOST_LOCAL = 32768,   // bytes of local memory, so that a multiprocessor has several groups
     MOST_HEAD = 128,      // columns of a head: an item has a quarter of a row's results in registers
-    LONG_STEP = 128,      // keys of a step, which the items of a group list together,
-    SHORT_STEP = 64,      // and where a long one would have more than
+    SHORT_STEP = 64,      // keys of a step where one of the blueprint's would have more than
     FEW_ENTRIES = 80,     // rows of the table of positions
     CODED_ENTRIES = 253,  // that a byte counts (cl/attention/block.h)
 };
@@ -20,10 +18,14 @@ static bool is_by_eights(const bpt_attention_problem_t *a, int input) {
     return !v->present || (v->dtype != BPT_F32 && v->dtype == a->in[0].dtype && v->offset_bytes % 16 == 0);
 }
 
+static const bpt_blueprint_t *blueprint_of(const bpt_attention_problem_t *a) {
+    return &a->l->device->tuning.other[BPT_PROBLEM_ATTENTION_WARPS];
+}
+
 static bool is_possible(const bpt_attention_problem_t *a) {
-    return a->l->device->api->limits.mma && !a->table && a->t->queries != BPT_QUERIES_ROOTS && bpt_intervals_is_steady(&a->t->graph) &&
-           a->t->head_dim % 8 == 0 && a->t->head_dim <= MOST_HEAD && is_by_eights(a, 0) && is_by_eights(a, 1) && is_by_eights(a, 2) &&
-           is_by_eights(a, 8) && a->out[0].offset_bytes % 16 == 0;
+    return blueprint_of(a)->kind == BPT_BLUEPRINT_WARPS && !a->table && a->t->queries != BPT_QUERIES_ROOTS &&
+           bpt_intervals_is_steady(&a->t->graph) && a->t->head_dim % 8 == 0 && a->t->head_dim <= MOST_HEAD && is_by_eights(a, 0) &&
+           is_by_eights(a, 1) && is_by_eights(a, 2) && is_by_eights(a, 8) && a->out[0].offset_bytes % 16 == 0;
 }
 
 // Rows of the table that a step of so many keys uses, at most: of neighbouring keys as many as keys, and as ranges move from one row of the
@@ -58,9 +60,10 @@ static bool fits(const bpt_attention_problem_t *a, const bpt_attention_warps_t *
 
 bpt_attention_warps_t bpt_lower_attention_warps(const bpt_attention_problem_t *a, bpt_gpu_kernel_t kernel) {
     if (!is_possible(a)) return (bpt_attention_warps_t){0};
-    const int64_t ranges = round_up(bpt_intervals_most_keys(&a->t->graph), 8), longest = entries_of(a, LONG_STEP, ranges);
-    const uint32_t step = longest <= FEW_ENTRIES ? LONG_STEP : SHORT_STEP;
-    bpt_attention_warps_t w = {.warps = MOST_WARPS,
+    const uint32_t *size = blueprint_of(a)->size;
+    const int64_t ranges = round_up(bpt_intervals_most_keys(&a->t->graph), 8), longest = entries_of(a, size[BPT_WARPS_KEYS], ranges);
+    const uint32_t step = longest <= FEW_ENTRIES ? size[BPT_WARPS_KEYS] : SHORT_STEP;
+    bpt_attention_warps_t w = {.warps = size[BPT_WARPS_GROUP],
                                .ranges = (uint32_t)ranges,
                                .most_columns = (uint32_t)round_up(a->t->head_dim, 32),
                                .keys_per_step = step,

@@ -11,7 +11,7 @@ typedef struct {
     int64_t m, n, k;
     bool transpose_a, transpose_b;
     const bpt_pointwise_attrs_t *steps;
-    const bpt_product_rule_t *rule;  // filled in by bpt_lower_gemm
+    const bpt_blueprint_t *rule;  // filled in by bpt_lower_gemm
 } bpt_gemm_t;
 void bpt_lower_gemm(bpt_lower_t *l, const bpt_gemm_t *g);
 static inline bool bpt_lower_same_place(const bpt_view_t *a, const bpt_view_t *b) {

@@ -5,30 +5,26 @@
 
 // ---- By tiles ----------------------------------------------------------------------------------------------------------
 
-typedef struct {
-    uint32_t bm, bn, bk, tm, tn;
-} tile_t;
-
-static bool is_small(const bpt_gemm_t *g) { return g->m <= 32 || g->n <= 32; }
-
-// Local memory: (bm + bn) * bk * 4 bytes <= 16 KiB; bm / tm * bn / tn work-items.
-static tile_t choose_tile(const bpt_lower_t *l, const bpt_gemm_t *g) {
-    const bool small = is_small(g), few = l->device->api->limits.max_group_size < 64;
-    const uint32_t *s = g->rule->size;
-    if (few) return (tile_t){16, 16, 16, 4, 4};
-    if (small) return (tile_t){32, 32, 16, 4, 4};
-    if (g->rule->kind != BPT_PRODUCT_TILES) return (tile_t){64, 64, 16, 8, 8};
-    return (tile_t){s[BPT_TILE_ROWS], s[BPT_TILE_COLUMNS], s[BPT_TILE_DEPTH], s[BPT_TILE_ITEM_ROWS], s[BPT_TILE_ITEM_COLUMNS]};
+static bpt_product_problem_t problem_of(const bpt_gemm_t *g) {
+    return (bpt_product_problem_t){.form = g->transpose_a   ? BPT_PRODUCT_WEIGHTS
+                                           : g->transpose_b ? BPT_PRODUCT_FORWARD
+                                                            : BPT_PRODUCT_BACKWARD,
+                                   .m = g->m,
+                                   .n = g->n,
+                                   .k = g->k,
+                                   .a = g->a.dtype,
+                                   .b = g->b.dtype};
 }
 
 // Constants and work-groups of the kernel; the same of the one for the device's units, which has the same parameters and bindings and
 // begins with the same constants.
 static int64_t set_tile(const bpt_lower_t *l, const bpt_gemm_t *g, bpt_kernel_call_t *k) {
-    const tile_t tile = choose_tile(l, g);
-    k->group_size = tile.bm / tile.tm * (tile.bn / tile.tn);
-    k->constants[matmul_BM] = tile.bm, k->constants[matmul_BN] = tile.bn, k->constants[matmul_BK] = tile.bk;
-    k->constants[matmul_TM] = tile.tm, k->constants[matmul_TN] = tile.tn;
-    return bpt_ceil_div(g->m, tile.bm) * bpt_ceil_div(g->n, tile.bn);
+    const bpt_product_problem_t problem = problem_of(g);
+    const uint32_t *s = bpt_select_tiles(&l->device->tuning, &problem)->size;
+    k->group_size = s[BPT_TILE_ROWS] / s[BPT_TILE_ITEM_ROWS] * (s[BPT_TILE_COLUMNS] / s[BPT_TILE_ITEM_COLUMNS]);
+    k->constants[matmul_BM] = s[BPT_TILE_ROWS], k->constants[matmul_BN] = s[BPT_TILE_COLUMNS], k->constants[matmul_BK] = s[BPT_TILE_DEPTH];
+    k->constants[matmul_TM] = s[BPT_TILE_ITEM_ROWS], k->constants[matmul_TN] = s[BPT_TILE_ITEM_COLUMNS];
+    return bpt_ceil_div(g->m, s[BPT_TILE_ROWS]) * bpt_ceil_div(g->n, s[BPT_TILE_COLUMNS]);
 }
 
 _Static_assert(sizeof(matmul_params_t) == sizeof(matmul_matrix_params_t) && (int)matmul_c == (int)matmul_matrix_c &&
@@ -36,7 +32,9 @@ _Static_assert(sizeof(matmul_params_t) == sizeof(matmul_matrix_params_t) && (int
                "cl/matmul/matmul.inc and cl/matrix/matmul_matrix.inc differ in what they share");
 
 static bool by_units(const bpt_gemm_t *g) {
-    return g->rule->kind == BPT_PRODUCT_MATRIX && g->k && g->a.dtype == BPT_F16 && g->b.dtype == BPT_F16 && !is_small(g);
+    const bpt_product_problem_t problem = problem_of(g);
+    return g->rule->kind == BPT_BLUEPRINT_MATRIX && g->k && g->a.dtype == BPT_F16 && g->b.dtype == BPT_F16 &&
+           !bpt_product_is_small(&problem);
 }
 
 // Does an operand, whose stored lines are `count` of `ld` elements, consist of whole vectors of eight halves?
@@ -117,7 +115,7 @@ static split_t split_depth(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, int
 static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc, int64_t column0) {
     const bool steps = g->steps && g->steps->n_steps;
     if (bpt_lower_library(l, g, lda, ldb, ldc)) return;
-    if (g->rule->kind == BPT_PRODUCT_WIDE && bpt_software_gemm(l, g, lda, ldb, ldc)) return;
+    if (g->rule->kind == BPT_BLUEPRINT_WIDE && bpt_software_gemm(l, g, lda, ldb, ldc)) return;
     const bool units = by_units(g);
     bpt_kernel_call_t k = bpt_lower_kernel(l, units ? BPT_GPU_matmul_matrix : BPT_GPU_matmul);
     const int64_t tiles = units ? set_units(l, g, lda, ldb, &k) : set_tile(l, g, &k);
@@ -224,9 +222,8 @@ void bpt_lower_gemm(bpt_lower_t *l, const bpt_gemm_t *wanted) {
     bpt_gemm_t ruled = *wanted;
     const bpt_gemm_t *g = &ruled;
     if (g->m == 0 || g->n == 0) return;
-    const bpt_gpu_tuning_t *tuning = &l->device->tuning;
-    const bpt_product_rule_t *rules = g->a.dtype == BPT_F16 && g->b.dtype == BPT_F16 ? tuning->half : tuning->form;
-    ruled.rule = &rules[g->transpose_a ? BPT_PRODUCT_WEIGHTS : g->transpose_b ? BPT_PRODUCT_FORWARD : BPT_PRODUCT_BACKWARD];
+    const bpt_product_problem_t problem = problem_of(g);
+    ruled.rule = bpt_select_product(&l->device->tuning, &problem);
     const int64_t lda = g->transpose_a ? g->m : g->k, ldb = g->transpose_b ? g->k : g->n;
     const int64_t window_a = g->transpose_a ? g->m : bpt_lower_window(l, g->m, (size_t)lda * bpt_dtype_size(g->a.dtype));
     const int64_t rows = bpt_min(window_a, bpt_lower_window(l, g->m, (size_t)g->n * 4));

@@ -101,15 +101,15 @@ static void emit(bpt_lower_t *l, const bpt_gemm_t *g, int64_t ldc, plan_t *plan)
 
 bool bpt_lower_library(bpt_lower_t *l, const bpt_gemm_t *g, int64_t lda, int64_t ldb, int64_t ldc) {
     plan_t plan;
-    if (g->rule->kind != BPT_PRODUCT_LIBRARY || !g->k || g->a.dtype != g->b.dtype) return false;
+    if (g->rule->kind != BPT_BLUEPRINT_LIBRARY || !g->k || g->a.dtype != g->b.dtype) return false;
     if (!find_plan(l, g, lda, ldb, ldc, &plan)) return false;
     emit(l, g, ldc, &plan);
     return true;
 }
 
 bool bpt_lower_has_bf16_library(const bpt_lower_t *l) {
-    const bpt_product_rule_t *rules = l->device->tuning.form;
+    const bpt_blueprint_t *rules = l->device->tuning.form;
     const bpt_gpu_product_t product = {.operands = BPT_BF16, .result = BPT_F32};
-    return rules[BPT_PRODUCT_BACKWARD].kind == BPT_PRODUCT_LIBRARY && rules[BPT_PRODUCT_WEIGHTS].kind == BPT_PRODUCT_LIBRARY &&
+    return rules[BPT_PRODUCT_BACKWARD].kind == BPT_BLUEPRINT_LIBRARY && rules[BPT_PRODUCT_WEIGHTS].kind == BPT_BLUEPRINT_LIBRARY &&
            l->device->api->driver->product_can(l->device->api, &product);
 }

@@ -29,7 +29,7 @@ static bpt_status_t open_gemm(const cli_bench_t *b, gemm_t *g) {
     const bool all = gpu.library;  // in every precision
     gpu.library = false;
     bpt_gpu_info_set(&info, &gpu);
-    if (bpt_gpu_tuning_parse(gpu.rule, &rule) && bpt_gpu_tuning_has(&rule, BPT_PRODUCT_LIBRARY)) {
+    if (bpt_gpu_tuning_parse(gpu.rule, &rule) && bpt_gpu_tuning_has(&rule, BPT_BLUEPRINT_LIBRARY)) {
         bpt_gpu_tuning_shipped(&info, &rule);
         bpt_gpu_tuning_text(&rule, text);
         BPT_TRY(cli_device_open_with(b->o, text, &g->own));

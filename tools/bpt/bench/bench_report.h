@@ -52,7 +52,7 @@ typedef struct {
 
 typedef struct {
     cli_product_t product;
-    char rule[160];  // which product ran, "" on the cpu
+    char rule[BPT_TUNING_TEXT];  // which product ran, "" on the cpu
     double seconds;
 } cli_bench_product_t;
 

@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "backends/gpu/info.h"
+#include "backends/gpu/tuning.h"
 #include "bpt/alloc.h"
 #include "bpt/env.h"
 #include "bpt/json.h"
@@ -31,7 +31,11 @@ static void print_limits(const bpt_device_info_t *d) {
 
 static void print_products(const bpt_device_info_t *d) {
     const bpt_gpu_info_t gpu = bpt_gpu_info(d);
-    if (*gpu.rule) printf("     products %s (%s)\n", gpu.rule, gpu.rule_origin);
+    if (*gpu.rule) {
+        char class[128];
+        bpt_gpu_class_text(bpt_gpu_class(d), class, sizeof class);
+        printf("     class %s\n     products %s (%s)\n", class, gpu.rule, gpu.rule_origin);
+    }
     if (*gpu.rule_note) printf("     products: %s\n", gpu.rule_note);
 }
 
@@ -74,6 +78,7 @@ static bpt_status_t fill_device(json_t *object, int index, const bpt_device_info
     BPT_TRY(bpt_json_set_u64(object, "max_group_size", gpu.max_group_size));
     BPT_TRY(bpt_json_set_u64(object, "max_local_bytes", gpu.max_local_bytes));
     BPT_TRY(bpt_json_set_int(object, "units", d->units));
+    if (gpu.max_group_size) BPT_TRY(bpt_json_set_text(object, "class", bpt_gpu_class_name(bpt_gpu_class(d))));
     BPT_TRY(bpt_json_set_text(object, "products", gpu.rule));
     BPT_TRY(bpt_json_set_text(object, "products_origin", gpu.rule_origin));
     BPT_TRY(bpt_json_set_text(object, "products_note", gpu.rule_note));

@@ -1,4 +1,5 @@
-// `bpt tune`: measures the ways in which a GPU backend can multiply matrices and records the fastest as the rule of this device and driver.
+// `bpt tune`: measures the blueprints that a device may have for products of matrices and for attention (backends/gpu/selector.def), and
+// records the fastest as the rule of this device and driver.
 // Every candidate runs in a process of its own with what is left of the time, so that a driver that hangs or crashes ends nothing else.
 #include <math.h>
 #include <stdio.h>
@@ -8,13 +9,14 @@
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 #include "bpt/file.h"
+#include "tools/bpt/bench/bench_op.h"
 #include "tools/bpt/bench/rates.h"
 #include "tools/bpt/devices/child.h"
 #include "tools/bpt/devices/device.h"
 #include "tools/bpt/options/command.h"
 #include "tools/bpt/output.h"
 
-enum { D_MODEL = 512, D_FF = 2048, LEAST_ROWS = 256, MOST_ROWS = 16384, MOST_CANDIDATES = 16 };
+enum { D_MODEL = 512, D_FF = 2048, LEAST_ROWS = 256, MOST_ROWS = 16384 };
 static const cli_timing_t TIMING = {.repeat = 3, .quantile = 0};
 static const double BUSY = 1.2;            // so far apart are two measurements of the same on a machine that does something else too
 static const double CLEARLY = 1.05;        // a candidate replaces the shipped rule only when it is that much faster
@@ -25,9 +27,10 @@ typedef struct {
     int index;
     bpt_device_options_t options;
     int64_t rows;  // 0: as many as make a product long enough
-    bpt_dtype_t dtype;
+    bpt_problem_t problem;
 } task_t;
 
+// Of products form by form, else of all lines of the problem together.
 typedef struct {
     int64_t rows;
     double gflops[BPT_PRODUCT_FORMS];
@@ -47,10 +50,13 @@ typedef struct {
     int index;
     cli_probe_t devices;
     const bpt_device_info_t *info;
-    bpt_dtype_t dtype;  // of the operands that are measured now
-    candidate_t candidate[MOST_CANDIDATES];
+    bpt_problem_t problem;  // that is measured now
+    candidate_t candidate[BPT_MOST_CANDIDATES];
     int count;
 } tune_t;
+
+static bool is_of_products(bpt_problem_t problem) { return problem == BPT_PROBLEM_PRODUCT || problem == BPT_PROBLEM_PRODUCT_OF_HALVES; }
+static int columns_of(bpt_problem_t problem) { return is_of_products(problem) ? BPT_PRODUCT_FORMS : 1; }
 
 // ---- One candidate, in the child --------------------------------------------------------------------------------------
 
@@ -77,11 +83,30 @@ static bpt_status_t measure_form(bpt_device_t *device, bpt_product_form_t form, 
     return BPT_OK;
 }
 
+static bpt_status_t measure_lines(bpt_device_t *device, const char *lines, double *gflops) {
+    double seconds = 0, flops = 0;
+    while (*lines) {
+        char text[BPT_LINE_MOST_BYTES];
+        bpt_op_line_t line;
+        cli_op_result_t one;
+        const size_t length = strcspn(lines, "\n");
+        snprintf(text, sizeof text, "%.*s", (int)length, lines);
+        lines += length + (lines[length] == '\n');
+        BPT_TRY(bpt_line_parse(text, &line));
+        BPT_TRY(cli_bench_time_line(device, &line, TIMING, &one));
+        seconds += one.seconds;
+        flops += one.flops;
+    }
+    *gflops = flops / seconds * 1e-9;
+    return BPT_OK;
+}
+
 static bpt_status_t measure_on(bpt_device_t *device, const task_t *task, rates_t *rates) {
+    const bpt_dtype_t dtype = task->problem == BPT_PROBLEM_PRODUCT_OF_HALVES ? BPT_F16 : BPT_F32;
     rates->rows = task->rows;
-    if (!task->rows) BPT_TRY(choose_rows(device, task->dtype, &rates->rows));
-    for (int f = 0; f < BPT_PRODUCT_FORMS; ++f)
-        BPT_TRY(measure_form(device, (bpt_product_form_t)f, task->dtype, rates->rows, &rates->gflops[f]));
+    if (!is_of_products(task->problem)) return measure_lines(device, bpt_problems[task->problem].lines, rates->gflops);
+    if (!task->rows) BPT_TRY(choose_rows(device, dtype, &rates->rows));
+    for (int f = 0; f < BPT_PRODUCT_FORMS; ++f) BPT_TRY(measure_form(device, (bpt_product_form_t)f, dtype, rates->rows, &rates->gflops[f]));
     return BPT_OK;
 }
 
@@ -97,30 +122,28 @@ static void measure(const void *input, void *result) {
 
 // ---- All of them -----------------------------------------------------------------------------------------------------
 
-static void add_candidate(tune_t *t, const char *text) {
-    for (int i = 0; i < t->count; ++i)
-        if (!strcmp(t->candidate[i].text, text)) return;
-    if (!strcmp(text, "library") && !t->devices.has_library) return;
-    if (t->count < MOST_CANDIDATES) snprintf(t->candidate[t->count++].text, BPT_TUNING_TEXT, "%.*s", BPT_TUNING_TEXT - 1, text);
+// A rule that differs from the shipped one in this problem alone. What f32 has, f16 has too until that is measured.
+static bpt_gpu_tuning_t rule_with(const tune_t *t, const bpt_blueprint_t *b) {
+    bpt_gpu_tuning_t rule = {0};
+    if (is_of_products(t->problem)) bpt_gpu_tuning_shipped(t->info, &rule);
+    for (int f = 0; f < BPT_PRODUCT_FORMS && is_of_products(t->problem); ++f) {
+        rule.half[f] = *b;
+        if (t->problem == BPT_PROBLEM_PRODUCT) rule.form[f] = *b;
+    }
+    if (!is_of_products(t->problem)) rule.other[t->problem] = *b;
+    return rule;
 }
 
-// The shipped rule first: all others are held against it. What it says of products of two f16 matrices stands after its +, and is of no
-// matter for the others.
+// What is shipped first: all others are held against it.
 static void list_candidates(tune_t *t) {
-    const bool half = t->dtype == BPT_F16;
-    const char *const *others = half ? bpt_gpu_tuning_half_candidates(t->info) : bpt_gpu_tuning_candidates(t->info);
-    bpt_gpu_tuning_t shipped;
-    char text[BPT_TUNING_TEXT], joined[2 * BPT_TUNING_TEXT];
+    bpt_blueprint_t blueprints[BPT_MOST_CANDIDATES];
+    const int count = bpt_select_candidates(t->info, t->problem, blueprints);
     t->count = 0;
     memset(t->candidate, 0, sizeof t->candidate);
-    bpt_gpu_tuning_shipped(t->info, &shipped);
-    bpt_gpu_tuning_text(&shipped, text);
-    if (half) add_candidate(t, text);
-    text[strcspn(text, "+")] = '\0';
-    if (!half) add_candidate(t, text);
-    for (; *others; ++others) {
-        snprintf(joined, sizeof joined, "%s+%s", text, *others);
-        add_candidate(t, half ? joined : *others);
+    for (int i = 0; i < count; ++i) {
+        if (blueprints[i].kind == BPT_BLUEPRINT_LIBRARY && !t->devices.has_library) continue;
+        const bpt_gpu_tuning_t rule = rule_with(t, &blueprints[i]);
+        bpt_gpu_tuning_text(&rule, t->candidate[t->count++].text);
     }
 }
 
@@ -133,7 +156,7 @@ static bpt_status_t try_candidate(tune_t *t, candidate_t *c, double seconds_left
                    .index = t->index,
                    .options = cli_device_options(t->o),
                    .rows = t->candidate[0].rates.rows,
-                   .dtype = t->dtype};
+                   .problem = t->problem};
     task.options.products = c->text;
     const cli_child_t child = {.work = measure,
                                .input = &task,
@@ -150,19 +173,21 @@ static bpt_status_t try_candidate(tune_t *t, candidate_t *c, double seconds_left
     return BPT_OK;
 }
 
-static void print_candidate(const candidate_t *c, const char *remark) {
+static void print_candidate(bpt_problem_t problem, const candidate_t *c, const char *remark) {
     char label[BPT_TUNING_TEXT + 16];
     snprintf(label, sizeof label, *remark ? "%s (%s)" : "%s", c->text, remark);
     printf("%-32s", label);
     if (c->measured)
-        for (int f = 0; f < BPT_PRODUCT_FORMS; ++f) printf(" %10.1f", c->rates.gflops[f]);
+        for (int f = 0; f < columns_of(problem); ++f) printf(" %10.1f", c->rates.gflops[f]);
     else
         printf(" not measured: %s", c->why);
     printf("\n");
 }
 
 static void print_heading(const tune_t *t) {
-    printf("%-32s", t->dtype == BPT_F16 ? "GFLOP/s of products of f16" : "GFLOP/s of the products");
+    printf("GFLOP/s of %s\n", bpt_problems[t->problem].name);
+    if (!is_of_products(t->problem)) return;
+    printf("%-32s", "");
     for (int f = 0; f < BPT_PRODUCT_FORMS; ++f) printf(" %10s", cli_product_forms[f]);
     printf("\n");
 }
@@ -172,9 +197,9 @@ static bpt_status_t measure_again(tune_t *t, double seconds_left) {
     candidate_t *first = &t->candidate[0], again = *first;
     double apart = 1;
     BPT_TRY(try_candidate(t, &again, seconds_left));
-    print_candidate(&again, "again");
+    print_candidate(t->problem, &again, "again");
     if (!again.measured) return BPT_OK;
-    for (int f = 0; f < BPT_PRODUCT_FORMS; ++f) {
+    for (int f = 0; f < columns_of(t->problem); ++f) {
         const double a = first->rates.gflops[f], b = again.rates.gflops[f];
         apart = fmax(apart, fmax(a / b, b / a));
         first->rates.gflops[f] = fmax(a, b);
@@ -189,7 +214,7 @@ static bpt_status_t measure_all(tune_t *t, double seconds) {
     print_heading(t);
     for (int i = 0; i < t->count; ++i) {
         BPT_TRY(try_candidate(t, &t->candidate[i], end - reserve - bpt_clock_seconds()));
-        print_candidate(&t->candidate[i], i ? "" : "shipped");
+        print_candidate(t->problem, &t->candidate[i], i ? "" : "shipped");
         BPT_TRY(cli_flush_output());
         if (i > 0) continue;
         if (!t->candidate[0].measured)
@@ -201,51 +226,75 @@ static bpt_status_t measure_all(tune_t *t, double seconds) {
     return measure_again(t, end - bpt_clock_seconds());
 }
 
-// Form by form the fastest, where it is clearly faster than the shipped rule. What is found for f32 holds for f16 too until that is
-// measured.
+// The fastest of a column, where it is clearly faster than what is shipped.
+static const candidate_t *fastest(const tune_t *t, int column) {
+    const candidate_t *best = &t->candidate[0];
+    for (int i = 1; i < t->count; ++i) {
+        const candidate_t *c = &t->candidate[i];
+        const double least = best == &t->candidate[0] ? CLEARLY * best->rates.gflops[column] : best->rates.gflops[column];
+        if (c->measured && c->rates.gflops[column] > least) best = c;
+    }
+    return best;
+}
+
+// Products form by form. Of attention only what differs from the shipped rule is recorded.
 static void choose_winner(const tune_t *t, bpt_gpu_tuning_t *winner, double gflops[BPT_PRODUCT_FORMS]) {
-    for (int f = 0; f < BPT_PRODUCT_FORMS; ++f) {
-        const candidate_t *best = &t->candidate[0];
-        bpt_gpu_tuning_t tuning;
-        for (int i = 1; i < t->count; ++i) {
-            const candidate_t *c = &t->candidate[i];
-            const double least = best == &t->candidate[0] ? CLEARLY * best->rates.gflops[f] : best->rates.gflops[f];
-            if (c->measured && c->rates.gflops[f] > least) best = c;
-        }
+    for (int f = 0; f < columns_of(t->problem); ++f) {
+        const candidate_t *best = fastest(t, f);
+        bpt_gpu_tuning_t rule;
         gflops[f] = best->rates.gflops[f];
-        if (!bpt_gpu_tuning_parse(best->text, &tuning)) continue;
-        winner->half[f] = tuning.half[f];
-        if (t->dtype == BPT_F32) winner->form[f] = tuning.form[f];
+        if (!bpt_gpu_tuning_parse(best->text, &rule)) continue;
+        if (is_of_products(t->problem)) winner->half[f] = rule.half[f];
+        if (t->problem == BPT_PROBLEM_PRODUCT) winner->form[f] = rule.form[f];
+        if (!is_of_products(t->problem) && best != &t->candidate[0]) winner->other[t->problem] = rule.other[t->problem];
     }
 }
 
-// Products of f32, and where the device has units for them those of f16.
-static bpt_status_t find_winner(tune_t *t, bpt_gpu_tuning_t *winner, double gflops[BPT_PRODUCT_FORMS]) {
-    const bool units = bpt_gpu_info(t->info).fragments.rows > 0;
-    const double seconds = (double)t->o->tool.seconds / (units ? 2 : 1);
-    double half_gflops[BPT_PRODUCT_FORMS];
-    t->dtype = BPT_F32;
-    list_candidates(t);
-    BPT_TRY(measure_all(t, seconds));
-    choose_winner(t, winner, gflops);
-    if (!units) return BPT_OK;
-    t->dtype = BPT_F16;
-    list_candidates(t);
-    BPT_TRY(measure_all(t, seconds));
-    choose_winner(t, winner, half_gflops);
+// The problems that have something to choose on this device; how many. Attention goes other ways too on a processor.
+static int problems_of(const tune_t *t, bpt_problem_t out[BPT_PROBLEM_COUNT]) {
+    bpt_blueprint_t blueprints[BPT_MOST_CANDIDATES];
+    int count = 0;
+    for (int p = 0; p < BPT_PROBLEM_COUNT; ++p) {
+        const bool measured = is_of_products((bpt_problem_t)p) || (*bpt_problems[p].lines && !bpt_gpu_is_processor(t->info));
+        if (measured && bpt_select_candidates(t->info, (bpt_problem_t)p, blueprints) > 1) out[count++] = (bpt_problem_t)p;
+    }
+    return count;
+}
+
+// Products first, and of these f32; `gflops` and `rows` are theirs. Of what cannot be measured, the shipped blueprint stays.
+static bpt_status_t find_winner(tune_t *t, bpt_gpu_tuning_t *winner, double gflops[BPT_PRODUCT_FORMS], int64_t *rows) {
+    bpt_problem_t problems[BPT_PROBLEM_COUNT];
+    const int count = problems_of(t, problems);
+    for (int i = 0; i < count; ++i) {
+        double other[BPT_PRODUCT_FORMS];
+        t->problem = problems[i];
+        list_candidates(t);
+        const bpt_status_t status = measure_all(t, (double)t->o->tool.seconds / count);
+        if (status == BPT_ERR_UNAVAILABLE && !is_of_products(t->problem)) {
+            printf("%s\n", bpt_error_message());
+            bpt_error_clear();
+            continue;
+        }
+        BPT_TRY(status);
+        const bool counts = t->problem == BPT_PROBLEM_PRODUCT;
+        choose_winner(t, winner, counts ? gflops : other);
+        if (counts) *rows = t->candidate[0].rates.rows;
+    }
     return BPT_OK;
 }
 
 static bpt_status_t tune(tune_t *t) {
-    bpt_gpu_tuning_t winner = {0};
-    double gflops[BPT_PRODUCT_FORMS];
+    bpt_gpu_tuning_t winner;
+    double gflops[BPT_PRODUCT_FORMS] = {0};
+    int64_t rows = 0;
     char text[BPT_TUNING_TEXT], *path;
     if (!t->o->run.dry_run) BPT_TRY(bpt_gpu_tuning_prepare(t->backend->name, t->info));
     printf("%s: %s\n", t->backend->name, t->info->name);
     if (*t->devices.library) printf("library: %s\n", t->devices.library);
-    BPT_TRY(find_winner(t, &winner, gflops));
+    bpt_gpu_tuning_shipped(t->info, &winner);
+    BPT_TRY(find_winner(t, &winner, gflops, &rows));
     bpt_gpu_tuning_text(&winner, text);
-    printf("fastest: %s (products of %lld rows)\n", text, (long long)t->candidate[0].rates.rows);
+    printf("fastest: %s (products of %lld rows)\n", text, (long long)rows);
     if (t->o->run.dry_run) return BPT_OK;
     BPT_TRY(bpt_gpu_tuning_write(t->backend->name, t->info, &winner, gflops));
     BPT_TRY(bpt_gpu_tuning_path(t->backend->name, t->info, &path));
@@ -290,10 +339,11 @@ const cli_command_t cli_command_tune = {
     .bit = CLI_TUNE,
     .name = "tune",
     .arguments = "",
-    .purpose = "measure which way of multiplying matrices is fastest on a GPU, and record it",
+    .purpose = "measure which kernels are fastest on a GPU for products of matrices and for attention, and record it",
     .description = "Measures all ways to multiply matrices that the device supports. It uses the f32 products of a training step of "
                    "the default model of `bpt bench train`: forward, backward, and gradients of weights. Where the device has "
-                   "matrix units, it also uses the products of --precision f16. The fastest ways become the rule for this device "
+                   "matrix units, it also uses the products of --precision f16. Then it measures attention and its gradient with each "
+                   "size of tiles that the device may have. The fastest become the rule for this device "
                    "and this version of its driver. The rule is written to a file that every later start reads; without such a rule "
                    "the built-in one applies. Nothing is ever measured at the start of another command, so runs repeat bit for bit "
                    "until you tune. `bpt devices` shows the rule.\n"

@@ -35,7 +35,11 @@ static void count_lines(const cli_kernels_t *all, int *failed, int *spilling) {
 static void print_table(const check_t *c, const char *backend) {
     const cli_kernels_t *all = c->all;
     int failed, spilling;
-    printf("%s: %s (%s)\n%-22s", backend, all->device, all->driver, "kernel");
+    printf("%s: %s (%s)\nclass %s\nrule %s\nblueprints of the class, by kernel: the one that it takes, then what `bpt tune` measures\n",
+           backend, all->device, all->driver, all->class, all->rule);
+    for (int p = 0; p < BPT_PROBLEM_COUNT; ++p)
+        printf("  %s (%s): %s\n", bpt_problems[p].kernels, bpt_problems[p].name, all->blueprints[p]);
+    printf("%-22s", "kernel");
     for (const cli_resource_t *k = cli_resources; k->key; ++k) printf(" %8s", k->title);
     printf("  variant\n");
     for (int i = 0; i < all->count; ++i) {
@@ -70,14 +74,19 @@ static bpt_status_t fill_line(json_t *object, const cli_kernel_t *line) {
 
 static bpt_status_t append_device(const check_t *c, const char *backend) {
     const cli_kernels_t *all = c->all;
-    json_t *device = json_object(), *lines = json_array();
+    json_t *device = json_object(), *lines = json_array(), *blueprints = json_object();
     int failed, spilling;
     count_lines(all, &failed, &spilling);
-    if (json_array_append_new(c->devices, device) || json_object_set_new(device, "kernels", lines)) return out_of_memory();
+    if (json_array_append_new(c->devices, device) || json_object_set_new(device, "kernels", lines) ||
+        json_object_set_new(device, "blueprints", blueprints))
+        return out_of_memory();
     BPT_TRY(bpt_json_set_text(device, "backend", backend));
     BPT_TRY(bpt_json_set_text(device, "device", all->device));
     BPT_TRY(bpt_json_set_text(device, "driver", all->driver));
     BPT_TRY(bpt_json_set_text(device, "compiler", all->compiler));
+    BPT_TRY(bpt_json_set_text(device, "class", all->class));
+    BPT_TRY(bpt_json_set_text(device, "rule", all->rule));
+    for (int p = 0; p < BPT_PROBLEM_COUNT; ++p) BPT_TRY(bpt_json_set_text(blueprints, bpt_problems[p].name, all->blueprints[p]));
     BPT_TRY(bpt_json_set_int(device, "failed", failed));
     BPT_TRY(bpt_json_set_int(device, "spilling", spilling));
     for (int i = 0; i < all->count; ++i) {

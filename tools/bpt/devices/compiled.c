@@ -100,6 +100,14 @@ static bpt_status_t compile_part(const task_t *task, bpt_device_t *device, cli_k
     return BPT_OK;
 }
 
+static void describe(const bpt_device_info_t *info, cli_kernels_t *part) {
+    snprintf(part->device, sizeof part->device, "%s", info->name);
+    snprintf(part->driver, sizeof part->driver, "%s", info->driver);
+    snprintf(part->rule, sizeof part->rule, "%s", bpt_gpu_info(info).rule);
+    bpt_gpu_class_text(bpt_gpu_class(info), part->class, sizeof part->class);
+    for (int p = 0; p < BPT_PROBLEM_COUNT; ++p) bpt_select_text(info, (bpt_problem_t)p, part->blueprints[p], sizeof part->blueprints[p]);
+}
+
 static void work(const void *input, void *result) {
     const task_t *task = input;
     const cli_compile_t *c = task->wanted;
@@ -109,8 +117,7 @@ static void work(const void *input, void *result) {
     cli_drivers_use(c->backend, c->drivers);
     bpt_status_t status = c->backend->open(c->index, &options, &device);
     if (status == BPT_OK) {
-        snprintf(part->device, sizeof part->device, "%s", device->info.name);
-        snprintf(part->driver, sizeof part->driver, "%s", device->info.driver);
+        describe(&device->info, part);
         status = compile_part(task, device, part);
         c->backend->close(device);
     }
@@ -124,6 +131,9 @@ static void take_part(cli_kernels_t *all, const cli_kernels_t *part, const task_
         memcpy(all->device, part->device, sizeof all->device);
         memcpy(all->driver, part->driver, sizeof all->driver);
         memcpy(all->compiler, part->compiler, sizeof all->compiler);
+        memcpy(all->class, part->class, sizeof all->class);
+        memcpy(all->rule, part->rule, sizeof all->rule);
+        memcpy(all->blueprints, part->blueprints, sizeof all->blueprints);
         all->count = part->count;
     }
     if (!*all->problem && *part->problem) memcpy(all->problem, part->problem, sizeof all->problem);

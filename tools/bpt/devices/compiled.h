@@ -3,6 +3,7 @@
 #define BPT_TOOLS_COMPILED_H
 
 #include "backends/gpu/compile.h"
+#include "backends/gpu/tuning.h"
 #include "tools/bpt/devices/drivers.h"
 #include "tools/bpt/options/options.h"
 
@@ -18,7 +19,9 @@ typedef struct {
 
 typedef struct {
     char device[128], driver[128];
-    char compiler[192];  // "": it is not here
+    char compiler[192];                        // "": it is not here
+    char class[128], rule[BPT_TUNING_TEXT];    // of the device
+    char blueprints[BPT_PROBLEM_COUNT][1024];  // that the class may take, the one that it does first
     char problem[512];
     int count;    // kernels in all, in the order of their names
     int current;  // the one that is being compiled

@@ -15,13 +15,13 @@ typedef bpt_attention_piece_t piece_t;
 typedef bpt_attention_pieces_t pieces_t;
 
 // The sum over the edges of the table's gradient is a product, whose panels want the rule for processors.
-static const bpt_product_rule_t *table_rule(const problem_t *a) { return &a->l->device->tuning.form[BPT_PRODUCT_WEIGHTS]; }
+static const bpt_blueprint_t *table_rule(const problem_t *a) { return &a->l->device->tuning.form[BPT_PRODUCT_WEIGHTS]; }
 
 static bool is_possible(const problem_t *a) {
     const bpt_gpu_limits_t *limits = &a->l->device->api->limits;
     const bpt_attention_attrs_t *t = a->t;
     if (!bpt_software_reads_texels(a->l) || a->table || t->queries == BPT_QUERIES_ROOTS) return false;
-    if (t->head_dim % 4 || t->head_dim > MOST_HEAD || table_rule(a)->kind != BPT_PRODUCT_WIDE) return false;
+    if (t->head_dim % 4 || t->head_dim > MOST_HEAD || table_rule(a)->kind != BPT_BLUEPRINT_WIDE) return false;
     if (a->rel_rows && a->span_rows) return false;  // spans have rows of the table
     const int64_t edge = t->p > 0 ? 1 + DROPOUT_ROUNDS : 1;
     if (limits->max_loops && bpt_lower_attention_leaf_keys(a) * edge + SETUP_ROUNDS > limits->max_loops) return false;

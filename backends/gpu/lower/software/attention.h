@@ -10,9 +10,6 @@
 void bpt_software_attention(const bpt_attention_problem_t *a, bool first, bpt_attention_lowering_t others);
 void bpt_software_attention_gradient(const bpt_attention_problem_t *a, bool first, bpt_attention_lowering_t others);
 
-// What tiles want on such a device.
-const bpt_attention_tile_rule_t *bpt_software_tile_rule(const bpt_lower_t *l);
-
 // ---- Where a driver ends the loops of a work-item (loops.c); asked where limits.max_loops is not 0 ---------------------
 // Keys that a group may take of a single query (attention_rows, or attention_dq for the gradient).
 int64_t bpt_software_most_keys(const bpt_attention_problem_t *a, bool gradient);
