@@ -392,8 +392,8 @@ static void weights_that_are_not_finite_are_imported_only_on_demand_and_give_no_
 
 // The model file again, with one other value among its metadata.
 static const char *with_metadata(const char *from_path, const char *key, const char *value) {
-    test_metadata_t metadata[] = {{"format", NULL},       {"config", NULL}, {"unit", NULL},  {"lower", NULL},
-                                  {"eval_context", NULL}, {"vocab", NULL},  {"labels", NULL}};
+    test_metadata_t metadata[] = {{"format", NULL},       {"config", NULL}, {"unit", NULL},   {"lower", NULL},
+                                  {"eval_context", NULL}, {"vocab", NULL},  {"labels", NULL}, {"reading", NULL}};
     static char path[512];
     snprintf(path, sizeof path, "%s", test_path("changed.safetensors"));
     for (size_t i = 0; i < sizeof metadata / sizeof metadata[0]; ++i)
@@ -419,6 +419,13 @@ static void metadata_out_of_range_or_of_another_model_make_no_run(void **state) 
         {lm, "config", "\"layers\": 1", "\"layers\": 2", "no tensor \"layers.1."},
         {lm, "vocab", NULL, "<unk>\n<eos>\nthe\n", "\"vocab\" has 3 lines, the model in "},
         {lm, "labels", NULL, "bad\ngood\n", "\"labels\" is there, but the model is a language model"},
+        {classifier, "reading", "\"truncate\": 0", "\"truncate\": -4", "key \"truncate\" must be at least 0"},
+        {classifier, "reading", "\"truncate\": 0", "\"truncate\": \"4\"", "key \"truncate\" must be a whole number, not a string"},
+        {classifier, "reading", "\"truncate\"", "\"shorten\"", "metadata key \"reading\": unknown key \"shorten\"; a newer version"},
+        {classifier, "reading", "\"truncate\"", "\"steps\"", "metadata key \"reading\": unknown key \"steps\"; a newer version"},
+        {classifier, "reading", "\"text_column\": \"\"", "\"text_column\": \"two\"", "does not fit its model: "},
+        {classifier, "reading", NULL, "[]", "metadata key \"reading\": needs one JSON object, not a list"},
+        {classifier, "reading", NULL, "{\"truncate\": 0", "metadata key \"reading\""},
         {classifier, "labels", NULL, "bad\ngood\nugly\n", "\"labels\" has 3 lines, the model in "},
         {classifier, "labels", NULL, "good\nbad\n", "labels must be sorted"},
         {classifier, "config", "\"classes\": 2", "\"classes\": -2", "key \"classes\" must be at least 0"},

@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include <jansson.h>
+
 #include "bpt/alloc.h"
 #include "bpt/log.h"
 #include "bpt/safetensors.h"
@@ -11,15 +13,25 @@
 #include "tools/bpt/options/command.h"
 #include "tools/bpt/runs/trained.h"
 
+static bpt_status_t format_reading(const cli_options_t *stored, char **out) {
+    json_t *object = json_object();
+    bpt_status_t status = object ? BPT_OK : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing the metadata");
+    if (status == BPT_OK) status = cli_options_to_file(stored, object);
+    if (status == BPT_OK) status = bpt_json_format(object, 0, out);
+    json_decref(object);
+    return status;
+}
+
 static bpt_status_t add_metadata(const cli_trained_t *t, bpt_safetensors_writer_t *writer) {
     const bool lower = t->stored.data.lower;
-    char context[24], *config = NULL, *vocab = NULL, *source = NULL, *subwords = NULL, *labels = NULL;
+    char context[24], *config = NULL, *vocab = NULL, *source = NULL, *subwords = NULL, *labels = NULL, *reading = NULL;
     snprintf(context, sizeof context, "%" PRId64, t->stored.data.eval_context ? t->stored.data.eval_context : t->stored.data.context);
     bpt_status_t status = bpt_model_config_format(&t->config, &config);
     if (status == BPT_OK) status = cli_run_text(&t->checkpoint, BPT_RUN_VOCAB, t->unit, lower, &vocab);
     if (status == BPT_OK) status = cli_run_text(&t->checkpoint, BPT_RUN_SOURCE_VOCAB, t->unit, lower, &source);
     if (status == BPT_OK) status = cli_run_subwords(&t->checkpoint, &subwords);
     if (status == BPT_OK) status = cli_run_text(&t->checkpoint, BPT_RUN_LABELS, t->unit, lower, &labels);
+    if (status == BPT_OK) status = format_reading(&t->stored, &reading);
     const char *const metadata[][2] = {{"format", "bpt"},
                                        {"config", config},
                                        {"unit", bpt_unit_names[t->unit]},
@@ -29,6 +41,7 @@ static bpt_status_t add_metadata(const cli_trained_t *t, bpt_safetensors_writer_
                                        {BPT_SOURCE_VOCAB_KEY, source},
                                        {BPT_SUBWORD_KEY, subwords},
                                        {"labels", labels},
+                                       {CLI_READING_KEY, reading},
                                        {BPT_SENTENCEPIECE_KEY, *t->stored.data.sentencepiece ? t->stored.data.sentencepiece : NULL}};
     for (size_t i = 0; i < BPT_COUNT(metadata) && status == BPT_OK; ++i)
         if (metadata[i][1]) status = bpt_safetensors_writer_metadata(writer, metadata[i][0], metadata[i][1]);
@@ -37,6 +50,7 @@ static bpt_status_t add_metadata(const cli_trained_t *t, bpt_safetensors_writer_
     bpt_free(source);
     bpt_free(subwords);
     bpt_free(labels);
+    bpt_free(reading);
     return status;
 }
 
@@ -79,7 +93,7 @@ const cli_command_t cli_command_export = {
     .arguments = "RUN",
     .purpose = "write a trained model as one safetensors file",
     .description = "The file holds the weights under their names. Its metadata holds the model's configuration, vocabulary and "
-                   "labels. Any safetensors library can read it.",
+                   "labels, and how examples are read (columns, --truncate and the like). Any safetensors library can read it.",
     .examples = "  bpt export run --out model.safetensors\n  bpt export run --checkpoint latest --out model.safetensors\n",
     .min_arguments = 1,
     .max_arguments = 1,

@@ -13,6 +13,7 @@
 #include "models/config/config_json.h"
 #include "models/config/model_file.h"
 #include "models/config/params_of.h"
+#include "tools/bpt/corpus/readers.h"
 #include "tools/bpt/corpus/side_files.h"
 #include "tools/bpt/corpus/transfer.h"
 #include "tools/bpt/options/command.h"
@@ -45,6 +46,7 @@ static bpt_status_t check_texts(model_file_t *m) {
     bpt_vocab_t *source;
     BPT_TRY(cli_options_init(&m->said, CLI_TRAIN, "train"));
     BPT_TRY(cli_file_reading(m->file, &m->said));
+    BPT_TRY(cli_check_stored_data(&m->said.data, &m->config, m->path));
     BPT_TRY(cli_file_vocab(m->file, &m->config, &m->said, &m->vocab));
     BPT_TRY(cli_file_source_vocab(m->file, &m->config, &m->said, &source));
     bpt_vocab_destroy(source);
@@ -69,6 +71,7 @@ static bpt_status_t write_config(const model_file_t *m, const char *path, bpt_ru
         status = bpt_json_set_text(config, BPT_SENTENCEPIECE_KEY, m->said.data.sentencepiece);
     if (status == BPT_OK && context)
         status = bpt_json_set_int(config, "eval_context", context);  // what `bpt eval` uses unless told otherwise
+    if (status == BPT_OK && bpt_safetensors_metadata(m->file, CLI_READING_KEY)) status = cli_options_to_file(&m->said, config);
     if (status == BPT_OK) status = bpt_run_config_write(path, config, origin);
     json_decref(config);
     return status;

@@ -146,6 +146,9 @@ bpt_status_t cli_file_reading(const bpt_safetensors_t *file, cli_options_t *said
         if (text && cli_option_set(said, cli_option_find(CLI_TRAIN, keys[i][1]), text, CLI_FROM_FILE, where) != BPT_OK)
             return bpt_fail(BPT_ERR_INPUT, "%s: %s", bpt_safetensors_path(file), bpt_error_message());
     }
+    const char *reading = bpt_safetensors_metadata(file, CLI_READING_KEY);
+    if (reading)
+        BPT_TRY(bpt_context(cli_options_of_file(said, reading, "metadata key \"" CLI_READING_KEY "\""), "%s", bpt_safetensors_path(file)));
     const bool whole = !bpt_unit_of(said->data.unit)->pieces || bpt_safetensors_metadata(file, BPT_SUBWORD_KEY);
     if (!bpt_safetensors_metadata(file, "unit") || !bpt_safetensors_metadata(file, "vocab") || !whole) said->data.unit = BPT_UNIT_IDS;
     return BPT_OK;

@@ -20,8 +20,9 @@ bpt_status_t cli_run_text(const bpt_checkpoint_t *checkpoint, bpt_run_file_t fil
 // subword.model, likewise: its bytes, and the same in base64.
 bpt_status_t cli_run_subword_model(const bpt_checkpoint_t *checkpoint, char **model, size_t *bytes) BPT_MUST_USE;
 bpt_status_t cli_run_subwords(const bpt_checkpoint_t *checkpoint, char **out) BPT_MUST_USE;
-// What the metadata of a model file that is in no run say of reading text (unit, lower, eval-context), checked, into `said`, options of
-// `train`; a file from elsewhere may leave them out: then only numbers can be read.
+// What the metadata of a model file that is in no run say of reading text (unit, lower, eval-context) and examples (CLI_READING_KEY),
+// checked, into `said`, options of `train`; a file from elsewhere may leave them out: then only numbers can be read.
+#define CLI_READING_KEY "reading"  // the options that go with a model file, as JSON text; files of versions before have none
 bpt_status_t cli_file_reading(const bpt_safetensors_t *file, cli_options_t *said) BPT_MUST_USE;
 // Its vocabulary and labels, which must be of its model's sizes; NULL, empty where it has none.
 bpt_status_t cli_file_vocab(const bpt_safetensors_t *file, const bpt_model_config_t *config, const cli_options_t *said,

@@ -177,6 +177,7 @@ typedef struct {
 
     bool open;                   // CLI_INT: 0 is allowed below min, for what follows from other options or from the data
     bool key;                    // belongs into a config file and config.json
+    bool file;                   // goes with a model file that leaves its run: how examples are read, and which of them were for training
     const char *needs, *unless;  // of a key in files (models/config/config_keys.h), as the next
     bool early;
     bool no_flag;    // only a key (found out from the data, kept in config.json)
@@ -269,6 +270,10 @@ bpt_status_t cli_options_from_file(cli_options_t *o, const char *path, cli_sourc
 // How a model reads text and is evaluated, as JSON text: the keys unit, lower, eval_context and protocol. Checkpoints list a checksum of it
 // where a version wrote them that knew no checksum of all options. *out is freed with bpt_free.
 bpt_status_t cli_options_reading(const cli_options_t *o, char **out) BPT_MUST_USE;
+// The options that go with a model file, as keys of `object`; and those of JSON text out of the file `path`, where a key that is none of
+// them is of a newer version: BPT_ERR_INPUT, as for values that are out of range.
+bpt_status_t cli_options_to_file(const cli_options_t *o, json_t *object) BPT_MUST_USE;
+bpt_status_t cli_options_of_file(cli_options_t *o, const char *text, const char *path) BPT_MUST_USE;
 // Holds a model's configuration, JSON text out of the file `path`, against the ranges of `train`'s options; keys that are no options are
 // left to who reads it. BPT_ERR_INPUT.
 bpt_status_t cli_options_check_model(const char *text, const char *path) BPT_MUST_USE;

@@ -177,6 +177,21 @@ done:
     return !strict && status == BPT_ERR_USAGE ? BPT_ERR_INPUT : status;
 }
 
+bpt_status_t cli_options_of_file(cli_options_t *o, const char *text, const char *path) {
+    json_t *object, *value;
+    const char *key;
+    BPT_TRY(bpt_json_parse(text, strlen(text), path, &object));
+    bpt_status_t status = json_is_object(object) ? BPT_OK : bpt_fail(BPT_ERR_INPUT, "needs one JSON object, not %s", type_name(object));
+    json_object_foreach(object, key, value) {
+        const cli_option_t *option = find_key(o->command, key);
+        if (status != BPT_OK) break;
+        status =
+            option && option->file ? apply_value(o, option, value, CLI_FROM_FILE) : unknown_key(o->command, key, path, UNKNOWN_IS_NEWER);
+    }
+    json_decref(object);
+    return bpt_context(status == BPT_ERR_USAGE ? BPT_ERR_INPUT : status, "%s", path);
+}
+
 bpt_status_t cli_options_check_model(const char *text, const char *path) {
     cli_options_t o;
     json_t *object, *value;
@@ -243,6 +258,13 @@ bpt_status_t cli_options_to_json(const cli_options_t *o, json_t **out) {
     else
         json_decref(object);
     return status;
+}
+
+bpt_status_t cli_options_to_file(const cli_options_t *o, json_t *object) {
+    for (int i = 0; i < cli_option_count; ++i)
+        if (cli_option_table[i].file && cli_option_taken(&cli_option_table[i], o->command))
+            BPT_TRY(cli_option_to_json(o, &cli_option_table[i], object));
+    return BPT_OK;
 }
 
 bpt_status_t cli_options_reading(const cli_options_t *o, char **out) {
