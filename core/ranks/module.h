@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-enum { BPT_RANKS_MODULE_VERSION = 3, BPT_RANKS_HOST_BYTES = 64 };
+enum { BPT_RANKS_MODULE_VERSION = 4, BPT_RANKS_HOST_BYTES = 64 };
 #define BPT_RANKS_MODULE_OPEN "bpt_ranks_module_open"
 
 // Functions return NULL, or what went wrong, as a text that stays until the thread's next call. They give up after `seconds` without an
@@ -13,6 +13,7 @@ enum { BPT_RANKS_MODULE_VERSION = 3, BPT_RANKS_HOST_BYTES = 64 };
 typedef struct {
     int rank, size, local_rank, local_size;
     char host[BPT_RANKS_HOST_BYTES];
+    char library[BPT_RANKS_HOST_BYTES];  // which MPI it is
     const char *(*gather)(const void *mine, size_t bytes, void *all, double seconds);
     // Bytes for all ranks: give_counts[r] from give_starts[r] on go to rank r, take_counts[r] come from it to take_starts[r].
     const char *(*swap)(const void *give, const int *give_counts, const int *give_starts, void *take, const int *take_counts,

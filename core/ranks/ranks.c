@@ -10,6 +10,7 @@
 #include "bpt/clock.h"
 #include "bpt/env.h"
 #include "core/ranks/internal.h"
+#include "core/ranks/launcher.h"
 #include "core/ranks/sums.h"
 
 enum { DEFAULT_SECONDS = 600 };
@@ -27,15 +28,22 @@ struct bpt_ranks {
 
 // ---- Joining
 
-// By its plain name the module is found through the run path of the program, $ORIGIN and the folder of libraries.
+// Open MPI's own modules look for symbols of MPI among the global ones.
+static void *open_library(const char *path) { return dlopen(path, RTLD_NOW | RTLD_GLOBAL); }
+
+// By its plain name a module is found through the run path of the program, $ORIGIN and the folder of libraries. The second one goes with
+// every MPI that has the standard ABI of MPI 5, where that with which the first was built is missing.
 static bpt_status_t open_module(bpt_ranks_module_open_t *out) {
     const char *other = bpt_env_text("BPT_MPI_LIBRARY"), *path = other ? other : "libbpt_mpi.so";
-    void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);  // Open MPI's own modules look for symbols of MPI among the global ones
+    char reason[512] = "";
+    void *library = open_library(path);
+    if (!library) snprintf(reason, sizeof reason, "%s", dlerror());
+    if (!library && !other) library = open_library("libbpt_mpi_abi.so");
     if (!library)
         return bpt_fail(BPT_ERR_UNAVAILABLE,
                         "%s cannot be opened (%s); build bpt where MPI is installed (Debian: libopenmpi-dev), or name the file in "
                         "BPT_MPI_LIBRARY",
-                        path, dlerror());
+                        path, reason);
     void *symbol = dlsym(library, BPT_RANKS_MODULE_OPEN);
     if (!symbol) return bpt_fail(BPT_ERR_UNAVAILABLE, "%s is no module of bpt: it has no %s", path, BPT_RANKS_MODULE_OPEN);
     memcpy(out, &symbol, sizeof symbol);
@@ -47,9 +55,10 @@ bpt_status_t bpt_ranks_find_mpi(void) {
     return open_module(&open);
 }
 
-static bpt_status_t prepare(bpt_ranks_t *r) {
+static bpt_status_t prepare(bpt_ranks_t *r, const bpt_launchers_t *launchers) {
     const size_t size = (size_t)r->module.size;
     uint64_t seconds;
+    BPT_TRY(bpt_launchers_check(launchers, r->module.size, r->module.library));
     BPT_TRY(bpt_env_number("BPT_MPI_SECONDS", DEFAULT_SECONDS, &seconds));
     r->patience = (double)seconds;
     BPT_TRY(bpt_sums_create(&r->module, r->patience, &r->sums));
@@ -71,8 +80,9 @@ bpt_status_t bpt_ranks_join_mpi(bpt_ranks_t **out) {
     bpt_ranks_t *r;
     BPT_TRY(open_module(&open));
     BPT_TRY(bpt_alloc(1, sizeof *r, &r));
+    const bpt_launchers_t launchers = bpt_launchers_read();
     const char *reason = open(BPT_RANKS_MODULE_VERSION, &r->module);
-    bpt_status_t status = reason ? bpt_fail(BPT_ERR_UNAVAILABLE, "MPI cannot start: %s", reason) : prepare(r);
+    const bpt_status_t status = reason ? bpt_fail(BPT_ERR_UNAVAILABLE, "MPI cannot start: %s", reason) : prepare(r, &launchers);
     if (status == BPT_OK)
         *out = r;
     else

@@ -66,6 +66,11 @@ static void ranks_that_do_not_fit_together_are_refused(void **state) {
     doctor = test_run_line("doctor --backend ref");
     assert_non_null(strstr(doctor.out, "several processes can train together (--team mpi)"));
     test_process_free(&doctor);
+    setenv("SLURM_STEP_NUM_TASKS", "2", 1);
+    static const char foreign[] = "srun has started 2 processes (SLURM_STEP_NUM_TASKS=2), and MPI, which is ";
+    test_refused(1, foreign, "train %s --team mpi --out %s", team_options(0), test_path("refused"));
+    test_refused(1, foreign, "bench train --team mpi --backend cpu --threads 1");
+    unsetenv("SLURM_STEP_NUM_TASKS");
     assert_ok(bpt_folder_create(test_path("foreign")));
     test_write_file(test_path("foreign/file"), "x", 1);
     snprintf(line, sizeof line, "train %s --backend cpu --team mpi --steps 5 --out %s", team_options(0), test_path("foreign"));

@@ -26,7 +26,7 @@ static volatile sig_atomic_t finished;
 
 static void refuse_exit(void) {
     static const char text[] =
-        "\nbpt: error: something in this process, most likely a driver, ended it before the work was done; `bpt devices` "
+        "\nbpt: error: something in this process, most likely a driver, or an MPI with the launcher of another one, ended it before the work was done; `bpt devices` "
         "asks every driver by itself, --backend cpu needs none\n";
     if (finished || getpid() != started) return;
     const ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);

@@ -1,7 +1,11 @@
 // Ranks by MPI, as the library libbpt_mpi.so (see ../module.h). Every exchange is a call that does not block, which is asked until it is
 // done: a rank that waits gives its core to others, and notices when no answer comes any more. Two threads may exchange at the same time:
 // long arrays have a communicator of their own, and one thread at a time is inside of MPI.
+#ifdef BPT_MPI_ABI
+#include <mpi_abi.h>
+#else
 #include <mpi.h>
+#endif
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -107,6 +111,22 @@ static void end_all(int exit_status) {
     pthread_mutex_unlock(&inside);
 }
 
+// Its first words: "Open MPI v4.1.4", "MPICH Version: 5.0.2".
+static const char *name_library(char *out, size_t bytes) {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    const int code = MPI_Get_library_version(text, &length);
+    if (code != MPI_SUCCESS) return explain(code);
+    text[strcspn(text, ",\n")] = 0;
+    size_t n = 0;
+    for (const char *c = text; *c && n + 1 < bytes; ++c) {
+        const char one = *c == '\t' ? ' ' : *c;
+        if (one != ' ' || (n && out[n - 1] != ' ')) out[n++] = one;
+    }
+    out[n] = 0;
+    return NULL;
+}
+
 static const char *join(bpt_ranks_module_t *out) {
     MPI_Comm local;
     int code = MPI_Comm_dup(MPI_COMM_WORLD, &ranks);
@@ -132,7 +152,8 @@ const char *bpt_ranks_module_open(int version, bpt_ranks_module_t *out) {
     if (code != MPI_SUCCESS) return explain(code);
     if (provided < MPI_THREAD_SERIALIZED)
         return "it was built without support for threads; install an MPI that gives MPI_THREAD_SERIALIZED, as Open MPI and MPICH do";
-    const char *reason = join(out);
+    const char *reason = name_library(out->library, sizeof out->library);
+    if (!reason) reason = join(out);
     if (reason) return reason;
     received_counts = calloc((size_t)n_ranks, sizeof *received_counts);
     received_starts = calloc((size_t)n_ranks, sizeof *received_starts);
