@@ -325,6 +325,23 @@ static void a_run_without_checksums_is_used_with_a_remark(void **state) {
     expect_refused("eval", run, "model.safetensors has the checksum", "state.json lists");
 }
 
+// Those of one that a newer version wrote, or of a file that was made to be slow.
+static void unknown_keys_without_a_checksum_are_one_warning(void **state) {
+    (void)state;
+    static const char *const keys[] = {"{\"zzz\": 1,", "{\"zzz\": 1, \"yyy\": [2], \"d-model\": 8,"};
+    static const char *const says[] = {"config.json: unknown key \"zzz\" is ignored",
+                                       "config.json: unknown key \"zzz\" and 2 more are ignored"};
+    for (int i = 0; i < 2; ++i) {
+        const char *run = test_copy_run(lm);
+        test_forget_checksums(run);
+        test_edit(test_in_run(run, "config.json"), "{", keys[i]);
+        test_process_t p = bpt("eval %s --checkpoint latest --data %s --backend ref", run, text);
+        const char *said = strstr(p.err, says[i]);
+        if (p.exit_status || !said || strstr(said + strlen(says[i]), "unknown key")) fail_msg("%d: %s", p.exit_status, p.err);
+        test_process_free(&p);
+    }
+}
+
 static void numbers_that_are_not_finite_are_refused_without_checksums(void **state) {
     (void)state;
     static const float values[] = {NAN, INFINITY, -INFINITY};
@@ -464,6 +481,7 @@ int main(void) {
         cmocka_unit_test(another_vocabulary_or_other_labels_are_refused),
         cmocka_unit_test(without_checksums_the_numbers_of_lines_must_agree),
         cmocka_unit_test(a_run_without_checksums_is_used_with_a_remark),
+        cmocka_unit_test(unknown_keys_without_a_checksum_are_one_warning),
         cmocka_unit_test(numbers_that_are_not_finite_are_refused_without_checksums),
         cmocka_unit_test(a_run_that_was_imported_has_checksums),
         cmocka_unit_test(weights_that_are_not_finite_are_imported_only_on_demand_and_give_no_result),

@@ -20,12 +20,16 @@ void cli_option_key(const cli_option_t *option, char key[CLI_KEY_BYTES]) {
         if (*p == '-') *p = '_';
 }
 
+static bool is_key_of(const cli_option_t *option, const char *key) {
+    const char *name = option->name;
+    while (*name && *key == (*name == '-' ? '_' : *name)) ++name, ++key;
+    return !*name && !*key;
+}
+
 static const cli_option_t *find_key(unsigned command, const char *key) {
-    char name[CLI_KEY_BYTES];
     for (int i = 0; i < cli_option_count; ++i) {
-        if (!cli_option_table[i].key || !cli_option_taken(&cli_option_table[i], command)) continue;
-        cli_option_key(&cli_option_table[i], name);
-        if (!strcmp(name, key)) return &cli_option_table[i];
+        const cli_option_t *option = &cli_option_table[i];
+        if (option->key && is_key_of(option, key) && cli_option_taken(option, command)) return option;
     }
     return NULL;
 }
@@ -53,7 +57,7 @@ static int line_of_key(const char *text, const char *key) {
 // version without.
 typedef enum { UNKNOWN_IS_USAGE, UNKNOWN_IS_NEWER, UNKNOWN_IS_IGNORED } unknown_t;
 
-static bpt_status_t unknown_key(unsigned command, const char *key, const char *path, unknown_t unknown) {
+static bpt_status_t refuse_key(unsigned command, const char *key, unknown_t unknown) {
     cli_suggestion_t nearest = {.word = key};
     char names[CLI_MAX_OPTIONS][CLI_KEY_BYTES];
     if (unknown == UNKNOWN_IS_NEWER)
@@ -64,10 +68,13 @@ static bpt_status_t unknown_key(unsigned command, const char *key, const char *p
         cli_suggest(&nearest, names[i]);
     }
     char hint[128];
-    if (unknown == UNKNOWN_IS_USAGE)
-        return bpt_fail(BPT_ERR_USAGE, "unknown key \"%.60s\"%s", key, cli_suggest_text(&nearest, "", hint, sizeof hint));
-    bpt_warn("%s: unknown key \"%.60s\" is ignored; a newer version may have written it", path, key);
-    return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE, "unknown key \"%.60s\"%s", key, cli_suggest_text(&nearest, "", hint, sizeof hint));
+}
+
+static void say_ignored(const char *path, const char *first, size_t count) {
+    char more[40] = " is";
+    if (count > 1) snprintf(more, sizeof more, " and %zu more are", count - 1);
+    if (count) bpt_warn("%s: unknown key \"%.60s\"%s ignored; a newer version may have written it", path, first, more);
 }
 
 static const char *type_name(const json_t *value) {
@@ -128,14 +135,20 @@ static bpt_status_t apply_value(cli_options_t *o, const cli_option_t *option, co
 static bpt_status_t apply_object(cli_options_t *o, const json_t *object, const char *text, const char *path, cli_source_t source,
                                  unknown_t unknown) {
     if (!json_is_object(object)) return bpt_fail(BPT_ERR_USAGE, "%s: needs one JSON object of options, not %s", path, type_name(object));
-    const char *key;
+    const char *key, *ignored = NULL;
+    size_t n_ignored = 0;
     json_t *value;
     json_object_foreach((json_t *)object, key, value) {
         const cli_option_t *option = find_key(o->command, key);
         if (bpt_run_config_is_checksum(key)) continue;  // a person changes a run's config.json and gives it to --config
-        const bpt_status_t status = option ? apply_value(o, option, value, source) : unknown_key(o->command, key, path, unknown);
+        if (!option && unknown == UNKNOWN_IS_IGNORED) {
+            if (!n_ignored++) ignored = key;
+            continue;
+        }
+        const bpt_status_t status = option ? apply_value(o, option, value, source) : refuse_key(o->command, key, unknown);
         if (status != BPT_OK) return bpt_context(status, "%s: line %d", path, line_of_key(text, key));
     }
+    say_ignored(path, ignored, n_ignored);
     return BPT_OK;
 }
 
@@ -185,8 +198,7 @@ bpt_status_t cli_options_of_file(cli_options_t *o, const char *text, const char 
     json_object_foreach(object, key, value) {
         const cli_option_t *option = find_key(o->command, key);
         if (status != BPT_OK) break;
-        status =
-            option && option->file ? apply_value(o, option, value, CLI_FROM_FILE) : unknown_key(o->command, key, path, UNKNOWN_IS_NEWER);
+        status = option && option->file ? apply_value(o, option, value, CLI_FROM_FILE) : refuse_key(o->command, key, UNKNOWN_IS_NEWER);
     }
     json_decref(object);
     return bpt_context(status == BPT_ERR_USAGE ? BPT_ERR_INPUT : status, "%s", path);
