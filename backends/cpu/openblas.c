@@ -11,6 +11,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "bpt/platforms.h"
+
 bpt_openblas_t bpt_openblas;
 
 // What OpenBLAS maps for a thread that multiplies (BUFFER_SIZE of its x86-64 builds, the largest), and what it and oneDNN take as files.
@@ -100,11 +102,8 @@ static void *open_library(void) {
 static void load(void) {
     void *handle = open_library();
     if (!handle) {
-        snprintf(
-            state.reason, sizeof state.reason,
-            "OpenBLAS was not found (%s); install Debian libopenblas0-openmp, Fedora openblas-openmp or Arch openblas, or name its file "
-            "in BPT_OPENBLAS_LIBRARY",
-            dlerror());
+        snprintf(state.reason, sizeof state.reason, "OpenBLAS was not found (%s); %s, or name its file in BPT_OPENBLAS_LIBRARY", dlerror(),
+                 bpt_platform_remedy(BPT_NEED_OPENBLAS));
         return;
     }
 #define FIND(name)                                                           \

@@ -8,14 +8,7 @@
 #include <string.h>
 
 #include "backends/gpu/driver.h"
-
-#define DRIVER_PACKAGES "Debian nvidia-driver, Fedora akmod-nvidia of RPM Fusion, Arch nvidia"
-#define NVRTC_PACKAGES                                                                                                           \
-    "install the CUDA toolkit (Debian nvidia-cuda-toolkit, Fedora cuda-toolkit of NVIDIA's repository, Arch cuda), or name the " \
-    "library by BPT_NVRTC_LIBRARY"
-
-#define CUBLASLT_PACKAGES \
-    "it is optional, a part of the CUDA toolkit: Debian nvidia-cuda-toolkit, Fedora libcublas of NVIDIA's repository, Arch cuda"
+#include "bpt/platforms.h"
 
 static struct {
     bpt_cuda_functions_t functions;
@@ -54,7 +47,8 @@ static void load_cuda(void) {
     const char *other = getenv("BPT_CUDA_LIBRARY");
     void *library = dlopen(other && *other ? other : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
-        snprintf(cuda.reason, sizeof cuda.reason, "no CUDA driver (%s); for an NVIDIA GPU install its driver: " DRIVER_PACKAGES, dlerror());
+        snprintf(cuda.reason, sizeof cuda.reason, "no CUDA driver (%s); for an NVIDIA GPU %s", dlerror(),
+                 bpt_platform_remedy(BPT_NEED_CUDA));
         return;
     }
 #define BPT_CUDA_FIND(name, symbol) \
@@ -91,6 +85,11 @@ const bpt_loader_t bpt_cuda_loader = {.list = list_files};
 
 // ---- The compiler ----------------------------------------------------------------------------------------------------
 
+static void say_nvrtc(const char *what) {
+    snprintf(nvrtc.reason, sizeof nvrtc.reason, "%s; %s, or name the library by BPT_NVRTC_LIBRARY", what,
+             bpt_platform_remedy(BPT_NEED_NVRTC));
+}
+
 // Where the loader looks, then where toolkits lie that it was not told of.
 static void *open_release(const char *name) {
     const char *const folders[] = {getenv("CUDA_PATH"), getenv("CUDA_HOME"), "/usr/local/cuda", "/opt/cuda"};
@@ -114,7 +113,7 @@ static void *open_nvrtc(void) {
     const size_t first = bpt_cuda_load(&driver) == BPT_OK && driver->version < 13000 ? 1 : 0;
     void *library = open_release(names[first]);
     if (!library) library = open_release(names[1 - first]);
-    if (!library) snprintf(nvrtc.reason, sizeof nvrtc.reason, "no libnvrtc.so.13 or .12, which compiles the kernels: " NVRTC_PACKAGES);
+    if (!library) say_nvrtc("no libnvrtc.so.13 or .12, which compiles the kernels");
     return library;
 }
 
@@ -128,7 +127,7 @@ static void load_nvrtc(void) {
     if (*nvrtc.reason) return;
     if (f->nvrtcVersion(&f->major, &f->minor) != NVRTC_SUCCESS || f->nvrtcGetNumSupportedArchs(&f->n_archs) != NVRTC_SUCCESS ||
         f->n_archs < 1 || f->n_archs > (int)BPT_COUNT(f->archs) || f->nvrtcGetSupportedArchs(f->archs) != NVRTC_SUCCESS)
-        snprintf(nvrtc.reason, sizeof nvrtc.reason, "NVRTC does not say what it compiles for; " NVRTC_PACKAGES);
+        say_nvrtc("NVRTC does not say what it compiles for");
 }
 
 bpt_status_t bpt_nvrtc_load(const bpt_nvrtc_functions_t **out) {
@@ -154,8 +153,8 @@ static void *open_cublaslt(int driver_major) {
         if (driver_major >= 13) library = open_release("libcublasLt.so.13");
         if (!library) library = open_release("libcublasLt.so.12");
         if (!library)
-            snprintf(cublaslt.text, sizeof cublaslt.text, "no cuBLASLt (libcublasLt.so.%s12); " CUBLASLT_PACKAGES,
-                     driver_major >= 13 ? "13 or ." : "");
+            snprintf(cublaslt.text, sizeof cublaslt.text, "no cuBLASLt (libcublasLt.so.%s12); it is optional: %.170s",
+                     driver_major >= 13 ? "13 or ." : "", bpt_platform_remedy(BPT_NEED_NVRTC));
     }
     return library;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "backends/gpu/pretended.h"
@@ -45,6 +46,28 @@ void bpt_gpu_list_forbidden(bpt_device_info_t *infos, int capacity, int *count) 
         ++*count;
     }
     globfree(&nodes);
+}
+
+// By the number of the maker on the bus.
+static unsigned vendor_of(const char *node) {
+    char path[80];
+    struct stat file;
+    unsigned number = 0;
+    if (stat(node, &file)) return BPT_GPU_OTHER;
+    snprintf(path, sizeof path, "/sys/dev/char/%u:%u/device/vendor", major(file.st_rdev), minor(file.st_rdev));
+    FILE *text = fopen(path, "r");
+    if (text && fscanf(text, "%x", &number) != 1) number = 0;
+    if (text) fclose(text);
+    return number == 0x1002 ? BPT_GPU_AMD : number == 0x8086 ? BPT_GPU_INTEL : BPT_GPU_OTHER;
+}
+
+unsigned bpt_gpu_vendors(void) {
+    unsigned bits = 0;
+    glob_t nodes;
+    if (glob("/dev/dri/renderD*", 0, NULL, &nodes)) return 0;
+    for (size_t i = 0; i < nodes.gl_pathc; ++i) bits |= vendor_of(nodes.gl_pathv[i]);
+    globfree(&nodes);
+    return bits;
 }
 
 bpt_status_t bpt_gpu_no_driver(const char *what, const char *install) {

@@ -4,6 +4,9 @@
 
 #include "bpt/backend.h"
 
+// The makers of the GPUs that have a device file, as bits.
+enum { BPT_GPU_AMD = 1, BPT_GPU_INTEL = 2, BPT_GPU_OTHER = 4 };
+unsigned bpt_gpu_vendors(void);
 // Appends the GPUs that this user may not open, which drivers therefore pass over, each by its file and with the remedy.
 void bpt_gpu_list_forbidden(bpt_device_info_t *infos, int capacity, int *count);
 // BPT_ERR_UNAVAILABLE: "<what>; " and the first GPU that may not be opened, with the remedy, else what to install.

@@ -9,6 +9,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/env.h"
+#include "bpt/platforms.h"
 
 // ---- Its interface, 1.5 ----------------------------------------------------------------------------------------------
 
@@ -53,8 +54,8 @@ static struct {
 static void find(const char *wanted) {
     void *handle = dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
-        snprintf(library.text, sizeof library.text, "no CLBlast (%.100s); it is optional: Debian libclblast1, Fedora and Arch clblast",
-                 dlerror());
+        snprintf(library.text, sizeof library.text, "no CLBlast (%.100s); it is optional: %s", dlerror(),
+                 bpt_platform_remedy(BPT_NEED_CLBLAST));
         return;
     }
     library.sgemm = (sgemm_t *)dlsym(handle, "CLBlastSgemmWithTempBuffer");

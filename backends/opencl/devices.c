@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backends/opencl/internal.h"
+#include "bpt/platforms.h"
 
 enum { MAX_PLATFORMS = 16, MAX_DEVICES = 32 };
 
@@ -124,10 +125,13 @@ static void describe(const bpt_opencl_functions_t *cl, const bpt_opencl_id_t *id
     judge(cl, id->device, info);
 }
 
-#define PACKAGES                                                                                                                      \
-    "install a driver: Debian intel-opencl-icd, mesa-opencl-icd or pocl-opencl-icd, Fedora intel-compute-runtime, mesa-libOpenCL or " \
-    "pocl, Arch intel-compute-runtime, opencl-mesa or pocl; drivers are listed in /etc/OpenCL/vendors unless OCL_ICD_VENDORS says "   \
-    "otherwise"
+static bpt_status_t nothing_found(const char *what) {
+    char install[640];
+    const char *unset = bpt_opencl_loader.unset();
+    snprintf(install, sizeof install, "%s; drivers are listed in /etc/OpenCL/vendors unless OCL_ICD_VENDORS says otherwise",
+             bpt_platform_remedy(BPT_NEED_OPENCL));
+    return bpt_gpu_no_driver(what, unset ? unset : install);
+}
 
 static bpt_status_t find_all(found_t *found, int *count) {
     const bpt_opencl_functions_t *cl;
@@ -136,7 +140,7 @@ static bpt_status_t find_all(found_t *found, int *count) {
     *count = 0;
     BPT_TRY(bpt_opencl_load(&cl));
     const cl_int code = cl->clGetPlatformIDs(MAX_PLATFORMS, platforms, &n_platforms);
-    if (code != CL_SUCCESS || !n_platforms) return bpt_gpu_no_driver("the OpenCL loader finds no driver", PACKAGES);
+    if (code != CL_SUCCESS || !n_platforms) return nothing_found("the OpenCL loader finds no driver");
     for (cl_uint p = 0; p < n_platforms && p < MAX_PLATFORMS; ++p) {
         cl_device_id devices[MAX_DEVICES];
         cl_uint n = 0;
@@ -158,7 +162,7 @@ bpt_status_t bpt_opencl_enumerate(bpt_device_info_t *infos, int capacity, int *c
     BPT_TRY(find_all(found, count));
     for (int i = 0; i < *count && i < capacity; ++i) infos[i] = found[i].info;
     bpt_gpu_list_forbidden(infos, capacity, count);
-    if (!*count) return bpt_gpu_no_driver("the OpenCL loader finds no device", PACKAGES);
+    if (!*count) return nothing_found("the OpenCL loader finds no device");
     return BPT_OK;
 }
 

@@ -68,4 +68,32 @@ static int list_files(bpt_driver_file_t *files, int capacity) {
     return f.count;
 }
 
-const bpt_loader_t bpt_opencl_loader = {.list = list_files, .folder = "OCL_ICD_VENDORS", .further = "OCL_ICD_FILENAMES"};
+// ---- Mesa's rusticl --------------------------------------------------------------------------------------------------
+// It lists devices of those drivers only that RUSTICL_ENABLE names.
+
+static bool has_rusticl(void) {
+    enum { MOST = 32 };
+    bpt_driver_file_t *files;
+    bool found = false;
+    if (bpt_alloc(MOST, sizeof *files, &files) != BPT_OK) {
+        bpt_error_clear();
+        return false;
+    }
+    const int count = list_files(files, MOST);
+    for (int i = 0; i < count; ++i) found = found || strstr(files[i].path, "usticl") || strstr(files[i].library, "usticl");
+    bpt_free(files);
+    return found;
+}
+
+static const char *unset_variable(void) {
+    const char *enabled = getenv("RUSTICL_ENABLE");
+    const unsigned vendors = bpt_gpu_vendors();
+    if ((enabled && *enabled) || !has_rusticl()) return NULL;
+    if (vendors == BPT_GPU_AMD) return "Mesa's rusticl is installed and lists GPUs of AMD only with RUSTICL_ENABLE=radeonsi: set that";
+    if (vendors == BPT_GPU_INTEL) return "Mesa's rusticl is installed and lists GPUs of Intel only with RUSTICL_ENABLE=iris: set that";
+    return "Mesa's rusticl is installed and lists only what RUSTICL_ENABLE names: set it to radeonsi (AMD), iris (Intel) or llvmpipe (this "
+           "processor)";
+}
+
+const bpt_loader_t bpt_opencl_loader = {
+    .list = list_files, .unset = unset_variable, .folder = "OCL_ICD_VENDORS", .further = "OCL_ICD_FILENAMES"};

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpt/platforms.h"
+
 static struct {
     bpt_opencl_functions_t functions;
     char reason[512];  // "" when loaded
@@ -20,11 +22,8 @@ static void say_why_not(const char *name, const char *error) {
             "the OpenCL loader %s is there, but not all that it needs (%s); install what is missing, or the package of the loader again",
             name, error);
     else
-        snprintf(library.reason, sizeof library.reason,
-                 "the OpenCL loader cannot be opened (%s); install one and a driver: Debian ocl-icd-libopencl1 with intel-opencl-icd, "
-                 "mesa-opencl-icd or pocl-opencl-icd, Fedora ocl-icd with intel-compute-runtime, mesa-libOpenCL or pocl, Arch ocl-icd with "
-                 "intel-compute-runtime, opencl-mesa or pocl",
-                 error);
+        snprintf(library.reason, sizeof library.reason, "the OpenCL loader cannot be opened (%s); %s, and a driver", error,
+                 bpt_platform_remedy(BPT_NEED_OPENCL_LOADER));
 }
 
 static void load(void) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "bpt/platforms.h"
 
 // ocloc_api.h, which is C++.
 typedef int invoke_t(unsigned n_arguments, const char **arguments, uint32_t n_sources, const uint8_t **sources, const uint64_t *lengths,
@@ -28,8 +29,8 @@ static void load(void) {
     library.name = other && *other ? other : "libocloc.so";
     void *handle = dlopen(library.name, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
-        snprintf(library.reason, sizeof library.reason, "Intel's compiler cannot be opened (%.120s); Debian has it in intel-opencl-icd",
-                 dlerror());
+        snprintf(library.reason, sizeof library.reason, "Intel's compiler cannot be opened (%.120s); %s", dlerror(),
+                 bpt_platform_remedy(BPT_NEED_OCLOC));
         return;
     }
     library.invoke = (invoke_t *)dlsym(handle, "oclocInvoke");

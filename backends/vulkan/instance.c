@@ -3,6 +3,7 @@
 
 #include "backends/vulkan/internal.h"
 #include "bpt/alloc.h"
+#include "bpt/platforms.h"
 
 // Loaders before 1.3.243 say so of a driver's file that they cannot read, too.
 static bpt_status_t no_memory(void) {
@@ -21,7 +22,7 @@ static bpt_status_t no_memory(void) {
 
 static bpt_status_t create_fail(VkResult result) {
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
-        return bpt_gpu_no_driver("Vulkan has no driver for any device of this machine", BPT_VULKAN_PACKAGES);
+        return bpt_gpu_no_driver("Vulkan has no driver for any device of this machine", bpt_platform_remedy(BPT_NEED_VULKAN));
     if (result == VK_ERROR_OUT_OF_HOST_MEMORY) return no_memory();
     return bpt_fail(BPT_ERR_UNAVAILABLE, "Vulkan cannot be started: vkCreateInstance gives %d", (int)result);
 }

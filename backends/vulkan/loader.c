@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpt/platforms.h"
+
 bpt_vulkan_functions_t bpt_vk;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -16,14 +18,16 @@ static void find(void *library, const char *name, void *target) {
     void *symbol = dlsym(library, name);
     memcpy(target, &symbol, sizeof symbol);
     if (!symbol && !*reason)
-        snprintf(reason, sizeof reason, "the Vulkan loader is older than Vulkan 1.2 (it has no %s); update it: " BPT_VULKAN_PACKAGES, name);
+        snprintf(reason, sizeof reason, "the Vulkan loader is older than Vulkan 1.2 (it has no %s); update it: %s", name,
+                 bpt_platform_remedy(BPT_NEED_VULKAN_LOADER));
 }
 
 static void load(void) {
     const char *path = getenv("BPT_VULKAN_LIBRARY");
     void *library = dlopen(path && *path ? path : "libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);  // never closed: drivers dislike that
     if (!library) {
-        snprintf(reason, sizeof reason, "the Vulkan loader cannot be opened (%s); " BPT_VULKAN_PACKAGES, dlerror());
+        snprintf(reason, sizeof reason, "the Vulkan loader cannot be opened (%s); %s", dlerror(),
+                 bpt_platform_remedy(BPT_NEED_VULKAN_LOADER));
         return;
     }
 #define FUNCTION(name) find(library, "vk" #name, &bpt_vk.name);
@@ -32,8 +36,8 @@ static void load(void) {
     uint32_t version = 0;
     if (*reason) return;
     if (bpt_vk.EnumerateInstanceVersion(&version) != VK_SUCCESS || version < VK_API_VERSION_1_2)
-        snprintf(reason, sizeof reason, "the Vulkan loader offers Vulkan %u.%u, bpt needs 1.2; update it: " BPT_VULKAN_PACKAGES,
-                 VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
+        snprintf(reason, sizeof reason, "the Vulkan loader offers Vulkan %u.%u, bpt needs 1.2; update it: %s",
+                 VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version), bpt_platform_remedy(BPT_NEED_VULKAN_LOADER));
 }
 
 bpt_status_t bpt_vulkan_load(void) {

@@ -37,9 +37,4 @@ extern bpt_vulkan_functions_t bpt_vk;  // filled by bpt_vulkan_load
 // Opens the loader, once in a process. BPT_VULKAN_LIBRARY names another library than libvulkan.so.1.
 bpt_status_t bpt_vulkan_load(void) BPT_MUST_USE;
 
-// Packages that hold the loader and the drivers, for messages.
-#define BPT_VULKAN_PACKAGES                                                                                                               \
-    "install Debian libvulkan1 and mesa-vulkan-drivers, Fedora vulkan-loader and mesa-vulkan-drivers, or Arch vulkan-icd-loader and one " \
-    "of vulkan-radeon, vulkan-intel, vulkan-swrast (or the driver of the GPU's vendor)"
-
 #endif

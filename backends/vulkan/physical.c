@@ -6,6 +6,7 @@
 #include "backends/vulkan/matrix_header.h"
 #include "bpt/alloc.h"
 #include "bpt/env.h"
+#include "bpt/platforms.h"
 
 static bool has_extension(const VkExtensionProperties *extensions, uint32_t count, const char *name) {
     for (uint32_t i = 0; i < count; ++i)
@@ -262,6 +263,6 @@ bpt_status_t bpt_vulkan_enumerate(bpt_device_info_t *infos, int capacity, int *c
     bpt_vulkan_instance_destroy(&instance);
     if (status != BPT_OK) return status;
     bpt_gpu_list_forbidden(infos, capacity, count);
-    if (*count == 0) return bpt_gpu_no_driver("Vulkan finds no device", BPT_VULKAN_PACKAGES);
+    if (*count == 0) return bpt_gpu_no_driver("Vulkan finds no device", bpt_platform_remedy(BPT_NEED_VULKAN));
     return bpt_vulkan_instance_check(&instance);
 }

@@ -8,6 +8,7 @@
 #include "bpt/alloc.h"
 #include "bpt/env.h"
 #include "bpt/log.h"
+#include "bpt/platforms.h"
 
 #define LAYER "VK_LAYER_KHRONOS_validation"
 
@@ -42,8 +43,8 @@ static bpt_status_t find_layer(void) {
     for (uint32_t i = 0; i < count; ++i) found = found || !strcmp(layers[i].layerName, LAYER);
     bpt_free(layers);
     if (found) return BPT_OK;
-    return bpt_fail(BPT_ERR_UNAVAILABLE, "BPT_VULKAN_VALIDATION is set, but there is no " LAYER
-                                         "; install Debian vulkan-validationlayers, Fedora or Arch vulkan-validation-layers");
+    return bpt_fail(BPT_ERR_UNAVAILABLE, "BPT_VULKAN_VALIDATION is set, but there is no " LAYER "; %s",
+                    bpt_platform_remedy(BPT_NEED_VULKAN_LAYER));
 }
 
 static bpt_status_t takes_settings(bool *takes) {

@@ -27,6 +27,13 @@ static bool built_in(const char *backend) {
     return found;
 }
 
+// Messages name the packages of this version of Debian.
+static void use_system(const char *version) {
+    char text[64];
+    snprintf(text, sizeof text, "ID=debian\nVERSION_ID=%s\n", version);
+    setenv("BPT_OS_RELEASE", test_file("os-release", text), 1);
+}
+
 // With the variable set: the error of training and the reason in the list of devices hold the remedy. Nothing is left behind.
 static void expect_refusal(const char *backend, const char *variable, const char *value, const char *remedy) {
     char line[64];
@@ -45,7 +52,7 @@ static void expect_refusal(const char *backend, const char *variable, const char
 
 static void opencl_without_a_loader(void **state) {
     (void)state;
-    expect_refusal("opencl", "BPT_OPENCL_LIBRARY", "/nonexistent/libOpenCL.so.1", "Debian ocl-icd-libopencl1");
+    expect_refusal("opencl", "BPT_OPENCL_LIBRARY", "/nonexistent/libOpenCL.so.1", "on Debian 13 install ocl-icd-libopencl1, and a driver");
 }
 
 static void opencl_without_a_driver(void **state) {
@@ -53,7 +60,24 @@ static void opencl_without_a_driver(void **state) {
     char empty[600];
     snprintf(empty, sizeof empty, "%s", test_path("no-vendors"));
     assert_int_equal(mkdir(empty, 0700), 0);
-    expect_refusal("opencl", "OCL_ICD_VENDORS", empty, "Fedora intel-compute-runtime");
+    expect_refusal("opencl", "OCL_ICD_VENDORS", empty, "on Debian 13 install mesa-opencl-icd with RUSTICL_ENABLE=iris (Intel GPUs), ");
+    use_system("12");
+    expect_refusal("opencl", "OCL_ICD_VENDORS", empty, "on Debian 12 install intel-opencl-icd (Intel GPUs), ");
+    use_system("13");
+}
+
+// Mesa's OpenCL is installed, but has been told of no driver: nothing else need be installed.
+static void opencl_with_rusticl_alone(void **state) {
+    (void)state;
+    char vendors[600], file[700];
+    snprintf(vendors, sizeof vendors, "%s", test_path("vendors"));
+    snprintf(file, sizeof file, "%s/rusticl.icd", vendors);
+    assert_int_equal(mkdir(vendors, 0700), 0);
+    assert_int_equal(bpt_file_write(file, "libRusticlOpenCL.so.0\n", 22), BPT_OK);  // a version that is not there, so it lists nothing
+    expect_refusal("opencl", "OCL_ICD_VENDORS", vendors, "Mesa's rusticl is installed and lists ");
+    setenv("RUSTICL_ENABLE", "radeonsi", 1);
+    expect_refusal("opencl", "OCL_ICD_VENDORS", vendors, "pocl-opencl-icd (processors)");
+    unsetenv("RUSTICL_ENABLE");
 }
 
 static void opencl_with_an_old_driver(void **state) {
@@ -65,18 +89,21 @@ static void opencl_with_an_old_driver(void **state) {
 
 static void cuda_without_a_driver(void **state) {
     (void)state;
-    expect_refusal("cuda", "BPT_CUDA_LIBRARY", "/nonexistent/libcuda.so.1", "Debian nvidia-driver");
+    expect_refusal("cuda", "BPT_CUDA_LIBRARY", "/nonexistent/libcuda.so.1",
+                   "for an NVIDIA GPU on Debian 13 install nvidia-driver of non-free");
 }
 
 static void vulkan_without_a_loader(void **state) {
     (void)state;
-    expect_refusal("vulkan", "BPT_VULKAN_LIBRARY", "/nonexistent/libvulkan.so.1", "Arch vulkan-icd-loader");
+    expect_refusal("vulkan", "BPT_VULKAN_LIBRARY", "/nonexistent/libvulkan.so.1", "on Debian 13 install libvulkan1");
 }
 
 static void vulkan_without_a_driver(void **state) {
     (void)state;
-    expect_refusal("vulkan", "VK_DRIVER_FILES", "/nonexistent/icd.json", "Debian libvulkan1 and mesa-vulkan-drivers");
-    expect_refusal("vulkan", "VK_ICD_FILENAMES", "/nonexistent/icd.json", "Debian libvulkan1 and mesa-vulkan-drivers");
+    expect_refusal("vulkan", "VK_DRIVER_FILES", "/nonexistent/icd.json",
+                   "on Debian 13 install mesa-vulkan-drivers (AMD, Intel, processors)");
+    expect_refusal("vulkan", "VK_ICD_FILENAMES", "/nonexistent/icd.json",
+                   "on Debian 13 install mesa-vulkan-drivers (AMD, Intel, processors)");
 }
 
 static void vulkan_with_an_old_driver(void **state) {
@@ -175,19 +202,20 @@ static void a_gpu_without_permission_names_the_group(void **state) {
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+static int set_up(void **state) {
+    (void)state;
+    use_system("13");
+    return 0;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opencl_without_a_loader),
-        cmocka_unit_test(opencl_without_a_driver),
-        cmocka_unit_test(opencl_with_an_old_driver),
-        cmocka_unit_test(cuda_without_a_driver),
-        cmocka_unit_test(vulkan_without_a_loader),
-        cmocka_unit_test(vulkan_without_a_driver),
-        cmocka_unit_test(vulkan_with_an_old_driver),
-        cmocka_unit_test(a_library_that_is_no_loader),
-        cmocka_unit_test(an_opencl_loader_that_lacks_a_library_says_which),
-        cmocka_unit_test(other_backends_do_not_care),
-        cmocka_unit_test(a_gpu_without_permission_names_the_group),
+        cmocka_unit_test(opencl_without_a_loader),     cmocka_unit_test(opencl_without_a_driver),
+        cmocka_unit_test(opencl_with_rusticl_alone),   cmocka_unit_test(opencl_with_an_old_driver),
+        cmocka_unit_test(cuda_without_a_driver),       cmocka_unit_test(vulkan_without_a_loader),
+        cmocka_unit_test(vulkan_without_a_driver),     cmocka_unit_test(vulkan_with_an_old_driver),
+        cmocka_unit_test(a_library_that_is_no_loader), cmocka_unit_test(an_opencl_loader_that_lacks_a_library_says_which),
+        cmocka_unit_test(other_backends_do_not_care),  cmocka_unit_test(a_gpu_without_permission_names_the_group),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set_up, NULL);
 }

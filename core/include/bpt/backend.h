@@ -9,7 +9,7 @@ BPT_BEGIN_DECLS
 
 // Counts up with every change of what follows. A backend carries the number of the header that it was compiled with, and whoever makes a
 // workspace on one of its devices checks it (bpt_backend_check).
-enum { BPT_BACKEND_VERSION = 4 };
+enum { BPT_BACKEND_VERSION = 5 };
 
 typedef struct bpt_device bpt_device_t;  // an open device; the first member of every backend's own struct
 typedef struct bpt_buffer bpt_buffer_t;  // device memory
@@ -54,6 +54,8 @@ typedef struct {
     const char *lists[3];                                 // variables that hold paths with colons between them; NULL after the last
     const char *folder;                                   // or the variable that names a folder of files; NULL
     const char *further;                                  // the variable that names files besides these; NULL
+    // What a driver that is installed still has to be told to list its devices, half a sentence; NULL: nothing. A NULL function: none has.
+    const char *(*unset)(void);
 } bpt_loader_t;
 
 // A tensor operand: `buffer` NULL = absent. In a dry run buffers may be NULL; `present` tells.

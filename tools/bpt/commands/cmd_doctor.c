@@ -8,6 +8,7 @@
 #include "backends/gpu/nodes.h"
 #include "bpt/alloc.h"
 #include "bpt/env.h"
+#include "bpt/platforms.h"
 #include "bpt/ranks.h"
 #include "tools/bpt/devices/child.h"
 #include "tools/bpt/devices/compile_check.h"
@@ -30,7 +31,9 @@ typedef struct {
 static void check_machine(void) {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     const char *threads = getenv("OMP_NUM_THREADS");
+    const int system = bpt_system_here();
     printf("machine\n  %ld cores online, %.1f GiB of memory\n", cores, (double)pages * (double)page / (1 << 30));
+    printf("  packages: as on %s (docs/platforms.md)\n", system < 0 ? "none of the known systems" : bpt_systems[system].name);
     if (threads && *threads) printf("  OMP_NUM_THREADS=%s decides the number of threads; unset it to use all cores\n", threads);
     if (bpt_ranks_find_mpi() == BPT_OK)
         printf("  several processes can train together (--team mpi)\n");
@@ -56,12 +59,10 @@ static void check_render_nodes(void) {
 }
 
 // ---- Backends
-static const char *remedy(const char *backend) {
-    if (!strcmp(backend, "opencl"))
-        return "needs libOpenCL.so.1 and a driver (Debian: ocl-icd-libopencl1 with pocl-opencl-icd, intel-opencl-icd or mesa-opencl-icd)";
-    if (!strcmp(backend, "vulkan")) return "needs libvulkan.so.1 and a driver (Debian: libvulkan1 with mesa-vulkan-drivers)";
-    if (!strcmp(backend, "cuda")) return "needs an NVIDIA driver with libcuda.so.1 (Debian: nvidia-driver)";
-    return "";
+// Drivers that have yet to be told something, and have no device because of that.
+static void print_unset(const bpt_backend_t *backend, const cli_probe_t *probe) {
+    const char *unset = backend->loader && backend->loader->unset ? backend->loader->unset() : NULL;
+    if (unset && !*probe->reason) printf("  %s\n", unset);
 }
 
 typedef struct {
@@ -138,7 +139,7 @@ static bpt_status_t check_backend(void *user, const char *name, const bpt_backen
         printf("  not usable: %s\n", probe->reason);
     else if (!probe->count)
         printf("  no device\n");
-    if ((*probe->reason || !probe->count) && *remedy(name)) printf("  %s\n", remedy(name));
+    print_unset(backend, probe);
     if (*probe->library && c->o->global.verbose) printf("  library of products: %s\n", probe->library);
     for (int i = 0; i < probe->count; ++i) {
         const bpt_device_info_t *d = &probe->device[i];
