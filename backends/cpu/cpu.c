@@ -61,6 +61,7 @@ static void read_features(void) {
             add_feature(word);
             if (strstr(word, "_bf16")) bf16 = true;
         }
+    bpt_onednn_try(bf16);
     machine.multiplies_bf16 = bf16 && !*bpt_onednn_reason();
     if (!machine.multiplies_bf16) add_feature("bf16-as-f32");
 }
@@ -122,8 +123,8 @@ static bpt_status_t check_onednn(void) {
 static bpt_status_t cpu_open(int index, const bpt_device_options_t *options, bpt_device_t **out) {
     if (index != 0) return bpt_fail(BPT_ERR_UNAVAILABLE, "backend cpu has one device, 0; device %d was asked for", index);
     BPT_TRY(bpt_openblas_load());
-    BPT_TRY(check_onednn());
     know_machine();
+    BPT_TRY(check_onednn());
     const int threads = options && options->threads ? options->threads : machine.threads;
     if (threads < 1 || threads > 4096)
         return bpt_fail(BPT_ERR_USAGE, "%d threads: the number must be from 1 to 4096 (0 = all cores)", threads);

@@ -12,6 +12,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/env.h"
+#include "bpt/file.h"
 
 typedef int64_t dims_t[12];
 typedef struct {
@@ -32,6 +33,7 @@ enum { V2_DESCRIPTOR_BYTES = 4096, V2_OPERATION_BYTES = 16384 };
 // SYMBOL(versions, name, return type, arguments): versions 0 = both, else the one that has it in this form.
 #define SYMBOLS                                                                                                                    \
     SYMBOL(0, version, const version_t *, (void))                                                                                  \
+    SYMBOL(0, set_verbose, int, (int level))                                                                                       \
     SYMBOL(0, engine_create, int, (void **engine, int kind, size_t index))                                                         \
     SYMBOL(0, stream_create, int, (void **stream, void *engine, unsigned flags))                                                   \
     SYMBOL(0, stream_wait, int, (void *stream))                                                                                    \
@@ -122,7 +124,10 @@ static void *open_library(void) {
         return NULL;
     }
     handle = wanted ? dlopen(wanted, RTLD_NOW | RTLD_LOCAL) : open_installed();
-    if (!handle)
+    if (!handle && wanted && bpt_file_exists(wanted))
+        snprintf(state.reason, sizeof state.reason,
+                 "it cannot be opened: %s (where that is a library beside it, add the folder to LD_LIBRARY_PATH)", dlerror());
+    else if (!handle)
         snprintf(state.reason, sizeof state.reason, "oneDNN was not found: %s (Debian 12: apt-get install libdnnl2, Debian 13: libdnnl3.6)",
                  dlerror());
     return handle;
@@ -136,6 +141,18 @@ static bool load_symbol(void *handle, int versions, const char *name, void *targ
     memcpy(target, &symbol, sizeof symbol);
     if (!symbol) snprintf(state.reason, sizeof state.reason, "oneDNN %s has no function %s", state.version, full);
     return symbol != NULL;
+}
+
+// Builds for a runtime of devices compute on what this runtime offers as a CPU, which may be nothing.
+static const char *runtime_note(unsigned runtime) {
+    return runtime & 0x200   ? "; it was built for SYCL, which needs a CPU device of OpenCL: take a build for OpenMP"
+           : runtime & 0x100 ? "; it was built for OpenCL: take a build for OpenMP"
+                             : "";
+}
+
+// It writes its messages to standard output, where results of the program go; errors that it returns are said by the caller.
+static void silence(void) {
+    if (!getenv("ONEDNN_VERBOSE") && !getenv("DNNL_VERBOSE")) (void)lib.set_verbose(0);
 }
 
 static void load(void) {
@@ -152,8 +169,16 @@ static void load(void) {
     if (!load_symbol(handle, versions, #name, &lib.name)) return;
     SYMBOLS
 #undef SYMBOL
+    silence();
     const int status = lib.engine_create(&state.engine, KIND_CPU, 0);
-    if (status) snprintf(state.reason, sizeof state.reason, "oneDNN %s gives no CPU engine (status %d)", state.version, status);
+    if (status)
+        snprintf(state.reason, sizeof state.reason, "oneDNN %s gives no CPU engine (status %d)%s", state.version, status,
+                 runtime_note(v->cpu_runtime));
+}
+
+void bpt_onednn_refuse(const char *what) {
+    snprintf(state.reason, sizeof state.reason, "oneDNN %s is not used: %s%s", state.version, what,
+             runtime_note(lib.version()->cpu_runtime));
 }
 
 const char *bpt_onednn_reason(void) {
@@ -334,13 +359,9 @@ bool bpt_onednn_multiply(const bpt_onednn_product_t *p, const bpt_onednn_data_t 
 }
 
 bool bpt_onednn_multiply_f32(const bpt_onednn_product_t *p, const float *a, const float *b, float *c) {
-#if defined(__x86_64__)
-    return !*bpt_onednn_reason() && !lib.sgemm(p->transpose_a ? 'T' : 'N', p->transpose_b ? 'T' : 'N', p->m, p->n, p->k, 1, a, p->lda, b,
-                                               p->ldb, p->accumulate ? 1 : 0, c, p->ldc);
-#else
-    (void)p, (void)a, (void)b, (void)c;
-    return false;
-#endif
+    return BPT_ONEDNN_MULTIPLIES_F32 && !*bpt_onednn_reason() &&
+           !lib.sgemm(p->transpose_a ? 'T' : 'N', p->transpose_b ? 'T' : 'N', p->m, p->n, p->k, 1, a, p->lda, b, p->ldb,
+                      p->accumulate ? 1 : 0, c, p->ldc);
 }
 
 static void make_f32_kernels(const void *context, int thread) {

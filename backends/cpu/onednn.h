@@ -18,6 +18,11 @@ typedef struct {
 const char *bpt_onednn_reason(void);   // why there is none, "" when there is
 const char *bpt_onednn_version(void);  // "2.6.3", "" when there is none
 
+// It is not used from here on, as if it were not there. Before any device is open.
+void bpt_onednn_refuse(const char *what);
+// Computes one product of each kind, and refuses a library that cannot or gives another result. bf16: products in bf16 too.
+void bpt_onednn_try(bool bf16);
+
 // Between lock and unlock one product of the program runs, on any number of threads: the state of the library is per thread number.
 void bpt_onednn_lock(void);
 void bpt_onednn_unlock(void);
@@ -31,6 +36,11 @@ typedef struct {
 } bpt_onednn_data_t;
 // Runs a prepared product as thread number `thread`; false when it was not prepared or the library failed.
 bool bpt_onednn_multiply(const bpt_onednn_product_t *p, const bpt_onednn_data_t *data, int thread);
+#if defined(__x86_64__)
+#define BPT_ONEDNN_MULTIPLIES_F32 1
+#else
+#define BPT_ONEDNN_MULTIPLIES_F32 0
+#endif
 // An f32 product without bias in the calling thread, with neither lock nor preparation. False: not done, because there is
 // no oneDNN, the processor is not of the x86 family (for others its f32 kernels are slow), or the library has failed.
 bool bpt_onednn_multiply_f32(const bpt_onednn_product_t *p, const float *a, const float *b, float *c);
