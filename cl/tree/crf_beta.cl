@@ -10,8 +10,9 @@ KERNEL_BEGIN
                 const uint i = k * WG + LOCAL_ID;
                 if (i < TAGS) next[i] = to < n ? AT(ahead, s * TAGS + i) : 0.0f;
             }
-            for (uint done = from; done < to; ++done) {
-                const uint step = to - 1u - (done - from), row = begin + step, tag = AT(tags, row);
+            for (uint done = 0u; done < to - from; ++done) {
+                // llvmpipe of Mesa 26.1 reads what the next round would read before it sees that there is none: no row before the first.
+                const uint step = to - 1u - min(done, to - from - 1u), row = begin + step, tag = AT(tags, row);
                 const bool last = step + 1u == n;
                 BARRIER;
                 for (uint k = 0u; k < rounds; ++k) {
