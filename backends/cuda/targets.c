@@ -20,9 +20,9 @@ static bpt_gpu_limits_t limits_of(int capability) {
                               .disjoint_writes = true};
 }
 
-// Those that NVRTC compiles for; where it is not here, those of version 13, whose kernels can be listed all the same.
+// Those that NVRTC compiles for; where it is not here, those of version 13.5, whose kernels can be listed all the same.
 bpt_status_t bpt_cuda_targets(bpt_device_info_t *infos, int capacity, int *count) {
-    static const int usual[] = {75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121};
+    static const int usual[] = {75, 80, 86, 87, 88, 89, 90, 100, 103, 107, 110, 120, 121};
     const bpt_nvrtc_functions_t *nvrtc = NULL;
     if (bpt_nvrtc_load(&nvrtc) != BPT_OK) bpt_error_clear();
     *count = nvrtc ? nvrtc->n_archs : (int)BPT_COUNT(usual);

@@ -87,6 +87,23 @@ static void opencl_with_an_old_driver(void **state) {
     test_shim_drop();
 }
 
+// A number of two digits is no smaller than one of one.
+static void opencl_with_a_driver_of_a_later_standard(void **state) {
+    (void)state;
+    static const char *const versions[][2] = {
+        {"OpenCL 3.1 later", "opencl-3.1"}, {"OpenCL 4.0 ", "opencl-4.0"}, {"OpenCL 10.2 x", "opencl-10.2"}};
+    if (!test_shim_use("opencl")) skip();
+    for (size_t i = 0; i < BPT_COUNT(versions); ++i) {
+        setenv("SHIM_VERSION", versions[i][0], 1);
+        test_process_t p = test_run_line("devices --backend opencl");
+        unsetenv("SHIM_VERSION");
+        if (p.exit_status || strstr(p.out, "not usable") || !strstr(p.out, versions[i][1]))
+            fail_msg("%s: %s%s", versions[i][0], p.out, p.err);
+        test_process_free(&p);
+    }
+    test_shim_drop();
+}
+
 static void cuda_without_a_driver(void **state) {
     (void)state;
     expect_refusal("cuda", "BPT_CUDA_LIBRARY", "/nonexistent/libcuda.so.1",
@@ -210,12 +227,19 @@ static int set_up(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opencl_without_a_loader),     cmocka_unit_test(opencl_without_a_driver),
-        cmocka_unit_test(opencl_with_rusticl_alone),   cmocka_unit_test(opencl_with_an_old_driver),
-        cmocka_unit_test(cuda_without_a_driver),       cmocka_unit_test(vulkan_without_a_loader),
-        cmocka_unit_test(vulkan_without_a_driver),     cmocka_unit_test(vulkan_with_an_old_driver),
-        cmocka_unit_test(a_library_that_is_no_loader), cmocka_unit_test(an_opencl_loader_that_lacks_a_library_says_which),
-        cmocka_unit_test(other_backends_do_not_care),  cmocka_unit_test(a_gpu_without_permission_names_the_group),
+        cmocka_unit_test(opencl_without_a_loader),
+        cmocka_unit_test(opencl_without_a_driver),
+        cmocka_unit_test(opencl_with_rusticl_alone),
+        cmocka_unit_test(opencl_with_an_old_driver),
+        cmocka_unit_test(opencl_with_a_driver_of_a_later_standard),
+        cmocka_unit_test(cuda_without_a_driver),
+        cmocka_unit_test(vulkan_without_a_loader),
+        cmocka_unit_test(vulkan_without_a_driver),
+        cmocka_unit_test(vulkan_with_an_old_driver),
+        cmocka_unit_test(a_library_that_is_no_loader),
+        cmocka_unit_test(an_opencl_loader_that_lacks_a_library_says_which),
+        cmocka_unit_test(other_backends_do_not_care),
+        cmocka_unit_test(a_gpu_without_permission_names_the_group),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

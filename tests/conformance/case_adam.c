@@ -9,6 +9,7 @@ typedef struct {
     const char *name;
     bpt_adam_attrs_t attrs;
     float lr, correction1, correction2, clip, inverse_scale, square_sum;
+    float size;  // of the gradient; 0: 0.1
 } update_t;
 
 #define ADAM(decay, scale, is_decoupled) \
@@ -22,6 +23,8 @@ static const update_t updates[] = {
     {"decoupled_decay", ADAM(0.1f, 2, true), 1e-2f, 0.5f, 0.5f, 1, 1, 12},
     {"infinite_gradient", ADAM(0.1f, 1, true), 1e-2f, 0.5f, 0.5f, 1, 1, INFINITY},
     {"nan_gradient", ADAM(0.1f, 1, false), 1e-2f, 0.5f, 0.5f, 1, 1, NAN},
+    // Squares below the normal numbers, which some devices take for 0: what Adam makes of them is less than eps sees.
+    {"tiny_gradient", ADAM(0, 1, false), 1e-2f, 0.5f, 0.5f, 0, 1, 1e-38f, 1e-20f},
 };
 
 static const float keeps[] = {0, 1, 0.5f};
@@ -49,10 +52,12 @@ static void make_adam(size_t index, test_case_t *c) {
     c->tolerance = 16;
     c->changed = 1u << 0 | 1u << 2 | 1u << 3;
     c->prepare = put_hyper;
+    const double size = u->size > 0 ? (double)u->size : 0.1;
+    if (u->size > 0) c->least = 1e-31;
     test_in(c, 0, BPT_F32, shape, TEST_UNIFORM, -1, 1);
-    test_in(c, 1, BPT_F32, shape, TEST_UNIFORM, -0.1, 0.1);
-    test_in(c, 2, BPT_F32, shape, TEST_UNIFORM, -0.1, 0.1);
-    test_in(c, 3, BPT_F32, shape, TEST_UNIFORM, 0.001, 0.1);
+    test_in(c, 1, BPT_F32, shape, TEST_UNIFORM, -size, size);
+    test_in(c, 2, BPT_F32, shape, TEST_UNIFORM, -size, size);
+    test_in(c, 3, BPT_F32, shape, TEST_UNIFORM, u->size > 0 ? 0 : 0.001, u->size > 0 ? size * size : 0.1);
     test_in(c, 4, BPT_F32, bpt_shape1(8), TEST_PREPARED, (double)(u - updates), 0);
     test_in(c, 5, BPT_F32, bpt_shape1(1), TEST_CONSTANT, (double)u->square_sum, 0);
 }

@@ -1,4 +1,5 @@
 // Chains of elementwise steps: every step alone, the chains that fusion makes, all shapes and types.
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -52,10 +53,33 @@ static const struct {
 
 enum { N_CHAINS = BPT_COUNT(chains), N_SHAPES = BPT_COUNT(shapes) - 1, N_TYPES = BPT_COUNT(types) };
 
-// Every chain in every shape (types in turn), then every chain in every type.
-static size_t count(void) { return N_CHAINS * (N_SHAPES + N_TYPES); }
+// Every chain in every shape (types in turn), then every chain in every type, then what a NaN comes to in every type.
+static size_t count(void) { return N_CHAINS * (N_SHAPES + N_TYPES) + N_TYPES; }
+
+// A step is refused where its loss or gradient is not finite, so a NaN must pass through whatever stands between.
+static void put_specials(const test_case_t *c, void *const in[]) {
+    static const double values[] = {NAN, 1, -NAN, -1, INFINITY, -INFINITY, 0};
+    const int64_t n = bpt_shape_count(&c->call.in[0].shape);
+    for (int64_t i = 0; i < n; ++i) test_store(&c->call.in[0], in[0], i, values[i % (int64_t)BPT_COUNT(values)]);
+}
+
+static void make_specials(size_t type, test_case_t *c) {
+    static const bpt_pointwise_step_t steps[] = {{BPT_POINTWISE_SCALE, .c = 0.5f}, {BPT_POINTWISE_RELU}};
+    const bpt_shape_t shape = bpt_shape2(5, 33);
+    test_case_init(c, BPT_OP_POINTWISE);
+    test_case_name(c, "relu/not_finite/%s", types[type].name);
+    c->call.attrs.pointwise.n_steps = BPT_COUNT(steps);
+    memcpy(c->call.attrs.pointwise.step, steps, sizeof steps);
+    c->prepare = put_specials;
+    test_in(c, 0, types[type].x, shape, TEST_PREPARED, 0, 0);
+    test_out(c, 0, types[type].out, shape);
+}
 
 static void make(size_t index, test_case_t *c) {
+    if (index >= N_CHAINS * (N_SHAPES + N_TYPES)) {
+        make_specials(index - N_CHAINS * (N_SHAPES + N_TYPES), c);
+        return;
+    }
     const size_t chain_index = index % N_CHAINS, variant = index / N_CHAINS;
     const chain_t *chain = &chains[chain_index];
     const bpt_shape_t shape = shapes[variant < N_SHAPES ? variant : N_SHAPES];
