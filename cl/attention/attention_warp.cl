@@ -4,41 +4,38 @@
 KERNEL_BEGIN
     const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
     const uint head_turns = (p.heads + ALL_WARPS - 1u) / ALL_WARPS, columns = p.heads * p.head_dim;
-    const uint unit = GROUP_ID / head_turns, part_number = unit % p.parts, sequence = unit / p.parts / p.n_tiles;
     const uint head = GROUP_ID % head_turns * ALL_WARPS + OWN_WARP;
     const bool works = head < p.heads;
-    const int block = TO_INT(unit / p.parts % p.n_tiles), n_true = TO_INT(AT(lengths, sequence));
-    const int n_ranges = tile_ranges(g, n_true, TO_INT(ROWS_PER_TILE), p.level);
-    set_rows(PASS, g, n_true, sequence, block, n_ranges);
+    const block_t block = block_of(PASS, GROUP_ID / head_turns);
+    set_rows(PASS, g, block);
     BARRIER;
-    set_unions(PASS, n_ranges);
+    set_unions(PASS, block.n_ranges);
     BARRIER;
-    start_ranges(PASS, n_ranges);
+    start_ranges(PASS, block.n_ranges);
     BARRIER;
-    const int begin_place = p.parts > 1u ? TO_INT(part_number) * p.part_nodes : 0;
-    const int end_place = p.parts > 1u ? min(begin_place + p.part_nodes, range_start[n_ranges]) : range_start[n_ranges];
+    const int end = end_place(PASS, block);
 
-    const head_rows_t query = block_rows(PASS, q, p.q_stride, works ? head : 0u);
+    const head_rows_t query = queries_of(PASS, works ? head : 0u);
     head_sums_t sums = zero_sums();
     float top[2] = {LOWEST, LOWEST}, total[2] = {0.0f, 0.0f};  // of rows GROUP and GROUP + 8; an item's total is that of its own keys
     float *const own_mix = mix + OWN_WARP * ROWS_PER_TILE * MIX_STRIDE;
 
-    for (int first = begin_place; first < end_place; first += TO_INT(KEYS_PER_STEP)) {
-        const uint n_nodes = min(KEYS_PER_STEP, TO_UINT(end_place - first)), n_filled = (n_nodes + KEYS - 1u) / KEYS * KEYS;
+    for (int first = first_place(PASS, block); first < end; first += TO_INT(KEYS_PER_STEP)) {
+        const uint n_nodes = min(KEYS_PER_STEP, TO_UINT(end - first)), n_filled = (n_nodes + KEYS - 1u) / KEYS * KEYS;
         BARRIER;
-        set_list(PASS, g, sequence, n_ranges, first, n_nodes, n_filled);
+        set_list(PASS, g, block, first, n_nodes, n_filled);
         BARRIER;
-        set_entries(PASS, n_ranges);
+        set_entries(PASS, block.n_ranges);
         BARRIER;
         set_edges(PASS, first, n_nodes, n_filled);
         BARRIER;
         if (!works) continue;
-        mix_entries(PASS, own_mix, query, count_entries(PASS, n_ranges));
+        mix_entries(PASS, own_mix, query, count_entries(PASS, block.n_ranges));
         WARP_BARRIER;
         for (uint t = 0u; t < n_filled; t += KEYS) {
             float score[KEY_BLOCKS][4], largest[2] = {top[0], top[1]}, shrink[2];
             UNROLL for (uint n = 0u; n < KEY_BLOCKS; ++n) {
-                const float4 x = dots_of(PASS, query, kv, NODE_PLACE(t + 8u * n + GROUP, 0u));
+                const float4 x = dots_of(PASS, query, kv, node_place(PASS, t + 8u * n + GROUP, 0u, head));
                 score[n][0] = x.x;
                 score[n][1] = x.y;
                 score[n][2] = x.z;
@@ -66,7 +63,7 @@ KERNEL_BEGIN
             scale_rows(sums, shrink[0], shrink[1]);
             UNROLL for (uint n = 0u; n < KEY_BLOCKS; n += 2u) {
                 uint place[4];
-                UNROLL for (uint k = 0u; k < 4u; ++k) place[k] = NODE_PLACE(t + 8u * (n + k / 2u) + PAIR + k % 2u, columns);
+                UNROLL for (uint k = 0u; k < 4u; ++k) place[k] = node_place(PASS, t + 8u * (n + k / 2u) + PAIR + k % 2u, 1u, head);
                 add_products(PASS, sums, pairs_of(score[n], score[n + 1u]), kv, place);
             }
         }
@@ -79,7 +76,7 @@ KERNEL_BEGIN
         const uint row = own_row[GROUP + 8u * far];
         if (row == NO_ROW) continue;
         if (p.parts > 1u) {
-            const uint place = partial_place(PASS, g, sequence, part_number, row, columns + 2u * p.heads);
+            const uint place = partial_place(PASS, g, block, row, columns + 2u * p.heads);
             store_row(PASS, 0u, partial, place + head * p.head_dim, sums, far);
             if (PAIR == 0u) {
                 AT(partial, place + columns + head) = top[far];

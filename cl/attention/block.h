@@ -15,30 +15,81 @@
 #define FIRST_ENTRY 2u     // it does, with entry 0; one more for each further entry
 #define ROW_STRIDE(step) ((step) == 2 || (step) == -2 ? 2 : 1)  // between the table rows of neighbouring nodes
 
+// Are the queries spans whose q is zero and not stored?
+FUNCTION bool has_zero_queries(CONTEXT) {
+    OPEN
+    return p.level > 0 && (p.calls & CALL_ZERO_SPANS) != 0u;
+}
+// Elements from row to row of q, and of k and v; where k begins in its row.
+FUNCTION uint query_stride(CONTEXT) {
+    OPEN
+    return ((p.calls & CALL_PACKED) != 0u ? 3u : 1u) * p.heads * p.head_dim;
+}
+FUNCTION uint key_stride(CONTEXT) {
+    OPEN
+    return ((p.calls & CALL_PACKED) != 0u ? 3u : 2u) * p.heads * p.head_dim;
+}
+FUNCTION uint key_offset(CONTEXT) {
+    OPEN
+    return (p.calls & CALL_PACKED) != 0u ? p.heads * p.head_dim : 0u;
+}
+
+// Of work unit `unit`: a block of a sequence, or a part of its list.
+STRUCT(block_t) {
+    uint sequence, part;
+    int number, n_true, n_ranges;
+};
+FUNCTION block_t block_of(CONTEXT, uint unit) {
+    OPEN
+    block_t block;
+    block.part = unit % p.parts;
+    block.sequence = unit / p.parts / p.n_tiles;
+    block.number = TO_INT(unit / p.parts % p.n_tiles);
+    block.n_true = TO_INT(AT(lengths, block.sequence));
+    block.n_ranges = tile_ranges(INT4(p.graph, p.n, p.reach, p.rel_levels), block.n_true, TO_INT(ROWS_PER_TILE), p.level);
+    return block;
+}
+// The places of the list that the part has, from one to before another.
+FUNCTION int first_place(CONTEXT, block_t block) {
+    OPEN
+    return p.parts > 1u ? TO_INT(block.part) * p.part_nodes : 0;
+}
+FUNCTION int end_place(CONTEXT, block_t block) {
+    OPEN
+    const int end = range_start[block.n_ranges];
+    return p.parts > 1u ? min(TO_INT(block.part + 1u) * p.part_nodes, end) : end;
+}
+
 // The tensor rows of the block's rows, and which nodes each reads by every range.
-FUNCTION void set_rows(CONTEXT, int4 g, int n_true, uint sequence, int block, int n_ranges) {
+FUNCTION void set_rows(CONTEXT, int4 g, block_t block) {
     OPEN
     for (uint u = LOCAL_ID; u < ROWS_PER_TILE; u += WG) {
-        const int4 position = tile_position(TO_INT(ROWS_PER_TILE), p.level, block, TO_INT(u));
+        const int4 position = tile_position(TO_INT(ROWS_PER_TILE), p.level, block.number, TO_INT(u));
         uint row = NO_ROW, source = NO_ROW;
         if (is_in_bucket(g, position)) {
             const int node = position.x == 0 ? position.y : node_number(g, position);
-            row = row_of_node(g, p.leaf_rows, p.other, sequence, node);
-            if (node_exists(g, n_true, position)) source = stored_row(g, p.calls, row, node);
+            row = row_of_node(g, p.leaf_rows, p.other, block.sequence, node);
+            if (node_exists(g, block.n_true, position)) source = stored_row(g, p.calls, row, node);
         }
         own_row[u] = row;
         own_source[u] = source;
     }
-    for (uint u = LOCAL_ID; u < TO_UINT(n_ranges) * ROWS_PER_TILE; u += WG) {
-        const int4 position = tile_position(TO_INT(ROWS_PER_TILE), p.level, block, TO_INT(u % ROWS_PER_TILE));
+    for (uint u = LOCAL_ID; u < TO_UINT(block.n_ranges) * ROWS_PER_TILE; u += WG) {
+        const int4 position = tile_position(TO_INT(ROWS_PER_TILE), p.level, block.number, TO_INT(u % ROWS_PER_TILE));
         int4 range = INT4(0, 0, -1, 0);
-        if (is_in_bucket(g, position) && node_exists(g, n_true, position))
-            range = tile_range(g, n_true, p.level, position, TO_INT(u / ROWS_PER_TILE));
+        if (is_in_bucket(g, position) && node_exists(g, block.n_true, position))
+            range = tile_range(g, block.n_true, p.level, position, TO_INT(u / ROWS_PER_TILE));
         low[u] = range.x;
         high[u] = range.y;
         base[u] = range.z - range.x * range.w;
         if (range.x < range.y) range_step[u / ROWS_PER_TILE] = range.w;  // of all rows the same
     }
+}
+
+// The row of dout, lse and dots, NO_ROW: the node does not exist. Spans have one even where their q is zero and not stored.
+FUNCTION uint upper_row(CONTEXT, uint u) {
+    OPEN
+    return p.level == 0 || own_source[u] != NO_ROW ? own_source[u] : low[u] < high[u] ? own_row[u] : NO_ROW;
 }
 
 // Of each range the union of the rows' ranges.
@@ -58,18 +109,18 @@ FUNCTION void set_unions(CONTEXT, int n_ranges) {
 
 // The nodes of the list from place `first` on: n_nodes of them, and up to n_filled nodes that nobody reads. And of each range the table rows
 // that the step uses.
-FUNCTION void set_list(CONTEXT, int4 g, uint sequence, int n_ranges, int first, uint n_nodes, uint n_filled) {
+FUNCTION void set_list(CONTEXT, int4 g, block_t block, int first, uint n_nodes, uint n_filled) {
     OPEN
     for (uint t = LOCAL_ID; t < n_filled; t += WG) {
-        const int place = first + TO_INT(min(t, n_nodes - 1u)), r = range_of_place(PASS, n_ranges, place);
+        const int place = first + TO_INT(min(t, n_nodes - 1u)), r = range_of_place(PASS, block.n_ranges, place);
         const int node = range_begin[r] + place - range_start[r];
-        const uint row = row_of_node(g, p.leaf_rows, p.other, sequence, node);
+        const uint row = row_of_node(g, p.leaf_rows, p.other, block.sequence, node);
         list_range[t] = r;
         list_row[t] = t < n_nodes ? stored_row(g, p.calls, row, node) : NO_ROW;
         list_code[t] = p.threshold > 0u ? AT(row_keys, 2u * row) : 0u;
     }
     if ((p.calls & CALL_REL) == 0u) return;
-    for (int r = TO_INT(LOCAL_ID); r < n_ranges; r += TO_INT(WG)) {
+    for (int r = TO_INT(LOCAL_ID); r < block.n_ranges; r += TO_INT(WG)) {
         const int from = range_begin[r] + max(first - range_start[r], 0), step = range_step[r];
         const int to = range_begin[r] + min(first + TO_INT(n_nodes), range_start[r + 1]) - range_start[r];
         int first_row = 0x7FFFFFFF, last_row = -1;
@@ -133,11 +184,12 @@ FUNCTION uint edge_at(CONTEXT, uint t, uint u) {
     return edges[t * (ROWS_PER_TILE / 4u) + u / 4u] >> 8u * (u % 4u) & 255u;
 }
 
-// Where the partial results of a row of the block lie: `size` elements for each node and part. The nodes are those of the block's levels.
-FUNCTION uint partial_place(CONTEXT, int4 g, uint sequence, uint part_number, uint row, uint size) {
+// Where the partial results of a row of the block lie, of a list in several parts: `size` elements for each node and part. The nodes are those
+// of the block's levels.
+FUNCTION uint partial_place(CONTEXT, int4 g, block_t block, uint row, uint size) {
     OPEN
     const int first = bucket_offset(g, p.level);
     const int nodes = bucket_offset(g, min(p.level + tile_levels(TO_INT(ROWS_PER_TILE)), bucket_levels(g))) - first;
-    const uint node = row - p.leaf_rows - sequence * p.other - TO_UINT(first - g.y);
-    return ((node + sequence * TO_UINT(nodes)) * p.parts + part_number) * size;
+    const uint node = row - p.leaf_rows - block.sequence * p.other - TO_UINT(first - g.y);
+    return ((node + block.sequence * TO_UINT(nodes)) * p.parts + block.part) * size;
 }

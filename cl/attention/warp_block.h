@@ -15,21 +15,42 @@ struct head_rows_t {
 struct head_sums_t {
     float4 v[COLUMNS_64][8];
 };
-// Where a key or value of list place t begins: NO_ROW where it is not stored.
-#define NODE_PLACE(t, offset) (list_row[t] == NO_ROW ? NO_ROW : list_row[t] * p.kv_stride + p.k_offset + (offset) + head * p.head_dim)
-#define ENTRY_PLACE(e) ((e) < n_entries ? TO_UINT(entry_row[e]) * p.head_dim : NO_ROW)
+// Where a head of a row begins, NO_ROW: the row is zero. Of the key or value (`of_value` 0 or 1) at place t of the list; of an entry of the
+// table; of row u of the block, in q or in dout.
+FUNCTION uint node_place(CONTEXT, uint t, uint of_value, uint head) {
+    OPEN
+    const uint row = list_row[t];
+    return row == NO_ROW ? NO_ROW : row * key_stride(PASS) + key_offset(PASS) + (of_value * p.heads + head) * p.head_dim;
+}
+FUNCTION uint entry_place(CONTEXT, uint e, uint n_entries) {
+    OPEN
+    return e < n_entries ? TO_UINT(entry_row[e]) * p.head_dim : NO_ROW;
+}
 
-FUNCTION head_rows_t block_rows(CONTEXT, const void *x, uint stride, uint head) {
+FUNCTION uint query_place(CONTEXT, uint u, uint head) {
+    OPEN
+    return own_source[u] == NO_ROW ? NO_ROW : own_source[u] * query_stride(PASS) + head * p.head_dim;
+}
+FUNCTION uint upper_place(CONTEXT, uint u, uint head) {
+    OPEN
+    const uint row = upper_row(PASS, u);
+    return row == NO_ROW ? NO_ROW : (row * p.heads + head) * p.head_dim;
+}
+
+// Rows GROUP and GROUP + 8 of the block, where each begins.
+FUNCTION head_rows_t block_rows(CONTEXT, const void *x, uint near, uint far) {
     OPEN
     head_rows_t block;
-    UNROLL for (uint far = 0u; far < 2u; ++far) {
-        const uint row = own_source[GROUP + 8u * far];
-        UNROLL for (uint j = 0u; j < DEPTHS; ++j) {
-            const uint c = 32u * j + 4u * PAIR;
-            block.row[far][j] = eight_of(x, row * stride + head * p.head_dim + c, row != NO_ROW && c < p.head_dim);
-        }
+    UNROLL for (uint j = 0u; j < DEPTHS; ++j) {
+        const uint c = 32u * j + 4u * PAIR;
+        block.row[0][j] = eight_of(x, near + c, near != NO_ROW && c < p.head_dim);
+        block.row[1][j] = eight_of(x, far + c, far != NO_ROW && c < p.head_dim);
     }
     return block;
+}
+FUNCTION head_rows_t queries_of(CONTEXT, uint head) {
+    OPEN
+    return block_rows(PASS, q, query_place(PASS, GROUP, head), query_place(PASS, GROUP + 8u, head));
 }
 FUNCTION head_sums_t zero_sums() {
     head_sums_t sums;
@@ -81,21 +102,22 @@ FUNCTION float4 dots_of(CONTEXT, const head_rows_t &block, const void *x, uint p
     }
     return sum;
 }
-// sums += weights, 16 rows by 16, times 16 rows of a tensor; place[k]: where rows PAIR, PAIR + 1, PAIR + 8 and PAIR + 9 begin.
-FUNCTION void add_products(CONTEXT, head_sums_t &sums, uint4 weights, const void *x, const uint *place) {
+// sums of 64 columns += weights, 16 rows by 16, times 16 rows of a tensor; place[k]: where rows PAIR, PAIR + 1, PAIR + 8 and PAIR + 9 begin.
+FUNCTION void add_columns(CONTEXT, float4 *sums, uint column, uint4 weights, const void *x, const uint *place) {
     OPEN
-    UNROLL for (uint b = 0u; b < COLUMNS_64; ++b) {
-        const uint c = 64u * b + 8u * GROUP;
-        uint4 row[4];
-        UNROLL for (uint k = 0u; k < 4u; ++k) row[k] = eight_of(x, place[k] + c, place[k] != NO_ROW && c < p.head_dim);
-        multiply_columns(sums.v[b], weights, row);
-    }
+    const uint c = column + 8u * GROUP;
+    uint4 row[4];
+    UNROLL for (uint k = 0u; k < 4u; ++k) row[k] = eight_of(x, place[k] + c, place[k] != NO_ROW && c < p.head_dim);
+    multiply_columns(sums, weights, row);
+}
+FUNCTION void add_products(CONTEXT, head_sums_t &sums, uint4 weights, const void *x, const uint *place) {
+    UNROLL for (uint b = 0u; b < COLUMNS_64; ++b) add_columns(PASS, sums.v[b], 64u * b, weights, x, place);
 }
 // to [row of the block][entry] = q . r of the step's entries.
 FUNCTION void mix_entries(CONTEXT, float *to, const head_rows_t &query, uint n_entries) {
     OPEN
     for (uint e = 0u; e < n_entries; e += 8u) {
-        const float4 x = dots_of(PASS, query, rel, ENTRY_PLACE(e + GROUP));
+        const float4 x = dots_of(PASS, query, rel, entry_place(PASS, e + GROUP, n_entries));
         float *const at = to + GROUP * MIX_STRIDE + e + PAIR;
         at[0] = x.x;
         at[1] = x.y;

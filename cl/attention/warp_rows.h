@@ -42,6 +42,10 @@ FUNCTION void multiply_columns(float4 *sum, uint4 left, const uint4 *x) {
 FUNCTION uint4 pairs_of(const float *near, const float *next) {
     return make_uint4(pair_of(near[0], near[1]), pair_of(near[2], near[3]), pair_of(next[0], next[1]), pair_of(next[2], next[3]));
 }
+// A left operand, 16 x 16, transposed: by eights its quarters x y z w are (top left, bottom left, top right, bottom right).
+FUNCTION uint4 transposed(uint4 left) {
+    return make_uint4(warp_transposed(left.x), warp_transposed(left.z), warp_transposed(left.y), warp_transposed(left.w));
+}
 // Eight neighbouring numbers to a tensor of any type, in 16 bits to a place that is a multiple of eight.
 FUNCTION void store_eight(uint dtype, void *x, uint place, const float *v) {
     if (dtype == 0u) {

@@ -1,6 +1,6 @@
 // What the 32 work-items of a warp do together, in CUDA alone: tensor cores, fragments of matrices from local memory, values of other
 // items. A kernel includes this behind cuda.h, has work-groups of whole warps, and lets all items of a warp come to each of these together.
-// Fragments lie as the PTX manual says (mma.m16n8k16, ldmatrix). load_matrix_*, warp_mma_* and warp_pair_* need compute capability 8.0: a kernel that
+// Fragments lie as the PTX manual says (mma.m16n8k16, ldmatrix). load_matrix_*, warp_transposed, warp_mma_* and warp_pair_* need compute capability 8.0: a kernel that
 // calls them does not compile for less.
 #define WARP 32u
 #define LANE (LOCAL_ID % WARP)
@@ -51,6 +51,13 @@ LOAD_MATRIX_4(load_matrix_x4, "")
 LOAD_MATRIX_1(load_matrix_x1_transposed, ".trans")
 LOAD_MATRIX_2(load_matrix_x2_transposed, ".trans")
 LOAD_MATRIX_4(load_matrix_x4_transposed, ".trans")
+
+// A matrix of 8 x 8 16-bit elements, of which each item has the word that load_matrix_x1 would give it, transposed.
+static __device__ __forceinline__ uint warp_transposed(uint x) {
+    uint y;
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(y) : "r"(x));
+    return y;
+}
 
 // d (16 x 8, f32) += a (16 x 16) b (16 x 8).
 #define WARP_MMA(name, type)                                                                                                      \

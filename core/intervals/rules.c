@@ -56,6 +56,18 @@ int bpt_intervals_parts(const bpt_intervals_t *g) { return rule_parts(words_of(g
 int bpt_intervals_most_keys(const bpt_intervals_t *g) { return query_ranges(words_of(g), (int32_t)g->n, 0); }
 int bpt_intervals_most_consumers(const bpt_intervals_t *g) { return key_ranges(words_of(g), (int32_t)g->n, 0); }
 
+// A range's nodes, and as many as its ends move; two ranges of a level and side share its reach.
+int64_t bpt_intervals_block_nodes(const bpt_intervals_t *g, int64_t leaves) {
+    const int64_t parts = bpt_intervals_parts(g), reach = bpt_intervals_reach(g);
+    const int sides = graph_sides(words_of(g)), levels = is_tree(g) ? bpt_tree_levels(g) : 1;
+    int64_t nodes = min64(leaves, g->n);
+    for (int level = 0; level < levels; ++level) {
+        const int64_t moves = (leaves - 2 + ((int64_t)1 << level)) >> level;
+        nodes += sides * min64(reach + parts * (moves + 1), parts * bpt_level_size(g->n, level));
+    }
+    return nodes;
+}
+
 int64_t bpt_intervals_wait(const bpt_intervals_t *g, int level) {
     const int4 w = words_of(g);
     int64_t wait = g->n;

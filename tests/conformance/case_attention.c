@@ -252,6 +252,7 @@ static void make_gradient(const setting_t *s, test_case_t *c) {
     memset(c->call.out, 0, sizeof c->call.out);
     test_out(c, 0, s->dtype, c->call.in[0].shape);
     if (!t->packed) test_out(c, 1, s->dtype, c->call.in[1].shape);
+    c->more[1] = c->more[0];
     if (s->rel) test_out(c, 2, BPT_F32, c->call.in[2].shape);
     c->more[2] = test_sum_tolerance(c->call.in[9].shape.dim[0] * t->heads) + c->more[0];
 }

@@ -18,6 +18,7 @@ typedef enum {
     EMULATED_SYNC,
     EMULATED_SHUFFLE,      // mode: which one; in: a word, the lane to take from (any beyond the warp: one's own); out: a word
     EMULATED_LOAD_MATRIX,  // mode: 1, 2 or 4 matrices, + 8 transposed; in: the address of a row; out: a word of each matrix
+    EMULATED_TRANSPOSE,    // in, out: a word of the matrix
     EMULATED_MMA,          // mode: 1 bf16, 2 f16; in: 4 words of a, 2 of b, 4 floats of d; out: 4 floats
 } emulated_operation_t;
 enum { EMULATED_MOST_WORDS = 10, EMULATED_WARP = 32 };

@@ -126,6 +126,11 @@ static inline uint4 load_matrix_x4_transposed(const void *row) {
     emulated->warp(EMULATED_LOAD_MATRIX, 8 + 4, &row, 2, &out, 4);
     return out;
 }
+static inline unsigned warp_transposed(unsigned x) {
+    unsigned out;
+    emulated->warp(EMULATED_TRANSPOSE, 0, &x, 1, &out, 1);
+    return out;
+}
 static inline void emulated_mma(int mode, float4 &d, uint4 a, uint2 b) {
     unsigned in[10] = {a.x, a.y, a.z, a.w, b.x, b.y};
     __builtin_memcpy(in + 6, &d, sizeof d);

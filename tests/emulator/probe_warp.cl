@@ -27,8 +27,9 @@ KERNEL_BEGIN
             const uint4 again = load_matrix_x4_transposed(&tile_b[LANE % 16u]);
             const uint2 upper = load_matrix_x2(&tile_a[(LANE % 16u) * 2u]);
             const uint first = load_matrix_x1(&tile_a[row * 2u]), turned = load_matrix_x1_transposed(&tile_b[row]);
+            const uint moved = warp_transposed(load_matrix_x1(&tile_b[row]));
             if (again.x != right.x || again.y != right.y || again.z != right.x || upper.x != left.x || upper.y != left.y ||
-                first != left.x || turned != right.x)
+                first != left.x || turned != right.x || moved != right.x)
                 sum.x = AS_FLOAT(0x7FC00000u);
         }
         if (p.mode % 2u == 0u)

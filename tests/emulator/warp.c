@@ -35,6 +35,18 @@ static bool load_matrices(int count, bool transposed, words_in_t in, words_out_t
     return true;
 }
 
+// One such matrix, of which lane l has elements 2 (l % 4) and the next of row l / 4.
+static bool transpose(words_in_t in, words_out_t out) {
+    for (int lane = 0; lane < EMULATED_WARP; ++lane) {
+        out[lane][0] = 0;
+        for (int e = 0; e < 2; ++e) {
+            const int row = lane % 4 * 2 + e, column = lane / 4;
+            out[lane][0] |= (in[4 * row + column / 2][0] >> (16 * (column % 2)) & 0xFFFFu) << (16 * e);
+        }
+    }
+    return true;
+}
+
 static float element(uint32_t word, int half, bool f16) {
     const uint16_t bits = (uint16_t)(half ? word >> 16 : word);
     return f16 ? emulated_half_to_float(bits) : emulated_bf16_to_float(bits);
@@ -76,6 +88,7 @@ bool emulated_warp(emulated_operation_t operation, int mode, words_in_t in, word
     case EMULATED_SYNC: return true;
     case EMULATED_SHUFFLE: return shuffle(in, out);
     case EMULATED_LOAD_MATRIX: return load_matrices(mode % 8, mode >= 8, in, out, kernel, why);
+    case EMULATED_TRANSPOSE: return transpose(in, out);
     case EMULATED_MMA: return multiply(mode == 2, in, out);
     }
     *why = "an unknown operation of a warp";

@@ -186,6 +186,51 @@ static void check_entries(const bpt_intervals_t *g, int64_t n_true) {
         }
 }
 
+// The list of a tile is no longer than the core says, of sequences as long as the bucket and of shorter ones.
+static void check_length(const bpt_intervals_t *g, int64_t n_true) {
+    static tile_t t;
+    if (!bpt_intervals_is_steady(g)) return;
+    for (int size = 4; size <= MOST_TILE; size *= 2)
+        for (int32_t leaf = 0; leaf < n_true; leaf += size) {
+            make_tile(g, (int32_t)n_true, leaf, size, &t);
+            assert_in_range(t.start[t.ranges], 1, bpt_intervals_block_nodes(g, size));
+        }
+}
+
+static void a_tile_reads_no_more_than_the_graph_says(void **state) {
+    (void)state;
+    for (int64_t n = 1; n <= 200; n += n < 20 ? 1 : 19) for_each_graph(n, n, 0, check_length);
+    for (int64_t n_true = 1; n_true <= 150; n_true += 7) for_each_graph(150, n_true, 2, check_length);
+    for_each_graph(3000, 2900, 0, check_length);
+}
+
+// What finds the sums that tiles of leaves leave for a node (cl/attention/key_sums.h): each tile with a leaf that reads the node is among
+// those of reading_leaves, and has the node in its ranges of the node's level, and in no other.
+static void check_places(const bpt_intervals_t *g, int64_t n_true) {
+    static tile_t t;
+    const int4 k = graph_of(g);
+    if (!bpt_intervals_is_steady(g)) return;
+    for (int32_t leaf = 0; leaf < n_true; leaf += MOST_TILE) {
+        make_tile(g, (int32_t)n_true, leaf, MOST_TILE, &t);
+        for (int r = 0; r < t.ranges; ++r)
+            for (int32_t node = t.begin[r]; node < t.end[r]; ++node) {
+                const int4 position = node_position(k, node), ranges = level_ranges(k, position.x);
+                const int4 leaves = reading_leaves(k, (int32_t)n_true, position);
+                bool is_read = false;
+                for (int lane = 0; lane < MOST_TILE; ++lane) is_read = is_read || (node >= t.lane[r][lane].x && node < t.lane[r][lane].y);
+                assert_in_range(r, ranges.x, ranges.y - 1);
+                if (is_read) assert_true(leaves.x < leaf + MOST_TILE && leaves.y > leaf);
+            }
+    }
+}
+
+static void a_node_is_found_in_the_tiles_that_read_it(void **state) {
+    (void)state;
+    for (int64_t n = 1; n <= 200; n += n < 20 ? 1 : 19) for_each_graph(n, n, 0, check_places);
+    for (int64_t n_true = 1; n_true <= 150; n_true += 7) for_each_graph(150, n_true, 2, check_places);
+    for_each_graph(1000, 900, 0, check_places);
+}
+
 static void a_batch_of_a_tile_uses_few_rows(void **state) {
     (void)state;
     for (int64_t n = 1; n <= 100; n += 11) for_each_graph(n, n, n % 3 == 0 ? 2 : bpt_default_rel_levels(n), check_entries);
@@ -285,8 +330,9 @@ static void half_of_the_largest_graph_a_level(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_graphs_have_the_same_edges),  cmocka_unit_test(shorter_sequences_of_a_bucket_have_the_same_edges),
-        cmocka_unit_test(a_batch_of_a_tile_uses_few_rows),   cmocka_unit_test(large_graphs_have_the_same_ranges),
+        cmocka_unit_test(small_graphs_have_the_same_edges),         cmocka_unit_test(shorter_sequences_of_a_bucket_have_the_same_edges),
+        cmocka_unit_test(a_tile_reads_no_more_than_the_graph_says), cmocka_unit_test(a_node_is_found_in_the_tiles_that_read_it),
+        cmocka_unit_test(a_batch_of_a_tile_uses_few_rows),          cmocka_unit_test(large_graphs_have_the_same_ranges),
         cmocka_unit_test(half_of_the_largest_graph_a_level),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,24 +137,29 @@ typedef struct {
     bpt_view_t dots, table_sums;
     int64_t area;  // elements of one private sum of the table
     pieces_t queries, keys;
-    bpt_attention_warps_t warps;    // of the queries that go by warps,
-    bpt_gpu_attention_tile_t tile;  // or by tiles
+    pieces_t blocks;                    // the queries that kernels go over: beside those with a gradient those of which keys have one
+    bpt_attention_key_sums_t key_sums;  // where blocks of queries have the gradient of keys too
+    bpt_attention_warps_t warps;        // of the queries that go by warps,
+    bpt_gpu_attention_tile_t tile;      // or by tiles
     bpt_gpu_attention_tile_t key_tile;
     int64_t groups[BPT_ATTENTION_MAX_PIECES];  // of the queries' pieces
     int64_t turn[BPT_ATTENTION_MAX_PIECES];    // queries that a group takes in one dispatch
     int64_t first_area[BPT_ATTENTION_MAX_PIECES], areas;
 } gradient_t;
 
-enum { MAX_TURN = 64 };
+enum {
+    MAX_TURN = 64,
+    MOST_WARP_GROUPS = 256,  // with private sums: enough to keep a large GPU busy, times heads by warps
+};
 
 static int64_t query_units(const gradient_t *g, int index) {
-    const piece_t *piece = &g->queries.piece[index];
+    const piece_t *piece = &g->blocks.piece[index];
     return piece->tiles ? g->a.batch * piece->tiles * piece->parts : bpt_lower_attention_units(&g->a, piece);
 }
 // Private sums of the table for a group of queries.
 static int64_t head_groups_of(const gradient_t *g, int index) {
-    if (g->queries.piece[index].tiles && g->warps.warps) return g->a.t->heads;
-    return g->queries.piece[index].tiles ? bpt_ceil_div(g->a.t->heads, g->tile.turn_heads) : g->a.head_groups;
+    if (g->blocks.piece[index].tiles && g->warps.warps) return g->a.t->heads;
+    return g->blocks.piece[index].tiles ? bpt_ceil_div(g->a.t->heads, g->tile.turn_heads) : g->a.head_groups;
 }
 
 // A group takes one query, unless that makes too many private sums of the table. Then a group has several dispatches, turns, that add to
@@ -165,12 +170,13 @@ static void share_queries(gradient_t *g) {
     const int64_t wanted = share < BPT_ATTENTION_SUM_BYTES ? BPT_ATTENTION_SUM_BYTES : min64(share, 4 * (int64_t)BPT_ATTENTION_SUM_BYTES);
     const int64_t bytes = min64(wanted, (int64_t)(limits->max_binding_bytes / 2));
     int64_t with_rel = 0;
-    for (int i = 0; i < g->queries.count; ++i) with_rel += g->queries.piece[i].rel;
+    for (int i = 0; i < g->blocks.count; ++i) with_rel += g->blocks.piece[i].rel;
     g->area = g->a.rel_rows * g->a.t->head_dim;
-    for (int i = 0; i < g->queries.count; ++i) {
-        const piece_t *piece = &g->queries.piece[i];
+    for (int i = 0; i < g->blocks.count; ++i) {
+        const piece_t *piece = &g->blocks.piece[i];
         const int64_t head_groups = head_groups_of(g, i), units = query_units(g, i);
-        const int64_t most = g->area && with_rel ? bytes / (4 * g->area) / (with_rel * head_groups) : 0;  // groups of heads of a piece
+        const int64_t fits = g->area && with_rel ? bytes / (4 * g->area) / (with_rel * head_groups) : 0;  // groups of heads of a piece
+        const int64_t most = g->warps.warps ? min64(fits, MOST_WARP_GROUPS) : fits;
         const bool sums = g->area && piece->rel;
         const int64_t groups = sums && units > most ? (most > 0 ? most : 1) : units;
         const int64_t fit = has_loop_limit(&g->a) ? bpt_software_most_queries(&g->a, piece, piece->tiles ? &g->tile : NULL) : MAX_TURN;
@@ -183,7 +189,7 @@ static void share_queries(gradient_t *g) {
 
 static void emit_dq(const gradient_t *g, int index) {
     const problem_t *a = &g->a;
-    const piece_t *piece = &g->queries.piece[index];
+    const piece_t *piece = &g->blocks.piece[index];
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_dq);
     attention_dq_params_t params = {COMMON_PARAMS(a, piece), .units = (uint32_t)bpt_lower_attention_units(a, piece),
                                     .group_units = (uint32_t)g->turn[index], .rel_rows = (uint32_t)a->rel_rows};
@@ -206,7 +212,7 @@ static void emit_dq(const gradient_t *g, int index) {
 
 static void emit_tile_dq(const gradient_t *g, int index) {
     const problem_t *a = &g->a;
-    const piece_t *piece = &g->queries.piece[index];
+    const piece_t *piece = &g->blocks.piece[index];
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_tile_dq);
     const int64_t units = query_units(g, index), step = g->groups[index] / head_groups_of(g, index) * g->turn[index];
     attention_tile_dq_params_t params = {TILE_PARAMS(a, &g->tile, piece),         .units = (uint32_t)units,
@@ -229,11 +235,11 @@ static void emit_tile_dq(const gradient_t *g, int index) {
     }
 }
 
-static void emit_warps_dq(const gradient_t *g, int index) {
-    const piece_t *piece = &g->queries.piece[index];
+static void emit_warps(const gradient_t *g, int index, int64_t first_head) {
+    const piece_t *piece = &g->blocks.piece[index];
     bpt_attention_shares_t shares = {.dots = g->dots, .groups = g->groups[index] / head_groups_of(g, index), .turn = g->turn[index]};
     if (g->area && piece->rel) shares.sums = bpt_lower_part(&g->table_sums, g->first_area[index] * g->area, g->groups[index] * g->area);
-    bpt_lower_attention_emit_warps_dq(&g->a, &g->warps, piece, &shares);
+    bpt_lower_attention_emit_warps_grad(&g->a, &g->warps, piece, &shares, &g->key_sums, index, first_head);
 }
 
 static void emit_dkv(const gradient_t *g, const piece_t *piece) {
@@ -257,23 +263,73 @@ static void emit_dkv(const gradient_t *g, const piece_t *piece) {
     bpt_lower_emit(a->l, &k, &params, a->batch * piece->tiles * piece->parts * bpt_ceil_div(a->t->heads, tile->turn_heads));
 }
 
-static gradient_t gradient_of(const problem_t *a, const bpt_attention_warps_t *warps) {
-    bpt_lower_t *l = a->l;
-    gradient_t g = {.a = *a};
+// Queries without a gradient, spans whose q is zero and not stored, read keys all the same: blocks that have the gradient of keys go over
+// them.
+static void set_queries(gradient_t *g) {
+    const problem_t *a = &g->a;
+    const bpt_attention_warps_t *w = &g->warps;
+    g->queries = w->warps ? bpt_lower_attention_query_tiles(a, BPT_ATTENTION_BLOCK, w->part, bpt_lower_attention_part(a))
+                          : queries_of(a, true, &g->tile);
+    if (w->warps) g->key_sums = bpt_lower_attention_key_sums(a, &g->queries, BPT_ATTENTION_BLOCK, w->ranges, w->warps);
+    const int count = g->queries.count;
+    if (a->t->queries == BPT_QUERIES_ALL && a->t->zero_spans) g->queries.count = 1;
+    bpt_lower_attention_reserve(a, &g->queries, a->d);
+    g->blocks = g->queries;
+    for (; g->key_sums.heads && g->blocks.count < count; ++g->blocks.count) g->blocks.piece[g->blocks.count].rel = false;
+}
+
+static void set_keys(gradient_t *g) {
+    const problem_t *a = &g->a;
     int64_t part = 0;
-    g.warps = *warps;
-    g.queries = warps->warps ? bpt_lower_attention_query_tiles(a, BPT_ATTENTION_BLOCK, warps->part, bpt_lower_attention_part(a))
-                             : queries_of(&g.a, true, &g.tile);
-    if (g.a.t->queries == BPT_QUERIES_ALL && g.a.t->zero_spans) g.queries.count = 1;  // other queries are not stored: no gradient
-    g.key_tile = bpt_lower_attention_key_tile(&g.a, bpt_lower_attention_part(&g.a), &part);
-    if (l->status != BPT_OK) return g;
-    g.keys = bpt_lower_attention_keys(&g.a, g.key_tile.rows_per_tile, part);
+    if (g->key_sums.heads) {
+        g->keys = bpt_lower_attention_summed_keys(a, &g->key_sums);
+    } else {
+        g->key_tile = bpt_lower_attention_key_tile(a, bpt_lower_attention_part(a), &part);
+        if (a->l->status == BPT_OK) g->keys = bpt_lower_attention_keys(a, g->key_tile.rows_per_tile, part);
+    }
+    bpt_lower_attention_reserve(a, &g->keys, 2 * a->d);
+}
+
+static gradient_t gradient_of(const problem_t *a, const bpt_attention_warps_t *warps) {
+    gradient_t g = {.a = *a, .warps = *warps};
+    set_queries(&g);
+    set_keys(&g);
+    if (a->l->status != BPT_OK) return g;
     g.dots = bpt_lower_attention_dots(a);
-    bpt_lower_attention_reserve(&g.a, &g.queries, g.a.d);
-    bpt_lower_attention_reserve(&g.a, &g.keys, 2 * g.a.d);
     share_queries(&g);
-    if (g.areas) g.table_sums = bpt_lower_scratch(l, BPT_F32, g.areas * g.area);
+    if (g.areas) g.table_sums = bpt_lower_scratch(a->l, BPT_F32, g.areas * g.area);
     return g;
+}
+
+static void emit_blocks(const gradient_t *g, int64_t first_head) {
+    for (int i = 0; i < g->blocks.count; ++i) {
+        if (!g->blocks.piece[i].tiles)
+            emit_dq(g, i);
+        else if (g->warps.warps)
+            emit_warps(g, i, first_head);
+        else
+            emit_tile_dq(g, i);
+        bpt_lower_barrier_of_rows(g->a.l);
+    }
+}
+
+static void emit_queries_and_keys(const gradient_t *g) {
+    emit_blocks(g, 0);
+    for (int i = 0; i < g->keys.count; ++i) {
+        emit_dkv(g, &g->keys.piece[i]);
+        bpt_lower_barrier_of_rows(g->a.l);
+    }
+}
+
+// Some heads after the other use the same scratch.
+static void emit_queries_with_keys(const gradient_t *g) {
+    const int64_t heads = g->a.t->heads;
+    for (int64_t first = 0; first < heads; first += g->key_sums.heads) {
+        emit_blocks(g, first);
+        bpt_lower_barrier(g->a.l);
+        bpt_lower_attention_emit_key_sums(&g->a, &g->key_sums, &g->keys, first, min64(first + g->key_sums.heads, heads));
+        bpt_lower_barrier(g->a.l);
+    }
 }
 
 static void lower_tiles_gradient(const problem_t *a, const bpt_attention_warps_t *warps, bool first) {
@@ -282,19 +338,10 @@ static void lower_tiles_gradient(const problem_t *a, const bpt_attention_warps_t
     if (l->status != BPT_OK) return;
     bpt_lower_fill(l, &g.table_sums, g.areas * g.area, 0);
     bpt_lower_barrier(l);
-    for (int i = 0; i < g.queries.count; ++i) {
-        if (!g.queries.piece[i].tiles)
-            emit_dq(&g, i);
-        else if (g.warps.warps)
-            emit_warps_dq(&g, i);
-        else
-            emit_tile_dq(&g, i);
-        bpt_lower_barrier_of_rows(l);
-    }
-    for (int i = 0; i < g.keys.count; ++i) {
-        emit_dkv(&g, &g.keys.piece[i]);
-        bpt_lower_barrier_of_rows(l);
-    }
+    if (g.key_sums.heads)
+        emit_queries_with_keys(&g);
+    else
+        emit_queries_and_keys(&g);
     bpt_lower_barrier(l);
     bpt_lower_attention_sums(a, &g.queries, &g.keys);
     if (!a->out[2].present) return;
@@ -303,13 +350,13 @@ static void lower_tiles_gradient(const problem_t *a, const bpt_attention_warps_t
 }
 
 static void gradient_by_warps(const problem_t *a, bool first) {
-    const bpt_attention_warps_t warps = bpt_lower_attention_warps(a, BPT_GPU_attention_warp_dq);
+    const bpt_attention_warps_t warps = bpt_lower_attention_warps(a, BPT_GPU_attention_warp_grad);
     lower_tiles_gradient(a, &warps, first);
 }
 static void gradient_by_tiles(const problem_t *a, bool first) { lower_tiles_gradient(a, &(bpt_attention_warps_t){0}, first); }
 
 static void lower_rows_gradient(const problem_t *a, bool first) {
-    bpt_lower_attention_either(a, first, bpt_lower_attention_warps(a, BPT_GPU_attention_warp_dq).warps > 0, gradient_by_warps,
+    bpt_lower_attention_either(a, first, bpt_lower_attention_warps(a, BPT_GPU_attention_warp_grad).warps > 0, gradient_by_warps,
                                gradient_by_tiles);
 }
 

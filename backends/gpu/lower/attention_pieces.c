@@ -81,7 +81,7 @@ problem_t bpt_lower_attention_problem(bpt_lower_t *l) {
     a.other = a.table ? 0 : bpt_node_count(&t->graph) - t->graph.n;
     a.rel_rows = l->call->in[2].present ? bpt_rows(&l->call->in[2]) : 0;
     a.calls = (t->queries == BPT_QUERIES_ROOTS ? CALL_ROOTS : 0) | (t->queries == BPT_QUERIES_LEAVES ? CALL_LEAVES : 0) |
-              (t->zero_spans ? CALL_ZERO_SPANS : 0);
+              (t->zero_spans ? CALL_ZERO_SPANS : 0) | (t->packed ? CALL_PACKED : 0);
     bpt_intervals_words(&t->graph, a.graph);
     check_sizes(l);
     share_heads(&a);

@@ -39,8 +39,8 @@ static int64_t entries_of(const bpt_attention_problem_t *a, int64_t keys, int64_
 }
 
 static void set_constants(const bpt_attention_warps_t *w, uint32_t *constants) {
-#define SET(name, value)                                                                                                           \
-    _Static_assert((int)attention_warp_##name == (int)attention_warp_dq_##name, "the kernels of warps differ in what they share"); \
+#define SET(name, value)                                                                                                             \
+    _Static_assert((int)attention_warp_##name == (int)attention_warp_grad_##name, "the kernels of warps differ in what they share"); \
     constants[attention_warp_##name] = value
     SET(ROWS_PER_TILE, BPT_ATTENTION_BLOCK);
     SET(RANGES, w->ranges);
@@ -58,29 +58,30 @@ static bool fits(const bpt_attention_problem_t *a, const bpt_attention_warps_t *
            bpt_gpu_kernels[kernel].local_bytes(w->warps * WARP, constants) <= (uint64_t)bpt_min(limits->local_bytes, MOST_LOCAL);
 }
 
+// As many warps as fit, then a step as long as one with few entries may be.
 bpt_attention_warps_t bpt_lower_attention_warps(const bpt_attention_problem_t *a, bpt_gpu_kernel_t kernel) {
     if (!is_possible(a)) return (bpt_attention_warps_t){0};
     const uint32_t *size = blueprint_of(a)->size;
-    const int64_t ranges = round_up(bpt_intervals_most_keys(&a->t->graph), 8), longest = entries_of(a, size[BPT_WARPS_KEYS], ranges);
-    const uint32_t step = longest <= FEW_ENTRIES ? size[BPT_WARPS_KEYS] : SHORT_STEP;
-    bpt_attention_warps_t w = {.warps = size[BPT_WARPS_GROUP],
-                               .ranges = (uint32_t)ranges,
-                               .most_columns = (uint32_t)round_up(a->t->head_dim, 32),
-                               .keys_per_step = step,
-                               .entries = (uint32_t)entries_of(a, step, ranges)};
-    w.part = bpt_lower_attention_part(a) / step * step;
-    while (w.warps > 1 && (w.warps > (uint32_t)a->t->heads || !fits(a, &w, kernel))) w.warps /= 2;
-    return fits(a, &w, kernel) ? w : (bpt_attention_warps_t){0};
+    const int64_t ranges = round_up(bpt_intervals_most_keys(&a->t->graph), 8);
+    bpt_attention_warps_t w = {.ranges = (uint32_t)ranges, .most_columns = (uint32_t)round_up(a->t->head_dim, 32)};
+    for (w.warps = size[BPT_WARPS_GROUP]; w.warps > 0; w.warps /= 2)
+        for (uint32_t step = size[BPT_WARPS_KEYS]; step >= SHORT_STEP; step /= 2) {
+            w.keys_per_step = step;
+            w.entries = (uint32_t)entries_of(a, step, ranges);
+            w.part = bpt_lower_attention_part(a) / step * step;
+            const bool few = w.entries <= FEW_ENTRIES || step == SHORT_STEP;
+            if (few && (w.warps == 1 || w.warps <= (uint32_t)a->t->heads) && fits(a, &w, kernel)) return w;
+        }
+    return (bpt_attention_warps_t){0};
 }
 
-#define STRIDES(a, piece)                                                                                                      \
-    .calls = bpt_lower_attention_calls(a, piece), .head_dim = (uint32_t)(a)->t->head_dim, .q_stride = (uint32_t)(a)->q_stride, \
-    .kv_stride = (uint32_t)(a)->kv_stride, .k_offset = (uint32_t)(a)->k_offset, .n_tiles = (uint32_t)(piece)->tiles,           \
+#define BLOCKS(a, piece)                                                                                                       \
+    .calls = bpt_lower_attention_calls(a, piece), .head_dim = (uint32_t)(a)->t->head_dim, .n_tiles = (uint32_t)(piece)->tiles, \
     .level = (int32_t)(piece)->level, .parts = (uint32_t)(piece)->parts, .part_nodes = (int32_t)(piece)->part_keys
 
 void bpt_lower_attention_emit_warps(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w, const bpt_attention_piece_t *piece) {
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_warp);
-    attention_warp_params_t params = {BPT_ATTENTION_PARAMS(a), STRIDES(a, piece)};
+    attention_warp_params_t params = {BPT_ATTENTION_PARAMS(a), BLOCKS(a, piece)};
     if (a->out[1].present) params.calls |= CALL_LSE;
     k.group_size = w->warps * WARP;
     set_constants(w, k.constants);
@@ -92,25 +93,38 @@ void bpt_lower_attention_emit_warps(const bpt_attention_problem_t *a, const bpt_
     bpt_lower_emit(a->l, &k, &params, a->batch * piece->tiles * piece->parts * bpt_ceil_div(a->t->heads, w->warps));
 }
 
-void bpt_lower_attention_emit_warps_dq(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w, const bpt_attention_piece_t *piece,
-                                       const bpt_attention_shares_t *shares) {
+void bpt_lower_attention_emit_warps_grad(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w,
+                                         const bpt_attention_piece_t *piece, const bpt_attention_shares_t *shares,
+                                         const bpt_attention_key_sums_t *keys, int index, int64_t first_head) {
     const int64_t units = a->batch * piece->tiles * piece->parts, step = shares->groups * shares->turn;
-    bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_warp_dq);
-    attention_warp_dq_params_t params = {BPT_ATTENTION_PARAMS(a), STRIDES(a, piece), .units = (uint32_t)units,
-                                         .group_units = (uint32_t)shares->turn, .rel_rows = (uint32_t)a->rel_rows};
+    const int64_t heads = keys->heads ? bpt_min(keys->heads, a->t->heads - first_head) : a->t->heads;
+    bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_warp_grad);
+    attention_warp_grad_params_t params = {BPT_ATTENTION_PARAMS(a),
+                                           BLOCKS(a, piece),
+                                           .group_units = (uint32_t)shares->turn,
+                                           .rel_rows = (uint32_t)a->rel_rows,
+                                           .first_head = (uint32_t)first_head,
+                                           .end_head = (uint32_t)(first_head + heads),
+                                           .first_list = (uint32_t)keys->of[index].first_list,
+                                           .first_row = (uint32_t)keys->of[index].first_row,
+                                           .list_rows = (uint32_t)keys->of[index].list_rows};
     k.group_size = w->warps * WARP;
     set_constants(w, k.constants);
-    BPT_ATTENTION_INPUTS(k, a, attention_warp_dq);
-    k.bindings[attention_warp_dq_dy] = a->in[8];
-    k.bindings[attention_warp_dq_lse] = a->in[9];
-    k.bindings[attention_warp_dq_dots] = shares->dots;
-    k.bindings[attention_warp_dq_dq] = a->out[0];
-    k.bindings[attention_warp_dq_drel] = shares->sums;
-    k.bindings[attention_warp_dq_partial] = piece->partial;
-    k.flops = piece->edges * (double)a->d * 10 * (units > step ? (double)step / (double)units : 1);
+    k.constants[attention_warp_grad_KEY_SUMS] = keys->heads > 0;
+    BPT_ATTENTION_INPUTS(k, a, attention_warp_grad);
+    k.bindings[attention_warp_grad_dy] = a->in[8];
+    k.bindings[attention_warp_grad_lse] = a->in[9];
+    k.bindings[attention_warp_grad_dots] = shares->dots;
+    k.bindings[attention_warp_grad_dq] = a->out[0];
+    k.bindings[attention_warp_grad_drel] = shares->sums;
+    k.bindings[attention_warp_grad_partial] = piece->partial;
+    k.bindings[attention_warp_grad_key_sums] = keys->sums;
+    k.bindings[attention_warp_grad_key_lists] = keys->lists;
+    const double products = keys->heads ? 14 : 10, part = units > step ? (double)step / (double)units : 1;
+    k.flops = piece->edges * (double)(heads * a->t->head_dim) * products * part;
     for (int64_t first = 0; first < units; first += step) {
         if (first > 0) bpt_lower_barrier(a->l);
         params.first_unit = (uint32_t)first;
-        bpt_lower_emit(a->l, &k, &params, shares->groups * bpt_ceil_div(a->t->heads, w->warps));
+        bpt_lower_emit(a->l, &k, &params, shares->groups * bpt_ceil_div(heads, w->warps));
     }
 }

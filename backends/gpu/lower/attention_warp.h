@@ -2,7 +2,7 @@
 #ifndef BPT_GPU_LOWER_ATTENTION_WARP_H
 #define BPT_GPU_LOWER_ATTENTION_WARP_H
 
-#include "backends/gpu/lower/attention_problem.h"
+#include "backends/gpu/lower/attention_key_sums.h"
 
 enum { BPT_ATTENTION_BLOCK = 16 };  // queries
 
@@ -12,7 +12,7 @@ typedef struct {
     int64_t part;  // nodes of a part of what spans read
 } bpt_attention_warps_t;
 
-// For attention_warp or attention_warp_dq.
+// For attention_warp or attention_warp_grad.
 bpt_attention_warps_t bpt_lower_attention_warps(const bpt_attention_problem_t *a, bpt_gpu_kernel_t kernel);
 // The queries of a piece, by blocks.
 void bpt_lower_attention_emit_warps(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w, const bpt_attention_piece_t *piece);
@@ -22,7 +22,9 @@ typedef struct {
     bpt_view_t dots, sums;  // dout . out; not present: no table
     int64_t groups, turn;   // of blocks in a dispatch; blocks that each takes
 } bpt_attention_shares_t;
-void bpt_lower_attention_emit_warps_dq(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w, const bpt_attention_piece_t *piece,
-                                       const bpt_attention_shares_t *shares);
+// The gradient of queries first_head .. end_head - 1 of piece number `index`, and what its blocks leave for that of keys.
+void bpt_lower_attention_emit_warps_grad(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w,
+                                         const bpt_attention_piece_t *piece, const bpt_attention_shares_t *shares,
+                                         const bpt_attention_key_sums_t *keys, int index, int64_t first_head);
 
 #endif

@@ -105,6 +105,9 @@ BPT_API int64_t bpt_intervals_block_rows(const bpt_intervals_t *g);
 BPT_API int bpt_intervals_parts(const bpt_intervals_t *g);           // ranges of a leaf on a level and side, at most
 BPT_API int bpt_intervals_most_keys(const bpt_intervals_t *g);       // ranges of a leaf, at most
 BPT_API int bpt_intervals_most_consumers(const bpt_intervals_t *g);  // ranges of queries that a leaf has, at most
+// Nodes that `leaves` neighbouring leaves of a steady graph read, at most: for each of their ranges the nodes between its ends, so that a node
+// may count several times.
+BPT_API int64_t bpt_intervals_block_nodes(const bpt_intervals_t *g, int64_t leaves);
 // Leaves between the end of a span of this level and the first leaf that reads it (n: nobody does).
 BPT_API int64_t bpt_intervals_wait(const bpt_intervals_t *g, int level);
 

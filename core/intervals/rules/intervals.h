@@ -1,6 +1,6 @@
 // Attention graphs by index arithmetic (bpt/intervals.h and core/intervals/README.md have words and formulas): the key ranges of a query,
-// the query ranges of a key, the table row of an edge. Kernels include this and so does the core (core/intervals/dialect.h). Numbers only, 32
-// bits: no formula passes 2^30 for graphs of up to 2^26 leaves. A graph is int4 {kind | GRAPH_ bits, n, reach, rel_levels}, as
+// the query ranges of a key, the table row of an edge. Kernels include this and so does the core (core/intervals/dialect.h). Numbers only,
+// 32 bits: no formula passes 2^30 for graphs of up to 2^26 leaves. A graph is int4 {kind | GRAPH_ bits, n, reach, rel_levels}, as
 // bpt_intervals_words makes it; the last two may be other numbers of the rule. A position is int4 {level, index, 0, 0}. A range is int4
 // {begin, end, rel_row, rel_step}, node numbers of the bucket; begin == end: empty. Ranges have fixed numbers, so that work-items can share
 // them out.
@@ -69,8 +69,8 @@ FUNCTION int rule_row(int4 g, int i, int level, int m) {
     GRAPH_RULES(RULE_ROW)
     return -1;
 }
-// The spans of a trimmed tree {whole, less, rounds, shift}: the first (whole >> level) - less of a level, rounded half up where rounds is 1,
-// of every 2^shift-th node.
+// The spans of a trimmed tree {whole, less, rounds, shift}: the first (whole >> level) - less of a level, rounded half up where rounds is
+// 1, of every 2^shift-th node.
 #define RULE_TRIMMED(number, kind, rule) \
     if (graph_kind(g) == number) return rule##_trimmed(g);
 FUNCTION int4 rule_trimmed(int4 g) {
@@ -151,6 +151,11 @@ FUNCTION int query_ranges(int4 g, int n_true, int level) {
     if (level > 0) return 2;
     return 1 + (graph_has(g, GRAPH_TREE) ? level_count(n_true) : 1) * rule_parts(g) * graph_sides(g);
 }
+// The nodes of a level that a leaf reads are in its ranges number x to y - 1.
+FUNCTION int4 level_ranges(int4 g, int level) {
+    const int each = rule_parts(g) * graph_sides(g);
+    return INT4(level == 0 ? 0 : 1 + level * each, 1 + (level + 1) * each, 0, 0);
+}
 FUNCTION int4 span_range(int4 g, int n_true, int4 position, int number) {
     const int level = position.x, index = position.y;
     if (!graph_has(g, GRAPH_TREE)) return number == 1 ? INT4(0, n_true, -1, 0) : EMPTY_RANGE;
@@ -180,8 +185,8 @@ FUNCTION int4 leaf_range(int4 g, int n_true, int i, int number) {
     return graph_has(g, GRAPH_ROWS) ? INT4(i, i + 1, 0, -1) : INT4(i, i + 1, -1, 0);
 }
 
-// ---- Tiles of queries. `level` 0: of leaves, lanes are neighbours. From level 1 on: of spans, all those under one node, of as many levels as
-// halve the lanes: with 16 lanes 8 spans of `level`, 4 of the next one, 2, 1, and a lane without a node. They read the same leaves.
+// ---- Tiles of queries. `level` 0: of leaves, lanes are neighbours. From level 1 on: of spans, all those under one node, of as many levels
+// as halve the lanes: with 16 lanes 8 spans of `level`, 4 of the next one, 2, 1, and a lane without a node. They read the same leaves.
 
 FUNCTION int tile_levels(int lanes) {
     int levels = 0;
@@ -199,6 +204,12 @@ FUNCTION int4 tile_position(int lanes, int level, int tile, int lane) {
     }
     return INT4(above, width == 0 ? -1 : tile * width + place, 0, 0);
 }
+// How many tiles from `level` on a sequence has; of them the one under which a leaf lies, or that has a span of its levels.
+FUNCTION int tile_count(int4 g, int lanes, int level) {
+    if (level == 0) return (g.y - 1) / lanes + 1;
+    return ((bucket_nodes(g, level) << span_shift(g, level)) - 1) / (lanes / 2) + 1;
+}
+FUNCTION int tile_of(int lanes, int level, int4 position) { return position.y >> (level + tile_levels(lanes) - 1 - position.x); }
 // Ranges of spans: 0 their leaves, then, level by level, themselves.
 FUNCTION int tile_ranges(int4 g, int n_true, int lanes, int level) {
     if (level == 0) return query_ranges(g, n_true, 0);
@@ -211,6 +222,19 @@ FUNCTION int4 tile_range(int4 g, int n_true, int level, int4 position, int numbe
 }
 
 // ---- Queries of a key: the same graph from the other end. In kernels only begin and end count: edge_row has the rows.
+
+// The leaves that read a key, itself among them: from the first one to before the last. Leaves between them may not read it.
+FUNCTION int4 reading_leaves(int4 g, int n_true, int4 position) {
+    int begin = position.x == 0 ? position.y : 0x7FFFFFFF, end = position.x == 0 ? position.y + 1 : 0;
+    for (int reader = 0; reader < RULE_READERS; ++reader) {
+        const int4 range = rule_readers(g, n_true, position.x, position.y, reader);
+        if (range.x < range.y) {
+            begin = min(begin, range.x);
+            end = max(end, range.y);
+        }
+    }
+    return INT4(min(begin, end), end, 0, 0);
+}
 
 // How many ranges of queries a key of this level has: 0 itself, then the leaves that read it, then its ancestors level by level, or the
 // virtual root.
@@ -233,8 +257,8 @@ FUNCTION int4 key_range(int4 g, int n_true, int4 position, int number) {
     return is_in_bucket(g, ancestor) ? make_range(g, node, node + 1, -1, 0) : EMPTY_RANGE;
 }
 
-// The same for a key in a tile of keys: where the leaf itself and the first leaves that read it lie side by side, they are one range, number
-// 0, and number 1 is empty.
+// The same for a key in a tile of keys: where the leaf itself and the first leaves that read it lie side by side, they are one range,
+// number 0, and number 1 is empty.
 FUNCTION int4 tile_key_range(int4 g, int n_true, int4 position, int number) {
     if (position.x > 0 || number > 1) return key_range(g, n_true, position, number);
     const int leaf = position.y;
