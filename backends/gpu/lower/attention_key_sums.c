@@ -44,7 +44,7 @@ key_sums_t bpt_lower_attention_key_sums(const bpt_attention_problem_t *a, const 
     s.heads = heads_of(a, rows, together);
     if (!s.heads) return s;
     s.sums = bpt_lower_scratch(a->l, BPT_F32, rows * row_size(a, s.heads));
-    s.lists = bpt_lower_scratch(a->l, BPT_F32, lists * 2 * (ranges + 1));
+    s.lists = bpt_lower_scratch(a->l, BPT_U32, lists * 2 * (ranges + 1));
     return s;
 }
 
