@@ -40,6 +40,10 @@ static bool rows_can(const uint32_t *s) {
            s[BPT_ROWS_SUMS] >= s[BPT_ROWS_ITEM] / 4 && s[BPT_ROWS_SUMS] <= 64;
 }
 
+static bool block_can(const uint32_t *s) {
+    return s[BPT_BLOCK_KEYS] >= 1 && s[BPT_BLOCK_KEYS] <= 8 && s[BPT_BLOCK_KEYS_BACK] >= 1 && s[BPT_BLOCK_KEYS_BACK] <= 8;
+}
+
 static bool warps_can(const uint32_t *s) { return are_powers(s, 2, 128) && s[BPT_WARPS_GROUP] <= 8 && s[BPT_WARPS_KEYS] >= 64; }
 
 // Of the sizes the first `least` are always written, further ones where they are not the usual ones.
@@ -58,6 +62,7 @@ static const struct {
     {"library-tf32", BPT_BLUEPRINT_LIBRARY, 0, 0, true, {[BPT_LIBRARY_TF32] = 1}, any_sizes},
     {"matrix", BPT_BLUEPRINT_MATRIX, 5, 5, true, {2, 2, 2, 2, 32}, matrix_can},
     {"rows", BPT_BLUEPRINT_ROWS, 6, 6, false, {0}, rows_can},
+    {"block", BPT_BLUEPRINT_BLOCK, 2, 2, true, {5, 3}, block_can},
     {"warps", BPT_BLUEPRINT_WARPS, 2, 2, true, {4, 128}, warps_can},
 };
 

@@ -10,6 +10,7 @@
 // The problem that a blueprint of attention is for; PRODUCT: of products.
 static bpt_problem_t problem_of(const bpt_blueprint_t *b) {
     return b->kind == BPT_BLUEPRINT_ROWS                                     ? BPT_PROBLEM_ATTENTION_ROWS
+           : b->kind == BPT_BLUEPRINT_BLOCK                                  ? BPT_PROBLEM_ATTENTION_BLOCKS
            : b->kind == BPT_BLUEPRINT_WARPS || b->kind == BPT_BLUEPRINT_NONE ? BPT_PROBLEM_ATTENTION_WARPS
                                                                              : BPT_PROBLEM_PRODUCT;
 }

@@ -96,7 +96,9 @@ KERNEL_BEGIN
         BARRIER;
         start_ranges(PASS, block.n_ranges);
         BARRIER;
-        if (KEY_SUMS != 0u) put_key_list(PASS, block);
+        if (KEY_SUMS != 0u)
+            for (int r = TO_INT(LOCAL_ID); r <= block.n_ranges; r += TO_INT(WG))
+                put_key_range(PASS, block, r, r < block.n_ranges ? range_begin[r] : 0, range_start[r]);
         const int end = end_place(PASS, block);
 
         const head_rows_t query = queries_of(PASS, works ? head : 0u);

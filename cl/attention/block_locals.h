@@ -1,11 +1,6 @@
 // Local arrays of the kernels that take a block of queries (block.h): their .inc files include this, so C reads it too.
 #include "cl/attention/attention_locals.h"
-
-// Parameters that they have.
-#define BLOCK_PARAMS(P)                                                                                                                \
-    P(int, graph) P(int, n) P(int, reach) P(int, rel_levels) P(uint, calls) P(uint, leaf_rows) P(uint, other) P(uint, heads)            \
-    P(uint, head_dim) P(uint, n_tiles) P(float, scale) P(float, inverse) P(uint, threshold) P(uint, uid) P(int, level) P(uint, parts)   \
-    P(int, part_nodes)
+#include "cl/attention/block_params.h"
 
 // low, high, base [range][row of the block]: the nodes that a row reads, and base + node * range_step is their row of the table of positions.
 // list_*: of the nodes of a step. edges [node][row], a byte each: EDGE_* of block.h.

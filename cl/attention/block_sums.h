@@ -7,12 +7,10 @@ FUNCTION uint key_sum_row(CONTEXT, block_t block, int place) {
     OPEN
     return p.first_row + (block.sequence * p.n_tiles + TO_UINT(block.number)) * p.list_rows + TO_UINT(place);
 }
-// Writes down the unions; behind start_ranges.
-FUNCTION void put_key_list(CONTEXT, block_t block) {
+// Writes down a union of the block's list, which begins with a node at a place; behind the last one the end of the list.
+FUNCTION void put_key_range(CONTEXT, block_t block, int r, int first_node, int place) {
     OPEN
-    const uint to = key_list_place(p.first_list + block.sequence * p.n_tiles + TO_UINT(block.number), RANGES);
-    for (int r = TO_INT(LOCAL_ID); r <= block.n_ranges; r += TO_INT(WG)) {
-        AT(key_lists, to + 2u * TO_UINT(r)) = r < block.n_ranges ? TO_UINT(range_begin[r]) : 0u;
-        AT(key_lists, to + 2u * TO_UINT(r) + 1u) = key_sum_row(PASS, block, range_start[r]);
-    }
+    const uint to = key_list_place(p.first_list + block.sequence * p.n_tiles + TO_UINT(block.number), RANGES) + 2u * TO_UINT(r);
+    AT(key_lists, to) = TO_UINT(first_node);
+    AT(key_lists, to + 1u) = key_sum_row(PASS, block, place);
 }

@@ -8,6 +8,7 @@
 // Rows of the relative position table that a batch uses are listed once, as entries: a lane reads node m of range r with row base + step m,
 // so the rows of a range in a batch are few and evenly spaced, and q . rel is computed once for all nodes at the same distance.
 #include "cl/attention/attention.h"
+#include "cl/attention/softmax.h"
 #include "cl/matrix/matrix.h"
 #define TILE ROWS_PER_TILE
 #define TILE4 (ROWS_PER_TILE / 4u)
@@ -26,16 +27,7 @@
 #define LANE_ITEMS (TILE4 / VECTORS)
 #define FILLED(count) (((count) + PARTS * NODES - 1u) / (PARTS * NODES) * PARTS * NODES)  // whole blocks of nodes of all parts
 #define BLOCK 4u  // entries that an item works on side by side
-#define MASKED (-1.0e38f)
 #define ROW_STRIDE(step) ((step) == 2 || (step) == -2 ? 2 : 1)  // between the rows of neighbouring nodes
-
-FUNCTION float4 max4(float4 a, float4 b) { return FLOAT4(max(a.x, b.x), max(a.y, b.y), max(a.z, b.z), max(a.w, b.w)); }
-FUNCTION float4 add4(float4 a, float4 b) { return FLOAT4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); }
-// exp(score - top), 0 where the score is masked.
-FUNCTION float weight_of(float score, float top) { return score > MASKED ? exp(score - top) : 0.0f; }
-FUNCTION float4 weights_of(float4 score, float4 top) {
-    return FLOAT4(weight_of(score.x, top.x), weight_of(score.y, top.y), weight_of(score.z, top.z), weight_of(score.w, top.w));
-}
 
 // Starts from lengths: every item adds up those before its own ranges. (A loop inside of if (LOCAL_ID == 0u) miscompiles in PoCL 3.1.)
 #define START_RANGES(n_ranges)                                                                       \

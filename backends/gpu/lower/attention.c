@@ -1,6 +1,7 @@
 // attention, attention_grad: the dispatches of a call. The arithmetic is in cl/attention_*.cl. Leaf queries and all keys go by tiles of
 // neighbouring nodes, other queries one by one; those in parts leave partial results that a second kernel puts together in order.
 #include "backends/gpu/lower/software/attention.h"
+#include "backends/gpu/lower/attention_block.h"
 #include "backends/gpu/lower/attention_problem.h"
 #include "backends/gpu/lower/attention_warp.h"
 #include "bpt/rng.h"
@@ -91,15 +92,19 @@ static pieces_t queries_of(const problem_t *a, bool gradient, bpt_gpu_attention_
 static void lower_queries(const problem_t *a, const bpt_attention_warps_t *warps, bool first) {
     (void)first;
     const int64_t most = bpt_lower_attention_part(a);
+    const bpt_attention_block_t block = bpt_lower_attention_block(a, BPT_GPU_attention_block);
     bpt_gpu_attention_tile_t tile;
-    pieces_t queries =
-        warps->warps ? bpt_lower_attention_query_tiles(a, BPT_ATTENTION_BLOCK, warps->part, most) : queries_of(a, false, &tile);
+    pieces_t queries = warps->warps          ? bpt_lower_attention_query_tiles(a, BPT_ATTENTION_BLOCK, warps->part, most)
+                       : block.keys_per_item ? bpt_lower_attention_query_tiles(a, BPT_ATTENTION_BLOCK, block.part, most)
+                                             : queries_of(a, false, &tile);
     bpt_lower_attention_reserve(a, &queries, a->d + 2 * a->t->heads);
     for (int i = 0; i < queries.count; ++i) {
         if (!queries.piece[i].tiles)
             emit_rows(a, &queries.piece[i]);
         else if (warps->warps)
             bpt_lower_attention_emit_warps(a, warps, &queries.piece[i]);
+        else if (block.keys_per_item)
+            bpt_lower_attention_emit_block(a, &block, &queries.piece[i]);
         else
             emit_tiles(a, &tile, &queries.piece[i]);
         bpt_lower_barrier_of_rows(a->l);
@@ -140,6 +145,7 @@ typedef struct {
     pieces_t blocks;                    // the queries that kernels go over: beside those with a gradient those of which keys have one
     bpt_attention_key_sums_t key_sums;  // where blocks of queries have the gradient of keys too
     bpt_attention_warps_t warps;        // of the queries that go by warps,
+    bpt_attention_block_t block;        // by blocks without matrix units,
     bpt_gpu_attention_tile_t tile;      // or by tiles
     bpt_gpu_attention_tile_t key_tile;
     int64_t groups[BPT_ATTENTION_MAX_PIECES];  // of the queries' pieces
@@ -149,8 +155,11 @@ typedef struct {
 
 enum {
     MAX_TURN = 64,
-    MOST_WARP_GROUPS = 256,  // with private sums: enough to keep a large GPU busy, times heads by warps
+    MOST_BLOCK_GROUPS = 256,  // with private sums: enough to keep a large GPU busy, times heads
 };
+
+// By blocks, a head at a time.
+static bool by_blocks(const gradient_t *g) { return g->warps.warps || g->block.keys_per_item; }
 
 static int64_t query_units(const gradient_t *g, int index) {
     const piece_t *piece = &g->blocks.piece[index];
@@ -158,7 +167,7 @@ static int64_t query_units(const gradient_t *g, int index) {
 }
 // Private sums of the table for a group of queries.
 static int64_t head_groups_of(const gradient_t *g, int index) {
-    if (g->blocks.piece[index].tiles && g->warps.warps) return g->a.t->heads;
+    if (g->blocks.piece[index].tiles && by_blocks(g)) return g->a.t->heads;
     return g->blocks.piece[index].tiles ? bpt_ceil_div(g->a.t->heads, g->tile.turn_heads) : g->a.head_groups;
 }
 
@@ -176,10 +185,14 @@ static void share_queries(gradient_t *g) {
         const piece_t *piece = &g->blocks.piece[i];
         const int64_t head_groups = head_groups_of(g, i), units = query_units(g, i);
         const int64_t fits = g->area && with_rel ? bytes / (4 * g->area) / (with_rel * head_groups) : 0;  // groups of heads of a piece
-        const int64_t most = g->warps.warps ? min64(fits, MOST_WARP_GROUPS) : fits;
+        const int64_t most = by_blocks(g) ? min64(fits, MOST_BLOCK_GROUPS) : fits;
         const bool sums = g->area && piece->rel;
         const int64_t groups = sums && units > most ? (most > 0 ? most : 1) : units;
-        const int64_t fit = has_loop_limit(&g->a) ? bpt_software_most_queries(&g->a, piece, piece->tiles ? &g->tile : NULL) : MAX_TURN;
+        const int64_t loops = limits->max_loops;
+        const int64_t fit = !loops ? MAX_TURN
+                            : piece->tiles && g->block.keys_per_item
+                                ? loops / g->block.rounds
+                                : bpt_software_most_queries(&g->a, piece, piece->tiles ? &g->tile : NULL);
         g->groups[i] = groups * head_groups;
         g->turn[i] = groups > 0 ? min64(bpt_ceil_div(units, groups), min64(fit, MAX_TURN)) : 1;
         g->first_area[i] = g->areas;
@@ -235,11 +248,14 @@ static void emit_tile_dq(const gradient_t *g, int index) {
     }
 }
 
-static void emit_warps(const gradient_t *g, int index, int64_t first_head) {
+static void emit_block(const gradient_t *g, int index, int64_t first_head) {
     const piece_t *piece = &g->blocks.piece[index];
     bpt_attention_shares_t shares = {.dots = g->dots, .groups = g->groups[index] / head_groups_of(g, index), .turn = g->turn[index]};
     if (g->area && piece->rel) shares.sums = bpt_lower_part(&g->table_sums, g->first_area[index] * g->area, g->groups[index] * g->area);
-    bpt_lower_attention_emit_warps_grad(&g->a, &g->warps, piece, &shares, &g->key_sums, index, first_head);
+    if (g->warps.warps)
+        bpt_lower_attention_emit_warps_grad(&g->a, &g->warps, piece, &shares, &g->key_sums, index, first_head);
+    else
+        bpt_lower_attention_emit_block_grad(&g->a, &g->block, piece, &shares, &g->key_sums, index, first_head);
 }
 
 static void emit_dkv(const gradient_t *g, const piece_t *piece) {
@@ -267,10 +283,13 @@ static void emit_dkv(const gradient_t *g, const piece_t *piece) {
 // them.
 static void set_queries(gradient_t *g) {
     const problem_t *a = &g->a;
-    const bpt_attention_warps_t *w = &g->warps;
-    g->queries = w->warps ? bpt_lower_attention_query_tiles(a, BPT_ATTENTION_BLOCK, w->part, bpt_lower_attention_part(a))
-                          : queries_of(a, true, &g->tile);
-    if (w->warps) g->key_sums = bpt_lower_attention_key_sums(a, &g->queries, BPT_ATTENTION_BLOCK, w->ranges, w->warps);
+    const int64_t part = g->warps.warps ? g->warps.part : g->block.part, ranges = g->warps.warps ? g->warps.ranges : g->block.ranges;
+    if (by_blocks(g)) {
+        g->queries = bpt_lower_attention_query_tiles(a, BPT_ATTENTION_BLOCK, part, bpt_lower_attention_part(a));
+        g->key_sums = bpt_lower_attention_key_sums(a, &g->queries, BPT_ATTENTION_BLOCK, ranges, g->warps.warps ? g->warps.warps : 1);
+    } else {
+        g->queries = queries_of(a, true, &g->tile);
+    }
     const int count = g->queries.count;
     if (a->t->queries == BPT_QUERIES_ALL && a->t->zero_spans) g->queries.count = 1;
     bpt_lower_attention_reserve(a, &g->queries, a->d);
@@ -292,6 +311,7 @@ static void set_keys(gradient_t *g) {
 
 static gradient_t gradient_of(const problem_t *a, const bpt_attention_warps_t *warps) {
     gradient_t g = {.a = *a, .warps = *warps};
+    if (!warps->warps) g.block = bpt_lower_attention_block(a, BPT_GPU_attention_block_grad);
     set_queries(&g);
     set_keys(&g);
     if (a->l->status != BPT_OK) return g;
@@ -305,8 +325,8 @@ static void emit_blocks(const gradient_t *g, int64_t first_head) {
     for (int i = 0; i < g->blocks.count; ++i) {
         if (!g->blocks.piece[i].tiles)
             emit_dq(g, i);
-        else if (g->warps.warps)
-            emit_warps(g, i, first_head);
+        else if (by_blocks(g))
+            emit_block(g, i, first_head);
         else
             emit_tile_dq(g, i);
         bpt_lower_barrier_of_rows(g->a.l);

@@ -6,7 +6,7 @@ typedef bpt_attention_key_sums_t key_sums_t;
 
 enum {
     MEMORY_PARTS = 32,  // of the device's memory, one is for the rows of some heads
-    KEY_ROWS = 32,     // that are added up for a key, on average
+    KEY_ROWS = 32,      // that are added up for a key, on average
     PART_BLOCKS = 32,   // that read a key, and are added up by one item
 };
 

@@ -44,12 +44,23 @@ typedef struct {
     int count;
 } bpt_attention_pieces_t;
 
+// Queries of a block, for kernels that go by blocks of queries.
+enum { BPT_ATTENTION_BLOCK = 16 };
+// Private sums of the table's gradient, one for each head of a group of blocks.
+typedef struct {
+    bpt_view_t dots, sums;  // dout . out; not present: no table
+    int64_t groups, turn;   // of blocks in a dispatch; blocks that each takes
+} bpt_attention_shares_t;
 // Parameters and bindings that all kernels of queries and keys have.
 #define BPT_ATTENTION_PARAMS(a)                                                                                              \
     .graph = (a)->graph[0], .n = (a)->graph[1], .reach = (a)->graph[2], .rel_levels = (a)->graph[3],                         \
     .leaf_rows = (uint32_t)((a)->batch * (a)->t->graph.n), .other = (uint32_t)(a)->other, .heads = (uint32_t)(a)->t->heads,  \
     .scale = (a)->t->scale, .inverse = 1 / (1 - (a)->t->p), .threshold = (a)->t->p > 0 ? bpt_lower_threshold((a)->t->p) : 0, \
     .uid = (a)->t->uid
+// And those of the kernels that take a block of queries.
+#define BPT_ATTENTION_BLOCK_PARAMS(a, piece)                                                                                   \
+    .calls = bpt_lower_attention_calls(a, piece), .head_dim = (uint32_t)(a)->t->head_dim, .n_tiles = (uint32_t)(piece)->tiles, \
+    .level = (int32_t)(piece)->level, .parts = (uint32_t)(piece)->parts, .part_nodes = (int32_t)(piece)->part_keys
 #define BPT_ATTENTION_INPUTS(k, a, kernel)            \
     do {                                              \
         (k).bindings[kernel##_q] = (a)->in[0];        \
@@ -62,6 +73,10 @@ typedef struct {
 
 // The call; refuses what no kernel can do.
 bpt_attention_problem_t bpt_lower_attention_problem(bpt_lower_t *l);
+
+// (attention_block.c) Rows of the table that a step of so many keys of a block uses, at most: of neighbouring keys as many as keys, and as
+// ranges move from one row of the block to the next. Rounded up, so that problems that differ a little share kernels.
+int64_t bpt_lower_attention_entries(const bpt_attention_problem_t *a, int64_t keys, int64_t ranges);
 
 // The queries of the call, for groups that take `most` keys.
 bpt_attention_pieces_t bpt_lower_attention_queries(const bpt_attention_problem_t *a, int64_t most);

@@ -28,16 +28,6 @@ static bool is_possible(const bpt_attention_problem_t *a) {
            is_by_eights(a, 1) && is_by_eights(a, 2) && is_by_eights(a, 8) && a->out[0].offset_bytes % 16 == 0;
 }
 
-// Rows of the table that a step of so many keys uses, at most: of neighbouring keys as many as keys, and as ranges move from one row of the
-// block to the next.
-static int64_t entries_of(const bpt_attention_problem_t *a, int64_t keys, int64_t ranges) {
-    const bpt_intervals_t *g = &a->t->graph;
-    const int64_t sides = g->causal ? 1 : 2, block_rows = bpt_intervals_block_rows(g);
-    const int64_t of_keys = keys + 2 * BPT_ATTENTION_BLOCK + 8;
-    const int64_t of_table = block_rows ? 1 + block_rows * sides * (bpt_levels(g->n) + 1) : a->rel_rows + ranges;
-    return a->rel_rows ? round_up(bpt_min(of_keys, of_table), 16) : 8;  // so that problems that differ a little share kernels
-}
-
 static void set_constants(const bpt_attention_warps_t *w, uint32_t *constants) {
 #define SET(name, value)                                                                                                             \
     _Static_assert((int)attention_warp_##name == (int)attention_warp_grad_##name, "the kernels of warps differ in what they share"); \
@@ -67,7 +57,7 @@ bpt_attention_warps_t bpt_lower_attention_warps(const bpt_attention_problem_t *a
     for (w.warps = size[BPT_WARPS_GROUP]; w.warps > 0; w.warps /= 2)
         for (uint32_t step = size[BPT_WARPS_KEYS]; step >= SHORT_STEP; step /= 2) {
             w.keys_per_step = step;
-            w.entries = (uint32_t)entries_of(a, step, ranges);
+            w.entries = (uint32_t)bpt_lower_attention_entries(a, step, ranges);
             w.part = bpt_lower_attention_part(a) / step * step;
             const bool few = w.entries <= FEW_ENTRIES || step == SHORT_STEP;
             if (few && (w.warps == 1 || w.warps <= (uint32_t)a->t->heads) && fits(a, &w, kernel)) return w;
@@ -75,13 +65,9 @@ bpt_attention_warps_t bpt_lower_attention_warps(const bpt_attention_problem_t *a
     return (bpt_attention_warps_t){0};
 }
 
-#define BLOCKS(a, piece)                                                                                                       \
-    .calls = bpt_lower_attention_calls(a, piece), .head_dim = (uint32_t)(a)->t->head_dim, .n_tiles = (uint32_t)(piece)->tiles, \
-    .level = (int32_t)(piece)->level, .parts = (uint32_t)(piece)->parts, .part_nodes = (int32_t)(piece)->part_keys
-
 void bpt_lower_attention_emit_warps(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w, const bpt_attention_piece_t *piece) {
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_warp);
-    attention_warp_params_t params = {BPT_ATTENTION_PARAMS(a), BLOCKS(a, piece)};
+    attention_warp_params_t params = {BPT_ATTENTION_PARAMS(a), BPT_ATTENTION_BLOCK_PARAMS(a, piece)};
     if (a->out[1].present) params.calls |= CALL_LSE;
     k.group_size = w->warps * WARP;
     set_constants(w, k.constants);
@@ -100,7 +86,7 @@ void bpt_lower_attention_emit_warps_grad(const bpt_attention_problem_t *a, const
     const int64_t heads = keys->heads ? bpt_min(keys->heads, a->t->heads - first_head) : a->t->heads;
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_warp_grad);
     attention_warp_grad_params_t params = {BPT_ATTENTION_PARAMS(a),
-                                           BLOCKS(a, piece),
+                                           BPT_ATTENTION_BLOCK_PARAMS(a, piece),
                                            .group_units = (uint32_t)shares->turn,
                                            .rel_rows = (uint32_t)a->rel_rows,
                                            .first_head = (uint32_t)first_head,

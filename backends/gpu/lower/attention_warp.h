@@ -4,8 +4,6 @@
 
 #include "backends/gpu/lower/attention_key_sums.h"
 
-enum { BPT_ATTENTION_BLOCK = 16 };  // queries
-
 typedef struct {
     uint32_t warps;  // of a group; 0: the call cannot go this way
     uint32_t ranges, most_columns, keys_per_step, entries;
@@ -17,11 +15,6 @@ bpt_attention_warps_t bpt_lower_attention_warps(const bpt_attention_problem_t *a
 // The queries of a piece, by blocks.
 void bpt_lower_attention_emit_warps(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w, const bpt_attention_piece_t *piece);
 
-// Private sums of the table's gradient, one for each head of a group of blocks.
-typedef struct {
-    bpt_view_t dots, sums;  // dout . out; not present: no table
-    int64_t groups, turn;   // of blocks in a dispatch; blocks that each takes
-} bpt_attention_shares_t;
 // The gradient of queries first_head .. end_head - 1 of piece number `index`, and what its blocks leave for that of keys.
 void bpt_lower_attention_emit_warps_grad(const bpt_attention_problem_t *a, const bpt_attention_warps_t *w,
                                          const bpt_attention_piece_t *piece, const bpt_attention_shares_t *shares,

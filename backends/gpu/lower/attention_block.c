@@ -1,0 +1,147 @@
+// Attention by blocks of queries on devices without matrix units: which calls can, how many keys an item takes, and their dispatches.
+#include "backends/gpu/lower/attention_block.h"
+#include <stdlib.h>
+
+enum {
+    SIXTEEN = 16,         // items that share rows, each with other keys
+    MOST_HEAD = 256,      // columns of a head: an item has a sixteenth of a row's results in registers
+    MOST_LOCAL = 10240,   // bytes of local memory of a group: 8 waves a SIMD unit of RDNA
+    CODED_ENTRIES = 253,  // that a byte counts (cl/attention/four_rows.h)
+    ALIKE_RANGES = 8,     // sizes are rounded up, so that problems that differ a little share kernels
+    ALIKE_ENTRIES = 8,
+};
+
+static int64_t round_up(int64_t count, int64_t unit) { return bpt_ceil_div(count, unit) * unit; }
+
+int64_t bpt_lower_attention_entries(const bpt_attention_problem_t *a, int64_t keys, int64_t ranges) {
+    const bpt_intervals_t *g = &a->t->graph;
+    const int64_t sides = g->causal ? 1 : 2, block_rows = bpt_intervals_block_rows(g);
+    const int64_t of_keys = keys + 2 * BPT_ATTENTION_BLOCK + 8;
+    const int64_t of_table = block_rows ? 1 + block_rows * sides * (bpt_levels(g->n) + 1) : a->rel_rows + ranges;
+    return a->rel_rows ? round_up(bpt_min(of_keys, of_table), ALIKE_ENTRIES) : 8;
+}
+
+static int by_begin(const void *left, const void *right) {
+    const bpt_slot_t *a = left, *b = right;
+    return (a->begin > b->begin) - (a->begin < b->begin);
+}
+
+// Nodes that a block of leaves in the middle of a sequence reads.
+static int64_t nodes_of_block(const bpt_attention_problem_t *a) {
+    const bpt_intervals_t *g = &a->t->graph;
+    static _Thread_local bpt_slot_t slot[BPT_ATTENTION_BLOCK * BPT_MAX_SLOTS];
+    const int64_t first = g->n / 2 / BPT_ATTENTION_BLOCK * BPT_ATTENTION_BLOCK;
+    int64_t nodes = 0, end = 0;
+    int slots = 0;
+    for (int64_t i = first; i < first + BPT_ATTENTION_BLOCK && i < g->n; ++i) slots += bpt_intervals_keys(g, g->n, i, slot + slots);
+    qsort(slot, (size_t)slots, sizeof slot[0], by_begin);
+    for (int i = 0; i < slots; ++i) {
+        if (slot[i].end <= end) continue;
+        nodes += slot[i].end - (slot[i].begin > end ? slot[i].begin : end);
+        end = slot[i].end;
+    }
+    return nodes;
+}
+
+static void set_constants(const bpt_attention_block_t *b, uint32_t *constants) {
+#define SET(name, value)                                                                                                                \
+    _Static_assert((int)attention_block_##name == (int)attention_block_grad_##name, "the kernels of blocks differ in what they share"); \
+    constants[attention_block_##name] = value
+    SET(ROWS_PER_TILE, BPT_ATTENTION_BLOCK);
+    SET(RANGES, b->ranges);
+    SET(MOST_COLUMNS, b->most_columns);
+    SET(KEYS_PER_ITEM, b->keys_per_item);
+    SET(ENTRIES, b->entries);
+#undef SET
+}
+
+static bool fits(const bpt_attention_problem_t *a, const bpt_attention_block_t *b, bpt_gpu_kernel_t kernel) {
+    const bpt_gpu_limits_t *limits = &a->l->device->api->limits;
+    uint32_t constants[BPT_GPU_MAX_CONSTANTS] = {0};
+    set_constants(b, constants);
+    return b->entries <= CODED_ENTRIES &&
+           bpt_gpu_kernels[kernel].local_bytes(BPT_ATTENTION_BLOCK_ITEMS, constants) <= (uint64_t)bpt_min(limits->local_bytes, MOST_LOCAL);
+}
+
+// What drivers in software count: list, edges, dropout, products with keys and entries, sums over keys and entries.
+static int64_t rounds_of(const bpt_attention_problem_t *a, const bpt_attention_block_t *b) {
+    const int64_t nodes = bpt_intervals_block_nodes(&a->t->graph, BPT_ATTENTION_BLOCK), step = SIXTEEN * (int64_t)b->keys_per_item;
+    const int64_t longest = nodes > b->part ? nodes : b->part, of_edges = 4 * (int64_t)b->keys_per_item * (a->t->p > 0 ? 16 : 4);
+    return bpt_ceil_div(longest, step) * (4 * step + of_edges + 6 * (int64_t)b->entries + a->t->head_dim + 8 * (int64_t)b->ranges) +
+           SIXTEEN * (int64_t)b->ranges;
+}
+
+bpt_attention_block_t bpt_lower_attention_block(const bpt_attention_problem_t *a, bpt_gpu_kernel_t kernel) {
+    const bpt_attention_block_t none = {0};
+    const bpt_blueprint_t *blueprint = &a->l->device->tuning.other[BPT_PROBLEM_ATTENTION_BLOCKS];
+    if (blueprint->kind != BPT_BLUEPRINT_BLOCK || a->table || a->t->queries == BPT_QUERIES_ROOTS ||
+        !bpt_intervals_is_steady(&a->t->graph) || a->t->head_dim % 4 || a->t->head_dim > MOST_HEAD ||
+        a->l->device->api->limits.max_group_size < BPT_ATTENTION_BLOCK_ITEMS)
+        return none;
+    // As few steps as there can be, and in these as few keys that nobody reads.
+    const bool back = kernel == BPT_GPU_attention_block_grad;
+    const int64_t fours = bpt_ceil_div(a->t->head_dim, 64), wanted = blueprint->size[back ? BPT_BLOCK_KEYS_BACK : BPT_BLOCK_KEYS];
+    const int64_t most = back && fours > 1 ? bpt_min(wanted, 2) : wanted;  // more columns of results are in registers too
+    const int64_t nodes = nodes_of_block(a), steps = bpt_ceil_div(nodes, SIXTEEN * most);
+    bpt_attention_block_t b = {.ranges = (uint32_t)round_up(bpt_intervals_most_keys(&a->t->graph), ALIKE_RANGES),
+                               .most_columns = (uint32_t)round_up(a->t->head_dim, 64)};
+    for (b.keys_per_item = (uint32_t)bpt_ceil_div(nodes, SIXTEEN * steps); b.keys_per_item > 0; --b.keys_per_item) {
+        const int64_t step = SIXTEEN * (int64_t)b.keys_per_item;
+        b.entries = (uint32_t)bpt_lower_attention_entries(a, step, b.ranges);
+        b.part = bpt_lower_attention_part(a) / step * step;
+        b.rounds = rounds_of(a, &b);
+        const int64_t most_rounds = a->l->device->api->limits.max_loops;
+        if (fits(a, &b, kernel) && (!most_rounds || b.rounds < most_rounds)) return b;
+    }
+    return none;
+}
+
+void bpt_lower_attention_emit_block(const bpt_attention_problem_t *a, const bpt_attention_block_t *b, const bpt_attention_piece_t *piece) {
+    bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_block);
+    attention_block_params_t params = {BPT_ATTENTION_PARAMS(a), BPT_ATTENTION_BLOCK_PARAMS(a, piece)};
+    if (a->out[1].present) params.calls |= CALL_LSE;
+    k.group_size = BPT_ATTENTION_BLOCK_ITEMS;
+    set_constants(b, k.constants);
+    BPT_ATTENTION_INPUTS(k, a, attention_block);
+    k.bindings[attention_block_result] = a->out[0];
+    k.bindings[attention_block_lse] = a->out[1];
+    k.bindings[attention_block_partial] = piece->partial;
+    k.flops = piece->edges * (double)a->d * 6;
+    bpt_lower_emit(a->l, &k, &params, a->batch * piece->tiles * piece->parts * a->t->heads);
+}
+
+void bpt_lower_attention_emit_block_grad(const bpt_attention_problem_t *a, const bpt_attention_block_t *b,
+                                         const bpt_attention_piece_t *piece, const bpt_attention_shares_t *shares,
+                                         const bpt_attention_key_sums_t *keys, int index, int64_t first_head) {
+    const int64_t units = a->batch * piece->tiles * piece->parts, step = shares->groups * shares->turn;
+    const int64_t heads = keys->heads ? bpt_min(keys->heads, a->t->heads - first_head) : a->t->heads;
+    bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_block_grad);
+    attention_block_grad_params_t params = {BPT_ATTENTION_PARAMS(a),
+                                            BPT_ATTENTION_BLOCK_PARAMS(a, piece),
+                                            .group_units = (uint32_t)shares->turn,
+                                            .rel_rows = (uint32_t)a->rel_rows,
+                                            .first_head = (uint32_t)first_head,
+                                            .end_head = (uint32_t)(first_head + heads),
+                                            .first_list = (uint32_t)keys->of[index].first_list,
+                                            .first_row = (uint32_t)keys->of[index].first_row,
+                                            .list_rows = (uint32_t)keys->of[index].list_rows};
+    k.group_size = BPT_ATTENTION_BLOCK_ITEMS;
+    set_constants(b, k.constants);
+    k.constants[attention_block_grad_KEY_SUMS] = keys->heads > 0;
+    BPT_ATTENTION_INPUTS(k, a, attention_block_grad);
+    k.bindings[attention_block_grad_dy] = a->in[8];
+    k.bindings[attention_block_grad_lse] = a->in[9];
+    k.bindings[attention_block_grad_dots] = shares->dots;
+    k.bindings[attention_block_grad_dq] = a->out[0];
+    k.bindings[attention_block_grad_drel] = shares->sums;
+    k.bindings[attention_block_grad_partial] = piece->partial;
+    k.bindings[attention_block_grad_key_sums] = keys->sums;
+    k.bindings[attention_block_grad_key_lists] = keys->lists;
+    const double products = keys->heads ? 14 : 10, part = units > step ? (double)step / (double)units : 1;
+    k.flops = piece->edges * (double)(heads * a->t->head_dim) * products * part;
+    for (int64_t first = 0; first < units; first += step) {
+        if (first > 0) bpt_lower_barrier(a->l);
+        params.first_unit = (uint32_t)first;
+        bpt_lower_emit(a->l, &k, &params, shares->groups * heads);
+    }
+}

@@ -1,0 +1,24 @@
+// Attention by blocks of queries on devices without matrix units (cl/attention/attention_block.cl).
+#ifndef BPT_GPU_LOWER_ATTENTION_BLOCK_H
+#define BPT_GPU_LOWER_ATTENTION_BLOCK_H
+
+#include "backends/gpu/lower/attention_key_sums.h"
+
+enum { BPT_ATTENTION_BLOCK_ITEMS = 64 };  // of a group
+
+// Work-groups for a block of BPT_ATTENTION_BLOCK queries and a head. keys_per_item 0: there is no room, or no block can be made.
+typedef struct {
+    uint32_t keys_per_item, ranges, most_columns, entries;
+    int64_t part;    // nodes of a part of what spans read
+    int64_t rounds;  // of all loops of an item for a block, about
+} bpt_attention_block_t;
+
+bpt_attention_block_t bpt_lower_attention_block(const bpt_attention_problem_t *a, bpt_gpu_kernel_t kernel);
+void bpt_lower_attention_emit_block(const bpt_attention_problem_t *a, const bpt_attention_block_t *block,
+                                    const bpt_attention_piece_t *piece);
+// The gradient of queries first_head .. of piece number `index`, and what its blocks leave for that of keys.
+void bpt_lower_attention_emit_block_grad(const bpt_attention_problem_t *a, const bpt_attention_block_t *block,
+                                         const bpt_attention_piece_t *piece, const bpt_attention_shares_t *shares,
+                                         const bpt_attention_key_sums_t *keys, int index, int64_t first_head);
+
+#endif

@@ -1,0 +1,106 @@
+// A step: the items list its nodes and multiply the queries by the rows of the table that it uses (`by_fours` [entry][rows]); scores in registers,
+// largest score of each row over all items (`exchange`); weights (`by_fours` [key][rows], behind them the items' sums); weighted sum of the values in registers.
+#include "cl/attention/four_rows.h"
+KERNEL_BEGIN
+    const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
+    const bool has_rel = (p.calls & CALL_REL) != 0u;
+    const uint columns = p.heads * p.head_dim, head = GROUP_ID % p.heads;
+    const block_t block = block_of(PASS, GROUP_ID / p.heads);
+    set_block(PASS, g, block);
+    BARRIER;
+    const int begin_place = p.parts > 1u ? TO_INT(block.part) * p.part_nodes : 0, end_place = part_end(PASS, block, begin_place);
+
+    uint query[4];
+    UNROLL for (uint i = 0u; i < 4u; ++i) query[i] = query_place(PASS, i, head);
+    const float4 stored = stored_rows(PASS);
+    float4 top = FLOAT4(LOWEST, LOWEST, LOWEST, LOWEST), total = zero4();
+    float4 sums[4u * COLUMN_FOURS];
+    UNROLL for (uint i = 0u; i < 4u * COLUMN_FOURS; ++i) sums[i] = zero4();
+
+    place_t step_at = list_begin();
+    for (int first = begin_place; first < end_place; first += TO_INT(STEP_KEYS)) {
+        const int end = min(first + TO_INT(STEP_KEYS), end_place);
+        if (first > begin_place) {
+            BARRIER;
+        }
+        step_at = walk_to(PASS, step_at, first);
+        set_list(PASS, g, block.sequence, step_at, first, end);
+        const codes_t codes = edge_codes(PASS, g, block, step_at, first, end);
+        if (has_rel) mix_entries(PASS, step_at, block.n_ranges, first, end, head);
+        BARRIER;
+        float4 score[KEYS_PER_ITEM], largest = top;
+        uint absent = 0u;  // a bit for each key that is zero and not stored
+        {
+            uint place[KEYS_PER_ITEM];
+            UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) {
+                const uint row = row_of_key(PASS, j, end - first);
+                place[j] = node_place(PASS, row, 0u, head);
+                if (row == NO_ROW) absent |= 1u << j;
+                score[j] = zero4();
+            }
+            ADD_DOTS(score, KEYS_PER_ITEM, p.head_dim, q, query, kv, place)
+        }
+        UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) {
+            score[j] = scores_of(PASS, (absent >> j & 1u) != 0u ? zero4() : score[j], stored, codes, j);
+            largest = max4(largest, score[j]);
+        }
+        exchange[LOCAL_ID] = largest;
+        BARRIER;
+        for (uint other = 0u; other < 16u; ++other) largest = max4(largest, exchange[16u * FOUR + other]);
+        const float4 shrink = weights_of(top, largest);
+        const uint dropped = dropped_edges(PASS, head, TO_UINT(end - first));
+        float4 own_total = zero4();
+        UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) {
+            const float4 weight = weights_of(score[j], largest);
+            own_total = add4(own_total, weight);
+            by_fours[(SIXTEENTH * KEYS_PER_ITEM + j) * 4u + FOUR] = kept_of(weight, dropped, j);
+        }
+        by_fours[STEP_KEYS * 4u + LOCAL_ID] = own_total;
+        top = largest;
+        BARRIER;
+        total = total * shrink;
+        for (uint other = 0u; other < 16u; ++other) total = add4(total, by_fours[STEP_KEYS * 4u + 16u * FOUR + other]);
+        UNROLL for (uint i = 0u; i < 4u; ++i)
+            UNROLL for (uint f = 0u; f < COLUMN_FOURS; ++f) sums[4u * f + i] = number_of(shrink, i) * sums[4u * f + i];
+        if (4u * SIXTEENTH < p.head_dim)
+            for (uint t = 0u; t < TO_UINT(end - first); t += 4u) {
+                const int4 rows = list_row[t / 4u];
+                UNROLL for (uint j = 0u; j < 4u; ++j) {
+                    const uint row = stored_of(part_of(rows, j)), place = node_place(PASS, row, 1u, head);
+                    if (row == NO_ROW || t + j >= TO_UINT(end - first)) continue;
+                    const float4 weight = by_fours[(t + j) * 4u + FOUR];
+                    UNROLL for (uint f = 0u; f < COLUMN_FOURS; ++f) {
+                        const uint c = 64u * f + 4u * SIXTEENTH;
+                        if (c < p.head_dim) {
+                            const float4 value = READ4(kv, place + c);
+                            UNROLL for (uint i = 0u; i < 4u; ++i) sums[4u * f + i] += number_of(weight, i) * value;
+                        }
+                    }
+                }
+            }
+    }
+    UNROLL for (uint i = 0u; i < 4u; ++i) {
+        const uint row = own_row[4u * FOUR + i];
+        const float weights = number_of(total, i), factor = p.parts > 1u ? 1.0f : weights == 0.0f ? 0.0f : p.inverse / weights;
+        if (row == NO_ROW) continue;
+        const uint place = p.parts > 1u ? partial_place(PASS, g, block, row, columns + 2u * p.heads) : row * columns;
+        UNROLL for (uint f = 0u; f < COLUMN_FOURS; ++f) {
+            const uint c = 64u * f + 4u * SIXTEENTH, at = place + head * p.head_dim + c;
+            if (c >= p.head_dim) continue;
+            UNROLL for (uint j = 0u; j < 4u; ++j) {
+                const float x = factor * number_of(sums[4u * f + i], j);
+                if (p.parts > 1u)
+                    AT(partial, at + j) = x;
+                else
+                    STORE(result, at + j, x);
+            }
+        }
+        if (SIXTEENTH != 0u) continue;
+        if (p.parts > 1u) {
+            AT(partial, place + columns + head) = number_of(top, i);
+            AT(partial, place + columns + p.heads + head) = weights;
+        } else if ((p.calls & CALL_LSE) != 0u) {
+            AT(lse, row * p.heads + head) = weights == 0.0f ? 0.0f : number_of(top, i) + log(weights);
+        }
+    }
+KERNEL_END

@@ -1,0 +1,244 @@
+// With weights w = exp(score - lse), dropout factors f and D = dots, g = w (f dy . v - D) scale; dq = the sum over the keys of g (k + rel),
+// drel[row] = the sum over the edges of the row of g q; dk = the sum over the queries of g q, dv of w f dy. An edge's g is added to its row's
+// entry (`by_fours`, [entry][rows], after q . r), so that both sums with the table go over entries, not edges.
+#include "cl/attention/four_rows.h"
+#include "cl/attention/block_sums.h"
+
+// Where a head of the item's row i begins in dout.
+FUNCTION uint upper_place(CONTEXT, uint i, uint head) {
+    OPEN
+    const uint row = own_existing[4u * FOUR + i];
+    return ((row == NO_ROW ? 0u : row) * p.heads + head) * p.head_dim;
+}
+FUNCTION float lse_of(CONTEXT, uint i, uint head) {
+    OPEN
+    const uint row = own_existing[4u * FOUR + i];
+    return row == NO_ROW ? 0.0f : AT(lse, row * p.heads + head);
+}
+FUNCTION float dots_of(CONTEXT, uint i, uint head) {
+    OPEN
+    const uint row = own_existing[4u * FOUR + i];
+    return row == NO_ROW ? 0.0f : AT(dots, row * p.heads + head);
+}
+// The sum of the gradients of row u's edges with table row `row` to the nodes of a range in the step.
+FUNCTION float sum_of_edges(CONTEXT, int4 range, int row, int4 nodes, int start, int first, int end, uint u) {
+    OPEN
+    const int from = max(range.x, nodes.x + first - start), to = min(range.y, nodes.x + end - start);
+    int node = from, last = to;
+    if (range.w == 0) {
+        if (row != range.z) return 0.0f;  // all nodes of the range have one row
+    } else {
+        const int step = range.w, far = row - range.z;
+        node = range.x + far / step;
+        if (far / step * step != far || node < from || node >= to) return 0.0f;
+        last = node + 1;
+    }
+    float sum = 0.0f;
+    for (int m = node; m < last; ++m) sum += number_of(gradient[TO_UINT(start + m - nodes.x - first) * 4u + u / 4u], u % 4u);
+    return sum;
+}
+// by_fours [entry][rows] = the sums of the entries' edges.
+FUNCTION void pull_entries(CONTEXT, int4 g, block_t block, place_t at, int first, int end) {
+    OPEN
+    const uint four = LOCAL_ID % 4u;
+    int before = 0;  // entries of the ranges before
+    for (int r = at.range; r < block.n_ranges && at.start < end; ++r) {
+        const int4 nodes = union_of[r], entries = entries_of(PASS, r, nodes, at.start, first, end);
+        // Entries that come to this item by turns.
+        for (int i = (TO_INT(LOCAL_ID / 4u) + 16 - before % 16) % 16; i < entries.y; i += 16) {
+            float4 sum = zero4();
+            for (uint u = 0u; u < 4u; ++u) {
+                const int4 range = range_of_row(PASS, g, block, TO_INT(4u * four + u), r);
+                const float x = sum_of_edges(PASS, range, entries.x + i * entries.z, nodes, at.start, first, end, 4u * four + u);
+                sum = FLOAT4(u == 0u ? x : sum.x, u == 1u ? x : sum.y, u == 2u ? x : sum.z, u == 3u ? x : sum.w);
+            }
+            by_fours[TO_UINT(before + i) * 4u + four] = sum;
+        }
+        before += entries.y;
+        at.start += nodes.y - nodes.x;
+    }
+}
+// Column c of the queries of four rows.
+FUNCTION float query_number(CONTEXT, uint u, uint c) {
+    OPEN
+    const uint row = own_source[u];
+    return row == NO_ROW ? 0.0f : READ(q, row * query_stride(PASS) + c);
+}
+// drel += by_fours, transposed, times the queries: an item has a column, and takes four rows of a range at a time.
+FUNCTION void add_table_gradient(CONTEXT, place_t at, int n_ranges, int first, int end, uint head, uint area) {
+    OPEN
+    for (uint c = LOCAL_ID; c < p.head_dim; c += WG) {
+        const uint column = head * p.head_dim + c;
+        float4 query[4];
+        UNROLL for (uint four = 0u; four < 4u; ++four)
+            query[four] = FLOAT4(query_number(PASS, 4u * four, column), query_number(PASS, 4u * four + 1u, column),
+                                 query_number(PASS, 4u * four + 2u, column), query_number(PASS, 4u * four + 3u, column));
+        place_t range_at = at;
+        uint before = 0u;
+        for (int r = at.range; r < n_ranges && range_at.start < end; ++r) {
+            const int4 nodes = union_of[r], entries = entries_of(PASS, r, nodes, range_at.start, first, end);
+            const uint to = area + TO_UINT(entries.x) * p.head_dim + c, next = TO_UINT(entries.z) * p.head_dim, count = TO_UINT(entries.y);
+            for (uint i = 0u; i < count; i += 4u) {
+                float sum[4];
+                UNROLL for (uint j = 0u; j < 4u; ++j) {
+                    sum[j] = AT(drel, to + min(i + j, count - 1u) * next);
+                    UNROLL for (uint four = 0u; four < 4u; ++four)
+                        sum[j] += dot4(by_fours[(before + min(i + j, count - 1u)) * 4u + four], query[four]);
+                }
+                UNROLL for (uint j = 0u; j < 4u; ++j)
+                    if (i + j < count) AT(drel, to + (i + j) * next) = sum[j];
+            }
+            before += count;
+            range_at.start += nodes.y - nodes.x;
+        }
+    }
+}
+// The item's four columns from c on of a row in dout (of_value 1), or in the queries, for row u of the block.
+FUNCTION float4 row_of_block(CONTEXT, uint of_value, uint u, uint c) {
+    OPEN
+    const uint row = of_value != 0u ? own_existing[u] : own_source[u];
+    if (row == NO_ROW) return zero4();
+    if (of_value != 0u) return READ4(dy, row * p.heads * p.head_dim + c);
+    return READ4(q, row * query_stride(PASS) + c);
+}
+// Four nodes of the step from t on: their rows in key_sums, for columns c .. c + 3 of a head that begins at column `head_column`.
+FUNCTION void put_key_sums(CONTEXT, uint t, int n_keys, uint row, uint of_value, uint head_column, uint fours, uint c) {
+    OPEN
+    float4 sum[4];
+    UNROLL for (uint j = 0u; j < 4u; ++j) sum[j] = zero4();
+    for (uint four = 0u; four < 4u; ++four) {
+        float4 own[4];
+        UNROLL for (uint i = 0u; i < 4u; ++i) own[i] = row_of_block(PASS, of_value, 4u * four + i, head_column + c);
+        UNROLL for (uint j = 0u; j < 4u; ++j) {
+            const uint at = (t + j) * 4u + four;
+            const float4 x = of_value != 0u ? weight[at] : gradient[at];
+            UNROLL for (uint i = 0u; i < 4u; ++i) sum[j] += number_of(x, i) * own[i];
+        }
+    }
+    UNROLL for (uint j = 0u; j < 4u; ++j)
+        if (t + j < TO_UINT(n_keys) && row_of_place(PASS, t + j) != NO_ROW)
+            PUT(key_sums, (2u * (row + t + j) + of_value) * fours + (head_column - p.first_head * p.head_dim + c) / 4u, sum[j]);
+}
+KERNEL_BEGIN
+    const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
+    const bool has_rel = (p.calls & CALL_REL) != 0u;
+    const uint heads = p.end_head - p.first_head, columns = p.heads * p.head_dim, head = p.first_head + GROUP_ID % heads;
+    const uint area = (GROUP_ID / heads * p.heads + head) * p.rel_rows * p.head_dim, fours = key_sum_stride(heads * p.head_dim) / 4u;
+    const uint units = p.leaf_rows / TO_UINT(p.n) * p.n_tiles * p.parts, first_unit = p.first_unit + GROUP_ID / heads * p.group_units;
+    const uint end_unit = min(first_unit + p.group_units, units);
+    for (uint unit = first_unit; unit < end_unit; ++unit) {
+        const block_t block = block_of(PASS, unit);
+        BARRIER;
+        set_block(PASS, g, block);
+        BARRIER;
+        if (KEY_SUMS != 0u)
+            for (int r = TO_INT(LOCAL_ID); r <= block.n_ranges; r += TO_INT(WG))
+                put_key_range(PASS, block, r, r < block.n_ranges ? union_of[r].x : 0, list_length(PASS, r));
+        const int begin_place = p.parts > 1u ? TO_INT(block.part) * p.part_nodes : 0, end_place = part_end(PASS, block, begin_place);
+
+        uint query[4], upper[4];
+        UNROLL for (uint i = 0u; i < 4u; ++i) {
+            query[i] = query_place(PASS, i, head);
+            upper[i] = upper_place(PASS, i, head);
+        }
+        const float4 stored = stored_rows(PASS);
+        const float4 log_sum = FLOAT4(lse_of(PASS, 0u, head), lse_of(PASS, 1u, head), lse_of(PASS, 2u, head), lse_of(PASS, 3u, head));
+        const float4 dot_sum = FLOAT4(dots_of(PASS, 0u, head), dots_of(PASS, 1u, head), dots_of(PASS, 2u, head), dots_of(PASS, 3u, head));
+        float4 sums[4u * COLUMN_FOURS];
+        UNROLL for (uint i = 0u; i < 4u * COLUMN_FOURS; ++i) sums[i] = zero4();
+
+        place_t step_at = list_begin();
+        for (int first = begin_place; first < end_place; first += TO_INT(STEP_KEYS)) {
+            const int end = min(first + TO_INT(STEP_KEYS), end_place);
+            if (first > begin_place) {
+                BARRIER;
+            }
+            step_at = walk_to(PASS, step_at, first);
+            set_list(PASS, g, block.sequence, step_at, first, end);
+            const codes_t codes = edge_codes(PASS, g, block, step_at, first, end);
+            if (has_rel) mix_entries(PASS, step_at, block.n_ranges, first, end, head);
+            BARRIER;
+            {
+                float4 score[KEYS_PER_ITEM], value[KEYS_PER_ITEM];
+                uint place[KEYS_PER_ITEM], absent = 0u;
+                UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) {
+                    const uint row = row_of_key(PASS, j, end - first);
+                    place[j] = node_place(PASS, row, 0u, head);
+                    if (row == NO_ROW) absent |= 1u << j;
+                    score[j] = zero4();
+                    value[j] = zero4();
+                }
+                ADD_DOTS(score, KEYS_PER_ITEM, p.head_dim, q, query, kv, place)
+                UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) place[j] += columns;
+                ADD_DOTS(value, KEYS_PER_ITEM, p.head_dim, dy, upper, kv, place)
+                const uint dropped = dropped_edges(PASS, head, TO_UINT(end - first));
+                UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) {
+                    const bool zero = (absent >> j & 1u) != 0u;
+                    const float4 w = weights_of(scores_of(PASS, zero ? zero4() : score[j], stored, codes, j), log_sum);
+                    const float4 kept = p.inverse * kept_of(w, dropped, j);
+                    const uint at = (SIXTEENTH * KEYS_PER_ITEM + j) * 4u + FOUR;
+                    weight[at] = kept;
+                    gradient[at] = p.scale * add4(kept * (zero ? zero4() : value[j]), -1.0f * (w * dot_sum));
+                }
+            }
+            BARRIER;
+            if (has_rel) pull_entries(PASS, g, block, step_at, first, end);
+            const bool works = 4u * SIXTEENTH < p.head_dim;  // for columns of the head
+            if (KEY_SUMS != 0u && works)
+                for (uint t = 4u * FOUR; t < TO_UINT(end - first); t += 16u)
+                    for (uint c = 4u * SIXTEENTH; c < p.head_dim; c += 64u)
+                        for (uint of_value = 0u; of_value < 2u; ++of_value)
+                            put_key_sums(PASS, t, end - first, key_sum_row(PASS, block, first), of_value, head * p.head_dim, fours, c);
+            if (works)
+                for (uint t = 0u; t < TO_UINT(end - first); ++t) {
+                    const uint row = row_of_place(PASS, t);
+                    if (row == NO_ROW) continue;
+                    const float4 x = gradient[t * 4u + FOUR];
+                    UNROLL for (uint f = 0u; f < COLUMN_FOURS; ++f) {
+                        const uint c = 64u * f + 4u * SIXTEENTH;
+                        if (c >= p.head_dim) continue;
+                        const float4 key = READ4(kv, node_place(PASS, row, 0u, head) + c);
+                        UNROLL for (uint i = 0u; i < 4u; ++i) sums[4u * f + i] += number_of(x, i) * key;
+                    }
+                }
+            if (!has_rel) continue;
+            BARRIER;
+            add_table_gradient(PASS, step_at, block.n_ranges, first, end, head, area);
+            if (works) {
+                place_t at = step_at;
+                uint before = 0u;
+                for (int r = at.range; r < block.n_ranges && at.start < end; ++r) {
+                    const int4 nodes = union_of[r], entries = entries_of(PASS, r, nodes, at.start, first, end);
+                    for (uint i = 0u; i < TO_UINT(entries.y); ++i) {
+                        const float4 x = by_fours[(before + i) * 4u + FOUR];
+                        const uint place = (TO_UINT(entries.x) + i * TO_UINT(entries.z)) * p.head_dim;
+                        UNROLL for (uint f = 0u; f < COLUMN_FOURS; ++f) {
+                            const uint c = 64u * f + 4u * SIXTEENTH;
+                            if (c >= p.head_dim) continue;
+                            const float4 row = READ4(rel, place + c);
+                            UNROLL for (uint j = 0u; j < 4u; ++j) sums[4u * f + j] += number_of(x, j) * row;
+                        }
+                    }
+                    before += TO_UINT(entries.y);
+                    at.start += nodes.y - nodes.x;
+                }
+            }
+        }
+        if (has_zero_queries(PASS)) continue;
+        UNROLL for (uint i = 0u; i < 4u; ++i) {
+            const uint row = own_row[4u * FOUR + i];
+            if (row == NO_ROW) continue;
+            const uint place = p.parts > 1u ? partial_place(PASS, g, block, row, columns) : row * query_stride(PASS);
+            UNROLL for (uint f = 0u; f < COLUMN_FOURS; ++f) {
+                const uint c = 64u * f + 4u * SIXTEENTH, at = place + head * p.head_dim + c;
+                if (c >= p.head_dim) continue;
+                UNROLL for (uint j = 0u; j < 4u; ++j) {
+                    if (p.parts > 1u)
+                        AT(partial, at + j) = number_of(sums[4u * f + i], j);
+                    else
+                        STORE(dq, at + j, number_of(sums[4u * f + i], j));
+                }
+            }
+        }
+    }
+KERNEL_END
