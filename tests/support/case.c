@@ -69,6 +69,8 @@ void test_case_of_line(test_case_t *c, const bpt_op_line_t *line) {
     c->shared_input = line->in_place;
     c->tolerance = 64 + test_sum_tolerance(longest_size(c->call.in, BPT_MAX_INPUTS));
     c->least = 1;
+    if (c->call.op == BPT_OP_ATTENTION || c->call.op == BPT_OP_ATTENTION_GRAD)
+        for (int i = 0; i < BPT_MAX_OUTPUTS; ++i) c->more[i] = test_factor_tolerance(c->call.in[0].dtype);
     if (bpt_line_print(line, &text) == BPT_OK) snprintf(c->name, sizeof c->name, "%s", text.data);
     bpt_strbuf_free(&text);
 }

@@ -58,7 +58,8 @@ void test_out(test_case_t *c, int slot, bpt_dtype_t dtype, bpt_shape_t shape);
 void test_random(test_case_t *c, int64_t rows);
 // What a chain of steps on a tensor of this shape reads besides it: elements of type `extra` in [-range, range), keys where it drops.
 void test_steps(test_case_t *c, const bpt_pointwise_attrs_t *steps, bpt_dtype_t extra, bpt_shape_t shape, double range);
-// The case that a line is. It lives as long as the line. What it allows is what a sum over the longest of its sizes may be off.
+// The case that a line is. It lives as long as the line. What it allows is what a sum over the longest of its sizes may be off, and of attention
+// the rounding of weights as well.
 void test_case_of_line(test_case_t *c, const bpt_op_line_t *line);
 // The line of a case: with other values, and where it reads a table, with another one of the same size.
 bpt_op_line_t test_line_of_case(const test_case_t *c);
