@@ -4,7 +4,8 @@
 
 enum {
     SIXTEEN = 16,         // items that share rows, each with other keys
-    MOST_HEAD = 256,      // columns of a head: an item has a sixteenth of a row's results in registers
+    MOST_HEAD = 256,      // columns of a head: an item has a sixteenth of a row's results in registers;
+    MOST_HEAD_BACK = 64,  // more would spill backward (RADV, RDNA3)
     MOST_LOCAL = 10240,   // bytes of local memory of a group: 8 waves a SIMD unit of RDNA
     CODED_ENTRIES = 253,  // that a byte counts (cl/attention/four_rows.h)
     ALIKE_RANGES = 8,     // sizes are rounded up, so that problems that differ a little share kernels
@@ -74,14 +75,13 @@ static int64_t rounds_of(const bpt_attention_problem_t *a, const bpt_attention_b
 bpt_attention_block_t bpt_lower_attention_block(const bpt_attention_problem_t *a, bpt_gpu_kernel_t kernel) {
     const bpt_attention_block_t none = {0};
     const bpt_blueprint_t *blueprint = &a->l->device->tuning.other[BPT_PROBLEM_ATTENTION_BLOCKS];
+    const bool back = kernel == BPT_GPU_attention_block_grad;
     if (blueprint->kind != BPT_BLUEPRINT_BLOCK || a->table || a->t->queries == BPT_QUERIES_ROOTS ||
-        !bpt_intervals_is_steady(&a->t->graph) || a->t->head_dim % 4 || a->t->head_dim > MOST_HEAD ||
+        !bpt_intervals_is_steady(&a->t->graph) || a->t->head_dim % 4 || a->t->head_dim > (back ? MOST_HEAD_BACK : MOST_HEAD) ||
         a->l->device->api->limits.max_group_size < BPT_ATTENTION_BLOCK_ITEMS)
         return none;
     // As few steps as there can be, and in these as few keys that nobody reads.
-    const bool back = kernel == BPT_GPU_attention_block_grad;
-    const int64_t fours = bpt_ceil_div(a->t->head_dim, 64), wanted = blueprint->size[back ? BPT_BLOCK_KEYS_BACK : BPT_BLOCK_KEYS];
-    const int64_t most = back && fours > 1 ? bpt_min(wanted, 2) : wanted;  // more columns of results are in registers too
+    const int64_t most = blueprint->size[back ? BPT_BLOCK_KEYS_BACK : BPT_BLOCK_KEYS];
     const int64_t nodes = nodes_of_block(a), steps = bpt_ceil_div(nodes, SIXTEEN * most);
     bpt_attention_block_t b = {.ranges = (uint32_t)round_up(bpt_intervals_most_keys(&a->t->graph), ALIKE_RANGES),
                                .most_columns = (uint32_t)round_up(a->t->head_dim, 64)};
