@@ -76,7 +76,7 @@ static void a_forbidden_gpu(void) {
 
 static void what_is_missing_is_named(void **state) {
     (void)state;
-    assert_true(says(no_library, BPT_ERR_UNAVAILABLE, "akmod-nvidia"));
+    assert_true(says(no_library, BPT_ERR_UNAVAILABLE, "libcuda"));
     assert_true(says(an_old_library, BPT_ERR_UNAVAILABLE, "cuInit"));
     assert_true(says(no_gpu, BPT_ERR_UNAVAILABLE, "no GPU"));
     assert_true(says(a_broken_driver, BPT_ERR_UNAVAILABLE, "restart the machine"));
