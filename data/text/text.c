@@ -86,6 +86,7 @@ bpt_range_t bpt_text_range(const bpt_text_t *text) { return bpt_range_of(text->p
 bpt_range_t bpt_range_of(const char *path, const void *data, uint64_t bytes) { return (bpt_range_t){path, data, bytes, 0, 1}; }
 
 static void skip(bpt_range_t *rest, uint64_t bytes) {
+    if (bytes == 0) return;  // nothing can be added to the address of an empty range, which may be NULL
     rest->data += bytes;
     rest->bytes -= bytes;
     rest->offset += bytes;
