@@ -201,6 +201,7 @@ bpt_status_t bpt_translator_run_document(bpt_translator_t *t, const bpt_batch_t 
     t->n_tokens = 0;
     const bpt_status_t status = translate_sentences(t, batch, n_given, given, out, n_known);
     size_t at = 0;
-    for (int64_t s = n_given; s < *n_known; at += (size_t)out[s].count, ++s) out[s].tokens = t->tokens + at;
+    for (int64_t s = n_given; s < *n_known; at += (size_t)out[s].count, ++s)
+        out[s].tokens = t->n_tokens ? t->tokens + at : NULL;  // all may be empty, of no tokens at all
     return status;
 }
