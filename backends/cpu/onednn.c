@@ -13,6 +13,7 @@
 #include "bpt/alloc.h"
 #include "bpt/env.h"
 #include "bpt/file.h"
+#include "bpt/platforms.h"
 
 typedef int64_t dims_t[12];
 typedef struct {
@@ -94,7 +95,7 @@ typedef struct entry {
 
 static struct {
     int major;
-    char reason[256], version[32];
+    char reason[512], version[32];
     void *engine;
     void **streams;  // one a thread number
     int n_streams;
@@ -128,8 +129,8 @@ static void *open_library(void) {
         snprintf(state.reason, sizeof state.reason,
                  "it cannot be opened: %s (where that is a library beside it, add the folder to LD_LIBRARY_PATH)", dlerror());
     else if (!handle)
-        snprintf(state.reason, sizeof state.reason, "oneDNN was not found: %s (Debian 12: apt-get install libdnnl2, Debian 13: libdnnl3.6)",
-                 dlerror());
+        snprintf(state.reason, sizeof state.reason, "oneDNN was not found: %.150s; %.330s", dlerror(),
+                 bpt_platform_remedy(BPT_NEED_ONEDNN));
     return handle;
 }
 

@@ -39,7 +39,8 @@ struct bpt_gpu_api {
     bpt_gpu_limits_t limits;
 };
 
-// A program's key: a kernel and the values of its constants (kernel.h).
+// A program's key: a kernel and the values of its constants (kernel.h), which are the sizes of its blueprint (blueprint.h) and what the
+// problem adds to them.
 typedef struct {
     bpt_gpu_kernel_t kernel;
     uint32_t group_size;

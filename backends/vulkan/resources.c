@@ -26,9 +26,11 @@ static const struct {
     {"Instructions", offsetof(bpt_gpu_resources_t, instructions)},
     {"Code size", offsetof(bpt_gpu_resources_t, code_bytes)},
     {"Code Size", offsetof(bpt_gpu_resources_t, code_bytes)},
-    // Mesa's ANV
+    // Mesa's ANV; in Mesa 26.1 instructions and code are called as RADV calls them
     {"Instruction Count", offsetof(bpt_gpu_resources_t, instructions)},
+    {"Max live registers", offsetof(bpt_gpu_resources_t, registers)},
     {"Spill Count", offsetof(bpt_gpu_resources_t, spilled)},
+    {"Spills", offsetof(bpt_gpu_resources_t, spilled)},
     {"Scratch Memory Size", offsetof(bpt_gpu_resources_t, scratch_bytes)},
     {"Workgroup Memory Size", offsetof(bpt_gpu_resources_t, local_bytes)},
     {"Max dispatch width", offsetof(bpt_gpu_resources_t, subgroup)},

@@ -1,7 +1,7 @@
-// The kernels through the compilers of GPUs that are not here: Mesa's RADV for AMD, Intel's ocloc, NVIDIA's NVRTC. `bpt doctor --compile`
-// compiles every kernel that a device would use; none may fail, spill registers, or ask for more local memory than the device has.
-// A compiler that is missing is a skip, or a failure where BPT_REQUIRE_COMPILERS (radv,ocloc,nvrtc) names it. The first family of each
-// compiler runs by default and in f32; BPT_ALL_FAMILIES=1 compiles for all of them, in every number type.
+// The kernels through the compilers of GPUs that are not here: Mesa's RADV for AMD and ANV for Intel, Intel's ocloc, NVIDIA's
+// NVRTC. `bpt doctor --compile` compiles every kernel that a device would use; none may fail, spill registers, or ask for more local memory
+// than the device has. A compiler that is missing is a skip, or a failure where BPT_REQUIRE_COMPILERS (radv,anv,ocloc,nvrtc) names it. The
+// first family of each compiler runs by default and in f32; BPT_ALL_FAMILIES=1 compiles for all of them, in every number type.
 #include <ctype.h>
 #include <glob.h>
 #include <setjmp.h>
@@ -33,6 +33,8 @@ static const family_t families[] = {
     {"radv", "vulkan", {"NAVI21"}, true, 65536, 32},             // GFX10.3
     {"radv", "vulkan", {"NAVI31", "GFX1100"}, true, 65536, 32},  // GFX11
     {"radv", "vulkan", {"GFX1201"}, false, 65536, 32},           // GFX12, of Mesa 26
+    {"anv", "vulkan", {"SKL"}, false, 65536, 8},                 // Gen9
+    {"anv", "vulkan", {"DG2"}, true, 65536, 8},                  // Xe-HPG
     {"ocloc", "opencl", {"skl"}, false, 65536, 8},               // Gen9
     {"ocloc", "opencl", {"icllp"}, false, 65536, 8},             // Gen11
     {"ocloc", "opencl", {"tgllp"}, false, 65536, 8},             // Xe-LP
@@ -58,19 +60,43 @@ static void not_tested(const family_t *f, const char *why) {
     skip();
 }
 
-// Has the program see RADV alone, and in it a GPU of this name: a device without hardware, as Mesa has them up to 25, or the one that
-// mesa-drm-shim pretends. False: it is not installed.
-static bool choose_radv(const char *name, bool shim) {
-    const char *file = getenv("BPT_RADV_ICD");
+// Mesa's drivers that can pretend a GPU: by a device without hardware, as RADV has them up to Mesa 25, or by a drm-shim (Debian's
+// mesa-drm-shim has AMD's alone).
+static const struct {
+    const char *compiler, *drivers, *family;  // family: the variable that asks for a device without hardware; NULL: there is none
+    const char *shims[2], *id;                // id: the variable that names the GPU to a shim
+} pretenders[] = {
+    {"radv",
+     "/usr/share/vulkan/icd.d/radeon_icd*.json",
+     "RADV_FORCE_FAMILY",
+     {"/usr/lib/*/libamdgpu_noop_drm_shim.so", "/usr/local/lib/libamdgpu_noop_drm_shim.so"},
+     "AMDGPU_GPU_ID"},
+    {"anv",
+     "/usr/share/vulkan/icd.d/intel_icd*.json",
+     NULL,
+     {"/usr/lib/*/libintel_noop_drm_shim.so", "/usr/local/lib/libintel_noop_drm_shim.so"},
+     "INTEL_STUB_GPU_PLATFORM"},
+};
+
+static int pretender_of(const char *compiler) {
+    for (int i = 0; i < (int)BPT_COUNT(pretenders); ++i)
+        if (!strcmp(pretenders[i].compiler, compiler)) return i;
+    return -1;
+}
+
+// Has the program see this driver alone, and in it a GPU of this name. False: it is not installed.
+static bool pretend(int who, const char *name, bool shim) {
+    const char *file = who == 0 ? getenv("BPT_RADV_ICD") : NULL;
     char id[32] = "";
     glob_t drivers = {0}, shims = {0};
-    if (!file && !glob("/usr/share/vulkan/icd.d/radeon_icd*.json", 0, NULL, &drivers)) file = drivers.gl_pathv[0];
-    const bool found = file && (!shim || !glob("/usr/lib/*/libamdgpu_noop_drm_shim.so", 0, NULL, &shims));
+    if (!file && !glob(pretenders[who].drivers, 0, NULL, &drivers)) file = drivers.gl_pathv[0];
+    for (int i = 0; shim && i < 2 && !shims.gl_pathc; ++i) (void)glob(pretenders[who].shims[i], 0, NULL, &shims);
+    const bool found = file && (shim ? shims.gl_pathc > 0 : pretenders[who].family != NULL);
     for (size_t i = 0; name[i] && i + 1 < sizeof id; ++i) id[i] = (char)tolower((unsigned char)name[i]);
     if (found) {
         setenv("VK_DRIVER_FILES", file, 1);
         setenv("VK_ICD_FILENAMES", file, 1);
-        setenv(shim ? "AMDGPU_GPU_ID" : "RADV_FORCE_FAMILY", shim ? id : name, 1);
+        setenv(shim ? pretenders[who].id : pretenders[who].family, shim ? id : name, 1);
         if (shim) setenv("LD_PRELOAD", shims.gl_pathv[0], 1);
     }
     globfree(&drivers);
@@ -78,8 +104,9 @@ static bool choose_radv(const char *name, bool shim) {
     return found;
 }
 
-static void forget_radv(void) {
-    static const char *const names[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES", "RADV_FORCE_FAMILY", "AMDGPU_GPU_ID", "LD_PRELOAD"};
+static void forget(void) {
+    static const char *const names[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES",        "RADV_FORCE_FAMILY",
+                                        "AMDGPU_GPU_ID",   "INTEL_STUB_GPU_PLATFORM", "LD_PRELOAD"};
     for (size_t i = 0; i < BPT_COUNT(names); ++i) unsetenv(names[i]);
 }
 
@@ -91,7 +118,7 @@ static int64_t number(const json_t *line, const char *key) {
 static void check_kernel(const family_t *f, const json_t *line, int *wrong) {
     const char *kernel = json_string_value(json_object_get(line, "kernel")), *variant = json_string_value(json_object_get(line, "variant"));
     const int64_t spilled = number(line, "spilled"), local = number(line, "local_bytes"), width = number(line, "subgroup");
-    const bool said = number(line, "code_bytes") > 0 && local >= 0 && width > 0;
+    const bool said = (number(line, "code_bytes") > 0 || number(line, "instructions") > 0) && local >= 0 && width > 0;
     if (said && spilled == 0 && local <= f->local_bytes && width >= f->least_subgroup) return;
     print_message("%s (%s): %lld spilled, %lld bytes of local memory, %lld items side by side\n", kernel, variant, (long long)spilled,
                   (long long)local, (long long)width);
@@ -122,14 +149,14 @@ static void every_kernel_suits(void **state) {
         print_message("left to BPT_ALL_FAMILIES=1\n");
         skip();
     }
-    const bool radv = !strcmp(f->compiler, "radv");
-    for (int i = 0; i < (radv ? 6 : 3); ++i) {  // of RADV each name as a device without hardware, then as a pretended one
+    const int who = pretender_of(f->compiler);
+    for (int i = 0; i < (who < 0 ? 3 : 6); ++i) {  // of Mesa's drivers each name as a device without hardware, then by a shim
         const char *name = f->names[i % 3];
-        if (!name || (radv && !choose_radv(name, i >= 3))) continue;
-        snprintf(command, sizeof command, "doctor --compile --json --backend %s --device %s%s", f->backend, radv ? "0" : name,
+        if (!name || (who >= 0 && !pretend(who, name, i >= 3))) continue;
+        snprintf(command, sizeof command, "doctor --compile --json --backend %s --device %s%s", f->backend, who < 0 ? name : "0",
                  all_families() ? "" : " --precision f32");
         test_process_t p = test_run_line(command);
-        if (radv) forget_radv();
+        if (who >= 0) forget();
         const bool compiled = p.out[0] == '[';
         if (compiled && p.exit_status) fail_msg("%s: %s", name, p.err);
         if (compiled) check_answer(f, p.out);
@@ -145,7 +172,7 @@ static void a_pretended_device_is_for_compiling(void **state) {
     (void)state;
     bool seen = false;
     for (int shim = 0; shim < 2; ++shim) {
-        if (!choose_radv("NAVI21", shim)) continue;
+        if (!pretend(0, "NAVI21", shim)) continue;
         test_process_t p = test_run_line("bench train --backend vulkan --layers 1 --d-model 16 --heads 2");
         const bool pretended = strstr(p.err, "has Mesa pretend this device, which runs nothing; `bpt doctor --compile`") != NULL;
         if (!p.exit_status || (!pretended && !strstr(p.err, "RADV_FORCE_FAMILY is set, but this Mesa has no"))) fail_msg("%s", p.err);
@@ -153,7 +180,7 @@ static void a_pretended_device_is_for_compiling(void **state) {
         p = test_run_line("doctor --backend vulkan");
         if (pretended && (p.exit_status != 1 || !strstr(p.out, "not usable: ") || strstr(p.out, "FAILED"))) fail_msg("%s", p.out);
         test_process_free(&p);
-        forget_radv();
+        forget();
         seen = true;
     }
     if (!seen) skip();

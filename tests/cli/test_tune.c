@@ -73,6 +73,10 @@ static void a_dry_run_records_nothing(void **state) {
     need_gpu();
     test_process_t p = tune(" --dry-run");
     if (p.exit_status || !strstr(p.out, "fastest: ")) fail_msg("exit status %d: %s%s", p.exit_status, p.out, p.err);
+    test_process_t devices = bpt("devices --backend %s --json%s", "");
+    const bool waits = strstr(devices.out, "\"type\": \"software\"") && strstr(p.out, "\nlibrary ");
+    if (waits && !strstr(p.err, "the library may compile its kernels first")) fail_msg("it waits without a word: %s%s", p.out, p.err);
+    test_process_free(&devices);
     test_process_free(&p);
     assert_int_equal(files_in(test_path("config")), 0);
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "backends/gpu/kernel.h"
 #include "backends/gpu/tuning.h"
 #include "bpt/alloc.h"
 #include "bpt/file.h"
@@ -224,6 +225,23 @@ static void every_line_that_is_measured_is_an_op_call(void **state) {
     assert_true(count > 0);
 }
 
+static bool is_kernel(const char *name, size_t length) {
+    for (int k = 0; k < BPT_GPU_KERNEL_COUNT; ++k)
+        if (strlen(bpt_gpu_kernels[k].name) == length && !memcmp(bpt_gpu_kernels[k].name, name, length)) return true;
+    return false;
+}
+
+static void every_problem_names_kernels(void **state) {
+    (void)state;
+    for (int p = 0; p < BPT_PROBLEM_COUNT; ++p)
+        for (const char *name = bpt_problems[p].kernels; *name;) {
+            const size_t length = strcspn(name, ",");
+            if (!is_kernel(name, length)) fail_msg("%s: there is no kernel '%.*s'", bpt_problems[p].name, (int)length, name);
+            name += length;
+            name += strspn(name, ", ");
+        }
+}
+
 static void attention_has_a_blueprint_of_its_own(void **state) {
     (void)state;
     bpt_device_info_t cuda = named("NVIDIA H100", "CUDA 13.0", "sm_90", 0, false);
@@ -391,6 +409,7 @@ int main(void) {
         cmocka_unit_test(a_device_belongs_to_the_nearest_class),
         cmocka_unit_test(a_class_says_what_it_is_like),
         cmocka_unit_test(every_line_that_is_measured_is_an_op_call),
+        cmocka_unit_test(every_problem_names_kernels),
         cmocka_unit_test(attention_has_a_blueprint_of_its_own),
         cmocka_unit_test(what_is_asked_for_goes_before_the_file_before_what_is_shipped),
         cmocka_unit_test(a_wrong_variable_is_wrong_usage),

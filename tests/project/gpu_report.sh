@@ -17,7 +17,7 @@ case "$*" in
   --version) echo "bpt 0" ;;
   "devices --json") echo '[{"backend": "vulkan"}]' ;;
   devices) printf 'vulkan: shaders\n  0  Some GPU\n     type discrete, memory 8 GiB\n     driver D 1\nopencl: kernels\n  not usable: none\n' ;;
-  *--compile*) echo '[{"kernels": [{"kernel": "copy", "spilled": 7}], "backend": "vulkan", "device": "Some GPU", "driver": "D 1", "failed": 0, "spilling": 7}]' ;;
+  *--compile*) echo '[{"kernels": [{"kernel": "copy", "spilled": 7}], "backend": "vulkan", "device": "Some GPU", "driver": "D 1", "compiler": "C 1", "class": "gpu: any", "failed": 0, "spilling": 7}]' ;;
   doctor*) printf 'vulkan: shaders\n  0  Some GPU (discrete, D 1)\n' ;;
   "bench op"*) echo '{"bench": "op", "line": "'"$3"'", "backend": "vulkan", "device": "Some GPU", "s_per_step": 0.002}' ;;
   "bench gemm"*)

@@ -139,7 +139,8 @@ const cli_command_t cli_command_import = {
     .description = "FILE must have the tensors under the names that `bpt export` writes, and the model's configuration in its "
                    "metadata. The new run can be used by eval, classify, generate and `train --init`. It has no optimiser state, so "
                    "`train --resume` refuses it. Weights that are not finite are refused, unless --allow-non-finite is given: the "
-                   "results of such a model may be meaningless.",
+                   "results of such a model may be meaningless. Arrays of NumPy that are not contiguous, such as a transposed weight, must "
+                   "go through numpy.ascontiguousarray before safetensors.numpy.save_file: version 0.8.0 writes other numbers without it.",
     .examples = "  bpt import model.safetensors --out run\n  bpt eval run --data ids.txt --unit ids\n",
     .min_arguments = 1,
     .max_arguments = 1,

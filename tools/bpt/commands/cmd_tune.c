@@ -9,6 +9,7 @@
 #include "bpt/alloc.h"
 #include "bpt/clock.h"
 #include "bpt/file.h"
+#include "bpt/log.h"
 #include "tools/bpt/bench/bench_op.h"
 #include "tools/bpt/bench/rates.h"
 #include "tools/bpt/devices/child.h"
@@ -39,6 +40,7 @@ typedef struct {
 
 typedef struct {
     char text[BPT_TUNING_TEXT];
+    bool library;
     bool measured;
     rates_t rates;
     char why[256];  // not measured
@@ -143,6 +145,7 @@ static void list_candidates(tune_t *t) {
     for (int i = 0; i < count; ++i) {
         if (blueprints[i].kind == BPT_BLUEPRINT_LIBRARY && !t->devices.has_library) continue;
         const bpt_gpu_tuning_t rule = rule_with(t, &blueprints[i]);
+        t->candidate[t->count].library = blueprints[i].kind == BPT_BLUEPRINT_LIBRARY;
         bpt_gpu_tuning_text(&rule, t->candidate[t->count++].text);
     }
 }
@@ -152,6 +155,9 @@ static bpt_status_t try_candidate(tune_t *t, candidate_t *c, double seconds_left
         snprintf(c->why, sizeof c->why, "no time left");
         return BPT_OK;
     }
+    if (c->library && bpt_gpu_is_processor(t->info))
+        bpt_info("the library may compile its kernels first, which takes half a minute or more on a processor (up to %.0f s are left)",
+                 seconds_left);
     task_t task = {.backend = t->backend,
                    .index = t->index,
                    .options = cli_device_options(t->o),
