@@ -9,6 +9,7 @@
 
 static inline int64_t bpt_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t bpt_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static inline int64_t bpt_round_up(int64_t count, int64_t unit) { return bpt_ceil_div(count, unit) * unit; }
 static inline int64_t bpt_rows(const bpt_operand_t *operand) { return bpt_shape_rows(&operand->shape); }
 static inline int64_t bpt_columns(const bpt_operand_t *operand) { return bpt_shape_columns(&operand->shape); }
 static inline int64_t bpt_count(const bpt_operand_t *operand) { return bpt_shape_count(&operand->shape); }

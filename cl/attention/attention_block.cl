@@ -1,14 +1,14 @@
 // A step: the items list its nodes and multiply the queries by the rows of the table that it uses (`by_fours` [entry][rows]); scores in registers,
-// largest score of each row over all items (`exchange`); weights (`by_fours` [key][rows], behind them the items' sums); weighted sum of the values in registers.
+// largest score of each row over all items (`exchange`); weights (`by_fours` [key][rows],
+// behind them the items' sums); weighted sum of the values in registers.
 #include "cl/attention/four_rows.h"
 KERNEL_BEGIN
     const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
-    const bool has_rel = (p.calls & CALL_REL) != 0u;
     const uint columns = p.heads * p.head_dim, head = GROUP_ID % p.heads;
     const block_t block = block_of(PASS, GROUP_ID / p.heads);
     set_block(PASS, g, block);
     BARRIER;
-    const int begin_place = p.parts > 1u ? TO_INT(block.part) * p.part_nodes : 0, end_place = part_end(PASS, block, begin_place);
+    const int begin = first_place(PASS, block), list_end = end_place(PASS, block);
 
     uint query[4];
     UNROLL for (uint i = 0u; i < 4u; ++i) query[i] = query_place(PASS, i, head);
@@ -18,15 +18,13 @@ KERNEL_BEGIN
     UNROLL for (uint i = 0u; i < 4u * COLUMN_FOURS; ++i) sums[i] = zero4();
 
     place_t step_at = list_begin();
-    for (int first = begin_place; first < end_place; first += TO_INT(STEP_KEYS)) {
-        const int end = min(first + TO_INT(STEP_KEYS), end_place);
-        if (first > begin_place) {
+    for (int first = begin; first < list_end; first += TO_INT(STEP_KEYS)) {
+        const int end = min(first + TO_INT(STEP_KEYS), list_end);
+        if (first > begin) {
             BARRIER;
         }
         step_at = walk_to(PASS, step_at, first);
-        set_list(PASS, g, block.sequence, step_at, first, end);
-        const codes_t codes = edge_codes(PASS, g, block, step_at, first, end);
-        if (has_rel) mix_entries(PASS, step_at, block.n_ranges, first, end, head);
+        const codes_t codes = begin_step(PASS, g, block, step_at, first, end, head);
         BARRIER;
         float4 score[KEYS_PER_ITEM], largest = top;
         uint absent = 0u;  // a bit for each key that is zero and not stored

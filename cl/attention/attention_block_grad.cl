@@ -134,7 +134,7 @@ KERNEL_BEGIN
         if (KEY_SUMS != 0u)
             for (int r = TO_INT(LOCAL_ID); r <= block.n_ranges; r += TO_INT(WG))
                 put_key_range(PASS, block, r, r < block.n_ranges ? union_of[r].x : 0, list_length(PASS, r));
-        const int begin_place = p.parts > 1u ? TO_INT(block.part) * p.part_nodes : 0, end_place = part_end(PASS, block, begin_place);
+        const int begin = first_place(PASS, block), list_end = end_place(PASS, block);
 
         uint query[4], upper[4];
         UNROLL for (uint i = 0u; i < 4u; ++i) {
@@ -148,15 +148,13 @@ KERNEL_BEGIN
         UNROLL for (uint i = 0u; i < 4u * COLUMN_FOURS; ++i) sums[i] = zero4();
 
         place_t step_at = list_begin();
-        for (int first = begin_place; first < end_place; first += TO_INT(STEP_KEYS)) {
-            const int end = min(first + TO_INT(STEP_KEYS), end_place);
-            if (first > begin_place) {
+        for (int first = begin; first < list_end; first += TO_INT(STEP_KEYS)) {
+            const int end = min(first + TO_INT(STEP_KEYS), list_end);
+            if (first > begin) {
                 BARRIER;
             }
             step_at = walk_to(PASS, step_at, first);
-            set_list(PASS, g, block.sequence, step_at, first, end);
-            const codes_t codes = edge_codes(PASS, g, block, step_at, first, end);
-            if (has_rel) mix_entries(PASS, step_at, block.n_ranges, first, end, head);
+            const codes_t codes = begin_step(PASS, g, block, step_at, first, end, head);
             BARRIER;
             {
                 float4 score[KEYS_PER_ITEM], value[KEYS_PER_ITEM];

@@ -15,11 +15,7 @@
 #define FIRST_ENTRY 2u     // it does, with entry 0; one more for each further entry
 #define ROW_STRIDE(step) ((step) == 2 || (step) == -2 ? 2 : 1)  // between the table rows of neighbouring nodes
 
-// The places of the list that the part has, from one to before another.
-FUNCTION int first_place(CONTEXT, block_t block) {
-    OPEN
-    return p.parts > 1u ? TO_INT(block.part) * p.part_nodes : 0;
-}
+// Before which place of the list the part ends.
 FUNCTION int end_place(CONTEXT, block_t block) {
     OPEN
     const int end = range_start[block.n_ranges];

@@ -36,6 +36,11 @@ FUNCTION block_t block_of(CONTEXT, uint unit) {
     block.n_ranges = tile_ranges(INT4(p.graph, p.n, p.reach, p.rel_levels), block.n_true, TO_INT(ROWS_PER_TILE), p.level);
     return block;
 }
+// The first place of the list that the part has.
+FUNCTION int first_place(CONTEXT, block_t block) {
+    OPEN
+    return p.parts > 1u ? TO_INT(block.part) * p.part_nodes : 0;
+}
 
 // Where the partial results of a row of the block lie, of a list in several parts: `size` elements for each node and part. The nodes are those
 // of the block's levels.

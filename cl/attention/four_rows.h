@@ -72,11 +72,11 @@ FUNCTION int list_length(CONTEXT, int n_ranges) {
     return length;
 }
 
-// Where the places of the list end that a part has, which begins at a place.
-FUNCTION int part_end(CONTEXT, block_t block, int begin_place) {
+// Before which place of the list the part ends.
+FUNCTION int end_place(CONTEXT, block_t block) {
     OPEN
     const int length = list_length(PASS, block.n_ranges);
-    return p.parts > 1u ? min(begin_place + p.part_nodes, length) : length;
+    return p.parts > 1u ? min(first_place(PASS, block) + p.part_nodes, length) : length;
 }
 
 // A place of the list: its range, and the place of the range's first node.
@@ -281,6 +281,15 @@ FUNCTION void mix_entries(CONTEXT, place_t at, int n_ranges, int first, int end,
         UNROLL for (uint j = 0u; j < 4u; ++j)
             if (e + TO_INT(j) < count) by_fours[(TO_UINT(e) + j) * 4u + FOUR] = sum[j];
     }
+}
+// The step with places first .. end - 1, which begins `at`: its list and the products with its entries, for all items, and the codes of the
+// item's edges.
+FUNCTION codes_t begin_step(CONTEXT, int4 g, block_t block, place_t at, int first, int end, uint head) {
+    OPEN
+    set_list(PASS, g, block.sequence, at, first, end);
+    const codes_t codes = edge_codes(PASS, g, block, at, first, end);
+    if ((p.calls & CALL_REL) != 0u) mix_entries(PASS, at, block.n_ranges, first, end, head);
+    return codes;
 }
 // A score of the item's row i, from q . k and the edge's code.
 FUNCTION float score_of(CONTEXT, float product, float stored, int code, uint i) {

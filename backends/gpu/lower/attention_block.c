@@ -7,19 +7,16 @@ enum {
     MOST_HEAD = 256,      // columns of a head: an item has a sixteenth of a row's results in registers;
     MOST_HEAD_BACK = 64,  // more would spill backward (RADV, RDNA3)
     MOST_LOCAL = 10240,   // bytes of local memory of a group: 8 waves a SIMD unit of RDNA
-    CODED_ENTRIES = 253,  // that a byte counts (cl/attention/four_rows.h)
     ALIKE_RANGES = 8,     // sizes are rounded up, so that problems that differ a little share kernels
     ALIKE_ENTRIES = 8,
 };
-
-static int64_t round_up(int64_t count, int64_t unit) { return bpt_ceil_div(count, unit) * unit; }
 
 int64_t bpt_lower_attention_entries(const bpt_attention_problem_t *a, int64_t keys, int64_t ranges) {
     const bpt_intervals_t *g = &a->t->graph;
     const int64_t sides = g->causal ? 1 : 2, block_rows = bpt_intervals_block_rows(g);
     const int64_t of_keys = keys + 2 * BPT_ATTENTION_BLOCK + 8;
     const int64_t of_table = block_rows ? 1 + block_rows * sides * (bpt_levels(g->n) + 1) : a->rel_rows + ranges;
-    return a->rel_rows ? round_up(bpt_min(of_keys, of_table), ALIKE_ENTRIES) : 8;
+    return a->rel_rows ? bpt_round_up(bpt_min(of_keys, of_table), ALIKE_ENTRIES) : 8;
 }
 
 static int by_begin(const void *left, const void *right) {
@@ -60,7 +57,7 @@ static bool fits(const bpt_attention_problem_t *a, const bpt_attention_block_t *
     const bpt_gpu_limits_t *limits = &a->l->device->api->limits;
     uint32_t constants[BPT_GPU_MAX_CONSTANTS] = {0};
     set_constants(b, constants);
-    return b->entries <= CODED_ENTRIES &&
+    return b->entries <= BPT_ATTENTION_CODED_ENTRIES &&
            bpt_gpu_kernels[kernel].local_bytes(BPT_ATTENTION_BLOCK_ITEMS, constants) <= (uint64_t)bpt_min(limits->local_bytes, MOST_LOCAL);
 }
 
@@ -83,8 +80,8 @@ bpt_attention_block_t bpt_lower_attention_block(const bpt_attention_problem_t *a
     // As few steps as there can be, and in these as few keys that nobody reads.
     const int64_t most = blueprint->size[back ? BPT_BLOCK_KEYS_BACK : BPT_BLOCK_KEYS];
     const int64_t nodes = nodes_of_block(a), steps = bpt_ceil_div(nodes, SIXTEEN * most);
-    bpt_attention_block_t b = {.ranges = (uint32_t)round_up(bpt_intervals_most_keys(&a->t->graph), ALIKE_RANGES),
-                               .most_columns = (uint32_t)round_up(a->t->head_dim, 64)};
+    bpt_attention_block_t b = {.ranges = (uint32_t)bpt_round_up(bpt_intervals_most_keys(&a->t->graph), ALIKE_RANGES),
+                               .most_columns = (uint32_t)bpt_round_up(a->t->head_dim, 64)};
     for (b.keys_per_item = (uint32_t)bpt_ceil_div(nodes, SIXTEEN * steps); b.keys_per_item > 0; --b.keys_per_item) {
         const int64_t step = SIXTEEN * (int64_t)b.keys_per_item;
         b.entries = (uint32_t)bpt_lower_attention_entries(a, step, b.ranges);
@@ -114,31 +111,14 @@ void bpt_lower_attention_emit_block_grad(const bpt_attention_problem_t *a, const
                                          const bpt_attention_piece_t *piece, const bpt_attention_shares_t *shares,
                                          const bpt_attention_key_sums_t *keys, int index, int64_t first_head) {
     const int64_t units = a->batch * piece->tiles * piece->parts, step = shares->groups * shares->turn;
-    const int64_t heads = keys->heads ? bpt_min(keys->heads, a->t->heads - first_head) : a->t->heads;
+    const int64_t heads = bpt_lower_attention_grad_heads(a, keys, first_head);
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_block_grad);
-    attention_block_grad_params_t params = {BPT_ATTENTION_PARAMS(a),
-                                            BPT_ATTENTION_BLOCK_PARAMS(a, piece),
-                                            .group_units = (uint32_t)shares->turn,
-                                            .rel_rows = (uint32_t)a->rel_rows,
-                                            .first_head = (uint32_t)first_head,
-                                            .end_head = (uint32_t)(first_head + heads),
-                                            .first_list = (uint32_t)keys->of[index].first_list,
-                                            .first_row = (uint32_t)keys->of[index].first_row,
-                                            .list_rows = (uint32_t)keys->of[index].list_rows};
+    attention_block_grad_params_t params = {BPT_ATTENTION_PARAMS(a), BPT_ATTENTION_BLOCK_PARAMS(a, piece),
+                                            BPT_ATTENTION_BLOCK_GRAD_PARAMS(a, shares, keys, index, first_head, heads)};
     k.group_size = BPT_ATTENTION_BLOCK_ITEMS;
     set_constants(b, k.constants);
-    k.constants[attention_block_grad_KEY_SUMS] = keys->heads > 0;
-    BPT_ATTENTION_INPUTS(k, a, attention_block_grad);
-    k.bindings[attention_block_grad_dy] = a->in[8];
-    k.bindings[attention_block_grad_lse] = a->in[9];
-    k.bindings[attention_block_grad_dots] = shares->dots;
-    k.bindings[attention_block_grad_dq] = a->out[0];
-    k.bindings[attention_block_grad_drel] = shares->sums;
-    k.bindings[attention_block_grad_partial] = piece->partial;
-    k.bindings[attention_block_grad_key_sums] = keys->sums;
-    k.bindings[attention_block_grad_key_lists] = keys->lists;
-    const double products = keys->heads ? 14 : 10, part = units > step ? (double)step / (double)units : 1;
-    k.flops = piece->edges * (double)(heads * a->t->head_dim) * products * part;
+    BPT_ATTENTION_BLOCK_GRAD_CALL(k, a, attention_block_grad, piece, shares, keys);
+    k.flops = bpt_lower_attention_grad_flops(a, piece, shares, keys, heads);
     for (int64_t first = 0; first < units; first += step) {
         if (first > 0) bpt_lower_barrier(a->l);
         params.first_unit = (uint32_t)first;

@@ -10,10 +10,8 @@ enum {
     PART_BLOCKS = 32,   // that read a key, and are added up by one item
 };
 
-static int64_t round_up(int64_t count, int64_t unit) { return bpt_ceil_div(count, unit) * unit; }
-
 // Elements of a row: dk and dv of some heads.
-static int64_t row_size(const bpt_attention_problem_t *a, int64_t heads) { return 2 * round_up(heads * a->t->head_dim, 4); }
+static int64_t row_size(const bpt_attention_problem_t *a, int64_t heads) { return 2 * bpt_round_up(heads * a->t->head_dim, 4); }
 
 // Heads whose rows there is room for, as even as possible.
 static int64_t heads_of(const bpt_attention_problem_t *a, int64_t rows, int64_t together) {
@@ -22,7 +20,7 @@ static int64_t heads_of(const bpt_attention_problem_t *a, int64_t rows, int64_t 
     const int64_t bytes = (int64_t)(share < half ? share : half), heads = a->t->heads;
     const int64_t most = bpt_min(rows > 0 ? bytes / (rows * row_size(a, 1) * (int64_t)sizeof(float)) : heads, heads);
     if (most == 0) return 0;
-    const int64_t even = bpt_ceil_div(heads, bpt_ceil_div(heads, most)), whole = round_up(even, together);
+    const int64_t even = bpt_ceil_div(heads, bpt_ceil_div(heads, most)), whole = bpt_round_up(even, together);
     return whole <= most ? whole : most < together ? even : most / together * together;
 }
 

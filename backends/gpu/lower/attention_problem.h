@@ -44,13 +44,17 @@ typedef struct {
     int count;
 } bpt_attention_pieces_t;
 
-// Queries of a block, for kernels that go by blocks of queries.
-enum { BPT_ATTENTION_BLOCK = 16 };
+enum {
+    BPT_ATTENTION_BLOCK = 16,           // queries of a block, for kernels that go by blocks of queries
+    BPT_ATTENTION_CODED_ENTRIES = 253,  // entries of a step that they count in a byte
+};
+
 // Private sums of the table's gradient, one for each head of a group of blocks.
 typedef struct {
     bpt_view_t dots, sums;  // dout . out; not present: no table
     int64_t groups, turn;   // of blocks in a dispatch; blocks that each takes
 } bpt_attention_shares_t;
+
 // Parameters and bindings that all kernels of queries and keys have.
 #define BPT_ATTENTION_PARAMS(a)                                                                                              \
     .graph = (a)->graph[0], .n = (a)->graph[1], .reach = (a)->graph[2], .rel_levels = (a)->graph[3],                         \

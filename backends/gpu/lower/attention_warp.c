@@ -3,14 +3,11 @@
 
 enum {
     WARP = 32,
-    MOST_LOCAL = 32768,   // bytes of local memory, so that a multiprocessor has several groups
-    MOST_HEAD = 128,      // columns of a head: an item has a quarter of a row's results in registers
-    SHORT_STEP = 64,      // keys of a step where one of the blueprint's would have more than
-    FEW_ENTRIES = 80,     // rows of the table of positions
-    CODED_ENTRIES = 253,  // that a byte counts (cl/attention/block.h)
+    MOST_LOCAL = 32768,  // bytes of local memory, so that a multiprocessor has several groups
+    MOST_HEAD = 128,     // columns of a head: an item has a quarter of a row's results in registers
+    SHORT_STEP = 64,     // keys of a step where one of the blueprint's would have more than
+    FEW_ENTRIES = 80,    // rows of the table of positions
 };
-
-static int64_t round_up(int64_t count, int64_t unit) { return bpt_ceil_div(count, unit) * unit; }
 
 // Rows of a 16-bit tensor, of heads of a multiple of eight columns, that can be read by 16 bytes.
 static bool is_by_eights(const bpt_attention_problem_t *a, int input) {
@@ -44,7 +41,7 @@ static bool fits(const bpt_attention_problem_t *a, const bpt_attention_warps_t *
     const bpt_gpu_limits_t *limits = &a->l->device->api->limits;
     uint32_t constants[BPT_GPU_MAX_CONSTANTS] = {0};
     set_constants(w, constants);
-    return w->entries <= CODED_ENTRIES && w->warps * WARP <= limits->max_group_size &&
+    return w->entries <= BPT_ATTENTION_CODED_ENTRIES && w->warps * WARP <= limits->max_group_size &&
            bpt_gpu_kernels[kernel].local_bytes(w->warps * WARP, constants) <= (uint64_t)bpt_min(limits->local_bytes, MOST_LOCAL);
 }
 
@@ -52,8 +49,8 @@ static bool fits(const bpt_attention_problem_t *a, const bpt_attention_warps_t *
 bpt_attention_warps_t bpt_lower_attention_warps(const bpt_attention_problem_t *a, bpt_gpu_kernel_t kernel) {
     if (!is_possible(a)) return (bpt_attention_warps_t){0};
     const uint32_t *size = blueprint_of(a)->size;
-    const int64_t ranges = round_up(bpt_intervals_most_keys(&a->t->graph), 8);
-    bpt_attention_warps_t w = {.ranges = (uint32_t)ranges, .most_columns = (uint32_t)round_up(a->t->head_dim, 32)};
+    const int64_t ranges = bpt_round_up(bpt_intervals_most_keys(&a->t->graph), 8);
+    bpt_attention_warps_t w = {.ranges = (uint32_t)ranges, .most_columns = (uint32_t)bpt_round_up(a->t->head_dim, 32)};
     for (w.warps = size[BPT_WARPS_GROUP]; w.warps > 0; w.warps /= 2)
         for (uint32_t step = size[BPT_WARPS_KEYS]; step >= SHORT_STEP; step /= 2) {
             w.keys_per_step = step;
@@ -83,31 +80,14 @@ void bpt_lower_attention_emit_warps_grad(const bpt_attention_problem_t *a, const
                                          const bpt_attention_piece_t *piece, const bpt_attention_shares_t *shares,
                                          const bpt_attention_key_sums_t *keys, int index, int64_t first_head) {
     const int64_t units = a->batch * piece->tiles * piece->parts, step = shares->groups * shares->turn;
-    const int64_t heads = keys->heads ? bpt_min(keys->heads, a->t->heads - first_head) : a->t->heads;
+    const int64_t heads = bpt_lower_attention_grad_heads(a, keys, first_head);
     bpt_kernel_call_t k = bpt_lower_kernel(a->l, BPT_GPU_attention_warp_grad);
-    attention_warp_grad_params_t params = {BPT_ATTENTION_PARAMS(a),
-                                           BPT_ATTENTION_BLOCK_PARAMS(a, piece),
-                                           .group_units = (uint32_t)shares->turn,
-                                           .rel_rows = (uint32_t)a->rel_rows,
-                                           .first_head = (uint32_t)first_head,
-                                           .end_head = (uint32_t)(first_head + heads),
-                                           .first_list = (uint32_t)keys->of[index].first_list,
-                                           .first_row = (uint32_t)keys->of[index].first_row,
-                                           .list_rows = (uint32_t)keys->of[index].list_rows};
+    attention_warp_grad_params_t params = {BPT_ATTENTION_PARAMS(a), BPT_ATTENTION_BLOCK_PARAMS(a, piece),
+                                           BPT_ATTENTION_BLOCK_GRAD_PARAMS(a, shares, keys, index, first_head, heads)};
     k.group_size = w->warps * WARP;
     set_constants(w, k.constants);
-    k.constants[attention_warp_grad_KEY_SUMS] = keys->heads > 0;
-    BPT_ATTENTION_INPUTS(k, a, attention_warp_grad);
-    k.bindings[attention_warp_grad_dy] = a->in[8];
-    k.bindings[attention_warp_grad_lse] = a->in[9];
-    k.bindings[attention_warp_grad_dots] = shares->dots;
-    k.bindings[attention_warp_grad_dq] = a->out[0];
-    k.bindings[attention_warp_grad_drel] = shares->sums;
-    k.bindings[attention_warp_grad_partial] = piece->partial;
-    k.bindings[attention_warp_grad_key_sums] = keys->sums;
-    k.bindings[attention_warp_grad_key_lists] = keys->lists;
-    const double products = keys->heads ? 14 : 10, part = units > step ? (double)step / (double)units : 1;
-    k.flops = piece->edges * (double)(heads * a->t->head_dim) * products * part;
+    BPT_ATTENTION_BLOCK_GRAD_CALL(k, a, attention_warp_grad, piece, shares, keys);
+    k.flops = bpt_lower_attention_grad_flops(a, piece, shares, keys, heads);
     for (int64_t first = 0; first < units; first += step) {
         if (first > 0) bpt_lower_barrier(a->l);
         params.first_unit = (uint32_t)first;
