@@ -371,15 +371,7 @@ static void make_f32_kernels(const void *context, int thread) {
     static const float zeros[SIZE * SIZE];
     for (int form = 0; form < FORMS; ++form) {
         float result[SIZE * SIZE] = {0};
-        const bpt_onednn_product_t p = {.m = SIZE,
-                                        .n = SIZE,
-                                        .k = SIZE,
-                                        .lda = SIZE,
-                                        .ldb = SIZE,
-                                        .ldc = SIZE,
-                                        .transpose_a = form & 4,
-                                        .transpose_b = form & 1,
-                                        .accumulate = form & 2};
+        const bpt_onednn_product_t p = bpt_onednn_square(SIZE, form);
         (void)bpt_onednn_multiply_f32(&p, zeros, zeros, result);
     }
 }

@@ -15,6 +15,21 @@ typedef struct {
     bpt_dtype_t c_dtype;
 } bpt_onednn_product_t;
 
+// A product of square operands without gaps, by bits: A transposed, B transposed, sums added to what is there, a bias, a result in bf16.
+static inline bpt_onednn_product_t bpt_onednn_square(int64_t size, int kind) {
+    return (bpt_onednn_product_t){.m = size,
+                                  .n = size,
+                                  .k = size,
+                                  .lda = size,
+                                  .ldb = size,
+                                  .ldc = size,
+                                  .transpose_a = kind & 1,
+                                  .transpose_b = kind & 2,
+                                  .accumulate = kind & 4,
+                                  .bias = kind & 8,
+                                  .c_dtype = kind & 16 ? BPT_BF16 : BPT_F32};
+}
+
 const char *bpt_onednn_reason(void);   // why there is none, "" when there is
 const char *bpt_onednn_version(void);  // "2.6.3", "" when there is none
 

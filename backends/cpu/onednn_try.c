@@ -40,26 +40,11 @@ static bool multiplies_bf16(const bpt_onednn_product_t *p, void *scratch) {
     return is_right(p, c);
 }
 
-// Kinds by what oneDNN makes of them: operands either way round, sums added to what is there, results in either type, with and without
-// bias.
-enum { KINDS = 32 };
-static bpt_onednn_product_t kind(int i) {
-    return (bpt_onednn_product_t){.m = SIZE,
-                                  .n = SIZE,
-                                  .k = SIZE,
-                                  .lda = SIZE,
-                                  .ldb = SIZE,
-                                  .ldc = SIZE,
-                                  .transpose_a = i & 1,
-                                  .transpose_b = i & 2,
-                                  .accumulate = i & 4,
-                                  .bias = i & 8,
-                                  .c_dtype = i & 16 ? BPT_BF16 : BPT_F32};
-}
+enum { KINDS = 32 };  // of products, by what oneDNN makes of them
 
 static bool try_f32(void) {
     for (int i = 0; BPT_ONEDNN_MULTIPLIES_F32 && i < KINDS; ++i) {
-        const bpt_onednn_product_t p = kind(i);
+        const bpt_onednn_product_t p = bpt_onednn_square(SIZE, i);
         if (p.bias || p.c_dtype != BPT_F32 || multiplies_f32(&p)) continue;
         bpt_onednn_refuse("a small f32 product fails, or has another result");
         return false;
@@ -86,7 +71,7 @@ void bpt_onednn_try(bool bf16) {
     bpt_onednn_lock();
     bool right = true;
     for (int i = 0; i < KINDS && right; ++i) {
-        const bpt_onednn_product_t p = kind(i);
+        const bpt_onednn_product_t p = bpt_onednn_square(SIZE, i);
         right = try_bf16(&p);
     }
     bpt_onednn_unlock();
