@@ -153,15 +153,19 @@ static pid_t process_of(const char *run, int rank) {
     return process;
 }
 
-// The team has ended by itself after one step, saved by rank 0, from where one process comes to the bits of a run that nobody stopped (four
-// ranks and one add the four micro-batches in the same order).
-static void expect_saved_end(pid_t team, const char *name) {
-    assert_int_not_equal(wait_for_end(team), 0);
+static void expect_one_save(void) {
     size_t length;
     char *messages = test_read_file(test_path("messages"), &length);
     const char *said = messages ? strstr(messages, "the state is saved") : NULL;
     if (!said || strstr(said + 1, "the state is saved")) fail_msg("rank 0 alone saves: %s", messages ? messages : "");
     free(messages);
+}
+
+// The team has ended by itself after one step, saved by rank 0, from where one process comes to the bits of a run that nobody stopped (four
+// ranks and one add the four micro-batches in the same order).
+static void expect_saved_end(pid_t team, const char *name) {
+    assert_int_not_equal(wait_for_end(team), 0);
+    expect_one_save();
     assert_false(bpt_file_exists(test_path("%s/stop", name)));
     json_t *checkpoint = json_load_file(test_path("%s/latest/state.json", name), 0, NULL);
     const int step = (int)json_integer_value(json_object_get(checkpoint, "step"));
@@ -209,11 +213,7 @@ static void a_signal_to_all_saves_once(void **state) {
         kill(process, SIGTERM);
     }
     assert_int_not_equal(wait_for_end(pid), 0);
-    size_t length;
-    char *messages = test_read_file(test_path("messages"), &length);
-    const char *said = messages ? strstr(messages, "the state is saved") : NULL;
-    if (!said || strstr(said + 1, "the state is saved")) fail_msg("rank 0 alone saves: %s", messages ? messages : "");
-    free(messages);
+    expect_one_save();
     test_succeed("eval %s --checkpoint latest --quiet --json", run);
     team_remove("stopped");
 }
