@@ -15,6 +15,7 @@
 #include "bpt/alloc.h"
 #include "bpt/backend.h"
 #include "bpt/rng.h"
+#include "models/config/config.h"
 #include "models/run/runner.h"
 #include "support/check.h"
 #include "support/scratch.h"
@@ -29,6 +30,20 @@ static inline bpt_device_t *fixture_open(const char *backend) {
     return device;
 }
 static inline void fixture_close(bpt_device_t *device) { device->backend->close(device); }
+
+// Adam, at a constant rate, in so many steps.
+static inline bpt_train_config_t fixture_training(int64_t steps) {
+    return (bpt_train_config_t){.steps = steps,
+                                .accumulate = 1,
+                                .seed = 7,
+                                .lr = 3e-3,
+                                .beta1 = 0.9,
+                                .beta2 = 0.98,
+                                .eps = 1e-8,
+                                .lr_decay = 1,
+                                .lr_factor = 1,
+                                .keep = 3};
+}
 
 static inline bpt_model_config_t fixture_lm(void) {
     return (bpt_model_config_t){.task = BPT_TASK_LM,

@@ -34,18 +34,8 @@ static bpt_status_t read_while_writing(bpt_device_t *device, bpt_buffer_t *buffe
 
 static bpt_status_t train(const char *name, const char *what, bool writing) {
     const bpt_model_config_t c = fixture_lm();
-    const bpt_train_config_t t = {.steps = END,
-                                  .accumulate = 1,
-                                  .seed = 7,
-                                  .lr = 3e-3,
-                                  .beta1 = 0.9,
-                                  .beta2 = 0.98,
-                                  .eps = 1e-8,
-                                  .lr_decay = 1,
-                                  .lr_factor = 1,
-                                  .log_every = DUE,
-                                  .save_every = DUE,
-                                  .keep = 3};
+    bpt_train_config_t t = fixture_training(END);
+    t.log_every = t.save_every = DUE;
     bpt_device_t *device = fixture_open("cpu");
     fixture_source_t data;
     fixture_source(&data, &c, 12, 4, 1);

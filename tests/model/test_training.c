@@ -14,19 +14,9 @@ static const char *const backends[] = {"ref", "cpu"};
 static float first[16384], second[16384];
 
 static bpt_train_config_t plain_training(int64_t steps) {
-    return (bpt_train_config_t){.steps = steps,
-                                .accumulate = 1,
-                                .seed = 7,
-                                .lr = 3e-3,
-                                .beta1 = 0.9,
-                                .beta2 = 0.98,
-                                .eps = 1e-8,
-                                .clip = 0.5,
-                                .warmup = 3,
-                                .lr_decay = 0.9,
-                                .lr_factor = 1,
-                                .log_every = 5,
-                                .keep = 3};
+    bpt_train_config_t t = fixture_training(steps);
+    t.clip = 0.5, t.warmup = 3, t.lr_decay = 0.9, t.log_every = 5;
+    return t;
 }
 
 static void read_params(bpt_runner_t *r, float *out) {
