@@ -22,12 +22,10 @@ const cli_command_t cli_command_stop = {
     .purpose = "end a training after the step at hand, saved",
     .description =
         "Writes a file `stop` into the run directory. The trainer looks for it before each step and within evaluations: it finishes the "
-        "step "
-        "at hand, saves, removes the file and exits with status 130, as after Ctrl-C; `bpt train --resume` then continues exactly from "
-        "there. "
-        "It does not matter who started the trainer, or on which machine: of a team (--team mpi) all processes stop after the same step, "
-        "and no launcher ends them before they have saved, as mpirun does after Ctrl-C. Anything that makes the file does the same. "
-        "SIGUSR1 to the trainer, or to any process of a team, does too. `bpt stop` itself does not wait for the end.",
+        "step at hand, saves, removes the file and exits with status 130, as after Ctrl-C; `bpt train --resume` then continues exactly "
+        "from there. It does not matter who started the trainer, or on which machine: of a team (--team mpi) all processes stop after "
+        "the same step, and no launcher ends them before they have saved, as mpirun does after Ctrl-C. Anything that makes the file does "
+        "the same. SIGUSR1 to the trainer, or to any process of a team, does too. `bpt stop` itself does not wait for the end.",
     .examples = "  bpt stop run\n  touch run/stop\n  kill -USR1 $(cat run/.lock)\n",
     .min_arguments = 1,
     .max_arguments = 1,
