@@ -86,6 +86,25 @@ static bool accumulate_into(fusion_t *f, const bpt_node_t *sum, int operand, bpt
     return true;
 }
 
+// sum = a + cast(b), the cast with no other reader: the sum reads b, to f32 as the cast does.
+static bool read_uncast(fusion_t *f, const bpt_node_t *sum, int operand, bpt_node_t *merged) {
+    const bpt_graph_t *g = f->g;
+    const bpt_node_t *p = sole_producer(f, sum->in[operand]);
+    const bpt_value_t other = sum->in[1 - operand];
+    if (!p || p->op != BPT_OP_CAST || other == sum->in[operand]) return false;
+    if (value_info(g, other)->dtype != BPT_F32 || value_info(g, p->out[0])->dtype != BPT_F32) return false;
+    *merged = *sum;
+    merged->in[0] = other;
+    merged->in[1] = p->in[0];
+    return true;
+}
+
+// Pieces of a region, which lie in it, exist one after the other: a node that is of two of them would make what both read exist at once.
+static bool of_two_pieces(const bpt_graph_t *g, const bpt_node_t *a, const bpt_node_t *b) {
+    if (a->region == b->region) return false;
+    return (a->region >= 0 && g->parent[a->region] >= 0) || (b->region >= 0 && g->parent[b->region] >= 0);
+}
+
 // Tries to merge node i with a producer of its operands. True when the graph changed.
 static bool merge(fusion_t *f, size_t i) {
     bpt_graph_t *g = f->g;
@@ -97,7 +116,7 @@ static bool merge(fusion_t *f, size_t i) {
     bool found = false;
     if (g->differentiated && sum)
         for (int operand = 1; operand >= 0 && !found; --operand) {
-            found = accumulate_into(f, node, operand, &merged);
+            found = accumulate_into(f, node, operand, &merged) || read_uncast(f, node, operand, &merged);
             if (found) producer = sole_producer(f, node->in[operand]);
         }
     if (!found && (producer = sole_producer(f, node->in[0]))) {
@@ -107,7 +126,7 @@ static bool merge(fusion_t *f, size_t i) {
         else if (producer->op == BPT_OP_POINTWISE && g->differentiated)
             found = append_steps(&merged, &merged.attrs.pointwise, node, 1, 5);
     }
-    if (!found || state_changes(g, producer, i)) return false;
+    if (!found || of_two_pieces(g, producer, node) || state_changes(g, producer, i)) return false;
     memcpy(merged.out, node->out, sizeof merged.out);
     merged.region = node->region;
     merged.backward = node->backward;

@@ -22,35 +22,45 @@ typedef struct {
     size_t n_values;  // of the forward graph
 } pass_t;
 
+// The value that v, a view, hands its gradient to: what it sees, through other views too, but none that was asked for. *offset in elements.
+static bpt_value_t seen_through(const pass_t *p, bpt_value_t v, int64_t *offset) {
+    size_t bytes = 0;
+    const size_t element = bpt_dtype_size(value_info(p->g, v)->dtype);
+    do {
+        bytes += value_info(p->g, v)->offset_bytes;
+        v = value_info(p->g, v)->base;
+    } while (value_info(p->g, v)->kind == BPT_VALUE_VIEW && !p->wanted[v]);
+    *offset = (int64_t)(bytes / element);
+    return v;
+}
+
+// Adds the gradient of some rows of v, which begin at element `first`.
+static bpt_status_t contribute_rows(pass_t *p, bpt_value_t v, int64_t first, bpt_value_t gradient) {
+    bpt_graph_t *g = p->g;
+    const bpt_shape_t shape = *value_shape(g, v);
+    const int64_t columns = bpt_shape_columns(&shape), count = bpt_shape_count(value_shape(g, gradient));
+    GRAPH_EXPECT(first % columns == 0 && count % columns == 0, "only views of whole rows can be differentiated");
+    const bpt_value_t rows = bpt_view(g, gradient, 0, bpt_shape2(count / columns, columns));
+    bpt_value_t sofar = p->grad[v];
+    BPT_TRY(bpt_graph_status(g));
+    if (present(sofar) && value_info(g, sofar)->dtype != value_info(g, rows)->dtype) sofar = bpt_cast(g, sofar, value_info(g, rows)->dtype);
+    p->grad[v] = bpt_add_rows(g, sofar, rows, first / columns, bpt_shape_rows(&shape));
+    return bpt_graph_status(g);
+}
+
 // Adds a contribution to the gradient of v. A view hands it on to what it views, unless the view itself was asked for.
 static bpt_status_t contribute(pass_t *p, bpt_value_t v, bpt_value_t gradient) {
     bpt_graph_t *g = p->g;
-    while (value_info(g, v)->kind == BPT_VALUE_VIEW && !p->wanted[v]) {
-        const bpt_value_info_t view = *value_info(g, v);
-        const bpt_shape_t base = *value_shape(g, view.base);
-        if (!p->need[view.base]) return BPT_OK;
-        if (bpt_shape_count(&base) == bpt_shape_count(&view.shape)) {
-            gradient = bpt_view(g, gradient, 0, base);
-        } else {
-            const int64_t columns = bpt_shape_columns(&base), first = (int64_t)(view.offset_bytes / bpt_dtype_size(view.dtype));
-            const int64_t count = bpt_shape_count(&view.shape);
-            GRAPH_EXPECT(first % columns == 0 && count % columns == 0, "only views of whole rows can be differentiated");
-            const bpt_value_t rows = bpt_view(g, gradient, 0, bpt_shape2(count / columns, columns));
-            const bool inner = value_info(g, view.base)->kind == BPT_VALUE_VIEW && !p->wanted[view.base];
-            bpt_value_t sofar = inner ? BPT_NO_VALUE : p->grad[view.base];
-            BPT_TRY(bpt_graph_status(g));
-            if (present(sofar) && value_info(g, sofar)->dtype != value_info(g, rows)->dtype)
-                sofar = bpt_cast(g, sofar, value_info(g, rows)->dtype);
-            gradient = bpt_add_rows(g, sofar, rows, first / columns, bpt_shape_rows(&base));
-            if (!inner) {
-                p->grad[view.base] = gradient;
-                return bpt_graph_status(g);
-            }
-        }
-        v = view.base;
+    BPT_TRY(bpt_graph_status(g));
+    if (value_info(g, v)->kind == BPT_VALUE_VIEW && !p->wanted[v]) {
+        int64_t first;
+        v = seen_through(p, v, &first);
+        if (!p->need[v]) return BPT_OK;
+        const bpt_shape_t base = *value_shape(g, v);
+        if (bpt_shape_count(&base) != bpt_shape_count(value_shape(g, gradient))) return contribute_rows(p, v, first, gradient);
+        gradient = bpt_view(g, gradient, 0, base);
     }
     if (!p->need[v]) return BPT_OK;
-    BPT_TRY(bpt_graph_status(g));
     if (present(p->grad[v])) {
         if (value_info(g, gradient)->dtype != value_info(g, p->grad[v])->dtype)
             gradient = bpt_cast(g, gradient, value_info(g, p->grad[v])->dtype);
@@ -75,8 +85,23 @@ static void find_needed(pass_t *p) {
                 for (int i = 0; i < BPT_MAX_INPUTS && !need; ++i) need = present(node->in[i]) && p->need[node->in[i]];
             }
             if (need) p->need[v] = changed = true;
+            const bpt_value_t whole = bpt_storage_of(g, (bpt_value_t)v, NULL);  // of which it is a part
+            if (need && g->values[whole].parts) p->need[whole] = true;
         }
     }
+}
+
+// The gradient of a value: of its own readers, and where it is a part of a tensor, of that tensor's.
+static bpt_value_t gradient_of(pass_t *p, bpt_value_t v) {
+    bpt_graph_t *g = p->g;
+    if (!present(v)) return v;
+    size_t offset;
+    const bpt_value_t own = p->grad[v], whole = bpt_storage_of(g, v, &offset);
+    if (whole == v || !g->values[whole].parts || !present(p->grad[whole])) return own;
+    const bpt_dtype_t of_value = value_info(g, v)->dtype, of_gradient = value_info(g, p->grad[whole])->dtype;
+    const size_t at = offset / bpt_dtype_size(of_value) * bpt_dtype_size(of_gradient);
+    const bpt_value_t part = bpt_view(g, p->grad[whole], at, *value_shape(g, v));
+    return present(own) ? bpt_add(g, bpt_cast(g, part, value_info(g, own)->dtype), own) : part;
 }
 
 static bpt_status_t backward_through(pass_t *p, size_t index) {
@@ -85,7 +110,7 @@ static bpt_status_t backward_through(pass_t *p, size_t index) {
     bpt_value_t dout[BPT_MAX_OUTPUTS], din[BPT_MAX_INPUTS];
     bool need[BPT_MAX_INPUTS], any_out = false, any_need = false;
     for (int j = 0; j < BPT_MAX_OUTPUTS; ++j) {
-        dout[j] = present(node.out[j]) ? p->grad[node.out[j]] : BPT_NO_VALUE;
+        dout[j] = gradient_of(p, node.out[j]);
         any_out |= present(dout[j]);
     }
     for (int i = 0; i < BPT_MAX_INPUTS; ++i) {
@@ -96,17 +121,16 @@ static bpt_status_t backward_through(pass_t *p, size_t index) {
     if (!any_out || !any_need) return BPT_OK;
     const bpt_op_info_t *info = bpt_op_info(node.op);
     if (!info->grad) return bpt_fail(BPT_ERR_INTERNAL, "op %s has no gradient", bpt_op_name(node.op));
-    BPT_TRY(bpt_context(info->grad(g, &node, dout, need, din), "gradient of %s", bpt_op_name(node.op)));
-    for (int i = 0; i < BPT_MAX_INPUTS; ++i)
-        if (present(din[i])) BPT_TRY(contribute(p, node.in[i], din[i]));
-    return BPT_OK;
+    g->region = node.region;  // fusion keeps apart what belongs to different pieces
+    bpt_status_t status = bpt_context(info->grad(g, &node, dout, need, din), "gradient of %s", bpt_op_name(node.op));
+    for (int i = 0; i < BPT_MAX_INPUTS && status == BPT_OK; ++i)
+        if (present(din[i])) status = contribute(p, node.in[i], din[i]);
+    g->region = -1;
+    return status;
 }
 
 bpt_status_t bpt_graph_gradients(bpt_graph_t *g, bpt_value_t loss, const bpt_value_t *wrt, int n_wrt, bpt_value_t *grads) {
     if (g->status != BPT_OK) return bpt_graph_status(g);
-    for (size_t v = 0; v < g->n_values; ++v)
-        if (g->values[v].parts)
-            return bpt_graph_fail(g, bpt_fail(BPT_ERR_INTERNAL, "no gradient goes through a tensor made part by part: join the parts"));
     pass_t p = {.g = g, .n_values = g->n_values};
     const size_t n_nodes = g->n_nodes;
     bpt_status_t status;

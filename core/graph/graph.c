@@ -16,6 +16,7 @@ void bpt_graph_destroy(bpt_graph_t *g) {
     bpt_free(g->values);
     bpt_free(g->nodes);
     bpt_free(g->marks);
+    bpt_free(g->parent);
     bpt_free(g);
 }
 
@@ -121,8 +122,23 @@ void bpt_graph_place(bpt_graph_t *g, bpt_value_t value, bpt_value_t target) {
         g->values[value].place = target;
 }
 
-void bpt_graph_region_begin(bpt_graph_t *g) { g->region = g->n_regions++; }
-void bpt_graph_region_end(bpt_graph_t *g) { g->region = -1; }
+void bpt_graph_region_begin(bpt_graph_t *g) {
+    if (g->status != BPT_OK) return;
+    if (bpt_graph_fail(g, bpt_grow(&g->parent, g->n_regions, &g->region_capacity, sizeof *g->parent)) != BPT_OK) return;
+    g->parent[g->n_regions] = g->region;
+    g->region = (int32_t)g->n_regions++;
+}
+
+void bpt_graph_region_end(bpt_graph_t *g) {
+    if (g->region >= 0) g->region = g->parent[g->region];
+}
+
+void bpt_graph_region_result(bpt_graph_t *g, bpt_value_t value) {
+    if (g->status == BPT_OK) g->values[value].result = true;
+}
+
+uint32_t bpt_graph_randoms(const bpt_graph_t *g) { return g->next_uid; }
+void bpt_graph_set_randoms(bpt_graph_t *g, uint32_t uid) { g->next_uid = uid; }
 
 bpt_node_t bpt_node_init(bpt_op_t op) {
     bpt_node_t node = {.op = op, .region = -1};

@@ -19,6 +19,7 @@ typedef struct {
     char *name;
     bpt_value_t place;  // where a TEMP is stored instead of the workspace, else BPT_NO_VALUE
     bool kept, parts;   // parts: a TEMP that several nodes make (bpt_parts)
+    bool result;        // of the region that makes it (bpt_graph_region_result)
 } bpt_value_record_t;
 
 struct bpt_graph {
@@ -29,7 +30,9 @@ struct bpt_graph {
     bpt_value_t *marks;  // bpt_graph_mark
     size_t n_marks, mark_capacity;
     uint32_t next_uid;
-    int32_t n_regions, region;  // region: the open one, -1 = none
+    int32_t *parent;  // of each region: the one that it lies in, -1 = none
+    size_t n_regions, region_capacity;
+    int32_t region;  // the open one, -1 = none
     bool differentiated;
     bpt_status_t status;
     char message[512];
@@ -90,6 +93,8 @@ bpt_value_t bpt_storage_of(const bpt_graph_t *g, bpt_value_t v, size_t *offset_b
 // Orders the nodes so that every value is made before it is read and states are read and written in the order of the
 // program; otherwise keeps the order (stable).
 bpt_status_t bpt_graph_sort(bpt_graph_t *g);
+// Writes down again which node makes each value, after nodes have moved.
+void bpt_set_producers(bpt_graph_t *g);
 // Removes nodes whose results nobody needs; drop_outputs: also outputs that ops.h calls optional (a later differentiation may want them).
 bpt_status_t bpt_graph_remove_dead(bpt_graph_t *g, bool drop_outputs);
 // Whether a node writes any of this state or view of one.

@@ -84,7 +84,7 @@ static int32_t producer_of(const bpt_graph_t *g, bpt_value_t v) {
     return value_info(g, v)->node;
 }
 
-static void set_producers(bpt_graph_t *g) {
+void bpt_set_producers(bpt_graph_t *g) {
     for (size_t v = 0; v < g->n_values; ++v) g->values[v].info.node = -1;
     for (size_t i = 0; i < g->n_nodes; ++i)
         for (int j = 0; j < BPT_MAX_OUTPUTS; ++j)
@@ -98,7 +98,7 @@ bpt_status_t bpt_graph_sort(bpt_graph_t *g) {
     bool *emitted = NULL, *urgent = NULL;
     bpt_node_t *sorted = NULL;
     bpt_status_t status;
-    set_producers(g);
+    bpt_set_producers(g);
     BPT_TRY_GOTO(state_edges(g, &edges), done);
     for (size_t i = 0; i < n; ++i)
         for (int j = 0; j < BPT_MAX_INPUTS; ++j)
@@ -133,7 +133,7 @@ bpt_status_t bpt_graph_sort(bpt_graph_t *g) {
         sorted[k] = g->nodes[i];
     }
     if (n) memcpy(g->nodes, sorted, n * sizeof *sorted);
-    set_producers(g);
+    bpt_set_producers(g);
 done:
     bpt_free(edges.pair);
     bpt_free(waiting);
@@ -183,7 +183,7 @@ bpt_status_t bpt_graph_remove_dead(bpt_graph_t *g, bool drop_outputs) {
     for (size_t i = 0; i < g->n_nodes; ++i)
         if (g->nodes[i].op != BPT_OP_COUNT) g->nodes[k++] = g->nodes[i];
     g->n_nodes = k;
-    set_producers(g);
+    bpt_set_producers(g);
     bpt_free(needed);
     return BPT_OK;
 }

@@ -29,6 +29,13 @@ static bpt_status_t grad_cast(bpt_graph_t *g, const bpt_node_t *node, const bpt_
     return bpt_graph_status(g);
 }
 
+// In whatever precision it comes: that of a copied weight is f32.
+static bpt_status_t grad_copy(bpt_graph_t *g, const bpt_node_t *node, const bpt_value_t *dout, const bool *need, bpt_value_t *din) {
+    (void)node;
+    if (need[0]) din[0] = dout[0];
+    return bpt_graph_status(g);
+}
+
 // A fill has no inputs: its shape and dtype come through its output, created by the builder.
 static bpt_status_t infer_fill(bpt_graph_t *g, bpt_node_t *node) {
     (void)g, (void)node;
@@ -67,4 +74,4 @@ static const bpt_attribute_t attributes_fill[] = {{BPT_FLOAT("value", bpt_attrs_
 
 const bpt_op_info_t bpt_op_info_CAST = {.check = check_cast, .infer = infer, .grad = grad_cast};
 const bpt_op_info_t bpt_op_info_FILL = {.check = check_fill, .infer = infer_fill, .attributes = attributes_fill};
-const bpt_op_info_t bpt_op_info_COPY = {.check = check_copy, .infer = infer, .grad = grad_cast};
+const bpt_op_info_t bpt_op_info_COPY = {.check = check_copy, .infer = infer, .grad = grad_copy};

@@ -53,11 +53,11 @@ static bpt_status_t grad(bpt_graph_t *g, const bpt_node_t *node, const bpt_value
     bpt_value_t dc;
     BPT_TRY(bpt_steps_gradient(g, &attrs->epilogue, node->in, node->out[0], dout[0], need, din, &dc));
     GRAPH_EXPECT(!(ta && tb), "no gradient of a product with both operands transposed");
-    if (need[0]) {
+    if (need[1]) din[1] = tb ? product(g, dc, true, a, false, BPT_F32) : product(g, a, !ta, dc, false, BPT_F32);
+    if (need[0]) {  // after it: mostly A is needed no more
         const bpt_dtype_t dtype = value_info(g, a)->dtype;
         din[0] = ta ? product(g, b, tb, dc, true, dtype) : product(g, dc, false, b, !tb, dtype);
     }
-    if (need[1]) din[1] = tb ? product(g, dc, true, a, false, BPT_F32) : product(g, a, !ta, dc, false, BPT_F32);
     if (need[2]) din[2] = dc;
     if (need[3]) din[3] = bpt_column_sum(g, dc);
     return bpt_graph_status(g);

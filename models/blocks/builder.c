@@ -11,6 +11,8 @@ bpt_stream_t bpt_stream_first(const bpt_builder_t *b, bpt_stream_t x, int64_t ro
     return (bpt_stream_t){bpt_rows(b->g, x.full, 0, rows), bpt_rows(b->g, x.low, 0, rows)};
 }
 
+bpt_stream_t bpt_stream_cast(const bpt_builder_t *b, bpt_stream_t x) { return (bpt_stream_t){x.full, bpt_cast(b->g, x.low, b->precision)}; }
+
 bpt_random_t bpt_build_random(const bpt_builder_t *b, bpt_place_t place) { return (bpt_random_t){place.keys, b->rng}; }
 
 bpt_stream_t bpt_build_norm(const bpt_builder_t *b, bpt_value_t x, bpt_value_t residual, float p, bpt_random_t random, const char *prefix,

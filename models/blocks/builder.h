@@ -20,9 +20,11 @@ typedef struct {
     bpt_value_t rng;                               // BPT_NO_VALUE outside training
     // Attention's heads that exist at once are the group number `head_group` of `head_groups`; 0: all of them (pieces.h).
     int32_t head_groups, head_group;
+    int64_t chunk_rows;  // rows behind attention that exist at once (chunks.h); 0: all of them
 } bpt_builder_t;
 
-// Rows between two layers: the f32 residual stream, and the same in the precision of products.
+// Rows between two layers: the f32 residual stream, and the same in the precision of products. Where rows are cast again by what reads
+// them, instead of being stored twice, low is full.
 typedef struct {
     bpt_value_t full, low;
 } bpt_stream_t;
@@ -43,6 +45,8 @@ typedef struct {
 // The first `rows` rows of all that have these row keys; of a stream.
 bpt_place_t bpt_place_first(const bpt_builder_t *b, bpt_value_t row_keys, int64_t rows);
 bpt_stream_t bpt_stream_first(const bpt_builder_t *b, bpt_stream_t x, int64_t rows);
+// The rows with their low ones, cast where they are not stored.
+bpt_stream_t bpt_stream_cast(const bpt_builder_t *b, bpt_stream_t x);
 bpt_random_t bpt_build_random(const bpt_builder_t *b, bpt_place_t place);
 
 // LayerNorm(dropout_p(x) + residual) with the parameters PREFIX NAME.weight and .bias.

@@ -59,6 +59,11 @@ typedef struct {
     bpt_stream_t x, roots;
 } streams_t;
 
+// Whether the layer at hand is computed by pieces, its gradients too.
+static bool by_pieces_with_gradients(const layers_t *l) {
+    return l->e->pieces.gradients && l->e->pieces.chunk_rows && !l->reading;  // pieces know no memory
+}
+
 static bool has_zero_spans(const layers_t *l, int layer) { return layer == 0 && l->e->rows > l->e->leaf_rows; }
 static bpt_place_t pool_place(const layers_t *l) { return (bpt_place_t){l->e->own[POOL_KEYS].value, l->e->batch}; }
 
@@ -87,7 +92,8 @@ static bpt_self_t all_nodes(const layers_t *l, int layer, bpt_stream_t x) {
     s.attrs.zero_spans = has_zero_spans(l, layer);
     s.fresh = layer == 0;
     s.x = s.y = x.low;
-    s.residual = s.attrs.zero_spans ? bpt_add_rows(l->b->g, BPT_NO_VALUE, x.full, 0, e->rows) : x.full;
+    const bool expanded = s.attrs.zero_spans && !by_pieces_with_gradients(l);
+    s.residual = expanded ? bpt_add_rows(l->b->g, BPT_NO_VALUE, x.full, 0, e->rows) : x.full;
     s.place = bpt_place_first(l->b, e->in.row_keys, e->rows);
     return s;
 }
@@ -124,9 +130,8 @@ static bpt_self_t roots_only(const layers_t *l, const streams_t *s, bool fresh) 
     return r;
 }
 
-// Pieces know no memory.
 static void run_layer(const layers_t *l, bpt_self_t *sets, int count, const char *prefix, bpt_stream_t *out) {
-    if (l->e->options.gradients || l->reading)
+    if (l->reading || (l->e->pieces.gradients && !by_pieces_with_gradients(l)))
         bpt_self_layer(l->b, sets, count, prefix, out);
     else
         bpt_pieces_layer(l->b, &l->e->pieces, sets, count, prefix, out);
@@ -203,11 +208,18 @@ static bpt_memory_t memory_of(const layers_t *l, bpt_value_t x) {
                                     .key_codes = trees ? read->codes : e->own[OTHER_CODES].value}};
 }
 
-static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens) {
+// What a layer reads. One that is computed again casts its input itself, so that it is stored once; pieces do so piece by piece.
+static bpt_stream_t input_of(const layers_t *l, bpt_stream_t x) {
+    if (!l->e->options.recompute) return x;
+    const bpt_stream_t once = {x.full, x.full};
+    return by_pieces_with_gradients(l) ? once : bpt_stream_cast(l->b, once);
+}
+
+static void build(const bpt_builder_t *b, bpt_encoder_t *e) {
     const int32_t layers = bpt_model_layers(b->config);
     layers_t l = {.b = b, .e = e, .pools = (e->wants & BPT_WANT_POOLED) != 0, .roots = bpt_wants_root(b->config)};
     l.tokens = (e->wants & BPT_WANT_TOKENS) || (l.pools && !l.roots);
-    streams_t s = {.x = tokens, .roots = bpt_no_stream};
+    streams_t s = {.x = bpt_no_stream, .roots = bpt_no_stream};
     for (int32_t i = 0; i < layers; ++i) {
         char prefix[BPT_PREFIX_BYTES];
         prefix_of(b->config, b->scope, i, prefix);
@@ -216,6 +228,7 @@ static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens)
             l.reading = true;
         }
         bpt_graph_region_begin(b->g);
+        s.x = input_of(&l, i == 0 ? bpt_encoder_embed(b, e) : s.x);
         if (l.roots && i >= layers - 2)
             run_root_layer(&l, i, &s, prefix);
         else

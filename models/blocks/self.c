@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "models/blocks/chunks.h"
+
 void bpt_self_prefix(const char *scope, int32_t layer, char prefix[BPT_PREFIX_BYTES]) {
     snprintf(prefix, BPT_PREFIX_BYTES, "%s" BPT_NAME_LAYER, scope, layer);
 }
@@ -52,7 +54,8 @@ static bpt_value_t own_heads(const bpt_builder_t *b, bpt_value_t all, int joined
 
 // x W^T of the builder's heads; `joined` weights as one.
 static bpt_value_t project(const bpt_builder_t *b, bpt_value_t x, const char *prefix, const char *name, int joined) {
-    return bpt_linear(b->g, x, own_heads(b, bpt_weight_low(b->w, prefix, name, joined), joined), BPT_NO_VALUE);
+    return bpt_linear(b->g, bpt_cast(b->g, x, b->precision), own_heads(b, bpt_weight_low(b->w, prefix, name, joined), joined),
+                      BPT_NO_VALUE);
 }
 
 bpt_value_t bpt_self_query(const bpt_builder_t *b, bpt_value_t x, const char *prefix) { return project(b, x, prefix, BPT_NAME_Q, 1); }
@@ -71,6 +74,19 @@ bpt_attention_attrs_t bpt_self_attrs(const bpt_builder_t *b) {
         .heads = b->config->heads, .head_dim = head_dim, .scale = 1 / sqrtf((float)head_dim), .p = b->p_attention};
 }
 
+// What stands behind W_o, of all rows: sum is its result, or where a memory has been read x goes into the feed-forward network as it is.
+typedef struct {
+    const bpt_builder_t *b;
+    bpt_value_t sum, residual;
+    bpt_stream_t x;
+    bpt_place_t place;
+    const char *prefix;
+} behind_t;
+
+static bpt_place_t place_of(const behind_t *l, int64_t row, int64_t rows) {
+    return (bpt_place_t){l->place.keys == BPT_NO_VALUE ? BPT_NO_VALUE : bpt_rows(l->b->g, l->place.keys, row, rows), rows};
+}
+
 static bpt_stream_t feed_forward(const bpt_builder_t *b, bpt_stream_t x, bpt_random_t random, const char *prefix) {
     bpt_value_t h = bpt_linear(b->g, x.low, bpt_weight_low(b->w, prefix, BPT_NAME_FC1, 1), bpt_weight(b->w, prefix, BPT_NAME_FC1_BIAS));
     h = bpt_dropout(b->g, bpt_relu(b->g, h), b->p_hidden, random);
@@ -83,12 +99,29 @@ static bpt_stream_t finish_attention(const bpt_builder_t *b, bpt_value_t sum, bp
     return bpt_build_norm(b, sum, residual, b->p_hidden, random, prefix, BPT_NAME_ATTN_NORM);
 }
 
+static bpt_stream_t feed_rows(const void *part, int64_t row, int64_t rows) {
+    const behind_t *l = part;
+    bpt_graph_t *g = l->b->g;
+    const bpt_stream_t x = {bpt_rows(g, l->x.full, row, rows), bpt_rows(g, l->x.low, row, rows)};
+    return feed_forward(l->b, x, bpt_build_random(l->b, place_of(l, row, rows)), l->prefix);
+}
+
+static bpt_stream_t finish_rows(const void *part, int64_t row, int64_t rows) {
+    const behind_t *l = part;
+    bpt_graph_t *g = l->b->g;
+    const bpt_random_t random = bpt_build_random(l->b, place_of(l, row, rows));
+    const bpt_value_t residual = l->residual == BPT_NO_VALUE ? l->residual : bpt_rows(g, l->residual, row, rows);
+    const bpt_stream_t h = finish_attention(l->b, bpt_rows(g, l->sum, row, rows), residual, random, l->prefix);
+    return feed_forward(l->b, h, random, l->prefix);
+}
+
 bpt_stream_t bpt_self_finish(const bpt_builder_t *b, bpt_value_t sum, bpt_value_t residual, bpt_place_t place, const bpt_memory_t *memory,
                              int64_t readers, const char *prefix) {
-    const bpt_random_t random = bpt_build_random(b, place);
-    bpt_stream_t h = finish_attention(b, sum, residual, random, prefix);
-    if (memory) h = bpt_cross(b, memory, h, place, readers, prefix);
-    return feed_forward(b, h, random, prefix);
+    behind_t l = {.b = b, .sum = sum, .residual = residual, .place = place, .prefix = prefix};
+    if (!memory) return bpt_chunks(b, place.rows, place.rows, BPT_NO_VALUE, finish_rows, &l);
+    const bpt_stream_t h = finish_attention(b, sum, residual, bpt_build_random(b, place), prefix);
+    l.x = bpt_cross(b, memory, h, place, readers, prefix);
+    return bpt_chunks(b, place.rows, place.rows, BPT_NO_VALUE, feed_rows, &l);
 }
 
 // ---- A layer of an encoder

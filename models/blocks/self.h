@@ -24,8 +24,8 @@ bpt_value_t bpt_self_out(const bpt_builder_t *b, bpt_value_t attended, const cha
 bpt_attention_attrs_t bpt_self_attrs(const bpt_builder_t *b);
 // Parameters of what follows W_o.
 void bpt_self_finish_params(bpt_param_table_t *table, const bpt_model_config_t *config, const char *prefix);
-// What follows W_o: both LayerNorms and the feed-forward network between them. residual: x. The first `readers` rows read `memory`
-// between the attention and the feed-forward network; NULL: there is none.
+// What follows W_o: both LayerNorms and the feed-forward network between them. residual: x; BPT_NO_VALUE: zeros. The first `readers` rows
+// read `memory` between the attention and the feed-forward network; NULL: there is none.
 bpt_stream_t bpt_self_finish(const bpt_builder_t *b, bpt_value_t sum, bpt_value_t residual, bpt_place_t place, const bpt_memory_t *memory,
                              int64_t readers, const char *prefix);
 
@@ -34,9 +34,9 @@ typedef struct {
     bpt_attention_attrs_t attrs;
     bpt_attention_inputs_t in;   // but for q, kv and rel
     bool relative;               // scores have relative positions
-    bpt_value_t x, y;            // the same: one product gives queries, keys and values
+    bpt_value_t x, y;            // in any precision; the same: one product gives queries, keys and values
     int64_t y_rows;              // of y that are read, the first ones; 0: all
-    bpt_value_t residual;        // x in f32
+    bpt_value_t residual;        // x in f32; rows beyond its own are zero
     bool fresh;                  // the residual is not (rows of) what the layer before made
     bpt_place_t place;           // of x
     const bpt_memory_t *memory;  // read between the attention and the feed-forward network; NULL: there is none

@@ -80,9 +80,9 @@ static bpt_stream_t with_spans(const bpt_builder_t *b, const bpt_encoder_t *e, b
     return (bpt_stream_t){all, bpt_cast(b->g, all, b->precision)};
 }
 
-static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens) {
+static void build(const bpt_builder_t *b, bpt_encoder_t *e) {
     if (!e->halo) return;  // the graph has failed
-    bpt_stream_t x = with_spans(b, e, tokens);
+    bpt_stream_t x = with_spans(b, e, bpt_encoder_embed(b, e));
     for (int32_t i = 0; i < b->config->layers; ++i) {
         x = layer(b, e, x, i);
         if (!bpt_encoder_wants(e, i)) continue;

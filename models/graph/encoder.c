@@ -3,6 +3,15 @@
 
 #include "bpt/alloc.h"
 
+// ---- Tokens
+
+// Section 3 of the paper.
+bpt_stream_t bpt_encoder_embed(const bpt_builder_t *b, const bpt_encoder_t *e) {
+    const bpt_place_t leaves = bpt_place_first(b, e->in.row_keys, e->leaf_rows);
+    const bpt_value_t tokens = b->config->d_input ? e->in.numbers : e->in.tokens;
+    return bpt_embed(b, tokens, &e->in.ngrams, e->in.positions, bpt_build_random(b, leaves));
+}
+
 // ---- Heads
 
 bool bpt_encoder_wants(const bpt_encoder_t *e, int32_t layer) {
@@ -98,9 +107,15 @@ void bpt_encoder_free(bpt_encoder_t *e) {
 
 static bpt_pieces_t choose_pieces(const bpt_encoder_t *e) {
     const bpt_encoder_options_t *o = &e->options;
-    if (o->gradients) return (bpt_pieces_t){.head_groups = 1, .group_columns = BPT_NO_VALUE};
+    const int32_t heads = o->config->heads;
+    if (o->gradients && !o->recompute) return (bpt_pieces_t){.gradients = true, .head_groups = 1, .group_columns = BPT_NO_VALUE};
+    if (o->gradients)
+        return (bpt_pieces_t){.gradients = true,
+                              .chunk_rows = o->chunk_rows ? o->chunk_rows : bpt_pieces_gradient_chunk_rows(e->rows),
+                              .head_groups = o->head_groups ? o->head_groups : bpt_pieces_gradient_head_groups(e->rows, heads),
+                              .group_columns = BPT_NO_VALUE};
     return (bpt_pieces_t){.chunk_rows = o->chunk_rows ? o->chunk_rows : bpt_pieces_chunk_rows(e->rows),
-                          .head_groups = o->head_groups ? o->head_groups : bpt_pieces_head_groups(e->rows, o->config->heads),
+                          .head_groups = o->head_groups ? o->head_groups : bpt_pieces_head_groups(e->rows, heads),
                           .group_columns = BPT_NO_VALUE};
 }
 
@@ -115,6 +130,7 @@ static bpt_builder_t make_builder(bpt_weights_t *weights, const bpt_encoder_t *e
                            .plain_embedding = e->stack.plain_embedding,
                            .scaled_embedding = e->stack.scaled_embedding,
                            .precision = e->options.precision,
+                           .chunk_rows = e->pieces.chunk_rows,
                            .p_input = on * c->dropout_input,
                            .p_hidden = on * c->dropout_hidden,
                            .p_attention = on * c->dropout_attention,
@@ -123,13 +139,9 @@ static bpt_builder_t make_builder(bpt_weights_t *weights, const bpt_encoder_t *e
                            .rng = e->in.rng};
 }
 
-// Section 3 of the paper: embedded tokens, layers, and the task's head on what the last layer gives.
+// Embedded tokens, layers, and the task's head on what the last layer gives.
 static void build(const bpt_builder_t *b, bpt_encoder_t *e) {
-    const bpt_model_config_t *o = b->config;
-    const bpt_place_t leaves = bpt_place_first(b, e->in.row_keys, e->leaf_rows);
-    const bpt_stream_t x =
-        bpt_embed(b, o->d_input ? e->in.numbers : e->in.tokens, &e->in.ngrams, e->in.positions, bpt_build_random(b, leaves));
-    e->layers->build(b, e, x);
+    e->layers->build(b, e);
     const int32_t layers = bpt_model_layers(b->config), first = e->options.first_head;
     if (e->loss != BPT_NO_VALUE && first && first < layers) e->loss = bpt_scale(b->g, e->loss, 1 / (float)(layers - first + 1));
 }

@@ -20,8 +20,9 @@ typedef struct {
     bool dropout;    // and smoothed labels: training
     bool logits;     // instead of a loss
     bool states;     // instead of both: those of the last layer, of tokens and of what the task wants
-    bool gradients;  // will be asked for: no pieces
-    // Pieces of a layer where there are no gradients (blocks/pieces.h); 0: chosen by the number of rows.
+    bool gradients;  // will be asked for
+    bool recompute;  // and layers are computed again for them
+    // Pieces of a layer where there are no gradients, or layers are computed again (blocks/pieces.h); 0: chosen by the number of rows.
     int64_t chunk_rows;
     int32_t head_groups;
     int32_t first_head;  // deep supervision: the layers first_head .. layers, counted from 1, have a loss; 0 = the last only
@@ -89,6 +90,8 @@ bpt_status_t bpt_encoder_build_source(bpt_weights_t *weights, const bpt_encoder_
 // ---- For kinds
 // An input u32 of this shape as the kind's number `which`.
 void bpt_encoder_add_input(bpt_graph_t *g, bpt_encoder_t *encoder, int which, const char *name, bpt_shape_t shape);
+// What the first layer reads: embedded tokens.
+bpt_stream_t bpt_encoder_embed(const bpt_builder_t *b, const bpt_encoder_t *encoder);
 // What layer `layer` (from 0) gives: the last one always, others where deep supervision wants them.
 bool bpt_encoder_wants(const bpt_encoder_t *encoder, int32_t layer);
 void bpt_encoder_emit(const bpt_builder_t *b, bpt_encoder_t *encoder, int32_t layer, const bpt_encoded_t *encoded);

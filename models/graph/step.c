@@ -122,6 +122,7 @@ static bpt_status_t build_model(const build_t *b) {
         .logits = key->kind == BPT_STEP_LOGITS,
         .states = key->kind == BPT_STEP_STATES,
         .gradients = differentiates(key->kind),
+        .recompute = b->options->recompute,
         .chunk_rows = b->options->chunk_rows,
         .head_groups = b->options->head_groups,
         .first_head = trains(key->kind) ? key->first_head : 0,

@@ -15,8 +15,8 @@ typedef struct {
     void (*params)(bpt_param_table_t *table, const bpt_stack_t *stack, bool freeze_rel);
     // The inputs of its own (bpt_encoder_add_input), by the numbers that `stage` knows them by.
     void (*inputs)(bpt_graph_t *g, struct bpt_encoder *e);
-    // Appends the layers to states of tokens; what each layer gives goes to bpt_encoder_emit.
-    void (*build)(const bpt_builder_t *b, struct bpt_encoder *e, bpt_stream_t tokens);
+    // Appends the embedded tokens (bpt_encoder_embed) and the layers; what each layer gives goes to bpt_encoder_emit.
+    void (*build)(const bpt_builder_t *b, struct bpt_encoder *e);
     // Fills the own inputs: once with what no batch changes (NULL: nothing), then for every batch.
     void (*stage_constants)(const struct bpt_encoder *e);
     bpt_status_t (*stage)(const struct bpt_encoder *e, const bpt_batch_t *batch);

@@ -76,7 +76,8 @@ static bpt_stream_t pool(const bpt_builder_t *b, const bpt_encoder_t *e, const b
     return x;
 }
 
-static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens) {
+static void build(const bpt_builder_t *b, bpt_encoder_t *e) {
+    const bpt_stream_t tokens = bpt_encoder_embed(b, e);
     const bpt_table_bounds_t of_ring = bpt_lists_ring_bounds(e->leaf_rows, longest(e)), of_relay = bpt_lists_relay_bounds(longest(e));
     const bpt_table_graph_t ring = graph_of(e, RING, RING_BACK, of_ring, ROW_KEYS, RING_CODES);
     const bpt_table_graph_t star = graph_of(e, RELAY, RELAY_BACK, of_relay, RELAY_KEYS, RELAY_CODES);

@@ -101,7 +101,8 @@ static bpt_table_graph_t graph_of(const bpt_encoder_t *e, int table, int back, b
         .table = e->own[table].value, .back = e->own[back].value, .query_keys = query_keys, .key_codes = e->own[CODES].value};
 }
 
-static void build(const bpt_builder_t *b, bpt_encoder_t *e, bpt_stream_t tokens) {
+static void build(const bpt_builder_t *b, bpt_encoder_t *e) {
+    const bpt_stream_t tokens = bpt_encoder_embed(b, e);
     const bpt_place_t place = {e->own[ROW_KEYS].value, rows_of(e)}, roots = {e->own[ROOT_KEYS].value, e->batch};
     const bpt_forest_t forest = {e->own[LINKS].value, e->own[TREES].value, e->leaf_rows};
     const bpt_value_t parts[] = {tokens.full, embed_nodes(b, e)};

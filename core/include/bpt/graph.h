@@ -78,6 +78,10 @@ typedef struct {
 } bpt_random_t;
 // Every call takes the next uid of the graph, so the same model code gives the same streams on every backend and bucket.
 BPT_API bpt_value_t bpt_dropout(bpt_graph_t *g, bpt_value_t a, float p, bpt_random_t random);
+// How many uids have been taken, and the same number set again: rows that are computed by pieces have the random numbers that they have
+// together where each piece begins with the same number.
+BPT_API uint32_t bpt_graph_randoms(const bpt_graph_t *g);
+BPT_API void bpt_graph_set_randoms(bpt_graph_t *g, uint32_t uid);
 
 typedef struct {
     bool transpose_a, transpose_b;
@@ -142,7 +146,7 @@ BPT_API bpt_value_t bpt_copy(bpt_graph_t *g, bpt_value_t x);
 
 // ---- Whole-graph operations -----------------------------------------------------------------------------------------
 // A tensor that nodes make part by part, in row order or any other: each puts its result in a view of it by bpt_graph_place, all before
-// it is read. It lies in the planned workspace. No gradient goes through it: bpt_join has one.
+// it is read. It lies in the planned workspace. For a gradient no two of them may overlap.
 BPT_API bpt_value_t bpt_parts(bpt_graph_t *g, bpt_dtype_t dtype, bpt_shape_t shape);
 // Marks `value` as a result that the host reads, or that must exist for another reason: it and what it needs stay.
 BPT_API void bpt_graph_keep(bpt_graph_t *g, bpt_value_t value);
@@ -152,9 +156,12 @@ BPT_API void bpt_graph_keep(bpt_graph_t *g, bpt_value_t value);
 BPT_API void bpt_graph_mark(bpt_graph_t *g, bpt_value_t value);
 // The storage of `value` (a TEMP) becomes `target` (a STATE, a tensor of bpt_parts or a view of one, of the same dtype and count).
 BPT_API void bpt_graph_place(bpt_graph_t *g, bpt_value_t value, bpt_value_t target);
-// Nodes added between begin and end form a region whose inner values `recompute` may forget and compute again.
+// Nodes added between begin and end form a region whose inner values `recompute` may forget and compute again. A region may have others in
+// it: the backward pass computes it again once, and each of those once more from what the first time left.
 BPT_API void bpt_graph_region_begin(bpt_graph_t *g);
 BPT_API void bpt_graph_region_end(bpt_graph_t *g);
+// The region at hand does not forget `value`, which it makes; a region around it may.
+BPT_API void bpt_graph_region_result(bpt_graph_t *g, bpt_value_t value);
 
 // Reverse-mode differentiation of the scalar `loss`: appends the backward nodes and writes to grads[i] the gradient of
 // loss with respect to wrt[i] (f32 for weights, else the dtype of the value), BPT_NO_VALUE where loss does not depend on it.
