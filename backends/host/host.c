@@ -200,3 +200,19 @@ bpt_status_t bpt_host_events(bpt_list_t *list, bpt_list_event_t *events, int cap
         events[i] = (bpt_list_event_t){.op = i, .begin = list->begin[i], .seconds = list->seconds[i]};
     return BPT_OK;
 }
+
+const char *bpt_host_address(const bpt_buffer_t *buffer) { return buffer->data; }
+
+typedef struct {
+    void (*work)(void *user, int i);
+    void *user;
+} beside_t;
+
+static void run_beside(const void *context, int thread) {
+    const beside_t *b = context;
+    b->work(b->user, thread);
+}
+
+void bpt_host_side_by_side(bpt_device_t *device, int n, void (*work)(void *user, int i), void *user) {
+    bpt_team_run(((bpt_host_device_t *)device)->team, n, run_beside, &(beside_t){work, user});
+}

@@ -46,11 +46,13 @@ bpt_status_t bpt_host_wait(bpt_device_t *device, bpt_ticket_t ticket, uint64_t t
 bpt_status_t bpt_host_timings_enable(bpt_list_t *list, bpt_timing_t what);
 bpt_status_t bpt_host_timings(bpt_list_t *list, double *seconds, int capacity, int *count);
 bpt_status_t bpt_host_events(bpt_list_t *list, bpt_list_event_t *events, int capacity, int *count);
+const char *bpt_host_address(const bpt_buffer_t *buffer);
+void bpt_host_side_by_side(bpt_device_t *device, int n, void (*work)(void *user, int i), void *user);
 
 #define BPT_HOST_BACKEND_FUNCTIONS                                                                                                        \
     .buffer_create = bpt_host_buffer_create, .buffer_destroy = bpt_host_buffer_destroy, .write = bpt_host_write, .read = bpt_host_read,   \
     .op = bpt_host_op, .list_create = bpt_host_list_create, .list_destroy = bpt_host_list_destroy, .list_barrier = bpt_host_list_barrier, \
     .list_seal = bpt_host_list_seal, .submit = bpt_host_submit, .wait = bpt_host_wait, .timings_enable = bpt_host_timings_enable,         \
-    .timings = bpt_host_timings, .events = bpt_host_events
+    .timings = bpt_host_timings, .events = bpt_host_events, .address = bpt_host_address, .side_by_side = bpt_host_side_by_side
 
 #endif

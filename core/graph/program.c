@@ -243,6 +243,12 @@ bpt_status_t bpt_program_read(bpt_program_t *p, bpt_value_t value, void *data) {
     return device->backend->read(device, o.buffer, o.offset_bytes, data, value_bytes(p->graph, value));
 }
 
+const void *bpt_program_view(const bpt_program_t *p, bpt_value_t value) {
+    const bpt_backend_t *backend = p->workspace->device->backend;
+    const bpt_operand_t o = present(value) ? locate(p, value) : (bpt_operand_t){0};
+    return o.buffer && backend->address ? backend->address(o.buffer) + o.offset_bytes : NULL;
+}
+
 int bpt_program_segments(const bpt_program_t *p) { return (int)p->n_segments; }
 
 void bpt_program_on_exchange(bpt_program_t *p, bpt_exchange_fn_t exchange, void *user) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
+#include "models/decode/log_sum.h"
 
 typedef struct {
     bool live;
@@ -36,6 +37,7 @@ struct bpt_beam {
     int n_finished;
     candidate_t *chosen;  // [K]
     int *children;        // [K]: of each slot
+    float *largest;       // logit of each block of the vocabulary (log_sum.h)
 };
 
 bpt_status_t bpt_beam_create(const bpt_beam_options_t *options, bpt_beam_t **out) {
@@ -48,6 +50,7 @@ bpt_status_t bpt_beam_create(const bpt_beam_options_t *options, bpt_beam_t **out
     if (status == BPT_OK) status = bpt_alloc(width + 1, sizeof *b->finished, &b->finished);
     if (status == BPT_OK) status = bpt_alloc(width, sizeof *b->chosen, &b->chosen);
     if (status == BPT_OK) status = bpt_alloc(width, sizeof *b->children, &b->children);
+    if (status == BPT_OK) status = bpt_alloc((size_t)options->vocab / BPT_LOG_SUM_BLOCK + 1, sizeof *b->largest, &b->largest);
     if (status == BPT_OK)
         *out = b;
     else
@@ -64,6 +67,7 @@ void bpt_beam_destroy(bpt_beam_t *b) {
     bpt_free(b->finished);
     bpt_free(b->chosen);
     bpt_free(b->children);
+    bpt_free(b->largest);
     bpt_free(b);
 }
 
@@ -99,40 +103,11 @@ static void insert(bpt_beam_t *b, const candidate_t *c) {
     b->candidates[at] = *c;
 }
 
-// The loops over the vocabulary are most of the search's time: they go in LANES of independent numbers, which compilers turn into vectors.
-enum { LANES = 16, BLOCK = 128 };
-
-static float largest_of(const float *x, int64_t n) {
-    float largest[LANES];
-    int64_t v = 0;
-    for (int i = 0; i < LANES; ++i) largest[i] = x[0];
-    for (; v + LANES <= n; v += LANES)
-        for (int i = 0; i < LANES; ++i) largest[i] = x[v + i] > largest[i] ? x[v + i] : largest[i];
-    for (; v < n; ++v) largest[0] = x[v] > largest[0] ? x[v] : largest[0];
-    for (int i = 1; i < LANES; ++i) largest[0] = largest[i] > largest[0] ? largest[i] : largest[0];
-    return largest[0];
-}
-
-// log(sum of exp), and that all of them are finite.
-static bpt_status_t log_total(const float *logits, int64_t vocab, double *out) {
-    const float largest = largest_of(logits, vocab);
-    double sum = 0;
-    for (int64_t v = 0; v < vocab; v += BLOCK) {
-        const int64_t n = vocab - v < BLOCK ? vocab - v : BLOCK;
-        float exponentials[BLOCK] = {0}, lanes[LANES] = {0};
-        for (int64_t i = 0; i < n; ++i) exponentials[i] = expf(logits[v + i] - largest);
-        for (int64_t i = 0; i < BLOCK; i += LANES)
-            for (int64_t j = 0; j < LANES; ++j) lanes[j] += exponentials[i + j];
-        for (int64_t j = 0; j < LANES; ++j) sum += (double)lanes[j];
-    }
-    *out = (double)largest + log(sum);
-    return isfinite(*out) ? BPT_OK : bpt_fail(BPT_ERR_NUMERIC, "a logit is not finite; the model is damaged, or has diverged in training");
-}
-
-static void add_block(bpt_beam_t *b, int slot, const float *logits, int64_t from, int64_t to, double total) {
+// Candidates of a block of the vocabulary whose largest logit is `largest`: mostly none is good enough.
+static void add_block(bpt_beam_t *b, int slot, const float *logits, int64_t from, int64_t to, double total, float largest) {
     const double sum = b->slots[slot].sum;
     const int most = 2 * b->options.width;
-    if (b->n_candidates == most && sum + (double)largest_of(logits + from, to - from) - total < b->candidates[most - 1].sum) return;
+    if (b->n_candidates == most && sum + (double)largest - total < b->candidates[most - 1].sum) return;
     for (int64_t v = from; v < to; ++v) {
         const candidate_t c = {sum + (double)logits[v] - total, (uint32_t)v, slot};
         if (b->n_candidates == most && !is_better(&c, &b->candidates[most - 1])) continue;
@@ -142,11 +117,15 @@ static void add_block(bpt_beam_t *b, int slot, const float *logits, int64_t from
 
 static bpt_status_t add_candidates(bpt_beam_t *b, int slot, const float *logits) {
     const slot_t *s = &b->slots[slot];
-    const bool must_end = s->count + 1 >= b->max_length;
-    double total;
-    BPT_TRY(log_total(logits, b->options.vocab, &total));
-    const int64_t first = must_end ? b->options.end : 0, end = must_end ? first + 1 : b->options.vocab;
-    for (int64_t v = first; v < end; v += BLOCK) add_block(b, slot, logits, v, v + BLOCK < end ? v + BLOCK : end, total);
+    const int64_t vocab = b->options.vocab, end = b->options.end;
+    const double total = bpt_log_sum_of_logits(logits, vocab, b->largest);
+    if (!isfinite(total)) return bpt_fail(BPT_ERR_NUMERIC, "a logit is not finite; the model is damaged, or has diverged in training");
+    if (s->count + 1 >= b->max_length) {
+        add_block(b, slot, logits, end, end + 1, total, logits[end]);
+        return BPT_OK;
+    }
+    for (int64_t v = 0, i = 0; v < vocab; v += BPT_LOG_SUM_BLOCK, ++i)
+        add_block(b, slot, logits, v, v + BPT_LOG_SUM_BLOCK < vocab ? v + BPT_LOG_SUM_BLOCK : vocab, total, b->largest[i]);
     return BPT_OK;
 }
 
@@ -230,12 +209,12 @@ static bpt_status_t place(bpt_beam_t *b, int n_chosen, uint32_t *next, bpt_fork_
     return BPT_OK;
 }
 
-bpt_status_t bpt_beam_step(bpt_beam_t *b, const float *logits, uint32_t *next, bpt_fork_t *forks, int64_t *n_forks, bool *done) {
+bpt_status_t bpt_beam_step(bpt_beam_t *b, const float *const *logits, uint32_t *next, bpt_fork_t *forks, int64_t *n_forks, bool *done) {
     int n_chosen = 0;
     *n_forks = 0;
     b->n_candidates = 0;
     for (int i = 0; i < b->options.width; ++i)
-        if (b->slots[i].live) BPT_TRY(add_candidates(b, i, logits + (int64_t)i * b->options.vocab));
+        if (b->slots[i].live) BPT_TRY(add_candidates(b, i, logits[i]));
     for (int i = 0; i < b->n_candidates && n_chosen < b->options.width; ++i) {
         if (b->candidates[i].token != b->options.end)
             b->chosen[n_chosen++] = b->candidates[i];

@@ -25,10 +25,10 @@ void bpt_beam_destroy(bpt_beam_t *beam);
 // other slots hold nothing.
 bpt_status_t bpt_beam_begin(bpt_beam_t *beam, int64_t max_length) BPT_MUST_USE;
 
-// logits [K, vocab]: what follows each live slot; others are not read. Sets next[slot] to the token that the slot is to be given,
+// logits[slot] [vocab]: what follows each live slot; others are not read. Sets next[slot] to the token that the slot is to be given,
 // BPT_NO_ROW: none; before that, forks (room for K) of slots are to be done, numbers of slots of this beam. BPT_ERR_NUMERIC where a logit
 // is not finite. *done: the search has ended, and nothing is to be done.
-bpt_status_t bpt_beam_step(bpt_beam_t *beam, const float *logits, uint32_t *next, bpt_fork_t *forks, int64_t *n_forks,
+bpt_status_t bpt_beam_step(bpt_beam_t *beam, const float *const *logits, uint32_t *next, bpt_fork_t *forks, int64_t *n_forks,
                            bool *done) BPT_MUST_USE;
 
 typedef struct {

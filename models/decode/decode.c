@@ -54,6 +54,7 @@ struct bpt_decoder {
     bpt_workspace_t *workspace;
     struct bpt_buffer *states[DECODE_N_STATES];  // the parameters belong to the runner
     size_t state_bytes;                          // of its own states
+    bool own_low;                                // or those of another decoder
     decode_program_t programs[N_SIZES];
     bpt_late_spans_t *late;
     decode_memory_t memory;
@@ -62,6 +63,7 @@ struct bpt_decoder {
     int64_t grow_at;  // leaves of a sequence from which on a larger cache is made ready
     int64_t *ready;   // [sequences][BPT_MAX_LEVELS]: nodes that the cache holds, of each level
     decode_staging_t staging;
+    const float **logits;  // [sequences]: where those of a step lie
 };
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -84,11 +86,12 @@ static bpt_status_t check(const bpt_model_config_t *c, int64_t capacity, int64_t
 }
 
 static bpt_status_t make_low_weights(bpt_decoder_t *d) {
-    if (d->shape.precision == BPT_F32) return BPT_OK;
+    if (d->shape.precision == BPT_F32 || d->states[DECODE_LOW]) return BPT_OK;
     bpt_graph_t *graph;
     bpt_program_t *program;
     const size_t bytes = (size_t)d->shape.params->elements * bpt_dtype_size(d->shape.precision);
     BPT_TRY(bpt_buffer_create(d->device, bytes, &d->states[DECODE_LOW]));
+    d->own_low = true;
     d->state_bytes += bytes;
     BPT_TRY(bpt_decode_cast_graph(&d->shape, &graph));
     BPT_TRY(bpt_program_compile(graph, d->workspace, d->states, DECODE_N_STATES, &program));
@@ -102,6 +105,7 @@ static bpt_status_t allocate(bpt_decoder_t *d) {
     BPT_TRY(bpt_workspace_create(d->device, &d->workspace));
     BPT_TRY(bpt_decode_cache_create(d->device, &d->shape, &d->states[DECODE_CACHE]));
     BPT_TRY(bpt_alloc(sequences, sizeof *d->length, &d->length));
+    BPT_TRY(bpt_alloc(sequences, sizeof *d->logits, &d->logits));
     BPT_TRY(bpt_alloc(sequences * BPT_MAX_LEVELS, sizeof *d->ready, &d->ready));
     BPT_TRY(bpt_decode_growth_create(&d->shape, &d->growth));
     BPT_TRY(bpt_late_spans_create(&d->shape, d->workspace, d->states, &d->late));
@@ -114,7 +118,12 @@ static bpt_status_t allocate_memory(bpt_decoder_t *d, const bpt_model_config_t *
     return bpt_alloc(2 * (size_t)(d->shape.memory_slots * d->shape.sequences), sizeof(uint32_t), &d->memory.ranges);
 }
 
+static bool has_late_spans(const bpt_decoder_t *d) {
+    return bpt_span_is_late(&d->shape.graph, BPT_FIRST_LATE) && bpt_tree_level_size(&d->shape.graph, BPT_FIRST_LATE);
+}
+
 static bpt_status_t allocate_staging(bpt_decoder_t *d) {
+    d->staging.copies = has_late_spans(d);  // whose programs run before the logits are looked at
     d->staging.shape = &d->shape;
     d->staging.capacity = d->capacity;
     d->staging.late = d->late;
@@ -122,13 +131,19 @@ static bpt_status_t allocate_staging(bpt_decoder_t *d) {
 }
 
 bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t sequences, bpt_decoder_t **out) {
+    return bpt_decoder_create_on(runner, NULL, NULL, capacity, sequences, out);
+}
+
+bpt_status_t bpt_decoder_create_on(bpt_runner_t *runner, struct bpt_device *device, const bpt_decoder_t *weights, int64_t capacity,
+                                   int64_t sequences, bpt_decoder_t **out) {
     const bpt_stack_t stack = bpt_model_last_stack(bpt_runner_config(runner));
     bpt_decoder_t *d;
     BPT_TRY(check(&stack.config, capacity, sequences));
     BPT_TRY(bpt_alloc(1, sizeof *d, &d));
     d->stack = stack;
     const bpt_model_config_t *c = &d->stack.config;
-    d->device = bpt_runner_device(runner);
+    d->device = device ? device : bpt_runner_device(runner);
+    d->states[DECODE_LOW] = weights ? weights->states[DECODE_LOW] : NULL;
     d->capacity = capacity;
     d->states[DECODE_PARAMS] = bpt_runner_state(runner, BPT_STATE_PARAMS);
     d->shape =
@@ -172,10 +187,11 @@ void bpt_decoder_destroy(bpt_decoder_t *d) {
     bpt_decode_growth_destroy(d->device, &d->growth);
     if (d->memory.states) bpt_decode_memory_destroy(&d->memory);
     bpt_workspace_destroy(d->workspace);
-    bpt_buffer_destroy(d->device, d->states[DECODE_LOW]);
+    if (d->own_low) bpt_buffer_destroy(d->device, d->states[DECODE_LOW]);
     bpt_buffer_destroy(d->device, d->states[DECODE_CACHE]);
     bpt_decode_staging_free(&d->staging);
     bpt_free(d->length);
+    bpt_free(d->logits);
     bpt_free(d->ready);
     bpt_free(d);
 }
@@ -282,6 +298,12 @@ static bpt_status_t run(bpt_decoder_t *d, decode_program_t **out) {
     return bpt_program_run(p->program);
 }
 
+static bpt_status_t read_first(bpt_decoder_t *d, const decode_program_t *p, float *logits) {
+    BPT_TRY(bpt_decode_staging_read(&d->staging, p, d->logits));
+    memcpy(logits, d->logits[0], (size_t)d->shape.config->vocab * sizeof *logits);
+    return BPT_OK;
+}
+
 static bpt_status_t feed_block(bpt_decoder_t *d, int64_t sequence, const uint32_t *tokens, int64_t count, float *logits) {
     decode_staging_t *g = &d->staging;
     decode_program_t *p;
@@ -291,7 +313,7 @@ static bpt_status_t feed_block(bpt_decoder_t *d, int64_t sequence, const uint32_
     bpt_decode_stage_asked(g, 0, count - 1);
     BPT_TRY(run(d, &p));
     d->length[sequence] += count;
-    if (logits) BPT_TRY(bpt_decode_staging_read(g, p, logits));
+    if (logits) BPT_TRY(read_first(d, p, logits));
     return bpt_late_spans_finish(d->late, sequence, d->length[sequence]);
 }
 
@@ -312,7 +334,7 @@ bpt_status_t bpt_decoder_feed(bpt_decoder_t *d, int64_t sequence, const uint32_t
     return BPT_OK;
 }
 
-bpt_status_t bpt_decoder_step(bpt_decoder_t *d, const uint32_t *tokens, float *logits) {
+bpt_status_t bpt_decoder_step_rows(bpt_decoder_t *d, const uint32_t *tokens, const float **rows) {
     decode_staging_t *g = &d->staging;
     decode_program_t *p = NULL;
     for (int64_t s = 0; s < d->shape.sequences; ++s)
@@ -326,9 +348,17 @@ bpt_status_t bpt_decoder_step(bpt_decoder_t *d, const uint32_t *tokens, float *l
     for (int64_t s = 0; s < d->shape.sequences; ++s)
         if (tokens[s] != BPT_NO_ROW) BPT_TRY(bpt_decode_stage_spans(g, s, d->length[s], 1));
     if (g->rows) BPT_TRY(run(d, &p));
-    if (g->rows && logits) BPT_TRY(bpt_decode_staging_read(g, p, logits));
+    if (g->rows && rows) BPT_TRY(bpt_decode_staging_read(g, p, rows));
     for (int64_t s = 0; s < d->shape.sequences; ++s) d->length[s] += tokens[s] != BPT_NO_ROW;
     return bpt_late_spans_work(d->late, d->length);
+}
+
+bpt_status_t bpt_decoder_step(bpt_decoder_t *d, const uint32_t *tokens, float *logits) {
+    const size_t vocab = (size_t)d->shape.config->vocab;
+    BPT_TRY(bpt_decoder_step_rows(d, tokens, logits ? d->logits : NULL));
+    for (int64_t s = 0; s < d->shape.sequences && logits; ++s)
+        if (tokens[s] != BPT_NO_ROW) memcpy(logits + (size_t)s * vocab, d->logits[s], vocab * sizeof *logits);
+    return BPT_OK;
 }
 
 // ---- Texts to translate, and translations that go on in several ways
@@ -386,7 +416,7 @@ bpt_status_t bpt_decoder_fork(bpt_decoder_t *d, const bpt_fork_t *forks, int64_t
     int64_t most_rows = 64, rows = 0;
     uint32_t *from, *to = NULL;
     if (!count) return BPT_OK;
-    if (bpt_span_is_late(&d->shape.graph, BPT_FIRST_LATE) && bpt_tree_level_size(&d->shape.graph, BPT_FIRST_LATE))
+    if (has_late_spans(d))
         return bpt_fail(BPT_ERR_USAGE, "translations of up to %" PRId64 " tokens cannot go on in several ways; the most is %d", d->capacity,
                         1 << BPT_FIRST_LATE);
     for (int64_t i = 0; i < count; ++i) most_rows += 2 * (d->length[forks[i].from] - forks[i].first) + BPT_MAX_LEVELS;

@@ -15,6 +15,10 @@ typedef struct bpt_decoder bpt_decoder_t;
 // takes over what the old one holds a piece per token.
 // BPT_ERR_USAGE for classifiers and more tokens than the model has positions.
 bpt_status_t bpt_decoder_create(bpt_runner_t *runner, int64_t capacity, int64_t sequences, bpt_decoder_t **out) BPT_MUST_USE;
+// The same on another device that shares the memory of the runner's (bpt/parts.h; NULL: the runner's). `weights`: a decoder of this runner
+// whose weights in low precision it reads too, and which must outlive it; NULL: it makes its own.
+bpt_status_t bpt_decoder_create_on(bpt_runner_t *runner, struct bpt_device *device, const bpt_decoder_t *weights, int64_t capacity,
+                                   int64_t sequences, bpt_decoder_t **out) BPT_MUST_USE;
 // BPT_ERR_USAGE unless such a model writes texts.
 bpt_status_t bpt_decode_check_model(const bpt_model_config_t *config) BPT_MUST_USE;
 void bpt_decoder_destroy(bpt_decoder_t *decoder);
@@ -24,6 +28,9 @@ void bpt_decoder_destroy(bpt_decoder_t *decoder);
 bpt_status_t bpt_decoder_feed(bpt_decoder_t *decoder, int64_t sequence, const uint32_t *tokens, int64_t count, float *logits) BPT_MUST_USE;
 // Appends tokens[s] to every sequence s, BPT_NO_ROW: that one rests. logits f32 [sequences, vocab], rows of those that rest say nothing.
 bpt_status_t bpt_decoder_step(bpt_decoder_t *decoder, const uint32_t *tokens, float *logits) BPT_MUST_USE;
+// The same without a copy: rows[s] is where the logits of sequence s lie until the next call; those of sequences that rest stay as they
+// are.
+bpt_status_t bpt_decoder_step_rows(bpt_decoder_t *decoder, const uint32_t *tokens, const float **rows) BPT_MUST_USE;
 int64_t bpt_decoder_length(const bpt_decoder_t *decoder, int64_t sequence);  // tokens so far
 uint64_t bpt_decoder_device_bytes(const bpt_decoder_t *decoder);             // cache, workspace, parameters in low precision
 uint64_t bpt_decoder_moved_bytes(const bpt_decoder_t *decoder);              // what larger caches have taken over so far

@@ -125,12 +125,10 @@ bpt_status_t bpt_decode_staging_write(decode_staging_t *g, const decode_program_
     return bpt_program_write(p->program, p->last_memory_table, g->last_memory_table);
 }
 
-bpt_status_t bpt_decode_staging_read(decode_staging_t *g, const decode_program_t *p, float *logits) {
+bpt_status_t bpt_decode_staging_read(decode_staging_t *g, const decode_program_t *p, const float **rows) {
     const size_t vocab = (size_t)g->shape->config->vocab;
-    bool in_order = p->asked == g->n_asked;
-    for (int64_t i = 0; i < g->n_asked; ++i) in_order = in_order && g->asked[i] == (uint32_t)i;
-    if (in_order) return bpt_program_read(p->program, p->logits, logits);
-    BPT_TRY(bpt_program_read(p->program, p->logits, g->logits));
-    for (int64_t i = 0; i < g->n_asked; ++i) memcpy(logits + g->asked[i] * vocab, g->logits + (size_t)i * vocab, vocab * sizeof *logits);
+    const float *logits = g->copies ? NULL : bpt_program_view(p->program, p->logits);
+    if (!logits) BPT_TRY(bpt_program_read(p->program, p->logits, g->logits));
+    for (int64_t i = 0; i < g->n_asked; ++i) rows[g->asked[i]] = (logits ? logits : g->logits) + (size_t)i * vocab;
     return BPT_OK;
 }

@@ -16,7 +16,8 @@ typedef struct {
     uint32_t *last, *last_table, *last_memory_table;  // of the rows whose logits are wanted
     uint32_t *asked;                                  // [sequences]: where these logits go, in the order of `last`
     int64_t n_asked;
-    float *logits;  // [sequences, vocab]
+    float *logits;  // [sequences, vocab], where they do not lie in the memory of the host
+    bool copies;    // also where they do
     bpt_sinusoids_t sinusoids;
 } decode_staging_t;
 
@@ -34,7 +35,7 @@ bpt_status_t bpt_decode_stage_spans(decode_staging_t *staging, int64_t sequence,
 void bpt_decode_stage_asked(decode_staging_t *staging, int64_t to, int64_t row);
 
 bpt_status_t bpt_decode_staging_write(decode_staging_t *staging, const decode_program_t *program) BPT_MUST_USE;
-// After the program has run: f32 [.., vocab], only the rows that were asked for.
-bpt_status_t bpt_decode_staging_read(decode_staging_t *staging, const decode_program_t *program, float *logits) BPT_MUST_USE;
+// After the program has run: rows[s] f32 [vocab] of each sequence whose logits were asked for, until a program runs again; others stay.
+bpt_status_t bpt_decode_staging_read(decode_staging_t *staging, const decode_program_t *program, const float **rows) BPT_MUST_USE;
 
 #endif

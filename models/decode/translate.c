@@ -8,11 +8,11 @@ struct bpt_translator {
     int64_t vocab;
     int64_t most;  // tokens that a sequence of the decoder can have
     bpt_decoder_t *decoder;
-    bpt_beam_t **beams;  // [texts]
-    bool *live;          // [texts]
-    float *logits;       // [texts * beam, vocab]
-    uint32_t *next;      // [texts * beam]
-    bpt_fork_t *forks;   // [texts * beam]
+    bpt_beam_t **beams;    // [texts]
+    bool *live;            // [texts]
+    const float **logits;  // [texts * beam]: [vocab] of each sequence
+    uint32_t *next;        // [texts * beam]
+    bpt_fork_t *forks;     // [texts * beam]
     int64_t n_forks;
     // Of a document: the translations so far, one behind the other, and room for what is fed.
     uint32_t *tokens, *fed;
@@ -37,7 +37,7 @@ static bpt_status_t allocate(bpt_translator_t *t) {
         .width = o->beam, .length_penalty = o->length_penalty, .end = o->end, .forbidden = o->forbidden, .vocab = t->vocab};
     BPT_TRY(bpt_alloc(texts, sizeof(bpt_beam_t *), &t->beams));
     BPT_TRY(bpt_alloc(texts, sizeof *t->live, &t->live));
-    BPT_TRY(bpt_alloc(sequences * (size_t)t->vocab, sizeof *t->logits, &t->logits));
+    BPT_TRY(bpt_alloc(sequences, sizeof *t->logits, &t->logits));
     BPT_TRY(bpt_alloc(sequences, sizeof *t->next, &t->next));
     BPT_TRY(bpt_alloc(sequences, sizeof *t->forks, &t->forks));
     for (size_t i = 0; i < texts; ++i) BPT_TRY(bpt_beam_create(&beam, &t->beams[i]));
@@ -45,6 +45,11 @@ static bpt_status_t allocate(bpt_translator_t *t) {
 }
 
 bpt_status_t bpt_translator_create(bpt_runner_t *runner, const bpt_translator_options_t *options, bpt_translator_t **out) {
+    return bpt_translator_create_on(runner, NULL, NULL, options, out);
+}
+
+bpt_status_t bpt_translator_create_on(bpt_runner_t *runner, struct bpt_device *device, const bpt_translator_t *weights,
+                                      const bpt_translator_options_t *options, bpt_translator_t **out) {
     const bpt_model_config_t *c = bpt_runner_config(runner);
     bpt_translator_t *t;
     if (bpt_model_stacks(c) < 2) return bpt_fail(BPT_ERR_USAGE, "the model is %s, which does not translate", bpt_task_of(c)->model);
@@ -53,7 +58,8 @@ bpt_status_t bpt_translator_create(bpt_runner_t *runner, const bpt_translator_op
     t->vocab = c->vocab;
     t->most = most_positions(c);
     const int64_t capacity = options->documents ? t->most : most_tokens(t, options->longest);
-    bpt_status_t status = bpt_decoder_create(runner, capacity, options->texts * options->beam, &t->decoder);
+    bpt_status_t status =
+        bpt_decoder_create_on(runner, device, weights ? weights->decoder : NULL, capacity, options->texts * options->beam, &t->decoder);
     if (status == BPT_OK) status = allocate(t);
     if (status == BPT_OK)
         *out = t;
@@ -96,7 +102,7 @@ static bpt_status_t advance(bpt_translator_t *t, int64_t text) {
     bpt_fork_t *forks = t->forks + t->n_forks;
     int64_t n_forks;
     bool done;
-    BPT_TRY(bpt_beam_step(t->beams[text], t->logits + first * t->vocab, t->next + first, forks, &n_forks, &done));
+    BPT_TRY(bpt_beam_step(t->beams[text], t->logits + first, t->next + first, forks, &n_forks, &done));
     t->live[text] = !done;
     for (int64_t i = 0; i < width && done; ++i) t->next[first + i] = BPT_NO_ROW;
     for (int64_t i = 0; i < n_forks && !done; ++i) forks[i].from += first, forks[i].to += first;
@@ -108,7 +114,7 @@ bpt_status_t bpt_translator_run(bpt_translator_t *t, const bpt_batch_t *batch, b
     int64_t left = batch->n_real;
     BPT_TRY(begin(t, batch));
     while (left) {
-        BPT_TRY(bpt_decoder_step(t->decoder, t->next, t->logits));
+        BPT_TRY(bpt_decoder_step_rows(t->decoder, t->next, t->logits));
         t->n_forks = left = 0;
         for (int64_t i = 0; i < batch->n_real; ++i) {
             if (t->live[i]) BPT_TRY(advance(t, i));
@@ -142,7 +148,7 @@ static bpt_status_t search(bpt_translator_t *t, int64_t most) {
     BPT_TRY(bpt_beam_begin(t->beams[0], most));
     for (int i = 0; i < t->options.beam; ++i) t->next[i] = i ? BPT_NO_ROW : t->options.begin;
     for (t->live[0] = true; t->live[0];) {
-        BPT_TRY(bpt_decoder_step(t->decoder, t->next, t->logits));
+        BPT_TRY(bpt_decoder_step_rows(t->decoder, t->next, t->logits));
         t->n_forks = 0;
         BPT_TRY(advance(t, 0));
         for (int64_t i = 0; i < t->n_forks; ++i)  // what two sequences share of this sentence stands behind the ones before it

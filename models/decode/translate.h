@@ -25,6 +25,9 @@ typedef struct {
 typedef struct bpt_translator bpt_translator_t;
 // The runner must outlive it, its parameters must not change. BPT_ERR_USAGE for models that do not translate.
 bpt_status_t bpt_translator_create(bpt_runner_t *runner, const bpt_translator_options_t *options, bpt_translator_t **out) BPT_MUST_USE;
+// The same on another device that shares the memory of the runner's, with the weights of `weights` (bpt_decoder_create_on).
+bpt_status_t bpt_translator_create_on(bpt_runner_t *runner, struct bpt_device *device, const bpt_translator_t *weights,
+                                      const bpt_translator_options_t *options, bpt_translator_t **out) BPT_MUST_USE;
 void bpt_translator_destroy(bpt_translator_t *translator);
 uint64_t bpt_translator_device_bytes(const bpt_translator_t *translator);  // beside those of the runner
 // Translates the texts of the batch's first side, which end in `end`: out[i] for text i < n_real. Valid until the next call. The search of

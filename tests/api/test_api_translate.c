@@ -264,18 +264,17 @@ static void translations_before_a_failure_are_kept(void **state) {
     bpt_model_close(model);
 }
 
-static void no_memory_is_an_error_and_leaks_nothing(void **state) {
-    (void)state;
+static void expect_no_leak(const bpt_translate_options_t *o) {
     const char *const texts[] = {"one two three", "", "four"};
     bpt_translation_t found[3];
     bpt_model_t *model = api_open(words);
-    assert_ok(bpt_model_translate(model, texts, 3, NULL, found));  // programs are there from now on
+    assert_ok(bpt_model_translate(model, texts, 3, o, found));  // programs are there from now on
     bpt_translations_free(found, 3);
     const size_t before = bpt_alloc_live();
     size_t nth = 1;
     for (bpt_status_t status = BPT_ERR_NO_MEMORY; status != BPT_OK; nth += nth < 60 ? 1 : 37) {
         bpt_alloc_fail_after(nth);
-        status = bpt_model_translate(model, texts, 3, NULL, found);
+        status = bpt_model_translate(model, texts, 3, o, found);
         bpt_alloc_fail_after(0);
         if (status != BPT_OK) assert_int_equal(status, BPT_ERR_NO_MEMORY);
         bpt_translations_free(found, 3);
@@ -283,6 +282,14 @@ static void no_memory_is_an_error_and_leaks_nothing(void **state) {
     }
     assert_true(nth > 200);
     bpt_model_close(model);
+}
+
+static void no_memory_is_an_error_and_leaks_nothing(void **state) {
+    (void)state;
+    bpt_translate_options_t o = bpt_translate_options();
+    expect_no_leak(NULL);
+    o.batch = 1;  // side by side, on several threads
+    expect_no_leak(&o);
 }
 
 int main(void) {

@@ -1,6 +1,8 @@
 // `bpt translate`: a small translator that learns a made-up language; lines in order, whatever goes together; what is refused.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -96,6 +98,80 @@ static void lines_do_not_depend_on_what_goes_with_them(void **state) {
     assert_string_equal(greedy, together);
     assert_string_equal(mean, together);
     free(together), free(alone), free(greedy), free(mean);
+}
+
+enum { MANY = 50 };
+typedef struct {
+    char *lines, *scores;
+} answers_t;
+
+// Of translations of MANY sentences, from the first on or backwards.
+static answers_t answers(const char *options, bool backwards) {
+    char text[8000] = "";
+    size_t used = 0;
+    for (int i = 0; i < MANY; ++i) {
+        int word[6];
+        const int n = sentence(backwards ? MANY - 1 - i : i, word);
+        for (int k = 0; k < n; ++k)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", words[word[k]], k + 1 < n ? " " : "\n");
+    }
+    const char *out = test_path("their-scores");
+    test_process_t p =
+        test_run_to(0, "translate %s %s --scores-out %s --backend cpu --quiet %s", run, test_file("many.en", text), out, options);
+    const answers_t found = {strdup(p.out), test_read_file(out, NULL)};
+    test_process_free(&p);
+    return found;
+}
+
+static void list_lines(const char *text, const char **line) {
+    for (; *text; text = strchr(text, '\n') + 1) *line++ = text;
+}
+
+// Line i of a is line i of b, or the last but i. Products of another number of rows may round differently, so scores are about the same.
+static void expect_same(answers_t a, answers_t b, bool backwards) {
+    const char *line[4][MANY];
+    list_lines(a.lines, line[0]), list_lines(b.lines, line[1]), list_lines(a.scores, line[2]), list_lines(b.scores, line[3]);
+    for (int i = 0; i < MANY; ++i) {
+        const int other = backwards ? MANY - 1 - i : i;
+        assert_memory_equal(line[0][i], line[1][other], strcspn(line[1][other], "\n") + 1);
+        const double x = strtod(line[2][i], NULL), y = strtod(line[3][other], NULL);
+        if (!(fabs(x - y) < 1e-5)) fail_msg("line %d has the score %.9g, and elsewhere %.9g", i, x, y);
+    }
+}
+
+static void free_answers(answers_t a) { free(a.lines), free(a.scores); }
+
+// Batches go side by side on the threads: which ones there are changes nothing, not even the last digit of a score.
+static void threads_batches_and_order_change_no_translation(void **state) {
+    (void)state;
+    static const int beams[] = {1, 5}, batches[] = {1, 7, 16, 64}, threads[] = {1, 2, 3, 8};
+    for (size_t b = 0; b < sizeof beams / sizeof *beams; ++b) {
+        answers_t first = {NULL, NULL};
+        for (size_t i = 0; i < sizeof batches / sizeof *batches; ++i) {
+            answers_t alone = {NULL, NULL};
+            for (size_t t = 0; t < sizeof threads / sizeof *threads; ++t) {
+                char options[80];
+                snprintf(options, sizeof options, "--beam %d --batch %d --threads %d", beams[b], batches[i], threads[t]);
+                const answers_t found = answers(options, false);
+                if (alone.lines) {
+                    assert_string_equal(found.lines, alone.lines);
+                    assert_string_equal(found.scores, alone.scores);
+                    free_answers(found);
+                } else {
+                    alone = found;
+                }
+            }
+            if (first.lines)
+                expect_same(first, alone, false), free_answers(alone);
+            else
+                first = alone;
+        }
+        char options[80];
+        snprintf(options, sizeof options, "--beam %d --batch 3 --threads 2", beams[b]);
+        const answers_t back = answers(options, true);
+        expect_same(first, back, true);
+        free_answers(back), free_answers(first);
+    }
 }
 
 static void scores_are_a_line_each(void **state) {
@@ -228,6 +304,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_learns_a_language_and_its_order_of_words),
         cmocka_unit_test(lines_do_not_depend_on_what_goes_with_them),
+        cmocka_unit_test(threads_batches_and_order_change_no_translation),
         cmocka_unit_test(scores_are_a_line_each),
         cmocka_unit_test(scores_before_a_bad_line_are_written),
         cmocka_unit_test(the_longest_translation_is_what_was_asked),

@@ -260,6 +260,20 @@ static void write_part(const char *part, const char *kind, const char *break_lin
     }
 }
 
+// Batches of trees side by side.
+static void expect_same_on_threads(void) {
+    static const char *const ways[] = {"--threads 1 --batch 16", "--threads 2 --batch 16", "--threads 3 --batch 4",
+                                       "--threads 2 --batch 1"};
+    char *wanted = NULL;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; ++i) {
+        char *got = said("translate %s %s --beam 3 --backend cpu --quiet %s", test_path("of-pair"), test_path("pair/test.en"), ways[i]);
+        if (wanted) assert_string_equal(wanted, got);
+        free(wanted);
+        wanted = got;
+    }
+    free(wanted);
+}
+
 static void translators_read_the_same_from_any_lines(void **state) {
     (void)state;
     static const struct {
@@ -283,6 +297,7 @@ static void translators_read_the_same_from_any_lines(void **state) {
         wanted = got;
     }
     free(wanted);
+    expect_same_on_threads();
     test_succeed("translate %s %s --trees-file %s " ON, test_path("of-pair"), test_path("pair/test.en"), test_path("nltk/test.en.ptb"));
     test_succeed("train --resume --steps 8 --out %s --data %s " ON, test_path("of-pair"), test_path("nltk"));
     test_refused(2, "--function-tags cannot change", "train --resume --steps 9 --function-tags cut --out %s " ON, test_path("of-pair"));

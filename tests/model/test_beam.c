@@ -2,7 +2,9 @@
 // are.
 #include "model_fixture.h"
 
+#include "bpt/rng.h"
 #include "models/decode/beam.h"
+#include "models/decode/log_sum.h"
 
 enum { VOCAB = 5, END = 1, WIDEST = 64, LONGEST = 6 };
 
@@ -46,7 +48,8 @@ static void give(sequences_t *s, int width, const uint32_t *next, const bpt_fork
 
 // Runs the search; the slots must always hold what the beam believes.
 static void search(bpt_beam_t *b, uint64_t seed, int width, int64_t max_length, sequences_t *s) {
-    static float logits[WIDEST * VOCAB];
+    static float logits[WIDEST][VOCAB];
+    const float *rows[WIDEST];
     uint32_t next[WIDEST];
     bpt_fork_t forks[WIDEST];
     int64_t n_forks;
@@ -56,8 +59,9 @@ static void search(bpt_beam_t *b, uint64_t seed, int width, int64_t max_length, 
     for (int step = 0; !done; ++step) {
         assert_true(step < max_length);
         for (int i = 0; i < width; ++i)
-            if (s->held[i]) logits_behind(seed, s->tokens[i], s->held[i] - 1, logits + i * VOCAB);
-        assert_ok(bpt_beam_step(b, logits, next, forks, &n_forks, &done));
+            if (s->held[i]) logits_behind(seed, s->tokens[i], s->held[i] - 1, logits[i]);
+        for (int i = 0; i < width; ++i) rows[i] = s->held[i] ? logits[i] : NULL;
+        assert_ok(bpt_beam_step(b, rows, next, forks, &n_forks, &done));
         if (!done) give(s, width, next, forks, n_forks);
     }
 }
@@ -171,23 +175,55 @@ static void a_forbidden_token_is_never_chosen(void **state) {
 static void a_logit_that_is_not_finite_is_an_error(void **state) {
     (void)state;
     bpt_beam_t *b = make(1, 1);
-    float logits[VOCAB] = {0, 1, NAN, 2, 3};
+    const float logits[VOCAB] = {0, 1, NAN, 2, 3}, *const rows[] = {logits};
     uint32_t next;
     bpt_fork_t fork;
     int64_t forks;
     bool done;
     assert_ok(bpt_beam_begin(b, 5));
-    assert_fails(bpt_beam_step(b, logits, &next, &fork, &forks, &done), BPT_ERR_NUMERIC, "not finite");
+    assert_fails(bpt_beam_step(b, rows, &next, &fork, &forks, &done), BPT_ERR_NUMERIC, "not finite");
     bpt_beam_destroy(b);
+}
+
+// Against sums in double, whatever is left over behind whole blocks; what is not finite does not pass unseen.
+static void sums_of_exponentials_are_right(void **state) {
+    (void)state;
+    enum { MOST = 1000, BLOCKS = MOST / BPT_LOG_SUM_BLOCK + 1 };
+    float x[MOST], largest[BLOCKS];
+    for (int64_t n = 1; n <= MOST; n += n < 300 ? 1 : 97) {
+        double wanted = 0, most = -INFINITY;
+        for (int64_t i = 0; i < n; ++i) {
+            x[i] = (float)((double)(bpt_mix64((uint64_t)(n * MOST + i)) % 4000) / 100 - (n % 2 ? 20 : 100));
+            most = (double)x[i] > most ? (double)x[i] : most;
+        }
+        for (int64_t i = 0; i < n; ++i) wanted += exp((double)x[i] - most);
+        wanted = most + log(wanted);
+        const double got = bpt_log_sum_of_logits(x, n, largest);
+        if (!(fabs(got - wanted) < 2e-7 * (1 + fabs(wanted)))) fail_msg("%lld numbers: %.9g, wanted %.9g", (long long)n, got, wanted);
+        for (int64_t b = 0; b * BPT_LOG_SUM_BLOCK < n; ++b) {
+            float of_block = -INFINITY;
+            for (int64_t i = b * BPT_LOG_SUM_BLOCK; i < n && i < (b + 1) * BPT_LOG_SUM_BLOCK; ++i)
+                of_block = x[i] > of_block ? x[i] : of_block;
+            assert_true(largest[b] == of_block);
+        }
+        for (int64_t i = 0; i < n; i += 1 + n / 7) {
+            const float kept = x[i];
+            x[i] = NAN;
+            assert_false(isfinite(bpt_log_sum_of_logits(x, n, largest)));
+            x[i] = INFINITY;
+            assert_false(isfinite(bpt_log_sum_of_logits(x, n, largest)));
+            x[i] = -INFINITY;  // forbidden, as long as anything is allowed
+            assert_true(n == 1 ? !isfinite(bpt_log_sum_of_logits(x, n, largest)) : bpt_log_sum_of_logits(x, n, largest) < got + 1e-6);
+            x[i] = kept;
+        }
+    }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_beam_of_one_is_greedy),
-        cmocka_unit_test(a_wide_beam_finds_the_best_of_all_texts),
-        cmocka_unit_test(scores_fall_and_are_those_of_their_texts),
-        cmocka_unit_test(a_forbidden_token_is_never_chosen),
-        cmocka_unit_test(a_logit_that_is_not_finite_is_an_error),
+        cmocka_unit_test(sums_of_exponentials_are_right),          cmocka_unit_test(a_beam_of_one_is_greedy),
+        cmocka_unit_test(a_wide_beam_finds_the_best_of_all_texts), cmocka_unit_test(scores_fall_and_are_those_of_their_texts),
+        cmocka_unit_test(a_forbidden_token_is_never_chosen),       cmocka_unit_test(a_logit_that_is_not_finite_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

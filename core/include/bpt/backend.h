@@ -9,7 +9,7 @@ BPT_BEGIN_DECLS
 
 // Counts up with every change of what follows. A backend carries the number of the header that it was compiled with, and whoever makes a
 // workspace on one of its devices checks it (bpt_backend_check).
-enum { BPT_BACKEND_VERSION = 5 };
+enum { BPT_BACKEND_VERSION = 6 };
 
 typedef struct bpt_device bpt_device_t;  // an open device; the first member of every backend's own struct
 typedef struct bpt_buffer bpt_buffer_t;  // device memory
@@ -156,6 +156,12 @@ typedef struct bpt_backend {
     bpt_status_t (*events)(bpt_list_t *list, bpt_list_event_t *events, int capacity, int *count);
 
     const bpt_links_t *links;  // NULL: devices of this backend are not connected
+    // Where the bytes of a buffer lie in the memory of the host; NULL: in that of the device.
+    const char *(*address)(const bpt_buffer_t *buffer);
+    // Calls work(user, i) for i = 0 .. n - 1 at the same time, each on one of the threads of the device (n is at most info.units), which does
+    // nothing else meanwhile. NULL: its devices have no such threads. Where it is there all devices of the backend have one memory: a buffer
+    // of one can be bound in the lists of every other.
+    void (*side_by_side)(bpt_device_t *device, int n, void (*work)(void *user, int i), void *user);
 } bpt_backend_t;
 
 struct bpt_device {

@@ -47,6 +47,8 @@ BPT_API bpt_plan_summary_t bpt_program_summary(const bpt_program_t *program);
 // Writes a whole INPUT value; reads a whole INPUT, STATE, kept TEMP or a VIEW of one (after a run). BPT_NO_VALUE: nothing.
 BPT_API bpt_status_t bpt_program_write(bpt_program_t *program, bpt_value_t value, const void *data) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_program_read(bpt_program_t *program, bpt_value_t value, void *data) BPT_MUST_USE;
+// Where bpt_program_read would read, valid until any program of the workspace runs again; NULL: not in the memory of the host.
+BPT_API const void *bpt_program_view(const bpt_program_t *program, bpt_value_t value);
 BPT_API bpt_status_t bpt_program_run(bpt_program_t *program) BPT_MUST_USE;  // submits and waits
 // The same, and calls `final` with the number of each mark (bpt_graph_mark) as soon as the marked value is final. It may read and write
 // states; the rest of the program runs when it has returned. A failure of `final` ends the run.

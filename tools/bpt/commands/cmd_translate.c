@@ -410,7 +410,7 @@ static bpt_status_t translate(const cli_options_t *o, cli_trained_t *t) {
     job.whole = status == BPT_OK;
     status = cli_finish(status, commit_scores, &job);
     if (status == BPT_OK && job.lines)
-        cli_progress_say(&job.progress, "%" PRId64 " lines in %.1f s", job.lines, bpt_clock_seconds() - start);
+        cli_progress_say(&job.progress, "%" PRId64 " lines in %.2f s", job.lines, bpt_clock_seconds() - start);
     release(&job);
     return status;
 }
@@ -434,9 +434,10 @@ const cli_command_t cli_command_translate = {
     .purpose = "translate a text line by line with a trained translator",
     .description =
         "Reads FILE or standard input, and prints the translation of line N as line N; for a blank line a blank line. Lines that are there "
-        "at the same time are translated together, --batch of them at once, those of like length; the translation of a line does not "
-        "depend "
-        "on the others. A model that was trained with --context-tokens translates a document's lines behind those before them, with their "
+        "at the same time are translated together, --batch of them at once, those of like length, on the cpu as many batches side by side "
+        "as "
+        "there are threads; the translation of a line does not depend on the others. A model that was trained with --context-tokens "
+        "translates a document's lines behind those before them, with their "
         "translations as context; a blank line ends a document. Translations are found by beam search. Subwords are joined to words again. "
         "A line that cannot be read, or "
         "that a document's lines before it leave no room for, ends the program, after the translations and scores of the lines before it.",
