@@ -6,12 +6,13 @@
 #include <string.h>
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/gemm_operands.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/openblas.h"
 
 enum { TILE_ROWS = 512, TILE_COLUMNS = 2048, MIN_ROWS = 128, MIN_COLUMNS = 256, LINES = 16, MAX_K = 1 << 24 };
-// What is widened at a time, so that it stays in the cache; and how many rows ahead one is prefetched.
-enum { WIDENED_K = 512, WIDENED_COLUMNS = 512, AHEAD = 4 };
+enum { LAID_OUT_ROWS = 1024 };
+enum { FAR = 4096 / sizeof(float) };        // the processor fetches ahead within a page of 4096 bytes only
 static const int64_t small_work = 1 << 20;  // multiply-adds that are not worth waking another thread
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -32,6 +33,22 @@ bool bpt_gemm_is_bf16(const bpt_gemm_t *g) { return g->a_dtype == BPT_BF16 && g-
 
 bool bpt_gemm_is_split(const bpt_gemm_t *g) { return count_parts(g) > 1; }
 
+// Many rows of A read B again and again, so it is copied first to where the library reads it fastest: as f32, not transposed, and the
+// columns of a tile together. The copy takes at most half as much memory as an f32 C.
+static bool lays_out_b(const bpt_gemm_t *g) {
+    return !g->transpose_a && (g->transpose_b || g->b_dtype != BPT_F32) && !bpt_gemm_is_bf16(g) && g->m >= LAID_OUT_ROWS &&
+           g->m >= 2 * g->k;
+}
+
+// The operands of a weight gradient are read once, down their columns: a part of one whose rows lie far apart is copied before each
+// product.
+static bool is_copied(const bpt_gemm_t *g, bpt_dtype_t dtype, int64_t ld) { return dtype != BPT_F32 || (g->transpose_a && ld >= FAR); }
+
+// What is copied of B for a tile stays in the cache.
+static int64_t most_columns(const bpt_gemm_t *g) {
+    return !bpt_gemm_is_bf16(g) && (lays_out_b(g) || is_copied(g, g->b_dtype, g->ldb)) ? BPT_GEMM_COPIED_COLUMNS : TILE_COLUMNS;
+}
+
 typedef struct {
     int64_t rows, columns, down, across;  // size and number of tiles
 } grid_t;
@@ -41,7 +58,7 @@ typedef struct {
 // kernels for AMX only where the rows of C follow each other without gaps, so bf16 tiles stay as wide as C while they can.
 static grid_t choose_grid(const bpt_gemm_t *g, int64_t parts) {
     const bool whole_rows = bpt_gemm_is_bf16(g) && g->ldc == g->n;
-    grid_t t = {.rows = min64(g->m, TILE_ROWS), .columns = min64(g->n, TILE_COLUMNS)};
+    grid_t t = {.rows = min64(g->m, TILE_ROWS), .columns = min64(g->n, most_columns(g))};
     const int64_t wanted = g->m * g->n > small_work / (g->k + 1) ? 16 : 1;
     for (;;) {
         t.down = divide_up(g->m, t.rows), t.across = divide_up(g->n, t.columns);
@@ -69,8 +86,9 @@ typedef struct {
     int64_t parts, part_k;
     grid_t grid;
     bool bf16;
-    size_t partials_bytes;               // of all threads
-    size_t buffer_bytes, operand_bytes;  // of one thread: a tile of C; widened operands or what the library needs
+    bool a_copied, b_copied, b_laid_out;
+    size_t partials_bytes, laid_out_bytes;  // of all threads
+    size_t buffer_bytes, operand_bytes;     // of one thread: a tile of C; copied operands or what the library needs
 } job_t;
 
 static bpt_gemm_tile_t tile_at(const bpt_gemm_t *g, const grid_t *grid, int64_t index) {
@@ -79,9 +97,9 @@ static bpt_gemm_tile_t tile_at(const bpt_gemm_t *g, const grid_t *grid, int64_t 
     return t;
 }
 
-// Room for WIDENED_K inner indices of an operand.
-static size_t widened_bytes(bpt_dtype_t dtype, const job_t *j, int64_t outer) {
-    return dtype == BPT_F32 ? 0 : round_up64((size_t)(outer * min64(j->part_k, WIDENED_K)) * sizeof(float));
+// Room for BPT_GEMM_COPIED_K inner indices of an operand.
+static size_t copied_bytes(bool copied, const job_t *j, int64_t outer) {
+    return copied ? round_up64((size_t)(outer * min64(j->part_k, BPT_GEMM_COPIED_K)) * sizeof(float)) : 0;
 }
 
 static job_t make_job(const bpt_gemm_t *g, int threads) {
@@ -91,9 +109,11 @@ static job_t make_job(const bpt_gemm_t *g, int threads) {
     j.grid = choose_grid(g, j.parts);
     if (j.parts > 1) j.partials_bytes = round_up64((size_t)(j.parts * g->m * g->n) * sizeof(float));
     if (g->transient) j.buffer_bytes = round_up64((size_t)(j.parts > 1 ? LINES * g->n : j.grid.rows * j.grid.columns) * sizeof(float));
-    if (!j.bf16)
-        j.operand_bytes =
-            widened_bytes(g->a_dtype, &j, j.grid.rows) + widened_bytes(g->b_dtype, &j, min64(j.grid.columns, WIDENED_COLUMNS));
+    if (j.bf16) return j;
+    j.b_laid_out = lays_out_b(g);
+    if (j.b_laid_out) j.laid_out_bytes = round_up64((size_t)(g->k * g->n) * sizeof(float));
+    j.a_copied = is_copied(g, g->a_dtype, g->lda), j.b_copied = !j.b_laid_out && is_copied(g, g->b_dtype, g->ldb);
+    j.operand_bytes = copied_bytes(j.a_copied, &j, j.grid.rows) + copied_bytes(j.b_copied, &j, j.grid.columns);
     return j;
 }
 
@@ -118,23 +138,22 @@ static bpt_onednn_product_t product_of(const bpt_gemm_t *g, const bpt_gemm_tile_
                                   .c_dtype = s.c_dtype};
 }
 
-// The slice's part of A and of B for a tile, as it is stored: rows of `columns` elements, the first at element `first`, `ld` apart.
-typedef struct {
-    int64_t first, rows, columns, ld;
-} place_t;
+// The slice's part of A and of B for a tile.
+static bpt_gemm_place_t place_in_a(const bpt_gemm_t *g, const bpt_gemm_tile_t *tile, slice_t s) {
+    if (g->transpose_a) return (bpt_gemm_place_t){s.first * g->lda + tile->row, s.k, tile->rows, g->lda};
+    return (bpt_gemm_place_t){tile->row * g->lda + s.first, tile->rows, s.k, g->lda};
+}
+static bpt_gemm_place_t place_in_b(const bpt_gemm_t *g, const bpt_gemm_tile_t *tile, slice_t s) {
+    if (g->transpose_b) return (bpt_gemm_place_t){tile->column * g->ldb + s.first, tile->columns, s.k, g->ldb};
+    return (bpt_gemm_place_t){s.first * g->ldb + tile->column, s.k, tile->columns, g->ldb};
+}
 
-static place_t place_in_a(const bpt_gemm_t *g, const bpt_gemm_tile_t *tile, slice_t s) {
-    if (g->transpose_a) return (place_t){s.first * g->lda + tile->row, s.k, tile->rows, g->lda};
-    return (place_t){tile->row * g->lda + s.first, tile->rows, s.k, g->lda};
-}
-static place_t place_in_b(const bpt_gemm_t *g, const bpt_gemm_tile_t *tile, slice_t s) {
-    if (g->transpose_b) return (place_t){tile->column * g->ldb + s.first, tile->columns, s.k, g->ldb};
-    return (place_t){s.first * g->ldb + tile->column, s.k, tile->columns, g->ldb};
-}
+// B laid out: [k,columns] of each column of tiles, one behind the other.
+static float *laid_out_b(const job_t *j, int64_t column) { return (float *)(void *)(j->scratch + j->partials_bytes) + column * j->g->k; }
 
 // A thread's part of the scratch.
 static char *own_scratch(const job_t *j, int thread) {
-    return j->scratch + j->partials_bytes + (size_t)thread * (j->buffer_bytes + j->operand_bytes);
+    return j->scratch + j->partials_bytes + j->laid_out_bytes + (size_t)thread * (j->buffer_bytes + j->operand_bytes);
 }
 
 static void call_blas(const bpt_gemm_t *g, const bpt_onednn_product_t *p, const float *a, const float *b, float *c) {
@@ -152,39 +171,30 @@ static void call_blas(const bpt_gemm_t *g, const bpt_onednn_product_t *p, const 
     }
 }
 
-// The elements at `place` as f32: where they are, or widened into `room`, rows one behind the other (*ld).
-static const float *as_f32(const void *x, bpt_dtype_t dtype, place_t place, float *room, int64_t *ld) {
-    *ld = dtype == BPT_F32 ? place.ld : place.columns;
-    if (dtype == BPT_F32) return (const float *)x + place.first;
-    for (int64_t i = 0; i < place.rows; ++i) {
-        const uint16_t *row = (const uint16_t *)x + place.first + i * place.ld;
-        if (i + AHEAD < place.rows)  // rows lie too far apart for the processor to guess the next one
-            for (int64_t c = 0; c < place.columns; c += 32) __builtin_prefetch(row + AHEAD * place.ld + c);
-        bpt_cpu_convert_piece(room + i * place.columns, BPT_F32, row, dtype, place.columns);
-    }
+// The elements of an operand at `place` as f32: where they are, or copied into `room`.
+static const float *as_f32(const void *x, bpt_dtype_t dtype, bool copied, bpt_gemm_place_t place, float *room, int64_t *ld) {
+    *ld = copied ? place.columns : place.ld;
+    if (!copied) return (const float *)x + place.first;
+    bpt_gemm_copy(x, dtype, place, room);
     return room;
 }
 
 static void multiply_f32(const job_t *j, float *c, const bpt_gemm_tile_t *tile, slice_t s, int thread) {
     const bpt_gemm_t *g = j->g;
     float *a_room = (float *)(void *)(own_scratch(j, thread) + j->buffer_bytes);
-    float *b_room = (float *)(void *)((char *)a_room + widened_bytes(g->a_dtype, j, j->grid.rows));
-    const int64_t most_k = j->operand_bytes ? WIDENED_K : MAX_K, most_columns = g->b_dtype == BPT_F32 ? tile->columns : WIDENED_COLUMNS;
+    float *b_room = (float *)(void *)((char *)a_room + copied_bytes(j->a_copied, j, j->grid.rows));
+    const int64_t most_k = j->a_copied || j->b_copied ? BPT_GEMM_COPIED_K : MAX_K;
     for (int64_t left = s.k; left > 0; left -= s.k, s.first += s.k, s.accumulate = true) {
         s.k = min64(left, most_k);
-        int64_t lda;
-        const float *a = as_f32(j->a, g->a_dtype, place_in_a(g, tile, s), a_room, &lda);
-        for (int64_t done = 0; done < tile->columns; done += most_columns) {
-            bpt_gemm_tile_t part = *tile;
-            part.column += done, part.columns = min64(tile->columns - done, most_columns);
-            bpt_onednn_product_t p = product_of(g, &part, s);
-            p.lda = lda;
-            const float *b = as_f32(j->b, g->b_dtype, place_in_b(g, &part, s), b_room, &p.ldb);
-            // Weight gradients (transpose_a) are as fast by CBLAS or faster, where it has kernels for this processor.
-            const bool onednn = g->m > 1 && !(g->transpose_a && bpt_openblas_knows_processor());
-            if (onednn && bpt_onednn_multiply_f32(&p, a, b, c + done)) continue;
-            call_blas(g, &p, a, b, c + done);
-        }
+        bpt_onednn_product_t p = product_of(g, tile, s);
+        const float *b, *a = as_f32(j->a, g->a_dtype, j->a_copied, place_in_a(g, tile, s), a_room, &p.lda);
+        if (j->b_laid_out)
+            b = laid_out_b(j, tile->column) + s.first * tile->columns, p.ldb = tile->columns, p.transpose_b = false;
+        else
+            b = as_f32(j->b, g->b_dtype, j->b_copied, place_in_b(g, tile, s), b_room, &p.ldb);
+        // Weight gradients (transpose_a) are faster by CBLAS where its kernels suit the processor.
+        const bool onednn = g->m > 1 && !(g->transpose_a && bpt_openblas_suits_processor());
+        if (!onednn || !bpt_onednn_multiply_f32(&p, a, b, c)) call_blas(g, &p, a, b, c);
     }
 }
 
@@ -227,7 +237,7 @@ static slice_t slice_of(const job_t *j, int64_t part, int64_t ldc) {
     const bpt_gemm_t *g = j->g;
     const int64_t first = part * j->part_k;
     slice_t s = {.first = first, .k = min64(j->part_k, g->k - first), .ldc = ldc, .accumulate = g->accumulate, .c_dtype = g->c_dtype};
-    if (j->parts > 1) s.accumulate = false, s.c_dtype = BPT_F32, s.ldc = g->n;
+    if (j->parts > 1) s.accumulate = false, s.c_dtype = BPT_F32;
     return s;
 }
 
@@ -238,7 +248,7 @@ static bpt_status_t prepare_tiles(job_t *j) {
     for (int part = 0; part < 2; ++part)  // the last part may be shorter
         for (int i = 0; i < 4; ++i) {
             const bpt_gemm_tile_t tile = tile_at(j->g, grid, corner[i]);
-            const slice_t s = slice_of(j, part ? j->parts - 1 : 0, j->g->transient ? tile.columns : j->g->ldc);
+            const slice_t s = slice_of(j, part ? j->parts - 1 : 0, j->g->transient || j->parts > 1 ? tile.columns : j->g->ldc);
             const bpt_onednn_product_t p = product_of(j->g, &tile, s);
             size_t bytes = 0;
             if (s.k) BPT_TRY(bpt_onednn_prepare(&p, j->threads, &bytes));
@@ -257,7 +267,7 @@ bpt_status_t bpt_gemm_plan(const bpt_gemm_t *g, int threads, size_t *scratch_byt
         bpt_onednn_unlock();
         BPT_TRY(status);
     }
-    *scratch_bytes = j.partials_bytes + (size_t)threads * (j.buffer_bytes + j.operand_bytes);
+    *scratch_bytes = j.partials_bytes + j.laid_out_bytes + (size_t)threads * (j.buffer_bytes + j.operand_bytes);
     return BPT_OK;
 }
 
@@ -273,20 +283,30 @@ static void place(const job_t *j, bpt_gemm_tile_t *tile, int thread) {
     }
 }
 
-// c (+)= the parts, in order.
-static void sum_parts(const job_t *j, const bpt_gemm_tile_t *tile) {
-    const bpt_gemm_t *g = j->g;
-    const float *partials = (const float *)(const void *)j->scratch;
-    for (int64_t i = 0; i < tile->rows; ++i) {
-        float *out = (float *)tile->c + i * tile->ldc;
+// Where a part's product for a tile goes: a matrix of its own, because the library is slower where the rows of C lie far apart.
+static float *partial_of(const job_t *j, int64_t part, const bpt_gemm_tile_t *tile) {
+    return (float *)(void *)j->scratch + (part * j->g->m + tile->row) * j->g->n + tile->rows * tile->column;
+}
+
+// Columns of some rows of C that lie within tile `t` (+)= the parts, in order.
+static void sum_parts_of_tile(const job_t *j, const bpt_gemm_tile_t *rows, const bpt_gemm_tile_t *t) {
+    for (int64_t i = 0; i < rows->rows; ++i) {
+        float *out = (float *)rows->c + i * rows->ldc + t->column;
         for (int64_t p = 0; p < j->parts; ++p) {
-            const float *x = partials + (p * g->m + tile->row + i) * g->n + tile->column;
-            if (p == 0 && !g->accumulate) {
-                memcpy(out, x, (size_t)tile->columns * sizeof *out);
+            const float *x = partial_of(j, p, t) + (rows->row + i - t->row) * t->columns;
+            if (p == 0 && !j->g->accumulate) {
+                memcpy(out, x, (size_t)t->columns * sizeof *out);
             } else {
-                for (int64_t k = 0; k < tile->columns; ++k) out[k] += x[k];
+                for (int64_t k = 0; k < t->columns; ++k) out[k] += x[k];
             }
         }
+    }
+}
+
+static void sum_parts(const job_t *j, const bpt_gemm_tile_t *rows) {
+    for (int64_t across = 0; across < j->grid.across; ++across) {
+        const bpt_gemm_tile_t t = tile_at(j->g, &j->grid, rows->row / j->grid.rows * j->grid.across + across);
+        sum_parts_of_tile(j, rows, &t);
     }
 }
 
@@ -295,10 +315,26 @@ static int64_t count_tiles(const job_t *j) { return j->grid.down * j->grid.acros
 // One tile of one part.
 static void run_part(const void *context, int64_t i, int thread) {
     const job_t *j = context;
-    const int64_t part = i / count_tiles(j), n = j->g->n;
+    const int64_t part = i / count_tiles(j);
     const bpt_gemm_tile_t tile = tile_at(j->g, &j->grid, i % count_tiles(j));
-    float *partials = (float *)(void *)j->scratch;
-    multiply(j, partials + (part * j->g->m + tile.row) * n + tile.column, &tile, slice_of(j, part, n), thread);
+    multiply(j, partial_of(j, part, &tile), &tile, slice_of(j, part, tile.columns), thread);
+}
+
+static int64_t count_blocks(const job_t *j) { return divide_up(j->g->k, BPT_GEMM_COPIED_K); }
+
+// Some inner indices of a column of tiles.
+static void lay_out_block(const void *context, int64_t i, int thread) {
+    (void)thread;
+    const job_t *j = context;
+    const bpt_gemm_t *g = j->g;
+    const bpt_gemm_tile_t tile = tile_at(g, &j->grid, i / count_blocks(j));
+    const int64_t first = i % count_blocks(j) * BPT_GEMM_COPIED_K;
+    const slice_t s = {.first = first, .k = min64(BPT_GEMM_COPIED_K, g->k - first)};
+    float *room = laid_out_b(j, tile.column) + first * tile.columns;
+    if (g->transpose_b)
+        bpt_gemm_transpose(j->b, g->b_dtype, place_in_b(g, &tile, s), room);
+    else
+        bpt_gemm_copy(j->b, g->b_dtype, place_in_b(g, &tile, s), room);
 }
 
 static grid_t grid_of_lines(const bpt_gemm_t *g) {
@@ -335,6 +371,7 @@ void bpt_gemm_run(const bpt_gemm_t *g, const void *a, const void *b, void *c, vo
         const bpt_status_t status = prepare_tiles(&j);  // a look-up: the plan has made them
         (void)status;                                   // what is missing gives NaN
     }
+    if (j.b_laid_out) bpt_team_for(team, j.grid.across * count_blocks(&j), lay_out_block, &j);
     if (j.parts > 1) {
         bpt_team_for(team, count_tiles(&j) * j.parts, run_part, &j);
         bpt_team_for(team, grid_of_lines(g).down, run_lines, &j);

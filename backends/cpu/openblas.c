@@ -21,7 +21,7 @@ bpt_openblas_t bpt_openblas;
 enum { MOST_BUFFERS = 256 };  // its smallest table of buffers has room for no more than this
 
 static struct {
-    bool loaded, knows_processor;
+    bool loaded, suits_processor;
     char reason[512];  // why it cannot be opened whatever the memory; "" while that is not known
     void *(*take)(int);
     void (*give)(void *);
@@ -99,6 +99,20 @@ static void *open_library(void) {
     return handle;
 }
 
+static bool have_avx512(const char *kernels) {
+    static const char *const names[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
+    for (size_t i = 0; i < BPT_COUNT(names); ++i)
+        if (!strcmp(kernels, names[i])) return true;
+    return false;
+}
+
+static bool kernels_suit(const char *kernels) {
+#if defined(__x86_64__)
+    if (have_avx512(kernels)) return __builtin_cpu_is("intel");
+#endif
+    return strcmp(kernels, "Prescott") != 0;
+}
+
 static void load(void) {
     void *handle = open_library();
     if (!handle) {
@@ -119,7 +133,7 @@ static void load(void) {
     const int before = omp_get_max_threads();  // that of the host process, which OpenBLAS sets too
     bpt_openblas.openblas_set_num_threads(1);  // the threads are ours (backends/host/team.h)
     omp_set_num_threads(before);
-    state.knows_processor = strcmp(bpt_openblas.openblas_get_corename(), "Prescott") != 0;
+    state.suits_processor = kernels_suit(bpt_openblas.openblas_get_corename());
     state.loaded = true;
 }
 
@@ -135,7 +149,7 @@ static bpt_status_t load_once(int threads) {
     return state.loaded ? BPT_OK : bpt_fail(BPT_ERR_UNAVAILABLE, "%s", state.reason);
 }
 
-bool bpt_openblas_knows_processor(void) { return state.knows_processor; }
+bool bpt_openblas_suits_processor(void) { return state.suits_processor; }
 
 bpt_status_t bpt_openblas_load(void) {
     pthread_mutex_lock(&mutex);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <omp.h>
 
 #include "bpt/alloc.h"
@@ -136,15 +137,55 @@ static void products_have_the_same_bits_with_any_number_of_threads(void **state)
         bool transpose_a;
         int64_t m, k, n;
     } products[] = {
-        {BPT_F32, false, 1100, 300, 530},  {BPT_F32, true, 260, 4500, 130},  {BPT_F32, false, 1, 700, 900},
-        {BPT_BF16, false, 1100, 300, 530}, {BPT_BF16, true, 260, 4500, 130}, {BPT_BF16, false, 3, 64, 2500},
-        {BPT_F16, false, 530, 1100, 700},
+        {BPT_F32, false, 1100, 300, 530},  {BPT_F32, true, 260, 4500, 130},   {BPT_F32, false, 1, 700, 900},
+        {BPT_BF16, false, 1100, 300, 530}, {BPT_BF16, true, 260, 4500, 130},  {BPT_BF16, false, 3, 64, 2500},
+        {BPT_F16, false, 530, 1100, 700},  {BPT_F32, true, 1040, 4100, 1030}, {BPT_F16, false, 1300, 600, 1100},
     };
     for (size_t i = 0; i < BPT_COUNT(products); ++i) {
         test_case_t c;
         make_product(&c, products[i].dtype, products[i].transpose_a, products[i].m, products[i].k, products[i].n);
         test_same_bits_with_any_number_of_threads(&c);
     }
+}
+
+// Some elements of the product, against sums in double precision.
+static void expect_right_product(const test_case_t *c, const test_data_t *data, int64_t m, int64_t k, int64_t n) {
+    const bpt_matmul_attrs_t *attrs = &c->call.attrs.matmul;
+    for (int64_t i = 0; i < m; i += i + 37 < m ? 37 : 1)
+        for (int64_t j = 0; j < n; j += 11) {
+            double sum = 0;
+            for (int64_t p = 0; p < k; ++p)
+                sum += test_load(&c->call.in[0], data->in[0], attrs->transpose_a ? p * m + i : i * k + p) *
+                       test_load(&c->call.in[1], data->in[1], attrs->transpose_b ? j * k + p : p * n + j);
+            assert_true(fabs(sum - test_load(&c->call.out[0], data->out[0], i * n + j)) < 2e-4);
+        }
+}
+
+static void products_of_copied_operands_are_right(void **state) {
+    (void)state;
+    static const struct {
+        bpt_dtype_t dtype;
+        bool transpose_a, transpose_b;
+        int64_t m, k, n;
+    } products[] = {
+        {BPT_F32, true, false, 1030, 4200, 40},  // rows of A far apart, and the depth is summed in parts
+        {BPT_F32, true, false, 40, 1100, 1030},  // rows of B far apart, and the depth is copied in pieces
+        {BPT_F32, false, true, 1310, 600, 530},  // B is copied once, transposed
+        {BPT_F16, false, true, 1310, 600, 530}, {BPT_F16, false, false, 1310, 600, 530},
+    };
+    bpt_device_t *device = open_threads(2);
+    for (size_t i = 0; i < BPT_COUNT(products); ++i) {
+        test_case_t c;
+        test_data_t data;
+        make_product(&c, products[i].dtype, products[i].transpose_a, products[i].m, products[i].k, products[i].n);
+        c.call.attrs.matmul.transpose_b = products[i].transpose_b;
+        if (products[i].transpose_b) c.call.in[1].shape = bpt_shape2(products[i].n, products[i].k);
+        test_data_create(&c, &data);
+        test_must_execute(device, &c, &data);
+        expect_right_product(&c, &data, products[i].m, products[i].k, products[i].n);
+        test_data_destroy(&data);
+    }
+    cpu->close(device);
 }
 
 static void closing_the_last_device_frees_everything(void **state) {
@@ -180,6 +221,7 @@ int main(void) {
         cmocka_unit_test(an_unknown_instruction_set_is_refused),
         cmocka_unit_test(impossible_thread_numbers_and_devices_are_refused),
         cmocka_unit_test(products_have_the_same_bits_with_any_number_of_threads),
+        cmocka_unit_test(products_of_copied_operands_are_right),
         cmocka_unit_test(closing_the_last_device_frees_everything),
         cmocka_unit_test(a_device_takes_all_threads_and_leaves_the_process_its_own_number),
     };
