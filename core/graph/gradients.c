@@ -40,10 +40,10 @@ static bpt_status_t contribute_rows(pass_t *p, bpt_value_t v, int64_t first, bpt
     const bpt_shape_t shape = *value_shape(g, v);
     const int64_t columns = bpt_shape_columns(&shape), count = bpt_shape_count(value_shape(g, gradient));
     GRAPH_EXPECT(first % columns == 0 && count % columns == 0, "only views of whole rows can be differentiated");
-    const bpt_value_t rows = bpt_view(g, gradient, 0, bpt_shape2(count / columns, columns));
-    bpt_value_t sofar = p->grad[v];
+    const bpt_value_t sofar = p->grad[v];
+    bpt_value_t rows = bpt_view(g, gradient, 0, bpt_shape2(count / columns, columns));
     BPT_TRY(bpt_graph_status(g));
-    if (present(sofar) && value_info(g, sofar)->dtype != value_info(g, rows)->dtype) sofar = bpt_cast(g, sofar, value_info(g, rows)->dtype);
+    if (present(sofar)) rows = bpt_cast(g, rows, value_info(g, sofar)->dtype);
     p->grad[v] = bpt_add_rows(g, sofar, rows, first / columns, bpt_shape_rows(&shape));
     return bpt_graph_status(g);
 }

@@ -24,8 +24,10 @@ bpt_value_t bpt_copy(bpt_graph_t *g, bpt_value_t x) {
     return g->status == BPT_OK ? convert(g, BPT_OP_COPY, x, value_info(g, x)->dtype) : BPT_NO_VALUE;
 }
 
+// In the wider one of both precisions.
 static bpt_status_t grad_cast(bpt_graph_t *g, const bpt_node_t *node, const bpt_value_t *dout, const bool *need, bpt_value_t *din) {
-    if (need[0]) din[0] = bpt_cast(g, dout[0], value_info(g, node->in[0])->dtype);
+    const bool widens = value_info(g, node->out[0])->dtype == BPT_F32;
+    if (need[0]) din[0] = widens ? dout[0] : bpt_cast(g, dout[0], value_info(g, node->in[0])->dtype);
     return bpt_graph_status(g);
 }
 

@@ -11,7 +11,15 @@ bpt_stream_t bpt_stream_first(const bpt_builder_t *b, bpt_stream_t x, int64_t ro
     return (bpt_stream_t){bpt_rows(b->g, x.full, 0, rows), bpt_rows(b->g, x.low, 0, rows)};
 }
 
-bpt_stream_t bpt_stream_cast(const bpt_builder_t *b, bpt_stream_t x) { return (bpt_stream_t){x.full, bpt_cast(b->g, x.low, b->precision)}; }
+bpt_stream_t bpt_stored_input(const bpt_builder_t *b, bpt_stream_t x) {
+    if (!b->recompute) return x;
+    const bpt_value_t stored = b->half_inputs ? x.low : x.full;
+    return (bpt_stream_t){stored, stored};
+}
+
+bpt_stream_t bpt_stream_cast(const bpt_builder_t *b, bpt_stream_t x) {
+    return (bpt_stream_t){bpt_cast(b->g, x.full, BPT_F32), bpt_cast(b->g, x.low, b->precision)};
+}
 
 bpt_random_t bpt_build_random(const bpt_builder_t *b, bpt_place_t place) { return (bpt_random_t){place.keys, b->rng}; }
 

@@ -20,11 +20,13 @@ typedef struct {
     bpt_value_t rng;                               // BPT_NO_VALUE outside training
     // Attention's heads that exist at once are the group number `head_group` of `head_groups`; 0: all of them (pieces.h).
     int32_t head_groups, head_group;
+    bool recompute;      // layers are computed again in the backward pass
+    bool half_inputs;    // their inputs are stored in the low precision
     int64_t chunk_rows;  // rows behind attention that exist at once (chunks.h); 0: all of them
 } bpt_builder_t;
 
-// Rows between two layers: the f32 residual stream, and the same in the precision of products. Where rows are cast again by what reads
-// them, instead of being stored twice, low is full.
+// Rows between two layers: the f32 residual stream, and the same in the precision of products. Rows that are stored once
+// (bpt_stored_input) are both, in either precision.
 typedef struct {
     bpt_value_t full, low;
 } bpt_stream_t;
@@ -45,7 +47,9 @@ typedef struct {
 // The first `rows` rows of all that have these row keys; of a stream.
 bpt_place_t bpt_place_first(const bpt_builder_t *b, bpt_value_t row_keys, int64_t rows);
 bpt_stream_t bpt_stream_first(const bpt_builder_t *b, bpt_stream_t x, int64_t rows);
-// The rows with their low ones, cast where they are not stored.
+// What a layer that is computed again reads, so that its input is stored once: rows in f32, or rounded ones. Of other layers, x.
+bpt_stream_t bpt_stored_input(const bpt_builder_t *b, bpt_stream_t x);
+// Both precisions of it.
 bpt_stream_t bpt_stream_cast(const bpt_builder_t *b, bpt_stream_t x);
 bpt_random_t bpt_build_random(const bpt_builder_t *b, bpt_place_t place);
 

@@ -105,15 +105,15 @@ static bpt_self_t leaves_only(const layers_t *l, int layer, bpt_stream_t x) {
     bpt_self_t s = begin(l, BPT_QUERIES_LEAVES);
     s.attrs.zero_spans = has_zero_spans(l, layer);
     s.fresh = layer == 0;
-    s.x = layer == 0 || e->rows == e->leaf_rows ? x.low : leaves.low;
-    s.y = x.low;
+    s.x = s.y = x.low;
+    s.x_rows = layer == 0 || e->rows == e->leaf_rows ? 0 : e->leaf_rows;
     s.residual = leaves.full;
     s.place = bpt_place_first(l->b, e->in.row_keys, e->leaf_rows);
     return s;
 }
 
 static bpt_stream_t take_roots(const layers_t *l, bpt_stream_t x) {
-    const bpt_value_t roots = bpt_gather(l->b->g, x.full, l->e->own[ROOT_ROWS].value);
+    const bpt_value_t roots = bpt_cast(l->b->g, bpt_gather(l->b->g, x.full, l->e->own[ROOT_ROWS].value), BPT_F32);
     return (bpt_stream_t){roots, bpt_cast(l->b->g, roots, l->b->precision)};
 }
 
@@ -208,11 +208,11 @@ static bpt_memory_t memory_of(const layers_t *l, bpt_value_t x) {
                                     .key_codes = trees ? read->codes : e->own[OTHER_CODES].value}};
 }
 
-// What a layer reads. One that is computed again casts its input itself, so that it is stored once; pieces do so piece by piece.
-static bpt_stream_t input_of(const layers_t *l, bpt_stream_t x) {
-    if (!l->e->options.recompute) return x;
-    const bpt_stream_t once = {x.full, x.full};
-    return by_pieces_with_gradients(l) ? once : bpt_stream_cast(l->b, once);
+// What a layer reads; x: what the layer before gave. The embedding is computed again with the first layer. Pieces cast rows piece by piece.
+static bpt_stream_t input_of(const layers_t *l, int layer, bpt_stream_t x) {
+    const bpt_stream_t in = layer ? bpt_stored_input(l->b, x) : bpt_encoder_embed(l->b, l->e);
+    if (!by_pieces_with_gradients(l)) return bpt_stream_cast(l->b, in);
+    return layer ? in : (bpt_stream_t){in.full, in.full};
 }
 
 static void build(const bpt_builder_t *b, bpt_encoder_t *e) {
@@ -228,7 +228,7 @@ static void build(const bpt_builder_t *b, bpt_encoder_t *e) {
             l.reading = true;
         }
         bpt_graph_region_begin(b->g);
-        s.x = input_of(&l, i == 0 ? bpt_encoder_embed(b, e) : s.x);
+        s.x = input_of(&l, i, s.x);
         if (l.roots && i >= layers - 2)
             run_root_layer(&l, i, &s, prefix);
         else

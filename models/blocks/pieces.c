@@ -67,7 +67,9 @@ static bpt_value_t join_heads(const layer_t *l, int set, int64_t row, int64_t ro
     if (groups == 1) return bpt_self_out(l->b, bpt_rows(g, l->attended[set][0], row, rows), l->prefix);
     bpt_value_t sum = BPT_NO_VALUE;
     for (int32_t group = 0; group < groups; ++group) {
-        const bpt_matmul_options_t options = {.transpose_b = true, .acc = sum, .bias = BPT_NO_VALUE, .dtype = BPT_F32};
+        const bool rounded = l->pieces->gradients && group == groups - 1;  // then so is what goes back through all of them
+        const bpt_matmul_options_t options = {
+            .transpose_b = true, .acc = sum, .bias = BPT_NO_VALUE, .dtype = rounded ? l->b->precision : BPT_F32};
         sum = bpt_matmul(g, bpt_rows(g, l->attended[set][group], row, rows), l->columns[group], options);
     }
     return sum;
@@ -86,7 +88,7 @@ static bpt_stream_t finish_rows(const void *part, int64_t row, int64_t rows) {
     const bpt_self_t *s = r->self;
     bpt_graph_t *g = r->layer->b->g;
     const bool has_residual = row < bpt_shape_rows(&bpt_graph_value(g, s->residual)->shape);
-    const bpt_value_t x = has_residual ? bpt_rows(g, s->residual, row, rows) : BPT_NO_VALUE;
+    const bpt_value_t x = has_residual ? bpt_cast(g, bpt_rows(g, s->residual, row, rows), BPT_F32) : BPT_NO_VALUE;
     const bpt_place_t place = {s->place.keys == BPT_NO_VALUE ? BPT_NO_VALUE : bpt_rows(g, s->place.keys, row, rows), rows};
     return bpt_self_finish(r->layer->b, join_heads(r->layer, r->set, row, rows), x, place, NULL, 0, r->layer->prefix);
 }

@@ -54,8 +54,7 @@ static bpt_value_t own_heads(const bpt_builder_t *b, bpt_value_t all, int joined
 
 // x W^T of the builder's heads; `joined` weights as one.
 static bpt_value_t project(const bpt_builder_t *b, bpt_value_t x, const char *prefix, const char *name, int joined) {
-    return bpt_linear(b->g, bpt_cast(b->g, x, b->precision), own_heads(b, bpt_weight_low(b->w, prefix, name, joined), joined),
-                      BPT_NO_VALUE);
+    return bpt_linear(b->g, x, own_heads(b, bpt_weight_low(b->w, prefix, name, joined), joined), BPT_NO_VALUE);
 }
 
 bpt_value_t bpt_self_query(const bpt_builder_t *b, bpt_value_t x, const char *prefix) { return project(b, x, prefix, BPT_NAME_Q, 1); }
@@ -135,12 +134,15 @@ static void attend(const bpt_builder_t *b, bpt_self_t *s, bpt_value_t q, bpt_val
 }
 
 void bpt_self_attend(const bpt_builder_t *b, bpt_self_t *sets, int count, const char *prefix) {
-    const bool packed = sets->x == sets->y && count == 1;
+    const bool packed = sets->x == sets->y && count == 1 && !sets->x_rows;
+    const bpt_value_t y = bpt_cast(b->g, sets->y, b->precision);
     bpt_value_t kv = BPT_NO_VALUE;
     for (int i = 0; i < count; ++i) {
         bpt_self_t *s = &sets[i];
-        const bpt_value_t q = packed ? bpt_self_query_key_value(b, s->x, prefix) : bpt_self_query(b, s->x, prefix);
-        if (i == 0) kv = packed ? q : bpt_self_key_value(b, s->y, prefix);
+        const bpt_value_t all = s->x == sets->y ? y : bpt_cast(b->g, s->x, b->precision);
+        const bpt_value_t x = s->x_rows ? bpt_rows(b->g, all, 0, s->x_rows) : all;
+        const bpt_value_t q = packed ? bpt_self_query_key_value(b, x, prefix) : bpt_self_query(b, x, prefix);
+        if (i == 0) kv = packed ? q : bpt_self_key_value(b, y, prefix);
         s->attrs.packed = packed;
         attend(b, s, q, s->y_rows ? bpt_rows(b->g, kv, 0, s->y_rows) : kv, prefix);
     }

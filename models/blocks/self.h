@@ -35,8 +35,8 @@ typedef struct {
     bpt_attention_inputs_t in;   // but for q, kv and rel
     bool relative;               // scores have relative positions
     bpt_value_t x, y;            // in any precision; the same: one product gives queries, keys and values
-    int64_t y_rows;              // of y that are read, the first ones; 0: all
-    bpt_value_t residual;        // x in f32; rows beyond its own are zero
+    int64_t x_rows, y_rows;      // of x that are queries and of y that are read, the first ones; 0: all
+    bpt_value_t residual;        // x in f32, for pieces in any precision; rows beyond its own are zero
     bool fresh;                  // the residual is not (rows of) what the layer before made
     bpt_place_t place;           // of x
     const bpt_memory_t *memory;  // read between the attention and the feed-forward network; NULL: there is none

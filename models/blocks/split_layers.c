@@ -66,9 +66,10 @@ static bpt_stream_t layer(const bpt_builder_t *b, const bpt_encoder_t *e, bpt_st
     char prefix[BPT_PREFIX_BYTES];
     bpt_stream_t out;
     bpt_self_prefix(b->scope, number, prefix);
-    bpt_self_t s = queries_of(b, e, x, number + 1 == b->config->layers);
-    s.y = with_halo(b, e, x.low);
+    const bpt_value_t read = with_halo(b, e, x.low);
     bpt_graph_region_begin(b->g);  // what is exchanged is not exchanged again
+    bpt_self_t s = queries_of(b, e, bpt_stream_cast(b, bpt_stored_input(b, x)), number + 1 == b->config->layers);
+    s.y = read;
     bpt_self_layer(b, &s, 1, prefix, &out);
     bpt_graph_region_end(b->g);
     return out;

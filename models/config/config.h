@@ -86,7 +86,7 @@ typedef struct {
     int64_t accumulate;
     uint64_t seed;
     bpt_dtype_t precision;
-    bool recompute;
+    bool recompute, half_inputs;
     bpt_optimizer_t optimizer;
     double lr, beta1, beta2, eps, weight_decay, clip;
     bpt_schedule_t schedule;

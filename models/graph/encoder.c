@@ -130,6 +130,8 @@ static bpt_builder_t make_builder(bpt_weights_t *weights, const bpt_encoder_t *e
                            .plain_embedding = e->stack.plain_embedding,
                            .scaled_embedding = e->stack.scaled_embedding,
                            .precision = e->options.precision,
+                           .recompute = e->options.recompute,
+                           .half_inputs = e->options.half_inputs,
                            .chunk_rows = e->pieces.chunk_rows,
                            .p_input = on * c->dropout_input,
                            .p_hidden = on * c->dropout_hidden,

@@ -17,11 +17,12 @@ typedef struct {
     const bpt_model_config_t *config;
     bpt_batch_shape_t shape;
     bpt_dtype_t precision;
-    bool dropout;    // and smoothed labels: training
-    bool logits;     // instead of a loss
-    bool states;     // instead of both: those of the last layer, of tokens and of what the task wants
-    bool gradients;  // will be asked for
-    bool recompute;  // and layers are computed again for them
+    bool dropout;      // and smoothed labels: training
+    bool logits;       // instead of a loss
+    bool states;       // instead of both: those of the last layer, of tokens and of what the task wants
+    bool gradients;    // will be asked for
+    bool recompute;    // and layers are computed again for them
+    bool half_inputs;  // of which the inputs are stored in the low precision
     // Pieces of a layer where there are no gradients, or layers are computed again (blocks/pieces.h); 0: chosen by the number of rows.
     int64_t chunk_rows;
     int32_t head_groups;

@@ -31,7 +31,8 @@ typedef struct {
 typedef struct {
     bpt_dtype_t precision;
     bool recompute;
-    bool decoupled;  // AdamW
+    bool half_inputs;  // with recompute: inputs of layers are stored in `precision`
+    bool decoupled;    // AdamW
     float beta1, beta2, eps, weight_decay;
     bpt_shard_t shard;  // of the optimizer: the part of the arena that is updated
     bpt_shard_t split;  // of each sequence: the range that is computed here (encoder.h)

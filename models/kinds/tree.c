@@ -109,8 +109,9 @@ static void build(const bpt_builder_t *b, bpt_encoder_t *e) {
     bpt_stream_t x = stream(b, bpt_join(b->g, BPT_F32, parts, 2));
     for (int32_t i = 0; i < b->config->layers; ++i) {
         const bool roots_alone = takes_roots_alone(e) && i + 1 == b->config->layers;
-        bpt_tree_rows_t rows = {{x, place}, graph_of(e, TABLE, BACK, place.keys)};
         bpt_graph_region_begin(b->g);
+        x = bpt_stream_cast(b, bpt_stored_input(b, x));
+        bpt_tree_rows_t rows = {{x, place}, graph_of(e, TABLE, BACK, place.keys)};
         if (roots_alone) rows = (bpt_tree_rows_t){roots_of(b, e, x), graph_of(e, ROOT_TABLE, ROOT_BACK, roots.keys)};
         x = bpt_tree_layer(b, &forest, x, &rows, i);
         bpt_graph_region_end(b->g);

@@ -6,6 +6,12 @@
 #include "bpt/alloc.h"
 #include "models/run/runner_internal.h"
 
+static bpt_status_t check_inputs(const bpt_step_options_t *step) {
+    if (!step->half_inputs || (step->recompute && step->precision != BPT_F32)) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE, "inputs of layers in 16 bits (--half-inputs) are for layers that are computed again in bf16 or f16: "
+                                   "--recompute --precision bf16");
+}
+
 bpt_status_t bpt_runner_create(const bpt_model_config_t *config, const bpt_runner_options_t *options, struct bpt_device *device,
                                bpt_runner_t **out) {
     bpt_runner_t *r;
@@ -15,7 +21,8 @@ bpt_status_t bpt_runner_create(const bpt_model_config_t *config, const bpt_runne
     if (options->shard_optimizer) r->options.step.shard = (bpt_shard_t){bpt_ranks_rank(options->ranks), bpt_ranks_size(options->ranks)};
     r->options.step.marked |= bpt_ranks_size(options->ranks) > 1;
     r->device = device;
-    bpt_status_t status = bpt_runner_split(r);
+    bpt_status_t status = check_inputs(&options->step);
+    if (status == BPT_OK) status = bpt_runner_split(r);
     if (status == BPT_OK) status = bpt_model_params(config, options->frozen, &r->params);
     if (status == BPT_OK) status = bpt_workspace_create(device, &r->workspace);
     status = bpt_ranks_agree(options->ranks, status);  // connecting takes all ranks

@@ -48,6 +48,7 @@ bpt_runner_options_t bpt_trainer_runner_options(const bpt_train_config_t *t) {
     return (bpt_runner_options_t){
         .step = {.precision = t->precision,
                  .recompute = t->recompute,
+                 .half_inputs = t->half_inputs,
                  .decoupled = t->optimizer == BPT_OPTIMIZER_ADAMW,
                  .beta1 = (float)t->beta1,
                  .beta2 = (float)t->beta2,

@@ -132,6 +132,38 @@ static void pieces_in_half_precision(void **state) {
     fixture_close(device);
 }
 
+// Inputs of layers in 16 bits: near the whole in bf16, with pieces and without, and refused where they mean nothing.
+static void inputs_of_layers_in_half_precision(void **state) {
+    (void)state;
+    const uint32_t lengths[] = {21, 9, 32};
+    bpt_device_t *device = fixture_open("cpu");
+    for (size_t v = 0; v < BPT_COUNT(variants); ++v) {
+        const bpt_model_config_t c = config_of(&variants[v]);
+        fixture_fill(&b, &c, 32, 3, lengths, 5);
+        gradients(device, &c, (bpt_step_options_t){0}, exact);
+        const double loss = gradients(device, &c, (bpt_step_options_t){.precision = BPT_BF16}, whole), off = distance(whole);
+        for (int chunk = 0; chunk < 2; ++chunk) {
+            const bpt_step_options_t step = {
+                .precision = BPT_BF16, .recompute = true, .half_inputs = true, .chunk_rows = 7 * chunk, .head_groups = 1 + chunk};
+            const double half = gradients(device, &c, step, pieces);
+            if (!(distance(pieces) <= 3 * off) || !(fabs(loss - half) <= 0.01 * fabs(loss)))
+                fail_msg("%s: off by %g, %g in f32 between layers; loss %g, %g", variants[v].name, distance(pieces), off, half, loss);
+            // With one layer there is no state between layers.
+            if (!chunk && variants[v].layers == 1 && memcmp(whole, pieces, sizeof whole)) fail_msg("%s differs", variants[v].name);
+            if (!chunk && variants[v].layers > 1 && !memcmp(whole, pieces, sizeof whole)) fail_msg("%s is the same", variants[v].name);
+        }
+    }
+    const bpt_model_config_t c = config_of(&variants[0]);
+    bpt_runner_t *runner;
+    const bpt_runner_options_t wrong[] = {{.step = {.half_inputs = true, .precision = BPT_BF16}},
+                                          {.step = {.half_inputs = true, .recompute = true}}};
+    for (size_t i = 0; i < BPT_COUNT(wrong); ++i) {
+        assert_int_equal(bpt_runner_create(&c, &wrong[i], device, &runner), BPT_ERR_USAGE);
+        assert_non_null(strstr(bpt_error_message(), "--half-inputs"));
+    }
+    fixture_close(device);
+}
+
 static double kib_a_token(bpt_device_t *device, bpt_step_options_t step) {
     bpt_model_config_t c = fixture_lm();
     c.layers = 3;
@@ -154,6 +186,9 @@ static void pieces_take_less_memory(void **state) {
     const double some =
         kib_a_token(device, (bpt_step_options_t){.precision = BPT_BF16, .recompute = true, .chunk_rows = 512, .head_groups = 4});
     if (!(some < 0.5 * all)) fail_msg("%g KiB a token by pieces, %g without", some, all);
+    const double half = kib_a_token(
+        device, (bpt_step_options_t){.precision = BPT_BF16, .recompute = true, .half_inputs = true, .chunk_rows = 512, .head_groups = 4});
+    if (!(half < 0.9 * some)) fail_msg("%g KiB a token with inputs in 16 bits, %g in f32", half, some);
     fixture_close(device);
 }
 
@@ -162,6 +197,7 @@ int main(void) {
         cmocka_unit_test(gradients_by_pieces_are_those_of_the_whole),
         cmocka_unit_test(dropout_of_attention_by_chunks_is_that_of_the_whole),
         cmocka_unit_test(pieces_in_half_precision),
+        cmocka_unit_test(inputs_of_layers_in_half_precision),
         cmocka_unit_test(pieces_take_less_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

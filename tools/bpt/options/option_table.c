@@ -327,6 +327,9 @@ const cli_option_t cli_option_table[] = {
      .help = "number of micro-batches that make up one optimiser step"},
     {BOOL("recompute", train.recompute), .fallback = "no", .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN, .key = true,
      .help = "recompute a layer's activations in the backward pass: needs less memory and a third more work"},
+    {BOOL("half-inputs", train.half_inputs), .fallback = "no", .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN, .key = true,
+     .help = "--recompute with --precision bf16 or f16: keep the inputs of layers in 16 bits, which rounds the states between layers "
+             "while training; saves 2 bytes a number"},
 
     // ---- length, evaluation, checkpoints
     {INT("steps", train.steps, 0, MAX_COUNT), .fallback = "0", .shown = "by --epochs", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN,
@@ -604,6 +607,7 @@ const cli_variant_t cli_option_variants[] = {
     {"horizontal-max", CLI_BENCH},
     {"subtree-mask", CLI_BENCH},
     {"recompute", CLI_BENCH},
+    {"half-inputs", CLI_BENCH},
     {"accumulate", CLI_BENCH, .help = "cluster: micro-batches of each device in a step"},
     {"batch", CLI_TRANSLATE, .help = "number of lines that are translated together; more are faster and take more memory"},
     {"batch", CLI_BENCH, .fallback = "1", .help = "decode, translate: number of texts that are decoded together"},
