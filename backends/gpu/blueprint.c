@@ -64,6 +64,8 @@ static const struct {
     {"rows", BPT_BLUEPRINT_ROWS, 6, 6, false, {0}, rows_can},
     {"block", BPT_BLUEPRINT_BLOCK, 2, 2, true, {5, 3}, block_can},
     {"warps", BPT_BLUEPRINT_WARPS, 2, 2, true, {4, 128}, warps_can},
+    {"fragments", BPT_BLUEPRINT_FRAGMENTS, 2, 2, true, {3, 3}, block_can},
+    {"no-fragments", BPT_BLUEPRINT_NONE, 0, 0, true, {[BPT_NONE_OF_FRAGMENTS] = 1}, any_sizes},
 };
 
 // How many numbers with commas between them the text is; -1: it is something else, or there are too many.

@@ -8,15 +8,16 @@
 #include "bpt/base.h"
 
 typedef enum {
-    BPT_BLUEPRINT_UNSET,    // what the selector says
-    BPT_BLUEPRINT_NONE,     // the kernel is not used
-    BPT_BLUEPRINT_TILES,    // products by tiles in local memory (cl/matmul/matmul.cl)
-    BPT_BLUEPRINT_WIDE,     // products by blocks in registers (cl/software/matmul_wide.cl)
-    BPT_BLUEPRINT_LIBRARY,  // products by the driver's library
-    BPT_BLUEPRINT_MATRIX,   // products by the device's units for matrices (cl/matrix/matmul_matrix.cl)
-    BPT_BLUEPRINT_ROWS,     // attention by tiles of rows (cl/attention/tiles.h)
-    BPT_BLUEPRINT_BLOCK,    // attention by blocks of queries in registers (cl/attention/attention_block.cl)
-    BPT_BLUEPRINT_WARPS,    // attention by warps on matrix units (cl/attention/attention_warp.cl)
+    BPT_BLUEPRINT_UNSET,      // what the selector says
+    BPT_BLUEPRINT_NONE,       // the kernel is not used
+    BPT_BLUEPRINT_TILES,      // products by tiles in local memory (cl/matmul/matmul.cl)
+    BPT_BLUEPRINT_WIDE,       // products by blocks in registers (cl/software/matmul_wide.cl)
+    BPT_BLUEPRINT_LIBRARY,    // products by the driver's library
+    BPT_BLUEPRINT_MATRIX,     // products by the device's units for matrices (cl/matrix/matmul_matrix.cl)
+    BPT_BLUEPRINT_ROWS,       // attention by tiles of rows (cl/attention/tiles.h)
+    BPT_BLUEPRINT_BLOCK,      // attention by blocks of queries in registers (cl/attention/attention_block.cl)
+    BPT_BLUEPRINT_WARPS,      // attention by warps on matrix units (cl/attention/attention_warp.cl)
+    BPT_BLUEPRINT_FRAGMENTS,  // attention by blocks of queries on matrix units that a subgroup shares (cl/attention/attention_fragment.cl)
 } bpt_blueprint_kind_t;
 
 enum { BPT_TILE_ROWS, BPT_TILE_COLUMNS, BPT_TILE_DEPTH, BPT_TILE_ITEM_ROWS, BPT_TILE_ITEM_COLUMNS };  // of a tile and of an item
@@ -27,8 +28,9 @@ enum { BPT_MATRIX_ROWS, BPT_MATRIX_COLUMNS, BPT_MATRIX_GROUP_ROWS, BPT_MATRIX_GR
 // Rows of a tile, at most; items of a group, rows of an item, sums by fours that it has in registers, keys of a step, heads that a group
 // takes one after the other.
 enum { BPT_ROWS_TILE, BPT_ROWS_GROUP, BPT_ROWS_ITEM, BPT_ROWS_SUMS, BPT_ROWS_KEYS, BPT_ROWS_HEADS };
-enum { BPT_BLOCK_KEYS, BPT_BLOCK_KEYS_BACK };  // of an item in a step, at most, forward and backward
+enum { BPT_BLOCK_KEYS, BPT_BLOCK_KEYS_BACK };  // of an item in a step, at most, forward and backward; the same of fragments
 enum { BPT_WARPS_GROUP, BPT_WARPS_KEYS };      // warps of a group, a head each; keys of a step, at most
+enum { BPT_NONE_OF_FRAGMENTS };                // 1: which none is meant
 
 enum { BPT_BLUEPRINT_SIZES = 6, BPT_BLUEPRINT_TEXT = 64 };
 
@@ -38,8 +40,8 @@ typedef struct {
 } bpt_blueprint_t;
 
 // "tiles:64,64,16,8,8", "wide:8,2,8", "wide:8,2,1,16", "library", "library-tf32", "matrix:2,2,2,2,32", "rows:16,64,4,4,64,1",
-// "block:5,3", "warps:4,128", "none". Also names alone, for their usual sizes, and "8,2,8" and "0,0,0" for "wide:8,2,8" and "tiles". False:
-// not such a text, or sizes that the kernel cannot have on any device.
+// "block:5,3", "warps:4,128", "none" (no warps), "fragments:3,3", "no-fragments". Also names alone, for their usual sizes, and "8,2,8" and
+// "0,0,0" for "wide:8,2,8" and "tiles". False: not such a text, or sizes that the kernel cannot have on any device.
 bool bpt_blueprint_parse(const char *text, bpt_blueprint_t *out);
 size_t bpt_blueprint_text(const bpt_blueprint_t *b, char *text, size_t bytes);  // how long it is
 bool bpt_blueprint_same(const bpt_blueprint_t *a, const bpt_blueprint_t *b);

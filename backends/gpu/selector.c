@@ -53,7 +53,7 @@ static needs_t needs_of(const bpt_blueprint_t *b, const bpt_gpu_info_t *gpu) {
 void bpt_blueprint_lacks(const bpt_blueprint_t *b, const bpt_gpu_info_t *gpu, char *why, size_t bytes) {
     const needs_t needs = needs_of(b, gpu);
     *why = '\0';
-    if (b->kind == BPT_BLUEPRINT_MATRIX && !gpu->fragments.rows)
+    if ((b->kind == BPT_BLUEPRINT_MATRIX || b->kind == BPT_BLUEPRINT_FRAGMENTS) && !gpu->fragments.rows)
         snprintf(why, bytes, "units for products of f16 matrices, which the device, its driver or this build of bpt lacks");
     else if (b->kind == BPT_BLUEPRINT_MATRIX && b->size[BPT_MATRIX_DEPTH] % gpu->fragments.depth)
         snprintf(why, bytes, "a depth that is a multiple of %u, which the device's units take at once", gpu->fragments.depth);

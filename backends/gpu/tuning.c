@@ -9,8 +9,10 @@
 
 // The problem that a blueprint of attention is for; PRODUCT: of products.
 static bpt_problem_t problem_of(const bpt_blueprint_t *b) {
-    return b->kind == BPT_BLUEPRINT_ROWS                                     ? BPT_PROBLEM_ATTENTION_ROWS
-           : b->kind == BPT_BLUEPRINT_BLOCK                                  ? BPT_PROBLEM_ATTENTION_BLOCKS
+    return b->kind == BPT_BLUEPRINT_ROWS    ? BPT_PROBLEM_ATTENTION_ROWS
+           : b->kind == BPT_BLUEPRINT_BLOCK ? BPT_PROBLEM_ATTENTION_BLOCKS
+           : b->kind == BPT_BLUEPRINT_FRAGMENTS || (b->kind == BPT_BLUEPRINT_NONE && b->size[BPT_NONE_OF_FRAGMENTS])
+               ? BPT_PROBLEM_ATTENTION_FRAGMENTS
            : b->kind == BPT_BLUEPRINT_WARPS || b->kind == BPT_BLUEPRINT_NONE ? BPT_PROBLEM_ATTENTION_WARPS
                                                                              : BPT_PROBLEM_PRODUCT;
 }
@@ -146,7 +148,9 @@ static bpt_status_t from_text(const char *origin, const char *text, const bpt_de
             "of two, lanes 4, 8 or 16), library or "
             "library-tf32, for all products or as FORWARD/BACKWARD/WEIGHTS; after a + the same for products of f16 matrices, or "
             "matrix:ROWS,COLUMNS,ROWS,COLUMNS,DEPTH (fragments of a subgroup, subgroups, powers of two up to 8); after a ; for attention "
-            "rows:ROWS,GROUP,ROWS,SUMS,KEYS,HEADS, warps:WARPS,KEYS or none (powers of two, as in backends/gpu/blueprint.h)",
+            "rows:ROWS,GROUP,ROWS,SUMS,KEYS,HEADS, warps:WARPS,KEYS or none (powers of two), block:KEYS,KEYS, fragments:KEYS,KEYS (of an "
+            "item "
+            "in a step, forward and backward) or no-fragments, as in backends/gpu/blueprint.h",
             origin, text);
     if (out->tuning.form[0].kind == BPT_BLUEPRINT_UNSET) set_products(info, &out->tuning);
     check_fits(&out->tuning, info, why, sizeof why);

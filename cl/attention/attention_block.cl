@@ -1,10 +1,11 @@
 // A step: the items list its nodes and multiply the queries by the rows of the table that it uses (`by_fours` [entry][rows]); scores in registers,
 // largest score of each row over all items (`exchange`); weights (`by_fours` [key][rows],
 // behind them the items' sums); weighted sum of the values in registers.
-#include "cl/attention/four_rows.h"
+#include "cl/attention/item_products.h"
+#include "cl/attention/four_rows_results.h"
 KERNEL_BEGIN
     const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
-    const uint columns = p.heads * p.head_dim, head = GROUP_ID % p.heads;
+    const uint head = GROUP_ID % p.heads;
     const block_t block = block_of(PASS, GROUP_ID / p.heads);
     set_block(PASS, g, block);
     BARRIER;
@@ -78,27 +79,13 @@ KERNEL_BEGIN
             }
     }
     UNROLL for (uint i = 0u; i < 4u; ++i) {
-        const uint row = own_row[4u * FOUR + i];
-        const float weights = number_of(total, i), factor = p.parts > 1u ? 1.0f : weights == 0.0f ? 0.0f : p.inverse / weights;
-        if (row == NO_ROW) continue;
-        const uint place = p.parts > 1u ? partial_place(PASS, g, block, row, columns + 2u * p.heads) : row * columns;
+        const float weights = number_of(total, i);
+        if (own_row[4u * FOUR + i] == NO_ROW) continue;
+        const uint place = result_place(PASS, g, block, i);
         UNROLL for (uint f = 0u; f < COLUMN_FOURS; ++f) {
-            const uint c = 64u * f + 4u * SIXTEENTH, at = place + head * p.head_dim + c;
-            if (c >= p.head_dim) continue;
-            UNROLL for (uint j = 0u; j < 4u; ++j) {
-                const float x = factor * number_of(sums[4u * f + i], j);
-                if (p.parts > 1u)
-                    AT(partial, at + j) = x;
-                else
-                    STORE(result, at + j, x);
-            }
+            const uint c = 64u * f + 4u * SIXTEENTH;
+            if (c < p.head_dim) put_four(PASS, place + head * p.head_dim + c, factor_of(PASS, weights) * sums[4u * f + i]);
         }
-        if (SIXTEENTH != 0u) continue;
-        if (p.parts > 1u) {
-            AT(partial, place + columns + head) = number_of(top, i);
-            AT(partial, place + columns + p.heads + head) = weights;
-        } else if ((p.calls & CALL_LSE) != 0u) {
-            AT(lse, row * p.heads + head) = weights == 0.0f ? 0.0f : number_of(top, i) + log(weights);
-        }
+        if (SIXTEENTH == 0u) put_statistics(PASS, place, i, head, number_of(top, i), weights);
     }
 KERNEL_END

@@ -1,62 +1,16 @@
 // With weights w = exp(score - lse), dropout factors f and D = dots, g = w (f dy . v - D) scale; dq = the sum over the keys of g (k + rel),
 // drel[row] = the sum over the edges of the row of g q; dk = the sum over the queries of g q, dv of w f dy. An edge's g is added to its row's
 // entry (`by_fours`, [entry][rows], after q . r), so that both sums with the table go over entries, not edges.
-#include "cl/attention/four_rows.h"
-#include "cl/attention/block_sums.h"
+#include "cl/attention/item_products.h"
+#define EDGE_GRADIENT(i) gradient[i]
+#define PUT_ENTRY(i, sum) by_fours[i] = sum
+#include "cl/attention/four_rows_grad.h"
 
 // Where a head of the item's row i begins in dout.
 FUNCTION uint upper_place(CONTEXT, uint i, uint head) {
     OPEN
     const uint row = own_existing[4u * FOUR + i];
     return ((row == NO_ROW ? 0u : row) * p.heads + head) * p.head_dim;
-}
-FUNCTION float lse_of(CONTEXT, uint i, uint head) {
-    OPEN
-    const uint row = own_existing[4u * FOUR + i];
-    return row == NO_ROW ? 0.0f : AT(lse, row * p.heads + head);
-}
-FUNCTION float dots_of(CONTEXT, uint i, uint head) {
-    OPEN
-    const uint row = own_existing[4u * FOUR + i];
-    return row == NO_ROW ? 0.0f : AT(dots, row * p.heads + head);
-}
-// The sum of the gradients of row u's edges with table row `row` to the nodes of a range in the step.
-FUNCTION float sum_of_edges(CONTEXT, int4 range, int row, int4 nodes, int start, int first, int end, uint u) {
-    OPEN
-    const int from = max(range.x, nodes.x + first - start), to = min(range.y, nodes.x + end - start);
-    int node = from, last = to;
-    if (range.w == 0) {
-        if (row != range.z) return 0.0f;  // all nodes of the range have one row
-    } else {
-        const int step = range.w, far = row - range.z;
-        node = range.x + far / step;
-        if (far / step * step != far || node < from || node >= to) return 0.0f;
-        last = node + 1;
-    }
-    float sum = 0.0f;
-    for (int m = node; m < last; ++m) sum += number_of(gradient[TO_UINT(start + m - nodes.x - first) * 4u + u / 4u], u % 4u);
-    return sum;
-}
-// by_fours [entry][rows] = the sums of the entries' edges.
-FUNCTION void pull_entries(CONTEXT, int4 g, block_t block, place_t at, int first, int end) {
-    OPEN
-    const uint four = LOCAL_ID % 4u;
-    int before = 0;  // entries of the ranges before
-    for (int r = at.range; r < block.n_ranges && at.start < end; ++r) {
-        const int4 nodes = union_of[r], entries = entries_of(PASS, r, nodes, at.start, first, end);
-        // Entries that come to this item by turns.
-        for (int i = (TO_INT(LOCAL_ID / 4u) + 16 - before % 16) % 16; i < entries.y; i += 16) {
-            float4 sum = zero4();
-            for (uint u = 0u; u < 4u; ++u) {
-                const int4 range = range_of_row(PASS, g, block, TO_INT(4u * four + u), r);
-                const float x = sum_of_edges(PASS, range, entries.x + i * entries.z, nodes, at.start, first, end, 4u * four + u);
-                sum = FLOAT4(u == 0u ? x : sum.x, u == 1u ? x : sum.y, u == 2u ? x : sum.z, u == 3u ? x : sum.w);
-            }
-            by_fours[TO_UINT(before + i) * 4u + four] = sum;
-        }
-        before += entries.y;
-        at.start += nodes.y - nodes.x;
-    }
 }
 // Column c of the queries of four rows.
 FUNCTION float query_number(CONTEXT, uint u, uint c) {
@@ -228,14 +182,8 @@ KERNEL_BEGIN
             if (row == NO_ROW) continue;
             const uint place = p.parts > 1u ? partial_place(PASS, g, block, row, columns) : row * query_stride(PASS);
             UNROLL for (uint f = 0u; f < COLUMN_FOURS; ++f) {
-                const uint c = 64u * f + 4u * SIXTEENTH, at = place + head * p.head_dim + c;
-                if (c >= p.head_dim) continue;
-                UNROLL for (uint j = 0u; j < 4u; ++j) {
-                    if (p.parts > 1u)
-                        AT(partial, at + j) = number_of(sums[4u * f + i], j);
-                    else
-                        STORE(dq, at + j, number_of(sums[4u * f + i], j));
-                }
+                const uint c = 64u * f + 4u * SIXTEENTH;
+                if (c < p.head_dim) put_four(PASS, place + head * p.head_dim + c, sums[4u * f + i]);
             }
         }
     }

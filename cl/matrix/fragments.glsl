@@ -10,6 +10,7 @@
 #define FRAGMENT_LOAD(x, array, first, stride) coopMatLoad(x, array, first, stride, gl_CooperativeMatrixLayoutRowMajor)
 #define FRAGMENT_LOAD_ACROSS(x, array, first, stride) coopMatLoad(x, array, first, stride, gl_CooperativeMatrixLayoutColumnMajor)
 #define FRAGMENT_MULTIPLY_ADD(sum, left, right) sum = coopMatMulAdd(left, right, sum)
+#define FRAGMENT_SCALE(sum, factor) sum = (sum) * float(factor)
 #define FRAGMENT_STORE(sum, array, first, stride) coopMatStore(sum, array, first, stride, gl_CooperativeMatrixLayoutRowMajor)
 #define FRAGMENT_STORE_HALVES(sum, array, first, stride) \
     coopMatStore(FRAGMENT_HALVES(sum), array, first, stride, gl_CooperativeMatrixLayoutRowMajor)

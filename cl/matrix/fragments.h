@@ -46,5 +46,6 @@ FUNCTION void fragment_store_halves(const fragment_sum_t &sum, uint4 *array, uin
 #define FRAGMENT_LOAD(x, array, first, stride) fragment_load(x, array, first, stride)
 #define FRAGMENT_LOAD_ACROSS(x, array, first, stride) fragment_load_across(x, array, first, stride)
 #define FRAGMENT_MULTIPLY_ADD(sum, left, right) warp_mma_f16((sum).v, (left).v, (right).v)
+#define FRAGMENT_SCALE(sum, factor) (sum).v = (factor) * (sum).v
 #define FRAGMENT_STORE(sum, array, first, stride) fragment_store(sum, array, first, stride)
 #define FRAGMENT_STORE_HALVES(sum, array, first, stride) fragment_store_halves(sum, array, first, stride)

@@ -79,6 +79,13 @@ static const chosen_t chosen[] = {
     {BPT_INTERVALS_BPT, true, true, true, true, 64, 2, 16, 700, 2, BPT_QUERIES_ALL, 0, BPT_F32, 2},
     // As far as a query reads on both sides, across the end of a piece of work.
     {BPT_INTERVALS_BPT, false, false, true, true, 4, 1, 16, 8500, 1, BPT_QUERIES_ALL, 0, BPT_F32, 2},
+    // Heads of f16 that matrix units of a subgroup take; the last one has spans in several parts.
+    {BPT_INTERVALS_BPT, true, false, true, true, 4, 2, 64, 150, 2, BPT_QUERIES_ALL, 0.1f, BPT_F16, 2},
+    {BPT_INTERVALS_BPT, false, false, true, true, 64, 1, 64, 300, 1, BPT_QUERIES_ALL, 0, BPT_F16, 2},
+    {BPT_INTERVALS_BPT, true, false, true, true, 2, 1, 128, 40, 1, BPT_QUERIES_ALL, 0, BPT_F16, 2},
+    {BPT_INTERVALS_BPT, true, true, true, true, 4, 4, 16, 70, 2, BPT_QUERIES_ALL, 0.1f, BPT_F16, 2},
+    {BPT_INTERVALS_DENSE, false, false, true, true, 1, 2, 16, 129, 3, BPT_QUERIES_ALL, 0, BPT_F16, 2},
+    {BPT_INTERVALS_SEGTREE, true, false, true, true, 1, 2, 32, 1030, 1, BPT_QUERIES_ALL, 0, BPT_F16, 2},
 };
 
 enum {

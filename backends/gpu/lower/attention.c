@@ -89,22 +89,20 @@ static pieces_t queries_of(const problem_t *a, bool gradient, bpt_gpu_attention_
                : bpt_lower_attention_queries(a, most);
 }
 
-static void lower_queries(const problem_t *a, const bpt_attention_warps_t *warps, bool first) {
-    (void)first;
+static void lower_queries(const problem_t *a, const bpt_attention_warps_t *warps, const bpt_attention_block_t *block) {
     const int64_t most = bpt_lower_attention_part(a);
-    const bpt_attention_block_t block = bpt_lower_attention_block(a, BPT_GPU_attention_block);
     bpt_gpu_attention_tile_t tile;
-    pieces_t queries = warps->warps          ? bpt_lower_attention_query_tiles(a, BPT_ATTENTION_BLOCK, warps->part, most)
-                       : block.keys_per_item ? bpt_lower_attention_query_tiles(a, BPT_ATTENTION_BLOCK, block.part, most)
-                                             : queries_of(a, false, &tile);
+    pieces_t queries = warps->warps           ? bpt_lower_attention_query_tiles(a, BPT_ATTENTION_BLOCK, warps->part, most)
+                       : block->keys_per_item ? bpt_lower_attention_query_tiles(a, BPT_ATTENTION_BLOCK, block->part, most)
+                                              : queries_of(a, false, &tile);
     bpt_lower_attention_reserve(a, &queries, a->d + 2 * a->t->heads);
     for (int i = 0; i < queries.count; ++i) {
         if (!queries.piece[i].tiles)
             emit_rows(a, &queries.piece[i]);
         else if (warps->warps)
             bpt_lower_attention_emit_warps(a, warps, &queries.piece[i]);
-        else if (block.keys_per_item)
-            bpt_lower_attention_emit_block(a, &block, &queries.piece[i]);
+        else if (block->keys_per_item)
+            bpt_lower_attention_emit_block(a, block, &queries.piece[i]);
         else
             emit_tiles(a, &tile, &queries.piece[i]);
         bpt_lower_barrier_of_rows(a->l);
@@ -114,13 +112,26 @@ static void lower_queries(const problem_t *a, const bpt_attention_warps_t *warps
 }
 
 static void rows_by_warps(const problem_t *a, bool first) {
+    (void)first;
     const bpt_attention_warps_t warps = bpt_lower_attention_warps(a, BPT_GPU_attention_warp);
-    lower_queries(a, &warps, first);
+    lower_queries(a, &warps, &(bpt_attention_block_t){0});
 }
-static void rows_by_tiles(const problem_t *a, bool first) { lower_queries(a, &(bpt_attention_warps_t){0}, first); }
+static void rows_by_fragments(const problem_t *a, bool first) {
+    (void)first;
+    const bpt_attention_block_t block = bpt_lower_attention_fragments(a, false);
+    lower_queries(a, &(bpt_attention_warps_t){0}, &block);
+}
+static void rows_in_registers(const problem_t *a, bool first) {
+    (void)first;
+    const bpt_attention_block_t block = bpt_lower_attention_block(a, false);
+    lower_queries(a, &(bpt_attention_warps_t){0}, &block);
+}
+static void rows_without_warps(const problem_t *a, bool first) {
+    bpt_lower_attention_either(a, first, bpt_lower_attention_fragments(a, false).keys_per_item > 0, rows_by_fragments, rows_in_registers);
+}
 
 static void lower_rows(const problem_t *a, bool first) {
-    bpt_lower_attention_either(a, first, bpt_lower_attention_warps(a, BPT_GPU_attention_warp).warps > 0, rows_by_warps, rows_by_tiles);
+    bpt_lower_attention_either(a, first, bpt_lower_attention_warps(a, BPT_GPU_attention_warp).warps > 0, rows_by_warps, rows_without_warps);
 }
 
 static void lower_forward(const problem_t *a, bool first) {
@@ -286,7 +297,8 @@ static void set_queries(gradient_t *g) {
     const int64_t part = g->warps.warps ? g->warps.part : g->block.part, ranges = g->warps.warps ? g->warps.ranges : g->block.ranges;
     if (by_blocks(g)) {
         g->queries = bpt_lower_attention_query_tiles(a, BPT_ATTENTION_BLOCK, part, bpt_lower_attention_part(a));
-        g->key_sums = bpt_lower_attention_key_sums(a, &g->queries, BPT_ATTENTION_BLOCK, ranges, g->warps.warps ? g->warps.warps : 1);
+        g->key_sums = bpt_lower_attention_key_sums(a, &g->queries, BPT_ATTENTION_BLOCK, ranges, g->warps.warps ? g->warps.warps : 1,
+                                                   g->block.by_fragments ? BPT_ATTENTION_BLOCK : 1);
     } else {
         g->queries = queries_of(a, true, &g->tile);
     }
@@ -309,9 +321,8 @@ static void set_keys(gradient_t *g) {
     bpt_lower_attention_reserve(a, &g->keys, 2 * a->d);
 }
 
-static gradient_t gradient_of(const problem_t *a, const bpt_attention_warps_t *warps) {
-    gradient_t g = {.a = *a, .warps = *warps};
-    if (!warps->warps) g.block = bpt_lower_attention_block(a, BPT_GPU_attention_block_grad);
+static gradient_t gradient_of(const problem_t *a, const bpt_attention_warps_t *warps, const bpt_attention_block_t *block) {
+    gradient_t g = {.a = *a, .warps = *warps, .block = *block};
     set_queries(&g);
     set_keys(&g);
     if (a->l->status != BPT_OK) return g;
@@ -352,9 +363,9 @@ static void emit_queries_with_keys(const gradient_t *g) {
     }
 }
 
-static void lower_tiles_gradient(const problem_t *a, const bpt_attention_warps_t *warps, bool first) {
+static void lower_ways_gradient(const problem_t *a, const bpt_attention_warps_t *warps, const bpt_attention_block_t *block, bool first) {
     bpt_lower_t *l = a->l;
-    const gradient_t g = gradient_of(a, warps);
+    const gradient_t g = gradient_of(a, warps, block);
     if (l->status != BPT_OK) return;
     bpt_lower_fill(l, &g.table_sums, g.areas * g.area, 0);
     bpt_lower_barrier(l);
@@ -371,13 +382,24 @@ static void lower_tiles_gradient(const problem_t *a, const bpt_attention_warps_t
 
 static void gradient_by_warps(const problem_t *a, bool first) {
     const bpt_attention_warps_t warps = bpt_lower_attention_warps(a, BPT_GPU_attention_warp_grad);
-    lower_tiles_gradient(a, &warps, first);
+    lower_ways_gradient(a, &warps, &(bpt_attention_block_t){0}, first);
 }
-static void gradient_by_tiles(const problem_t *a, bool first) { lower_tiles_gradient(a, &(bpt_attention_warps_t){0}, first); }
+static void gradient_by_fragments(const problem_t *a, bool first) {
+    const bpt_attention_block_t block = bpt_lower_attention_fragments(a, true);
+    lower_ways_gradient(a, &(bpt_attention_warps_t){0}, &block, first);
+}
+static void gradient_in_registers(const problem_t *a, bool first) {
+    const bpt_attention_block_t block = bpt_lower_attention_block(a, true);
+    lower_ways_gradient(a, &(bpt_attention_warps_t){0}, &block, first);
+}
+static void gradient_without_warps(const problem_t *a, bool first) {
+    bpt_lower_attention_either(a, first, bpt_lower_attention_fragments(a, true).keys_per_item > 0, gradient_by_fragments,
+                               gradient_in_registers);
+}
 
 static void lower_rows_gradient(const problem_t *a, bool first) {
     bpt_lower_attention_either(a, first, bpt_lower_attention_warps(a, BPT_GPU_attention_warp_grad).warps > 0, gradient_by_warps,
-                               gradient_by_tiles);
+                               gradient_without_warps);
 }
 
 static void lower_gradient(const problem_t *a, bool first) {

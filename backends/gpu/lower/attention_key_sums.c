@@ -25,14 +25,14 @@ static int64_t heads_of(const bpt_attention_problem_t *a, int64_t rows, int64_t 
 }
 
 key_sums_t bpt_lower_attention_key_sums(const bpt_attention_problem_t *a, const bpt_attention_pieces_t *queries, int64_t block_rows,
-                                        int64_t ranges, int64_t together) {
+                                        int64_t ranges, int64_t together, int64_t rows_together) {
     key_sums_t s = {.block_rows = (uint32_t)block_rows, .ranges = (uint32_t)ranges};
     const int64_t keys = a->batch * (a->t->graph.n + (a->t->zero_spans ? 0 : a->other));
     int64_t rows = 0, lists = 0;
     for (int i = 0; i < queries->count; ++i) {
         const bpt_attention_piece_t *piece = &queries->piece[i];
         if (!piece->tiles) return s;
-        s.of[i].list_rows = piece->level ? piece->keys : bpt_intervals_block_nodes(&a->t->graph, block_rows);
+        s.of[i].list_rows = bpt_round_up(piece->level ? piece->keys : bpt_intervals_block_nodes(&a->t->graph, block_rows), rows_together);
         s.of[i].first_row = rows;
         s.of[i].first_list = lists;
         rows += a->batch * piece->tiles * s.of[i].list_rows;

@@ -14,9 +14,10 @@ typedef struct {
     } of[BPT_ATTENTION_MAX_PIECES];
 } bpt_attention_key_sums_t;
 
-// For queries that go by blocks of so many rows with so many ranges at most. Kernels take `together` heads at a time, where possible.
+// For queries that go by blocks of so many rows with so many ranges at most. Kernels take `together` heads at a time, where possible, and
+// write `rows_together` rows.
 bpt_attention_key_sums_t bpt_lower_attention_key_sums(const bpt_attention_problem_t *a, const bpt_attention_pieces_t *queries,
-                                                      int64_t block_rows, int64_t ranges, int64_t together);
+                                                      int64_t block_rows, int64_t ranges, int64_t together, int64_t rows_together);
 // What the gradients of blocks by warps and without matrix units have beside each other's own: parameters and bindings of piece number
 // `index`, for `heads` heads from first_head on.
 #define BPT_ATTENTION_BLOCK_GRAD_PARAMS(a, shares, keys, index, first_head, heads)                                      \
@@ -25,7 +26,6 @@ bpt_attention_key_sums_t bpt_lower_attention_key_sums(const bpt_attention_proble
     .first_row = (uint32_t)(keys)->of[index].first_row, .list_rows = (uint32_t)(keys)->of[index].list_rows
 #define BPT_ATTENTION_BLOCK_GRAD_CALL(k, a, kernel, piece, shares, keys) \
     do {                                                                 \
-        (k).constants[kernel##_KEY_SUMS] = (keys)->heads > 0;            \
         BPT_ATTENTION_INPUTS(k, a, kernel);                              \
         (k).bindings[kernel##_dy] = (a)->in[8];                          \
         (k).bindings[kernel##_lse] = (a)->in[9];                         \

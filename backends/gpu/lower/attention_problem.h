@@ -55,6 +55,16 @@ typedef struct {
     int64_t groups, turn;   // of blocks in a dispatch; blocks that each takes
 } bpt_attention_shares_t;
 
+// Are q, kv, rel and dout tensors of one 16-bit type whose rows can be read by 16 bytes, where heads are of a multiple of eight columns?
+static inline bool bpt_lower_attention_by_eights(const bpt_attention_problem_t *a) {
+    static const int inputs[] = {0, 1, 2, 8};
+    for (size_t i = 0; i < BPT_COUNT(inputs); ++i) {
+        const bpt_view_t *v = &a->in[inputs[i]];
+        if (v->present && (v->dtype == BPT_F32 || v->dtype != a->in[0].dtype || v->offset_bytes % 16)) return false;
+    }
+    return true;
+}
+
 // Parameters and bindings that all kernels of queries and keys have.
 #define BPT_ATTENTION_PARAMS(a)                                                                                              \
     .graph = (a)->graph[0], .n = (a)->graph[1], .reach = (a)->graph[2], .rel_levels = (a)->graph[3],                         \

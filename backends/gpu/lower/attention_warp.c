@@ -9,20 +9,14 @@ enum {
     FEW_ENTRIES = 80,    // rows of the table of positions
 };
 
-// Rows of a 16-bit tensor, of heads of a multiple of eight columns, that can be read by 16 bytes.
-static bool is_by_eights(const bpt_attention_problem_t *a, int input) {
-    const bpt_view_t *v = &a->in[input];
-    return !v->present || (v->dtype != BPT_F32 && v->dtype == a->in[0].dtype && v->offset_bytes % 16 == 0);
-}
-
 static const bpt_blueprint_t *blueprint_of(const bpt_attention_problem_t *a) {
     return &a->l->device->tuning.other[BPT_PROBLEM_ATTENTION_WARPS];
 }
 
 static bool is_possible(const bpt_attention_problem_t *a) {
     return blueprint_of(a)->kind == BPT_BLUEPRINT_WARPS && !a->table && a->t->queries != BPT_QUERIES_ROOTS &&
-           bpt_intervals_is_steady(&a->t->graph) && a->t->head_dim % 8 == 0 && a->t->head_dim <= MOST_HEAD && is_by_eights(a, 0) &&
-           is_by_eights(a, 1) && is_by_eights(a, 2) && is_by_eights(a, 8) && a->out[0].offset_bytes % 16 == 0;
+           bpt_intervals_is_steady(&a->t->graph) && a->t->head_dim % 8 == 0 && a->t->head_dim <= MOST_HEAD &&
+           bpt_lower_attention_by_eights(a) && a->out[0].offset_bytes % 16 == 0;
 }
 
 static void set_constants(const bpt_attention_warps_t *w, uint32_t *constants) {
@@ -87,6 +81,7 @@ void bpt_lower_attention_emit_warps_grad(const bpt_attention_problem_t *a, const
     k.group_size = w->warps * WARP;
     set_constants(w, k.constants);
     BPT_ATTENTION_BLOCK_GRAD_CALL(k, a, attention_warp_grad, piece, shares, keys);
+    k.constants[attention_warp_grad_KEY_SUMS] = keys->heads > 0;
     k.flops = bpt_lower_attention_grad_flops(a, piece, shares, keys, heads);
     for (int64_t first = 0; first < units; first += step) {
         if (first > 0) bpt_lower_barrier(a->l);

@@ -1,0 +1,146 @@
+// As attention_block_grad.cl says, with g = w (f dy . v - D) and the scale where sums leave the fragments: g, weights, and the sums of entries
+// (`onto` [entry][rows of the block]) are f16.
+#include "cl/attention/fragment_products.h"
+#define EDGE_GRADIENT(i) by_fours[KEY_FOURS + (i)]
+#define PUT_ENTRY(i, sum) PUT_FOUR_HALVES(onto, i, sum)
+#include "cl/attention/four_rows_grad.h"
+
+FUNCTION void stage_upper(CONTEXT, uint head) {
+    OPEN
+    for (uint i = LOCAL_ID; i < ROWS_PER_TILE * EIGHTS; i += WG) {
+        const uint u = i / EIGHTS, e = i % EIGHTS, row = own_existing[u];
+        uint4 x = UINT4(0u, 0u, 0u, 0u);
+        if (row != NO_ROW) x = EIGHT(dy, (row * p.heads + head) * p.head_dim + 8u * e);
+        upper[u * LINE + e] = x;
+    }
+}
+// A fragment of weights [node or entry][row of the block], from `first` on, times `rows` of the block, `columns` from c on.
+#define MULTIPLY_ROWS(product, weights, first, rows, c)                              \
+    FRAGMENT_ZERO(product);                                                          \
+    for (uint u = 0u; u < ROWS_PER_TILE; u += FRAGMENT_K) {                          \
+        FRAGMENT_LEFT left;                                                          \
+        FRAGMENT_RIGHT right;                                                        \
+        FRAGMENT_LOAD(left, weights, (first) * 2u + u / 8u, 2u);                     \
+        FRAGMENT_LOAD(right, rows, u * LINE + (c) / 8u, LINE);                       \
+        FRAGMENT_MULTIPLY_ADD(product, left, right);                                 \
+    }
+// Rows of the step's nodes in key_sums, two of `fours` each, from `to` on: weights times rows of the block times a factor.
+#define PUT_KEY_SUMS(weights, rows, n_keys, to, fours, factor)                                                                      \
+    for (uint tile = SUBGROUP_ID; tile < ((n_keys) + FRAGMENT_M - 1u) / FRAGMENT_M * (MOST_COLUMNS / FRAGMENT_N); tile += SUBGROUPS) { \
+        const uint t = tile / (MOST_COLUMNS / FRAGMENT_N) * FRAGMENT_M, c = tile % (MOST_COLUMNS / FRAGMENT_N) * FRAGMENT_N;        \
+        FRAGMENT_SUM product;                                                                                                       \
+        MULTIPLY_ROWS(product, weights, t, rows, c)                                                                                 \
+        FRAGMENT_SCALE(product, factor);                                                                                            \
+        FRAGMENT_STORE(product, key_sums, key_sums_skew + (to) + t * 2u * (fours) + c / 4u, 2u * (fours));                          \
+    }
+// drel += scale times onto times the queries, for 16 entries at a time; an item adds to a column.
+FUNCTION void add_table_rows(CONTEXT, uint first, uint n_entries, uint area) {
+    OPEN
+    for (uint c = LOCAL_ID; c < MOST_COLUMNS; c += WG)
+        for (uint e = first; e < min(first + 16u, n_entries); ++e)
+            AT(drel, area + entry_row(e) * p.head_dim + c) += p.scale * number_of(by_fours[(e - first) * (MOST_COLUMNS / 4u) + c / 4u], c % 4u);
+}
+KERNEL_BEGIN
+    const int4 g = INT4(p.graph, p.n, p.reach, p.rel_levels);
+    const uint heads = p.end_head - p.first_head, columns = p.heads * p.head_dim, head = p.first_head + GROUP_ID % heads;
+    const uint area = (GROUP_ID / heads * p.heads + head) * p.rel_rows * p.head_dim, fours = key_sum_stride(heads * p.head_dim) / 4u;
+    const uint units = p.leaf_rows / TO_UINT(p.n) * p.n_tiles * p.parts, first_unit = p.first_unit + GROUP_ID / heads * p.group_units;
+    const uint end_unit = min(first_unit + p.group_units, units);
+    for (uint unit = first_unit; unit < end_unit; ++unit) {
+        const block_t block = block_of(PASS, unit);
+        BARRIER;
+        set_block(PASS, g, block);
+        BARRIER;
+        if (KEY_SUMS != 0u)
+            for (int r = TO_INT(LOCAL_ID); r <= block.n_ranges; r += TO_INT(WG))
+                put_key_range(PASS, block, r, r < block.n_ranges ? union_of[r].x : 0, list_length(PASS, r));
+        const int begin = first_place(PASS, block), list_end = end_place(PASS, block);
+        stage_queries(PASS, head);
+        stage_upper(PASS, head);
+        const float4 stored = FLOAT4(1.0f, 1.0f, 1.0f, 1.0f);  // rows that are not stored were staged as zeros
+        const float4 log_sum = FLOAT4(lse_of(PASS, 0u, head), lse_of(PASS, 1u, head), lse_of(PASS, 2u, head), lse_of(PASS, 3u, head));
+        const float4 dot_sum = FLOAT4(dots_of(PASS, 0u, head), dots_of(PASS, 1u, head), dots_of(PASS, 2u, head), dots_of(PASS, 3u, head));
+        FRAGMENT_SUM sums[OWN_TILES];  // dq [column][row of the block]
+        UNROLL for (uint i = 0u; i < OWN_TILES; ++i) FRAGMENT_ZERO(sums[i]);
+
+        place_t step_at = list_begin();
+        for (int first = begin; first < list_end; first += TO_INT(STEP_KEYS)) {
+            const int end = min(first + TO_INT(STEP_KEYS), list_end);
+            const uint n_keys = TO_UINT(end - first);
+            BARRIER;
+            step_at = walk_to(PASS, step_at, first);
+            set_list(PASS, g, block.sequence, step_at, first, end);
+            set_entries(PASS, step_at, block.n_ranges, first, end);
+            const codes_t codes = edge_codes(PASS, g, block, step_at, first, end);
+            BARRIER;
+            const uint n_entries = TO_UINT(entry_rows[ENTRIES / 4u].x);
+            stage_nodes(PASS, n_keys, 1u, head);
+            BARRIER;
+            MULTIPLY_STAGED(upper, KEY_FOURS, n_keys)
+            BARRIER;
+            float4 value[KEYS_PER_ITEM];
+            UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) value[j] = by_fours[KEY_FOURS + (SIXTEENTH * KEYS_PER_ITEM + j) * 4u + FOUR];
+            for (uint e = 0u; e < n_entries; e += STEP_KEYS) {
+                stage_entries(PASS, e, n_entries);
+                BARRIER;
+                MULTIPLY_STAGED(query, e * 4u, min(n_entries - e, STEP_KEYS))
+                BARRIER;
+            }
+            stage_nodes(PASS, n_keys, 0u, head);
+            BARRIER;
+            MULTIPLY_STAGED(query, KEY_FOURS, n_keys)
+            BARRIER;
+            const uint dropped = dropped_edges(PASS, head, n_keys);
+            UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) {
+                const uint at = (SIXTEENTH * KEYS_PER_ITEM + j) * 4u + FOUR;
+                const float4 w = weights_of(scores_of(PASS, by_fours[KEY_FOURS + at], stored, codes, j), log_sum);
+                const float4 kept = p.inverse * kept_of(w, dropped, j);
+                // What lies behind the last key is not a number of this step.
+                const float4 x = at / 4u < n_keys ? add4(kept * value[j], -1.0f * (w * dot_sum)) : zero4();
+                by_fours[KEY_FOURS + at] = x;
+                PUT_FOUR_HALVES(gradient, at, x)
+                PUT_FOUR_HALVES(weight, at, kept)
+            }
+            BARRIER;
+            ADD_STAGED(sums, gradient, 0u, n_keys)
+            if (KEY_SUMS != 0u) {
+                const uint to = 2u * key_sum_row(PASS, block, first) * fours + (head - p.first_head) * p.head_dim / 4u;
+                PUT_KEY_SUMS(gradient, query, n_keys, to, fours, p.scale)
+                PUT_KEY_SUMS(weight, upper, n_keys, to + fours, fours, 1.0f)
+            }
+            if (n_entries == 0u) continue;
+            for (uint i = LOCAL_ID + n_entries * 4u; i < (n_entries + 15u) / 16u * 64u; i += WG) PUT_FOUR_HALVES(onto, i, zero4())
+            pull_entries(PASS, g, block, step_at, first, end);
+            for (uint e = 0u; e < n_entries; e += STEP_KEYS) {
+                BARRIER;
+                stage_entries(PASS, e, n_entries);
+                BARRIER;
+                ADD_STAGED(sums, onto, e, min(n_entries - e, STEP_KEYS))
+            }
+            for (uint e = 0u; e < n_entries; e += 16u) {
+                for (uint tile = SUBGROUP_ID; tile < 16u / FRAGMENT_M * (MOST_COLUMNS / FRAGMENT_N); tile += SUBGROUPS) {
+                    const uint t = tile / (MOST_COLUMNS / FRAGMENT_N) * FRAGMENT_M, c = tile % (MOST_COLUMNS / FRAGMENT_N) * FRAGMENT_N;
+                    FRAGMENT_SUM product;
+                    MULTIPLY_ROWS(product, onto, e + t, query, c)
+                    FRAGMENT_STORE(product, by_fours, t * (MOST_COLUMNS / 4u) + c / 4u, MOST_COLUMNS / 4u);
+                }
+                BARRIER;
+                add_table_rows(PASS, e, n_entries, area);
+                BARRIER;
+            }
+        }
+        if (has_zero_queries(PASS)) continue;
+        BARRIER;
+        STORE_SUMS(sums)
+        BARRIER;
+        UNROLL for (uint i = 0u; i < 4u; ++i) {
+            const uint row = own_row[4u * FOUR + i];
+            if (row == NO_ROW) continue;
+            const uint place = p.parts > 1u ? partial_place(PASS, g, block, row, columns) : row * query_stride(PASS);
+            for (uint c = 4u * SIXTEENTH; c < MOST_COLUMNS; c += 64u)
+                put_four(PASS, place + head * p.head_dim + c,
+                         p.scale * FLOAT4(number_of(by_fours[c * 4u + FOUR], i), number_of(by_fours[c * 4u + 4u + FOUR], i),
+                                          number_of(by_fours[c * 4u + 8u + FOUR], i), number_of(by_fours[c * 4u + 12u + FOUR], i)));
+        }
+    }
+KERNEL_END
