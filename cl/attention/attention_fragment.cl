@@ -31,12 +31,12 @@ KERNEL_BEGIN
         for (uint e = 0u; e < n_entries; e += STEP_KEYS) {
             stage_entries(PASS, e, n_entries);
             BARRIER;
-            MULTIPLY_STAGED(query, e * 4u, min(n_entries - e, STEP_KEYS))
+            MULTIPLY_STAGED(by_fours, staged, query, e * 4u, min(n_entries - e, STEP_KEYS))
             BARRIER;
         }
         stage_nodes(PASS, n_keys, 0u, head);
         BARRIER;
-        MULTIPLY_STAGED(query, KEY_FOURS, n_keys)
+        MULTIPLY_STAGED(by_fours, staged, query, KEY_FOURS, n_keys)
         BARRIER;
         stage_nodes(PASS, n_keys, 1u, head);
         float4 score[KEYS_PER_ITEM], largest = top;
@@ -60,8 +60,8 @@ KERNEL_BEGIN
         BARRIER;
         FRAGMENT_SUM products[OWN_TILES];
         UNROLL for (uint i = 0u; i < OWN_TILES; ++i) FRAGMENT_ZERO(products[i]);
-        ADD_STAGED(products, weight, 0u, n_keys)
-        STORE_SUMS(products)
+        ADD_STAGED(products, staged, weight, 0u, n_keys)
+        STORE_SUMS(by_fours, products)
         total = total * shrink;
         for (uint other = 0u; other < 16u; ++other) total = add4(total, exchange[WG + 16u * FOUR + other]);
         BARRIER;

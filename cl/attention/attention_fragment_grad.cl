@@ -24,14 +24,16 @@ FUNCTION void stage_upper(CONTEXT, uint head) {
         FRAGMENT_LOAD(right, rows, u * LINE + (c) / 8u, LINE);                       \
         FRAGMENT_MULTIPLY_ADD(product, left, right);                                 \
     }
-// Rows of the step's nodes in key_sums, two of `fours` each, from `to` on: weights times rows of the block times a factor.
-#define PUT_KEY_SUMS(weights, rows, n_keys, to, fours, factor)                                                                      \
-    for (uint tile = SUBGROUP_ID; tile < ((n_keys) + FRAGMENT_M - 1u) / FRAGMENT_M * (MOST_COLUMNS / FRAGMENT_N); tile += SUBGROUPS) { \
-        const uint t = tile / (MOST_COLUMNS / FRAGMENT_N) * FRAGMENT_M, c = tile % (MOST_COLUMNS / FRAGMENT_N) * FRAGMENT_N;        \
-        FRAGMENT_SUM product;                                                                                                       \
-        MULTIPLY_ROWS(product, weights, t, rows, c)                                                                                 \
-        FRAGMENT_SCALE(product, factor);                                                                                            \
-        FRAGMENT_STORE(product, key_sums, key_sums_skew + (to) + t * 2u * (fours) + c / 4u, 2u * (fours));                          \
+#define TILES_BESIDE (MOST_COLUMNS / FRAGMENT_N)  // of a head's columns
+// Rows of the step's nodes, each of so many fours, from four `first` of `to` on: weights times rows of the block times a factor.
+#define PUT_KEY_SUMS(to, first, row_fours, weights, rows, n_keys, factor)                                              \
+    for (uint tile = SUBGROUP_ID; tile < ((n_keys) + FRAGMENT_M - 1u) / FRAGMENT_M * TILES_BESIDE; tile += SUBGROUPS) { \
+        const uint t = tile / TILES_BESIDE * FRAGMENT_M;                                                               \
+        const uint column = tile % TILES_BESIDE * FRAGMENT_N;                                                          \
+        FRAGMENT_SUM product;                                                                                          \
+        MULTIPLY_ROWS(product, weights, t, rows, column)                                                               \
+        FRAGMENT_SCALE(product, factor);                                                                               \
+        FRAGMENT_STORE(product, to, (first) + t * (row_fours) + column / 4u, row_fours);                               \
     }
 // drel += scale times onto times the queries, for 16 entries at a time; an item adds to a column.
 FUNCTION void add_table_rows(CONTEXT, uint first, uint n_entries, uint area) {
@@ -76,19 +78,19 @@ KERNEL_BEGIN
             const uint n_entries = TO_UINT(entry_rows[ENTRIES / 4u].x);
             stage_nodes(PASS, n_keys, 1u, head);
             BARRIER;
-            MULTIPLY_STAGED(upper, KEY_FOURS, n_keys)
+            MULTIPLY_STAGED(by_fours, staged, upper, KEY_FOURS, n_keys)
             BARRIER;
             float4 value[KEYS_PER_ITEM];
             UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) value[j] = by_fours[KEY_FOURS + (SIXTEENTH * KEYS_PER_ITEM + j) * 4u + FOUR];
             for (uint e = 0u; e < n_entries; e += STEP_KEYS) {
                 stage_entries(PASS, e, n_entries);
                 BARRIER;
-                MULTIPLY_STAGED(query, e * 4u, min(n_entries - e, STEP_KEYS))
+                MULTIPLY_STAGED(by_fours, staged, query, e * 4u, min(n_entries - e, STEP_KEYS))
                 BARRIER;
             }
             stage_nodes(PASS, n_keys, 0u, head);
             BARRIER;
-            MULTIPLY_STAGED(query, KEY_FOURS, n_keys)
+            MULTIPLY_STAGED(by_fours, staged, query, KEY_FOURS, n_keys)
             BARRIER;
             const uint dropped = dropped_edges(PASS, head, n_keys);
             UNROLL for (uint j = 0u; j < KEYS_PER_ITEM; ++j) {
@@ -102,11 +104,11 @@ KERNEL_BEGIN
                 PUT_FOUR_HALVES(weight, at, kept)
             }
             BARRIER;
-            ADD_STAGED(sums, gradient, 0u, n_keys)
+            ADD_STAGED(sums, staged, gradient, 0u, n_keys)
             if (KEY_SUMS != 0u) {
-                const uint to = 2u * key_sum_row(PASS, block, first) * fours + (head - p.first_head) * p.head_dim / 4u;
-                PUT_KEY_SUMS(gradient, query, n_keys, to, fours, p.scale)
-                PUT_KEY_SUMS(weight, upper, n_keys, to + fours, fours, 1.0f)
+                const uint to = key_sums_skew + 2u * key_sum_row(PASS, block, first) * fours + (head - p.first_head) * p.head_dim / 4u;
+                PUT_KEY_SUMS(key_sums, to, 2u * fours, gradient, query, n_keys, p.scale)
+                PUT_KEY_SUMS(key_sums, to + fours, 2u * fours, weight, upper, n_keys, 1.0f)
             }
             if (n_entries == 0u) continue;
             for (uint i = LOCAL_ID + n_entries * 4u; i < (n_entries + 15u) / 16u * 64u; i += WG) PUT_FOUR_HALVES(onto, i, zero4())
@@ -115,11 +117,11 @@ KERNEL_BEGIN
                 BARRIER;
                 stage_entries(PASS, e, n_entries);
                 BARRIER;
-                ADD_STAGED(sums, onto, e, min(n_entries - e, STEP_KEYS))
+                ADD_STAGED(sums, staged, onto, e, min(n_entries - e, STEP_KEYS))
             }
             for (uint e = 0u; e < n_entries; e += 16u) {
-                for (uint tile = SUBGROUP_ID; tile < 16u / FRAGMENT_M * (MOST_COLUMNS / FRAGMENT_N); tile += SUBGROUPS) {
-                    const uint t = tile / (MOST_COLUMNS / FRAGMENT_N) * FRAGMENT_M, c = tile % (MOST_COLUMNS / FRAGMENT_N) * FRAGMENT_N;
+                for (uint tile = SUBGROUP_ID; tile < 16u / FRAGMENT_M * TILES_BESIDE; tile += SUBGROUPS) {
+                    const uint t = tile / TILES_BESIDE * FRAGMENT_M, c = tile % TILES_BESIDE * FRAGMENT_N;
                     FRAGMENT_SUM product;
                     MULTIPLY_ROWS(product, onto, e + t, query, c)
                     FRAGMENT_STORE(product, by_fours, t * (MOST_COLUMNS / 4u) + c / 4u, MOST_COLUMNS / 4u);
@@ -131,7 +133,7 @@ KERNEL_BEGIN
         }
         if (has_zero_queries(PASS)) continue;
         BARRIER;
-        STORE_SUMS(sums)
+        STORE_SUMS(by_fours, sums)
         BARRIER;
         UNROLL for (uint i = 0u; i < 4u; ++i) {
             const uint row = own_row[4u * FOUR + i];

@@ -65,38 +65,41 @@ FUNCTION void stage_queries(CONTEXT, uint head) {
     }
 }
 
-// by_fours, from `first` on, = the first `count` staged rows times the block's rows.
-#define MULTIPLY_STAGED(rows, first, count)                                                                          \
-    for (uint tile = SUBGROUP_ID; tile < ((count) + FRAGMENT_M - 1u) / FRAGMENT_M * ACROSS; tile += SUBGROUPS) {     \
-        const uint t = tile / ACROSS * FRAGMENT_M, u = tile % ACROSS * FRAGMENT_N;                                   \
-        FRAGMENT_SUM dots;                                                                                           \
-        FRAGMENT_ZERO(dots);                                                                                         \
-        for (uint c = 0u; c < MOST_COLUMNS; c += FRAGMENT_K) {                                                       \
-            FRAGMENT_LEFT left;                                                                                      \
-            FRAGMENT_RIGHT right;                                                                                    \
-            FRAGMENT_LOAD(left, staged, t * LINE + c / 8u, LINE);                                                    \
-            FRAGMENT_LOAD_ACROSS(right, rows, u * LINE + c / 8u, LINE);                                              \
-            FRAGMENT_MULTIPLY_ADD(dots, left, right);                                                                \
-        }                                                                                                            \
-        FRAGMENT_STORE(dots, by_fours, (first) + t * 4u + u / 4u, 4u);                                               \
+// to [row][row of the block by fours], from `first` on, = the first `count` staged rows times the block's rows.
+#define MULTIPLY_STAGED(to, staged, rows, first, count)                                                          \
+    for (uint tile = SUBGROUP_ID; tile < ((count) + FRAGMENT_M - 1u) / FRAGMENT_M * ACROSS; tile += SUBGROUPS) { \
+        const uint t = tile / ACROSS * FRAGMENT_M;                                                               \
+        const uint u = tile % ACROSS * FRAGMENT_N;                                                               \
+        FRAGMENT_SUM dots;                                                                                       \
+        FRAGMENT_ZERO(dots);                                                                                     \
+        for (uint c = 0u; c < MOST_COLUMNS; c += FRAGMENT_K) {                                                   \
+            FRAGMENT_LEFT left;                                                                                  \
+            FRAGMENT_RIGHT right;                                                                                \
+            FRAGMENT_LOAD(left, staged, t * LINE + c / 8u, LINE);                                                \
+            FRAGMENT_LOAD_ACROSS(right, rows, u * LINE + c / 8u, LINE);                                          \
+            FRAGMENT_MULTIPLY_ADD(dots, left, right);                                                            \
+        }                                                                                                        \
+        FRAGMENT_STORE(dots, to, (first) + t * 4u + u / 4u, 4u);                                                 \
     }
 // The subgroup's tiles of sums += the first `count` staged rows, transposed, times the weights of rows from `first` on.
-#define ADD_STAGED(sums, weights, first, count)                                                                      \
-    for (uint t = 0u; t < (count); t += FRAGMENT_K) {                                                                \
-        UNROLL for (uint i = 0u; i < OWN_TILES; ++i) {                                                               \
-            const uint tile = i * SUBGROUPS + SUBGROUP_ID, c = tile / ACROSS * FRAGMENT_M, u = tile % ACROSS * FRAGMENT_N; \
-            if (tile < SUM_TILES) {                                                                                  \
-                FRAGMENT_LEFT left;                                                                                  \
-                FRAGMENT_RIGHT right;                                                                                \
-                FRAGMENT_LOAD_ACROSS(left, staged, t * LINE + c / 8u, LINE);                                         \
-                FRAGMENT_LOAD(right, weights, ((first) + t) * 2u + u / 8u, 2u);                                      \
-                FRAGMENT_MULTIPLY_ADD(sums[i], left, right);                                                         \
-            }                                                                                                        \
-        }                                                                                                            \
+#define ADD_STAGED(sums, staged, weights, first, count)                              \
+    for (uint t = 0u; t < (count); t += FRAGMENT_K) {                                \
+        UNROLL for (uint i = 0u; i < OWN_TILES; ++i) {                               \
+            const uint tile = i * SUBGROUPS + SUBGROUP_ID;                           \
+            const uint c = tile / ACROSS * FRAGMENT_M;                               \
+            const uint u = tile % ACROSS * FRAGMENT_N;                               \
+            if (tile < SUM_TILES) {                                                  \
+                FRAGMENT_LEFT left;                                                  \
+                FRAGMENT_RIGHT right;                                                \
+                FRAGMENT_LOAD_ACROSS(left, staged, t * LINE + c / 8u, LINE);         \
+                FRAGMENT_LOAD(right, weights, ((first) + t) * 2u + u / 8u, 2u);      \
+                FRAGMENT_MULTIPLY_ADD(sums[i], left, right);                         \
+            }                                                                        \
+        }                                                                            \
     }
-// by_fours [column][rows of the block] = the sums.
-#define STORE_SUMS(sums)                                                                                             \
-    UNROLL for (uint i = 0u; i < OWN_TILES; ++i) {                                                                   \
-        const uint tile = i * SUBGROUPS + SUBGROUP_ID;                                                               \
-        if (tile < SUM_TILES) FRAGMENT_STORE(sums[i], by_fours, tile / ACROSS * FRAGMENT_M * 4u + tile % ACROSS * FRAGMENT_N / 4u, 4u); \
+// to [column][row of the block by fours] = the sums.
+#define STORE_SUMS(to, sums)                                                                                                \
+    UNROLL for (uint i = 0u; i < OWN_TILES; ++i) {                                                                          \
+        const uint tile = i * SUBGROUPS + SUBGROUP_ID;                                                                      \
+        if (tile < SUM_TILES) FRAGMENT_STORE(sums[i], to, tile / ACROSS * FRAGMENT_M * 4u + tile % ACROSS * FRAGMENT_N / 4u, 4u); \
     }
