@@ -37,10 +37,11 @@
 
 // Programs by rows. A token completes no span half of the time, one a quarter of the time, and so on, at most one of each level; so many
 // rows come together when all sequences do so at once: 1 + 8 where spans of 512 leaves are late ones (late_spans.h). Fewer than one row for
-// each: some sequences rest. A prompt goes in blocks of BLOCK tokens, which complete at most BLOCK - 1 spans of its own and one of each
-// level that began before; no leaf of a block reads a late span that ends in it.
-enum { N_SIZES = 10, BLOCK = 240, BLOCK_ROWS = 512, TOKEN_ROWS = 32 };
-static const double sizes[N_SIZES] = {0.125, 0.25, 0.5, 1, 2, 4, 6, BPT_FIRST_LATE, TOKEN_ROWS, TOKEN_ROWS};  // for each sequence
+// each: some sequences rest, which the search of a beam does most of the time. A prompt goes in blocks of BLOCK tokens, which complete at
+// most BLOCK - 1 spans of its own and one of each level that began before; no leaf of a block reads a late span that ends in it.
+enum { N_SIZES = 14, BLOCK = 240, BLOCK_ROWS = 512, TOKEN_ROWS = 32 };
+static const double sizes[N_SIZES] = {0.125, 0.25, 0.375, 0.5, 0.625,          0.75,       0.875,
+                                      1,     2,    4,     6,   BPT_FIRST_LATE, TOKEN_ROWS, TOKEN_ROWS};  // for each sequence
 _Static_assert(2 * BLOCK + BPT_MAX_LEVELS <= BLOCK_ROWS, "a block must fit the largest program");
 _Static_assert(1 + BPT_MAX_LEVELS <= TOKEN_ROWS, "a token and its spans must fit");
 
