@@ -82,7 +82,7 @@ typedef struct {
     const bpt_gemm_t *g;
     const void *a, *b;
     char *c, *scratch;
-    int threads;
+    int threads, first_number;  // of the team (team.h)
     int64_t parts, part_k;
     grid_t grid;
     bool bf16;
@@ -217,7 +217,7 @@ static void multiply_bf16(const job_t *j, void *c, const bpt_gemm_tile_t *tile, 
                                     .c = c,
                                     .scratch = own_scratch(j, thread) + j->buffer_bytes,
                                     .bias = j->g->biased ? j->g->bias + tile->column : NULL};
-    if (!bpt_onednn_multiply(&p, &data, thread)) fill_nan(c, tile, s);
+    if (!bpt_onednn_multiply(&p, &data, j->first_number + thread)) fill_nan(c, tile, s);
 }
 
 static void multiply(const job_t *j, void *c, const bpt_gemm_tile_t *tile, slice_t s, int thread) {
@@ -242,16 +242,17 @@ static slice_t slice_of(const job_t *j, int64_t part, int64_t ldc) {
 }
 
 // Every shape of tile that the grid has: whole ones and those of the right and lower edge.
-static bpt_status_t prepare_tiles(job_t *j) {
+static bpt_status_t prepare_tiles(job_t *j, int numbers) {
     const grid_t *grid = &j->grid;
     const int64_t corner[4] = {0, grid->across - 1, (grid->down - 1) * grid->across, grid->down * grid->across - 1};
-    for (int part = 0; part < 2; ++part)  // the last part may be shorter
+    for (int part = 0; part < (j->parts > 1 ? 2 : 1); ++part)  // the last part may be shorter
         for (int i = 0; i < 4; ++i) {
+            if (i && corner[i] == corner[i - 1]) continue;
             const bpt_gemm_tile_t tile = tile_at(j->g, grid, corner[i]);
             const slice_t s = slice_of(j, part ? j->parts - 1 : 0, j->g->transient || j->parts > 1 ? tile.columns : j->g->ldc);
             const bpt_onednn_product_t p = product_of(j->g, &tile, s);
             size_t bytes = 0;
-            if (s.k) BPT_TRY(bpt_onednn_prepare(&p, j->threads, &bytes));
+            if (s.k) BPT_TRY(bpt_onednn_prepare(&p, numbers, &bytes));
             if (bytes > j->operand_bytes) j->operand_bytes = bytes;
         }
     return BPT_OK;
@@ -261,12 +262,7 @@ bpt_status_t bpt_gemm_plan(const bpt_gemm_t *g, int threads, size_t *scratch_byt
     if (max64(g->lda, max64(g->ldb, g->ldc)) > INT_MAX || g->n > INT_MAX)
         return bpt_fail(BPT_ERR_UNSUPPORTED, "a matrix product with rows longer than %d elements", INT_MAX);
     job_t j = make_job(g, threads);
-    if (j.bf16 && g->m && g->n) {
-        bpt_onednn_lock();
-        const bpt_status_t status = prepare_tiles(&j);
-        bpt_onednn_unlock();
-        BPT_TRY(status);
-    }
+    if (j.bf16 && g->m && g->n) BPT_TRY(prepare_tiles(&j, bpt_team_numbers()));
     *scratch_bytes = j.partials_bytes + j.laid_out_bytes + (size_t)threads * (j.buffer_bytes + j.operand_bytes);
     return BPT_OK;
 }
@@ -366,10 +362,10 @@ void bpt_gemm_run(const bpt_gemm_t *g, const void *a, const void *b, void *c, vo
     if (!g->m || !g->n) return;
     job_t j = make_job(g, bpt_team_threads(team));
     j.a = a, j.b = b, j.c = c, j.scratch = scratch;
+    j.first_number = bpt_team_first(team);
     if (j.bf16) {
-        bpt_onednn_lock();
-        const bpt_status_t status = prepare_tiles(&j);  // a look-up: the plan has made them
-        (void)status;                                   // what is missing gives NaN
+        const bpt_status_t status = prepare_tiles(&j, 0);  // a look-up: the plan has made them
+        (void)status;                                      // what is missing gives NaN
     }
     if (j.b_laid_out) bpt_team_for(team, j.grid.across * count_blocks(&j), lay_out_block, &j);
     if (j.parts > 1) {
@@ -378,5 +374,4 @@ void bpt_gemm_run(const bpt_gemm_t *g, const void *a, const void *b, void *c, vo
     } else {
         bpt_team_for(team, count_tiles(&j), run_tile, &j);
     }
-    if (j.bf16) bpt_onednn_unlock();
 }

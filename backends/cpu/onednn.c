@@ -97,13 +97,13 @@ static struct {
     int major;
     char reason[512], version[32];
     void *engine;
-    void **streams;  // one a thread number
+    void **streams;  // one a thread number, as the slots of an entry are
     int n_streams;
     entry_t *buckets[BUCKETS];
 } state;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;  // of what `state` lists; products run without it
 
 // Its own name for version 3, then Debian's, which end in the minor version, the latest first, then version 2.
 static void *open_installed(void) {
@@ -188,9 +188,6 @@ const char *bpt_onednn_reason(void) {
 }
 
 const char *bpt_onednn_version(void) { return *bpt_onednn_reason() ? "" : state.version; }
-
-void bpt_onednn_lock(void) { pthread_mutex_lock(&mutex); }
-void bpt_onednn_unlock(void) { pthread_mutex_unlock(&mutex); }
 
 // ---- Descriptors, in both versions -----------------------------------------------------------------------------------
 typedef struct {
@@ -319,7 +316,7 @@ static bpt_status_t add_streams(int threads) {
     return BPT_OK;
 }
 
-bpt_status_t bpt_onednn_prepare(const bpt_onednn_product_t *p, int threads, size_t *scratch_bytes) {
+static bpt_status_t prepare(const bpt_onednn_product_t *p, int threads, size_t *scratch_bytes) {
     if (*bpt_onednn_reason()) return bpt_fail(BPT_ERR_UNAVAILABLE, "%s", state.reason);
     BPT_TRY(add_streams(threads));
     entry_t *e = find(p);
@@ -345,18 +342,40 @@ bpt_status_t bpt_onednn_prepare(const bpt_onednn_product_t *p, int threads, size
     return BPT_OK;
 }
 
+bpt_status_t bpt_onednn_prepare(const bpt_onednn_product_t *p, int numbers, size_t *scratch_bytes) {
+    pthread_mutex_lock(&mutex);
+    const bpt_status_t status = prepare(p, numbers, scratch_bytes);
+    pthread_mutex_unlock(&mutex);
+    return status;
+}
+
+// What a thread runs a product with.
+typedef struct {
+    void *primitive, *stream;
+    slots_t slots;
+} kernel_t;
+
+static bool find_kernel(const bpt_onednn_product_t *p, int thread, kernel_t *out) {
+    pthread_mutex_lock(&mutex);
+    const entry_t *e = find(p);
+    const bool found = e && e->primitive && thread < e->threads;
+    if (found) *out = (kernel_t){e->primitive, state.streams[thread], e->slots[thread]};
+    pthread_mutex_unlock(&mutex);
+    return found;
+}
+
 bool bpt_onednn_multiply(const bpt_onednn_product_t *p, const bpt_onednn_data_t *data, int thread) {
     static const int numbers[OBJECTS] = {ARG_SRC, ARG_WEIGHTS, ARG_DST, ARG_SCRATCHPAD, ARG_BIAS};
     const void *const place[OBJECTS] = {data->a, data->b, data->c, data->scratch, data->bias};
     const int count = count_objects(p);
-    const entry_t *e = find(p);
-    if (!e || !e->primitive || thread >= e->threads) return false;
+    kernel_t k;
+    if (!find_kernel(p, thread, &k)) return false;
     argument_t arguments[OBJECTS];
     for (int i = 0; i < count; ++i) {
-        arguments[i] = (argument_t){numbers[i], e->slots[thread].object[i]};
+        arguments[i] = (argument_t){numbers[i], k.slots.object[i]};
         if (lib.memory_set_data_handle(arguments[i].memory, (void *)(uintptr_t)place[i])) return false;
     }
-    return !lib.primitive_execute(e->primitive, state.streams[thread], count, arguments) && !lib.stream_wait(state.streams[thread]);
+    return !lib.primitive_execute(k.primitive, k.stream, count, arguments) && !lib.stream_wait(k.stream);
 }
 
 bool bpt_onednn_multiply_f32(const bpt_onednn_product_t *p, const float *a, const float *b, float *c) {
@@ -383,7 +402,7 @@ void bpt_onednn_make_f32_kernels(bpt_team_t *team) {
 }
 
 void bpt_onednn_clear(void) {
-    bpt_onednn_lock();
+    pthread_mutex_lock(&mutex);
     for (int b = 0; b < BUCKETS; ++b)
         for (entry_t *e = state.buckets[b], *next; e; e = next) {
             next = e->next;
@@ -397,5 +416,5 @@ void bpt_onednn_clear(void) {
     for (int i = 0; i < state.n_streams; ++i) lib.stream_destroy(state.streams[i]);
     bpt_free(state.streams);
     state.streams = NULL, state.n_streams = 0;
-    bpt_onednn_unlock();
+    pthread_mutex_unlock(&mutex);
 }

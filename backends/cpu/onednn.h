@@ -38,18 +38,15 @@ void bpt_onednn_refuse(const char *what);
 // Computes one product of each kind, and refuses a library that cannot or gives another result. bf16: products in bf16 too.
 void bpt_onednn_try(bool bf16);
 
-// Between lock and unlock one product of the program runs, on any number of threads: the state of the library is per thread number.
-void bpt_onednn_lock(void);
-void bpt_onednn_unlock(void);
-// Makes the kernel for this shape, for `threads` threads; *scratch_bytes = what one thread needs. Only with the lock.
-bpt_status_t bpt_onednn_prepare(const bpt_onednn_product_t *p, int threads, size_t *scratch_bytes) BPT_MUST_USE;
+// Makes the kernel for this shape, for threads with numbers below `numbers` (team.h); *scratch_bytes = what one thread needs.
+bpt_status_t bpt_onednn_prepare(const bpt_onednn_product_t *p, int numbers, size_t *scratch_bytes) BPT_MUST_USE;
 // Where the operands of a product are; bias [n] only for one that has it.
 typedef struct {
     const void *a, *b;
     void *c, *scratch;
     const float *bias;
 } bpt_onednn_data_t;
-// Runs a prepared product as thread number `thread`; false when it was not prepared or the library failed.
+// Runs a prepared product as the thread with number `thread` of those of all teams; false when it was not prepared or the library failed.
 bool bpt_onednn_multiply(const bpt_onednn_product_t *p, const bpt_onednn_data_t *data, int thread);
 #if defined(__x86_64__)
 #define BPT_ONEDNN_MULTIPLIES_F32 1

@@ -68,12 +68,10 @@ static bool try_bf16(const bpt_onednn_product_t *p) {
 
 void bpt_onednn_try(bool bf16) {
     if (*bpt_onednn_reason() || !try_f32() || !bf16) return;
-    bpt_onednn_lock();
     bool right = true;
     for (int i = 0; i < KINDS && right; ++i) {
         const bpt_onednn_product_t p = bpt_onednn_square(SIZE, i);
         right = try_bf16(&p);
     }
-    bpt_onednn_unlock();
     bpt_onednn_clear();
 }

@@ -89,6 +89,8 @@ typedef struct {
 
 struct bpt_team {
     int threads, started;
+    int first;         // of its numbers
+    bpt_team_t *next;  // the team with the next numbers
     bool spins;
     // The work in hand.
     bpt_team_work_t *work;
@@ -128,6 +130,39 @@ static bpt_status_t start(bpt_team_t *team) {
                     team->threads, strerror(error));
 }
 
+// All teams, in the order of their numbers.
+static bpt_team_t *teams;
+static pthread_mutex_t teams_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+// The first numbers in a row that nobody has.
+static void take_numbers(bpt_team_t *team) {
+    bpt_team_t **place = &teams;
+    pthread_mutex_lock(&teams_mutex);
+    for (; *place && (*place)->first - team->first < team->threads; place = &(*place)->next)
+        team->first = (*place)->first + (*place)->threads;
+    team->next = *place;
+    *place = team;
+    pthread_mutex_unlock(&teams_mutex);
+}
+
+static void give_numbers(bpt_team_t *team) {
+    bpt_team_t **place = &teams;
+    pthread_mutex_lock(&teams_mutex);
+    while (*place != team) place = &(*place)->next;
+    *place = team->next;
+    pthread_mutex_unlock(&teams_mutex);
+}
+
+int bpt_team_numbers(void) {
+    int numbers = 0;
+    pthread_mutex_lock(&teams_mutex);
+    for (const bpt_team_t *t = teams; t; t = t->next) numbers = t->first + t->threads;
+    pthread_mutex_unlock(&teams_mutex);
+    return numbers;
+}
+
+int bpt_team_first(const bpt_team_t *team) { return team->first; }
+
 bpt_status_t bpt_team_create(int threads, bpt_team_t **out) {
     char *memory;
     BPT_TRY(bpt_alloc_aligned(sizeof(bpt_team_t) + (size_t)threads * sizeof(member_t), &memory));
@@ -142,6 +177,7 @@ bpt_status_t bpt_team_create(int threads, bpt_team_t **out) {
         m->team = team, m->number = i;
         event_init(&m->call);
     }
+    take_numbers(team);
     const bpt_status_t status = start(team);
     if (status == BPT_OK)
         *out = team;
@@ -156,6 +192,7 @@ void bpt_team_destroy(bpt_team_t *team) {
     for (int i = 1; i <= team->started; ++i) pthread_join(team->member[i].thread, NULL);
     for (int i = 0; i < team->threads; ++i) event_clear(&team->member[i].call);
     event_clear(&team->round);
+    give_numbers(team);
     bpt_free_aligned((char *)team);
 }
 

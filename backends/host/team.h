@@ -16,6 +16,10 @@ typedef struct bpt_team bpt_team_t;
 bpt_status_t bpt_team_create(int threads, bpt_team_t **out) BPT_MUST_USE;
 void bpt_team_destroy(bpt_team_t *team);  // NULL is allowed
 int bpt_team_threads(const bpt_team_t *team);
+// The threads of all teams have numbers, those of one team from bpt_team_first() on, none more than one thread at a time; all that there are
+// now are below bpt_team_numbers(). For what a library keeps for each thread.
+int bpt_team_first(const bpt_team_t *team);
+int bpt_team_numbers(void);
 
 // body(context, i, thread) for every i in [0, n), once each, in any order. Every thread begins with a part of its own and then helps the
 // others, so a thread that the system has put aside holds up no more than the index that it is at. `thread` is below

@@ -176,8 +176,35 @@ static void signals_go_to_the_caller_not_to_the_team(void **state) {
     bpt_team_destroy(team);
 }
 
+static bool overlap(const bpt_team_t *a, const bpt_team_t *b) {
+    return bpt_team_first(a) < bpt_team_first(b) + bpt_team_threads(b) && bpt_team_first(b) < bpt_team_first(a) + bpt_team_threads(a);
+}
+
+// Teams come and go in any order; numbers that were given back are taken again.
+static void no_two_threads_have_the_same_number(void **state) {
+    (void)state;
+    enum { MOST = 6 };
+    bpt_team_t *teams[MOST] = {NULL};
+    const int before = bpt_team_numbers();
+    for (int turn = 0; turn < 60; ++turn) {
+        const int at = turn * 7 % MOST;
+        bpt_team_destroy(teams[at]);
+        teams[at] = make_team(1 + turn % 4);
+        for (int i = 0; i < MOST; ++i) {
+            if (!teams[i]) continue;
+            assert_true(bpt_team_first(teams[i]) >= 0 && bpt_team_first(teams[i]) + bpt_team_threads(teams[i]) <= bpt_team_numbers());
+            for (int k = 0; k < i; ++k)
+                if (teams[k]) assert_false(overlap(teams[i], teams[k]));
+        }
+        assert_true(bpt_team_numbers() <= before + MOST * 8);
+    }
+    for (int i = 0; i < MOST; ++i) bpt_team_destroy(teams[i]);
+    assert_int_equal(bpt_team_numbers(), before);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_two_threads_have_the_same_number),
         cmocka_unit_test(a_loop_does_every_index_once),
         cmocka_unit_test(a_thread_that_is_held_up_leaves_its_other_indices_to_the_rest),
         cmocka_unit_test(nobody_passes_a_barrier_before_all_have_come),

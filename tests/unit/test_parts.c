@@ -108,6 +108,59 @@ static void the_failure_of_a_part_is_said_with_its_message(void **state) {
     whole->backend->close(whole);
 }
 
+// ---- Products in 16 bits, for which a library keeps something for each thread
+
+enum { ROWS = 48, WIDTH = 64, TURNS = 300 };
+typedef struct {
+    bpt_parts_t *parts;
+    bpt_buffer_t *operands;  // of the whole device: [ROWS, WIDTH], [WIDTH, WIDTH]
+    float wanted[ROWS * WIDTH], found[THREADS][ROWS * WIDTH];
+} products_t;
+
+// The product of `rows` rows on a device, `turns` times.
+static bpt_status_t multiply(const products_t *w, bpt_device_t *device, int64_t rows, int turns, float *out) {
+    bpt_workspace_t *workspace;
+    bpt_graph_t *graph;
+    bpt_program_t *program;
+    BPT_TRY(bpt_workspace_create(device, &workspace));
+    BPT_TRY(bpt_graph_create(&graph));
+    const bpt_value_t all = bpt_state(graph, "operands", 0, BPT_BF16, bpt_shape2(ROWS + WIDTH, WIDTH));
+    const bpt_matmul_options_t options = {.transpose_b = true, .acc = BPT_NO_VALUE, .bias = BPT_NO_VALUE, .dtype = BPT_F32};
+    const bpt_value_t product = bpt_matmul(graph, bpt_rows(graph, all, 0, rows), bpt_rows(graph, all, ROWS, WIDTH), options);
+    bpt_graph_keep(graph, product);
+    BPT_TRY(bpt_program_compile(graph, workspace, &w->operands, 1, &program));
+    for (int i = 0; i < turns; ++i) BPT_TRY(bpt_program_run(program));
+    BPT_TRY(bpt_program_read(program, product, out));
+    bpt_program_destroy(program);
+    bpt_workspace_destroy(workspace);
+    return BPT_OK;
+}
+
+static bpt_status_t multiply_part(void *user, int part) {
+    products_t *w = user;
+    return multiply(w, bpt_parts_device(w->parts, part), ROWS - 8 * part, TURNS, w->found[part]);
+}
+
+static void products_of_parts_do_not_disturb_each_other(void **state) {
+    (void)state;
+    static products_t w;
+    static uint16_t numbers[(ROWS + WIDTH) * WIDTH];
+    bpt_device_t *whole = open_whole(THREADS);
+    for (int i = 0; i < (ROWS + WIDTH) * WIDTH; ++i) numbers[i] = bpt_to_bf16((float)(i * 37 % 101 - 50) / 64);
+    assert_ok(bpt_buffer_create(whole, sizeof numbers, &w.operands));
+    assert_ok(bpt_buffer_write(whole, w.operands, 0, numbers, sizeof numbers));
+    assert_ok(bpt_parts_open(whole, THREADS, &w.parts));
+    assert_ok(bpt_parts_run(w.parts, multiply_part, &w));
+    for (int part = 0; part < THREADS; ++part) {
+        const int64_t rows = ROWS - 8 * part;
+        assert_ok(multiply(&w, whole, rows, 1, w.wanted));
+        assert_memory_equal(w.found[part], w.wanted, (size_t)(rows * WIDTH) * sizeof *w.wanted);
+    }
+    bpt_parts_close(w.parts);
+    bpt_buffer_destroy(whole, w.operands);
+    whole->backend->close(whole);
+}
+
 static void one_thread_is_one_part(void **state) {
     (void)state;
     bpt_device_t *device = open_whole(1);
@@ -140,6 +193,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_work_at_the_same_time_on_the_memory_of_the_whole),
         cmocka_unit_test(the_failure_of_a_part_is_said_with_its_message),
+        cmocka_unit_test(products_of_parts_do_not_disturb_each_other),
         cmocka_unit_test(one_thread_is_one_part),
         cmocka_unit_test(no_memory_leaves_nothing_open),
     };
