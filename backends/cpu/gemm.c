@@ -23,13 +23,15 @@ static size_t round_up64(size_t bytes) { return (bytes + 63) / 64 * 64; }
 // Long inner dimensions over few outputs (weight gradients: k is the number of rows of the batch) are cut into parts that are summed
 // in order. The number of parts depends on the shape alone, because it decides the rounding.
 static int64_t count_parts(const bpt_gemm_t *g) {
-    if (!g->m || !g->n) return 1;
+    if (!g->m || !g->n || bpt_gemm_is_few(g)) return 1;
     const int64_t tiles = divide_up(g->m, 512) * divide_up(g->n, 512);
     const int64_t parts = min64(min64(16 / min64(tiles, 17), 8), g->k / 2048);
     return parts < 2 ? 1 : parts;
 }
 
-bool bpt_gemm_is_bf16(const bpt_gemm_t *g) { return g->a_dtype == BPT_BF16 && g->b_dtype == BPT_BF16 && bpt_cpu_multiplies_bf16(); }
+bool bpt_gemm_is_bf16(const bpt_gemm_t *g) {
+    return g->a_dtype == BPT_BF16 && g->b_dtype == BPT_BF16 && bpt_cpu_multiplies_bf16() && !bpt_gemm_is_few(g);
+}
 
 bool bpt_gemm_is_split(const bpt_gemm_t *g) { return count_parts(g) > 1; }
 
@@ -261,6 +263,10 @@ static bpt_status_t prepare_tiles(job_t *j, int numbers) {
 bpt_status_t bpt_gemm_plan(const bpt_gemm_t *g, int threads, size_t *scratch_bytes) {
     if (max64(g->lda, max64(g->ldb, g->ldc)) > INT_MAX || g->n > INT_MAX)
         return bpt_fail(BPT_ERR_UNSUPPORTED, "a matrix product with rows longer than %d elements", INT_MAX);
+    if (bpt_gemm_is_few(g)) {
+        *scratch_bytes = bpt_gemm_few_scratch(g, threads);
+        return BPT_OK;
+    }
     job_t j = make_job(g, threads);
     if (j.bf16 && g->m && g->n) BPT_TRY(prepare_tiles(&j, bpt_team_numbers()));
     *scratch_bytes = j.partials_bytes + j.laid_out_bytes + (size_t)threads * (j.buffer_bytes + j.operand_bytes);
@@ -360,6 +366,10 @@ static void run_tile(const void *context, int64_t i, int thread) {
 
 void bpt_gemm_run(const bpt_gemm_t *g, const void *a, const void *b, void *c, void *scratch, bpt_team_t *team) {
     if (!g->m || !g->n) return;
+    if (bpt_gemm_is_few(g)) {
+        bpt_gemm_few_run(g, a, b, c, scratch, team);
+        return;
+    }
     job_t j = make_job(g, bpt_team_threads(team));
     j.a = a, j.b = b, j.c = c, j.scratch = scratch;
     j.first_number = bpt_team_first(team);

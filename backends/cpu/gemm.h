@@ -2,7 +2,7 @@
 // by one; each tile is one single-threaded product of a library (oneDNN; f32 also CBLAS), so the bits do not depend on the
 // number of threads, and whoever computes a tile also prepares and finishes it while it is in its cache. Knows nothing of ops.
 // Two bf16 matrices are multiplied as they are where the machine has instructions for that; otherwise what is not f32 is widened
-// to f32 tile by tile in cache: exact, as fast as f32, and with half of its memory.
+// to f32 tile by tile in cache: exact, as fast as f32, and with half of its memory. Products of few rows go to kernels of our own.
 #ifndef BPT_CPU_GEMM_H
 #define BPT_CPU_GEMM_H
 
@@ -45,5 +45,11 @@ bool bpt_gemm_is_bf16(const bpt_gemm_t *g);
 
 // True when k is cut into parts that are summed: then C must be f32 or transient.
 bool bpt_gemm_is_split(const bpt_gemm_t *g);
+
+// ---- Products of few rows, such as a token of each text that is written (gemm_few.c): C = A op(B) (+ C), B as it lies. A row of C has the
+// same bits whatever other rows there are, and for any number of threads.
+bool bpt_gemm_is_few(const bpt_gemm_t *g);
+size_t bpt_gemm_few_scratch(const bpt_gemm_t *g, int threads);
+void bpt_gemm_few_run(const bpt_gemm_t *g, const void *a, const void *b, float *c, char *scratch, bpt_team_t *team);
 
 #endif

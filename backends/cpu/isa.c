@@ -9,12 +9,13 @@ extern const bpt_cpu_kernels_t bpt_kernel_table_baseline;
 
 static bool always(void) { return true; }
 #if defined(__x86_64__)
-extern const bpt_cpu_kernels_t bpt_kernel_table_avx2, bpt_kernel_table_avx512;
+extern const bpt_cpu_kernels_t bpt_kernel_table_avx2, bpt_kernel_table_avx512, bpt_kernel_table_avx512dots;
 static bool has_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 static bool has_avx512(void) {
     return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512vl");
 }
+static bool has_avx512dots(void) { return has_avx512() && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni"); }
 #endif
 
 static const struct {
@@ -23,6 +24,7 @@ static const struct {
 } sets[] = {
 // the best first; every CPU with AVX2 has F16C
 #if defined(__x86_64__)
+    {&bpt_kernel_table_avx512dots, has_avx512dots},
     {&bpt_kernel_table_avx512, has_avx512},
     {&bpt_kernel_table_avx2, has_avx2},
 #endif
@@ -47,5 +49,5 @@ bpt_status_t bpt_cpu_kernels_select(void) {
             return bpt_fail(BPT_ERR_UNAVAILABLE, "BPT_CPU_ISA=%s: this machine lacks these instructions; unset the variable", wanted);
     }
     return bpt_fail(BPT_ERR_UNAVAILABLE, "BPT_CPU_ISA=%s is not an instruction set of this build (baseline%s)", wanted,
-                    BPT_COUNT(sets) > 1 ? ", avx2, avx512" : "");
+                    BPT_COUNT(sets) > 1 ? ", avx2, avx512, avx512dots" : "");
 }

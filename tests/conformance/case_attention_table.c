@@ -95,6 +95,7 @@ static const struct {
     {RING, 2400, 4801, 1, 12, 10, 0, 0.25f, F32, BY_WRITER},  // more readers of the relay than a group of Mesa's rasterizer takes
     {RELAY, 3, 130, 3, 2, 20, 0, 0.25f, F32, BY_WRITER},
     {RELAY, 1, 3001, 1, 12, 10, 0, 0.25f, F32, BY_WRITER},
+    {RELAY, 1, 700, 1, 5, 20, 0, 0.1f, BF16, BY_WRITER},
     {ANYWHERE, 40, 330, 5, 2, 20, 0, 0.25f, F32, BY_HALVES},
     {BACKWARDS, 35, 300, 8, 1, 64, 0, 0, F32, BY_HALVES},
     {TRIANGLE, 300, 300, 1, 12, 10, 0, 0, F32, BY_HALVES},

@@ -85,7 +85,7 @@ static void without_bf16_instructions_products_are_those_of_the_widened_operands
 
 static void every_instruction_set_gives_the_same_dropout(void **state) {
     (void)state;
-    static const char *const sets[] = {"baseline", "avx2", "avx512"};
+    static const char *const sets[] = {"baseline", "avx2", "avx512", "avx512dots"};
     test_case_t c;
     test_data_t first, data;
     make_dropout(&c);

@@ -28,6 +28,10 @@ enum {
 // One part (q, k, ..) of a tensor F: element (row, column) is number row * stride + column. data NULL: absent. stream: heads are whole
 // cache lines of a tensor that caches do not hold, written past them.
 typedef struct {
+    int first, end;
+} bpt_attention_heads_t;
+
+typedef struct {
     void *data;
     bpt_dtype_t dtype;
     int64_t stride;

@@ -10,13 +10,6 @@ typedef struct {
     uint32_t key_code[BPT_ATTENTION_ROW_KEYS], code[BPT_ATTENTION_ROW_KEYS], sequence[BPT_ATTENTION_ROW_KEYS];
 } block_t;
 
-// Lane i = the sum of vector i.
-BPT_INLINE vf sums_of(vf x[BPT_LANES]) {
-    for (int half = BPT_LANES / 2; half; half /= 2)
-        for (int i = 0; i < half; ++i) x[i] = BPT_ZIP_LOW(x[i], x[i + half]) + BPT_ZIP_HIGH(x[i], x[i + half]);
-    return x[0];
-}
-
 // score[row] of one head: products of the block's rows of a part with q; relative: and of those of the table of relative positions.
 BPT_INLINE void block_scores_as(const bpt_attention_t *a, const bpt_attention_part_t *part, bpt_dtype_t dtype, bool relative,
                                 const block_t *b, int head, const float *q, float *score) {
@@ -32,7 +25,7 @@ BPT_INLINE void block_scores_as(const bpt_attention_t *a, const bpt_attention_pa
             const float *rel = a->rel + b->rel[p + i] * a->columns;
             for (int64_t c = 0; c < head_dim; c += BPT_LANES) sum[i] += vf_load(q + c) * vf_load(rel + c);
         }
-        vf_store(score + p, sums_of(sum));
+        vf_store(score + p, vf_sums(sum));
     }
 }
 static void block_scores(const bpt_attention_t *a, const bpt_attention_part_t *part, bool relative, const block_t *b, int head,
@@ -89,11 +82,11 @@ BPT_INLINE void put_codes(const bpt_attention_t *a, bool of_key, int64_t row, bl
 
 // ---- Forward ---------------------------------------------------------------------------------------------------------------
 
-// Adds the block to every head's running output, maximum and sum: part [heads][columns + 2].
-static void add_block(const bpt_attention_t *a, const block_t *b, const float *q, float *part) {
-    for (int head = 0; head < a->t->heads; ++head, part += a->columns + 2) {
+// Adds the block to these heads' running output, maximum and sum: parts [heads][columns + 2].
+static void add_block(const bpt_attention_t *a, const block_t *b, bpt_attention_heads_t heads, const float *q, float *parts) {
+    for (int head = heads.first; head < heads.end; ++head) {
         float weight[BPT_ATTENTION_ROW_KEYS];
-        float *max = part + a->columns, *sum = max + 1;
+        float *part = parts + head * (a->columns + 2), *max = part + a->columns, *sum = max + 1;
         block_scores(a, &a->k, true, b, head, q + head * a->columns, weight);
         float larger = *max;
         for (int64_t p = 0; p < b->n; ++p) larger = weight[p] > larger ? weight[p] : larger;
@@ -126,10 +119,18 @@ static void write_head(const bpt_attention_t *a, const bpt_attention_part_t *par
     bpt_write_row(&columns, row, a->t->head_dim, x, scale);
 }
 
-// Keys number [from, to) of the query's slots taken together, all heads. q: [heads][columns] of workspace.
-void BPT_KERNEL_NAME(attention_row)(const bpt_attention_t *a, int64_t query, int64_t from, int64_t to, float *q, float *part) {
+// These heads' columns of a row. Rows lie too far apart for the processor to guess the next one.
+static void fetch_row(const bpt_attention_t *a, const bpt_attention_part_t *part, bpt_attention_heads_t heads, int64_t row) {
+    const int64_t size = (int64_t)bpt_dtype_size(part->dtype), head_dim = a->t->head_dim;
+    const char *at = (const char *)part->data + (row * part->stride + heads.first * head_dim) * size;
+    for (int64_t i = 0; i < (heads.end - heads.first) * head_dim * size; i += 64) __builtin_prefetch(at + i);
+}
+
+// Keys number [from, to) of the query's slots taken together. q: [heads][columns] of workspace.
+void BPT_KERNEL_NAME(attention_row)(const bpt_attention_t *a, int64_t query, bpt_attention_heads_t heads, int64_t from, int64_t to,
+                                    float *q, float *part) {
     const uint32_t *entry = a->table + query * a->slots * 4;
-    for (int head = 0; head < a->t->heads; ++head) {
+    for (int head = heads.first; head < heads.end; ++head) {
         read_head(a, &a->q, head, query, a->t->scale, q + head * a->columns);
         float *sums = part + head * (a->columns + 2);
         memset(sums, 0, (size_t)a->columns * sizeof *sums);
@@ -142,17 +143,19 @@ void BPT_KERNEL_NAME(attention_row)(const bpt_attention_t *a, int64_t query, int
             b.row[b.n] = entry[0] + i;
             b.rel[b.n] = entry[2] == BPT_NO_ROW || !a->rel ? -1 : entry[2] + i * step;
             if (a->t->p > 0) put_codes(a, false, query, &b, b.n, b.row[b.n]);
-            if (++b.n == BPT_ATTENTION_ROW_KEYS) add_block(a, &b, q, part), b.n = 0;
+            fetch_row(a, &a->k, heads, b.row[b.n]);
+            fetch_row(a, &a->v, heads, b.row[b.n]);
+            if (++b.n == BPT_ATTENTION_ROW_KEYS) add_block(a, &b, heads, q, part), b.n = 0;
         }
         if (count > 0) at += count;
     }
-    if (b.n) add_block(a, &b, q, part);
+    if (b.n) add_block(a, &b, heads, q, part);
 }
 
 // The query's row of out and lse from its parts, in order; no keys at all give zeros. parts: [n][heads][columns + 2], changed.
-void BPT_KERNEL_NAME(attention_row_write)(const bpt_attention_t *a, int64_t query, int64_t n, float *parts) {
+void BPT_KERNEL_NAME(attention_row_write)(const bpt_attention_t *a, int64_t query, bpt_attention_heads_t heads, int64_t n, float *parts) {
     const int64_t stride = a->columns + 2;
-    for (int head = 0; head < a->t->heads; ++head) {
+    for (int head = heads.first; head < heads.end; ++head) {
         float *sums = parts + head * stride, *max = sums + a->columns, *sum = max + 1;
         for (int64_t i = 1; i < n; ++i) {
             const float *part = sums + i * a->t->heads * stride;
@@ -179,7 +182,7 @@ void BPT_KERNEL_NAME(attention_row_dots)(const bpt_attention_t *a, int64_t query
         for (int64_t c = 0, head_dim = a->t->head_dim, first = head * head_dim; c < head_dim; c += BPT_LANES)
             sum[0] += vf_read(x->data, x->dtype, query * x->stride + first + c, head_dim - c) *
                       vf_read(y->data, y->dtype, query * y->stride + first + c, head_dim - c);
-        dots[head] = sums_of(sum)[0];
+        dots[head] = vf_sums(sum)[0];
     }
 }
 

@@ -42,8 +42,19 @@ typedef struct {
     float *dweight;  // [leaves, heads]
 } bpt_cpu_tree_t;
 
+// c [m, n] = x b (+ c): x is [m, k], b [k, n], or [n, k] where transposed, of any float type. x is f32; or bf16, as b is, where the
+// instruction set has products of it.
 typedef struct {
-    const char *isa;  // "baseline", "avx2", "avx512"
+    const void *x, *b;
+    float *c;
+    int64_t m, n, k, ldx, ldb, ldc;
+    bpt_dtype_t x_dtype, dtype;
+    bool transposed, accumulate;
+} bpt_cpu_few_rows_t;
+
+typedef struct {
+    const char *isa;       // "baseline", "avx2", "avx512", "avx512dots"
+    bool multiplies_bf16;  // few_rows takes x as bf16
 #define BPT_KERNEL(type, name, args) type(*name) args;
 #include "backends/cpu/kernels/kernels.def"
 #undef BPT_KERNEL
@@ -53,12 +64,18 @@ typedef struct {
 #define BPT_KERNEL_PASTE(name, isa) bpt_kernel_##name##_##isa
 #define BPT_KERNEL_EXPAND(name, isa) BPT_KERNEL_PASTE(name, isa)
 #define BPT_KERNEL_NAME(name) BPT_KERNEL_EXPAND(name, BPT_ISA)
-#define BPT_KERNEL(type, name, args) type BPT_KERNEL_NAME(name) args;
+#ifndef BPT_ISA_BASE  // whose other kernels an instruction set has that only those of BPT_DOT_KERNEL are compiled for
+#define BPT_ISA_BASE BPT_ISA
+#endif
+#define BPT_KERNEL_BASE_NAME(name) BPT_KERNEL_EXPAND(name, BPT_ISA_BASE)
+#define BPT_KERNEL(type, name, args) type BPT_KERNEL_BASE_NAME(name) args;
+#define BPT_DOT_KERNEL(type, name, args) type BPT_KERNEL_NAME(name) args;
 #include "backends/cpu/kernels/kernels.def"
+#undef BPT_DOT_KERNEL
 #undef BPT_KERNEL
 #else
 // The instruction set in use: the best one of this machine, or what the environment variable BPT_CPU_ISA names
-// (baseline, avx2, avx512). BPT_ERR_UNAVAILABLE when it is unknown or the machine lacks it. Called when a device is opened.
+// (baseline, avx2, avx512, avx512dots). BPT_ERR_UNAVAILABLE when it is unknown or the machine lacks it. Called when a device is opened.
 bpt_status_t bpt_cpu_kernels_select(void) BPT_MUST_USE;
 const bpt_cpu_kernels_t *bpt_cpu_kernels(void);
 #endif

@@ -102,6 +102,13 @@ BPT_INLINE float vf_hmax(vf x) {
 #define BPT_ZIP64_HIGH(a, b) __builtin_shufflevector(a, b, 1, 3)
 #endif
 
+// Lane i = vf_sum of vector i, the same bits.
+BPT_INLINE vf vf_sums(vf x[BPT_LANES]) {
+    for (int half = BPT_LANES / 2; half; half /= 2)
+        for (int i = 0; i < half; ++i) x[i] = BPT_ZIP_LOW(x[i], x[i + half]) + BPT_ZIP_HIGH(x[i], x[i + half]);
+    return x[0];
+}
+
 // ---- Low-precision storage -------------------------------------------------------------------------------------------
 BPT_INLINE vf vf_from_bf16(vh h) { return (vf)(__builtin_convertvector(h, vu) << 16); }
 BPT_INLINE vh vf_to_bf16(vf x) {  // as bpt_to_bf16
