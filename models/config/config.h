@@ -99,8 +99,9 @@ typedef struct {
     int64_t eval_every;  // steps, 0 = at the end of every epoch
     int64_t save_every;  // steps, 0 = with every evaluation
     int64_t log_every;
-    int32_t best_by;  // what `best` is the best of: bpt_best_by_names (config_names.h)
-    int64_t keep;     // checkpoints kept besides those that `latest` and `best` name
+    int64_t patience;  // evaluations after one another that are not better than the best before, which end the training; 0: none do
+    int32_t best_by;   // what `best` is the best of: bpt_best_by_names (config_names.h)
+    int64_t keep;      // checkpoints kept besides those that `latest` and `best` name
 } bpt_train_config_t;
 
 #endif

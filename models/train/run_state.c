@@ -65,6 +65,7 @@ static bpt_status_t fill(json_t *o, const bpt_run_state_t *s) {
     BPT_TRY(bpt_json_set_u64(o, "seed", s->seed));
     if (isfinite(s->best_loss)) BPT_TRY(bpt_json_set_real(o, "best_loss", s->best_loss));  // JSON has no infinity: absent
     if (s->best_step >= 0) BPT_TRY(bpt_json_set_int(o, "best_step", s->best_step));
+    if (s->waited) BPT_TRY(bpt_json_set_int(o, "waited", s->waited));
     BPT_TRY(bpt_json_set_real(o, "plateau_factor", s->plateau_factor));
     if (isfinite(s->plateau_best)) BPT_TRY(bpt_json_set_real(o, "plateau_best", s->plateau_best));
     BPT_TRY(bpt_json_set_real(o, "loss_scale", s->loss_scale));
@@ -98,14 +99,31 @@ static bpt_status_t get_string(const json_t *o, const char *key, char *out, size
 }
 
 static bpt_status_t check_keys(const json_t *o) {
-    static const char *const known[] = {"version",        "step",        "epoch",        "tokens",        "seconds",         "seed",
-                                        "plateau_factor", "loss_scale",  "scale_steps",  "data",          "best_loss",       "best_step",
-                                        "plateau_best",   "window_loss", "window_steps", "skipped_steps", "evaluation_left", "files",
-                                        "xxh3",           NULL};
+    static const char *const known[] = {"version",
+                                        "step",
+                                        "epoch",
+                                        "tokens",
+                                        "seconds",
+                                        "seed",
+                                        "plateau_factor",
+                                        "loss_scale",
+                                        "scale_steps",
+                                        "data",
+                                        "best_loss",
+                                        "best_step",
+                                        "plateau_best",
+                                        "window_loss",
+                                        "window_steps",
+                                        "skipped_steps",
+                                        "evaluation_left",
+                                        "files",
+                                        "xxh3",
+                                        "waited",
+                                        NULL};
     enum {
         REQUIRED = 10
-    };  // of the others three are absent before the first evaluation, one where none is left undone, the rest where a development version
-        // wrote the file
+    };  // of the others three are absent before the first evaluation, one where none is left undone, "waited" where it is 0, the rest where
+        // a development version wrote the file
     if (!json_is_object(o)) return bpt_fail(BPT_ERR_INPUT, "not a JSON object");
     for (int i = 0; i < REQUIRED; ++i)
         if (!json_object_get(o, known[i])) return bpt_fail(BPT_ERR_INPUT, "key \"%s\" is missing", known[i]);
@@ -125,6 +143,7 @@ static bpt_status_t parse(const json_t *o, bpt_run_state_t *s) {
     BPT_TRY(bpt_json_get_u64(o, "seed", &s->seed));
     BPT_TRY(bpt_json_get_real(o, "best_loss", -DBL_MAX, DBL_MAX, &s->best_loss));
     BPT_TRY(bpt_json_get_int(o, "best_step", 0, s->step, &s->best_step));
+    BPT_TRY(bpt_json_get_int(o, "waited", 0, s->step, &s->waited));
     BPT_TRY(bpt_json_get_real(o, "plateau_factor", 0, DBL_MAX, &s->plateau_factor));
     BPT_TRY(bpt_json_get_real(o, "plateau_best", -DBL_MAX, DBL_MAX, &s->plateau_best));
     BPT_TRY(bpt_json_get_real(o, "loss_scale", DBL_MIN, DBL_MAX, &s->loss_scale));

@@ -42,6 +42,7 @@ typedef struct {
     double best_loss;         // of all evaluations: the lowest loss, or what --best-by names (minus it, where higher is better); INFINITY
                               // before the first
     int64_t best_step;        // its step, -1 before the first evaluation
+    int64_t waited;           // evaluations of the schedule since then; counted where --patience is set
     double plateau_factor;    // what the plateau schedule has made of the learning rate, 1 at the start
     double plateau_best;      // the loss that the plateau schedule compares with, INFINITY at the start
     double loss_scale;        // of f16 training, 1 otherwise

@@ -136,6 +136,8 @@ static bpt_status_t set_up(bpt_trainer_t *t) {
     if (bpt_trainer_scores_texts(&t->model, &t->train) && o->valid_data && !o->score_texts)
         return bpt_fail(BPT_ERR_USAGE, "nobody scores the texts that the model writes, so best_by cannot be %s; choose loss",
                         bpt_best_by_names[t->train.best_by]);
+    if (t->train.patience > 0 && !o->valid_data)
+        return bpt_fail(BPT_ERR_USAGE, "patience counts evaluations, and there is no validation data; give some, or leave patience out");
     BPT_TRY(bpt_trainer_resolve_steps(&t->train, steps_per_epoch));
     t->epochs = t->train.epochs > 0 ? t->train.epochs : (double)t->train.steps / (double)(steps_per_epoch > 0 ? steps_per_epoch : 1);
     bpt_run_state_init(&t->state, t->train.seed);

@@ -50,6 +50,9 @@ const bpt_train_config_t *bpt_trainer_config(const bpt_trainer_t *trainer);  // 
 // finite: the parameters are those of the step before. Nothing is allocated between logs but on a first-seen shape.
 bpt_status_t bpt_trainer_run(bpt_trainer_t *trainer) BPT_MUST_USE;
 
+// Whether the patience of the configuration is at its end: the training ends before its last step.
+bool bpt_trainer_waited_enough(const bpt_trainer_t *trainer);
+
 // Whether training with this configuration needs `score_texts`.
 bool bpt_trainer_scores_texts(const bpt_model_config_t *model, const bpt_train_config_t *train);
 

@@ -142,6 +142,7 @@ static bpt_status_t evaluate(bpt_trainer_t *t, bool scheduled, bool *improved) {
         t->state.best_step = t->state.step;
     }
     if (scheduled && t->train.schedule == BPT_SCHEDULE_PLATEAU) follow_plateau(t, result.loss);
+    if (scheduled && t->train.patience > 0) t->state.waited = *improved ? 0 : t->state.waited + 1;
     return write_line(t, &line);
 }
 
@@ -178,7 +179,7 @@ static bpt_status_t after_step(bpt_trainer_t *t, const bpt_step_result_t *step, 
     }
     BPT_TRY(save_before(t, improved, status));
     const bool save = c->save_every > 0 ? due(c->save_every, done) : scheduled;
-    if (save || improved || last) BPT_TRY(bpt_trainer_save(t, improved));
+    if (save || improved || last || bpt_trainer_waited_enough(t)) BPT_TRY(bpt_trainer_save(t, improved));
     t->window.start += bpt_clock_seconds() - pause;  // throughput is that of training
     return BPT_OK;
 }
@@ -193,6 +194,8 @@ static bpt_status_t make_up_for_evaluation(bpt_trainer_t *t) {
     return bpt_trainer_save(t, improved);
 }
 
+bool bpt_trainer_waited_enough(const bpt_trainer_t *t) { return t->train.patience > 0 && t->state.waited >= t->train.patience; }
+
 bool bpt_trainer_failed_together(bpt_status_t status) { return status == BPT_ERR_INTERRUPTED || status == BPT_ERR_NUMERIC; }
 
 // Whether any rank has been asked to stop.
@@ -206,7 +209,7 @@ bpt_status_t bpt_trainer_run(bpt_trainer_t *t) {
     if (t->run) bpt_run_keep_folder(t->run);
     BPT_TRY(make_up_for_evaluation(t));
     start_window(t);
-    while (t->state.step < end) {
+    while (t->state.step < end && !bpt_trainer_waited_enough(t)) {
         const double start = bpt_clock_seconds(), epoch = t->state.epoch;
         bpt_step_result_t step;
         bool stopping;

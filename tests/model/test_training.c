@@ -619,8 +619,42 @@ static void a_gradient_that_is_not_finite_is_not_written(void **state) {
     fixture_close(device);
 }
 
+// A rate so high that the validation loss soon rises: after its best three evaluations more, with patience 3; and two more with patience 5,
+// stopped in between or not.
+static void patience_ends_a_training_that_gets_worse(void **state) {
+    (void)state;
+    const bpt_model_config_t c = fixture_lm();
+    bpt_device_t *device = fixture_open("cpu");
+    bpt_train_config_t t = plain_training(200);
+    t.lr = 1, t.eval_every = 2;
+    int64_t end[3], best[3];
+    for (int way = 0; way < 3; ++way) {  // 0: patience 3, 1: resumed with 5, 2: 5 at once
+        fixture_source_t data, valid;
+        bpt_run_t *run;
+        char path[600];
+        snprintf(path, sizeof path, "%s", test_path(way == 2 ? "patient" : "impatient"));
+        fixture_source(&data, &c, 12, 4, 1);
+        fixture_source(&valid, &c, 16, 2, 1)->ends = true;
+        t.patience = way == 0 ? 3 : 5;
+        assert_ok(way == 1 ? bpt_run_resume(path, &run) : bpt_run_create(path, &run));
+        if (way != 1) write_config(path, &c);
+        bpt_trainer_t *trained = trainer(&c, &t, device, &data, &valid, run, way == 1);
+        assert_ok(bpt_trainer_run(trained));
+        assert_true(bpt_trainer_waited_enough(trained));
+        end[way] = bpt_trainer_state(trained)->step, best[way] = bpt_trainer_state(trained)->best_step;
+        read_params(bpt_trainer_runner(trained), way == 1 ? first : second);
+        if (way == 2) expect_equal_bits(bpt_trainer_runner(trained));
+        bpt_trainer_destroy(trained);
+        bpt_run_close(run);
+    }
+    assert_true(end[0] == best[0] + 6 && end[0] < 200);
+    assert_true(best[1] == best[2] && end[1] == end[2] && end[1] == best[1] + 10);
+    fixture_close(device);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(patience_ends_a_training_that_gets_worse),
         cmocka_unit_test(micro_batches_of_any_size_make_the_same_step),
         cmocka_unit_test(labels_are_smoothed_in_training_alone),
         cmocka_unit_test(recomputation_changes_no_bit),

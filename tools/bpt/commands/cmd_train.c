@@ -234,6 +234,11 @@ static void say_end(const job_t *job) {
     char time[32];
     cli_duration_text(state->seconds, time, sizeof time);
     bpt_info("done: step %" PRId64 " after %s of training", state->step, time);
+    if (bpt_trainer_waited_enough(job->trainer))
+        bpt_info("ended by --patience: %" PRId64 " evaluations after step %" PRId64
+                 " were no better; --resume --patience N with a larger N, or "
+                 "0, goes on",
+                 state->waited, state->best_step);
     if (isfinite(state->best_loss))
         bpt_info("best validation %s %.4f at step %" PRId64, bpt_best_by_names[job->o->train.best_by], fabs(state->best_loss),
                  state->best_step);

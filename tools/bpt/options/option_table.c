@@ -346,6 +346,10 @@ const cli_option_t cli_option_table[] = {
      .commands = CLI_TRAIN, .key = true, .resumable = true, .help = "steps between checkpoints"},
     {INT("log-every", train.log_every, 1, MAX_COUNT), .fallback = "10", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN, .key = true,
      .resumable = true, .help = "steps between lines of metrics.jsonl"},
+    {INT("patience", train.patience, 0, MAX_COUNT), .fallback = "0", .shown = "0, to the last step", .group = CLI_GROUP_LENGTH,
+     .commands = CLI_TRAIN, .key = true, .resumable = true,
+     .help = "end the training after so many evaluations one after the other that are no better than the best before (--best-by); `best` "
+             "stays. The learning rate schedule does not change"},
     {CHOICE("best-by", train.best_by, bpt_best_by_names), .fallback = "loss", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN, .key = true,
      .help =
          "the checkpoint that `best` names: the one with the lowest validation loss, or the best accuracy, f1, .. where the task has it; "
