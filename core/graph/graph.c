@@ -137,6 +137,10 @@ void bpt_graph_region_result(bpt_graph_t *g, bpt_value_t value) {
     if (g->status == BPT_OK) g->values[value].result = true;
 }
 
+void bpt_graph_offload(bpt_graph_t *g, bpt_value_t value) {
+    if (g->status == BPT_OK) g->values[value].offload = true;
+}
+
 uint32_t bpt_graph_randoms(const bpt_graph_t *g) { return g->next_uid; }
 void bpt_graph_set_randoms(bpt_graph_t *g, uint32_t uid) { g->next_uid = uid; }
 

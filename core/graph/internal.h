@@ -19,6 +19,7 @@ typedef struct {
     char *name;
     bpt_value_t place;  // where a TEMP is stored instead of the workspace, else BPT_NO_VALUE
     bool kept, parts;   // parts: a TEMP that several nodes make (bpt_parts)
+    bool offload;       // bpt_graph_offload
     bool result;        // of the region that makes it (bpt_graph_region_result)
 } bpt_value_record_t;
 

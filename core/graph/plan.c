@@ -94,6 +94,7 @@ static bpt_status_t find_storages(bpt_plan_t *plan, bpt_device_t *device, const 
                                     (bpt_storage_t){.bytes = align(value_bytes(g, v)), .first = (int32_t)i, .last = end, .value = v}, &s));
             plan->storage_of_value[v] = s;
         }
+        if (node->op == BPT_OP_STASH) plan->summary.offload_bytes += value_bytes(g, node->in[0]);
         if (bpt_op_info(node->op)->by_host) continue;
         bpt_op_call_t call;
         size_t scratch = 0;

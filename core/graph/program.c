@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "bpt/clock.h"
+#include "bpt/spill.h"
 #include "core/graph/plan.h"
 
 struct bpt_workspace {
@@ -33,6 +34,8 @@ struct bpt_program {
     bpt_exchange_fn_t exchange;
     void *exchange_user;
     void *give, *take;  // rows of an exchange on the host; made when first needed
+    bpt_spill_t *spill;
+    void *piece;  // of it, on the host
 };
 
 bpt_status_t bpt_workspace_create(bpt_device_t *device, bpt_workspace_t **out) {
@@ -221,6 +224,7 @@ void bpt_program_destroy(bpt_program_t *p) {
     bpt_free(p->segments);
     bpt_free(p->last_write);
     bpt_free_aligned(p->give);
+    bpt_free_aligned(p->piece);
     bpt_free_aligned(p->take);
     bpt_free(p->states);
     bpt_free(p);
@@ -262,7 +266,7 @@ static bpt_status_t need_room(bpt_program_t *p) {
     size_t give = 0, take = 0;
     if (p->give) return BPT_OK;
     for (size_t i = 0; i < g->n_nodes; ++i) {
-        if (!by_host(p, i)) continue;
+        if (g->nodes[i].op != BPT_OP_EXCHANGE) continue;
         if (value_bytes(g, g->nodes[i].in[0]) > give) give = value_bytes(g, g->nodes[i].in[0]);
         if (value_bytes(g, g->nodes[i].out[0]) > take) take = value_bytes(g, g->nodes[i].out[0]);
     }
@@ -280,13 +284,69 @@ static bpt_status_t exchange(bpt_program_t *p, const bpt_node_t *node) {
     return bpt_program_write(p, node->out[0], p->take);
 }
 
+// Where a value waits on disk.
+static size_t spilled_end(const bpt_program_t *p, const bpt_node_t *node) {
+    const bpt_value_t v = node->op == BPT_OP_STASH ? node->in[0] : node->out[0];
+    return (size_t)node->attrs.stash.offset + value_bytes(p->graph, v);
+}
+
+bpt_status_t bpt_program_on_offload(bpt_program_t *p, bpt_spill_t *spill) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < p->graph->n_nodes; ++i)
+        if (p->graph->nodes[i].op == BPT_OP_STASH && spilled_end(p, &p->graph->nodes[i]) > bytes)
+            bytes = spilled_end(p, &p->graph->nodes[i]);
+    p->spill = spill;
+    return bytes ? bpt_spill_reserve(spill, bytes) : BPT_OK;
+}
+
+// Moves a value between the device and the disk, piece by piece.
+static bpt_status_t move_pieces(bpt_program_t *p, const bpt_node_t *node) {
+    bpt_device_t *device = p->workspace->device;
+    const bool out = node->op == BPT_OP_STASH;
+    const bpt_operand_t o = locate(p, out ? node->in[0] : node->out[0]);
+    const size_t begin = (size_t)node->attrs.stash.offset, end = spilled_end(p, node);
+    for (size_t at = begin; at < end; at += BPT_SPILL_PIECE) {
+        const size_t length = end - at < BPT_SPILL_PIECE ? end - at : BPT_SPILL_PIECE, offset = o.offset_bytes + at - begin;
+        if (out) BPT_TRY(device->backend->read(device, o.buffer, offset, p->piece, length));
+        BPT_TRY(out ? bpt_spill_write(p->spill, at, p->piece, length) : bpt_spill_read(p->spill, at, p->piece, length));
+        if (!out) BPT_TRY(device->backend->write(device, o.buffer, offset, p->piece, length));
+    }
+    return BPT_OK;
+}
+
+// What is fetched next after node `i` is read ahead.
+static void look_ahead(const bpt_program_t *p, size_t i) {
+    const bpt_graph_t *g = p->graph;
+    while (++i < g->n_nodes)
+        if (g->nodes[i].op == BPT_OP_STASH)
+            return;  // not written yet
+        else if (g->nodes[i].op == BPT_OP_FETCH) {
+            const size_t begin = (size_t)g->nodes[i].attrs.stash.offset;
+            bpt_spill_read_ahead(p->spill, begin, spilled_end(p, &g->nodes[i]) - begin);
+            return;
+        }
+}
+
+static bpt_status_t offload(bpt_program_t *p, size_t i) {
+    GRAPH_EXPECT(p->spill, "the program has values that wait on disk, and nobody has said where");
+    if (!p->piece) BPT_TRY(bpt_alloc_aligned(BPT_SPILL_PIECE, &p->piece));
+    BPT_TRY(move_pieces(p, &p->graph->nodes[i]));
+    look_ahead(p, i);
+    return BPT_OK;
+}
+
+static bpt_status_t run_by_host(bpt_program_t *p, size_t i) {
+    const bpt_node_t *node = &p->graph->nodes[i];
+    return node->op == BPT_OP_EXCHANGE ? exchange(p, node) : offload(p, i);
+}
+
 // Submits a segment, or does what is the host's. *ticket: of what the device has been given.
 static bpt_status_t run_segment(bpt_program_t *p, segment_t *s, bpt_ticket_t *ticket) {
     bpt_device_t *device = p->workspace->device;
     if (s->list) return device->backend->submit(device, s->list, ticket);
     if (s > p->segments) BPT_TRY(device->backend->wait(device, *ticket, UINT64_MAX));
     const double start = bpt_clock_seconds();
-    const bpt_status_t status = exchange(p, &p->graph->nodes[s->begin]);
+    const bpt_status_t status = run_by_host(p, s->begin);
     s->seconds = bpt_clock_seconds() - start;
     return status;
 }

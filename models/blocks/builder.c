@@ -14,6 +14,7 @@ bpt_stream_t bpt_stream_first(const bpt_builder_t *b, bpt_stream_t x, int64_t ro
 bpt_stream_t bpt_stored_input(const bpt_builder_t *b, bpt_stream_t x) {
     if (!b->recompute) return x;
     const bpt_value_t stored = b->half_inputs ? x.low : x.full;
+    if (b->offload) bpt_graph_offload(b->g, stored);
     return (bpt_stream_t){stored, stored};
 }
 

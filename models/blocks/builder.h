@@ -21,6 +21,7 @@ typedef struct {
     // Attention's heads that exist at once are the group number `head_group` of `head_groups`; 0: all of them (pieces.h).
     int32_t head_groups, head_group;
     bool recompute;      // layers are computed again in the backward pass
+    bool offload;        // and may wait on disk (bpt_graph_offload)
     bool half_inputs;    // their inputs are stored in the low precision
     int64_t chunk_rows;  // rows behind attention that exist at once (chunks.h); 0: all of them
 } bpt_builder_t;

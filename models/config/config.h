@@ -87,6 +87,7 @@ typedef struct {
     uint64_t seed;
     bpt_dtype_t precision;
     bool recompute, half_inputs;
+    char *offload;  // with recompute: the folder where inputs of layers wait; NULL or "": they stay in memory. Not owned
     bpt_optimizer_t optimizer;
     double lr, beta1, beta2, eps, weight_decay, clip;
     bpt_schedule_t schedule;

@@ -132,6 +132,7 @@ static bpt_builder_t make_builder(bpt_weights_t *weights, const bpt_encoder_t *e
                            .precision = e->options.precision,
                            .recompute = e->options.recompute,
                            .half_inputs = e->options.half_inputs,
+                           .offload = e->options.offload,
                            .chunk_rows = e->pieces.chunk_rows,
                            .p_input = on * c->dropout_input,
                            .p_hidden = on * c->dropout_hidden,

@@ -23,6 +23,7 @@ typedef struct {
     bool gradients;    // will be asked for
     bool recompute;    // and layers are computed again for them
     bool half_inputs;  // of which the inputs are stored in the low precision
+    bool offload;      // and may wait on disk
     // Pieces of a layer where there are no gradients, or layers are computed again (blocks/pieces.h); 0: chosen by the number of rows.
     int64_t chunk_rows;
     int32_t head_groups;

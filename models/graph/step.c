@@ -123,6 +123,7 @@ static bpt_status_t build_model(const build_t *b) {
         .states = key->kind == BPT_STEP_STATES,
         .gradients = differentiates(key->kind),
         .recompute = differentiates(key->kind) && b->options->recompute,
+        .offload = b->options->offload,
         .half_inputs = b->options->half_inputs && b->options->precision != BPT_F32,
         .chunk_rows = b->options->chunk_rows,
         .head_groups = b->options->head_groups,
@@ -157,6 +158,7 @@ static bpt_status_t build(const build_t *b) {
     if (kind == BPT_STEP_MICRO || kind == BPT_STEP_GRADIENT) add_to_sums(b);
     if (differentiates(kind)) BPT_TRY(bpt_graph_fuse(b->g));
     if (differentiates(kind) && b->options->recompute) BPT_TRY(bpt_graph_recompute(b->g));
+    if (differentiates(kind) && b->options->offload) BPT_TRY(bpt_graph_offload_marked(b->g));
     BPT_TRY(bpt_graph_eliminate(b->g));
     return bpt_graph_place_joins(b->g);
 }

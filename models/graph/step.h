@@ -32,6 +32,7 @@ typedef struct {
     bpt_dtype_t precision;
     bool recompute;
     bool half_inputs;  // with recompute: inputs of layers are stored in `precision`
+    bool offload;      // with recompute: they may wait on disk
     bool decoupled;    // AdamW
     float beta1, beta2, eps, weight_decay;
     bpt_shard_t shard;  // of the optimizer: the part of the arena that is updated

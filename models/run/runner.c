@@ -7,6 +7,8 @@
 #include "models/run/runner_internal.h"
 
 static bpt_status_t check_inputs(const bpt_step_options_t *step) {
+    if (step->offload && !step->recompute)
+        return bpt_fail(BPT_ERR_USAGE, "only inputs of layers that are computed again can wait on disk (--offload): --recompute");
     if (!step->half_inputs || (step->recompute && step->precision != BPT_F32)) return BPT_OK;
     return bpt_fail(BPT_ERR_USAGE, "inputs of layers in 16 bits (--half-inputs) are for layers that are computed again in bf16 or f16: "
                                    "--recompute --precision bf16");
@@ -25,6 +27,7 @@ bpt_status_t bpt_runner_create(const bpt_model_config_t *config, const bpt_runne
     if (status == BPT_OK) status = bpt_runner_split(r);
     if (status == BPT_OK) status = bpt_model_params(config, options->frozen, &r->params);
     if (status == BPT_OK) status = bpt_workspace_create(device, &r->workspace);
+    if (status == BPT_OK && options->offload) status = bpt_spill_create(options->offload, &r->spill);
     status = bpt_ranks_agree(options->ranks, status);  // connecting takes all ranks
     if (status == BPT_OK) status = bpt_runner_link_create(r);
     if (status == BPT_OK)
@@ -39,6 +42,7 @@ void bpt_runner_destroy(bpt_runner_t *r) {
     bpt_runner_link_destroy(r);
     for (size_t i = 0; i < r->n_steps; ++i) bpt_step_destroy(r->steps[i]);
     bpt_free(r->steps);
+    bpt_spill_destroy(r->spill);
     bpt_workspace_destroy(r->workspace);
     for (int i = 0; i < BPT_N_STATES; ++i) bpt_buffer_destroy(r->device, r->states[i]);
     bpt_runner_free_exchange(r);
@@ -103,6 +107,9 @@ bpt_status_t bpt_runner_step(bpt_runner_t *r, const bpt_step_key_t *key, bpt_mod
     BPT_TRY(need_states(r, key->kind));
     BPT_TRY(bpt_grow(&r->steps, r->n_steps, &r->step_capacity, sizeof *r->steps));
     BPT_TRY(bpt_step_create(&r->config, &r->params, &r->options.step, key, r->workspace, r->states, out));
+    const bpt_status_t status = r->spill ? bpt_program_on_offload((*out)->program, r->spill) : BPT_OK;
+    if (status != BPT_OK) bpt_step_destroy(*out);
+    BPT_TRY(status);
     bpt_runner_connect(r, *out);
     r->steps[r->n_steps++] = *out;
     return BPT_OK;

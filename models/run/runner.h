@@ -8,6 +8,7 @@
 typedef struct {
     bpt_step_options_t step;  // `shard` and `split` follow from the ranks and the two options behind them
     bpt_frozen_t frozen;
+    const char *offload;   // the folder where inputs of layers wait (step.offload); NULL: none. Not needed behind bpt_runner_create
     bpt_ranks_t *ranks;    // that train this model together, each with a runner of its own; NULL: this process alone. Not owned
     bool shard_optimizer;  // each rank has a part of the optimizer's moments (models/nn/shard.h)
     bool split_sequence;   // each rank computes its own range of every sequence, instead of sequences of its own (blocks/halo.h): all ranks

@@ -4,6 +4,7 @@
 
 #include "bpt/buffer.h"
 #include "bpt/link.h"
+#include "bpt/spill.h"
 #include "models/run/runner.h"
 
 // Sums of gradients on their way from rank to rank (runner_ranks.c); made when first needed.
@@ -22,6 +23,7 @@ struct bpt_runner {
     bpt_params_t params;
     struct bpt_device *device;
     bpt_workspace_t *workspace;
+    bpt_spill_t *spill;                       // inputs of layers on disk; NULL: they stay in memory
     struct bpt_buffer *states[BPT_N_STATES];  // made when first needed
     bpt_model_step_t **steps;
     size_t n_steps, step_capacity;

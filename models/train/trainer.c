@@ -45,8 +45,11 @@
 #include "models/train/trainer_internal.h"
 
 bpt_runner_options_t bpt_trainer_runner_options(const bpt_train_config_t *t) {
+    const bool offload = t->offload && *t->offload;
     return (bpt_runner_options_t){
-        .step = {.precision = t->precision,
+        .offload = offload ? t->offload : NULL,
+        .step = {.offload = offload,
+                 .precision = t->precision,
                  .recompute = t->recompute,
                  .half_inputs = t->half_inputs,
                  .decoupled = t->optimizer == BPT_OPTIMIZER_ADAMW,

@@ -215,7 +215,7 @@ bpt_status_t bpt_trainer_run(bpt_trainer_t *t) {
         bool stopping;
         BPT_TRY(ask_all_to_stop(t, &stopping));
         if (stopping) return stop(t);
-        BPT_TRY(run_step(t, &step));
+        BPT_TRY(save_before(t, false, run_step(t, &step)));
         t->state.seconds += bpt_clock_seconds() - start;
         t->window.tokens += step.tokens;
         BPT_TRY(save_before(t, false, look_after_run(t)));

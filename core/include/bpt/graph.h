@@ -163,6 +163,9 @@ BPT_API void bpt_graph_region_end(bpt_graph_t *g);
 // The region at hand does not forget `value`, which it makes; a region around it may.
 BPT_API void bpt_graph_region_result(bpt_graph_t *g, bpt_value_t value);
 
+// `value` (a TEMP) may wait on disk (bpt_program_on_offload) between the forward and the backward pass.
+BPT_API void bpt_graph_offload(bpt_graph_t *g, bpt_value_t value);
+
 // Reverse-mode differentiation of the scalar `loss`: appends the backward nodes and writes to grads[i] the gradient of
 // loss with respect to wrt[i] (f32 for weights, else the dtype of the value), BPT_NO_VALUE where loss does not depend on it.
 BPT_API bpt_status_t bpt_graph_gradients(bpt_graph_t *g, bpt_value_t loss, const bpt_value_t *wrt, int n_wrt,
@@ -171,6 +174,8 @@ BPT_API bpt_status_t bpt_graph_gradients(bpt_graph_t *g, bpt_value_t loss, const
 // a product and the chain behind it, and sums of products (beta = 1).
 BPT_API bpt_status_t bpt_graph_fuse(bpt_graph_t *g) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_graph_recompute(bpt_graph_t *g) BPT_MUST_USE;  // after gradients: forget and recompute inside regions
+// Behind it: values that bpt_graph_offload names go to disk and come back.
+BPT_API bpt_status_t bpt_graph_offload_marked(bpt_graph_t *g) BPT_MUST_USE;
 BPT_API bpt_status_t bpt_graph_eliminate(bpt_graph_t *g) BPT_MUST_USE;  // dead code
 // Last, before planning: joins become places where their parts are made, or copies into them; what is marked moves to its place.
 BPT_API bpt_status_t bpt_graph_place_joins(bpt_graph_t *g) BPT_MUST_USE;

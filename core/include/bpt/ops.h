@@ -266,6 +266,12 @@ typedef struct {
     bool back;
 } bpt_exchange_attrs_t;
 
+// stash: in 0 x F [R,d], which the host writes to disk, at byte `offset` of a file; out u32 [1], which stands for it. fetch: in 0 that; out
+// x.
+typedef struct {
+    int64_t rows, columns, offset;
+} bpt_stash_attrs_t;
+
 // cast: in 0 F -> out F of another dtype.   fill: no inputs, out F = value.   copy: in 0 -> out, same dtype and count.
 typedef struct {
     float value;
@@ -283,6 +289,7 @@ typedef union {
     bpt_adam_attrs_t adam;
     bpt_fill_attrs_t fill;
     bpt_exchange_attrs_t exchange;
+    bpt_stash_attrs_t stash;
 } bpt_attrs_t;
 
 BPT_END_DECLS

@@ -26,6 +26,7 @@ BPT_API size_t bpt_workspace_bytes(const bpt_workspace_t *workspace);
 typedef struct {
     size_t workspace_bytes;  // temporaries and scratch, shared by liveness
     size_t input_bytes;
+    size_t offload_bytes;   // on disk
     size_t unshared_bytes;  // what temporaries and scratch would take without sharing
     int32_t n_ops, n_barriers;
     double flops, bytes_moved;  // of one run
@@ -60,6 +61,11 @@ BPT_API int bpt_program_segments(const bpt_program_t *program);  // into how man
 typedef bpt_status_t (*bpt_exchange_fn_t)(void *user, bool back, size_t row_bytes, const void *give, void *take);
 // Before the first run of a program that has exchanges; `user` must outlive the program.
 BPT_API void bpt_program_on_exchange(bpt_program_t *program, bpt_exchange_fn_t exchange, void *user);
+
+// Where values of a program wait on disk (bpt_graph_offload): before its first run. Programs that never run at the same time may share a
+// file, which must outlive them. Fails where the disk has no room.
+struct bpt_spill;
+BPT_API bpt_status_t bpt_program_on_offload(bpt_program_t *program, struct bpt_spill *spill) BPT_MUST_USE;
 
 // One line per recorded op of the last run, for `bpt bench ops`. Timing is on after bpt_program_time(true).
 typedef struct {

@@ -331,6 +331,10 @@ const cli_option_t cli_option_table[] = {
      .help = "--recompute with --precision bf16 or f16: keep the inputs of layers in 16 bits, which rounds the states between layers "
              "while training; saves 2 bytes a number"},
 
+    {TEXT("offload", train.offload, "FOLDER"), .fallback = "", .shown = "none", .group = CLI_GROUP_OPTIMISER, .commands = CLI_TRAIN,
+     .help = "--recompute: inputs of layers wait in a file in this folder, so that memory does not grow with the number of layers; the "
+             "file has no name and goes with the process"},
+
     // ---- length, evaluation, checkpoints
     {INT("steps", train.steps, 0, MAX_COUNT), .fallback = "0", .shown = "by --epochs", .group = CLI_GROUP_LENGTH, .commands = CLI_TRAIN,
      .key = true, .resumable = true, .help = "number of optimiser steps; the learning rate schedule ends there"},
@@ -612,6 +616,7 @@ const cli_variant_t cli_option_variants[] = {
     {"subtree-mask", CLI_BENCH},
     {"recompute", CLI_BENCH},
     {"half-inputs", CLI_BENCH},
+    {"offload", CLI_BENCH},
     {"accumulate", CLI_BENCH, .help = "cluster: micro-batches of each device in a step"},
     {"batch", CLI_TRANSLATE, .help = "number of lines that are translated together; more are faster and take more memory"},
     {"batch", CLI_BENCH, .fallback = "1", .help = "decode, translate: number of texts that are decoded together"},

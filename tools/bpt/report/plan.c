@@ -52,6 +52,7 @@ static void print_memory(const cli_options_t *o, const bpt_params_t *params, con
            mebibytes(moments));
     printf("  workspace       %.1f MiB (%.1f MiB without sharing)\n  inputs          %.1f MiB\n", mebibytes(workspace),
            mebibytes((double)plan->unshared_bytes), mebibytes(inputs));
+    if (plan->offload_bytes) printf("inputs of layers  %.1f MiB on disk (--offload)\n", mebibytes((double)plan->offload_bytes));
     printf("checkpoint        %.1f MiB on disk, at most %" PRId64 " are kept besides latest and best\n",
            mebibytes((double)bpt_trainer_checkpoint_bytes(params)), o->train.keep);
 }
