@@ -6,13 +6,8 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
-
-// A word of one of the segment's texts; text 0 is the hypothesis.
-typedef struct {
-    size_t first, length;  // code points
-    const uint32_t *text;  // they are in, while words are compared
-    uint32_t place;        // among all words of the segment
-} word_t;
+#include "data/score/rounding.h"
+#include "data/score/words.h"
 
 // n words by their numbers, from 1 on; 0 behind the last.
 typedef struct {
@@ -23,12 +18,7 @@ typedef struct {
 struct bpt_bleu_counter {
     bpt_bleu_tokenizer_t tokenizer;
     bool lowercase;
-    bpt_code_points_t line, room;
-    bpt_code_points_t text;  // all texts of the segment, one behind the other
-    word_t *words;
-    size_t n_words, words_room;
-    uint32_t *number;  // of the words, in their places
-    size_t numbers_room;
+    bpt_words_t words;
     ngram_t *ngrams;
     size_t n_ngrams, ngrams_room;
 };
@@ -42,64 +32,9 @@ bpt_status_t bpt_bleu_counter_create(bpt_bleu_tokenizer_t tokenizer, bool lowerc
 
 void bpt_bleu_counter_destroy(bpt_bleu_counter_t *c) {
     if (!c) return;
-    bpt_free(c->line.at);
-    bpt_free(c->room.at);
-    bpt_free(c->text.at);
-    bpt_free(c->words);
-    bpt_free(c->number);
+    bpt_words_free(&c->words);
     bpt_free(c->ngrams);
     bpt_free(c);
-}
-
-// ---- Words
-
-static bpt_status_t add_words(bpt_bleu_counter_t *c, const bpt_range_t *line, int64_t *words) {
-    const size_t before = c->n_words;
-    BPT_TRY(bpt_bleu_tokenize(c->tokenizer, c->lowercase, line, &c->line, &c->room));
-    for (size_t i = 0, end; i < c->line.count; i = end) {
-        for (end = i; end < c->line.count && !bpt_bleu_is_space(c->line.at[end]);) ++end;
-        if (end == i) {
-            ++end;
-            continue;
-        }
-        BPT_TRY(bpt_grow(&c->words, c->n_words, &c->words_room, sizeof *c->words));
-        c->words[c->n_words] = (word_t){.first = c->text.count, .length = end - i, .place = (uint32_t)c->n_words};
-        ++c->n_words;
-        for (size_t k = i; k < end; ++k) {
-            BPT_TRY(bpt_grow(&c->text.at, c->text.count, &c->text.capacity, sizeof *c->text.at));
-            c->text.at[c->text.count++] = c->line.at[k];
-        }
-    }
-    if (c->n_words >= UINT32_MAX)
-        return bpt_fail(BPT_ERR_INPUT, "%s: line %llu has too many words", line->path, (unsigned long long)line->line);
-    *words = (int64_t)(c->n_words - before);
-    return BPT_OK;
-}
-
-static bool same_word(const word_t *a, const word_t *b) {
-    return a->length == b->length && !memcmp(a->text + a->first, b->text + b->first, a->length * sizeof *a->text);
-}
-
-static int compare_words(const void *a, const void *b) {
-    const word_t *x = a, *y = b;
-    if (x->length != y->length) return x->length < y->length ? -1 : 1;
-    return memcmp(x->text + x->first, y->text + y->first, x->length * sizeof *x->text);
-}
-
-// Equal words get equal numbers.
-static bpt_status_t number_words(bpt_bleu_counter_t *c) {
-    uint32_t number = 0;
-    if (c->numbers_room < c->n_words) {
-        BPT_TRY(bpt_realloc(&c->number, c->n_words, sizeof *c->number));
-        c->numbers_room = c->n_words;
-    }
-    for (size_t i = 0; i < c->n_words; ++i) c->words[i].text = c->text.at;
-    if (c->n_words) qsort(c->words, c->n_words, sizeof *c->words, compare_words);
-    for (size_t i = 0; i < c->n_words; ++i) {
-        number += i == 0 || !same_word(&c->words[i - 1], &c->words[i]);
-        c->number[c->words[i].place] = number;
-    }
-    return BPT_OK;
 }
 
 // ---- N-grams
@@ -148,17 +83,19 @@ static void count_groups(const bpt_bleu_counter_t *c, bpt_bleu_counts_t *counts)
 bpt_status_t bpt_bleu_count(bpt_bleu_counter_t *c, const bpt_range_t *hypothesis, const bpt_range_t *references, int n_references,
                             bpt_bleu_counts_t *counts) {
     int64_t words = 0, nearest = -1, *length = NULL;
-    c->n_words = c->n_ngrams = c->text.count = 0;
+    c->n_ngrams = 0;
+    bpt_words_clear(&c->words);
     BPT_TRY(bpt_alloc((size_t)n_references, sizeof *length, &length));
-    bpt_status_t status = add_words(c, hypothesis, &words);
-    for (int r = 0; r < n_references && status == BPT_OK; ++r) status = add_words(c, &references[r], &length[r]);
-    if (status == BPT_OK) status = number_words(c);
-    if (status == BPT_OK) status = add_ngrams(c, c->number, words, 0);
+    bpt_status_t status = bpt_words_add(&c->words, c->tokenizer, c->lowercase, hypothesis, &words);
+    for (int r = 0; r < n_references && status == BPT_OK; ++r)
+        status = bpt_words_add(&c->words, c->tokenizer, c->lowercase, &references[r], &length[r]);
+    if (status == BPT_OK) status = bpt_words_number(&c->words);
+    if (status == BPT_OK) status = add_ngrams(c, c->words.number, words, 0);
     int64_t first = words;
     for (int r = 0; r < n_references && status == BPT_OK; first += length[r++]) {
         const int64_t away = llabs(words - length[r]), before = llabs(words - nearest);
         if (nearest < 0 || away < before || (away == before && length[r] < nearest)) nearest = length[r];
-        status = add_ngrams(c, c->number + first, length[r], (uint32_t)r + 1);
+        status = add_ngrams(c, c->words.number + first, length[r], (uint32_t)r + 1);
     }
     if (status == BPT_OK) {
         if (c->n_ngrams) qsort(c->ngrams, c->n_ngrams, sizeof *c->ngrams, compare_ngrams);
@@ -172,7 +109,7 @@ bpt_status_t bpt_bleu_count(bpt_bleu_counter_t *c, const bpt_range_t *hypothesis
 
 // ---- The score
 
-bpt_bleu_t bpt_bleu_score(const bpt_bleu_counts_t *c) {
+bpt_bleu_t bpt_bleu_score_rounded(const bpt_bleu_counts_t *c, bool single) {
     bpt_bleu_t bleu = {.penalty = 1};
     double halved = 1, logs = 0;
     bool any = false;
@@ -181,10 +118,14 @@ bpt_bleu_t bpt_bleu_score(const bpt_bleu_counts_t *c) {
     if (!any) return bleu;
     for (int n = 0; n < BPT_BLEU_ORDER && c->total[n]; ++n) {
         if (!c->correct[n]) halved *= 2;
-        bleu.precision[n] = c->correct[n] ? 100. * (double)c->correct[n] / (double)c->total[n] : 100. / (halved * (double)c->total[n]);
+        const double of = c->correct[n] ? bpt_round(single, 100. * (double)c->correct[n]) : 100.;
+        const double total = c->correct[n] ? (double)c->total[n] : bpt_round(single, halved * (double)c->total[n]);
+        bleu.precision[n] = bpt_round(single, of / total);
     }
     // An order without n-grams, in a corpus of very short segments, makes the score 0.
     for (int n = 0; n < BPT_BLEU_ORDER; ++n) logs += log(bleu.precision[n]);
     bleu.score = bleu.penalty * exp(logs / BPT_BLEU_ORDER);
     return bleu;
 }
+
+bpt_bleu_t bpt_bleu_score(const bpt_bleu_counts_t *c) { return bpt_bleu_score_rounded(c, false); }

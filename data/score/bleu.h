@@ -29,5 +29,6 @@ bpt_status_t bpt_bleu_count(bpt_bleu_counter_t *counter, const bpt_range_t *hypo
                             bpt_bleu_counts_t *counts) BPT_MUST_USE;
 
 bpt_bleu_t bpt_bleu_score(const bpt_bleu_counts_t *counts);
+bpt_bleu_t bpt_bleu_score_rounded(const bpt_bleu_counts_t *counts, bool single);  // of a sample (rounding.h)
 
 #endif

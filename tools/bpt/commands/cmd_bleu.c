@@ -1,177 +1,150 @@
-// `bpt bleu`: BLEU of translations. Knows no model.
+// `bpt bleu`: scores of translations. Knows no model.
 #include <stdio.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "bpt/alloc.h"
-#include "bpt/json.h"
-#include "bpt/strbuf.h"
-#include "data/score/bleu.h"
+#include "tools/bpt/commands/bleu_report.h"
+#include "tools/bpt/commands/bleu_texts.h"
 #include "tools/bpt/options/command.h"
-#include "tools/bpt/output.h"
 
-// The hypothesis is text 0, the references are behind it.
 typedef struct {
-    bpt_text_t **text;
-    bpt_range_t *rest, *line;
-    int count;
-} texts_t;
+    cli_bleu_report_t report;
+    cli_bleu_texts_t texts;
+    void *counter[BPT_METRICS];
+    double *sums;         // [metrics, systems, BPT_METRIC_SUMS]
+    double **counts;      // [metrics, systems]: the numbers of each segment, for a test
+    bpt_paired_t *tests;  // [metrics, systems]
+} job_t;
 
-// Without the line's end, and with a byte order mark: sacreBLEU reads files so. A \r in front of the end is white space.
-static bool next_line(bpt_range_t *rest, bpt_range_t *line) {
-    if (!rest->bytes) return false;
-    const char *newline = memchr(rest->data, '\n', rest->bytes);
-    *line = *rest;
-    line->bytes = newline ? (uint64_t)(newline - rest->data) : rest->bytes;
-    const uint64_t used = line->bytes + (newline != NULL);
-    rest->data += used;
-    rest->bytes -= used;
-    rest->offset += used;
-    ++rest->line;
-    return true;
+// ---- Options
+
+static bpt_status_t unknown_metric(const char *name, size_t length) {
+    return bpt_fail(BPT_ERR_USAGE, "--metrics: there is no metric '%.*s'; known are bleu, chrf and ter, separated by commas", (int)length,
+                    name);
 }
 
-static uint64_t count_lines(bpt_range_t rest) {
-    bpt_range_t line;
-    uint64_t lines = 0;
-    while (next_line(&rest, &line)) ++lines;
-    return lines;
+// Each once, in their order.
+static bpt_status_t read_metrics(const char *list, cli_bleu_report_t *r) {
+    bool wanted[BPT_METRICS] = {false};
+    for (const char *at = list;; ++at) {
+        const size_t length = strcspn(at, ",");
+        int m = 0;
+        while (m < BPT_METRICS && (strlen(bpt_corpus_metrics[m].option) != length || strncmp(at, bpt_corpus_metrics[m].option, length)))
+            ++m;
+        if (m == BPT_METRICS) return unknown_metric(at, length);
+        wanted[m] = true;
+        at += length;
+        if (!*at) break;
+    }
+    for (int m = 0; m < BPT_METRICS; ++m)
+        if (wanted[m]) r->metrics[r->n_metrics++] = &bpt_corpus_metrics[m];
+    return BPT_OK;
 }
 
-static bpt_status_t check_lines(const texts_t *t) {
-    const uint64_t wanted = count_lines(t->rest[0]);
-    for (int i = 1; i < t->count; ++i) {
-        const uint64_t lines = count_lines(t->rest[i]);
-        if (lines != wanted)
-            return bpt_fail(BPT_ERR_INPUT,
-                            "%s has %llu lines, but %s has %llu; line N of one must be the translation of line N of the other",
-                            t->rest[0].path, (unsigned long long)wanted, t->rest[i].path, (unsigned long long)lines);
+static bpt_status_t check_options(const cli_options_t *o) {
+    if (!o->use.references.count) return bpt_fail(BPT_ERR_USAGE, "bpt bleu needs at least one reference: --ref FILE");
+    if (o->tool.paired && o->n_arguments < 2)
+        return bpt_fail(BPT_ERR_USAGE, "--paired-bs compares systems: name the translations of at least two, the baseline first");
+    if (!o->tool.paired && cli_option_source(o, "paired-bs-n") == CLI_FROM_FLAG)
+        return bpt_fail(BPT_ERR_USAGE, "--paired-bs-n is the number of samples of --paired-bs, which is missing");
+    return BPT_OK;
+}
+
+// ---- Counting
+
+static size_t places(const job_t *j) { return (size_t)j->report.n_metrics * (size_t)j->report.systems; }
+
+static bpt_status_t open_job(const cli_options_t *o, job_t *j) {
+    const bpt_metric_options_t options = cli_bleu_metric_options(o);
+    BPT_TRY(check_options(o));
+    BPT_TRY(read_metrics(o->tool.metrics, &j->report));
+    BPT_TRY(cli_bleu_texts_open(o, &j->texts));
+    if (j->texts.segments >= UINT32_MAX) return bpt_fail(BPT_ERR_INPUT, "%s has too many lines", cli_bleu_system(o, 0));
+    j->report.systems = j->texts.systems;
+    for (int m = 0; m < j->report.n_metrics; ++m) BPT_TRY(j->report.metrics[m]->open(&options, &j->counter[m]));
+    BPT_TRY(bpt_alloc(places(j) * BPT_METRIC_SUMS, sizeof *j->sums, &j->sums));
+    BPT_TRY(bpt_alloc(places(j), sizeof *j->counts, &j->counts));
+    for (size_t i = 0; i < places(j) && o->tool.paired; ++i) {
+        const size_t numbers = (size_t)j->report.metrics[i / (size_t)j->report.systems]->sums;
+        BPT_TRY(bpt_alloc(j->texts.segments * numbers, sizeof **j->counts, &j->counts[i]));
     }
     return BPT_OK;
 }
 
-static const char *path_of(const cli_options_t *o, int text) {
-    if (text) return o->use.references.item[text - 1];
-    return o->n_arguments ? o->arguments[0] : "-";
+static void close_job(job_t *j) {
+    for (int m = 0; m < j->report.n_metrics; ++m)
+        if (j->counter[m]) j->report.metrics[m]->close(j->counter[m]);
+    for (size_t i = 0; j->counts && i < places(j); ++i) bpt_free(j->counts[i]);
+    bpt_free(j->counts);
+    bpt_free(j->sums);
+    bpt_free(j->tests);
+    cli_bleu_texts_close(&j->texts);
 }
 
-static bpt_status_t check_paths(const cli_options_t *o, int count) {
-    int standard_inputs = 0;
-    for (int i = 0; i < count; ++i) standard_inputs += !strcmp(path_of(o, i), "-");
-    if (standard_inputs < 2) return BPT_OK;
-    return bpt_fail(BPT_ERR_USAGE, "only one text can come from standard input; name files for the others");
+static bpt_status_t count_segment(job_t *j, int metric, int system, uint64_t segment) {
+    const bpt_corpus_metric_t *m = j->report.metrics[metric];
+    const cli_bleu_texts_t *t = &j->texts;
+    const size_t place = (size_t)metric * (size_t)j->report.systems + (size_t)system;
+    double numbers[BPT_METRIC_SUMS];
+    BPT_TRY(m->count(j->counter[metric], &t->line[system], t->line + t->systems, t->count - t->systems, numbers));
+    for (int k = 0; k < m->sums; ++k) j->sums[place * BPT_METRIC_SUMS + (size_t)k] += numbers[k];
+    if (j->counts[place]) memcpy(j->counts[place] + segment * (size_t)m->sums, numbers, (size_t)m->sums * sizeof *numbers);
+    return BPT_OK;
 }
 
-static bpt_status_t open_texts(const cli_options_t *o, texts_t *t) {
-    const int count = 1 + (int)o->use.references.count;
-    BPT_TRY(check_paths(o, count));
-    BPT_TRY(bpt_alloc((size_t)count, sizeof *t->text, &t->text));
-    BPT_TRY(bpt_alloc((size_t)count, sizeof *t->rest, &t->rest));
-    BPT_TRY(bpt_alloc((size_t)count, sizeof *t->line, &t->line));
-    for (; t->count < count; ++t->count) {
-        BPT_TRY(bpt_text_open(path_of(o, t->count), &t->text[t->count]));
-        t->rest[t->count] = bpt_text_range(t->text[t->count]);
-    }
-    return check_lines(t);
-}
-
-static void close_texts(texts_t *t) {
-    for (int i = 0; i < t->count; ++i) bpt_text_close(t->text[i]);
-    bpt_free(t->text);
-    bpt_free(t->rest);
-    bpt_free(t->line);
-}
-
-static bpt_status_t count_segments(texts_t *t, bpt_bleu_counter_t *counter, bpt_bleu_counts_t *counts) {
-    while (next_line(&t->rest[0], &t->line[0])) {
-        BPT_TRY(bpt_range_check_line(&t->line[0]));
-        for (int i = 1; i < t->count; ++i) {
-            if (!next_line(&t->rest[i], &t->line[i])) return bpt_fail(BPT_ERR_INTERNAL, "%s: lines were counted wrongly", t->rest[i].path);
-            BPT_TRY(bpt_range_check_line(&t->line[i]));
-        }
-        BPT_TRY(bpt_bleu_count(counter, &t->line[0], t->line + 1, t->count - 1, counts));
+static bpt_status_t count_segments(job_t *j) {
+    for (uint64_t segment = 0; segment < j->texts.segments; ++segment) {
+        BPT_TRY(cli_bleu_texts_next(&j->texts));
+        for (int m = 0; m < j->report.n_metrics; ++m)
+            for (int s = 0; s < j->report.systems; ++s) BPT_TRY(count_segment(j, m, s, segment));
     }
     return BPT_OK;
 }
 
-// ---- Printing
-
-static bpt_status_t add_signature(const cli_options_t *o, bpt_strbuf_t *out) {
-    return bpt_strbuf_printf(out, "nrefs:%zu|case:%s|eff:no|tok:%s|smooth:exp|version:%s", o->use.references.count,
-                             o->tool.lowercase ? "lc" : "mixed", bpt_bleu_tokenizer_names[o->tool.tokenizer], BPT_SACREBLEU_VERSION);
-}
-
-static double ratio_of(const bpt_bleu_counts_t *c) { return c->reference ? (double)c->hypothesis / (double)c->reference : 0; }
-
-static bpt_status_t set_orders(json_t *object, const char *key, const double *real, const int64_t *whole) {
-    json_t *list = json_array();
-    int failed = json_object_set_new(object, key, list);
-    for (int n = 0; n < BPT_BLEU_ORDER && !failed; ++n)
-        failed = json_array_append_new(list, real ? json_real(real[n]) : json_integer((json_int_t)whole[n]));
-    return failed ? bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing a result") : BPT_OK;
-}
-
-static bpt_status_t fill(json_t *object, const bpt_bleu_t *bleu, const bpt_bleu_counts_t *counts, const char *signature) {
-    BPT_TRY(bpt_json_set_text(object, "name", "BLEU"));
-    BPT_TRY(bpt_json_set_real(object, "score", bleu->score));
-    BPT_TRY(set_orders(object, "precisions", bleu->precision, NULL));
-    BPT_TRY(set_orders(object, "counts", NULL, counts->correct));
-    BPT_TRY(set_orders(object, "totals", NULL, counts->total));
-    BPT_TRY(bpt_json_set_real(object, "bp", bleu->penalty));
-    BPT_TRY(bpt_json_set_real(object, "ratio", ratio_of(counts)));
-    BPT_TRY(bpt_json_set_int(object, "hyp_len", counts->hypothesis));
-    BPT_TRY(bpt_json_set_int(object, "ref_len", counts->reference));
-    return bpt_json_set_text(object, "signature", signature);
-}
-
-static bpt_status_t print(const cli_options_t *o, const bpt_bleu_counts_t *counts) {
-    const bpt_bleu_t bleu = bpt_bleu_score(counts);
-    const double *p = bleu.precision;
-    bpt_strbuf_t signature = {0};
-    bpt_status_t status = add_signature(o, &signature);
-    if (status == BPT_OK && o->use.json) {
-        json_t *object = json_object();
-        status = fill(object, &bleu, counts, signature.data);
-        if (status == BPT_OK) status = cli_print_json(object, 0);
-        json_decref(object);
-    } else if (status == BPT_OK) {
-        printf("BLEU|%s = %.*f %.1f/%.1f/%.1f/%.1f (BP = %.3f ratio = %.3f hyp_len = %lld ref_len = %lld)\n", signature.data,
-               (int)o->tool.width, bleu.score, p[0], p[1], p[2], p[3], bleu.penalty, ratio_of(counts), (long long)counts->hypothesis,
-               (long long)counts->reference);
+static bpt_status_t test_systems(const cli_options_t *o, job_t *j) {
+    const int systems = j->report.systems;
+    BPT_TRY(bpt_alloc(places(j), sizeof *j->tests, &j->tests));
+    for (int m = 0; m < j->report.n_metrics; ++m) {
+        const double *const *counts = (const double *const *)j->counts + m * systems;
+        BPT_TRY(bpt_paired_bootstrap(j->report.metrics[m], counts, systems, (uint32_t)j->texts.segments, o->tool.samples, o->train.seed,
+                                     j->tests + m * systems));
     }
-    bpt_strbuf_free(&signature);
-    return status;
+    j->report.tests = j->tests;
+    return BPT_OK;
 }
 
 static bpt_status_t run_bleu(cli_options_t *o) {
-    texts_t texts = {0};
-    bpt_bleu_counter_t *counter = NULL;
-    bpt_bleu_counts_t counts = {0};
-    if (!o->use.references.count) return bpt_fail(BPT_ERR_USAGE, "bpt bleu needs at least one reference: --ref FILE");
-    bpt_status_t status = bpt_bleu_counter_create((bpt_bleu_tokenizer_t)o->tool.tokenizer, o->tool.lowercase, &counter);
-    if (status == BPT_OK) status = open_texts(o, &texts);
-    if (status == BPT_OK) status = count_segments(&texts, counter, &counts);
-    if (status == BPT_OK) status = print(o, &counts);
-    close_texts(&texts);
-    bpt_bleu_counter_destroy(counter);
+    job_t job = {.report.o = o};
+    bpt_status_t status = open_job(o, &job);
+    if (status == BPT_OK) status = count_segments(&job);
+    if (status == BPT_OK && o->tool.paired) status = test_systems(o, &job);
+    job.report.sums = job.sums;
+    if (status == BPT_OK) status = cli_bleu_report(&job.report);
+    close_job(&job);
     return status;
 }
 
 const cli_command_t cli_command_bleu = {
     .bit = CLI_BLEU,
     .name = "bleu",
-    .arguments = "[HYP]",
-    .purpose = "score translations by BLEU",
+    .arguments = "[HYP ..]",
+    .purpose = "score translations by BLEU, chrF and TER",
     .description =
         "Reads translations from HYP or standard input, one segment a line, and compares line N with line N of every reference. Prints the "
-        "line that `sacrebleu --format text` prints, with its signature: scores, precisions and lengths are those of "
+        "lines that `sacrebleu --format text` prints, with their signatures: scores, precisions and lengths are those of "
         "sacreBLEU " BPT_SACREBLEU_VERSION
-        " (corpus BLEU, smoothing exp) and can be compared with published ones. With --json it prints one object; its "
-        "score is not rounded. Text that is tokenised already, or in lower case, gives other scores than plain text: compare like "
-        "with like, and use --tokenize none for it.",
+        " (corpus BLEU with smoothing exp, chrF2, TER) and can be compared with published ones. TER counts edits: less is better. With "
+        "--json it prints one object, for several metrics a list of them; scores are not rounded there. Text that is tokenised already, or "
+        "in lower case, gives other scores than plain text: compare like with like, and use --tokenize none for it.\n\n"
+        "Of several HYP it prints a table for each metric. With --paired-bs every system is compared with the first one by paired "
+        "bootstrap "
+        "resampling, as `sacrebleu --paired-bs` does it with the same samples: the mean of the samples' scores, the interval around it "
+        "that "
+        "has 95 % of them, and p, the probability that chance alone makes so large a difference; * marks p of at most 0.05.",
     .examples = "  bpt bleu --ref test.de hypotheses.de\n  bpt bleu --ref a.en --ref b.en --lowercase --json < hypotheses.en\n"
-                "  bpt bleu --ref tokenised.de --tokenize none hypotheses.de\n",
-    .max_arguments = 1,
+                "  bpt bleu --ref tokenised.de --tokenize none hypotheses.de\n"
+                "  bpt bleu --ref test.de --metrics bleu,chrf,ter hypotheses.de\n"
+                "  bpt bleu --ref test.de --paired-bs baseline.de better.de\n",
+    .max_arguments = CLI_MAX_ARGUMENTS,
     .run = run_bleu,
 };

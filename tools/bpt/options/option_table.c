@@ -513,13 +513,20 @@ const cli_option_t cli_option_table[] = {
     // ---- bleu
     {TEXTS("ref", use.references, "FILE"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_BLEU,
      .help = "reference translations, one segment a line; may be given several times"},
+    {TEXT("metrics", tool.metrics, "LIST"), .fallback = "bleu", .group = CLI_GROUP_COMMAND, .commands = CLI_BLEU,
+     .help = "what is computed, separated by commas: bleu, chrf (chrF2), ter"},
     {CHOICE("tokenize", tool.tokenizer, bpt_bleu_tokenizer_names), .fallback = "13a", .group = CLI_GROUP_COMMAND, .commands = CLI_BLEU,
-     .help = "how words are found: at blanks only (none, for text that is tokenised), by the rules of WMT (13a), at all punctuation and "
-             "symbols of Unicode (intl), every character (char), or Chinese characters and the rules of WMT (zh)"},
+     .help =
+         "bleu: how words are found: at blanks only (none, for text that is tokenised), by the rules of WMT (13a), at all punctuation and "
+         "symbols of Unicode (intl), every character (char), or Chinese characters and the rules of WMT (zh)"},
     {BOOL("lowercase", tool.lowercase), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_BLEU,
-     .help = "compare in lower case"},
+     .help = "compare in lower case; ter always does"},
     {INT("width", tool.width, 0, 17), .fallback = "1", .group = CLI_GROUP_COMMAND, .commands = CLI_BLEU,
      .help = "number of decimals of the score"},
+    {BOOL("paired-bs", tool.paired), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_BLEU,
+     .help = "test whether each system differs from the first one by more than chance, by paired bootstrap resampling"},
+    {INT("paired-bs-n", tool.samples, 1, 1000000), .fallback = "1000", .group = CLI_GROUP_COMMAND, .commands = CLI_BLEU,
+     .help = "number of its samples; --seed draws others"},
 
     // ---- average
     {TEXT("out", use.file, "RUN"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_AVERAGE, .help = "run directory to create"},
@@ -620,6 +627,7 @@ const cli_variant_t cli_option_variants[] = {
     {"accumulate", CLI_BENCH, .help = "cluster: micro-batches of each device in a step"},
     {"batch", CLI_TRANSLATE, .help = "number of lines that are translated together; more are faster and take more memory"},
     {"batch", CLI_BENCH, .fallback = "1", .help = "decode, translate: number of texts that are decoded together"},
+    {"seed", CLI_BLEU, .fallback = "12345", .help = "seed of the samples of --paired-bs, drawn as NumPy and sacreBLEU draw them"},
     {"dry-run", CLI_TUNE, .help = "measure and print the results, but record nothing"},
     {NULL, 0},
 };

@@ -31,7 +31,7 @@ bool cli_option_taken(const cli_option_t *option, unsigned command) {
 }
 
 cli_option_t cli_option_for(const cli_option_t *option, unsigned command) {
-    const cli_variant_t *v = option->commands & command ? NULL : variant_of(option, command);
+    const cli_variant_t *v = variant_of(option, command);
     cli_option_t result = *option;
     if (!v) return result;
     if (v->fallback || v->shown) result.shown = v->shown;

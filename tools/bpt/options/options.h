@@ -109,8 +109,10 @@ typedef struct {
     bool ops;                    // bench train
     char *trace;                 // likewise
     int tokenizer;               // bleu: bpt_bleu_tokenizer_t
-    bool lowercase;
-    int64_t last;  // average
+    bool lowercase, paired;
+    char *metrics;
+    int64_t samples;  // of a test
+    int64_t last;     // average
 } cli_tool_options_t;
 
 // ---- The table --------------------------------------------------------------------------------------------------------
@@ -192,7 +194,8 @@ extern const int cli_option_count;
 // What --help says of an option, cut where there is no room.
 void cli_option_help(const cli_option_t *option, char *text, size_t bytes);
 
-// An option that further commands take: what is different there, NULL where it is the same.
+// An option that further commands take, or that is another one for some of its commands: what is different there, NULL where it is the
+// same.
 typedef struct {
     const char *name;   // of the first option of the table that is called so
     unsigned commands;  // cli_command_bit_t
