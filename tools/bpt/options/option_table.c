@@ -373,7 +373,7 @@ const cli_option_t cli_option_table[] = {
     {CHOICE("split", data.part, LIST("train", "valid", "test")), .fallback = "test", .shown = "test; a file named by --data is used whole",
      .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL, .help = "which part of the data to evaluate on"},
     {TEXT("checkpoint", use.checkpoint, "N|latest|best"), .fallback = "", .shown = "best, else latest", .group = CLI_GROUP_COMMAND,
-     .commands = USE | CLI_EXPORT, .help = "which checkpoint of the run to use"},
+     .commands = USE | CLI_EXPORT | CLI_INFO, .help = "which checkpoint of the run to use"},
     {TEXT("shift", use.shifts, "N,N,.."), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
      .help = "put N placeholders without an embedding in front of every text; for several numbers, evaluate as often"},
     {TEXT("nll-out", use.nll, "FILE"), .fallback = "", .writes = true, .group = CLI_GROUP_COMMAND, .commands = CLI_EVAL,
@@ -539,7 +539,7 @@ const cli_option_t cli_option_table[] = {
      .help = "print the completion script for bash"},
 
     {BOOL("json", use.json), .fallback = "no", .group = CLI_GROUP_COMMAND,
-     .commands = CLI_DEVICES | CLI_EVAL | CLI_CLASSIFY | CLI_TAG | CLI_BLEU | CLI_BENCH | CLI_PRESETS | CLI_DOCTOR,
+     .commands = CLI_DEVICES | CLI_EVAL | CLI_CLASSIFY | CLI_TAG | CLI_BLEU | CLI_BENCH | CLI_PRESETS | CLI_DOCTOR | CLI_INFO,
      .help = "machine-readable output"},
     {BOOL("compile", tool.compile), .fallback = "no", .group = CLI_GROUP_COMMAND, .commands = CLI_DOCTOR,
      .help = "compile every kernel and say what it takes of the device; nothing runs. --device may name a GPU that is not here"},

@@ -139,7 +139,8 @@ typedef enum {
     CLI_TRANSLATE = 1 << 17,
     CLI_STOP = 1 << 18,
     CLI_GLOBALS = 1 << 19,  // in front of the command
-    CLI_ALL = (1 << 20) - 1,
+    CLI_INFO = 1 << 20,
+    CLI_ALL = (1 << 21) - 1,
 } cli_command_bit_t;
 
 typedef enum {

@@ -10,42 +10,16 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "bpt/log.h"
-#include "bpt/safetensors.h"
 #include "models/config/config_json.h"
 #include "models/config/config_names.h"
-#include "models/config/model_file.h"
-#include "tools/bpt/corpus/side_files.h"
 #include "tools/bpt/corpus/unknown_words.h"
 
 // ---- The source
-// An exported file says in its metadata what a run has in files of its own. Without its words only numbers can be read.
-static bpt_status_t read_metadata(const bpt_safetensors_t *file, cli_trained_t *t) {
-    const char *path = bpt_safetensors_path(file), *config = bpt_safetensors_metadata(file, "config");
-    if (config) BPT_TRY(cli_options_check_model(config, path));
-    BPT_TRY(bpt_model_file_config(file, &t->config));
-    BPT_TRY(cli_file_reading(file, &t->stored));
-    t->unit = t->stored.data.unit;
-    BPT_TRY(cli_file_labels(file, &t->config, &t->labels));
-    if (!t->labels.count) BPT_TRY(cli_trained_number_labels(t));
-    BPT_TRY(cli_file_vocab(file, &t->config, &t->stored, &t->vocab));
-    BPT_TRY(cli_file_source_vocab(file, &t->config, &t->stored, &t->source_vocab));
-    return t->vocab ? BPT_OK : cli_trained_plain_vocab(t);
-}
-
-static bpt_status_t open_file(const char *path, cli_trained_t *t) {
-    bpt_safetensors_t *file;
-    BPT_TRY(bpt_safetensors_open(path, &file));
-    bpt_status_t status = cli_options_init(&t->stored, CLI_TRAIN, "train");
-    if (status == BPT_OK) status = read_metadata(file, t);
-    bpt_safetensors_close(file);
-    return status;
-}
-
 static bpt_status_t open_source(const cli_options_t *o, cli_start_t *s) {
     const char *path = o->run.init;
     if (!bpt_file_exists(path)) return cli_trained_open_run(path, NULL, &s->source);
     s->file = path;
-    return open_file(path, &s->source);
+    return cli_trained_open_exported(path, &s->source);
 }
 
 // ---- Its shape

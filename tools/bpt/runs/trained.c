@@ -7,6 +7,8 @@
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
+#include "bpt/safetensors.h"
+#include "models/config/model_file.h"
 #include "tools/bpt/corpus/readers.h"
 #include "tools/bpt/corpus/side_files.h"
 #include "tools/bpt/devices/device.h"
@@ -65,6 +67,30 @@ static bpt_status_t open_vocab(const cli_options_t *o, cli_trained_t *t) {
 }
 
 bpt_status_t cli_trained_number_labels(cli_trained_t *t) { return bpt_labels_numbers(&t->labels, bpt_model_labels(&t->config)); }
+
+// An exported file says in its metadata what a run has in files of its own. Without its words only numbers can be read.
+static bpt_status_t read_metadata(const bpt_safetensors_t *file, cli_trained_t *t) {
+    const char *path = bpt_safetensors_path(file), *config = bpt_safetensors_metadata(file, "config");
+    if (config) BPT_TRY(cli_options_check_model(config, path));
+    BPT_TRY(bpt_model_file_config(file, &t->config));
+    BPT_TRY(cli_file_reading(file, &t->stored));
+    t->unit = t->stored.data.unit;
+    BPT_TRY(cli_file_labels(file, &t->config, &t->labels));
+    if (!t->labels.count) BPT_TRY(cli_trained_number_labels(t));
+    BPT_TRY(cli_file_vocab(file, &t->config, &t->stored, &t->vocab));
+    BPT_TRY(cli_file_source_vocab(file, &t->config, &t->stored, &t->source_vocab));
+    return t->vocab ? BPT_OK : cli_trained_plain_vocab(t);
+}
+
+bpt_status_t cli_trained_open_exported(const char *path, cli_trained_t *t) {
+    bpt_safetensors_t *file;
+    *t = (cli_trained_t){0};
+    BPT_TRY(bpt_safetensors_open(path, &file));
+    bpt_status_t status = cli_options_init(&t->stored, CLI_TRAIN, "train");
+    if (status == BPT_OK) status = read_metadata(file, t);
+    bpt_safetensors_close(file);
+    return status;
+}
 
 static bpt_status_t open_labels(cli_trained_t *t) {
     const char *path = bpt_run_labels_path(t->run);

@@ -15,6 +15,8 @@ bpt_room_t cli_trained_room(const cli_options_t *o, const cli_trained_t *trained
 bpt_status_t cli_trained_open_files(const cli_options_t *o, cli_trained_t *out) BPT_MUST_USE;
 // The same for a run named by its path; checkpoint NULL: best, else latest.
 bpt_status_t cli_trained_open_run(const char *path, const char *checkpoint, cli_trained_t *out) BPT_MUST_USE;
+// A file of `bpt export`: config, stored, unit, vocabulary and labels; there is no run and no checkpoint.
+bpt_status_t cli_trained_open_exported(const char *path, cli_trained_t *out) BPT_MUST_USE;
 // Its vocabulary and labels.
 bpt_status_t cli_trained_open_texts(const cli_options_t *o, cli_trained_t *trained) BPT_MUST_USE;
 // Where there is no vocabulary: ids below the model's, or bytes. Where labels have no names: their numbers.
