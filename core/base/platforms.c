@@ -74,9 +74,9 @@ int bpt_system_here(void) {
 
 // ---- Remedies --------------------------------------------------------------------------------------------------------
 
-enum { NEEDS = BPT_NEED_ONEDNN + 1, REMEDY_BYTES = 512 };
+enum { REMEDY_BYTES = 512 };
 
-static char remedies[NEEDS][REMEDY_BYTES];
+static char remedies[BPT_NEEDS][REMEDY_BYTES];
 
 static void put(char *text, const char *format, const char *a, const char *b) {
     const size_t used = strlen(text);
@@ -115,7 +115,7 @@ static void put_others(char *text, bpt_need_t need) {
 
 static void make_remedies(void) {
     const int here = bpt_system_here();
-    for (int need = 0; need < NEEDS; ++need) {
+    for (int need = 0; need < BPT_NEEDS; ++need) {
         char *text = remedies[need];
         if (here >= 0) put(text, "on %s install %s", bpt_systems[here].name, "");
         if (here >= 0 && put_packages(text, (bpt_need_t)need, here, true)) continue;

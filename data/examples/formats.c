@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "data/text/packings.h"
+
 #define BPT_FORMAT(id, name, what) extern const bpt_format_t bpt_format_##name;
 #include "data/readers/formats.def"
 #undef BPT_FORMAT
@@ -22,9 +24,10 @@ const char *const bpt_format_names[] = {
 
 const bpt_format_t *bpt_format_of(bpt_format_id_t id) { return formats[id]; }
 
-static bool ends_with(const char *text, const char *end) {
-    const size_t length = strlen(text), wanted = strlen(end);
-    return length > wanted && !strcmp(text + length - wanted, end);
+// Of the name of a packed file what is in front of .gz and its like.
+static bool ends_with(const char *name, const char *end) {
+    const size_t length = bpt_packing_bare(name), wanted = strlen(end);
+    return length > wanted && !strncmp(name + length - wanted, end, wanted);
 }
 
 bool bpt_format_of_file(const char *path, bpt_format_id_t *out) {

@@ -5,6 +5,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
+#include "data/text/packings.h"
 
 // ---- A folder
 
@@ -40,10 +41,10 @@ static bpt_status_t match_name(const char *folder, const char *name, const char 
     return BPT_OK;
 }
 
-// Whether a name ends in .LANGUAGE. NULL: any.
+// Whether a name ends in .LANGUAGE, or the name of a packed file in .LANGUAGE.gz and its like. NULL: any.
 static bool is_of(const char *name, const char *language) {
-    const size_t length = strlen(name), end = language ? strlen(language) : 0;
-    return !language || (length > end && name[length - end - 1] == '.' && !strcmp(name + length - end, language));
+    const size_t length = bpt_packing_bare(name), end = language ? strlen(language) : 0;
+    return !language || (length > end && name[length - end - 1] == '.' && !strncmp(name + length - end, language, end));
 }
 
 static bpt_status_t match_names(const char *folder, const char *language, char **names, size_t count, const char *found[BPT_PARTS]) {

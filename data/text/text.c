@@ -7,6 +7,7 @@
 
 #include "bpt/alloc.h"
 #include "bpt/file.h"
+#include "data/text/input.h"
 #include "data/text/store.h"
 
 struct bpt_text {
@@ -16,27 +17,23 @@ struct bpt_text {
     uint64_t bytes;
 };
 
-// Opens a path for reading, "-" as the standard input; *name is what messages call it.
-static bpt_status_t open_named(const char *path, char **name, bpt_file_reader_t **reader) {
-    const bool standard_input = !strcmp(path, "-");
-    BPT_TRY(bpt_strdup(standard_input ? "standard input" : path, name));
-    return bpt_file_reader_open(standard_input ? "/dev/stdin" : path, reader);
-}
-
-static bpt_status_t read_file(const char *path, bpt_text_t *text) {
-    bpt_file_reader_t *reader;
-    bpt_status_t status;
-    BPT_TRY(open_named(path, &text->path, &reader));
+static bpt_status_t read_input(bpt_input_t *input, bpt_text_t *text) {
+    BPT_TRY(bpt_strdup(bpt_input_name(input), &text->path));
     for (size_t got = 1; got;) {
         char *at;
         size_t room;
-        BPT_TRY_GOTO(bpt_store_room(&text->store, &at, &room), done);
-        BPT_TRY_GOTO(bpt_file_reader_read(reader, at, room, &got), done);
+        BPT_TRY(bpt_store_room(&text->store, &at, &room));
+        BPT_TRY(bpt_input_read(input, at, room, &got));
         bpt_store_added(&text->store, got);
     }
-    status = bpt_store_finish(&text->store, &text->data, &text->bytes);
-done:
-    bpt_file_reader_close(reader);
+    return bpt_store_finish(&text->store, &text->data, &text->bytes);
+}
+
+static bpt_status_t read_file(const char *path, bpt_text_t *text) {
+    bpt_input_t *input;
+    BPT_TRY(bpt_input_open(path, &input));
+    const bpt_status_t status = read_input(input, text);
+    bpt_input_close(input);
     return status;
 }
 
@@ -169,8 +166,8 @@ bpt_status_t bpt_range_check_utf8(const bpt_range_t *range) {
 // ---- blocks
 
 struct bpt_text_blocks {
-    bpt_file_reader_t *reader;
-    char *name, *buffer;
+    bpt_input_t *input;
+    char *buffer;
     size_t capacity;
     size_t used, consumed;  // bytes in the buffer, and of them those given out as whole lines
     uint64_t first_byte, first_line;
@@ -183,7 +180,7 @@ bpt_status_t bpt_text_blocks_open(const char *path, size_t block_bytes, bpt_text
     b->capacity = block_bytes;
     b->first_line = 1;
     bpt_status_t status = bpt_alloc(b->capacity, 1, &b->buffer);
-    if (status == BPT_OK) status = open_named(path, &b->name, &b->reader);
+    if (status == BPT_OK) status = bpt_input_open(path, &b->input);
     if (status != BPT_OK) {
         bpt_text_blocks_close(b);
         return status;
@@ -194,8 +191,7 @@ bpt_status_t bpt_text_blocks_open(const char *path, size_t block_bytes, bpt_text
 
 void bpt_text_blocks_close(bpt_text_blocks_t *b) {
     if (!b) return;
-    bpt_file_reader_close(b->reader);
-    bpt_free(b->name);
+    bpt_input_close(b->input);
     bpt_free(b->buffer);
     bpt_free(b);
 }
@@ -204,9 +200,9 @@ bool bpt_text_blocks_ended(const bpt_text_blocks_t *b) { return b->at_end; }
 
 static bpt_status_t fill_block(bpt_text_blocks_t *b) {
     while (b->used < b->capacity && !b->at_end) {
-        if (b->used && memrchr(b->buffer, '\n', b->used) && !bpt_file_reader_ready(b->reader)) break;
+        if (b->used && memrchr(b->buffer, '\n', b->used) && !bpt_input_ready(b->input)) break;
         size_t got;
-        BPT_TRY(bpt_file_reader_read(b->reader, b->buffer + b->used, b->capacity - b->used, &got));
+        BPT_TRY(bpt_input_read(b->input, b->buffer + b->used, b->capacity - b->used, &got));
         b->at_end = got == 0;
         b->used += got;
     }
@@ -224,12 +220,12 @@ bpt_status_t bpt_text_blocks_next(bpt_text_blocks_t *b, bpt_range_t *lines, bool
         if (!b->at_end)
             while (b->consumed && b->buffer[b->consumed - 1] != '\n') --b->consumed;
         if (b->consumed || b->at_end) break;
-        if (b->capacity > BPT_LINE_BYTES) return too_long(b->name, b->first_line);
+        if (b->capacity > BPT_LINE_BYTES) return too_long(bpt_input_name(b->input), b->first_line);
         BPT_TRY(bpt_realloc(&b->buffer, 2 * b->capacity, 1));
         b->capacity *= 2;
     }
     *end = b->consumed == 0;
-    *lines = (bpt_range_t){b->name, b->buffer, b->consumed, b->first_byte, b->first_line};
+    *lines = (bpt_range_t){bpt_input_name(b->input), b->buffer, b->consumed, b->first_byte, b->first_line};
     return BPT_OK;
 }
 

@@ -10,7 +10,8 @@
 
 typedef struct bpt_text bpt_text_t;
 
-// Reads a file or a pipe; "-" is the standard input. An empty one is BPT_ERR_INPUT; BPT_ERR_IO and BPT_ERR_INPUT name path and remedy.
+// Reads a file or a pipe, unpacked where it is packed (input.h); "-" is the standard input. An empty one is BPT_ERR_INPUT; BPT_ERR_IO and
+// BPT_ERR_INPUT name path and remedy.
 bpt_status_t bpt_text_open(const char *path, bpt_text_t **out) BPT_MUST_USE;
 // A text of bytes that were made, which it takes out of the store, also in case of an error.
 bpt_status_t bpt_text_make(const char *path, bpt_store_t *bytes, bpt_text_t **out) BPT_MUST_USE;

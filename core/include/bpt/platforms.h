@@ -19,6 +19,12 @@ typedef enum {
     BPT_NEED_DRM_SHIM,
     BPT_NEED_OPENBLAS,
     BPT_NEED_ONEDNN,
+    BPT_NEED_ZLIB,
+    BPT_NEED_LZMA,
+    BPT_NEED_ZSTD,
+    BPT_NEED_BZIP2,
+    BPT_NEED_LZ4,
+    BPT_NEEDS
 } bpt_need_t;
 
 enum { BPT_SYSTEMS = 5 };

@@ -130,7 +130,8 @@ const cli_command_t cli_command_bleu = {
     .arguments = "[HYP ..]",
     .purpose = "score translations by BLEU, chrF and TER",
     .description =
-        "Reads translations from HYP or standard input, one segment a line, and compares line N with line N of every reference. Prints the "
+        "Reads translations from HYP or standard input, packed or not, one segment a line, and compares line N with line N of every "
+        "reference. Prints the "
         "lines that `sacrebleu --format text` prints, with their signatures: scores, precisions and lengths are those of "
         "sacreBLEU " BPT_SACREBLEU_VERSION
         " (corpus BLEU with smoothing exp, chrF2, TER) and can be compared with published ones. TER counts edits: less is better. With "

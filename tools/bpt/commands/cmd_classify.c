@@ -83,16 +83,18 @@ const cli_command_t cli_command_classify = {
     .name = "classify",
     .arguments = "RUN [FILE]",
     .purpose = "label every line of a text with a trained classifier",
-    .description = "Reads FILE or standard input. Each line is one text, its tokens separated by blanks; for a classifier of pairs two "
-                   "texts with a tab between them. A line may also be `label<TAB>text` or one labelled tree in brackets; the labels are "
-                   "ignored. With --format jsonl, or a file whose name ends in .jsonl or .ndjson, a line is a JSON object with a field for "
-                   "the text. A tree over several lines is one text, answered when its last bracket has come. Prints the label and its "
-                   "probability. With --json it prints one object a line, with the label, the probabilities and the logits. Line N "
-                   "of the output belongs to line N of the input, and is printed as soon as that line has been read. For a blank "
-                   "line the output is blank too, or {\"label\": null} with --json. A line that cannot be read ends the program, "
-                   "after the answers to the lines before it. Lines that are available at the same time go through the model as one "
-                   "batch. The last digits of a probability can depend on how lines were batched.",
-    .examples = "  bpt classify run reviews.txt\n  bpt classify run reviews.jsonl --text-field body\n  echo 'a moving and funny film' | "
+    .description =
+        "Reads FILE or standard input, packed or not. Each line is one text, its tokens separated by blanks; for a classifier of pairs two "
+        "texts with a tab between them. A line may also be `label<TAB>text` or one labelled tree in brackets; the labels are "
+        "ignored. With --format jsonl, or a file whose name ends in .jsonl or .ndjson, a line is a JSON object with a field for "
+        "the text. A tree over several lines is one text, answered when its last bracket has come. Prints the label and its "
+        "probability. With --json it prints one object a line, with the label, the probabilities and the logits. Line N "
+        "of the output belongs to line N of the input, and is printed as soon as that line has been read. For a blank "
+        "line the output is blank too, or {\"label\": null} with --json. A line that cannot be read ends the program, "
+        "after the answers to the lines before it. Lines that are available at the same time go through the model as one "
+        "batch. The last digits of a probability can depend on how lines were batched.",
+    .examples = "  bpt classify run reviews.txt\n  bpt classify run reviews.jsonl --text-field body\n  bpt classify run reviews.txt.gz\n  "
+                "echo 'a moving and funny film' | "
                 "bpt classify run --json\n  tail -f log.txt | bpt "
                 "classify run --json --with-input | jq -r "
                 "'select(.label == \"bad\").text'\n",

@@ -329,7 +329,8 @@ const cli_command_t cli_command_eval = {
         "lower bounds (lower_bound in JSON): nothing is counted for the words that <unk> stands for. "
         "Without --data it uses the test part of the data that the run was trained on; of one file of examples the part that "
         "training has cut off.",
-    .examples = "  bpt eval run\n  bpt eval run --data other.txt --json\n  bpt eval run --data other.tsv --where 1=books\n  bpt eval run "
+    .examples = "  bpt eval run\n  bpt eval run --data other.txt --json\n  bpt eval run --data other.txt.xz\n  bpt eval run --data "
+                "other.tsv --where 1=books\n  bpt eval run "
                 "--data ids.txt --unit ids --nll-out nll.json "
                 "--grad-out grad.safetensors\n  bpt eval run --shift 0,1,2,3,4,5,6,7 --json\n",
     .min_arguments = 1,

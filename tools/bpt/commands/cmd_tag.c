@@ -174,7 +174,8 @@ const cli_command_t cli_command_tag = {
     .arguments = "RUN [FILE]",
     .purpose = "tag every token of a text with a trained tagger",
     .description =
-        "Reads FILE or standard input. Each line is one sentence, its tokens separated by blanks; what stands behind a tab is "
+        "Reads FILE or standard input, packed or not. Each line is one sentence, its tokens separated by blanks; what stands behind a tab "
+        "is "
         "ignored. Prints `token<TAB>tag` lines and a blank line behind each sentence, as soon as the sentence has been read; for a "
         "blank line a blank line. With --json it prints one object a sentence, with the tags, and the scores (logits) of every tag "
         "for every token; a CRF chooses the tags from the scores and its transitions. A line that cannot be read ends the program, "

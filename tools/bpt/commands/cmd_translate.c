@@ -10,6 +10,7 @@
 #include "bpt/clock.h"
 #include "bpt/file.h"
 #include "data/examples/tree_text.h"
+#include "data/text/packings.h"
 #include "models/api/translate_texts.h"
 #include "models/kinds/kind.h"
 #include "models/train/average.h"
@@ -322,6 +323,15 @@ static bpt_status_t translate_file(job_t *job, const char *path) {
     return status;
 }
 
+// The file of trees beside a text: test.en.ptb of test.en, and of test.en.gz this one or test.en.ptb.gz.
+static bpt_status_t trees_beside(const char *text, char **out) {
+    const size_t bare = bpt_packing_bare(text);
+    BPT_TRY(bpt_path_format(out, "%.*s.ptb", (int)bare, text));
+    if (!text[bare] || bpt_file_exists(*out)) return BPT_OK;
+    bpt_free(*out);
+    return bpt_path_format(out, "%.*s.ptb%s", (int)bare, text, text + bare);
+}
+
 // Where the trees over the lines are from.
 static bpt_status_t open_trees(job_t *job) {
     const cli_options_t *o = job->o;
@@ -339,7 +349,7 @@ static bpt_status_t open_trees(job_t *job) {
         return bpt_fail(
             BPT_ERR_USAGE,
             "the model reads trees over its texts: give them with --trees-file FILE, or make them with --trees balanced, right or flat");
-    if (!*o->use.trees_file) BPT_TRY(bpt_path_format(&beside, "%s.ptb", text));
+    if (!*o->use.trees_file) BPT_TRY(trees_beside(text, &beside));
     const bpt_status_t status = bpt_text_open(beside ? beside : o->use.trees_file, &job->tree_text);
     bpt_free(beside);
     BPT_TRY(bpt_context(status, "trees over the text"));
@@ -433,7 +443,8 @@ const cli_command_t cli_command_translate = {
     .arguments = "RUN [FILE]",
     .purpose = "translate a text line by line with a trained translator",
     .description =
-        "Reads FILE or standard input, and prints the translation of line N as line N; for a blank line a blank line. Lines that are there "
+        "Reads FILE or standard input, packed or not, and prints the translation of line N as line N; for a blank line a blank line. Lines "
+        "that are there "
         "at the same time are translated together, --batch of them at once, those of like length, on the cpu as many batches side by side "
         "as "
         "there are threads; the translation of a line does not depend on the others. A model that was trained with --context-tokens "
@@ -441,7 +452,8 @@ const cli_command_t cli_command_translate = {
         "translations as context; a blank line ends a document. Translations are found by beam search. Subwords are joined to words again. "
         "A line that cannot be read, or "
         "that a document's lines before it leave no room for, ends the program, after the translations and scores of the lines before it.",
-    .examples = "  bpt translate run test.en > test.out\n  bpt translate run test.en --average 10 | bpt bleu --ref test.de\n"
+    .examples = "  bpt translate run test.en > test.out\n  bpt translate run test.en.gz | gzip > test.out.gz\n  bpt translate run test.en "
+                "--average 10 | bpt bleu --ref test.de\n"
                 "  echo 'a dog runs .' | bpt translate run --beam 1\n",
     .min_arguments = 1,
     .max_arguments = 2,
