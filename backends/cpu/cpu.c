@@ -85,7 +85,7 @@ static bpt_status_t cpu_enumerate(bpt_device_info_t *infos, int capacity, int *c
     *count = 1;
     if (capacity < 1) return BPT_OK;
     bpt_device_info_t *info = &infos[0];
-    *info = (bpt_device_info_t){.type = "cpu", .usable = true, .units = omp_get_num_procs(), .bf16 = true, .f16 = true};
+    *info = (bpt_device_info_t){.type = "cpu", .usable = true, .units = omp_get_num_procs(), .bf16 = true, .f16 = true, .packed = true};
     read_name(info->name, sizeof info->name);
     if (bpt_openblas_load() != BPT_OK) {
         info->usable = false;

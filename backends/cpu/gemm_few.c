@@ -1,7 +1,8 @@
 // Products of few rows (gemm.h), by kernels of our own. Libraries are made for many rows: they copy or widen the matrix, which here costs
 // more than the product.
-#include "backends/cpu/cpu.h"
 #include "backends/cpu/gemm.h"
+
+#include "backends/cpu/cpu.h"
 
 enum {
     MOST_ROWS = 16,         // of a tile; with more of them a library is faster
@@ -12,7 +13,10 @@ enum {
     LINE = 64,              // columns of tiles are a multiple
 };
 
-bool bpt_gemm_is_few(const bpt_gemm_t *g) { return !g->transpose_a && g->m > 0 && g->m <= MOST_ROWS && g->n > 0 && g->k > 0; }
+bool bpt_gemm_is_few(const bpt_gemm_t *g) {
+    const bool few = g->m <= MOST_ROWS || g->b_dtype == BPT_U32;  // numbers of 8 bits, which no library multiplies
+    return few && !g->transpose_a && g->m > 0 && g->n > 0 && g->k > 0;
+}
 
 static int64_t tile_rows(const bpt_gemm_t *g) { return bpt_cpu_min(g->m, MOST_ROWS); }
 

@@ -17,6 +17,7 @@ static bpt_status_t ref_enumerate(bpt_device_info_t *infos, int capacity, int *c
                                    .usable = true,
                                    .bf16 = true,
                                    .f16 = true,
+                                   .packed = true,
                                    .max_buffer_bytes = SIZE_MAX};
     snprintf(infos[0].features, sizeof infos[0].features, "double-accumulation");
     return BPT_OK;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "bpt/q8.h"
 #include "bpt/rng.h"
 #include "core/graph/internal.h"
 #include "core/lines/forms.h"
@@ -163,6 +164,11 @@ static void fill_trees(const bpt_op_line_t *line, uint32_t *links, uint32_t *tre
 
 // ---- One input
 
+// Scales of 2^-7, and bytes that are not negative.
+static uint32_t packed_word(const input_t *in, int64_t i) {
+    return i % (in->of * BPT_Q8_UNIT_WORDS) < in->of ? 0x20002000u : word(in, i) & 0x7F7F7F7Fu;
+}
+
 static void fill_words(const input_t *in, const bpt_content_t *content, uint32_t *data) {
     for (int64_t i = 0; i < in->count; ++i) {
         if (!content)
@@ -173,6 +179,8 @@ static void fill_words(const input_t *in, const bpt_content_t *content, uint32_t
             data[i] = distinct_index_of(in, i);
         else if (in->holds == BPT_HOLDS_LENGTHS)
             data[i] = (uint32_t)in->of;
+        else if (in->holds == BPT_HOLDS_PACKED)
+            data[i] = packed_word(in, i);
         else if (in->holds == BPT_HOLDS_RANGES)
             data[i] = begin_of_range(in, (i + 1) / 2, in->count / 2);
         else if (in->holds == BPT_HOLDS_PLACES)

@@ -56,6 +56,7 @@ typedef enum {
     BPT_HOLDS_TABLE,         // what each query of attention reads
     BPT_HOLDS_BACK,          // who reads each key
     BPT_HOLDS_LINKS,         // of trees (ops.h, tree_values)
+    BPT_HOLDS_PACKED,        // numbers of 8 bits, rows of `of` units (q8.h)
     BPT_HOLDS_TREES,
 } bpt_holds_t;
 

@@ -50,7 +50,8 @@ static bpt_status_t make_runner(bpt_model_t *m) {
                                                    .beta2 = (float)o->beta2,
                                                    .eps = (float)o->eps,
                                                    .weight_decay = (float)o->weight_decay},
-                                          .frozen = {.embed = o->freeze_embed, .rel = o->freeze_rel}};
+                                          .frozen = {.embed = o->freeze_embed, .rel = o->freeze_rel},
+                                          .weights = o->weights_q8 ? BPT_WEIGHTS_Q8 : BPT_WEIGHTS_F32};
     return bpt_runner_create(&m->config, &options, m->device, &m->runner);
 }
 
@@ -180,6 +181,8 @@ static bpt_status_t check_options(const bpt_model_options_t *o) {
     if (o->device < 0) return bpt_fail(BPT_ERR_USAGE, "device %d is not possible; devices are numbered from 0", o->device);
     if (o->precision != BPT_F32 && o->precision != BPT_BF16 && o->precision != BPT_F16)
         return bpt_fail(BPT_ERR_USAGE, "the precision must be BPT_F32, BPT_BF16 or BPT_F16");
+    if (o->trains && o->weights_q8)
+        return bpt_fail(BPT_ERR_USAGE, "weights of 8 bits are for use, not for training; leave weights_q8 or trains out");
     if (o->batch_tokens < 1) return bpt_fail(BPT_ERR_USAGE, "batch_tokens is %" PRId64 "; it must be 1 or more", o->batch_tokens);
     if (!bpt_is_amount(o->submit_ms))
         return bpt_fail(BPT_ERR_USAGE, "submit_ms is %g; it must be a finite number, 0 or more", o->submit_ms);

@@ -28,7 +28,7 @@
 
 BPT_BEGIN_DECLS
 
-#define BPT_MODEL_VERSION 2  // of the structs of this header
+#define BPT_MODEL_VERSION 3  // of the structs of this header
 
 typedef struct bpt_model bpt_model_t;
 
@@ -51,6 +51,9 @@ typedef struct {
     bool freeze_embed, freeze_rel;  // the embedding, the tables of relative positions stay as they are
     bool recompute;                 // less memory, more time: forget what only the backward pass needs and compute it again
     double beta1, beta2, eps, weight_decay;
+    // Use, not training: matrices are rounded to numbers of 8 bits (`bpt export --weights q8` writes them so). The cpu then writes texts
+    // faster; other backends compute with what the bytes stand for.
+    bool weights_q8;
 } bpt_model_options_t;
 
 // The defaults: cpu, f32, all threads, 8192 tokens at once; Adam with 0.9, 0.98, 1e-8, no weight decay.
@@ -65,7 +68,7 @@ static inline bpt_model_options_t bpt_model_options(void) {
     o.memory_bytes = 0;
     o.batch_tokens = 8192;
     o.checkpoint = NULL;
-    o.trains = o.decoupled = o.freeze_embed = o.freeze_rel = o.recompute = false;
+    o.trains = o.decoupled = o.freeze_embed = o.freeze_rel = o.recompute = o.weights_q8 = false;
     o.beta1 = 0.9, o.beta2 = 0.98, o.eps = 1e-8, o.weight_decay = 0;
     return o;
 }

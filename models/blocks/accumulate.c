@@ -19,7 +19,7 @@ bpt_value_t bpt_accumulate_nodes(const bpt_builder_t *b, const bpt_forest_t *for
     const bpt_value_t tokens = bpt_rows(b->g, x, 0, forest->tokens);
     const bpt_tree_values_inputs_t in = {
         .kv = key_value,
-        .weight = bpt_matmul(b->g, tokens, bpt_weight_low(b->w, prefix, BPT_NAME_LEAF_WEIGHT, 1), options),
+        .weight = bpt_matmul(b->g, tokens, bpt_weight_factor(b->w, prefix, BPT_NAME_LEAF_WEIGHT, 1), options),
         .vertical = c->hier_embed ? bpt_weight(b->w, prefix, BPT_NAME_VERTICAL) : BPT_NO_VALUE,
         .horizontal = c->hier_embed ? bpt_weight(b->w, prefix, BPT_NAME_HORIZONTAL) : BPT_NO_VALUE,
         .links = forest->links,

@@ -26,15 +26,15 @@ void bpt_cross_params(bpt_param_table_t *t, const bpt_model_config_t *c, bool tr
 
 bpt_value_t bpt_cross_key_value(const bpt_builder_t *b, const bpt_memory_t *m, const char *prefix) {
     char scope[SCOPE_BYTES];
-    const bpt_value_t kv = bpt_linear(b->g, m->x, bpt_weight_low(b->w, prefix, BPT_NAME_CROSS_K, 2), BPT_NO_VALUE);
+    const bpt_value_t kv = bpt_linear(b->g, m->x, bpt_weight_factor(b->w, prefix, BPT_NAME_CROSS_K, 2), BPT_NO_VALUE);
     return m->forest.links == BPT_NO_VALUE ? kv : bpt_accumulate_nodes(b, &m->forest, m->x, kv, scope_of(prefix, scope));
 }
 
 static bpt_value_t attend(const bpt_builder_t *b, const bpt_memory_t *m, bpt_value_t x, const char *prefix) {
-    const bpt_value_t q = bpt_linear(b->g, x, bpt_weight_low(b->w, prefix, BPT_NAME_CROSS_Q, 1), BPT_NO_VALUE);
+    const bpt_value_t q = bpt_linear(b->g, x, bpt_weight_factor(b->w, prefix, BPT_NAME_CROSS_Q, 1), BPT_NO_VALUE);
     const bpt_value_t kv = m->key_value == BPT_NO_VALUE ? bpt_cross_key_value(b, m, prefix) : m->key_value;
     const bpt_value_t attended = bpt_table_attention(b, &m->graph, b->config->d_model / b->config->heads, q, kv);
-    return bpt_linear(b->g, attended, bpt_weight_low(b->w, prefix, BPT_NAME_CROSS_OUT, 1), BPT_NO_VALUE);
+    return bpt_linear(b->g, attended, bpt_weight_factor(b->w, prefix, BPT_NAME_CROSS_OUT, 1), BPT_NO_VALUE);
 }
 
 // LN(x) of the rows from `first` on.

@@ -43,7 +43,7 @@ void bpt_embed_params(bpt_param_table_t *t, const bpt_stack_t *stack, bool froze
 static bpt_value_t project(const bpt_builder_t *b, bpt_value_t x, const char *weight, const char *bias) {
     const bpt_matmul_options_t options = {
         .transpose_b = true, .acc = BPT_NO_VALUE, .bias = bpt_weight(b->w, b->embed_scope, bias), .dtype = BPT_F32};
-    return bpt_matmul(b->g, bpt_cast(b->g, x, b->precision), bpt_weight_low(b->w, b->embed_scope, weight, 1), options);
+    return bpt_matmul(b->g, bpt_cast(b->g, x, b->precision), bpt_weight_factor(b->w, b->embed_scope, weight, 1), options);
 }
 
 // The inputs of the first layer, without position: of vectors or of tokens.
@@ -67,7 +67,7 @@ static bpt_value_t add_ngrams(const bpt_builder_t *b, bpt_value_t x, const bpt_n
     const bpt_value_t rows = bpt_gather(b->g, bpt_weight(b->w, b->embed_scope, BPT_NAME_NGRAM), ngrams->bag);
     const bpt_value_t mean = bpt_cast(b->g, bpt_segment(b->g, BPT_SEGMENT_MEAN, rows, ngrams->ranges), b->precision);
     const bpt_matmul_options_t options = {.transpose_b = true, .acc = x, .bias = BPT_NO_VALUE, .dtype = BPT_F32};
-    return bpt_matmul(b->g, mean, bpt_weight_low(b->w, b->embed_scope, BPT_NAME_NGRAM_PROJ, 1), options);
+    return bpt_matmul(b->g, mean, bpt_weight_factor(b->w, b->embed_scope, BPT_NAME_NGRAM_PROJ, 1), options);
 }
 
 bpt_stream_t bpt_embed(const bpt_builder_t *b, bpt_value_t tokens, const bpt_ngrams_t *ngrams, bpt_value_t positions, bpt_random_t random) {

@@ -14,7 +14,7 @@ void bpt_head_params(bpt_param_table_t *t, const bpt_model_config_t *c, int64_t 
 }
 
 static bpt_value_t head_weight(const bpt_builder_t *b) {
-    return b->config->tied ? bpt_weight_low(b->w, b->embed_scope, BPT_NAME_EMBED, 1) : bpt_weight_low(b->w, "", BPT_NAME_HEAD, 1);
+    return b->config->tied ? bpt_weight_factor(b->w, b->embed_scope, BPT_NAME_EMBED, 1) : bpt_weight_factor(b->w, "", BPT_NAME_HEAD, 1);
 }
 
 // What the last product reads: states, or the hidden layer above them, after dropout.
@@ -22,7 +22,7 @@ static bpt_value_t hidden(const bpt_builder_t *b, const bpt_states_t *s) {
     const bpt_random_t random = bpt_build_random(b, s->place);
     const bpt_value_t x = bpt_dropout(b->g, s->x.low, b->p_head, random);
     if (!b->config->d_mlp) return x;
-    const bpt_value_t w = bpt_weight_low(b->w, "", BPT_NAME_MLP, 1), bias = bpt_weight(b->w, "", BPT_NAME_MLP_BIAS);
+    const bpt_value_t w = bpt_weight_factor(b->w, "", BPT_NAME_MLP, 1), bias = bpt_weight(b->w, "", BPT_NAME_MLP_BIAS);
     return bpt_dropout(b->g, bpt_relu(b->g, bpt_linear(b->g, x, w, bias)), b->p_head, random);
 }
 

@@ -54,7 +54,7 @@ static bpt_value_t own_heads(const bpt_builder_t *b, bpt_value_t all, int joined
 
 // x W^T of the builder's heads; `joined` weights as one.
 static bpt_value_t project(const bpt_builder_t *b, bpt_value_t x, const char *prefix, const char *name, int joined) {
-    return bpt_linear(b->g, x, own_heads(b, bpt_weight_low(b->w, prefix, name, joined), joined), BPT_NO_VALUE);
+    return bpt_linear(b->g, x, own_heads(b, bpt_weight_factor(b->w, prefix, name, joined), joined), BPT_NO_VALUE);
 }
 
 bpt_value_t bpt_self_query(const bpt_builder_t *b, bpt_value_t x, const char *prefix) { return project(b, x, prefix, BPT_NAME_Q, 1); }
@@ -64,7 +64,7 @@ bpt_value_t bpt_self_query_key_value(const bpt_builder_t *b, bpt_value_t x, cons
 }
 bpt_value_t bpt_self_rel(const bpt_builder_t *b, const char *prefix) { return bpt_weight_low(b->w, prefix, BPT_NAME_REL_KEY, 1); }
 bpt_value_t bpt_self_out(const bpt_builder_t *b, bpt_value_t attended, const char *prefix) {
-    return bpt_linear(b->g, attended, bpt_weight_low(b->w, prefix, BPT_NAME_OUT, 1), BPT_NO_VALUE);
+    return bpt_linear(b->g, attended, bpt_weight_factor(b->w, prefix, BPT_NAME_OUT, 1), BPT_NO_VALUE);
 }
 
 bpt_attention_attrs_t bpt_self_attrs(const bpt_builder_t *b) {
@@ -87,9 +87,9 @@ static bpt_place_t place_of(const behind_t *l, int64_t row, int64_t rows) {
 }
 
 static bpt_stream_t feed_forward(const bpt_builder_t *b, bpt_stream_t x, bpt_random_t random, const char *prefix) {
-    bpt_value_t h = bpt_linear(b->g, x.low, bpt_weight_low(b->w, prefix, BPT_NAME_FC1, 1), bpt_weight(b->w, prefix, BPT_NAME_FC1_BIAS));
+    bpt_value_t h = bpt_linear(b->g, x.low, bpt_weight_factor(b->w, prefix, BPT_NAME_FC1, 1), bpt_weight(b->w, prefix, BPT_NAME_FC1_BIAS));
     h = bpt_dropout(b->g, bpt_relu(b->g, h), b->p_hidden, random);
-    h = bpt_linear(b->g, h, bpt_weight_low(b->w, prefix, BPT_NAME_FC2, 1), bpt_weight(b->w, prefix, BPT_NAME_FC2_BIAS));
+    h = bpt_linear(b->g, h, bpt_weight_factor(b->w, prefix, BPT_NAME_FC2, 1), bpt_weight(b->w, prefix, BPT_NAME_FC2_BIAS));
     return bpt_build_norm(b, h, x.full, b->p_hidden, random, prefix, BPT_NAME_FFN_NORM);
 }
 

@@ -52,6 +52,6 @@ void bpt_table_params(bpt_param_table_t *t, const bpt_model_config_t *c, const c
 
 bpt_value_t bpt_table_project(const bpt_builder_t *b, bpt_value_t x, const char *prefix, const char *projection, int joined) {
     char weight[NAME_BYTES], bias[NAME_BYTES];
-    return bpt_linear(b->g, x, bpt_weight_low(b->w, prefix, name_of(projection, BPT_NAME_WEIGHT, weight), joined),
+    return bpt_linear(b->g, x, bpt_weight_factor(b->w, prefix, name_of(projection, BPT_NAME_WEIGHT, weight), joined),
                       bpt_weight_joined(b->w, prefix, name_of(projection, BPT_NAME_BIAS, bias), joined));
 }

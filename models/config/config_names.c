@@ -37,6 +37,7 @@ const char *const bpt_schedule_names[] = {[BPT_SCHEDULE_CONSTANT] = "constant",
                                           NULL};
 const char *const bpt_best_by_names[] = {"loss", "accuracy", "precision", "recall", "f1", "mse", "bleu", NULL};
 const char *const bpt_optimizer_names[] = {[BPT_OPTIMIZER_ADAM] = "adam", [BPT_OPTIMIZER_ADAMW] = "adamw", NULL};
+const char *const bpt_weights_names[] = {"f32", "q8", NULL};
 const char *const bpt_precision_names[] = {[BPT_F32] = "f32", [BPT_BF16] = "bf16", [BPT_F16] = "f16", NULL};
 
 bpt_status_t bpt_name_parse(const char *what, const char *const *names, const char *text, int *out) {

@@ -18,6 +18,7 @@ extern const char *const bpt_schedule_names[];     // constant, cosine, noam, ex
 extern const char *const bpt_best_by_names[];      // "loss", and the metrics of all tasks
 extern const char *const bpt_optimizer_names[];    // adam, adamw
 extern const char *const bpt_precision_names[];    // f32, bf16, f16
+extern const char *const bpt_weights_names[];      // f32, q8: by bpt_weights_form_t
 
 // Index of `text` in `names`; BPT_ERR_USAGE says what `what` ("--schedule", "key \"rule\"") may be.
 bpt_status_t bpt_name_parse(const char *what, const char *const *names, const char *text, int *out) BPT_MUST_USE;

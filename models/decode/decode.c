@@ -55,7 +55,7 @@ struct bpt_decoder {
     bpt_workspace_t *workspace;
     struct bpt_buffer *states[DECODE_N_STATES];  // the parameters belong to the runner
     size_t state_bytes;                          // of its own states
-    bool own_low;                                // or those of another decoder
+    bool own_weights;                            // those in low precision and in 8 bits
     decode_program_t programs[N_SIZES];
     bpt_late_spans_t *late;
     decode_memory_t memory;
@@ -92,12 +92,32 @@ static bpt_status_t make_low_weights(bpt_decoder_t *d) {
     bpt_program_t *program;
     const size_t bytes = (size_t)d->shape.params->elements * bpt_dtype_size(d->shape.precision);
     BPT_TRY(bpt_buffer_create(d->device, bytes, &d->states[DECODE_LOW]));
-    d->own_low = true;
     d->state_bytes += bytes;
     BPT_TRY(bpt_decode_cast_graph(&d->shape, &graph));
     BPT_TRY(bpt_program_compile(graph, d->workspace, d->states, DECODE_N_STATES, &program));
     const bpt_status_t status = bpt_program_run(program);
     bpt_program_destroy(program);
+    return status;
+}
+
+static bpt_status_t write_packed(bpt_decoder_t *d, float *arena, uint32_t *words, size_t bytes) {
+    BPT_TRY(bpt_buffer_read(d->device, d->states[DECODE_PARAMS], 0, arena, (size_t)d->shape.params->elements * sizeof *arena));
+    BPT_TRY(bpt_params_pack(d->shape.params, arena, words));
+    BPT_TRY(bpt_buffer_create(d->device, bytes, &d->states[DECODE_PACKED]));
+    d->state_bytes += bytes;
+    return bpt_buffer_write(d->device, d->states[DECODE_PACKED], 0, words, bytes);
+}
+
+static bpt_status_t make_packed_weights(bpt_decoder_t *d) {
+    const size_t count = (size_t)bpt_params_packed_place(d->shape.params, NULL);
+    float *arena = NULL;
+    uint32_t *words = NULL;
+    if (!d->shape.packed || d->states[DECODE_PACKED]) return BPT_OK;
+    bpt_status_t status = bpt_alloc((size_t)d->shape.params->elements, sizeof *arena, &arena);
+    if (status == BPT_OK) status = bpt_alloc(count, sizeof *words, &words);
+    if (status == BPT_OK) status = write_packed(d, arena, words, count * sizeof *words);
+    bpt_free(arena);
+    bpt_free(words);
     return status;
 }
 
@@ -110,6 +130,7 @@ static bpt_status_t allocate(bpt_decoder_t *d) {
     BPT_TRY(bpt_alloc(sequences * BPT_MAX_LEVELS, sizeof *d->ready, &d->ready));
     BPT_TRY(bpt_decode_growth_create(&d->shape, &d->growth));
     BPT_TRY(bpt_late_spans_create(&d->shape, d->workspace, d->states, &d->late));
+    BPT_TRY(make_packed_weights(d));
     return make_low_weights(d);
 }
 
@@ -144,11 +165,14 @@ bpt_status_t bpt_decoder_create_on(bpt_runner_t *runner, struct bpt_device *devi
     d->stack = stack;
     const bpt_model_config_t *c = &d->stack.config;
     d->device = device ? device : bpt_runner_device(runner);
-    d->states[DECODE_LOW] = weights ? weights->states[DECODE_LOW] : NULL;
+    d->own_weights = !weights;
+    for (int i = DECODE_LOW; weights && i <= DECODE_PACKED; ++i) d->states[i] = weights->states[i];
     d->capacity = capacity;
     d->states[DECODE_PARAMS] = bpt_runner_state(runner, BPT_STATE_PARAMS);
     d->shape =
         (decode_shape_t){.stack = &d->stack, .config = c, .params = bpt_runner_params(runner), .precision = bpt_runner_precision(runner)};
+    d->shape.packed =
+        bpt_runner_weights(runner) == BPT_WEIGHTS_Q8 && d->device->info.packed && bpt_params_packed_place(d->shape.params, NULL);
     d->shape.sequences = sequences;
     d->shape.memory_slots = stack.reads_trees ? 2 : 1;
     d->shape.graph = bpt_model_needed_intervals(c, capacity);
@@ -188,7 +212,8 @@ void bpt_decoder_destroy(bpt_decoder_t *d) {
     bpt_decode_growth_destroy(d->device, &d->growth);
     if (d->memory.states) bpt_decode_memory_destroy(&d->memory);
     bpt_workspace_destroy(d->workspace);
-    if (d->own_low) bpt_buffer_destroy(d->device, d->states[DECODE_LOW]);
+    if (d->own_weights) bpt_buffer_destroy(d->device, d->states[DECODE_LOW]);
+    if (d->own_weights) bpt_buffer_destroy(d->device, d->states[DECODE_PACKED]);
     bpt_buffer_destroy(d->device, d->states[DECODE_CACHE]);
     bpt_decode_staging_free(&d->staging);
     bpt_free(d->length);

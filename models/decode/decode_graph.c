@@ -33,6 +33,9 @@ static void begin(builder_t *b, bpt_graph_t *g, const decode_shape_t *s) {
     b->shape = s;
     bpt_weights_init(&b->weights, g, s->params, bpt_state(g, "parameters", DECODE_PARAMS, BPT_F32, arena), BPT_F32);
     if (s->precision != BPT_F32) b->weights.low = bpt_state(g, "parameters in low precision", DECODE_LOW, s->precision, arena);
+    if (s->packed)
+        b->weights.packed =
+            bpt_state(g, "parameters of 8 bits", DECODE_PACKED, BPT_U32, bpt_shape1(bpt_params_packed_place(s->params, NULL)));
     b->cache = cache_state(g, "cache", DECODE_CACHE, s);
     b->l = (bpt_builder_t){.g = g,
                            .w = &b->weights,

@@ -6,7 +6,7 @@
 #include "models/blocks/sinusoids.h"
 #include "models/graph/encoder.h"
 
-typedef enum { DECODE_PARAMS, DECODE_LOW, DECODE_CACHE, DECODE_MEMORY, DECODE_N_STATES } decode_state_t;
+typedef enum { DECODE_PARAMS, DECODE_LOW, DECODE_PACKED, DECODE_CACHE, DECODE_MEMORY, DECODE_N_STATES } decode_state_t;
 
 // One program: up to `rows` new nodes, leaves first.
 typedef struct {
@@ -30,6 +30,7 @@ typedef struct {
     const bpt_model_config_t *config;  // of the stack
     const bpt_params_t *params;
     bpt_dtype_t precision;
+    bool packed;               // products read the matrices as numbers of 8 bits (DECODE_PACKED)
     bpt_intervals_t graph;     // of the whole capacity: the numbers of nodes, and which of them there are
     int64_t sequences, slots;  // slots of a query
     // The cache has room for the nodes of the first `room` leaves of each sequence, level by level, and grows. A layer has sequences *

@@ -45,7 +45,25 @@ typedef struct {
     const char *prefix;
     float *arena;
     bool trained_only;
+    bool packed;  // written: matrices as numbers of 8 bits (bpt_param_packs), I8 [rows, columns] under the parameter's name and F16 [rows,
+                  // blocks] under that and BPT_SCALES
 } bpt_param_set_t;
+
+#define BPT_SCALES ".scales"
+
+// What the weights of a model are used as: f32, or what numbers of 8 bits stand for.
+typedef enum { BPT_WEIGHTS_F32, BPT_WEIGHTS_Q8 } bpt_weights_form_t;
+
+// Whether a parameter is one of the matrices that become numbers of 8 bits: those of products, embeddings and positions.
+bool bpt_param_packs(const bpt_param_t *param);
+// Whether a file has such tensors.
+bool bpt_params_are_packed(const bpt_safetensors_t *file);
+// The numbers that 8 bits would stand for, in place of those of the arena. BPT_ERR_USAGE where a number is too large for that.
+bpt_status_t bpt_params_round(const bpt_params_t *params, float *arena) BPT_MUST_USE;
+// The matrices of the arena packed (bpt/q8.h), one behind the other: where one begins (`param` NULL: how long all are), in words; and all
+// of them.
+int64_t bpt_params_packed_place(const bpt_params_t *params, const bpt_param_t *param);
+bpt_status_t bpt_params_pack(const bpt_params_t *params, const float *arena, uint32_t *out) BPT_MUST_USE;
 
 // Safetensors; metadata format = "bpt" and, when not NULL, config = the text. *sum is that of the file; NULL: not wanted.
 bpt_status_t bpt_params_write(const bpt_params_t *params, const char *path, const char *config, const bpt_param_set_t *sets, int n_sets,
@@ -53,14 +71,14 @@ bpt_status_t bpt_params_write(const bpt_params_t *params, const char *path, cons
 // The same into a writer that may have other metadata already; the file is finished.
 bpt_status_t bpt_params_write_to(const bpt_params_t *params, bpt_safetensors_writer_t *writer, const char *config,
                                  const bpt_param_set_t *sets, int n_sets) BPT_MUST_USE;
-// Strict: every tensor of the sets must be there with its shape, and nothing else; BPT_ERR_INPUT names the first that is missing,
-// left over or misshapen. So it does, unless `non_finite`, where a number is infinite or not a number. *sum as above.
+// Strict: every tensor of the sets must be there with its shape, packed or not, and nothing else; BPT_ERR_INPUT names the first that is
+// missing, left over or misshapen. So it does, unless `non_finite`, where a number is infinite or not a number. *sum as above.
 bpt_status_t bpt_params_read(const bpt_params_t *params, const char *path, const bpt_param_set_t *sets, int n_sets, bool non_finite,
                              bpt_checksum_t *sum) BPT_MUST_USE;
 // BPT_ERR_INPUT when one of these numbers of a file's tensor is infinite or not a number.
 bpt_status_t bpt_params_check_finite(const char *path, const char *name, const float *values, int64_t count) BPT_MUST_USE;
 // The tensors of such a file go on to a writer that has its metadata and nothing else; the same checks, no arena.
-bpt_status_t bpt_params_copy(const bpt_params_t *params, const char *path, bool non_finite, bpt_safetensors_writer_t *to,
+bpt_status_t bpt_params_copy(const bpt_params_t *params, const char *path, bool non_finite, bool packed, bpt_safetensors_writer_t *to,
                              bpt_checksum_t *sum) BPT_MUST_USE;
 
 #endif

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
-#include "models/nn/params.h"
+#include "models/nn/packed.h"
 
-typedef bpt_status_t (*visit_t)(const bpt_param_t *param, const char *name, float *values, void *user);
+typedef bpt_status_t (*visit_t)(const bpt_param_t *param, const char *name, float *values, bool packed, void *user);
 
 // Every tensor of the sets in the order of a file.
 static bpt_status_t each(const bpt_params_t *params, const bpt_param_set_t *sets, int n_sets, visit_t visit, void *user) {
@@ -17,18 +17,19 @@ static bpt_status_t each(const bpt_params_t *params, const bpt_param_set_t *sets
             char name[80];
             if (sets[s].trained_only && p->group == BPT_GROUP_FROZEN) continue;
             snprintf(name, sizeof name, "%s%s", sets[s].prefix, p->name);
-            BPT_TRY(visit(p, name, sets[s].arena ? sets[s].arena + p->offset : NULL, user));
+            BPT_TRY(visit(p, name, sets[s].arena ? sets[s].arena + p->offset : NULL, sets[s].packed && bpt_param_packs(p), user));
         }
     return BPT_OK;
 }
 
-static bpt_status_t declare(const bpt_param_t *p, const char *name, float *values, void *user) {
+static bpt_status_t declare(const bpt_param_t *p, const char *name, float *values, bool packed, void *user) {
     (void)values;
+    if (packed) return bpt_packed_declare(p, name, user);
     return bpt_safetensors_writer_declare(user, name, BPT_ST_F32, p->rank, p->shape);
 }
 
-static bpt_status_t write_values(const bpt_param_t *p, const char *name, float *values, void *user) {
-    (void)name;
+static bpt_status_t write_values(const bpt_param_t *p, const char *name, float *values, bool packed, void *user) {
+    if (packed) return bpt_packed_write(p, name, values, user);
     return bpt_safetensors_writer_data(user, values, (size_t)p->count * sizeof *values);
 }
 
@@ -61,23 +62,27 @@ static void describe(int32_t rank, const int64_t *shape, char *text, size_t size
 // ---- reading
 
 // Every tensor of the sets is there with its shape, and nothing else.
-static bpt_status_t check_shape(const bpt_param_t *p, const char *name, float *values, void *user) {
+static bpt_status_t check_shape(const bpt_param_t *p, const char *name, float *values, bool packed, void *user) {
     const bpt_safetensors_t *file = user;
     const bpt_safetensors_tensor_t *tensor = bpt_safetensors_find(file, name);
-    (void)values;
+    (void)values, (void)packed;
     if (!tensor)
         return bpt_fail(BPT_ERR_INPUT, "%s has no tensor \"%s\"; was it written for another configuration?", bpt_safetensors_path(file),
                         name);
     bool same = tensor->rank == p->rank;
     for (int32_t i = 0; same && i < p->rank; ++i) same = tensor->shape[i] == p->shape[i];
-    if (same) return BPT_OK;
+    if (same) return tensor->dtype == BPT_ST_I8 ? bpt_packed_check(p, name, file) : BPT_OK;
     char got[200], wanted[80];
     describe(tensor->rank, tensor->shape, got, sizeof got);
     describe(p->rank, p->shape, wanted, sizeof wanted);
     return bpt_fail(BPT_ERR_INPUT, "%s: tensor \"%s\" is %s, the configuration asks for %s", bpt_safetensors_path(file), name, got, wanted);
 }
 
-static bool expected(const bpt_params_t *params, const bpt_param_set_t *sets, int n_sets, const char *name) {
+static bool expected(const bpt_params_t *params, const bpt_param_set_t *sets, int n_sets, const bpt_safetensors_t *file,
+                     const char *tensor) {
+    char name[80];
+    snprintf(name, sizeof name, "%s", tensor);
+    bpt_packed_owner(file, name);
     for (int s = 0; s < n_sets; ++s) {
         const size_t length = strlen(sets[s].prefix);
         if (strncmp(name, sets[s].prefix, length)) continue;
@@ -94,7 +99,7 @@ static bpt_status_t open_matching(const bpt_params_t *params, const char *path, 
     bpt_status_t status = each(params, sets, n_sets, check_shape, file);
     for (size_t i = 0; i < bpt_safetensors_count(file) && status == BPT_OK; ++i) {
         const char *name = bpt_safetensors_at(file, i)->name;
-        if (!expected(params, sets, n_sets, name))
+        if (!expected(params, sets, n_sets, file, name))
             status = bpt_fail(BPT_ERR_INPUT, "%s: tensor \"%s\" belongs to no part of the configured model", path, name);
     }
     if (status == BPT_OK)
@@ -137,9 +142,11 @@ bpt_status_t bpt_params_check_finite(const char *path, const char *name, const f
 
 // In pieces that stay in the cache while they are hashed, looked through and written.
 enum { PIECE = 1 << 17 };
-static bpt_status_t read_values(const bpt_param_t *p, const char *name, float *values, void *user) {
+static bpt_status_t read_values(const bpt_param_t *p, const char *name, float *values, bool packed, void *user) {
     const source_t *from = user;
     const bpt_safetensors_tensor_t *tensor = bpt_safetensors_find(from->file, name);
+    (void)packed;
+    if (tensor->dtype == BPT_ST_I8) return bpt_packed_read(p, name, from->file, values);
     int64_t bad = 0, first = -1;
     for (int64_t done = 0; done < p->count; done += PIECE) {
         const int64_t some = p->count - done < PIECE ? p->count - done : PIECE;
@@ -163,18 +170,36 @@ bpt_status_t bpt_params_read(const bpt_params_t *params, const char *path, const
     return status;
 }
 
-bpt_status_t bpt_params_copy(const bpt_params_t *params, const char *path, bool non_finite, bpt_safetensors_writer_t *to,
+// As one tensor after the other, whole where it changes its form.
+static bpt_status_t copy_tensor(const bpt_param_t *p, source_t *from, bool packed, float *room) {
+    const bpt_safetensors_tensor_t *tensor = bpt_safetensors_find(from->file, p->name);
+    bpt_safetensors_writer_t *to = from->to;
+    if (!packed && tensor->dtype != BPT_ST_I8) return read_values(p, p->name, room, false, from);
+    from->to = NULL;
+    bpt_status_t status = read_values(p, p->name, room, false, from);
+    from->to = to;
+    return status == BPT_OK ? write_values(p, p->name, room, packed, to) : status;
+}
+
+static int64_t most_of_a_tensor(const bpt_params_t *params) {
+    int64_t most = PIECE;
+    for (size_t i = 0; i < params->count; ++i)
+        if (params->items[i].count > most) most = params->items[i].count;
+    return most;
+}
+
+bpt_status_t bpt_params_copy(const bpt_params_t *params, const char *path, bool non_finite, bool packed, bpt_safetensors_writer_t *to,
                              bpt_checksum_t *sum) {
     source_t from = {.non_finite = non_finite, .to = to};
-    float *piece;
-    BPT_TRY(bpt_alloc(PIECE, sizeof *piece, &piece));
-    const bpt_param_set_t set = {.prefix = ""};
+    float *room;
+    BPT_TRY(bpt_alloc((size_t)most_of_a_tensor(params), sizeof *room, &room));
+    const bpt_param_set_t set = {.prefix = "", .packed = packed};
     bpt_status_t status = open_matching(params, path, &set, 1, sum != NULL, &from.file);
     if (status == BPT_OK) status = each(params, &set, 1, declare, to);
     for (size_t i = 0; i < params->count && status == BPT_OK; ++i)
-        status = read_values(&params->items[i], params->items[i].name, piece, &from);
+        status = copy_tensor(&params->items[i], &from, packed && bpt_param_packs(&params->items[i]), room);
     if (status == BPT_OK && sum) status = bpt_safetensors_checksum(from.file, sum);
     bpt_safetensors_close(from.file);
-    bpt_free(piece);
+    bpt_free(room);
     return status;
 }

@@ -4,10 +4,12 @@
 #include <stdio.h>
 
 #include "bpt/alloc.h"
+#include "bpt/q8.h"
 
 void bpt_weights_init(bpt_weights_t *w, bpt_graph_t *graph, const bpt_params_t *params, bpt_value_t arena, bpt_dtype_t precision) {
     *w = (bpt_weights_t){.graph = graph, .params = params, .arena = arena};
     w->low = bpt_cast(graph, arena, precision);
+    w->packed = BPT_NO_VALUE;
 }
 
 void bpt_weights_free(bpt_weights_t *w) {
@@ -52,6 +54,15 @@ bpt_value_t bpt_weight_joined(bpt_weights_t *w, const char *prefix, const char *
 }
 bpt_value_t bpt_weight_low(bpt_weights_t *w, const char *prefix, const char *name, int joined) {
     return find(w, w->low, prefix, name, joined, 0);
+}
+
+bpt_value_t bpt_weight_factor(bpt_weights_t *w, const char *prefix, const char *name, int joined) {
+    char full[80];
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    const bpt_param_t *p = w->packed == BPT_NO_VALUE ? NULL : bpt_params_find(w->params, full);
+    if (!p || !bpt_param_packs(p)) return bpt_weight_low(w, prefix, name, joined);
+    const size_t place = (size_t)bpt_params_packed_place(w->params, p) * sizeof(uint32_t);
+    return bpt_view(w->graph, w->packed, place, bpt_shape2(joined * p->shape[0], bpt_q8_words(p->shape[1])));
 }
 
 static bool seen_before(const bpt_weights_t *w, size_t item) {

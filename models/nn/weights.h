@@ -17,6 +17,7 @@ typedef struct {
     bpt_graph_t *graph;
     const bpt_params_t *params;
     bpt_value_t arena, low;
+    bpt_value_t packed;   // u32, the matrices of the arena as numbers of 8 bits (bpt_params_pack); BPT_NO_VALUE: none
     bpt_weight_t *items;  // handed out so far
     size_t count, capacity;
     bpt_status_t status;
@@ -32,6 +33,8 @@ bpt_value_t bpt_weight(bpt_weights_t *weights, const char *prefix, const char *n
 bpt_value_t bpt_weight_rows(bpt_weights_t *weights, const char *prefix, const char *name, int64_t rows);
 bpt_value_t bpt_weight_joined(bpt_weights_t *weights, const char *prefix, const char *name, int joined);
 bpt_value_t bpt_weight_low(bpt_weights_t *weights, const char *prefix, const char *name, int joined);
+// The same as the W of a product x W^T: packed, where the graph has it so.
+bpt_value_t bpt_weight_factor(bpt_weights_t *weights, const char *prefix, const char *name, int joined);
 
 // Appends the backward pass of `loss`; the gradient of every trained parameter handed out lies in `gradients` (f32, the layout of
 // the trained part of the arena).

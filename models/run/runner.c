@@ -52,6 +52,7 @@ void bpt_runner_destroy(bpt_runner_t *r) {
 
 const bpt_model_config_t *bpt_runner_config(const bpt_runner_t *r) { return &r->config; }
 const bpt_params_t *bpt_runner_params(const bpt_runner_t *r) { return &r->params; }
+bpt_weights_form_t bpt_runner_weights(const bpt_runner_t *r) { return r->options.weights; }
 bpt_dtype_t bpt_runner_precision(const bpt_runner_t *r) { return r->options.step.precision; }
 struct bpt_device *bpt_runner_device(const bpt_runner_t *r) {
     return r->device;
@@ -82,6 +83,8 @@ static bpt_status_t need_states(bpt_runner_t *r, bpt_step_kind_t kind) {
     const bool updates = kind == BPT_STEP_TRAIN || kind == BPT_STEP_APPLY;
     const bool sums = kind == BPT_STEP_MICRO || kind == BPT_STEP_GRADIENT || kind == BPT_STEP_APPLY || kind == BPT_STEP_NORM;
     const bool grads = kind == BPT_STEP_TRAIN || kind == BPT_STEP_MICRO || kind == BPT_STEP_GRADIENT;
+    if (grads && r->rounded)
+        return bpt_fail(BPT_ERR_USAGE, "weights of 8 bits are for use, not for training; train from the run, or from an export in f32");
     BPT_TRY(bpt_runner_need_state(r, BPT_STATE_PARAMS));
     if (grads) BPT_TRY(bpt_runner_need_state(r, BPT_STATE_GRADS));
     if (sums) BPT_TRY(bpt_runner_need_state(r, BPT_STATE_SUMS));

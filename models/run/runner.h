@@ -8,11 +8,12 @@
 typedef struct {
     bpt_step_options_t step;  // `shard` and `split` follow from the ranks and the two options behind them
     bpt_frozen_t frozen;
-    const char *offload;   // the folder where inputs of layers wait (step.offload); NULL: none. Not needed behind bpt_runner_create
-    bpt_ranks_t *ranks;    // that train this model together, each with a runner of its own; NULL: this process alone. Not owned
-    bool shard_optimizer;  // each rank has a part of the optimizer's moments (models/nn/shard.h)
-    bool split_sequence;   // each rank computes its own range of every sequence, instead of sequences of its own (blocks/halo.h): all ranks
-                           // are given all micro-batches
+    bpt_weights_form_t weights;  // what parameters become when they are made or loaded; in 8 bits they are for use, not for training
+    const char *offload;         // the folder where inputs of layers wait (step.offload); NULL: none. Not needed behind bpt_runner_create
+    bpt_ranks_t *ranks;          // that train this model together, each with a runner of its own; NULL: this process alone. Not owned
+    bool shard_optimizer;        // each rank has a part of the optimizer's moments (models/nn/shard.h)
+    bool split_sequence;  // each rank computes its own range of every sequence, instead of sequences of its own (blocks/halo.h): all ranks
+                          // are given all micro-batches
 } bpt_runner_options_t;
 
 typedef struct bpt_runner bpt_runner_t;
@@ -28,6 +29,7 @@ const bpt_params_t *bpt_runner_params(const bpt_runner_t *runner);
 void bpt_runner_set_labels(bpt_runner_t *runner, const char *const *labels);
 const char *const *bpt_runner_labels(const bpt_runner_t *runner);
 bpt_dtype_t bpt_runner_precision(const bpt_runner_t *runner);
+bpt_weights_form_t bpt_runner_weights(const bpt_runner_t *runner);
 struct bpt_device *bpt_runner_device(const bpt_runner_t *runner);
 bpt_ranks_t *bpt_runner_ranks(const bpt_runner_t *runner);
 bool bpt_runner_is_linked(const bpt_runner_t *runner);  // the ranks' devices exchange memory without their hosts

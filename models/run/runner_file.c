@@ -20,11 +20,26 @@ static bpt_status_t store(bpt_runner_t *r, bpt_step_state_t state, const float *
     return bpt_buffer_write(r->device, r->states[state], 0, values, bpt_runner_state_bytes(r, state));
 }
 
+// In the form that the weights are used in.
+static bpt_status_t store_weights(bpt_runner_t *r, float *arena) {
+    if (r->options.weights == BPT_WEIGHTS_Q8) BPT_TRY(bpt_params_round(&r->params, arena));
+    r->rounded |= r->options.weights == BPT_WEIGHTS_Q8;
+    return store(r, BPT_STATE_PARAMS, arena);
+}
+
+static bpt_status_t find_form(bpt_runner_t *r, const char *path) {
+    bpt_safetensors_t *file;
+    BPT_TRY(bpt_safetensors_open(path, &file));
+    r->rounded = bpt_params_are_packed(file);
+    bpt_safetensors_close(file);
+    return BPT_OK;
+}
+
 bpt_status_t bpt_runner_init(bpt_runner_t *r, uint64_t seed) {
     float *arena;
     BPT_TRY(fetch(r, BPT_STATE_PARAMS, false, &arena));
     for (size_t i = 0; i < r->params.count; ++i) bpt_param_init_values(&r->params.items[i], seed, arena + r->params.items[i].offset);
-    const bpt_status_t status = store(r, BPT_STATE_PARAMS, arena);
+    const bpt_status_t status = store_weights(r, arena);
     bpt_free(arena);
     return status;
 }
@@ -34,7 +49,8 @@ bpt_status_t bpt_runner_load(bpt_runner_t *r, const char *path, bool non_finite,
     BPT_TRY(fetch(r, BPT_STATE_PARAMS, false, &arena));
     const bpt_param_set_t set = {.prefix = "", .arena = arena};
     bpt_status_t status = bpt_params_read(&r->params, path, &set, 1, non_finite, sum);
-    if (status == BPT_OK) status = store(r, BPT_STATE_PARAMS, arena);
+    if (status == BPT_OK) status = find_form(r, path);
+    if (status == BPT_OK) status = store_weights(r, arena);
     bpt_free(arena);
     return status;
 }

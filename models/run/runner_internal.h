@@ -29,7 +29,8 @@ struct bpt_runner {
     size_t n_steps, step_capacity;
     bool summed;  // the gradients of the last step are in the sums
     const char *const *labels;
-    bool finite;  // all losses of the optimiser step so far
+    bool rounded;  // its parameters are what 8 bits stand for
+    bool finite;   // all losses of the optimiser step so far
     bpt_exchange_t exchange;
     bpt_runner_link_t *link;  // of the ranks' devices; NULL: sums go through host memory
 };

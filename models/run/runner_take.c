@@ -97,7 +97,10 @@ bpt_status_t bpt_runner_take(bpt_runner_t *r, const char *path, const bpt_taken_
     BPT_TRY(bpt_runner_init(r, seed));
     BPT_TRY(bpt_safetensors_open(path, &file));
     take_t t = {.runner = r, .file = file, .rows = rows, .non_finite = non_finite};
-    bpt_status_t status = take_all(&t);
+    bpt_status_t status =
+        bpt_params_are_packed(file)
+            ? bpt_fail(BPT_ERR_INPUT, "%s has weights of 8 bits, which are for use, not for training; begin with an export in f32", path)
+            : take_all(&t);
     if (status == BPT_OK) status = say_left_over(&t);
     if (status == BPT_OK)
         bpt_info("weights: %" PRId64 " tensors from %s%s; new: %s", t.whole + t.in_part, path,

@@ -158,6 +158,9 @@ static void options_are_checked(void **state) {
     assert_fails(bpt_model_open(api_lm, &o, &m), BPT_ERR_USAGE, "beta1");
     expect_numbers_refused();
     o = bpt_model_options();
+    o.trains = o.weights_q8 = true;
+    assert_fails(bpt_model_open(api_lm, &o, &m), BPT_ERR_USAGE, "not for training");
+    o = bpt_model_options();
     o.checkpoint = "12345";
     assert_fails(bpt_model_open(api_lm, &o, &m), BPT_ERR_INPUT, "12345");
     assert_null(m);

@@ -41,6 +41,31 @@ static void fill_tokens(void) {
     for (uint32_t i = 0; i < N_TOKENS; ++i) tokens[i] = 'a' + i * 5 % 9;
 }
 
+static void score_in(const char *path, bool weights_q8, float nll[N_TOKENS]) {
+    bpt_model_options_t options = bpt_model_options();
+    bpt_model_t *m = NULL;
+    options.weights_q8 = weights_q8;
+    assert_ok(bpt_model_open(path, &options, &m));
+    assert_ok(bpt_model_score(m, &texts, nll));
+    bpt_model_close(m);
+}
+
+static void weights_of_8_bits_are_those_of_an_export(void **state) {
+    (void)state;
+    float f32[N_TOKENS] = {0}, rounded[N_TOKENS] = {0}, exported[N_TOKENS] = {0}, both[N_TOKENS] = {0};
+    const char *file = test_path("q8.safetensors");
+    fill_tokens();
+    test_succeed("export %s --weights q8 --out %s --quiet", api_lm, file);
+    score_in(api_lm, false, f32);
+    score_in(api_lm, true, rounded);
+    score_in(file, false, exported);
+    score_in(file, true, both);
+    assert_memory_equal(rounded, exported, sizeof rounded);
+    assert_memory_equal(rounded, both, sizeof rounded);
+    assert_memory_not_equal(rounded, f32, sizeof rounded);
+    for (int i = 0; i < N_TOKENS - 4; ++i) assert_true(fabsf(rounded[i] - f32[i]) < 0.1f);
+}
+
 static void scores_are_those_of_eval(void **state) {
     (void)state;
     char line[1024] = "", path[512];
@@ -304,6 +329,7 @@ static void models_work_side_by_side_in_threads_that_did_not_open_them(void **st
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(weights_of_8_bits_are_those_of_an_export),
         cmocka_unit_test(scores_are_those_of_eval),
         cmocka_unit_test(generation_is_that_of_the_program),
         cmocka_unit_test(texts_side_by_side_do_not_see_each_other),

@@ -1,6 +1,8 @@
 // Products: shapes around block sizes, all transpositions, types, addends, biases and epilogues.
+#include <stdlib.h>
 #include <string.h>
 
+#include "bpt/q8.h"
 #include "support/case.h"
 
 static const int64_t sizes[][3] = {
@@ -82,9 +84,20 @@ static const struct {
     {"deep_not_split_bf16", 0, 1, 1},
 };
 
+// With B as numbers of 8 bits: rows below and above what a kernel takes at once, depths that end within a block and within a unit.
+static const struct {
+    int64_t m, k, n;
+    bpt_dtype_t a;
+    int epilogue;
+} packed[] = {
+    {1, 512, 70, BPT_F32, 0}, {1, 31, 5, BPT_F32, 1},      {8, 100, 37, BPT_BF16, 4}, {16, 64, 1, BPT_F16, 2},
+    {17, 96, 33, BPT_F32, 3}, {70, 1100, 30, BPT_BF16, 0}, {3, 1, 9, BPT_F32, 4},
+};
+
 // Every size in every transposition (types and epilogues in turn), then every epilogue in every type, then the sizes for f16 in every
-// transposition with results in f16 and in f32, then those for f32, then the deep ones.
-static size_t count(void) { return FIRST_DEEP + BPT_COUNT(deep_sizes) * BPT_COUNT(deep); }
+// transposition with results in f16 and in f32, then those for f32, then the deep ones, then those of 8 bits.
+enum { FIRST_PACKED = FIRST_DEEP + BPT_COUNT(deep_sizes) * BPT_COUNT(deep) };
+static size_t count(void) { return FIRST_PACKED + BPT_COUNT(packed); }
 
 static void add_steps(test_case_t *c, const bpt_pointwise_step_t *steps, int n_steps, bpt_dtype_t extra, bpt_shape_t shape) {
     bpt_pointwise_attrs_t *epilogue = &c->call.attrs.matmul.epilogue;
@@ -119,7 +132,32 @@ static void make_deep(size_t index, test_case_t *c) {
                 deep[kind].name);
 }
 
+static void fill_packed(const test_case_t *c, void *const in[]) {
+    const int64_t rows = bpt_shape_rows(&c->call.in[1].shape), columns = bpt_shape_columns(&c->call.in[0].shape);
+    float x[2048];
+    int8_t bytes[2048];
+    uint16_t scales[2048 / BPT_Q8_BLOCK];
+    for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t i = 0; i < columns; ++i) x[i] = (float)((row * 131 + i * 71) % 199 - 99) / 100;
+        if (!bpt_q8_quantise(x, columns, bytes, scales)) abort();
+        bpt_q8_pack(bytes, scales, columns, (uint32_t *)in[1] + row * bpt_q8_words(columns));
+    }
+}
+
+static void make_packed(size_t index, test_case_t *c) {
+    const int64_t size[3] = {packed[index].m, packed[index].k, packed[index].n};
+    set_product(c, size, 2, (size_t)packed[index].epilogue, 0, "packed");
+    c->call.attrs.matmul.packed_b = true;
+    test_in(c, 0, packed[index].a, bpt_shape2(size[0], size[1]), TEST_UNIFORM, -1, 1);
+    test_in(c, 1, BPT_U32, bpt_shape2(size[2], bpt_q8_words(size[1])), TEST_PREPARED, 0, 0);
+    c->prepare = fill_packed;
+}
+
 static void make(size_t index, test_case_t *c) {
+    if (index >= FIRST_PACKED) {
+        make_packed(index - FIRST_PACKED, c);
+        return;
+    }
     if (index >= FIRST_DEEP) {
         make_deep(index - FIRST_DEEP, c);
         return;

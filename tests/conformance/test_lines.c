@@ -76,7 +76,7 @@ static const struct {
     {"", "the line is empty"},
     {"matmull a=f32[2,3] b=f32[3,4]", "'matmull' is not an op; a line begins with one of pointwise, matmul, "},
     {"exchange x=f32[2,3]", "'exchange' is not an op"},
-    {"matmul a=f32[2,3] b=f32[3,4] c=f32", "matmul has no 'c' here; it may have transpose_a, transpose_b, steps, "},
+    {"matmul a=f32[2,3] b=f32[3,4] c=f32", "matmul has no 'c' here; it may have transpose_a, transpose_b, packed_b, steps, "},
     {"matmul a=f32[2,3] b=f32[3,4] =3", "matmul: '=3' has no key before it"},
     {"matmul a=f32[2,3] a=f32[2,3] b=f32[3,4]", "matmul: a is there twice"},
     {"matmul a=f32[2,3]", "matmul needs the shape of b, such as b=bf16[8192,512]"},

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "bpt/q8.h"
 #include "support/check.h"
 #include "support/execute.h"
 
@@ -131,9 +132,50 @@ static void a_nan_stays_in_its_row_and_column(void **state) {
     }
 }
 
+// The product with a matrix [n, k] of numbers of 8 bits, in place of one in f32 that holds what they stand for: `wide`.
+static void make_packed(const product_t *p, const test_case_t *wide, const test_data_t *from, test_case_t *c, test_data_t *out) {
+    int8_t bytes[2048];
+    uint16_t scales[2048 / BPT_Q8_BLOCK];
+    *c = *wide;
+    c->call.attrs.matmul.packed_b = true;
+    test_in(c, 1, BPT_U32, bpt_shape2(p->n, bpt_q8_words(p->k)), TEST_PREPARED, 0, 0);
+    test_data_create(c, out);
+    memcpy(out->in[0], from->in[0], (size_t)(p->m * p->k) * sizeof(float));
+    for (int64_t row = 0; row < p->n; ++row) {
+        float *x = (float *)from->in[1] + row * p->k;
+        assert_true(bpt_q8_quantise(x, p->k, bytes, scales));
+        bpt_q8_widen(bytes, scales, p->k, x);
+        bpt_q8_pack(bytes, scales, p->k, (uint32_t *)out->in[1] + row * bpt_q8_words(p->k));
+    }
+}
+
+static void numbers_of_8_bits_give_the_bits_of_what_they_stand_for(void **state) {
+    (void)state;
+    static const int64_t shapes[][3] = {{1, 512, 37}, {16, 515, 70}, {5, 33, 9}, {3, 1, 5}, {7, 2000, 66}};
+    for (size_t set = 0; set < BPT_COUNT(sets); ++set) {
+        bpt_device_t *device = open_with(sets[set], 2);
+        if (!device) continue;
+        for (size_t s = 0; s < BPT_COUNT(shapes); ++s) {
+            const product_t p = {BPT_F32, true, false, shapes[s][0], shapes[s][1], shapes[s][2]};
+            test_case_t wide, narrow;
+            test_data_t of_wide, of_narrow;
+            make(&wide, &p);
+            test_data_create(&wide, &of_wide);
+            make_packed(&p, &wide, &of_wide, &narrow, &of_narrow);
+            test_must_execute(device, &wide, &of_wide);
+            test_must_execute(device, &narrow, &of_narrow);
+            assert_memory_equal(of_narrow.out[0], of_wide.out[0], (size_t)(p.m * p.n) * sizeof(float));
+            test_data_destroy(&of_wide);
+            test_data_destroy(&of_narrow);
+        }
+        bpt_backend_find("cpu")->close(device);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_has_the_same_bits_alone),
+        cmocka_unit_test(numbers_of_8_bits_give_the_bits_of_what_they_stand_for),
         cmocka_unit_test(a_nan_stays_in_its_row_and_column),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -144,9 +144,10 @@ static bool lacks_type(const bpt_device_info_t *info, const bpt_op_call_t *call)
     return (!info->bf16 && uses_dtype(call, BPT_BF16)) || (!info->f16 && uses_dtype(call, BPT_F16));
 }
 
-// A device may decline a number type that it says it lacks and, where its limits are faked, an operand that does not fit; nothing else.
+// A device may decline numbers that it says it lacks and, where its limits are faked, an operand that does not fit; nothing else.
 static void check_refusal(const subject_t *s, const bpt_op_call_t *call) {
     if (lacks_type(&s->device->info, call)) return;
+    if (call->op == BPT_OP_MATMUL && call->attrs.matmul.packed_b && !s->device->info.packed) return;
     if (getenv("BPT_LIMITS") && strstr(bpt_error_message(), "the device binds at most")) return;
     fail_msg("%s does not support this case: %s", s->backend->name, bpt_error_message());
 }

@@ -1,7 +1,9 @@
-// Products of a few rows with a matrix that is read as it lies, of any float type. They are as fast as memory gives the matrix, so it is
-// read once for all rows, and fetched ahead: its rows lie too far apart for the processor to guess the next one. An element of the product
-// is one chain of sums whose order is that of its own row and column alone: how many rows and columns there are changes no bit.
+// Products of a few rows with a matrix that is read as it lies, of any float type or of 8 bits. They are as fast as memory gives the
+// matrix, so it is read once for all rows, and fetched ahead: its rows lie too far apart for the processor to guess the next one. An
+// element of the product is one chain of sums whose order is that of its own row and column alone: how many rows and columns there are
+// changes no bit.
 #include "backends/cpu/kernels/few_bf16.h"
+#include "backends/cpu/kernels/few_q8.h"
 
 enum {
     DEPTH = 8,                       // rows of a matrix [k, n] that are added to the product while it is in registers
@@ -111,7 +113,9 @@ BPT_INLINE void run(const bpt_cpu_few_rows_t *p, bpt_dtype_t dtype) {
 }
 
 void BPT_KERNEL_NAME(few_rows)(const bpt_cpu_few_rows_t *p) {
-    if (p->x_dtype == BPT_BF16)
+    if (p->dtype == BPT_U32)
+        multiply_q8(p);
+    else if (p->x_dtype == BPT_BF16)
         multiply_bf16(p);
     else if (p->dtype == BPT_F32)
         run(p, BPT_F32);

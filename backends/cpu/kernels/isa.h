@@ -42,7 +42,8 @@ typedef struct {
     float *dweight;  // [leaves, heads]
 } bpt_cpu_tree_t;
 
-// c [m, n] = x b (+ c): x is [m, k], b [k, n], or [n, k] where transposed, of any float type. x is f32; or bf16, as b is, where the
+// c [m, n] = x b (+ c): x is [m, k], b [k, n], or [n, k] where transposed, of any float type, or of
+// numbers of 8 bits (u32, bpt/q8.h; transposed). x is f32; or bf16, as b is, where the
 // instruction set has products of it.
 typedef struct {
     const void *x, *b;

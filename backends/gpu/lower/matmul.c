@@ -240,6 +240,10 @@ void bpt_lower_gemm(bpt_lower_t *l, const bpt_gemm_t *wanted) {
 void bpt_lower_MATMUL(bpt_lower_t *l) {
     const bpt_matmul_attrs_t *t = &l->call->attrs.matmul;
     const bpt_operand_t *a = &l->call->in[0];
+    if (t->packed_b) {
+        bpt_lower_refuse(l, "no kernel multiplies numbers of 8 bits");
+        return;
+    }
     bpt_gemm_t g = {.a = bpt_lower_in(l, 0),
                     .b = bpt_lower_in(l, 1),
                     .acc = bpt_lower_in(l, 2),

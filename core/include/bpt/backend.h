@@ -26,6 +26,7 @@ typedef struct {
     uint64_t max_buffer_bytes;
     int32_t units;           // cores, compute units; 0 = unknown
     bool usable, bf16, f16;  // f16, bf16: storage of 16-bit elements
+    bool packed;             // it multiplies numbers of 8 bits (matmul's packed_b)
     char bf16_reason[256];   // why bf16 is false, where there is more to say than that the device has none
     // What the backends of its kind say besides, and only they and those who ask them understand (GPUs: backends/gpu/info.h).
     unsigned char detail[1024];
@@ -158,9 +159,9 @@ typedef struct bpt_backend {
     const bpt_links_t *links;  // NULL: devices of this backend are not connected
     // Where the bytes of a buffer lie in the memory of the host; NULL: in that of the device.
     const char *(*address)(const bpt_buffer_t *buffer);
-    // Calls work(user, i) for i = 0 .. n - 1 at the same time, each on one of the threads of the device (n is at most info.units), which does
-    // nothing else meanwhile. NULL: its devices have no such threads. Where it is there all devices of the backend have one memory: a buffer
-    // of one can be bound in the lists of every other.
+    // Calls work(user, i) for i = 0 .. n - 1 at the same time, each on one of the threads of the device (n is at most info.units), which
+    // does nothing else meanwhile. NULL: its devices have no such threads. Where it is there all devices of the backend have one memory: a
+    // buffer of one can be bound in the lists of every other.
     void (*side_by_side)(bpt_device_t *device, int n, void (*work)(void *user, int i), void *user);
 } bpt_backend_t;
 

@@ -100,10 +100,12 @@ typedef struct {
 BPT_API bool bpt_pointwise_commutes_with_rounding(const bpt_pointwise_attrs_t *steps);
 
 // matmul: out F [M,N] = steps( op(A) op(B) + acc + bias ), op(A) is [M,K], op(B) is [K,N]; transpose_a: A is stored [K,M].
+// packed_b: B is stored [N,K] as numbers of 8 bits, u32 [N, bpt_q8_words(K)] (q8.h); with transpose_b, without transpose_a; no gradient.
+//   Only where a device says that it multiplies them (bpt_device_info_t.packed).
 // in: 0 A F, 1 B F, 2 acc [M,N] f32 or absent (out may share its storage), 3 bias f32 [N] or absent, 4-5 extras of the steps,
 //     6 row_keys, 7 rng.
 typedef struct {
-    bool transpose_a, transpose_b;
+    bool transpose_a, transpose_b, packed_b;
     bpt_pointwise_attrs_t epilogue;
 } bpt_matmul_attrs_t;
 

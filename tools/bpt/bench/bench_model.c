@@ -70,6 +70,7 @@ bpt_status_t cli_bench_open_runner(const cli_bench_t *b, bpt_runner_t **out) {
     train.beta1 = 0.9, train.beta2 = 0.999, train.eps = 1e-8;
     bpt_runner_options_t options = bpt_trainer_runner_options(&train);
     options.ranks = b->ranks;
+    options.weights = (bpt_weights_form_t)b->o->use.weights;
     options.shard_optimizer = b->o->run.shard_optimizer;
     options.split_sequence = b->o->run.split_sequence;
     BPT_TRY(bpt_runner_create(&config, &options, b->device, out));

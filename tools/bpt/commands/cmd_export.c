@@ -57,16 +57,17 @@ static bpt_status_t add_metadata(const cli_trained_t *t, bpt_safetensors_writer_
 typedef struct {
     bpt_params_t params;
     bpt_safetensors_writer_t *writer;
+    bool packed;
 } copy_t;
 
 static bpt_status_t copy_tensors(void *user, const char *path, bool non_finite, bpt_checksum_t *sum) {
     const copy_t *c = user;
-    return bpt_params_copy(&c->params, path, non_finite, c->writer, sum);
+    return bpt_params_copy(&c->params, path, non_finite, c->packed, c->writer, sum);
 }
 
 // The file appears under its name only when all that went into it was what the run lists.
-static bpt_status_t export(const cli_trained_t *t, const char *out) {
-    copy_t copy = {0};
+static bpt_status_t export(const cli_trained_t *t, bool packed, const char *out) {
+    copy_t copy = {.packed = packed};
     bpt_status_t status = bpt_model_params(&t->config, (bpt_frozen_t){0}, &copy.params);
     if (status == BPT_OK) status = bpt_safetensors_writer_create(out, &copy.writer);
     if (status == BPT_OK) status = add_metadata(t, copy.writer);
@@ -82,7 +83,7 @@ static bpt_status_t run_export(cli_options_t *o) {
     if (!*o->use.file) return bpt_fail(BPT_ERR_USAGE, "bpt export needs --out FILE");
     cli_trained_t trained;
     BPT_TRY(cli_trained_open_files(o, &trained));
-    const bpt_status_t status = export(&trained, o->use.file);
+    const bpt_status_t status = export(&trained, o->use.weights == BPT_WEIGHTS_Q8, o->use.file);
     cli_trained_close(&trained);
     return status;
 }
@@ -93,8 +94,11 @@ const cli_command_t cli_command_export = {
     .arguments = "RUN",
     .purpose = "write a trained model as one safetensors file",
     .description = "The file holds the weights under their names. Its metadata holds the model's configuration, vocabulary and "
-                   "labels, and how examples are read (columns, --truncate and the like). Any safetensors library can read it.",
-    .examples = "  bpt export run --out model.safetensors\n  bpt export run --checkpoint latest --out model.safetensors\n",
+                   "labels, and how examples are read (columns, --truncate and the like). Any safetensors library can read it. "
+                   "With --weights q8 matrices are tensors of bytes, and the scales of their blocks are tensors beside them; such a file "
+                   "is for use, not for training.",
+    .examples = "  bpt export run --out model.safetensors\n  bpt export run --weights q8 --out small.safetensors\n  bpt export run "
+                "--checkpoint latest --out model.safetensors\n",
     .min_arguments = 1,
     .max_arguments = 1,
     .run = run_export,

@@ -78,7 +78,7 @@ static bpt_status_t write_config(const model_file_t *m, const char *path, bpt_ru
 }
 
 static bpt_status_t write_model(const model_file_t *m, const char *folder, bpt_checksum_t *sum) {
-    const bpt_param_set_t set = {.prefix = "", .arena = m->arena};
+    const bpt_param_set_t set = {.prefix = "", .arena = m->arena, .packed = bpt_params_are_packed(m->file)};
     char *path = NULL, *config = NULL;
     bpt_status_t status = bpt_path_format(&path, "%s/%s", folder, BPT_MODEL_FILE);
     if (status == BPT_OK) status = bpt_model_config_format(&m->config, &config);

@@ -400,6 +400,11 @@ const cli_option_t cli_option_table[] = {
              "reads all others"},
     {INT("batch", use.batch, 1, 65536), .fallback = "16", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
      .help = "number of prompts of the file that are decoded together; more are faster and take more memory"},
+    {CHOICE("weights", use.weights, bpt_weights_names), .fallback = "f32", .group = CLI_GROUP_COMMAND,
+     .commands = USE | CLI_EXPORT | CLI_BENCH,
+     .help = "q8: matrices as numbers of 8 bits, each 32 neighbours of a row with a scale, which loses little. export writes them so, in "
+             "a quarter of the size; other commands round the weights of any model to them. On the cpu, writing texts then reads a byte a "
+             "weight, which is faster; GPUs compute with what the bytes stand for, at the speed and in the memory of f32"},
     {INT("max-tokens", use.max_tokens, 1, MAX_INT32), .fallback = "256", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,
      .help = "largest number of tokens to generate"},
     {TEXTS("stop", use.stop, "TEXT"), .fallback = "", .group = CLI_GROUP_COMMAND, .commands = CLI_GENERATE,

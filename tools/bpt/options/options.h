@@ -90,6 +90,7 @@ typedef struct {
     char *scores;
     char *trees_file;
     int tag_scheme;  // bpt_tag_scheme_t
+    int weights;     // bpt_weights_form_t
     double temperature, top_p, min_p, repeat_penalty;
     bool echo, interactive, json, with_input, man, completion, allow_non_finite, no_unk;
 } cli_use_options_t;

@@ -106,7 +106,7 @@ bpt_status_t cli_trained_open_texts(const cli_options_t *o, cli_trained_t *t) {
 }
 
 static bpt_status_t open_runner(const cli_options_t *o, cli_trained_t *t) {
-    const bpt_runner_options_t options = {.step = {.precision = o->train.precision}};
+    const bpt_runner_options_t options = {.step = {.precision = o->train.precision}, .weights = (bpt_weights_form_t)o->use.weights};
     BPT_TRY(cli_device_open(o, &t->device));
     BPT_TRY(bpt_runner_create(&t->config, &options, t->device, &t->runner));
     if (bpt_task_of(&t->config)->labelled) bpt_runner_set_labels(t->runner, (const char *const *)t->labels.name);
