@@ -21,11 +21,14 @@ typedef struct {
 
 // ---- label<TAB>text, or text alone
 
+static bool begins_with_mark(const bpt_range_t *line) { return line->bytes > 9 && !memcmp(line->data, "__label__", 9); }
+
 bpt_status_t bpt_reader_text_line(bpt_reader_t *r, const bpt_range_t *line) {
     bpt_range_t rest = *line;
     bpt_word_t label = {0};
     const char *tab = memchr(line->data, '\t', line->bytes);
     if (r->options->labelled || tab) {
+        if (!tab && begins_with_mark(line)) return bpt_reader_fail(line, "no tab; lines of __label__NAME and a text are --format fasttext");
         if (!tab) return bpt_reader_fail(line, "no tab; a line is label<TAB>text");
         label = (bpt_word_t){line->data, (size_t)(tab - line->data)};
         if (!bpt_reader_trim(label).bytes) return bpt_reader_fail(line, "the label is empty; a line is label<TAB>text");

@@ -367,7 +367,7 @@ const cli_command_t cli_command_train = {
         "leaves out a first line with their names. The first lines of output say how many examples there are of each class. In a "
         "folder the parts are the files whose names hold train, valid (or dev, or the word val) and test; one file of examples is "
         "cut into 90, 5 and 5 % at random (--cut). Every file that is read as text may be packed by gzip, xz, zstd, bzip2 or lz4 "
-        "(train.tsv.gz).\n"
+        "(train.tsv.gz). Lines of fastText (__label__NAME and a text) are read from files .ft.txt or .ft, or with --format fasttext.\n"
         "Options come from these sources, each of which overrides those before it: defaults, --preset, --config, the "
         "command line.\n"
         "Without --preset the defaults depend on the amount of data. With little data an epoch has 200 steps, but a step "
@@ -376,6 +376,8 @@ const cli_command_t cli_command_train = {
         "one layer of width 128, a dropout of 0.6 on the embeddings and of 0.5 before the output layer, and a learning "
         "rate of 0.005. --dry-run and config.json show the values.",
     .examples = "  bpt train --preset small --data text.txt --out run\n"
+                "  cat part-*.txt | bpt train --preset small --data - --out run\n"
+                "  bpt train --task classify --data reviews.ft.txt.bz2 --out run-reviews\n"
                 "  bpt train --out run --resume --steps 2000\n"
                 "  bpt train --preset ptb-6 --data ptb/ --out run-ptb --dry-run\n"
                 "  bpt train --init run --data other.txt --out run-other\n"

@@ -114,7 +114,8 @@ const cli_option_t cli_option_table[] = {
 #define KEYS_TASK NONE
     {TEXT("data", data.path, "PATH"), .fallback = "", .group = CLI_GROUP_TASK, .commands = CLI_TRAIN, .key = true, .resumable = true,
      .help = "directory with train, valid and test files, or one file, which is split into 90% training, 5% validation and 5% "
-             "test data (formats above); regress: also safetensors files, or `summation`, which makes the data of Masked Summation"},
+             "test data (formats above), or - for one file from standard input; regress: also safetensors files, or `summation`, which "
+             "makes the data of Masked Summation"},
     {TEXT("preset", run.preset, "NAME"), .fallback = "", .group = CLI_GROUP_TASK, .commands = CLI_TRAIN, .key = true,
      .help = "start from the settings of a paper (list below); other options override it"},
 
@@ -592,7 +593,8 @@ _Static_assert(BPT_COUNT(cli_option_table) <= CLI_MAX_OPTIONS, "raise CLI_MAX_OP
 
 // Further commands that take an option of the table, and what is different there.
 const cli_variant_t cli_option_variants[] = {
-    {"data", CLI_EVAL, .shown = "the data of the run", .help = "a file, or a directory with train, valid and test files"},
+    {"data", CLI_EVAL, .shown = "the data of the run",
+     .help = "a file, - for standard input, or a directory with train, valid and test files"},
     {"unit", USE, .shown = "as trained", .help = "what a token is; ids: every line of the input is a sequence of token numbers"},
     {"text-column", CLI_TAG, .shown = "as trained", .help = "--format conll: column of the token"},
     {"batch-tokens", CLI_EVAL | CLI_CLASSIFY | CLI_TAG, .fallback = "8192", .help = "number of tokens in one batch"},

@@ -1,5 +1,5 @@
-// Packed data through the program: whatever reads a text reads it packed, with the same results; damaged, cut and missing ones are said in
-// one sentence.
+// Packed data, data from standard input and lines of fastText through the program: whatever reads a text reads it packed, with the same
+// results; damaged, cut and missing ones are said in one sentence.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -131,6 +131,52 @@ static void trained_models_read_packed_texts(void **state) {
                        line("generate %s --prompts %s/train.en.gz --max-tokens 3 " ON, test_path("bytes-0"), packed));
 }
 
+// Through a pipe, packed or not, one file or several behind one another; run by a shell.
+static void expect_from_pipe(const char *producer, const char *name) {
+    char shell[4096];
+    snprintf(shell, sizeof shell,
+             "%s | \"$BPT_PROGRAM\" train --task classify --batch-examples 8 " SMALL " --data - --out '%s' >/dev/null 2>&1", producer,
+             test_path("%s", name));
+    assert_int_equal(system(shell), 0);
+    expect_same_model("classify-0", name);
+}
+
+static void the_standard_input_is_a_file(void **state) {
+    (void)state;
+    char producer[2048];
+    snprintf(producer, sizeof producer, "cat '%s/train.tsv'", plain);
+    expect_from_pipe(producer, "piped");
+    snprintf(producer, sizeof producer, "cat '%s/train.tsv.gz'", packed);
+    expect_from_pipe(producer, "piped-packed");
+    const size_t half = strlen(example_lines) / 2;
+    test_write_gzip(test_path("1.gz"), example_lines, half);
+    test_write_gzip(test_path("2.gz"), example_lines + half, strlen(example_lines) - half);
+    snprintf(producer, sizeof producer, "cat '%s' '%s'", test_path("1.gz"), test_path("2.gz"));
+    expect_from_pipe(producer, "piped-parts");
+}
+
+static void lines_of_fasttext_teach_the_same(void **state) {
+    (void)state;
+    char lines[16384] = "";
+    size_t used = 0;
+    for (const char *at = example_lines; *at; at = strchr(at, '\n') + 1) {
+        const int label = (int)strcspn(at, "\t"), all = (int)strcspn(at, "\n");
+        used += (size_t)snprintf(lines + used, sizeof lines - used, "__label__%.*s %.*s\n", label, at, all - label - 1, at + label + 1);
+    }
+    test_write_gzip(test_path("train.ft.txt.gz"), lines, strlen(lines));
+    test_succeed("train --task classify --batch-examples 8 " SMALL " --data %s --out %s", test_path("train.ft.txt.gz"),
+                 test_path("fasttext"));
+    expect_same_model("classify-0", "fasttext");
+    expect_same_answer(line("eval %s --data %s " ON, test_path("fasttext"), test_path("train.ft.txt.gz")),
+                       line("eval %s --data %s/train.tsv " ON, test_path("fasttext"), plain));
+    expect_same_answer(line("classify %s %s " ON, test_path("fasttext"), test_path("train.ft.txt.gz")),
+                       line("classify %s %s/train.tsv " ON, test_path("classify-0"), plain));
+    test_refused(2, "--format fasttext is not for --task lm", "train " SMALL " --format fasttext --data %s/examples.txt --out %s", plain,
+                 test_path("refused"));
+    test_refused(2, "--label-column goes with", "train --task classify --label-column 2 " SMALL " --data %s --out %s",
+                 test_path("train.ft.txt.gz"), test_path("refused"));
+}
+
 // Lines are those of the text that was packed.
 static void bad_lines_of_packed_texts_are_named(void **state) {
     (void)state;
@@ -167,8 +213,9 @@ static void a_missing_library_names_its_package(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packed_data_teach_the_same),          cmocka_unit_test(trained_models_read_packed_texts),
+        cmocka_unit_test(the_standard_input_is_a_file),        cmocka_unit_test(lines_of_fasttext_teach_the_same),
         cmocka_unit_test(bad_lines_of_packed_texts_are_named), cmocka_unit_test(cut_and_damaged_files_are_refused),
         cmocka_unit_test(a_missing_library_names_its_package),
     };
-    return cmocka_run_group_tests_name("packed_data", tests, setup, NULL);
+    return cmocka_run_group_tests_name("data_as_it_lies", tests, setup, NULL);
 }
