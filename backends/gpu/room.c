@@ -28,7 +28,7 @@ bpt_status_t bpt_gpu_no_room(const bpt_gpu_device_t *g, size_t bytes, const char
     return bpt_fail(
         BPT_ERR_NO_MEMORY,
         "device '%s' has no room for a block of %.1f MiB: it has %.1f MiB, of which this program uses %.1f MiB; %s. Lower --batch-tokens, "
-        "--context or the size of the model, or use --recompute",
+        "--context or the size of the model, or use --recompute, --half-inputs, --offload",
         g->base.info.name, (double)bytes / MIB, (double)g->memory_bytes / MIB, (double)g->used_bytes / MIB, why);
 }
 

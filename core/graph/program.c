@@ -467,6 +467,7 @@ static bpt_status_t measure_table(const bpt_program_t *p, const bpt_operand_t *t
 
 bpt_status_t bpt_program_line(bpt_program_t *p, int op, bpt_op_line_t *line, bool *has) {
     *has = !by_host(p, (size_t)op);
+    *line = (bpt_op_line_t){.call.op = p->graph->nodes[op].op};
     if (!*has) return BPT_OK;
     const bpt_op_call_t call = call_of(p, (size_t)op);
     *line = bpt_line_of(&call);

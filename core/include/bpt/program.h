@@ -78,7 +78,8 @@ BPT_API bpt_status_t bpt_program_timings(bpt_program_t *program, bpt_op_timing_t
 // The last run as events, in the order of their times; `op` counts as in timings. As in bpt_backend_t; between two lists nothing is told.
 BPT_API bpt_status_t bpt_program_events(bpt_program_t *program, bpt_list_event_t *events, int capacity, int *count) BPT_MUST_USE;
 // How many ops are recorded, and the line of one of them, numbered as timings are. Once the tables of attention are written, its line has
-// as many edges a query as they have on average. *has false: an op that the host does, which has no line.
+// as many edges a query as they have on average. *has false: an op that the host does, of which `line` has
+// the name alone.
 BPT_API int bpt_program_ops(const bpt_program_t *program);
 BPT_API bpt_status_t bpt_program_line(bpt_program_t *program, int op, bpt_op_line_t *line, bool *has) BPT_MUST_USE;
 

@@ -20,13 +20,13 @@ static void release(collected_t *c) {
     bpt_free(c);
 }
 
-// The line of an op; an exchange of rows between processes, which the host does, is its name alone.
+// The line of an op; one that the host does is its name alone.
 static bpt_status_t text_of(bpt_program_t *program, int op, bpt_strbuf_t *out) {
     bpt_op_line_t line;
     bool has;
     bpt_strbuf_clear(out);
     BPT_TRY(bpt_program_line(program, op, &line, &has));
-    return has ? bpt_line_print(&line, out) : bpt_strbuf_printf(out, "%s", bpt_op_name(BPT_OP_EXCHANGE));
+    return has ? bpt_line_print(&line, out) : bpt_strbuf_printf(out, "%s", bpt_op_name(line.call.op));
 }
 
 static bpt_status_t count_line(collected_t *c, const char *text) {
