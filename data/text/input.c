@@ -18,7 +18,8 @@ struct bpt_input {
     const bpt_packing_t *packing;  // NULL: none
     void *unpacker;                // of the stream that is being unpacked; NULL between two
     bool full;                     // it filled the room that it had, so it may have more
-    uint64_t line, unpacked;       // the line that comes next; bytes so far
+    uint64_t line;                 // of the unpacked text that comes next
+    uint64_t given;                // bytes of the text so far, up to those of the head
     char head[HEAD_BYTES];         // the first of them
 };
 
@@ -68,6 +69,16 @@ static bpt_status_t look(bpt_input_t *n) {
     }
     n->looked = true;
     return n->packing ? bpt_packing_load(n->packing, n->name) : BPT_OK;
+}
+
+// A tar archive says so behind the name of its first file.
+static bpt_status_t refuse_archive(bpt_input_t *n, const void *bytes, size_t count) {
+    if (n->given >= HEAD_BYTES) return BPT_OK;
+    const size_t room = HEAD_BYTES - (size_t)n->given;
+    memcpy(n->head + n->given, bytes, count < room ? count : room);
+    n->given += count;
+    if (n->given < HEAD_BYTES || memcmp(n->head + TAR_AT, "ustar", 5)) return BPT_OK;
+    return bpt_fail(BPT_ERR_INPUT, "%s is a tar archive of files, which is not read; unpack it (tar xf) and name what was in it", n->name);
 }
 
 static void take(bpt_input_t *n, size_t bytes) {
@@ -120,20 +131,6 @@ static bpt_status_t step(bpt_input_t *n, uint8_t *out, size_t room, size_t *got)
     return BPT_OK;
 }
 
-// Counts lines, and looks whether the text is an archive.
-static bpt_status_t note(bpt_input_t *n, const uint8_t *bytes, size_t count) {
-    if (n->unpacked < HEAD_BYTES) {
-        const size_t room = HEAD_BYTES - (size_t)n->unpacked;
-        memcpy(n->head + n->unpacked, bytes, count < room ? count : room);
-        if (count >= room && !memcmp(n->head + TAR_AT, "ustar", 5))
-            return bpt_fail(BPT_ERR_INPUT, "%s is a tar archive of files, which is not read; unpack it (tar xf) and name what was in it",
-                            n->name);
-    }
-    for (size_t i = 0; i < count; ++i) n->line += bytes[i] == '\n';
-    n->unpacked += count;
-    return BPT_OK;
-}
-
 static bpt_status_t unpack(bpt_input_t *n, uint8_t *out, size_t room, size_t *got) {
     bool end = false;
     for (*got = 0; !*got;) {
@@ -142,15 +139,20 @@ static bpt_status_t unpack(bpt_input_t *n, uint8_t *out, size_t room, size_t *go
         if (!n->held && !n->ended && !n->full) BPT_TRY(fill(n));
         BPT_TRY(step(n, out, room, got));
     }
-    return note(n, out, *got);
+    for (size_t i = 0; i < *got; ++i) n->line += out[i] == '\n';
+    return BPT_OK;
 }
 
-bpt_status_t bpt_input_read(bpt_input_t *n, void *buffer, size_t room, size_t *got) {
-    if (!n->looked) BPT_TRY(look(n));
-    if (n->packing) return unpack(n, buffer, room, got);
+static bpt_status_t read_plain(bpt_input_t *n, void *buffer, size_t room, size_t *got) {
     if (!n->held && !n->ended) return bpt_file_reader_read(n->file, buffer, room, got);
     *got = n->held < room ? n->held : room;
     memcpy(buffer, n->buffer + n->at, *got);
     take(n, *got);
     return BPT_OK;
+}
+
+bpt_status_t bpt_input_read(bpt_input_t *n, void *buffer, size_t room, size_t *got) {
+    if (!n->looked) BPT_TRY(look(n));
+    BPT_TRY(n->packing ? unpack(n, buffer, room, got) : read_plain(n, buffer, room, got));
+    return refuse_archive(n, buffer, *got);
 }
