@@ -7,13 +7,15 @@
 #include <jansson.h>
 
 #include "bpt/alloc.h"
-#include "bpt/file.h"
 #include "models/train/evaluate.h"
 #include "tools/bpt/corpus/eval_data.h"
 #include "tools/bpt/corpus/span_check.h"
 #include "tools/bpt/corpus/unknown_words.h"
 #include "tools/bpt/options/command.h"
 #include "tools/bpt/output.h"
+#include "tools/bpt/report/answers_right.h"
+#include "tools/bpt/report/class_table.h"
+#include "tools/bpt/report/eval_files.h"
 #include "tools/bpt/report/span_table.h"
 #include "tools/bpt/report/watch.h"
 #include "tools/bpt/runs/trained.h"
@@ -28,6 +30,9 @@ typedef struct {
     float *nll;  // NULL: not wanted
     size_t n_nll;
     cli_span_table_t spans;
+    cli_class_table_t classes;
+    cli_answers_right_t *right;  // NULL: not wanted
+    const char *const *labels;
 } kept_t;
 
 // ---- Results
@@ -38,26 +43,6 @@ static bpt_status_t check_finite(const cli_trained_t *t, double loss) {
         BPT_ERR_NUMERIC,
         "the loss is %g, which is no result: the weights in %s are not finite or too large, use another checkpoint (--checkpoint N)", loss,
         t->checkpoint.folder);
-}
-
-static bpt_status_t write_nll(const char *path, const float *nll, size_t count) {
-    bpt_strbuf_t text = {0};
-    bpt_file_writer_t *file;
-    BPT_TRY(bpt_file_writer_open(path, &file));
-    bpt_status_t status = bpt_strbuf_printf(&text, "[");
-    for (size_t i = 0; i < count && status == BPT_OK; ++i) {
-        status = isfinite(nll[i]) ? bpt_strbuf_printf(&text, "%s%.9g", i ? ", " : "", (double)nll[i])
-                                  : bpt_fail(BPT_ERR_NUMERIC, "the negative log-likelihood of place %zu is not finite", i);
-        if (status != BPT_OK || text.length < 65536) continue;
-        status = bpt_file_writer_write(file, text.data, text.length);
-        bpt_strbuf_clear(&text);
-    }
-    if (status == BPT_OK) status = bpt_strbuf_printf(&text, "]\n");
-    if (status == BPT_OK) status = bpt_file_writer_write(file, text.data, text.length);
-    if (status == BPT_OK) status = bpt_file_writer_commit(file);
-    bpt_strbuf_free(&text);
-    bpt_file_writer_close(file);
-    return status;
 }
 
 static bool counts_characters(const cli_trained_t *t) { return bpt_unit_of(t->unit)->characters; }
@@ -112,6 +97,7 @@ static bpt_status_t fill_json(json_t *object, const result_t *r) {
         if (isfinite(e->metric[i])) BPT_TRY(bpt_json_set_real(object, task->metrics[i].name, e->metric[i]));
     BPT_TRY(fill_unknown_json(object, r->unknown));
     BPT_TRY(cli_span_table_to_json(&r->kept->spans, object));
+    BPT_TRY(cli_class_table_to_json(&r->kept->classes, !r->kept->spans.types, object));
     BPT_TRY(bpt_json_set_int(object, "scored", e->n_scored));
     if (e->n_unknown) BPT_TRY(bpt_json_set_int(object, "unknown_labels", e->n_unknown));
     BPT_TRY(bpt_json_set_int(object, "tokens", e->n_tokens));
@@ -155,7 +141,7 @@ static void print_all_unknown(const result_t *r) {
         "             of a model that has other words, subwords or bytes\n");
 }
 
-static void print_text(const result_t *r) {
+static bpt_status_t print_text(const result_t *r) {
     const bpt_evaluation_t *e = r->found;
     const bpt_model_config_t *config = &r->trained->config;
     const bpt_task_spec_t *task = bpt_task_of(config);
@@ -173,7 +159,8 @@ static void print_text(const result_t *r) {
     if (e->n_unknown)
         printf("unknown      %" PRId64 " %s have labels that the model does not know: wrong, and not in the loss\n", e->n_unknown,
                task->counted);
-    cli_span_table_print(&r->kept->spans);
+    cli_span_table_print(&r->kept->spans, r->o->use.per_class);
+    return r->o->use.per_class ? cli_class_table_print(&r->kept->classes, !r->kept->spans.types) : BPT_OK;
 }
 
 // ---- What is kept
@@ -186,22 +173,9 @@ static bpt_status_t keep(void *user, const bpt_batch_t *batch, const bpt_measure
         memcpy(p->values + example * p->outputs, measure->logits + i * p->outputs, (size_t)p->outputs * sizeof *p->values);
         if (example >= p->count) p->count = example + 1;
     }
+    cli_class_table_add(&p->classes, batch, measure->best);
+    if (p->right) BPT_TRY(cli_answers_right_add(p->right, p->classes.task, p->labels, batch, measure->best));
     return cli_span_table_add(&p->spans, batch, measure->best);
-}
-
-static bpt_status_t write_predictions(const char *path, const kept_t *p) {
-    json_t *all = json_array();
-    bpt_status_t status = all ? BPT_OK : bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing predictions");
-    for (int64_t e = 0; e < p->count && status == BPT_OK; ++e) {
-        json_t *row = json_array();
-        for (int64_t i = 0; i < p->outputs && status == BPT_OK; ++i)
-            if (json_array_append_new(row, json_real((double)p->values[e * p->outputs + i])))
-                status = bpt_fail(BPT_ERR_NUMERIC, "number %" PRId64 " of example %" PRId64 " is not finite", i, e);
-        if (json_array_append_new(all, row)) status = bpt_fail(BPT_ERR_NO_MEMORY, "out of host memory while writing predictions");
-    }
-    if (status == BPT_OK) status = bpt_json_write(path, all);
-    json_decref(all);
-    return status;
 }
 
 // ---- Files beside the result. It is printed before them, and each is written though another cannot be.
@@ -214,12 +188,12 @@ typedef struct {
 
 static bpt_status_t put_predictions(void *user) {
     const files_t *f = user;
-    return f->kept->predictions ? write_predictions(f->o->use.predictions, f->kept) : BPT_OK;
+    return f->kept->predictions ? cli_write_predictions(f->o->use.predictions, f->kept->values, f->kept->count, f->kept->outputs) : BPT_OK;
 }
 
 static bpt_status_t put_nll(void *user) {
     const files_t *f = user;
-    return *f->o->use.nll ? write_nll(f->o->use.nll, f->kept->nll, f->kept->n_nll) : BPT_OK;
+    return *f->o->use.nll ? cli_write_nll(f->o->use.nll, f->kept->nll, f->kept->n_nll) : BPT_OK;
 }
 
 static bpt_status_t put_gradient(void *user) {
@@ -245,36 +219,41 @@ static bpt_status_t measure(const cli_options_t *o, cli_trained_t *t, bpt_batch_
 }
 
 static bpt_status_t print(const result_t *result) {
-    if (result->o->use.json)
-        BPT_TRY(print_json(result));
-    else
-        print_text(result);
+    BPT_TRY(result->o->use.json ? print_json(result) : print_text(result));
     return cli_flush_output();
 }
 
-static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, const cli_eval_data_t *data, bpt_batch_source_t *source) {
-    kept_t kept = {.predictions = *o->use.predictions, .outputs = t->config.classes};
+static bpt_status_t open_tables(const cli_trained_t *t, kept_t *kept) {
+    const bpt_task_spec_t *task = bpt_task_of(&t->config);
+    kept->labels = (const char *const *)t->labels.name;
+    BPT_TRY(cli_span_table_open(task, kept->labels, (int64_t)t->labels.count, (int64_t)t->labels.others, &kept->spans));
+    cli_spans_explain(task, &t->labels);
+    return cli_class_table_open(task, kept->labels, t->labels.count + t->labels.others, &kept->classes);
+}
+
+static bpt_status_t evaluate(const cli_options_t *o, cli_trained_t *t, const cli_eval_data_t *data, bpt_batch_source_t *source,
+                             cli_answers_right_t *right) {
+    kept_t kept = {.predictions = *o->use.predictions, .outputs = t->config.classes, .right = right};
     files_t files = {o, t, source, &kept};
     bpt_evaluation_t e;
-    bpt_status_t status = cli_span_table_open(bpt_task_of(&t->config), (const char *const *)t->labels.name, (int64_t)t->labels.count,
-                                              (int64_t)t->labels.others, &kept.spans);
-    cli_spans_explain(bpt_task_of(&t->config), &t->labels);
+    bpt_status_t status = open_tables(t, &kept);
     if (status == BPT_OK) status = measure(o, t, source, &kept, &e);
     const cli_unknown_words_t unknown = cli_unknown_words_of(data, t);
     const result_t result = {o, t, &e, &data->scored, &unknown, &kept};
     if (status == BPT_OK) status = cli_finish(print(&result), write_files, &files);
     cli_span_table_close(&kept.spans);
+    cli_class_table_close(&kept.classes);
     bpt_free(kept.values);
     bpt_free(kept.nll);
     return status;
 }
 
-static bpt_status_t evaluate_data(const cli_options_t *o, cli_trained_t *t, cli_progress_t *progress) {
+static bpt_status_t evaluate_data(const cli_options_t *o, cli_trained_t *t, cli_progress_t *progress, cli_answers_right_t *right) {
     cli_eval_data_t data = {0};
     bpt_batch_source_t *source = NULL;
     bpt_status_t status = cli_eval_data_open(o, t, &data);
     if (status == BPT_OK) status = cli_watch_create(data.source, progress, &source);
-    if (status == BPT_OK) status = evaluate(o, t, &data, source);
+    if (status == BPT_OK) status = evaluate(o, t, &data, source, right);
     if (source) source->destroy(source);
     cli_eval_data_close(&data);
     return status;
@@ -282,7 +261,7 @@ static bpt_status_t evaluate_data(const cli_options_t *o, cli_trained_t *t, cli_
 
 // Once for each number of placeholders; files that are written hold the results of one evaluation.
 enum { MOST_SHIFTS = 64, MOST_PLACEHOLDERS = 1 << 20 };
-static bpt_status_t evaluate_shifts(cli_options_t *o, cli_trained_t *t, cli_progress_t *progress) {
+static bpt_status_t evaluate_shifts(cli_options_t *o, cli_trained_t *t, cli_progress_t *progress, cli_answers_right_t *right) {
     int64_t shifts[MOST_SHIFTS] = {0};
     int count = 1;
     if (*o->use.shifts) {
@@ -290,32 +269,86 @@ static bpt_status_t evaluate_shifts(cli_options_t *o, cli_trained_t *t, cli_prog
             return bpt_fail(BPT_ERR_USAGE, "--shift is for texts with a target each, and this is %s", bpt_task_of(&t->config)->model);
         BPT_TRY(cli_parse_list(o->use.shifts, "--shift", 0, MOST_PLACEHOLDERS, shifts, MOST_SHIFTS, &count));
     }
+    if (count > 1 && right) return bpt_fail(BPT_ERR_USAGE, "--shift %s: two runs are compared by one number; give one", o->use.shifts);
     if (count > 1 && (*o->use.nll || *o->use.grad || *o->use.predictions))
         return bpt_fail(BPT_ERR_USAGE, "--shift %s gives several results, which one file cannot hold; give one number", o->use.shifts);
     for (int i = 0; i < count; ++i) {
         o->use.placeholders = shifts[i];
-        BPT_TRY(evaluate_data(o, t, progress));
+        BPT_TRY(evaluate_data(o, t, progress, right));
     }
     return BPT_OK;
 }
 
-static bpt_status_t run_eval(cli_options_t *o) {
+static bpt_status_t check_classes(const cli_options_t *o, const cli_trained_t *t, const cli_answers_right_t *right) {
+    const bpt_task_spec_t *task = bpt_task_of(&t->config);
+    if (task->labelled || !(right || o->use.per_class)) return BPT_OK;
+    return bpt_fail(BPT_ERR_USAGE, "%s is for models that choose labels, and %s is %s",
+                    right ? "the comparison of two runs" : "--per-class", o->arguments[0], task->model);
+}
+
+// The run that is the first argument.
+static bpt_status_t evaluate_run(cli_options_t *o, cli_answers_right_t *right, const bpt_task_spec_t **task) {
     cli_trained_t trained;
     cli_progress_t progress;
     cli_progress_start(&progress, o->global.quiet, CLI_LOSS_NATS);
     BPT_TRY(cli_trained_open(o, &trained));
     o->model = trained.config;  // what the options have to fit
+    *task = bpt_task_of(&trained.config);
     bpt_status_t status = cli_options_check_fit(o);
-    if (status == BPT_OK) status = evaluate_shifts(o, &trained, &progress);
+    if (status == BPT_OK) status = check_classes(o, &trained, right);
+    if (status == BPT_OK) status = evaluate_shifts(o, &trained, &progress, right);
     cli_progress_clear(&progress);  // of an evaluation that failed
     cli_trained_close(&trained);
     return status;
 }
 
+// ---- Two runs
+
+static bpt_status_t print_test(const cli_options_t *o, const cli_mcnemar_t *found, const bpt_task_spec_t *task) {
+    if (o->use.json) {
+        json_t *object = json_object();
+        bpt_status_t status = cli_mcnemar_to_json(found, task, o->arguments, object);
+        if (status == BPT_OK) status = cli_print_json(object, 0);
+        json_decref(object);
+        return status;
+    }
+    cli_mcnemar_print(found, task);
+    return cli_flush_output();
+}
+
+static bpt_status_t compare_runs(cli_options_t *o) {
+    cli_options_t second = *o;  // texts stay o's
+    cli_answers_right_t right[2] = {{0}};
+    const bpt_task_spec_t *task[2] = {NULL};
+    cli_mcnemar_t found;
+    if (*o->use.nll || *o->use.grad || *o->use.predictions)
+        return bpt_fail(BPT_ERR_USAGE, "two runs give two results, which one file cannot hold; evaluate %s and %s one by one",
+                        o->arguments[0], o->arguments[1]);
+    if (!strcmp(o->data.path, "-"))
+        return bpt_fail(BPT_ERR_USAGE, "--data -: two runs read the data twice, which the standard input allows only once; name a file");
+    second.arguments[0] = o->arguments[1];
+    bpt_status_t status = evaluate_run(o, &right[0], &task[0]);
+    if (status == BPT_OK && !o->use.json) printf("\n");
+    if (status == BPT_OK) status = evaluate_run(&second, &right[1], &task[1]);
+    if (status == BPT_OK && task[0] != task[1])
+        status = bpt_fail(BPT_ERR_USAGE, "%s is %s and %s is %s: these are not compared", o->arguments[0], task[0]->model, o->arguments[1],
+                          task[1]->model);
+    if (status == BPT_OK) status = cli_mcnemar(&right[0], &right[1], o->arguments, &found);
+    if (status == BPT_OK && !o->use.json) printf("\n");
+    if (status == BPT_OK) status = print_test(o, &found, task[0]);
+    for (int r = 0; r < 2; ++r) cli_answers_right_free(&right[r]);
+    return status;
+}
+
+static bpt_status_t run_eval(cli_options_t *o) {
+    const bpt_task_spec_t *task;
+    return o->n_arguments > 1 ? compare_runs(o) : evaluate_run(o, NULL, &task);
+}
+
 const cli_command_t cli_command_eval = {
     .bit = CLI_EVAL,
     .name = "eval",
-    .arguments = "RUN",
+    .arguments = "RUN [OTHER]",
     .purpose = "evaluate a trained model",
     .description =
         "Prints the mean negative log-likelihood and, depending on the task, perplexity, bits per character, accuracy, "
@@ -327,13 +360,18 @@ const cli_command_t cli_command_eval = {
         "open a span where none is open; seqeval's mode \"strict\" leaves such spans out. "
         "unknown is the share of words that the vocabulary does not have. Where they are predicted, loss, perplexity and bits are "
         "lower bounds (lower_bound in JSON): nothing is counted for the words that <unk> stands for. "
+        "--per-class adds precision, recall and f1 of each class or tag, their means (macro: of the classes that occur; weighted: by their "
+        "support; micro: of all answers), and which label was given in place of which; --json always has them (classes, macro_f1, .., "
+        "confusion), and `bpt plot --confusion` draws the last. Where tags are of spans the means are those of their types. "
+        "With OTHER, a second run, both are evaluated on the same data, and McNemar's exact test says how probable such a difference is by "
+        "chance alone: of classifiers it counts examples or pairs, of taggers sequences whose tags are all right. "
         "Without --data it uses the test part of the data that the run was trained on; of one file of examples the part that "
         "training has cut off.",
-    .examples = "  bpt eval run\n  bpt eval run --data other.txt --json\n  bpt eval run --data other.txt.xz\n  bpt eval run --data "
-                "other.tsv --where 1=books\n  bpt eval run "
+    .examples = "  bpt eval run\n  bpt eval run --data other.txt --json\n  bpt eval run --data other.txt.xz\n  bpt eval run --per-class\n"
+                "  bpt eval run-a run-b --data test.tsv\n  bpt eval run --data other.tsv --where 1=books\n  bpt eval run "
                 "--data ids.txt --unit ids --nll-out nll.json "
                 "--grad-out grad.safetensors\n  bpt eval run --shift 0,1,2,3,4,5,6,7 --json\n",
     .min_arguments = 1,
-    .max_arguments = 1,
+    .max_arguments = 2,
     .run = run_eval,
 };

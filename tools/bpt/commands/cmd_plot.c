@@ -11,6 +11,7 @@
 #include "models/train/metrics.h"
 #include "tools/bpt/options/command.h"
 #include "tools/bpt/report/chart.h"
+#include "tools/bpt/report/confusion_picture.h"
 #include "tools/bpt/report/plot_lines.h"
 
 // What a loss is told in.
@@ -322,17 +323,30 @@ static bpt_status_t draw_lines(const cli_options_t *o, chart_t *chart) {
     return cli_plot_lines(&lines, chart);
 }
 
+static bpt_status_t draw_confusion(const cli_options_t *o, bpt_strbuf_t *svg) {
+    if (!*o->tool.from || o->n_arguments)
+        return bpt_fail(BPT_ERR_USAGE, "--confusion draws what bpt eval --json wrote: name that file by --from FILE, and no run");
+    if (*o->tool.x || *o->tool.y || *o->tool.by || o->tool.log_x || o->tool.log_y)
+        return bpt_fail(BPT_ERR_USAGE, "--confusion draws no curves: leave out --x, --y, --by, --log-x and --log-y");
+    return cli_confusion_picture(o->tool.from, (int)o->tool.width, (int)o->tool.height, svg);
+}
+
+static bpt_status_t draw_curves(const cli_options_t *o, plot_run_t *runs, bpt_strbuf_t *svg) {
+    chart_t chart = {.width = (int)o->tool.width, .height = (int)o->tool.height, .log_x = o->tool.log_x, .log_y = o->tool.log_y};
+    bpt_status_t status = *o->tool.from ? draw_lines(o, &chart) : draw_runs(o, runs, &chart);
+    if (status == BPT_OK) status = chart_write(&chart, svg);
+    chart_free(&chart);
+    return status;
+}
+
 static bpt_status_t run_plot(cli_options_t *o) {
     if (*o->use.file && !ends_with(o->use.file, ".svg") && !ends_with(o->use.file, ".png"))
         return bpt_fail(BPT_ERR_USAGE, "--out %s must end in .svg or .png", o->use.file);
     plot_run_t runs[CLI_MAX_ARGUMENTS] = {0};
-    chart_t chart = {.width = (int)o->tool.width, .height = (int)o->tool.height, .log_x = o->tool.log_x, .log_y = o->tool.log_y};
     bpt_strbuf_t svg = {0};
-    bpt_status_t status = *o->tool.from ? draw_lines(o, &chart) : draw_runs(o, runs, &chart);
-    if (status == BPT_OK) status = chart_write(&chart, &svg);
+    bpt_status_t status = o->tool.confusion ? draw_confusion(o, &svg) : draw_curves(o, runs, &svg);
     if (status == BPT_OK) status = write_picture(&svg, o->use.file);
     bpt_strbuf_free(&svg);
-    chart_free(&chart);
     for (int i = 0; i < o->n_arguments; ++i) {
         bpt_free(runs[i].path);
         bpt_free(runs[i].lines);
@@ -350,9 +364,12 @@ const cli_command_t cli_command_plot = {
         "picture, each named by the last part of its path. Losses are shown in bits per byte for models on bytes, in "
         "bits per character for models on code points, and in nats for models on words, together with the perplexity of "
         "the best evaluation. Runs of different kinds are shown in nats. --x and --y choose other axes. With --from, lines of JSON are "
-        "drawn in place of runs: one of their numbers against another.",
+        "drawn in place of runs: one of their numbers against another, or with --confusion which label a classifier or tagger gave in "
+        "place of "
+        "which.",
     .examples = "  bpt plot RUN --out curves.svg\n  bpt plot RUN-A RUN-B --out both.png\n  bpt plot RUN --x epoch --y f1 --out f1.svg\n"
-                "  bpt bench train --n 512,2048,8192 --json | bpt plot --from - --x n --y tokens_per_s --log-x --out speed.svg\n",
+                "  bpt bench train --n 512,2048,8192 --json | bpt plot --from - --x n --y tokens_per_s --log-x --out speed.svg\n"
+                "  bpt eval RUN --json | bpt plot --from - --confusion --out confusion.svg\n",
     .min_arguments = 0,
     .max_arguments = CLI_MAX_ARGUMENTS,
     .run = run_plot,

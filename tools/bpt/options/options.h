@@ -92,7 +92,7 @@ typedef struct {
     int tag_scheme;  // bpt_tag_scheme_t
     int weights;     // bpt_weights_form_t
     double temperature, top_p, min_p, repeat_penalty;
-    bool echo, interactive, json, with_input, man, completion, allow_non_finite, no_unk;
+    bool echo, interactive, json, per_class, with_input, man, completion, allow_non_finite, no_unk;
 } cli_use_options_t;
 
 typedef struct {
@@ -103,7 +103,7 @@ typedef struct {
     char *tree;                 // graph: in brackets
     int trees;                  // bench: bpt_trees_t - BPT_TREES_BALANCED
     char *from, *x, *y, *by;    // plot
-    bool log_x, log_y;
+    bool log_x, log_y, confusion;
     bool reset;
     bool compile, renew, admit;  // doctor
     char *ledger;                // likewise

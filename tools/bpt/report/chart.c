@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "bpt/alloc.h"
-#include "data/text/text.h"
 #include "tools/bpt/report/sort.h"
+#include "tools/bpt/report/svg.h"
 
 enum { LEFT = 76, RIGHT = 24, TOP = 20, LEGEND_LINE = 20, BOTTOM = 52, GAP = 40, SMOOTH_FROM = 80, MAX_TICKS = 16 };
 
@@ -122,53 +122,27 @@ static double first_tick(const axis_t *a) { return next_tick(a, a->log ? pow(10,
 static double tick_after(const axis_t *a, double tick) { return a->log ? next_tick(a, tick * 1.01) : tick + a->step; }
 static bool has_tick(const axis_t *a, double tick) { return a->log ? log10(tick) <= a->max : tick <= a->max + 1e-9 * a->step; }
 
-// As XML takes it: names of folders may hold anything.
-static bpt_status_t write_escaped(bpt_strbuf_t *out, const char *text) {
-    static const char replacement[] = "\xEF\xBF\xBD";  // U+FFFD
-    for (int used; *text; text += used) {
-        uint32_t c;
-        used = bpt_utf8_next(text, strlen(text), &c);
-        const char *entity = !used                        ? replacement
-                             : c == 0xFFFE || c == 0xFFFF ? replacement
-                             : c == '<'                   ? "&lt;"
-                             : c == '>'                   ? "&gt;"
-                             : c == '&'                   ? "&amp;"
-                             : c == '"'                   ? "&quot;"
-                             : c < ' '                    ? ""
-                                                          : NULL;
-        if (!used) used = 1;
-        BPT_TRY(bpt_strbuf_append(out, entity ? entity : text, entity ? strlen(entity) : (size_t)used));
-    }
-    return BPT_OK;
-}
-
-static bpt_status_t write_text(bpt_strbuf_t *out, double x, double y, const char *attributes, const char *text) {
-    BPT_TRY(bpt_strbuf_printf(out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes));
-    BPT_TRY(write_escaped(out, text));
-    return bpt_strbuf_printf(out, "</text>\n");
-}
-
 static bpt_status_t write_axes(const frame_t *f, const char *title, const char *x_title, bpt_strbuf_t *out) {
     char label[40];
     for (double y = first_tick(&f->y); has_tick(&f->y, y); y = tick_after(&f->y, y)) {
         const double at = place_y(f, y);
         BPT_TRY(bpt_strbuf_printf(out, "<path class=\"grid\" d=\"M%.1f %.1fh%.1f\"/>\n", f->left, at, f->width));
         tick_text(y, &f->y, label, sizeof label);
-        BPT_TRY(write_text(out, f->left - 8, at + 4, "text-anchor=\"end\"", label));
+        BPT_TRY(svg_text(out, f->left - 8, at + 4, "text-anchor=\"end\"", label));
     }
     for (double x = first_tick(&f->x); has_tick(&f->x, x); x = tick_after(&f->x, x)) {
         const double at = place_x(f, x);
         BPT_TRY(bpt_strbuf_printf(out, "<path class=\"grid\" d=\"M%.1f %.1fv%.1f\"/>\n", at, f->top, f->height));
         tick_text(x, &f->x, label, sizeof label);
-        if (x_title) BPT_TRY(write_text(out, at, f->top + f->height + 18, "text-anchor=\"middle\"", label));
+        if (x_title) BPT_TRY(svg_text(out, at, f->top + f->height + 18, "text-anchor=\"middle\"", label));
     }
     BPT_TRY(bpt_strbuf_printf(out, "<path class=\"axis\" d=\"M%.1f %.1fv%.1fh%.1f\"/>\n", f->left, f->top, f->height, f->width));
     char attributes[96];
     const double middle = f->top + f->height / 2;
     snprintf(attributes, sizeof attributes, "text-anchor=\"middle\" class=\"title\" transform=\"rotate(-90 18 %.1f)\"", middle);
-    BPT_TRY(write_text(out, 18, middle, attributes, title));
+    BPT_TRY(svg_text(out, 18, middle, attributes, title));
     if (!x_title) return BPT_OK;
-    return write_text(out, f->left + f->width / 2, f->top + f->height + 38, "text-anchor=\"middle\" class=\"title\"", x_title);
+    return svg_text(out, f->left + f->width / 2, f->top + f->height + 38, "text-anchor=\"middle\" class=\"title\"", x_title);
 }
 
 // ---- Series -----------------------------------------------------------------------------------------------------------
@@ -271,15 +245,10 @@ static bpt_status_t write_legend(const chart_t *chart, bpt_strbuf_t *out) {
         const double y = TOP + LEGEND_LINE * (double)i;
         BPT_TRY(begin_path(out, "line", (int)i));
         BPT_TRY(bpt_strbuf_printf(out, "M%d %.1fh22\"/>\n", LEFT, y));
-        BPT_TRY(write_text(out, LEFT + 30, y + 4, "", chart->legend[i]));
+        BPT_TRY(svg_text(out, LEFT + 30, y + 4, "", chart->legend[i]));
     }
     return BPT_OK;
 }
-
-static const char *const style =
-    "<style>text{font:12px system-ui,'Helvetica Neue',Arial,'DejaVu Sans',sans-serif;fill:#222}.title{font-weight:600}"
-    "path{fill:none;stroke-linejoin:round}.grid{stroke:#e4e4e4}.axis{stroke:#888}.line{stroke-width:2}"
-    ".faint{stroke-width:1;opacity:.35}.dash{stroke-width:1.5;stroke-dasharray:5 4}</style>\n";
 
 // Points that a logarithmic axis cannot show.
 static void drop_points(const chart_t *chart) {
@@ -295,10 +264,7 @@ static void drop_points(const chart_t *chart) {
 
 bpt_status_t chart_write(const chart_t *chart, bpt_strbuf_t *out) {
     drop_points(chart);
-    BPT_TRY(bpt_strbuf_printf(out,
-                              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n%s"
-                              "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-                              chart->width, chart->height, chart->width, chart->height, style));
+    BPT_TRY(svg_open(chart->width, chart->height, out));
     BPT_TRY(write_legend(chart, out));
     const double top = TOP + LEGEND_LINE * (double)chart->n_legend;
     const double room = chart->height - top - BOTTOM - GAP * (chart->n_panels - 1);

@@ -1,12 +1,10 @@
 // The table of types of spans (see span_table.h).
 #include "tools/bpt/report/span_table.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "bpt/alloc.h"
-#include "bpt/json.h"
+#include "tools/bpt/report/type_rows.h"
 
 bpt_status_t cli_span_table_open(const bpt_task_spec_t *task, const char *const *labels, int64_t count, int64_t others,
                                  cli_span_table_t *out) {
@@ -39,43 +37,10 @@ bpt_status_t cli_span_table_add(cli_span_table_t *t, const bpt_batch_t *batch, c
     return BPT_OK;
 }
 
-static bool is_empty(const bpt_span_counts_t *c) { return !c->wanted && !c->found; }
-
-void cli_span_table_print(const cli_span_table_t *t) {
-    bool titled = false;
-    for (size_t i = 0; i < t->n_types; ++i) {
-        const bpt_span_counts_t *c = &t->types[i].counts;
-        if (is_empty(c)) continue;
-        if (!titled) printf("%-12s %9s %9s %9s %8s %8s\n", "type", "precision", "recall", "f1", "count", "support");
-        titled = true;
-        printf("%-12s %7.2f %% %7.2f %% %7.2f %% %8" PRId64 " %8" PRId64 "\n", t->types[i].name, 100 * bpt_spans_precision(c),
-               100 * bpt_spans_recall(c), 100 * bpt_spans_f1(c), c->found, c->wanted);
-    }
-}
-
-static bpt_status_t counts_to_json(const bpt_span_counts_t *c, json_t *object) {
-    BPT_TRY(bpt_json_set_real(object, "precision", bpt_spans_precision(c)));
-    BPT_TRY(bpt_json_set_real(object, "recall", bpt_spans_recall(c)));
-    BPT_TRY(bpt_json_set_real(object, "f1", bpt_spans_f1(c)));
-    BPT_TRY(bpt_json_set_int(object, "count", c->found));
-    return bpt_json_set_int(object, "support", c->wanted);
-}
+void cli_span_table_print(const cli_span_table_t *t, bool means) { cli_type_rows_print("type", t->types, t->n_types, means); }
 
 bpt_status_t cli_span_table_to_json(const cli_span_table_t *t, json_t *object) {
-    json_t *types = json_object();
-    if (!t->types) {
-        json_decref(types);
-        return BPT_OK;
-    }
-    bpt_status_t status = json_object_set_new(object, "types", types) ? BPT_ERR_NO_MEMORY : BPT_OK;
-    for (size_t i = 0; i < t->n_types && status == BPT_OK; ++i) {
-        json_t *of_type = json_object();
-        if (is_empty(&t->types[i].counts))
-            json_decref(of_type);
-        else if (json_object_set_new(types, t->types[i].name, of_type))
-            status = BPT_ERR_NO_MEMORY;
-        else
-            status = counts_to_json(&t->types[i].counts, of_type);
-    }
-    return status == BPT_ERR_NO_MEMORY ? bpt_fail(status, "out of host memory while writing the result") : status;
+    if (!t->types) return BPT_OK;
+    BPT_TRY(cli_type_rows_to_json("types", t->types, t->n_types, object));
+    return cli_type_means_to_json(t->types, t->n_types, object);
 }

@@ -22,8 +22,8 @@ void cli_span_table_close(cli_span_table_t *table);
 // Adds the sequences of a batch; `best` as bpt_measure_t has it.
 bpt_status_t cli_span_table_add(cli_span_table_t *table, const bpt_batch_t *batch, const uint32_t *best) BPT_MUST_USE;
 // Types without a span, in the data and of the model, are left out.
-void cli_span_table_print(const cli_span_table_t *table);
-// "types": {"PER": {"precision": .., "recall": .., "f1": .., "count": .., "support": ..}, ..}
+void cli_span_table_print(const cli_span_table_t *table, bool means);
+// "types": {"PER": {"precision": .., "recall": .., "f1": .., "count": .., "support": ..}, ..}, and their means: "macro_f1" and so on.
 bpt_status_t cli_span_table_to_json(const cli_span_table_t *table, json_t *object) BPT_MUST_USE;
 
 #endif
