@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "bpt/alloc.h"
+#include "bpt/clock.h"
 #include "models/blocks/split_layers.h"
 #include "models/config/config_names.h"
 #include "models/train/schedule.h"
@@ -74,6 +75,7 @@ static bpt_status_t print_plan(const cli_options_t *o, bpt_runner_t *runner, con
     BPT_TRY(largest(runner, o, source, &key, &plan));
     print_parameters(bpt_runner_params(runner));
     print_memory(o, bpt_runner_params(runner), &plan);
+    printf("program           %.1f MiB on the host, data included\n", mebibytes((double)bpt_peak_host_bytes()));
     printf("data              %.1f MiB on the host: tokens, labels and trees of all parts\n", mebibytes((double)data_bytes));
     if (key.shape.side[0].n)
         printf("micro-batch       %" PRId64 " sequences of %" PRId64 " leaves", key.shape.batch, key.shape.side[0].n);
