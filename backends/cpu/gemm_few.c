@@ -5,7 +5,8 @@
 #include "backends/cpu/cpu.h"
 
 enum {
-    MOST_ROWS = 16,         // of a tile; with more of them a library is faster
+    MOST_ROWS = 16,         // of a tile; with more of them a library is faster,
+    MOST_F32_ROWS = 8,      // of f32 times f32 sooner
     MOST_COLUMNS = 2048,    // of a tile
     TILE_ELEMENTS = 8192,   // of C: what the kernel adds to stays in the fastest cache
     PART_BYTES = 64 << 10,  // of the matrix: what is worth a tile of its own
@@ -14,7 +15,8 @@ enum {
 };
 
 bool bpt_gemm_is_few(const bpt_gemm_t *g) {
-    const bool few = g->m <= MOST_ROWS || g->b_dtype == BPT_U32;  // numbers of 8 bits, which no library multiplies
+    const bool f32 = g->a_dtype == BPT_F32 && g->b_dtype == BPT_F32;
+    const bool few = g->m <= (f32 ? MOST_F32_ROWS : MOST_ROWS) || g->b_dtype == BPT_U32;  // numbers of 8 bits, which no library multiplies
     return few && !g->transpose_a && g->m > 0 && g->n > 0 && g->k > 0;
 }
 

@@ -83,11 +83,16 @@ typedef struct {
     int set;
 } rows_t;
 
+// Rows of what the layer's result is added to; 0 in a graph that has failed, where values are none.
+static int64_t residual_rows(const bpt_graph_t *g, const bpt_self_t *s) {
+    return s->residual == BPT_NO_VALUE ? 0 : bpt_shape_rows(&bpt_graph_value(g, s->residual)->shape);
+}
+
 static bpt_stream_t finish_rows(const void *part, int64_t row, int64_t rows) {
     const rows_t *r = part;
     const bpt_self_t *s = r->self;
     bpt_graph_t *g = r->layer->b->g;
-    const bool has_residual = row < bpt_shape_rows(&bpt_graph_value(g, s->residual)->shape);
+    const bool has_residual = row < residual_rows(g, s);
     const bpt_value_t x = has_residual ? bpt_cast(g, bpt_rows(g, s->residual, row, rows), BPT_F32) : BPT_NO_VALUE;
     const bpt_place_t place = {s->place.keys == BPT_NO_VALUE ? BPT_NO_VALUE : bpt_rows(g, s->place.keys, row, rows), rows};
     return bpt_self_finish(r->layer->b, join_heads(r->layer, r->set, row, rows), x, place, NULL, 0, r->layer->prefix);
@@ -97,7 +102,7 @@ static bpt_stream_t finish_rows(const void *part, int64_t row, int64_t rows) {
 static bpt_stream_t finish(const layer_t *l, const bpt_self_t *s, int set) {
     bpt_graph_t *g = l->b->g;
     const rows_t part = {l, s, set};
-    const int64_t border = bpt_shape_rows(&bpt_graph_value(g, s->residual)->shape);
+    const int64_t border = residual_rows(g, s);
     if (l->pieces->gradients || !l->pieces->chunk_rows || s->place.rows <= l->pieces->chunk_rows)
         return bpt_chunks(l->b, s->place.rows, border, BPT_NO_VALUE, finish_rows, &part);
     const bpt_value_t into = s->fresh ? bpt_parts(g, BPT_F32, bpt_shape2(s->place.rows, l->b->config->d_model)) : s->residual;
