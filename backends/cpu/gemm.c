@@ -89,6 +89,7 @@ typedef struct {
     grid_t grid;
     bool bf16;
     bool a_copied, b_copied, b_laid_out;
+    bool first_in_place;                    // the first part's product goes to C itself
     size_t partials_bytes, laid_out_bytes;  // of all threads
     size_t buffer_bytes, operand_bytes;     // of one thread: a tile of C; copied operands or what the library needs
 } job_t;
@@ -109,7 +110,8 @@ static job_t make_job(const bpt_gemm_t *g, int threads) {
     if (!g->m || !g->n) return j;
     j.part_k = divide_up(g->k, j.parts);
     j.grid = choose_grid(g, j.parts);
-    if (j.parts > 1) j.partials_bytes = round_up64((size_t)(j.parts * g->m * g->n) * sizeof(float));
+    j.first_in_place = j.parts > 1 && !g->transient && !g->accumulate;
+    if (j.parts > 1) j.partials_bytes = round_up64((size_t)((j.parts - j.first_in_place) * g->m * g->n) * sizeof(float));
     if (g->transient) j.buffer_bytes = round_up64((size_t)(j.parts > 1 ? LINES * g->n : j.grid.rows * j.grid.columns) * sizeof(float));
     if (j.bf16) return j;
     j.b_laid_out = lays_out_b(g);
@@ -243,15 +245,22 @@ static slice_t slice_of(const job_t *j, int64_t part, int64_t ldc) {
     return s;
 }
 
+// How far apart the rows of a tile's product lie.
+static int64_t ldc_of(const job_t *j, int64_t part, const bpt_gemm_tile_t *tile) {
+    const bool in_c = j->parts > 1 ? part == 0 && j->first_in_place : !j->g->transient;
+    return in_c ? j->g->ldc : tile->columns;
+}
+
 // Every shape of tile that the grid has: whole ones and those of the right and lower edge.
 static bpt_status_t prepare_tiles(job_t *j, int numbers) {
     const grid_t *grid = &j->grid;
     const int64_t corner[4] = {0, grid->across - 1, (grid->down - 1) * grid->across, grid->down * grid->across - 1};
-    for (int part = 0; part < (j->parts > 1 ? 2 : 1); ++part)  // the last part may be shorter
+    const int64_t parts[3] = {0, j->parts - 1, 1};  // the first may lie in C, the last may be shorter
+    for (int part = 0; part < min64(j->parts, 3); ++part)
         for (int i = 0; i < 4; ++i) {
             if (i && corner[i] == corner[i - 1]) continue;
             const bpt_gemm_tile_t tile = tile_at(j->g, grid, corner[i]);
-            const slice_t s = slice_of(j, part ? j->parts - 1 : 0, j->g->transient || j->parts > 1 ? tile.columns : j->g->ldc);
+            const slice_t s = slice_of(j, parts[part], ldc_of(j, parts[part], &tile));
             const bpt_onednn_product_t p = product_of(j->g, &tile, s);
             size_t bytes = 0;
             if (s.k) BPT_TRY(bpt_onednn_prepare(&p, numbers, &bytes));
@@ -287,14 +296,14 @@ static void place(const job_t *j, bpt_gemm_tile_t *tile, int thread) {
 
 // Where a part's product for a tile goes: a matrix of its own, because the library is slower where the rows of C lie far apart.
 static float *partial_of(const job_t *j, int64_t part, const bpt_gemm_tile_t *tile) {
-    return (float *)(void *)j->scratch + (part * j->g->m + tile->row) * j->g->n + tile->rows * tile->column;
+    return (float *)(void *)j->scratch + ((part - j->first_in_place) * j->g->m + tile->row) * j->g->n + tile->rows * tile->column;
 }
 
 // Columns of some rows of C that lie within tile `t` (+)= the parts, in order.
 static void sum_parts_of_tile(const job_t *j, const bpt_gemm_tile_t *rows, const bpt_gemm_tile_t *t) {
     for (int64_t i = 0; i < rows->rows; ++i) {
         float *out = (float *)rows->c + i * rows->ldc + t->column;
-        for (int64_t p = 0; p < j->parts; ++p) {
+        for (int64_t p = j->first_in_place; p < j->parts; ++p) {
             const float *x = partial_of(j, p, t) + (rows->row + i - t->row) * t->columns;
             if (p == 0 && !j->g->accumulate) {
                 memcpy(out, x, (size_t)t->columns * sizeof *out);
@@ -318,8 +327,12 @@ static int64_t count_tiles(const job_t *j) { return j->grid.down * j->grid.acros
 static void run_part(const void *context, int64_t i, int thread) {
     const job_t *j = context;
     const int64_t part = i / count_tiles(j);
-    const bpt_gemm_tile_t tile = tile_at(j->g, &j->grid, i % count_tiles(j));
-    multiply(j, partial_of(j, part, &tile), &tile, slice_of(j, part, tile.columns), thread);
+    bpt_gemm_tile_t tile = tile_at(j->g, &j->grid, i % count_tiles(j));
+    if (part == 0 && j->first_in_place)
+        place(j, &tile, thread);
+    else
+        tile.c = partial_of(j, part, &tile);
+    multiply(j, tile.c, &tile, slice_of(j, part, ldc_of(j, part, &tile)), thread);
 }
 
 static int64_t count_blocks(const job_t *j) { return divide_up(j->g->k, BPT_GEMM_COPIED_K); }
@@ -360,7 +373,7 @@ static void run_tile(const void *context, int64_t i, int thread) {
     bpt_gemm_tile_t tile = tile_at(g, &j->grid, i);
     place(j, &tile, thread);
     if (g->prepare) g->prepare(g->context, &tile);
-    multiply(j, tile.c, &tile, slice_of(j, 0, tile.ldc), thread);
+    multiply(j, tile.c, &tile, slice_of(j, 0, ldc_of(j, 0, &tile)), thread);
     if (g->finish) g->finish(g->context, &tile);
 }
 

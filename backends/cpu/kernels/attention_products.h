@@ -45,7 +45,7 @@ BPT_INLINE lanes_t lanes_between(int begin, int end) {
 }
 // p[lane] = x[lane] where the mask is set.
 BPT_INLINE void tile_store_lanes(float *p, lanes_t m, tile_t x) {
-    for (int u = 0; u < TV; ++u) vf_store(p + u * BPT_LANES, vf_select(m.v[u], x.v[u], vf_load(p + u * BPT_LANES)));
+    for (int u = 0; u < TV; ++u) vf_store_if(p + u * BPT_LANES, m.v[u], x.v[u]);
 }
 
 // ---- Products --------------------------------------------------------------------------------------------------------

@@ -17,7 +17,8 @@ typedef struct {
 } leaves_t;
 
 BPT_INLINE leaves_t leaves_begin(const bpt_attention_t *a, const bpt_attention_unit_t *unit, const bpt_cpu_attention_tile_t *tile) {
-    leaves_t t = {.first = tile->first, .row = bpt_attention_row(a, unit->sequence, tile->first), .lanes = (int)(tile->end - tile->first)};
+    leaves_t t;  // the rest of it is long, and set where it is used
+    t.first = tile->first, t.row = bpt_attention_row(a, unit->sequence, tile->first), t.lanes = (int)(tile->end - tile->first);
     if (a->t->p > 0) {
         uint32_t code[BPT_TILE] = {0}, sequence[BPT_TILE] = {0};
         for (int q = 0; q < t.lanes; ++q) code[q] = a->row_keys[2 * (t.row + q)], sequence[q] = a->row_keys[2 * (t.row + q) + 1];

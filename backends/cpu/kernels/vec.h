@@ -41,6 +41,15 @@ BPT_INLINE vu vu_set1(uint32_t x) { return x + (vu){0}; }
 BPT_INLINE vf vf_select(vi mask, vf yes, vf no) { return (vf)(((vi)yes & mask) | ((vi)no & ~mask)); }
 BPT_INLINE vf vf_if(vi mask, vf yes) { return (vf)((vi)yes & mask); }  // else 0
 
+// p[lane] = x[lane] where the mask is set.
+BPT_INLINE void vf_store_if(float *p, vi mask, vf x) {
+#if defined(__AVX512DQ__)
+    _mm512_mask_storeu_ps(p, _mm512_movepi32_mask((__m512i)mask), (__m512)x);
+#else
+    vf_store(p, vf_select(mask, x, vf_load(p)));
+#endif
+}
+
 // max(a, b); b when a is NaN, so that a NaN in the running value passes when it is put second.
 BPT_INLINE vf vf_max(vf a, vf b) {
 #if defined(__AVX512F__)
