@@ -56,14 +56,21 @@ static void a_run_and_its_checkpoints(void **state) {
 
 static void a_model_file_has_the_same_model_and_no_training(void **state) {
     (void)state;
+    char packed[600];
     json_t *of_run = info("", run), *of_file = info("", file);
     assert_string_equal(json_string_value(json_object_get(of_file, "kind")), "model file");
     assert_true(json_equal(json_object_get(of_run, "model"), json_object_get(of_file, "model")));
     assert_true(json_equal(json_object_get(of_run, "labels"), json_object_get(of_file, "labels")));
     assert_int_equal(number(of_run, "parameters"), number(of_file, "parameters"));
     assert_null(json_object_get(of_file, "step"));
+    assert_string_equal(json_string_value(json_object_get(of_file, "types")), "F32");
     json_decref(of_run);
     json_decref(of_file);
+    snprintf(packed, sizeof packed, "%s", test_path("packed.safetensors"));
+    test_succeed("export %s --weights q8 --out %s", run, packed);
+    json_t *of_packed = info("", packed);
+    assert_non_null(strstr(json_string_value(json_object_get(of_packed, "types")), "I8"));
+    json_decref(of_packed);
     test_refused(2, "has no checkpoints", "info %s --checkpoint 4", file);
 }
 

@@ -11,6 +11,7 @@
 #include "bpt/alloc.h"
 #include "bpt/file.h"
 #include "bpt/json.h"
+#include "bpt/safetensors.h"
 #include "models/config/config_json.h"
 #include "models/config/config_names.h"
 #include "models/config/params_of.h"
@@ -24,6 +25,7 @@ typedef struct {
     char *weights;  // the model file
     bpt_checksum_t sum;
     int64_t parameters;
+    char types[64];    // of the numbers in the file, each once
     char written[32];  // when, in UTC
 } info_t;
 
@@ -41,6 +43,19 @@ static bpt_status_t read_sum(void *user, const char *path, bool non_finite, bpt_
     (void)non_finite;
     BPT_TRY(bpt_checksum_read(path, &info->sum));
     if (sum) *sum = info->sum;
+    return BPT_OK;
+}
+
+static bpt_status_t list_types(info_t *info) {
+    bpt_safetensors_t *file;
+    size_t used = 0;
+    BPT_TRY(bpt_safetensors_open(info->weights, &file));
+    for (size_t i = 0; i < bpt_safetensors_count(file); ++i) {
+        const char *type = bpt_safetensors_dtype_name(bpt_safetensors_at(file, i)->dtype);
+        if (strstr(info->types, type) || used + strlen(type) + 3 > sizeof info->types) continue;
+        used += (size_t)snprintf(info->types + used, sizeof info->types - used, "%s%s", used ? ", " : "", type);
+    }
+    bpt_safetensors_close(file);
     return BPT_OK;
 }
 
@@ -66,6 +81,7 @@ static bpt_status_t find_out(const cli_options_t *o, info_t *info) {
     BPT_TRY(bpt_file_exists(o->arguments[0]) ? open_file(o, info) : open_run(o, info));
     if (!stat(info->weights, &file) && gmtime_r(&file.st_mtime, &time))
         strftime(info->written, sizeof info->written, "%Y-%m-%dT%H:%M:%SZ", &time);
+    BPT_TRY(list_types(info));
     return count_parameters(info);
 }
 
@@ -113,6 +129,7 @@ static bpt_status_t fill(const info_t *info, const char *path, json_t *o) {
     BPT_TRY(cli_json_set_bytes(o, "path", path, strlen(path)));
     BPT_TRY(bpt_json_set_text(o, "kind", t->run ? "run" : "model file"));
     BPT_TRY(cli_json_set_bytes(o, "weights", info->weights, strlen(info->weights)));
+    BPT_TRY(bpt_json_set_text(o, "types", info->types));
     BPT_TRY(bpt_json_set_int(o, "bytes", (int64_t)info->sum.bytes));
     snprintf(sum, sizeof sum, "%016" PRIx64, info->sum.xxh3);
     BPT_TRY(bpt_json_set_text(o, "xxh3", sum));
@@ -186,8 +203,8 @@ static bpt_status_t print_text(const info_t *info, const char *path) {
     BPT_TRY(print_model(info));
     print_texts(t);
     if (t->run) print_training(t);
-    printf("weights     %s, %" PRIu64 " bytes, xxh3 %016" PRIx64 "%s, written %s\n", info->weights, info->sum.bytes, info->sum.xxh3,
-           t->run && t->checkpoint.state.sums.known ? " as the checkpoint says" : "", info->written);
+    printf("weights     %s, %s, %" PRIu64 " bytes, xxh3 %016" PRIx64 "%s, written %s\n", info->weights, info->types, info->sum.bytes,
+           info->sum.xxh3, t->run && t->checkpoint.state.sums.known ? " as the checkpoint says" : "", info->written);
     return cli_flush_output();
 }
 
