@@ -273,7 +273,7 @@ static void what_cannot_be_is_refused_in_one_sentence(void **state) {
         {"--task tag --format columns", tags,
          "--format columns is not for --task tag, whose files are --format text, conll, conllu or jsonl"},
         {"--task classify --format conll", pairs,
-         "--format conll is not for --task classify, whose files are --format text, columns, trees or jsonl"},
+         "--format conll is not for --task classify, whose files are --format text, columns, trees, jsonl or fasttext"},
         {"--task classify --format text --where 1=x", pairs, "--where goes with --format columns, not with text"},
         {"--task tag --format conllu --label-column 2", tags, "--label-column 2: the tags of CoNLL-U are upos or xpos"},
         {"--task tag --format conll --label-column upos", tags, "--label-column upos: columns are numbers from 1 on"},
