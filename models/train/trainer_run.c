@@ -161,6 +161,11 @@ static bpt_status_t save_before(bpt_trainer_t *t, bool improved, bpt_status_t st
     return status != BPT_ERR_IO || t->saved_step == t->state.step ? status : bpt_trainer_rescue(t, improved, status);
 }
 
+// Nor must a step whose disk fails (--offload, data). Of a team others wait in that step meanwhile, and saving may need them.
+static bpt_status_t save_alone(bpt_trainer_t *t, bpt_status_t status) {
+    return bpt_ranks_size(t->options.ranks) > 1 ? status : save_before(t, false, status);
+}
+
 // What comes after a step: log, evaluation, checkpoint.
 static bpt_status_t after_step(bpt_trainer_t *t, const bpt_step_result_t *step, bool new_epoch) {
     const bpt_train_config_t *c = &t->train;
@@ -215,7 +220,7 @@ bpt_status_t bpt_trainer_run(bpt_trainer_t *t) {
         bool stopping;
         BPT_TRY(ask_all_to_stop(t, &stopping));
         if (stopping) return stop(t);
-        BPT_TRY(save_before(t, false, run_step(t, &step)));
+        BPT_TRY(save_alone(t, run_step(t, &step)));
         t->state.seconds += bpt_clock_seconds() - start;
         t->window.tokens += step.tokens;
         BPT_TRY(save_before(t, false, look_after_run(t)));
