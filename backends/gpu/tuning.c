@@ -9,12 +9,16 @@
 
 // The problem that a blueprint of attention is for; PRODUCT: of products.
 static bpt_problem_t problem_of(const bpt_blueprint_t *b) {
-    return b->kind == BPT_BLUEPRINT_ROWS    ? BPT_PROBLEM_ATTENTION_ROWS
-           : b->kind == BPT_BLUEPRINT_BLOCK ? BPT_PROBLEM_ATTENTION_BLOCKS
-           : b->kind == BPT_BLUEPRINT_FRAGMENTS || (b->kind == BPT_BLUEPRINT_NONE && b->size[BPT_NONE_OF_FRAGMENTS])
-               ? BPT_PROBLEM_ATTENTION_FRAGMENTS
-           : b->kind == BPT_BLUEPRINT_WARPS || b->kind == BPT_BLUEPRINT_NONE ? BPT_PROBLEM_ATTENTION_WARPS
-                                                                             : BPT_PROBLEM_PRODUCT;
+    static const bpt_problem_t of_kind[] = {
+        [BPT_BLUEPRINT_ROWS] = BPT_PROBLEM_ATTENTION_ROWS,
+        [BPT_BLUEPRINT_BLOCK] = BPT_PROBLEM_ATTENTION_BLOCKS,
+        [BPT_BLUEPRINT_WARPS] = BPT_PROBLEM_ATTENTION_WARPS,
+        [BPT_BLUEPRINT_FRAGMENTS] = BPT_PROBLEM_ATTENTION_FRAGMENTS,
+    };
+    _Static_assert(BPT_PROBLEM_PRODUCT == 0, "kinds of products are not in the table");
+    if (b->kind == BPT_BLUEPRINT_NONE)
+        return b->size[BPT_NONE_OF_FRAGMENTS] ? BPT_PROBLEM_ATTENTION_FRAGMENTS : BPT_PROBLEM_ATTENTION_WARPS;
+    return (size_t)b->kind < BPT_COUNT(of_kind) ? of_kind[b->kind] : BPT_PROBLEM_PRODUCT;
 }
 
 static bool parse_product(const char *text, bpt_blueprint_t *out) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "data/examples/examples.h"
+#include "support/check.h"
 
 typedef struct {
     bpt_vocab_t *vocab;
@@ -57,6 +58,16 @@ static inline void show(const set_t *s, char *out, size_t bytes) {
         }
         used += (size_t)snprintf(out + used, bytes - used, ";");
     }
+}
+
+// Reading a text by words gives these examples (show).
+static inline void expect_examples(size_t number, const char *text, const bpt_examples_options_t *o, const char *wanted) {
+    char found[1000];
+    set_t s;
+    assert_ok(read_all(text, o, BPT_UNIT_WORD, &s));
+    show(&s, found, sizeof found);
+    if (strcmp(found, wanted)) fail_msg("case %zu: '%s', wanted '%s'", number, found, wanted);
+    free_set(&s);
 }
 
 #endif

@@ -29,14 +29,7 @@ static void labels_stand_in_front(void **state) {
         {"a b\n__label__x c\n", {FASTTEXT}, "-: a b;-: c;"},                                  // to be classified
         {"__label__x\n__label__y a\n", {FASTTEXT, .labelled = true, .skip_empty = true}, "y: a;"},
     };
-    for (size_t i = 0; i < BPT_COUNT(cases); ++i) {
-        char found[1000];
-        set_t s;
-        assert_ok(read_all(cases[i].text, &cases[i].options, BPT_UNIT_WORD, &s));
-        show(&s, found, sizeof found);
-        if (strcmp(found, cases[i].wanted)) fail_msg("case %zu: '%s', wanted '%s'", i, found, cases[i].wanted);
-        free_set(&s);
-    }
+    for (size_t i = 0; i < BPT_COUNT(cases); ++i) expect_examples(i, cases[i].text, &cases[i].options, cases[i].wanted);
 }
 
 static void other_lines_are_refused(void **state) {

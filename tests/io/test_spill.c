@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,28 +94,11 @@ static void bytes_come_back(void **state) {
     assert_int_equal(rmdir(folder), 0);  // nothing is left in it
 }
 
-// The file is known to this process alone, by its number.
-static int number_of_file(const char *folder) {
-    DIR *dir = opendir("/proc/self/fd");
-    int found = -1;
-    if (!dir) return -1;
-    for (struct dirent *e; (e = readdir(dir));) {
-        char path[64], target[512];
-        snprintf(path, sizeof path, "/proc/self/fd/%.20s", e->d_name);
-        const ssize_t n = readlink(path, target, sizeof target - 1);
-        if (n <= 0) continue;
-        target[n] = 0;
-        if (!strncmp(target, folder, strlen(folder))) found = atoi(e->d_name);
-    }
-    closedir(dir);
-    return found;
-}
-
 static void damage_is_told(void **state) {
     (void)state;
     const char *folder = empty_folder();
     bpt_spill_t *s = written(folder);
-    const int file = number_of_file(folder);
+    const int file = test_open_file_in(folder);  // it is known to this process alone, by its number
     if (file >= 0) {
         const char wrong = 'x';
         assert_int_equal(pwrite(file, &wrong, 1, (off_t)offset_of(2) + 12345), 1);

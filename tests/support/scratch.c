@@ -1,10 +1,12 @@
 // Scratch folder of a test program (see scratch.h). Plain C library only: the code under test must not make its own tests pass.
 #include "support/scratch.h"
 
+#include <dirent.h>
 #include <ftw.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static char folder[256];
@@ -62,4 +64,20 @@ char *test_read_file(const char *path, size_t *length) {
     fclose(file);
     if (length) *length = (size_t)size;
     return bytes;
+}
+
+int test_open_file_in(const char *in) {
+    DIR *dir = opendir("/proc/self/fd");
+    int found = -1;
+    if (!dir) return -1;
+    for (struct dirent *e; (e = readdir(dir));) {
+        char path[64], target[1024];
+        snprintf(path, sizeof path, "/proc/self/fd/%.20s", e->d_name);
+        const ssize_t n = readlink(path, target, sizeof target - 1);
+        if (n <= 0) continue;
+        target[n] = 0;
+        if (!strncmp(target, in, strlen(in))) found = atoi(e->d_name);
+    }
+    closedir(dir);
+    return found;
 }

@@ -10,5 +10,7 @@ const char *test_path(const char *format, ...) __attribute__((format(printf, 1, 
 void test_write_file(const char *path, const void *bytes, size_t length);
 // Content, NUL-terminated, NULL if the file cannot be read; freed with free().
 char *test_read_file(const char *path, size_t *length);
+// The number by which this process has a file in this folder open, also one that has lost its name; -1: none, or the system does not tell.
+int test_open_file_in(const char *folder);
 
 #endif
