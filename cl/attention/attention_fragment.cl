@@ -23,11 +23,9 @@ KERNEL_BEGIN
             BARRIER;
         }
         step_at = walk_to(PASS, step_at, first);
-        set_list(PASS, g, block.sequence, step_at, first, end);
-        set_entries(PASS, step_at, block.n_ranges, first, end);
-        const codes_t codes = edge_codes(PASS, g, block, step_at, first, end);
+        const codes_t codes = begin_step(PASS, g, block, step_at, first, end);
         BARRIER;
-        const uint n_entries = TO_UINT(entry_rows[ENTRIES / 4u].x);
+        const uint n_entries = count_entries();
         for (uint e = 0u; e < n_entries; e += STEP_KEYS) {
             stage_entries(PASS, e, n_entries);
             BARRIER;

@@ -71,11 +71,9 @@ KERNEL_BEGIN
             const uint n_keys = TO_UINT(end - first);
             BARRIER;
             step_at = walk_to(PASS, step_at, first);
-            set_list(PASS, g, block.sequence, step_at, first, end);
-            set_entries(PASS, step_at, block.n_ranges, first, end);
-            const codes_t codes = edge_codes(PASS, g, block, step_at, first, end);
+            const codes_t codes = begin_step(PASS, g, block, step_at, first, end);
             BARRIER;
-            const uint n_entries = TO_UINT(entry_rows[ENTRIES / 4u].x);
+            const uint n_entries = count_entries();
             stage_nodes(PASS, n_keys, 1u, head);
             BARRIER;
             MULTIPLY_STAGED(by_fours, staged, upper, KEY_FOURS, n_keys)

@@ -32,6 +32,15 @@ FUNCTION void set_entries(CONTEXT, place_t at, int n_ranges, int first, int end)
 }
 FUNCTION uint entry_row(uint e) { return TO_UINT(part_of(entry_rows[e / 4u], e % 4u)); }
 
+// The step with places first .. end - 1, which begins `at`: its list and its entries, for all items, and the codes of the item's edges.
+FUNCTION codes_t begin_step(CONTEXT, int4 g, block_t block, place_t at, int first, int end) {
+    OPEN
+    set_list(PASS, g, block.sequence, at, first, end);
+    set_entries(PASS, at, block.n_ranges, first, end);
+    return edge_codes(PASS, g, block, at, first, end);
+}
+FUNCTION uint count_entries() { return TO_UINT(entry_rows[ENTRIES / 4u].x); }
+
 // A head of the step's keys (value 0) or values (1); zero behind the last, and where there are none.
 FUNCTION void stage_nodes(CONTEXT, uint n_keys, uint value, uint head) {
     OPEN
