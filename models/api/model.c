@@ -17,19 +17,11 @@
 
 // ---- the device
 
-static bpt_status_t check_precision(const bpt_device_t *device, bpt_dtype_t precision) {
-    const bool has = precision == BPT_F32 || (precision == BPT_BF16 && device->info.bf16) || (precision == BPT_F16 && device->info.f16);
-    if (has) return BPT_OK;
-    return bpt_fail(BPT_ERR_UNSUPPORTED, "backend %s, device %s has no precision %s%s%s; take one that `bpt devices` shows for it",
-                    device->backend->name, device->info.name, bpt_dtype_name(precision), *device->info.bf16_reason ? ": " : "",
-                    device->info.bf16_reason);
-}
-
 static bpt_status_t open_device(bpt_model_t *m) {
     const bpt_device_options_t options = {
         .threads = m->options.threads, .submit_ms = m->losses.submit_ms, .memory_bytes = m->options.memory_bytes};
     BPT_TRY(m->backend->open(m->options.device, &options, &m->device));
-    return check_precision(m->device, m->options.precision);
+    return bpt_device_check_precision(m->device, m->options.precision);
 }
 
 static void close_device(bpt_model_t *m) {
@@ -192,14 +184,6 @@ static bpt_status_t check_options(const bpt_model_options_t *o) {
     return BPT_OK;
 }
 
-static bpt_status_t find_backend(bpt_model_t *m) {
-    m->backend = bpt_backend_find(m->options.backend);
-    if (!m->backend)
-        return bpt_fail(BPT_ERR_UNAVAILABLE, "backend %.40s is not built into this library; `bpt devices` lists those that are",
-                        m->options.backend);
-    return m->backend->environment ? m->backend->environment() : BPT_OK;
-}
-
 static bpt_status_t begin(const bpt_model_options_t *options, bpt_model_t **out) {
     const bpt_model_options_t defaults = bpt_model_options(), *o = options ? options : &defaults;
     bpt_model_t *m;
@@ -207,7 +191,7 @@ static bpt_status_t begin(const bpt_model_options_t *options, bpt_model_t **out)
     BPT_TRY(bpt_alloc(1, sizeof *m, &m));
     m->options = *o;
     m->losses.submit_ms = o->submit_ms;
-    const bpt_status_t status = find_backend(m);
+    const bpt_status_t status = bpt_backend_named(m->options.backend, &m->backend);
     if (status == BPT_OK)
         *out = m;
     else

@@ -17,7 +17,8 @@
 // models may be used at the same time; each opens a device of its own.
 //
 // Compatibility: a program sets the `version` of every options struct by the function that makes its defaults, so that a library which
-// knows another layout refuses it (BPT_ERR_USAGE).
+// knows another layout refuses it (BPT_ERR_USAGE). Other languages, which cannot call inline functions, have bpt_model_options_set and its
+// like at the end.
 //
 // The model: Ye et al. 2019, "BP-Transformer: Modelling Long-Range Context via Binary Partitioning".
 #ifndef BPT_MODEL_H
@@ -165,6 +166,40 @@ BPT_API int64_t bpt_generator_length(const bpt_generator_t *generator, int64_t t
 // Forgets the tokens of a text from `length` on.
 BPT_API bpt_status_t bpt_generator_rewind(bpt_generator_t *generator, int64_t text, int64_t length) BPT_MUST_USE;
 
+// Choosing the next token as `bpt generate` does it: with the same options and numbers of draws, the same tokens.
+typedef struct {
+    uint32_t version;       // BPT_MODEL_VERSION
+    double temperature;     // softmax(logits / temperature); 0: always the most likely token (the smallest number of equals)
+    int64_t top_k;          // only so many of the most likely tokens; 0: all
+    double top_p;           // of these only the most likely that together have this share (Holtzman et al. 2020); 1: all
+    double min_p;           // of these only the ones at least so likely, as a share of the likeliest (Nguyen et al. 2024); 0: all
+    double repeat_penalty;  // of tokens in the window a positive logit is divided by it, a negative one multiplied (Keskar et al. 2019);
+                            // 1: none
+    int64_t repeat_window;  // tokens at the end of the text; 0: all
+    uint64_t seed;
+} bpt_sampling_options_t;
+
+// The defaults of `bpt generate`: temperature 1, all tokens, no penalty (a window of 64), seed 1.
+static inline bpt_sampling_options_t bpt_sampling_options(void) {
+    bpt_sampling_options_t o;
+    o.version = BPT_MODEL_VERSION;
+    o.temperature = o.top_p = o.repeat_penalty = 1;
+    o.top_k = 0;
+    o.min_p = 0;
+    o.repeat_window = 64;
+    o.seed = 1;
+    return o;
+}
+
+typedef struct bpt_token_sampler bpt_token_sampler_t;
+// `options` NULL: the defaults. BPT_ERR_USAGE: a value that makes no sense. The model must outlive it.
+BPT_API bpt_status_t bpt_token_sampler_create(const bpt_model_t *model, const bpt_sampling_options_t *options,
+                                              bpt_token_sampler_t **out) BPT_MUST_USE;
+BPT_API void bpt_token_sampler_destroy(bpt_token_sampler_t *sampler);  // NULL is fine
+// Draw number `draw` (0, 1, .. of a text) from logits [V]; text [count]: the tokens so far, which only the penalty looks at.
+BPT_API bpt_status_t bpt_token_sampler_draw(bpt_token_sampler_t *sampler, const float *logits, const uint32_t *text, int64_t count,
+                                            uint64_t draw, uint32_t *token) BPT_MUST_USE;
+
 // ---- Translation ------------------------------------------------------------------------------------------------------
 
 // Beam search (Sutskever et al. 2014), as `bpt translate` does it.
@@ -269,6 +304,13 @@ BPT_API bpt_status_t bpt_model_save_run(bpt_model_t *model, const char *path) BP
 // from or, if that is later, what bpt_model_save_run wrote last; a new model that was never saved has its initial values. Training goes on
 // after bpt_model_step(model). BPT_ERR_DEVICE_LOST when it was lost too often to be tried again. Generators must be destroyed first.
 BPT_API bpt_status_t bpt_model_recover(bpt_model_t *model) BPT_MUST_USE;
+
+// ---- Defaults for other languages: what the inline functions return ------------------------------------------------------
+
+BPT_API void bpt_model_options_set(bpt_model_options_t *options);
+BPT_API void bpt_sampling_options_set(bpt_sampling_options_t *options);
+BPT_API void bpt_translate_options_set(bpt_translate_options_t *options);
+BPT_API void bpt_train_options_set(bpt_train_options_t *options, double lr);
 
 BPT_END_DECLS
 

@@ -124,6 +124,47 @@ static void generation_is_that_of_the_program(void **state) {
     test_process_free(&p);
 }
 
+// With the same options the sampler chooses what `bpt generate` writes.
+static void draws_are_those_of_the_program(void **state) {
+    (void)state;
+    enum { NEW = 16 };
+    static const char prompt[] = "abcd";
+    uint32_t text[4 + NEW];
+    float logits[V];
+    char said[NEW + 1] = "";
+    test_process_t p = test_run_to(0,
+                                   "generate %s --prompt %s --max-tokens %d --temperature 1.5 --top-k 9 --top-p 0.9 --repeat-penalty 1.2 "
+                                   "--repeat-window 5 --seed 7 --backend cpu --quiet",
+                                   api_lm, prompt, NEW);
+    bpt_model_t *m = api_open(api_lm);
+    bpt_generator_t *g;
+    bpt_token_sampler_t *sampler;
+    bpt_sampling_options_t o, wrong;
+    bpt_sampling_options_set(&o);
+    o.temperature = 1.5, o.top_k = 9, o.top_p = 0.9, o.repeat_penalty = 1.2, o.repeat_window = 5, o.seed = 7;
+    for (int i = 0; i < 4; ++i) text[i] = (unsigned char)prompt[i];
+    assert_ok(bpt_token_sampler_create(m, &o, &sampler));
+    assert_ok(bpt_generator_create(m, 4 + NEW, 1, &g));
+    assert_ok(bpt_generator_feed(g, 0, text, 4, logits));
+    for (int i = 0; i < NEW; ++i) {
+        assert_ok(bpt_token_sampler_draw(sampler, logits, text, 4 + i, (uint64_t)i, &text[4 + i]));
+        said[i] = (char)text[4 + i];
+        if (i + 1 < NEW) assert_ok(bpt_generator_step(g, &text[4 + i], logits));
+    }
+    assert_string_equal(said, p.out);
+    bpt_token_sampler_destroy(sampler);
+    sampler = NULL;
+    wrong = o, wrong.top_p = 0;
+    assert_fails(bpt_token_sampler_create(m, &wrong, &sampler), BPT_ERR_USAGE, "top-p is 0");
+    wrong = o, wrong.version = 0;
+    assert_fails(bpt_token_sampler_create(m, &wrong, &sampler), BPT_ERR_USAGE, "version 0");
+    assert_null(sampler);
+    bpt_token_sampler_destroy(NULL);
+    bpt_generator_destroy(g);
+    bpt_model_close(m);
+    test_process_free(&p);
+}
+
 static void texts_side_by_side_do_not_see_each_other(void **state) {
     (void)state;
     static const uint32_t a[] = {'a', 'b', 'c', 'd', 'e'}, b[] = {'g', 'f'};
@@ -332,6 +373,7 @@ int main(void) {
         cmocka_unit_test(weights_of_8_bits_are_those_of_an_export),
         cmocka_unit_test(scores_are_those_of_eval),
         cmocka_unit_test(generation_is_that_of_the_program),
+        cmocka_unit_test(draws_are_those_of_the_program),
         cmocka_unit_test(texts_side_by_side_do_not_see_each_other),
         cmocka_unit_test(logits_of_a_sequence_are_its_scores),
         cmocka_unit_test(classes_are_those_of_the_program),

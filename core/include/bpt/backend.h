@@ -176,6 +176,10 @@ BPT_API const bpt_backend_t *bpt_backend_find(const char *name);
 // BPT_ERR_UNSUPPORTED when the backend was compiled with another version of this header than the library; `version` is the caller's
 // BPT_BACKEND_VERSION. A program that is linked with a shared library calls it before it uses a backend.
 BPT_API bpt_status_t bpt_backend_check(const bpt_backend_t *backend, uint32_t version) BPT_MUST_USE;
+// The backend of a name that a user gave, with its environment variables checked. BPT_ERR_UNAVAILABLE: it is not built in.
+BPT_API bpt_status_t bpt_backend_named(const char *name, const bpt_backend_t **out) BPT_MUST_USE;
+// BPT_ERR_UNSUPPORTED, with the reason, where the device does not store numbers of this type.
+BPT_API bpt_status_t bpt_device_check_precision(const bpt_device_t *device, bpt_dtype_t precision) BPT_MUST_USE;
 
 BPT_END_DECLS
 
